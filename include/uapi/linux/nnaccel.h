@@ -1,0 +1,1068 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * nnaccel: neural network accelerator interface.
+ *
+ * Four kinds of file speak this interface:
+ *
+ * - /dev/nnaccel: a *context*, one per open. It belongs to the address space
+ *   that opened it: a forked child, or a process that was passed the file, is
+ *   refused with EACCES.
+ * - /dev/nnaccel-engine: the *engine node*. One broker at a time opens it, is
+ *   told of contexts that want an engine, and gets a session for each.
+ * - a *session*: made by NNACCEL_ENGINE_SESSION for one context and never
+ *   bound to another. The worker that serves the context attaches to it,
+ *   fetches commands, maps the memory that was granted to it and commits the
+ *   answers.
+ * - a *burst*: made by NNACCEL_BURST_CREATE on a model. Client and worker map
+ *   its rings and exchange executions there without the kernel.
+ *
+ * Every structure begins with its size in bytes. A structure shorter than the
+ * first published version is refused with EINVAL; one longer than the kernel
+ * knows is accepted only when the unknown tail is zero and the whole no longer
+ * than a page, else E2BIG. Unknown flags and non-zero reserved fields are
+ * refused with EINVAL. Ids are 32 bits and per context: an id of another
+ * context answers as one that never existed, with ENOENT.
+ *
+ * Errors that every ioctl may return: EFAULT (bad pointer), EINVAL (size, flag
+ * or reserved field), E2BIG (unknown non-zero tail, longer than a page), ENOTTY
+ * (no such ioctl on this kind of file), EACCES (not the owner's address space),
+ * ENOMEM.
+ */
+#ifndef _UAPI_LINUX_NNACCEL_H
+#define _UAPI_LINUX_NNACCEL_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+/* Version of this interface, as NNACCEL_INFO reports it. */
+#define NNACCEL_ABI_VERSION	1
+
+#define NNACCEL_TYPE		0xB9
+
+/* Most dimensions that an argument or a shape can carry. */
+#define NNACCEL_MAX_RANK	16
+
+/* Most arguments (inputs and outputs together) of one execution. */
+#define NNACCEL_MAX_ARGS	4096
+
+/* Most pools that one command can name. */
+#define NNACCEL_MAX_CMD_POOLS	1024
+
+/* Most bytes of a message, of an answer to a query, and of a model. */
+#define NNACCEL_MAX_MESSAGE	512
+#define NNACCEL_MAX_QUERY	(64 * 1024)
+#define NNACCEL_MAX_WIRE	(256 * 1024 * 1024)
+
+/* Most operations for which NNACCEL_SUPPORTED can answer. */
+#define NNACCEL_MAX_OPERATIONS	(1024 * 1024)
+
+enum {
+	NNACCEL_CMD_INFO = 0x00,
+	NNACCEL_CMD_DESTROY = 0x01,
+	NNACCEL_CMD_POOL_ALLOC = 0x02,
+	NNACCEL_CMD_POOL_IMPORT = 0x03,
+	NNACCEL_CMD_POOL_EXPORT = 0x04,
+	NNACCEL_CMD_QUERY = 0x05,
+	NNACCEL_CMD_SUPPORTED = 0x06,
+	NNACCEL_CMD_PREPARE = 0x07,
+	NNACCEL_CMD_EXECUTE = 0x08,
+	NNACCEL_CMD_BURST_CREATE = 0x09,
+
+	NNACCEL_CMD_SLOT_BIND = 0x20,
+	NNACCEL_CMD_SLOT_FREE = 0x21,
+
+	NNACCEL_CMD_ENGINE_NEXT = 0x40,
+	NNACCEL_CMD_ENGINE_SESSION = 0x41,
+	NNACCEL_CMD_ENGINE_REFUSE = 0x42,
+
+	NNACCEL_CMD_SESSION_ATTACH = 0x60,
+	NNACCEL_CMD_SESSION_FETCH = 0x61,
+	NNACCEL_CMD_SESSION_COMMIT = 0x62,
+	NNACCEL_CMD_SESSION_SLOT = 0x63
+};
+
+/**
+ * enum nnaccel_status - The engine's verdict on a command
+ *
+ * An ioctl that reached the engine returns 0 and puts one of these into its
+ * status field; an ioctl that the kernel itself refused returns an errno and
+ * leaves the structure alone. The values are those of the NN HAL's
+ * ErrorStatus.
+ */
+enum nnaccel_status {
+	NNACCEL_STATUS_NONE = 0,
+	NNACCEL_STATUS_DEVICE_UNAVAILABLE = 1,
+	NNACCEL_STATUS_GENERAL_FAILURE = 2,
+	NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE = 3,
+	NNACCEL_STATUS_INVALID_ARGUMENT = 4,
+	NNACCEL_STATUS_MISSED_DEADLINE_TRANSIENT = 5,
+	NNACCEL_STATUS_MISSED_DEADLINE_PERSISTENT = 6,
+	NNACCEL_STATUS_RESOURCE_EXHAUSTED_TRANSIENT = 7,
+	NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT = 8
+};
+
+/* Protection of a pool: what may be done to its memory. */
+#define NNACCEL_PROT_READ	(1 << 0)
+#define NNACCEL_PROT_WRITE	(1 << 1)
+
+/* ------------------------------------------------------------------------
+ * /dev/nnaccel
+ */
+
+/**
+ * enum nnaccel_engine_state - What NNACCEL_INFO says of a context's engine
+ */
+enum nnaccel_engine_state {
+	/** No broker has the engine node open. */
+	NNACCEL_ENGINE_ABSENT = 0,
+	/** A broker is there; no worker is attached to this context. */
+	NNACCEL_ENGINE_PENDING = 1,
+	/** A worker is attached to this context. */
+	NNACCEL_ENGINE_ATTACHED = 2
+};
+
+/**
+ * struct nnaccel_info - ioctl(NNACCEL_INFO)
+ * @size: sizeof(struct nnaccel_info)
+ * @flags: must be 0
+ * @abi: out: NNACCEL_ABI_VERSION of the module
+ * @engine: out: enum nnaccel_engine_state
+ * @max_pools: out: pools that this context may hold
+ * @max_models: out: models that this context may hold
+ * @max_commands: out: commands that this context may have in flight
+ * @__reserved: must be 0
+ * @max_pool_bytes: out: largest pool
+ * @max_context_bytes: out: bytes that this context may allocate in pools and
+ *	bursts
+ * @max_user_bytes: out: bytes that all contexts of this user may allocate
+ * @pool_bytes: out: bytes that this context has allocated
+ * @import_bytes: out: bytes that this context has imported
+ * @executions: out: executions of this context that the engine has finished
+ * @engine_ns: out: time the engine spent on this context's commands, in ns
+ * @max_bursts: out: bursts that this context may hold
+ * @bursts: out: bursts that this context holds
+ *
+ * Errors: none beyond those of every ioctl.
+ */
+struct nnaccel_info {
+	__u32 size;
+	__u32 flags;
+	__u32 abi;
+	__u32 engine;
+	__u32 max_pools;
+	__u32 max_models;
+	__u32 max_commands;
+	__u32 __reserved;
+	__aligned_u64 max_pool_bytes;
+	__aligned_u64 max_context_bytes;
+	__aligned_u64 max_user_bytes;
+	__aligned_u64 pool_bytes;
+	__aligned_u64 import_bytes;
+	__aligned_u64 executions;
+	__aligned_u64 engine_ns;
+	__u32 max_bursts;
+	__u32 bursts;
+};
+#define NNACCEL_INFO _IO(NNACCEL_TYPE, NNACCEL_CMD_INFO)
+
+/**
+ * struct nnaccel_destroy - ioctl(NNACCEL_DESTROY)
+ * @size: sizeof(struct nnaccel_destroy)
+ * @id: pool or model to destroy
+ *
+ * The id is gone at once. The memory of a pool lives on while a model, a
+ * command in flight, a mapping or an exported dma-buf refers to it.
+ *
+ * Errors: ENOENT: no such object in this context.
+ */
+struct nnaccel_destroy {
+	__u32 size;
+	__u32 id;
+};
+#define NNACCEL_DESTROY _IO(NNACCEL_TYPE, NNACCEL_CMD_DESTROY)
+
+/**
+ * struct nnaccel_pool_alloc - ioctl(NNACCEL_POOL_ALLOC)
+ * @size: sizeof(struct nnaccel_pool_alloc)
+ * @flags: must be 0
+ * @length: bytes, at least 1; charged in whole pages
+ * @out_id: out: the pool
+ * @__reserved: must be 0
+ *
+ * Allocates zeroed memory, readable and writable. The client maps it through
+ * the dma-buf that NNACCEL_POOL_EXPORT gives.
+ *
+ * Errors: EINVAL: length 0; EFBIG: length above max_pool_bytes; EDQUOT: the
+ * context's or the user's limit; ENOSPC: too many pools.
+ */
+struct nnaccel_pool_alloc {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 length;
+	__u32 out_id;
+	__u32 __reserved;
+};
+#define NNACCEL_POOL_ALLOC _IO(NNACCEL_TYPE, NNACCEL_CMD_POOL_ALLOC)
+
+/**
+ * struct nnaccel_pool_import - ioctl(NNACCEL_POOL_IMPORT)
+ * @size: sizeof(struct nnaccel_pool_import)
+ * @flags: must be 0
+ * @fd: a dma-buf, or a regular file (memfd included) that can be mapped
+ * @prot: NNACCEL_PROT_READ, or NNACCEL_PROT_READ | NNACCEL_PROT_WRITE
+ * @offset: bytes into the file, a multiple of the page size
+ * @length: bytes, at least 1; offset + length within the file
+ * @out_id: out: the pool
+ * @__reserved: must be 0
+ *
+ * The file is held, not the fd. A dma-buf that this module exported gives the
+ * pool's own memory; imported whole and writable into the context that holds
+ * that pool, it gives the pool's own id (one NNACCEL_DESTROY ends it).
+ *
+ * Errors: EBADF: no such fd; EINVAL: length 0, offset unaligned, range beyond
+ * the file, unknown or missing protection; EOPNOTSUPP: not a kind of file that
+ * can be imported; EACCES: the fd was not opened for what prot asks; EPERM:
+ * the file is sealed against what prot asks; ENOSPC: too many pools.
+ */
+struct nnaccel_pool_import {
+	__u32 size;
+	__u32 flags;
+	__s32 fd;
+	__u32 prot;
+	__aligned_u64 offset;
+	__aligned_u64 length;
+	__u32 out_id;
+	__u32 __reserved;
+};
+#define NNACCEL_POOL_IMPORT _IO(NNACCEL_TYPE, NNACCEL_CMD_POOL_IMPORT)
+
+/* Flags of NNACCEL_POOL_EXPORT. */
+#define NNACCEL_EXPORT_CLOEXEC	(1 << 0)
+
+/**
+ * struct nnaccel_pool_export - ioctl(NNACCEL_POOL_EXPORT)
+ * @size: sizeof(struct nnaccel_pool_export)
+ * @flags: NNACCEL_EXPORT_CLOEXEC
+ * @id: a pool that is backed by a dma-buf, allocated or imported
+ * @out_fd: out: a dma-buf fd of the whole buffer
+ *
+ * Errors: ENOENT: no such pool; EOPNOTSUPP: the pool is a file, or an import
+ * that is not writable or not of the whole buffer; EMFILE.
+ */
+struct nnaccel_pool_export {
+	__u32 size;
+	__u32 flags;
+	__u32 id;
+	__s32 out_fd;
+};
+#define NNACCEL_POOL_EXPORT _IO(NNACCEL_TYPE, NNACCEL_CMD_POOL_EXPORT)
+
+/**
+ * struct nnaccel_query - ioctl(NNACCEL_QUERY)
+ * @size: sizeof(struct nnaccel_query)
+ * @query: what is asked, an NNACCEL_QUERY_ value; passed to the engine as is
+ * @data: buffer for the answer
+ * @data_size: in: bytes at @data, at most NNACCEL_MAX_QUERY; out: bytes written
+ * @out_status: out: enum nnaccel_status; INVALID_ARGUMENT: unknown query
+ *
+ * The kernel does not read the answer.
+ *
+ * Errors: those of reaching the engine: ENOTCONN: no worker attached within
+ * the module's bound; EUSERS: the broker refused a worker (too many for this
+ * user); EAGAIN: the broker backs off from crashing workers; EPIPE: the worker
+ * died; EINTR: killed; ENOSPC: too many commands in flight. ENOBUFS: the
+ * answer does not fit into @data_size.
+ */
+struct nnaccel_query {
+	__u32 size;
+	__u32 query;
+	__aligned_u64 data;
+	__u32 data_size;
+	__u32 out_status;
+};
+#define NNACCEL_QUERY _IO(NNACCEL_TYPE, NNACCEL_CMD_QUERY)
+
+/* The engine's description of the device. */
+#define NNACCEL_QUERY_DEVICE	0
+
+/**
+ * struct nnaccel_supported - ioctl(NNACCEL_SUPPORTED)
+ * @size: sizeof(struct nnaccel_supported)
+ * @flags: must be 0
+ * @wire_pool: pool that holds the model in its wire form
+ * @num_pools: pools that the model's constants lie in, at most
+ *	NNACCEL_MAX_CMD_POOLS - 1
+ * @wire_offset: bytes into the pool
+ * @wire_length: bytes, at most NNACCEL_MAX_WIRE
+ * @pools: const __u32[num_pools]: pool ids, in the order of the model's pools
+ * @supported: __u8[num_operations]: out: 1 for each operation of the main
+ *	subgraph that the engine can execute, else 0; written on
+ *	NNACCEL_STATUS_NONE only
+ * @num_operations: operations of the main subgraph, at most
+ *	NNACCEL_MAX_OPERATIONS
+ * @out_status: out: enum nnaccel_status
+ * @message: char[message_size]: out: what is wrong, terminated; or 0
+ * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
+ * @__reserved: must be 0
+ *
+ * Errors: ENOENT: no such pool; EINVAL: range outside the pool, too many
+ * pools; and those of reaching the engine (NNACCEL_QUERY).
+ */
+struct nnaccel_supported {
+	__u32 size;
+	__u32 flags;
+	__u32 wire_pool;
+	__u32 num_pools;
+	__aligned_u64 wire_offset;
+	__aligned_u64 wire_length;
+	__aligned_u64 pools;
+	__aligned_u64 supported;
+	__u32 num_operations;
+	__u32 out_status;
+	__aligned_u64 message;
+	__u32 message_size;
+	__u32 __reserved;
+};
+#define NNACCEL_SUPPORTED _IO(NNACCEL_TYPE, NNACCEL_CMD_SUPPORTED)
+
+/**
+ * enum nnaccel_preference - What a model is compiled for
+ */
+enum nnaccel_preference {
+	NNACCEL_PREFER_LOW_POWER = 0,
+	NNACCEL_PREFER_FAST_SINGLE_ANSWER = 1,
+	NNACCEL_PREFER_SUSTAINED_SPEED = 2
+};
+
+/**
+ * enum nnaccel_priority - Order among the executions of one context
+ */
+enum nnaccel_priority {
+	NNACCEL_PRIORITY_LOW = 0,
+	NNACCEL_PRIORITY_MEDIUM = 1,
+	NNACCEL_PRIORITY_HIGH = 2
+};
+
+/**
+ * struct nnaccel_prepare - ioctl(NNACCEL_PREPARE)
+ * @size: sizeof(struct nnaccel_prepare)
+ * @flags: must be 0
+ * @wire_pool: pool that holds the model in its wire form
+ * @num_pools: pools that the model's constants lie in, at most
+ *	NNACCEL_MAX_CMD_POOLS - 1
+ * @wire_offset: bytes into the pool
+ * @wire_length: bytes, at most NNACCEL_MAX_WIRE
+ * @pools: const __u32[num_pools]: pool ids, in the order of the model's pools;
+ *	the model holds them, the engine reads and never writes them
+ * @preference: enum nnaccel_preference
+ * @priority: enum nnaccel_priority
+ * @deadline_ns: CLOCK_MONOTONIC time by which to be done, 0: none
+ * @out_model: out: the model, valid with NNACCEL_STATUS_NONE only, else 0
+ * @out_status: out: enum nnaccel_status
+ * @message: char[message_size]: out: what is wrong, terminated; or 0
+ * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
+ * @__reserved: must be 0
+ *
+ * The model dies with the worker that prepared it; its id then answers ESTALE
+ * until it is destroyed.
+ *
+ * Errors: ENOENT: no such pool; EINVAL: range outside the pool, too many
+ * pools, unknown preference or priority; ENOSPC: too many models; ETIME: the
+ * deadline passed; and those of reaching the engine (NNACCEL_QUERY).
+ */
+struct nnaccel_prepare {
+	__u32 size;
+	__u32 flags;
+	__u32 wire_pool;
+	__u32 num_pools;
+	__aligned_u64 wire_offset;
+	__aligned_u64 wire_length;
+	__aligned_u64 pools;
+	__u32 preference;
+	__u32 priority;
+	__aligned_u64 deadline_ns;
+	__u32 out_model;
+	__u32 out_status;
+	__aligned_u64 message;
+	__u32 message_size;
+	__u32 __reserved;
+};
+#define NNACCEL_PREPARE _IO(NNACCEL_TYPE, NNACCEL_CMD_PREPARE)
+
+/* Flags of an argument. */
+#define NNACCEL_ARG_NO_VALUE	(1 << 0)
+
+/**
+ * struct nnaccel_arg - One input or output of an execution
+ * @flags: NNACCEL_ARG_NO_VALUE: omitted; everything else must then be 0
+ * @pool: index into the command's pools
+ * @offset: bytes into the pool
+ * @length: bytes; offset + length within the pool
+ * @rank: dimensions given, at most NNACCEL_MAX_RANK; 0: those of the model
+ * @dims: the dimensions; entries from @rank on must be 0
+ * @__reserved: must be 0
+ */
+struct nnaccel_arg {
+	__u32 flags;
+	__u32 pool;
+	__aligned_u64 offset;
+	__aligned_u64 length;
+	__u32 rank;
+	__u32 dims[NNACCEL_MAX_RANK];
+	__u32 __reserved;
+};
+
+/* Flags of a shape: the argument was large enough for the output. */
+#define NNACCEL_SHAPE_SUFFICIENT	(1 << 0)
+
+/**
+ * struct nnaccel_shape - Shape of one output after an execution
+ * @flags: NNACCEL_SHAPE_SUFFICIENT
+ * @rank: dimensions
+ * @dims: the dimensions; entries from @rank on are 0
+ */
+struct nnaccel_shape {
+	__u32 flags;
+	__u32 rank;
+	__u32 dims[NNACCEL_MAX_RANK];
+};
+
+/* Flags of NNACCEL_EXECUTE: measure, and fill the out times. */
+#define NNACCEL_EXECUTE_MEASURE	(1 << 0)
+
+/* A time that was not measured. */
+#define NNACCEL_TIME_NONE	(~0ULL)
+
+/**
+ * struct nnaccel_execute - ioctl(NNACCEL_EXECUTE)
+ * @size: sizeof(struct nnaccel_execute)
+ * @flags: NNACCEL_EXECUTE_MEASURE
+ * @model: a model of this context
+ * @num_pools: pools that the arguments lie in, at most NNACCEL_MAX_CMD_POOLS
+ * @pools: const __u32[num_pools]: pool ids
+ * @num_inputs: inputs
+ * @num_outputs: outputs; inputs and outputs together at most NNACCEL_MAX_ARGS
+ * @args: const struct nnaccel_arg[num_inputs + num_outputs]: inputs first
+ * @shapes: struct nnaccel_shape[num_outputs]: out, or 0 if not wanted
+ * @deadline_ns: CLOCK_MONOTONIC time by which to be done, 0: none
+ * @loop_timeout_ns: longest time in one loop, 0: the engine's default
+ * @out_status: out: enum nnaccel_status
+ * @out_num_shapes: out: shapes written: num_outputs, or 0 where the engine
+ *	could tell none
+ * @out_device_ns: out: time on the device, or NNACCEL_TIME_NONE
+ * @out_driver_ns: out: time from the call to the engine's answer, or
+ *	NNACCEL_TIME_NONE
+ * @message: char[message_size]: out: what is wrong, terminated; or 0
+ * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
+ * @__reserved: must be 0
+ *
+ * Waits for the engine; the wait ends when the caller is killed, the worker
+ * dies or the deadline is past by the module's grace. The engine may go on
+ * reading and writing the pools of an execution whose caller has given up.
+ *
+ * Errors: ENOENT: no such model or pool; ESTALE: the model's worker is dead;
+ * EINVAL: an argument outside its pool or malformed, too many arguments or
+ * pools; EACCES: an output in a pool that is not writable; ETIME: the deadline
+ * passed; and those of reaching the engine (NNACCEL_QUERY).
+ */
+struct nnaccel_execute {
+	__u32 size;
+	__u32 flags;
+	__u32 model;
+	__u32 num_pools;
+	__aligned_u64 pools;
+	__u32 num_inputs;
+	__u32 num_outputs;
+	__aligned_u64 args;
+	__aligned_u64 shapes;
+	__aligned_u64 deadline_ns;
+	__aligned_u64 loop_timeout_ns;
+	__u32 out_status;
+	__u32 out_num_shapes;
+	__aligned_u64 out_device_ns;
+	__aligned_u64 out_driver_ns;
+	__aligned_u64 message;
+	__u32 message_size;
+	__u32 __reserved;
+};
+#define NNACCEL_EXECUTE _IO(NNACCEL_TYPE, NNACCEL_CMD_EXECUTE)
+
+/* Datums that a ring of a burst can have, and has where 0 is asked for. */
+#define NNACCEL_BURST_MAX_CAPACITY	(256 * 1024)
+#define NNACCEL_BURST_DEFAULT_CAPACITY	1024
+
+/* Flags of NNACCEL_BURST_CREATE. */
+#define NNACCEL_BURST_CLOEXEC	(1 << 0)
+/* The worker is not to spin while it waits for requests. */
+#define NNACCEL_BURST_NO_SPIN	(1 << 1)
+
+/**
+ * struct nnaccel_burst_create - ioctl(NNACCEL_BURST_CREATE)
+ * @size: sizeof(struct nnaccel_burst_create)
+ * @flags: NNACCEL_BURST_CLOEXEC, NNACCEL_BURST_NO_SPIN
+ * @model: a model of this context; the burst holds it
+ * @capacity: datums of each ring, at most NNACCEL_BURST_MAX_CAPACITY; 0:
+ *	NNACCEL_BURST_DEFAULT_CAPACITY
+ * @out_fd: out: the burst, valid with NNACCEL_STATUS_NONE only, else -1
+ * @out_status: out: enum nnaccel_status
+ * @message: char[message_size]: out: what is wrong, terminated; or 0
+ * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
+ * @__reserved: must be 0
+ *
+ * The burst is its file: it ends with the last close, with its context and
+ * with the worker. It belongs to the address space of its context.
+ *
+ * Errors: ENOENT: no such model; ESTALE: the model's worker is dead; EINVAL:
+ * capacity; EDQUOT: the context's or the user's limit of bytes; ENOSPC: too
+ * many bursts; EMFILE; and those of reaching the engine (NNACCEL_QUERY).
+ */
+struct nnaccel_burst_create {
+	__u32 size;
+	__u32 flags;
+	__u32 model;
+	__u32 capacity;
+	__s32 out_fd;
+	__u32 out_status;
+	__aligned_u64 message;
+	__u32 message_size;
+	__u32 __reserved;
+};
+#define NNACCEL_BURST_CREATE _IO(NNACCEL_TYPE, NNACCEL_CMD_BURST_CREATE)
+
+/* ------------------------------------------------------------------------
+ * Burst
+ *
+ * poll(): EPOLLHUP once the burst is dead: its worker or its context is gone.
+ * The status page said so before.
+ *
+ * mmap(): maps one region, whole: offset = the region's, length = what the
+ * status page says, rounded up to pages; MAP_SHARED. The worker maps the same
+ * regions through its session, at the offset NNACCEL_BURST_MAP |
+ * (off_t)burst << NNACCEL_BURST_SHIFT | the region's. Errors: EACCES: not the
+ * address space of the context, or a protection that is not granted; EINVAL:
+ * no such region, or another length.
+ *
+ *	region		length			client	worker
+ *	STATUS		one page		r	r	written by the kernel
+ *	REQUESTS	ring_bytes		rw	r
+ *	RESULTS		ring_bytes		r	rw
+ *	DOORBELL	one page		rw	r	one a context
+ *
+ * All words are in the byte order of the machine. A ring is a struct
+ * nnaccel_ring_control, then lines at NNACCEL_RING_LINES. How both ends use
+ * them is in Documentation/burst.rst.
+ */
+#define NNACCEL_BURST_STATUS	0x00000000ULL
+#define NNACCEL_BURST_REQUESTS	0x10000000ULL
+#define NNACCEL_BURST_RESULTS	0x20000000ULL
+#define NNACCEL_BURST_DOORBELL	0x30000000ULL
+
+/* Where a session's mmap() finds the regions of a burst. */
+#define NNACCEL_BURST_SHIFT	30
+#define NNACCEL_BURST_MAP	(1ULL << 62)
+
+/**
+ * enum nnaccel_burst_state - Life of a burst; nothing comes after dead
+ */
+enum nnaccel_burst_state {
+	NNACCEL_BURST_ALIVE = 1,
+	NNACCEL_BURST_DEAD = 2
+};
+
+/**
+ * struct nnaccel_burst_status - What the status page begins with
+ * @state: enum nnaccel_burst_state; the rest never changes
+ * @lines: lines of each ring
+ * @capacity: datums of each ring: the longest packet
+ * @ring_bytes: length of the regions REQUESTS and RESULTS
+ */
+struct nnaccel_burst_status {
+	__u32 state;
+	__u32 lines;
+	__u32 capacity;
+	__u32 ring_bytes;
+};
+
+/* What the owner of a ring sleeps on: bits of struct nnaccel_ring_control. */
+/* The sequence of the next line that it will read in the other ring. */
+#define NNACCEL_WAIT_PACKET	(1 << 0)
+/* The other ring's consumed word. */
+#define NNACCEL_WAIT_SPACE	(1 << 1)
+/* The doorbell (worker only): add 1 to it, then wake it. */
+#define NNACCEL_WAIT_DOORBELL	(1 << 2)
+
+/**
+ * struct nnaccel_ring_control - Words of the end that writes a ring
+ * @waiting: NNACCEL_WAIT_*: what to wake it by; 0: it is awake
+ * @__pad0: 0
+ * @consumed: lines that it has read in the other ring so far
+ * @__pad1: 0
+ * @packets: packets sent
+ * @spins: waits that ended without a sleep
+ * @sleeps: waits that slept
+ * @wakes: times it woke the other end
+ * @misses: slots that it had to have resolved
+ * @fallbacks: executions that took the ordinary path
+ * @__reserved: 0
+ *
+ * The counters are for people to read; only the end itself knows them.
+ */
+struct nnaccel_ring_control {
+	__u32 waiting;
+	__u32 __pad0[15];
+	__u32 consumed;
+	__u32 __pad1[15];
+	__aligned_u64 packets;
+	__aligned_u64 spins;
+	__aligned_u64 sleeps;
+	__aligned_u64 wakes;
+	__aligned_u64 misses;
+	__aligned_u64 fallbacks;
+	__aligned_u64 __reserved[10];
+};
+
+/* Where the lines of a ring begin. */
+#define NNACCEL_RING_LINES	256
+
+/* Datums of a line. */
+#define NNACCEL_LINE_DATUMS	3
+
+/**
+ * enum nnaccel_datum_kind - What a datum holds
+ *
+ * A request: REQUEST; for each input INPUT, then as many INPUT_DIMENSION as
+ * its rank says; for each output OUTPUT and OUTPUT_DIMENSION likewise; SLOT
+ * for each pool; MEASURE. A result: RESULT; for each output SHAPE, then
+ * SHAPE_DIMENSION; TIMING.
+ */
+enum nnaccel_datum_kind {
+	NNACCEL_DATUM_REQUEST = 1,
+	NNACCEL_DATUM_INPUT = 2,
+	NNACCEL_DATUM_INPUT_DIMENSION = 3,
+	NNACCEL_DATUM_OUTPUT = 4,
+	NNACCEL_DATUM_OUTPUT_DIMENSION = 5,
+	NNACCEL_DATUM_SLOT = 6,
+	NNACCEL_DATUM_MEASURE = 7,
+	NNACCEL_DATUM_RESULT = 8,
+	NNACCEL_DATUM_SHAPE = 9,
+	NNACCEL_DATUM_SHAPE_DIMENSION = 10,
+	NNACCEL_DATUM_TIMING = 11
+};
+
+/**
+ * struct nnaccel_datum_request - Payload of REQUEST
+ * @size: datums of the packet, this one included
+ * @num_inputs: inputs
+ * @num_outputs: outputs
+ * @num_pools: pools
+ */
+struct nnaccel_datum_request {
+	__u32 size;
+	__u32 num_inputs;
+	__u32 num_outputs;
+	__u32 num_pools;
+};
+
+/**
+ * struct nnaccel_datum_result - Payload of RESULT
+ * @size: datums of the packet, this one included
+ * @status: enum nnaccel_status
+ * @num_outputs: shapes that follow
+ * @__reserved: 0
+ */
+struct nnaccel_datum_result {
+	__u32 size;
+	__u32 status;
+	__u32 num_outputs;
+	__u32 __reserved;
+};
+
+/**
+ * struct nnaccel_datum_operand - Payload of INPUT and OUTPUT
+ * @pool: index into the SLOT datums of the packet
+ * @offset: bytes into the pool
+ * @length: bytes
+ * @__reserved: 0
+ *
+ * The datum's flags may have NNACCEL_ARG_NO_VALUE: all else is then 0.
+ */
+struct nnaccel_datum_operand {
+	__u32 pool;
+	__u32 offset;
+	__u32 length;
+	__u32 __reserved;
+};
+
+/**
+ * struct nnaccel_datum_timing - Payload of TIMING; NNACCEL_TIME_NONE: not measured
+ * @device_ns_low: time on the device, its lower half
+ * @device_ns_high: its upper half
+ * @driver_ns_low: time in the engine, its lower half
+ * @driver_ns_high: its upper half
+ */
+struct nnaccel_datum_timing {
+	__u32 device_ns_low;
+	__u32 device_ns_high;
+	__u32 driver_ns_low;
+	__u32 driver_ns_high;
+};
+
+/**
+ * struct nnaccel_datum - Unit of a packet
+ * @kind: enum nnaccel_datum_kind
+ * @flags: INPUT, OUTPUT: NNACCEL_ARG_NO_VALUE; SHAPE: NNACCEL_SHAPE_SUFFICIENT
+ * @rank: INPUT, OUTPUT, SHAPE: dimensions that follow, at most
+ *	NNACCEL_MAX_RANK
+ * @u: by @kind; bytes that the kind does not use are 0
+ * @u.value: INPUT_DIMENSION, OUTPUT_DIMENSION, SHAPE_DIMENSION: the dimension;
+ *	SLOT: the slot; MEASURE: 1: fill in the times, else 0
+ */
+struct nnaccel_datum {
+	__u8 kind;
+	__u8 flags;
+	__u16 rank;
+	union {
+		struct nnaccel_datum_request request;
+		struct nnaccel_datum_result result;
+		struct nnaccel_datum_operand operand;
+		struct nnaccel_datum_timing timing;
+		__u32 value;
+		__u32 words[4];
+	} u;
+};
+
+/**
+ * struct nnaccel_line - A cache line of a ring
+ * @sequence: which time round this line was written last: 1 the first time
+ * @datums: a packet begins with a line; what its last line has left over is 0
+ */
+struct nnaccel_line {
+	__u32 sequence;
+	struct nnaccel_datum datums[NNACCEL_LINE_DATUMS];
+};
+
+/* Slots that a burst may have; a slot's lower bits are its index. */
+#define NNACCEL_BURST_MAX_SLOTS	4096
+#define NNACCEL_SLOT_INDEX(slot)	((slot) & (NNACCEL_BURST_MAX_SLOTS - 1))
+
+/**
+ * struct nnaccel_slot_bind - ioctl(NNACCEL_SLOT_BIND)
+ * @size: sizeof(struct nnaccel_slot_bind)
+ * @flags: must be 0
+ * @pool: a pool of the burst's context
+ * @prot: NNACCEL_PROT_READ, or NNACCEL_PROT_READ | NNACCEL_PROT_WRITE
+ * @out_slot: out: the slot. NNACCEL_SLOT_INDEX() of it is the lowest free
+ *	index; the bits above differ each time that an index is used again
+ * @__reserved: must be 0
+ *
+ * The slot holds the pool until it is freed or the burst is closed.
+ *
+ * Errors: ENOENT: no such pool; EINVAL: unknown or missing protection; EACCES:
+ * the pool does not allow it; ENOSPC: too many slots; EPIPE: the burst is dead.
+ */
+struct nnaccel_slot_bind {
+	__u32 size;
+	__u32 flags;
+	__u32 pool;
+	__u32 prot;
+	__u32 out_slot;
+	__u32 __reserved;
+};
+#define NNACCEL_SLOT_BIND _IO(NNACCEL_TYPE, NNACCEL_CMD_SLOT_BIND)
+
+/**
+ * struct nnaccel_slot_free - ioctl(NNACCEL_SLOT_FREE)
+ * @size: sizeof(struct nnaccel_slot_free)
+ * @slot: the slot
+ *
+ * A request in flight that names the slot may still use the memory.
+ *
+ * Errors: ENOENT: no such slot.
+ */
+struct nnaccel_slot_free {
+	__u32 size;
+	__u32 slot;
+};
+#define NNACCEL_SLOT_FREE _IO(NNACCEL_TYPE, NNACCEL_CMD_SLOT_FREE)
+
+/* ------------------------------------------------------------------------
+ * /dev/nnaccel-engine
+ *
+ * A second open is refused with EBUSY. poll(): EPOLLIN while NNACCEL_ENGINE_NEXT
+ * has something to tell. When the broker closes the node, contexts that were
+ * offered to it and have no session yet wait for the next broker; sessions
+ * live on.
+ */
+
+/**
+ * enum nnaccel_engine_event - What NNACCEL_ENGINE_NEXT tells
+ */
+enum nnaccel_engine_event {
+	/** The context wants a session: answer with SESSION or REFUSE. */
+	NNACCEL_ENGINE_NEW = 1,
+	/** The context, once offered, is gone: its worker has no more to do. */
+	NNACCEL_ENGINE_GONE = 2
+};
+
+/* Flags of NNACCEL_ENGINE_NEXT: return EAGAIN rather than wait. */
+#define NNACCEL_ENGINE_NONBLOCK	(1 << 0)
+
+/**
+ * struct nnaccel_engine_next - ioctl(NNACCEL_ENGINE_NEXT)
+ * @size: sizeof(struct nnaccel_engine_next)
+ * @flags: NNACCEL_ENGINE_NONBLOCK
+ * @out_event: out: enum nnaccel_engine_event
+ * @out_uid: out: effective user id of the opener, in the broker's namespace
+ * @out_gid: out: effective group id of the opener, in the broker's namespace
+ * @out_pid: out: process id of the opener in the broker's namespace, 0: none
+ * @out_context: out: the context's number, never reused
+ *
+ * Errors: EAGAIN: nothing to tell; EINTR.
+ */
+struct nnaccel_engine_next {
+	__u32 size;
+	__u32 flags;
+	__u32 out_event;
+	__u32 out_uid;
+	__u32 out_gid;
+	__u32 out_pid;
+	__aligned_u64 out_context;
+};
+#define NNACCEL_ENGINE_NEXT _IO(NNACCEL_TYPE, NNACCEL_CMD_ENGINE_NEXT)
+
+/* Flags of NNACCEL_ENGINE_SESSION. */
+#define NNACCEL_SESSION_CLOEXEC	(1 << 0)
+
+/**
+ * struct nnaccel_engine_session - ioctl(NNACCEL_ENGINE_SESSION)
+ * @size: sizeof(struct nnaccel_engine_session)
+ * @flags: NNACCEL_SESSION_CLOEXEC
+ * @context: the number that NNACCEL_ENGINE_NEXT gave
+ * @out_fd: out: the session
+ * @__reserved: must be 0
+ *
+ * The session ends with its last close: the broker closes its own copy once
+ * the worker has it.
+ *
+ * Errors: ENOENT: no such context is offered, or it is gone; EBUSY: it has a
+ * session; EMFILE.
+ */
+struct nnaccel_engine_session {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 context;
+	__s32 out_fd;
+	__u32 __reserved;
+};
+#define NNACCEL_ENGINE_SESSION _IO(NNACCEL_TYPE, NNACCEL_CMD_ENGINE_SESSION)
+
+/**
+ * struct nnaccel_engine_refuse - ioctl(NNACCEL_ENGINE_REFUSE)
+ * @size: sizeof(struct nnaccel_engine_refuse)
+ * @error: EUSERS or EAGAIN: what the context's waiting calls return
+ * @context: the number that NNACCEL_ENGINE_NEXT gave
+ *
+ * The context is offered again when it next needs an engine.
+ *
+ * Errors: EINVAL: another error; ENOENT: no such context is offered, or it is
+ * gone; EBUSY: it has a session.
+ */
+struct nnaccel_engine_refuse {
+	__u32 size;
+	__u32 error;
+	__aligned_u64 context;
+};
+#define NNACCEL_ENGINE_REFUSE _IO(NNACCEL_TYPE, NNACCEL_CMD_ENGINE_REFUSE)
+
+/* ------------------------------------------------------------------------
+ * Session
+ *
+ * poll(): EPOLLIN while a command waits, EPOLLHUP when the context is gone.
+ *
+ * mmap(): maps granted memory, whole: offset = (off_t)grant <<
+ * NNACCEL_GRANT_SHIFT, length = the grant's length rounded up to pages,
+ * MAP_SHARED, PROT_READ and, where granted, PROT_WRITE. Errors: EACCES: not
+ * the attached address space, or a protection that is not granted; EINVAL: no
+ * such grant, or another offset or length. The regions of a burst: see there.
+ */
+
+/* mmap() offset of grant g: (off_t)g << NNACCEL_GRANT_SHIFT. */
+#define NNACCEL_GRANT_SHIFT	40
+
+/**
+ * struct nnaccel_session_attach - ioctl(NNACCEL_SESSION_ATTACH)
+ * @size: sizeof(struct nnaccel_session_attach)
+ * @flags: must be 0
+ *
+ * Binds the session to the caller's address space: only it can fetch, commit
+ * and map from now on.
+ *
+ * Errors: EBUSY: attached already; ESHUTDOWN: the context is gone.
+ */
+struct nnaccel_session_attach {
+	__u32 size;
+	__u32 flags;
+};
+#define NNACCEL_SESSION_ATTACH _IO(NNACCEL_TYPE, NNACCEL_CMD_SESSION_ATTACH)
+
+/**
+ * enum nnaccel_cmd_kind - What a fetched command asks of the worker
+ */
+enum nnaccel_cmd_kind {
+	/** Answer @query: commit with the answer as payload. */
+	NNACCEL_DO_QUERY = 1,
+	/** Judge a model: commit with __u8[num_operations] as payload. */
+	NNACCEL_DO_SUPPORTED = 2,
+	/** Prepare a model under the number @model. */
+	NNACCEL_DO_PREPARE = 3,
+	/** Execute @model: commit with struct nnaccel_shape[] as payload. */
+	NNACCEL_DO_EXECUTE = 4,
+	/** @model is gone: forget it. Takes no commit. */
+	NNACCEL_DO_FORGET_MODEL = 5,
+	/** @grant is gone: unmap it. Takes no commit. */
+	NNACCEL_DO_FORGET_GRANT = 6,
+	/** Serve requests for @model on @burst: commit once its rings are mapped. */
+	NNACCEL_DO_BURST = 7,
+	/** @burst is gone: stop serving it, unmap it. Takes no commit. */
+	NNACCEL_DO_BURST_GONE = 8,
+	/** Slot @grant of @burst is gone: forget it. Takes no commit. */
+	NNACCEL_DO_SLOT_GONE = 9
+};
+
+/**
+ * struct nnaccel_grant - Memory that a command lets the worker map
+ * @grant: number, the same for the same pool as long as it lives
+ * @prot: NNACCEL_PROT_*: what this command needs; the pool's grant allows at
+ *	least that
+ * @length: bytes
+ */
+struct nnaccel_grant {
+	__u32 grant;
+	__u32 prot;
+	__aligned_u64 length;
+};
+
+/**
+ * struct nnaccel_cmd - A command, as NNACCEL_SESSION_FETCH writes it
+ * @size: bytes of the whole: this structure, then struct
+ *	nnaccel_grant[num_grants], then struct nnaccel_arg[num_inputs +
+ *	num_outputs]
+ * @kind: enum nnaccel_cmd_kind
+ * @cookie: names the command in NNACCEL_SESSION_COMMIT; 0: takes no commit
+ * @model: number of the model, unique in the session
+ * @num_grants: grants; for PREPARE and SUPPORTED the first is the wire form
+ *	and the others are the model's pools in their order; for EXECUTE those
+ *	that the arguments' pool fields index
+ * @grant: FORGET_GRANT: the grant; SLOT_GONE: the slot
+ * @num_inputs: EXECUTE: inputs
+ * @num_outputs: EXECUTE: outputs
+ * @flags: EXECUTE: NNACCEL_EXECUTE_MEASURE; BURST: NNACCEL_BURST_NO_SPIN
+ * @query: QUERY: what is asked
+ * @preference: PREPARE: enum nnaccel_preference
+ * @priority: PREPARE, EXECUTE: enum nnaccel_priority of the model
+ * @wire_offset: PREPARE, SUPPORTED: bytes into the first grant
+ * @wire_length: PREPARE, SUPPORTED: bytes
+ * @deadline_ns: CLOCK_MONOTONIC time, 0: none
+ * @loop_timeout_ns: EXECUTE: longest time in one loop, 0: the default
+ * @max_payload: bytes that the answer's payload may have
+ * @burst: BURST, BURST_GONE, SLOT_GONE: number of the burst, unique in the
+ *	session
+ */
+struct nnaccel_cmd {
+	__u32 size;
+	__u32 kind;
+	__aligned_u64 cookie;
+	__aligned_u64 model;
+	__u32 num_grants;
+	__u32 grant;
+	__u32 num_inputs;
+	__u32 num_outputs;
+	__u32 flags;
+	__u32 query;
+	__u32 preference;
+	__u32 priority;
+	__aligned_u64 wire_offset;
+	__aligned_u64 wire_length;
+	__aligned_u64 deadline_ns;
+	__aligned_u64 loop_timeout_ns;
+	__u32 max_payload;
+	__u32 burst;
+};
+
+/* Flags of NNACCEL_SESSION_FETCH: return EAGAIN rather than wait. */
+#define NNACCEL_FETCH_NONBLOCK	(1 << 0)
+
+/**
+ * struct nnaccel_session_fetch - ioctl(NNACCEL_SESSION_FETCH)
+ * @size: sizeof(struct nnaccel_session_fetch)
+ * @flags: NNACCEL_FETCH_NONBLOCK
+ * @buffer: room for a struct nnaccel_cmd and its arrays, 8-byte aligned
+ * @buffer_size: bytes at @buffer
+ * @out_size: out: bytes written; with EMSGSIZE: bytes needed
+ *
+ * Takes the waiting command of the highest priority, the oldest first. Many
+ * threads may fetch at once. A command that does not fit stays.
+ *
+ * Errors: EAGAIN: nothing waits; EMSGSIZE: @buffer is too small; EACCES: not
+ * attached; ESHUTDOWN: the context is gone; EINTR.
+ */
+struct nnaccel_session_fetch {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 buffer;
+	__u32 buffer_size;
+	__u32 out_size;
+};
+#define NNACCEL_SESSION_FETCH _IO(NNACCEL_TYPE, NNACCEL_CMD_SESSION_FETCH)
+
+/**
+ * struct nnaccel_session_commit - ioctl(NNACCEL_SESSION_COMMIT)
+ * @size: sizeof(struct nnaccel_session_commit)
+ * @status: enum nnaccel_status
+ * @cookie: the command's
+ * @payload: the answer; see enum nnaccel_cmd_kind
+ * @payload_size: bytes at @payload, at most the command's max_payload
+ * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
+ * @message: what is wrong, for the client to log; need not be terminated
+ * @device_ns: time on the device in ns, or NNACCEL_TIME_NONE
+ *
+ * A commit to a command whose caller has given up succeeds and is dropped.
+ *
+ * Errors: ENOENT: no such command is being worked on in this session; EINVAL:
+ * unknown status, or a payload of another size than the command's kind
+ * allows; EACCES: not attached.
+ */
+struct nnaccel_session_commit {
+	__u32 size;
+	__u32 status;
+	__aligned_u64 cookie;
+	__aligned_u64 payload;
+	__u32 payload_size;
+	__u32 message_size;
+	__aligned_u64 message;
+	__aligned_u64 device_ns;
+};
+#define NNACCEL_SESSION_COMMIT _IO(NNACCEL_TYPE, NNACCEL_CMD_SESSION_COMMIT)
+
+/**
+ * struct nnaccel_session_slot - ioctl(NNACCEL_SESSION_SLOT)
+ * @size: sizeof(struct nnaccel_session_slot)
+ * @flags: must be 0
+ * @burst: the burst
+ * @slot: the slot
+ * @out_grant: out: what to map: the whole pool, with the slot's protection
+ *
+ * Mapped memory stays valid until NNACCEL_DO_FORGET_GRANT.
+ *
+ * Errors: ENOENT: no such burst, or no such slot in it; EACCES: not attached.
+ */
+struct nnaccel_session_slot {
+	__u32 size;
+	__u32 flags;
+	__u32 burst;
+	__u32 slot;
+	struct nnaccel_grant out_grant;
+};
+#define NNACCEL_SESSION_SLOT _IO(NNACCEL_TYPE, NNACCEL_CMD_SESSION_SLOT)
+
+#endif /* _UAPI_LINUX_NNACCEL_H */
