@@ -1,0 +1,695 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * nnaccel: bursts. Two rings in shmem pages through which a client and its worker exchange
+ * executions without the kernel; here are their lives, who may map what, and their slots.
+ *
+ * A burst dies once, under context->lock: with its file's last close, its context or its
+ * worker's session. The status page says so first, then EPOLLHUP. Futexes that somebody sleeps
+ * on are user space's to wake.
+ */
+
+#include <linux/anon_inodes.h>
+#include <linux/file.h>
+#include <linux/highmem.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/poll.h>
+#include <linux/seq_file.h>
+#include <linux/shmem_fs.h>
+#include <linux/slab.h>
+
+#include "nnaccel.h"
+#include "trace.h"
+
+/* A slot is an index and, above it, how often the burst had bound one before. */
+#define NNACCEL_SLOT_LIMIT	XA_LIMIT(0, NNACCEL_BURST_MAX_SLOTS - 1)
+#define NNACCEL_SLOT_SHIFT	ilog2(NNACCEL_BURST_MAX_SLOTS)
+#define NNACCEL_SLOT_BINDS	GENMASK(30 - NNACCEL_SLOT_SHIFT, 0)
+
+static u32 nnaccel_burst_lines(u32 capacity)
+{
+	return DIV_ROUND_UP(capacity, NNACCEL_LINE_DATUMS);
+}
+
+static u64 nnaccel_burst_ring_bytes(u32 capacity)
+{
+	return NNACCEL_RING_LINES + nnaccel_burst_lines(capacity) * sizeof(struct nnaccel_line);
+}
+
+/* ---- slots ---- */
+
+static void nnaccel_slot_free(struct nnaccel_slot *slot)
+{
+	nnaccel_pool_put(slot->pool);
+	kfree(slot->forget);
+	kfree(slot);
+	nnaccel_count(NNACCEL_SLOTS, -1);
+}
+
+/* A slot with its index reserved. */
+static struct nnaccel_slot *nnaccel_slot_create(struct nnaccel_burst *burst,
+						const struct nnaccel_slot_bind *arg)
+{
+	struct nnaccel_slot *slot;
+	u32 index;
+	int ret = -ENOMEM;
+
+	slot = kzalloc(sizeof(*slot), GFP_KERNEL_ACCOUNT);
+	if (!slot)
+		return ERR_PTR(-ENOMEM);
+	slot->forget = kzalloc(sizeof(*slot->forget), GFP_KERNEL_ACCOUNT);
+	if (!slot->forget)
+		goto err_slot;
+	slot->prot = arg->prot;
+	slot->pool = nnaccel_pool_get(burst->ctx, arg->pool);
+	if (IS_ERR(slot->pool)) {
+		ret = PTR_ERR(slot->pool);
+		goto err_slot;
+	}
+	ret = slot->prot & ~slot->pool->prot ? -EACCES : 0;
+	if (!ret)
+		ret = xa_alloc(&burst->slots, &index, XA_ZERO_ENTRY, NNACCEL_SLOT_LIMIT,
+			       GFP_KERNEL_ACCOUNT);
+	if (ret) {
+		if (ret == -EBUSY)
+			ret = -ENOSPC;
+		goto err_pool;
+	}
+	mutex_lock(&burst->ctx->lock);
+	slot->number = (++burst->binds & NNACCEL_SLOT_BINDS) << NNACCEL_SLOT_SHIFT | index;
+	mutex_unlock(&burst->ctx->lock);
+	nnaccel_count(NNACCEL_SLOTS, 1);
+	return slot;
+
+err_pool:
+	nnaccel_pool_put(slot->pool);
+err_slot:
+	kfree(slot->forget);
+	kfree(slot);
+	return ERR_PTR(ret);
+}
+
+static int nnaccel_slot_bind_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_slot_bind *arg = ucmd->cmd;
+	struct nnaccel_burst *burst = ucmd->object;
+	struct nnaccel_context *ctx = burst->ctx;
+	struct nnaccel_slot *slot;
+	int ret;
+
+	if (arg->flags || arg->__reserved ||
+	    (arg->prot != NNACCEL_PROT_READ &&
+	     arg->prot != (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE)))
+		return -EINVAL;
+	if (READ_ONCE(burst->dead))
+		return -EPIPE;
+	slot = nnaccel_slot_create(burst, arg);
+	if (IS_ERR(slot))
+		return PTR_ERR(slot);
+	arg->out_slot = slot->number;
+	ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+	if (ret) {
+		xa_erase(&burst->slots, NNACCEL_SLOT_INDEX(slot->number));
+		nnaccel_slot_free(slot);
+		return ret;
+	}
+	mutex_lock(&ctx->lock);
+	burst->num_slots++;
+	trace_nnaccel_slot_bind(burst, slot);
+	WARN_ON(xa_is_err(xa_store(&burst->slots, NNACCEL_SLOT_INDEX(slot->number), slot,
+				   GFP_KERNEL_ACCOUNT)));
+	mutex_unlock(&ctx->lock);
+	return 0;
+}
+
+/* The slot of that number, or NULL; context->lock is held. */
+static struct nnaccel_slot *nnaccel_slot_find(struct nnaccel_burst *burst, u32 number)
+{
+	struct nnaccel_slot *slot;
+
+	lockdep_assert_held(&burst->ctx->lock);
+	slot = xa_load(&burst->slots, NNACCEL_SLOT_INDEX(number));
+	return slot && slot->number == number ? slot : NULL;
+}
+
+static int nnaccel_slot_free_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_slot_free *arg = ucmd->cmd;
+	struct nnaccel_burst *burst = ucmd->object;
+	struct nnaccel_context *ctx = burst->ctx;
+	struct nnaccel_slot *slot;
+
+	mutex_lock(&ctx->lock);
+	slot = nnaccel_slot_find(burst, arg->slot);
+	if (!slot) {
+		mutex_unlock(&ctx->lock);
+		return -ENOENT;
+	}
+	xa_erase(&burst->slots, NNACCEL_SLOT_INDEX(slot->number));
+	burst->num_slots--;
+	if (slot->resolved && !burst->dead)
+		nnaccel_session_forget(ctx->session, &slot->forget, NNACCEL_DO_SLOT_GONE,
+				       slot->number, burst->number);
+	trace_nnaccel_slot_free(burst, slot);
+	mutex_unlock(&ctx->lock);
+	nnaccel_slot_free(slot);
+	return 0;
+}
+
+/**
+ * nnaccel_burst_resolve() - Look up a slot for the worker
+ * @burst: the burst; context->lock is held
+ * @number: the slot
+ * @prot: out: NNACCEL_PROT_* that the slot allows
+ *
+ * Return: the slot's pool, not counted, or an error pointer: -ENOENT.
+ */
+struct nnaccel_pool *nnaccel_burst_resolve(struct nnaccel_burst *burst, u32 number, u32 *prot)
+{
+	struct nnaccel_slot *slot = nnaccel_slot_find(burst, number);
+
+	if (!slot)
+		return ERR_PTR(-ENOENT);
+	slot->resolved = true;
+	burst->resolves++;
+	*prot = slot->prot;
+	trace_nnaccel_slot_resolve(burst, slot);
+	return slot->pool;
+}
+
+/* ---- memory ---- */
+
+/* Not to be locked: a mapping outlives the burst and so the charge for it. */
+static struct file *nnaccel_burst_file(u64 bytes)
+{
+	struct file *file = shmem_file_setup("nnaccel-burst", bytes, 0);
+
+	/* No memory for an inode; to the caller, no space is a limit of bursts. */
+	return file == ERR_PTR(-ENOSPC) ? ERR_PTR(-ENOMEM) : file;
+}
+
+/* The context's doorbell, made with its first burst. */
+static int nnaccel_burst_add_doorbell(struct nnaccel_context *ctx)
+{
+	struct file *file;
+	int ret;
+
+	if (READ_ONCE(ctx->doorbell))
+		return 0;
+	ret = nnaccel_charge(ctx, PAGE_SIZE);
+	if (ret)
+		return ret;
+	file = nnaccel_burst_file(PAGE_SIZE);
+	if (IS_ERR(file)) {
+		nnaccel_uncharge(ctx, PAGE_SIZE);
+		return PTR_ERR(file);
+	}
+	mutex_lock(&ctx->lock);
+	if (!ctx->doorbell) {
+		WRITE_ONCE(ctx->doorbell, file);
+		file = NULL;
+	}
+	mutex_unlock(&ctx->lock);
+	if (file) {
+		fput(file);
+		nnaccel_uncharge(ctx, PAGE_SIZE);
+	}
+	return 0;
+}
+
+/**
+ * nnaccel_burst_drop_doorbell() - Nobody refers to a context any more
+ * @ctx: the context
+ */
+void nnaccel_burst_drop_doorbell(struct nnaccel_context *ctx)
+{
+	if (!ctx->doorbell)
+		return;
+	fput(ctx->doorbell);
+	nnaccel_uncharge(ctx, PAGE_SIZE);
+}
+
+static int nnaccel_burst_add_memory(struct nnaccel_burst *burst)
+{
+	u64 ring_bytes = nnaccel_burst_ring_bytes(burst->capacity);
+	struct nnaccel_burst_status *status;
+	struct page *page;
+	u64 bytes;
+	int i, ret;
+
+	bytes = PAGE_SIZE + 2 * PAGE_ALIGN(ring_bytes);
+	ret = nnaccel_charge(burst->ctx, bytes);
+	if (ret)
+		return ret;
+	burst->bytes = bytes;
+	for (i = 0; i < NNACCEL_BURST_FILES; i++) {
+		struct file *file = nnaccel_burst_file(i == NNACCEL_FILE_STATUS ? PAGE_SIZE :
+						       PAGE_ALIGN(ring_bytes));
+
+		if (IS_ERR(file))
+			return PTR_ERR(file);
+		burst->files[i] = file;
+	}
+	page = shmem_read_mapping_page(burst->files[NNACCEL_FILE_STATUS]->f_mapping, 0);
+	if (IS_ERR(page))
+		return PTR_ERR(page);
+	burst->status = page;
+	status = kmap_local_page(page);
+	status->lines = nnaccel_burst_lines(burst->capacity);
+	status->capacity = burst->capacity;
+	status->ring_bytes = ring_bytes;
+	status->state = NNACCEL_BURST_ALIVE;
+	kunmap_local(status);
+	set_page_dirty(page);
+	return 0;
+}
+
+static void nnaccel_burst_drop_memory(struct nnaccel_burst *burst)
+{
+	int i;
+
+	if (burst->status)
+		put_page(burst->status);
+	for (i = 0; i < NNACCEL_BURST_FILES; i++)
+		if (burst->files[i])
+			fput(burst->files[i]);
+	nnaccel_uncharge(burst->ctx, burst->bytes);
+}
+
+/**
+ * nnaccel_burst_map() - Map one region of a burst
+ * @burst: the burst
+ * @vma: the mapping
+ * @offset: where the region is, of the burst's own
+ * @worker: for the worker, or for the client
+ *
+ * Return: 0, -EINVAL, -EACCES, or what mapping shmem returned.
+ */
+int nnaccel_burst_map(struct nnaccel_burst *burst, struct vm_area_struct *vma, u64 offset,
+		      bool worker)
+{
+	u64 length = PAGE_SIZE;
+	bool writable = false;
+	struct file *file;
+
+	switch (offset) {
+	case NNACCEL_BURST_STATUS:
+		file = burst->files[NNACCEL_FILE_STATUS];
+		break;
+	case NNACCEL_BURST_REQUESTS:
+		file = burst->files[NNACCEL_FILE_REQUESTS];
+		length = nnaccel_burst_ring_bytes(burst->capacity);
+		writable = !worker;
+		break;
+	case NNACCEL_BURST_RESULTS:
+		file = burst->files[NNACCEL_FILE_RESULTS];
+		length = nnaccel_burst_ring_bytes(burst->capacity);
+		writable = worker;
+		break;
+	case NNACCEL_BURST_DOORBELL:
+		file = burst->ctx->doorbell;
+		writable = !worker;
+		break;
+	default:
+		return -EINVAL;
+	}
+	if (!(vma->vm_flags & VM_SHARED) || vma->vm_end - vma->vm_start != PAGE_ALIGN(length))
+		return -EINVAL;
+	if (vma->vm_flags & VM_EXEC || (vma->vm_flags & VM_WRITE && !writable))
+		return -EACCES;
+	return nnaccel_session_map_file(vma, file, 0, writable);
+}
+
+/* ---- life ---- */
+
+static void nnaccel_burst_mark_dead(struct nnaccel_burst *burst)
+{
+	struct nnaccel_burst_status *status = kmap_local_page(burst->status);
+
+	/* Pairs with an end's look at the state before each sleep. */
+	smp_store_release(&status->state, NNACCEL_BURST_DEAD);
+	kunmap_local(status);
+	/* It may have been written to swap alive. */
+	set_page_dirty(burst->status);
+}
+
+/* Ends a burst that lives; context->lock is held. */
+static void nnaccel_burst_kill(struct nnaccel_burst *burst)
+{
+	struct nnaccel_session *session = burst->ctx->session;
+
+	lockdep_assert_held(&burst->ctx->lock);
+	if (list_empty(&burst->node))
+		return;
+	nnaccel_burst_mark_dead(burst);
+	list_del_init(&burst->node);
+	WRITE_ONCE(burst->dead, true);
+	wake_up_poll(&burst->wait, EPOLLHUP);
+	trace_nnaccel_burst_dead(burst);
+	if (burst->number) {
+		xa_erase(&session->bursts, burst->number);
+		nnaccel_session_forget(session, &burst->forget, NNACCEL_DO_BURST_GONE, 0,
+				       burst->number);
+	}
+}
+
+/**
+ * nnaccel_burst_kill_all() - A context's worker or the context itself is gone
+ * @ctx: the context; its lock is held
+ */
+void nnaccel_burst_kill_all(struct nnaccel_context *ctx)
+{
+	struct nnaccel_burst *burst, *next;
+
+	lockdep_assert_held(&ctx->lock);
+	list_for_each_entry_safe(burst, next, &ctx->bursts, node)
+		nnaccel_burst_kill(burst);
+}
+
+/**
+ * nnaccel_burst_announce() - Give a burst its number: the worker is about to be told of it
+ * @burst: the burst; context->lock is held
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int nnaccel_burst_announce(struct nnaccel_burst *burst)
+{
+	struct nnaccel_session *session = burst->ctx->session;
+	int ret;
+
+	lockdep_assert_held(&burst->ctx->lock);
+	if (burst->number)
+		return 0;
+	ret = xa_alloc_cyclic(&session->bursts, &burst->number, burst, xa_limit_31b,
+			      &session->next_burst, GFP_KERNEL_ACCOUNT);
+	if (ret < 0) {
+		burst->number = 0;
+		return -ENOMEM;
+	}
+	trace_nnaccel_burst_announce(burst);
+	return 0;
+}
+
+/**
+ * nnaccel_burst_get() - Count one more pointer to a burst
+ * @burst: the burst
+ */
+void nnaccel_burst_get(struct nnaccel_burst *burst)
+{
+	kref_get(&burst->refs);
+}
+
+static void nnaccel_burst_free(struct kref *refs)
+{
+	struct nnaccel_burst *burst = container_of(refs, struct nnaccel_burst, refs);
+	struct nnaccel_context *ctx = burst->ctx;
+
+	trace_nnaccel_burst_destroy(burst);
+	nnaccel_burst_drop_memory(burst);
+	nnaccel_model_put(burst->model);
+	xa_destroy(&burst->slots);
+	kfree(burst->forget);
+	kfree(burst);
+	mutex_lock(&ctx->lock);
+	ctx->num_bursts--;
+	mutex_unlock(&ctx->lock);
+	nnaccel_context_put(ctx);
+	nnaccel_count(NNACCEL_BURSTS, -1);
+}
+
+/**
+ * nnaccel_burst_put() - Count one pointer less; not with context->lock held
+ * @burst: the burst
+ */
+void nnaccel_burst_put(struct nnaccel_burst *burst)
+{
+	kref_put(&burst->refs, nnaccel_burst_free);
+}
+
+static int nnaccel_burst_release(struct inode *inode, struct file *file)
+{
+	struct nnaccel_burst *burst = file->private_data;
+	struct nnaccel_context *ctx = burst->ctx;
+	struct nnaccel_slot *slot;
+	unsigned long index;
+
+	mutex_lock(&ctx->lock);
+	nnaccel_burst_kill(burst);
+	mutex_unlock(&ctx->lock);
+	/* Nobody can look a slot up any more: that takes the file or the number. */
+	xa_for_each(&burst->slots, index, slot)
+		nnaccel_slot_free(slot);
+	nnaccel_burst_put(burst);
+	return 0;
+}
+
+static __poll_t nnaccel_burst_poll(struct file *file, poll_table *wait)
+{
+	struct nnaccel_burst *burst = file->private_data;
+
+	poll_wait(file, &burst->wait, wait);
+	return READ_ONCE(burst->dead) ? EPOLLHUP : 0;
+}
+
+static int nnaccel_burst_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct nnaccel_burst *burst = file->private_data;
+
+	if (burst->ctx->mm != current->mm)
+		return -EACCES;
+	return nnaccel_burst_map(burst, vma, (u64)vma->vm_pgoff << PAGE_SHIFT, false);
+}
+
+/* What an end says of itself: whoever reads it has only its word for it. */
+static void nnaccel_burst_show_end(struct seq_file *m, struct file *ring, const char *end)
+{
+	struct page *page = shmem_read_mapping_page(ring->f_mapping, 0);
+	struct nnaccel_ring_control *control;
+
+	if (IS_ERR(page))
+		return;
+	control = kmap_local_page(page);
+	seq_printf(m, "nnaccel-%s-packets:\t%llu\n", end, READ_ONCE(control->packets));
+	seq_printf(m, "nnaccel-%s-spins:\t%llu\n", end, READ_ONCE(control->spins));
+	seq_printf(m, "nnaccel-%s-sleeps:\t%llu\n", end, READ_ONCE(control->sleeps));
+	seq_printf(m, "nnaccel-%s-wakes:\t%llu\n", end, READ_ONCE(control->wakes));
+	seq_printf(m, "nnaccel-%s-misses:\t%llu\n", end, READ_ONCE(control->misses));
+	seq_printf(m, "nnaccel-%s-fallbacks:\t%llu\n", end, READ_ONCE(control->fallbacks));
+	kunmap_local(control);
+	put_page(page);
+}
+
+static void nnaccel_burst_show_fdinfo(struct seq_file *m, struct file *file)
+{
+	struct nnaccel_burst *burst = file->private_data;
+	u32 slots, number;
+	u64 resolves;
+	bool dead;
+
+	mutex_lock(&burst->ctx->lock);
+	slots = burst->num_slots;
+	number = burst->number;
+	resolves = burst->resolves;
+	dead = burst->dead;
+	mutex_unlock(&burst->ctx->lock);
+
+	seq_printf(m, "nnaccel-client-id:\t%llu\n", burst->ctx->number);
+	seq_printf(m, "nnaccel-burst:\t%u\n", number);
+	seq_printf(m, "nnaccel-burst-state:\t%s\n", dead ? "dead" : "alive");
+	seq_printf(m, "nnaccel-burst-capacity:\t%u\n", burst->capacity);
+	seq_printf(m, "nnaccel-memory-alloc:\t%llu KiB\n", burst->bytes >> 10);
+	seq_printf(m, "nnaccel-slots:\t%u\n", slots);
+	seq_printf(m, "nnaccel-slot-resolves:\t%llu\n", resolves);
+	nnaccel_burst_show_end(m, burst->files[NNACCEL_FILE_REQUESTS], "client");
+	nnaccel_burst_show_end(m, burst->files[NNACCEL_FILE_RESULTS], "engine");
+}
+
+#define NNACCEL_OP(_name, _fn, _struct, _last)	\
+	NNACCEL_IOCTL_OP(SLOT_BIND, _name, _fn, _struct, _last)
+
+static const struct nnaccel_ioctl_op nnaccel_burst_ops[] = {
+	NNACCEL_OP(SLOT_BIND, nnaccel_slot_bind_ioctl, struct nnaccel_slot_bind, __reserved),
+	NNACCEL_OP(SLOT_FREE, nnaccel_slot_free_ioctl, struct nnaccel_slot_free, slot),
+};
+
+static long nnaccel_burst_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct nnaccel_burst *burst = file->private_data;
+
+	if (burst->ctx->mm != current->mm)
+		return -EACCES;
+	return nnaccel_ioctl(nnaccel_burst_ops, ARRAY_SIZE(nnaccel_burst_ops), burst, cmd, arg);
+}
+
+static const struct file_operations nnaccel_burst_fops = {
+	.owner = THIS_MODULE,
+	.release = nnaccel_burst_release,
+	.unlocked_ioctl = nnaccel_burst_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.mmap = nnaccel_burst_mmap,
+	.poll = nnaccel_burst_poll,
+	.show_fdinfo = nnaccel_burst_show_fdinfo,
+};
+
+/* ---- creation ---- */
+
+/* Counts the burst among its context's, if there may be one more. */
+static int nnaccel_burst_enlist(struct nnaccel_burst *burst)
+{
+	struct nnaccel_context *ctx = burst->ctx;
+	int ret = 0;
+
+	mutex_lock(&ctx->lock);
+	if (ctx->num_bursts >= READ_ONCE(nnaccel_max_bursts))
+		ret = -ENOSPC;
+	else
+		ctx->num_bursts++;
+	mutex_unlock(&ctx->lock);
+	return ret;
+}
+
+/* A burst of one count that is not alive yet. */
+static struct nnaccel_burst *nnaccel_burst_create(struct nnaccel_context *ctx,
+						  const struct nnaccel_burst_create *arg)
+{
+	struct nnaccel_burst *burst;
+	int ret;
+
+	burst = kzalloc(sizeof(*burst), GFP_KERNEL_ACCOUNT);
+	if (!burst)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&burst->refs);
+	init_waitqueue_head(&burst->wait);
+	INIT_LIST_HEAD(&burst->node);
+	xa_init_flags(&burst->slots, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
+	burst->ctx = ctx;
+	burst->flags = arg->flags & NNACCEL_BURST_NO_SPIN;
+	burst->capacity = arg->capacity ?: NNACCEL_BURST_DEFAULT_CAPACITY;
+	burst->forget = kzalloc(sizeof(*burst->forget), GFP_KERNEL_ACCOUNT);
+	if (!burst->forget) {
+		ret = -ENOMEM;
+		goto err_burst;
+	}
+	burst->model = nnaccel_model_get(ctx, arg->model);
+	if (IS_ERR(burst->model)) {
+		ret = PTR_ERR(burst->model);
+		goto err_burst;
+	}
+	ret = nnaccel_burst_enlist(burst);
+	if (ret)
+		goto err_model;
+	/* From here on it goes as any burst goes. */
+	nnaccel_context_get(ctx);
+	nnaccel_count(NNACCEL_BURSTS, 1);
+	trace_nnaccel_burst_create(burst);
+	ret = nnaccel_burst_add_doorbell(ctx) ?: nnaccel_burst_add_memory(burst);
+	if (ret) {
+		nnaccel_burst_put(burst);
+		return ERR_PTR(ret);
+	}
+	return burst;
+
+err_model:
+	nnaccel_model_put(burst->model);
+err_burst:
+	kfree(burst->forget);
+	kfree(burst);
+	return ERR_PTR(ret);
+}
+
+/* The file of a new burst, which lives from now on. */
+static struct file *nnaccel_burst_open(struct nnaccel_context *ctx,
+				       const struct nnaccel_burst_create *arg)
+{
+	struct nnaccel_burst *burst;
+	struct file *file;
+
+	burst = nnaccel_burst_create(ctx, arg);
+	if (IS_ERR(burst))
+		return ERR_CAST(burst);
+	file = anon_inode_getfile("[nnaccel-burst]", &nnaccel_burst_fops, burst, O_RDWR);
+	if (IS_ERR(file)) {
+		nnaccel_burst_put(burst);
+		return file;
+	}
+	mutex_lock(&ctx->lock);
+	list_add_tail(&burst->node, &ctx->bursts);
+	mutex_unlock(&ctx->lock);
+	return file;
+}
+
+/* The command that tells the worker of a burst. */
+static struct nnaccel_command *nnaccel_burst_command(struct nnaccel_burst *burst)
+{
+	struct nnaccel_model *model = burst->model;
+	struct nnaccel_command *cmd;
+
+	cmd = nnaccel_command_alloc(burst->ctx, NNACCEL_DO_BURST);
+	if (IS_ERR(cmd))
+		return cmd;
+	nnaccel_burst_get(burst);
+	refcount_inc(&model->obj.refs);
+	cmd->burst = burst;
+	cmd->model = model;
+	cmd->head.model = model->number;
+	cmd->head.priority = model->priority;
+	cmd->head.flags = burst->flags;
+	return cmd;
+}
+
+/* Writes the answer. */
+static int nnaccel_burst_respond(struct nnaccel_ucmd *ucmd, const struct nnaccel_command *cmd,
+				 int fd)
+{
+	struct nnaccel_burst_create *arg = ucmd->cmd;
+
+	arg->out_status = cmd->status;
+	arg->out_fd = cmd->status == NNACCEL_STATUS_NONE ? fd : -1;
+	return nnaccel_command_write_message(cmd, arg->message, arg->message_size) ?:
+	       nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+}
+
+/**
+ * nnaccel_burst_create_ioctl() - NNACCEL_BURST_CREATE
+ * @ucmd: the ioctl
+ *
+ * Return: 0, -EINVAL, -ENOENT, -EDQUOT, -ENOSPC, -EMFILE, -ENOMEM, -EFAULT, or what
+ * nnaccel_command_run() returned.
+ */
+int nnaccel_burst_create_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_burst_create *arg = ucmd->cmd;
+	struct nnaccel_command *cmd;
+	struct file *file;
+	int fd, ret;
+
+	if (arg->flags & ~(NNACCEL_BURST_CLOEXEC | NNACCEL_BURST_NO_SPIN) || arg->__reserved ||
+	    arg->capacity > NNACCEL_BURST_MAX_CAPACITY ||
+	    arg->message_size > NNACCEL_MAX_MESSAGE)
+		return -EINVAL;
+	fd = get_unused_fd_flags(arg->flags & NNACCEL_BURST_CLOEXEC ? O_CLOEXEC : 0);
+	if (fd < 0)
+		return fd;
+	file = nnaccel_burst_open(ucmd->object, arg);
+	if (IS_ERR(file)) {
+		ret = PTR_ERR(file);
+		goto err_fd;
+	}
+	cmd = nnaccel_burst_command(file->private_data);
+	if (IS_ERR(cmd)) {
+		ret = PTR_ERR(cmd);
+		goto err_file;
+	}
+	ret = nnaccel_command_run(cmd) ?: nnaccel_burst_respond(ucmd, cmd, fd);
+	if (!ret && cmd->status == NNACCEL_STATUS_NONE) {
+		fd_install(fd, file);
+		nnaccel_command_put(cmd);
+		return 0;
+	}
+	nnaccel_command_put(cmd);
+err_file:
+	fput(file);
+err_fd:
+	put_unused_fd(fd);
+	return ret;
+}

@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * nnaccel: commands. What a client asks of its worker: built from one copy of the arguments,
+ * queued to the session, waited for; and the ioctls that are no more than that.
+ */
+
+#include <linux/jiffies.h>
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/nospec.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "nnaccel.h"
+#include "trace.h"
+
+/**
+ * nnaccel_command_alloc() - Begin a command
+ * @ctx: the context
+ * @kind: enum nnaccel_cmd_kind
+ *
+ * Return: a command with one count, or an error pointer: -ENOMEM.
+ */
+struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 kind)
+{
+	struct nnaccel_command *cmd;
+
+	cmd = kzalloc(sizeof(*cmd), GFP_KERNEL_ACCOUNT);
+	if (!cmd)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&cmd->refs);
+	INIT_LIST_HEAD(&cmd->node);
+	init_completion(&cmd->done);
+	cmd->ctx = ctx;
+	cmd->head.kind = kind;
+	cmd->head.priority = NNACCEL_PRIORITY_MEDIUM;
+	nnaccel_count(NNACCEL_COMMANDS, 1);
+	return cmd;
+}
+
+static void nnaccel_command_free(struct kref *refs)
+{
+	struct nnaccel_command *cmd = container_of(refs, struct nnaccel_command, refs);
+	u32 i;
+
+	if (cmd->burst)
+		nnaccel_burst_put(cmd->burst);
+	if (cmd->model)
+		nnaccel_model_put(cmd->model);
+	for (i = 0; i < cmd->head.num_grants; i++)
+		nnaccel_pool_put(cmd->pools[i]);
+	kvfree(cmd->pools);
+	kvfree(cmd->grants);
+	kvfree(cmd->args);
+	kvfree(cmd->payload);
+	kfree(cmd);
+	nnaccel_count(NNACCEL_COMMANDS, -1);
+}
+
+/**
+ * nnaccel_command_put() - Drop a count; not with context->lock held
+ * @cmd: the command
+ */
+void nnaccel_command_put(struct nnaccel_command *cmd)
+{
+	kref_put(&cmd->refs, nnaccel_command_free);
+}
+
+/* Adds a pool, which the command is to read; arrays have room. */
+static int nnaccel_command_add_pool(struct nnaccel_command *cmd, u32 id)
+{
+	struct nnaccel_pool *pool;
+	u32 i = cmd->head.num_grants;
+
+	pool = nnaccel_pool_get(cmd->ctx, id);
+	if (IS_ERR(pool))
+		return PTR_ERR(pool);
+	cmd->pools[i] = pool;
+	cmd->grants[i].prot = NNACCEL_PROT_READ;
+	cmd->grants[i].length = pool->length;
+	cmd->head.num_grants++;
+	return 0;
+}
+
+/* Adds @first, unless it is 0, then @num_pools pools whose ids are user memory. */
+static int nnaccel_command_add_pools(struct nnaccel_command *cmd, u32 first, u64 ids,
+				     u32 num_pools)
+{
+	u32 i, *copy, n = num_pools + !!first;
+	int ret = 0;
+
+	if (!n)
+		return 0;
+	copy = nnaccel_copy_in(ids, num_pools, sizeof(*copy));
+	if (IS_ERR(copy))
+		return PTR_ERR(copy);
+	cmd->pools = kvmalloc_array(n, sizeof(*cmd->pools), GFP_KERNEL_ACCOUNT);
+	cmd->grants = kvcalloc(n, sizeof(*cmd->grants), GFP_KERNEL_ACCOUNT);
+	if (!cmd->pools || !cmd->grants)
+		ret = -ENOMEM;
+	if (!ret && first)
+		ret = nnaccel_command_add_pool(cmd, first);
+	for (i = 0; i < num_pools && !ret; i++)
+		ret = nnaccel_command_add_pool(cmd, copy[i]);
+	kvfree(copy);
+	return ret;
+}
+
+/**
+ * nnaccel_command_set_model_pools() - Name the pools of a model: its wire form's comes first
+ * @cmd: the command
+ * @wire_pool: pool of the wire form
+ * @offset: bytes into it
+ * @length: bytes
+ * @ids: user address of the ids of the constants' pools
+ * @num_pools: how many
+ *
+ * Return: 0, -EINVAL, -ENOENT, -EFAULT, -ENOMEM.
+ */
+int nnaccel_command_set_model_pools(struct nnaccel_command *cmd, u32 wire_pool, u64 offset,
+				    u64 length, u64 ids, u32 num_pools)
+{
+	u64 end;
+	int ret;
+
+	if (num_pools > NNACCEL_MAX_CMD_POOLS - 1 || length > NNACCEL_MAX_WIRE)
+		return -EINVAL;
+	if (!wire_pool)
+		return -ENOENT;
+	ret = nnaccel_command_add_pools(cmd, wire_pool, ids, num_pools);
+	if (ret)
+		return ret;
+	if (check_add_overflow(offset, length, &end) || end > cmd->pools[0]->length)
+		return -EINVAL;
+	cmd->head.wire_offset = offset;
+	cmd->head.wire_length = length;
+	return 0;
+}
+
+/* Takes a count from the caller's when it returns 0. */
+static int nnaccel_command_queue(struct nnaccel_command *cmd)
+{
+	struct nnaccel_context *ctx = cmd->ctx;
+	struct nnaccel_model *model = cmd->model;
+	int ret;
+
+	if (cmd->head.kind == NNACCEL_DO_EXECUTE || cmd->head.kind == NNACCEL_DO_BURST) {
+		/* A model that lives has its worker. */
+		mutex_lock(&ctx->lock);
+		ret = model->session ? 0 : -ESTALE;
+		if (ret)
+			mutex_unlock(&ctx->lock);
+	} else {
+		ret = nnaccel_engine_lock_session(ctx, cmd->head.deadline_ns);
+	}
+	if (ret)
+		return ret;
+
+	if (ctx->num_commands < READ_ONCE(nnaccel_max_commands)) {
+		ctx->num_commands++;
+		kref_get(&cmd->refs);
+		nnaccel_session_queue(ctx->session, cmd);
+		trace_nnaccel_command_queue(cmd);
+	} else {
+		ret = -ENOSPC;
+	}
+	mutex_unlock(&ctx->lock);
+	return ret;
+}
+
+/* The caller no longer waits. What is queued goes; what is in flight stays until its end. */
+static void nnaccel_command_abandon(struct nnaccel_command *cmd)
+{
+	struct nnaccel_context *ctx = cmd->ctx;
+	bool queued;
+
+	mutex_lock(&ctx->lock);
+	queued = cmd->state == NNACCEL_COMMAND_QUEUED;
+	if (queued) {
+		list_del_init(&cmd->node);
+		nnaccel_command_finish(cmd, -ECANCELED);
+	}
+	cmd->abandoned = true;
+	trace_nnaccel_command_abandon(cmd);
+	mutex_unlock(&ctx->lock);
+	if (queued)
+		nnaccel_command_put(cmd);
+}
+
+/**
+ * nnaccel_deadline_left() - Time until a deadline is past by a grace
+ * @deadline_ns: CLOCK_MONOTONIC time
+ * @grace_ns: the grace
+ *
+ * Return: jiffies, at most MAX_SCHEDULE_TIMEOUT; 0: it is past.
+ */
+unsigned long nnaccel_deadline_left(u64 deadline_ns, u64 grace_ns)
+{
+	u64 end, now = ktime_get_ns();
+
+	if (check_add_overflow(deadline_ns, grace_ns, &end))
+		return MAX_SCHEDULE_TIMEOUT;
+	if (end <= now)
+		return 0;
+	return min_t(u64, nsecs_to_jiffies64(end - now) + 1, MAX_SCHEDULE_TIMEOUT);
+}
+
+static int nnaccel_command_wait(struct nnaccel_command *cmd)
+{
+	u64 grace_ns = (u64)READ_ONCE(nnaccel_deadline_grace_ms) * NSEC_PER_MSEC;
+	unsigned long timeout = MAX_SCHEDULE_TIMEOUT;
+	long ret;
+
+	if (cmd->head.deadline_ns)
+		timeout = nnaccel_deadline_left(cmd->head.deadline_ns, grace_ns);
+	ret = wait_for_completion_killable_timeout(&cmd->done, timeout);
+	if (ret > 0)
+		return cmd->error;
+	nnaccel_command_abandon(cmd);
+	return ret ? -EINTR : -ETIME;
+}
+
+/**
+ * nnaccel_command_run() - Send a command to the worker and wait for the answer
+ * @cmd: the command
+ *
+ * Return: 0: the engine answered, see @cmd; or -ETIME, -EINTR, -EPIPE, -ESTALE, -ENOSPC,
+ * -ENOTCONN, -EUSERS, -EAGAIN.
+ */
+int nnaccel_command_run(struct nnaccel_command *cmd)
+{
+	int ret;
+
+	if (cmd->head.deadline_ns && !nnaccel_deadline_left(cmd->head.deadline_ns, 0))
+		return -ETIME;
+	ret = nnaccel_command_queue(cmd);
+	if (ret)
+		return ret;
+	return nnaccel_command_wait(cmd);
+}
+
+/**
+ * nnaccel_command_finish() - A queued or fetched command is at its end: wake its caller
+ * @cmd: the command, off its list; context->lock is held; the session's count is the caller's
+ * @error: 0: answered
+ */
+void nnaccel_command_finish(struct nnaccel_command *cmd, int error)
+{
+	lockdep_assert_held(&cmd->ctx->lock);
+	cmd->state = NNACCEL_COMMAND_DONE;
+	cmd->error = error;
+	cmd->ctx->num_commands--;
+	complete(&cmd->done);
+}
+
+/**
+ * nnaccel_command_write_message() - Give the engine's message to the client
+ * @cmd: the command, answered
+ * @to: user address
+ * @size: bytes there; 0: none
+ *
+ * Return: 0 or -EFAULT.
+ */
+int nnaccel_command_write_message(const struct nnaccel_command *cmd, u64 to, u32 size)
+{
+	char __user *message = u64_to_user_ptr(to);
+	size_t n;
+
+	if (!size)
+		return 0;
+	n = strnlen(cmd->message, size - 1);
+	if (copy_to_user(message, cmd->message, n) || put_user('\0', message + n))
+		return -EFAULT;
+	return 0;
+}
+
+/**
+ * nnaccel_query_ioctl() - NNACCEL_QUERY
+ * @ucmd: the ioctl
+ *
+ * Return: 0, -EINVAL, -ENOBUFS, -EFAULT, or what nnaccel_command_run() returned.
+ */
+int nnaccel_query_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_query *arg = ucmd->cmd;
+	struct nnaccel_command *cmd;
+	u32 size = 0;
+	int ret;
+
+	if (arg->data_size > NNACCEL_MAX_QUERY)
+		return -EINVAL;
+	cmd = nnaccel_command_alloc(ucmd->object, NNACCEL_DO_QUERY);
+	if (IS_ERR(cmd))
+		return PTR_ERR(cmd);
+	cmd->head.query = arg->query;
+	cmd->head.max_payload = NNACCEL_MAX_QUERY;
+	ret = nnaccel_command_run(cmd);
+	if (ret)
+		goto out;
+
+	if (cmd->status == NNACCEL_STATUS_NONE)
+		size = cmd->payload_size;
+	if (size > arg->data_size)
+		ret = -ENOBUFS;
+	else if (copy_to_user(u64_to_user_ptr(arg->data), cmd->payload, size))
+		ret = -EFAULT;
+	if (ret)
+		goto out;
+	arg->data_size = size;
+	arg->out_status = cmd->status;
+	ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+out:
+	nnaccel_command_put(cmd);
+	return ret;
+}
+
+/**
+ * nnaccel_supported_ioctl() - NNACCEL_SUPPORTED
+ * @ucmd: the ioctl
+ *
+ * Return: 0, -EINVAL, -ENOENT, -EFAULT, -ENOMEM, or what nnaccel_command_run() returned.
+ */
+int nnaccel_supported_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_supported *arg = ucmd->cmd;
+	struct nnaccel_command *cmd;
+	int ret;
+
+	if (arg->flags || arg->__reserved || arg->message_size > NNACCEL_MAX_MESSAGE ||
+	    arg->num_operations > NNACCEL_MAX_OPERATIONS)
+		return -EINVAL;
+	cmd = nnaccel_command_alloc(ucmd->object, NNACCEL_DO_SUPPORTED);
+	if (IS_ERR(cmd))
+		return PTR_ERR(cmd);
+	cmd->head.max_payload = arg->num_operations;
+	ret = nnaccel_command_set_model_pools(cmd, arg->wire_pool, arg->wire_offset,
+					      arg->wire_length, arg->pools, arg->num_pools);
+	if (!ret)
+		ret = nnaccel_command_run(cmd);
+	if (!ret && cmd->status == NNACCEL_STATUS_NONE &&
+	    copy_to_user(u64_to_user_ptr(arg->supported), cmd->payload, cmd->payload_size))
+		ret = -EFAULT;
+	if (!ret)
+		ret = nnaccel_command_write_message(cmd, arg->message, arg->message_size);
+	if (!ret) {
+		arg->out_status = cmd->status;
+		ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+	}
+	nnaccel_command_put(cmd);
+	return ret;
+}
+
+/* Checks an argument and adds to its pool's protection what it takes. */
+static int nnaccel_execute_check_arg(struct nnaccel_command *cmd, const struct nnaccel_arg *arg,
+				     u32 prot)
+{
+	const struct nnaccel_arg omitted = { .flags = NNACCEL_ARG_NO_VALUE };
+	struct nnaccel_pool *pool;
+	u32 i;
+	u64 end;
+
+	if (arg->flags & NNACCEL_ARG_NO_VALUE)
+		return memcmp(arg, &omitted, sizeof(omitted)) ? -EINVAL : 0;
+	if (arg->flags || arg->__reserved || arg->rank > NNACCEL_MAX_RANK ||
+	    arg->pool >= cmd->head.num_grants)
+		return -EINVAL;
+	for (i = arg->rank; i < NNACCEL_MAX_RANK; i++)
+		if (arg->dims[i])
+			return -EINVAL;
+
+	i = array_index_nospec(arg->pool, cmd->head.num_grants);
+	pool = cmd->pools[i];
+	if (check_add_overflow(arg->offset, arg->length, &end) || end > pool->length)
+		return -EINVAL;
+	if (prot & ~pool->prot)
+		return -EACCES;
+	cmd->grants[i].prot |= prot;
+	return 0;
+}
+
+static int nnaccel_execute_set_args(struct nnaccel_command *cmd, const struct nnaccel_execute *arg)
+{
+	u32 i, num;
+	int ret;
+
+	if (check_add_overflow(arg->num_inputs, arg->num_outputs, &num) || num > NNACCEL_MAX_ARGS)
+		return -EINVAL;
+	cmd->args = nnaccel_copy_in(arg->args, num, sizeof(*cmd->args));
+	if (IS_ERR(cmd->args)) {
+		ret = PTR_ERR(cmd->args);
+		cmd->args = NULL;
+		return ret;
+	}
+	for (i = 0; i < num; i++) {
+		ret = nnaccel_execute_check_arg(cmd, &cmd->args[i], i < arg->num_inputs ?
+						NNACCEL_PROT_READ :
+						NNACCEL_PROT_READ | NNACCEL_PROT_WRITE);
+		if (ret)
+			return ret;
+	}
+	cmd->head.num_inputs = arg->num_inputs;
+	cmd->head.num_outputs = arg->num_outputs;
+	cmd->head.max_payload = arg->num_outputs * sizeof(struct nnaccel_shape);
+	return 0;
+}
+
+static int nnaccel_execute_build(struct nnaccel_command *cmd, const struct nnaccel_execute *arg)
+{
+	int ret;
+
+	if (arg->num_pools > NNACCEL_MAX_CMD_POOLS)
+		return -EINVAL;
+	cmd->head.flags = arg->flags;
+	cmd->head.deadline_ns = arg->deadline_ns;
+	cmd->head.loop_timeout_ns = arg->loop_timeout_ns;
+	ret = nnaccel_command_add_pools(cmd, 0, arg->pools, arg->num_pools);
+	if (!ret)
+		ret = nnaccel_execute_set_args(cmd, arg);
+	if (ret)
+		return ret;
+	cmd->model = nnaccel_model_get(cmd->ctx, arg->model);
+	if (IS_ERR(cmd->model)) {
+		ret = PTR_ERR(cmd->model);
+		cmd->model = NULL;
+		return ret;
+	}
+	cmd->head.model = cmd->model->number;
+	cmd->head.priority = cmd->model->priority;
+	return 0;
+}
+
+static int nnaccel_execute_respond(struct nnaccel_ucmd *ucmd, const struct nnaccel_command *cmd,
+				   u64 driver_ns)
+{
+	struct nnaccel_execute *arg = ucmd->cmd;
+	bool measured = arg->flags & NNACCEL_EXECUTE_MEASURE;
+
+	arg->out_status = cmd->status;
+	arg->out_num_shapes = 0;
+	arg->out_device_ns = measured ? cmd->device_ns : NNACCEL_TIME_NONE;
+	arg->out_driver_ns = measured ? driver_ns : NNACCEL_TIME_NONE;
+	if (arg->shapes && cmd->payload_size) {
+		if (copy_to_user(u64_to_user_ptr(arg->shapes), cmd->payload, cmd->payload_size))
+			return -EFAULT;
+		arg->out_num_shapes = arg->num_outputs;
+	}
+	return nnaccel_command_write_message(cmd, arg->message, arg->message_size) ?:
+	       nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+}
+
+/**
+ * nnaccel_execute_ioctl() - NNACCEL_EXECUTE
+ * @ucmd: the ioctl
+ *
+ * Return: 0, -EINVAL, -ENOENT, -EACCES, -EFAULT, -ENOMEM, or what nnaccel_command_run()
+ * returned.
+ */
+int nnaccel_execute_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_execute *arg = ucmd->cmd;
+	struct nnaccel_command *cmd;
+	u64 start = ktime_get_ns();
+	int ret;
+
+	if (arg->flags & ~NNACCEL_EXECUTE_MEASURE || arg->__reserved ||
+	    arg->message_size > NNACCEL_MAX_MESSAGE)
+		return -EINVAL;
+	cmd = nnaccel_command_alloc(ucmd->object, NNACCEL_DO_EXECUTE);
+	if (IS_ERR(cmd))
+		return PTR_ERR(cmd);
+	ret = nnaccel_execute_build(cmd, arg);
+	if (!ret)
+		ret = nnaccel_command_run(cmd);
+	if (!ret)
+		ret = nnaccel_execute_respond(ucmd, cmd, ktime_get_ns() - start);
+	nnaccel_command_put(cmd);
+	return ret;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What differs between the kernels that the module builds for, 6.1 to 6.13 and on. No other
+ * file asks for LINUX_VERSION_CODE.
+ */
+#ifndef NNACCEL_COMPAT_H
+#define NNACCEL_COMPAT_H
+
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/version.h>
+
+#if KERNEL_VERSION(6, 3, 0) > LINUX_VERSION_CODE
+static inline void nnaccel_vm_flags_mod(struct vm_area_struct *vma, vm_flags_t set,
+					vm_flags_t clear)
+{
+	vma->vm_flags = (vma->vm_flags | set) & ~clear;
+}
+#else
+#define nnaccel_vm_flags_mod	vm_flags_mod
+#endif
+
+#if KERNEL_VERSION(6, 13, 0) > LINUX_VERSION_CODE
+#define NNACCEL_IMPORT_DMA_BUF	MODULE_IMPORT_NS(DMA_BUF)
+#else
+#define NNACCEL_IMPORT_DMA_BUF	MODULE_IMPORT_NS("DMA_BUF")
+#endif
+
+#endif /* NNACCEL_COMPAT_H */

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * nnaccel: global counters, and nnaccel/summary in debugfs, which shows them and every context.
+ */
+
+#include <linux/atomic.h>
+#include <linux/debugfs.h>
+#include <linux/module.h>
+#include <linux/seq_file.h>
+
+#include "nnaccel.h"
+
+static const char *const nnaccel_counter_names[NNACCEL_COUNTERS] = {
+	[NNACCEL_CONTEXTS] = "contexts",
+	[NNACCEL_USERS] = "users",
+	[NNACCEL_POOLS] = "pools",
+	[NNACCEL_POOL_BYTES] = "pool-bytes",
+	[NNACCEL_IMPORTS] = "imports",
+	[NNACCEL_IMPORT_BYTES] = "import-bytes",
+	[NNACCEL_MODELS] = "models",
+	[NNACCEL_BURSTS] = "bursts",
+	[NNACCEL_SLOTS] = "slots",
+	[NNACCEL_COMMANDS] = "commands",
+	[NNACCEL_SESSIONS] = "sessions",
+	[NNACCEL_GRANTS] = "grants",
+	[NNACCEL_EXECUTIONS_TOTAL] = "executions-total",
+};
+
+static atomic64_t nnaccel_counters[NNACCEL_COUNTERS];
+static struct dentry *nnaccel_debugfs;
+
+/**
+ * nnaccel_count() - Add to a counter
+ * @counter: which
+ * @n: how much
+ */
+void nnaccel_count(enum nnaccel_counter counter, s64 n)
+{
+	atomic64_add(n, &nnaccel_counters[counter]);
+}
+
+static int nnaccel_summary_show(struct seq_file *m, void *unused)
+{
+	int i;
+
+	for (i = 0; i < NNACCEL_COUNTERS; i++)
+		seq_printf(m, "%s: %lld\n", nnaccel_counter_names[i],
+			   (s64)atomic64_read(&nnaccel_counters[i]));
+	seq_putc(m, '\n');
+	nnaccel_engine_show(m);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(nnaccel_summary);
+
+/**
+ * nnaccel_debugfs_init() - Show the summary; the module works without it
+ */
+void nnaccel_debugfs_init(void)
+{
+	nnaccel_debugfs = debugfs_create_dir("nnaccel", NULL);
+	debugfs_create_file("summary", 0400, nnaccel_debugfs, NULL, &nnaccel_summary_fops);
+}
+
+/**
+ * nnaccel_debugfs_exit() - Take the summary away
+ */
+void nnaccel_debugfs_exit(void)
+{
+	debugfs_remove_recursive(nnaccel_debugfs);
+}

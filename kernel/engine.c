@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * nnaccel: the engine node. A broker learns here which contexts want a worker, and gets a
+ * session for each or refuses; a context's calls wait here until a worker is attached.
+ *
+ * A context's stage, under the engine lock:
+ *
+ *   IDLE -> WANTED	opened, or a call needs an engine: in the list of events
+ *   WANTED -> OFFERED	NEXT told the broker
+ *   OFFERED -> WANTED	the broker closed the node
+ *   OFFERED -> IDLE	REFUSE
+ *   OFFERED -> SERVED	SESSION
+ *   SERVED -> IDLE	the session ended
+ *   any -> GONE	the context was closed: an event where the broker knew of it
+ */
+
+#include <linux/atomic.h>
+#include <linux/cred.h>
+#include <linux/file.h>
+#include <linux/jiffies.h>
+#include <linux/module.h>
+#include <linux/pid.h>
+#include <linux/poll.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+
+#include "nnaccel.h"
+#include "trace.h"
+
+/**
+ * struct nnaccel_engine - The engine node; there is one
+ * @lock: protects what follows and every context's part that belongs to it
+ * @broker: a broker has the node open
+ * @contexts: all that are open
+ * @events: contexts of which there is something to tell; those GONE are counted
+ * @events_wait: where the broker waits for @events
+ * @changes: counts what may end a wait for a worker; no lock
+ * @changes_wait: where calls wait for a worker
+ */
+static struct nnaccel_engine {
+	struct mutex lock;	/* innermost but for the account lock */
+	bool broker;
+	struct list_head contexts;
+	struct list_head events;
+	wait_queue_head_t events_wait;
+	atomic_t changes;
+	wait_queue_head_t changes_wait;
+} engine = {
+	.lock = __MUTEX_INITIALIZER(engine.lock),
+	.contexts = LIST_HEAD_INIT(engine.contexts),
+	.events = LIST_HEAD_INIT(engine.events),
+	.events_wait = __WAIT_QUEUE_HEAD_INITIALIZER(engine.events_wait),
+	.changes_wait = __WAIT_QUEUE_HEAD_INITIALIZER(engine.changes_wait),
+};
+
+static void nnaccel_engine_changed(void)
+{
+	atomic_inc(&engine.changes);
+	wake_up_all(&engine.changes_wait);
+}
+
+static void nnaccel_engine_post(struct nnaccel_context *ctx, enum nnaccel_engine_stage stage)
+{
+	lockdep_assert_held(&engine.lock);
+	ctx->stage = stage;
+	list_add_tail(&ctx->event, &engine.events);
+	wake_up(&engine.events_wait);
+}
+
+/* No worker for @ctx: what waits for one returns @error. */
+static void nnaccel_engine_dismiss(struct nnaccel_context *ctx, int error)
+{
+	lockdep_assert_held(&engine.lock);
+	ctx->stage = NNACCEL_STAGE_IDLE;
+	ctx->refusals++;
+	ctx->refusal = error;
+	nnaccel_engine_changed();
+}
+
+/**
+ * nnaccel_engine_add() - A context was opened: have a worker started ahead
+ * @ctx: the context
+ */
+void nnaccel_engine_add(struct nnaccel_context *ctx)
+{
+	mutex_lock(&engine.lock);
+	list_add_tail(&ctx->node, &engine.contexts);
+	nnaccel_engine_post(ctx, NNACCEL_STAGE_WANTED);
+	mutex_unlock(&engine.lock);
+}
+
+/**
+ * nnaccel_engine_remove() - A context was closed: the broker that knew of it is told
+ * @ctx: the context
+ */
+void nnaccel_engine_remove(struct nnaccel_context *ctx)
+{
+	mutex_lock(&engine.lock);
+	list_del(&ctx->node);
+	list_del_init(&ctx->event);
+	if (ctx->offered) {
+		nnaccel_context_get(ctx);
+		nnaccel_engine_post(ctx, NNACCEL_STAGE_GONE);
+	} else {
+		ctx->stage = NNACCEL_STAGE_GONE;
+	}
+	mutex_unlock(&engine.lock);
+}
+
+/**
+ * nnaccel_engine_attached() - A worker attached to a session
+ */
+void nnaccel_engine_attached(void)
+{
+	nnaccel_engine_changed();
+}
+
+/**
+ * nnaccel_engine_lost() - The session of a context ended; the next call asks for another
+ * @ctx: the context
+ */
+void nnaccel_engine_lost(struct nnaccel_context *ctx)
+{
+	mutex_lock(&engine.lock);
+	if (ctx->stage == NNACCEL_STAGE_SERVED)
+		nnaccel_engine_dismiss(ctx, -EPIPE);
+	mutex_unlock(&engine.lock);
+}
+
+/**
+ * nnaccel_engine_state() - What NNACCEL_INFO says
+ * @ctx: the context
+ *
+ * Return: enum nnaccel_engine_state.
+ */
+u32 nnaccel_engine_state(struct nnaccel_context *ctx)
+{
+	bool attached;
+
+	mutex_lock(&ctx->lock);
+	attached = ctx->session && ctx->session->mm;
+	mutex_unlock(&ctx->lock);
+	if (attached)
+		return NNACCEL_ENGINE_ATTACHED;
+	return READ_ONCE(engine.broker) ? NNACCEL_ENGINE_PENDING : NNACCEL_ENGINE_ABSENT;
+}
+
+/*
+ * Makes sure that the broker will hear of @ctx. @refusals: how many the caller saw; a new one
+ * is its answer. @wait_ms: out: how long it may wait in all.
+ */
+static int nnaccel_engine_want(struct nnaccel_context *ctx, s64 *refusals, unsigned int *wait_ms)
+{
+	int ret = 0;
+
+	mutex_lock(&engine.lock);
+	if (*refusals < 0)
+		*refusals = ctx->refusals;
+	if (*refusals != ctx->refusals)
+		ret = ctx->refusal;
+	else if (ctx->stage == NNACCEL_STAGE_IDLE)
+		nnaccel_engine_post(ctx, NNACCEL_STAGE_WANTED);
+	*wait_ms = engine.broker ? READ_ONCE(nnaccel_engine_wait_ms) :
+				   READ_ONCE(nnaccel_engine_absent_ms);
+	mutex_unlock(&engine.lock);
+	return ret;
+}
+
+/* Jiffies that a call may still wait for a worker, or an error. */
+static long nnaccel_engine_time_left(unsigned long start, unsigned int wait_ms, u64 deadline_ns)
+{
+	unsigned long now = jiffies, left, end = start + msecs_to_jiffies(wait_ms);
+
+	if (!time_before(now, end))
+		return -ENOTCONN;
+	left = end - now;
+	if (deadline_ns) {
+		left = min(left, nnaccel_deadline_left(deadline_ns, 0));
+		if (!left)
+			return -ETIME;
+	}
+	return left;
+}
+
+/**
+ * nnaccel_engine_lock_session() - Wait until a worker is attached, and lock the context
+ * @ctx: the context
+ * @deadline_ns: CLOCK_MONOTONIC time that ends the wait, 0: none
+ *
+ * Return: 0 with context->lock held, or without it -ENOTCONN, -ETIME, -EINTR, -EPIPE or what
+ * the broker refused with.
+ */
+int nnaccel_engine_lock_session(struct nnaccel_context *ctx, u64 deadline_ns)
+{
+	unsigned long start = jiffies;
+	unsigned int wait_ms;
+	s64 refusals = -1;
+	long left;
+	int ret, changes;
+
+	for (;;) {
+		changes = atomic_read(&engine.changes);
+		mutex_lock(&ctx->lock);
+		if (ctx->session && ctx->session->mm)
+			return 0;
+		mutex_unlock(&ctx->lock);
+
+		ret = nnaccel_engine_want(ctx, &refusals, &wait_ms);
+		if (ret)
+			return ret;
+		left = nnaccel_engine_time_left(start, wait_ms, deadline_ns);
+		if (left < 0)
+			return left;
+		if (wait_event_killable_timeout(engine.changes_wait,
+						atomic_read(&engine.changes) != changes, left) < 0)
+			return -EINTR;
+	}
+}
+
+/* The first event, taken: NEW leaves its context OFFERED, GONE gives its count away. */
+static struct nnaccel_context *nnaccel_engine_take(struct nnaccel_engine_next *arg)
+{
+	struct nnaccel_context *ctx;
+
+	mutex_lock(&engine.lock);
+	ctx = list_first_entry_or_null(&engine.events, struct nnaccel_context, event);
+	if (ctx) {
+		list_del_init(&ctx->event);
+		arg->out_event = NNACCEL_ENGINE_GONE;
+		if (ctx->stage == NNACCEL_STAGE_WANTED) {
+			arg->out_event = NNACCEL_ENGINE_NEW;
+			ctx->stage = NNACCEL_STAGE_OFFERED;
+			ctx->offered = true;
+			nnaccel_context_get(ctx);
+			trace_nnaccel_engine_offer(ctx);
+		}
+	}
+	mutex_unlock(&engine.lock);
+	return ctx;
+}
+
+/* The broker could not be told: the event is the first again. */
+static void nnaccel_engine_untake(struct nnaccel_context *ctx, u32 event)
+{
+	mutex_lock(&engine.lock);
+	if (event == NNACCEL_ENGINE_GONE) {
+		nnaccel_context_get(ctx);
+		list_add(&ctx->event, &engine.events);
+	} else if (ctx->stage == NNACCEL_STAGE_OFFERED) {
+		ctx->stage = NNACCEL_STAGE_WANTED;
+		list_add(&ctx->event, &engine.events);
+	}
+	mutex_unlock(&engine.lock);
+}
+
+static int nnaccel_engine_next_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_engine_next *arg = ucmd->cmd;
+	struct nnaccel_context *ctx;
+	int ret;
+
+	if (arg->flags & ~NNACCEL_ENGINE_NONBLOCK)
+		return -EINVAL;
+	while (!(ctx = nnaccel_engine_take(arg))) {
+		if (arg->flags & NNACCEL_ENGINE_NONBLOCK)
+			return -EAGAIN;
+		ret = wait_event_interruptible(engine.events_wait, !list_empty(&engine.events));
+		if (ret)
+			return ret;
+	}
+	arg->out_uid = from_kuid_munged(current_user_ns(), ctx->uid);
+	arg->out_gid = from_kgid_munged(current_user_ns(), ctx->gid);
+	arg->out_pid = pid_vnr(ctx->pid);
+	arg->out_context = ctx->number;
+	ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+	if (ret)
+		nnaccel_engine_untake(ctx, arg->out_event);
+	nnaccel_context_put(ctx);
+	return ret;
+}
+
+/* The context that was offered under a number, at @to from now on; counted. */
+static struct nnaccel_context *nnaccel_engine_answer(u64 number, enum nnaccel_engine_stage to,
+						     int error)
+{
+	struct nnaccel_context *ctx, *found = ERR_PTR(-ENOENT);
+
+	mutex_lock(&engine.lock);
+	list_for_each_entry(ctx, &engine.contexts, node) {
+		if (ctx->number != number)
+			continue;
+		if (ctx->stage == NNACCEL_STAGE_SERVED) {
+			found = ERR_PTR(-EBUSY);
+		} else if (ctx->stage == NNACCEL_STAGE_OFFERED) {
+			nnaccel_context_get(ctx);
+			if (to == NNACCEL_STAGE_IDLE)
+				nnaccel_engine_dismiss(ctx, error);
+			ctx->stage = to;
+			found = ctx;
+		}
+		break;
+	}
+	mutex_unlock(&engine.lock);
+	return found;
+}
+
+/* A session could not be given: the context waits for another answer. */
+static void nnaccel_engine_unanswer(struct nnaccel_context *ctx)
+{
+	mutex_lock(&engine.lock);
+	if (ctx->stage == NNACCEL_STAGE_SERVED)
+		ctx->stage = NNACCEL_STAGE_OFFERED;
+	mutex_unlock(&engine.lock);
+}
+
+/* Gives the broker a session for a context that is SERVED from now on. */
+static int nnaccel_engine_give_session(struct nnaccel_ucmd *ucmd, struct nnaccel_context *ctx)
+{
+	struct nnaccel_engine_session *arg = ucmd->cmd;
+	struct file *file;
+	int fd, ret;
+
+	fd = get_unused_fd_flags(arg->flags & NNACCEL_SESSION_CLOEXEC ? O_CLOEXEC : 0);
+	if (fd < 0)
+		return fd;
+	file = nnaccel_session_create(ctx);
+	if (IS_ERR(file)) {
+		put_unused_fd(fd);
+		return PTR_ERR(file);
+	}
+	arg->out_fd = fd;
+	ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+	if (ret) {
+		fput(file);
+		put_unused_fd(fd);
+		return ret;
+	}
+	nnaccel_session_install(file);
+	fd_install(fd, file);
+	return 0;
+}
+
+static int nnaccel_engine_session_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_engine_session *arg = ucmd->cmd;
+	struct nnaccel_context *ctx;
+	int ret;
+
+	if (arg->flags & ~NNACCEL_SESSION_CLOEXEC || arg->__reserved)
+		return -EINVAL;
+	ctx = nnaccel_engine_answer(arg->context, NNACCEL_STAGE_SERVED, 0);
+	if (IS_ERR(ctx))
+		return PTR_ERR(ctx);
+	ret = nnaccel_engine_give_session(ucmd, ctx);
+	if (ret)
+		nnaccel_engine_unanswer(ctx);
+	nnaccel_context_put(ctx);
+	return ret;
+}
+
+static int nnaccel_engine_refuse_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_engine_refuse *arg = ucmd->cmd;
+	struct nnaccel_context *ctx;
+
+	if (arg->error != EUSERS && arg->error != EAGAIN)
+		return -EINVAL;
+	ctx = nnaccel_engine_answer(arg->context, NNACCEL_STAGE_IDLE, -(int)arg->error);
+	if (IS_ERR(ctx))
+		return PTR_ERR(ctx);
+	trace_nnaccel_engine_refuse(ctx, arg->error);
+	nnaccel_context_put(ctx);
+	return 0;
+}
+
+static int nnaccel_engine_open(struct inode *inode, struct file *file)
+{
+	int ret = 0;
+
+	mutex_lock(&engine.lock);
+	if (engine.broker)
+		ret = -EBUSY;
+	else
+		WRITE_ONCE(engine.broker, true);
+	mutex_unlock(&engine.lock);
+	if (ret)
+		return ret;
+	nnaccel_engine_changed();
+	return nonseekable_open(inode, file);
+}
+
+/* What the broker was told is void: the next one is told anew. */
+static int nnaccel_engine_release(struct inode *inode, struct file *file)
+{
+	struct nnaccel_context *ctx, *next;
+
+	mutex_lock(&engine.lock);
+	WRITE_ONCE(engine.broker, false);
+	list_for_each_entry_safe(ctx, next, &engine.events, event) {
+		if (ctx->stage != NNACCEL_STAGE_GONE)
+			continue;
+		list_del_init(&ctx->event);
+		nnaccel_context_put(ctx);
+	}
+	list_for_each_entry(ctx, &engine.contexts, node) {
+		ctx->offered = false;
+		if (ctx->stage == NNACCEL_STAGE_OFFERED)
+			nnaccel_engine_post(ctx, NNACCEL_STAGE_WANTED);
+	}
+	mutex_unlock(&engine.lock);
+	nnaccel_engine_changed();
+	return 0;
+}
+
+static __poll_t nnaccel_engine_poll(struct file *file, poll_table *wait)
+{
+	poll_wait(file, &engine.events_wait, wait);
+	return list_empty(&engine.events) ? 0 : EPOLLIN | EPOLLRDNORM;
+}
+
+static const char *const nnaccel_stage_names[] = {
+	[NNACCEL_STAGE_IDLE] = "idle",
+	[NNACCEL_STAGE_WANTED] = "wanted",
+	[NNACCEL_STAGE_OFFERED] = "offered",
+	[NNACCEL_STAGE_SERVED] = "served",
+	[NNACCEL_STAGE_GONE] = "gone",
+};
+
+/**
+ * nnaccel_engine_show() - Print a line for each context
+ * @m: where to
+ *
+ * The figures are looked at without their locks: each is right, not all of one moment.
+ */
+void nnaccel_engine_show(struct seq_file *m)
+{
+	struct nnaccel_context *ctx;
+
+	seq_puts(m, "context uid pid stage pools models commands pool-bytes import-bytes executions engine-ns\n");
+	mutex_lock(&engine.lock);
+	list_for_each_entry(ctx, &engine.contexts, node)
+		seq_printf(m, "%llu %u %d %s %u %u %u %llu %llu %llu %llu\n", ctx->number,
+			   from_kuid_munged(seq_user_ns(m), ctx->uid), pid_vnr(ctx->pid),
+			   nnaccel_stage_names[ctx->stage],
+			   READ_ONCE(ctx->num_objects[NNACCEL_OBJECT_POOL]),
+			   READ_ONCE(ctx->num_objects[NNACCEL_OBJECT_MODEL]),
+			   READ_ONCE(ctx->num_commands), READ_ONCE(ctx->pool_bytes),
+			   READ_ONCE(ctx->import_bytes), READ_ONCE(ctx->executions),
+			   READ_ONCE(ctx->engine_ns));
+	mutex_unlock(&engine.lock);
+}
+
+#define NNACCEL_OP(_name, _fn, _struct, _last)	\
+	NNACCEL_IOCTL_OP(ENGINE_NEXT, _name, _fn, _struct, _last)
+
+static const struct nnaccel_ioctl_op nnaccel_engine_ops[] = {
+	NNACCEL_OP(ENGINE_NEXT, nnaccel_engine_next_ioctl, struct nnaccel_engine_next,
+		   out_context),
+	NNACCEL_OP(ENGINE_SESSION, nnaccel_engine_session_ioctl,
+		   struct nnaccel_engine_session, __reserved),
+	NNACCEL_OP(ENGINE_REFUSE, nnaccel_engine_refuse_ioctl,
+		   struct nnaccel_engine_refuse, context),
+};
+
+static long nnaccel_engine_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	return nnaccel_ioctl(nnaccel_engine_ops, ARRAY_SIZE(nnaccel_engine_ops), NULL, cmd, arg);
+}
+
+const struct file_operations nnaccel_engine_fops = {
+	.owner = THIS_MODULE,
+	.open = nnaccel_engine_open,
+	.release = nnaccel_engine_release,
+	.unlocked_ioctl = nnaccel_engine_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.poll = nnaccel_engine_poll,
+};

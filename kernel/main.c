@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * nnaccel: neural network accelerator interface. The module's parameters, its two devices and
+ * what every ioctl goes through.
+ */
+
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/miscdevice.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/nospec.h>
+#include <linux/uaccess.h>
+
+#include "compat.h"
+#include "nnaccel.h"
+
+unsigned int nnaccel_max_contexts = 256;
+module_param_named(max_contexts, nnaccel_max_contexts, uint, 0644);
+MODULE_PARM_DESC(max_contexts, "Contexts a user may have open (default 256)");
+
+unsigned int nnaccel_max_pools = 4096;
+module_param_named(max_pools, nnaccel_max_pools, uint, 0644);
+MODULE_PARM_DESC(max_pools, "Pools a context may hold (default 4096)");
+
+unsigned int nnaccel_max_models = 1024;
+module_param_named(max_models, nnaccel_max_models, uint, 0644);
+MODULE_PARM_DESC(max_models, "Models a context may hold (default 1024)");
+
+unsigned int nnaccel_max_bursts = 1024;
+module_param_named(max_bursts, nnaccel_max_bursts, uint, 0644);
+MODULE_PARM_DESC(max_bursts, "Bursts a context may hold (default 1024)");
+
+unsigned int nnaccel_max_commands = 256;
+module_param_named(max_commands, nnaccel_max_commands, uint, 0644);
+MODULE_PARM_DESC(max_commands, "Commands a context may have in flight (default 256)");
+
+unsigned long nnaccel_max_pool_bytes = 4UL << 30;
+module_param_named(max_pool_bytes, nnaccel_max_pool_bytes, ulong, 0644);
+MODULE_PARM_DESC(max_pool_bytes, "Bytes a pool may have (default 4 GiB)");
+
+unsigned long nnaccel_max_context_bytes;
+module_param_named(max_context_bytes, nnaccel_max_context_bytes, ulong, 0644);
+MODULE_PARM_DESC(max_context_bytes,
+		 "Bytes a context may allocate in pools and bursts (default a quarter of the memory)");
+
+unsigned long nnaccel_max_user_bytes;
+module_param_named(max_user_bytes, nnaccel_max_user_bytes, ulong, 0644);
+MODULE_PARM_DESC(max_user_bytes,
+		 "Bytes all contexts of a user may allocate in both (default half of the memory)");
+
+unsigned int nnaccel_engine_wait_ms = 5000;
+module_param_named(engine_wait_ms, nnaccel_engine_wait_ms, uint, 0644);
+MODULE_PARM_DESC(engine_wait_ms, "Longest wait for a worker to attach, in ms (default 5000)");
+
+unsigned int nnaccel_engine_absent_ms = 200;
+module_param_named(engine_absent_ms, nnaccel_engine_absent_ms, uint, 0644);
+MODULE_PARM_DESC(engine_absent_ms, "Longest wait for a broker to appear, in ms (default 200)");
+
+unsigned int nnaccel_deadline_grace_ms = 100;
+module_param_named(deadline_grace_ms, nnaccel_deadline_grace_ms, uint, 0644);
+MODULE_PARM_DESC(deadline_grace_ms,
+		 "How long past its deadline a call waits for the answer, in ms (default 100)");
+
+/* Grants have their numbers in the upper half of mmap() offsets. */
+static_assert(BITS_PER_LONG == 64);
+
+/* The sizes are ABI: a change here breaks programs that are built. */
+static_assert(sizeof(struct nnaccel_info) == 96);
+static_assert(sizeof(struct nnaccel_destroy) == 8);
+static_assert(sizeof(struct nnaccel_pool_alloc) == 24);
+static_assert(sizeof(struct nnaccel_pool_import) == 40);
+static_assert(sizeof(struct nnaccel_pool_export) == 16);
+static_assert(sizeof(struct nnaccel_query) == 24);
+static_assert(sizeof(struct nnaccel_supported) == 72);
+static_assert(sizeof(struct nnaccel_prepare) == 80);
+static_assert(sizeof(struct nnaccel_arg) == 96);
+static_assert(sizeof(struct nnaccel_shape) == 72);
+static_assert(sizeof(struct nnaccel_execute) == 104);
+static_assert(sizeof(struct nnaccel_engine_next) == 32);
+static_assert(sizeof(struct nnaccel_engine_session) == 24);
+static_assert(sizeof(struct nnaccel_engine_refuse) == 16);
+static_assert(sizeof(struct nnaccel_session_attach) == 8);
+static_assert(sizeof(struct nnaccel_grant) == 16);
+static_assert(sizeof(struct nnaccel_cmd) == 96);
+static_assert(sizeof(struct nnaccel_session_fetch) == 24);
+static_assert(sizeof(struct nnaccel_session_commit) == 48);
+static_assert(sizeof(struct nnaccel_session_slot) == 32);
+static_assert(sizeof(struct nnaccel_burst_create) == 40);
+static_assert(sizeof(struct nnaccel_slot_bind) == 24);
+static_assert(sizeof(struct nnaccel_slot_free) == 8);
+static_assert(sizeof(struct nnaccel_burst_status) == 16);
+static_assert(sizeof(struct nnaccel_ring_control) == NNACCEL_RING_LINES);
+static_assert(sizeof(struct nnaccel_datum) == 20);
+static_assert(sizeof(struct nnaccel_line) == 64);
+
+/**
+ * nnaccel_ioctl() - Run one ioctl of a table
+ * @ops: the table, indexed by number
+ * @num_ops: its entries
+ * @object: for the function that is run
+ * @cmd: as the file operation got it, its number relative to the table's first
+ * @arg: as the file operation got it
+ *
+ * The structure is copied once; its size is what the caller said at the first look.
+ *
+ * Return: what the function returned, or -ENOTTY, -EFAULT, -EINVAL, -E2BIG.
+ */
+long nnaccel_ioctl(const struct nnaccel_ioctl_op *ops, unsigned int num_ops, void *object,
+		   unsigned int cmd, unsigned long arg)
+{
+	u64 buffer[NNACCEL_UCMD_SIZE / sizeof(u64)] = {};
+	struct nnaccel_ucmd ucmd = {
+		.object = object,
+		.ubuffer = (void __user *)arg,
+		.cmd = buffer,
+	};
+	const struct nnaccel_ioctl_op *op;
+	unsigned int nr = _IOC_NR(cmd) - _IOC_NR(ops[0].ioctl_num);
+	int ret;
+
+	if (nr >= num_ops)
+		return -ENOTTY;
+	op = &ops[array_index_nospec(nr, num_ops)];
+	if (op->ioctl_num != cmd)
+		return -ENOTTY;
+
+	if (get_user(ucmd.user_size, (u32 __user *)ucmd.ubuffer))
+		return -EFAULT;
+	if (ucmd.user_size < op->min_size)
+		return -EINVAL;
+	/* What follows is looked at byte by byte, and nothing interrupts that. */
+	if (ucmd.user_size > PAGE_SIZE)
+		return -E2BIG;
+	ret = copy_struct_from_user(ucmd.cmd, op->size, ucmd.ubuffer, ucmd.user_size);
+	if (ret)
+		return ret;
+	*(u32 *)ucmd.cmd = ucmd.user_size;
+	return op->execute(&ucmd);
+}
+
+/**
+ * nnaccel_ucmd_respond() - Write the structure back
+ * @ucmd: the ioctl
+ * @size: bytes that the module knows of the structure
+ *
+ * Return: 0 or -EFAULT.
+ */
+int nnaccel_ucmd_respond(struct nnaccel_ucmd *ucmd, size_t size)
+{
+	if (copy_to_user(ucmd->ubuffer, ucmd->cmd, min_t(size_t, ucmd->user_size, size)))
+		return -EFAULT;
+	return 0;
+}
+
+/**
+ * nnaccel_copy_in() - Copy an array of the caller's
+ * @from: user address
+ * @n: elements
+ * @size: bytes of one
+ *
+ * Return: the copy, to be freed by kvfree(), NULL where @n is 0, or an error pointer.
+ */
+void *nnaccel_copy_in(u64 from, size_t n, size_t size)
+{
+	void *copy;
+
+	if (!n)
+		return NULL;
+	copy = kvmalloc_array(n, size, GFP_KERNEL_ACCOUNT);
+	if (!copy)
+		return ERR_PTR(-ENOMEM);
+	if (copy_from_user(copy, u64_to_user_ptr(from), n * size)) {
+		kvfree(copy);
+		return ERR_PTR(-EFAULT);
+	}
+	return copy;
+}
+
+static struct miscdevice nnaccel_misc = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "nnaccel",
+	.fops = &nnaccel_context_fops,
+	.mode = 0666,
+};
+
+static struct miscdevice nnaccel_engine_misc = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "nnaccel-engine",
+	.fops = &nnaccel_engine_fops,
+	.mode = 0600,
+};
+
+static int __init nnaccel_init(void)
+{
+	int ret;
+
+	if (!nnaccel_max_context_bytes)
+		nnaccel_max_context_bytes = totalram_pages() / 4 << PAGE_SHIFT;
+	if (!nnaccel_max_user_bytes)
+		nnaccel_max_user_bytes = totalram_pages() / 2 << PAGE_SHIFT;
+
+	nnaccel_debugfs_init();
+	ret = misc_register(&nnaccel_engine_misc);
+	if (ret)
+		goto err_debugfs;
+	ret = misc_register(&nnaccel_misc);
+	if (ret)
+		goto err_engine;
+	return 0;
+
+err_engine:
+	misc_deregister(&nnaccel_engine_misc);
+err_debugfs:
+	nnaccel_debugfs_exit();
+	return ret;
+}
+
+static void __exit nnaccel_exit(void)
+{
+	misc_deregister(&nnaccel_misc);
+	misc_deregister(&nnaccel_engine_misc);
+	nnaccel_debugfs_exit();
+}
+
+module_init(nnaccel_init);
+module_exit(nnaccel_exit);
+
+MODULE_DESCRIPTION("Neural network accelerator interface");
+MODULE_AUTHOR("The nnaccel authors");
+MODULE_LICENSE("GPL");
+NNACCEL_IMPORT_DMA_BUF;

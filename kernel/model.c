@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * nnaccel: models. Prepared by a worker, and alive as long as that worker's session.
+ */
+
+#include <linux/slab.h>
+
+#include "nnaccel.h"
+#include "trace.h"
+
+static struct nnaccel_model *to_model(struct nnaccel_object *obj)
+{
+	return container_of(obj, struct nnaccel_model, obj);
+}
+
+/**
+ * nnaccel_model_get() - Look up a model
+ * @ctx: the context
+ * @id: its id
+ *
+ * Return: the model, counted, or an error pointer: -ENOENT.
+ */
+struct nnaccel_model *nnaccel_model_get(struct nnaccel_context *ctx, u32 id)
+{
+	struct nnaccel_object *obj = nnaccel_object_get(ctx, id, NNACCEL_OBJECT_MODEL);
+
+	return obj ? to_model(obj) : ERR_PTR(-ENOENT);
+}
+
+/**
+ * nnaccel_model_put() - Drop a count; not with context->lock held
+ * @model: the model
+ */
+void nnaccel_model_put(struct nnaccel_model *model)
+{
+	nnaccel_object_put(&model->obj);
+}
+
+/**
+ * nnaccel_model_retire() - Nothing refers to a model any more: tell a worker that has it
+ * @obj: the model; context->lock is held
+ */
+void nnaccel_model_retire(struct nnaccel_object *obj)
+{
+	struct nnaccel_model *model = to_model(obj);
+
+	lockdep_assert_held(&obj->ctx->lock);
+	if (!model->session)
+		return;
+	list_del(&model->node);
+	if (model->prepared)
+		nnaccel_session_forget(model->session, &obj->forget, NNACCEL_DO_FORGET_MODEL,
+				       model->number, 0);
+}
+
+/**
+ * nnaccel_model_release() - Drop the pools of a model and free the model
+ * @obj: the model
+ */
+void nnaccel_model_release(struct nnaccel_object *obj)
+{
+	struct nnaccel_model *model = to_model(obj);
+	u32 i;
+
+	trace_nnaccel_model_destroy(model);
+	for (i = 0; i < model->num_pools; i++)
+		nnaccel_pool_put(model->pools[i]);
+	kvfree(model->pools);
+	kfree(model);
+}
+
+/* The pools of the command but the wire form's: the model needs them as long as it lives. */
+static int nnaccel_model_hold_pools(struct nnaccel_model *model, const struct nnaccel_command *cmd)
+{
+	u32 i, n = cmd->head.num_grants - 1;
+
+	if (!n)
+		return 0;
+	model->pools = kvmalloc_array(n, sizeof(*model->pools), GFP_KERNEL_ACCOUNT);
+	if (!model->pools)
+		return -ENOMEM;
+	for (i = 0; i < n; i++) {
+		refcount_inc(&cmd->pools[i + 1]->obj.refs);
+		model->pools[i] = cmd->pools[i + 1];
+	}
+	model->num_pools = n;
+	return 0;
+}
+
+/* A model with two counts: the caller's and the command's. */
+static struct nnaccel_model *nnaccel_model_create(struct nnaccel_command *cmd)
+{
+	struct nnaccel_model *model;
+	int ret;
+
+	model = kzalloc(sizeof(*model), GFP_KERNEL_ACCOUNT);
+	if (!model)
+		return ERR_PTR(-ENOMEM);
+	ret = nnaccel_object_init(&model->obj, cmd->ctx, NNACCEL_OBJECT_MODEL);
+	if (ret) {
+		kfree(model);
+		return ERR_PTR(ret);
+	}
+	ret = nnaccel_model_hold_pools(model, cmd);
+	if (ret) {
+		nnaccel_model_put(model);
+		return ERR_PTR(ret);
+	}
+	model->priority = cmd->head.priority;
+	refcount_inc(&model->obj.refs);
+	cmd->model = model;
+	return model;
+}
+
+static int nnaccel_prepare_build(struct nnaccel_command *cmd, const struct nnaccel_prepare *arg)
+{
+	cmd->head.preference = arg->preference;
+	cmd->head.priority = arg->priority;
+	cmd->head.deadline_ns = arg->deadline_ns;
+	return nnaccel_command_set_model_pools(cmd, arg->wire_pool, arg->wire_offset,
+					       arg->wire_length, arg->pools, arg->num_pools);
+}
+
+/* Writes the answer, then publishes the model; without one the id goes back. */
+static int nnaccel_prepare_respond(struct nnaccel_ucmd *ucmd, const struct nnaccel_command *cmd,
+				   struct nnaccel_model *model, u32 id)
+{
+	struct nnaccel_prepare *arg = ucmd->cmd;
+	bool prepared = cmd->status == NNACCEL_STATUS_NONE;
+	int ret;
+
+	arg->out_status = cmd->status;
+	arg->out_model = prepared ? id : 0;
+	ret = nnaccel_command_write_message(cmd, arg->message, arg->message_size) ?:
+	      nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+	if (ret || !prepared) {
+		nnaccel_object_unreserve(cmd->ctx, id);
+		nnaccel_model_put(model);
+		return ret;
+	}
+	trace_nnaccel_model_prepare(model, id);
+	nnaccel_object_publish(&model->obj, id);
+	return 0;
+}
+
+/* Makes the model, reserves its id and lets the worker prepare it. */
+static int nnaccel_prepare(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
+{
+	struct nnaccel_model *model;
+	u32 id;
+	int ret;
+
+	model = nnaccel_model_create(cmd);
+	if (IS_ERR(model))
+		return PTR_ERR(model);
+	ret = nnaccel_object_reserve(cmd->ctx, &id);
+	if (ret)
+		goto err_model;
+	ret = nnaccel_command_run(cmd);
+	if (ret)
+		goto err_id;
+	return nnaccel_prepare_respond(ucmd, cmd, model, id);
+
+err_id:
+	nnaccel_object_unreserve(cmd->ctx, id);
+err_model:
+	nnaccel_model_put(model);
+	return ret;
+}
+
+/**
+ * nnaccel_prepare_ioctl() - NNACCEL_PREPARE
+ * @ucmd: the ioctl
+ *
+ * Return: 0, -EINVAL, -ENOENT, -ENOSPC, -EFAULT, -ENOMEM, or what nnaccel_command_run()
+ * returned.
+ */
+int nnaccel_prepare_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_prepare *arg = ucmd->cmd;
+	struct nnaccel_command *cmd;
+	int ret;
+
+	if (arg->flags || arg->__reserved || arg->message_size > NNACCEL_MAX_MESSAGE ||
+	    arg->preference > NNACCEL_PREFER_SUSTAINED_SPEED ||
+	    arg->priority > NNACCEL_PRIORITY_HIGH)
+		return -EINVAL;
+	cmd = nnaccel_command_alloc(ucmd->object, NNACCEL_DO_PREPARE);
+	if (IS_ERR(cmd))
+		return PTR_ERR(cmd);
+	ret = nnaccel_prepare_build(cmd, arg);
+	if (!ret)
+		ret = nnaccel_prepare(ucmd, cmd);
+	nnaccel_command_put(cmd);
+	return ret;
+}

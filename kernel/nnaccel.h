@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * nnaccel: what the files of the module share. One section a source file.
+ *
+ * Lock order, outermost first:
+ *
+ *   mmap_lock		held by the caller of a session's mmap()
+ *   context->lock	one mutex a context: its objects, its session, its commands
+ *   engine lock	engine.c: the broker, the list of contexts, what the broker was told
+ *   account lock	context.c: bytes and contexts per user (a spinlock)
+ *
+ * User memory is never touched with one of them held: a fault takes mmap_lock.
+ *
+ * Who pins whom (a count, unless said otherwise):
+ *
+ *   context's file -> it	struct nnaccel_context stays while anything points to it;
+ *				what it holds goes when the file is closed (->closed)
+ *   context ...> session	weak, under context->lock; cleared by the session's release
+ *   session file -> session; session -> its context
+ *   object table -> object (pool or model); object -> its context
+ *   command -> pools, model	until it is committed or its session dies, even when its
+ *				caller gave up
+ *   caller, session -> command
+ *   model -> pools		those of its constants
+ *   burst file, command -> burst; burst -> its context, its model
+ *   burst's slot -> pool	until it is freed or the file is closed, dead or not
+ *   context, session ...> burst	weak, under context->lock; cleared when it dies
+ *   model ...> session		weak, under context->lock; cleared by the session's release
+ *   session ...> pool		the grant; weak, cleared when the pool's last count goes
+ *   pool -> file		a dma-buf or a regular file; never a file of this module other
+ *				than a dma-buf, so that no cycle of files can arise
+ *   dma-buf -> context		for the charge; struct only
+ *   mapping -> file		the pool's or the ring's file, not the session's or the burst's:
+ *				their release is a death, whatever is mapped
+ *   any open file -> module
+ */
+#ifndef NNACCEL_INTERNAL_H
+#define NNACCEL_INTERNAL_H
+
+#include <linux/completion.h>
+#include <linux/fs.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/refcount.h>
+#include <linux/uidgid.h>
+#include <linux/wait.h>
+#include <linux/xarray.h>
+#include <linux/nnaccel.h>
+
+struct dma_buf;
+struct nnaccel_session;
+struct nnaccel_user;
+struct seq_file;
+struct vm_area_struct;
+
+/* ---- main.c: parameters, ioctls ---- */
+
+extern unsigned int nnaccel_max_contexts;
+extern unsigned int nnaccel_max_pools;
+extern unsigned int nnaccel_max_models;
+extern unsigned int nnaccel_max_bursts;
+extern unsigned int nnaccel_max_commands;
+extern unsigned int nnaccel_engine_wait_ms;
+extern unsigned int nnaccel_engine_absent_ms;
+extern unsigned int nnaccel_deadline_grace_ms;
+extern unsigned long nnaccel_max_pool_bytes;
+extern unsigned long nnaccel_max_context_bytes;
+extern unsigned long nnaccel_max_user_bytes;
+
+/**
+ * struct nnaccel_ucmd - One ioctl in progress
+ * @object: what the file is: a context, a burst or a session; NULL for the engine node
+ * @ubuffer: the caller's structure
+ * @user_size: bytes that the caller says it has
+ * @cmd: the module's copy, as long as the module knows the structure
+ */
+struct nnaccel_ucmd {
+	void *object;
+	void __user *ubuffer;
+	u32 user_size;
+	void *cmd;
+};
+
+/**
+ * struct nnaccel_ioctl_op - An entry of a table of ioctls
+ * @ioctl_num: number; 0: none
+ * @size: bytes of the structure
+ * @min_size: bytes of its first published version
+ * @execute: what it does
+ */
+struct nnaccel_ioctl_op {
+	unsigned int ioctl_num;
+	unsigned int size;
+	unsigned int min_size;
+	int (*execute)(struct nnaccel_ucmd *ucmd);
+};
+
+/* Bytes of the longest structure that an ioctl takes. */
+#define NNACCEL_UCMD_SIZE	128
+
+/* The entry of NNACCEL_@_name in a table that begins with NNACCEL_CMD_@_first. */
+#define NNACCEL_IOCTL_OP(_first, _name, _fn, _struct, _last)			\
+	[NNACCEL_CMD_##_name - NNACCEL_CMD_##_first] = {			\
+		.ioctl_num = NNACCEL_##_name,					\
+		.size = sizeof(_struct) +					\
+			BUILD_BUG_ON_ZERO(sizeof(_struct) > NNACCEL_UCMD_SIZE),	\
+		.min_size = offsetofend(_struct, _last),			\
+		.execute = _fn,							\
+	}
+
+long nnaccel_ioctl(const struct nnaccel_ioctl_op *ops, unsigned int num_ops, void *object,
+		   unsigned int cmd, unsigned long arg);
+int nnaccel_ucmd_respond(struct nnaccel_ucmd *ucmd, size_t size);
+void *nnaccel_copy_in(u64 from, size_t n, size_t size);
+
+/* ---- context.c ---- */
+
+/* What the broker knows of a context; see engine.c. */
+enum nnaccel_engine_stage {
+	NNACCEL_STAGE_IDLE,
+	NNACCEL_STAGE_WANTED,
+	NNACCEL_STAGE_OFFERED,
+	NNACCEL_STAGE_SERVED,
+	NNACCEL_STAGE_GONE,
+};
+
+enum nnaccel_object_type {
+	NNACCEL_OBJECT_POOL,
+	NNACCEL_OBJECT_MODEL,
+	NNACCEL_OBJECT_TYPES
+};
+
+/**
+ * struct nnaccel_context - One open of /dev/nnaccel
+ * @refs: counts; see the table above
+ * @number: names it to the broker
+ * @mm: the only address space that may use it; pinned, compared, never entered
+ * @pid: the opener
+ * @uid: effective user id of the opener
+ * @gid: effective group id of the opener
+ * @user: what all contexts of @uid share
+ * @pool_bytes: bytes allocated in pools and bursts; account lock
+ * @doorbell: its bursts' common page; NULL until the first; never changes after
+ * @lock: protects what follows, up to @stage
+ * @closed: the file is closed; waits look at it without the lock
+ * @session: the worker's, or NULL
+ * @objects: id -> struct nnaccel_object; a reserved id has no object yet
+ * @next_id: where the search for a free id starts
+ * @num_objects: pools and models that exist, in the table or not
+ * @bursts: those alive
+ * @num_bursts: those that exist
+ * @num_commands: commands queued or in flight
+ * @import_bytes: bytes of imported pools that exist
+ * @executions: executions committed
+ * @engine_ns: time that commands were with the worker
+ * @stage: engine lock, as all that follows
+ * @offered: the broker that is there was told of this context
+ * @refusals: how often a wish for an engine ended without one
+ * @refusal: the error of the last of them
+ * @node: in the list of contexts
+ * @event: in the list of what to tell the broker
+ */
+struct nnaccel_context {
+	struct kref refs;
+	u64 number;
+	struct mm_struct *mm;
+	struct pid *pid;
+	kuid_t uid;
+	kgid_t gid;
+	struct nnaccel_user *user;
+	u64 pool_bytes;
+	struct file *doorbell;
+
+	struct mutex lock;	/* see the lock order above */
+	bool closed;
+	struct nnaccel_session *session;
+	struct xarray objects;
+	u32 next_id;
+	u32 num_objects[NNACCEL_OBJECT_TYPES];
+	struct list_head bursts;
+	u32 num_bursts;
+	u32 num_commands;
+	u64 import_bytes;
+	u64 executions;
+	u64 engine_ns;
+
+	enum nnaccel_engine_stage stage;
+	bool offered;
+	u32 refusals;
+	int refusal;
+	struct list_head node;
+	struct list_head event;
+};
+
+extern const struct file_operations nnaccel_context_fops;
+
+void nnaccel_context_get(struct nnaccel_context *ctx);
+void nnaccel_context_put(struct nnaccel_context *ctx);
+int nnaccel_charge(struct nnaccel_context *ctx, u64 bytes);
+void nnaccel_uncharge(struct nnaccel_context *ctx, u64 bytes);
+
+/* ---- object.c ---- */
+
+/**
+ * struct nnaccel_forget - A notice to the worker, allocated with the object it is about
+ * @node: in the session's list
+ * @kind: NNACCEL_DO_FORGET_MODEL, FORGET_GRANT, BURST_GONE or SLOT_GONE
+ * @burst: the burst
+ * @number: the model, the grant or the slot
+ */
+struct nnaccel_forget {
+	struct list_head node;
+	u32 kind;
+	u32 burst;
+	u64 number;
+};
+
+/**
+ * struct nnaccel_object - What an id names
+ * @refs: the table's and everybody else's; the last is dropped with context->lock held
+ * @ctx: its context
+ * @type: pool or model
+ * @forget: the notice to post at the end; NULL once posted
+ */
+struct nnaccel_object {
+	refcount_t refs;
+	struct nnaccel_context *ctx;
+	enum nnaccel_object_type type;
+	struct nnaccel_forget *forget;
+};
+
+int nnaccel_object_init(struct nnaccel_object *obj, struct nnaccel_context *ctx,
+			enum nnaccel_object_type type);
+int nnaccel_object_reserve(struct nnaccel_context *ctx, u32 *id);
+void nnaccel_object_unreserve(struct nnaccel_context *ctx, u32 id);
+void nnaccel_object_publish(struct nnaccel_object *obj, u32 id);
+struct nnaccel_object *nnaccel_object_get(struct nnaccel_context *ctx, u32 id,
+					  enum nnaccel_object_type type);
+void nnaccel_object_put(struct nnaccel_object *obj);
+void nnaccel_object_destroy_all(struct nnaccel_context *ctx);
+int nnaccel_destroy_ioctl(struct nnaccel_ucmd *ucmd);
+
+/* ---- pool.c ---- */
+
+/**
+ * struct nnaccel_pool - Memory that client and worker share
+ * @obj: the object
+ * @file: the dma-buf's file, or a regular file; counted
+ * @dmabuf: the dma-buf; NULL: a regular file
+ * @hold: keeps a regular file writable for us and seals against writing away, or NULL
+ * @prot: NNACCEL_PROT_*
+ * @imported: not allocated by this context
+ * @offset: bytes into @file
+ * @length: bytes
+ * @grant: context->lock: number in the session, 0: none
+ * @grant_prot: context->lock: NNACCEL_PROT_* that commands needed so far
+ */
+struct nnaccel_pool {
+	struct nnaccel_object obj;
+	struct file *file;
+	struct dma_buf *dmabuf;
+	struct file *hold;
+	u32 prot;
+	bool imported;
+	u64 offset;
+	u64 length;
+	u32 grant;
+	u32 grant_prot;
+};
+
+struct nnaccel_pool *nnaccel_pool_get(struct nnaccel_context *ctx, u32 id);
+void nnaccel_pool_put(struct nnaccel_pool *pool);
+void nnaccel_pool_retire(struct nnaccel_object *obj);
+void nnaccel_pool_release(struct nnaccel_object *obj);
+int nnaccel_pool_alloc_ioctl(struct nnaccel_ucmd *ucmd);
+int nnaccel_pool_import_ioctl(struct nnaccel_ucmd *ucmd);
+int nnaccel_pool_export_ioctl(struct nnaccel_ucmd *ucmd);
+
+/* ---- dmabuf.c ---- */
+
+struct dma_buf *nnaccel_dmabuf_create(struct nnaccel_context *ctx, u64 length);
+bool nnaccel_dmabuf_is_ours(const struct dma_buf *dmabuf);
+
+/* ---- model.c ---- */
+
+/**
+ * struct nnaccel_model - A prepared model
+ * @obj: the object
+ * @session: context->lock: the session that has it; NULL: dead, or not yet asked for
+ * @node: context->lock: in the session's list
+ * @prepared: context->lock: the worker has it
+ * @number: names it in the session
+ * @priority: enum nnaccel_priority
+ * @num_pools: pools of its constants
+ * @pools: those
+ */
+struct nnaccel_model {
+	struct nnaccel_object obj;
+	struct nnaccel_session *session;
+	struct list_head node;
+	bool prepared;
+	u64 number;
+	u32 priority;
+	u32 num_pools;
+	struct nnaccel_pool **pools;
+};
+
+struct nnaccel_model *nnaccel_model_get(struct nnaccel_context *ctx, u32 id);
+void nnaccel_model_put(struct nnaccel_model *model);
+void nnaccel_model_retire(struct nnaccel_object *obj);
+void nnaccel_model_release(struct nnaccel_object *obj);
+int nnaccel_prepare_ioctl(struct nnaccel_ucmd *ucmd);
+
+/* ---- burst.c ---- */
+
+enum nnaccel_burst_file {
+	NNACCEL_FILE_STATUS,
+	NNACCEL_FILE_REQUESTS,
+	NNACCEL_FILE_RESULTS,
+	NNACCEL_BURST_FILES
+};
+
+/**
+ * struct nnaccel_burst - Two rings and the slots that requests name memory by
+ * @refs: the file's, and that of the command that announces it
+ * @ctx: its context, counted
+ * @model: what it executes, counted
+ * @capacity: datums of a ring
+ * @flags: NNACCEL_BURST_NO_SPIN
+ * @bytes: charged
+ * @files: the memory, a file for each protection: a mapping can be moved within its file
+ * @status: the page that both sides read and only the module writes
+ * @wait: pollers
+ * @node: context->lock, as all that follows: in the context's list; empty: dead
+ * @dead: waits look at it without the lock
+ * @number: in the session; 0: the worker was not told of it
+ * @slots: index -> slot; a reserved index has no slot yet
+ * @num_slots: slots that are bound
+ * @binds: how often one was
+ * @resolves: how often the worker asked for one
+ * @forget: the notice of its end; NULL once posted
+ */
+struct nnaccel_burst {
+	struct kref refs;
+	struct nnaccel_context *ctx;
+	struct nnaccel_model *model;
+	u32 capacity;
+	u32 flags;
+	u64 bytes;
+	struct file *files[NNACCEL_BURST_FILES];
+	struct page *status;
+	wait_queue_head_t wait;
+	struct list_head node;
+	bool dead;
+	u32 number;
+	struct xarray slots;
+	u32 num_slots;
+	u32 binds;
+	u64 resolves;
+	struct nnaccel_forget *forget;
+};
+
+/**
+ * struct nnaccel_slot - A pool that requests of a burst may name
+ * @pool: the pool, counted
+ * @number: its name
+ * @prot: NNACCEL_PROT_*
+ * @resolved: context->lock: the worker knows of it
+ * @forget: the notice of its end; NULL once posted
+ */
+struct nnaccel_slot {
+	struct nnaccel_pool *pool;
+	u32 number;
+	u32 prot;
+	bool resolved;
+	struct nnaccel_forget *forget;
+};
+
+void nnaccel_burst_get(struct nnaccel_burst *burst);
+void nnaccel_burst_put(struct nnaccel_burst *burst);
+int nnaccel_burst_announce(struct nnaccel_burst *burst);
+struct nnaccel_pool *nnaccel_burst_resolve(struct nnaccel_burst *burst, u32 number, u32 *prot);
+int nnaccel_burst_map(struct nnaccel_burst *burst, struct vm_area_struct *vma, u64 offset,
+		      bool worker);
+void nnaccel_burst_kill_all(struct nnaccel_context *ctx);
+void nnaccel_burst_drop_doorbell(struct nnaccel_context *ctx);
+int nnaccel_burst_create_ioctl(struct nnaccel_ucmd *ucmd);
+
+/* ---- command.c ---- */
+
+enum nnaccel_command_state {
+	NNACCEL_COMMAND_NEW,
+	NNACCEL_COMMAND_QUEUED,
+	NNACCEL_COMMAND_IN_FLIGHT,
+	NNACCEL_COMMAND_DONE,
+};
+
+/**
+ * struct nnaccel_command - One thing that the worker is asked to do
+ * @refs: the caller's and the session's
+ * @ctx: its context; not counted: the caller's file and the session hold it
+ * @node: context->lock: in the session's queue or in its list of commands in flight
+ * @state: context->lock
+ * @abandoned: context->lock: the caller gave up
+ * @head: what the worker is told
+ * @pools: one for each of @grants
+ * @grants: what the worker is told of them
+ * @args: arguments of an execution
+ * @model: the model to prepare, to execute or to serve
+ * @burst: the burst to serve
+ * @fetched_ns: when the worker took it
+ * @done: completed with @state DONE
+ * @error: 0, or why there is no answer
+ * @status: enum nnaccel_status
+ * @payload: the answer, checked
+ * @payload_size: bytes of it
+ * @device_ns: time on the device
+ * @message: what is wrong, terminated
+ */
+struct nnaccel_command {
+	struct kref refs;
+	struct nnaccel_context *ctx;
+	struct list_head node;
+	enum nnaccel_command_state state;
+	bool abandoned;
+	struct nnaccel_cmd head;
+	struct nnaccel_pool **pools;
+	struct nnaccel_grant *grants;
+	struct nnaccel_arg *args;
+	struct nnaccel_model *model;
+	struct nnaccel_burst *burst;
+	u64 fetched_ns;
+	struct completion done;
+	int error;
+	u32 status;
+	void *payload;
+	u32 payload_size;
+	u64 device_ns;
+	char message[NNACCEL_MAX_MESSAGE + 1];
+};
+
+struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 kind);
+void nnaccel_command_put(struct nnaccel_command *cmd);
+int nnaccel_command_set_model_pools(struct nnaccel_command *cmd, u32 wire_pool, u64 offset,
+				    u64 length, u64 ids, u32 num_pools);
+unsigned long nnaccel_deadline_left(u64 deadline_ns, u64 grace_ns);
+int nnaccel_command_run(struct nnaccel_command *cmd);
+int nnaccel_command_write_message(const struct nnaccel_command *cmd, u64 to, u32 size);
+void nnaccel_command_finish(struct nnaccel_command *cmd, int error);
+int nnaccel_query_ioctl(struct nnaccel_ucmd *ucmd);
+int nnaccel_supported_ioctl(struct nnaccel_ucmd *ucmd);
+int nnaccel_execute_ioctl(struct nnaccel_ucmd *ucmd);
+
+/* ---- session.c ---- */
+
+/**
+ * struct nnaccel_session - What a worker serves one context through
+ * @ctx: the context, counted
+ * @mm: context->lock: the worker's address space, pinned; NULL: nobody attached
+ * @wait: fetchers and pollers
+ * @queue: context->lock: commands, the next to take first
+ * @in_flight: context->lock: commands that the worker has
+ * @forgets: context->lock: notices, the oldest first
+ * @models: context->lock: models that were asked for here
+ * @grants: context->lock: number -> pool; no pool: the worker was not told yet that it is gone
+ * @bursts: context->lock: number -> burst, those alive that the worker was told of
+ * @next_grant: context->lock: where the search for a free number starts
+ * @next_burst: context->lock: the same for bursts
+ * @next_model: context->lock: number of the next model
+ * @next_cookie: context->lock: cookie of the next command
+ */
+struct nnaccel_session {
+	struct nnaccel_context *ctx;
+	struct mm_struct *mm;
+	wait_queue_head_t wait;
+	struct list_head queue;
+	struct list_head in_flight;
+	struct list_head forgets;
+	struct list_head models;
+	struct xarray grants;
+	struct xarray bursts;
+	u32 next_grant;
+	u32 next_burst;
+	u64 next_model;
+	u64 next_cookie;
+};
+
+struct file *nnaccel_session_create(struct nnaccel_context *ctx);
+void nnaccel_session_install(struct file *file);
+void nnaccel_session_queue(struct nnaccel_session *session, struct nnaccel_command *cmd);
+void nnaccel_session_forget(struct nnaccel_session *session, struct nnaccel_forget **from,
+			    u32 kind, u64 number, u32 burst);
+int nnaccel_session_map_file(struct vm_area_struct *vma, struct file *file, u64 offset,
+			     bool writable);
+void nnaccel_session_revoke(struct nnaccel_session *session, struct nnaccel_pool *pool);
+
+/* ---- engine.c ---- */
+
+extern const struct file_operations nnaccel_engine_fops;
+
+void nnaccel_engine_add(struct nnaccel_context *ctx);
+void nnaccel_engine_remove(struct nnaccel_context *ctx);
+int nnaccel_engine_lock_session(struct nnaccel_context *ctx, u64 deadline_ns);
+void nnaccel_engine_attached(void);
+void nnaccel_engine_lost(struct nnaccel_context *ctx);
+u32 nnaccel_engine_state(struct nnaccel_context *ctx);
+void nnaccel_engine_show(struct seq_file *m);
+
+/* ---- debugfs.c: global counters ---- */
+
+enum nnaccel_counter {
+	NNACCEL_CONTEXTS,
+	NNACCEL_USERS,
+	NNACCEL_POOLS,
+	NNACCEL_POOL_BYTES,
+	NNACCEL_IMPORTS,
+	NNACCEL_IMPORT_BYTES,
+	NNACCEL_MODELS,
+	NNACCEL_BURSTS,
+	NNACCEL_SLOTS,
+	NNACCEL_COMMANDS,
+	NNACCEL_SESSIONS,
+	NNACCEL_GRANTS,
+	NNACCEL_EXECUTIONS_TOTAL,
+	NNACCEL_COUNTERS
+};
+
+void nnaccel_count(enum nnaccel_counter counter, s64 n);
+void nnaccel_debugfs_init(void);
+void nnaccel_debugfs_exit(void);
+
+#endif /* NNACCEL_INTERNAL_H */

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * nnaccel: objects. A context's table of pools and models: ids are reserved first and published
+ * last; an object goes with the last count on it.
+ */
+
+#include <linux/slab.h>
+
+#include "nnaccel.h"
+
+/* What differs between the types. */
+static const struct {
+	const unsigned int *limit;
+	enum nnaccel_counter counter;
+	/* With context->lock held: the last count is gone, tell the worker. */
+	void (*retire)(struct nnaccel_object *obj);
+	/* Without: drop what the object holds, and free it. */
+	void (*release)(struct nnaccel_object *obj);
+} nnaccel_object_types[NNACCEL_OBJECT_TYPES] = {
+	[NNACCEL_OBJECT_POOL] = {
+		&nnaccel_max_pools, NNACCEL_POOLS, nnaccel_pool_retire, nnaccel_pool_release,
+	},
+	[NNACCEL_OBJECT_MODEL] = {
+		&nnaccel_max_models, NNACCEL_MODELS, nnaccel_model_retire, nnaccel_model_release,
+	},
+};
+
+/**
+ * nnaccel_object_init() - Make the caller's allocation an object, with one count
+ * @obj: what to initialise; on failure the caller still owns and frees it
+ * @ctx: the context
+ * @type: pool or model
+ *
+ * Return: 0, -ENOMEM, or -ENOSPC: too many of them in the context.
+ */
+int nnaccel_object_init(struct nnaccel_object *obj, struct nnaccel_context *ctx,
+			enum nnaccel_object_type type)
+{
+	int ret = 0;
+
+	obj->forget = kzalloc(sizeof(*obj->forget), GFP_KERNEL_ACCOUNT);
+	if (!obj->forget)
+		return -ENOMEM;
+
+	mutex_lock(&ctx->lock);
+	if (ctx->num_objects[type] >= READ_ONCE(*nnaccel_object_types[type].limit))
+		ret = -ENOSPC;
+	else
+		ctx->num_objects[type]++;
+	mutex_unlock(&ctx->lock);
+	if (ret) {
+		kfree(obj->forget);
+		return ret;
+	}
+
+	refcount_set(&obj->refs, 1);
+	obj->type = type;
+	obj->ctx = ctx;
+	nnaccel_context_get(ctx);
+	nnaccel_count(nnaccel_object_types[type].counter, 1);
+	return 0;
+}
+
+/**
+ * nnaccel_object_reserve() - Take an id that names nothing yet
+ * @ctx: the context
+ * @id: out: the id
+ *
+ * Return: 0, -ENOMEM, or -ENOSPC: all ids are taken.
+ */
+int nnaccel_object_reserve(struct nnaccel_context *ctx, u32 *id)
+{
+	int ret;
+
+	ret = xa_alloc_cyclic(&ctx->objects, id, XA_ZERO_ENTRY, xa_limit_31b, &ctx->next_id,
+			      GFP_KERNEL_ACCOUNT);
+	if (ret == -EBUSY)
+		return -ENOSPC;
+	return ret < 0 ? ret : 0;
+}
+
+/**
+ * nnaccel_object_unreserve() - Give an id back that was not published
+ * @ctx: the context
+ * @id: the id
+ */
+void nnaccel_object_unreserve(struct nnaccel_context *ctx, u32 id)
+{
+	xa_erase(&ctx->objects, id);
+}
+
+/**
+ * nnaccel_object_publish() - Let a reserved id name an object; cannot fail
+ * @obj: the object; the caller's count becomes the table's
+ * @id: the id
+ */
+void nnaccel_object_publish(struct nnaccel_object *obj, u32 id)
+{
+	WARN_ON(xa_is_err(xa_store(&obj->ctx->objects, id, obj, GFP_KERNEL_ACCOUNT)));
+}
+
+/**
+ * nnaccel_object_get() - Look up an id
+ * @ctx: the context
+ * @id: the id
+ * @type: what it must name
+ *
+ * Return: the object, counted, or NULL.
+ */
+struct nnaccel_object *nnaccel_object_get(struct nnaccel_context *ctx, u32 id,
+					  enum nnaccel_object_type type)
+{
+	struct nnaccel_object *obj;
+
+	xa_lock(&ctx->objects);
+	obj = xa_load(&ctx->objects, id);
+	if (obj && obj->type == type)
+		refcount_inc(&obj->refs);
+	else
+		obj = NULL;
+	xa_unlock(&ctx->objects);
+	return obj;
+}
+
+/**
+ * nnaccel_object_put() - Drop a count; not with context->lock held
+ * @obj: the object
+ */
+void nnaccel_object_put(struct nnaccel_object *obj)
+{
+	enum nnaccel_object_type type = obj->type;
+	struct nnaccel_context *ctx = obj->ctx;
+
+	if (!refcount_dec_and_mutex_lock(&obj->refs, &ctx->lock))
+		return;
+	nnaccel_object_types[type].retire(obj);
+	ctx->num_objects[type]--;
+	mutex_unlock(&ctx->lock);
+
+	kfree(obj->forget);
+	nnaccel_object_types[type].release(obj);
+	nnaccel_count(nnaccel_object_types[type].counter, -1);
+	nnaccel_context_put(ctx);
+}
+
+/**
+ * nnaccel_object_destroy_all() - Empty the table of a context that nobody can use any more
+ * @ctx: the context
+ *
+ * Models go before the pools that they hold.
+ */
+void nnaccel_object_destroy_all(struct nnaccel_context *ctx)
+{
+	struct nnaccel_object *obj;
+	unsigned long id;
+
+	xa_for_each(&ctx->objects, id, obj) {
+		if (obj->type != NNACCEL_OBJECT_MODEL)
+			continue;
+		xa_erase(&ctx->objects, id);
+		nnaccel_object_put(obj);
+	}
+	xa_for_each(&ctx->objects, id, obj) {
+		xa_erase(&ctx->objects, id);
+		nnaccel_object_put(obj);
+	}
+	WARN_ON(!xa_empty(&ctx->objects));
+	xa_destroy(&ctx->objects);
+}
+
+/**
+ * nnaccel_destroy_ioctl() - NNACCEL_DESTROY
+ * @ucmd: the ioctl
+ *
+ * Return: 0 or -ENOENT.
+ */
+int nnaccel_destroy_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_destroy *cmd = ucmd->cmd;
+	struct nnaccel_context *ctx = ucmd->object;
+	struct nnaccel_object *obj;
+
+	/* A reserved id has no object: leave it to whoever reserved it. */
+	xa_lock(&ctx->objects);
+	obj = xa_load(&ctx->objects, cmd->id);
+	if (obj)
+		__xa_erase(&ctx->objects, cmd->id);
+	xa_unlock(&ctx->objects);
+	if (!obj)
+		return -ENOENT;
+	nnaccel_object_put(obj);
+	return 0;
+}

@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * nnaccel: pools. Memory of a context: allocated, or imported from a dma-buf or a regular file.
+ */
+
+#include <linux/anon_inodes.h>
+#include <linux/dma-buf.h>
+#include <linux/file.h>
+#include <linux/magic.h>
+#include <linux/module.h>
+#include <linux/overflow.h>
+#include <linux/shmem_fs.h>
+#include <linux/slab.h>
+#include <linux/swap.h>
+#include <uapi/linux/fcntl.h>
+
+#include "nnaccel.h"
+#include "trace.h"
+
+#define NNACCEL_PROT_RW	(NNACCEL_PROT_READ | NNACCEL_PROT_WRITE)
+
+static struct nnaccel_pool *to_pool(struct nnaccel_object *obj)
+{
+	return container_of(obj, struct nnaccel_pool, obj);
+}
+
+/**
+ * nnaccel_pool_get() - Look up a pool
+ * @ctx: the context
+ * @id: its id
+ *
+ * Return: the pool, counted, or an error pointer: -ENOENT.
+ */
+struct nnaccel_pool *nnaccel_pool_get(struct nnaccel_context *ctx, u32 id)
+{
+	struct nnaccel_object *obj = nnaccel_object_get(ctx, id, NNACCEL_OBJECT_POOL);
+
+	return obj ? to_pool(obj) : ERR_PTR(-ENOENT);
+}
+
+/**
+ * nnaccel_pool_put() - Drop a count; not with context->lock held
+ * @pool: the pool
+ */
+void nnaccel_pool_put(struct nnaccel_pool *pool)
+{
+	nnaccel_object_put(&pool->obj);
+}
+
+/**
+ * nnaccel_pool_retire() - Nothing refers to a pool any more: revoke its grant
+ * @obj: the pool; context->lock is held
+ */
+void nnaccel_pool_retire(struct nnaccel_object *obj)
+{
+	struct nnaccel_context *ctx = obj->ctx;
+	struct nnaccel_pool *pool = to_pool(obj);
+
+	lockdep_assert_held(&ctx->lock);
+	if (pool->grant)
+		nnaccel_session_revoke(ctx->session, pool);
+	if (pool->imported)
+		ctx->import_bytes -= PAGE_ALIGN(pool->length);
+}
+
+static void nnaccel_pool_free(struct nnaccel_pool *pool)
+{
+	if (pool->hold)
+		fput(pool->hold);
+	if (pool->file)
+		fput(pool->file);
+	kfree(pool);
+}
+
+/**
+ * nnaccel_pool_release() - Drop the memory of a pool and free the pool
+ * @obj: the pool
+ */
+void nnaccel_pool_release(struct nnaccel_object *obj)
+{
+	struct nnaccel_pool *pool = to_pool(obj);
+
+	trace_nnaccel_pool_destroy(pool);
+	if (pool->imported) {
+		nnaccel_count(NNACCEL_IMPORTS, -1);
+		nnaccel_count(NNACCEL_IMPORT_BYTES, -(s64)PAGE_ALIGN(pool->length));
+	}
+	nnaccel_pool_free(pool);
+}
+
+/* A pool with one count and a reserved id, to be published or put and unreserved. */
+static struct nnaccel_pool *nnaccel_pool_create(struct nnaccel_context *ctx, u32 *id)
+{
+	struct nnaccel_pool *pool;
+	int ret;
+
+	pool = kzalloc(sizeof(*pool), GFP_KERNEL_ACCOUNT);
+	if (!pool)
+		return ERR_PTR(-ENOMEM);
+	ret = nnaccel_object_init(&pool->obj, ctx, NNACCEL_OBJECT_POOL);
+	if (ret) {
+		kfree(pool);
+		return ERR_PTR(ret);
+	}
+	ret = nnaccel_object_reserve(ctx, id);
+	if (ret) {
+		nnaccel_pool_put(pool);
+		return ERR_PTR(ret);
+	}
+	return pool;
+}
+
+/* Writes the answer, then publishes; undoes the pool where that is not possible. */
+static int nnaccel_pool_finish(struct nnaccel_ucmd *ucmd, size_t size, struct nnaccel_pool *pool,
+			       u32 id)
+{
+	int ret = nnaccel_ucmd_respond(ucmd, size);
+
+	if (ret) {
+		nnaccel_object_unreserve(pool->obj.ctx, id);
+		nnaccel_pool_put(pool);
+		return ret;
+	}
+	trace_nnaccel_pool_create(pool, id);
+	nnaccel_object_publish(&pool->obj, id);
+	return 0;
+}
+
+/**
+ * nnaccel_pool_alloc_ioctl() - NNACCEL_POOL_ALLOC
+ * @ucmd: the ioctl
+ *
+ * Return: 0, -EINVAL, -EFBIG, -EDQUOT, -ENOSPC, -ENOMEM, -EINTR, -EFAULT.
+ */
+int nnaccel_pool_alloc_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_pool_alloc *cmd = ucmd->cmd;
+	struct nnaccel_context *ctx = ucmd->object;
+	struct nnaccel_pool *pool;
+	struct dma_buf *dmabuf;
+	u32 id;
+
+	if (cmd->flags || cmd->__reserved || !cmd->length)
+		return -EINVAL;
+	/* However large the limit: the page array must fit a vmalloc, a grant its offset. */
+	if (cmd->length > READ_ONCE(nnaccel_max_pool_bytes) ||
+	    cmd->length > 1ULL << (NNACCEL_GRANT_SHIFT - 1))
+		return -EFBIG;
+
+	pool = nnaccel_pool_create(ctx, &id);
+	if (IS_ERR(pool))
+		return PTR_ERR(pool);
+	dmabuf = nnaccel_dmabuf_create(ctx, cmd->length);
+	if (IS_ERR(dmabuf)) {
+		nnaccel_object_unreserve(ctx, id);
+		nnaccel_pool_put(pool);
+		return PTR_ERR(dmabuf);
+	}
+	pool->dmabuf = dmabuf;
+	pool->file = dmabuf->file;
+	pool->prot = NNACCEL_PROT_RW;
+	pool->length = cmd->length;
+	cmd->out_id = id;
+	return nnaccel_pool_finish(ucmd, sizeof(*cmd), pool, id);
+}
+
+static bool nnaccel_pool_is_whole(const struct nnaccel_pool *pool)
+{
+	return pool->dmabuf && pool->prot == NNACCEL_PROT_RW && !pool->offset &&
+	       PAGE_ALIGN(pool->length) >= pool->dmabuf->size;
+}
+
+static int nnaccel_import_check_range(const struct nnaccel_pool_import *cmd, u64 size)
+{
+	u64 end;
+
+	if (check_add_overflow(cmd->offset, cmd->length, &end) || end > size)
+		return -EINVAL;
+	return 0;
+}
+
+static int nnaccel_import_check_dmabuf(const struct nnaccel_pool_import *cmd,
+				       const struct dma_buf *dmabuf)
+{
+	if (!dmabuf->ops->mmap)
+		return -EOPNOTSUPP;
+	return nnaccel_import_check_range(cmd, dmabuf->size);
+}
+
+/*
+ * Files that mmap() would take from user space, and less: hugetlbfs expects addresses that a
+ * session's mmap() does not choose for it, files of anonymous inodes can hold others, and those
+ * of sysfs are attributes, or memory of a device.
+ */
+static int nnaccel_import_check_regular(const struct nnaccel_pool_import *cmd, struct file *file)
+{
+	struct inode *inode = file_inode(file);
+	unsigned long magic = inode->i_sb->s_magic;
+
+	if (!S_ISREG(inode->i_mode) || !file->f_op->mmap || magic == HUGETLBFS_MAGIC ||
+	    magic == ANON_INODE_FS_MAGIC || magic == SYSFS_MAGIC)
+		return -EOPNOTSUPP;
+	if (cmd->prot & NNACCEL_PROT_WRITE) {
+		if (IS_APPEND(inode))
+			return -EACCES;
+		if (IS_SWAPFILE(inode))
+			return -EPERM;
+		if (shmem_file(file) &&
+		    SHMEM_I(inode)->seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE))
+			return -EPERM;
+	}
+	return nnaccel_import_check_range(cmd, i_size_read(inode));
+}
+
+static int nnaccel_import_check_mode(const struct nnaccel_pool_import *cmd, const struct file *file)
+{
+	if (!(file->f_mode & FMODE_READ))
+		return -EACCES;
+	if (cmd->prot & NNACCEL_PROT_WRITE && !(file->f_mode & FMODE_WRITE))
+		return -EACCES;
+	return 0;
+}
+
+static int nnaccel_hold_release(struct inode *inode, struct file *hold)
+{
+	struct file *file = hold->private_data;
+
+	mapping_unmap_writable(file->f_mapping);
+	fput(file);
+	return 0;
+}
+
+static const struct file_operations nnaccel_hold_fops = {
+	.owner = THIS_MODULE,
+	.release = nnaccel_hold_release,
+};
+
+/*
+ * Counts as a writable mapping of @file, so that nobody can seal it against writing. It is a
+ * file because the last fput() of a system call takes effect on the way out of it only: when a
+ * session's mmap() holds it until it returns, the count is there until the mapping's own is.
+ */
+static struct file *nnaccel_hold_create(struct file *file)
+{
+	struct file *hold;
+	int ret;
+
+	ret = mapping_map_writable(file->f_mapping);
+	if (ret)
+		return ERR_PTR(ret);
+	hold = anon_inode_getfile("[nnaccel-hold]", &nnaccel_hold_fops, file, O_RDONLY);
+	if (IS_ERR(hold))
+		mapping_unmap_writable(file->f_mapping);
+	else
+		get_file(file);
+	return hold;
+}
+
+/* The file behind @cmd->fd, counted; @dmabuf: out: the dma-buf that it is, or NULL. */
+static struct file *nnaccel_import_get(const struct nnaccel_pool_import *cmd,
+				       struct dma_buf **dmabuf)
+{
+	struct dma_buf *buf = dma_buf_get(cmd->fd);
+	struct file *file;
+	int ret;
+
+	if (!IS_ERR(buf)) {
+		*dmabuf = buf;
+		file = buf->file;
+		ret = nnaccel_import_check_mode(cmd, file) ?:
+		      nnaccel_import_check_dmabuf(cmd, buf);
+	} else {
+		*dmabuf = NULL;
+		file = fget(cmd->fd);
+		if (!file)
+			return ERR_PTR(-EBADF);
+		ret = nnaccel_import_check_regular(cmd, file);
+		if (ret != -EOPNOTSUPP)
+			ret = nnaccel_import_check_mode(cmd, file) ?: ret;
+	}
+	if (ret) {
+		fput(file);
+		return ERR_PTR(ret);
+	}
+	return file;
+}
+
+/* The id under which the context has all of @dmabuf, writable, with this length; 0: none. */
+static u32 nnaccel_import_find(struct nnaccel_context *ctx, const struct nnaccel_pool_import *cmd,
+			       const struct dma_buf *dmabuf)
+{
+	struct nnaccel_object *obj;
+	unsigned long id;
+	u32 found = 0;
+
+	if (cmd->prot != NNACCEL_PROT_RW || cmd->offset)
+		return 0;
+	xa_lock(&ctx->objects);
+	xa_for_each(&ctx->objects, id, obj) {
+		struct nnaccel_pool *pool = to_pool(obj);
+
+		if (obj->type == NNACCEL_OBJECT_POOL && pool->dmabuf == dmabuf &&
+		    nnaccel_pool_is_whole(pool) && pool->length == cmd->length) {
+			found = id;
+			break;
+		}
+	}
+	xa_unlock(&ctx->objects);
+	return found;
+}
+
+/* Makes the pool; owns @file from now on. */
+static int nnaccel_import(struct nnaccel_ucmd *ucmd, struct file *file, struct dma_buf *dmabuf)
+{
+	struct nnaccel_pool_import *cmd = ucmd->cmd;
+	struct nnaccel_context *ctx = ucmd->object;
+	struct file *hold = NULL;
+	struct nnaccel_pool *pool;
+	u32 id;
+
+	if (!dmabuf && cmd->prot & NNACCEL_PROT_WRITE) {
+		hold = nnaccel_hold_create(file);
+		if (IS_ERR(hold)) {
+			fput(file);
+			return PTR_ERR(hold);
+		}
+	}
+	pool = nnaccel_pool_create(ctx, &id);
+	if (IS_ERR(pool)) {
+		if (hold)
+			fput(hold);
+		fput(file);
+		return PTR_ERR(pool);
+	}
+	pool->file = file;
+	pool->dmabuf = dmabuf;
+	pool->hold = hold;
+	pool->prot = cmd->prot;
+	pool->imported = true;
+	pool->offset = cmd->offset;
+	pool->length = cmd->length;
+	mutex_lock(&ctx->lock);
+	ctx->import_bytes += PAGE_ALIGN(pool->length);
+	mutex_unlock(&ctx->lock);
+	nnaccel_count(NNACCEL_IMPORTS, 1);
+	nnaccel_count(NNACCEL_IMPORT_BYTES, PAGE_ALIGN(pool->length));
+	cmd->out_id = id;
+	return nnaccel_pool_finish(ucmd, sizeof(*cmd), pool, id);
+}
+
+/**
+ * nnaccel_pool_import_ioctl() - NNACCEL_POOL_IMPORT
+ * @ucmd: the ioctl
+ *
+ * Return: 0, -EBADF, -EINVAL, -EOPNOTSUPP, -EACCES, -EPERM, -ENOSPC, -ENOMEM, -EFAULT.
+ */
+int nnaccel_pool_import_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_pool_import *cmd = ucmd->cmd;
+	struct dma_buf *dmabuf;
+	struct file *file;
+
+	if (cmd->flags || cmd->__reserved || !cmd->length || !PAGE_ALIGNED(cmd->offset) ||
+	    (cmd->prot != NNACCEL_PROT_READ && cmd->prot != NNACCEL_PROT_RW))
+		return -EINVAL;
+
+	file = nnaccel_import_get(cmd, &dmabuf);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	if (dmabuf && nnaccel_dmabuf_is_ours(dmabuf)) {
+		u32 id = nnaccel_import_find(ucmd->object, cmd, dmabuf);
+
+		if (id) {
+			fput(file);
+			cmd->out_id = id;
+			return nnaccel_ucmd_respond(ucmd, sizeof(*cmd));
+		}
+	}
+	return nnaccel_import(ucmd, file, dmabuf);
+}
+
+/**
+ * nnaccel_pool_export_ioctl() - NNACCEL_POOL_EXPORT
+ * @ucmd: the ioctl
+ *
+ * Return: 0, -EINVAL, -ENOENT, -EOPNOTSUPP, -EMFILE, -EFAULT.
+ */
+int nnaccel_pool_export_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_pool_export *cmd = ucmd->cmd;
+	struct nnaccel_pool *pool;
+	int fd, ret;
+
+	if (cmd->flags & ~NNACCEL_EXPORT_CLOEXEC)
+		return -EINVAL;
+	pool = nnaccel_pool_get(ucmd->object, cmd->id);
+	if (IS_ERR(pool))
+		return PTR_ERR(pool);
+	if (!nnaccel_pool_is_whole(pool)) {
+		ret = -EOPNOTSUPP;
+		goto out;
+	}
+	fd = get_unused_fd_flags(cmd->flags & NNACCEL_EXPORT_CLOEXEC ? O_CLOEXEC : 0);
+	if (fd < 0) {
+		ret = fd;
+		goto out;
+	}
+	cmd->out_fd = fd;
+	ret = nnaccel_ucmd_respond(ucmd, sizeof(*cmd));
+	if (ret)
+		put_unused_fd(fd);
+	else
+		fd_install(fd, get_file(pool->file));
+out:
+	nnaccel_pool_put(pool);
+	return ret;
+}

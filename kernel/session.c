@@ -1,0 +1,775 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * nnaccel: sessions. What a worker serves one context through: it attaches, fetches commands,
+ * maps the memory they name and commits answers. A session's last close is its worker's death.
+ */
+
+#include <linux/anon_inodes.h>
+#include <linux/dma-buf.h>
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/poll.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "compat.h"
+#include "nnaccel.h"
+#include "trace.h"
+
+/* Grants whose mmap() offset lies below those of bursts. */
+#define NNACCEL_GRANT_LIMIT	XA_LIMIT(1, (NNACCEL_BURST_MAP >> NNACCEL_GRANT_SHIFT) - 1)
+
+/* Is there anything to fetch? A look without the lock, for waits. */
+static bool nnaccel_session_ready(const struct nnaccel_session *session)
+{
+	return !list_empty(&session->forgets) || !list_empty(&session->queue) ||
+	       READ_ONCE(session->ctx->closed);
+}
+
+/* Once attached, a session stays so: no lock is needed to ask. */
+static bool nnaccel_session_is_mine(const struct nnaccel_session *session)
+{
+	return READ_ONCE(session->mm) == current->mm;
+}
+
+/* Into the queue: before or behind those of its priority. */
+static void nnaccel_session_insert(struct nnaccel_session *session, struct nnaccel_command *cmd,
+				   bool before)
+{
+	u32 priority = cmd->head.priority;
+	struct list_head *at;
+
+	list_for_each(at, &session->queue) {
+		u32 other = list_entry(at, struct nnaccel_command, node)->head.priority;
+
+		if (other < priority || (before && other == priority))
+			break;
+	}
+	list_add_tail(&cmd->node, at);
+	cmd->state = NNACCEL_COMMAND_QUEUED;
+}
+
+/**
+ * nnaccel_session_queue() - Give a command to a session: behind those of its priority
+ * @session: the session; context->lock is held
+ * @cmd: the command; the session takes a count of the caller's
+ */
+void nnaccel_session_queue(struct nnaccel_session *session, struct nnaccel_command *cmd)
+{
+	struct nnaccel_model *model = cmd->model;
+
+	lockdep_assert_held(&session->ctx->lock);
+	if (cmd->head.kind == NNACCEL_DO_PREPARE) {
+		model->session = session;
+		model->number = ++session->next_model;
+		list_add_tail(&model->node, &session->models);
+		cmd->head.model = model->number;
+	}
+	cmd->head.cookie = ++session->next_cookie;
+	nnaccel_session_insert(session, cmd, false);
+	wake_up(&session->wait);
+}
+
+/**
+ * nnaccel_session_forget() - Post a notice; cannot fail
+ * @session: the session; context->lock is held
+ * @from: the notice, which what it is about gives up
+ * @kind: NNACCEL_DO_FORGET_MODEL, FORGET_GRANT, BURST_GONE or SLOT_GONE
+ * @number: the model, the grant or the slot
+ * @burst: the burst
+ *
+ * A worker whose context is closed has nothing to forget: it ends.
+ */
+void nnaccel_session_forget(struct nnaccel_session *session, struct nnaccel_forget **from,
+			    u32 kind, u64 number, u32 burst)
+{
+	struct nnaccel_forget *forget = *from;
+
+	lockdep_assert_held(&session->ctx->lock);
+	if (session->ctx->closed)
+		return;
+	*from = NULL;
+	forget->kind = kind;
+	forget->number = number;
+	forget->burst = burst;
+	list_add_tail(&forget->node, &session->forgets);
+	wake_up(&session->wait);
+}
+
+/**
+ * nnaccel_session_revoke() - End the grant of a pool that is going
+ * @session: the session; context->lock is held
+ * @pool: the pool, granted
+ *
+ * The number stays taken until the worker was told: storing no pool under an index that is in
+ * use allocates nothing.
+ */
+void nnaccel_session_revoke(struct nnaccel_session *session, struct nnaccel_pool *pool)
+{
+	lockdep_assert_held(&session->ctx->lock);
+	xa_store(&session->grants, pool->grant, NULL, GFP_KERNEL);
+	nnaccel_session_forget(session, &pool->obj.forget, NNACCEL_DO_FORGET_GRANT, pool->grant,
+			       0);
+	pool->grant = 0;
+	nnaccel_count(NNACCEL_GRANTS, -1);
+}
+
+/* Lets the worker map @pool with @prot and whatever it was granted before. */
+static int nnaccel_session_grant(struct nnaccel_session *session, struct nnaccel_pool *pool,
+				 u32 prot)
+{
+	int ret;
+
+	if (!pool->grant) {
+		ret = xa_alloc_cyclic(&session->grants, &pool->grant, pool, NNACCEL_GRANT_LIMIT,
+				      &session->next_grant, GFP_KERNEL_ACCOUNT);
+		if (ret < 0) {
+			pool->grant = 0;
+			return -ENOMEM;
+		}
+		pool->grant_prot = 0;
+		nnaccel_count(NNACCEL_GRANTS, 1);
+	}
+	pool->grant_prot |= prot;
+	return 0;
+}
+
+static int nnaccel_session_attach_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_session_attach *arg = ucmd->cmd;
+	struct nnaccel_session *session = ucmd->object;
+	struct nnaccel_context *ctx = session->ctx;
+	int ret = 0;
+
+	if (arg->flags)
+		return -EINVAL;
+	mutex_lock(&ctx->lock);
+	if (session->mm) {
+		ret = -EBUSY;
+	} else if (ctx->closed) {
+		ret = -ESHUTDOWN;
+	} else {
+		mmgrab(current->mm);
+		WRITE_ONCE(session->mm, current->mm);
+		trace_nnaccel_session_attach(ctx);
+	}
+	mutex_unlock(&ctx->lock);
+	if (!ret)
+		nnaccel_engine_attached();
+	return ret;
+}
+
+static size_t nnaccel_command_size(const struct nnaccel_command *cmd)
+{
+	const struct nnaccel_cmd *head = &cmd->head;
+
+	return sizeof(*head) + head->num_grants * sizeof(*cmd->grants) +
+	       (head->num_inputs + head->num_outputs) * sizeof(*cmd->args);
+}
+
+/* Grants what the command names, and moves it to those in flight. */
+static int nnaccel_fetch_take(struct nnaccel_session *session, struct nnaccel_command *cmd)
+{
+	u32 i;
+	int ret;
+
+	for (i = 0; i < cmd->head.num_grants; i++) {
+		ret = nnaccel_session_grant(session, cmd->pools[i], cmd->grants[i].prot);
+		if (ret)
+			return ret;
+		cmd->grants[i].grant = cmd->pools[i]->grant;
+	}
+	if (cmd->burst) {
+		ret = nnaccel_burst_announce(cmd->burst);
+		if (ret)
+			return ret;
+		cmd->head.burst = cmd->burst->number;
+	}
+	cmd->head.size = nnaccel_command_size(cmd);
+	cmd->fetched_ns = ktime_get_ns();
+	cmd->state = NNACCEL_COMMAND_IN_FLIGHT;
+	list_move_tail(&cmd->node, &session->in_flight);
+	return 0;
+}
+
+/* The worker could not be told: as if it had not asked. */
+static void nnaccel_fetch_untake(struct nnaccel_session *session, struct nnaccel_command *cmd)
+{
+	struct nnaccel_context *ctx = session->ctx;
+	bool drop = false;
+
+	mutex_lock(&ctx->lock);
+	/* A thread that guesses the cookie may have committed it. */
+	if (cmd->state == NNACCEL_COMMAND_IN_FLIGHT) {
+		drop = cmd->abandoned;
+		list_del_init(&cmd->node);
+		if (drop)
+			nnaccel_command_finish(cmd, -ECANCELED);
+		else
+			nnaccel_session_insert(session, cmd, true);
+	}
+	mutex_unlock(&ctx->lock);
+	if (drop)
+		nnaccel_command_put(cmd);
+}
+
+static int nnaccel_fetch_write(struct nnaccel_ucmd *ucmd, const struct nnaccel_command *cmd)
+{
+	struct nnaccel_session_fetch *arg = ucmd->cmd;
+	u64 to = arg->buffer;
+	void __user *grants = u64_to_user_ptr(to + sizeof(cmd->head));
+	size_t size = cmd->head.num_grants * sizeof(*cmd->grants);
+
+	if (copy_to_user(u64_to_user_ptr(to), &cmd->head, sizeof(cmd->head)) ||
+	    copy_to_user(grants, cmd->grants, size) ||
+	    copy_to_user(grants + size, cmd->args, cmd->head.size - sizeof(cmd->head) - size))
+		return -EFAULT;
+	return nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+}
+
+/* Writes how much room what waits takes. */
+static int nnaccel_fetch_too_small(struct nnaccel_ucmd *ucmd)
+{
+	return nnaccel_ucmd_respond(ucmd, sizeof(struct nnaccel_session_fetch)) ?: -EMSGSIZE;
+}
+
+/* Fetches the first command of the queue; context->lock is held and given back. */
+static int nnaccel_fetch_command(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_session_fetch *arg = ucmd->cmd;
+	struct nnaccel_session *session = ucmd->object;
+	struct nnaccel_context *ctx = session->ctx;
+	struct nnaccel_command *cmd;
+	int ret;
+
+	cmd = list_first_entry(&session->queue, struct nnaccel_command, node);
+	arg->out_size = nnaccel_command_size(cmd);
+	ret = arg->out_size > arg->buffer_size ? -EMSGSIZE : nnaccel_fetch_take(session, cmd);
+	if (!ret) {
+		/* A count of our own: another thread may commit before we are done. */
+		kref_get(&cmd->refs);
+		trace_nnaccel_command_fetch(cmd);
+	}
+	mutex_unlock(&ctx->lock);
+	if (ret == -EMSGSIZE)
+		return nnaccel_fetch_too_small(ucmd);
+	if (ret)
+		return ret;
+	ret = nnaccel_fetch_write(ucmd, cmd);
+	if (ret)
+		nnaccel_fetch_untake(session, cmd);
+	nnaccel_command_put(cmd);
+	return ret;
+}
+
+/* Fetches the first notice; context->lock is held and given back. */
+static int nnaccel_fetch_forget(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_session_fetch *arg = ucmd->cmd;
+	struct nnaccel_session *session = ucmd->object;
+	struct nnaccel_context *ctx = session->ctx;
+	struct nnaccel_cmd head = { .size = sizeof(head) };
+	struct nnaccel_forget *forget;
+	int ret;
+
+	arg->out_size = sizeof(head);
+	if (arg->out_size > arg->buffer_size) {
+		mutex_unlock(&ctx->lock);
+		return nnaccel_fetch_too_small(ucmd);
+	}
+	forget = list_first_entry(&session->forgets, struct nnaccel_forget, node);
+	list_del(&forget->node);
+	mutex_unlock(&ctx->lock);
+
+	head.kind = forget->kind;
+	head.burst = forget->burst;
+	if (forget->kind == NNACCEL_DO_FORGET_MODEL)
+		head.model = forget->number;
+	else
+		head.grant = forget->number;
+	if (copy_to_user(u64_to_user_ptr(arg->buffer), &head, sizeof(head)))
+		ret = -EFAULT;
+	else
+		ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+
+	mutex_lock(&ctx->lock);
+	if (ret)
+		list_add(&forget->node, &session->forgets);
+	else if (forget->kind == NNACCEL_DO_FORGET_GRANT)
+		xa_erase(&session->grants, forget->number);
+	mutex_unlock(&ctx->lock);
+	if (!ret)
+		kfree(forget);
+	return ret;
+}
+
+/* Fetches what waits: notices first, they free memory and ask for no work. */
+static int nnaccel_fetch(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_session *session = ucmd->object;
+	struct nnaccel_context *ctx = session->ctx;
+	int ret = -EAGAIN;
+
+	mutex_lock(&ctx->lock);
+	if (ctx->closed)
+		ret = -ESHUTDOWN;
+	else if (!list_empty(&session->forgets))
+		return nnaccel_fetch_forget(ucmd);
+	else if (!list_empty(&session->queue))
+		return nnaccel_fetch_command(ucmd);
+	mutex_unlock(&ctx->lock);
+	return ret;
+}
+
+static int nnaccel_session_fetch_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_session_fetch *arg = ucmd->cmd;
+	struct nnaccel_session *session = ucmd->object;
+	int ret;
+
+	if (arg->flags & ~NNACCEL_FETCH_NONBLOCK || !IS_ALIGNED(arg->buffer, sizeof(u64)))
+		return -EINVAL;
+	if (!nnaccel_session_is_mine(session))
+		return -EACCES;
+
+	for (;;) {
+		ret = nnaccel_fetch(ucmd);
+		if (ret != -EAGAIN || arg->flags & NNACCEL_FETCH_NONBLOCK)
+			break;
+		ret = wait_event_interruptible_exclusive(session->wait,
+							 nnaccel_session_ready(session));
+		if (ret)
+			break;
+	}
+	/* One wake-up, one fetcher: pass it on when there is more. */
+	if (nnaccel_session_ready(session))
+		wake_up(&session->wait);
+	return ret;
+}
+
+static int nnaccel_commit_check_shapes(const struct nnaccel_shape *shape, u32 n)
+{
+	u32 i;
+
+	for (; n; n--, shape++) {
+		if (shape->flags & ~NNACCEL_SHAPE_SUFFICIENT || shape->rank > NNACCEL_MAX_RANK)
+			return -EINVAL;
+		for (i = shape->rank; i < NNACCEL_MAX_RANK; i++)
+			if (shape->dims[i])
+				return -EINVAL;
+	}
+	return 0;
+}
+
+static int nnaccel_commit_check_supported(const u8 *supported, u32 n)
+{
+	for (; n; n--, supported++)
+		if (*supported > 1)
+			return -EINVAL;
+	return 0;
+}
+
+/* Checks the module's own copy of an answer against what was asked. */
+static int nnaccel_commit_check(const struct nnaccel_command *cmd,
+				const struct nnaccel_session_commit *arg, const void *payload)
+{
+	u32 max = cmd->head.max_payload;
+
+	switch (cmd->head.kind) {
+	case NNACCEL_DO_QUERY:
+		return arg->payload_size > max ? -EINVAL : 0;
+	case NNACCEL_DO_SUPPORTED:
+		if (arg->payload_size != max &&
+		    (arg->payload_size || arg->status == NNACCEL_STATUS_NONE))
+			return -EINVAL;
+		return nnaccel_commit_check_supported(payload, arg->payload_size);
+	case NNACCEL_DO_EXECUTE:
+		if (arg->payload_size != max && arg->payload_size)
+			return -EINVAL;
+		return nnaccel_commit_check_shapes(payload, arg->payload_size /
+						   sizeof(struct nnaccel_shape));
+	default:
+		return arg->payload_size ? -EINVAL : 0;
+	}
+}
+
+static void nnaccel_commit_count(struct nnaccel_command *cmd)
+{
+	struct nnaccel_context *ctx = cmd->ctx;
+
+	ctx->engine_ns += ktime_get_ns() - cmd->fetched_ns;
+	if (cmd->head.kind == NNACCEL_DO_EXECUTE) {
+		ctx->executions++;
+		nnaccel_count(NNACCEL_EXECUTIONS_TOTAL, 1);
+	}
+}
+
+/* Ends the command that the worker names; takes over *@payload where that works. */
+static int nnaccel_commit(struct nnaccel_session *session, const struct nnaccel_session_commit *arg,
+			  void **payload, const char *message)
+{
+	struct nnaccel_context *ctx = session->ctx;
+	struct nnaccel_command *cmd;
+	int ret = -ENOENT;
+
+	mutex_lock(&ctx->lock);
+	list_for_each_entry(cmd, &session->in_flight, node) {
+		if (cmd->head.cookie != arg->cookie)
+			continue;
+		ret = nnaccel_commit_check(cmd, arg, *payload);
+		break;
+	}
+	if (ret) {
+		mutex_unlock(&ctx->lock);
+		return ret;
+	}
+	list_del_init(&cmd->node);
+	swap(cmd->payload, *payload);
+	cmd->payload_size = arg->payload_size;
+	cmd->status = arg->status;
+	cmd->device_ns = arg->device_ns;
+	if (arg->message_size)
+		memcpy(cmd->message, message, arg->message_size);
+	if (cmd->head.kind == NNACCEL_DO_PREPARE)
+		cmd->model->prepared = arg->status == NNACCEL_STATUS_NONE;
+	nnaccel_commit_count(cmd);
+	trace_nnaccel_command_commit(cmd);
+	nnaccel_command_finish(cmd, 0);
+	mutex_unlock(&ctx->lock);
+	nnaccel_command_put(cmd);
+	return 0;
+}
+
+static int nnaccel_session_commit_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_session_commit *arg = ucmd->cmd;
+	struct nnaccel_session *session = ucmd->object;
+	void *payload;
+	char *message;
+	int ret;
+
+	if (!nnaccel_session_is_mine(session))
+		return -EACCES;
+	if (arg->status > NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT ||
+	    arg->payload_size > NNACCEL_MAX_OPERATIONS ||
+	    arg->message_size > NNACCEL_MAX_MESSAGE)
+		return -EINVAL;
+	payload = nnaccel_copy_in(arg->payload, arg->payload_size, 1);
+	if (IS_ERR(payload))
+		return PTR_ERR(payload);
+	message = nnaccel_copy_in(arg->message, arg->message_size, 1);
+	if (IS_ERR(message)) {
+		kvfree(payload);
+		return PTR_ERR(message);
+	}
+	ret = nnaccel_commit(session, arg, &payload, message);
+	kvfree(message);
+	kvfree(payload);
+	return ret;
+}
+
+/**
+ * nnaccel_session_map_file() - Map another file in the place of the one that mmap() was called on
+ * @vma: the mapping
+ * @file: what to map
+ * @offset: bytes into it
+ * @writable: it may be written, now or after mprotect()
+ *
+ * A mapping that is not to be written loses VM_SHARED beside VM_MAYWRITE, as mmap() does it for
+ * a file that is open for reading only: it is then no writable mapping to memfd seals, and
+ * remap_file_pages() cannot make a writable one of it.
+ *
+ * Return: 0 or what the file's mmap() returned.
+ */
+int nnaccel_session_map_file(struct vm_area_struct *vma, struct file *file, u64 offset,
+			     bool writable)
+{
+	nnaccel_vm_flags_mod(vma, VM_DONTCOPY | VM_DONTEXPAND,
+			     VM_MAYEXEC | (writable ? 0 : VM_MAYWRITE | VM_SHARED));
+	vma_set_file(vma, file);
+	vma->vm_pgoff = offset >> PAGE_SHIFT;
+	return call_mmap(file, vma);
+}
+
+/* Maps what is behind a grant. A dma-buf's exporter sees VM_SHARED before it goes. */
+static int nnaccel_session_map(struct vm_area_struct *vma, struct file *file,
+			       struct dma_buf *dmabuf, u64 offset, bool writable)
+{
+	vm_flags_t clear = VM_MAYEXEC | (writable ? 0 : VM_MAYWRITE);
+	int ret;
+
+	if (dmabuf) {
+		nnaccel_vm_flags_mod(vma, VM_DONTCOPY | VM_DONTEXPAND, clear);
+		ret = dma_buf_mmap(dmabuf, vma, offset >> PAGE_SHIFT);
+		if (!ret)
+			nnaccel_vm_flags_mod(vma, VM_DONTCOPY | VM_DONTEXPAND,
+					     clear | (writable ? 0 : VM_SHARED));
+		return ret;
+	}
+	return nnaccel_session_map_file(vma, file, offset, writable);
+}
+
+static int nnaccel_session_slot_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_session_slot *arg = ucmd->cmd;
+	struct nnaccel_session *session = ucmd->object;
+	struct nnaccel_context *ctx = session->ctx;
+	struct nnaccel_burst *burst;
+	struct nnaccel_pool *pool;
+	u32 prot;
+	int ret = -ENOENT;
+
+	if (arg->flags)
+		return -EINVAL;
+	if (!nnaccel_session_is_mine(session))
+		return -EACCES;
+	mutex_lock(&ctx->lock);
+	burst = xa_load(&session->bursts, arg->burst);
+	if (burst) {
+		pool = nnaccel_burst_resolve(burst, arg->slot, &prot);
+		ret = IS_ERR(pool) ? PTR_ERR(pool) : nnaccel_session_grant(session, pool, prot);
+	}
+	if (!ret) {
+		arg->out_grant.grant = pool->grant;
+		arg->out_grant.prot = prot;
+		arg->out_grant.length = pool->length;
+	}
+	mutex_unlock(&ctx->lock);
+	return ret ?: nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+}
+
+/* The pool that a mapping asks for, if it may; context->lock is held. */
+static struct nnaccel_pool *nnaccel_session_find_grant(struct nnaccel_session *session,
+						       const struct vm_area_struct *vma)
+{
+	unsigned int shift = NNACCEL_GRANT_SHIFT - PAGE_SHIFT;
+	struct nnaccel_pool *pool;
+
+	if (vma->vm_pgoff & ((1UL << shift) - 1))
+		return ERR_PTR(-EINVAL);
+	pool = xa_load(&session->grants, vma->vm_pgoff >> shift);
+	if (!pool || PAGE_ALIGN(pool->length) != vma->vm_end - vma->vm_start)
+		return ERR_PTR(-EINVAL);
+	if (vma->vm_flags & VM_WRITE && !(pool->grant_prot & NNACCEL_PROT_WRITE))
+		return ERR_PTR(-EACCES);
+	return pool;
+}
+
+/* Maps a region of a burst. */
+static int nnaccel_session_map_burst(struct nnaccel_session *session, struct vm_area_struct *vma)
+{
+	u64 offset = ((u64)vma->vm_pgoff << PAGE_SHIFT) & ~NNACCEL_BURST_MAP;
+	struct nnaccel_context *ctx = session->ctx;
+	struct nnaccel_burst *burst;
+	int ret;
+
+	mutex_lock(&ctx->lock);
+	burst = xa_load(&session->bursts, offset >> NNACCEL_BURST_SHIFT);
+	if (burst)
+		nnaccel_burst_get(burst);
+	mutex_unlock(&ctx->lock);
+	if (!burst)
+		return -EINVAL;
+	ret = nnaccel_burst_map(burst, vma, offset & (BIT_ULL(NNACCEL_BURST_SHIFT) - 1), true);
+	nnaccel_burst_put(burst);
+	return ret;
+}
+
+static int nnaccel_session_mmap(struct file *session_file, struct vm_area_struct *vma)
+{
+	struct nnaccel_session *session = session_file->private_data;
+	struct nnaccel_context *ctx = session->ctx;
+	struct file *file, *hold = NULL;
+	struct dma_buf *dmabuf;
+	struct nnaccel_pool *pool;
+	bool writable;
+	u64 offset;
+	int ret;
+
+	if (!nnaccel_session_is_mine(session) || vma->vm_flags & VM_EXEC)
+		return -EACCES;
+	if (!(vma->vm_flags & VM_SHARED))
+		return -EINVAL;
+	if (vma->vm_pgoff & (NNACCEL_BURST_MAP >> PAGE_SHIFT))
+		return nnaccel_session_map_burst(session, vma);
+
+	mutex_lock(&ctx->lock);
+	pool = nnaccel_session_find_grant(session, vma);
+	if (IS_ERR(pool)) {
+		mutex_unlock(&ctx->lock);
+		return PTR_ERR(pool);
+	}
+	file = get_file(pool->file);
+	if (pool->hold)
+		hold = get_file(pool->hold);
+	dmabuf = pool->dmabuf;
+	offset = pool->offset;
+	writable = pool->grant_prot & NNACCEL_PROT_WRITE;
+	mutex_unlock(&ctx->lock);
+
+	ret = nnaccel_session_map(vma, file, dmabuf, offset, writable);
+	if (hold)
+		fput(hold);
+	fput(file);
+	return ret;
+}
+
+static __poll_t nnaccel_session_poll(struct file *file, poll_table *wait)
+{
+	struct nnaccel_session *session = file->private_data;
+
+	poll_wait(file, &session->wait, wait);
+	if (READ_ONCE(session->ctx->closed))
+		return EPOLLHUP;
+	return nnaccel_session_ready(session) ? EPOLLIN | EPOLLRDNORM : 0;
+}
+
+/* Fails the commands of @from, which are then the caller's to put. */
+static void nnaccel_session_fail(struct list_head *from, struct list_head *to)
+{
+	struct nnaccel_command *cmd;
+
+	list_for_each_entry(cmd, from, node)
+		nnaccel_command_finish(cmd, -EPIPE);
+	list_splice_init(from, to);
+}
+
+/*
+ * Cuts everything off that points to the session; @dead: commands to put. The engine node hears
+ * of it first: a call that finds no session from now on is not one that this death ends.
+ */
+static void nnaccel_session_cut(struct nnaccel_session *session, struct list_head *dead)
+{
+	struct nnaccel_context *ctx = session->ctx;
+	struct nnaccel_model *model, *next;
+	struct nnaccel_pool *pool;
+	unsigned long grant;
+
+	lockdep_assert_held(&ctx->lock);
+	nnaccel_engine_lost(ctx);
+	nnaccel_session_fail(&session->in_flight, dead);
+	nnaccel_session_fail(&session->queue, dead);
+	nnaccel_burst_kill_all(ctx);
+	list_for_each_entry_safe(model, next, &session->models, node) {
+		list_del_init(&model->node);
+		model->session = NULL;
+		trace_nnaccel_model_dead(model);
+	}
+	xa_for_each(&session->grants, grant, pool) {
+		pool->grant = 0;
+		nnaccel_count(NNACCEL_GRANTS, -1);
+	}
+	ctx->session = NULL;
+	trace_nnaccel_session_dead(ctx);
+}
+
+static void nnaccel_session_free(struct nnaccel_session *session)
+{
+	struct nnaccel_forget *forget, *next;
+
+	list_for_each_entry_safe(forget, next, &session->forgets, node)
+		kfree(forget);
+	xa_destroy(&session->grants);
+	xa_destroy(&session->bursts);
+	if (session->mm)
+		mmdrop(session->mm);
+	nnaccel_context_put(session->ctx);
+	kfree(session);
+	nnaccel_count(NNACCEL_SESSIONS, -1);
+}
+
+/* The worker is dead, or was never born. */
+static int nnaccel_session_release(struct inode *inode, struct file *file)
+{
+	struct nnaccel_session *session = file->private_data;
+	struct nnaccel_context *ctx = session->ctx;
+	struct nnaccel_command *cmd, *next;
+	LIST_HEAD(dead);
+
+	mutex_lock(&ctx->lock);
+	if (ctx->session == session)
+		nnaccel_session_cut(session, &dead);
+	mutex_unlock(&ctx->lock);
+	list_for_each_entry_safe(cmd, next, &dead, node)
+		nnaccel_command_put(cmd);
+	nnaccel_session_free(session);
+	return 0;
+}
+
+#define NNACCEL_OP(_name, _fn, _struct, _last)	\
+	NNACCEL_IOCTL_OP(SESSION_ATTACH, _name, _fn, _struct, _last)
+
+static const struct nnaccel_ioctl_op nnaccel_session_ops[] = {
+	NNACCEL_OP(SESSION_ATTACH, nnaccel_session_attach_ioctl,
+		   struct nnaccel_session_attach, flags),
+	NNACCEL_OP(SESSION_FETCH, nnaccel_session_fetch_ioctl,
+		   struct nnaccel_session_fetch, out_size),
+	NNACCEL_OP(SESSION_COMMIT, nnaccel_session_commit_ioctl,
+		   struct nnaccel_session_commit, device_ns),
+	NNACCEL_OP(SESSION_SLOT, nnaccel_session_slot_ioctl,
+		   struct nnaccel_session_slot, out_grant),
+};
+
+static long nnaccel_session_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	return nnaccel_ioctl(nnaccel_session_ops, ARRAY_SIZE(nnaccel_session_ops),
+			     file->private_data, cmd, arg);
+}
+
+static const struct file_operations nnaccel_session_fops = {
+	.owner = THIS_MODULE,
+	.release = nnaccel_session_release,
+	.unlocked_ioctl = nnaccel_session_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.mmap = nnaccel_session_mmap,
+	.poll = nnaccel_session_poll,
+};
+
+/**
+ * nnaccel_session_create() - Make a session that its context does not know yet
+ * @ctx: the context
+ *
+ * Return: the session's file or an error pointer: -ENOMEM, -ENFILE.
+ */
+struct file *nnaccel_session_create(struct nnaccel_context *ctx)
+{
+	struct nnaccel_session *session;
+	struct file *file;
+
+	session = kzalloc(sizeof(*session), GFP_KERNEL_ACCOUNT);
+	if (!session)
+		return ERR_PTR(-ENOMEM);
+	init_waitqueue_head(&session->wait);
+	INIT_LIST_HEAD(&session->queue);
+	INIT_LIST_HEAD(&session->in_flight);
+	INIT_LIST_HEAD(&session->forgets);
+	INIT_LIST_HEAD(&session->models);
+	xa_init_flags(&session->grants, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
+	xa_init_flags(&session->bursts, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
+	session->ctx = ctx;
+	file = anon_inode_getfile("[nnaccel-session]", &nnaccel_session_fops, session, O_RDWR);
+	if (IS_ERR(file)) {
+		kfree(session);
+		return file;
+	}
+	nnaccel_context_get(ctx);
+	nnaccel_count(NNACCEL_SESSIONS, 1);
+	return file;
+}
+
+/**
+ * nnaccel_session_install() - Let the context's calls find its session
+ * @file: the session's file, not yet behind an fd
+ */
+void nnaccel_session_install(struct file *file)
+{
+	struct nnaccel_session *session = file->private_data;
+	struct nnaccel_context *ctx = session->ctx;
+
+	mutex_lock(&ctx->lock);
+	ctx->session = session;
+	mutex_unlock(&ctx->lock);
+	trace_nnaccel_session_create(ctx);
+}
