@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The model: its form in memory, its flat wire form, and the checker that
+ * leaves nothing for later code to distrust. Follows the NN HAL 1.3 Model.
+ */
+#ifndef NNACCEL_MODEL_H
+#define NNACCEL_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <nnaccel/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+/* Most dimensions of a tensor; equals NNACCEL_MAX_RANK of the kernel. */
+#define NN_MAX_RANK 16
+
+/* Most subgraphs within one another, the main one included: bounds every recursion over them. */
+#define NN_MAX_NESTING 128
+
+/* Operand types: codes of the NNAPI. Larger values than 0xffff are extension types. */
+enum nn_type {
+	NN_FLOAT32 = 0,
+	NN_INT32 = 1,
+	NN_UINT32 = 2,
+	NN_TENSOR_FLOAT32 = 3,
+	NN_TENSOR_INT32 = 4,
+	NN_TENSOR_QUANT8_ASYMM = 5,
+	NN_BOOL = 6,
+	NN_TENSOR_QUANT16_SYMM = 7,
+	NN_TENSOR_FLOAT16 = 8,
+	NN_TENSOR_BOOL8 = 9,
+	NN_FLOAT16 = 10,
+	NN_TENSOR_QUANT8_SYMM_PER_CHANNEL = 11,
+	NN_TENSOR_QUANT16_ASYMM = 12,
+	NN_TENSOR_QUANT8_SYMM = 13,
+	NN_TENSOR_QUANT8_ASYMM_SIGNED = 14,
+	NN_SUBGRAPH_TYPE = 15,
+	NN_TYPE_COUNT = 16,
+	NN_OEM_SCALAR = 10000,
+	NN_TENSOR_OEM_BYTE = 10001,
+};
+
+/* Facts of an operand type, from one table. */
+struct nn_type_info {
+	const char *name;	/* as the NNAPI spells it: "TENSOR_FLOAT32" */
+	uint32_t element_size;	/* bytes; 0: opaque (OEM scalar) or a reference (subgraph) */
+	bool is_tensor;
+};
+
+/* The facts of a type, or NULL for a type that the NNAPI does not define (extensions). */
+const struct nn_type_info *nn_type_info(int32_t type);
+
+/* Name for messages; "unknown type" for one that nn_type_info() does not know. */
+const char *nn_type_name(int32_t type);
+
+/* Codes of the operations that code outside user/ops must know; the table is in ops. */
+#define NN_OP_IF 96
+#define NN_OP_WHILE 97
+#define NN_OP_OEM 10000
+
+/* Where an operand's value comes from: values of the HAL's OperandLifeTime. */
+enum nn_lifetime {
+	NN_TEMPORARY = 0,
+	NN_SUBGRAPH_INPUT = 1,
+	NN_SUBGRAPH_OUTPUT = 2,
+	NN_CONSTANT_COPY = 3,		/* in struct nn_model's values */
+	NN_CONSTANT_REFERENCE = 4,	/* in one of its pools */
+	NN_NO_VALUE = 5,		/* omitted */
+	NN_SUBGRAPH = 6,		/* offset is the index of a referenced subgraph: */
+					/* subgraphs[offset + 1] of the model */
+};
+
+/* Where a constant lies. All zero unless the lifetime says otherwise. */
+struct nn_location {
+	uint32_t pool;
+	uint32_t length;	/* bytes */
+	uint64_t offset;	/* bytes */
+};
+
+enum nn_extra_kind {
+	NN_EXTRA_NONE = 0,
+	NN_EXTRA_CHANNEL_QUANT = 1,
+	NN_EXTRA_EXTENSION = 2,
+};
+
+/* Extra parameters of an operand: per-channel quantisation, or an extension's bytes. */
+struct nn_extra {
+	uint32_t kind;			/* enum nn_extra_kind */
+	uint32_t channel_dim;		/* CHANNEL_QUANT */
+	uint32_t count;			/* CHANNEL_QUANT: scales; EXTENSION: bytes */
+	const float *scales;		/* CHANNEL_QUANT: float[count] */
+	const uint8_t *bytes;		/* EXTENSION: uint8_t[count] */
+};
+
+struct nn_operand {
+	int32_t type;			/* enum nn_type, or an extension's */
+	uint32_t lifetime;		/* enum nn_lifetime */
+	uint32_t rank;			/* 0: scalar, or a tensor of unknown rank */
+	uint32_t dims[NN_MAX_RANK];	/* 0: unknown; 0 from rank on */
+	float scale;
+	int32_t zero_point;
+	uint32_t consumers;		/* times it is an operation's input in its subgraph */
+	struct nn_location location;
+	struct nn_extra extra;
+};
+
+struct nn_operation {
+	int32_t type;			/* code of the NNAPI, or an extension's */
+	uint32_t num_inputs;
+	uint32_t num_outputs;
+	const uint32_t *inputs;		/* operand indices */
+	const uint32_t *outputs;
+};
+
+struct nn_subgraph {
+	uint32_t num_operands;
+	uint32_t num_operations;	/* in an executable order */
+	uint32_t num_inputs;
+	uint32_t num_outputs;
+	const struct nn_operand *operands;
+	const struct nn_operation *operations;
+	const uint32_t *inputs;		/* operand indices */
+	const uint32_t *outputs;
+};
+
+/* Memory that constants lie in. A checker needs the size only; base may be NULL then. */
+struct nn_pool {
+	const void *base;
+	uint64_t size;
+};
+
+struct nn_extension_prefix {
+	const char *name;
+	uint16_t prefix;
+};
+
+/*
+ * A model. Plain data: whoever makes one owns its arrays. A decoded one is a
+ * single allocation and owns all but the pools' memory.
+ */
+struct nn_model {
+	uint32_t num_subgraphs;			/* at least 1: the main one is [0] */
+	uint32_t num_pools;
+	uint32_t num_extensions;
+	bool relaxed;				/* float32 may be computed as float16 */
+	const struct nn_subgraph *subgraphs;
+	const struct nn_pool *pools;
+	const struct nn_extension_prefix *extensions;
+	const uint8_t *values;			/* of NN_CONSTANT_COPY operands, 8-byte aligned */
+	uint64_t values_size;
+};
+
+/*
+ * Bytes of an operand's value: element size times dimensions; 0 when a
+ * dimension or the rank is unknown, or for a type of no fixed size. Returns
+ * false when the product does not fit 32 bits.
+ */
+bool nn_operand_size(const struct nn_operand *operand, uint32_t *size);
+
+/* True when the operand's rank and every dimension are known (scalars are). */
+bool nn_operand_is_specified(const struct nn_operand *operand);
+
+/*
+ * The value of a constant operand (NN_CONSTANT_COPY or NN_CONSTANT_REFERENCE
+ * with a mapped pool) of a checked model, else NULL. May be unaligned.
+ */
+const void *nn_operand_value(const struct nn_model *model, const struct nn_operand *operand);
+
+/*
+ * Checks everything about a model but its operations' signatures (those are
+ * nn_ops_check_model()'s): types, ranks, scales and zero points, sizes without
+ * overflow, lifetimes and locations inside values and pools, lists of inputs
+ * and outputs, indices, single assignment, every operand known before its use,
+ * consumer counts, references between subgraphs without a cycle and no deeper
+ * than NN_MAX_NESTING, extension prefixes. Follows runtime.md 2.5 and hal.md 10.1.
+ *
+ * Returns NN_OK or NN_INVALID_ARGUMENT with the operand or operation named in
+ * err ("subgraph 0, operation 3 (code 3), input 1: ..."), or NN_OUT_OF_MEMORY.
+ */
+enum nn_status nn_model_check(const struct nn_model *model, struct nn_error *err);
+
+/*
+ * Writes a checked model into its wire form: *wire is one malloc()ed block of
+ * *size bytes that the caller frees. Pools travel as their sizes only.
+ */
+enum nn_status nn_model_encode(const struct nn_model *model, void **wire, size_t *size,
+			       struct nn_error *err);
+
+/*
+ * Reads and checks a wire form that nobody vouches for. `wire` must not change
+ * meanwhile (copy it out of shared memory first) and may be freed afterwards.
+ * The number of pools and each size must equal those that the wire form
+ * promises; the pools' bases are kept in the model. *model is one allocation, freed by
+ * nn_model_free().
+ */
+enum nn_status nn_model_decode(const void *wire, size_t size, const struct nn_pool *pools,
+			       uint32_t num_pools, struct nn_model **model, struct nn_error *err);
+
+/* Frees what nn_model_decode() made; NULL is fine. */
+void nn_model_free(struct nn_model *model);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* NNACCEL_MODEL_H */

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Status codes of every nnaccel library, and the place where a failing call
+ * leaves one line that says why.
+ */
+#ifndef NNACCEL_STATUS_H
+#define NNACCEL_STATUS_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+/*
+ * What a call came to. The values up to 8 are those of the NN HAL's
+ * ErrorStatus and of enum nnaccel_status in <linux/nnaccel.h>.
+ */
+enum nn_status {
+	NN_OK = 0,
+	NN_DEVICE_UNAVAILABLE = 1,
+	NN_GENERAL_FAILURE = 2,
+	NN_OUTPUT_INSUFFICIENT_SIZE = 3,
+	NN_INVALID_ARGUMENT = 4,
+	NN_MISSED_DEADLINE_TRANSIENT = 5,
+	NN_MISSED_DEADLINE_PERSISTENT = 6,
+	NN_RESOURCE_EXHAUSTED_TRANSIENT = 7,
+	NN_RESOURCE_EXHAUSTED_PERSISTENT = 8,
+	/* The worker that served the call died; never sent by a worker. */
+	NN_DEAD_OBJECT = 9,
+	/* This process has no memory left for the call. */
+	NN_OUT_OF_MEMORY = 10,
+};
+
+/* Name of a status as the HAL spells it ("GENERAL_FAILURE"); never NULL. */
+const char *nn_status_name(enum nn_status status);
+
+#define NN_MESSAGE_SIZE 512
+
+/*
+ * Where a call leaves the reason of its failure: one line without an end of
+ * line, empty while nothing failed. The first reason stays: a caller that adds
+ * its own afterwards does not overwrite it.
+ */
+struct nn_error {
+	char message[NN_MESSAGE_SIZE];
+};
+
+/*
+ * Writes the reason, printf-like, unless one is there already, and returns
+ * `status`, so that a check reads `return nn_fail(err, NN_INVALID_ARGUMENT, …)`.
+ * `err` may be NULL.
+ */
+enum nn_status nn_fail(struct nn_error *err, enum nn_status status,
+		       const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* NNACCEL_STATUS_H */

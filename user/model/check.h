@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A check of a model in progress: where it stands, what it remembers, and how
+ * it names what it refuses.
+ */
+#ifndef NN_MODEL_CHECK_H
+#define NN_MODEL_CHECK_H
+
+#include <nnaccel/model.h>
+
+/* What is remembered of an operand while its subgraph is checked. */
+struct nn_operand_use {
+	uint32_t consumers;	/* seen so far */
+	bool listed;		/* as an input or output of the subgraph */
+	bool written;
+};
+
+struct nn_model_checker {
+	const struct nn_model *model;
+	struct nn_error *err;
+	uint32_t at;			/* the subgraph that is being checked */
+	struct nn_operand_use *uses;	/* nn_operand_use[most operands of a subgraph] */
+	uint8_t prefixes[8192];		/* bit set: the extension prefix is listed */
+};
+
+/* True when the type or operation code is not an extension's, or its prefix is listed. */
+bool nn_check_prefix(const struct nn_model_checker *c, int32_t code);
+
+/* Checks one operand by itself: everything that needs no other operand. */
+enum nn_status nn_check_operand(const struct nn_model_checker *c, uint32_t index);
+
+/* "subgraph 0, operand 5 (TENSOR_INT32): ..." Returns NN_INVALID_ARGUMENT. */
+enum nn_status nn_refuse_operand(const struct nn_model_checker *c, uint32_t index,
+				 const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+#endif /* NN_MODEL_CHECK_H */

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The rules for one operand by itself: type, dimensions, quantisation, extra
+ * parameters, and where its value lies.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "check.h"
+
+enum scale_rule {
+	SCALE_ZERO,
+	SCALE_POSITIVE,
+	SCALE_NOT_NEGATIVE,
+	SCALE_ANY,
+};
+
+struct quant_rule {
+	enum scale_rule scale;
+	int32_t min_zero_point;
+	int32_t max_zero_point;
+};
+
+/* Types that are not listed have neither a scale nor a zero point. */
+static const struct quant_rule quant_rules[NN_TYPE_COUNT] = {
+	[NN_TENSOR_INT32] = { SCALE_NOT_NEGATIVE, 0, 0 },
+	[NN_TENSOR_QUANT8_ASYMM] = { SCALE_POSITIVE, 0, 255 },
+	[NN_TENSOR_QUANT16_SYMM] = { SCALE_POSITIVE, 0, 0 },
+	[NN_TENSOR_QUANT16_ASYMM] = { SCALE_POSITIVE, 0, 65535 },
+	[NN_TENSOR_QUANT8_SYMM] = { SCALE_POSITIVE, 0, 0 },
+	[NN_TENSOR_QUANT8_ASYMM_SIGNED] = { SCALE_POSITIVE, -128, 127 },
+};
+static const struct quant_rule oem_rule = { SCALE_ANY, INT32_MIN, INT32_MAX };
+static const struct quant_rule extension_rule = { SCALE_ZERO, 0, 0 };
+
+enum nn_status nn_refuse_operand(const struct nn_model_checker *c, uint32_t index,
+				 const char *format, ...)
+{
+	char reason[NN_MESSAGE_SIZE];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(reason, sizeof(reason), format, args);
+	va_end(args);
+	return nn_fail(c->err, NN_INVALID_ARGUMENT, "subgraph %u, operand %u (%s): %s", c->at,
+		       index, nn_type_name(c->model->subgraphs[c->at].operands[index].type),
+		       reason);
+}
+
+bool nn_check_prefix(const struct nn_model_checker *c, int32_t code)
+{
+	uint32_t prefix = (uint32_t)code >> 16;
+
+	return !prefix || c->prefixes[prefix / 8] >> (prefix % 8) & 1;
+}
+
+static bool is_extension(int32_t type)
+{
+	return (uint32_t)type > 0xffff;
+}
+
+static enum nn_status check_dims(const struct nn_model_checker *c, uint32_t index,
+				 const struct nn_operand *o)
+{
+	const struct nn_type_info *info = nn_type_info(o->type);
+	uint32_t size, i;
+
+	if (o->rank > NN_MAX_RANK)
+		return nn_refuse_operand(c, index, "rank %u is beyond %d", o->rank, NN_MAX_RANK);
+	if (info && !info->is_tensor && o->rank)
+		return nn_refuse_operand(c, index, "a scalar with %u dimensions", o->rank);
+	for (i = o->rank; i < NN_MAX_RANK; i++)
+		if (o->dims[i])
+			return nn_refuse_operand(c, index, "dimension %u is %u, beyond rank %u",
+						 i, o->dims[i], o->rank);
+	if (!nn_operand_size(o, &size))
+		return nn_refuse_operand(c, index, "its size does not fit 32 bits");
+	return NN_OK;
+}
+
+static enum nn_status check_quant(const struct nn_model_checker *c, uint32_t index,
+				  const struct nn_operand *o)
+{
+	const struct quant_rule *rule = &oem_rule;
+	bool fits = isfinite(o->scale);
+
+	if (is_extension(o->type))
+		rule = &extension_rule;
+	else if (o->type < NN_TYPE_COUNT)
+		rule = &quant_rules[o->type];
+
+	if (rule->scale == SCALE_ZERO)
+		fits = fits && o->scale == 0;
+	else if (rule->scale == SCALE_POSITIVE)
+		fits = fits && o->scale > 0;
+	else if (rule->scale == SCALE_NOT_NEGATIVE)
+		fits = fits && o->scale >= 0;
+	if (!fits)
+		return nn_refuse_operand(c, index, "scale %g", (double)o->scale);
+	if (o->zero_point < rule->min_zero_point || o->zero_point > rule->max_zero_point)
+		return nn_refuse_operand(c, index, "zero point %d, not within %d to %d",
+					 o->zero_point, rule->min_zero_point,
+					 rule->max_zero_point);
+	return NN_OK;
+}
+
+static enum nn_status check_channels(const struct nn_model_checker *c, uint32_t index,
+				     const struct nn_operand *o)
+{
+	const struct nn_extra *extra = &o->extra;
+	uint32_t i;
+
+	if (extra->kind != NN_EXTRA_CHANNEL_QUANT)
+		return nn_refuse_operand(c, index, "no scales of its channels");
+	if (extra->channel_dim >= o->rank)
+		return nn_refuse_operand(c, index, "channel dimension %u of rank %u",
+					 extra->channel_dim, o->rank);
+	if (!extra->count || extra->count != o->dims[extra->channel_dim])
+		return nn_refuse_operand(c, index, "%u scales for %u channels", extra->count,
+					 o->dims[extra->channel_dim]);
+	for (i = 0; i < extra->count; i++)
+		if (!isfinite(extra->scales[i]) || extra->scales[i] <= 0)
+			return nn_refuse_operand(c, index, "scale %g of channel %u",
+						 (double)extra->scales[i], i);
+	return NN_OK;
+}
+
+static enum nn_status check_extra(const struct nn_model_checker *c, uint32_t index,
+				  const struct nn_operand *o)
+{
+	const struct nn_extra *extra = &o->extra;
+
+	if (o->type == NN_TENSOR_QUANT8_SYMM_PER_CHANNEL)
+		return check_channels(c, index, o);
+	if (extra->kind != NN_EXTRA_NONE &&
+	    !(extra->kind == NN_EXTRA_EXTENSION && is_extension(o->type)))
+		return nn_refuse_operand(c, index, "extra parameters of kind %u", extra->kind);
+	if (extra->channel_dim || (extra->kind == NN_EXTRA_NONE && extra->count))
+		return nn_refuse_operand(c, index, "extra parameters that its kind does not have");
+	return NN_OK;
+}
+
+static enum nn_status check_constant(const struct nn_model_checker *c, uint32_t index,
+				     const struct nn_operand *o)
+{
+	const struct nn_location *at = &o->location;
+	const struct nn_type_info *info = nn_type_info(o->type);
+	uint64_t room = c->model->values_size;
+	uint32_t size;
+
+	if (!nn_operand_is_specified(o))
+		return nn_refuse_operand(c, index, "a constant of unknown shape");
+	nn_operand_size(o, &size);
+	if (info && info->element_size && at->length != size)
+		return nn_refuse_operand(c, index, "a constant of %u bytes, not %u", at->length,
+					 size);
+	if (o->lifetime == NN_CONSTANT_REFERENCE) {
+		if (at->pool >= c->model->num_pools)
+			return nn_refuse_operand(c, index, "pool %u of %u", at->pool,
+						 c->model->num_pools);
+		room = c->model->pools[at->pool].size;
+	} else if (at->pool) {
+		return nn_refuse_operand(c, index, "pool %u for a copied constant", at->pool);
+	}
+	if (at->offset > room || at->length > room - at->offset)
+		return nn_refuse_operand(c, index, "%u bytes at %" PRIu64 " end beyond %s of %"
+					 PRIu64, at->length, at->offset,
+					 o->lifetime == NN_CONSTANT_COPY ? "the values" : "a pool",
+					 room);
+	return NN_OK;
+}
+
+static enum nn_status check_location(const struct nn_model_checker *c, uint32_t index,
+				     const struct nn_operand *o)
+{
+	const struct nn_location *at = &o->location;
+
+	if (o->lifetime > NN_SUBGRAPH)
+		return nn_refuse_operand(c, index, "lifetime %u", o->lifetime);
+	if ((o->type == NN_SUBGRAPH_TYPE) != (o->lifetime == NN_SUBGRAPH))
+		return nn_refuse_operand(c, index, "lifetime %u, which this type cannot have",
+					 o->lifetime);
+	if (o->lifetime == NN_CONSTANT_COPY || o->lifetime == NN_CONSTANT_REFERENCE)
+		return check_constant(c, index, o);
+	if (at->pool || at->length || (at->offset && o->lifetime != NN_SUBGRAPH))
+		return nn_refuse_operand(c, index, "a location, which lifetime %u does not have",
+					 o->lifetime);
+	if (o->lifetime == NN_SUBGRAPH && at->offset >= c->model->num_subgraphs - 1)
+		return nn_refuse_operand(c, index, "referenced subgraph %" PRIu64 " of %u",
+					 at->offset, c->model->num_subgraphs - 1);
+	return NN_OK;
+}
+
+enum nn_status nn_check_operand(const struct nn_model_checker *c, uint32_t index)
+{
+	const struct nn_operand *o = &c->model->subgraphs[c->at].operands[index];
+	enum nn_status status;
+
+	if (!nn_type_info(o->type) && !is_extension(o->type))
+		return nn_refuse_operand(c, index, "type %d", o->type);
+	if (!nn_check_prefix(c, o->type))
+		return nn_refuse_operand(c, index, "type 0x%x of an extension that is not listed",
+					 (uint32_t)o->type);
+	status = check_dims(c, index, o);
+	if (!status)
+		status = check_quant(c, index, o);
+	if (!status)
+		status = check_extra(c, index, o);
+	if (!status)
+		status = check_location(c, index, o);
+	return status;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is asked of an operand everywhere: its size, whether its shape is
+ * known, where its constant value lies.
+ */
+#include <nnaccel/model.h>
+
+bool nn_operand_size(const struct nn_operand *operand, uint32_t *size)
+{
+	const struct nn_type_info *info = nn_type_info(operand->type);
+	uint32_t known = info ? info->element_size : 0;
+	uint32_t i;
+
+	*size = 0;
+	if (operand->rank > NN_MAX_RANK)
+		return false;
+	/* Known dimensions alone must fit, or no run could make the others fit. */
+	for (i = 0; i < operand->rank; i++)
+		if (operand->dims[i] && __builtin_mul_overflow(known, operand->dims[i], &known))
+			return false;
+	if (nn_operand_is_specified(operand))
+		*size = known;
+	return true;
+}
+
+bool nn_operand_is_specified(const struct nn_operand *operand)
+{
+	const struct nn_type_info *info = nn_type_info(operand->type);
+	uint32_t i;
+
+	if (operand->rank > NN_MAX_RANK || (info && info->is_tensor && !operand->rank))
+		return false;
+	for (i = 0; i < operand->rank; i++)
+		if (!operand->dims[i])
+			return false;
+	return true;
+}
+
+const void *nn_operand_value(const struct nn_model *model, const struct nn_operand *operand)
+{
+	const struct nn_location *at = &operand->location;
+	const uint8_t *base;
+
+	if (operand->lifetime == NN_CONSTANT_COPY)
+		base = model->values;
+	else if (operand->lifetime == NN_CONSTANT_REFERENCE)
+		base = model->pools[at->pool].base;
+	else
+		return NULL;
+	return base ? base + at->offset : NULL;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The wire form of a model: what travels from a client to its worker in a
+ * sealed memfd. Host byte order; both ends run on one machine.
+ *
+ * A header, then these sections without gaps, each as long as the header's
+ * counts say:
+ *
+ *	wire_subgraph[num_subgraphs]	the main one first
+ *	wire_operand[num_operands]	those of subgraph 0, then of subgraph 1, ...
+ *	wire_operation[num_operations]	likewise
+ *	wire_extension[num_extensions]
+ *	uint64_t[num_pools]		size of each pool
+ *	uint32_t[num_indices]		for each subgraph: its inputs, its outputs, then for
+ *					each operation its inputs and its outputs
+ *	float[num_scales]		of the operands that have scales, in order
+ *	uint8_t[num_bytes]		extension bytes of the operands that have them, in
+ *					order, then the extensions' names, not terminated
+ *	uint8_t[values_size]		values of copied constants
+ *
+ * Nothing says where anything lies but the order: there are no offsets to
+ * check, nothing overlaps, and a model has exactly one wire form.
+ */
+#ifndef NN_MODEL_WIRE_H
+#define NN_MODEL_WIRE_H
+
+#include <nnaccel/model.h>
+
+#define WIRE_MAGIC 0x646d6e6eu	/* "nnmd" */
+#define WIRE_VERSION 1
+#define WIRE_RELAXED 1u		/* flag: float32 may be computed as float16 */
+
+struct wire_header {
+	uint32_t magic;
+	uint32_t version;
+	uint64_t size;		/* of the whole wire form */
+	uint64_t values_size;
+	uint32_t flags;
+	uint32_t num_subgraphs;
+	uint32_t num_operands;
+	uint32_t num_operations;
+	uint32_t num_extensions;
+	uint32_t num_pools;
+	uint32_t num_indices;
+	uint32_t num_scales;
+	uint32_t num_bytes;
+	uint32_t reserved;	/* 0 */
+};
+
+struct wire_subgraph {
+	uint32_t num_operands;
+	uint32_t num_operations;
+	uint32_t num_inputs;
+	uint32_t num_outputs;
+};
+
+struct wire_operand {
+	int32_t type;
+	uint32_t lifetime;
+	uint32_t rank;
+	uint32_t dims[NN_MAX_RANK];
+	float scale;
+	int32_t zero_point;
+	uint32_t consumers;
+	uint32_t pool;
+	uint32_t length;
+	uint64_t offset;
+	uint32_t extra_kind;
+	uint32_t channel_dim;
+	uint32_t extra_count;
+	uint32_t reserved;	/* 0 */
+};
+
+struct wire_operation {
+	int32_t type;
+	uint32_t num_inputs;
+	uint32_t num_outputs;
+};
+
+struct wire_extension {
+	uint32_t prefix;	/* fits 16 bits */
+	uint32_t name_length;
+};
+
+_Static_assert(sizeof(size_t) == 8, "sums of sizes that fit memory do not overflow");
+_Static_assert(sizeof(struct wire_header) == 64, "the wire form has no hidden padding");
+_Static_assert(sizeof(struct wire_subgraph) == 16, "the wire form has no hidden padding");
+_Static_assert(sizeof(struct wire_operand) == 120, "the wire form has no hidden padding");
+_Static_assert(sizeof(struct wire_operation) == 12, "the wire form has no hidden padding");
+_Static_assert(sizeof(struct wire_extension) == 8, "the wire form has no hidden padding");
+
+/* Sections in their order; W_END is the end of the last one. */
+enum wire_section {
+	W_SUBGRAPHS,
+	W_OPERANDS,
+	W_OPERATIONS,
+	W_EXTENSIONS,
+	W_POOLS,
+	W_INDICES,
+	W_SCALES,
+	W_BYTES,
+	W_VALUES,
+	W_END,
+};
+
+/*
+ * Where each section begins, from the counts of a header. False when the whole
+ * does not fit 64 bits.
+ */
+bool wire_layout(const struct wire_header *h, uint64_t start[W_END + 1]);
+
+#endif /* NN_MODEL_WIRE_H */
