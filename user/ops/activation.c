@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * RELU, RELU1, RELU6, LOGISTIC, TANH, ELU and HARD_SWISH. A quantised one is a
+ * table of 256 bytes, computed in fixed point.
+ */
+#include <math.h>
+
+#include "ops/axis.h"
+#include "ops/check.h"
+#include "ops/q8.h"
+#include "ops/quant.h"
+
+/* FuseCode of the operations that clamp. */
+enum { RELU = 1, RELU1 = 2, RELU6 = 3 };
+
+/* ---- Signatures and shapes ---- */
+
+static enum nn_status check_one(const struct nn_check *c, uint8_t max_rank)
+{
+	const struct nn_rule inputs[] = { { NN_FLOATS | NN_QUANT8, 0, max_rank } };
+	const struct nn_rule outputs[] = { { NN_SAME, 0, max_rank } };
+
+	return NN_CHECK_RULES(c, inputs, 1, outputs);
+}
+
+static enum nn_status check_4d(const struct nn_check *c)
+{
+	return check_one(c, 4);
+}
+
+static enum nn_status check_any_rank(const struct nn_check *c)
+{
+	return check_one(c, 0);
+}
+
+static enum nn_status check_elu(const struct nn_check *c)
+{
+	static const struct nn_rule inputs[] = { { NN_FLOATS, 0, 0 }, NN_SCALAR_FLOAT };
+	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
+
+	return NN_CHECK_RULES(c, inputs, 2, outputs);
+}
+
+/* Quantised as the input. */
+static enum nn_status infer_same(struct nn_run *r)
+{
+	nn_tensor_like(&r->outputs[0], &r->inputs[0]);
+	return NN_OK;
+}
+
+/* Quantised so that [0, 1) or [-1, 1) is what the type holds. */
+static enum nn_status infer_unit(struct nn_run *r, float scale, int32_t zero_unsigned,
+				 int32_t zero_signed)
+{
+	struct nn_tensor *out = &r->outputs[0];
+
+	nn_tensor_like(out, &r->inputs[0]);
+	if (out->type == NN_TENSOR_FLOAT32)
+		return NN_OK;
+	out->scale = scale;
+	out->zero_point = out->type == NN_TENSOR_QUANT8_ASYMM ? zero_unsigned : zero_signed;
+	return NN_OK;
+}
+
+static enum nn_status infer_logistic(struct nn_run *r)
+{
+	return infer_unit(r, 1.0f / 256, 0, -128);
+}
+
+static enum nn_status infer_tanh(struct nn_run *r)
+{
+	return infer_unit(r, 1.0f / 128, 128, 0);
+}
+
+/* Quantised as the model says. */
+static enum nn_status infer_hard_swish(struct nn_run *r)
+{
+	struct nn_tensor *out = &r->outputs[0], declared = *out;
+
+	nn_tensor_like(out, &r->inputs[0]);
+	out->scale = declared.scale;
+	out->zero_point = declared.zero_point;
+	return NN_OK;
+}
+
+/* ---- Walking ---- */
+
+/* A float function; `alpha` is the operation's own parameter. */
+static void map_float(const struct nn_run *r, float (*fn)(float x, float alpha), float alpha)
+{
+	const float *in = r->inputs[0].data;
+	float *out = r->outputs[0].data;
+	size_t count = nn_tensor_count(&r->outputs[0]);
+
+	for (size_t i = 0; i < count; i++)
+		out[i] = fn(in[i], alpha);
+}
+
+/* What a quantised function needs beside the input's value, in steps of its scale. */
+struct quantised {
+	struct nn_multiplier in;	/* of LOGISTIC and TANH */
+	int32_t radius;
+	struct nn_multiplier relu;	/* of HARD_SWISH: 16 bits */
+	struct nn_multiplier out;
+};
+
+/* `fn` gives the output's value in steps of its scale. */
+static void map_q8(const struct nn_run *r, int32_t (*fn)(int32_t x, const struct quantised *p),
+		   const struct quantised *p)
+{
+	struct nn_q8 from = nn_q8_of(&r->inputs[0]), to = nn_q8_of(&r->outputs[0]);
+	const uint8_t *in = r->inputs[0].data;
+	uint8_t *out = r->outputs[0].data, table[256];
+	size_t count = nn_tensor_count(&r->outputs[0]);
+
+	for (uint32_t byte = 0; byte < 256; byte++)
+		table[byte] = nn_q8_stored(to, fn(nn_q8_value(from, (uint8_t)byte), p));
+	for (size_t i = 0; i < count; i++)
+		out[i] = table[in[i]];
+}
+
+/* ---- RELU, RELU1, RELU6 ---- */
+
+static void clamp_float(const struct nn_run *r, int32_t activation)
+{
+	const float *restrict in = r->inputs[0].data;
+	float *restrict out = r->outputs[0].data, low, high;
+	size_t count = nn_tensor_count(&r->outputs[0]);
+
+	nn_fused_range_float(activation, &low, &high);
+	for (size_t i = 0; i < count; i++) {
+		float x = in[i] < low ? low : in[i];
+
+		out[i] = x > high ? high : x;
+	}
+}
+
+/* A flipped sign bit puts the bytes of either type in the order of their values. */
+static void clamp_q8(const struct nn_run *r, int32_t activation)
+{
+	const struct nn_tensor *t = &r->inputs[0];
+	const uint8_t *in = t->data, flip = nn_q8_of(t).flip;
+	uint8_t *out = r->outputs[0].data;
+	size_t count = nn_tensor_count(t);
+	int32_t low, high;
+
+	nn_fused_range(activation, t->type, t->scale, t->zero_point, &low, &high);
+	low += flip;
+	high += flip;
+	for (size_t i = 0; i < count; i++) {
+		int32_t x = in[i] ^ flip;
+
+		out[i] = (uint8_t)(x < low ? low : x > high ? high : x) ^ flip;
+	}
+}
+
+static enum nn_status execute_clamp(struct nn_run *r, int32_t activation)
+{
+	if (r->inputs[0].type == NN_TENSOR_FLOAT32)
+		clamp_float(r, activation);
+	else
+		clamp_q8(r, activation);
+	return NN_OK;
+}
+
+static enum nn_status execute_relu(struct nn_run *r)
+{
+	return execute_clamp(r, RELU);
+}
+
+static enum nn_status execute_relu1(struct nn_run *r)
+{
+	return execute_clamp(r, RELU1);
+}
+
+static enum nn_status execute_relu6(struct nn_run *r)
+{
+	return execute_clamp(r, RELU6);
+}
+
+/* ---- LOGISTIC and TANH ---- */
+
+static float logistic_float(float x, float alpha)
+{
+	(void)alpha;
+	return 1 / (1 + expf(-x));
+}
+
+static float tanh_float(float x, float alpha)
+{
+	(void)alpha;
+	return tanhf(x);
+}
+
+/* The input with four integer bits. Beyond the radius it would not fit. */
+static int32_t fixed_input(int32_t x, const struct quantised *p)
+{
+	return nn_srdhm((int32_t)((uint32_t)x << p->in.shift), p->in.value);
+}
+
+static int32_t logistic_q8(int32_t x, const struct quantised *p)
+{
+	int32_t result;
+
+	if (x <= -p->radius)
+		return 0;
+	if (x >= p->radius)
+		return 255;
+	result = nn_rdp(nn_quant_logistic(fixed_input(x, p), 4), 23);
+	return result > 255 ? 255 : result;
+}
+
+static int32_t tanh_q8(int32_t x, const struct quantised *p)
+{
+	if (x <= -p->radius)
+		return -128;
+	if (x >= p->radius)
+		return 127;
+	return nn_rdp(nn_quant_tanh(fixed_input(x, p), 4), 24);
+}
+
+static enum nn_status execute_sigmoid(struct nn_run *r, float (*on_float)(float, float),
+				      int32_t (*on_q8)(int32_t, const struct quantised *))
+{
+	const struct nn_tensor *in = &r->inputs[0];
+	struct quantised p = { 0 };
+
+	if (in->type == NN_TENSOR_FLOAT32) {
+		map_float(r, on_float, 0);
+		return NN_OK;
+	}
+	if (!nn_quant_encode_above_one((double)in->scale * 0x1p27, &p.in))
+		return nn_run_fail(r, "input 0: scale %g is too small", (double)in->scale);
+	p.radius = nn_quant_radius(4, p.in.shift);
+	/* A single step is beyond it: 0 alone is computed, and needs no factor. */
+	if (p.radius == 0)
+		p = (struct quantised){ .radius = 1 };
+	map_q8(r, on_q8, &p);
+	return NN_OK;
+}
+
+static enum nn_status execute_logistic(struct nn_run *r)
+{
+	return execute_sigmoid(r, logistic_float, logistic_q8);
+}
+
+static enum nn_status execute_tanh(struct nn_run *r)
+{
+	return execute_sigmoid(r, tanh_float, tanh_q8);
+}
+
+/* ---- ELU ---- */
+
+static float elu_float(float x, float alpha)
+{
+	return fmaxf(0, x) + fminf(0, alpha * (expf(x) - 1));
+}
+
+static enum nn_status execute_elu(struct nn_run *r)
+{
+	map_float(r, elu_float, nn_run_float(r, 1, 0));
+	return NN_OK;
+}
+
+/* ---- HARD_SWISH ---- */
+
+static float hard_swish_float(float x, float alpha)
+{
+	(void)alpha;
+	return x * fminf(6, fmaxf(0, x + 3)) / 6;
+}
+
+/* x * 2^bits, saturated to 16 bits. */
+static int16_t shift_left16(int16_t x, int32_t bits)
+{
+	int64_t shifted = x * (INT64_C(1) << (bits < 16 ? bits : 16));
+
+	return (int16_t)(shifted > INT16_MAX ? INT16_MAX : shifted < INT16_MIN ? INT16_MIN : shifted);
+}
+
+/* Doubling high multiplication that truncates. */
+static int16_t multiply_high16(int16_t a, int16_t b)
+{
+	if (a == INT16_MIN && b == INT16_MIN)
+		return INT16_MAX;
+	return (int16_t)(a * b / (1 << 15));
+}
+
+/* (x + 3) / 6 clamped to [0, 1], with 15 bits behind the point, of x with 7 bits more. */
+static int16_t hard_sigmoid16(int16_t x, const struct nn_multiplier *m)
+{
+	if (m->shift > 0)
+		x = shift_left16(x, m->shift - 1);
+	x = nn_srdhm16(x, (int16_t)m->value);
+	if (m->shift > 0)
+		x = shift_left16(x, 1);
+	if (m->shift < 0)
+		x = (int16_t)nn_rdp(x, -m->shift);
+	return (int16_t)((x + 32768) >> 1);
+}
+
+static int32_t hard_swish_q8(int32_t x, const struct quantised *p)
+{
+	int16_t fine = (int16_t)(x * 128), scaled = nn_srdhm16(fine, (int16_t)p->out.value);
+
+	return nn_rdp(multiply_high16(hard_sigmoid16(fine, &p->relu), scaled), -p->out.shift);
+}
+
+static bool encode16(double factor, struct nn_multiplier *m)
+{
+	int64_t rounded;
+
+	if (!nn_quant_encode(factor, m))
+		return false;
+	rounded = ((int64_t)m->value + (1 << 15)) >> 16;
+	m->value = rounded > INT16_MAX ? INT16_MAX : (int32_t)rounded;
+	return true;
+}
+
+static enum nn_status execute_hard_swish(struct nn_run *r)
+{
+	double fine = (double)r->inputs[0].scale / 128, out_scale = (double)r->outputs[0].scale;
+	struct quantised p = { 0 };
+
+	if (r->inputs[0].type == NN_TENSOR_FLOAT32) {
+		map_float(r, hard_swish_float, 0);
+		return NN_OK;
+	}
+	if (!encode16(fine / out_scale, &p.out) || p.out.shift > 0 ||
+	    !encode16(fine * 32768 / 3, &p.relu))
+		return nn_run_fail(r, "the output's scale %g is too small for an input of %g",
+				   out_scale, (double)r->inputs[0].scale);
+	map_q8(r, hard_swish_q8, &p);
+	return NN_OK;
+}
+
+/* ---- The operations ---- */
+
+const struct nn_op nn_op_LOGISTIC = {
+	.code = 14,
+	.name = "LOGISTIC",
+	.zero_sized = NN_ZERO_ALLOWED,
+	.float16_as_float32 = true,
+	.check = check_4d,
+	.infer = infer_logistic,
+	.execute = execute_logistic,
+};
+
+const struct nn_op nn_op_RELU = {
+	.code = 19,
+	.name = "RELU",
+	.zero_sized = NN_ZERO_ALLOWED,
+	.float16_as_float32 = true,
+	.check = check_4d,
+	.infer = infer_same,
+	.execute = execute_relu,
+};
+
+const struct nn_op nn_op_RELU1 = {
+	.code = 20,
+	.name = "RELU1",
+	.zero_sized = NN_ZERO_ALLOWED,
+	.float16_as_float32 = true,
+	.check = check_4d,
+	.infer = infer_same,
+	.execute = execute_relu1,
+};
+
+const struct nn_op nn_op_RELU6 = {
+	.code = 21,
+	.name = "RELU6",
+	.zero_sized = NN_ZERO_ALLOWED,
+	.float16_as_float32 = true,
+	.check = check_4d,
+	.infer = infer_same,
+	.execute = execute_relu6,
+};
+
+const struct nn_op nn_op_TANH = {
+	.code = 28,
+	.name = "TANH",
+	.zero_sized = NN_ZERO_ALLOWED,
+	.float16_as_float32 = true,
+	.check = check_4d,
+	.infer = infer_tanh,
+	.execute = execute_tanh,
+};
+
+const struct nn_op nn_op_ELU = {
+	.code = 98,
+	.name = "ELU",
+	.zero_sized = NN_ZERO_ALLOWED,
+	.float16_as_float32 = true,
+	.check = check_elu,
+	.infer = infer_same,
+	.execute = execute_elu,
+};
+
+const struct nn_op nn_op_HARD_SWISH = {
+	.code = 99,
+	.name = "HARD_SWISH",
+	.zero_sized = NN_ZERO_ALLOWED,
+	.float16_as_float32 = true,
+	.check = check_any_rank,
+	.infer = infer_hard_swish,
+	.execute = execute_hard_swish,
+};

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ARGMAX, ARGMIN and TOPK_V2: where the largest and smallest elements are.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/axis.h"
+#include "ops/check.h"
+#include "ops/op.h"
+
+static enum nn_status infer_arg(struct nn_run *r)
+{
+	const struct nn_tensor *in = &r->inputs[0];
+	struct nn_tensor *out = &r->outputs[0];
+	uint32_t axis, rank = 0;
+
+	if (!nn_axis(nn_run_int(r, 1, 0), in->rank, &axis))
+		return nn_run_fail(r, "axis %d is not one of %u", nn_run_int(r, 1, 0), in->rank);
+	out->type = NN_TENSOR_INT32;
+	out->scale = 0;
+	out->zero_point = 0;
+	for (uint32_t i = 0; i < in->rank; i++) {
+		if (i != axis)
+			out->dims[rank++] = in->dims[i];
+	}
+	if (rank == 0)
+		out->dims[rank++] = 1;
+	nn_tensor_set_rank(out, rank);
+	return NN_OK;
+}
+
+/*
+ * Element i as a number whose order is that of the type, NaN below everything.
+ * Every 32-bit integer and float is exact as a double.
+ */
+static double value_at(const struct nn_tensor *t, size_t i)
+{
+	float real;
+
+	switch (t->type) {
+	case NN_TENSOR_FLOAT32:
+		real = ((const float *)t->data)[i];
+		return isnan(real) ? -INFINITY : real;
+	case NN_TENSOR_INT32:
+		return ((const int32_t *)t->data)[i];
+	case NN_TENSOR_QUANT8_ASYMM_SIGNED:
+		return ((const int8_t *)t->data)[i];
+	default:
+		return ((const uint8_t *)t->data)[i];
+	}
+}
+
+/* sign 1 finds the largest, -1 the smallest; the first of equals. */
+static enum nn_status find_best(struct nn_run *r, double sign)
+{
+	const struct nn_tensor *in = &r->inputs[0];
+	int32_t *out = r->outputs[0].data;
+	uint32_t axis = 0, outer, inner;
+
+	nn_axis(nn_run_int(r, 1, 0), in->rank, &axis);
+	outer = nn_tensor_product(in, 0, axis);
+	inner = nn_tensor_product(in, axis + 1, in->rank);
+	for (size_t o = 0; o < outer; o++) {
+		for (size_t i = 0; i < inner; i++) {
+			size_t start = o * in->dims[axis] * inner + i;
+			double best = sign * value_at(in, start);
+			uint32_t where = 0;
+
+			for (uint32_t k = 1; k < in->dims[axis]; k++) {
+				double value = sign * value_at(in, start + k * inner);
+
+				if (value > best) {
+					best = value;
+					where = k;
+				}
+			}
+			out[o * inner + i] = (int32_t)where;
+		}
+	}
+	return NN_OK;
+}
+
+static enum nn_status execute_argmax(struct nn_run *r)
+{
+	return find_best(r, 1);
+}
+
+static enum nn_status execute_argmin(struct nn_run *r)
+{
+	return find_best(r, -1);
+}
+
+static enum nn_status infer_topk(struct nn_run *r)
+{
+	const struct nn_tensor *in = &r->inputs[0];
+	struct nn_tensor *values = &r->outputs[0], *indices = &r->outputs[1];
+	int32_t k = nn_run_int(r, 1, 0);
+	uint32_t last = in->rank - 1;
+
+	if (k < 1 || (uint32_t)k > in->dims[last])
+		return nn_run_fail(r, "%d values asked for, of %u", k, in->dims[last]);
+	nn_tensor_like(values, in);
+	values->dims[last] = (uint32_t)k;
+	nn_tensor_like(indices, values);
+	indices->type = NN_TENSOR_INT32;
+	indices->scale = 0;
+	indices->zero_point = 0;
+	return NN_OK;
+}
+
+struct candidate {
+	double value;
+	uint32_t index;
+};
+
+/* Descending; of equals the larger index first. */
+static int compare_candidates(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	if (x->value != y->value)
+		return x->value < y->value ? 1 : -1;
+	return x->index < y->index ? 1 : -1;
+}
+
+static enum nn_status execute_topk(struct nn_run *r)
+{
+	const struct nn_tensor *in = &r->inputs[0];
+	uint32_t row = in->dims[in->rank - 1], rows = nn_tensor_product(in, 0, in->rank - 1);
+	uint32_t k = (uint32_t)nn_run_int(r, 1, 0);
+	size_t element = nn_type_info(in->type)->element_size;
+	struct candidate *list = nn_run_alloc(r, row, sizeof(*list));
+	const char *from = in->data;
+	char *values = r->outputs[0].data;
+	int32_t *indices = r->outputs[1].data;
+
+	if (!list)
+		return NN_OUT_OF_MEMORY;
+	for (size_t o = 0; o < rows; o++, from += row * element) {
+		for (uint32_t i = 0; i < row; i++)
+			list[i] = (struct candidate){ value_at(in, o * row + i), i };
+		qsort(list, row, sizeof(*list), compare_candidates);
+		for (uint32_t i = 0; i < k; i++, values += element) {
+			memcpy(values, from + list[i].index * element, element);
+			*indices++ = (int32_t)list[i].index;
+		}
+	}
+	return NN_OK;
+}
+
+static enum nn_status check_arg(const struct nn_check *c)
+{
+	static const struct nn_rule inputs[] = {
+		{ NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 },
+		NN_SCALAR_INT,
+	};
+	static const struct nn_rule outputs[] = { { NN_T(NN_TENSOR_INT32), 0, 0 } };
+
+	return NN_CHECK_RULES(c, inputs, 2, outputs);
+}
+
+const struct nn_op nn_op_ARGMAX = {
+	.code = 39,
+	.name = "ARGMAX",
+	.float16_as_float32 = true,
+	.check = check_arg,
+	.infer = infer_arg,
+	.execute = execute_argmax,
+};
+
+const struct nn_op nn_op_ARGMIN = {
+	.code = 40,
+	.name = "ARGMIN",
+	.float16_as_float32 = true,
+	.check = check_arg,
+	.infer = infer_arg,
+	.execute = execute_argmin,
+};
+
+static enum nn_status check_topk(const struct nn_check *c)
+{
+	static const struct nn_rule inputs[] = {
+		{ NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 },
+		NN_SCALAR_INT,
+	};
+	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 }, { NN_T(NN_TENSOR_INT32), 0, 0 } };
+
+	return NN_CHECK_RULES(c, inputs, 2, outputs);
+}
+
+const struct nn_op nn_op_TOPK_V2 = {
+	.code = 90,
+	.name = "TOPK_V2",
+	.float16_as_float32 = true,
+	.check = check_topk,
+	.infer = infer_topk,
+	.execute = execute_topk,
+};

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Axes and shapes: small helpers of shape rules.
+ */
+#ifndef NN_OPS_AXIS_H
+#define NN_OPS_AXIS_H
+
+#include <string.h>
+
+#include "ops/op.h"
+
+/* Resolves an axis, counted from the end if negative; false when it is not one of `rank`. */
+static inline bool nn_axis(int32_t axis, uint32_t rank, uint32_t *index)
+{
+	int64_t resolved = axis < 0 ? (int64_t)axis + rank : axis;
+
+	if (resolved < 0 || resolved >= rank)
+		return false;
+	*index = (uint32_t)resolved;
+	return true;
+}
+
+/* Sets a rank and zeroes the dimensions behind it. */
+static inline void nn_tensor_set_rank(struct nn_tensor *t, uint32_t rank)
+{
+	t->rank = rank;
+	memset(t->dims + rank, 0, (NN_MAX_RANK - rank) * sizeof(*t->dims));
+}
+
+/* Gives an output the type, dimensions and quantisation of an input. */
+static inline void nn_tensor_like(struct nn_tensor *out, const struct nn_tensor *in)
+{
+	out->type = in->type;
+	out->rank = in->rank;
+	memcpy(out->dims, in->dims, sizeof(out->dims));
+	out->scale = in->scale;
+	out->zero_point = in->zero_point;
+}
+
+#endif /* NN_OPS_AXIS_H */

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * AXIS_ALIGNED_BBOX_TRANSFORM: moves regions by deltas, one a class, and clips
+ * them to their images.
+ */
+#include "ops/box.h"
+#include "ops/check.h"
+#include "ops/floats.h"
+
+enum { ROIS, DELTAS, BATCH, IMAGE_INFO };
+
+static enum nn_status check(const struct nn_check *c)
+{
+	struct nn_rule inputs[] = {
+		{ NN_FLOATS | NN_T(NN_TENSOR_QUANT16_ASYMM), 2, 2 }, { NN_SAME, 2, 2 },
+		{ NN_T(NN_TENSOR_INT32), 1, 1 }, { NN_SAME, 2, 2 },
+	};
+	const struct nn_rule outputs[] = { { NN_SAME, 2, 2 } };
+
+	if (c->operation->num_inputs && nn_check_in(c, ROIS)->type == NN_TENSOR_QUANT16_ASYMM)
+		inputs[DELTAS].types = NN_QUANT8;
+	return NN_CHECK_RULES(c, inputs, 4, outputs);
+}
+
+static enum nn_status infer(struct nn_run *r)
+{
+	const struct nn_tensor *rois = &r->inputs[ROIS], *deltas = &r->inputs[DELTAS];
+	const struct nn_tensor *batch = &r->inputs[BATCH], *info = &r->inputs[IMAGE_INFO];
+	struct nn_tensor *out = &r->outputs[0];
+	enum nn_status status;
+
+	if (rois->rank != 2 || rois->dims[1] != 4)
+		return nn_run_fail(r, "input 0: must have 2 dimensions, the last of size 4");
+	if (deltas->rank != 2 || deltas->dims[0] != rois->dims[0] || !deltas->dims[1] ||
+	    deltas->dims[1] % 4)
+		return nn_run_fail(r, "input 1: must have %u rows of 4 values a class",
+				   rois->dims[0]);
+	if (batch->rank != 1 || batch->dims[0] != rois->dims[0])
+		return nn_run_fail(r, "input 2: must have one dimension, of size %u",
+				   rois->dims[0]);
+	if (info->rank != 2 || !info->dims[0] || info->dims[1] != 2)
+		return nn_run_fail(r, "input 3: must have 2 dimensions, the last of size 2");
+	nn_box_quantise(out);
+	out->rank = 2;
+	out->dims[0] = deltas->dims[0];
+	out->dims[1] = deltas->dims[1];
+	status = nn_box_check_scale(r, ROIS);
+	return status ? status : nn_box_check_scale(r, IMAGE_INFO);
+}
+
+static enum nn_status execute(struct nn_run *r)
+{
+	const struct nn_box *rois = (void *)nn_floats_read(r, &r->inputs[ROIS]);
+	const float *deltas = nn_floats_read(r, &r->inputs[DELTAS]);
+	const float *info = nn_floats_read(r, &r->inputs[IMAGE_INFO]);
+	const int32_t *batch = r->inputs[BATCH].data;
+	size_t count = r->inputs[ROIS].dims[0], classes = r->inputs[DELTAS].dims[1] / 4;
+	struct nn_box *out = nn_run_alloc(r, count * classes, sizeof(*out));
+
+	if (!rois || !deltas || !info || !out)
+		return NN_OUT_OF_MEMORY;
+	for (size_t i = 0; i < count; i++) {
+		const float *image = info + 2 * (size_t)(uint32_t)batch[i];
+
+		if ((uint32_t)batch[i] >= r->inputs[IMAGE_INFO].dims[0])
+			return nn_run_fail(r, "input 2: region %zu is of image %d", i, batch[i]);
+		if (!nn_box_is_valid(&rois[i]))
+			return nn_run_fail(r, "input 0: region %zu has its corners swapped", i);
+		for (size_t k = i * classes; k < (i + 1) * classes; k++)
+			out[k] = nn_box_moved(&rois[i], deltas + 4 * k, image[0], image[1]);
+	}
+	nn_floats_write(&r->outputs[0], (const float *)out);
+	return NN_OK;
+}
+
+const struct nn_op nn_op_AXIS_ALIGNED_BBOX_TRANSFORM = {
+	.code = 41,
+	.name = "AXIS_ALIGNED_BBOX_TRANSFORM",
+	.zero_sized = NN_ZERO_ALLOWED,
+	.steering = NN_IN(BATCH),
+	.float16_as_float32 = true,
+	.check = check,
+	.infer = infer,
+	.execute = execute,
+};

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * BIDIRECTIONAL_SEQUENCE_LSTM: two float LSTM cells along one sequence, the
+ * second one backwards, with an auxiliary input that links stacked ones.
+ */
+#include "ops/check.h"
+#include "ops/lstm_cell.h"
+
+/* Positions of the inputs. */
+enum {
+	FW_WEIGHTS = 1, BW_WEIGHTS = 18, FW_H = 35, FW_C = 36, BW_H = 37, BW_C = 38, AUX = 39,
+	FW_AUX = 40, BW_AUX = 44, ACTIVATION = 48, CELL_CLIP = 49, PROJECTION_CLIP = 50,
+	MERGE = 51, TIME_MAJOR = 52, FW_NORM = 53, BW_NORM = 57, NUM_INPUTS = 61,
+};
+
+/*
+ * Whether auxiliary weights are given: all eight (the input gates' not under
+ * CIFG), or none.
+ */
+static enum nn_status aux_weights(const struct nn_run *r, bool *given)
+{
+	*given = !r->inputs[FW_AUX + NN_LSTM_OUTPUT].omitted;
+	for (uint32_t g = 0; g < NN_LSTM_GATES; g++) {
+		bool fw_wanted = *given && !r->inputs[FW_WEIGHTS + g].omitted;
+		bool bw_wanted = *given && !r->inputs[BW_WEIGHTS + g].omitted;
+
+		if (r->inputs[FW_AUX + g].omitted == fw_wanted ||
+		    r->inputs[BW_AUX + g].omitted == bw_wanted)
+			return nn_run_fail(r, "auxiliary weights %u and %u must %s", FW_AUX + g,
+					   BW_AUX + g, *given ? "be given" : "be omitted");
+	}
+	return NN_OK;
+}
+
+/* The two cells, checked. */
+static enum nn_status cells(const struct nn_run *r, struct nn_sequence *s, struct nn_lstm_cell *fw,
+			    struct nn_lstm_cell *bw)
+{
+	const struct nn_tensor *aux = &r->inputs[AUX];
+	bool linked;
+	enum nn_status status = nn_sequence_shape(r, 0, nn_run_bool(r, TIME_MAJOR, false), s);
+
+	if (!status)
+		status = aux_weights(r, &linked);
+	if (status)
+		return status;
+	if (linked && aux->omitted)
+		return nn_run_fail(r, "auxiliary weights without an auxiliary input");
+	if (!nn_sequence_aux_fits(r, AUX))
+		return nn_run_fail(r, "the auxiliary input has other dimensions than the input");
+	*fw = (struct nn_lstm_cell){
+		.weights = FW_WEIGHTS,
+		.state_h = FW_H,
+		.state_c = FW_C,
+		.layer_norm = FW_NORM,
+		.aux_weights = linked ? FW_AUX : 0,
+		.activation = nn_run_int(r, ACTIVATION, 0),
+		.cell_clip = nn_run_float(r, CELL_CLIP, 0),
+		.projection_clip = nn_run_float(r, PROJECTION_CLIP, 0),
+	};
+	*bw = *fw;
+	bw->weights = BW_WEIGHTS;
+	bw->state_h = BW_H;
+	bw->state_c = BW_C;
+	bw->layer_norm = BW_NORM;
+	bw->aux_weights = linked ? BW_AUX : 0;
+	status = nn_lstm_cell_shape(r, fw, s->batch, s->size);
+	return status ? status : nn_lstm_cell_shape(r, bw, s->batch, s->size);
+}
+
+static enum nn_status infer_bidirectional_lstm(struct nn_run *r)
+{
+	bool merge = nn_run_bool(r, MERGE, false);
+	uint32_t sequences = merge ? 1 : 2, rows, columns;
+	struct nn_lstm_cell fw, bw;
+	struct nn_sequence s;
+	enum nn_status status = cells(r, &s, &fw, &bw);
+
+	if (status)
+		return status;
+	if (r->num_outputs != sequences && r->num_outputs != sequences + 4)
+		return nn_run_fail(r, "%u outputs with merging %s", r->num_outputs,
+				   merge ? "on" : "off");
+	rows = s.time_major ? s.steps : s.batch;
+	columns = s.time_major ? s.batch : s.steps;
+	nn_recurrent_output(r, 0, rows, columns, merge ? fw.outputs + bw.outputs : fw.outputs);
+	if (!merge)
+		nn_recurrent_output(r, 1, rows, columns, bw.outputs);
+	if (r->num_outputs > sequences) {
+		nn_recurrent_output(r, sequences, s.batch, fw.outputs, 0);
+		nn_recurrent_output(r, sequences + 1, s.batch, fw.units, 0);
+		nn_recurrent_output(r, sequences + 2, s.batch, bw.outputs, 0);
+		nn_recurrent_output(r, sequences + 3, s.batch, bw.units, 0);
+	}
+	return NN_OK;
+}
+
+static enum nn_status execute_bidirectional_lstm(struct nn_run *r)
+{
+	bool merge = nn_run_bool(r, MERGE, false), linked = !r->inputs[AUX].omitted;
+	uint32_t sequences = merge ? 1 : 2, width;
+	float *states[4] = { NULL };
+	struct nn_lstm_cell fw, bw;
+	struct nn_sequence s;
+	const float *x, *aux = NULL;
+	enum nn_status status = cells(r, &s, &fw, &bw);
+
+	if (status)
+		return status;
+	x = nn_sequence_read(r, 0, &s);
+	if (linked)
+		aux = nn_sequence_read(r, AUX, &s);
+	if (!x || (linked && !aux))
+		return NN_OUT_OF_MEMORY;
+	for (uint32_t i = 0; i < 4 && r->num_outputs > sequences; i++)
+		states[i] = r->outputs[sequences + i].data;
+	width = merge ? fw.outputs + bw.outputs : fw.outputs;
+	status = nn_lstm_sequence(r, &fw, &s, x, fw.aux_weights ? aux : NULL, false,
+				  r->outputs[0].data, 0, width, states[0], states[1]);
+	if (status)
+		return status;
+	return nn_lstm_sequence(r, &bw, &s, aux && !bw.aux_weights ? aux : x,
+				bw.aux_weights ? aux : NULL, true, r->outputs[merge ? 0 : 1].data,
+				merge ? fw.outputs : 0, merge ? width : bw.outputs, states[2],
+				states[3]);
+}
+
+static enum nn_status check_bidirectional_lstm(const struct nn_check *c)
+{
+	static const struct nn_rule sequence = { NN_SAME, 3, 3 }, matrix = { NN_SAME, 2, 2 };
+	static const struct nn_rule vector = { NN_SAME, 1, 1 }, scalars[] = {
+		NN_SCALAR_INT, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_BOOL, NN_SCALAR_BOOL,
+	};
+	uint32_t outputs = c->operation->num_outputs;
+	enum nn_status status = nn_check_counts(c, NUM_INPUTS, NUM_INPUTS, 1, 6);
+
+	if (!status && (outputs == 3 || outputs == 4))
+		status = nn_check_fail(c, "%u outputs, must be 1, 2, 5 or 6", outputs);
+	if (!status)
+		status = nn_check_input(c, 0, (struct nn_rule){ NN_FLOATS, 3, 3 });
+	if (!status)
+		status = nn_lstm_cell_check(c, FW_WEIGHTS);
+	if (!status)
+		status = nn_lstm_cell_check(c, BW_WEIGHTS);
+	for (uint32_t i = FW_H; !status && i < ACTIVATION; i++)
+		status = nn_check_input(c, i, i == AUX ? sequence : matrix);
+	for (uint32_t i = ACTIVATION; !status && i < FW_NORM; i++)
+		status = nn_check_input(c, i, scalars[i - ACTIVATION]);
+	for (uint32_t i = FW_NORM; !status && i < NUM_INPUTS; i++)
+		status = nn_check_input(c, i, vector);
+	for (uint32_t i = 0; !status && i < outputs; i++)
+		status = nn_check_output(c, i, (struct nn_rule){ NN_SAME, 2, 3 });
+	return status;
+}
+
+/* Inputs that a cell may do without: 17 from `weights` on. */
+#define OPTIONAL(weights) ((NN_IN(0) | NN_IN(4) | NN_IN(8) | NN_IN(9) | NN_IN(10) | NN_IN(11) |	\
+			    NN_IN(15) | NN_IN(16)) << (weights))
+/* Four inputs in a row. */
+#define FOUR(first) (UINT64_C(0xf) << (first))
+
+const struct nn_op nn_op_BIDIRECTIONAL_SEQUENCE_LSTM = {
+	.code = 42,
+	.name = "BIDIRECTIONAL_SEQUENCE_LSTM",
+	.omissible = OPTIONAL(FW_WEIGHTS) | OPTIONAL(BW_WEIGHTS) | NN_IN(AUX) | FOUR(FW_AUX) |
+		     FOUR(BW_AUX) | FOUR(FW_NORM) | FOUR(BW_NORM),
+	.float16_as_float32 = true,
+	.check = check_bidirectional_lstm,
+	.infer = infer_bidirectional_lstm,
+	.execute = execute_bidirectional_lstm,
+};

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Boxes by their corners: overlap, and moving them by deltas.
+ */
+#include <math.h>
+
+#include "ops/box.h"
+
+static float area(const struct nn_box *b)
+{
+	return (b->x2 - b->x1) * (b->y2 - b->y1);
+}
+
+float nn_box_overlap(const struct nn_box *a, const struct nn_box *b)
+{
+	float w = fminf(a->x2, b->x2) - fmaxf(a->x1, b->x1);
+	float h = fminf(a->y2, b->y2) - fmaxf(a->y1, b->y1);
+	float both = fmaxf(w, 0) * fmaxf(h, 0);
+
+	return both > 0 ? both / (area(a) + area(b) - both) : 0;
+}
+
+static float clip(float value, float high)
+{
+	return fminf(fmaxf(value, 0), high);
+}
+
+struct nn_box nn_box_moved(const struct nn_box *b, const float delta[4], float height, float width)
+{
+	float w = b->x2 - b->x1, h = b->y2 - b->y1;
+	float x = (b->x1 + b->x2) / 2 + delta[0] * w;
+	float y = (b->y1 + b->y2) / 2 + delta[1] * h;
+
+	w *= expf(delta[2]);
+	h *= expf(delta[3]);
+	return (struct nn_box){
+		clip(x - w / 2, width), clip(y - h / 2, height),
+		clip(x + w / 2, width), clip(y + h / 2, height),
+	};
+}
+
+#define STEP 0.125f
+
+struct nn_rule nn_box_rule(const struct nn_check *c, uint8_t rank)
+{
+	int32_t type = c->operation->num_inputs ? nn_check_in(c, 0)->type : NN_TENSOR_FLOAT32;
+	bool is_float = type == NN_TENSOR_FLOAT32 || type == NN_TENSOR_FLOAT16;
+
+	return (struct nn_rule){ is_float ? NN_SAME : NN_T(NN_TENSOR_QUANT16_ASYMM), rank, rank };
+}
+
+enum nn_status nn_box_check_scale(const struct nn_run *r, uint32_t index)
+{
+	const struct nn_tensor *t = &r->inputs[index];
+
+	if (t->type == NN_TENSOR_QUANT16_ASYMM && (t->scale != STEP || t->zero_point != 0))
+		return nn_run_fail(r, "input %u: scale %g and zero point %d, must be %g and 0",
+				   index, t->scale, t->zero_point, STEP);
+	return NN_OK;
+}
+
+void nn_box_quantise(struct nn_tensor *t)
+{
+	if (t->type == NN_TENSOR_QUANT16_ASYMM) {
+		t->scale = STEP;
+		t->zero_point = 0;
+	}
+}

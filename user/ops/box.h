@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Boxes by their corners: validity, overlap, and moving them by deltas.
+ */
+#ifndef NN_OPS_BOX_H
+#define NN_OPS_BOX_H
+
+#include "ops/check.h"
+
+/* As they lie in tensors: x1, y1, x2, y2. */
+struct nn_box {
+	float x1;
+	float y1;
+	float x2;
+	float y2;
+};
+
+/* True where the corners are in order; not for NaNs. */
+static inline bool nn_box_is_valid(const struct nn_box *b)
+{
+	return b->x1 <= b->x2 && b->y1 <= b->y2;
+}
+
+/* Area of the intersection over area of the union. */
+float nn_box_overlap(const struct nn_box *a, const struct nn_box *b);
+
+/*
+ * Moves a box's center by delta[0..1] of its size, resizes it by the
+ * exponentials of delta[2..3], and clips it to an image of that size.
+ */
+struct nn_box nn_box_moved(const struct nn_box *b, const float delta[4], float height, float width);
+
+/*
+ * Rule for a tensor of coordinates: the type of input 0 for float types, else
+ * TENSOR_QUANT16_ASYMM.
+ */
+struct nn_rule nn_box_rule(const struct nn_check *c, uint8_t rank);
+
+/*
+ * Same at run time: quantised coordinates must have scale 1/8 and zero point 0.
+ * nn_box_quantise() gives an output of such coordinates these.
+ */
+enum nn_status nn_box_check_scale(const struct nn_run *r, uint32_t index);
+void nn_box_quantise(struct nn_tensor *t);
+
+#endif /* NN_OPS_BOX_H */

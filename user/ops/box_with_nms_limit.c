@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * BOX_WITH_NMS_LIMIT: the best boxes of every class that do not overlap much,
+ * and of these the best of every image.
+ */
+#include <string.h>
+
+#include "ops/box.h"
+#include "ops/check.h"
+#include "ops/floats.h"
+#include "ops/nms.h"
+
+enum { SCORES, BOXES, BATCH, SCORE_THRESHOLD, MAX_DETECTIONS, KERNEL, IOU_THRESHOLD, SIGMA,
+       NMS_SCORE_THRESHOLD };
+enum { OUT_SCORES, OUT_BOXES, OUT_CLASSES, OUT_BATCH };
+
+/* What infer() leaves for execute(). */
+struct result {
+	uint32_t classes;
+	size_t count;
+	const struct nn_box *boxes;		/* all, by region and class */
+	struct nn_candidate *detections;	/* those that stay */
+};
+
+static enum nn_status check(const struct nn_check *c)
+{
+	const struct nn_rule inputs[] = {
+		{ NN_FLOATS | NN_QUANT8, 2, 2 }, nn_box_rule(c, 2), { NN_T(NN_TENSOR_INT32), 1, 1 },
+		NN_SCALAR_FLOAT, NN_SCALAR_INT, NN_SCALAR_INT,
+		NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT,
+	};
+	const struct nn_rule outputs[] = {
+		{ NN_SAME, 1, 1 }, nn_box_rule(c, 2), { NN_T(NN_TENSOR_INT32), 1, 1 },
+		{ NN_T(NN_TENSOR_INT32), 1, 1 },
+	};
+
+	return NN_CHECK_RULES(c, inputs, 9, outputs);
+}
+
+static enum nn_status check_shapes(const struct nn_run *r)
+{
+	const struct nn_tensor *scores = &r->inputs[SCORES], *boxes = &r->inputs[BOXES];
+	const struct nn_tensor *batch = &r->inputs[BATCH];
+
+	if (scores->rank != 2 || scores->dims[1] < 2)
+		return nn_run_fail(r, "input 0: must have 2 dimensions, the last at least 2");
+	if (boxes->rank != 2 || boxes->dims[0] != scores->dims[0] ||
+	    boxes->dims[1] != (uint64_t)4 * scores->dims[1])
+		return nn_run_fail(r, "input 1: must have 4 values for each of input 0");
+	if (batch->rank != 1 || batch->dims[0] != scores->dims[0])
+		return nn_run_fail(r, "input 2: must have one dimension, of size %u",
+				   scores->dims[0]);
+	return nn_box_check_scale(r, BOXES);
+}
+
+static enum nn_status read_nms(const struct nn_run *r, struct nn_nms *nms)
+{
+	int32_t kernel = nn_run_int(r, KERNEL, 0);
+
+	if (kernel < NN_NMS_HARD || kernel > NN_NMS_GAUSSIAN)
+		return nn_run_fail(r, "input 5: %d is no NMS kernel", kernel);
+	*nms = (struct nn_nms){
+		.kernel = (enum nn_nms_kernel)kernel,
+		.threshold = nn_run_float(r, IOU_THRESHOLD, 0),
+		.sigma = nn_run_float(r, SIGMA, 0),
+		.floor = nn_run_float(r, NMS_SCORE_THRESHOLD, 0),
+		.limit = nn_run_int(r, MAX_DETECTIONS, 0),
+	};
+	if (kernel == NN_NMS_GAUSSIAN && !(nms->sigma > 0))
+		return nn_run_fail(r, "input 7: sigma is %g, must be positive", nms->sigma);
+	return NN_OK;
+}
+
+/* The candidates of a class among regions [first, last) that stay; returns how many. */
+static size_t select_class(const struct nn_run *r, const struct nn_nms *nms,
+			   const struct result *v, const float *scores, uint32_t class,
+			   uint32_t first, uint32_t last, struct nn_candidate *to)
+{
+	float threshold = nn_run_float(r, SCORE_THRESHOLD, 0);
+	size_t count = 0;
+
+	for (uint32_t i = first; i < last; i++) {
+		uint32_t box = i * v->classes + class;
+
+		if (scores[box] > threshold)
+			to[count++] = (struct nn_candidate){ scores[box], box };
+	}
+	return nn_nms(nms, v->boxes, to, count);
+}
+
+/*
+ * Keeps the best `limit` of a list, in the list's order. `best` has room for all
+ * of them, `is_best` for a flag of every box, all false.
+ */
+static size_t cut(struct nn_candidate *list, size_t count, size_t limit,
+		  struct nn_candidate *best, bool *is_best)
+{
+	size_t kept = 0;
+
+	if (count <= limit)
+		return count;
+	memcpy(best, list, count * sizeof(*list));
+	nn_candidates_sort(best, count);
+	for (size_t i = 0; i < limit; i++)
+		is_best[best[i].box] = true;
+	for (size_t i = 0; i < count; i++)
+		if (is_best[list[i].box])
+			list[kept++] = list[i];
+	return kept;
+}
+
+static enum nn_status detect(struct nn_run *r, const struct nn_nms *nms, struct result *v)
+{
+	const int32_t *batch = r->inputs[BATCH].data;
+	const float *scores = nn_floats_read(r, &r->inputs[SCORES]);
+	uint32_t regions = r->inputs[SCORES].dims[0];
+	size_t all = (size_t)regions * v->classes;
+	size_t limit = nms->limit < 0 ? all : (size_t)nms->limit;
+	struct nn_candidate *best = nn_run_alloc(r, all, sizeof(*best));
+	bool *is_best = nn_run_alloc(r, all, sizeof(*is_best));
+
+	v->boxes = (void *)nn_floats_read(r, &r->inputs[BOXES]);
+	v->detections = nn_run_alloc(r, all, sizeof(*v->detections));
+	if (!scores || !best || !is_best || !v->boxes || !v->detections)
+		return NN_OUT_OF_MEMORY;
+	for (size_t i = 0; i < all; i++)
+		if (!nn_box_is_valid(&v->boxes[i]))
+			return nn_run_fail(r, "input 1: box %zu has its corners out of order", i);
+	for (uint32_t first = 0, last; first < regions; first = last) {
+		struct nn_candidate *list = v->detections + v->count;
+		size_t count = 0;
+
+		for (last = first; last < regions && batch[last] == batch[first];)
+			last++;
+		for (uint32_t class = 1; class < v->classes; class++)
+			count += select_class(r, nms, v, scores, class, first, last, list + count);
+		v->count += cut(list, count, limit, best, is_best);
+	}
+	return NN_OK;
+}
+
+static void set_shape(struct nn_tensor *t, size_t count, uint32_t width)
+{
+	t->rank = width ? 2 : 1;
+	t->dims[0] = (uint32_t)count;
+	t->dims[1] = width;
+}
+
+static enum nn_status infer(struct nn_run *r)
+{
+	struct result *v = nn_run_alloc(r, 1, sizeof(*v));
+	enum nn_status status = check_shapes(r);
+	struct nn_nms nms;
+
+	status = status ? status : read_nms(r, &nms);
+	if (status)
+		return status;
+	if (!v)
+		return NN_OUT_OF_MEMORY;
+	v->classes = r->inputs[SCORES].dims[1];
+	status = detect(r, &nms, v);
+	if (status)
+		return status;
+	nn_run_set_result(r, v);
+	r->outputs[OUT_SCORES].scale = r->inputs[SCORES].scale;
+	r->outputs[OUT_SCORES].zero_point = r->inputs[SCORES].zero_point;
+	nn_box_quantise(&r->outputs[OUT_BOXES]);
+	set_shape(&r->outputs[OUT_SCORES], v->count, 0);
+	set_shape(&r->outputs[OUT_BOXES], v->count, 4);
+	set_shape(&r->outputs[OUT_CLASSES], v->count, 0);
+	set_shape(&r->outputs[OUT_BATCH], v->count, 0);
+	return NN_OK;
+}
+
+static enum nn_status execute(struct nn_run *r)
+{
+	const struct result *v = nn_run_result(r);
+	const int32_t *batch = r->inputs[BATCH].data;
+	int32_t *out_class = r->outputs[OUT_CLASSES].data, *out_batch = r->outputs[OUT_BATCH].data;
+	float *scores = nn_run_alloc(r, v->count, sizeof(*scores));
+	struct nn_box *boxes = nn_run_alloc(r, v->count, sizeof(*boxes));
+
+	if (!scores || !boxes)
+		return NN_OUT_OF_MEMORY;
+	for (size_t i = 0; i < v->count; i++) {
+		const struct nn_candidate *d = &v->detections[i];
+
+		scores[i] = d->score;
+		boxes[i] = v->boxes[d->box];
+		out_class[i] = (int32_t)(d->box % v->classes);
+		out_batch[i] = batch[d->box / v->classes];
+	}
+	nn_floats_write(&r->outputs[OUT_SCORES], scores);
+	nn_floats_write(&r->outputs[OUT_BOXES], (const float *)boxes);
+	return NN_OK;
+}
+
+const struct nn_op nn_op_BOX_WITH_NMS_LIMIT = {
+	.code = 44,
+	.name = "BOX_WITH_NMS_LIMIT",
+	.zero_sized = NN_ZERO_ALLOWED,
+	.steering = NN_IN(BATCH),
+	.float16_as_float32 = true,
+	.check = check,
+	.infer = infer,
+	.execute = execute,
+};

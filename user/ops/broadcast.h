@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Operations on two tensors of shapes that broadcast: the shape rule, and the
+ * walk that hands a kernel rows of elements that lie in a line.
+ */
+#ifndef NN_OPS_BROADCAST_H
+#define NN_OPS_BROADCAST_H
+
+#include "ops/op.h"
+
+/*
+ * The shape rule: the dimensions of inputs 0 and 1, aligned at the last axis, are
+ * equal or one of them is 1. Type and quantisation of output 0 are the model's.
+ */
+enum nn_status nn_broadcast_infer(struct nn_run *r);
+
+/* `count` outputs; each operand has as many elements, or one for all of them. */
+struct nn_row {
+	const void *params;		/* the kernel's own */
+	const void *a;
+	const void *b;
+	void *out;
+	size_t count;
+	bool one_a;
+	bool one_b;
+};
+
+typedef void nn_row_fn(const struct nn_row *row);
+
+/* Computes output 0 from inputs 0 and 1, row by row. */
+void nn_broadcast(const struct nn_run *r, nn_row_fn *fn, const void *params);
+
+/*
+ * Defines a row kernel: `expression` computes an `out_type` of x and y, elements
+ * of type `in_type`, with the help of `p`, the `params`. Three loops, each of which
+ * a compiler makes vector code of.
+ */
+#define NN_ROW_FN(name, in_type, out_type, params_type, expression)			\
+static void name(const struct nn_row *row)						\
+{											\
+	const params_type *p __attribute__((unused)) = row->params;			\
+	const in_type *a = row->a, *b = row->b;						\
+	out_type *restrict out = row->out;						\
+											\
+	if (row->one_a) {								\
+		for (size_t i = 0; i < row->count; i++) {				\
+			in_type x = a[0], y = row->one_b ? b[0] : b[i];			\
+											\
+			out[i] = (out_type)(expression);				\
+		}									\
+	} else if (row->one_b) {							\
+		for (size_t i = 0; i < row->count; i++) {				\
+			in_type x = a[i], y = b[0];					\
+											\
+			out[i] = (out_type)(expression);				\
+		}									\
+	} else {									\
+		for (size_t i = 0; i < row->count; i++) {				\
+			in_type x = a[i], y = b[i];					\
+											\
+			out[i] = (out_type)(expression);				\
+		}									\
+	}										\
+}
+
+#endif /* NN_OPS_BROADCAST_H */

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What signature checks are made of: one rule an operand (types, ranks), and
+ * helpers for what rules cannot say. All name the operand that is wrong.
+ */
+#include "ops/check.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const struct nn_operand *nn_check_in(const struct nn_check *c, uint32_t index)
+{
+	return &c->scope->operands[c->operation->inputs[index]];
+}
+
+const struct nn_operand *nn_check_out(const struct nn_check *c, uint32_t index)
+{
+	return &c->scope->operands[c->operation->outputs[index]];
+}
+
+bool nn_check_is_omitted(const struct nn_check *c, uint32_t index)
+{
+	return index >= c->operation->num_inputs ||
+	       nn_check_in(c, index)->lifetime == NN_NO_VALUE;
+}
+
+/* "input 1 (TENSOR_INT32)", and the message behind it. */
+static enum nn_status fail_operand(const struct nn_check *c, const char *side, uint32_t index,
+				   int32_t type, const char *format, va_list args)
+{
+	char text[NN_MESSAGE_SIZE / 2];
+
+	vsnprintf(text, sizeof(text), format, args);
+	return nn_fail(c->err, NN_INVALID_ARGUMENT, "%s: %s %u (%s): %s", c->op->name, side, index,
+		       nn_type_name(type), text);
+}
+
+enum nn_status nn_check_fail_input(const struct nn_check *c, uint32_t index, const char *format,
+				   ...)
+{
+	enum nn_status status;
+	va_list args;
+
+	va_start(args, format);
+	status = fail_operand(c, "input", index, nn_check_in(c, index)->type, format, args);
+	va_end(args);
+	return status;
+}
+
+enum nn_status nn_check_fail_output(const struct nn_check *c, uint32_t index, const char *format,
+				    ...)
+{
+	enum nn_status status;
+	va_list args;
+
+	va_start(args, format);
+	status = fail_operand(c, "output", index, nn_check_out(c, index)->type, format, args);
+	va_end(args);
+	return status;
+}
+
+enum nn_status nn_check_fail(const struct nn_check *c, const char *format, ...)
+{
+	char text[NN_MESSAGE_SIZE / 2];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	return nn_fail(c->err, NN_INVALID_ARGUMENT, "%s: %s", c->op->name, text);
+}
+
+static enum nn_status check_count(const struct nn_check *c, const char *what, uint32_t count,
+				  uint32_t min, uint32_t max)
+{
+	if (count >= min && count <= max)
+		return NN_OK;
+	if (min == max)
+		return nn_check_fail(c, "%u %s, must be %u", count, what, min);
+	if (max == UINT32_MAX)
+		return nn_check_fail(c, "%u %s, must be at least %u", count, what, min);
+	return nn_check_fail(c, "%u %s, must be %u to %u", count, what, min, max);
+}
+
+enum nn_status nn_check_counts(const struct nn_check *c, uint32_t min_inputs, uint32_t max_inputs,
+			       uint32_t min_outputs, uint32_t max_outputs)
+{
+	enum nn_status status = check_count(c, "inputs", c->operation->num_inputs, min_inputs,
+					    max_inputs);
+
+	return status ? status : check_count(c, "outputs", c->operation->num_outputs,
+					     min_outputs, max_outputs);
+}
+
+/* The set of types that a rule means in this operation. */
+static uint32_t type_set(const struct nn_check *c, uint32_t types)
+{
+	int32_t first;
+
+	if (!(types & (NN_SAME | NN_SCALAR_OF)))
+		return types;
+	first = nn_check_in(c, 0)->type;
+	if (types & NN_SCALAR_OF)
+		return first == NN_TENSOR_FLOAT16 ? NN_T(NN_FLOAT16) : NN_T(NN_FLOAT32);
+	return first >= 0 && first < NN_TYPE_COUNT ? NN_T(first) : 0;
+}
+
+/* "FLOAT32 or FLOAT16" */
+static void describe_types(uint32_t set, char *text, size_t size)
+{
+	text[0] = 0;
+	for (int32_t type = 0; type < NN_TYPE_COUNT; type++) {
+		size_t used = strlen(text);
+
+		if (set & NN_T(type))
+			snprintf(text + used, size - used, "%s%s", used ? " or " : "",
+				 nn_type_name(type));
+	}
+}
+
+/* What is wrong with an operand by a rule; false when nothing is. */
+static bool breaks_rule(const struct nn_check *c, const struct nn_operand *o, struct nn_rule rule,
+			char *text, size_t size)
+{
+	uint32_t set = type_set(c, rule.types);
+	int used;
+
+	if (o->type < 0 || o->type >= NN_TYPE_COUNT || !(set & NN_T(o->type))) {
+		used = snprintf(text, size, "must be ");
+		describe_types(set, text + used, size - (size_t)used);
+		return true;
+	}
+	if (o->rank == 0)
+		return false;
+	if (rule.min_rank && o->rank < rule.min_rank) {
+		snprintf(text, size, "%u dimensions, must be at least %u", o->rank, rule.min_rank);
+		return true;
+	}
+	if (rule.max_rank && o->rank > rule.max_rank) {
+		snprintf(text, size, "%u dimensions, must be at most %u", o->rank, rule.max_rank);
+		return true;
+	}
+	return false;
+}
+
+enum nn_status nn_check_input(const struct nn_check *c, uint32_t index, struct nn_rule rule)
+{
+	char text[NN_MESSAGE_SIZE / 2];
+
+	/* What may be omitted is declared with any dimensions; the shape rule looks at them. */
+	if (index < 64 && c->op->omissible & NN_IN(index))
+		rule.min_rank = rule.max_rank = 0;
+	if (breaks_rule(c, nn_check_in(c, index), rule, text, sizeof(text)))
+		return nn_check_fail_input(c, index, "%s", text);
+	return NN_OK;
+}
+
+enum nn_status nn_check_output(const struct nn_check *c, uint32_t index, struct nn_rule rule)
+{
+	char text[NN_MESSAGE_SIZE / 2];
+
+	if (breaks_rule(c, nn_check_out(c, index), rule, text, sizeof(text)))
+		return nn_check_fail_output(c, index, "%s", text);
+	return NN_OK;
+}
+
+enum nn_status nn_check_rules(const struct nn_check *c, const struct nn_rule *inputs,
+			      uint32_t required, uint32_t num_inputs,
+			      const struct nn_rule *outputs, uint32_t num_outputs)
+{
+	enum nn_status status = nn_check_counts(c, required, num_inputs, num_outputs, num_outputs);
+
+	for (uint32_t i = 0; !status && i < c->operation->num_inputs; i++)
+		status = nn_check_input(c, i, inputs[i]);
+	for (uint32_t i = 0; !status && i < num_outputs; i++)
+		status = nn_check_output(c, i, outputs[i]);
+	return status;
+}
+
+bool nn_check_shapes_agree(const struct nn_operand *a, const struct nn_operand *b)
+{
+	if (!a->rank || !b->rank)
+		return true;
+	if (a->rank != b->rank)
+		return false;
+	for (uint32_t i = 0; i < a->rank; i++) {
+		if (a->dims[i] && b->dims[i] && a->dims[i] != b->dims[i])
+			return false;
+	}
+	return true;
+}
+
+enum nn_status nn_check_same_type(const struct nn_check *c, uint32_t a, uint32_t b)
+{
+	if (nn_check_in(c, a)->type != nn_check_in(c, b)->type)
+		return nn_check_fail_input(c, b, "must be %s, as input %u",
+					   nn_type_name(nn_check_in(c, a)->type), a);
+	return NN_OK;
+}
+
+enum nn_status nn_check_output_quant(const struct nn_check *c, uint32_t index, float scale,
+				     int32_t zero_point)
+{
+	const struct nn_operand *o = nn_check_out(c, index);
+
+	if (o->scale != scale || o->zero_point != zero_point)
+		return nn_check_fail_output(c, index,
+					    "scale %g and zero point %d, must be %g and %d",
+					    (double)o->scale, o->zero_point, (double)scale,
+					    zero_point);
+	return NN_OK;
+}
+
+enum nn_status nn_check_same_quant(const struct nn_check *c, uint32_t output, uint32_t input)
+{
+	const struct nn_operand *in = nn_check_in(c, input);
+
+	return nn_check_output_quant(c, output, in->scale, in->zero_point);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kernel that all convolutions over channels share: an output pixel is a
+ * sum of dot products of stretches of the input with stretches of the filter.
+ */
+#ifndef NN_OPS_CONV_H
+#define NN_OPS_CONV_H
+
+#include "ops/image.h"
+#include "ops/window.h"
+
+/* A stretch of input elements and where the filter's elements that they meet begin. */
+struct nn_span {
+	size_t in;		/* from the group's first channel in the image */
+	size_t filter;		/* from the start of a filter */
+	size_t length;
+};
+
+struct nn_conv {
+	struct nn_window_args args;
+	bool nchw;
+	struct nn_image in;
+	struct nn_image out;
+	struct nn_window window;
+	uint32_t groups;
+	uint32_t depth;		/* input channels of a group */
+	uint32_t width;		/* output channels of a group */
+	/* Writes the stretches of output (y, x) to `spans`, at most one a tap; returns how many. */
+	size_t (*spans)(const struct nn_conv *c, uint32_t y, uint32_t x, struct nn_span *spans);
+};
+
+/*
+ * Computes output 0 from input 0, 1 (filters, one an output channel) and
+ * 2 (bias) of an operation whose shapes are known to be right.
+ */
+enum nn_status nn_conv_execute(struct nn_run *r, const struct nn_conv *c);
+
+#endif /* NN_OPS_CONV_H */

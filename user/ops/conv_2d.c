@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * CONV_2D and GROUPED_CONV_2D: the one is the other with a single group.
+ */
+#include "ops/conv.h"
+#include "ops/requant.h"
+
+/* Inputs of the operations' own: the number of groups. */
+#define CONV_OWN 0
+#define GROUPED_OWN 1
+
+static enum nn_status check(const struct nn_check *c, uint32_t own, enum nn_window_form form)
+{
+	struct nn_window_args args = nn_window_check_args(c, 3, own);
+	enum nn_status status = nn_window_check(c, &args, form);
+
+	return status ? status : nn_filter_check(c, 4, 0);
+}
+
+static enum nn_status check_conv(const struct nn_check *c)
+{
+	return check(c, CONV_OWN, NN_WINDOW_DILATIONS_OPTIONAL);
+}
+
+static enum nn_status check_grouped(const struct nn_check *c)
+{
+	return check(c, GROUPED_OWN, NN_WINDOW_FLAG);
+}
+
+static enum nn_status read_groups(const struct nn_run *r, uint32_t own, struct nn_conv *v)
+{
+	const uint32_t *filter = r->inputs[1].dims;
+	int32_t groups = own ? nn_run_int(r, v->args.own, 0) : 1;
+
+	if (groups <= 0 || filter[0] % (uint32_t)groups)
+		return nn_run_fail(r, "%u filters do not make %d groups", filter[0], groups);
+	v->groups = (uint32_t)groups;
+	v->depth = filter[3];
+	v->width = filter[0] / v->groups;
+	if ((uint64_t)v->groups * v->depth != v->in.c)
+		return nn_run_fail(r, "the input has %u channels, the filters want %u times %u",
+				   v->in.c, v->groups, v->depth);
+	return NN_OK;
+}
+
+/* Dilation 1 and a single group make the taps of a row one stretch. */
+static size_t spans(const struct nn_conv *v, uint32_t y, uint32_t x, struct nn_span *s)
+{
+	const struct nn_axis *ah = &v->window.h, *aw = &v->window.w;
+	struct nn_taps h = nn_axis_taps(ah, y), w = nn_axis_taps(aw, x);
+	uint32_t step = aw->dilation == 1 && v->groups == 1 ? w.last - w.first : 1;
+	size_t count = 0;
+
+	for (uint32_t i = h.first; i < h.last; i++) {
+		size_t row = (size_t)(h.start + (int64_t)i * ah->dilation) * v->in.w;
+
+		for (uint32_t j = w.first; j < w.last; j += step) {
+			size_t column = (size_t)(w.start + (int64_t)j * aw->dilation);
+
+			s[count++] = (struct nn_span){
+				.in = (row + column) * v->in.c,
+				.filter = ((size_t)i * aw->filter + j) * v->depth,
+				.length = (size_t)step * v->depth,
+			};
+		}
+	}
+	return count;
+}
+
+static enum nn_status prepare(const struct nn_run *r, uint32_t own, struct nn_conv *v)
+{
+	const uint32_t *filter = r->inputs[1].dims;
+	enum nn_status status = nn_filter_infer(r, 4, filter[0]);
+
+	if (status)
+		return status;
+	v->args = nn_window_run_args(r, 3, own);
+	v->nchw = nn_run_bool(r, v->args.nchw, false);
+	v->in = nn_image_of(&r->inputs[0], v->nchw);
+	v->spans = spans;
+	status = read_groups(r, own, v);
+	if (status)
+		return status;
+	v->window.h = (struct nn_axis){ .in = v->in.h, .filter = filter[1] };
+	v->window.w = (struct nn_axis){ .in = v->in.w, .filter = filter[2] };
+	status = nn_window_infer(r, &v->args, &v->window);
+	v->out = (struct nn_image){ v->in.n, v->window.h.out, v->window.w.out, filter[0] };
+	return status;
+}
+
+static enum nn_status infer(struct nn_run *r, uint32_t own)
+{
+	struct nn_conv v;
+	enum nn_status status = prepare(r, own, &v);
+
+	if (!status)
+		nn_image_set(&r->outputs[0], v.nchw, &v.out);
+	return status;
+}
+
+static enum nn_status infer_conv(struct nn_run *r)
+{
+	return infer(r, CONV_OWN);
+}
+
+static enum nn_status infer_grouped(struct nn_run *r)
+{
+	return infer(r, GROUPED_OWN);
+}
+
+static enum nn_status execute(struct nn_run *r, uint32_t own)
+{
+	struct nn_conv v;
+	enum nn_status status = prepare(r, own, &v);
+
+	return status ? status : nn_conv_execute(r, &v);
+}
+
+static enum nn_status execute_conv(struct nn_run *r)
+{
+	return execute(r, CONV_OWN);
+}
+
+static enum nn_status execute_grouped(struct nn_run *r)
+{
+	return execute(r, GROUPED_OWN);
+}
+
+const struct nn_op nn_op_CONV_2D = {
+	.code = 3,
+	.name = "CONV_2D",
+	.zero_sized = NN_ZERO_ALLOWED,
+	.float16_as_float32 = true,
+	.check = check_conv,
+	.infer = infer_conv,
+	.execute = execute_conv,
+};
+
+const struct nn_op nn_op_GROUPED_CONV_2D = {
+	.code = 55,
+	.name = "GROUPED_CONV_2D",
+	.float16_as_float32 = true,
+	.check = check_grouped,
+	.infer = infer_grouped,
+	.execute = execute_grouped,
+};

@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Checking and running operations: everything that holds for all of them, so
+ * that an operation's own file holds nothing but its own rules.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/float16.h"
+#include "ops/op.h"
+
+/* ---- Memory of a run ---- */
+
+struct block {
+	struct block *next;
+};
+
+/* A run's private part, behind nn_run.scratch. */
+struct scratch {
+	struct block *blocks;
+	void *result;
+	const struct nn_tensor *inputs;	/* the caller's, while converted ones stand in */
+};
+
+#define ALIGNMENT 64
+
+static struct scratch *scratch_of(struct nn_run *r)
+{
+	if (!r->scratch)
+		r->scratch = calloc(1, sizeof(struct scratch));
+	return r->scratch;
+}
+
+void *nn_run_alloc(struct nn_run *r, size_t count, size_t size)
+{
+	struct scratch *s = scratch_of(r);
+	struct block *b;
+	size_t bytes;
+
+	if (!s || __builtin_mul_overflow(count, size, &bytes) ||
+	    __builtin_add_overflow(bytes, 2 * ALIGNMENT - 1, &bytes))
+		return NULL;
+	bytes = bytes / ALIGNMENT * ALIGNMENT;
+	b = aligned_alloc(ALIGNMENT, bytes);
+	if (!b)
+		return NULL;
+	memset(b, 0, bytes);
+	b->next = s->blocks;
+	s->blocks = b;
+	return (char *)b + ALIGNMENT;
+}
+
+void nn_run_set_result(struct nn_run *r, void *block)
+{
+	struct scratch *s = scratch_of(r);
+
+	if (s)
+		s->result = block;
+}
+
+void *nn_run_result(const struct nn_run *r)
+{
+	const struct scratch *s = r->scratch;
+
+	return s ? s->result : NULL;
+}
+
+void nn_op_finish(struct nn_run *r)
+{
+	struct scratch *s = r->scratch;
+
+	if (!s)
+		return;
+	if (s->inputs)
+		r->inputs = s->inputs;
+	while (s->blocks) {
+		struct block *next = s->blocks->next;
+
+		free(s->blocks);
+		s->blocks = next;
+	}
+	free(s);
+	r->scratch = NULL;
+}
+
+enum nn_status nn_run_fail(const struct nn_run *r, const char *format, ...)
+{
+	char text[NN_MESSAGE_SIZE / 2];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	return nn_fail(r->err, NN_GENERAL_FAILURE, "%s: %s", r->op->name, text);
+}
+
+/* ---- Tensors and scalars ---- */
+
+uint32_t nn_tensor_product(const struct nn_tensor *t, uint32_t from, uint32_t to)
+{
+	uint32_t product = 1;
+
+	for (uint32_t i = from; i < to; i++)
+		product *= t->dims[i];
+	return product;
+}
+
+uint32_t nn_tensor_count(const struct nn_tensor *t)
+{
+	return nn_tensor_product(t, 0, t->rank);
+}
+
+uint32_t nn_tensor_size(const struct nn_tensor *t)
+{
+	const struct nn_type_info *info = nn_type_info(t->type);
+
+	return info ? nn_tensor_count(t) * info->element_size : 0;
+}
+
+float nn_tensor_float(const struct nn_tensor *t, uint32_t index)
+{
+	const char *data = t->data;
+	uint16_t half;
+	float value;
+
+	if (nn_type_info(t->type)->element_size == sizeof(half)) {
+		memcpy(&half, data + index * sizeof(half), sizeof(half));
+		return nn_half_to_float(half);
+	}
+	memcpy(&value, data + index * sizeof(value), sizeof(value));
+	return value;
+}
+
+static const struct nn_tensor *scalar(const struct nn_run *r, uint32_t index)
+{
+	return index < r->num_inputs && !r->inputs[index].omitted ? &r->inputs[index] : NULL;
+}
+
+int32_t nn_run_int(const struct nn_run *r, uint32_t index, int32_t otherwise)
+{
+	const struct nn_tensor *t = scalar(r, index);
+	int32_t value;
+
+	if (!t)
+		return otherwise;
+	if (t->type == NN_BOOL)
+		return *(const uint8_t *)t->data != 0;
+	memcpy(&value, t->data, sizeof(value));
+	return value;
+}
+
+bool nn_run_bool(const struct nn_run *r, uint32_t index, bool otherwise)
+{
+	return nn_run_int(r, index, otherwise) != 0;
+}
+
+float nn_run_float(const struct nn_run *r, uint32_t index, float otherwise)
+{
+	const struct nn_tensor *t = scalar(r, index);
+
+	return t ? nn_tensor_float(t, 0) : otherwise;
+}
+
+/* ---- Checking ---- */
+
+enum nn_status nn_op_check(const struct nn_scope *scope, const struct nn_operation *operation,
+			   struct nn_error *err)
+{
+	struct nn_check c = {
+		.op = nn_op_find(operation->type),
+		.scope = scope,
+		.operation = operation,
+		.err = err,
+	};
+
+	if (!c.op)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "%s: not an operation that is known",
+			       nn_op_name(operation->type));
+	return c.op->check(&c);
+}
+
+/* Whether all subgraphs that an operation refers to are `good`. */
+static bool references_are(const struct nn_subgraph *s, const struct nn_operation *operation,
+			   const bool *good)
+{
+	for (uint32_t i = 0; i < operation->num_inputs; i++) {
+		const struct nn_operand *o = &s->operands[operation->inputs[i]];
+
+		if (o->lifetime == NN_SUBGRAPH && !good[o->location.offset + 1])
+			return false;
+	}
+	return true;
+}
+
+static bool is_supported(const struct nn_subgraph *s, const struct nn_operation *operation,
+			 const bool *good)
+{
+	return nn_op_find(operation->type) && references_are(s, operation, good);
+}
+
+/*
+ * Tells which operations of the main subgraph can be executed: those known,
+ * all the way down. `good` starts out true and is lowered until nothing changes.
+ */
+static void find_supported(const struct nn_model *model, bool *good, bool *supported)
+{
+	const struct nn_subgraph *main = &model->subgraphs[0];
+	bool changed = true;
+
+	while (changed) {
+		changed = false;
+		for (uint32_t k = 1; k < model->num_subgraphs; k++) {
+			const struct nn_subgraph *s = &model->subgraphs[k];
+
+			for (uint32_t i = 0; good[k] && i < s->num_operations; i++) {
+				if (!is_supported(s, &s->operations[i], good)) {
+					good[k] = false;
+					changed = true;
+				}
+			}
+		}
+	}
+	for (uint32_t i = 0; i < main->num_operations; i++)
+		supported[i] = is_supported(main, &main->operations[i], good);
+}
+
+static enum nn_status check_subgraph(const struct nn_model *model, uint32_t k,
+				     const struct nn_subgraph *const *references,
+				     bool unknown_is_fine, struct nn_error *err)
+{
+	const struct nn_subgraph *s = &model->subgraphs[k];
+	const struct nn_scope scope = {
+		.operands = s->operands,
+		.num_operands = s->num_operands,
+		.subgraphs = references,
+		.num_subgraphs = model->num_subgraphs - 1,
+	};
+	struct nn_error why = { "" };
+
+	for (uint32_t i = 0; i < s->num_operations; i++) {
+		const struct nn_operation *operation = &s->operations[i];
+
+		if (unknown_is_fine && !nn_op_find(operation->type))
+			continue;
+		if (nn_op_check(&scope, operation, &why))
+			return nn_fail(err, NN_INVALID_ARGUMENT, "subgraph %u, operation %u: %.400s",
+				       k, i, why.message);
+	}
+	return NN_OK;
+}
+
+enum nn_status nn_ops_check_model(const struct nn_model *model, bool *supported,
+				  struct nn_error *err)
+{
+	const struct nn_subgraph **references;
+	enum nn_status status = NN_OK;
+	bool *good;
+
+	references = calloc(model->num_subgraphs, sizeof(*references));
+	good = malloc(model->num_subgraphs * sizeof(*good));
+	if (!references || !good) {
+		status = nn_fail(err, NN_OUT_OF_MEMORY, "no memory to check %u subgraphs",
+				 model->num_subgraphs);
+		goto out;
+	}
+	for (uint32_t k = 1; k < model->num_subgraphs; k++)
+		references[k - 1] = &model->subgraphs[k];
+	for (uint32_t k = 0; !status && k < model->num_subgraphs; k++)
+		status = check_subgraph(model, k, references, supported, err);
+	if (!status && supported) {
+		memset(good, true, model->num_subgraphs * sizeof(*good));
+		find_supported(model, good, supported);
+	}
+out:
+	free(references);
+	free(good);
+	return status;
+}
+
+/* ---- Running ---- */
+
+static bool has_zero_dim(const struct nn_tensor *t)
+{
+	for (uint32_t i = 0; i < t->rank; i++) {
+		if (t->dims[i] == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool is_tensor(int32_t type)
+{
+	const struct nn_type_info *info = nn_type_info(type);
+
+	return info && info->is_tensor;
+}
+
+static enum nn_status check_inputs(const struct nn_run *r)
+{
+	for (uint32_t i = 0; i < r->num_inputs; i++) {
+		const struct nn_tensor *t = &r->inputs[i];
+
+		if (t->omitted) {
+			if (i >= 64 || !(r->op->omissible & NN_IN(i)))
+				return nn_run_fail(r, "input %u is omitted", i);
+		} else if (is_tensor(t->type) && t->rank == 0) {
+			return nn_run_fail(r, "input %u has no dimensions", i);
+		} else if (r->op->zero_sized == NN_ZERO_NONE && has_zero_dim(t)) {
+			return nn_run_fail(r, "input %u has no elements", i);
+		}
+	}
+	for (uint32_t i = 0; i < r->num_outputs; i++) {
+		if (r->outputs[i].omitted &&
+		    (i >= 64 || !(r->op->omissible_outputs & NN_IN(i))))
+			return nn_run_fail(r, "output %u is omitted", i);
+	}
+	return NN_OK;
+}
+
+static bool is_half(int32_t type)
+{
+	return type == NN_TENSOR_FLOAT16 || type == NN_FLOAT16;
+}
+
+static int32_t float_type(int32_t type)
+{
+	return type == NN_TENSOR_FLOAT16 ? NN_TENSOR_FLOAT32 : NN_FLOAT32;
+}
+
+static bool any_half(const struct nn_tensor *t, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (is_half(t[i].type))
+			return true;
+	}
+	return false;
+}
+
+static bool converts(const struct nn_run *r)
+{
+	const struct scratch *s = r->scratch;
+
+	return r->op->float16_as_float32 &&
+	       ((s && s->inputs) || any_half(r->inputs, r->num_inputs) ||
+		any_half(r->outputs, r->num_outputs));
+}
+
+/* Puts float copies of float16 inputs in their place. */
+static enum nn_status convert_inputs(struct nn_run *r)
+{
+	struct nn_tensor *copies = nn_run_alloc(r, r->num_inputs, sizeof(*copies));
+
+	if (!copies)
+		return NN_OUT_OF_MEMORY;
+	memcpy(copies, r->inputs, r->num_inputs * sizeof(*copies));
+	for (uint32_t i = 0; i < r->num_inputs; i++) {
+		struct nn_tensor *t = &copies[i];
+		float *floats;
+
+		if (!is_half(t->type))
+			continue;
+		t->type = float_type(t->type);
+		if (t->omitted)
+			continue;
+		floats = nn_run_alloc(r, nn_tensor_count(t), sizeof(*floats));
+		if (!floats)
+			return NN_OUT_OF_MEMORY;
+		nn_halves_to_floats(t->data, floats, nn_tensor_count(t));
+		t->data = floats;
+	}
+	scratch_of(r)->inputs = r->inputs;
+	r->inputs = copies;
+	return NN_OK;
+}
+
+/* Copies of the outputs as float; `data` gives each a buffer, else they have none. */
+static enum nn_status convert_outputs(struct nn_run *r, bool data, struct nn_tensor **copies)
+{
+	struct nn_tensor *t = nn_run_alloc(r, r->num_outputs, sizeof(*t));
+
+	*copies = t;
+	if (!t)
+		return NN_OUT_OF_MEMORY;
+	memcpy(t, r->outputs, r->num_outputs * sizeof(*t));
+	for (uint32_t i = 0; i < r->num_outputs; i++, t++) {
+		if (!is_half(t->type))
+			continue;
+		t->type = float_type(t->type);
+		if (!data)
+			continue;
+		t->data = nn_run_alloc(r, nn_tensor_count(t), sizeof(float));
+		if (!t->data)
+			return NN_OUT_OF_MEMORY;
+	}
+	return NN_OK;
+}
+
+/* Runs the shape rule on float stand-ins and takes over what it found. */
+static enum nn_status infer_converted(struct nn_run *r)
+{
+	struct nn_tensor *outputs = r->outputs, *copies;
+	enum nn_status status = convert_inputs(r);
+
+	if (!status)
+		status = convert_outputs(r, false, &copies);
+	if (status)
+		return nn_fail(r->err, status, "%s: no memory to convert float16", r->op->name);
+	r->outputs = copies;
+	status = r->op->infer(r);
+	r->outputs = outputs;
+	for (uint32_t i = 0; !status && i < r->num_outputs; i++) {
+		int32_t type = outputs[i].type;
+
+		outputs[i] = copies[i];
+		if (is_half(type) && copies[i].type == float_type(type))
+			outputs[i].type = type;
+	}
+	return status;
+}
+
+/* Merges what the shape rule found with what the model declares. */
+static enum nn_status merge_output(const struct nn_run *r, uint32_t index,
+				   const struct nn_tensor *declared)
+{
+	const struct nn_tensor *t = &r->outputs[index];
+	const struct nn_type_info *info = nn_type_info(t->type);
+	uint64_t size = info ? info->element_size : 1;
+	bool zero = has_zero_dim(t);
+
+	if (declared->rank && declared->rank != t->rank)
+		return nn_run_fail(r, "output %u has %u dimensions, the model says %u", index,
+				   t->rank, declared->rank);
+	for (uint32_t i = 0; i < t->rank; i++) {
+		if (declared->rank && declared->dims[i] && declared->dims[i] != t->dims[i])
+			return nn_run_fail(r, "dimension %u of output %u is %u, the model says %u",
+					   i, index, t->dims[i], declared->dims[i]);
+		if (zero)
+			continue;
+		size *= t->dims[i];
+		if (size > UINT32_MAX)
+			return nn_run_fail(r, "output %u would have more than 4 GiB", index);
+	}
+	if (t->type != declared->type ||
+	    (t->is_model_output &&
+	     (t->scale != declared->scale || t->zero_point != declared->zero_point)))
+		return nn_run_fail(r,
+				   "output %u is %s of scale %g and zero point %d, the model says %s, %g and %d",
+				   index, nn_type_name(t->type), (double)t->scale, t->zero_point,
+				   nn_type_name(declared->type), (double)declared->scale,
+				   declared->zero_point);
+	return NN_OK;
+}
+
+enum nn_status nn_op_infer(struct nn_run *r)
+{
+	struct nn_tensor *declared;
+	enum nn_status status = check_inputs(r);
+
+	if (status)
+		return status;
+	declared = nn_run_alloc(r, r->num_outputs, sizeof(*declared));
+	if (!declared)
+		return nn_fail(r->err, NN_OUT_OF_MEMORY, "%s: no memory", r->op->name);
+	memcpy(declared, r->outputs, r->num_outputs * sizeof(*declared));
+	status = converts(r) ? infer_converted(r) : r->op->infer(r);
+	for (uint32_t i = 0; !status && i < r->num_outputs; i++)
+		status = merge_output(r, i, &declared[i]);
+	if (status == NN_OUT_OF_MEMORY)
+		return nn_fail(r->err, status, "%s: no memory", r->op->name);
+	return status;
+}
+
+enum nn_status nn_op_execute(struct nn_run *r)
+{
+	struct nn_tensor *outputs = r->outputs, *copies;
+	enum nn_status status;
+
+	if (!converts(r)) {
+		status = r->op->execute(r);
+		goto out;
+	}
+	status = convert_outputs(r, true, &copies);
+	if (status)
+		goto out;
+	r->outputs = copies;
+	status = r->op->execute(r);
+	r->outputs = outputs;
+	for (uint32_t i = 0; !status && i < r->num_outputs; i++) {
+		if (is_half(outputs[i].type) && !outputs[i].omitted)
+			nn_floats_to_halves(copies[i].data, outputs[i].data,
+					    nn_tensor_count(&outputs[i]));
+	}
+out:
+	if (status == NN_OUT_OF_MEMORY)
+		return nn_fail(r->err, status, "%s: no memory", r->op->name);
+	return status;
+}

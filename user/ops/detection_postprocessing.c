@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * DETECTION_POSTPROCESSING: decodes boxes from anchors and keeps the best that
+ * do not overlap much, class by class or for all classes together.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "ops/box.h"
+#include "ops/check.h"
+#include "ops/floats.h"
+#include "ops/nms.h"
+
+enum { SCORES, DELTAS, ANCHORS, SCALE_Y, SCALE_X, SCALE_H, SCALE_W, REGULAR, MAX_DETECTIONS,
+       CLASSES_PER_DETECTION, DETECTIONS_PER_CLASS, SCORE_THRESHOLD, IOU_THRESHOLD,
+       BACKGROUND_IN_LABEL };
+enum { OUT_SCORES, OUT_BOXES, OUT_CLASSES, OUT_COUNTS };
+
+/* Order of an anchor, its delta and the deltas' scales. */
+enum { Y, X, H, W };
+
+static enum nn_status check(const struct nn_check *c)
+{
+	static const struct nn_rule inputs[] = {
+		{ NN_FLOATS, 3, 3 }, { NN_SAME, 3, 3 }, { NN_SAME, 2, 2 },
+		NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT,
+		NN_SCALAR_BOOL, NN_SCALAR_INT, NN_SCALAR_INT, NN_SCALAR_INT,
+		NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_BOOL,
+	};
+	static const struct nn_rule outputs[] = {
+		{ NN_SAME, 2, 2 }, { NN_SAME, 3, 3 }, { NN_T(NN_TENSOR_INT32), 2, 2 },
+		{ NN_T(NN_TENSOR_INT32), 1, 1 },
+	};
+
+	return NN_CHECK_RULES(c, inputs, 14, outputs);
+}
+
+static enum nn_status check_shapes(const struct nn_run *r)
+{
+	const struct nn_tensor *scores = &r->inputs[SCORES], *deltas = &r->inputs[DELTAS];
+	const struct nn_tensor *anchors = &r->inputs[ANCHORS];
+
+	if (scores->rank != 3 || scores->dims[2] < 2)
+		return nn_run_fail(r, "input 0: must have 3 dimensions, the last at least 2");
+	if (deltas->rank != 3 || deltas->dims[0] != scores->dims[0] ||
+	    deltas->dims[1] != scores->dims[1] || deltas->dims[2] < 4)
+		return nn_run_fail(r, "input 1: must be %u by %u by at least 4",
+				   scores->dims[0], scores->dims[1]);
+	if (anchors->rank != 2 || anchors->dims[0] != scores->dims[1] || anchors->dims[1] != 4)
+		return nn_run_fail(r, "input 2: must be %u by 4", scores->dims[1]);
+	return NN_OK;
+}
+
+static enum nn_status check_values(const struct nn_run *r)
+{
+	bool regular = nn_run_bool(r, REGULAR, false);
+	uint32_t most = regular ? DETECTIONS_PER_CLASS : CLASSES_PER_DETECTION;
+
+	for (uint32_t i = SCALE_Y; i <= SCALE_W; i++)
+		if (!(nn_run_float(r, i, 0) > 0))
+			return nn_run_fail(r, "input %u: the scale must be positive", i);
+	if (nn_run_int(r, MAX_DETECTIONS, 0) <= 0)
+		return nn_run_fail(r, "input %u: must be positive", MAX_DETECTIONS);
+	if (nn_run_int(r, most, 0) <= 0)
+		return nn_run_fail(r, "input %u: must be positive", most);
+	for (uint32_t i = SCORE_THRESHOLD; i <= IOU_THRESHOLD; i++)
+		if (!(nn_run_float(r, i, 0) >= 0))
+			return nn_run_fail(r, "input %u: the threshold must not be negative", i);
+	return NN_OK;
+}
+
+/* What the kernel works on, and room for one image's detections. */
+struct job {
+	uint32_t anchors;
+	uint32_t classes;		/* with the background */
+	uint32_t capacity;		/* detections of an image in the outputs */
+	bool regular;
+	uint32_t first_label;		/* of class 1 */
+	struct nn_nms nms;
+	const float *scores;		/* of the image */
+	struct nn_box *boxes;		/* of the image, one an anchor */
+	struct nn_candidate *candidates;
+	struct nn_candidate *ranked;	/* classes of an anchor */
+	float *out_scores;
+	float *out_boxes;
+	int32_t *out_classes;
+	uint32_t count;
+};
+
+static enum nn_status infer(struct nn_run *r)
+{
+	const struct nn_tensor *scores = &r->inputs[SCORES];
+	enum nn_status status = check_shapes(r);
+	uint64_t capacity;
+
+	status = status ? status : check_values(r);
+	if (status)
+		return status;
+	capacity = (uint64_t)nn_run_int(r, MAX_DETECTIONS, 0);
+	if (!nn_run_bool(r, REGULAR, false))
+		capacity *= (uint64_t)nn_run_int(r, CLASSES_PER_DETECTION, 0);
+	if (capacity > UINT32_MAX)
+		return nn_run_fail(r, "the outputs are too large");
+	for (uint32_t i = OUT_SCORES; i <= OUT_CLASSES; i++) {
+		r->outputs[i].rank = i == OUT_BOXES ? 3 : 2;
+		r->outputs[i].dims[0] = scores->dims[0];
+		r->outputs[i].dims[1] = (uint32_t)capacity;
+	}
+	r->outputs[OUT_BOXES].dims[2] = 4;
+	r->outputs[OUT_COUNTS].rank = 1;
+	r->outputs[OUT_COUNTS].dims[0] = scores->dims[0];
+	return NN_OK;
+}
+
+static void decode_boxes(const struct nn_run *r, struct job *j, uint32_t n)
+{
+	const struct nn_tensor *deltas = &r->inputs[DELTAS];
+	size_t size = deltas->dims[2];
+	const float *delta = (const float *)deltas->data + n * (size_t)j->anchors * size;
+	const float *anchor = r->inputs[ANCHORS].data;
+
+	for (uint32_t i = 0; i < j->anchors; i++, delta += size, anchor += 4) {
+		float y = anchor[Y] + delta[Y] / nn_run_float(r, SCALE_Y, 1) * anchor[H];
+		float x = anchor[X] + delta[X] / nn_run_float(r, SCALE_X, 1) * anchor[W];
+		float h = expf(delta[H] / nn_run_float(r, SCALE_H, 1)) * anchor[H] / 2;
+		float w = expf(delta[W] / nn_run_float(r, SCALE_W, 1)) * anchor[W] / 2;
+
+		j->boxes[i] = (struct nn_box){ x - w, y - h, x + w, y + h };
+	}
+}
+
+/* Appends a detection to the image's outputs. */
+static void emit(struct job *j, float score, uint32_t anchor, uint32_t class)
+{
+	const struct nn_box *box = &j->boxes[anchor];
+	float *out = j->out_boxes + (size_t)4 * j->count;
+
+	out[0] = box->y1;
+	out[1] = box->x1;
+	out[2] = box->y2;
+	out[3] = box->x2;
+	j->out_scores[j->count] = score;
+	j->out_classes[j->count] = (int32_t)(class - 1 + j->first_label);
+	j->count++;
+}
+
+/* Class by class; a detection is counted by class and anchor. */
+static void detect_regular(struct job *j, float threshold)
+{
+	size_t found = 0;
+
+	for (uint32_t class = 1; class < j->classes; class++) {
+		struct nn_candidate *list = j->candidates + found;
+		size_t count = 0;
+
+		for (uint32_t i = 0; i < j->anchors; i++) {
+			float score = j->scores[(size_t)i * j->classes + class];
+
+			if (score > threshold)
+				list[count++] = (struct nn_candidate){ score, i };
+		}
+		count = nn_nms(&j->nms, j->boxes, list, count);
+		for (size_t i = 0; i < count; i++)
+			list[i].box += class * j->anchors;
+		found += count;
+	}
+	nn_candidates_sort(j->candidates, found);
+	for (size_t i = 0; i < found && j->count < j->capacity; i++) {
+		const struct nn_candidate *d = &j->candidates[i];
+
+		emit(j, d->score, d->box % j->anchors, d->box / j->anchors);
+	}
+}
+
+/* Leaves an anchor's classes in `ranked`, best first. */
+static void rank_classes(struct job *j, uint32_t anchor)
+{
+	for (uint32_t class = 1; class < j->classes; class++) {
+		float score = j->scores[(size_t)anchor * j->classes + class];
+
+		j->ranked[class - 1] = (struct nn_candidate){ isnan(score) ? -INFINITY : score,
+							      class };
+	}
+	nn_candidates_sort(j->ranked, j->classes - 1);
+}
+
+/* All classes together: anchors compete with their best class, and bring the next ones along. */
+static void detect_fast(struct job *j, float threshold, uint32_t most)
+{
+	uint32_t classes = most < j->classes - 1 ? most : j->classes - 1;
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < j->anchors; i++) {
+		float best = -INFINITY;
+
+		for (uint32_t class = 1; class < j->classes; class++)
+			best = fmaxf(best, j->scores[(size_t)i * j->classes + class]);
+		if (best > threshold)
+			j->candidates[count++] = (struct nn_candidate){ best, i };
+	}
+	count = nn_nms(&j->nms, j->boxes, j->candidates, count);
+	for (size_t i = 0; i < count; i++) {
+		rank_classes(j, j->candidates[i].box);
+		for (uint32_t k = 0; k < classes; k++)
+			emit(j, j->ranked[k].score, j->candidates[i].box, j->ranked[k].box);
+	}
+}
+
+static void read_job(const struct nn_run *r, struct job *j)
+{
+	uint32_t limit;
+
+	*j = (struct job){
+		.anchors = r->inputs[SCORES].dims[1],
+		.classes = r->inputs[SCORES].dims[2],
+		.capacity = r->outputs[OUT_SCORES].dims[1],
+		.regular = nn_run_bool(r, REGULAR, false),
+		.first_label = nn_run_bool(r, BACKGROUND_IN_LABEL, false),
+	};
+	limit = j->regular ? DETECTIONS_PER_CLASS : MAX_DETECTIONS;
+	j->nms = (struct nn_nms){
+		.threshold = nn_run_float(r, IOU_THRESHOLD, 0),
+		.floor = -INFINITY,
+		.limit = nn_run_int(r, limit, 0),
+	};
+}
+
+static void clear_outputs(const struct nn_run *r)
+{
+	for (uint32_t i = 0; i < r->num_outputs; i++)
+		memset(r->outputs[i].data, 0, nn_tensor_size(&r->outputs[i]));
+}
+
+static enum nn_status execute(struct nn_run *r)
+{
+	const float *scores = nn_floats_read(r, &r->inputs[SCORES]);
+	float threshold = nn_run_float(r, SCORE_THRESHOLD, 0);
+	uint32_t most = (uint32_t)nn_run_int(r, CLASSES_PER_DETECTION, 0);
+	struct job j;
+	size_t all;
+
+	read_job(r, &j);
+	all = (size_t)j.anchors * j.classes;
+	j.boxes = nn_run_alloc(r, j.anchors, sizeof(*j.boxes));
+	j.candidates = nn_run_alloc(r, all, sizeof(*j.candidates));
+	j.ranked = nn_run_alloc(r, j.classes, sizeof(*j.ranked));
+	if (!scores || !j.boxes || !j.candidates || !j.ranked)
+		return NN_OUT_OF_MEMORY;
+	clear_outputs(r);
+	for (uint32_t n = 0; n < r->inputs[SCORES].dims[0]; n++) {
+		size_t at = (size_t)n * j.capacity;
+
+		j.scores = scores + n * all;
+		j.out_scores = (float *)r->outputs[OUT_SCORES].data + at;
+		j.out_boxes = (float *)r->outputs[OUT_BOXES].data + 4 * at;
+		j.out_classes = (int32_t *)r->outputs[OUT_CLASSES].data + at;
+		j.count = 0;
+		decode_boxes(r, &j, n);
+		if (j.regular)
+			detect_regular(&j, threshold);
+		else
+			detect_fast(&j, threshold, most);
+		((int32_t *)r->outputs[OUT_COUNTS].data)[n] = (int32_t)j.count;
+	}
+	return NN_OK;
+}
+
+const struct nn_op nn_op_DETECTION_POSTPROCESSING = {
+	.code = 47,
+	.name = "DETECTION_POSTPROCESSING",
+	.float16_as_float32 = true,
+	.check = check,
+	.infer = infer,
+	.execute = execute,
+};

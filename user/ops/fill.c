@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * FILL: a tensor of given dimensions whose elements are one scalar.
+ */
+#include <string.h>
+
+#include "ops/axis.h"
+#include "ops/check.h"
+
+enum { DIMS, VALUE };
+
+static enum nn_status check(const struct nn_check *c)
+{
+	static const struct nn_rule inputs[] = {
+		{ NN_T(NN_TENSOR_INT32), 1, 1 },
+		{ NN_T(NN_FLOAT32) | NN_T(NN_FLOAT16) | NN_T(NN_INT32), 0, 0 },
+	};
+	static const struct nn_rule outputs[] = { { NN_FLOATS | NN_T(NN_TENSOR_INT32), 0, 0 } };
+	enum nn_status status = NN_CHECK_RULES(c, inputs, 2, outputs);
+	struct nn_rule rule = { NN_T(NN_TENSOR_FLOAT32), 0, 0 };
+
+	if (status)
+		return status;
+	if (nn_check_in(c, VALUE)->type == NN_FLOAT16)
+		rule.types = NN_T(NN_TENSOR_FLOAT16);
+	else if (nn_check_in(c, VALUE)->type == NN_INT32)
+		rule.types = NN_T(NN_TENSOR_INT32);
+	return nn_check_output(c, 0, rule);
+}
+
+static enum nn_status infer(struct nn_run *r)
+{
+	const int32_t *dims = r->inputs[DIMS].data;
+	uint32_t rank = nn_tensor_count(&r->inputs[DIMS]);
+	struct nn_tensor *out = &r->outputs[0];
+
+	if (rank > NN_MAX_RANK)
+		return nn_run_fail(r, "input 0: %u dimensions, the limit is %d", rank,
+				   NN_MAX_RANK);
+	for (uint32_t i = 0; i < rank; i++) {
+		if (dims[i] < 0)
+			return nn_run_fail(r, "input 0: dimension %u is %d", i, dims[i]);
+		out->dims[i] = (uint32_t)dims[i];
+	}
+	nn_tensor_set_rank(out, rank);
+	return NN_OK;
+}
+
+static enum nn_status execute(struct nn_run *r)
+{
+	const struct nn_tensor *out = &r->outputs[0];
+	size_t element = nn_type_info(out->type)->element_size, size = nn_tensor_size(out);
+
+	for (size_t at = 0; at < size; at += element)
+		memcpy((char *)out->data + at, r->inputs[VALUE].data, element);
+	return NN_OK;
+}
+
+const struct nn_op nn_op_FILL = {
+	.code = 100,
+	.name = "FILL",
+	.steering = NN_IN(DIMS),
+	.check = check,
+	.infer = infer,
+	.execute = execute,
+};

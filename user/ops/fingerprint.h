@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * FarmHash's Fingerprint64, the hash that LSH_PROJECTION is defined by.
+ */
+#ifndef NN_OPS_FINGERPRINT_H
+#define NN_OPS_FINGERPRINT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The fingerprint of `size` bytes. Source: the published FarmHash algorithm. */
+uint64_t nn_fingerprint64(const void *data, size_t size);
+
+#endif /* NN_OPS_FINGERPRINT_H */

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * IEEE half precision: conversion from and to float, exact, to nearest even.
+ */
+#include "ops/float16.h"
+
+#include <string.h>
+
+static uint32_t bits_of(float value)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
+static float float_of(uint32_t bits)
+{
+	float value;
+
+	memcpy(&value, &bits, sizeof(value));
+	return value;
+}
+
+float nn_half_to_float(uint16_t half)
+{
+	uint32_t sign = (uint32_t)(half & 0x8000) << 16, magnitude = half & 0x7fff;
+
+	if (magnitude >= 0x7c00)	/* infinity, NaN */
+		return float_of(sign | 0x7f800000 | magnitude << 13);
+	/* The exponent's bias is 112 lower; the multiplication rights subnormal numbers too. */
+	return float_of(sign | bits_of(float_of(magnitude << 13) * 0x1p112f));
+}
+
+uint16_t nn_float_to_half(float value)
+{
+	uint32_t bits = bits_of(value), magnitude = bits & 0x7fffffff;
+	uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
+
+	if (magnitude > 0x7f800000)	/* NaN stays one, quiet */
+		return sign | 0x7e00 | (uint16_t)(magnitude >> 13 & 0x3ff);
+	if (magnitude >= 0x477ff000)	/* rounds beyond the largest half */
+		return sign | 0x7c00;
+	if (magnitude < 0x38800000) {
+		/* Subnormal: adding 1/2 leaves 24 - 14 bits, rounded by the processor. */
+		uint32_t shifted = bits_of(float_of(magnitude) + 0.5f);
+
+		return sign | (uint16_t)(shifted - 0x3f000000);
+	}
+	magnitude += 0xfff + (magnitude >> 13 & 1);
+	return sign | (uint16_t)((magnitude - 0x38000000) >> 13);
+}
+
+void nn_halves_to_floats(const void *halves, float *floats, size_t count)
+{
+	const char *from = halves;
+
+	for (size_t i = 0; i < count; i++) {
+		uint16_t half;
+
+		memcpy(&half, from + i * sizeof(half), sizeof(half));
+		floats[i] = nn_half_to_float(half);
+	}
+}
+
+void nn_floats_to_halves(const float *floats, void *halves, size_t count)
+{
+	char *to = halves;
+
+	for (size_t i = 0; i < count; i++) {
+		uint16_t half = nn_float_to_half(floats[i]);
+
+		memcpy(to + i * sizeof(half), &half, sizeof(half));
+	}
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * IEEE half precision: conversion from and to float, exact, to nearest even.
+ */
+#ifndef NN_OPS_FLOAT16_H
+#define NN_OPS_FLOAT16_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+float nn_half_to_float(uint16_t half);
+uint16_t nn_float_to_half(float value);
+
+/* Arrays; the half precision side may be unaligned. */
+void nn_halves_to_floats(const void *halves, float *floats, size_t count);
+void nn_floats_to_halves(const float *floats, void *halves, size_t count);
+
+#endif /* NN_OPS_FLOAT16_H */

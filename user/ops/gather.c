@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * GATHER, EMBEDDING_LOOKUP and HASHTABLE_LOOKUP: slices picked by index or key.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/axis.h"
+#include "ops/check.h"
+#include "ops/op.h"
+
+/* The output: `values` with `axis` replaced by the dimensions of `indices`. */
+static enum nn_status infer_picked(struct nn_run *r, const struct nn_tensor *values,
+				   const struct nn_tensor *indices, uint32_t axis)
+{
+	struct nn_tensor *out = &r->outputs[0];
+	uint32_t rank = 0, i;
+
+	if (values->rank - 1 + indices->rank > NN_MAX_RANK)
+		return nn_run_fail(r, "the output would have %u dimensions, at most %u are possible",
+				   values->rank - 1 + indices->rank, NN_MAX_RANK);
+	nn_tensor_like(out, values);
+	for (i = 0; i < axis; i++)
+		out->dims[rank++] = values->dims[i];
+	for (i = 0; i < indices->rank; i++)
+		out->dims[rank++] = indices->dims[i];
+	for (i = axis + 1; i < values->rank; i++)
+		out->dims[rank++] = values->dims[i];
+	nn_tensor_set_rank(out, rank);
+	return NN_OK;
+}
+
+/* Copies the slices of `values` along `axis` that the indices name. */
+static enum nn_status pick(struct nn_run *r, const struct nn_tensor *values,
+			   const struct nn_tensor *indices, uint32_t axis)
+{
+	size_t size = nn_tensor_product(values, axis + 1, values->rank) *
+		      (size_t)nn_type_info(values->type)->element_size;
+	uint32_t outer = nn_tensor_product(values, 0, axis), count = nn_tensor_count(indices);
+	const int32_t *index = indices->data;
+	const char *from = values->data;
+	char *to = r->outputs[0].data;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (index[i] < 0 || (uint32_t)index[i] >= values->dims[axis])
+			return nn_run_fail(r, "index %u is %d, there are %u", i, index[i],
+					   values->dims[axis]);
+	}
+	for (uint32_t o = 0; o < outer; o++, from += size * values->dims[axis]) {
+		for (uint32_t i = 0; i < count; i++, to += size)
+			memcpy(to, from + (size_t)index[i] * size, size);
+	}
+	return NN_OK;
+}
+
+static enum nn_status infer_gather(struct nn_run *r)
+{
+	uint32_t axis;
+
+	if (!nn_axis(nn_run_int(r, 1, 0), r->inputs[0].rank, &axis))
+		return nn_run_fail(r, "axis %d is not one of %u", nn_run_int(r, 1, 0),
+				   r->inputs[0].rank);
+	return infer_picked(r, &r->inputs[0], &r->inputs[2], axis);
+}
+
+static enum nn_status execute_gather(struct nn_run *r)
+{
+	uint32_t axis = 0;
+
+	nn_axis(nn_run_int(r, 1, 0), r->inputs[0].rank, &axis);
+	return pick(r, &r->inputs[0], &r->inputs[2], axis);
+}
+
+static enum nn_status infer_embedding_lookup(struct nn_run *r)
+{
+	return infer_picked(r, &r->inputs[1], &r->inputs[0], 0);
+}
+
+static enum nn_status execute_embedding_lookup(struct nn_run *r)
+{
+	return pick(r, &r->inputs[1], &r->inputs[0], 0);
+}
+
+static enum nn_status infer_hashtable_lookup(struct nn_run *r)
+{
+	const struct nn_tensor *lookups = &r->inputs[0], *keys = &r->inputs[1];
+	const struct nn_tensor *values = &r->inputs[2];
+	struct nn_tensor *hits = &r->outputs[1];
+
+	if (lookups->rank != 1 || keys->rank != 1 || keys->dims[0] != values->dims[0])
+		return nn_run_fail(r, "%u keys for %u values", keys->dims[0], values->dims[0]);
+	nn_tensor_like(&r->outputs[0], values);
+	r->outputs[0].dims[0] = lookups->dims[0];
+	hits->type = NN_TENSOR_QUANT8_ASYMM;
+	hits->scale = 1;
+	hits->zero_point = 0;
+	nn_tensor_set_rank(hits, 1);
+	hits->dims[0] = lookups->dims[0];
+	return NN_OK;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+	int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static enum nn_status execute_hashtable_lookup(struct nn_run *r)
+{
+	const struct nn_tensor *values = &r->inputs[2];
+	const int32_t *lookups = r->inputs[0].data, *keys = r->inputs[1].data;
+	size_t row = nn_tensor_product(values, 1, values->rank) *
+		     (size_t)nn_type_info(values->type)->element_size;
+	char *to = r->outputs[0].data;
+	uint8_t *hits = r->outputs[1].data;
+
+	for (uint32_t i = 0; i < r->inputs[0].dims[0]; i++, to += row) {
+		const int32_t *key = bsearch(&lookups[i], keys, values->dims[0], sizeof(*keys),
+					     compare_keys);
+
+		hits[i] = key != NULL;
+		if (key)
+			memcpy(to, (const char *)values->data + (size_t)(key - keys) * row, row);
+		else
+			memset(to, 0, row);
+	}
+	return NN_OK;
+}
+
+static enum nn_status check_gather(const struct nn_check *c)
+{
+	static const struct nn_rule inputs[] = {
+		{ NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 },
+		NN_SCALAR_INT,
+		{ NN_T(NN_TENSOR_INT32), 0, 0 },
+	};
+	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
+
+	return NN_CHECK_RULES(c, inputs, 3, outputs);
+}
+
+const struct nn_op nn_op_GATHER = {
+	.code = 51,
+	.name = "GATHER",
+	.steering = NN_IN(2),
+	.check = check_gather,
+	.infer = infer_gather,
+	.execute = execute_gather,
+};
+
+static enum nn_status check_embedding_lookup(const struct nn_check *c)
+{
+	static const struct nn_rule inputs[] = {
+		{ NN_T(NN_TENSOR_INT32), 1, 1 },
+		{ NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 2, 0 },
+	};
+	enum nn_status status = nn_check_counts(c, 2, 2, 1, 1);
+
+	for (uint32_t i = 0; !status && i < 2; i++)
+		status = nn_check_input(c, i, inputs[i]);
+	if (!status)
+		status = nn_check_output(c, 0, (struct nn_rule){ NN_T(nn_check_in(c, 1)->type), 0, 0 });
+	return status;
+}
+
+const struct nn_op nn_op_EMBEDDING_LOOKUP = {
+	.code = 7,
+	.name = "EMBEDDING_LOOKUP",
+	.steering = NN_IN(0),
+	.check = check_embedding_lookup,
+	.infer = infer_embedding_lookup,
+	.execute = execute_embedding_lookup,
+};
+
+static enum nn_status check_hashtable_lookup(const struct nn_check *c)
+{
+	static const struct nn_rule inputs[] = {
+		{ NN_T(NN_TENSOR_INT32), 1, 1 },
+		{ NN_T(NN_TENSOR_INT32), 1, 1 },
+		{ NN_T(NN_TENSOR_FLOAT32) | NN_T(NN_TENSOR_INT32) | NN_T(NN_TENSOR_QUANT8_ASYMM),
+		  1, 0 },
+	};
+	enum nn_status status = nn_check_counts(c, 3, 3, 2, 2);
+
+	for (uint32_t i = 0; !status && i < 3; i++)
+		status = nn_check_input(c, i, inputs[i]);
+	if (!status)
+		status = nn_check_output(c, 0, (struct nn_rule){ NN_T(nn_check_in(c, 2)->type), 0, 0 });
+	if (!status)
+		status = nn_check_output(c, 1, (struct nn_rule){ NN_T(NN_TENSOR_QUANT8_ASYMM), 1, 1 });
+	return status;
+}
+
+const struct nn_op nn_op_HASHTABLE_LOOKUP = {
+	.code = 10,
+	.name = "HASHTABLE_LOOKUP",
+	.steering = NN_IN(0) | NN_IN(1),
+	.check = check_hashtable_lookup,
+	.infer = infer_hashtable_lookup,
+	.execute = execute_hashtable_lookup,
+};

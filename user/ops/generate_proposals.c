@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * GENERATE_PROPOSALS: anchors moved over an image, refined by deltas, and the
+ * best of them that do not overlap much.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "ops/box.h"
+#include "ops/check.h"
+#include "ops/floats.h"
+#include "ops/image.h"
+#include "ops/nms.h"
+
+enum { SCORES, DELTAS, ANCHORS, IMAGE_INFO, HEIGHT_STRIDE, WIDTH_STRIDE, PRE_NMS, POST_NMS,
+       IOU_THRESHOLD, MIN_SIZE, NCHW };
+enum { OUT_SCORES, OUT_BOXES, OUT_BATCH };
+
+/* What infer() leaves for execute(). */
+struct result {
+	size_t count;
+	float *scores;
+	struct nn_box *boxes;
+	int32_t *batch;
+};
+
+/* The inputs as float and NHWC, and room for the proposals of an image. */
+struct job {
+	struct nn_image shape;		/* of the scores: c is the number of anchors */
+	const float *scores;
+	const float *deltas;
+	const struct nn_box *anchors;
+	const float *info;
+	struct nn_box *boxes;
+	struct nn_candidate *candidates;
+};
+
+static enum nn_status check(const struct nn_check *c)
+{
+	struct nn_rule inputs[] = {
+		{ NN_FLOATS | NN_QUANT8, 4, 4 }, { NN_SAME, 4, 4 }, nn_box_rule(c, 2),
+		nn_box_rule(c, 2), NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_INT, NN_SCALAR_INT,
+		NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_BOOL,
+	};
+	const struct nn_rule outputs[] = {
+		{ NN_SAME, 1, 1 }, nn_box_rule(c, 2), { NN_T(NN_TENSOR_INT32), 1, 1 },
+	};
+
+	/* Anchors are relative, hence signed. */
+	if (inputs[ANCHORS].types == NN_T(NN_TENSOR_QUANT16_ASYMM))
+		inputs[ANCHORS].types = NN_T(NN_TENSOR_QUANT16_SYMM);
+	return NN_CHECK_RULES(c, inputs, 11, outputs);
+}
+
+static enum nn_status check_shapes(const struct nn_run *r, struct nn_image *shape)
+{
+	const struct nn_tensor *anchors = &r->inputs[ANCHORS], *info = &r->inputs[IMAGE_INFO];
+	bool nchw = nn_run_bool(r, NCHW, false);
+	struct nn_image d;
+
+	if (r->inputs[SCORES].rank != 4 || r->inputs[DELTAS].rank != 4)
+		return nn_run_fail(r, "inputs 0 and 1 must have 4 dimensions");
+	*shape = nn_image_of(&r->inputs[SCORES], nchw);
+	d = nn_image_of(&r->inputs[DELTAS], nchw);
+	if (d.n != shape->n || d.h != shape->h || d.w != shape->w || d.c != (uint64_t)4 * shape->c)
+		return nn_run_fail(r, "input 1: must have 4 values for each of input 0");
+	if (anchors->rank != 2 || anchors->dims[0] != shape->c || anchors->dims[1] != 4)
+		return nn_run_fail(r, "input 2: must be %u by 4", shape->c);
+	if (info->rank != 2 || info->dims[0] != shape->n || info->dims[1] != 2)
+		return nn_run_fail(r, "input 3: must be %u by 2", shape->n);
+	return nn_box_check_scale(r, IMAGE_INFO);
+}
+
+/* An image's real values, NHWC. */
+static const float *read_nhwc(struct nn_run *r, uint32_t index)
+{
+	struct nn_tensor t = r->inputs[index];
+
+	t.data = (void *)nn_image_input(r, &t, nn_run_bool(r, NCHW, false));
+	return t.data ? nn_floats_read(r, &t) : NULL;
+}
+
+static enum nn_status read_job(struct nn_run *r, struct job *j)
+{
+	enum nn_status status = check_shapes(r, &j->shape);
+	size_t count;
+
+	if (status)
+		return status;
+	count = (size_t)j->shape.h * j->shape.w * j->shape.c;
+	j->scores = read_nhwc(r, SCORES);
+	j->deltas = read_nhwc(r, DELTAS);
+	j->anchors = (void *)nn_floats_read(r, &r->inputs[ANCHORS]);
+	j->info = nn_floats_read(r, &r->inputs[IMAGE_INFO]);
+	j->boxes = nn_run_alloc(r, count, sizeof(*j->boxes));
+	j->candidates = nn_run_alloc(r, count, sizeof(*j->candidates));
+	if (!j->scores || !j->deltas || !j->anchors || !j->info || !j->boxes || !j->candidates)
+		return NN_OUT_OF_MEMORY;
+	return NN_OK;
+}
+
+static bool is_large_inside(const struct nn_box *b, float least, const float *info)
+{
+	return b->x2 - b->x1 > least && b->y2 - b->y1 > least &&
+	       (b->x1 + b->x2) / 2 < info[1] && (b->y1 + b->y2) / 2 < info[0];
+}
+
+/* Anchor `i` of an image, counted over its pixels, moved by its delta. */
+static struct nn_box place(const struct nn_run *r, const struct job *j, uint32_t n, uint32_t i)
+{
+	uint32_t pixel = i / j->shape.c;
+	float x = (float)(pixel % j->shape.w) * nn_run_float(r, WIDTH_STRIDE, 0);
+	float y = (float)(pixel / j->shape.w) * nn_run_float(r, HEIGHT_STRIDE, 0);
+	const struct nn_box *anchor = &j->anchors[i % j->shape.c];
+	size_t count = (size_t)j->shape.h * j->shape.w * j->shape.c;
+	struct nn_box box = { anchor->x1 + x, anchor->y1 + y, anchor->x2 + x, anchor->y2 + y };
+
+	return nn_box_moved(&box, j->deltas + 4 * (n * count + i),
+			    j->info[2 * (size_t)n], j->info[2 * (size_t)n + 1]);
+}
+
+/* Leaves the proposals of image `n` in `candidates` and `boxes`; returns how many. */
+static size_t propose(const struct nn_run *r, const struct job *j, uint32_t n)
+{
+	size_t all = (size_t)j->shape.h * j->shape.w * j->shape.c, count = 0;
+	int32_t before = nn_run_int(r, PRE_NMS, 0), after = nn_run_int(r, POST_NMS, 0);
+	struct nn_nms nms = {
+		.threshold = nn_run_float(r, IOU_THRESHOLD, 0),
+		.floor = -INFINITY,
+		.limit = after > 0 ? after : -1,
+	};
+
+	for (uint32_t i = 0; i < all; i++) {
+		float score = j->scores[n * all + i];
+
+		j->boxes[i] = place(r, j, n, i);
+		j->candidates[i] = (struct nn_candidate){ isnan(score) ? -INFINITY : score, i };
+	}
+	nn_candidates_sort(j->candidates, all);
+	if (before > 0 && (size_t)before < all)
+		all = (size_t)before;
+	for (size_t i = 0; i < all; i++) {
+		const struct nn_box *box = &j->boxes[j->candidates[i].box];
+
+		if (is_large_inside(box, nn_run_float(r, MIN_SIZE, 0), j->info + 2 * (size_t)n))
+			j->candidates[count++] = j->candidates[i];
+	}
+	return nn_nms(&nms, j->boxes, j->candidates, count);
+}
+
+static void set_outputs(struct nn_run *r, size_t count)
+{
+	struct nn_tensor *scores = &r->outputs[OUT_SCORES], *boxes = &r->outputs[OUT_BOXES];
+
+	scores->scale = r->inputs[SCORES].scale;
+	scores->zero_point = r->inputs[SCORES].zero_point;
+	nn_box_quantise(boxes);
+	scores->rank = r->outputs[OUT_BATCH].rank = 1;
+	boxes->rank = 2;
+	scores->dims[0] = boxes->dims[0] = r->outputs[OUT_BATCH].dims[0] = (uint32_t)count;
+	boxes->dims[1] = 4;
+}
+
+static enum nn_status infer(struct nn_run *r)
+{
+	struct job j = { 0 };
+	enum nn_status status = read_job(r, &j);
+	struct result *v = nn_run_alloc(r, 1, sizeof(*v));
+	size_t all;
+
+	if (status)
+		return status;
+	all = nn_tensor_count(&r->inputs[SCORES]);
+	if (v) {
+		v->scores = nn_run_alloc(r, all, sizeof(*v->scores));
+		v->boxes = nn_run_alloc(r, all, sizeof(*v->boxes));
+		v->batch = nn_run_alloc(r, all, sizeof(*v->batch));
+	}
+	if (!v || !v->scores || !v->boxes || !v->batch)
+		return NN_OUT_OF_MEMORY;
+	for (uint32_t n = 0; n < j.shape.n; n++) {
+		size_t count = propose(r, &j, n);
+
+		for (size_t i = 0; i < count; i++, v->count++) {
+			v->scores[v->count] = j.candidates[i].score;
+			v->boxes[v->count] = j.boxes[j.candidates[i].box];
+			v->batch[v->count] = (int32_t)n;
+		}
+	}
+	nn_run_set_result(r, v);
+	set_outputs(r, v->count);
+	return NN_OK;
+}
+
+static enum nn_status execute(struct nn_run *r)
+{
+	const struct result *v = nn_run_result(r);
+
+	nn_floats_write(&r->outputs[OUT_SCORES], v->scores);
+	nn_floats_write(&r->outputs[OUT_BOXES], (const float *)v->boxes);
+	memcpy(r->outputs[OUT_BATCH].data, v->batch, v->count * sizeof(*v->batch));
+	return NN_OK;
+}
+
+const struct nn_op nn_op_GENERATE_PROPOSALS = {
+	.code = 52,
+	.name = "GENERATE_PROPOSALS",
+	.float16_as_float32 = true,
+	.check = check,
+	.infer = infer,
+	.execute = execute,
+};

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * HEATMAP_MAX_KEYPOINT: the peak of each heat map, refined between its pixels
+ * by the quadratic that fits its neighbourhood.
+ */
+#include <math.h>
+
+#include "ops/box.h"
+#include "ops/check.h"
+#include "ops/floats.h"
+#include "ops/image.h"
+
+enum { HEATMAP, BOXES, NCHW };
+enum { SCORE, KEYPOINT };
+
+/* Below this a Hessian counts as singular. */
+#define TOLERANCE 1e-5f
+
+/* The peak is at most this far from its pixel. */
+#define MAX_DELTA 1.5f
+
+/* One square map: element (y, x) lies at (y * size + x) * stride. */
+struct map {
+	const float *values;
+	size_t size;
+	size_t stride;
+};
+
+struct peak {
+	float x;
+	float y;
+	float score;
+};
+
+static enum nn_status check(const struct nn_check *c)
+{
+	const struct nn_rule inputs[] = {
+		{ NN_FLOATS | NN_QUANT8, 4, 4 }, nn_box_rule(c, 2), NN_SCALAR_BOOL,
+	};
+	const struct nn_rule outputs[] = { { NN_SAME, 2, 2 }, nn_box_rule(c, 3) };
+
+	return NN_CHECK_RULES(c, inputs, 3, outputs);
+}
+
+static enum nn_status infer(struct nn_run *r)
+{
+	const struct nn_tensor *heatmap = &r->inputs[HEATMAP], *boxes = &r->inputs[BOXES];
+	struct nn_tensor *score = &r->outputs[SCORE], *keypoint = &r->outputs[KEYPOINT];
+	struct nn_image s;
+
+	if (heatmap->rank != 4)
+		return nn_run_fail(r, "input 0: rank %u, must be 4", heatmap->rank);
+	s = nn_image_of(heatmap, nn_run_bool(r, NCHW, false));
+	if (s.h != s.w || s.h < 2)
+		return nn_run_fail(r, "input 0: maps of %u by %u, must be square, of at least 2",
+				   s.h, s.w);
+	if (boxes->rank != 2 || boxes->dims[0] != s.n || boxes->dims[1] != 4)
+		return nn_run_fail(r, "input 1: must be %u by 4", s.n);
+	nn_box_quantise(keypoint);
+	score->rank = 2;
+	keypoint->rank = 3;
+	score->dims[0] = keypoint->dims[0] = s.n;
+	score->dims[1] = keypoint->dims[1] = s.c;
+	keypoint->dims[2] = 2;
+	return nn_box_check_scale(r, BOXES);
+}
+
+static size_t find_peak(const struct map *m)
+{
+	size_t peak = 0;
+
+	for (size_t i = 1; i < m->size * m->size; i++)
+		if (m->values[i * m->stride] > m->values[peak * m->stride])
+			peak = i;
+	return peak;
+}
+
+/* Positions that mirror at the borders: -1 is 1, and size is size - 2. */
+static size_t mirrored(size_t at, size_t offset, size_t size)
+{
+	size_t shifted = at + offset;
+
+	return shifted == 0 ? 1 : shifted == size + 1 ? size - 2 : shifted - 1;
+}
+
+/* The values around a pixel. */
+static void read_around(const struct map *m, size_t y, size_t x, float g[3][3])
+{
+	for (size_t i = 0; i < 3; i++)
+		for (size_t j = 0; j < 3; j++)
+			g[i][j] = m->values[(mirrored(y, i, m->size) * m->size +
+					     mirrored(x, j, m->size)) * m->stride];
+}
+
+/* Where the quadratic through `g` peaks, seen from the center, and its value there. */
+static struct peak refine(float g[3][3])
+{
+	float bx = (g[1][0] - g[1][2]) / 2, by = (g[0][1] - g[2][1]) / 2;
+	float axx = g[1][0] - 2 * g[1][1] + g[1][2], ayy = g[0][1] - 2 * g[1][1] + g[2][1];
+	float axy = (g[2][2] - g[2][0] - g[0][2] + g[0][0]) / 4;
+	float det = axx * ayy - axy * axy, x, y, far;
+
+	if (fabsf(det) < TOLERANCE + TOLERANCE * axx * ayy)
+		return (struct peak){ 0, 0, g[1][1] };
+	x = (ayy * bx - axy * by) / det;
+	y = (axx * by - axy * bx) / det;
+	far = fmaxf(fabsf(x), fabsf(y));
+	if (far > MAX_DELTA) {
+		x *= MAX_DELTA / far;
+		y *= MAX_DELTA / far;
+	}
+	return (struct peak){ x, y, g[1][1] - (bx * x + by * y) +
+			      (axx * x * x + 2 * axy * x * y + ayy * y * y) / 2 };
+}
+
+/* The peak of a map that covers a box. */
+static struct peak locate(const struct map *m, const struct nn_box *box)
+{
+	size_t at = find_peak(m), y = at / m->size, x = at % m->size;
+	struct peak p;
+	float g[3][3];
+
+	read_around(m, y, x, g);
+	p = refine(g);
+	p.x = box->x1 + ((float)x + p.x + 0.5f) / (float)m->size * (box->x2 - box->x1);
+	p.y = box->y1 + ((float)y + p.y + 0.5f) / (float)m->size * (box->y2 - box->y1);
+	return p;
+}
+
+static enum nn_status execute(struct nn_run *r)
+{
+	const struct nn_tensor *heatmap = &r->inputs[HEATMAP];
+	bool nchw = nn_run_bool(r, NCHW, false);
+	struct nn_image s = nn_image_of(heatmap, nchw);
+	const float *values = nn_floats_read(r, heatmap);
+	const struct nn_box *boxes = (void *)nn_floats_read(r, &r->inputs[BOXES]);
+	float *score = nn_run_alloc(r, nn_tensor_count(&r->outputs[SCORE]), sizeof(*score));
+	float *keypoint = nn_run_alloc(r, (size_t)s.n * s.c, 2 * sizeof(*keypoint));
+	size_t pixels = (size_t)s.h * s.w;
+
+	if (!values || !boxes || !score || !keypoint)
+		return NN_OUT_OF_MEMORY;
+	for (size_t n = 0, i = 0; n < s.n; n++) {
+		if (!nn_box_is_valid(&boxes[n]))
+			return nn_run_fail(r, "input 1: box %zu has its corners out of order", n);
+		for (size_t c = 0; c < s.c; c++, i++) {
+			struct map m = { values + n * pixels * s.c + (nchw ? c * pixels : c),
+					 s.h, nchw ? 1 : s.c };
+			struct peak p = locate(&m, &boxes[n]);
+
+			score[i] = p.score;
+			keypoint[2 * i] = p.x;
+			keypoint[2 * i + 1] = p.y;
+		}
+	}
+	nn_floats_write(&r->outputs[SCORE], score);
+	nn_floats_write(&r->outputs[KEYPOINT], keypoint);
+	return NN_OK;
+}
+
+const struct nn_op nn_op_HEATMAP_MAX_KEYPOINT = {
+	.code = 56,
+	.name = "HEATMAP_MAX_KEYPOINT",
+	.float16_as_float32 = true,
+	.check = check,
+	.infer = infer,
+	.execute = execute,
+};

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * BATCH_MATMUL: products of matrices in the last two axes, batches broadcast.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "ops/axis.h"
+#include "ops/check.h"
+#include "ops/quant.h"
+#include "ops/op.h"
+
+/* A factor: its matrix dimensions after transposing, and how to walk it. */
+struct factor {
+	uint32_t rows, columns;
+	size_t row_step, column_step;
+};
+
+static struct factor factor(const struct nn_run *r, uint32_t input)
+{
+	const struct nn_tensor *t = &r->inputs[input];
+	uint32_t height = t->dims[t->rank - 2], width = t->dims[t->rank - 1];
+
+	if (nn_run_bool(r, input + 2, false))
+		return (struct factor){ width, height, 1, width };
+	return (struct factor){ height, width, width, 1 };
+}
+
+static enum nn_status infer_batch_matmul(struct nn_run *r)
+{
+	const struct nn_tensor *x = &r->inputs[0], *y = &r->inputs[1];
+	struct nn_tensor *out = &r->outputs[0];
+	uint32_t rank = x->rank;
+	struct factor a, b;
+
+	if (rank < 2 || rank > 4 || y->rank != rank)
+		return nn_run_fail(r, "matrices of %u and %u dimensions, must be the same 2 to 4",
+				   rank, y->rank);
+	a = factor(r, 0);
+	b = factor(r, 1);
+	if (a.columns != b.rows)
+		return nn_run_fail(r, "matrices of %u columns and of %u rows", a.columns, b.rows);
+	for (uint32_t i = 0; i + 2 < rank; i++) {
+		if (x->dims[i] != y->dims[i] && x->dims[i] != 1 && y->dims[i] != 1)
+			return nn_run_fail(r, "axis %u has %u and %u elements", i, x->dims[i],
+					   y->dims[i]);
+		out->dims[i] = x->dims[i] == 1 ? y->dims[i] : x->dims[i];
+	}
+	out->dims[rank - 2] = a.rows;
+	out->dims[rank - 1] = b.columns;
+	nn_tensor_set_rank(out, rank);
+	return NN_OK;
+}
+
+/* Where the matrix of batch `index` (counted in the output) starts in an input, in elements. */
+static size_t batch_start(const struct nn_tensor *t, const struct nn_tensor *out, uint32_t index)
+{
+	size_t step = nn_tensor_product(t, t->rank - 2, t->rank), start = 0;
+
+	for (uint32_t axis = t->rank - 2; axis-- > 0;) {
+		uint32_t at = index % out->dims[axis];
+
+		index /= out->dims[axis];
+		if (t->dims[axis] != 1)
+			start += at * step;
+		step *= t->dims[axis];
+	}
+	return start;
+}
+
+/* How a quantised accumulator becomes an output element. */
+struct conversion {
+	int32_t x_zero, y_zero, out_zero, low, high;
+	struct nn_multiplier multiplier;
+};
+
+static int32_t convert(int64_t sum, const struct conversion *q)
+{
+	int64_t value = (int64_t)nn_quant_scale((int32_t)(uint32_t)sum, &q->multiplier) +
+			q->out_zero;
+
+	return (int32_t)(value < q->low ? q->low : value > q->high ? q->high : value);
+}
+
+/* One product of matrices; `result` turns the accumulator into an output element. */
+#define MATMUL(name, type, accumulator, x_offset, y_offset, result)			\
+static void name(const void *x, const struct factor *a, const void *y,			\
+		 const struct factor *b, void *out, const struct conversion *q)		\
+{											\
+	const type *left = x, *right = y;						\
+	type *to = out;									\
+											\
+	(void)q;									\
+	for (size_t i = 0; i < a->rows; i++) {						\
+		for (size_t j = 0; j < b->columns; j++) {				\
+			accumulator sum = 0;						\
+											\
+			for (size_t k = 0; k < a->columns; k++) {			\
+				accumulator l = (accumulator)left[i * a->row_step +	\
+							k * a->column_step] - x_offset;	\
+				accumulator r = (accumulator)right[k * b->row_step +	\
+							j * b->column_step] - y_offset;	\
+											\
+				sum += l * r;						\
+			}								\
+			*to++ = (type)(result);						\
+		}									\
+	}										\
+}
+
+MATMUL(matmul_float, float, float, 0, 0, sum)
+MATMUL(matmul_int, int32_t, uint32_t, 0, 0, sum)
+MATMUL(matmul_int8, int8_t, int64_t, q->x_zero, q->y_zero, convert(sum, q))
+
+static bool conversion(const struct nn_run *r, struct conversion *q)
+{
+	const struct nn_tensor *x = &r->inputs[0], *y = &r->inputs[1], *out = &r->outputs[0];
+
+	q->x_zero = x->zero_point;
+	q->y_zero = y->zero_point;
+	q->out_zero = out->zero_point;
+	nn_quant_range(out->type, &q->low, &q->high);
+	return out->scale > 0 &&
+	       nn_quant_encode((double)(x->scale * y->scale) / (double)out->scale,
+			       &q->multiplier);
+}
+
+static enum nn_status execute_batch_matmul(struct nn_run *r)
+{
+	const struct nn_tensor *x = &r->inputs[0], *y = &r->inputs[1], *out = &r->outputs[0];
+	size_t element = nn_type_info(out->type)->element_size;
+	uint32_t batches = nn_tensor_product(out, 0, out->rank - 2);
+	struct factor a = factor(r, 0), b = factor(r, 1);
+	size_t step = (size_t)a.rows * b.columns * element;
+	struct conversion q = { 0 };
+
+	if (element == 1 && !conversion(r, &q))
+		return nn_run_fail(r, "scales that cannot be represented");
+	for (uint32_t i = 0; i < batches; i++) {
+		const char *left = (const char *)x->data + batch_start(x, out, i) * element;
+		const char *right = (const char *)y->data + batch_start(y, out, i) * element;
+		char *to = (char *)out->data + i * step;
+
+		if (out->type == NN_TENSOR_FLOAT32)
+			matmul_float(left, &a, right, &b, to, &q);
+		else if (out->type == NN_TENSOR_INT32)
+			matmul_int(left, &a, right, &b, to, &q);
+		else
+			matmul_int8(left, &a, right, &b, to, &q);
+	}
+	return NN_OK;
+}
+
+static enum nn_status check_batch_matmul(const struct nn_check *c)
+{
+	static const struct nn_rule inputs[] = {
+		{ NN_FLOATS | NN_T(NN_TENSOR_QUANT8_ASYMM_SIGNED) | NN_T(NN_TENSOR_INT32), 2, 4 },
+		{ NN_SAME, 2, 4 },
+		NN_SCALAR_BOOL,
+		NN_SCALAR_BOOL,
+	};
+	static const struct nn_rule outputs[] = { { NN_SAME, 2, 4 } };
+
+	return NN_CHECK_RULES(c, inputs, 4, outputs);
+}
+
+const struct nn_op nn_op_BATCH_MATMUL = {
+	.code = 102,
+	.name = "BATCH_MATMUL",
+	.float16_as_float32 = true,
+	.check = check_batch_matmul,
+	.infer = infer_batch_matmul,
+	.execute = execute_batch_matmul,
+};

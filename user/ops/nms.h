@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Non-maximum suppression: of boxes that overlap, the one of the best score stays.
+ */
+#ifndef NN_OPS_NMS_H
+#define NN_OPS_NMS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ops/box.h"
+
+/* What becomes of the score of a box that overlaps a better one: values of the NNAPI. */
+enum nn_nms_kernel {
+	NN_NMS_HARD = 0,	/* dropped from the threshold on */
+	NN_NMS_LINEAR = 1,	/* loses the overlap's part of it from the threshold on */
+	NN_NMS_GAUSSIAN = 2,	/* loses according to overlap and sigma */
+};
+
+struct nn_nms {
+	enum nn_nms_kernel kernel;
+	float threshold;	/* of the overlap */
+	float sigma;
+	float floor;		/* boxes whose score falls below are dropped */
+	int32_t limit;		/* boxes kept; negative: all */
+};
+
+/* A box that may be kept. Scores are no NaNs. */
+struct nn_candidate {
+	float score;
+	uint32_t box;		/* index in an array of boxes */
+};
+
+/* Sorts by score, best first; equal ones by box. */
+void nn_candidates_sort(struct nn_candidate *candidates, size_t count);
+
+/*
+ * Leaves the boxes that stay at the front of the candidates, best first and with
+ * the scores that the kernel left them; returns how many.
+ */
+size_t nn_nms(const struct nn_nms *nms, const struct nn_box *boxes,
+	      struct nn_candidate *candidates, size_t count);
+
+#endif /* NN_OPS_NMS_H */

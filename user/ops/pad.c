@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * PAD, PAD_V2 and MIRROR_PAD: a tensor with a border, constant or mirrored.
+ */
+#include <string.h>
+
+#include "ops/axis.h"
+#include "ops/check.h"
+#include "ops/strided.h"
+
+/* Entry (axis, side) of the paddings, side 0 before and 1 after. */
+static int32_t padding(const struct nn_run *r, uint32_t axis, uint32_t side)
+{
+	return ((const int32_t *)r->inputs[1].data)[2 * axis + side];
+}
+
+static enum nn_status infer_pad(struct nn_run *r)
+{
+	const struct nn_tensor *in = &r->inputs[0], *paddings = &r->inputs[1];
+	struct nn_tensor *out = &r->outputs[0];
+
+	if (paddings->rank != 2 || paddings->dims[0] != in->rank || paddings->dims[1] != 2)
+		return nn_run_fail(r, "the paddings must be a tensor of [%u, 2]", in->rank);
+	nn_tensor_like(out, in);
+	for (uint32_t i = 0; i < in->rank; i++) {
+		int64_t dim = in->dims[i];
+
+		if (padding(r, i, 0) < 0 || padding(r, i, 1) < 0)
+			return nn_run_fail(r, "axis %u: padding of %d and %d", i,
+					   padding(r, i, 0), padding(r, i, 1));
+		dim += (int64_t)padding(r, i, 0) + padding(r, i, 1);
+		if (dim > UINT32_MAX)
+			return nn_run_fail(r, "axis %u would have %lld elements", i,
+					   (long long)dim);
+		out->dims[i] = (uint32_t)dim;
+	}
+	return NN_OK;
+}
+
+/* Writes the input into the middle of an output whose border is filled already. */
+static void fill_middle(struct nn_run *r, size_t element)
+{
+	const struct nn_tensor *in = &r->inputs[0];
+	struct nn_strided view;
+
+	nn_strided_dense(&view, &r->outputs[0]);
+	for (uint32_t i = 0; i < in->rank; i++) {
+		view.offset += padding(r, i, 0) * view.strides[i];
+		view.dims[i] = in->dims[i];
+	}
+	nn_strided_write(&view, in->data, r->outputs[0].data, element);
+}
+
+static void fill(void *to, uint32_t count, const void *value, size_t element)
+{
+	if (element == 1) {
+		memset(to, *(const unsigned char *)value, count);
+		return;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		memcpy((char *)to + i * element, value, element);
+}
+
+/* PAD fills with zero, PAD_V2 with its third input. */
+static enum nn_status execute_pad(struct nn_run *r)
+{
+	const struct nn_tensor *in = &r->inputs[0], *out = &r->outputs[0];
+	size_t element = nn_type_info(in->type)->element_size;
+	float zero = 0;
+	uint8_t raw;
+	const void *value = &zero;
+
+	if (element == 1) {
+		raw = (uint8_t)(r->num_inputs > 2 ? nn_run_int(r, 2, 0) : in->zero_point);
+		value = &raw;
+	} else if (r->num_inputs > 2) {
+		value = r->inputs[2].data;
+	}
+	fill(out->data, nn_tensor_count(out), value, element);
+	fill_middle(r, element);
+	return NN_OK;
+}
+
+/* Mirrors of MIRROR_PAD: with 0 the border itself is left out, with 1 it is repeated. */
+static enum nn_status infer_mirror_pad(struct nn_run *r)
+{
+	const struct nn_tensor *in = &r->inputs[0];
+	int32_t mode = nn_run_int(r, 2, 0);
+	enum nn_status status = infer_pad(r);
+
+	if (status)
+		return status;
+	if (mode != 0 && mode != 1)
+		return nn_run_fail(r, "mode %d is neither REFLECT (0) nor SYMMETRIC (1)", mode);
+	for (uint32_t i = 0; i < in->rank; i++) {
+		int64_t most = (int64_t)in->dims[i] - 1 + mode;
+
+		if (padding(r, i, 0) > most || padding(r, i, 1) > most)
+			return nn_run_fail(r, "axis %u: padding of %d and %d, at most %lld", i,
+					   padding(r, i, 0), padding(r, i, 1), (long long)most);
+	}
+	return NN_OK;
+}
+
+/*
+ * Mirrors the borders of one axis of the output, whose middle is complete in
+ * all later axes: `before` slabs in front, `after` behind `dim` of them.
+ */
+static void mirror_axis(char *slab, size_t size, uint32_t before, uint32_t dim, uint32_t after,
+			uint32_t mode)
+{
+	char *first = slab + before * size, *last = first + (dim - 1) * size;
+
+	for (uint32_t i = 1; i <= before; i++)
+		memcpy(first - i * size, first + (i - mode) * size, size);
+	for (uint32_t i = 1; i <= after; i++)
+		memcpy(last + i * size, last - (i - mode) * size, size);
+}
+
+static enum nn_status execute_mirror_pad(struct nn_run *r)
+{
+	const struct nn_tensor *in = &r->inputs[0], *out = &r->outputs[0];
+	size_t element = nn_type_info(in->type)->element_size;
+
+	if (nn_tensor_count(out) == 0)
+		return NN_OK;
+	fill(out->data, nn_tensor_count(out), &(float){ 0 }, element);
+	fill_middle(r, element);
+	for (uint32_t axis = out->rank; axis-- > 0;) {
+		size_t size = nn_tensor_product(out, axis + 1, out->rank) * element;
+		uint32_t outer = nn_tensor_product(out, 0, axis);
+
+		for (uint32_t i = 0; i < outer; i++)
+			mirror_axis((char *)out->data + i * size * out->dims[axis], size,
+				    (uint32_t)padding(r, axis, 0), in->dims[axis],
+				    (uint32_t)padding(r, axis, 1), (uint32_t)nn_run_int(r, 2, 0));
+	}
+	return NN_OK;
+}
+
+static enum nn_status check_pad(const struct nn_check *c)
+{
+	static const struct nn_rule inputs[] = {
+		{ NN_FLOATS | NN_QUANT8, 0, 4 },
+		{ NN_T(NN_TENSOR_INT32), 2, 2 },
+	};
+	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
+
+	return NN_CHECK_RULES(c, inputs, 2, outputs);
+}
+
+const struct nn_op nn_op_PAD = {
+	.code = 32,
+	.name = "PAD",
+	.steering = NN_IN(1),
+	.check = check_pad,
+	.infer = infer_pad,
+	.execute = execute_pad,
+};
+
+/* The value of PAD_V2 is a raw INT32 for quantised tensors, else a float of their kind. */
+static enum nn_status check_pad_v2(const struct nn_check *c)
+{
+	static const struct nn_rule tensors[] = {
+		{ NN_FLOATS | NN_QUANT8, 0, 4 },
+		{ NN_T(NN_TENSOR_INT32), 2, 2 },
+	};
+	static const struct nn_rule integer = NN_SCALAR_INT, real = NN_SCALAR_FLOAT;
+	enum nn_status status = nn_check_counts(c, 3, 3, 1, 1);
+
+	for (uint32_t i = 0; !status && i < 2; i++)
+		status = nn_check_input(c, i, tensors[i]);
+	if (!status)
+		status = nn_check_input(c, 2, NN_T(nn_check_in(c, 0)->type) & NN_QUANT8 ? integer :
+											  real);
+	if (!status)
+		status = nn_check_output(c, 0, (struct nn_rule){ NN_SAME, 0, 0 });
+	return status;
+}
+
+const struct nn_op nn_op_PAD_V2 = {
+	.code = 69,
+	.name = "PAD_V2",
+	.steering = NN_IN(1),
+	.check = check_pad_v2,
+	.infer = infer_pad,
+	.execute = execute_pad,
+};
+
+static enum nn_status check_mirror_pad(const struct nn_check *c)
+{
+	static const struct nn_rule inputs[] = {
+		{ NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 },
+		{ NN_T(NN_TENSOR_INT32), 2, 2 },
+		NN_SCALAR_INT,
+	};
+	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
+	enum nn_status status = NN_CHECK_RULES(c, inputs, 3, outputs);
+	const struct nn_operand *in, *paddings, *out;
+	struct nn_operand pairs = { .rank = 2, .dims = { 0, 2 } };
+
+	if (status)
+		return status;
+	in = nn_check_in(c, 0);
+	paddings = nn_check_in(c, 1);
+	out = nn_check_out(c, 0);
+	pairs.dims[0] = in->rank;
+	if (!nn_check_shapes_agree(paddings, &pairs))
+		return nn_check_fail_input(c, 1, "must be a pair for each dimension of input 0");
+	if (in->rank && out->rank && in->rank != out->rank)
+		return nn_check_fail_output(c, 0, "%u dimensions, must be %u", out->rank, in->rank);
+	return nn_check_same_quant(c, 0, 0);
+}
+
+const struct nn_op nn_op_MIRROR_PAD = {
+	.code = 104,
+	.name = "MIRROR_PAD",
+	.steering = NN_IN(1),
+	.check = check_mirror_pad,
+	.infer = infer_mirror_pad,
+	.execute = execute_mirror_pad,
+};

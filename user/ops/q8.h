@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One view of both 8-bit quantised encodings: a stored byte with its sign bit
+ * flipped where the type is signed is an unsigned value with a shifted zero.
+ */
+#ifndef NN_OPS_Q8_H
+#define NN_OPS_Q8_H
+
+#include "ops/op.h"
+
+/* real = scale * ((byte ^ flip) - zero) */
+struct nn_q8 {
+	uint8_t flip;
+	int32_t zero;
+};
+
+static inline struct nn_q8 nn_q8_of(const struct nn_tensor *t)
+{
+	bool is_signed = t->type != NN_TENSOR_QUANT8_ASYMM;
+
+	return (struct nn_q8){
+		.flip = is_signed ? 0x80 : 0,
+		.zero = t->zero_point + (is_signed ? 128 : 0),
+	};
+}
+
+/* Value of a byte, in units of the scale: -255 ... 255. */
+static inline int32_t nn_q8_value(struct nn_q8 q, uint8_t byte)
+{
+	return (byte ^ q.flip) - q.zero;
+}
+
+/* The byte of a value, saturated. */
+static inline uint8_t nn_q8_stored(struct nn_q8 q, int32_t value)
+{
+	int64_t flipped = (int64_t)value + q.zero;
+
+	return (uint8_t)(flipped < 0 ? 0 : flipped > UINT8_MAX ? UINT8_MAX : flipped) ^ q.flip;
+}
+
+/*
+ * The elements of a tensor, at `data`, for kernels that multiply: float ones as
+ * they are, quantised ones as int16_t without zero point. NULL: no memory.
+ */
+const void *nn_q8_widened(struct nn_run *r, const struct nn_tensor *t, const void *data);
+
+#endif /* NN_OPS_Q8_H */

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * QUANTIZED_16BIT_LSTM: the older integer LSTM cell: unsigned 8-bit weights and
+ * activations, 16-bit cell state with four integer bits.
+ */
+#include <math.h>
+
+#include "ops/axis.h"
+#include "ops/check.h"
+#include "ops/quant.h"
+#include "ops/recurrent.h"
+
+/* Positions of the inputs; of groups over gates, the first (order i, f, c, o). */
+enum { INPUT, WEIGHTS, RECURRENT = 5, BIAS = 9, STATE_C = 13, STATE_H = 14, NUM_INPUTS = 15 };
+
+enum gate { IN, FORGET, CELL, OUT, GATES };
+
+/* Inputs and outputs: real = (q - 128) / 128; the cell state: real = q / 2^11. */
+#define ACTIVATION_ZERO 128
+
+/* All weights share a scale and a zero point, all biases the matching scale. */
+static enum nn_status check_quantisation(const struct nn_run *r)
+{
+	const struct nn_tensor *w = &r->inputs[WEIGHTS], *state = &r->inputs[STATE_C];
+
+	for (uint32_t i = WEIGHTS; i < BIAS; i++) {
+		const struct nn_tensor *t = &r->inputs[i];
+
+		if (t->scale != w->scale || t->zero_point != w->zero_point)
+			return nn_run_fail(r, "input %u is quantised otherwise than input 1", i);
+	}
+	for (uint32_t i = BIAS; i < STATE_C; i++) {
+		if (fabsf(r->inputs[i].scale - w->scale / 128) > 1e-6f * w->scale ||
+		    r->inputs[i].zero_point)
+			return nn_run_fail(r, "input %u has scale %g, must have %g", i,
+					   (double)r->inputs[i].scale, (double)w->scale / 128);
+	}
+	for (uint32_t i = INPUT; i <= STATE_H; i += STATE_H) {
+		if (r->inputs[i].scale != 1.0f / 128 || r->inputs[i].zero_point != ACTIVATION_ZERO)
+			return nn_run_fail(r, "input %u must have scale 1/128 and zero point 128", i);
+	}
+	if (fabs(log2((double)state->scale) + 11) > 1e-3 || state->zero_point)
+		return nn_run_fail(r, "input 13 has scale %g, must have 2^-11",
+				   (double)state->scale);
+	return NN_OK;
+}
+
+static enum nn_status infer_quantized_16bit_lstm(struct nn_run *r)
+{
+	const struct nn_tensor *x = &r->inputs[INPUT];
+	uint32_t units = r->inputs[WEIGHTS].dims[0];
+	enum nn_status status;
+
+	if (x->rank != 2)
+		return nn_run_fail(r, "input 0 has %u dimensions, must have 2", x->rank);
+	status = check_quantisation(r);
+	for (uint32_t g = 0; !status && g < GATES; g++) {
+		status = nn_recurrent_dims(r, WEIGHTS + g, units, x->dims[1]);
+		if (!status)
+			status = nn_recurrent_dims(r, RECURRENT + g, units, units);
+		if (!status)
+			status = nn_recurrent_dims(r, BIAS + g, units, 0);
+	}
+	for (uint32_t i = STATE_C; !status && i <= STATE_H; i++)
+		status = nn_recurrent_dims(r, i, x->dims[0], units);
+	if (status)
+		return status;
+	nn_tensor_like(&r->outputs[0], &r->inputs[STATE_C]);
+	nn_tensor_like(&r->outputs[1], &r->inputs[STATE_H]);
+	return NN_OK;
+}
+
+static int16_t saturate16(int32_t v)
+{
+	return (int16_t)(v < INT16_MIN ? INT16_MIN : v > INT16_MAX ? INT16_MAX : v);
+}
+
+/*
+ * A gate of one unit before its activation, with three integer bits. NNAPI's
+ * reference, and its tests, multiply the row [recurrent weights, input weights]
+ * by the column [input, state]: the first weights meet the first values, whatever
+ * they were meant for.
+ */
+static int16_t gate(const struct nn_run *r, uint32_t g, uint32_t unit, const uint8_t *x,
+		    const uint8_t *h, const struct nn_multiplier *m)
+{
+	const struct nn_tensor *w = &r->inputs[WEIGHTS + g], *u = &r->inputs[RECURRENT + g];
+	uint32_t size = w->dims[1], units = u->dims[1];
+	const uint8_t *input = (const uint8_t *)w->data + (size_t)unit * size;
+	const uint8_t *recurrent = (const uint8_t *)u->data + (size_t)unit * units;
+	int64_t sum = ((const int32_t *)r->inputs[BIAS + g].data)[unit];
+
+	for (uint32_t i = 0; i < size + units; i++) {
+		int32_t weight = i < units ? recurrent[i] : input[i - units];
+		int32_t value = i < size ? x[i] : h[i - size];
+
+		sum += (weight - w->zero_point) * (value - ACTIVATION_ZERO);
+	}
+	return saturate16(nn_quant_scale((int32_t)(uint32_t)sum, m));
+}
+
+static enum nn_status execute_quantized_16bit_lstm(struct nn_run *r)
+{
+	const struct nn_tensor *in = &r->inputs[INPUT];
+	uint32_t units = r->inputs[WEIGHTS].dims[0];
+	const uint8_t *x = in->data, *h = r->inputs[STATE_H].data;
+	const int16_t *state = r->inputs[STATE_C].data;
+	int16_t *next = r->outputs[0].data;
+	uint8_t *out = r->outputs[1].data;
+	struct nn_multiplier m;
+
+	if (!nn_quant_encode(4096 * (double)r->inputs[BIAS].scale, &m))
+		return nn_run_fail(r, "scales that cannot be represented");
+	for (uint32_t b = 0; b < in->dims[0]; b++, x += in->dims[1], h += units) {
+		for (uint32_t u = 0; u < units; u++) {
+			int16_t i = nn_quant_logistic16(gate(r, IN, u, x, h, &m), 3);
+			int16_t f = nn_quant_logistic16(gate(r, FORGET, u, x, h, &m), 3);
+			int16_t c = nn_quant_tanh16(gate(r, CELL, u, x, h, &m), 3);
+			int16_t o = nn_quant_logistic16(gate(r, OUT, u, x, h, &m), 3);
+			/* The cell state has four integer bits, its tanh is taken with three. */
+			int16_t added = (int16_t)nn_rdp(nn_srdhm16(i, c), 4);
+			int16_t cell = saturate16(added + nn_srdhm16(f, *state++));
+			int16_t narrow = saturate16(cell * 2);
+			int16_t y = nn_srdhm16(o, nn_quant_tanh16(narrow, 3));
+			int32_t y8 = nn_rdp(y, 8);
+
+			*next++ = cell;
+			*out++ = (uint8_t)((y8 > 127 ? 127 : y8) + ACTIVATION_ZERO);
+		}
+	}
+	return NN_OK;
+}
+
+static enum nn_status check_quantized_16bit_lstm(const struct nn_check *c)
+{
+	static const struct nn_rule matrix = { NN_T(NN_TENSOR_QUANT8_ASYMM), 2, 2 };
+	static const struct nn_rule bias = { NN_T(NN_TENSOR_INT32), 1, 1 };
+	static const struct nn_rule state = { NN_T(NN_TENSOR_QUANT16_SYMM), 2, 2 };
+	enum nn_status status = nn_check_counts(c, NUM_INPUTS, NUM_INPUTS, 2, 2);
+
+	for (uint32_t i = 0; !status && i < NUM_INPUTS; i++)
+		status = nn_check_input(c, i, i == STATE_C ? state :
+					      i >= BIAS && i < STATE_C ? bias : matrix);
+	if (!status)
+		status = nn_check_output(c, 0, state);
+	if (!status)
+		status = nn_check_output(c, 1, matrix);
+	return status;
+}
+
+const struct nn_op nn_op_QUANTIZED_16BIT_LSTM = {
+	.code = 73,
+	.name = "QUANTIZED_16BIT_LSTM",
+	.check = check_quantized_16bit_lstm,
+	.infer = infer_quantized_16bit_lstm,
+	.execute = execute_quantized_16bit_lstm,
+};

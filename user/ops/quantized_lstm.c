@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * QUANTIZED_LSTM: an LSTM cell in integers: 8-bit weights and activations,
+ * 16-bit cell state, optional peepholes, layer normalisation and projection.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "ops/axis.h"
+#include "ops/check.h"
+#include "ops/quant.h"
+#include "ops/recurrent.h"
+
+/* Positions of the inputs; of groups over gates, the first (order i, f, c, o). */
+enum {
+	INPUT, WEIGHTS, RECURRENT = 5, PEEPHOLE = 9, BIAS = 12, PROJECTION = 16,
+	PROJECTION_BIAS = 17, STATE_H = 18, STATE_C = 19, LAYER_NORM = 20, CELL_CLIP = 24,
+	PROJECTION_CLIP = 25, SCALES = 26, HIDDEN_ZERO = 30, HIDDEN_SCALE = 31, NUM_INPUTS = 32,
+};
+
+enum gate { IN, FORGET, CELL, OUT, GATES };
+
+struct cell {
+	uint32_t batch, size, units, outputs;
+	bool cifg, peephole, projection, normalized;
+	int32_t cell_shift;		/* the cell state's scale is 2^cell_shift */
+	struct nn_multiplier input[GATES], recurrent[GATES], peep[GATES], norm[GATES];
+	struct nn_multiplier hidden, project;
+};
+
+static bool has(const struct nn_run *r, uint32_t index)
+{
+	return !r->inputs[index].omitted;
+}
+
+static enum nn_status presence(const struct nn_run *r, struct cell *c)
+{
+	c->cifg = !has(r, WEIGHTS);
+	c->peephole = has(r, PEEPHOLE + 1);
+	c->projection = has(r, PROJECTION);
+	c->normalized = has(r, LAYER_NORM + FORGET);
+	if (has(r, RECURRENT) == c->cifg || has(r, BIAS) == c->cifg)
+		return nn_run_fail(r, "inputs 1, 5 and 12, the input gate, must go together");
+	if (has(r, PEEPHOLE + 2) != c->peephole ||
+	    has(r, PEEPHOLE) != (c->peephole && !c->cifg))
+		return nn_run_fail(r, "inputs 9 to 11, the peepholes, must go together");
+	if (has(r, LAYER_NORM + CELL) != c->normalized ||
+	    has(r, LAYER_NORM + OUT) != c->normalized ||
+	    has(r, LAYER_NORM) != (c->normalized && !c->cifg))
+		return nn_run_fail(r, "inputs 20 to 23, layer normalisation, must go together");
+	if (has(r, PROJECTION_BIAS) && !c->projection)
+		return nn_run_fail(r, "a projection bias without projection weights");
+	return NN_OK;
+}
+
+static enum nn_status dimensions(const struct nn_run *r, const struct cell *c)
+{
+	enum nn_status status = NN_OK;
+
+	for (uint32_t g = 0; !status && g < GATES; g++) {
+		status = nn_recurrent_dims(r, WEIGHTS + g, c->units, c->size);
+		if (!status)
+			status = nn_recurrent_dims(r, RECURRENT + g, c->units, c->outputs);
+		if (!status && g < 3)
+			status = nn_recurrent_dims(r, PEEPHOLE + g, c->units, 0);
+		if (!status)
+			status = nn_recurrent_dims(r, BIAS + g, c->units, 0);
+		if (!status)
+			status = nn_recurrent_dims(r, LAYER_NORM + g, c->units, 0);
+	}
+	if (!status)
+		status = nn_recurrent_dims(r, PROJECTION, c->outputs, c->units);
+	if (!status)
+		status = nn_recurrent_dims(r, PROJECTION_BIAS, c->outputs, 0);
+	if (!status)
+		status = nn_recurrent_dims(r, STATE_H, c->batch, c->outputs);
+	if (!status)
+		status = nn_recurrent_dims(r, STATE_C, c->batch, c->units);
+	if (!status && !c->projection && c->outputs != c->units)
+		status = nn_run_fail(r, "%u units but %u outputs, without a projection", c->units,
+				     c->outputs);
+	return status;
+}
+
+static enum nn_status cell_shape(const struct nn_run *r, struct cell *c)
+{
+	const struct nn_tensor *x = &r->inputs[INPUT];
+	enum nn_status status;
+
+	if (x->rank != 2 || r->inputs[RECURRENT + OUT].rank != 2)
+		return nn_run_fail(r, "inputs 0 and 8 must have 2 dimensions");
+	status = presence(r, c);
+	if (status)
+		return status;
+	c->batch = x->dims[0];
+	c->size = x->dims[1];
+	c->units = r->inputs[WEIGHTS + OUT].dims[0];
+	c->outputs = r->inputs[RECURRENT + OUT].dims[1];
+	return dimensions(r, c);
+}
+
+/* Encodes a factor as the reference computes it: as float. */
+static bool encode(double factor, struct nn_multiplier *m)
+{
+	return nn_quant_encode((double)(float)factor, m);
+}
+
+/* The multipliers of a gate, whose intermediate results have a scale of their own. */
+static bool gate_multipliers(const struct nn_run *r, struct cell *c, uint32_t g)
+{
+	const struct nn_tensor *in = r->inputs;
+	const struct nn_tensor *peep = &in[PEEPHOLE + (g == OUT ? 2 : g)];
+	float scale = nn_run_float(r, SCALES + g, 0);
+
+	if (!(scale > 0) ||
+	    !encode((double)(in[WEIGHTS + g].scale * in[INPUT].scale / scale), &c->input[g]) ||
+	    !encode((double)(in[RECURRENT + g].scale * in[STATE_H].scale / scale),
+		    &c->recurrent[g]))
+		return false;
+	if (c->peephole && g != CELL &&
+	    !encode(ldexp((double)peep->scale, c->cell_shift) / (double)scale, &c->peep[g]))
+		return false;
+	return !c->normalized || encode((double)in[LAYER_NORM + g].scale, &c->norm[g]);
+}
+
+/* Turns all scales into multipliers. */
+static enum nn_status multipliers(const struct nn_run *r, struct cell *c)
+{
+	double log = round(log2((double)r->inputs[STATE_C].scale));
+	float hidden_scale = nn_run_float(r, HIDDEN_SCALE, 0);
+	int32_t hidden_zero = nn_run_int(r, HIDDEN_ZERO, 0);
+	bool good;
+
+	if (!(log >= -15 && log <= -9) ||
+	    !(fabs(log2((double)r->inputs[STATE_C].scale) - log) < 1e-3))
+		return nn_run_fail(r, "the cell state's scale %g is no power of two from 2^-15 to 2^-9",
+				   (double)r->inputs[STATE_C].scale);
+	if (hidden_zero < INT8_MIN || hidden_zero > INT8_MAX)
+		return nn_run_fail(r, "input %u: the zero point %d is not of 8 bits", HIDDEN_ZERO,
+				   hidden_zero);
+	c->cell_shift = (int32_t)log;
+	good = hidden_scale > 0 && encode(0x1p-30 / (double)hidden_scale, &c->hidden);
+	for (uint32_t g = c->cifg ? FORGET : IN; good && g < GATES; g++)
+		good = gate_multipliers(r, c, g);
+	if (good && c->projection)
+		good = encode((double)(r->inputs[PROJECTION].scale * hidden_scale /
+				       r->inputs[STATE_H].scale), &c->project);
+	return good ? NN_OK : nn_run_fail(r, "scales that cannot be represented");
+}
+
+static enum nn_status infer_quantized_lstm(struct nn_run *r)
+{
+	struct cell c = { 0 };
+	enum nn_status status = cell_shape(r, &c);
+
+	if (!status)
+		status = multipliers(r, &c);
+	if (status)
+		return status;
+	for (uint32_t i = 0; i < 3; i++) {
+		nn_tensor_like(&r->outputs[i], &r->inputs[i == 1 ? STATE_C : STATE_H]);
+		nn_recurrent_output(r, i, c.batch, i == 1 ? c.units : c.outputs, 0);
+	}
+	return NN_OK;
+}
+
+static int16_t saturate16(int64_t v)
+{
+	return (int16_t)(v < INT16_MIN ? INT16_MIN : v > INT16_MAX ? INT16_MAX : v);
+}
+
+static int32_t saturate32(int64_t v)
+{
+	return (int32_t)(v < INT32_MIN ? INT32_MIN : v > INT32_MAX ? INT32_MAX : v);
+}
+
+static int8_t saturate8(int64_t v)
+{
+	return (int8_t)(v < INT8_MIN ? INT8_MIN : v > INT8_MAX ? INT8_MAX : v);
+}
+
+static int32_t scale(int64_t v, struct nn_multiplier m)
+{
+	return nn_mbqm(saturate32(v), m.value, m.shift);
+}
+
+/* weights[u] . (x - zero), and the bias if there is one. */
+static int64_t dot(const int8_t *weights, const int8_t *x, int32_t zero, uint32_t size)
+{
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < size; i++)
+		sum += weights[i] * (x[i] - zero);
+	return sum;
+}
+
+/* Layer normalisation of a row of units, in place. */
+static void normalize(const struct nn_run *r, const struct cell *c, uint32_t g, int16_t *row)
+{
+	const int16_t *gain = r->inputs[LAYER_NORM + g].data;
+	const int32_t *bias = r->inputs[BIAS + g].data;
+	int64_t sum = 0, squares = 0, n = c->units, variance;
+	int32_t mean, factor, shift;
+
+	for (uint32_t u = 0; u < c->units; u++) {
+		sum += row[u];
+		squares += (int32_t)row[u] * row[u];
+	}
+	mean = (int32_t)(sum * 1024 / n);
+	variance = (squares * (0x100000 / n) - (int64_t)mean * mean) / 0x100000;
+	if (variance < 1)
+		variance = 1;
+	nn_quant_inverse_sqrt(saturate32(variance), &factor, &shift);
+	for (uint32_t u = 0; u < c->units; u++) {
+		int32_t shifted = saturate32(1024 * (int64_t)row[u] - mean);
+		int64_t t = (int64_t)nn_mbqm(shifted, factor, shift) * gain[u] + bias[u];
+		int32_t rounded = saturate32((t + (t > 0 ? 512 : -512)) / 1024);
+
+		row[u] = saturate16(nn_mbqm(rounded, c->norm[g].value, c->norm[g].shift + 12));
+	}
+}
+
+/* A gate of one batch row before its activation. */
+static void gate(const struct nn_run *r, const struct cell *c, uint32_t g, const int8_t *x,
+		 const int8_t *h, const int16_t *state, int16_t *values)
+{
+	const int8_t *w = r->inputs[WEIGHTS + g].data, *recurrent = r->inputs[RECURRENT + g].data;
+	const int32_t *bias = r->inputs[BIAS + g].data;
+	const int16_t *peep = NULL;
+
+	if (c->peephole && g != CELL)
+		peep = r->inputs[PEEPHOLE + (g == OUT ? 2 : g)].data;
+	for (uint32_t u = 0; u < c->units; u++) {
+		int64_t sum = dot(w + (size_t)u * c->size, x, r->inputs[INPUT].zero_point, c->size);
+
+		if (!c->normalized)
+			sum += bias[u];
+		values[u] = saturate16(scale(sum, c->input[g]));
+		sum = dot(recurrent + (size_t)u * c->outputs, h, r->inputs[STATE_H].zero_point,
+			  c->outputs);
+		values[u] = saturate16((int64_t)values[u] + scale(sum, c->recurrent[g]));
+		if (peep)
+			values[u] = saturate16((int64_t)values[u] +
+					       scale((int64_t)peep[u] * state[u], c->peep[g]));
+	}
+	if (c->normalized)
+		normalize(r, c, g, values);
+}
+
+static void logistic(int16_t *values, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		values[i] = nn_quant_logistic16(values[i], 3);
+}
+
+/* A real limit in units of `unit`, at most the type's `most`; 0 is none. */
+static int32_t clip_limit(float limit, float unit, int32_t most)
+{
+	return limit > 0 ? (int32_t)fminf(limit / unit, (float)most) : 0;
+}
+
+static int32_t clip(int32_t v, int32_t limit)
+{
+	if (limit > 0)
+		v = v < -limit ? -limit : v > limit ? limit : v;
+	return v;
+}
+
+/* The output of one batch row from its hidden values. */
+static void project(const struct nn_run *r, const struct cell *c, const int8_t *hidden, int8_t *out)
+{
+	const int8_t *w = r->inputs[PROJECTION].data;
+	const int32_t *bias = has(r, PROJECTION_BIAS) ? r->inputs[PROJECTION_BIAS].data : NULL;
+	int32_t limit = clip_limit(nn_run_float(r, PROJECTION_CLIP, 0),
+				   r->inputs[PROJECTION].scale, INT8_MAX);
+
+	for (uint32_t o = 0; o < c->outputs; o++, w += c->units) {
+		int64_t sum = dot(w, hidden, -nn_run_int(r, HIDDEN_ZERO, 0), c->units);
+
+		if (bias)
+			sum += bias[o];
+		sum = saturate8((int64_t)scale(sum, c->project) + r->inputs[STATE_H].zero_point);
+		out[o] = (int8_t)clip((int32_t)sum, limit);
+	}
+}
+
+/* One batch row; `scratch` has room for a row of each gate and of hidden values. */
+static void step(const struct nn_run *r, const struct cell *c, const int8_t *x, const int8_t *h,
+		 const int16_t *state, int16_t *next, int8_t *out, int16_t *scratch)
+{
+	int16_t *in = scratch, *forget = in + c->units, *cell = forget + c->units;
+	int16_t *outgate = cell + c->units;
+	int8_t *hidden = (int8_t *)(outgate + c->units);
+	int32_t limit = clip_limit(nn_run_float(r, CELL_CLIP, 0), r->inputs[STATE_C].scale,
+				   INT16_MAX);
+
+	gate(r, c, FORGET, x, h, state, forget);
+	logistic(forget, c->units);
+	if (c->cifg) {
+		for (uint32_t u = 0; u < c->units; u++)
+			in[u] = (int16_t)(INT16_MAX - forget[u]);
+	} else {
+		gate(r, c, IN, x, h, state, in);
+		logistic(in, c->units);
+	}
+	gate(r, c, CELL, x, h, state, cell);
+	for (uint32_t u = 0; u < c->units; u++) {
+		int32_t candidate = nn_quant_tanh16(cell[u], 3);
+		int32_t kept = nn_rdp(forget[u] * state[u], 15);
+		int32_t added = nn_rdp(in[u] * candidate, 30 + c->cell_shift);
+
+		next[u] = (int16_t)clip(saturate16((int64_t)kept + added), limit);
+	}
+	gate(r, c, OUT, x, h, next, outgate);
+	logistic(outgate, c->units);
+	for (uint32_t u = 0; u < c->units; u++) {
+		int32_t squashed = nn_quant_tanh16(next[u], (uint32_t)(15 + c->cell_shift));
+
+		hidden[u] = saturate8((int64_t)scale((int64_t)outgate[u] * squashed, c->hidden) -
+				      nn_run_int(r, HIDDEN_ZERO, 0));
+	}
+	if (c->projection)
+		project(r, c, hidden, out);
+	else
+		memcpy(out, hidden, c->outputs);
+}
+
+static enum nn_status execute_quantized_lstm(struct nn_run *r)
+{
+	const int8_t *x = r->inputs[INPUT].data, *h = r->inputs[STATE_H].data;
+	const int16_t *state = r->inputs[STATE_C].data;
+	int16_t *next = r->outputs[1].data, *scratch;
+	int8_t *out = r->outputs[0].data;
+	struct cell c = { 0 };
+	enum nn_status status = cell_shape(r, &c);
+
+	if (!status)
+		status = multipliers(r, &c);
+	if (status)
+		return status;
+	scratch = nn_run_alloc(r, (size_t)c.units * (GATES + 1), sizeof(*scratch));
+	if (!scratch)
+		return NN_OUT_OF_MEMORY;
+	for (uint32_t b = 0; b < c.batch; b++) {
+		step(r, &c, x, h, state, next, out, scratch);
+		x += c.size;
+		h += c.outputs;
+		out += c.outputs;
+		state += c.units;
+		next += c.units;
+	}
+	memcpy(r->outputs[2].data, r->outputs[0].data, nn_tensor_size(&r->outputs[0]));
+	return NN_OK;
+}
+
+static enum nn_status check_quantized_lstm(const struct nn_check *c)
+{
+	static const struct nn_rule q8 = { NN_T(NN_TENSOR_QUANT8_ASYMM_SIGNED), 2, 2 };
+	static const struct nn_rule weights = { NN_T(NN_TENSOR_QUANT8_SYMM), 2, 2 };
+	static const struct nn_rule vector16 = { NN_T(NN_TENSOR_QUANT16_SYMM), 1, 1 };
+	static const struct nn_rule state = { NN_T(NN_TENSOR_QUANT16_SYMM), 2, 2 };
+	static const struct nn_rule bias = { NN_T(NN_TENSOR_INT32), 1, 1 };
+	static const struct nn_rule real = { NN_T(NN_FLOAT32), 0, 0 }, integer = NN_SCALAR_INT;
+	static const struct { uint32_t end; const struct nn_rule *rule; } groups[] = {
+		{ WEIGHTS, &q8 }, { PEEPHOLE, &weights }, { BIAS, &vector16 }, { PROJECTION, &bias },
+		{ PROJECTION_BIAS, &weights }, { STATE_H, &bias }, { STATE_C, &q8 },
+		{ LAYER_NORM, &state }, { CELL_CLIP, &vector16 }, { HIDDEN_ZERO, &real },
+		{ HIDDEN_SCALE, &integer }, { NUM_INPUTS, &real },
+	};
+	enum nn_status status = nn_check_counts(c, NUM_INPUTS, NUM_INPUTS, 3, 3);
+
+	for (uint32_t i = 0, g = 0; !status && i < NUM_INPUTS; i++) {
+		g += i == groups[g].end;
+		status = nn_check_input(c, i, *groups[g].rule);
+	}
+	for (uint32_t i = 0; !status && i < 3; i++)
+		status = nn_check_output(c, i, i == 1 ? state : q8);
+	return status;
+}
+
+const struct nn_op nn_op_QUANTIZED_LSTM = {
+	.code = 95,
+	.name = "QUANTIZED_LSTM",
+	.omissible = NN_IN(1) | NN_IN(5) | NN_IN(9) | NN_IN(10) | NN_IN(11) | NN_IN(12) | NN_IN(16) |
+		     NN_IN(17) | NN_IN(20) | NN_IN(21) | NN_IN(22) | NN_IN(23),
+	.check = check_quantized_lstm,
+	.infer = infer_quantized_lstm,
+	.execute = execute_quantized_lstm,
+};

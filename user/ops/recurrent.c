@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the recurrent operations share: activations by code, products of weight
+ * matrices with a batch of vectors, and the walk through a sequence.
+ */
+#include "ops/recurrent.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { ACT_NONE, ACT_RELU, ACT_RELU1, ACT_RELU6, ACT_TANH, ACT_SIGMOID = 6 };
+
+bool nn_recurrent_activation(int32_t code)
+{
+	return (code >= ACT_NONE && code <= ACT_TANH) || code == ACT_SIGMOID;
+}
+
+static float clamp(float value, float low, float high)
+{
+	return value < low ? low : value > high ? high : value;
+}
+
+void nn_recurrent_activate(int32_t code, float *values, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		float v = values[i];
+
+		switch (code) {
+		case ACT_RELU:
+			values[i] = v < 0 ? 0 : v;
+			break;
+		case ACT_RELU1:
+			values[i] = clamp(v, -1, 1);
+			break;
+		case ACT_RELU6:
+			values[i] = clamp(v, 0, 6);
+			break;
+		case ACT_TANH:
+			values[i] = tanhf(v);
+			break;
+		case ACT_SIGMOID:
+			values[i] = 1 / (1 + expf(-v));
+			break;
+		}
+	}
+}
+
+void nn_recurrent_multiply(const float *weights, const float *x, float *out, uint32_t batch,
+			   uint32_t units, uint32_t size)
+{
+	for (uint32_t b = 0; b < batch; b++, x += size) {
+		const float *w = weights;
+
+		for (uint32_t u = 0; u < units; u++, w += size) {
+			float sum = 0;
+
+			for (uint32_t i = 0; i < size; i++)
+				sum += w[i] * x[i];
+			*out++ += sum;
+		}
+	}
+}
+
+const float *nn_recurrent_input(const struct nn_run *r, uint32_t index)
+{
+	return index < r->num_inputs && !r->inputs[index].omitted ? r->inputs[index].data : NULL;
+}
+
+enum nn_status nn_recurrent_dims(const struct nn_run *r, uint32_t index, uint32_t d0, uint32_t d1)
+{
+	const struct nn_tensor *t = &r->inputs[index];
+	uint32_t rank = d1 ? 2 : 1;
+
+	if (t->omitted)
+		return NN_OK;
+	if (t->rank != rank)
+		return nn_run_fail(r, "input %u has %u dimensions, must have %u", index, t->rank,
+				   rank);
+	if (t->dims[0] != d0 || (d1 && t->dims[1] != d1))
+		return nn_run_fail(r, "input %u has dimensions [%u, %u], must have [%u, %u]", index,
+				   t->dims[0], t->dims[1], d0, d1);
+	return NN_OK;
+}
+
+void nn_recurrent_output(struct nn_run *r, uint32_t index, uint32_t d0, uint32_t d1, uint32_t d2)
+{
+	struct nn_tensor *out = &r->outputs[index];
+	uint32_t dims[3] = { d0, d1, d2 };
+
+	out->rank = d2 ? 3 : 2;
+	memset(out->dims, 0, sizeof(out->dims));
+	memcpy(out->dims, dims, sizeof(dims));
+}
+
+enum nn_status nn_sequence_shape(const struct nn_run *r, uint32_t index, bool time_major,
+				 struct nn_sequence *s)
+{
+	const struct nn_tensor *t = &r->inputs[index];
+
+	if (t->rank != 3)
+		return nn_run_fail(r, "input %u has %u dimensions, must have 3", index, t->rank);
+	s->time_major = time_major;
+	s->steps = t->dims[time_major ? 0 : 1];
+	s->batch = t->dims[time_major ? 1 : 0];
+	s->size = t->dims[2];
+	return NN_OK;
+}
+
+bool nn_sequence_aux_fits(const struct nn_run *r, uint32_t index)
+{
+	const struct nn_tensor *aux = &r->inputs[index];
+
+	return aux->omitted ||
+	       (aux->rank == 3 && !memcmp(aux->dims, r->inputs[0].dims, 3 * sizeof(*aux->dims)));
+}
+
+const float *nn_sequence_read(struct nn_run *r, uint32_t index, const struct nn_sequence *s)
+{
+	const float *from = r->inputs[index].data;
+	float *copy;
+
+	if (s->time_major)
+		return from;
+	copy = nn_run_alloc(r, (size_t)s->steps * s->batch * s->size, sizeof(*copy));
+	if (!copy)
+		return NULL;
+	for (size_t b = 0; b < s->batch; b++) {
+		for (size_t t = 0; t < s->steps; t++, from += s->size)
+			memcpy(copy + (t * s->batch + b) * s->size, from, s->size * sizeof(*from));
+	}
+	return copy;
+}
+
+void nn_sequence_write(float *out, const struct nn_sequence *s, uint32_t step, const float *batch,
+		       uint32_t size, uint32_t column, uint32_t width)
+{
+	for (size_t b = 0; b < s->batch; b++, batch += size) {
+		size_t row = s->time_major ? (size_t)step * s->batch + b : b * s->steps + step;
+
+		memcpy(out + row * width + column, batch, size * sizeof(*batch));
+	}
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * MEAN and the REDUCE_ operations: one value for all elements along some axes.
+ */
+#include <float.h>
+#include <string.h>
+
+#include "ops/axis.h"
+#include "ops/check.h"
+#include "ops/strided.h"
+
+/* Bit i: axis i is reduced. */
+static enum nn_status reduced_axes(const struct nn_run *r, uint32_t *axes)
+{
+	const struct nn_tensor *in = &r->inputs[0];
+	const int32_t *list = r->inputs[1].data;
+	uint32_t axis;
+
+	*axes = 0;
+	for (uint32_t i = 0; i < nn_tensor_count(&r->inputs[1]); i++) {
+		if (!nn_axis(list[i], in->rank, &axis))
+			return nn_run_fail(r, "axis %d is not one of %u", list[i], in->rank);
+		*axes |= 1u << axis;
+	}
+	return NN_OK;
+}
+
+/* MEAN says by an INT32 whether reduced axes stay, the others by a BOOL. */
+static bool keep_dims(const struct nn_run *r)
+{
+	return nn_run_int(r, 2, 0) > 0;
+}
+
+static enum nn_status infer_reduce(struct nn_run *r)
+{
+	const struct nn_tensor *in = &r->inputs[0];
+	struct nn_tensor *out = &r->outputs[0];
+	uint32_t axes, rank = 0;
+	enum nn_status status = reduced_axes(r, &axes);
+
+	if (status)
+		return status;
+	nn_tensor_like(out, in);
+	for (uint32_t i = 0; i < in->rank; i++) {
+		if (!(axes & 1u << i))
+			out->dims[rank++] = in->dims[i];
+		else if (keep_dims(r))
+			out->dims[rank++] = 1;
+	}
+	if (rank == 0)
+		out->dims[rank++] = 1;
+	nn_tensor_set_rank(out, rank);
+	return NN_OK;
+}
+
+/*
+ * The input with the reduced axes last, so that each output element's inputs
+ * lie in a row of *row elements; NULL without memory.
+ */
+static const void *reduced_last(struct nn_run *r, uint32_t *row)
+{
+	const struct nn_tensor *in = &r->inputs[0];
+	size_t element = nn_type_info(in->type)->element_size;
+	struct nn_strided view = { 0 };
+	uint32_t axes, seen = 0;
+	bool in_order = true;
+	void *moved;
+
+	if (reduced_axes(r, &axes))
+		return NULL;
+	*row = 1;
+	for (uint32_t i = 0; i < in->rank; i++) {
+		if (axes & 1u << i) {
+			*row *= in->dims[i];
+			seen |= in->dims[i] > 1;
+			continue;
+		}
+		in_order = in_order && (!seen || in->dims[i] == 1);
+		nn_strided_axis(&view, in->dims[i], nn_strided_step(in, i));
+	}
+	if (in_order)
+		return in->data;
+	for (uint32_t i = 0; i < in->rank; i++) {
+		if (axes & 1u << i)
+			nn_strided_axis(&view, in->dims[i], nn_strided_step(in, i));
+	}
+	moved = nn_run_alloc(r, nn_tensor_count(in), element);
+	if (moved)
+		nn_strided_read(&view, in->data, moved, element);
+	return moved;
+}
+
+/* One loop a type and a way to combine; `row` elements each, `init` first. */
+#define REDUCE(name, type, accumulator, init, combine, result)				\
+static void name(const void *data, void *to, uint32_t count, uint32_t row)		\
+{											\
+	const type *from = data;							\
+											\
+	for (uint32_t o = 0; o < count; o++) {						\
+		accumulator a = init;							\
+											\
+		for (uint32_t i = 0; i < row; i++, from++) {				\
+			accumulator b = *from;						\
+											\
+			a = combine;							\
+		}									\
+		((type *)to)[o] = (type)(result);					\
+	}										\
+}
+
+REDUCE(mean_float, float, float, 0, a + b, a / (float)row)
+REDUCE(mean_uint8, uint8_t, int64_t, 0, a + b, a / (int64_t)row)
+REDUCE(mean_int8, int8_t, int64_t, 0, a + b, a / (int64_t)row)
+REDUCE(sum_float, float, float, 0, a + b, a)
+REDUCE(prod_float, float, float, 1, a == 0 || b == 0 ? 0 : a * b, a)
+REDUCE(max_float, float, float, -FLT_MAX, a > b ? a : b, a)
+REDUCE(max_uint8, uint8_t, uint8_t, 0, a > b ? a : b, a)
+REDUCE(max_int8, int8_t, int8_t, INT8_MIN, a > b ? a : b, a)
+REDUCE(min_float, float, float, FLT_MAX, a < b ? a : b, a)
+REDUCE(min_uint8, uint8_t, uint8_t, UINT8_MAX, a < b ? a : b, a)
+REDUCE(min_int8, int8_t, int8_t, INT8_MAX, a < b ? a : b, a)
+REDUCE(all_bool, uint8_t, uint8_t, 1, a && b, a)
+REDUCE(any_bool, uint8_t, uint8_t, 0, a || b, a)
+
+typedef void reduce_fn(const void *data, void *to, uint32_t count, uint32_t row);
+
+static enum nn_status reduce(struct nn_run *r, reduce_fn *on_float, reduce_fn *on_uint8,
+			     reduce_fn *on_int8)
+{
+	const struct nn_tensor *out = &r->outputs[0];
+	reduce_fn *fn = on_uint8;
+	uint32_t row;
+	const void *data = reduced_last(r, &row);
+
+	if (!data)
+		return NN_OUT_OF_MEMORY;
+	if (out->type == NN_TENSOR_FLOAT32)
+		fn = on_float;
+	else if (out->type == NN_TENSOR_QUANT8_ASYMM_SIGNED)
+		fn = on_int8;
+	fn(data, out->data, nn_tensor_count(out), row);
+	return NN_OK;
+}
+
+static enum nn_status execute_mean(struct nn_run *r)
+{
+	return reduce(r, mean_float, mean_uint8, mean_int8);
+}
+
+static enum nn_status execute_reduce_sum(struct nn_run *r)
+{
+	return reduce(r, sum_float, NULL, NULL);
+}
+
+static enum nn_status execute_reduce_prod(struct nn_run *r)
+{
+	return reduce(r, prod_float, NULL, NULL);
+}
+
+static enum nn_status execute_reduce_max(struct nn_run *r)
+{
+	return reduce(r, max_float, max_uint8, max_int8);
+}
+
+static enum nn_status execute_reduce_min(struct nn_run *r)
+{
+	return reduce(r, min_float, min_uint8, min_int8);
+}
+
+static enum nn_status execute_reduce_all(struct nn_run *r)
+{
+	return reduce(r, NULL, all_bool, NULL);
+}
+
+static enum nn_status execute_reduce_any(struct nn_run *r)
+{
+	return reduce(r, NULL, any_bool, NULL);
+}
+
+static enum nn_status check_mean(const struct nn_check *c)
+{
+	static const struct nn_rule inputs[] = {
+		{ NN_FLOATS | NN_QUANT8, 0, 4 },
+		{ NN_T(NN_TENSOR_INT32), 1, 1 },
+		NN_SCALAR_INT,
+	};
+	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
+
+	return NN_CHECK_RULES(c, inputs, 3, outputs);
+}
+
+const struct nn_op nn_op_MEAN = {
+	.code = 31,
+	.name = "MEAN",
+	.steering = NN_IN(1),
+	.float16_as_float32 = true,
+	.check = check_mean,
+	.infer = infer_reduce,
+	.execute = execute_mean,
+};
+
+static enum nn_status check_reduce_float(const struct nn_check *c)
+{
+	static const struct nn_rule inputs[] = {
+		{ NN_FLOATS, 0, 4 },
+		{ NN_T(NN_TENSOR_INT32), 1, 1 },
+		NN_SCALAR_BOOL,
+	};
+	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
+
+	return NN_CHECK_RULES(c, inputs, 3, outputs);
+}
+
+static enum nn_status check_reduce_any_number(const struct nn_check *c)
+{
+	static const struct nn_rule inputs[] = {
+		{ NN_FLOATS | NN_QUANT8, 0, 4 },
+		{ NN_T(NN_TENSOR_INT32), 1, 1 },
+		NN_SCALAR_BOOL,
+	};
+	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
+
+	return NN_CHECK_RULES(c, inputs, 3, outputs);
+}
+
+static enum nn_status check_reduce_bool(const struct nn_check *c)
+{
+	static const struct nn_rule inputs[] = {
+		{ NN_T(NN_TENSOR_BOOL8), 0, 4 },
+		{ NN_T(NN_TENSOR_INT32), 1, 1 },
+		NN_SCALAR_BOOL,
+	};
+	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
+
+	return NN_CHECK_RULES(c, inputs, 3, outputs);
+}
+
+const struct nn_op nn_op_REDUCE_ALL = {
+	.code = 75,
+	.name = "REDUCE_ALL",
+	.steering = NN_IN(1),
+	.check = check_reduce_bool,
+	.infer = infer_reduce,
+	.execute = execute_reduce_all,
+};
+
+const struct nn_op nn_op_REDUCE_ANY = {
+	.code = 76,
+	.name = "REDUCE_ANY",
+	.steering = NN_IN(1),
+	.check = check_reduce_bool,
+	.infer = infer_reduce,
+	.execute = execute_reduce_any,
+};
+
+const struct nn_op nn_op_REDUCE_MAX = {
+	.code = 77,
+	.name = "REDUCE_MAX",
+	.steering = NN_IN(1),
+	.float16_as_float32 = true,
+	.check = check_reduce_any_number,
+	.infer = infer_reduce,
+	.execute = execute_reduce_max,
+};
+
+const struct nn_op nn_op_REDUCE_MIN = {
+	.code = 78,
+	.name = "REDUCE_MIN",
+	.steering = NN_IN(1),
+	.float16_as_float32 = true,
+	.check = check_reduce_any_number,
+	.infer = infer_reduce,
+	.execute = execute_reduce_min,
+};
+
+const struct nn_op nn_op_REDUCE_PROD = {
+	.code = 79,
+	.name = "REDUCE_PROD",
+	.steering = NN_IN(1),
+	.float16_as_float32 = true,
+	.check = check_reduce_float,
+	.infer = infer_reduce,
+	.execute = execute_reduce_prod,
+};
+
+const struct nn_op nn_op_REDUCE_SUM = {
+	.code = 80,
+	.name = "REDUCE_SUM",
+	.steering = NN_IN(1),
+	.float16_as_float32 = true,
+	.check = check_reduce_float,
+	.infer = infer_reduce,
+	.execute = execute_reduce_sum,
+};

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What every convolution and FULLY_CONNECTED share: the signature of their
+ * input, filter and bias, and turning accumulators into quantised outputs.
+ */
+#ifndef NN_OPS_REQUANT_H
+#define NN_OPS_REQUANT_H
+
+#include "ops/check.h"
+#include "ops/quant.h"
+
+/*
+ * Checks input 0, 1 (filter), 2 (bias) and output 0: types, and the ranks of
+ * filter and bias. channel_dim: that of a filter quantised per channel;
+ * negative: there is none.
+ */
+enum nn_status nn_filter_check(const struct nn_check *c, uint32_t filter_rank,
+			       int32_t channel_dim);
+
+/*
+ * Same at run time: ranks, a bias for each of `channels` output channels, and
+ * its scale, which must be the product of the input's and the filter's.
+ */
+enum nn_status nn_filter_infer(const struct nn_run *r, uint32_t filter_rank, uint32_t channels);
+
+struct nn_requant {
+	const int32_t *bias;
+	const struct nn_multiplier *multipliers;	/* one a channel */
+	int32_t zero;
+	int32_t low;
+	int32_t high;
+};
+
+/*
+ * Computes the multipliers of `channels` output channels for the activation
+ * that input `activation` tells. NN_OUT_OF_MEMORY.
+ */
+enum nn_status nn_requant_init(struct nn_requant *q, struct nn_run *r, uint32_t channels,
+			       uint32_t activation);
+
+/* The output byte of an accumulator, which counts modulo 2^32. */
+static inline uint8_t nn_requant(const struct nn_requant *q, uint32_t channel, uint32_t acc)
+{
+	int32_t sum = (int32_t)(acc + (uint32_t)q->bias[channel]);
+	int64_t value = (int64_t)nn_quant_scale(sum, &q->multipliers[channel]) + q->zero;
+
+	return (uint8_t)(value < q->low ? q->low : value > q->high ? q->high : value);
+}
+
+#endif /* NN_OPS_REQUANT_H */

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * RNN, UNIDIRECTIONAL_SEQUENCE_RNN and BIDIRECTIONAL_SEQUENCE_RNN: the basic
+ * recurrent cell h' = act(W x + R h + b), once or along a sequence.
+ */
+#include <string.h>
+
+#include "ops/check.h"
+#include "ops/recurrent.h"
+
+/* The inputs of a cell by their positions; 0 for an auxiliary weight that is not there. */
+struct cell {
+	uint32_t weights, recurrent, bias, state, aux_weights;
+	uint32_t units;
+	int32_t activation;
+};
+
+/* Checks a cell's dimensions for inputs of `size` in batches. */
+static enum nn_status cell_shape(const struct nn_run *r, struct cell *c, uint32_t batch,
+				 uint32_t size)
+{
+	enum nn_status status;
+
+	c->units = r->inputs[c->bias].dims[0];
+	status = nn_recurrent_dims(r, c->weights, c->units, size);
+	if (!status)
+		status = nn_recurrent_dims(r, c->recurrent, c->units, c->units);
+	if (!status)
+		status = nn_recurrent_dims(r, c->bias, c->units, 0);
+	if (!status)
+		status = nn_recurrent_dims(r, c->state, batch, c->units);
+	if (!status && c->aux_weights)
+		status = nn_recurrent_dims(r, c->aux_weights, c->units, size);
+	if (!status && !nn_recurrent_activation(c->activation))
+		status = nn_run_fail(r, "activation %d is not known", c->activation);
+	return status;
+}
+
+/* One step for a batch: `next` from `x`, `aux` (or NULL) and `state`. */
+static void cell_step(const struct nn_run *r, const struct cell *c, uint32_t batch, uint32_t size,
+		      const float *x, const float *aux, const float *state, float *next)
+{
+	const float *bias = r->inputs[c->bias].data;
+
+	for (size_t b = 0; b < batch; b++)
+		memcpy(next + b * c->units, bias, c->units * sizeof(*bias));
+	nn_recurrent_multiply(r->inputs[c->weights].data, x, next, batch, c->units, size);
+	nn_recurrent_multiply(r->inputs[c->recurrent].data, state, next, batch, c->units, c->units);
+	if (aux)
+		nn_recurrent_multiply(r->inputs[c->aux_weights].data, aux, next, batch, c->units,
+				      size);
+	nn_recurrent_activate(c->activation, next, (size_t)batch * c->units);
+}
+
+static struct cell rnn_cell(const struct nn_run *r)
+{
+	return (struct cell){ .weights = 1, .recurrent = 2, .bias = 3, .state = 4,
+			      .activation = nn_run_int(r, 5, 0) };
+}
+
+static enum nn_status infer_rnn(struct nn_run *r)
+{
+	const struct nn_tensor *x = &r->inputs[0];
+	struct cell c = rnn_cell(r);
+	enum nn_status status;
+
+	if (x->rank != 2)
+		return nn_run_fail(r, "input 0 has %u dimensions, must have 2", x->rank);
+	status = cell_shape(r, &c, x->dims[0], x->dims[1]);
+	if (status)
+		return status;
+	nn_recurrent_output(r, 0, x->dims[0], c.units, 0);
+	nn_recurrent_output(r, 1, x->dims[0], c.units, 0);
+	return NN_OK;
+}
+
+static enum nn_status execute_rnn(struct nn_run *r)
+{
+	const struct nn_tensor *x = &r->inputs[0];
+	struct cell c = rnn_cell(r);
+
+	c.units = r->inputs[c.bias].dims[0];
+	cell_step(r, &c, x->dims[0], x->dims[1], x->data, NULL, r->inputs[c.state].data,
+		  r->outputs[0].data);
+	memcpy(r->outputs[1].data, r->outputs[0].data, nn_tensor_size(&r->outputs[0]));
+	return NN_OK;
+}
+
+/*
+ * Runs a cell along a sequence, forwards or backwards, into columns of an
+ * output; `state` (an output, or NULL) takes the last hidden state.
+ */
+static enum nn_status run_sequence(struct nn_run *r, const struct cell *c,
+				   const struct nn_sequence *s, const float *x, const float *aux,
+				   bool backward, float *out, uint32_t column, uint32_t width,
+				   float *state)
+{
+	size_t step = (size_t)s->batch * s->size, count = (size_t)s->batch * c->units;
+	float *hidden = nn_run_alloc(r, 2 * count, sizeof(*hidden));
+	const float *now = r->inputs[c->state].data;
+
+	if (!hidden)
+		return NN_OUT_OF_MEMORY;
+	for (uint32_t i = 0; i < s->steps; i++) {
+		uint32_t t = backward ? s->steps - 1 - i : i;
+		float *next = hidden + (i & 1) * count;
+
+		cell_step(r, c, s->batch, s->size, x + t * step, aux ? aux + t * step : NULL, now,
+			  next);
+		nn_sequence_write(out, s, t, next, c->units, column, width);
+		now = next;
+	}
+	if (state)
+		memcpy(state, now, count * sizeof(*state));
+	return NN_OK;
+}
+
+/* Sets the shape of output `index` of a sequence operation: as the input, `width` wide. */
+static void sequence_output(struct nn_run *r, uint32_t index, const struct nn_sequence *s,
+			    uint32_t width)
+{
+	nn_recurrent_output(r, index, s->time_major ? s->steps : s->batch,
+			    s->time_major ? s->batch : s->steps, width);
+}
+
+static enum nn_status infer_unidirectional_rnn(struct nn_run *r)
+{
+	struct cell c = rnn_cell(r);
+	struct nn_sequence s;
+	int32_t time_major = nn_run_int(r, 6, 0);
+	enum nn_status status = nn_sequence_shape(r, 0, time_major, &s);
+
+	if (!status && time_major != 0 && time_major != 1)
+		status = nn_run_fail(r, "timeMajor is %d, must be 0 or 1", time_major);
+	if (!status)
+		status = cell_shape(r, &c, s.batch, s.size);
+	if (status)
+		return status;
+	sequence_output(r, 0, &s, c.units);
+	if (r->num_outputs > 1)
+		nn_recurrent_output(r, 1, s.batch, c.units, 0);
+	return NN_OK;
+}
+
+static enum nn_status execute_unidirectional_rnn(struct nn_run *r)
+{
+	struct cell c = rnn_cell(r);
+	struct nn_sequence s;
+	const float *x;
+
+	nn_sequence_shape(r, 0, nn_run_int(r, 6, 0), &s);
+	c.units = r->inputs[c.bias].dims[0];
+	x = nn_sequence_read(r, 0, &s);
+	if (!x)
+		return NN_OUT_OF_MEMORY;
+	return run_sequence(r, &c, &s, x, NULL, false, r->outputs[0].data, 0, c.units,
+			    r->num_outputs > 1 ? r->outputs[1].data : NULL);
+}
+
+/* Positions of BIDIRECTIONAL_SEQUENCE_RNN's other inputs. */
+enum { AUX = 9, FW_AUX_WEIGHTS = 10, BW_AUX_WEIGHTS = 11, TIME_MAJOR = 13, MERGE = 14 };
+
+/*
+ * The two cells of a bidirectional operation. With auxiliary weights both get
+ * the auxiliary input besides; without them it replaces the backward cell's input.
+ */
+static enum nn_status bidirectional(const struct nn_run *r, struct cell *fw, struct cell *bw,
+				    struct nn_sequence *s)
+{
+	const struct nn_tensor *aux = &r->inputs[AUX];
+	bool weights = !r->inputs[FW_AUX_WEIGHTS].omitted;
+	int32_t activation = nn_run_int(r, 12, 0);
+	enum nn_status status = nn_sequence_shape(r, 0, nn_run_bool(r, TIME_MAJOR, false), s);
+
+	if (status)
+		return status;
+	if (weights == r->inputs[BW_AUX_WEIGHTS].omitted)
+		return nn_run_fail(r, "auxiliary weights of one direction only");
+	if (weights && aux->omitted)
+		return nn_run_fail(r, "auxiliary weights without an auxiliary input");
+	if (!nn_sequence_aux_fits(r, AUX))
+		return nn_run_fail(r, "the auxiliary input has other dimensions than the input");
+	*fw = (struct cell){ 1, 2, 3, 4, weights ? FW_AUX_WEIGHTS : 0, 0, activation };
+	*bw = (struct cell){ 5, 6, 7, 8, weights ? BW_AUX_WEIGHTS : 0, 0, activation };
+	status = cell_shape(r, fw, s->batch, s->size);
+	return status ? status : cell_shape(r, bw, s->batch, s->size);
+}
+
+static enum nn_status infer_bidirectional_rnn(struct nn_run *r)
+{
+	bool merge = nn_run_bool(r, MERGE, false);
+	uint32_t sequences = merge ? 1 : 2;
+	struct nn_sequence s;
+	struct cell fw, bw;
+	enum nn_status status = bidirectional(r, &fw, &bw, &s);
+
+	if (status)
+		return status;
+	if (r->num_outputs != sequences && r->num_outputs != sequences + 2)
+		return nn_run_fail(r, "%u outputs with merging %s", r->num_outputs,
+				   merge ? "on" : "off");
+	sequence_output(r, 0, &s, merge ? fw.units + bw.units : fw.units);
+	if (!merge)
+		sequence_output(r, 1, &s, bw.units);
+	if (r->num_outputs > sequences) {
+		nn_recurrent_output(r, sequences, s.batch, fw.units, 0);
+		nn_recurrent_output(r, sequences + 1, s.batch, bw.units, 0);
+	}
+	return NN_OK;
+}
+
+static enum nn_status execute_bidirectional_rnn(struct nn_run *r)
+{
+	bool merge = nn_run_bool(r, MERGE, false), linked = !r->inputs[AUX].omitted;
+	uint32_t sequences = merge ? 1 : 2, width;
+	bool states = r->num_outputs > sequences;
+	const float *x, *aux = NULL;
+	struct nn_sequence s;
+	struct cell fw, bw;
+	enum nn_status status = bidirectional(r, &fw, &bw, &s);
+
+	if (status)
+		return status;
+	x = nn_sequence_read(r, 0, &s);
+	if (linked)
+		aux = nn_sequence_read(r, AUX, &s);
+	if (!x || (linked && !aux))
+		return NN_OUT_OF_MEMORY;
+	width = merge ? fw.units + bw.units : fw.units;
+	status = run_sequence(r, &fw, &s, x, fw.aux_weights ? aux : NULL, false,
+			      r->outputs[0].data, 0, width,
+			      states ? r->outputs[sequences].data : NULL);
+	if (status)
+		return status;
+	return run_sequence(r, &bw, &s, aux && !bw.aux_weights ? aux : x,
+			    bw.aux_weights ? aux : NULL, true, r->outputs[merge ? 0 : 1].data,
+			    merge ? fw.units : 0, merge ? width : bw.units,
+			    states ? r->outputs[sequences + 1].data : NULL);
+}
+
+static enum nn_status check_rnn(const struct nn_check *c)
+{
+	static const struct nn_rule inputs[] = {
+		{ NN_FLOATS, 2, 2 },
+		{ NN_SAME, 2, 2 },
+		{ NN_SAME, 2, 2 },
+		{ NN_SAME, 1, 1 },
+		{ NN_SAME, 2, 2 },
+		NN_SCALAR_INT,
+	};
+	static const struct nn_rule outputs[] = { { NN_SAME, 2, 2 }, { NN_SAME, 2, 2 } };
+
+	return NN_CHECK_RULES(c, inputs, 6, outputs);
+}
+
+const struct nn_op nn_op_RNN = {
+	.code = 24,
+	.name = "RNN",
+	.float16_as_float32 = true,
+	.check = check_rnn,
+	.infer = infer_rnn,
+	.execute = execute_rnn,
+};
+
+static enum nn_status check_unidirectional_rnn(const struct nn_check *c)
+{
+	static const struct nn_rule inputs[] = {
+		{ NN_FLOATS, 3, 3 },
+		{ NN_SAME, 2, 2 },
+		{ NN_SAME, 2, 2 },
+		{ NN_SAME, 1, 1 },
+		{ NN_SAME, 2, 2 },
+		NN_SCALAR_INT,
+		NN_SCALAR_INT,
+	};
+	enum nn_status status = nn_check_counts(c, 7, 7, 1, 2);
+
+	for (uint32_t i = 0; !status && i < 7; i++)
+		status = nn_check_input(c, i, inputs[i]);
+	for (uint32_t i = 0; !status && i < c->operation->num_outputs; i++)
+		status = nn_check_output(c, i, (struct nn_rule){ NN_SAME, 3 - i, 3 - i });
+	return status;
+}
+
+const struct nn_op nn_op_UNIDIRECTIONAL_SEQUENCE_RNN = {
+	.code = 93,
+	.name = "UNIDIRECTIONAL_SEQUENCE_RNN",
+	.float16_as_float32 = true,
+	.check = check_unidirectional_rnn,
+	.infer = infer_unidirectional_rnn,
+	.execute = execute_unidirectional_rnn,
+};
+
+static enum nn_status check_bidirectional_rnn(const struct nn_check *c)
+{
+	static const struct nn_rule inputs[] = {
+		{ NN_FLOATS, 3, 3 },
+		{ NN_SAME, 2, 2 }, { NN_SAME, 2, 2 }, { NN_SAME, 1, 1 }, { NN_SAME, 2, 2 },
+		{ NN_SAME, 2, 2 }, { NN_SAME, 2, 2 }, { NN_SAME, 1, 1 }, { NN_SAME, 2, 2 },
+		{ NN_SAME, 3, 3 }, { NN_SAME, 2, 2 }, { NN_SAME, 2, 2 },
+		NN_SCALAR_INT, NN_SCALAR_BOOL, NN_SCALAR_BOOL,
+	};
+	enum nn_status status = nn_check_counts(c, 15, 15, 1, 4);
+
+	for (uint32_t i = 0; !status && i < 15; i++)
+		status = nn_check_input(c, i, inputs[i]);
+	for (uint32_t i = 0; !status && i < c->operation->num_outputs; i++)
+		status = nn_check_output(c, i, (struct nn_rule){ NN_SAME, 2, 3 });
+	return status;
+}
+
+const struct nn_op nn_op_BIDIRECTIONAL_SEQUENCE_RNN = {
+	.code = 43,
+	.name = "BIDIRECTIONAL_SEQUENCE_RNN",
+	.omissible = NN_IN(9) | NN_IN(10) | NN_IN(11),
+	.float16_as_float32 = true,
+	.check = check_bidirectional_rnn,
+	.infer = infer_bidirectional_rnn,
+	.execute = execute_bidirectional_rnn,
+};

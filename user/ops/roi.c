@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ROI_ALIGN and ROI_POOLING: regions of images resampled to one size.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "ops/box.h"
+#include "ops/check.h"
+#include "ops/floats.h"
+#include "ops/image.h"
+#include "ops/q8.h"
+#include "ops/quant.h"
+
+enum { X, ROIS, BATCH, HEIGHT, WIDTH, HEIGHT_STRIDE, WIDTH_STRIDE, HEIGHT_SAMPLES, WIDTH_SAMPLES };
+
+/* Place of the NCHW flag: ROI_ALIGN has two inputs more. */
+static uint32_t nchw_input(const struct nn_run *r)
+{
+	return r->num_inputs - 1;
+}
+
+/* `samples`: ROI_ALIGN's numbers of samples, before the flag. */
+static enum nn_status check(const struct nn_check *c, uint32_t samples)
+{
+	static const struct nn_rule output = { NN_SAME, 4, 4 };
+	struct nn_rule inputs[] = {
+		{ NN_FLOATS | NN_QUANT8, 4, 4 }, nn_box_rule(c, 2), { NN_T(NN_TENSOR_INT32), 1, 1 },
+		NN_SCALAR_INT, NN_SCALAR_INT, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT,
+		NN_SCALAR_INT, NN_SCALAR_INT, NN_SCALAR_BOOL,
+	};
+	uint32_t count = HEIGHT_SAMPLES + samples + 1;
+
+	inputs[count - 1] = (struct nn_rule)NN_SCALAR_BOOL;
+	return nn_check_rules(c, inputs, count, count, &output, 1);
+}
+
+static enum nn_status check_align(const struct nn_check *c)
+{
+	return check(c, 2);
+}
+
+static enum nn_status check_pooling(const struct nn_check *c)
+{
+	return check(c, 0);
+}
+
+/* A region in pixels of its image. */
+struct region {
+	uint32_t n;
+	float x1;
+	float y1;
+	float x2;
+	float y2;
+};
+
+struct roi {
+	bool nchw;
+	struct nn_image in;
+	struct nn_image out;
+	float height_scale;
+	float width_scale;
+	uint32_t height_samples;	/* ROI_ALIGN only; 0: as many as there are pixels */
+	uint32_t width_samples;
+	const float *boxes;
+	const int32_t *batches;
+};
+
+static enum nn_status read_at_least(const struct nn_run *r, uint32_t index, int32_t least,
+				    uint32_t *value)
+{
+	int32_t v = nn_run_int(r, index, 0);
+
+	if (v < least)
+		return nn_run_fail(r, "input %u: %d, must be at least %d", index, v, least);
+	*value = (uint32_t)v;
+	return NN_OK;
+}
+
+static enum nn_status read_scale(const struct nn_run *r, uint32_t index, float *scale)
+{
+	float stride = nn_run_float(r, index, 0);
+
+	if (!(stride > 0))
+		return nn_run_fail(r, "input %u: the stride %g must be positive", index, stride);
+	*scale = 1 / stride;
+	return NN_OK;
+}
+
+static enum nn_status check_shapes(const struct nn_run *r)
+{
+	const struct nn_tensor *x = &r->inputs[X], *rois = &r->inputs[ROIS];
+	const struct nn_tensor *batch = &r->inputs[BATCH];
+
+	if (x->rank != 4)
+		return nn_run_fail(r, "input 0: rank %u, must be 4", x->rank);
+	if (!nn_tensor_count(x))
+		return nn_run_fail(r, "input 0: a dimension is 0");
+	if (rois->rank != 2 || rois->dims[1] != 4)
+		return nn_run_fail(r, "input 1: must have 2 dimensions, the last of size 4");
+	if (batch->rank != 1 || batch->dims[0] != rois->dims[0])
+		return nn_run_fail(r, "input 2: must have one dimension, of size %u",
+				   rois->dims[0]);
+	return nn_box_check_scale(r, ROIS);
+}
+
+static enum nn_status prepare(struct nn_run *r, struct roi *v)
+{
+	enum nn_status status = check_shapes(r);
+
+	*v = (struct roi){ .nchw = nn_run_bool(r, nchw_input(r), false) };
+	if (status)
+		return status;
+	v->in = nn_image_of(&r->inputs[X], v->nchw);
+	v->out.n = r->inputs[ROIS].dims[0];
+	v->out.c = v->in.c;
+	status = read_at_least(r, HEIGHT, 1, &v->out.h);
+	status = status ? status : read_at_least(r, WIDTH, 1, &v->out.w);
+	status = status ? status : read_scale(r, HEIGHT_STRIDE, &v->height_scale);
+	status = status ? status : read_scale(r, WIDTH_STRIDE, &v->width_scale);
+	if (nchw_input(r) == HEIGHT_SAMPLES)
+		return status;
+	status = status ? status : read_at_least(r, HEIGHT_SAMPLES, 0, &v->height_samples);
+	return status ? status : read_at_least(r, WIDTH_SAMPLES, 0, &v->width_samples);
+}
+
+/* Region `i`, scaled to its image. False where it is none, or outside of it. */
+static bool read_region(const struct roi *v, uint32_t i, struct region *g)
+{
+	const float *box = v->boxes + (size_t)4 * i;
+
+	g->n = (uint32_t)v->batches[i];
+	g->x1 = box[0] * v->width_scale;
+	g->y1 = box[1] * v->height_scale;
+	g->x2 = box[2] * v->width_scale;
+	g->y2 = box[3] * v->height_scale;
+	return g->n < v->in.n &&
+	       g->x1 >= 0 && g->x1 <= g->x2 && g->x2 <= (float)v->in.w &&
+	       g->y1 >= 0 && g->y1 <= g->y2 && g->y2 <= (float)v->in.h;
+}
+
+static enum nn_status infer_align(struct nn_run *r)
+{
+	struct roi v;
+	struct region g;
+	enum nn_status status = prepare(r, &v);
+
+	if (status)
+		return status;
+	v.boxes = nn_floats_read(r, &r->inputs[ROIS]);
+	v.batches = r->inputs[BATCH].data;
+	if (!v.boxes)
+		return NN_OUT_OF_MEMORY;
+	for (uint32_t i = 0; i < v.out.n; i++)
+		if (!read_region(&v, i, &g))
+			return nn_run_fail(r, "region %u is not inside an image of the batch", i);
+	nn_image_set(&r->outputs[0], v.nchw, &v.out);
+	return NN_OK;
+}
+
+static enum nn_status infer_pooling(struct nn_run *r)
+{
+	r->outputs[0].scale = r->inputs[X].scale;
+	r->outputs[0].zero_point = r->inputs[X].zero_point;
+	return infer_align(r);
+}
+
+/* ROI_ALIGN: the average of samples that are spread evenly over each cell of a region */
+
+/* The cells of one axis of a region. */
+struct line {
+	float start;
+	float step;
+	uint32_t samples;
+	uint32_t in;
+};
+
+static struct line line_of(float from, float to, uint32_t out, uint32_t samples, uint32_t in)
+{
+	float step = fmaxf(to - from, 1) / (float)out;
+
+	return (struct line){ from, step, samples ? samples : (uint32_t)ceilf(step), in };
+}
+
+static struct nn_source sample_of(const struct line *l, uint32_t cell, uint32_t sample)
+{
+	float at = l->start + l->step * (float)cell +
+		   l->step / (float)l->samples * ((float)sample + 0.5f);
+	uint32_t low;
+
+	if (!(at < (float)(l->in - 1)))
+		return (struct nn_source){ l->in - 1, l->in - 1, 0 };
+	low = (uint32_t)at;
+	return (struct nn_source){ low, low + 1, at - (float)low };
+}
+
+/* What the kernel works on: everything NHWC. */
+struct align {
+	const struct roi *v;
+	const void *in;
+	bool is_float;
+	void *acc;			/* float or uint32_t, one a channel */
+	struct nn_q8 in_q8;
+	struct nn_q8 out_q8;
+	double scale;			/* of a quantised sum, before the division by samples */
+};
+
+static void add_float(const struct nn_corners *k, const float *in, float *restrict acc,
+		      size_t channels)
+{
+	for (int i = 0; i < 4; i++)
+		for (size_t c = 0; c < channels; c++)
+			acc[c] += in[k->at[i] + c] * k->weight[i];
+}
+
+static void add_q8(const struct nn_corners *k, const uint8_t *in, uint32_t *restrict acc,
+		   size_t channels, struct nn_q8 q)
+{
+	for (int i = 0; i < 4; i++) {
+		int32_t weight = (int32_t)roundf(k->weight[i] * 255);
+
+		for (size_t c = 0; c < channels; c++)
+			acc[c] += (uint32_t)(weight * nn_q8_value(q, in[k->at[i] + c]));
+	}
+}
+
+/* Leaves the sum of the samples of a cell in acc. */
+static void sum_cell(const struct align *a, uint32_t n, const struct line *lines,
+		     uint32_t i, uint32_t j)
+{
+	const struct roi *v = a->v;
+
+	memset(a->acc, 0, v->in.c * sizeof(uint32_t));
+	for (uint32_t p = 0; p < lines[0].samples; p++) {
+		struct nn_source y = sample_of(&lines[0], i, p);
+
+		for (uint32_t q = 0; q < lines[1].samples; q++) {
+			struct nn_source x = sample_of(&lines[1], j, q);
+			struct nn_corners k = nn_image_corners(&v->in, n, &y, &x);
+
+			if (a->is_float)
+				add_float(&k, a->in, a->acc, v->in.c);
+			else
+				add_q8(&k, a->in, a->acc, v->in.c, a->in_q8);
+		}
+	}
+}
+
+static void average_float(const float *acc, float *restrict out, size_t channels, float samples)
+{
+	for (size_t c = 0; c < channels; c++)
+		out[c] = acc[c] / samples;
+}
+
+static enum nn_status average_q8(const struct align *a, const struct nn_run *r,
+				 uint8_t *restrict out, float samples)
+{
+	const uint32_t *acc = a->acc;
+	struct nn_multiplier m;
+
+	if (!nn_quant_encode_below_one(a->scale / samples, &m))
+		return nn_run_fail(r, "the output's scale is too small for the input's");
+	for (size_t c = 0; c < a->v->in.c; c++) {
+		int32_t value = nn_quant_scale((int32_t)acc[c], &m);
+
+		out[c] = nn_q8_stored(a->out_q8, value);
+	}
+	return NN_OK;
+}
+
+static enum nn_status align_region(const struct nn_run *r, const struct align *a,
+				   const struct region *g, uint8_t *out)
+{
+	const struct roi *v = a->v;
+	struct line lines[2] = {
+		line_of(g->y1, g->y2, v->out.h, v->height_samples, v->in.h),
+		line_of(g->x1, g->x2, v->out.w, v->width_samples, v->in.w),
+	};
+	float samples = (float)lines[0].samples * (float)lines[1].samples;
+	enum nn_status status = NN_OK;
+
+	for (uint32_t i = 0; i < v->out.h; i++) {
+		for (uint32_t j = 0; j < v->out.w && !status; j++) {
+			sum_cell(a, g->n, lines, i, j);
+			if (a->is_float)
+				average_float(a->acc, (void *)out, v->in.c, samples);
+			else
+				status = average_q8(a, r, out, samples);
+			out += v->in.c * (a->is_float ? sizeof(float) : 1);
+		}
+	}
+	return status;
+}
+
+static enum nn_status execute_align(struct nn_run *r)
+{
+	const struct nn_tensor *x = &r->inputs[X], *y = &r->outputs[0];
+	struct roi v;
+	struct align a = {
+		.v = &v,
+		.is_float = x->type == NN_TENSOR_FLOAT32,
+		.in_q8 = nn_q8_of(x),
+		.out_q8 = nn_q8_of(y),
+	};
+	enum nn_status status = prepare(r, &v);
+	size_t region;
+	void *out;
+
+	if (status || !nn_tensor_count(y))
+		return status;
+	v.boxes = nn_floats_read(r, &r->inputs[ROIS]);
+	v.batches = r->inputs[BATCH].data;
+	a.in = nn_image_input(r, x, v.nchw);
+	a.acc = nn_run_alloc(r, v.in.c, sizeof(uint32_t));
+	out = nn_image_output(r, y, v.nchw);
+	if (!v.boxes || !a.in || !a.acc || !out)
+		return NN_OUT_OF_MEMORY;
+	if (!a.is_float)
+		a.scale = (double)x->scale / 255 / y->scale;
+	region = (size_t)v.out.h * v.out.w * v.out.c * (a.is_float ? sizeof(float) : 1);
+	for (uint32_t i = 0; i < v.out.n && !status; i++) {
+		struct region g;
+
+		read_region(&v, i, &g);
+		status = align_region(r, &a, &g, (uint8_t *)out + i * region);
+	}
+	nn_image_finish(y, v.nchw, out);
+	return status;
+}
+
+/* ROI_POOLING: the largest pixel of each cell of a region */
+
+/* The pixels [first, last) of a cell. */
+struct cell {
+	uint32_t first;
+	uint32_t last;
+};
+
+static uint32_t clip(float at, uint32_t in)
+{
+	return at <= 0 ? 0 : at >= (float)in ? in : (uint32_t)at;
+}
+
+static struct cell cell_of(float from, float to, uint32_t out, uint32_t index, uint32_t in)
+{
+	float start = roundf(from);
+	float step = fmaxf(roundf(to) - start + 1, 1) / (float)out;
+
+	return (struct cell){
+		clip(floorf(start + step * (float)index), in),
+		clip(ceilf(start + step * (float)(index + 1)), in),
+	};
+}
+
+static void max_float(const struct roi *v, uint32_t n, struct cell h, struct cell w,
+		      const void *in, void *to)
+{
+	float *restrict out = to;
+
+	memset(out, 0, v->in.c * sizeof(*out));
+	for (uint32_t y = h.first; y < h.last; y++) {
+		for (uint32_t x = w.first; x < w.last; x++) {
+			size_t at = (((size_t)n * v->in.h + y) * v->in.w + x) * v->in.c;
+			bool is_first = y == h.first && x == w.first;
+			const float *pixel = (const float *)in + at;
+
+			for (size_t c = 0; c < v->in.c; c++)
+				out[c] = is_first || pixel[c] > out[c] ? pixel[c] : out[c];
+		}
+	}
+}
+
+static void max_q8(const struct roi *v, uint32_t n, struct cell h, struct cell w,
+		   const void *in, void *to, struct nn_q8 q)
+{
+	bool is_empty = h.first >= h.last || w.first >= w.last;
+	uint8_t *restrict out = to;
+
+	/* In flipped bytes, whose least is 0. */
+	memset(out, is_empty ? q.zero : 0, v->in.c);
+	for (uint32_t y = h.first; y < h.last; y++) {
+		for (uint32_t x = w.first; x < w.last; x++) {
+			size_t at = (((size_t)n * v->in.h + y) * v->in.w + x) * v->in.c;
+			const uint8_t *pixel = (const uint8_t *)in + at;
+
+			for (size_t c = 0; c < v->in.c; c++) {
+				uint8_t value = pixel[c] ^ q.flip;
+
+				out[c] = value > out[c] ? value : out[c];
+			}
+		}
+	}
+	for (size_t c = 0; c < v->in.c; c++)
+		out[c] ^= q.flip;
+}
+
+/* What the kernel works on: everything NHWC. */
+struct pool {
+	const struct roi *v;
+	const void *in;
+	bool is_float;
+	struct nn_q8 q;
+};
+
+static void pool_region(const struct pool *p, const struct region *g, uint8_t *out)
+{
+	const struct roi *v = p->v;
+
+	for (uint32_t i = 0; i < v->out.h; i++) {
+		struct cell h = cell_of(g->y1, g->y2, v->out.h, i, v->in.h);
+
+		for (uint32_t j = 0; j < v->out.w; j++) {
+			struct cell w = cell_of(g->x1, g->x2, v->out.w, j, v->in.w);
+
+			if (p->is_float)
+				max_float(v, g->n, h, w, p->in, out);
+			else
+				max_q8(v, g->n, h, w, p->in, out, p->q);
+			out += v->in.c * (p->is_float ? sizeof(float) : 1);
+		}
+	}
+}
+
+static enum nn_status execute_pooling(struct nn_run *r)
+{
+	const struct nn_tensor *x = &r->inputs[X];
+	struct roi v;
+	struct pool p = {
+		.v = &v,
+		.is_float = x->type == NN_TENSOR_FLOAT32,
+		.q = nn_q8_of(x),
+	};
+	enum nn_status status = prepare(r, &v);
+	size_t region;
+	void *out;
+
+	if (status)
+		return status;
+	v.boxes = nn_floats_read(r, &r->inputs[ROIS]);
+	v.batches = r->inputs[BATCH].data;
+	p.in = nn_image_input(r, x, v.nchw);
+	out = nn_image_output(r, &r->outputs[0], v.nchw);
+	if (!v.boxes || !p.in || !out)
+		return NN_OUT_OF_MEMORY;
+	region = (size_t)v.out.h * v.out.w * v.out.c * (p.is_float ? sizeof(float) : 1);
+	for (uint32_t i = 0; i < v.out.n; i++) {
+		struct region g;
+
+		read_region(&v, i, &g);
+		pool_region(&p, &g, (uint8_t *)out + i * region);
+	}
+	nn_image_finish(&r->outputs[0], v.nchw, out);
+	return NN_OK;
+}
+
+const struct nn_op nn_op_ROI_ALIGN = {
+	.code = 81,
+	.name = "ROI_ALIGN",
+	.zero_sized = NN_ZERO_ALLOWED,
+	.steering = NN_IN(ROIS) | NN_IN(BATCH),
+	.float16_as_float32 = true,
+	.check = check_align,
+	.infer = infer_align,
+	.execute = execute_align,
+};
+
+const struct nn_op nn_op_ROI_POOLING = {
+	.code = 82,
+	.name = "ROI_POOLING",
+	.steering = NN_IN(ROIS) | NN_IN(BATCH),
+	.float16_as_float32 = true,
+	.check = check_pooling,
+	.infer = infer_pooling,
+	.execute = execute_pooling,
+};

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * SELECT: each element from the one or the other input, as a condition says.
+ */
+#include <string.h>
+
+#include "ops/axis.h"
+#include "ops/check.h"
+#include "ops/quant.h"
+
+enum { CONDITION, A, B };
+
+static enum nn_status check(const struct nn_check *c)
+{
+	static const struct nn_rule inputs[] = {
+		{ NN_T(NN_TENSOR_BOOL8), 0, 0 },
+		{ NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 },
+		{ NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 },
+	};
+	static const struct nn_rule outputs[] = {
+		{ NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 },
+	};
+	enum nn_status status = NN_CHECK_RULES(c, inputs, 3, outputs);
+
+	if (!status)
+		status = nn_check_same_type(c, A, B);
+	if (!status && nn_check_out(c, 0)->type != nn_check_in(c, A)->type)
+		return nn_check_fail_output(c, 0, "must be %s, as input 1",
+					    nn_type_name(nn_check_in(c, A)->type));
+	return status;
+}
+
+static bool same_shape(const struct nn_tensor *a, const struct nn_tensor *b)
+{
+	return a->rank == b->rank && !memcmp(a->dims, b->dims, a->rank * sizeof(*a->dims));
+}
+
+static enum nn_status infer(struct nn_run *r)
+{
+	const struct nn_tensor *condition = &r->inputs[CONDITION];
+	struct nn_tensor *out = &r->outputs[0];
+
+	if (!same_shape(condition, &r->inputs[A]) || !same_shape(condition, &r->inputs[B]))
+		return nn_run_fail(r, "the inputs are not of the same shape");
+	out->type = r->inputs[A].type;
+	out->rank = condition->rank;
+	memcpy(out->dims, condition->dims, sizeof(out->dims));
+	return NN_OK;
+}
+
+/* Float and integer: all that matters is that they have four bytes. */
+static void select_words(const struct nn_run *r)
+{
+	const uint8_t *condition = r->inputs[CONDITION].data;
+	const uint32_t *a = r->inputs[A].data, *b = r->inputs[B].data;
+	uint32_t *restrict out = r->outputs[0].data;
+	size_t count = nn_tensor_count(&r->outputs[0]);
+
+	for (size_t i = 0; i < count; i++)
+		out[i] = condition[i] ? a[i] : b[i];
+}
+
+static void select_q8(const struct nn_run *r)
+{
+	const uint8_t *condition = r->inputs[CONDITION].data;
+	const uint8_t *a = r->inputs[A].data, *b = r->inputs[B].data;
+	uint8_t *restrict out = r->outputs[0].data, table_a[256], table_b[256];
+	size_t count = nn_tensor_count(&r->outputs[0]);
+
+	nn_requantize_table(&r->inputs[A], &r->outputs[0], table_a);
+	nn_requantize_table(&r->inputs[B], &r->outputs[0], table_b);
+	for (size_t i = 0; i < count; i++)
+		out[i] = condition[i] ? table_a[a[i]] : table_b[b[i]];
+}
+
+static enum nn_status execute(struct nn_run *r)
+{
+	if (NN_T(r->inputs[A].type) & NN_QUANT8)
+		select_q8(r);
+	else
+		select_words(r);
+	return NN_OK;
+}
+
+const struct nn_op nn_op_SELECT = {
+	.code = 84,
+	.name = "SELECT",
+	.float16_as_float32 = true,
+	.check = check,
+	.infer = infer,
+	.execute = execute,
+};

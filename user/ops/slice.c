@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * SLICE, STRIDED_SLICE, SPLIT and TILE: parts of a tensor, and its repetition.
+ */
+#include "ops/axis.h"
+#include "ops/check.h"
+#include "ops/strided.h"
+
+static enum nn_status infer_slice(struct nn_run *r)
+{
+	const struct nn_tensor *in = &r->inputs[0];
+	const int32_t *begin = r->inputs[1].data, *size = r->inputs[2].data;
+	struct nn_tensor *out = &r->outputs[0];
+
+	if (nn_tensor_count(&r->inputs[1]) != in->rank || nn_tensor_count(&r->inputs[2]) != in->rank)
+		return nn_run_fail(r, "begin and size must have %u entries", in->rank);
+	nn_tensor_like(out, in);
+	for (uint32_t i = 0; i < in->rank; i++) {
+		int64_t dim = in->dims[i], length = size[i] == -1 ? dim - begin[i] : size[i];
+
+		if (begin[i] < 0 || begin[i] > dim || length < 0 || begin[i] + length > dim)
+			return nn_run_fail(r, "axis %u: %d elements from %d on, of %u", i, size[i],
+					   begin[i], in->dims[i]);
+		out->dims[i] = (uint32_t)length;
+	}
+	return NN_OK;
+}
+
+static enum nn_status execute_slice(struct nn_run *r)
+{
+	const struct nn_tensor *in = &r->inputs[0];
+	const int32_t *begin = r->inputs[1].data;
+	struct nn_strided view;
+
+	nn_strided_dense(&view, in);
+	for (uint32_t i = 0; i < in->rank; i++) {
+		view.offset += begin[i] * view.strides[i];
+		view.dims[i] = r->outputs[0].dims[i];
+	}
+	nn_strided_read(&view, in->data, r->outputs[0].data, nn_type_info(in->type)->element_size);
+	return NN_OK;
+}
+
+/* Where an index of STRIDED_SLICE lies: from the end if negative, inside the axis. */
+static int64_t clamp_index(int64_t index, int64_t dim, bool forward)
+{
+	int64_t low = forward ? 0 : -1, high = forward ? dim : dim - 1;
+
+	if (index < 0)
+		index += dim;
+	return index < low ? low : index > high ? high : index;
+}
+
+/*
+ * The view that STRIDED_SLICE takes of its input, axes to be dropped included;
+ * `shrink` tells them.
+ */
+static enum nn_status strided_slice_view(const struct nn_run *r, struct nn_strided *view,
+					 uint32_t *shrink)
+{
+	const struct nn_tensor *in = &r->inputs[0];
+	const int32_t *begin = r->inputs[1].data, *end = r->inputs[2].data;
+	const int32_t *strides = r->inputs[3].data;
+	uint32_t begin_mask = (uint32_t)nn_run_int(r, 4, 0);
+	uint32_t end_mask = (uint32_t)nn_run_int(r, 5, 0);
+
+	for (uint32_t i = 1; i <= 3; i++) {
+		if (nn_tensor_count(&r->inputs[i]) != in->rank)
+			return nn_run_fail(r, "input %u has %u entries, input 0 %u dimensions", i,
+					   nn_tensor_count(&r->inputs[i]), in->rank);
+	}
+	*shrink = (uint32_t)nn_run_int(r, 6, 0);
+	nn_strided_dense(view, in);
+	for (uint32_t i = 0; i < in->rank; i++) {
+		int64_t dim = in->dims[i], stride = strides[i], b, e, length;
+		uint32_t bit = 1u << i;
+
+		if (stride == 0)
+			return nn_run_fail(r, "the stride of axis %u is 0", i);
+		b = begin_mask & bit ? (stride > 0 ? 0 : dim - 1) :
+				       clamp_index(begin[i], dim, stride > 0);
+		e = end_mask & bit ? (stride > 0 ? dim : -1) :
+				     clamp_index(end[i], dim, stride > 0);
+		length = stride > 0 ? (e - b + stride - 1) / stride : (b - e - stride - 1) / -stride;
+		if (length < 0)
+			length = 0;
+		if (*shrink & bit && (stride < 0 || length != 1))
+			return nn_run_fail(r, "axis %u cannot be dropped: %lld elements, stride %d",
+					   i, (long long)length, strides[i]);
+		view->offset += b * view->strides[i];
+		view->strides[i] *= stride;
+		view->dims[i] = (uint32_t)length;
+	}
+	return NN_OK;
+}
+
+static enum nn_status infer_strided_slice(struct nn_run *r)
+{
+	struct nn_tensor *out = &r->outputs[0];
+	struct nn_strided view;
+	uint32_t shrink, rank = 0;
+	enum nn_status status = strided_slice_view(r, &view, &shrink);
+
+	if (status)
+		return status;
+	nn_tensor_like(out, &r->inputs[0]);
+	for (uint32_t i = 0; i < view.rank; i++) {
+		if (!(shrink & 1u << i))
+			out->dims[rank++] = view.dims[i];
+	}
+	if (rank == 0)
+		out->dims[rank++] = 1;
+	nn_tensor_set_rank(out, rank);
+	return NN_OK;
+}
+
+static enum nn_status execute_strided_slice(struct nn_run *r)
+{
+	struct nn_strided view;
+	uint32_t shrink;
+	enum nn_status status = strided_slice_view(r, &view, &shrink);
+
+	if (status)
+		return status;
+	nn_strided_read(&view, r->inputs[0].data, r->outputs[0].data,
+			nn_type_info(r->inputs[0].type)->element_size);
+	return NN_OK;
+}
+
+static enum nn_status infer_split(struct nn_run *r)
+{
+	const struct nn_tensor *in = &r->inputs[0];
+	int32_t parts = nn_run_int(r, 2, 0);
+	uint32_t axis;
+
+	if (!nn_axis(nn_run_int(r, 1, 0), in->rank, &axis))
+		return nn_run_fail(r, "axis %d is not one of %u", nn_run_int(r, 1, 0), in->rank);
+	if (parts <= 0 || (uint32_t)parts != r->num_outputs)
+		return nn_run_fail(r, "%d parts asked for, with %u outputs", parts, r->num_outputs);
+	if (in->dims[axis] % (uint32_t)parts)
+		return nn_run_fail(r, "axis %u has %u elements, not a multiple of %d", axis,
+				   in->dims[axis], parts);
+	for (uint32_t i = 0; i < r->num_outputs; i++) {
+		nn_tensor_like(&r->outputs[i], in);
+		r->outputs[i].dims[axis] = in->dims[axis] / (uint32_t)parts;
+	}
+	return NN_OK;
+}
+
+static enum nn_status execute_split(struct nn_run *r)
+{
+	const struct nn_tensor *in = &r->inputs[0];
+	struct nn_strided view;
+	uint32_t axis = 0;
+
+	nn_axis(nn_run_int(r, 1, 0), in->rank, &axis);
+	nn_strided_dense(&view, in);
+	view.dims[axis] = r->outputs[0].dims[axis];
+	for (uint32_t i = 0; i < r->num_outputs; i++) {
+		nn_strided_read(&view, in->data, r->outputs[i].data,
+				nn_type_info(in->type)->element_size);
+		view.offset += view.dims[axis] * view.strides[axis];
+	}
+	return NN_OK;
+}
+
+static enum nn_status infer_tile(struct nn_run *r)
+{
+	const struct nn_tensor *in = &r->inputs[0];
+	const int32_t *multiples = r->inputs[1].data;
+	struct nn_tensor *out = &r->outputs[0];
+
+	if (nn_tensor_count(&r->inputs[1]) != in->rank)
+		return nn_run_fail(r, "%u multiples, the input has %u dimensions",
+				   nn_tensor_count(&r->inputs[1]), in->rank);
+	nn_tensor_like(out, in);
+	for (uint32_t i = 0; i < in->rank; i++) {
+		if (multiples[i] < 0 ||
+		    __builtin_mul_overflow(in->dims[i], (uint32_t)multiples[i], &out->dims[i]))
+			return nn_run_fail(r, "axis %u of %u elements cannot be repeated %d times",
+					   i, in->dims[i], multiples[i]);
+	}
+	return NN_OK;
+}
+
+static enum nn_status execute_tile(struct nn_run *r)
+{
+	const struct nn_tensor *in = &r->inputs[0];
+	const int32_t *multiples = r->inputs[1].data;
+	struct nn_strided view = { 0 };
+
+	for (uint32_t i = 0; i < in->rank; i++) {
+		nn_strided_axis(&view, (uint32_t)multiples[i], 0);
+		nn_strided_axis(&view, in->dims[i], nn_strided_step(in, i));
+	}
+	nn_strided_read(&view, in->data, r->outputs[0].data, nn_type_info(in->type)->element_size);
+	return NN_OK;
+}
+
+static enum nn_status check_slice(const struct nn_check *c)
+{
+	static const struct nn_rule inputs[] = {
+		{ NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 },
+		{ NN_T(NN_TENSOR_INT32), 1, 1 },
+		{ NN_T(NN_TENSOR_INT32), 1, 1 },
+	};
+	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
+
+	return NN_CHECK_RULES(c, inputs, 3, outputs);
+}
+
+const struct nn_op nn_op_SLICE = {
+	.code = 86,
+	.name = "SLICE",
+	.zero_sized = NN_ZERO_ALLOWED,
+	.steering = NN_IN(1) | NN_IN(2),
+	.check = check_slice,
+	.infer = infer_slice,
+	.execute = execute_slice,
+};
+
+static enum nn_status check_strided_slice(const struct nn_check *c)
+{
+	static const struct nn_rule inputs[] = {
+		{ NN_FLOATS | NN_QUANT8, 0, 4 },
+		{ NN_T(NN_TENSOR_INT32), 1, 1 },
+		{ NN_T(NN_TENSOR_INT32), 1, 1 },
+		{ NN_T(NN_TENSOR_INT32), 1, 1 },
+		NN_SCALAR_INT,
+		NN_SCALAR_INT,
+		NN_SCALAR_INT,
+	};
+	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
+
+	return NN_CHECK_RULES(c, inputs, 7, outputs);
+}
+
+const struct nn_op nn_op_STRIDED_SLICE = {
+	.code = 35,
+	.name = "STRIDED_SLICE",
+	.steering = NN_IN(1) | NN_IN(2) | NN_IN(3),
+	.check = check_strided_slice,
+	.infer = infer_strided_slice,
+	.execute = execute_strided_slice,
+};
+
+static enum nn_status check_split(const struct nn_check *c)
+{
+	static const struct nn_rule inputs[] = {
+		{ NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 },
+		NN_SCALAR_INT,
+		NN_SCALAR_INT,
+	};
+	enum nn_status status = nn_check_counts(c, 3, 3, 1, UINT32_MAX);
+
+	for (uint32_t i = 0; !status && i < 3; i++)
+		status = nn_check_input(c, i, inputs[i]);
+	for (uint32_t i = 0; !status && i < c->operation->num_outputs; i++)
+		status = nn_check_output(c, i, (struct nn_rule){ NN_SAME, 0, 0 });
+	return status;
+}
+
+const struct nn_op nn_op_SPLIT = {
+	.code = 87,
+	.name = "SPLIT",
+	.check = check_split,
+	.infer = infer_split,
+	.execute = execute_split,
+};
+
+static enum nn_status check_tile(const struct nn_check *c)
+{
+	static const struct nn_rule inputs[] = {
+		{ NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 },
+		{ NN_T(NN_TENSOR_INT32), 1, 1 },
+	};
+	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
+
+	return NN_CHECK_RULES(c, inputs, 2, outputs);
+}
+
+const struct nn_op nn_op_TILE = {
+	.code = 89,
+	.name = "TILE",
+	.steering = NN_IN(1),
+	.check = check_tile,
+	.infer = infer_tile,
+	.execute = execute_tile,
+};

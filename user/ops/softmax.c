@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * SOFTMAX and LOG_SOFTMAX along an axis.
+ */
+#include <math.h>
+
+#include "ops/axis.h"
+#include "ops/check.h"
+#include "ops/q8.h"
+#include "ops/quant.h"
+
+enum { X, BETA, AXIS };
+
+#define SUM_BITS 12	/* integer bits of the sum of quantised exponentials */
+
+static enum nn_status check_softmax(const struct nn_check *c)
+{
+	static const struct nn_rule inputs[] = {
+		{ NN_FLOATS | NN_QUANT8, 0, 4 }, NN_SCALAR_FLOAT, NN_SCALAR_INT,
+	};
+	static const struct nn_rule outputs[] = { { NN_SAME, 0, 4 } };
+
+	return NN_CHECK_RULES(c, inputs, 2, outputs);
+}
+
+static enum nn_status check_log_softmax(const struct nn_check *c)
+{
+	static const struct nn_rule inputs[] = {
+		{ NN_FLOATS, 0, 0 }, NN_SCALAR_FLOAT, NN_SCALAR_INT,
+	};
+	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
+
+	return NN_CHECK_RULES(c, inputs, 3, outputs);
+}
+
+static enum nn_status infer(struct nn_run *r)
+{
+	const struct nn_tensor *in = &r->inputs[X];
+	struct nn_tensor *out = &r->outputs[0];
+	int32_t axis = nn_run_int(r, AXIS, -1);
+	uint32_t index;
+
+	if (!nn_axis(axis, in->rank, &index))
+		return nn_run_fail(r, "input 2: axis %d is not one of %u", axis, in->rank);
+	nn_tensor_like(out, in);
+	if (in->type == NN_TENSOR_FLOAT32)
+		return NN_OK;
+	out->scale = 1.0f / 256;
+	out->zero_point = in->type == NN_TENSOR_QUANT8_ASYMM ? 0 : -128;
+	return NN_OK;
+}
+
+static enum nn_status infer_softmax(struct nn_run *r)
+{
+	if (!(nn_run_float(r, BETA, 0) > 0))
+		return nn_run_fail(r, "input 1: beta %g, must be positive",
+				   (double)nn_run_float(r, BETA, 0));
+	return infer(r);
+}
+
+/* The elements along the axis: `size`, one in `stride`. */
+struct lane {
+	size_t size;
+	size_t stride;
+};
+
+static size_t lane_of(const struct nn_run *r, struct lane *lane, size_t *outer)
+{
+	const struct nn_tensor *in = &r->inputs[X];
+	uint32_t axis = 0;
+
+	nn_axis(nn_run_int(r, AXIS, -1), in->rank, &axis);
+	*outer = nn_tensor_product(in, 0, axis);
+	lane->size = in->dims[axis];
+	lane->stride = nn_tensor_product(in, axis + 1, in->rank);
+	return lane->size * lane->stride;
+}
+
+/* ---- Float ---- */
+
+typedef void float_fn(const struct lane *lane, const float *in, float *out, float beta);
+
+static float largest(const struct lane *lane, const float *in)
+{
+	float max = in[0];
+
+	for (size_t i = 1; i < lane->size; i++)
+		max = fmaxf(max, in[i * lane->stride]);
+	return max;
+}
+
+static void softmax_float(const struct lane *lane, const float *in, float *out, float beta)
+{
+	float max = largest(lane, in), sum = 0;
+
+	for (size_t i = 0; i < lane->size; i++) {
+		float e = expf((in[i * lane->stride] - max) * beta);
+
+		out[i * lane->stride] = e;
+		sum += e;
+	}
+	for (size_t i = 0; i < lane->size; i++)
+		out[i * lane->stride] /= sum;
+}
+
+static void log_softmax_float(const struct lane *lane, const float *in, float *out, float beta)
+{
+	float max = largest(lane, in), sum = 0, log_sum;
+
+	for (size_t i = 0; i < lane->size; i++)
+		sum += (float)exp((double)((in[i * lane->stride] - max) * beta));
+	log_sum = (float)log((double)sum);
+	for (size_t i = 0; i < lane->size; i++)
+		out[i * lane->stride] = (in[i * lane->stride] - max) * beta - log_sum;
+}
+
+static void walk_float(const struct nn_run *r, float_fn *fn)
+{
+	const float *in = r->inputs[X].data;
+	float *out = r->outputs[0].data, beta = nn_run_float(r, BETA, 1);
+	struct lane lane;
+	size_t outer, step = lane_of(r, &lane, &outer);
+
+	for (size_t o = 0; step && o < outer; o++, in += step, out += step) {
+		for (size_t i = 0; i < lane.stride; i++)
+			fn(&lane, in + i, out + i, beta);
+	}
+}
+
+/* ---- Quantised ---- */
+
+/* By distance from the largest value: exponentials without integer bits. */
+struct exponentials {
+	int32_t table[256];
+};
+
+static void fill_exponentials(struct exponentials *e, const struct nn_multiplier *m)
+{
+	int32_t radius = nn_quant_radius(5, m->shift);
+
+	for (int32_t d = 0; d < 256 && d <= radius; d++) {
+		int32_t shifted = (int32_t)((uint32_t)-d << m->shift);
+
+		e->table[d] = nn_quant_exp_negative(nn_srdhm(shifted, m->value), 5);
+	}
+}
+
+/* In shared memory a value may meanwhile have become larger than the largest. */
+static inline int32_t distant(const struct exponentials *e, int32_t max, int32_t value)
+{
+	return e->table[(uint8_t)(max - value)];
+}
+
+/* The bytes' order is that of the values: a signed byte's sign bit is flipped. */
+static void softmax_q8(const struct lane *lane, const struct exponentials *e, uint8_t flip,
+		       const uint8_t *in, uint8_t *out)
+{
+	int32_t max = 0, reciprocal, headroom, exponent;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < lane->size; i++) {
+		int32_t value = in[i * lane->stride] ^ flip;
+
+		max = value > max ? value : max;
+	}
+	for (size_t i = 0; i < lane->size; i++)
+		sum += (uint64_t)nn_rdp(distant(e, max, in[i * lane->stride] ^ flip), SUM_BITS);
+	/* At least 2^19, unless the input changes meanwhile. */
+	sum += !sum;
+	/* sum = 2^(SUM_BITS - headroom) * (1 + x), x in [0, 1) with 31 bits */
+	headroom = __builtin_clzll(sum) - 32;
+	sum = headroom >= 0 ? sum << headroom : sum >> -headroom;
+	reciprocal = nn_quant_one_over_one_plus((int32_t)(sum - (UINT64_C(1) << 31)));
+	exponent = SUM_BITS - headroom + 31 - 8;
+	for (size_t i = 0; i < lane->size; i++) {
+		int32_t e_i = distant(e, max, in[i * lane->stride] ^ flip);
+		int32_t value = 0;
+
+		if (exponent <= 31)
+			value = nn_rdp(nn_srdhm(reciprocal, e_i), exponent);
+		out[i * lane->stride] = (uint8_t)(value > 255 ? 255 : value) ^ flip;
+	}
+}
+
+static enum nn_status walk_q8(const struct nn_run *r)
+{
+	const uint8_t *in = r->inputs[X].data, flip = nn_q8_of(&r->inputs[X]).flip;
+	double factor = (double)nn_run_float(r, BETA, 1) * (double)r->inputs[X].scale * 0x1p26;
+	struct exponentials e = { { 0 } };
+	uint8_t *out = r->outputs[0].data;
+	struct nn_multiplier m;
+	struct lane lane;
+	size_t outer, step = lane_of(r, &lane, &outer);
+
+	if (!nn_quant_encode_above_one(fmin(factor, INT32_MAX), &m))
+		return nn_run_fail(r, "input 0: scale %g is too small",
+				   (double)r->inputs[X].scale);
+	fill_exponentials(&e, &m);
+	for (size_t o = 0; step && o < outer; o++, in += step, out += step) {
+		for (size_t i = 0; i < lane.stride; i++)
+			softmax_q8(&lane, &e, flip, in + i, out + i);
+	}
+	return NN_OK;
+}
+
+static enum nn_status execute_softmax(struct nn_run *r)
+{
+	if (r->inputs[X].type != NN_TENSOR_FLOAT32)
+		return walk_q8(r);
+	walk_float(r, softmax_float);
+	return NN_OK;
+}
+
+static enum nn_status execute_log_softmax(struct nn_run *r)
+{
+	walk_float(r, log_softmax_float);
+	return NN_OK;
+}
+
+const struct nn_op nn_op_SOFTMAX = {
+	.code = 25,
+	.name = "SOFTMAX",
+	.zero_sized = NN_ZERO_ALLOWED,
+	.float16_as_float32 = true,
+	.check = check_softmax,
+	.infer = infer_softmax,
+	.execute = execute_softmax,
+};
+
+const struct nn_op nn_op_LOG_SOFTMAX = {
+	.code = 64,
+	.name = "LOG_SOFTMAX",
+	.float16_as_float32 = true,
+	.check = check_log_softmax,
+	.infer = infer,
+	.execute = execute_log_softmax,
+};

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * DEPTH_TO_SPACE, SPACE_TO_DEPTH, BATCH_TO_SPACE_ND and SPACE_TO_BATCH_ND:
+ * blocks of pixels moved between space and channels or batches.
+ */
+#include <string.h>
+
+#include "ops/axis.h"
+#include "ops/check.h"
+#include "ops/strided.h"
+
+/* The rank, where the model leaves it open. */
+static enum nn_status check_rank(const struct nn_run *r)
+{
+	if (r->inputs[0].rank != 4)
+		return nn_run_fail(r, "input 0 has %u dimensions, must have 4", r->inputs[0].rank);
+	return NN_OK;
+}
+
+/* Axes of an image tensor in its layout. */
+struct axes {
+	uint32_t h, w, c;
+};
+
+static struct axes layout(const struct nn_run *r, uint32_t flag)
+{
+	return nn_run_bool(r, flag, false) ? (struct axes){ 2, 3, 1 } : (struct axes){ 1, 2, 3 };
+}
+
+/* Sets a dimension of the output to in * multiply / divide, which must be whole. */
+static bool scale_dim(uint32_t in, uint64_t multiply, uint64_t divide, uint32_t *out)
+{
+	uint64_t product;
+
+	if (divide == 0 || __builtin_mul_overflow(in, multiply, &product) || product % divide ||
+	    product / divide > UINT32_MAX)
+		return false;
+	*out = (uint32_t)(product / divide);
+	return true;
+}
+
+static enum nn_status infer_depth_to_space(struct nn_run *r)
+{
+	const struct nn_tensor *in = &r->inputs[0];
+	int64_t block = nn_run_int(r, 1, 0);
+	struct axes a = layout(r, 2);
+	uint32_t *dims = r->outputs[0].dims;
+
+	if (check_rank(r))
+		return NN_GENERAL_FAILURE;
+	nn_tensor_like(&r->outputs[0], in);
+	if (block <= 0 || !scale_dim(in->dims[a.h], (uint64_t)block, 1, &dims[a.h]) ||
+	    !scale_dim(in->dims[a.w], (uint64_t)block, 1, &dims[a.w]) ||
+	    !scale_dim(in->dims[a.c], 1, (uint64_t)(block * block), &dims[a.c]))
+		return nn_run_fail(r, "%u channels do not divide into blocks of %lld * %lld",
+				   in->dims[a.c], (long long)block, (long long)block);
+	return NN_OK;
+}
+
+static enum nn_status infer_space_to_depth(struct nn_run *r)
+{
+	const struct nn_tensor *in = &r->inputs[0];
+	int64_t block = nn_run_int(r, 1, 0);
+	struct axes a = layout(r, 2);
+	uint32_t *dims = r->outputs[0].dims;
+
+	if (check_rank(r))
+		return NN_GENERAL_FAILURE;
+	nn_tensor_like(&r->outputs[0], in);
+	if (block <= 0 || !scale_dim(in->dims[a.h], 1, (uint64_t)block, &dims[a.h]) ||
+	    !scale_dim(in->dims[a.w], 1, (uint64_t)block, &dims[a.w]) ||
+	    !scale_dim(in->dims[a.c], (uint64_t)(block * block), 1, &dims[a.c]))
+		return nn_run_fail(r, "a picture of %u * %u does not divide into blocks of %lld",
+				   in->dims[a.h], in->dims[a.w], (long long)block);
+	return NN_OK;
+}
+
+/*
+ * The view of the spread tensor `big` in the order of the packed one, whose
+ * channels count (block row, block column, channel).
+ */
+static void depth_view(struct nn_strided *view, const struct nn_tensor *big, struct axes a,
+		       uint32_t block)
+{
+	int64_t h = nn_strided_step(big, a.h), w = nn_strided_step(big, a.w);
+	int64_t c = nn_strided_step(big, a.c);
+	uint32_t rows = big->dims[a.h] / block, columns = big->dims[a.w] / block;
+
+	*view = (struct nn_strided){ 0 };
+	nn_strided_axis(view, big->dims[0], nn_strided_step(big, 0));
+	if (a.c == 3) {
+		nn_strided_axis(view, rows, h * block);
+		nn_strided_axis(view, columns, w * block);
+	}
+	nn_strided_axis(view, block, h);
+	nn_strided_axis(view, block, w);
+	nn_strided_axis(view, big->dims[a.c], c);
+	if (a.c == 1) {
+		nn_strided_axis(view, rows, h * block);
+		nn_strided_axis(view, columns, w * block);
+	}
+}
+
+static enum nn_status execute_depth_to_space(struct nn_run *r)
+{
+	struct nn_strided view;
+
+	depth_view(&view, &r->outputs[0], layout(r, 2), (uint32_t)nn_run_int(r, 1, 1));
+	nn_strided_write(&view, r->inputs[0].data, r->outputs[0].data,
+			 nn_type_info(r->inputs[0].type)->element_size);
+	return NN_OK;
+}
+
+static enum nn_status execute_space_to_depth(struct nn_run *r)
+{
+	struct nn_strided view;
+
+	depth_view(&view, &r->inputs[0], layout(r, 2), (uint32_t)nn_run_int(r, 1, 1));
+	nn_strided_read(&view, r->inputs[0].data, r->outputs[0].data,
+			nn_type_info(r->inputs[0].type)->element_size);
+	return NN_OK;
+}
+
+/* Checks the rank, and reads the block [height, width] of the batch operations. */
+static enum nn_status batch_block(const struct nn_run *r, int64_t *height, int64_t *width)
+{
+	const int32_t *block = r->inputs[1].data;
+
+	if (check_rank(r))
+		return NN_GENERAL_FAILURE;
+	if (nn_tensor_count(&r->inputs[1]) != 2)
+		return nn_run_fail(r, "the block has %u entries, it must have 2",
+				   nn_tensor_count(&r->inputs[1]));
+	*height = block[0];
+	*width = block[1];
+	if (*height < 1 || *width < 1)
+		return nn_run_fail(r, "a block of %d * %d", block[0], block[1]);
+	return NN_OK;
+}
+
+static enum nn_status infer_batch_to_space(struct nn_run *r)
+{
+	const struct nn_tensor *in = &r->inputs[0];
+	struct axes a = layout(r, 2);
+	uint32_t *dims = r->outputs[0].dims;
+	int64_t bh, bw;
+	enum nn_status status = batch_block(r, &bh, &bw);
+
+	if (status)
+		return status;
+	nn_tensor_like(&r->outputs[0], in);
+	if (!scale_dim(in->dims[0], 1, (uint64_t)(bh * bw), &dims[0]) ||
+	    !scale_dim(in->dims[a.h], (uint64_t)bh, 1, &dims[a.h]) ||
+	    !scale_dim(in->dims[a.w], (uint64_t)bw, 1, &dims[a.w]))
+		return nn_run_fail(r, "%u batches do not divide into blocks of %lld * %lld",
+				   in->dims[0], (long long)bh, (long long)bw);
+	return NN_OK;
+}
+
+/*
+ * The view of the spread tensor `big` in the order of the packed one, whose
+ * batches count (block row, block column, batch).
+ */
+static void batch_view(struct nn_strided *view, const struct nn_tensor *big, struct axes a,
+		       const int32_t *block)
+{
+	int64_t h = nn_strided_step(big, a.h), w = nn_strided_step(big, a.w);
+	uint32_t bh = (uint32_t)block[0], bw = (uint32_t)block[1];
+
+	*view = (struct nn_strided){ 0 };
+	nn_strided_axis(view, bh, h);
+	nn_strided_axis(view, bw, w);
+	nn_strided_axis(view, big->dims[0], nn_strided_step(big, 0));
+	if (a.c == 1)
+		nn_strided_axis(view, big->dims[1], nn_strided_step(big, 1));
+	nn_strided_axis(view, big->dims[a.h] / bh, h * bh);
+	nn_strided_axis(view, big->dims[a.w] / bw, w * bw);
+	if (a.c == 3)
+		nn_strided_axis(view, big->dims[3], 1);
+}
+
+static enum nn_status execute_batch_to_space(struct nn_run *r)
+{
+	struct nn_strided view;
+
+	batch_view(&view, &r->outputs[0], layout(r, 2), r->inputs[1].data);
+	nn_strided_write(&view, r->inputs[0].data, r->outputs[0].data,
+			 nn_type_info(r->inputs[0].type)->element_size);
+	return NN_OK;
+}
+
+/* The input of SPACE_TO_BATCH_ND with its padding: dimensions only. */
+static enum nn_status padded_input(const struct nn_run *r, struct nn_tensor *padded)
+{
+	const struct nn_tensor *paddings = &r->inputs[2];
+	const int32_t *pad = paddings->data;
+	struct axes a = layout(r, 3);
+
+	if (paddings->rank != 2 || paddings->dims[0] != 2 || paddings->dims[1] != 2)
+		return nn_run_fail(r, "the paddings must be a tensor of [2, 2]");
+	*padded = r->inputs[0];
+	for (uint32_t i = 0; i < 2; i++) {
+		uint32_t *dim = &padded->dims[i ? a.w : a.h];
+		int64_t size = *dim + (int64_t)pad[2 * i] + pad[2 * i + 1];
+
+		if (pad[2 * i] < 0 || pad[2 * i + 1] < 0 || size > UINT32_MAX)
+			return nn_run_fail(r, "padding of %d and %d", pad[2 * i], pad[2 * i + 1]);
+		*dim = (uint32_t)size;
+	}
+	return NN_OK;
+}
+
+static enum nn_status infer_space_to_batch(struct nn_run *r)
+{
+	struct axes a = layout(r, 3);
+	uint32_t *dims = r->outputs[0].dims;
+	struct nn_tensor padded;
+	int64_t bh, bw;
+	enum nn_status status = batch_block(r, &bh, &bw);
+
+	if (!status)
+		status = padded_input(r, &padded);
+	if (status)
+		return status;
+	nn_tensor_like(&r->outputs[0], &r->inputs[0]);
+	if (!scale_dim(padded.dims[0], (uint64_t)(bh * bw), 1, &dims[0]) ||
+	    !scale_dim(padded.dims[a.h], 1, (uint64_t)bh, &dims[a.h]) ||
+	    !scale_dim(padded.dims[a.w], 1, (uint64_t)bw, &dims[a.w]))
+		return nn_run_fail(r, "a padded picture of %u * %u, in blocks of %lld * %lld",
+				   padded.dims[a.h], padded.dims[a.w], (long long)bh,
+				   (long long)bw);
+	return NN_OK;
+}
+
+static enum nn_status execute_space_to_batch(struct nn_run *r)
+{
+	const struct nn_tensor *in = &r->inputs[0];
+	size_t element = nn_type_info(in->type)->element_size;
+	const int32_t *pad = r->inputs[2].data;
+	struct axes a = layout(r, 3);
+	struct nn_strided view;
+	struct nn_tensor padded;
+	enum nn_status status = padded_input(r, &padded);
+	void *bordered;
+
+	if (status)
+		return status;
+	bordered = nn_run_alloc(r, nn_tensor_count(&padded), element);
+	if (!bordered)
+		return NN_OUT_OF_MEMORY;
+	if (element == 1)
+		memset(bordered, in->zero_point, nn_tensor_count(&padded));
+	nn_strided_dense(&view, &padded);
+	view.offset = pad[0] * view.strides[a.h] + pad[2] * view.strides[a.w];
+	memcpy(view.dims, in->dims, in->rank * sizeof(*in->dims));
+	nn_strided_write(&view, in->data, bordered, element);
+
+	batch_view(&view, &padded, a, r->inputs[1].data);
+	nn_strided_read(&view, bordered, r->outputs[0].data, element);
+	return NN_OK;
+}
+
+static enum nn_status check_depth(const struct nn_check *c)
+{
+	static const struct nn_rule inputs[] = {
+		{ NN_FLOATS | NN_QUANT8, 4, 4 },
+		NN_SCALAR_INT,
+		NN_SCALAR_BOOL,
+	};
+	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
+
+	return NN_CHECK_RULES(c, inputs, 2, outputs);
+}
+
+const struct nn_op nn_op_DEPTH_TO_SPACE = {
+	.code = 5,
+	.name = "DEPTH_TO_SPACE",
+	.check = check_depth,
+	.infer = infer_depth_to_space,
+	.execute = execute_depth_to_space,
+};
+
+const struct nn_op nn_op_SPACE_TO_DEPTH = {
+	.code = 26,
+	.name = "SPACE_TO_DEPTH",
+	.check = check_depth,
+	.infer = infer_space_to_depth,
+	.execute = execute_space_to_depth,
+};
+
+static enum nn_status check_batch_to_space(const struct nn_check *c)
+{
+	static const struct nn_rule inputs[] = {
+		{ NN_FLOATS | NN_QUANT8, 4, 4 },
+		{ NN_T(NN_TENSOR_INT32), 1, 1 },
+		NN_SCALAR_BOOL,
+	};
+	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
+
+	return NN_CHECK_RULES(c, inputs, 2, outputs);
+}
+
+const struct nn_op nn_op_BATCH_TO_SPACE_ND = {
+	.code = 29,
+	.name = "BATCH_TO_SPACE_ND",
+	.steering = NN_IN(1),
+	.check = check_batch_to_space,
+	.infer = infer_batch_to_space,
+	.execute = execute_batch_to_space,
+};
+
+static enum nn_status check_space_to_batch(const struct nn_check *c)
+{
+	static const struct nn_rule inputs[] = {
+		{ NN_FLOATS | NN_QUANT8, 4, 4 },
+		{ NN_T(NN_TENSOR_INT32), 1, 1 },
+		{ NN_T(NN_TENSOR_INT32), 2, 2 },
+		NN_SCALAR_BOOL,
+	};
+	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
+
+	return NN_CHECK_RULES(c, inputs, 3, outputs);
+}
+
+const struct nn_op nn_op_SPACE_TO_BATCH_ND = {
+	.code = 33,
+	.name = "SPACE_TO_BATCH_ND",
+	.steering = NN_IN(1) | NN_IN(2),
+	.check = check_space_to_batch,
+	.infer = infer_space_to_batch,
+	.execute = execute_space_to_batch,
+};

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Moving elements between a dense array and a strided view of another: axes
+ * are merged where they can be, the innermost one is copied in one go.
+ */
+#include "ops/strided.h"
+
+#include <string.h>
+
+int64_t nn_strided_step(const struct nn_tensor *t, uint32_t axis)
+{
+	return nn_tensor_product(t, axis + 1, t->rank);
+}
+
+void nn_strided_axis(struct nn_strided *view, uint32_t dim, int64_t stride)
+{
+	view->dims[view->rank] = dim;
+	view->strides[view->rank++] = stride;
+}
+
+void nn_strided_dense(struct nn_strided *view, const struct nn_tensor *t)
+{
+	*view = (struct nn_strided){ 0 };
+	for (uint32_t i = 0; i < t->rank; i++)
+		nn_strided_axis(view, t->dims[i], nn_strided_step(t, i));
+}
+
+/* Drops axes of one element and merges neighbours; false when there is no element at all. */
+static bool merge_axes(const struct nn_strided *view, struct nn_strided *merged)
+{
+	*merged = (struct nn_strided){ .offset = view->offset };
+	for (uint32_t i = 0; i < view->rank; i++) {
+		uint32_t dim = view->dims[i], last = merged->rank - 1;
+		int64_t stride = view->strides[i];
+
+		if (dim == 0)
+			return false;
+		if (dim == 1)
+			continue;
+		if (merged->rank && merged->strides[last] == stride * (int64_t)dim) {
+			merged->dims[last] *= dim;
+			merged->strides[last] = stride;
+		} else {
+			nn_strided_axis(merged, dim, stride);
+		}
+	}
+	return true;
+}
+
+/* Copies `count` elements from one evenly spaced row to another; steps are in elements. */
+static void copy_row(const char *from, int64_t from_step, char *to, int64_t to_step,
+		     uint32_t count, size_t element)
+{
+	if (from_step == 1 && to_step == 1) {
+		memcpy(to, from, count * element);
+		return;
+	}
+	from_step *= (int64_t)element;
+	to_step *= (int64_t)element;
+	switch (element) {
+	case 1:
+		for (uint32_t i = 0; i < count; i++)
+			to[i * to_step] = from[i * from_step];
+		break;
+	case 2:
+		for (uint32_t i = 0; i < count; i++)
+			memcpy(to + i * to_step, from + i * from_step, 2);
+		break;
+	case 4:
+		for (uint32_t i = 0; i < count; i++)
+			memcpy(to + i * to_step, from + i * from_step, 4);
+		break;
+	default:
+		for (uint32_t i = 0; i < count; i++)
+			memcpy(to + i * to_step, from + i * from_step, element);
+	}
+}
+
+/* Walks the view row by row; `dense` advances with it, on whichever side it is. */
+static void walk(const struct nn_strided *whole, const char *from, char *to, size_t element,
+		 bool view_is_source)
+{
+	struct nn_strided v;
+	uint32_t index[NN_STRIDED_MAX_RANK] = { 0 };
+	uint32_t row = 1, axis;
+	int64_t step = 1, at, dense = 0;
+
+	if (!merge_axes(whole, &v))
+		return;
+	if (v.rank) {
+		row = v.dims[--v.rank];
+		step = v.strides[v.rank];
+	}
+	for (at = v.offset;; dense += row) {
+		int64_t source = view_is_source ? at : dense;
+		int64_t target = view_is_source ? dense : at;
+
+		copy_row(from + source * (int64_t)element, view_is_source ? step : 1,
+			 to + target * (int64_t)element, view_is_source ? 1 : step, row, element);
+		for (axis = v.rank; axis-- > 0;) {
+			at += v.strides[axis];
+			if (++index[axis] < v.dims[axis])
+				break;
+			at -= v.strides[axis] * (int64_t)v.dims[axis];
+			index[axis] = 0;
+		}
+		if (axis == UINT32_MAX)
+			return;
+	}
+}
+
+void nn_strided_read(const struct nn_strided *view, const void *from, void *to, size_t element)
+{
+	walk(view, from, to, element, true);
+}
+
+void nn_strided_write(const struct nn_strided *view, const void *from, void *to, size_t element)
+{
+	walk(view, from, to, element, false);
+}

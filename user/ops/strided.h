@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Moving elements between a dense array and a strided view of another: what
+ * transposing, slicing, tiling, reversing and rearranging blocks have in common.
+ */
+#ifndef NN_OPS_STRIDED_H
+#define NN_OPS_STRIDED_H
+
+#include "ops/op.h"
+
+#define NN_STRIDED_MAX_RANK (2 * NN_MAX_RANK)
+
+/*
+ * A view: element (i0, i1, ...) lies `offset + i0 * strides[0] + ...` elements
+ * into an array. Strides may be 0 (repeat) or negative (reverse).
+ */
+struct nn_strided {
+	uint32_t rank;
+	uint32_t dims[NN_STRIDED_MAX_RANK];
+	int64_t strides[NN_STRIDED_MAX_RANK];
+	int64_t offset;
+};
+
+/* The view that covers a dense tensor in its own order. */
+void nn_strided_dense(struct nn_strided *view, const struct nn_tensor *t);
+
+/* Appends an axis to a view. */
+void nn_strided_axis(struct nn_strided *view, uint32_t dim, int64_t stride);
+
+/* Elements between neighbours on an axis of a dense tensor. */
+int64_t nn_strided_step(const struct nn_tensor *t, uint32_t axis);
+
+/* Copies the elements that a view of `from` names into the dense array `to`. */
+void nn_strided_read(const struct nn_strided *view, const void *from, void *to, size_t element);
+
+/* Copies the dense array `from` to the elements that a view of `to` names. */
+void nn_strided_write(const struct nn_strided *view, const void *from, void *to, size_t element);
+
+#endif /* NN_OPS_STRIDED_H */

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * SVDF: a fully connected layer in time, factored into features and a memory
+ * of them.
+ */
+#include <string.h>
+
+#include "ops/check.h"
+#include "ops/recurrent.h"
+
+enum { INPUT, FEATURE, TIME, BIAS, STATE, RANK, ACTIVATION };
+
+struct svdf {
+	uint32_t batch, size, filters, memory, units, rank;
+};
+
+static enum nn_status svdf_shape(const struct nn_run *r, struct svdf *s)
+{
+	const struct nn_tensor *x = &r->inputs[INPUT], *feature = &r->inputs[FEATURE];
+	const struct nn_tensor *time = &r->inputs[TIME];
+	int32_t rank = nn_run_int(r, RANK, 0), activation = nn_run_int(r, ACTIVATION, 0);
+	enum nn_status status;
+
+	if (x->rank != 2 || feature->rank != 2 || time->rank != 2)
+		return nn_run_fail(r, "inputs 0 to 2 have %u, %u and %u dimensions, must have 2",
+				   x->rank, feature->rank, time->rank);
+	if (rank <= 0 || feature->dims[0] % (uint32_t)rank)
+		return nn_run_fail(r, "%u filters do not divide into a rank of %d",
+				   feature->dims[0], rank);
+	if (!nn_recurrent_activation(activation))
+		return nn_run_fail(r, "activation %d is not known", activation);
+	*s = (struct svdf){ x->dims[0], x->dims[1], feature->dims[0], time->dims[1],
+			    feature->dims[0] / (uint32_t)rank, (uint32_t)rank };
+	if ((uint64_t)s->memory * s->filters > UINT32_MAX)
+		return nn_run_fail(r, "a state of %u * %u", s->memory, s->filters);
+	status = nn_recurrent_dims(r, FEATURE, s->filters, s->size);
+	if (!status)
+		status = nn_recurrent_dims(r, TIME, s->filters, s->memory);
+	if (!status)
+		status = nn_recurrent_dims(r, BIAS, s->units, 0);
+	if (!status)
+		status = nn_recurrent_dims(r, STATE, s->batch, s->memory * s->filters);
+	return status;
+}
+
+static enum nn_status infer_svdf(struct nn_run *r)
+{
+	struct svdf s;
+	enum nn_status status = svdf_shape(r, &s);
+
+	if (status)
+		return status;
+	nn_recurrent_output(r, 0, s.batch, s.memory * s.filters, 0);
+	nn_recurrent_output(r, 1, s.batch, s.units, 0);
+	return NN_OK;
+}
+
+static enum nn_status execute_svdf(struct nn_run *r)
+{
+	const float *time = r->inputs[TIME].data, *bias = nn_recurrent_input(r, BIAS);
+	float *state = r->outputs[0].data, *out = r->outputs[1].data, *now;
+	struct svdf s;
+	enum nn_status status = svdf_shape(r, &s);
+
+	if (status)
+		return status;
+	now = nn_run_alloc(r, (size_t)s.batch * s.filters, sizeof(*now));
+	if (!now)
+		return NN_OUT_OF_MEMORY;
+	nn_recurrent_multiply(r->inputs[FEATURE].data, r->inputs[INPUT].data, now, s.batch,
+			      s.filters, s.size);
+	memcpy(state, r->inputs[STATE].data, nn_tensor_size(&r->outputs[0]));
+	for (size_t i = 0; i < (size_t)s.batch * s.units; i++)
+		out[i] = bias ? bias[i % s.units] : 0;
+	for (size_t i = 0; i < (size_t)s.batch * s.filters; i++, state += s.memory) {
+		const float *weight = time + i % s.filters * s.memory;
+		float sum = 0;
+
+		state[s.memory - 1] = now[i];
+		for (uint32_t m = 0; m < s.memory; m++)
+			sum += state[m] * weight[m];
+		out[i / s.rank] += sum;
+		memmove(state, state + 1, (s.memory - 1) * sizeof(*state));
+		state[s.memory - 1] = 0;
+	}
+	nn_recurrent_activate(nn_run_int(r, ACTIVATION, 0), out, (size_t)s.batch * s.units);
+	return NN_OK;
+}
+
+static enum nn_status check_svdf(const struct nn_check *c)
+{
+	static const struct nn_rule inputs[] = {
+		{ NN_FLOATS, 2, 2 },
+		{ NN_SAME, 2, 2 },
+		{ NN_SAME, 2, 2 },
+		{ NN_SAME, 1, 1 },
+		{ NN_SAME, 2, 2 },
+		NN_SCALAR_INT,
+		NN_SCALAR_INT,
+	};
+	static const struct nn_rule outputs[] = { { NN_SAME, 2, 2 }, { NN_SAME, 2, 2 } };
+
+	return NN_CHECK_RULES(c, inputs, 7, outputs);
+}
+
+const struct nn_op nn_op_SVDF = {
+	.code = 27,
+	.name = "SVDF",
+	.omissible = NN_IN(BIAS),
+	.float16_as_float32 = true,
+	.check = check_svdf,
+	.infer = infer_svdf,
+	.execute = execute_svdf,
+};

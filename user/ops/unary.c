@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * FLOOR, ABS, EXP, LOG, NEG, RSQRT, SIN and SQRT: functions of one element.
+ */
+#include <math.h>
+
+#include "ops/axis.h"
+#include "ops/check.h"
+
+enum { FLOOR = 8, ABS = 38, EXP = 49, LOG = 60, NEG = 67, RSQRT = 83, SIN = 85, SQRT = 88 };
+
+static enum nn_status check(const struct nn_check *c)
+{
+	bool on_int = c->op->code == ABS || c->op->code == NEG;
+	uint8_t max_rank = c->op->code == FLOOR ? 4 : 0;
+	const struct nn_rule inputs[] = {
+		{ NN_FLOATS | (on_int ? NN_T(NN_TENSOR_INT32) : 0), 0, max_rank },
+	};
+	const struct nn_rule outputs[] = { { NN_SAME, 0, max_rank } };
+
+	return NN_CHECK_RULES(c, inputs, 1, outputs);
+}
+
+static enum nn_status infer(struct nn_run *r)
+{
+	nn_tensor_like(&r->outputs[0], &r->inputs[0]);
+	return NN_OK;
+}
+
+/* Defines a kernel: `expression` computes an element of x. */
+#define KERNEL(name, element, expression)						\
+static void name(const struct nn_run *r)						\
+{											\
+	const element *restrict in = r->inputs[0].data;					\
+	element *restrict out = r->outputs[0].data;					\
+	size_t count = nn_tensor_count(&r->outputs[0]);					\
+											\
+	for (size_t i = 0; i < count; i++) {						\
+		element x = in[i];							\
+											\
+		out[i] = expression;							\
+	}										\
+}
+
+KERNEL(floor_float, float, floorf(x))
+KERNEL(abs_float, float, fabsf(x))
+KERNEL(exp_float, float, expf(x))
+KERNEL(log_float, float, logf(x))
+KERNEL(neg_float, float, -x)
+KERNEL(rsqrt_float, float, 1 / sqrtf(x))
+KERNEL(sin_float, float, sinf(x))
+KERNEL(sqrt_float, float, sqrtf(x))
+/* Modulo 2^32: the smallest integer stays itself. */
+KERNEL(abs_int, uint32_t, x >> 31 ? -x : x)
+KERNEL(neg_int, uint32_t, -x)
+
+static enum nn_status execute(struct nn_run *r)
+{
+	static const struct {
+		int32_t code;
+		void (*on_float)(const struct nn_run *r);
+		void (*on_int)(const struct nn_run *r);
+	} kernels[] = {
+		{ FLOOR, floor_float, NULL }, { ABS, abs_float, abs_int }, { EXP, exp_float, NULL },
+		{ LOG, log_float, NULL }, { NEG, neg_float, neg_int }, { RSQRT, rsqrt_float, NULL },
+		{ SIN, sin_float, NULL }, { SQRT, sqrt_float, NULL },
+	};
+	uint32_t i = 0;
+
+	while (kernels[i].code != r->op->code)
+		i++;
+	if (r->inputs[0].type == NN_TENSOR_FLOAT32)
+		kernels[i].on_float(r);
+	else
+		kernels[i].on_int(r);
+	return NN_OK;
+}
+
+#define OPERATION(which)						\
+const struct nn_op nn_op_##which = {					\
+	.code = which,							\
+	.name = #which,							\
+	.float16_as_float32 = true,					\
+	.check = check,							\
+	.infer = infer,							\
+	.execute = execute,						\
+}
+
+OPERATION(FLOOR);
+OPERATION(ABS);
+OPERATION(EXP);
+OPERATION(LOG);
+OPERATION(NEG);
+OPERATION(RSQRT);
+OPERATION(SIN);
+OPERATION(SQRT);

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sliding windows: reads and checks the parameters that convolutions and
+ * poolings share. All sizes are computed in 64 bits: the parameters are hostile.
+ */
+#include "ops/quant.h"
+#include "ops/window.h"
+
+enum {
+	PADDING_SAME = 1,
+	PADDING_VALID = 2,
+};
+
+struct nn_window_args nn_window_args(uint32_t tensors, uint32_t own, bool explicit_padding)
+{
+	struct nn_window_args args = { .explicit_padding = explicit_padding, .padding = tensors };
+
+	args.strides = args.padding + (explicit_padding ? 4 : 1);
+	args.own = args.strides + 2;
+	args.activation = args.own + own;
+	args.nchw = args.activation + 1;
+	args.dilations = args.nchw + 1;
+	return args;
+}
+
+/* `flag`: place of the NCHW flag of the implicit form. */
+static bool is_explicit(uint32_t num_inputs, uint32_t flag, int32_t type_of_flag)
+{
+	return num_inputs >= flag + 3 && type_of_flag != NN_BOOL;
+}
+
+struct nn_window_args nn_window_check_args(const struct nn_check *c, uint32_t tensors,
+					   uint32_t own)
+{
+	uint32_t flag = nn_window_args(tensors, own, false).nchw;
+	const struct nn_operation *o = c->operation;
+	int32_t type = flag < o->num_inputs ? c->scope->operands[o->inputs[flag]].type : NN_INT32;
+
+	return nn_window_args(tensors, own, is_explicit(o->num_inputs, flag, type));
+}
+
+struct nn_window_args nn_window_run_args(const struct nn_run *r, uint32_t tensors, uint32_t own)
+{
+	uint32_t flag = nn_window_args(tensors, own, false).nchw;
+	int32_t type = flag < r->num_inputs ? r->inputs[flag].type : NN_INT32;
+
+	return nn_window_args(tensors, own, is_explicit(r->num_inputs, flag, type));
+}
+
+enum nn_status nn_window_check(const struct nn_check *c, const struct nn_window_args *args,
+			       enum nn_window_form form)
+{
+	uint32_t count = c->operation->num_inputs;
+	uint32_t most = form == NN_WINDOW_DILATIONS_OPTIONAL ? args->dilations + 2 : args->nchw + 1;
+	enum nn_status status = nn_check_counts(c, form == NN_WINDOW_FLAG ? most : args->nchw,
+						most, 1, 1);
+
+	if (!status && count == args->dilations + 1)
+		return nn_check_fail(c, "%u inputs: one of the two dilations is missing", count);
+	for (uint32_t i = args->padding; !status && i < count; i++) {
+		bool is_flag = i == args->nchw;
+
+		status = nn_check_input(c, i, (struct nn_rule){
+			is_flag ? NN_T(NN_BOOL) : NN_T(NN_INT32), 0, 0 });
+	}
+	return status;
+}
+
+/*
+ * How far windows of size `extent` reach past the end of `size`, when as many
+ * as the padding SAME asks for start `stride` apart; negative where they do not.
+ */
+static int64_t overhang(int64_t size, int64_t stride, int64_t extent)
+{
+	return ((size + stride - 1) / stride - 1) * stride + extent - size;
+}
+
+/*
+ * The padding before and after an axis; `first` is its place among left, right,
+ * top, bottom, `same` what the padding SAME distributes.
+ */
+static enum nn_status read_padding(const struct nn_run *r, const struct nn_window_args *args,
+				   uint32_t first, int64_t same, int64_t *head, int64_t *tail)
+{
+	bool is_same;
+	int32_t code;
+
+	if (args->explicit_padding) {
+		*head = nn_run_int(r, args->padding + first, 0);
+		*tail = nn_run_int(r, args->padding + first + 1, 0);
+		return NN_OK;
+	}
+	code = nn_run_int(r, args->padding, 0);
+	if (code != PADDING_SAME && code != PADDING_VALID)
+		return nn_run_fail(r, "input %u: %d is no padding code", args->padding, code);
+	is_same = code == PADDING_SAME;
+	*head = is_same && same > 0 ? same / 2 : 0;
+	*tail = is_same ? same - *head : 0;
+	return NN_OK;
+}
+
+/* A positive parameter at place `index`. */
+static enum nn_status read_positive(const struct nn_run *r, uint32_t index, const char *what,
+				    uint32_t *value)
+{
+	int32_t v = nn_run_int(r, index, 1);
+
+	if (v <= 0)
+		return nn_run_fail(r, "input %u: the %s is %d, must be positive", index, what, v);
+	*value = (uint32_t)v;
+	return NN_OK;
+}
+
+static enum nn_status set_out(const struct nn_run *r, struct nn_axis *a, int64_t out)
+{
+	if (out <= 0)
+		return nn_run_fail(r, "the window leaves nothing of an input of size %u", a->in);
+	if (out > INT32_MAX)
+		return nn_run_fail(r, "the output is too large");
+	a->out = (uint32_t)out;
+	return NN_OK;
+}
+
+/* `axis` is 0 for w and 1 for h: the order in which parameters come. */
+static enum nn_status infer_axis(const struct nn_run *r, const struct nn_window_args *args,
+				 uint32_t axis, struct nn_axis *a)
+{
+	enum nn_status status;
+	int64_t extent, same, tail;
+
+	status = read_positive(r, args->strides + axis, "stride", &a->stride);
+	if (status)
+		return status;
+	status = read_positive(r, args->dilations + axis, "dilation", &a->dilation);
+	if (status)
+		return status;
+	extent = (int64_t)(a->filter - 1) * a->dilation + 1;
+	same = overhang(a->in, a->stride, extent);
+	status = read_padding(r, args, 2 * axis, same > 0 ? same : 0, &a->head, &tail);
+	if (status)
+		return status;
+	if (a->head < 0 || tail < 0)
+		return nn_run_fail(r, "a padding is negative");
+	if (a->head >= extent || tail >= extent)
+		return nn_run_fail(r, "a padding is as large as the filter");
+	return set_out(r, a, (a->in - extent + a->stride + a->head + tail) / a->stride);
+}
+
+/* Kernels rely on an activation that exists. */
+static enum nn_status check_activation(const struct nn_run *r, uint32_t index)
+{
+	int32_t code = nn_run_int(r, index, 0);
+	float low, high;
+
+	if (!nn_fused_range_float(code, &low, &high))
+		return nn_run_fail(r, "input %u: %d is no activation", index, code);
+	return NN_OK;
+}
+
+enum nn_status nn_window_infer(const struct nn_run *r, const struct nn_window_args *args,
+			       struct nn_window *window)
+{
+	enum nn_status status = check_activation(r, args->activation);
+
+	status = status ? status : infer_axis(r, args, 0, &window->w);
+	return status ? status : infer_axis(r, args, 1, &window->h);
+}
+
+/* Here the output is what SAME covers, and its windows end where the last one does. */
+static enum nn_status infer_transposed_axis(const struct nn_run *r,
+					    const struct nn_window_args *args, uint32_t axis,
+					    int32_t request, struct nn_axis *a)
+{
+	enum nn_status status;
+	int64_t tail;
+
+	status = read_positive(r, args->strides + axis, "stride", &a->stride);
+	if (status)
+		return status;
+	a->dilation = 1;
+	status = read_padding(r, args, 2 * axis, overhang(request, a->stride, a->filter),
+			      &a->head, &tail);
+	if (status)
+		return status;
+	if (a->head < 0)
+		return nn_run_fail(r, "the padding in front is negative");
+	return set_out(r, a, (int64_t)(a->in - 1) * a->stride + a->filter - a->head - tail);
+}
+
+enum nn_status nn_window_infer_transposed(const struct nn_run *r,
+					  const struct nn_window_args *args,
+					  const int32_t request[2], struct nn_window *window)
+{
+	enum nn_status status = check_activation(r, args->activation);
+
+	status = status ? status : infer_transposed_axis(r, args, 0, request[1], &window->w);
+	return status ? status : infer_transposed_axis(r, args, 1, request[0], &window->h);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sliding windows of convolutions and poolings: where their parameters stand
+ * among the inputs, output sizes and paddings, and the taps inside the input.
+ */
+#ifndef NN_OPS_WINDOW_H
+#define NN_OPS_WINDOW_H
+
+#include "ops/check.h"
+
+/*
+ * Where the parameters of a windowed operation stand. All of them share one
+ * order: tensors, padding (a code, or left, right, top, bottom), strides (w, h),
+ * what is the operation's own, activation, NCHW flag, dilations (w, h).
+ */
+struct nn_window_args {
+	bool explicit_padding;
+	uint32_t padding;
+	uint32_t strides;
+	uint32_t own;
+	uint32_t activation;
+	uint32_t nchw;
+	uint32_t dilations;
+};
+
+/* The arguments after `tensors` tensors, `own` being how many are the operation's own. */
+struct nn_window_args nn_window_args(uint32_t tensors, uint32_t own, bool explicit_padding);
+
+/*
+ * Same, where the number of inputs tells whether the padding is explicit; where
+ * the counts of the two forms meet, a flag in the place of the implicit form's
+ * flag does.
+ */
+struct nn_window_args nn_window_check_args(const struct nn_check *c, uint32_t tensors,
+					   uint32_t own);
+struct nn_window_args nn_window_run_args(const struct nn_run *r, uint32_t tensors, uint32_t own);
+
+/* What an operation has behind its activation. */
+enum nn_window_form {
+	NN_WINDOW_FLAG,			/* the NCHW flag, always */
+	NN_WINDOW_FLAG_OPTIONAL,
+	NN_WINDOW_DILATIONS_OPTIONAL,	/* besides the flag, which is optional too */
+};
+
+/* Checks the number of inputs and outputs and the types of all scalars of `args`. */
+enum nn_status nn_window_check(const struct nn_check *c, const struct nn_window_args *args,
+			       enum nn_window_form form);
+
+/* One axis of a window. */
+struct nn_axis {
+	uint32_t in;		/* size of the input */
+	uint32_t out;		/* size of the output */
+	uint32_t filter;
+	uint32_t stride;
+	uint32_t dilation;
+	int64_t head;		/* padding before the input */
+};
+
+struct nn_window {
+	struct nn_axis h;
+	struct nn_axis w;
+};
+
+/*
+ * Reads and checks paddings, strides and dilations, and computes the outputs'
+ * sizes from `in` and `filter`, which the caller has set on both axes.
+ */
+enum nn_status nn_window_infer(const struct nn_run *r, const struct nn_window_args *args,
+			       struct nn_window *window);
+
+/*
+ * Same for the window of a transposed convolution. `request` is the output's
+ * wanted size (h, w) where the padding is implicit. `head` is then what the
+ * output loses in front.
+ */
+enum nn_status nn_window_infer_transposed(const struct nn_run *r,
+					  const struct nn_window_args *args,
+					  const int32_t request[2], struct nn_window *window);
+
+/* The taps [first, last) of the filter that fall inside the input, and where tap 0 falls. */
+struct nn_taps {
+	int64_t start;
+	uint32_t first;
+	uint32_t last;
+};
+
+/* The taps for the output position `o`. */
+static inline struct nn_taps nn_axis_taps(const struct nn_axis *a, uint32_t o)
+{
+	int64_t start = (int64_t)o * a->stride - a->head;
+	int64_t before = start < 0 ? -start : 0;
+	int64_t inside = start < a->in ? a->in - start : 0;
+	int64_t first = (before + a->dilation - 1) / a->dilation;
+	int64_t last = (inside + a->dilation - 1) / a->dilation;
+
+	if (last > a->filter)
+		last = a->filter;
+	if (first > last)
+		first = last;
+	return (struct nn_taps){ start, (uint32_t)first, (uint32_t)last };
+}
+
+#endif /* NN_OPS_WINDOW_H */
