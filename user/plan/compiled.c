@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Executes a compiled plan. The memory of an execution is one block, kept for
+ * the next one; nothing is allocated, locked or copied on the way.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiled.h"
+#include "pages.h"
+#include "pool.h"
+
+#define ALIGNMENT 64
+
+/* The memory of one execution. What follows the struct is in the same block. */
+struct context {
+	size_t size;			/* of the block */
+	void **data;			/* by operand */
+	struct nn_tensor *inputs;	/* of the step that runs */
+	struct nn_tensor *outputs;
+	const void **kernel_inputs;
+	void **kernel_outputs;
+	char *scratch;			/* for thread 0; the others' follow */
+};
+
+static size_t aligned(size_t size)
+{
+	return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* Takes an aligned part of a block; with a base of NULL it only counts. */
+static void *take(char *base, size_t *at, size_t count, size_t size)
+{
+	size_t offset = *at;
+
+	*at += aligned(count * size);
+	return base ? base + offset : NULL;
+}
+
+/* Divides a block; returns its size. */
+static size_t divide(const struct compiled *c, char *base, struct context *x, char **arena)
+{
+	const struct graph *g = &c->plan->graphs[0];
+	size_t at = aligned(sizeof(*x));
+
+	x->data = take(base, &at, (size_t)g->subgraph->num_operands + 1, sizeof(*x->data));
+	x->inputs = take(base, &at, g->max_inputs + 1, sizeof(*x->inputs));
+	x->outputs = take(base, &at, g->max_outputs + 1, sizeof(*x->outputs));
+	x->kernel_inputs = take(base, &at, g->max_inputs + 1, sizeof(*x->kernel_inputs));
+	x->kernel_outputs = take(base, &at, g->max_outputs + 1, sizeof(*x->kernel_outputs));
+	*arena = take(base, &at, 1, c->arena_size);
+	x->scratch = take(base, &at, c->threads, c->scratch_size);
+	return at;
+}
+
+static struct context *context_create(const struct compiled *c)
+{
+	uint32_t operands = c->plan->graphs[0].subgraph->num_operands;
+	struct context *x, sizes;
+	char *arena;
+
+	sizes.size = divide(c, NULL, &sizes, &arena);
+	x = pages_alloc(sizes.size);
+	if (!x)
+		return NULL;
+	divide(c, (char *)x, x, &arena);
+	x->size = sizes.size;
+	for (uint32_t i = 0; i < operands; i++) {
+		const struct place *p = &c->places[i];
+
+		if (p->kind == PLACE_CONSTANT)
+			x->data[i] = (void *)p->constant;
+		else if (p->kind == PLACE_ARENA)
+			x->data[i] = arena + c->places[p->root].offset;
+	}
+	return x;
+}
+
+static void context_put(struct compiled *c, struct context *x)
+{
+	for (uint32_t i = 0; i < COMPILED_CONTEXTS; i++) {
+		struct context *none = NULL;
+
+		if (atomic_compare_exchange_strong(&c->contexts[i], &none, x))
+			return;
+	}
+	pages_free(x, x->size);
+}
+
+static struct context *context_get(struct compiled *c)
+{
+	for (uint32_t i = 0; i < COMPILED_CONTEXTS; i++) {
+		struct context *x = atomic_exchange(&c->contexts[i], NULL);
+
+		if (x)
+			return x;
+	}
+	return context_create(c);
+}
+
+bool compiled_reserve(struct compiled *c)
+{
+	struct context *x = context_create(c);
+
+	if (x)
+		context_put(c, x);
+	return x;
+}
+
+void compiled_release(struct compiled *c)
+{
+	for (uint32_t i = 0; i < COMPILED_CONTEXTS; i++) {
+		struct context *x = atomic_load(&c->contexts[i]);
+
+		if (x)
+			pages_free(x, x->size);
+	}
+}
+
+void compiled_memory(const struct compiled *c, struct nn_plan_memory *memory)
+{
+	struct context x;
+	char *arena;
+
+	memory->weights = c->packed_size + c->owned_size;
+	memory->execution = divide(c, NULL, &x, &arena);
+}
+
+/* ---- Arguments ---- */
+
+static bool is_as_compiled(const struct compiled *c, uint32_t operand, const struct nn_arg *arg)
+{
+	const struct nn_tensor *t = &c->tensors[operand];
+
+	return !arg->omitted && arg->data && arg->length >= nn_tensor_size(t) &&
+	       value_is_aligned(arg->data, t->type) && (!arg->rank || (arg->rank == t->rank &&
+			!memcmp(arg->dims, t->dims, t->rank * sizeof(t->dims[0]))));
+}
+
+static bool takes(const struct compiled *c, const struct nn_execution *e)
+{
+	const struct nn_subgraph *s = c->plan->graphs[0].subgraph;
+
+	for (uint32_t i = 0; i < e->num_inputs; i++)
+		if (!is_as_compiled(c, s->inputs[i], &e->inputs[i]))
+			return false;
+	for (uint32_t i = 0; i < e->num_outputs; i++)
+		if (!is_as_compiled(c, s->outputs[i], &e->outputs[i]))
+			return false;
+	return !e->deadline_ns || now_ns() < e->deadline_ns;
+}
+
+static void set_args(const struct compiled *c, const struct nn_execution *e, struct context *x)
+{
+	const struct nn_subgraph *s = c->plan->graphs[0].subgraph;
+
+	for (uint32_t i = 0; i < e->num_inputs; i++)
+		x->data[s->inputs[i]] = e->inputs[i].data;
+	for (uint32_t i = 0; i < e->num_outputs; i++)
+		x->data[s->outputs[i]] = e->outputs[i].data;
+}
+
+static void tell_shapes(const struct compiled *c, struct nn_execution *e)
+{
+	const struct nn_subgraph *s = c->plan->graphs[0].subgraph;
+
+	for (uint32_t i = 0; e->shapes && i < e->num_outputs; i++) {
+		const struct nn_tensor *t = &c->tensors[s->outputs[i]];
+
+		e->shapes[i] = (struct nn_output_shape){ .rank = t->rank, .sufficient = true };
+		memcpy(e->shapes[i].dims, t->dims, t->rank * sizeof(t->dims[0]));
+	}
+	e->shapes_known = e->shapes;
+}
+
+/* ---- Steps ---- */
+
+/* A run of a kernel, whose tasks are shared. */
+struct launch {
+	struct nn_kernel_call call;
+	char *scratch;
+	size_t scratch_size;
+};
+
+static void run_task(void *arg, uint32_t task, uint32_t thread)
+{
+	const struct launch *l = arg;
+
+	l->call.ready->kernel->run(&l->call, task, l->scratch + thread * l->scratch_size);
+}
+
+static void run_kernel(const struct compiled *c, const struct compiled_step *step,
+		       const struct context *x)
+{
+	const struct nn_operation *o = step->operation;
+	struct launch l = {
+		.call = { &step->ready, x->kernel_inputs, x->kernel_outputs },
+		.scratch = x->scratch,
+		.scratch_size = c->scratch_size,
+	};
+
+	for (uint32_t i = 0; i < o->num_inputs; i++)
+		x->kernel_inputs[i] = x->data[o->inputs[i]];
+	for (uint32_t i = 0; i < o->num_outputs; i++)
+		x->kernel_outputs[i] = x->data[i ? o->outputs[i] : step->output];
+	pool_run(run_task, &l, step->ready.tasks, c->threads);
+}
+
+/* Private copies of inputs that steer and lie in memory of others; freed by unstage(). */
+static bool stage(const struct compiled *c, const struct compiled_step *step, struct nn_tensor *in)
+{
+	const struct nn_operation *o = step->operation;
+	bool fine = true;
+
+	for (uint32_t i = 0; i < o->num_inputs && i < 64 && fine; i++) {
+		enum place_kind kind = c->places[o->inputs[i]].kind;
+		const void *from = in[i].data;
+
+		if (!(step->op->steering & NN_IN(i)) ||
+		    (kind != PLACE_INPUT && kind != PLACE_OUTPUT))
+			continue;
+		in[i].data = value_alloc(nn_tensor_size(&in[i]));
+		fine = in[i].data;
+		if (fine)
+			memcpy(in[i].data, from, nn_tensor_size(&in[i]));
+	}
+	return fine;
+}
+
+static void unstage(const struct context *x, const struct compiled_step *step,
+		    struct nn_tensor *in)
+{
+	const struct nn_operation *o = step->operation;
+
+	for (uint32_t i = 0; i < o->num_inputs && i < 64; i++)
+		if (step->op->steering & NN_IN(i) && in[i].data != x->data[o->inputs[i]])
+			free(in[i].data);
+}
+
+static bool is_inferred(const struct compiled *c, const struct compiled_step *step,
+			const struct nn_run *r)
+{
+	for (uint32_t i = 0; i < r->num_outputs; i++) {
+		const struct nn_tensor *t =
+			&c->tensors[i ? step->operation->outputs[i] : step->output];
+
+		if (r->outputs[i].rank != t->rank ||
+		    memcmp(r->outputs[i].dims, t->dims, t->rank * sizeof(t->dims[0])))
+			return false;
+	}
+	return true;
+}
+
+/* False: a shape is not what was compiled for. */
+static bool run_reference(const struct compiled *c, const struct compiled_step *step,
+			  const struct context *x, enum nn_status *status, struct nn_error *err)
+{
+	struct nn_error reason = { "" };
+	bool as_compiled = true;
+	struct nn_run r;
+
+	compiled_run_init(c, step, x->data, x->inputs, x->outputs, &r);
+	r.err = &reason;
+	*status = NN_OUT_OF_MEMORY;
+	if (stage(c, step, x->inputs))
+		*status = nn_op_infer(&r);
+	if (!*status)
+		as_compiled = is_inferred(c, step, &r);
+	if (!*status && as_compiled)
+		*status = nn_op_execute(&r);
+	nn_op_finish(&r);
+	unstage(x, step, x->inputs);
+	if (*status)
+		nn_fail(err, *status, "subgraph 0, operation %u: %s", step->index, reason.message);
+	return as_compiled;
+}
+
+static bool run_steps(const struct compiled *c, const struct context *x, uint64_t deadline_ns,
+		      enum nn_status *status, struct nn_error *err)
+{
+	*status = NN_OK;
+	for (uint32_t i = 0; i < c->num_steps && !*status; i++) {
+		const struct compiled_step *step = &c->steps[i];
+
+		if (deadline_ns && now_ns() >= deadline_ns)
+			*status = nn_fail(err, NN_MISSED_DEADLINE_TRANSIENT,
+					  "subgraph 0, operation %u (%s): the deadline is past",
+					  step->index, step->op->name);
+		else if (step->ready.kernel)
+			run_kernel(c, step, x);
+		else if (!run_reference(c, step, x, status, err))
+			return false;
+	}
+	return true;
+}
+
+bool compiled_execute(struct compiled *c, struct nn_execution *e, enum nn_status *status,
+		      struct nn_error *err)
+{
+	struct context *x;
+	bool done;
+
+	if (!takes(c, e))
+		return false;
+	x = context_get(c);
+	if (!x)
+		return false;
+	set_args(c, e, x);
+	done = run_steps(c, x, e->deadline_ns, status, err);
+	context_put(c, x);
+	if (done && !*status)
+		tell_shapes(c, e);
+	return done;
+}

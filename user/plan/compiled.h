@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A compiled plan: the main subgraph of a model whose shapes are all known,
+ * with operands laid out and kernels chosen, so that an execution only runs.
+ */
+#ifndef NN_PLAN_COMPILED_H
+#define NN_PLAN_COMPILED_H
+
+#include <stdatomic.h>
+
+#include "internal.h"
+#include "plan/kernels/kernel.h"
+
+/* Executions that can be in progress before one more has to allocate its memory. */
+#define COMPILED_CONTEXTS 8
+
+/* Where an operand lies. */
+enum place_kind {
+	PLACE_NONE,			/* omitted, or nobody touches it */
+	PLACE_CONSTANT,
+	PLACE_INPUT,			/* memory of the caller */
+	PLACE_OUTPUT,
+	PLACE_ARENA,
+};
+
+struct place {
+	enum place_kind kind;
+	uint32_t index;			/* of the input or output */
+	const void *constant;
+	uint32_t root;			/* the operand in whose memory this one lies: itself mostly */
+	uint32_t first;			/* steps between which an operand of the arena is needed */
+	uint32_t last;
+	size_t offset;			/* in the arena */
+};
+
+struct compiled_step {
+	const struct nn_op *op;
+	const struct nn_operation *operation;
+	uint32_t index;			/* of the operation, for messages */
+	int32_t activation;		/* one that was fused into it, or 0: as the model says */
+	uint32_t activation_input;	/* where it takes that */
+	uint32_t output;		/* operand that it writes in place of its own output 0 */
+	struct nn_ready ready;		/* without a kernel: the reference kernel */
+};
+
+struct compiled {
+	const struct nn_plan *plan;
+	struct nn_tensor *tensors;	/* nn_tensor[num_operands]: type and shape */
+	struct place *places;		/* place[num_operands] */
+	struct compiled_step *steps;
+	uint32_t num_steps;
+	void **owned;			/* private copies of constants and folded values */
+	uint32_t num_owned;
+	void *packed;
+	size_t packed_size;
+	size_t owned_size;
+	size_t arena_size;
+	size_t scratch_size;		/* for one thread */
+	uint32_t threads;
+	_Atomic(struct context *) contexts[COMPILED_CONTEXTS];	/* those that nobody uses */
+};
+
+/*
+ * Compiles a plan's main subgraph. NULL where the model has control flow or
+ * shapes that are only known when it runs, or for want of memory.
+ */
+struct compiled *compiled_create(const struct nn_plan *plan,
+				 const struct nn_plan_options *options);
+void compiled_free(struct compiled *c);
+
+/* Lays out the operands of the arena by the steps between which they are needed. */
+bool compiled_layout(struct compiled *c);
+
+/* Makes the memory of the first execution; false: there is none. Frees that of all. */
+bool compiled_reserve(struct compiled *c);
+void compiled_release(struct compiled *c);
+
+/* Fills a run of a step: its tensors, from `data` by operand. */
+void compiled_run_init(const struct compiled *c, const struct compiled_step *step,
+		       void *const *data, struct nn_tensor *inputs, struct nn_tensor *outputs,
+		       struct nn_run *r);
+
+/*
+ * Executes if the arguments are what was compiled for. False: they are not, or a
+ * shape turned out otherwise; nothing is promised about the outputs then.
+ */
+bool compiled_execute(struct compiled *c, struct nn_execution *e, enum nn_status *status,
+		      struct nn_error *err);
+
+void compiled_memory(const struct compiled *c, struct nn_plan_memory *memory);
+
+#endif /* NN_PLAN_COMPILED_H */

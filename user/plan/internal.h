@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a plan holds, and what one execution of it adds: shared by the files of
+ * this folder only.
+ */
+#ifndef NN_PLAN_INTERNAL_H
+#define NN_PLAN_INTERNAL_H
+
+#include "plan.h"
+#include "value.h"
+
+/* An operation made ready to run. */
+struct step {
+	const struct nn_op *op;
+	const struct nn_operation *operation;
+	const uint32_t *releases;	/* temporaries that nobody needs after this step */
+	uint32_t num_releases;
+};
+
+/* A subgraph made ready to run. */
+struct graph {
+	const struct nn_subgraph *subgraph;
+	struct step *steps;		/* step[num_operations] */
+	struct value *initial;		/* value[num_operands]: declarations and constants */
+	uint32_t *outputs;		/* uint32_t[num_operands]: position as output + 1, or 0 */
+	uint32_t *releases;		/* the lists of all steps */
+	uint32_t max_inputs;		/* of any of its operations */
+	uint32_t max_outputs;
+};
+
+struct compiled;
+
+struct nn_plan {
+	const struct nn_model *model;
+	struct graph *graphs;		/* graph[model->num_subgraphs] */
+	struct compiled *compiled;	/* NULL: every execution is interpreted */
+};
+
+/* One execution: what holds for every subgraph that it enters. */
+struct run {
+	const struct nn_plan *plan;
+	uint64_t deadline_ns;		/* UINT64_MAX: none */
+	uint64_t loop_timeout_ns;
+	struct nn_error *err;
+};
+
+/* One subgraph that is being run. */
+struct frame {
+	struct run *run;
+	const struct graph *graph;
+	uint32_t index;			/* of the subgraph */
+	const struct nn_arg *args;	/* caller's memory of the outputs; NULL but for the main one */
+	struct value *values;		/* value[num_operands] */
+	struct nn_tensor *inputs;	/* nn_tensor[max_inputs]: of the step that runs */
+	struct nn_tensor *outputs;	/* nn_tensor[max_outputs] */
+	void **staged;			/* void *[max_inputs]: private copies of inputs */
+};
+
+uint64_t now_ns(void);
+
+/*
+ * Runs a subgraph: `inputs` are read only and stay the caller's, `results` are
+ * written on success only and own their memory, but where `args` holds it.
+ */
+enum nn_status run_subgraph(struct run *run, uint32_t index, const struct value *inputs,
+			    const struct nn_arg *args, struct value *results);
+
+/*
+ * Gives an operand that an operation writes a finished value, which must own
+ * its memory: it is moved, and copied besides to the caller's memory where the
+ * operand is an output of the model. Fails where the shape is not as declared.
+ */
+enum nn_status store_result(struct frame *f, const struct step *step, uint32_t output,
+			    struct value *result);
+
+/* Fails a step: "subgraph 0, operation 3 (ADD): <message>". */
+enum nn_status fail_step(const struct frame *f, const struct step *step, enum nn_status status,
+			 const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Control flow: the steps that run subgraphs. */
+enum nn_status run_if(struct frame *f, const struct step *step);
+enum nn_status run_while(struct frame *f, const struct step *step);
+
+#endif /* NN_PLAN_INTERNAL_H */

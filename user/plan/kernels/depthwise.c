@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * DEPTHWISE_CONV_2D with constant filters and multiplier 1, by output rows.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/image.h"
+#include "ops/window.h"
+#include "plan/kernels/depthwise_q8.h"
+#include "plan/kernels/families.h"
+#include "plan/kernels/quant8.h"
+
+enum { X, FILTER, BIAS };
+
+#define MAX_HEIGHT 32		/* of a filter, and its width */
+#define TASKS_PER_THREAD 4
+#define MIN_SHARED 30000	/* outputs that are worth a second thread */
+
+struct depthwise {
+	bool is_float;
+	size_t element;
+	struct nn_image in;
+	struct nn_window window;
+	struct nn_depthwise_f32 f32;	/* but for its pointers */
+	struct nn_depthwise_q8 q8;
+	uint32_t task_rows;		/* output rows of a task */
+};
+
+static bool read_window(struct nn_run *r, const struct nn_window_args *args, struct depthwise *d)
+{
+	const struct nn_tensor *filter = &r->inputs[FILTER];
+
+	if (nn_run_bool(r, args->nchw, false) || nn_run_int(r, args->own, 0) != 1)
+		return false;
+	d->in = nn_image_of(&r->inputs[X], false);
+	d->window.h = (struct nn_axis){ .in = d->in.h, .filter = filter->dims[1] };
+	d->window.w = (struct nn_axis){ .in = d->in.w, .filter = filter->dims[2] };
+	return d->window.h.filter <= MAX_HEIGHT && d->window.w.filter <= MAX_HEIGHT &&
+	       !nn_window_infer(r, args, &d->window);
+}
+
+static bool prepare_f32(struct nn_run *r, const struct nn_window_args *args, struct depthwise *d,
+			struct nn_ready *ready)
+{
+	const struct nn_axis *w = &d->window.w;
+	size_t weights = (size_t)d->window.h.filter * w->filter * d->in.c;
+
+	d->is_float = true;
+	d->element = sizeof(float);
+	d->f32 = (struct nn_depthwise_f32){
+		.channels = d->in.c,
+		.height = d->window.h.filter,
+		.width = w->filter,
+		.in_width = w->in,
+		.out_width = w->out,
+		.stride = w->stride,
+		.dilation = w->dilation,
+		.head = w->head,
+	};
+	/* The filter lies as the inner loop wants it, but may not be aligned, or may change. */
+	ready->packed_size = (weights + d->in.c) * sizeof(float);
+	return nn_fused_range_float(nn_run_int(r, args->activation, 0), &d->f32.low, &d->f32.high);
+}
+
+static bool prepare_q8(struct nn_run *r, const struct nn_window_args *args, struct depthwise *d,
+		       struct nn_ready *ready)
+{
+	const struct nn_tensor *x = &r->inputs[X];
+	const struct nn_axis *w = &d->window.w;
+	bool is_signed = x->type == NN_TENSOR_QUANT8_ASYMM_SIGNED;
+	struct depthwise_q8_layout layout;
+	struct nn_q8_channels q;
+
+	if (!ready->isa->depthwise_q8 || !nn_q8_channels(r, d->in.c, args->activation,
+					(size_t)d->window.h.filter * w->filter, &q))
+		return false;
+	d->element = 1;
+	d->q8 = (struct nn_depthwise_q8){
+		.channels = d->in.c,
+		.padded = ((size_t)d->in.c + 15) / 16 * 16,
+		.height = d->window.h.filter,
+		.width = w->filter,
+		.in_width = w->in,
+		.out_width = w->out,
+		.stride = w->stride,
+		.dilation = w->dilation,
+		.head = w->head,
+		.in_flip = is_signed ? 0x80 : 0,
+		.in_zero = (uint8_t)(x->zero_point + (is_signed ? 128 : 0)),
+		.filter_zero = nn_q8_signed_zero(&r->inputs[FILTER]),
+		.output = q.out,
+	};
+	layout = depthwise_q8_layout(&d->q8);
+	ready->packed_size = layout.packed;
+	ready->scratch_size = layout.scratch;
+	return true;
+}
+
+static void divide(struct depthwise *d, struct nn_ready *ready)
+{
+	uint32_t rows = d->in.n * d->window.h.out;
+	uint32_t tasks = ready->threads > 1 && (size_t)rows * d->window.w.out * d->in.c >=
+			 MIN_SHARED ? ready->threads * TASKS_PER_THREAD : 1;
+
+	d->task_rows = (rows + tasks - 1) / tasks;
+	ready->tasks = (rows + d->task_rows - 1) / d->task_rows;
+}
+
+static bool prepare(struct nn_run *r, struct nn_ready *ready)
+{
+	const struct nn_tensor *x = &r->inputs[X];
+	struct nn_window_args args;
+	struct depthwise *d;
+
+	if (r->op->code != NN_CODE_DEPTHWISE_CONV_2D || !r->inputs[FILTER].data ||
+	    !r->inputs[BIAS].data || !nn_tensor_count(x))
+		return false;
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return false;
+	ready->state = d;
+	args = nn_window_run_args(r, 3, 1);
+	if (!read_window(r, &args, d))
+		return false;
+	if (x->type == NN_TENSOR_FLOAT32 ? !prepare_f32(r, &args, d, ready) :
+	    x->type == NN_TENSOR_FLOAT16 || !prepare_q8(r, &args, d, ready))
+		return false;
+	divide(d, ready);
+	return true;
+}
+
+/* ---- Packing ---- */
+
+static void pack_f32(const struct nn_run *r, const struct depthwise *d, float *to)
+{
+	size_t weights = d->f32.height * d->f32.width * d->f32.channels;
+
+	memcpy(to, r->inputs[BIAS].data, d->f32.channels * sizeof(*to));
+	memcpy(to + d->f32.channels, r->inputs[FILTER].data, weights * sizeof(*to));
+}
+
+/* Where parameter `index` of a block is for the channel at `place` in the run of all blocks. */
+static uint8_t *at_place(const struct depthwise_q8_layout *l, uint8_t *packed, size_t index,
+			 size_t place)
+{
+	size_t inside = place % DEPTHWISE_Q8_BLOCK, plane = inside / 4 % 4;
+
+	return packed + place / DEPTHWISE_Q8_BLOCK * l->block_size +
+	       index * DEPTHWISE_Q8_VECTORS + plane * 64 + inside / 16 * 16 + inside % 4 * 4;
+}
+
+/* The weights of a channel at place `place`; their sum, without the zero point. */
+static int32_t pack_taps(const struct nn_run *r, const struct depthwise *d,
+			 const struct depthwise_q8_layout *l, size_t channel, size_t place,
+			 uint8_t *packed)
+{
+	const struct nn_tensor *filter = &r->inputs[FILTER];
+	const uint8_t *from = filter->data;
+	int32_t sum = 0;
+
+	for (size_t i = 0; i < d->q8.height; i++) {
+		for (size_t j = 0; j < d->q8.width; j++) {
+			size_t tap = j * l->groups + i / 4;
+			int8_t w = nn_q8_signed(filter, from[(i * d->q8.width + j) *
+							     d->q8.channels + channel]);
+
+			at_place(l, packed, DEPTHWISE_Q8_SCALES + tap, place)[i % 4] = (uint8_t)w;
+			sum += w - d->q8.filter_zero;
+		}
+	}
+	return sum;
+}
+
+static void pack_channel(const struct nn_run *r, const struct depthwise *d,
+			 const struct depthwise_q8_layout *l, const struct nn_q8_channels *q,
+			 size_t channel, size_t place, uint8_t *packed)
+{
+	const struct nn_multiplier *m = &q->multipliers[channel];
+	int32_t sum = pack_taps(r, d, l, channel, place, packed), shift = -m->shift;
+	/* Rows of padding in a group count too: as the input's zero, times the filter's. */
+	int32_t filled = (int32_t)((l->groups * 4 - d->q8.height) * d->q8.width);
+	int32_t bias = q->bias[channel] - d->q8.in_zero * (sum - d->q8.filter_zero * filled);
+	int64_t round = nn_q8_round(shift);
+
+	memcpy(at_place(l, packed, BIAS_TERM, place), &bias, sizeof(bias));
+	memcpy(at_place(l, packed, MULTIPLIER, place), &m->value, sizeof(m->value));
+	memcpy(at_place(l, packed, SHIFT, place), &shift, sizeof(shift));
+	/* Of channels 4i, 4i + 2 and of 4i + 1, 4i + 3: eight bytes each. */
+	memcpy(at_place(l, packed, place % 2 ? ROUND_ODD : ROUND_EVEN, place / 4 * 4) +
+	       place % 4 / 2 * sizeof(round), &round, sizeof(round));
+}
+
+static void pack_q8(struct nn_run *r, const struct depthwise *d, uint8_t *packed)
+{
+	const struct depthwise_q8_layout l = depthwise_q8_layout(&d->q8);
+	const struct nn_window_args args = nn_window_run_args(r, 3, 1);
+	struct nn_q8_channels q;
+
+	memset(packed, 0, l.packed);
+	if (!nn_q8_channels(r, (uint32_t)d->q8.channels, args.activation,
+			    d->q8.height * d->q8.width, &q))
+		return;
+	for (size_t place = 0; place < l.blocks * DEPTHWISE_Q8_BLOCK; place++) {
+		size_t channel = place % d->q8.padded;
+
+		if (channel < d->q8.channels)
+			pack_channel(r, d, &l, &q, channel, place, packed);
+	}
+}
+
+static void pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
+{
+	const struct depthwise *d = ready->state;
+
+	if (d->is_float)
+		pack_f32(r, d, packed);
+	else
+		pack_q8(r, d, packed);
+}
+
+/* ---- Running ---- */
+
+static void run_row_f32(const struct nn_ready *ready, const struct depthwise *d,
+			const char *const *rows, char *out)
+{
+	struct nn_depthwise_f32 row = d->f32;
+
+	row.rows = (const float *const *)rows;
+	row.bias = ready->packed;
+	row.filter = row.bias + row.channels;
+	row.out = (float *)out;
+	ready->isa->depthwise_f32(&row);
+}
+
+static void run_row_q8(const struct nn_ready *ready, const struct depthwise *d,
+		       const char *const *rows, void *scratch, char *out)
+{
+	struct nn_depthwise_q8 row = d->q8;
+
+	row.rows = (const uint8_t *const *)rows;
+	row.packed = ready->packed;
+	row.scratch = scratch;
+	row.out = (uint8_t *)out;
+	ready->isa->depthwise_q8(&row);
+}
+
+static void run_row(const struct nn_kernel_call *call, uint32_t index, void *scratch)
+{
+	const struct depthwise *d = call->ready->state;
+	const struct nn_axis *h = &d->window.h;
+	size_t row_size = (size_t)d->in.w * d->in.c * d->element;
+	const char *image = (const char *)call->inputs[X] + index / h->out * h->in * row_size;
+	char *out = (char *)call->outputs[0] +
+		    (size_t)index * d->window.w.out * d->in.c * d->element;
+	int64_t y = (int64_t)(index % h->out) * h->stride - h->head;
+	const char *rows[MAX_HEIGHT];
+
+	for (uint32_t i = 0; i < h->filter; i++, y += h->dilation)
+		rows[i] = y >= 0 && y < h->in ? image + (size_t)y * row_size : NULL;
+	if (d->is_float)
+		run_row_f32(call->ready, d, rows, out);
+	else
+		run_row_q8(call->ready, d, rows, scratch, out);
+}
+
+static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
+{
+	const struct depthwise *d = call->ready->state;
+	uint32_t rows = d->in.n * d->window.h.out, first = task * d->task_rows;
+
+	for (uint32_t i = first; i < rows && i < first + d->task_rows; i++)
+		run_row(call, i, scratch);
+}
+
+const struct nn_kernel nn_kernel_depthwise = {
+	.name = "depthwise convolution",
+	.prepare = prepare,
+	.pack = pack,
+	.run = run,
+};

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The families of fast kernels, and the codes of the operations that they take.
+ */
+#ifndef NN_PLAN_KERNELS_FAMILIES_H
+#define NN_PLAN_KERNELS_FAMILIES_H
+
+#include "plan/kernels/kernel.h"
+
+enum {
+	NN_CODE_ADD = 0,
+	NN_CODE_AVERAGE_POOL_2D = 1,
+	NN_CODE_CONV_2D = 3,
+	NN_CODE_DEPTHWISE_CONV_2D = 4,
+	NN_CODE_FULLY_CONNECTED = 9,
+	NN_CODE_RESHAPE = 22,
+	NN_CODE_SOFTMAX = 25,
+};
+
+extern const struct nn_kernel nn_kernel_add;
+extern const struct nn_kernel nn_kernel_average_pool;
+extern const struct nn_kernel nn_kernel_conv;
+extern const struct nn_kernel nn_kernel_depthwise;
+extern const struct nn_kernel nn_kernel_fully_connected;
+
+#endif /* NN_PLAN_KERNELS_FAMILIES_H */

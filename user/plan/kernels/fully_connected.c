@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * FULLY_CONNECTED with constant weights as a matrix product.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan/kernels/families.h"
+#include "plan/kernels/gemm.h"
+
+enum { X, WEIGHTS, BIAS, ACTIVATION };
+
+#define MAX_ROWS 56	/* of a block: they stay in the cache while the weights pass */
+
+static bool prepare(struct nn_run *r, struct nn_ready *ready)
+{
+	const uint32_t *weights = r->inputs[WEIGHTS].dims;
+	struct nn_gemm *g;
+
+	if (r->op->code != NN_CODE_FULLY_CONNECTED)
+		return false;
+	g = calloc(1, sizeof(*g));
+	if (!g)
+		return false;
+	ready->state = g;
+	g->rows = r->outputs[0].dims[0];
+	g->columns = weights[0];
+	g->depth = weights[1];
+	if (!nn_gemm_prepare(r, ACTIVATION, ready, g))
+		return false;
+	nn_gemm_divide(g, ready->threads, MAX_ROWS);
+	ready->packed_size = nn_gemm_packed_size(g, ready->isa);
+	if (!nn_gemm_takes_rows(g))
+		ready->scratch_size = g->block_rows * g->a_stride * g->element;
+	ready->tasks = g->row_blocks * g->column_blocks;
+	return true;
+}
+
+static void pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
+{
+	nn_gemm_pack(r, ready->state, ready->isa, ACTIVATION, packed);
+}
+
+static const void *copy_rows(const struct nn_gemm *g, const char *from, size_t rows, char *to)
+{
+	for (size_t i = 0; i < rows; i++)
+		memcpy(to + i * g->a_stride * g->element, from + i * g->depth * g->element,
+		       g->depth * g->element);
+	return to;
+}
+
+static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
+{
+	const struct nn_gemm *g = call->ready->state;
+	uint32_t row_block = task / g->column_blocks;
+	size_t first = row_block * g->block_rows, left = g->rows - first;
+	const void *a = (const char *)call->inputs[X] + first * g->depth * g->element;
+
+	if (!nn_gemm_takes_rows(g))
+		a = copy_rows(g, a, left < g->block_rows ? left : g->block_rows, scratch);
+	nn_gemm_run(call->ready, g, row_block, task % g->column_blocks, a, call->outputs[0]);
+}
+
+const struct nn_kernel nn_kernel_fully_connected = {
+	.name = "fully connected",
+	.prepare = prepare,
+	.pack = pack,
+	.run = run,
+};

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A matrix product with constant weights, in both kinds of numbers: packing,
+ * and running a part of its rows and columns.
+ */
+#ifndef NN_PLAN_KERNELS_GEMM_H
+#define NN_PLAN_KERNELS_GEMM_H
+
+#include "plan/kernels/kernel.h"
+#include "plan/kernels/quant8.h"
+
+struct nn_gemm {
+	bool is_float;
+	size_t rows;
+	size_t columns;
+	size_t depth;
+	size_t element;			/* bytes */
+	size_t a_stride;		/* elements from row to row, where rows are copied */
+	float low;
+	float high;
+	uint8_t a_flip;			/* of bytes */
+	int32_t b_zero;
+	struct nn_q8_output out;
+	/* A task computes these many rows and columns of the result. */
+	size_t block_rows;
+	size_t block_columns;
+	uint32_t row_blocks;
+	uint32_t column_blocks;
+};
+
+/*
+ * Takes the product of rows of input 0 with the rows of input 1, with input 2 as
+ * bias, if the types, the weights and the CPU allow it. rows, columns and depth
+ * are set by the caller.
+ */
+bool nn_gemm_prepare(struct nn_run *r, uint32_t activation, const struct nn_ready *ready,
+		     struct nn_gemm *g);
+
+/* Whether rows that follow one another without a gap need no copy. */
+static inline bool nn_gemm_takes_rows(const struct nn_gemm *g)
+{
+	return g->a_stride == g->depth;
+}
+
+/* Cuts it in blocks of at most max_rows rows for the threads that share it. */
+void nn_gemm_divide(struct nn_gemm *g, uint32_t threads, size_t max_rows);
+
+size_t nn_gemm_packed_size(const struct nn_gemm *g, const struct nn_isa *isa);
+void nn_gemm_pack(struct nn_run *r, const struct nn_gemm *g, const struct nn_isa *isa,
+		  uint32_t activation, void *packed);
+
+/* A block of rows, from `a`, times a block of columns, to `c`, the result's row and column 0. */
+void nn_gemm_run(const struct nn_ready *ready, const struct nn_gemm *g, uint32_t row_block,
+		 uint32_t column_block, const void *a, void *c);
+
+#endif /* NN_PLAN_KERNELS_GEMM_H */

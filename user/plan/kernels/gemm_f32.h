@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Matrix product of floats for one instruction set; whoever includes it defines
+ * TARGET, LANES, ROWS, VF, LOAD, STORE, STORE_SOME, SPLAT, MADD, MIN and MAX.
+ */
+#include "plan/kernels/isa.h"
+#include "plan/kernels/unroll.h"
+
+/* `rows` of a times one panel of `vectors`; both constants, so that nothing is left of the loops. */
+static inline ALWAYS_INLINE TARGET void tile_f32(int rows, int vectors,
+						 const struct nn_gemm_f32 *g, const float *a,
+						 const float *w, float *c, size_t columns)
+{
+	const VF low = SPLAT(g->low), high = SPLAT(g->high);
+	const size_t stride = g->a_stride, depth = g->depth;
+	/* Every third row has a pointer: the others are one index away. */
+	const float *base[(ROWS + 2) / 3];
+	VF acc[ROWS][NN_PANEL_VECTORS];
+
+	UNROLL
+	for (int i = 0; i < rows; i += 3)
+		base[i / 3] = a + (size_t)i * stride;
+	UNROLL
+	for (int i = 0; i < rows; i++)
+		UNROLL
+		for (int v = 0; v < vectors; v++)
+			acc[i][v] = LOAD(w + v * LANES);
+	for (size_t k = 0; k < depth; k++) {
+		VF b[NN_PANEL_VECTORS];
+
+		w += vectors * LANES;
+		UNROLL
+		for (int v = 0; v < vectors; v++)
+			b[v] = LOAD(w + v * LANES);
+		UNROLL
+		for (int i = 0; i < rows; i++) {
+			const VF x = SPLAT(base[i / 3][(size_t)(i % 3) * stride + k]);
+
+			UNROLL
+			for (int v = 0; v < vectors; v++)
+				acc[i][v] = MADD(x, b[v], acc[i][v]);
+		}
+	}
+	/* Operands in this order let NaN pass, as the reference does. */
+	UNROLL
+	for (int i = 0; i < rows; i++) {
+		UNROLL
+		for (int v = 0; v < vectors; v++) {
+			const VF value = MIN(high, MAX(low, acc[i][v]));
+
+			if (columns >= (size_t)(v + 1) * LANES)
+				STORE(c + (size_t)i * g->c_stride + v * LANES, value);
+			else
+				STORE_SOME(c + (size_t)i * g->c_stride + v * LANES, value,
+					   columns - (size_t)v * LANES);
+		}
+	}
+}
+
+#define TILE_F32(rows, vectors)								\
+static TARGET void tile_f32_##rows##_##vectors(const struct nn_gemm_f32 *g,		\
+					       const float *a, const float *w, float *c,	\
+					       size_t columns)				\
+{											\
+	tile_f32(rows, vectors, g, a, w, c, columns);					\
+}
+TILES(TILE_F32)
+
+typedef void tile_f32_fn(const struct nn_gemm_f32 *g, const float *a, const float *w, float *c,
+			 size_t columns);
+
+#define TILE_F32_ENTRY(rows, vectors) { rows, vectors, tile_f32_##rows##_##vectors },
+static const struct {
+	uint8_t rows;
+	uint8_t vectors;
+	tile_f32_fn *fn;
+} tiles_f32[] = { TILES(TILE_F32_ENTRY) };
+
+/* All rows against one panel, the largest tiles first. */
+static void panel_f32(const struct nn_gemm_f32 *g, uint32_t vectors, const float *w, float *c,
+		      size_t columns)
+{
+	size_t row = 0;
+
+	for (size_t t = 0; t < sizeof(tiles_f32) / sizeof(tiles_f32[0]); t++) {
+		if (tiles_f32[t].vectors != vectors)
+			continue;
+		for (; g->rows - row >= tiles_f32[t].rows; row += tiles_f32[t].rows)
+			tiles_f32[t].fn(g, g->a + row * g->a_stride, w, c + row * g->c_stride,
+					columns);
+	}
+}
+
+static void gemm_f32(const struct nn_gemm_f32 *g)
+{
+	const float *w = g->panels;
+
+	for (size_t at = 0; at < g->columns; at += NN_PANEL_VECTORS * LANES) {
+		size_t columns = g->columns - at;
+		uint32_t vectors = columns > LANES ? NN_PANEL_VECTORS : 1;
+
+		panel_f32(g, vectors, w, g->c + at,
+			  columns < vectors * LANES ? columns : vectors * LANES);
+		w += vectors * LANES * (g->depth + 1);
+	}
+}

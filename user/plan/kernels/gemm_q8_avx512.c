@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Matrix product of bytes with AVX-512 VNNI.
+ */
+#if defined(__x86_64__)
+
+#include <string.h>
+
+#include "plan/kernels/q8_avx512.h"
+
+#define TARGET NN_TARGET_AVX512
+#define LANES 16
+#define ROWS 14
+#define GROUP 4		/* elements of depth that one instruction takes */
+
+/* Four bytes of a row in every lane. */
+static inline ALWAYS_INLINE TARGET __m512i splat(const uint8_t *p, __m512i flip)
+{
+	int32_t bytes;
+
+	memcpy(&bytes, p, sizeof(bytes));
+	return _mm512_xor_si512(_mm512_set1_epi32(bytes), flip);
+}
+
+/* The sum of a row's bytes. */
+static TARGET int32_t sum_row(const uint8_t *p, size_t count, __m512i flip)
+{
+	const __m512i ones = _mm512_set1_epi8(1);
+	__m512i sum = _mm512_setzero_si512();
+
+	for (size_t k = 0; k < count; k += 64) {
+		__mmask64 mask = count - k >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << (count - k)) - 1;
+		__m512i x = _mm512_maskz_loadu_epi8(mask, p + k);
+
+		x = _mm512_maskz_mov_epi8(mask, _mm512_xor_si512(x, flip));
+		sum = _mm512_dpbusd_epi32(sum, x, ones);
+	}
+	return _mm512_reduce_add_epi32(sum);
+}
+
+/* Scaled values of one row, in 32 bits a value, to the bytes of up to 16 columns. */
+static inline ALWAYS_INLINE TARGET void store_one(uint8_t *c, __m512i x,
+						  const struct nn_q8_output *o, size_t columns)
+{
+	x = _mm512_add_epi32(x, _mm512_set1_epi32(o->zero));
+	x = _mm512_max_epi32(x, _mm512_set1_epi32(o->low));
+	x = _mm512_min_epi32(x, _mm512_set1_epi32(o->high));
+	if (columns >= LANES)
+		_mm_storeu_si128((__m128i *)c, _mm512_cvtepi32_epi8(x));
+	else
+		_mm_mask_storeu_epi8(c, (__mmask16)((1u << columns) - 1), _mm512_cvtepi32_epi8(x));
+}
+
+/* The same of up to 32 columns: packing puts the columns of a panel in order. */
+static inline ALWAYS_INLINE TARGET void store_two(uint8_t *c, __m512i x0, __m512i x1,
+						  const struct nn_q8_output *o, size_t columns)
+{
+	__m512i x = _mm512_packs_epi32(x0, x1);
+
+	x = _mm512_adds_epi16(x, _mm512_set1_epi16((int16_t)o->zero));
+	x = _mm512_max_epi16(x, _mm512_set1_epi16((int16_t)o->low));
+	x = _mm512_min_epi16(x, _mm512_set1_epi16((int16_t)o->high));
+	/* A masked store takes several times as long. */
+	if (columns >= 2 * LANES)
+		_mm256_storeu_si256((__m256i *)c, _mm512_cvtepi16_epi8(x));
+	else
+		_mm256_mask_storeu_epi8(c, (1u << columns) - 1, _mm512_cvtepi16_epi8(x));
+}
+
+/* A tile: where its rows begin, what it makes of them. */
+struct tile {
+	const struct nn_gemm_q8 *g;
+	const uint8_t *a;
+	const int32_t *corrections;	/* one a row: what b's zero point takes away */
+	const void *panel;
+	uint8_t *c;
+	size_t columns;
+};
+
+static inline ALWAYS_INLINE TARGET void run_tile(int rows, int vectors, const struct tile *t)
+{
+	const struct nn_gemm_q8 *g = t->g;
+	const struct nn_q8_scale *scales = t->panel;
+	const int8_t *w = (const int8_t *)(scales + vectors);
+	const __m512i flip = _mm512_set1_epi8((char)g->a_flip);
+	const size_t stride = g->a_stride, depth = g->depth;
+	const uint8_t *base[(ROWS + 2) / 3];
+	i32x16 acc[ROWS][NN_PANEL_VECTORS];
+
+	UNROLL
+	for (int i = 0; i < rows; i += 3)
+		base[i / 3] = t->a + (size_t)i * stride;
+	UNROLL
+	for (int i = 0; i < rows; i++) {
+		UNROLL
+		for (int v = 0; v < vectors; v++)
+			acc[i][v] = (i32x16)_mm512_loadu_si512(scales[v].bias) +
+				    (i32x16)_mm512_set1_epi32(t->corrections[i]);
+	}
+	for (size_t k = 0; k < depth; k += GROUP, w += vectors * 64) {
+		__m512i b[NN_PANEL_VECTORS];
+
+		UNROLL
+		for (int v = 0; v < vectors; v++)
+			b[v] = _mm512_loadu_si512(w + v * 64);
+		UNROLL
+		for (int i = 0; i < rows; i++) {
+			const __m512i x = splat(base[i / 3] + (size_t)(i % 3) * stride + k, flip);
+
+			UNROLL
+			for (int v = 0; v < vectors; v++)
+				acc[i][v] = (i32x16)_mm512_dpbusd_epi32((__m512i)acc[i][v], x,
+								       b[v]);
+		}
+	}
+	UNROLL
+	for (int v = 0; v < vectors; v++) {
+		const struct q8_scale scale = q8_scale_load(&scales[v]);
+
+		UNROLL
+		for (int i = 0; i < rows; i++)
+			acc[i][v] = (i32x16)q8_scaled((__m512i)acc[i][v], &scale);
+	}
+	UNROLL
+	for (int i = 0; i < rows; i++) {
+		uint8_t *c = t->c + (size_t)i * g->c_stride;
+
+		if (vectors == 1)
+			store_one(c, (__m512i)acc[i][0], &g->out, t->columns);
+		else
+			store_two(c, (__m512i)acc[i][0], (__m512i)acc[i][1], &g->out,
+				  t->columns);
+	}
+}
+
+#define TILES(T) T(14, 2) T(7, 2) T(4, 2) T(2, 2) T(1, 2) T(14, 1) T(7, 1) T(4, 1) T(2, 1) T(1, 1)
+
+#define TILE(rows, vectors)							\
+static TARGET void tile_##rows##_##vectors(const struct tile *t)		\
+{										\
+	run_tile(rows, vectors, t);						\
+}
+TILES(TILE)
+
+#define TILE_ENTRY(rows, vectors) { rows, vectors, tile_##rows##_##vectors },
+static const struct {
+	uint8_t rows;
+	uint8_t vectors;
+	void (*fn)(const struct tile *t);
+} tiles[] = { TILES(TILE_ENTRY) };
+
+/* Rows whose corrections are computed at a time. */
+#define BLOCK (16 * ROWS)
+
+/* `rows` rows from `row` on against one panel, the largest tiles first. */
+static void run_panel(const struct nn_gemm_q8 *g, size_t row, size_t rows, size_t column,
+		      const void *panel, const int32_t *corrections)
+{
+	size_t columns = g->columns - column, done = 0;
+	uint32_t vectors = columns > LANES ? NN_PANEL_VECTORS : 1;
+
+	for (size_t i = 0; i < sizeof(tiles) / sizeof(tiles[0]); i++) {
+		if (tiles[i].vectors != vectors)
+			continue;
+		for (; rows - done >= tiles[i].rows; done += tiles[i].rows) {
+			const struct tile t = {
+				.g = g,
+				.a = g->a + (row + done) * g->a_stride,
+				.corrections = corrections + done,
+				.panel = panel,
+				.c = g->c + (row + done) * g->c_stride + column,
+				.columns = columns,
+			};
+
+			tiles[i].fn(&t);
+		}
+	}
+}
+
+TARGET void nn_gemm_q8_avx512(const struct nn_gemm_q8 *g)
+{
+	const size_t panel_size = nn_q8_panel_size(NN_PANEL_VECTORS, g->depth);
+	const __m512i flip = _mm512_set1_epi8((char)g->a_flip);
+	int32_t corrections[BLOCK] = { 0 };
+
+	for (size_t row = 0; row < g->rows; row += BLOCK) {
+		size_t rows = g->rows - row < BLOCK ? g->rows - row : BLOCK;
+		const char *panel = g->panels;
+
+		for (size_t i = 0; g->b_zero && i < rows; i++)
+			corrections[i] = -g->b_zero *
+					 sum_row(g->a + (row + i) * g->a_stride, g->depth, flip);
+		for (size_t at = 0; at < g->columns; at += NN_PANEL_VECTORS * LANES) {
+			run_panel(g, row, rows, at, panel, corrections);
+			panel += panel_size;
+		}
+	}
+}
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which inner loops this CPU runs.
+ */
+#include <string.h>
+
+#include "plan/kernels/isa.h"
+#include "plan/kernels/isa_x86.h"
+
+extern const struct nn_isa nn_isa_plain;
+
+static bool runs_always(void)
+{
+	return true;
+}
+
+#if defined(__x86_64__)
+static bool runs_avx512(void)
+{
+	__builtin_cpu_init();
+	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+	       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+	       __builtin_cpu_supports("avx512vnni");
+}
+
+static bool runs_avx2(void)
+{
+	__builtin_cpu_init();
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+#endif
+
+/* The best first. */
+static const struct {
+	const struct nn_isa *isa;
+	bool (*runs)(void);
+} all[] = {
+#if defined(__x86_64__)
+	{ &nn_isa_avx512, runs_avx512 },
+	{ &nn_isa_avx2, runs_avx2 },
+#endif
+	{ &nn_isa_plain, runs_always },
+};
+
+const struct nn_isa *nn_isa_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if ((!name || !strcmp(name, all[i].isa->name)) && all[i].runs())
+			return all[i].isa;
+	return NULL;
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The inner loops of the fast kernels, once for each instruction set that they
+ * are written for, and the layouts of packed weights that they read.
+ */
+#ifndef NN_PLAN_KERNELS_ISA_H
+#define NN_PLAN_KERNELS_ISA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Most lanes of a vector of 32 bits, of any instruction set. */
+#define NN_MAX_LANES 16
+
+/* Vectors side by side in a panel of packed weights. */
+#define NN_PANEL_VECTORS 2
+
+/*
+ * c = clamp(a * b + bias), b and bias packed. Panels are of 2 * lanes columns;
+ * the last one is of `lanes` where no more are left. A float panel is the bias
+ * of its columns, then a row of columns for each element of depth.
+ */
+struct nn_gemm_f32 {
+	size_t rows;
+	size_t columns;
+	size_t depth;
+	const float *a;
+	size_t a_stride;		/* elements from row to row */
+	const float *panels;
+	float *c;
+	size_t c_stride;
+	float low;
+	float high;
+};
+
+/*
+ * Parameters of `lanes` output channels of a quantised operation, as vectors:
+ * an accumulator (bias included) times multiplier / 2^31 / 2^shift, in NNAPI's
+ * rounding.
+ */
+struct nn_q8_scale {
+	int32_t bias[NN_MAX_LANES];
+	int32_t multiplier[NN_MAX_LANES];
+	int32_t shift[NN_MAX_LANES];
+	int64_t round_even[NN_MAX_LANES / 2];	/* of channels 0, 2, ... */
+	int64_t round_odd[NN_MAX_LANES / 2];
+};
+
+/* What holds for all channels of a quantised output. */
+struct nn_q8_output {
+	int32_t zero;
+	int32_t low;
+	int32_t high;
+};
+
+/*
+ * The same of bytes: a unsigned, or signed where a_flip is 0x80; b signed. Rows
+ * of a can be read up to a multiple of NN_Q8_GROUP; what is beyond depth does
+ * not count. A panel is the scales of its vectors (2 or 1), then for each four elements of
+ * depth four bytes a column. In panels of two vectors columns are ordered as
+ * nn_q8_column() tells.
+ */
+struct nn_gemm_q8 {
+	size_t rows;
+	size_t columns;
+	size_t depth;
+	const uint8_t *a;
+	size_t a_stride;
+	uint8_t a_flip;
+	int32_t b_zero;			/* of the packed bytes */
+	const void *panels;
+	uint8_t *c;
+	size_t c_stride;
+	struct nn_q8_output out;
+};
+
+/* Elements of depth that are multiplied at a time. */
+#define NN_Q8_GROUP 4
+
+/* The column that lane `lane` of vector `vector` of a panel of two vectors holds. */
+static inline size_t nn_q8_column(size_t vector, size_t lane)
+{
+	return lane / 4 * 8 + vector * 4 + lane % 4;
+}
+
+static inline size_t nn_q8_panel_size(size_t vectors, size_t depth)
+{
+	return vectors * (sizeof(struct nn_q8_scale) + (depth + 3) / 4 * 64);
+}
+
+/*
+ * One output row of a depthwise convolution with multiplier 1. rows[i] is the
+ * input row of tap i of the height, NULL where that is padding.
+ */
+struct nn_depthwise_f32 {
+	size_t channels;
+	size_t height;			/* of the filter */
+	size_t width;
+	size_t in_width;
+	size_t out_width;
+	size_t stride;
+	size_t dilation;
+	ptrdiff_t head;			/* padding before the row */
+	const float *const *rows;
+	const float *filter;		/* height * width * channels */
+	const float *bias;
+	float *out;
+	float low;
+	float high;
+};
+
+/* Four planes: a vector of 64 channels is one of 16 of each plane; see depthwise_q8. */
+#define NN_DEPTHWISE_PLANES 4
+
+/* Bytes of the parameters of one plane behind which its taps follow. */
+struct nn_depthwise_q8 {
+	size_t channels;
+	size_t padded;			/* channels, rounded up to 16 */
+	size_t height;
+	size_t width;
+	size_t in_width;
+	size_t out_width;
+	size_t stride;
+	size_t dilation;
+	ptrdiff_t head;
+	const uint8_t *const *rows;
+	uint8_t in_flip;
+	uint8_t in_zero;		/* of the bytes after the flip */
+	int32_t filter_zero;		/* of the packed bytes */
+	const uint8_t *packed;
+	uint8_t *scratch;
+	uint8_t *out;
+	struct nn_q8_output output;
+};
+
+/* out[i] = clamp(a[i] + b[i]). */
+struct nn_add_f32 {
+	size_t count;
+	const float *a;
+	const float *b;
+	float *out;
+	float low;
+	float high;
+};
+
+/* A factor below 1: value / 2^31 / 2^shift. */
+struct nn_q8_factor {
+	int32_t value;
+	int32_t shift;
+};
+
+/*
+ * The same of bytes: NNAPI's sum of both inputs at a common scale, with 20 bits
+ * more. `flip` makes all bytes unsigned; zeros and bounds are those then.
+ */
+struct nn_add_q8 {
+	size_t count;
+	const uint8_t *a;
+	const uint8_t *b;
+	uint8_t *out;
+	uint8_t flip;
+	int32_t a_zero;
+	int32_t b_zero;
+	struct nn_q8_factor a_factor;
+	struct nn_q8_factor b_factor;
+	struct nn_q8_factor out_factor;
+	struct nn_q8_output output;
+};
+
+/* Channels that a sum is of at a time. */
+#define NN_SUM_CHANNELS 16
+
+struct nn_isa {
+	const char *name;
+	uint32_t lanes;			/* of float */
+	void (*gemm_f32)(const struct nn_gemm_f32 *g);
+	void (*depthwise_f32)(const struct nn_depthwise_f32 *d);
+	void (*add_f32)(const struct nn_add_f32 *a);
+	/* Adds up to NN_SUM_CHANNELS channels of `pixels` pixels, `stride` elements apart. */
+	void (*sum_f32)(const float *x, size_t stride, size_t pixels, size_t channels,
+			float *sums);
+	/* NULL where the reference kernels are as fast. */
+	void (*gemm_q8)(const struct nn_gemm_q8 *g);
+	void (*depthwise_q8)(const struct nn_depthwise_q8 *d);
+	void (*add_q8)(const struct nn_add_q8 *a);
+	void (*sum_q8)(const uint8_t *x, size_t stride, size_t pixels, size_t channels,
+		       uint8_t flip, int32_t *sums);
+};
+
+/* The inner loops of that name, or with NULL the best, that this CPU runs; NULL: it does not. */
+const struct nn_isa *nn_isa_find(const char *name);
+
+#endif /* NN_PLAN_KERNELS_ISA_H */

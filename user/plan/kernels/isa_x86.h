@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The instruction sets of x86 CPUs, and the inner loops that are shared among
+ * the files of one.
+ */
+#ifndef NN_PLAN_KERNELS_ISA_X86_H
+#define NN_PLAN_KERNELS_ISA_X86_H
+
+#include "plan/kernels/isa.h"
+
+#define NN_TARGET_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
+
+extern const struct nn_isa nn_isa_avx512;
+extern const struct nn_isa nn_isa_avx2;
+
+void nn_gemm_q8_avx512(const struct nn_gemm_q8 *g);
+void nn_depthwise_q8_avx512(const struct nn_depthwise_q8 *d);
+void nn_add_q8_avx512(const struct nn_add_q8 *a);
+void nn_sum_q8_avx512(const uint8_t *x, size_t stride, size_t pixels, size_t channels,
+		      uint8_t flip, int32_t *sums);
+
+#endif /* NN_PLAN_KERNELS_ISA_X86_H */

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The table of fast kernels.
+ */
+#include <stdlib.h>
+
+#include "plan/kernels/families.h"
+
+static const struct nn_kernel *const kernels[] = {
+	&nn_kernel_add,
+	&nn_kernel_average_pool,
+	&nn_kernel_conv,
+	&nn_kernel_depthwise,
+	&nn_kernel_fully_connected,
+};
+
+bool nn_kernel_find(struct nn_run *r, struct nn_ready *ready)
+{
+	for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {
+		struct nn_ready found = { .isa = ready->isa, .threads = ready->threads };
+
+		if (kernels[i]->prepare(r, &found)) {
+			found.kernel = kernels[i];
+			*ready = found;
+			return true;
+		}
+		free(found.state);
+	}
+	return false;
+}

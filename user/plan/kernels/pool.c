@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * AVERAGE_POOL_2D, a few channels of a window at a time.
+ */
+#include <stdlib.h>
+
+#include "ops/image.h"
+#include "ops/q8.h"
+#include "ops/quant.h"
+#include "ops/window.h"
+#include "plan/kernels/families.h"
+
+struct pool {
+	bool is_float;
+	struct nn_image in;
+	struct nn_window window;
+	float low;
+	float high;
+	int32_t low_q8;
+	int32_t high_q8;
+	struct nn_q8 q;
+};
+
+static bool read_window(struct nn_run *r, struct pool *p)
+{
+	struct nn_window_args args = nn_window_run_args(r, 1, 2);
+	const struct nn_tensor *out = &r->outputs[0];
+	int32_t activation = nn_run_int(r, args.activation, 0);
+
+	if (nn_run_bool(r, args.nchw, false))
+		return false;
+	p->in = nn_image_of(&r->inputs[0], false);
+	p->window.h = (struct nn_axis){ .in = p->in.h };
+	p->window.w = (struct nn_axis){ .in = p->in.w };
+	p->window.w.filter = (uint32_t)nn_run_int(r, args.own, 0);
+	p->window.h.filter = (uint32_t)nn_run_int(r, args.own + 1, 0);
+	if (nn_window_infer(r, &args, &p->window))
+		return false;
+	p->q = nn_q8_of(&r->inputs[0]);
+	return p->is_float ? nn_fused_range_float(activation, &p->low, &p->high) :
+	       nn_fused_range(activation, out->type, out->scale, out->zero_point, &p->low_q8,
+			      &p->high_q8);
+}
+
+static bool prepare(struct nn_run *r, struct nn_ready *ready)
+{
+	int32_t type = r->inputs[0].type;
+	struct pool *p;
+
+	if (r->op->code != NN_CODE_AVERAGE_POOL_2D || !nn_tensor_count(&r->inputs[0]) ||
+	    type == NN_TENSOR_FLOAT16 || (type != NN_TENSOR_FLOAT32 && !ready->isa->sum_q8))
+		return false;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return false;
+	ready->state = p;
+	p->is_float = type == NN_TENSOR_FLOAT32;
+	if (!read_window(r, p))
+		return false;
+	ready->tasks = p->in.n * p->window.h.out;
+	return true;
+}
+
+/* The part of the input under a window: rows of pixels, from the first pixel on. */
+struct cells {
+	size_t first;
+	size_t rows;
+	size_t columns;
+};
+
+static void average_f32(const struct nn_isa *isa, const struct pool *p, const struct cells *cells,
+			const float *in, float *out)
+{
+	size_t channels = p->in.c, row = (size_t)p->in.w * channels;
+	float count = (float)(cells->rows * cells->columns);
+
+	for (size_t c = 0; c < channels; c += NN_SUM_CHANNELS) {
+		size_t some = channels - c < NN_SUM_CHANNELS ? channels - c : NN_SUM_CHANNELS;
+		float sums[NN_SUM_CHANNELS] = { 0 };
+
+		for (size_t y = 0; y < cells->rows; y++)
+			isa->sum_f32(in + cells->first * channels + y * row + c, channels,
+				     cells->columns, some, sums);
+		for (size_t i = 0; i < some; i++) {
+			float value = sums[i] / count;
+
+			out[c + i] = value < p->low ? p->low : value > p->high ? p->high : value;
+		}
+	}
+}
+
+static void average_q8(const struct nn_isa *isa, const struct pool *p, const struct cells *cells,
+		       const uint8_t *in, uint8_t *out)
+{
+	size_t channels = p->in.c, row = (size_t)p->in.w * channels;
+	int32_t count = (int32_t)(cells->rows * cells->columns);
+
+	for (size_t c = 0; c < channels; c += NN_SUM_CHANNELS) {
+		size_t some = channels - c < NN_SUM_CHANNELS ? channels - c : NN_SUM_CHANNELS;
+		int32_t sums[NN_SUM_CHANNELS] = { 0 };
+
+		for (size_t y = 0; y < cells->rows; y++)
+			isa->sum_q8(in + cells->first * channels + y * row + c, channels,
+				    cells->columns, some, p->q.flip, sums);
+		for (size_t i = 0; i < some; i++) {
+			/* A flipped sign bit made a signed byte 128 larger. */
+			int32_t sum = sums[i] - count * p->q.flip;
+			int32_t value = (sum + (sum > 0 ? count / 2 : -(count / 2))) / count;
+
+			value = value < p->low_q8 ? p->low_q8 : value;
+			out[c + i] = (uint8_t)(value > p->high_q8 ? p->high_q8 : value);
+		}
+	}
+}
+
+static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
+{
+	const struct pool *p = call->ready->state;
+	const struct nn_axis *h = &p->window.h, *w = &p->window.w;
+	struct nn_taps rows = nn_axis_taps(h, task % h->out);
+	size_t image = (size_t)(task / h->out) * h->in;
+
+	(void)scratch;
+	for (uint32_t x = 0; x < w->out; x++) {
+		struct nn_taps columns = nn_axis_taps(w, x);
+		size_t at = ((size_t)task * w->out + x) * p->in.c;
+		const struct cells cells = {
+			.first = (image + (size_t)(rows.start + rows.first)) * w->in +
+				 (size_t)(columns.start + columns.first),
+			.rows = rows.last - rows.first,
+			.columns = columns.last - columns.first,
+		};
+
+		if (p->is_float)
+			average_f32(call->ready->isa, p, &cells, call->inputs[0],
+				    (float *)call->outputs[0] + at);
+		else
+			average_q8(call->ready->isa, p, &cells, call->inputs[0],
+				   (uint8_t *)call->outputs[0] + at);
+	}
+}
+
+const struct nn_kernel nn_kernel_average_pool = {
+	.name = "average pool",
+	.prepare = prepare,
+	.run = run,
+};

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Accumulators to quantised outputs, for AVX-512: NNAPI's fixed-point
+ * arithmetic, bit for bit, in ten instructions for sixteen values.
+ */
+#ifndef NN_PLAN_KERNELS_Q8_AVX512_H
+#define NN_PLAN_KERNELS_Q8_AVX512_H
+
+#include <immintrin.h>
+
+#include "plan/kernels/isa_x86.h"
+#include "plan/kernels/unroll.h"
+
+/*
+ * Accumulators: of __m512i, whose elements are of 64 bits, gcc keeps two copies
+ * where it adds products to 32 bits, and runs out of registers.
+ */
+typedef int32_t i32x16 __attribute__((vector_size(64)));
+
+/* struct nn_q8_scale without its bias, in registers. */
+struct q8_scale {
+	__m512i multiplier;
+	__m512i multiplier_odd;
+	__m512i shift;
+	__m512i round_even;
+	__m512i round_odd;
+	__mmask16 shifts;		/* channels whose shift is not 0 */
+};
+
+static inline ALWAYS_INLINE NN_TARGET_AVX512 struct q8_scale
+q8_scale_load(const struct nn_q8_scale *s)
+{
+	const __m512i multiplier = _mm512_loadu_si512(s->multiplier);
+	const __m512i shift = _mm512_loadu_si512(s->shift);
+
+	return (struct q8_scale){
+		.multiplier = multiplier,
+		.multiplier_odd = _mm512_srli_epi64(multiplier, 32),
+		.shift = shift,
+		.round_even = _mm512_loadu_si512(s->round_even),
+		.round_odd = _mm512_loadu_si512(s->round_odd),
+		.shifts = _mm512_test_epi32_mask(shift, shift),
+	};
+}
+
+/*
+ * With acc doubled the product's upper half is acc * multiplier / 2^31. The
+ * rounding terms hold half of its last place, and half of the shift's. What is
+ * left is to round a negative tie of the shift away from zero.
+ */
+static inline ALWAYS_INLINE NN_TARGET_AVX512 __m512i q8_scaled(__m512i acc,
+							       const struct q8_scale *s)
+{
+	const __m512i twice = _mm512_add_epi32(acc, acc);
+	const __m512i sign = _mm512_maskz_srai_epi32(s->shifts, acc, 31);
+	__m512i even = _mm512_mul_epi32(twice, s->multiplier);
+	__m512i odd = _mm512_mul_epi32(_mm512_srli_epi64(twice, 32), s->multiplier_odd);
+
+	even = _mm512_add_epi64(even, s->round_even);
+	odd = _mm512_add_epi64(odd, s->round_odd);
+	odd = _mm512_castps_si512(_mm512_mask_movehdup_ps(_mm512_castsi512_ps(odd), 0x5555,
+							  _mm512_castsi512_ps(even)));
+	return _mm512_srav_epi32(_mm512_add_epi32(odd, sign), s->shift);
+}
+
+#endif /* NN_PLAN_KERNELS_Q8_AVX512_H */

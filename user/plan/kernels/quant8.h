@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Quantised bytes as the inner loops want them: unsigned inputs, signed
+ * weights, and parameters of output channels.
+ */
+#ifndef NN_PLAN_KERNELS_QUANT8_H
+#define NN_PLAN_KERNELS_QUANT8_H
+
+#include "ops/op.h"
+#include "ops/requant.h"
+#include "plan/kernels/isa.h"
+
+/* Parameters of output channels, one each; the arrays are nn_run_alloc()'s. */
+struct nn_q8_channels {
+	const int32_t *bias;
+	const struct nn_multiplier *multipliers;
+	struct nn_q8_output out;
+};
+
+/*
+ * Computes them for `channels` output channels whose accumulators sum `depth`
+ * products. False where the inner loops' arithmetic does not hold: a factor of
+ * 1 or more, or accumulators that may exceed 30 bits.
+ */
+bool nn_q8_channels(struct nn_run *r, uint32_t channels, uint32_t activation, size_t depth,
+		    struct nn_q8_channels *q);
+
+/* What makes a byte of a tensor a signed one: the weights of the inner loops. */
+static inline int8_t nn_q8_signed(const struct nn_tensor *t, uint8_t byte)
+{
+	return (int8_t)(byte ^ (t->type == NN_TENSOR_QUANT8_ASYMM ? 0x80 : 0));
+}
+
+/* Its zero point then. */
+static inline int32_t nn_q8_signed_zero(const struct nn_tensor *t)
+{
+	return t->zero_point - (t->type == NN_TENSOR_QUANT8_ASYMM ? 128 : 0);
+}
+
+/*
+ * What the rounding of a shift adds to the upper half of a product, and half of
+ * that half's last place.
+ */
+static inline int64_t nn_q8_round(int32_t shift)
+{
+	return ((shift ? INT64_C(1) << (shift - 1) : 0) << 32) + (INT64_C(1) << 31);
+}
+
+#endif /* NN_PLAN_KERNELS_QUANT8_H */

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Large blocks of memory, in huge pages where the system gives them.
+ */
+#define _GNU_SOURCE
+#include <stdint.h>
+#include <sys/mman.h>
+
+#include "pages.h"
+
+#define HUGE_PAGE ((size_t)2 << 20)
+#define PAGE ((size_t)4096)
+
+static size_t rounded(size_t size)
+{
+	return (size + PAGE - 1) / PAGE * PAGE;
+}
+
+/* Memory that begins with a huge page: one more is reserved, then what is not needed returned. */
+static void *map_aligned(size_t size)
+{
+	char *base = mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t before;
+
+	if (base == MAP_FAILED)
+		return NULL;
+	before = -(uintptr_t)base % HUGE_PAGE;
+	if (before)
+		munmap(base, before);
+	munmap(base + before + size, HUGE_PAGE - before);
+	madvise(base + before, size / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
+	return base + before;
+}
+
+void *pages_alloc(size_t size)
+{
+	void *memory;
+
+	size = rounded(size ? size : 1);
+	if (size >= HUGE_PAGE)
+		return map_aligned(size);
+	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+void pages_free(void *memory, size_t size)
+{
+	if (memory)
+		munmap(memory, rounded(size ? size : 1));
+}

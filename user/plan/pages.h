@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Large blocks of memory, in huge pages where the system gives them.
+ */
+#ifndef NN_PLAN_PAGES_H
+#define NN_PLAN_PAGES_H
+
+#include <stddef.h>
+
+/* Zeroed memory, aligned to 64 bytes at least; NULL: there is none. */
+void *pages_alloc(size_t size);
+void pages_free(void *memory, size_t size);
+
+#endif /* NN_PLAN_PAGES_H */

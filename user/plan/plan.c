@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Makes a plan of a checked model: finds each operation's code, and what each
+ * step may free after it.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "compiled.h"
+#include "pool.h"
+
+#define MAX_PREFERENCE 2	/* sustained speed */
+#define NO_KERNELS "none"
+
+uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + t.tv_nsec;
+}
+
+static bool is_control_flow(int32_t code)
+{
+	return code == NN_OP_IF || code == NN_OP_WHILE;
+}
+
+static enum nn_status find_operations(const struct nn_plan *plan, uint32_t index,
+				      struct nn_error *err)
+{
+	struct graph *g = &plan->graphs[index];
+	uint32_t i;
+
+	for (i = 0; i < g->subgraph->num_operations; i++) {
+		const struct nn_operation *operation = &g->subgraph->operations[i];
+		const struct nn_op *op = nn_op_find(operation->type);
+
+		if (!op || (!op->execute && !is_control_flow(op->code)))
+			return nn_fail(err, NN_INVALID_ARGUMENT,
+				       "subgraph %u, operation %u (%s): cannot be executed here",
+				       index, i, nn_op_name(operation->type));
+		g->steps[i] = (struct step){ .op = op, .operation = operation };
+		if (g->max_inputs < operation->num_inputs)
+			g->max_inputs = operation->num_inputs;
+		if (g->max_outputs < operation->num_outputs)
+			g->max_outputs = operation->num_outputs;
+	}
+	return NN_OK;
+}
+
+/* The values that every run of a subgraph begins with. */
+static enum nn_status set_initial(const struct nn_plan *plan, uint32_t index, struct nn_error *err)
+{
+	struct graph *g = &plan->graphs[index];
+	uint32_t i;
+
+	for (i = 0; i < g->subgraph->num_operands; i++) {
+		const struct nn_operand *o = &g->subgraph->operands[i];
+		struct value *v = &g->initial[i];
+
+		*v = value_declared(o);
+		if (o->lifetime != NN_CONSTANT_COPY && o->lifetime != NN_CONSTANT_REFERENCE)
+			continue;
+		v->tensor.data = (void *)nn_operand_value(plan->model, o);
+		v->foreign = o->lifetime == NN_CONSTANT_REFERENCE;
+		if (!v->tensor.data)
+			return nn_fail(err, NN_INVALID_ARGUMENT,
+				       "subgraph %u, operand %u: its memory is not mapped", index,
+				       i);
+	}
+	for (i = 0; i < g->subgraph->num_outputs; i++)
+		g->outputs[g->subgraph->outputs[i]] = i + 1;
+	return NN_OK;
+}
+
+/*
+ * Lists, for each step, the temporaries that it is the last one to touch.
+ * `last` is scratch: uint32_t[num_operands].
+ */
+static void list_releases(struct graph *g, uint32_t *last)
+{
+	const struct nn_subgraph *s = g->subgraph;
+	uint32_t *next = g->releases;
+	uint32_t i, j;
+
+	for (i = 0; i < s->num_operations; i++) {
+		for (j = 0; j < s->operations[i].num_inputs; j++)
+			last[s->operations[i].inputs[j]] = i;
+		for (j = 0; j < s->operations[i].num_outputs; j++)
+			last[s->operations[i].outputs[j]] = i;
+	}
+	for (i = 0; i < s->num_operands; i++)
+		if (s->operands[i].lifetime == NN_TEMPORARY)
+			g->steps[last[i]].num_releases++;
+	for (i = 0; i < s->num_operations; i++) {
+		g->steps[i].releases = next;
+		next += g->steps[i].num_releases;
+		g->steps[i].num_releases = 0;
+	}
+	for (i = 0; i < s->num_operands; i++) {
+		struct step *step = &g->steps[last[i]];
+
+		if (s->operands[i].lifetime == NN_TEMPORARY)
+			g->releases[step->releases - g->releases + step->num_releases++] = i;
+	}
+}
+
+static enum nn_status make_graph(const struct nn_plan *plan, uint32_t index, struct nn_error *err)
+{
+	const struct nn_subgraph *s = &plan->model->subgraphs[index];
+	struct graph *g = &plan->graphs[index];
+	enum nn_status status;
+	uint32_t *last;
+
+	g->subgraph = s;
+	g->steps = calloc(s->num_operations, sizeof(*g->steps));
+	g->initial = calloc(s->num_operands, sizeof(*g->initial));
+	g->outputs = calloc(s->num_operands, sizeof(*g->outputs));
+	g->releases = calloc(s->num_operands, sizeof(*g->releases));
+	last = calloc(s->num_operands, sizeof(*last));
+	if (g->steps && g->initial && g->outputs && g->releases && last) {
+		status = find_operations(plan, index, err);
+		if (!status)
+			status = set_initial(plan, index, err);
+		if (!status)
+			list_releases(g, last);
+	} else {
+		status = nn_fail(err, NN_OUT_OF_MEMORY, "no memory to plan subgraph %u", index);
+	}
+	free(last);
+	return status;
+}
+
+enum nn_status nn_plan_create(const struct nn_model *model, const struct nn_plan_options *options,
+			      struct nn_plan **plan, struct nn_error *err)
+{
+	enum nn_status status = NN_OK;
+	struct nn_plan *p;
+	uint32_t i;
+
+	*plan = NULL;
+	if (options->preference > MAX_PREFERENCE)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "preference %u", options->preference);
+	if (options->kernels && !nn_plan_has_kernels(options->kernels))
+		return nn_fail(err, NN_INVALID_ARGUMENT, "no kernels %s", options->kernels);
+	if (options->deadline_ns && now_ns() >= options->deadline_ns)
+		return nn_fail(err, NN_MISSED_DEADLINE_PERSISTENT,
+			       "the deadline was past before the model was prepared");
+
+	p = calloc(1, sizeof(*p));
+	if (p)
+		p->graphs = calloc(model->num_subgraphs, sizeof(*p->graphs));
+	if (!p || !p->graphs) {
+		free(p);
+		return nn_fail(err, NN_OUT_OF_MEMORY, "no memory to plan the model");
+	}
+	p->model = model;
+	for (i = 0; i < model->num_subgraphs && !status; i++)
+		status = make_graph(p, i, err);
+	if (status) {
+		nn_plan_free(p);
+		return status;
+	}
+	if (!options->kernels || strcmp(options->kernels, NO_KERNELS))
+		p->compiled = compiled_create(p, options);
+	*plan = p;
+	return NN_OK;
+}
+
+void nn_plan_memory(const struct nn_plan *plan, struct nn_plan_memory *memory)
+{
+	*memory = (struct nn_plan_memory){ 0 };
+	if (plan->compiled)
+		compiled_memory(plan->compiled, memory);
+}
+
+bool nn_plan_has_kernels(const char *name)
+{
+	return !strcmp(name, NO_KERNELS) || nn_isa_find(name);
+}
+
+void nn_plan_start_threads(void)
+{
+	pool_start();
+}
+
+void nn_plan_free(struct nn_plan *plan)
+{
+	uint32_t i;
+
+	if (!plan)
+		return;
+	compiled_free(plan->compiled);
+	for (i = 0; i < plan->model->num_subgraphs; i++) {
+		struct graph *g = &plan->graphs[i];
+
+		free(g->steps);
+		free(g->initial);
+		free(g->outputs);
+		free(g->releases);
+	}
+	free(plan->graphs);
+	free(plan);
+}

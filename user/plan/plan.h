@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A plan: a checked model made ready to run, and its execution. Shared by the
+ * worker and the runtime's CPU device.
+ */
+#ifndef NN_PLAN_PLAN_H
+#define NN_PLAN_PLAN_H
+
+#include <nnaccel/model.h>
+
+struct nn_plan;
+
+/* Preference: takes one thread; the others take as many as the process has. */
+#define NN_PREFER_LOW_POWER 0
+
+struct nn_plan_options {
+	uint32_t preference;		/* 0 low power, 1 fast single answer, 2 sustained speed */
+	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
+	/*
+	 * For tests and comparisons: the inner loops of the kernels by name
+	 * ("avx512-vnni", "avx2", "plain"), or "none" for a plan that is
+	 * interpreted. NULL: the best that the CPU has.
+	 */
+	const char *kernels;
+};
+
+/* One input or output of an execution. */
+struct nn_arg {
+	void *data;			/* may be memory that others write meanwhile */
+	uint64_t length;		/* bytes at data */
+	uint32_t rank;			/* 0: the model's dimensions */
+	uint32_t dims[NN_MAX_RANK];
+	bool omitted;
+};
+
+/* Shape of an output after an execution. */
+struct nn_output_shape {
+	uint32_t rank;
+	uint32_t dims[NN_MAX_RANK];
+	bool sufficient;
+};
+
+struct nn_execution {
+	uint32_t num_inputs;
+	uint32_t num_outputs;
+	const struct nn_arg *inputs;
+	const struct nn_arg *outputs;
+	struct nn_output_shape *shapes;	/* nn_output_shape[num_outputs], or NULL; */
+	bool shapes_known;		/* out: shapes were filled */
+	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
+	uint64_t loop_timeout_ns;	/* 0: 2 s; clamped at 15 s */
+};
+
+/*
+ * Makes a plan. `model` must have passed nn_model_check() and
+ * nn_ops_check_model(), with its pools mapped; it and its pools stay the
+ * caller's and must outlive the plan. Pools may be memory that others write:
+ * values that steer addresses are copied before they are checked.
+ *
+ * NN_MISSED_DEADLINE_PERSISTENT when the deadline is past already,
+ * NN_INVALID_ARGUMENT for an operation nobody executes, NN_OUT_OF_MEMORY.
+ */
+enum nn_status nn_plan_create(const struct nn_model *model, const struct nn_plan_options *options,
+			      struct nn_plan **plan, struct nn_error *err);
+
+/*
+ * Runs a plan. Any number of threads may run one plan at a time. Checks the
+ * arguments against the model (hal.md 10.2): counts, dimensions, lengths,
+ * omitted ones.
+ *
+ * NN_OUTPUT_INSUFFICIENT_SIZE: some output was too small; shapes tell all true
+ * shapes, and which. NN_MISSED_DEADLINE_TRANSIENT (PERSISTENT when it was past
+ * at the call): checked before every operation and in loops.
+ * NN_INVALID_ARGUMENT for wrong arguments, NN_GENERAL_FAILURE for an operation
+ * that failed; outputs are then undefined.
+ */
+enum nn_status nn_plan_execute(const struct nn_plan *plan, struct nn_execution *execution,
+			       struct nn_error *err);
+
+/* Whether this CPU runs the kernels of that name; "none" always. */
+bool nn_plan_has_kernels(const char *name);
+
+/* Bytes that a plan keeps besides its model, and that each execution at a time takes. */
+struct nn_plan_memory {
+	uint64_t weights;		/* packed weights and computed constants */
+	uint64_t execution;		/* arena and scratch memory; 0: depends on what runs */
+};
+void nn_plan_memory(const struct nn_plan *plan, struct nn_plan_memory *memory);
+
+/*
+ * Makes the threads that all plans of this process share, one a CPU besides the
+ * caller's. A process that may make none later calls it before; else the first
+ * plan that wants them makes them.
+ */
+void nn_plan_start_threads(void);
+
+/* Frees a plan that no thread runs; NULL is fine. */
+void nn_plan_free(struct nn_plan *plan);
+
+#endif /* NN_PLAN_PLAN_H */

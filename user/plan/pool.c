@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The threads of this process that share the work of executions. A caller opens
+ * a job and works at it itself; threads that are idle join, spin for a moment
+ * for the next job, then sleep. Nobody waits for a thread that did not join.
+ */
+#define _GNU_SOURCE
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "internal.h"
+#include "pool.h"
+
+#define MAX_HELPERS 15
+#define MAX_JOBS 8		/* at a time; more run on their own thread alone */
+#define SPIN_NS 50000		/* more than the time between two operations of an execution */
+#define SPIN_TURNS 64		/* between looks at the clock */
+#define STACK_SIZE (256 * 1024)
+#define LATE_NS 300000		/* what a helper may be late before we do without */
+#define ALONE_NS 20000000	/* for how long */
+
+/*
+ * A job. Its fields are the opener's until it sets `open`, and again once it has
+ * cleared it and `users` is 0: who wants to join counts itself first.
+ */
+struct job {
+	_Atomic bool taken;
+	_Atomic bool open;
+	_Atomic uint32_t users;		/* helpers that look at it; a futex */
+	_Atomic uint32_t next;		/* task */
+	uint32_t count;
+	uint32_t max_users;
+	pool_fn *fn;
+	void *arg;
+};
+
+static struct {
+	pthread_once_t once;
+	uint32_t helpers;
+	_Atomic uint32_t opened;	/* jobs ever; a futex that idle helpers sleep on */
+	_Atomic uint32_t sleepers;
+	_Atomic uint64_t alone_until;	/* the CPUs are busy with something else */
+	struct job jobs[MAX_JOBS];
+} pool = { .once = PTHREAD_ONCE_INIT };
+
+static inline void relax(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#endif
+}
+
+static void futex_wait(_Atomic uint32_t *word, uint32_t value)
+{
+	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+static void futex_wake(_Atomic uint32_t *word, int count)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
+static void run_tasks(struct job *job, uint32_t thread)
+{
+	uint32_t task;
+
+	while ((task = atomic_fetch_add(&job->next, 1)) < job->count)
+		job->fn(job->arg, task, thread);
+}
+
+/* Joins a job that is open and has work left; false: there was none. */
+static bool join(struct job *job, uint32_t thread)
+{
+	bool joined = false;
+
+	if (!atomic_load(&job->open))
+		return false;
+	atomic_fetch_add(&job->users, 1);
+	if (atomic_load(&job->open) &&
+	    atomic_load(&job->users) <= job->max_users && atomic_load(&job->next) < job->count) {
+		run_tasks(job, thread);
+		joined = true;
+	}
+	if (atomic_fetch_sub(&job->users, 1) == 1 && !atomic_load(&job->open))
+		futex_wake(&job->users, 1);
+	return joined;
+}
+
+static bool join_any(uint32_t thread)
+{
+	for (uint32_t i = 0; i < MAX_JOBS; i++)
+		if (join(&pool.jobs[i], thread))
+			return true;
+	return false;
+}
+
+/* Waits until a job was opened after the `seen`th: spins for a moment, then sleeps. */
+static void wait_for_job(uint32_t seen)
+{
+	uint64_t start = now_ns();
+
+	do {
+		for (uint32_t i = 0; i < SPIN_TURNS; i++) {
+			if (atomic_load(&pool.opened) != seen)
+				return;
+			relax();
+		}
+	} while (now_ns() - start < SPIN_NS);
+	atomic_fetch_add(&pool.sleepers, 1);
+	while (atomic_load(&pool.opened) == seen)
+		futex_wait(&pool.opened, seen);
+	atomic_fetch_sub(&pool.sleepers, 1);
+}
+
+static void *helper_main(void *arg)
+{
+	uint32_t thread = (uint32_t)(uintptr_t)arg;
+
+	for (;;) {
+		uint32_t seen = atomic_load(&pool.opened);
+
+		if (!join_any(thread))
+			wait_for_job(seen);
+	}
+	return NULL;
+}
+
+static void start(void)
+{
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	cpu_set_t cpus;
+	uint32_t count;
+
+	if (sched_getaffinity(0, sizeof(cpus), &cpus) || pthread_attr_init(&attributes))
+		return;
+	count = (uint32_t)CPU_COUNT(&cpus) - 1;
+	pthread_attr_setstacksize(&attributes, STACK_SIZE);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	/* Signals are the application's, for its own threads. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	while (pool.helpers < count && pool.helpers < MAX_HELPERS) {
+		pthread_t thread;
+
+		if (pthread_create(&thread, &attributes, helper_main,
+				   (void *)(uintptr_t)(pool.helpers + 1)))
+			break;
+		pool.helpers++;
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+}
+
+uint32_t pool_start(void)
+{
+	pthread_once(&pool.once, start);
+	return pool.helpers + 1;
+}
+
+static struct job *take_job(void)
+{
+	for (uint32_t i = 0; i < MAX_JOBS; i++)
+		if (!atomic_exchange(&pool.jobs[i].taken, true))
+			return &pool.jobs[i];
+	return NULL;
+}
+
+/* Closes a job and waits for the helpers that are at it. */
+static void close_job(struct job *job)
+{
+	uint64_t start = 0;
+	uint32_t users;
+
+	atomic_store(&job->open, false);
+	for (uint32_t turn = 0; (users = atomic_load(&job->users)); turn++) {
+		relax();
+		if (turn % SPIN_TURNS)
+			continue;
+		if (!start)
+			start = now_ns();
+		else if (now_ns() - start > SPIN_NS)
+			futex_wait(&job->users, users);
+	}
+	if (start && now_ns() - start > LATE_NS)
+		atomic_store(&pool.alone_until, now_ns() + ALONE_NS);
+	atomic_store(&job->taken, false);
+}
+
+static bool is_shared(uint32_t count, uint32_t threads)
+{
+	return count > 1 && threads > 1 && pool.helpers &&
+	       (!atomic_load(&pool.alone_until) || now_ns() >= atomic_load(&pool.alone_until));
+}
+
+void pool_run(pool_fn *fn, void *arg, uint32_t count, uint32_t threads)
+{
+	struct job *job = is_shared(count, threads) ? take_job() : NULL;
+
+	if (!job) {
+		for (uint32_t task = 0; task < count; task++)
+			fn(arg, task, 0);
+		return;
+	}
+	job->fn = fn;
+	job->arg = arg;
+	job->count = count;
+	job->max_users = (threads < count ? threads : count) - 1;
+	atomic_store(&job->next, 0);
+	atomic_store(&job->open, true);
+	atomic_fetch_add(&pool.opened, 1);
+	if (atomic_load(&pool.sleepers))
+		futex_wake(&pool.opened, (int)job->max_users);
+	run_tasks(job, 0);
+	close_job(job);
+}

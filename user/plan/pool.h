@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The threads of this process that share the work of executions: one a CPU
+ * besides the caller's, however many executions there are.
+ */
+#ifndef NN_PLAN_POOL_H
+#define NN_PLAN_POOL_H
+
+#include <stdint.h>
+
+/* Runs one task; `thread` is below the number of threads that pool_start() told. */
+typedef void pool_fn(void *arg, uint32_t task, uint32_t thread);
+
+/* Makes the threads if they are not there; returns how many can run tasks, the caller included. */
+uint32_t pool_start(void);
+
+/*
+ * Runs tasks 0 ... count - 1 on this thread, and on others that have nothing
+ * else to do; returns when all are done. `threads` bounds how many, this one
+ * included.
+ */
+void pool_run(pool_fn *fn, void *arg, uint32_t count, uint32_t threads);
+
+#endif /* NN_PLAN_POOL_H */

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A value while a plan runs: a tensor, and who its memory belongs to.
+ */
+#ifndef NN_PLAN_VALUE_H
+#define NN_PLAN_VALUE_H
+
+#include "ops/op.h"
+
+struct value {
+	struct nn_tensor tensor;
+	void *owned;		/* freed with the value; NULL: the memory is another's */
+	bool foreign;		/* others may write the memory at any time */
+	bool insufficient;	/* a model output that the caller's memory does not hold */
+};
+
+/* A value as the model declares its operand: unknown dimensions are 0, no memory yet. */
+struct value value_declared(const struct nn_operand *operand);
+
+/*
+ * Bytes of type and dimensions (element size for a scalar); false when they do
+ * not fit 32 bits.
+ */
+bool value_size(int32_t type, uint32_t rank, const uint32_t *dims, uint32_t *size);
+
+/* True when the type and the dimensions that a declaration knows are those of the tensor. */
+bool value_fits(const struct nn_tensor *tensor, const struct nn_tensor *declared);
+
+/* True when a kernel may access elements of that type at `data`. */
+bool value_is_aligned(const void *data, int32_t type);
+
+/* Memory for a value: aligned to 64 bytes, never NULL for a size of 0; NULL when there is none. */
+void *value_alloc(uint32_t size);
+
+/* Makes the tensor's memory the value's own; false when there is none. */
+bool value_allocate(struct value *value);
+
+/* Makes a private copy of a value's data in place of memory of somebody else; false as above. */
+bool value_own(struct value *value);
+
+/* Frees what the value owns. */
+void value_release(struct value *value);
+
+#endif /* NN_PLAN_VALUE_H */
