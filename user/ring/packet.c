@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Request and result packets of a burst: to and from the structures of an ordinary execution.
+ */
+#include "ring/packet.h"
+
+#include <stddef.h>
+#include <string.h>
+
+_Static_assert(sizeof(struct nnaccel_datum) == 20, "a datum is ABI");
+_Static_assert(offsetof(struct nnaccel_datum_request, size) ==
+	       offsetof(struct nnaccel_datum_result, size), "every packet begins with its size");
+
+/* What is left to write; end: one behind the last. */
+struct writer {
+	struct nnaccel_datum *next;
+	struct nnaccel_datum *end;
+};
+
+/* A zeroed datum of this kind, or NULL where there is no room. */
+static struct nnaccel_datum *put(struct writer *w, enum nnaccel_datum_kind kind)
+{
+	struct nnaccel_datum *datum = w->next;
+
+	if (datum == w->end)
+		return NULL;
+	memset(datum, 0, sizeof(*datum));
+	datum->kind = kind;
+	w->next++;
+	return datum;
+}
+
+static bool put_value(struct writer *w, enum nnaccel_datum_kind kind, uint32_t value)
+{
+	struct nnaccel_datum *datum = put(w, kind);
+
+	if (!datum)
+		return false;
+	datum->u.value = value;
+	return true;
+}
+
+static bool put_dims(struct writer *w, enum nnaccel_datum_kind kind, const uint32_t *dims,
+		     uint32_t rank)
+{
+	for (uint32_t i = 0; i < rank; i++) {
+		if (!put_value(w, kind, dims[i]))
+			return false;
+	}
+	return true;
+}
+
+static bool put_arg(struct writer *w, enum nnaccel_datum_kind kind,
+		    enum nnaccel_datum_kind dim_kind, const struct nnaccel_arg *arg)
+{
+	struct nnaccel_datum *datum = put(w, kind);
+
+	if (!datum)
+		return false;
+	if (arg->flags & NNACCEL_ARG_NO_VALUE) {
+		datum->flags = NNACCEL_ARG_NO_VALUE;
+		return true;
+	}
+	if (arg->offset > UINT32_MAX || arg->length > UINT32_MAX || arg->rank > NNACCEL_MAX_RANK)
+		return false;
+	datum->rank = (uint16_t)arg->rank;
+	datum->u.operand.pool = arg->pool;
+	datum->u.operand.offset = (uint32_t)arg->offset;
+	datum->u.operand.length = (uint32_t)arg->length;
+	return put_dims(w, dim_kind, arg->dims, arg->rank);
+}
+
+static bool put_request(struct writer *w, const struct nn_request *request)
+{
+	const struct nnaccel_arg *outputs = request->args + request->num_inputs;
+
+	for (uint32_t i = 0; i < request->num_inputs; i++) {
+		if (!put_arg(w, NNACCEL_DATUM_INPUT, NNACCEL_DATUM_INPUT_DIMENSION,
+			     &request->args[i]))
+			return false;
+	}
+	for (uint32_t i = 0; i < request->num_outputs; i++) {
+		if (!put_arg(w, NNACCEL_DATUM_OUTPUT, NNACCEL_DATUM_OUTPUT_DIMENSION, &outputs[i]))
+			return false;
+	}
+	for (uint32_t i = 0; i < request->num_slots; i++) {
+		if (!put_value(w, NNACCEL_DATUM_SLOT, request->slots[i]))
+			return false;
+	}
+	return put_value(w, NNACCEL_DATUM_MEASURE, request->measure);
+}
+
+uint32_t nn_request_encode(const struct nn_request *request, struct nnaccel_datum *datums,
+			   uint32_t room)
+{
+	struct writer w = { datums, datums + room };
+	struct nnaccel_datum *head = put(&w, NNACCEL_DATUM_REQUEST);
+
+	if (!head || !put_request(&w, request))
+		return 0;
+	head->u.request.size = (uint32_t)(w.next - datums);
+	head->u.request.num_inputs = request->num_inputs;
+	head->u.request.num_outputs = request->num_outputs;
+	head->u.request.num_pools = request->num_slots;
+	return head->u.request.size;
+}
+
+static bool put_timing(struct writer *w, uint64_t device_ns, uint64_t driver_ns)
+{
+	struct nnaccel_datum *datum = put(w, NNACCEL_DATUM_TIMING);
+
+	if (!datum)
+		return false;
+	datum->u.timing.device_ns_low = (uint32_t)device_ns;
+	datum->u.timing.device_ns_high = (uint32_t)(device_ns >> 32);
+	datum->u.timing.driver_ns_low = (uint32_t)driver_ns;
+	datum->u.timing.driver_ns_high = (uint32_t)(driver_ns >> 32);
+	return true;
+}
+
+static bool put_shape(struct writer *w, const struct nnaccel_shape *shape)
+{
+	struct nnaccel_datum *datum = put(w, NNACCEL_DATUM_SHAPE);
+
+	if (!datum || shape->rank > NNACCEL_MAX_RANK)
+		return false;
+	datum->flags = (uint8_t)shape->flags;
+	datum->rank = (uint16_t)shape->rank;
+	return put_dims(w, NNACCEL_DATUM_SHAPE_DIMENSION, shape->dims, shape->rank);
+}
+
+uint32_t nn_result_encode(const struct nn_result *result, struct nnaccel_datum *datums,
+			  uint32_t room)
+{
+	struct writer w = { datums, datums + room };
+	struct nnaccel_datum *head = put(&w, NNACCEL_DATUM_RESULT);
+
+	if (!head)
+		return 0;
+	for (uint32_t i = 0; i < result->num_outputs; i++) {
+		if (!put_shape(&w, &result->shapes[i]))
+			return 0;
+	}
+	if (!put_timing(&w, result->device_ns, result->driver_ns))
+		return 0;
+	head->u.result.size = (uint32_t)(w.next - datums);
+	head->u.result.status = result->status;
+	head->u.result.num_outputs = result->num_outputs;
+	return head->u.result.size;
+}
+
+/* What is left to read; end: one behind the last. why: what is wrong, once something is. */
+struct reader {
+	const struct nnaccel_datum *next;
+	const struct nnaccel_datum *end;
+	const char *why;
+};
+
+static bool bad(struct reader *r, const char *why)
+{
+	r->why = why;
+	return false;
+}
+
+/* The next datum, which must be of this kind; NULL where it is not. */
+static const struct nnaccel_datum *take(struct reader *r, enum nnaccel_datum_kind kind)
+{
+	if (r->next == r->end) {
+		bad(r, "the packet ends before its last datum");
+		return NULL;
+	}
+	if (r->next->kind != kind) {
+		bad(r, "a datum is of another kind than its place asks for");
+		return NULL;
+	}
+	return r->next++;
+}
+
+/* True where no flag and no rank is set and the words from `used` on are 0. */
+static bool is_plain(const struct nnaccel_datum *datum, unsigned int used)
+{
+	uint32_t rest = (uint32_t)datum->flags | datum->rank;
+
+	for (unsigned int i = used; i < 4; i++)
+		rest |= datum->u.words[i];
+	return !rest;
+}
+
+static const struct nnaccel_datum *take_plain(struct reader *r, enum nnaccel_datum_kind kind,
+					      unsigned int used)
+{
+	const struct nnaccel_datum *datum = take(r, kind);
+
+	if (datum && !is_plain(datum, used)) {
+		bad(r, "unused bytes of a datum are not 0");
+		return NULL;
+	}
+	return datum;
+}
+
+static bool take_dims(struct reader *r, enum nnaccel_datum_kind kind, uint32_t rank,
+		      uint32_t *dims)
+{
+	const struct nnaccel_datum *datum;
+
+	memset(dims, 0, NNACCEL_MAX_RANK * sizeof(*dims));
+	for (uint32_t i = 0; i < rank; i++) {
+		datum = take_plain(r, kind, 1);
+		if (!datum)
+			return false;
+		dims[i] = datum->u.value;
+	}
+	return true;
+}
+
+static bool take_arg(struct reader *r, enum nnaccel_datum_kind kind,
+		     enum nnaccel_datum_kind dim_kind, uint32_t num_pools, struct nnaccel_arg *arg)
+{
+	const struct nnaccel_datum *datum = take(r, kind);
+
+	if (!datum)
+		return false;
+	if (datum->flags & ~NNACCEL_ARG_NO_VALUE)
+		return bad(r, "an operand has unknown flags");
+	if (datum->rank > NNACCEL_MAX_RANK)
+		return bad(r, "an operand has too many dimensions");
+	if (datum->flags & NNACCEL_ARG_NO_VALUE) {
+		if (datum->rank || datum->u.words[0] | datum->u.words[1] | datum->u.words[2] |
+		    datum->u.words[3])
+			return bad(r, "an omitted operand has a place or dimensions");
+		*arg = (struct nnaccel_arg){ .flags = NNACCEL_ARG_NO_VALUE };
+		return true;
+	}
+	if (datum->u.operand.__reserved)
+		return bad(r, "unused bytes of a datum are not 0");
+	if (datum->u.operand.pool >= num_pools)
+		return bad(r, "an operand lies in a pool that the packet does not have");
+	arg->flags = 0;
+	arg->__reserved = 0;
+	arg->pool = datum->u.operand.pool;
+	arg->offset = datum->u.operand.offset;
+	arg->length = datum->u.operand.length;
+	arg->rank = datum->rank;
+	return take_dims(r, dim_kind, arg->rank, arg->dims);
+}
+
+static bool take_request_head(struct reader *r, uint32_t count, struct nn_request *request)
+{
+	const struct nnaccel_datum *head = take_plain(r, NNACCEL_DATUM_REQUEST, 4);
+
+	if (!head)
+		return false;
+	if (head->u.request.size != count)
+		return bad(r, "the packet's size is not that of its datums");
+	request->num_inputs = head->u.request.num_inputs;
+	request->num_outputs = head->u.request.num_outputs;
+	request->num_slots = head->u.request.num_pools;
+	if (request->num_inputs > request->max_args ||
+	    request->num_outputs > request->max_args - request->num_inputs)
+		return bad(r, "the packet has too many operands");
+	if (request->num_slots > request->max_slots)
+		return bad(r, "the packet has too many pools");
+	return true;
+}
+
+static bool take_request(struct reader *r, uint32_t count, struct nn_request *request)
+{
+	const struct nnaccel_datum *datum;
+	uint32_t i;
+
+	if (!take_request_head(r, count, request))
+		return false;
+	for (i = 0; i < request->num_inputs; i++) {
+		if (!take_arg(r, NNACCEL_DATUM_INPUT, NNACCEL_DATUM_INPUT_DIMENSION,
+			      request->num_slots, &request->args[i]))
+			return false;
+	}
+	for (; i < request->num_inputs + request->num_outputs; i++) {
+		if (!take_arg(r, NNACCEL_DATUM_OUTPUT, NNACCEL_DATUM_OUTPUT_DIMENSION,
+			      request->num_slots, &request->args[i]))
+			return false;
+	}
+	for (i = 0; i < request->num_slots; i++) {
+		datum = take_plain(r, NNACCEL_DATUM_SLOT, 1);
+		if (!datum)
+			return false;
+		request->slots[i] = datum->u.value;
+	}
+	datum = take_plain(r, NNACCEL_DATUM_MEASURE, 1);
+	if (!datum)
+		return false;
+	if (datum->u.value > 1)
+		return bad(r, "whether to measure is neither 0 nor 1");
+	request->measure = datum->u.value;
+	return r->next == r->end || bad(r, "the packet goes on behind its last datum");
+}
+
+const char *nn_request_parse(const struct nnaccel_datum *datums, uint32_t count,
+			     struct nn_request *request)
+{
+	struct reader r = { datums, datums + count, NULL };
+
+	return take_request(&r, count, request) ? NULL : r.why;
+}
+
+static bool take_result_head(struct reader *r, uint32_t count, struct nn_result *result)
+{
+	const struct nnaccel_datum *head = take_plain(r, NNACCEL_DATUM_RESULT, 3);
+
+	if (!head)
+		return false;
+	if (head->u.result.size != count)
+		return bad(r, "the packet's size is not that of its datums");
+	if (head->u.result.status > NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT)
+		return bad(r, "unknown status");
+	result->status = head->u.result.status;
+	result->num_outputs = head->u.result.num_outputs;
+	if (result->num_outputs > result->max_outputs)
+		return bad(r, "the packet has too many operands");
+	return true;
+}
+
+static bool take_shape(struct reader *r, struct nnaccel_shape *shape)
+{
+	const struct nnaccel_datum *datum = take(r, NNACCEL_DATUM_SHAPE);
+
+	if (!datum)
+		return false;
+	if (datum->flags & ~NNACCEL_SHAPE_SUFFICIENT)
+		return bad(r, "a shape has unknown flags");
+	if (datum->rank > NNACCEL_MAX_RANK)
+		return bad(r, "a shape has too many dimensions");
+	if (datum->u.words[0] | datum->u.words[1] | datum->u.words[2] | datum->u.words[3])
+		return bad(r, "unused bytes of a datum are not 0");
+	shape->flags = datum->flags;
+	shape->rank = datum->rank;
+	return take_dims(r, NNACCEL_DATUM_SHAPE_DIMENSION, shape->rank, shape->dims);
+}
+
+static bool take_result(struct reader *r, uint32_t count, struct nn_result *result)
+{
+	const struct nnaccel_datum *datum;
+
+	if (!take_result_head(r, count, result))
+		return false;
+	for (uint32_t i = 0; i < result->num_outputs; i++) {
+		if (!take_shape(r, &result->shapes[i]))
+			return false;
+	}
+	datum = take_plain(r, NNACCEL_DATUM_TIMING, 4);
+	if (!datum)
+		return false;
+	result->device_ns = (uint64_t)datum->u.timing.device_ns_high << 32 |
+			    datum->u.timing.device_ns_low;
+	result->driver_ns = (uint64_t)datum->u.timing.driver_ns_high << 32 |
+			    datum->u.timing.driver_ns_low;
+	return r->next == r->end || bad(r, "the packet goes on behind its last datum");
+}
+
+const char *nn_result_parse(const struct nnaccel_datum *datums, uint32_t count,
+			    struct nn_result *result)
+{
+	struct reader r = { datums, datums + count, NULL };
+
+	return take_result(&r, count, result) ? NULL : r.why;
+}

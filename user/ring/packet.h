@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Request and result packets of a burst: to and from the structures of an ordinary execution.
+ * What is parsed is the private copy that nn_ring_receive() made; all of it is checked.
+ */
+#ifndef NN_RING_PACKET_H
+#define NN_RING_PACKET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <linux/nnaccel.h>
+
+/*
+ * A request. Arrays are the caller's. args: inputs, then outputs; their pool members index slots.
+ * For parsing, max_args and max_slots say how many the arrays have room for.
+ */
+struct nn_request {
+	uint32_t num_inputs;
+	uint32_t num_outputs;
+	uint32_t num_slots;
+	bool measure;
+	struct nnaccel_arg *args;
+	uint32_t *slots;
+	uint32_t max_args;
+	uint32_t max_slots;
+};
+
+/* A result. For parsing, max_outputs says how many shapes there is room for. */
+struct nn_result {
+	uint32_t status;	/* enum nnaccel_status */
+	uint32_t num_outputs;	/* shapes: all outputs', or 0 where they are not known */
+	uint64_t device_ns;
+	uint64_t driver_ns;
+	struct nnaccel_shape *shapes;
+	uint32_t max_outputs;
+};
+
+/*
+ * Writes a packet into datums[room] and returns its length in datums; 0 where it does not fit, or
+ * where a value does not (an offset or a length of 4 GiB and more): the ordinary path takes it.
+ */
+uint32_t nn_request_encode(const struct nn_request *request, struct nnaccel_datum *datums,
+			   uint32_t room);
+uint32_t nn_result_encode(const struct nn_result *result, struct nnaccel_datum *datums,
+			  uint32_t room);
+
+/*
+ * Reads a packet of `count` datums. NULL, or what is wrong with it: then nothing of the output
+ * may be used. Checked: every kind, count, flag and rank, that unused bytes are 0, that each
+ * operand's pool is one of the packet's, that the packet ends where it says. Not checked, for
+ * they are not in it: slots, ranges inside pools, what the model wants.
+ */
+const char *nn_request_parse(const struct nnaccel_datum *datums, uint32_t count,
+			     struct nn_request *request);
+const char *nn_result_parse(const struct nnaccel_datum *datums, uint32_t count,
+			    struct nn_result *result);
+
+#endif /* NN_RING_PACKET_H */

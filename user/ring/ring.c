@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One end of a burst: a ring that it writes, a ring that it reads, and how it waits for and wakes
+ * the other end.
+ *
+ * No wake is lost because both sides do two things with a full barrier between: who wants to
+ * sleep says so, then looks once more at what it waits for (the futex does: it sleeps while the
+ * word is as it was); who gives it gives it, then looks whether somebody said so.
+ * user/ring/model checks this.
+ */
+#include "ring/ring.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <linux/futex.h>
+
+_Static_assert(sizeof(struct nnaccel_line) == 64, "a line is a cache line");
+_Static_assert(sizeof(struct nnaccel_ring_control) == NNACCEL_RING_LINES, "lines follow it");
+_Static_assert(offsetof(struct nnaccel_ring_control, consumed) == 64, "a cache line of its own");
+
+/* Longest sleep between two looks at the status page, unless the user of an end says so. */
+#define SLICE_NS 100000000
+
+/* Looks before the clock is read, and what is learned of a wait that they end, in ns. */
+#define BLIND_LOOKS 128
+#define BLIND_NS 2000
+
+/* Looks between two readings of the clock. */
+#define LOOKS_PER_TIME 16
+
+/* ---- words that another process reads or writes ---- */
+
+static uint32_t load(const uint32_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+static void store(uint32_t *word, uint32_t value)
+{
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+static void full_barrier(void)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+/* What was copied before is not read again behind the copy's back. */
+static void copied(void)
+{
+	__asm__ volatile("" : : : "memory");
+}
+
+static void pause_cpu(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+static void count(__u64 *counter)
+{
+	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Sleeps while the word has the value, until then at most. True: time was up. */
+static bool futex_wait(const uint32_t *word, uint32_t value, uint64_t until_ns)
+{
+	struct timespec until = {
+		.tv_sec = (time_t)(until_ns / 1000000000),
+		.tv_nsec = (long)(until_ns % 1000000000),
+	};
+
+	return syscall(SYS_futex, word, FUTEX_WAIT_BITSET, value, &until, NULL,
+		       FUTEX_BITSET_MATCH_ANY) && errno == ETIMEDOUT;
+}
+
+static void futex_wake(const uint32_t *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* ---- geometry ---- */
+
+uint32_t nn_ring_lines(uint32_t capacity)
+{
+	return capacity / NNACCEL_LINE_DATUMS + (capacity % NNACCEL_LINE_DATUMS != 0);
+}
+
+size_t nn_ring_bytes(uint32_t capacity)
+{
+	return NNACCEL_RING_LINES + nn_ring_lines(capacity) * sizeof(struct nnaccel_line);
+}
+
+static struct nnaccel_line *tx_line(const struct nn_ring *ring, uint32_t i)
+{
+	return (struct nnaccel_line *)((char *)ring->map.mine + NNACCEL_RING_LINES) + i;
+}
+
+static const struct nnaccel_line *rx_line(const struct nn_ring *ring, uint32_t i)
+{
+	return (const struct nnaccel_line *)((const char *)ring->map.peer + NNACCEL_RING_LINES) +
+	       i;
+}
+
+/* The line behind, and which time round that is. */
+static void advance(const struct nn_ring *ring, uint32_t *line, uint32_t *lap)
+{
+	if (++*line == ring->map.lines) {
+		*line = 0;
+		++*lap;
+	}
+}
+
+static uint32_t min_u32(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+enum nn_ring_result nn_ring_init(struct nn_ring *ring, const struct nn_ring_map *map,
+				 uint64_t spin_ns)
+{
+	if (!map->capacity || map->capacity > NNACCEL_BURST_MAX_CAPACITY ||
+	    map->lines != nn_ring_lines(map->capacity))
+		return NN_RING_BROKEN;
+	*ring = (struct nn_ring){ .map = *map, .slice_ns = SLICE_NS, .tx_lap = 1, .rx_lap = 1 };
+	nn_waiter_init(&ring->waiter, spin_ns);
+	return NN_RING_OK;
+}
+
+bool nn_ring_is_dead(const struct nn_ring *ring)
+{
+	return load(&ring->map.status->state) != NNACCEL_BURST_ALIVE;
+}
+
+const char *nn_ring_result_name(enum nn_ring_result result)
+{
+	switch (result) {
+	case NN_RING_OK:
+		return "success";
+	case NN_RING_AGAIN:
+		return "nothing there yet";
+	case NN_RING_TOO_BIG:
+		return "the packet does not fit the ring";
+	case NN_RING_BROKEN:
+		return "the other end broke the ring";
+	case NN_RING_DEAD:
+		return "the burst is dead";
+	}
+	return "unknown result";
+}
+
+/* ---- waking ---- */
+
+static void wake(struct nn_ring *ring, const uint32_t *word)
+{
+	futex_wake(word);
+	count(&ring->map.mine->wakes);
+}
+
+/*
+ * Wakes the other end by what it says it sleeps on. first: the word of the packet that was sent,
+ * NULL: lines were freed only.
+ */
+static void wake_peer(struct nn_ring *ring, uint32_t waiting, const uint32_t *first)
+{
+	if (waiting & NNACCEL_WAIT_SPACE)
+		wake(ring, &ring->map.mine->consumed);
+	if (waiting & NNACCEL_WAIT_PACKET && first)
+		wake(ring, first);
+	if (waiting & NNACCEL_WAIT_DOORBELL && first && ring->map.doorbell) {
+		__atomic_add_fetch(ring->map.doorbell, 1, __ATOMIC_SEQ_CST);
+		wake(ring, ring->map.doorbell);
+	}
+}
+
+/* Something was given: does the other end sleep on it? */
+static void look_for_sleeper(struct nn_ring *ring, const uint32_t *first)
+{
+	uint32_t waiting;
+
+	full_barrier();
+	waiting = load(&ring->map.peer->waiting);
+	ring->owes_wake = false;
+	if (__builtin_expect(waiting != 0, 0))
+		wake_peer(ring, waiting, first);
+}
+
+/* ---- sending ---- */
+
+/* True where `need` lines are free; looks at the other end's word only where it must. */
+static enum nn_ring_result find_room(struct nn_ring *ring, uint32_t need)
+{
+	uint32_t used = ring->tx_sent - ring->tx_freed;
+	uint32_t freed;
+
+	if (need <= ring->map.lines - used)
+		return NN_RING_OK;
+	freed = load(&ring->map.peer->consumed);
+	if (ring->tx_sent - freed > used)
+		return NN_RING_BROKEN;
+	ring->tx_freed = freed;
+	used = ring->tx_sent - freed;
+	return need <= ring->map.lines - used ? NN_RING_OK : NN_RING_AGAIN;
+}
+
+/* The first n datums of a line; whole lines, which most are, in one go. */
+static void copy_datums(struct nnaccel_datum *to, const struct nnaccel_datum *from, uint32_t n)
+{
+	_Static_assert(NNACCEL_LINE_DATUMS == 3, "a line has three datums");
+	if (n == NNACCEL_LINE_DATUMS) {
+		memcpy(to, from, NNACCEL_LINE_DATUMS * sizeof(*to));
+		return;
+	}
+	to[0] = from[0];
+	if (n == 2)
+		to[1] = from[1];
+}
+
+static void fill_line(struct nnaccel_line *line, const struct nnaccel_datum *datums,
+		      uint32_t n)
+{
+	if (n < NNACCEL_LINE_DATUMS)
+		memset(line->datums, 0, sizeof(line->datums));
+	copy_datums(line->datums, datums, n);
+}
+
+/*
+ * Writes all lines, the first one's sequence last: who sees that one sees the packet. Returns
+ * that word.
+ */
+static const uint32_t *write_packet(struct nn_ring *ring, const struct nnaccel_datum *datums,
+				    uint32_t n)
+{
+	struct nnaccel_line *first = tx_line(ring, ring->tx_line);
+	uint32_t lap = ring->tx_lap;
+	uint32_t done = min_u32(n, NNACCEL_LINE_DATUMS);
+
+	fill_line(first, datums, done);
+	advance(ring, &ring->tx_line, &ring->tx_lap);
+	while (done < n) {
+		struct nnaccel_line *line = tx_line(ring, ring->tx_line);
+		uint32_t here = min_u32(n - done, NNACCEL_LINE_DATUMS);
+
+		fill_line(line, datums + done, here);
+		store(&line->sequence, ring->tx_lap);
+		advance(ring, &ring->tx_line, &ring->tx_lap);
+		done += here;
+	}
+	store(&first->sequence, lap);
+	return &first->sequence;
+}
+
+enum nn_ring_result nn_ring_try_send(struct nn_ring *ring, const struct nnaccel_datum *datums,
+				     uint32_t n)
+{
+	uint32_t need = nn_ring_lines(n);
+	enum nn_ring_result result;
+
+	if (!n || n > ring->map.capacity)
+		return NN_RING_TOO_BIG;
+	if (nn_ring_is_dead(ring))
+		return NN_RING_DEAD;
+	result = find_room(ring, need);
+	if (result)
+		return result;
+	look_for_sleeper(ring, write_packet(ring, datums, n));
+	ring->tx_sent += need;
+	count(&ring->map.mine->packets);
+	return NN_RING_OK;
+}
+
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Sleeps until lines were freed, a slice is over or time is up. */
+static void sleep_for_room(struct nn_ring *ring, uint64_t until_ns)
+{
+	store(&ring->map.mine->waiting, NNACCEL_WAIT_SPACE);
+	full_barrier();
+	if (!nn_ring_is_dead(ring))
+		futex_wait(&ring->map.peer->consumed, ring->tx_freed, until_ns);
+	store(&ring->map.mine->waiting, 0);
+	count(&ring->map.mine->sleeps);
+}
+
+enum nn_ring_result nn_ring_send(struct nn_ring *ring, const struct nnaccel_datum *datums,
+				 uint32_t n, uint64_t until_ns)
+{
+	enum nn_ring_result result;
+	uint64_t now;
+
+	for (;;) {
+		result = nn_ring_try_send(ring, datums, n);
+		if (result != NN_RING_AGAIN)
+			return result;
+		if (ring->owes_wake)
+			look_for_sleeper(ring, NULL);
+		now = now_ns();
+		if (now >= until_ns)
+			return NN_RING_AGAIN;
+		sleep_for_room(ring, min_u64(now + ring->slice_ns, until_ns));
+	}
+}
+
+/* ---- receiving ---- */
+
+/* False while the line is as the last time round left it. */
+static bool line_changed(const struct nn_ring *ring)
+{
+	return load(&rx_line(ring, ring->rx_line)->sequence) != ring->rx_lap - 1;
+}
+
+bool nn_ring_has_packet(const struct nn_ring *ring)
+{
+	return line_changed(ring);
+}
+
+/* Copies the packet at rx_line, whose first line is there; leaves the end as it is. */
+static enum nn_ring_result read_packet(const struct nn_ring *ring, struct nnaccel_datum *datums,
+				       uint32_t *size)
+{
+	const struct nnaccel_line *line = rx_line(ring, ring->rx_line);
+	uint32_t at = ring->rx_line, lap = ring->rx_lap;
+	uint32_t n, done;
+
+	memcpy(datums, line->datums, sizeof(*datums));
+	copied();
+	n = datums->u.request.size;
+	if (!n || n > ring->map.capacity)
+		return NN_RING_BROKEN;
+	done = min_u32(n, NNACCEL_LINE_DATUMS);
+	if (done > 1)
+		datums[1] = line->datums[1];
+	if (done > 2)
+		datums[2] = line->datums[2];
+	while (done < n) {
+		uint32_t here = min_u32(n - done, NNACCEL_LINE_DATUMS);
+
+		advance(ring, &at, &lap);
+		line = rx_line(ring, at);
+		if (load(&line->sequence) != lap)
+			return NN_RING_BROKEN;
+		copy_datums(datums + done, line->datums, here);
+		done += here;
+	}
+	copied();
+	*size = n;
+	return NN_RING_OK;
+}
+
+/* Gives the lines of a packet of n datums back. */
+static void free_lines(struct nn_ring *ring, uint32_t n)
+{
+	uint32_t lines = nn_ring_lines(n);
+	uint32_t at = ring->rx_line + lines;
+
+	if (at >= ring->map.lines) {
+		at -= ring->map.lines;
+		ring->rx_lap++;
+	}
+	__atomic_store_n(&ring->rx_line, at, __ATOMIC_RELAXED);
+	ring->rx_taken += lines;
+	store(&ring->map.mine->consumed, ring->rx_taken);
+	ring->owes_wake = true;
+}
+
+enum nn_ring_result nn_ring_try_receive(struct nn_ring *ring, struct nnaccel_datum *datums,
+					uint32_t *size)
+{
+	uint32_t sequence = load(&rx_line(ring, ring->rx_line)->sequence);
+	enum nn_ring_result result;
+
+	if (sequence == ring->rx_lap - 1)
+		return nn_ring_is_dead(ring) ? NN_RING_DEAD : NN_RING_AGAIN;
+	if (sequence != ring->rx_lap)
+		return NN_RING_BROKEN;
+	result = read_packet(ring, datums, size);
+	if (!result)
+		free_lines(ring, *size);
+	return result;
+}
+
+void nn_ring_break(struct nn_ring *ring)
+{
+	struct nnaccel_line *next = tx_line(ring, ring->tx_line);
+
+	store(&next->sequence, ring->tx_lap + 1);
+	look_for_sleeper(ring, &next->sequence);
+}
+
+/* ---- waiting ---- */
+
+/*
+ * Looks for a packet without reading the clock. A look fetches the line that the other end is
+ * about to write: without a pause between them they hold it up.
+ */
+static bool look_blindly(const struct nn_ring *ring)
+{
+	for (int i = 0; i < BLIND_LOOKS; i++) {
+		if (line_changed(ring))
+			return true;
+		pause_cpu();
+	}
+	return false;
+}
+
+/* Looks for a packet until then. */
+static void spin(const struct nn_ring *ring, uint64_t until_ns)
+{
+	do {
+		for (int i = 0; i < LOOKS_PER_TIME; i++) {
+			if (line_changed(ring))
+				return;
+			pause_cpu();
+		}
+	} while (!nn_ring_is_dead(ring) && now_ns() < until_ns);
+}
+
+/* Sleeps until a packet is there or time is up; true: it was. */
+static bool sleep_for_packet(struct nn_ring *ring, uint64_t until_ns)
+{
+	bool late = false;
+
+	store(&ring->map.mine->waiting, NNACCEL_WAIT_PACKET);
+	full_barrier();
+	if (!nn_ring_is_dead(ring)) {
+		late = futex_wait(&rx_line(ring, ring->rx_line)->sequence, ring->rx_lap - 1,
+				  until_ns);
+		ring->slept = true;
+	}
+	store(&ring->map.mine->waiting, 0);
+	return late;
+}
+
+/* One step of a wait that began at start_ns: a sleep or a spin, as the plan has it. */
+static void wait_step(struct nn_ring *ring, const struct nn_wait_plan *plan, uint64_t start_ns,
+		      uint64_t until_ns)
+{
+	uint64_t now = now_ns(), took = now - start_ns;
+	uint64_t tail_ns = start_ns + plan->sleep_ns;
+	uint64_t slice_ns = min_u64(now + ring->slice_ns, until_ns);
+
+	if (took < plan->sleep_ns && tail_ns <= slice_ns) {
+		if (sleep_for_packet(ring, tail_ns))
+			nn_waiter_learn_late(&ring->waiter, now_ns() - tail_ns);
+	} else if (took >= plan->sleep_ns && took < plan->spin_ns) {
+		spin(ring, min_u64(start_ns + plan->spin_ns, until_ns));
+	} else {
+		sleep_for_packet(ring, slice_ns);
+	}
+}
+
+static void count_wait(struct nn_ring *ring)
+{
+	count(ring->slept ? &ring->map.mine->sleeps : &ring->map.mine->spins);
+}
+
+static enum nn_ring_result wait_by_clock(struct nn_ring *ring, struct nnaccel_datum *datums,
+					 uint32_t *size, uint64_t until_ns)
+{
+	struct nn_wait_plan plan = nn_waiter_plan(&ring->waiter);
+	uint64_t start_ns = now_ns();
+	enum nn_ring_result result;
+
+	ring->slept = false;
+	for (;;) {
+		wait_step(ring, &plan, start_ns, until_ns);
+		result = nn_ring_try_receive(ring, datums, size);
+		if (result != NN_RING_AGAIN)
+			break;
+		if (until_ns != NN_RING_FOREVER && now_ns() >= until_ns)
+			break;
+	}
+	nn_waiter_learn(&ring->waiter, now_ns() - start_ns);
+	count_wait(ring);
+	return result;
+}
+
+enum nn_ring_result nn_ring_receive(struct nn_ring *ring, struct nnaccel_datum *datums,
+				    uint32_t *size, uint64_t until_ns)
+{
+	enum nn_ring_result result = nn_ring_try_receive(ring, datums, size);
+	struct nn_wait_plan plan;
+
+	if (result != NN_RING_AGAIN)
+		return result;
+	if (ring->owes_wake)
+		look_for_sleeper(ring, NULL);
+	plan = nn_waiter_plan(&ring->waiter);
+	if (!plan.sleep_ns && plan.spin_ns && look_blindly(ring)) {
+		result = nn_ring_try_receive(ring, datums, size);
+		if (ring->waiter.mean_ns > 2 * BLIND_NS)
+			nn_waiter_learn(&ring->waiter, BLIND_NS);
+		count(&ring->map.mine->spins);
+		return result;
+	}
+	return wait_by_clock(ring, datums, size, until_ns);
+}
+
+void nn_ring_interrupt(struct nn_ring *ring)
+{
+	uint32_t at = __atomic_load_n(&ring->rx_line, __ATOMIC_RELAXED);
+
+	futex_wake(&rx_line(ring, at)->sequence);
+	futex_wake(&ring->map.peer->consumed);
+}
+
+/* ---- the doorbell ---- */
+
+bool nn_ring_park(struct nn_ring *ring)
+{
+	store(&ring->map.mine->waiting, NNACCEL_WAIT_DOORBELL);
+	look_for_sleeper(ring, NULL);
+	if (!line_changed(ring) && !nn_ring_is_dead(ring))
+		return true;
+	nn_ring_unpark(ring);
+	return false;
+}
+
+void nn_ring_unpark(struct nn_ring *ring)
+{
+	store(&ring->map.mine->waiting, 0);
+}
+
+uint32_t nn_doorbell_read(const uint32_t *doorbell)
+{
+	return load(doorbell);
+}
+
+void nn_doorbell_wait(const uint32_t *doorbell, uint32_t seen, uint64_t timeout_ns)
+{
+	futex_wait(doorbell, seen, now_ns() + timeout_ns);
+}
+
+void nn_doorbell_wake(const uint32_t *doorbell)
+{
+	futex_wake(doorbell);
+}
+
+void nn_ring_count_miss(struct nn_ring *ring)
+{
+	count(&ring->map.mine->misses);
+}
+
+void nn_ring_count_fallback(struct nn_ring *ring)
+{
+	count(&ring->map.mine->fallbacks);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How to wait: learns how long the other end takes, and says whether to spin, to sleep and then
+ * spin for the tail, or to sleep. Knows nothing of rings.
+ */
+#ifndef NN_RING_WAITING_H
+#define NN_RING_WAITING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Longest spin where neither the environment nor the caller says otherwise. */
+#define NN_SPIN_DEFAULT_US 200
+
+/*
+ * Longest spin of a wait in ns: NNACCEL_SPIN_US of the environment, else `wanted_us`, or the
+ * default where that is negative; 0 with low_power, or where one CPU is online. Call it before
+ * entering a sandbox: it asks the system how many CPUs there are.
+ */
+uint64_t nn_spin_budget(int wanted_us, bool low_power);
+
+/* What was learned. All private but budget_ns. */
+struct nn_waiter {
+	uint64_t budget_ns;	/* longest spin */
+	uint64_t mean_ns;	/* how long waits take */
+	uint64_t deviation_ns;	/* how far they are from the mean, on average */
+	uint64_t late_ns;	/* how late a timed sleep ends */
+	uint32_t samples;
+};
+
+/* What to do: sleep until sleep_ns after the start, spin until spin_ns after it, then sleep. */
+struct nn_wait_plan {
+	uint64_t sleep_ns;
+	uint64_t spin_ns;
+};
+
+void nn_waiter_init(struct nn_waiter *waiter, uint64_t budget_ns);
+struct nn_wait_plan nn_waiter_plan(const struct nn_waiter *waiter);
+
+/* A wait took this long. */
+void nn_waiter_learn(struct nn_waiter *waiter, uint64_t took_ns);
+
+/* A timed sleep ended this much after its time. */
+void nn_waiter_learn_late(struct nn_waiter *waiter, uint64_t late_ns);
+
+#endif /* NN_RING_WAITING_H */
