@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Bursts: executions through rings in memory that is shared with the worker.
+ */
+#define _GNU_SOURCE
+#include "burst.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "hal.h"
+#include "ring/packet.h"
+#include "ring/ring.h"
+#include "slots.h"
+
+/* Elements that an array has room for at first. */
+#define FIRST_ROOM 16
+
+/* A part of the burst's file. */
+struct region {
+	void *base;		/* NULL: not mapped */
+	size_t length;
+};
+
+struct nna_burst {
+	struct nna_device *device;
+	struct nna_prepared_model *prepared;
+	struct nna_burst *next, *previous;	/* under the device's bursts_lock */
+	int fd;
+	struct region status, requests, results, doorbell;
+	struct nna_slots slots;
+
+	atomic_flag busy;		/* whoever set it owns what follows */
+	bool broken;			/* the rings cannot be followed any more */
+	struct nn_ring ring;
+	struct nnaccel_datum *datums;	/* [capacity] */
+	uint32_t capacity;
+
+	/* Of the packet; they grow where one needs more. */
+	struct nnaccel_arg *args;
+	struct nnaccel_shape *shapes;
+	uint32_t *numbers;		/* the slots of the request's memories */
+	uint32_t max_args, max_shapes, max_numbers;
+};
+
+/* ---- the list of a device's bursts ---- */
+
+static void link_burst(struct nna_burst *b)
+{
+	b->next = b->device->bursts;
+	if (b->next)
+		b->next->previous = b;
+	b->device->bursts = b;
+}
+
+static void unlink_burst(struct nna_burst *b)
+{
+	if (b->next)
+		b->next->previous = b->previous;
+	if (b->previous)
+		b->previous->next = b->next;
+	else
+		b->device->bursts = b->next;
+}
+
+void nna_bursts_interrupt(struct nna_device *device, const struct nna_burst *burst)
+{
+	pthread_mutex_lock(&device->bursts_lock);
+	for (struct nna_burst *b = device->bursts; b; b = b->next)
+		if (b == burst)
+			nn_ring_interrupt(&b->ring);
+	pthread_mutex_unlock(&device->bursts_lock);
+}
+
+void nna_bursts_forget(struct nna_memory *memory)
+{
+	struct nnaccel_slot_free f = { .size = sizeof(f) };
+
+	pthread_mutex_lock(&memory->device->bursts_lock);
+	for (struct nna_burst *b = memory->device->bursts; b; b = b->next)
+		if (nna_slots_remove(&b->slots, memory, &f.slot))
+			ioctl(b->fd, NNACCEL_SLOT_FREE, &f);
+	pthread_mutex_unlock(&memory->device->bursts_lock);
+}
+
+/* ---- making one ---- */
+
+static bool map_region(const struct nna_burst *b, uint64_t offset, size_t length, int prot,
+		       struct region *region)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *base;
+
+	length = (length + page - 1) & ~(page - 1);
+	base = mmap(NULL, length, prot, MAP_SHARED, b->fd, (off_t)offset);
+	if (base == MAP_FAILED)
+		return false;
+	*region = (struct region){ base, length };
+	return true;
+}
+
+static void unmap_region(struct region *region)
+{
+	if (region->base)
+		munmap(region->base, region->length);
+}
+
+static enum nn_status map_rings(struct nna_burst *b, uint64_t spin_ns, struct nn_error *err)
+{
+	const struct nnaccel_burst_status *status;
+	struct nn_ring_map map;
+
+	if (!map_region(b, NNACCEL_BURST_STATUS, sizeof(*status), PROT_READ, &b->status))
+		return nna_fail_errno(b->device, "burst", errno, err);
+	status = b->status.base;
+	if (!map_region(b, NNACCEL_BURST_REQUESTS, status->ring_bytes, PROT_READ | PROT_WRITE,
+			&b->requests) ||
+	    !map_region(b, NNACCEL_BURST_RESULTS, status->ring_bytes, PROT_READ, &b->results) ||
+	    !map_region(b, NNACCEL_BURST_DOORBELL, sizeof(uint32_t), PROT_READ | PROT_WRITE,
+			&b->doorbell))
+		return nna_fail_errno(b->device, "burst", errno, err);
+	map = (struct nn_ring_map){
+		.status = status,
+		.mine = b->requests.base,
+		.peer = b->results.base,
+		.doorbell = b->doorbell.base,
+		.lines = status->lines,
+		.capacity = status->capacity,
+	};
+	if (nn_ring_init(&b->ring, &map, spin_ns))
+		return nn_fail(err, NN_GENERAL_FAILURE, "burst: the kernel's rings are none");
+	b->capacity = map.capacity;
+	b->datums = malloc(b->capacity * sizeof(*b->datums));
+	if (!b->datums)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "burst: out of memory");
+	return NN_OK;
+}
+
+static enum nn_status create(struct nna_burst *b, const struct nna_burst_options *options,
+			     struct nn_error *err)
+{
+	uint64_t spin_ns = nn_spin_budget(options->spin_us, b->prepared->low_power);
+	char message[NNACCEL_MAX_MESSAGE] = "";
+	struct nnaccel_burst_create c = {
+		.size = sizeof(c),
+		.flags = NNACCEL_BURST_CLOEXEC | (spin_ns ? 0 : NNACCEL_BURST_NO_SPIN),
+		.model = b->prepared->id,
+		.capacity = options->capacity,
+		.message = (uintptr_t)message,
+		.message_size = sizeof(message),
+	};
+
+	if (ioctl(b->device->fd, NNACCEL_BURST_CREATE, &c))
+		return nna_fail_errno(b->device, "burst", errno, err);
+	if (c.out_status)
+		return nna_fail_status("burst", c.out_status, message, err);
+	b->fd = c.out_fd;
+	return map_rings(b, spin_ns, err);
+}
+
+static enum nn_status publish(struct nna_burst *b, struct nn_error *err)
+{
+	int error;
+
+	pthread_mutex_lock(&b->device->bursts_lock);
+	error = nna_watcher_add(b->device, b, b->fd);
+	if (!error)
+		link_burst(b);
+	pthread_mutex_unlock(&b->device->bursts_lock);
+	return error ? nna_fail_errno(b->device, "burst", error, err) : NN_OK;
+}
+
+/* Frees a burst that is in no list. */
+static void delete(struct nna_burst *b)
+{
+	unmap_region(&b->status);
+	unmap_region(&b->requests);
+	unmap_region(&b->results);
+	unmap_region(&b->doorbell);
+	if (b->fd >= 0)
+		close(b->fd);
+	nna_slots_destroy(&b->slots);
+	nna_device_put(b->device);
+	free(b->datums);
+	free(b->args);
+	free(b->shapes);
+	free(b->numbers);
+	free(b);
+}
+
+enum nn_status nna_burst_create(struct nna_prepared_model *prepared,
+				const struct nna_burst_options *options,
+				struct nna_burst **burst, struct nn_error *err)
+{
+	static const struct nna_burst_options defaults = { .spin_us = -1 };
+	struct nna_burst *b = calloc(1, sizeof(*b));
+	enum nn_status status;
+
+	if (!b)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "burst: out of memory");
+	b->device = nna_device_get(prepared->device);
+	b->prepared = prepared;
+	b->fd = -1;
+	nna_slots_init(&b->slots);
+	status = create(b, options ? options : &defaults, err);
+	if (!status)
+		status = publish(b, err);
+	if (status) {
+		delete(b);
+		return status;
+	}
+	*burst = b;
+	return NN_OK;
+}
+
+void nna_burst_free(struct nna_burst *burst)
+{
+	if (!burst)
+		return;
+	pthread_mutex_lock(&burst->device->bursts_lock);
+	unlink_burst(burst);
+	pthread_mutex_unlock(&burst->device->bursts_lock);
+	delete(burst);
+}
+
+/* ---- executing ---- */
+
+/* An array with room for `count` elements; what it held is of no more use. NULL: no memory. */
+static void *reserve(void *array, uint32_t *room, uint32_t count, size_t size)
+{
+	if (array && count <= *room)
+		return array;
+	free(array);
+	*room = count < FIRST_ROOM ? FIRST_ROOM : count;
+	return malloc(*room * size);
+}
+
+static enum nn_status reserve_all(struct nna_burst *b, const struct nna_request *r,
+				  struct nn_error *err)
+{
+	b->args = reserve(b->args, &b->max_args, r->num_inputs + r->num_outputs,
+			  sizeof(*b->args));
+	b->shapes = reserve(b->shapes, &b->max_shapes, r->num_outputs, sizeof(*b->shapes));
+	b->numbers = reserve(b->numbers, &b->max_numbers, r->num_memories, sizeof(*b->numbers));
+	if (!b->args || !b->shapes || !b->numbers)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "execute: out of memory");
+	return NN_OK;
+}
+
+/* Binds a memory to a slot at its first use. False: it has to do without. */
+static bool bind_slot(struct nna_burst *b, struct nna_memory *memory, uint32_t *slot)
+{
+	struct nnaccel_slot_bind bind = {
+		.size = sizeof(bind),
+		.pool = memory->pool,
+		.prot = NNACCEL_PROT_READ | (memory->prot & PROT_WRITE ? NNACCEL_PROT_WRITE : 0),
+	};
+	struct nnaccel_slot_free unbind = { .size = sizeof(unbind) };
+
+	nn_ring_count_miss(&b->ring);
+	if (ioctl(b->fd, NNACCEL_SLOT_BIND, &bind))
+		return false;
+	/* Before it can be found: whoever frees the memory must look for it. */
+	memory->has_slots = true;
+	*slot = bind.out_slot;
+	if (nna_slots_add(&b->slots, memory, *slot))
+		return true;
+	unbind.slot = *slot;
+	ioctl(b->fd, NNACCEL_SLOT_FREE, &unbind);
+	return false;
+}
+
+static bool get_slots(struct nna_burst *b, const struct nna_request *r)
+{
+	for (uint32_t i = 0; i < r->num_memories; i++)
+		if (!nna_slots_find(&b->slots, r->memories[i], &b->numbers[i]) &&
+		    !bind_slot(b, r->memories[i], &b->numbers[i]))
+			return false;
+	return true;
+}
+
+static enum nn_status set_args(struct nna_burst *b, const struct nna_request *r,
+			       struct nn_error *err)
+{
+	enum nn_status status = NN_OK;
+
+	for (uint32_t i = 0; !status && i < r->num_inputs; i++)
+		status = nna_set_arg(&b->args[i], &r->inputs[i], r, "input", i, err);
+	for (uint32_t i = 0; !status && i < r->num_outputs; i++)
+		status = nna_set_arg(&b->args[r->num_inputs + i], &r->outputs[i], r, "output", i,
+				     err);
+	return status;
+}
+
+/* False where the rings cannot carry it: nothing was sent. */
+static bool send_request(struct nna_burst *b, const struct nna_request *r, bool measure)
+{
+	const struct nn_request request = {
+		.num_inputs = r->num_inputs,
+		.num_outputs = r->num_outputs,
+		.num_slots = r->num_memories,
+		.measure = measure,
+		.args = b->args,
+		.slots = b->numbers,
+	};
+	enum nn_ring_result result;
+	uint32_t count;
+
+	if (b->broken || nn_ring_is_dead(&b->ring) || !get_slots(b, r))
+		return false;
+	count = nn_request_encode(&request, b->datums, b->capacity);
+	if (!count)
+		return false;
+	result = nn_ring_try_send(&b->ring, b->datums, count);
+	b->broken |= result == NN_RING_BROKEN;
+	return result == NN_RING_OK;
+}
+
+/* A request was sent: from here on there is no other path. */
+static enum nn_status receive_result(struct nna_burst *b, const struct nna_request *r,
+				     struct nn_result *result, struct nn_error *err)
+{
+	enum nn_ring_result received;
+	const char *wrong;
+	uint32_t count;
+
+	*result = (struct nn_result){ .shapes = b->shapes, .max_outputs = r->num_outputs };
+	received = nn_ring_receive(&b->ring, b->datums, &count, NN_RING_FOREVER);
+	if (received == NN_RING_DEAD)
+		return nn_fail(err, NN_DEAD_OBJECT,
+			       "burst: the engine's worker died, and its models with it");
+	if (received != NN_RING_OK) {
+		b->broken = true;
+		return nn_fail(err, NN_GENERAL_FAILURE, "burst: no result: %s",
+			       nn_ring_result_name(received));
+	}
+	wrong = nn_result_parse(b->datums, count, result);
+	if (wrong)
+		return nn_fail(err, NN_GENERAL_FAILURE, "burst: malformed result: %s", wrong);
+	return NN_OK;
+}
+
+/* Takes shapes and times; the status is the worker's verdict. */
+static enum nn_status take_result(const struct nna_request *r, const struct nn_result *result,
+				  struct nna_output_shape *shapes, uint32_t *num_shapes,
+				  struct nna_timing *timing, struct nn_error *err)
+{
+	enum nn_status status = NN_OK, bad;
+
+	timing->on_device_us = nna_microseconds(result->device_ns);
+	timing->in_driver_us = nna_microseconds(result->driver_ns);
+	if (result->status)
+		status = nna_fail_status("burst", result->status, "", err);
+	if (status != NN_OK && status != NN_OUTPUT_INSUFFICIENT_SIZE)
+		return status;
+	if (result->num_outputs != r->num_outputs)
+		return nn_fail(err, NN_GENERAL_FAILURE, "burst: the engine gave %u of %u output "
+			       "shapes", result->num_outputs, r->num_outputs);
+	bad = shapes ? nna_get_shapes(result->shapes, r->num_outputs, shapes, err) : NN_OK;
+	if (bad)
+		return bad;
+	*num_shapes = r->num_outputs;
+	return status;
+}
+
+/* Whether the request has a chance, and the longest result is sure to fit. */
+static bool may_fit(const struct nna_burst *b, const struct nna_request *r)
+{
+	uint64_t args = (uint64_t)r->num_inputs + r->num_outputs;
+	uint64_t result = 2 + (uint64_t)r->num_outputs * (1 + NN_MAX_RANK);
+
+	return args <= b->capacity && result <= b->capacity;
+}
+
+/* The burst is ours. *sent tells whether it took the request; else status is an error, or OK. */
+static enum nn_status execute(struct nna_burst *b, const struct nna_request *r, bool measure,
+			      bool *sent, struct nna_output_shape *shapes, uint32_t *num_shapes,
+			      struct nna_timing *timing, struct nn_error *err)
+{
+	struct nn_result result;
+	enum nn_status status;
+
+	*sent = false;
+	status = nna_check_memories(b->device, "execute", r->memories, r->num_memories, err);
+	if (!status && !may_fit(b, r))
+		return NN_OK;
+	if (!status)
+		status = reserve_all(b, r, err);
+	if (!status)
+		status = set_args(b, r, err);
+	if (status)
+		return status;
+	*sent = send_request(b, r, measure);
+	if (!*sent)
+		return NN_OK;
+	status = receive_result(b, r, &result, err);
+	return status ? status : take_result(r, &result, shapes, num_shapes, timing, err);
+}
+
+static void hold_memories(const struct nna_request *r)
+{
+	for (uint32_t i = 0; i < r->num_memories; i++)
+		if (r->memories[i])
+			nna_memory_get(r->memories[i]);
+}
+
+static void drop_memories(const struct nna_request *r)
+{
+	for (uint32_t i = 0; i < r->num_memories; i++)
+		if (r->memories[i])
+			nna_memory_put(r->memories[i]);
+}
+
+enum nn_status nna_burst_execute(struct nna_burst *burst, const struct nna_request *request,
+				 const struct nna_execute_options *options,
+				 struct nna_output_shape *shapes, uint32_t *num_shapes,
+				 struct nna_timing *timing, struct nn_error *err)
+{
+	static const struct nna_execute_options defaults;
+	enum nn_status status = NN_OK;
+	struct nna_timing no_timing;
+	uint32_t no_count;
+	bool sent = false;
+
+	options = options ? options : &defaults;
+	timing = timing ? timing : &no_timing;
+	num_shapes = num_shapes ? num_shapes : &no_count;
+	*timing = (struct nna_timing){ NNA_TIME_NONE, NNA_TIME_NONE };
+	*num_shapes = 0;
+	if (atomic_flag_test_and_set_explicit(&burst->busy, memory_order_acquire))
+		return nn_fail(err, NN_DEVICE_UNAVAILABLE,
+			       "burst: another execution is in flight");
+	hold_memories(request);
+	if (!options->deadline_ns && !options->loop_timeout_ns)
+		status = execute(burst, request, options->measure, &sent, shapes, num_shapes,
+				 timing, err);
+	if (!status && !sent) {
+		nn_ring_count_fallback(&burst->ring);
+		status = nna_execute(burst->prepared, request, options, shapes, num_shapes,
+				     timing, err);
+	}
+	drop_memories(request);
+	atomic_flag_clear_explicit(&burst->busy, memory_order_release);
+	return status;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The device: opening, what kernel and engine say of it, and its lifetime.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hal.h"
+
+struct nna_device *nna_device_get(struct nna_device *device)
+{
+	atomic_fetch_add_explicit(&device->users, 1, memory_order_relaxed);
+	return device;
+}
+
+void nna_device_put(struct nna_device *device)
+{
+	if (atomic_fetch_sub_explicit(&device->users, 1, memory_order_acq_rel) != 1)
+		return;
+	nna_watcher_destroy(&device->watcher);
+	close(device->fd);
+	pthread_mutex_destroy(&device->bursts_lock);
+	pthread_mutex_destroy(&device->info_lock);
+	pthread_mutex_destroy(&device->memories_lock);
+	free(device);
+}
+
+uint64_t nna_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static enum nn_status get_info(const struct nna_device *device, const char *call,
+			       struct nnaccel_info *info, struct nn_error *err)
+{
+	*info = (struct nnaccel_info){ .size = sizeof(*info) };
+	if (ioctl(device->fd, NNACCEL_INFO, info))
+		return nna_fail_errno(device, call, errno, err);
+	return NN_OK;
+}
+
+static enum nn_status check_abi(const struct nna_device *device, const char *path,
+				struct nn_error *err)
+{
+	struct nnaccel_info info;
+	enum nn_status status = get_info(device, path, &info, err);
+
+	if (status)
+		return status;
+	if (info.abi != NNACCEL_ABI_VERSION)
+		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "%s: the module speaks version %u of "
+			       "its interface, this library %u", path, info.abi,
+			       NNACCEL_ABI_VERSION);
+	return NN_OK;
+}
+
+enum nn_status nna_device_open(const char *path, struct nna_device **device, struct nn_error *err)
+{
+	struct nna_device *d = calloc(1, sizeof(*d));
+	enum nn_status status;
+
+	if (!d)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "open: out of memory");
+	path = path ? path : NNA_DEVICE_PATH;
+	d->fd = open(path, O_RDWR | O_CLOEXEC);
+	if (d->fd < 0) {
+		status = nn_fail(err, NN_DEVICE_UNAVAILABLE, "%s: %s%s", path,
+				 strerrordesc_np(errno),
+				 errno == ENOENT ? " (is the module nnaccel loaded?)" : "");
+		free(d);
+		return status;
+	}
+	atomic_init(&d->users, 1);
+	pthread_mutex_init(&d->info_lock, NULL);
+	pthread_mutex_init(&d->memories_lock, NULL);
+	pthread_mutex_init(&d->bursts_lock, NULL);
+	nna_watcher_init(&d->watcher);
+	status = check_abi(d, path, err);
+	if (status) {
+		nna_device_put(d);
+		return status;
+	}
+	*device = d;
+	return NN_OK;
+}
+
+void nna_device_close(struct nna_device *device)
+{
+	if (device)
+		nna_device_put(device);
+}
+
+enum nn_status nna_device_get_context_info(struct nna_device *device, struct nna_context_info *info,
+					   struct nn_error *err)
+{
+	struct nnaccel_info i;
+	enum nn_status status = get_info(device, "context info", &i, err);
+
+	if (status)
+		return status;
+	*info = (struct nna_context_info){
+		.abi = i.abi,
+		.engine = i.engine,
+		.max_pools = i.max_pools,
+		.max_models = i.max_models,
+		.max_commands = i.max_commands,
+		.max_pool_bytes = i.max_pool_bytes,
+		.max_context_bytes = i.max_context_bytes,
+		.max_user_bytes = i.max_user_bytes,
+		.pool_bytes = i.pool_bytes,
+		.import_bytes = i.import_bytes,
+		.executions = i.executions,
+		.max_bursts = i.max_bursts,
+		.bursts = i.bursts,
+		.engine_ns = i.engine_ns,
+	};
+	return NN_OK;
+}
+
+enum nna_device_status nna_device_status(struct nna_device *device)
+{
+	struct nna_context_info info;
+
+	if (nna_device_get_context_info(device, &info, NULL))
+		return NNA_UNKNOWN;
+	return info.engine == NNACCEL_ENGINE_ABSENT ? NNA_OFFLINE : NNA_AVAILABLE;
+}
+
+static enum nn_status query_info(const struct nna_device *device, struct nn_device_info *info,
+				 struct nn_error *err)
+{
+	struct nn_device_info answer;
+	struct nnaccel_query q = {
+		.size = sizeof(q),
+		.query = NNACCEL_QUERY_DEVICE,
+		.data = (uintptr_t)&answer,
+		.data_size = sizeof(answer),
+	};
+
+	if (ioctl(device->fd, NNACCEL_QUERY, &q))
+		return nna_fail_errno(device, "device info", errno, err);
+	if (q.out_status)
+		return nna_fail_status("device info", q.out_status, "", err);
+	return nn_device_info_decode(&answer, q.data_size, info, err);
+}
+
+enum nn_status nna_device_get_info(struct nna_device *device, struct nn_device_info *info,
+				   struct nn_error *err)
+{
+	enum nn_status status = NN_OK;
+
+	pthread_mutex_lock(&device->info_lock);
+	if (!device->has_info) {
+		status = query_info(device, &device->info, err);
+		device->has_info = !status;
+	}
+	if (!status)
+		*info = device->info;
+	pthread_mutex_unlock(&device->info_lock);
+	return status;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From what the kernel and the engine answer to a status and one line.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "hal.h"
+
+static const struct {
+	int error;
+	enum nn_status status;
+	const char *message;
+} errors[] = {
+	/* The engine can't be reached, or is gone. */
+	{ ENOTCONN, NN_DEVICE_UNAVAILABLE, "no engine is running (start nnacceld)" },
+	{ EUSERS, NN_DEVICE_UNAVAILABLE, "the engine serves too many clients of this user" },
+	{ EAGAIN, NN_DEVICE_UNAVAILABLE,
+	  "the engine's workers for this user keep crashing: try again later" },
+	{ EPIPE, NN_DEAD_OBJECT, "the engine's worker died, and its models with it" },
+	{ ESTALE, NN_DEAD_OBJECT, "the worker that prepared the model is dead: prepare again" },
+	{ ETIME, NN_MISSED_DEADLINE_TRANSIENT, "the deadline passed" },
+	{ EINTR, NN_GENERAL_FAILURE, "interrupted by a signal" },
+	{ ENOBUFS, NN_GENERAL_FAILURE, "the engine's answer is longer than expected" },
+	/* Something ran out. */
+	{ EDQUOT, NN_RESOURCE_EXHAUSTED_TRANSIENT,
+	  "the limit of device memory of this client or this user is reached" },
+	{ ENOSPC, NN_RESOURCE_EXHAUSTED_TRANSIENT,
+	  "too many memories, models or commands in flight of this client" },
+	{ EFBIG, NN_RESOURCE_EXHAUSTED_PERSISTENT, "larger than the largest pool" },
+	{ ENOMEM, NN_RESOURCE_EXHAUSTED_TRANSIENT, "the kernel has no memory left" },
+	{ EMFILE, NN_RESOURCE_EXHAUSTED_TRANSIENT, "this process has too many files open" },
+	{ ENFILE, NN_RESOURCE_EXHAUSTED_TRANSIENT, "the system has too many files open" },
+	/* The caller asked for what can't be. */
+	{ EBADF, NN_INVALID_ARGUMENT, "not an open file descriptor" },
+	{ EINVAL, NN_INVALID_ARGUMENT, "refused by the kernel: a value or range is not valid" },
+	{ ENODEV, NN_INVALID_ARGUMENT, "this kind of file can't be mapped" },
+	{ EOPNOTSUPP, NN_INVALID_ARGUMENT, "not possible with this kind of memory or file" },
+	{ EPERM, NN_INVALID_ARGUMENT, "the file is sealed against the access asked for" },
+	{ ENOENT, NN_INVALID_ARGUMENT, "no such memory or model on this device" },
+	{ EFAULT, NN_INVALID_ARGUMENT, "a pointer is not valid" },
+	{ EACCES, NN_INVALID_ARGUMENT, "the file or memory does not permit the access" },
+	/* The other side is not what this library was made for. */
+	{ ENOTTY, NN_DEVICE_UNAVAILABLE, "not an nnaccel device, or too old a module" },
+	{ E2BIG, NN_DEVICE_UNAVAILABLE, "too old a module" },
+};
+
+/* EACCES has two meanings; NNACCEL_INFO has only this one. */
+static bool is_foreign(const struct nna_device *device)
+{
+	struct nnaccel_info info = { .size = sizeof(info) };
+
+	return ioctl(device->fd, NNACCEL_INFO, &info) && errno == EACCES;
+}
+
+enum nn_status nna_fail_errno(const struct nna_device *device, const char *call, int error,
+			      struct nn_error *err)
+{
+	const char *text = strerrordesc_np(error);
+	size_t i;
+
+	if (error == EACCES && is_foreign(device))
+		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "%s: the device was opened by another "
+			       "process: each must open its own", call);
+	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+		if (errors[i].error == error)
+			return nn_fail(err, errors[i].status, "%s: %s", call, errors[i].message);
+	return nn_fail(err, NN_GENERAL_FAILURE, "%s: %s", call, text ? text : "unknown error");
+}
+
+enum nn_status nna_fail_status(const char *call, uint32_t status, const char *message,
+			       struct nn_error *err)
+{
+	if (status > NN_RESOURCE_EXHAUSTED_PERSISTENT)
+		return nn_fail(err, NN_GENERAL_FAILURE, "%s: unknown status %u of the engine", call,
+			       status);
+	if (!*message)
+		message = "refused by the engine";
+	return nn_fail(err, (enum nn_status)status, "%s: %s", call, message);
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Synchronous execution of a prepared model. Small requests need no memory of
+ * the heap.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "hal.h"
+
+#define SMALL_ARGS	8	/* inputs and outputs */
+#define SMALL_OUTPUTS	4
+#define SMALL_POOLS	8
+
+/* A request in the kernel's form: in `small`, or in one block of the heap. */
+struct call {
+	struct nnaccel_arg *args;
+	struct nnaccel_shape *shapes;
+	uint32_t *pools;
+	void *block;
+	struct {
+		struct nnaccel_arg args[SMALL_ARGS];
+		struct nnaccel_shape shapes[SMALL_OUTPUTS];
+		uint32_t pools[SMALL_POOLS];
+	} small;
+};
+
+static enum nn_status call_init(struct call *c, const struct nna_request *r, struct nn_error *err)
+{
+	size_t args = (size_t)r->num_inputs + r->num_outputs;
+
+	c->args = c->small.args;
+	c->shapes = c->small.shapes;
+	c->pools = c->small.pools;
+	c->block = NULL;
+	if (args <= SMALL_ARGS && r->num_outputs <= SMALL_OUTPUTS && r->num_memories <= SMALL_POOLS)
+		return NN_OK;
+	if (args > NNACCEL_MAX_ARGS || r->num_memories > NNACCEL_MAX_CMD_POOLS)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %zu arguments in %u memories; "
+			       "%d and %d are possible", args, r->num_memories, NNACCEL_MAX_ARGS,
+			       NNACCEL_MAX_CMD_POOLS);
+	c->block = malloc(args * sizeof(*c->args) + r->num_outputs * sizeof(*c->shapes) +
+			  r->num_memories * sizeof(*c->pools));
+	if (!c->block)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "execute: out of memory");
+	c->args = c->block;
+	c->shapes = (struct nnaccel_shape *)(c->args + args);
+	c->pools = (uint32_t *)(c->shapes + r->num_outputs);
+	return NN_OK;
+}
+
+enum nn_status nna_set_arg(struct nnaccel_arg *arg, const struct nna_argument *a,
+			   const struct nna_request *r, const char *kind, uint32_t index,
+			   struct nn_error *err)
+{
+	memset(arg, 0, sizeof(*arg));
+	if (a->has_no_value) {
+		if (a->pool || a->offset || a->length || a->rank)
+			return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u has no value, "
+				       "but a location or dimensions", kind, index);
+		arg->flags = NNACCEL_ARG_NO_VALUE;
+		return NN_OK;
+	}
+	if (a->pool >= r->num_memories)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u is in memory %u of %u",
+			       kind, index, a->pool, r->num_memories);
+	if (a->offset > r->memories[a->pool]->size ||
+	    a->length > r->memories[a->pool]->size - a->offset)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u: %" PRIu64 " bytes at %"
+			       PRIu64 " are outside of memory %u of %" PRIu64 " bytes", kind, index,
+			       a->length, a->offset, a->pool, r->memories[a->pool]->size);
+	if (a->rank > NN_MAX_RANK)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u: rank %u, at most %d is "
+			       "possible", kind, index, a->rank, NN_MAX_RANK);
+	arg->pool = a->pool;
+	arg->offset = r->memories[a->pool]->offset + a->offset;
+	arg->length = a->length;
+	arg->rank = a->rank;
+	memcpy(arg->dims, a->dims, a->rank * sizeof(*a->dims));
+	return NN_OK;
+}
+
+static enum nn_status set_args(struct call *c, const struct nna_request *r, struct nn_error *err)
+{
+	enum nn_status status = NN_OK;
+
+	for (uint32_t i = 0; !status && i < r->num_inputs; i++)
+		status = nna_set_arg(&c->args[i], &r->inputs[i], r, "input", i, err);
+	for (uint32_t i = 0; !status && i < r->num_outputs; i++)
+		status = nna_set_arg(&c->args[r->num_inputs + i], &r->outputs[i], r, "output", i,
+				     err);
+	return status;
+}
+
+static enum nn_status run(const struct nna_prepared_model *p, const struct nna_request *r,
+			  const struct nna_execute_options *options, const struct call *c,
+			  struct nnaccel_execute *e, struct nn_error *err)
+{
+	bool past = options->deadline_ns && nna_now_ns() >= options->deadline_ns;
+	char message[NNACCEL_MAX_MESSAGE];
+
+	message[0] = 0;
+	*e = (struct nnaccel_execute){
+		.size = sizeof(*e),
+		.flags = options->measure ? NNACCEL_EXECUTE_MEASURE : 0,
+		.model = p->id,
+		.num_pools = r->num_memories,
+		.pools = (uintptr_t)c->pools,
+		.num_inputs = r->num_inputs,
+		.num_outputs = r->num_outputs,
+		.args = (uintptr_t)c->args,
+		.shapes = (uintptr_t)c->shapes,
+		.deadline_ns = options->deadline_ns,
+		.loop_timeout_ns = options->loop_timeout_ns,
+		.message = (uintptr_t)message,
+		.message_size = sizeof(message),
+	};
+	if (ioctl(p->device->fd, NNACCEL_EXECUTE, e)) {
+		e->out_num_shapes = 0;
+		e->out_device_ns = NNACCEL_TIME_NONE;
+		e->out_driver_ns = NNACCEL_TIME_NONE;
+		if (errno == ETIME && past)
+			return nn_fail(err, NN_MISSED_DEADLINE_PERSISTENT,
+				       "execute: the deadline had passed before the call");
+		return nna_fail_errno(p->device, "execute", errno, err);
+	}
+	if (e->out_status)
+		return nna_fail_status("execute", e->out_status, message, err);
+	return NN_OK;
+}
+
+enum nn_status nna_get_shapes(const struct nnaccel_shape *from, uint32_t count,
+			      struct nna_output_shape *shapes, struct nn_error *err)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const struct nnaccel_shape *s = &from[i];
+
+		if (s->rank > NN_MAX_RANK)
+			return nn_fail(err, NN_GENERAL_FAILURE, "execute: the engine says that "
+				       "output %u has rank %u", i, s->rank);
+		shapes[i].rank = s->rank;
+		shapes[i].is_sufficient = s->flags & NNACCEL_SHAPE_SUFFICIENT;
+		memcpy(shapes[i].dims, s->dims, sizeof(s->dims));
+	}
+	return NN_OK;
+}
+
+uint64_t nna_microseconds(uint64_t ns)
+{
+	return ns == NNACCEL_TIME_NONE ? NNA_TIME_NONE : ns / 1000;
+}
+
+/* The request's memories are there and held. */
+static enum nn_status execute(const struct nna_prepared_model *p, const struct nna_request *r,
+			      const struct nna_execute_options *options,
+			      struct nna_output_shape *shapes, uint32_t *num_shapes,
+			      struct nna_timing *timing, struct nn_error *err)
+{
+	struct nnaccel_execute e;
+	enum nn_status status, bad;
+	struct call c;
+
+	status = call_init(&c, r, err);
+	if (status)
+		return status;
+	for (uint32_t i = 0; i < r->num_memories; i++)
+		c.pools[i] = r->memories[i]->pool;
+	status = set_args(&c, r, err);
+	if (status)
+		goto out;
+	status = run(p, r, options, &c, &e, err);
+	timing->on_device_us = nna_microseconds(e.out_device_ns);
+	timing->in_driver_us = nna_microseconds(e.out_driver_ns);
+	if (status != NN_OK && status != NN_OUTPUT_INSUFFICIENT_SIZE)
+		goto out;
+	if (e.out_num_shapes != r->num_outputs) {
+		status = nn_fail(err, NN_GENERAL_FAILURE, "execute: the engine gave %u of %u "
+				 "output shapes", e.out_num_shapes, r->num_outputs);
+		goto out;
+	}
+	bad = shapes ? nna_get_shapes(c.shapes, r->num_outputs, shapes, err) : NN_OK;
+	status = bad ? bad : status;
+	if (!bad)
+		*num_shapes = r->num_outputs;
+out:
+	free(c.block);
+	return status;
+}
+
+enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna_request *request,
+			   const struct nna_execute_options *options,
+			   struct nna_output_shape *shapes, uint32_t *num_shapes,
+			   struct nna_timing *timing, struct nn_error *err)
+{
+	static const struct nna_execute_options defaults;
+	struct nna_timing no_timing;
+	uint32_t no_count;
+	enum nn_status status;
+
+	options = options ? options : &defaults;
+	timing = timing ? timing : &no_timing;
+	num_shapes = num_shapes ? num_shapes : &no_count;
+	*timing = (struct nna_timing){ NNA_TIME_NONE, NNA_TIME_NONE };
+	*num_shapes = 0;
+	status = nna_check_memories(prepared->device, "execute", request->memories,
+				    request->num_memories, err);
+	if (status)
+		return status;
+	for (uint32_t i = 0; i < request->num_memories; i++)
+		nna_memory_get(request->memories[i]);
+	status = execute(prepared, request, options, shapes, num_shapes, timing, err);
+	for (uint32_t i = 0; i < request->num_memories; i++)
+		nna_memory_put(request->memories[i]);
+	return status;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files of libnnaccel share: its objects, and how a call of the
+ * kernel that failed becomes a status and a line.
+ */
+#ifndef NN_HAL_HAL_H
+#define NN_HAL_HAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <linux/nnaccel.h>
+#include <nnaccel/nnaccel.h>
+
+#include "watcher.h"
+
+struct nna_device {
+	int fd;
+	atomic_uint users;	/* the handle, and each memory, prepared model and burst */
+
+	pthread_mutex_t info_lock;	/* held while the engine is asked */
+	bool has_info;
+	struct nn_device_info info;
+
+	/*
+	 * Two memories share a pool where a dma-buf of it was imported again. Held
+	 * from before a pool is made or destroyed until the list says so.
+	 */
+	pthread_mutex_t memories_lock;
+	struct nna_memory *memories;
+
+	pthread_mutex_t bursts_lock;	/* taken within no other lock */
+	struct nna_burst *bursts;
+	struct nna_watcher watcher;	/* of bursts that die */
+};
+
+struct nna_memory {
+	struct nna_device *device;
+	struct nna_memory *next, *previous;	/* under memories_lock */
+	atomic_uint users;		/* the handle, and each execution in flight */
+	uint32_t pool;
+	int fd;				/* of an import, our own; else -1 */
+	int prot;			/* of <sys/mman.h> */
+	atomic_bool has_slots;		/* may be in the slots of a burst */
+	uint64_t file_offset;		/* into the file, of the pool's first byte */
+	uint64_t offset;		/* into the pool, of the memory's first byte */
+	uint64_t size;
+
+	pthread_mutex_t map_lock;
+	void *map;			/* of the whole pool, or NULL */
+};
+
+struct nna_prepared_model {
+	struct nna_device *device;
+	uint32_t id;
+	bool low_power;
+};
+
+struct nna_device *nna_device_get(struct nna_device *device);
+void nna_device_put(struct nna_device *device);
+struct nna_memory *nna_memory_get(struct nna_memory *memory);
+void nna_memory_put(struct nna_memory *memory);
+
+/* Current time of CLOCK_MONOTONIC. */
+uint64_t nna_now_ns(void);
+
+/*
+ * The status of an ioctl() on `device` that failed with `error` (an errno), with
+ * `call` and the reason in err. ETIME counts as passed during the call.
+ */
+enum nn_status nna_fail_errno(const struct nna_device *device, const char *call, int error,
+			      struct nn_error *err);
+
+/* The status of an engine's verdict, with what it said. */
+enum nn_status nna_fail_status(const char *call, uint32_t status, const char *message,
+			       struct nn_error *err);
+
+/* Frees the slots of a memory that nobody uses any more, in every burst. */
+void nna_bursts_forget(struct nna_memory *memory);
+
+/*
+ * An argument of a request in the kernel's form; `kind` and `index` name it.
+ * NN_INVALID_ARGUMENT where it is not within the request's memories.
+ */
+enum nn_status nna_set_arg(struct nnaccel_arg *arg, const struct nna_argument *a,
+			   const struct nna_request *r, const char *kind, uint32_t index,
+			   struct nn_error *err);
+
+/* The shapes of a result; NN_GENERAL_FAILURE where they can be none. */
+enum nn_status nna_get_shapes(const struct nnaccel_shape *from, uint32_t count,
+			      struct nna_output_shape *shapes, struct nn_error *err);
+
+/* From nanoseconds, NNACCEL_TIME_NONE included. */
+uint64_t nna_microseconds(uint64_t ns);
+
+/*
+ * Every memory of a list is there and of the device; NN_INVALID_ARGUMENT
+ * otherwise.
+ */
+enum nn_status nna_check_memories(const struct nna_device *device, const char *call,
+				  struct nna_memory *const *memories, uint32_t count,
+				  struct nn_error *err);
+
+#endif /* NN_HAL_HAL_H */

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory that the device reaches: pools of the kernel, this process's mappings
+ * of them, and their sharing with others.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "hal.h"
+
+struct nna_memory *nna_memory_get(struct nna_memory *memory)
+{
+	atomic_fetch_add_explicit(&memory->users, 1, memory_order_relaxed);
+	return memory;
+}
+
+/* A memory of no pool yet. */
+static struct nna_memory *memory_new(struct nna_device *device, uint64_t size, int prot)
+{
+	struct nna_memory *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	m->device = nna_device_get(device);
+	atomic_init(&m->users, 1);
+	m->fd = -1;
+	m->prot = prot;
+	m->size = size;
+	pthread_mutex_init(&m->map_lock, NULL);
+	return m;
+}
+
+/* Frees a memory whose pool is gone, or was never made. */
+static void memory_delete(struct nna_memory *m)
+{
+	if (m->map)
+		munmap(m->map, m->offset + m->size);
+	if (m->fd >= 0)
+		close(m->fd);
+	pthread_mutex_destroy(&m->map_lock);
+	nna_device_put(m->device);
+	free(m);
+}
+
+/* Under memories_lock. */
+static void link_memory(struct nna_memory *m)
+{
+	m->next = m->device->memories;
+	if (m->next)
+		m->next->previous = m;
+	m->device->memories = m;
+}
+
+/* Under memories_lock. Tells whether no other memory has the pool. */
+static bool unlink_memory(struct nna_memory *m)
+{
+	if (m->next)
+		m->next->previous = m->previous;
+	if (m->previous)
+		m->previous->next = m->next;
+	else
+		m->device->memories = m->next;
+	for (const struct nna_memory *other = m->device->memories; other; other = other->next)
+		if (other->pool == m->pool)
+			return false;
+	return true;
+}
+
+void nna_memory_put(struct nna_memory *memory)
+{
+	struct nnaccel_destroy d = { .size = sizeof(d), .id = memory->pool };
+	struct nna_device *device = memory->device;
+
+	if (atomic_fetch_sub_explicit(&memory->users, 1, memory_order_acq_rel) != 1)
+		return;
+	if (memory->has_slots)
+		nna_bursts_forget(memory);
+	pthread_mutex_lock(&device->memories_lock);
+	if (unlink_memory(memory))
+		ioctl(device->fd, NNACCEL_DESTROY, &d);
+	pthread_mutex_unlock(&device->memories_lock);
+	memory_delete(memory);
+}
+
+void nna_memory_free(struct nna_memory *memory)
+{
+	if (memory)
+		nna_memory_put(memory);
+}
+
+enum nn_status nna_memory_alloc(struct nna_device *device, uint64_t size,
+				struct nna_memory **memory, struct nn_error *err)
+{
+	struct nnaccel_pool_alloc a = { .size = sizeof(a), .length = size };
+	struct nna_memory *m;
+	int error = 0;
+
+	if (!size)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "memory: length 0");
+	m = memory_new(device, size, PROT_READ | PROT_WRITE);
+	if (!m)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "memory: out of memory");
+	pthread_mutex_lock(&device->memories_lock);
+	if (ioctl(device->fd, NNACCEL_POOL_ALLOC, &a)) {
+		error = errno;
+	} else {
+		m->pool = a.out_id;
+		link_memory(m);
+	}
+	pthread_mutex_unlock(&device->memories_lock);
+	if (error) {
+		memory_delete(m);
+		return nna_fail_errno(device, "memory", error, err);
+	}
+	*memory = m;
+	return NN_OK;
+}
+
+static int import_pool(struct nna_memory *m)
+{
+	struct nnaccel_pool_import i = {
+		.size = sizeof(i),
+		.fd = m->fd,
+		.prot = NNACCEL_PROT_READ | (m->prot & PROT_WRITE ? NNACCEL_PROT_WRITE : 0),
+		.offset = m->file_offset,
+		.length = m->offset + m->size,
+	};
+	int error = 0;
+
+	pthread_mutex_lock(&m->device->memories_lock);
+	if (ioctl(m->device->fd, NNACCEL_POOL_IMPORT, &i)) {
+		error = errno;
+	} else {
+		m->pool = i.out_id;
+		link_memory(m);
+	}
+	pthread_mutex_unlock(&m->device->memories_lock);
+	return error;
+}
+
+enum nn_status nna_memory_import(struct nna_device *device, int fd, int prot, uint64_t offset,
+				 uint64_t size, struct nna_memory **memory, struct nn_error *err)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	struct nna_memory *m;
+	int error;
+
+	if (!size || offset > INT64_MAX || size > INT64_MAX - offset)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "memory: offset %llu, length %llu",
+			       (unsigned long long)offset, (unsigned long long)size);
+	if (prot != PROT_READ && prot != (PROT_READ | PROT_WRITE))
+		return nn_fail(err, NN_INVALID_ARGUMENT, "memory: protection 0x%x is neither "
+			       "PROT_READ nor PROT_READ | PROT_WRITE", (unsigned int)prot);
+	m = memory_new(device, size, prot);
+	if (!m)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "memory: out of memory");
+	m->offset = offset % page;
+	m->file_offset = offset - m->offset;
+	m->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	error = m->fd < 0 ? errno : import_pool(m);
+	if (error) {
+		memory_delete(m);
+		return nna_fail_errno(device, "memory", error, err);
+	}
+	*memory = m;
+	return NN_OK;
+}
+
+uint64_t nna_memory_size(const struct nna_memory *memory)
+{
+	return memory->size;
+}
+
+enum nn_status nna_memory_export(struct nna_memory *memory, int *fd, struct nn_error *err)
+{
+	struct nnaccel_pool_export e = {
+		.size = sizeof(e),
+		.flags = NNACCEL_EXPORT_CLOEXEC,
+		.id = memory->pool,
+	};
+
+	if (ioctl(memory->device->fd, NNACCEL_POOL_EXPORT, &e))
+		return nna_fail_errno(memory->device, "export of memory", errno, err);
+	*fd = e.out_fd;
+	return NN_OK;
+}
+
+/* Under map_lock. */
+static enum nn_status make_map(struct nna_memory *m, struct nn_error *err)
+{
+	int fd = m->fd, error = 0;
+	enum nn_status status;
+	void *map;
+
+	if (fd < 0) {
+		status = nna_memory_export(m, &fd, err);
+		if (status)
+			return status;
+	}
+	map = mmap(NULL, m->offset + m->size, m->prot, MAP_SHARED, fd, (off_t)m->file_offset);
+	if (map == MAP_FAILED)
+		error = errno;
+	if (fd != m->fd)
+		close(fd);
+	if (error)
+		return nna_fail_errno(m->device, "mapping of memory", error, err);
+	m->map = map;
+	return NN_OK;
+}
+
+void *nna_memory_map(struct nna_memory *memory, struct nn_error *err)
+{
+	void *map = NULL;
+
+	pthread_mutex_lock(&memory->map_lock);
+	if (memory->map || !make_map(memory, err))
+		map = (char *)memory->map + memory->offset;
+	pthread_mutex_unlock(&memory->map_lock);
+	return map;
+}
+
+enum nn_status nna_check_memories(const struct nna_device *device, const char *call,
+				  struct nna_memory *const *memories, uint32_t count,
+				  struct nn_error *err)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (!memories[i])
+			return nn_fail(err, NN_INVALID_ARGUMENT, "%s: memory %u is missing", call,
+				       i);
+		if (memories[i]->device != device)
+			return nn_fail(err, NN_INVALID_ARGUMENT, "%s: memory %u is of another "
+				       "device", call, i);
+	}
+	return NN_OK;
+}

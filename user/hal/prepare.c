@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a model to a prepared model: checked, written into a sealed memfd in its
+ * wire form, and handed to the engine.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "hal.h"
+
+/* A model on its way: the pool of its wire form, and the pools of its constants. */
+struct sent_model {
+	uint32_t wire_pool;
+	uint64_t wire_length;
+	uint32_t num_pools;
+	uint32_t *pools;
+};
+
+/* Copies a subgraph's operands, with constants where they lie in the kernel's pools. */
+static struct nn_operand *moved_operands(const struct nn_subgraph *g,
+					 struct nna_memory *const *memories)
+{
+	struct nn_operand *operands = calloc(g->num_operands ? g->num_operands : 1,
+					     sizeof(*operands));
+
+	for (uint32_t i = 0; operands && i < g->num_operands; i++) {
+		operands[i] = g->operands[i];
+		if (operands[i].lifetime == NN_CONSTANT_REFERENCE)
+			operands[i].location.offset += memories[operands[i].location.pool]->offset;
+	}
+	return operands;
+}
+
+/*
+ * Encodes a model some of whose memories do not begin where their pools do.
+ * `model` is the caller's copy to change.
+ */
+static enum nn_status encode_moved(struct nn_model *model, struct nn_pool *pools,
+				   struct nna_memory *const *memories, void **wire, size_t *size,
+				   struct nn_error *err)
+{
+	struct nn_subgraph *subgraphs = calloc(model->num_subgraphs, sizeof(*subgraphs));
+	enum nn_status status = NN_OUT_OF_MEMORY;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < model->num_pools; i++)
+		pools[i].size += memories[i]->offset;
+	for (; subgraphs && count < model->num_subgraphs; count++) {
+		subgraphs[count] = model->subgraphs[count];
+		subgraphs[count].operands = moved_operands(&model->subgraphs[count], memories);
+		if (!subgraphs[count].operands)
+			break;
+	}
+	if (subgraphs && count == model->num_subgraphs) {
+		model->subgraphs = subgraphs;
+		status = nn_model_encode(model, wire, size, err);
+	} else {
+		nn_fail(err, status, "model: out of memory");
+	}
+	while (count)
+		free((void *)subgraphs[--count].operands);
+	free(subgraphs);
+	return status;
+}
+
+/* Checks a model against its memories and writes its wire form. */
+static enum nn_status encode(const struct nn_model *model, struct nna_memory *const *memories,
+			     void **wire, size_t *size, struct nn_error *err)
+{
+	struct nn_pool *pools = calloc(model->num_pools ? model->num_pools : 1, sizeof(*pools));
+	struct nn_model copy = *model;
+	enum nn_status status;
+	bool moved = false;
+
+	if (!pools)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "model: out of memory");
+	for (uint32_t i = 0; i < model->num_pools; i++) {
+		pools[i].size = memories[i]->size;
+		moved |= memories[i]->offset;
+	}
+	copy.pools = pools;
+	status = nn_model_check(&copy, err);
+	if (!status)
+		status = moved ? encode_moved(&copy, pools, memories, wire, size, err) :
+				 nn_model_encode(&copy, wire, size, err);
+	free(pools);
+	return status;
+}
+
+static bool write_all(int fd, const char *data, size_t size)
+{
+	while (size) {
+		ssize_t n = write(fd, data, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		data += n;
+		size -= (size_t)n;
+	}
+	return true;
+}
+
+/* A memfd that holds `data` and can never change; -1 with errno. */
+static int sealed_memfd(const void *data, size_t size)
+{
+	int fd = memfd_create("nnaccel-model", MFD_CLOEXEC | MFD_ALLOW_SEALING), error;
+
+	if (fd < 0)
+		return -1;
+	if (write_all(fd, data, size) &&
+	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL))
+		return fd;
+	error = errno;
+	close(fd);
+	errno = error;
+	return -1;
+}
+
+static enum nn_status import_wire(const struct nna_device *device, const void *wire, size_t size,
+				  struct sent_model *sent, struct nn_error *err)
+{
+	struct nnaccel_pool_import i = {
+		.size = sizeof(i),
+		.prot = NNACCEL_PROT_READ,
+		.length = size,
+	};
+	int error = 0;
+
+	if (size > NNACCEL_MAX_WIRE)
+		return nn_fail(err, NN_RESOURCE_EXHAUSTED_PERSISTENT, "model: %zu bytes outside of "
+			       "its pools, at most %d are possible", size, NNACCEL_MAX_WIRE);
+	i.fd = sealed_memfd(wire, size);
+	if (i.fd < 0)
+		return nna_fail_errno(device, "model", errno, err);
+	if (ioctl(device->fd, NNACCEL_POOL_IMPORT, &i))
+		error = errno;
+	close(i.fd);
+	if (error)
+		return nna_fail_errno(device, "model", error, err);
+	sent->wire_pool = i.out_id;
+	sent->wire_length = size;
+	return NN_OK;
+}
+
+/* Makes a model known to the kernel. To be followed by recall_model(). */
+static enum nn_status send_model(const struct nna_device *device, const struct nn_model *model,
+				 struct nna_memory *const *memories, struct sent_model *sent,
+				 struct nn_error *err)
+{
+	enum nn_status status;
+	void *wire = NULL;
+	size_t size = 0;
+
+	status = nna_check_memories(device, "model", memories, model->num_pools, err);
+	if (status)
+		return status;
+	if (model->num_pools >= NNACCEL_MAX_CMD_POOLS)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "model: %u pools, at most %d are possible",
+			       model->num_pools, NNACCEL_MAX_CMD_POOLS - 1);
+	sent->num_pools = model->num_pools;
+	sent->pools = calloc(model->num_pools ? model->num_pools : 1, sizeof(*sent->pools));
+	if (!sent->pools)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "model: out of memory");
+	for (uint32_t i = 0; i < model->num_pools; i++)
+		sent->pools[i] = memories[i]->pool;
+	status = encode(model, memories, &wire, &size, err);
+	if (!status)
+		status = import_wire(device, wire, size, sent, err);
+	free(wire);
+	if (status)
+		free(sent->pools);
+	return status;
+}
+
+static void recall_model(const struct nna_device *device, struct sent_model *sent)
+{
+	struct nnaccel_destroy d = { .size = sizeof(d), .id = sent->wire_pool };
+
+	ioctl(device->fd, NNACCEL_DESTROY, &d);
+	free(sent->pools);
+}
+
+static enum nn_status ask_supported(const struct nna_device *device, const struct sent_model *sent,
+				    uint8_t *flags, uint32_t count, struct nn_error *err)
+{
+	char message[NNACCEL_MAX_MESSAGE] = "";
+	struct nnaccel_supported s = {
+		.size = sizeof(s),
+		.wire_pool = sent->wire_pool,
+		.num_pools = sent->num_pools,
+		.wire_length = sent->wire_length,
+		.pools = (uintptr_t)sent->pools,
+		.supported = (uintptr_t)flags,
+		.num_operations = count,
+		.message = (uintptr_t)message,
+		.message_size = sizeof(message),
+	};
+
+	if (ioctl(device->fd, NNACCEL_SUPPORTED, &s))
+		return nna_fail_errno(device, "supported operations", errno, err);
+	if (s.out_status)
+		return nna_fail_status("supported operations", s.out_status, message, err);
+	return NN_OK;
+}
+
+enum nn_status nna_get_supported_operations(struct nna_device *device,
+					    const struct nn_model *model,
+					    struct nna_memory *const *memories,
+					    bool *supported, struct nn_error *err)
+{
+	struct sent_model sent;
+	enum nn_status status = send_model(device, model, memories, &sent, err);
+	uint32_t count;
+	uint8_t *flags;
+
+	if (status)
+		return status;
+	count = model->subgraphs[0].num_operations;
+	flags = calloc(count, 1);
+	if (flags)
+		status = ask_supported(device, &sent, flags, count, err);
+	else
+		status = nn_fail(err, NN_OUT_OF_MEMORY, "supported operations: out of memory");
+	for (uint32_t i = 0; !status && i < count; i++)
+		supported[i] = flags[i];
+	free(flags);
+	recall_model(device, &sent);
+	return status;
+}
+
+static enum nn_status prepare(const struct nna_device *device, const struct sent_model *sent,
+			      const struct nna_prepare_options *options, uint32_t *id,
+			      struct nn_error *err)
+{
+	char message[NNACCEL_MAX_MESSAGE] = "";
+	bool past = options->deadline_ns && nna_now_ns() >= options->deadline_ns;
+	struct nnaccel_prepare p = {
+		.size = sizeof(p),
+		.wire_pool = sent->wire_pool,
+		.num_pools = sent->num_pools,
+		.wire_length = sent->wire_length,
+		.pools = (uintptr_t)sent->pools,
+		.preference = options->preference,
+		.priority = options->priority,
+		.deadline_ns = options->deadline_ns,
+		.message = (uintptr_t)message,
+		.message_size = sizeof(message),
+	};
+
+	if (ioctl(device->fd, NNACCEL_PREPARE, &p)) {
+		if (errno == ETIME && past)
+			return nn_fail(err, NN_MISSED_DEADLINE_PERSISTENT,
+				       "prepare: the deadline had passed before the call");
+		return nna_fail_errno(device, "prepare", errno, err);
+	}
+	if (p.out_status)
+		return nna_fail_status("prepare", p.out_status, message, err);
+	*id = p.out_model;
+	return NN_OK;
+}
+
+static enum nn_status check_options(const struct nna_prepare_options *options, struct nn_error *err)
+{
+	if (options->preference > NNACCEL_PREFER_SUSTAINED_SPEED)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "prepare: preference %u",
+			       options->preference);
+	if (options->priority > NNACCEL_PRIORITY_HIGH)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "prepare: priority %u", options->priority);
+	return NN_OK;
+}
+
+enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_model *model,
+				 struct nna_memory *const *memories,
+				 const struct nna_prepare_options *options,
+				 struct nna_prepared_model **prepared, struct nn_error *err)
+{
+	static const struct nna_prepare_options defaults = {
+		.preference = NNACCEL_PREFER_FAST_SINGLE_ANSWER,
+		.priority = NNACCEL_PRIORITY_MEDIUM,
+	};
+	struct nna_prepared_model *p;
+	struct sent_model sent;
+	enum nn_status status;
+
+	options = options ? options : &defaults;
+	status = check_options(options, err);
+	if (status)
+		return status;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "prepare: out of memory");
+	status = send_model(device, model, memories, &sent, err);
+	if (!status) {
+		status = prepare(device, &sent, options, &p->id, err);
+		recall_model(device, &sent);
+	}
+	if (status) {
+		free(p);
+		return status;
+	}
+	p->device = nna_device_get(device);
+	p->low_power = options->preference == NNACCEL_PREFER_LOW_POWER;
+	*prepared = p;
+	return NN_OK;
+}
+
+void nna_prepared_model_free(struct nna_prepared_model *prepared)
+{
+	struct nnaccel_destroy d = { .size = sizeof(d) };
+
+	if (!prepared)
+		return;
+	d.id = prepared->id;
+	ioctl(prepared->device->fd, NNACCEL_DESTROY, &d);
+	nna_device_put(prepared->device);
+	free(prepared);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The watcher: one thread a device that waits for bursts to die, which the
+ * kernel tells by EPOLLHUP, and wakes those who wait for their rings.
+ */
+#ifndef NN_HAL_WATCHER_H
+#define NN_HAL_WATCHER_H
+
+#include <pthread.h>
+#include <sys/types.h>
+
+struct nna_burst;
+struct nna_device;
+
+struct nna_watcher {
+	pthread_t thread;
+	pid_t process;		/* a forked child has no such thread */
+	int epoll;		/* -1: no thread yet */
+	int stop;		/* eventfd */
+};
+
+void nna_watcher_init(struct nna_watcher *watcher);
+void nna_watcher_destroy(struct nna_watcher *watcher);
+
+/*
+ * Watches a burst's file from now on, until it is closed; under the device's
+ * bursts_lock, which the thread takes to look up the burst. 0, or an errno.
+ */
+int nna_watcher_add(struct nna_device *device, struct nna_burst *burst, int fd);
+
+#endif /* NN_HAL_WATCHER_H */

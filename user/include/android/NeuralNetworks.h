@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The NNAPI up to feature level 8: build a model, compile it for devices,
+ * execute the compilation. Source and binary compatible with Android's NDK.
+ *
+ * Objects: functions that create one leave NULL in their last parameter when
+ * they fail; the _free functions take NULL. A model must outlive its
+ * compilations and the models that refer to it, a compilation its executions and
+ * bursts, a memory the models and executions that use it.
+ *
+ * Results: every function that returns int returns a ResultCode. For all of
+ * them, UNEXPECTED_NULL says that a pointer was NULL that must not be, and
+ * BAD_STATE that the object is past (or not yet in) the state that the call needs.
+ * NNACCEL_LOG=error (the default) writes a line on stderr for each failed call.
+ *
+ * Threads: one thread at a time may change an object; finished models and
+ * compilations may be used by many, and an event may be waited for by many.
+ */
+#ifndef ANDROID_NEURAL_NETWORKS_H
+#define ANDROID_NEURAL_NETWORKS_H
+
+#include <android/NeuralNetworksTypes.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#pragma GCC visibility push(default)
+
+/* ---- Runtime and devices ---- */
+
+/* The highest FeatureLevelCode all of whose operations this library has. */
+int64_t ANeuralNetworks_getRuntimeFeatureLevel(void);
+
+/* Time after which a WHILE ends with MISSED_DEADLINE_TRANSIENT, unless set: 2 s, in ns. */
+uint64_t ANeuralNetworks_getDefaultLoopTimeout(void);
+
+/* The longest loop timeout that can be set: 15 s, in ns. */
+uint64_t ANeuralNetworks_getMaximumLoopTimeout(void);
+
+/*
+ * The devices: fixed at first use, the same for the life of the process; the
+ * last is always the CPU, "nnapi-reference". BAD_DATA: no device of that index.
+ */
+int ANeuralNetworks_getDeviceCount(uint32_t *numDevices);
+int ANeuralNetworks_getDevice(uint32_t devIndex, ANeuralNetworksDevice **device);
+
+/* Name, version (both live as long as the process), DeviceTypeCode, FeatureLevelCode. */
+int ANeuralNetworksDevice_getName(const ANeuralNetworksDevice *device, const char **name);
+int ANeuralNetworksDevice_getVersion(const ANeuralNetworksDevice *device, const char **version);
+int ANeuralNetworksDevice_getType(const ANeuralNetworksDevice *device, int32_t *type);
+int ANeuralNetworksDevice_getFeatureLevel(const ANeuralNetworksDevice *device,
+					  int64_t *featureLevel);
+
+/* Waits until a device can be used. DEAD_OBJECT or UNAVAILABLE_DEVICE: it cannot. */
+int ANeuralNetworksDevice_wait(const ANeuralNetworksDevice *device);
+
+/* ---- Memories ---- */
+
+/*
+ * `size` bytes at `offset` of what can be mapped: a temporary file, /dev/shm, a
+ * memfd, a dma-buf. `protect` is PROT_READ or PROT_READ | PROT_WRITE. The fd is
+ * duplicated; it is mapped when first needed, and UNMAPPABLE where that fails.
+ * BAD_DATA: size 0, or no fd.
+ */
+int ANeuralNetworksMemory_createFromFd(size_t size, int protect, int fd, size_t offset,
+				       ANeuralNetworksMemory **memory);
+
+/* BAD_DATA: there is no AHardwareBuffer on this platform; import its dma-buf fd instead. */
+int ANeuralNetworksMemory_createFromAHardwareBuffer(const AHardwareBuffer *ahwb,
+						    ANeuralNetworksMemory **memory);
+
+/*
+ * Memory in the place and layout that suits the roles of a finished description.
+ * It has no contents before an execution or ANeuralNetworksMemory_copy() wrote it.
+ * OP_FAILED: its size is not known.
+ */
+int ANeuralNetworksMemory_createFromDesc(const ANeuralNetworksMemoryDesc *desc,
+					 ANeuralNetworksMemory **memory);
+
+/*
+ * Copies the whole of a memory to another of the same size. BAD_DATA: a source
+ * without contents, or shapes or sizes that differ. After a failure a destination
+ * made from a description has no contents.
+ */
+int ANeuralNetworksMemory_copy(const ANeuralNetworksMemory *src,
+			       const ANeuralNetworksMemory *dst);
+
+void ANeuralNetworksMemory_free(ANeuralNetworksMemory *memory);
+
+/*
+ * A description of a memory: roles as inputs and outputs of finished
+ * compilations, of one type and shape. `frequency` in (0, 1] hints how often the
+ * role is used. BAD_DATA: a role that is there already or does not agree with the
+ * others, a bad index. finish needs one role at least.
+ */
+int ANeuralNetworksMemoryDesc_create(ANeuralNetworksMemoryDesc **desc);
+int ANeuralNetworksMemoryDesc_addInputRole(ANeuralNetworksMemoryDesc *desc,
+					   const ANeuralNetworksCompilation *compilation,
+					   uint32_t index, float frequency);
+int ANeuralNetworksMemoryDesc_addOutputRole(ANeuralNetworksMemoryDesc *desc,
+					    const ANeuralNetworksCompilation *compilation,
+					    uint32_t index, float frequency);
+int ANeuralNetworksMemoryDesc_setDimensions(ANeuralNetworksMemoryDesc *desc, uint32_t rank,
+					    const uint32_t *dimensions);
+int ANeuralNetworksMemoryDesc_finish(ANeuralNetworksMemoryDesc *desc);
+void ANeuralNetworksMemoryDesc_free(ANeuralNetworksMemoryDesc *desc);
+
+/* ---- Models ---- */
+
+int ANeuralNetworksModel_create(ANeuralNetworksModel **model);
+void ANeuralNetworksModel_free(ANeuralNetworksModel *model);
+
+/*
+ * Ends the building: sorts the operations and checks the whole. BAD_DATA: an
+ * operand that nobody writes, a cycle, or what no call before could see; such a
+ * model can only be freed.
+ */
+int ANeuralNetworksModel_finish(ANeuralNetworksModel *model);
+
+/* Adds an operand; the first is 0. BAD_DATA: a type, shape, scale or zero point that cannot be. */
+int ANeuralNetworksModel_addOperand(ANeuralNetworksModel *model,
+				    const ANeuralNetworksOperandType *type);
+
+/*
+ * Makes an operand constant. Values of up to 128 bytes are copied at once; larger
+ * ones must stay unchanged until ANeuralNetworksModel_finish() has copied them.
+ * NULL and 0: the operand is omitted. BAD_DATA: a length other than the operand's.
+ */
+int ANeuralNetworksModel_setOperandValue(ANeuralNetworksModel *model, int32_t index,
+					 const void *buffer, size_t length);
+
+/* Makes an operand constant, its value in a memory that is referred to and never copied. */
+int ANeuralNetworksModel_setOperandValueFromMemory(ANeuralNetworksModel *model, int32_t index,
+						   const ANeuralNetworksMemory *memory,
+						   size_t offset, size_t length);
+
+/* Gives an operand of type ANEURALNETWORKS_MODEL the finished model that it stands for. */
+int ANeuralNetworksModel_setOperandValueFromModel(ANeuralNetworksModel *model, int32_t index,
+						  const ANeuralNetworksModel *value);
+
+/* The scales of an ANEURALNETWORKS_TENSOR_QUANT8_SYMM_PER_CHANNEL operand; copied. */
+int ANeuralNetworksModel_setOperandSymmPerChannelQuantParams(
+	ANeuralNetworksModel *model, int32_t index,
+	const ANeuralNetworksSymmPerChannelQuantParams *channelQuant);
+
+/* Adds an operation between operands that are there, in any order of operations. */
+int ANeuralNetworksModel_addOperation(ANeuralNetworksModel *model,
+				      ANeuralNetworksOperationType type, uint32_t inputCount,
+				      const uint32_t *inputs, uint32_t outputCount,
+				      const uint32_t *outputs);
+
+/* Says which operands executions provide and receive. */
+int ANeuralNetworksModel_identifyInputsAndOutputs(ANeuralNetworksModel *model,
+						  uint32_t inputCount, const uint32_t *inputs,
+						  uint32_t outputCount, const uint32_t *outputs);
+
+/* Whether float32 may be computed with the range and precision of float16. */
+int ANeuralNetworksModel_relaxComputationFloat32toFloat16(ANeuralNetworksModel *model,
+							  bool allow);
+
+/*
+ * For each operation, in the order in which they were added, whether any of the
+ * devices can execute it. BAD_DATA: no device, or one twice.
+ */
+int ANeuralNetworksModel_getSupportedOperationsForDevices(
+	const ANeuralNetworksModel *model, const ANeuralNetworksDevice *const *devices,
+	uint32_t numDevices, bool *supportedOps);
+
+/* ---- Compilations ---- */
+
+/* For all devices, each operation where it is fastest, with the CPU when a device fails. */
+int ANeuralNetworksCompilation_create(ANeuralNetworksModel *model,
+				      ANeuralNetworksCompilation **compilation);
+
+/* For these devices only. BAD_DATA: no device, or one twice. */
+int ANeuralNetworksCompilation_createForDevices(ANeuralNetworksModel *model,
+						const ANeuralNetworksDevice *const *devices,
+						uint32_t numDevices,
+						ANeuralNetworksCompilation **compilation);
+void ANeuralNetworksCompilation_free(ANeuralNetworksCompilation *compilation);
+
+/* A directory for compiled models, and 32 bytes that are unique to this model. */
+int ANeuralNetworksCompilation_setCaching(ANeuralNetworksCompilation *compilation,
+					  const char *cacheDir, const uint8_t *token);
+
+/* PreferenceCode and PriorityCode. BAD_DATA: neither. */
+int ANeuralNetworksCompilation_setPreference(ANeuralNetworksCompilation *compilation,
+					     int32_t preference);
+int ANeuralNetworksCompilation_setPriority(ANeuralNetworksCompilation *compilation,
+					   int priority);
+
+/* The longest that finish should take, in ns; 0: any. BAD_DATA: not for exactly one device. */
+int ANeuralNetworksCompilation_setTimeout(ANeuralNetworksCompilation *compilation,
+					  uint64_t duration);
+
+/* Compiles. BAD_DATA: an operation that no device can execute. */
+int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation *compilation);
+
+/*
+ * Alignment of the address, and padding of the length, in bytes, with which an
+ * input or output is used fastest; both powers of two. BAD_DATA: a bad index.
+ */
+int ANeuralNetworksCompilation_getPreferredMemoryAlignmentForInput(
+	const ANeuralNetworksCompilation *compilation, uint32_t index, uint32_t *alignment);
+int ANeuralNetworksCompilation_getPreferredMemoryPaddingForInput(
+	const ANeuralNetworksCompilation *compilation, uint32_t index, uint32_t *padding);
+int ANeuralNetworksCompilation_getPreferredMemoryAlignmentForOutput(
+	const ANeuralNetworksCompilation *compilation, uint32_t index, uint32_t *alignment);
+int ANeuralNetworksCompilation_getPreferredMemoryPaddingForOutput(
+	const ANeuralNetworksCompilation *compilation, uint32_t index, uint32_t *padding);
+
+/* ---- Executions ---- */
+
+int ANeuralNetworksExecution_create(ANeuralNetworksCompilation *compilation,
+				    ANeuralNetworksExecution **execution);
+
+/* Ignored while the execution runs. */
+void ANeuralNetworksExecution_free(ANeuralNetworksExecution *execution);
+
+/*
+ * Arguments, by position in the lists of ANeuralNetworksModel_identifyInputsAndOutputs(),
+ * each set once. `type` NULL: the model's; else it says what the model left unknown.
+ * NULL and 0: omitted. Memory made from a description is used whole: offset and
+ * length 0. BAD_DATA: a shape or length that does not fit, bytes outside the memory.
+ */
+int ANeuralNetworksExecution_setInput(ANeuralNetworksExecution *execution, int32_t index,
+				      const ANeuralNetworksOperandType *type, const void *buffer,
+				      size_t length);
+int ANeuralNetworksExecution_setInputFromMemory(ANeuralNetworksExecution *execution,
+						int32_t index,
+						const ANeuralNetworksOperandType *type,
+						const ANeuralNetworksMemory *memory,
+						size_t offset, size_t length);
+int ANeuralNetworksExecution_setOutput(ANeuralNetworksExecution *execution, int32_t index,
+				       const ANeuralNetworksOperandType *type, void *buffer,
+				       size_t length);
+int ANeuralNetworksExecution_setOutputFromMemory(ANeuralNetworksExecution *execution,
+						 int32_t index,
+						 const ANeuralNetworksOperandType *type,
+						 const ANeuralNetworksMemory *memory,
+						 size_t offset, size_t length);
+
+/* Times are to be measured. BAD_DATA: the compilation is not for exactly one device. */
+int ANeuralNetworksExecution_setMeasureTiming(ANeuralNetworksExecution *execution, bool measure);
+
+/* The longest that an execution should take, in ns; 0: any. BAD_DATA: as above. */
+int ANeuralNetworksExecution_setTimeout(ANeuralNetworksExecution *execution, uint64_t duration);
+
+/* The longest that each WHILE may take, in ns; at most the maximum, and 0 is no time. */
+int ANeuralNetworksExecution_setLoopTimeout(ANeuralNetworksExecution *execution,
+					    uint64_t duration);
+
+/* Whether the execution may be computed again once it has ended. */
+int ANeuralNetworksExecution_setReusable(ANeuralNetworksExecution *execution, bool reusable);
+
+/* Lengths of arguments may exceed the operands' sizes. Before any argument is set. */
+int ANeuralNetworksExecution_enableInputAndOutputPadding(ANeuralNetworksExecution *execution,
+							 bool enable);
+
+/*
+ * Runs: and waits for the end; in the background, with an event for the end; as
+ * one of a burst; or once all of `dependencies` have ended, with a limit of
+ * `duration` ns from then on (0: none), all outputs' shapes being known.
+ * An execution runs once, unless it is reusable. BAD_DATA: an argument is not set.
+ * OUTPUT_INSUFFICIENT_SIZE: the shapes of outputs can be asked for nevertheless.
+ */
+int ANeuralNetworksExecution_compute(ANeuralNetworksExecution *execution);
+int ANeuralNetworksExecution_startCompute(ANeuralNetworksExecution *execution,
+					  ANeuralNetworksEvent **event);
+int ANeuralNetworksExecution_burstCompute(ANeuralNetworksExecution *execution,
+					  ANeuralNetworksBurst *burst);
+int ANeuralNetworksExecution_startComputeWithDependencies(
+	ANeuralNetworksExecution *execution, const ANeuralNetworksEvent *const *dependencies,
+	uint32_t num_dependencies, uint64_t duration, ANeuralNetworksEvent **event);
+
+/*
+ * The shape of an output after an execution. OUTPUT_INSUFFICIENT_SIZE: it did not
+ * fit, and the shape is what it needs. BAD_DATA: a scalar has no dimensions.
+ */
+int ANeuralNetworksExecution_getOutputOperandRank(ANeuralNetworksExecution *execution,
+						  int32_t index, uint32_t *rank);
+int ANeuralNetworksExecution_getOutputOperandDimensions(ANeuralNetworksExecution *execution,
+							int32_t index, uint32_t *dimensions);
+
+/* A time of a measured execution, in ns; UINT64_MAX: the device does not know. */
+int ANeuralNetworksExecution_getDuration(const ANeuralNetworksExecution *execution,
+					 int32_t durationCode, uint64_t *duration);
+
+/* ---- Bursts ---- */
+
+/* One execution at a time: a second one meanwhile gets BAD_STATE. */
+int ANeuralNetworksBurst_create(ANeuralNetworksCompilation *compilation,
+				ANeuralNetworksBurst **burst);
+void ANeuralNetworksBurst_free(ANeuralNetworksBurst *burst);
+
+/* ---- Events ---- */
+
+/* An event that ends when a sync_file does. The fd is duplicated. BAD_DATA: no fd. */
+int ANeuralNetworksEvent_createFromSyncFenceFd(int sync_fence_fd, ANeuralNetworksEvent **event);
+
+/* A duplicate of an event's sync_file, for the caller to close. OP_FAILED (and -1): it has none. */
+int ANeuralNetworksEvent_getSyncFenceFd(const ANeuralNetworksEvent *event, int *sync_fence_fd);
+
+/* Waits for the end and returns the execution's result. */
+int ANeuralNetworksEvent_wait(ANeuralNetworksEvent *event);
+
+/* Waits for the end, too. */
+void ANeuralNetworksEvent_free(ANeuralNetworksEvent *event);
+
+#pragma GCC visibility pop
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ANDROID_NEURAL_NETWORKS_H */

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Vendor extensions of the NNAPI: operand types, operations and attributes that
+ * a device defines under a name ("com.example.extension").
+ */
+#ifndef ANDROID_NEURAL_NETWORKS_EXTENSIONS_H
+#define ANDROID_NEURAL_NETWORKS_EXTENSIONS_H
+
+#include <android/NeuralNetworks.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#pragma GCC visibility push(default)
+
+/* Whether a device knows an extension. */
+int ANeuralNetworksDevice_getExtensionSupport(const ANeuralNetworksDevice *device,
+					      const char *extensionName,
+					      bool *isExtensionSupported);
+
+/*
+ * The codes, for this process, of an extension's operand type and operation.
+ * BAD_DATA: no device knows the extension.
+ */
+int ANeuralNetworksModel_getExtensionOperandType(ANeuralNetworksModel *model,
+						 const char *extensionName,
+						 uint16_t operandCodeWithinExtension,
+						 int32_t *type);
+int ANeuralNetworksModel_getExtensionOperationType(ANeuralNetworksModel *model,
+						   const char *extensionName,
+						   uint16_t operationCodeWithinExtension,
+						   ANeuralNetworksOperationType *type);
+
+/* Bytes that belong to an operand of an extension type; copied. NULL and 0: none. */
+int ANeuralNetworksModel_setOperandExtensionData(ANeuralNetworksModel *model, int32_t index,
+						 const void *data, size_t length);
+
+/*
+ * A hint of an extension for a compilation or an execution for exactly one
+ * device. BAD_DATA: the extension is not known, the attribute is there already,
+ * or the compilation is not for exactly one device.
+ */
+int ANeuralNetworksCompilation_addExtensionAttribute(ANeuralNetworksCompilation *compilation,
+						     const char *extensionName,
+						     uint16_t attributeCodeWithinExtension,
+						     const void *data, size_t length);
+int ANeuralNetworksExecution_addExtensionAttribute(ANeuralNetworksExecution *execution,
+						   const char *extensionName,
+						   uint16_t attributeCodeWithinExtension,
+						   const void *data, size_t length);
+
+#pragma GCC visibility pop
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ANDROID_NEURAL_NETWORKS_EXTENSIONS_H */

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What an engine says of its device: the plain data that answers
+ * NNACCEL_QUERY_DEVICE, and its accessors. Follows the NN HAL 1.3 Capabilities.
+ */
+#ifndef NNACCEL_DEVICE_H
+#define NNACCEL_DEVICE_H
+
+#include <stdint.h>
+
+#include <nnaccel/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+#define NN_DEVICE_MAGIC 0x76646e6eu	/* "nndv" */
+
+/* Bytes of the set of operations that a device has: codes 0 to 127 of the NNAPI. */
+#define NN_DEVICE_OPERATIONS 16
+
+/* The HAL's DeviceType. */
+enum nn_device_type {
+	NN_DEVICE_OTHER = 1,
+	NN_DEVICE_CPU = 2,
+	NN_DEVICE_GPU = 3,
+	NN_DEVICE_ACCELERATOR = 4,
+};
+
+/* Relative to the CPU reference, which is 1.0; lower is better. */
+struct nn_performance {
+	float exec_time;
+	float power_usage;
+};
+
+struct nn_device_info {
+	uint32_t magic;			/* NN_DEVICE_MAGIC */
+	uint32_t size;			/* sizeof(struct nn_device_info) */
+	char version[64];		/* terminated, not empty, unique per build */
+	uint32_t type;			/* enum nn_device_type */
+	uint32_t feature_level;		/* NNAPI feature level, as 1 to 8 */
+	uint32_t model_cache_files;	/* at most 32 */
+	uint32_t data_cache_files;	/* at most 32; both 0: no caching */
+	struct nn_performance relaxed_scalar;
+	struct nn_performance relaxed_tensor;
+	struct nn_performance if_performance;
+	struct nn_performance while_performance;
+	struct nn_performance operand[NN_TYPE_COUNT];	/* by enum nn_type; unused: FLT_MAX */
+	/*
+	 * Operations that the device executes for some types: code c is bit c % 8
+	 * of byte c / 8. Whether it executes one of a model is for
+	 * nna_get_supported_operations() to tell.
+	 */
+	uint8_t operations[NN_DEVICE_OPERATIONS];
+};
+
+/*
+ * Checks what a worker sent (`size` bytes at `data`) and copies it to *info.
+ * NN_GENERAL_FAILURE with the field named where it makes no sense.
+ */
+enum nn_status nn_device_info_decode(const void *data, size_t size, struct nn_device_info *info,
+				     struct nn_error *err);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* NNACCEL_DEVICE_H */

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libnnaccel: the NN HAL 1.2/1.3 surface over /dev/nnaccel.
+ *
+ * Handles are opaque and made and destroyed in pairs; a call returns a status
+ * and puts what it makes into its last parameters. All functions may be called
+ * from any thread, on one object at the same time too, except that destroying
+ * an object needs every other call on it to have returned. Nothing is kept per
+ * process. Every `err` may be NULL; where not, a failing call leaves one line.
+ * Objects made from a device hold it: it may be closed before them.
+ */
+#ifndef NNACCEL_NNACCEL_H
+#define NNACCEL_NNACCEL_H
+
+#include <nnaccel/device.h>
+#include <nnaccel/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+struct nna_device;
+struct nna_memory;
+struct nna_prepared_model;
+struct nna_burst;
+
+#define NNA_DEVICE_PATH "/dev/nnaccel"
+
+/* A time that was not measured, in microseconds. */
+#define NNA_TIME_NONE UINT64_MAX
+
+/*
+ * Opens a device (path NULL: NNA_DEVICE_PATH). The file is close-on-exec and
+ * belongs to this address space: a child must open its own. Does not wait for an
+ * engine. NN_DEVICE_UNAVAILABLE: no such device, no permission, or another ABI.
+ */
+enum nn_status nna_device_open(const char *path, struct nna_device **device,
+			       struct nn_error *err);
+void nna_device_close(struct nna_device *device);
+
+/* IDevice::getStatus: AVAILABLE, or OFFLINE while no engine is there. */
+enum nna_device_status {
+	NNA_AVAILABLE = 0,
+	NNA_BUSY = 1,
+	NNA_OFFLINE = 2,
+	NNA_UNKNOWN = 3,
+};
+enum nna_device_status nna_device_status(struct nna_device *device);
+
+/*
+ * IDevice::getCapabilities_1_3, getVersionString, getType,
+ * getNumberOfCacheFilesNeeded: asks the engine once and remembers the answer.
+ */
+enum nn_status nna_device_get_info(struct nna_device *device, struct nn_device_info *info,
+				   struct nn_error *err);
+
+/* What the kernel says of this context: limits, memory in use, counters. */
+struct nna_context_info {
+	uint32_t abi;
+	uint32_t engine;		/* enum nnaccel_engine_state */
+	uint32_t max_pools, max_models, max_commands, max_bursts;
+	uint32_t bursts;
+	uint64_t max_pool_bytes, max_context_bytes, max_user_bytes;
+	uint64_t pool_bytes, import_bytes;
+	uint64_t executions;
+	uint64_t engine_ns;
+};
+enum nn_status nna_device_get_context_info(struct nna_device *device,
+					   struct nna_context_info *info, struct nn_error *err);
+
+/*
+ * Memory that the device reaches. Counted by what uses it: free may be called
+ * while a prepared model or an execution still uses it. It ends the memory's
+ * slots in bursts.
+ *
+ * alloc: zeroed memory of the kernel module. import: a dma-buf, memfd or
+ * regular file; `offset` any, `prot` PROT_READ or PROT_READ | PROT_WRITE of
+ * <sys/mman.h>; the fd stays the caller's. NN_INVALID_ARGUMENT: length 0, bad
+ * range, wrong kind of fd; NN_RESOURCE_EXHAUSTED_TRANSIENT: a limit;
+ * NN_RESOURCE_EXHAUSTED_PERSISTENT: more than the largest pool.
+ */
+enum nn_status nna_memory_alloc(struct nna_device *device, uint64_t size,
+				struct nna_memory **memory, struct nn_error *err);
+enum nn_status nna_memory_import(struct nna_device *device, int fd, int prot, uint64_t offset,
+				 uint64_t size, struct nna_memory **memory, struct nn_error *err);
+void nna_memory_free(struct nna_memory *memory);
+uint64_t nna_memory_size(const struct nna_memory *memory);
+
+/*
+ * This process's mapping of the memory, made at the first call and kept until
+ * the memory goes; NULL (with err) where it can't be mapped.
+ */
+void *nna_memory_map(struct nna_memory *memory, struct nn_error *err);
+
+/* A new dma-buf fd of memory that nna_memory_alloc() made; the caller closes it. */
+enum nn_status nna_memory_export(struct nna_memory *memory, int *fd, struct nn_error *err);
+
+/*
+ * IDevice::getSupportedOperations_1_3: supported[i] for each operation of the
+ * main subgraph. memories[i] stands for pool i of the model, whose `pools` are
+ * otherwise not read. NN_INVALID_ARGUMENT: the model is wrong.
+ */
+enum nn_status nna_get_supported_operations(struct nna_device *device,
+					    const struct nn_model *model,
+					    struct nna_memory *const *memories,
+					    bool *supported, struct nn_error *err);
+
+struct nna_prepare_options {
+	uint32_t preference;	/* enum nnaccel_preference of the uapi */
+	uint32_t priority;	/* enum nnaccel_priority of the uapi */
+	uint64_t deadline_ns;	/* CLOCK_MONOTONIC, 0: none */
+};
+
+/*
+ * IDevice::prepareModel_1_3, synchronous. `options` NULL: fast single answer,
+ * medium priority, no deadline. The model may be freed afterwards; its
+ * memories are held, and the engine reads them where they lie.
+ */
+enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_model *model,
+				 struct nna_memory *const *memories,
+				 const struct nna_prepare_options *options,
+				 struct nna_prepared_model **prepared, struct nn_error *err);
+void nna_prepared_model_free(struct nna_prepared_model *prepared);
+
+/* RequestArgument of the HAL. */
+struct nna_argument {
+	bool has_no_value;
+	uint32_t pool;			/* index into the request's memories */
+	uint64_t offset;
+	uint64_t length;
+	uint32_t rank;			/* 0: dimensions of the model */
+	uint32_t dims[NN_MAX_RANK];
+};
+
+struct nna_request {
+	uint32_t num_inputs;
+	uint32_t num_outputs;
+	uint32_t num_memories;
+	const struct nna_argument *inputs;
+	const struct nna_argument *outputs;
+	struct nna_memory *const *memories;
+};
+
+struct nna_output_shape {
+	uint32_t rank;
+	uint32_t dims[NN_MAX_RANK];
+	bool is_sufficient;
+};
+
+struct nna_timing {
+	uint64_t on_device_us;		/* or NNA_TIME_NONE */
+	uint64_t in_driver_us;
+};
+
+struct nna_execute_options {
+	bool measure;
+	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
+	uint64_t loop_timeout_ns;	/* 0: default of 2 s; at most 15 s */
+};
+
+/*
+ * IPreparedModel::executeSynchronously_1_3. `options`, `shapes`, `num_shapes`
+ * and `timing` may be NULL. `shapes` has room for num_outputs; *num_shapes is
+ * num_outputs on NN_OK and NN_OUTPUT_INSUFFICIENT_SIZE, else 0. Times are
+ * NNA_TIME_NONE unless measured. NN_DEAD_OBJECT: the worker died, now or before:
+ * prepare again.
+ */
+enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna_request *request,
+			   const struct nna_execute_options *options,
+			   struct nna_output_shape *shapes, uint32_t *num_shapes,
+			   struct nna_timing *timing, struct nn_error *err);
+
+struct nna_burst_options {
+	uint32_t capacity;	/* datums of each ring, 0: 1024 */
+	int32_t spin_us;	/* longest spin of a wait, 0: none; negative: the default */
+};
+
+/*
+ * IPreparedModel::configureExecutionBurst: a way to the worker through shared
+ * memory, for executions one after the other. `options` NULL: 0 and -1. Without
+ * spinning where the model was prepared for low power or one CPU is online; the
+ * variable NNACCEL_SPIN_US of the environment bounds it besides. To be freed
+ * before the prepared model. NN_RESOURCE_EXHAUSTED_TRANSIENT: too many bursts;
+ * NN_DEAD_OBJECT: the model's worker is dead.
+ */
+enum nn_status nna_burst_create(struct nna_prepared_model *prepared,
+				const struct nna_burst_options *options,
+				struct nna_burst **burst, struct nn_error *err);
+void nna_burst_free(struct nna_burst *burst);
+
+/*
+ * As nna_execute(), with the same results. Memories are bound to the burst at
+ * their first use, until they are freed; an execution like the one before calls
+ * neither the kernel nor malloc(). What the rings cannot carry goes through
+ * nna_execute(): a request longer than a ring, an offset or a length of 4 GiB
+ * and more, a deadline or a loop timeout, and everything once the rings broke;
+ * never what was sent already. One execution at a time: NN_DEVICE_UNAVAILABLE
+ * while another is in flight. NN_DEAD_OBJECT: the worker died.
+ */
+enum nn_status nna_burst_execute(struct nna_burst *burst, const struct nna_request *request,
+				 const struct nna_execute_options *options,
+				 struct nna_output_shape *shapes, uint32_t *num_shapes,
+				 struct nna_timing *timing, struct nn_error *err);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* NNACCEL_NNACCEL_H */
