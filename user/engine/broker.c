@@ -1,0 +1,548 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The broker: holds the engine node, keeps sandboxed workers ready and gives
+ * each context that wants an engine one of its own.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <linux/nnaccel.h>
+
+#include "engine/broker.h"
+#include "engine/limits.h"
+#include "engine/log.h"
+#include "engine/notify.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+#define NEVER UINT64_MAX
+
+/* How long a worker may outlive its context. */
+#define GONE_GRACE_NS SECOND_NS
+
+/* Longest time between two tries to start a worker. */
+#define MAX_RETRY_S 64
+
+enum watched { ON_ENGINE, ON_SIGNAL, ON_EXIT, ON_CONTROL, ON_LOG };
+
+struct worker;
+
+/* What an epoll event is about. */
+struct watch {
+	enum watched what;
+	struct worker *worker;
+};
+
+/* A dying worker did not take a session; its end is yet to be told. */
+enum worker_state { STARTING, IDLE, SERVING, DYING };
+
+struct worker {
+	struct worker *next;
+	struct spawned process;
+	struct cgroup_leaf leaf;
+	enum worker_state state;
+	uint32_t uid;			/* SERVING: whom */
+	uint64_t context;
+	uint64_t kill_at_ns;		/* NEVER, or when the grace ends */
+	bool killed;			/* by us */
+	struct log_relay log;
+	struct watch on_exit, on_control, on_log;
+	char name[80];			/* for the log */
+};
+
+struct broker {
+	const struct broker_options *options;
+	int engine;
+	int signals;
+	int epoll;
+	struct watch on_engine, on_signal;
+	struct cgroup cgroup;
+	struct limits limits;
+	struct worker *workers;
+	unsigned int failed_starts;	/* in a row */
+	uint64_t start_at_ns;		/* no earlier than that */
+	bool ready;			/* a worker was, once */
+	bool stop;
+	int exit_code;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+}
+
+static void stop(struct broker *b, int exit_code)
+{
+	b->stop = true;
+	b->exit_code = exit_code;
+}
+
+static bool watch(struct broker *b, int fd, struct watch *what)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = what };
+
+	if (!epoll_ctl(b->epoll, EPOLL_CTL_ADD, fd, &event))
+		return true;
+	log_error("epoll: %s", strerror(errno));
+	return false;
+}
+
+/* ---- workers ---- */
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/*
+ * Closing is not enough: a worker that was cloned and has not executed yet holds
+ * the file too, and the events would go on.
+ */
+static void unwatch_and_close(struct broker *b, int *fd)
+{
+	if (*fd >= 0)
+		epoll_ctl(b->epoll, EPOLL_CTL_DEL, *fd, NULL);
+	close_fd(fd);
+}
+
+static void worker_free(struct broker *b, struct worker *w)
+{
+	unwatch_and_close(b, &w->process.pidfd);
+	unwatch_and_close(b, &w->process.control);
+	unwatch_and_close(b, &w->process.log);
+	cgroup_leaf_remove(&b->cgroup, &w->leaf);
+	free(w);
+}
+
+static void unlink_worker(struct broker *b, struct worker *w)
+{
+	struct worker **link = &b->workers;
+
+	while (*link != w)
+		link = &(*link)->next;
+	*link = w->next;
+}
+
+/* Waits for a dead worker. Returns its exit as waitid() tells it. */
+static siginfo_t reap(struct worker *w)
+{
+	siginfo_t info = { 0 };
+
+	while (waitid(P_PIDFD, (id_t)w->process.pidfd, &info, WEXITED) && errno == EINTR)
+		;
+	return info;
+}
+
+static void start_failed(struct broker *b)
+{
+	unsigned int shift = b->failed_starts < 6 ? b->failed_starts : 6;
+	uint64_t delay_s = UINT64_C(1) << shift;
+
+	if (!b->ready) {
+		log_error("no worker can be started");
+		stop(b, EXIT_FAILURE);
+		return;
+	}
+	b->failed_starts++;
+	b->start_at_ns = now_ns() + (delay_s < MAX_RETRY_S ? delay_s : MAX_RETRY_S) * SECOND_NS;
+}
+
+static bool watch_worker(struct broker *b, struct worker *w)
+{
+	w->on_exit = (struct watch){ ON_EXIT, w };
+	w->on_control = (struct watch){ ON_CONTROL, w };
+	w->on_log = (struct watch){ ON_LOG, w };
+	return watch(b, w->process.pidfd, &w->on_exit) &&
+	       watch(b, w->process.control, &w->on_control) &&
+	       watch(b, w->process.log, &w->on_log);
+}
+
+static struct worker *worker_start(struct broker *b)
+{
+	struct worker *w = calloc(1, sizeof(*w));
+	bool started;
+
+	if (!w || !cgroup_leaf_create(&b->cgroup, &w->leaf)) {
+		free(w);
+		start_failed(b);
+		return NULL;
+	}
+	w->process = (struct spawned){ .pidfd = -1, .control = -1, .log = -1 };
+	started = spawn_worker(&b->options->spawner, w->leaf.fd, &w->process);
+	cgroup_leaf_close(&w->leaf);
+	if (!started) {
+		w->process = (struct spawned){ .pidfd = -1, .control = -1, .log = -1 };
+		worker_free(b, w);
+		start_failed(b);
+		return NULL;
+	}
+	if (!watch_worker(b, w)) {
+		spawned_kill(&w->process);
+		reap(w);
+		worker_free(b, w);
+		start_failed(b);
+		return NULL;
+	}
+	w->state = STARTING;
+	w->kill_at_ns = NEVER;
+	w->log.fd = w->process.log;
+	snprintf(w->name, sizeof(w->name), "worker %d", (int)w->process.pid);
+	w->next = b->workers;
+	b->workers = w;
+	log_debug("%s: started", w->name);
+	return w;
+}
+
+/* Starts workers until enough are idle or on their way there. */
+static void refill(struct broker *b)
+{
+	unsigned int idle = 0;
+
+	for (struct worker *w = b->workers; w; w = w->next)
+		idle += w->state == STARTING || w->state == IDLE;
+	while (!b->stop && idle < b->options->idle && now_ns() >= b->start_at_ns &&
+	       worker_start(b))
+		idle++;
+}
+
+/* An idle worker, else one that will be, else a new one, else NULL. */
+static struct worker *take_worker(struct broker *b)
+{
+	struct worker *starting = NULL;
+
+	for (struct worker *w = b->workers; w; w = w->next) {
+		if (w->state == IDLE)
+			return w;
+		if (w->state == STARTING)
+			starting = w;
+	}
+	if (starting || now_ns() < b->start_at_ns)
+		return starting;
+	return worker_start(b);
+}
+
+/* A SIGKILL is no crash: an administrator's, or ours, unless memory ran out. */
+static bool is_crash(const struct broker *b, const struct worker *w, const siginfo_t *info)
+{
+	if (w->killed)
+		return false;
+	if (info->si_code == CLD_EXITED)
+		return info->si_status != 0;
+	return info->si_status != SIGKILL || cgroup_leaf_was_oom(&b->cgroup, &w->leaf);
+}
+
+static void log_exit(const struct broker *b, const struct worker *w, const siginfo_t *info)
+{
+	if (info->si_code != CLD_EXITED)
+		log_warning("%s: killed by signal %d (%s)%s", w->name, info->si_status,
+			    strsignal(info->si_status),
+			    cgroup_leaf_was_oom(&b->cgroup, &w->leaf) ? ": out of memory" : "");
+	else if (info->si_status)
+		log_warning("%s: ended with %d", w->name, info->si_status);
+	else
+		log_debug("%s: ended", w->name);
+}
+
+static void worker_exited(struct broker *b, struct worker *w)
+{
+	siginfo_t info = reap(w);
+	bool crashed = is_crash(b, w, &info);
+	uint64_t delay_ns;
+
+	log_relay_read(&w->log, w->name, now_ns());
+	if (!w->killed)
+		log_exit(b, w, &info);
+	if (w->state == SERVING) {
+		delay_ns = limits_release(&b->limits, w->uid, crashed, now_ns());
+		if (delay_ns)
+			log_warning("uid %u: its workers crash: it gets none for %llu s", w->uid,
+				    (unsigned long long)(delay_ns / SECOND_NS));
+	} else if (crashed || w->state == STARTING) {
+		start_failed(b);
+	}
+	unlink_worker(b, w);
+	worker_free(b, w);
+}
+
+static void worker_said(struct broker *b, struct worker *w)
+{
+	char byte;
+
+	/* The end of the socket is its worker's end, which the pidfd tells of. */
+	if (recv(w->process.control, &byte, 1, MSG_DONTWAIT) != 1 || byte != WORKER_READY) {
+		epoll_ctl(b->epoll, EPOLL_CTL_DEL, w->process.control, NULL);
+		return;
+	}
+	/* One that started late may have been given its session already. */
+	if (w->state == STARTING)
+		w->state = IDLE;
+	b->failed_starts = 0;
+	log_debug("%s: ready", w->name);
+	if (b->ready)
+		return;
+	b->ready = true;
+	log_info("ready");
+	notify_ready();
+}
+
+/* ---- contexts ---- */
+
+/* Gives the session to a worker that takes it, or returns NULL. */
+static struct worker *pass_session(struct broker *b, int session)
+{
+	struct worker *w;
+
+	while ((w = take_worker(b)) && !spawned_pass_session(&w->process, session)) {
+		w->state = DYING;
+		spawned_kill(&w->process);	/* where it is not dead already */
+	}
+	return w;
+}
+
+/* Finds a worker for a context. 0, or the error to refuse with. */
+static int serve_context(struct broker *b, const struct nnaccel_engine_next *next)
+{
+	struct nnaccel_engine_session session = {
+		.size = sizeof(session),
+		.flags = NNACCEL_SESSION_CLOEXEC,
+		.context = next->out_context,
+	};
+	struct worker *w;
+
+	if (!take_worker(b))
+		return EAGAIN;
+	if (ioctl(b->engine, NNACCEL_ENGINE_SESSION, &session)) {
+		if (errno != ENOENT)
+			log_error("context %llu: no session: %s",
+				  (unsigned long long)next->out_context, strerror(errno));
+		return EAGAIN;
+	}
+	w = pass_session(b, session.out_fd);
+	close(session.out_fd);
+	if (!w)
+		return EAGAIN;
+	w->state = SERVING;
+	w->uid = next->out_uid;
+	w->context = next->out_context;
+	snprintf(w->name, sizeof(w->name), "worker %d (uid %u, context %llu)",
+		 (int)w->process.pid, w->uid, (unsigned long long)w->context);
+	log_debug("%s: serves process %u", w->name, next->out_pid);
+	return 0;
+}
+
+static void context_new(struct broker *b, const struct nnaccel_engine_next *next)
+{
+	struct nnaccel_engine_refuse refuse = {
+		.size = sizeof(refuse),
+		.context = next->out_context,
+	};
+	int error = limits_acquire(&b->limits, next->out_uid, now_ns());
+
+	if (!error) {
+		error = serve_context(b, next);
+		if (error)
+			limits_release(&b->limits, next->out_uid, false, now_ns());
+	}
+	if (!error)
+		return;
+	log_info("context %llu of process %u, uid %u: refused: %s",
+		 (unsigned long long)next->out_context, next->out_pid, next->out_uid,
+		 error == EUSERS ? "too many workers" : "no worker for now");
+	refuse.error = (uint32_t)error;
+	/* ENOENT: the context is gone, or lost its session with the worker. */
+	if (ioctl(b->engine, NNACCEL_ENGINE_REFUSE, &refuse) && errno != ENOENT)
+		log_error("context %llu: cannot be refused: %s",
+			  (unsigned long long)next->out_context, strerror(errno));
+}
+
+/* Its worker knows by itself and ends; one that does not is killed. */
+static void context_gone(struct broker *b, const struct nnaccel_engine_next *next)
+{
+	for (struct worker *w = b->workers; w; w = w->next) {
+		if (w->state == SERVING && w->context == next->out_context)
+			w->kill_at_ns = now_ns() + GONE_GRACE_NS;
+	}
+}
+
+static void engine_told(struct broker *b)
+{
+	struct nnaccel_engine_next next = {
+		.size = sizeof(next),
+		.flags = NNACCEL_ENGINE_NONBLOCK,
+	};
+
+	if (ioctl(b->engine, NNACCEL_ENGINE_NEXT, &next)) {
+		if (errno == EAGAIN || errno == EINTR)
+			return;
+		log_error("%s: %s", b->options->device, strerror(errno));
+		stop(b, EXIT_FAILURE);
+		return;
+	}
+	if (next.out_event == NNACCEL_ENGINE_NEW)
+		context_new(b, &next);
+	else if (next.out_event == NNACCEL_ENGINE_GONE)
+		context_gone(b, &next);
+}
+
+/* ---- the loop ---- */
+
+/* Kills workers whose grace ended. Returns the ms until there is more to do, or -1. */
+static int run_timers(struct broker *b)
+{
+	uint64_t now = now_ns(), next = NEVER;
+
+	for (struct worker *w = b->workers; w; w = w->next) {
+		if (w->kill_at_ns <= now) {
+			log_info("%s: killed: it outlived its context", w->name);
+			w->kill_at_ns = NEVER;
+			w->killed = true;
+			spawned_kill(&w->process);
+		}
+		if (w->kill_at_ns < next)
+			next = w->kill_at_ns;
+	}
+	if (b->start_at_ns > now && b->start_at_ns < next)
+		next = b->start_at_ns;
+	return next == NEVER ? -1 : (int)((next - now) / 1000000) + 1;
+}
+
+static void dispatch(struct broker *b, const struct watch *what)
+{
+	struct worker *w = what->worker;
+	struct signalfd_siginfo info;
+
+	switch (what->what) {
+	case ON_ENGINE:
+		engine_told(b);
+		break;
+	case ON_SIGNAL:
+		if (read(b->signals, &info, sizeof(info)) == sizeof(info))
+			log_info("%s: ending", strsignal((int)info.ssi_signo));
+		stop(b, EXIT_SUCCESS);
+		break;
+	case ON_EXIT:
+		worker_exited(b, w);
+		break;
+	case ON_CONTROL:
+		worker_said(b, w);
+		break;
+	case ON_LOG:
+		if (!log_relay_read(&w->log, w->name, now_ns()))
+			epoll_ctl(b->epoll, EPOLL_CTL_DEL, w->process.log, NULL);
+		break;
+	}
+}
+
+static void loop(struct broker *b)
+{
+	struct epoll_event event;
+	int timeout, n;
+
+	while (!b->stop) {
+		refill(b);
+		timeout = run_timers(b);
+		/* One event at a time: dealing with it may free what another is about. */
+		n = b->stop ? 0 : epoll_wait(b->epoll, &event, 1, timeout);
+		if (n == 1) {
+			dispatch(b, event.data.ptr);
+		} else if (n < 0 && errno != EINTR) {
+			log_error("epoll: %s", strerror(errno));
+			stop(b, EXIT_FAILURE);
+		}
+	}
+}
+
+static void end_workers(struct broker *b)
+{
+	struct worker *w;
+
+	for (w = b->workers; w; w = w->next)
+		spawned_kill(&w->process);
+	while ((w = b->workers)) {
+		b->workers = w->next;
+		reap(w);
+		log_relay_read(&w->log, w->name, now_ns());
+		worker_free(b, w);
+	}
+}
+
+static bool open_engine(struct broker *b)
+{
+	b->engine = open(b->options->device, O_RDWR | O_CLOEXEC);
+	if (b->engine >= 0)
+		return true;
+	log_error("%s: %s%s", b->options->device, strerror(errno),
+		  errno == ENOENT ? " (is the module nnaccel loaded?)" :
+		  errno == EBUSY ? " (is another nnacceld running?)" : "");
+	return false;
+}
+
+static bool open_signals(struct broker *b)
+{
+	sigset_t set;
+
+	/* Whoever reads the log may go. Workers are waited for, whatever was inherited. */
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	if (!sigprocmask(SIG_BLOCK, &set, NULL))
+		b->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (b->signals >= 0)
+		return true;
+	log_error("signals: %s", strerror(errno));
+	return false;
+}
+
+static bool open_loop(struct broker *b)
+{
+	b->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (b->epoll < 0) {
+		log_error("epoll: %s", strerror(errno));
+		return false;
+	}
+	b->on_engine.what = ON_ENGINE;
+	b->on_signal.what = ON_SIGNAL;
+	return watch(b, b->engine, &b->on_engine) && watch(b, b->signals, &b->on_signal);
+}
+
+int broker_run(const struct broker_options *options)
+{
+	static struct broker b;		/* for its size: it has a table of users */
+
+	b = (struct broker){
+		.options = options,
+		.engine = -1,
+		.signals = -1,
+		.epoll = -1,
+		.limits.max_workers = options->max_workers,
+		.limits.max_workers_per_user = options->max_workers_per_user,
+		.exit_code = EXIT_FAILURE,
+	};
+	if (open_engine(&b) && open_signals(&b) && open_loop(&b)) {
+		cgroup_init(&b.cgroup, &options->cgroup);
+		loop(&b);
+		end_workers(&b);
+	}
+	close_fd(&b.epoll);
+	close_fd(&b.signals);
+	close_fd(&b.engine);
+	return b.exit_code;
+}

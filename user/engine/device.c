@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The engine's description of its device: version, type, feature level and
+ * performance figures.
+ */
+#define _GNU_SOURCE
+#include <elf.h>
+#include <float.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "engine/device.h"
+#include "ops/op.h"
+
+/* Below the CPU reference's 1.0, so that a runtime prefers the device. */
+static const struct nn_performance offered = { .exec_time = 0.9f, .power_usage = 0.9f };
+static const struct nn_performance unoffered = { .exec_time = FLT_MAX, .power_usage = FLT_MAX };
+
+#define BUILD_ID_BYTES 8
+
+struct build_id {
+	bool found;
+	uint8_t bytes[BUILD_ID_BYTES];
+};
+
+static size_t align4(size_t n)
+{
+	return (n + 3) & ~(size_t)3;
+}
+
+/* Looks for the GNU build id among one segment's notes. */
+static void read_notes(const uint8_t *notes, size_t size, struct build_id *id)
+{
+	ElfW(Nhdr) head;
+
+	while (size >= sizeof(head)) {
+		size_t name, whole;
+
+		memcpy(&head, notes, sizeof(head));
+		name = sizeof(head) + align4(head.n_namesz);
+		whole = name + align4(head.n_descsz);
+		if (whole > size)
+			return;
+		if (head.n_type == NT_GNU_BUILD_ID && head.n_namesz == sizeof("GNU") &&
+		    !memcmp(notes + sizeof(head), "GNU", sizeof("GNU")) &&
+		    head.n_descsz >= BUILD_ID_BYTES) {
+			memcpy(id->bytes, notes + name, BUILD_ID_BYTES);
+			id->found = true;
+			return;
+		}
+		notes += whole;
+		size -= whole;
+	}
+}
+
+/* The first object is the program; the others are not asked. */
+static int read_object(struct dl_phdr_info *object, size_t size, void *id)
+{
+	(void)size;
+	for (int i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+
+		if (segment->p_type == PT_NOTE)
+			read_notes((const uint8_t *)(object->dlpi_addr + segment->p_vaddr),
+				   segment->p_memsz, id);
+	}
+	return 1;
+}
+
+void device_build_id(char *text, size_t size)
+{
+	struct build_id id = { false };
+
+	dl_iterate_phdr(read_object, &id);
+	if (!id.found) {
+		snprintf(text, size, "unidentified");
+		return;
+	}
+	for (size_t i = 0; i < BUILD_ID_BYTES && 2 * i + 2 < size; i++)
+		sprintf(text + 2 * i, "%02x", id.bytes[i]);
+}
+
+/* What may change how a plan is made on this CPU. */
+static void cpu_features(char *text, size_t size)
+{
+#if defined(__x86_64__)
+	__builtin_cpu_init();
+	snprintf(text, size, "x86%s%s%s%s%s",
+		 __builtin_cpu_supports("avx") ? "-avx" : "",
+		 __builtin_cpu_supports("avx2") ? "-avx2" : "",
+		 __builtin_cpu_supports("fma") ? "-fma" : "",
+		 __builtin_cpu_supports("avx512f") ? "-avx512" : "",
+		 __builtin_cpu_supports("avx512vnni") ? "-vnni" : "");
+#else
+	snprintf(text, size, "hwcap-%lx-%lx", getauxval(AT_HWCAP), getauxval(AT_HWCAP2));
+#endif
+}
+
+static struct nn_performance performance_of(bool is_offered)
+{
+	return is_offered ? offered : unoffered;
+}
+
+void device_describe(struct nn_device_info *info)
+{
+	char id[2 * BUILD_ID_BYTES + 1], cpu[40];
+
+	device_build_id(id, sizeof(id));
+	cpu_features(cpu, sizeof(cpu));
+	memset(info, 0, sizeof(*info));
+	info->magic = NN_DEVICE_MAGIC;
+	info->size = sizeof(*info);
+	snprintf(info->version, sizeof(info->version), "%s-%s", id, cpu);
+	info->type = NN_DEVICE_ACCELERATOR;
+	info->feature_level = nn_op_feature_level();
+	info->relaxed_scalar = offered;
+	info->relaxed_tensor = offered;
+	info->if_performance = performance_of(nn_op_find(NN_OP_IF));
+	info->while_performance = performance_of(nn_op_find(NN_OP_WHILE));
+	for (int type = 0; type < NN_TYPE_COUNT; type++)
+		info->operand[type] = performance_of(type != NN_SUBGRAPH_TYPE);
+	for (size_t i = 0; i < nn_op_count(); i++) {
+		int32_t code = nn_op_at(i)->code;
+
+		if (code >= 0 && code < 8 * NN_DEVICE_OPERATIONS)
+			info->operations[code / 8] |= (uint8_t)(1u << (code % 8));
+	}
+}

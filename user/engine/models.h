@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Models of the client: loaded from their wire form, judged, prepared, and kept
+ * by number until forgotten and no longer executed.
+ */
+#ifndef NN_ENGINE_MODELS_H
+#define NN_ENGINE_MODELS_H
+
+#include <nnaccel/model.h>
+
+#include "engine/command.h"
+#include "engine/grants.h"
+#include "plan/plan.h"
+
+/* A model with the mappings of its constants. */
+struct loaded_model {
+	struct loaded_model *next;
+	uint64_t number;
+	unsigned int users;
+	struct nn_model *model;
+	struct nn_plan *plan;		/* NULL until prepared */
+	struct mapping **pools;		/* NULL entries: could not be mapped */
+	uint32_t num_pools;
+};
+
+struct models {
+	struct grants *grants;
+	pthread_mutex_t lock;		/* protects the list and its entries' users */
+	struct loaded_model *list;
+};
+
+bool models_init(struct models *models, struct grants *grants);
+
+/*
+ * NNACCEL_DO_SUPPORTED: supported[i] for each of the num_operations operations
+ * of the main subgraph. An operation with a constant in memory that cannot be
+ * mapped or read is not supported.
+ */
+enum nn_status models_supported(struct models *models, const struct command *command,
+				bool *supported, size_t num_operations, struct nn_error *err);
+
+/* NNACCEL_DO_PREPARE: keeps a prepared model under its number. */
+enum nn_status models_prepare(struct models *models, const struct command *command,
+			      struct nn_error *err);
+
+/* The model of a number, or NULL. models_put() ends its use. */
+struct loaded_model *models_get(struct models *models, uint64_t number);
+void models_put(struct models *models, struct loaded_model *loaded);
+
+/* NNACCEL_DO_FORGET_MODEL: the model goes now, or after its last execution. */
+void models_forget(struct models *models, uint64_t number);
+
+/* NN_GENERAL_FAILURE where the file behind one of the mappings became shorter. */
+enum nn_status mappings_check(struct mapping *const *mappings, uint32_t count,
+			      struct nn_error *err);
+
+#endif /* NN_ENGINE_MODELS_H */

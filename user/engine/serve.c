@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Serving a session: fetches commands, has them done, commits the answers.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "engine/clock.h"
+#include "engine/command.h"
+#include "engine/device.h"
+#include "engine/log.h"
+#include "engine/serve.h"
+#include "engine/worker.h"
+
+/* Room for a command with a few arguments; grows where one needs more. */
+#define FIRST_BUFFER 4096
+
+/* What a command came to. payload is malloc()ed or NULL. */
+struct answer {
+	enum nn_status status;
+	void *payload;
+	size_t payload_size;
+	uint64_t device_ns;
+	struct nn_error err;
+};
+
+/* Memory for an answer; the answer owns it. At least one byte, so that NULL means failure. */
+static void *answer_reserve(struct answer *answer, size_t count, size_t size)
+{
+	answer->payload = calloc(count ? count : 1, size);
+	if (!answer->payload)
+		answer->status = nn_fail(&answer->err, NN_OUT_OF_MEMORY, "out of memory");
+	return answer->payload;
+}
+
+static void do_query(struct server *server, const struct command *command, struct answer *answer)
+{
+	struct nn_device_info *info;
+
+	(void)server;
+	if (command->head->query != NNACCEL_QUERY_DEVICE) {
+		answer->status = nn_fail(&answer->err, NN_INVALID_ARGUMENT, "unknown query %u",
+					 command->head->query);
+		return;
+	}
+	info = answer_reserve(answer, 1, sizeof(*info));
+	if (!info)
+		return;
+	device_describe(info);
+	answer->payload_size = sizeof(*info);
+}
+
+static void do_supported(struct server *server, const struct command *command,
+			 struct answer *answer)
+{
+	size_t count = command->head->max_payload;
+	bool *supported = answer_reserve(answer, count, sizeof(*supported));
+
+	_Static_assert(sizeof(bool) == sizeof(__u8), "an array of bool is the payload");
+	if (!supported)
+		return;
+	answer->status = models_supported(&server->models, command, supported, count,
+					  &answer->err);
+	if (!answer->status)
+		answer->payload_size = count;
+}
+
+static void do_prepare(struct server *server, const struct command *command,
+		       struct answer *answer)
+{
+	answer->status = models_prepare(&server->models, command, &answer->err);
+}
+
+static void do_forget_model(struct server *server, const struct command *command,
+			    struct answer *answer)
+{
+	(void)answer;
+	models_forget(&server->models, command->head->model);
+}
+
+static void do_forget_grant(struct server *server, const struct command *command,
+			    struct answer *answer)
+{
+	(void)answer;
+	grants_forget(&server->grants, command->head->grant);
+}
+
+static void do_burst(struct server *server, const struct command *command, struct answer *answer)
+{
+	answer->status = bursts_open(&server->bursts, command, &answer->err);
+}
+
+static void do_burst_gone(struct server *server, const struct command *command,
+			  struct answer *answer)
+{
+	(void)answer;
+	bursts_close(&server->bursts, command->head->burst);
+}
+
+static void do_slot_gone(struct server *server, const struct command *command,
+			 struct answer *answer)
+{
+	(void)answer;
+	bursts_forget_slot(&server->bursts, command->head->burst, command->head->grant);
+}
+
+/* The memory of one execution. */
+struct job {
+	struct loaded_model *loaded;
+	struct mapping **pools;
+	struct nn_arg *args;
+	struct nn_output_shape *shapes;
+};
+
+static enum nn_status job_begin(struct server *server, const struct command *command,
+				struct job *job, struct nn_error *err)
+{
+	const struct nnaccel_cmd *head = command->head;
+	struct nn_error reason = { "" };
+	enum nn_status status;
+
+	job->loaded = models_get(&server->models, head->model);
+	if (!job->loaded)
+		return nn_fail(err, NN_GENERAL_FAILURE, "no such model");
+	job->pools = calloc(head->num_grants + 1, sizeof(*job->pools));
+	job->args = calloc(head->num_inputs + head->num_outputs + 1, sizeof(*job->args));
+	job->shapes = calloc(head->num_outputs + 1, sizeof(*job->shapes));
+	if (!job->pools || !job->args || !job->shapes)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	for (uint32_t i = 0; i < head->num_grants; i++) {
+		status = grants_get(&server->grants, &command->grants[i], &job->pools[i], &reason);
+		if (status)
+			return nn_fail(err, status, "pool %u: %s", i, reason.message);
+	}
+	return NN_OK;
+}
+
+static void job_end(struct server *server, const struct command *command, struct job *job)
+{
+	for (uint32_t i = 0; job->pools && i < command->head->num_grants; i++)
+		grants_put(&server->grants, job->pools[i]);
+	if (job->loaded)
+		models_put(&server->models, job->loaded);
+	free(job->pools);
+	free(job->args);
+	free(job->shapes);
+}
+
+static struct nn_arg make_arg(const struct job *job, const struct nnaccel_arg *from)
+{
+	struct nn_arg arg = { .omitted = from->flags & NNACCEL_ARG_NO_VALUE };
+
+	if (arg.omitted)
+		return arg;
+	arg.data = (char *)job->pools[from->pool]->base + from->offset;
+	arg.length = from->length;
+	arg.rank = from->rank;
+	memcpy(arg.dims, from->dims, sizeof(arg.dims));
+	return arg;
+}
+
+static void answer_shapes(struct answer *answer, const struct nn_execution *execution)
+{
+	struct nnaccel_shape *out = answer_reserve(answer, execution->num_outputs, sizeof(*out));
+
+	_Static_assert(NN_MAX_RANK == NNACCEL_MAX_RANK, "shapes are as large as the kernel's");
+	if (!out)
+		return;
+	for (uint32_t i = 0; i < execution->num_outputs; i++) {
+		const struct nn_output_shape *shape = &execution->shapes[i];
+
+		out[i].flags = shape->sufficient ? NNACCEL_SHAPE_SUFFICIENT : 0;
+		out[i].rank = shape->rank;
+		memcpy(out[i].dims, shape->dims, shape->rank * sizeof(shape->dims[0]));
+	}
+	answer->payload_size = execution->num_outputs * sizeof(*out);
+}
+
+static void job_run(const struct command *command, struct job *job, struct answer *answer)
+{
+	const struct nnaccel_cmd *head = command->head;
+	struct nn_execution execution = {
+		.num_inputs = head->num_inputs,
+		.num_outputs = head->num_outputs,
+		.inputs = job->args,
+		.outputs = job->args + head->num_inputs,
+		.shapes = job->shapes,
+		.deadline_ns = head->deadline_ns,
+		.loop_timeout_ns = head->loop_timeout_ns,
+	};
+	struct nn_error broken = { "" };
+	enum nn_status memory_status;
+	uint64_t start_ns;
+
+	/* Outputs follow the inputs here and there. */
+	for (uint32_t i = 0; i < head->num_inputs + head->num_outputs; i++)
+		job->args[i] = make_arg(job, &command->inputs[i]);
+	start_ns = clock_ns();
+	answer->status = nn_plan_execute(job->loaded->plan, &execution, &answer->err);
+	if (head->flags & NNACCEL_EXECUTE_MEASURE)
+		answer->device_ns = clock_ns() - start_ns;
+
+	/* Memory that went away explains whatever else went wrong. */
+	memory_status = mappings_check(job->pools, head->num_grants, &broken);
+	if (!memory_status)
+		memory_status = mappings_check(job->loaded->pools, job->loaded->num_pools,
+					       &broken);
+	if (memory_status) {
+		answer->status = memory_status;
+		answer->err = broken;
+	} else if (execution.shapes_known) {
+		answer_shapes(answer, &execution);
+	}
+}
+
+static void do_execute(struct server *server, const struct command *command,
+		       struct answer *answer)
+{
+	struct job job = { .loaded = NULL };
+
+	answer->status = job_begin(server, command, &job, &answer->err);
+	if (!answer->status)
+		job_run(command, &job, answer);
+	job_end(server, command, &job);
+}
+
+/* By enum nnaccel_cmd_kind. */
+static void (*const handlers[])(struct server *server, const struct command *command,
+				struct answer *answer) = {
+	[NNACCEL_DO_QUERY] = do_query,
+	[NNACCEL_DO_SUPPORTED] = do_supported,
+	[NNACCEL_DO_PREPARE] = do_prepare,
+	[NNACCEL_DO_EXECUTE] = do_execute,
+	[NNACCEL_DO_FORGET_MODEL] = do_forget_model,
+	[NNACCEL_DO_FORGET_GRANT] = do_forget_grant,
+	[NNACCEL_DO_BURST] = do_burst,
+	[NNACCEL_DO_BURST_GONE] = do_burst_gone,
+	[NNACCEL_DO_SLOT_GONE] = do_slot_gone,
+};
+
+__attribute__((noreturn)) static void give_up(const char *what)
+{
+	if (errno == ESHUTDOWN)
+		_exit(0);
+	log_error("%s: %s", what, strerror(errno));
+	_exit(WORKER_EXIT_FAILURE);
+}
+
+static void commit(struct server *server, uint64_t cookie, struct answer *answer)
+{
+	struct nnaccel_session_commit commit = {
+		.size = sizeof(commit),
+		.status = command_status(answer->status),
+		.cookie = cookie,
+		.payload = (uintptr_t)answer->payload,
+		.payload_size = (uint32_t)answer->payload_size,
+		.message_size = answer->status ? (uint32_t)strlen(answer->err.message) : 0,
+		.message = (uintptr_t)answer->err.message,
+		.device_ns = answer->device_ns,
+	};
+
+	if (ioctl(server->session, NNACCEL_SESSION_COMMIT, &commit))
+		give_up("cannot commit an answer");
+}
+
+/* Returns the bytes of the next command, in *buffer, which grows. */
+static size_t fetch(struct server *server, void **buffer, size_t *room)
+{
+	struct nnaccel_session_fetch fetch;
+
+	for (;;) {
+		fetch = (struct nnaccel_session_fetch){
+			.size = sizeof(fetch),
+			.buffer = (uintptr_t)*buffer,
+			.buffer_size = (uint32_t)*room,
+		};
+		if (!ioctl(server->session, NNACCEL_SESSION_FETCH, &fetch))
+			return fetch.out_size <= *room ? fetch.out_size : 0;
+		if (errno == EINTR)
+			continue;
+		if (errno != EMSGSIZE)
+			give_up("cannot fetch a command");
+		free(*buffer);
+		*room = fetch.out_size;
+		*buffer = malloc(*room);
+		if (!*buffer)
+			give_up("cannot fetch a command");
+	}
+}
+
+static void serve_one(struct server *server, const void *buffer, size_t size)
+{
+	struct answer answer = { .device_ns = NNACCEL_TIME_NONE };
+	struct command command;
+
+	answer.status = command_parse(buffer, size, &command, &answer.err);
+	if (answer.status) {
+		log_error("%s", answer.err.message);
+		if (size < sizeof(*command.head))
+			return;
+	} else {
+		handlers[command.head->kind](server, &command, &answer);
+	}
+	if (command.head->cookie)
+		commit(server, command.head->cookie, &answer);
+	free(answer.payload);
+}
+
+bool server_init(struct server *server, int session, bool cache_slots)
+{
+	server->session = session;
+	return grants_init(&server->grants, session) &&
+	       models_init(&server->models, &server->grants) &&
+	       bursts_init(&server->bursts, &server->grants, &server->models, cache_slots);
+}
+
+bool server_attach(struct server *server)
+{
+	struct nnaccel_session_attach attach = { .size = sizeof(attach) };
+
+	if (!ioctl(server->session, NNACCEL_SESSION_ATTACH, &attach))
+		return true;
+	if (errno == ESHUTDOWN)
+		_exit(0);
+	log_error("cannot attach to the session: %s", strerror(errno));
+	return false;
+}
+
+void server_run(struct server *server)
+{
+	size_t room = FIRST_BUFFER;
+	void *buffer = malloc(room);
+
+	if (!buffer)
+		give_up("cannot serve");
+	for (;;) {
+		size_t size = fetch(server, &buffer, &room);
+
+		serve_one(server, buffer, size);
+	}
+}

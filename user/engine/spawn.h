@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Starting a worker: a process in namespaces of its own that executes this
+ * program afresh, and the broker's ends of what connects the two.
+ */
+#ifndef NN_ENGINE_SPAWN_H
+#define NN_ENGINE_SPAWN_H
+
+#include "engine/worker.h"
+
+/* How workers are started. */
+struct spawner {
+	int program;			/* this program, O_PATH */
+	uid_t uid;			/* that workers run as */
+	gid_t gid;
+	struct worker_options options;	/* options.uid and .gid are spawn's to fill */
+	bool allow_none;		/* ISOLATE_NONE is better than nothing */
+};
+
+/* A started worker. */
+struct spawned {
+	pid_t pid;
+	int pidfd;
+	int control;			/* seqpacket socket */
+	int log;			/* non-blocking pipe */
+};
+
+/*
+ * Opens this program and finds out which isolation there is, with a log line
+ * where it is not the full one. False, with a log line, where there is none that
+ * the administrator allows.
+ */
+bool spawner_init(struct spawner *spawner);
+
+/*
+ * Starts a worker, in the cgroup of a folder's descriptor (-1: the broker's).
+ * False, with a log line, on failure.
+ */
+bool spawn_worker(const struct spawner *spawner, int cgroup, struct spawned *spawned);
+
+/* Gives the session away: it is the worker's alone once the caller closes it. */
+bool spawned_pass_session(const struct spawned *spawned, int session);
+
+void spawned_kill(const struct spawned *spawned);
+
+#endif /* NN_ENGINE_SPAWN_H */

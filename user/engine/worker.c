@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The worker: the sandboxed process that serves one client's session. It is
+ * this program, executed afresh under another name.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "engine/filter.h"
+#include "engine/sandbox.h"
+#include "engine/serve.h"
+#include "engine/worker.h"
+#include "plan/plan.h"
+
+/*
+ * Threads that serve the session: two at least, so that a long execution leaves
+ * one for everything else.
+ */
+#define MIN_THREADS 2
+#define MAX_THREADS 4
+
+struct worker {
+	struct server server;
+	pthread_barrier_t barrier;	/* passed twice: threads are made; session is attached */
+};
+
+void worker_options_format(const struct worker_options *o, char text[WORKER_OPTIONS_TEXT])
+{
+	snprintf(text, WORKER_OPTIONS_TEXT, "%d:%d:%u:%u:%llu:%d", (int)o->isolation,
+		 (int)o->log_level, (unsigned int)o->uid, (unsigned int)o->gid,
+		 (unsigned long long)o->max_memory, o->no_slot_cache);
+}
+
+bool worker_options_parse(const char *text, struct worker_options *o)
+{
+	unsigned int isolation, level, uid, gid, no_slot_cache;
+	unsigned long long memory;
+	char rest;
+
+	if (sscanf(text, "%u:%u:%u:%u:%llu:%u%c", &isolation, &level, &uid, &gid, &memory,
+		   &no_slot_cache, &rest) != 6)
+		return false;
+	if (isolation > ISOLATE_NONE || level > LOG_DEBUG || no_slot_cache > 1)
+		return false;
+	*o = (struct worker_options){
+		.isolation = isolation,
+		.log_level = level,
+		.uid = uid,
+		.gid = gid,
+		.max_memory = memory,
+		.no_slot_cache = no_slot_cache,
+	};
+	return true;
+}
+
+__attribute__((noreturn)) static void fail(const char *what)
+{
+	log_error("worker set-up: %s: %s", what, strerror(errno));
+	_exit(WORKER_EXIT_FAILURE);
+}
+
+static unsigned int num_threads(void)
+{
+	cpu_set_t cpus;
+	int count;
+
+	if (sched_getaffinity(0, sizeof(cpus), &cpus))
+		return MAX_THREADS;
+	count = CPU_COUNT(&cpus);
+	return count < MIN_THREADS ? MIN_THREADS : count > MAX_THREADS ? MAX_THREADS :
+	       (unsigned int)count;
+}
+
+static void await_session(struct worker *w)
+{
+	pthread_barrier_wait(&w->barrier);
+	pthread_barrier_wait(&w->barrier);
+}
+
+static void *command_thread(void *arg)
+{
+	struct worker *w = arg;
+
+	await_session(w);
+	server_run(&w->server);
+}
+
+static void *watching_thread(void *arg)
+{
+	struct worker *w = arg;
+
+	await_session(w);
+	bursts_watch(&w->server.bursts);
+}
+
+static void *burst_thread(void *arg)
+{
+	struct worker *w = arg;
+
+	await_session(w);
+	bursts_serve(&w->server.bursts);
+}
+
+static void start(struct worker *w, unsigned int count, void *(*body)(void *arg))
+{
+	pthread_t thread;
+
+	for (unsigned int i = 0; i < count; i++) {
+		errno = pthread_create(&thread, NULL, body, w);
+		if (errno)
+			fail("threads");
+	}
+}
+
+/* All threads are made before the filter, which lets none be made. This one serves, too. */
+static void start_threads(struct worker *w)
+{
+	unsigned int commands = num_threads();
+
+	nn_plan_start_threads();
+	errno = pthread_barrier_init(&w->barrier, NULL, commands + BURST_WATCHERS + BURST_SERVERS);
+	if (errno)
+		fail("barrier");
+	start(w, commands - 1, command_thread);
+	start(w, BURST_WATCHERS, watching_thread);
+	start(w, BURST_SERVERS, burst_thread);
+	pthread_barrier_wait(&w->barrier);
+}
+
+/* Returns false when the broker went away, which ends an idle worker. */
+static bool receive_session(void)
+{
+	union {
+		char buffer[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	char byte;
+	struct iovec data = { .iov_base = &byte, .iov_len = sizeof(byte) };
+	struct msghdr message = {
+		.msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = control.buffer,
+		.msg_controllen = sizeof(control.buffer),
+	};
+	struct cmsghdr *part;
+	ssize_t n;
+	int fd;
+
+	do {
+		n = recvmsg(WORKER_CONTROL_FD, &message, 0);
+	} while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		return false;
+	part = CMSG_FIRSTHDR(&message);
+	if (!part || part->cmsg_type != SCM_RIGHTS || part->cmsg_len != CMSG_LEN(sizeof(fd)))
+		fail("no session in the broker's message");
+	memcpy(&fd, CMSG_DATA(part), sizeof(fd));
+	if (fd != WORKER_SESSION_FD)
+		fail("the session has an unexpected number");
+	return true;
+}
+
+void worker_main(const char *text)
+{
+	const char ready = WORKER_READY;
+	struct worker_options options;
+	struct worker w;
+
+	if (!text || !worker_options_parse(text, &options)) {
+		log_error("%s is started by nnacceld only", WORKER_NAME);
+		_exit(WORKER_EXIT_FAILURE);
+	}
+	log_to_relay();
+	log_set_level(options.log_level);
+	prctl(PR_SET_NAME, WORKER_NAME);
+	if (close_range(WORKER_SESSION_FD, ~0U, 0))
+		fail("close_range");
+	sandbox_enter(&options);
+	if (!server_init(&w.server, WORKER_SESSION_FD, !options.no_slot_cache) || signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+		fail("server");
+	start_threads(&w);
+	sandbox_seal();
+
+	if (write(WORKER_CONTROL_FD, &ready, 1) != 1 || !receive_session())
+		_exit(0);
+	close(WORKER_CONTROL_FD);
+	if (!server_attach(&w.server))
+		_exit(WORKER_EXIT_FAILURE);
+	pthread_barrier_wait(&w.barrier);
+	server_run(&w.server);
+}

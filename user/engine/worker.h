@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The worker: the sandboxed process that serves one client's session. It is
+ * this program, executed afresh under another name.
+ */
+#ifndef NN_ENGINE_WORKER_H
+#define NN_ENGINE_WORKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "engine/log.h"
+
+/* argv[0] that makes this program a worker. */
+#define WORKER_NAME "nnacceld-worker"
+
+/* Files that a worker has, besides an empty input and output and its log. */
+#define WORKER_CONTROL_FD 3	/* seqpacket socket to the broker */
+#define WORKER_SESSION_FD 4	/* once received */
+
+/* What a worker writes on its control socket when it is sandboxed. */
+#define WORKER_READY 'r'
+
+/* Exit codes. 0: the context is gone, or the broker went before there was one. */
+enum {
+	WORKER_EXIT_FAILURE = 1,	/* with a log line */
+	WORKER_EXIT_BUS_ERROR = 2,
+};
+
+/* How a worker is kept apart from everything else. */
+enum isolation {
+	/* Own user, pid, mount, net, ipc, uts and cgroup namespaces. */
+	ISOLATE_USERNS = 0,
+	/* The same without a user namespace; needs root, which the worker gives up. */
+	ISOLATE_ROOT = 1,
+	/* No namespace, and the file system stays reachable but for seccomp. */
+	ISOLATE_NONE = 2,
+};
+
+/* What the broker tells a worker, as its argv[1]. */
+struct worker_options {
+	enum isolation isolation;
+	enum log_level log_level;
+	uid_t uid;			/* to run as, in the worker's user namespace */
+	gid_t gid;
+	uint64_t max_memory;		/* bytes of private memory, 0: unbounded */
+	bool no_slot_cache;		/* bursts map their memory for each execution */
+};
+
+#define WORKER_OPTIONS_TEXT 96
+
+void worker_options_format(const struct worker_options *options, char text[WORKER_OPTIONS_TEXT]);
+bool worker_options_parse(const char *text, struct worker_options *options);
+
+/*
+ * Runs a worker: sandboxes the process, says so, waits for the session, serves
+ * it. `options` is argv[1]. Does not return.
+ */
+__attribute__((noreturn)) void worker_main(const char *options);
+
+#endif /* NN_ENGINE_WORKER_H */
