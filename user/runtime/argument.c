@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The rules for an argument of an execution: shape, length, memory and role.
+ */
+#include "runtime/argument.h"
+
+#include <string.h>
+
+#include "runtime/log.h"
+#include "runtime/memory_desc.h"
+#include "runtime/operand.h"
+
+/* An argument while it is checked. */
+struct checking {
+	const ANeuralNetworksExecution *execution;
+	const struct argument *argument;
+	struct nn_operand operand;	/* the model's, then with the argument's dimensions */
+	struct nn_error *err;
+};
+
+static int refuse(const struct checking *c, const char *reason)
+{
+	return rt_fail(c->err, ANEURALNETWORKS_BAD_DATA, "%s %d (%s): %s",
+		       c->argument->output ? "output" : "input", c->argument->index,
+		       nn_type_name(c->operand.type), reason);
+}
+
+static bool is_omitted(const struct argument *a)
+{
+	return !a->memory && !a->buffer;
+}
+
+/* Outputs and omitted inputs may leave dimensions unknown. */
+static bool may_be_dynamic(const struct argument *a)
+{
+	return a->output || is_omitted(a);
+}
+
+static int check_type(struct checking *c)
+{
+	const struct argument *a = c->argument;
+	struct nn_operand given;
+	uint32_t i;
+	int result;
+
+	if (!a->type) {
+		if (operand_is_dynamic(&c->operand) && !may_be_dynamic(a))
+			return refuse(c, "the model leaves its shape open, and no type tells it");
+		return ANEURALNETWORKS_NO_ERROR;
+	}
+	result = operand_from_type(a->type, &given, c->err);
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		return result;
+	if (!operand_is_tensor(&c->operand))
+		return ANEURALNETWORKS_NO_ERROR;
+	if (c->operand.rank && c->operand.rank != given.rank)
+		return refuse(c, "the type has another rank than the model's operand");
+	for (i = 0; i < c->operand.rank; i++)
+		if (c->operand.dims[i] && c->operand.dims[i] != given.dims[i])
+			return refuse(c, "the type has another dimension than the model's operand");
+	c->operand.rank = given.rank;
+	memcpy(c->operand.dims, given.dims, sizeof(c->operand.dims));
+	if (operand_is_dynamic(&c->operand) && !may_be_dynamic(a))
+		return refuse(c, "the type leaves its shape open");
+	if (nn_operand_size(&c->operand, &i))
+		return ANEURALNETWORKS_NO_ERROR;
+	return refuse(c, "of more than 4 GiB");
+}
+
+static int check_length(const struct checking *c)
+{
+	size_t length = c->argument->length;
+	uint32_t size = operand_size(&c->operand);
+
+	if (length > UINT32_MAX)
+		return refuse(c, "a length of more than 4 GiB");
+	if (!size || length == size || (c->execution->padded && length > size))
+		return ANEURALNETWORKS_NO_ERROR;
+	return rt_fail(c->err, ANEURALNETWORKS_BAD_DATA, "%s %d (%s): %zu bytes, not %u",
+		       c->argument->output ? "output" : "input", c->argument->index,
+		       nn_type_name(c->operand.type), length, size);
+}
+
+static int check_place(const struct checking *c)
+{
+	const struct argument *a = c->argument;
+	int result;
+
+	if (is_omitted(a))
+		return ANEURALNETWORKS_NO_ERROR;
+	if (a->memory && a->memory->domain)
+		return memory_check_role(a->memory, c->execution->compilation, a->output,
+					 a->index, &c->operand, a->offset, a->length, c->err);
+	if (a->memory) {
+		result = memory_check_range(a->memory, a->offset, a->length, c->err);
+		if (result != ANEURALNETWORKS_NO_ERROR)
+			return result;
+	}
+	if (!a->length)
+		return refuse(c, "a length of 0");
+	return check_length(c);
+}
+
+static void keep(ANeuralNetworksExecution *execution, const struct checking *c,
+		 struct request_arg *arg)
+{
+	const struct argument *a = c->argument;
+
+	execution->any_set = true;
+	arg->omitted = is_omitted(a);
+	if (arg->omitted)
+		return;
+	arg->memory = a->memory;
+	arg->pointer = a->buffer;
+	arg->offset = a->offset;
+	arg->length = a->length;
+	/* A memory made from a description is used whole. */
+	if (a->memory && a->memory->domain)
+		arg->length = a->memory->size;
+	/* Devices see no padding. */
+	if (operand_size(&c->operand) && arg->length > operand_size(&c->operand))
+		arg->length = operand_size(&c->operand);
+	arg->rank = c->operand.rank;
+	memcpy(arg->dims, c->operand.dims, sizeof(arg->dims));
+}
+
+int execution_set_argument(ANeuralNetworksExecution *execution, const struct argument *argument,
+			   struct nn_error *err)
+{
+	const ANeuralNetworksModel *model = execution->compilation->model;
+	uint32_t count = argument->output ? execution->num_outputs : execution->num_inputs;
+	struct checking c = { .execution = execution, .argument = argument, .err = err };
+	uint32_t index = argument->index;
+	int result;
+
+	if (execution->state != EXECUTION_CONFIGURING)
+		return rt_fail(err, ANEURALNETWORKS_BAD_STATE, "the execution was started");
+	if (argument->index < 0 || index >= count)
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "%s %d of %u",
+			       argument->output ? "output" : "input", argument->index, count);
+	c.operand = argument->output ? *model_output(model, index) : *model_input(model, index);
+	result = check_type(&c);
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		return result;
+	if (argument->output)
+		index += execution->num_inputs;
+	if (execution->is_set[index])
+		return rt_fail(err, ANEURALNETWORKS_BAD_STATE, "%s %d was set already",
+			       argument->output ? "output" : "input", argument->index);
+	result = check_place(&c);
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		return result;
+	execution->is_set[index] = true;
+	keep(execution, &c, argument->output ? &execution->outputs[argument->index] :
+					       &execution->inputs[argument->index]);
+	return ANEURALNETWORKS_NO_ERROR;
+}

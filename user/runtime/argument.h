@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The rules for an argument of an execution.
+ */
+#ifndef NN_RUNTIME_ARGUMENT_H
+#define NN_RUNTIME_ARGUMENT_H
+
+#include "runtime/execution.h"
+
+/* What an application says of an input or output. */
+struct argument {
+	bool output;
+	int32_t index;
+	const ANeuralNetworksOperandType *type;	/* NULL: the model's */
+	const ANeuralNetworksMemory *memory;	/* NULL: buffer */
+	void *buffer;				/* NULL: omitted */
+	size_t offset;
+	size_t length;
+};
+
+/* Checks an argument and keeps it. BAD_STATE, BAD_DATA. */
+int execution_set_argument(ANeuralNetworksExecution *execution, const struct argument *argument,
+			   struct nn_error *err);
+
+#endif /* NN_RUNTIME_ARGUMENT_H */

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The choice of a device for each operation, by what devices support and by
+ * the performance that they tell.
+ */
+#ifndef NN_RUNTIME_ASSIGN_H
+#define NN_RUNTIME_ASSIGN_H
+
+#include "runtime/device.h"
+
+/*
+ * chosen[i] is the index of the device for operation i of the main subgraph.
+ * BAD_DATA: no device executes it; where a device failed to answer, its result.
+ */
+int assign_operations(const struct graph *graph, const ANeuralNetworksDevice *const *devices,
+		      uint32_t num_devices, uint32_t preference, uint32_t *chosen,
+		      struct nn_error *err);
+
+#endif /* NN_RUNTIME_ASSIGN_H */

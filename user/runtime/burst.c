@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Bursts: who may use one and when, and their channels to the devices.
+ */
+#include "runtime/burst.h"
+
+#include <stdlib.h>
+
+#include "runtime/log.h"
+
+bool burst_try_lock(ANeuralNetworksBurst *burst)
+{
+	return !atomic_flag_test_and_set_explicit(&burst->busy, memory_order_acquire);
+}
+
+void burst_unlock(ANeuralNetworksBurst *burst)
+{
+	atomic_flag_clear_explicit(&burst->busy, memory_order_release);
+}
+
+/* A step whose device gives no channel goes the ordinary way. */
+static void open_channel(struct prepared *prepared, struct request *request)
+{
+	struct nn_error err = { "" };
+	int result = prepared->ops->open_channel(prepared, &request->channel, &err);
+
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		return;
+	rt_log(RT_LOG_WARN, "a step of the burst takes the ordinary path, after %s: %s",
+	       rt_result_name(result), err.message);
+	request->channel = NULL;
+}
+
+static bool open_channels(ANeuralNetworksBurst *burst)
+{
+	const struct partition *p = &burst->compilation->partition;
+	uint32_t i;
+
+	burst->requests = arena_alloc(&burst->arena, p->num_steps, sizeof(burst->requests[0]));
+	if (!burst->requests)
+		return false;
+	for (i = 0; i < p->num_steps; i++) {
+		if (!step_init_request(&p->steps[i], &burst->arena, &burst->requests[i]))
+			return false;
+		open_channel(p->steps[i].prepared, &burst->requests[i]);
+	}
+	return true;
+}
+
+int ANeuralNetworksBurst_create(ANeuralNetworksCompilation *compilation,
+				ANeuralNetworksBurst **burst)
+{
+	struct nn_error err = { "" };
+	ANeuralNetworksBurst *b;
+	int result;
+
+	RT_NOT_NULL(burst);
+	*burst = NULL;
+	RT_NOT_NULL(compilation);
+	result = compilation_check_valid(compilation, &err);
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		return rt_end(result, &err);
+	b = calloc(1, sizeof(*b));
+	if (!b)
+		return rt_refuse(ANEURALNETWORKS_OUT_OF_MEMORY, "out of memory");
+	b->compilation = compilation;
+	if (!open_channels(b)) {
+		ANeuralNetworksBurst_free(b);
+		return rt_refuse(ANEURALNETWORKS_OUT_OF_MEMORY, "out of memory");
+	}
+	*burst = b;
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+void ANeuralNetworksBurst_free(ANeuralNetworksBurst *burst)
+{
+	const struct partition *p;
+	uint32_t i;
+
+	if (!burst)
+		return;
+	p = &burst->compilation->partition;
+	for (i = 0; burst->requests && i < p->num_steps; i++)
+		if (burst->requests[i].channel)
+			p->steps[i].prepared->ops->close_channel(burst->requests[i].channel);
+	ANeuralNetworksMemory_free(burst->temporaries);
+	arena_free(&burst->arena);
+	free(burst);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Bursts: executions of one compilation, one at a time, with what they need
+ * kept from each to the next.
+ */
+#ifndef NN_RUNTIME_BURST_H
+#define NN_RUNTIME_BURST_H
+
+#include <stdatomic.h>
+
+#include "runtime/compilation.h"
+
+struct ANeuralNetworksBurst {
+	const ANeuralNetworksCompilation *compilation;
+	atomic_flag busy;
+
+	/* Whoever locked it owns what follows. */
+	struct request *requests;	/* of each step; with a channel where its device has one */
+	ANeuralNetworksMemory *temporaries;	/* NULL until a run needs them */
+	struct arena arena;
+};
+
+/* False while another execution holds the burst. */
+bool burst_try_lock(ANeuralNetworksBurst *burst);
+void burst_unlock(ANeuralNetworksBurst *burst);
+
+#endif /* NN_RUNTIME_BURST_H */

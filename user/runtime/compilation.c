@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Compilations: what is asked for before finishing, finishing with its fallback
+ * to the CPU, and what may be asked afterwards.
+ */
+#define _GNU_SOURCE
+#include "runtime/compilation.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "runtime/log.h"
+#include "runtime/operand.h"
+
+#define NS_PER_S UINT64_C(1000000000)
+
+/* A cache line: kernels and copies like arguments that begin and end with one. */
+#define PREFERRED_ALIGNMENT 64
+
+uint64_t deadline_after(uint64_t duration_ns)
+{
+	struct timespec now;
+	uint64_t deadline;
+
+	if (!duration_ns)
+		return 0;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	deadline = now.tv_sec * NS_PER_S + now.tv_nsec;
+	if (__builtin_add_overflow(deadline, duration_ns, &deadline))
+		return UINT64_MAX;
+	return deadline;
+}
+
+int compilation_check_valid(const ANeuralNetworksCompilation *compilation, struct nn_error *err)
+{
+	if (!compilation->finished)
+		return rt_fail(err, ANEURALNETWORKS_BAD_STATE, "the compilation is not finished");
+	if (!compilation->valid)
+		return rt_fail(err, ANEURALNETWORKS_BAD_STATE, "the compilation has failed");
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+static int check_mutable(const ANeuralNetworksCompilation *compilation, struct nn_error *err)
+{
+	if (compilation->finished)
+		return rt_fail(err, ANEURALNETWORKS_BAD_STATE, "the compilation is finished");
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+static int create(const ANeuralNetworksModel *model, const ANeuralNetworksDevice *const *devices,
+		  uint32_t num_devices, ANeuralNetworksCompilation **compilation,
+		  struct nn_error *err)
+{
+	ANeuralNetworksCompilation *c = calloc(1, sizeof(*c));
+	uint32_t i;
+
+	if (c)
+		c->devices = calloc(num_devices, sizeof(c->devices[0]));
+	if (!c || !c->devices) {
+		free(c);
+		return rt_out_of_memory(err);
+	}
+	c->model = model;
+	c->num_devices = num_devices;
+	for (i = 0; i < num_devices; i++)
+		c->devices[i] = devices ? devices[i] : device_at(i);
+	c->is_explicit = devices;
+	c->preference = ANEURALNETWORKS_PREFER_FAST_SINGLE_ANSWER;
+	c->priority = ANEURALNETWORKS_PRIORITY_DEFAULT;
+	*compilation = c;
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+int ANeuralNetworksCompilation_create(ANeuralNetworksModel *model,
+				      ANeuralNetworksCompilation **compilation)
+{
+	struct nn_error err = { "" };
+	int result;
+
+	RT_NOT_NULL(compilation);
+	*compilation = NULL;
+	RT_NOT_NULL(model);
+	result = model_check_finished(model, &err);
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		result = create(model, NULL, device_count(), compilation, &err);
+	return rt_end(result, &err);
+}
+
+int ANeuralNetworksCompilation_createForDevices(ANeuralNetworksModel *model,
+						const ANeuralNetworksDevice *const *devices,
+						uint32_t numDevices,
+						ANeuralNetworksCompilation **compilation)
+{
+	struct nn_error err = { "" };
+	int result;
+
+	RT_NOT_NULL(compilation);
+	*compilation = NULL;
+	RT_NOT_NULL(model);
+	RT_NOT_NULL(devices);
+	result = device_check_list(devices, numDevices, &err);
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		result = model_check_finished(model, &err);
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		result = create(model, devices, numDevices, compilation, &err);
+	return rt_end(result, &err);
+}
+
+void ANeuralNetworksCompilation_free(ANeuralNetworksCompilation *compilation)
+{
+	if (!compilation)
+		return;
+	if (compilation->valid)
+		partition_free(&compilation->partition);
+	free(compilation->cache_dir);
+	free(compilation->devices);
+	free(compilation);
+}
+
+static int set_caching(ANeuralNetworksCompilation *compilation, const char *dir,
+		       const uint8_t *token, struct nn_error *err)
+{
+	size_t length = strlen(dir);
+	const char *end = length && dir[length - 1] == '/' ? "" : "/";
+	char *copy;
+	int result = check_mutable(compilation, err);
+
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		return result;
+	if (asprintf(&copy, "%s%s", dir, end) < 0)
+		return rt_out_of_memory(err);
+	free(compilation->cache_dir);
+	compilation->cache_dir = copy;
+	memcpy(compilation->cache_token, token, sizeof(compilation->cache_token));
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+int ANeuralNetworksCompilation_setCaching(ANeuralNetworksCompilation *compilation,
+					  const char *cacheDir, const uint8_t *token)
+{
+	struct nn_error err = { "" };
+
+	RT_NOT_NULL(compilation);
+	RT_NOT_NULL(cacheDir);
+	RT_NOT_NULL(token);
+	return rt_end(set_caching(compilation, cacheDir, token, &err), &err);
+}
+
+int ANeuralNetworksCompilation_setPreference(ANeuralNetworksCompilation *compilation,
+					     int32_t preference)
+{
+	struct nn_error err = { "" };
+
+	RT_NOT_NULL(compilation);
+	if (check_mutable(compilation, &err) != ANEURALNETWORKS_NO_ERROR)
+		return rt_end(ANEURALNETWORKS_BAD_STATE, &err);
+	if (preference < ANEURALNETWORKS_PREFER_LOW_POWER ||
+	    preference > ANEURALNETWORKS_PREFER_SUSTAINED_SPEED)
+		return rt_refuse(ANEURALNETWORKS_BAD_DATA, "preference %d", preference);
+	compilation->preference = preference;
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+int ANeuralNetworksCompilation_setPriority(ANeuralNetworksCompilation *compilation,
+					   int priority)
+{
+	struct nn_error err = { "" };
+
+	RT_NOT_NULL(compilation);
+	if (check_mutable(compilation, &err) != ANEURALNETWORKS_NO_ERROR)
+		return rt_end(ANEURALNETWORKS_BAD_STATE, &err);
+	if (priority != ANEURALNETWORKS_PRIORITY_LOW &&
+	    priority != ANEURALNETWORKS_PRIORITY_MEDIUM &&
+	    priority != ANEURALNETWORKS_PRIORITY_HIGH)
+		return rt_refuse(ANEURALNETWORKS_BAD_DATA, "priority %d", priority);
+	compilation->priority = priority;
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+int ANeuralNetworksCompilation_setTimeout(ANeuralNetworksCompilation *compilation,
+					  uint64_t duration)
+{
+	struct nn_error err = { "" };
+
+	RT_NOT_NULL(compilation);
+	if (check_mutable(compilation, &err) != ANEURALNETWORKS_NO_ERROR)
+		return rt_end(ANEURALNETWORKS_BAD_STATE, &err);
+	if (!compilation_has_one_device(compilation))
+		return rt_refuse(ANEURALNETWORKS_BAD_DATA,
+				 "a timeout needs a compilation for exactly one device");
+	compilation->timeout_ns = duration;
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+static bool has_foreign_operation(const ANeuralNetworksModel *model)
+{
+	const struct nn_subgraph *main = model_main(model);
+	uint32_t i;
+
+	for (i = 0; i < main->num_operations; i++)
+		if (main->operations[i].type == NN_OP_OEM ||
+		    operand_is_extension(main->operations[i].type))
+			return true;
+	return false;
+}
+
+/* A device failed: whether the CPU alone may compile instead. */
+static bool may_fall_back(const ANeuralNetworksCompilation *compilation, int result)
+{
+	return !compilation->is_explicit && result != ANEURALNETWORKS_NO_ERROR &&
+	       result != ANEURALNETWORKS_UNEXPECTED_NULL && result != ANEURALNETWORKS_BAD_DATA &&
+	       !has_foreign_operation(compilation->model);
+}
+
+static int compile(ANeuralNetworksCompilation *compilation, struct nn_error *err)
+{
+	const struct graph *graph = &compilation->model->graph;
+	const struct prepare_options options = {
+		.preference = compilation->preference,
+		.priority = (compilation->priority - ANEURALNETWORKS_PRIORITY_LOW) / 10,
+		.deadline_ns = deadline_after(compilation->timeout_ns),
+	};
+	const ANeuralNetworksDevice *cpu = device_cpu();
+	struct nn_error reason = { "" };
+	int result;
+
+	result = partition_create(graph, compilation->devices, compilation->num_devices, &options,
+				  &compilation->partition, &reason);
+	if (!may_fall_back(compilation, result)) {
+		nn_fail(err, NN_GENERAL_FAILURE, "%s", reason.message);
+		return result;
+	}
+	rt_log(RT_LOG_WARN, "compiling for the CPU alone, after %s: %s", rt_result_name(result),
+	       reason.message);
+	return partition_create(graph, &cpu, 1, &options, &compilation->partition, err);
+}
+
+int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation *compilation)
+{
+	struct nn_error err = { "" };
+	int result;
+
+	RT_NOT_NULL(compilation);
+	result = check_mutable(compilation, &err);
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		return rt_end(result, &err);
+	compilation->finished = true;
+	result = compile(compilation, &err);
+	compilation->valid = result == ANEURALNETWORKS_NO_ERROR;
+	return rt_end(result, &err);
+}
+
+/* All devices here like the same alignment, of any input and output. */
+static int get_preferred(const ANeuralNetworksCompilation *compilation, uint32_t index,
+			 bool output, uint32_t *bytes, struct nn_error *err)
+{
+	const struct nn_subgraph *main = model_main(compilation->model);
+	uint32_t count = output ? main->num_outputs : main->num_inputs;
+	int result = compilation_check_valid(compilation, err);
+
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		return result;
+	if (index >= count)
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "%s %u of %u",
+			       output ? "output" : "input", index, count);
+	*bytes = PREFERRED_ALIGNMENT;
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+int ANeuralNetworksCompilation_getPreferredMemoryAlignmentForInput(
+	const ANeuralNetworksCompilation *compilation, uint32_t index, uint32_t *alignment)
+{
+	struct nn_error err = { "" };
+
+	RT_NOT_NULL(compilation);
+	RT_NOT_NULL(alignment);
+	return rt_end(get_preferred(compilation, index, false, alignment, &err), &err);
+}
+
+int ANeuralNetworksCompilation_getPreferredMemoryPaddingForInput(
+	const ANeuralNetworksCompilation *compilation, uint32_t index, uint32_t *padding)
+{
+	struct nn_error err = { "" };
+
+	RT_NOT_NULL(compilation);
+	RT_NOT_NULL(padding);
+	return rt_end(get_preferred(compilation, index, false, padding, &err), &err);
+}
+
+int ANeuralNetworksCompilation_getPreferredMemoryAlignmentForOutput(
+	const ANeuralNetworksCompilation *compilation, uint32_t index, uint32_t *alignment)
+{
+	struct nn_error err = { "" };
+
+	RT_NOT_NULL(compilation);
+	RT_NOT_NULL(alignment);
+	return rt_end(get_preferred(compilation, index, true, alignment, &err), &err);
+}
+
+int ANeuralNetworksCompilation_getPreferredMemoryPaddingForOutput(
+	const ANeuralNetworksCompilation *compilation, uint32_t index, uint32_t *padding)
+{
+	struct nn_error err = { "" };
+
+	RT_NOT_NULL(compilation);
+	RT_NOT_NULL(padding);
+	return rt_end(get_preferred(compilation, index, true, padding, &err), &err);
+}
+
+/* An operation's place in the graph is another than the order in which it was added. */
+static int get_supported(const ANeuralNetworksModel *model,
+			 const ANeuralNetworksDevice *const *devices, uint32_t num_devices,
+			 bool *supported, struct nn_error *err)
+{
+	uint32_t count = model_main(model)->num_operations;
+	bool *answer = calloc(count, sizeof(bool));
+	uint32_t i, k;
+
+	if (!answer)
+		return rt_out_of_memory(err);
+	memset(supported, 0, count * sizeof(bool));
+	for (i = 0; i < num_devices; i++) {
+		struct nn_error reason = { "" };
+		int result = devices[i]->ops->get_supported(devices[i], &model->graph, answer,
+							    &reason);
+
+		if (result != ANEURALNETWORKS_NO_ERROR) {
+			rt_log(RT_LOG_WARN, "%s does not say what it supports: %s: %s",
+			       devices[i]->name, rt_result_name(result), reason.message);
+			continue;
+		}
+		for (k = 0; k < count; k++)
+			supported[model->order[k]] |= answer[k];
+	}
+	free(answer);
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+int ANeuralNetworksModel_getSupportedOperationsForDevices(
+	const ANeuralNetworksModel *model, const ANeuralNetworksDevice *const *devices,
+	uint32_t numDevices, bool *supportedOps)
+{
+	struct nn_error err = { "" };
+	int result;
+
+	RT_NOT_NULL(model);
+	RT_NOT_NULL(devices);
+	RT_NOT_NULL(supportedOps);
+	result = device_check_list(devices, numDevices, &err);
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		result = model_check_finished(model, &err);
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		result = get_supported(model, devices, numDevices, supportedOps, &err);
+	return rt_end(result, &err);
+}

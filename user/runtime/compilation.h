@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Compilations: a model, the devices and wishes it is compiled for, and the
+ * partition that finishing leaves.
+ */
+#ifndef NN_RUNTIME_COMPILATION_H
+#define NN_RUNTIME_COMPILATION_H
+
+#include "runtime/partition.h"
+
+struct ANeuralNetworksCompilation {
+	const ANeuralNetworksModel *model;
+	const ANeuralNetworksDevice **devices;
+	uint32_t num_devices;
+	bool is_explicit;		/* the application named the devices: no fallback */
+	int32_t preference;
+	int32_t priority;
+	uint64_t timeout_ns;		/* 0: none */
+	char *cache_dir;		/* ends in '/'; NULL: no caching */
+	uint8_t cache_token[ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN];
+
+	bool finished;
+	bool valid;			/* finished, and the partition is there */
+	struct partition partition;
+};
+
+/* BAD_STATE unless executions of it may be made. */
+int compilation_check_valid(const ANeuralNetworksCompilation *compilation,
+			    struct nn_error *err);
+
+/* True when the application named exactly one device. */
+static inline bool compilation_has_one_device(const ANeuralNetworksCompilation *compilation)
+{
+	return compilation->is_explicit && compilation->num_devices == 1;
+}
+
+/* CLOCK_MONOTONIC now, and then plus a duration: 0 (none) for 0, never past UINT64_MAX. */
+uint64_t deadline_after(uint64_t duration_ns);
+
+#endif /* NN_RUNTIME_COMPILATION_H */

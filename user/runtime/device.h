@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Devices: the list of them, fixed at first use, and what the runtime asks of
+ * each: which operations, to prepare a graph, to execute it.
+ */
+#ifndef NN_RUNTIME_DEVICE_H
+#define NN_RUNTIME_DEVICE_H
+
+#include <android/NeuralNetworks.h>
+#include <nnaccel/device.h>
+#include <nnaccel/nnaccel.h>
+
+#include "plan/plan.h"
+#include "runtime/model.h"
+
+struct prepare_options {
+	uint32_t preference;		/* PreferenceCode */
+	uint32_t priority;		/* 0 low, 1 medium, 2 high */
+	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
+};
+
+/* An input or output of a request: bytes of a memory, or at a pointer of the application. */
+struct request_arg {
+	const ANeuralNetworksMemory *memory;	/* NULL: pointer */
+	uint8_t *pointer;
+	uint64_t offset;
+	uint64_t length;
+	uint32_t rank;				/* 0: the model's dimensions */
+	uint32_t dims[NN_MAX_RANK];
+	bool omitted;
+};
+
+struct request {
+	uint32_t num_inputs;
+	uint32_t num_outputs;
+	struct request_arg *inputs;
+	struct request_arg *outputs;
+	uint64_t deadline_ns;			/* CLOCK_MONOTONIC, 0: none */
+	uint64_t loop_timeout_ns;
+	bool measure;
+	struct channel *channel;		/* of a burst; NULL: none */
+
+	/* What comes back. */
+	struct nn_output_shape *shapes;		/* [num_outputs] */
+	bool shapes_known;
+	uint64_t on_device_us;			/* NNA_TIME_NONE: unknown */
+	uint64_t in_driver_us;
+};
+
+/* A graph that a device made ready; each device's begins with this. */
+struct prepared {
+	const struct device_ops *ops;
+};
+
+/* A burst's way to what was prepared; each device's is its own. */
+struct channel;
+
+/* Those that may fail return a ResultCode. The graph must outlive what is prepared of it. */
+struct device_ops {
+	/* supported[i] for each operation of the main subgraph. */
+	int (*get_supported)(const ANeuralNetworksDevice *device, const struct graph *graph,
+			     bool *supported, struct nn_error *err);
+	int (*prepare)(const ANeuralNetworksDevice *device, const struct graph *graph,
+		       const struct prepare_options *options, struct prepared **prepared,
+		       struct nn_error *err);
+	/* From any number of threads. */
+	int (*execute)(struct prepared *prepared, struct request *request, struct nn_error *err);
+	void (*free)(struct prepared *prepared);
+	/*
+	 * A channel for one execution at a time, which in the steady state allocates
+	 * nothing; NULL where the device has none. To be freed before the prepared.
+	 */
+	int (*open_channel)(struct prepared *prepared, struct channel **channel,
+			    struct nn_error *err);
+	void (*close_channel)(struct channel *channel);
+	int (*wait)(const ANeuralNetworksDevice *device, struct nn_error *err);
+};
+
+struct ANeuralNetworksDevice {
+	const char *name;
+	const struct device_ops *ops;
+	struct nna_device *nna;		/* NULL: the CPU */
+	struct nn_device_info info;
+};
+
+/* Fill in a device; false where there is none. */
+void device_cpu_open(ANeuralNetworksDevice *device);
+bool device_nnaccel_open(ANeuralNetworksDevice *device);
+
+/* All devices in their order, the CPU last. */
+uint32_t device_count(void);
+const ANeuralNetworksDevice *device_at(uint32_t index);
+const ANeuralNetworksDevice *device_cpu(void);
+
+static inline bool device_is_cpu(const ANeuralNetworksDevice *device)
+{
+	return !device->nna;
+}
+
+/* UNEXPECTED_NULL or BAD_DATA unless the list has devices of ours, each once. */
+int device_check_list(const ANeuralNetworksDevice *const *devices, uint32_t count,
+		      struct nn_error *err);
+
+#endif /* NN_RUNTIME_DEVICE_H */

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The device nnapi-reference: plans run in this process.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "ops/op.h"
+#include "runtime/device.h"
+#include "runtime/log.h"
+
+#define CPU_NAME "nnapi-reference"
+#define CPU_VERSION "0.1.0"
+
+struct cpu_prepared {
+	struct prepared base;
+	struct nn_model model;		/* the graph's, with its pools mapped */
+	struct nn_pool *pools;
+	struct nn_plan *plan;
+};
+
+static int cpu_get_supported(const ANeuralNetworksDevice *device, const struct graph *graph,
+			     bool *supported, struct nn_error *err)
+{
+	(void)device;
+	return rt_fail_status(err, nn_ops_check_model(&graph->model, supported, err));
+}
+
+static void cpu_free(struct prepared *prepared)
+{
+	struct cpu_prepared *cpu = (struct cpu_prepared *)prepared;
+
+	nn_plan_free(cpu->plan);
+	free(cpu->pools);
+	free(cpu);
+}
+
+static int map_pools(struct cpu_prepared *cpu, const struct graph *graph, struct nn_error *err)
+{
+	uint32_t i;
+
+	cpu->pools = calloc(graph->model.num_pools + 1, sizeof(cpu->pools[0]));
+	if (!cpu->pools)
+		return rt_out_of_memory(err);
+	for (i = 0; i < graph->model.num_pools; i++) {
+		uint8_t *base;
+		int result = memory_map(graph->memories[i], PROT_READ, &base, err);
+
+		if (result != ANEURALNETWORKS_NO_ERROR)
+			return result;
+		cpu->pools[i] = (struct nn_pool){ base, graph->model.pools[i].size };
+	}
+	cpu->model = graph->model;
+	cpu->model.pools = cpu->pools;
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+static int cpu_prepare(const ANeuralNetworksDevice *device, const struct graph *graph,
+		       const struct prepare_options *options, struct prepared **prepared,
+		       struct nn_error *err)
+{
+	const struct nn_plan_options plan_options = {
+		.preference = options->preference,
+		.deadline_ns = options->deadline_ns,
+	};
+	struct cpu_prepared *cpu = calloc(1, sizeof(*cpu));
+	int result;
+
+	if (!cpu)
+		return rt_out_of_memory(err);
+	cpu->base.ops = device->ops;
+	result = map_pools(cpu, graph, err);
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		result = rt_fail_status(err, nn_plan_create(&cpu->model, &plan_options,
+							    &cpu->plan, err));
+	if (result != ANEURALNETWORKS_NO_ERROR) {
+		cpu_free(&cpu->base);
+		return result;
+	}
+	*prepared = &cpu->base;
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+static int map_args(const struct request_arg *from, uint32_t count, int prot, struct nn_arg *to,
+		    struct nn_error *err)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++) {
+		uint8_t *data = from[i].pointer;
+		int result;
+
+		if (from[i].memory) {
+			result = memory_map(from[i].memory, prot, &data, err);
+			if (result != ANEURALNETWORKS_NO_ERROR)
+				return result;
+			data += from[i].offset;
+		}
+		to[i] = (struct nn_arg){ .data = data, .length = from[i].length,
+					 .rank = from[i].rank, .omitted = from[i].omitted };
+		memcpy(to[i].dims, from[i].dims, sizeof(to[i].dims));
+	}
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+static int cpu_execute(struct prepared *prepared, struct request *request, struct nn_error *err)
+{
+	struct cpu_prepared *cpu = (struct cpu_prepared *)prepared;
+	uint32_t count = request->num_inputs + request->num_outputs;
+	struct nn_arg *args = calloc(count + 1, sizeof(args[0]));
+	struct nn_execution execution = {
+		.num_inputs = request->num_inputs,
+		.num_outputs = request->num_outputs,
+		.inputs = args,
+		.outputs = args + request->num_inputs,
+		.shapes = request->shapes,
+		.deadline_ns = request->deadline_ns,
+		.loop_timeout_ns = request->loop_timeout_ns,
+	};
+	int result;
+
+	if (!args)
+		return rt_out_of_memory(err);
+	result = map_args(request->inputs, request->num_inputs, PROT_READ, args, err);
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		result = map_args(request->outputs, request->num_outputs, PROT_WRITE,
+				  args + request->num_inputs, err);
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		result = rt_fail_status(err, nn_plan_execute(cpu->plan, &execution, err));
+	request->shapes_known = execution.shapes_known;
+	request->on_device_us = NNA_TIME_NONE;
+	request->in_driver_us = NNA_TIME_NONE;
+	free(args);
+	return result;
+}
+
+static int cpu_open_channel(struct prepared *prepared, struct channel **channel,
+			    struct nn_error *err)
+{
+	(void)prepared;
+	(void)err;
+	*channel = NULL;
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+static void cpu_close_channel(struct channel *channel)
+{
+	(void)channel;
+}
+
+static int cpu_wait(const ANeuralNetworksDevice *device, struct nn_error *err)
+{
+	(void)device;
+	(void)err;
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+static const struct device_ops cpu_ops = {
+	.get_supported = cpu_get_supported,
+	.prepare = cpu_prepare,
+	.execute = cpu_execute,
+	.free = cpu_free,
+	.open_channel = cpu_open_channel,
+	.close_channel = cpu_close_channel,
+	.wait = cpu_wait,
+};
+
+/* What the performance of all devices is relative to. */
+void device_cpu_open(ANeuralNetworksDevice *device)
+{
+	const struct nn_performance unit = { 1.0f, 1.0f };
+	struct nn_device_info *info = &device->info;
+	uint32_t i;
+
+	memset(device, 0, sizeof(*device));
+	device->name = CPU_NAME;
+	device->ops = &cpu_ops;
+	info->magic = NN_DEVICE_MAGIC;
+	info->size = sizeof(*info);
+	strcpy(info->version, CPU_VERSION);
+	info->type = NN_DEVICE_CPU;
+	info->feature_level = nn_op_feature_level();
+	info->relaxed_scalar = unit;
+	info->relaxed_tensor = unit;
+	info->if_performance = unit;
+	info->while_performance = unit;
+	for (i = 0; i < NN_TYPE_COUNT; i++)
+		info->operand[i] = unit;
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Events: threads that run executions once their dependencies have ended, and
+ * sync fences.
+ */
+#define _GNU_SOURCE
+#include "runtime/event.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sync_file.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "runtime/log.h"
+
+/* What a thread is given; it owns a reference to each event in it. */
+struct job {
+	ANeuralNetworksExecution *execution;
+	ANeuralNetworksEvent *event;
+	uint64_t deadline_ns;
+	uint64_t duration_ns;
+	uint32_t num_dependencies;
+	ANeuralNetworksEvent *dependencies[];
+};
+
+static ANeuralNetworksEvent *new_event(int fence)
+{
+	ANeuralNetworksEvent *event = calloc(1, sizeof(*event));
+
+	if (!event)
+		return NULL;
+	event->fence = fence;
+	event->references = 1;
+	pthread_mutex_init(&event->lock, NULL);
+	pthread_cond_init(&event->ended, NULL);
+	return event;
+}
+
+static void drop(ANeuralNetworksEvent *event)
+{
+	if (atomic_fetch_sub(&event->references, 1) > 1)
+		return;
+	if (event->fence >= 0)
+		close(event->fence);
+	pthread_cond_destroy(&event->ended);
+	pthread_mutex_destroy(&event->lock);
+	free(event);
+}
+
+static void drop_job(struct job *job)
+{
+	uint32_t i;
+
+	for (i = 0; i < job->num_dependencies; i++)
+		drop(job->dependencies[i]);
+	drop(job->event);
+	free(job);
+}
+
+/* The status that a signalled sync_file carries: 1, or a negative error. */
+static int fence_status(int fence)
+{
+	struct sync_file_info info = { .status = 0 };
+
+	if (ioctl(fence, SYNC_IOC_FILE_INFO, &info))
+		return 1;
+	return info.status;
+}
+
+static int wait_fence(int fence, struct nn_error *err)
+{
+	struct pollfd poll_fd = { .fd = fence, .events = POLLIN };
+	int count, status;
+
+	do
+		count = poll(&poll_fd, 1, -1);
+	while (count < 0 && (errno == EINTR || errno == EAGAIN));
+	if (count < 0 || poll_fd.revents & (POLLERR | POLLNVAL))
+		return rt_fail(err, ANEURALNETWORKS_OP_FAILED, "the sync fence is in error");
+	status = fence_status(fence);
+	if (status < 0)
+		return rt_fail(err, ANEURALNETWORKS_OP_FAILED,
+			       "the sync fence ended with an error: %s", strerror(-status));
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+static int wait_event(ANeuralNetworksEvent *event, struct nn_error *err)
+{
+	int result;
+
+	if (event->fence >= 0)
+		return wait_fence(event->fence, err);
+	pthread_mutex_lock(&event->lock);
+	while (!event->has_ended)
+		pthread_cond_wait(&event->ended, &event->lock);
+	result = event->result;
+	nn_fail(err, NN_GENERAL_FAILURE, "%s", event->reason.message);
+	pthread_mutex_unlock(&event->lock);
+	return result;
+}
+
+static int wait_dependencies(const struct job *job, struct nn_error *err)
+{
+	struct nn_error reason = { "" };
+	uint32_t i;
+
+	for (i = 0; i < job->num_dependencies; i++)
+		if (wait_event(job->dependencies[i], &reason) != ANEURALNETWORKS_NO_ERROR)
+			return rt_fail(err, ANEURALNETWORKS_OP_FAILED, "dependency %u failed: %s",
+				       i, reason.message);
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+/* What a dependency wrote is looked at when it has ended, not before. */
+static int run_job(const struct job *job, struct nn_error *err)
+{
+	uint64_t deadline = job->deadline_ns;
+	uint64_t limit;
+	int result;
+
+	result = wait_dependencies(job, err);
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		result = execution_check_memories(job->execution, err);
+	if (result != ANEURALNETWORKS_NO_ERROR) {
+		execution_abandon(job->execution, result);
+		return result;
+	}
+	limit = deadline_after(job->duration_ns);
+	if (limit && (!deadline || limit < deadline))
+		deadline = limit;
+	return execution_run(job->execution, NULL, deadline, err);
+}
+
+static void *job_thread(void *data)
+{
+	struct job *job = data;
+	ANeuralNetworksEvent *event = job->event;
+	struct nn_error reason = { "" };
+	int result = run_job(job, &reason);
+
+	pthread_mutex_lock(&event->lock);
+	event->result = result;
+	event->reason = reason;
+	event->has_ended = true;
+	pthread_cond_broadcast(&event->ended);
+	pthread_mutex_unlock(&event->lock);
+	drop_job(job);
+	return NULL;
+}
+
+/* Signals are the application's: its own threads take them. */
+static int start_thread(struct job *job)
+{
+	pthread_attr_t attr;
+	sigset_t all;
+	int error;
+
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setsigmask_np(&attr, &all);
+	error = pthread_create(&job->event->thread, &attr, job_thread, job);
+	pthread_attr_destroy(&attr);
+	return error;
+}
+
+static struct job *new_job(const ANeuralNetworksEvent *const *dependencies, uint32_t count)
+{
+	struct job *job = calloc(1, sizeof(*job) + count * sizeof(job->dependencies[0]));
+	uint32_t i;
+
+	if (!job)
+		return NULL;
+	job->event = new_event(-1);
+	if (!job->event) {
+		free(job);
+		return NULL;
+	}
+	for (i = 0; i < count; i++) {
+		/* Counting references does not change what a caller sees. */
+		job->dependencies[i] = (ANeuralNetworksEvent *)dependencies[i];
+		atomic_fetch_add(&job->dependencies[i]->references, 1);
+	}
+	job->num_dependencies = count;
+	return job;
+}
+
+int event_start_execution(ANeuralNetworksExecution *execution,
+			  const ANeuralNetworksEvent *const *dependencies, uint32_t count,
+			  uint64_t duration_ns, ANeuralNetworksEvent **event,
+			  struct nn_error *err)
+{
+	struct job *job = new_job(dependencies, count);
+	int error;
+
+	if (!job) {
+		execution_abandon(execution, ANEURALNETWORKS_OUT_OF_MEMORY);
+		return rt_out_of_memory(err);
+	}
+	job->execution = execution;
+	job->deadline_ns = deadline_after(execution->timeout_ns);
+	job->duration_ns = duration_ns;
+	/* One reference for the application, one for the thread, which may be done first. */
+	atomic_fetch_add(&job->event->references, 1);
+	*event = job->event;
+	error = start_thread(job);
+	if (error) {
+		drop(*event);
+		*event = NULL;
+		drop_job(job);
+		execution_abandon(execution, ANEURALNETWORKS_OP_FAILED);
+		return rt_fail(err, ANEURALNETWORKS_OP_FAILED, "no thread: %s", strerror(error));
+	}
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+int ANeuralNetworksEvent_createFromSyncFenceFd(int sync_fence_fd, ANeuralNetworksEvent **event)
+{
+	int fence;
+
+	RT_NOT_NULL(event);
+	*event = NULL;
+	if (sync_fence_fd <= 0)
+		return rt_refuse(ANEURALNETWORKS_BAD_DATA, "fd %d", sync_fence_fd);
+	fence = fcntl(sync_fence_fd, F_DUPFD_CLOEXEC, 1);
+	if (fence < 0)
+		return rt_refuse(ANEURALNETWORKS_BAD_DATA, "fd %d: %s", sync_fence_fd,
+				 strerror(errno));
+	*event = new_event(fence);
+	if (!*event) {
+		close(fence);
+		return rt_refuse(ANEURALNETWORKS_OUT_OF_MEMORY, "out of memory");
+	}
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+int ANeuralNetworksEvent_getSyncFenceFd(const ANeuralNetworksEvent *event, int *sync_fence_fd)
+{
+	RT_NOT_NULL(sync_fence_fd);
+	*sync_fence_fd = -1;
+	RT_NOT_NULL(event);
+	if (event->fence < 0)
+		return rt_refuse(ANEURALNETWORKS_OP_FAILED, "the event has no sync fence");
+	*sync_fence_fd = fcntl(event->fence, F_DUPFD_CLOEXEC, 1);
+	if (*sync_fence_fd < 0)
+		return rt_refuse(ANEURALNETWORKS_OP_FAILED, "no fd: %s", strerror(errno));
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+int ANeuralNetworksEvent_wait(ANeuralNetworksEvent *event)
+{
+	struct nn_error err = { "" };
+
+	RT_NOT_NULL(event);
+	return rt_end(wait_event(event, &err), &err);
+}
+
+void ANeuralNetworksEvent_free(ANeuralNetworksEvent *event)
+{
+	struct nn_error err = { "" };
+
+	if (!event)
+		return;
+	wait_event(event, &err);
+	if (event->fence < 0)
+		pthread_join(event->thread, NULL);
+	drop(event);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Events: the end of an execution that a thread runs, or a sync fence.
+ */
+#ifndef NN_RUNTIME_EVENT_H
+#define NN_RUNTIME_EVENT_H
+
+#include "runtime/execution.h"
+
+struct ANeuralNetworksEvent {
+	int fence;			/* sync_file, or -1 */
+	pthread_t thread;		/* without a fence: runs the execution */
+	atomic_uint references;		/* the application, and executions that depend on it */
+
+	pthread_mutex_t lock;
+	pthread_cond_t ended;
+	bool has_ended;			/* under the lock, like the rest */
+	int result;
+	struct nn_error reason;
+};
+
+/*
+ * Runs a started execution in a thread: once all dependencies have ended, and
+ * then for at most `duration_ns` (0: no limit). On failure the execution has ended.
+ */
+int event_start_execution(ANeuralNetworksExecution *execution,
+			  const ANeuralNetworksEvent *const *dependencies, uint32_t count,
+			  uint64_t duration_ns, ANeuralNetworksEvent **event,
+			  struct nn_error *err);
+
+#endif /* NN_RUNTIME_EVENT_H */

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Executions: a compilation's arguments, the states of running, and what is
+ * known afterwards.
+ */
+#ifndef NN_RUNTIME_EXECUTION_H
+#define NN_RUNTIME_EXECUTION_H
+
+#include <stdatomic.h>
+
+#include "runtime/compilation.h"
+
+enum execution_state {
+	EXECUTION_CONFIGURING,
+	EXECUTION_STARTED,
+	EXECUTION_FINISHED,
+};
+
+struct ANeuralNetworksExecution {
+	ANeuralNetworksCompilation *compilation;
+	uint32_t num_inputs;
+	uint32_t num_outputs;
+	struct request_arg *inputs;
+	struct request_arg *outputs;
+	bool *is_set;			/* inputs, then outputs */
+	bool any_set;
+	bool padded;			/* lengths may exceed sizes */
+	bool reusable;
+	bool measure;
+	uint64_t timeout_ns;		/* 0: none */
+	uint64_t loop_timeout_ns;
+	ANeuralNetworksMemory *temporaries;	/* NULL until a run needs them */
+
+	/* Whoever moves it to EXECUTION_STARTED owns what follows until it moves on. */
+	_Atomic enum execution_state state;
+	int result;
+	struct nn_output_shape *shapes;	/* [num_outputs], of NO_ERROR and INSUFFICIENT_SIZE */
+	uint64_t on_device_us;
+	uint64_t in_driver_us;
+	uint64_t deadline_ns;
+};
+
+/*
+ * OP_FAILED where a memory made from a description is used as an input but holds
+ * nothing, or something of another shape.
+ */
+int execution_check_memories(const ANeuralNetworksExecution *execution, struct nn_error *err);
+
+/*
+ * Runs a started execution to its end, by a deadline (CLOCK_MONOTONIC, 0: none),
+ * and returns its result. `burst`: one of its compilation that is locked, or NULL.
+ */
+int execution_run(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *burst,
+		  uint64_t deadline_ns, struct nn_error *err);
+
+/* Ends a started execution without having run it. */
+void execution_abandon(ANeuralNetworksExecution *execution, int result);
+
+/* An output of the model with the dimensions that its argument gives. */
+struct nn_operand execution_output(const ANeuralNetworksExecution *execution, uint32_t index);
+
+#endif /* NN_RUNTIME_EXECUTION_H */

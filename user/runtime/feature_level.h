@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Codes of the feature levels.
+ */
+#ifndef NN_RUNTIME_FEATURE_LEVEL_H
+#define NN_RUNTIME_FEATURE_LEVEL_H
+
+#include <stdint.h>
+
+/* The FeatureLevelCode of a level. */
+int64_t feature_level_code(uint32_t level);
+
+#endif /* NN_RUNTIME_FEATURE_LEVEL_H */

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Finishing a model: topological order, one flat graph with the referenced
+ * models, large constants in one shared memory, the check of the whole.
+ */
+#include "runtime/finish.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "ops/op.h"
+#include "runtime/log.h"
+#include "runtime/operand.h"
+
+/* Large constants begin at multiples of a cache line. */
+#define CONSTANT_ALIGN 64
+
+/* What sorting remembers: who waits for an operand, and for how many an operation waits. */
+struct sorting {
+	uint32_t *first;	/* by operand: its first consumer in `consumers` */
+	uint32_t *consumers;	/* operations, by operand */
+	uint32_t *missing;	/* by operation: inputs that are not written yet */
+	bool *written;		/* by operand */
+};
+
+static bool prepare_sorting(const ANeuralNetworksModel *model, struct arena *arena,
+			    struct sorting *s)
+{
+	uint32_t *next;
+	size_t total = 0;
+	uint32_t i, k;
+
+	for (i = 0; i < model->num_operands; i++)
+		total += model->operands[i].consumers;
+	s->first = arena_alloc(arena, model->num_operands + 1, sizeof(uint32_t));
+	s->consumers = arena_alloc(arena, total, sizeof(uint32_t));
+	s->missing = arena_alloc(arena, model->num_operations, sizeof(uint32_t));
+	s->written = arena_alloc(arena, model->num_operands, sizeof(bool));
+	next = arena_alloc(arena, model->num_operands, sizeof(uint32_t));
+	if (!s->first || !s->consumers || !s->missing || !s->written || !next)
+		return false;
+
+	for (i = 0; i < model->num_operands; i++) {
+		s->first[i + 1] = s->first[i] + model->operands[i].consumers;
+		next[i] = s->first[i];
+	}
+	for (i = 0; i < model->num_operations; i++) {
+		const struct nn_operation *operation = &model->operations[i];
+
+		for (k = 0; k < operation->num_inputs; k++) {
+			uint32_t operand = operation->inputs[k];
+
+			s->consumers[next[operand]++] = i;
+			if (operand_is_written(&model->operands[operand]))
+				s->missing[i]++;
+		}
+	}
+	return true;
+}
+
+/* Marks what operation `at` writes; those that became ready go to the end of the order. */
+static uint32_t release(const ANeuralNetworksModel *model, struct sorting *s, uint32_t at,
+			uint32_t *order, uint32_t ready)
+{
+	const struct nn_operation *operation = &model->operations[at];
+	uint32_t i, k;
+
+	for (i = 0; i < operation->num_outputs; i++) {
+		uint32_t operand = operation->outputs[i];
+
+		if (s->written[operand] || !operand_is_written(&model->operands[operand]))
+			continue;
+		s->written[operand] = true;
+		for (k = s->first[operand]; k < s->first[operand + 1]; k++)
+			if (!--s->missing[s->consumers[k]])
+				order[ready++] = s->consumers[k];
+	}
+	return ready;
+}
+
+/* Kahn's algorithm, first ready first. */
+static int sort_operations(const ANeuralNetworksModel *model, struct arena *arena,
+			   uint32_t *order, struct nn_error *err)
+{
+	struct sorting s;
+	uint32_t done = 0, ready = 0, i;
+
+	if (!prepare_sorting(model, arena, &s))
+		return rt_out_of_memory(err);
+	for (i = 0; i < model->num_operations; i++)
+		if (!s.missing[i])
+			order[ready++] = i;
+	for (done = 0; done < ready; done++)
+		ready = release(model, &s, order[done], order, ready);
+	if (ready == model->num_operations)
+		return ANEURALNETWORKS_NO_ERROR;
+	for (i = 0; !s.missing[i]; i++)
+		;
+	return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
+		       "operation %u (%s) has an input that no operation writes before it", i,
+		       nn_op_name(model->operations[i].type));
+}
+
+/* Copies the constants that callers kept into one memory, the last pool of the model. */
+static int copy_large_values(ANeuralNetworksModel *model, struct nn_error *err)
+{
+	size_t size = 0;
+	uint8_t *base;
+	uint32_t i;
+	int result;
+
+	for (i = 0; i < model->num_operands; i++) {
+		struct nn_location *at = &model->operands[i].location;
+
+		if (!model->large_values[i])
+			continue;
+		at->pool = model->num_memories;
+		at->offset = size;
+		size += ((size_t)at->length + CONSTANT_ALIGN - 1) & ~(size_t)(CONSTANT_ALIGN - 1);
+	}
+	if (!size)
+		return ANEURALNETWORKS_NO_ERROR;
+	result = memory_create_shared(size, &model->large_memory, err);
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		result = memory_map(model->large_memory, PROT_READ | PROT_WRITE, &base, err);
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		return ANEURALNETWORKS_OUT_OF_MEMORY;
+	for (i = 0; i < model->num_operands; i++)
+		if (model->large_values[i])
+			memcpy(base + model->operands[i].location.offset, model->large_values[i],
+			       model->operands[i].location.length);
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+/* The graph while it is put together; its arrays have room for everything. */
+struct building {
+	ANeuralNetworksModel *model;
+	struct nn_subgraph *subgraphs;
+	ANeuralNetworksMemory **memories;
+	struct nn_pool *pools;
+	uint8_t *values;
+	uint32_t num_subgraphs;
+	uint32_t num_pools;
+	uint64_t values_size;
+	uint32_t *child_at;	/* by child: its subgraph, counted without the main one */
+};
+
+static uint32_t add_pool(struct building *b, ANeuralNetworksMemory *memory)
+{
+	uint32_t i;
+
+	for (i = 0; i < b->num_pools; i++)
+		if (b->memories[i] == memory)
+			return i;
+	b->memories[i] = memory;
+	b->pools[i] = (struct nn_pool){ .size = memory->size };
+	b->num_pools++;
+	return i;
+}
+
+/* Appends values at a multiple of 8, where they keep the alignment that they had. */
+static uint64_t add_values(struct building *b, const uint8_t *values, uint64_t size)
+{
+	uint64_t at = (b->values_size + 7) & ~UINT64_C(7);
+
+	if (size)
+		memcpy(b->values + at, values, size);
+	b->values_size = at + size;
+	return at;
+}
+
+/* Appends the subgraphs of a referenced model's graph, with what they refer to. */
+static bool add_child(struct building *b, const struct nn_model *child,
+		      ANeuralNetworksMemory *const *memories)
+{
+	uint64_t values_at = add_values(b, child->values, child->values_size);
+	uint32_t first = b->num_subgraphs;
+	uint32_t i, k;
+
+	for (i = 0; i < child->num_subgraphs; i++) {
+		struct nn_subgraph *subgraph = &b->subgraphs[b->num_subgraphs++];
+		struct nn_operand *operands;
+
+		*subgraph = child->subgraphs[i];
+		operands = arena_copy(&b->model->arena, subgraph->operands,
+				      subgraph->num_operands, sizeof(operands[0]));
+		if (!operands)
+			return false;
+		subgraph->operands = operands;
+		for (k = 0; k < subgraph->num_operands; k++) {
+			struct nn_location *at = &operands[k].location;
+
+			if (operands[k].lifetime == NN_CONSTANT_COPY)
+				at->offset += values_at;
+			else if (operands[k].lifetime == NN_CONSTANT_REFERENCE)
+				at->pool = add_pool(b, memories[at->pool]);
+			else if (operands[k].lifetime == NN_SUBGRAPH)
+				at->offset += first;
+		}
+	}
+	return true;
+}
+
+/* A model that is referenced twice is there once. */
+static bool add_children(struct building *b)
+{
+	const ANeuralNetworksModel *model = b->model;
+	uint32_t i, k;
+
+	for (i = 0; i < model->num_children; i++) {
+		for (k = 0; model->children[k] != model->children[i]; k++)
+			;
+		if (k < i) {
+			b->child_at[i] = b->child_at[k];
+			continue;
+		}
+		b->child_at[i] = b->num_subgraphs - 1;
+		if (!add_child(b, &model->children[i]->graph.model,
+			       model->children[i]->graph.memories))
+			return false;
+	}
+	return true;
+}
+
+static bool allocate(struct building *b)
+{
+	struct arena *arena = &b->model->arena;
+	size_t subgraphs = 1, pools = b->model->num_memories + 1;
+	uint64_t values = b->model->values_size;
+	uint32_t i;
+
+	for (i = 0; i < b->model->num_children; i++) {
+		const struct nn_model *child = &b->model->children[i]->graph.model;
+
+		subgraphs += child->num_subgraphs;
+		pools += child->num_pools;
+		values += child->values_size + 7;
+	}
+	b->subgraphs = arena_alloc(arena, subgraphs, sizeof(b->subgraphs[0]));
+	b->memories = arena_alloc(arena, pools, sizeof(b->memories[0]));
+	b->pools = arena_alloc(arena, pools, sizeof(b->pools[0]));
+	b->values = arena_alloc(arena, values, 1);
+	b->child_at = arena_alloc(arena, b->model->num_children, sizeof(b->child_at[0]));
+	return b->subgraphs && b->memories && b->pools && b->values && b->child_at;
+}
+
+/* The model's own subgraph, operations in order. */
+static bool build_main(struct building *b)
+{
+	const ANeuralNetworksModel *model = b->model;
+	struct nn_operation *operations;
+	struct nn_operand *operands;
+	uint32_t i;
+
+	operands = arena_copy(&b->model->arena, model->operands, model->num_operands,
+			      sizeof(operands[0]));
+	operations = arena_alloc(&b->model->arena, model->num_operations, sizeof(operations[0]));
+	if (!operands || !operations)
+		return false;
+	for (i = 0; i < model->num_operations; i++)
+		operations[i] = model->operations[model->order[i]];
+	for (i = 0; i < model->num_operands; i++)
+		if (operands[i].lifetime == NN_SUBGRAPH)
+			operands[i].location.offset = b->child_at[operands[i].location.offset];
+
+	b->subgraphs[0] = (struct nn_subgraph){
+		.num_operands = model->num_operands,
+		.num_operations = model->num_operations,
+		.num_inputs = model->num_inputs,
+		.num_outputs = model->num_outputs,
+		.operands = operands,
+		.operations = operations,
+		.inputs = model->inputs,
+		.outputs = model->outputs,
+	};
+	return true;
+}
+
+static bool flatten(ANeuralNetworksModel *model)
+{
+	struct building b = { .model = model, .num_subgraphs = 1 };
+	uint32_t i;
+
+	if (!allocate(&b))
+		return false;
+	for (i = 0; i < model->num_memories; i++)
+		add_pool(&b, model->memories[i]);
+	if (model->large_memory)
+		add_pool(&b, model->large_memory);
+	add_values(&b, model->values, model->values_size);
+	if (!add_children(&b) || !build_main(&b))
+		return false;
+
+	model->graph.memories = b.memories;
+	model->graph.model = (struct nn_model){
+		.num_subgraphs = b.num_subgraphs,
+		.num_pools = b.num_pools,
+		.relaxed = model->relaxed,
+		.subgraphs = b.subgraphs,
+		.pools = b.pools,
+		.values = b.values,
+		.values_size = b.values_size,
+	};
+	return true;
+}
+
+/*
+ * Operations that nobody here executes (OEM) are no error; compiling tells.
+ */
+static int check(ANeuralNetworksModel *model, struct nn_error *err)
+{
+	bool *supported = arena_alloc(&model->arena, model->num_operations, sizeof(bool));
+	enum nn_status status;
+
+	if (!supported)
+		return rt_out_of_memory(err);
+	status = nn_model_check(&model->graph.model, err);
+	if (status == NN_OK)
+		status = nn_ops_check_model(&model->graph.model, supported, err);
+	return rt_fail_status(err, status);
+}
+
+int model_build_graph(ANeuralNetworksModel *model, struct nn_error *err)
+{
+	struct arena scratch = { NULL };
+	int result;
+
+	result = copy_large_values(model, err);
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		return result;
+	model->order = arena_alloc(&model->arena, model->num_operations, sizeof(uint32_t));
+	if (!model->order)
+		return rt_out_of_memory(err);
+	result = sort_operations(model, &scratch, model->order, err);
+	arena_free(&scratch);
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		return result;
+	if (!flatten(model))
+		return rt_out_of_memory(err);
+	return check(model, err);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Result codes and the log: names, mapping from status codes, and lines on
+ * stderr as NNACCEL_LOG says.
+ */
+#include "runtime/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const level_names[] = {
+	[RT_LOG_NONE] = "none",
+	[RT_LOG_ERROR] = "error",
+	[RT_LOG_WARN] = "warn",
+	[RT_LOG_INFO] = "info",
+};
+
+static const char *const result_names[] = {
+	[ANEURALNETWORKS_NO_ERROR] = "NO_ERROR",
+	[ANEURALNETWORKS_OUT_OF_MEMORY] = "OUT_OF_MEMORY",
+	[ANEURALNETWORKS_INCOMPLETE] = "INCOMPLETE",
+	[ANEURALNETWORKS_UNEXPECTED_NULL] = "UNEXPECTED_NULL",
+	[ANEURALNETWORKS_BAD_DATA] = "BAD_DATA",
+	[ANEURALNETWORKS_OP_FAILED] = "OP_FAILED",
+	[ANEURALNETWORKS_BAD_STATE] = "BAD_STATE",
+	[ANEURALNETWORKS_UNMAPPABLE] = "UNMAPPABLE",
+	[ANEURALNETWORKS_OUTPUT_INSUFFICIENT_SIZE] = "OUTPUT_INSUFFICIENT_SIZE",
+	[ANEURALNETWORKS_UNAVAILABLE_DEVICE] = "UNAVAILABLE_DEVICE",
+	[ANEURALNETWORKS_MISSED_DEADLINE_TRANSIENT] = "MISSED_DEADLINE_TRANSIENT",
+	[ANEURALNETWORKS_MISSED_DEADLINE_PERSISTENT] = "MISSED_DEADLINE_PERSISTENT",
+	[ANEURALNETWORKS_RESOURCE_EXHAUSTED_TRANSIENT] = "RESOURCE_EXHAUSTED_TRANSIENT",
+	[ANEURALNETWORKS_RESOURCE_EXHAUSTED_PERSISTENT] = "RESOURCE_EXHAUSTED_PERSISTENT",
+	[ANEURALNETWORKS_DEAD_OBJECT] = "DEAD_OBJECT",
+};
+
+static const int results[] = {
+	[NN_OK] = ANEURALNETWORKS_NO_ERROR,
+	[NN_DEVICE_UNAVAILABLE] = ANEURALNETWORKS_UNAVAILABLE_DEVICE,
+	[NN_GENERAL_FAILURE] = ANEURALNETWORKS_OP_FAILED,
+	[NN_OUTPUT_INSUFFICIENT_SIZE] = ANEURALNETWORKS_OUTPUT_INSUFFICIENT_SIZE,
+	[NN_INVALID_ARGUMENT] = ANEURALNETWORKS_BAD_DATA,
+	[NN_MISSED_DEADLINE_TRANSIENT] = ANEURALNETWORKS_MISSED_DEADLINE_TRANSIENT,
+	[NN_MISSED_DEADLINE_PERSISTENT] = ANEURALNETWORKS_MISSED_DEADLINE_PERSISTENT,
+	[NN_RESOURCE_EXHAUSTED_TRANSIENT] = ANEURALNETWORKS_RESOURCE_EXHAUSTED_TRANSIENT,
+	[NN_RESOURCE_EXHAUSTED_PERSISTENT] = ANEURALNETWORKS_RESOURCE_EXHAUSTED_PERSISTENT,
+	[NN_DEAD_OBJECT] = ANEURALNETWORKS_DEAD_OBJECT,
+	[NN_OUT_OF_MEMORY] = ANEURALNETWORKS_OUT_OF_MEMORY,
+};
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+static enum rt_log_level chosen_level(void)
+{
+	const char *name = getenv("NNACCEL_LOG");
+	size_t i;
+
+	for (i = 0; name && i < ARRAY_SIZE(level_names); i++)
+		if (!strcmp(name, level_names[i]))
+			return i;
+	return RT_LOG_ERROR;
+}
+
+void rt_log(enum rt_log_level level, const char *format, ...)
+{
+	char line[NN_MESSAGE_SIZE + 128];
+	va_list args;
+
+	if (level > chosen_level())
+		return;
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	/* One call, so that lines of several threads do not mix. */
+	fprintf(stderr, "nnaccel: %s: %s\n", level_names[level], line);
+}
+
+const char *rt_result_name(int result)
+{
+	if (result < 0 || (size_t)result >= ARRAY_SIZE(result_names))
+		return "unknown result";
+	return result_names[result];
+}
+
+int rt_result(enum nn_status status)
+{
+	if ((size_t)status >= ARRAY_SIZE(results))
+		return ANEURALNETWORKS_OP_FAILED;
+	return results[status];
+}
+
+int rt_fail(struct nn_error *err, int result, const char *format, ...)
+{
+	char message[NN_MESSAGE_SIZE];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(message, sizeof(message), format, args);
+	va_end(args);
+	nn_fail(err, NN_GENERAL_FAILURE, "%s", message);
+	return result;
+}
+
+int rt_out_of_memory(struct nn_error *err)
+{
+	return rt_fail(err, ANEURALNETWORKS_OUT_OF_MEMORY, "out of memory");
+}
+
+int rt_fail_status(struct nn_error *err, enum nn_status status)
+{
+	if (status != NN_OK)
+		nn_fail(err, status, "%s", nn_status_name(status));
+	return rt_result(status);
+}
+
+int rt_end_call(const char *function, int result, const struct nn_error *err)
+{
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		rt_log(RT_LOG_ERROR, "%s: %s: %s", function, rt_result_name(result),
+		       err->message);
+	return result;
+}
+
+int rt_refuse_call(const char *function, int result, const char *format, ...)
+{
+	struct nn_error err;
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(err.message, sizeof(err.message), format, args);
+	va_end(args);
+	return rt_end_call(function, result, &err);
+}

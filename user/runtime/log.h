@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Result codes and the log: one line on stderr for each call that fails, with
+ * its name and the reason. NNACCEL_LOG chooses how much is written.
+ */
+#ifndef NN_RUNTIME_LOG_H
+#define NN_RUNTIME_LOG_H
+
+#include <android/NeuralNetworks.h>
+#include <nnaccel/status.h>
+
+enum rt_log_level {
+	RT_LOG_NONE,
+	RT_LOG_ERROR,		/* calls that fail; the default */
+	RT_LOG_WARN,		/* and what the runtime does without, or in another way */
+	RT_LOG_INFO,		/* and devices and plans */
+};
+
+/* Writes a line, printf-like, if NNACCEL_LOG asks for that level. */
+void rt_log(enum rt_log_level level, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* "BAD_DATA" and so on; never NULL. */
+const char *rt_result_name(int result);
+
+/* The ResultCode that tells a status. */
+int rt_result(enum nn_status status);
+
+/* Leaves the reason in err, printf-like, and returns `result`; as nn_fail(). */
+int rt_fail(struct nn_error *err, int result, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* The same for an allocation that failed. */
+int rt_out_of_memory(struct nn_error *err);
+
+/* The same for a failure that another library told. */
+int rt_fail_status(struct nn_error *err, enum nn_status status);
+
+/*
+ * How entry points end: log a result that is not NO_ERROR under the name of the
+ * function, and return it.
+ */
+int rt_end_call(const char *function, int result, const struct nn_error *err);
+int rt_refuse_call(const char *function, int result, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#define rt_end(result, err) rt_end_call(__func__, result, err)
+#define rt_refuse(result, ...) rt_refuse_call(__func__, result, __VA_ARGS__)
+
+/* Refuses a call whose pointer argument is NULL. */
+#define RT_NOT_NULL(pointer) \
+	do { \
+		if (!(pointer)) \
+			return rt_refuse(ANEURALNETWORKS_UNEXPECTED_NULL, #pointer " is NULL"); \
+	} while (0)
+
+#endif /* NN_RUNTIME_LOG_H */

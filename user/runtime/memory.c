@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memories: created from file descriptors, mapped and imported when first
+ * needed.
+ */
+#define _GNU_SOURCE
+#include "runtime/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runtime/log.h"
+
+/* Mapping and importing do not change what a caller sees of a memory. */
+static ANeuralNetworksMemory *writable(const ANeuralNetworksMemory *memory)
+{
+	return (ANeuralNetworksMemory *)memory;
+}
+
+/* Takes the fd over, in failure too. */
+static ANeuralNetworksMemory *new_memory(int fd, int prot, size_t offset, size_t size)
+{
+	ANeuralNetworksMemory *memory = calloc(1, sizeof(*memory));
+
+	if (!memory) {
+		close(fd);
+		return NULL;
+	}
+	memory->fd = fd;
+	memory->prot = prot;
+	memory->offset = offset;
+	memory->size = size;
+	pthread_mutex_init(&memory->lock, NULL);
+	return memory;
+}
+
+int memory_create_shared(size_t size, ANeuralNetworksMemory **memory, struct nn_error *err)
+{
+	int fd = memfd_create("nnapi", MFD_CLOEXEC);
+
+	if (fd < 0)
+		return rt_fail(err, ANEURALNETWORKS_OUT_OF_MEMORY, "memfd_create: %s",
+			       strerror(errno));
+	if (ftruncate(fd, size)) {
+		close(fd);
+		return rt_fail(err, ANEURALNETWORKS_OUT_OF_MEMORY, "no %zu bytes of memory: %s",
+			       size, strerror(errno));
+	}
+	*memory = new_memory(fd, PROT_READ | PROT_WRITE, 0, size);
+	if (!*memory)
+		return rt_out_of_memory(err);
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+int ANeuralNetworksMemory_createFromFd(size_t size, int protect, int fd, size_t offset,
+				       ANeuralNetworksMemory **memory)
+{
+	int copy;
+
+	RT_NOT_NULL(memory);
+	*memory = NULL;
+	if (!size)
+		return rt_refuse(ANEURALNETWORKS_BAD_DATA, "a memory of 0 bytes");
+	if (fd < 0)
+		return rt_refuse(ANEURALNETWORKS_BAD_DATA, "fd %d", fd);
+	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (copy < 0)
+		return rt_refuse(ANEURALNETWORKS_UNEXPECTED_NULL, "fd %d: %s", fd,
+				 strerror(errno));
+	*memory = new_memory(copy, protect & (PROT_READ | PROT_WRITE), offset, size);
+	if (!*memory)
+		return rt_refuse(ANEURALNETWORKS_OUT_OF_MEMORY, "out of memory");
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+int ANeuralNetworksMemory_createFromAHardwareBuffer(const AHardwareBuffer *ahwb,
+						    ANeuralNetworksMemory **memory)
+{
+	RT_NOT_NULL(memory);
+	*memory = NULL;
+	RT_NOT_NULL(ahwb);
+	return rt_refuse(ANEURALNETWORKS_BAD_DATA,
+			 "no AHardwareBuffer here: use its dma-buf with "
+			 "ANeuralNetworksMemory_createFromFd");
+}
+
+void ANeuralNetworksMemory_free(ANeuralNetworksMemory *memory)
+{
+	if (!memory)
+		return;
+	nna_memory_free(memory->imported);
+	if (memory->base)
+		munmap(memory->base, memory->size);
+	close(memory->fd);
+	if (memory->domain)
+		free(memory->domain->roles);
+	free(memory->domain);
+	pthread_mutex_destroy(&memory->lock);
+	free(memory);
+}
+
+/* Called with the lock held. */
+static int map(ANeuralNetworksMemory *memory, struct nn_error *err)
+{
+	struct stat st;
+	size_t end;
+	void *base;
+
+	if (__builtin_add_overflow(memory->offset, memory->size, &end))
+		return rt_fail(err, ANEURALNETWORKS_UNMAPPABLE, "offset %zu of %zu bytes",
+			       memory->offset, memory->size);
+	/* Pages beyond the end of a file could be mapped, but not touched. */
+	if (!fstat(memory->fd, &st) && S_ISREG(st.st_mode) && (uint64_t)st.st_size < end)
+		return rt_fail(err, ANEURALNETWORKS_UNMAPPABLE,
+			       "a memory that ends at byte %zu of a file of %lld", end,
+			       (long long)st.st_size);
+	base = mmap(NULL, memory->size, memory->prot, MAP_SHARED, memory->fd, memory->offset);
+	if (base == MAP_FAILED)
+		return rt_fail(err, ANEURALNETWORKS_UNMAPPABLE,
+			       "%zu bytes at offset %zu of fd %d cannot be mapped: %s",
+			       memory->size, memory->offset, memory->fd, strerror(errno));
+	memory->base = base;
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+int memory_map(const ANeuralNetworksMemory *memory, int prot, uint8_t **base,
+	       struct nn_error *err)
+{
+	int result = ANEURALNETWORKS_NO_ERROR;
+
+	if (prot & ~memory->prot)
+		return rt_fail(err, ANEURALNETWORKS_UNMAPPABLE, "a memory that must be %s is not",
+			       prot & PROT_WRITE ? "writable" : "readable");
+	pthread_mutex_lock(&writable(memory)->lock);
+	if (!memory->base)
+		result = map(writable(memory), err);
+	*base = memory->base;
+	pthread_mutex_unlock(&writable(memory)->lock);
+	return result;
+}
+
+int memory_import(const ANeuralNetworksMemory *memory, struct nna_device *device,
+		  struct nna_memory **imported, struct nn_error *err)
+{
+	enum nn_status status = NN_OK;
+
+	pthread_mutex_lock(&writable(memory)->lock);
+	if (!memory->imported)
+		status = nna_memory_import(device, memory->fd, memory->prot, memory->offset,
+					   memory->size, &writable(memory)->imported, err);
+	*imported = memory->imported;
+	pthread_mutex_unlock(&writable(memory)->lock);
+	if (status == NN_INVALID_ARGUMENT)
+		return rt_fail(err, ANEURALNETWORKS_UNMAPPABLE, "the device cannot reach it");
+	return rt_fail_status(err, status);
+}
+
+int memory_check_range(const ANeuralNetworksMemory *memory, size_t offset, size_t length,
+		       struct nn_error *err)
+{
+	if (!length && !offset)
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "no length of a memory's part");
+	if (offset > memory->size || length > memory->size - offset)
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
+			       "%zu bytes at offset %zu end beyond a memory of %zu", length,
+			       offset, memory->size);
+	return ANEURALNETWORKS_NO_ERROR;
+}

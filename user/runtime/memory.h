@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memories: bytes of a file descriptor, mapped and handed to devices when first
+ * needed, and memories that were made for certain roles.
+ */
+#ifndef NN_RUNTIME_MEMORY_H
+#define NN_RUNTIME_MEMORY_H
+
+#include <pthread.h>
+
+#include <android/NeuralNetworks.h>
+#include <nnaccel/nnaccel.h>
+
+/* A use that a memory was made for: input or output `index` of a compilation. */
+struct memory_role {
+	const ANeuralNetworksCompilation *compilation;
+	uint32_t index;
+	bool output;
+};
+
+/* What memories made from a description have besides. */
+struct memory_domain {
+	struct nn_operand operand;	/* type, and the dimensions that it was made with */
+	uint32_t num_roles;
+	struct memory_role *roles;
+
+	/* Under the memory's lock. */
+	bool initialised;
+	struct nn_operand current;	/* with the dimensions of what was written last */
+};
+
+struct ANeuralNetworksMemory {
+	int fd;
+	int prot;
+	size_t offset;
+	size_t size;
+	struct memory_domain *domain;	/* NULL: an ordinary memory */
+
+	pthread_mutex_t lock;
+	uint8_t *base;			/* NULL until mapped */
+	struct nna_memory *imported;	/* NULL until a device needed it */
+};
+
+/* Memory of the runtime's own; zeroed. */
+int memory_create_shared(size_t size, ANeuralNetworksMemory **memory, struct nn_error *err);
+
+/*
+ * The bytes, for the accesses of `prot`. UNMAPPABLE: they cannot be mapped, or
+ * not for those. Mapped once and until the memory goes.
+ */
+int memory_map(const ANeuralNetworksMemory *memory, int prot, uint8_t **base,
+	       struct nn_error *err);
+
+/* The memory as the device reaches it; UNMAPPABLE where it does not. Made once, too. */
+int memory_import(const ANeuralNetworksMemory *memory, struct nna_device *device,
+		  struct nna_memory **imported, struct nn_error *err);
+
+/* BAD_DATA unless `length` bytes at `offset` lie in an ordinary memory. */
+int memory_check_range(const ANeuralNetworksMemory *memory, size_t offset, size_t length,
+		       struct nn_error *err);
+
+#endif /* NN_RUNTIME_MEMORY_H */

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Descriptions of memories: roles are added and have to agree; and the state of
+ * memories that were made from one. They are shared memory, which every device
+ * reaches.
+ */
+#include "runtime/memory_desc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/log.h"
+#include "runtime/operand.h"
+
+int ANeuralNetworksMemoryDesc_create(ANeuralNetworksMemoryDesc **desc)
+{
+	RT_NOT_NULL(desc);
+	*desc = calloc(1, sizeof(**desc));
+	if (!*desc)
+		return rt_refuse(ANEURALNETWORKS_OUT_OF_MEMORY, "out of memory");
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+void ANeuralNetworksMemoryDesc_free(ANeuralNetworksMemoryDesc *desc)
+{
+	if (!desc)
+		return;
+	free(desc->roles);
+	free(desc);
+}
+
+static int check_mutable(const ANeuralNetworksMemoryDesc *desc, struct nn_error *err)
+{
+	if (desc->finished)
+		return rt_fail(err, ANEURALNETWORKS_BAD_STATE, "the description is finished");
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+static bool same_role(const struct memory_role *a, const struct memory_role *b)
+{
+	return a->compilation == b->compilation && a->index == b->index && a->output == b->output;
+}
+
+static int check_role(const ANeuralNetworksMemoryDesc *desc, const struct memory_role *role,
+		      float frequency, struct nn_error *err)
+{
+	const char *what = role->output ? "output" : "input";
+	const struct nn_subgraph *main;
+	uint32_t count, i;
+
+	if (!role->compilation->valid)
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
+			       "the compilation is not finished, or has failed");
+	main = model_main(role->compilation->model);
+	count = role->output ? main->num_outputs : main->num_inputs;
+	if (role->index >= count)
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "%s %u of %u", what, role->index,
+			       count);
+	if (!(frequency > 0 && frequency <= 1))
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "frequency %g, not in (0, 1]",
+			       (double)frequency);
+	for (i = 0; i < desc->num_roles; i++)
+		if (same_role(&desc->roles[i], role))
+			return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
+				       "%s %u of that compilation is a role already", what,
+				       role->index);
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+/* What the description's operand is with one more role. */
+static int merge_role(const ANeuralNetworksMemoryDesc *desc, const struct memory_role *role,
+		      struct nn_operand *merged, struct nn_error *err)
+{
+	const ANeuralNetworksModel *model = role->compilation->model;
+	const struct nn_operand *operand = role->output ? model_output(model, role->index) :
+							  model_input(model, role->index);
+
+	if (desc->num_roles && !operand_same_type(&desc->operand, operand))
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
+			       "%s is of another type, scale or zero point than the role before",
+			       nn_type_name(operand->type));
+	*merged = *operand;
+	if (!operand_merge_dims(merged, desc->operand.rank, desc->operand.dims))
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
+			       "%s has other dimensions than the description",
+			       nn_type_name(operand->type));
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+static int add_role(ANeuralNetworksMemoryDesc *desc, const struct memory_role *role,
+		    float frequency, struct nn_error *err)
+{
+	struct nn_operand merged;
+	struct memory_role *roles;
+	int result;
+
+	result = check_mutable(desc, err);
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		result = check_role(desc, role, frequency, err);
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		result = merge_role(desc, role, &merged, err);
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		return result;
+	roles = reallocarray(desc->roles, (size_t)desc->num_roles + 1, sizeof(roles[0]));
+	if (!roles)
+		return rt_out_of_memory(err);
+	desc->roles = roles;
+	desc->roles[desc->num_roles++] = *role;
+	desc->operand = merged;
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+int ANeuralNetworksMemoryDesc_addInputRole(ANeuralNetworksMemoryDesc *desc,
+					   const ANeuralNetworksCompilation *compilation,
+					   uint32_t index, float frequency)
+{
+	const struct memory_role role = { compilation, index, false };
+	struct nn_error err = { "" };
+
+	RT_NOT_NULL(desc);
+	RT_NOT_NULL(compilation);
+	return rt_end(add_role(desc, &role, frequency, &err), &err);
+}
+
+int ANeuralNetworksMemoryDesc_addOutputRole(ANeuralNetworksMemoryDesc *desc,
+					    const ANeuralNetworksCompilation *compilation,
+					    uint32_t index, float frequency)
+{
+	const struct memory_role role = { compilation, index, true };
+	struct nn_error err = { "" };
+
+	RT_NOT_NULL(desc);
+	RT_NOT_NULL(compilation);
+	return rt_end(add_role(desc, &role, frequency, &err), &err);
+}
+
+static int set_dimensions(ANeuralNetworksMemoryDesc *desc, uint32_t rank, const uint32_t *dims,
+			  struct nn_error *err)
+{
+	struct nn_operand merged = desc->operand;
+	int result = check_mutable(desc, err);
+
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		return result;
+	if (rank > NN_MAX_RANK)
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "rank %u, more than %d", rank,
+			       NN_MAX_RANK);
+	/* Before a role tells the type, it could be any tensor. */
+	if (!desc->num_roles)
+		merged.type = NN_TENSOR_QUANT8_ASYMM;
+	if (!operand_merge_dims(&merged, rank, dims))
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
+			       "%u dimensions that do not agree with those of the description",
+			       rank);
+	desc->operand.rank = merged.rank;
+	memcpy(desc->operand.dims, merged.dims, sizeof(merged.dims));
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+int ANeuralNetworksMemoryDesc_setDimensions(ANeuralNetworksMemoryDesc *desc, uint32_t rank,
+					    const uint32_t *dimensions)
+{
+	struct nn_error err = { "" };
+
+	RT_NOT_NULL(desc);
+	if (!dimensions && rank)
+		return rt_refuse(ANEURALNETWORKS_UNEXPECTED_NULL, "%u dimensions at NULL", rank);
+	return rt_end(set_dimensions(desc, rank, dimensions, &err), &err);
+}
+
+int ANeuralNetworksMemoryDesc_finish(ANeuralNetworksMemoryDesc *desc)
+{
+	struct nn_error err = { "" };
+	int result;
+
+	RT_NOT_NULL(desc);
+	result = check_mutable(desc, &err);
+	if (result == ANEURALNETWORKS_NO_ERROR && !desc->num_roles)
+		result = rt_fail(&err, ANEURALNETWORKS_BAD_DATA, "the description has no role");
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		desc->finished = true;
+	return rt_end(result, &err);
+}
+
+static struct memory_domain *new_domain(const ANeuralNetworksMemoryDesc *desc)
+{
+	struct memory_domain *domain = calloc(1, sizeof(*domain));
+
+	if (!domain)
+		return NULL;
+	domain->roles = calloc(desc->num_roles, sizeof(domain->roles[0]));
+	if (!domain->roles) {
+		free(domain);
+		return NULL;
+	}
+	memcpy(domain->roles, desc->roles, desc->num_roles * sizeof(domain->roles[0]));
+	domain->num_roles = desc->num_roles;
+	domain->operand = desc->operand;
+	domain->current = desc->operand;
+	/* Scales are the model's; a memory may outlive it. */
+	memset(&domain->operand.extra, 0, sizeof(domain->operand.extra));
+	memset(&domain->current.extra, 0, sizeof(domain->current.extra));
+	return domain;
+}
+
+static int create_memory(const ANeuralNetworksMemoryDesc *desc, ANeuralNetworksMemory **memory,
+			 struct nn_error *err)
+{
+	struct memory_domain *domain;
+	uint32_t size;
+	int result;
+
+	if (!desc->finished)
+		return rt_fail(err, ANEURALNETWORKS_BAD_STATE, "the description is not finished");
+	if (!nn_operand_size(&desc->operand, &size) || !size)
+		return rt_fail(err, ANEURALNETWORKS_OP_FAILED,
+			       "the description leaves the size of its %s open",
+			       nn_type_name(desc->operand.type));
+	domain = new_domain(desc);
+	if (!domain)
+		return rt_out_of_memory(err);
+	result = memory_create_shared(size, memory, err);
+	if (result != ANEURALNETWORKS_NO_ERROR) {
+		free(domain->roles);
+		free(domain);
+		return result;
+	}
+	(*memory)->domain = domain;
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+int ANeuralNetworksMemory_createFromDesc(const ANeuralNetworksMemoryDesc *desc,
+					 ANeuralNetworksMemory **memory)
+{
+	struct nn_error err = { "" };
+
+	RT_NOT_NULL(memory);
+	*memory = NULL;
+	RT_NOT_NULL(desc);
+	return rt_end(create_memory(desc, memory, &err), &err);
+}
+
+bool memory_may_hold(const ANeuralNetworksMemory *memory, uint32_t rank, const uint32_t *dims)
+{
+	struct nn_operand made = memory->domain->operand;
+
+	return operand_merge_dims(&made, rank, dims);
+}
+
+int memory_check_role(const ANeuralNetworksMemory *memory,
+		      const ANeuralNetworksCompilation *compilation, bool output, uint32_t index,
+		      const struct nn_operand *operand, size_t offset, size_t length,
+		      struct nn_error *err)
+{
+	const struct memory_role role = { compilation, index, output };
+	const struct memory_domain *domain = memory->domain;
+	uint32_t i;
+
+	if (offset || length)
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
+			       "%s %u: a memory made from a description is used whole, with "
+			       "offset and length 0", output ? "output" : "input", index);
+	for (i = 0; i < domain->num_roles && !same_role(&domain->roles[i], &role); i++)
+		;
+	if (i == domain->num_roles)
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
+			       "%s %u is no role that the memory was made for",
+			       output ? "output" : "input", index);
+	if (!memory_may_hold(memory, operand->rank, operand->dims))
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
+			       "%s %u has other dimensions than the memory was made with",
+			       output ? "output" : "input", index);
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+static bool same_dims(const struct nn_operand *operand, uint32_t rank, const uint32_t *dims)
+{
+	return operand->rank == rank && !memcmp(operand->dims, dims, rank * sizeof(dims[0]));
+}
+
+bool memory_get_contents(const ANeuralNetworksMemory *memory, struct nn_operand *operand)
+{
+	pthread_mutex_t *lock = (pthread_mutex_t *)&memory->lock;
+	bool initialised;
+
+	pthread_mutex_lock(lock);
+	initialised = memory->domain->initialised;
+	*operand = memory->domain->current;
+	pthread_mutex_unlock(lock);
+	return initialised;
+}
+
+int memory_check_input(const ANeuralNetworksMemory *memory, uint32_t index, uint32_t rank,
+		       const uint32_t *dims, struct nn_error *err)
+{
+	struct nn_operand current;
+
+	if (!memory_get_contents(memory, &current))
+		return rt_fail(err, ANEURALNETWORKS_OP_FAILED,
+			       "input %u: nothing was written to its memory", index);
+	if (!same_dims(&current, rank, dims))
+		return rt_fail(err, ANEURALNETWORKS_OP_FAILED,
+			       "input %u: its memory holds a tensor of another shape", index);
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+void memory_note_written(const ANeuralNetworksMemory *memory, bool success, uint32_t rank,
+			 const uint32_t *dims)
+{
+	pthread_mutex_t *lock = (pthread_mutex_t *)&memory->lock;
+	struct memory_domain *domain = memory->domain;
+
+	pthread_mutex_lock(lock);
+	domain->initialised = success;
+	if (success) {
+		domain->current = domain->operand;
+		operand_merge_dims(&domain->current, rank, dims);
+	}
+	pthread_mutex_unlock(lock);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Descriptions of memories by their roles, and the rules for memories that were
+ * made from one.
+ */
+#ifndef NN_RUNTIME_MEMORY_DESC_H
+#define NN_RUNTIME_MEMORY_DESC_H
+
+#include "runtime/compilation.h"
+
+struct ANeuralNetworksMemoryDesc {
+	bool finished;
+	uint32_t num_roles;
+	struct memory_role *roles;
+	struct nn_operand operand;	/* of all roles; before the first: only dimensions */
+};
+
+/* BAD_DATA unless a memory may be that argument: a role it has, used whole, of its shape. */
+int memory_check_role(const ANeuralNetworksMemory *memory,
+		      const ANeuralNetworksCompilation *compilation, bool output, uint32_t index,
+		      const struct nn_operand *operand, size_t offset, size_t length,
+		      struct nn_error *err);
+
+/* Whether a memory was made for a shape, 0 being unknown. */
+bool memory_may_hold(const ANeuralNetworksMemory *memory, uint32_t rank, const uint32_t *dims);
+
+/* OP_FAILED unless a memory holds an input of that shape. */
+int memory_check_input(const ANeuralNetworksMemory *memory, uint32_t index, uint32_t rank,
+		       const uint32_t *dims, struct nn_error *err);
+
+/* An execution or a copy wrote a memory, or failed to. */
+void memory_note_written(const ANeuralNetworksMemory *memory, bool success, uint32_t rank,
+			 const uint32_t *dims);
+
+/* Whether it holds anything, and the shape of that. */
+bool memory_get_contents(const ANeuralNetworksMemory *memory, struct nn_operand *operand);
+
+#endif /* NN_RUNTIME_MEMORY_DESC_H */

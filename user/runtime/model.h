@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Models: a builder that takes operands and operations one by one, and the flat
+ * graph that finishing leaves.
+ */
+#ifndef NN_RUNTIME_MODEL_H
+#define NN_RUNTIME_MODEL_H
+
+#include <android/NeuralNetworks.h>
+#include <nnaccel/model.h>
+
+#include "runtime/arena.h"
+#include "runtime/memory.h"
+
+/* What devices are given: a model, and the memory of each of its pools. */
+struct graph {
+	struct nn_model model;			/* the pools have no base */
+	ANeuralNetworksMemory *const *memories;	/* [model.num_pools] */
+};
+
+struct ANeuralNetworksModel {
+	bool finished;
+	bool invalid;				/* finishing failed: only to be freed */
+	bool relaxed;
+
+	uint32_t num_operands;
+	uint32_t num_operations;
+	uint32_t num_inputs;
+	uint32_t num_outputs;
+	uint32_t num_memories;
+	uint32_t num_children;
+	size_t values_size;
+
+	struct nn_operand *operands;
+	const void **large_values;		/* by operand: value to be copied by finish */
+	struct nn_operation *operations;	/* in the order of being added */
+	const uint32_t *inputs;
+	const uint32_t *outputs;
+	uint8_t *values;			/* small constants */
+	ANeuralNetworksMemory **memories;	/* by location.pool */
+	const ANeuralNetworksModel **children;	/* by location.offset of NN_SUBGRAPH */
+	const struct nn_subgraph **child_graphs;
+	struct arena arena;			/* index lists, scales; the graph */
+
+	/* Of a finished model. */
+	ANeuralNetworksMemory *large_memory;	/* copies of large_values; or NULL */
+	struct graph graph;
+	uint32_t *order;			/* operation i of the graph was added as order[i] */
+};
+
+/* The main subgraph of a finished model. */
+static inline const struct nn_subgraph *model_main(const ANeuralNetworksModel *model)
+{
+	return &model->graph.model.subgraphs[0];
+}
+
+static inline const struct nn_operand *model_input(const ANeuralNetworksModel *model,
+						   uint32_t index)
+{
+	return &model_main(model)->operands[model_main(model)->inputs[index]];
+}
+
+static inline const struct nn_operand *model_output(const ANeuralNetworksModel *model,
+						    uint32_t index)
+{
+	return &model_main(model)->operands[model_main(model)->outputs[index]];
+}
+
+/* BAD_STATE unless a model is finished and valid. */
+int model_check_finished(const ANeuralNetworksModel *model, struct nn_error *err);
+
+#endif /* NN_RUNTIME_MODEL_H */

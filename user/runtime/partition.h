@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Partitions: a graph divided into steps, each of which one device executes as a
+ * whole.
+ */
+#ifndef NN_RUNTIME_PARTITION_H
+#define NN_RUNTIME_PARTITION_H
+
+#include <pthread.h>
+
+#include "runtime/device.h"
+
+struct step {
+	const ANeuralNetworksDevice *device;
+	struct graph graph;
+	const uint32_t *inputs;		/* operands of the whole graph */
+	const uint32_t *outputs;
+	struct prepared *prepared;
+	struct prepared *fallback;	/* on the CPU, once it was needed; under the lock */
+};
+
+/* Where an operand of the whole graph is while steps run. */
+enum place_kind {
+	PLACE_INPUT,			/* an argument of the execution */
+	PLACE_OUTPUT,
+	PLACE_TEMPORARY,		/* crosses from one step to another */
+};
+
+struct place {
+	enum place_kind kind;
+	uint32_t index;			/* of the argument */
+	uint64_t offset;		/* in the execution's memory for temporaries */
+};
+
+struct partition {
+	const struct graph *graph;	/* the whole; not owned */
+	uint32_t num_steps;
+	struct step *steps;
+	struct place *places;		/* by operand */
+	uint64_t temporaries_size;
+	struct prepare_options options;
+	pthread_mutex_t lock;
+	struct prepared *fallback;	/* the whole on the CPU, once it was needed */
+	struct arena arena;
+};
+
+/*
+ * Divides a graph among devices by their performance and prepares every step.
+ * BAD_DATA: no device executes some operation; else what a device answered.
+ * `partition` is only valid, and to be freed, after success.
+ */
+int partition_create(const struct graph *graph, const ANeuralNetworksDevice *const *devices,
+		     uint32_t num_devices, const struct prepare_options *options,
+		     struct partition *partition, struct nn_error *err);
+void partition_free(struct partition *partition);
+
+/* True when the CPU alone executes it. */
+bool partition_is_on_cpu(const struct partition *partition);
+
+/* Gives a request the arrays that a step needs; false: there is no memory. */
+bool step_init_request(const struct step *step, struct arena *arena, struct request *request);
+
+/* A step, or (step NULL) the whole, made ready for the CPU when first needed. */
+int partition_get_fallback(struct partition *partition, struct step *step,
+			   struct prepared **prepared, struct nn_error *err);
+
+#endif /* NN_RUNTIME_PARTITION_H */

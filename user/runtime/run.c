@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Running an execution: step after step, each on its device, with the CPU in a
+ * failing device's place where that is allowed.
+ */
+#include <string.h>
+
+#include "runtime/burst.h"
+#include "runtime/execution.h"
+#include "runtime/log.h"
+#include "runtime/memory_desc.h"
+#include "runtime/operand.h"
+
+struct nn_operand execution_output(const ANeuralNetworksExecution *execution, uint32_t index)
+{
+	const struct request_arg *arg = &execution->outputs[index];
+	struct nn_operand operand = *model_output(execution->compilation->model, index);
+
+	/* Where the argument knows a shape, it is the model's or fills it. */
+	if (arg->rank) {
+		operand.rank = arg->rank;
+		memcpy(operand.dims, arg->dims, sizeof(operand.dims));
+	}
+	return operand;
+}
+
+int execution_check_memories(const ANeuralNetworksExecution *execution, struct nn_error *err)
+{
+	uint32_t i;
+
+	for (i = 0; i < execution->num_inputs; i++) {
+		const struct request_arg *arg = &execution->inputs[i];
+		int result = ANEURALNETWORKS_NO_ERROR;
+
+		if (arg->memory && arg->memory->domain)
+			result = memory_check_input(arg->memory, i, arg->rank, arg->dims, err);
+		if (result != ANEURALNETWORKS_NO_ERROR)
+			return result;
+	}
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+/* The declared shapes, until steps tell the true ones. */
+static void reset_shapes(ANeuralNetworksExecution *execution)
+{
+	uint32_t i;
+
+	for (i = 0; i < execution->num_outputs; i++) {
+		struct nn_operand operand = execution_output(execution, i);
+		struct nn_output_shape *shape = &execution->shapes[i];
+
+		shape->rank = operand.rank;
+		memcpy(shape->dims, operand.dims, sizeof(shape->dims));
+		shape->sufficient = true;
+	}
+}
+
+/* A device may only fill what was open, and the memory must have been made for it. */
+static bool is_acceptable(const ANeuralNetworksExecution *execution, uint32_t index,
+			  const struct nn_output_shape *shape)
+{
+	const ANeuralNetworksMemory *memory = execution->outputs[index].memory;
+	struct nn_operand declared = execution_output(execution, index);
+
+	return shape->rank >= declared.rank &&
+	       operand_merge_dims(&declared, shape->rank, shape->dims) &&
+	       (!memory || !memory->domain || memory_may_hold(memory, shape->rank, shape->dims));
+}
+
+/* Takes the shapes of outputs from a step or (step NULL) from the whole. */
+static int take_shapes(ANeuralNetworksExecution *execution, const struct step *step,
+		       const struct request *request, struct nn_error *err)
+{
+	const struct partition *p = &execution->compilation->partition;
+	uint32_t i;
+
+	for (i = 0; i < request->num_outputs; i++) {
+		const struct nn_output_shape *from = &request->shapes[i];
+		const struct place *place = step ? &p->places[step->outputs[i]] : NULL;
+		uint32_t index = place ? place->index : i;
+
+		if (place && place->kind != PLACE_OUTPUT)
+			continue;
+		if (!request->outputs[i].omitted && from->sufficient &&
+		    !is_acceptable(execution, index, from))
+			return rt_fail(err, ANEURALNETWORKS_OP_FAILED,
+				       "output %u has not the shape that was declared", index);
+		execution->shapes[index] = *from;
+	}
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+/* Runs a request on what was prepared and takes its shapes. */
+static int run_request(ANeuralNetworksExecution *execution, const struct step *step,
+		       struct prepared *prepared, struct request *request, struct nn_error *err)
+{
+	int result, taken;
+
+	result = prepared->ops->execute(prepared, request, err);
+	execution->on_device_us = request->on_device_us;
+	execution->in_driver_us = request->in_driver_us;
+	if (result != ANEURALNETWORKS_NO_ERROR &&
+	    result != ANEURALNETWORKS_OUTPUT_INSUFFICIENT_SIZE)
+		return result;
+	if (!request->shapes_known)
+		return result;
+	taken = take_shapes(execution, step, request, err);
+	return taken != ANEURALNETWORKS_NO_ERROR ? taken : result;
+}
+
+/* The argument for an operand of the whole graph. */
+static struct request_arg place_argument(const ANeuralNetworksExecution *execution,
+					 const ANeuralNetworksMemory *temporaries,
+					 uint32_t operand)
+{
+	const struct partition *p = &execution->compilation->partition;
+	const struct place *place = &p->places[operand];
+	const struct nn_operand *o;
+	struct request_arg arg = { .memory = temporaries, .offset = place->offset };
+
+	if (place->kind == PLACE_INPUT)
+		return execution->inputs[place->index];
+	if (place->kind == PLACE_OUTPUT)
+		return execution->outputs[place->index];
+	o = &p->graph->model.subgraphs[0].operands[operand];
+	arg.length = operand_size(o);
+	arg.rank = o->rank;
+	memcpy(arg.dims, o->dims, sizeof(arg.dims));
+	return arg;
+}
+
+static void fill_request(const ANeuralNetworksExecution *execution,
+			 const ANeuralNetworksMemory *temporaries, const struct step *step,
+			 struct request *request)
+{
+	uint32_t i;
+
+	for (i = 0; i < request->num_inputs; i++)
+		request->inputs[i] = place_argument(execution, temporaries, step->inputs[i]);
+	for (i = 0; i < request->num_outputs; i++)
+		request->outputs[i] = place_argument(execution, temporaries, step->outputs[i]);
+	request->deadline_ns = execution->deadline_ns;
+	request->loop_timeout_ns = execution->loop_timeout_ns;
+	request->measure = execution->measure;
+}
+
+/* Limits that the application set hold for the CPU as well: no second try beyond them. */
+static bool may_fall_back(const ANeuralNetworksExecution *execution, const struct step *step,
+			  int result)
+{
+	return result != ANEURALNETWORKS_NO_ERROR &&
+	       result != ANEURALNETWORKS_OUTPUT_INSUFFICIENT_SIZE &&
+	       result != ANEURALNETWORKS_MISSED_DEADLINE_TRANSIENT &&
+	       result != ANEURALNETWORKS_MISSED_DEADLINE_PERSISTENT &&
+	       !execution->compilation->is_explicit && !device_is_cpu(step->device);
+}
+
+/* Runs a step by its request, filled in, or where that may be, on the CPU instead. */
+static int run_step(ANeuralNetworksExecution *execution, struct step *step,
+		    struct request *request, struct nn_error *err)
+{
+	struct partition *p = &execution->compilation->partition;
+	struct nn_error reason = { "" };
+	struct prepared *fallback;
+	int result;
+
+	result = run_request(execution, step, step->prepared, request, &reason);
+	if (may_fall_back(execution, step, result)) {
+		rt_log(RT_LOG_WARN, "the CPU takes the place of %s, after %s: %s",
+		       step->device->name, rt_result_name(result), reason.message);
+		reason.message[0] = '\0';
+		result = partition_get_fallback(p, step, &fallback, &reason);
+		if (result == ANEURALNETWORKS_NO_ERROR)
+			result = run_request(execution, step, fallback, request, &reason);
+	}
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		rt_fail(err, result, "%s: %s", step->device->name, reason.message);
+	return result;
+}
+
+/* A step with a request of its own, as in no burst. */
+static int run_single(ANeuralNetworksExecution *execution, struct step *step,
+		      struct nn_error *err)
+{
+	struct arena arena = { NULL };
+	struct request request;
+	int result;
+
+	if (step_init_request(step, &arena, &request)) {
+		fill_request(execution, execution->temporaries, step, &request);
+		result = run_step(execution, step, &request, err);
+	} else {
+		result = rt_out_of_memory(err);
+	}
+	arena_free(&arena);
+	return result;
+}
+
+static int run_in_burst(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *burst,
+			struct step *step, struct nn_error *err)
+{
+	struct request *request = &burst->requests[step - execution->compilation->partition.steps];
+
+	fill_request(execution, burst->temporaries, step, request);
+	return run_step(execution, step, request, err);
+}
+
+/* The whole on the CPU, after a step failed there too. */
+static int run_whole(ANeuralNetworksExecution *execution, struct nn_error *err)
+{
+	struct request request = {
+		.num_inputs = execution->num_inputs,
+		.num_outputs = execution->num_outputs,
+		.inputs = execution->inputs,
+		.outputs = execution->outputs,
+		.deadline_ns = execution->deadline_ns,
+		.loop_timeout_ns = execution->loop_timeout_ns,
+	};
+	struct arena arena = { NULL };
+	struct prepared *prepared;
+	int result;
+
+	reset_shapes(execution);
+	request.shapes = arena_alloc(&arena, request.num_outputs, sizeof(request.shapes[0]));
+	if (!request.shapes)
+		return rt_out_of_memory(err);
+	result = partition_get_fallback(&execution->compilation->partition, NULL, &prepared, err);
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		result = run_request(execution, NULL, prepared, &request, err);
+	arena_free(&arena);
+	return result;
+}
+
+static int run_steps(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *burst,
+		     struct nn_error *err)
+{
+	ANeuralNetworksMemory **temporaries = burst ? &burst->temporaries :
+						      &execution->temporaries;
+	struct partition *p = &execution->compilation->partition;
+	struct nn_error reason = { "" };
+	int result = ANEURALNETWORKS_NO_ERROR;
+	struct step *step = NULL;
+	uint32_t i;
+
+	if (p->temporaries_size && !*temporaries)
+		result = memory_create_shared(p->temporaries_size, temporaries, err);
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		return result;
+	for (i = 0; i < p->num_steps && result == ANEURALNETWORKS_NO_ERROR; i++) {
+		step = &p->steps[i];
+		result = burst ? run_in_burst(execution, burst, step, &reason) :
+				 run_single(execution, step, &reason);
+	}
+	if (p->num_steps > 1 && may_fall_back(execution, step, result)) {
+		rt_log(RT_LOG_WARN, "the CPU executes the whole model, after %s: %s",
+		       rt_result_name(result), reason.message);
+		return run_whole(execution, err);
+	}
+	nn_fail(err, NN_GENERAL_FAILURE, "%s", reason.message);
+	return result;
+}
+
+/* Memories made from descriptions learn whether and with what shape they were written. */
+static void note_outputs(const ANeuralNetworksExecution *execution)
+{
+	uint32_t i;
+
+	for (i = 0; i < execution->num_outputs; i++) {
+		const struct request_arg *arg = &execution->outputs[i];
+
+		if (arg->memory && arg->memory->domain)
+			memory_note_written(arg->memory,
+					    execution->result == ANEURALNETWORKS_NO_ERROR,
+					    execution->shapes[i].rank, execution->shapes[i].dims);
+	}
+}
+
+void execution_abandon(ANeuralNetworksExecution *execution, int result)
+{
+	execution->result = result;
+	reset_shapes(execution);
+	note_outputs(execution);
+	execution->state = EXECUTION_FINISHED;
+}
+
+int execution_run(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *burst,
+		  uint64_t deadline_ns, struct nn_error *err)
+{
+	int result;
+
+	execution->deadline_ns = deadline_ns;
+	reset_shapes(execution);
+	result = run_steps(execution, burst, err);
+	execution->result = result;
+	note_outputs(execution);
+	/* From here on another thread may free it. */
+	execution->state = EXECUTION_FINISHED;
+	return result;
+}
