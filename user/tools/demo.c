@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * nnaccel demo: recognises drawn digits on the device, in float32 and in 8
+ * bits, and shows pictures, accuracy and times.
+ */
+#include <getopt.h>
+#include <inttypes.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "demo/digits.h"
+#include "demo/net_model.h"
+#include "demo/picture.h"
+#include "demo/train.h"
+#include "demo/weights.h"
+#include "tool.h"
+
+#define DEFAULT_COUNT	500
+#define DEFAULT_SEED	2026
+#define MIN_ACCURACY	95	/* percent */
+#define SHOWN		4	/* pictures, in rows of two */
+
+#define OUTPUT_OFFSET	4096	/* in the memory of a form: the input comes first */
+
+struct options {
+	const char *path;
+	uint32_t count;
+	uint64_t seed;
+	bool ascii;
+};
+
+/* The network in one number format, on the device. */
+struct form {
+	const char *name;
+	struct net_model net;
+	struct nna_prepared_model *prepared;
+	struct nna_memory *memory;
+	char *data;
+	uint64_t prepare_ns;
+	uint64_t *execute_ns;		/* one for each picture */
+	uint64_t *device_ns;
+	uint32_t right;
+	struct picture_answer shown[SHOWN];
+};
+
+struct demo {
+	struct options options;
+	struct nna_device *device;
+	struct nn_device_info info;
+	uint64_t open_ns;
+	uint64_t executions;		/* that the module counted */
+	struct form forms[2];
+	struct digit shown[SHOWN];
+	struct nn_error err;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static double ms(uint64_t ns)
+{
+	return (double)ns / 1e6;
+}
+
+static bool no_memory(struct demo *d)
+{
+	nn_fail(&d->err, NN_OUT_OF_MEMORY, "out of memory");
+	return false;
+}
+
+/* Opens the device and waits for its engine. */
+static bool open_device(struct demo *d)
+{
+	uint64_t start = now_ns();
+
+	if (nna_device_open(d->options.path, &d->device, &d->err) ||
+	    nna_device_get_info(d->device, &d->info, &d->err))
+		return false;
+	d->open_ns = now_ns() - start;
+	return true;
+}
+
+static bool open_form(struct demo *d, struct form *f, const char *name,
+		      const struct net_quant *quant)
+{
+	uint64_t start;
+
+	f->name = name;
+	f->execute_ns = calloc(d->options.count, sizeof(*f->execute_ns));
+	f->device_ns = calloc(d->options.count, sizeof(*f->device_ns));
+	if (!f->execute_ns || !f->device_ns)
+		return no_memory(d);
+	net_model_init(&f->net, net_weights.params, quant);
+	start = now_ns();
+	if (nna_prepare_model(d->device, &f->net.model, NULL, NULL, &f->prepared, &d->err))
+		return false;
+	f->prepare_ns = now_ns() - start;
+	if (nna_memory_alloc(d->device, 2 * OUTPUT_OFFSET, &f->memory, &d->err))
+		return false;
+	f->data = nna_memory_map(f->memory, &d->err);
+	return f->data;
+}
+
+static void close_form(struct form *f)
+{
+	nna_prepared_model_free(f->prepared);
+	nna_memory_free(f->memory);
+	free(f->execute_ns);
+	free(f->device_ns);
+}
+
+/* Recognises picture number `index`. */
+static bool recognise(struct demo *d, struct form *f, const struct digit *digit, uint32_t index)
+{
+	const struct nna_argument input = { .length = net_model_input_size(&f->net) };
+	const struct nna_argument output = {
+		.offset = OUTPUT_OFFSET,
+		.length = net_model_output_size(&f->net),
+	};
+	const struct nna_request request = {
+		.num_inputs = 1,
+		.num_outputs = 1,
+		.num_memories = 1,
+		.inputs = &input,
+		.outputs = &output,
+		.memories = &f->memory,
+	};
+	const struct nna_execute_options options = { .measure = true };
+	struct picture_answer answer;
+	struct nna_timing timing;
+	uint64_t start;
+
+	net_model_put_picture(&f->net, digit->pixels, f->data);
+	start = now_ns();
+	if (nna_execute(f->prepared, &request, &options, NULL, NULL, &timing, &d->err))
+		return false;
+	f->execute_ns[index] = now_ns() - start;
+	f->device_ns[index] = timing.on_device_us * 1000;
+	answer.digit = net_model_answer(&f->net, f->data + OUTPUT_OFFSET, &answer.probability);
+	f->right += answer.digit == digit->label;
+	if (index < SHOWN)
+		f->shown[index] = answer;
+	return true;
+}
+
+static bool run(struct demo *d)
+{
+	struct random r = { d->options.seed };
+	struct nna_context_info before, after;
+	struct digit digit;
+
+	if (nna_device_get_context_info(d->device, &before, &d->err))
+		return false;
+	for (uint32_t i = 0; i < d->options.count; i++) {
+		digit_draw(&r, &digit);
+		if (i < SHOWN)
+			d->shown[i] = digit;
+		for (int k = 0; k < 2; k++)
+			if (!recognise(d, &d->forms[k], &digit, i))
+				return false;
+	}
+	if (nna_device_get_context_info(d->device, &after, &d->err))
+		return false;
+	d->executions = after.executions - before.executions;
+	return true;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void print_times(struct demo *d)
+{
+	uint32_t count = d->options.count, middle = count / 2, high = count * 99ull / 100;
+	struct form *f = d->forms;
+
+	for (int k = 0; k < 2; k++) {
+		qsort(f[k].execute_ns, count, sizeof(uint64_t), compare);
+		qsort(f[k].device_ns, count, sizeof(uint64_t), compare);
+	}
+	printf("prepare            %10.3f ms  %10.3f ms\n", ms(f[0].prepare_ns),
+	       ms(f[1].prepare_ns));
+	printf("execute, median    %10.3f ms  %10.3f ms\n", ms(f[0].execute_ns[middle]),
+	       ms(f[1].execute_ns[middle]));
+	printf("execute, p99       %10.3f ms  %10.3f ms\n", ms(f[0].execute_ns[high]),
+	       ms(f[1].execute_ns[high]));
+	printf("on device, median  %10.3f ms  %10.3f ms\n\n", ms(f[0].device_ns[middle]),
+	       ms(f[1].device_ns[middle]));
+	printf("Opening the device and its engine took %.3f ms.\n", ms(d->open_ns));
+}
+
+static double accuracy(const struct demo *d, int form)
+{
+	return 100.0 * d->forms[form].right / d->options.count;
+}
+
+static void print_report(struct demo *d)
+{
+	uint32_t shown = d->options.count < SHOWN ? d->options.count : SHOWN;
+
+	printf("%s: %s, type %s\n", d->options.path, d->info.version,
+	       tool_device_type(d->info.type));
+	printf("%u pictures of digits, drawn from seed %" PRIu64 " (training had seed %d)\n\n",
+	       d->options.count, d->options.seed, TRAIN_SEED);
+	pictures_print(d->shown, d->forms[0].shown, d->forms[1].shown, shown, d->options.ascii);
+	printf("                   %13s  %13s\n", d->forms[0].name, d->forms[1].name);
+	printf("right              %13u  %13u\n", d->forms[0].right, d->forms[1].right);
+	printf("accuracy           %11.1f %%  %11.1f %%\n", accuracy(d, 0), accuracy(d, 1));
+	print_times(d);
+	printf("The module counted %" PRIu64 " executions of this client.\n", d->executions);
+}
+
+/* What the demo promises. */
+static int judge(const struct demo *d)
+{
+	if (d->executions != 2ull * d->options.count)
+		return tool_fail("demo", "the module counted %" PRIu64 " executions, not %llu",
+				 d->executions, 2ull * d->options.count);
+	for (int k = 0; k < 2; k++)
+		if (accuracy(d, k) < MIN_ACCURACY)
+			return tool_fail("demo", "accuracy in %s is below %d %%", d->forms[k].name,
+					 MIN_ACCURACY);
+	return TOOL_OK;
+}
+
+static bool open_all(struct demo *d)
+{
+	struct net_quant quant;
+
+	if (!net_calibrate(net_weights.params, &quant))
+		return no_memory(d);
+	return open_device(d) && open_form(d, &d->forms[0], "float32", NULL) &&
+	       open_form(d, &d->forms[1], "quant8", &quant);
+}
+
+static int show(const struct options *options)
+{
+	struct demo *d = calloc(1, sizeof(*d));
+	int status;
+
+	if (!d)
+		return tool_fail("demo", "out of memory");
+	d->options = *options;
+	if (open_all(d) && run(d)) {
+		print_report(d);
+		status = judge(d);
+	} else {
+		status = tool_fail("demo", "%s", d->err.message);
+	}
+	close_form(&d->forms[0]);
+	close_form(&d->forms[1]);
+	nna_device_close(d->device);
+	free(d);
+	return status;
+}
+
+static int help(void)
+{
+	printf("usage: nnaccel demo [OPTION]...\n\n"
+	       "Recognises drawn digits with a trained network that runs on the device, in\n"
+	       "float32 and in 8 bits. Fails where less than %d %% are right.\n\n"
+	       "  --count N      pictures, 1 to 1000000, not %d\n"
+	       "  --seed N       seed of the pictures, not %d; %d was the training's\n"
+	       "  --ascii        draw with ASCII only, as is done where the locale is not UTF-8\n"
+	       "  --device PATH  the device, not %s\n"
+	       "  --help         this\n", MIN_ACCURACY, DEFAULT_COUNT, DEFAULT_SEED, TRAIN_SEED,
+	       NNA_DEVICE_PATH);
+	return TOOL_OK;
+}
+
+int tool_demo(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "count", required_argument, NULL, 'c' },
+		{ "seed", required_argument, NULL, 's' },
+		{ "ascii", no_argument, NULL, 'a' },
+		{ "device", required_argument, NULL, 'd' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	struct options options = { NNA_DEVICE_PATH, DEFAULT_COUNT, DEFAULT_SEED, false };
+	uint64_t count = DEFAULT_COUNT;
+	int option;
+
+	setlocale(LC_CTYPE, "");
+	options.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+		switch (option) {
+		case 'c':
+			if (!tool_number(optarg, 1, 1000000, &count))
+				return tool_usage("demo", "--count %s", optarg);
+			break;
+		case 's':
+			if (!tool_number(optarg, 0, UINT64_MAX, &options.seed))
+				return tool_usage("demo", "--seed %s", optarg);
+			break;
+		case 'a':
+			options.ascii = true;
+			break;
+		case 'd':
+			options.path = optarg;
+			break;
+		case 'h':
+			return help();
+		default:
+			return tool_usage("demo", "wrong option %s", argv[optind - 1]);
+		}
+	}
+	if (optind < argc)
+		return tool_usage("demo", "unexpected argument %s", argv[optind]);
+	if (options.seed == TRAIN_SEED)
+		return tool_usage("demo", "seed %d drew the training's pictures", TRAIN_SEED);
+	options.count = (uint32_t)count;
+	return show(&options);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pictures of digits, drawn by a program: strokes under a random affine
+ * transform, of random thickness, on a noisy ground.
+ */
+#ifndef NN_DEMO_DIGITS_H
+#define NN_DEMO_DIGITS_H
+
+#include <stdint.h>
+
+#include "random.h"
+
+#define DIGITS_SIZE	28
+#define DIGITS_PIXELS	(DIGITS_SIZE * DIGITS_SIZE)
+#define DIGITS_CLASSES	10
+
+struct digit {
+	uint8_t pixels[DIGITS_PIXELS];	/* by rows; 0 is the ground, 255 is ink */
+	uint32_t label;			/* 0 to 9 */
+};
+
+/* Draws the next random digit. Equal states of `r` give equal pictures. */
+void digit_draw(struct random *r, struct digit *digit);
+
+#endif /* NN_DEMO_DIGITS_H */

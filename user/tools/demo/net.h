@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The demo's network: its layers, its parameters and a plain forward pass,
+ * which training and the calibration of the quantised form use.
+ */
+#ifndef NN_DEMO_NET_H
+#define NN_DEMO_NET_H
+
+#include <stdint.h>
+
+#include "digits.h"
+
+/* Codes of the NNAPI for the operations of the layers. */
+enum {
+	NET_CONV_2D = 3,
+	NET_DEPTHWISE_CONV_2D = 4,
+	NET_FULLY_CONNECTED = 9,
+	NET_MAX_POOL_2D = 17,
+};
+
+/* Fused activations of the NNAPI. */
+enum {
+	NET_NONE = 0,
+	NET_RELU = 1,
+	NET_RELU6 = 3,
+};
+
+/* A layer: square, channels last. A fully connected one is a convolution of one pixel. */
+struct net_layer {
+	int32_t operation;
+	uint32_t in_size, in_channels;
+	uint32_t out_size, out_channels;
+	uint32_t filter, stride;
+	uint32_t pad;			/* rows and columns of padding before the picture */
+	int32_t activation;
+	uint32_t weights;		/* index of the first parameter */
+	uint32_t num_weights;		/* out, height, width, in; depthwise: height, width, out */
+	uint32_t bias;
+};
+
+#define NET_LAYERS	6
+#define NET_PARAMS	8050
+#define NET_MAX_VALUES	(14 * 14 * 8)	/* of one layer's output */
+
+extern const struct net_layer net_layers[NET_LAYERS];
+
+/* What one picture gives in each layer; the last layer's are the logits. */
+struct net_values {
+	float input[DIGITS_PIXELS];
+	float out[NET_LAYERS][NET_MAX_VALUES];
+};
+
+static inline uint32_t net_out_count(const struct net_layer *layer)
+{
+	return layer->out_size * layer->out_size * layer->out_channels;
+}
+
+/* The rows (or columns) of a layer's filter that lie inside the picture at output `o`. */
+struct net_span {
+	uint32_t first, end;		/* of the filter */
+	uint32_t in;			/* row of the picture under `first` */
+};
+struct net_span net_span(const struct net_layer *layer, uint32_t o);
+
+/* Runs the network on a picture: `params` is float[NET_PARAMS]. */
+void net_forward(const float *params, const uint8_t *pixels, struct net_values *values);
+
+/* The index of the largest of DIGITS_CLASSES logits or probabilities. */
+uint32_t net_answer(const float *values);
+
+/* FNV-1a of the parameters' bits, in the order of their significance. */
+uint64_t net_hash(const float *params);
+
+#endif /* NN_DEMO_NET_H */

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The demo's network as a model of the NNAPI, in float32 or quantised to 8
+ * bits: one picture in, ten probabilities out.
+ */
+#ifndef NN_DEMO_NET_MODEL_H
+#define NN_DEMO_NET_MODEL_H
+
+#include <nnaccel/model.h>
+
+#include "net.h"
+#include "quantise.h"
+
+#define NET_OPERATIONS	(NET_LAYERS + 1)	/* and SOFTMAX */
+#define NET_OPERANDS	(2 + NET_OPERATIONS * 9)	/* at most */
+
+/* A model and all that it refers to. Not to be copied or moved. */
+struct net_model {
+	struct nn_model model;
+	struct nn_subgraph subgraph;
+	struct nn_operand operands[NET_OPERANDS];
+	struct nn_operation operations[NET_OPERATIONS];
+	uint32_t indices[NET_OPERATIONS * 10];
+	uint32_t input, output;
+	uint32_t num_indices;
+	uint64_t values[NET_PARAMS / 2 + NET_OPERANDS * 2];
+};
+
+/* Builds the model: quantised where `quant` is not NULL. */
+void net_model_init(struct net_model *net, const float *params, const struct net_quant *quant);
+
+/* Bytes of the input and of the output; the input's value for a picture. */
+uint32_t net_model_input_size(const struct net_model *net);
+uint32_t net_model_output_size(const struct net_model *net);
+void net_model_put_picture(const struct net_model *net, const uint8_t *pixels, void *input);
+
+/* The digit that an output means, and its probability. */
+uint32_t net_model_answer(const struct net_model *net, const void *output, float *probability);
+
+#endif /* NN_DEMO_NET_MODEL_H */

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Training of the demo's network on pictures drawn as it goes. The outcome
+ * depends on nothing but the constants here and IEEE 754.
+ */
+#ifndef NN_DEMO_TRAIN_H
+#define NN_DEMO_TRAIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TRAIN_SEED	1	/* of the pictures; no other use of the demo may have it */
+#define TRAIN_STEPS	16000
+#define TRAIN_BATCH	16
+#define TRAIN_PROBE	100	/* a prefix of the training short enough for a test */
+
+/*
+ * Runs the first `steps` steps of the training from scratch and leaves
+ * float[NET_PARAMS] in `params`. `progress`, where not NULL, is told the mean
+ * loss of every 500 steps. False: no memory.
+ */
+bool train(uint32_t steps, void (*progress)(uint32_t step, double loss), float *params);
+
+#endif /* NN_DEMO_TRAIN_H */

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The trained parameters of the demo's network, and what tells that they are
+ * the trainer's. weights.c is written by train_digits (`make retrain`).
+ */
+#ifndef NN_DEMO_WEIGHTS_H
+#define NN_DEMO_WEIGHTS_H
+
+#include <stdint.h>
+
+#include "net.h"
+
+struct net_weights {
+	uint64_t hash;			/* net_hash() of the parameters */
+	uint64_t probe_hash;		/* ... of those after TRAIN_PROBE steps */
+	float params[NET_PARAMS];
+};
+
+extern const struct net_weights net_weights;
+
+#endif /* NN_DEMO_WEIGHTS_H */

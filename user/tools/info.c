@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * nnaccel info: module, device, limits, performance figures and operations, as
+ * text or as JSON.
+ */
+#include <float.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include <linux/nnaccel.h>
+#include <ops/op.h>
+
+#include "tool.h"
+
+#define NUM_FIGURES (NN_TYPE_COUNT + 4)
+
+/* All that is printed. */
+struct report {
+	const char *path;
+	struct nna_context_info context;
+	bool has_device;
+	struct nn_device_info device;
+};
+
+struct figure {
+	const char *name;
+	const struct nn_performance *value;
+};
+
+struct number {
+	const char *name;
+	const char *label;
+	const char *unit;
+	uint64_t value;
+};
+
+static const char *engine_state(uint32_t state)
+{
+	static const char *const names[] = {
+		[NNACCEL_ENGINE_ABSENT] = "absent",
+		[NNACCEL_ENGINE_PENDING] = "ready",
+		[NNACCEL_ENGINE_ATTACHED] = "attached",
+	};
+
+	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "unknown";
+}
+
+/* The performance figures that the device gives; returns how many. */
+static size_t get_figures(const struct nn_device_info *d, struct figure *figures)
+{
+	const struct figure rest[] = {
+		{ "relaxed scalars", &d->relaxed_scalar },
+		{ "relaxed tensors", &d->relaxed_tensor },
+		{ "IF", &d->if_performance },
+		{ "WHILE", &d->while_performance },
+	};
+	size_t count = 0;
+
+	for (int32_t i = 0; i < NN_TYPE_COUNT; i++)
+		if (d->operand[i].exec_time < FLT_MAX)
+			figures[count++] = (struct figure){ nn_type_name(i), &d->operand[i] };
+	for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++)
+		if (rest[i].value->exec_time < FLT_MAX)
+			figures[count++] = rest[i];
+	return count;
+}
+
+static bool has_operation(const struct nn_device_info *d, int32_t code)
+{
+	return d->operations[code / 8] >> (code % 8) & 1;
+}
+
+static size_t get_limits(const struct nna_context_info *c, struct number *n)
+{
+	const struct number limits[] = {
+		{ "pools", "pools", "", c->max_pools },
+		{ "models", "models", "", c->max_models },
+		{ "commands", "commands in flight", "", c->max_commands },
+		{ "pool_bytes", "a pool", " bytes", c->max_pool_bytes },
+		{ "context_bytes", "a client", " bytes", c->max_context_bytes },
+		{ "user_bytes", "a user", " bytes", c->max_user_bytes },
+	};
+	size_t count = sizeof(limits) / sizeof(limits[0]);
+
+	for (size_t i = 0; i < count; i++)
+		n[i] = limits[i];
+	return count;
+}
+
+static size_t get_usage(const struct nna_context_info *c, struct number *n)
+{
+	const struct number usage[] = {
+		{ "pool_bytes", "allocated", " bytes", c->pool_bytes },
+		{ "import_bytes", "imported", " bytes", c->import_bytes },
+		{ "executions", "executions", "", c->executions },
+		{ "engine_ns", "engine time", " ns", c->engine_ns },
+	};
+	size_t count = sizeof(usage) / sizeof(usage[0]);
+
+	for (size_t i = 0; i < count; i++)
+		n[i] = usage[i];
+	return count;
+}
+
+static void text_numbers(const char *title, const struct number *n, size_t count)
+{
+	printf("\n%s\n", title);
+	for (size_t i = 0; i < count; i++)
+		printf("  %-18s %" PRIu64 "%s\n", n[i].label, n[i].value, n[i].unit);
+}
+
+static void text_operations(const struct nn_device_info *d)
+{
+	int column = 0;
+
+	printf("\nOperations\n");
+	for (int32_t code = 0; code < NN_DEVICE_OPERATIONS * 8; code++) {
+		if (!has_operation(d, code))
+			continue;
+		column += printf("%s%s", column ? " " : "  ", nn_op_name(code));
+		if (column > 60) {
+			putchar('\n');
+			column = 0;
+		}
+	}
+	if (column)
+		putchar('\n');
+}
+
+static void text_device(const struct nn_device_info *d)
+{
+	struct figure figures[NUM_FIGURES];
+	size_t count = get_figures(d, figures);
+
+	printf("\nPerformance (the CPU reference is 1; lower is better)\n");
+	printf("  %-32s %6s %6s\n", "", "time", "power");
+	for (size_t i = 0; i < count; i++)
+		printf("  %-32s %6.3f %6.3f\n", figures[i].name,
+		       (double)figures[i].value->exec_time, (double)figures[i].value->power_usage);
+	text_operations(d);
+}
+
+static void print_text(const struct report *r)
+{
+	struct number numbers[8];
+
+	printf("Device          %s\n", r->path);
+	printf("Module          interface version %u\n", r->context.abi);
+	printf("Engine          %s\n", engine_state(r->context.engine));
+	if (r->has_device) {
+		printf("Version         %s\n", r->device.version);
+		printf("Type            %s\n", tool_device_type(r->device.type));
+		printf("Feature level   %u\n", r->device.feature_level);
+		printf("Cache files     %u model, %u data\n", r->device.model_cache_files,
+		       r->device.data_cache_files);
+	}
+	text_numbers("Limits", numbers, get_limits(&r->context, numbers));
+	text_numbers("In use by this client", numbers, get_usage(&r->context, numbers));
+	if (r->has_device)
+		text_device(&r->device);
+}
+
+static void json_numbers(const char *name, const struct number *n, size_t count)
+{
+	printf(",\n  \"%s\": {", name);
+	for (size_t i = 0; i < count; i++)
+		printf("%s\n    \"%s\": %" PRIu64, i ? "," : "", n[i].name, n[i].value);
+	printf("\n  }");
+}
+
+static void json_device(const struct nn_device_info *d)
+{
+	struct figure figures[NUM_FIGURES];
+	size_t count = get_figures(d, figures);
+	const char *comma = "";
+
+	printf("{\n    \"version\": ");
+	tool_json_string(d->version);
+	printf(",\n    \"type\": \"%s\",\n    \"feature_level\": %u,\n"
+	       "    \"model_cache_files\": %u,\n    \"data_cache_files\": %u,\n"
+	       "    \"performance\": {", tool_device_type(d->type), d->feature_level,
+	       d->model_cache_files, d->data_cache_files);
+	for (size_t i = 0; i < count; i++)
+		printf("%s\n      \"%s\": { \"time\": %g, \"power\": %g }", i ? "," : "",
+		       figures[i].name, (double)figures[i].value->exec_time,
+		       (double)figures[i].value->power_usage);
+	printf("\n    },\n    \"operations\": [");
+	for (int32_t code = 0; code < NN_DEVICE_OPERATIONS * 8; code++) {
+		if (!has_operation(d, code))
+			continue;
+		printf("%s\n      \"%s\"", comma, nn_op_name(code));
+		comma = ",";
+	}
+	printf("\n    ]\n  }");
+}
+
+static void print_json(const struct report *r)
+{
+	struct number numbers[8];
+
+	printf("{\n  \"path\": ");
+	tool_json_string(r->path);
+	printf(",\n  \"abi\": %u,\n  \"engine\": \"%s\"", r->context.abi,
+	       engine_state(r->context.engine));
+	json_numbers("limits", numbers, get_limits(&r->context, numbers));
+	json_numbers("usage", numbers, get_usage(&r->context, numbers));
+	printf(",\n  \"device\": ");
+	if (r->has_device)
+		json_device(&r->device);
+	else
+		printf("null");
+	printf("\n}\n");
+}
+
+/* The module is shown even where no engine tells of the device. */
+static int show(const char *path, bool json)
+{
+	struct report report = { .path = path };
+	struct nn_error err = { "" };
+	struct nna_device *device;
+	enum nn_status status;
+
+	if (nna_device_open(path, &device, &err))
+		return tool_fail("info", "%s", err.message);
+	status = nna_device_get_info(device, &report.device, &err);
+	report.has_device = !status;
+	if (nna_device_get_context_info(device, &report.context, &err)) {
+		nna_device_close(device);
+		return tool_fail("info", "%s", err.message);
+	}
+	if (json)
+		print_json(&report);
+	else
+		print_text(&report);
+	nna_device_close(device);
+	return status ? tool_fail("info", "%s", err.message) : TOOL_OK;
+}
+
+int tool_info(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "device", required_argument, NULL, 'd' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	const char *path = NNA_DEVICE_PATH;
+	bool json = false;
+	int option;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (option) {
+		case 'd':
+			path = optarg;
+			break;
+		case 'j':
+			json = true;
+			break;
+		case 'h':
+			printf("usage: nnaccel info [OPTION]...\n\n"
+			       "Shows the module, its limits and, with an engine, the device.\n\n"
+			       "  --json         JSON instead of text\n"
+			       "  --device PATH  the device, not %s\n"
+			       "  --help         this\n", NNA_DEVICE_PATH);
+			return TOOL_OK;
+		default:
+			return tool_usage("info", "wrong option %s", argv[optind - 1]);
+		}
+	}
+	if (optind < argc)
+		return tool_usage("info", "unexpected argument %s", argv[optind]);
+	return show(path, json);
+}

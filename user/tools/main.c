@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * nnaccel: shows what an nnaccel device is and what it can do.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "tool.h"
+
+static const struct {
+	const char *name;
+	const char *summary;
+	int (*run)(int argc, char **argv);
+} commands[] = {
+	{ "info", "what the module, the device and its engine say of themselves", tool_info },
+	{ "stat", "what each client of the device does, redrawn as it goes", tool_stat },
+	{ "demo", "runs a trained network on pictures of digits, on the device", tool_demo },
+};
+
+#define NUM_COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static int help(FILE *to)
+{
+	fprintf(to, "usage: nnaccel COMMAND [OPTION]...\n\n");
+	for (size_t i = 0; i < NUM_COMMANDS; i++)
+		fprintf(to, "  %-6s %s\n", commands[i].name, commands[i].summary);
+	fprintf(to, "\nnnaccel COMMAND --help tells the options of a command.\n"
+		"Exit status: 0 success, 1 failure, 2 wrong usage.\n");
+	return to == stdout ? TOOL_OK : TOOL_USAGE;
+}
+
+/* What was written to the standard output must have got there. */
+static int finish(const char *command, int status)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return status;
+	return tool_fail(command, "the output could not be written");
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2)
+		return help(stderr);
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help"))
+		return finish("help", help(stdout));
+	for (size_t i = 0; i < NUM_COMMANDS; i++)
+		if (!strcmp(argv[1], commands[i].name))
+			return finish(argv[1], commands[i].run(argc - 1, argv + 1));
+	fprintf(stderr, "nnaccel: no command '%s'; see nnaccel --help\n", argv[1]);
+	return TOOL_USAGE;
+}

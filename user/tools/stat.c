@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * nnaccel stat: what each client of the device does, from the fdinfo of its
+ * files: redrawn until interrupted, or once, as a table or as JSON.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tool.h"
+
+#define MAX_CLIENTS 1024
+#define DEFAULT_INTERVAL_MS 1000
+#define NAME_SIZE 16
+
+/*
+ * The counters. Those of the context and those of its bursts, added up; the
+ * last kind only the two ends of a burst know, so that they are as true as the
+ * end is: "client" is libnnaccel, "engine" the worker.
+ */
+static const struct field {
+	const char *key;	/* in fdinfo */
+	const char *name;	/* in JSON */
+	const char *title;	/* in the table; NULL: not there */
+	bool of_burst;
+} fields[] = {
+	{ "nnaccel-executions", "executions", "IOCTLS", false },
+	{ "nnaccel-engine-packets", "burst_executions", "BURSTED", true },
+	{ "nnaccel-client-spins", "client_spins", "SPINS", true },
+	{ "nnaccel-client-sleeps", "client_sleeps", "SLEEPS", true },
+	{ "nnaccel-client-wakes", "client_wakes", "WAKES", true },
+	{ "nnaccel-client-misses", "client_misses", "MISSES", true },
+	{ "nnaccel-client-fallbacks", "client_fallbacks", "FALLBACKS", true },
+	{ "nnaccel-engine-spins", "engine_spins", "E-SPINS", true },
+	{ "nnaccel-engine-sleeps", "engine_sleeps", "E-SLEEPS", true },
+	{ "nnaccel-engine-wakes", "engine_wakes", "E-WAKES", true },
+	{ "nnaccel-engine-misses", "engine_misses", "E-MISSES", true },
+	{ "nnaccel-slots", "slots", NULL, true },
+	{ "nnaccel-slot-resolves", "slot_resolves", NULL, true },
+	{ "nnaccel-bursts", "bursts", "BURSTS", false },
+	{ "nnaccel-models", "models", "MODELS", false },
+	{ "nnaccel-pools", "pools", "POOLS", false },
+	{ "nnaccel-commands", "commands", NULL, false },
+	{ "nnaccel-memory-alloc", "memory_kib", "KIB", false },
+	{ "nnaccel-memory-import", "import_kib", NULL, false },
+	{ "nnaccel-engine-time", "engine_ns", NULL, false },
+};
+
+#define NUM_FIELDS (sizeof(fields) / sizeof(fields[0]))
+
+struct client {
+	uint64_t id;
+	long pid;
+	char name[NAME_SIZE + 1];
+	bool has_context;		/* what is not a burst's was read */
+	uint64_t values[NUM_FIELDS];
+};
+
+struct clients {
+	size_t count;
+	struct client list[MAX_CLIENTS];
+};
+
+/* One file of a client, as fdinfo shows it. */
+struct info {
+	uint64_t id;
+	bool is_client;
+	uint64_t burst;			/* 0: the file is a context */
+	uint64_t values[NUM_FIELDS];
+};
+
+static void take_line(struct info *info, char *line)
+{
+	char *value = strchr(line, ':');
+
+	if (!value)
+		return;
+	*value++ = 0;
+	if (!strcmp(line, "nnaccel-client-id")) {
+		info->is_client = true;
+		info->id = strtoull(value, NULL, 10);
+	} else if (!strcmp(line, "nnaccel-burst")) {
+		info->burst = strtoull(value, NULL, 10);
+	}
+	for (size_t i = 0; i < NUM_FIELDS; i++)
+		if (!strcmp(line, fields[i].key))
+			info->values[i] = strtoull(value, NULL, 10);
+}
+
+/* False for a file that is none of ours. */
+static bool read_info(const char *pid, const char *fd, struct info *info)
+{
+	char path[64], line[256];
+	FILE *file;
+
+	memset(info, 0, sizeof(*info));
+	snprintf(path, sizeof(path), "/proc/%.20s/fdinfo/%.20s", pid, fd);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	while (fgets(line, sizeof(line), file))
+		take_line(info, line);
+	fclose(file);
+	return info->is_client;
+}
+
+static void read_name(const char *pid, char name[NAME_SIZE + 1])
+{
+	char path[64];
+	FILE *file;
+
+	name[0] = 0;
+	snprintf(path, sizeof(path), "/proc/%.20s/comm", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return;
+	if (fgets(name, NAME_SIZE + 1, file))
+		name[strcspn(name, "\n")] = 0;
+	fclose(file);
+}
+
+static struct client *get_client(struct clients *clients, uint64_t id, const char *pid)
+{
+	struct client *c;
+
+	for (size_t i = 0; i < clients->count; i++)
+		if (clients->list[i].id == id)
+			return &clients->list[i];
+	if (clients->count == MAX_CLIENTS)
+		return NULL;
+	c = &clients->list[clients->count++];
+	*c = (struct client){ .id = id, .pid = atol(pid) };
+	read_name(pid, c->name);
+	return c;
+}
+
+static void add_info(struct clients *clients, const char *pid, const struct info *info)
+{
+	struct client *c = get_client(clients, info->id, pid);
+
+	/* A context may have several fds. */
+	if (!c || (!info->burst && c->has_context))
+		return;
+	c->has_context |= !info->burst;
+	for (size_t i = 0; i < NUM_FIELDS; i++)
+		if (fields[i].of_burst == (info->burst != 0))
+			c->values[i] += info->values[i];
+}
+
+/* Whether the file may be one of ours, without asking the kernel for more than its name. */
+static bool is_candidate(const char *pid, const char *fd)
+{
+	char path[64], target[64];
+	ssize_t size;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/fd/%.20s", pid, fd);
+	size = readlink(path, target, sizeof(target) - 1);
+	if (size <= 0)
+		return false;
+	target[size] = 0;
+	return strstr(target, "nnaccel");
+}
+
+static void read_process(struct clients *clients, const char *pid)
+{
+	struct dirent *entry;
+	struct info info;
+	char path[64];
+	DIR *files;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/fd", pid);
+	files = opendir(path);
+	while (files && (entry = readdir(files)))
+		if (is_candidate(pid, entry->d_name) && read_info(pid, entry->d_name, &info))
+			add_info(clients, pid, &info);
+	if (files)
+		closedir(files);
+}
+
+/* All clients that this user may look at; false without /proc. */
+static bool read_clients(struct clients *clients)
+{
+	DIR *processes = opendir("/proc");
+	struct dirent *entry;
+
+	clients->count = 0;
+	if (!processes)
+		return false;
+	while ((entry = readdir(processes)))
+		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
+			read_process(clients, entry->d_name);
+	closedir(processes);
+	return true;
+}
+
+static void print_table(const struct clients *clients)
+{
+	printf("%6s %7s %-*s", "CLIENT", "PID", NAME_SIZE, "NAME");
+	for (size_t i = 0; i < NUM_FIELDS; i++)
+		if (fields[i].title)
+			printf(" %9s", fields[i].title);
+	putchar('\n');
+	for (size_t k = 0; k < clients->count; k++) {
+		const struct client *c = &clients->list[k];
+
+		printf("%6" PRIu64 " %7ld %-*s", c->id, c->pid, NAME_SIZE, c->name);
+		for (size_t i = 0; i < NUM_FIELDS; i++)
+			if (fields[i].title)
+				printf(" %9" PRIu64, c->values[i]);
+		putchar('\n');
+	}
+}
+
+/* One line, so that redrawing makes a stream of values. */
+static void print_json(const struct clients *clients)
+{
+	printf("{\"clients\": [");
+	for (size_t k = 0; k < clients->count; k++) {
+		const struct client *c = &clients->list[k];
+
+		printf("%s{\"id\": %" PRIu64 ", \"pid\": %ld, \"name\": ", k ? ", " : "", c->id,
+		       c->pid);
+		tool_json_string(c->name);
+		for (size_t i = 0; i < NUM_FIELDS; i++)
+			printf(", \"%s\": %" PRIu64, fields[i].name, c->values[i]);
+		putchar('}');
+	}
+	puts("]}");
+}
+
+static int show(bool once, bool json, uint64_t interval_ms)
+{
+	const struct timespec pause = { (time_t)(interval_ms / 1000),
+					(long)(interval_ms % 1000) * 1000000 };
+	struct clients *clients = malloc(sizeof(*clients));
+	bool redraw = !once && !json && isatty(STDOUT_FILENO);
+	int status = TOOL_OK;
+
+	if (!clients)
+		return tool_fail("stat", "out of memory");
+	do {
+		if (!read_clients(clients)) {
+			status = tool_fail("stat", "/proc cannot be read");
+			break;
+		}
+		if (redraw)
+			fputs("\033[H\033[2J", stdout);
+		if (json)
+			print_json(clients);
+		else
+			print_table(clients);
+		fflush(stdout);
+	} while (!once && !ferror(stdout) && !nanosleep(&pause, NULL));
+	free(clients);
+	return status;
+}
+
+int tool_stat(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "once", no_argument, NULL, 'o' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "interval", required_argument, NULL, 'i' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	uint64_t interval_ms = DEFAULT_INTERVAL_MS;
+	bool once = false, json = false;
+	int option;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (option) {
+		case 'o':
+			once = true;
+			break;
+		case 'j':
+			json = true;
+			break;
+		case 'i':
+			if (!tool_number(optarg, 10, 3600000, &interval_ms))
+				return tool_usage("stat", "wrong interval %s", optarg);
+			break;
+		case 'h':
+			printf("usage: nnaccel stat [OPTION]...\n\n"
+			       "Shows what each client of the device does that this user may see.\n"
+			       "E- columns are what the engine says of its side of bursts.\n\n"
+			       "  --once         once; otherwise again and again until interrupted\n"
+			       "  --json         JSON, one line each time\n"
+			       "  --interval MS  time between two looks (%d)\n"
+			       "  --help         this\n", DEFAULT_INTERVAL_MS);
+			return TOOL_OK;
+		default:
+			return tool_usage("stat", "wrong option %s", argv[optind - 1]);
+		}
+	}
+	if (optind < argc)
+		return tool_usage("stat", "unexpected argument %s", argv[optind]);
+	return show(once, json, interval_ms);
+}
