@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Compute: networks on one and two threads against XNNPACK on the same graph in
+ * the same run, preparing, memory, and what the API costs. Writes lines of
+ *	figure	value	unit	peer	peer_value	ratio	where
+ * and tells p99s on standard error.
+ */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "compute/api.h"
+#include "compute/subject.h"
+
+#define WARM_UP 5
+#define RUNS 100
+#define PREPARES 9
+#define LOADED_RUNS 100
+#define SPINNING_US 200000
+
+static double now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static double percentile(double *times, size_t count, size_t percent)
+{
+	qsort(times, count, sizeof(*times), by_value);
+	return times[count * percent / 100];
+}
+
+/* Told from outside: a VM shows itself as a machine. */
+static const char *where(void)
+{
+	const char *given = getenv("NN_BENCH_WHERE");
+
+	return given ? given : "native";
+}
+
+static void report(const char *figure, double value, const char *unit, const char *peer,
+		   double peer_value)
+{
+	printf("%s\t%.3f\t%s\t", figure, value, unit);
+	if (peer)
+		printf("%s\t%.3f\t%.3f", peer, peer_value, value / peer_value);
+	else
+		printf("none\t\t");
+	printf("\t%s\n", where());
+	fflush(stdout);
+}
+
+static double time_run(const struct subject *s)
+{
+	double start = now_us();
+
+	s->run(s->state);
+	return now_us() - start;
+}
+
+/* `count` runs, after some to warm up. */
+static void time_runs(const struct subject *s, size_t warm_up, double *times, size_t count)
+{
+	for (size_t i = 0; i < warm_up; i++)
+		time_run(s);
+	for (size_t i = 0; i < count; i++)
+		times[i] = time_run(s);
+}
+
+/*
+ * Both in turn, so that what the machine does meanwhile happens to both. The
+ * threads of the peer spin for long after its last run: then turns are longer,
+ * and we wait for them to sleep.
+ */
+static void compare(const char *figure, struct subject ours, struct subject peer,
+		    uint32_t threads)
+{
+	static double times[RUNS], peer_times[RUNS];
+	size_t turn = threads > 1 ? RUNS / 4 : 1, warm_up = threads > 1 ? WARM_UP : 0;
+
+	time_runs(&ours, WARM_UP, NULL, 0);
+	for (size_t i = 0; i < RUNS; i += turn) {
+		time_runs(&ours, warm_up, times + i, turn);
+		if (!peer.state)
+			continue;
+		time_runs(&peer, warm_up, peer_times + i, turn);
+		if (threads > 1)
+			usleep(SPINNING_US);
+	}
+	report(figure, percentile(times, RUNS, 50), "us", peer.state ? "xnnpack" : NULL,
+	       percentile(peer_times, RUNS, 50));
+	fprintf(stderr, "%s: p99 %.0f us, peer %.0f us\n", figure, percentile(times, RUNS, 99),
+		percentile(peer_times, RUNS, 99));
+	ours.free(ours.state);
+	if (peer.state)
+		peer.free(peer.state);
+}
+
+typedef void net_fn(struct net *net, enum net_type type);
+
+static void compare_net(const char *figure, net_fn *make, enum net_type type, uint32_t threads)
+{
+	static struct net net;
+
+	make(&net, type);
+	compare(figure, subject_plan(&net, threads), subject_xnnpack(&net, threads), threads);
+	net_free(&net);
+}
+
+/* From the network's description to something that can be run. */
+static double time_prepare(const struct net *net, struct subject (*make)(const struct net *net,
+									 uint32_t threads))
+{
+	double start = now_us(), time;
+	struct subject s = make(net, 1);
+
+	time = now_us() - start;
+	if (s.state)
+		s.free(s.state);
+	return time;
+}
+
+static void compare_prepare(void)
+{
+	double times[PREPARES], peer_times[PREPARES];
+	static struct net net;
+
+	net_mobilenet_v2(&net, NET_F32);
+	for (size_t i = 0; i < PREPARES; i++) {
+		times[i] = time_prepare(&net, subject_plan);
+		peer_times[i] = time_prepare(&net, subject_xnnpack);
+	}
+	report("mnv2_f32_prepare", percentile(times, PREPARES, 50), "us",
+	       subject_has_peer() ? "xnnpack" : NULL, percentile(peer_times, PREPARES, 50));
+	net_free(&net);
+}
+
+/* Peak of resident memory that a process needs to prepare and run, beyond the network's own. */
+static double measure_rss(struct subject (*make)(const struct net *net, uint32_t threads))
+{
+	double grown = 0;
+	int fds[2];
+	pid_t pid;
+
+	if (pipe(fds) || (pid = fork()) < 0)
+		exit(1);
+	if (!pid) {
+		static struct net net;
+		struct subject s;
+		long before;
+
+		net_mobilenet_v2(&net, NET_F32);
+		before = peak_rss_kib();
+		s = make(&net, 1);
+		for (int i = 0; s.state && i < 3; i++)
+			s.run(s.state);
+		grown = (double)(peak_rss_kib() - before);
+		if (write(fds[1], &grown, sizeof(grown)) != sizeof(grown))
+			_exit(1);
+		_exit(0);
+	}
+	if (read(fds[0], &grown, sizeof(grown)) != sizeof(grown))
+		exit(1);
+	waitpid(pid, NULL, 0);
+	close(fds[0]);
+	close(fds[1]);
+	return grown;
+}
+
+static pid_t spin_on(int cpu)
+{
+	pid_t pid = fork();
+	cpu_set_t cpus;
+
+	if (pid)
+		return pid;
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu, &cpus);
+	sched_setaffinity(0, sizeof(cpus), &cpus);
+	for (;;)
+		;
+}
+
+static double p90(struct subject *s)
+{
+	static double times[LOADED_RUNS];
+
+	for (size_t i = 0; i < LOADED_RUNS; i++)
+		times[i] = time_run(s);
+	return percentile(times, LOADED_RUNS, 90);
+}
+
+/* Two threads while every CPU runs something else too. */
+static void compare_loaded(void)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	double unloaded, loaded;
+	static struct net net;
+	struct subject s;
+	pid_t pids[64];
+
+	net_mobilenet_v1(&net, NET_QC8);
+	s = subject_plan(&net, 2);
+	unloaded = p90(&s);
+	for (int i = 0; i < cpus && i < 64; i++)
+		pids[i] = spin_on(i);
+	loaded = p90(&s);
+	for (int i = 0; i < cpus && i < 64; i++) {
+		kill(pids[i], SIGKILL);
+		waitpid(pids[i], NULL, 0);
+	}
+	report("mnv1_qc8_2t_loaded_p90", loaded, "us", "unloaded", unloaded);
+	s.free(s.state);
+	net_free(&net);
+}
+
+int main(void)
+{
+	static const struct {
+		const char *figure;
+		net_fn *make;
+		enum net_type type;
+		uint32_t threads;
+	} nets[] = {
+		{ "mnv1_f32_1t", net_mobilenet_v1, NET_F32, 1 },
+		{ "mnv1_qc8_1t", net_mobilenet_v1, NET_QC8, 1 },
+		{ "mnv1_qu8_1t", net_mobilenet_v1, NET_QU8, 1 },
+		{ "mnv2_f32_1t", net_mobilenet_v2, NET_F32, 1 },
+		{ "mnv2_qc8_1t", net_mobilenet_v2, NET_QC8, 1 },
+		{ "mnv2_qu8_1t", net_mobilenet_v2, NET_QU8, 1 },
+		{ "mnv1_f32_2t", net_mobilenet_v1, NET_F32, 2 },
+		{ "mnv2_f32_2t", net_mobilenet_v2, NET_F32, 2 },
+	};
+	/* Before there are threads, which a fork leaves behind. */
+	double rss = measure_rss(subject_plan), peer_rss = measure_rss(subject_xnnpack);
+
+	if (!subject_has_peer())
+		fprintf(stderr, "built without libxnnpack-dev: no peer\n");
+	report("mnv2_f32_rss", rss, "KiB", subject_has_peer() ? "xnnpack" : NULL, peer_rss);
+	for (size_t i = 0; i < sizeof(nets) / sizeof(nets[0]); i++)
+		compare_net(nets[i].figure, nets[i].make, nets[i].type, nets[i].threads);
+	compare("lstm_f32_1t", subject_lstm(), subject_lstm_xnnpack(), 1);
+	compare("transformer_f32_1t", subject_transformer(), subject_transformer_xnnpack(), 1);
+	compare_prepare();
+	report("empty_model_api", api_empty_model_ns(), "ns", NULL, 0);
+	compare_loaded();
+	return 0;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the NNAPI itself costs, and what a process takes.
+ */
+#ifndef NN_BENCH_API_H
+#define NN_BENCH_API_H
+
+/* Median time of an execution that does next to nothing, through the API. */
+double api_empty_model_ns(void);
+
+/* Peak resident memory of this process so far. */
+long peak_rss_kib(void);
+
+#endif /* NN_BENCH_API_H */

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Builds a model in memory, operand by operand, and a plan that can be run.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "builder.h"
+#include "ops/op.h"
+#include "plan/plan.h"
+
+struct builder *builder_create(void)
+{
+	struct builder *b = must_alloc(sizeof(*b));
+
+	b->subgraph = (struct nn_subgraph){
+		.operands = b->operands,
+		.operations = b->operations,
+		.inputs = b->inputs,
+		.outputs = b->outputs,
+	};
+	/* Offsets count from 8, for 0 is no address. */
+	b->pool = (struct nn_pool){ .base = (void *)8, .size = UINT64_MAX - 8 };
+	b->model = (struct nn_model){
+		.num_subgraphs = 1,
+		.num_pools = 1,
+		.subgraphs = &b->subgraph,
+		.pools = &b->pool,
+	};
+	return b;
+}
+
+uint32_t builder_operand(struct builder *b, int32_t type, uint32_t rank, const uint32_t *dims,
+			 float scale, int32_t zero)
+{
+	struct nn_operand *o = &b->operands[b->subgraph.num_operands];
+
+	if (b->subgraph.num_operands == BUILDER_OPERANDS)
+		abort();
+	*o = (struct nn_operand){ .type = type, .rank = rank, .scale = scale, .zero_point = zero };
+	memcpy(o->dims, dims, rank * sizeof(*dims));
+	return b->subgraph.num_operands++;
+}
+
+uint32_t builder_constant(struct builder *b, int32_t type, uint32_t rank, const uint32_t *dims,
+			  float scale, int32_t zero, const void *data)
+{
+	uint32_t index = builder_operand(b, type, rank, dims, scale, zero);
+	struct nn_operand *o = &b->operands[index];
+
+	o->lifetime = NN_CONSTANT_REFERENCE;
+	nn_operand_size(o, &o->location.length);
+	o->location.offset = (uintptr_t)data - (uintptr_t)b->pool.base;
+	return index;
+}
+
+uint32_t builder_int(struct builder *b, int32_t value)
+{
+	int32_t *data = must_alloc(sizeof(*data));
+
+	*data = value;
+	return builder_constant(b, NN_INT32, 0, NULL, 0, 0, data);
+}
+
+void builder_operation(struct builder *b, int32_t code, uint32_t num_inputs,
+		       const uint32_t *inputs, uint32_t output)
+{
+	uint32_t *list = b->indices + b->num_indices;
+
+	if (b->subgraph.num_operations == BUILDER_OPERATIONS ||
+	    b->num_indices + num_inputs + 1 > BUILDER_INDICES)
+		abort();
+	memcpy(list, inputs, num_inputs * sizeof(*inputs));
+	list[num_inputs] = output;
+	for (uint32_t i = 0; i < num_inputs; i++)
+		b->operands[inputs[i]].consumers++;
+	b->num_indices += num_inputs + 1;
+	b->operations[b->subgraph.num_operations++] = (struct nn_operation){
+		.type = code,
+		.num_inputs = num_inputs,
+		.num_outputs = 1,
+		.inputs = list,
+		.outputs = list + num_inputs,
+	};
+}
+
+void builder_input(struct builder *b, uint32_t operand)
+{
+	b->operands[operand].lifetime = NN_SUBGRAPH_INPUT;
+	b->inputs[b->subgraph.num_inputs++] = operand;
+}
+
+void builder_output(struct builder *b, uint32_t operand)
+{
+	b->operands[operand].lifetime = NN_SUBGRAPH_OUTPUT;
+	b->outputs[b->subgraph.num_outputs++] = operand;
+}
+
+/* ---- Running ---- */
+
+struct plan_state {
+	struct builder *builder;
+	struct nn_plan *plan;
+	struct nn_arg inputs[2];
+	struct nn_arg outputs[2];
+};
+
+static void die(const char *what, const struct nn_error *err)
+{
+	fprintf(stderr, "%s: %s\n", what, err->message);
+	exit(1);
+}
+
+static void run_plan(void *state)
+{
+	struct plan_state *s = state;
+	struct nn_execution e = {
+		.num_inputs = s->builder->subgraph.num_inputs,
+		.num_outputs = s->builder->subgraph.num_outputs,
+		.inputs = s->inputs,
+		.outputs = s->outputs,
+	};
+	struct nn_error err = { "" };
+
+	if (nn_plan_execute(s->plan, &e, &err))
+		die("execute", &err);
+}
+
+static void free_plan(void *state)
+{
+	struct plan_state *s = state;
+
+	nn_plan_free(s->plan);
+	for (uint32_t i = 0; i < s->builder->subgraph.num_inputs; i++)
+		free(s->inputs[i].data);
+	for (uint32_t i = 0; i < s->builder->subgraph.num_outputs; i++)
+		free(s->outputs[i].data);
+	free(s->builder);
+	free(s);
+}
+
+static struct nn_arg make_arg(const struct nn_operand *o)
+{
+	bool is_float = o->type == NN_TENSOR_FLOAT32;
+	struct nn_arg arg = { 0 };
+	uint32_t size = 0;
+
+	nn_operand_size(o, &size);
+	arg.data = must_alloc(size);
+	arg.length = size;
+	fill_random(is_float ? NET_F32 : NET_QU8, arg.data, is_float ? size / 4 : size);
+	return arg;
+}
+
+struct subject builder_subject(struct builder *b, uint32_t threads)
+{
+	const struct nn_plan_options options = { .preference = threads > 1 ? 1 : 0 };
+	struct plan_state *s = must_alloc(sizeof(*s));
+	struct nn_error err = { "" };
+
+	s->builder = b;
+	if (nn_model_check(&b->model, &err) || nn_ops_check_model(&b->model, NULL, &err) ||
+	    nn_plan_create(&b->model, &options, &s->plan, &err))
+		die("prepare", &err);
+	for (uint32_t i = 0; i < b->subgraph.num_inputs; i++)
+		s->inputs[i] = make_arg(&b->operands[b->inputs[i]]);
+	for (uint32_t i = 0; i < b->subgraph.num_outputs; i++)
+		s->outputs[i] = make_arg(&b->operands[b->outputs[i]]);
+	return (struct subject){ s, run_plan, free_plan };
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Builds a model in memory, operand by operand, and a plan that can be run.
+ */
+#ifndef NN_BENCH_BUILDER_H
+#define NN_BENCH_BUILDER_H
+
+#include <nnaccel/model.h>
+
+#include "subject.h"
+
+#define BUILDER_OPERANDS 1200
+#define BUILDER_OPERATIONS 200
+#define BUILDER_INDICES 3000
+
+/* Constants stay where they are: a builder's pool is all of memory. */
+struct builder {
+	struct nn_model model;
+	struct nn_subgraph subgraph;
+	struct nn_pool pool;
+	struct nn_operand operands[BUILDER_OPERANDS];
+	struct nn_operation operations[BUILDER_OPERATIONS];
+	uint32_t indices[BUILDER_INDICES];
+	uint32_t num_indices;
+	uint32_t inputs[2];
+	uint32_t outputs[2];
+};
+
+struct builder *builder_create(void);
+
+/* An operand without a value; `dims` are `rank` sizes. */
+uint32_t builder_operand(struct builder *b, int32_t type, uint32_t rank, const uint32_t *dims,
+			 float scale, int32_t zero);
+uint32_t builder_constant(struct builder *b, int32_t type, uint32_t rank, const uint32_t *dims,
+			  float scale, int32_t zero, const void *data);
+uint32_t builder_int(struct builder *b, int32_t value);
+void builder_operation(struct builder *b, int32_t code, uint32_t num_inputs,
+		       const uint32_t *inputs, uint32_t output);
+
+/* Makes an operand the model's input or output. */
+void builder_input(struct builder *b, uint32_t operand);
+void builder_output(struct builder *b, uint32_t operand);
+
+/* A plan of it, with random data as its inputs. The builder goes with the subject. */
+struct subject builder_subject(struct builder *b, uint32_t threads);
+
+#endif /* NN_BENCH_BUILDER_H */

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Networks of images with random weights, as lists of layers: one description
+ * from which we and our peer build the same graph.
+ */
+#ifndef NN_BENCH_NET_H
+#define NN_BENCH_NET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define MAX_LAYERS 80
+
+/* The numbers that a network is of. */
+enum net_type {
+	NET_F32,
+	NET_QC8,		/* signed bytes, filters quantised per channel */
+	NET_QU8,		/* unsigned bytes, filters with a zero point */
+};
+
+enum layer_kind { LAYER_CONV, LAYER_DEPTHWISE, LAYER_ADD, LAYER_POOL };
+
+/* An activation: an image, and what its bytes mean. */
+struct image {
+	uint32_t size;		/* height and width */
+	uint32_t channels;
+	float scale;
+	int32_t zero;
+};
+
+struct layer {
+	enum layer_kind kind;
+	uint32_t filter;	/* height and width */
+	uint32_t stride;
+	int relu6;
+	uint32_t from;		/* image that it reads; it writes the image of its own number + 1 */
+	uint32_t other;		/* LAYER_ADD: the second one */
+	void *weights;
+	void *bias;
+	float *scales;		/* of the filter's channels; one where not per channel */
+	int32_t weights_zero;
+};
+
+struct net {
+	enum net_type type;
+	uint32_t num_layers;
+	struct layer layers[MAX_LAYERS];
+	struct image images[MAX_LAYERS + 1];
+};
+
+/* Both classify an image of 224 by 224; the same weights at every call. */
+void net_mobilenet_v1(struct net *net, enum net_type type);
+void net_mobilenet_v2(struct net *net, enum net_type type);
+void net_free(struct net *net);
+
+size_t net_element(const struct net *net);
+size_t image_bytes(const struct net *net, uint32_t image);
+
+/* Elements of a layer's filter. */
+size_t layer_weights(const struct net *net, uint32_t layer);
+
+/* Fills memory with random bytes, or random floats in [-1, 1]. */
+void fill_random(enum net_type type, void *to, size_t count);
+
+/* Memory or no further. */
+void *must_alloc(size_t size);
+
+#endif /* NN_BENCH_NET_H */

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A network of images as a plan of ours.
+ */
+#include "builder.h"
+
+enum { ADD = 0, AVERAGE_POOL_2D = 1, CONV_2D = 3, DEPTHWISE_CONV_2D = 4 };
+enum { NONE = 0, RELU6 = 3 };
+enum { SAME = 1, VALID = 2 };
+
+static int32_t tensor_type(const struct net *net)
+{
+	static const int32_t types[] = {
+		[NET_F32] = NN_TENSOR_FLOAT32,
+		[NET_QC8] = NN_TENSOR_QUANT8_ASYMM_SIGNED,
+		[NET_QU8] = NN_TENSOR_QUANT8_ASYMM,
+	};
+
+	return types[net->type];
+}
+
+static uint32_t add_image(struct builder *b, const struct net *net, uint32_t index)
+{
+	const struct image *i = &net->images[index];
+	int is_float = net->type == NET_F32;
+
+	return builder_operand(b, tensor_type(net), 4,
+			       (uint32_t[]){ 1, i->size, i->size, i->channels },
+			       is_float ? 0 : i->scale, is_float ? 0 : i->zero);
+}
+
+static uint32_t add_weights(struct builder *b, const struct net *net, uint32_t index)
+{
+	const struct layer *l = &net->layers[index];
+	uint32_t channels = net->images[index + 1].channels;
+	int is_conv = l->kind == LAYER_CONV, per_channel = net->type == NET_QC8;
+	uint32_t dims[] = { is_conv ? channels : 1, l->filter, l->filter,
+			    is_conv ? net->images[l->from].channels : channels };
+	uint32_t operand = builder_constant(b, per_channel ? NN_TENSOR_QUANT8_SYMM_PER_CHANNEL :
+					    tensor_type(net), 4, dims,
+					    net->type == NET_QU8 ? l->scales[0] : 0,
+					    l->weights_zero, l->weights);
+
+	if (per_channel)
+		b->operands[operand].extra = (struct nn_extra){
+			.kind = NN_EXTRA_CHANNEL_QUANT,
+			.channel_dim = is_conv ? 0 : 3,
+			.count = channels,
+			.scales = l->scales,
+		};
+	return operand;
+}
+
+static uint32_t add_bias(struct builder *b, const struct net *net, uint32_t index)
+{
+	const struct layer *l = &net->layers[index];
+	float scale = net->type == NET_QU8 ? net->images[l->from].scale * l->scales[0] : 0;
+
+	return builder_constant(b, net->type == NET_F32 ? NN_TENSOR_FLOAT32 : NN_TENSOR_INT32, 1,
+				&net->images[index + 1].channels, scale, 0, l->bias);
+}
+
+static void add_windowed(struct builder *b, const struct net *net, uint32_t index,
+			 const uint32_t *images)
+{
+	const struct layer *l = &net->layers[index];
+	uint32_t in[10], count = 0;
+
+	in[count++] = images[l->from];
+	if (l->kind != LAYER_POOL) {
+		in[count++] = add_weights(b, net, index);
+		in[count++] = add_bias(b, net, index);
+	}
+	in[count++] = builder_int(b, l->kind == LAYER_POOL ? VALID : SAME);
+	in[count++] = builder_int(b, (int32_t)l->stride);
+	in[count++] = builder_int(b, (int32_t)l->stride);
+	if (l->kind == LAYER_POOL) {
+		in[count++] = builder_int(b, (int32_t)l->filter);
+		in[count++] = builder_int(b, (int32_t)l->filter);
+	} else if (l->kind == LAYER_DEPTHWISE) {
+		in[count++] = builder_int(b, 1);
+	}
+	in[count++] = builder_int(b, l->relu6 ? RELU6 : NONE);
+	builder_operation(b, l->kind == LAYER_CONV ? CONV_2D : l->kind == LAYER_POOL ?
+			  AVERAGE_POOL_2D : DEPTHWISE_CONV_2D, count, in, images[index + 1]);
+}
+
+struct subject subject_plan(const struct net *net, uint32_t threads)
+{
+	struct builder *b = builder_create();
+	uint32_t images[MAX_LAYERS + 1];
+
+	for (uint32_t i = 0; i <= net->num_layers; i++)
+		images[i] = add_image(b, net, i);
+	builder_input(b, images[0]);
+	builder_output(b, images[net->num_layers]);
+	for (uint32_t i = 0; i < net->num_layers; i++) {
+		const struct layer *l = &net->layers[i];
+
+		if (l->kind == LAYER_ADD)
+			builder_operation(b, ADD, 3, (uint32_t[]){ images[l->from],
+					  images[l->other], builder_int(b, NONE) },
+					  images[i + 1]);
+		else
+			add_windowed(b, net, i, images);
+	}
+	return builder_subject(b, threads);
+}

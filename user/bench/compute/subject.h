@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is measured: something prepared that can be run, ours or a peer's.
+ */
+#ifndef NN_BENCH_SUBJECT_H
+#define NN_BENCH_SUBJECT_H
+
+#include <stdbool.h>
+
+#include "net.h"
+
+struct subject {
+	void *state;		/* NULL: not available here */
+	void (*run)(void *state);
+	void (*free)(void *state);
+};
+
+/* A network as a plan of ours, or as a runtime of XNNPACK. */
+struct subject subject_plan(const struct net *net, uint32_t threads);
+struct subject subject_xnnpack(const struct net *net, uint32_t threads);
+
+/* Whether XNNPACK was there when this was built; without it its subjects have no state. */
+bool subject_has_peer(void);
+
+/* A recurrent and an attention network; both of ours and of the peer's calls. */
+struct subject subject_lstm(void);
+struct subject subject_lstm_xnnpack(void);
+struct subject subject_transformer(void);
+struct subject subject_transformer_xnnpack(void);
+
+#endif /* NN_BENCH_SUBJECT_H */

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files that call XNNPACK share: a graph of one input and one output.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "subject.h"
+
+#if __has_include(<xnnpack.h>)
+
+#include "xnnpack_peer.h"
+
+struct peer_state {
+	xnn_runtime_t runtime;
+	pthreadpool_t pool;
+	void *in;
+	void *out;
+};
+
+bool subject_has_peer(void)
+{
+	return true;
+}
+
+void xnn_must(enum xnn_status status, const char *what)
+{
+	if (status == xnn_status_success)
+		return;
+	fprintf(stderr, "XNNPACK: %s: status %d\n", what, (int)status);
+	exit(1);
+}
+
+xnn_subgraph_t peer_begin(void)
+{
+	xnn_subgraph_t g;
+
+	xnn_must(xnn_initialize(NULL), "initialize");
+	xnn_must(xnn_create_subgraph(2, 0, &g), "subgraph");
+	return g;
+}
+
+static void run(void *state)
+{
+	xnn_must(xnn_invoke_runtime(((struct peer_state *)state)->runtime), "invoke");
+}
+
+static void free_state(void *state)
+{
+	struct peer_state *s = state;
+
+	xnn_delete_runtime(s->runtime);
+	pthreadpool_destroy(s->pool);
+	free(s->in);
+	free(s->out);
+	free(s);
+}
+
+struct subject peer_end(xnn_subgraph_t g, uint32_t threads, size_t in_bytes, size_t out_bytes,
+			enum net_type type)
+{
+	struct peer_state *s = must_alloc(sizeof(*s));
+
+	s->pool = threads > 1 ? pthreadpool_create(threads) : NULL;
+	xnn_must(xnn_create_runtime_v2(g, s->pool, 0, &s->runtime), "runtime");
+	xnn_delete_subgraph(g);
+	s->in = must_alloc(in_bytes);
+	s->out = must_alloc(out_bytes);
+	fill_random(type, s->in, type == NET_F32 ? in_bytes / sizeof(float) : in_bytes);
+	xnn_must(xnn_setup_runtime(s->runtime, 2, (struct xnn_external_value[]){
+		{ PEER_IN, s->in }, { PEER_OUT, s->out } }), "setup");
+	return (struct subject){ s, run, free_state };
+}
+
+#else
+
+bool subject_has_peer(void)
+{
+	return false;
+}
+
+#endif

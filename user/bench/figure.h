@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Figures as every benchmark prints them: lines of tab-separated values.
+ */
+#ifndef NN_BENCH_FIGURE_H
+#define NN_BENCH_FIGURE_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static inline void figure_head(void)
+{
+	puts("figure\tvalue\tunit\tpeer\tpeer_value\tratio\twhere");
+}
+
+/* A figure beside its peer's from the same run; `peer` NULL: there is none. */
+static inline void figure(const char *name, double value, const char *unit, const char *peer,
+			  double peer_value, const char *where)
+{
+	if (peer)
+		printf("%s\t%.4g\t%s\t%s\t%.4g\t%.3f\t%s\n", name, value, unit, peer, peer_value,
+		       value / peer_value, where);
+	else
+		printf("%s\t%.4g\t%s\tnone\t-\t-\t%s\n", name, value, unit, where);
+	fflush(stdout);
+}
+
+/* CLOCK_MONOTONIC in ns. */
+static inline uint64_t figure_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static inline int figure_compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Sorts the samples; `part` 0.5: their median. */
+static inline double figure_quantile(double *samples, size_t count, double part)
+{
+	qsort(samples, count, sizeof(*samples), figure_compare);
+	return samples[(size_t)(part * (double)(count - 1))];
+}
+
+#endif /* NN_BENCH_FIGURE_H */
