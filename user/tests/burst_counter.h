@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the kernel shows of this process's bursts, in their files' fdinfo.
+ */
+#ifndef NN_TESTS_BURST_COUNTER_H
+#define NN_TESTS_BURST_COUNTER_H
+
+/*
+ * The sum of a counter ("nnaccel-client-packets") over all bursts of this
+ * process; negative where there is no such counter. *fd, unless fd is NULL: the
+ * file of one of them.
+ */
+long burst_counter(const char *name, int *fd);
+
+#endif /* NN_TESTS_BURST_COUNTER_H */

@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a worker has and may do: starts one (this program is the worker too) and
+ * looks at it from outside; loads the filter and tries what it forbids.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <linux/nnaccel.h>
+
+#include "engine/filter.h"
+#include "engine/spawn.h"
+
+#define PATIENCE_MS 60000
+#define NOBODY 65534
+
+/* The sanitizers reserve terabytes of address space. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define MAX_MEMORY 0
+#else
+#define MAX_MEMORY (UINT64_C(1) << 30)
+#endif
+
+static struct spawner spawner;
+static struct spawned worker;
+
+/* ---- a worker, seen from outside ---- */
+
+static char *proc_path(const char *name)
+{
+	static char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)worker.pid, name);
+	return path;
+}
+
+static const char *slurp(const char *name)
+{
+	static char text[16384];
+	int fd = open(proc_path(name), O_RDONLY);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	assert_true(n >= 0);
+	text[n] = '\0';
+	return text;
+}
+
+/* The value of a line "KEY:<tab>VALUE" of /proc/PID/status. */
+static const char *status_of(const char *key)
+{
+	static char value[128];
+	const char *line = strstr(slurp("status"), key);
+
+	assert_non_null(line);
+	line = strchr(line, ':') + 1;
+	line += strspn(line, " \t");
+	snprintf(value, sizeof(value), "%.*s", (int)strcspn(line, "\n"), line);
+	return value;
+}
+
+static int wait_exit(void)
+{
+	struct pollfd ended = { .fd = worker.pidfd, .events = POLLIN };
+	siginfo_t info = { 0 };
+
+	assert_int_equal(poll(&ended, 1, PATIENCE_MS), 1);
+	assert_int_equal(waitid(P_PIDFD, (id_t)worker.pidfd, &info, WEXITED), 0);
+	close(worker.pidfd);
+	close(worker.control);
+	close(worker.log);
+	worker.pidfd = -1;
+	return info.si_code == CLD_EXITED ? info.si_status : -info.si_status;
+}
+
+static int start_worker(void **state)
+{
+	struct pollfd control;
+	char byte, log[512];
+	ssize_t n;
+
+	(void)state;
+	if (spawner.options.isolation == ISOLATE_NONE)
+		return 0;
+	assert_true(spawn_worker(&spawner, -1, &worker));
+	control = (struct pollfd){ .fd = worker.control, .events = POLLIN };
+	assert_int_equal(poll(&control, 1, PATIENCE_MS), 1);
+	if (read(worker.control, &byte, 1) == 1 && byte == WORKER_READY)
+		return 0;
+	n = read(worker.log, log, sizeof(log));
+	print_error("the worker did not start: %.*s", n > 0 ? (int)n : 0, log);
+	return -1;
+}
+
+static int kill_worker(void **state)
+{
+	(void)state;
+	if (worker.pidfd >= 0) {
+		spawned_kill(&worker);
+		wait_exit();
+	}
+	return 0;
+}
+
+/* Looking into another user's process takes root. */
+static void need_namespaces(bool need_root)
+{
+	if (spawner.options.isolation == ISOLATE_NONE || (need_root && geteuid()))
+		skip();
+}
+
+static void test_privileges(void **state)
+{
+	static const char *const sets[] = { "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb" };
+	char ids[64];
+
+	(void)state;
+	need_namespaces(false);
+	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
+		assert_string_equal(status_of(sets[i]), "0000000000000000");
+	assert_string_equal(status_of("NoNewPrivs"), "1");
+	assert_string_equal(status_of("Seccomp:"), "2");
+	snprintf(ids, sizeof(ids), "%u\t%u\t%u\t%u", spawner.uid, spawner.uid, spawner.uid,
+		 spawner.uid);
+	assert_string_equal(status_of("Uid"), ids);
+	snprintf(ids, sizeof(ids), "%d\t1", (int)worker.pid);
+	assert_string_equal(status_of("NSpid"), ids);
+}
+
+static void test_every_thread_is_filtered(void **state)
+{
+	int threads, filtered = 0;
+	struct dirent *entry;
+	DIR *tasks;
+
+	(void)state;
+	need_namespaces(false);
+	threads = atoi(status_of("Threads"));
+	assert_true(threads >= 2);
+	tasks = opendir(proc_path("task"));
+	assert_non_null(tasks);
+	while ((entry = readdir(tasks))) {
+		char name[300];
+
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(name, sizeof(name), "task/%s/status", entry->d_name);
+		filtered += strstr(slurp(name), "Seccomp:\t2") != NULL;
+	}
+	closedir(tasks);
+	assert_int_equal(filtered, threads);
+}
+
+static void test_namespaces(void **state)
+{
+	static const char *const names[] = { "ns/user", "ns/pid", "ns/mnt", "ns/net", "ns/ipc",
+					     "ns/uts", "ns/cgroup" };
+	char own[64], its[64], path[64];
+	size_t first = spawner.options.isolation == ISOLATE_USERNS ? 0 : 1;
+
+	(void)state;
+	need_namespaces(true);
+	for (size_t i = first; i < sizeof(names) / sizeof(names[0]); i++) {
+		ssize_t own_size, its_size;
+
+		snprintf(path, sizeof(path), "/proc/self/%s", names[i]);
+		own_size = readlink(path, own, sizeof(own));
+		its_size = readlink(proc_path(names[i]), its, sizeof(its));
+		assert_true(own_size > 0 && its_size > 0);
+		assert_false(own_size == its_size && !memcmp(own, its, (size_t)own_size));
+	}
+	if (first)
+		return;
+	snprintf(own, sizeof(own), "%10u %10u %10u\n", 0, spawner.uid, 1);
+	assert_string_equal(slurp("uid_map"), own);
+}
+
+static void test_root_is_empty(void **state)
+{
+	struct dirent *entry;
+	const char *mounts;
+	DIR *root;
+
+	(void)state;
+	need_namespaces(true);
+	root = opendir(proc_path("root/"));
+	assert_non_null(root);
+	while ((entry = readdir(root)))
+		assert_true(!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."));
+	closedir(root);
+	mounts = slurp("mounts");
+	assert_non_null(strstr(mounts, "none / tmpfs ro,"));
+	assert_ptr_equal(strchr(mounts, '\n'), mounts + strlen(mounts) - 1);
+}
+
+/* One line a network device, after two of headings. */
+static void test_no_network(void **state)
+{
+	const char *devices, *line;
+	int lines = 0;
+
+	(void)state;
+	need_namespaces(true);
+	devices = slurp("net/dev");
+	for (line = devices; (line = strchr(line, '\n')); line++)
+		lines++;
+	assert_true(lines == 2 || (lines == 3 && strstr(devices, " lo:")));
+}
+
+static void test_files(void **state)
+{
+	struct dirent *entry;
+	int count = 0;
+	DIR *files;
+
+	(void)state;
+	need_namespaces(true);
+	files = opendir(proc_path("fd"));
+	assert_non_null(files);
+	while ((entry = readdir(files))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		assert_true(atoi(entry->d_name) <= WORKER_CONTROL_FD);
+		count++;
+	}
+	closedir(files);
+	assert_int_equal(count, WORKER_CONTROL_FD + 1);
+}
+
+static void test_limits(void **state)
+{
+	const char *limits;
+
+	(void)state;
+	need_namespaces(true);
+	limits = slurp("limits");
+	assert_non_null(strstr(limits, "Max core file size        0                    0 "));
+	assert_non_null(strstr(limits, "Max processes             0                    0 "));
+	assert_non_null(strstr(limits, "Max open files            5                    5 "));
+	assert_non_null(strstr(limits, "Max file size             0                    0 "));
+	if (spawner.options.max_memory)
+		assert_non_null(strstr(limits, "Max data size             1073741824 "));
+}
+
+static void test_ends_with_the_broker(void **state)
+{
+	(void)state;
+	need_namespaces(false);
+	shutdown(worker.control, SHUT_RDWR);
+	assert_int_equal(wait_exit(), 0);
+}
+
+static void test_refuses_what_is_no_session(void **state)
+{
+	char line[256] = "";
+	struct pollfd log;
+
+	(void)state;
+	need_namespaces(false);
+	assert_int_equal(send(worker.control, "s", 1, MSG_NOSIGNAL), 1);
+	log = (struct pollfd){ .fd = worker.log, .events = POLLIN };
+	assert_int_equal(poll(&log, 1, PATIENCE_MS), 1);
+	assert_true(read(worker.log, line, sizeof(line) - 1) > 0);
+	assert_non_null(strstr(line, "no session in the broker's message"));
+	assert_int_equal(wait_exit(), WORKER_EXIT_FAILURE);
+}
+
+/* A descriptor that is no session is not read, only asked by the session's ioctls. */
+static void test_refuses_a_foreign_file(void **state)
+{
+	int null = open("/dev/null", O_RDWR);
+
+	(void)state;
+	need_namespaces(false);
+	assert_true(spawned_pass_session(&worker, null));
+	close(null);
+	assert_int_equal(wait_exit(), WORKER_EXIT_FAILURE);
+}
+
+/* ---- the filter ---- */
+
+static long open_file(void)
+{
+	return syscall(SYS_openat, AT_FDCWD, "/", O_RDONLY);
+}
+
+static long make_socket(void)
+{
+	return syscall(SYS_socket, AF_UNIX, SOCK_STREAM, 0);
+}
+
+static long execute(void)
+{
+	return syscall(SYS_execve, "/bin/true", NULL, NULL);
+}
+
+static long make_process(void)
+{
+	return syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+}
+
+static long make_process3(void)
+{
+	return syscall(SYS_clone3, NULL, 0);
+}
+
+static long map_executable(void)
+{
+	return syscall(SYS_mmap, NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
+		       -1, 0);
+}
+
+static long make_executable(void)
+{
+	return syscall(SYS_mprotect, NULL, 0, PROT_READ | PROT_EXEC);
+}
+
+static long other_ioctl(void)
+{
+	return syscall(SYS_ioctl, WORKER_SESSION_FD, FIONREAD, NULL);
+}
+
+static long other_file_ioctl(void)
+{
+	return syscall(SYS_ioctl, STDIN_FILENO, NNACCEL_SESSION_FETCH, NULL);
+}
+
+static long read_file(void)
+{
+	return syscall(SYS_read, STDIN_FILENO, NULL, 0);
+}
+
+static long write_file(void)
+{
+	return syscall(SYS_write, STDOUT_FILENO, NULL, 0);
+}
+
+static long signal_other(void)
+{
+	return syscall(SYS_kill, getppid(), 0);
+}
+
+static long signal_other_thread(void)
+{
+	return syscall(SYS_tgkill, 1, 1, 0);
+}
+
+static long trace(void)
+{
+	return syscall(SYS_ptrace, 0, 0, NULL, NULL);
+}
+
+static long control_process(void)
+{
+	return syscall(SYS_prctl, PR_GET_DUMPABLE, 0, 0, 0, 0);
+}
+
+static long make_namespace(void)
+{
+	return syscall(SYS_unshare, 0);
+}
+
+static long load_bpf(void)
+{
+	return syscall(SYS_bpf, 0, NULL, 0);
+}
+
+static long make_ring(void)
+{
+	return syscall(SYS_io_uring_setup, 0, NULL);
+}
+
+static long map_memory(void)
+{
+	return syscall(SYS_mmap, NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		       -1, 0);
+}
+
+static long protect_memory(void)
+{
+	return syscall(SYS_mprotect, NULL, 0, PROT_READ);
+}
+
+static long tell_time(void)
+{
+	struct timespec now;
+
+	return syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+}
+
+static long use_session(void)
+{
+	return syscall(SYS_ioctl, WORKER_SESSION_FD, NNACCEL_SESSION_FETCH, NULL);
+}
+
+static long write_log(void)
+{
+	return syscall(SYS_write, STDERR_FILENO, NULL, 0);
+}
+
+/* What the filter makes of a call; a refused one gets EACCES. */
+enum verdict { ALLOWED = 0, REFUSED = 1, KILLED, BROKEN };
+
+static const struct {
+	const char *name;
+	long (*call)(void);
+	enum verdict verdict;
+} calls[] = {
+	{ "open", open_file, REFUSED },
+	{ "socket", make_socket, KILLED },
+	{ "execve", execute, KILLED },
+	{ "clone", make_process, KILLED },
+	{ "clone3", make_process3, KILLED },
+	{ "mmap with PROT_EXEC", map_executable, KILLED },
+	{ "mprotect with PROT_EXEC", make_executable, KILLED },
+	{ "ioctl of another number", other_ioctl, KILLED },
+	{ "ioctl of another file", other_file_ioctl, KILLED },
+	{ "read", read_file, KILLED },
+	{ "write to another file", write_file, KILLED },
+	{ "kill", signal_other, KILLED },
+	{ "tgkill of another process", signal_other_thread, KILLED },
+	{ "ptrace", trace, KILLED },
+	{ "prctl", control_process, KILLED },
+	{ "unshare", make_namespace, KILLED },
+	{ "bpf", load_bpf, KILLED },
+	{ "io_uring_setup", make_ring, KILLED },
+	{ "mmap", map_memory, ALLOWED },
+	{ "mprotect", protect_memory, ALLOWED },
+	{ "clock_gettime", tell_time, ALLOWED },
+	{ "ioctl of the session", use_session, ALLOWED },
+	{ "write to the log", write_log, ALLOWED },
+};
+
+/* A process loads the filter, makes one call and says whether it was refused. */
+static enum verdict try_call(long (*call)(void))
+{
+	int status;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || !filter_load())
+			_exit(BROKEN);
+		_exit(call() < 0 && errno == EACCES ? REFUSED : ALLOWED);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFSIGNALED(status))
+		return WTERMSIG(status) == SIGSYS ? KILLED : BROKEN;
+	return WEXITSTATUS(status);
+}
+
+static void test_filter(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		enum verdict verdict = try_call(calls[i].call);
+
+		if (verdict != calls[i].verdict)
+			fail_msg("%s: verdict %d, not %d", calls[i].name, verdict,
+				 calls[i].verdict);
+	}
+}
+
+static int find_isolation(void **state)
+{
+	(void)state;
+	worker.pidfd = -1;
+	spawner.uid = geteuid() ? geteuid() : NOBODY;
+	spawner.gid = geteuid() ? getegid() : NOBODY;
+	spawner.options.log_level = LOG_INFO;
+	spawner.options.max_memory = MAX_MEMORY;
+	spawner.allow_none = true;
+	return spawner_init(&spawner) ? 0 : -1;
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_privileges, start_worker, kill_worker),
+		cmocka_unit_test_setup_teardown(test_every_thread_is_filtered, start_worker,
+						kill_worker),
+		cmocka_unit_test_setup_teardown(test_namespaces, start_worker, kill_worker),
+		cmocka_unit_test_setup_teardown(test_root_is_empty, start_worker, kill_worker),
+		cmocka_unit_test_setup_teardown(test_no_network, start_worker, kill_worker),
+		cmocka_unit_test_setup_teardown(test_files, start_worker, kill_worker),
+		cmocka_unit_test_setup_teardown(test_limits, start_worker, kill_worker),
+		cmocka_unit_test_setup_teardown(test_ends_with_the_broker, start_worker,
+						kill_worker),
+		cmocka_unit_test_setup_teardown(test_refuses_what_is_no_session, start_worker,
+						kill_worker),
+		cmocka_unit_test_setup_teardown(test_refuses_a_foreign_file, start_worker,
+						kill_worker),
+		cmocka_unit_test(test_filter),
+	};
+
+	if (argc > 0 && !strcmp(argv[0], WORKER_NAME))
+		worker_main(argv[1]);
+	return cmocka_run_group_tests_name("engine sandbox", tests, find_isolation, NULL);
+}

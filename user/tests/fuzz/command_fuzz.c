@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Fuzzes the parser of fetched commands: whatever it accepts must lie inside
+ * the buffer, and its arguments inside their grants.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+/* The engine's other files need a kernel; this one stands alone. */
+#include "engine/command.c"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool holds)
+{
+	if (!holds)
+		__builtin_trap();
+}
+
+static void check_argument(const struct command *c, const struct nnaccel_arg *arg, bool is_output)
+{
+	const struct nnaccel_grant *grant;
+
+	require(arg->rank <= NNACCEL_MAX_RANK);
+	if (arg->flags & NNACCEL_ARG_NO_VALUE)
+		return;
+	require(arg->pool < c->head->num_grants);
+	grant = &c->grants[arg->pool];
+	require(arg->length <= grant->length && arg->offset <= grant->length - arg->length);
+	require(!is_output || grant->prot & NNACCEL_PROT_WRITE);
+}
+
+static void check_command(const struct command *c, const char *buffer, size_t size)
+{
+	const char *end = (const char *)(c->outputs + c->head->num_outputs);
+
+	require(end == buffer + size);
+	require(c->head->kind >= NNACCEL_DO_QUERY && c->head->kind <= NNACCEL_DO_FORGET_GRANT);
+	if (c->head->kind != NNACCEL_DO_EXECUTE)
+		return;
+	for (uint32_t i = 0; i < c->head->num_inputs; i++)
+		check_argument(c, &c->inputs[i], false);
+	for (uint32_t i = 0; i < c->head->num_outputs; i++)
+		check_argument(c, &c->outputs[i], true);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct nn_error err = { "" };
+	struct command command;
+	char *buffer = malloc(size ? size : 1);
+
+	if (!buffer)
+		return 0;
+	memcpy(buffer, data, size);
+	/* The size is what a fuzzer finds last; give it away. */
+	if (size >= sizeof(struct nnaccel_cmd) && data[sizeof(struct nnaccel_cmd) - 1] & 1) {
+		uint32_t own = (uint32_t)size;
+
+		memcpy(buffer, &own, sizeof(own));
+	}
+	if (command_parse(buffer, size, &command, &err) == NN_OK)
+		check_command(&command, buffer, size);
+	else
+		require(err.message[0]);
+	free(buffer);
+	return 0;
+}

@@ -1,0 +1,726 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libnnaccel against a kernel that this program plays: ioctl() is ours, so that
+ * every answer and every errno can be had, and what was asked can be looked at.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <float.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <linux/nnaccel.h>
+#include <nnaccel/nnaccel.h>
+
+#define MAX_IDS 64
+#define PAGE 4096
+
+/* ---- the kernel ---- */
+
+static struct kernel {
+	unsigned long fail_request;	/* fails with ... */
+	int fail_error;
+	int info_error;			/* of NNACCEL_INFO */
+	uint32_t abi;
+	uint32_t engine;
+	uint32_t status;		/* of commands to the engine */
+	const char *message;
+	uint32_t next_id, same_id;	/* same_id: what imports give, or 0 */
+	int live[MAX_IDS];
+	unsigned int queries;
+	struct nn_device_info device;
+	uint32_t device_size;
+	struct nnaccel_pool_import import;	/* the last one but of a wire form */
+	void *wire;			/* of the last model, and its size */
+	size_t wire_size;
+	int wire_seals;
+	struct nnaccel_prepare prepare;
+	struct nnaccel_execute execute;
+	struct nnaccel_arg args[16];
+	struct nnaccel_shape shape;
+	uint32_t num_shapes;
+} kernel;
+
+static uint32_t new_id(void)
+{
+	uint32_t id = kernel.same_id ? kernel.same_id : ++kernel.next_id;
+
+	assert_true(id < MAX_IDS);
+	kernel.live[id] = 1;
+	return id;
+}
+
+static int num_live(void)
+{
+	int count = 0;
+
+	for (int i = 0; i < MAX_IDS; i++)
+		count += kernel.live[i];
+	return count;
+}
+
+static int give_errno(int error)
+{
+	errno = error;
+	return -1;
+}
+
+static int do_import(struct nnaccel_pool_import *i)
+{
+	int seals = fcntl(i->fd, F_GET_SEALS);
+
+	if (seals > 0 && seals & F_SEAL_WRITE) {
+		free(kernel.wire);
+		kernel.wire = malloc(i->length);
+		kernel.wire_size = i->length;
+		kernel.wire_seals = seals;
+		assert_int_equal(pread(i->fd, kernel.wire, i->length, 0), i->length);
+	} else {
+		kernel.import = *i;
+	}
+	i->out_id = new_id();
+	return 0;
+}
+
+static int do_info(struct nnaccel_info *i)
+{
+	if (kernel.info_error)
+		return give_errno(kernel.info_error);
+	i->abi = kernel.abi;
+	i->engine = kernel.engine;
+	i->executions = 42;
+	return 0;
+}
+
+static int do_query(struct nnaccel_query *q)
+{
+	kernel.queries++;
+	q->out_status = kernel.status;
+	q->data_size = kernel.device_size;
+	memcpy((void *)(uintptr_t)q->data, &kernel.device, sizeof(kernel.device));
+	return 0;
+}
+
+static uint32_t say(uint64_t message, uint32_t size)
+{
+	if (kernel.message)
+		strncpy((char *)(uintptr_t)message, kernel.message, size - 1);
+	return kernel.status;
+}
+
+static int do_execute(struct nnaccel_execute *e)
+{
+	kernel.execute = *e;
+	memcpy(kernel.args, (void *)(uintptr_t)e->args,
+	       (e->num_inputs + e->num_outputs) * sizeof(*kernel.args));
+	e->out_status = say(e->message, e->message_size);
+	e->out_num_shapes = kernel.num_shapes;
+	e->out_device_ns = e->flags & NNACCEL_EXECUTE_MEASURE ? 1999 : NNACCEL_TIME_NONE;
+	e->out_driver_ns = e->flags & NNACCEL_EXECUTE_MEASURE ? 5000 : NNACCEL_TIME_NONE;
+	if (kernel.num_shapes)
+		memcpy((void *)(uintptr_t)e->shapes, &kernel.shape, sizeof(kernel.shape));
+	return 0;
+}
+
+static int do_request(unsigned long request, void *arg)
+{
+	struct nnaccel_supported *s = arg;
+	struct nnaccel_prepare *p = arg;
+
+	switch (request) {
+	case NNACCEL_INFO:
+		return do_info(arg);
+	case NNACCEL_DESTROY:
+		kernel.live[((struct nnaccel_destroy *)arg)->id]--;
+		return 0;
+	case NNACCEL_POOL_ALLOC:
+		((struct nnaccel_pool_alloc *)arg)->out_id = new_id();
+		return 0;
+	case NNACCEL_POOL_IMPORT:
+		return do_import(arg);
+	case NNACCEL_QUERY:
+		return do_query(arg);
+	case NNACCEL_SUPPORTED:
+		s->out_status = say(s->message, s->message_size);
+		memset((void *)(uintptr_t)s->supported, 2, s->num_operations);
+		return 0;
+	case NNACCEL_PREPARE:
+		kernel.prepare = *p;
+		p->out_status = say(p->message, p->message_size);
+		p->out_model = kernel.status ? 0 : new_id();
+		return 0;
+	case NNACCEL_EXECUTE:
+		return do_execute(arg);
+	}
+	return give_errno(ENOTTY);
+}
+
+__attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, ...)
+{
+	va_list args;
+	void *arg;
+
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	assert_return_code(fcntl(fd, F_GETFD), errno);
+	if (kernel.fail_error && kernel.fail_request == request)
+		return give_errno(kernel.fail_error);
+	return do_request(request, arg);
+}
+
+/* ---- what the tests share ---- */
+
+static struct nna_device *device;
+static struct nn_error err;
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(&kernel, 0, sizeof(kernel));
+	kernel.abi = NNACCEL_ABI_VERSION;
+	kernel.engine = NNACCEL_ENGINE_PENDING;
+	kernel.num_shapes = 1;
+	kernel.shape = (struct nnaccel_shape){ NNACCEL_SHAPE_SUFFICIENT, 1, { 4 } };
+	kernel.device_size = sizeof(kernel.device);
+	kernel.device = (struct nn_device_info){
+		.magic = NN_DEVICE_MAGIC,
+		.size = sizeof(kernel.device),
+		.version = "1",
+		.type = NN_DEVICE_CPU,
+		.feature_level = 4,
+	};
+	err.message[0] = 0;
+	return nna_device_open("/dev/null", &device, &err);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nna_device_close(device);
+	free(kernel.wire);
+	return 0;
+}
+
+/* x + y with y in pool 0 of the model, at byte 8. */
+static const uint32_t add_inputs[] = { 0, 1, 2 }, add_outputs[] = { 3 };
+static const struct nn_operation add_operation = { 0, 3, 1, add_inputs, add_outputs };
+static const struct nn_operand add_operands[] = {
+	{ .type = NN_TENSOR_FLOAT32, .lifetime = NN_SUBGRAPH_INPUT, .rank = 1, .dims = { 4 },
+	  .consumers = 1 },
+	{ .type = NN_TENSOR_FLOAT32, .lifetime = NN_CONSTANT_REFERENCE, .rank = 1, .dims = { 4 },
+	  .consumers = 1, .location = { .length = 16, .offset = 8 } },
+	{ .type = NN_INT32, .lifetime = NN_CONSTANT_COPY, .consumers = 1,
+	  .location = { .length = 4 } },
+	{ .type = NN_TENSOR_FLOAT32, .lifetime = NN_SUBGRAPH_OUTPUT, .rank = 1, .dims = { 4 } },
+};
+static const struct nn_subgraph add_subgraph = {
+	4, 1, 1, 1, add_operands, &add_operation, add_inputs, add_outputs,
+};
+static const uint64_t add_values[1];
+static const struct nn_model add_model = {
+	.num_subgraphs = 1, .num_pools = 1, .subgraphs = &add_subgraph,
+	.values = (const uint8_t *)add_values, .values_size = 4,
+};
+
+static struct nna_memory *alloc(uint64_t size)
+{
+	struct nna_memory *m;
+
+	assert_int_equal(nna_memory_alloc(device, size, &m, &err), NN_OK);
+	return m;
+}
+
+/* A file of two pages. */
+static int make_file(void)
+{
+	int fd = memfd_create("file", MFD_CLOEXEC);
+
+	assert_return_code(fd, errno);
+	assert_return_code(ftruncate(fd, 2 * PAGE), errno);
+	return fd;
+}
+
+static struct nna_memory *import(int fd, uint64_t offset, uint64_t size)
+{
+	struct nna_memory *m;
+
+	assert_int_equal(nna_memory_import(device, fd, PROT_READ, offset, size, &m, &err), NN_OK);
+	return m;
+}
+
+static struct nna_prepared_model *prepare(struct nna_memory *constants)
+{
+	struct nna_prepared_model *p;
+
+	assert_int_equal(nna_prepare_model(device, &add_model, &constants, NULL, &p, &err), NN_OK);
+	return p;
+}
+
+static enum nn_status execute(struct nna_prepared_model *p, struct nna_memory *m,
+			      struct nna_argument input, const struct nna_execute_options *options)
+{
+	struct nna_argument output = { .offset = 64, .length = 16 };
+	struct nna_request r = { 1, 1, 1, &input, &output, &m };
+
+	return nna_execute(p, &r, options, NULL, NULL, NULL, &err);
+}
+
+static uint64_t seconds_from_now(int64_t seconds)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)(t.tv_sec + seconds) * 1000000000;
+}
+
+/* ---- tests ---- */
+
+static void test_open_refusals(void **state)
+{
+	struct nna_device *d;
+
+	(void)state;
+	assert_int_equal(nna_device_open("/nowhere", &d, &err), NN_DEVICE_UNAVAILABLE);
+	assert_non_null(strstr(err.message, "/nowhere"));
+	assert_int_equal(nna_device_open("/nowhere", &d, NULL), NN_DEVICE_UNAVAILABLE);
+	kernel.info_error = ENOTTY;
+	assert_int_equal(nna_device_open("/dev/null", &d, NULL), NN_DEVICE_UNAVAILABLE);
+	kernel.info_error = 0;
+	kernel.abi = NNACCEL_ABI_VERSION + 1;
+	assert_int_equal(nna_device_open("/dev/null", &d, NULL), NN_DEVICE_UNAVAILABLE);
+}
+
+static void test_device_status(void **state)
+{
+	(void)state;
+	assert_int_equal(nna_device_status(device), NNA_AVAILABLE);
+	kernel.engine = NNACCEL_ENGINE_ABSENT;
+	assert_int_equal(nna_device_status(device), NNA_OFFLINE);
+	kernel.info_error = EACCES;
+	assert_int_equal(nna_device_status(device), NNA_UNKNOWN);
+}
+
+static void test_info_is_asked_once(void **state)
+{
+	struct nn_device_info info;
+
+	(void)state;
+	kernel.device_size--;
+	assert_int_equal(nna_device_get_info(device, &info, NULL), NN_GENERAL_FAILURE);
+	kernel.device_size++;
+	kernel.status = NNACCEL_STATUS_INVALID_ARGUMENT;
+	assert_int_equal(nna_device_get_info(device, &info, NULL), NN_INVALID_ARGUMENT);
+	kernel.status = 0;
+	assert_int_equal(nna_device_get_info(device, &info, &err), NN_OK);
+	assert_int_equal(nna_device_get_info(device, &info, &err), NN_OK);
+	assert_string_equal(info.version, "1");
+	assert_int_equal(kernel.queries, 3);
+}
+
+static void test_errno_to_status(void **state)
+{
+	static const struct {
+		int error;
+		enum nn_status status;
+	} cases[] = {
+		{ ENOTCONN, NN_DEVICE_UNAVAILABLE },
+		{ EUSERS, NN_DEVICE_UNAVAILABLE },
+		{ EAGAIN, NN_DEVICE_UNAVAILABLE },
+		{ ENOTTY, NN_DEVICE_UNAVAILABLE },
+		{ EPIPE, NN_DEAD_OBJECT },
+		{ ESTALE, NN_DEAD_OBJECT },
+		{ ETIME, NN_MISSED_DEADLINE_TRANSIENT },
+		{ EDQUOT, NN_RESOURCE_EXHAUSTED_TRANSIENT },
+		{ ENOSPC, NN_RESOURCE_EXHAUSTED_TRANSIENT },
+		{ ENOMEM, NN_RESOURCE_EXHAUSTED_TRANSIENT },
+		{ EFBIG, NN_RESOURCE_EXHAUSTED_PERSISTENT },
+		{ EINVAL, NN_INVALID_ARGUMENT },
+		{ EBADF, NN_INVALID_ARGUMENT },
+		{ EOPNOTSUPP, NN_INVALID_ARGUMENT },
+		{ EPERM, NN_INVALID_ARGUMENT },
+		{ ENOENT, NN_INVALID_ARGUMENT },
+		{ EACCES, NN_INVALID_ARGUMENT },
+		{ EIO, NN_GENERAL_FAILURE },
+	};
+	struct nna_memory *m;
+
+	(void)state;
+	kernel.fail_request = NNACCEL_POOL_ALLOC;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct nn_error e = { "" };
+
+		kernel.fail_error = cases[i].error;
+		assert_int_equal(nna_memory_alloc(device, 1, &m, &e), cases[i].status);
+		assert_memory_equal(e.message, "memory: ", 8);
+	}
+	assert_int_equal(num_live(), 0);
+}
+
+static void test_device_of_another_process(void **state)
+{
+	struct nna_memory *m;
+
+	(void)state;
+	kernel.fail_request = NNACCEL_POOL_ALLOC;
+	kernel.fail_error = EACCES;
+	kernel.info_error = EACCES;
+	assert_int_equal(nna_memory_alloc(device, 1, &m, &err), NN_DEVICE_UNAVAILABLE);
+	assert_non_null(strstr(err.message, "another process"));
+}
+
+static void test_memory_refusals(void **state)
+{
+	struct nna_memory *m;
+	int fd = make_file();
+
+	(void)state;
+	assert_int_equal(nna_memory_alloc(device, 0, &m, NULL), NN_INVALID_ARGUMENT);
+	assert_int_equal(nna_memory_import(device, fd, PROT_READ, 0, 0, &m, NULL),
+			 NN_INVALID_ARGUMENT);
+	assert_int_equal(nna_memory_import(device, fd, PROT_READ, UINT64_MAX, 1, &m, NULL),
+			 NN_INVALID_ARGUMENT);
+	assert_int_equal(nna_memory_import(device, fd, PROT_READ, 1, INT64_MAX, &m, NULL),
+			 NN_INVALID_ARGUMENT);
+	assert_int_equal(nna_memory_import(device, fd, PROT_WRITE, 0, 1, &m, NULL),
+			 NN_INVALID_ARGUMENT);
+	assert_int_equal(nna_memory_import(device, -1, PROT_READ, 0, 1, &m, NULL),
+			 NN_INVALID_ARGUMENT);
+	assert_int_equal(num_live(), 0);
+	close(fd);
+}
+
+static void test_unaligned_import(void **state)
+{
+	struct nna_memory *m;
+	int fd = make_file();
+
+	(void)state;
+	assert_int_equal(pwrite(fd, "hello", 5, PAGE + 100), 5);
+	m = import(fd, PAGE + 100, 50);
+	close(fd);
+	assert_int_equal(kernel.import.offset, PAGE);
+	assert_int_equal(kernel.import.length, 150);
+	assert_int_equal(kernel.import.prot, NNACCEL_PROT_READ);
+	assert_int_equal(nna_memory_size(m), 50);
+	assert_memory_equal(nna_memory_map(m, &err), "hello", 5);
+	assert_ptr_equal(nna_memory_map(m, &err), nna_memory_map(m, &err));
+	nna_memory_free(m);
+	assert_int_equal(num_live(), 0);
+}
+
+static void test_shared_pool_is_destroyed_once(void **state)
+{
+	struct nna_memory *a = alloc(PAGE), *b;
+	int fd = make_file();
+
+	(void)state;
+	kernel.same_id = 1;
+	b = import(fd, 0, PAGE);
+	close(fd);
+	nna_memory_free(a);
+	assert_int_equal(num_live(), 1);
+	nna_memory_free(b);
+	assert_int_equal(num_live(), 0);
+	assert_int_equal(kernel.live[1], 0);
+}
+
+static void test_memory_outlives_device(void **state)
+{
+	struct nna_device *d;
+	struct nna_memory *m;
+
+	(void)state;
+	assert_int_equal(nna_device_open("/dev/null", &d, &err), NN_OK);
+	assert_int_equal(nna_memory_alloc(d, 1, &m, &err), NN_OK);
+	nna_device_close(d);
+	nna_memory_free(m);
+	assert_int_equal(num_live(), 0);
+}
+
+static void test_prepare_sends_sealed_model(void **state)
+{
+	struct nna_memory *m = alloc(24);
+	struct nna_prepared_model *p = prepare(m);
+	struct nn_pool pool = { NULL, 24 };
+	struct nn_model *model;
+
+	(void)state;
+	assert_int_equal(kernel.wire_seals,
+			 F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
+	assert_int_equal(kernel.prepare.wire_length, kernel.wire_size);
+	assert_int_equal(kernel.prepare.preference, NNACCEL_PREFER_FAST_SINGLE_ANSWER);
+	assert_int_equal(kernel.prepare.priority, NNACCEL_PRIORITY_MEDIUM);
+	assert_int_equal(nn_model_decode(kernel.wire, kernel.wire_size, &pool, 1, &model, &err),
+			 NN_OK);
+	nn_model_free(model);
+	assert_int_equal(num_live(), 2);
+	nna_prepared_model_free(p);
+	nna_memory_free(m);
+	assert_int_equal(num_live(), 0);
+}
+
+static void test_constants_of_unaligned_memory(void **state)
+{
+	int fd = make_file();
+	struct nna_memory *m = import(fd, 100, 24);
+	struct nna_prepared_model *p = prepare(m);
+	struct nn_pool pool = { NULL, 124 };
+	struct nn_model *model;
+
+	(void)state;
+	close(fd);
+	assert_int_equal(nn_model_decode(kernel.wire, kernel.wire_size, &pool, 1, &model, &err),
+			 NN_OK);
+	assert_int_equal(model->subgraphs[0].operands[1].location.offset, 108);
+	nn_model_free(model);
+	nna_prepared_model_free(p);
+	nna_memory_free(m);
+}
+
+static void test_prepare_failures_leave_nothing(void **state)
+{
+	static const unsigned long requests[] = { NNACCEL_POOL_IMPORT, NNACCEL_PREPARE };
+	struct nna_memory *small = alloc(23), *m = alloc(24), *none = NULL;
+	struct nna_prepare_options wrong = { .preference = 3 };
+	struct nna_prepared_model *p;
+
+	(void)state;
+	assert_int_equal(nna_prepare_model(device, &add_model, &none, NULL, &p, NULL),
+			 NN_INVALID_ARGUMENT);
+	assert_int_equal(nna_prepare_model(device, &add_model, &small, NULL, &p, NULL),
+			 NN_INVALID_ARGUMENT);
+	assert_int_equal(nna_prepare_model(device, &add_model, &m, &wrong, &p, NULL),
+			 NN_INVALID_ARGUMENT);
+	wrong = (struct nna_prepare_options){ .priority = 3 };
+	assert_int_equal(nna_prepare_model(device, &add_model, &m, &wrong, &p, NULL),
+			 NN_INVALID_ARGUMENT);
+	for (int i = 0; i < 2; i++) {
+		kernel.fail_request = requests[i];
+		kernel.fail_error = ENOSPC;
+		assert_int_equal(nna_prepare_model(device, &add_model, &m, NULL, &p, NULL),
+				 NN_RESOURCE_EXHAUSTED_TRANSIENT);
+	}
+	kernel.fail_error = 0;
+	kernel.status = NNACCEL_STATUS_INVALID_ARGUMENT;
+	kernel.message = "operation 0 (ADD): no";
+	assert_int_equal(nna_prepare_model(device, &add_model, &m, NULL, &p, &err),
+			 NN_INVALID_ARGUMENT);
+	assert_string_equal(err.message, "prepare: operation 0 (ADD): no");
+	assert_int_equal(num_live(), 2);
+	nna_memory_free(small);
+	nna_memory_free(m);
+}
+
+static void test_supported_operations(void **state)
+{
+	struct nna_memory *m = alloc(24);
+	bool supported = false;
+
+	(void)state;
+	assert_int_equal(nna_get_supported_operations(device, &add_model, &m, &supported, &err),
+			 NN_OK);
+	assert_true(supported);
+	kernel.status = NNACCEL_STATUS_GENERAL_FAILURE;
+	assert_int_equal(nna_get_supported_operations(device, &add_model, &m, &supported, &err),
+			 NN_GENERAL_FAILURE);
+	nna_memory_free(m);
+	assert_int_equal(num_live(), 0);
+}
+
+static void test_deadlines(void **state)
+{
+	struct nna_memory *m = alloc(PAGE);
+	struct nna_prepared_model *p = prepare(m), *other;
+	const struct nna_argument input = { .length = 16 };
+	struct nna_execute_options execute_options = { .deadline_ns = 1 };
+	struct nna_prepare_options prepare_options = { .deadline_ns = 1 };
+
+	(void)state;
+	kernel.fail_error = ETIME;
+	kernel.fail_request = NNACCEL_EXECUTE;
+	assert_int_equal(execute(p, m, input, &execute_options), NN_MISSED_DEADLINE_PERSISTENT);
+	execute_options.deadline_ns = seconds_from_now(1000);
+	assert_int_equal(execute(p, m, input, &execute_options), NN_MISSED_DEADLINE_TRANSIENT);
+	kernel.fail_request = NNACCEL_PREPARE;
+	assert_int_equal(nna_prepare_model(device, &add_model, &m, &prepare_options, &other, NULL),
+			 NN_MISSED_DEADLINE_PERSISTENT);
+	prepare_options.deadline_ns = seconds_from_now(1000);
+	assert_int_equal(nna_prepare_model(device, &add_model, &m, &prepare_options, &other, NULL),
+			 NN_MISSED_DEADLINE_TRANSIENT);
+	nna_prepared_model_free(p);
+	nna_memory_free(m);
+}
+
+static void test_execute_passes_arguments(void **state)
+{
+	const struct nna_argument input = {
+		.offset = 4, .length = 16, .rank = 1, .dims = { 4, 9 },
+	};
+	const struct nna_argument none = { .has_no_value = true };
+	int fd = make_file();
+	struct nna_memory *m = import(fd, 100, 200);
+	struct nna_prepared_model *p = prepare(m);
+
+	(void)state;
+	close(fd);
+	assert_int_equal(execute(p, m, input, NULL), NN_OK);
+	assert_int_equal(kernel.execute.flags, 0);
+	assert_int_equal(kernel.args[0].offset, 104);
+	assert_int_equal(kernel.args[0].length, 16);
+	assert_int_equal(kernel.args[0].rank, 1);
+	assert_int_equal(kernel.args[0].dims[0], 4);
+	assert_int_equal(kernel.args[0].dims[1], 0);
+	assert_int_equal(kernel.args[1].offset, 164);
+	assert_int_equal(execute(p, m, none, NULL), NN_OK);
+	assert_int_equal(kernel.args[0].flags, NNACCEL_ARG_NO_VALUE);
+	assert_int_equal(kernel.args[0].offset, 0);
+	nna_prepared_model_free(p);
+	nna_memory_free(m);
+}
+
+static void test_execute_refuses_arguments(void **state)
+{
+	static const struct nna_argument wrong[] = {
+		{ .pool = 1 },
+		{ .offset = 101 },
+		{ .offset = UINT64_MAX, .length = 1 },
+		{ .length = 101 },
+		{ .offset = 50, .length = 51 },
+		{ .rank = NN_MAX_RANK + 1 },
+		{ .has_no_value = true, .length = 1 },
+		{ .has_no_value = true, .rank = 1 },
+	};
+	struct nna_memory *m = alloc(100);
+	struct nna_prepared_model *p = prepare(m);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		err.message[0] = 0;
+		assert_int_equal(execute(p, m, wrong[i], NULL), NN_INVALID_ARGUMENT);
+		assert_non_null(strstr(err.message, "input 0"));
+	}
+	assert_int_equal(execute(p, NULL, wrong[0], NULL), NN_INVALID_ARGUMENT);
+	assert_int_equal(kernel.execute.size, 0);
+	nna_prepared_model_free(p);
+	nna_memory_free(m);
+}
+
+static void test_execute_answers(void **state)
+{
+	struct nna_memory *m = alloc(PAGE);
+	struct nna_prepared_model *p = prepare(m);
+	const struct nna_argument a = { .length = 16 };
+	const struct nna_request r = { 1, 1, 1, &a, &a, &m };
+	const struct nna_execute_options measure = { .measure = true };
+	struct nna_output_shape shape;
+	struct nna_timing timing;
+	uint32_t count;
+
+	(void)state;
+	assert_int_equal(nna_execute(p, &r, &measure, &shape, &count, &timing, &err), NN_OK);
+	assert_int_equal(count, 1);
+	assert_int_equal(shape.dims[0], 4);
+	assert_true(shape.is_sufficient);
+	assert_int_equal(timing.on_device_us, 1);
+	assert_int_equal(timing.in_driver_us, 5);
+
+	kernel.status = NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE;
+	kernel.shape.flags = 0;
+	assert_int_equal(nna_execute(p, &r, NULL, &shape, &count, &timing, &err),
+			 NN_OUTPUT_INSUFFICIENT_SIZE);
+	assert_int_equal(count, 1);
+	assert_false(shape.is_sufficient);
+	assert_true(timing.on_device_us == NNA_TIME_NONE && timing.in_driver_us == NNA_TIME_NONE);
+
+	kernel.status = NNACCEL_STATUS_GENERAL_FAILURE;
+	assert_int_equal(nna_execute(p, &r, NULL, &shape, &count, NULL, &err), NN_GENERAL_FAILURE);
+	assert_int_equal(count, 0);
+	nna_prepared_model_free(p);
+	nna_memory_free(m);
+}
+
+static void test_execute_distrusts_shapes(void **state)
+{
+	struct nna_memory *m = alloc(PAGE);
+	struct nna_prepared_model *p = prepare(m);
+	const struct nna_argument a = { .length = 16 };
+	const struct nna_request r = { 1, 1, 1, &a, &a, &m };
+	struct nna_output_shape shape;
+	uint32_t count;
+
+	(void)state;
+	kernel.shape.rank = NN_MAX_RANK + 1;
+	assert_int_equal(nna_execute(p, &r, NULL, &shape, &count, NULL, &err), NN_GENERAL_FAILURE);
+	assert_int_equal(count, 0);
+	kernel.num_shapes = 0;
+	assert_int_equal(nna_execute(p, &r, NULL, &shape, &count, NULL, &err), NN_GENERAL_FAILURE);
+	assert_int_equal(count, 0);
+	nna_prepared_model_free(p);
+	nna_memory_free(m);
+}
+
+/* More of everything than fits on the stack. */
+static void test_execute_many_arguments(void **state)
+{
+	struct nna_memory *m[20];
+	struct nna_prepared_model *p;
+	struct nna_argument a[15];
+	const struct nna_request r = { 14, 1, 20, a, a + 14, m };
+
+	(void)state;
+	for (int i = 0; i < 20; i++)
+		m[i] = alloc(PAGE);
+	for (uint32_t i = 0; i < 15; i++)
+		a[i] = (struct nna_argument){ .pool = i + 5, .offset = i, .length = 1 };
+	p = prepare(m[0]);
+	assert_int_equal(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err), NN_OK);
+	assert_int_equal(kernel.execute.num_pools, 20);
+	for (uint32_t i = 0; i < 15; i++) {
+		assert_int_equal(kernel.args[i].pool, i + 5);
+		assert_int_equal(kernel.args[i].offset, i);
+	}
+	nna_prepared_model_free(p);
+	for (int i = 0; i < 20; i++)
+		nna_memory_free(m[i]);
+	assert_int_equal(num_live(), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_open_refusals),
+		TEST(test_device_status),
+		TEST(test_info_is_asked_once),
+		TEST(test_errno_to_status),
+		TEST(test_device_of_another_process),
+		TEST(test_memory_refusals),
+		TEST(test_unaligned_import),
+		TEST(test_shared_pool_is_destroyed_once),
+		TEST(test_memory_outlives_device),
+		TEST(test_prepare_sends_sealed_model),
+		TEST(test_constants_of_unaligned_memory),
+		TEST(test_prepare_failures_leave_nothing),
+		TEST(test_supported_operations),
+		TEST(test_deadlines),
+		TEST(test_execute_passes_arguments),
+		TEST(test_execute_refuses_arguments),
+		TEST(test_execute_answers),
+		TEST(test_execute_distrusts_shapes),
+		TEST(test_execute_many_arguments),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

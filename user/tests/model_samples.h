@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Models that several tests and the fuzzer's seeds begin with.
+ */
+#ifndef NN_TESTS_MODEL_SAMPLES_H
+#define NN_TESTS_MODEL_SAMPLES_H
+
+#include "model_builder.h"
+
+#define SAMPLE_EXTENSION_OPERAND 0x00030005
+#define SAMPLE_EXTENSION_OPERATION 0x00030001
+
+/*
+ * Something of everything that a model can have; the operands' and operations'
+ * numbers are in the source. Its pool 0 has 64 bytes, which are not mapped.
+ */
+void sample_everything(struct model_builder *b);
+
+/* out[2,2] = in[2,2] + {1, 2} */
+void sample_add(struct model_builder *b);
+
+/* out = cond ? a + b : a * b, all [2] */
+void sample_if(struct model_builder *b);
+
+/* i[1] and sum[1]: while (i < limit) { i += 1; sum += i; } */
+void sample_while(struct model_builder *b);
+
+/* out = reshape(in[6], shape[2]), out of unknown dimensions; shape is an input */
+void sample_reshape(struct model_builder *b);
+
+#endif /* NN_TESTS_MODEL_SAMPLES_H */

@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Activations, SOFTMAX, LOG_SOFTMAX, QUANTIZE and DEQUANTIZE: signatures, and
+ * results against the real functions, for all 256 bytes where quantised.
+ */
+#include <math.h>
+
+#include "op_case.h"
+
+#define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
+
+static void test_signatures(void **state)
+{
+	static const struct oc_signature table[] = {
+		{ "RELU", "f4 > f4", true },
+		{ "RELU", "h1 > h0", true },
+		{ "RELU", "u0 > u0", true },
+		{ "RELU", "f5 > f5", false },
+		{ "RELU", "f4 > f5", false },
+		{ "RELU", "f4 > h4", false },
+		{ "RELU", "w4 > w4", false },
+		{ "RELU", "f4 f4 > f4", false },
+		{ "RELU", "f4 > f4 f4", false },
+		{ "RELU1", "s2 > s2", true },
+		{ "RELU1", "a2 > a2", false },
+		{ "RELU6", "u4 > u4", true },
+		{ "RELU6", "u4 > s4", false },
+		{ "LOGISTIC", "s4 > s4", true },
+		{ "LOGISTIC", "f5 > f5", false },
+		{ "LOGISTIC", "t4 > t4", false },
+		{ "TANH", "u4 > u4", true },
+		{ "TANH", "w4 > w4", false },
+		{ "ELU", "f7 F > f7", true },
+		{ "ELU", "h1 H > h1", true },
+		{ "ELU", "h1 F > h1", false },
+		{ "ELU", "f1 > f1", false },
+		{ "ELU", "u1 F > u1", false },
+		{ "HARD_SWISH", "s7 > s7", true },
+		{ "HARD_SWISH", "h1 > h1", true },
+		{ "HARD_SWISH", "w1 > w1", false },
+		{ "SOFTMAX", "f4 F > f4", true },
+		{ "SOFTMAX", "h3 H I > h3", true },
+		{ "SOFTMAX", "u2 F > u2", true },
+		{ "SOFTMAX", "s2 F I > s2", true },
+		{ "SOFTMAX", "f5 F > f5", false },
+		{ "SOFTMAX", "h2 F > h2", false },
+		{ "SOFTMAX", "f2 > f2", false },
+		{ "SOFTMAX", "f2 F F > f2", false },
+		{ "SOFTMAX", "f2 F I I > f2", false },
+		{ "SOFTMAX", "w2 F > w2", false },
+		{ "LOG_SOFTMAX", "f5 F I > f5", true },
+		{ "LOG_SOFTMAX", "h1 H I > h1", true },
+		{ "LOG_SOFTMAX", "f1 F > f1", false },
+		{ "LOG_SOFTMAX", "u1 F I > u1", false },
+		{ "QUANTIZE", "f5 > u5", true },
+		{ "QUANTIZE", "h1 > s1", true },
+		{ "QUANTIZE", "u1 > u1", false },
+		{ "QUANTIZE", "f1 > f1", false },
+		{ "QUANTIZE", "f1 > a1", false },
+		{ "DEQUANTIZE", "u4 > f4", true },
+		{ "DEQUANTIZE", "s1 > h1", true },
+		{ "DEQUANTIZE", "p30 > f3", true },
+		{ "DEQUANTIZE", "u5 > f5", false },
+		{ "DEQUANTIZE", "y1 > f1", false },
+		{ "DEQUANTIZE", "u1 > w1", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(table); i++)
+		oc_assert_signature(&table[i]);
+}
+
+/* ---- Functions of one element ---- */
+
+static double real_relu(double x)
+{
+	return fmax(x, 0);
+}
+
+static double real_relu1(double x)
+{
+	return fmin(fmax(x, -1), 1);
+}
+
+static double real_relu6(double x)
+{
+	return fmin(fmax(x, 0), 6);
+}
+
+static double real_logistic(double x)
+{
+	return 1 / (1 + exp(-x));
+}
+
+static double real_hard_swish(double x)
+{
+	return x * real_relu6(x + 3) / 6;
+}
+
+/* With alpha 0.5. */
+static double real_elu(double x)
+{
+	return x > 0 ? x : 0.5 * (exp(x) - 1);
+}
+
+static const struct function {
+	const char *op;
+	double (*real)(double x);
+	bool has_alpha;
+} functions[] = {
+	{ "RELU", real_relu, false },	       { "RELU1", real_relu1, false },
+	{ "RELU6", real_relu6, false },	       { "LOGISTIC", real_logistic, false },
+	{ "TANH", tanh, false },	       { "HARD_SWISH", real_hard_swish, false },
+	{ "ELU", real_elu, true },
+};
+
+static void run_function(const struct function *f, int32_t type, const void *in, uint32_t count,
+			 struct op_case *c)
+{
+	static const uint16_t half = 0x3800;
+
+	oc_init(c, f->op);
+	oc_input(c, type, OC_DIMS(count), in);
+	if (f->has_alpha && type == NN_TENSOR_FLOAT16)
+		oc_input(c, NN_FLOAT16, 0, NULL, &half);
+	else if (f->has_alpha)
+		oc_float(c, 0.5f);
+	oc_output(c, type);
+	if (oc_run(c))
+		fail_msg("%s", c->err.message);
+}
+
+static void test_float_functions(void **state)
+{
+	float in[200];
+
+	(void)state;
+	for (int i = 0; i < 200; i++)
+		in[i] = (float)(i - 100) * 0.11f;
+	for (size_t k = 0; k < LENGTH(functions); k++) {
+		struct op_case c;
+
+		run_function(&functions[k], NN_TENSOR_FLOAT32, in, 200, &c);
+		for (uint32_t i = 0; i < 200; i++) {
+			double got = (double)nn_tensor_float(oc_result(&c, 0), i);
+
+			assert_true(fabs(got - functions[k].real((double)in[i])) <= 2e-6);
+		}
+		oc_free(&c);
+	}
+}
+
+/* Halves of every exponent from 2^-7 to 2^3. */
+static void test_half_functions(void **state)
+{
+	uint16_t in[96];
+
+	(void)state;
+	for (int i = 0; i < 96; i++)
+		in[i] = (uint16_t)(0x2000 + i / 2 * 0xec + (i % 2 ? 0x8000 : 0));
+	for (size_t k = 0; k < LENGTH(functions); k++) {
+		struct op_case c;
+
+		run_function(&functions[k], NN_TENSOR_FLOAT16, in, 96, &c);
+		for (uint32_t i = 0; i < 96; i++) {
+			double x = (double)nn_tensor_float(&c.tensors[0], i);
+			double got = (double)nn_tensor_float(oc_result(&c, 0), i);
+			double want = functions[k].real(x);
+
+			assert_true(fabs(got - want) <= 1e-4 + fabs(want) * 0x1p-10);
+		}
+		oc_free(&c);
+	}
+}
+
+/* ---- Quantised: all bytes, within a step of the output ---- */
+
+static double stored(int32_t type, uint8_t byte)
+{
+	return type == NN_TENSOR_QUANT8_ASYMM ? byte : (int8_t)byte;
+}
+
+static double clamp_stored(int32_t type, double value)
+{
+	bool is_unsigned = type == NN_TENSOR_QUANT8_ASYMM;
+
+	return fmin(fmax(value, is_unsigned ? 0 : -128), is_unsigned ? 255 : 127);
+}
+
+static void all_bytes(const char *op, double (*real)(double), int32_t type, float scale,
+		      int32_t zero, float out_scale, int32_t out_zero)
+{
+	uint8_t bytes[256];
+	struct op_case c;
+
+	for (int i = 0; i < 256; i++)
+		bytes[i] = (uint8_t)i;
+	oc_init(&c, op);
+	oc_input(&c, type, OC_DIMS(256), bytes);
+	oc_quantise(&c, scale, zero);
+	oc_output(&c, type);
+	oc_quantise(&c, out_scale, out_zero);
+	if (oc_run(&c))
+		fail_msg("%s", c.err.message);
+	for (int i = 0; i < 256; i++) {
+		double x = (stored(type, (uint8_t)i) - zero) * (double)scale;
+		double want = clamp_stored(type, real(x) / (double)out_scale + out_zero);
+		double got = stored(type, ((uint8_t *)oc_result(&c, 0)->data)[i]);
+
+		if (!(fabs(got - want) <= 1))
+			fail_msg("%s of %g: %g steps, not %g", op, x, got, want);
+	}
+	oc_free(&c);
+}
+
+static void test_quantised_functions(void **state)
+{
+	static const struct {
+		float scale;
+		int32_t zero;		/* of an unsigned type */
+	} inputs[] = {
+		{ 0.05f, 128 }, { 0.001f, 0 }, { 0.5f, 255 }, { 0.03f, 77 }, { 3, 10 }, { 100, 128 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(inputs); i++) {
+		for (int k = 0; k < 2; k++) {
+			int32_t type = k ? NN_TENSOR_QUANT8_ASYMM_SIGNED : NN_TENSOR_QUANT8_ASYMM;
+			int32_t shift = k ? 128 : 0, zero = inputs[i].zero - shift;
+			float scale = inputs[i].scale;
+
+			all_bytes("RELU", real_relu, type, scale, zero, scale, zero);
+			all_bytes("RELU1", real_relu1, type, scale, zero, scale, zero);
+			all_bytes("RELU6", real_relu6, type, scale, zero, scale, zero);
+			all_bytes("LOGISTIC", real_logistic, type, scale, zero, 1.0f / 256, -shift);
+			all_bytes("TANH", tanh, type, scale, zero, 1.0f / 128, 128 - shift);
+			all_bytes("HARD_SWISH", real_hard_swish, type, scale, zero, scale, zero);
+			all_bytes("HARD_SWISH", real_hard_swish, type, scale, zero, scale * 1.7f,
+				  20 - shift);
+		}
+	}
+}
+
+/* What the model says of an output that the operation quantises itself. */
+static void test_fixed_quantisation(void **state)
+{
+	static const char *const ops[] = { "LOGISTIC", "TANH", "RELU", "SOFTMAX" };
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(ops); i++) {
+		struct op_case c;
+
+		oc_init(&c, ops[i]);
+		oc_input(&c, NN_TENSOR_QUANT8_ASYMM, OC_DIMS(4), NULL);
+		oc_quantise(&c, 0.5f, 3);
+		if (!strcmp(ops[i], "SOFTMAX"))
+			oc_float(&c, 1);
+		oc_output(&c, NN_TENSOR_QUANT8_ASYMM);
+		oc_quantise(&c, 0.25f, 3);
+		assert_int_equal(oc_run(&c), NN_GENERAL_FAILURE);
+		assert_non_null(strstr(c.err.message, "output 0"));
+		oc_free(&c);
+	}
+}
+
+/* Inputs that the fixed-point algorithms have no room for. */
+static void test_scales_that_are_refused(void **state)
+{
+	static const struct {
+		const char *op;
+		float scale, out_scale;
+	} table[] = {
+		{ "LOGISTIC", 1e-9f, 1.0f / 256 },
+		{ "TANH", 1e-9f, 1.0f / 128 },
+		{ "SOFTMAX", 1e-9f, 1.0f / 256 },
+		{ "HARD_SWISH", 1, 1e-3f },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(table); i++) {
+		struct op_case c;
+
+		oc_init(&c, table[i].op);
+		oc_input(&c, NN_TENSOR_QUANT8_ASYMM, OC_DIMS(4), NULL);
+		oc_quantise(&c, table[i].scale, 0);
+		if (!strcmp(table[i].op, "SOFTMAX"))
+			oc_float(&c, 1);
+		oc_output(&c, NN_TENSOR_QUANT8_ASYMM);
+		oc_quantise(&c, table[i].out_scale, strcmp(table[i].op, "TANH") ? 0 : 128);
+		assert_int_equal(oc_run(&c), NN_GENERAL_FAILURE);
+		assert_non_null(strstr(c.err.message, "too small"));
+		oc_free(&c);
+	}
+}
+
+/* ---- SOFTMAX and LOG_SOFTMAX ---- */
+
+/* [2, 3, 5, 4], along each axis. */
+enum { ELEMENTS = 120 };
+static const uint32_t dims[] = { 2, 3, 5, 4 };
+
+static void softmax_along(const double *x, double *out, uint32_t axis, double beta, bool is_log)
+{
+	uint32_t inner = 1, size = dims[axis];
+
+	for (uint32_t i = axis + 1; i < 4; i++)
+		inner *= dims[i];
+	for (uint32_t i = 0; i < ELEMENTS; i++) {
+		uint32_t first = i / (inner * size) * inner * size + i % inner;
+		double sum = 0;
+
+		for (uint32_t k = 0; k < size; k++)
+			sum += exp((x[first + k * inner] - x[i]) * beta);
+		out[i] = is_log ? -log(sum) : 1 / sum;
+	}
+}
+
+static void run_softmax(bool is_log, int32_t axis)
+{
+	double real[ELEMENTS], want[ELEMENTS];
+	float in[ELEMENTS];
+	struct op_case c;
+
+	for (uint32_t i = 0; i < ELEMENTS; i++) {
+		in[i] = (float)(i * 37 % 61) * 0.13f - 3;
+		real[i] = (double)in[i];
+	}
+	softmax_along(real, want, (uint32_t)(axis < 0 ? axis + 4 : axis), 0.7, is_log);
+	oc_init(&c, is_log ? "LOG_SOFTMAX" : "SOFTMAX");
+	oc_input(&c, NN_TENSOR_FLOAT32, 4, dims, in);
+	oc_float(&c, 0.7f);
+	oc_int(&c, axis);
+	oc_output(&c, NN_TENSOR_FLOAT32);
+	assert_int_equal(oc_run(&c), NN_OK);
+	for (uint32_t i = 0; i < ELEMENTS; i++)
+		assert_true(fabs((double)nn_tensor_float(oc_result(&c, 0), i) - want[i]) <= 2e-6);
+	oc_free(&c);
+}
+
+static void test_softmax(void **state)
+{
+	(void)state;
+	for (int32_t axis = -4; axis < 4; axis++) {
+		run_softmax(false, axis);
+		run_softmax(true, axis);
+	}
+}
+
+static void test_softmax_quantised(void **state)
+{
+	static const float scales[] = { 0.02f, 0.1f, 1, 50 };
+
+	(void)state;
+	for (int32_t i = 0; i < 32; i++) {
+		int32_t type = i % 2 ? NN_TENSOR_QUANT8_ASYMM_SIGNED : NN_TENSOR_QUANT8_ASYMM;
+		int32_t axis = i / 2 % 4, zero = i % 2 ? -128 : 0;
+		float scale = scales[i / 8];
+		double real[ELEMENTS], want[ELEMENTS];
+		uint8_t in[ELEMENTS];
+		struct op_case c;
+
+		for (uint32_t k = 0; k < ELEMENTS; k++) {
+			in[k] = (uint8_t)(k * 101);
+			real[k] = stored(type, in[k]) * (double)scale;
+		}
+		softmax_along(real, want, (uint32_t)axis, 0.5, false);
+		oc_init(&c, "SOFTMAX");
+		oc_input(&c, type, 4, dims, in);
+		oc_quantise(&c, scale, 5);
+		oc_float(&c, 0.5f);
+		oc_int(&c, axis);
+		oc_output(&c, type);
+		oc_quantise(&c, 1.0f / 256, zero);
+		assert_int_equal(oc_run(&c), NN_OK);
+		for (uint32_t k = 0; k < ELEMENTS; k++) {
+			double got = stored(type, ((uint8_t *)oc_result(&c, 0)->data)[k]);
+
+			assert_true(fabs(got - clamp_stored(type, want[k] * 256 + zero)) <= 1);
+		}
+		oc_free(&c);
+	}
+}
+
+/* Longer than what the reference's sum of 12 integer bits holds. */
+static void test_softmax_of_many(void **state)
+{
+	struct op_case c;
+
+	(void)state;
+	oc_init(&c, "SOFTMAX");
+	oc_input(&c, NN_TENSOR_QUANT8_ASYMM, OC_DIMS(1, 20000), NULL);
+	oc_quantise(&c, 1, 0);
+	oc_float(&c, 1);
+	oc_output(&c, NN_TENSOR_QUANT8_ASYMM);
+	oc_quantise(&c, 1.0f / 256, 0);
+	assert_int_equal(oc_run(&c), NN_OK);
+	for (uint32_t i = 0; i < 20000; i++)
+		assert_int_equal(((uint8_t *)oc_result(&c, 0)->data)[i], 0);
+	oc_free(&c);
+}
+
+static void test_softmax_parameters(void **state)
+{
+	static const struct {
+		float beta;
+		int32_t axis;
+		const char *message;
+	} table[] = {
+		{ 0, -1, "beta" }, { -1, -1, "beta" }, { NAN, -1, "beta" },
+		{ 1, 2, "axis 2" }, { 1, -3, "axis -3" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(table); i++) {
+		struct op_case c;
+
+		oc_init(&c, "SOFTMAX");
+		oc_input(&c, NN_TENSOR_FLOAT32, OC_DIMS(2, 3), NULL);
+		oc_float(&c, table[i].beta);
+		oc_int(&c, table[i].axis);
+		oc_output(&c, NN_TENSOR_FLOAT32);
+		assert_int_equal(oc_run(&c), NN_GENERAL_FAILURE);
+		assert_non_null(strstr(c.err.message, table[i].message));
+		oc_free(&c);
+	}
+}
+
+static void test_softmax_of_nothing(void **state)
+{
+	static const uint32_t shapes[][2] = { { 0, 3 }, { 3, 0 } };
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(shapes); i++) {
+		struct op_case c;
+
+		oc_init(&c, "SOFTMAX");
+		oc_input(&c, NN_TENSOR_FLOAT32, 2, shapes[i], NULL);
+		oc_float(&c, 1);
+		oc_output(&c, NN_TENSOR_FLOAT32);
+		assert_int_equal(oc_run(&c), NN_OK);
+		assert_int_equal(nn_tensor_count(oc_result(&c, 0)), 0);
+		oc_free(&c);
+	}
+}
+
+/* ---- QUANTIZE and DEQUANTIZE ---- */
+
+static void test_quantize(void **state)
+{
+	static const float in[] = { 0, 0.25f, -0.25f, 1, -1, 1e9f, -1e9f, NAN };
+	static const uint8_t as_unsigned[] = { 10, 11, 9, 12, 8, 255, 0, 0 };
+	static const int8_t as_signed[] = { 10, 11, 9, 12, 8, 127, -128, -128 };
+	struct op_case c;
+
+	(void)state;
+	oc_init(&c, "QUANTIZE");
+	oc_input(&c, NN_TENSOR_FLOAT32, OC_DIMS(8), in);
+	oc_output(&c, NN_TENSOR_QUANT8_ASYMM);
+	oc_quantise(&c, 0.5f, 10);
+	assert_int_equal(oc_run(&c), NN_OK);
+	assert_memory_equal(oc_result(&c, 0)->data, as_unsigned, 8);
+	oc_free(&c);
+
+	oc_init(&c, "QUANTIZE");
+	oc_input(&c, NN_TENSOR_FLOAT32, OC_DIMS(8), in);
+	oc_output(&c, NN_TENSOR_QUANT8_ASYMM_SIGNED);
+	oc_quantise(&c, 0.5f, 10);
+	assert_int_equal(oc_run(&c), NN_OK);
+	assert_memory_equal(oc_result(&c, 0)->data, as_signed, 8);
+	oc_free(&c);
+}
+
+static void test_dequantize(void **state)
+{
+	static const uint8_t in[] = { 0, 1, 127, 128, 255 };
+	static const struct {
+		int32_t type, zero;
+		float want[5];
+	} table[] = {
+		{ NN_TENSOR_QUANT8_ASYMM, 1, { -0.5f, 0, 63, 63.5f, 127 } },
+		{ NN_TENSOR_QUANT8_ASYMM_SIGNED, 1, { -0.5f, 0, 63, -64.5f, -1 } },
+		{ NN_TENSOR_QUANT8_SYMM, 0, { 0, 0.5f, 63.5f, -64, -0.5f } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2 * LENGTH(table); i++) {
+		struct op_case c;
+
+		oc_init(&c, "DEQUANTIZE");
+		oc_input(&c, table[i / 2].type, OC_DIMS(5), in);
+		oc_quantise(&c, 0.5f, table[i / 2].zero);
+		oc_output(&c, i % 2 ? NN_TENSOR_FLOAT16 : NN_TENSOR_FLOAT32);
+		assert_int_equal(oc_run(&c), NN_OK);
+		for (uint32_t k = 0; k < 5; k++)
+			assert_true(nn_tensor_float(oc_result(&c, 0), k) == table[i / 2].want[k]);
+		oc_free(&c);
+	}
+}
+
+static void test_dequantize_channels(void **state)
+{
+	static const int8_t in[] = { 1, 2, 3, -4, -5, -6, 7, 8, 9, 10, 11, -128 };
+	static const float scales[] = { 0.5f, 2, 10 };
+	static const float want[] = { 0.5f, 1, 6, -8, -50, -60, 3.5f, 4, 18, 20, 110, -1280 };
+	struct nn_operand *o;
+	struct op_case c;
+
+	(void)state;
+	oc_init(&c, "DEQUANTIZE");
+	o = oc_input(&c, NN_TENSOR_QUANT8_SYMM_PER_CHANNEL, OC_DIMS(2, 3, 2), in);
+	o->extra = (struct nn_extra){
+		.kind = NN_EXTRA_CHANNEL_QUANT, .channel_dim = 1, .count = 3, .scales = scales,
+	};
+	oc_output(&c, NN_TENSOR_FLOAT32);
+	assert_int_equal(oc_run(&c), NN_OK);
+	assert_memory_equal(oc_result(&c, 0)->data, want, sizeof(want));
+	oc_free(&c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_signatures),
+		cmocka_unit_test(test_float_functions),
+		cmocka_unit_test(test_half_functions),
+		cmocka_unit_test(test_quantised_functions),
+		cmocka_unit_test(test_fixed_quantisation),
+		cmocka_unit_test(test_scales_that_are_refused),
+		cmocka_unit_test(test_softmax),
+		cmocka_unit_test(test_softmax_quantised),
+		cmocka_unit_test(test_softmax_of_many),
+		cmocka_unit_test(test_softmax_parameters),
+		cmocka_unit_test(test_softmax_of_nothing),
+		cmocka_unit_test(test_quantize),
+		cmocka_unit_test(test_dequantize),
+		cmocka_unit_test(test_dequantize_channels),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

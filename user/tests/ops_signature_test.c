@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The signature of every operation, broken in every place: each is taken as it
+ * stands here and refused with an operand less, one more or one of another type.
+ */
+#include <stdio.h>
+
+#include "op_case.h"
+
+#define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Weights, peepholes, biases and projection of a float LSTM cell. */
+#define CELL "f2 f2 f2 f2 f2 f2 f2 f2 f1 f1 f1 f1 f1 f1 f1 f2 f1 "
+#define FOUR(x) x " " x " " x " " x " "
+
+/* As few inputs as are possible, as many outputs. */
+static const struct oc_signature signatures[] = {
+	{ "ADD", "f4 f4 I > f4", true },
+	{ "AVERAGE_POOL_2D", "u4 I I I I I I > u4", true },
+	{ "CONCATENATION", "u4 I > u4", true },
+	{ "CONV_2D", "u4 u4 w1 I I I I > u4", true },
+	{ "DEPTHWISE_CONV_2D", "u4 p43 w1 I I I I I > u4", true },
+	{ "DEPTH_TO_SPACE", "f4 I > f4", true },
+	{ "DEQUANTIZE", "u4 > f4", true },
+	{ "EMBEDDING_LOOKUP", "w1 f2 > f2", true },
+	{ "FLOOR", "f4 > f4", true },
+	{ "FULLY_CONNECTED", "s2 s2 w1 I > s2", true },
+	{ "HASHTABLE_LOOKUP", "w1 w1 f2 > f2 u1", true },
+	{ "L2_NORMALIZATION", "f4 > f4", true },
+	{ "L2_POOL_2D", "f4 I I I I I I > f4", true },
+	{ "LOCAL_RESPONSE_NORMALIZATION", "h4 I H H H > h4", true },
+	{ "LOGISTIC", "u4 > u4", true },
+	{ "LSH_PROJECTION", "f2 w2 f1 I > w1", true },
+	{ "LSTM", "f2 " CELL "f2 f2 I F F > f2 f2 f2 f2", true },
+	{ "MAX_POOL_2D", "s4 I I I I I I > s4", true },
+	{ "MUL", "f4 f4 I > f4", true },
+	{ "RELU", "u4 > u4", true },
+	{ "RELU1", "f4 > f4", true },
+	{ "RELU6", "s4 > s4", true },
+	{ "RESHAPE", "f4 w1 > f4", true },
+	{ "RESIZE_BILINEAR", "u4 I I > u4", true },
+	{ "RNN", "f2 f2 f2 f1 f2 I > f2 f2", true },
+	{ "SOFTMAX", "h4 H > h4", true },
+	{ "SPACE_TO_DEPTH", "s4 I > s4", true },
+	{ "SVDF", "f2 f2 f2 f1 f2 I I > f2 f2", true },
+	{ "TANH", "f4 > f4", true },
+	{ "BATCH_TO_SPACE_ND", "u4 w1 > u4", true },
+	{ "DIV", "w4 w4 I > w4", true },
+	{ "MEAN", "u4 w1 I > u4", true },
+	{ "PAD", "f4 w2 > f4", true },
+	{ "SPACE_TO_BATCH_ND", "f4 w1 w2 > f4", true },
+	{ "SQUEEZE", "u4 w1 > u3", true },
+	{ "STRIDED_SLICE", "f4 w1 w1 w1 I I I > f4", true },
+	{ "SUB", "u4 u4 I > u4", true },
+	{ "TRANSPOSE", "f4 w1 > f4", true },
+	{ "ABS", "f5 > f5", true },
+	{ "ARGMAX", "s3 I > w2", true },
+	{ "ARGMIN", "f3 I > w2", true },
+	{ "AXIS_ALIGNED_BBOX_TRANSFORM", "a2 s2 w1 a2 > a2", true },
+	{ "BIDIRECTIONAL_SEQUENCE_LSTM",
+	  "f3 " CELL CELL FOUR("f2") "f3 " FOUR("f2") FOUR("f2") "I F F B B " FOUR("f1") FOUR("f1")
+	  "> f3 f3 f2 f2 f2 f2", true },
+	{ "BIDIRECTIONAL_SEQUENCE_RNN",
+	  "f3 f2 f2 f1 f2 f2 f2 f1 f2 f3 f2 f2 I B B > f3 f3 f2 f2", true },
+	{ "BOX_WITH_NMS_LIMIT", "u2 a2 w1 F I I F F F > u1 a2 w1 w1", true },
+	{ "CAST", "w3 > h3", true },
+	{ "CHANNEL_SHUFFLE", "u4 I I > u4", true },
+	{ "DETECTION_POSTPROCESSING", "h3 h3 h2 H H H H B I I I H H B > h2 h3 w2 w1", true },
+	{ "EQUAL", "w4 w4 > t4", true },
+	{ "EXP", "f3 > f3", true },
+	{ "EXPAND_DIMS", "w3 I > w4", true },
+	{ "GATHER", "f4 I w1 > f4", true },
+	{ "GENERATE_PROPOSALS", "s4 s4 y2 a2 F F I I F F B > s1 a2 w1", true },
+	{ "GREATER", "f4 f4 > t4", true },
+	{ "GREATER_EQUAL", "u4 u4 > t4", true },
+	{ "GROUPED_CONV_2D", "s4 p40 w1 I I I I I B > s4", true },
+	{ "HEATMAP_MAX_KEYPOINT", "u4 a2 B > u2 a3", true },
+	{ "INSTANCE_NORMALIZATION", "f4 F F F B > f4", true },
+	{ "LESS", "s4 s4 > t4", true },
+	{ "LESS_EQUAL", "h4 h4 > t4", true },
+	{ "LOG", "h3 > h3", true },
+	{ "LOGICAL_AND", "t4 t4 > t4", true },
+	{ "LOGICAL_NOT", "t4 > t4", true },
+	{ "LOGICAL_OR", "t4 t4 > t4", true },
+	{ "LOG_SOFTMAX", "f3 F I > f3", true },
+	{ "MAXIMUM", "u5 u5 > u5", true },
+	{ "MINIMUM", "w5 w5 > w5", true },
+	{ "NEG", "w5 > w5", true },
+	{ "NOT_EQUAL", "f4 f4 > t4", true },
+	{ "PAD_V2", "u4 w2 I > u4", true },
+	{ "POW", "f4 f4 > f4", true },
+	{ "PRELU", "s4 s4 > s4", true },
+	{ "QUANTIZE", "f4 > s4", true },
+	{ "QUANTIZED_16BIT_LSTM", "u2 " FOUR("u2") FOUR("u2") FOUR("w1") "y2 u2 > y2 u2", true },
+	{ "RANDOM_MULTINOMIAL", "f2 I w1 > w2", true },
+	{ "REDUCE_ALL", "t4 w1 B > t4", true },
+	{ "REDUCE_ANY", "t4 w1 B > t4", true },
+	{ "REDUCE_MAX", "u4 w1 B > u4", true },
+	{ "REDUCE_MIN", "s4 w1 B > s4", true },
+	{ "REDUCE_PROD", "f4 w1 B > f4", true },
+	{ "REDUCE_SUM", "h4 w1 B > h4", true },
+	{ "ROI_ALIGN", "u4 a2 w1 I I F F I I B > u4", true },
+	{ "ROI_POOLING", "f4 f2 w1 I I F F B > f4", true },
+	{ "RSQRT", "f3 > f3", true },
+	{ "SELECT", "t4 u4 u4 > u4", true },
+	{ "SIN", "f3 > f3", true },
+	{ "SLICE", "w4 w1 w1 > w4", true },
+	{ "SPLIT", "f4 I I > f4 f4", true },
+	{ "SQRT", "f3 > f3", true },
+	{ "TILE", "w4 w1 > w4", true },
+	{ "TOPK_V2", "u3 I > u3 w3", true },
+	{ "TRANSPOSE_CONV_2D", "f4 f4 f1 w1 I I I I B > f4", true },
+	{ "UNIDIRECTIONAL_SEQUENCE_LSTM", "f3 " CELL "f2 f2 I F F B " FOUR("f1") "> f3 f2 f2", true },
+	{ "UNIDIRECTIONAL_SEQUENCE_RNN", "f3 f2 f2 f1 f2 I I > f3 f2", true },
+	{ "RESIZE_NEAREST_NEIGHBOR", "f4 F F B > f4", true },
+	{ "QUANTIZED_LSTM",
+	  "s2 " FOUR("q2") FOUR("q2") "y1 y1 y1 " FOUR("w1") "q2 w1 s2 y2 " FOUR("y1")
+	  "F F F F F F I F > s2 y2 s2", true },
+	{ "ELU", "h3 H > h3", true },
+	{ "HARD_SWISH", "u5 > u5", true },
+	{ "FILL", "w1 H > h4", true },
+	{ "RANK", "q3 > I", true },
+	{ "BATCH_MATMUL", "s3 s3 B B > s3", true },
+	{ "PACK", "I u2 > u3", true },
+	{ "MIRROR_PAD", "h5 w2 I > h5", true },
+	{ "REVERSE", "u5 w1 > u5", true },
+};
+
+/* IF and WHILE need subgraphs, and have tests of their own. */
+static void test_every_operation(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < nn_op_count(); i++) {
+		const struct nn_op *op = nn_op_at(i);
+		size_t k = 0;
+
+		if (op->code == NN_OP_IF || op->code == NN_OP_WHILE)
+			continue;
+		while (k < LENGTH(signatures) && strcmp(signatures[k].op, op->name))
+			k++;
+		if (k == LENGTH(signatures))
+			fail_msg("%s has no signature here", op->name);
+		oc_assert_signature(&signatures[k]);
+	}
+}
+
+static void begin(struct op_case *c, const struct oc_signature *s)
+{
+	oc_init(c, s->op);
+	oc_parse(c, s->text);
+}
+
+static void assert_refused(struct op_case *c, const char *text, const char *how)
+{
+	if (oc_check(c) != NN_INVALID_ARGUMENT)
+		fail_msg("%s takes \"%s\" %s", c->op->name, text, how);
+	if (strncmp(c->err.message, c->op->name, strlen(c->op->name)))
+		fail_msg("%s refuses \"%s\" %s with the message \"%s\"", c->op->name, text, how,
+			 c->err.message);
+}
+
+/* Inserts an operand behind `index` others. */
+static void insert(struct op_case *c, uint32_t index, int32_t type)
+{
+	uint32_t behind = c->num_inputs + c->num_outputs - index;
+
+	memmove(&c->operands[index + 1], &c->operands[index], behind * sizeof(*c->operands));
+	c->operands[index] = (struct nn_operand){ .type = type };
+}
+
+static void test_counts(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < LENGTH(signatures); i++) {
+		const struct oc_signature *s = &signatures[i];
+		struct op_case c;
+
+		begin(&c, s);
+		memmove(&c.operands[c.num_inputs - 1], &c.operands[c.num_inputs],
+			c.num_outputs * sizeof(*c.operands));
+		c.num_inputs--;
+		assert_refused(&c, s->text, "without the last input");
+
+		begin(&c, s);
+		insert(&c, c.num_inputs, NN_FLOAT32);
+		c.num_inputs++;
+		assert_refused(&c, s->text, "with one input more");
+
+		begin(&c, s);
+		c.num_outputs = 0;
+		assert_refused(&c, s->text, "without outputs");
+
+		if (!strcmp(s->op, "SPLIT"))
+			continue;
+		begin(&c, s);
+		insert(&c, c.num_inputs, c.operands[c.num_inputs].type);
+		c.num_outputs++;
+		assert_refused(&c, s->text, "with one output more");
+	}
+}
+
+/* A type that an operand of this one is never exchanged for alone. */
+static int32_t other_kind(int32_t type)
+{
+	switch (type) {
+	case NN_BOOL:
+		return NN_INT32;
+	case NN_INT32:
+		return NN_BOOL;
+	case NN_FLOAT32:
+		return NN_FLOAT16;
+	case NN_FLOAT16:
+		return NN_FLOAT32;
+	case NN_TENSOR_BOOL8:
+		return NN_TENSOR_FLOAT32;
+	default:
+		return NN_TENSOR_BOOL8;
+	}
+}
+
+static void test_types(void **state)
+{
+	static const int32_t foreign[] = {
+		NN_UINT32, NN_SUBGRAPH_TYPE, NN_TENSOR_OEM_BYTE, NN_OEM_SCALAR, 0x10000, -1,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(signatures); i++) {
+		const struct oc_signature *s = &signatures[i];
+		struct op_case c;
+
+		begin(&c, s);
+		for (uint32_t k = 0; k < c.num_inputs + c.num_outputs; k++) {
+			struct nn_operand *o = &c.operands[k], good = *o;
+			char how[64];
+
+			snprintf(how, sizeof(how), "with operand %u of another type", k);
+			o->rank = 0;
+			for (size_t f = 0; f < LENGTH(foreign); f++) {
+				o->type = foreign[f];
+				assert_refused(&c, s->text, how);
+			}
+			o->type = nn_type_info(good.type)->is_tensor ? NN_INT32 : NN_TENSOR_INT32;
+			assert_refused(&c, s->text, how);
+			o->type = other_kind(good.type);
+			if (strcmp(s->op, "RANK") || k)
+				assert_refused(&c, s->text, how);
+			*o = good;
+		}
+		assert_int_equal(oc_check(&c), NN_OK);
+	}
+}
+
+/* One dimension, or the scale, of an operand of a signature, and whether it is still taken. */
+static void test_known_shapes(void **state)
+{
+	static const struct {
+		const char *op;
+		const char *text;
+		uint32_t operand;
+		uint32_t dims[4];
+		float scale;
+		bool good;
+	} table[] = {
+		{ "CAST", "f2 > u2", 1, { 4, 5 }, 0, true },
+		{ "CAST", "f2 > u3", 1, { 0 }, 0, false },
+		{ "FULLY_CONNECTED", "f3 f2 f1 I > f2", 0, { 2, 3, 5 }, 0, true },
+		{ "FULLY_CONNECTED", "f3 f2 f1 I > f2", 2, { 6 }, 0, true },
+		{ "PACK", "I u2 u2 > u3", 1, { 2, 3 }, 0, true },
+		{ "PACK", "I u2 u2 > u3", 2, { 0 }, 0.5f, false },
+		{ "PACK", "I u2 u2 > u3", 3, { 0 }, 0.5f, false },
+		{ "MIRROR_PAD", "u3 w2 I > u3", 1, { 3, 2 }, 0, true },
+		{ "MIRROR_PAD", "u3 w2 I > u3", 1, { 2, 2 }, 0, false },
+		{ "MIRROR_PAD", "u3 w2 I > u3", 1, { 0, 3 }, 0, false },
+		{ "MIRROR_PAD", "u3 w2 I > u3", 3, { 0 }, 0.5f, false },
+		{ "REVERSE", "u3 w1 > u3", 1, { 1 }, 0, true },
+		{ "REVERSE", "u3 w1 > u3", 1, { 2 }, 0, false },
+		{ "REVERSE", "u3 w1 > u3", 2, { 0 }, 0.5f, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(table); i++) {
+		struct op_case c;
+		struct nn_operand *o;
+
+		oc_init(&c, table[i].op);
+		oc_parse(&c, table[i].text);
+		o = &c.operands[table[i].operand];
+		memcpy(o->dims, table[i].dims, sizeof(table[i].dims));
+		o->scale = table[i].scale;
+		if (!table[i].good)
+			assert_refused(&c, table[i].text, "in other dimensions");
+		else if (oc_check(&c))
+			fail_msg("%s", c.err.message);
+	}
+}
+
+/* Two dimensions that do not go together. */
+static void test_shapes_that_disagree(void **state)
+{
+	static const struct {
+		const char *op;
+		const char *text;
+		uint32_t a, b;
+		uint32_t a_dims[4], b_dims[4];
+	} table[] = {
+		{ "CAST", "f2 > u2", 0, 1, { 4, 5 }, { 4, 6 } },
+		{ "FULLY_CONNECTED", "f2 f2 f1 I > f2", 0, 1, { 3, 4 }, { 0, 5 } },
+		{ "FULLY_CONNECTED", "f2 f2 f1 I > f2", 1, 2, { 6, 0 }, { 7 } },
+		{ "PACK", "I f2 f2 > f3", 1, 2, { 2, 3 }, { 3, 3 } },
+		{ "REVERSE", "f2 w1 > f2", 0, 2, { 2, 3 }, { 3, 3 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(table); i++) {
+		struct op_case c;
+
+		oc_init(&c, table[i].op);
+		oc_parse(&c, table[i].text);
+		memcpy(c.operands[table[i].a].dims, table[i].a_dims, sizeof(table[i].a_dims));
+		assert_int_equal(oc_check(&c), NN_OK);
+		memcpy(c.operands[table[i].b].dims, table[i].b_dims, sizeof(table[i].b_dims));
+		assert_refused(&c, table[i].text, "in dimensions that disagree");
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_operation),
+		cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_types),
+		cmocka_unit_test(test_known_shapes),
+		cmocka_unit_test(test_shapes_that_disagree),
+	};
+
+	return cmocka_run_group_tests_name("ops_signature", tests, NULL, NULL);
+}

@@ -1,0 +1,735 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Compiled against interpreted: random graphs of random operations, types and
+ * shapes. Bytes must be equal, floats nearly so. The seed is printed, and taken
+ * from NN_SEED if that is set.
+ */
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "ops/float16.h"
+#include "ops/op.h"
+#include "plan/plan.h"
+
+#define MAX_OPERANDS 400
+#define MAX_OPERATIONS 16
+#define MAX_INDICES 300
+#define MAX_OUTPUTS 8
+#define RUN_NS UINT64_C(6000000000)
+#define MAX_GRAPHS 4000
+
+static uint64_t state;
+
+static uint32_t random_bits(void)
+{
+	state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (uint32_t)(state >> 33);
+}
+
+/* low ... high */
+static uint32_t pick(uint32_t low, uint32_t high)
+{
+	return low + random_bits() % (high - low + 1);
+}
+
+static bool chance(uint32_t one_in)
+{
+	return pick(1, one_in) == 1;
+}
+
+static float random_float(float low, float high)
+{
+	return low + (high - low) * (float)(random_bits() % 65536) / 65535;
+}
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+/* ---- A graph under construction ---- */
+
+static struct {
+	struct nn_model model;
+	struct nn_subgraph subgraph;
+	struct nn_pool pool;
+	struct nn_operand operands[MAX_OPERANDS];
+	struct nn_operation operations[MAX_OPERATIONS];
+	uint32_t indices[MAX_INDICES];
+	uint32_t num_indices;
+	uint32_t input;
+	uint32_t outputs[MAX_OUTPUTS];
+	uint8_t *values;		/* of constants */
+	size_t used;
+	int32_t type;
+	uint32_t tensors[MAX_OPERATIONS + 1];	/* those that an operation may read */
+	uint32_t num_tensors;
+} g;
+
+#define VALUES_SIZE ((size_t)4 << 20)
+
+static void begin(void)
+{
+	static const int32_t types[] = {
+		NN_TENSOR_FLOAT32, NN_TENSOR_QUANT8_ASYMM, NN_TENSOR_QUANT8_ASYMM_SIGNED,
+		NN_TENSOR_FLOAT32, NN_TENSOR_QUANT8_ASYMM, NN_TENSOR_QUANT8_ASYMM_SIGNED,
+		NN_TENSOR_FLOAT16,
+	};
+	uint8_t *values = g.values;
+
+	memset(&g, 0, sizeof(g));
+	g.values = values;
+	g.type = types[random_bits() % (sizeof(types) / sizeof(types[0]))];
+	g.subgraph = (struct nn_subgraph){
+		.operands = g.operands,
+		.operations = g.operations,
+		.num_inputs = 1,
+		.inputs = &g.input,
+		.outputs = g.outputs,
+	};
+	g.pool = (struct nn_pool){ g.values, VALUES_SIZE };
+	g.model = (struct nn_model){
+		.num_subgraphs = 1,
+		.num_pools = 1,
+		.subgraphs = &g.subgraph,
+		.pools = &g.pool,
+	};
+}
+
+static bool is_float(void)
+{
+	return g.type == NN_TENSOR_FLOAT32 || g.type == NN_TENSOR_FLOAT16;
+}
+
+static uint32_t add_operand(int32_t type, uint32_t rank, const uint32_t *dims, float scale,
+			    int32_t zero)
+{
+	struct nn_operand *o = &g.operands[g.subgraph.num_operands];
+
+	assert_in_range(g.subgraph.num_operands, 0, MAX_OPERANDS - 1);
+	*o = (struct nn_operand){ .type = type, .rank = rank, .scale = scale, .zero_point = zero };
+	if (rank)
+		memcpy(o->dims, dims, rank * sizeof(*dims));
+	return g.subgraph.num_operands++;
+}
+
+/* Gives an operand a value, at a random distance from the last one: some are unaligned. */
+static void *set_value(uint32_t operand)
+{
+	struct nn_operand *o = &g.operands[operand];
+	void *value;
+
+	assert_true(nn_operand_size(o, &o->location.length));
+	o->lifetime = NN_CONSTANT_REFERENCE;
+	g.used = chance(3) ? g.used + pick(0, 7) : (g.used + 7) / 8 * 8;
+	assert_true(g.used + o->location.length <= VALUES_SIZE);
+	o->location.offset = g.used;
+	value = g.values + g.used;
+	g.used += o->location.length;
+	return value;
+}
+
+static uint32_t add_int(int32_t value)
+{
+	uint32_t index = add_operand(NN_INT32, 0, NULL, 0, 0);
+
+	memcpy(set_value(index), &value, sizeof(value));
+	return index;
+}
+
+static uint32_t add_ints(uint32_t rank, const uint32_t *dims, const int32_t *values)
+{
+	uint32_t index = add_operand(NN_TENSOR_INT32, rank, dims, 0, 0);
+	void *value = set_value(index);
+
+	memcpy(value, values, g.operands[index].location.length);
+	return index;
+}
+
+static uint32_t add_float_scalar(float value)
+{
+	bool half = g.type == NN_TENSOR_FLOAT16;
+	uint32_t index = add_operand(half ? NN_FLOAT16 : NN_FLOAT32, 0, NULL, 0, 0);
+	uint16_t small = nn_float_to_half(value);
+
+	memcpy(set_value(index), half ? (void *)&small : (void *)&value, half ? 2 : 4);
+	return index;
+}
+
+static void fill(int32_t type, void *to, uint32_t bytes, float range)
+{
+	for (uint32_t i = 0; i < bytes;) {
+		float value = random_float(-range, range);
+		uint16_t small = nn_float_to_half(value);
+		uint8_t byte = (uint8_t)random_bits();
+
+		if (type == NN_TENSOR_FLOAT32)
+			memcpy((char *)to + i, &value, 4);
+		else if (type == NN_TENSOR_FLOAT16)
+			memcpy((char *)to + i, &small, 2);
+		else
+			memcpy((char *)to + i, &byte, 1);
+		i += nn_type_info(type)->element_size;
+	}
+}
+
+/* Makes an operand a random constant. */
+static void fill_constant(uint32_t operand, float range)
+{
+	void *value = set_value(operand);
+
+	fill(g.operands[operand].type, value, g.operands[operand].location.length, range);
+}
+
+static int32_t random_zero(int32_t type)
+{
+	return (int32_t)pick(0, 255) - (type == NN_TENSOR_QUANT8_ASYMM ? 0 : 128);
+}
+
+/* A tensor of the graph's type that an operation will write. */
+static uint32_t add_result(uint32_t rank, const uint32_t *dims, float scale, int32_t zero)
+{
+	bool quantised = !is_float();
+
+	return add_operand(g.type, rank, dims, quantised ? scale : 0, quantised ? zero : 0);
+}
+
+static uint32_t random_result(uint32_t rank, const uint32_t *dims)
+{
+	return add_result(rank, dims, random_float(0.01f, 0.1f), random_zero(g.type));
+}
+
+static uint32_t any_tensor(void)
+{
+	return g.tensors[chance(3) ? pick(0, g.num_tensors - 1) : g.num_tensors - 1];
+}
+
+/* A tensor of rank 4: the input is one. */
+static uint32_t any_image(void)
+{
+	for (uint32_t i = 0; i < 10; i++) {
+		uint32_t t = any_tensor();
+
+		if (g.operands[t].rank == 4)
+			return t;
+	}
+	return g.input;
+}
+
+static bool finish(int32_t code, uint32_t count, const uint32_t *inputs, uint32_t output)
+{
+	uint32_t *list = g.indices + g.num_indices;
+
+	assert_true(g.num_indices + count + 1 <= MAX_INDICES);
+	memcpy(list, inputs, count * sizeof(*inputs));
+	list[count] = output;
+	g.num_indices += count + 1;
+	for (uint32_t i = 0; i < count; i++)
+		g.operands[inputs[i]].consumers++;
+	g.operations[g.subgraph.num_operations++] = (struct nn_operation){
+		.type = code,
+		.num_inputs = count,
+		.num_outputs = 1,
+		.inputs = list,
+		.outputs = list + count,
+	};
+	g.tensors[g.num_tensors++] = output;
+	return true;
+}
+
+/* ---- Operations: each adds one that fits, or none ---- */
+
+/* A filter of the given shape and a bias for `channels`; their indices to in[1] and in[2]. */
+static void add_filter(uint32_t x, uint32_t rank, const uint32_t *dims, uint32_t channel_dim,
+		       uint32_t channels, uint32_t depth, uint32_t *in)
+{
+	static float scales[MAX_OPERATIONS][128];
+	bool per_channel = !is_float() && rank == 4 && chance(2);
+	float scale = random_float(0.5f, 2) / 127 / sqrtf((float)depth);
+	int32_t zero = chance(3) ? (g.type == NN_TENSOR_QUANT8_ASYMM ? 128 : 0) :
+		       random_zero(g.type);
+	int32_t *bias;
+
+	in[1] = per_channel ? add_operand(NN_TENSOR_QUANT8_SYMM_PER_CHANNEL, rank, dims, 0, 0) :
+		add_result(rank, dims, scale, zero);
+	fill_constant(in[1], 2 / sqrtf((float)depth));
+	if (per_channel) {
+		float *s = scales[g.subgraph.num_operations];
+
+		for (uint32_t i = 0; i < channels; i++)
+			s[i] = scale * random_float(0.3f, 2);
+		g.operands[in[1]].extra = (struct nn_extra){
+			.kind = NN_EXTRA_CHANNEL_QUANT,
+			.channel_dim = channel_dim,
+			.count = channels,
+			.scales = s,
+		};
+	}
+	in[2] = is_float() ? add_result(1, &channels, 0, 0) :
+		add_operand(NN_TENSOR_INT32, 1, &channels,
+			    per_channel ? 0 : g.operands[x].scale * scale, 0);
+	if (is_float()) {
+		fill_constant(in[2], 1);
+		return;
+	}
+	bias = set_value(in[2]);
+	for (uint32_t i = 0; i < channels; i++) {
+		int32_t value = (int32_t)pick(0, 20000) - 10000;
+
+		memcpy((char *)bias + i * sizeof(value), &value, sizeof(value));
+	}
+}
+
+/* Paddings, strides: what the windowed operations share. Returns the output's size. */
+static uint32_t window_size(uint32_t in, uint32_t filter, uint32_t stride, uint32_t dilation,
+			    uint32_t head, uint32_t tail)
+{
+	uint32_t extent = (filter - 1) * dilation + 1;
+
+	return in + head + tail < extent ? 0 : (in + head + tail - extent) / stride + 1;
+}
+
+/* Appends explicit paddings and strides; false where nothing would be left. */
+static bool add_window(const struct nn_operand *x, uint32_t fh, uint32_t fw, uint32_t dilation,
+		       uint32_t *in, uint32_t *count, uint32_t *oh, uint32_t *ow)
+{
+	uint32_t stride_w = pick(1, 3), stride_h = pick(1, 3), pads[4];
+
+	for (uint32_t i = 0; i < 4; i++)
+		pads[i] = chance(2) ? 0 : pick(0, (i < 2 ? fw : fh) - 1);
+	*oh = window_size(x->dims[1], fh, stride_h, dilation, pads[2], pads[3]);
+	*ow = window_size(x->dims[2], fw, stride_w, dilation, pads[0], pads[1]);
+	if (!*oh || !*ow)
+		return false;
+	for (uint32_t i = 0; i < 4; i++)
+		in[(*count)++] = add_int((int32_t)pads[i]);
+	in[(*count)++] = add_int((int32_t)stride_w);
+	in[(*count)++] = add_int((int32_t)stride_h);
+	return true;
+}
+
+static bool add_conv(void)
+{
+	uint32_t x = any_image(), in[16], count = 3, oh, ow;
+	uint32_t fh = chance(2) ? 1 : pick(1, 4), fw = chance(2) ? fh : pick(1, 4);
+	uint32_t channels = pick(1, 80), dilation = chance(4) ? 2 : 1;
+	const struct nn_operand *o = &g.operands[x];
+	uint32_t out;
+
+	in[0] = x;
+	add_filter(x, 4, (uint32_t[]){ channels, fh, fw, o->dims[3] }, 0, channels,
+		   fh * fw * o->dims[3], in);
+	if (!add_window(o, fh, fw, dilation, in, &count, &oh, &ow))
+		return false;
+	in[count++] = add_int((int32_t)pick(0, 3));
+	in[count] = add_operand(NN_BOOL, 0, NULL, 0, 0);
+	*(uint8_t *)set_value(in[count++]) = 0;
+	in[count++] = add_int((int32_t)dilation);
+	in[count++] = add_int((int32_t)dilation);
+	out = random_result(4, (uint32_t[]){ o->dims[0], oh, ow, channels });
+	return finish(3, count, in, out);
+}
+
+static bool add_depthwise(void)
+{
+	uint32_t x = any_image(), in[16], count = 3, oh, ow;
+	uint32_t fh = chance(2) ? 3 : pick(1, 6), fw = chance(2) ? 3 : pick(1, 6);
+	uint32_t multiplier = chance(5) ? 2 : 1, dilation = chance(4) ? 2 : 1, channels, out;
+	const struct nn_operand *o = &g.operands[x];
+
+	if (o->dims[3] > 60)
+		return false;
+	channels = o->dims[3] * multiplier;
+	in[0] = x;
+	add_filter(x, 4, (uint32_t[]){ 1, fh, fw, channels }, 3, channels, fh * fw, in);
+	if (!add_window(o, fh, fw, dilation, in, &count, &oh, &ow))
+		return false;
+	in[count++] = add_int((int32_t)multiplier);
+	in[count++] = add_int((int32_t)pick(0, 3));
+	in[count] = add_operand(NN_BOOL, 0, NULL, 0, 0);
+	*(uint8_t *)set_value(in[count++]) = 0;
+	in[count++] = add_int((int32_t)dilation);
+	in[count++] = add_int((int32_t)dilation);
+	out = random_result(4, (uint32_t[]){ o->dims[0], oh, ow, channels });
+	return finish(4, count, in, out);
+}
+
+static uint32_t elements(const struct nn_operand *o)
+{
+	uint32_t count = 1;
+
+	for (uint32_t i = 0; i < o->rank; i++)
+		count *= o->dims[i];
+	return count;
+}
+
+static bool add_fully_connected(void)
+{
+	uint32_t x = any_tensor(), in[4], units = pick(1, 70);
+	const struct nn_operand *o = &g.operands[x];
+	uint32_t depth = o->rank >= 2 ? o->dims[o->rank - 1] : 0;
+	uint32_t out;
+
+	if (!depth)
+		return false;
+	in[0] = x;
+	add_filter(x, 2, (uint32_t[]){ units, depth }, 0, units, depth, in);
+	in[3] = add_int((int32_t)pick(0, 3));
+	out = random_result(2, (uint32_t[]){ elements(o) / depth, units });
+	return finish(9, 4, in, out);
+}
+
+static bool add_pool(void)
+{
+	uint32_t x = any_image(), in[16], count = 1, fh = pick(1, 7), fw = pick(1, 7), oh, ow, out;
+	const struct nn_operand *o = &g.operands[x];
+
+	in[0] = x;
+	if (!add_window(o, fh, fw, 1, in, &count, &oh, &ow))
+		return false;
+	in[count++] = add_int((int32_t)fw);
+	in[count++] = add_int((int32_t)fh);
+	in[count++] = add_int((int32_t)pick(0, 3));
+	out = add_result(4, (uint32_t[]){ o->dims[0], oh, ow, o->dims[3] }, o->scale,
+			 o->zero_point);
+	return finish(chance(3) ? 17 : 1, count, in, out);
+}
+
+/* ADD or MUL, of two tensors of one shape or with a constant, of which ADD may fold some. */
+static bool add_arithmetic(void)
+{
+	uint32_t x = any_tensor(), y = any_tensor();
+	const struct nn_operand *o = &g.operands[x];
+	uint32_t out, last = o->rank - 1;
+
+	if (chance(2) || g.operands[y].rank != o->rank ||
+	    memcmp(g.operands[y].dims, o->dims, sizeof(o->dims))) {
+		bool full = chance(2);
+
+		y = random_result(full ? o->rank : 1, full ? o->dims : &o->dims[last]);
+		fill_constant(y, 1);
+	}
+	out = random_result(o->rank, o->dims);
+	return finish(chance(3) ? 18 : 0, 3, (uint32_t[]){ x, y, add_int((int32_t)pick(0, 3)) },
+		      out);
+}
+
+static bool add_activation(void)
+{
+	static const int32_t codes[] = { 19, 20, 21 };	/* RELU, RELU1, RELU6 */
+	uint32_t x = g.tensors[g.num_tensors - 1];
+	const struct nn_operand *o = &g.operands[x];
+
+	return finish(codes[pick(0, 2)], 1, &x, add_result(o->rank, o->dims, o->scale,
+							    o->zero_point));
+}
+
+static bool add_logistic(void)
+{
+	uint32_t x = any_tensor();
+	const struct nn_operand *o = &g.operands[x];
+
+	return finish(14, 1, &x, add_result(o->rank, o->dims, 1.0f / 256,
+					    g.type == NN_TENSOR_QUANT8_ASYMM ? 0 : -128));
+}
+
+static bool add_softmax(void)
+{
+	uint32_t x = any_tensor();
+	const struct nn_operand *o = &g.operands[x];
+
+	if (o->rank != 2 && o->rank != 4)
+		return false;
+	return finish(25, 2, (uint32_t[]){ x, add_float_scalar(1) },
+		      add_result(o->rank, o->dims, 1.0f / 256,
+				 g.type == NN_TENSOR_QUANT8_ASYMM ? 0 : -128));
+}
+
+static bool add_reshape(void)
+{
+	uint32_t x = any_tensor(), rows = 1, two = 2;
+	const struct nn_operand *o = &g.operands[x];
+	uint32_t count = elements(o), shape;
+
+	if (o->rank < 2)
+		return false;
+	rows = o->dims[0];
+	shape = add_ints(1, &two, (int32_t[]){ (int32_t)rows, -1 });
+	return finish(22, 2, (uint32_t[]){ x, shape },
+		      add_result(2, (uint32_t[]){ rows, count / rows }, o->scale, o->zero_point));
+}
+
+static bool add_transpose(void)
+{
+	uint32_t x = any_image(), four = 4;
+	const struct nn_operand *o = &g.operands[x];
+
+	return finish(37, 2, (uint32_t[]){ x, add_ints(1, &four, (int32_t[]){ 0, 2, 1, 3 }) },
+		      add_result(4, (uint32_t[]){ o->dims[0], o->dims[2], o->dims[1], o->dims[3] },
+				 o->scale, o->zero_point));
+}
+
+static bool add_pad(void)
+{
+	uint32_t x = any_image(), dims[2] = { 4, 2 };
+	const struct nn_operand *o = &g.operands[x];
+	int32_t pads[8] = { 0, 0, 1, 1, 0, 2, 0, 0 };
+
+	return finish(32, 2, (uint32_t[]){ x, add_ints(2, dims, pads) },
+		      add_result(4, (uint32_t[]){ o->dims[0], o->dims[1] + 2, o->dims[2] + 2,
+				 o->dims[3] }, o->scale, o->zero_point));
+}
+
+static bool add_concatenation(void)
+{
+	uint32_t x = any_tensor(), dims[NN_MAX_RANK];
+	const struct nn_operand *o = &g.operands[x];
+	uint32_t last = o->rank - 1;
+
+	memcpy(dims, o->dims, sizeof(dims));
+	dims[last] *= 2;
+	if (dims[last] > 128)
+		return false;
+	return finish(2, 3, (uint32_t[]){ x, x, add_int((int32_t)last) },
+		      add_result(o->rank, dims, o->scale, o->zero_point));
+}
+
+static bool (*const adders[])(void) = {
+	add_conv, add_conv, add_depthwise, add_depthwise, add_fully_connected, add_pool,
+	add_arithmetic, add_arithmetic, add_activation, add_logistic, add_softmax, add_reshape,
+	add_transpose, add_pad, add_concatenation,
+};
+
+/* The last tensor is an output, and so are some others. */
+static void choose_outputs(void)
+{
+	for (uint32_t i = 1; i < g.num_tensors; i++) {
+		struct nn_operand *o = &g.operands[g.tensors[i]];
+
+		if (o->consumers && (g.subgraph.num_outputs >= MAX_OUTPUTS / 2 || !chance(6)))
+			continue;
+		if (g.subgraph.num_outputs == MAX_OUTPUTS)
+			continue;
+		o->lifetime = NN_SUBGRAPH_OUTPUT;
+		g.outputs[g.subgraph.num_outputs++] = g.tensors[i];
+	}
+}
+
+static void make_graph(void)
+{
+	uint32_t dims[] = { pick(1, 2), pick(1, 14), pick(1, 14), pick(1, 70) };
+	uint32_t wanted = pick(1, 9);
+
+	begin();
+	g.used = 0;
+	g.input = g.tensors[g.num_tensors++] = random_result(4, dims);
+	g.operands[g.input].lifetime = NN_SUBGRAPH_INPUT;
+	while (g.subgraph.num_operations < wanted) {
+		uint32_t operands = g.subgraph.num_operands;
+		size_t used = g.used;
+
+		if (!adders[random_bits() % (sizeof(adders) / sizeof(adders[0]))]()) {
+			g.subgraph.num_operands = operands;
+			g.used = used;
+		}
+	}
+	choose_outputs();
+}
+
+/* ---- Comparing ---- */
+
+struct result {
+	void *data[MAX_OUTPUTS];
+	struct nn_output_shape shapes[MAX_OUTPUTS];
+	enum nn_status status;
+	struct nn_error err;
+};
+
+static void execute(const struct nn_plan *plan, void *input, struct result *r)
+{
+	struct nn_arg in = { .data = input }, out[MAX_OUTPUTS] = { 0 };
+	struct nn_execution e = {
+		.num_inputs = 1,
+		.num_outputs = g.subgraph.num_outputs,
+		.inputs = &in,
+		.outputs = out,
+		.shapes = r->shapes,
+	};
+	uint32_t size;
+
+	nn_operand_size(&g.operands[g.input], &size);
+	in.length = size;
+	for (uint32_t i = 0; i < e.num_outputs; i++) {
+		nn_operand_size(&g.operands[g.outputs[i]], &size);
+		out[i].length = size;
+		out[i].data = r->data[i] = malloc(size);
+		assert_non_null(r->data[i]);
+		memset(r->data[i], 0xa5, size);
+	}
+	r->status = nn_plan_execute(plan, &e, &r->err);
+}
+
+static void free_result(struct result *r)
+{
+	for (uint32_t i = 0; i < g.subgraph.num_outputs; i++)
+		free(r->data[i]);
+}
+
+static float float_at(const void *data, uint32_t i)
+{
+	uint16_t small;
+	float value;
+
+	if (g.type == NN_TENSOR_FLOAT16) {
+		memcpy(&small, (const char *)data + i * sizeof(small), sizeof(small));
+		return nn_half_to_float(small);
+	}
+	memcpy(&value, (const char *)data + i * sizeof(value), sizeof(value));
+	return value;
+}
+
+static bool is_close(float a, float b)
+{
+	float tolerance = g.type == NN_TENSOR_FLOAT16 ? 2e-2f : 1e-4f;
+
+	return a == b || fabsf(a - b) <= tolerance * (1 + fabsf(b)) || (isnan(a) && isnan(b));
+}
+
+/* Fails with what is different. */
+static void compare(const struct result *a, const struct result *b, const char *what,
+		    uint64_t seed)
+{
+	assert_int_equal(a->status, b->status);
+	if (a->status)
+		return;
+	for (uint32_t i = 0; i < g.subgraph.num_outputs; i++) {
+		const struct nn_operand *o = &g.operands[g.outputs[i]];
+		uint32_t count = elements(o);
+
+		assert_memory_equal(&a->shapes[i], &b->shapes[i], sizeof(a->shapes[i]));
+		for (uint32_t k = 0; k < count; k++) {
+			const uint8_t *x = a->data[i], *y = b->data[i];
+
+			if (is_float() ? !is_close(float_at(x, k), float_at(y, k)) : x[k] != y[k])
+				fail_msg("seed %llu, kernels %s, type %s, output %u element %u: %g, not %g",
+					 (unsigned long long)seed, what, nn_type_name(g.type), i, k,
+					 is_float() ? (double)float_at(x, k) : x[k],
+					 is_float() ? (double)float_at(y, k) : y[k]);
+		}
+	}
+}
+
+static struct nn_plan *plan_with(const char *kernels, uint32_t preference)
+{
+	const struct nn_plan_options options = { .preference = preference, .kernels = kernels };
+	struct nn_error err = { "" };
+	struct nn_plan *plan;
+
+	if (nn_plan_create(&g.model, &options, &plan, &err))
+		fail_msg("%s", err.message);
+	return plan;
+}
+
+struct job {
+	const struct nn_plan *plan;
+	void *input;
+	struct result result;
+};
+
+static void *run_job(void *arg)
+{
+	struct job *job = arg;
+
+	execute(job->plan, job->input, &job->result);
+	return NULL;
+}
+
+/* Two executions of one plan, at a time if `together`, against what is right. */
+static void check_plan(const char *kernels, void *input, const struct result *right,
+		       bool together, uint64_t seed)
+{
+	struct nn_plan *plan = plan_with(kernels, pick(0, 2));
+	struct nn_plan_memory memory;
+	struct job jobs[2] = { { plan, input, { .status = 0 } }, { plan, input, { .status = 0 } } };
+	pthread_t thread;
+
+	/* All shapes are known: nothing is left to interpret. */
+	nn_plan_memory(plan, &memory);
+	assert_true(memory.execution > 0);
+	if (together)
+		assert_int_equal(pthread_create(&thread, NULL, run_job, &jobs[0]), 0);
+	else
+		run_job(&jobs[0]);
+	run_job(&jobs[1]);
+	if (together)
+		pthread_join(thread, NULL);
+	for (uint32_t i = 0; i < 2; i++) {
+		compare(&jobs[i].result, right, kernels, seed);
+		free_result(&jobs[i].result);
+	}
+	nn_plan_free(plan);
+}
+
+static void check_graph(uint64_t seed)
+{
+	static const char *const kernels[] = { "avx512-vnni", "avx2", "plain" };
+	struct nn_error err = { "" };
+	struct nn_plan *plan;
+	struct result right;
+	uint32_t size;
+	void *input;
+
+	if (nn_model_check(&g.model, &err) || nn_ops_check_model(&g.model, NULL, &err))
+		fail_msg("seed %llu: %s", (unsigned long long)seed, err.message);
+	nn_operand_size(&g.operands[g.input], &size);
+	input = malloc(size);
+	assert_non_null(input);
+	fill(g.type, input, size, 2);
+	plan = plan_with("none", 0);
+	execute(plan, input, &right);
+	for (uint32_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
+		if (nn_plan_has_kernels(kernels[i]))
+			check_plan(kernels[i], input, &right, chance(8), seed);
+	nn_plan_free(plan);
+	free_result(&right);
+	free(input);
+}
+
+static void test_random_graphs(void **unused)
+{
+	const char *given = getenv("NN_SEED");
+	uint64_t first = given ? strtoull(given, NULL, 0) : now() % 1000000;
+	uint64_t end = now() + RUN_NS;
+	uint32_t count = 0;
+
+	(void)unused;
+	g.values = malloc(VALUES_SIZE);
+	assert_non_null(g.values);
+	for (; count < MAX_GRAPHS && now() < end; count++) {
+		state = (first + count) * 7919;
+		make_graph();
+		check_graph(first + count);
+	}
+	print_message("%u graphs from seed %llu on\n", count, (unsigned long long)first);
+	free(g.values);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_random_graphs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,768 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Plans: arguments, shapes that are only known when running, outputs that are
+ * too small, foreign memory, control flow, deadlines.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "model_samples.h"
+#include "ops/op.h"
+#include "plan/plan.h"
+
+#define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
+
+enum {
+	ADD = 0,
+	CONCATENATION = 2,
+	MUL = 18,
+	RESHAPE = 22,
+	LESS = 58,
+	SLICE = 86,
+};
+
+static struct model_builder built;
+
+static uint64_t from_now(uint64_t ns)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * UINT64_C(1000000000) + t.tv_nsec + ns;
+}
+
+static struct nn_plan *make_plan(void)
+{
+	static const struct nn_plan_options options;
+	struct nn_error err = { "" };
+	struct nn_plan *plan = NULL;
+
+	if (nn_model_check(&built.model, &err) || nn_ops_check_model(&built.model, NULL, &err) ||
+	    nn_plan_create(&built.model, &options, &plan, &err))
+		fail_msg("%s", err.message);
+	return plan;
+}
+
+/* An execution of up to four inputs and outputs. */
+struct call {
+	struct nn_execution e;
+	struct nn_arg inputs[4];
+	struct nn_arg outputs[4];
+	struct nn_output_shape shapes[4];
+	struct nn_error err;
+};
+
+static void call_init(struct call *c)
+{
+	*c = (struct call){
+		.e = { .inputs = c->inputs, .outputs = c->outputs, .shapes = c->shapes },
+	};
+	memset(c->shapes, 0x5a, sizeof(c->shapes));
+}
+
+static void add_input(struct call *c, const void *data, uint64_t length)
+{
+	c->inputs[c->e.num_inputs++] = (struct nn_arg){ .data = (void *)data, .length = length };
+}
+
+static void add_output(struct call *c, void *data, uint64_t length)
+{
+	c->outputs[c->e.num_outputs++] = (struct nn_arg){ .data = data, .length = length };
+}
+
+static void assert_runs(const struct nn_plan *plan, struct call *c)
+{
+	if (nn_plan_execute(plan, &c->e, &c->err))
+		fail_msg("%s", c->err.message);
+	assert_true(c->e.shapes_known);
+}
+
+static void assert_fails(const struct nn_plan *plan, struct call *c, enum nn_status expected,
+			 const char *message)
+{
+	enum nn_status status;
+
+	c->err.message[0] = '\0';
+	status = nn_plan_execute(plan, &c->e, &c->err);
+	if (status != expected || !strstr(c->err.message, message))
+		fail_msg("%s: \"%s\", not \"%s\"", nn_status_name(status), c->err.message,
+			 message);
+	assert_int_equal(c->e.shapes_known, expected == NN_OUTPUT_INSUFFICIENT_SIZE);
+}
+
+static const float four[] = { 1, 2, 3, 4 };
+
+static void test_add(void **state)
+{
+	static const float expected[] = { 2, 4, 4, 6 };
+	struct nn_plan *plan;
+	struct call c;
+	float out[4];
+
+	(void)state;
+	sample_add(&built);
+	plan = make_plan();
+	call_init(&c);
+	add_input(&c, four, sizeof(four));
+	add_output(&c, out, sizeof(out));
+	assert_runs(plan, &c);
+	assert_memory_equal(out, expected, sizeof(out));
+	assert_true(c.shapes[0].sufficient);
+	assert_int_equal(c.shapes[0].rank, 2);
+	assert_int_equal(c.shapes[0].dims[0], 2);
+	assert_int_equal(c.shapes[0].dims[1], 2);
+	nn_plan_free(plan);
+	nn_plan_free(NULL);
+}
+
+/* X(name, statement that breaks the call, status, message) */
+#define BROKEN_CALLS(X) \
+X(few_inputs, c->e.num_inputs = 0, NN_INVALID_ARGUMENT, "0 inputs and 1 outputs for a model of 1") \
+X(many_outputs, c->e.num_outputs = 2, NN_INVALID_ARGUMENT, "1 inputs and 2 outputs") \
+X(input_short, c->inputs[0].length = 15, NN_INVALID_ARGUMENT, "input 0: 15 bytes, not 16") \
+X(input_no_memory, c->inputs[0].data = NULL, NN_INVALID_ARGUMENT, "input 0: no memory") \
+X(input_rank, c->inputs[0].rank = 1, NN_INVALID_ARGUMENT, "input 0: rank 1, not 2") \
+X(input_rank_beyond, c->inputs[0].rank = 17, NN_INVALID_ARGUMENT, "input 0: rank 17, not 2") \
+X(input_dims, set_dims(&c->inputs[0], 2, 3), NN_INVALID_ARGUMENT, \
+  "input 0: dimension 1 is 3, not 2") \
+X(input_dims_zero, set_dims(&c->inputs[0], 2, 0), NN_INVALID_ARGUMENT, \
+  "input 0: dimension 1 is 0") \
+X(input_omitted_with_length, c->inputs[0].omitted = true, NN_INVALID_ARGUMENT, \
+  "input 0: omitted but of 16 bytes") \
+X(input_omitted, omit(&c->inputs[0]), NN_GENERAL_FAILURE, "subgraph 0, operation 0: ADD: ") \
+X(output_dims, set_dims(&c->outputs[0], 0, 3), NN_INVALID_ARGUMENT, \
+  "output 0: dimension 1 is 3, not 2") \
+X(output_rank, c->outputs[0].rank = 3, NN_INVALID_ARGUMENT, "output 0: rank 3, not 2") \
+X(output_no_memory, c->outputs[0].data = NULL, NN_INVALID_ARGUMENT, "output 0: no memory") \
+X(output_omitted, omit(&c->outputs[0]), NN_GENERAL_FAILURE, "subgraph 0, operation 0: ADD: ") \
+X(output_short, c->outputs[0].length = 15, NN_OUTPUT_INSUFFICIENT_SIZE, \
+  "output 0: 15 bytes, not 16") \
+X(deadline_past, c->e.deadline_ns = 1, NN_MISSED_DEADLINE_PERSISTENT, "deadline")
+
+static void set_dims(struct nn_arg *arg, uint32_t first, uint32_t second)
+{
+	arg->rank = 2;
+	arg->dims[0] = first;
+	arg->dims[1] = second;
+}
+
+static void omit(struct nn_arg *arg)
+{
+	*arg = (struct nn_arg){ .omitted = true };
+}
+
+#define CALL_FUNCTION(name, statement, status, message) \
+static void break_##name(struct call *c) { statement; }
+BROKEN_CALLS(CALL_FUNCTION)
+
+#define CALL_ENTRY(name, statement, status, message) { #name, break_##name, status, message },
+static const struct {
+	const char *name;
+	void (*spoil)(struct call *c);
+	enum nn_status status;
+	const char *message;
+} broken_calls[] = { BROKEN_CALLS(CALL_ENTRY) };
+
+static void test_broken_calls(void **state)
+{
+	struct nn_plan *plan;
+	struct call c;
+	float out[4];
+	size_t i;
+
+	(void)state;
+	sample_add(&built);
+	plan = make_plan();
+	for (i = 0; i < LENGTH(broken_calls); i++) {
+		print_message("             %s\n", broken_calls[i].name);
+		call_init(&c);
+		add_input(&c, four, sizeof(four));
+		add_output(&c, out, sizeof(out));
+		broken_calls[i].spoil(&c);
+		assert_fails(plan, &c, broken_calls[i].status, broken_calls[i].message);
+	}
+	nn_plan_free(plan);
+}
+
+/* Memory of the caller may lie anywhere; constants, too. */
+static void test_unaligned(void **state)
+{
+	static const float expected[] = { 3, 5, 5, 7 };
+	static uint8_t pool[16], in[17], out[17];
+	const float two_three[] = { 2, 3 };
+	struct nn_plan *plan;
+	struct call c;
+
+	(void)state;
+	sample_add(&built);
+	memcpy(pool + 3, two_three, sizeof(two_three));
+	built.model.num_pools = 1;
+	built.pools[0] = (struct nn_pool){ pool, sizeof(pool) };
+	built.operands[0][1].lifetime = NN_CONSTANT_REFERENCE;
+	built.operands[0][1].location.offset = 3;
+	plan = make_plan();
+	memcpy(in + 1, four, sizeof(four));
+	call_init(&c);
+	add_input(&c, in + 1, sizeof(four));
+	add_output(&c, out + 1, sizeof(four));
+	assert_runs(plan, &c);
+	assert_memory_equal(out + 1, expected, sizeof(expected));
+	assert_int_equal(out[0], 0);
+	nn_plan_free(plan);
+}
+
+static void test_not_executable(void **state)
+{
+	static const struct nn_plan_options none;
+	const struct nn_plan_options late = { .deadline_ns = 1 }, odd = { .preference = 3 };
+	struct nn_error err = { "" };
+	struct nn_plan *plan;
+
+	(void)state;
+	sample_everything(&built);
+	assert_int_equal(nn_plan_create(&built.model, &none, &plan, &err), NN_INVALID_ARGUMENT);
+	assert_null(plan);
+	assert_string_equal(err.message,
+			    "subgraph 0, operation 2 (operation 196609): cannot be executed here");
+	assert_int_equal(nn_plan_create(&built.model, &late, &plan, NULL),
+			 NN_MISSED_DEADLINE_PERSISTENT);
+	assert_int_equal(nn_plan_create(&built.model, &odd, &plan, NULL), NN_INVALID_ARGUMENT);
+
+	sample_add(&built);
+	built.model.num_pools = 1;
+	built.pools[0].size = 8;
+	built.operands[0][1].lifetime = NN_CONSTANT_REFERENCE;
+	err.message[0] = '\0';
+	assert_int_equal(nn_plan_create(&built.model, &none, &plan, &err), NN_INVALID_ARGUMENT);
+	assert_string_equal(err.message, "subgraph 0, operand 1: its memory is not mapped");
+}
+
+static void test_shape_from_values(void **state)
+{
+	static const float six[] = { 1, 2, 3, 4, 5, 6 };
+	const int32_t shape[] = { 3, 2 }, wrong[] = { 4, 2 };
+	struct nn_plan *plan;
+	struct call c;
+	float out[6];
+
+	(void)state;
+	sample_reshape(&built);
+	plan = make_plan();
+	call_init(&c);
+	add_input(&c, six, sizeof(six));
+	add_input(&c, shape, sizeof(shape));
+	add_output(&c, out, sizeof(out));
+	assert_runs(plan, &c);
+	assert_memory_equal(out, six, sizeof(six));
+	assert_int_equal(c.shapes[0].dims[0], 3);
+	assert_int_equal(c.shapes[0].dims[1], 2);
+
+	/* Too small: the shape is told, the memory beyond is left alone. */
+	out[5] = 77;
+	c.outputs[0].length = sizeof(out) - 4;
+	assert_fails(plan, &c, NN_OUTPUT_INSUFFICIENT_SIZE, "output 0: 20 bytes, not 24");
+	assert_false(c.shapes[0].sufficient);
+	assert_int_equal(c.shapes[0].rank, 2);
+	assert_int_equal(c.shapes[0].dims[0], 3);
+	assert_true(out[5] == 77);
+
+	/* No memory at all is too small, too. */
+	c.outputs[0] = (struct nn_arg){ .data = NULL };
+	assert_fails(plan, &c, NN_OUTPUT_INSUFFICIENT_SIZE, "output 0: 0 bytes, not 24");
+
+	/* The argument may know what the model does not, and then it must be so. */
+	c.outputs[0] = (struct nn_arg){ .data = out, .length = sizeof(out), .rank = 2,
+					.dims = { 0, 2 } };
+	assert_runs(plan, &c);
+	c.outputs[0].dims[1] = 3;
+	assert_fails(plan, &c, NN_GENERAL_FAILURE, "subgraph 0, operation 0: RESHAPE: ");
+	c.inputs[1].data = (void *)wrong;
+	assert_fails(plan, &c, NN_GENERAL_FAILURE, "subgraph 0, operation 0: RESHAPE: ");
+	nn_plan_free(plan);
+}
+
+/* Values that steer addresses are read once: a change halfway is never seen. */
+static atomic_bool stop_changing;
+
+static void *change_shape(void *data)
+{
+	_Atomic(int32_t) *shape = data;
+
+	while (!atomic_load(&stop_changing)) {
+		atomic_store(shape, 600);
+		atomic_store(shape, 3);
+	}
+	return NULL;
+}
+
+static void test_changing_shape(void **state)
+{
+	static const float six[] = { 1, 2, 3, 4, 5, 6 };
+	static int32_t shape[] = { 3, 2 };
+	struct nn_plan *plan;
+	pthread_t thread;
+	struct call c;
+	float out[6];
+	int i;
+
+	(void)state;
+	sample_reshape(&built);
+	plan = make_plan();
+	atomic_store(&stop_changing, false);
+	assert_int_equal(pthread_create(&thread, NULL, change_shape, shape), 0);
+	for (i = 0; i < 2000; i++) {
+		enum nn_status status;
+
+		call_init(&c);
+		add_input(&c, six, sizeof(six));
+		add_input(&c, shape, sizeof(shape));
+		add_output(&c, out, sizeof(out));
+		status = nn_plan_execute(plan, &c.e, &c.err);
+		assert_true(status == NN_OK || status == NN_GENERAL_FAILURE);
+		if (!status)
+			assert_int_equal(c.shapes[0].dims[0], 3);
+	}
+	atomic_store(&stop_changing, true);
+	pthread_join(thread, NULL);
+	nn_plan_free(plan);
+}
+
+/* sum = x + y is an output and read by product = sum * x, an output as well. */
+static void build_two_outputs(void)
+{
+	uint32_t x, y, none, sum, product;
+
+	mb_init(&built);
+	x = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(0));
+	y = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_NONE);
+	none = mb_int32(&built, 0);
+	sum = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_NONE);
+	product = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(0));
+	mb_operation(&built, ADD, MB_LIST(x, y, none), MB_LIST(sum));
+	mb_operation(&built, MUL, MB_LIST(sum, x, none), MB_LIST(product));
+}
+
+static void two_outputs_call(struct call *c, float *sum, float *product)
+{
+	uint32_t i;
+
+	call_init(c);
+	add_input(c, four, sizeof(four));
+	add_input(c, four, sizeof(four));
+	for (i = 0; i < 2; i++) {
+		c->inputs[i].rank = 1;
+		c->inputs[i].dims[0] = 4;
+	}
+	add_output(c, sum, 4 * sizeof(*sum));
+	add_output(c, product, 4 * sizeof(*product));
+}
+
+static void test_output_that_is_read(void **state)
+{
+	static const float sums[] = { 2, 4, 6, 8 }, products[] = { 2, 8, 18, 32 };
+	float sum[5], product[5];
+	struct nn_plan *plan;
+	struct call c;
+
+	(void)state;
+	build_two_outputs();
+	plan = make_plan();
+	two_outputs_call(&c, sum, product);
+	assert_runs(plan, &c);
+	assert_memory_equal(sum, sums, sizeof(sums));
+	assert_memory_equal(product, products, sizeof(products));
+
+	/* Not aligned. */
+	two_outputs_call(&c, (float *)((char *)sum + 1), (float *)((char *)product + 2));
+	assert_runs(plan, &c);
+	assert_memory_equal((char *)sum + 1, sums, sizeof(sums));
+	assert_memory_equal((char *)product + 2, products, sizeof(products));
+
+	/* The first does not fit: the second's shape, and its data, are known all the same. */
+	two_outputs_call(&c, sum, product);
+	c.outputs[0].length = 4;
+	assert_fails(plan, &c, NN_OUTPUT_INSUFFICIENT_SIZE, "output 0: 4 bytes, not 16");
+	assert_false(c.shapes[0].sufficient);
+	assert_true(c.shapes[1].sufficient);
+	assert_int_equal(c.shapes[0].dims[0], 4);
+	assert_int_equal(c.shapes[1].dims[0], 4);
+
+	two_outputs_call(&c, sum, product);
+	c.e.shapes = NULL;
+	assert_int_equal(nn_plan_execute(plan, &c.e, NULL), NN_OK);
+	assert_false(c.e.shapes_known);
+	nn_plan_free(plan);
+}
+
+/* An input's shape must be known by the model or by the argument. */
+static void test_unknown_input_shape(void **state)
+{
+	float sum[4], product[4];
+	struct nn_plan *plan;
+	struct call c;
+
+	(void)state;
+	build_two_outputs();
+	plan = make_plan();
+	two_outputs_call(&c, sum, product);
+	c.inputs[0].rank = 0;
+	assert_fails(plan, &c, NN_INVALID_ARGUMENT, "input 0: unknown shape");
+	two_outputs_call(&c, sum, product);
+	c.inputs[1].rank = 0;
+	assert_fails(plan, &c, NN_INVALID_ARGUMENT, "input 1: unknown shape");
+	two_outputs_call(&c, sum, product);
+	c.inputs[1].rank = 2;
+	c.inputs[1].dims[0] = 65536;
+	c.inputs[1].dims[1] = 65536;
+	assert_fails(plan, &c, NN_INVALID_ARGUMENT, "input 1: its size does not fit 32 bits");
+	nn_plan_free(plan);
+}
+
+/* out = in[0:size] + 1, where size may be 0. */
+static void test_no_elements(void **state)
+{
+	const int32_t begin = 0;
+	const float one = 1;
+	uint32_t in, from, size, part, step, none, out;
+	struct nn_plan *plan;
+	int32_t length = 0;
+	struct call c;
+	float result;
+
+	(void)state;
+	mb_init(&built);
+	in = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(4));
+	size = mb_operand(&built, NN_TENSOR_INT32, NN_SUBGRAPH_INPUT, MB_DIMS(1));
+	from = mb_constant(&built, NN_TENSOR_INT32, &begin, sizeof(begin), MB_DIMS(1));
+	part = mb_operand(&built, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(0));
+	step = mb_constant(&built, NN_TENSOR_FLOAT32, &one, sizeof(one), MB_DIMS(1));
+	none = mb_int32(&built, 0);
+	out = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_NONE);
+	mb_operation(&built, SLICE, MB_LIST(in, from, size), MB_LIST(part));
+	mb_operation(&built, ADD, MB_LIST(part, step, none), MB_LIST(out));
+
+	plan = make_plan();
+	call_init(&c);
+	add_input(&c, four, sizeof(four));
+	add_input(&c, &length, sizeof(length));
+	add_output(&c, NULL, 0);
+	assert_runs(plan, &c);
+	assert_true(c.shapes[0].sufficient);
+	assert_int_equal(c.shapes[0].rank, 1);
+	assert_int_equal(c.shapes[0].dims[0], 0);
+
+	length = 1;
+	c.outputs[0] = (struct nn_arg){ .data = &result, .length = sizeof(result) };
+	assert_runs(plan, &c);
+	assert_true(result == 2);
+	nn_plan_free(plan);
+}
+
+static void test_if(void **state)
+{
+	static const float x[] = { 2, 3 }, y[] = { 5, 7 };
+	static const float results[2][2] = { { 10, 21 }, { 7, 10 } };
+	struct nn_plan *plan;
+	struct call c;
+	float out[2];
+	uint8_t i;
+
+	(void)state;
+	sample_if(&built);
+	plan = make_plan();
+	for (i = 0; i < 2; i++) {
+		call_init(&c);
+		add_input(&c, &i, 1);
+		add_input(&c, x, sizeof(x));
+		add_input(&c, y, sizeof(y));
+		add_output(&c, out, sizeof(out));
+		assert_runs(plan, &c);
+		assert_memory_equal(out, results[i], sizeof(out));
+		c.outputs[0].length = 7;
+		assert_fails(plan, &c, NN_OUTPUT_INSUFFICIENT_SIZE, "output 0: 7 bytes, not 8");
+	}
+	c.outputs[0].length = 8;
+	c.inputs[0] = (struct nn_arg){ .omitted = true };
+	assert_fails(plan, &c, NN_GENERAL_FAILURE, "operation 0 (IF): the condition is omitted");
+	nn_plan_free(plan);
+}
+
+/* IFs within one another, as deep as a model may be; the innermost adds 1. */
+static void test_deep_if(void **state)
+{
+	enum { DEPTH = NN_MAX_NESTING };
+	static struct nn_operand operands[DEPTH][5];
+	static struct nn_operation operations[DEPTH];
+	static struct nn_subgraph subgraphs[DEPTH];
+	static const uint32_t inputs[] = { 0, 1 }, outputs[] = { 2 };
+	static const uint32_t if_inputs[] = { 0, 3, 3, 0, 1 }, add_inputs[] = { 1, 3, 4 };
+	const struct { float one; int32_t none; } values = { 1, 0 };
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < DEPTH; i++) {
+		bool last = i + 1 == DEPTH;
+
+		operands[i][0] = (struct nn_operand){ .type = NN_TENSOR_BOOL8, .rank = 1,
+			.dims = { 1 }, .lifetime = NN_SUBGRAPH_INPUT, .consumers = last ? 0 : 2 };
+		operands[i][1] = (struct nn_operand){ .type = NN_TENSOR_FLOAT32, .rank = 1,
+			.dims = { 1 }, .lifetime = NN_SUBGRAPH_INPUT, .consumers = 1 };
+		operands[i][2] = (struct nn_operand){ .type = NN_TENSOR_FLOAT32, .rank = 1,
+			.dims = { 1 }, .lifetime = NN_SUBGRAPH_OUTPUT };
+		operands[i][3] = (struct nn_operand){ .type = NN_SUBGRAPH_TYPE,
+			.lifetime = NN_SUBGRAPH, .location.offset = i, .consumers = 2 };
+		operations[i] = (struct nn_operation){ NN_OP_IF, 5, 1, if_inputs, outputs };
+		if (last) {
+			operands[i][3] = (struct nn_operand){ .type = NN_TENSOR_FLOAT32,
+				.rank = 1, .dims = { 1 }, .lifetime = NN_CONSTANT_COPY,
+				.location.length = 4, .consumers = 1 };
+			operands[i][4] = (struct nn_operand){ .type = NN_INT32,
+				.lifetime = NN_CONSTANT_COPY, .location.offset = 4,
+				.location.length = 4, .consumers = 1 };
+			operations[i] = (struct nn_operation){ ADD, 3, 1, add_inputs, outputs };
+		}
+		subgraphs[i] = (struct nn_subgraph){ last ? 5 : 4, 1, 2, 1, operands[i],
+						     &operations[i], inputs, outputs };
+	}
+	mb_init(&built);
+	built.model.num_subgraphs = DEPTH;
+	built.model.subgraphs = subgraphs;
+	built.model.values = (const uint8_t *)&values;
+	built.model.values_size = sizeof(values);
+
+	{
+		struct nn_plan *plan = make_plan();
+		uint8_t condition = 1;
+		float in = 41, out;
+		struct call c;
+
+		call_init(&c);
+		add_input(&c, &condition, 1);
+		add_input(&c, &in, sizeof(in));
+		add_output(&c, &out, sizeof(out));
+		assert_runs(plan, &c);
+		assert_true(out == 42);
+		nn_plan_free(plan);
+	}
+}
+
+static void while_call(struct call *c, const float in[3], float out[2])
+{
+	uint32_t i;
+
+	call_init(c);
+	for (i = 0; i < 3; i++)
+		add_input(c, &in[i], sizeof(*in));
+	for (i = 0; i < 2; i++)
+		add_output(c, &out[i], sizeof(*out));
+}
+
+static void test_while(void **state)
+{
+	const float in[] = { 0, 0, 10 }, none[] = { 3, 4, 2 };
+	struct nn_plan *plan;
+	struct call c;
+	float out[2];
+
+	(void)state;
+	sample_while(&built);
+	plan = make_plan();
+	while_call(&c, in, out);
+	assert_runs(plan, &c);
+	assert_true(out[0] == 10 && out[1] == 55);
+
+	/* No iteration: the initial values are the result. */
+	while_call(&c, none, out);
+	assert_runs(plan, &c);
+	assert_true(out[0] == 3 && out[1] == 4);
+
+	while_call(&c, in, out);
+	c.outputs[1].length = 3;
+	assert_fails(plan, &c, NN_OUTPUT_INSUFFICIENT_SIZE, "output 1: 3 bytes, not 4");
+	assert_true(c.shapes[0].sufficient);
+	assert_false(c.shapes[1].sufficient);
+	while_call(&c, in, out);
+	c.outputs[1] = (struct nn_arg){ .omitted = true };
+	assert_fails(plan, &c, NN_GENERAL_FAILURE, "operation 0 (WHILE): output 1 is omitted");
+	nn_plan_free(plan);
+}
+
+static void test_endless_loop(void **state)
+{
+	const float endless[] = { 0, 0, 1e30f };
+	struct nn_plan *plan;
+	struct call c;
+	float out[2];
+
+	(void)state;
+	sample_while(&built);
+	plan = make_plan();
+	while_call(&c, endless, out);
+	c.e.loop_timeout_ns = 1000000;
+	assert_fails(plan, &c, NN_MISSED_DEADLINE_TRANSIENT, "the loop runs longer than");
+	while_call(&c, endless, out);
+	c.e.deadline_ns = from_now(10000000);
+	assert_fails(plan, &c, NN_MISSED_DEADLINE_TRANSIENT, "the deadline is past");
+	nn_plan_free(plan);
+}
+
+/* while (length[1] < limit[1]) { list = list ++ {length}; length += 1; } for a list of any size */
+static void build_growing_list(bool declared)
+{
+	static const float one = 1;
+	uint32_t condition, body, list, length, limit, more, longer, none, axis, step;
+	uint32_t dims[] = { declared ? 1 : 0 };
+
+	mb_init(&built);
+	condition = mb_subgraph_operand(&built, 1);
+	body = mb_subgraph_operand(&built, 2);
+	list = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1));
+	length = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1));
+	limit = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1));
+	more = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, 1, dims);
+	mb_operation(&built, NN_OP_WHILE, MB_LIST(condition, body, list, length, limit),
+		     MB_LIST(more));
+
+	mb_subgraph(&built);
+	mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(0));
+	length = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1));
+	limit = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1));
+	more = mb_operand(&built, NN_TENSOR_BOOL8, NN_SUBGRAPH_OUTPUT, MB_DIMS(1));
+	mb_operation(&built, LESS, MB_LIST(length, limit), MB_LIST(more));
+
+	mb_subgraph(&built);
+	list = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(0));
+	length = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1));
+	mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1));
+	more = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(0));
+	longer = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(1));
+	axis = mb_int32(&built, 0);
+	none = mb_int32(&built, 0);
+	step = mb_constant(&built, NN_TENSOR_FLOAT32, &one, sizeof(one), MB_DIMS(1));
+	mb_operation(&built, CONCATENATION, MB_LIST(list, length, axis), MB_LIST(more));
+	mb_operation(&built, ADD, MB_LIST(length, step, none), MB_LIST(longer));
+}
+
+static void test_growing_list(void **state)
+{
+	static const float expected[] = { 0, 1, 2, 3, 4 };
+	const float zero = 0, one = 1, five = 5;
+	struct nn_plan *plan;
+	struct call c;
+	float out[5];
+
+	(void)state;
+	build_growing_list(false);
+	plan = make_plan();
+	call_init(&c);
+	add_input(&c, &zero, sizeof(zero));
+	add_input(&c, &one, sizeof(one));
+	add_input(&c, &five, sizeof(five));
+	add_output(&c, out, sizeof(out));
+	assert_runs(plan, &c);
+	assert_memory_equal(out, expected, sizeof(expected));
+	assert_int_equal(c.shapes[0].dims[0], 5);
+	c.outputs[0].length = 16;
+	assert_fails(plan, &c, NN_OUTPUT_INSUFFICIENT_SIZE, "output 0: 16 bytes, not 20");
+	assert_int_equal(c.shapes[0].dims[0], 5);
+	nn_plan_free(plan);
+
+	/* A declared size holds, and is checked where it shows. */
+	build_growing_list(true);
+	plan = make_plan();
+	c.outputs[0].length = sizeof(out);
+	assert_fails(plan, &c, NN_GENERAL_FAILURE,
+		     "operation 0 (WHILE): output 0: type or shape are not as declared");
+	nn_plan_free(plan);
+}
+
+/* The condition's subgraph may demand what the values turn out not to be. */
+static void test_shape_of_subgraph_input(void **state)
+{
+	const float zero = 0, one = 1, five = 5;
+	struct nn_plan *plan;
+	struct call c;
+	float out[5];
+
+	(void)state;
+	build_growing_list(false);
+	built.operands[1][0].dims[0] = 1;
+	plan = make_plan();
+	call_init(&c);
+	add_input(&c, &zero, sizeof(zero));
+	add_input(&c, &one, sizeof(one));
+	add_input(&c, &five, sizeof(five));
+	add_output(&c, out, sizeof(out));
+	assert_fails(plan, &c, NN_GENERAL_FAILURE,
+		     "subgraph 1, input 0: type or shape are not as declared");
+	nn_plan_free(plan);
+}
+
+static void *run_often(void *data)
+{
+	const struct nn_plan *plan = data;
+	uintptr_t wrong = 0;
+	int i;
+
+	for (i = 1; i <= 100; i++) {
+		const float in[] = { 0, 0, i };
+		struct call c;
+		float out[2];
+
+		while_call(&c, in, out);
+		if (nn_plan_execute(plan, &c.e, NULL) || out[1] != i * (i + 1) / 2)
+			wrong++;
+	}
+	return (void *)wrong;
+}
+
+static void test_threads(void **state)
+{
+	struct nn_plan *plan;
+	pthread_t threads[4];
+	void *wrong;
+	size_t i;
+
+	(void)state;
+	sample_while(&built);
+	plan = make_plan();
+	for (i = 0; i < LENGTH(threads); i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, run_often, plan), 0);
+	for (i = 0; i < LENGTH(threads); i++) {
+		pthread_join(threads[i], &wrong);
+		assert_null(wrong);
+	}
+	nn_plan_free(plan);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_add),
+		cmocka_unit_test(test_broken_calls),
+		cmocka_unit_test(test_unaligned),
+		cmocka_unit_test(test_not_executable),
+		cmocka_unit_test(test_shape_from_values),
+		cmocka_unit_test(test_changing_shape),
+		cmocka_unit_test(test_output_that_is_read),
+		cmocka_unit_test(test_unknown_input_shape),
+		cmocka_unit_test(test_no_elements),
+		cmocka_unit_test(test_if),
+		cmocka_unit_test(test_deep_if),
+		cmocka_unit_test(test_while),
+		cmocka_unit_test(test_endless_loop),
+		cmocka_unit_test(test_growing_list),
+		cmocka_unit_test(test_shape_of_subgraph_input),
+		cmocka_unit_test(test_threads),
+	};
+
+	return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
+}

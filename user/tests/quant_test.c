@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Fixed-point arithmetic: known values of each primitive, and the functions
+ * against those of the mathematics library over all or many inputs.
+ */
+#include <limits.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "ops/quant.h"
+
+#define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
+
+static void test_srdhm(void **state)
+{
+	static const struct {
+		int32_t a, b, result;
+	} table[] = {
+		{ 0, 5, 0 },
+		{ INT32_MIN, INT32_MIN, INT32_MAX },
+		{ INT32_MIN, INT32_MAX, -INT32_MAX },
+		{ INT32_MAX, INT32_MAX, INT32_MAX - 1 },
+		{ 1 << 30, 1, 1 },		/* halves go up */
+		{ 1 << 30, -1, 0 },
+		{ 1 << 30, 3, 2 },
+		{ 1 << 30, -3, -1 },
+		{ 1 << 30, 1 << 30, 1 << 29 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(table); i++)
+		assert_int_equal(nn_srdhm(table[i].a, table[i].b), table[i].result);
+	assert_int_equal(nn_srdhm16(INT16_MIN, INT16_MIN), INT16_MAX);
+	assert_int_equal(nn_srdhm16(1 << 14, 1), 1);
+	assert_int_equal(nn_srdhm16(1 << 14, -1), 0);
+	assert_int_equal(nn_srdhm16(INT16_MIN, INT16_MAX), -INT16_MAX);
+}
+
+static void test_rdp(void **state)
+{
+	static const struct {
+		int32_t x, exponent, result;
+	} table[] = {
+		{ 7, 0, 7 },	     { 3, 1, 2 },	{ -3, 1, -2 },	   { 5, 2, 1 },
+		{ 6, 2, 2 },	     { -5, 2, -1 },	{ -6, 2, -2 },	   { INT32_MAX, 31, 1 },
+		{ INT32_MIN, 31, -1 }, { INT32_MIN, 1, -(1 << 30) }, { (1 << 30) - 1, 31, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(table); i++)
+		assert_int_equal(nn_rdp(table[i].x, table[i].exponent), table[i].result);
+}
+
+static void test_shift(void **state)
+{
+	(void)state;
+	assert_int_equal(nn_quant_shift(3, 2), 12);
+	assert_int_equal(nn_quant_shift(1 << 30, 1), INT32_MAX);
+	assert_int_equal(nn_quant_shift(-(1 << 30), 2), INT32_MIN);
+	assert_int_equal(nn_quant_shift(5, -1), 3);
+}
+
+static void test_encode(void **state)
+{
+	static const double bad[] = { -1, -1e-300, NAN, INFINITY };
+	struct nn_multiplier m;
+
+	(void)state;
+	for (double d = 0x1p-30; d < 0x1p30; d *= 1.37) {
+		assert_true(nn_quant_encode(d, &m));
+		assert_in_range(m.value, 1 << 30, INT32_MAX);
+		assert_true(fabs(ldexp(m.value, m.shift - 31) / d - 1) <= 0x1p-31);
+	}
+	for (size_t i = 0; i < LENGTH(bad); i++)
+		assert_false(nn_quant_encode(bad[i], &m));
+	assert_true(nn_quant_encode(0, &m) && m.value == 0 && m.shift == 0);
+	assert_true(nn_quant_encode(1e-30, &m) && m.value == 0 && m.shift == 0);
+	/* Rounds up to the next power of two. */
+	assert_true(nn_quant_encode(1 - 0x1p-40, &m) && m.value == 1 << 30 && m.shift == 1);
+	assert_true(nn_quant_encode_below_one(0.5, &m));
+	assert_false(nn_quant_encode_below_one(1, &m));
+	assert_false(nn_quant_encode_below_one(0, &m));
+	assert_false(nn_quant_encode_below_one(1 - 0x1p-40, &m));
+	assert_true(nn_quant_encode_above_one(1.5, &m));
+	assert_false(nn_quant_encode_above_one(1, &m));
+}
+
+/* The product of any number with any factor, against the real product. */
+static void test_scale(void **state)
+{
+	static const double factors[] = { 1e-9, 1.0 / 3, 0.5, 0.999999, 1, 1.5, 77.7 };
+	struct nn_multiplier m;
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(factors); i++) {
+		assert_true(nn_quant_encode(factors[i], &m));
+		/* Small enough that nothing wraps. */
+		for (int64_t x = -10000000; x <= 10000000; x += 7919)
+			assert_true(fabs(nn_quant_scale((int32_t)x, &m) - (double)x * factors[i]) <= 1);
+	}
+}
+
+static double fixed(int32_t raw, int bits, uint32_t integer_bits)
+{
+	return ldexp(raw, (int)integer_bits - (bits - 1));
+}
+
+static double logistic(double x)
+{
+	return 1 / (1 + exp(-x));
+}
+
+/* All inputs of 16 bits; the error in steps of the result. */
+static void test_functions_of_16_bits(void **state)
+{
+	(void)state;
+	for (uint32_t integer_bits = 0; integer_bits <= 6; integer_bits++) {
+		for (int32_t x = INT16_MIN; x <= INT16_MAX; x++) {
+			double real = fixed(x, 16, integer_bits);
+			double sigmoid = nn_quant_logistic16((int16_t)x, integer_bits);
+			double tangent = nn_quant_tanh16((int16_t)x, integer_bits);
+
+			assert_true(fabs(sigmoid - logistic(real) * 0x1p15) <= 7);
+			assert_true(fabs(tangent - tanh(real) * 0x1p15) <= 13);
+		}
+	}
+}
+
+/* Every 2^16th number of 32 bits, and the extremes; the error is relative to 1. */
+static void test_functions_of_32_bits(void **state)
+{
+	(void)state;
+	for (uint32_t integer_bits = 1; integer_bits <= 6; integer_bits++) {
+		for (int64_t i = INT32_MIN; i <= INT32_MAX; i += i < INT32_MAX - 0xffff ? 0xffff : 1) {
+			int32_t x = (int32_t)i;
+			double real = fixed(x, 32, integer_bits);
+
+			if (x <= 0)
+				assert_true(fabs(fixed(nn_quant_exp_negative(x, integer_bits), 32, 0) -
+						 exp(real)) <= 3e-7);
+			if (x == INT32_MIN)
+				continue;
+			assert_true(fabs(fixed(nn_quant_logistic(x, integer_bits), 32, 0) -
+					 logistic(real)) <= 3e-7);
+			assert_true(fabs(fixed(nn_quant_tanh(x, integer_bits), 32, 0) -
+					 tanh(real)) <= 3e-7);
+		}
+	}
+}
+
+static void test_one_over_one_plus(void **state)
+{
+	(void)state;
+	for (int64_t x = 0; x <= INT32_MAX; x += 99991)
+		assert_true(fabs(fixed(nn_quant_one_over_one_plus((int32_t)x), 32, 0) -
+				 1 / (1 + fixed((int32_t)x, 32, 0))) <= 3e-7);
+}
+
+static void test_inverse_sqrt(void **state)
+{
+	int32_t value, shift;
+
+	(void)state;
+	nn_quant_inverse_sqrt(0, &value, &shift);
+	assert_true(value == INT32_MAX && shift == 0);
+	for (int64_t x = 2; x <= INT32_MAX; x = x * 9 / 8 + 1) {
+		nn_quant_inverse_sqrt((int32_t)x, &value, &shift);
+		assert_true(fabs(ldexp(value, shift - 31) * sqrt((double)x) - 1) <= 2e-6);
+	}
+}
+
+static void test_radius(void **state)
+{
+	(void)state;
+	assert_int_equal(nn_quant_radius(4, 27), 15);
+	assert_int_equal(nn_quant_radius(5, 26), 31);
+	assert_int_equal(nn_quant_radius(5, 40), 0);
+}
+
+static void test_quantize(void **state)
+{
+	static const struct {
+		float real;
+		int32_t low, high, stored;
+	} table[] = {
+		{ 0, 0, 255, 10 },    { 0.25f, 0, 255, 11 }, { -0.25f, 0, 255, 9 },
+		{ 0.24f, 0, 255, 10 }, { 1e30f, 0, 255, 255 }, { -1e30f, 0, 255, 0 },
+		{ INFINITY, -128, 127, 127 }, { -INFINITY, -128, 127, -128 }, { NAN, 0, 255, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(table); i++)
+		assert_int_equal(nn_quantize(table[i].real, 0.5f, 10, table[i].low, table[i].high),
+				 table[i].stored);
+}
+
+static void test_requantize(void **state)
+{
+	struct nn_tensor from = { .type = NN_TENSOR_QUANT8_ASYMM_SIGNED, .scale = 0.3f, .zero_point = -7 };
+	struct nn_tensor to = { .type = NN_TENSOR_QUANT8_ASYMM, .scale = 0.2f, .zero_point = 40 };
+	uint8_t table[256];
+
+	(void)state;
+	nn_requantize_table(&from, &to, table);
+	for (int32_t q = -128; q <= 127; q++) {
+		double want = fmin(fmax((q + 7) * (double)0.3f / (double)0.2f + 40, 0), 255);
+
+		assert_int_equal(table[(uint8_t)q], (int32_t)round(want));
+	}
+}
+
+static void test_fused_ranges(void **state)
+{
+	static const struct {
+		int32_t activation, type, zero_point, low, high;
+	} table[] = {
+		{ 0, NN_TENSOR_QUANT8_ASYMM, 100, 0, 255 },
+		{ 1, NN_TENSOR_QUANT8_ASYMM, 100, 100, 255 },
+		{ 2, NN_TENSOR_QUANT8_ASYMM, 100, 90, 110 },
+		{ 3, NN_TENSOR_QUANT8_ASYMM, 100, 100, 160 },
+		{ 3, NN_TENSOR_QUANT8_ASYMM, 250, 250, 255 },
+		{ 0, NN_TENSOR_QUANT8_ASYMM_SIGNED, 0, -128, 127 },
+		{ 1, NN_TENSOR_QUANT8_ASYMM_SIGNED, -128, -128, 127 },
+		{ 2, NN_TENSOR_QUANT8_ASYMM_SIGNED, -125, -128, -115 },
+	};
+	float from, to;
+	int32_t low, high;
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(table); i++) {
+		assert_true(nn_fused_range(table[i].activation, table[i].type, 0.1f,
+					   table[i].zero_point, &low, &high));
+		assert_int_equal(low, table[i].low);
+		assert_int_equal(high, table[i].high);
+	}
+	assert_false(nn_fused_range(4, NN_TENSOR_QUANT8_ASYMM, 1, 0, &low, &high));
+	assert_false(nn_fused_range_float(-1, &from, &to));
+	assert_true(nn_fused_range_float(3, &from, &to));
+	assert_true(from == 0 && to == 6);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_srdhm),
+		cmocka_unit_test(test_rdp),
+		cmocka_unit_test(test_shift),
+		cmocka_unit_test(test_encode),
+		cmocka_unit_test(test_scale),
+		cmocka_unit_test(test_functions_of_16_bits),
+		cmocka_unit_test(test_functions_of_32_bits),
+		cmocka_unit_test(test_one_over_one_plus),
+		cmocka_unit_test(test_inverse_sqrt),
+		cmocka_unit_test(test_radius),
+		cmocka_unit_test(test_quantize),
+		cmocka_unit_test(test_requantize),
+		cmocka_unit_test(test_fused_ranges),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,768 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The ends of a burst's rings in plain memory: packets whole or not at all, hostile words, sleeps
+ * and wakes; the parsers against every packet that is malformed.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "ring/packet.h"
+#include "ring/ring.h"
+
+#define MAX_CAPACITY 64
+#define SECOND_NS 1000000000ULL
+
+/* A burst as both ends see it. */
+struct pair {
+	struct nnaccel_burst_status status;
+	void *memory[2];
+	uint32_t doorbell;
+	struct nn_ring client;
+	struct nn_ring worker;
+	struct nnaccel_datum in[MAX_CAPACITY];
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+}
+
+static void pair_init(struct pair *p, uint32_t capacity, uint64_t spin_ns)
+{
+	struct nn_ring_map map;
+	size_t bytes = (nn_ring_bytes(capacity) + 63) & ~(size_t)63;
+
+	memset(p, 0, sizeof(*p));
+	p->status.state = NNACCEL_BURST_ALIVE;
+	for (int i = 0; i < 2; i++) {
+		p->memory[i] = aligned_alloc(64, bytes);
+		assert_non_null(p->memory[i]);
+		memset(p->memory[i], 0, bytes);
+	}
+	map = (struct nn_ring_map){
+		.status = &p->status, .mine = p->memory[0], .peer = p->memory[1],
+		.doorbell = &p->doorbell, .lines = nn_ring_lines(capacity), .capacity = capacity,
+	};
+	assert_int_equal(nn_ring_init(&p->client, &map, spin_ns), NN_RING_OK);
+	map.mine = p->memory[1];
+	map.peer = p->memory[0];
+	map.doorbell = NULL;
+	assert_int_equal(nn_ring_init(&p->worker, &map, spin_ns), NN_RING_OK);
+}
+
+static void pair_free(struct pair *p)
+{
+	free(p->memory[0]);
+	free(p->memory[1]);
+}
+
+static struct nnaccel_line *lines_of(struct pair *p, int ring)
+{
+	return (void *)((char *)p->memory[ring] + NNACCEL_RING_LINES);
+}
+
+static struct nnaccel_ring_control *control_of(struct pair *p, int ring)
+{
+	return p->memory[ring];
+}
+
+/* A packet whose datums carry their number and the seed. */
+static void make_packet(struct nnaccel_datum *datums, uint32_t n, uint32_t seed)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		datums[i] = (struct nnaccel_datum){ .kind = (uint8_t)(i + 1), .rank = (uint16_t)i };
+		datums[i].u.words[1] = seed;
+		datums[i].u.words[2] = i;
+	}
+	datums[0].u.request.size = n;
+}
+
+/* ---- transport ---- */
+
+static void test_geometry(void **state)
+{
+	struct nn_ring_map map = { .lines = 1, .capacity = 4 };
+	struct nn_ring ring;
+
+	(void)state;
+	assert_int_equal(nn_ring_lines(0), 0);
+	assert_int_equal(nn_ring_lines(1), 1);
+	assert_int_equal(nn_ring_lines(3), 1);
+	assert_int_equal(nn_ring_lines(4), 2);
+	assert_int_equal(nn_ring_lines(UINT32_MAX), UINT32_MAX / 3);
+	assert_int_equal(nn_ring_bytes(1024), 256 + 342 * 64);
+	assert_int_equal(nn_ring_init(&ring, &map, 0), NN_RING_BROKEN);
+	map.capacity = 0;
+	assert_int_equal(nn_ring_init(&ring, &map, 0), NN_RING_BROKEN);
+	map.capacity = NNACCEL_BURST_MAX_CAPACITY + 1;
+	map.lines = nn_ring_lines(map.capacity);
+	assert_int_equal(nn_ring_init(&ring, &map, 0), NN_RING_BROKEN);
+}
+
+/* Every length in rings of every small capacity, often enough to go round. */
+static void test_packets_arrive_whole(void **state)
+{
+	struct nnaccel_datum out[MAX_CAPACITY];
+	struct pair p;
+	uint32_t n;
+
+	(void)state;
+	for (uint32_t capacity = 1; capacity <= 16; capacity++) {
+		pair_init(&p, capacity, 0);
+		for (uint32_t i = 0; i < 200; i++) {
+			uint32_t length = i % capacity + 1;
+
+			make_packet(out, length, i);
+			assert_int_equal(nn_ring_try_receive(&p.worker, p.in, &n), NN_RING_AGAIN);
+			assert_int_equal(nn_ring_try_send(&p.client, out, length), NN_RING_OK);
+			assert_true(nn_ring_has_packet(&p.worker));
+			memset(p.in, 0xa5, sizeof(p.in));
+			assert_int_equal(nn_ring_try_receive(&p.worker, p.in, &n), NN_RING_OK);
+			assert_int_equal(n, length);
+			assert_memory_equal(p.in, out, length * sizeof(*out));
+			assert_int_equal(((uint8_t *)&p.in[length])[0], 0xa5);
+		}
+		assert_int_equal(control_of(&p, 0)->packets, 200);
+		assert_int_equal(control_of(&p, 0)->wakes, 0);
+		pair_free(&p);
+	}
+}
+
+static void test_full_ring(void **state)
+{
+	struct nnaccel_datum out[MAX_CAPACITY];
+	struct pair p;
+	uint32_t n;
+
+	(void)state;
+	pair_init(&p, 9, 0);
+	make_packet(out, 9, 0);
+	assert_int_equal(nn_ring_try_send(&p.client, out, 0), NN_RING_TOO_BIG);
+	assert_int_equal(nn_ring_try_send(&p.client, out, 10), NN_RING_TOO_BIG);
+	make_packet(out, 4, 1);
+	assert_int_equal(nn_ring_try_send(&p.client, out, 4), NN_RING_OK);
+	/* One line is left: two are not written in part. */
+	assert_int_equal(nn_ring_try_send(&p.client, out, 4), NN_RING_AGAIN);
+	assert_int_equal(lines_of(&p, 0)[2].sequence, 0);
+	assert_int_equal(nn_ring_send(&p.client, out, 4, now_ns() + 1000000), NN_RING_AGAIN);
+	make_packet(out, 3, 2);
+	assert_int_equal(nn_ring_try_send(&p.client, out, 3), NN_RING_OK);
+	assert_int_equal(nn_ring_try_send(&p.client, out, 3), NN_RING_AGAIN);
+	assert_int_equal(nn_ring_try_receive(&p.worker, p.in, &n), NN_RING_OK);
+	assert_int_equal(n, 4);
+	make_packet(out, 6, 3);
+	assert_int_equal(nn_ring_try_send(&p.client, out, 6), NN_RING_OK);
+	assert_int_equal(nn_ring_try_receive(&p.worker, p.in, &n), NN_RING_OK);
+	assert_int_equal(n, 3);
+	assert_int_equal(nn_ring_try_receive(&p.worker, p.in, &n), NN_RING_OK);
+	assert_int_equal(n, 6);
+	assert_memory_equal(p.in, out, 6 * sizeof(*out));
+	pair_free(&p);
+}
+
+/* The counts of lines and the number of the lap go round, too. */
+static void test_counts_wrap(void **state)
+{
+	struct nnaccel_datum out[MAX_CAPACITY];
+	struct pair p;
+	uint32_t n;
+
+	(void)state;
+	pair_init(&p, 9, 0);
+	p.client.tx_sent = p.client.tx_freed = p.worker.rx_taken = UINT32_MAX - 2;
+	control_of(&p, 1)->consumed = UINT32_MAX - 2;
+	p.client.tx_lap = p.worker.rx_lap = UINT32_MAX;
+	for (int i = 0; i < 3; i++)
+		lines_of(&p, 0)[i].sequence = UINT32_MAX - 1;
+	for (uint32_t i = 0; i < 20; i++) {
+		make_packet(out, 7, i);
+		assert_int_equal(nn_ring_try_send(&p.client, out, 7), NN_RING_OK);
+		assert_int_equal(nn_ring_try_send(&p.client, out, 1), NN_RING_AGAIN);
+		assert_int_equal(nn_ring_try_receive(&p.worker, p.in, &n), NN_RING_OK);
+		assert_memory_equal(p.in, out, 7 * sizeof(*out));
+	}
+	pair_free(&p);
+}
+
+/* ---- a hostile other end ---- */
+
+static void test_hostile_sequence(void **state)
+{
+	static const uint32_t values[] = { 2, 3, 0x80000000, UINT32_MAX };
+	struct pair p;
+	uint32_t n;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		pair_init(&p, 9, 0);
+		lines_of(&p, 0)[0].sequence = values[i];
+		assert_true(nn_ring_has_packet(&p.worker));
+		assert_int_equal(nn_ring_try_receive(&p.worker, p.in, &n), NN_RING_BROKEN);
+		assert_int_equal(nn_ring_receive(&p.worker, p.in, &n, NN_RING_FOREVER),
+				 NN_RING_BROKEN);
+		pair_free(&p);
+	}
+}
+
+static void test_hostile_size(void **state)
+{
+	static const uint32_t values[] = { 0, 10, 0x55555555, 0x80000000, UINT32_MAX };
+	struct nnaccel_datum out[MAX_CAPACITY];
+	struct pair p;
+	uint32_t n;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		pair_init(&p, 9, 0);
+		make_packet(out, 9, 0);
+		assert_int_equal(nn_ring_try_send(&p.client, out, 9), NN_RING_OK);
+		lines_of(&p, 0)[0].datums[0].u.request.size = values[i];
+		assert_int_equal(nn_ring_try_receive(&p.worker, p.in, &n), NN_RING_BROKEN);
+		pair_free(&p);
+	}
+}
+
+/* A first line that promises more than was published. */
+static void test_hostile_length(void **state)
+{
+	struct nnaccel_datum out[MAX_CAPACITY];
+	struct pair p;
+	uint32_t n;
+
+	(void)state;
+	pair_init(&p, 9, 0);
+	make_packet(out, 9, 0);
+	assert_int_equal(nn_ring_try_send(&p.client, out, 9), NN_RING_OK);
+	lines_of(&p, 0)[2].sequence = 0;
+	assert_int_equal(nn_ring_try_receive(&p.worker, p.in, &n), NN_RING_BROKEN);
+	pair_free(&p);
+}
+
+static void test_hostile_consumed(void **state)
+{
+	static const uint32_t values[] = { 4, 0x80000000, UINT32_MAX };
+	struct nnaccel_datum out[MAX_CAPACITY];
+	struct pair p;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		pair_init(&p, 9, 0);
+		make_packet(out, 9, 0);
+		assert_int_equal(nn_ring_try_send(&p.client, out, 9), NN_RING_OK);
+		control_of(&p, 1)->consumed = values[i];
+		assert_int_equal(nn_ring_try_send(&p.client, out, 9), NN_RING_BROKEN);
+		assert_int_equal(nn_ring_send(&p.client, out, 9, NN_RING_FOREVER), NN_RING_BROKEN);
+		pair_free(&p);
+	}
+}
+
+/* Words that wake nobody and ask for everything: costs system calls, does no harm. */
+static void test_hostile_waiting(void **state)
+{
+	struct nnaccel_datum out[1];
+	struct pair p;
+
+	(void)state;
+	pair_init(&p, 9, 0);
+	make_packet(out, 1, 0);
+	control_of(&p, 0)->waiting = UINT32_MAX;
+	control_of(&p, 1)->waiting = UINT32_MAX;
+	assert_int_equal(nn_ring_try_send(&p.worker, out, 1), NN_RING_OK);
+	assert_int_equal(nn_ring_try_send(&p.client, out, 1), NN_RING_OK);
+	assert_int_equal(p.doorbell, 1);
+	pair_free(&p);
+}
+
+/* An end that gives up is broken to the other, whether that has packets to read before or not. */
+static void test_given_up(void **state)
+{
+	struct nnaccel_datum out[1];
+	struct pair p;
+	uint32_t n;
+
+	(void)state;
+	pair_init(&p, 9, 0);
+	make_packet(out, 1, 0);
+	assert_int_equal(nn_ring_try_send(&p.worker, out, 1), NN_RING_OK);
+	nn_ring_break(&p.worker);
+	assert_int_equal(nn_ring_receive(&p.client, p.in, &n, NN_RING_FOREVER), NN_RING_OK);
+	assert_int_equal(nn_ring_receive(&p.client, p.in, &n, NN_RING_FOREVER), NN_RING_BROKEN);
+	pair_free(&p);
+}
+
+static void test_dead(void **state)
+{
+	struct nnaccel_datum out[1];
+	struct pair p;
+	uint32_t n;
+
+	(void)state;
+	pair_init(&p, 9, 1000000);
+	make_packet(out, 1, 0);
+	assert_int_equal(nn_ring_try_send(&p.worker, out, 1), NN_RING_OK);
+	p.status.state = NNACCEL_BURST_DEAD;
+	assert_true(nn_ring_is_dead(&p.client));
+	/* What was sent before is still there. */
+	assert_int_equal(nn_ring_receive(&p.client, p.in, &n, NN_RING_FOREVER), NN_RING_OK);
+	assert_int_equal(nn_ring_receive(&p.client, p.in, &n, NN_RING_FOREVER), NN_RING_DEAD);
+	assert_int_equal(nn_ring_send(&p.client, out, 1, NN_RING_FOREVER), NN_RING_DEAD);
+	assert_false(nn_ring_park(&p.worker));
+	pair_free(&p);
+}
+
+/* ---- waiting ---- */
+
+static void test_time_is_up(void **state)
+{
+	struct pair p;
+	uint32_t n;
+
+	(void)state;
+	pair_init(&p, 9, 100000);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(nn_ring_receive(&p.client, p.in, &n, now_ns() + 2000000),
+				 NN_RING_AGAIN);
+	assert_int_equal(control_of(&p, 0)->waiting, 0);
+	pair_free(&p);
+}
+
+static void *receive_thread(void *data)
+{
+	struct pair *p = data;
+	uint32_t n;
+
+	return (void *)(uintptr_t)nn_ring_receive(&p->worker, p->in, &n, NN_RING_FOREVER);
+}
+
+static void await_word(const uint32_t *word, uint32_t value)
+{
+	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != value)
+		usleep(100);
+}
+
+static void test_sleeper_is_woken(void **state)
+{
+	struct nnaccel_datum out[1];
+	pthread_t thread;
+	struct pair p;
+	void *result;
+
+	(void)state;
+	pair_init(&p, 9, 0);
+	assert_int_equal(pthread_create(&thread, NULL, receive_thread, &p), 0);
+	await_word(&control_of(&p, 1)->waiting, NNACCEL_WAIT_PACKET);
+	make_packet(out, 1, 0);
+	assert_int_equal(nn_ring_try_send(&p.client, out, 1), NN_RING_OK);
+	pthread_join(thread, &result);
+	assert_int_equal((uintptr_t)result, NN_RING_OK);
+	assert_int_equal(control_of(&p, 0)->wakes, 1);
+	assert_int_equal(control_of(&p, 1)->sleeps, 1);
+	pair_free(&p);
+}
+
+static void test_sleeper_sees_death(void **state)
+{
+	pthread_t thread;
+	struct pair p;
+	void *result;
+
+	(void)state;
+	pair_init(&p, 9, 0);
+	assert_int_equal(pthread_create(&thread, NULL, receive_thread, &p), 0);
+	await_word(&control_of(&p, 1)->waiting, NNACCEL_WAIT_PACKET);
+	__atomic_store_n(&p.status.state, NNACCEL_BURST_DEAD, __ATOMIC_RELEASE);
+	nn_ring_interrupt(&p.worker);
+	pthread_join(thread, &result);
+	assert_int_equal((uintptr_t)result, NN_RING_DEAD);
+	pair_free(&p);
+}
+
+static void *send_thread(void *data)
+{
+	struct pair *p = data;
+	struct nnaccel_datum out[9];
+
+	make_packet(out, 9, 0);
+	return (void *)(uintptr_t)nn_ring_send(&p->client, out, 9, NN_RING_FOREVER);
+}
+
+static void test_sleeper_for_room_is_woken(void **state)
+{
+	struct nnaccel_datum out[9];
+	pthread_t thread;
+	struct pair p;
+	void *result;
+	uint32_t n;
+
+	(void)state;
+	pair_init(&p, 9, 0);
+	make_packet(out, 9, 0);
+	assert_int_equal(nn_ring_try_send(&p.client, out, 9), NN_RING_OK);
+	assert_int_equal(pthread_create(&thread, NULL, send_thread, &p), 0);
+	await_word(&control_of(&p, 0)->waiting, NNACCEL_WAIT_SPACE);
+	assert_int_equal(nn_ring_try_receive(&p.worker, p.in, &n), NN_RING_OK);
+	/* The wake is owed until the next send or wait. */
+	assert_int_equal(nn_ring_receive(&p.worker, p.in, &n, NN_RING_FOREVER), NN_RING_OK);
+	pthread_join(thread, &result);
+	assert_int_equal((uintptr_t)result, NN_RING_OK);
+	pair_free(&p);
+}
+
+static void test_parked_end_rings(void **state)
+{
+	struct nnaccel_datum out[1];
+	uint32_t n, seen;
+	struct pair p;
+
+	(void)state;
+	pair_init(&p, 9, 0);
+	make_packet(out, 1, 0);
+	seen = nn_doorbell_read(&p.doorbell);
+	assert_true(nn_ring_park(&p.worker));
+	assert_int_equal(nn_ring_try_send(&p.client, out, 1), NN_RING_OK);
+	assert_int_not_equal(nn_doorbell_read(&p.doorbell), seen);
+	/* The word changed: this does not sleep. */
+	nn_doorbell_wait(&p.doorbell, seen, 3600 * SECOND_NS);
+	assert_true(nn_ring_has_packet(&p.worker));
+	nn_ring_unpark(&p.worker);
+	/* A packet that is there already keeps an end from parking. */
+	assert_false(nn_ring_park(&p.worker));
+	assert_int_equal(control_of(&p, 1)->waiting, 0);
+	assert_int_equal(nn_ring_try_receive(&p.worker, p.in, &n), NN_RING_OK);
+	assert_int_equal(nn_ring_try_send(&p.client, out, 1), NN_RING_OK);
+	assert_int_equal(p.doorbell, seen + 1);
+	pair_free(&p);
+}
+
+static struct nn_wait_plan plan_after(uint64_t budget_ns, const uint64_t *took, size_t n)
+{
+	struct nn_waiter waiter;
+
+	nn_waiter_init(&waiter, budget_ns);
+	for (size_t i = 0; i < 64; i++)
+		nn_waiter_learn(&waiter, took[i % n]);
+	return nn_waiter_plan(&waiter);
+}
+
+static void test_plans(void **state)
+{
+	const uint64_t fast[] = { 2000 }, slow[] = { 1500000 }, wild[] = { 5000, 3000000, 900000 };
+	struct nn_wait_plan plan;
+	struct nn_waiter waiter;
+
+	(void)state;
+	/* Nothing is known: sleep. */
+	nn_waiter_init(&waiter, 200000);
+	plan = nn_waiter_plan(&waiter);
+	assert_int_equal(plan.spin_ns, 0);
+	/* Due in microseconds: spin at once. */
+	plan = plan_after(200000, fast, 1);
+	assert_int_equal(plan.sleep_ns, 0);
+	assert_int_equal(plan.spin_ns, 200000);
+	/* Long and steady: sleep, then spin around the end. */
+	plan = plan_after(200000, slow, 1);
+	assert_true(plan.sleep_ns > 1000000 && plan.sleep_ns < 1500000);
+	assert_true(plan.spin_ns > 1500000);
+	assert_int_equal(plan.spin_ns - plan.sleep_ns, 200000);
+	/* Who can tell: sleep. */
+	plan = plan_after(200000, wild, 3);
+	assert_int_equal(plan.spin_ns, 0);
+	/* No spinning allowed. */
+	plan = plan_after(0, fast, 1);
+	assert_int_equal(plan.spin_ns, 0);
+	plan = plan_after(0, slow, 1);
+	assert_int_equal(plan.spin_ns, 0);
+}
+
+/* One long pause does not make what follows look long. */
+static void test_pause_is_forgotten(void **state)
+{
+	struct nn_waiter waiter;
+
+	(void)state;
+	nn_waiter_init(&waiter, 200000);
+	for (int i = 0; i < 32; i++)
+		nn_waiter_learn(&waiter, 3000);
+	nn_waiter_learn(&waiter, 3600 * SECOND_NS);
+	for (int i = 0; i < 8; i++)
+		nn_waiter_learn(&waiter, 3000);
+	assert_int_equal(nn_waiter_plan(&waiter).spin_ns, 200000);
+}
+
+static void test_budget(void **state)
+{
+	(void)state;
+	setenv("NNACCEL_SPIN_US", "7", 1);
+	assert_int_equal(nn_spin_budget(-1, true), 0);
+	if (sysconf(_SC_NPROCESSORS_ONLN) > 1) {
+		assert_int_equal(nn_spin_budget(-1, false), 7000);
+		assert_int_equal(nn_spin_budget(30, false), 7000);
+		setenv("NNACCEL_SPIN_US", "99999999999999999999", 1);
+		assert_int_equal(nn_spin_budget(30, false), 100000000);
+		setenv("NNACCEL_SPIN_US", "much", 1);
+		assert_int_equal(nn_spin_budget(30, false), 30000);
+		setenv("NNACCEL_SPIN_US", "7x", 1);
+		assert_int_equal(nn_spin_budget(30, false), 30000);
+		unsetenv("NNACCEL_SPIN_US");
+		assert_int_equal(nn_spin_budget(0, false), 0);
+		assert_int_equal(nn_spin_budget(-1, false), NN_SPIN_DEFAULT_US * 1000);
+	}
+	unsetenv("NNACCEL_SPIN_US");
+}
+
+/* ---- packets ---- */
+
+#define MAX_ARGS 8
+#define MAX_SLOTS 4
+
+struct request_room {
+	struct nn_request request;
+	struct nnaccel_arg args[MAX_ARGS];
+	uint32_t slots[MAX_SLOTS];
+};
+
+static void request_init(struct request_room *room)
+{
+	memset(room, 0, sizeof(*room));
+	room->request = (struct nn_request){
+		.args = room->args, .slots = room->slots,
+		.max_args = MAX_ARGS, .max_slots = MAX_SLOTS,
+	};
+}
+
+/* Two inputs, one of them omitted, and an output with dimensions. */
+static void request_sample(struct request_room *room)
+{
+	request_init(room);
+	room->request.num_inputs = 2;
+	room->request.num_outputs = 1;
+	room->request.num_slots = 2;
+	room->request.measure = true;
+	room->args[0] = (struct nnaccel_arg){ .pool = 1, .offset = 64, .length = UINT32_MAX };
+	room->args[1] = (struct nnaccel_arg){ .flags = NNACCEL_ARG_NO_VALUE };
+	room->args[2] = (struct nnaccel_arg){ .length = 16, .rank = 2, .dims = { 2, 0 } };
+	room->slots[0] = 0x1001;
+	room->slots[1] = 7;
+}
+
+static void test_request_round_trip(void **state)
+{
+	struct nnaccel_datum datums[MAX_CAPACITY];
+	struct request_room in, out;
+	uint32_t n;
+
+	(void)state;
+	request_sample(&in);
+	request_init(&out);
+	memset(out.args, 0xa5, sizeof(out.args));
+	n = nn_request_encode(&in.request, datums, MAX_CAPACITY);
+	assert_int_equal(n, 1 + 3 + 2 + 2 + 1);
+	assert_null(nn_request_parse(datums, n, &out.request));
+	assert_int_equal(out.request.num_inputs, 2);
+	assert_int_equal(out.request.num_outputs, 1);
+	assert_int_equal(out.request.num_slots, 2);
+	assert_true(out.request.measure);
+	assert_memory_equal(out.args, in.args, 3 * sizeof(in.args[0]));
+	assert_memory_equal(out.slots, in.slots, 2 * sizeof(in.slots[0]));
+	for (uint32_t room = 0; room < n; room++)
+		assert_int_equal(nn_request_encode(&in.request, datums, room), 0);
+
+	in.args[0].offset = 1ULL << 32;
+	assert_int_equal(nn_request_encode(&in.request, datums, MAX_CAPACITY), 0);
+	in.args[0].offset = 0;
+	in.args[0].length = 1ULL << 32;
+	assert_int_equal(nn_request_encode(&in.request, datums, MAX_CAPACITY), 0);
+	in.args[0].length = 0;
+	in.args[0].rank = NNACCEL_MAX_RANK + 1;
+	assert_int_equal(nn_request_encode(&in.request, datums, MAX_CAPACITY), 0);
+}
+
+/* One field of one datum of the sample, and what it becomes. */
+struct change {
+	const char *name;
+	uint32_t datum;
+	size_t offset;
+	size_t size;
+	uint32_t value;
+};
+
+#define CHANGE(_datum, _field, _value) \
+	{ #_datum "." #_field " = " #_value, _datum, offsetof(struct nnaccel_datum, _field), \
+	  sizeof(((struct nnaccel_datum *)0)->_field), _value }
+
+static void apply(struct nnaccel_datum *datums, const struct change *change)
+{
+	memcpy((char *)&datums[change->datum] + change->offset, &change->value, change->size);
+}
+
+/* 0 head, 1 input, 2 omitted input, 3 output, 4 and 5 its dimensions, 6 and 7 slots, 8 measure */
+static const struct change bad_requests[] = {
+	CHANGE(0, kind, 0), CHANGE(0, kind, NNACCEL_DATUM_RESULT), CHANGE(0, kind, 255),
+	CHANGE(0, flags, 1), CHANGE(0, rank, 1),
+	CHANGE(0, u.request.size, 0), CHANGE(0, u.request.size, 8), CHANGE(0, u.request.size, 10),
+	CHANGE(0, u.request.num_inputs, 1), CHANGE(0, u.request.num_inputs, 3),
+	CHANGE(0, u.request.num_inputs, MAX_ARGS + 1), CHANGE(0, u.request.num_inputs, UINT32_MAX),
+	CHANGE(0, u.request.num_outputs, 0), CHANGE(0, u.request.num_outputs, 2),
+	CHANGE(0, u.request.num_outputs, UINT32_MAX - 1),
+	CHANGE(0, u.request.num_pools, 1), CHANGE(0, u.request.num_pools, 3),
+	CHANGE(0, u.request.num_pools, UINT32_MAX),
+	CHANGE(1, kind, NNACCEL_DATUM_OUTPUT), CHANGE(1, flags, 2), CHANGE(1, flags, 0x81),
+	CHANGE(1, flags, NNACCEL_ARG_NO_VALUE), CHANGE(1, rank, 1),
+	CHANGE(1, rank, NNACCEL_MAX_RANK + 1), CHANGE(1, rank, UINT16_MAX),
+	CHANGE(1, u.operand.pool, 2), CHANGE(1, u.operand.pool, UINT32_MAX),
+	CHANGE(1, u.operand.__reserved, 1),
+	CHANGE(2, rank, 1), CHANGE(2, u.operand.pool, 1), CHANGE(2, u.operand.offset, 1),
+	CHANGE(2, u.operand.length, 1), CHANGE(2, u.operand.__reserved, 1),
+	CHANGE(3, kind, NNACCEL_DATUM_INPUT), CHANGE(3, rank, 0), CHANGE(3, rank, 1),
+	CHANGE(3, rank, 3),
+	CHANGE(4, kind, NNACCEL_DATUM_INPUT_DIMENSION), CHANGE(4, flags, 1), CHANGE(4, rank, 1),
+	CHANGE(4, u.words[1], 1), CHANGE(5, u.words[3], 1), CHANGE(5, kind, NNACCEL_DATUM_SLOT),
+	CHANGE(6, kind, NNACCEL_DATUM_MEASURE), CHANGE(6, u.words[2], 1), CHANGE(7, rank, 1),
+	CHANGE(8, kind, NNACCEL_DATUM_TIMING), CHANGE(8, u.value, 2), CHANGE(8, u.words[1], 1),
+	CHANGE(8, flags, 1),
+};
+
+static void test_malformed_requests(void **state)
+{
+	struct nnaccel_datum datums[MAX_CAPACITY];
+	struct request_room room;
+	uint32_t n;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad_requests) / sizeof(bad_requests[0]); i++) {
+		request_sample(&room);
+		n = nn_request_encode(&room.request, datums, MAX_CAPACITY);
+		apply(datums, &bad_requests[i]);
+		if (!nn_request_parse(datums, n, &room.request))
+			fail_msg("%s was taken", bad_requests[i].name);
+	}
+	/* Cut short, and the size along with it. */
+	request_sample(&room);
+	n = nn_request_encode(&room.request, datums, MAX_CAPACITY);
+	for (uint32_t length = 1; length < n; length++) {
+		datums[0].u.request.size = length;
+		assert_non_null(nn_request_parse(datums, length, &room.request));
+	}
+	datums[0].u.request.size = n + 1;
+	datums[n] = datums[n - 1];
+	assert_non_null(nn_request_parse(datums, n + 1, &room.request));
+}
+
+static void result_sample(struct nn_result *result, struct nnaccel_shape *shapes)
+{
+	memset(shapes, 0, 2 * sizeof(*shapes));
+	shapes[0] = (struct nnaccel_shape){ NNACCEL_SHAPE_SUFFICIENT, 1, { 5 } };
+	*result = (struct nn_result){
+		.status = NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE, .num_outputs = 2,
+		.device_ns = 0x123456789abcULL, .driver_ns = NNACCEL_TIME_NONE,
+		.shapes = shapes, .max_outputs = 2,
+	};
+}
+
+static void test_result_round_trip(void **state)
+{
+	struct nnaccel_datum datums[MAX_CAPACITY];
+	struct nnaccel_shape shapes[2], got_shapes[2];
+	struct nn_result result, got = { .shapes = got_shapes, .max_outputs = 2 };
+	uint32_t n;
+
+	(void)state;
+	result_sample(&result, shapes);
+	memset(got_shapes, 0xa5, sizeof(got_shapes));
+	n = nn_result_encode(&result, datums, MAX_CAPACITY);
+	assert_int_equal(n, 1 + 2 + 1 + 1);
+	assert_null(nn_result_parse(datums, n, &got));
+	assert_int_equal(got.status, result.status);
+	assert_int_equal(got.num_outputs, 2);
+	assert_true(got.device_ns == result.device_ns && got.driver_ns == result.driver_ns);
+	assert_memory_equal(got_shapes, shapes, sizeof(shapes));
+	for (uint32_t room = 0; room < n; room++)
+		assert_int_equal(nn_result_encode(&result, datums, room), 0);
+	shapes[0].rank = NNACCEL_MAX_RANK + 1;
+	assert_int_equal(nn_result_encode(&result, datums, MAX_CAPACITY), 0);
+}
+
+/* 0 head, 1 shape, 2 its dimension, 3 shape, 4 timing */
+static const struct change bad_results[] = {
+	CHANGE(0, kind, NNACCEL_DATUM_REQUEST), CHANGE(0, flags, 1), CHANGE(0, rank, 1),
+	CHANGE(0, u.result.size, 0), CHANGE(0, u.result.size, 4), CHANGE(0, u.result.size, 6),
+	CHANGE(0, u.result.status, 9), CHANGE(0, u.result.status, UINT32_MAX),
+	CHANGE(0, u.result.num_outputs, 0), CHANGE(0, u.result.num_outputs, 1),
+	CHANGE(0, u.result.num_outputs, 3), CHANGE(0, u.result.num_outputs, UINT32_MAX),
+	CHANGE(0, u.result.__reserved, 1),
+	CHANGE(1, kind, NNACCEL_DATUM_OUTPUT), CHANGE(1, flags, 2), CHANGE(1, rank, 0),
+	CHANGE(1, rank, 2), CHANGE(1, rank, NNACCEL_MAX_RANK + 1), CHANGE(1, u.words[0], 1),
+	CHANGE(1, u.words[3], 1),
+	CHANGE(2, kind, NNACCEL_DATUM_OUTPUT_DIMENSION), CHANGE(2, flags, 1),
+	CHANGE(2, u.words[1], 1),
+	CHANGE(3, kind, NNACCEL_DATUM_TIMING), CHANGE(3, rank, 1),
+	CHANGE(4, kind, NNACCEL_DATUM_SHAPE), CHANGE(4, flags, 1), CHANGE(4, rank, 1),
+};
+
+static void test_malformed_results(void **state)
+{
+	struct nnaccel_datum datums[MAX_CAPACITY];
+	struct nnaccel_shape shapes[2];
+	struct nn_result result;
+	uint32_t n;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad_results) / sizeof(bad_results[0]); i++) {
+		result_sample(&result, shapes);
+		n = nn_result_encode(&result, datums, MAX_CAPACITY);
+		apply(datums, &bad_results[i]);
+		if (!nn_result_parse(datums, n, &result))
+			fail_msg("%s was taken", bad_results[i].name);
+	}
+	result_sample(&result, shapes);
+	n = nn_result_encode(&result, datums, MAX_CAPACITY);
+	for (uint32_t length = 1; length < n; length++) {
+		datums[0].u.result.size = length;
+		assert_non_null(nn_result_parse(datums, length, &result));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_geometry),
+		cmocka_unit_test(test_packets_arrive_whole),
+		cmocka_unit_test(test_full_ring),
+		cmocka_unit_test(test_counts_wrap),
+		cmocka_unit_test(test_hostile_sequence),
+		cmocka_unit_test(test_hostile_size),
+		cmocka_unit_test(test_hostile_length),
+		cmocka_unit_test(test_hostile_consumed),
+		cmocka_unit_test(test_hostile_waiting),
+		cmocka_unit_test(test_given_up),
+		cmocka_unit_test(test_dead),
+		cmocka_unit_test(test_time_is_up),
+		cmocka_unit_test(test_sleeper_is_woken),
+		cmocka_unit_test(test_sleeper_sees_death),
+		cmocka_unit_test(test_sleeper_for_room_is_woken),
+		cmocka_unit_test(test_parked_end_rings),
+		cmocka_unit_test(test_plans),
+		cmocka_unit_test(test_pause_is_forgotten),
+		cmocka_unit_test(test_budget),
+		cmocka_unit_test(test_request_round_trip),
+		cmocka_unit_test(test_malformed_requests),
+		cmocka_unit_test(test_result_round_trip),
+		cmocka_unit_test(test_malformed_results),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,786 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How the runtime treats an accelerator: choice, steps, fallback, times. The
+ * accelerator is this program: it stands in for libnnaccel, adds floats only,
+ * and fails when told to.
+ */
+#define _GNU_SOURCE
+#include <float.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include <nnaccel/nnaccel.h>
+
+#include "runtime_fixture.h"
+
+struct nna_device {
+	int unused;
+};
+
+struct nna_memory {
+	atomic_int references;
+	void *base;
+	uint64_t size;
+};
+
+struct nna_prepared_model {
+	struct nn_model *model;
+	struct nna_memory **memories;
+	struct nn_pool *pools;
+};
+
+struct nna_burst {
+	struct nna_prepared_model *prepared;
+};
+
+/* What the accelerator is told to answer, and what was asked of it. */
+static struct {
+	enum nn_status supported_status;
+	enum nn_status prepare_status;
+	enum nn_status execute_status;
+	enum nn_status burst_status;
+	bool blocks;			/* executions wait for `go` */
+	sem_t entered, go;
+	uint32_t prepared;
+	uint32_t executed;
+	uint32_t in_bursts;		/* of these */
+	uint32_t bursts;		/* that are open */
+	uint32_t allocated;		/* memories, ever */
+	uint64_t loop_timeout_ns;
+	bool saw_deadline;
+} accel;
+
+enum nn_status nna_device_open(const char *path, struct nna_device **device, struct nn_error *err)
+{
+	static struct nna_device only;
+
+	(void)path;
+	(void)err;
+	*device = &only;
+	return NN_OK;
+}
+
+void nna_device_close(struct nna_device *device)
+{
+	(void)device;
+}
+
+enum nna_device_status nna_device_status(struct nna_device *device)
+{
+	(void)device;
+	return NNA_AVAILABLE;
+}
+
+/* Twice as fast as the CPU, for twice the power. */
+enum nn_status nna_device_get_info(struct nna_device *device, struct nn_device_info *info,
+				   struct nn_error *err)
+{
+	const struct nn_performance figure = { 0.5f, 2.0f };
+	int i;
+
+	(void)device;
+	(void)err;
+	*info = (struct nn_device_info){ .magic = NN_DEVICE_MAGIC, .size = sizeof(*info),
+					 .version = "fake", .type = NN_DEVICE_ACCELERATOR,
+					 .feature_level = 4, .relaxed_scalar = figure,
+					 .relaxed_tensor = figure, .if_performance = figure,
+					 .while_performance = figure };
+	for (i = 0; i < NN_TYPE_COUNT; i++)
+		info->operand[i] = figure;
+	return NN_OK;
+}
+
+static struct nna_memory *new_memory(void *base, uint64_t size)
+{
+	struct nna_memory *memory = calloc(1, sizeof(*memory));
+
+	assert_non_null(memory);
+	assert_true(base != MAP_FAILED);
+	memory->references = 1;
+	memory->base = base;
+	memory->size = size;
+	return memory;
+}
+
+enum nn_status nna_memory_alloc(struct nna_device *device, uint64_t size,
+				struct nna_memory **memory, struct nn_error *err)
+{
+	accel.allocated++;
+	(void)device;
+	(void)err;
+	*memory = new_memory(mmap(NULL, size, PROT_READ | PROT_WRITE,
+				  MAP_SHARED | MAP_ANONYMOUS, -1, 0), size);
+	return NN_OK;
+}
+
+enum nn_status nna_memory_import(struct nna_device *device, int fd, int prot, uint64_t offset,
+				 uint64_t size, struct nna_memory **memory, struct nn_error *err)
+{
+	(void)device;
+	(void)err;
+	*memory = new_memory(mmap(NULL, size, prot, MAP_SHARED, fd, offset), size);
+	return NN_OK;
+}
+
+void nna_memory_free(struct nna_memory *memory)
+{
+	if (!memory || --memory->references)
+		return;
+	munmap(memory->base, memory->size);
+	free(memory);
+}
+
+uint64_t nna_memory_size(const struct nna_memory *memory)
+{
+	return memory->size;
+}
+
+void *nna_memory_map(struct nna_memory *memory, struct nn_error *err)
+{
+	(void)err;
+	return memory->base;
+}
+
+enum nn_status nna_get_supported_operations(struct nna_device *device,
+					    const struct nn_model *model,
+					    struct nna_memory *const *memories, bool *supported,
+					    struct nn_error *err)
+{
+	const struct nn_subgraph *main = &model->subgraphs[0];
+	uint32_t i;
+
+	(void)device;
+	(void)memories;
+	if (accel.supported_status)
+		return nn_fail(err, accel.supported_status, "told to fail");
+	for (i = 0; i < main->num_operations; i++)
+		supported[i] = main->operations[i].type == ANEURALNETWORKS_ADD;
+	return NN_OK;
+}
+
+/* Keeps a copy, by way of the wire form; that checks the model of a step, too. */
+enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_model *model,
+				 struct nna_memory *const *memories,
+				 const struct nna_prepare_options *options,
+				 struct nna_prepared_model **prepared, struct nn_error *err)
+{
+	struct nna_prepared_model *p;
+	size_t size;
+	void *wire;
+	uint32_t i;
+
+	(void)device;
+	(void)options;
+	if (accel.prepare_status)
+		return nn_fail(err, accel.prepare_status, "told to fail");
+	p = calloc(1, sizeof(*p));
+	assert_non_null(p);
+	p->memories = calloc(model->num_pools + 1, sizeof(p->memories[0]));
+	p->pools = calloc(model->num_pools + 1, sizeof(p->pools[0]));
+	for (i = 0; i < model->num_pools; i++) {
+		p->memories[i] = memories[i];
+		p->memories[i]->references++;
+		p->pools[i] = (struct nn_pool){ memories[i]->base, memories[i]->size };
+	}
+	assert_int_equal(nn_model_check(model, err), NN_OK);
+	assert_int_equal(nn_model_encode(model, &wire, &size, err), NN_OK);
+	assert_int_equal(nn_model_decode(wire, size, p->pools, model->num_pools, &p->model, err),
+			 NN_OK);
+	free(wire);
+	accel.prepared++;
+	*prepared = p;
+	return NN_OK;
+}
+
+void nna_prepared_model_free(struct nna_prepared_model *prepared)
+{
+	uint32_t i;
+
+	if (!prepared)
+		return;
+	for (i = 0; i < prepared->model->num_pools; i++)
+		nna_memory_free(prepared->memories[i]);
+	nn_model_free(prepared->model);
+	free(prepared->memories);
+	free(prepared->pools);
+	free(prepared);
+}
+
+static float *argument_at(const struct nna_request *request, const struct nna_argument *arg)
+{
+	return (float *)((uint8_t *)request->memories[arg->pool]->base + arg->offset);
+}
+
+/* Where an operand's floats are: an argument, a constant, or its own place in `temporary`. */
+static float *operand_at(const struct nna_prepared_model *p, const struct nna_request *request,
+			 uint32_t index, float (*temporary)[ADD_ELEMENTS])
+{
+	const struct nn_subgraph *main = &p->model->subgraphs[0];
+	const void *value = nn_operand_value(p->model, &main->operands[index]);
+	uint32_t i;
+
+	for (i = 0; i < main->num_inputs; i++)
+		if (main->inputs[i] == index)
+			return argument_at(request, &request->inputs[i]);
+	for (i = 0; i < main->num_outputs; i++)
+		if (main->outputs[i] == index)
+			return argument_at(request, &request->outputs[i]);
+	return value ? (float *)value : temporary[index];
+}
+
+static void add(const struct nna_prepared_model *p, const struct nna_request *request)
+{
+	const struct nn_subgraph *main = &p->model->subgraphs[0];
+	float temporary[16][ADD_ELEMENTS];
+	uint32_t i;
+	int k;
+
+	for (i = 0; i < main->num_operations; i++) {
+		const struct nn_operation *o = &main->operations[i];
+		const float *a = operand_at(p, request, o->inputs[0], temporary);
+		const float *b = operand_at(p, request, o->inputs[1], temporary);
+		float *sum = operand_at(p, request, o->outputs[0], temporary);
+
+		for (k = 0; k < ADD_ELEMENTS; k++)
+			sum[k] = a[k] + b[k];
+	}
+}
+
+enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna_request *request,
+			   const struct nna_execute_options *options,
+			   struct nna_output_shape *shapes, uint32_t *num_shapes,
+			   struct nna_timing *timing, struct nn_error *err)
+{
+	uint32_t i;
+
+	accel.executed++;
+	accel.loop_timeout_ns = options->loop_timeout_ns;
+	accel.saw_deadline = options->deadline_ns;
+	if (accel.blocks) {
+		sem_post(&accel.entered);
+		sem_wait(&accel.go);
+	}
+	for (i = 0; i < request->num_outputs; i++) {
+		shapes[i] = (struct nna_output_shape){ 2, { 2, 2 },
+						       request->outputs[i].length >= 16 };
+		if (!shapes[i].is_sufficient)
+			accel.execute_status = NN_OUTPUT_INSUFFICIENT_SIZE;
+	}
+	if (accel.execute_status == NN_OK || accel.execute_status == NN_OUTPUT_INSUFFICIENT_SIZE)
+		*num_shapes = request->num_outputs;
+	if (accel.execute_status)
+		return nn_fail(err, accel.execute_status, "told to fail");
+	add(prepared, request);
+	if (options->measure)
+		*timing = (struct nna_timing){ 3, 5 };
+	return NN_OK;
+}
+
+enum nn_status nna_burst_create(struct nna_prepared_model *prepared,
+				const struct nna_burst_options *options,
+				struct nna_burst **burst, struct nn_error *err)
+{
+	(void)options;
+	if (accel.burst_status)
+		return nn_fail(err, accel.burst_status, "told to fail");
+	*burst = malloc(sizeof(**burst));
+	(*burst)->prepared = prepared;
+	accel.bursts++;
+	return NN_OK;
+}
+
+void nna_burst_free(struct nna_burst *burst)
+{
+	if (burst)
+		accel.bursts--;
+	free(burst);
+}
+
+enum nn_status nna_burst_execute(struct nna_burst *burst, const struct nna_request *request,
+				 const struct nna_execute_options *options,
+				 struct nna_output_shape *shapes, uint32_t *num_shapes,
+				 struct nna_timing *timing, struct nn_error *err)
+{
+	accel.in_bursts++;
+	return nna_execute(burst->prepared, request, options, shapes, num_shapes, timing, err);
+}
+
+/* ---- The tests ---- */
+
+static int reset(void **state)
+{
+	(void)state;
+	memset(&accel, 0, sizeof(accel));
+	sem_init(&accel.entered, 0, 0);
+	sem_init(&accel.go, 0, 0);
+	return 0;
+}
+
+static const ANeuralNetworksDevice *accelerator(void)
+{
+	ANeuralNetworksDevice *device;
+
+	assert_ok(ANeuralNetworks_getDevice(0, &device));
+	return device;
+}
+
+/* A compilation for the accelerator by name. */
+static ANeuralNetworksCompilation *for_accelerator(ANeuralNetworksModel *model)
+{
+	const ANeuralNetworksDevice *device = accelerator();
+	ANeuralNetworksCompilation *compilation;
+
+	assert_ok(ANeuralNetworksCompilation_createForDevices(model, &device, 1, &compilation));
+	return compilation;
+}
+
+/* Computes a sum and checks it, unless the result is not NO_ERROR. */
+static int compute_sum(ANeuralNetworksCompilation *compilation)
+{
+	ANeuralNetworksExecution *execution = add_execution(compilation);
+	float sum[ADD_ELEMENTS] = { 0 };
+	int result;
+
+	assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, sum, sizeof(sum)));
+	result = ANeuralNetworksExecution_compute(execution);
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		assert_sum(sum);
+	ANeuralNetworksExecution_free(execution);
+	return result;
+}
+
+static void test_introspection(void **state)
+{
+	const char *text;
+	int64_t level;
+	int32_t type;
+	uint32_t count;
+
+	(void)state;
+	assert_ok(ANeuralNetworks_getDeviceCount(&count));
+	assert_int_equal(count, 2);
+	assert_ok(ANeuralNetworksDevice_getName(accelerator(), &text));
+	assert_string_equal(text, "nnaccel");
+	assert_ok(ANeuralNetworksDevice_getVersion(accelerator(), &text));
+	assert_string_equal(text, "fake");
+	assert_ok(ANeuralNetworksDevice_getType(accelerator(), &type));
+	assert_int_equal(type, ANEURALNETWORKS_DEVICE_ACCELERATOR);
+	assert_ok(ANeuralNetworksDevice_getFeatureLevel(accelerator(), &level));
+	assert_int_equal(level, ANEURALNETWORKS_FEATURE_LEVEL_4);
+	assert_ok(ANeuralNetworksDevice_wait(accelerator()));
+}
+
+static void test_choice(void **state)
+{
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *compilation = compile(model, false);
+
+	(void)state;
+	assert_ok(compute_sum(compilation));
+	assert_int_equal(accel.executed, 1);
+	assert_true(accel.loop_timeout_ns == 2000000000);
+	assert_false(accel.saw_deadline);
+	ANeuralNetworksCompilation_free(compilation);
+
+	/* Where power counts, the CPU is the better one. */
+	assert_ok(ANeuralNetworksCompilation_create(model, &compilation));
+	assert_ok(ANeuralNetworksCompilation_setPreference(compilation,
+							   ANEURALNETWORKS_PREFER_LOW_POWER));
+	assert_ok(ANeuralNetworksCompilation_finish(compilation));
+	assert_ok(compute_sum(compilation));
+	assert_int_equal(accel.executed, 1);
+	ANeuralNetworksCompilation_free(compilation);
+	ANeuralNetworksModel_free(model);
+}
+
+static void test_memory_arguments(void **state)
+{
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *compilation = for_accelerator(model);
+	ANeuralNetworksExecution *execution;
+	ANeuralNetworksMemory *memory, *readonly;
+	void *base, *readonly_base;
+
+	(void)state;
+	assert_ok(ANeuralNetworksCompilation_finish(compilation));
+	memory = shared_memory(64, PROT_READ | PROT_WRITE, &base);
+	readonly = shared_memory(64, PROT_READ, &readonly_base);
+	memcpy((uint8_t *)base + 16, add_a, sizeof(add_a));
+	assert_ok(ANeuralNetworksExecution_create(compilation, &execution));
+	assert_ok(ANeuralNetworksExecution_setInputFromMemory(execution, 0, NULL, memory, 16, 16));
+	assert_ok(ANeuralNetworksExecution_setInput(execution, 1, NULL, add_b, sizeof(add_b)));
+	assert_ok(ANeuralNetworksExecution_setOutputFromMemory(execution, 0, NULL, memory, 48, 16));
+	assert_ok(ANeuralNetworksExecution_compute(execution));
+	assert_sum((float *)((uint8_t *)base + 48));
+	ANeuralNetworksExecution_free(execution);
+
+	execution = add_execution(compilation);
+	assert_ok(ANeuralNetworksExecution_setOutputFromMemory(execution, 0, NULL, readonly, 0,
+							       16));
+	assert_result(UNMAPPABLE, ANeuralNetworksExecution_compute(execution));
+	ANeuralNetworksExecution_free(execution);
+	assert_int_equal(accel.executed, 1);
+	ANeuralNetworksCompilation_free(compilation);
+	ANeuralNetworksMemory_free(memory);
+	ANeuralNetworksMemory_free(readonly);
+	munmap(base, 64);
+	munmap(readonly_base, 64);
+	ANeuralNetworksModel_free(model);
+}
+
+/*
+ * t = a + b, u = t * a, v = u + b, out = v + t: the product is the CPU's, so that
+ * t, u cross from one device to the other. Rows 0: of unknown size.
+ */
+static ANeuralNetworksModel *mixed_model(uint32_t rows)
+{
+	enum { A, B, NONE, T, U, V, OUT, COUNT };
+	const struct {
+		int32_t operation;
+		uint32_t inputs[3];
+		uint32_t output;
+	} operations[] = {
+		{ ANEURALNETWORKS_ADD, { V, T, NONE }, OUT },
+		{ ANEURALNETWORKS_ADD, { U, B, NONE }, V },
+		{ ANEURALNETWORKS_MUL, { T, A, NONE }, U },
+		{ ANEURALNETWORKS_ADD, { A, B, NONE }, T },
+	};
+	const uint32_t dims[] = { rows, 2 }, inputs[] = { A, B }, outputs[] = { OUT };
+	const ANeuralNetworksOperandType tensor = tensor_type(2, dims);
+	const ANeuralNetworksOperandType scalar = scalar_type(ANEURALNETWORKS_INT32);
+	const int32_t none = ANEURALNETWORKS_FUSED_NONE;
+	ANeuralNetworksModel *model;
+	uint32_t i;
+
+	assert_ok(ANeuralNetworksModel_create(&model));
+	for (i = 0; i < COUNT; i++)
+		assert_ok(ANeuralNetworksModel_addOperand(model, i == NONE ? &scalar : &tensor));
+	assert_ok(ANeuralNetworksModel_setOperandValue(model, NONE, &none, 4));
+	for (i = 0; i < ARRAY_SIZE(operations); i++)
+		assert_ok(ANeuralNetworksModel_addOperation(model, operations[i].operation, 3,
+							    operations[i].inputs, 1,
+							    &operations[i].output));
+	assert_ok(ANeuralNetworksModel_identifyInputsAndOutputs(model, 2, inputs, 1, outputs));
+	assert_ok(ANeuralNetworksModel_finish(model));
+	return model;
+}
+
+static void assert_mixed(ANeuralNetworksCompilation *compilation)
+{
+	ANeuralNetworksExecution *execution = add_execution(compilation);
+	float out[ADD_ELEMENTS];
+	int i, round;
+
+	assert_ok(ANeuralNetworksExecution_setReusable(execution, true));
+	assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, out, sizeof(out)));
+	for (round = 0; round < 2; round++) {
+		memset(out, 0, sizeof(out));
+		assert_ok(ANeuralNetworksExecution_compute(execution));
+		for (i = 0; i < ADD_ELEMENTS; i++) {
+			float t = add_a[i] + add_b[i];
+
+			assert_true(out[i] == t * add_a[i] + add_b[i] + t);
+		}
+	}
+	ANeuralNetworksExecution_free(execution);
+}
+
+static void test_steps(void **state)
+{
+	ANeuralNetworksModel *model = mixed_model(2);
+	ANeuralNetworksCompilation *compilation = compile(model, false);
+	bool supported[4];
+	const ANeuralNetworksDevice *device = accelerator();
+
+	(void)state;
+	/* A step before the product, and one after it. */
+	assert_int_equal(accel.prepared, 2);
+	assert_mixed(compilation);
+	assert_int_equal(accel.executed, 4);
+	ANeuralNetworksCompilation_free(compilation);
+
+	assert_ok(ANeuralNetworksModel_getSupportedOperationsForDevices(model, &device, 1,
+									supported));
+	assert_true(supported[0] && supported[1] && !supported[2] && supported[3]);
+	/* The accelerator alone cannot do it, and nobody else was named. */
+	compilation = for_accelerator(model);
+	assert_result(BAD_DATA, ANeuralNetworksCompilation_finish(compilation));
+	ANeuralNetworksCompilation_free(compilation);
+	ANeuralNetworksModel_free(model);
+}
+
+static void test_unknown_size_between_steps(void **state)
+{
+	const ANeuralNetworksDevice *both[] = { accelerator(), cpu_device() };
+	ANeuralNetworksModel *model = mixed_model(0);
+	ANeuralNetworksCompilation *compilation;
+
+	(void)state;
+	assert_ok(ANeuralNetworksCompilation_createForDevices(model, both, 2, &compilation));
+	assert_result(OP_FAILED, ANeuralNetworksCompilation_finish(compilation));
+	ANeuralNetworksCompilation_free(compilation);
+	/* With fallback, the CPU does it all. */
+	compilation = compile(model, false);
+	assert_int_equal(accel.prepared, 0);
+	ANeuralNetworksCompilation_free(compilation);
+	ANeuralNetworksModel_free(model);
+}
+
+static void test_failing_to_prepare(void **state)
+{
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *compilation;
+
+	(void)state;
+	accel.prepare_status = NN_RESOURCE_EXHAUSTED_TRANSIENT;
+	compilation = compile(model, false);
+	assert_ok(compute_sum(compilation));
+	assert_int_equal(accel.executed, 0);
+	ANeuralNetworksCompilation_free(compilation);
+
+	compilation = for_accelerator(model);
+	assert_result(RESOURCE_EXHAUSTED_TRANSIENT, ANeuralNetworksCompilation_finish(compilation));
+	ANeuralNetworksCompilation_free(compilation);
+	ANeuralNetworksModel_free(model);
+}
+
+static void test_failing_to_answer(void **state)
+{
+	const ANeuralNetworksDevice *device = accelerator();
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *compilation;
+	bool supported = true;
+
+	(void)state;
+	accel.supported_status = NN_DEAD_OBJECT;
+	assert_ok(ANeuralNetworksModel_getSupportedOperationsForDevices(model, &device, 1,
+									&supported));
+	assert_false(supported);
+	compilation = compile(model, false);
+	assert_ok(compute_sum(compilation));
+	ANeuralNetworksCompilation_free(compilation);
+	compilation = for_accelerator(model);
+	assert_result(DEAD_OBJECT, ANeuralNetworksCompilation_finish(compilation));
+	ANeuralNetworksCompilation_free(compilation);
+
+	/* Once it is back, a new compilation is as good as any. */
+	accel.supported_status = NN_OK;
+	compilation = for_accelerator(model);
+	assert_ok(ANeuralNetworksCompilation_finish(compilation));
+	assert_ok(compute_sum(compilation));
+	assert_int_equal(accel.executed, 1);
+	ANeuralNetworksCompilation_free(compilation);
+	ANeuralNetworksModel_free(model);
+}
+
+static void test_failing_to_execute(void **state)
+{
+	static const struct {
+		enum nn_status status;
+		int named;		/* result where the application named the device */
+		int any;		/* result where the CPU may take its place */
+	} cases[] = {
+		{ NN_GENERAL_FAILURE, ANEURALNETWORKS_OP_FAILED, ANEURALNETWORKS_NO_ERROR },
+		{ NN_INVALID_ARGUMENT, ANEURALNETWORKS_BAD_DATA, ANEURALNETWORKS_NO_ERROR },
+		{ NN_DEVICE_UNAVAILABLE, ANEURALNETWORKS_UNAVAILABLE_DEVICE,
+		  ANEURALNETWORKS_NO_ERROR },
+		{ NN_DEAD_OBJECT, ANEURALNETWORKS_DEAD_OBJECT, ANEURALNETWORKS_NO_ERROR },
+		{ NN_OUT_OF_MEMORY, ANEURALNETWORKS_OUT_OF_MEMORY, ANEURALNETWORKS_NO_ERROR },
+		/* Nobody is to take longer than was asked for. */
+		{ NN_MISSED_DEADLINE_TRANSIENT, ANEURALNETWORKS_MISSED_DEADLINE_TRANSIENT,
+		  ANEURALNETWORKS_MISSED_DEADLINE_TRANSIENT },
+		{ NN_MISSED_DEADLINE_PERSISTENT, ANEURALNETWORKS_MISSED_DEADLINE_PERSISTENT,
+		  ANEURALNETWORKS_MISSED_DEADLINE_PERSISTENT },
+	};
+	ANeuralNetworksModel *model = add_model(2), *mixed = mixed_model(2);
+	ANeuralNetworksCompilation *named = for_accelerator(model), *any = compile(model, false);
+	ANeuralNetworksCompilation *steps = compile(mixed, false);
+	size_t i;
+
+	(void)state;
+	assert_ok(ANeuralNetworksCompilation_finish(named));
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		accel.execute_status = cases[i].status;
+		assert_int_equal(compute_sum(named), cases[i].named);
+		assert_int_equal(compute_sum(any), cases[i].any);
+	}
+	accel.execute_status = NN_DEAD_OBJECT;
+	assert_mixed(steps);
+	ANeuralNetworksCompilation_free(named);
+	ANeuralNetworksCompilation_free(any);
+	ANeuralNetworksCompilation_free(steps);
+	ANeuralNetworksModel_free(mixed);
+	ANeuralNetworksModel_free(model);
+}
+
+static void test_short_output(void **state)
+{
+	const uint32_t dims[] = { 2, 2 };
+	const ANeuralNetworksOperandType type = tensor_type(2, dims);
+	ANeuralNetworksModel *model = add_model(0);
+	ANeuralNetworksCompilation *compilation = compile(model, false);
+	ANeuralNetworksExecution *execution;
+	uint32_t told[2] = { 0 };
+	float sum[ADD_ELEMENTS];
+
+	(void)state;
+	assert_ok(ANeuralNetworksExecution_create(compilation, &execution));
+	assert_ok(ANeuralNetworksExecution_setInput(execution, 0, &type, add_a, 16));
+	assert_ok(ANeuralNetworksExecution_setInput(execution, 1, &type, add_b, 16));
+	assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, sum, 12));
+	assert_result(OUTPUT_INSUFFICIENT_SIZE, ANeuralNetworksExecution_compute(execution));
+	assert_result(OUTPUT_INSUFFICIENT_SIZE,
+		      ANeuralNetworksExecution_getOutputOperandDimensions(execution, 0, told));
+	assert_int_equal(told[0], 2);
+	assert_int_equal(accel.executed, 1);
+	ANeuralNetworksExecution_free(execution);
+	ANeuralNetworksCompilation_free(compilation);
+	ANeuralNetworksModel_free(model);
+}
+
+static void test_times(void **state)
+{
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *compilation = for_accelerator(model);
+	ANeuralNetworksExecution *execution;
+	float sum[ADD_ELEMENTS];
+	uint64_t ns;
+
+	(void)state;
+	assert_ok(ANeuralNetworksCompilation_finish(compilation));
+	execution = add_execution(compilation);
+	assert_ok(ANeuralNetworksExecution_setMeasureTiming(execution, true));
+	assert_ok(ANeuralNetworksExecution_setTimeout(execution, UINT64_MAX));
+	assert_ok(ANeuralNetworksExecution_setLoopTimeout(execution, UINT64_MAX));
+	assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, sum, sizeof(sum)));
+	assert_ok(ANeuralNetworksExecution_compute(execution));
+	assert_true(accel.saw_deadline);
+	assert_true(accel.loop_timeout_ns == ANeuralNetworks_getMaximumLoopTimeout());
+	assert_ok(ANeuralNetworksExecution_getDuration(
+		execution, ANEURALNETWORKS_DURATION_ON_HARDWARE, &ns));
+	assert_true(ns == 3000);
+	assert_ok(ANeuralNetworksExecution_getDuration(
+		execution, ANEURALNETWORKS_FENCED_DURATION_IN_DRIVER, &ns));
+	assert_true(ns == 5000);
+	ANeuralNetworksExecution_free(execution);
+	ANeuralNetworksCompilation_free(compilation);
+	ANeuralNetworksModel_free(model);
+}
+
+struct burst_run {
+	ANeuralNetworksExecution *execution;
+	ANeuralNetworksBurst *burst;
+	int result;
+};
+
+static void *run_burst(void *data)
+{
+	struct burst_run *run = data;
+
+	run->result = ANeuralNetworksExecution_burstCompute(run->execution, run->burst);
+	return NULL;
+}
+
+static void test_busy(void **state)
+{
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *compilation = for_accelerator(model);
+	ANeuralNetworksExecution *other;
+	struct burst_run run;
+	pthread_t thread;
+	float sums[2][ADD_ELEMENTS];
+
+	(void)state;
+	assert_ok(ANeuralNetworksCompilation_finish(compilation));
+	assert_ok(ANeuralNetworksBurst_create(compilation, &run.burst));
+	run.execution = add_execution(compilation);
+	other = add_execution(compilation);
+	assert_ok(ANeuralNetworksExecution_setOutput(run.execution, 0, NULL, sums[0], 16));
+	assert_ok(ANeuralNetworksExecution_setOutput(other, 0, NULL, sums[1], 16));
+	accel.blocks = true;
+	assert_int_equal(pthread_create(&thread, NULL, run_burst, &run), 0);
+	sem_wait(&accel.entered);
+	/* Both are in use: the burst for another execution, the execution for anything. */
+	assert_result(BAD_STATE, ANeuralNetworksExecution_burstCompute(other, run.burst));
+	assert_result(BAD_STATE, ANeuralNetworksExecution_compute(run.execution));
+	accel.blocks = false;
+	sem_post(&accel.go);
+	pthread_join(thread, NULL);
+	assert_int_equal(run.result, ANEURALNETWORKS_NO_ERROR);
+	assert_ok(ANeuralNetworksExecution_burstCompute(other, run.burst));
+	assert_sum(sums[0]);
+	assert_sum(sums[1]);
+	ANeuralNetworksBurst_free(run.burst);
+	ANeuralNetworksExecution_free(run.execution);
+	ANeuralNetworksExecution_free(other);
+	ANeuralNetworksCompilation_free(compilation);
+	ANeuralNetworksModel_free(model);
+}
+
+/* Three executions in a burst, which may or may not have a channel to the accelerator. */
+static void run_three(ANeuralNetworksCompilation *compilation, uint64_t loop_timeout)
+{
+	ANeuralNetworksExecution *execution;
+	ANeuralNetworksBurst *burst;
+	float sum[ADD_ELEMENTS];
+	int i;
+
+	assert_ok(ANeuralNetworksBurst_create(compilation, &burst));
+	for (i = 0; i < 3; i++) {
+		memset(sum, 0, sizeof(sum));
+		execution = add_execution(compilation);
+		assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, sum, 16));
+		if (loop_timeout)
+			assert_ok(ANeuralNetworksExecution_setLoopTimeout(execution,
+									  loop_timeout));
+		assert_ok(ANeuralNetworksExecution_burstCompute(execution, burst));
+		assert_sum(sum);
+		ANeuralNetworksExecution_free(execution);
+	}
+	ANeuralNetworksBurst_free(burst);
+	assert_int_equal(accel.bursts, 0);
+}
+
+static void test_bursts(void **state)
+{
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *compilation = for_accelerator(model);
+
+	(void)state;
+	assert_ok(ANeuralNetworksCompilation_finish(compilation));
+	run_three(compilation, 0);
+	assert_int_equal(accel.in_bursts, 3);
+	assert_int_equal(accel.allocated, 1);
+	assert_true(accel.loop_timeout_ns == 0);
+	run_three(compilation, 1000000);
+	assert_int_equal(accel.in_bursts, 6);
+	assert_true(accel.loop_timeout_ns == 1000000);
+	accel.burst_status = NN_RESOURCE_EXHAUSTED_TRANSIENT;
+	run_three(compilation, 0);
+	assert_int_equal(accel.in_bursts, 6);
+	assert_int_equal(accel.executed, 9);
+	ANeuralNetworksCompilation_free(compilation);
+	ANeuralNetworksModel_free(model);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_introspection, reset),
+		cmocka_unit_test_setup(test_choice, reset),
+		cmocka_unit_test_setup(test_memory_arguments, reset),
+		cmocka_unit_test_setup(test_steps, reset),
+		cmocka_unit_test_setup(test_unknown_size_between_steps, reset),
+		cmocka_unit_test_setup(test_failing_to_prepare, reset),
+		cmocka_unit_test_setup(test_failing_to_answer, reset),
+		cmocka_unit_test_setup(test_failing_to_execute, reset),
+		cmocka_unit_test_setup(test_short_output, reset),
+		cmocka_unit_test_setup(test_times, reset),
+		cmocka_unit_test_setup(test_busy, reset),
+		cmocka_unit_test_setup(test_bursts, reset),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

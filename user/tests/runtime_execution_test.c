@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The rules of executions: arguments, states, shapes, times, bursts and events.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sys/eventfd.h>
+
+#include "runtime_fixture.h"
+
+/* Inputs [2, 2] by name on the CPU, and [?, 2] for all devices. */
+struct fixture {
+	ANeuralNetworksModel *model;
+	ANeuralNetworksModel *open_model;
+	ANeuralNetworksCompilation *compilation;
+	ANeuralNetworksCompilation *open;
+};
+
+static int setup(void **state)
+{
+	static struct fixture f;
+
+	f.model = add_model(2);
+	f.open_model = add_model(0);
+	f.compilation = compile(f.model, true);
+	f.open = compile(f.open_model, false);
+	*state = &f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	ANeuralNetworksCompilation_free(f->compilation);
+	ANeuralNetworksCompilation_free(f->open);
+	ANeuralNetworksModel_free(f->model);
+	ANeuralNetworksModel_free(f->open_model);
+	return 0;
+}
+
+static void test_null(void **state)
+{
+	struct fixture *f = *state;
+	ANeuralNetworksExecution *execution = add_execution(f->compilation);
+	ANeuralNetworksEvent *event = (ANeuralNetworksEvent *)f;
+	uint32_t value;
+	uint64_t duration;
+	int fd = 7;
+
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_create(f->compilation, NULL));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_setInput(NULL, 0, NULL, add_a, 16));
+	assert_result(UNEXPECTED_NULL,
+		      ANeuralNetworksExecution_setInput(execution, 0, NULL, NULL, 16));
+	assert_result(UNEXPECTED_NULL,
+		      ANeuralNetworksExecution_setOutput(execution, 0, NULL, NULL, 16));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_setInputFromMemory(
+					       execution, 0, NULL, NULL, 0, 16));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_setOutputFromMemory(
+					       execution, 0, NULL, NULL, 0, 16));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_compute(NULL));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_startCompute(NULL, &event));
+	assert_null(event);
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_startCompute(execution, NULL));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_burstCompute(execution, NULL));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_startComputeWithDependencies(
+					       execution, NULL, 1, 0, &event));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_setMeasureTiming(NULL, true));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_setTimeout(NULL, 1));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_setLoopTimeout(NULL, 1));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_setReusable(NULL, true));
+	assert_result(UNEXPECTED_NULL,
+		      ANeuralNetworksExecution_enableInputAndOutputPadding(NULL, true));
+	assert_result(UNEXPECTED_NULL,
+		      ANeuralNetworksExecution_getOutputOperandRank(NULL, 0, &value));
+	assert_result(UNEXPECTED_NULL,
+		      ANeuralNetworksExecution_getOutputOperandDimensions(execution, 0, NULL));
+	assert_result(UNEXPECTED_NULL,
+		      ANeuralNetworksExecution_getDuration(NULL, 0, &duration));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksEvent_wait(NULL));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksEvent_getSyncFenceFd(NULL, &fd));
+	assert_int_equal(fd, -1);
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksEvent_createFromSyncFenceFd(1, NULL));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksBurst_create(f->compilation, NULL));
+	ANeuralNetworksEvent_free(NULL);
+	ANeuralNetworksBurst_free(NULL);
+	ANeuralNetworksExecution_free(NULL);
+	ANeuralNetworksExecution_free(execution);
+}
+
+static void test_compute(void **state)
+{
+	struct fixture *f = *state;
+	ANeuralNetworksExecution *execution = add_execution(f->compilation);
+	uint32_t rank, dims[2];
+	float sum[ADD_ELEMENTS];
+
+	/* An output that is not set leaves the execution as it is. */
+	assert_result(BAD_DATA, ANeuralNetworksExecution_compute(execution));
+	assert_result(BAD_STATE,
+		      ANeuralNetworksExecution_getOutputOperandRank(execution, 0, &rank));
+	assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, sum, sizeof(sum)));
+	assert_result(BAD_STATE,
+		      ANeuralNetworksExecution_setOutput(execution, 0, NULL, sum, sizeof(sum)));
+	assert_result(BAD_STATE,
+		      ANeuralNetworksExecution_setInput(execution, 0, NULL, add_a, sizeof(add_a)));
+	assert_result(BAD_STATE, ANeuralNetworksExecution_setInput(execution, 0, NULL, add_a, 1));
+	assert_ok(ANeuralNetworksExecution_compute(execution));
+	assert_sum(sum);
+
+	assert_ok(ANeuralNetworksExecution_getOutputOperandRank(execution, 0, &rank));
+	assert_int_equal(rank, 2);
+	assert_ok(ANeuralNetworksExecution_getOutputOperandDimensions(execution, 0, dims));
+	assert_int_equal(dims[0], 2);
+	assert_result(BAD_DATA, ANeuralNetworksExecution_getOutputOperandRank(execution, 1, &rank));
+	assert_result(BAD_DATA,
+		      ANeuralNetworksExecution_getOutputOperandRank(execution, -1, &rank));
+
+	/* It ran once, and that was that. */
+	assert_result(BAD_STATE, ANeuralNetworksExecution_compute(execution));
+	assert_result(BAD_STATE, ANeuralNetworksExecution_setLoopTimeout(execution, 1));
+	assert_result(BAD_STATE, ANeuralNetworksExecution_setMeasureTiming(execution, true));
+	assert_result(BAD_STATE, ANeuralNetworksExecution_setTimeout(execution, 1));
+	assert_result(BAD_STATE, ANeuralNetworksExecution_setReusable(execution, true));
+	assert_result(BAD_STATE,
+		      ANeuralNetworksExecution_setInput(execution, 0, NULL, add_a, sizeof(add_a)));
+	ANeuralNetworksExecution_free(execution);
+}
+
+static void test_reusable(void **state)
+{
+	struct fixture *f = *state;
+	ANeuralNetworksExecution *execution = add_execution(f->compilation);
+	float sum[ADD_ELEMENTS];
+	int i;
+
+	assert_ok(ANeuralNetworksExecution_setReusable(execution, true));
+	assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, sum, sizeof(sum)));
+	for (i = 0; i < 3; i++) {
+		memset(sum, 0, sizeof(sum));
+		assert_ok(ANeuralNetworksExecution_compute(execution));
+		assert_sum(sum);
+	}
+	ANeuralNetworksExecution_free(execution);
+}
+
+static const uint32_t dims_2x2[] = { 2, 2 }, dims_3x2[] = { 3, 2 }, dims_2x3[] = { 2, 3 };
+static const uint32_t dims_open[] = { 0, 2 };
+
+struct argument_case {
+	const char *name;
+	bool open;			/* the model with an unknown dimension */
+	int32_t index;
+	uint32_t rank;			/* of the type; 0: no type */
+	const uint32_t *dims;
+	size_t length;
+	int input;			/* result as an input */
+	int output;			/* result as an output */
+};
+
+#define OK ANEURALNETWORKS_NO_ERROR
+#define BAD ANEURALNETWORKS_BAD_DATA
+
+static const struct argument_case argument_cases[] = {
+	{ "the model's type", false, 0, 0, NULL, 16, OK, OK },
+	{ "the same type", false, 0, 2, dims_2x2, 16, OK, OK },
+	{ "another dimension", false, 0, 2, dims_3x2, 24, BAD, BAD },
+	{ "another rank", false, 0, 1, dims_2x2, 8, BAD, BAD },
+	{ "an open dimension for a known one", false, 0, 2, dims_open, 16, BAD, BAD },
+	{ "too few bytes", false, 0, 0, NULL, 12, BAD, BAD },
+	{ "too many bytes", false, 0, 0, NULL, 20, BAD, BAD },
+	{ "no bytes at an address", false, 0, 0, NULL, 0, BAD, BAD },
+	{ "no such argument", false, 2, 0, NULL, 16, BAD, BAD },
+	{ "an index below 0", false, -1, 0, NULL, 16, BAD, BAD },
+	{ "nothing for an open dimension", true, 0, 0, NULL, 16, BAD, OK },
+	{ "a known dimension for an open one", true, 0, 2, dims_2x2, 16, OK, OK },
+	{ "an open dimension for an open one", true, 0, 2, dims_open, 16, BAD, OK },
+	{ "another last dimension", true, 0, 2, dims_2x3, 24, BAD, BAD },
+	{ "a length of another shape", true, 0, 2, dims_3x2, 16, BAD, BAD },
+};
+
+static void test_arguments(void **state)
+{
+	struct fixture *f = *state;
+	float data[ADD_ELEMENTS * 2];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(argument_cases); i++) {
+		const struct argument_case *c = &argument_cases[i];
+		const ANeuralNetworksOperandType type = tensor_type(c->rank, c->dims);
+		const ANeuralNetworksOperandType *given = c->rank ? &type : NULL;
+		ANeuralNetworksExecution *execution;
+
+		assert_ok(ANeuralNetworksExecution_create(c->open ? f->open : f->compilation,
+							  &execution));
+		if (ANeuralNetworksExecution_setInput(execution, c->index, given, data,
+						      c->length) != c->input)
+			fail_msg("wrong result as an input: %s", c->name);
+		if (ANeuralNetworksExecution_setOutput(execution, c->index, given, data,
+						       c->length) != c->output)
+			fail_msg("wrong result as an output: %s", c->name);
+		ANeuralNetworksExecution_free(execution);
+	}
+}
+
+static void test_padding(void **state)
+{
+	struct fixture *f = *state;
+	float padded[ADD_ELEMENTS + 4] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+	float sum[ADD_ELEMENTS + 4] = { 0 };
+	ANeuralNetworksExecution *execution;
+
+	assert_ok(ANeuralNetworksExecution_create(f->compilation, &execution));
+	assert_ok(ANeuralNetworksExecution_enableInputAndOutputPadding(execution, true));
+	assert_ok(ANeuralNetworksExecution_setInput(execution, 0, NULL, padded, sizeof(padded)));
+	assert_result(BAD_DATA, ANeuralNetworksExecution_setInput(execution, 1, NULL, add_b, 12));
+	assert_ok(ANeuralNetworksExecution_setInput(execution, 1, NULL, add_b, sizeof(add_b)));
+	assert_result(BAD_STATE,
+		      ANeuralNetworksExecution_enableInputAndOutputPadding(execution, false));
+	assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, sum, sizeof(sum)));
+	assert_ok(ANeuralNetworksExecution_compute(execution));
+	assert_sum(sum);
+	assert_true(sum[ADD_ELEMENTS] == 0);
+	ANeuralNetworksExecution_free(execution);
+}
+
+/* An execution of the open model with `length` bytes of room for its output. */
+static ANeuralNetworksExecution *open_execution(struct fixture *f, float *sum, size_t length)
+{
+	const ANeuralNetworksOperandType type = tensor_type(2, dims_2x2);
+	ANeuralNetworksExecution *execution;
+
+	assert_ok(ANeuralNetworksExecution_create(f->open, &execution));
+	assert_ok(ANeuralNetworksExecution_setInput(execution, 0, &type, add_a, sizeof(add_a)));
+	assert_ok(ANeuralNetworksExecution_setInput(execution, 1, &type, add_b, sizeof(add_b)));
+	assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, sum, length));
+	return execution;
+}
+
+static void test_open_output(void **state)
+{
+	struct fixture *f = *state;
+	float sum[ADD_ELEMENTS * 2];
+	ANeuralNetworksExecution *execution = open_execution(f, sum, sizeof(sum));
+	uint32_t dims[2] = { 0 };
+
+	assert_ok(ANeuralNetworksExecution_compute(execution));
+	assert_sum(sum);
+	assert_ok(ANeuralNetworksExecution_getOutputOperandDimensions(execution, 0, dims));
+	assert_int_equal(dims[0], 2);
+	assert_int_equal(dims[1], 2);
+	ANeuralNetworksExecution_free(execution);
+}
+
+static void test_short_output(void **state)
+{
+	struct fixture *f = *state;
+	float sum[ADD_ELEMENTS];
+	ANeuralNetworksExecution *execution = open_execution(f, sum, sizeof(sum) - 4);
+	uint32_t rank = 0, dims[2] = { 0 };
+
+	assert_result(OUTPUT_INSUFFICIENT_SIZE, ANeuralNetworksExecution_compute(execution));
+	assert_result(OUTPUT_INSUFFICIENT_SIZE,
+		      ANeuralNetworksExecution_getOutputOperandRank(execution, 0, &rank));
+	assert_int_equal(rank, 2);
+	assert_result(OUTPUT_INSUFFICIENT_SIZE,
+		      ANeuralNetworksExecution_getOutputOperandDimensions(execution, 0, dims));
+	assert_int_equal(dims[0], 2);
+	ANeuralNetworksExecution_free(execution);
+}
+
+static void test_timing(void **state)
+{
+	struct fixture *f = *state;
+	ANeuralNetworksExecution *execution = add_execution(f->compilation), *other;
+	float sum[ADD_ELEMENTS];
+	uint64_t duration = 0;
+
+	assert_ok(ANeuralNetworksExecution_create(f->open, &other));
+	assert_result(BAD_DATA, ANeuralNetworksExecution_setMeasureTiming(other, true));
+	assert_result(BAD_DATA, ANeuralNetworksExecution_setTimeout(other, 1));
+	ANeuralNetworksExecution_free(other);
+
+	assert_ok(ANeuralNetworksExecution_setMeasureTiming(execution, true));
+	assert_ok(ANeuralNetworksExecution_setTimeout(execution, UINT64_MAX));
+	assert_ok(ANeuralNetworksExecution_setLoopTimeout(execution, UINT64_MAX));
+	assert_result(BAD_STATE, ANeuralNetworksExecution_getDuration(execution, 0, &duration));
+	assert_true(duration == UINT64_MAX);
+	assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, sum, sizeof(sum)));
+	assert_ok(ANeuralNetworksExecution_compute(execution));
+	assert_result(BAD_DATA, ANeuralNetworksExecution_getDuration(execution, -1, &duration));
+	assert_result(BAD_DATA, ANeuralNetworksExecution_getDuration(execution, 4, &duration));
+	/* The CPU does not measure. */
+	assert_ok(ANeuralNetworksExecution_getDuration(execution, 3, &duration));
+	assert_true(duration == UINT64_MAX);
+	ANeuralNetworksExecution_free(execution);
+
+	execution = add_execution(f->compilation);
+	assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, sum, sizeof(sum)));
+	assert_ok(ANeuralNetworksExecution_compute(execution));
+	assert_result(BAD_STATE, ANeuralNetworksExecution_getDuration(execution, 0, &duration));
+	ANeuralNetworksExecution_free(execution);
+}
+
+static void test_expired(void **state)
+{
+	struct fixture *f = *state;
+	ANeuralNetworksExecution *execution = add_execution(f->compilation);
+	float sum[ADD_ELEMENTS];
+	uint32_t rank;
+
+	assert_ok(ANeuralNetworksExecution_setTimeout(execution, 1));
+	assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, sum, sizeof(sum)));
+	assert_result(MISSED_DEADLINE_PERSISTENT, ANeuralNetworksExecution_compute(execution));
+	assert_result(BAD_STATE,
+		      ANeuralNetworksExecution_getOutputOperandRank(execution, 0, &rank));
+	ANeuralNetworksExecution_free(execution);
+}
+
+static void *wait_for(void *event)
+{
+	return (void *)(intptr_t)ANeuralNetworksEvent_wait(event);
+}
+
+static void test_start_compute(void **state)
+{
+	struct fixture *f = *state;
+	ANeuralNetworksExecution *execution = add_execution(f->compilation);
+	ANeuralNetworksEvent *event;
+	float sum[ADD_ELEMENTS];
+	pthread_t waiter;
+	void *result;
+	int fd;
+
+	assert_result(BAD_DATA, ANeuralNetworksExecution_startCompute(execution, &event));
+	assert_null(event);
+	assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, sum, sizeof(sum)));
+	assert_ok(ANeuralNetworksExecution_startCompute(execution, &event));
+	/* Anybody may wait, and more than once. */
+	assert_int_equal(pthread_create(&waiter, NULL, wait_for, event), 0);
+	assert_ok(ANeuralNetworksEvent_wait(event));
+	assert_ok(ANeuralNetworksEvent_wait(event));
+	pthread_join(waiter, &result);
+	assert_null(result);
+	assert_sum(sum);
+	assert_result(OP_FAILED, ANeuralNetworksEvent_getSyncFenceFd(event, &fd));
+	assert_int_equal(fd, -1);
+	assert_result(BAD_STATE, ANeuralNetworksExecution_compute(execution));
+	ANeuralNetworksExecution_free(execution);
+	ANeuralNetworksEvent_free(event);
+}
+
+/* An eventfd behaves to poll() as a fence that is not signalled yet. */
+static void test_dependencies(void **state)
+{
+	struct fixture *f = *state;
+	ANeuralNetworksExecution *first = add_execution(f->compilation);
+	ANeuralNetworksExecution *second = add_execution(f->compilation);
+	ANeuralNetworksEvent *fence, *one, *two;
+	float sums[2][ADD_ELEMENTS] = { { 0 } };
+	int fd = eventfd(0, EFD_CLOEXEC), copy;
+	uint32_t rank;
+
+	assert_true(fd > 0);
+	assert_result(BAD_DATA, ANeuralNetworksEvent_createFromSyncFenceFd(-1, &fence));
+	assert_null(fence);
+	assert_ok(ANeuralNetworksEvent_createFromSyncFenceFd(fd, &fence));
+	assert_ok(ANeuralNetworksEvent_getSyncFenceFd(fence, &copy));
+	assert_true(copy > 0 && copy != fd);
+	close(copy);
+
+	assert_ok(ANeuralNetworksExecution_setOutput(first, 0, NULL, sums[0], 16));
+	assert_ok(ANeuralNetworksExecution_setOutput(second, 0, NULL, sums[1], 16));
+	assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(
+		first, (const ANeuralNetworksEvent *const *)&fence, 1, 0, &one));
+	assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(
+		second, (const ANeuralNetworksEvent *const *)&one, 1, UINT64_MAX, &two));
+	assert_result(BAD_STATE, ANeuralNetworksExecution_getOutputOperandRank(first, 0, &rank));
+	/* In flight: ignored. */
+	ANeuralNetworksExecution_free(first);
+	assert_result(BAD_STATE, ANeuralNetworksExecution_compute(first));
+	assert_int_equal(eventfd_write(fd, 1), 0);
+	assert_ok(ANeuralNetworksEvent_wait(fence));
+	assert_ok(ANeuralNetworksEvent_wait(two));
+	assert_ok(ANeuralNetworksEvent_wait(one));
+	assert_sum(sums[0]);
+	assert_sum(sums[1]);
+	ANeuralNetworksEvent_free(one);
+	ANeuralNetworksEvent_free(two);
+	ANeuralNetworksEvent_free(fence);
+	ANeuralNetworksExecution_free(first);
+	ANeuralNetworksExecution_free(second);
+	close(fd);
+}
+
+static void test_failed_dependency(void **state)
+{
+	struct fixture *f = *state;
+	ANeuralNetworksExecution *first = add_execution(f->compilation);
+	ANeuralNetworksExecution *second = add_execution(f->compilation);
+	ANeuralNetworksEvent *one, *two;
+	float sums[2][ADD_ELEMENTS] = { { 0 } };
+
+	assert_ok(ANeuralNetworksExecution_setTimeout(first, 1));
+	assert_ok(ANeuralNetworksExecution_setOutput(first, 0, NULL, sums[0], 16));
+	assert_ok(ANeuralNetworksExecution_setOutput(second, 0, NULL, sums[1], 16));
+	assert_ok(ANeuralNetworksExecution_startCompute(first, &one));
+	assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(
+		second, (const ANeuralNetworksEvent *const *)&one, 1, 0, &two));
+	/* The second holds what it depends on. */
+	assert_result(MISSED_DEADLINE_PERSISTENT, ANeuralNetworksEvent_wait(one));
+	ANeuralNetworksEvent_free(one);
+	assert_result(OP_FAILED, ANeuralNetworksEvent_wait(two));
+	ANeuralNetworksEvent_free(two);
+	assert_true(sums[1][0] == 0);
+	ANeuralNetworksExecution_free(first);
+	ANeuralNetworksExecution_free(second);
+}
+
+static void test_fenced_refusals(void **state)
+{
+	struct fixture *f = *state;
+	ANeuralNetworksEvent *event, *none = NULL;
+	float sum[ADD_ELEMENTS];
+	ANeuralNetworksExecution *execution = open_execution(f, sum, sizeof(sum));
+
+	/* The open model's output is not known, and it is compiled for all devices. */
+	assert_result(BAD_DATA, ANeuralNetworksExecution_startComputeWithDependencies(
+					execution, NULL, 0, 0, &event));
+	assert_result(BAD_DATA, ANeuralNetworksExecution_startComputeWithDependencies(
+					execution, NULL, 0, 1, &event));
+	assert_result(UNEXPECTED_NULL,
+		      ANeuralNetworksExecution_startComputeWithDependencies(
+			      execution, (const ANeuralNetworksEvent *const *)&none, 1, 0,
+			      &event));
+	assert_null(event);
+
+	/* Once it has run, that counts before all of this. */
+	assert_ok(ANeuralNetworksExecution_compute(execution));
+	assert_result(BAD_STATE, ANeuralNetworksExecution_startComputeWithDependencies(
+					 execution, NULL, 0, 1, &event));
+	ANeuralNetworksExecution_free(execution);
+}
+
+static void test_burst(void **state)
+{
+	struct fixture *f = *state;
+	ANeuralNetworksExecution *execution;
+	ANeuralNetworksBurst *burst, *other;
+	float sum[ADD_ELEMENTS];
+	int i;
+
+	assert_ok(ANeuralNetworksBurst_create(f->compilation, &burst));
+	assert_ok(ANeuralNetworksBurst_create(f->open, &other));
+	for (i = 0; i < 3; i++) {
+		execution = add_execution(f->compilation);
+		assert_result(BAD_DATA, ANeuralNetworksExecution_burstCompute(execution, burst));
+		assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, sum,
+							     sizeof(sum)));
+		assert_result(BAD_DATA, ANeuralNetworksExecution_burstCompute(execution, other));
+		assert_ok(ANeuralNetworksExecution_burstCompute(execution, burst));
+		assert_sum(sum);
+		assert_result(BAD_STATE, ANeuralNetworksExecution_burstCompute(execution, burst));
+		ANeuralNetworksExecution_free(execution);
+	}
+	ANeuralNetworksBurst_free(burst);
+	ANeuralNetworksBurst_free(other);
+}
+
+static void test_extension_attributes(void **state)
+{
+	struct fixture *f = *state;
+	ANeuralNetworksExecution *execution = add_execution(f->compilation);
+
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_addExtensionAttribute(
+					       NULL, "com.example.x", 0, NULL, 0));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_addExtensionAttribute(
+					       execution, "com.example.x", 0, NULL, 1));
+	assert_result(BAD_DATA, ANeuralNetworksExecution_addExtensionAttribute(
+					execution, "com.example.x", 0, add_a, 1));
+	ANeuralNetworksExecution_free(execution);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_null),
+		cmocka_unit_test(test_compute),
+		cmocka_unit_test(test_reusable),
+		cmocka_unit_test(test_arguments),
+		cmocka_unit_test(test_padding),
+		cmocka_unit_test(test_open_output),
+		cmocka_unit_test(test_short_output),
+		cmocka_unit_test(test_timing),
+		cmocka_unit_test(test_expired),
+		cmocka_unit_test(test_start_compute),
+		cmocka_unit_test(test_dependencies),
+		cmocka_unit_test(test_failed_dependency),
+		cmocka_unit_test(test_fenced_refusals),
+		cmocka_unit_test(test_burst),
+		cmocka_unit_test(test_extension_attributes),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

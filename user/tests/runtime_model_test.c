@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The rules of building a model: each is broken once, and must be refused with
+ * its own result.
+ */
+#define _GNU_SOURCE
+#include <math.h>
+
+#include "runtime_fixture.h"
+
+static const uint32_t dims_2x2[] = { 2, 2 };
+static const uint32_t dims_open[] = { 0, 2 };
+static const uint32_t dims_huge[] = { 65536, 65536 };
+static const uint32_t dims_17[17] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+
+struct type_case {
+	const char *name;
+	ANeuralNetworksOperandType type;
+};
+
+#define TENSOR(type, scale, zero_point) { ANEURALNETWORKS_##type, 2, dims_2x2, scale, zero_point }
+#define SCALAR(type, scale, zero_point) { ANEURALNETWORKS_##type, 0, NULL, scale, zero_point }
+
+static const struct type_case refused_types[] = {
+	{ "a type below all", { -1, 0, NULL, 0, 0 } },
+	{ "a type between the NNAPI's and OEM's", { 16, 0, NULL, 0, 0 } },
+	{ "a type above OEM's", { 10002, 0, NULL, 0, 0 } },
+	{ "a type of an unknown extension", { 0x10001, 0, NULL, 0, 0 } },
+	{ "dimensions without a count", { ANEURALNETWORKS_TENSOR_FLOAT32, 0, dims_2x2, 0, 0 } },
+	{ "a count without dimensions", { ANEURALNETWORKS_TENSOR_FLOAT32, 2, NULL, 0, 0 } },
+	{ "a scalar with dimensions", { ANEURALNETWORKS_FLOAT32, 1, dims_2x2, 0, 0 } },
+	{ "a rank beyond the limit", { ANEURALNETWORKS_TENSOR_FLOAT32, 17, dims_17, 0, 0 } },
+	{ "a size of 4 GiB", { ANEURALNETWORKS_TENSOR_BOOL8, 2, dims_huge, 0, 0 } },
+	{ "a scalar with a scale", SCALAR(INT32, 1, 0) },
+	{ "a scalar with a zero point", SCALAR(FLOAT16, 0, 1) },
+	{ "a float tensor with a scale", TENSOR(TENSOR_FLOAT32, 1, 0) },
+	{ "a float16 tensor with a zero point", TENSOR(TENSOR_FLOAT16, 0, 1) },
+	{ "a bool tensor with a scale", TENSOR(TENSOR_BOOL8, 1, 0) },
+	{ "QUANT8_ASYMM without a scale", TENSOR(TENSOR_QUANT8_ASYMM, 0, 0) },
+	{ "QUANT8_ASYMM with a negative scale", TENSOR(TENSOR_QUANT8_ASYMM, -1, 0) },
+	{ "QUANT8_ASYMM with a scale that is no number", TENSOR(TENSOR_QUANT8_ASYMM, NAN, 0) },
+	{ "QUANT8_ASYMM with a zero point below 0", TENSOR(TENSOR_QUANT8_ASYMM, 1, -1) },
+	{ "QUANT8_ASYMM with a zero point above 255", TENSOR(TENSOR_QUANT8_ASYMM, 1, 256) },
+	{ "QUANT8_ASYMM_SIGNED below -128", TENSOR(TENSOR_QUANT8_ASYMM_SIGNED, 1, -129) },
+	{ "QUANT8_ASYMM_SIGNED above 127", TENSOR(TENSOR_QUANT8_ASYMM_SIGNED, 1, 128) },
+	{ "QUANT8_SYMM with a zero point", TENSOR(TENSOR_QUANT8_SYMM, 1, 1) },
+	{ "QUANT16_SYMM with a zero point", TENSOR(TENSOR_QUANT16_SYMM, 1, 1) },
+	{ "QUANT16_SYMM without a scale", TENSOR(TENSOR_QUANT16_SYMM, 0, 0) },
+	{ "QUANT16_ASYMM with a zero point below 0", TENSOR(TENSOR_QUANT16_ASYMM, 1, -1) },
+	{ "QUANT16_ASYMM above 65535", TENSOR(TENSOR_QUANT16_ASYMM, 1, 65536) },
+	{ "PER_CHANNEL with a scale", TENSOR(TENSOR_QUANT8_SYMM_PER_CHANNEL, 1, 0) },
+	{ "PER_CHANNEL with a zero point", TENSOR(TENSOR_QUANT8_SYMM_PER_CHANNEL, 0, 1) },
+	{ "a model with a scale", SCALAR(MODEL, 1, 0) },
+};
+
+static const struct type_case accepted_types[] = {
+	{ "an unknown rank", { ANEURALNETWORKS_TENSOR_FLOAT32, 0, NULL, 0, 0 } },
+	{ "an unknown dimension", { ANEURALNETWORKS_TENSOR_FLOAT32, 2, dims_open, 0, 0 } },
+	{ "TENSOR_INT32 with any scale and zero point", TENSOR(TENSOR_INT32, -1, 7) },
+	{ "an OEM scalar with any", SCALAR(OEM_SCALAR, 3, 9) },
+	{ "an OEM tensor with any", TENSOR(TENSOR_OEM_BYTE, 3, 9) },
+	{ "QUANT8_ASYMM at its end", TENSOR(TENSOR_QUANT8_ASYMM, 1, 255) },
+	{ "QUANT8_ASYMM_SIGNED at its beginning", TENSOR(TENSOR_QUANT8_ASYMM_SIGNED, 1, -128) },
+	{ "QUANT16_ASYMM at its end", TENSOR(TENSOR_QUANT16_ASYMM, 1, 65535) },
+	{ "a model", SCALAR(MODEL, 0, 0) },
+};
+
+static void test_operand_types(void **state)
+{
+	ANeuralNetworksModel *model;
+	size_t i;
+
+	(void)state;
+	assert_ok(ANeuralNetworksModel_create(&model));
+	for (i = 0; i < ARRAY_SIZE(refused_types); i++)
+		if (ANeuralNetworksModel_addOperand(model, &refused_types[i].type) !=
+		    ANEURALNETWORKS_BAD_DATA)
+			fail_msg("not refused: %s", refused_types[i].name);
+	for (i = 0; i < ARRAY_SIZE(accepted_types); i++)
+		if (ANeuralNetworksModel_addOperand(model, &accepted_types[i].type) !=
+		    ANEURALNETWORKS_NO_ERROR)
+			fail_msg("refused: %s", accepted_types[i].name);
+	ANeuralNetworksModel_free(model);
+}
+
+static void test_null(void **state)
+{
+	const ANeuralNetworksOperandType type = scalar_type(ANEURALNETWORKS_INT32);
+	const uint32_t list[1] = { 0 };
+	ANeuralNetworksModel *model = unfinished_add_model(2);
+
+	(void)state;
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksModel_create(NULL));
+	ANeuralNetworksModel_free(NULL);
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksModel_finish(NULL));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksModel_addOperand(NULL, &type));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksModel_addOperand(model, NULL));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksModel_setOperandValue(NULL, 0, list, 4));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksModel_setOperandValue(model, 0, NULL, 4));
+	assert_result(UNEXPECTED_NULL,
+		      ANeuralNetworksModel_setOperandValueFromMemory(model, 0, NULL, 0, 4));
+	assert_result(UNEXPECTED_NULL,
+		      ANeuralNetworksModel_setOperandValueFromModel(model, 0, NULL));
+	assert_result(UNEXPECTED_NULL,
+		      ANeuralNetworksModel_setOperandSymmPerChannelQuantParams(model, 0, NULL));
+	assert_result(UNEXPECTED_NULL,
+		      ANeuralNetworksModel_addOperation(model, 0, 1, NULL, 1, list));
+	assert_result(UNEXPECTED_NULL,
+		      ANeuralNetworksModel_addOperation(model, 0, 1, list, 1, NULL));
+	assert_result(UNEXPECTED_NULL,
+		      ANeuralNetworksModel_identifyInputsAndOutputs(model, 1, NULL, 1, list));
+	assert_result(UNEXPECTED_NULL,
+		      ANeuralNetworksModel_relaxComputationFloat32toFloat16(NULL, true));
+	ANeuralNetworksModel_free(model);
+}
+
+/* A model with one constant of its type, set to `length` bytes. */
+static int set_constant(const ANeuralNetworksOperandType *type, size_t length)
+{
+	static const uint8_t value[4096];
+	ANeuralNetworksModel *model;
+	int result;
+
+	assert_ok(ANeuralNetworksModel_create(&model));
+	assert_ok(ANeuralNetworksModel_addOperand(model, type));
+	result = ANeuralNetworksModel_setOperandValue(model, 0, value, length);
+	ANeuralNetworksModel_free(model);
+	return result;
+}
+
+static void test_values(void **state)
+{
+	const uint32_t unknown[] = { 0, 2 };
+	const ANeuralNetworksOperandType tensor = tensor_type(2, dims_2x2);
+	const ANeuralNetworksOperandType open = tensor_type(2, unknown);
+	const ANeuralNetworksOperandType rankless = tensor_type(0, NULL);
+	const ANeuralNetworksOperandType scalar = scalar_type(ANEURALNETWORKS_INT32);
+	const ANeuralNetworksOperandType oem = scalar_type(ANEURALNETWORKS_OEM_SCALAR);
+	const ANeuralNetworksOperandType reference = scalar_type(ANEURALNETWORKS_MODEL);
+	ANeuralNetworksModel *model;
+
+	(void)state;
+	assert_ok(set_constant(&tensor, 16));
+	assert_result(BAD_DATA, set_constant(&tensor, 12));
+	assert_result(BAD_DATA, set_constant(&tensor, 20));
+	assert_result(BAD_DATA, set_constant(&tensor, 0));
+	assert_result(BAD_DATA, set_constant(&open, 8));
+	assert_result(BAD_DATA, set_constant(&rankless, 4));
+	assert_ok(set_constant(&scalar, 4));
+	assert_result(BAD_DATA, set_constant(&scalar, 1));
+	assert_ok(set_constant(&oem, 77));
+	assert_result(BAD_DATA, set_constant(&reference, 0));
+	assert_result(BAD_DATA, set_constant(&reference, 4));
+
+	/* Bad indices, and omission even where dimensions are unknown. */
+	assert_ok(ANeuralNetworksModel_create(&model));
+	assert_ok(ANeuralNetworksModel_addOperand(model, &open));
+	assert_ok(ANeuralNetworksModel_setOperandValue(model, 0, NULL, 0));
+	assert_result(BAD_DATA, ANeuralNetworksModel_setOperandValue(model, 1, NULL, 0));
+	assert_result(BAD_DATA, ANeuralNetworksModel_setOperandValue(model, -1, NULL, 0));
+	ANeuralNetworksModel_free(model);
+
+	/* An OEM's scalar may have no bytes, as often as one likes. */
+	assert_ok(ANeuralNetworksModel_create(&model));
+	assert_ok(ANeuralNetworksModel_addOperand(model, &oem));
+	assert_ok(ANeuralNetworksModel_setOperandValue(model, 0, "", 0));
+	assert_ok(ANeuralNetworksModel_setOperandValue(model, 0, "", 0));
+	ANeuralNetworksModel_free(model);
+}
+
+static void test_values_from_memory(void **state)
+{
+	const ANeuralNetworksOperandType tensor = tensor_type(2, dims_2x2);
+	ANeuralNetworksMemory *memory;
+	ANeuralNetworksModel *model;
+	void *base;
+
+	(void)state;
+	memory = shared_memory(4096, PROT_READ, &base);
+	assert_ok(ANeuralNetworksModel_create(&model));
+	assert_ok(ANeuralNetworksModel_addOperand(model, &tensor));
+	assert_ok(ANeuralNetworksModel_setOperandValueFromMemory(model, 0, memory, 4080, 16));
+	assert_result(BAD_DATA, ANeuralNetworksModel_setOperandValueFromMemory(model, 0, memory,
+									       4081, 16));
+	assert_result(BAD_DATA, ANeuralNetworksModel_setOperandValueFromMemory(model, 0, memory,
+									       SIZE_MAX, 16));
+	assert_result(BAD_DATA, ANeuralNetworksModel_setOperandValueFromMemory(model, 0, memory,
+									       0, 0));
+	assert_result(BAD_DATA, ANeuralNetworksModel_setOperandValueFromMemory(model, 0, memory,
+									       0, 12));
+	assert_result(BAD_DATA, ANeuralNetworksModel_setOperandValueFromMemory(model, 1, memory,
+									       0, 16));
+	ANeuralNetworksModel_free(model);
+	ANeuralNetworksMemory_free(memory);
+	munmap(base, 4096);
+}
+
+static void test_channel_scales(void **state)
+{
+	const float good[] = { 1, 2 }, zero[] = { 1, 0 }, negative[] = { -1, 1 };
+	const struct {
+		const char *name;
+		int32_t index;
+		ANeuralNetworksSymmPerChannelQuantParams params;
+		int result;
+	} cases[] = {
+		{ "good", 0, { 1, 2, good }, ANEURALNETWORKS_NO_ERROR },
+		{ "another type", 1, { 1, 2, good }, ANEURALNETWORKS_BAD_DATA },
+		{ "no such operand", 3, { 1, 2, good }, ANEURALNETWORKS_BAD_DATA },
+		{ "a dimension beyond the rank", 0, { 2, 2, good }, ANEURALNETWORKS_BAD_DATA },
+		{ "too few scales", 0, { 1, 1, good }, ANEURALNETWORKS_BAD_DATA },
+		{ "no scales", 0, { 1, 2, NULL }, ANEURALNETWORKS_BAD_DATA },
+		{ "none for an unknown dimension", 2, { 1, 0, good }, ANEURALNETWORKS_BAD_DATA },
+		{ "a scale of 0", 0, { 1, 2, zero }, ANEURALNETWORKS_BAD_DATA },
+		{ "a scale below 0", 0, { 1, 2, negative }, ANEURALNETWORKS_BAD_DATA },
+	};
+	const uint32_t unknown[] = { 2, 0 };
+	const ANeuralNetworksOperandType channels = TENSOR(TENSOR_QUANT8_SYMM_PER_CHANNEL, 0, 0);
+	const ANeuralNetworksOperandType floats = tensor_type(2, dims_2x2);
+	const ANeuralNetworksOperandType open = {
+		ANEURALNETWORKS_TENSOR_QUANT8_SYMM_PER_CHANNEL, 2, unknown, 0, 0 };
+	ANeuralNetworksModel *model;
+	size_t i;
+
+	(void)state;
+	assert_ok(ANeuralNetworksModel_create(&model));
+	assert_ok(ANeuralNetworksModel_addOperand(model, &channels));
+	assert_ok(ANeuralNetworksModel_addOperand(model, &floats));
+	assert_ok(ANeuralNetworksModel_addOperand(model, &open));
+	for (i = 0; i < ARRAY_SIZE(cases); i++)
+		if (ANeuralNetworksModel_setOperandSymmPerChannelQuantParams(
+			    model, cases[i].index, &cases[i].params) != cases[i].result)
+			fail_msg("wrong result: %s", cases[i].name);
+	ANeuralNetworksModel_free(model);
+}
+
+static void test_operations(void **state)
+{
+	const uint32_t inputs[] = { ADD_A, ADD_B, ADD_ACTIVATION }, beyond[] = { 0, 1, 4 };
+	const uint32_t outputs[] = { ADD_SUM };
+	const struct {
+		const char *name;
+		int32_t code;
+		uint32_t num_inputs;
+		const uint32_t *inputs;
+		const uint32_t *outputs;
+	} refused[] = {
+		{ "a code below all", -1, 3, inputs, outputs },
+		{ "a code beyond the NNAPI's", 106, 3, inputs, outputs },
+		{ "a code of an unknown extension", 0x10001, 3, inputs, outputs },
+		{ "an input that is not there", ANEURALNETWORKS_ADD, 3, beyond, outputs },
+		{ "an output that is not there", ANEURALNETWORKS_ADD, 3, inputs, beyond + 2 },
+		{ "too few inputs", ANEURALNETWORKS_ADD, 2, inputs, outputs },
+		{ "an output of another type", ANEURALNETWORKS_ADD, 3, inputs, inputs + 2 },
+	};
+	ANeuralNetworksModel *model = unfinished_add_model(2);
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(refused); i++)
+		if (ANeuralNetworksModel_addOperation(model, refused[i].code,
+						      refused[i].num_inputs, refused[i].inputs,
+						      1, refused[i].outputs) !=
+		    ANEURALNETWORKS_BAD_DATA)
+			fail_msg("not refused: %s", refused[i].name);
+	/* A failed call leaves the model usable. */
+	assert_ok(ANeuralNetworksModel_finish(model));
+	ANeuralNetworksModel_free(model);
+}
+
+static void test_identify(void **state)
+{
+	const struct {
+		const char *name;
+		uint32_t input;
+		uint32_t output;
+	} refused[] = {
+		{ "no such input", 5, 3 },
+		{ "no such output", 0, 5 },
+		{ "a constant input", ADD_ACTIVATION, 3 },
+		{ "a constant output", 0, ADD_ACTIVATION },
+		{ "one operand for both", 0, 0 },
+	};
+	const uint32_t twice[] = { 0, 0 }, outputs[] = { 3 };
+	const ANeuralNetworksOperandType tensor = tensor_type(2, dims_2x2);
+	const ANeuralNetworksOperandType scalar = scalar_type(ANEURALNETWORKS_INT32);
+	const int32_t zero = 0;
+	ANeuralNetworksModel *model;
+	size_t i;
+	int k;
+
+	(void)state;
+	for (i = 0; i <= ARRAY_SIZE(refused); i++) {
+		assert_ok(ANeuralNetworksModel_create(&model));
+		for (k = 0; k < 4; k++)
+			assert_ok(ANeuralNetworksModel_addOperand(
+				model, k == ADD_ACTIVATION ? &scalar : &tensor));
+		assert_ok(ANeuralNetworksModel_setOperandValue(model, ADD_ACTIVATION, &zero, 4));
+		if (i == ARRAY_SIZE(refused))
+			assert_result(BAD_DATA, ANeuralNetworksModel_identifyInputsAndOutputs(
+							model, 2, twice, 1, outputs));
+		else if (ANeuralNetworksModel_identifyInputsAndOutputs(
+				 model, 1, &refused[i].input, 1, &refused[i].output) !=
+			 ANEURALNETWORKS_BAD_DATA)
+			fail_msg("not refused: %s", refused[i].name);
+		ANeuralNetworksModel_free(model);
+	}
+}
+
+/* Whatever changes a model, on one that can't be changed any more. */
+static void assert_immutable(ANeuralNetworksModel *model)
+{
+	const ANeuralNetworksOperandType type = scalar_type(ANEURALNETWORKS_INT32);
+	const ANeuralNetworksSymmPerChannelQuantParams params = { 0, 1, add_a };
+	const uint32_t list[] = { 0, 1, 2 };
+	ANeuralNetworksModel *value = add_model(2);
+	ANeuralNetworksMemory *memory;
+	void *base;
+
+	memory = shared_memory(4096, PROT_READ, &base);
+	assert_result(BAD_STATE, ANeuralNetworksModel_finish(model));
+	assert_result(BAD_STATE, ANeuralNetworksModel_addOperand(model, &type));
+	assert_result(BAD_STATE, ANeuralNetworksModel_setOperandValue(model, 0, add_a, 16));
+	assert_result(BAD_STATE,
+		      ANeuralNetworksModel_setOperandValueFromMemory(model, 0, memory, 0, 16));
+	assert_result(BAD_STATE, ANeuralNetworksModel_setOperandValueFromModel(model, 0, value));
+	assert_result(BAD_STATE,
+		      ANeuralNetworksModel_setOperandSymmPerChannelQuantParams(model, 0, &params));
+	assert_result(BAD_STATE, ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_ADD, 3,
+								   list, 1, list));
+	assert_result(BAD_STATE,
+		      ANeuralNetworksModel_identifyInputsAndOutputs(model, 1, list, 1, list));
+	assert_result(BAD_STATE,
+		      ANeuralNetworksModel_relaxComputationFloat32toFloat16(model, true));
+	assert_result(BAD_STATE, ANeuralNetworksModel_setOperandExtensionData(model, 0, NULL, 0));
+	ANeuralNetworksMemory_free(memory);
+	munmap(base, 4096);
+	ANeuralNetworksModel_free(value);
+}
+
+static void test_finished(void **state)
+{
+	ANeuralNetworksModel *model = add_model(2);
+
+	(void)state;
+	assert_immutable(model);
+	ANeuralNetworksModel_free(model);
+}
+
+/* Adds sum = x + y to a model that tensors_model() made. */
+static void add_sum(ANeuralNetworksModel *model, uint32_t x, uint32_t y, uint32_t sum)
+{
+	const uint32_t inputs[] = { x, y, 0 };
+
+	assert_ok(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_ADD, 3, inputs, 1,
+						    &sum));
+}
+
+/* Operand 0 is the constant that ADD needs, 1 to count are tensors. */
+static ANeuralNetworksModel *tensors_model(uint32_t count)
+{
+	const ANeuralNetworksOperandType tensor = tensor_type(2, dims_2x2);
+	const ANeuralNetworksOperandType scalar = scalar_type(ANEURALNETWORKS_INT32);
+	const int32_t none = ANEURALNETWORKS_FUSED_NONE;
+	ANeuralNetworksModel *model;
+	uint32_t i;
+
+	assert_ok(ANeuralNetworksModel_create(&model));
+	assert_ok(ANeuralNetworksModel_addOperand(model, &scalar));
+	assert_ok(ANeuralNetworksModel_setOperandValue(model, 0, &none, 4));
+	for (i = 0; i < count; i++)
+		assert_ok(ANeuralNetworksModel_addOperand(model, &tensor));
+	return model;
+}
+
+/* Sums of tensors 1 (input), 2 (input) and so on; output 0: the model has none. */
+struct graph_case {
+	const char *name;
+	uint32_t num_tensors;
+	uint32_t num_sums;
+	uint32_t sums[3][3];		/* x, y, their sum */
+	uint32_t output;
+	int result;
+};
+
+static const struct graph_case graph_cases[] = {
+	{ "a graph in reverse", 4, 2, { { 2, 3, 4 }, { 1, 2, 3 } }, 4, ANEURALNETWORKS_NO_ERROR },
+	{ "no operation", 2, 0, { { 0 } }, 0, ANEURALNETWORKS_BAD_DATA },
+	{ "a cycle", 5, 3, { { 1, 4, 3 }, { 3, 2, 4 }, { 3, 4, 5 } }, 5, ANEURALNETWORKS_BAD_DATA },
+	{ "an operand that nobody writes", 4, 1, { { 1, 4, 3 } }, 3, ANEURALNETWORKS_BAD_DATA },
+	{ "an operand that nobody uses", 4, 1, { { 1, 2, 3 } }, 3, ANEURALNETWORKS_BAD_DATA },
+	{ "two writers", 3, 2, { { 1, 2, 3 }, { 1, 1, 3 } }, 3, ANEURALNETWORKS_BAD_DATA },
+	{ "a written input", 3, 2, { { 1, 2, 3 }, { 1, 1, 2 } }, 3, ANEURALNETWORKS_BAD_DATA },
+	{ "an output that nobody writes", 4, 1, { { 1, 2, 3 } }, 4, ANEURALNETWORKS_BAD_DATA },
+};
+
+static void test_graphs(void **state)
+{
+	const uint32_t inputs[] = { 1, 2 };
+	size_t i;
+	uint32_t k;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(graph_cases); i++) {
+		const struct graph_case *c = &graph_cases[i];
+		ANeuralNetworksModel *model = tensors_model(c->num_tensors);
+
+		for (k = 0; k < c->num_sums; k++)
+			add_sum(model, c->sums[k][0], c->sums[k][1], c->sums[k][2]);
+		assert_ok(ANeuralNetworksModel_identifyInputsAndOutputs(
+			model, 2, inputs, c->output ? 1 : 0, &c->output));
+		if (ANeuralNetworksModel_finish(model) != c->result)
+			fail_msg("wrong result: %s", c->name);
+		/* A refused one stays invalid. */
+		assert_immutable(model);
+		ANeuralNetworksModel_free(model);
+	}
+}
+
+static void test_late_constant(void **state)
+{
+	ANeuralNetworksModel *model = unfinished_add_model(2);
+
+	(void)state;
+	/* An input that becomes a constant is found by finishing. */
+	assert_ok(ANeuralNetworksModel_setOperandValue(model, ADD_A, add_a, sizeof(add_a)));
+	assert_result(BAD_DATA, ANeuralNetworksModel_finish(model));
+	ANeuralNetworksModel_free(model);
+}
+
+static void test_model_values(void **state)
+{
+	const ANeuralNetworksOperandType type = scalar_type(ANEURALNETWORKS_MODEL);
+	ANeuralNetworksModel *model, *value = unfinished_add_model(2);
+
+	(void)state;
+	assert_ok(ANeuralNetworksModel_create(&model));
+	assert_ok(ANeuralNetworksModel_addOperand(model, &type));
+	assert_result(BAD_STATE, ANeuralNetworksModel_setOperandValueFromModel(model, 0, value));
+	assert_ok(ANeuralNetworksModel_finish(value));
+	assert_result(BAD_DATA, ANeuralNetworksModel_setOperandValueFromModel(model, 1, value));
+	assert_ok(ANeuralNetworksModel_setOperandValueFromModel(model, 0, value));
+	ANeuralNetworksModel_free(model);
+	ANeuralNetworksModel_free(value);
+}
+
+static void test_supported(void **state)
+{
+	const ANeuralNetworksDevice *cpu = cpu_device(), *twice[] = { cpu, cpu }, *none = NULL;
+	ANeuralNetworksModel *model = unfinished_add_model(2);
+	bool supported = false;
+
+	(void)state;
+	assert_result(BAD_STATE, ANeuralNetworksModel_getSupportedOperationsForDevices(
+					 model, &cpu, 1, &supported));
+	assert_ok(ANeuralNetworksModel_finish(model));
+	assert_ok(ANeuralNetworksModel_getSupportedOperationsForDevices(model, &cpu, 1,
+									&supported));
+	assert_true(supported);
+	assert_result(BAD_DATA, ANeuralNetworksModel_getSupportedOperationsForDevices(
+					model, twice, 2, &supported));
+	assert_result(BAD_DATA, ANeuralNetworksModel_getSupportedOperationsForDevices(
+					model, &cpu, 0, &supported));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksModel_getSupportedOperationsForDevices(
+					       model, &none, 1, &supported));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksModel_getSupportedOperationsForDevices(
+					       model, &cpu, 1, NULL));
+	ANeuralNetworksModel_free(model);
+}
+
+/* Answers come in the order in which operations were added, not in the graph's. */
+static void test_supported_order(void **state)
+{
+	const uint32_t inputs[] = { 1, 2 }, outputs[] = { 5 };
+	const ANeuralNetworksDevice *cpu = cpu_device();
+	const uint32_t three = 3, four = 4;
+	ANeuralNetworksModel *model = tensors_model(5);
+	ANeuralNetworksCompilation *compilation;
+	bool supported[3] = { false };
+
+	(void)state;
+	add_sum(model, 3, 4, 5);
+	assert_ok(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_OEM_OPERATION, 1,
+						    &three, 1, &four));
+	add_sum(model, 1, 2, 3);
+	assert_ok(ANeuralNetworksModel_identifyInputsAndOutputs(model, 2, inputs, 1, outputs));
+	assert_ok(ANeuralNetworksModel_finish(model));
+	assert_ok(ANeuralNetworksModel_getSupportedOperationsForDevices(model, &cpu, 1,
+									supported));
+	assert_true(supported[0]);
+	assert_false(supported[1]);
+	assert_true(supported[2]);
+
+	/* Nobody executes an OEM operation, and nothing stands in for it. */
+	assert_ok(ANeuralNetworksCompilation_create(model, &compilation));
+	assert_result(BAD_DATA, ANeuralNetworksCompilation_finish(compilation));
+	ANeuralNetworksCompilation_free(compilation);
+	ANeuralNetworksModel_free(model);
+}
+
+static void test_extensions(void **state)
+{
+	ANeuralNetworksModel *model = unfinished_add_model(2);
+	bool supported = true;
+	int32_t type;
+
+	(void)state;
+	assert_ok(ANeuralNetworksDevice_getExtensionSupport(cpu_device(), "com.example.x",
+							    &supported));
+	assert_false(supported);
+	assert_result(UNEXPECTED_NULL,
+		      ANeuralNetworksDevice_getExtensionSupport(cpu_device(), NULL, &supported));
+	assert_result(BAD_DATA, ANeuralNetworksModel_getExtensionOperandType(
+					model, "com.example.x", 1, &type));
+	assert_result(BAD_DATA, ANeuralNetworksModel_getExtensionOperationType(
+					model, "com.example.x", 1, &type));
+	assert_result(UNEXPECTED_NULL,
+		      ANeuralNetworksModel_getExtensionOperandType(model, NULL, 1, &type));
+	assert_result(UNEXPECTED_NULL,
+		      ANeuralNetworksModel_setOperandExtensionData(model, 0, NULL, 4));
+	assert_result(BAD_DATA, ANeuralNetworksModel_setOperandExtensionData(model, 9, add_a, 4));
+	assert_result(BAD_DATA, ANeuralNetworksModel_setOperandExtensionData(model, 0, add_a, 0));
+	assert_result(BAD_DATA, ANeuralNetworksModel_setOperandExtensionData(model, 0, add_a, 4));
+	ANeuralNetworksModel_free(model);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_operand_types),
+		cmocka_unit_test(test_null),
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_values_from_memory),
+		cmocka_unit_test(test_channel_scales),
+		cmocka_unit_test(test_operations),
+		cmocka_unit_test(test_identify),
+		cmocka_unit_test(test_finished),
+		cmocka_unit_test(test_graphs),
+		cmocka_unit_test(test_late_constant),
+		cmocka_unit_test(test_model_values),
+		cmocka_unit_test(test_supported),
+		cmocka_unit_test(test_supported_order),
+		cmocka_unit_test(test_extensions),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

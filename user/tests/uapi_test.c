@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The sizes, offsets and numbers of include/uapi/linux/nnaccel.h, which programs that were built
+ * before rely on: a change here is a break.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <linux/nnaccel.h>
+
+struct entry {
+	const char *name;
+	size_t value;
+	size_t expected;
+};
+
+#define SIZE(type, size)		{ #type, sizeof(struct type), size }
+#define OFFSET(type, member, offset)	{ #type "." #member, offsetof(struct type, member), offset }
+#define NUMBER(name, number)		{ #name, name, number }
+
+static const struct entry sizes[] = {
+	SIZE(nnaccel_info, 96),
+	SIZE(nnaccel_destroy, 8),
+	SIZE(nnaccel_pool_alloc, 24),
+	SIZE(nnaccel_pool_import, 40),
+	SIZE(nnaccel_pool_export, 16),
+	SIZE(nnaccel_query, 24),
+	SIZE(nnaccel_supported, 72),
+	SIZE(nnaccel_prepare, 80),
+	SIZE(nnaccel_arg, 96),
+	SIZE(nnaccel_shape, 72),
+	SIZE(nnaccel_execute, 104),
+	SIZE(nnaccel_engine_next, 32),
+	SIZE(nnaccel_engine_session, 24),
+	SIZE(nnaccel_engine_refuse, 16),
+	SIZE(nnaccel_session_attach, 8),
+	SIZE(nnaccel_grant, 16),
+	SIZE(nnaccel_cmd, 96),
+	SIZE(nnaccel_session_fetch, 24),
+	SIZE(nnaccel_session_commit, 48),
+	SIZE(nnaccel_session_slot, 32),
+	SIZE(nnaccel_burst_create, 40),
+	SIZE(nnaccel_slot_bind, 24),
+	SIZE(nnaccel_slot_free, 8),
+	SIZE(nnaccel_burst_status, 16),
+	SIZE(nnaccel_ring_control, NNACCEL_RING_LINES),
+	SIZE(nnaccel_datum, 20),
+	SIZE(nnaccel_line, 64),
+};
+
+/* The last member of each: with the size, there is no hidden padding at the end. */
+static const struct entry offsets[] = {
+	OFFSET(nnaccel_info, bursts, 92),
+	OFFSET(nnaccel_destroy, id, 4),
+	OFFSET(nnaccel_pool_alloc, __reserved, 20),
+	OFFSET(nnaccel_pool_import, __reserved, 36),
+	OFFSET(nnaccel_pool_export, out_fd, 12),
+	OFFSET(nnaccel_query, out_status, 20),
+	OFFSET(nnaccel_supported, __reserved, 68),
+	OFFSET(nnaccel_prepare, __reserved, 76),
+	OFFSET(nnaccel_arg, __reserved, 92),
+	OFFSET(nnaccel_shape, dims, 8),
+	OFFSET(nnaccel_execute, __reserved, 100),
+	OFFSET(nnaccel_engine_next, out_context, 24),
+	OFFSET(nnaccel_engine_session, __reserved, 20),
+	OFFSET(nnaccel_engine_refuse, context, 8),
+	OFFSET(nnaccel_session_attach, flags, 4),
+	OFFSET(nnaccel_grant, length, 8),
+	OFFSET(nnaccel_cmd, burst, 92),
+	OFFSET(nnaccel_session_fetch, out_size, 20),
+	OFFSET(nnaccel_session_commit, device_ns, 40),
+	OFFSET(nnaccel_session_slot, out_grant, 16),
+	OFFSET(nnaccel_burst_create, __reserved, 36),
+	OFFSET(nnaccel_slot_bind, __reserved, 20),
+	OFFSET(nnaccel_slot_free, slot, 4),
+	OFFSET(nnaccel_burst_status, ring_bytes, 12),
+	OFFSET(nnaccel_ring_control, consumed, 64),
+	OFFSET(nnaccel_ring_control, packets, 128),
+	OFFSET(nnaccel_ring_control, fallbacks, 168),
+	OFFSET(nnaccel_datum, u, 4),
+	OFFSET(nnaccel_line, datums, 4),
+};
+
+static const struct entry numbers[] = {
+	NUMBER(NNACCEL_INFO, 0xb900),
+	NUMBER(NNACCEL_DESTROY, 0xb901),
+	NUMBER(NNACCEL_POOL_ALLOC, 0xb902),
+	NUMBER(NNACCEL_POOL_IMPORT, 0xb903),
+	NUMBER(NNACCEL_POOL_EXPORT, 0xb904),
+	NUMBER(NNACCEL_QUERY, 0xb905),
+	NUMBER(NNACCEL_SUPPORTED, 0xb906),
+	NUMBER(NNACCEL_PREPARE, 0xb907),
+	NUMBER(NNACCEL_EXECUTE, 0xb908),
+	NUMBER(NNACCEL_BURST_CREATE, 0xb909),
+	NUMBER(NNACCEL_SLOT_BIND, 0xb920),
+	NUMBER(NNACCEL_SLOT_FREE, 0xb921),
+	NUMBER(NNACCEL_ENGINE_NEXT, 0xb940),
+	NUMBER(NNACCEL_ENGINE_SESSION, 0xb941),
+	NUMBER(NNACCEL_ENGINE_REFUSE, 0xb942),
+	NUMBER(NNACCEL_SESSION_ATTACH, 0xb960),
+	NUMBER(NNACCEL_SESSION_FETCH, 0xb961),
+	NUMBER(NNACCEL_SESSION_COMMIT, 0xb962),
+	NUMBER(NNACCEL_SESSION_SLOT, 0xb963),
+	NUMBER(NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT, 8),
+	NUMBER(NNACCEL_DO_FORGET_GRANT, 6),
+	NUMBER(NNACCEL_DO_SLOT_GONE, 9),
+	NUMBER(NNACCEL_DATUM_TIMING, 11),
+	NUMBER(NNACCEL_GRANT_SHIFT, 40),
+};
+
+static void check(const struct entry *entries, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (entries[i].value != entries[i].expected)
+			fail_msg("%s is %zu, was published as %zu", entries[i].name,
+				 entries[i].value, entries[i].expected);
+}
+
+static void test_sizes(void **state)
+{
+	(void)state;
+	check(sizes, sizeof(sizes) / sizeof(sizes[0]));
+}
+
+static void test_offsets(void **state)
+{
+	(void)state;
+	check(offsets, sizeof(offsets) / sizeof(offsets[0]));
+}
+
+static void test_numbers(void **state)
+{
+	(void)state;
+	check(numbers, sizeof(numbers) / sizeof(numbers[0]));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_offsets),
+		cmocka_unit_test(test_numbers),
+	};
+
+	return cmocka_run_group_tests_name("uapi", tests, NULL, NULL);
+}
