@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Worker, client and broker killed at each stage of their work: every waiter
+ * is back with an error, a new party takes over, and nothing is left behind.
+ */
+#include <poll.h>
+#include <sys/mman.h>
+
+#include "harness.h"
+
+#define LENGTH PAGE
+
+/* What a client asks for when the other side dies. */
+enum request { ASK_NOTHING, ASK_QUERY, ASK_SUPPORTED, ASK_PREPARE, ASK_EXECUTE, NUM_REQUESTS };
+
+static const char *const request_names[] = {
+	"nothing", "query", "supported", "prepare", "execute",
+};
+
+struct client {
+	uint32_t pool;
+	uint32_t model;
+	uint8_t answer[4];
+	struct nnaccel_query query;
+	struct nnaccel_supported supported;
+	struct nnaccel_prepare prepare;
+	struct execution execution;
+	struct async async;
+};
+
+/* The ioctl for a request, and its filled in structure. */
+static unsigned long fill_in(struct client *client, enum request request, void **arg)
+{
+	switch (request) {
+	case ASK_QUERY:
+		query_init(&client->query, 1, client->answer, sizeof(client->answer));
+		*arg = &client->query;
+		return NNACCEL_QUERY;
+	case ASK_SUPPORTED:
+		supported_init(&client->supported, client->pool, 1, client->answer, 4);
+		*arg = &client->supported;
+		return NNACCEL_SUPPORTED;
+	case ASK_EXECUTE:
+		execution_init(&client->execution, client->model, client->pool, client->pool);
+		*arg = &client->execution.cmd;
+		return NNACCEL_EXECUTE;
+	default:
+		prepare_init(&client->prepare, client->pool, 1);
+		*arg = &client->prepare;
+		return NNACCEL_PREPARE;
+	}
+}
+
+static bool ask(struct client *client, int fd, enum request request)
+{
+	void *arg;
+	unsigned long number = fill_in(client, request, &arg);
+
+	return async_start(&client->async, fd, number, arg);
+}
+
+static void await_commands(int fd, long long n)
+{
+	while (summary_get(fd, "nnaccel-commands") != n)
+		usleep(1000);
+}
+
+/* Prepares a model and executes it, with this process as worker. */
+static int use(int fd, int session, struct client *client)
+{
+	union command cmd;
+
+	for (enum request request = ASK_QUERY; request < NUM_REQUESTS; request++) {
+		int error;
+
+		if (!ask(client, fd, request))
+			return EAGAIN;
+		do {
+			error = session_fetch(session, 0, &cmd);
+		} while (!error && !cmd.head.cookie);
+		if (error)
+			return error;
+		error = session_answer(session, &cmd);
+		if (error)
+			return error;
+		error = async_wait(&client->async);
+		if (error)
+			return error;
+		if (request == ASK_PREPARE)
+			client->model = client->prepare.out_model;
+	}
+	return 0;
+}
+
+/* A new session for a context that wants one again, attached to this process. */
+static int serve_again(int broker, int *session)
+{
+	uint64_t context;
+
+	return broker_await_new(broker, &context) ?: broker_session(broker, context, session) ?:
+	       session_attach(*session);
+}
+
+/* Has a context served by a new worker, whatever became of the old. */
+static int recover(int broker, int fd, struct client *client, int *session)
+{
+	int error;
+
+	if (!ask(client, fd, ASK_PREPARE))
+		return EAGAIN;
+	error = serve_again(broker, session);
+	if (!error) {
+		union command cmd;
+
+		error = session_fetch(*session, 0, &cmd) ?: session_answer(*session, &cmd);
+	}
+	error = async_wait(&client->async) ?: error;
+	if (!error)
+		client->model = client->prepare.out_model;
+	return error ?: use(fd, *session, client);
+}
+
+FIXTURE(death) {
+	struct summary before;
+	struct client client;
+	int broker;
+	int fd;
+	uint64_t context;
+};
+
+FIXTURE_SETUP(death)
+{
+	self->broker = broker_open();
+	ASSERT_GE(self->broker, 0);
+	ASSERT_TRUE(summary_read(&self->before));
+	self->fd = device_open();
+	ASSERT_GE(self->fd, 0);
+	self->client.pool = pool_alloc(self->fd, LENGTH);
+	ASSERT_EQ(broker_await_new(self->broker, &self->context), 0);
+}
+
+FIXTURE_TEARDOWN(death)
+{
+	close(self->fd);
+	close(self->broker);
+	EXPECT_TRUE(summary_settles(&self->before));
+}
+
+/* ---- the worker ---- */
+
+enum worker_stage {
+	WORKER_STARTED,
+	WORKER_ATTACHED,
+	WORKER_WAITING,
+	WORKER_QUEUED,
+	WORKER_FETCHED,
+	WORKER_MAPPED,
+	WORKER_COMMITTED,
+	NUM_WORKER_STAGES
+};
+
+static const char *const worker_stage_names[] = {
+	"started", "attached", "waiting", "queued", "fetched", "mapped", "committed",
+};
+
+struct worker {
+	int session;
+	enum worker_stage stage;
+	bool model_first;
+};
+
+/* Serves until the stage is reached: a model first where one is to be executed. */
+static void work(struct actor *self, void *data)
+{
+	const struct worker *worker = data;
+	union command cmd;
+
+	if (worker->stage == WORKER_STARTED)
+		actor_reached(self);
+	if (session_attach(worker->session))
+		_exit(1);
+	if (worker->model_first && (session_fetch(worker->session, 0, &cmd) ||
+				    session_answer(worker->session, &cmd)))
+		_exit(1);
+	actor_reached(self);
+	if (session_fetch(worker->session, 0, &cmd))
+		_exit(1);
+	if (worker->stage == WORKER_FETCHED)
+		actor_reached(self);
+	if (cmd.head.num_grants &&
+	    !session_map(worker->session, command_grants(&cmd)->grant, LENGTH, PROT_READ))
+		_exit(1);
+	if (worker->stage == WORKER_MAPPED)
+		actor_reached(self);
+	if (session_answer(worker->session, &cmd))
+		_exit(1);
+	actor_reached(self);
+}
+
+/* Kills a worker at a stage while a client asks; the client's errno, -1: the test broke. */
+static int kill_worker(FIXTURE_DATA(death) *self, enum worker_stage stage, enum request request)
+{
+	struct worker worker = {
+		.stage = stage,
+		.model_first = request == ASK_EXECUTE,
+	};
+	struct actor actor;
+	bool asked = false;
+
+	if (broker_session(self->broker, self->context, &worker.session) ||
+	    !actor_start(&actor, work, &worker))
+		return -1;
+	close(worker.session);
+	if (worker.model_first) {
+		if (!ask(&self->client, self->fd, ASK_PREPARE) || async_wait(&self->client.async))
+			return -1;
+		self->client.model = self->client.prepare.out_model;
+	}
+	if (!actor_await(&actor))
+		return -1;
+	if (stage == WORKER_WAITING || stage >= WORKER_FETCHED)
+		actor_go(&actor);
+	if (stage != WORKER_ATTACHED && stage != WORKER_WAITING && request != ASK_NOTHING) {
+		asked = ask(&self->client, self->fd, request);
+		if (stage == WORKER_QUEUED)
+			await_commands(self->fd, 1);
+		if (!asked || (stage >= WORKER_FETCHED && !actor_await(&actor)))
+			return -1;
+	}
+	actor_kill(&actor);
+	return asked ? async_wait(&self->client.async) : 0;
+}
+
+TEST_F(death, of_the_worker)
+{
+	for (enum worker_stage stage = 0; stage < NUM_WORKER_STAGES; stage++) {
+		for (enum request request = 0; request < NUM_REQUESTS; request++) {
+			bool late = stage == WORKER_COMMITTED || request == ASK_NOTHING ||
+				    stage == WORKER_ATTACHED || stage == WORKER_WAITING;
+			int session, error;
+
+			/* Where nothing is asked, nothing is queued. */
+			if (request == ASK_NOTHING && stage >= WORKER_QUEUED)
+				continue;
+			/* A worker that has not attached has no model to execute. */
+			if (request == ASK_EXECUTE && stage == WORKER_STARTED)
+				continue;
+			error = kill_worker(self, stage, request);
+			/* Before it attached, the call may not yet have been waiting for it. */
+			if (stage == WORKER_STARTED && request != ASK_NOTHING && error == ENOTCONN)
+				error = EPIPE;
+			EXPECT_EQ(error, late ? 0 : EPIPE)
+				TH_LOG("worker %s, client asks for %s", worker_stage_names[stage],
+				       request_names[request]);
+			if (self->client.model) {
+				EXPECT_EQ(xioctl(self->fd, NNACCEL_EXECUTE, &(struct nnaccel_execute){
+					.size = sizeof(struct nnaccel_execute),
+					.model = self->client.model }), ESTALE);
+			}
+			ASSERT_EQ(recover(self->broker, self->fd, &self->client, &session), 0)
+				TH_LOG("after: worker %s, client asks for %s",
+				       worker_stage_names[stage], request_names[request]);
+			close(session);
+			/* As at the beginning: a fresh context, offered. */
+			close(self->fd);
+			self->fd = device_open();
+			self->client = (struct client){ .pool = pool_alloc(self->fd, LENGTH) };
+			ASSERT_EQ(broker_await_new(self->broker, &self->context), 0);
+		}
+	}
+}
+
+/* All that wait are woken, not only the first. */
+TEST_F(death, of_the_worker_wakes_all)
+{
+	struct worker worker = { .stage = WORKER_FETCHED };
+	struct client clients[8] = {};
+	struct actor actor;
+
+	ASSERT_EQ(broker_session(self->broker, self->context, &worker.session), 0);
+	ASSERT_TRUE(actor_start(&actor, work, &worker));
+	close(worker.session);
+	ASSERT_TRUE(actor_await(&actor));
+	for (size_t i = 0; i < ARRAY_SIZE(clients); i++) {
+		clients[i].pool = self->client.pool;
+		ASSERT_TRUE(ask(&clients[i], self->fd, ASK_QUERY + i % 3));
+	}
+	await_commands(self->fd, ARRAY_SIZE(clients));
+	actor_go(&actor);
+	ASSERT_TRUE(actor_await(&actor));
+	actor_kill(&actor);
+	for (size_t i = 0; i < ARRAY_SIZE(clients); i++) {
+		EXPECT_EQ(async_wait(&clients[i].async), EPIPE);
+	}
+}
+
+/* ---- the client ---- */
+
+enum client_stage {
+	CLIENT_OPENED,
+	CLIENT_OFFERED,
+	CLIENT_GIVEN,
+	CLIENT_ATTACHED,
+	CLIENT_QUEUED,
+	CLIENT_FETCHED,
+	CLIENT_MAPPED,
+	CLIENT_COMMITTED,
+	NUM_CLIENT_STAGES
+};
+
+static const char *const client_stage_names[] = {
+	"opened", "offered", "given", "attached", "queued", "fetched", "mapped", "committed",
+};
+
+/* A client that prepares a model, where it is to be executed, then asks. */
+static void be_client(struct actor *self, void *data)
+{
+	enum request request = *(enum request *)data;
+	struct client client = {};
+	unsigned long number;
+	int fd = device_open();
+	void *arg;
+
+	client.pool = pool_alloc(fd, LENGTH);
+	if (fd < 0 || !client.pool)
+		_exit(1);
+	actor_reached(self);
+	if (request == ASK_EXECUTE) {
+		number = fill_in(&client, ASK_PREPARE, &arg);
+		if (xioctl(fd, number, arg))
+			_exit(1);
+		client.model = client.prepare.out_model;
+	}
+	if (request != ASK_NOTHING) {
+		number = fill_in(&client, request, &arg);
+		if (xioctl(fd, number, arg))
+			_exit(1);
+	}
+	actor_reached(self);
+}
+
+/* Kills a client at a stage; what went wrong, or NULL. */
+static const char *kill_client(int broker, enum client_stage stage, enum request request)
+{
+	struct nnaccel_engine_next next;
+	struct pollfd poll_fd = { .events = POLLIN };
+	struct actor actor;
+	union command cmd = {};
+	int session = -1;
+
+	if (!actor_start(&actor, be_client, &request) || !actor_await(&actor))
+		return "it did not start";
+	if (stage >= CLIENT_OFFERED && (broker_next(broker, 0, &next) ||
+					next.out_event != NNACCEL_ENGINE_NEW))
+		return "not offered";
+	if (stage >= CLIENT_GIVEN && broker_session(broker, next.out_context, &session))
+		return "no session";
+	if (stage >= CLIENT_ATTACHED && session_attach(session))
+		return "not attached";
+	actor_go(&actor);
+	if (stage >= CLIENT_QUEUED && request == ASK_EXECUTE &&
+	    (session_fetch(session, 0, &cmd) || session_answer(session, &cmd)))
+		return "no model";
+	poll_fd.fd = session;
+	if (stage >= CLIENT_QUEUED && poll(&poll_fd, 1, -1) != 1)
+		return "no command";
+	if (stage >= CLIENT_FETCHED && session_fetch(session, 0, &cmd))
+		return "not fetched";
+	if (stage >= CLIENT_MAPPED && cmd.head.num_grants &&
+	    !session_map(session, command_grants(&cmd)->grant, LENGTH, PROT_READ))
+		return "not mapped";
+	if (stage >= CLIENT_COMMITTED && (session_answer(session, &cmd) || !actor_await(&actor)))
+		return "not answered";
+	actor_kill(&actor);
+
+	if (session >= 0) {
+		if (session_fetch(session, 0, &(union command){}) !=
+		    (stage >= CLIENT_ATTACHED ? ESHUTDOWN : EACCES))
+			return "the worker may still fetch";
+		if (poll(&poll_fd, 1, 0) != 1 || !(poll_fd.revents & POLLHUP))
+			return "the worker is not told";
+		/* What it has of the dead it may commit, for nobody. */
+		if ((stage == CLIENT_FETCHED || stage == CLIENT_MAPPED) &&
+		    (session_answer(session, &cmd) || session_answer(session, &cmd) != ENOENT))
+			return "the worker cannot commit";
+		close(session);
+	}
+	if (stage >= CLIENT_OFFERED && (broker_next(broker, NNACCEL_ENGINE_NONBLOCK, &next) ||
+					next.out_event != NNACCEL_ENGINE_GONE))
+		return "the broker is not told";
+	if (broker_next(broker, NNACCEL_ENGINE_NONBLOCK, &next) != EAGAIN)
+		return "the broker is told more";
+	return NULL;
+}
+
+TEST_F(death, of_the_client)
+{
+	struct summary before;
+	const char *wrong;
+
+	for (enum client_stage stage = 0; stage < NUM_CLIENT_STAGES; stage++) {
+		for (enum request request = 0; request < NUM_REQUESTS; request++) {
+			if (request == ASK_NOTHING && stage >= CLIENT_QUEUED)
+				continue;
+			ASSERT_TRUE(summary_read(&before));
+			wrong = kill_client(self->broker, stage, request);
+			EXPECT_EQ(wrong, NULL)
+				TH_LOG("client %s asks for %s: %s", client_stage_names[stage],
+				       request_names[request], wrong);
+			/* Mappings live on in this process: the memory goes with them. */
+			if (stage < CLIENT_MAPPED) {
+				EXPECT_TRUE(summary_settles(&before));
+			}
+		}
+	}
+	self->before.counter[1] = summary_get(-1, "users");
+	self->before.counter[3] = summary_get(-1, "pool-bytes") - LENGTH;
+}
+
+/* ---- the broker ---- */
+
+enum broker_stage {
+	BROKER_OPENED,
+	BROKER_TOLD,
+	BROKER_GIVEN,
+	BROKER_REFUSED,
+	NUM_BROKER_STAGES
+};
+
+static const char *const broker_stage_names[] = { "opened", "told", "given", "refused" };
+
+static void be_broker(struct actor *self, void *data)
+{
+	enum broker_stage stage = *(enum broker_stage *)data;
+	struct nnaccel_engine_next next;
+	int broker = broker_open(), session;
+
+	if (broker < 0)
+		_exit(1);
+	if (stage >= BROKER_TOLD && broker_next(broker, 0, &next))
+		_exit(1);
+	if (stage == BROKER_GIVEN && broker_session(broker, next.out_context, &session))
+		_exit(1);
+	if (stage == BROKER_REFUSED && broker_refuse(broker, next.out_context, EUSERS))
+		_exit(1);
+	actor_reached(self);
+}
+
+TEST_F(death, of_the_broker)
+{
+	for (enum broker_stage stage = 0; stage < NUM_BROKER_STAGES; stage++) {
+		for (int asking = 0; asking < 2; asking++) {
+			struct actor actor;
+			int session, error = 0;
+
+			/* Nobody is told of a context that is offered to a broker. */
+			close(self->broker);
+			ASSERT_TRUE(actor_start(&actor, be_broker, &stage));
+			ASSERT_TRUE(actor_await(&actor));
+			if (asking) {
+				ASSERT_TRUE(ask(&self->client, self->fd, ASK_PREPARE));
+			}
+			actor_kill(&actor);
+			if (asking)
+				error = async_wait(&self->client.async);
+			/* As long as it waits for the next, or as it learns that a session went. */
+			EXPECT_TRUE(!asking || error == ENOTCONN || error == EPIPE)
+				TH_LOG("broker %s: %s", broker_stage_names[stage], strerror(error));
+			self->broker = broker_open();
+			ASSERT_GE(self->broker, 0);
+			ASSERT_EQ(recover(self->broker, self->fd, &self->client, &session), 0)
+				TH_LOG("after: broker %s", broker_stage_names[stage]);
+			close(session);
+			close(self->fd);
+			self->fd = device_open();
+			self->client = (struct client){ .pool = pool_alloc(self->fd, LENGTH) };
+		}
+	}
+	ASSERT_EQ(broker_await_new(self->broker, &self->context), 0);
+}
+
+/* A worker goes on without the broker, and a waiting call is served by the next. */
+TEST_F(death, of_the_broker_leaves_workers_alone)
+{
+	int session;
+
+	ASSERT_EQ(broker_session(self->broker, self->context, &session), 0);
+	ASSERT_EQ(session_attach(session), 0);
+	close(self->broker);
+	EXPECT_EQ(use(self->fd, session, &self->client), 0);
+	self->broker = broker_open();
+	EXPECT_EQ(use(self->fd, session, &self->client), 0);
+	close(session);
+}
+
+TEST_F(death, of_the_broker_while_a_call_waits)
+{
+	long long absent = param_set("engine_absent_ms", 100000);
+	long long wait = param_set("engine_wait_ms", 100000);
+	union command cmd;
+	int session;
+
+	ASSERT_TRUE(ask(&self->client, self->fd, ASK_PREPARE));
+	close(self->broker);
+	self->broker = broker_open();
+	EXPECT_EQ(serve_again(self->broker, &session), 0);
+	EXPECT_EQ(session_fetch(session, 0, &cmd), 0);
+	EXPECT_EQ(session_answer(session, &cmd), 0);
+	EXPECT_EQ(async_wait(&self->client.async), 0);
+	close(session);
+	param_set("engine_absent_ms", absent);
+	param_set("engine_wait_ms", wait);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The running nnacceld, seen by its clients: workers come, are replaced after
+ * their death, go with their contexts, and are limited per user.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/nnaccel.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness.h"
+
+#define WORKER "nnacceld-worker\n"
+#define SESSION_FD 4
+#define MAX_WORKERS 128
+
+/* nnacceld's defaults. */
+#define WORKERS_PER_USER 64
+#define FREE_CRASHES 3
+
+/* Users of the tests, each its own: what one does to its limits stays with it. */
+enum { UID_CRASH = 5001, UID_MANY = 5002 };
+
+static int query(int fd, uint32_t what, uint32_t *status)
+{
+	char answer[4096];
+	struct nnaccel_query query = {
+		.size = sizeof(query),
+		.query = what,
+		.data = (uintptr_t)answer,
+		.data_size = sizeof(answer),
+	};
+
+	if (ioctl(fd, NNACCEL_QUERY, &query))
+		return errno;
+	*status = query.out_status;
+	return 0;
+}
+
+/* Asks for the device's description: 0 or an errno, the engine's status as EIO. */
+static int ask(int fd)
+{
+	uint32_t status;
+	int error = query(fd, NNACCEL_QUERY_DEVICE, &status);
+
+	return error ? error : status == NNACCEL_STATUS_NONE ? 0 : EIO;
+}
+
+static bool is_serving_worker(const char *pid)
+{
+	char path[300], comm[32] = "";
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%s/comm", pid);
+	fd = open(path, O_RDONLY);
+	if (fd < 0)
+		return false;
+	if (read(fd, comm, sizeof(comm) - 1) < 0)
+		comm[0] = '\0';
+	close(fd);
+	snprintf(path, sizeof(path), "/proc/%s/fd/%d", pid, SESSION_FD);
+	return !strcmp(comm, WORKER) && !faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW);
+}
+
+/* Workers that have a session. */
+static int list_workers(pid_t *pids)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	int count = 0;
+
+	while (proc && count < MAX_WORKERS && (entry = readdir(proc))) {
+		if (atoi(entry->d_name) > 0 && is_serving_worker(entry->d_name))
+			pids[count++] = atoi(entry->d_name);
+	}
+	if (proc)
+		closedir(proc);
+	return count;
+}
+
+/* The worker that came since `before`, 0: none. */
+static pid_t new_worker(const pid_t *before, int num_before)
+{
+	pid_t now[MAX_WORKERS];
+	int num_now = list_workers(now);
+
+	for (int i = 0; i < num_now; i++) {
+		bool known = false;
+
+		for (int k = 0; k < num_before; k++)
+			known |= now[i] == before[k];
+		if (!known)
+			return now[i];
+	}
+	return 0;
+}
+
+/* Opens the device and has a worker for it. */
+static pid_t open_served(int *fd)
+{
+	pid_t before[MAX_WORKERS];
+	int num_before = list_workers(before);
+
+	*fd = open(DEVICE, O_RDWR | O_CLOEXEC);
+	if (*fd < 0 || ask(*fd))
+		return 0;
+	return new_worker(before, num_before);
+}
+
+static bool wait_gone(pid_t pid)
+{
+	for (int i = 0; i < 6000; i++) {
+		if (kill(pid, 0))
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+/* Ends a worker, and waits until it is gone. */
+static bool end_worker(pid_t pid, int signal)
+{
+	return kill(pid, signal) == 0 && wait_gone(pid);
+}
+
+FIXTURE(engine) {
+	long long wait_ms;
+	int fd;
+};
+
+FIXTURE_SETUP(engine)
+{
+	ASSERT_EQ(geteuid(), 0);
+	ASSERT_TRUE(daemon_stop());
+	ASSERT_TRUE(daemon_start());
+	/* However slow the machine starts workers. */
+	self->wait_ms = param_set("engine_wait_ms", 100000);
+	self->fd = open(DEVICE, O_RDWR | O_CLOEXEC);
+	ASSERT_GE(self->fd, 0);
+	/* An open context is given a worker: have it there before others are looked for. */
+	ASSERT_EQ(ask(self->fd), 0);
+}
+
+FIXTURE_TEARDOWN(engine)
+{
+	close(self->fd);
+	param_set("engine_wait_ms", self->wait_ms);
+	EXPECT_TRUE(daemon_stop());
+}
+
+TEST_F(engine, answers)
+{
+	uint32_t status;
+
+	ASSERT_EQ(ask(self->fd), 0);
+	ASSERT_EQ(query(self->fd, 4711, &status), 0);
+	EXPECT_EQ(status, NNACCEL_STATUS_INVALID_ARGUMENT);
+}
+
+TEST_F(engine, one_worker_for_each_context)
+{
+	pid_t first, second;
+	int one, two;
+
+	first = open_served(&one);
+	second = open_served(&two);
+	EXPECT_GT(first, 0);
+	EXPECT_GT(second, 0);
+	EXPECT_NE(first, second);
+	EXPECT_EQ(close(one), 0);
+	EXPECT_TRUE(wait_gone(first));
+	EXPECT_EQ(ask(two), 0);
+	EXPECT_EQ(kill(second, 0), 0);
+	close(two);
+	EXPECT_TRUE(wait_gone(second));
+}
+
+/* SIGKILL is an administrator's: it never leads to a back-off. */
+TEST_F(engine, killed_worker_is_replaced)
+{
+	pid_t worker;
+	int fd;
+
+	for (int i = 0; i < 3 * FREE_CRASHES; i++) {
+		worker = open_served(&fd);
+		ASSERT_GT(worker, 0);
+		ASSERT_TRUE(end_worker(worker, SIGKILL));
+		EXPECT_EQ(ask(fd), 0);
+		close(fd);
+	}
+}
+
+/* A worker that is stopped outlives its context for a second, no longer. */
+TEST_F(engine, stuck_worker_is_killed)
+{
+	pid_t worker;
+	int fd;
+
+	worker = open_served(&fd);
+	ASSERT_GT(worker, 0);
+	ASSERT_EQ(kill(worker, SIGSTOP), 0);
+	close(fd);
+	EXPECT_TRUE(wait_gone(worker));
+}
+
+/* What a child of its own user id does; it tells the parent by its exit code. */
+static int as_user(uid_t uid, int (*act)(const int *fds, int count), const int *fds, int count)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (setgroups(0, NULL) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid))
+			_exit(200);
+		_exit(act(fds, count));
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return 201;
+	return WEXITSTATUS(status);
+}
+
+/* Opens one context, has a worker for it, tells the parent and waits. */
+static int be_served(const int *fds, int count)
+{
+	int fd = open(DEVICE, O_RDWR | O_CLOEXEC);
+	int error = fd < 0 ? errno : ask(fd);
+	char byte = (char)error;
+
+	if (write(fds[0], &byte, 1) != 1 || error)
+		return error;
+	return read(fds[1], &byte, 1) == 1 ? 0 : 202;
+}
+
+/* Has a user served and crashes the worker; returns the user's errno. */
+static int crash_once(uid_t uid)
+{
+	pid_t before[MAX_WORKERS], child, worker;
+	int num_before = list_workers(before);
+	int tell[2], go[2], status;
+	char byte = 0;
+
+	if (pipe(tell) || pipe(go))
+		return 203;
+	child = fork();
+	if (child == 0)
+		_exit(as_user(uid, be_served, (int[]){ tell[1], go[0] }, 2));
+	close(tell[1]);
+	if (child < 0 || read(tell[0], &byte, 1) != 1)
+		byte = 99;
+	worker = byte ? 0 : new_worker(before, num_before);
+	/* The one signal that a worker takes from outside besides SIGKILL and SIGSTOP. */
+	if (worker && !end_worker(worker, SIGBUS))
+		byte = 98;
+	if (!byte && !worker)
+		byte = 97;
+	if (write(go[1], &byte, 1) != 1)
+		byte = 96;
+	waitpid(child, &status, 0);
+	close(tell[0]);
+	close(go[0]);
+	close(go[1]);
+	return byte;
+}
+
+TEST_F(engine, crash_loop_backs_off)
+{
+	int error = 0;
+
+	for (int i = 0; i <= FREE_CRASHES; i++)
+		ASSERT_EQ(crash_once(UID_CRASH), 0);
+	/* The broker learns of the death by itself, soon after. */
+	for (int i = 0; i < 50 && error != EAGAIN; i++)
+		error = crash_once(UID_CRASH);
+	EXPECT_EQ(error, EAGAIN);
+	EXPECT_EQ(ask(self->fd), 0);
+}
+
+/* Opens contexts until one is refused; exits with their number, or with 255. */
+static int open_many(const int *fds, int count)
+{
+	for (int opened = 0; opened <= WORKERS_PER_USER; opened++) {
+		int fd = open(DEVICE, O_RDWR | O_CLOEXEC);
+		int error = fd < 0 ? errno : ask(fd);
+
+		if (error)
+			return error == EUSERS ? opened : 255;
+	}
+	return 254;
+}
+
+TEST_F(engine, workers_of_a_user_are_limited)
+{
+	EXPECT_EQ(as_user(UID_MANY, open_many, NULL, 0), WORKERS_PER_USER);
+	EXPECT_EQ(ask(self->fd), 0);
+}
+
+TEST_HARNESS_MAIN

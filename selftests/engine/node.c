@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The engine node: one broker, NEXT, SESSION and REFUSE with each field
+ * refused, poll, and what a new broker is told.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "harness.h"
+
+FIXTURE(node) {
+	struct summary before;
+	int broker;
+	int fd;
+};
+
+FIXTURE_SETUP(node)
+{
+	self->broker = broker_open();
+	ASSERT_GE(self->broker, 0);
+	ASSERT_TRUE(summary_read(&self->before));
+	self->fd = device_open();
+	ASSERT_GE(self->fd, 0);
+}
+
+FIXTURE_TEARDOWN(node)
+{
+	close(self->fd);
+	close(self->broker);
+	EXPECT_TRUE(summary_settles(&self->before));
+}
+
+static int next_event(int broker, struct nnaccel_engine_next *next)
+{
+	return broker_next(broker, NNACCEL_ENGINE_NONBLOCK, next);
+}
+
+static short events_of(int fd)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = POLLIN | POLLOUT };
+
+	return poll(&poll_fd, 1, 0) == 1 ? poll_fd.revents : 0;
+}
+
+TEST_F(node, one_broker)
+{
+	EXPECT_EQ(open(ENGINE_NODE, O_RDWR), -1);
+	EXPECT_EQ(errno, EBUSY);
+	close(self->broker);
+	self->broker = open(ENGINE_NODE, O_RDONLY);
+	EXPECT_GE(self->broker, 0);
+}
+
+TEST_F(node, numbers)
+{
+	EXPECT_EQ(check_numbers(self->broker, FILE_ENGINE), 0);
+}
+
+TEST_F(node, is_no_data)
+{
+	char byte = 0;
+
+	EXPECT_EQ(read(self->broker, &byte, 1), -1);
+	EXPECT_EQ(errno, EINVAL);
+	EXPECT_EQ(write(self->broker, &byte, 1), -1);
+	EXPECT_EQ(errno, EINVAL);
+	EXPECT_EQ(map_shared(self->broker, PAGE, PROT_READ), NULL);
+	EXPECT_EQ(errno, ENODEV);
+}
+
+TEST_F(node, next)
+{
+	struct nnaccel_engine_next next;
+	uint64_t number = (uint64_t)summary_get(self->fd, "nnaccel-client-id");
+
+	EXPECT_EQ(events_of(self->broker), POLLIN);
+	ASSERT_EQ(next_event(self->broker, &next), 0);
+	EXPECT_EQ(next.out_event, NNACCEL_ENGINE_NEW);
+	EXPECT_EQ(next.out_uid, geteuid());
+	EXPECT_EQ(next.out_gid, getegid());
+	EXPECT_EQ(next.out_pid, getpid());
+	EXPECT_EQ(next.out_context, number);
+	EXPECT_EQ(events_of(self->broker), 0);
+	EXPECT_EQ(next_event(self->broker, &next), EAGAIN);
+	EXPECT_EQ(next.out_event, POISON);
+	close(self->fd);
+	EXPECT_EQ(events_of(self->broker), POLLIN);
+	ASSERT_EQ(next_event(self->broker, &next), 0);
+	EXPECT_EQ(next.out_event, NNACCEL_ENGINE_GONE);
+	EXPECT_EQ(next.out_context, number);
+	EXPECT_EQ(next.out_pid, getpid());
+	EXPECT_EQ(next_event(self->broker, &next), EAGAIN);
+	self->fd = device_open();
+}
+
+TEST_F(node, next_in_order)
+{
+	struct nnaccel_engine_next next;
+	uint64_t last = 0;
+	int fds[4];
+
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		fds[i] = device_open();
+	for (size_t i = 0; i < 1 + ARRAY_SIZE(fds); i++) {
+		ASSERT_EQ(next_event(self->broker, &next), 0);
+		EXPECT_GT(next.out_context, last);
+		last = next.out_context;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		close(fds[i]);
+}
+
+/* Of a context that came and went between two looks nothing is told. */
+TEST_F(node, next_tells_nothing_of_the_unknown)
+{
+	struct nnaccel_engine_next next;
+
+	close(self->fd);
+	EXPECT_EQ(next_event(self->broker, &next), EAGAIN);
+	self->fd = device_open();
+}
+
+TEST_F(node, next_waits)
+{
+	struct nnaccel_engine_next next, waited = { .size = sizeof(waited) };
+	struct async async;
+	int other;
+
+	ASSERT_EQ(next_event(self->broker, &next), 0);
+	ASSERT_TRUE(async_start(&async, self->broker, NNACCEL_ENGINE_NEXT, &waited));
+	usleep(10000);
+	other = device_open();
+	EXPECT_EQ(async_wait(&async), 0);
+	EXPECT_EQ(waited.out_event, NNACCEL_ENGINE_NEW);
+	EXPECT_EQ(waited.out_context, next.out_context + 1);
+	close(other);
+}
+
+static void ignore(int signal)
+{
+}
+
+TEST_F(node, next_is_interruptible)
+{
+	const struct sigaction action = { .sa_handler = ignore };
+	struct nnaccel_engine_next next;
+	struct async async;
+
+	ASSERT_EQ(sigaction(SIGUSR1, &action, NULL), 0);
+	ASSERT_EQ(next_event(self->broker, &next), 0);
+	next.flags = 0;
+	ASSERT_TRUE(async_start(&async, self->broker, NNACCEL_ENGINE_NEXT, &next));
+	/* Until it is hit in the wait and not before. */
+	while (pthread_tryjoin_np(async.thread, NULL)) {
+		pthread_kill(async.thread, SIGUSR1);
+		usleep(1000);
+	}
+	EXPECT_EQ(async.error, EINTR);
+}
+
+TEST_F(node, next_refusals)
+{
+	const struct nnaccel_engine_next good = {
+		.size = sizeof(good),
+		.flags = NNACCEL_ENGINE_NONBLOCK,
+	};
+	const struct refusal cases[] = {
+		REFUSE(struct nnaccel_engine_next, flags, 2, EINVAL),
+		REFUSE(struct nnaccel_engine_next, flags, 1U << 31, EINVAL),
+	};
+	struct nnaccel_engine_next next, again;
+
+	EXPECT_EQ(check_refusals(self->broker, NNACCEL_ENGINE_NEXT, &good, sizeof(good), cases,
+				 ARRAY_SIZE(cases)), 0);
+	ASSERT_EQ(next_event(self->broker, &next), 0);
+	EXPECT_EQ(check_structure(self->broker, NNACCEL_ENGINE_NEXT, &good, sizeof(good), EAGAIN,
+				  true), 0);
+	/* Where the broker cannot be told, the event stays. */
+	close(self->broker);
+	self->broker = broker_open();
+	for (int i = 0; i < 2; i++) {
+		struct nnaccel_engine_next *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+							MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		*page = good;
+		mprotect(page, PAGE, PROT_READ);
+		EXPECT_EQ(xioctl(self->broker, NNACCEL_ENGINE_NEXT, page), EFAULT);
+		munmap(page, PAGE);
+		EXPECT_EQ(events_of(self->broker), POLLIN);
+		ASSERT_EQ(next_event(self->broker, &again), 0);
+		EXPECT_EQ(again.out_event, i ? NNACCEL_ENGINE_GONE : NNACCEL_ENGINE_NEW);
+		EXPECT_EQ(again.out_context, next.out_context);
+		if (!i)
+			close(self->fd);
+	}
+	self->fd = device_open();
+}
+
+TEST_F(node, session)
+{
+	uint64_t context;
+
+	for (uint32_t flags = 0; flags <= NNACCEL_SESSION_CLOEXEC; flags++) {
+		struct nnaccel_engine_session session = {
+			.size = sizeof(session),
+			.flags = flags,
+			.out_fd = -4711,
+		};
+		uint64_t last = summary_get(-1, "sessions");
+		int fd = device_open();
+
+		ASSERT_EQ(broker_await_new(self->broker, &context), 0);
+		if (!flags) {
+			ASSERT_EQ(broker_await_new(self->broker, &context), 0);
+		}
+		session.context = context;
+		ASSERT_EQ(xioctl(self->broker, NNACCEL_ENGINE_SESSION, &session), 0);
+		ASSERT_GE(session.out_fd, 0);
+		EXPECT_EQ(fcntl(session.out_fd, F_GETFD), flags ? FD_CLOEXEC : 0);
+		EXPECT_EQ(summary_get(-1, "sessions"), last + 1);
+		EXPECT_EQ(xioctl(self->broker, NNACCEL_ENGINE_SESSION, &session), EBUSY);
+		EXPECT_EQ(broker_refuse(self->broker, context, EUSERS), EBUSY);
+		close(session.out_fd);
+		/* It is not offered again before it needs an engine. */
+		EXPECT_EQ(xioctl(self->broker, NNACCEL_ENGINE_SESSION, &session), ENOENT);
+		EXPECT_EQ(events_of(self->broker), 0);
+		close(fd);
+		ASSERT_EQ(next_event(self->broker, &(struct nnaccel_engine_next){}), 0);
+	}
+}
+
+TEST_F(node, session_refusals)
+{
+	struct nnaccel_engine_session good = { .size = sizeof(good) };
+	const struct refusal cases[] = {
+		REFUSE(struct nnaccel_engine_session, flags, 2, EINVAL),
+		REFUSE(struct nnaccel_engine_session, flags, 1U << 31, EINVAL),
+		REFUSE(struct nnaccel_engine_session, __reserved, 1, EINVAL),
+		REFUSE(struct nnaccel_engine_session, context, 0, ENOENT),
+		REFUSE(struct nnaccel_engine_session, context, 1ULL << 32, ENOENT),
+		REFUSE(struct nnaccel_engine_session, context, UINT64_MAX, ENOENT),
+	};
+	struct nnaccel_engine_session *page;
+	int other, session;
+	uint64_t context;
+
+	/* Wanted, not yet offered. */
+	good.context = (uint64_t)summary_get(self->fd, "nnaccel-client-id");
+	EXPECT_EQ(xioctl(self->broker, NNACCEL_ENGINE_SESSION, &good), ENOENT);
+	EXPECT_EQ(check_structure(self->broker, NNACCEL_ENGINE_SESSION, &good, sizeof(good), ENOENT,
+				  true), 0);
+	ASSERT_EQ(broker_await_new(self->broker, &context), 0);
+	EXPECT_EQ(context, good.context);
+	EXPECT_EQ(check_refusals(self->broker, NNACCEL_ENGINE_SESSION, &good, sizeof(good), cases,
+				 ARRAY_SIZE(cases)), 0);
+	/* An answer that cannot be written leaves the context as it was. */
+	page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	*page = good;
+	mprotect(page, PAGE, PROT_READ);
+	EXPECT_EQ(xioctl(self->broker, NNACCEL_ENGINE_SESSION, page), EFAULT);
+	munmap(page, PAGE);
+	ASSERT_EQ(broker_session(self->broker, context, &session), 0);
+	close(session);
+
+	other = device_open();
+	ASSERT_EQ(broker_await_new(self->broker, &context), 0);
+	close(other);
+	EXPECT_EQ(broker_session(self->broker, context, &session), ENOENT);
+	EXPECT_EQ(broker_refuse(self->broker, context, EUSERS), ENOENT);
+}
+
+TEST_F(node, session_needs_an_fd)
+{
+	struct rlimit old, none;
+	uint64_t context;
+	int session;
+
+	ASSERT_EQ(broker_await_new(self->broker, &context), 0);
+	ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &old), 0);
+	none = old;
+	none.rlim_cur = 0;
+	ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+	EXPECT_EQ(broker_session(self->broker, context, &session), EMFILE);
+	ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &old), 0);
+	EXPECT_EQ(broker_session(self->broker, context, &session), 0);
+	close(session);
+}
+
+TEST_F(node, refuse)
+{
+	struct nnaccel_engine_refuse good = { .size = sizeof(good), .error = EUSERS };
+	const struct refusal cases[] = {
+		REFUSE(struct nnaccel_engine_refuse, error, 0, EINVAL),
+		REFUSE(struct nnaccel_engine_refuse, error, EPERM, EINVAL),
+		REFUSE(struct nnaccel_engine_refuse, error, ENOMEM, EINVAL),
+		REFUSE(struct nnaccel_engine_refuse, error, -EUSERS, EINVAL),
+		REFUSE(struct nnaccel_engine_refuse, error, UINT32_MAX, EINVAL),
+		REFUSE(struct nnaccel_engine_refuse, context, 0, ENOENT),
+		REFUSE(struct nnaccel_engine_refuse, context, UINT64_MAX, ENOENT),
+	};
+	uint64_t context;
+
+	good.context = (uint64_t)summary_get(self->fd, "nnaccel-client-id");
+	EXPECT_EQ(check_structure(self->broker, NNACCEL_ENGINE_REFUSE, &good, sizeof(good), ENOENT,
+				  false), 0);
+	ASSERT_EQ(broker_await_new(self->broker, &context), 0);
+	EXPECT_EQ(context, good.context);
+	EXPECT_EQ(check_refusals(self->broker, NNACCEL_ENGINE_REFUSE, &good, sizeof(good), cases,
+				 ARRAY_SIZE(cases)), 0);
+	EXPECT_EQ(xioctl(self->broker, NNACCEL_ENGINE_REFUSE, &good), 0);
+	EXPECT_EQ(xioctl(self->broker, NNACCEL_ENGINE_REFUSE, &good), ENOENT);
+	EXPECT_EQ(events_of(self->broker), 0);
+}
+
+/* Offered without an answer: the next broker is told. Served: it is not, nor of the end. */
+TEST_F(node, new_broker)
+{
+	struct nnaccel_engine_next next;
+	int other = device_open(), session;
+	uint64_t offered, served;
+
+	ASSERT_EQ(broker_await_new(self->broker, &served), 0);
+	ASSERT_EQ(broker_await_new(self->broker, &offered), 0);
+	ASSERT_EQ(broker_session(self->broker, served, &session), 0);
+	close(self->broker);
+	EXPECT_EQ(session_attach(session), 0);
+	self->broker = broker_open();
+	ASSERT_EQ(next_event(self->broker, &next), 0);
+	EXPECT_EQ(next.out_event, NNACCEL_ENGINE_NEW);
+	EXPECT_EQ(next.out_context, offered);
+	EXPECT_EQ(next_event(self->broker, &next), EAGAIN);
+	EXPECT_EQ(broker_refuse(self->broker, served, EUSERS), EBUSY);
+	close(self->fd);
+	EXPECT_EQ(next_event(self->broker, &next), EAGAIN);
+	close(session);
+	self->fd = other;
+}
+
+static void open_as_another(struct actor *self, void *data)
+{
+	if (setresgid(4712, 4712, 4712) || setresuid(4711, 4711, 4711) || device_open() < 0)
+		_exit(1);
+	actor_reached(self);
+}
+
+TEST_F(node, tells_who)
+{
+	struct nnaccel_engine_next next;
+	struct actor actor;
+
+	ASSERT_EQ(next_event(self->broker, &next), 0);
+	ASSERT_TRUE(actor_start(&actor, open_as_another, NULL));
+	ASSERT_TRUE(actor_await(&actor));
+	ASSERT_EQ(next_event(self->broker, &next), 0);
+	EXPECT_EQ(next.out_uid, 4711);
+	EXPECT_EQ(next.out_gid, 4712);
+	EXPECT_EQ(next.out_pid, actor.pid);
+	actor_kill(&actor);
+	ASSERT_EQ(next_event(self->broker, &next), 0);
+	EXPECT_EQ(next.out_event, NNACCEL_ENGINE_GONE);
+	EXPECT_EQ(next.out_uid, 4711);
+	EXPECT_EQ(next.out_pid, actor.pid);
+}
+
+TEST_HARNESS_MAIN

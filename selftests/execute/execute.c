@@ -1,0 +1,500 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Executions: what the worker is told, what the client is told, each field and
+ * each argument refused, priorities and deadlines.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+#include "harness.h"
+
+#define LENGTH 64
+
+FIXTURE(executions) {
+	struct summary before;
+	struct served s;
+	uint32_t input;
+	uint32_t output;
+	uint32_t model;
+	union command cmd;
+};
+
+/* Prepares a model, answering the command in this thread; its id or 0. */
+static uint32_t prepare(struct served *s, uint32_t pool, uint32_t priority)
+{
+	struct nnaccel_prepare prepare;
+	struct async async;
+	union command cmd;
+
+	prepare_init(&prepare, pool, 1);
+	prepare.priority = priority;
+	if (!async_start(&async, s->fd, NNACCEL_PREPARE, &prepare))
+		return 0;
+	if (session_fetch(s->session, 0, &cmd) || session_answer(s->session, &cmd))
+		return 0;
+	return async_wait(&async) ? 0 : prepare.out_model;
+}
+
+FIXTURE_SETUP(executions)
+{
+	int broker = broker_open();
+
+	ASSERT_GE(broker, 0);
+	close(broker);
+	ASSERT_TRUE(summary_read(&self->before));
+	ASSERT_EQ(served_open(&self->s), 0);
+	self->input = pool_alloc(self->s.fd, LENGTH);
+	self->output = pool_alloc(self->s.fd, LENGTH);
+	self->model = prepare(&self->s, self->input, NNACCEL_PRIORITY_LOW);
+	ASSERT_NE(self->model, 0);
+}
+
+FIXTURE_TEARDOWN(executions)
+{
+	served_close(&self->s);
+	EXPECT_TRUE(summary_settles(&self->before));
+}
+
+TEST_F(executions, tell_the_worker)
+{
+	union command *cmd = &self->cmd;
+	const struct nnaccel_grant *grants;
+	struct execution e;
+	struct async async;
+
+	execution_init(&e, self->model, self->input, self->output);
+	e.cmd.flags = NNACCEL_EXECUTE_MEASURE;
+	e.cmd.loop_timeout_ns = 12345;
+	e.args[0].rank = 2;
+	e.args[0].dims[0] = 2;
+	e.args[0].dims[1] = UINT32_MAX;
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+	memset(cmd, 0xa5, sizeof(*cmd));
+	ASSERT_EQ(session_fetch(self->s.session, 0, cmd), 0);
+	EXPECT_EQ(cmd->head.size, sizeof(cmd->head) + 2 * sizeof(*grants) + sizeof(e.args));
+	EXPECT_EQ(cmd->head.kind, NNACCEL_DO_EXECUTE);
+	EXPECT_NE(cmd->head.cookie, 0);
+	EXPECT_EQ(cmd->head.model, 1);
+	EXPECT_EQ(cmd->head.num_grants, 2);
+	EXPECT_EQ(cmd->head.num_inputs, 1);
+	EXPECT_EQ(cmd->head.num_outputs, 1);
+	EXPECT_EQ(cmd->head.flags, NNACCEL_EXECUTE_MEASURE);
+	EXPECT_EQ(cmd->head.priority, NNACCEL_PRIORITY_LOW);
+	EXPECT_EQ(cmd->head.deadline_ns, 0);
+	EXPECT_EQ(cmd->head.loop_timeout_ns, 12345);
+	EXPECT_EQ(cmd->head.max_payload, sizeof(struct nnaccel_shape));
+	grants = command_grants(cmd);
+	EXPECT_EQ(grants[0].prot, NNACCEL_PROT_READ);
+	EXPECT_EQ(grants[1].prot, NNACCEL_PROT_READ | NNACCEL_PROT_WRITE);
+	EXPECT_EQ(grants[0].length, LENGTH);
+	EXPECT_EQ(memcmp(command_args(cmd), e.args, sizeof(e.args)), 0);
+	EXPECT_EQ(((uint8_t *)cmd)[cmd->head.size], 0xa5);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-executions"), 0);
+	EXPECT_EQ(session_answer(self->s.session, cmd), 0);
+	EXPECT_EQ(async_wait(&async), 0);
+	EXPECT_EQ(e.cmd.out_status, NNACCEL_STATUS_NONE);
+	EXPECT_EQ(e.cmd.out_num_shapes, 1);
+	EXPECT_EQ(e.cmd.out_device_ns, MOCK_DEVICE_NS);
+	EXPECT_NE(e.cmd.out_driver_ns, NNACCEL_TIME_NONE);
+	EXPECT_NE(e.cmd.out_driver_ns, POISON);
+	EXPECT_EQ(e.shape.flags, NNACCEL_SHAPE_SUFFICIENT);
+	EXPECT_EQ(e.shape.rank, 1);
+	EXPECT_EQ(e.shape.dims[0], 1);
+	EXPECT_EQ(e.shape.dims[1], 0);
+	EXPECT_EQ(e.message[0], '\0');
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-executions"), 1);
+	EXPECT_GT(summary_get(self->s.fd, "nnaccel-engine-time"), 0);
+}
+
+TEST_F(executions, unmeasured)
+{
+	struct execution e;
+
+	ASSERT_EQ(served_start(&self->s), 0);
+	execution_init(&e, self->model, self->input, self->output);
+	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), 0);
+	EXPECT_EQ(e.cmd.out_device_ns, NNACCEL_TIME_NONE);
+	EXPECT_EQ(e.cmd.out_driver_ns, NNACCEL_TIME_NONE);
+}
+
+TEST_F(executions, unwanted_shapes)
+{
+	struct execution e;
+
+	ASSERT_EQ(served_start(&self->s), 0);
+	execution_init(&e, self->model, self->input, self->output);
+	e.cmd.shapes = 0;
+	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), 0);
+	EXPECT_EQ(e.cmd.out_num_shapes, 0);
+}
+
+/* Starts an execution and commits this to it; its errno. */
+static int answered(struct served *s, struct execution *e, uint32_t status,
+		    const struct nnaccel_shape *shape, const char *message)
+{
+	struct async async;
+	union command cmd;
+	int error;
+
+	if (!async_start(&async, s->fd, NNACCEL_EXECUTE, &e->cmd))
+		return EAGAIN;
+	error = session_fetch(s->session, 0, &cmd);
+	if (!error)
+		error = session_commit(s->session, cmd.head.cookie, status, shape,
+				       shape ? sizeof(*shape) : 0, message);
+	return async_wait(&async) ?: error;
+}
+
+TEST_F(executions, fail_in_the_engine)
+{
+	const struct nnaccel_shape small = { .rank = 2, .dims = { 3, 4 } };
+	struct execution e;
+
+	for (uint32_t status = 1; status <= NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT; status++) {
+		execution_init(&e, self->model, self->input, self->output);
+		ASSERT_EQ(answered(&self->s, &e, status, &small, "too small"), 0);
+		EXPECT_EQ(e.cmd.out_status, status);
+		EXPECT_EQ(e.cmd.out_num_shapes, 1);
+		EXPECT_EQ(memcmp(&e.shape, &small, sizeof(small)), 0);
+		EXPECT_STREQ(e.message, "too small");
+
+		execution_init(&e, self->model, self->input, self->output);
+		ASSERT_EQ(answered(&self->s, &e, status, NULL, NULL), 0);
+		EXPECT_EQ(e.cmd.out_num_shapes, 0);
+		EXPECT_EQ(e.shape.flags, POISON);
+		EXPECT_EQ(e.message[0], '\0');
+	}
+}
+
+TEST_F(executions, refusals)
+{
+	int other = device_open(), read_only = file_new(PAGE);
+	uint32_t foreign = 0, unwritable;
+	struct execution e;
+
+	ASSERT_EQ(served_start(&self->s), 0);
+	for (int i = 0; i < 12; i++)
+		foreign = pool_alloc(other, 1);
+	ASSERT_EQ(pool_import(self->s.fd, read_only, NNACCEL_PROT_READ, 0, PAGE, &unwritable), 0);
+	execution_init(&e, self->model, self->input, self->output);
+	{
+		const struct refusal cases[] = {
+			REFUSE(struct nnaccel_execute, flags, 2, EINVAL),
+			REFUSE(struct nnaccel_execute, flags, 1U << 31, EINVAL),
+			REFUSE(struct nnaccel_execute, __reserved, 1, EINVAL),
+			REFUSE(struct nnaccel_execute, model, 0, ENOENT),
+			REFUSE(struct nnaccel_execute, model, foreign, ENOENT),
+			REFUSE(struct nnaccel_execute, model, self->input, ENOENT),
+			REFUSE(struct nnaccel_execute, model, UINT32_MAX, ENOENT),
+			REFUSE(struct nnaccel_execute, num_pools, NNACCEL_MAX_CMD_POOLS + 1, EINVAL),
+			REFUSE(struct nnaccel_execute, num_pools, UINT32_MAX, EINVAL),
+			REFUSE(struct nnaccel_execute, num_pools, 1, EINVAL),
+			REFUSE(struct nnaccel_execute, num_pools, 0, EINVAL),
+			REFUSE(struct nnaccel_execute, pools, 0, EFAULT),
+			REFUSE(struct nnaccel_execute, pools, 0xffff888000000000UL, EFAULT),
+			REFUSE(struct nnaccel_execute, num_inputs, NNACCEL_MAX_ARGS, EINVAL),
+			REFUSE(struct nnaccel_execute, num_inputs, UINT32_MAX, EINVAL),
+			REFUSE(struct nnaccel_execute, num_outputs, NNACCEL_MAX_ARGS, EINVAL),
+			REFUSE(struct nnaccel_execute, num_outputs, UINT32_MAX, EINVAL),
+			REFUSE(struct nnaccel_execute, args, 0, EFAULT),
+			REFUSE(struct nnaccel_execute, args, 0xffff888000000000UL, EFAULT),
+			REFUSE(struct nnaccel_execute, shapes, 8, EFAULT),
+			REFUSE(struct nnaccel_execute, shapes, 0xffff888000000000UL, EFAULT),
+			REFUSE(struct nnaccel_execute, deadline_ns, 1, ETIME),
+			REFUSE(struct nnaccel_execute, message, 0, EFAULT),
+			REFUSE(struct nnaccel_execute, message_size, NNACCEL_MAX_MESSAGE + 1, EINVAL),
+			REFUSE(struct nnaccel_execute, message_size, UINT32_MAX, EINVAL),
+		};
+		const struct {
+			uint32_t pool;
+			int error;
+		} pools[] = {
+			{ 0, ENOENT }, { foreign, ENOENT }, { self->model, ENOENT },
+			{ UINT32_MAX, ENOENT }, { unwritable, EACCES },
+		};
+
+		EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_EXECUTE, &e.cmd, sizeof(e.cmd), cases,
+					 ARRAY_SIZE(cases)), 0);
+		for (size_t i = 0; i < ARRAY_SIZE(pools); i++) {
+			e.pools[1] = pools[i].pool;
+			EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), pools[i].error)
+				TH_LOG("pool %u", pools[i].pool);
+		}
+	}
+	/* An input may lie where nothing can be written. */
+	execution_init(&e, self->model, unwritable, self->output);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), 0);
+	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_EXECUTE, &e.cmd, sizeof(e.cmd), 0, true), 0);
+	close(read_only);
+	close(other);
+}
+
+TEST_F(executions, argument_refusals)
+{
+	const struct {
+		const char *what;
+		struct nnaccel_arg arg;
+		int error;
+	} cases[] = {
+		{ "good", { .length = LENGTH }, 0 },
+		{ "empty", { .offset = LENGTH }, 0 },
+		{ "no value", { .flags = NNACCEL_ARG_NO_VALUE }, 0 },
+		{ "full rank", { .rank = NNACCEL_MAX_RANK, .dims[NNACCEL_MAX_RANK - 1] = 1 }, 0 },
+		{ "unknown flag", { .flags = 2 }, EINVAL },
+		{ "unknown flag of no value", { .flags = 1 | 1U << 31 }, EINVAL },
+		{ "no value with a pool", { .flags = 1, .pool = 1 }, EINVAL },
+		{ "no value with an offset", { .flags = 1, .offset = 1 }, EINVAL },
+		{ "no value with a length", { .flags = 1, .length = 1 }, EINVAL },
+		{ "no value with a rank", { .flags = 1, .rank = 1 }, EINVAL },
+		{ "no value with a dimension", { .flags = 1, .dims[15] = 1 }, EINVAL },
+		{ "no value with a reserved field", { .flags = 1, .__reserved = 1 }, EINVAL },
+		{ "reserved field", { .__reserved = 1 }, EINVAL },
+		{ "pool out of range", { .pool = 2 }, EINVAL },
+		{ "pool far out of range", { .pool = UINT32_MAX }, EINVAL },
+		{ "offset beyond the pool", { .offset = LENGTH + 1 }, EINVAL },
+		{ "length beyond the pool", { .length = LENGTH + 1 }, EINVAL },
+		{ "range beyond the pool", { .offset = 1, .length = LENGTH }, EINVAL },
+		{ "largest length", { .length = UINT64_MAX }, EINVAL },
+		{ "overflow to 0", { .offset = 1, .length = UINT64_MAX }, EINVAL },
+		{ "overflow to 1", { .offset = UINT64_MAX, .length = 2 }, EINVAL },
+		{ "rank out of range", { .rank = NNACCEL_MAX_RANK + 1 }, EINVAL },
+		{ "rank far out of range", { .rank = UINT32_MAX }, EINVAL },
+		{ "dimension beyond the rank", { .dims[0] = 1 }, EINVAL },
+		{ "last dimension beyond the rank", { .rank = 15, .dims[15] = 1 }, EINVAL },
+	};
+	struct execution e;
+
+	ASSERT_EQ(served_start(&self->s), 0);
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(cases); i++) {
+		size_t c = i / 2;
+
+		execution_init(&e, self->model, self->input, self->output);
+		e.args[i % 2] = cases[c].arg;
+		EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), cases[c].error)
+			TH_LOG("%s of argument %zu", cases[c].what, i % 2);
+	}
+}
+
+TEST_F(executions, most_arguments)
+{
+	struct nnaccel_arg *args = calloc(NNACCEL_MAX_ARGS, sizeof(*args));
+	struct nnaccel_shape *shapes = calloc(NNACCEL_MAX_ARGS, sizeof(*shapes));
+	size_t size = sizeof(struct nnaccel_cmd) + 2 * sizeof(struct nnaccel_grant) +
+		      NNACCEL_MAX_ARGS * sizeof(*args);
+	union command *cmd = malloc(size);
+	struct nnaccel_session_fetch fetch = {
+		.size = sizeof(fetch),
+		.buffer = (uintptr_t)cmd,
+		.buffer_size = (uint32_t)size - 1,
+	};
+	struct execution e;
+	struct async async;
+
+	execution_init(&e, self->model, self->input, self->output);
+	e.cmd.args = (uintptr_t)args;
+	e.cmd.shapes = (uintptr_t)shapes;
+	e.cmd.num_inputs = 1;
+	e.cmd.num_outputs = NNACCEL_MAX_ARGS - 1;
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+	ASSERT_EQ(xioctl(self->s.session, NNACCEL_SESSION_FETCH, &fetch), EMSGSIZE);
+	EXPECT_EQ(fetch.out_size, size);
+	fetch.buffer_size = fetch.out_size;
+	ASSERT_EQ(xioctl(self->s.session, NNACCEL_SESSION_FETCH, &fetch), 0);
+	EXPECT_EQ(session_answer(self->s.session, cmd), 0);
+	EXPECT_EQ(async_wait(&async), 0);
+	EXPECT_EQ(e.cmd.out_num_shapes, NNACCEL_MAX_ARGS - 1);
+	EXPECT_EQ(shapes[NNACCEL_MAX_ARGS - 2].dims[0], NNACCEL_MAX_ARGS - 1);
+	free(cmd);
+	free(shapes);
+	free(args);
+}
+
+TEST_F(executions, no_pools_and_no_arguments)
+{
+	struct execution e;
+
+	ASSERT_EQ(served_start(&self->s), 0);
+	execution_init(&e, self->model, 0, 0);
+	e.cmd.num_pools = 0;
+	e.cmd.pools = 0;
+	e.cmd.num_inputs = 0;
+	e.cmd.num_outputs = 0;
+	e.cmd.args = 0;
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), 0);
+	EXPECT_EQ(e.cmd.out_num_shapes, 0);
+}
+
+/* Waits until the context has so many commands in flight. */
+static void await_commands(int fd, long long n)
+{
+	while (summary_get(fd, "nnaccel-commands") != n)
+		usleep(1000);
+}
+
+TEST_F(executions, are_fetched_by_priority)
+{
+	const uint32_t priorities[] = {
+		NNACCEL_PRIORITY_LOW, NNACCEL_PRIORITY_HIGH, NNACCEL_PRIORITY_MEDIUM,
+		NNACCEL_PRIORITY_HIGH, NNACCEL_PRIORITY_LOW,
+	};
+	/* The oldest first where they are equal. */
+	const uint64_t expected[] = { 1, 3, 2, 0, 4 };
+	struct async async[ARRAY_SIZE(priorities)];
+	struct execution e[ARRAY_SIZE(priorities)];
+	uint32_t models[3];
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(models); i++)
+		models[i] = prepare(&self->s, self->input, i);
+	for (size_t i = 0; i < ARRAY_SIZE(priorities); i++) {
+		execution_init(&e[i], models[priorities[i]], self->input, self->output);
+		e[i].cmd.loop_timeout_ns = i;
+		ASSERT_TRUE(async_start(&async[i], self->s.fd, NNACCEL_EXECUTE, &e[i].cmd));
+		await_commands(self->s.fd, (long long)i + 1);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(priorities); i++) {
+		ASSERT_EQ(session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &self->cmd), 0);
+		EXPECT_EQ(self->cmd.head.loop_timeout_ns, expected[i]);
+		EXPECT_EQ(self->cmd.head.priority, priorities[expected[i]]);
+		EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(priorities); i++) {
+		EXPECT_EQ(async_wait(&async[i]), 0);
+	}
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+TEST_F(executions, deadline_passes_in_the_queue)
+{
+	struct execution e;
+
+	execution_init(&e, self->model, self->input, self->output);
+	e.cmd.deadline_ns = now_ns() + 100000000;
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), ETIME);
+	EXPECT_EQ(e.cmd.out_status, POISON);
+	/* It is not done for nobody. */
+	EXPECT_EQ(session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &self->cmd), EAGAIN);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 0);
+}
+
+TEST_F(executions, deadline_passes_in_flight)
+{
+	struct execution e;
+	struct async async;
+
+	execution_init(&e, self->model, self->input, self->output);
+	e.cmd.deadline_ns = now_ns() + 2000000000;
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	EXPECT_EQ(async_wait(&async), ETIME);
+	/* The engine may go on: the pools stay granted, whatever the client does. */
+	EXPECT_EQ(object_destroy(self->s.fd, self->output), 0);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), 2);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 1);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), ENOENT);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), 1);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 0);
+}
+
+/* Within the grace after its deadline, an answer still counts. */
+TEST_F(executions, deadline_grace)
+{
+	long long old = param_set("deadline_grace_ms", 1000000);
+	struct execution e;
+	struct async async;
+
+	execution_init(&e, self->model, self->input, self->output);
+	e.cmd.deadline_ns = now_ns() + 2000000000;
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	EXPECT_EQ(self->cmd.head.deadline_ns, e.cmd.deadline_ns);
+	while (now_ns() < e.cmd.deadline_ns)
+		usleep(10000);
+	EXPECT_EQ(session_commit(self->s.session, self->cmd.head.cookie,
+				 NNACCEL_STATUS_MISSED_DEADLINE_TRANSIENT, NULL, 0, NULL), 0);
+	EXPECT_EQ(async_wait(&async), 0);
+	EXPECT_EQ(e.cmd.out_status, NNACCEL_STATUS_MISSED_DEADLINE_TRANSIENT);
+	EXPECT_EQ(param_set("deadline_grace_ms", old), 1000000);
+}
+
+/* Only a fatal signal ends the wait. */
+static void ignore(int signal)
+{
+}
+
+TEST_F(executions, signals_do_not_disturb)
+{
+	const struct sigaction action = { .sa_handler = ignore };
+	struct execution e;
+	struct async async;
+
+	ASSERT_EQ(sigaction(SIGUSR1, &action, NULL), 0);
+	execution_init(&e, self->model, self->input, self->output);
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	for (int i = 0; i < 10; i++) {
+		EXPECT_EQ(pthread_kill(async.thread, SIGUSR1), 0);
+		usleep(1000);
+	}
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(async_wait(&async), 0);
+}
+
+TEST_F(executions, of_a_destroyed_model)
+{
+	struct execution e;
+	struct async async;
+
+	execution_init(&e, self->model, self->input, self->output);
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	EXPECT_EQ(object_destroy(self->s.fd, self->model), 0);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &(struct nnaccel_execute){
+		.size = sizeof(e.cmd), .model = self->model }), ENOENT);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(async_wait(&async), 0);
+	/* Not before its last execution was done. */
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_FORGET_MODEL);
+}
+
+TEST_F(executions, of_a_dead_model)
+{
+	struct execution e;
+	uint64_t context;
+
+	close(self->s.session);
+	self->s.session = -1;
+	execution_init(&e, self->model, self->input, self->output);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), ESTALE);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-models"), 1);
+	/* Nor does a new worker have it. */
+	ASSERT_EQ(broker_next(self->s.broker, NNACCEL_ENGINE_NONBLOCK,
+			      &(struct nnaccel_engine_next){}), EAGAIN);
+	param_set("engine_wait_ms", 10);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_QUERY, &(struct nnaccel_query){
+		.size = sizeof(struct nnaccel_query) }), ENOTCONN);
+	param_set("engine_wait_ms", 5000);
+	ASSERT_EQ(broker_await_new(self->s.broker, &context), 0);
+	ASSERT_EQ(broker_session(self->s.broker, context, &self->s.session), 0);
+	ASSERT_EQ(session_attach(self->s.session), 0);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), ESTALE);
+	EXPECT_EQ(object_destroy(self->s.fd, self->model), 0);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), ENOENT);
+	EXPECT_EQ(session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &self->cmd), EAGAIN);
+	self->model = prepare(&self->s, self->input, NNACCEL_PRIORITY_HIGH);
+	ASSERT_NE(self->model, 0);
+	ASSERT_EQ(served_start(&self->s), 0);
+	execution_init(&e, self->model, self->input, self->output);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), 0);
+}
+
+TEST_HARNESS_MAIN

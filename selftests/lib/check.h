@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What every ioctl is tested for, by tables. A check prints a line for each
+ * thing that is wrong and returns how many there were.
+ */
+#ifndef SELFTESTS_CHECK_H
+#define SELFTESTS_CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/** enum file_kind - Which files an ioctl is for */
+enum file_kind {
+	FILE_CONTEXT,
+	FILE_BURST,
+	FILE_ENGINE,
+	FILE_SESSION,
+};
+
+/** struct ioctl_desc - An ioctl */
+struct ioctl_desc {
+	const char *name;
+	unsigned long request;
+	size_t size;
+	enum file_kind kind;
+};
+
+extern const struct ioctl_desc ioctls[];
+extern const size_t num_ioctls;
+
+/** struct refusal - A field's value that is refused, and with which errno */
+struct refusal {
+	const char *what;
+	size_t offset;
+	size_t size;
+	uint64_t value;
+	int error;
+};
+
+#define REFUSE(_type, _field, _value, _error)					\
+	{ #_field " = " #_value, offsetof(_type, _field),			\
+	  sizeof(((_type *)0)->_field), (uint64_t)(_value), _error }
+
+/**
+ * check_refusals() - Each refusal alone, in a structure that is good otherwise:
+ * the errno is right, and the structure is left alone
+ */
+int check_refusals(int fd, unsigned long request, const void *good, size_t size,
+		   const struct refusal *cases, size_t num_cases);
+
+/**
+ * check_structure() - Lengths and pointers: shorter, longer with and without
+ * zeros, not mapped, partly mapped, and, where it is written back, read only
+ *
+ * The good structure must be answered with @expected however often it is given.
+ */
+int check_structure(int fd, unsigned long request, const void *good, size_t size, int expected,
+		    bool written_back);
+
+/**
+ * check_numbers() - ENOTTY for each number, direction and size that is none of
+ * the file's ioctls, those of the other kinds of file included
+ */
+int check_numbers(int fd, enum file_kind kind);
+
+/** check_all_refused() - Each ioctl of a kind of file, and mmap(), is refused with @error */
+int check_all_refused(int fd, enum file_kind kind, int error);
+
+/** struct odd_file - A file of a kind that others may not expect */
+struct odd_file {
+	const char *name;
+	int fd;
+};
+
+#define MAX_ODD_FILES 24
+
+/** odd_files_open() - One of each kind of file that is neither memory nor of this module */
+size_t odd_files_open(struct odd_file *files);
+
+#endif

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+/*
+ * nnacceld as a process of the tests: most take its place and stop it, one
+ * starts it.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon.h"
+#include "engine.h"
+
+#define NAME "nnacceld"
+
+/* The one that daemon_start() started, which is to be reaped. */
+static pid_t started;
+
+/* Is it nnacceld or one of its workers? */
+static bool is_daemon(const char *pid)
+{
+	char path[300], comm[32] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%s/comm", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	if (!fgets(comm, sizeof(comm), file))
+		comm[0] = '\0';
+	fclose(file);
+	return !strncmp(comm, NAME, strlen(NAME));
+}
+
+/* Sends a signal to all of them; how many there are. */
+static int signal_all(int signal)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	int count = 0;
+
+	while (proc && (entry = readdir(proc)))
+		if (atoi(entry->d_name) > 0 && is_daemon(entry->d_name))
+			count += !kill(atoi(entry->d_name), signal);
+	if (proc)
+		closedir(proc);
+	return count;
+}
+
+bool daemon_stop(void)
+{
+	if (!signal_all(SIGTERM))
+		return true;
+	for (int i = 0; i < 2000; i++) {
+		if (started > 0)
+			waitpid(started, NULL, WNOHANG);
+		if (!signal_all(0))
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+/* Becomes nnacceld: ends with the test that started it, and says on @log when it is ready. */
+static void daemon_exec(const struct stat *node, int log)
+{
+	if (setgroups(0, NULL) || setresgid(node->st_gid, node->st_gid, node->st_gid) ||
+	    setresuid(node->st_uid, node->st_uid, node->st_uid))
+		_exit(127);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	dup2(log, STDERR_FILENO);
+	execlp(NAME, NAME, NULL);
+	_exit(127);
+}
+
+bool daemon_start(void)
+{
+	int log[2];
+	bool ready = false;
+	struct stat node;
+	char line[512];
+	FILE *lines;
+
+	if (stat(ENGINE_NODE, &node) || pipe2(log, O_CLOEXEC))
+		return false;
+	started = fork();
+	if (started == 0)
+		daemon_exec(&node, log[1]);
+	close(log[1]);
+	lines = started > 0 ? fdopen(log[0], "r") : NULL;
+	/* Left open: it may go on and say more. */
+	while (lines && !ready && fgets(line, sizeof(line), lines)) {
+		fprintf(stderr, "# %s", line);
+		ready = strstr(line, "ready");
+	}
+	return ready;
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The client's side of the tests: contexts, pools, and calls that another
+ * thread makes.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "device.h"
+
+int device_open(void)
+{
+	return open(DEVICE, O_RDWR | O_CLOEXEC);
+}
+
+int xioctl(int fd, unsigned long request, void *arg)
+{
+	return ioctl(fd, request, arg) ? errno : 0;
+}
+
+uint32_t pool_alloc(int fd, uint64_t length)
+{
+	struct nnaccel_pool_alloc alloc = { .size = sizeof(alloc), .length = length };
+
+	return ioctl(fd, NNACCEL_POOL_ALLOC, &alloc) ? 0 : alloc.out_id;
+}
+
+int pool_import(int fd, int file, uint32_t prot, uint64_t offset, uint64_t length, uint32_t *id)
+{
+	struct nnaccel_pool_import import = {
+		.size = sizeof(import),
+		.fd = file,
+		.prot = prot,
+		.offset = offset,
+		.length = length,
+		.out_id = POISON,
+	};
+	int error = xioctl(fd, NNACCEL_POOL_IMPORT, &import);
+
+	if (id)
+		*id = import.out_id;
+	return error;
+}
+
+int pool_export(int fd, uint32_t id)
+{
+	struct nnaccel_pool_export export = {
+		.size = sizeof(export),
+		.flags = NNACCEL_EXPORT_CLOEXEC,
+		.id = id,
+	};
+
+	return ioctl(fd, NNACCEL_POOL_EXPORT, &export) ? -1 : export.out_fd;
+}
+
+int object_destroy(int fd, uint32_t id)
+{
+	struct nnaccel_destroy destroy = { .size = sizeof(destroy), .id = id };
+
+	return xioctl(fd, NNACCEL_DESTROY, &destroy);
+}
+
+int file_new(uint64_t length)
+{
+	int file = memfd_create("nnaccel-test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (file >= 0 && ftruncate(file, (off_t)length)) {
+		close(file);
+		return -1;
+	}
+	return file;
+}
+
+void *map_shared(int file, uint64_t length, int prot)
+{
+	void *at = mmap(NULL, length, prot, MAP_SHARED, file, 0);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+void prepare_init(struct nnaccel_prepare *prepare, uint32_t pool, uint64_t length)
+{
+	*prepare = (struct nnaccel_prepare){
+		.size = sizeof(*prepare),
+		.wire_pool = pool,
+		.wire_length = length,
+		.preference = NNACCEL_PREFER_FAST_SINGLE_ANSWER,
+		.priority = NNACCEL_PRIORITY_MEDIUM,
+		.out_model = POISON,
+		.out_status = POISON,
+	};
+}
+
+void supported_init(struct nnaccel_supported *supported, uint32_t pool, uint64_t length,
+		    uint8_t *answer, uint32_t n)
+{
+	*supported = (struct nnaccel_supported){
+		.size = sizeof(*supported),
+		.wire_pool = pool,
+		.wire_length = length,
+		.supported = (uintptr_t)answer,
+		.num_operations = n,
+		.out_status = POISON,
+	};
+}
+
+void query_init(struct nnaccel_query *query, uint32_t what, void *data, uint32_t size)
+{
+	*query = (struct nnaccel_query){
+		.size = sizeof(*query),
+		.query = what,
+		.data = (uintptr_t)data,
+		.data_size = size,
+		.out_status = POISON,
+	};
+}
+
+void execution_init(struct execution *e, uint32_t model, uint32_t input, uint32_t output)
+{
+	memset(e, 0, sizeof(*e));
+	e->pools[0] = input;
+	e->pools[1] = output;
+	e->args[0] = (struct nnaccel_arg){ .pool = 0, .length = 16 };
+	e->args[1] = (struct nnaccel_arg){ .pool = 1, .offset = 16, .length = 16 };
+	memset(&e->shape, 0xa5, sizeof(e->shape));
+	memset(e->message, 0xa5, sizeof(e->message));
+	e->cmd = (struct nnaccel_execute){
+		.size = sizeof(e->cmd),
+		.model = model,
+		.num_pools = 2,
+		.pools = (uintptr_t)e->pools,
+		.num_inputs = 1,
+		.num_outputs = 1,
+		.args = (uintptr_t)e->args,
+		.shapes = (uintptr_t)&e->shape,
+		.out_status = POISON,
+		.out_num_shapes = POISON,
+		.out_device_ns = POISON,
+		.out_driver_ns = POISON,
+		.message = (uintptr_t)e->message,
+		.message_size = sizeof(e->message),
+	};
+}
+
+static void *async_run(void *data)
+{
+	struct async *async = data;
+
+	async->error = xioctl(async->fd, async->request, async->arg);
+	return NULL;
+}
+
+bool async_start(struct async *async, int fd, unsigned long request, void *arg)
+{
+	*async = (struct async){ .fd = fd, .request = request, .arg = arg };
+	return !pthread_create(&async->thread, NULL, async_run, async);
+}
+
+int async_wait(struct async *async)
+{
+	pthread_join(async->thread, NULL);
+	return async->error;
+}

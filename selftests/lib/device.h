@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The client's side of the tests: contexts, pools, and calls that another
+ * thread makes. Functions return 0 or an errno, unless they say otherwise.
+ */
+#ifndef SELFTESTS_DEVICE_H
+#define SELFTESTS_DEVICE_H
+
+#include <linux/nnaccel.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DEVICE		"/dev/nnaccel"
+#define PAGE		4096UL
+
+/* What outputs hold before a call. */
+#define POISON		0xa5a5a5a5U
+
+/** device_open() - A new context: an fd, or -1 and errno. */
+int device_open(void);
+
+/** xioctl() - An ioctl. */
+int xioctl(int fd, unsigned long request, void *arg);
+
+/** pool_alloc() - A new pool's id, or 0 and errno. */
+uint32_t pool_alloc(int fd, uint64_t length);
+
+/** pool_import() - Imports a range of @file; @id may be NULL. */
+int pool_import(int fd, int file, uint32_t prot, uint64_t offset, uint64_t length, uint32_t *id);
+
+/** pool_export() - A dma-buf fd, or -1 and errno. */
+int pool_export(int fd, uint32_t id);
+
+/** object_destroy() - Ends a pool or a model. */
+int object_destroy(int fd, uint32_t id);
+
+/** file_new() - A memfd of a length that can be sealed, or -1 and errno. */
+int file_new(uint64_t length);
+
+/** map_shared() - A shared mapping of a file's first bytes, or NULL. */
+void *map_shared(int file, uint64_t length, int prot);
+
+/** prepare_init() - Fills in a PREPARE of all of a pool's first @length bytes. */
+void prepare_init(struct nnaccel_prepare *prepare, uint32_t pool, uint64_t length);
+
+/** supported_init() - The same for SUPPORTED, of @n operations. */
+void supported_init(struct nnaccel_supported *supported, uint32_t pool, uint64_t length,
+		    uint8_t *answer, uint32_t n);
+
+/** query_init() - Fills in a QUERY. */
+void query_init(struct nnaccel_query *query, uint32_t what, void *data, uint32_t size);
+
+/**
+ * struct execution - An EXECUTE with one input and one output, and what it
+ * points to: 16 bytes at 0 of the first pool, 16 bytes at 16 of the second
+ */
+struct execution {
+	struct nnaccel_execute cmd;
+	uint32_t pools[2];
+	struct nnaccel_arg args[2];
+	struct nnaccel_shape shape;
+	char message[NNACCEL_MAX_MESSAGE];
+};
+
+/** execution_init() - Fills in all of an execution. */
+void execution_init(struct execution *e, uint32_t model, uint32_t input, uint32_t output);
+
+/** struct async - A call that another thread makes */
+struct async {
+	pthread_t thread;
+	int fd;
+	unsigned long request;
+	void *arg;
+	int error;
+};
+
+/** async_start() - Makes a call in a new thread; false: there is none. */
+bool async_start(struct async *async, int fd, unsigned long request, void *arg);
+
+/** async_wait() - Waits for the call's end and returns its error. */
+int async_wait(struct async *async);
+
+#endif

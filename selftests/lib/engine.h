@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The engine's side of the tests: a broker and a worker that answer without
+ * looking. Functions return 0 or an errno, unless they say otherwise.
+ */
+#ifndef SELFTESTS_ENGINE_H
+#define SELFTESTS_ENGINE_H
+
+#include <linux/nnaccel.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define ENGINE_NODE	"/dev/nnaccel-engine"
+
+/* What the mock worker says of the time an execution took. */
+#define MOCK_DEVICE_NS	4711
+
+/** broker_open() - The engine node, after nnacceld was stopped where it runs; or -1 and errno. */
+int broker_open(void);
+
+/** broker_next() - The next event; @flags as of NNACCEL_ENGINE_NEXT. */
+int broker_next(int broker, uint32_t flags, struct nnaccel_engine_next *next);
+
+/** broker_await_new() - Waits for a context of this process that wants a session. */
+int broker_await_new(int broker, uint64_t *context);
+
+/** broker_session() - The session for a context. */
+int broker_session(int broker, uint64_t context, int *session);
+
+/** broker_refuse() - Refuses a session for a context. */
+int broker_refuse(int broker, uint64_t context, uint32_t error);
+
+/** session_attach() - Attaches this process. */
+int session_attach(int session);
+
+/** union command - A command with its arrays */
+union command {
+	struct nnaccel_cmd head;
+	uint64_t room[16 * 1024];
+};
+
+/** session_fetch() - Fetches a command. */
+int session_fetch(int session, uint32_t flags, union command *cmd);
+
+/** command_grants() - The grants of a command. */
+const struct nnaccel_grant *command_grants(const union command *cmd);
+
+/** command_args() - The arguments of an execution. */
+const struct nnaccel_arg *command_args(const union command *cmd);
+
+/** session_commit() - Answers a command. */
+int session_commit(int session, uint64_t cookie, uint32_t status, const void *payload,
+		   uint32_t payload_size, const char *message);
+
+/** session_answer() - Commits a success with a payload of the right form. */
+int session_answer(int session, const union command *cmd);
+
+/** session_serve() - Fetches and answers until the context is gone: ESHUTDOWN, or an error. */
+int session_serve(int session);
+
+/** session_map() - Maps a grant of @length bytes; NULL and errno: refused. */
+void *session_map(int session, uint64_t grant, uint64_t length, int prot);
+
+/**
+ * struct served - A context of this process with a worker that is this process
+ * too, in the same thread or in another
+ */
+struct served {
+	int broker;
+	int fd;
+	int session;
+	uint64_t context;
+	bool serving;
+	pthread_t thread;
+};
+
+/** served_open() - Opens all three and attaches. */
+int served_open(struct served *s);
+
+/** served_start() - Serves in another thread from now on. */
+int served_start(struct served *s);
+
+/** served_close() - Closes what is open. */
+void served_close(struct served *s);
+
+#endif

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Other processes of a test: children that do one thing, strangers that are
+ * passed files, and steps at which they wait to be killed.
+ */
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "process.h"
+
+static int await_exit(pid_t pid)
+{
+	int status;
+
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return -1;
+	return WEXITSTATUS(status);
+}
+
+int in_child(int (*act)(int fd), int fd)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(act(fd));
+	return await_exit(pid);
+}
+
+union control {
+	struct cmsghdr header;
+	char room[CMSG_SPACE(sizeof(int))];
+};
+
+static int receive_file(int socket)
+{
+	char byte;
+	union control control;
+	struct iovec data = { &byte, 1 };
+	struct msghdr message = {
+		.msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	int fd;
+
+	if (recvmsg(socket, &message, 0) != 1 || !CMSG_FIRSTHDR(&message))
+		return -1;
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
+	return fd;
+}
+
+static bool send_file(int socket, int fd)
+{
+	char byte = 0;
+	union control control = {};
+	struct iovec data = { &byte, 1 };
+	struct msghdr message = {
+		.msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+
+	control.header.cmsg_level = SOL_SOCKET;
+	control.header.cmsg_type = SCM_RIGHTS;
+	control.header.cmsg_len = CMSG_LEN(sizeof(fd));
+	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+	return sendmsg(socket, &message, 0) == 1;
+}
+
+bool stranger_start(struct stranger *stranger, int (*act)(int fd))
+{
+	int pair[2], fd;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return false;
+	stranger->pid = fork();
+	if (stranger->pid == 0) {
+		close(pair[0]);
+		fd = receive_file(pair[1]);
+		_exit(fd < 0 ? 255 : act(fd));
+	}
+	close(pair[1]);
+	stranger->socket = pair[0];
+	return stranger->pid > 0;
+}
+
+int stranger_pass(struct stranger *stranger, int fd)
+{
+	bool sent = send_file(stranger->socket, fd);
+	int result;
+
+	close(stranger->socket);
+	result = await_exit(stranger->pid);
+	return sent ? result : -1;
+}
+
+bool actor_start(struct actor *actor, void (*act)(struct actor *self, void *data), void *data)
+{
+	int said[2], go[2];
+
+	if (pipe(said) || pipe(go))
+		return false;
+	actor->pid = fork();
+	if (actor->pid == 0) {
+		close(said[0]);
+		close(go[1]);
+		act(&(struct actor){ .said = said[1], .go = go[0] }, data);
+		_exit(0);
+	}
+	close(said[1]);
+	close(go[0]);
+	actor->said = said[0];
+	actor->go = go[1];
+	return actor->pid > 0;
+}
+
+void actor_reached(struct actor *self)
+{
+	char byte = 0;
+
+	if (write(self->said, &byte, 1) != 1 || read(self->go, &byte, 1) != 1)
+		_exit(1);
+}
+
+bool actor_await(struct actor *actor)
+{
+	char byte;
+
+	return read(actor->said, &byte, 1) == 1;
+}
+
+void actor_go(struct actor *actor)
+{
+	char byte = 0;
+
+	if (write(actor->go, &byte, 1) != 1)
+		kill(actor->pid, SIGKILL);
+}
+
+void actor_kill(struct actor *actor)
+{
+	kill(actor->pid, SIGKILL);
+	waitpid(actor->pid, NULL, 0);
+	close(actor->said);
+	close(actor->go);
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the module tells of itself: the counters of debugfs' nnaccel/summary,
+ * a context's fdinfo, and the module's parameters.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "summary.h"
+
+#define SUMMARY "/sys/kernel/debug/nnaccel/summary"
+
+/* All but executions-total, which never goes down. */
+static const char *const names[NUM_COUNTERS] = {
+	"contexts", "users", "pools", "pool-bytes", "imports", "import-bytes", "models",
+	"bursts", "slots", "commands", "sessions", "grants",
+};
+
+bool summary_read(struct summary *summary)
+{
+	for (int i = 0; i < NUM_COUNTERS; i++) {
+		summary->counter[i] = summary_get(-1, names[i]);
+		if (summary->counter[i] < 0)
+			return false;
+	}
+	return true;
+}
+
+bool summary_settles(const struct summary *before)
+{
+	struct summary now;
+
+	/* Files are put when their last user leaves the kernel, which nobody waits for. */
+	for (int i = 0; i < 2000; i++) {
+		if (!summary_read(&now))
+			return false;
+		if (!memcmp(&now, before, sizeof(now)))
+			return true;
+		usleep(10000);
+	}
+	for (int i = 0; i < NUM_COUNTERS; i++)
+		if (now.counter[i] != before->counter[i])
+			fprintf(stderr, "# %s: %lld, not %lld\n", names[i], now.counter[i],
+				before->counter[i]);
+	return false;
+}
+
+long long summary_get(int fd, const char *name)
+{
+	char path[64] = SUMMARY, line[256];
+	long long value = -1;
+	size_t length = strlen(name);
+	FILE *file;
+
+	if (fd >= 0)
+		snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (!strncmp(line, name, length) && line[length] == ':')
+			sscanf(line + length + 1, "%lld", &value);
+	if (file)
+		fclose(file);
+	return value;
+}
+
+long long param_set(const char *name, long long value)
+{
+	long long old = -1;
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/module/nnaccel/parameters/%s", name);
+	file = fopen(path, "r+e");
+	if (!file)
+		return -1;
+	if (fscanf(file, "%lld", &old) != 1)
+		old = -1;
+	rewind(file);
+	fprintf(file, "%lld\n", value);
+	return fclose(file) ? -1 : old;
+}

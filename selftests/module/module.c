@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The module: not to be unloaded while anything of it is open, clean when it
+ * is, and fit to be loaded again. $NNACCEL_MODULE names its file.
+ */
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "harness.h"
+
+static int module_unload(void)
+{
+	return syscall(SYS_delete_module, "nnaccel", O_NONBLOCK) ? errno : 0;
+}
+
+static int module_load(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int error = fd < 0 || syscall(SYS_finit_module, fd, "", 0) ? errno : 0;
+
+	close(fd);
+	return error;
+}
+
+FIXTURE(module) {
+	const char *path;
+};
+
+FIXTURE_SETUP(module)
+{
+	self->path = getenv("NNACCEL_MODULE");
+	ASSERT_TRUE(daemon_stop());
+}
+
+FIXTURE_TEARDOWN(module)
+{
+}
+
+TEST_F(module, stays_while_in_use)
+{
+	struct served s;
+	int buffer;
+	void *at;
+
+	if (!self->path)
+		SKIP(return, "NNACCEL_MODULE names no file to load again");
+	ASSERT_EQ(served_open(&s), 0);
+	buffer = pool_export(s.fd, pool_alloc(s.fd, PAGE));
+	at = map_shared(buffer, PAGE, PROT_READ);
+	ASSERT_NE(at, NULL);
+	/* One after the other goes; each alone is enough. */
+	EXPECT_EQ(module_unload(), EAGAIN);
+	close(s.broker);
+	EXPECT_EQ(module_unload(), EAGAIN);
+	close(s.fd);
+	EXPECT_EQ(module_unload(), EAGAIN);
+	close(s.session);
+	EXPECT_EQ(module_unload(), EAGAIN);
+	close(buffer);
+	EXPECT_EQ(module_unload(), EAGAIN);
+	munmap(at, PAGE);
+
+	/* Nothing is left: the files are gone, and a second load finds them new. */
+	ASSERT_EQ(module_unload(), 0);
+	EXPECT_EQ(access(DEVICE, F_OK), -1);
+	EXPECT_EQ(access(ENGINE_NODE, F_OK), -1);
+	EXPECT_EQ(access("/sys/kernel/debug/nnaccel", F_OK), -1);
+	EXPECT_EQ(module_unload(), ENOENT);
+	ASSERT_EQ(module_load(self->path), 0);
+	EXPECT_EQ(module_load(self->path), EEXIST);
+	EXPECT_EQ(summary_get(-1, "executions-total"), 0);
+}
+
+TEST_F(module, stays_while_one_is_open)
+{
+	const char *const paths[] = { DEVICE, ENGINE_NODE };
+
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		int fd = open(paths[i], O_RDWR);
+
+		ASSERT_GE(fd, 0);
+		EXPECT_EQ(module_unload(), EAGAIN);
+		close(fd);
+	}
+}
+
+/* Loaded again and again it works as ever. */
+TEST_F(module, reloads)
+{
+	if (!self->path)
+		SKIP(return, "NNACCEL_MODULE names no file to load again");
+	for (int i = 0; i < 3; i++) {
+		struct nnaccel_query query;
+		uint32_t answer = 0;
+		struct served s;
+
+		ASSERT_EQ(module_unload(), 0);
+		ASSERT_EQ(module_load(self->path), 0);
+		ASSERT_EQ(served_open(&s), 0);
+		ASSERT_EQ(served_start(&s), 0);
+		query_init(&query, 42, &answer, sizeof(answer));
+		EXPECT_EQ(xioctl(s.fd, NNACCEL_QUERY, &query), 0);
+		EXPECT_EQ(answer, 42);
+		served_close(&s);
+	}
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Everything at once, for a kernel with checkers: threads of short-lived clients
+ * call all there is, workers answer, map and die, and nothing is left over.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "harness.h"
+
+#define CLIENTS	3		/* processes at a time */
+#define LIVES	8		/* one after another in each place */
+#define THREADS	4
+#define CALLS	200		/* of a thread, where its process lives so long */
+#define IDS	6		/* pools, and models, that a client remembers */
+
+static unsigned int draw(unsigned int *seed, unsigned int n)
+{
+	*seed = *seed * 1664525 + 1013904223;
+	return (*seed >> 16) % n;
+}
+
+static void pause_ms(int ms)
+{
+	poll(NULL, 0, ms);
+}
+
+/* ---- clients ---- */
+
+struct client {
+	int fd;
+	unsigned int seed;
+};
+
+/* Of this process' context, for all its threads: some are gone, and threads race for them. */
+static _Atomic uint32_t pools[IDS], models[IDS];
+
+static uint32_t draw_id(struct client *c, _Atomic uint32_t *ids)
+{
+	return ids[draw(&c->seed, IDS)];
+}
+
+/* Remembers an id in the place of another, whose object is ended now or with the context. */
+static void remember(struct client *c, _Atomic uint32_t *ids, uint32_t id)
+{
+	_Atomic uint32_t *place = &ids[draw(&c->seed, IDS)];
+	uint32_t old = *place;
+
+	*place = id;
+	if (draw(&c->seed, 2))
+		object_destroy(c->fd, old);
+}
+
+static void call_pools(struct client *c)
+{
+	uint32_t prot = NNACCEL_PROT_READ | (draw(&c->seed, 2) ? NNACCEL_PROT_WRITE : 0);
+	uint32_t id;
+	int file;
+
+	if (draw(&c->seed, 2)) {
+		id = pool_alloc(c->fd, PAGE * (1 + draw(&c->seed, 4)));
+		remember(c, pools, id);
+		file = pool_export(c->fd, id);
+	} else {
+		file = file_new(PAGE);
+	}
+	if (draw(&c->seed, 2) && !pool_import(c->fd, file, prot, 0, PAGE, &id))
+		remember(c, pools, id);
+	if (file >= 0)
+		close(file);
+}
+
+static void call_engine(struct client *c, unsigned int what)
+{
+	struct nnaccel_supported supported;
+	struct nnaccel_prepare prepare;
+	struct nnaccel_query query;
+	uint8_t answer[64];
+
+	if (what == 0) {
+		query_init(&query, 0, answer, sizeof(answer));
+		xioctl(c->fd, NNACCEL_QUERY, &query);
+	} else if (what == 1) {
+		supported_init(&supported, draw_id(c, pools), PAGE, answer, 4);
+		xioctl(c->fd, NNACCEL_SUPPORTED, &supported);
+	} else {
+		prepare_init(&prepare, draw_id(c, pools), PAGE);
+		if (!xioctl(c->fd, NNACCEL_PREPARE, &prepare))
+			remember(c, models, prepare.out_model);
+	}
+}
+
+static void call_execute(struct client *c)
+{
+	struct execution e;
+	struct timespec now;
+
+	execution_init(&e, draw_id(c, models), draw_id(c, pools), draw_id(c, pools));
+	if (!draw(&c->seed, 4)) {
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		e.cmd.deadline_ns = now.tv_sec * 1000000000ULL + now.tv_nsec +
+				    draw(&c->seed, 2000) * 1000;
+	}
+	xioctl(c->fd, NNACCEL_EXECUTE, &e.cmd);
+}
+
+static void map_burst(int fd, uint64_t base, uint64_t ring_bytes)
+{
+	const uint64_t regions[][2] = {
+		{ NNACCEL_BURST_STATUS, PAGE }, { NNACCEL_BURST_REQUESTS, ring_bytes },
+		{ NNACCEL_BURST_RESULTS, ring_bytes }, { NNACCEL_BURST_DOORBELL, PAGE },
+	};
+
+	for (size_t i = 0; i < sizeof(regions) / sizeof(regions[0]); i++) {
+		int prot = PROT_READ | PROT_WRITE;
+		char *at;
+
+		do {
+			at = mmap(NULL, regions[i][1], prot, MAP_SHARED, fd,
+				  (off_t)(base | regions[i][0]));
+			if (at == MAP_FAILED)
+				continue;
+			if (prot & PROT_WRITE)
+				at[PAGE - 1]++;
+			else
+				*(volatile char *)at;
+			munmap(at, regions[i][1]);
+		} while (prot & PROT_WRITE && (prot = PROT_READ));
+	}
+}
+
+/* Bytes of a ring that holds one line of datums. */
+static uint64_t small_ring_bytes(void)
+{
+	uint64_t bytes = NNACCEL_RING_LINES + sizeof(struct nnaccel_line);
+
+	return (bytes + PAGE - 1) & ~(PAGE - 1);
+}
+
+static void call_burst(struct client *c)
+{
+	struct nnaccel_burst_create create = {
+		.size = sizeof(create),
+		.model = draw_id(c, models),
+		.capacity = 1,
+		.out_fd = -1,
+	};
+	struct nnaccel_slot_bind bind = {
+		.size = sizeof(bind),
+		.prot = NNACCEL_PROT_READ,
+	};
+	struct nnaccel_slot_free free_slot = { .size = sizeof(free_slot) };
+
+	if (xioctl(c->fd, NNACCEL_BURST_CREATE, &create) || create.out_fd < 0)
+		return;
+	map_burst(create.out_fd, 0, small_ring_bytes());
+	for (int i = 0; i < 4; i++) {
+		bind.pool = draw_id(c, pools);
+		if (xioctl(create.out_fd, NNACCEL_SLOT_BIND, &bind))
+			continue;
+		free_slot.slot = bind.out_slot;
+		if (draw(&c->seed, 2))
+			xioctl(create.out_fd, NNACCEL_SLOT_FREE, &free_slot);
+	}
+	summary_get(create.out_fd, "nnaccel-slots");
+	/* Others stay, for the end of the process. */
+	if (draw(&c->seed, 2))
+		close(create.out_fd);
+}
+
+static void *client_thread(void *data)
+{
+	struct client c = *(struct client *)data;
+
+	for (int i = 0; i < CALLS; i++) {
+		unsigned int what = draw(&c.seed, 14);
+
+		if (what < 3)
+			call_pools(&c);
+		else if (what < 6)
+			call_engine(&c, what - 3);
+		else if (what < 10)
+			call_execute(&c);
+		else if (what < 11)
+			object_destroy(c.fd, draw_id(&c, draw(&c.seed, 2) ? pools : models));
+		else if (what < 13)
+			call_burst(&c);
+		else
+			summary_get(c.fd, "nnaccel-pools");
+	}
+	return NULL;
+}
+
+static void client_main(unsigned int seed)
+{
+	struct client clients[THREADS];
+	pthread_t threads[THREADS];
+	int fd = device_open();
+
+	for (unsigned int i = 0; i < THREADS; i++) {
+		clients[i] = (struct client){ .fd = fd, .seed = seed * THREADS + i };
+		pthread_create(&threads[i], NULL, client_thread, &clients[i]);
+	}
+	/* Some leave with calls under way, some are killed by the test. */
+	if (draw(&seed, 3)) {
+		for (unsigned int i = 0; i < THREADS; i++)
+			pthread_join(threads[i], NULL);
+	} else {
+		pause_ms((int)draw(&seed, 100));
+	}
+	_exit(0);
+}
+
+/* ---- the engine ---- */
+
+static void touch_grants(int session, const union command *cmd)
+{
+	const struct nnaccel_grant *grants = command_grants(cmd);
+
+	for (uint32_t i = 0; i < cmd->head.num_grants; i++) {
+		int prot = PROT_READ | (grants[i].prot & NNACCEL_PROT_WRITE ? PROT_WRITE : 0);
+		char *at = session_map(session, grants[i].grant, grants[i].length, prot);
+
+		if (!at)
+			continue;
+		if (prot & PROT_WRITE)
+			at[0]++;
+		else
+			*(volatile char *)at;
+		munmap(at, grants[i].length);
+	}
+}
+
+/* Maps the burst of a command and looks slots up, those of its client's first binds. */
+static void touch_burst(int session, const union command *cmd)
+{
+	struct nnaccel_session_slot slot = {
+		.size = sizeof(slot),
+		.burst = cmd->head.burst,
+	};
+
+	map_burst(session, NNACCEL_BURST_MAP | (uint64_t)cmd->head.burst << NNACCEL_BURST_SHIFT,
+		  small_ring_bytes());
+	for (uint32_t bind = 1; bind <= 4; bind++) {
+		for (uint32_t index = 0; index < bind; index++) {
+			slot.slot = bind * NNACCEL_BURST_MAX_SLOTS + index;
+			xioctl(session, NNACCEL_SESSION_SLOT, &slot);
+		}
+	}
+}
+
+static void *worker_thread(void *data)
+{
+	struct client w = *(struct client *)data;
+	static _Thread_local union command cmd;
+
+	for (;;) {
+		int error = session_fetch(w.fd, 0, &cmd);
+
+		if (error)
+			_exit(error != ESHUTDOWN);
+		if (!draw(&w.seed, 64))
+			raise(SIGKILL);
+		touch_grants(w.fd, &cmd);
+		if (cmd.head.burst)
+			touch_burst(w.fd, &cmd);
+		/* What has a deadline may go without an answer. */
+		if (cmd.head.cookie && (!cmd.head.deadline_ns || draw(&w.seed, 2)))
+			session_answer(w.fd, &cmd);
+	}
+}
+
+static void worker_main(int session, unsigned int seed)
+{
+	struct client one = { .fd = session, .seed = seed };
+	struct client two = { .fd = session, .seed = seed + 1 };
+	pthread_t thread;
+
+	if (session_attach(session))
+		_exit(0);
+	pthread_create(&thread, NULL, worker_thread, &one);
+	worker_thread(&two);
+}
+
+/* Serves, refuses, and now and then gives the node up and takes it again. */
+static void broker_main(int broker)
+{
+	struct nnaccel_engine_next next;
+	unsigned int seed = 1;
+	int session;
+
+	signal(SIGCHLD, SIG_IGN);
+	for (;;) {
+		if (broker_next(broker, 0, &next))
+			_exit(1);
+		if (!draw(&seed, 16)) {
+			close(broker);
+			/* A worker that was just forked has it open for a moment. */
+			while ((broker = open(ENGINE_NODE, O_RDWR)) < 0)
+				pause_ms(1);
+			continue;
+		}
+		if (next.out_event != NNACCEL_ENGINE_NEW)
+			continue;
+		if (!draw(&seed, 8)) {
+			broker_refuse(broker, next.out_context, EAGAIN);
+			continue;
+		}
+		if (broker_session(broker, next.out_context, &session))
+			continue;
+		if (!fork()) {
+			close(broker);
+			worker_main(session, seed);
+		}
+		close(session);
+	}
+}
+
+TEST(race)
+{
+	struct summary before;
+	long long executions;
+	pid_t engine, clients[CLIENTS];
+	int broker = broker_open(), status;
+	unsigned int seed = 1;
+
+	ASSERT_GE(broker, 0);
+	ASSERT_TRUE(summary_read(&before));
+	executions = summary_get(-1, "executions-total");
+	engine = fork();
+	if (!engine)
+		broker_main(broker);
+	close(broker);
+	for (unsigned int life = 0; life < LIVES; life++) {
+		for (unsigned int i = 0; i < CLIENTS; i++) {
+			clients[i] = fork();
+			if (!clients[i])
+				client_main(life * CLIENTS + i);
+		}
+		pause_ms((int)draw(&seed, 2000));
+		for (unsigned int i = 0; i < CLIENTS; i++) {
+			kill(clients[i], SIGKILL);
+			EXPECT_EQ(waitpid(clients[i], &status, 0), clients[i]);
+		}
+	}
+	EXPECT_EQ(waitpid(engine, &status, WNOHANG), 0);
+	kill(engine, SIGKILL);
+	waitpid(engine, &status, 0);
+	EXPECT_TRUE(summary_settles(&before));
+	EXPECT_GT(summary_get(-1, "executions-total"), executions);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,506 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Sessions: ATTACH, FETCH and COMMIT with each field refused, poll, and many
+ * threads that fetch at once.
+ */
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+
+#include "harness.h"
+
+FIXTURE(sessions) {
+	struct summary before;
+	struct served s;
+	struct async async;
+	struct nnaccel_query query;
+	uint32_t answer;
+	union command cmd;
+};
+
+FIXTURE_SETUP(sessions)
+{
+	int broker = broker_open();
+
+	ASSERT_GE(broker, 0);
+	close(broker);
+	ASSERT_TRUE(summary_read(&self->before));
+	ASSERT_EQ(served_open(&self->s), 0);
+	query_init(&self->query, 7, &self->answer, sizeof(self->answer));
+}
+
+FIXTURE_TEARDOWN(sessions)
+{
+	served_close(&self->s);
+	EXPECT_TRUE(summary_settles(&self->before));
+}
+
+/* A query is on its way from now on. */
+static bool ask(FIXTURE_DATA(sessions) *self)
+{
+	return async_start(&self->async, self->s.fd, NNACCEL_QUERY, &self->query);
+}
+
+static short events_of(int fd, int timeout)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = POLLIN | POLLOUT };
+
+	return poll(&poll_fd, 1, timeout) == 1 ? poll_fd.revents : 0;
+}
+
+TEST_F(sessions, numbers)
+{
+	EXPECT_EQ(check_numbers(self->s.session, FILE_SESSION), 0);
+}
+
+TEST_F(sessions, are_no_data)
+{
+	char byte = 0;
+
+	EXPECT_EQ(read(self->s.session, &byte, 1), -1);
+	EXPECT_EQ(errno, EINVAL);
+	EXPECT_EQ(write(self->s.session, &byte, 1), -1);
+	EXPECT_EQ(errno, EINVAL);
+}
+
+TEST_F(sessions, attach)
+{
+	struct nnaccel_session_attach good = { .size = sizeof(good) };
+	const struct refusal cases[] = {
+		REFUSE(struct nnaccel_session_attach, flags, 1, EINVAL),
+		REFUSE(struct nnaccel_session_attach, flags, 1U << 31, EINVAL),
+	};
+	int other, session;
+	uint64_t context;
+
+	EXPECT_EQ(check_refusals(self->s.session, NNACCEL_SESSION_ATTACH, &good, sizeof(good), cases,
+				 ARRAY_SIZE(cases)), 0);
+	EXPECT_EQ(check_structure(self->s.session, NNACCEL_SESSION_ATTACH, &good, sizeof(good),
+				  EBUSY, false), 0);
+	/* A context that is gone before its worker came. */
+	other = device_open();
+	ASSERT_EQ(broker_await_new(self->s.broker, &context), 0);
+	ASSERT_EQ(broker_session(self->s.broker, context, &session), 0);
+	EXPECT_EQ(events_of(session, 0), 0);
+	close(other);
+	EXPECT_EQ(session_attach(session), ESHUTDOWN);
+	EXPECT_EQ(events_of(session, 0), POLLHUP);
+	close(session);
+}
+
+TEST_F(sessions, nothing_before_attach)
+{
+	int other = device_open(), session;
+	uint64_t context;
+
+	ASSERT_EQ(broker_await_new(self->s.broker, &context), 0);
+	ASSERT_EQ(broker_session(self->s.broker, context, &session), 0);
+	EXPECT_EQ(session_fetch(session, NNACCEL_FETCH_NONBLOCK, &self->cmd), EACCES);
+	EXPECT_EQ(session_commit(session, 1, 0, NULL, 0, NULL), EACCES);
+	EXPECT_EQ(session_map(session, 1, PAGE, PROT_READ), NULL);
+	EXPECT_EQ(errno, EACCES);
+	close(session);
+	close(other);
+}
+
+TEST_F(sessions, fetch_nothing)
+{
+	struct nnaccel_session_fetch good = {
+		.size = sizeof(good),
+		.flags = NNACCEL_FETCH_NONBLOCK,
+		.buffer = (uintptr_t)&self->cmd,
+		.buffer_size = sizeof(self->cmd),
+		.out_size = POISON,
+	};
+	const struct refusal cases[] = {
+		REFUSE(struct nnaccel_session_fetch, flags, 2, EINVAL),
+		REFUSE(struct nnaccel_session_fetch, flags, 1U << 31, EINVAL),
+		REFUSE(struct nnaccel_session_fetch, buffer, good.buffer + 1, EINVAL),
+		REFUSE(struct nnaccel_session_fetch, buffer, good.buffer + 4, EINVAL),
+		REFUSE(struct nnaccel_session_fetch, buffer, UINT64_MAX, EINVAL),
+		REFUSE(struct nnaccel_session_fetch, buffer_size, 0, EAGAIN),
+		REFUSE(struct nnaccel_session_fetch, out_size, 0, EAGAIN),
+	};
+
+	EXPECT_EQ(check_refusals(self->s.session, NNACCEL_SESSION_FETCH, &good, sizeof(good), cases,
+				 ARRAY_SIZE(cases)), 0);
+	EXPECT_EQ(check_structure(self->s.session, NNACCEL_SESSION_FETCH, &good, sizeof(good), EAGAIN,
+				  true), 0);
+}
+
+/* A command that cannot be handed over stays, and the client does not notice. */
+TEST_F(sessions, fetch_refusals)
+{
+	struct nnaccel_session_fetch good = {
+		.size = sizeof(good),
+		.flags = NNACCEL_FETCH_NONBLOCK,
+		.buffer = (uintptr_t)&self->cmd,
+		.buffer_size = sizeof(self->cmd),
+	};
+	const struct refusal cases[] = {
+		REFUSE(struct nnaccel_session_fetch, buffer, 0, EFAULT),
+		REFUSE(struct nnaccel_session_fetch, buffer, 8, EFAULT),
+		REFUSE(struct nnaccel_session_fetch, buffer, 0xffff888000000000UL, EFAULT),
+	};
+	const uint32_t small[] = { 0, 1, sizeof(struct nnaccel_cmd) - 1 };
+	void *page;
+
+	ASSERT_TRUE(ask(self));
+	ASSERT_EQ(events_of(self->s.session, -1), POLLIN);
+	for (int i = 0; i < 2; i++) {
+		EXPECT_EQ(check_refusals(self->s.session, NNACCEL_SESSION_FETCH, &good, sizeof(good),
+					 cases, ARRAY_SIZE(cases)), 0);
+		for (size_t k = 0; k < ARRAY_SIZE(small); k++) {
+			struct nnaccel_session_fetch fetch = good;
+
+			fetch.buffer_size = small[k];
+			EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_FETCH, &fetch), EMSGSIZE);
+			EXPECT_EQ(fetch.out_size, sizeof(struct nnaccel_cmd));
+		}
+		page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		memcpy(page, &good, sizeof(good));
+		mprotect(page, PAGE, PROT_READ);
+		EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_FETCH, page), EFAULT);
+		munmap(page, PAGE);
+		EXPECT_EQ(events_of(self->s.session, 0), POLLIN);
+
+		/* The same once more with a notice, and then with nothing. */
+		ASSERT_EQ(xioctl(self->s.session, NNACCEL_SESSION_FETCH, &good), 0);
+		EXPECT_EQ(good.out_size, sizeof(struct nnaccel_cmd));
+		EXPECT_EQ(self->cmd.head.kind, i ? NNACCEL_DO_FORGET_MODEL : NNACCEL_DO_QUERY);
+		if (!i) {
+			struct nnaccel_prepare prepare;
+
+			EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+			EXPECT_EQ(async_wait(&self->async), 0);
+			EXPECT_EQ(self->answer, 7);
+			prepare_init(&prepare, pool_alloc(self->s.fd, 1), 1);
+			ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_PREPARE, &prepare));
+			ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+			EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+			ASSERT_EQ(async_wait(&self->async), 0);
+			EXPECT_EQ(object_destroy(self->s.fd, prepare.out_model), 0);
+		}
+	}
+	EXPECT_EQ(events_of(self->s.session, 0), 0);
+}
+
+/* What could not be handed over is again before what came later. */
+TEST_F(sessions, fetch_keeps_the_order)
+{
+	struct nnaccel_session_fetch bad = {
+		.size = sizeof(bad),
+		.buffer = 8,
+		.buffer_size = sizeof(self->cmd),
+	};
+	struct nnaccel_query late = self->query;
+	struct async async;
+	uint32_t answer;
+
+	late.query = 8;
+	late.data = (uintptr_t)&answer;
+	ASSERT_TRUE(ask(self));
+	ASSERT_EQ(events_of(self->s.session, -1), POLLIN);
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_QUERY, &late));
+	while (summary_get(self->s.fd, "nnaccel-commands") != 2)
+		usleep(1000);
+	for (uint32_t i = 7; i <= 8; i++) {
+		EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_FETCH, &bad), EFAULT);
+		ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+		EXPECT_EQ(self->cmd.head.query, i);
+		EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	}
+	EXPECT_EQ(async_wait(&self->async), 0);
+	EXPECT_EQ(async_wait(&async), 0);
+}
+
+static void ignore(int signal)
+{
+}
+
+TEST_F(sessions, fetch_is_interruptible)
+{
+	const struct sigaction action = { .sa_handler = ignore };
+	struct nnaccel_session_fetch fetch = {
+		.size = sizeof(fetch),
+		.buffer = (uintptr_t)&self->cmd,
+		.buffer_size = sizeof(self->cmd),
+	};
+	struct async async;
+
+	ASSERT_EQ(sigaction(SIGUSR1, &action, NULL), 0);
+	ASSERT_TRUE(async_start(&async, self->s.session, NNACCEL_SESSION_FETCH, &fetch));
+	while (pthread_tryjoin_np(async.thread, NULL)) {
+		pthread_kill(async.thread, SIGUSR1);
+		usleep(1000);
+	}
+	EXPECT_EQ(async.error, EINTR);
+}
+
+/* The context's end wakes every thread that fetches. */
+TEST_F(sessions, close_wakes_all)
+{
+	struct nnaccel_session_fetch fetch = {
+		.size = sizeof(fetch),
+		.buffer = (uintptr_t)&self->cmd,
+		.buffer_size = sizeof(self->cmd),
+	};
+	struct async async[4];
+
+	for (size_t i = 0; i < ARRAY_SIZE(async); i++)
+		ASSERT_TRUE(async_start(&async[i], self->s.session, NNACCEL_SESSION_FETCH, &fetch));
+	usleep(10000);
+	close(self->s.fd);
+	self->s.fd = -1;
+	for (size_t i = 0; i < ARRAY_SIZE(async); i++) {
+		EXPECT_EQ(async_wait(&async[i]), ESHUTDOWN);
+	}
+	EXPECT_EQ(events_of(self->s.session, 0), POLLHUP);
+	EXPECT_EQ(session_fetch(self->s.session, 0, &self->cmd), ESHUTDOWN);
+	EXPECT_EQ(session_commit(self->s.session, 1, 0, NULL, 0, NULL), ENOENT);
+}
+
+TEST_F(sessions, poll_waits)
+{
+	EXPECT_EQ(events_of(self->s.session, 0), 0);
+	ASSERT_TRUE(ask(self));
+	EXPECT_EQ(events_of(self->s.session, -1), POLLIN);
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	EXPECT_EQ(events_of(self->s.session, 0), 0);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+}
+
+struct client {
+	pthread_t thread;
+	int fd;
+	int failed;
+};
+
+#define ROUNDS 100
+
+static void *client_run(void *data)
+{
+	struct client *client = data;
+
+	for (uint32_t i = 0; i < ROUNDS; i++) {
+		struct nnaccel_query query;
+		uint32_t answer = POISON;
+
+		query_init(&query, i, &answer, sizeof(answer));
+		client->failed += xioctl(client->fd, NNACCEL_QUERY, &query) || answer != i;
+	}
+	return NULL;
+}
+
+static void *serve_run(void *session)
+{
+	session_serve(*(int *)session);
+	return NULL;
+}
+
+TEST_F(sessions, many_threads)
+{
+	struct client clients[8];
+	pthread_t workers[4];
+
+	for (size_t i = 0; i < ARRAY_SIZE(workers); i++)
+		ASSERT_EQ(pthread_create(&workers[i], NULL, serve_run, &self->s.session), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(clients); i++) {
+		clients[i] = (struct client){ .fd = self->s.fd };
+		ASSERT_EQ(pthread_create(&clients[i].thread, NULL, client_run, &clients[i]), 0);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(clients); i++) {
+		pthread_join(clients[i].thread, NULL);
+		EXPECT_EQ(clients[i].failed, 0);
+	}
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 0);
+	close(self->s.fd);
+	self->s.fd = -1;
+	for (size_t i = 0; i < ARRAY_SIZE(workers); i++)
+		pthread_join(workers[i], NULL);
+}
+
+TEST_F(sessions, commit_refusals)
+{
+	struct nnaccel_session_commit good = {
+		.size = sizeof(good),
+		.payload = (uintptr_t)&self->answer,
+		.payload_size = sizeof(self->answer),
+		.message = (uintptr_t)"text",
+		.message_size = 4,
+	};
+
+	ASSERT_TRUE(ask(self));
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	good.cookie = self->cmd.head.cookie;
+	{
+		const struct refusal cases[] = {
+			REFUSE(struct nnaccel_session_commit, status, 9, EINVAL),
+			REFUSE(struct nnaccel_session_commit, status, UINT32_MAX, EINVAL),
+			REFUSE(struct nnaccel_session_commit, cookie, 0, ENOENT),
+			REFUSE(struct nnaccel_session_commit, cookie, good.cookie + 1, ENOENT),
+			REFUSE(struct nnaccel_session_commit, cookie, UINT64_MAX, ENOENT),
+			REFUSE(struct nnaccel_session_commit, payload, 0, EFAULT),
+			REFUSE(struct nnaccel_session_commit, payload, 0xffff888000000000UL, EFAULT),
+			REFUSE(struct nnaccel_session_commit, payload_size,
+			       NNACCEL_MAX_OPERATIONS + 1, EINVAL),
+			REFUSE(struct nnaccel_session_commit, payload_size, UINT32_MAX, EINVAL),
+			REFUSE(struct nnaccel_session_commit, message, 0, EFAULT),
+			REFUSE(struct nnaccel_session_commit, message, 0xffff888000000000UL, EFAULT),
+			REFUSE(struct nnaccel_session_commit, message_size,
+			       NNACCEL_MAX_MESSAGE + 1, EINVAL),
+			REFUSE(struct nnaccel_session_commit, message_size, UINT32_MAX, EINVAL),
+		};
+
+		EXPECT_EQ(check_refusals(self->s.session, NNACCEL_SESSION_COMMIT, &good, sizeof(good),
+					 cases, ARRAY_SIZE(cases)), 0);
+	}
+	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &good), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &good), ENOENT);
+	EXPECT_EQ(check_structure(self->s.session, NNACCEL_SESSION_COMMIT, &good, sizeof(good), ENOENT,
+				  false), 0);
+}
+
+/* A command that waits in the queue has a cookie, and is not the worker's yet. */
+TEST_F(sessions, commit_before_fetch)
+{
+	uint64_t cookie;
+
+	ASSERT_TRUE(ask(self));
+	ASSERT_EQ(events_of(self->s.session, -1), POLLIN);
+	for (cookie = 0; cookie < 16; cookie++)
+		EXPECT_EQ(session_commit(self->s.session, cookie, 0, NULL, 0, NULL), ENOENT);
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	EXPECT_LT(self->cmd.head.cookie, cookie);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+}
+
+/* Payloads that a kind of command does not allow. */
+TEST_F(sessions, commit_payloads)
+{
+	uint32_t pool = pool_alloc(self->s.fd, 64);
+	struct nnaccel_prepare prepare;
+	struct nnaccel_supported supported;
+	struct execution e;
+	uint8_t answer[4];
+	struct {
+		struct nnaccel_shape shapes[2];
+		uint8_t more[NNACCEL_MAX_QUERY];
+	} payload = {};
+	struct {
+		const char *what;
+		unsigned long request;
+		void *arg;
+		struct {
+			uint32_t size;
+			uint32_t status;
+			uint32_t word;
+			int error;
+		} commits[8];
+	} cases[] = {
+		{ "query", NNACCEL_QUERY, &self->query, {
+			{ NNACCEL_MAX_QUERY + 1, 0, 0, EINVAL },
+			{ 4, 0, 0, 0 },
+		} },
+		{ "supported", NNACCEL_SUPPORTED, &supported, {
+			{ 0, 0, 0, EINVAL },
+			{ 3, 0, 0, EINVAL },
+			{ 5, 0, 0, EINVAL },
+			{ 3, 2, 0, EINVAL },
+			{ 4, 0, 2, EINVAL },
+			{ 4, 0, 0xff000000, EINVAL },
+			{ 4, 0, 0x01000001, 0 },
+		} },
+		{ "prepare", NNACCEL_PREPARE, &prepare, {
+			{ 1, 0, 0, EINVAL },
+			{ 1, 2, 0, EINVAL },
+			{ 0, 0, 0, 0 },
+		} },
+		{ "execute", NNACCEL_EXECUTE, &e.cmd, {
+			{ 1, 0, 0, EINVAL },
+			{ sizeof(struct nnaccel_shape) - 1, 0, 0, EINVAL },
+			{ sizeof(struct nnaccel_shape) + 1, 0, 0, EINVAL },
+			{ 2 * sizeof(struct nnaccel_shape), 0, 0, EINVAL },
+			{ sizeof(struct nnaccel_shape), 0, 2, EINVAL },
+			{ sizeof(struct nnaccel_shape), 0, 1U << 31, EINVAL },
+			{ sizeof(struct nnaccel_shape), 0, 1, 0 },
+		} },
+	};
+
+	prepare_init(&prepare, pool, 1);
+	supported_init(&supported, pool, 1, answer, sizeof(answer));
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		if (cases[i].request == NNACCEL_EXECUTE)
+			execution_init(&e, prepare.out_model, pool, pool);
+		ASSERT_TRUE(async_start(&self->async, self->s.fd, cases[i].request, cases[i].arg));
+		ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+		for (int k = 0, error = EINVAL; error; k++) {
+			error = cases[i].commits[k].error;
+			memcpy(&payload, &cases[i].commits[k].word, sizeof(uint32_t));
+			EXPECT_EQ(session_commit(self->s.session, self->cmd.head.cookie,
+						 cases[i].commits[k].status, &payload,
+						 cases[i].commits[k].size, NULL), error)
+				TH_LOG("%s, commit %d", cases[i].what, k);
+		}
+		EXPECT_EQ(async_wait(&self->async), 0);
+	}
+}
+
+TEST_F(sessions, commit_shapes)
+{
+	const struct {
+		const char *what;
+		struct nnaccel_shape shape;
+		int error;
+	} cases[] = {
+		{ "rank out of range", { .rank = NNACCEL_MAX_RANK + 1 }, EINVAL },
+		{ "rank far out of range", { .rank = UINT32_MAX }, EINVAL },
+		{ "dimension beyond the rank", { .rank = 1, .dims[1] = 1 }, EINVAL },
+		{ "last dimension beyond the rank", { .rank = 15, .dims[15] = 1 }, EINVAL },
+		{ "full rank", { .rank = NNACCEL_MAX_RANK, .dims[15] = 1 }, 0 },
+	};
+	uint32_t pool = pool_alloc(self->s.fd, 64);
+	struct nnaccel_prepare prepare;
+	struct execution e;
+
+	prepare_init(&prepare, pool, 1);
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_PREPARE, &prepare));
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	ASSERT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	ASSERT_EQ(async_wait(&self->async), 0);
+	execution_init(&e, prepare.out_model, pool, pool);
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		EXPECT_EQ(session_commit(self->s.session, self->cmd.head.cookie, 0, &cases[i].shape,
+					 sizeof(cases[i].shape), NULL), cases[i].error)
+			TH_LOG("%s", cases[i].what);
+	}
+	EXPECT_EQ(async_wait(&self->async), 0);
+	EXPECT_EQ(e.shape.rank, NNACCEL_MAX_RANK);
+}
+
+/* Cookies and model numbers of one session mean nothing in another. */
+TEST_F(sessions, commit_of_another)
+{
+	uint64_t context, cookie;
+	int other = device_open(), session;
+
+	ASSERT_EQ(broker_await_new(self->s.broker, &context), 0);
+	ASSERT_EQ(broker_session(self->s.broker, context, &session), 0);
+	ASSERT_EQ(session_attach(session), 0);
+	ASSERT_TRUE(ask(self));
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	cookie = self->cmd.head.cookie;
+	EXPECT_EQ(session_commit(session, cookie, 0, NULL, 0, NULL), ENOENT);
+	EXPECT_EQ(session_commit(self->s.session, cookie, 0, NULL, 0, NULL), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+	close(session);
+	close(other);
+}
+
+TEST_HARNESS_MAIN
