@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+# What the scripts share: messages, the source folder, the cache outside the clone.
+# Sourced by bash scripts, never run.
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# shellcheck disable=SC2034 # read by the scripts that source this file
+cache=${NNACCEL_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/nnaccel}
+me=${0##*/}
+
+# A make that called us keeps its flags and variables to itself: CC is not for kernels.
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
+
+say() {
+	printf '%s: %s\n' "$me" "$*" >&2
+}
+
+die() {
+	say "$*"
+	exit 1
+}
+
+# usage: prints the comment block at the head of the calling script, without its first two lines
+usage() {
+	sed -n '3,/^[^#]/{/^#/{s/^# \{0,1\}//;p}}' "$0"
+}
+
+# lock NAME: holds $cache/NAME.lock until the script ends
+lock() {
+	mkdir -p "$cache"
+	exec {lock_fd}>"$cache/$1.lock"
+	flock -n "$lock_fd" && return
+	say "waiting for another run that holds $cache/$1.lock"
+	flock "$lock_fd"
+}
