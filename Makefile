@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: MIT
+# The face of nnaccel: builds, tests, demonstrates and installs it; `make help` lists what there is.
+# A source file is found by its folder: adding one changes nothing here.
+
+BUILD	?= build
+VERSION	:= 0.1.0
+KERNELS	:= 6.1 6.12 debug
+KERNEL	?= $(firstword $(KERNELS))
+
+PREFIX	?= /usr/local
+LIBDIR	?= $(PREFIX)/lib
+KDIR	?= /lib/modules/$(shell uname -r)/build
+
+CC	?= cc
+AR	?= ar
+CFLAGS	?= -O2 -g
+CLANG	?= clang
+FUZZ_SECONDS ?= 60
+
+warnings := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+includes := -Iinclude/uapi -Iuser/include -Iuser
+base	:= -std=gnu11 $(warnings) -ffp-contract=off $(includes)
+ifneq ($(SAN),)
+san	:= -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+endif
+cflags	= $(base) -fPIC -fvisibility=hidden -pthread $(san) $(CFLAGS)
+ldflags	= -pthread $(san) -Wl,-z,defs -Wl,-z,relro -Wl,-z,now $(LDFLAGS)
+# A sanitizer's run-time library is resolved by the program that loads ours.
+ifneq ($(SAN),)
+soflags	= $(filter-out -Wl$(comma)-z$(comma)defs,$(ldflags))
+else
+soflags	= $(ldflags)
+endif
+comma	:= ,
+
+obj	:= $(BUILD)/obj
+objects	= $(patsubst %.c,$(obj)/%.o,$(wildcard $(1)))
+archive	= $(patsubst %,$(BUILD)/lib/libnn%.a,$(foreach a,$(1),$(if $(wildcard user/$(a)/*.c),$(a))))
+rpath	= -Wl,-rpath,'$$ORIGIN$(1)'
+
+model	:= $(call objects,user/model/*.c)
+ops	:= $(call objects,user/ops/*.c)
+plan	:= $(call objects,user/plan/*.c user/plan/*/*.c)
+ring	:= $(call objects,user/ring/*.c)
+hal	:= $(if $(wildcard user/hal/*.map),$(call objects,user/hal/*.c))
+runtime	:= $(if $(wildcard user/runtime/*.map),$(call objects,user/runtime/*.c))
+engine	:= $(call objects,user/engine/*.c)
+tools	:= $(filter-out %/train_digits.o,$(call objects,user/tools/*.c user/tools/*/*.c))
+demo	:= $(filter $(obj)/user/tools/demo/%,$(tools))
+
+archives := $(call archive,plan ops ring model)
+libhal	:= $(if $(hal),$(BUILD)/lib/libnnaccel.so)
+libnn	:= $(if $(runtime),$(BUILD)/lib/libneuralnetworks.so)
+libdemo	:= $(if $(demo),$(BUILD)/lib/libdemo.a)
+programs := $(if $(engine),$(BUILD)/sbin/nnacceld) $(if $(tools),$(BUILD)/bin/nnaccel)
+trainer	:= $(if $(demo),$(BUILD)/bin/train_digits)
+examples := $(patsubst user/examples/%.c,$(BUILD)/examples/%,$(wildcard user/examples/*.c))
+benches	:= $(patsubst user/bench/%.c,$(BUILD)/bench-bin/%,$(wildcard user/bench/*.c))
+test_src := $(wildcard user/tests/*_test.c)
+tests	:= $(patsubst user/tests/%.c,$(BUILD)/tests/%,$(test_src))
+test_lib := $(patsubst %.c,$(obj)/%.o,$(filter-out $(test_src),$(wildcard user/tests/*.c)))
+fuzzers	:= $(patsubst user/tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard user/tests/fuzz/*_fuzz.c))
+
+.DEFAULT_GOAL := all
+.SUFFIXES:
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+.PHONY: all user module kmod tests examples selftests demo test fuzz fuzzers conformance \
+	test-clients check-kernel bench retrain install modules_install clean help FORCE
+
+all: user module examples selftests
+
+help:
+	@echo 'make                 everything: libraries, tools, engine, module (for $(KERNEL)), selftests'
+	@echo 'make demo            sets up, boots a VM with the module and shows a network running in it'
+	@echo 'make test            sets up and runs every test, in VMs where they need the module'
+	@echo 'make conformance     runs all NNAPI conformance vectors in all modes, natively and in a VM'
+	@echo 'make test-clients    downloads PyTorch to the cache and runs it on libneuralnetworks.so'
+	@echo 'make fuzz            fuzzes each target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
+	@echo 'make bench           runs the benchmarks; make bench-AREA runs one area'
+	@echo 'make retrain         trains the network of the demo anew, to the same weights'
+	@echo 'make user            libraries, tools and engine; make tests builds the unit tests'
+	@echo 'make kmod            the module for each of: $(KERNELS)'
+	@echo 'make check-kernel    W=1, sparse and checkpatch over the module'
+	@echo 'make install         user space, below DESTDIR, PREFIX=$(PREFIX)'
+	@echo 'make modules_install the module for the kernel of KDIR=$(KDIR)'
+	@echo 'make clean           removes $(BUILD); the cache of kernels is outside and stays'
+	@echo 'Variables: BUILD, CC, CFLAGS, SAN=1 (address and undefined behaviour sanitizers)'
+
+# ---- user space: objects, archives, libraries, programs ----
+
+user: $(archives) $(libhal) $(libnn) $(programs) $(trainer)
+
+# Objects are rebuilt when the compiler or its flags change.
+$(obj)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CC) $(cflags)' | cmp -s - $@ || echo '$(CC) $(cflags)' > $@
+
+$(obj)/%.o: %.c $(obj)/flags
+	@mkdir -p $(@D)
+	$(CC) $(cflags) -MMD -MP -c -o $@ $<
+
+$(BUILD)/lib/libnnmodel.a: $(model)
+$(BUILD)/lib/libnnops.a: $(ops)
+$(BUILD)/lib/libnnplan.a: $(plan)
+$(BUILD)/lib/libnnring.a: $(ring)
+$(BUILD)/lib/libdemo.a: $(demo)
+$(BUILD)/lib/%.a:
+	@mkdir -p $(@D)
+	rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/lib/libnnaccel.so.1: $(hal) $(ring) $(model) user/hal/libnnaccel.map
+	@mkdir -p $(@D)
+	$(CC) -shared -o $@ $(filter %.o %.a,$^) $(soflags) -Wl,-soname,$(@F) \
+		-Wl,--version-script,user/hal/libnnaccel.map -lm
+
+$(BUILD)/lib/libneuralnetworks.so.1: $(runtime) user/runtime/libneuralnetworks.map $(archives) $(libhal)
+	@mkdir -p $(@D)
+	$(CC) -shared -o $@ $(filter %.o %.a,$^) $(soflags) -Wl,-soname,$(@F) \
+		-Wl,--version-script,user/runtime/libneuralnetworks.map \
+		$(call rpath,) -L$(BUILD)/lib $(if $(hal),-lnnaccel) -lm -ldl
+
+$(BUILD)/lib/%.so: $(BUILD)/lib/%.so.1
+	ln -sf $(<F) $@
+
+$(BUILD)/sbin/nnacceld: $(engine) $(archives)
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ $(ldflags) -Wl,--build-id -lseccomp -lm -ldl
+
+$(BUILD)/bin/nnaccel: $(tools) $(call archive,ops model) $(libhal)
+	@mkdir -p $(@D)
+	$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) $(call rpath,/../lib) \
+		-L$(BUILD)/lib $(if $(hal),-lnnaccel) -lm
+
+# Writes the source of the demo's weights, user/tools/demo/weights.c, to its standard output.
+$(BUILD)/bin/train_digits: $(obj)/user/tools/demo/train_digits.o $(libdemo) $(call archive,model)
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ $(ldflags) -lm
+
+retrain: $(trainer)
+	$< > $(BUILD)/weights.c
+	cmp $(BUILD)/weights.c user/tools/demo/weights.c || cp $(BUILD)/weights.c user/tools/demo
+
+examples: $(examples)
+$(BUILD)/examples/%: $(obj)/user/examples/%.o $(call archive,model) $(libhal) $(libnn)
+	@mkdir -p $(@D)
+	$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) $(call rpath,/../lib) \
+		-L$(BUILD)/lib $(if $(runtime),-lneuralnetworks) $(if $(hal),-lnnaccel) -lm
+
+# ---- unit tests: NAME_test.c is a program, the other files of user/tests are linked into each ----
+
+tests: $(tests)
+test_link = @mkdir -p $(@D); set -x; \
+	$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) $(call rpath,/../lib) -L$(BUILD)/lib
+
+$(BUILD)/tests/runtime_%_test: $(obj)/user/tests/runtime_%_test.o $(test_lib) $(libnn) $(call archive,model)
+	$(test_link) -lneuralnetworks -lcmocka -lm
+$(BUILD)/tests/hal_%_test: $(obj)/user/tests/hal_%_test.o $(test_lib) $(libhal) $(call archive,ring model)
+	$(test_link) -lnnaccel -lcmocka -lm
+$(BUILD)/tests/engine_%_test: $(obj)/user/tests/engine_%_test.o $(test_lib) \
+		$(filter-out %/main.o,$(engine)) $(archives)
+	$(test_link) -lseccomp -lcmocka -lm -ldl
+$(BUILD)/tests/libnnaccel_test: $(obj)/user/tests/libnnaccel_test.o $(libhal)
+	$(test_link) -lnnaccel -lcmocka
+$(BUILD)/tests/%_test: $(obj)/user/tests/%_test.o $(test_lib) $(libdemo) $(archives)
+	$(test_link) -lcmocka -lm -ldl
+
+# ---- fuzzing: the same sources once more, with clang and its instrumentation ----
+
+fuzz_obj := $(BUILD)/fuzz/obj
+fuzz_flags := -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
+fuzz_parts := $(patsubst %.c,$(fuzz_obj)/%.o,$(wildcard user/model/*.c user/ops/*.c user/plan/*.c user/plan/*/*.c user/ring/*.c))
+
+$(fuzz_obj)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CLANG) $(base) $(fuzz_flags) -fsanitize=fuzzer-no-link -pthread -MMD -MP -c -o $@ $<
+$(BUILD)/fuzz/%: $(fuzz_obj)/user/tests/fuzz/%.o $(fuzz_parts)
+	$(CLANG) $(fuzz_flags) -fsanitize=fuzzer -pthread -o $@ $^ -lm -ldl
+fuzzers: $(fuzzers)
+
+fuzz:
+	scripts/setup
+	$(MAKE) fuzzers
+	scripts/fuzz -max_total_time=$(FUZZ_SECONDS) $(fuzzers)
+
+# ---- the module: one build folder a kernel, sources mirrored there ----
+
+module: $(BUILD)/nnaccel.ko
+kmod: $(KERNELS:%=$(BUILD)/kmod/%/nnaccel.ko)
+
+kernel_src := Kbuild $(wildcard kernel/*.[ch] include/uapi/linux/nnaccel.h)
+$(BUILD)/kmod/%/nnaccel.ko: $(kernel_src) scripts/kmod
+	scripts/kmod $* $(@D)
+$(BUILD)/nnaccel.ko: $(BUILD)/kmod/$(KERNEL)/nnaccel.ko
+	cp $< $@
+
+modules_install:
+	scripts/kmod $(KDIR) $(BUILD)/kmod/native
+	$(MAKE) -C $(KDIR) M=$(abspath $(BUILD)/kmod/native) \
+		INSTALL_MOD_PATH=$(DESTDIR) \
+		CONFIG_MODULE_SIG_ALL= modules_install
+	$(if $(DESTDIR),,depmod)
+	install -D -m 644 $(dist)/nnaccel-modules-load.conf \
+		$(DESTDIR)/usr/lib/modules-load.d/nnaccel.conf
+
+check-kernel:
+	scripts/check-kernel $(BUILD)/kmod/check
+
+selftests:
+	+$(MAKE) -C selftests BUILD=$(abspath $(BUILD))
+
+# ---- running it ----
+
+demo:
+	scripts/setup
+	$(MAKE) all
+	BUILD=$(BUILD) scripts/vm -- nnaccel demo
+
+test:
+	scripts/setup
+	BUILD=$(BUILD) scripts/run-tests
+
+conformance:
+	scripts/setup
+	BUILD=$(BUILD) NNACCEL_PART=0/1 scripts/run-tests \
+		conformance conformance-clang conformance-san conformance-vm conformance-no-engine
+
+test-clients:
+	scripts/setup
+	scripts/torch
+	BUILD=$(BUILD) scripts/run-tests clients
+
+$(BUILD)/bench-bin/%: $(obj)/user/bench/%.o $(archives) $(libhal) $(libnn)
+	@mkdir -p $(@D)
+	$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) $(call rpath,/../lib) \
+		-L$(BUILD)/lib $(if $(runtime),-lneuralnetworks) $(if $(hal),-lnnaccel) -lm -ldl
+
+# The peer of the networks is called where its header is.
+xnnpack	:= $(if $(wildcard /usr/include/xnnpack.h),-lXNNPACK -lpthreadpool)
+$(BUILD)/bench-bin/compute: $(obj)/user/bench/compute.o $(call objects,user/bench/compute/*.c) \
+		$(archives) $(libhal) $(libnn)
+	@mkdir -p $(@D)
+	$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) $(call rpath,/../lib) \
+		-L$(BUILD)/lib -lneuralnetworks -lnnaccel $(xnnpack) -lm -ldl
+
+bench: $(benches:$(BUILD)/bench-bin/%=bench-%)
+bench-%: $(BUILD)/bench-bin/%
+	@mkdir -p $(BUILD)/bench
+	$< > $(BUILD)/bench/$*.tsv
+	column -t -s '	' $(BUILD)/bench/$*.tsv
+bench-burst: $(BUILD)/bench-bin/burst
+	@mkdir -p $(BUILD)/bench
+	$< > $(BUILD)/bench/burst.tsv
+	BUILD=$(BUILD) scripts/vm -- $(abspath $<) --vm >> $(BUILD)/bench/burst.tsv
+	BUILD=$(BUILD) scripts/vm --icount -- $(abspath $<) --icount >> $(BUILD)/bench/burst.tsv
+	column -t -s '	' $(BUILD)/bench/burst.tsv
+
+# ---- installing ----
+
+define nnaccel_pc
+Name: libnnaccel
+Description: NNAPI HAL surface over /dev/nnaccel
+Version: $(VERSION)
+Libs: -L$(LIBDIR) -lnnaccel
+Cflags: -I$(PREFIX)/include
+endef
+define neuralnetworks_pc
+Name: libneuralnetworks
+Description: NNAPI for Linux
+Version: $(VERSION)
+Libs: -L$(LIBDIR) -lneuralnetworks
+Cflags: -I$(PREFIX)/include
+endef
+export nnaccel_pc neuralnetworks_pc
+
+dist	:= user/engine/dist
+# FROM files, TO folder, MODE
+put	= $(if $(1),install -D -m $(3) -t $(DESTDIR)$(2) $(1))
+
+install: user
+	$(call put,$(libhal:%=%.1) $(libnn:%=%.1),$(LIBDIR),755)
+	$(foreach l,$(notdir $(libhal) $(libnn)),ln -sf $(l).1 $(DESTDIR)$(LIBDIR)/$(l) &&) true
+	$(call put,$(wildcard $(BUILD)/bin/nnaccel),$(PREFIX)/bin,755)
+	$(call put,$(wildcard $(BUILD)/sbin/nnacceld),$(PREFIX)/sbin,755)
+	$(call put,$(wildcard user/include/android/*.h),$(PREFIX)/include/android,644)
+	$(call put,$(wildcard user/include/nnaccel/*.h),$(PREFIX)/include/nnaccel,644)
+	$(call put,include/uapi/linux/nnaccel.h,$(PREFIX)/include/linux,644)
+	$(call put,$(wildcard $(dist)/*.rules),/usr/lib/udev/rules.d,644)
+	install -D -m 644 $(dist)/nnaccel-sysusers.conf $(DESTDIR)/usr/lib/sysusers.d/nnaccel.conf
+	sed 's,@PREFIX@,$(PREFIX),g' $(dist)/nnacceld.service | \
+		install -D -m 644 /dev/stdin $(DESTDIR)/usr/lib/systemd/system/nnacceld.service
+	echo "$$nnaccel_pc" | \
+		install -D -m 644 /dev/stdin $(DESTDIR)$(LIBDIR)/pkgconfig/libnnaccel.pc
+	echo "$$neuralnetworks_pc" | \
+		install -D -m 644 /dev/stdin $(DESTDIR)$(LIBDIR)/pkgconfig/libneuralnetworks.pc
+	$(if $(DESTDIR),,ldconfig)
+
+clean:
+	rm -rf $(BUILD)
+
+-include $(shell find $(obj) $(fuzz_obj) -name '*.d' 2>/dev/null)
