@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A plan: a checked model made ready to run, and its execution. Shared by the
- * worker and the runtime's CPU device.
+ * A plan: a checked model made ready to run, its execution, and its form in
+ * files. Shared by the worker and the runtime's CPU device.
  */
 #ifndef NN_PLAN_PLAN_H
 #define NN_PLAN_PLAN_H
@@ -86,6 +86,58 @@ struct nn_plan_memory {
 	uint64_t execution;		/* arena and scratch memory; 0: depends on what runs */
 };
 void nn_plan_memory(const struct nn_plan *plan, struct nn_plan_memory *memory);
+
+/*
+ * A plan on paper, in two parts. The model part is all that steers an execution:
+ * operations, operands, shapes, quantisation, the constants whose values steer
+ * addresses, which kernels run and how their weights are packed. The data part is
+ * the values of the other constants and the packed weights: whatever is written
+ * there changes the values of outputs and nothing else.
+ */
+struct nn_plan_image {
+	void *model;			/* malloc()ed: the caller frees it */
+	size_t model_size;
+	size_t data_size;		/* of the data part: a multiple of NN_PLAN_DATA_ALIGN */
+};
+
+/* Alignment of the data part in memory, and granule of its size: pages of a file. */
+#define NN_PLAN_DATA_ALIGN 4096
+
+/*
+ * Makes a plan's model part, and tells the size of its data part, which
+ * nn_plan_save_data() then writes to `data`: every byte, and always the same.
+ * Any number of threads may run the plan meanwhile.
+ *
+ * A plan that was loaded can be saved again, to the same parts. NN_OUT_OF_MEMORY;
+ * NN_GENERAL_FAILURE for a plan that cannot be saved, with the reason.
+ */
+enum nn_status nn_plan_save(const struct nn_plan *plan, struct nn_plan_image *image,
+			    struct nn_error *err);
+void nn_plan_save_data(const struct nn_plan *plan, void *data);
+
+/*
+ * Makes a plan of its two parts. The model part must not change during the call
+ * and may be freed after it; it is checked like a model that nobody vouches for.
+ * The data part stays the caller's, outlives the plan and is not touched before
+ * an execution: others may write it at any time. A size of 0 needs no data part.
+ *
+ * NN_GENERAL_FAILURE with a reason for parts that are damaged, do not belong
+ * together or come from another build, other kernels or another CPU;
+ * NN_INVALID_ARGUMENT for a data part that is not aligned, and for options as in
+ * nn_plan_create(); NN_MISSED_DEADLINE_PERSISTENT; NN_OUT_OF_MEMORY.
+ */
+enum nn_status nn_plan_load(const void *model, size_t model_size, const void *data,
+			    size_t data_size, const struct nn_plan_options *options,
+			    struct nn_plan **plan, struct nn_error *err);
+
+/* The model that a plan runs: of a loaded one it belongs to the plan. */
+const struct nn_model *nn_plan_model(const struct nn_plan *plan);
+
+/*
+ * What saved plans depend on besides their models, as one number: this build's
+ * formats, operations and kernels, and which kernels this CPU runs.
+ */
+uint64_t nn_plan_fingerprint(void);
 
 /*
  * Makes the threads that all plans of this process share, one a CPU besides the
