@@ -399,12 +399,35 @@ void nnaccel_burst_get(struct nnaccel_burst *burst)
 	kref_get(&burst->refs);
 }
 
+/* Copies the control words of the end that writes a ring; whatever it says is only its word. */
+static int nnaccel_burst_read_control(struct file *ring, struct nnaccel_ring_control *control)
+{
+	struct page *page = shmem_read_mapping_page(ring->f_mapping, 0);
+
+	if (IS_ERR(page))
+		return PTR_ERR(page);
+	memcpy_from_page((char *)control, page, 0, sizeof(*control));
+	put_page(page);
+	return 0;
+}
+
+/* Adds up what the worker says that it answered. */
+static void nnaccel_burst_count(const struct nnaccel_burst *burst)
+{
+	struct file *results = burst->files[NNACCEL_FILE_RESULTS];
+	struct nnaccel_ring_control control;
+
+	if (results && !nnaccel_burst_read_control(results, &control))
+		nnaccel_count(NNACCEL_BURST_PACKETS_TOTAL, control.packets);
+}
+
 static void nnaccel_burst_free(struct kref *refs)
 {
 	struct nnaccel_burst *burst = container_of(refs, struct nnaccel_burst, refs);
 	struct nnaccel_context *ctx = burst->ctx;
 
 	trace_nnaccel_burst_destroy(burst);
+	nnaccel_burst_count(burst);
 	nnaccel_burst_drop_memory(burst);
 	nnaccel_model_put(burst->model);
 	xa_destroy(&burst->slots);
@@ -460,23 +483,19 @@ static int nnaccel_burst_mmap(struct file *file, struct vm_area_struct *vma)
 	return nnaccel_burst_map(burst, vma, (u64)vma->vm_pgoff << PAGE_SHIFT, false);
 }
 
-/* What an end says of itself: whoever reads it has only its word for it. */
+/* What an end says of itself. */
 static void nnaccel_burst_show_end(struct seq_file *m, struct file *ring, const char *end)
 {
-	struct page *page = shmem_read_mapping_page(ring->f_mapping, 0);
-	struct nnaccel_ring_control *control;
+	struct nnaccel_ring_control control;
 
-	if (IS_ERR(page))
+	if (nnaccel_burst_read_control(ring, &control))
 		return;
-	control = kmap_local_page(page);
-	seq_printf(m, "nnaccel-%s-packets:\t%llu\n", end, READ_ONCE(control->packets));
-	seq_printf(m, "nnaccel-%s-spins:\t%llu\n", end, READ_ONCE(control->spins));
-	seq_printf(m, "nnaccel-%s-sleeps:\t%llu\n", end, READ_ONCE(control->sleeps));
-	seq_printf(m, "nnaccel-%s-wakes:\t%llu\n", end, READ_ONCE(control->wakes));
-	seq_printf(m, "nnaccel-%s-misses:\t%llu\n", end, READ_ONCE(control->misses));
-	seq_printf(m, "nnaccel-%s-fallbacks:\t%llu\n", end, READ_ONCE(control->fallbacks));
-	kunmap_local(control);
-	put_page(page);
+	seq_printf(m, "nnaccel-%s-packets:\t%llu\n", end, control.packets);
+	seq_printf(m, "nnaccel-%s-spins:\t%llu\n", end, control.spins);
+	seq_printf(m, "nnaccel-%s-sleeps:\t%llu\n", end, control.sleeps);
+	seq_printf(m, "nnaccel-%s-wakes:\t%llu\n", end, control.wakes);
+	seq_printf(m, "nnaccel-%s-misses:\t%llu\n", end, control.misses);
+	seq_printf(m, "nnaccel-%s-fallbacks:\t%llu\n", end, control.fallbacks);
 }
 
 static void nnaccel_burst_show_fdinfo(struct seq_file *m, struct file *file)

@@ -24,6 +24,7 @@ static const char *const nnaccel_counter_names[NNACCEL_COUNTERS] = {
 	[NNACCEL_SESSIONS] = "sessions",
 	[NNACCEL_GRANTS] = "grants",
 	[NNACCEL_EXECUTIONS_TOTAL] = "executions-total",
+	[NNACCEL_BURST_PACKETS_TOTAL] = "burst-packets-total",
 };
 
 static atomic64_t nnaccel_counters[NNACCEL_COUNTERS];

@@ -843,11 +843,13 @@ TEST_F(bursts, show_what_ends_say)
 	struct nnaccel_ring_control *worker =
 		session_burst_map(self->s.session, self->number, NNACCEL_BURST_RESULTS, RING_BYTES,
 				  PROT_RW);
+	long long total;
 
 	ASSERT_NE(client, NULL);
 	ASSERT_NE(worker, NULL);
 	client->packets = 12;
 	client->fallbacks = 3;
+	worker->packets = 11;
 	worker->misses = 5;
 	worker->wakes = 7;
 	EXPECT_EQ(summary_get(self->burst, "nnaccel-client-packets"), 12);
@@ -856,6 +858,10 @@ TEST_F(bursts, show_what_ends_say)
 	EXPECT_EQ(summary_get(self->burst, "nnaccel-engine-wakes"), 7);
 	EXPECT_EQ(summary_get(self->burst, "nnaccel-burst-capacity"), 1024);
 	EXPECT_EQ(summary_get(self->burst, "nnaccel-slot-resolves"), 0);
+
+	total = summary_get(-1, "burst-packets-total");
+	ASSERT_EQ(close(self->burst), 0);
+	EXPECT_EQ(summary_get(-1, "burst-packets-total"), total + 11);
 }
 
 TEST_HARNESS_MAIN

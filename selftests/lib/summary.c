@@ -11,7 +11,7 @@
 
 #define SUMMARY "/sys/kernel/debug/nnaccel/summary"
 
-/* All but executions-total, which never goes down. */
+/* All but the totals, which never go down. */
 static const char *const names[NUM_COUNTERS] = {
 	"contexts", "users", "pools", "pool-bytes", "imports", "import-bytes", "models",
 	"bursts", "slots", "commands", "sessions", "grants",

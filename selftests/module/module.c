@@ -70,6 +70,7 @@ TEST_F(module, stays_while_in_use)
 	ASSERT_EQ(module_load(self->path), 0);
 	EXPECT_EQ(module_load(self->path), EEXIST);
 	EXPECT_EQ(summary_get(-1, "executions-total"), 0);
+	EXPECT_EQ(summary_get(-1, "burst-packets-total"), 0);
 }
 
 TEST_F(module, stays_while_one_is_open)

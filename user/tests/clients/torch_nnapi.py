@@ -170,7 +170,7 @@ def quantized_cases():
 
 
 def executions():
-    """The module's counter of executions; None where there is no module."""
+    """The module's counter of executions by command; None where there is no module."""
     try:
         with open(SUMMARY) as lines:
             return next(int(line.split()[1]) for line in lines
