@@ -18,7 +18,8 @@ CLANG	?= clang
 FUZZ_SECONDS ?= 60
 
 warnings := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
-includes := -Iinclude/uapi -Iuser/include -Iuser
+gen	:= $(BUILD)/gen
+includes := -Iinclude/uapi -Iuser/include -Iuser -I$(gen)
 base	:= -std=gnu11 $(warnings) -ffp-contract=off $(includes)
 ifneq ($(SAN),)
 san	:= -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -34,6 +35,7 @@ endif
 comma	:= ,
 
 obj	:= $(BUILD)/obj
+fuzz_obj := $(BUILD)/fuzz/obj
 objects	= $(patsubst %.c,$(obj)/%.o,$(wildcard $(1)))
 archive	= $(patsubst %,$(BUILD)/lib/libnn%.a,$(foreach a,$(1),$(if $(wildcard user/$(a)/*.c),$(a))))
 rpath	= -Wl,-rpath,'$$ORIGIN$(1)'
@@ -100,6 +102,14 @@ $(obj)/flags: FORCE
 $(obj)/%.o: %.c $(obj)/flags
 	@mkdir -p $(@D)
 	$(CC) $(cflags) -MMD -MP -c -o $@ $<
+
+# A saved plan is good for the sources that it was made by: their hash is in it.
+plan_src := $(sort $(wildcard user/include/nnaccel/*.h user/model/*.[ch] user/ops/*.[chd]* \
+	user/plan/*.[ch] user/plan/*/*.[ch]))
+$(gen)/plan_sources.h: $(plan_src)
+	@mkdir -p $(@D)
+	cat $(plan_src) | sha256sum | sed 's/\(.\{16\}\).*/#define PLAN_SOURCES 0x\1u/' > $@
+$(obj)/user/plan/fingerprint.o $(fuzz_obj)/user/plan/fingerprint.o: $(gen)/plan_sources.h
 
 $(BUILD)/lib/libnnmodel.a: $(model)
 $(BUILD)/lib/libnnops.a: $(ops)
@@ -169,7 +179,6 @@ $(BUILD)/tests/%_test: $(obj)/user/tests/%_test.o $(test_lib) $(libdemo) $(archi
 
 # ---- fuzzing: the same sources once more, with clang and its instrumentation ----
 
-fuzz_obj := $(BUILD)/fuzz/obj
 fuzz_flags := -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
 fuzz_parts := $(patsubst %.c,$(fuzz_obj)/%.o,$(wildcard user/model/*.c user/ops/*.c user/plan/*.c user/plan/*/*.c user/ring/*.c))
 

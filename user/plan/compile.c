@@ -10,6 +10,7 @@
 #include "pages.h"
 #include "plan/kernels/families.h"
 #include "pool.h"
+#include "ops/fingerprint.h"
 #include "ops/window.h"
 
 /* Operations that must run every time, and those whose steering leaves the shape alone. */
@@ -28,7 +29,7 @@ struct compiler {
 	size_t zeros_size;
 	struct nn_tensor *inputs;
 	struct nn_tensor *outputs;
-	const struct nn_isa *isa;
+	const struct packed_weights *weights;	/* NULL: they are to be packed */
 };
 
 static const struct nn_operand *operand_of(const struct compiler *k, uint32_t index)
@@ -97,6 +98,8 @@ static bool set_constants(struct compiler *k)
 		k->data[i] = v->tensor.data;
 		if (!v->tensor.data || value_is_aligned(v->tensor.data, v->tensor.type))
 			continue;
+		if (k->weights)
+			return false;
 		k->data[i] = own(k, nn_tensor_size(&v->tensor));
 		if (!k->data[i])
 			return false;
@@ -112,9 +115,8 @@ static bool fix_steering(struct compiler *k, const struct nn_op *op,
 	for (uint32_t i = 0; i < o->num_inputs; i++) {
 		const struct nn_tensor *t = &k->c->tensors[o->inputs[i]];
 		void **data = &k->data[o->inputs[i]], *copy;
-		bool steers = is_scalar(t) || (i < 64 && op->steering & NN_IN(i));
 
-		if (t->omitted || !steers)
+		if (t->omitted || !plan_steers(op, i, t->type))
 			continue;
 		if (!*data && (is_scalar(t) || (op->code != EMBEDDING_LOOKUP &&
 						op->code != HASHTABLE_LOOKUP &&
@@ -135,7 +137,7 @@ static bool fix_steering(struct compiler *k, const struct nn_op *op,
 static bool is_foldable(const struct compiler *k, const struct nn_op *op,
 			const struct nn_operation *o)
 {
-	if (op->code == RANDOM_MULTINOMIAL)
+	if (op->code == RANDOM_MULTINOMIAL || k->weights)
 		return false;
 	for (uint32_t i = 0; i < o->num_inputs; i++)
 		if (!k->data[o->inputs[i]] && !k->c->tensors[o->inputs[i]].omitted)
@@ -163,6 +165,13 @@ static bool fold(struct compiler *k, struct nn_run *r, const struct nn_operation
 
 /* ---- Shapes ---- */
 
+/* Whether nothing is known of an operand's value by now, or nobody may look at it. */
+static bool is_unknown(const struct compiler *k, uint32_t operand)
+{
+	return !k->data[operand] ||
+	       (k->weights && operand_of(k, operand)->lifetime == NN_CONSTANT_REFERENCE);
+}
+
 /* Infers an operation's outputs, and computes them or makes it a step. */
 static bool add_operation(struct compiler *k, uint32_t index)
 {
@@ -180,7 +189,7 @@ static bool add_operation(struct compiler *k, uint32_t index)
 	compiled_run_init(k->c, step, k->data, k->inputs, k->outputs, &r);
 	r.err = &err;
 	for (uint32_t i = 0; i < o->num_inputs; i++) {
-		if (k->inputs[i].data || k->inputs[i].omitted)
+		if (k->inputs[i].omitted || !is_unknown(k, o->inputs[i]))
 			continue;
 		if (nn_tensor_size(&k->inputs[i]) > k->zeros_size)
 			return false;
@@ -380,7 +389,24 @@ static size_t aligned(size_t size)
 	return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-static void find_kernels(struct compiler *k)
+/* Takes another number into a hash. */
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+	return hash ^ hash >> 32;
+}
+
+/* Values that a kernel is chosen by must not be those that anybody may change. */
+static bool reads_fixed(const struct compiler *k, const struct compiled_step *step)
+{
+	for (uint32_t i = 0; i < step->operation->num_inputs && i < 64; i++)
+		if (step->ready.reads & NN_IN(i) &&
+		    operand_of(k, step->operation->inputs[i])->lifetime == NN_CONSTANT_REFERENCE)
+			return false;
+	return true;
+}
+
+static bool find_kernels(struct compiler *k)
 {
 	struct compiled *c = k->c;
 
@@ -391,39 +417,69 @@ static void find_kernels(struct compiler *k)
 
 		compiled_run_init(c, &c->steps[i], k->data, k->inputs, k->outputs, &r);
 		r.err = &err;
-		*ready = (struct nn_ready){ .isa = k->isa, .threads = c->threads };
+		*ready = (struct nn_ready){ .isa = c->isa, .threads = c->threads };
 		if (nn_kernel_find(&r, ready)) {
+			const char *name = ready->kernel->name;
+
 			c->packed_size += aligned(ready->packed_size);
 			if (ready->scratch_size > c->scratch_size)
 				c->scratch_size = aligned(ready->scratch_size);
+			c->choice = mix(mix(c->choice, i), ready->packed_size);
+			c->choice = mix(c->choice, nn_fingerprint64(name, strlen(name)));
 		}
 		nn_op_finish(&r);
+		if (k->weights && !reads_fixed(k, &c->steps[i]))
+			return false;
+	}
+	return true;
+}
+
+/* Tells each kernel where its packed weights are, or will be. */
+static void place_weights(struct compiled *c, const char *next)
+{
+	c->packed = next;
+	for (uint32_t i = 0; i < c->num_steps; i++) {
+		struct nn_ready *ready = &c->steps[i].ready;
+
+		if (!ready->kernel || !ready->kernel->pack)
+			continue;
+		ready->packed = next;
+		next += aligned(ready->packed_size);
 	}
 }
 
 static bool pack_weights(struct compiler *k)
 {
 	struct compiled *c = k->c;
-	char *next;
+	void *memory = pages_alloc(c->packed_size);
 
-	c->packed = pages_alloc(c->packed_size);
-	if (!c->packed)
+	if (!memory)
 		return false;
-	next = c->packed;
+	place_weights(c, memory);
 	for (uint32_t i = 0; i < c->num_steps; i++) {
-		struct nn_ready *ready = &c->steps[i].ready;
+		const struct nn_ready *ready = &c->steps[i].ready;
 		struct nn_error err = { "" };
 		struct nn_run r;
 
-		if (!ready->kernel || !ready->kernel->pack)
+		if (!ready->packed)
 			continue;
 		compiled_run_init(c, &c->steps[i], k->data, k->inputs, k->outputs, &r);
 		r.err = &err;
-		ready->packed = next;
-		ready->kernel->pack(&r, ready, next);
-		next += aligned(ready->packed_size);
+		ready->kernel->pack(&r, ready, (void *)ready->packed);
 		nn_op_finish(&r);
 	}
+	return true;
+}
+
+/* Uses weights that were packed before, if they were packed for just this. */
+static bool adopt_weights(struct compiler *k)
+{
+	struct compiled *c = k->c;
+
+	c->packed_is_mapped = true;
+	if (c->packed_size != k->weights->size || c->choice != k->weights->choice)
+		return false;
+	place_weights(c, k->weights->data);
 	return true;
 }
 
@@ -438,8 +494,10 @@ static bool compile(struct compiler *k)
 	drop_reshapes(k);
 	find_lifetimes(k->c);
 	drop_untouched(k->c, k->s->num_operands);
-	find_kernels(k);
-	return pack_weights(k) && compiled_layout(k->c) && compiled_reserve(k->c);
+	if (!find_kernels(k) || !compiled_layout(k->c))
+		return false;
+	/* Who loads a plan is in a hurry: memory is then for the first execution to get. */
+	return k->weights ? adopt_weights(k) : pack_weights(k) && compiled_reserve(k->c);
 }
 
 static size_t largest_operand(const struct nn_subgraph *s)
@@ -472,16 +530,17 @@ static bool alloc_lists(struct compiler *k, const struct graph *g)
 	       k->inputs && k->outputs;
 }
 
-struct compiled *compiled_create(const struct nn_plan *plan, const struct nn_plan_options *options)
+struct compiled *compiled_create(const struct nn_plan *plan, const struct nn_isa *isa,
+				 uint32_t preference, const struct packed_weights *weights)
 {
 	const struct graph *g = &plan->graphs[0];
-	struct compiler k = { .c = calloc(1, sizeof(*k.c)), .s = g->subgraph };
+	struct compiler k = { .c = calloc(1, sizeof(*k.c)), .s = g->subgraph, .weights = weights };
 
 	if (!k.c)
 		return NULL;
 	k.c->plan = plan;
-	k.isa = nn_isa_find(options->kernels);
-	k.c->threads = options->preference == NN_PREFER_LOW_POWER ? 1 : pool_start();
+	k.c->isa = isa;
+	k.c->threads = preference == NN_PREFER_LOW_POWER ? 1 : pool_start();
 	k.zeros_size = largest_operand(k.s);
 	k.zeros = pages_alloc(k.zeros_size);
 	if (!k.zeros || !alloc_lists(&k, g) || !compile(&k)) {
@@ -505,7 +564,8 @@ void compiled_free(struct compiled *c)
 		free(c->steps[i].ready.state);
 	for (uint32_t i = 0; i < c->num_owned; i++)
 		free(c->owned[i]);
-	pages_free(c->packed, c->packed_size);
+	if (!c->packed_is_mapped)
+		pages_free((void *)c->packed, c->packed_size);
 	free(c->tensors);
 	free(c->places);
 	free(c->steps);

@@ -122,7 +122,7 @@ void compiled_memory(const struct compiled *c, struct nn_plan_memory *memory)
 	struct context x;
 	char *arena;
 
-	memory->weights = c->packed_size + c->owned_size;
+	memory->weights = c->owned_size + (c->packed_is_mapped ? 0 : c->packed_size);
 	memory->execution = divide(c, NULL, &x, &arena);
 }
 

@@ -45,14 +45,17 @@ struct compiled_step {
 
 struct compiled {
 	const struct nn_plan *plan;
+	const struct nn_isa *isa;
 	struct nn_tensor *tensors;	/* nn_tensor[num_operands]: type and shape */
 	struct place *places;		/* place[num_operands] */
 	struct compiled_step *steps;
 	uint32_t num_steps;
 	void **owned;			/* private copies of constants and folded values */
 	uint32_t num_owned;
-	void *packed;
+	const void *packed;
 	size_t packed_size;
+	bool packed_is_mapped;		/* and somebody else's */
+	uint64_t choice;		/* hash of which kernel runs what, of how many bytes */
 	size_t owned_size;
 	size_t arena_size;
 	size_t scratch_size;		/* for one thread */
@@ -60,12 +63,21 @@ struct compiled {
 	_Atomic(struct context *) contexts[COMPILED_CONTEXTS];	/* those that nobody uses */
 };
 
+/* Weights that were packed before, and what compiling must then come to. */
+struct packed_weights {
+	const void *data;		/* NULL: there are none to pack */
+	uint64_t size;
+	uint64_t choice;
+};
+
 /*
  * Compiles a plan's main subgraph. NULL where the model has control flow or
- * shapes that are only known when it runs, or for want of memory.
+ * shapes that are only known when it runs, or for want of memory. With `weights`
+ * nothing is packed or computed, no constant of a pool is read, and it is NULL also
+ * where the weights are not what the plan needs.
  */
-struct compiled *compiled_create(const struct nn_plan *plan,
-				 const struct nn_plan_options *options);
+struct compiled *compiled_create(const struct nn_plan *plan, const struct nn_isa *isa,
+				 uint32_t preference, const struct packed_weights *weights);
 void compiled_free(struct compiled *c);
 
 /* Lays out the operands of the arena by the steps between which they are needed. */

@@ -9,6 +9,9 @@
 #include "plan.h"
 #include "value.h"
 
+/* In place of a name of kernels: the plan is interpreted. */
+#define NO_KERNELS "none"
+
 /* An operation made ready to run. */
 struct step {
 	const struct nn_op *op;
@@ -32,6 +35,7 @@ struct compiled;
 
 struct nn_plan {
 	const struct nn_model *model;
+	struct nn_model *owned;		/* the same where the plan was loaded, else NULL */
 	struct graph *graphs;		/* graph[model->num_subgraphs] */
 	struct compiled *compiled;	/* NULL: every execution is interpreted */
 };
@@ -57,6 +61,16 @@ struct frame {
 };
 
 uint64_t now_ns(void);
+
+/* NN_INVALID_ARGUMENT, or NN_MISSED_DEADLINE_PERSISTENT. */
+enum nn_status plan_check_options(const struct nn_plan_options *options, struct nn_error *err);
+
+/* A plan that is interpreted: nn_plan_create() without compiling. */
+enum nn_status plan_create(const struct nn_model *model, struct nn_plan **plan,
+			   struct nn_error *err);
+
+/* Whether input `index` of an operation is read as an address, a size or a choice. */
+bool plan_steers(const struct nn_op *op, uint32_t index, int32_t type);
 
 /*
  * Runs a subgraph: `inputs` are read only and stay the caller's, `results` are

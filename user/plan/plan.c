@@ -11,7 +11,6 @@
 #include "pool.h"
 
 #define MAX_PREFERENCE 2	/* sustained speed */
-#define NO_KERNELS "none"
 
 uint64_t now_ns(void)
 {
@@ -132,14 +131,8 @@ static enum nn_status make_graph(const struct nn_plan *plan, uint32_t index, str
 	return status;
 }
 
-enum nn_status nn_plan_create(const struct nn_model *model, const struct nn_plan_options *options,
-			      struct nn_plan **plan, struct nn_error *err)
+enum nn_status plan_check_options(const struct nn_plan_options *options, struct nn_error *err)
 {
-	enum nn_status status = NN_OK;
-	struct nn_plan *p;
-	uint32_t i;
-
-	*plan = NULL;
 	if (options->preference > MAX_PREFERENCE)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "preference %u", options->preference);
 	if (options->kernels && !nn_plan_has_kernels(options->kernels))
@@ -147,7 +140,17 @@ enum nn_status nn_plan_create(const struct nn_model *model, const struct nn_plan
 	if (options->deadline_ns && now_ns() >= options->deadline_ns)
 		return nn_fail(err, NN_MISSED_DEADLINE_PERSISTENT,
 			       "the deadline was past before the model was prepared");
+	return NN_OK;
+}
 
+enum nn_status plan_create(const struct nn_model *model, struct nn_plan **plan,
+			   struct nn_error *err)
+{
+	enum nn_status status = NN_OK;
+	struct nn_plan *p;
+	uint32_t i;
+
+	*plan = NULL;
 	p = calloc(1, sizeof(*p));
 	if (p)
 		p->graphs = calloc(model->num_subgraphs, sizeof(*p->graphs));
@@ -162,10 +165,36 @@ enum nn_status nn_plan_create(const struct nn_model *model, const struct nn_plan
 		nn_plan_free(p);
 		return status;
 	}
-	if (!options->kernels || strcmp(options->kernels, NO_KERNELS))
-		p->compiled = compiled_create(p, options);
 	*plan = p;
 	return NN_OK;
+}
+
+enum nn_status nn_plan_create(const struct nn_model *model, const struct nn_plan_options *options,
+			      struct nn_plan **plan, struct nn_error *err)
+{
+	enum nn_status status = plan_check_options(options, err);
+
+	*plan = NULL;
+	if (!status)
+		status = plan_create(model, plan, err);
+	if (status)
+		return status;
+	if (!options->kernels || strcmp(options->kernels, NO_KERNELS))
+		(*plan)->compiled = compiled_create(*plan, nn_isa_find(options->kernels),
+						    options->preference, NULL);
+	return NN_OK;
+}
+
+const struct nn_model *nn_plan_model(const struct nn_plan *plan)
+{
+	return plan->model;
+}
+
+bool plan_steers(const struct nn_op *op, uint32_t index, int32_t type)
+{
+	const struct nn_type_info *info = nn_type_info(type);
+
+	return (info && !info->is_tensor) || (index < 64 && op->steering & NN_IN(index));
 }
 
 void nn_plan_memory(const struct nn_plan *plan, struct nn_plan_memory *memory)
@@ -201,5 +230,6 @@ void nn_plan_free(struct nn_plan *plan)
 		free(g->releases);
 	}
 	free(plan->graphs);
+	nn_model_free(plan->owned);
 	free(plan);
 }

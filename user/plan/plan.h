@@ -95,34 +95,39 @@ void nn_plan_memory(const struct nn_plan *plan, struct nn_plan_memory *memory);
  * there changes the values of outputs and nothing else.
  */
 struct nn_plan_image {
-	void *model;			/* malloc()ed: the caller frees it */
+	void *model;
 	size_t model_size;
-	size_t data_size;		/* of the data part: a multiple of NN_PLAN_DATA_ALIGN */
+	size_t data_size;		/* a multiple of NN_PLAN_DATA_ALIGN; 0: there is none */
+	struct nn_plan_pieces *pieces;	/* what the data part is made of */
 };
 
 /* Alignment of the data part in memory, and granule of its size: pages of a file. */
 #define NN_PLAN_DATA_ALIGN 4096
 
 /*
- * Makes a plan's model part, and tells the size of its data part, which
- * nn_plan_save_data() then writes to `data`: every byte, and always the same.
- * Any number of threads may run the plan meanwhile.
+ * Makes a plan's model part and tells the size of its data part, which
+ * nn_plan_image_data() writes: all of its bytes. The image is valid as long as the
+ * plan, the model and its pools are. Any number of threads may run the plan meanwhile.
  *
- * A plan that was loaded can be saved again, to the same parts. NN_OUT_OF_MEMORY;
- * NN_GENERAL_FAILURE for a plan that cannot be saved, with the reason.
+ * A plan that was loaded can be saved again. NN_OUT_OF_MEMORY; NN_GENERAL_FAILURE
+ * for a plan that cannot be saved, with the reason.
  */
 enum nn_status nn_plan_save(const struct nn_plan *plan, struct nn_plan_image *image,
 			    struct nn_error *err);
-void nn_plan_save_data(const struct nn_plan *plan, void *data);
+void nn_plan_image_data(const struct nn_plan_image *image, void *data);
+
+/* Frees what nn_plan_save() made; a zeroed image is fine. */
+void nn_plan_image_free(struct nn_plan_image *image);
 
 /*
  * Makes a plan of its two parts. The model part must not change during the call
  * and may be freed after it; it is checked like a model that nobody vouches for.
- * The data part stays the caller's, outlives the plan and is not touched before
- * an execution: others may write it at any time. A size of 0 needs no data part.
+ * The data part stays the caller's and outlives the plan; others may write it at any
+ * time. Of it only the first bytes are read before an execution, which tell whether
+ * it belongs to the model part. A size of 0 needs no data part.
  *
- * NN_GENERAL_FAILURE with a reason for parts that are damaged, do not belong
- * together or come from another build, other kernels or another CPU;
+ * NN_GENERAL_FAILURE with the reason for parts that are damaged, do not belong
+ * together or come from another build or another CPU;
  * NN_INVALID_ARGUMENT for a data part that is not aligned, and for options as in
  * nn_plan_create(); NN_MISSED_DEADLINE_PERSISTENT; NN_OUT_OF_MEMORY.
  */

@@ -34,10 +34,7 @@ static const struct nn_arg *caller_memory(const struct frame *f, uint32_t operan
 /* Elsewhere a value may change between the shape rule and the kernel. */
 static bool needs_copy(const struct step *step, uint32_t input, const struct value *v)
 {
-	const struct nn_type_info *info = nn_type_info(v->tensor.type);
-	bool steers = (info && !info->is_tensor) || (input < 64 && step->op->steering & NN_IN(input));
-
-	return (steers && v->foreign) || !value_is_aligned(v->tensor.data, v->tensor.type);
+	return (v->foreign && plan_steers(step->op, input, v->tensor.type)) || !value_is_aligned(v->tensor.data, v->tensor.type);
 }
 
 /* Fills f->inputs; what it copied is in f->staged. */

@@ -72,6 +72,7 @@ static bool prepare_q8(struct nn_run *r, const struct nn_window_args *args, stru
 	struct depthwise_q8_layout layout;
 	struct nn_q8_channels q;
 
+	ready->reads = NN_IN(BIAS);
 	if (!ready->isa->depthwise_q8 || !nn_q8_channels(r, d->in.c, args->activation,
 					(size_t)d->window.h.filter * w->filter, &q))
 		return false;

@@ -38,7 +38,7 @@ size_t nn_gemm_packed_size(const struct nn_gemm *g, const struct nn_isa *isa)
 	return panels_size(g, isa, g->columns);
 }
 
-bool nn_gemm_prepare(struct nn_run *r, uint32_t activation, const struct nn_ready *ready,
+bool nn_gemm_prepare(struct nn_run *r, uint32_t activation, struct nn_ready *ready,
 		     struct nn_gemm *g)
 {
 	struct nn_q8_channels q;
@@ -54,6 +54,7 @@ bool nn_gemm_prepare(struct nn_run *r, uint32_t activation, const struct nn_read
 	if (r->inputs[X].type != NN_TENSOR_QUANT8_ASYMM &&
 	    r->inputs[X].type != NN_TENSOR_QUANT8_ASYMM_SIGNED)
 		return false;
+	ready->reads = NN_IN(BIAS);
 	if (!ready->isa->gemm_q8 || !nn_q8_channels(r, (uint32_t)g->columns, activation, g->depth,
 						    &q))
 		return false;

@@ -33,7 +33,7 @@ struct nn_gemm {
  * bias, if the types, the weights and the CPU allow it. rows, columns and depth
  * are set by the caller.
  */
-bool nn_gemm_prepare(struct nn_run *r, uint32_t activation, const struct nn_ready *ready,
+bool nn_gemm_prepare(struct nn_run *r, uint32_t activation, struct nn_ready *ready,
 		     struct nn_gemm *g);
 
 /* Whether rows that follow one another without a gap need no copy. */

@@ -21,9 +21,11 @@ bool nn_kernel_find(struct nn_run *r, struct nn_ready *ready)
 
 		if (kernels[i]->prepare(r, &found)) {
 			found.kernel = kernels[i];
+			found.reads |= ready->reads;
 			*ready = found;
 			return true;
 		}
+		ready->reads |= found.reads;
 		free(found.state);
 	}
 	return false;

@@ -17,6 +17,7 @@ struct nn_ready {
 	uint32_t threads;		/* that will share its tasks */
 	const struct nn_kernel *kernel;
 	void *state;			/* the kernel's own, from malloc(); freed with the plan */
+	uint64_t reads;			/* tensor inputs whose values it depends on */
 	size_t packed_size;		/* bytes of packed weights */
 	const void *packed;
 	size_t scratch_size;		/* bytes for each thread that runs tasks of it */
@@ -36,6 +37,11 @@ struct nn_kernel {
 	 * Takes an operation whose shapes are inferred, and whose constant
 	 * inputs alone have data. False: not one for this kernel, or no memory;
 	 * the operation then runs on its reference kernel.
+	 *
+	 * A plan that is loaded runs it on weights that were packed before: so
+	 * the packed form depends on types, shapes, scalars and `isa` only, not
+	 * on `threads`, and of tensors it reads values only of those that it
+	 * names in `reads`, also where it then does not take the operation.
 	 */
 	bool (*prepare)(struct nn_run *r, struct nn_ready *ready);
 	/* Writes packed_size bytes, aligned to 64. NULL: there are none. */

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Saves a plan: a model in which what was computed from constants is constant
+ * itself, its constants divided into those that steer and those that do not, and
+ * the list of what the data part is made of.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiled.h"
+#include "ops/fingerprint.h"
+#include "saved.h"
+
+/* Bytes of the data part, in their order. */
+struct piece {
+	const void *from;
+	uint64_t offset;
+	uint64_t size;
+};
+
+struct nn_plan_pieces {
+	struct saved_stamp stamp;
+	uint64_t data_size;
+	uint32_t count;
+	struct piece list[];
+};
+
+/* A copy of the plan's model that is changed to what will be read back. */
+struct saver {
+	const struct nn_plan *plan;
+	struct nn_model model;
+	struct nn_pool pool;
+	struct nn_subgraph *subgraphs;
+	struct nn_operand *operands;	/* of all subgraphs, one behind another, */
+	struct nn_operation *operations; /* and so are these */
+	bool *steers;			/* by operand */
+	const void **values;		/* by operand: of constants */
+	uint8_t *copied;		/* the model's values */
+	struct nn_plan_pieces *pieces;
+	struct nn_error *err;
+};
+
+static uint64_t aligned(uint64_t size, uint64_t alignment)
+{
+	return (size + alignment - 1) / alignment * alignment;
+}
+
+/* Where a subgraph's operands are in the lists of all. */
+static size_t first_operand(const struct saver *s, uint32_t subgraph)
+{
+	return (size_t)(s->subgraphs[subgraph].operands - s->operands);
+}
+
+static bool is_constant(const struct nn_operand *o)
+{
+	return o->lifetime == NN_CONSTANT_COPY || o->lifetime == NN_CONSTANT_REFERENCE;
+}
+
+/* ---- The copy ---- */
+
+static size_t count_operands(const struct nn_model *m, size_t *operations)
+{
+	size_t operands = 0;
+
+	*operations = 0;
+	for (uint32_t k = 0; k < m->num_subgraphs; k++) {
+		operands += m->subgraphs[k].num_operands;
+		*operations += m->subgraphs[k].num_operations;
+	}
+	return operands;
+}
+
+static bool copy_model(struct saver *s)
+{
+	const struct nn_model *from = s->plan->model;
+	size_t num_operations, num_operands = count_operands(from, &num_operations);
+	struct nn_operation *operation;
+	struct nn_operand *operand;
+
+	s->model = *from;
+	s->subgraphs = calloc(from->num_subgraphs, sizeof(*s->subgraphs));
+	s->operands = operand = calloc(num_operands, sizeof(*operand));
+	s->operations = operation = calloc(num_operations, sizeof(*operation));
+	s->steers = calloc(num_operands, sizeof(*s->steers));
+	s->values = calloc(num_operands, sizeof(*s->values));
+	/* The stamp is no piece; the packed weights and each constant are. */
+	s->pieces = calloc(1, sizeof(*s->pieces) + (num_operands + 1) * sizeof(struct piece));
+	if (!s->subgraphs || !operand || !operation || !s->steers || !s->values || !s->pieces)
+		return false;
+	for (uint32_t k = 0; k < from->num_subgraphs; k++) {
+		struct nn_subgraph *g = &s->subgraphs[k];
+
+		*g = from->subgraphs[k];
+		memcpy(operand, g->operands, g->num_operands * sizeof(*operand));
+		memcpy(operation, g->operations, g->num_operations * sizeof(*operation));
+		for (uint32_t i = 0; i < g->num_operands; i++)
+			s->values[operand - s->operands + i] =
+				nn_operand_value(from, &g->operands[i]);
+		g->operands = operand;
+		g->operations = operation;
+		operand += g->num_operands;
+		operation += g->num_operations;
+	}
+	s->model.subgraphs = s->subgraphs;
+	return true;
+}
+
+/* ---- What was computed from constants ---- */
+
+static bool is_folded(const struct compiled *c, const struct nn_operand *o, uint32_t index)
+{
+	return o->lifetime == NN_TEMPORARY && c->places[index].kind == PLACE_CONSTANT;
+}
+
+/* Operands as compiling left them: private copies and computed values. */
+static void take_constants(struct saver *s, const struct compiled *c)
+{
+	const struct nn_subgraph *g = &s->subgraphs[0];
+
+	for (uint32_t i = 0; i < g->num_operands; i++) {
+		struct nn_operand *o = &s->operands[i];
+		const struct nn_tensor *t = &c->tensors[i];
+
+		if (is_constant(o))
+			s->values[i] = c->places[i].constant;
+		if (!is_folded(c, o, i))
+			continue;
+		o->lifetime = NN_CONSTANT_REFERENCE;
+		o->rank = t->rank;
+		memcpy(o->dims, t->dims, sizeof(o->dims));
+		o->scale = t->scale;
+		o->zero_point = t->zero_point;
+		s->values[i] = c->places[i].constant;
+	}
+}
+
+/* Operations whose results are constants by now go. */
+static void drop_folded(struct saver *s)
+{
+	struct nn_subgraph *g = &s->subgraphs[0];
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < g->num_operations; i++) {
+		const struct nn_operation *o = &g->operations[i];
+
+		if (!o->num_outputs || !is_constant(&s->operands[o->outputs[0]]))
+			s->operations[count++] = *o;
+	}
+	g->num_operations = count;
+}
+
+static void count_consumers(struct saver *s)
+{
+	for (uint32_t k = 0; k < s->model.num_subgraphs; k++) {
+		const struct nn_subgraph *g = &s->subgraphs[k];
+		struct nn_operand *operands = s->operands + first_operand(s, k);
+
+		for (uint32_t i = 0; i < g->num_operands; i++)
+			operands[i].consumers = 0;
+		for (uint32_t i = 0; i < g->num_operations; i++)
+			for (uint32_t j = 0; j < g->operations[i].num_inputs; j++)
+				operands[g->operations[i].inputs[j]].consumers++;
+	}
+}
+
+/* ---- What steers ---- */
+
+/* Whether input `input` of a subgraph that an operand refers to steers. */
+static bool steers_inside(const struct saver *s, const struct nn_operand *reference,
+			  uint32_t input)
+{
+	uint32_t k = (uint32_t)reference->location.offset + 1;
+	const struct nn_subgraph *g = &s->subgraphs[k];
+
+	return input < g->num_inputs && s->steers[first_operand(s, k) + g->inputs[input]];
+}
+
+/* IF: a condition, two subgraphs, their inputs. WHILE: two subgraphs, their inputs. */
+static bool steers_flow(const struct saver *s, const struct nn_operand *operands,
+			const struct nn_operation *o, uint32_t index)
+{
+	uint32_t first = o->type == NN_OP_IF ? 1 : 0;
+
+	if (index < first)
+		return true;
+	if (index < first + 2)
+		return false;
+	return steers_inside(s, &operands[o->inputs[first]], index - first - 2) ||
+	       steers_inside(s, &operands[o->inputs[first + 1]], index - first - 2);
+}
+
+static bool mark_operation(struct saver *s, uint32_t k, const struct nn_operation *o)
+{
+	const struct nn_operand *operands = s->subgraphs[k].operands;
+	const struct nn_op *op = nn_op_find(o->type);
+	bool changed = false;
+
+	for (uint32_t i = 0; i < o->num_inputs; i++) {
+		bool *steers = &s->steers[first_operand(s, k) + o->inputs[i]];
+
+		if (*steers || !(plan_steers(op, i, operands[o->inputs[i]].type) ||
+				 (!op->execute && steers_flow(s, operands, o, i))))
+			continue;
+		*steers = true;
+		changed = true;
+	}
+	return changed;
+}
+
+/* References have no cycles, so this ends after as many rounds as they are deep. */
+static void mark_steering(struct saver *s)
+{
+	const struct compiled *c = s->plan->compiled;
+	bool changed = true;
+
+	for (uint32_t i = 0; c && i < c->num_steps; i++)
+		for (uint32_t j = 0; j < c->steps[i].operation->num_inputs && j < 64; j++)
+			if (c->steps[i].ready.reads & NN_IN(j))
+				s->steers[c->steps[i].operation->inputs[j]] = true;
+	while (changed) {
+		changed = false;
+		for (uint32_t k = 0; k < s->model.num_subgraphs; k++)
+			for (uint32_t i = 0; i < s->subgraphs[k].num_operations; i++)
+				changed |= mark_operation(s, k, &s->subgraphs[k].operations[i]);
+	}
+}
+
+/* ---- Where constants go ---- */
+
+static void add_piece(struct saver *s, const void *from, uint64_t offset, uint64_t size)
+{
+	struct nn_plan_pieces *p = s->pieces;
+
+	if (!size)
+		return;
+	p->list[p->count++] = (struct piece){ from, offset, size };
+	p->data_size = offset + size;
+}
+
+/* Gives a constant its place; `used` bytes of values were given before. */
+static void place_constant(struct saver *s, size_t index, uint64_t *used)
+{
+	struct nn_operand *o = &s->operands[index];
+	const struct nn_type_info *info = nn_type_info(o->type);
+	uint32_t length = o->location.length;
+
+	/* What was computed has a size by its type alone; extensions' types have none. */
+	if (info && info->element_size)
+		nn_operand_size(o, &length);
+	o->location = (struct nn_location){ 0 };
+	if (!o->consumers) {
+		o->lifetime = NN_NO_VALUE;
+		return;
+	}
+	o->location.length = length;
+	if (s->steers[index]) {
+		o->lifetime = NN_CONSTANT_COPY;
+		o->location.offset = *used;
+		*used += aligned(length, 8);
+	} else {
+		o->lifetime = NN_CONSTANT_REFERENCE;
+		o->location.offset = aligned(s->pieces->data_size, SAVED_ALIGN);
+		add_piece(s, s->values[index], o->location.offset, length);
+	}
+}
+
+static bool copy_values(struct saver *s, size_t num_operands, uint64_t size)
+{
+	s->copied = calloc(1, size ? size : 1);
+	if (!s->copied)
+		return false;
+	for (size_t i = 0; i < num_operands; i++)
+		if (s->operands[i].lifetime == NN_CONSTANT_COPY)
+			memcpy(s->copied + s->operands[i].location.offset, s->values[i],
+			       s->operands[i].location.length);
+	s->model.values = s->copied;
+	s->model.values_size = size;
+	return true;
+}
+
+static bool place_constants(struct saver *s)
+{
+	const struct compiled *c = s->plan->compiled;
+	struct nn_plan_pieces *p = s->pieces;
+	size_t num_operations, num_operands = count_operands(&s->model, &num_operations);
+	uint64_t used = 0;
+
+	if (c)
+		add_piece(s, c->packed, sizeof(struct saved_stamp), c->packed_size);
+	if (!p->data_size)
+		p->data_size = sizeof(struct saved_stamp);
+	for (size_t i = 0; i < num_operands; i++)
+		if (is_constant(&s->operands[i]))
+			place_constant(s, i, &used);
+	p->data_size = p->count ? aligned(p->data_size, NN_PLAN_DATA_ALIGN) : 0;
+	s->pool.size = p->data_size;
+	s->model.pools = &s->pool;
+	s->model.num_pools = p->count ? 1 : 0;
+	return copy_values(s, num_operands, used);
+}
+
+/* Equal for equal data, so that any of several writers of one entry has the right one. */
+static uint64_t identify(const struct nn_plan_pieces *p)
+{
+	uint64_t on[2] = { p->data_size, p->count };
+
+	for (uint32_t i = 0; i < p->count; i++) {
+		on[0] = nn_fingerprint64(on, sizeof(on));
+		on[1] = nn_fingerprint64(p->list[i].from, p->list[i].size);
+	}
+	return nn_fingerprint64(on, sizeof(on));
+}
+
+/* ---- All of it ---- */
+
+static enum nn_status write_model(struct saver *s, struct nn_plan_image *image)
+{
+	const struct compiled *c = s->plan->compiled;
+	struct saved_header h = {
+		.magic = SAVED_MAGIC,
+		.fingerprint = nn_plan_fingerprint(),
+		.data_size = s->pieces->data_size,
+		.data_identity = s->pieces->stamp.identity,
+	};
+	enum nn_status status;
+	size_t size;
+	void *wire;
+
+	if (c) {
+		strncpy(h.kernels, c->isa->name, sizeof(h.kernels) - 1);
+		h.packed_size = c->packed_size;
+		h.choice = c->choice;
+	}
+	status = nn_model_encode(&s->model, &wire, &size, s->err);
+	if (status)
+		return status;
+	h.model_size = sizeof(h) + size;
+	image->model = malloc(h.model_size);
+	if (image->model) {
+		memcpy(image->model, &h, sizeof(h));
+		memcpy((char *)image->model + sizeof(h), wire, size);
+		image->model_size = h.model_size;
+	}
+	free(wire);
+	return image->model ? NN_OK : NN_OUT_OF_MEMORY;
+}
+
+static enum nn_status save(struct saver *s, struct nn_plan_image *image)
+{
+	const struct compiled *c = s->plan->compiled;
+	struct nn_error reason = { "" };
+
+	if (!copy_model(s))
+		return NN_OUT_OF_MEMORY;
+	if (c) {
+		take_constants(s, c);
+		drop_folded(s);
+	}
+	count_consumers(s);
+	mark_steering(s);
+	if (!place_constants(s))
+		return NN_OUT_OF_MEMORY;
+	/* Constants that were computed can be such as a model cannot have: of no elements. */
+	if (nn_model_check(&s->model, &reason) || nn_ops_check_model(&s->model, NULL, &reason))
+		return nn_fail(s->err, NN_GENERAL_FAILURE, "the plan cannot be saved: %.400s",
+			       reason.message);
+	s->pieces->stamp.magic = SAVED_MAGIC;
+	s->pieces->stamp.identity = identify(s->pieces);
+	return write_model(s, image);
+}
+
+enum nn_status nn_plan_save(const struct nn_plan *plan, struct nn_plan_image *image,
+			    struct nn_error *err)
+{
+	struct saver s = { .plan = plan, .err = err };
+	enum nn_status status;
+
+	*image = (struct nn_plan_image){ 0 };
+	status = save(&s, image);
+	if (status == NN_OUT_OF_MEMORY)
+		nn_fail(err, status, "no memory to save the plan");
+	if (!status) {
+		image->data_size = s.pieces->data_size;
+		image->pieces = s.pieces;
+		s.pieces = NULL;
+	}
+	free(s.subgraphs);
+	free(s.operands);
+	free(s.operations);
+	free(s.steers);
+	free(s.values);
+	free(s.copied);
+	free(s.pieces);
+	return status;
+}
+
+void nn_plan_image_data(const struct nn_plan_image *image, void *data)
+{
+	const struct nn_plan_pieces *p = image->pieces;
+	uint64_t at = sizeof(p->stamp);
+	char *to = data;
+
+	if (!image->data_size)
+		return;
+	memcpy(to, &p->stamp, sizeof(p->stamp));
+	for (uint32_t i = 0; i < p->count; i++) {
+		memset(to + at, 0, p->list[i].offset - at);
+		memcpy(to + p->list[i].offset, p->list[i].from, p->list[i].size);
+		at = p->list[i].offset + p->list[i].size;
+	}
+	memset(to + at, 0, p->data_size - at);
+}
+
+void nn_plan_image_free(struct nn_plan_image *image)
+{
+	free(image->model);
+	free(image->pieces);
+	*image = (struct nn_plan_image){ 0 };
+}
