@@ -316,6 +316,9 @@ static const struct nnaccel_ioctl_op nnaccel_context_ops[] = {
 	NNACCEL_OP(EXECUTE, nnaccel_execute_ioctl, struct nnaccel_execute, __reserved),
 	NNACCEL_OP(BURST_CREATE, nnaccel_burst_create_ioctl, struct nnaccel_burst_create,
 		   __reserved),
+	NNACCEL_OP(PREPARE_CACHED, nnaccel_prepare_cached_ioctl, struct nnaccel_prepare_cached,
+		   __reserved),
+	NNACCEL_OP(CACHE_SAVE, nnaccel_cache_save_ioctl, struct nnaccel_cache_save, out_status),
 };
 
 static long nnaccel_context_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

@@ -123,16 +123,16 @@ static int nnaccel_prepare_build(struct nnaccel_command *cmd, const struct nnacc
 
 /* Writes the answer, then publishes the model; without one the id goes back. */
 static int nnaccel_prepare_respond(struct nnaccel_ucmd *ucmd, const struct nnaccel_command *cmd,
+				   const struct nnaccel_prepare_answer *answer,
 				   struct nnaccel_model *model, u32 id)
 {
-	struct nnaccel_prepare *arg = ucmd->cmd;
 	bool prepared = cmd->status == NNACCEL_STATUS_NONE;
 	int ret;
 
-	arg->out_status = cmd->status;
-	arg->out_model = prepared ? id : 0;
-	ret = nnaccel_command_write_message(cmd, arg->message, arg->message_size) ?:
-	      nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+	*answer->out_status = cmd->status;
+	*answer->out_model = prepared ? id : 0;
+	ret = nnaccel_command_write_message(cmd, answer->message, answer->message_size) ?:
+	      nnaccel_ucmd_respond(ucmd, answer->size);
 	if (ret || !prepared) {
 		nnaccel_object_unreserve(cmd->ctx, id);
 		nnaccel_model_put(model);
@@ -143,8 +143,16 @@ static int nnaccel_prepare_respond(struct nnaccel_ucmd *ucmd, const struct nnacc
 	return 0;
 }
 
-/* Makes the model, reserves its id and lets the worker prepare it. */
-static int nnaccel_prepare(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
+/**
+ * nnaccel_model_prepare() - Make a model, reserve its id and let the worker prepare it
+ * @ucmd: the ioctl
+ * @cmd: the command that prepares it, built: the pools from the second on are the model's
+ * @answer: where to put the answer
+ *
+ * Return: 0, -ENOSPC, -EFAULT, -ENOMEM, or what nnaccel_command_run() returned.
+ */
+int nnaccel_model_prepare(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd,
+			  const struct nnaccel_prepare_answer *answer)
 {
 	struct nnaccel_model *model;
 	u32 id;
@@ -159,7 +167,7 @@ static int nnaccel_prepare(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cm
 	ret = nnaccel_command_run(cmd);
 	if (ret)
 		goto err_id;
-	return nnaccel_prepare_respond(ucmd, cmd, model, id);
+	return nnaccel_prepare_respond(ucmd, cmd, answer, model, id);
 
 err_id:
 	nnaccel_object_unreserve(cmd->ctx, id);
@@ -178,6 +186,13 @@ err_model:
 int nnaccel_prepare_ioctl(struct nnaccel_ucmd *ucmd)
 {
 	struct nnaccel_prepare *arg = ucmd->cmd;
+	const struct nnaccel_prepare_answer answer = {
+		.out_model = &arg->out_model,
+		.out_status = &arg->out_status,
+		.message = arg->message,
+		.message_size = arg->message_size,
+		.size = sizeof(*arg),
+	};
 	struct nnaccel_command *cmd;
 	int ret;
 
@@ -190,7 +205,7 @@ int nnaccel_prepare_ioctl(struct nnaccel_ucmd *ucmd)
 		return PTR_ERR(cmd);
 	ret = nnaccel_prepare_build(cmd, arg);
 	if (!ret)
-		ret = nnaccel_prepare(ucmd, cmd);
+		ret = nnaccel_model_prepare(ucmd, cmd, &answer);
 	nnaccel_command_put(cmd);
 	return ret;
 }

@@ -49,6 +49,7 @@
 #include <linux/nnaccel.h>
 
 struct dma_buf;
+struct nnaccel_command;
 struct nnaccel_session;
 struct nnaccel_user;
 struct seq_file;
@@ -310,7 +311,31 @@ struct nnaccel_model *nnaccel_model_get(struct nnaccel_context *ctx, u32 id);
 void nnaccel_model_put(struct nnaccel_model *model);
 void nnaccel_model_retire(struct nnaccel_object *obj);
 void nnaccel_model_release(struct nnaccel_object *obj);
+
+/**
+ * struct nnaccel_prepare_answer - Where the ioctls that prepare a model put their answers
+ * @out_model: the model, in the module's copy of the structure
+ * @out_status: enum nnaccel_status, there too
+ * @message: user address
+ * @message_size: bytes there
+ * @size: bytes of the structure
+ */
+struct nnaccel_prepare_answer {
+	u32 *out_model;
+	u32 *out_status;
+	u64 message;
+	u32 message_size;
+	size_t size;
+};
+
+int nnaccel_model_prepare(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd,
+			  const struct nnaccel_prepare_answer *answer);
 int nnaccel_prepare_ioctl(struct nnaccel_ucmd *ucmd);
+
+/* ---- cache.c ---- */
+
+int nnaccel_prepare_cached_ioctl(struct nnaccel_ucmd *ucmd);
+int nnaccel_cache_save_ioctl(struct nnaccel_ucmd *ucmd);
 
 /* ---- burst.c ---- */
 
@@ -440,10 +465,30 @@ struct nnaccel_command {
 	char message[NNACCEL_MAX_MESSAGE + 1];
 };
 
+/**
+ * struct nnaccel_part - Where a part of a saved model lies
+ * @pool: the pool's id; 0: nowhere
+ * @offset: bytes into it
+ * @length: bytes
+ */
+struct nnaccel_part {
+	u32 pool;
+	u64 offset;
+	u64 length;
+};
+
+/* Does the worker make a model, and does the command name it? */
+static inline bool nnaccel_command_prepares(const struct nnaccel_command *cmd)
+{
+	return cmd->head.kind == NNACCEL_DO_PREPARE || cmd->head.kind == NNACCEL_DO_PREPARE_CACHED;
+}
+
 struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 kind);
 void nnaccel_command_put(struct nnaccel_command *cmd);
 int nnaccel_command_set_model_pools(struct nnaccel_command *cmd, u32 wire_pool, u64 offset,
 				    u64 length, u64 ids, u32 num_pools);
+int nnaccel_command_set_parts(struct nnaccel_command *cmd, const struct nnaccel_part parts[2],
+			      u32 prot);
 unsigned long nnaccel_deadline_left(u64 deadline_ns, u64 grace_ns);
 int nnaccel_command_run(struct nnaccel_command *cmd);
 int nnaccel_command_write_message(const struct nnaccel_command *cmd, u64 to, u32 size);

@@ -61,7 +61,7 @@ void nnaccel_session_queue(struct nnaccel_session *session, struct nnaccel_comma
 	struct nnaccel_model *model = cmd->model;
 
 	lockdep_assert_held(&session->ctx->lock);
-	if (cmd->head.kind == NNACCEL_DO_PREPARE) {
+	if (nnaccel_command_prepares(cmd)) {
 		model->session = session;
 		model->number = ++session->next_model;
 		list_add_tail(&model->node, &session->models);
@@ -371,6 +371,23 @@ static int nnaccel_commit_check_supported(const u8 *supported, u32 n)
 	return 0;
 }
 
+/* Sizes come with the statuses that say something of them, and are within what there was. */
+static int nnaccel_commit_check_sizes(const struct nnaccel_command *cmd,
+				      const struct nnaccel_session_commit *arg,
+				      const struct nnaccel_cache_sizes *sizes)
+{
+	bool saved = arg->status == NNACCEL_STATUS_NONE;
+
+	if (!saved && arg->status != NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE)
+		return arg->payload_size ? -EINVAL : 0;
+	if (arg->payload_size != sizeof(*sizes))
+		return -EINVAL;
+	if (saved && cmd->head.num_grants &&
+	    (sizes->model > cmd->head.wire_length || sizes->data > cmd->head.data_length))
+		return -EINVAL;
+	return 0;
+}
+
 /* Checks the module's own copy of an answer against what was asked. */
 static int nnaccel_commit_check(const struct nnaccel_command *cmd,
 				const struct nnaccel_session_commit *arg, const void *payload)
@@ -390,6 +407,8 @@ static int nnaccel_commit_check(const struct nnaccel_command *cmd,
 			return -EINVAL;
 		return nnaccel_commit_check_shapes(payload, arg->payload_size /
 						   sizeof(struct nnaccel_shape));
+	case NNACCEL_DO_CACHE_SAVE:
+		return nnaccel_commit_check_sizes(cmd, arg, payload);
 	default:
 		return arg->payload_size ? -EINVAL : 0;
 	}
@@ -432,7 +451,7 @@ static int nnaccel_commit(struct nnaccel_session *session, const struct nnaccel_
 	cmd->device_ns = arg->device_ns;
 	if (arg->message_size)
 		memcpy(cmd->message, message, arg->message_size);
-	if (cmd->head.kind == NNACCEL_DO_PREPARE)
+	if (nnaccel_command_prepares(cmd))
 		cmd->model->prepared = arg->status == NNACCEL_STATUS_NONE;
 	nnaccel_commit_count(cmd);
 	trace_nnaccel_command_commit(cmd);

@@ -174,6 +174,25 @@ static int call_prepare(FIXTURE_DATA(fail_nth) *self, int *made)
 	return error;
 }
 
+static int call_prepare_cached(FIXTURE_DATA(fail_nth) *self, int *made)
+{
+	struct nnaccel_prepare_cached prepare;
+	int error;
+
+	prepare_cached_init(&prepare, self->pool, 1, self->pool, PAGE);
+	error = xioctl(self->s.fd, NNACCEL_PREPARE_CACHED, &prepare);
+	*made = (int)prepare.out_model;
+	return error;
+}
+
+static int call_cache_save(FIXTURE_DATA(fail_nth) *self, int *made)
+{
+	struct nnaccel_cache_save save;
+
+	cache_save_init(&save, self->model, self->pool, 1, self->pool, PAGE);
+	return xioctl(self->s.fd, NNACCEL_CACHE_SAVE, &save);
+}
+
 static int call_execute(FIXTURE_DATA(fail_nth) *self, int *made)
 {
 	struct execution e;
@@ -431,6 +450,8 @@ SWEEP(export, NULL, undo_fd)
 SWEEP(query, NULL, NULL)
 SWEEP(supported, NULL, NULL)
 SWEEP(prepare, NULL, undo_object)
+SWEEP(prepare_cached, NULL, undo_object)
+SWEEP(cache_save, NULL, NULL)
 SWEEP(execute, NULL, NULL)
 SWEEP(burst, NULL, undo_fd)
 SWEEP(slot_bind, ready_burst, undo_slot_bind)

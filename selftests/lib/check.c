@@ -39,6 +39,8 @@ const struct ioctl_desc ioctls[] = {
 	IOCTL(PREPARE, prepare, CONTEXT),
 	IOCTL(EXECUTE, execute, CONTEXT),
 	IOCTL(BURST_CREATE, burst_create, CONTEXT),
+	IOCTL(PREPARE_CACHED, prepare_cached, CONTEXT),
+	IOCTL(CACHE_SAVE, cache_save, CONTEXT),
 	IOCTL(SLOT_BIND, slot_bind, BURST),
 	IOCTL(SLOT_FREE, slot_free, BURST),
 	IOCTL(ENGINE_NEXT, engine_next, ENGINE),

@@ -95,6 +95,40 @@ void prepare_init(struct nnaccel_prepare *prepare, uint32_t pool, uint64_t lengt
 	};
 }
 
+void prepare_cached_init(struct nnaccel_prepare_cached *prepare, uint32_t pool, uint64_t length,
+			 uint32_t data, uint64_t data_length)
+{
+	*prepare = (struct nnaccel_prepare_cached){
+		.size = sizeof(*prepare),
+		.model_pool = pool,
+		.model_length = length,
+		.data_pool = data,
+		.data_length = data_length,
+		.token = "a token",
+		.preference = NNACCEL_PREFER_FAST_SINGLE_ANSWER,
+		.priority = NNACCEL_PRIORITY_MEDIUM,
+		.out_model = POISON,
+		.out_status = POISON,
+	};
+}
+
+void cache_save_init(struct nnaccel_cache_save *save, uint32_t model, uint32_t pool,
+		     uint64_t room, uint32_t data, uint64_t data_room)
+{
+	*save = (struct nnaccel_cache_save){
+		.size = sizeof(*save),
+		.model = model,
+		.model_pool = pool,
+		.model_room = room,
+		.data_pool = data,
+		.data_room = data_room,
+		.token = "a token",
+		.out_model_size = POISON,
+		.out_data_size = POISON,
+		.out_status = POISON,
+	};
+}
+
 void supported_init(struct nnaccel_supported *supported, uint32_t pool, uint64_t length,
 		    uint8_t *answer, uint32_t n)
 {

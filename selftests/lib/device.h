@@ -45,6 +45,14 @@ void *map_shared(int file, uint64_t length, int prot);
 /** prepare_init() - Fills in a PREPARE of all of a pool's first @length bytes. */
 void prepare_init(struct nnaccel_prepare *prepare, uint32_t pool, uint64_t length);
 
+/** prepare_cached_init() - The same from saved parts; no data part where @data is 0. */
+void prepare_cached_init(struct nnaccel_prepare_cached *prepare, uint32_t pool, uint64_t length,
+			 uint32_t data, uint64_t data_length);
+
+/** cache_save_init() - Fills in a CACHE_SAVE with all of two pools. */
+void cache_save_init(struct nnaccel_cache_save *save, uint32_t model, uint32_t pool,
+		     uint64_t room, uint32_t data, uint64_t data_room);
+
 /** supported_init() - The same for SUPPORTED, of @n operations. */
 void supported_init(struct nnaccel_supported *supported, uint32_t pool, uint64_t length,
 		    uint8_t *answer, uint32_t n);

@@ -142,6 +142,10 @@ int session_answer(int session, const union command *cmd)
 			shapes[i].dims[0] = i + 1;
 		}
 		break;
+	case NNACCEL_DO_CACHE_SAVE:
+		/* A payload of zeros: parts of no bytes. */
+		size = cmd->head.max_payload;
+		break;
 	}
 	error = session_commit(session, cmd->head.cookie, NNACCEL_STATUS_NONE, payload, size, NULL);
 	free(payload);

@@ -67,6 +67,8 @@ enum {
 	NNACCEL_CMD_PREPARE = 0x07,
 	NNACCEL_CMD_EXECUTE = 0x08,
 	NNACCEL_CMD_BURST_CREATE = 0x09,
+	NNACCEL_CMD_PREPARE_CACHED = 0x11,
+	NNACCEL_CMD_CACHE_SAVE = 0x12,
 
 	NNACCEL_CMD_SLOT_BIND = 0x20,
 	NNACCEL_CMD_SLOT_FREE = 0x21,
@@ -388,6 +390,110 @@ struct nnaccel_prepare {
 	__u32 __reserved;
 };
 #define NNACCEL_PREPARE _IO(NNACCEL_TYPE, NNACCEL_CMD_PREPARE)
+
+/* Bytes of a token, by which a client names what it saved. */
+#define NNACCEL_TOKEN_SIZE	32
+
+/**
+ * struct nnaccel_prepare_cached - ioctl(NNACCEL_PREPARE_CACHED)
+ * @size: sizeof(struct nnaccel_prepare_cached)
+ * @flags: must be 0
+ * @model_pool: pool that holds the model part that NNACCEL_CACHE_SAVE wrote
+ * @data_pool: pool that holds the data part, or 0: there is none; the model
+ *	holds it, the engine reads it where it lies and never writes it
+ * @model_offset: bytes into @model_pool
+ * @model_length: bytes, at most NNACCEL_MAX_WIRE
+ * @data_offset: bytes into @data_pool, a multiple of the page size
+ * @data_length: bytes; 0 where there is no @data_pool
+ * @token: what the parts were saved under
+ * @preference: enum nnaccel_preference
+ * @priority: enum nnaccel_priority
+ * @deadline_ns: CLOCK_MONOTONIC time by which to be done, 0: none
+ * @out_model: out: the model, valid with NNACCEL_STATUS_NONE only, else 0
+ * @out_status: out: enum nnaccel_status; GENERAL_FAILURE: the parts are not
+ *	what this engine saved under @token for this user, or are damaged
+ * @message: char[message_size]: out: what is wrong, terminated; or 0
+ * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
+ * @__reserved: must be 0
+ *
+ * As NNACCEL_PREPARE, from what an earlier model left. The model part is copied
+ * and its hash must be known to the engine; the data part is neither, and can
+ * change values of outputs only.
+ *
+ * Errors: ENOENT: no such pool; EINVAL: range outside the pool, a data range
+ * without a pool, unknown preference or priority; ENOSPC: too many models;
+ * ETIME: the deadline passed; and those of reaching the engine (NNACCEL_QUERY).
+ */
+struct nnaccel_prepare_cached {
+	__u32 size;
+	__u32 flags;
+	__u32 model_pool;
+	__u32 data_pool;
+	__aligned_u64 model_offset;
+	__aligned_u64 model_length;
+	__aligned_u64 data_offset;
+	__aligned_u64 data_length;
+	__u8 token[NNACCEL_TOKEN_SIZE];
+	__u32 preference;
+	__u32 priority;
+	__aligned_u64 deadline_ns;
+	__u32 out_model;
+	__u32 out_status;
+	__aligned_u64 message;
+	__u32 message_size;
+	__u32 __reserved;
+};
+#define NNACCEL_PREPARE_CACHED _IO(NNACCEL_TYPE, NNACCEL_CMD_PREPARE_CACHED)
+
+/**
+ * struct nnaccel_cache_save - ioctl(NNACCEL_CACHE_SAVE)
+ * @size: sizeof(struct nnaccel_cache_save)
+ * @flags: must be 0
+ * @model: a model of this context
+ * @model_pool: pool that the model part is to be written to; 0: only the sizes
+ *	are asked for, and all else up to @token must be 0
+ * @data_pool: the same for the data part, or 0: there is none
+ * @__reserved0: must be 0
+ * @model_offset: bytes into @model_pool
+ * @model_room: bytes that may be written there
+ * @data_offset: bytes into @data_pool, a multiple of the page size
+ * @data_room: bytes that may be written there; 0 where there is no @data_pool
+ * @token: what to save under
+ * @out_model_size: out: bytes of the model part, with NNACCEL_STATUS_NONE and
+ *	NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE, else 0
+ * @out_data_size: out: bytes of the data part, likewise
+ * @message: char[message_size]: out: what is wrong, terminated; or 0
+ * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
+ * @out_status: out: enum nnaccel_status; OUTPUT_INSUFFICIENT_SIZE: there was not
+ *	room for both, nothing was written
+ *
+ * Writes what NNACCEL_PREPARE_CACHED makes the model of again. The engine has
+ * noted the hash of the model part durably, for this user and @token, before
+ * it writes a byte. The memory holds nothing of use when the call fails.
+ *
+ * Errors: ENOENT: no such model or pool; ESTALE: the model's worker is dead;
+ * EINVAL: range outside the pool, a range without a pool; EACCES: a pool is not
+ * writable; and those of reaching the engine (NNACCEL_QUERY).
+ */
+struct nnaccel_cache_save {
+	__u32 size;
+	__u32 flags;
+	__u32 model;
+	__u32 model_pool;
+	__u32 data_pool;
+	__u32 __reserved0;
+	__aligned_u64 model_offset;
+	__aligned_u64 model_room;
+	__aligned_u64 data_offset;
+	__aligned_u64 data_room;
+	__u8 token[NNACCEL_TOKEN_SIZE];
+	__aligned_u64 out_model_size;
+	__aligned_u64 out_data_size;
+	__aligned_u64 message;
+	__u32 message_size;
+	__u32 out_status;
+};
+#define NNACCEL_CACHE_SAVE _IO(NNACCEL_TYPE, NNACCEL_CMD_CACHE_SAVE)
 
 /* Flags of an argument. */
 #define NNACCEL_ARG_NO_VALUE	(1 << 0)
@@ -926,7 +1032,24 @@ enum nnaccel_cmd_kind {
 	/** @burst is gone: stop serving it, unmap it. Takes no commit. */
 	NNACCEL_DO_BURST_GONE = 8,
 	/** Slot @grant of @burst is gone: forget it. Takes no commit. */
-	NNACCEL_DO_SLOT_GONE = 9
+	NNACCEL_DO_SLOT_GONE = 9,
+	/** Prepare @model from what was saved under @token. */
+	NNACCEL_DO_PREPARE_CACHED = 16,
+	/** Save @model under @token: commit with struct nnaccel_cache_sizes. */
+	NNACCEL_DO_CACHE_SAVE = 17
+};
+
+/**
+ * struct nnaccel_cache_sizes - What a worker commits to NNACCEL_DO_CACHE_SAVE
+ * @model: bytes of the model part
+ * @data: bytes of the data part
+ *
+ * With NNACCEL_STATUS_NONE and NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE; no
+ * payload otherwise.
+ */
+struct nnaccel_cache_sizes {
+	__aligned_u64 model;
+	__aligned_u64 data;
 };
 
 /**
@@ -952,21 +1075,28 @@ struct nnaccel_grant {
  * @model: number of the model, unique in the session
  * @num_grants: grants; for PREPARE and SUPPORTED the first is the wire form
  *	and the others are the model's pools in their order; for EXECUTE those
- *	that the arguments' pool fields index
+ *	that the arguments' pool fields index; for PREPARE_CACHED and
+ *	CACHE_SAVE the model part's, then the data part's if there is one;
+ *	CACHE_SAVE without any asks for the sizes
  * @grant: FORGET_GRANT: the grant; SLOT_GONE: the slot
  * @num_inputs: EXECUTE: inputs
  * @num_outputs: EXECUTE: outputs
  * @flags: EXECUTE: NNACCEL_EXECUTE_MEASURE; BURST: NNACCEL_BURST_NO_SPIN
  * @query: QUERY: what is asked
- * @preference: PREPARE: enum nnaccel_preference
- * @priority: PREPARE, EXECUTE: enum nnaccel_priority of the model
- * @wire_offset: PREPARE, SUPPORTED: bytes into the first grant
- * @wire_length: PREPARE, SUPPORTED: bytes
+ * @preference: PREPARE, PREPARE_CACHED: enum nnaccel_preference
+ * @priority: PREPARE, PREPARE_CACHED, EXECUTE: enum nnaccel_priority of the
+ *	model
+ * @wire_offset: PREPARE, SUPPORTED, PREPARE_CACHED, CACHE_SAVE: bytes into the
+ *	first grant
+ * @wire_length: the same: bytes
  * @deadline_ns: CLOCK_MONOTONIC time, 0: none
  * @loop_timeout_ns: EXECUTE: longest time in one loop, 0: the default
  * @max_payload: bytes that the answer's payload may have
  * @burst: BURST, BURST_GONE, SLOT_GONE: number of the burst, unique in the
  *	session
+ * @token: PREPARE_CACHED, CACHE_SAVE: the client's token
+ * @data_offset: PREPARE_CACHED, CACHE_SAVE: bytes into the second grant
+ * @data_length: the same: bytes
  */
 struct nnaccel_cmd {
 	__u32 size;
@@ -987,6 +1117,9 @@ struct nnaccel_cmd {
 	__aligned_u64 loop_timeout_ns;
 	__u32 max_payload;
 	__u32 burst;
+	__u8 token[NNACCEL_TOKEN_SIZE];
+	__aligned_u64 data_offset;
+	__aligned_u64 data_length;
 };
 
 /* Flags of NNACCEL_SESSION_FETCH: return EAGAIN rather than wait. */

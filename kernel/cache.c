@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * nnaccel: the compilation cache. A prepared model's parts go to memory of the client, and come
+ * back as a model. What they hold, and whom to believe, is the engine's business.
+ */
+
+#include <linux/mm.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+#include "nnaccel.h"
+#include "trace.h"
+
+static int nnaccel_prepare_cached_build(struct nnaccel_command *cmd,
+					const struct nnaccel_prepare_cached *arg)
+{
+	const struct nnaccel_part parts[] = {
+		{ arg->model_pool, arg->model_offset, arg->model_length },
+		{ arg->data_pool, arg->data_offset, arg->data_length },
+	};
+
+	cmd->head.preference = arg->preference;
+	cmd->head.priority = arg->priority;
+	cmd->head.deadline_ns = arg->deadline_ns;
+	memcpy(cmd->head.token, arg->token, sizeof(arg->token));
+	return nnaccel_command_set_parts(cmd, parts, NNACCEL_PROT_READ);
+}
+
+/**
+ * nnaccel_prepare_cached_ioctl() - NNACCEL_PREPARE_CACHED
+ * @ucmd: the ioctl
+ *
+ * Return: 0, -EINVAL, -ENOENT, -ENOSPC, -EFAULT, -ENOMEM, or what nnaccel_command_run()
+ * returned.
+ */
+int nnaccel_prepare_cached_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_prepare_cached *arg = ucmd->cmd;
+	const struct nnaccel_prepare_answer answer = {
+		.out_model = &arg->out_model,
+		.out_status = &arg->out_status,
+		.message = arg->message,
+		.message_size = arg->message_size,
+		.size = sizeof(*arg),
+	};
+	struct nnaccel_command *cmd;
+	int ret;
+
+	if (arg->flags || arg->__reserved || arg->message_size > NNACCEL_MAX_MESSAGE ||
+	    arg->preference > NNACCEL_PREFER_SUSTAINED_SPEED ||
+	    arg->priority > NNACCEL_PRIORITY_HIGH)
+		return -EINVAL;
+	cmd = nnaccel_command_alloc(ucmd->object, NNACCEL_DO_PREPARE_CACHED);
+	if (IS_ERR(cmd))
+		return PTR_ERR(cmd);
+	ret = nnaccel_prepare_cached_build(cmd, arg);
+	if (!ret)
+		ret = nnaccel_model_prepare(ucmd, cmd, &answer);
+	nnaccel_command_put(cmd);
+	return ret;
+}
+
+static int nnaccel_cache_save_build(struct nnaccel_command *cmd,
+				    const struct nnaccel_cache_save *arg)
+{
+	const struct nnaccel_part parts[] = {
+		{ arg->model_pool, arg->model_offset, arg->model_room },
+		{ arg->data_pool, arg->data_offset, arg->data_room },
+	};
+	struct nnaccel_model *model;
+	int ret = 0;
+
+	/* Without memory it is the sizes that are asked for. */
+	if (arg->model_pool)
+		ret = nnaccel_command_set_parts(cmd, parts,
+						NNACCEL_PROT_READ | NNACCEL_PROT_WRITE);
+	else if (arg->data_pool || arg->model_offset || arg->model_room || arg->data_offset ||
+		 arg->data_room)
+		ret = -EINVAL;
+	if (ret)
+		return ret;
+	model = nnaccel_model_get(cmd->ctx, arg->model);
+	if (IS_ERR(model))
+		return PTR_ERR(model);
+	cmd->model = model;
+	cmd->head.model = model->number;
+	cmd->head.max_payload = sizeof(struct nnaccel_cache_sizes);
+	memcpy(cmd->head.token, arg->token, sizeof(arg->token));
+	return 0;
+}
+
+static int nnaccel_cache_save_respond(struct nnaccel_ucmd *ucmd, const struct nnaccel_command *cmd)
+{
+	const struct nnaccel_cache_sizes *sizes = cmd->payload;
+	struct nnaccel_cache_save *arg = ucmd->cmd;
+
+	arg->out_status = cmd->status;
+	arg->out_model_size = sizes ? sizes->model : 0;
+	arg->out_data_size = sizes ? sizes->data : 0;
+	return nnaccel_command_write_message(cmd, arg->message, arg->message_size) ?:
+	       nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+}
+
+/**
+ * nnaccel_cache_save_ioctl() - NNACCEL_CACHE_SAVE
+ * @ucmd: the ioctl
+ *
+ * Return: 0, -EINVAL, -ENOENT, -EACCES, -EFAULT, -ENOMEM, or what nnaccel_command_run() returned.
+ */
+int nnaccel_cache_save_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_cache_save *arg = ucmd->cmd;
+	struct nnaccel_command *cmd;
+	int ret;
+
+	if (arg->flags || arg->__reserved0 || arg->message_size > NNACCEL_MAX_MESSAGE)
+		return -EINVAL;
+	cmd = nnaccel_command_alloc(ucmd->object, NNACCEL_DO_CACHE_SAVE);
+	if (IS_ERR(cmd))
+		return PTR_ERR(cmd);
+	ret = nnaccel_cache_save_build(cmd, arg);
+	if (!ret)
+		ret = nnaccel_command_run(cmd);
+	if (!ret)
+		ret = nnaccel_cache_save_respond(ucmd, cmd);
+	nnaccel_command_put(cmd);
+	return ret;
+}
