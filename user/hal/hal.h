@@ -56,6 +56,17 @@ struct nna_prepared_model {
 	bool low_power;
 };
 
+/* Options where the caller has none. */
+extern const struct nna_prepare_options nna_prepare_defaults;
+
+enum nn_status nna_check_prepare_options(const struct nna_prepare_options *options,
+					 struct nn_error *err);
+
+/* The handle of a model that the kernel has; where that fails, the model is gone. */
+enum nn_status nna_prepared_model_new(struct nna_device *device, uint32_t id,
+				      const struct nna_prepare_options *options,
+				      struct nna_prepared_model **prepared, struct nn_error *err);
+
 struct nna_device *nna_device_get(struct nna_device *device);
 void nna_device_put(struct nna_device *device);
 struct nna_memory *nna_memory_get(struct nna_memory *memory);

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "cache.h"
 #include "hal.h"
 
 /* A model on its way: the pool of its wire form, and the pools of its constants. */
@@ -267,7 +268,13 @@ static enum nn_status prepare(const struct nna_device *device, const struct sent
 	return NN_OK;
 }
 
-static enum nn_status check_options(const struct nna_prepare_options *options, struct nn_error *err)
+const struct nna_prepare_options nna_prepare_defaults = {
+	.preference = NNACCEL_PREFER_FAST_SINGLE_ANSWER,
+	.priority = NNACCEL_PRIORITY_MEDIUM,
+};
+
+enum nn_status nna_check_prepare_options(const struct nna_prepare_options *options,
+					 struct nn_error *err)
 {
 	if (options->preference > NNACCEL_PREFER_SUSTAINED_SPEED)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "prepare: preference %u",
@@ -277,39 +284,57 @@ static enum nn_status check_options(const struct nna_prepare_options *options, s
 	return NN_OK;
 }
 
+enum nn_status nna_prepared_model_new(struct nna_device *device, uint32_t id,
+				      const struct nna_prepare_options *options,
+				      struct nna_prepared_model **prepared, struct nn_error *err)
+{
+	struct nnaccel_destroy d = { .size = sizeof(d), .id = id };
+	struct nna_prepared_model *p = calloc(1, sizeof(*p));
+
+	if (!p) {
+		ioctl(device->fd, NNACCEL_DESTROY, &d);
+		return nn_fail(err, NN_OUT_OF_MEMORY, "prepare: out of memory");
+	}
+	p->id = id;
+	p->device = nna_device_get(device);
+	p->low_power = options->preference == NNACCEL_PREFER_LOW_POWER;
+	*prepared = p;
+	return NN_OK;
+}
+
+/* What is not saved is prepared nevertheless. */
+static void save(struct nna_prepared_model *prepared, const struct nna_cache *cache)
+{
+	struct nn_error reason = { "" };
+
+	if (nna_cache_save(prepared, cache, &reason) && !reason.message[0])
+		nn_fail(&reason, NN_GENERAL_FAILURE, "cache: not saved");
+	if (cache->not_saved)
+		*cache->not_saved = reason;
+}
+
 enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_model *model,
 				 struct nna_memory *const *memories,
 				 const struct nna_prepare_options *options,
 				 struct nna_prepared_model **prepared, struct nn_error *err)
 {
-	static const struct nna_prepare_options defaults = {
-		.preference = NNACCEL_PREFER_FAST_SINGLE_ANSWER,
-		.priority = NNACCEL_PRIORITY_MEDIUM,
-	};
-	struct nna_prepared_model *p;
 	struct sent_model sent;
 	enum nn_status status;
+	uint32_t id;
 
-	options = options ? options : &defaults;
-	status = check_options(options, err);
+	options = options ? options : &nna_prepare_defaults;
+	status = nna_check_prepare_options(options, err);
+	if (!status)
+		status = send_model(device, model, memories, &sent, err);
 	if (status)
 		return status;
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return nn_fail(err, NN_OUT_OF_MEMORY, "prepare: out of memory");
-	status = send_model(device, model, memories, &sent, err);
-	if (!status) {
-		status = prepare(device, &sent, options, &p->id, err);
-		recall_model(device, &sent);
-	}
-	if (status) {
-		free(p);
-		return status;
-	}
-	p->device = nna_device_get(device);
-	p->low_power = options->preference == NNACCEL_PREFER_LOW_POWER;
-	*prepared = p;
-	return NN_OK;
+	status = prepare(device, &sent, options, &id, err);
+	recall_model(device, &sent);
+	if (!status)
+		status = nna_prepared_model_new(device, id, options, prepared, err);
+	if (!status && options->cache)
+		save(*prepared, options->cache);
+	return status;
 }
 
 void nna_prepared_model_free(struct nna_prepared_model *prepared)

@@ -106,10 +106,45 @@ enum nn_status nna_get_supported_operations(struct nna_device *device,
 					    struct nna_memory *const *memories,
 					    bool *supported, struct nn_error *err);
 
+/*
+ * IDevice::getNumberOfCacheFilesNeeded: files of each kind that an entry of the
+ * compilation cache takes. Both 0: the engine keeps no index, so nothing is saved
+ * or found.
+ */
+enum nn_status nna_cache_files_needed(struct nna_device *device, uint32_t *model_files,
+				      uint32_t *data_files, struct nn_error *err);
+
+#define NNA_CACHE_TOKEN_SIZE 32
+
+/*
+ * An entry of the compilation cache: the HAL's modelCache and dataCache handles
+ * and its token. The files are the caller's, open for reading and writing, and
+ * are opened once more, to be locked (OFD) while they are read or written. The
+ * data files stay locked for reading as long as a model that was made of them
+ * lives: nobody who heeds the locks writes into a model in use.
+ */
+struct nna_cache {
+	const int *model_files;
+	uint32_t num_model_files;
+	const int *data_files;
+	uint32_t num_data_files;
+	uint8_t token[NNA_CACHE_TOKEN_SIZE];
+	/*
+	 * NULL, or where nna_prepare_model() leaves why the entry was not saved, as
+	 * one line; an empty one: it was.
+	 */
+	struct nn_error *not_saved;
+};
+
 struct nna_prepare_options {
 	uint32_t preference;	/* enum nnaccel_preference of the uapi */
 	uint32_t priority;	/* enum nnaccel_priority of the uapi */
 	uint64_t deadline_ns;	/* CLOCK_MONOTONIC, 0: none */
+	/*
+	 * NULL, or where nna_prepare_model() saves the prepared model. A failure to
+	 * save, wrong files included, is no failure of the call.
+	 */
+	const struct nna_cache *cache;
 };
 
 /*
@@ -122,6 +157,20 @@ enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_mode
 				 const struct nna_prepare_options *options,
 				 struct nna_prepared_model **prepared, struct nn_error *err);
 void nna_prepared_model_free(struct nna_prepared_model *prepared);
+
+/*
+ * IDevice::prepareModelFromCache_1_3, synchronous, from what nna_prepare_model()
+ * saved in this or another process of the same user. `options` as there; its
+ * cache is not looked at. NN_INVALID_ARGUMENT: wrong number of files, or files
+ * that are not regular or not open for reading and writing. NN_GENERAL_FAILURE:
+ * the files hold nothing that this engine saved under this token for this user, or
+ * somebody is writing them: prepare the model itself.
+ */
+enum nn_status nna_prepare_model_from_cache(struct nna_device *device,
+					    const struct nna_cache *cache,
+					    const struct nna_prepare_options *options,
+					    struct nna_prepared_model **prepared,
+					    struct nn_error *err);
 
 /* RequestArgument of the HAL. */
 struct nna_argument {

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The compilation cache: what the engine says of a prepared model goes to the
+ * caller's files, and comes back from them. The engine never gets the files.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "cache.h"
+#include "cache_files.h"
+
+/* Sizes are asked for once more where they changed in between. */
+#define SAVE_TRIES 3
+
+enum nn_status nna_cache_files_needed(struct nna_device *device, uint32_t *model_files,
+				      uint32_t *data_files, struct nn_error *err)
+{
+	struct nn_device_info info;
+	enum nn_status status = nna_device_get_info(device, &info, err);
+
+	if (status)
+		return status;
+	*model_files = info.model_cache_files;
+	*data_files = info.data_cache_files;
+	return NN_OK;
+}
+
+/* ---- loading ---- */
+
+/* A pool of a whole file, for reading; 0: the file is empty. */
+static enum nn_status import_file(const struct nna_device *device, int fd, uint64_t size,
+				  uint32_t *pool, struct nn_error *err)
+{
+	struct nnaccel_pool_import i = {
+		.size = sizeof(i),
+		.fd = fd,
+		.prot = NNACCEL_PROT_READ,
+		.length = size,
+	};
+
+	*pool = 0;
+	if (!size)
+		return NN_OK;
+	if (ioctl(device->fd, NNACCEL_POOL_IMPORT, &i))
+		return nna_fail_errno(device, "cache", errno, err);
+	*pool = i.out_id;
+	return NN_OK;
+}
+
+static void drop_pool(const struct nna_device *device, uint32_t pool)
+{
+	struct nnaccel_destroy d = { .size = sizeof(d), .id = pool };
+
+	if (pool)
+		ioctl(device->fd, NNACCEL_DESTROY, &d);
+}
+
+static enum nn_status ask_cached(const struct nna_device *device, struct nnaccel_prepare_cached *p,
+				 struct nn_error *err)
+{
+	char message[NNACCEL_MAX_MESSAGE] = "";
+	bool past = p->deadline_ns && nna_now_ns() >= p->deadline_ns;
+
+	p->size = sizeof(*p);
+	p->message = (uintptr_t)message;
+	p->message_size = sizeof(message);
+	if (ioctl(device->fd, NNACCEL_PREPARE_CACHED, p)) {
+		if (errno == ETIME && past)
+			return nn_fail(err, NN_MISSED_DEADLINE_PERSISTENT,
+				       "prepare from cache: the deadline had passed before the call");
+		return nna_fail_errno(device, "prepare from cache", errno, err);
+	}
+	if (p->out_status)
+		return nna_fail_status("prepare from cache", p->out_status, message, err);
+	return NN_OK;
+}
+
+/* The kernel's model keeps the data file's pool, which keeps the file and its lock. */
+static enum nn_status load(const struct nna_device *device, const struct nna_cache *cache,
+			   const struct nna_cache_files *files,
+			   const struct nna_prepare_options *options, uint32_t *id,
+			   struct nn_error *err)
+{
+	struct nnaccel_prepare_cached p = {
+		.model_length = files->model_size,
+		.data_length = files->data_size,
+		.preference = options->preference,
+		.priority = options->priority,
+		.deadline_ns = options->deadline_ns,
+	};
+	enum nn_status status;
+
+	if (!files->model_size)
+		return nn_fail(err, NN_GENERAL_FAILURE, "cache: the model file is empty");
+	if (files->model_size > NNACCEL_MAX_WIRE)
+		return nn_fail(err, NN_GENERAL_FAILURE, "cache: the model file has %llu bytes, at "
+			       "most %d are possible", (unsigned long long)files->model_size,
+			       NNACCEL_MAX_WIRE);
+	memcpy(p.token, cache->token, sizeof(p.token));
+	status = import_file(device, files->model, files->model_size, &p.model_pool, err);
+	if (!status)
+		status = import_file(device, files->data, files->data_size, &p.data_pool, err);
+	if (!status)
+		status = ask_cached(device, &p, err);
+	drop_pool(device, p.data_pool);
+	drop_pool(device, p.model_pool);
+	*id = p.out_model;
+	return status;
+}
+
+enum nn_status nna_prepare_model_from_cache(struct nna_device *device,
+					    const struct nna_cache *cache,
+					    const struct nna_prepare_options *options,
+					    struct nna_prepared_model **prepared,
+					    struct nn_error *err)
+{
+	struct nna_cache_files files;
+	enum nn_status status;
+	uint32_t id = 0;
+
+	options = options ? options : &nna_prepare_defaults;
+	status = nna_check_prepare_options(options, err);
+	if (!status)
+		status = nna_cache_files_open(cache, F_RDLCK, &files, err);
+	if (status)
+		return status;
+	status = load(device, cache, &files, options, &id, err);
+	nna_cache_files_close(&files);
+	if (!status)
+		status = nna_prepared_model_new(device, id, options, prepared, err);
+	return status;
+}
+
+/* ---- saving ---- */
+
+/* Memory for the parts, where the engine writes them. */
+struct parts {
+	struct nna_memory *model, *data;
+	uint64_t model_size, data_size;
+};
+
+static enum nn_status ask_save(const struct nna_prepared_model *prepared,
+			       const struct nna_cache *cache, struct parts *parts,
+			       struct nn_error *err)
+{
+	char message[NNACCEL_MAX_MESSAGE] = "";
+	struct nnaccel_cache_save s = {
+		.size = sizeof(s),
+		.model = prepared->id,
+		.model_pool = parts->model ? parts->model->pool : 0,
+		.data_pool = parts->data ? parts->data->pool : 0,
+		.model_room = parts->model_size,
+		.data_room = parts->data_size,
+		.message = (uintptr_t)message,
+		.message_size = sizeof(message),
+	};
+
+	memcpy(s.token, cache->token, sizeof(s.token));
+	if (ioctl(prepared->device->fd, NNACCEL_CACHE_SAVE, &s))
+		return nna_fail_errno(prepared->device, "cache", errno, err);
+	if (!s.out_status || s.out_status == NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE) {
+		parts->model_size = s.out_model_size;
+		parts->data_size = s.out_data_size;
+	}
+	return s.out_status ? nna_fail_status("cache", s.out_status, message, err) : NN_OK;
+}
+
+static void free_parts(struct parts *parts)
+{
+	nna_memory_free(parts->model);
+	nna_memory_free(parts->data);
+	parts->model = NULL;
+	parts->data = NULL;
+}
+
+static enum nn_status alloc_parts(struct nna_device *device, struct parts *parts,
+				  struct nn_error *err)
+{
+	enum nn_status status;
+
+	if (!parts->model_size)
+		return nn_fail(err, NN_GENERAL_FAILURE, "cache: the engine saves nothing");
+	status = nna_memory_alloc(device, parts->model_size, &parts->model, err);
+	if (!status && parts->data_size)
+		status = nna_memory_alloc(device, parts->data_size, &parts->data, err);
+	return status;
+}
+
+/* Gets the parts into memory of this process. */
+static enum nn_status get_parts(const struct nna_prepared_model *prepared,
+				const struct nna_cache *cache, struct parts *parts,
+				struct nn_error *err)
+{
+	enum nn_status status;
+
+	parts->model_size = 0;
+	parts->data_size = 0;
+	status = ask_save(prepared, cache, parts, err);
+	for (int i = 0; i < SAVE_TRIES && !status; i++) {
+		status = alloc_parts(prepared->device, parts, err);
+		if (!status)
+			status = ask_save(prepared, cache, parts, err);
+		if (status != NN_OUTPUT_INSUFFICIENT_SIZE)
+			return status;
+		free_parts(parts);
+		status = NN_OK;
+	}
+	return status ? status : nn_fail(err, NN_GENERAL_FAILURE, "cache: sizes keep changing");
+}
+
+static enum nn_status write_parts(const struct parts *parts, struct nna_cache_files *files,
+				  struct nn_error *err)
+{
+	const void *data = NULL, *model = nna_memory_map(parts->model, err);
+
+	if (parts->data)
+		data = nna_memory_map(parts->data, err);
+	if (!model || (parts->data && !data))
+		return NN_GENERAL_FAILURE;
+	return nna_cache_files_write(files, model, parts->model_size, data, parts->data_size, err);
+}
+
+enum nn_status nna_cache_save(struct nna_prepared_model *prepared, const struct nna_cache *cache,
+			      struct nn_error *err)
+{
+	struct parts parts = { .model = NULL };
+	struct nna_cache_files files;
+	enum nn_status status;
+
+	status = nna_cache_files_open(cache, F_WRLCK, &files, err);
+	if (status)
+		return status;
+	status = get_parts(prepared, cache, &parts, err);
+	if (!status)
+		status = write_parts(&parts, &files, err);
+	free_parts(&parts);
+	nna_cache_files_close(&files);
+	return status;
+}
