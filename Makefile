@@ -169,6 +169,10 @@ $(BUILD)/tests/runtime_%_test: $(obj)/user/tests/runtime_%_test.o $(test_lib) $(
 	$(test_link) -lneuralnetworks -lcmocka -lm
 $(BUILD)/tests/hal_%_test: $(obj)/user/tests/hal_%_test.o $(test_lib) $(libhal) $(call archive,ring model)
 	$(test_link) -lnnaccel -lcmocka -lm
+# Its exporter is that of the selftests.
+exporters := $(obj)/selftests/lib/exporters.o
+$(exporters) $(obj)/user/tests/hal_dmabuf_test.o: base += -D_GNU_SOURCE -Iselftests/lib -Ikernel/test
+$(BUILD)/tests/hal_dmabuf_test: $(exporters)
 $(BUILD)/tests/engine_%_test: $(obj)/user/tests/engine_%_test.o $(test_lib) \
 		$(filter-out %/main.o,$(engine)) $(archives)
 	$(test_link) -lseccomp -lcmocka -lm -ldl
@@ -199,9 +203,9 @@ fuzz:
 module: $(BUILD)/nnaccel.ko
 kmod: $(KERNELS:%=$(BUILD)/kmod/%/nnaccel.ko)
 
-kernel_src := Kbuild $(wildcard kernel/*.[ch] include/uapi/linux/nnaccel.h)
+kernel_src := Kbuild $(wildcard kernel/*.[ch] kernel/test/*.[ch] include/uapi/linux/nnaccel.h)
 $(BUILD)/kmod/%/nnaccel.ko: $(kernel_src) scripts/kmod
-	scripts/kmod $* $(@D)
+	scripts/kmod $* $(@D) NNACCEL_TESTS=m
 $(BUILD)/nnaccel.ko: $(BUILD)/kmod/$(KERNEL)/nnaccel.ko
 	cp $< $@
 

@@ -44,6 +44,8 @@ static void nnaccel_command_free(struct kref *refs)
 	struct nnaccel_command *cmd = container_of(refs, struct nnaccel_command, refs);
 	u32 i;
 
+	/* Only where the caller gave up: the worker may have gone on until now. */
+	nnaccel_command_end_access(cmd);
 	if (cmd->burst)
 		nnaccel_burst_put(cmd->burst);
 	if (cmd->model)
@@ -267,7 +269,7 @@ static int nnaccel_command_wait(struct nnaccel_command *cmd)
  * @cmd: the command
  *
  * Return: 0: the engine answered, see @cmd; or -ETIME, -EINTR, -EPIPE, -ESTALE, -ENOSPC,
- * -ENOTCONN, -EUSERS, -EAGAIN.
+ * -ENOTCONN, -EUSERS, -EAGAIN, or what nnaccel_command_begin_access() returned.
  */
 int nnaccel_command_run(struct nnaccel_command *cmd)
 {
@@ -275,10 +277,19 @@ int nnaccel_command_run(struct nnaccel_command *cmd)
 
 	if (cmd->head.deadline_ns && !nnaccel_deadline_left(cmd->head.deadline_ns, 0))
 		return -ETIME;
-	ret = nnaccel_command_queue(cmd);
+	ret = nnaccel_command_begin_access(cmd);
 	if (ret)
 		return ret;
-	return nnaccel_command_wait(cmd);
+	ret = nnaccel_command_queue(cmd);
+	if (!ret)
+		ret = nnaccel_command_wait(cmd);
+	/* Where the worker may go on, whoever drops the command last ends the access. */
+	if (ret != -ETIME && ret != -EINTR) {
+		int error = nnaccel_command_end_access(cmd);
+
+		ret = ret ?: error;
+	}
+	return ret;
 }
 
 /**

@@ -272,6 +272,7 @@ struct nnaccel_pool {
 
 struct nnaccel_pool *nnaccel_pool_get(struct nnaccel_context *ctx, u32 id);
 void nnaccel_pool_put(struct nnaccel_pool *pool);
+u32 nnaccel_pool_prot_sync(const struct nnaccel_pool *pool);
 void nnaccel_pool_retire(struct nnaccel_object *obj);
 void nnaccel_pool_release(struct nnaccel_object *obj);
 int nnaccel_pool_alloc_ioctl(struct nnaccel_ucmd *ucmd);
@@ -282,6 +283,13 @@ int nnaccel_pool_export_ioctl(struct nnaccel_ucmd *ucmd);
 
 struct dma_buf *nnaccel_dmabuf_create(struct nnaccel_context *ctx, u64 length);
 bool nnaccel_dmabuf_is_ours(const struct dma_buf *dmabuf);
+
+/* ---- access.c ---- */
+
+int nnaccel_access_begin(struct dma_buf *dmabuf, u32 prot, u64 deadline_ns);
+int nnaccel_access_end(struct dma_buf *dmabuf, u32 prot);
+int nnaccel_command_begin_access(struct nnaccel_command *cmd);
+int nnaccel_command_end_access(struct nnaccel_command *cmd);
 
 /* ---- model.c ---- */
 
@@ -434,6 +442,7 @@ enum nnaccel_command_state {
  * @args: arguments of an execution
  * @model: the model to prepare, to execute or to serve
  * @burst: the burst to serve
+ * @num_accessed: of @pools, how many the CPU has begun to access; see access.c
  * @fetched_ns: when the worker took it
  * @done: completed with @state DONE
  * @error: 0, or why there is no answer
@@ -455,6 +464,7 @@ struct nnaccel_command {
 	struct nnaccel_arg *args;
 	struct nnaccel_model *model;
 	struct nnaccel_burst *burst;
+	u32 num_accessed;
 	u64 fetched_ns;
 	struct completion done;
 	int error;

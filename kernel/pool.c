@@ -48,6 +48,17 @@ void nnaccel_pool_put(struct nnaccel_pool *pool)
 }
 
 /**
+ * nnaccel_pool_prot_sync() - What a pool's grants have in their protection besides
+ * @pool: the pool
+ *
+ * Return: NNACCEL_PROT_SYNC for a dma-buf of another driver, else 0.
+ */
+u32 nnaccel_pool_prot_sync(const struct nnaccel_pool *pool)
+{
+	return pool->dmabuf && !nnaccel_dmabuf_is_ours(pool->dmabuf) ? NNACCEL_PROT_SYNC : 0;
+}
+
+/**
  * nnaccel_pool_retire() - Nothing refers to a pool any more: revoke its grant
  * @obj: the pool; context->lock is held
  */

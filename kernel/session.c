@@ -180,6 +180,7 @@ static int nnaccel_fetch_take(struct nnaccel_session *session, struct nnaccel_co
 		if (ret)
 			return ret;
 		cmd->grants[i].grant = cmd->pools[i]->grant;
+		cmd->grants[i].prot |= nnaccel_pool_prot_sync(cmd->pools[i]);
 	}
 	if (cmd->burst) {
 		ret = nnaccel_burst_announce(cmd->burst);
@@ -552,11 +553,58 @@ static int nnaccel_session_slot_ioctl(struct nnaccel_ucmd *ucmd)
 	}
 	if (!ret) {
 		arg->out_grant.grant = pool->grant;
-		arg->out_grant.prot = prot;
+		arg->out_grant.prot = prot | nnaccel_pool_prot_sync(pool);
 		arg->out_grant.length = pool->length;
 	}
 	mutex_unlock(&ctx->lock);
 	return ret ?: nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+}
+
+/* The dma-buf behind a grant, counted, or an error pointer. */
+static struct dma_buf *nnaccel_session_dmabuf(struct nnaccel_session *session, u32 grant, u32 prot)
+{
+	struct nnaccel_context *ctx = session->ctx;
+	struct dma_buf *dmabuf;
+	struct nnaccel_pool *pool;
+
+	mutex_lock(&ctx->lock);
+	pool = xa_load(&session->grants, grant);
+	if (!pool) {
+		dmabuf = ERR_PTR(-ENOENT);
+	} else if (!pool->dmabuf) {
+		dmabuf = ERR_PTR(-EOPNOTSUPP);
+	} else if (prot & ~pool->grant_prot) {
+		dmabuf = ERR_PTR(-EACCES);
+	} else {
+		dmabuf = pool->dmabuf;
+		get_dma_buf(dmabuf);
+	}
+	mutex_unlock(&ctx->lock);
+	return dmabuf;
+}
+
+static int nnaccel_session_sync_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_session_sync *arg = ucmd->cmd;
+	struct nnaccel_session *session = ucmd->object;
+	u32 prot = arg->flags & (NNACCEL_SYNC_READ | NNACCEL_SYNC_WRITE);
+	struct dma_buf *dmabuf;
+	int ret;
+
+	if (arg->flags & ~(NNACCEL_SYNC_READ | NNACCEL_SYNC_WRITE | NNACCEL_SYNC_END) || !prot ||
+	    arg->__reserved)
+		return -EINVAL;
+	if (!nnaccel_session_is_mine(session))
+		return -EACCES;
+	dmabuf = nnaccel_session_dmabuf(session, arg->grant, prot);
+	if (IS_ERR(dmabuf))
+		return PTR_ERR(dmabuf);
+	if (arg->flags & NNACCEL_SYNC_END)
+		ret = nnaccel_access_end(dmabuf, prot);
+	else
+		ret = nnaccel_access_begin(dmabuf, prot, 0);
+	dma_buf_put(dmabuf);
+	return ret;
 }
 
 /* The pool that a mapping asks for, if it may; context->lock is held. */
@@ -729,6 +777,8 @@ static const struct nnaccel_ioctl_op nnaccel_session_ops[] = {
 		   struct nnaccel_session_commit, device_ns),
 	NNACCEL_OP(SESSION_SLOT, nnaccel_session_slot_ioctl,
 		   struct nnaccel_session_slot, out_grant),
+	NNACCEL_OP(SESSION_SYNC, nnaccel_session_sync_ioctl,
+		   struct nnaccel_session_sync, __reserved),
 };
 
 static long nnaccel_session_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

@@ -73,6 +73,26 @@ TRACE_EVENT(nnaccel_pool_destroy,
 	    TP_printk("context=%llu pool=%p length=%llu", __entry->context, __entry->pool,
 		      __entry->length));
 
+DECLARE_EVENT_CLASS(nnaccel_access,
+		    TP_PROTO(const struct dma_buf *dmabuf, u32 prot, int error),
+		    TP_ARGS(dmabuf, prot, error),
+		    TP_STRUCT__entry(__field(const void *, dmabuf)
+				     __field(u32, prot)
+				     __field(int, error)),
+		    TP_fast_assign(__entry->dmabuf = dmabuf;
+				   __entry->prot = prot;
+				   __entry->error = error;),
+		    TP_printk("dmabuf=%p prot=%u error=%d", __entry->dmabuf, __entry->prot,
+			      __entry->error));
+
+#define NNACCEL_ACCESS_EVENT(name) \
+	DEFINE_EVENT(nnaccel_access, name, \
+		     TP_PROTO(const struct dma_buf *dmabuf, u32 prot, int error), \
+		     TP_ARGS(dmabuf, prot, error))
+
+NNACCEL_ACCESS_EVENT(nnaccel_access_begin);
+NNACCEL_ACCESS_EVENT(nnaccel_access_end);
+
 TRACE_EVENT(nnaccel_model_prepare,
 	    TP_PROTO(const struct nnaccel_model *model, u32 id),
 	    TP_ARGS(model, id),

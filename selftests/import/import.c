@@ -4,12 +4,10 @@
  * becomes of them afterwards: seals, truncation, dma-bufs of others.
  */
 #include <fcntl.h>
-#include <linux/dma-heap.h>
-#include <linux/udmabuf.h>
 #include <signal.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 
+#include "exporters.h"
 #include "harness.h"
 
 #define LENGTH (2 * PAGE)
@@ -309,31 +307,22 @@ static void use_foreign(struct __test_metadata *_metadata, FIXTURE_DATA(imports)
 
 TEST_F(imports, udmabuf)
 {
-	struct udmabuf_create create = { .flags = UDMABUF_FLAGS_CLOEXEC, .size = LENGTH };
-	int device = open("/dev/udmabuf", O_RDWR), buffer;
+	int file = file_new(LENGTH), buffer = udmabuf_buffer(file, LENGTH);
 
-	if (device < 0)
+	if (buffer < 0)
 		SKIP(return, "this kernel has no udmabuf");
-	create.memfd = (uint32_t)file_new(LENGTH);
-	ASSERT_EQ(fcntl((int)create.memfd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
-	buffer = ioctl(device, UDMABUF_CREATE, &create);
-	ASSERT_GE(buffer, 0);
 	use_foreign(_metadata, self, buffer);
 	/* Not before all is unmapped: udmabuf of 6.1 minds. */
-	close((int)create.memfd);
-	close(device);
+	close(file);
 }
 
 TEST_F(imports, system_heap)
 {
-	struct dma_heap_allocation_data heap = { .len = LENGTH, .fd_flags = O_RDWR | O_CLOEXEC };
-	int device = open("/dev/dma_heap/system", O_RDONLY);
+	int buffer = heap_buffer(LENGTH);
 
-	if (device < 0)
+	if (buffer < 0)
 		SKIP(return, "this kernel has no system heap");
-	ASSERT_EQ(ioctl(device, DMA_HEAP_IOCTL_ALLOC, &heap), 0);
-	use_foreign(_metadata, self, (int)heap.fd);
-	close(device);
+	use_foreign(_metadata, self, buffer);
 }
 
 TEST_HARNESS_MAIN

@@ -50,6 +50,7 @@ const struct ioctl_desc ioctls[] = {
 	IOCTL(SESSION_FETCH, session_fetch, SESSION),
 	IOCTL(SESSION_COMMIT, session_commit, SESSION),
 	IOCTL(SESSION_SLOT, session_slot, SESSION),
+	IOCTL(SESSION_SYNC, session_sync, SESSION),
 };
 const size_t num_ioctls = sizeof(ioctls) / sizeof(ioctls[0]);
 

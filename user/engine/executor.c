@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "engine/access.h"
 #include "engine/clock.h"
 #include "engine/command.h"
 #include "engine/executor.h"
@@ -24,10 +25,11 @@ struct scratch *scratch_create(uint32_t capacity)
 	s->request.slots = calloc(capacity, sizeof(*s->request.slots));
 	s->result.shapes = calloc(capacity, sizeof(*s->result.shapes));
 	s->mappings = calloc(capacity, sizeof(struct mapping *));
+	s->accesses = calloc(capacity, sizeof(*s->accesses));
 	s->args = calloc(capacity, sizeof(*s->args));
 	s->shapes = calloc(capacity, sizeof(*s->shapes));
 	if (!s->datums || !s->request.args || !s->request.slots || !s->result.shapes ||
-	    !s->mappings || !s->args || !s->shapes) {
+	    !s->mappings || !s->accesses || !s->args || !s->shapes) {
 		scratch_free(s);
 		return NULL;
 	}
@@ -46,6 +48,7 @@ void scratch_free(struct scratch *s)
 	free(s->request.slots);
 	free(s->result.shapes);
 	free(s->mappings);
+	free(s->accesses);
 	free(s->args);
 	free(s->shapes);
 	free(s);
@@ -126,17 +129,22 @@ static enum nn_status run(struct executor *executor, struct scratch *s, struct n
 	};
 	struct nn_error broken = { "" };
 	enum nn_status status, memory_status;
-	uint64_t start_ns = s->request.measure ? clock_ns() : 0;
+	uint64_t start_ns;
 
 	status = set_args(s, err);
+	if (!status)
+		status = access_begin(executor, s, err);
 	if (status)
 		return status;
+	start_ns = s->request.measure ? clock_ns() : 0;
 	status = nn_plan_execute(loaded->plan, &execution, err);
 	if (s->request.measure)
 		s->result.device_ns = clock_ns() - start_ns;
 
 	/* Memory that went away explains whatever else went wrong. */
-	memory_status = mappings_check(s->mappings, s->request.num_slots, &broken);
+	memory_status = access_end(executor, s, &broken);
+	if (!memory_status)
+		memory_status = mappings_check(s->mappings, s->request.num_slots, &broken);
 	if (!memory_status)
 		memory_status = mappings_check(loaded->pools, loaded->num_pools, &broken);
 	if (memory_status) {

@@ -16,10 +16,12 @@
 struct scratch {
 	struct scratch *next;		/* for whoever keeps several */
 	uint32_t capacity;
+	bool has_accesses;		/* a slot is memory of another driver */
 	struct nnaccel_datum *datums;
 	struct nn_request request;	/* its arrays have room for `capacity` elements, */
 	struct nn_result result;
 	struct mapping **mappings;	/* and so have these */
+	uint32_t *accesses;		/* NNACCEL_SYNC_* of each slot, where has_accesses */
 	struct nn_arg *args;
 	struct nn_output_shape *shapes;
 };

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -156,6 +157,26 @@ void grants_put(struct grants *grants, struct mapping *mapping)
 	if (mapping->stale)
 		sweep(grants);
 	pthread_mutex_unlock(&grants->lock);
+}
+
+enum nn_status grants_sync(struct grants *grants, const struct mapping *mapping, uint32_t flags,
+			   struct nn_error *err)
+{
+	struct nnaccel_session_sync sync = {
+		.size = sizeof(sync),
+		.flags = flags,
+		.grant = mapping->grant,
+	};
+
+	if (!(mapping->prot & NNACCEL_PROT_SYNC))
+		return NN_OK;
+	while (ioctl(grants->session, NNACCEL_SESSION_SYNC, &sync)) {
+		if (errno != EINTR)
+			return nn_fail(err, NN_GENERAL_FAILURE,
+				       "memory of another driver cannot be reached: %s",
+				       strerror(errno));
+	}
+	return NN_OK;
 }
 
 void grants_forget(struct grants *grants, uint32_t grant)

@@ -22,7 +22,7 @@ struct mapping {
 	uint64_t length;
 	size_t mapped;		/* length in whole pages */
 	uint32_t grant;
-	uint32_t prot;		/* NNACCEL_PROT_* */
+	uint32_t prot;		/* NNACCEL_PROT_*, NNACCEL_PROT_SYNC included */
 	unsigned int users;
 	bool stale;		/* not to be handed out again */
 	atomic_bool broken;
@@ -51,6 +51,14 @@ void grants_put(struct grants *grants, struct mapping *mapping);
 
 /* The kernel took a grant back: unmaps it, now or after its last use. */
 void grants_forget(struct grants *grants, uint32_t grant);
+
+/*
+ * A burst's request is about to access a mapping (`flags`: NNACCEL_SYNC_READ,
+ * NNACCEL_SYNC_WRITE), or did (NNACCEL_SYNC_END besides). Memory of another driver
+ * needs that; for any other it costs nothing.
+ */
+enum nn_status grants_sync(struct grants *grants, const struct mapping *mapping, uint32_t flags,
+			   struct nn_error *err);
 
 /* True once an access hit memory that is no longer there. */
 static inline bool mapping_is_broken(struct mapping *mapping)

@@ -22,7 +22,8 @@ enum nn_status mappings_check(struct mapping *const *mappings, uint32_t count,
 	for (uint32_t i = 0; i < count; i++) {
 		if (mappings[i] && mapping_is_broken(mappings[i]))
 			return nn_fail(err, NN_GENERAL_FAILURE,
-				       "the file behind pool %u has become shorter", i);
+				       "the memory of pool %u is gone: its file has "
+				       "become shorter, or its driver has taken it back", i);
 	}
 	return NN_OK;
 }

@@ -80,7 +80,8 @@ enum {
 	NNACCEL_CMD_SESSION_ATTACH = 0x60,
 	NNACCEL_CMD_SESSION_FETCH = 0x61,
 	NNACCEL_CMD_SESSION_COMMIT = 0x62,
-	NNACCEL_CMD_SESSION_SLOT = 0x63
+	NNACCEL_CMD_SESSION_SLOT = 0x63,
+	NNACCEL_CMD_SESSION_SYNC = 0x68
 };
 
 /**
@@ -308,7 +309,8 @@ struct nnaccel_query {
  * @__reserved: must be 0
  *
  * Errors: ENOENT: no such pool; EINVAL: range outside the pool, too many
- * pools; and those of reaching the engine (NNACCEL_QUERY).
+ * pools; EIO: the exporter of a dma-buf refused access; and those of reaching
+ * the engine (NNACCEL_QUERY).
  */
 struct nnaccel_supported {
 	__u32 size;
@@ -370,7 +372,8 @@ enum nnaccel_priority {
  *
  * Errors: ENOENT: no such pool; EINVAL: range outside the pool, too many
  * pools, unknown preference or priority; ENOSPC: too many models; ETIME: the
- * deadline passed; and those of reaching the engine (NNACCEL_QUERY).
+ * deadline passed; EIO: the exporter of a dma-buf refused access; and those of
+ * reaching the engine (NNACCEL_QUERY).
  */
 struct nnaccel_prepare {
 	__u32 size;
@@ -566,10 +569,15 @@ struct nnaccel_shape {
  * dies or the deadline is past by the module's grace. The engine may go on
  * reading and writing the pools of an execution whose caller has given up.
  *
+ * Before the engine is told, the fences in the reservation objects of dma-bufs
+ * are waited for, as long as the deadline allows: those of writers, and for an
+ * output those of readers too. None is put there.
+ *
  * Errors: ENOENT: no such model or pool; ESTALE: the model's worker is dead;
  * EINVAL: an argument outside its pool or malformed, too many arguments or
  * pools; EACCES: an output in a pool that is not writable; ETIME: the deadline
- * passed; and those of reaching the engine (NNACCEL_QUERY).
+ * passed; EIO: the exporter of a dma-buf refused access, or its end; and those
+ * of reaching the engine (NNACCEL_QUERY).
  */
 struct nnaccel_execute {
 	__u32 size;
@@ -1052,11 +1060,14 @@ struct nnaccel_cache_sizes {
 	__aligned_u64 data;
 };
 
+/* In a grant's prot: a dma-buf of another driver; see NNACCEL_SESSION_SYNC. */
+#define NNACCEL_PROT_SYNC	(1 << 2)
+
 /**
  * struct nnaccel_grant - Memory that a command lets the worker map
  * @grant: number, the same for the same pool as long as it lives
  * @prot: NNACCEL_PROT_*: what this command needs; the pool's grant allows at
- *	least that
+ *	least that; NNACCEL_PROT_SYNC besides
  * @length: bytes
  */
 struct nnaccel_grant {
@@ -1197,5 +1208,35 @@ struct nnaccel_session_slot {
 	struct nnaccel_grant out_grant;
 };
 #define NNACCEL_SESSION_SLOT _IO(NNACCEL_TYPE, NNACCEL_CMD_SESSION_SLOT)
+
+/* Flags of NNACCEL_SESSION_SYNC: what is about to be done, or was done. */
+#define NNACCEL_SYNC_READ	(1 << 0)
+#define NNACCEL_SYNC_WRITE	(1 << 1)
+#define NNACCEL_SYNC_END	(1 << 2)
+
+/**
+ * struct nnaccel_session_sync - ioctl(NNACCEL_SESSION_SYNC)
+ * @size: sizeof(struct nnaccel_session_sync)
+ * @flags: NNACCEL_SYNC_READ, NNACCEL_SYNC_WRITE or both; NNACCEL_SYNC_END: it
+ *	was done
+ * @grant: a grant with NNACCEL_PROT_SYNC
+ * @__reserved: must be 0
+ *
+ * What DMA_BUF_IOCTL_SYNC is to a dma-buf's own fd: waits for the fences of
+ * other drivers, then tells the exporter that the CPU begins, or ends, its
+ * access. For requests of a burst, where the kernel sees nothing begin or end;
+ * commands have it done before they can be fetched and after their commit.
+ *
+ * Errors: EINVAL: neither read nor write; ENOENT: no such grant; EOPNOTSUPP:
+ * not a dma-buf; EACCES: not attached, or a write that is not granted; EIO: the
+ * exporter refused; EINTR: killed, or a signal while the exporter waited.
+ */
+struct nnaccel_session_sync {
+	__u32 size;
+	__u32 flags;
+	__u32 grant;
+	__u32 __reserved;
+};
+#define NNACCEL_SESSION_SYNC _IO(NNACCEL_TYPE, NNACCEL_CMD_SESSION_SYNC)
 
 #endif /* _UAPI_LINUX_NNACCEL_H */

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * nnaccel: an exporter of dma-bufs for the selftests. It counts the CPU's accesses, refuses them
+ * when told to, has fences that signal when told to, and goes away when its file is closed.
+ */
+
+#include <linux/dma-buf.h>
+#include <linux/dma-fence.h>
+#include <linux/dma-resv.h>
+#include <linux/miscdevice.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "../compat.h"
+#include "exporter.h"
+
+#define EXPORTER_MAX_FENCES	8
+
+/**
+ * struct exporter - An open file, and its buffer
+ * @refs: the file's and its buffers'
+ * @lock: protects what follows
+ * @dmabuf: the buffer, counted until the file is closed; NULL: none yet
+ * @refused: EXPORTER_NO_*
+ * @gone: the file is closed
+ * @counts: for EXPORTER_COUNTS
+ * @num_fences: fences to signal
+ * @fences: those
+ * @fence_lock: theirs
+ * @pages: the memory
+ */
+struct exporter {
+	struct kref refs;
+	struct mutex lock;	/* not held over calls of the dma-buf core */
+	struct dma_buf *dmabuf;
+	unsigned long refused;
+	bool gone;
+	struct exporter_counts counts;
+	unsigned int num_fences;
+	struct dma_fence *fences[EXPORTER_MAX_FENCES];
+	spinlock_t fence_lock;	/* taken by dma-fence */
+	struct page *pages[EXPORTER_NUM_PAGES];
+};
+
+static void exporter_free(struct kref *refs)
+{
+	struct exporter *e = container_of(refs, struct exporter, refs);
+	int i;
+
+	for (i = 0; i < EXPORTER_NUM_PAGES; i++)
+		if (e->pages[i])
+			__free_page(e->pages[i]);
+	kfree(e);
+}
+
+static struct sg_table *exporter_map(struct dma_buf_attachment *attach,
+				     enum dma_data_direction dir)
+{
+	return ERR_PTR(-EOPNOTSUPP);
+}
+
+static void exporter_unmap(struct dma_buf_attachment *attach, struct sg_table *table,
+			   enum dma_data_direction dir)
+{
+}
+
+static int exporter_access(struct dma_buf *dmabuf, enum dma_data_direction dir, bool begin)
+{
+	struct exporter *e = dmabuf->priv;
+	int ret = 0;
+
+	if (dir < DMA_BIDIRECTIONAL || dir > DMA_FROM_DEVICE)
+		return -EINVAL;
+	mutex_lock(&e->lock);
+	if (e->gone)
+		ret = -ENODEV;
+	else if (e->refused & (begin ? EXPORTER_NO_BEGIN : EXPORTER_NO_END))
+		ret = -EBUSY;
+	else
+		(begin ? e->counts.begun : e->counts.ended)[dir]++;
+	mutex_unlock(&e->lock);
+	return ret;
+}
+
+static int exporter_begin(struct dma_buf *dmabuf, enum dma_data_direction dir)
+{
+	return exporter_access(dmabuf, dir, true);
+}
+
+static int exporter_end(struct dma_buf *dmabuf, enum dma_data_direction dir)
+{
+	return exporter_access(dmabuf, dir, false);
+}
+
+static vm_fault_t exporter_fault(struct vm_fault *vmf)
+{
+	struct exporter *e = vmf->vma->vm_private_data;
+	vm_fault_t ret = VM_FAULT_SIGBUS;
+
+	mutex_lock(&e->lock);
+	if (!e->gone && vmf->pgoff < EXPORTER_NUM_PAGES) {
+		vmf->page = e->pages[vmf->pgoff];
+		get_page(vmf->page);
+		ret = 0;
+	}
+	mutex_unlock(&e->lock);
+	return ret;
+}
+
+static const struct vm_operations_struct exporter_vm_ops = {
+	.fault = exporter_fault,
+};
+
+static int exporter_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma)
+{
+	struct exporter *e = dmabuf->priv;
+
+	if (READ_ONCE(e->gone))
+		return -ENODEV;
+	vma->vm_ops = &exporter_vm_ops;
+	vma->vm_private_data = e;
+	return 0;
+}
+
+static void exporter_release_buffer(struct dma_buf *dmabuf)
+{
+	struct exporter *e = dmabuf->priv;
+
+	kref_put(&e->refs, exporter_free);
+}
+
+static const struct dma_buf_ops exporter_ops = {
+	.map_dma_buf = exporter_map,
+	.unmap_dma_buf = exporter_unmap,
+	.begin_cpu_access = exporter_begin,
+	.end_cpu_access = exporter_end,
+	.mmap = exporter_mmap,
+	.release = exporter_release_buffer,
+};
+
+static const struct dma_buf_ops exporter_ops_without_mmap = {
+	.map_dma_buf = exporter_map,
+	.unmap_dma_buf = exporter_unmap,
+	.release = exporter_release_buffer,
+};
+
+static int exporter_create(struct exporter *e, unsigned long refused)
+{
+	DEFINE_DMA_BUF_EXPORT_INFO(info);
+	struct dma_buf *dmabuf;
+	int fd;
+
+	info.ops = refused & EXPORTER_NO_MMAP ? &exporter_ops_without_mmap : &exporter_ops;
+	info.size = EXPORTER_NUM_PAGES * PAGE_SIZE;
+	info.flags = O_RDWR;
+	info.priv = e;
+	dmabuf = dma_buf_export(&info);
+	if (IS_ERR(dmabuf))
+		return PTR_ERR(dmabuf);
+	kref_get(&e->refs);
+	mutex_lock(&e->lock);
+	e->refused = refused;
+	swap(e->dmabuf, dmabuf);
+	mutex_unlock(&e->lock);
+	if (dmabuf)
+		dma_buf_put(dmabuf);
+	get_dma_buf(e->dmabuf);
+	fd = dma_buf_fd(e->dmabuf, O_CLOEXEC);
+	if (fd < 0)
+		dma_buf_put(e->dmabuf);
+	return fd;
+}
+
+static const char *exporter_name(struct dma_fence *fence)
+{
+	return "nnaccel-exporter";
+}
+
+static const struct dma_fence_ops exporter_fence_ops = {
+	.get_driver_name = exporter_name,
+	.get_timeline_name = exporter_name,
+};
+
+static int exporter_fence(struct exporter *e, bool write)
+{
+	struct dma_buf *dmabuf = e->dmabuf;
+	struct dma_fence *fence;
+	int ret;
+
+	if (!dmabuf)
+		return -ENODEV;
+	fence = kzalloc(sizeof(*fence), GFP_KERNEL);
+	if (!fence)
+		return -ENOMEM;
+	dma_fence_init(fence, &exporter_fence_ops, &e->fence_lock, dma_fence_context_alloc(1), 1);
+	dma_resv_lock(dmabuf->resv, NULL);
+	mutex_lock(&e->lock);
+	ret = e->num_fences < EXPORTER_MAX_FENCES ? dma_resv_reserve_fences(dmabuf->resv, 1) :
+						    -ENOSPC;
+	if (!ret) {
+		dma_resv_add_fence(dmabuf->resv, fence,
+				   write ? DMA_RESV_USAGE_WRITE : DMA_RESV_USAGE_READ);
+		e->fences[e->num_fences++] = fence;
+	}
+	mutex_unlock(&e->lock);
+	dma_resv_unlock(dmabuf->resv);
+	if (ret) {
+		dma_fence_signal(fence);
+		dma_fence_put(fence);
+	}
+	return ret;
+}
+
+static void exporter_signal(struct exporter *e)
+{
+	mutex_lock(&e->lock);
+	while (e->num_fences) {
+		struct dma_fence *fence = e->fences[--e->num_fences];
+
+		dma_fence_signal(fence);
+		dma_fence_put(fence);
+	}
+	mutex_unlock(&e->lock);
+}
+
+static int exporter_tell(struct exporter *e, struct exporter_counts __user *to)
+{
+	struct dma_buf *dmabuf = e->dmabuf;
+	struct exporter_counts counts;
+	struct dma_resv_iter cursor;
+	struct dma_fence *fence;
+
+	if (!dmabuf)
+		return -ENODEV;
+	mutex_lock(&e->lock);
+	counts = e->counts;
+	mutex_unlock(&e->lock);
+	counts.fences = 0;
+	dma_resv_lock(dmabuf->resv, NULL);
+	dma_resv_for_each_fence(&cursor, dmabuf->resv, DMA_RESV_USAGE_BOOKKEEP, fence)
+		counts.fences += !dma_fence_is_signaled(fence);
+	dma_resv_unlock(dmabuf->resv);
+	return copy_to_user(to, &counts, sizeof(counts)) ? -EFAULT : 0;
+}
+
+static long exporter_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct exporter *e = file->private_data;
+
+	switch (cmd) {
+	case EXPORTER_CREATE:
+		return exporter_create(e, arg);
+	case EXPORTER_REFUSE:
+		mutex_lock(&e->lock);
+		e->refused = arg;
+		mutex_unlock(&e->lock);
+		return 0;
+	case EXPORTER_COUNTS:
+		return exporter_tell(e, (void __user *)arg);
+	case EXPORTER_FENCE:
+		return exporter_fence(e, arg);
+	case EXPORTER_SIGNAL:
+		exporter_signal(e);
+		return 0;
+	default:
+		return -ENOTTY;
+	}
+}
+
+static int exporter_open(struct inode *inode, struct file *file)
+{
+	struct exporter *e = kzalloc(sizeof(*e), GFP_KERNEL);
+	int i;
+
+	if (!e)
+		return -ENOMEM;
+	kref_init(&e->refs);
+	mutex_init(&e->lock);
+	spin_lock_init(&e->fence_lock);
+	for (i = 0; i < EXPORTER_NUM_PAGES; i++) {
+		e->pages[i] = alloc_page(GFP_KERNEL | __GFP_ZERO);
+		if (!e->pages[i]) {
+			kref_put(&e->refs, exporter_free);
+			return -ENOMEM;
+		}
+	}
+	file->private_data = e;
+	return 0;
+}
+
+static int exporter_release(struct inode *inode, struct file *file)
+{
+	struct exporter *e = file->private_data;
+	struct dma_buf *dmabuf = e->dmabuf;
+
+	exporter_signal(e);
+	mutex_lock(&e->lock);
+	e->gone = true;
+	mutex_unlock(&e->lock);
+	if (dmabuf) {
+		unmap_mapping_range(dmabuf->file->f_mapping, 0, 0, 1);
+		dma_buf_put(dmabuf);
+	}
+	kref_put(&e->refs, exporter_free);
+	return 0;
+}
+
+static const struct file_operations exporter_fops = {
+	.owner = THIS_MODULE,
+	.open = exporter_open,
+	.release = exporter_release,
+	.unlocked_ioctl = exporter_ioctl,
+};
+
+static struct miscdevice exporter_device = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = EXPORTER_DEVICE,
+	.fops = &exporter_fops,
+	.mode = 0600,
+};
+module_misc_device(exporter_device);
+
+MODULE_DESCRIPTION("An exporter of dma-bufs for the selftests of nnaccel");
+MODULE_LICENSE("GPL");
+NNACCEL_IMPORT_DMA_BUF;

@@ -1,0 +1,499 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Dma-bufs of other drivers: the exporter hears of the worker's accesses,
+ * fences are waited for and none is put there, and an exporter that refuses or
+ * goes away is an error. The exporter is the tests' own, and counts.
+ */
+#include <linux/dma-buf.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "exporters.h"
+#include "harness.h"
+
+#define LENGTH (EXPORTER_NUM_PAGES * PAGE)
+#define PROT_RW (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE)
+
+/* Indices of the exporter's counts. */
+enum { BOTH, TO_DEVICE, FROM_DEVICE };
+
+FIXTURE(access) {
+	struct summary before;
+	struct served s;
+	struct exporter x;
+	uint32_t own;
+	uint32_t pool;
+	uint32_t model;
+	struct execution e;
+	struct nnaccel_prepare prepare;
+	struct async async;
+	union command cmd;
+};
+
+FIXTURE_SETUP(access)
+{
+	int broker = broker_open();
+
+	ASSERT_GE(broker, 0);
+	close(broker);
+	ASSERT_TRUE(summary_read(&self->before));
+	ASSERT_EQ(served_open(&self->s), 0);
+	self->own = pool_alloc(self->s.fd, LENGTH);
+	self->model = served_prepare(&self->s, self->own);
+	ASSERT_NE(self->model, 0);
+	ASSERT_TRUE(exporter_open(&self->x, 0));
+	ASSERT_EQ(pool_import(self->s.fd, self->x.buffer, PROT_RW, 0, LENGTH, &self->pool), 0);
+}
+
+FIXTURE_TEARDOWN(access)
+{
+	exporter_close(&self->x);
+	served_close(&self->s);
+	EXPECT_TRUE(summary_settles(&self->before));
+}
+
+#define EXPECT_COUNTS(_begun, _ended, _dir) do {				\
+	struct exporter_counts counts = exporter_counts(&self->x);		\
+										\
+	EXPECT_EQ(counts.begun[_dir], _begun);					\
+	EXPECT_EQ(counts.ended[_dir], _ended);					\
+	EXPECT_EQ(counts.begun[BOTH] + counts.begun[TO_DEVICE] +		\
+		  counts.begun[FROM_DEVICE], _begun);				\
+	EXPECT_EQ(counts.fences, 0);						\
+} while (0)
+
+static bool execute(FIXTURE_DATA(access) *self, uint32_t input, uint32_t output)
+{
+	execution_init(&self->e, self->model, input, output);
+	return async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &self->e.cmd);
+}
+
+static int fetch(FIXTURE_DATA(access) *self)
+{
+	return session_fetch(self->s.session, 0, &self->cmd);
+}
+
+static int answer(FIXTURE_DATA(access) *self)
+{
+	return session_answer(self->s.session, &self->cmd);
+}
+
+/* Is there a command within a time that is long enough for one that is not held up? */
+static bool command_waits(FIXTURE_DATA(access) *self)
+{
+	struct pollfd poller = { self->s.session, POLLIN, 0 };
+
+	return poll(&poller, 1, 200) == 1;
+}
+
+static uint64_t in_ms(int ms)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec + (uint64_t)ms * 1000000;
+}
+
+/* ---- accesses ---- */
+
+TEST_F(access, is_around_an_input)
+{
+	ASSERT_TRUE(execute(self, self->pool, self->own));
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_COUNTS(1, 0, FROM_DEVICE);
+	EXPECT_EQ(answer(self), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+	EXPECT_COUNTS(1, 1, FROM_DEVICE);
+}
+
+TEST_F(access, is_around_an_output)
+{
+	ASSERT_TRUE(execute(self, self->own, self->pool));
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_COUNTS(1, 0, BOTH);
+	EXPECT_EQ(answer(self), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+	EXPECT_COUNTS(1, 1, BOTH);
+}
+
+TEST_F(access, is_around_a_preparation)
+{
+	uint32_t constants[] = { self->pool };
+
+	prepare_init(&self->prepare, self->own, 1);
+	self->prepare.pools = (uintptr_t)constants;
+	self->prepare.num_pools = 1;
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_PREPARE, &self->prepare));
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_COUNTS(1, 0, FROM_DEVICE);
+	EXPECT_EQ(answer(self), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+	EXPECT_COUNTS(1, 1, FROM_DEVICE);
+}
+
+TEST_F(access, lasts_while_the_worker_goes_on)
+{
+	execution_init(&self->e, self->model, self->pool, self->own);
+	self->e.cmd.deadline_ns = in_ms(300);
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &self->e.cmd));
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(async_wait(&self->async), ETIME);
+	EXPECT_COUNTS(1, 0, FROM_DEVICE);
+	EXPECT_EQ(answer(self), 0);
+	EXPECT_COUNTS(1, 1, FROM_DEVICE);
+}
+
+TEST_F(access, ends_with_the_worker)
+{
+	ASSERT_TRUE(execute(self, self->pool, self->own));
+	ASSERT_EQ(fetch(self), 0);
+	close(self->s.session);
+	self->s.session = -1;
+	EXPECT_EQ(async_wait(&self->async), EPIPE);
+	EXPECT_COUNTS(1, 1, FROM_DEVICE);
+	EXPECT_TRUE(execute(self, self->pool, self->own));
+	EXPECT_EQ(async_wait(&self->async), ESTALE);
+	EXPECT_COUNTS(2, 2, FROM_DEVICE);
+}
+
+TEST_F(access, refused_is_an_error)
+{
+	struct exporter other;
+	uint32_t pool;
+
+	ASSERT_TRUE(exporter_open(&other, EXPORTER_NO_BEGIN));
+	ASSERT_EQ(pool_import(self->s.fd, other.buffer, PROT_RW, 0, LENGTH, &pool), 0);
+	/* What had begun is ended. */
+	execution_init(&self->e, self->model, self->pool, pool);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &self->e.cmd), EIO);
+	EXPECT_COUNTS(1, 1, FROM_DEVICE);
+	prepare_init(&self->prepare, pool, 1);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_PREPARE, &self->prepare), EIO);
+	EXPECT_FALSE(command_waits(self));
+
+	ASSERT_EQ(ioctl(other.fd, EXPORTER_REFUSE, EXPORTER_NO_END), 0);
+	ASSERT_TRUE(execute(self, pool, self->own));
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(answer(self), 0);
+	EXPECT_EQ(async_wait(&self->async), EIO);
+	exporter_close(&other);
+}
+
+TEST_F(access, is_marked_in_grants)
+{
+	struct nnaccel_grant grant;
+	uint32_t number, slot;
+	int burst;
+
+	ASSERT_TRUE(execute(self, self->pool, self->own));
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(command_grants(&self->cmd)[0].prot, NNACCEL_PROT_READ | NNACCEL_PROT_SYNC);
+	EXPECT_EQ(command_grants(&self->cmd)[1].prot, PROT_RW);
+	EXPECT_EQ(answer(self), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+
+	burst = served_burst(&self->s, self->model, &number);
+	ASSERT_GE(burst, 0);
+	ASSERT_EQ(slot_bind(burst, self->pool, PROT_RW, &slot), 0);
+	ASSERT_EQ(slot_resolve(self->s.session, number, slot, &grant), 0);
+	EXPECT_EQ(grant.prot, PROT_RW | NNACCEL_PROT_SYNC);
+	ASSERT_EQ(slot_bind(burst, self->own, PROT_RW, &slot), 0);
+	ASSERT_EQ(slot_resolve(self->s.session, number, slot, &grant), 0);
+	EXPECT_EQ(grant.prot, PROT_RW);
+	close(burst);
+}
+
+/* ---- fences ---- */
+
+TEST_F(access, waits_for_writers)
+{
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 1), 0);
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 1), 0);
+	ASSERT_TRUE(execute(self, self->pool, self->own));
+	EXPECT_FALSE(command_waits(self));
+	EXPECT_EQ(exporter_counts(&self->x).begun[FROM_DEVICE], 0);
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_SIGNAL), 0);
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_COUNTS(1, 0, FROM_DEVICE);
+	EXPECT_EQ(answer(self), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+}
+
+TEST_F(access, waits_for_readers_to_write)
+{
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 0), 0);
+	ASSERT_TRUE(execute(self, self->pool, self->own));
+	ASSERT_EQ(fetch(self), 0);
+	/* The reader's fence is the only one. */
+	EXPECT_EQ(exporter_counts(&self->x).fences, 1);
+	EXPECT_EQ(answer(self), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+	ASSERT_TRUE(execute(self, self->own, self->pool));
+	EXPECT_FALSE(command_waits(self));
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_SIGNAL), 0);
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(exporter_counts(&self->x).fences, 0);
+	EXPECT_EQ(answer(self), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+}
+
+/* The module's own memory may have fences of other drivers too. */
+TEST_F(access, waits_for_fences_of_own_memory)
+{
+	struct dma_buf_import_sync_file import = { .flags = DMA_BUF_SYNC_WRITE };
+	struct dma_buf_export_sync_file export = { .flags = DMA_BUF_SYNC_READ };
+	int buffer = pool_export(self->s.fd, self->own);
+
+	ASSERT_GE(buffer, 0);
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 1), 0);
+	ASSERT_EQ(ioctl(self->x.buffer, DMA_BUF_IOCTL_EXPORT_SYNC_FILE, &export), 0);
+	import.fd = export.fd;
+	ASSERT_EQ(ioctl(buffer, DMA_BUF_IOCTL_IMPORT_SYNC_FILE, &import), 0);
+	close(export.fd);
+	close(buffer);
+	ASSERT_TRUE(execute(self, self->own, self->own));
+	EXPECT_FALSE(command_waits(self));
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_SIGNAL), 0);
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(answer(self), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+}
+
+TEST_F(access, waits_until_the_deadline)
+{
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 1), 0);
+	execution_init(&self->e, self->model, self->pool, self->own);
+	self->e.cmd.deadline_ns = in_ms(100);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &self->e.cmd), ETIME);
+	EXPECT_FALSE(command_waits(self));
+	EXPECT_EQ(exporter_counts(&self->x).begun[FROM_DEVICE], 0);
+}
+
+/* A client of its own, which waits for a fence until it is killed. */
+static void wait_for_fence(struct actor *actor, void *data)
+{
+	const struct exporter *x = data;
+	struct execution e;
+	struct async async;
+	struct served s;
+	uint32_t pool;
+
+	if (served_open(&s) || pool_import(s.fd, x->buffer, PROT_RW, 0, LENGTH, &pool))
+		return;
+	execution_init(&e, served_prepare(&s, pool_alloc(s.fd, LENGTH)), pool, pool);
+	if (ioctl(x->fd, EXPORTER_FENCE, 1) ||
+	    !async_start(&async, s.fd, NNACCEL_EXECUTE, &e.cmd))
+		return;
+	usleep(100000);
+	actor_reached(actor);
+}
+
+TEST_F(access, waits_killably)
+{
+	struct exporter_counts counts;
+	struct actor actor;
+
+	served_close(&self->s);
+	ASSERT_TRUE(actor_start(&actor, wait_for_fence, &self->x));
+	ASSERT_TRUE(actor_await(&actor));
+	actor_kill(&actor);
+	counts = exporter_counts(&self->x);
+	EXPECT_EQ(counts.fences, 1);
+	EXPECT_EQ(counts.begun[BOTH], 0);
+}
+
+/* ---- SESSION_SYNC ---- */
+
+FIXTURE(sync) {
+	struct exporter x;
+	struct served s;
+	uint32_t pool;
+	struct nnaccel_session_sync good;
+	uint32_t own_grant;
+	uint32_t file_grant;
+	uint32_t read_grant;
+};
+
+FIXTURE_SETUP(sync)
+{
+	uint32_t slot, number, pools[4], prot[] = { PROT_RW, PROT_RW, PROT_RW, NNACCEL_PROT_READ };
+	uint32_t *grants[] = { &self->good.grant, &self->own_grant, &self->file_grant,
+			       &self->read_grant };
+	struct nnaccel_grant grant;
+	int burst, file = file_new(PAGE);
+
+	ASSERT_EQ(served_open(&self->s), 0);
+	ASSERT_TRUE(exporter_open(&self->x, 0));
+	pools[1] = pool_alloc(self->s.fd, PAGE);
+	burst = served_burst(&self->s, served_prepare(&self->s, pools[1]), &number);
+	ASSERT_GE(burst, 0);
+	ASSERT_EQ(pool_import(self->s.fd, self->x.buffer, PROT_RW, 0, LENGTH, &pools[0]), 0);
+	ASSERT_EQ(pool_import(self->s.fd, file, PROT_RW, 0, PAGE, &pools[2]), 0);
+	ASSERT_EQ(pool_import(self->s.fd, self->x.buffer, PROT_RW, PAGE, PAGE, &pools[3]), 0);
+	close(file);
+	for (int i = 0; i < 4; i++) {
+		ASSERT_EQ(slot_bind(burst, pools[i], prot[i], &slot), 0);
+		ASSERT_EQ(slot_resolve(self->s.session, number, slot, &grant), 0);
+		*grants[i] = grant.grant;
+	}
+	self->pool = pools[0];
+	self->good.size = sizeof(self->good);
+	self->good.flags = NNACCEL_SYNC_READ;
+	/* The slot holds the pool, and so the grant lives. */
+	dup2(burst, 900);
+	close(burst);
+}
+
+FIXTURE_TEARDOWN(sync)
+{
+	close(900);
+	exporter_close(&self->x);
+	served_close(&self->s);
+}
+
+static int sync_grant(FIXTURE_DATA(sync) *self, uint32_t grant, uint32_t flags)
+{
+	struct nnaccel_session_sync sync = self->good;
+
+	sync.grant = grant;
+	sync.flags = flags;
+	return xioctl(self->s.session, NNACCEL_SESSION_SYNC, &sync);
+}
+
+TEST_F(sync, refusals)
+{
+	const struct refusal cases[] = {
+		REFUSE(struct nnaccel_session_sync, flags, 0, EINVAL),
+		REFUSE(struct nnaccel_session_sync, flags, NNACCEL_SYNC_END, EINVAL),
+		REFUSE(struct nnaccel_session_sync, flags, 8 | NNACCEL_SYNC_READ, EINVAL),
+		REFUSE(struct nnaccel_session_sync, __reserved, 1, EINVAL),
+		REFUSE(struct nnaccel_session_sync, grant, 0, ENOENT),
+		REFUSE(struct nnaccel_session_sync, grant, 4711, ENOENT),
+		REFUSE(struct nnaccel_session_sync, grant, self->file_grant, EOPNOTSUPP),
+	};
+
+	EXPECT_EQ(check_refusals(self->s.session, NNACCEL_SESSION_SYNC, &self->good,
+				 sizeof(self->good), cases, ARRAY_SIZE(cases)), 0);
+	EXPECT_EQ(check_structure(self->s.session, NNACCEL_SESSION_SYNC, &self->good,
+				  sizeof(self->good), 0, false), 0);
+	EXPECT_EQ(sync_grant(self, self->read_grant, NNACCEL_SYNC_WRITE), EACCES);
+	EXPECT_EQ(sync_grant(self, self->read_grant, NNACCEL_SYNC_READ), 0);
+	EXPECT_EQ(sync_grant(self, self->own_grant, NNACCEL_SYNC_READ), 0);
+}
+
+static int sync_as_stranger(int session)
+{
+	struct nnaccel_session_sync sync = {
+		.size = sizeof(sync), .flags = NNACCEL_SYNC_READ, .grant = 1,
+	};
+
+	return xioctl(session, NNACCEL_SESSION_SYNC, &sync) != EACCES;
+}
+
+TEST_F(sync, is_the_attached_workers)
+{
+	EXPECT_EQ(in_child(sync_as_stranger, self->s.session), 0);
+}
+
+TEST_F(sync, tells_the_exporter)
+{
+	const struct {
+		uint32_t flags;
+		int direction;
+	} cases[] = {
+		{ NNACCEL_SYNC_READ, FROM_DEVICE },
+		{ NNACCEL_SYNC_WRITE, TO_DEVICE },
+		{ NNACCEL_SYNC_READ | NNACCEL_SYNC_WRITE, BOTH },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		EXPECT_EQ(sync_grant(self, self->good.grant, cases[i].flags), 0);
+		EXPECT_EQ(exporter_counts(&self->x).begun[cases[i].direction], 1);
+		EXPECT_EQ(exporter_counts(&self->x).ended[cases[i].direction], 0);
+		EXPECT_EQ(sync_grant(self, self->good.grant, cases[i].flags | NNACCEL_SYNC_END),
+			  0);
+		EXPECT_EQ(exporter_counts(&self->x).ended[cases[i].direction], 1);
+	}
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_REFUSE, EXPORTER_NO_BEGIN | EXPORTER_NO_END), 0);
+	EXPECT_EQ(sync_grant(self, self->good.grant, NNACCEL_SYNC_READ), EIO);
+	EXPECT_EQ(sync_grant(self, self->good.grant, NNACCEL_SYNC_READ | NNACCEL_SYNC_END), EIO);
+}
+
+TEST_F(sync, waits_for_fences)
+{
+	struct async async;
+
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 1), 0);
+	ASSERT_TRUE(async_start(&async, self->s.session, NNACCEL_SESSION_SYNC, &self->good));
+	usleep(100000);
+	EXPECT_EQ(exporter_counts(&self->x).begun[FROM_DEVICE], 0);
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_SIGNAL), 0);
+	EXPECT_EQ(async_wait(&async), 0);
+	EXPECT_EQ(exporter_counts(&self->x).begun[FROM_DEVICE], 1);
+}
+
+TEST_F(sync, a_grant_that_is_gone)
+{
+	union command cmd;
+
+	close(900);
+	EXPECT_EQ(object_destroy(self->s.fd, self->pool), 0);
+	EXPECT_EQ(sync_grant(self, self->good.grant, NNACCEL_SYNC_READ), ENOENT);
+	while (!session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &cmd))
+		;
+}
+
+/* ---- exporters that cannot, or are gone ---- */
+
+TEST_F(access, no_mmap_no_import)
+{
+	struct exporter other;
+
+	ASSERT_TRUE(exporter_open(&other, EXPORTER_NO_MMAP));
+	EXPECT_EQ(pool_import(self->s.fd, other.buffer, NNACCEL_PROT_READ, 0, LENGTH, NULL),
+		  EOPNOTSUPP);
+	exporter_close(&other);
+}
+
+static char *mapped;
+
+static void on_bus_error(int signal)
+{
+	_exit(7);
+}
+
+static int touch(int fd)
+{
+	signal(SIGBUS, on_bus_error);
+	*(volatile char *)mapped;
+	return 0;
+}
+
+TEST_F(access, the_exporter_goes_away)
+{
+	ASSERT_TRUE(execute(self, self->pool, self->own));
+	ASSERT_EQ(fetch(self), 0);
+	mapped = session_map(self->s.session, command_grants(&self->cmd)[0].grant, LENGTH,
+			     PROT_READ);
+	ASSERT_NE(mapped, NULL);
+	EXPECT_EQ(mapped[0], 0);
+	ASSERT_EQ(madvise(mapped, LENGTH, MADV_DOFORK), 0);
+	close(self->x.fd);
+	self->x.fd = -1;
+	/* The worker feels it where it reads; a new mapping is refused, and so is the next use. */
+	EXPECT_EQ(in_child(touch, 0), 7);
+	EXPECT_EQ(session_map(self->s.session, command_grants(&self->cmd)[0].grant, LENGTH,
+			      PROT_READ), NULL);
+	EXPECT_EQ(errno, ENODEV);
+	EXPECT_EQ(answer(self), 0);
+	EXPECT_EQ(async_wait(&self->async), EIO);
+	ASSERT_TRUE(execute(self, self->pool, self->own));
+	EXPECT_EQ(async_wait(&self->async), EIO);
+	EXPECT_EQ(object_destroy(self->s.fd, self->pool), 0);
+	munmap(mapped, LENGTH);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Exporters of dma-bufs for the tests: the module that is made for them, and
+ * the drivers of the kernel. Functions return an fd, or -1 and errno.
+ */
+#ifndef SELFTESTS_EXPORTERS_H
+#define SELFTESTS_EXPORTERS_H
+
+#include <exporter.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/** struct exporter - The tests' own: the fd that it is, and its buffer's */
+struct exporter {
+	int fd;
+	int buffer;
+};
+
+/** exporter_open() - A new exporter with a buffer; @refused: EXPORTER_NO_*. */
+bool exporter_open(struct exporter *e, unsigned long refused);
+
+/** exporter_close() - Closes both, where they are open. */
+void exporter_close(struct exporter *e);
+
+/** exporter_counts() - What was done to the buffer; nothing but 0xff: it could not be asked. */
+struct exporter_counts exporter_counts(const struct exporter *e);
+
+/** module_load() - Loads a module of the kernel that runs; false: it has none. */
+bool module_load(const char *name, const char *options);
+
+/** heap_buffer() - A dma-buf of the system heap. */
+int heap_buffer(uint64_t length);
+
+/** udmabuf_buffer() - A dma-buf of the pages of @file, from its beginning. */
+int udmabuf_buffer(int file, uint64_t length);
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory of another driver in executions, bursts and models, with the engine
+ * that is installed: the exporter, which is the tests' own, counts what it is
+ * told. Needs /dev/nnaccel, a running nnacceld and root.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <nnaccel/nnaccel.h>
+
+#include "exporters.h"
+#include "tests/model_builder.h"
+
+#define COUNT	16
+#define SIZE	(COUNT * sizeof(float))
+#define LENGTH	4096
+#define OP_ADD	0
+
+/* Indices of the exporter's counts. */
+enum { BOTH, TO_DEVICE, FROM_DEVICE };
+
+static struct {
+	struct exporter x;
+	struct nna_device *device;
+	struct nna_memory *foreign, *own;
+	struct nna_prepared_model *prepared;
+	struct nna_burst *burst;
+} t;
+
+/* input + constant, where the constant is the start of pool 0 */
+static enum nn_status prepare(struct nna_memory *constant, struct nna_prepared_model **prepared)
+{
+	struct model_builder b;
+	uint32_t x, y, none, sum;
+
+	mb_init(&b);
+	x = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(COUNT));
+	b.pools[0] = (struct nn_pool){ .size = LENGTH };
+	b.model.num_pools = 1;
+	b.model.pools = b.pools;
+	y = mb_reference(&b, NN_TENSOR_FLOAT32, 0, 0, SIZE, MB_DIMS(COUNT));
+	none = mb_int32(&b, 0);
+	sum = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(COUNT));
+	mb_operation(&b, OP_ADD, MB_LIST(x, y, none), MB_LIST(sum));
+	return nna_prepare_model(t.device, &b.model, &constant, NULL, prepared, NULL);
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	assert_true(exporter_open(&t.x, 0));
+	assert_int_equal(nna_device_open(NULL, &t.device, NULL), NN_OK);
+	assert_int_equal(nna_memory_alloc(t.device, LENGTH, &t.own, NULL), NN_OK);
+	assert_int_equal(nna_memory_import(t.device, t.x.buffer, PROT_READ | PROT_WRITE, 0, LENGTH,
+					   &t.foreign, NULL), NN_OK);
+	assert_int_equal(prepare(t.own, &t.prepared), NN_OK);
+	assert_int_equal(nna_burst_create(t.prepared, NULL, &t.burst, NULL), NN_OK);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	nna_burst_free(t.burst);
+	nna_prepared_model_free(t.prepared);
+	nna_memory_free(t.foreign);
+	nna_memory_free(t.own);
+	nna_device_close(t.device);
+	exporter_close(&t.x);
+	return 0;
+}
+
+/* Adds the constant to what is at the start of a memory, into the place SIZE of another. */
+static enum nn_status run(bool in_burst, struct nna_memory *from, struct nna_memory *to)
+{
+	struct nna_memory *const memories[] = { from, to };
+	const struct nna_argument in = { .pool = 0, .length = SIZE };
+	const struct nna_argument out = { .pool = 1, .offset = SIZE, .length = SIZE };
+	const struct nna_request request = { 1, 1, 2, &in, &out, memories };
+
+	if (in_burst)
+		return nna_burst_execute(t.burst, &request, NULL, NULL, NULL, NULL, NULL);
+	return nna_execute(t.prepared, &request, NULL, NULL, NULL, NULL, NULL);
+}
+
+static void expect_counts(uint32_t both, uint32_t from_device)
+{
+	struct exporter_counts counts = exporter_counts(&t.x);
+
+	assert_int_equal(counts.begun[BOTH], both);
+	assert_int_equal(counts.begun[FROM_DEVICE], from_device);
+	assert_int_equal(counts.begun[TO_DEVICE], 0);
+	assert_memory_equal(counts.begun, counts.ended, sizeof(counts.ended));
+	assert_int_equal(counts.fences, 0);
+}
+
+static void check_accesses(bool in_burst)
+{
+	float *data = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_SHARED, t.x.buffer, 0);
+	float *own = nna_memory_map(t.own, NULL);
+
+	assert_ptr_not_equal(data, MAP_FAILED);
+	for (int i = 0; i < COUNT; i++)
+		data[i] = (float)i;
+	own[0] = 0;
+	assert_int_equal(run(in_burst, t.own, t.own), NN_OK);
+	expect_counts(0, 0);
+	assert_int_equal(run(in_burst, t.foreign, t.own), NN_OK);
+	expect_counts(0, 1);
+	assert_true(own[COUNT + 1] == 1);
+	assert_int_equal(run(in_burst, t.own, t.foreign), NN_OK);
+	expect_counts(1, 1);
+	for (uint32_t i = 0; i < 100; i++)
+		assert_int_equal(run(in_burst, t.foreign, t.foreign), NN_OK);
+	expect_counts(101, 101);
+	assert_true(data[COUNT + 1] == 1);
+	munmap(data, LENGTH);
+}
+
+static void test_accesses_of_executions(void **state)
+{
+	(void)state;
+	check_accesses(false);
+}
+
+static void test_accesses_of_a_burst(void **state)
+{
+	(void)state;
+	check_accesses(true);
+}
+
+static atomic_bool is_back;
+
+static void *run_in_burst(void *data)
+{
+	enum nn_status *status = data;
+
+	*status = run(true, t.foreign, t.own);
+	is_back = true;
+	return NULL;
+}
+
+static void test_fence_of_a_burst(void **state)
+{
+	enum nn_status status = NN_GENERAL_FAILURE;
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(ioctl(t.x.fd, EXPORTER_FENCE, 1), 0);
+	is_back = false;
+	assert_int_equal(pthread_create(&thread, NULL, run_in_burst, &status), 0);
+	usleep(200000);
+	assert_false(is_back);
+	assert_int_equal(exporter_counts(&t.x).begun[FROM_DEVICE], 0);
+	assert_int_equal(ioctl(t.x.fd, EXPORTER_SIGNAL), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(status, NN_OK);
+	expect_counts(0, 1);
+}
+
+static void test_exporter_refuses(void **state)
+{
+	struct nna_prepared_model *p;
+
+	(void)state;
+	assert_int_equal(ioctl(t.x.fd, EXPORTER_REFUSE, EXPORTER_NO_BEGIN), 0);
+	for (int in_burst = 0; in_burst < 2; in_burst++) {
+		assert_int_equal(run(in_burst, t.foreign, t.own), NN_GENERAL_FAILURE);
+		assert_int_equal(run(in_burst, t.own, t.foreign), NN_GENERAL_FAILURE);
+		assert_int_equal(run(in_burst, t.own, t.own), NN_OK);
+	}
+	assert_int_equal(prepare(t.foreign, &p), NN_GENERAL_FAILURE);
+	expect_counts(0, 0);
+	assert_int_equal(ioctl(t.x.fd, EXPORTER_REFUSE, EXPORTER_NO_END), 0);
+	assert_int_equal(run(false, t.own, t.foreign), NN_GENERAL_FAILURE);
+	assert_int_equal(run(true, t.own, t.foreign), NN_GENERAL_FAILURE);
+	assert_int_equal(ioctl(t.x.fd, EXPORTER_REFUSE, 0), 0);
+	assert_int_equal(run(true, t.own, t.foreign), NN_OK);
+}
+
+static void test_exporter_goes_away(void **state)
+{
+	struct nna_prepared_model *p;
+
+	(void)state;
+	for (int in_burst = 0; in_burst < 2; in_burst++)
+		assert_int_equal(run(in_burst, t.foreign, t.own), NN_OK);
+	close(t.x.fd);
+	t.x.fd = -1;
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(run(i % 2, t.foreign, t.own), NN_GENERAL_FAILURE);
+		/* The worker lives on. */
+		assert_int_equal(run(i % 2, t.own, t.own), NN_OK);
+	}
+	assert_int_equal(prepare(t.foreign, &p), NN_GENERAL_FAILURE);
+}
+
+static void test_constants(void **state)
+{
+	(void)state;
+	nna_burst_free(t.burst);
+	t.burst = NULL;
+	nna_prepared_model_free(t.prepared);
+	assert_int_equal(prepare(t.foreign, &t.prepared), NN_OK);
+	expect_counts(0, 1);
+	assert_int_equal(run(false, t.own, t.own), NN_OK);
+	expect_counts(0, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_accesses_of_executions, begin, end),
+		cmocka_unit_test_setup_teardown(test_accesses_of_a_burst, begin, end),
+		cmocka_unit_test_setup_teardown(test_fence_of_a_burst, begin, end),
+		cmocka_unit_test_setup_teardown(test_exporter_refuses, begin, end),
+		cmocka_unit_test_setup_teardown(test_exporter_goes_away, begin, end),
+		cmocka_unit_test_setup_teardown(test_constants, begin, end),
+	};
+
+	return cmocka_run_group_tests_name("memory of other drivers", tests, NULL, NULL);
+}
