@@ -279,9 +279,10 @@ enum nn_ring_result nn_ring_try_send(struct nn_ring *ring, const struct nnaccel_
 	result = find_room(ring, need);
 	if (result)
 		return result;
+	/* Before the packet: who has it finds it counted. */
+	count(&ring->map.mine->packets);
 	look_for_sleeper(ring, write_packet(ring, datums, n));
 	ring->tx_sent += need;
-	count(&ring->map.mine->packets);
 	return NN_RING_OK;
 }
 

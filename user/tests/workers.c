@@ -8,11 +8,13 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* Times 10 ms that workers of clients that are gone may take to go. */
+#define TRIES 1000
 
 /* Whether a process is a worker that serves a session. */
 static bool is_busy_worker(const char *pid)
@@ -34,35 +36,40 @@ static bool is_busy_worker(const char *pid)
 	return size > 0 && (text[size] = 0, strstr(text, "nnaccel"));
 }
 
-pid_t workers_find(void)
+/* How many there are, and one of them. */
+static int scan(pid_t *found)
 {
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
-	pid_t found = -1;
+	int count = 0;
 
 	while (proc && (entry = readdir(proc))) {
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
-		    is_busy_worker(entry->d_name))
-			found = atoi(entry->d_name);
+		    is_busy_worker(entry->d_name)) {
+			*found = atoi(entry->d_name);
+			count++;
+		}
 	}
 	if (proc)
 		closedir(proc);
-	return found;
+	return count;
 }
 
-int workers_kill(void)
+pid_t workers_find(void)
 {
-	DIR *proc = opendir("/proc");
-	struct dirent *entry;
-	int killed = 0;
+	pid_t found = -1;
 
-	if (!proc)
-		return -1;
-	while ((entry = readdir(proc))) {
-		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
-		    is_busy_worker(entry->d_name))
-			killed += !kill(atoi(entry->d_name), SIGKILL);
+	for (int i = 0; i < TRIES; i++) {
+		if (scan(&found) == 1)
+			return found;
+		usleep(10000);
 	}
-	closedir(proc);
-	return killed;
+	return -1;
+}
+
+bool workers_kill(void)
+{
+	pid_t worker = workers_find();
+
+	return worker > 0 && !kill(worker, SIGKILL);
 }

@@ -5,15 +5,16 @@
 #ifndef NN_TESTS_WORKERS_H
 #define NN_TESTS_WORKERS_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
-/* A worker that serves somebody; -1: there is none. */
+/*
+ * The worker that serves this program; -1: there is not exactly one that serves somebody, though
+ * those of clients that are gone were given time to end.
+ */
 pid_t workers_find(void);
 
-/*
- * Kills the workers that serve somebody, which is to be this program only.
- * Returns how many; -1: /proc can't be read.
- */
-int workers_kill(void);
+/* Kills that one; whether it was there. */
+bool workers_kill(void);
 
 #endif /* NN_TESTS_WORKERS_H */
