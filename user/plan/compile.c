@@ -471,13 +471,13 @@ static bool pack_weights(struct compiler *k)
 	return true;
 }
 
-/* Uses weights that were packed before, if they were packed for just this. */
+/* Uses weights that were packed before; whether they were packed for this is another's to say. */
 static bool adopt_weights(struct compiler *k)
 {
 	struct compiled *c = k->c;
 
 	c->packed_is_mapped = true;
-	if (c->packed_size != k->weights->size || c->choice != k->weights->choice)
+	if (c->packed_size > k->weights->size)
 		return false;
 	place_weights(c, k->weights->data);
 	return true;

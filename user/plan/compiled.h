@@ -63,18 +63,17 @@ struct compiled {
 	_Atomic(struct context *) contexts[COMPILED_CONTEXTS];	/* those that nobody uses */
 };
 
-/* Weights that were packed before, and what compiling must then come to. */
+/* Weights that were packed before. */
 struct packed_weights {
-	const void *data;		/* NULL: there are none to pack */
+	const void *data;
 	uint64_t size;
-	uint64_t choice;
 };
 
 /*
  * Compiles a plan's main subgraph. NULL where the model has control flow or
  * shapes that are only known when it runs, or for want of memory. With `weights`
  * nothing is packed or computed, no constant of a pool is read, and it is NULL also
- * where the weights are not what the plan needs.
+ * where the weights are too few or a kernel is chosen by the values of a pool.
  */
 struct compiled *compiled_create(const struct nn_plan *plan, const struct nn_isa *isa,
 				 uint32_t preference, const struct packed_weights *weights);

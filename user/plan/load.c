@@ -100,7 +100,6 @@ static enum nn_status compile(struct nn_plan *plan, const struct saved_header *h
 	const struct packed_weights weights = {
 		.data = data ? (const char *)data + sizeof(struct saved_stamp) : NULL,
 		.size = h->packed_size,
-		.choice = h->choice,
 	};
 	const struct nn_isa *isa = nn_isa_find(h->kernels);
 
@@ -113,7 +112,8 @@ static enum nn_status compile(struct nn_plan *plan, const struct saved_header *h
 		return nn_fail(err, NN_GENERAL_FAILURE, "this CPU does not run the kernels %s",
 			       h->kernels);
 	plan->compiled = compiled_create(plan, isa, options->preference, &weights);
-	if (!plan->compiled)
+	if (!plan->compiled || plan->compiled->packed_size != h->packed_size ||
+	    plan->compiled->choice != h->choice)
 		return nn_fail(err, NN_GENERAL_FAILURE, "the plan is not what was saved");
 	return NN_OK;
 }

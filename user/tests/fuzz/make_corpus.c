@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes the seeds of model_fuzz: wire forms of the tests' sample models and of
- * single operations, each to a file in the folder that the first argument names.
+ * Writes the seeds of model_fuzz and plan_cache_fuzz: wire forms of the tests' sample
+ * models and of single operations, each to a file in the folder that the first argument
+ * names; with a second argument behind so many bytes of 0.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +37,11 @@ struct seed_operand {
 #define INT(value) { NN_INT32, 0, { 0 }, VALUES(value) }
 #define BOOLEAN(value) { NN_BOOL, 0, { 0 }, VALUES(value) }
 #define TENSOR(type, ...) { type, sizeof((uint32_t[]){ __VA_ARGS__ }) / 4, { __VA_ARGS__ }, NULL }
+/* Of any bits, up to 32 of them. */
+#define NUMBERS(rank, ...) { F32, rank, { __VA_ARGS__ }, numbers }
 #define INTS(n, ...) { I32, 1, { n }, VALUES(__VA_ARGS__) }
+
+static const int32_t numbers[32] = { 0x3f800000, 0x40000000, (int32_t)0xbf800000, 0x3f000000 };
 
 /* A model of one operation; its output has the first input's type and any shape. */
 static const struct single {
@@ -49,13 +54,21 @@ static const struct single {
 	{ "concatenation", 2, { TENSOR(F32, 2, 3), TENSOR(F32, 2, 1), INT(1) } },
 	{ "conv", 3, { TENSOR(F32, 1, 4, 4, 2), TENSOR(F32, 3, 2, 2, 2), TENSOR(F32, 3), INT(1),
 		       INT(1), INT(1), INT(0) } },
+	{ "conv_packed", 3, { TENSOR(F32, 1, 4, 4, 2), NUMBERS(4, 3, 2, 2, 2), NUMBERS(1, 3),
+			      INT(1), INT(1), INT(1), INT(0) } },
 	{ "conv_padding", 3, { TENSOR(F32, 1, 4, 4, 2), TENSOR(F32, 3, 2, 2, 2), TENSOR(F32, 3),
 			       INT(1), INT(0), INT(1), INT(0), INT(1), INT(2), INT(0), BOOLEAN(0),
 			       INT(1), INT(1) } },
 	{ "depthwise_conv", 4, { TENSOR(F32, 1, 4, 4, 2), TENSOR(F32, 1, 2, 2, 4), TENSOR(F32, 4),
 				 INT(1), INT(1), INT(1), INT(2), INT(0) } },
+	{ "depthwise_packed", 4, { TENSOR(F32, 1, 4, 4, 2), NUMBERS(4, 1, 2, 2, 2),
+				   NUMBERS(1, 2), INT(1), INT(1), INT(1), INT(1), INT(0) } },
 	{ "depth_to_space", 5, { TENSOR(F32, 1, 2, 2, 4), INT(2) } },
 	{ "fully_connected", 9, { TENSOR(F32, 2, 3), TENSOR(F32, 4, 3), TENSOR(F32, 4), INT(0) } },
+	{ "fully_connected_packed", 9, { TENSOR(F32, 2, 3), NUMBERS(2, 4, 3), NUMBERS(1, 4),
+					 INT(0) } },
+	{ "gather_constant", 51, { TENSOR(F32, 3, 2), INT(0), INTS(2, 2, 1) } },
+	{ "mul_constant", 18, { TENSOR(F32, 2, 3), NUMBERS(1, 3), INT(1) } },
 	{ "max_pool_q8", 17, { TENSOR(Q8, 1, 4, 4, 2), INT(2), INT(2), INT(2), INT(3), INT(3),
 			       INT(3) } },
 	{ "mul_q8", 18, { TENSOR(Q8, 2, 3), TENSOR(Q8, 3), INT(1) } },
@@ -103,7 +116,8 @@ static void build_single(struct model_builder *b, const struct single *s)
 	mb_operation(b, s->code, n, inputs, MB_LIST(out));
 }
 
-static int write_seed(const char *folder, const char *name, const struct nn_model *model)
+static int write_seed(const char *folder, const char *name, const struct nn_model *model,
+		      size_t zeros)
 {
 	struct nn_error err = { "" };
 	char path[4096];
@@ -118,7 +132,7 @@ static int write_seed(const char *folder, const char *name, const struct nn_mode
 	}
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	f = fopen(path, "w");
-	ok = f && fwrite(wire, size, 1, f) == 1;
+	ok = f && (!zeros || !fseek(f, (long)zeros, SEEK_SET)) && fwrite(wire, size, 1, f) == 1;
 	if (f && fclose(f))
 		ok = 0;
 	if (!ok)
@@ -130,20 +144,22 @@ static int write_seed(const char *folder, const char *name, const struct nn_mode
 int main(int argc, char **argv)
 {
 	static struct model_builder b;
-	size_t i;
+	size_t zeros = 0, i;
 
-	if (argc != 2) {
-		fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
+	if (argc < 2 || argc > 3) {
+		fprintf(stderr, "usage: %s FOLDER [ZEROS]\n", argv[0]);
 		return 2;
 	}
+	if (argc == 3)
+		zeros = strtoul(argv[2], NULL, 10);
 	for (i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
 		samples[i].build(&b);
-		if (!write_seed(argv[1], samples[i].name, &b.model))
+		if (!write_seed(argv[1], samples[i].name, &b.model, zeros))
 			return 1;
 	}
 	for (i = 0; i < sizeof(singles) / sizeof(singles[0]); i++) {
 		build_single(&b, &singles[i]);
-		if (!write_seed(argv[1], singles[i].name, &b.model))
+		if (!write_seed(argv[1], singles[i].name, &b.model, zeros))
 			return 1;
 	}
 	return 0;

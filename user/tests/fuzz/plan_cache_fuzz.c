@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Fuzzes the loading of plans: saves the plan of a model, damages the model part as
+ * the input says, and runs what can still be loaded on a data part that is noise and
+ * changes meanwhile. Saved plans as inputs would be those of another build soon.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "plan/compiled.h"
+#include "plan/saved.h"
+#include "run_plan.h"
+
+#define MAX_DATA_SIZE 65536
+#define MAX_DAMAGE 6
+
+/* What an input begins with; the wire form of a model without pools follows. */
+struct program {
+	uint8_t seed;
+	uint8_t noise;			/* 0: the data part is as it was saved */
+	uint8_t num_damage;
+	uint8_t preference;
+	struct {
+		uint16_t at;		/* which word of the model part */
+		uint8_t how;		/* 0: add, 1: replace, else: exclusive or */
+		int8_t value;
+	} damage[MAX_DAMAGE];
+	uint32_t reserved;
+};
+
+_Static_assert(sizeof(struct program) == 32, "what make_corpus writes the seeds behind");
+
+/* Mostly changes a word of the program; the model now and then, as model_fuzz does. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
+{
+	const size_t program = sizeof(struct program), wire = program + sizeof(struct wire_header);
+
+	srandom(seed);
+	if (size > program && random() % 4)
+		data[(size_t)random() % program] = (uint8_t)random();
+	else if (random() % 16 == 0 || !replace_word(data, size, wire))
+		return LLVMFuzzerMutate(data, size, max_size);
+	return size;
+}
+
+static struct nn_plan *plan_of(const struct nn_model *model)
+{
+	const struct nn_plan_options options = { .deadline_ns = now_ns() + RUN_NS };
+	struct nn_error err = { "" };
+	struct nn_plan *plan;
+
+	if (nn_ops_check_model(model, NULL, &err) || nn_plan_create(model, &options, &plan, &err))
+		return NULL;
+	return plan;
+}
+
+static void damage(struct nn_plan_image *image, const struct program *p)
+{
+	size_t words = (image->model_size - sizeof(struct saved_header)) / sizeof(uint32_t);
+	uint8_t *wire = (uint8_t *)image->model + sizeof(struct saved_header);
+
+	for (uint32_t i = 0; words && i < p->num_damage % (MAX_DAMAGE + 1); i++) {
+		uint8_t *at = wire + p->damage[i].at % words * sizeof(uint32_t);
+		uint32_t word, value = (uint32_t)p->damage[i].value;
+
+		memcpy(&word, at, sizeof(word));
+		word = p->damage[i].how == 0 ? word + value :
+		       p->damage[i].how == 1 ? value : word ^ value << p->damage[i].how % 32;
+		memcpy(at, &word, sizeof(word));
+	}
+}
+
+/*
+ * Makes the header agree with what is behind it, as whoever means harm would: else
+ * most of what was damaged is refused before it can do any.
+ */
+static void mend_header(struct nn_plan_image *image, const void *data)
+{
+	const struct nn_pool pool = { data, image->data_size };
+	struct packed_weights weights = { .data = data };
+	struct saved_header h;
+	struct nn_error err;
+	struct nn_model *model;
+	struct nn_plan *plan;
+	struct compiled *c;
+
+	memcpy(&h, image->model, sizeof(h));
+	if (!h.kernels[0] ||
+	    nn_model_decode((char *)image->model + sizeof(h), image->model_size - sizeof(h), &pool,
+			    image->data_size ? 1 : 0, &model, &err))
+		return;
+	weights.size = h.data_size ? h.data_size - sizeof(struct saved_stamp) : 0;
+	if (!nn_ops_check_model(model, NULL, &err) && !plan_create(model, &plan, &err)) {
+		c = compiled_create(plan, nn_isa_find(h.kernels), 0, &weights);
+		if (c) {
+			h.packed_size = c->packed_size;
+			h.choice = c->choice;
+			memcpy(image->model, &h, sizeof(h));
+		}
+		compiled_free(c);
+		nn_plan_free(plan);
+	}
+	nn_model_free(model);
+}
+
+/* Who writes the data part while a plan runs on it. */
+struct scribbler {
+	uint8_t *data;
+	size_t size;
+	atomic_bool stop;
+};
+
+static void *scribble(void *arg)
+{
+	struct scribbler *s = arg;
+	uint32_t x = 1;
+
+	while (!atomic_load(&s->stop)) {
+		x = x * 1664525 + 1013904223;
+		((volatile uint8_t *)s->data)[(x >> 8) % s->size] = (uint8_t)x;
+	}
+	return NULL;
+}
+
+static void run_scribbled(const struct nn_plan *plan, uint8_t *data, size_t size, uint8_t seed)
+{
+	struct scribbler s = { .data = data, .size = size };
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, scribble, &s))
+		abort();
+	run_plan(plan, seed);
+	atomic_store(&s.stop, true);
+	pthread_join(thread, NULL);
+}
+
+static void load_and_run(const struct nn_plan_image *image, uint8_t *data, const struct program *p)
+{
+	const struct nn_plan_options options = {
+		.preference = p->preference % 3,
+		.deadline_ns = now_ns() + RUN_NS,
+	};
+	struct nn_error err = { "" };
+	struct nn_plan *plan;
+
+	if (nn_plan_load(image->model, image->model_size, data, image->data_size, &options, &plan,
+			 &err)) {
+		/* What was not damaged can be loaded, if there was the time. */
+		if (!err.message[0] || (!p->num_damage && now_ns() < options.deadline_ns))
+			abort();
+		return;
+	}
+	run_plan(plan, p->seed);
+	if (p->noise && image->data_size) {
+		for (size_t i = 0; i < image->data_size; i++)
+			data[i] = (uint8_t)(p->noise * i + i / 7 * p->seed);
+		run_scribbled(plan, data, image->data_size, p->seed);
+	}
+	nn_plan_free(plan);
+}
+
+static void save_and_load(const struct nn_plan *plan, const struct program *p)
+{
+	struct nn_plan_image image;
+	struct nn_error err = { "" };
+	uint8_t *data;
+
+	if (nn_plan_save(plan, &image, &err)) {
+		if (!err.message[0])
+			abort();
+		return;
+	}
+	data = aligned_alloc(NN_PLAN_DATA_ALIGN, image.data_size ? image.data_size :
+			     NN_PLAN_DATA_ALIGN);
+	if (data && image.data_size <= MAX_DATA_SIZE) {
+		nn_plan_image_data(&image, data);
+		damage(&image, p);
+		mend_header(&image, data);
+		load_and_run(&image, data, p);
+	}
+	free(data);
+	nn_plan_image_free(&image);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct nn_error err = { "" };
+	struct nn_model *model;
+	struct nn_plan *plan;
+	struct program p;
+
+	if (size < sizeof(p))
+		return 0;
+	memcpy(&p, data, sizeof(p));
+	if (nn_model_decode(data + sizeof(p), size - sizeof(p), NULL, 0, &model, &err))
+		return 0;
+	plan = plan_of(model);
+	if (plan)
+		save_and_load(plan, &p);
+	nn_plan_free(plan);
+	nn_model_free(model);
+	return 0;
+}
