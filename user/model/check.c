@@ -10,9 +10,8 @@
 
 #include "check.h"
 
-/* "subgraph 0, operation 3 (code 3): ..." Returns NN_INVALID_ARGUMENT. */
-static enum nn_status __attribute__((format(printf, 3, 4)))
-refuse_operation(const struct nn_model_checker *c, uint32_t index, const char *format, ...)
+enum nn_status nn_refuse_operation(const struct nn_model_checker *c, uint32_t index,
+				   const char *format, ...)
 {
 	char reason[NN_MESSAGE_SIZE];
 	va_list args;
@@ -58,29 +57,29 @@ static enum nn_status check_operation(const struct nn_model_checker *c, uint32_t
 	uint32_t i, o;
 
 	if (!nn_check_prefix(c, op->type))
-		return refuse_operation(c, index, ": of an extension that is not listed");
+		return nn_refuse_operation(c, index, ": of an extension that is not listed");
 	for (i = 0; i < op->num_inputs; i++) {
 		o = op->inputs[i];
 		if (o >= g->num_operands)
-			return refuse_operation(c, index, ", input %u: operand %u of %u", i, o,
-						g->num_operands);
+			return nn_refuse_operation(c, index, ", input %u: operand %u of %u", i, o,
+						   g->num_operands);
 		if (is_produced(&g->operands[o]) && !c->uses[o].written)
-			return refuse_operation(c, index, ", input %u: operand %u is not known yet",
-						i, o);
+			return nn_refuse_operation(c, index, ", input %u: operand %u is not known yet",
+						   i, o);
 		c->uses[o].consumers++;
 	}
 	for (i = 0; i < op->num_outputs; i++) {
 		o = op->outputs[i];
 		if (o >= g->num_operands)
-			return refuse_operation(c, index, ", output %u: operand %u of %u", i, o,
-						g->num_operands);
+			return nn_refuse_operation(c, index, ", output %u: operand %u of %u", i, o,
+						   g->num_operands);
 		if (!is_produced(&g->operands[o]))
-			return refuse_operation(c, index,
-						", output %u: operand %u of lifetime %u is written",
-						i, o, g->operands[o].lifetime);
+			return nn_refuse_operation(c, index,
+						   ", output %u: operand %u of lifetime %u is written",
+						   i, o, g->operands[o].lifetime);
 		if (c->uses[o].written)
-			return refuse_operation(c, index,
-						", output %u: operand %u is written again", i, o);
+			return nn_refuse_operation(c, index,
+						   ", output %u: operand %u is written again", i, o);
 		c->uses[o].written = true;
 	}
 	return NN_OK;
@@ -240,7 +239,7 @@ static enum nn_status check_unique_names(const struct nn_model_checker *c)
 	return status;
 }
 
-static enum nn_status check_extensions(struct nn_model_checker *c)
+enum nn_status nn_check_extensions(struct nn_model_checker *c)
 {
 	const struct nn_model *m = c->model;
 	uint32_t i;
@@ -283,7 +282,7 @@ enum nn_status nn_model_check(const struct nn_model *model, struct nn_error *err
 	if (!c.uses)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "no memory to check the model");
 
-	status = check_extensions(&c);
+	status = nn_check_extensions(&c);
 	for (; c.at < model->num_subgraphs && !status; c.at++)
 		status = check_subgraph(&c);
 	free(c.uses);

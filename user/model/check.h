@@ -23,6 +23,9 @@ struct nn_model_checker {
 	uint8_t prefixes[8192];		/* bit set: the extension prefix is listed */
 };
 
+/* Checks the table of extensions and fills `prefixes` from it. */
+enum nn_status nn_check_extensions(struct nn_model_checker *c);
+
 /* True when the type or operation code is not an extension's, or its prefix is listed. */
 bool nn_check_prefix(const struct nn_model_checker *c, int32_t code);
 
@@ -32,5 +35,12 @@ enum nn_status nn_check_operand(const struct nn_model_checker *c, uint32_t index
 /* "subgraph 0, operand 5 (TENSOR_INT32): ..." Returns NN_INVALID_ARGUMENT. */
 enum nn_status nn_refuse_operand(const struct nn_model_checker *c, uint32_t index,
 				 const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Refuses an operand because its type's prefix is not listed. */
+enum nn_status nn_refuse_prefix(const struct nn_model_checker *c, uint32_t index);
+
+/* "subgraph 0, operation 3 (code 3)...", the format's beginning included. As above. */
+enum nn_status nn_refuse_operation(const struct nn_model_checker *c, uint32_t index,
+				   const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #endif /* NN_MODEL_CHECK_H */

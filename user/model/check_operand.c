@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "check.h"
+#include "extension.h"
 
 enum scale_rule {
 	SCALE_ZERO,
@@ -193,16 +194,26 @@ static enum nn_status check_location(const struct nn_model_checker *c, uint32_t 
 	return NN_OK;
 }
 
+enum nn_status nn_refuse_prefix(const struct nn_model_checker *c, uint32_t index)
+{
+	uint32_t type = (uint32_t)c->model->subgraphs[c->at].operands[index].type;
+
+	return nn_refuse_operand(c, index, "type 0x%x of an extension that is not listed", type);
+}
+
 enum nn_status nn_check_operand(const struct nn_model_checker *c, uint32_t index)
 {
 	const struct nn_operand *o = &c->model->subgraphs[c->at].operands[index];
+	const struct nn_extension *extension = nn_extension_at((uint32_t)o->type >> 16);
 	enum nn_status status;
 
 	if (!nn_type_info(o->type) && !is_extension(o->type))
 		return nn_refuse_operand(c, index, "type %d", o->type);
 	if (!nn_check_prefix(c, o->type))
-		return nn_refuse_operand(c, index, "type 0x%x of an extension that is not listed",
-					 (uint32_t)o->type);
+		return nn_refuse_prefix(c, index);
+	if (extension && !nn_type_info(o->type))
+		return nn_refuse_operand(c, index, "type %d, which extension %.128s does not have",
+					 o->type & 0xffff, extension->name);
 	status = check_dims(c, index, o);
 	if (!status)
 		status = check_quant(c, index, o);

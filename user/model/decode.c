@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extension.h"
 #include "wire.h"
 
 /* What is left of a section, in the wire form and in the model's allocation. */
@@ -349,6 +350,8 @@ enum nn_status nn_model_decode(const void *wire, size_t size, const struct nn_po
 		return nn_fail(err, NN_OUT_OF_MEMORY, "no memory for a model of %zu bytes", size);
 
 	status = fill(base, &l, wire, &h, start, pools, num_pools, err);
+	if (!status)
+		status = nn_model_resolve_extensions(base, err);
 	if (!status)
 		status = nn_model_check(base, err);
 	if (status) {

@@ -2,7 +2,7 @@
 /*
  * The table of operand types: their names, sizes and kinds.
  */
-#include <nnaccel/model.h>
+#include "extension.h"
 
 static const struct nn_type_info types[NN_TYPE_COUNT] = {
 	[NN_FLOAT32] = { "FLOAT32", 4, false },
@@ -34,7 +34,7 @@ const struct nn_type_info *nn_type_info(int32_t type)
 		return &oem_scalar;
 	if (type == NN_TENSOR_OEM_BYTE)
 		return &oem_byte;
-	return NULL;
+	return (uint32_t)type > 0xffff ? nn_extension_type_info(type) : NULL;
 }
 
 const char *nn_type_name(int32_t type)

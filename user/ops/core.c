@@ -116,7 +116,9 @@ uint32_t nn_tensor_size(const struct nn_tensor *t)
 {
 	const struct nn_type_info *info = nn_type_info(t->type);
 
-	return info ? nn_tensor_count(t) * info->element_size : 0;
+	if (!info)
+		return 0;
+	return info->element_size ? nn_tensor_count(t) * info->element_size : t->length;
 }
 
 float nn_tensor_float(const struct nn_tensor *t, uint32_t index)

@@ -40,6 +40,7 @@ struct nn_tensor {
 	float scale;
 	int32_t zero_point;
 	const struct nn_extra *extra;	/* never NULL; kind NN_EXTRA_NONE mostly */
+	uint32_t length;		/* bytes, of a type without a fixed size (OEM scalar) */
 	void *data;			/* NULL: omitted, or an output in the shape rule; */
 					/* aligned to the element for all but foreign memory */
 	bool omitted;
@@ -59,6 +60,7 @@ struct nn_run {
 	const struct nn_tensor *inputs;
 	struct nn_tensor *outputs;
 	bool relaxed;
+	void *state;			/* what op->compile made, or NULL */
 	void *scratch;			/* list of nn_run_alloc()'s blocks */
 	struct nn_error *err;
 };
@@ -85,6 +87,8 @@ struct nn_op {
 	 * float16.
 	 */
 	bool float16_as_float32;
+	/* Runs in every execution, even on constants: what it computes may depend on more. */
+	bool every_time;
 
 	/*
 	 * Types, counts and what is known of ranks and dimensions. Needs no
@@ -102,7 +106,25 @@ struct nn_op {
 
 	/* The reference kernel. Must not write past what infer said. */
 	enum nn_status (*execute)(struct nn_run *r);
+
+	/*
+	 * May be NULL: makes what is the same in every execution of one operation of
+	 * a checked model, whose pools are mapped; release frees it.
+	 */
+	enum nn_status (*compile)(const struct nn_op *op, const struct nn_model *model,
+				  const struct nn_subgraph *subgraph,
+				  const struct nn_operation *operation, void **state,
+				  struct nn_error *err);
+	void (*release)(const struct nn_op *op, void *state);
 };
+
+/*
+ * Adds an operation that is not in the table: an extension's, under the prefix
+ * that it has in this process, or NN_OP_OEM. It is to stay where it is for the
+ * life of the process. NN_INVALID_ARGUMENT: the code is taken;
+ * NN_RESOURCE_EXHAUSTED_PERSISTENT: there are too many. From any thread.
+ */
+enum nn_status nn_op_register(const struct nn_op *op, struct nn_error *err);
 
 /*
  * Operations whose output sizes depend on data (BOX_WITH_NMS_LIMIT,
@@ -122,7 +144,10 @@ void *nn_run_alloc(struct nn_run *r, size_t count, size_t size);
 enum nn_status nn_run_fail(const struct nn_run *r, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The operation of a code, or NULL. Ordered by code; nn_op_at(i) for i < nn_op_count(). */
+/*
+ * The operation of a code, or NULL. The table is ordered by code; nn_op_at(i) for
+ * i < nn_op_count(). Those that were added are found, but not counted.
+ */
 const struct nn_op *nn_op_find(int32_t code);
 size_t nn_op_count(void);
 const struct nn_op *nn_op_at(size_t index);

@@ -2,6 +2,8 @@
 /*
  * The table of operations, ordered by code: every line of ops.def is an entry.
  */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "ops/op.h"
@@ -26,6 +28,43 @@ const struct nn_op *nn_op_at(size_t index)
 	return table[index];
 }
 
+/* Operations that were added. Entries never change, and the first NULL ends them. */
+#define MAX_ADDED 1024
+static _Atomic(const struct nn_op *) added[MAX_ADDED + 1];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static const struct nn_op *find_added(int32_t code)
+{
+	const struct nn_op *op;
+
+	for (size_t i = 0; (op = atomic_load_explicit(&added[i], memory_order_acquire)); i++)
+		if (op->code == code)
+			return op;
+	return NULL;
+}
+
+enum nn_status nn_op_register(const struct nn_op *op, struct nn_error *err)
+{
+	size_t end = 0;
+
+	pthread_mutex_lock(&lock);
+	if (nn_op_find(op->code))
+		end = SIZE_MAX;
+	else
+		while (end < MAX_ADDED && added[end])
+			end++;
+	if (end < MAX_ADDED)
+		atomic_store_explicit(&added[end], op, memory_order_release);
+	pthread_mutex_unlock(&lock);
+	if (end == SIZE_MAX)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "operation %s is there already",
+			       op->name);
+	if (end == MAX_ADDED)
+		return nn_fail(err, NN_RESOURCE_EXHAUSTED_PERSISTENT,
+			       "operation %s is one more than %d", op->name, MAX_ADDED);
+	return NN_OK;
+}
+
 const struct nn_op *nn_op_find(int32_t code)
 {
 	size_t low = 0, high = nn_op_count();
@@ -40,7 +79,7 @@ const struct nn_op *nn_op_find(int32_t code)
 		else
 			high = middle;
 	}
-	return NULL;
+	return find_added(code);
 }
 
 const char *nn_op_name(int32_t code)

@@ -69,6 +69,7 @@ void compiled_run_init(const struct compiled *c, const struct compiled_step *ste
 		.inputs = inputs,
 		.outputs = outputs,
 		.relaxed = c->plan->model->relaxed,
+		.state = step->state,
 	};
 }
 
@@ -137,7 +138,7 @@ static bool fix_steering(struct compiler *k, const struct nn_op *op,
 static bool is_foldable(const struct compiler *k, const struct nn_op *op,
 			const struct nn_operation *o)
 {
-	if (op->code == RANDOM_MULTINOMIAL || k->weights)
+	if (op->code == RANDOM_MULTINOMIAL || op->every_time || k->weights)
 		return false;
 	for (uint32_t i = 0; i < o->num_inputs; i++)
 		if (!k->data[o->inputs[i]] && !k->c->tensors[o->inputs[i]].omitted)
@@ -182,8 +183,10 @@ static bool add_operation(struct compiler *k, uint32_t index)
 	struct nn_run r;
 	bool fine;
 
-	*step = (struct compiled_step){ .op = from->op, .operation = o, .index = index };
-	if (!from->op->execute || !fix_steering(k, from->op, o))
+	*step = (struct compiled_step){ .op = from->op, .operation = o, .index = index,
+					.state = from->state };
+	/* An OEM's values may be of no fixed size. */
+	if (!from->op->execute || from->op->code == NN_OP_OEM || !fix_steering(k, from->op, o))
 		return false;
 	step->output = o->num_outputs ? o->outputs[0] : 0;
 	compiled_run_init(k->c, step, k->data, k->inputs, k->outputs, &r);

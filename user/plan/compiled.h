@@ -40,6 +40,7 @@ struct compiled_step {
 	int32_t activation;		/* one that was fused into it, or 0: as the model says */
 	uint32_t activation_input;	/* where it takes that */
 	uint32_t output;		/* operand that it writes in place of its own output 0 */
+	void *state;			/* of the plan's step */
 	struct nn_ready ready;		/* without a kernel: the reference kernel */
 };
 

@@ -64,6 +64,7 @@ static enum nn_status set_input(const struct nn_operand *o, const struct nn_arg 
 		memcpy(v->tensor.dims, arg->dims, arg->rank * sizeof(arg->dims[0]));
 	}
 	value_size(o->type, v->tensor.rank, v->tensor.dims, &size);
+	v->tensor.length = value_length(arg);
 	if (!arg->data || arg->length < size)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "input %u: %" PRIu64 " bytes, not %u",
 			       index, arg->length, size);

@@ -18,6 +18,7 @@ struct step {
 	const struct nn_operation *operation;
 	const uint32_t *releases;	/* temporaries that nobody needs after this step */
 	uint32_t num_releases;
+	void *state;			/* what op->compile made, or NULL */
 };
 
 /* A subgraph made ready to run. */
@@ -71,6 +72,12 @@ enum nn_status plan_create(const struct nn_model *model, struct nn_plan **plan,
 
 /* Whether input `index` of an operation is read as an address, a size or a choice. */
 bool plan_steers(const struct nn_op *op, uint32_t index, int32_t type);
+
+/* Bytes of an argument as far as a value has them, for types without a fixed size. */
+static inline uint32_t value_length(const struct nn_arg *arg)
+{
+	return arg->length < UINT32_MAX ? (uint32_t)arg->length : UINT32_MAX;
+}
 
 /*
  * Runs a subgraph: `inputs` are read only and stay the caller's, `results` are

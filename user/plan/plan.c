@@ -73,6 +73,38 @@ static enum nn_status set_initial(const struct nn_plan *plan, uint32_t index, st
 	return NN_OK;
 }
 
+/* What operations make once for all executions. */
+static enum nn_status compile_operations(const struct nn_plan *plan, uint32_t index,
+					 struct nn_error *err)
+{
+	struct graph *g = &plan->graphs[index];
+	struct nn_error reason = { "" };
+	enum nn_status status;
+	uint32_t i;
+
+	for (i = 0; i < g->subgraph->num_operations; i++) {
+		const struct nn_op *op = g->steps[i].op;
+
+		if (!op->compile)
+			continue;
+		status = op->compile(op, plan->model, g->subgraph, g->steps[i].operation,
+				     &g->steps[i].state, &reason);
+		if (status)
+			return nn_fail(err, status, "subgraph %u, operation %u: %.400s", index, i,
+				       reason.message);
+	}
+	return NN_OK;
+}
+
+static void release_operations(const struct graph *g)
+{
+	uint32_t i;
+
+	for (i = 0; g->steps && i < g->subgraph->num_operations; i++)
+		if (g->steps[i].state)
+			g->steps[i].op->release(g->steps[i].op, g->steps[i].state);
+}
+
 /*
  * Lists, for each step, the temporaries that it is the last one to touch.
  * `last` is scratch: uint32_t[num_operands].
@@ -122,6 +154,8 @@ static enum nn_status make_graph(const struct nn_plan *plan, uint32_t index, str
 		status = find_operations(plan, index, err);
 		if (!status)
 			status = set_initial(plan, index, err);
+		if (!status)
+			status = compile_operations(plan, index, err);
 		if (!status)
 			list_releases(g, last);
 	} else {
@@ -224,6 +258,7 @@ void nn_plan_free(struct nn_plan *plan)
 	for (i = 0; i < plan->model->num_subgraphs; i++) {
 		struct graph *g = &plan->graphs[i];
 
+		release_operations(g);
 		free(g->steps);
 		free(g->initial);
 		free(g->outputs);

@@ -114,6 +114,7 @@ static enum nn_status run_kernel(struct frame *f, const struct step *step, struc
 		.inputs = f->inputs,
 		.outputs = f->outputs,
 		.relaxed = f->run->plan->model->relaxed,
+		.state = step->state,
 		.err = err,
 	};
 	enum nn_status status;
@@ -217,6 +218,7 @@ static void set_output_dims(struct frame *f)
 		struct nn_tensor *t = &f->values[s->outputs[i]].tensor;
 
 		t->omitted = f->args[i].omitted;
+		t->length = value_length(&f->args[i]);
 		if (f->args[i].rank)
 			t->rank = f->args[i].rank;
 		for (j = 0; j < f->args[i].rank; j++)

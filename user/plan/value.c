@@ -18,6 +18,7 @@ struct value value_declared(const struct nn_operand *operand)
 			.scale = operand->scale,
 			.zero_point = operand->zero_point,
 			.extra = &operand->extra,
+			.length = operand->location.length,
 			.omitted = operand->lifetime == NN_NO_VALUE,
 			.is_model_output = operand->lifetime == NN_SUBGRAPH_OUTPUT,
 		},
@@ -64,8 +65,10 @@ bool value_fits(const struct nn_tensor *tensor, const struct nn_tensor *declared
 bool value_is_aligned(const void *data, int32_t type)
 {
 	const struct nn_type_info *info = nn_type_info(type);
+	/* Extensions' elements may be of any size: the largest power of two in it counts. */
+	uint32_t alignment = info ? info->element_size & -info->element_size : 0;
 
-	return !info || !info->element_size || (uintptr_t)data % info->element_size == 0;
+	return !alignment || (uintptr_t)data % alignment == 0;
 }
 
 void *value_alloc(uint32_t size)

@@ -23,7 +23,11 @@ extern "C" {
 /* Most subgraphs within one another, the main one included: bounds every recursion over them. */
 #define NN_MAX_NESTING 128
 
-/* Operand types: codes of the NNAPI. Larger values than 0xffff are extension types. */
+/*
+ * Operand types: codes of the NNAPI. Larger values than 0xffff are extension
+ * types: a prefix that the model gives an extension in the high 16 bits, the
+ * extension's own code in the low 16. The same holds for operations.
+ */
 enum nn_type {
 	NN_FLOAT32 = 0,
 	NN_INT32 = 1,
@@ -53,7 +57,10 @@ struct nn_type_info {
 	bool is_tensor;
 };
 
-/* The facts of a type, or NULL for a type that the NNAPI does not define (extensions). */
+/*
+ * The facts of a type, or NULL for one that is neither the NNAPI's nor of an
+ * extension that this process registered.
+ */
 const struct nn_type_info *nn_type_info(int32_t type);
 
 /* Name for messages; "unknown type" for one that nn_type_info() does not know. */
