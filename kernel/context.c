@@ -167,6 +167,7 @@ static void nnaccel_context_free(struct kref *refs)
 
 	nnaccel_burst_drop_doorbell(ctx);
 	nnaccel_user_put(ctx->user);
+	put_cred(ctx->cred);
 	put_pid(ctx->pid);
 	mmdrop(ctx->mm);
 	mutex_destroy(&ctx->lock);
@@ -207,6 +208,7 @@ static int nnaccel_context_open(struct inode *inode, struct file *file)
 	ctx->number = atomic64_inc_return(&nnaccel_last_number);
 	ctx->uid = current_euid();
 	ctx->gid = current_egid();
+	ctx->cred = get_current_cred();
 	ctx->pid = get_pid(task_tgid(current));
 	ctx->mm = current->mm;
 	mmgrab(ctx->mm);

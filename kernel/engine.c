@@ -373,6 +373,54 @@ static int nnaccel_engine_refuse_ioctl(struct nnaccel_ucmd *ucmd)
 	return 0;
 }
 
+/* The credentials of a context that the broker was told of; counted. */
+static const struct cred *nnaccel_engine_cred(u64 number)
+{
+	const struct cred *cred = ERR_PTR(-ENOENT);
+	struct nnaccel_context *ctx;
+
+	mutex_lock(&engine.lock);
+	list_for_each_entry(ctx, &engine.contexts, node) {
+		if (ctx->number != number)
+			continue;
+		if (ctx->offered)
+			cred = get_cred(ctx->cred);
+		break;
+	}
+	mutex_unlock(&engine.lock);
+	return cred;
+}
+
+static bool nnaccel_cred_in_group(const struct cred *cred, kgid_t gid)
+{
+	const struct group_info *groups = cred->group_info;
+	int i;
+
+	if (gid_eq(cred->egid, gid))
+		return true;
+	for (i = 0; i < groups->ngroups; i++)
+		if (gid_eq(groups->gid[i], gid))
+			return true;
+	return false;
+}
+
+static int nnaccel_engine_in_group_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_engine_in_group *arg = ucmd->cmd;
+	const struct cred *cred;
+	kgid_t gid;
+
+	gid = make_kgid(current_user_ns(), arg->gid);
+	if (arg->__reserved || !gid_valid(gid))
+		return -EINVAL;
+	cred = nnaccel_engine_cred(arg->context);
+	if (IS_ERR(cred))
+		return PTR_ERR(cred);
+	arg->out_member = nnaccel_cred_in_group(cred, gid);
+	put_cred(cred);
+	return nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+}
+
 static int nnaccel_engine_open(struct inode *inode, struct file *file)
 {
 	int ret = 0;
@@ -460,6 +508,8 @@ static const struct nnaccel_ioctl_op nnaccel_engine_ops[] = {
 		   struct nnaccel_engine_session, __reserved),
 	NNACCEL_OP(ENGINE_REFUSE, nnaccel_engine_refuse_ioctl,
 		   struct nnaccel_engine_refuse, context),
+	NNACCEL_OP(ENGINE_IN_GROUP, nnaccel_engine_in_group_ioctl,
+		   struct nnaccel_engine_in_group, __reserved),
 };
 
 static long nnaccel_engine_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

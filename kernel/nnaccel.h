@@ -140,6 +140,7 @@ enum nnaccel_object_type {
  * @pid: the opener
  * @uid: effective user id of the opener
  * @gid: effective group id of the opener
+ * @cred: credentials of the opener
  * @user: what all contexts of @uid share
  * @pool_bytes: bytes allocated in pools and bursts; account lock
  * @doorbell: its bursts' common page; NULL until the first; never changes after
@@ -169,6 +170,7 @@ struct nnaccel_context {
 	struct pid *pid;
 	kuid_t uid;
 	kgid_t gid;
+	const struct cred *cred;
 	struct nnaccel_user *user;
 	u64 pool_bytes;
 	struct file *doorbell;

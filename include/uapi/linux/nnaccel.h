@@ -76,6 +76,7 @@ enum {
 	NNACCEL_CMD_ENGINE_NEXT = 0x40,
 	NNACCEL_CMD_ENGINE_SESSION = 0x41,
 	NNACCEL_CMD_ENGINE_REFUSE = 0x42,
+	NNACCEL_CMD_ENGINE_IN_GROUP = 0x44,
 
 	NNACCEL_CMD_SESSION_ATTACH = 0x60,
 	NNACCEL_CMD_SESSION_FETCH = 0x61,
@@ -987,6 +988,30 @@ struct nnaccel_engine_refuse {
 	__aligned_u64 context;
 };
 #define NNACCEL_ENGINE_REFUSE _IO(NNACCEL_TYPE, NNACCEL_CMD_ENGINE_REFUSE)
+
+/**
+ * struct nnaccel_engine_in_group - ioctl(NNACCEL_ENGINE_IN_GROUP)
+ * @size: sizeof(struct nnaccel_engine_in_group)
+ * @gid: a group id, in the broker's namespace
+ * @context: the number that NNACCEL_ENGINE_NEXT gave
+ * @out_member: out: 1: the opener was in the group, 0: it was not
+ * @__reserved: must be 0
+ *
+ * Goes by the credentials with which the context was opened: the effective
+ * group id and the supplementary groups. What its process or another one
+ * became since does not count, nor does what the process holds elsewhere.
+ *
+ * Errors: EINVAL: no group id, or @__reserved; ENOENT: the broker was not told
+ * of such a context, or it is gone.
+ */
+struct nnaccel_engine_in_group {
+	__u32 size;
+	__u32 gid;
+	__aligned_u64 context;
+	__u32 out_member;
+	__u32 __reserved;
+};
+#define NNACCEL_ENGINE_IN_GROUP _IO(NNACCEL_TYPE, NNACCEL_CMD_ENGINE_IN_GROUP)
 
 /* ------------------------------------------------------------------------
  * Session

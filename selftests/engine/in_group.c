@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The engine node's IN_GROUP: a context is in the groups of which its opener was,
+ * by the effective group id or a supplementary one, whatever became of it since.
+ */
+#include <grp.h>
+#include <unistd.h>
+
+#include "harness.h"
+
+#define SUPPLEMENTARY	4711
+#define EFFECTIVE	4712
+#define LATER		4713
+
+FIXTURE(in_group) {
+	struct summary before;
+	int broker;
+	int fd;
+	uint64_t context;
+};
+
+/* A context whose opener then leaves the groups that it was in for others. */
+FIXTURE_SETUP(in_group)
+{
+	const gid_t groups[] = { 1, SUPPLEMENTARY, UINT32_MAX - 1 }, later[] = { LATER };
+
+	self->broker = broker_open();
+	ASSERT_GE(self->broker, 0);
+	ASSERT_TRUE(summary_read(&self->before));
+	ASSERT_EQ(setgroups(ARRAY_SIZE(groups), groups), 0);
+	ASSERT_EQ(setresgid(-1, EFFECTIVE, -1), 0);
+	self->fd = device_open();
+	ASSERT_GE(self->fd, 0);
+	ASSERT_EQ(setresgid(-1, LATER, -1), 0);
+	ASSERT_EQ(setgroups(ARRAY_SIZE(later), later), 0);
+	ASSERT_EQ(broker_await_new(self->broker, &self->context), 0);
+}
+
+FIXTURE_TEARDOWN(in_group)
+{
+	close(self->fd);
+	close(self->broker);
+	EXPECT_TRUE(summary_settles(&self->before));
+}
+
+/* 1, 0, or a negative errno. */
+static int is_member(int broker, uint64_t context, uint32_t gid)
+{
+	struct nnaccel_engine_in_group arg = {
+		.size = sizeof(arg),
+		.gid = gid,
+		.context = context,
+		.out_member = POISON,
+	};
+	int error = xioctl(broker, NNACCEL_ENGINE_IN_GROUP, &arg);
+
+	if (error)
+		return arg.out_member == POISON ? -error : -EPROTO;
+	return (int)arg.out_member;
+}
+
+TEST_F(in_group, opener)
+{
+	EXPECT_EQ(is_member(self->broker, self->context, SUPPLEMENTARY), 1);
+	EXPECT_EQ(is_member(self->broker, self->context, EFFECTIVE), 1);
+	EXPECT_EQ(is_member(self->broker, self->context, 1), 1);
+	EXPECT_EQ(is_member(self->broker, self->context, UINT32_MAX - 1), 1);
+	EXPECT_EQ(is_member(self->broker, self->context, LATER), 0);
+	EXPECT_EQ(is_member(self->broker, self->context, 2), 0);
+	EXPECT_EQ(is_member(self->broker, self->context, 0), 0);
+}
+
+TEST_F(in_group, without_groups)
+{
+	uint64_t context;
+	int fd;
+
+	ASSERT_EQ(setgroups(0, NULL), 0);
+	fd = device_open();
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(broker_await_new(self->broker, &context), 0);
+	EXPECT_EQ(is_member(self->broker, context, LATER), 1);
+	EXPECT_EQ(is_member(self->broker, context, SUPPLEMENTARY), 0);
+	close(fd);
+}
+
+TEST_F(in_group, served)
+{
+	int session;
+
+	ASSERT_EQ(broker_session(self->broker, self->context, &session), 0);
+	EXPECT_EQ(is_member(self->broker, self->context, SUPPLEMENTARY), 1);
+	close(session);
+	EXPECT_EQ(is_member(self->broker, self->context, SUPPLEMENTARY), 1);
+}
+
+/* Neither a context that is gone, nor one that this broker was not told of, is there. */
+TEST_F(in_group, untold)
+{
+	uint64_t context;
+	int fd = device_open();
+
+	ASSERT_GE(fd, 0);
+	context = (uint64_t)summary_get(fd, "nnaccel-client-id");
+	EXPECT_EQ(is_member(self->broker, context, LATER), -ENOENT);
+	close(fd);
+	close(self->fd);
+	EXPECT_EQ(is_member(self->broker, self->context, EFFECTIVE), -ENOENT);
+	close(self->broker);
+	self->fd = device_open();
+	self->broker = broker_open();
+	context = (uint64_t)summary_get(self->fd, "nnaccel-client-id");
+	EXPECT_EQ(is_member(self->broker, context, LATER), -ENOENT);
+}
+
+TEST_F(in_group, refusals)
+{
+	const struct nnaccel_engine_in_group good = {
+		.size = sizeof(good),
+		.gid = EFFECTIVE,
+		.context = self->context,
+	};
+	const struct refusal cases[] = {
+		REFUSE(struct nnaccel_engine_in_group, gid, UINT32_MAX, EINVAL),
+		REFUSE(struct nnaccel_engine_in_group, context, 0, ENOENT),
+		REFUSE(struct nnaccel_engine_in_group, context, UINT64_MAX, ENOENT),
+		REFUSE(struct nnaccel_engine_in_group, __reserved, 1, EINVAL),
+	};
+
+	EXPECT_EQ(check_structure(self->broker, NNACCEL_ENGINE_IN_GROUP, &good, sizeof(good), 0,
+				  false), 0);
+	EXPECT_EQ(check_refusals(self->broker, NNACCEL_ENGINE_IN_GROUP, &good, sizeof(good),
+				 cases, ARRAY_SIZE(cases)), 0);
+}
+
+TEST_HARNESS_MAIN
