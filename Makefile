@@ -247,7 +247,7 @@ test-clients:
 
 $(BUILD)/bench-bin/%: $(obj)/user/bench/%.o $(archives) $(libhal) $(libnn)
 	@mkdir -p $(@D)
-	$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) $(call rpath,/../lib) \
+	$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ldflags) $(call rpath,/../lib) \
 		-L$(BUILD)/lib $(if $(runtime),-lneuralnetworks) $(if $(hal),-lnnaccel) -lm -ldl
 
 # The peer of the networks is called where its header is.
@@ -257,6 +257,8 @@ $(BUILD)/bench-bin/compute: $(obj)/user/bench/compute.o $(call objects,user/benc
 	@mkdir -p $(@D)
 	$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) $(call rpath,/../lib) \
 		-L$(BUILD)/lib -lneuralnetworks -lnnaccel $(xnnpack) -lm -ldl
+
+$(BUILD)/bench-bin/burst: $(call objects,user/bench/burst/*.c)
 
 bench: $(benches:$(BUILD)/bench-bin/%=bench-%)
 bench-%: $(BUILD)/bench-bin/%

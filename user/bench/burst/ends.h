@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The two ends of a burst without the module: user/ring over memory that two
+ * processes share, with all checks and the lookup of slots.
+ */
+#ifndef NN_BENCH_BURST_ENDS_H
+#define NN_BENCH_BURST_ENDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "plan/plan.h"
+#include "ring/packet.h"
+#include "ring/ring.h"
+
+#define CAPACITY	1024
+#define SLOTS		16
+#define ELEMENTS	16	/* of the small model's tensors */
+
+/* The request: two inputs and an output of known shape in two memories. */
+#define INPUTS		2
+#define OUTPUTS		1
+#define POOLS		2
+#define POOL_BYTES	4096
+
+/* Says what went wrong, with errno, and exits. */
+__attribute__((noreturn)) void die(const char *what);
+
+/* Memory that a forked child shares. */
+void *shared(size_t size);
+
+struct burst_memory {
+	struct nnaccel_burst_status *status;
+	struct nnaccel_ring_control *requests, *results;
+	uint32_t *doorbell;
+};
+
+struct burst_memory burst_memory_create(void);
+
+struct burst_end {
+	struct nn_ring ring;
+	struct nnaccel_datum datums[CAPACITY];
+	struct nnaccel_arg args[INPUTS + OUTPUTS];
+	struct nnaccel_shape shapes[OUTPUTS];
+	uint32_t slots[POOLS];
+};
+
+void burst_end_init(struct burst_end *end, const struct burst_memory *m, bool is_client,
+		    uint64_t spin_ns);
+
+/* What the worker knows of a slot. */
+struct place {
+	uint32_t slot;
+	uint64_t length;
+};
+
+/* The worker's part: takes a request, runs the plan or, without one, takes its time; answers. */
+void burst_serve_one(struct burst_end *end, const struct place *places,
+		     const struct nn_plan *plan, uint64_t work_ns);
+
+/* The client's. */
+void burst_send(struct burst_end *end);
+void burst_receive(struct burst_end *end);
+void burst_trip(struct burst_end *end);
+
+#endif /* NN_BENCH_BURST_ENDS_H */

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a burst costs through the module and the engine, against the synchronous
+ * ioctl, and against a server that is asked through a unix socket.
+ */
+#include "bench/burst/module.h"
+
+#include <nnaccel/nnaccel.h>
+
+#include "bench/burst/ends.h"
+#include "bench/burst/socket.h"
+#include "bench/figure.h"
+
+#define TRIPS	2000	/* of each subject */
+#define TURN	50	/* trips of a subject before the next one's turn */
+
+enum subject { BURST, IOCTL, SOCKET, SOCKET_FD, SUBJECTS };
+
+struct module_bench {
+	struct nna_device *device;
+	struct nna_prepared_model *prepared;
+	struct nna_memory *memory;
+	struct nna_burst *burst;
+	struct socket_peer socket;
+	double *samples[SUBJECTS];
+	double medians[SUBJECTS];
+};
+
+static void check(enum nn_status status, const struct nn_error *err)
+{
+	if (!status)
+		return;
+	fprintf(stderr, "burst: %s: %s\n", nn_status_name(status), err->message);
+	exit(1);
+}
+
+/* out = in, reshaped: as little as a model can do. */
+static const struct nn_model *small_model(void)
+{
+	static const _Alignas(8) uint32_t to = ELEMENTS;
+	static const uint32_t inputs[] = { 0, 1 }, outputs[] = { 2 }, arguments[] = { 0 };
+	static const struct nn_operand operands[] = {
+		{ .type = NN_TENSOR_FLOAT32, .rank = 1, .dims = { ELEMENTS },
+		  .consumers = 1, .lifetime = NN_SUBGRAPH_INPUT },
+		{ .type = NN_TENSOR_INT32, .rank = 1, .dims = { 1 }, .consumers = 1,
+		  .lifetime = NN_CONSTANT_COPY, .location = { .length = 4 } },
+		{ .type = NN_TENSOR_FLOAT32, .rank = 1, .dims = { ELEMENTS },
+		  .lifetime = NN_SUBGRAPH_OUTPUT },
+	};
+	static const struct nn_operation reshape = { .type = 22, .num_inputs = 2, .num_outputs = 1,
+					      .inputs = inputs, .outputs = outputs };
+	static const struct nn_subgraph main = { .num_operands = 3, .num_operations = 1,
+					  .num_inputs = 1, .num_outputs = 1,
+					  .operands = operands, .operations = &reshape,
+					  .inputs = arguments, .outputs = outputs };
+	static const struct nn_model model = { .num_subgraphs = 1, .subgraphs = &main,
+					.values = (const uint8_t *)&to,
+					.values_size = sizeof(to) };
+
+	return &model;
+}
+
+/* The server first: it is a child, and a context is no child's. */
+static void start(struct module_bench *b)
+{
+	struct nn_error err = { "" };
+
+	for (int i = 0; i < SUBJECTS; i++)
+		b->samples[i] = calloc(TRIPS, sizeof(*b->samples[i]));
+	socket_peer_start(&b->socket, small_model());
+	check(nna_device_open(NULL, &b->device, &err), &err);
+	check(nna_prepare_model(b->device, small_model(), NULL, NULL, &b->prepared, &err), &err);
+	check(nna_memory_alloc(b->device, POOL_BYTES, &b->memory, &err), &err);
+	check(nna_burst_create(b->prepared, NULL, &b->burst, &err), &err);
+}
+
+static void stop(struct module_bench *b)
+{
+	nna_burst_free(b->burst);
+	nna_memory_free(b->memory);
+	nna_prepared_model_free(b->prepared);
+	nna_device_close(b->device);
+	socket_peer_stop(&b->socket);
+	for (int i = 0; i < SUBJECTS; i++)
+		free(b->samples[i]);
+}
+
+static void trip(struct module_bench *b, enum subject subject)
+{
+	const struct nna_argument in = { .length = 4 * ELEMENTS };
+	const struct nna_argument out = { .offset = 1024, .length = 4 * ELEMENTS };
+	const struct nna_request r = { 1, 1, 1, &in, &out, &b->memory };
+	struct nna_output_shape shape;
+	struct nn_error err = { "" };
+
+	if (subject == BURST)
+		check(nna_burst_execute(b->burst, &r, NULL, &shape, NULL, NULL, &err), &err);
+	else if (subject == IOCTL)
+		check(nna_execute(b->prepared, &r, NULL, &shape, NULL, NULL, &err), &err);
+	else
+		socket_peer_execute(&b->socket, subject == SOCKET_FD);
+}
+
+/* Every subject in turn, in the same run; the figures are medians. */
+static void measure(struct module_bench *b)
+{
+	uint64_t start_ns;
+
+	for (int i = 0; i < SUBJECTS * TRIPS; i++) {
+		enum subject subject = (enum subject)(i / TURN % SUBJECTS);
+		int sample = i / (TURN * SUBJECTS) * TURN + i % TURN;
+
+		start_ns = figure_ns();
+		trip(b, subject);
+		b->samples[subject][sample] = (double)(figure_ns() - start_ns);
+	}
+	for (int i = 0; i < SUBJECTS; i++)
+		b->medians[i] = figure_quantile(b->samples[i], TRIPS, 0.5);
+}
+
+/* A figure beside each of its peers. */
+static void print(const struct module_bench *b, const char *name, double value, const char *unit,
+		  const char *where)
+{
+	static const char * const peers[SUBJECTS] = {
+		[IOCTL] = "ioctl", [SOCKET] = "socket", [SOCKET_FD] = "socket_fd",
+	};
+	char named[64];
+
+	for (int i = IOCTL; i < SUBJECTS; i++) {
+		snprintf(named, sizeof(named), i == IOCTL ? "%s" : "%s_%s", name, peers[i]);
+		figure(named, value, unit, peers[i], b->medians[i], where);
+	}
+}
+
+int bench_by_time(void)
+{
+	struct module_bench b;
+
+	start(&b);
+	measure(&b);
+	print(&b, "burst_vm", b.medians[BURST], "ns", "vm");
+	stop(&b);
+	return 0;
+}
+
+/*
+ * What an execution takes of both ends while they are awake. The one CPU whose
+ * time counts instructions cannot be awake twice, so one thread is both ends in
+ * turn: everything but the waiting is done.
+ */
+static double awake_instructions(void)
+{
+	static struct burst_end client, worker;
+	const struct burst_memory m = burst_memory_create();
+	const struct place places[SLOTS] = { { 0, POOL_BYTES }, { 1, POOL_BYTES } };
+	double *samples = calloc(TRIPS, sizeof(*samples));
+	struct nn_error err = { "" };
+	struct nn_plan *plan;
+	uint64_t start;
+
+	check(nn_plan_create(small_model(), &(struct nn_plan_options){ .preference = 1 }, &plan,
+			     &err), &err);
+	burst_end_init(&client, &m, true, 0);
+	burst_end_init(&worker, &m, false, 0);
+	for (int i = 0; i < TRIPS; i++) {
+		start = figure_ns();
+		burst_send(&client);
+		burst_serve_one(&worker, places, plan, 0);
+		burst_receive(&client);
+		samples[i] = (double)(figure_ns() - start);
+	}
+	nn_plan_free(plan);
+	return figure_quantile(samples, TRIPS, 0.5);
+}
+
+int bench_by_instructions(void)
+{
+	struct module_bench b;
+
+	start(&b);
+	measure(&b);
+	print(&b, "burst_insn_asleep", b.medians[BURST], "instructions", "icount");
+	print(&b, "burst_insn", awake_instructions(), "instructions", "icount");
+	stop(&b);
+	return 0;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a burst is compared with: a server that executes the same model, asked
+ * through a unix stream socket, with the memory passed as a file.
+ */
+#ifndef NN_BENCH_BURST_SOCKET_H
+#define NN_BENCH_BURST_SOCKET_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include <nnaccel/model.h>
+
+struct socket_peer {
+	pid_t server;
+	int socket;
+	int memory;	/* the file that is passed */
+};
+
+/* Starts the server; before this process has threads. Exits where it cannot. */
+void socket_peer_start(struct socket_peer *peer, const struct nn_model *model);
+
+/*
+ * Has the model executed. pass_memory: the memory goes with this request, and
+ * is mapped for it alone; else it is that of the last request that brought one,
+ * mapped since.
+ */
+void socket_peer_execute(struct socket_peer *peer, bool pass_memory);
+
+void socket_peer_stop(struct socket_peer *peer);
+
+#endif /* NN_BENCH_BURST_SOCKET_H */
