@@ -490,7 +490,7 @@ static enum nn_ring_result wait_by_clock(struct nn_ring *ring, struct nnaccel_da
 		if (until_ns != NN_RING_FOREVER && now_ns() >= until_ns)
 			break;
 	}
-	nn_waiter_learn(&ring->waiter, now_ns() - start_ns);
+	nn_waiter_learn(&ring->waiter, now_ns() - start_ns, ring->slept);
 	count_wait(ring);
 	return result;
 }
@@ -509,7 +509,7 @@ enum nn_ring_result nn_ring_receive(struct nn_ring *ring, struct nnaccel_datum *
 	if (!plan.sleep_ns && plan.spin_ns && look_blindly(ring)) {
 		result = nn_ring_try_receive(ring, datums, size);
 		if (ring->waiter.mean_ns > 2 * BLIND_NS)
-			nn_waiter_learn(&ring->waiter, BLIND_NS);
+			nn_waiter_learn(&ring->waiter, BLIND_NS, false);
 		count(&ring->map.mine->spins);
 		return result;
 	}

@@ -17,6 +17,10 @@
 /* Time that is always left between a timed sleep and what it waits for. */
 #define MARGIN_NS 2000
 
+/* Waits that sleep before one tries a spin in their stead: at first, and when that keeps failing. */
+#define FIRST_PROBE 8
+#define LAST_PROBE 1024
+
 /* How far a sample may be above the mean; a pause is not how long things take. */
 #define MAX_RISE 4
 #define MAX_RISE_NS 100000
@@ -49,23 +53,58 @@ uint64_t nn_spin_budget(int wanted_us, bool low_power)
 
 void nn_waiter_init(struct nn_waiter *waiter, uint64_t budget_ns)
 {
-	*waiter = (struct nn_waiter){ .budget_ns = budget_ns, .late_ns = FIRST_LATE_NS };
+	*waiter = (struct nn_waiter){
+		.budget_ns = budget_ns,
+		.late_ns = FIRST_LATE_NS,
+		.probe = FIRST_PROBE,
+	};
+}
+
+/* Time before the mean at which a timed sleep has to end. */
+static uint64_t lead_ns(const struct nn_waiter *waiter)
+{
+	return 2 * waiter->deviation_ns + waiter->late_ns + waiter->late_ns / 4 + MARGIN_NS;
+}
+
+enum way {
+	SLEEP,
+	SPIN,
+	TAIL,			/* sleep, then spin */
+	PROBE,			/* spin for once */
+};
+
+/*
+ * What a sleep takes is also the time to wake up, at both ends where both sleep: from that nobody
+ * can tell that the other end would have answered at once. So a spin is tried now and then.
+ */
+static enum way choose(const struct nn_waiter *waiter)
+{
+	uint64_t spread = 2 * waiter->deviation_ns, lead = lead_ns(waiter);
+
+	if (!waiter->samples || !waiter->budget_ns)
+		return SLEEP;
+	if (waiter->mean_ns + spread <= waiter->budget_ns)
+		return SPIN;
+	if (waiter->mean_ns > lead && lead + spread <= waiter->budget_ns)
+		return TAIL;
+	return waiter->sleeps < waiter->probe ? SLEEP : PROBE;
 }
 
 struct nn_wait_plan nn_waiter_plan(const struct nn_waiter *waiter)
 {
-	const struct nn_wait_plan sleep = { 0, 0 };
-	uint64_t spread = 2 * waiter->deviation_ns;
-	uint64_t lead = spread + waiter->late_ns + waiter->late_ns / 4 + MARGIN_NS;
+	uint64_t sleep_ns;
 
-	if (!waiter->samples || !waiter->budget_ns)
-		return sleep;
-	if (waiter->mean_ns + spread <= waiter->budget_ns)
+	switch (choose(waiter)) {
+	case SPIN:
+	case PROBE:
 		return (struct nn_wait_plan){ 0, waiter->budget_ns };
-	if (waiter->mean_ns <= lead || lead + spread > waiter->budget_ns)
-		return sleep;
-	return (struct nn_wait_plan){ waiter->mean_ns - lead,
-				      waiter->mean_ns - lead + waiter->budget_ns };
+	case TAIL:
+		sleep_ns = waiter->mean_ns - lead_ns(waiter);
+		return (struct nn_wait_plan){ sleep_ns, sleep_ns + waiter->budget_ns };
+	case SLEEP:
+		break;
+	}
+	return (struct nn_wait_plan){ 0, 0 };
 }
 
 /* Moves a value one part in 2^shift towards a sample. */
@@ -76,24 +115,58 @@ static uint64_t approach(uint64_t value, uint64_t sample, unsigned int shift)
 	return value - ((value - sample) >> shift);
 }
 
-void nn_waiter_learn(struct nn_waiter *waiter, uint64_t took_ns)
+static void learn_first(struct nn_waiter *waiter, uint64_t took_ns)
+{
+	waiter->samples = 1;
+	if (took_ns > NN_SPIN_DEFAULT_US * 1000 * 1000)
+		took_ns = NN_SPIN_DEFAULT_US * 1000 * 1000;
+	waiter->mean_ns = took_ns;
+	waiter->deviation_ns = took_ns / 2;
+}
+
+static void learn_next(struct nn_waiter *waiter, uint64_t took_ns)
 {
 	uint64_t most = MAX_RISE * waiter->mean_ns + MAX_RISE_NS;
 	uint64_t off;
 
-	if (!waiter->samples) {
-		waiter->samples = 1;
-		if (took_ns > NN_SPIN_DEFAULT_US * 1000 * 1000)
-			took_ns = NN_SPIN_DEFAULT_US * 1000 * 1000;
-		waiter->mean_ns = took_ns;
-		waiter->deviation_ns = took_ns / 2;
-		return;
-	}
 	if (took_ns > most)
 		took_ns = most;
 	off = took_ns > waiter->mean_ns ? took_ns - waiter->mean_ns : waiter->mean_ns - took_ns;
 	waiter->deviation_ns = approach(waiter->deviation_ns, off, 2);
 	waiter->mean_ns = approach(waiter->mean_ns, took_ns, 3);
+}
+
+/*
+ * Where it was in time, what sleeps took is forgotten, and half is enough for the next to spin too:
+ * this one may have waited for the other end's wake. Else the next probe comes later.
+ */
+static void learn_probe(struct nn_waiter *waiter, uint64_t took_ns, bool slept)
+{
+	waiter->sleeps = 0;
+	if (slept) {
+		waiter->probe = waiter->probe < LAST_PROBE ? 2 * waiter->probe : LAST_PROBE;
+		learn_next(waiter, took_ns);
+		return;
+	}
+	waiter->probe = FIRST_PROBE;
+	waiter->mean_ns = took_ns / 2;
+	waiter->deviation_ns = 0;
+}
+
+void nn_waiter_learn(struct nn_waiter *waiter, uint64_t took_ns, bool slept)
+{
+	enum way way = choose(waiter);
+
+	if (way == PROBE) {
+		learn_probe(waiter, took_ns, slept);
+		return;
+	}
+	if (way == SLEEP)
+		waiter->sleeps++;
+	if (waiter->samples)
+		learn_next(waiter, took_ns);
+	else
+		learn_first(waiter, took_ns);
 }
 
 void nn_waiter_learn_late(struct nn_waiter *waiter, uint64_t late_ns)

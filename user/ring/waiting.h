@@ -26,6 +26,8 @@ struct nn_waiter {
 	uint64_t deviation_ns;	/* how far they are from the mean, on average */
 	uint64_t late_ns;	/* how late a timed sleep ends */
 	uint32_t samples;
+	uint32_t sleeps;	/* waits that only slept, since a spin was tried in their stead */
+	uint32_t probe;		/* how many of these there are before a spin is tried */
 };
 
 /* What to do: sleep until sleep_ns after the start, spin until spin_ns after it, then sleep. */
@@ -37,8 +39,8 @@ struct nn_wait_plan {
 void nn_waiter_init(struct nn_waiter *waiter, uint64_t budget_ns);
 struct nn_wait_plan nn_waiter_plan(const struct nn_waiter *waiter);
 
-/* A wait took this long. */
-void nn_waiter_learn(struct nn_waiter *waiter, uint64_t took_ns);
+/* A wait took this long, and slept or only spun. */
+void nn_waiter_learn(struct nn_waiter *waiter, uint64_t took_ns, bool slept);
 
 /* A timed sleep ended this much after its time. */
 void nn_waiter_learn_late(struct nn_waiter *waiter, uint64_t late_ns);

@@ -66,7 +66,7 @@ static void vary(struct nn_ring *ring, uint32_t *random)
 	static const uint64_t budgets[] = { 0, 0, 1000, 20000 };
 
 	nn_waiter_init(&ring->waiter, budgets[next_random(random) % 4]);
-	nn_waiter_learn(&ring->waiter, 300);
+	nn_waiter_learn(&ring->waiter, 300, false);
 }
 
 /* Takes the next packet, by the doorbell now and then; false: the burst is dead. */

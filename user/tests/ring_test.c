@@ -454,7 +454,8 @@ static struct nn_wait_plan plan_after(uint64_t budget_ns, const uint64_t *took, 
 
 	nn_waiter_init(&waiter, budget_ns);
 	for (size_t i = 0; i < 64; i++)
-		nn_waiter_learn(&waiter, took[i % n]);
+		nn_waiter_learn(&waiter, took[i % n],
+				took[i % n] > nn_waiter_plan(&waiter).spin_ns);
 	return nn_waiter_plan(&waiter);
 }
 
@@ -496,11 +497,85 @@ static void test_pause_is_forgotten(void **state)
 	(void)state;
 	nn_waiter_init(&waiter, 200000);
 	for (int i = 0; i < 32; i++)
-		nn_waiter_learn(&waiter, 3000);
-	nn_waiter_learn(&waiter, 3600 * SECOND_NS);
+		nn_waiter_learn(&waiter, 3000, false);
+	nn_waiter_learn(&waiter, 3600 * SECOND_NS, true);
 	for (int i = 0; i < 8; i++)
-		nn_waiter_learn(&waiter, 3000);
+		nn_waiter_learn(&waiter, 3000, false);
 	assert_int_equal(nn_waiter_plan(&waiter).spin_ns, 200000);
+}
+
+/* The plan of a waiter that only sleeps; counts such plans until one that spins comes. */
+static int sleeps_before_probe(struct nn_waiter *waiter)
+{
+	int sleeps = 0;
+
+	while (!nn_waiter_plan(waiter).spin_ns && sleeps < 10000) {
+		nn_waiter_learn(waiter, ++sleeps % 2 ? 90000 : 300000, true);
+		assert_int_equal(nn_waiter_plan(waiter).sleep_ns, 0);
+	}
+	return sleeps;
+}
+
+/* Who only sleeps tries a spin now and then: more and more rarely, and for good where it helped. */
+static void test_probes(void **state)
+{
+	struct nn_waiter waiter;
+	int before, sleeps;
+
+	(void)state;
+	nn_waiter_init(&waiter, 200000);
+	before = sleeps_before_probe(&waiter);
+	for (int i = 0; i < 4; i++) {
+		nn_waiter_learn(&waiter, 300000, true);
+		assert_int_equal(nn_waiter_plan(&waiter).spin_ns, 0);
+		sleeps = sleeps_before_probe(&waiter);
+		assert_true(sleeps > before && sleeps <= 1024);
+		before = sleeps;
+	}
+	nn_waiter_learn(&waiter, 2000, false);
+	for (int i = 0; i < 100; i++) {
+		assert_int_equal(nn_waiter_plan(&waiter).spin_ns, 200000);
+		nn_waiter_learn(&waiter, 2000, false);
+	}
+	/* None where spinning is not allowed. */
+	nn_waiter_init(&waiter, 0);
+	assert_int_equal(sleeps_before_probe(&waiter), 10000);
+}
+
+/* An end waits for what comes then. Returns the time that it takes to wake up, 0: it spun. */
+static uint64_t simulate_wait(struct nn_waiter *waiter, uint64_t comes_ns, uint32_t *random)
+{
+	bool slept = comes_ns > nn_waiter_plan(waiter).spin_ns;
+	uint64_t wake_ns = 0;
+
+	*random = *random * 1664525 + 1013904223;
+	if (slept)
+		wake_ns = 60000 + (*random >> 8) % 130000;
+	nn_waiter_learn(waiter, comes_ns + wake_ns, slept);
+	return wake_ns;
+}
+
+/* Two ends that sleep because each waits for the other to wake up are awake before long. */
+static void test_no_sleep_for_sleeps_sake(void **state)
+{
+	uint64_t client_ns, worker_ns = 0;
+	struct nn_waiter client, worker;
+	uint32_t random = 1;
+	int sleeps = 0;
+
+	(void)state;
+	nn_waiter_init(&client, 200000);
+	nn_waiter_init(&worker, 200000);
+	for (int i = 0; i < 64; i++) {
+		nn_waiter_learn(&client, i % 2 ? 90000 : 300000, true);
+		nn_waiter_learn(&worker, i % 2 ? 90000 : 300000, true);
+	}
+	for (int i = 0; i < 10000; i++) {
+		client_ns = simulate_wait(&client, worker_ns + 1000, &random);
+		worker_ns = simulate_wait(&worker, client_ns + 500, &random);
+		sleeps += i >= 1000 && (client_ns || worker_ns);
+	}
+	assert_int_equal(sleeps, 0);
 }
 
 static void test_budget(void **state)
@@ -757,6 +832,8 @@ int main(void)
 		cmocka_unit_test(test_parked_end_rings),
 		cmocka_unit_test(test_plans),
 		cmocka_unit_test(test_pause_is_forgotten),
+		cmocka_unit_test(test_probes),
+		cmocka_unit_test(test_no_sleep_for_sleeps_sake),
 		cmocka_unit_test(test_budget),
 		cmocka_unit_test(test_request_round_trip),
 		cmocka_unit_test(test_malformed_requests),
