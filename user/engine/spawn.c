@@ -151,11 +151,22 @@ static void child_keep_capabilities(void)
 	}
 }
 
+/* All that a worker is to know of this environment: how long bursts may spin. */
+static char *spin_bound(void)
+{
+	static const char name[] = "NNACCEL_SPIN_US=";
+
+	for (char **entry = environ; entry && *entry; entry++)
+		if (!strncmp(*entry, name, strlen(name)))
+			return *entry;
+	return NULL;
+}
+
 __attribute__((noreturn)) static void child_main(const struct spawner *s, int control, int log)
 {
 	char name[] = WORKER_NAME, text[WORKER_OPTIONS_TEXT];
 	struct worker_options options = s->options;
-	char *argv[] = { name, text, NULL }, *envp[] = { NULL };
+	char *argv[] = { name, text, NULL }, *envp[] = { spin_bound(), NULL };
 	int program = move_up(s->program);
 	sigset_t none;
 	char go;
