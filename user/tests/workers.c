@@ -55,6 +55,97 @@ static int scan(pid_t *found)
 	return count;
 }
 
+/* CPU time of a thread in ns; -1: it is gone. */
+static int64_t thread_time(pid_t process, pid_t thread)
+{
+	long long time = -1;
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)process, (int)thread);
+	file = fopen(path, "r");
+	if (!file)
+		return -1;
+	if (fscanf(file, "%lld", &time) != 1)
+		time = -1;
+	fclose(file);
+	return time;
+}
+
+/* Sums the times of a process's threads; *busiest: the one with the most, unless that is NULL. */
+static int64_t sum_times(pid_t process, pid_t *busiest)
+{
+	int64_t sum = -1, most = -1, time;
+	struct dirent *entry;
+	char path[64];
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)process);
+	tasks = opendir(path);
+	while (tasks && (entry = readdir(tasks))) {
+		time = entry->d_name[0] == '.' ? -1 : thread_time(process, atoi(entry->d_name));
+		if (time < 0)
+			continue;
+		sum = sum < 0 ? time : sum + time;
+		if (time > most && busiest)
+			*busiest = atoi(entry->d_name);
+		most = time > most ? time : most;
+	}
+	if (tasks)
+		closedir(tasks);
+	return sum;
+}
+
+pid_t workers_busiest_thread(pid_t worker)
+{
+	pid_t busiest = -1;
+
+	sum_times(worker, &busiest);
+	return busiest;
+}
+
+int64_t workers_cpu_time(pid_t worker)
+{
+	return sum_times(worker, NULL);
+}
+
+/* Whether a process's command line begins with that program and has that argument. */
+static bool has_argument(const char *pid, const char *program, const char *argument)
+{
+	char path[288], text[1024] = "";
+	const char *name;
+	ssize_t size;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%s/cmdline", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	size = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	name = strrchr(text, '/') ? strrchr(text, '/') + 1 : text;
+	if (strcmp(name, program))
+		return false;
+	for (const char *at = text; at < text + size; at += strlen(at) + 1)
+		if (!strcmp(at, argument))
+			return true;
+	return false;
+}
+
+bool workers_have_option(const char *option)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	bool found = false;
+
+	while (proc && (entry = readdir(proc)))
+		found |= entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+			 has_argument(entry->d_name, "nnacceld", option);
+	if (proc)
+		closedir(proc);
+	return found;
+}
+
 pid_t workers_find(void)
 {
 	pid_t found = -1;
