@@ -14,6 +14,19 @@
  */
 enum nn_status nn_broadcast_infer(struct nn_run *r);
 
+/*
+ * The axes of an output, those joined that both operands run through alike, and
+ * by how many elements each operand moves along them: 0 where it is repeated.
+ */
+struct nn_broadcast_axes {
+	uint32_t count;			/* at least 1 */
+	size_t dims[NN_MAX_RANK];
+	size_t steps_a[NN_MAX_RANK];
+	size_t steps_b[NN_MAX_RANK];
+};
+
+void nn_broadcast_axes(const struct nn_run *r, struct nn_broadcast_axes *x);
+
 /* `count` outputs; each operand has as many elements, or one for all of them. */
 struct nn_row {
 	const void *params;		/* the kernel's own */

@@ -8,6 +8,8 @@
 #include "ops/check.h"
 #include "ops/lstm_cell.h"
 
+enum { LSTM = 16 };
+
 /* Positions of what follows the weights. */
 enum { STATE_H = 18, STATE_C = 19, ACTIVATION = 20, CELL_CLIP = 21, PROJECTION_CLIP = 22 };
 
@@ -24,20 +26,30 @@ static struct nn_lstm_cell lstm_cell(const struct nn_run *r, uint32_t layer_norm
 	};
 }
 
-static enum nn_status lstm_shape(const struct nn_run *r, struct nn_lstm_cell *c)
+enum nn_status nn_lstm_shape(const struct nn_run *r, struct nn_sequence *s,
+			     struct nn_lstm_cell *c)
 {
+	bool single = r->op->code == LSTM;
 	const struct nn_tensor *x = &r->inputs[0];
+	enum nn_status status;
 
-	*c = lstm_cell(r, 23);
+	*c = lstm_cell(r, single ? 23 : 24);
+	if (!single) {
+		status = nn_sequence_shape(r, 0, nn_run_bool(r, 23, false), s);
+		return status ? status : nn_lstm_cell_shape(r, c, s->batch, s->size);
+	}
 	if (x->rank != 2)
 		return nn_run_fail(r, "input 0 has %u dimensions, must have 2", x->rank);
-	return nn_lstm_cell_shape(r, c, x->dims[0], x->dims[1]);
+	*s = (struct nn_sequence){ .steps = 1, .batch = x->dims[0], .size = x->dims[1],
+				   .time_major = true };
+	return nn_lstm_cell_shape(r, c, s->batch, s->size);
 }
 
 static enum nn_status infer_lstm(struct nn_run *r)
 {
+	struct nn_sequence s;
 	struct nn_lstm_cell c;
-	enum nn_status status = lstm_shape(r, &c);
+	enum nn_status status = nn_lstm_shape(r, &s, &c);
 
 	if (status)
 		return status;
@@ -52,8 +64,9 @@ static enum nn_status infer_lstm(struct nn_run *r)
 
 static enum nn_status execute_lstm(struct nn_run *r)
 {
+	struct nn_sequence s;
 	struct nn_lstm_cell c;
-	enum nn_status status = lstm_shape(r, &c);
+	enum nn_status status = nn_lstm_shape(r, &s, &c);
 	float *scratch;
 
 	if (status)
@@ -69,22 +82,11 @@ static enum nn_status execute_lstm(struct nn_run *r)
 	return NN_OK;
 }
 
-static enum nn_status sequence_shape(const struct nn_run *r, struct nn_sequence *s,
-				     struct nn_lstm_cell *c)
-{
-	enum nn_status status = nn_sequence_shape(r, 0, nn_run_bool(r, 23, false), s);
-
-	if (status)
-		return status;
-	*c = lstm_cell(r, 24);
-	return nn_lstm_cell_shape(r, c, s->batch, s->size);
-}
-
 static enum nn_status infer_unidirectional_lstm(struct nn_run *r)
 {
 	struct nn_sequence s;
 	struct nn_lstm_cell c;
-	enum nn_status status = sequence_shape(r, &s, &c);
+	enum nn_status status = nn_lstm_shape(r, &s, &c);
 
 	if (status)
 		return status;
@@ -101,7 +103,7 @@ static enum nn_status execute_unidirectional_lstm(struct nn_run *r)
 {
 	struct nn_sequence s;
 	struct nn_lstm_cell c;
-	enum nn_status status = sequence_shape(r, &s, &c);
+	enum nn_status status = nn_lstm_shape(r, &s, &c);
 	const float *x;
 
 	if (status)
@@ -147,7 +149,7 @@ static enum nn_status check_lstm(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_LSTM = {
-	.code = 16,
+	.code = LSTM,
 	.name = "LSTM",
 	.omissible = NN_IN(1) | NN_IN(5) | NN_IN(9) | NN_IN(10) | NN_IN(11) | NN_IN(12) | NN_IN(16) |
 		     NN_IN(17) | NN_IN(23) | NN_IN(24) | NN_IN(25) | NN_IN(26),

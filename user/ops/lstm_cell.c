@@ -8,8 +8,13 @@
 #include <math.h>
 #include <string.h>
 
-/* Distances of the inputs from the first weight. */
-enum { RECURRENT = 4, PEEPHOLE = 8, BIAS = 11, PROJECTION = 15, PROJECTION_BIAS = 16 };
+enum {
+	RECURRENT = NN_LSTM_RECURRENT,
+	PEEPHOLE = NN_LSTM_PEEPHOLE,
+	BIAS = NN_LSTM_BIAS,
+	PROJECTION = NN_LSTM_PROJECTION,
+	PROJECTION_BIAS = NN_LSTM_PROJECTION_BIAS,
+};
 
 enum { SIGMOID = 6 };
 
@@ -129,9 +134,8 @@ static void add_peephole(const float *weight, const float *state, float *values,
 	}
 }
 
-/* Each row to mean 0 and variance 1, then times `gain` plus `bias`. */
-static void normalize(float *values, const float *gain, const float *bias, uint32_t batch,
-		      uint32_t units)
+void nn_lstm_normalize(float *values, const float *gain, const float *bias, uint32_t batch,
+		       uint32_t units)
 {
 	for (uint32_t b = 0; b < batch; b++, values += units) {
 		float sum = 0, squares = 0, mean, variance, factor;
@@ -177,7 +181,7 @@ static void gate(const struct nn_run *r, const struct nn_lstm_cell *c, uint32_t 
 		add_peephole(r->inputs[w + PEEPHOLE + peephole].data, state, values, c->batch,
 			     c->units);
 	if (c->normalized)
-		normalize(values, r->inputs[c->layer_norm + g].data, bias, c->batch, c->units);
+		nn_lstm_normalize(values, r->inputs[c->layer_norm + g].data, bias, c->batch, c->units);
 }
 
 /* The output of a step from the gated cell state m [batch, units]. */

@@ -12,6 +12,15 @@
 /* Gates in the order of the operations' inputs. */
 enum nn_lstm_gate { NN_LSTM_INPUT, NN_LSTM_FORGET, NN_LSTM_CELL, NN_LSTM_OUTPUT, NN_LSTM_GATES };
 
+/* Distances of other inputs from the first input weight. */
+enum nn_lstm_input {
+	NN_LSTM_RECURRENT = 4,
+	NN_LSTM_PEEPHOLE = 8,		/* input, forget and output gate */
+	NN_LSTM_BIAS = 11,
+	NN_LSTM_PROJECTION = 15,
+	NN_LSTM_PROJECTION_BIAS = 16,
+};
+
 /*
  * A cell. The positions: input, recurrent weights and biases of the four gates
  * from `weights` on (4 + 4, then 3 peepholes, 4 biases, projection and its
@@ -36,6 +45,17 @@ struct nn_lstm_cell {
  */
 enum nn_status nn_lstm_cell_shape(const struct nn_run *r, struct nn_lstm_cell *c, uint32_t batch,
 				  uint32_t size);
+
+/*
+ * Reads an LSTM or a UNIDIRECTIONAL_SEQUENCE_LSTM, checked as above; the former
+ * is a sequence of one step.
+ */
+enum nn_status nn_lstm_shape(const struct nn_run *r, struct nn_sequence *s,
+			     struct nn_lstm_cell *c);
+
+/* Each row of [batch, units] to mean 0 and variance 1, then times `gain` plus `bias`. */
+void nn_lstm_normalize(float *values, const float *gain, const float *bias, uint32_t batch,
+		       uint32_t units);
 
 /* Floats of scratch memory that a step needs. */
 size_t nn_lstm_cell_scratch(const struct nn_lstm_cell *c);

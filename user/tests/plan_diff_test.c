@@ -8,12 +8,14 @@
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -21,9 +23,10 @@
 #include "ops/op.h"
 #include "plan/plan.h"
 
-#define MAX_OPERANDS 400
-#define MAX_OPERATIONS 16
-#define MAX_INDICES 300
+#define MAX_OPERANDS 800
+#define MAX_OPERATIONS 24
+#define MAX_INDICES 800
+#define MAX_RESULTS 4		/* of an operation */
 #define MAX_OUTPUTS 8
 #define RUN_NS UINT64_C(6000000000)
 #define MAX_GRAPHS 4000
@@ -75,7 +78,8 @@ static struct {
 	uint8_t *values;		/* of constants */
 	size_t used;
 	int32_t type;
-	uint32_t tensors[MAX_OPERATIONS + 1];	/* those that an operation may read */
+	bool is_delicate;		/* something is normalised: differences grow */
+	uint32_t tensors[MAX_OPERATIONS * MAX_RESULTS + 1];	/* those that an operation may read */
 	uint32_t num_tensors;
 } g;
 
@@ -229,25 +233,32 @@ static uint32_t any_image(void)
 	return g.input;
 }
 
-static bool finish(int32_t code, uint32_t count, const uint32_t *inputs, uint32_t output)
+static bool finish_many(int32_t code, uint32_t count, const uint32_t *inputs, uint32_t num_outputs,
+			const uint32_t *outputs)
 {
 	uint32_t *list = g.indices + g.num_indices;
 
-	assert_true(g.num_indices + count + 1 <= MAX_INDICES);
+	assert_true(g.num_indices + count + num_outputs <= MAX_INDICES);
 	memcpy(list, inputs, count * sizeof(*inputs));
-	list[count] = output;
-	g.num_indices += count + 1;
+	memcpy(list + count, outputs, num_outputs * sizeof(*outputs));
+	g.num_indices += count + num_outputs;
 	for (uint32_t i = 0; i < count; i++)
 		g.operands[inputs[i]].consumers++;
 	g.operations[g.subgraph.num_operations++] = (struct nn_operation){
 		.type = code,
 		.num_inputs = count,
-		.num_outputs = 1,
+		.num_outputs = num_outputs,
 		.inputs = list,
 		.outputs = list + count,
 	};
-	g.tensors[g.num_tensors++] = output;
+	for (uint32_t i = 0; i < num_outputs; i++)
+		g.tensors[g.num_tensors++] = outputs[i];
 	return true;
+}
+
+static bool finish(int32_t code, uint32_t count, const uint32_t *inputs, uint32_t output)
+{
+	return finish_many(code, count, inputs, 1, &output);
 }
 
 /* ---- Operations: each adds one that fits, or none ---- */
@@ -408,23 +419,35 @@ static bool add_pool(void)
 	return finish(chance(3) ? 17 : 1, count, in, out);
 }
 
-/* ADD or MUL, of two tensors of one shape or with a constant, of which ADD may fold some. */
+/* A constant that broadcasts with a tensor: of its shape, of its last axis, or of any. */
+static uint32_t broadcast_constant(const struct nn_operand *o)
+{
+	uint32_t rank = chance(2) ? o->rank : pick(1, o->rank), dims[NN_MAX_RANK], y;
+
+	for (uint32_t i = 0; i < rank; i++)
+		dims[i] = chance(3) ? 1 : o->dims[o->rank - rank + i];
+	y = random_result(rank, dims);
+	fill_constant(y, 1);
+	return y;
+}
+
+/* Arithmetic on two tensors of one shape or with a constant, of which ADD may fold some. */
 static bool add_arithmetic(void)
 {
-	uint32_t x = any_tensor(), y = any_tensor();
+	static const int32_t codes[] = { 0, 0, 0, 18, 36, 65, 66 };	/* ADD, MUL, SUB, ... */
+	uint32_t x = any_tensor(), y = any_tensor(), out, activation;
+	int32_t code = codes[pick(0, sizeof(codes) / sizeof(codes[0]) - 1)];
 	const struct nn_operand *o = &g.operands[x];
-	uint32_t out, last = o->rank - 1;
 
 	if (chance(2) || g.operands[y].rank != o->rank ||
-	    memcmp(g.operands[y].dims, o->dims, sizeof(o->dims))) {
-		bool full = chance(2);
-
-		y = random_result(full ? o->rank : 1, full ? o->dims : &o->dims[last]);
-		fill_constant(y, 1);
-	}
+	    memcmp(g.operands[y].dims, o->dims, sizeof(o->dims)))
+		y = broadcast_constant(o);
 	out = random_result(o->rank, o->dims);
-	return finish(chance(3) ? 18 : 0, 3, (uint32_t[]){ x, y, add_int((int32_t)pick(0, 3)) },
-		      out);
+	if (code >= 65)
+		return finish(code, 2, (uint32_t[]){ x, y }, out);
+	activation = add_int((int32_t)pick(0, 3));
+	return chance(2) ? finish(code, 3, (uint32_t[]){ x, y, activation }, out) :
+			   finish(code, 3, (uint32_t[]){ y, x, activation }, out);
 }
 
 static bool add_activation(void)
@@ -437,13 +460,59 @@ static bool add_activation(void)
 							    o->zero_point));
 }
 
-static bool add_logistic(void)
+/* LOGISTIC or TANH. */
+static bool add_sigmoid(void)
 {
+	bool tanh = chance(2), is_unsigned = g.type == NN_TENSOR_QUANT8_ASYMM;
 	uint32_t x = any_tensor();
 	const struct nn_operand *o = &g.operands[x];
 
-	return finish(14, 1, &x, add_result(o->rank, o->dims, 1.0f / 256,
-					    g.type == NN_TENSOR_QUANT8_ASYMM ? 0 : -128));
+	return finish(tanh ? 28 : 14, 1, &x,
+		      tanh ? add_result(o->rank, o->dims, 1.0f / 128, is_unsigned ? 128 : 0) :
+			     add_result(o->rank, o->dims, 1.0f / 256, is_unsigned ? 0 : -128));
+}
+
+/* Functions of floats that stay close to one another where their inputs do. */
+static bool add_function(void)
+{
+	uint32_t x = any_tensor(), in[2];
+	const struct nn_operand *o = &g.operands[x];
+
+	if (!is_float())
+		return false;
+	switch (pick(0, 3)) {
+	case 0:
+		return finish(38, 1, &x, random_result(o->rank, o->dims));	/* ABS */
+	case 1:
+		return finish(67, 1, &x, random_result(o->rank, o->dims));	/* NEG */
+	case 2:
+		in[0] = x;
+		in[1] = add_float_scalar(random_float(0.1f, 2));
+		return finish(98, 2, in, random_result(o->rank, o->dims));	/* ELU */
+	default:
+		return finish(99, 1, &x, random_result(o->rank, o->dims));	/* HARD_SWISH */
+	}
+}
+
+/* EXP, SQRT or RSQRT of what is in their range. */
+static bool add_growth(void)
+{
+	static const int32_t codes[] = { 49, 83, 88 };	/* EXP, RSQRT, SQRT */
+	uint32_t x = any_tensor(), between, shifted, one = 1;
+	const struct nn_operand *o = &g.operands[x];
+	uint32_t shift;
+	float *value;
+
+	if (g.type != NN_TENSOR_FLOAT32)
+		return false;
+	between = random_result(o->rank, o->dims);
+	finish(14, 1, &x, between);
+	shift = random_result(1, &one);
+	value = set_value(shift);
+	memcpy(value, &(float){ 0.5f }, sizeof(*value));
+	shifted = random_result(o->rank, o->dims);
+	finish(0, 3, (uint32_t[]){ between, shift, add_int(0) }, shifted);
+	return finish(codes[pick(0, 2)], 1, &shifted, random_result(o->rank, o->dims));
 }
 
 static bool add_softmax(void)
@@ -474,12 +543,174 @@ static bool add_reshape(void)
 
 static bool add_transpose(void)
 {
-	uint32_t x = any_image(), four = 4;
+	uint32_t x = any_tensor(), dims[NN_MAX_RANK] = { 0 };
 	const struct nn_operand *o = &g.operands[x];
+	int32_t permutation[] = { 0, 1, 2, 3 };
+	uint32_t rank = o->rank;
 
-	return finish(37, 2, (uint32_t[]){ x, add_ints(1, &four, (int32_t[]){ 0, 2, 1, 3 }) },
-		      add_result(4, (uint32_t[]){ o->dims[0], o->dims[2], o->dims[1], o->dims[3] },
-				 o->scale, o->zero_point));
+	for (uint32_t i = rank; i-- > 1;) {
+		uint32_t other = pick(0, i);
+		int32_t axis = permutation[i];
+
+		permutation[i] = permutation[other];
+		permutation[other] = axis;
+	}
+	for (uint32_t i = 0; i < rank; i++)
+		dims[i] = o->dims[permutation[i]];
+	if (dims[rank - 1] > 100)
+		return false;
+	return finish(37, 2, (uint32_t[]){ x, add_ints(1, &rank, permutation) },
+		      add_result(rank, dims, o->scale, o->zero_point));
+}
+
+/* MEAN, or REDUCE_SUM of floats. */
+static bool add_mean(void)
+{
+	uint32_t x = any_tensor(), dims[NN_MAX_RANK] = { 0 }, count, keep;
+	const struct nn_operand *o = &g.operands[x];
+	int32_t first = (int32_t)pick(1, o->rank - 1), axes[] = { first, first + 1 - (int32_t)o->rank };
+
+	count = (uint32_t)first + 1 < o->rank && chance(2) ? 2 : 1;
+	memcpy(dims, o->dims, sizeof(dims));
+	for (uint32_t i = 0; i < count; i++)
+		dims[(uint32_t)first + i] = 1;
+	if (is_float() && chance(4)) {
+		keep = add_operand(NN_BOOL, 0, NULL, 0, 0);
+		*(uint8_t *)set_value(keep) = 1;
+		return finish(80, 3, (uint32_t[]){ x, add_ints(1, &count, axes), keep },
+			      add_result(o->rank, dims, o->scale, o->zero_point));
+	}
+	return finish(31, 3, (uint32_t[]){ x, add_ints(1, &count, axes), add_int(1) },
+		      add_result(o->rank, dims, o->scale, o->zero_point));
+}
+
+static uint32_t add_bool(bool value)
+{
+	uint32_t index = add_operand(NN_BOOL, 0, NULL, 0, 0);
+
+	*(uint8_t *)set_value(index) = value;
+	return index;
+}
+
+/* BATCH_MATMUL with a constant of either shape, its batches broadcast or not. */
+static bool add_matmul(void)
+{
+	uint32_t x = any_image(), width = pick(1, 70), y, out;
+	bool turn_x = chance(3), turn_y = chance(2), swap;
+	const struct nn_operand *o = &g.operands[x];
+	uint32_t rows = o->dims[turn_x ? 3 : 2], depth = o->dims[turn_x ? 2 : 3];
+	bool large = elements(o) > 10000;
+	uint32_t first = chance(2) ? 1 : o->dims[0], second = large || chance(2) ? 1 : o->dims[1];
+
+	if (g.type == NN_TENSOR_QUANT8_ASYMM)
+		return false;
+	swap = chance(4);
+	if (swap) {
+		/* The constant first. */
+		y = random_result(4, (uint32_t[]){ first, second, turn_x ? o->dims[2] : width,
+				  turn_x ? width : o->dims[2] });
+		fill_constant(y, 2 / sqrtf((float)o->dims[2]));
+		out = random_result(4, (uint32_t[]){ o->dims[0], o->dims[1], width, o->dims[3] });
+		return finish(102, 4, (uint32_t[]){ y, x, add_bool(turn_x), add_bool(false) }, out);
+	}
+	y = random_result(4, (uint32_t[]){ first, second, turn_y ? width : depth,
+			  turn_y ? depth : width });
+	fill_constant(y, 2 / sqrtf((float)depth));
+	out = random_result(4, (uint32_t[]){ o->dims[0], o->dims[1], rows, width });
+	return finish(102, 4, (uint32_t[]){ x, y, add_bool(turn_x), add_bool(turn_y) }, out);
+}
+
+static uint32_t random_constant(uint32_t rank, const uint32_t *dims, float range)
+{
+	uint32_t index = add_result(rank, dims, 0, 0);
+
+	fill_constant(index, range);
+	return index;
+}
+
+static uint32_t omitted(void)
+{
+	uint32_t one = 1, index = add_result(1, &one, 0, 0);
+
+	g.operands[index].lifetime = NN_NO_VALUE;
+	return index;
+}
+
+/* What a cell has besides its weights. */
+struct cell {
+	uint32_t batch, size, units, outputs;
+	bool cifg, peephole, projection, normalized;
+};
+
+/* Inputs 1 to 22 of LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM, of which 28 are of the latter. */
+static void add_cell(const struct cell *c, uint32_t *in, uint32_t layer_norm)
+{
+	static const int32_t activations[] = { 0, 1, 3, 4, 4, 4, 6 };
+	uint32_t input[] = { c->units, c->size }, recurrent[] = { c->units, c->outputs };
+	float range = 1 / sqrtf((float)(c->size + c->outputs));
+
+	for (uint32_t i = 0; i < 4; i++) {
+		bool gate = i || !c->cifg;
+
+		in[1 + i] = gate ? random_constant(2, input, range) : omitted();
+		in[5 + i] = gate ? random_constant(2, recurrent, range) : omitted();
+		in[12 + i] = gate ? random_constant(1, input, 1) : omitted();
+		in[layer_norm + i] = gate && c->normalized ? random_constant(1, input, 1) :
+				     omitted();
+	}
+	for (uint32_t i = 0; i < 3; i++)
+		in[9 + i] = c->peephole && (i || !c->cifg) ? random_constant(1, input, 1) :
+			    omitted();
+	in[16] = c->projection ? random_constant(2, (uint32_t[]){ c->outputs, c->units }, range) :
+		 omitted();
+	in[17] = c->projection && chance(2) ? random_constant(1, &c->outputs, 1) : omitted();
+	in[18] = random_constant(2, (uint32_t[]){ c->batch, c->outputs }, 1);
+	in[19] = random_constant(2, (uint32_t[]){ c->batch, c->units }, 1);
+	in[20] = add_int(activations[pick(0, 6)]);
+	in[21] = add_float_scalar(chance(2) ? 0 : 0.7f);
+	in[22] = add_float_scalar(chance(2) ? 0 : 0.7f);
+}
+
+/* A cell along the rows of an image, or once. */
+static bool add_lstm(void)
+{
+	uint32_t x = any_image(), in[28], outs[4], shaped, three = 3, two = 2;
+	bool single = chance(3), time_major = chance(2);
+	const struct nn_operand *o = &g.operands[x];
+	uint32_t d0 = o->dims[0], d1 = o->dims[1] * o->dims[2];
+	struct cell c = {
+		.batch = single ? d0 * d1 : time_major ? d1 : d0,
+		.size = o->dims[3],
+		.units = pick(1, 40),
+		.cifg = chance(3),
+		.peephole = chance(3),
+		.projection = chance(3),
+	};
+
+	if (!is_float())
+		return false;
+	/* A few units may be nearly equal: what is normalised is noise then. */
+	c.normalized = c.units > 8 && chance(3);
+	g.is_delicate |= c.normalized;
+	c.outputs = c.projection ? pick(1, 20) : c.units;
+	shaped = single ? random_result(2, (uint32_t[]){ d0 * d1, c.size }) :
+		 random_result(3, (uint32_t[]){ d0, d1, c.size });
+	finish(22, 2, (uint32_t[]){ x, single ?
+	       add_ints(1, &two, (int32_t[]){ (int32_t)(d0 * d1), (int32_t)c.size }) :
+	       add_ints(1, &three, (int32_t[]){ (int32_t)d0, (int32_t)d1, (int32_t)c.size }) },
+	       shaped);
+	in[0] = shaped;
+	add_cell(&c, in, single ? 23 : 24);
+	outs[1] = random_result(2, (uint32_t[]){ c.batch, c.outputs });
+	outs[2] = random_result(2, (uint32_t[]){ c.batch, c.units });
+	if (single) {
+		outs[0] = random_result(2, (uint32_t[]){ c.batch, c.units * (c.cifg ? 3 : 4) });
+		outs[3] = random_result(2, (uint32_t[]){ c.batch, c.outputs });
+		return finish_many(16, 27, in, 4, outs);
+	}
+	in[23] = add_bool(time_major);
+	outs[0] = random_result(3, (uint32_t[]){ d0, d1, c.outputs });
+	return finish_many(92, 28, in, 3, outs);
 }
 
 static bool add_pad(void)
@@ -509,8 +740,9 @@ static bool add_concatenation(void)
 
 static bool (*const adders[])(void) = {
 	add_conv, add_conv, add_depthwise, add_depthwise, add_fully_connected, add_pool,
-	add_arithmetic, add_arithmetic, add_activation, add_logistic, add_softmax, add_reshape,
-	add_transpose, add_pad, add_concatenation,
+	add_arithmetic, add_arithmetic, add_activation, add_sigmoid, add_function, add_growth,
+	add_softmax, add_reshape, add_transpose, add_pad, add_concatenation, add_mean, add_matmul,
+	add_lstm,
 };
 
 /* The last tensor is an output, and so are some others. */
@@ -603,7 +835,7 @@ static float float_at(const void *data, uint32_t i)
 
 static bool is_close(float a, float b)
 {
-	float tolerance = g.type == NN_TENSOR_FLOAT16 ? 2e-2f : 1e-4f;
+	float tolerance = g.type == NN_TENSOR_FLOAT16 ? 2e-2f : g.is_delicate ? 2e-3f : 1e-4f;
 
 	return a == b || fabsf(a - b) <= tolerance * (1 + fabsf(b)) || (isnan(a) && isnan(b));
 }
@@ -769,6 +1001,58 @@ static void check_graph(uint64_t seed)
 	free(input);
 }
 
+/* ---- Telling the seed, however a graph ends ---- */
+
+static volatile uint64_t current;
+static volatile sig_atomic_t is_running;
+
+static void tell_seed(void)
+{
+	char text[] = "crashed or failed: seed 00000000000000000000\n", *at = strchr(text, '\n');
+	uint64_t seed = current;
+
+	for (; seed; seed /= 10)
+		*--at = (char)('0' + seed % 10);
+	memmove(strchr(text, '0'), at, strlen(at) + 1);
+	if (is_running && write(STDERR_FILENO, text, strlen(text)) < 0)
+		return;
+}
+
+static const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
+static struct sigaction before[sizeof(signals) / sizeof(signals[0])];
+
+/* Then what would have happened happens. */
+static void on_signal(int number)
+{
+	tell_seed();
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (signals[i] == number)
+			sigaction(number, &before[i], NULL);
+	raise(number);
+}
+
+void __sanitizer_set_death_callback(void (*fn)(void)) __attribute__((weak));
+
+static void watch(void)
+{
+	const struct sigaction action = { .sa_handler = on_signal };
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		sigaction(signals[i], &action, &before[i]);
+	if (__sanitizer_set_death_callback)
+		__sanitizer_set_death_callback(tell_seed);
+}
+
+/* Also after an assertion that failed. */
+static int tear_down(void **unused)
+{
+	(void)unused;
+	tell_seed();
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		sigaction(signals[i], &before[i], NULL);
+	return 0;
+}
+
 static void test_random_graphs(void **unused)
 {
 	const char *given = getenv("NN_SEED");
@@ -779,11 +1063,15 @@ static void test_random_graphs(void **unused)
 	(void)unused;
 	g.values = malloc(VALUES_SIZE);
 	assert_non_null(g.values);
+	watch();
+	is_running = true;
 	for (; count < MAX_GRAPHS && now() < end; count++) {
-		state = (first + count) * 7919;
+		current = first + count;
+		state = current * 7919;
 		make_graph();
-		check_graph(first + count);
+		check_graph(current);
 	}
+	is_running = false;
 	print_message("%u graphs from seed %llu on\n", count, (unsigned long long)first);
 	free(g.values);
 }
@@ -791,7 +1079,7 @@ static void test_random_graphs(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random_graphs),
+		cmocka_unit_test_teardown(test_random_graphs, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,18 +1,68 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sums of floats for one instruction set; included like, and after,
- * depthwise_f32.h, by who also defines ADD.
+ * Arithmetic and sums of floats for one instruction set; included like, and
+ * after, depthwise_f32.h.
  */
 
-static TARGET void add_f32(const struct nn_add_f32 *a)
+static inline ALWAYS_INLINE TARGET VF operate_f32(enum nn_binary operation, VF x, VF y)
 {
-	const VF low = SPLAT(a->low), high = SPLAT(a->high);
+	switch (operation) {
+	case NN_BINARY_ADD:
+		return x + y;
+	case NN_BINARY_SUB:
+		return x - y;
+	case NN_BINARY_MUL:
+		return x * y;
+	case NN_BINARY_DIV:
+		return x / y;
+	case NN_BINARY_MAX:
+		return MAX(x, y);
+	case NN_BINARY_MIN:
+		return MIN(x, y);
+	}
+	return x;
+}
 
-	for (size_t i = 0; i < a->count; i += LANES) {
-		size_t count = a->count - i;
-		const VF sum = ADD(load_f32(a->a + i, count), load_f32(a->b + i, count));
+static inline ALWAYS_INLINE TARGET void row_of_f32(enum nn_binary operation, bool one_a, bool one_b,
+						   const struct nn_binary_f32 *b)
+{
+	const VF low = SPLAT(b->low), high = SPLAT(b->high), x = SPLAT(*b->a), y = SPLAT(*b->b);
 
-		store_f32(a->out + i, MIN(high, MAX(low, sum)), count);
+	for (size_t i = 0; i < b->count; i += LANES) {
+		size_t count = b->count - i;
+		const VF value = operate_f32(operation, one_a ? x : load_f32(b->a + i, count),
+					     one_b ? y : load_f32(b->b + i, count));
+
+		store_f32(b->out + i, MIN(high, MAX(low, value)), count);
+	}
+}
+
+static inline ALWAYS_INLINE TARGET void rows_of_f32(enum nn_binary operation,
+						    const struct nn_binary_f32 *b)
+{
+	if (b->one_a)
+		row_of_f32(operation, true, b->one_b, b);
+	else if (b->one_b)
+		row_of_f32(operation, false, true, b);
+	else
+		row_of_f32(operation, false, false, b);
+}
+
+static TARGET void binary_f32(const struct nn_binary_f32 *b)
+{
+	switch (b->operation) {
+	case NN_BINARY_ADD:
+		return rows_of_f32(NN_BINARY_ADD, b);
+	case NN_BINARY_SUB:
+		return rows_of_f32(NN_BINARY_SUB, b);
+	case NN_BINARY_MUL:
+		return rows_of_f32(NN_BINARY_MUL, b);
+	case NN_BINARY_DIV:
+		return rows_of_f32(NN_BINARY_DIV, b);
+	case NN_BINARY_MAX:
+		return rows_of_f32(NN_BINARY_MAX, b);
+	case NN_BINARY_MIN:
+		return rows_of_f32(NN_BINARY_MIN, b);
 	}
 }
 
@@ -26,4 +76,17 @@ static TARGET void sum_f32(const float *x, size_t stride, size_t pixels, size_t 
 			sum = ADD(sum, load_f32(x + i * stride + c, channels - c));
 		store_f32(sums + c, ADD(load_f32(sums + c, channels - c), sum), channels - c);
 	}
+}
+
+static TARGET float sum_row_f32(const float *x, size_t count)
+{
+	float lanes[LANES], total = 0;
+	VF sum = SPLAT(0.0f);
+
+	for (size_t i = 0; i < count; i += LANES)
+		sum = sum + load_f32(x + i, count - i);
+	STORE(lanes, sum);
+	for (size_t i = 0; i < LANES; i++)
+		total += lanes[i];
+	return total;
 }

@@ -18,19 +18,11 @@ static size_t divide(size_t a, size_t b)
 	return (a + b - 1) / b;
 }
 
-static size_t panel_columns(const struct nn_gemm *g, const struct nn_isa *isa)
-{
-	return NN_PANEL_VECTORS * (g->is_float ? isa->lanes : NN_MAX_LANES);
-}
-
 /* Bytes of the panels of so many columns. */
 static size_t panels_size(const struct nn_gemm *g, const struct nn_isa *isa, size_t columns)
 {
-	size_t lanes = panel_columns(g, isa) / NN_PANEL_VECTORS;
-	size_t vectors = (columns + lanes - 1) / lanes;
-
-	return g->is_float ? vectors * lanes * (g->depth + 1) * sizeof(float) :
-			     nn_q8_panel_size(vectors, g->depth);
+	return g->is_float ? nn_gemm_panels_f32(isa, columns, g->depth) * sizeof(float) :
+			     nn_q8_panel_size(divide(columns, NN_MAX_LANES), g->depth);
 }
 
 size_t nn_gemm_packed_size(const struct nn_gemm *g, const struct nn_isa *isa)
@@ -90,30 +82,107 @@ void nn_gemm_divide(struct nn_gemm *g, uint32_t threads, size_t max_rows)
 
 /* ---- Packing ---- */
 
-/* `count` columns of which `valid` are there, each a row of the weights. */
-static float *pack_panel_f32(const float *weights, const float *bias, size_t depth, size_t count,
-			     size_t valid, float *to)
+typedef float four __attribute__((vector_size(16)));
+
+static inline four load_four(const float *p)
 {
-	for (size_t c = 0; c < count; c++)
-		*to++ = c < valid ? bias[c] : 0;
-	for (size_t c = 0; c < count; c++) {
-		for (size_t k = 0; k < depth; k++)
-			to[k * count + c] = c < valid ? weights[c * depth + k] : 0;
-	}
-	return to + depth * count;
+	four v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
 }
 
-static void pack_f32(const struct nn_run *r, const struct nn_gemm *g, size_t panel, float *to)
+static inline void store_four(float *p, four v)
 {
-	const float *weights = r->inputs[WEIGHTS].data, *bias = r->inputs[BIAS].data;
-	size_t lanes = panel / NN_PANEL_VECTORS;
+	memcpy(p, &v, sizeof(v));
+}
 
-	for (size_t at = 0; at < g->columns; at += panel) {
-		size_t valid = g->columns - at;
+/* Four elements of four rows, `from_step` apart, to four elements of four rows, `to_step` apart. */
+static inline void transpose_four(const float *from, size_t from_step, float *to, size_t to_step)
+{
+	const four a = load_four(from), b = load_four(from + from_step);
+	const four c = load_four(from + 2 * from_step), d = load_four(from + 3 * from_step);
+	const four ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+	const four ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+	const four cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+	const four cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
 
-		to = pack_panel_f32(weights + at * g->depth, bias + at, g->depth,
-				    valid > lanes ? panel : lanes, valid < panel ? valid : panel,
-				    to);
+	store_four(to, __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5));
+	store_four(to + to_step, __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7));
+	store_four(to + 2 * to_step, __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5));
+	store_four(to + 3 * to_step, __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7));
+}
+
+#define LINE 16			/* floats that are fetched from memory together */
+
+/* Elements [first, end) of `count` columns of which `valid` are there, each a row. */
+static void pack_line_f32(const float *rows, size_t depth, size_t first, size_t end, size_t count,
+			  size_t valid, float *to)
+{
+	size_t fours = valid / 4 * 4, k = first;
+
+	for (; k + 4 <= end; k += 4) {
+		for (size_t c = 0; c < fours; c += 4)
+			transpose_four(rows + c * depth + k, depth, to + k * count + c, count);
+	}
+	for (; k < end; k++) {
+		for (size_t c = 0; c < fours; c++)
+			to[k * count + c] = rows[c * depth + k];
+	}
+	for (k = first; k < end; k++) {
+		for (size_t c = fours; c < count; c++)
+			to[k * count + c] = c < valid ? rows[c * depth + k] : 0;
+	}
+}
+
+static void pack_bias_f32(const float *bias, size_t count, size_t valid, float *to)
+{
+	for (size_t c = 0; c < count; c++)
+		to[c] = bias && c < valid ? bias[c] : 0;
+}
+
+/* The width of the panel of the columns that are left, and how many of it are there. */
+static size_t panel_f32(size_t lanes, size_t left, size_t *valid)
+{
+	size_t count = left > lanes ? NN_PANEL_VECTORS * lanes : lanes;
+
+	*valid = left < count ? left : count;
+	return count;
+}
+
+size_t nn_gemm_panels_f32(const struct nn_isa *isa, size_t columns, size_t depth)
+{
+	return divide(columns, isa->lanes) * isa->lanes * (depth + 1);
+}
+
+void nn_gemm_pack_rows_f32(const struct nn_isa *isa, const float *rows, const float *bias,
+			   size_t columns, size_t depth, float *to)
+{
+	size_t count, valid;
+
+	for (size_t at = 0; at < columns; at += count, to += (depth + 1) * count) {
+		count = panel_f32(isa->lanes, columns - at, &valid);
+		pack_bias_f32(bias ? bias + at : NULL, count, valid, to);
+		for (size_t k = 0; k < depth; k += LINE)
+			pack_line_f32(rows + at * depth, depth, k,
+				      k + LINE < depth ? k + LINE : depth, count, valid,
+				      to + count);
+	}
+}
+
+void nn_gemm_pack_columns_f32(const struct nn_isa *isa, const float *b, size_t columns,
+			      size_t depth, size_t stride, float *to)
+{
+	size_t count, valid;
+
+	for (size_t at = 0; at < columns; at += count) {
+		count = panel_f32(isa->lanes, columns - at, &valid);
+		pack_bias_f32(NULL, count, valid, to);
+		to += count;
+		for (size_t k = 0; k < depth; k++, to += count) {
+			memcpy(to, b + k * stride + at, valid * sizeof(*to));
+			memset(to + valid, 0, (count - valid) * sizeof(*to));
+		}
 	}
 }
 
@@ -188,7 +257,8 @@ void nn_gemm_pack(struct nn_run *r, const struct nn_gemm *g, const struct nn_isa
 	struct nn_q8_channels q;
 
 	if (g->is_float)
-		pack_f32(r, g, panel_columns(g, isa), packed);
+		nn_gemm_pack_rows_f32(isa, r->inputs[WEIGHTS].data, r->inputs[BIAS].data,
+				      g->columns, g->depth, packed);
 	else if (nn_q8_channels(r, (uint32_t)g->columns, activation, g->depth, &q))
 		pack_q8(r, g, &q, packed);
 }
@@ -200,6 +270,7 @@ static void run_f32(const struct nn_ready *ready, const struct nn_gemm *g, size_
 {
 	const struct nn_gemm_f32 gemm = {
 		.rows = rows,
+		.one_row = g->rows == 1,
 		.columns = columns,
 		.depth = g->depth,
 		.a = a,

@@ -53,4 +53,15 @@ void nn_gemm_pack(struct nn_run *r, const struct nn_gemm *g, const struct nn_isa
 void nn_gemm_run(const struct nn_ready *ready, const struct nn_gemm *g, uint32_t row_block,
 		 uint32_t column_block, const void *a, void *c);
 
+/* Floats of packed panels, whose layout struct nn_gemm_f32 tells. */
+size_t nn_gemm_panels_f32(const struct nn_isa *isa, size_t columns, size_t depth);
+
+/* Packs columns that lie as rows of `depth` elements; a bias of NULL is 0. */
+void nn_gemm_pack_rows_f32(const struct nn_isa *isa, const float *rows, const float *bias,
+			   size_t columns, size_t depth, float *to);
+
+/* Packs columns of a matrix whose rows are `stride` elements apart, without a bias. */
+void nn_gemm_pack_columns_f32(const struct nn_isa *isa, const float *b, size_t columns,
+			      size_t depth, size_t stride, float *to);
+
 #endif /* NN_PLAN_KERNELS_GEMM_H */

@@ -1,17 +1,77 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Matrix product of floats for one instruction set; whoever includes it defines
- * TARGET, LANES, ROWS, VF, LOAD, STORE, STORE_SOME, SPLAT, MADD, MIN and MAX.
+ * TARGET, LANES, ROWS, VF, LOAD, STORE, STORE_SOME, SPLAT, MADD, ADD, MIN and MAX.
  */
 #include "plan/kernels/isa.h"
 #include "plan/kernels/unroll.h"
+
+/* Sums of one row to the result's row. Operands in this order let NaN pass, as the reference does. */
+static inline ALWAYS_INLINE TARGET void store_tile_f32(int vectors, const struct nn_gemm_f32 *g,
+						       const VF *acc, float *c, size_t columns)
+{
+	const VF low = SPLAT(g->low), high = SPLAT(g->high);
+
+	UNROLL
+	for (int v = 0; v < vectors; v++) {
+		const VF value = MIN(high, MAX(low, acc[v]));
+
+		if (columns >= (size_t)(v + 1) * LANES)
+			STORE(c + v * LANES, value);
+		else
+			STORE_SOME(c + v * LANES, value, columns - (size_t)v * LANES);
+	}
+}
+
+/* Sums that a single row is cut in: one alone would wait for itself. */
+#define SPLITS 4
+
+/* One row of a times one panel. */
+static inline ALWAYS_INLINE TARGET void row_f32(int vectors, const struct nn_gemm_f32 *g,
+						const float *a, const float *w, float *c,
+						size_t columns)
+{
+	const size_t depth = g->depth;
+	VF acc[SPLITS][NN_PANEL_VECTORS];
+	size_t k = 0;
+
+	UNROLL
+	for (int v = 0; v < vectors; v++) {
+		acc[0][v] = LOAD(w + v * LANES);
+		UNROLL
+		for (int i = 1; i < SPLITS; i++)
+			acc[i][v] = SPLAT(0.0f);
+	}
+	w += vectors * LANES;
+	for (; k + SPLITS <= depth; k += SPLITS, w += SPLITS * vectors * LANES) {
+		UNROLL
+		for (int i = 0; i < SPLITS; i++) {
+			const VF x = SPLAT(a[k + (size_t)i]);
+
+			UNROLL
+			for (int v = 0; v < vectors; v++)
+				acc[i][v] = MADD(x, LOAD(w + (i * vectors + v) * LANES), acc[i][v]);
+		}
+	}
+	for (; k < depth; k++, w += vectors * LANES) {
+		UNROLL
+		for (int v = 0; v < vectors; v++)
+			acc[0][v] = MADD(SPLAT(a[k]), LOAD(w + v * LANES), acc[0][v]);
+	}
+	UNROLL
+	for (int i = 1; i < SPLITS; i++) {
+		UNROLL
+		for (int v = 0; v < vectors; v++)
+			acc[0][v] = ADD(acc[0][v], acc[i][v]);
+	}
+	store_tile_f32(vectors, g, acc[0], c, columns);
+}
 
 /* `rows` of a times one panel of `vectors`; both constants, so that nothing is left of the loops. */
 static inline ALWAYS_INLINE TARGET void tile_f32(int rows, int vectors,
 						 const struct nn_gemm_f32 *g, const float *a,
 						 const float *w, float *c, size_t columns)
 {
-	const VF low = SPLAT(g->low), high = SPLAT(g->high);
 	const size_t stride = g->a_stride, depth = g->depth;
 	/* Every third row has a pointer: the others are one index away. */
 	const float *base[(ROWS + 2) / 3];
@@ -41,20 +101,9 @@ static inline ALWAYS_INLINE TARGET void tile_f32(int rows, int vectors,
 				acc[i][v] = MADD(x, b[v], acc[i][v]);
 		}
 	}
-	/* Operands in this order let NaN pass, as the reference does. */
 	UNROLL
-	for (int i = 0; i < rows; i++) {
-		UNROLL
-		for (int v = 0; v < vectors; v++) {
-			const VF value = MIN(high, MAX(low, acc[i][v]));
-
-			if (columns >= (size_t)(v + 1) * LANES)
-				STORE(c + (size_t)i * g->c_stride + v * LANES, value);
-			else
-				STORE_SOME(c + (size_t)i * g->c_stride + v * LANES, value,
-					   columns - (size_t)v * LANES);
-		}
-	}
+	for (int i = 0; i < rows; i++)
+		store_tile_f32(vectors, g, acc[i], c + (size_t)i * g->c_stride, columns);
 }
 
 #define TILE_F32(rows, vectors)								\
@@ -62,7 +111,10 @@ static TARGET void tile_f32_##rows##_##vectors(const struct nn_gemm_f32 *g,		\
 					       const float *a, const float *w, float *c,	\
 					       size_t columns)				\
 {											\
-	tile_f32(rows, vectors, g, a, w, c, columns);					\
+	if (rows == 1 && g->one_row)							\
+		row_f32(vectors, g, a, w, c, columns);					\
+	else										\
+		tile_f32(rows, vectors, g, a, w, c, columns);				\
 }
 TILES(TILE_F32)
 

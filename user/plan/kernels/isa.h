@@ -23,6 +23,7 @@
  */
 struct nn_gemm_f32 {
 	size_t rows;
+	bool one_row;			/* in all: sums are cut, however the rows are divided */
 	size_t columns;
 	size_t depth;
 	const float *a;
@@ -134,14 +135,34 @@ struct nn_depthwise_q8 {
 	struct nn_q8_output output;
 };
 
-/* out[i] = clamp(a[i] + b[i]). */
-struct nn_add_f32 {
+enum nn_binary { NN_BINARY_ADD, NN_BINARY_SUB, NN_BINARY_MUL, NN_BINARY_DIV, NN_BINARY_MAX,
+		 NN_BINARY_MIN };
+
+/* out[i] = clamp(a[i] operation b[i]), or of one a or one b for all. */
+struct nn_binary_f32 {
+	enum nn_binary operation;
 	size_t count;
 	const float *a;
 	const float *b;
+	bool one_a;
+	bool one_b;
 	float *out;
 	float low;
 	float high;
+};
+
+enum nn_unary { NN_UNARY_CLAMP, NN_UNARY_LOGISTIC, NN_UNARY_TANH, NN_UNARY_EXP, NN_UNARY_ABS,
+		NN_UNARY_NEG, NN_UNARY_SQRT, NN_UNARY_RSQRT, NN_UNARY_HARD_SWISH, NN_UNARY_ELU };
+
+/* out[i] = function(in[i]); out may be in. */
+struct nn_unary_f32 {
+	enum nn_unary function;
+	size_t count;
+	const float *in;
+	float *out;
+	float low;			/* of CLAMP */
+	float high;
+	float alpha;			/* of ELU */
 };
 
 /* A factor below 1: value / 2^31 / 2^shift. */
@@ -176,10 +197,15 @@ struct nn_isa {
 	uint32_t lanes;			/* of float */
 	void (*gemm_f32)(const struct nn_gemm_f32 *g);
 	void (*depthwise_f32)(const struct nn_depthwise_f32 *d);
-	void (*add_f32)(const struct nn_add_f32 *a);
+	void (*binary_f32)(const struct nn_binary_f32 *b);
+	void (*unary_f32)(const struct nn_unary_f32 *u);
+	/* A row of at least one element. */
+	void (*softmax_f32)(const float *in, float *out, size_t count, float beta);
 	/* Adds up to NN_SUM_CHANNELS channels of `pixels` pixels, `stride` elements apart. */
 	void (*sum_f32)(const float *x, size_t stride, size_t pixels, size_t channels,
 			float *sums);
+	/* The sum of `count` elements in a row. */
+	float (*sum_row_f32)(const float *x, size_t count);
 	/* NULL where the reference kernels are as fast. */
 	void (*gemm_q8)(const struct nn_gemm_q8 *g);
 	void (*depthwise_q8)(const struct nn_depthwise_q8 *d);

@@ -5,6 +5,7 @@
 #if defined(__x86_64__)
 
 #include <immintrin.h>
+#include <math.h>
 
 #include "plan/kernels/isa_x86.h"
 
@@ -19,6 +20,7 @@
 #define SPLAT(x) _mm256_set1_ps(x)
 #define MADD(a, b, c) _mm256_fmadd_ps(a, b, c)
 #define ADD(a, b) _mm256_add_ps(a, b)
+#define SQRT(a) _mm256_sqrt_ps(a)
 #define MIN(a, b) _mm256_min_ps(a, b)
 #define MAX(a, b) _mm256_max_ps(a, b)
 #define TILES(T) T(6, 2) T(3, 2) T(1, 2) T(6, 1) T(3, 1) T(1, 1)
@@ -32,14 +34,18 @@ TARGET static inline __m256i first_lanes(size_t n)
 #include "plan/kernels/gemm_f32.h"
 #include "plan/kernels/depthwise_f32.h"
 #include "plan/kernels/elementwise_f32.h"
+#include "plan/kernels/math_f32.h"
 
 const struct nn_isa nn_isa_avx2 = {
 	.name = "avx2",
 	.lanes = LANES,
 	.gemm_f32 = gemm_f32,
 	.depthwise_f32 = depthwise_f32,
-	.add_f32 = add_f32,
+	.binary_f32 = binary_f32,
+	.unary_f32 = unary_f32,
+	.softmax_f32 = softmax_f32,
 	.sum_f32 = sum_f32,
+	.sum_row_f32 = sum_row_f32,
 };
 
 #endif

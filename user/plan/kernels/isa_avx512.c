@@ -5,6 +5,7 @@
 #if defined(__x86_64__)
 
 #include <immintrin.h>
+#include <math.h>
 
 #include "plan/kernels/isa_x86.h"
 
@@ -19,6 +20,7 @@
 #define SPLAT(x) _mm512_set1_ps(x)
 #define MADD(a, b, c) _mm512_fmadd_ps(a, b, c)
 #define ADD(a, b) _mm512_add_ps(a, b)
+#define SQRT(a) _mm512_sqrt_ps(a)
 #define MIN(a, b) _mm512_min_ps(a, b)
 #define MAX(a, b) _mm512_max_ps(a, b)
 #define TILES(T) T(14, 2) T(7, 2) T(4, 2) T(2, 2) T(1, 2) T(14, 1) T(7, 1) T(4, 1) T(2, 1) T(1, 1)
@@ -26,14 +28,18 @@
 #include "plan/kernels/gemm_f32.h"
 #include "plan/kernels/depthwise_f32.h"
 #include "plan/kernels/elementwise_f32.h"
+#include "plan/kernels/math_f32.h"
 
 const struct nn_isa nn_isa_avx512 = {
 	.name = "avx512-vnni",
 	.lanes = LANES,
 	.gemm_f32 = gemm_f32,
 	.depthwise_f32 = depthwise_f32,
-	.add_f32 = add_f32,
+	.binary_f32 = binary_f32,
+	.unary_f32 = unary_f32,
+	.softmax_f32 = softmax_f32,
 	.sum_f32 = sum_f32,
+	.sum_row_f32 = sum_row_f32,
 	.gemm_q8 = nn_gemm_q8_avx512,
 	.depthwise_q8 = nn_depthwise_q8_avx512,
 	.add_q8 = nn_add_q8_avx512,

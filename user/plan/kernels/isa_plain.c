@@ -2,6 +2,7 @@
 /*
  * Inner loops for any CPU, in vectors of four floats that compilers know.
  */
+#include <math.h>
 #include <string.h>
 
 #include "plan/kernels/isa.h"
@@ -19,6 +20,7 @@ typedef float vector __attribute__((vector_size(16)));
 #define SPLAT(x) ((vector){ x, x, x, x })
 #define MADD(a, b, c) ((a) * (b) + (c))
 #define ADD(a, b) ((a) + (b))
+#define SQRT(a) roots(a)
 #define MIN(a, b) select_smaller(a, b)
 #define MAX(a, b) (-select_smaller(-(a), -(b)))
 #define TILES(T) T(4, 2) T(1, 2) T(4, 1) T(1, 1)
@@ -45,15 +47,24 @@ static inline vector select_smaller(vector a, vector b)
 	return (vector)(((mask)a & smaller) | ((mask)b & ~smaller));
 }
 
+static inline vector roots(vector a)
+{
+	return (vector){ sqrtf(a[0]), sqrtf(a[1]), sqrtf(a[2]), sqrtf(a[3]) };
+}
+
 #include "plan/kernels/gemm_f32.h"
 #include "plan/kernels/depthwise_f32.h"
 #include "plan/kernels/elementwise_f32.h"
+#include "plan/kernels/math_f32.h"
 
 const struct nn_isa nn_isa_plain = {
 	.name = "plain",
 	.lanes = LANES,
 	.gemm_f32 = gemm_f32,
 	.depthwise_f32 = depthwise_f32,
-	.add_f32 = add_f32,
+	.binary_f32 = binary_f32,
+	.unary_f32 = unary_f32,
+	.softmax_f32 = softmax_f32,
 	.sum_f32 = sum_f32,
+	.sum_row_f32 = sum_row_f32,
 };

@@ -9,9 +9,16 @@
 static const struct nn_kernel *const kernels[] = {
 	&nn_kernel_add,
 	&nn_kernel_average_pool,
+	&nn_kernel_batch_matmul,
+	&nn_kernel_binary,
 	&nn_kernel_conv,
 	&nn_kernel_depthwise,
 	&nn_kernel_fully_connected,
+	&nn_kernel_lstm,
+	&nn_kernel_mean,
+	&nn_kernel_softmax,
+	&nn_kernel_transpose,
+	&nn_kernel_unary,
 };
 
 bool nn_kernel_find(struct nn_run *r, struct nn_ready *ready)

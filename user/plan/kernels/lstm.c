@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM of floats: products of many steps'
+ * inputs at a time, then step by step what depends on the step before.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/lstm_cell.h"
+#include "ops/quant.h"
+#include "plan/kernels/families.h"
+#include "plan/kernels/gemm.h"
+
+#define MAX_ROWS 56		/* of inputs that are multiplied at a time */
+enum { ACT_NONE = 0, ACT_TANH = 4, ACT_SIGMOID = 6 };
+
+/*
+ * Gates lie side by side in this order: without an input gate the first three do.
+ * Packed are the input weights with the biases, then the recurrent weights, then
+ * the projection.
+ */
+static const enum nn_lstm_gate order[] = {
+	NN_LSTM_CELL, NN_LSTM_FORGET, NN_LSTM_OUTPUT, NN_LSTM_INPUT,
+};
+enum { CELL, FORGET, OUTPUT, INPUT };
+
+struct lstm {
+	struct nn_lstm_cell cell;
+	struct nn_sequence sequence;
+	bool single;			/* LSTM: not along a sequence */
+	bool tells_states;
+	uint32_t gates;
+	uint32_t chunk;			/* steps whose inputs are multiplied at a time */
+	size_t width;			/* floats of a row of gates */
+	/* Floats of one gate's packed weights, and of the projection's. */
+	size_t input_size;
+	size_t recurrent_size;
+	size_t projection_size;
+};
+
+static uint32_t weights_of(const struct lstm *l, uint32_t gate, uint32_t distance)
+{
+	return l->cell.weights + distance + order[gate];
+}
+
+/* Whether everything that will be packed is known. */
+static bool is_constant(const struct nn_run *r, const struct lstm *l)
+{
+	uint32_t projection = l->cell.weights + NN_LSTM_PROJECTION;
+	bool fine = !l->cell.projection || r->inputs[projection].data;
+
+	for (uint32_t g = 0; g < l->gates; g++)
+		fine = fine && r->inputs[weights_of(l, g, 0)].data &&
+		       r->inputs[weights_of(l, g, NN_LSTM_RECURRENT)].data &&
+		       r->inputs[weights_of(l, g, NN_LSTM_BIAS)].data;
+	return fine && (r->inputs[projection + 1].omitted || r->inputs[projection + 1].data);
+}
+
+/* The memory of a run, which is in one piece. */
+struct work {
+	float *products;		/* [chunk, batch, gates, units]: of the inputs */
+	float *gates;			/* [batch, gates, units] */
+	float *cell;			/* [batch, units] */
+	float *hidden[2];		/* [batch, outputs] */
+	float *gated;			/* [batch, units] */
+};
+
+/* Divides it; with a base of NULL it only counts. Returns the floats that it takes. */
+static size_t divide(const struct lstm *l, float *base, struct work *w)
+{
+	const struct nn_lstm_cell *c = &l->cell;
+	size_t at = 0, sizes[] = {
+		l->chunk * c->batch * l->width, c->batch * l->width, (size_t)c->batch * c->units,
+		(size_t)c->batch * c->outputs, (size_t)c->batch * c->outputs,
+		(size_t)c->batch * c->units,
+	};
+	float **parts[] = { &w->products, &w->gates, &w->cell, &w->hidden[0], &w->hidden[1],
+			    &w->gated };
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		*parts[i] = base ? base + at : NULL;
+		at += (sizes[i] + NN_MAX_LANES - 1) / NN_MAX_LANES * NN_MAX_LANES;
+	}
+	return at;
+}
+
+static bool prepare(struct nn_run *r, struct nn_ready *ready)
+{
+	const struct nn_isa *isa = ready->isa;
+	struct nn_lstm_cell *c;
+	struct work work;
+	struct lstm *l;
+
+	if ((r->op->code != NN_CODE_LSTM && r->op->code != NN_CODE_UNIDIRECTIONAL_SEQUENCE_LSTM) ||
+	    r->inputs[0].type != NN_TENSOR_FLOAT32)
+		return false;
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return false;
+	ready->state = l;
+	c = &l->cell;
+	if (nn_lstm_shape(r, &l->sequence, c))
+		return false;
+	l->single = r->op->code == NN_CODE_LSTM;
+	l->tells_states = r->num_outputs > 1;
+	l->gates = c->cifg ? 3 : 4;
+	l->width = (size_t)l->gates * c->units;
+	l->chunk = c->batch < MAX_ROWS ? MAX_ROWS / c->batch : 1;
+	if (l->chunk > l->sequence.steps)
+		l->chunk = l->sequence.steps;
+	if (!is_constant(r, l))
+		return false;
+	l->input_size = nn_gemm_panels_f32(isa, c->units, c->size);
+	l->recurrent_size = nn_gemm_panels_f32(isa, c->units, c->outputs);
+	if (c->projection)
+		l->projection_size = nn_gemm_panels_f32(isa, c->outputs, c->units);
+	ready->packed_size = (l->gates * (l->input_size + l->recurrent_size) +
+			      l->projection_size) * sizeof(float);
+	ready->scratch_size = divide(l, NULL, &work) * sizeof(float);
+	ready->tasks = 1;
+	return true;
+}
+
+static void pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
+{
+	const struct lstm *l = ready->state;
+	const struct nn_lstm_cell *c = &l->cell;
+	uint32_t projection = c->weights + NN_LSTM_PROJECTION;
+	float *to = packed;
+
+	/* Normalised sums take their biases later. */
+	for (uint32_t g = 0; g < l->gates; g++, to += l->input_size)
+		nn_gemm_pack_rows_f32(ready->isa, r->inputs[weights_of(l, g, 0)].data,
+				      c->normalized ? NULL :
+				      r->inputs[weights_of(l, g, NN_LSTM_BIAS)].data,
+				      c->units, c->size, to);
+	for (uint32_t g = 0; g < l->gates; g++, to += l->recurrent_size)
+		nn_gemm_pack_rows_f32(ready->isa,
+				      r->inputs[weights_of(l, g, NN_LSTM_RECURRENT)].data, NULL,
+				      c->units, c->outputs, to);
+	if (c->projection)
+		nn_gemm_pack_rows_f32(ready->isa, r->inputs[projection].data,
+				      nn_recurrent_input(r, projection + 1), c->outputs, c->units,
+				      to);
+}
+
+/* ---- Running ---- */
+
+static void function(const struct nn_isa *isa, enum nn_unary which, float *values, size_t count,
+		     float low, float high)
+{
+	const struct nn_unary_f32 f = {
+		.function = which,
+		.count = count,
+		.in = values,
+		.out = values,
+		.low = low,
+		.high = high,
+	};
+
+	isa->unary_f32(&f);
+}
+
+static void activate(const struct nn_isa *isa, int32_t code, float *values, size_t count)
+{
+	float low, high;
+
+	if (code == ACT_TANH) {
+		function(isa, NN_UNARY_TANH, values, count, 0, 0);
+	} else if (code == ACT_SIGMOID) {
+		function(isa, NN_UNARY_LOGISTIC, values, count, 0, 0);
+	} else if (code != ACT_NONE) {
+		nn_fused_range_float(code, &low, &high);
+		function(isa, NN_UNARY_CLAMP, values, count, low, high);
+	}
+}
+
+static void clip(const struct nn_isa *isa, float *values, size_t count, float limit)
+{
+	if (limit > 0)
+		function(isa, NN_UNARY_CLAMP, values, count, -limit, limit);
+}
+
+static void combine(const struct nn_isa *isa, enum nn_binary operation, const float *a,
+		    const float *b, float *out, size_t count)
+{
+	const struct nn_binary_f32 f = {
+		.operation = operation,
+		.count = count,
+		.a = a,
+		.b = b,
+		.out = out,
+		.low = -INFINITY,
+		.high = INFINITY,
+	};
+
+	isa->binary_f32(&f);
+}
+
+/* `rows` rows of x, times packed weights of `gates` gates, to rows of gates `stride` apart. */
+static void multiply(const struct nn_isa *isa, const struct lstm *l, const float *panels,
+		     size_t panels_size, const float *x, size_t rows, size_t depth, float *out,
+		     size_t stride)
+{
+	for (uint32_t g = 0; g < l->gates; g++) {
+		const struct nn_gemm_f32 gemm = {
+			.rows = rows,
+			.one_row = rows == 1,
+			.columns = l->cell.units,
+			.depth = depth,
+			.a = x,
+			.a_stride = depth,
+			.panels = panels + g * panels_size,
+			.c = out + g * l->cell.units,
+			.c_stride = stride,
+			.low = -INFINITY,
+			.high = INFINITY,
+		};
+
+		isa->gemm_f32(&gemm);
+	}
+}
+
+/* The products of `steps` steps' inputs from step `first` on. */
+static void multiply_inputs(const struct nn_kernel_call *call, const struct lstm *l,
+			    uint32_t first, uint32_t steps, float *products)
+{
+	const struct nn_isa *isa = call->ready->isa;
+	const struct nn_sequence *s = &l->sequence;
+	const float *x = call->inputs[0];
+
+	if (s->time_major) {
+		multiply(isa, l, call->ready->packed, l->input_size,
+			 x + (size_t)first * s->batch * s->size, (size_t)steps * s->batch, s->size,
+			 products, l->width);
+		return;
+	}
+	for (size_t b = 0; b < s->batch; b++)
+		multiply(isa, l, call->ready->packed, l->input_size,
+			 x + (b * s->steps + first) * s->size, steps, s->size,
+			 products + b * l->width, s->batch * l->width);
+}
+
+/* What a gate's sums need before their activation; the peephole looks at `cell`. */
+static void complete(const struct nn_kernel_call *call, const struct lstm *l, uint32_t gate,
+		     const float *cell, float *values, float *scratch)
+{
+	static const uint32_t peepholes[] = { [FORGET] = 1, [OUTPUT] = 2, [INPUT] = 0 };
+	const struct nn_lstm_cell *c = &l->cell;
+	const struct nn_isa *isa = call->ready->isa;
+
+	if (c->peephole && gate != CELL) {
+		combine(isa, NN_BINARY_MUL,
+			call->inputs[c->weights + NN_LSTM_PEEPHOLE + peepholes[gate]], cell, scratch,
+			c->units);
+		combine(isa, NN_BINARY_ADD, values, scratch, values, c->units);
+	}
+	if (c->normalized)
+		nn_lstm_normalize(values, call->inputs[c->layer_norm + order[gate]],
+				  call->inputs[weights_of(l, gate, NN_LSTM_BIAS)], 1, c->units);
+}
+
+/* One batch's row of gates, from sums to the next cell state and the gated output. */
+static void run_row(const struct nn_kernel_call *call, const struct lstm *l, float *gates,
+		    float *cell, float *gated)
+{
+	const struct nn_lstm_cell *c = &l->cell;
+	const struct nn_isa *isa = call->ready->isa;
+	size_t units = c->units;
+	float *forget = gates + FORGET * units, *out = gates + OUTPUT * units;
+	float *in = gates + INPUT * units, *next = gates + CELL * units;
+
+	complete(call, l, FORGET, cell, forget, gated);
+	activate(isa, ACT_SIGMOID, forget, units);
+	complete(call, l, CELL, cell, next, gated);
+	activate(isa, c->activation, next, units);
+	if (c->cifg) {
+		/* (1 - forget) * next */
+		combine(isa, NN_BINARY_MUL, forget, next, gated, units);
+		combine(isa, NN_BINARY_SUB, next, gated, next, units);
+	} else {
+		complete(call, l, INPUT, cell, in, gated);
+		activate(isa, ACT_SIGMOID, in, units);
+		combine(isa, NN_BINARY_MUL, in, next, next, units);
+	}
+	combine(isa, NN_BINARY_MUL, forget, cell, cell, units);
+	combine(isa, NN_BINARY_ADD, cell, next, cell, units);
+	clip(isa, cell, units, c->cell_clip);
+
+	complete(call, l, OUTPUT, cell, out, gated);
+	activate(isa, ACT_SIGMOID, out, units);
+	memcpy(gated, cell, units * sizeof(*gated));
+	activate(isa, c->activation, gated, units);
+	combine(isa, NN_BINARY_MUL, out, gated, gated, units);
+}
+
+static void project(const struct nn_kernel_call *call, const struct lstm *l, const float *gated,
+		    float *hidden)
+{
+	const struct nn_lstm_cell *c = &l->cell;
+	const struct nn_gemm_f32 gemm = {
+		.rows = c->batch,
+		.one_row = c->batch == 1,
+		.columns = c->outputs,
+		.depth = c->units,
+		.a = gated,
+		.a_stride = c->units,
+		.panels = (const float *)call->ready->packed +
+			  l->gates * (l->input_size + l->recurrent_size),
+		.c = hidden,
+		.c_stride = c->outputs,
+		.low = c->projection_clip > 0 ? -c->projection_clip : -INFINITY,
+		.high = c->projection_clip > 0 ? c->projection_clip : INFINITY,
+	};
+
+	if (c->projection)
+		call->ready->isa->gemm_f32(&gemm);
+	else
+		memcpy(hidden, gated, (size_t)c->batch * c->outputs * sizeof(*hidden));
+}
+
+static void run_step(const struct nn_kernel_call *call, const struct lstm *l, const float *products,
+		     const float *hidden, const struct work *w, float *next_hidden)
+{
+	const struct nn_lstm_cell *c = &l->cell;
+	const struct nn_isa *isa = call->ready->isa;
+
+	multiply(isa, l, (const float *)call->ready->packed + l->gates * l->input_size,
+		 l->recurrent_size, hidden, c->batch, c->outputs, w->gates, l->width);
+	combine(isa, NN_BINARY_ADD, w->gates, products, w->gates, c->batch * l->width);
+	for (size_t b = 0; b < c->batch; b++)
+		run_row(call, l, w->gates + b * l->width, w->cell + b * c->units,
+			w->gated + b * c->units);
+	project(call, l, w->gated, next_hidden);
+}
+
+/* The last states; LSTM's output is one of them, and its scratch memory nobody reads. */
+static void write_states(const struct nn_kernel_call *call, const struct lstm *l,
+			 const float *hidden, const float *cell)
+{
+	const struct nn_lstm_cell *c = &l->cell;
+	size_t size = (size_t)c->batch * c->outputs * sizeof(float);
+
+	if (l->single) {
+		memset(call->outputs[0], 0,
+		       (size_t)c->batch * c->units * (c->cifg ? 3 : 4) * sizeof(float));
+		memcpy(call->outputs[3], hidden, size);
+	}
+	if (l->tells_states) {
+		memcpy(call->outputs[1], hidden, size);
+		memcpy(call->outputs[2], cell, (size_t)c->batch * c->units * sizeof(float));
+	}
+}
+
+static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
+{
+	const struct lstm *l = call->ready->state;
+	const struct nn_lstm_cell *c = &l->cell;
+	const struct nn_sequence *s = &l->sequence;
+	const float *hidden = call->inputs[c->state_h];
+	struct work w;
+
+	(void)task;
+	divide(l, scratch, &w);
+	memcpy(w.cell, call->inputs[c->state_c], (size_t)c->batch * c->units * sizeof(float));
+	for (uint32_t t = 0; t < s->steps; t++) {
+		uint32_t left = s->steps - t;
+		float *next = w.hidden[t & 1];
+
+		if (t % l->chunk == 0)
+			multiply_inputs(call, l, t, left < l->chunk ? left : l->chunk, w.products);
+		run_step(call, l, w.products + t % l->chunk * c->batch * l->width, hidden, &w, next);
+		if (!l->single)
+			nn_sequence_write(call->outputs[0], s, t, next, c->outputs, 0, c->outputs);
+		hidden = next;
+	}
+	write_states(call, l, hidden, w.cell);
+}
+
+const struct nn_kernel nn_kernel_lstm = {
+	.name = "LSTM",
+	.prepare = prepare,
+	.pack = pack,
+	.run = run,
+};

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * TRANSPOSE of elements of 1, 2 or 4 bytes: in rows where the last axis stays,
+ * else in squares.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan/kernels/elementwise.h"
+#include "plan/kernels/families.h"
+
+#define SQUARE 16
+
+/* Axes of the output, neighbours joined, by how many elements the input moves along each. */
+struct transpose {
+	size_t element;			/* bytes */
+	uint32_t count;			/* of axes: at least 1 */
+	size_t dims[NN_MAX_RANK];
+	size_t steps[NN_MAX_RANK];
+	size_t strides[NN_MAX_RANK];	/* of the output */
+	uint32_t unit;			/* the axis along which the input's elements are neighbours */
+	size_t task_rows;		/* of the first axis */
+};
+
+static void add_axis(struct transpose *t, size_t dim, size_t step)
+{
+	uint32_t last = t->count - 1;
+
+	if (t->count && t->steps[last] == dim * step) {
+		t->dims[last] *= dim;
+		t->steps[last] = step;
+		return;
+	}
+	t->dims[t->count] = dim;
+	t->steps[t->count++] = step;
+}
+
+static void read_axes(const struct nn_run *r, struct transpose *t)
+{
+	const struct nn_tensor *x = &r->inputs[0];
+	const int32_t *permutation = r->inputs[1].data;
+	size_t stride = 1;
+
+	for (uint32_t i = 0; i < x->rank; i++) {
+		uint32_t axis = permutation ? (uint32_t)permutation[i] : x->rank - 1 - i;
+
+		if (x->dims[axis] > 1)
+			add_axis(t, x->dims[axis], nn_tensor_product(x, axis + 1, x->rank));
+	}
+	if (!t->count)
+		add_axis(t, 1, 1);
+	for (uint32_t i = t->count; i-- > 0; stride *= t->dims[i])
+		t->strides[i] = stride;
+	while (t->steps[t->unit] != 1)
+		t->unit++;
+}
+
+static bool prepare(struct nn_run *r, struct nn_ready *ready)
+{
+	const struct nn_tensor *x = &r->inputs[0];
+	struct transpose *t;
+	uint32_t tasks;
+	size_t count;
+
+	if (r->op->code != NN_CODE_TRANSPOSE || !nn_tensor_count(x))
+		return false;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return false;
+	ready->state = t;
+	ready->reads = NN_IN(1);
+	t->element = nn_type_info(x->type)->element_size;
+	read_axes(r, t);
+	tasks = nn_elementwise_divide(ready->threads, nn_tensor_count(x), &count);
+	t->task_rows = (t->dims[0] + tasks - 1) / tasks;
+	ready->tasks = (uint32_t)((t->dims[0] + t->task_rows - 1) / t->task_rows);
+	return true;
+}
+
+/* A part of the output: rows along `unit`, columns along the last axis. */
+struct part {
+	const char *in;
+	char *out;
+	size_t rows;
+	size_t columns;
+	size_t step;			/* of the input, from column to column */
+	size_t stride;			/* of the output, from row to row */
+};
+
+#define TURN(name, type)								\
+static void name(const struct part *p)							\
+{											\
+	for (size_t y = 0; y < p->rows; y += SQUARE) {					\
+		size_t end = y + SQUARE < p->rows ? y + SQUARE : p->rows;		\
+											\
+		for (size_t x = 0; x < p->columns; x += SQUARE) {			\
+			size_t last = x + SQUARE < p->columns ? x + SQUARE : p->columns;	\
+											\
+			for (size_t i = y; i < end; i++) {				\
+				const type *in = (const type *)p->in + i;		\
+				type *out = (type *)p->out + i * p->stride;		\
+											\
+				for (size_t k = x; k < last; k++)			\
+					out[k] = in[k * p->step];			\
+			}								\
+		}									\
+	}										\
+}
+
+TURN(turn_1, uint8_t)
+TURN(turn_2, uint16_t)
+TURN(turn_4, uint32_t)
+
+static void move(const struct transpose *t, const struct part *p)
+{
+	if (t->unit == t->count - 1)
+		memcpy(p->out, p->in, p->columns * t->element);
+	else if (t->element == 1)
+		turn_1(p);
+	else if (t->element == 2)
+		turn_2(p);
+	else
+		turn_4(p);
+}
+
+/* Moves what lies under the axes from `axis` on, but for the two that a part has. */
+static void walk(const struct transpose *t, uint32_t axis, size_t first, size_t end,
+		 struct part p)
+{
+	if (axis == t->count - 1) {
+		p.columns = axis ? t->dims[axis] : end - first;
+		p.in += (axis ? 0 : first) * t->steps[axis] * t->element;
+		p.out += (axis ? 0 : first) * t->element;
+		move(t, &p);
+		return;
+	}
+	if (axis == t->unit) {
+		p.rows = end - first;
+		p.stride = t->strides[axis];
+		p.in += first * t->element;
+		p.out += first * t->strides[axis] * t->element;
+		walk(t, axis + 1, 0, t->dims[axis + 1], p);
+		return;
+	}
+	for (size_t i = first; i < end; i++) {
+		struct part inner = p;
+
+		inner.in += i * t->steps[axis] * t->element;
+		inner.out += i * t->strides[axis] * t->element;
+		walk(t, axis + 1, 0, t->dims[axis + 1], inner);
+	}
+}
+
+static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
+{
+	const struct transpose *t = call->ready->state;
+	size_t first = task * t->task_rows, end = first + t->task_rows;
+	const struct part all = {
+		.in = call->inputs[0],
+		.out = call->outputs[0],
+		.rows = 1,
+		.step = t->steps[t->count - 1],
+	};
+
+	(void)scratch;
+	walk(t, 0, first, end < t->dims[0] ? end : t->dims[0], all);
+}
+
+const struct nn_kernel nn_kernel_transpose = {
+	.name = "transpose",
+	.prepare = prepare,
+	.run = run,
+};

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Functions of one float: activations and the like.
+ */
+#include <float.h>
+#include <stdlib.h>
+
+#include "ops/quant.h"
+#include "plan/kernels/elementwise.h"
+#include "plan/kernels/families.h"
+
+struct unary {
+	size_t count;
+	size_t task_count;		/* elements of a task */
+	struct nn_unary_f32 f32;	/* but for its pointers */
+};
+
+static const struct {
+	int32_t code;
+	enum nn_unary function;
+	int32_t activation;		/* of CLAMP */
+} functions[] = {
+	{ 14, NN_UNARY_LOGISTIC, 0 },	/* LOGISTIC */
+	{ 19, NN_UNARY_CLAMP, 1 },	/* RELU */
+	{ 20, NN_UNARY_CLAMP, 2 },	/* RELU1 */
+	{ 21, NN_UNARY_CLAMP, 3 },	/* RELU6 */
+	{ 28, NN_UNARY_TANH, 0 },	/* TANH */
+	{ 38, NN_UNARY_ABS, 0 },	/* ABS */
+	{ 49, NN_UNARY_EXP, 0 },	/* EXP */
+	{ 67, NN_UNARY_NEG, 0 },	/* NEG */
+	{ 83, NN_UNARY_RSQRT, 0 },	/* RSQRT */
+	{ 88, NN_UNARY_SQRT, 0 },	/* SQRT */
+	{ 98, NN_UNARY_ELU, 0 },	/* ELU */
+	{ 99, NN_UNARY_HARD_SWISH, 0 },	/* HARD_SWISH */
+};
+
+static bool prepare(struct nn_run *r, struct nn_ready *ready)
+{
+	struct unary *u;
+	size_t i = 0;
+
+	while (i < sizeof(functions) / sizeof(functions[0]) && functions[i].code != r->op->code)
+		i++;
+	if (i == sizeof(functions) / sizeof(functions[0]) ||
+	    r->inputs[0].type != NN_TENSOR_FLOAT32 || !nn_tensor_count(&r->inputs[0]))
+		return false;
+	u = calloc(1, sizeof(*u));
+	if (!u)
+		return false;
+	ready->state = u;
+	u->f32.function = functions[i].function;
+	if (u->f32.function == NN_UNARY_ELU)
+		u->f32.alpha = nn_run_float(r, 1, 0);
+	nn_fused_range_float(functions[i].activation, &u->f32.low, &u->f32.high);
+	u->count = nn_tensor_count(&r->inputs[0]);
+	ready->tasks = nn_elementwise_divide(ready->threads, u->count, &u->task_count);
+	return true;
+}
+
+static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
+{
+	const struct unary *u = call->ready->state;
+	size_t first = task * u->task_count, left = u->count - first;
+	struct nn_unary_f32 f32 = u->f32;
+
+	(void)scratch;
+	f32.count = left < u->task_count ? left : u->task_count;
+	f32.in = (const float *)call->inputs[0] + first;
+	f32.out = (float *)call->outputs[0] + first;
+	call->ready->isa->unary_f32(&f32);
+}
+
+const struct nn_kernel nn_kernel_unary = {
+	.name = "function",
+	.prepare = prepare,
+	.run = run,
+};
