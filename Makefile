@@ -47,6 +47,7 @@ ring	:= $(call objects,user/ring/*.c)
 hal	:= $(if $(wildcard user/hal/*.map),$(call objects,user/hal/*.c))
 runtime	:= $(if $(wildcard user/runtime/*.map),$(call objects,user/runtime/*.c))
 engine	:= $(call objects,user/engine/*.c)
+engine_libs := -lseccomp -lsqlite3 -lcrypto -lm -ldl
 tools	:= $(filter-out %/train_digits.o,$(call objects,user/tools/*.c user/tools/*/*.c))
 demo	:= $(filter $(obj)/user/tools/demo/%,$(tools))
 
@@ -137,7 +138,7 @@ $(BUILD)/lib/%.so: $(BUILD)/lib/%.so.1
 
 $(BUILD)/sbin/nnacceld: $(engine) $(archives)
 	@mkdir -p $(@D)
-	$(CC) -o $@ $^ $(ldflags) -Wl,--build-id -lseccomp -lm -ldl
+	$(CC) -o $@ $^ $(ldflags) -Wl,--build-id $(engine_libs)
 
 $(BUILD)/bin/nnaccel: $(tools) $(call archive,ops model) $(libhal)
 	@mkdir -p $(@D)
@@ -175,7 +176,7 @@ $(exporters) $(obj)/user/tests/hal_dmabuf_test.o: base += -D_GNU_SOURCE -Iselfte
 $(BUILD)/tests/hal_dmabuf_test: $(exporters)
 $(BUILD)/tests/engine_%_test: $(obj)/user/tests/engine_%_test.o $(test_lib) \
 		$(filter-out %/main.o,$(engine)) $(archives)
-	$(test_link) -lseccomp -lcmocka -lm -ldl
+	$(test_link) $(engine_libs) -lcmocka
 $(BUILD)/tests/libnnaccel_test: $(obj)/user/tests/libnnaccel_test.o $(libhal)
 	$(test_link) -lnnaccel -lcmocka
 $(BUILD)/tests/%_test: $(obj)/user/tests/%_test.o $(test_lib) $(libdemo) $(archives)

@@ -52,6 +52,7 @@ struct worker {
 	struct spawned process;
 	struct cgroup_leaf leaf;
 	enum worker_state state;
+	bool ready;			/* it has said so */
 	uint32_t uid;			/* SERVING: whom */
 	uint64_t context;
 	uint64_t kill_at_ns;		/* NEVER, or when the grace ends */
@@ -68,6 +69,8 @@ struct broker {
 	int epoll;
 	struct watch on_engine, on_signal;
 	struct cgroup cgroup;
+	struct keeper keeper;
+	struct spawner spawner;
 	struct limits limits;
 	struct worker *workers;
 	unsigned int failed_starts;	/* in a row */
@@ -184,7 +187,7 @@ static struct worker *worker_start(struct broker *b)
 		return NULL;
 	}
 	w->process = (struct spawned){ .pidfd = -1, .control = -1, .log = -1 };
-	started = spawn_worker(&b->options->spawner, w->leaf.fd, &w->process);
+	started = spawn_worker(&b->spawner, w->leaf.fd, &w->process);
 	cgroup_leaf_close(&w->leaf);
 	if (!started) {
 		w->process = (struct spawned){ .pidfd = -1, .control = -1, .log = -1 };
@@ -280,6 +283,14 @@ static void worker_exited(struct broker *b, struct worker *w)
 	worker_free(b, w);
 }
 
+/* From now on the worker's socket is the keeper's, which knows the user by us alone. */
+static void hand_over(struct broker *b, struct worker *w)
+{
+	if (b->spawner.options.cache && !keeper_pass(&b->keeper, w->process.control, w->uid))
+		log_warning("%s: has no compilation cache", w->name);
+	unwatch_and_close(b, &w->process.control);
+}
+
 static void worker_said(struct broker *b, struct worker *w)
 {
 	char byte;
@@ -289,9 +300,12 @@ static void worker_said(struct broker *b, struct worker *w)
 		epoll_ctl(b->epoll, EPOLL_CTL_DEL, w->process.control, NULL);
 		return;
 	}
+	w->ready = true;
 	/* One that started late may have been given its session already. */
 	if (w->state == STARTING)
 		w->state = IDLE;
+	else if (w->state == SERVING)
+		hand_over(b, w);
 	b->failed_starts = 0;
 	log_debug("%s: ready", w->name);
 	if (b->ready)
@@ -343,6 +357,8 @@ static int serve_context(struct broker *b, const struct nnaccel_engine_next *nex
 	snprintf(w->name, sizeof(w->name), "worker %d (uid %u, context %llu)",
 		 (int)w->process.pid, w->uid, (unsigned long long)w->context);
 	log_debug("%s: serves process %u", w->name, next->out_pid);
+	if (w->ready)
+		hand_over(b, w);
 	return 0;
 }
 
@@ -529,6 +545,7 @@ int broker_run(const struct broker_options *options)
 
 	b = (struct broker){
 		.options = options,
+		.spawner = options->spawner,
 		.engine = -1,
 		.signals = -1,
 		.epoll = -1,
@@ -538,8 +555,10 @@ int broker_run(const struct broker_options *options)
 	};
 	if (open_engine(&b) && open_signals(&b) && open_loop(&b)) {
 		cgroup_init(&b.cgroup, &options->cgroup);
+		b.spawner.options.cache = keeper_start(&b.keeper, &options->keeper);
 		loop(&b);
 		end_workers(&b);
+		keeper_stop(&b.keeper);
 	}
 	close_fd(&b.epoll);
 	close_fd(&b.signals);

@@ -7,6 +7,7 @@
 #define NN_ENGINE_BROKER_H
 
 #include "engine/cgroup.h"
+#include "engine/keeper.h"
 #include "engine/spawn.h"
 
 struct broker_options {
@@ -16,6 +17,7 @@ struct broker_options {
 	unsigned int max_workers_per_user;
 	struct cgroup_options cgroup;
 	struct spawner spawner;
+	struct keeper_options keeper;
 };
 
 /*

@@ -95,6 +95,34 @@ static enum nn_status check_wire(const struct command *c, struct nn_error *err)
 	return NN_OK;
 }
 
+static enum nn_status check_range(const struct command *c, uint32_t grant, uint64_t offset,
+				  uint64_t length, uint32_t prot, struct nn_error *err)
+{
+	if (offset > c->grants[grant].length || length > c->grants[grant].length - offset)
+		return bad(err, "a part lies outside its pool");
+	if (prot & ~c->grants[grant].prot)
+		return bad(err, "a part lies in a pool that is not writable");
+	return NN_OK;
+}
+
+/* The parts of a saved model; `least` of them are there. */
+static enum nn_status check_parts(const struct command *c, uint32_t least, uint32_t prot,
+				  struct nn_error *err)
+{
+	const struct nnaccel_cmd *head = c->head;
+	enum nn_status status = NN_OK;
+
+	if (head->num_grants < least || head->num_grants > 2)
+		return bad(err, "number of parts");
+	if (head->wire_length > NNACCEL_MAX_WIRE || (head->num_grants < 2 && head->data_length))
+		return bad(err, "length of a part");
+	if (head->num_grants > 0)
+		status = check_range(c, 0, head->wire_offset, head->wire_length, prot, err);
+	if (!status && head->num_grants > 1)
+		status = check_range(c, 1, head->data_offset, head->data_length, prot, err);
+	return status;
+}
+
 enum nn_status command_parse(const void *buffer, size_t size, struct command *c,
 			     struct nn_error *err)
 {
@@ -126,6 +154,10 @@ enum nn_status command_parse(const void *buffer, size_t size, struct command *c,
 		return check_wire(c, err);
 	case NNACCEL_DO_EXECUTE:
 		return check_args(c, err);
+	case NNACCEL_DO_PREPARE_CACHED:
+		return check_parts(c, 1, NNACCEL_PROT_READ, err);
+	case NNACCEL_DO_CACHE_SAVE:
+		return check_parts(c, 0, NNACCEL_PROT_READ | NNACCEL_PROT_WRITE, err);
 	}
 	return bad(err, "unknown kind");
 }

@@ -30,6 +30,8 @@ enum option_id {
 	OPT_WORKER_CPU_WEIGHT,
 	OPT_WORKER_USER,
 	OPT_NO_SLOT_CACHE,
+	OPT_STATE,
+	OPT_NO_CACHE,
 	OPT_INSECURE_NO_USERNS,
 	OPT_LOG_LEVEL,
 	OPT_HELP,
@@ -45,6 +47,8 @@ static const struct option long_options[] = {
 	{ "worker-cpu-weight", required_argument, NULL, OPT_WORKER_CPU_WEIGHT },
 	{ "worker-user", required_argument, NULL, OPT_WORKER_USER },
 	{ "no-slot-cache", no_argument, NULL, OPT_NO_SLOT_CACHE },
+	{ "state", required_argument, NULL, OPT_STATE },
+	{ "no-cache", no_argument, NULL, OPT_NO_CACHE },
 	{ "insecure-no-userns", no_argument, NULL, OPT_INSECURE_NO_USERNS },
 	{ "log-level", required_argument, NULL, OPT_LOG_LEVEL },
 	{ "help", no_argument, NULL, OPT_HELP },
@@ -65,6 +69,8 @@ static const char help[] =
 	"  --worker-cpu-weight=N     CPU weight of a worker's cgroup, 1 to 10000 (100)\n"
 	"  --worker-user=USER        whom workers run as where nnacceld is root (65534)\n"
 	"  --no-slot-cache           bursts map their memory for each execution afresh\n"
+	"  --state=FOLDER            of the compilation cache's index (/var/lib/nnaccel)\n"
+	"  --no-cache                no compilation cache\n"
 	"  --insecure-no-userns      where user namespaces are refused, make do with less\n"
 	"  --log-level=LEVEL         error, warning, info or debug (info)\n"
 	"  --help, --version\n";
@@ -144,6 +150,14 @@ static void parse_option(int id, const char *name, struct broker_options *o)
 	case OPT_NO_SLOT_CACHE:
 		spawner->options.no_slot_cache = true;
 		break;
+	case OPT_STATE:
+		if (!optarg[0])
+			usage_error(name, optarg);
+		o->keeper.folder = optarg;
+		break;
+	case OPT_NO_CACHE:
+		o->keeper.folder = NULL;
+		break;
 	case OPT_INSECURE_NO_USERNS:
 		spawner->allow_none = true;
 		break;
@@ -195,6 +209,7 @@ int main(int argc, char **argv)
 		.max_workers = 256,
 		.max_workers_per_user = 64,
 		.cgroup = { .max_memory = UINT64_C(4096) << 20, .cpu_weight = 100, .max_pids = 64 },
+		.keeper = { .folder = "/var/lib/nnaccel" },
 		.spawner = {
 			.uid = geteuid() ? geteuid() : DEFAULT_WORKER_UID,
 			.gid = geteuid() ? getegid() : DEFAULT_WORKER_UID,

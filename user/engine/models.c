@@ -9,9 +9,10 @@
 #include "engine/models.h"
 #include "ops/op.h"
 
-bool models_init(struct models *models, struct grants *grants)
+bool models_init(struct models *models, struct grants *grants, struct cache_client *cache)
 {
 	models->grants = grants;
+	models->cache = cache;
 	models->list = NULL;
 	return pthread_mutex_init(&models->lock, NULL) == 0;
 }
@@ -28,7 +29,7 @@ enum nn_status mappings_check(struct mapping *const *mappings, uint32_t count,
 	return NN_OK;
 }
 
-static void loaded_free(struct models *models, struct loaded_model *loaded)
+void models_discard(struct models *models, struct loaded_model *loaded)
 {
 	nn_plan_free(loaded->plan);
 	nn_model_free(loaded->model);
@@ -38,8 +39,7 @@ static void loaded_free(struct models *models, struct loaded_model *loaded)
 	free(loaded);
 }
 
-/* A private copy of the wire form, which the client may still be writing. */
-static enum nn_status copy_wire(struct models *models, const struct command *command, void **wire,
+enum nn_status models_copy_wire(struct models *models, const struct command *command, void **wire,
 				struct nn_error *err)
 {
 	size_t length = command->head->wire_length;
@@ -60,11 +60,7 @@ static enum nn_status copy_wire(struct models *models, const struct command *com
 	return status;
 }
 
-/*
- * Maps the model's pools. Without need_all a pool that cannot be mapped is left
- * out: only operations that read it suffer.
- */
-static enum nn_status map_pools(struct models *models, const struct command *command,
+enum nn_status models_map_pools(struct models *models, const struct command *command,
 				bool need_all, struct loaded_model *loaded, struct nn_error *err)
 {
 	uint32_t count = command->head->num_grants - 1;
@@ -112,14 +108,14 @@ static enum nn_status load(struct models *models, const struct command *command,
 	if (!loaded)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	loaded->number = command->head->model;
-	status = copy_wire(models, command, &wire, err);
+	status = models_copy_wire(models, command, &wire, err);
 	if (!status)
-		status = map_pools(models, command, need_all, loaded, err);
+		status = models_map_pools(models, command, need_all, loaded, err);
 	if (!status)
 		status = decode(command, wire, loaded, err);
 	free(wire);
 	if (status) {
-		loaded_free(models, loaded);
+		models_discard(models, loaded);
 		return status;
 	}
 	*out = loaded;
@@ -217,8 +213,17 @@ enum nn_status models_supported(struct models *models, const struct command *com
 		status = nn_ops_check_model(loaded->model, supported, err);
 	if (!status)
 		status = deny_unreadable(loaded, supported, err);
-	loaded_free(models, loaded);
+	models_discard(models, loaded);
 	return status;
+}
+
+void models_add(struct models *models, struct loaded_model *loaded)
+{
+	loaded->users = 1;
+	pthread_mutex_lock(&models->lock);
+	loaded->next = models->list;
+	models->list = loaded;
+	pthread_mutex_unlock(&models->lock);
 }
 
 enum nn_status models_prepare(struct models *models, const struct command *command,
@@ -240,14 +245,10 @@ enum nn_status models_prepare(struct models *models, const struct command *comma
 	if (!status)
 		status = mappings_check(loaded->pools, loaded->num_pools, err);
 	if (status) {
-		loaded_free(models, loaded);
+		models_discard(models, loaded);
 		return status;
 	}
-	loaded->users = 1;
-	pthread_mutex_lock(&models->lock);
-	loaded->next = models->list;
-	models->list = loaded;
-	pthread_mutex_unlock(&models->lock);
+	models_add(models, loaded);
 	return NN_OK;
 }
 
@@ -280,7 +281,7 @@ void models_put(struct models *models, struct loaded_model *loaded)
 	last = --loaded->users == 0;
 	pthread_mutex_unlock(&models->lock);
 	if (last)
-		loaded_free(models, loaded);
+		models_discard(models, loaded);
 }
 
 void models_forget(struct models *models, uint64_t number)

@@ -8,6 +8,7 @@
 
 #include <nnaccel/model.h>
 
+#include "engine/cache_client.h"
 #include "engine/command.h"
 #include "engine/grants.h"
 #include "plan/plan.h"
@@ -17,7 +18,7 @@ struct loaded_model {
 	struct loaded_model *next;
 	uint64_t number;
 	unsigned int users;
-	struct nn_model *model;
+	struct nn_model *model;		/* NULL: the plan has one */
 	struct nn_plan *plan;		/* NULL until prepared */
 	struct mapping **pools;		/* NULL entries: could not be mapped */
 	uint32_t num_pools;
@@ -25,11 +26,12 @@ struct loaded_model {
 
 struct models {
 	struct grants *grants;
+	struct cache_client *cache;
 	pthread_mutex_t lock;		/* protects the list and its entries' users */
 	struct loaded_model *list;
 };
 
-bool models_init(struct models *models, struct grants *grants);
+bool models_init(struct models *models, struct grants *grants, struct cache_client *cache);
 
 /*
  * NNACCEL_DO_SUPPORTED: supported[i] for each of the num_operations operations
@@ -42,6 +44,34 @@ enum nn_status models_supported(struct models *models, const struct command *com
 /* NNACCEL_DO_PREPARE: keeps a prepared model under its number. */
 enum nn_status models_prepare(struct models *models, const struct command *command,
 			      struct nn_error *err);
+
+/*
+ * NNACCEL_DO_PREPARE_CACHED: the same, from parts that were saved.
+ * NN_GENERAL_FAILURE: they are none that the keeper knows, or they are damaged.
+ */
+enum nn_status models_prepare_cached(struct models *models, const struct command *command,
+				     struct nn_error *err);
+
+/*
+ * NNACCEL_DO_CACHE_SAVE: *sizes are set with NN_OK and NN_OUTPUT_INSUFFICIENT_SIZE.
+ */
+enum nn_status models_save(struct models *models, const struct command *command,
+			   struct nnaccel_cache_sizes *sizes, struct nn_error *err);
+
+/* What the ways to prepare a model share; `loaded` begins as zeroes and its number. */
+
+/* A private copy of the first grant's range, which the client may still be writing. */
+enum nn_status models_copy_wire(struct models *models, const struct command *command, void **wire,
+				struct nn_error *err);
+
+/*
+ * Maps the other grants. Without need_all a pool that cannot be mapped is left
+ * out: only operations that read it suffer.
+ */
+enum nn_status models_map_pools(struct models *models, const struct command *command,
+				bool need_all, struct loaded_model *loaded, struct nn_error *err);
+void models_add(struct models *models, struct loaded_model *loaded);
+void models_discard(struct models *models, struct loaded_model *loaded);
 
 /* The model of a number, or NULL. models_put() ends its use. */
 struct loaded_model *models_get(struct models *models, uint64_t number);

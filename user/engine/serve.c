@@ -40,7 +40,6 @@ static void do_query(struct server *server, const struct command *command, struc
 {
 	struct nn_device_info *info;
 
-	(void)server;
 	if (command->head->query != NNACCEL_QUERY_DEVICE) {
 		answer->status = nn_fail(&answer->err, NN_INVALID_ARGUMENT, "unknown query %u",
 					 command->head->query);
@@ -50,6 +49,8 @@ static void do_query(struct server *server, const struct command *command, struc
 	if (!info)
 		return;
 	device_describe(info);
+	info->model_cache_files = server->cache.socket >= 0;
+	info->data_cache_files = server->cache.socket >= 0;
 	answer->payload_size = sizeof(*info);
 }
 
@@ -72,6 +73,24 @@ static void do_prepare(struct server *server, const struct command *command,
 		       struct answer *answer)
 {
 	answer->status = models_prepare(&server->models, command, &answer->err);
+}
+
+static void do_prepare_cached(struct server *server, const struct command *command,
+			      struct answer *answer)
+{
+	answer->status = models_prepare_cached(&server->models, command, &answer->err);
+}
+
+static void do_cache_save(struct server *server, const struct command *command,
+			  struct answer *answer)
+{
+	struct nnaccel_cache_sizes *sizes = answer_reserve(answer, 1, sizeof(*sizes));
+
+	if (!sizes)
+		return;
+	answer->status = models_save(&server->models, command, sizes, &answer->err);
+	if (!answer->status || answer->status == NN_OUTPUT_INSUFFICIENT_SIZE)
+		answer->payload_size = sizeof(*sizes);
 }
 
 static void do_forget_model(struct server *server, const struct command *command,
@@ -239,6 +258,8 @@ static void (*const handlers[])(struct server *server, const struct command *com
 	[NNACCEL_DO_BURST] = do_burst,
 	[NNACCEL_DO_BURST_GONE] = do_burst_gone,
 	[NNACCEL_DO_SLOT_GONE] = do_slot_gone,
+	[NNACCEL_DO_PREPARE_CACHED] = do_prepare_cached,
+	[NNACCEL_DO_CACHE_SAVE] = do_cache_save,
 };
 
 __attribute__((noreturn)) static void give_up(const char *what)
@@ -309,11 +330,12 @@ static void serve_one(struct server *server, const void *buffer, size_t size)
 	free(answer.payload);
 }
 
-bool server_init(struct server *server, int session, bool cache_slots)
+bool server_init(struct server *server, int session, bool cache_slots, int cache)
 {
 	server->session = session;
 	return grants_init(&server->grants, session) &&
-	       models_init(&server->models, &server->grants) &&
+	       cache_client_init(&server->cache, cache) &&
+	       models_init(&server->models, &server->grants, &server->cache) &&
 	       bursts_init(&server->bursts, &server->grants, &server->models, cache_slots);
 }
 

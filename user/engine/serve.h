@@ -6,18 +6,23 @@
 #define NN_ENGINE_SERVE_H
 
 #include "engine/bursts.h"
+#include "engine/cache_client.h"
 #include "engine/grants.h"
 #include "engine/models.h"
 
 struct server {
 	int session;
 	struct grants grants;
+	struct cache_client cache;
 	struct models models;
 	struct bursts bursts;
 };
 
-/* cache_slots: bursts keep their memory mapped between executions. */
-bool server_init(struct server *server, int session, bool cache_slots);
+/*
+ * cache_slots: bursts keep their memory mapped between executions. cache: the
+ * socket to the keeper of the compilation cache, -1: there is none.
+ */
+bool server_init(struct server *server, int session, bool cache_slots, int cache);
 
 /* Binds the session to this address space; false, with a log line, where it cannot be. */
 bool server_attach(struct server *server);

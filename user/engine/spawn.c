@@ -14,10 +14,14 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "engine/spawn.h"
+
+/* Longest wait of a worker for an answer on its socket. */
+#define WORKER_PATIENCE_S 10
 
 #define NAMESPACES (CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | \
 		    CLONE_NEWUTS | CLONE_NEWCGROUP)
@@ -169,12 +173,16 @@ __attribute__((noreturn)) static void child_main(const struct spawner *s, int co
 	char *argv[] = { name, text, NULL }, *envp[] = { spin_bound(), NULL };
 	int program = move_up(s->program);
 	sigset_t none;
+	ssize_t n;
 	char go;
 
 	child_files(move_up(control), move_up(log));
 	log_to_relay();
 	/* The broker writes the id maps first. */
-	if (read(WORKER_CONTROL_FD, &go, 1) != 1)
+	do {
+		n = read(WORKER_CONTROL_FD, &go, 1);
+	} while (n < 0 && errno == EAGAIN);
+	if (n != 1)
 		_exit(0);
 	if (options.isolation == ISOLATE_USERNS)
 		child_keep_capabilities();
@@ -230,6 +238,7 @@ static bool release_child(const struct spawner *s, const struct spawned *spawned
 
 bool spawn_worker(const struct spawner *s, int cgroup, struct spawned *spawned)
 {
+	const struct timeval patience = { .tv_sec = WORKER_PATIENCE_S };
 	int control[2], log[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control)) {
@@ -243,6 +252,8 @@ bool spawn_worker(const struct spawner *s, int cgroup, struct spawned *spawned)
 		return false;
 	}
 	fcntl(log[0], F_SETFL, O_NONBLOCK);
+	/* The keeper of the cache may be slow; then its worker does without. */
+	setsockopt(control[1], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	spawned->control = control[0];
 	spawned->log = log[0];
 	spawned->pid = clone_process(s->options.isolation, cgroup, &spawned->pidfd);

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "engine/digest.h"
 #include "engine/filter.h"
 #include "engine/sandbox.h"
 #include "engine/serve.h"
@@ -34,21 +35,21 @@ struct worker {
 
 void worker_options_format(const struct worker_options *o, char text[WORKER_OPTIONS_TEXT])
 {
-	snprintf(text, WORKER_OPTIONS_TEXT, "%d:%d:%u:%u:%llu:%d", (int)o->isolation,
+	snprintf(text, WORKER_OPTIONS_TEXT, "%d:%d:%u:%u:%llu:%d:%d", (int)o->isolation,
 		 (int)o->log_level, (unsigned int)o->uid, (unsigned int)o->gid,
-		 (unsigned long long)o->max_memory, o->no_slot_cache);
+		 (unsigned long long)o->max_memory, o->no_slot_cache, o->cache);
 }
 
 bool worker_options_parse(const char *text, struct worker_options *o)
 {
-	unsigned int isolation, level, uid, gid, no_slot_cache;
+	unsigned int isolation, level, uid, gid, no_slot_cache, cache;
 	unsigned long long memory;
 	char rest;
 
-	if (sscanf(text, "%u:%u:%u:%u:%llu:%u%c", &isolation, &level, &uid, &gid, &memory,
-		   &no_slot_cache, &rest) != 6)
+	if (sscanf(text, "%u:%u:%u:%u:%llu:%u:%u%c", &isolation, &level, &uid, &gid, &memory,
+		   &no_slot_cache, &cache, &rest) != 7)
 		return false;
-	if (isolation > ISOLATE_NONE || level > LOG_DEBUG || no_slot_cache > 1)
+	if (isolation > ISOLATE_NONE || level > LOG_DEBUG || no_slot_cache > 1 || cache > 1)
 		return false;
 	*o = (struct worker_options){
 		.isolation = isolation,
@@ -57,6 +58,7 @@ bool worker_options_parse(const char *text, struct worker_options *o)
 		.gid = gid,
 		.max_memory = memory,
 		.no_slot_cache = no_slot_cache,
+		.cache = cache,
 	};
 	return true;
 }
@@ -156,7 +158,7 @@ static bool receive_session(void)
 
 	do {
 		n = recvmsg(WORKER_CONTROL_FD, &message, 0);
-	} while (n < 0 && errno == EINTR);
+	} while (n < 0 && (errno == EINTR || errno == EAGAIN));
 	if (n <= 0)
 		return false;
 	part = CMSG_FIRSTHDR(&message);
@@ -184,14 +186,17 @@ void worker_main(const char *text)
 	if (close_range(WORKER_SESSION_FD, ~0U, 0))
 		fail("close_range");
 	sandbox_enter(&options);
-	if (!server_init(&w.server, WORKER_SESSION_FD, !options.no_slot_cache) || signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+	if (!server_init(&w.server, WORKER_SESSION_FD, !options.no_slot_cache,
+			 options.cache ? WORKER_CONTROL_FD : -1) ||
+	    signal(SIGPIPE, SIG_IGN) == SIG_ERR || !digest_init())
 		fail("server");
 	start_threads(&w);
 	sandbox_seal();
 
 	if (write(WORKER_CONTROL_FD, &ready, 1) != 1 || !receive_session())
 		_exit(0);
-	close(WORKER_CONTROL_FD);
+	if (!options.cache)
+		close(WORKER_CONTROL_FD);
 	if (!server_attach(&w.server))
 		_exit(WORKER_EXIT_FAILURE);
 	pthread_barrier_wait(&w.barrier);

@@ -17,7 +17,7 @@
 #define WORKER_NAME "nnacceld-worker"
 
 /* Files that a worker has, besides an empty input and output and its log. */
-#define WORKER_CONTROL_FD 3	/* seqpacket socket to the broker */
+#define WORKER_CONTROL_FD 3	/* seqpacket socket: to the broker, then to the cache's keeper */
 #define WORKER_SESSION_FD 4	/* once received */
 
 /* What a worker writes on its control socket when it is sandboxed. */
@@ -47,6 +47,7 @@ struct worker_options {
 	gid_t gid;
 	uint64_t max_memory;		/* bytes of private memory, 0: unbounded */
 	bool no_slot_cache;		/* bursts map their memory for each execution */
+	bool cache;			/* there is a keeper of the compilation cache */
 };
 
 #define WORKER_OPTIONS_TEXT 96

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A worker's way to the keeper of the compilation cache: one request at a time,
+ * on the socket that first was the broker's.
+ */
+#ifndef NN_ENGINE_CACHE_CLIENT_H
+#define NN_ENGINE_CACHE_CLIENT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include <nnaccel/status.h>
+
+#include "engine/cache_message.h"
+
+struct cache_client {
+	pthread_mutex_t lock;	/* held from a request to its answer; protects `socket` */
+	int socket;		/* -1: there is no keeper, or none any more */
+};
+
+/* socket -1: a worker without a cache. */
+bool cache_client_init(struct cache_client *client, int socket);
+
+/* Notes a hash durably. NN_GENERAL_FAILURE: it is not noted. */
+enum nn_status cache_client_store(struct cache_client *client, const uint8_t *token,
+				  const uint8_t *hash, struct nn_error *err);
+
+/* NN_GENERAL_FAILURE: the hash was not noted for this token and this client's user. */
+enum nn_status cache_client_query(struct cache_client *client, const uint8_t *token,
+				  const uint8_t *hash, struct nn_error *err);
+
+#endif /* NN_ENGINE_CACHE_CLIENT_H */

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The index of the compilation cache: which hashes were noted for which token of
+ * which user. Durable, in SQLite; bounded, the least recently used goes first.
+ */
+#ifndef NN_ENGINE_CACHE_INDEX_H
+#define NN_ENGINE_CACHE_INDEX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/cache_message.h"
+
+/* Hashes of a token, tokens' hashes of a user, and those of all users. */
+#define CACHE_INDEX_PER_TOKEN 8
+#define CACHE_INDEX_PER_USER 4096
+#define CACHE_INDEX_ALL 65536
+
+#define CACHE_INDEX_FILE "index.db"
+
+struct cache_index;
+
+/*
+ * Opens or makes the index in a folder that is there. `version` names all that
+ * what was noted depends on: another one than last time empties the index, with a
+ * log line. A damaged index is put aside and begun anew, with a log line. NULL,
+ * with a log line: the folder cannot be used.
+ */
+struct cache_index *cache_index_open(const char *folder, const char *version);
+void cache_index_close(struct cache_index *index);
+
+/*
+ * Notes a hash. CACHE_YES: it is on the disk; CACHE_FAILED, with a log line.
+ * Others of the token, of the user or of all go where there are too many.
+ */
+enum cache_verdict cache_index_store(struct cache_index *index, uint32_t uid,
+				     const uint8_t token[CACHE_TOKEN_SIZE],
+				     const uint8_t hash[DIGEST_SIZE]);
+
+/* CACHE_YES, CACHE_NO or CACHE_FAILED. That it was used is on the disk later. */
+enum cache_verdict cache_index_query(struct cache_index *index, uint32_t uid,
+				     const uint8_t token[CACHE_TOKEN_SIZE],
+				     const uint8_t hash[DIGEST_SIZE]);
+
+/* Writes what was used since; for idle moments. */
+void cache_index_flush(struct cache_index *index);
+
+#endif /* NN_ENGINE_CACHE_INDEX_H */

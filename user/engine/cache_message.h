@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What workers ask the keeper of the compilation cache, and its answers: packets
+ * of one size each on a socket. A worker never says who its user is.
+ */
+#ifndef NN_ENGINE_CACHE_MESSAGE_H
+#define NN_ENGINE_CACHE_MESSAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/digest.h"
+
+#define CACHE_TOKEN_SIZE 32
+
+enum cache_request_kind {
+	CACHE_STORE = 1,	/* note `hash` for `token`, durably */
+	CACHE_QUERY = 2,	/* is `hash` noted for `token`? */
+};
+
+struct cache_request {
+	uint32_t kind;			/* enum cache_request_kind */
+	uint32_t __reserved;		/* 0 */
+	uint8_t token[CACHE_TOKEN_SIZE];
+	uint8_t hash[DIGEST_SIZE];
+};
+
+enum cache_verdict {
+	CACHE_YES = 1,			/* stored; known */
+	CACHE_NO = 2,			/* not known */
+	CACHE_FAILED = 3,		/* the index or its disk */
+	CACHE_LATER = 4,		/* too many stores of this worker */
+};
+
+struct cache_answer {
+	uint32_t verdict;		/* enum cache_verdict */
+	uint32_t __reserved;		/* 0 */
+};
+
+/*
+ * Checks `size` bytes that a worker sent and copies them. False: no request; its
+ * sender is not worth listening to.
+ */
+bool cache_request_parse(const void *data, size_t size, struct cache_request *request);
+
+#endif /* NN_ENGINE_CACHE_MESSAGE_H */

@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The index of the compilation cache, and its keeper: what is durable, what goes,
+ * what a damaged file and a hostile worker can do.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "engine/cache_client.h"
+#include "engine/cache_index.h"
+#include "engine/digest.h"
+#include "engine/keeper.h"
+
+#define VERSION "some engine"
+#define STORES_AT_ONCE 32
+
+static char folder[64];
+static char path[96];
+
+/* Memory is as good as a disk here, and quicker. */
+static int make_folder(void **state)
+{
+	(void)state;
+	strcpy(folder, "/dev/shm/engine-cache-XXXXXX");
+	if (!mkdtemp(folder)) {
+		strcpy(folder, "/tmp/engine-cache-XXXXXX");
+		if (!mkdtemp(folder))
+			return -1;
+	}
+	snprintf(path, sizeof(path), "%s/" CACHE_INDEX_FILE, folder);
+	return 0;
+}
+
+static int remove_folder(void **state)
+{
+	char command[128];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf %s", folder);
+	return system(command);
+}
+
+/* ---- the index ---- */
+
+/* A token or a hash of a number. */
+static const uint8_t *id(uint32_t number)
+{
+	static uint8_t ids[4][CACHE_TOKEN_SIZE];
+	static unsigned int next;
+	uint8_t *to = ids[next++ % 4];
+
+	memset(to, 0, CACHE_TOKEN_SIZE);
+	memcpy(to + 7, &number, sizeof(number));
+	return to;
+}
+
+static struct cache_index *open_index(const char *version)
+{
+	struct cache_index *index = cache_index_open(folder, version);
+
+	assert_non_null(index);
+	return index;
+}
+
+static void store(struct cache_index *index, uint32_t uid, uint32_t token, uint32_t hash)
+{
+	assert_int_equal(cache_index_store(index, uid, id(token), id(hash)), CACHE_YES);
+}
+
+static bool knows(struct cache_index *index, uint32_t uid, uint32_t token, uint32_t hash)
+{
+	enum cache_verdict verdict = cache_index_query(index, uid, id(token), id(hash));
+
+	assert_true(verdict == CACHE_YES || verdict == CACHE_NO);
+	return verdict == CACHE_YES;
+}
+
+static void test_knows_what_was_stored(void **state)
+{
+	struct cache_index *index = open_index(VERSION);
+
+	(void)state;
+	assert_false(knows(index, 1, 2, 3));
+	store(index, 1, 2, 3);
+	store(index, 1, 2, 3);
+	store(index, 1, 2, 4);
+	store(index, UINT32_MAX, 2, 9);
+	for (int again = 0; again < 2; again++) {
+		assert_true(knows(index, 1, 2, 3));
+		assert_true(knows(index, 1, 2, 4));
+		assert_true(knows(index, UINT32_MAX, 2, 9));
+		/* Another hash, another token, another user. */
+		assert_false(knows(index, 1, 2, 9));
+		assert_false(knows(index, 1, 3, 3));
+		assert_false(knows(index, 2, 2, 3));
+		assert_false(knows(index, 0, 2, 3));
+		cache_index_close(index);
+		index = open_index(VERSION);
+	}
+	cache_index_close(index);
+}
+
+/* The least recently used goes; a query is a use, and a use outlives a restart. */
+static void test_hashes_of_a_token(void **state)
+{
+	struct cache_index *index = open_index(VERSION);
+
+	(void)state;
+	for (uint32_t i = 0; i < CACHE_INDEX_PER_TOKEN; i++)
+		store(index, 1, 1, i);
+	assert_true(knows(index, 1, 1, 0));
+	cache_index_close(index);
+	index = open_index(VERSION);
+	store(index, 1, 1, 100);
+	assert_true(knows(index, 1, 1, 0));
+	assert_false(knows(index, 1, 1, 1));
+	assert_true(knows(index, 1, 1, 2));
+	assert_true(knows(index, 1, 1, 100));
+	cache_index_close(index);
+}
+
+static void test_hashes_of_a_user(void **state)
+{
+	struct cache_index *index = open_index(VERSION);
+
+	(void)state;
+	store(index, 2, 0, 0);
+	for (uint32_t i = 0; i < CACHE_INDEX_PER_USER; i++)
+		store(index, 1, i, i);
+	assert_true(knows(index, 1, 0, 0));
+	for (uint32_t i = 0; i < 3; i++)
+		store(index, 1, CACHE_INDEX_PER_USER + i, 0);
+	assert_true(knows(index, 1, 0, 0));
+	assert_false(knows(index, 1, 1, 1));
+	assert_false(knows(index, 1, 3, 3));
+	assert_true(knows(index, 1, 4, 4));
+	/* Another's stay. */
+	assert_true(knows(index, 2, 0, 0));
+	cache_index_close(index);
+}
+
+static void test_other_version(void **state)
+{
+	struct cache_index *index = open_index(VERSION);
+
+	(void)state;
+	store(index, 1, 2, 3);
+	cache_index_close(index);
+	index = open_index("another's, with a plug-in");
+	assert_false(knows(index, 1, 2, 3));
+	store(index, 1, 2, 5);
+	cache_index_close(index);
+	index = open_index(VERSION);
+	assert_false(knows(index, 1, 2, 3));
+	assert_false(knows(index, 1, 2, 5));
+	cache_index_close(index);
+}
+
+static void overwrite(off_t at, const void *bytes, size_t size)
+{
+	int fd = open(path, O_RDWR);
+
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, bytes, size, at), size);
+	close(fd);
+}
+
+static bool was_put_aside(void)
+{
+	char aside[128];
+
+	snprintf(aside, sizeof(aside), "%s.damaged", path);
+	return !access(aside, F_OK);
+}
+
+static void test_not_a_database(void **state)
+{
+	static const char rubbish[8192] = "This is no database, nor was it ever one.";
+	struct cache_index *index = open_index(VERSION);
+
+	(void)state;
+	store(index, 1, 2, 3);
+	cache_index_close(index);
+	overwrite(0, rubbish, sizeof(rubbish));
+	index = open_index(VERSION);
+	assert_true(was_put_aside());
+	assert_false(knows(index, 1, 2, 3));
+	store(index, 1, 2, 3);
+	assert_true(knows(index, 1, 2, 3));
+	cache_index_close(index);
+}
+
+/* Another program's database, with tables of the same names. */
+static void test_another_schema(void **state)
+{
+	char command[256];
+	struct cache_index *index;
+
+	(void)state;
+	snprintf(command, sizeof(command), "test -x /usr/bin/sqlite3 && sqlite3 %s "
+		 "'CREATE TABLE hash (a); CREATE TABLE meta (b)'", path);
+	if (system(command))
+		skip();
+	index = open_index(VERSION);
+	assert_true(was_put_aside());
+	store(index, 1, 2, 3);
+	assert_true(knows(index, 1, 2, 3));
+	cache_index_close(index);
+}
+
+/* Any byte may be wrong: what is answered is no more than yes, no or failed. */
+static void test_damaged_anywhere(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	srand(1);
+	for (int i = 0; i < 200; i++) {
+		struct cache_index *index = open_index(VERSION);
+		uint8_t bytes[16];
+
+		for (uint32_t k = 0; k < 4; k++)
+			cache_index_store(index, 1, id(k), id(k));
+		for (size_t k = 0; k < sizeof(bytes); k++)
+			bytes[k] = (uint8_t)rand();
+		assert_int_equal(stat(path, &st), 0);
+		/* At rest, and while it is open. */
+		if (i % 2) {
+			cache_index_close(index);
+			overwrite(rand() % st.st_size, bytes, sizeof(bytes));
+			index = open_index(VERSION);
+		} else {
+			overwrite(rand() % st.st_size, bytes, sizeof(bytes));
+		}
+		for (uint32_t k = 0; k < 4; k++) {
+			cache_index_query(index, 1, id(k), id(k));
+			assert_true(cache_index_query(index, 2, id(k), id(k)) != CACHE_YES);
+		}
+		cache_index_store(index, 1, id(9), id(9));
+		cache_index_close(index);
+	}
+}
+
+static void test_cut_short(void **state)
+{
+	(void)state;
+	for (off_t size = 0; size < 40000; size += 1111) {
+		struct cache_index *index = open_index(VERSION);
+
+		store(index, 1, 2, 3);
+		cache_index_close(index);
+		assert_int_equal(truncate(path, size), 0);
+		index = open_index(VERSION);
+		store(index, 1, 2, 4);
+		assert_true(knows(index, 1, 2, 4));
+		cache_index_close(index);
+	}
+}
+
+static void test_no_folder(void **state)
+{
+	(void)state;
+	assert_null(cache_index_open("/proc/nowhere", VERSION));
+}
+
+/* ---- messages ---- */
+
+static void test_requests(void **state)
+{
+	struct cache_request good = { .kind = CACHE_QUERY, .hash = { 7 } }, bad, parsed;
+	uint8_t bytes[sizeof(good) + 1];
+
+	(void)state;
+	memset(bytes, 0, sizeof(bytes));
+	memcpy(bytes, &good, sizeof(good));
+	for (size_t size = 0; size <= sizeof(bytes); size++)
+		assert_int_equal(cache_request_parse(bytes, size, &parsed), size == sizeof(good));
+	assert_true(cache_request_parse(&good, sizeof(good), &parsed));
+	assert_memory_equal(&parsed, &good, sizeof(good));
+	for (uint32_t kind = 0; kind < 300; kind++) {
+		bad = good;
+		bad.kind = kind;
+		assert_int_equal(cache_request_parse(&bad, sizeof(bad), &parsed),
+				 kind == CACHE_STORE || kind == CACHE_QUERY);
+	}
+	bad = good;
+	bad.__reserved = 1;
+	assert_false(cache_request_parse(&bad, sizeof(bad), &parsed));
+}
+
+static void test_digest(void **state)
+{
+	static const uint8_t of_abc[] = { 0xba, 0x78, 0x16, 0xbf };
+	uint8_t hash[DIGEST_SIZE], parts[DIGEST_SIZE];
+	struct evp_md_ctx_st *context;
+
+	(void)state;
+	assert_true(digest_init());
+	assert_true(digest("abc", 3, hash));
+	assert_memory_equal(hash, of_abc, sizeof(of_abc));
+	context = digest_begin();
+	digest_add(context, "a", 1);
+	digest_add(context, "bc", 2);
+	assert_true(digest_end(context, parts));
+	assert_memory_equal(hash, parts, sizeof(hash));
+}
+
+/* ---- the keeper ---- */
+
+static struct keeper keeper;
+static struct keeper_options options;
+
+/* Its files are closed in any order: waits for the last. */
+static void kill_keeper(void)
+{
+	siginfo_t info;
+
+	kill(keeper.pid, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)keeper.pid, &info, WEXITED | WNOWAIT), 0);
+}
+
+static int start_keeper(void **state)
+{
+	if (make_folder(state))
+		return -1;
+	options.folder = folder;
+	return keeper_start(&keeper, &options) ? 0 : -1;
+}
+
+static int stop_keeper(void **state)
+{
+	keeper_stop(&keeper);
+	return remove_folder(state);
+}
+
+/* A worker's end of a socket whose other end the keeper has. */
+static int worker_of(uint32_t uid)
+{
+	int sockets[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
+	assert_true(keeper_pass(&keeper, sockets[0], uid));
+	close(sockets[0]);
+	return sockets[1];
+}
+
+static void client_of(struct cache_client *client, uint32_t uid)
+{
+	assert_true(cache_client_init(client, worker_of(uid)));
+}
+
+static void test_keeper(void **state)
+{
+	struct cache_client a, b, other;
+	struct nn_error err = { "" };
+
+	(void)state;
+	client_of(&a, 1);
+	client_of(&b, 1);
+	client_of(&other, 2);
+	assert_int_equal(cache_client_query(&a, id(1), id(2), &err), NN_GENERAL_FAILURE);
+	assert_true(err.message[0]);
+	assert_int_equal(cache_client_store(&a, id(1), id(2), &err), NN_OK);
+	assert_int_equal(cache_client_query(&a, id(1), id(2), &err), NN_OK);
+	assert_int_equal(cache_client_query(&b, id(1), id(2), &err), NN_OK);
+	assert_int_equal(cache_client_query(&other, id(1), id(2), &err), NN_GENERAL_FAILURE);
+	close(a.socket);
+	assert_int_equal(cache_client_query(&b, id(1), id(2), &err), NN_OK);
+	/* What is stored is durable: a keeper after this one knows it. */
+	kill_keeper();
+	assert_int_equal(cache_client_query(&b, id(1), id(2), &err), NN_GENERAL_FAILURE);
+	assert_int_equal(b.socket, -1);
+	keeper_stop(&keeper);
+	assert_true(keeper_start(&keeper, &options));
+	client_of(&a, 1);
+	assert_int_equal(cache_client_query(&a, id(1), id(2), &err), NN_OK);
+	close(a.socket);
+	close(other.socket);
+}
+
+/* Who sends what is no request is not listened to any more; others are. */
+static void test_hostile_workers(void **state)
+{
+	struct cache_request request = { .kind = CACHE_QUERY };
+	uint8_t bytes[4096] = { 0 };
+	struct cache_client good;
+	struct nn_error err;
+	int worker;
+
+	(void)state;
+	client_of(&good, 1);
+	for (size_t size = 0; size < sizeof(bytes); size += 1 + size / 3) {
+		if (size == sizeof(request))
+			continue;
+		worker = worker_of(1);
+		assert_int_equal(send(worker, bytes, size, MSG_NOSIGNAL), size);
+		assert_int_equal(recv(worker, bytes, sizeof(bytes), 0), 0);
+		close(worker);
+	}
+	for (unsigned int i = 0; i < 8 * sizeof(uint64_t); i++) {
+		struct cache_request bad = request;
+
+		((uint8_t *)&bad)[i / 8] ^= (uint8_t)(1 << i % 8);
+		if (bad.kind == CACHE_STORE && !bad.__reserved)
+			continue;
+		worker = worker_of(1);
+		assert_int_equal(send(worker, &bad, sizeof(bad), MSG_NOSIGNAL), sizeof(bad));
+		assert_int_equal(recv(worker, bytes, sizeof(bytes), 0), bad.kind == CACHE_QUERY &&
+				 !bad.__reserved ? (ssize_t)sizeof(struct cache_answer) : 0);
+		close(worker);
+	}
+	/* One that asks and never reads. */
+	worker = worker_of(1);
+	while (send(worker, &request, sizeof(request), MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
+		;
+	assert_int_equal(cache_client_store(&good, id(1), id(1), &err), NN_OK);
+	close(worker);
+	close(good.socket);
+}
+
+static void test_too_many_stores(void **state)
+{
+	struct cache_client greedy, other;
+	unsigned int stored = 0, put_off = 0;
+
+	(void)state;
+	client_of(&greedy, 1);
+	client_of(&other, 1);
+	for (uint32_t i = 0; i < 4 * STORES_AT_ONCE; i++) {
+		if (cache_client_store(&greedy, id(i), id(i), NULL))
+			put_off++;
+		else
+			stored++;
+	}
+	assert_true(stored >= STORES_AT_ONCE);
+	assert_true(put_off > 0);
+	/* It may ask on, and others may store. */
+	assert_int_equal(cache_client_query(&greedy, id(0), id(0), NULL), NN_OK);
+	assert_int_equal(cache_client_store(&other, id(1), id(1), NULL), NN_OK);
+	close(greedy.socket);
+	close(other.socket);
+}
+
+static void test_many_workers(void **state)
+{
+	struct cache_client clients[100];
+
+	(void)state;
+	for (uint32_t i = 0; i < 100; i++)
+		client_of(&clients[i], i);
+	for (uint32_t i = 0; i < 100; i++)
+		assert_int_equal(cache_client_store(&clients[i], id(1), id(i), NULL), NN_OK);
+	for (uint32_t i = 0; i < 100; i += 2)
+		close(clients[i].socket);
+	for (uint32_t i = 1; i < 100; i += 2) {
+		assert_int_equal(cache_client_query(&clients[i], id(1), id(i), NULL), NN_OK);
+		assert_int_equal(cache_client_query(&clients[i], id(1), id(i - 1), NULL),
+				 NN_GENERAL_FAILURE);
+		close(clients[i].socket);
+	}
+}
+
+/* One that died is started again, in time. */
+static void test_keeper_dies(void **state)
+{
+	struct cache_client client;
+	int sockets[2];
+
+	(void)state;
+	client_of(&client, 1);
+	assert_int_equal(cache_client_store(&client, id(1), id(2), NULL), NN_OK);
+	kill_keeper();
+	assert_int_equal(cache_client_query(&client, id(1), id(2), NULL), NN_GENERAL_FAILURE);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets), 0);
+	assert_false(keeper_pass(&keeper, sockets[0], 1));
+	keeper.started_ns = 0;
+	client_of(&client, 1);
+	assert_int_equal(cache_client_query(&client, id(1), id(2), NULL), NN_OK);
+	close(client.socket);
+	close(sockets[0]);
+	close(sockets[1]);
+}
+
+static void test_no_keeper(void **state)
+{
+	struct cache_client client;
+	struct nn_error err = { "" };
+
+	(void)state;
+	options.folder = "/proc/nowhere";
+	assert_false(keeper_start(&keeper, &options));
+	assert_false(keeper_pass(&keeper, 0, 1));
+	options.folder = NULL;
+	assert_false(keeper_start(&keeper, &options));
+	keeper_stop(&keeper);
+	assert_true(cache_client_init(&client, -1));
+	assert_int_equal(cache_client_store(&client, id(1), id(2), &err), NN_GENERAL_FAILURE);
+	assert_true(err.message[0]);
+}
+
+#define INDEX(name) cmocka_unit_test_setup_teardown(test_##name, make_folder, remove_folder)
+#define KEEPER(name) cmocka_unit_test_setup_teardown(test_##name, start_keeper, stop_keeper)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		INDEX(knows_what_was_stored),
+		INDEX(hashes_of_a_token),
+		INDEX(hashes_of_a_user),
+		INDEX(other_version),
+		INDEX(not_a_database),
+		INDEX(another_schema),
+		INDEX(damaged_anywhere),
+		INDEX(cut_short),
+		cmocka_unit_test(test_no_folder),
+		cmocka_unit_test(test_requests),
+		cmocka_unit_test(test_digest),
+		KEEPER(keeper),
+		KEEPER(hostile_workers),
+		KEEPER(too_many_stores),
+		KEEPER(many_workers),
+		KEEPER(keeper_dies),
+		cmocka_unit_test(test_no_keeper),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

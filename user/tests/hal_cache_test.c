@@ -1,0 +1,834 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The compilation cache through the module and the engine: needs /dev/nnaccel, a
+ * running nnacceld and root, who may become somebody else.
+ *
+ * hal_cache_test store|load FOLDER: only saves entries there, or only loads what
+ * an earlier run saved: something else happened in between.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <linux/nnaccel.h>
+#include <nnaccel/nnaccel.h>
+
+#include "tests/model_builder.h"
+#include "tests/workers.h"
+
+#define OP_FULLY_CONNECTED 9
+#define WIDTH		64
+#define WEIGHTS		(WIDTH * WIDTH * sizeof(float))
+#define ROW		(WIDTH * sizeof(float))
+#define PAGE		4096
+#define NOBODY		65534
+#define PROCESSES	3
+#define ROUNDS		6
+#define FLIPS		300
+#define TRIES		60	/* of a second each, for what a kernel does in its own time */
+
+static struct nna_device *device;
+static struct nn_error err;
+static char folder[64] = "/tmp/nnaccel-cache-XXXXXX";
+
+/* ---- models, entries, results ---- */
+
+/* An entry: its files, which are open, and what nna_prepare_model() said of it. */
+struct entry {
+	int model, data;
+	struct nn_error not_saved;
+	struct nna_cache cache;
+};
+
+static int open_part(const char *in, int number, const char *part)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%d.%s", in, number, part);
+	return open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+}
+
+static void entry_open_in(struct entry *e, const char *in, int number)
+{
+	*e = (struct entry){
+		.model = open_part(in, number, "model"),
+		.data = open_part(in, number, "data"),
+		.cache = { .num_model_files = 1, .num_data_files = 1 },
+	};
+	assert_true(e->model >= 0 && e->data >= 0);
+	e->cache.model_files = &e->model;
+	e->cache.data_files = &e->data;
+	e->cache.token[0] = (uint8_t)number;
+	e->cache.not_saved = &e->not_saved;
+}
+
+static void entry_open(struct entry *e, int number)
+{
+	entry_open_in(e, folder, number);
+}
+
+static void entry_close(struct entry *e)
+{
+	close(e->model);
+	close(e->data);
+}
+
+static off_t size_of(int fd)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	return st.st_size;
+}
+
+/* Multiplies a row by a matrix that adds `diagonal` times the row to the next one. */
+static struct nna_memory *make_weights(struct nna_device *d, float diagonal)
+{
+	struct nna_memory *m;
+	float *w;
+
+	assert_int_equal(nna_memory_alloc(d, WEIGHTS, &m, &err), NN_OK);
+	w = nna_memory_map(m, &err);
+	assert_non_null(w);
+	for (int i = 0; i < WIDTH; i++)
+		w[i * WIDTH + i] = diagonal;
+	return m;
+}
+
+static void build(struct model_builder *b)
+{
+	static const float zeroes[WIDTH];
+	uint32_t x, w, bias, none, y;
+
+	mb_init(b);
+	b->model.num_pools = 1;
+	x = mb_operand(b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1, WIDTH));
+	w = mb_reference(b, NN_TENSOR_FLOAT32, 0, 0, WEIGHTS, MB_DIMS(WIDTH, WIDTH));
+	bias = mb_constant(b, NN_TENSOR_FLOAT32, zeroes, sizeof(zeroes), MB_DIMS(WIDTH));
+	none = mb_int32(b, 0);
+	y = mb_operand(b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(1, WIDTH));
+	mb_operation(b, OP_FULLY_CONNECTED, MB_LIST(x, w, bias, none), MB_LIST(y));
+}
+
+static struct nna_prepared_model *prepare(struct nna_device *d, const struct nna_cache *cache,
+					  float diagonal)
+{
+	struct nna_prepare_options options = {
+		.preference = NNACCEL_PREFER_FAST_SINGLE_ANSWER,
+		.priority = NNACCEL_PRIORITY_MEDIUM,
+		.cache = cache,
+	};
+	struct nna_memory *weights = make_weights(d, diagonal);
+	struct nna_prepared_model *p = NULL;
+	struct model_builder b;
+	struct nn_error e = { "" };
+
+	build(&b);
+	if (nna_prepare_model(d, &b.model, &weights, &options, &p, &e))
+		fprintf(stderr, "prepare: %s\n", e.message);
+	nna_memory_free(weights);
+	return p;
+}
+
+/* Saves a model to an entry that is open. */
+static void save(struct entry *e, float diagonal)
+{
+	struct nna_prepared_model *p = prepare(device, &e->cache, diagonal);
+
+	assert_non_null(p);
+	assert_string_equal(e->not_saved.message, "");
+	assert_true(size_of(e->model) > 0);
+	assert_true(size_of(e->data) >= (off_t)WEIGHTS);
+	nna_prepared_model_free(p);
+}
+
+static enum nn_status load(const struct entry *e, struct nna_prepared_model **p)
+{
+	err.message[0] = 0;
+	*p = NULL;
+	return nna_prepare_model_from_cache(device, &e->cache, NULL, p, &err);
+}
+
+/* Runs a model on numbers that are negative, too; what each became is in y. */
+static enum nn_status run(struct nna_device *d, struct nna_prepared_model *p, float y[WIDTH])
+{
+	const struct nna_argument in = { .length = ROW }, out = { .offset = ROW, .length = ROW };
+	struct nna_memory *m;
+	const struct nna_request r = { 1, 1, 1, &in, &out, &m };
+	enum nn_status status = nna_memory_alloc(d, PAGE, &m, NULL);
+	float *x;
+
+	if (status)
+		return status;
+	x = nna_memory_map(m, NULL);
+	for (int i = 0; i < WIDTH; i++)
+		x[i] = (float)(i - 5);
+	status = nna_execute(p, &r, NULL, NULL, NULL, NULL, NULL);
+	memcpy(y, x + WIDTH, ROW);
+	nna_memory_free(m);
+	return status;
+}
+
+static bool is_right(struct nna_device *d, struct nna_prepared_model *p, float diagonal)
+{
+	float y[WIDTH];
+	bool right = run(d, p, y) == NN_OK;
+
+	for (int i = 0; right && i < WIDTH; i++)
+		right = y[i] == diagonal * (float)(i - 5);
+	return right;
+}
+
+static void assert_loads(const struct entry *e, float diagonal)
+{
+	struct nna_prepared_model *p;
+
+	if (load(e, &p))
+		print_error("%s\n", err.message);
+	assert_non_null(p);
+	assert_true(is_right(device, p, diagonal));
+	nna_prepared_model_free(p);
+}
+
+static void assert_refused(const struct entry *e, enum nn_status status)
+{
+	struct nna_prepared_model *p;
+
+	assert_int_equal(load(e, &p), status);
+	assert_null(p);
+	assert_true(err.message[0]);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	err.message[0] = 0;
+	if (!nna_device_open(NULL, &device, &err))
+		return 0;
+	print_error("%s\n", err.message);
+	return -1;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nna_device_close(device);
+	return 0;
+}
+
+/* ---- saving and loading ---- */
+
+static void test_files_needed(void **state)
+{
+	uint32_t model = 7, data = 7;
+
+	(void)state;
+	assert_int_equal(nna_cache_files_needed(device, &model, &data, &err), NN_OK);
+	assert_int_equal(model, 1);
+	assert_int_equal(data, 1);
+}
+
+static void test_save_and_load(void **state)
+{
+	struct entry e;
+
+	(void)state;
+	entry_open(&e, 1);
+	assert_refused(&e, NN_GENERAL_FAILURE);
+	save(&e, 2);
+	assert_loads(&e, 2);
+	assert_loads(&e, 2);
+	/* Over what is there. */
+	save(&e, 3);
+	assert_loads(&e, 3);
+	entry_close(&e);
+}
+
+static void test_another_worker(void **state)
+{
+	struct nna_prepared_model *p = NULL;
+	struct entry e;
+
+	(void)state;
+	entry_open(&e, 2);
+	save(&e, 2);
+	assert_true(workers_kill() > 0);
+	/* Until the kernel has noticed. */
+	for (int i = 0; i < TRIES && load(&e, &p) == NN_DEAD_OBJECT; i++)
+		sleep(1);
+	assert_non_null(p);
+	nna_prepared_model_free(p);
+	assert_loads(&e, 2);
+	entry_close(&e);
+}
+
+/* A child with a device of its own: 0, or what went wrong. */
+static int in_child(int (*act)(struct nna_device *d, void *data), void *data)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct nna_device *d;
+
+		if (nna_device_open(NULL, &d, NULL))
+			_exit(100);
+		status = act(d, data);
+		nna_device_close(d);
+		_exit(status);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 101;
+}
+
+static int load_it(struct nna_device *d, void *data)
+{
+	const struct entry *e = data;
+	struct nna_prepared_model *p;
+	int wrong;
+
+	if (nna_prepare_model_from_cache(d, &e->cache, NULL, &p, NULL))
+		return 1;
+	wrong = is_right(d, p, 2) ? 0 : 2;
+	nna_prepared_model_free(p);
+	return wrong;
+}
+
+static void test_another_process(void **state)
+{
+	struct entry e;
+
+	(void)state;
+	entry_open(&e, 3);
+	save(&e, 2);
+	assert_int_equal(in_child(load_it, &e), 0);
+	entry_close(&e);
+}
+
+/* ---- what is refused ---- */
+
+static void test_wrong_files(void **state)
+{
+	struct nna_prepared_model *p;
+	struct entry e, bad;
+	int pipes[2], read_only;
+	char path[128];
+
+	(void)state;
+	entry_open(&e, 4);
+	save(&e, 2);
+	assert_int_equal(pipe(pipes), 0);
+	snprintf(path, sizeof(path), "%s/4.model", folder);
+	read_only = open(path, O_RDONLY);
+	for (int i = 0; i < 7; i++) {
+		const int files[] = { e.model, read_only, pipes[0], -1 };
+
+		bad = e;
+		bad.cache.not_saved = &bad.not_saved;
+		bad.not_saved.message[0] = 0;
+		switch (i) {
+		case 0:
+			bad.cache.num_model_files = 0;
+			break;
+		case 1:
+			bad.cache.num_data_files = 0;
+			break;
+		case 2:
+			bad.cache.num_model_files = 2;
+			break;
+		case 3:
+			bad.cache.num_data_files = 32;
+			break;
+		default:
+			bad.cache.model_files = &files[i - 3];
+		}
+		assert_refused(&bad, NN_INVALID_ARGUMENT);
+		/* To save there is no failure of the call. */
+		p = prepare(device, &bad.cache, 5);
+		assert_non_null(p);
+		assert_true(is_right(device, p, 5));
+		assert_true(bad.not_saved.message[0]);
+		nna_prepared_model_free(p);
+	}
+	assert_loads(&e, 2);
+	close(read_only);
+	close(pipes[0]);
+	close(pipes[1]);
+	entry_close(&e);
+}
+
+static void test_other_tokens(void **state)
+{
+	struct entry e;
+
+	(void)state;
+	entry_open(&e, 5);
+	save(&e, 2);
+	for (int i = 0; i < NNA_CACHE_TOKEN_SIZE; i++) {
+		e.cache.token[i] ^= 0x80;
+		assert_refused(&e, NN_GENERAL_FAILURE);
+		e.cache.token[i] ^= 0x80;
+	}
+	assert_loads(&e, 2);
+	entry_close(&e);
+}
+
+static void test_every_bit(void **state)
+{
+	uint8_t *bytes;
+	struct entry e;
+	off_t size;
+
+	(void)state;
+	entry_open(&e, 6);
+	save(&e, 2);
+	size = size_of(e.model);
+	bytes = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, e.model, 0);
+	assert_ptr_not_equal(bytes, MAP_FAILED);
+	for (off_t bit = 0; bit < 8 * size; bit++) {
+		bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		assert_refused(&e, NN_GENERAL_FAILURE);
+		bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+	assert_loads(&e, 2);
+	munmap(bytes, (size_t)size);
+	entry_close(&e);
+}
+
+static void test_other_lengths(void **state)
+{
+	static const uint8_t zeroes[PAGE];
+	struct entry e;
+	off_t model, data;
+
+	(void)state;
+	entry_open(&e, 7);
+	save(&e, 2);
+	model = size_of(e.model);
+	data = size_of(e.data);
+	for (off_t size = data; size; size -= PAGE) {
+		assert_int_equal(ftruncate(e.data, size - PAGE), 0);
+		assert_refused(&e, NN_GENERAL_FAILURE);
+	}
+	assert_int_equal(ftruncate(e.data, data), 0);
+	/* As long as it was, but not what it was. */
+	assert_refused(&e, NN_GENERAL_FAILURE);
+	save(&e, 2);
+	assert_int_equal(pwrite(e.data, zeroes, sizeof(zeroes), data), sizeof(zeroes));
+	assert_refused(&e, NN_GENERAL_FAILURE);
+	save(&e, 2);
+	assert_int_equal(pwrite(e.model, zeroes, 1, model), 1);
+	assert_refused(&e, NN_GENERAL_FAILURE);
+	for (off_t size = model - 1; size >= 0; size -= 1 + size / 9) {
+		assert_int_equal(ftruncate(e.model, size), 0);
+		assert_refused(&e, NN_GENERAL_FAILURE);
+	}
+	entry_close(&e);
+}
+
+/* Whatever is in the data changes values, or has the data refused. */
+static void test_changed_data(void **state)
+{
+	struct nna_prepared_model *p;
+	uint8_t *bytes;
+	struct entry e;
+	float y[WIDTH];
+	off_t size;
+
+	(void)state;
+	entry_open(&e, 8);
+	save(&e, 2);
+	size = size_of(e.data);
+	bytes = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, e.data, 0);
+	assert_ptr_not_equal(bytes, MAP_FAILED);
+	for (int i = 0; i < FLIPS; i++) {
+		off_t at = rand() % size;
+		uint8_t old = bytes[at];
+
+		bytes[at] = (uint8_t)rand();
+		if (!load(&e, &p)) {
+			assert_int_equal(run(device, p, y), NN_OK);
+			nna_prepared_model_free(p);
+		}
+		bytes[at] = old;
+	}
+	assert_loads(&e, 2);
+	munmap(bytes, (size_t)size);
+	entry_close(&e);
+}
+
+/* The worker survives; the model fails, or has been read already. */
+static void test_data_shrinks(void **state)
+{
+	struct nna_prepared_model *p;
+	struct entry e;
+	float y[WIDTH];
+	pid_t worker;
+
+	(void)state;
+	entry_open(&e, 9);
+	save(&e, 2);
+	assert_int_equal(load(&e, &p), NN_OK);
+	worker = workers_find();
+	assert_int_equal(ftruncate(e.data, 0), 0);
+	assert_int_equal(run(device, p, y), NN_GENERAL_FAILURE);
+	assert_int_equal(workers_find(), worker);
+	nna_prepared_model_free(p);
+	save(&e, 2);
+	assert_loads(&e, 2);
+	entry_close(&e);
+}
+
+/* ---- other users ---- */
+
+static int load_as_nobody(struct nna_device *d, void *data)
+{
+	struct nna_prepared_model *p;
+	struct nna_device *mine;
+	struct entry *e = data, own;
+
+	(void)d;
+	if (setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY) ||
+	    nna_device_open(NULL, &mine, NULL))
+		return 1;
+	/* Root's entry is none of nobody's, under any name. */
+	if (nna_prepare_model_from_cache(mine, &e->cache, NULL, &p, NULL) != NN_GENERAL_FAILURE)
+		return 2;
+	own = *e;
+	own.cache.model_files = &own.model;
+	own.cache.data_files = &own.data;
+	own.cache.not_saved = &own.not_saved;
+	p = prepare(mine, &own.cache, 4);
+	if (!p || own.not_saved.message[0])
+		return 3;
+	nna_prepared_model_free(p);
+	if (nna_prepare_model_from_cache(mine, &own.cache, NULL, &p, NULL))
+		return 4;
+	return is_right(mine, p, 4) ? 0 : 5;
+}
+
+static void test_other_users(void **state)
+{
+	struct entry e;
+
+	(void)state;
+	entry_open(&e, 10);
+	assert_int_equal(fchmod(e.model, 0666) | fchmod(e.data, 0666), 0);
+	save(&e, 2);
+	assert_int_equal(in_child(load_as_nobody, &e), 0);
+	/* The files now hold nobody's entry, under root's token. */
+	assert_refused(&e, NN_GENERAL_FAILURE);
+	save(&e, 2);
+	assert_loads(&e, 2);
+	entry_close(&e);
+}
+
+/* ---- others at the same time ---- */
+
+static int use_it(struct nna_device *d, void *data)
+{
+	struct nna_prepared_model *p;
+	const int *number = data;
+	struct entry e;
+	int wrong = 0;
+
+	entry_open(&e, 11);
+	for (int i = 0; i < ROUNDS; i++) {
+		if (i % PROCESSES == *number)
+			p = prepare(d, &e.cache, 2);
+		else if (nna_prepare_model_from_cache(d, &e.cache, NULL, &p, NULL))
+			continue;
+		wrong += !p || !is_right(d, p, 2);
+		nna_prepared_model_free(p);
+	}
+	entry_close(&e);
+	return wrong;
+}
+
+static void *use_in_child(void *data)
+{
+	return (void *)(intptr_t)in_child(use_it, data);
+}
+
+static void test_many_processes(void **state)
+{
+	int numbers[PROCESSES];
+	pthread_t threads[PROCESSES];
+	struct entry e;
+	void *wrong;
+
+	(void)state;
+	for (int i = 0; i < PROCESSES; i++) {
+		numbers[i] = i;
+		assert_int_equal(pthread_create(&threads[i], NULL, use_in_child, &numbers[i]), 0);
+	}
+	for (int i = 0; i < PROCESSES; i++) {
+		pthread_join(threads[i], &wrong);
+		assert_null(wrong);
+	}
+	entry_open(&e, 11);
+	assert_loads(&e, 2);
+	entry_close(&e);
+}
+
+/* Nobody writes into what a loaded model reads from, in this process or another. */
+static void test_in_use(void **state)
+{
+	struct nna_prepared_model *p, *other;
+	struct entry e, again;
+
+	(void)state;
+	entry_open(&e, 12);
+	save(&e, 2);
+	assert_int_equal(load(&e, &p), NN_OK);
+	entry_close(&e);
+	entry_open(&again, 12);
+	other = prepare(device, &again.cache, 5);
+	assert_non_null(other);
+	assert_non_null(strstr(again.not_saved.message, "in use"));
+	assert_true(is_right(device, other, 5));
+	assert_true(is_right(device, p, 2));
+	assert_loads(&again, 2);
+	nna_prepared_model_free(p);
+	nna_prepared_model_free(other);
+	save(&again, 5);
+	assert_loads(&again, 5);
+	entry_close(&again);
+}
+
+static void test_full_disk(void **state)
+{
+	const struct rlimit little = { PAGE, RLIM_INFINITY };
+	struct nna_prepared_model *p;
+	struct rlimit before;
+	struct entry e;
+
+	(void)state;
+	entry_open(&e, 13);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+	p = prepare(device, &e.cache, 2);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_non_null(p);
+	assert_true(e.not_saved.message[0]);
+	assert_int_equal(size_of(e.model), 0);
+	assert_refused(&e, NN_GENERAL_FAILURE);
+	nna_prepared_model_free(p);
+	entry_close(&e);
+}
+
+/* ---- a writer that flips bytes while the engine reads ---- */
+
+struct flipper {
+	uint8_t *bytes;
+	size_t size;
+	volatile bool stop;
+};
+
+static void *flip(void *data)
+{
+	struct flipper *f = data;
+	unsigned int seed = 1;
+
+	while (!f->stop) {
+		volatile uint8_t *at = &f->bytes[(size_t)rand_r(&seed) % f->size];
+		uint8_t old = *at;
+
+		*at = (uint8_t)(old ^ (1 << rand_r(&seed) % 8));
+		*at = old;
+	}
+	return NULL;
+}
+
+/* What an entry's model file holds, in memory that others can write. */
+static uint32_t shared_copy(int fd, const struct entry *e, struct flipper *f)
+{
+	struct nnaccel_pool_import i = {
+		.size = sizeof(i), .prot = NNACCEL_PROT_READ, .length = (uint64_t)size_of(e->model),
+	};
+
+	i.fd = memfd_create("model", 0);
+	assert_int_equal(ftruncate(i.fd, size_of(e->model)), 0);
+	f->size = (size_t)size_of(e->model);
+	f->bytes = mmap(NULL, f->size, PROT_READ | PROT_WRITE, MAP_SHARED, i.fd, 0);
+	assert_ptr_not_equal(f->bytes, MAP_FAILED);
+	assert_int_equal(pread(e->model, f->bytes, f->size, 0), f->size);
+	assert_int_equal(ioctl(fd, NNACCEL_POOL_IMPORT, &i), 0);
+	close(i.fd);
+	return i.out_id;
+}
+
+static uint32_t import(int fd, int file)
+{
+	struct nnaccel_pool_import i = {
+		.size = sizeof(i), .fd = file, .prot = NNACCEL_PROT_READ,
+		.length = (uint64_t)size_of(file),
+	};
+
+	assert_int_equal(ioctl(fd, NNACCEL_POOL_IMPORT, &i), 0);
+	return i.out_id;
+}
+
+/* Runs the model on one row of ones: whether it doubles them. */
+static bool doubles(int fd, uint32_t model)
+{
+	struct nnaccel_pool_alloc a = { .size = sizeof(a), .length = PAGE };
+	struct nnaccel_pool_export x = { .size = sizeof(x) };
+	struct nnaccel_arg args[] = { { .length = ROW }, { .offset = ROW, .length = ROW } };
+	struct nnaccel_execute e = {
+		.size = sizeof(e), .model = model, .num_pools = 1, .num_inputs = 1,
+		.num_outputs = 1, .args = (uintptr_t)args,
+	};
+	struct nnaccel_destroy d = { .size = sizeof(d) };
+	bool right;
+	float *data;
+
+	assert_int_equal(ioctl(fd, NNACCEL_POOL_ALLOC, &a), 0);
+	x.id = a.out_id;
+	e.pools = (uintptr_t)&a.out_id;
+	assert_int_equal(ioctl(fd, NNACCEL_POOL_EXPORT, &x), 0);
+	data = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, x.out_fd, 0);
+	assert_ptr_not_equal(data, MAP_FAILED);
+	for (int i = 0; i < WIDTH; i++)
+		data[i] = (float)(i - 5);
+	right = !ioctl(fd, NNACCEL_EXECUTE, &e) && !e.out_status;
+	for (int i = 0; i < WIDTH; i++)
+		right &= data[WIDTH + i] == 2 * (float)(i - 5);
+	munmap(data, PAGE);
+	close(x.out_fd);
+	d.id = a.out_id;
+	ioctl(fd, NNACCEL_DESTROY, &d);
+	return right;
+}
+
+static void test_flipping_writer(void **state)
+{
+	struct nnaccel_prepare_cached p = { .size = sizeof(p), .preference = 1, .priority = 1 };
+	struct flipper f = { .stop = false };
+	int fd = open(NNA_DEVICE_PATH, O_RDWR | O_CLOEXEC), loaded = 0;
+	struct entry e;
+	pthread_t thread;
+
+	(void)state;
+	entry_open(&e, 14);
+	save(&e, 2);
+	p.model_pool = shared_copy(fd, &e, &f);
+	p.model_length = f.size;
+	p.data_pool = import(fd, e.data);
+	p.data_length = (uint64_t)size_of(e.data);
+	memcpy(p.token, e.cache.token, sizeof(p.token));
+	assert_int_equal(pthread_create(&thread, NULL, flip, &f), 0);
+	for (int i = 0; i < FLIPS; i++) {
+		struct nnaccel_destroy d = { .size = sizeof(d) };
+
+		assert_int_equal(ioctl(fd, NNACCEL_PREPARE_CACHED, &p), 0);
+		d.id = p.out_model;
+		if (p.out_status) {
+			assert_int_equal(p.out_status, NNACCEL_STATUS_GENERAL_FAILURE);
+			continue;
+		}
+		/* What got through is what was saved. */
+		assert_true(doubles(fd, p.out_model));
+		assert_int_equal(ioctl(fd, NNACCEL_DESTROY, &d), 0);
+		loaded++;
+	}
+	f.stop = true;
+	pthread_join(thread, NULL);
+	print_message("%d of %d loaded\n", loaded, FLIPS);
+	assert_int_equal(ioctl(fd, NNACCEL_PREPARE_CACHED, &p), 0);
+	assert_int_equal(p.out_status, NNACCEL_STATUS_NONE);
+	munmap(f.bytes, f.size);
+	close(fd);
+	entry_close(&e);
+}
+
+/* ---- in two runs ---- */
+
+static const char *given_folder;
+
+static void test_store(void **state)
+{
+	struct entry e;
+
+	(void)state;
+	entry_open_in(&e, given_folder, 20);
+	save(&e, 2);
+	entry_close(&e);
+}
+
+static void test_load(void **state)
+{
+	struct entry e;
+
+	(void)state;
+	entry_open_in(&e, given_folder, 20);
+	assert_loads(&e, 2);
+	entry_close(&e);
+}
+
+static int run_part(const char *part)
+{
+	const struct CMUnitTest store[] = {
+		cmocka_unit_test_setup_teardown(test_store, set_up, tear_down),
+	};
+	const struct CMUnitTest load[] = {
+		cmocka_unit_test_setup_teardown(test_load, set_up, tear_down),
+	};
+
+	if (!strcmp(part, "store"))
+		return cmocka_run_group_tests(store, NULL, NULL);
+	if (!strcmp(part, "load"))
+		return cmocka_run_group_tests(load, NULL, NULL);
+	fprintf(stderr, "usage: hal_cache_test [store|load FOLDER]\n");
+	return 2;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(files_needed),
+		TEST(save_and_load),
+		TEST(another_worker),
+		TEST(another_process),
+		TEST(wrong_files),
+		TEST(other_tokens),
+		TEST(every_bit),
+		TEST(other_lengths),
+		TEST(changed_data),
+		TEST(data_shrinks),
+		TEST(other_users),
+		TEST(many_processes),
+		TEST(in_use),
+		TEST(full_disk),
+		TEST(flipping_writer),
+	};
+
+	if (argc > 1) {
+		given_folder = argc > 2 ? argv[2] : ".";
+		return run_part(argv[1]);
+	}
+	if (!mkdtemp(folder) || chmod(folder, 0777)) {
+		perror(folder);
+		return 1;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
