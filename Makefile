@@ -127,7 +127,8 @@ $(BUILD)/lib/libnnaccel.so.1: $(hal) $(ring) $(model) user/hal/libnnaccel.map
 	$(CC) -shared -o $@ $(filter %.o %.a,$^) $(soflags) -Wl,-soname,$(@F) \
 		-Wl,--version-script,user/hal/libnnaccel.map -lm
 
-$(BUILD)/lib/libneuralnetworks.so.1: $(runtime) user/runtime/libneuralnetworks.map $(archives) $(libhal)
+# Cache files of nnapi-reference are opened, locked and written as those of nnaccel.
+$(BUILD)/lib/libneuralnetworks.so.1: $(runtime) $(obj)/user/hal/cache_files.o user/runtime/libneuralnetworks.map $(archives) $(libhal)
 	@mkdir -p $(@D)
 	$(CC) -shared -o $@ $(filter %.o %.a,$^) $(soflags) -Wl,-soname,$(@F) \
 		-Wl,--version-script,user/runtime/libneuralnetworks.map \

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "runtime/cache.h"
 #include "runtime/log.h"
 #include "runtime/operand.h"
 
@@ -222,19 +223,24 @@ static int compile(ANeuralNetworksCompilation *compilation, struct nn_error *err
 		.priority = (compilation->priority - ANEURALNETWORKS_PRIORITY_LOW) / 10,
 		.deadline_ns = deadline_after(compilation->timeout_ns),
 	};
+	const struct cache_options caching = {
+		.dir = compilation->cache_dir,
+		.token = compilation->cache_token,
+	};
+	const struct cache_options *cache = compilation->cache_dir ? &caching : NULL;
 	const ANeuralNetworksDevice *cpu = device_cpu();
 	struct nn_error reason = { "" };
 	int result;
 
 	result = partition_create(graph, compilation->devices, compilation->num_devices, &options,
-				  &compilation->partition, &reason);
+				  cache, &compilation->partition, &reason);
 	if (!may_fall_back(compilation, result)) {
 		nn_fail(err, NN_GENERAL_FAILURE, "%s", reason.message);
 		return result;
 	}
 	rt_log(RT_LOG_WARN, "compiling for the CPU alone, after %s: %s", rt_result_name(result),
 	       reason.message);
-	return partition_create(graph, &cpu, 1, &options, &compilation->partition, err);
+	return partition_create(graph, &cpu, 1, &options, cache, &compilation->partition, err);
 }
 
 int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation *compilation)

@@ -60,9 +60,15 @@ struct device_ops {
 	/* supported[i] for each operation of the main subgraph. */
 	int (*get_supported)(const ANeuralNetworksDevice *device, const struct graph *graph,
 			     bool *supported, struct nn_error *err);
+	/* Saves it too where `cache` is not NULL; that may fail without a failure here. */
 	int (*prepare)(const ANeuralNetworksDevice *device, const struct graph *graph,
-		       const struct prepare_options *options, struct prepared **prepared,
-		       struct nn_error *err);
+		       const struct prepare_options *options, const struct nna_cache *cache,
+		       struct prepared **prepared, struct nn_error *err);
+	/* Only for devices whose info has numbers of cache files. */
+	int (*prepare_cached)(const ANeuralNetworksDevice *device, const struct graph *graph,
+			      const struct prepare_options *options,
+			      const struct nna_cache *cache, struct prepared **prepared,
+			      struct nn_error *err);
 	/* From any number of threads. */
 	int (*execute)(struct prepared *prepared, struct request *request, struct nn_error *err);
 	void (*free)(struct prepared *prepared);

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "ops/op.h"
+#include "runtime/cache_cpu.h"
 #include "runtime/device.h"
 #include "runtime/log.h"
 
@@ -18,6 +19,7 @@ struct cpu_prepared {
 	struct nn_model model;		/* the graph's, with its pools mapped */
 	struct nn_pool *pools;
 	struct nn_plan *plan;
+	struct cpu_cached cached;	/* where it is from the cache: what `plan` is of */
 };
 
 static int cpu_get_supported(const ANeuralNetworksDevice *device, const struct graph *graph,
@@ -31,7 +33,9 @@ static void cpu_free(struct prepared *prepared)
 {
 	struct cpu_prepared *cpu = (struct cpu_prepared *)prepared;
 
-	nn_plan_free(cpu->plan);
+	if (!cpu->cached.plan)
+		nn_plan_free(cpu->plan);
+	cpu_cached_free(&cpu->cached);
 	free(cpu->pools);
 	free(cpu);
 }
@@ -56,14 +60,19 @@ static int map_pools(struct cpu_prepared *cpu, const struct graph *graph, struct
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-static int cpu_prepare(const ANeuralNetworksDevice *device, const struct graph *graph,
-		       const struct prepare_options *options, struct prepared **prepared,
-		       struct nn_error *err)
+static struct nn_plan_options to_plan_options(const struct prepare_options *options)
 {
-	const struct nn_plan_options plan_options = {
+	return (struct nn_plan_options){
 		.preference = options->preference,
 		.deadline_ns = options->deadline_ns,
 	};
+}
+
+static int cpu_prepare(const ANeuralNetworksDevice *device, const struct graph *graph,
+		       const struct prepare_options *options, const struct nna_cache *cache,
+		       struct prepared **prepared, struct nn_error *err)
+{
+	const struct nn_plan_options plan_options = to_plan_options(options);
 	struct cpu_prepared *cpu = calloc(1, sizeof(*cpu));
 	int result;
 
@@ -78,6 +87,56 @@ static int cpu_prepare(const ANeuralNetworksDevice *device, const struct graph *
 		cpu_free(&cpu->base);
 		return result;
 	}
+	if (cache)
+		cpu_cache_save(cpu->plan, cache, cache->not_saved);
+	*prepared = &cpu->base;
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+static bool same_lists(const struct nn_subgraph *a, const uint32_t *in_a, const struct nn_subgraph *b,
+		       const uint32_t *in_b, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const struct nn_operand *x = &a->operands[in_a[i]], *y = &b->operands[in_b[i]];
+
+		if (x->type != y->type || x->rank != y->rank || x->scale != y->scale ||
+		    x->zero_point != y->zero_point || memcmp(x->dims, y->dims, sizeof(x->dims)))
+			return false;
+	}
+	return true;
+}
+
+/* Whether arguments for the one are arguments for the other. */
+static bool same_arguments(const struct nn_subgraph *a, const struct nn_subgraph *b)
+{
+	return a->num_inputs == b->num_inputs && a->num_outputs == b->num_outputs &&
+	       same_lists(a, a->inputs, b, b->inputs, a->num_inputs) &&
+	       same_lists(a, a->outputs, b, b->outputs, a->num_outputs);
+}
+
+static int cpu_prepare_cached(const ANeuralNetworksDevice *device, const struct graph *graph,
+			      const struct prepare_options *options,
+			      const struct nna_cache *cache, struct prepared **prepared,
+			      struct nn_error *err)
+{
+	const struct nn_plan_options plan_options = to_plan_options(options);
+	struct cpu_prepared *cpu = calloc(1, sizeof(*cpu));
+	int result;
+
+	if (!cpu)
+		return rt_out_of_memory(err);
+	cpu->base.ops = device->ops;
+	result = rt_fail_status(err, cpu_cache_load(cache, &plan_options, &cpu->cached, err));
+	if (result == ANEURALNETWORKS_NO_ERROR &&
+	    !same_arguments(&nn_plan_model(cpu->cached.plan)->subgraphs[0],
+			    &graph->model.subgraphs[0]))
+		result = rt_fail(err, ANEURALNETWORKS_OP_FAILED,
+				 "cache: the entry is another model's");
+	if (result != ANEURALNETWORKS_NO_ERROR) {
+		cpu_free(&cpu->base);
+		return result;
+	}
+	cpu->plan = cpu->cached.plan;
 	*prepared = &cpu->base;
 	return ANEURALNETWORKS_NO_ERROR;
 }
@@ -159,6 +218,7 @@ static int cpu_wait(const ANeuralNetworksDevice *device, struct nn_error *err)
 static const struct device_ops cpu_ops = {
 	.get_supported = cpu_get_supported,
 	.prepare = cpu_prepare,
+	.prepare_cached = cpu_prepare_cached,
 	.execute = cpu_execute,
 	.free = cpu_free,
 	.open_channel = cpu_open_channel,
@@ -181,6 +241,8 @@ void device_cpu_open(ANeuralNetworksDevice *device)
 	strcpy(info->version, CPU_VERSION);
 	info->type = NN_DEVICE_CPU;
 	info->feature_level = nn_op_feature_level();
+	info->model_cache_files = 1;
+	info->data_cache_files = 1;
 	info->relaxed_scalar = unit;
 	info->relaxed_tensor = unit;
 	info->if_performance = unit;

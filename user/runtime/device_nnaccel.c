@@ -83,37 +83,73 @@ static void accel_free(struct prepared *prepared)
 	free(accel);
 }
 
+static struct accel_prepared *accel_new(const ANeuralNetworksDevice *device,
+					const struct graph *graph)
+{
+	struct accel_prepared *accel = calloc(1, sizeof(*accel));
+
+	if (!accel)
+		return NULL;
+	accel->base.ops = device->ops;
+	accel->device = device->nna;
+	accel->main = &graph->model.subgraphs[0];
+	pthread_mutex_init(&accel->lock, NULL);
+	return accel;
+}
+
+/* Gives away what was prepared, or frees it. */
+static int accel_finish(struct accel_prepared *accel, int result, struct prepared **prepared)
+{
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		*prepared = &accel->base;
+	else
+		accel_free(&accel->base);
+	return result;
+}
+
 static int accel_prepare(const ANeuralNetworksDevice *device, const struct graph *graph,
-			 const struct prepare_options *options, struct prepared **prepared,
-			 struct nn_error *err)
+			 const struct prepare_options *options, const struct nna_cache *cache,
+			 struct prepared **prepared, struct nn_error *err)
 {
 	const struct nna_prepare_options nna_options = {
 		.preference = options->preference,
 		.priority = options->priority,
 		.deadline_ns = options->deadline_ns,
+		.cache = cache,
 	};
-	struct accel_prepared *accel = calloc(1, sizeof(*accel));
+	struct accel_prepared *accel = accel_new(device, graph);
 	struct nna_memory **memories;
 	int result;
 
 	if (!accel)
 		return rt_out_of_memory(err);
-	accel->base.ops = device->ops;
-	accel->device = device->nna;
-	accel->main = &graph->model.subgraphs[0];
-	pthread_mutex_init(&accel->lock, NULL);
 	result = import_pools(device, graph, &memories, err);
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		result = rt_fail_status(err,
 			nna_prepare_model(device->nna, &graph->model, memories, &nna_options,
 					  &accel->model, err));
 	free(memories);
-	if (result != ANEURALNETWORKS_NO_ERROR) {
-		accel_free(&accel->base);
-		return result;
-	}
-	*prepared = &accel->base;
-	return ANEURALNETWORKS_NO_ERROR;
+	return accel_finish(accel, result, prepared);
+}
+
+static int accel_prepare_cached(const ANeuralNetworksDevice *device, const struct graph *graph,
+				const struct prepare_options *options,
+				const struct nna_cache *cache, struct prepared **prepared,
+				struct nn_error *err)
+{
+	const struct nna_prepare_options nna_options = {
+		.preference = options->preference,
+		.priority = options->priority,
+		.deadline_ns = options->deadline_ns,
+	};
+	struct accel_prepared *accel = accel_new(device, graph);
+	int result;
+
+	if (!accel)
+		return rt_out_of_memory(err);
+	result = rt_fail_status(err, nna_prepare_model_from_cache(device->nna, cache, &nna_options,
+								  &accel->model, err));
+	return accel_finish(accel, result, prepared);
 }
 
 static uint64_t staged_size(const struct request_arg *args, uint32_t count)
@@ -412,6 +448,7 @@ static int accel_wait(const ANeuralNetworksDevice *device, struct nn_error *err)
 static const struct device_ops accel_ops = {
 	.get_supported = accel_get_supported,
 	.prepare = accel_prepare,
+	.prepare_cached = accel_prepare_cached,
 	.execute = accel_execute,
 	.free = accel_free,
 	.open_channel = accel_open_channel,

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "runtime/assign.h"
+#include "runtime/cache.h"
 #include "runtime/log.h"
 #include "runtime/operand.h"
 
@@ -146,7 +147,8 @@ struct step_building {
 	struct nn_operand *operands;
 	struct nn_operation *operations;
 	uint32_t *inputs, *outputs;		/* operands of the step */
-	uint32_t *whole_inputs, *whole_outputs;	/* of the whole */
+	uint32_t *whole_inputs, *whole_outputs;	/* of the whole, */
+	uint32_t *whole_operations;		/* as these */
 };
 
 /* The step's own number for an operand of the whole; added when it is new. */
@@ -177,8 +179,9 @@ static uint32_t local_operand(struct step_building *b, uint32_t whole)
 	return at;
 }
 
-static bool add_operation(struct step_building *b, const struct nn_operation *from)
+static bool add_operation(struct step_building *b, uint32_t index)
 {
+	const struct nn_operation *from = &b->d->main->operations[index];
 	struct arena *arena = &b->d->partition->arena;
 	uint32_t *inputs = arena_alloc(arena, from->num_inputs, sizeof(uint32_t));
 	uint32_t *outputs = arena_alloc(arena, from->num_outputs, sizeof(uint32_t));
@@ -192,6 +195,7 @@ static bool add_operation(struct step_building *b, const struct nn_operation *fr
 	}
 	for (i = 0; i < from->num_outputs; i++)
 		outputs[i] = local_operand(b, from->outputs[i]);
+	b->whole_operations[b->main.num_operations] = index;
 	b->operations[b->main.num_operations++] = (struct nn_operation){
 		from->type, from->num_inputs, from->num_outputs, inputs, outputs };
 	return true;
@@ -209,8 +213,9 @@ static bool start_step(struct step_building *b)
 	b->outputs = arena_alloc(arena, whole->num_operands, sizeof(uint32_t));
 	b->whole_inputs = arena_alloc(arena, whole->num_operands, sizeof(uint32_t));
 	b->whole_outputs = arena_alloc(arena, whole->num_operands, sizeof(uint32_t));
+	b->whole_operations = arena_alloc(arena, whole->num_operations, sizeof(uint32_t));
 	return b->operands && b->operations && b->inputs && b->outputs && b->whole_inputs &&
-	       b->whole_outputs;
+	       b->whole_outputs && b->whole_operations;
 }
 
 /*
@@ -230,7 +235,7 @@ static bool build_step(struct dividing *d, uint32_t index)
 	if (!subgraphs || !start_step(&b))
 		return false;
 	for (i = 0; i < d->main->num_operations; i++)
-		if (d->step_of[i] == index && !add_operation(&b, &d->main->operations[i]))
+		if (d->step_of[i] == index && !add_operation(&b, i))
 			return false;
 	b.main.operands = b.operands;
 	b.main.operations = b.operations;
@@ -241,6 +246,7 @@ static bool build_step(struct dividing *d, uint32_t index)
 	step->graph.model.subgraphs = subgraphs;
 	step->inputs = b.whole_inputs;
 	step->outputs = b.whole_outputs;
+	step->operations = b.whole_operations;
 	return true;
 }
 
@@ -315,7 +321,8 @@ static int make_steps(struct partition *p, const ANeuralNetworksDevice *const *d
 	return result;
 }
 
-static int prepare_steps(struct partition *p, struct nn_error *err)
+static int prepare_steps(struct partition *p, const struct cache_options *cache,
+			 struct nn_error *err)
 {
 	int result = ANEURALNETWORKS_NO_ERROR;
 	uint32_t i;
@@ -325,14 +332,14 @@ static int prepare_steps(struct partition *p, struct nn_error *err)
 
 		rt_log(RT_LOG_INFO, "step %u of %u: %u operations on %s", i, p->num_steps,
 		       step->graph.model.subgraphs[0].num_operations, step->device->name);
-		result = step->device->ops->prepare(step->device, &step->graph, &p->options,
-						    &step->prepared, err);
+		result = cache_prepare(cache, step, &p->options, &step->prepared, err);
 	}
 	return result;
 }
 
 int partition_create(const struct graph *graph, const ANeuralNetworksDevice *const *devices,
 		     uint32_t num_devices, const struct prepare_options *options,
+		     const struct cache_options *cache,
 		     struct partition *partition, struct nn_error *err)
 {
 	int result;
@@ -341,7 +348,7 @@ int partition_create(const struct graph *graph, const ANeuralNetworksDevice *con
 	pthread_mutex_init(&partition->lock, NULL);
 	result = make_steps(partition, devices, num_devices, err);
 	if (result == ANEURALNETWORKS_NO_ERROR)
-		result = prepare_steps(partition, err);
+		result = prepare_steps(partition, cache, err);
 	if (result != ANEURALNETWORKS_NO_ERROR)
 		partition_free(partition);
 	return result;
@@ -398,7 +405,7 @@ int partition_get_fallback(struct partition *partition, struct step *step,
 	options.deadline_ns = 0;
 	pthread_mutex_lock(&partition->lock);
 	if (!*kept)
-		result = cpu->ops->prepare(cpu, graph, &options, kept, err);
+		result = cpu->ops->prepare(cpu, graph, &options, NULL, kept, err);
 	*prepared = *kept;
 	pthread_mutex_unlock(&partition->lock);
 	return result;

@@ -15,6 +15,7 @@ struct step {
 	struct graph graph;
 	const uint32_t *inputs;		/* operands of the whole graph */
 	const uint32_t *outputs;
+	const uint32_t *operations;	/* of the whole graph; NULL: all of them */
 	struct prepared *prepared;
 	struct prepared *fallback;	/* on the CPU, once it was needed; under the lock */
 };
@@ -44,13 +45,17 @@ struct partition {
 	struct arena arena;
 };
 
+struct cache_options;
+
 /*
- * Divides a graph among devices by their performance and prepares every step.
+ * Divides a graph among devices by their performance and prepares every step,
+ * from its cache entry where `cache` is not NULL and there is one.
  * BAD_DATA: no device executes some operation; else what a device answered.
  * `partition` is only valid, and to be freed, after success.
  */
 int partition_create(const struct graph *graph, const ANeuralNetworksDevice *const *devices,
 		     uint32_t num_devices, const struct prepare_options *options,
+		     const struct cache_options *cache,
 		     struct partition *partition, struct nn_error *err);
 void partition_free(struct partition *partition);
 

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Compilation caching: which files hold what was prepared of a step, and
+ * preparing from them.
+ */
+#define _GNU_SOURCE
+#include "runtime/cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/log.h"
+#include "runtime/sha256.h"
+
+#define MAX_FILES 32		/* of each kind */
+#define FILE_MODE 0600
+
+/* File names: two letters for each byte of the token, the kind, a number. */
+enum kind { MODEL = '1', DATA = '2' };
+
+/* The open files of an entry. */
+struct entry {
+	struct nna_cache files;
+	int model[MAX_FILES];
+	int data[MAX_FILES];
+};
+
+/* What an entry is known by: the application's token and all that makes plans differ. */
+static void make_token(const struct cache_options *cache, const struct step *step,
+		       const struct prepare_options *options, uint8_t token[SHA256_SIZE])
+{
+	const ANeuralNetworksDevice *device = step->device;
+	const int32_t preference = (int32_t)options->preference;
+	const int32_t priority = ANEURALNETWORKS_PRIORITY_LOW + 10 * (int32_t)options->priority;
+	uint32_t count = step->graph.model.subgraphs[0].num_operations;
+	struct sha256 s;
+
+	sha256_init(&s);
+	sha256_add(&s, cache->token, ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN);
+	for (uint32_t i = 0; step->operations && i < count; i++) {
+		const uint32_t at[] = { 0, step->operations[i] };	/* of the main model */
+
+		sha256_add(&s, at, sizeof(at));
+	}
+	sha256_add(&s, device->name, strlen(device->name));
+	sha256_add(&s, device->info.version, strlen(device->info.version));
+	sha256_add(&s, &preference, sizeof(preference));
+	sha256_add(&s, &priority, sizeof(priority));
+	sha256_end(&s, token);
+}
+
+static int open_file(const struct cache_options *cache, const uint8_t *token, enum kind kind,
+		     uint32_t index, int flags)
+{
+	char name[2 * SHA256_SIZE + 1], *path;
+	int fd, error;
+
+	for (uint32_t i = 0; i < SHA256_SIZE; i++) {
+		name[2 * i] = (char)('A' + (token[i] & 15));
+		name[2 * i + 1] = (char)('A' + (token[i] >> 4));
+	}
+	name[2 * SHA256_SIZE] = '\0';
+	if (asprintf(&path, "%s%s%c%u", cache->dir, name, kind, index) < 0) {
+		errno = ENOMEM;
+		return -1;
+	}
+	fd = open(path, O_RDWR | O_CLOEXEC | flags, FILE_MODE);
+	error = errno;
+	free(path);
+	errno = error;
+	return fd;
+}
+
+static void close_entry(struct entry *e)
+{
+	for (uint32_t i = 0; i < e->files.num_model_files; i++)
+		close(e->model[i]);
+	for (uint32_t i = 0; i < e->files.num_data_files; i++)
+		close(e->data[i]);
+	e->files.num_model_files = 0;
+	e->files.num_data_files = 0;
+}
+
+/* Opens all files of an entry or none; then errno says why. */
+static bool open_entry(struct entry *e, const struct cache_options *cache,
+		       const struct nn_device_info *info, int flags)
+{
+	const struct nna_cache *f = &e->files;
+	int fd = 0, error;
+
+	e->files.model_files = e->model;
+	e->files.data_files = e->data;
+	while (fd >= 0 && f->num_model_files < info->model_cache_files) {
+		fd = open_file(cache, f->token, MODEL, f->num_model_files, flags);
+		if (fd >= 0)
+			e->model[e->files.num_model_files++] = fd;
+	}
+	while (fd >= 0 && f->num_data_files < info->data_cache_files) {
+		fd = open_file(cache, f->token, DATA, f->num_data_files, flags);
+		if (fd >= 0)
+			e->data[e->files.num_data_files++] = fd;
+	}
+	if (fd >= 0)
+		return true;
+	error = errno;
+	close_entry(e);
+	errno = error;
+	return false;
+}
+
+/* False: it has to be prepared, and `reason` says why where there is something to be said. */
+static bool load(const struct cache_options *cache, const struct step *step,
+		 const struct prepare_options *options, struct entry *e,
+		 struct prepared **prepared, struct nn_error *reason)
+{
+	const ANeuralNetworksDevice *device = step->device;
+	int result;
+
+	if (!open_entry(e, cache, &device->info, 0)) {
+		/* An entry that nobody made yet is as it should be. */
+		if (errno != ENOENT)
+			rt_fail(reason, ANEURALNETWORKS_UNMAPPABLE, "%s: %s", cache->dir,
+				strerrordesc_np(errno));
+		return false;
+	}
+	result = device->ops->prepare_cached(device, &step->graph, options, &e->files, prepared,
+					     reason);
+	close_entry(e);
+	return result == ANEURALNETWORKS_NO_ERROR;
+}
+
+/* Prepares and saves; `reason` says why it was not saved. */
+static int prepare(const struct cache_options *cache, const struct step *step,
+		   const struct prepare_options *options, struct entry *e,
+		   struct prepared **prepared, struct nn_error *reason, struct nn_error *err)
+{
+	const ANeuralNetworksDevice *device = step->device;
+	bool is_open = open_entry(e, cache, &device->info, O_CREAT);
+	int result;
+
+	if (!is_open)
+		rt_fail(reason, ANEURALNETWORKS_UNMAPPABLE, "%s: %s", cache->dir,
+			strerrordesc_np(errno));
+	e->files.not_saved = reason;
+	result = device->ops->prepare(device, &step->graph, options, is_open ? &e->files : NULL,
+				      prepared, err);
+	close_entry(e);
+	return result;
+}
+
+int cache_prepare(const struct cache_options *cache, const struct step *step,
+		  const struct prepare_options *options, struct prepared **prepared,
+		  struct nn_error *err)
+{
+	const ANeuralNetworksDevice *device = step->device;
+	struct nn_error not_loaded = { "" }, not_saved = { "" };
+	struct entry e = { .files = { .num_model_files = 0 } };
+	int result;
+
+	if (!cache || !(device->info.model_cache_files || device->info.data_cache_files))
+		return device->ops->prepare(device, &step->graph, options, NULL, prepared, err);
+	make_token(cache, step, options, e.files.token);
+	if (load(cache, step, options, &e, prepared, &not_loaded)) {
+		rt_log(RT_LOG_INFO, "prepared from the cache");
+		return ANEURALNETWORKS_NO_ERROR;
+	}
+	result = prepare(cache, step, options, &e, prepared, &not_saved, err);
+	if (not_loaded.message[0] || not_saved.message[0])
+		rt_log(RT_LOG_WARN, "%s: prepared without its cache entry%s%.200s%s%.200s",
+		       device->name, not_loaded.message[0] ? ": " : "", not_loaded.message,
+		       not_saved.message[0] ? "; not saved: " : "", not_saved.message);
+	return result;
+}

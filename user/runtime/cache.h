@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Compilation caching: which files hold what was prepared of a step, and
+ * preparing from them. Follows runtime.md 9.
+ */
+#ifndef NN_RUNTIME_CACHE_H
+#define NN_RUNTIME_CACHE_H
+
+#include "runtime/partition.h"
+
+/* What an application asked for. */
+struct cache_options {
+	const char *dir;		/* ends in '/' */
+	const uint8_t *token;		/* [ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN] */
+};
+
+/*
+ * Prepares a step from its cache entry, or else by itself, saving what was
+ * prepared. Nothing that is wrong with the entry is an error: it is one line of
+ * the log. `cache` NULL, or a device that has no cache files: plainly prepares.
+ */
+int cache_prepare(const struct cache_options *cache, const struct step *step,
+		  const struct prepare_options *options, struct prepared **prepared,
+		  struct nn_error *err);
+
+#endif /* NN_RUNTIME_CACHE_H */

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Cache files of the device nnapi-reference: the model file is a header and a
+ * plan's model part, the data file its data part.
+ */
+#define _GNU_SOURCE
+#include "runtime/cache_cpu.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "hal/cache_files.h"
+#include "ops/fingerprint.h"
+
+#define MAGIC UINT64_C(0x3165686361636e6e)	/* "nncache1" */
+
+/* Against accidents: nobody vouches for files that are the application's own. */
+struct file_header {
+	uint64_t magic;
+	uint64_t data_size;
+	uint64_t model_hash;		/* nn_fingerprint64() of the model part */
+	uint64_t data_hash;
+};
+
+/* Zeroed pages, huge ones where there are; NULL: none, also for a size of 0. */
+static void *pages(uint64_t size)
+{
+	void *memory;
+
+	if (!size)
+		return NULL;
+	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED)
+		return NULL;
+	madvise(memory, size, MADV_HUGEPAGE);
+	return memory;
+}
+
+static enum nn_status read_all(int fd, const char *kind, void *to, uint64_t size,
+			       struct nn_error *err)
+{
+	uint64_t at = 0;
+
+	while (at < size) {
+		ssize_t n = pread(fd, (char *)to + at, size - at, (off_t)at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return nn_fail(err, NN_GENERAL_FAILURE, "cache: the %s file: %s", kind,
+				       n ? strerrordesc_np(errno) : "it became shorter");
+		at += (uint64_t)n;
+	}
+	return NN_OK;
+}
+
+/* ---- Saving ---- */
+
+static enum nn_status write_image(const struct nn_plan_image *image, const struct nna_cache *cache,
+				  char *model, void *data, struct nn_error *err)
+{
+	struct file_header h = { .magic = MAGIC, .data_size = image->data_size };
+	struct nna_cache_files files;
+	enum nn_status status;
+
+	nn_plan_image_data(image, data);
+	h.model_hash = nn_fingerprint64(image->model, image->model_size);
+	h.data_hash = nn_fingerprint64(data, image->data_size);
+	memcpy(model, &h, sizeof(h));
+	memcpy(model + sizeof(h), image->model, image->model_size);
+	status = nna_cache_files_open(cache, F_WRLCK, &files, err);
+	if (status)
+		return status;
+	status = nna_cache_files_write(&files, model, sizeof(h) + image->model_size, data,
+				       image->data_size, err);
+	nna_cache_files_close(&files);
+	return status;
+}
+
+enum nn_status cpu_cache_save(const struct nn_plan *plan, const struct nna_cache *cache,
+			      struct nn_error *err)
+{
+	struct nn_plan_image image;
+	enum nn_status status = nn_plan_save(plan, &image, err);
+	void *data = NULL;
+	char *model = NULL;
+
+	if (!status) {
+		model = malloc(sizeof(struct file_header) + image.model_size);
+		data = pages(image.data_size);
+	}
+	if (!status && (!model || (image.data_size && !data)))
+		status = nn_fail(err, NN_OUT_OF_MEMORY, "no memory to save a plan");
+	if (!status)
+		status = write_image(&image, cache, model, data, err);
+	if (data)
+		munmap(data, image.data_size);
+	free(model);
+	nn_plan_image_free(&image);
+	return status;
+}
+
+/* ---- Loading ---- */
+
+static enum nn_status read_model(const struct nna_cache_files *files, void **model,
+				 struct nn_error *err)
+{
+	struct file_header h;
+
+	if (!files->model_size)
+		return nn_fail(err, NN_GENERAL_FAILURE, "cache: the model file is empty");
+	*model = malloc(files->model_size);
+	if (!*model)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "no memory for a model file of %" PRIu64
+			       " bytes", files->model_size);
+	if (read_all(files->model, "model", *model, files->model_size, err))
+		return NN_GENERAL_FAILURE;
+	if (files->model_size < sizeof(h))
+		return nn_fail(err, NN_GENERAL_FAILURE, "cache: a model file of %" PRIu64 " bytes",
+			       files->model_size);
+	memcpy(&h, *model, sizeof(h));
+	if (h.magic != MAGIC)
+		return nn_fail(err, NN_GENERAL_FAILURE, "cache: not a model file of this device");
+	if (h.data_size != files->data_size)
+		return nn_fail(err, NN_GENERAL_FAILURE, "cache: the data file has %" PRIu64
+			       " bytes, not %" PRIu64, files->data_size, h.data_size);
+	if (nn_fingerprint64((char *)*model + sizeof(h), files->model_size - sizeof(h)) !=
+	    h.model_hash)
+		return nn_fail(err, NN_GENERAL_FAILURE, "cache: the model file is damaged");
+	return NN_OK;
+}
+
+static enum nn_status read_data(const struct nna_cache_files *files, const void *model,
+				struct cpu_cached *cached, struct nn_error *err)
+{
+	struct file_header h;
+
+	memcpy(&h, model, sizeof(h));
+	cached->data_size = files->data_size;
+	cached->data = pages(files->data_size);
+	if (files->data_size && !cached->data)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "no memory for a data file of %" PRIu64
+			       " bytes", files->data_size);
+	if (read_all(files->data, "data", cached->data, files->data_size, err))
+		return NN_GENERAL_FAILURE;
+	if (nn_fingerprint64(cached->data, cached->data_size) != h.data_hash)
+		return nn_fail(err, NN_GENERAL_FAILURE, "cache: the data file is damaged");
+	return NN_OK;
+}
+
+static enum nn_status load(const struct nna_cache_files *files,
+			   const struct nn_plan_options *options, struct cpu_cached *cached,
+			   struct nn_error *err)
+{
+	const size_t header = sizeof(struct file_header);
+	void *model = NULL;
+	enum nn_status status = read_model(files, &model, err);
+
+	if (!status)
+		status = read_data(files, model, cached, err);
+	if (!status)
+		status = nn_plan_load((char *)model + header, files->model_size - header,
+				      cached->data, cached->data_size, options, &cached->plan,
+				      err);
+	free(model);
+	return status;
+}
+
+enum nn_status cpu_cache_load(const struct nna_cache *cache, const struct nn_plan_options *options,
+			      struct cpu_cached *cached, struct nn_error *err)
+{
+	struct nna_cache_files files;
+	enum nn_status status;
+
+	*cached = (struct cpu_cached){ .plan = NULL };
+	status = nna_cache_files_open(cache, F_RDLCK, &files, err);
+	if (status)
+		return status;
+	status = load(&files, options, cached, err);
+	nna_cache_files_close(&files);
+	if (status)
+		cpu_cached_free(cached);
+	return status;
+}
+
+void cpu_cached_free(struct cpu_cached *cached)
+{
+	nn_plan_free(cached->plan);
+	if (cached->data)
+		munmap(cached->data, cached->data_size);
+	*cached = (struct cpu_cached){ .plan = NULL };
+}

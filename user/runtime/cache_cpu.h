@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Cache files of the device nnapi-reference: plans that were saved, with hashes
+ * that tell every kind of damage.
+ */
+#ifndef NN_RUNTIME_CACHE_CPU_H
+#define NN_RUNTIME_CACHE_CPU_H
+
+#include "runtime/device.h"
+
+/* A plan from files, and the memory of its values. */
+struct cpu_cached {
+	struct nn_plan *plan;
+	void *data;
+	uint64_t data_size;
+};
+
+/* Saves a plan; says in err why not. */
+enum nn_status cpu_cache_save(const struct nn_plan *plan, const struct nna_cache *cache,
+			      struct nn_error *err);
+
+/*
+ * Loads what was saved. Everything is read into memory of our own, since a mapped
+ * file that somebody cuts short would end the application. NN_GENERAL_FAILURE: it
+ * is damaged, or of another build or model.
+ */
+enum nn_status cpu_cache_load(const struct nna_cache *cache, const struct nn_plan_options *options,
+			      struct cpu_cached *cached, struct nn_error *err);
+void cpu_cached_free(struct cpu_cached *cached);
+
+#endif /* NN_RUNTIME_CACHE_CPU_H */

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * SHA-256, for the names of cache files: a few hundred bytes, for which no
+ * application has to load a library.
+ */
+#ifndef NN_RUNTIME_SHA256_H
+#define NN_RUNTIME_SHA256_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SHA256_SIZE 32
+
+struct sha256 {
+	uint32_t state[8];
+	uint8_t block[64];
+	uint64_t length;		/* bytes so far */
+};
+
+void sha256_init(struct sha256 *s);
+void sha256_add(struct sha256 *s, const void *data, size_t size);
+void sha256_end(struct sha256 *s, uint8_t hash[SHA256_SIZE]);
+
+#endif /* NN_RUNTIME_SHA256_H */

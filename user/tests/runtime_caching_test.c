@@ -1,0 +1,765 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Compilation caching on nnapi-reference, or on the device that NN_TEST_DEVICE names:
+ * names of files, hits and misses, everything that can be wrong with a file or its
+ * folder, and processes at a time. Results are right in all of it.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "runtime/sha256.c"
+#include "runtime_fixture.h"
+
+#define IN 4
+#define OUT 40
+#define TOKEN_SIZE ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN
+
+static char dir[] = "/tmp/runtime_caching_test.XXXXXX";
+static uint8_t token[TOKEN_SIZE];
+
+static const ANeuralNetworksDevice *device(void)
+{
+	const char *wanted = getenv("NN_TEST_DEVICE"), *name;
+	ANeuralNetworksDevice *d;
+	uint32_t count;
+
+	assert_ok(ANeuralNetworks_getDeviceCount(&count));
+	for (uint32_t i = 0; wanted && i < count; i++) {
+		assert_ok(ANeuralNetworks_getDevice(i, &d));
+		assert_ok(ANeuralNetworksDevice_getName(d, &name));
+		if (!strcmp(name, wanted))
+			return d;
+	}
+	if (wanted)
+		fail_msg("no device %s", wanted);
+	return cpu_device();
+}
+
+/* ---- A model with weights: out[1, units] = in[1, 4] times weights, plus bias ---- */
+
+static float weight(uint32_t unit, uint32_t input)
+{
+	return (float)((unit * 7 + input * 3) % 11) - 5;
+}
+
+static ANeuralNetworksModel *weights_model(uint32_t units)
+{
+	const uint32_t in[] = { 1, IN }, shape[] = { units, IN }, out[] = { 1, units };
+	const ANeuralNetworksOperandType types[] = {
+		tensor_type(2, in), tensor_type(2, shape), tensor_type(1, &units),
+		scalar_type(ANEURALNETWORKS_INT32), tensor_type(2, out),
+	};
+	static const uint32_t inputs[] = { 0, 1, 2, 3 }, outputs[] = { 4 };
+	float weights[2 * OUT * IN], bias[2 * OUT];
+	const int32_t none = ANEURALNETWORKS_FUSED_NONE;
+	ANeuralNetworksModel *model;
+
+	for (uint32_t i = 0; i < units; i++) {
+		for (uint32_t k = 0; k < IN; k++)
+			weights[i * IN + k] = weight(i, k);
+		bias[i] = (float)i;
+	}
+	assert_ok(ANeuralNetworksModel_create(&model));
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+		assert_ok(ANeuralNetworksModel_addOperand(model, &types[i]));
+	assert_ok(ANeuralNetworksModel_setOperandValue(model, 1, weights,
+						       units * IN * sizeof(float)));
+	assert_ok(ANeuralNetworksModel_setOperandValue(model, 2, bias, units * sizeof(float)));
+	assert_ok(ANeuralNetworksModel_setOperandValue(model, 3, &none, sizeof(none)));
+	assert_ok(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_FULLY_CONNECTED, 4,
+						    inputs, 1, outputs));
+	assert_ok(ANeuralNetworksModel_identifyInputsAndOutputs(model, 1, inputs, 1, outputs));
+	assert_ok(ANeuralNetworksModel_finish(model));
+	return model;
+}
+
+struct wishes {
+	const char *dir;		/* NULL: no caching */
+	int32_t preference;
+	int32_t priority;
+	uint32_t units;			/* 0: OUT */
+};
+
+static ANeuralNetworksCompilation *compile_with(ANeuralNetworksModel *model,
+						const struct wishes *wishes)
+{
+	const ANeuralNetworksDevice *d = device();
+	ANeuralNetworksCompilation *c;
+
+	assert_ok(ANeuralNetworksCompilation_createForDevices(model, &d, 1, &c));
+	if (wishes->dir)
+		assert_ok(ANeuralNetworksCompilation_setCaching(c, wishes->dir, token));
+	assert_ok(ANeuralNetworksCompilation_setPreference(c, wishes->preference));
+	if (wishes->priority)
+		assert_ok(ANeuralNetworksCompilation_setPriority(c, wishes->priority));
+	assert_ok(ANeuralNetworksCompilation_finish(c));
+	return c;
+}
+
+static void assert_right(ANeuralNetworksCompilation *c, uint32_t units)
+{
+	static const float in[IN] = { 1, -2, 3, 0.5f };
+	ANeuralNetworksExecution *execution;
+	float out[2 * OUT];
+
+	assert_ok(ANeuralNetworksExecution_create(c, &execution));
+	assert_ok(ANeuralNetworksExecution_setInput(execution, 0, NULL, in, sizeof(in)));
+	assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, out,
+						     units * sizeof(float)));
+	assert_ok(ANeuralNetworksExecution_compute(execution));
+	ANeuralNetworksExecution_free(execution);
+	for (uint32_t i = 0; i < units; i++) {
+		float right = (float)i;
+
+		for (uint32_t k = 0; k < IN; k++)
+			right += in[k] * weight(i, k);
+		assert_true(out[i] == right);
+	}
+}
+
+/* Compiles and executes as wished. */
+static void run(const struct wishes *wishes)
+{
+	uint32_t units = wishes->units ? wishes->units : OUT;
+	ANeuralNetworksModel *model = weights_model(units);
+	ANeuralNetworksCompilation *c = compile_with(model, wishes);
+
+	assert_right(c, units);
+	ANeuralNetworksCompilation_free(c);
+	ANeuralNetworksModel_free(model);
+}
+
+static const struct wishes usual = { .dir = dir, .preference = 1 };
+
+/* ---- What is logged ---- */
+
+static char log_text[65536];
+
+static void run_logged(const struct wishes *wishes)
+{
+	int old = dup(STDERR_FILENO), fd = memfd_create("log", MFD_CLOEXEC);
+	ssize_t n;
+
+	assert_true(old >= 0 && fd >= 0);
+	assert_true(dup2(fd, STDERR_FILENO) >= 0);
+	run(wishes);
+	assert_true(dup2(old, STDERR_FILENO) >= 0);
+	n = pread(fd, log_text, sizeof(log_text) - 1, 0);
+	assert_true(n >= 0);
+	log_text[n] = '\0';
+	close(fd);
+	close(old);
+}
+
+static uint32_t count(const char *what)
+{
+	uint32_t n = 0;
+
+	for (const char *s = log_text; (s = strstr(s, what)); s++)
+		n++;
+	return n;
+}
+
+static void assert_hit(void)
+{
+	run_logged(&usual);
+	if (count("prepared from the cache") != 1 || count("warn:"))
+		fail_msg("no hit: %s", log_text);
+}
+
+/* A normal compilation with one line that says why. */
+static void assert_miss(const struct wishes *wishes, const char *why)
+{
+	run_logged(wishes);
+	if (count("prepared from the cache") || count("warn:") != 1 || !strstr(log_text, why))
+		fail_msg("not a miss with \"%s\": %s", why, log_text);
+}
+
+/* ---- Files ---- */
+
+enum { MODEL_FILE, DATA_FILE, FILES };
+
+struct listing {
+	uint32_t count;
+	char names[16][NAME_MAX + 1];
+};
+
+static struct listing list(void)
+{
+	DIR *d = opendir(dir);
+	struct listing l = { 0 };
+	struct dirent *e;
+
+	assert_non_null(d);
+	while ((e = readdir(d)))
+		if (e->d_name[0] != '.' && l.count < 16)
+			strcpy(l.names[l.count++], e->d_name);
+	closedir(d);
+	return l;
+}
+
+static void remove_all(void)
+{
+	struct listing l = list();
+	char path[512];
+
+	for (uint32_t i = 0; i < l.count; i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, l.names[i]);
+		if (unlink(path))
+			assert_int_equal(rmdir(path), 0);
+	}
+}
+
+/* The path that NNAPI's rules give a file of the usual entry. */
+static const char *path_of(const struct wishes *wishes, int file)
+{
+	const int32_t preference = wishes->preference;
+	const int32_t priority = wishes->priority ? wishes->priority :
+						    ANEURALNETWORKS_PRIORITY_DEFAULT;
+	static char paths[FILES][512];
+	uint8_t hash[SHA256_SIZE];
+	const char *text;
+	struct sha256 s;
+	char *to = paths[file];
+
+	sha256_init(&s);
+	sha256_add(&s, token, sizeof(token));
+	assert_ok(ANeuralNetworksDevice_getName(device(), &text));
+	sha256_add(&s, text, strlen(text));
+	assert_ok(ANeuralNetworksDevice_getVersion(device(), &text));
+	sha256_add(&s, text, strlen(text));
+	sha256_add(&s, &preference, sizeof(preference));
+	sha256_add(&s, &priority, sizeof(priority));
+	sha256_end(&s, hash);
+	to += sprintf(to, "%s/", dir);
+	for (int i = 0; i < SHA256_SIZE; i++)
+		to += sprintf(to, "%c%c", 'A' + hash[i] % 16, 'A' + hash[i] / 16);
+	sprintf(to, "%d0", file + 1);
+	return paths[file];
+}
+
+static const char *path(int file)
+{
+	return path_of(&usual, file);
+}
+
+static struct stat stat_of(int file)
+{
+	struct stat st;
+
+	assert_int_equal(stat(path(file), &st), 0);
+	return st;
+}
+
+/* An entry of the usual wishes, and nothing else. */
+static void make_entry(void)
+{
+	remove_all();
+	run(&usual);
+	assert_int_equal(list().count, FILES);
+}
+
+static void write_at(int file, off_t at, const void *bytes, size_t size)
+{
+	int fd = open(path(file), O_RDWR);
+
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, bytes, size, at), size);
+	close(fd);
+}
+
+/* ---- Tests ---- */
+
+static void test_names(void **state)
+{
+	(void)state;
+	remove_all();
+	run(&usual);
+	for (int i = 0; i < FILES; i++) {
+		assert_true(stat_of(i).st_size > 0);
+		assert_int_equal(stat_of(i).st_mode & 07777, 0600);
+	}
+	assert_int_equal(list().count, FILES);
+}
+
+/* The rest of the process: no folder is touched, no information is needed. */
+static void test_no_information(void **state)
+{
+	const struct wishes none = { .preference = 1 };
+
+	(void)state;
+	remove_all();
+	run(&none);
+	assert_int_equal(list().count, 0);
+}
+
+static void test_hit(void **state)
+{
+	struct stat before[FILES], after;
+
+	(void)state;
+	make_entry();
+	for (int i = 0; i < FILES; i++)
+		before[i] = stat_of(i);
+	assert_hit();
+	for (int i = 0; i < FILES; i++) {
+		after = stat_of(i);
+		assert_memory_equal(&after.st_mtim, &before[i].st_mtim, sizeof(after.st_mtim));
+		assert_int_equal(after.st_ino, before[i].st_ino);
+	}
+}
+
+static void test_first_compilation_is_silent(void **state)
+{
+	(void)state;
+	remove_all();
+	run_logged(&usual);
+	assert_int_equal(count("warn:"), 0);
+	assert_int_equal(count("prepared from the cache"), 0);
+}
+
+/* Whatever makes a difference to a plan has an entry of its own. */
+static void test_keys(void **state)
+{
+	static const struct wishes others[] = {
+		{ .dir = dir, .preference = 0 },
+		{ .dir = dir, .preference = 2 },
+		{ .dir = dir, .preference = 1, .priority = ANEURALNETWORKS_PRIORITY_LOW },
+		{ .dir = dir, .preference = 1, .priority = ANEURALNETWORKS_PRIORITY_HIGH },
+	};
+
+	(void)state;
+	make_entry();
+	for (uint32_t i = 0; i < ARRAY_SIZE(others); i++) {
+		run(&others[i]);
+		assert_int_equal(list().count, FILES * (i + 2));
+		assert_int_equal(access(path_of(&others[i], DATA_FILE), F_OK), 0);
+	}
+	for (int i = 0; i < TOKEN_SIZE; i += TOKEN_SIZE - 1) {
+		uint32_t files = list().count;
+
+		token[i] ^= 0x80;
+		run(&usual);
+		assert_int_equal(list().count, files + FILES);
+		token[i] ^= 0x80;
+	}
+	assert_hit();
+}
+
+static void cut_model(void)
+{
+	assert_int_equal(truncate(path(MODEL_FILE), stat_of(MODEL_FILE).st_size - 1), 0);
+}
+
+static void cut_model_short(void)
+{
+	assert_int_equal(truncate(path(MODEL_FILE), 7), 0);
+}
+
+static void empty_model(void)
+{
+	assert_int_equal(truncate(path(MODEL_FILE), 0), 0);
+}
+
+static void lengthen_model(void)
+{
+	assert_int_equal(truncate(path(MODEL_FILE), stat_of(MODEL_FILE).st_size + 64), 0);
+}
+
+static void cut_data(void)
+{
+	assert_int_equal(truncate(path(DATA_FILE), stat_of(DATA_FILE).st_size - 1), 0);
+}
+
+static void empty_data(void)
+{
+	assert_int_equal(truncate(path(DATA_FILE), 0), 0);
+}
+
+static void lengthen_data(void)
+{
+	assert_int_equal(truncate(path(DATA_FILE), stat_of(DATA_FILE).st_size + 4096), 0);
+}
+
+static void foreign_model(void)
+{
+	static const char text[] = "#!/bin/sh\necho this is something else entirely\n";
+
+	write_at(MODEL_FILE, 0, text, sizeof(text));
+}
+
+static void foreign_data(void)
+{
+	char zeros[4096] = { 0 };
+
+	write_at(DATA_FILE, 0, zeros, sizeof(zeros));
+}
+
+static void remove_data(void)
+{
+	assert_int_equal(unlink(path(DATA_FILE)), 0);
+}
+
+/* The files of another model's entry, whole. */
+static void other_model(void)
+{
+	const struct wishes other = { .dir = dir, .preference = 2, .units = 2 * OUT };
+	char from[512];
+
+	run(&other);
+	for (int i = 0; i < FILES; i++) {
+		strcpy(from, path_of(&other, i));
+		assert_int_equal(rename(from, path(i)), 0);
+	}
+}
+
+static void other_data(void)
+{
+	const struct wishes other = { .dir = dir, .preference = 2, .units = 2 * OUT };
+	char from[512];
+
+	run(&other);
+	strcpy(from, path_of(&other, DATA_FILE));
+	assert_int_equal(rename(from, path(DATA_FILE)), 0);
+}
+
+/* Afterwards the entry is good again. */
+static void test_damaged(void **state)
+{
+	static const struct {
+		void (*damage)(void);
+		const char *why;
+	} cases[] = {
+		{ cut_model, "" }, { cut_model_short, "" }, { empty_model, "empty" },
+		{ lengthen_model, "" }, { cut_data, "" }, { empty_data, "" },
+		{ lengthen_data, "" }, { foreign_model, "" }, { foreign_data, "" },
+		{ other_model, "" }, { other_data, "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		make_entry();
+		cases[i].damage();
+		assert_miss(&usual, cases[i].why);
+		assert_hit();
+	}
+}
+
+/* A file of the two is missing: as if there were none. */
+static void test_half_missing(void **state)
+{
+	(void)state;
+	make_entry();
+	remove_data();
+	run_logged(&usual);
+	assert_int_equal(count("prepared from the cache"), 0);
+	assert_hit();
+}
+
+/* Bits all over both files: nnapi-reference tells them all, nnaccel those of the model file. */
+static void test_flipped_bits(void **state)
+{
+	int last = getenv("NN_TEST_DEVICE") ? MODEL_FILE : DATA_FILE;
+
+	(void)state;
+	for (int file = MODEL_FILE; file <= last; file++) {
+		off_t size, step;
+
+		make_entry();
+		size = stat_of(file).st_size;
+		step = size / 40 + 1;
+		for (off_t at = 0; at < size; at += step) {
+			uint8_t byte;
+			int fd = open(path(file), O_RDONLY);
+
+			assert_int_equal(pread(fd, &byte, 1, at), 1);
+			close(fd);
+			byte ^= 1 << at % 8;
+			write_at(file, at, &byte, 1);
+			assert_miss(&usual, "");
+		}
+		assert_hit();
+	}
+}
+
+static void test_bad_folders(void **state)
+{
+	struct wishes wishes = usual;
+	char file[512];
+
+	(void)state;
+	make_entry();
+	snprintf(file, sizeof(file), "%s/nowhere", dir);
+	wishes.dir = file;
+	assert_miss(&wishes, "No such file");
+	wishes.dir = path(MODEL_FILE);
+	assert_miss(&wishes, "Not a directory");
+	/* Nobody makes files there, root no more than others. */
+	wishes.dir = "/proc/self";
+	run_logged(&wishes);
+	assert_int_equal(count("warn:"), 1);
+	assert_hit();
+}
+
+/* Where a file should be, there is something else. */
+static void test_no_files(void **state)
+{
+	(void)state;
+	make_entry();
+	assert_int_equal(unlink(path(MODEL_FILE)), 0);
+	assert_int_equal(mkdir(path(MODEL_FILE), 0700), 0);
+	assert_miss(&usual, "Is a directory");
+	remove_all();
+	assert_int_equal(mkfifo(path(MODEL_FILE), 0600), 0);
+	assert_miss(&usual, "not a regular one");
+	remove_all();
+	assert_int_equal(symlink("/dev/full", path(MODEL_FILE)), 0);
+	assert_miss(&usual, "not a regular one");
+	remove_all();
+}
+
+/* A file system that is full, where the process may mount one. */
+static void test_full_disk(void **state)
+{
+	char fill[65536] = { 1 }, name[512];
+	int fd;
+
+	(void)state;
+	remove_all();
+	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", dir, "tmpfs", 0, "size=64k")) {
+		print_message("not allowed to mount: %s\n", strerror(errno));
+		skip();
+	}
+	snprintf(name, sizeof(name), "%s/fill", dir);
+	fd = open(name, O_RDWR | O_CREAT, 0600);
+	assert_true(fd >= 0);
+	while (write(fd, fill, 4096) == 4096)
+		;
+	assert_miss(&usual, "No space left");
+	assert_int_equal(stat_of(MODEL_FILE).st_size, 0);
+	close(fd);
+	assert_int_equal(unlink(name), 0);
+	run(&usual);
+	assert_hit();
+	assert_int_equal(umount(dir), 0);
+}
+
+/* ---- Several processes ---- */
+
+/* As fork(); what fails in the child ends it. */
+static pid_t fork_test(void)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid)
+		setenv("CMOCKA_TEST_ABORT", "1", 1);
+	return pid;
+}
+
+static void in_child(void (*fn)(void))
+{
+	pid_t pid = fork_test();
+	int status;
+
+	if (!pid) {
+		fn();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* Writing ends somewhere in the middle: of the data or, with less, of the model. */
+static struct rlimit room = { 100, RLIM_INFINITY };
+
+static void run_in_room(void)
+{
+	ANeuralNetworksModel *model = weights_model(OUT);
+	int null = open("/dev/null", O_RDWR);
+
+	signal(SIGXFSZ, SIG_IGN);
+	/* The test's own output may be a file as well. */
+	assert_true(dup2(null, STDOUT_FILENO) >= 0 && dup2(null, STDERR_FILENO) >= 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &room), 0);
+	assert_right(compile_with(model, &usual), OUT);
+}
+
+static void test_no_room(void **state)
+{
+	(void)state;
+	for (; room.rlim_cur < 5000; room.rlim_cur += 1000) {
+		remove_all();
+		in_child(run_in_room);
+		/* Not torn: either empty or whole. */
+		if (stat_of(MODEL_FILE).st_size)
+			assert_hit();
+	}
+}
+
+static void run_usual(void)
+{
+	run(&usual);
+}
+
+static void hit_or_exit(void)
+{
+	run_logged(&usual);
+	_exit(count("prepared from the cache") != 1);
+}
+
+/* What one process saved, another uses. */
+static void test_other_process(void **state)
+{
+	(void)state;
+	remove_all();
+	in_child(run_usual);
+	in_child(hit_or_exit);
+}
+
+/* Somebody writes the files, and is not done. */
+static void test_locked(void **state)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	int fd;
+
+	(void)state;
+	make_entry();
+	fd = open(path(MODEL_FILE), O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(fcntl(fd, F_OFD_SETLK, &lock), 0);
+	assert_miss(&usual, "in use");
+	close(fd);
+	assert_hit();
+}
+
+/* Processes that remove, make and use one entry all the time: no result is wrong. */
+static void test_processes_at_a_time(void **state)
+{
+	pid_t pids[4];
+	int status;
+
+	(void)state;
+	remove_all();
+	for (size_t i = 0; i < ARRAY_SIZE(pids); i++) {
+		pids[i] = fork_test();
+		if (pids[i])
+			continue;
+		for (int k = 0; k < 12; k++) {
+			run(&usual);
+			if (i == 0 && k % 3 == 0)
+				unlink(path(k % 2));
+		}
+		_exit(0);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(pids); i++) {
+		assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+		assert_int_equal(status, 0);
+	}
+	run(&usual);
+	assert_hit();
+}
+
+/* Somebody writes into the files all the time, and heeds no lock. */
+static void test_scribbler(void **state)
+{
+	pid_t pid;
+	int status;
+
+	(void)state;
+	/* What nnaccel maps can change while it computes: then results do. */
+	if (getenv("NN_TEST_DEVICE"))
+		skip();
+	make_entry();
+	pid = fork_test();
+	if (!pid) {
+		for (uint32_t x = 1;;) {
+			int fd = open(path(x % 2), O_RDWR);
+			struct stat st;
+
+			x = x * 1664525 + 1013904223;
+			if (fd >= 0 && !fstat(fd, &st) && st.st_size &&
+			    pwrite(fd, &x, 1, x % st.st_size) == 1 && x % 64 == 0 &&
+			    ftruncate(fd, x % st.st_size))
+				_exit(1);
+			close(fd);
+		}
+	}
+	for (int i = 0; i < 40; i++)
+		run(&usual);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	run(&usual);
+	assert_hit();
+}
+
+/* An entry in use is used by others too, and by the same process. */
+static void test_in_use(void **state)
+{
+	ANeuralNetworksModel *model = weights_model(OUT);
+	ANeuralNetworksCompilation *c;
+
+	(void)state;
+	make_entry();
+	c = compile_with(model, &usual);
+	assert_hit();
+	in_child(hit_or_exit);
+	assert_right(c, OUT);
+	/* Files that go away are still there for who uses them. */
+	remove_all();
+	assert_right(c, OUT);
+	ANeuralNetworksCompilation_free(c);
+	ANeuralNetworksModel_free(model);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	for (int i = 0; i < TOKEN_SIZE; i++)
+		token[i] = (uint8_t)(i * 37 + 1);
+	return setenv("NNACCEL_LOG", "info", 1) || !mkdtemp(dir);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	remove_all();
+	return rmdir(dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_no_information),
+		cmocka_unit_test(test_hit),
+		cmocka_unit_test(test_first_compilation_is_silent),
+		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_half_missing),
+		cmocka_unit_test(test_flipped_bits),
+		cmocka_unit_test(test_bad_folders),
+		cmocka_unit_test(test_no_files),
+		cmocka_unit_test(test_no_room),
+		cmocka_unit_test(test_full_disk),
+		cmocka_unit_test(test_other_process),
+		cmocka_unit_test(test_locked),
+		cmocka_unit_test(test_processes_at_a_time),
+		cmocka_unit_test(test_scribbler),
+		cmocka_unit_test(test_in_use),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
