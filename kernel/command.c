@@ -118,12 +118,13 @@ static int nnaccel_command_add_pools(struct nnaccel_command *cmd, u32 first, u64
  * @ids: user address of the ids of the constants' pools
  * @num_pools: how many
  *
- * Return: 0, -EINVAL, -ENOENT, -EFAULT, -ENOMEM.
+ * Return: 0, -EINVAL, -ENOENT, -EOPNOTSUPP, -EFAULT, -ENOMEM.
  */
 int nnaccel_command_set_model_pools(struct nnaccel_command *cmd, u32 wire_pool, u64 offset,
 				    u64 length, u64 ids, u32 num_pools)
 {
 	u64 end;
+	u32 i;
 	int ret;
 
 	if (num_pools > NNACCEL_MAX_CMD_POOLS - 1 || length > NNACCEL_MAX_WIRE)
@@ -133,6 +134,9 @@ int nnaccel_command_set_model_pools(struct nnaccel_command *cmd, u32 wire_pool, 
 	ret = nnaccel_command_add_pools(cmd, wire_pool, ids, num_pools);
 	if (ret)
 		return ret;
+	for (i = 0; i < cmd->head.num_grants; i++)
+		if (nnaccel_pool_is_formatted(cmd->pools[i]))
+			return -EOPNOTSUPP;
 	if (check_add_overflow(offset, length, &end) || end > cmd->pools[0]->length)
 		return -EINVAL;
 	cmd->head.wire_offset = offset;
@@ -423,7 +427,8 @@ static int nnaccel_execute_check_arg(struct nnaccel_command *cmd, const struct n
 
 	i = array_index_nospec(arg->pool, cmd->head.num_grants);
 	pool = cmd->pools[i];
-	if (check_add_overflow(arg->offset, arg->length, &end) || end > pool->length)
+	if (check_add_overflow(arg->offset, arg->length, &end) || end > pool->length ||
+	    (end && nnaccel_pool_is_formatted(pool)))
 		return -EINVAL;
 	if (prot & ~pool->prot)
 		return -EACCES;

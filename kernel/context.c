@@ -311,6 +311,8 @@ static const struct nnaccel_ioctl_op nnaccel_context_ops[] = {
 		   __reserved),
 	NNACCEL_OP(POOL_EXPORT, nnaccel_pool_export_ioctl, struct nnaccel_pool_export,
 		   out_fd),
+	NNACCEL_OP(POOL_IMPORT_FORMATTED, nnaccel_pool_import_formatted_ioctl,
+		   struct nnaccel_pool_import_formatted, __reserved),
 	NNACCEL_OP(QUERY, nnaccel_query_ioctl, struct nnaccel_query, out_status),
 	NNACCEL_OP(SUPPORTED, nnaccel_supported_ioctl, struct nnaccel_supported,
 		   __reserved),

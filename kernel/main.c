@@ -90,6 +90,8 @@ static_assert(sizeof(struct nnaccel_session_fetch) == 24);
 static_assert(sizeof(struct nnaccel_session_commit) == 48);
 static_assert(sizeof(struct nnaccel_session_slot) == 32);
 static_assert(sizeof(struct nnaccel_session_sync) == 16);
+static_assert(sizeof(struct nnaccel_session_format) == 48);
+static_assert(sizeof(struct nnaccel_pool_import_formatted) == 64);
 static_assert(NNACCEL_SYNC_READ == NNACCEL_PROT_READ && NNACCEL_SYNC_WRITE == NNACCEL_PROT_WRITE);
 static_assert(sizeof(struct nnaccel_burst_create) == 40);
 static_assert(sizeof(struct nnaccel_slot_bind) == 24);

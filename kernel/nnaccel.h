@@ -256,6 +256,7 @@ int nnaccel_destroy_ioctl(struct nnaccel_ucmd *ucmd);
  * @imported: not allocated by this context
  * @offset: bytes into @file
  * @length: bytes
+ * @format: how its rows of pixels lie; all 0: it is not formatted
  * @grant: context->lock: number in the session, 0: none
  * @grant_prot: context->lock: NNACCEL_PROT_* that commands needed so far
  */
@@ -268,18 +269,29 @@ struct nnaccel_pool {
 	bool imported;
 	u64 offset;
 	u64 length;
+	struct nnaccel_format format;
 	u32 grant;
 	u32 grant_prot;
 };
 
 struct nnaccel_pool *nnaccel_pool_get(struct nnaccel_context *ctx, u32 id);
 void nnaccel_pool_put(struct nnaccel_pool *pool);
-u32 nnaccel_pool_prot_sync(const struct nnaccel_pool *pool);
+u32 nnaccel_pool_prot_flags(const struct nnaccel_pool *pool);
 void nnaccel_pool_retire(struct nnaccel_object *obj);
 void nnaccel_pool_release(struct nnaccel_object *obj);
 int nnaccel_pool_alloc_ioctl(struct nnaccel_ucmd *ucmd);
 int nnaccel_pool_import_ioctl(struct nnaccel_ucmd *ucmd);
 int nnaccel_pool_export_ioctl(struct nnaccel_ucmd *ucmd);
+struct file *nnaccel_import_get(const struct nnaccel_pool_import *cmd, struct dma_buf **dmabuf);
+struct nnaccel_pool *nnaccel_import(struct nnaccel_context *ctx,
+				    const struct nnaccel_pool_import *cmd, struct file *file,
+				    struct dma_buf *dmabuf, u32 *id);
+int nnaccel_pool_finish(struct nnaccel_ucmd *ucmd, size_t size, struct nnaccel_pool *pool, u32 id);
+
+/* ---- format.c ---- */
+
+int nnaccel_pool_import_formatted_ioctl(struct nnaccel_ucmd *ucmd);
+bool nnaccel_pool_is_formatted(const struct nnaccel_pool *pool);
 
 /* ---- dmabuf.c ---- */
 

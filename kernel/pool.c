@@ -48,14 +48,18 @@ void nnaccel_pool_put(struct nnaccel_pool *pool)
 }
 
 /**
- * nnaccel_pool_prot_sync() - What a pool's grants have in their protection besides
+ * nnaccel_pool_prot_flags() - What a pool's grants have in their protection besides
  * @pool: the pool
  *
- * Return: NNACCEL_PROT_SYNC for a dma-buf of another driver, else 0.
+ * Return: NNACCEL_PROT_SYNC for a dma-buf of another driver, NNACCEL_PROT_FORMATTED for rows of
+ * pixels.
  */
-u32 nnaccel_pool_prot_sync(const struct nnaccel_pool *pool)
+u32 nnaccel_pool_prot_flags(const struct nnaccel_pool *pool)
 {
-	return pool->dmabuf && !nnaccel_dmabuf_is_ours(pool->dmabuf) ? NNACCEL_PROT_SYNC : 0;
+	bool foreign = pool->dmabuf && !nnaccel_dmabuf_is_ours(pool->dmabuf);
+
+	return (foreign ? NNACCEL_PROT_SYNC : 0) |
+	       (nnaccel_pool_is_formatted(pool) ? NNACCEL_PROT_FORMATTED : 0);
 }
 
 /**
@@ -121,9 +125,16 @@ static struct nnaccel_pool *nnaccel_pool_create(struct nnaccel_context *ctx, u32
 	return pool;
 }
 
-/* Writes the answer, then publishes; undoes the pool where that is not possible. */
-static int nnaccel_pool_finish(struct nnaccel_ucmd *ucmd, size_t size, struct nnaccel_pool *pool,
-			       u32 id)
+/**
+ * nnaccel_pool_finish() - Write the answer of an ioctl, then publish the pool that it made
+ * @ucmd: the ioctl
+ * @size: bytes that the module knows of its structure
+ * @pool: the pool; gone where the answer cannot be written
+ * @id: its reserved id
+ *
+ * Return: 0 or -EFAULT.
+ */
+int nnaccel_pool_finish(struct nnaccel_ucmd *ucmd, size_t size, struct nnaccel_pool *pool, u32 id)
 {
 	int ret = nnaccel_ucmd_respond(ucmd, size);
 
@@ -178,6 +189,7 @@ int nnaccel_pool_alloc_ioctl(struct nnaccel_ucmd *ucmd)
 static bool nnaccel_pool_is_whole(const struct nnaccel_pool *pool)
 {
 	return pool->dmabuf && pool->prot == NNACCEL_PROT_RW && !pool->offset &&
+	       !nnaccel_pool_is_formatted(pool) &&
 	       PAGE_ALIGN(pool->length) >= pool->dmabuf->size;
 }
 
@@ -267,14 +279,23 @@ static struct file *nnaccel_hold_create(struct file *file)
 	return hold;
 }
 
-/* The file behind @cmd->fd, counted; @dmabuf: out: the dma-buf that it is, or NULL. */
-static struct file *nnaccel_import_get(const struct nnaccel_pool_import *cmd,
-				       struct dma_buf **dmabuf)
+/**
+ * nnaccel_import_get() - Look for what is to be imported
+ * @cmd: fd, prot, offset and length are looked at
+ * @dmabuf: out: the dma-buf that the file is, or NULL
+ *
+ * Return: the file, counted, or an error pointer: -EBADF, -EINVAL, -EOPNOTSUPP, -EACCES, -EPERM.
+ */
+struct file *nnaccel_import_get(const struct nnaccel_pool_import *cmd, struct dma_buf **dmabuf)
 {
-	struct dma_buf *buf = dma_buf_get(cmd->fd);
+	struct dma_buf *buf;
 	struct file *file;
 	int ret;
 
+	if (!cmd->length || !PAGE_ALIGNED(cmd->offset) ||
+	    (cmd->prot != NNACCEL_PROT_READ && cmd->prot != NNACCEL_PROT_RW))
+		return ERR_PTR(-EINVAL);
+	buf = dma_buf_get(cmd->fd);
 	if (!IS_ERR(buf)) {
 		*dmabuf = buf;
 		file = buf->file;
@@ -320,28 +341,36 @@ static u32 nnaccel_import_find(struct nnaccel_context *ctx, const struct nnaccel
 	return found;
 }
 
-/* Makes the pool; owns @file from now on. */
-static int nnaccel_import(struct nnaccel_ucmd *ucmd, struct file *file, struct dma_buf *dmabuf)
+/**
+ * nnaccel_import() - Make the pool of an import
+ * @ctx: the context
+ * @cmd: as nnaccel_import_get() looked at it
+ * @file: what that returned; the pool's from now on, or gone
+ * @dmabuf: likewise
+ * @id: out: the pool's reserved id
+ *
+ * Return: the pool, for nnaccel_pool_finish(), or an error pointer: -ENOSPC, -ENOMEM, -EPERM.
+ */
+struct nnaccel_pool *nnaccel_import(struct nnaccel_context *ctx,
+				    const struct nnaccel_pool_import *cmd, struct file *file,
+				    struct dma_buf *dmabuf, u32 *id)
 {
-	struct nnaccel_pool_import *cmd = ucmd->cmd;
-	struct nnaccel_context *ctx = ucmd->object;
 	struct file *hold = NULL;
 	struct nnaccel_pool *pool;
-	u32 id;
 
 	if (!dmabuf && cmd->prot & NNACCEL_PROT_WRITE) {
 		hold = nnaccel_hold_create(file);
 		if (IS_ERR(hold)) {
 			fput(file);
-			return PTR_ERR(hold);
+			return ERR_CAST(hold);
 		}
 	}
-	pool = nnaccel_pool_create(ctx, &id);
+	pool = nnaccel_pool_create(ctx, id);
 	if (IS_ERR(pool)) {
 		if (hold)
 			fput(hold);
 		fput(file);
-		return PTR_ERR(pool);
+		return pool;
 	}
 	pool->file = file;
 	pool->dmabuf = dmabuf;
@@ -355,8 +384,7 @@ static int nnaccel_import(struct nnaccel_ucmd *ucmd, struct file *file, struct d
 	mutex_unlock(&ctx->lock);
 	nnaccel_count(NNACCEL_IMPORTS, 1);
 	nnaccel_count(NNACCEL_IMPORT_BYTES, PAGE_ALIGN(pool->length));
-	cmd->out_id = id;
-	return nnaccel_pool_finish(ucmd, sizeof(*cmd), pool, id);
+	return pool;
 }
 
 /**
@@ -368,26 +396,29 @@ static int nnaccel_import(struct nnaccel_ucmd *ucmd, struct file *file, struct d
 int nnaccel_pool_import_ioctl(struct nnaccel_ucmd *ucmd)
 {
 	struct nnaccel_pool_import *cmd = ucmd->cmd;
+	struct nnaccel_pool *pool;
 	struct dma_buf *dmabuf;
 	struct file *file;
+	u32 id;
 
-	if (cmd->flags || cmd->__reserved || !cmd->length || !PAGE_ALIGNED(cmd->offset) ||
-	    (cmd->prot != NNACCEL_PROT_READ && cmd->prot != NNACCEL_PROT_RW))
+	if (cmd->flags || cmd->__reserved)
 		return -EINVAL;
-
 	file = nnaccel_import_get(cmd, &dmabuf);
 	if (IS_ERR(file))
 		return PTR_ERR(file);
 	if (dmabuf && nnaccel_dmabuf_is_ours(dmabuf)) {
-		u32 id = nnaccel_import_find(ucmd->object, cmd, dmabuf);
-
+		id = nnaccel_import_find(ucmd->object, cmd, dmabuf);
 		if (id) {
 			fput(file);
 			cmd->out_id = id;
 			return nnaccel_ucmd_respond(ucmd, sizeof(*cmd));
 		}
 	}
-	return nnaccel_import(ucmd, file, dmabuf);
+	pool = nnaccel_import(ucmd->object, cmd, file, dmabuf, &id);
+	if (IS_ERR(pool))
+		return PTR_ERR(pool);
+	cmd->out_id = id;
+	return nnaccel_pool_finish(ucmd, sizeof(*cmd), pool, id);
 }
 
 /**

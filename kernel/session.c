@@ -180,7 +180,7 @@ static int nnaccel_fetch_take(struct nnaccel_session *session, struct nnaccel_co
 		if (ret)
 			return ret;
 		cmd->grants[i].grant = cmd->pools[i]->grant;
-		cmd->grants[i].prot |= nnaccel_pool_prot_sync(cmd->pools[i]);
+		cmd->grants[i].prot |= nnaccel_pool_prot_flags(cmd->pools[i]);
 	}
 	if (cmd->burst) {
 		ret = nnaccel_burst_announce(cmd->burst);
@@ -553,7 +553,7 @@ static int nnaccel_session_slot_ioctl(struct nnaccel_ucmd *ucmd)
 	}
 	if (!ret) {
 		arg->out_grant.grant = pool->grant;
-		arg->out_grant.prot = prot | nnaccel_pool_prot_sync(pool);
+		arg->out_grant.prot = prot | nnaccel_pool_prot_flags(pool);
 		arg->out_grant.length = pool->length;
 	}
 	mutex_unlock(&ctx->lock);
@@ -605,6 +605,30 @@ static int nnaccel_session_sync_ioctl(struct nnaccel_ucmd *ucmd)
 		ret = nnaccel_access_begin(dmabuf, prot, 0);
 	dma_buf_put(dmabuf);
 	return ret;
+}
+
+static int nnaccel_session_format_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_session_format *arg = ucmd->cmd;
+	struct nnaccel_session *session = ucmd->object;
+	struct nnaccel_context *ctx = session->ctx;
+	struct nnaccel_pool *pool;
+	int ret = 0;
+
+	if (arg->flags || arg->__reserved)
+		return -EINVAL;
+	if (!nnaccel_session_is_mine(session))
+		return -EACCES;
+	mutex_lock(&ctx->lock);
+	pool = xa_load(&session->grants, arg->grant);
+	if (!pool)
+		ret = -ENOENT;
+	else if (!nnaccel_pool_is_formatted(pool))
+		ret = -EOPNOTSUPP;
+	else
+		arg->out_format = pool->format;
+	mutex_unlock(&ctx->lock);
+	return ret ?: nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 }
 
 /* The pool that a mapping asks for, if it may; context->lock is held. */
@@ -779,6 +803,8 @@ static const struct nnaccel_ioctl_op nnaccel_session_ops[] = {
 		   struct nnaccel_session_slot, out_grant),
 	NNACCEL_OP(SESSION_SYNC, nnaccel_session_sync_ioctl,
 		   struct nnaccel_session_sync, __reserved),
+	NNACCEL_OP(SESSION_FORMAT, nnaccel_session_format_ioctl,
+		   struct nnaccel_session_format, out_format),
 };
 
 static long nnaccel_session_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

@@ -34,6 +34,7 @@ const struct ioctl_desc ioctls[] = {
 	IOCTL(POOL_ALLOC, pool_alloc, CONTEXT),
 	IOCTL(POOL_IMPORT, pool_import, CONTEXT),
 	IOCTL(POOL_EXPORT, pool_export, CONTEXT),
+	IOCTL(POOL_IMPORT_FORMATTED, pool_import_formatted, CONTEXT),
 	IOCTL(QUERY, query, CONTEXT),
 	IOCTL(SUPPORTED, supported, CONTEXT),
 	IOCTL(PREPARE, prepare, CONTEXT),
@@ -52,6 +53,7 @@ const struct ioctl_desc ioctls[] = {
 	IOCTL(SESSION_COMMIT, session_commit, SESSION),
 	IOCTL(SESSION_SLOT, session_slot, SESSION),
 	IOCTL(SESSION_SYNC, session_sync, SESSION),
+	IOCTL(SESSION_FORMAT, session_format, SESSION),
 };
 const size_t num_ioctls = sizeof(ioctls) / sizeof(ioctls[0]);
 

@@ -35,7 +35,8 @@ static enum nn_status check_grants(const struct command *c, struct nn_error *err
 		const struct nnaccel_grant *grant = &c->grants[i];
 
 		if (!(grant->prot & NNACCEL_PROT_READ) ||
-		    grant->prot & ~(NNACCEL_PROT_READ | NNACCEL_PROT_WRITE | NNACCEL_PROT_SYNC))
+		    grant->prot & ~(NNACCEL_PROT_READ | NNACCEL_PROT_WRITE | NNACCEL_PROT_SYNC |
+				    NNACCEL_PROT_FORMATTED))
 			return bad(err, "protection of a grant");
 		if (grant->length == 0 || grant->length > INT64_MAX / 2)
 			return bad(err, "length of a grant");

@@ -13,6 +13,7 @@
 #include "engine/command.h"
 #include "engine/executor.h"
 #include "engine/log.h"
+#include "engine/rows.h"
 
 struct scratch *scratch_create(uint32_t capacity)
 {
@@ -27,9 +28,10 @@ struct scratch *scratch_create(uint32_t capacity)
 	s->mappings = calloc(capacity, sizeof(struct mapping *));
 	s->accesses = calloc(capacity, sizeof(*s->accesses));
 	s->args = calloc(capacity, sizeof(*s->args));
+	s->staged = calloc(capacity, sizeof(*s->staged));
 	s->shapes = calloc(capacity, sizeof(*s->shapes));
 	if (!s->datums || !s->request.args || !s->request.slots || !s->result.shapes ||
-	    !s->mappings || !s->accesses || !s->args || !s->shapes) {
+	    !s->mappings || !s->accesses || !s->args || !s->staged || !s->shapes) {
 		scratch_free(s);
 		return NULL;
 	}
@@ -50,6 +52,7 @@ void scratch_free(struct scratch *s)
 	free(s->mappings);
 	free(s->accesses);
 	free(s->args);
+	free(s->staged);
 	free(s->shapes);
 	free(s);
 }
@@ -69,7 +72,7 @@ enum nn_status executor_resolve(struct executor *executor, uint32_t slot,
 	return grants_get(executor->grants, &s.out_grant, mapping, err);
 }
 
-static enum nn_status set_arg(const struct scratch *s, uint32_t index, bool is_output,
+static enum nn_status set_arg(struct scratch *s, uint32_t index, bool is_output,
 			      struct nn_error *err)
 {
 	const struct nnaccel_arg *from = &s->request.args[index];
@@ -77,29 +80,45 @@ static enum nn_status set_arg(const struct scratch *s, uint32_t index, bool is_o
 	const struct mapping *m;
 
 	*arg = (struct nn_arg){ .omitted = from->flags & NNACCEL_ARG_NO_VALUE };
+	s->staged[index] = NULL;
 	if (arg->omitted)
 		return NN_OK;
 	m = s->mappings[from->pool];
+	if (mapping_is_formatted(m) && (from->offset || from->length))
+		return nn_fail(err, NN_INVALID_ARGUMENT, "argument %u is a part of a picture", index);
 	if (from->offset > m->length || from->length > m->length - from->offset)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "argument %u lies outside its pool",
 			       index);
 	if (is_output && !(m->prot & NNACCEL_PROT_WRITE))
 		return nn_fail(err, NN_INVALID_ARGUMENT,
 			       "argument %u, an output, lies in a pool that is not writable", index);
-	arg->data = (char *)m->base + from->offset;
-	arg->length = from->length;
 	arg->rank = from->rank;
 	memcpy(arg->dims, from->dims, sizeof(arg->dims));
+	if (mapping_is_formatted(m))
+		return rows_begin(m, is_output, arg, &s->staged[index], err);
+	arg->data = (char *)m->base + from->offset;
+	arg->length = from->length;
 	return NN_OK;
 }
 
-static enum nn_status set_args(const struct scratch *s, struct nn_error *err)
+/* Pictures among the first `count` arguments get what was written. */
+static void end_rows(const struct scratch *s, uint32_t count, bool done)
 {
-	uint32_t count = s->request.num_inputs + s->request.num_outputs;
+	for (uint32_t i = 0; i < count; i++)
+		if (s->staged[i])
+			rows_end(s->mappings[s->request.args[i].pool],
+				 done && i >= s->request.num_inputs, s->staged[i]);
+}
+
+static enum nn_status set_args(struct scratch *s, struct nn_error *err)
+{
+	uint32_t i, count = s->request.num_inputs + s->request.num_outputs;
 	enum nn_status status = NN_OK;
 
-	for (uint32_t i = 0; i < count && !status; i++)
+	for (i = 0; i < count && !status; i++)
 		status = set_arg(s, i, i >= s->request.num_inputs, err);
+	if (status)
+		end_rows(s, i, false);
 	return status;
 }
 
@@ -131,13 +150,15 @@ static enum nn_status run(struct executor *executor, struct scratch *s, struct n
 	enum nn_status status, memory_status;
 	uint64_t start_ns;
 
-	status = set_args(s, err);
-	if (!status)
-		status = access_begin(executor, s, err);
+	status = access_begin(executor, s, err);
 	if (status)
 		return status;
 	start_ns = s->request.measure ? clock_ns() : 0;
-	status = nn_plan_execute(loaded->plan, &execution, err);
+	status = set_args(s, err);
+	if (!status) {
+		status = nn_plan_execute(loaded->plan, &execution, err);
+		end_rows(s, execution.num_inputs + execution.num_outputs, !status);
+	}
 	if (s->request.measure)
 		s->result.device_ns = clock_ns() - start_ns;
 

@@ -23,6 +23,7 @@ struct scratch {
 	struct mapping **mappings;	/* and so have these */
 	uint32_t *accesses;		/* NNACCEL_SYNC_* of each slot, where has_accesses */
 	struct nn_arg *args;
+	void **staged;			/* of each argument; see rows.h */
 	struct nn_output_shape *shapes;
 };
 

@@ -105,6 +105,19 @@ static struct mapping *find(struct grants *grants, const struct nnaccel_grant *g
 	return NULL;
 }
 
+/* How the rows of a formatted pool lie; false, and errno: the kernel does not say. */
+static bool get_format(const struct grants *grants, struct mapping *m)
+{
+	struct nnaccel_session_format format = { .size = sizeof(format), .grant = m->grant };
+
+	if (!(m->prot & NNACCEL_PROT_FORMATTED))
+		return true;
+	if (ioctl(grants->session, NNACCEL_SESSION_FORMAT, &format))
+		return false;
+	m->format = format.out_format;
+	return true;
+}
+
 static enum nn_status map(struct grants *grants, const struct nnaccel_grant *grant,
 			  struct mapping **mapping, struct nn_error *err)
 {
@@ -117,8 +130,10 @@ static enum nn_status map(struct grants *grants, const struct nnaccel_grant *gra
 	m->prot = grant->prot;
 	m->length = grant->length;
 	m->mapped = (grant->length + page - 1) & ~(page - 1);
-	m->base = mmap(NULL, m->mapped, mmap_prot(m->prot), MAP_SHARED, grants->session,
-		       (off_t)grant->grant << NNACCEL_GRANT_SHIFT);
+	m->base = MAP_FAILED;
+	if (get_format(grants, m))
+		m->base = mmap(NULL, m->mapped, mmap_prot(m->prot), MAP_SHARED, grants->session,
+			       (off_t)grant->grant << NNACCEL_GRANT_SHIFT);
 	if (m->base == MAP_FAILED) {
 		int error = errno;
 

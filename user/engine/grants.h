@@ -23,6 +23,7 @@ struct mapping {
 	size_t mapped;		/* length in whole pages */
 	uint32_t grant;
 	uint32_t prot;		/* NNACCEL_PROT_*, NNACCEL_PROT_SYNC included */
+	struct nnaccel_format format;	/* with NNACCEL_PROT_FORMATTED */
 	unsigned int users;
 	bool stale;		/* not to be handed out again */
 	atomic_bool broken;

@@ -12,6 +12,7 @@
 #include "engine/command.h"
 #include "engine/device.h"
 #include "engine/log.h"
+#include "engine/rows.h"
 #include "engine/serve.h"
 #include "engine/worker.h"
 
@@ -131,6 +132,7 @@ struct job {
 	struct loaded_model *loaded;
 	struct mapping **pools;
 	struct nn_arg *args;
+	void **staged;			/* of each argument; see rows.h */
 	struct nn_output_shape *shapes;
 };
 
@@ -146,8 +148,9 @@ static enum nn_status job_begin(struct server *server, const struct command *com
 		return nn_fail(err, NN_GENERAL_FAILURE, "no such model");
 	job->pools = calloc(head->num_grants + 1, sizeof(*job->pools));
 	job->args = calloc(head->num_inputs + head->num_outputs + 1, sizeof(*job->args));
+	job->staged = calloc(head->num_inputs + head->num_outputs + 1, sizeof(*job->staged));
 	job->shapes = calloc(head->num_outputs + 1, sizeof(*job->shapes));
-	if (!job->pools || !job->args || !job->shapes)
+	if (!job->pools || !job->args || !job->staged || !job->shapes)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	for (uint32_t i = 0; i < head->num_grants; i++) {
 		status = grants_get(&server->grants, &command->grants[i], &job->pools[i], &reason);
@@ -165,20 +168,50 @@ static void job_end(struct server *server, const struct command *command, struct
 		models_put(&server->models, job->loaded);
 	free(job->pools);
 	free(job->args);
+	free(job->staged);
 	free(job->shapes);
 }
 
-static struct nn_arg make_arg(const struct job *job, const struct nnaccel_arg *from)
+static enum nn_status set_arg(struct job *job, uint32_t index, const struct nnaccel_arg *from,
+			      bool is_output, struct nn_error *err)
 {
-	struct nn_arg arg = { .omitted = from->flags & NNACCEL_ARG_NO_VALUE };
+	struct nn_arg *arg = &job->args[index];
+	const struct mapping *m;
 
-	if (arg.omitted)
-		return arg;
-	arg.data = (char *)job->pools[from->pool]->base + from->offset;
-	arg.length = from->length;
-	arg.rank = from->rank;
-	memcpy(arg.dims, from->dims, sizeof(arg.dims));
-	return arg;
+	*arg = (struct nn_arg){ .omitted = from->flags & NNACCEL_ARG_NO_VALUE };
+	if (arg->omitted)
+		return NN_OK;
+	m = job->pools[from->pool];
+	arg->rank = from->rank;
+	memcpy(arg->dims, from->dims, sizeof(arg->dims));
+	if (mapping_is_formatted(m))
+		return rows_begin(m, is_output, arg, &job->staged[index], err);
+	arg->data = (char *)m->base + from->offset;
+	arg->length = from->length;
+	return NN_OK;
+}
+
+static enum nn_status set_args(const struct command *command, struct job *job,
+			       struct nn_error *err)
+{
+	const struct nnaccel_cmd *head = command->head;
+	enum nn_status status = NN_OK;
+
+	/* Outputs follow the inputs here and there. */
+	for (uint32_t i = 0; i < head->num_inputs + head->num_outputs && !status; i++)
+		status = set_arg(job, i, &command->inputs[i], i >= head->num_inputs, err);
+	return status;
+}
+
+/* Pictures among the arguments get what was written. */
+static void end_rows(const struct command *command, struct job *job, bool done)
+{
+	const struct nnaccel_cmd *head = command->head;
+
+	for (uint32_t i = 0; i < head->num_inputs + head->num_outputs; i++)
+		if (job->staged[i])
+			rows_end(job->pools[command->inputs[i].pool],
+				 done && i >= head->num_inputs, job->staged[i]);
 }
 
 static void answer_shapes(struct answer *answer, const struct nn_execution *execution)
@@ -214,11 +247,11 @@ static void job_run(const struct command *command, struct job *job, struct answe
 	enum nn_status memory_status;
 	uint64_t start_ns;
 
-	/* Outputs follow the inputs here and there. */
-	for (uint32_t i = 0; i < head->num_inputs + head->num_outputs; i++)
-		job->args[i] = make_arg(job, &command->inputs[i]);
+	answer->status = set_args(command, job, &answer->err);
 	start_ns = clock_ns();
-	answer->status = nn_plan_execute(job->loaded->plan, &execution, &answer->err);
+	if (!answer->status)
+		answer->status = nn_plan_execute(job->loaded->plan, &execution, &answer->err);
+	end_rows(command, job, !answer->status);
 	if (head->flags & NNACCEL_EXECUTE_MEASURE)
 		answer->device_ns = clock_ns() - start_ns;
 

@@ -67,6 +67,9 @@ enum nn_status nna_set_arg(struct nnaccel_arg *arg, const struct nna_argument *a
 	if (a->pool >= r->num_memories)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u is in memory %u of %u",
 			       kind, index, a->pool, r->num_memories);
+	if (r->memories[a->pool]->is_formatted && (a->offset || a->length))
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u is a part of a picture, "
+			       "which is used whole, with offset and length 0", kind, index);
 	if (a->offset > r->memories[a->pool]->size ||
 	    a->length > r->memories[a->pool]->size - a->offset)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u: %" PRIu64 " bytes at %"

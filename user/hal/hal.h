@@ -45,6 +45,7 @@ struct nna_memory {
 	uint64_t file_offset;		/* into the file, of the pool's first byte */
 	uint64_t offset;		/* into the pool, of the memory's first byte */
 	uint64_t size;
+	bool is_formatted;		/* a picture, used whole: size is that of its rows */
 
 	pthread_mutex_t map_lock;
 	void *map;			/* of the whole pool, or NULL */

@@ -171,6 +171,53 @@ enum nn_status nna_memory_import(struct nna_device *device, int fd, int prot, ui
 	return NN_OK;
 }
 
+static int import_formatted(struct nna_memory *m, const struct nna_format *format)
+{
+	struct nnaccel_pool_import_formatted i = {
+		.size = sizeof(i),
+		.fd = m->fd,
+		.prot = NNACCEL_PROT_READ | (m->prot & PROT_WRITE ? NNACCEL_PROT_WRITE : 0),
+		.offset = format->offset,
+		.modifier = format->modifier,
+		.fourcc = format->fourcc,
+		.width = format->width,
+		.height = format->height,
+		.stride = format->stride,
+	};
+	int error = 0;
+
+	pthread_mutex_lock(&m->device->memories_lock);
+	if (ioctl(m->device->fd, NNACCEL_POOL_IMPORT_FORMATTED, &i)) {
+		error = errno;
+	} else {
+		m->pool = i.out_id;
+		m->size = i.out_length;
+		link_memory(m);
+	}
+	pthread_mutex_unlock(&m->device->memories_lock);
+	return error;
+}
+
+enum nn_status nna_memory_import_formatted(struct nna_device *device, int fd, int prot,
+					   const struct nna_format *format,
+					   struct nna_memory **memory, struct nn_error *err)
+{
+	struct nna_memory *m = memory_new(device, 0, prot);
+	int error;
+
+	if (!m)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "memory: out of memory");
+	m->is_formatted = true;
+	m->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	error = m->fd < 0 ? errno : import_formatted(m, format);
+	if (error) {
+		memory_delete(m);
+		return nna_fail_errno(device, "picture", error, err);
+	}
+	*memory = m;
+	return NN_OK;
+}
+
 uint64_t nna_memory_size(const struct nna_memory *memory)
 {
 	return memory->size;
@@ -217,6 +264,10 @@ void *nna_memory_map(struct nna_memory *memory, struct nn_error *err)
 {
 	void *map = NULL;
 
+	if (memory->is_formatted) {
+		nn_fail(err, NN_INVALID_ARGUMENT, "mapping of memory: it is a picture");
+		return NULL;
+	}
 	pthread_mutex_lock(&memory->map_lock);
 	if (memory->map || !make_map(memory, err))
 		map = (char *)memory->map + memory->offset;

@@ -161,6 +161,10 @@ static enum nn_status send_model(const struct nna_device *device, const struct n
 	size_t size = 0;
 
 	status = nna_check_memories(device, "model", memories, model->num_pools, err);
+	for (uint32_t i = 0; i < model->num_pools && !status; i++)
+		if (memories[i]->is_formatted)
+			status = nn_fail(err, NN_GENERAL_FAILURE, "model: memory %u is a picture, "
+					 "which holds no constants", i);
 	if (status)
 		return status;
 	if (model->num_pools >= NNACCEL_MAX_CMD_POOLS)

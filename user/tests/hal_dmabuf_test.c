@@ -218,6 +218,134 @@ static void test_constants(void **state)
 	expect_counts(0, 1);
 }
 
+/* ---- pictures ---- */
+
+#define WIDTH	5
+#define HEIGHT	4
+#define PIXELS	(WIDTH * HEIGHT)
+#define R8	0x20203852	/* DRM_FORMAT_R8 */
+#define OP_RELU	19
+
+/* Bytes as they are: a ReLU of numbers that are not negative. */
+static enum nn_status prepare_identity(struct nna_prepared_model **prepared)
+{
+	struct model_builder b;
+	uint32_t x, y;
+
+	mb_init(&b);
+	x = mb_operand(&b, NN_TENSOR_QUANT8_ASYMM, NN_SUBGRAPH_INPUT, MB_DIMS(1, HEIGHT, WIDTH, 1));
+	y = mb_operand(&b, NN_TENSOR_QUANT8_ASYMM, NN_SUBGRAPH_OUTPUT,
+		       MB_DIMS(1, HEIGHT, WIDTH, 1));
+	b.operands[0][x].scale = 1;
+	b.operands[0][y].scale = 1;
+	mb_operation(&b, OP_RELU, MB_LIST(x), MB_LIST(y));
+	return nna_prepare_model(t.device, &b.model, NULL, NULL, prepared, NULL);
+}
+
+static struct nna_memory *import_picture(uint64_t offset, uint32_t stride)
+{
+	const struct nna_format format = {
+		.fourcc = R8, .width = WIDTH, .height = HEIGHT, .stride = stride, .offset = offset,
+	};
+	struct nna_memory *m = NULL;
+
+	assert_int_equal(nna_memory_import_formatted(t.device, t.x.buffer, PROT_READ | PROT_WRITE,
+						     &format, &m, NULL), NN_OK);
+	assert_int_equal(nna_memory_size(m), PIXELS);
+	return m;
+}
+
+static int begin_pictures(void **state)
+{
+	begin(state);
+	nna_burst_free(t.burst);
+	nna_prepared_model_free(t.prepared);
+	assert_int_equal(prepare_identity(&t.prepared), NN_OK);
+	assert_int_equal(nna_burst_create(t.prepared, NULL, &t.burst, NULL), NN_OK);
+	return 0;
+}
+
+static enum nn_status copy_picture(bool in_burst, struct nna_memory *from, uint64_t length,
+				   struct nna_memory *to)
+{
+	struct nna_memory *const memories[] = { from, to };
+	const struct nna_argument in = { .pool = 0, .length = length }, out = { .pool = 1 };
+	const struct nna_request request = { 1, 1, 2, &in, &out, memories };
+
+	if (in_burst)
+		return nna_burst_execute(t.burst, &request, NULL, NULL, NULL, NULL, NULL);
+	return nna_execute(t.prepared, &request, NULL, NULL, NULL, NULL, NULL);
+}
+
+/* What lies between the rows is neither read as pixels nor written. */
+static void check_pictures(bool in_burst, uint32_t stride)
+{
+	uint8_t *data = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_SHARED, t.x.buffer, 0);
+	struct nna_memory *from = import_picture(7, stride), *to = import_picture(1001, stride);
+
+	assert_ptr_not_equal(data, MAP_FAILED);
+	memset(data, 0xee, LENGTH);
+	for (uint32_t i = 0; i < PIXELS; i++)
+		data[7 + i / WIDTH * stride + i % WIDTH] = (uint8_t)(i + 1);
+	assert_int_equal(copy_picture(in_burst, from, 0, to), NN_OK);
+	for (uint32_t i = 0; i < HEIGHT * stride; i++) {
+		uint32_t x = i % stride, y = i / stride;
+
+		assert_int_equal(data[1001 + i], x < WIDTH ? y * WIDTH + x + 1 : 0xee);
+	}
+	assert_int_equal(data[1000], 0xee);
+	assert_int_equal(copy_picture(in_burst, from, PIXELS, to), NN_INVALID_ARGUMENT);
+	munmap(data, LENGTH);
+	nna_memory_free(from);
+	nna_memory_free(to);
+}
+
+static void test_pictures(void **state)
+{
+	(void)state;
+	for (int in_burst = 0; in_burst < 2; in_burst++) {
+		check_pictures(in_burst, WIDTH);
+		check_pictures(in_burst, WIDTH + 1);
+		check_pictures(in_burst, 100);
+	}
+	/* Of each execution the exporter heard as of any other. */
+	expect_counts(6, 6);
+}
+
+static void test_pictures_are_no_constants(void **state)
+{
+	struct nna_memory *picture = import_picture(0, 100);
+	struct nna_prepared_model *p;
+	struct nn_error err;
+	int fd;
+
+	(void)state;
+	assert_int_equal(prepare(picture, &p), NN_GENERAL_FAILURE);
+	assert_null(nna_memory_map(picture, &err));
+	assert_int_equal(nna_memory_export(picture, &fd, &err), NN_INVALID_ARGUMENT);
+	nna_memory_free(picture);
+}
+
+static void test_wrong_pictures(void **state)
+{
+	const struct nna_format good = { .fourcc = R8, .width = 8, .height = 8, .stride = 8 };
+	struct nna_format wrong[5] = { good, good, good, good, good };
+	struct nna_memory *m;
+
+	(void)state;
+	wrong[0].fourcc = 0;
+	wrong[1].stride = 7;
+	wrong[2].height = 1 << 20;
+	wrong[3].modifier = 1;
+	wrong[4].width = 0;
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(nna_memory_import_formatted(t.device, t.x.buffer, PROT_READ,
+							     &wrong[i], &m, NULL),
+				 NN_INVALID_ARGUMENT);
+	assert_int_equal(nna_memory_import_formatted(t.device, -1, PROT_READ, &good, &m, NULL),
+			 NN_INVALID_ARGUMENT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -227,6 +355,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_exporter_refuses, begin, end),
 		cmocka_unit_test_setup_teardown(test_exporter_goes_away, begin, end),
 		cmocka_unit_test_setup_teardown(test_constants, begin, end),
+		cmocka_unit_test_setup_teardown(test_pictures, begin_pictures, end),
+		cmocka_unit_test_setup_teardown(test_pictures_are_no_constants, begin, end),
+		cmocka_unit_test_setup_teardown(test_wrong_pictures, begin, end),
 	};
 
 	return cmocka_run_group_tests_name("memory of other drivers", tests, NULL, NULL);

@@ -69,6 +69,7 @@ enum {
 	NNACCEL_CMD_BURST_CREATE = 0x09,
 	NNACCEL_CMD_PREPARE_CACHED = 0x11,
 	NNACCEL_CMD_CACHE_SAVE = 0x12,
+	NNACCEL_CMD_POOL_IMPORT_FORMATTED = 0x13,
 
 	NNACCEL_CMD_SLOT_BIND = 0x20,
 	NNACCEL_CMD_SLOT_FREE = 0x21,
@@ -82,7 +83,8 @@ enum {
 	NNACCEL_CMD_SESSION_FETCH = 0x61,
 	NNACCEL_CMD_SESSION_COMMIT = 0x62,
 	NNACCEL_CMD_SESSION_SLOT = 0x63,
-	NNACCEL_CMD_SESSION_SYNC = 0x68
+	NNACCEL_CMD_SESSION_SYNC = 0x68,
+	NNACCEL_CMD_SESSION_FORMAT = 0x69
 };
 
 /**
@@ -240,6 +242,50 @@ struct nnaccel_pool_import {
 };
 #define NNACCEL_POOL_IMPORT _IO(NNACCEL_TYPE, NNACCEL_CMD_POOL_IMPORT)
 
+/**
+ * struct nnaccel_pool_import_formatted - ioctl(NNACCEL_POOL_IMPORT_FORMATTED)
+ * @size: sizeof(struct nnaccel_pool_import_formatted)
+ * @flags: must be 0
+ * @fd: as of NNACCEL_POOL_IMPORT
+ * @prot: as of NNACCEL_POOL_IMPORT
+ * @offset: bytes into the file to the first row, any
+ * @modifier: DRM_FORMAT_MOD_LINEAR (0)
+ * @fourcc: a DRM_FORMAT_ of one plane whose pixels are whole bytes
+ * @width: pixels of a row; even for a format of pairs, as YUYV
+ * @height: rows
+ * @stride: bytes from one row to the next, at least those of a row
+ * @out_length: out: bytes of all rows' pixels: what an argument takes
+ * @out_id: out: the pool
+ * @__reserved: must be 0
+ *
+ * A pool that is a picture. An argument of an execution names it whole, with
+ * offset and length 0, and stands for its rows without what lies between
+ * them. A model's constants and wire form cannot lie in it, and it cannot be
+ * exported.
+ *
+ * Errors: EINVAL: width or height 0, odd width of a format of pairs, stride
+ * shorter than a row, rows beyond the file, unknown or missing protection;
+ * EOPNOTSUPP: a format or a modifier that is not known, or not a kind of file
+ * that can be imported; EBADF, EACCES, EPERM, ENOSPC: as of
+ * NNACCEL_POOL_IMPORT.
+ */
+struct nnaccel_pool_import_formatted {
+	__u32 size;
+	__u32 flags;
+	__s32 fd;
+	__u32 prot;
+	__aligned_u64 offset;
+	__aligned_u64 modifier;
+	__u32 fourcc;
+	__u32 width;
+	__u32 height;
+	__u32 stride;
+	__aligned_u64 out_length;
+	__u32 out_id;
+	__u32 __reserved;
+};
+#define NNACCEL_POOL_IMPORT_FORMATTED _IO(NNACCEL_TYPE, NNACCEL_CMD_POOL_IMPORT_FORMATTED)
+
 /* Flags of NNACCEL_POOL_EXPORT. */
 #define NNACCEL_EXPORT_CLOEXEC	(1 << 0)
 
@@ -250,8 +296,8 @@ struct nnaccel_pool_import {
  * @id: a pool that is backed by a dma-buf, allocated or imported
  * @out_fd: out: a dma-buf fd of the whole buffer
  *
- * Errors: ENOENT: no such pool; EOPNOTSUPP: the pool is a file, or an import
- * that is not writable or not of the whole buffer; EMFILE.
+ * Errors: ENOENT: no such pool; EOPNOTSUPP: the pool is a file, formatted, or
+ * an import that is not writable or not of the whole buffer; EMFILE.
  */
 struct nnaccel_pool_export {
 	__u32 size;
@@ -310,8 +356,8 @@ struct nnaccel_query {
  * @__reserved: must be 0
  *
  * Errors: ENOENT: no such pool; EINVAL: range outside the pool, too many
- * pools; EIO: the exporter of a dma-buf refused access; and those of reaching
- * the engine (NNACCEL_QUERY).
+ * pools; EOPNOTSUPP: a formatted pool; EIO: the exporter of a dma-buf refused
+ * access; and those of reaching the engine (NNACCEL_QUERY).
  */
 struct nnaccel_supported {
 	__u32 size;
@@ -373,8 +419,8 @@ enum nnaccel_priority {
  *
  * Errors: ENOENT: no such pool; EINVAL: range outside the pool, too many
  * pools, unknown preference or priority; ENOSPC: too many models; ETIME: the
- * deadline passed; EIO: the exporter of a dma-buf refused access; and those of
- * reaching the engine (NNACCEL_QUERY).
+ * deadline passed; EOPNOTSUPP: a formatted pool; EIO: the exporter of a
+ * dma-buf refused access; and those of reaching the engine (NNACCEL_QUERY).
  */
 struct nnaccel_prepare {
 	__u32 size;
@@ -507,7 +553,7 @@ struct nnaccel_cache_save {
  * @flags: NNACCEL_ARG_NO_VALUE: omitted; everything else must then be 0
  * @pool: index into the command's pools
  * @offset: bytes into the pool
- * @length: bytes; offset + length within the pool
+ * @length: bytes; offset + length within the pool; both 0 for a formatted one
  * @rank: dimensions given, at most NNACCEL_MAX_RANK; 0: those of the model
  * @dims: the dimensions; entries from @rank on must be 0
  * @__reserved: must be 0
@@ -1088,11 +1134,14 @@ struct nnaccel_cache_sizes {
 /* In a grant's prot: a dma-buf of another driver; see NNACCEL_SESSION_SYNC. */
 #define NNACCEL_PROT_SYNC	(1 << 2)
 
+/* In a grant's prot: a formatted pool; see NNACCEL_SESSION_FORMAT. */
+#define NNACCEL_PROT_FORMATTED	(1 << 3)
+
 /**
  * struct nnaccel_grant - Memory that a command lets the worker map
  * @grant: number, the same for the same pool as long as it lives
  * @prot: NNACCEL_PROT_*: what this command needs; the pool's grant allows at
- *	least that; NNACCEL_PROT_SYNC besides
+ *	least that; NNACCEL_PROT_SYNC and NNACCEL_PROT_FORMATTED besides
  * @length: bytes
  */
 struct nnaccel_grant {
@@ -1263,5 +1312,45 @@ struct nnaccel_session_sync {
 	__u32 __reserved;
 };
 #define NNACCEL_SESSION_SYNC _IO(NNACCEL_TYPE, NNACCEL_CMD_SESSION_SYNC)
+
+/**
+ * struct nnaccel_format - How the rows of a formatted pool lie
+ * @fourcc: DRM_FORMAT_
+ * @width: pixels of a row
+ * @height: rows
+ * @stride: bytes from one row to the next
+ * @row_bytes: bytes of a row's pixels
+ * @__reserved: 0
+ * @offset: bytes from the start of the mapping to the first row
+ */
+struct nnaccel_format {
+	__u32 fourcc;
+	__u32 width;
+	__u32 height;
+	__u32 stride;
+	__u32 row_bytes;
+	__u32 __reserved;
+	__aligned_u64 offset;
+};
+
+/**
+ * struct nnaccel_session_format - ioctl(NNACCEL_SESSION_FORMAT)
+ * @size: sizeof(struct nnaccel_session_format)
+ * @flags: must be 0
+ * @grant: a grant with NNACCEL_PROT_FORMATTED
+ * @__reserved: must be 0
+ * @out_format: out: the format, which stays as long as the grant does
+ *
+ * Errors: ENOENT: no such grant; EOPNOTSUPP: it is not formatted; EACCES: not
+ * attached.
+ */
+struct nnaccel_session_format {
+	__u32 size;
+	__u32 flags;
+	__u32 grant;
+	__u32 __reserved;
+	struct nnaccel_format out_format;
+};
+#define NNACCEL_SESSION_FORMAT _IO(NNACCEL_TYPE, NNACCEL_CMD_SESSION_FORMAT)
 
 #endif /* _UAPI_LINUX_NNACCEL_H */

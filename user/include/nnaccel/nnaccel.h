@@ -88,6 +88,31 @@ void nna_memory_free(struct nna_memory *memory);
 uint64_t nna_memory_size(const struct nna_memory *memory);
 
 /*
+ * A picture as memory: rows of pixels, `stride` bytes from one to the next. The
+ * formats are those of one plane whose pixels are whole bytes.
+ */
+struct nna_format {
+	uint32_t fourcc;	/* DRM_FORMAT_ */
+	uint32_t width;		/* pixels */
+	uint32_t height;
+	uint32_t stride;	/* bytes */
+	uint64_t offset;	/* bytes into the file to the first row */
+	uint64_t modifier;	/* DRM_FORMAT_MOD_LINEAR: 0 */
+};
+
+/*
+ * Imports a picture; fd and prot as of nna_memory_import(). An argument uses it
+ * whole, with offset and length 0, and is its rows without what lies between
+ * them; nna_memory_size() is their size. Where the stride is that of a row, and
+ * so nothing lies between them, no byte is copied. It holds no constants
+ * (NN_GENERAL_FAILURE from nna_prepare_model()) and is not mapped or exported here.
+ * NN_INVALID_ARGUMENT: no such format, another modifier, rows beyond the file.
+ */
+enum nn_status nna_memory_import_formatted(struct nna_device *device, int fd, int prot,
+					   const struct nna_format *format,
+					   struct nna_memory **memory, struct nn_error *err);
+
+/*
  * This process's mapping of the memory, made at the first call and kept until
  * the memory goes; NULL (with err) where it can't be mapped.
  */

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Formatted pools: what can be imported as a picture, what it may be used for,
+ * and what the worker is told of it.
+ */
+#include <drm/drm_fourcc.h>
+#include <sys/ioctl.h>
+
+#include "exporters.h"
+#include "harness.h"
+
+#define LENGTH (EXPORTER_NUM_PAGES * PAGE)
+#define PROT_RW (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE)
+#define WIDTH 10
+#define HEIGHT 8
+#define STRIDE 64
+#define OFFSET 100
+
+FIXTURE(formats) {
+	struct summary before;
+	struct served s;
+	uint32_t own;
+	uint32_t model;
+	int buffer;
+	struct nnaccel_pool_import_formatted good;
+	struct execution e;
+	struct async async;
+	union command cmd;
+};
+
+FIXTURE_SETUP(formats)
+{
+	int broker = broker_open();
+
+	ASSERT_GE(broker, 0);
+	close(broker);
+	ASSERT_TRUE(summary_read(&self->before));
+	ASSERT_EQ(served_open(&self->s), 0);
+	self->own = pool_alloc(self->s.fd, LENGTH);
+	self->buffer = pool_export(self->s.fd, self->own);
+	self->model = served_prepare(&self->s, self->own);
+	self->good = (struct nnaccel_pool_import_formatted) {
+		.size = sizeof(self->good),
+		.fd = self->buffer,
+		.prot = PROT_RW,
+		.offset = OFFSET,
+		.modifier = DRM_FORMAT_MOD_LINEAR,
+		.fourcc = DRM_FORMAT_RGB888,
+		.width = WIDTH,
+		.height = HEIGHT,
+		.stride = STRIDE,
+	};
+}
+
+FIXTURE_TEARDOWN(formats)
+{
+	close(self->buffer);
+	served_close(&self->s);
+	EXPECT_TRUE(summary_settles(&self->before));
+}
+
+static uint32_t import(FIXTURE_DATA(formats) *self)
+{
+	struct nnaccel_pool_import_formatted import = self->good;
+
+	return ioctl(self->s.fd, NNACCEL_POOL_IMPORT_FORMATTED, &import) ? 0 : import.out_id;
+}
+
+#define REFUSE_FORMAT(_field, _value, _error) \
+	REFUSE(struct nnaccel_pool_import_formatted, _field, _value, _error)
+
+TEST_F(formats, refusals)
+{
+	const struct refusal cases[] = {
+		REFUSE_FORMAT(flags, 1, EINVAL),
+		REFUSE_FORMAT(__reserved, 1, EINVAL),
+		REFUSE_FORMAT(fd, -1, EBADF),
+		REFUSE_FORMAT(fd, self->s.fd, EOPNOTSUPP),
+		REFUSE_FORMAT(prot, 0, EINVAL),
+		REFUSE_FORMAT(prot, NNACCEL_PROT_WRITE, EINVAL),
+		REFUSE_FORMAT(prot, PROT_RW | 4, EINVAL),
+		REFUSE_FORMAT(width, 0, EINVAL),
+		REFUSE_FORMAT(width, 22, EINVAL),
+		REFUSE_FORMAT(width, 0xffffffff, EINVAL),
+		REFUSE_FORMAT(height, 0, EINVAL),
+		REFUSE_FORMAT(height, 256, EINVAL),
+		REFUSE_FORMAT(height, 0xffffffff, EINVAL),
+		REFUSE_FORMAT(stride, 0, EINVAL),
+		REFUSE_FORMAT(stride, 3 * WIDTH - 1, EINVAL),
+		REFUSE_FORMAT(stride, 0xffffffff, EINVAL),
+		REFUSE_FORMAT(offset, LENGTH, EINVAL),
+		REFUSE_FORMAT(offset, ~0ULL, EINVAL),
+		REFUSE_FORMAT(offset, ~0ULL - STRIDE * HEIGHT, EINVAL),
+		REFUSE_FORMAT(modifier, DRM_FORMAT_MOD_INVALID, EOPNOTSUPP),
+		REFUSE_FORMAT(modifier, 1, EOPNOTSUPP),
+		REFUSE_FORMAT(fourcc, 0, EOPNOTSUPP),
+		REFUSE_FORMAT(fourcc, DRM_FORMAT_NV12, EOPNOTSUPP),
+		REFUSE_FORMAT(fourcc, DRM_FORMAT_C8, EOPNOTSUPP),
+	};
+
+	EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_POOL_IMPORT_FORMATTED, &self->good,
+				 sizeof(self->good), cases, ARRAY_SIZE(cases)), 0);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), 1);
+	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_POOL_IMPORT_FORMATTED, &self->good,
+				  sizeof(self->good), 0, true), 0);
+}
+
+TEST_F(formats, ends)
+{
+	const struct {
+		uint32_t fourcc, width, height, stride;
+		uint64_t offset, length;
+		int error;
+	} cases[] = {
+		{ DRM_FORMAT_R8, LENGTH, 1, LENGTH, 0, LENGTH, 0 },
+		{ DRM_FORMAT_R8, LENGTH, 1, LENGTH, 1, 0, EINVAL },
+		{ DRM_FORMAT_R8, LENGTH - 1, 1, LENGTH, 1, LENGTH - 1, 0 },
+		/* The last row has no more than its pixels. */
+		{ DRM_FORMAT_R8, 1, 2, LENGTH - 1, 0, 2, 0 },
+		{ DRM_FORMAT_R8, 1, 2, LENGTH, 0, 0, EINVAL },
+		{ DRM_FORMAT_R8, 1, LENGTH, 1, 0, LENGTH, 0 },
+		{ DRM_FORMAT_YUYV, 2, 3, 4, 0, 12, 0 },
+		{ DRM_FORMAT_YUYV, 3, 3, 6, 0, 0, EINVAL },
+		{ DRM_FORMAT_ABGR8888, 5, 3, 20, 0, 60, 0 },
+		{ DRM_FORMAT_ABGR16161616F, 5, 3, 40, 0, 120, 0 },
+		{ DRM_FORMAT_RGB565, 5, 3, 10, 0, 30, 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct nnaccel_pool_import_formatted import = self->good;
+
+		import.fourcc = cases[i].fourcc;
+		import.width = cases[i].width;
+		import.height = cases[i].height;
+		import.stride = cases[i].stride;
+		import.offset = cases[i].offset;
+		EXPECT_EQ(xioctl(self->s.fd, NNACCEL_POOL_IMPORT_FORMATTED, &import),
+			  cases[i].error)
+			TH_LOG("case %zu", i);
+		EXPECT_EQ(import.out_length, cases[i].length);
+	}
+}
+
+TEST_F(formats, are_used_whole)
+{
+	uint32_t pool = import(self);
+
+	ASSERT_NE(pool, 0);
+	execution_init(&self->e, self->model, pool, self->own);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &self->e.cmd), EINVAL);
+	self->e.args[0].length = 0;
+	self->e.args[0].offset = 1;
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &self->e.cmd), EINVAL);
+	self->e.args[0].offset = 0;
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &self->e.cmd));
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	EXPECT_EQ(command_grants(&self->cmd)[0].prot, NNACCEL_PROT_READ | NNACCEL_PROT_FORMATTED);
+	EXPECT_EQ(command_grants(&self->cmd)[0].length,
+		  OFFSET + (HEIGHT - 1) * STRIDE + 3 * WIDTH);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+}
+
+TEST_F(formats, hold_no_model)
+{
+	uint32_t pool = import(self), pools[] = { pool };
+	struct nnaccel_supported supported;
+	struct nnaccel_prepare prepare;
+	uint8_t answer[1];
+
+	ASSERT_NE(pool, 0);
+	prepare_init(&prepare, pool, 1);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_PREPARE, &prepare), EOPNOTSUPP);
+	prepare_init(&prepare, self->own, 1);
+	prepare.pools = (uintptr_t)pools;
+	prepare.num_pools = 1;
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_PREPARE, &prepare), EOPNOTSUPP);
+	supported_init(&supported, pool, 1, answer, 1);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_SUPPORTED, &supported), EOPNOTSUPP);
+}
+
+TEST_F(formats, are_pools_of_their_own)
+{
+	uint32_t pool = import(self), again = import(self);
+
+	ASSERT_NE(pool, 0);
+	EXPECT_NE(pool, again);
+	EXPECT_NE(pool, self->own);
+	EXPECT_EQ(pool_export(self->s.fd, pool), -1);
+	EXPECT_EQ(errno, EOPNOTSUPP);
+	/* A plain import finds the plain pool. */
+	EXPECT_EQ(pool_import(self->s.fd, self->buffer, PROT_RW, 0, LENGTH, &again), 0);
+	EXPECT_EQ(again, self->own);
+	EXPECT_EQ(object_destroy(self->s.fd, pool), 0);
+	EXPECT_EQ(object_destroy(self->s.fd, pool), ENOENT);
+}
+
+static int format_as_stranger(int session)
+{
+	struct nnaccel_session_format format = { .size = sizeof(format), .grant = 1 };
+
+	return xioctl(session, NNACCEL_SESSION_FORMAT, &format) != EACCES;
+}
+
+TEST_F(formats, are_told)
+{
+	struct nnaccel_session_format format = { .size = sizeof(format) };
+	struct nnaccel_grant grant, plain;
+	uint32_t number, slot, pool = import(self);
+	int burst = served_burst(&self->s, self->model, &number);
+
+	ASSERT_GE(burst, 0);
+	ASSERT_EQ(slot_bind(burst, pool, PROT_RW, &slot), 0);
+	ASSERT_EQ(slot_resolve(self->s.session, number, slot, &grant), 0);
+	EXPECT_EQ(grant.prot, PROT_RW | NNACCEL_PROT_FORMATTED);
+	ASSERT_EQ(slot_bind(burst, self->own, PROT_RW, &slot), 0);
+	ASSERT_EQ(slot_resolve(self->s.session, number, slot, &plain), 0);
+	format.grant = grant.grant;
+
+	const struct refusal cases[] = {
+		REFUSE(struct nnaccel_session_format, flags, 1, EINVAL),
+		REFUSE(struct nnaccel_session_format, __reserved, 1, EINVAL),
+		REFUSE(struct nnaccel_session_format, grant, 0, ENOENT),
+		REFUSE(struct nnaccel_session_format, grant, 4711, ENOENT),
+		REFUSE(struct nnaccel_session_format, grant, plain.grant, EOPNOTSUPP),
+	};
+
+	EXPECT_EQ(check_refusals(self->s.session, NNACCEL_SESSION_FORMAT, &format, sizeof(format),
+				 cases, ARRAY_SIZE(cases)), 0);
+	EXPECT_EQ(check_structure(self->s.session, NNACCEL_SESSION_FORMAT, &format, sizeof(format),
+				  0, true), 0);
+	ASSERT_EQ(xioctl(self->s.session, NNACCEL_SESSION_FORMAT, &format), 0);
+	EXPECT_EQ(format.out_format.fourcc, DRM_FORMAT_RGB888);
+	EXPECT_EQ(format.out_format.width, WIDTH);
+	EXPECT_EQ(format.out_format.height, HEIGHT);
+	EXPECT_EQ(format.out_format.stride, STRIDE);
+	EXPECT_EQ(format.out_format.row_bytes, 3 * WIDTH);
+	EXPECT_EQ(format.out_format.offset, OFFSET);
+	EXPECT_EQ(in_child(format_as_stranger, self->s.session), 0);
+	close(burst);
+}
+
+TEST_HARNESS_MAIN
