@@ -25,6 +25,7 @@ void nna_device_put(struct nna_device *device)
 		return;
 	nna_watcher_destroy(&device->watcher);
 	close(device->fd);
+	free(device->extensions);
 	pthread_mutex_destroy(&device->bursts_lock);
 	pthread_mutex_destroy(&device->info_lock);
 	pthread_mutex_destroy(&device->memories_lock);
@@ -135,22 +136,50 @@ enum nna_device_status nna_device_status(struct nna_device *device)
 	return info.engine == NNACCEL_ENGINE_ABSENT ? NNA_OFFLINE : NNA_AVAILABLE;
 }
 
+/* Asks the engine; `size` in: bytes at `answer`, out: those that it wrote. */
+static enum nn_status query(const struct nna_device *device, uint32_t what, const char *call,
+			    void *answer, uint32_t *size, struct nn_error *err)
+{
+	struct nnaccel_query q = {
+		.size = sizeof(q),
+		.query = what,
+		.data = (uintptr_t)answer,
+		.data_size = *size,
+	};
+
+	if (ioctl(device->fd, NNACCEL_QUERY, &q))
+		return nna_fail_errno(device, call, errno, err);
+	if (q.out_status)
+		return nna_fail_status(call, q.out_status, "", err);
+	*size = q.data_size;
+	return NN_OK;
+}
+
 static enum nn_status query_info(const struct nna_device *device, struct nn_device_info *info,
 				 struct nn_error *err)
 {
 	struct nn_device_info answer;
-	struct nnaccel_query q = {
-		.size = sizeof(q),
-		.query = NNACCEL_QUERY_DEVICE,
-		.data = (uintptr_t)&answer,
-		.data_size = sizeof(answer),
-	};
+	uint32_t size = sizeof(answer);
+	enum nn_status status = query(device, NNACCEL_QUERY_DEVICE, "device info", &answer, &size,
+				      err);
 
-	if (ioctl(device->fd, NNACCEL_QUERY, &q))
-		return nna_fail_errno(device, "device info", errno, err);
-	if (q.out_status)
-		return nna_fail_status("device info", q.out_status, "", err);
-	return nn_device_info_decode(&answer, q.data_size, info, err);
+	return status ? status : nn_device_info_decode(&answer, size, info, err);
+}
+
+static enum nn_status query_extensions(struct nna_device *device, struct nn_error *err)
+{
+	uint32_t size = NNACCEL_MAX_QUERY;
+	void *answer = malloc(size);
+	enum nn_status status;
+
+	if (!answer)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "extensions: out of memory");
+	status = query(device, NNACCEL_QUERY_EXTENSIONS, "extensions", answer, &size, err);
+	if (!status)
+		status = nn_device_extensions_decode(answer, size, &device->extensions,
+						     &device->num_extensions, err);
+	free(answer);
+	return status;
 }
 
 enum nn_status nna_device_get_info(struct nna_device *device, struct nn_device_info *info,
@@ -165,6 +194,23 @@ enum nn_status nna_device_get_info(struct nna_device *device, struct nn_device_i
 	}
 	if (!status)
 		*info = device->info;
+	pthread_mutex_unlock(&device->info_lock);
+	return status;
+}
+
+enum nn_status nna_device_get_extensions(struct nna_device *device,
+					 const struct nn_device_extension **extensions,
+					 uint32_t *count, struct nn_error *err)
+{
+	enum nn_status status = NN_OK;
+
+	pthread_mutex_lock(&device->info_lock);
+	if (!device->extensions)
+		status = query_extensions(device, err);
+	if (!status) {
+		*extensions = device->extensions;
+		*count = device->num_extensions;
+	}
 	pthread_mutex_unlock(&device->info_lock);
 	return status;
 }

@@ -21,6 +21,8 @@ struct nna_device {
 	pthread_mutex_t info_lock;	/* held while the engine is asked */
 	bool has_info;
 	struct nn_device_info info;
+	struct nn_device_extension *extensions;	/* NULL: not known yet */
+	uint32_t num_extensions;
 
 	/*
 	 * Two memories share a pool where a dma-buf of it was imported again. Held

@@ -335,6 +335,9 @@ struct nnaccel_query {
 /* The engine's description of the device. */
 #define NNACCEL_QUERY_DEVICE	0
 
+/* @query: the vendor extensions that it has for this context; likewise. */
+#define NNACCEL_QUERY_EXTENSIONS	1
+
 /**
  * struct nnaccel_supported - ioctl(NNACCEL_SUPPORTED)
  * @size: sizeof(struct nnaccel_supported)

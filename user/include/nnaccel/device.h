@@ -62,6 +62,34 @@ struct nn_device_info {
 enum nn_status nn_device_info_decode(const void *data, size_t size, struct nn_device_info *info,
 				     struct nn_error *err);
 
+/* A type or an operation of a vendor extension. */
+struct nn_device_extension_item {
+	uint16_t code;			/* within the extension */
+	bool is_tensor;			/* types: else a scalar */
+	uint32_t element_size;		/* types: bytes; operations: 0 */
+	const char *name;		/* for messages */
+};
+
+/* A vendor extension that the device has. Extension of the NN HAL 1.2. */
+struct nn_device_extension {
+	const char *name;		/* "com.example.extension" */
+	uint32_t version;		/* its vendor's */
+	bool has_oem_operation;		/* executes OEM_OPERATION */
+	uint32_t num_types;
+	uint32_t num_operations;
+	const struct nn_device_extension_item *types;
+	const struct nn_device_extension_item *operations;
+};
+
+/*
+ * Checks what a worker sent (`size` bytes at `data`): names, each once, codes, each
+ * once in an extension. *extensions is one allocation for the caller to free().
+ * NN_GENERAL_FAILURE where it makes no sense, NN_OUT_OF_MEMORY.
+ */
+enum nn_status nn_device_extensions_decode(const void *data, size_t size,
+					   struct nn_device_extension **extensions,
+					   uint32_t *count, struct nn_error *err);
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

@@ -55,6 +55,15 @@ enum nna_device_status nna_device_status(struct nna_device *device);
 enum nn_status nna_device_get_info(struct nna_device *device, struct nn_device_info *info,
 				   struct nn_error *err);
 
+/*
+ * IDevice::getSupportedExtensions, asked and remembered likewise; *extensions is
+ * the device's own. None where this client was not admitted to extensions when it
+ * opened the device.
+ */
+enum nn_status nna_device_get_extensions(struct nna_device *device,
+					 const struct nn_device_extension **extensions,
+					 uint32_t *count, struct nn_error *err);
+
 /* What the kernel says of this context: limits, memory in use, counters. */
 struct nna_context_info {
 	uint32_t abi;
