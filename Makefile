@@ -17,10 +17,15 @@ CFLAGS	?= -O2 -g
 CLANG	?= clang
 FUZZ_SECONDS ?= 60
 
+# Where plug-ins of the engine are, and the lists of who may use them.
+EXTENSIONS_DIR ?= /usr/lib/nnaccel/extensions
+CONFIG_DIR ?= /etc/nnaccel
+
 warnings := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
 gen	:= $(BUILD)/gen
 includes := -Iinclude/uapi -Iuser/include -Iuser -I$(gen)
-base	:= -std=gnu11 $(warnings) -ffp-contract=off $(includes)
+base	:= -std=gnu11 $(warnings) -ffp-contract=off $(includes) \
+	-DNN_EXTENSIONS_DIR=\"$(EXTENSIONS_DIR)\" -DNN_CONFIG_DIR=\"$(CONFIG_DIR)\"
 ifneq ($(SAN),)
 san	:= -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 endif
@@ -69,6 +74,10 @@ fuzzers	:= $(patsubst user/tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard user/tests/
 .DELETE_ON_ERROR:
 .SECONDARY:
 
+# Extensions are built against the header as it is installed, and nothing else of this tree.
+plugins	:= $(patsubst user/examples/extensions/%.c,$(BUILD)/extensions/%.so,$(wildcard user/examples/extensions/*.c))
+test_plugins := $(patsubst user/tests/plugins/%.c,$(BUILD)/tests/plugins/%.so,$(wildcard user/tests/plugins/*.c))
+
 .PHONY: all user module kmod tests examples selftests demo test fuzz fuzzers conformance \
 	test-clients check-kernel bench retrain install modules_install clean help FORCE
 
@@ -90,6 +99,7 @@ help:
 	@echo 'make modules_install the module for the kernel of KDIR=$(KDIR)'
 	@echo 'make clean           removes $(BUILD); the cache of kernels is outside and stays'
 	@echo 'Variables: BUILD, CC, CFLAGS, SAN=1 (address and undefined behaviour sanitizers)'
+	@echo '           EXTENSIONS_DIR, CONFIG_DIR (folders that the programs look into)'
 
 # ---- user space: objects, archives, libraries, programs ----
 
@@ -155,7 +165,17 @@ retrain: $(trainer)
 	$< > $(BUILD)/weights.c
 	cmp $(BUILD)/weights.c user/tools/demo/weights.c || cp $(BUILD)/weights.c user/tools/demo
 
-examples: $(examples)
+examples: $(examples) $(plugins)
+$(BUILD)/stage/include/nnaccel/extension.h: user/include/nnaccel/extension.h
+	install -D -m 644 $< $@
+plugin_build = @mkdir -p $(@D); set -x; $(CC) -std=gnu11 $(warnings) $(CFLAGS) -fPIC \
+	-fvisibility=hidden -I$(BUILD)/stage/include -shared -o $@ $< -lm
+$(BUILD)/extensions/%.so: user/examples/extensions/%.c $(wildcard user/examples/extensions/*.h) \
+		$(BUILD)/stage/include/nnaccel/extension.h
+	$(plugin_build)
+$(BUILD)/tests/plugins/%.so: user/tests/plugins/%.c $(wildcard user/tests/plugins/*.h) \
+		$(BUILD)/stage/include/nnaccel/extension.h
+	$(plugin_build)
 $(BUILD)/examples/%: $(obj)/user/examples/%.o $(call archive,model) $(libhal) $(libnn)
 	@mkdir -p $(@D)
 	$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) $(call rpath,/../lib) \
@@ -163,7 +183,7 @@ $(BUILD)/examples/%: $(obj)/user/examples/%.o $(call archive,model) $(libhal) $(
 
 # ---- unit tests: NAME_test.c is a program, the other files of user/tests are linked into each ----
 
-tests: $(tests)
+tests: $(tests) $(plugins) $(test_plugins)
 test_link = @mkdir -p $(@D); set -x; \
 	$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) $(call rpath,/../lib) -L$(BUILD)/lib
 

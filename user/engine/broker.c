@@ -52,7 +52,11 @@ struct worker {
 	struct spawned process;
 	struct cgroup_leaf leaf;
 	enum worker_state state;
+<<<<<<< Updated upstream
 	bool ready;			/* it has said so */
+=======
+	bool has_plugins;
+>>>>>>> Stashed changes
 	uint32_t uid;			/* SERVING: whom */
 	uint64_t context;
 	uint64_t kill_at_ns;		/* NEVER, or when the grace ends */
@@ -176,8 +180,9 @@ static bool watch_worker(struct broker *b, struct worker *w)
 	       watch(b, w->process.log, &w->on_log);
 }
 
-static struct worker *worker_start(struct broker *b)
+static struct worker *worker_start(struct broker *b, bool with_plugins)
 {
+	const struct spawn_plugins *plugins = with_plugins ? &b->options->extensions.plugins : NULL;
 	struct worker *w = calloc(1, sizeof(*w));
 	bool started;
 
@@ -187,7 +192,11 @@ static struct worker *worker_start(struct broker *b)
 		return NULL;
 	}
 	w->process = (struct spawned){ .pidfd = -1, .control = -1, .log = -1 };
+<<<<<<< Updated upstream
 	started = spawn_worker(&b->spawner, w->leaf.fd, &w->process);
+=======
+	started = spawn_worker(&b->options->spawner, w->leaf.fd, plugins, &w->process);
+>>>>>>> Stashed changes
 	cgroup_leaf_close(&w->leaf);
 	if (!started) {
 		w->process = (struct spawned){ .pidfd = -1, .control = -1, .log = -1 };
@@ -203,6 +212,7 @@ static struct worker *worker_start(struct broker *b)
 		return NULL;
 	}
 	w->state = STARTING;
+	w->has_plugins = with_plugins;
 	w->kill_at_ns = NEVER;
 	w->log.fd = w->process.log;
 	snprintf(w->name, sizeof(w->name), "worker %d", (int)w->process.pid);
@@ -212,24 +222,26 @@ static struct worker *worker_start(struct broker *b)
 	return w;
 }
 
-/* Starts workers until enough are idle or on their way there. */
+/* Starts workers until enough are idle or on their way there; with plug-ins none is kept. */
 static void refill(struct broker *b)
 {
 	unsigned int idle = 0;
 
 	for (struct worker *w = b->workers; w; w = w->next)
-		idle += w->state == STARTING || w->state == IDLE;
+		idle += (w->state == STARTING || w->state == IDLE) && !w->has_plugins;
 	while (!b->stop && idle < b->options->idle && now_ns() >= b->start_at_ns &&
-	       worker_start(b))
+	       worker_start(b, false))
 		idle++;
 }
 
 /* An idle worker, else one that will be, else a new one, else NULL. */
-static struct worker *take_worker(struct broker *b)
+static struct worker *take_worker(struct broker *b, bool with_plugins)
 {
 	struct worker *starting = NULL;
 
 	for (struct worker *w = b->workers; w; w = w->next) {
+		if (w->has_plugins != with_plugins)
+			continue;
 		if (w->state == IDLE)
 			return w;
 		if (w->state == STARTING)
@@ -237,7 +249,7 @@ static struct worker *take_worker(struct broker *b)
 	}
 	if (starting || now_ns() < b->start_at_ns)
 		return starting;
-	return worker_start(b);
+	return worker_start(b, with_plugins);
 }
 
 /* A SIGKILL is no crash: an administrator's, or ours, unless memory ran out. */
@@ -276,7 +288,7 @@ static void worker_exited(struct broker *b, struct worker *w)
 		if (delay_ns)
 			log_warning("uid %u: its workers crash: it gets none for %llu s", w->uid,
 				    (unsigned long long)(delay_ns / SECOND_NS));
-	} else if (crashed || w->state == STARTING) {
+	} else if (!w->has_plugins && (crashed || w->state == STARTING)) {
 		start_failed(b);
 	}
 	unlink_worker(b, w);
@@ -318,11 +330,12 @@ static void worker_said(struct broker *b, struct worker *w)
 /* ---- contexts ---- */
 
 /* Gives the session to a worker that takes it, or returns NULL. */
-static struct worker *pass_session(struct broker *b, int session)
+static struct worker *pass_session(struct broker *b, int session, bool with_plugins)
 {
 	struct worker *w;
 
-	while ((w = take_worker(b)) && !spawned_pass_session(&w->process, session)) {
+	while ((w = take_worker(b, with_plugins)) &&
+	       !spawned_pass_session(&w->process, session)) {
 		w->state = DYING;
 		spawned_kill(&w->process);	/* where it is not dead already */
 	}
@@ -337,9 +350,11 @@ static int serve_context(struct broker *b, const struct nnaccel_engine_next *nex
 		.flags = NNACCEL_SESSION_CLOEXEC,
 		.context = next->out_context,
 	};
+	bool with_plugins = extensions_admit(&b->options->extensions, b->engine,
+					     next->out_context);
 	struct worker *w;
 
-	if (!take_worker(b))
+	if (!take_worker(b, with_plugins))
 		return EAGAIN;
 	if (ioctl(b->engine, NNACCEL_ENGINE_SESSION, &session)) {
 		if (errno != ENOENT)
@@ -347,7 +362,7 @@ static int serve_context(struct broker *b, const struct nnaccel_engine_next *nex
 				  (unsigned long long)next->out_context, strerror(errno));
 		return EAGAIN;
 	}
-	w = pass_session(b, session.out_fd);
+	w = pass_session(b, session.out_fd, with_plugins);
 	close(session.out_fd);
 	if (!w)
 		return EAGAIN;
@@ -356,9 +371,14 @@ static int serve_context(struct broker *b, const struct nnaccel_engine_next *nex
 	w->context = next->out_context;
 	snprintf(w->name, sizeof(w->name), "worker %d (uid %u, context %llu)",
 		 (int)w->process.pid, w->uid, (unsigned long long)w->context);
+<<<<<<< Updated upstream
 	log_debug("%s: serves process %u", w->name, next->out_pid);
 	if (w->ready)
 		hand_over(b, w);
+=======
+	log_debug("%s: serves process %u%s", w->name, next->out_pid,
+		  w->has_plugins ? ", with extensions" : "");
+>>>>>>> Stashed changes
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include <nnaccel/device.h>
+#include <nnaccel/extension.h>
 
 /*
  * Identifies this build: the start of the linker's build id, or where the
@@ -18,5 +19,14 @@ void device_build_id(char *id, size_t size);
 
 /* Fills *info for this build and this CPU. */
 void device_describe(struct nn_device_info *info);
+
+/*
+ * The answer to NNACCEL_QUERY_EXTENSIONS: the plug-ins that are loaded. malloc()ed;
+ * NULL: no memory.
+ */
+void *device_list_extensions(size_t *size);
+
+/* The bytes that a plug-in takes there; all of them are to fit NNACCEL_MAX_QUERY. */
+size_t device_extension_size(const struct nnx_extension *extension);
 
 #endif /* NN_ENGINE_DEVICE_H */

@@ -3,10 +3,13 @@
  * The system calls that a worker may make. Any other ends the process, but for
  * those that its C library tries and can do without.
  */
+#define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <seccomp.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <linux/nnaccel.h>
@@ -31,6 +34,7 @@ struct rule {
 	.conditions = { __VA_ARGS__ } }
 #define ARG(n, value) { (n), SCMP_CMP_EQ, (value), 0 }
 #define WITHOUT(n, bits) { (n), SCMP_CMP_MASKED_EQ, (bits), 0 }
+#define ONLY(n, bits, among) { (n), SCMP_CMP_MASKED_EQ, (among), (bits) }
 
 static const struct rule rules[] = {
 	/* The session, the log, the broker. */
@@ -76,6 +80,19 @@ static const struct rule rules[] = {
 	ANY(exit_group),
 };
 
+/* What dlopen() takes besides, and what the next filter takes. */
+static const struct rule plugin_rules[] = {
+	IF(openat, ONLY(2, O_RDONLY, O_ACCMODE | O_CREAT | O_TMPFILE)),
+	ANY(read),
+	ANY(pread64),
+	ANY(fstat),
+	ANY(newfstatat),
+	ANY(close),
+	IF(mmap, ONLY(2, PROT_EXEC, PROT_EXEC | PROT_WRITE), WITHOUT(3, MAP_ANONYMOUS)),
+	IF(prctl, ARG(0, PR_SET_NO_NEW_PRIVS)),
+	ANY(seccomp),
+};
+
 static int add(scmp_filter_ctx filter, const struct rule *rule)
 {
 	return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, rule->call, rule->num_conditions,
@@ -91,7 +108,16 @@ static int refuse_open(scmp_filter_ctx filter)
 	return seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(openat), 0, NULL);
 }
 
-bool filter_load(void)
+static int add_all(scmp_filter_ctx filter, const struct rule *list, size_t count)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < count; i++)
+		error = add(filter, &list[i]);
+	return error;
+}
+
+static bool load(bool for_plugins)
 {
 	const struct rule kill_self = IF(tgkill, ARG(0, (scmp_datum_t)getpid()));
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
@@ -102,16 +128,28 @@ bool filter_load(void)
 	error = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
 	if (!error)
 		error = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
-	for (size_t i = 0; !error && i < sizeof(rules) / sizeof(rules[0]); i++)
-		error = add(filter, &rules[i]);
+	if (!error)
+		error = add_all(filter, rules, sizeof(rules) / sizeof(rules[0]));
 	if (!error)
 		error = add(filter, &kill_self);
 	if (!error)
-		error = refuse_open(filter);
+		error = for_plugins ? add_all(filter, plugin_rules,
+					      sizeof(plugin_rules) / sizeof(plugin_rules[0])) :
+				      refuse_open(filter);
 	if (!error)
 		error = seccomp_load(filter);
 	if (error)
 		log_error("seccomp: %s", strerror(-error));
 	seccomp_release(filter);
 	return !error;
+}
+
+bool filter_load(void)
+{
+	return load(false);
+}
+
+bool filter_load_for_plugins(void)
+{
+	return load(true);
 }

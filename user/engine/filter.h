@@ -10,4 +10,10 @@
 /* Loads the filter into every thread of the process. */
 bool filter_load(void);
 
+/*
+ * The same for a process that is yet to load shared objects: it may open files for
+ * reading, execute what they hold, and call filter_load() afterwards.
+ */
+bool filter_load_for_plugins(void);
+
 #endif /* NN_ENGINE_FILTER_H */

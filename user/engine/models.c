@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/log.h"
 #include "engine/models.h"
+#include "engine/plugin.h"
 #include "ops/op.h"
 
 bool models_init(struct models *models, struct grants *grants, struct cache_client *cache)
@@ -114,6 +116,11 @@ static enum nn_status load(struct models *models, const struct command *command,
 	if (!status)
 		status = decode(command, wire, loaded, err);
 	free(wire);
+	if (!status) {
+		status = plugin_check_model(loaded->model, err);
+		if (status)
+			log_warning("a model is refused: %s", err->message);
+	}
 	if (status) {
 		models_discard(models, loaded);
 		return status;

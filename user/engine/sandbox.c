@@ -9,9 +9,12 @@
 #include <linux/capability.h>
 #include <linux/securebits.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -35,15 +38,36 @@ static void must(int result, const char *what)
 	_exit(WORKER_EXIT_FAILURE);
 }
 
-/* The root becomes an empty read-only tmpfs; nothing of the old one stays reachable. */
-static void empty_root(void)
+/* Makes a folder of the old root one of the new, read-only; its own restrictions stay. */
+static void keep_folder(const char *from, const char *to)
+{
+	struct statvfs old;
+	unsigned long flags = MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV;
+
+	must(mkdir(to, 0555), "making the folder of extensions");
+	must(mount(from, to, NULL, MS_BIND, NULL), "mounting the folder of extensions");
+	must(statvfs(to, &old), "looking at the folder of extensions");
+	if (old.f_flag & ST_NOEXEC)
+		flags |= MS_NOEXEC;
+	must(mount(NULL, to, NULL, flags, NULL), "making the folder of extensions read-only");
+}
+
+/* The root becomes a read-only tmpfs with nothing of the old one but `plugins`, if not NULL. */
+static void empty_root(enum isolation isolation, const char *plugins)
 {
 	/* Any directory that is there will do; /proc must be, for the broker's sake. */
 	const char *place = "/proc";
 
+	/* Without an id of this namespace nothing can be made in the new root. */
+	if (plugins && isolation == ISOLATE_USERNS) {
+		setfsgid(0);
+		setfsuid(0);
+	}
 	must(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), "making mounts private");
 	must(mount("none", place, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k,mode=555"),
 	     "mounting an empty root");
+	if (plugins)
+		keep_folder(plugins, "/proc" SANDBOX_PLUGINS);
 	must(chdir(place), "entering the empty root");
 	must((int)syscall(SYS_pivot_root, ".", "."), "changing the root");
 	must(umount2(".", MNT_DETACH), "leaving the old root");
@@ -97,21 +121,35 @@ static void limit_resources(const struct worker_options *options)
 	limit(RLIMIT_AS, options->max_memory + POOL_ADDRESS_SPACE, "limit of the address space");
 }
 
-void sandbox_enter(const struct worker_options *options)
+void sandbox_enter(const struct worker_options *options, const char *plugins)
 {
 	if (options->isolation != ISOLATE_NONE)
-		empty_root();
+		empty_root(options->isolation, plugins);
 	drop_privileges(options);
 	must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "forbidding new privileges");
 	must(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "forbidding dumps");
 	limit_resources(options);
 }
 
-void sandbox_seal(void)
+static void must_load(bool loaded)
+{
+	if (loaded)
+		return;
+	log_error("worker sandbox: the system call filter cannot be loaded");
+	_exit(WORKER_EXIT_FAILURE);
+}
+
+void sandbox_stop_processes(void)
 {
 	limit(RLIMIT_NPROC, 0, "limit of processes");
-	if (!filter_load()) {
-		log_error("worker sandbox: the system call filter cannot be loaded");
-		_exit(WORKER_EXIT_FAILURE);
-	}
+}
+
+void sandbox_seal_for_plugins(void)
+{
+	must_load(filter_load_for_plugins());
+}
+
+void sandbox_seal(void)
+{
+	must_load(filter_load());
 }

@@ -8,13 +8,24 @@
 
 #include "engine/worker.h"
 
-/*
- * Empties the root, leaves groups, ids and capabilities, forbids new privileges
- * and dumps, bounds resources. For the main thread, before there are others.
- */
-void sandbox_enter(const struct worker_options *options);
+/* Where a worker finds its plug-ins, the only files there are. */
+#define SANDBOX_PLUGINS "/extensions"
 
-/* Once all threads run: no more processes, and system calls by the filter only. */
+/*
+ * Empties the root but for the folder `plugins` (NULL: none), leaves groups, ids
+ * and capabilities, forbids new privileges and dumps, bounds resources. For the
+ * main thread, before there are others.
+ */
+void sandbox_enter(const struct worker_options *options, const char *plugins);
+
+/* Once all threads run: no more of them. */
+void sandbox_stop_processes(void);
+
+/*
+ * Then: system calls by the filter only. Where plug-ins are to be loaded, the first
+ * comes before them and their constructors, and the second after.
+ */
+void sandbox_seal_for_plugins(void);
 void sandbox_seal(void);
 
 #endif /* NN_ENGINE_SANDBOX_H */

@@ -37,22 +37,43 @@ static void *answer_reserve(struct answer *answer, size_t count, size_t size)
 	return answer->payload;
 }
 
-static void do_query(struct server *server, const struct command *command, struct answer *answer)
+static void do_query_device(struct answer *answer)
 {
-	struct nn_device_info *info;
+	struct nn_device_info *info = answer_reserve(answer, 1, sizeof(*info));
 
+<<<<<<< Updated upstream
 	if (command->head->query != NNACCEL_QUERY_DEVICE) {
 		answer->status = nn_fail(&answer->err, NN_INVALID_ARGUMENT, "unknown query %u",
 					 command->head->query);
 		return;
 	}
 	info = answer_reserve(answer, 1, sizeof(*info));
+=======
+>>>>>>> Stashed changes
 	if (!info)
 		return;
 	device_describe(info);
 	info->model_cache_files = server->cache.socket >= 0;
 	info->data_cache_files = server->cache.socket >= 0;
 	answer->payload_size = sizeof(*info);
+}
+
+static void do_query(struct server *server, const struct command *command, struct answer *answer)
+{
+	(void)server;
+	switch (command->head->query) {
+	case NNACCEL_QUERY_DEVICE:
+		do_query_device(answer);
+		break;
+	case NNACCEL_QUERY_EXTENSIONS:
+		answer->payload = device_list_extensions(&answer->payload_size);
+		if (!answer->payload)
+			answer->status = nn_fail(&answer->err, NN_OUT_OF_MEMORY, "out of memory");
+		break;
+	default:
+		answer->status = nn_fail(&answer->err, NN_INVALID_ARGUMENT, "unknown query %u",
+					 command->head->query);
+	}
 }
 
 static void do_supported(struct server *server, const struct command *command,

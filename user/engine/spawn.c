@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/plugin.h"
 #include "engine/spawn.h"
 
 /* Longest wait of a worker for an answer on its socket. */
@@ -166,11 +167,22 @@ static char *spin_bound(void)
 	return NULL;
 }
 
-__attribute__((noreturn)) static void child_main(const struct spawner *s, int control, int log)
+/* The arguments of worker_main(), which end with a NULL. */
+static void child_arguments(char **argv, const struct spawn_plugins *plugins)
+{
+	if (!plugins)
+		return;
+	*argv++ = (char *)plugins->folder;
+	for (unsigned int i = 0; i < plugins->count && i < PLUGIN_MAX; i++)
+		*argv++ = plugins->files[i];
+}
+
+__attribute__((noreturn)) static void child_main(const struct spawner *s, int control, int log,
+						 const struct spawn_plugins *plugins)
 {
 	char name[] = WORKER_NAME, text[WORKER_OPTIONS_TEXT];
 	struct worker_options options = s->options;
-	char *argv[] = { name, text, NULL }, *envp[] = { spin_bound(), NULL };
+	char *argv[PLUGIN_MAX + 4] = { name, text }, *envp[] = { spin_bound(), NULL };
 	int program = move_up(s->program);
 	sigset_t none;
 	ssize_t n;
@@ -188,7 +200,9 @@ __attribute__((noreturn)) static void child_main(const struct spawner *s, int co
 		child_keep_capabilities();
 	options.uid = options.isolation == ISOLATE_USERNS ? 0 : s->uid;
 	options.gid = options.isolation == ISOLATE_USERNS ? 0 : s->gid;
+	options.probe = plugins && plugins->probe;
 	worker_options_format(&options, text);
+	child_arguments(argv + 2, plugins);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	syscall(SYS_execveat, program, "", argv, envp, AT_EMPTY_PATH);
@@ -236,7 +250,8 @@ static bool release_child(const struct spawner *s, const struct spawned *spawned
 	return send(spawned->control, &go, 1, MSG_NOSIGNAL) == 1;
 }
 
-bool spawn_worker(const struct spawner *s, int cgroup, struct spawned *spawned)
+bool spawn_worker(const struct spawner *s, int cgroup, const struct spawn_plugins *plugins,
+		  struct spawned *spawned)
 {
 	const struct timeval patience = { .tv_sec = WORKER_PATIENCE_S };
 	int control[2], log[2];
@@ -260,7 +275,7 @@ bool spawn_worker(const struct spawner *s, int cgroup, struct spawned *spawned)
 	if (spawned->pid == 0) {
 		/* Else the end of a broker that dies now would never show on the other. */
 		close(control[0]);
-		child_main(s, control[1], log[1]);
+		child_main(s, control[1], log[1], plugins);
 	}
 	close(control[1]);
 	close(log[1]);

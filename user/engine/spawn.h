@@ -17,6 +17,14 @@ struct spawner {
 	bool allow_none;		/* ISOLATE_NONE is better than nothing */
 };
 
+/* Plug-ins that a worker is to load. */
+struct spawn_plugins {
+	const char *folder;
+	char **files;			/* names in it, and a NULL */
+	unsigned int count;
+	bool probe;			/* only to see whether the last one is sound */
+};
+
 /* A started worker. */
 struct spawned {
 	pid_t pid;
@@ -33,10 +41,11 @@ struct spawned {
 bool spawner_init(struct spawner *spawner);
 
 /*
- * Starts a worker, in the cgroup of a folder's descriptor (-1: the broker's).
- * False, with a log line, on failure.
+ * Starts a worker, in the cgroup of a folder's descriptor (-1: the broker's), with
+ * plug-ins or (NULL) without. False, with a log line, on failure.
  */
-bool spawn_worker(const struct spawner *spawner, int cgroup, struct spawned *spawned);
+bool spawn_worker(const struct spawner *spawner, int cgroup, const struct spawn_plugins *plugins,
+		  struct spawned *spawned);
 
 /* Gives the session away: it is the worker's alone once the caller closes it. */
 bool spawned_pass_session(const struct spawned *spawned, int session);

@@ -16,6 +16,7 @@
 
 #include "engine/digest.h"
 #include "engine/filter.h"
+#include "engine/plugin.h"
 #include "engine/sandbox.h"
 #include "engine/serve.h"
 #include "engine/worker.h"
@@ -37,19 +38,33 @@ void worker_options_format(const struct worker_options *o, char text[WORKER_OPTI
 {
 	snprintf(text, WORKER_OPTIONS_TEXT, "%d:%d:%u:%u:%llu:%d:%d", (int)o->isolation,
 		 (int)o->log_level, (unsigned int)o->uid, (unsigned int)o->gid,
+<<<<<<< Updated upstream
 		 (unsigned long long)o->max_memory, o->no_slot_cache, o->cache);
+=======
+		 (unsigned long long)o->max_memory, o->no_slot_cache, o->probe);
+>>>>>>> Stashed changes
 }
 
 bool worker_options_parse(const char *text, struct worker_options *o)
 {
+<<<<<<< Updated upstream
 	unsigned int isolation, level, uid, gid, no_slot_cache, cache;
+=======
+	unsigned int isolation, level, uid, gid, no_slot_cache, probe;
+>>>>>>> Stashed changes
 	unsigned long long memory;
 	char rest;
 
 	if (sscanf(text, "%u:%u:%u:%u:%llu:%u:%u%c", &isolation, &level, &uid, &gid, &memory,
+<<<<<<< Updated upstream
 		   &no_slot_cache, &cache, &rest) != 7)
 		return false;
 	if (isolation > ISOLATE_NONE || level > LOG_DEBUG || no_slot_cache > 1 || cache > 1)
+=======
+		   &no_slot_cache, &probe, &rest) != 7)
+		return false;
+	if (isolation > ISOLATE_NONE || level > LOG_DEBUG || no_slot_cache > 1 || probe > 1)
+>>>>>>> Stashed changes
 		return false;
 	*o = (struct worker_options){
 		.isolation = isolation,
@@ -58,7 +73,11 @@ bool worker_options_parse(const char *text, struct worker_options *o)
 		.gid = gid,
 		.max_memory = memory,
 		.no_slot_cache = no_slot_cache,
+<<<<<<< Updated upstream
 		.cache = cache,
+=======
+		.probe = probe,
+>>>>>>> Stashed changes
 	};
 	return true;
 }
@@ -170,8 +189,47 @@ static bool receive_session(void)
 	return true;
 }
 
-void worker_main(const char *text)
+/* Loads the files of a folder; the last one's result. What was found sound once still is. */
+static enum plugin_result load_plugins(char *const *files)
 {
+	enum plugin_result result = PLUGIN_LOADED;
+	char path[512];
+
+	for (; *files; files++) {
+		struct nn_error err = { "" };
+
+		snprintf(path, sizeof(path), SANDBOX_PLUGINS "/%s", *files);
+		result = plugin_load(path, &err);
+		if (result != PLUGIN_LOADED)
+			log_warning("%s: %s", *files, err.message);
+	}
+	return result;
+}
+
+static void on_alarm(int signal)
+{
+	(void)signal;
+	_exit(WORKER_EXIT_SLOW);
+}
+
+/* Constructors run here: in the sandbox, and with few more system calls than later. */
+static void add_plugins(char *const *files, bool probe)
+{
+	enum plugin_result result;
+
+	/* The first process of a namespace does not die of a signal without a handler. */
+	if (probe && signal(SIGALRM, on_alarm) != SIG_ERR)
+		alarm(WORKER_PROBE_S);
+	sandbox_seal_for_plugins();
+	result = load_plugins(files);
+	if (probe)
+		_exit(result == PLUGIN_LOADED ? 0 :
+		      result == PLUGIN_WAITS ? WORKER_EXIT_WAITS : WORKER_EXIT_REFUSED);
+}
+
+void worker_main(char *const *args)
+{
+	const char *text = args[0], *folder = text ? args[1] : NULL;
 	const char ready = WORKER_READY;
 	struct worker_options options;
 	struct worker w;
@@ -185,12 +243,20 @@ void worker_main(const char *text)
 	prctl(PR_SET_NAME, WORKER_NAME);
 	if (close_range(WORKER_SESSION_FD, ~0U, 0))
 		fail("close_range");
+<<<<<<< Updated upstream
 	sandbox_enter(&options);
 	if (!server_init(&w.server, WORKER_SESSION_FD, !options.no_slot_cache,
 			 options.cache ? WORKER_CONTROL_FD : -1) ||
 	    signal(SIGPIPE, SIG_IGN) == SIG_ERR || !digest_init())
+=======
+	sandbox_enter(&options, folder);
+	if (!server_init(&w.server, WORKER_SESSION_FD, !options.no_slot_cache) || signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+>>>>>>> Stashed changes
 		fail("server");
 	start_threads(&w);
+	sandbox_stop_processes();
+	if (folder)
+		add_plugins(args + 2, options.probe);
 	sandbox_seal();
 
 	if (write(WORKER_CONTROL_FD, &ready, 1) != 1 || !receive_session())

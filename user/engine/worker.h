@@ -27,7 +27,13 @@
 enum {
 	WORKER_EXIT_FAILURE = 1,	/* with a log line */
 	WORKER_EXIT_BUS_ERROR = 2,
+	WORKER_EXIT_REFUSED = 3,	/* a probe: the last plug-in is refused */
+	WORKER_EXIT_WAITS = 4,		/* a probe: it needs an extension that is not there */
+	WORKER_EXIT_SLOW = 5,		/* a probe: it did not end within WORKER_PROBE_S */
 };
+
+/* The longest that the plug-ins of a probe may take. */
+#define WORKER_PROBE_S 10
 
 /* How a worker is kept apart from everything else. */
 enum isolation {
@@ -47,7 +53,11 @@ struct worker_options {
 	gid_t gid;
 	uint64_t max_memory;		/* bytes of private memory, 0: unbounded */
 	bool no_slot_cache;		/* bursts map their memory for each execution */
+<<<<<<< Updated upstream
 	bool cache;			/* there is a keeper of the compilation cache */
+=======
+	bool probe;			/* load the plug-ins and end: see WORKER_EXIT_REFUSED */
+>>>>>>> Stashed changes
 };
 
 #define WORKER_OPTIONS_TEXT 96
@@ -56,9 +66,10 @@ void worker_options_format(const struct worker_options *options, char text[WORKE
 bool worker_options_parse(const char *text, struct worker_options *options);
 
 /*
- * Runs a worker: sandboxes the process, says so, waits for the session, serves
- * it. `options` is argv[1]. Does not return.
+ * Runs a worker: sandboxes the process, loads plug-ins, says so, waits for the
+ * session, serves it. `args` are argv[1] on: the options' text, then, where there
+ * are plug-ins, their folder and the names of their files. Does not return.
  */
-__attribute__((noreturn)) void worker_main(const char *options);
+__attribute__((noreturn)) void worker_main(char *const *args);
 
 #endif /* NN_ENGINE_WORKER_H */

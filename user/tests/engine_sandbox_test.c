@@ -98,6 +98,9 @@ static int wait_exit(void)
 	return info.si_code == CLD_EXITED ? info.si_status : -info.si_status;
 }
 
+/* With plug-ins, or NULL. */
+static const struct spawn_plugins *plugins;
+
 static int start_worker(void **state)
 {
 	struct pollfd control;
@@ -107,7 +110,7 @@ static int start_worker(void **state)
 	(void)state;
 	if (spawner.options.isolation == ISOLATE_NONE)
 		return 0;
-	assert_true(spawn_worker(&spawner, -1, &worker));
+	assert_true(spawn_worker(&spawner, -1, plugins, &worker));
 	control = (struct pollfd){ .fd = worker.control, .events = POLLIN };
 	assert_int_equal(poll(&control, 1, PATIENCE_MS), 1);
 	if (read(worker.control, &byte, 1) == 1 && byte == WORKER_READY)
@@ -519,6 +522,6 @@ int main(int argc, char **argv)
 	};
 
 	if (argc > 0 && !strcmp(argv[0], WORKER_NAME))
-		worker_main(argv[1]);
+		worker_main(argv + 1);
 	return cmocka_run_group_tests_name("engine sandbox", tests, find_isolation, NULL);
 }

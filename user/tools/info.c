@@ -21,6 +21,8 @@ struct report {
 	struct nna_context_info context;
 	bool has_device;
 	struct nn_device_info device;
+	const struct nn_device_extension *extensions;
+	uint32_t num_extensions;
 };
 
 struct figure {
@@ -141,6 +143,26 @@ static void text_device(const struct nn_device_info *d)
 	text_operations(d);
 }
 
+static void text_extensions(const struct report *r)
+{
+	printf("\nExtensions\n");
+	if (!r->num_extensions)
+		printf("  none for this client\n");
+	for (uint32_t i = 0; i < r->num_extensions; i++) {
+		const struct nn_device_extension *e = &r->extensions[i];
+
+		printf("  %s, version %u%s\n", e->name, e->version,
+		       e->has_oem_operation ? ", with the OEM operation" : "");
+		for (uint32_t k = 0; k < e->num_types; k++)
+			printf("    type %-5u       %s, %s of %u bytes\n", e->types[k].code,
+			       e->types[k].name, e->types[k].is_tensor ? "elements" : "scalar",
+			       e->types[k].element_size);
+		for (uint32_t k = 0; k < e->num_operations; k++)
+			printf("    operation %-5u  %s\n", e->operations[k].code,
+			       e->operations[k].name);
+	}
+}
+
 static void print_text(const struct report *r)
 {
 	struct number numbers[8];
@@ -157,8 +179,10 @@ static void print_text(const struct report *r)
 	}
 	text_numbers("Limits", numbers, get_limits(&r->context, numbers));
 	text_numbers("In use by this client", numbers, get_usage(&r->context, numbers));
-	if (r->has_device)
+	if (r->has_device) {
 		text_device(&r->device);
+		text_extensions(r);
+	}
 }
 
 static void json_numbers(const char *name, const struct number *n, size_t count)
@@ -169,8 +193,41 @@ static void json_numbers(const char *name, const struct number *n, size_t count)
 	printf("\n  }");
 }
 
-static void json_device(const struct nn_device_info *d)
+static void json_items(const char *name, const struct nn_device_extension_item *items,
+		       uint32_t count)
 {
+	printf(",\n        \"%s\": [", name);
+	for (uint32_t i = 0; i < count; i++) {
+		printf("%s\n          { \"code\": %u, \"name\": ", i ? "," : "", items[i].code);
+		tool_json_string(items[i].name);
+		if (items[i].element_size)
+			printf(", \"tensor\": %s, \"element_size\": %u",
+			       items[i].is_tensor ? "true" : "false", items[i].element_size);
+		printf(" }");
+	}
+	printf("%s]", count ? "\n        " : "");
+}
+
+static void json_extensions(const struct report *r)
+{
+	printf(",\n    \"extensions\": [");
+	for (uint32_t i = 0; i < r->num_extensions; i++) {
+		const struct nn_device_extension *e = &r->extensions[i];
+
+		printf("%s\n      {\n        \"name\": ", i ? "," : "");
+		tool_json_string(e->name);
+		printf(",\n        \"version\": %u,\n        \"oem_operation\": %s",
+		       e->version, e->has_oem_operation ? "true" : "false");
+		json_items("types", e->types, e->num_types);
+		json_items("operations", e->operations, e->num_operations);
+		printf("\n      }");
+	}
+	printf("%s]", r->num_extensions ? "\n    " : "");
+}
+
+static void json_device(const struct report *r)
+{
+	const struct nn_device_info *d = &r->device;
 	struct figure figures[NUM_FIGURES];
 	size_t count = get_figures(d, figures);
 	const char *comma = "";
@@ -192,7 +249,9 @@ static void json_device(const struct nn_device_info *d)
 		printf("%s\n      \"%s\"", comma, nn_op_name(code));
 		comma = ",";
 	}
-	printf("\n    ]\n  }");
+	printf("\n    ]");
+	json_extensions(r);
+	printf("\n  }");
 }
 
 static void print_json(const struct report *r)
@@ -207,7 +266,7 @@ static void print_json(const struct report *r)
 	json_numbers("usage", numbers, get_usage(&r->context, numbers));
 	printf(",\n  \"device\": ");
 	if (r->has_device)
-		json_device(&r->device);
+		json_device(r);
 	else
 		printf("null");
 	printf("\n}\n");
@@ -224,6 +283,9 @@ static int show(const char *path, bool json)
 	if (nna_device_open(path, &device, &err))
 		return tool_fail("info", "%s", err.message);
 	status = nna_device_get_info(device, &report.device, &err);
+	if (!status)
+		status = nna_device_get_extensions(device, &report.extensions,
+						   &report.num_extensions, &err);
 	report.has_device = !status;
 	if (nna_device_get_context_info(device, &report.context, &err)) {
 		nna_device_close(device);

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What applications and other extensions need to know of com.example.fibonacci.
+ */
+#ifndef FIBONACCI_H
+#define FIBONACCI_H
+
+#include <stdint.h>
+
+#define FIBONACCI_NAME "com.example.fibonacci"
+
+/* Operand types. */
+#define FIBONACCI_INT64 1		/* scalar, int64_t */
+#define FIBONACCI_TENSOR_QUANT64 2	/* tensor of int64_t: (value - zero_point) * scale */
+
+/* Extension data of a TENSOR_QUANT64. */
+struct fibonacci_quant {
+	double scale;			/* above 0 */
+	int64_t zero_point;
+};
+
+/* FIBONACCI: input 0, INT64: how many; output 0, TENSOR_QUANT64: the first so many numbers. */
+#define FIBONACCI_FIBONACCI 1
+
+#endif /* FIBONACCI_H */

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The broker's search for plug-ins: each file of a folder is tried in a process of
+ * its own (this program is the worker too), and only the sound ones are kept.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "engine/extensions.h"
+
+static struct spawner spawner;
+static char folder[] = "/tmp/nnaccel-extensions.XXXXXX";
+static char log_path[64];
+
+/* ---- a folder of plug-ins ---- */
+
+static void copy_file(const char *from, const char *to, mode_t mode)
+{
+	char path[4096], buffer[65536];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	int in, out;
+
+	assert_true(n > 0);
+	path[n] = '\0';
+	snprintf(strrchr(path, '/'), 512, "/%s", from);
+	in = open(path, O_RDONLY);
+	snprintf(path, sizeof(path), "%s/%s", folder, to);
+	out = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	assert_true(in >= 0 && out >= 0);
+	while ((n = read(in, buffer, sizeof(buffer))) > 0)
+		assert_int_equal(write(out, buffer, (size_t)n), n);
+	assert_int_equal(fchmod(out, mode), 0);
+	close(in);
+	close(out);
+}
+
+static int make_folder(void **state)
+{
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(chmod(folder, 0755), 0);
+	snprintf(log_path, sizeof(log_path), "%s/log", folder);
+	return 0;
+}
+
+static int remove_folder(void **state)
+{
+	char command[128];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	return system(command);
+}
+
+/* Searches the folder, with the log in a file. */
+static bool find(struct extensions *e)
+{
+	int log = open(log_path, O_RDWR | O_CREAT | O_TRUNC, 0600), saved = dup(STDERR_FILENO);
+	bool found;
+
+	assert_true(log >= 0 && saved >= 0);
+	*e = (struct extensions){ .folder = folder, .group = "0" };
+	dup2(log, STDERR_FILENO);
+	found = extensions_find(e, &spawner);
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	close(log);
+	return found;
+}
+
+static void assert_logged(const char *text)
+{
+	static char log[65536];
+	FILE *file = fopen(log_path, "r");
+	size_t n;
+
+	assert_non_null(file);
+	n = fread(log, 1, sizeof(log) - 1, file);
+	log[n] = '\0';
+	fclose(file);
+	if (!strstr(log, text))
+		fail_msg("\"%s\" is not in the log:\n%s", text, log);
+}
+
+/* ---- tests ---- */
+
+static void test_find(void **state)
+{
+	struct extensions e;
+
+	(void)state;
+	if (spawner.options.isolation == ISOLATE_NONE)
+		skip();
+	/* By their names the one that needs another comes first. */
+	copy_file("../extensions/golden.so", "a.so", 0644);
+	copy_file("../extensions/fibonacci.so", "b.so", 0444);
+	copy_file("../extensions/fibonacci.so", "c-twice.so", 0644);
+	copy_file("../extensions/fibonacci.so", "d-writable.so", 0666);
+	copy_file("plugins/abi.so", "e.so", 0644);
+	copy_file("plugins/nothing.so", "f.so", 0644);
+	copy_file("plugins/crash.so", "g.so", 0644);
+	copy_file("plugins/endless.so", "h.so", 0644);
+	copy_file("../extensions/fibonacci.so", "no-plugin.txt", 0644);
+	copy_file("plugins/oem.so", "o.so", 0644);
+	assert_int_equal(symlinkat("b.so", open(folder, O_RDONLY), "l.so"), 0);
+
+	assert_true(find(&e));
+	assert_int_equal(e.plugins.count, 3);
+	assert_string_equal(e.files[0], "b.so");
+	assert_string_equal(e.files[1], "o.so");
+	assert_string_equal(e.files[2], "a.so");
+	assert_null(e.files[3]);
+	assert_logged("extension b.so: found sound");
+	assert_logged("extension c-twice.so: c-twice.so: extension com.example.fibonacci is there "
+		      "already");
+	assert_logged("extension d-writable.so: refused: others than its owner may write to it");
+	assert_logged("extension e.so: e.so: built for version 2 of the interface, this engine has 1");
+	assert_logged("extension f.so: f.so: it exports no nnaccel_extension");
+	assert_logged("extension g.so: refused: its process was ended by signal 31");
+	assert_logged("a system call that is not allowed");
+	assert_logged("extension h.so: refused: it took too long");
+	assert_logged("extension l.so: refused: it is no regular file");
+	extensions_free(&e);
+}
+
+static void test_missing_need(void **state)
+{
+	char path[128];
+	struct extensions e;
+
+	(void)state;
+	if (spawner.options.isolation == ISOLATE_NONE)
+		skip();
+	for (const char *file = "bcdefgho"; *file; file++) {
+		snprintf(path, sizeof(path), "rm -f %s/%c*.so", folder, *file);
+		assert_int_equal(system(path), 0);
+	}
+	assert_true(find(&e));
+	assert_int_equal(e.plugins.count, 0);
+	assert_logged("a.so: extension com.example.golden needs com.example.fibonacci, which is "
+		      "not there");
+	extensions_free(&e);
+}
+
+static void test_folder(void **state)
+{
+	struct extensions e;
+
+	(void)state;
+	assert_int_equal(chmod(folder, 0777), 0);
+	assert_false(find(&e));
+	assert_logged("others than its owner may write to it");
+	assert_int_equal(chmod(folder, 0755), 0);
+
+	e = (struct extensions){ .folder = "/nonexistent", .group = "0" };
+	assert_false(extensions_find(&e, &spawner));
+	e = (struct extensions){ .folder = "/nonexistent", .is_default = true, .group = "0" };
+	assert_true(extensions_find(&e, &spawner));
+	assert_int_equal(e.plugins.count, 0);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_find),
+		cmocka_unit_test(test_missing_need),
+		cmocka_unit_test(test_folder),
+	};
+
+	if (argc > 0 && !strcmp(argv[0], WORKER_NAME))
+		worker_main(argv + 1);
+	spawner = (struct spawner){
+		.uid = geteuid() ? geteuid() : 65534,
+		.gid = geteuid() ? getegid() : 65534,
+		.options.log_level = LOG_INFO,
+		.allow_none = true,
+	};
+	if (!spawner_init(&spawner))
+		return 1;
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Plug-ins: what is loaded and what is refused, and models that use them: their
+ * codes resolved, their extension data checked, their operations planned and run.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../examples/extensions/fibonacci.h"
+#include "../examples/extensions/golden.h"
+#include "engine/plugin.h"
+#include "model_builder.h"
+#include "plan/plan.h"
+
+#define CODE(prefix, code) ((prefix) << 16 | (code))
+
+/* A plug-in of the build folder, which this program is in. */
+static const char *plugin_path(const char *name)
+{
+	static char path[4096];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	char *end;
+
+	assert_true(n > 0);
+	path[n] = '\0';
+	end = strrchr(path, '/');
+	snprintf(end, sizeof(path) - (size_t)(end - path), "/%s.so", name);
+	return path;
+}
+
+#define assert_load(result, name, text)							\
+	do {										\
+		struct nn_error e = { "" };						\
+		assert_int_equal(plugin_load(plugin_path(name), &e), result);		\
+		if (!strstr(e.message, text))						\
+			fail_msg("%s: \"%s\" is not in \"%s\"", name, text, e.message);	\
+	} while (0)
+
+static void test_loading(void **state)
+{
+	(void)state;
+	assert_int_equal(plugin_fingerprint(), 0);
+	assert_load(PLUGIN_WAITS, "../extensions/golden",
+		    "extension com.example.golden needs com.example.fibonacci");
+	assert_load(PLUGIN_LOADED, "../extensions/fibonacci", "");
+	assert_load(PLUGIN_LOADED, "../extensions/golden", "");
+	assert_load(PLUGIN_LOADED, "plugins/hostile", "");
+	assert_int_equal(plugin_count(), 3);
+	assert_int_not_equal(plugin_fingerprint(), 0);
+	assert_load(PLUGIN_REFUSED, "../extensions/fibonacci",
+		    "extension com.example.fibonacci is there already");
+	assert_load(PLUGIN_REFUSED, "plugins/nothing", "exports no nnaccel_extension");
+	assert_load(PLUGIN_REFUSED, "plugins/abi", "built for version 2 of the interface");
+	assert_load(PLUGIN_REFUSED, "plugins/none", "No such file");
+	assert_int_equal(plugin_count(), 3);
+}
+
+/* ---- descriptors ---- */
+
+static enum nnx_status no_call(struct nnx_call *call)
+{
+	(void)call;
+	return NNX_OK;
+}
+
+static enum nnx_status no_compile(struct nnx_call *call, void **state)
+{
+	(void)call;
+	*state = NULL;
+	return NNX_OK;
+}
+
+/* A sound descriptor, to be spoiled. */
+struct sample {
+	struct nnx_type types[2];
+	struct nnx_operation operations[2];
+	struct nnx_operation oem;
+	const char *needs[1];
+	struct nnx_extension x;
+};
+
+static void sample_init(struct sample *s)
+{
+	*s = (struct sample){
+		.types = {
+			{ .code = 1, .element_size = 3, .name = "THREE" },
+			{ .code = 2, .flags = NNX_TYPE_TENSOR, .element_size = 8, .name = "MANY" },
+		},
+		.operations = {
+			{ .code = 1, .name = "A", .check = no_call, .shape = no_call,
+			  .execute = no_call },
+			{ .code = 2, .name = "B", .check = no_call, .shape = no_call,
+			  .execute = no_call },
+		},
+		.oem = { .name = "O", .check = no_call, .shape = no_call, .execute = no_call },
+		.x = { .abi = NNX_ABI_VERSION, .size = sizeof(s->x), .name = "a.sample",
+		       .num_types = 2, .num_operations = 2 },
+	};
+	s->x.types = s->types;
+	s->x.operations = s->operations;
+	s->x.needs = s->needs;
+}
+
+#define DESCRIPTORS(X)									\
+X(abi, s->x.abi = 0, "built for version 0 of the interface, this engine has 1")	\
+X(size, s->x.size = 8, "a descriptor of 8 bytes")					\
+X(no_name, s->x.name = NULL, "its name is not by reverse domain")			\
+X(no_dot, s->x.name = "sample", "its name is not by reverse domain")			\
+X(odd_name, s->x.name = "a.b c", "its name is not by reverse domain")			\
+X(many_types, s->x.num_types = NNX_MAX_TYPES + 1, "too many types")			\
+X(null_types, s->x.types = NULL, "too many types, or none")				\
+X(type_name, s->types[1].name = "", "type 1 has no proper name")			\
+X(type_empty, s->types[0].element_size = 0, "type THREE: elements of 0 bytes")		\
+X(type_large, s->types[0].element_size = NNX_MAX_ELEMENT + 1, "elements of 65537 bytes") \
+X(type_flags, s->types[1].flags = 2, "type MANY: unknown flags 0x2")			\
+X(type_twice, s->types[1].code = 1, "types THREE and MANY both have code 1")		\
+X(many_operations, s->x.num_operations = NNX_MAX_OPERATIONS + 1, "too many operations") \
+X(null_operations, s->x.operations = NULL, "too many operations, or none")		\
+X(operation_name, s->operations[0].name = NULL, "an operation has no proper name")	\
+X(no_check, s->operations[1].check = NULL, "operation B lacks check, shape or execute") \
+X(no_shape, s->operations[1].shape = NULL, "operation B lacks check, shape or execute") \
+X(no_execute, s->operations[1].execute = NULL, "operation B lacks check, shape or execute") \
+X(no_release, s->operations[0].compile = no_compile,					\
+  "operation A has one of compile and release")						\
+X(release, s->operations[0].release = free, "operation A has one of compile and release") \
+X(flags, s->operations[0].flags = 2, "operation A: unknown flags 0x2")			\
+X(reserved, s->operations[0].reserved = 1, "operation A: unknown flags 0x0 or reserved 0x1") \
+X(operation_twice, s->operations[1].code = 1, "operations A and B both have code 1")	\
+X(oem, (s->x.oem_operation = &s->oem, s->oem.check = NULL), "operation O lacks check")	\
+X(null_needs, (s->x.num_needs = 1, s->x.needs = NULL), "extensions are needed but not named") \
+X(taken, s->x.name = FIBONACCI_NAME, "extension com.example.fibonacci is there already") \
+X(no_need, (s->x.num_needs = 1, s->needs[0] = "a.missing"), "needs a.missing, which is not there")
+
+#define DEFINE(_name, _change, _message)	\
+static void spoil_##_name(struct sample *s)	\
+{						\
+	(void)(_change);			\
+}
+DESCRIPTORS(DEFINE)
+#undef DEFINE
+
+static const struct {
+	const char *name;
+	void (*spoil)(struct sample *s);
+	const char *message;
+} descriptors[] = {
+#define ENTRY(_name, _change, _message) { #_name, spoil_##_name, _message },
+DESCRIPTORS(ENTRY)
+#undef ENTRY
+};
+
+static void test_descriptors(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(descriptors) / sizeof(descriptors[0]); i++) {
+		struct nn_error err = { "" };
+		struct sample s;
+
+		sample_init(&s);
+		descriptors[i].spoil(&s);
+		if (plugin_register(&s.x, 0, &err) == PLUGIN_LOADED ||
+		    !strstr(err.message, descriptors[i].message))
+			fail_msg("%s: \"%s\"", descriptors[i].name, err.message);
+	}
+	assert_int_equal(plugin_count(), 3);
+}
+
+/* ---- models ---- */
+
+static const struct fibonacci_quant quant = { .scale = 0.5, .zero_point = 10 };
+
+static void set_data(struct model_builder *b, uint32_t operand, const void *data, uint32_t size)
+{
+	b->operands[0][operand].extra = (struct nn_extra){
+		.kind = NN_EXTRA_EXTENSION, .bytes = data, .count = size,
+	};
+}
+
+/*
+ * The names have the prefixes that the other has in this process. Operands: 0 the
+ * count, 1 the numbers, 2 their ratios, 3 constant ones, 4 the activation, 5 the sum.
+ */
+static void golden_model(struct model_builder *b, enum nn_lifetime count)
+{
+	static const float ones[] = { 1, 1, 1, 1, 1, 1, 1 };
+	static const int64_t eight = 8;
+
+	mb_init(b);
+	b->model.num_extensions = 2;
+	b->extensions[0] = (struct nn_extension_prefix){ GOLDEN_NAME, 1 };
+	b->extensions[1] = (struct nn_extension_prefix){ FIBONACCI_NAME, 2 };
+	if (count == NN_SUBGRAPH_INPUT)
+		mb_operand(b, CODE(2, FIBONACCI_INT64), count, MB_NONE);
+	else
+		mb_constant(b, CODE(2, FIBONACCI_INT64), &eight, sizeof(eight), MB_NONE);
+	mb_operand(b, CODE(2, FIBONACCI_TENSOR_QUANT64), NN_TEMPORARY, MB_DIMS(8));
+	set_data(b, 1, &quant, sizeof(quant));
+	mb_operand(b, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(0));
+	mb_constant(b, NN_TENSOR_FLOAT32, ones, sizeof(ones), MB_DIMS(7));
+	mb_int32(b, 0);
+	mb_operand(b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(0));
+	mb_operation(b, CODE(2, FIBONACCI_FIBONACCI), MB_LIST(0), MB_LIST(1));
+	mb_operation(b, CODE(1, GOLDEN_RATIOS), MB_LIST(1), MB_LIST(2));
+	mb_operation(b, 0 /* ADD */, MB_LIST(2, 3, 4), MB_LIST(5));
+}
+
+/* Decodes and checks a model as a worker does. */
+static enum nn_status load(const struct model_builder *b, struct nn_model **model,
+			   struct nn_error *err)
+{
+	enum nn_status status;
+	size_t size;
+	void *wire;
+
+	assert_int_equal(nn_model_encode(&b->model, &wire, &size, err), NN_OK);
+	status = nn_model_decode(wire, size, NULL, 0, model, err);
+	free(wire);
+	if (!status)
+		status = plugin_check_model(*model, err);
+	if (!status)
+		status = nn_ops_check_model(*model, NULL, err);
+	return status;
+}
+
+/* Runs a model of one input at most and one output. */
+static enum nn_status run(const struct model_builder *b, const char *kernels, const void *input,
+			  uint64_t input_size, void *output, uint64_t output_size,
+			  struct nn_error *err)
+{
+	const struct nn_plan_options options = { .preference = 1, .kernels = kernels };
+	struct nn_arg in = { .data = (void *)input, .length = input_size };
+	struct nn_arg out = { .data = output, .length = output_size };
+	struct nn_execution e = { .num_inputs = b->subgraphs[0].num_inputs, .num_outputs = 1,
+				  .inputs = &in, .outputs = &out };
+	struct nn_model *model = NULL;
+	struct nn_plan *plan = NULL;
+	enum nn_status status = load(b, &model, err);
+
+	if (!status)
+		status = nn_plan_create(model, &options, &plan, err);
+	/* Twice: a compiled plan keeps what the first one made. */
+	if (!status)
+		status = nn_plan_execute(plan, &e, err);
+	if (!status)
+		status = nn_plan_execute(plan, &e, err);
+	nn_plan_free(plan);
+	nn_model_free(model);
+	return status;
+}
+
+static void test_running(void **state)
+{
+	static const char *const kernels[] = { "none", NULL };
+	static const enum nn_lifetime counts[] = { NN_SUBGRAPH_INPUT, NN_CONSTANT_COPY };
+	const int64_t fibonacci[] = { 0, 1, 1, 2, 3, 5, 8, 13 }, eight = 8;
+	struct model_builder b;
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct nn_error err = { "" };
+		float ratios[7] = { 0 };
+
+		golden_model(&b, counts[i / 2]);
+		assert_int_equal(run(&b, kernels[i % 2], &eight, sizeof(eight), ratios,
+				     sizeof(ratios), &err), NN_OK);
+		for (int k = 1; k < 7; k++)
+			assert_float_equal(ratios[k],
+					   (double)fibonacci[k + 1] / fibonacci[k] + 1, 1e-6);
+	}
+}
+
+#define MODELS(X)									\
+X(data_size, set_data(b, 1, &quant, 15), "subgraph 0, operand 1 (TENSOR_QUANT64): "	\
+  "extension data: 15 bytes of extension data, must be 16")				\
+X(no_data, b->operands[0][1].extra = (struct nn_extra){ 0 }, "operand 1 (TENSOR_QUANT64): " \
+  "extension data: 0 bytes")								\
+X(data_of_scalar, set_data(b, 0, "x", 1), "operand 0 (INT64): 1 bytes of extension data, " \
+  "the type has none")									\
+X(unknown_type, b->operands[0][1].type = CODE(2, 99),					\
+  "operand 1 (unknown type): type 99, which extension com.example.fibonacci does not have") \
+X(unlisted, b->operands[0][1].type = CODE(3, 2),					\
+  "operand 1 (unknown type): type 0x30002 of an extension that is not listed")		\
+X(unlisted_operation, b->operations[0][0].type = CODE(3, 1),				\
+  "operation 0 (code 196609): of an extension that is not listed")			\
+X(unknown_operation, b->operations[0][1].type = CODE(1, 8), "not an operation that is known") \
+X(unknown_name, b->extensions[0].name = "com.example.silver",				\
+  "extension 0 (com.example.silver) is not known here")				\
+X(name_twice, b->extensions[0].name = FIBONACCI_NAME,					\
+  "extension \"com.example.fibonacci\" is listed twice")				\
+X(prefix_twice, b->extensions[0].prefix = 2, "prefix 2 is another's")			\
+X(scalar_with_dims, b->operands[0][0].rank = b->operands[0][0].dims[0] = 1,		\
+  "a scalar with 1 dimensions")								\
+X(length, b->operands[0][0].location.length = 4, "a constant of 4 bytes, not 8")	\
+X(signature, b->operations[0][0].type = CODE(1, GOLDEN_RATIOS),			\
+  "RATIOS: input 0 must be TENSOR_QUANT64")
+
+#define DEFINE(_name, _change, _message)		\
+static void model_##_name(struct model_builder *b)	\
+{							\
+	(void)b;					\
+	_change;					\
+}
+MODELS(DEFINE)
+#undef DEFINE
+
+static const struct {
+	const char *name;
+	void (*spoil)(struct model_builder *b);
+	const char *message;	/* NULL: nothing is wrong */
+} models[] = {
+#define ENTRY(_name, _change, _message) { #_name, model_##_name, _message },
+MODELS(ENTRY)
+#undef ENTRY
+};
+
+static void test_models(void **state)
+{
+	struct model_builder b;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
+		struct nn_error err = { "" };
+		struct nn_model *model = NULL;
+		enum nn_status status;
+
+		golden_model(&b, NN_CONSTANT_COPY);
+		models[i].spoil(&b);
+		status = load(&b, &model, &err);
+		if (status != (models[i].message ? NN_INVALID_ARGUMENT : NN_OK) ||
+		    (models[i].message && !strstr(err.message, models[i].message)))
+			fail_msg("%s: \"%s\"", models[i].name, err.message);
+		nn_model_free(model);
+	}
+}
+
+/* An extension's operand where a core operation takes one of its own. */
+static void test_core_operation(void **state)
+{
+	struct nn_error err = { "" };
+	struct nn_model *model = NULL;
+	struct model_builder b;
+
+	(void)state;
+	golden_model(&b, NN_CONSTANT_COPY);
+	b.operations[0][1].type = 0;
+	assert_int_equal(load(&b, &model, &err), NN_INVALID_ARGUMENT);
+	nn_model_free(model);
+}
+
+static void test_supported(void **state)
+{
+	struct nn_error err = { "" };
+	struct nn_model *model;
+	struct model_builder b;
+	bool supported[3];
+	size_t size;
+	void *wire;
+
+	(void)state;
+	golden_model(&b, NN_CONSTANT_COPY);
+	b.operations[0][1].type = CODE(1, 8);
+	assert_int_equal(nn_model_encode(&b.model, &wire, &size, &err), NN_OK);
+	assert_int_equal(nn_model_decode(wire, size, NULL, 0, &model, &err), NN_OK);
+	assert_int_equal(nn_ops_check_model(model, supported, &err), NN_OK);
+	assert_true(supported[0] && !supported[1] && supported[2]);
+	nn_model_free(model);
+	free(wire);
+}
+
+/* ---- misbehaviour ---- */
+
+static void test_hostile(void **state)
+{
+	static const struct {
+		uint16_t code;
+		enum nn_status status;
+		const char *message;
+	} cases[] = {
+		{ 8, NN_OK, "" },
+		{ 3, NN_GENERAL_FAILURE, "HUGE_RANK: output 0 (TENSOR_FLOAT32) comes out with "
+					 "1073741824 dimensions" },
+		{ 4, NN_GENERAL_FAILURE, "dimension 0 of output 0 is 4294967295" },
+		{ 5, NN_GENERAL_FAILURE, "dimension 0 of output 0 is 5, the model says 4" },
+		{ 6, NN_GENERAL_FAILURE, "SILENT: it fails without a reason" },
+		{ 7, NN_GENERAL_FAILURE, "ESCAPE: two?lines?[31m" },
+	};
+	const float in[] = { 1, 2, 3, 4 };
+	struct model_builder b;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct nn_error err = { "" };
+		float out[4] = { 0 };
+
+		mb_init(&b);
+		b.model.num_extensions = 1;
+		b.extensions[0] = (struct nn_extension_prefix){ "com.example.hostile", 9 };
+		mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(4));
+		mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(4));
+		mb_operation(&b, CODE(9, cases[i].code), MB_LIST(0), MB_LIST(1));
+		assert_int_equal(run(&b, NULL, in, sizeof(in), out, sizeof(out), &err),
+				 cases[i].status);
+		if (!strstr(err.message, cases[i].message))
+			fail_msg("%u: \"%s\"", cases[i].code, err.message);
+		if (!cases[i].status)
+			assert_memory_equal(in, out, sizeof(in));
+	}
+}
+
+/* ---- OEM ---- */
+
+static void test_oem(void **state)
+{
+	const uint8_t in[] = { 1, 2, 3, 4 }, want[] = { 11, 22, 33, 4 };
+	struct nn_error err = { "" };
+	struct model_builder b;
+	uint8_t out[4];
+	struct sample s;
+
+	(void)state;
+	mb_init(&b);
+	mb_operand(&b, NN_TENSOR_OEM_BYTE, NN_SUBGRAPH_INPUT, MB_DIMS(4));
+	b.operands[0][0].scale = 3;
+	mb_constant(&b, NN_OEM_SCALAR, (const uint8_t[]){ 10, 20, 30 }, 3, MB_NONE);
+	mb_operand(&b, NN_TENSOR_OEM_BYTE, NN_SUBGRAPH_OUTPUT, MB_DIMS(0));
+	mb_operation(&b, NN_OP_OEM, MB_LIST(0, 1), MB_LIST(2));
+	assert_int_equal(run(&b, NULL, in, sizeof(in), out, sizeof(out), &err),
+			 NN_INVALID_ARGUMENT);
+	assert_non_null(strstr(err.message, "operation 10000: not an operation that is known"));
+
+	assert_load(PLUGIN_LOADED, "plugins/oem", "");
+	err.message[0] = '\0';
+	assert_int_equal(run(&b, NULL, in, sizeof(in), out, sizeof(out), &err), NN_OK);
+	assert_memory_equal(out, want, sizeof(want));
+
+	sample_init(&s);
+	s.x.oem_operation = &s.oem;
+	assert_int_equal(plugin_register(&s.x, 0, &err), PLUGIN_REFUSED);
+	assert_non_null(strstr(err.message, "another extension has the OEM operation already"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_loading),
+		cmocka_unit_test(test_descriptors),
+		cmocka_unit_test(test_running),
+		cmocka_unit_test(test_models),
+		cmocka_unit_test(test_core_operation),
+		cmocka_unit_test(test_supported),
+		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_oem),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

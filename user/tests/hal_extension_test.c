@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Extensions of libnnaccel's device, by who opens it: needs /dev/nnaccel, a nnacceld
+ * that has the example and the test plug-ins (scripts/guest/extensions), and root,
+ * who may take on any group.
+ */
+#define _GNU_SOURCE
+#include <grp.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <nnaccel/nnaccel.h>
+
+#include "../examples/extensions/fibonacci.h"
+#include "../examples/extensions/golden.h"
+#include "tests/model_builder.h"
+
+#define GROUP		"nnaccel-ext"
+#define HOSTILE		"com.example.hostile"
+#define CODE(prefix, code) ((prefix) << 16 | (code))
+#define COUNT		8
+#define PAGE		4096
+#define S_NS		UINT64_C(1000000000)
+
+enum { CRASH = 1, LOOP = 2, COPY = 8 };	/* of the hostile one */
+
+static struct nn_error err;
+
+static void check(enum nn_status status)
+{
+	if (status)
+		print_error("%s: %s\n", nn_status_name(status), err.message);
+	assert_int_equal(status, NN_OK);
+	err.message[0] = '\0';
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * S_NS + (uint64_t)t.tv_nsec;
+}
+
+/* Opens the device as a member of the group or as nobody's. */
+static struct nna_device *open_as(bool member)
+{
+	const struct group *group = getgrnam(GROUP);
+	struct nna_device *device;
+
+	assert_non_null(group);
+	assert_int_equal(setgroups(member, &group->gr_gid), 0);
+	check(nna_device_open(NULL, &device, &err));
+	assert_int_equal(setgroups(0, NULL), 0);
+	return device;
+}
+
+static const struct nn_device_extension *find(struct nna_device *device, const char *name)
+{
+	const struct nn_device_extension *list;
+	uint32_t count;
+
+	check(nna_device_get_extensions(device, &list, &count, &err));
+	for (uint32_t i = 0; i < count; i++)
+		if (!strcmp(list[i].name, name))
+			return &list[i];
+	return NULL;
+}
+
+/* ---- models ---- */
+
+static const struct fibonacci_quant quant = { .scale = 0.25, .zero_point = -3 };
+
+/* The ratios of the first COUNT numbers, and one added by an operation of the NNAPI. */
+static void build_golden(struct model_builder *b)
+{
+	static const float ones[COUNT - 1] = { 1, 1, 1, 1, 1, 1, 1 };
+
+	mb_init(b);
+	b->model.num_extensions = 2;
+	b->extensions[0] = (struct nn_extension_prefix){ GOLDEN_NAME, 700 };
+	b->extensions[1] = (struct nn_extension_prefix){ FIBONACCI_NAME, 1 };
+	mb_operand(b, CODE(1, FIBONACCI_INT64), NN_SUBGRAPH_INPUT, MB_NONE);
+	mb_operand(b, CODE(1, FIBONACCI_TENSOR_QUANT64), NN_TEMPORARY, MB_DIMS(COUNT));
+	b->operands[0][1].extra = (struct nn_extra){
+		.kind = NN_EXTRA_EXTENSION, .bytes = (const uint8_t *)&quant,
+		.count = sizeof(quant),
+	};
+	mb_operand(b, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(COUNT - 1));
+	mb_constant(b, NN_TENSOR_FLOAT32, ones, sizeof(ones), MB_DIMS(COUNT - 1));
+	mb_int32(b, 0);
+	mb_operand(b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(COUNT - 1));
+	mb_operation(b, CODE(1, FIBONACCI_FIBONACCI), MB_LIST(0), MB_LIST(1));
+	mb_operation(b, CODE(700, GOLDEN_RATIOS), MB_LIST(1), MB_LIST(2));
+	mb_operation(b, 0 /* ADD */, MB_LIST(2, 3, 4), MB_LIST(5));
+}
+
+static void build_hostile(struct model_builder *b, uint16_t code)
+{
+	mb_init(b);
+	b->model.num_extensions = 1;
+	b->extensions[0] = (struct nn_extension_prefix){ HOSTILE, 5 };
+	mb_operand(b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(COUNT));
+	mb_operand(b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(COUNT));
+	mb_operation(b, CODE(5, code), MB_LIST(0), MB_LIST(1));
+}
+
+/* One input at the start of a memory, one output in its middle. */
+struct job {
+	struct nna_prepared_model *prepared;
+	struct nna_memory *memory;
+	uint8_t *map;
+	struct nna_argument in, out;
+	struct nna_request request;
+};
+
+static void job_init(struct job *j, struct nna_device *device, uint64_t in, uint64_t out)
+{
+	check(nna_memory_alloc(device, PAGE, &j->memory, &err));
+	j->map = nna_memory_map(j->memory, &err);
+	assert_non_null(j->map);
+	j->in = (struct nna_argument){ .length = in };
+	j->out = (struct nna_argument){ .offset = PAGE / 2, .length = out };
+	j->request = (struct nna_request){ 1, 1, 1, &j->in, &j->out, &j->memory };
+}
+
+static void job_free(struct job *j)
+{
+	nna_prepared_model_free(j->prepared);
+	nna_memory_free(j->memory);
+}
+
+static void golden_init(struct job *j, struct nna_device *device)
+{
+	const int64_t count = COUNT;
+	struct model_builder b;
+
+	job_init(j, device, sizeof(count), (COUNT - 1) * sizeof(float));
+	build_golden(&b);
+	check(nna_prepare_model(device, &b.model, NULL, NULL, &j->prepared, &err));
+	memcpy(j->map, &count, sizeof(count));
+}
+
+static void check_golden(struct job *j)
+{
+	static const double numbers[COUNT] = { 0, 1, 1, 2, 3, 5, 8, 13 };
+	float ratios[COUNT - 1];
+
+	memcpy(ratios, j->map + PAGE / 2, sizeof(ratios));
+	for (int i = 1; i < COUNT - 1; i++)
+		assert_float_equal(ratios[i], numbers[i + 1] / numbers[i] + 1, 1e-6);
+	memset(j->map + PAGE / 2, 0, sizeof(ratios));
+}
+
+/* ---- tests ---- */
+
+static void test_member(void **state)
+{
+	struct nna_device *device = open_as(true), *stranger = open_as(false);
+	const struct nn_device_extension *e = find(device, FIBONACCI_NAME);
+	struct nn_device_info info, strangers;
+
+	(void)state;
+	assert_non_null(e);
+	assert_int_equal(e->version, 1);
+	assert_int_equal(e->num_types, 2);
+	assert_int_equal(e->types[0].code, FIBONACCI_INT64);
+	assert_string_equal(e->types[0].name, "INT64");
+	assert_false(e->types[0].is_tensor);
+	assert_int_equal(e->types[1].code, FIBONACCI_TENSOR_QUANT64);
+	assert_true(e->types[1].is_tensor);
+	assert_int_equal(e->types[1].element_size, 8);
+	assert_int_equal(e->num_operations, 1);
+	assert_string_equal(e->operations[0].name, "FIBONACCI");
+	assert_non_null(find(device, GOLDEN_NAME));
+	assert_null(find(device, "com.example.crash"));
+	assert_null(find(device, "com.example.later"));
+	/* Whoever keys something on the version keys it on the extensions. */
+	check(nna_device_get_info(device, &info, &err));
+	check(nna_device_get_info(stranger, &strangers, &err));
+	assert_int_equal(strncmp(info.version, strangers.version, strlen(strangers.version)), 0);
+	assert_string_not_equal(info.version, strangers.version);
+	nna_device_close(device);
+	nna_device_close(stranger);
+}
+
+/* Whoever is not in the group sees no extension, and none is executed, asked for or not. */
+static void test_stranger(void **state)
+{
+	struct nna_device *device = open_as(false);
+	struct nna_prepared_model *prepared;
+	const struct nn_device_extension *list;
+	struct model_builder b;
+	bool supported[3];
+	uint32_t count = 1;
+
+	(void)state;
+	check(nna_device_get_extensions(device, &list, &count, &err));
+	assert_int_equal(count, 0);
+	build_golden(&b);
+	assert_int_equal(nna_get_supported_operations(device, &b.model, NULL, supported, &err),
+			 NN_INVALID_ARGUMENT);
+	err.message[0] = '\0';
+	assert_int_equal(nna_prepare_model(device, &b.model, NULL, NULL, &prepared, &err),
+			 NN_INVALID_ARGUMENT);
+	assert_non_null(strstr(err.message, "extension com.example.golden: this client's device "
+			       "has no extensions"));
+	err.message[0] = '\0';
+	nna_device_close(device);
+}
+
+static void test_sync(void **state)
+{
+	struct nna_device *device = open_as(true);
+	struct job j;
+
+	(void)state;
+	golden_init(&j, device);
+	for (int i = 0; i < 3; i++) {
+		check(nna_execute(j.prepared, &j.request, NULL, NULL, NULL, NULL, &err));
+		check_golden(&j);
+	}
+	job_free(&j);
+	nna_device_close(device);
+}
+
+static void test_burst(void **state)
+{
+	struct nna_device *device = open_as(true);
+	struct nna_burst *burst;
+	struct job j;
+
+	(void)state;
+	golden_init(&j, device);
+	check(nna_burst_create(j.prepared, NULL, &burst, &err));
+	for (int i = 0; i < 3; i++) {
+		check(nna_burst_execute(burst, &j.request, NULL, NULL, NULL, NULL, &err));
+		check_golden(&j);
+	}
+	nna_burst_free(burst);
+	job_free(&j);
+	nna_device_close(device);
+}
+
+static void test_supported(void **state)
+{
+	struct nna_device *device = open_as(true);
+	struct model_builder b;
+	bool supported[3];
+
+	(void)state;
+	build_golden(&b);
+	b.operations[0][1].type = CODE(700, 1);
+	check(nna_get_supported_operations(device, &b.model, NULL, supported, &err));
+	assert_true(supported[0] && !supported[1] && supported[2]);
+	b.extensions[0].name = "com.example.silver";
+	assert_int_equal(nna_get_supported_operations(device, &b.model, NULL, supported, &err),
+			 NN_INVALID_ARGUMENT);
+	assert_non_null(strstr(err.message, "extension 0 (com.example.silver) is not known here"));
+	err.message[0] = '\0';
+	nna_device_close(device);
+}
+
+/* ---- misbehaviour ---- */
+
+static void hostile_init(struct job *j, struct nna_device *device, uint16_t code)
+{
+	struct model_builder b;
+
+	job_init(j, device, COUNT * sizeof(float), COUNT * sizeof(float));
+	build_hostile(&b, code);
+	check(nna_prepare_model(device, &b.model, NULL, NULL, &j->prepared, &err));
+}
+
+static void check_copy(struct job *j)
+{
+	memset(j->map, 0x3f, COUNT * sizeof(float));
+	check(nna_execute(j->prepared, &j->request, NULL, NULL, NULL, NULL, &err));
+	assert_memory_equal(j->map, j->map + PAGE / 2, COUNT * sizeof(float));
+}
+
+/* Another client's worker goes on, and so does this one's next. */
+static void test_crash(void **state)
+{
+	struct nna_device *device = open_as(true), *other = open_as(true);
+	struct job crash, copy, other_copy;
+
+	(void)state;
+	hostile_init(&other_copy, other, COPY);
+	hostile_init(&crash, device, CRASH);
+	assert_int_equal(nna_execute(crash.prepared, &crash.request, NULL, NULL, NULL, NULL, &err),
+			 NN_DEAD_OBJECT);
+	err.message[0] = '\0';
+	check_copy(&other_copy);
+	hostile_init(&copy, device, COPY);
+	check_copy(&copy);
+	job_free(&crash);
+	job_free(&copy);
+	job_free(&other_copy);
+	nna_device_close(device);
+	nna_device_close(other);
+}
+
+static void test_endless(void **state)
+{
+	struct nna_device *device = open_as(true), *other = open_as(true);
+	const struct nna_execute_options options = { .deadline_ns = now_ns() + S_NS / 5 };
+	struct job loop, copy;
+	enum nn_status status;
+
+	(void)state;
+	hostile_init(&copy, other, COPY);
+	hostile_init(&loop, device, LOOP);
+	status = nna_execute(loop.prepared, &loop.request, &options, NULL, NULL, NULL, &err);
+	assert_true(status == NN_MISSED_DEADLINE_TRANSIENT ||
+		    status == NN_MISSED_DEADLINE_PERSISTENT);
+	err.message[0] = '\0';
+	check_copy(&copy);
+	job_free(&loop);
+	job_free(&copy);
+	nna_device_close(device);
+	nna_device_close(other);
+}
+
+/* ---- OEM ---- */
+
+static void test_oem(void **state)
+{
+	const uint8_t in[] = { 1, 2, 3, 4 }, want[] = { 11, 22, 33, 4 };
+	struct nna_device *device = open_as(true), *stranger = open_as(false);
+	struct nna_prepared_model *prepared;
+	struct model_builder b;
+	struct job j;
+
+	(void)state;
+	mb_init(&b);
+	mb_operand(&b, NN_TENSOR_OEM_BYTE, NN_SUBGRAPH_INPUT, MB_DIMS(4));
+	mb_constant(&b, NN_OEM_SCALAR, (const uint8_t[]){ 10, 20, 30 }, 3, MB_NONE);
+	mb_operand(&b, NN_TENSOR_OEM_BYTE, NN_SUBGRAPH_OUTPUT, MB_DIMS(4));
+	mb_operation(&b, NN_OP_OEM, MB_LIST(0, 1), MB_LIST(2));
+	job_init(&j, device, sizeof(in), sizeof(in));
+	check(nna_prepare_model(device, &b.model, NULL, NULL, &j.prepared, &err));
+	memcpy(j.map, in, sizeof(in));
+	check(nna_execute(j.prepared, &j.request, NULL, NULL, NULL, NULL, &err));
+	assert_memory_equal(j.map + PAGE / 2, want, sizeof(want));
+	assert_int_equal(nna_prepare_model(stranger, &b.model, NULL, NULL, &prepared, &err),
+			 NN_INVALID_ARGUMENT);
+	assert_non_null(strstr(err.message, "operation 10000"));
+	err.message[0] = '\0';
+	job_free(&j);
+	nna_device_close(device);
+	nna_device_close(stranger);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_member),
+		cmocka_unit_test(test_stranger),
+		cmocka_unit_test(test_sync),
+		cmocka_unit_test(test_burst),
+		cmocka_unit_test(test_supported),
+		cmocka_unit_test(test_crash),
+		cmocka_unit_test(test_endless),
+		cmocka_unit_test(test_oem),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

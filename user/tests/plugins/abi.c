@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An extension that was built for another version of the interface.
+ */
+#include <nnaccel/extension.h>
+
+NNX_EXPORT const struct nnx_extension nnaccel_extension = {
+	.abi = NNX_ABI_VERSION + 1,
+	.size = sizeof(nnaccel_extension),
+	.name = "com.example.later",
+};

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An extension whose constructor does not end.
+ */
+#include <nnaccel/extension.h>
+
+__attribute__((constructor)) static void construct(void)
+{
+	for (volatile int i = 0; ; i = i + 1)
+		;
+}
+
+NNX_EXPORT const struct nnx_extension nnaccel_extension = {
+	.abi = NNX_ABI_VERSION,
+	.size = sizeof(nnaccel_extension),
+	.name = "com.example.endless",
+};

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A shared object that is no extension: it exports no descriptor.
+ */
+int nothing(void);
+
+int nothing(void)
+{
+	return 0;
+}
