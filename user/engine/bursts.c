@@ -367,9 +367,13 @@ void bursts_watch(struct bursts *bursts)
 
 /* ---- the threads that serve ---- */
 
-static void fail_request(struct scratch *scratch, const struct burst *burst, const char *wrong)
+static void fail_request(struct scratch *scratch, const struct burst *burst, const char *what,
+			 const char *wrong)
 {
-	log_debug("burst %u: malformed request: %s", burst->number, wrong);
+	log_debug("burst %u: %s: %s", burst->number, what, wrong);
+	scratch->err.message[0] = '\0';
+	nn_fail(&scratch->err, NN_GENERAL_FAILURE, "%s: %s", what, wrong);
+	scratch->result.message = scratch->err.message;
 	scratch->result.status = NNACCEL_STATUS_GENERAL_FAILURE;
 	scratch->result.num_outputs = 0;
 	scratch->result.device_ns = NNACCEL_TIME_NONE;
@@ -384,15 +388,16 @@ static enum nn_ring_result answer(struct burst *burst, struct scratch *scratch, 
 	uint32_t length;
 
 	if (wrong)
-		fail_request(scratch, burst, wrong);
+		fail_request(scratch, burst, "malformed request", wrong);
 	else
 		executor_run(burst->executor, scratch);
 	for (; misses < burst->executor->misses; misses++)
 		nn_ring_count_miss(&burst->ring);
 	length = nn_result_encode(&scratch->result, scratch->datums, burst->ring.map.capacity);
 	if (!length) {
-		fail_request(scratch, burst, "its result does not fit the ring");
-		length = nn_result_encode(&scratch->result, scratch->datums, scratch->capacity);
+		fail_request(scratch, burst, "the result", "it does not fit the ring");
+		length = nn_result_encode(&scratch->result, scratch->datums,
+					  burst->ring.map.capacity);
 	}
 	return nn_ring_send(&burst->ring, scratch->datums, length, NN_RING_FOREVER);
 }

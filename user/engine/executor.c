@@ -180,21 +180,23 @@ static enum nn_status run(struct executor *executor, struct scratch *s, struct n
 void executor_run(struct executor *executor, struct scratch *s)
 {
 	uint64_t start_ns = s->request.measure ? clock_ns() : 0;
-	struct nn_error err;
+	struct nn_error *err = &s->err;
 	enum nn_status status;
 
-	err.message[0] = '\0';
+	err->message[0] = '\0';
 	s->result.num_outputs = 0;
 	s->result.device_ns = NNACCEL_TIME_NONE;
 	s->result.driver_ns = NNACCEL_TIME_NONE;
-	status = executor->ops->get_memory(executor, &s->request, s->mappings, &err);
+	status = executor->ops->get_memory(executor, &s->request, s->mappings, err);
 	if (!status) {
-		status = run(executor, s, &err);
+		status = run(executor, s, err);
 		executor->ops->put_memory(executor, &s->request, s->mappings);
 	}
 	if (s->request.measure)
 		s->result.driver_ns = clock_ns() - start_ns;
 	s->result.status = command_status(status);
+	s->result.message = status ? err->message : NULL;
 	if (status)
-		log_debug("burst %u: %s: %s", executor->burst, nn_status_name(status), err.message);
+		log_debug("burst %u: %s: %s", executor->burst, nn_status_name(status),
+			  err->message);
 }

@@ -20,6 +20,7 @@ struct scratch {
 	struct nnaccel_datum *datums;
 	struct nn_request request;	/* its arrays have room for `capacity` elements, */
 	struct nn_result result;
+	struct nn_error err;		/* of the result */
 	struct mapping **mappings;	/* and so have these */
 	uint32_t *accesses;		/* NNACCEL_SYNC_* of each slot, where has_accesses */
 	struct nn_arg *args;

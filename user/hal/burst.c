@@ -44,6 +44,7 @@ struct nna_burst {
 	struct nnaccel_shape *shapes;
 	uint32_t *numbers;		/* the slots of the request's memories */
 	uint32_t max_args, max_shapes, max_numbers;
+	char message[NN_RESULT_MESSAGE];
 };
 
 /* ---- the list of a device's bursts ---- */
@@ -327,7 +328,8 @@ static enum nn_status receive_result(struct nna_burst *b, const struct nna_reque
 	const char *wrong;
 	uint32_t count;
 
-	*result = (struct nn_result){ .shapes = b->shapes, .max_outputs = r->num_outputs };
+	*result = (struct nn_result){ .shapes = b->shapes, .max_outputs = r->num_outputs,
+				      .message = b->message };
 	received = nn_ring_receive(&b->ring, b->datums, &count, NN_RING_FOREVER);
 	if (received == NN_RING_DEAD)
 		return nn_fail(err, NN_DEAD_OBJECT,
@@ -353,7 +355,7 @@ static enum nn_status take_result(const struct nna_request *r, const struct nn_r
 	timing->on_device_us = nna_microseconds(result->device_ns);
 	timing->in_driver_us = nna_microseconds(result->driver_ns);
 	if (result->status)
-		status = nna_fail_status("burst", result->status, "", err);
+		status = nna_fail_status("burst", result->status, result->message, err);
 	if (status != NN_OK && status != NN_OUTPUT_INSUFFICIENT_SIZE)
 		return status;
 	if (result->num_outputs != r->num_outputs)

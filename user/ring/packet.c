@@ -11,6 +11,8 @@ _Static_assert(sizeof(struct nnaccel_datum) == 20, "a datum is ABI");
 _Static_assert(offsetof(struct nnaccel_datum_request, size) ==
 	       offsetof(struct nnaccel_datum_result, size), "every packet begins with its size");
 
+#define TEXT_BYTES sizeof(((struct nnaccel_datum *)NULL)->u.text)
+
 /* What is left to write; end: one behind the last. */
 struct writer {
 	struct nnaccel_datum *next;
@@ -129,6 +131,24 @@ static bool put_shape(struct writer *w, const struct nnaccel_shape *shape)
 	return put_dims(w, NNACCEL_DATUM_SHAPE_DIMENSION, shape->dims, shape->rank);
 }
 
+/* As much of the text as there is room for. */
+static void put_message(struct writer *w, const char *text)
+{
+	size_t left = strnlen(text, NNACCEL_MAX_MESSAGE);
+	struct nnaccel_datum *datum;
+
+	while (left) {
+		size_t here = left < TEXT_BYTES ? left : TEXT_BYTES;
+
+		datum = put(w, NNACCEL_DATUM_MESSAGE);
+		if (!datum)
+			return;
+		memcpy(datum->u.text, text, here);
+		text += here;
+		left -= here;
+	}
+}
+
 uint32_t nn_result_encode(const struct nn_result *result, struct nnaccel_datum *datums,
 			  uint32_t room)
 {
@@ -143,6 +163,8 @@ uint32_t nn_result_encode(const struct nn_result *result, struct nnaccel_datum *
 	}
 	if (!put_timing(&w, result->device_ns, result->driver_ns))
 		return 0;
+	if (result->message)
+		put_message(&w, result->message);
 	head->u.result.size = (uint32_t)(w.next - datums);
 	head->u.result.status = result->status;
 	head->u.result.num_outputs = result->num_outputs;
@@ -337,6 +359,31 @@ static bool take_shape(struct reader *r, struct nnaccel_shape *shape)
 	return take_dims(r, NNACCEL_DATUM_SHAPE_DIMENSION, shape->rank, shape->dims);
 }
 
+/* All that is left of the packet is text: without a 0 in it, and all 0 behind it. */
+static bool take_message(struct reader *r, char *message)
+{
+	const struct nnaccel_datum *datum;
+	size_t length = 0, here = TEXT_BYTES;
+
+	while (r->next != r->end) {
+		datum = take_plain(r, NNACCEL_DATUM_MESSAGE, 4);
+		if (!datum)
+			return false;
+		if (here < TEXT_BYTES || !datum->u.text[0])
+			return bad(r, "a message goes on behind its end");
+		if (length + TEXT_BYTES > NNACCEL_MAX_MESSAGE)
+			return bad(r, "a message is too long");
+		here = strnlen(datum->u.text, TEXT_BYTES);
+		for (size_t i = here; i < TEXT_BYTES; i++)
+			if (datum->u.text[i])
+				return bad(r, "unused bytes of a datum are not 0");
+		memcpy(message + length, datum->u.text, here);
+		length += here;
+	}
+	message[length] = '\0';
+	return true;
+}
+
 static bool take_result(struct reader *r, uint32_t count, struct nn_result *result)
 {
 	const struct nnaccel_datum *datum;
@@ -354,7 +401,7 @@ static bool take_result(struct reader *r, uint32_t count, struct nn_result *resu
 			    datum->u.timing.device_ns_low;
 	result->driver_ns = (uint64_t)datum->u.timing.driver_ns_high << 32 |
 			    datum->u.timing.driver_ns_low;
-	return r->next == r->end || bad(r, "the packet goes on behind its last datum");
+	return take_message(r, result->message);
 }
 
 const char *nn_result_parse(const struct nnaccel_datum *datums, uint32_t count,

@@ -26,7 +26,11 @@ struct nn_request {
 	uint32_t max_slots;
 };
 
-/* A result. For parsing, max_outputs says how many shapes there is room for. */
+/*
+ * A result. For parsing, max_outputs says how many shapes there is room for, and message has room
+ * for NN_RESULT_MESSAGE bytes.
+ */
+#define NN_RESULT_MESSAGE (NNACCEL_MAX_MESSAGE + 1)
 struct nn_result {
 	uint32_t status;	/* enum nnaccel_status */
 	uint32_t num_outputs;	/* shapes: all outputs', or 0 where they are not known */
@@ -34,11 +38,13 @@ struct nn_result {
 	uint64_t driver_ns;
 	struct nnaccel_shape *shapes;
 	uint32_t max_outputs;
+	char *message;		/* what is wrong; "": nothing, or nothing is said. NULL to encode none */
 };
 
 /*
  * Writes a packet into datums[room] and returns its length in datums; 0 where it does not fit, or
  * where a value does not (an offset or a length of 4 GiB and more): the ordinary path takes it.
+ * A message is cut where it does not fit.
  */
 uint32_t nn_request_encode(const struct nn_request *request, struct nnaccel_datum *datums,
 			   uint32_t room);

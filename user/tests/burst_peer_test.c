@@ -25,7 +25,7 @@
 enum { LINE = 64, FIRST_LINE = 256, DATUM = 20, PER_LINE = 3 };
 enum { WAITING = 0, CONSUMED = 64 };
 enum { REQUEST = 1, OUTPUT = 4, OUTPUT_DIMENSION = 5, RESULT = 8, SHAPE = 9, SHAPE_DIMENSION = 10,
-       TIMING = 11 };
+       TIMING = 11, MESSAGE = 12 };
 enum { SUFFICIENT = 1, ALIVE = 1, WAIT_PACKET = 1, WAIT_SPACE = 2, NOT_MEASURED = 0xff };
 
 struct peer {
@@ -153,6 +153,10 @@ static uint32_t answer(struct peer *p, uint32_t size)
 	}
 	memset(words, NOT_MEASURED, sizeof(words));
 	n = append(p, n, TIMING, 0, 0, words);
+	memcpy(words, "neither more nor", sizeof(words));
+	n = append(p, n, MESSAGE, 0, 0, words);
+	memcpy(words, " less\0\0\0\0\0\0\0\0\0\0", sizeof(words));
+	n = append(p, n, MESSAGE, 0, 0, words);
 	append(p, 0, RESULT, 0, 0, (uint32_t[4]){ n, 0, get(p->in, 0, 12), 0 });
 	return n;
 }
@@ -182,7 +186,9 @@ static void execute(struct nn_ring *ring, uint32_t round)
 		.num_inputs = 1, .num_outputs = round % (OUTPUTS + 1), .num_slots = 1,
 		.args = args, .slots = &slot,
 	};
-	struct nn_result result = { .shapes = shapes, .max_outputs = OUTPUTS };
+	char message[NN_RESULT_MESSAGE];
+	struct nn_result result = { .shapes = shapes, .max_outputs = OUTPUTS,
+				    .message = message };
 
 	for (uint32_t i = 0; i < request.num_outputs; i++) {
 		args[1 + i].rank = (round + i) % 5;
@@ -197,6 +203,7 @@ static void execute(struct nn_ring *ring, uint32_t round)
 	assert_int_equal(result.status, NNACCEL_STATUS_NONE);
 	assert_int_equal(result.num_outputs, request.num_outputs);
 	assert_true(result.device_ns == NNACCEL_TIME_NONE);
+	assert_string_equal(message, "neither more nor less");
 	for (uint32_t i = 0; i < result.num_outputs; i++) {
 		assert_int_equal(shapes[i].flags, NNACCEL_SHAPE_SUFFICIENT);
 		assert_int_equal(shapes[i].rank, args[1 + i].rank);

@@ -21,6 +21,7 @@
 #include "ring/ring.h"
 
 #define MAX_CAPACITY 64
+#define RESULT_DATUMS 5	/* of result_sample(), without its message */
 #define SECOND_NS 1000000000ULL
 
 /* A burst as both ends see it. */
@@ -737,14 +738,17 @@ static void test_malformed_requests(void **state)
 	assert_non_null(nn_request_parse(datums, n + 1, &room.request));
 }
 
+static char result_message[NN_RESULT_MESSAGE];
+
 static void result_sample(struct nn_result *result, struct nnaccel_shape *shapes)
 {
+	strcpy(result_message, "input 1: too large");
 	memset(shapes, 0, 2 * sizeof(*shapes));
 	shapes[0] = (struct nnaccel_shape){ NNACCEL_SHAPE_SUFFICIENT, 1, { 5 } };
 	*result = (struct nn_result){
 		.status = NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE, .num_outputs = 2,
 		.device_ns = 0x123456789abcULL, .driver_ns = NNACCEL_TIME_NONE,
-		.shapes = shapes, .max_outputs = 2,
+		.shapes = shapes, .max_outputs = 2, .message = result_message,
 	};
 }
 
@@ -752,30 +756,69 @@ static void test_result_round_trip(void **state)
 {
 	struct nnaccel_datum datums[MAX_CAPACITY];
 	struct nnaccel_shape shapes[2], got_shapes[2];
-	struct nn_result result, got = { .shapes = got_shapes, .max_outputs = 2 };
+	char message[NN_RESULT_MESSAGE];
+	struct nn_result result, got = { .shapes = got_shapes, .max_outputs = 2,
+					 .message = message };
 	uint32_t n;
 
 	(void)state;
 	result_sample(&result, shapes);
 	memset(got_shapes, 0xa5, sizeof(got_shapes));
 	n = nn_result_encode(&result, datums, MAX_CAPACITY);
-	assert_int_equal(n, 1 + 2 + 1 + 1);
+	assert_int_equal(n, RESULT_DATUMS + 2);
 	assert_null(nn_result_parse(datums, n, &got));
 	assert_int_equal(got.status, result.status);
 	assert_int_equal(got.num_outputs, 2);
 	assert_true(got.device_ns == result.device_ns && got.driver_ns == result.driver_ns);
 	assert_memory_equal(got_shapes, shapes, sizeof(shapes));
-	for (uint32_t room = 0; room < n; room++)
+	assert_string_equal(message, result_message);
+	for (uint32_t room = 0; room < RESULT_DATUMS; room++)
 		assert_int_equal(nn_result_encode(&result, datums, room), 0);
+	result.message = NULL;
+	assert_int_equal(nn_result_encode(&result, datums, MAX_CAPACITY), RESULT_DATUMS);
+	assert_null(nn_result_parse(datums, RESULT_DATUMS, &got));
+	assert_string_equal(message, "");
 	shapes[0].rank = NNACCEL_MAX_RANK + 1;
 	assert_int_equal(nn_result_encode(&result, datums, MAX_CAPACITY), 0);
 }
 
-/* 0 head, 1 shape, 2 its dimension, 3 shape, 4 timing */
+/* A message is cut where there is no room, and is no longer than others. */
+static void test_result_message(void **state)
+{
+	struct nnaccel_datum datums[MAX_CAPACITY];
+	struct nnaccel_shape shapes[2];
+	char message[NN_RESULT_MESSAGE], longest[NN_RESULT_MESSAGE + 1];
+	struct nn_result result;
+	uint32_t n;
+
+	(void)state;
+	result_sample(&result, shapes);
+	for (size_t length = 0; length <= NNACCEL_MAX_MESSAGE + 1; length++) {
+		memset(longest, 'x', length);
+		longest[length] = '\0';
+		result.message = longest;
+		n = nn_result_encode(&result, datums, MAX_CAPACITY);
+		assert_true(n <= RESULT_DATUMS + NNACCEL_MAX_MESSAGE / 16);
+		result.message = message;
+		assert_null(nn_result_parse(datums, n, &result));
+		longest[NNACCEL_MAX_MESSAGE] = '\0';
+		assert_string_equal(message, longest);
+	}
+	assert_int_equal(nn_result_encode(&result, datums, RESULT_DATUMS + 1), RESULT_DATUMS + 1);
+	assert_null(nn_result_parse(datums, RESULT_DATUMS + 1, &result));
+	assert_int_equal(strlen(message), 16);
+	for (n = RESULT_DATUMS + 1; n <= RESULT_DATUMS + NNACCEL_MAX_MESSAGE / 16; n++)
+		datums[n] = datums[RESULT_DATUMS];
+	datums[0].u.result.size = n;
+	assert_non_null(nn_result_parse(datums, n, &result));
+}
+
+/* 0 head, 1 shape, 2 its dimension, 3 shape, 4 timing, 5 and 6 message */
 static const struct change bad_results[] = {
 	CHANGE(0, kind, NNACCEL_DATUM_REQUEST), CHANGE(0, flags, 1), CHANGE(0, rank, 1),
 	CHANGE(0, u.result.size, 0), CHANGE(0, u.result.size, 4), CHANGE(0, u.result.size, 6),
-	CHANGE(0, u.result.status, 9), CHANGE(0, u.result.status, UINT32_MAX),
+	CHANGE(0, u.result.size, 8), CHANGE(0, u.result.status, 9),
+	CHANGE(0, u.result.status, UINT32_MAX),
 	CHANGE(0, u.result.num_outputs, 0), CHANGE(0, u.result.num_outputs, 1),
 	CHANGE(0, u.result.num_outputs, 3), CHANGE(0, u.result.num_outputs, UINT32_MAX),
 	CHANGE(0, u.result.__reserved, 1),
@@ -786,6 +829,9 @@ static const struct change bad_results[] = {
 	CHANGE(2, u.words[1], 1),
 	CHANGE(3, kind, NNACCEL_DATUM_TIMING), CHANGE(3, rank, 1),
 	CHANGE(4, kind, NNACCEL_DATUM_SHAPE), CHANGE(4, flags, 1), CHANGE(4, rank, 1),
+	CHANGE(5, kind, NNACCEL_DATUM_TIMING), CHANGE(5, flags, 1), CHANGE(5, rank, 1),
+	CHANGE(5, u.text[0], 0), CHANGE(5, u.text[15], 0), CHANGE(6, u.text[0], 0),
+	CHANGE(6, u.text[15], 1), CHANGE(6, kind, 13),
 };
 
 static void test_malformed_results(void **state)
@@ -805,7 +851,7 @@ static void test_malformed_results(void **state)
 	}
 	result_sample(&result, shapes);
 	n = nn_result_encode(&result, datums, MAX_CAPACITY);
-	for (uint32_t length = 1; length < n; length++) {
+	for (uint32_t length = 1; length < RESULT_DATUMS; length++) {
 		datums[0].u.result.size = length;
 		assert_non_null(nn_result_parse(datums, length, &result));
 	}
@@ -838,6 +884,7 @@ int main(void)
 		cmocka_unit_test(test_request_round_trip),
 		cmocka_unit_test(test_malformed_requests),
 		cmocka_unit_test(test_result_round_trip),
+		cmocka_unit_test(test_result_message),
 		cmocka_unit_test(test_malformed_results),
 	};
 

@@ -797,7 +797,8 @@ struct nnaccel_ring_control {
  * A request: REQUEST; for each input INPUT, then as many INPUT_DIMENSION as
  * its rank says; for each output OUTPUT and OUTPUT_DIMENSION likewise; SLOT
  * for each pool; MEASURE. A result: RESULT; for each output SHAPE, then
- * SHAPE_DIMENSION; TIMING.
+ * SHAPE_DIMENSION; TIMING; MESSAGE for each part of what is wrong, where
+ * something is: for the client to log.
  */
 enum nnaccel_datum_kind {
 	NNACCEL_DATUM_REQUEST = 1,
@@ -810,7 +811,8 @@ enum nnaccel_datum_kind {
 	NNACCEL_DATUM_RESULT = 8,
 	NNACCEL_DATUM_SHAPE = 9,
 	NNACCEL_DATUM_SHAPE_DIMENSION = 10,
-	NNACCEL_DATUM_TIMING = 11
+	NNACCEL_DATUM_TIMING = 11,
+	NNACCEL_DATUM_MESSAGE = 12
 };
 
 /**
@@ -880,6 +882,8 @@ struct nnaccel_datum_timing {
  * @u: by @kind; bytes that the kind does not use are 0
  * @u.value: INPUT_DIMENSION, OUTPUT_DIMENSION, SHAPE_DIMENSION: the dimension;
  *	SLOT: the slot; MEASURE: 1: fill in the times, else 0
+ * @u.text: MESSAGE: the next 16 bytes of text, at most NNACCEL_MAX_MESSAGE in
+ *	all; the last ones are followed by 0 where they are fewer
  */
 struct nnaccel_datum {
 	__u8 kind;
@@ -892,6 +896,7 @@ struct nnaccel_datum {
 		struct nnaccel_datum_timing timing;
 		__u32 value;
 		__u32 words[4];
+		char text[16];
 	} u;
 };
 

@@ -139,7 +139,9 @@ void burst_send(struct burst_end *end)
 
 void burst_receive(struct burst_end *end)
 {
-	struct nn_result result = { .shapes = end->shapes, .max_outputs = OUTPUTS };
+	char message[NN_RESULT_MESSAGE];
+	struct nn_result result = { .shapes = end->shapes, .max_outputs = OUTPUTS,
+				    .message = message };
 	uint32_t count;
 
 	if (nn_ring_receive(&end->ring, end->datums, &count, NN_RING_FOREVER) ||

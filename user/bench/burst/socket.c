@@ -179,7 +179,8 @@ void socket_peer_execute(struct socket_peer *peer, bool pass_memory)
 	const struct nn_request request = { .num_inputs = 1, .num_outputs = 1, .num_slots = 1,
 					    .args = args, .slots = &slot };
 	struct nnaccel_shape shape;
-	struct nn_result result = { .shapes = &shape, .max_outputs = 1 };
+	char message[NN_RESULT_MESSAGE];
+	struct nn_result result = { .shapes = &shape, .max_outputs = 1, .message = message };
 	struct message m = { .file = pass_memory ? peer->memory : -1 };
 
 	m.count = nn_request_encode(&request, m.datums, MESSAGE_DATUMS);

@@ -41,7 +41,9 @@ static void parse_result(const struct nnaccel_datum *datums, uint32_t count)
 {
 	struct nnaccel_datum again[CAPACITY];
 	struct nnaccel_shape shapes[MAX_ARGS];
-	struct nn_result result = { .shapes = shapes, .max_outputs = MAX_ARGS };
+	char message[NN_RESULT_MESSAGE];
+	struct nn_result result = { .shapes = shapes, .max_outputs = MAX_ARGS,
+				    .message = message };
 
 	if (nn_result_parse(datums, count, &result))
 		return;
