@@ -666,6 +666,8 @@ TEST_F(bursts, survive_a_client_killed_at_each_step)
 		}
 		actor_kill(&actor);
 		pthread_join(thread, NULL);
+		TH_LOG("client killed at step %d: the worker knows after %llu us", step,
+		       actor_killed_ago(&actor));
 		EXPECT_EQ(serving.error, ESHUTDOWN);
 	}
 	EXPECT_FALSE(burst_is_dead(self->burst, 0));
@@ -749,6 +751,8 @@ TEST_F(bursts, survive_a_worker_killed_at_each_step)
 		EXPECT_EQ(client.burst >= 0, step > 3);
 		if (client.burst >= 0) {
 			EXPECT_TRUE(burst_is_dead(client.burst, 10000));
+			TH_LOG("worker killed at step %d: the burst is dead after %llu us", step,
+			       actor_killed_ago(&actor));
 			close(client.burst);
 		}
 		close(client.fd);

@@ -198,7 +198,8 @@ static void work(struct actor *self, void *data)
 }
 
 /* Kills a worker at a stage while a client asks; the client's errno, -1: the test broke. */
-static int kill_worker(FIXTURE_DATA(death) *self, enum worker_stage stage, enum request request)
+static int kill_worker(struct __test_metadata *_metadata, FIXTURE_DATA(death) *self,
+		       enum worker_stage stage, enum request request)
 {
 	struct worker worker = {
 		.stage = stage,
@@ -206,6 +207,7 @@ static int kill_worker(FIXTURE_DATA(death) *self, enum worker_stage stage, enum 
 	};
 	struct actor actor;
 	bool asked = false;
+	int error;
 
 	if (broker_session(self->broker, self->context, &worker.session) ||
 	    !actor_start(&actor, work, &worker))
@@ -228,7 +230,12 @@ static int kill_worker(FIXTURE_DATA(death) *self, enum worker_stage stage, enum 
 			return -1;
 	}
 	actor_kill(&actor);
-	return asked ? async_wait(&self->client.async) : 0;
+	if (!asked)
+		return 0;
+	error = async_wait(&self->client.async);
+	TH_LOG("worker killed when %s: %s is back after %llu us", worker_stage_names[stage],
+	       request_names[request], actor_killed_ago(&actor));
+	return error;
 }
 
 TEST_F(death, of_the_worker)
@@ -245,7 +252,7 @@ TEST_F(death, of_the_worker)
 			/* A worker that has not attached has no model to execute. */
 			if (request == ASK_EXECUTE && stage == WORKER_STARTED)
 				continue;
-			error = kill_worker(self, stage, request);
+			error = kill_worker(_metadata, self, stage, request);
 			/* Before it attached, the call may not yet have been waiting for it. */
 			if (stage == WORKER_STARTED && request != ASK_NOTHING && error == ENOTCONN)
 				error = EPIPE;
@@ -292,6 +299,8 @@ TEST_F(death, of_the_worker_wakes_all)
 	for (size_t i = 0; i < ARRAY_SIZE(clients); i++) {
 		EXPECT_EQ(async_wait(&clients[i].async), EPIPE);
 	}
+	TH_LOG("worker killed: %zu calls are back after %llu us", ARRAY_SIZE(clients),
+	       actor_killed_ago(&actor));
 }
 
 /* ---- the client ---- */
@@ -340,7 +349,8 @@ static void be_client(struct actor *self, void *data)
 }
 
 /* Kills a client at a stage; what went wrong, or NULL. */
-static const char *kill_client(int broker, enum client_stage stage, enum request request)
+static const char *kill_client(struct __test_metadata *_metadata, int broker,
+			       enum client_stage stage, enum request request)
 {
 	struct nnaccel_engine_next next;
 	struct pollfd poll_fd = { .events = POLLIN };
@@ -379,6 +389,9 @@ static const char *kill_client(int broker, enum client_stage stage, enum request
 			return "the worker may still fetch";
 		if (poll(&poll_fd, 1, 0) != 1 || !(poll_fd.revents & POLLHUP))
 			return "the worker is not told";
+		TH_LOG("client killed when %s, asking for %s: the worker knows after %llu us",
+		       client_stage_names[stage], request_names[request],
+		       actor_killed_ago(&actor));
 		/* What it has of the dead it may commit, for nobody. */
 		if ((stage == CLIENT_FETCHED || stage == CLIENT_MAPPED) &&
 		    (session_answer(session, &cmd) || session_answer(session, &cmd) != ENOENT))
@@ -403,7 +416,7 @@ TEST_F(death, of_the_client)
 			if (request == ASK_NOTHING && stage >= CLIENT_QUEUED)
 				continue;
 			ASSERT_TRUE(summary_read(&before));
-			wrong = kill_client(self->broker, stage, request);
+			wrong = kill_client(_metadata, self->broker, stage, request);
 			EXPECT_EQ(wrong, NULL)
 				TH_LOG("client %s asks for %s: %s", client_stage_names[stage],
 				       request_names[request], wrong);

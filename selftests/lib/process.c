@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "process.h"
@@ -142,8 +143,22 @@ void actor_go(struct actor *actor)
 		kill(actor->pid, SIGKILL);
 }
 
+static uint64_t now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)(t.tv_nsec / 1000);
+}
+
+unsigned long long actor_killed_ago(const struct actor *actor)
+{
+	return now_us() - actor->killed_us;
+}
+
 void actor_kill(struct actor *actor)
 {
+	actor->killed_us = now_us();
 	kill(actor->pid, SIGKILL);
 	waitpid(actor->pid, NULL, 0);
 	close(actor->said);

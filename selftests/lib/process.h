@@ -7,6 +7,7 @@
 #define SELFTESTS_PROCESS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /** in_child() - What @act returns in a forked child, 0 to 255; or -1: it did not return. */
@@ -29,6 +30,7 @@ struct actor {
 	pid_t pid;
 	int said;
 	int go;
+	uint64_t killed_us;	/* when */
 };
 
 /** actor_start() - Starts a child that does @act(@data) and ends. */
@@ -45,5 +47,8 @@ void actor_go(struct actor *actor);
 
 /** actor_kill() - In the parent: SIGKILL, and waits until it is gone. */
 void actor_kill(struct actor *actor);
+
+/** actor_killed_ago() - Microseconds since actor_kill() sent its signal, for a comment. */
+unsigned long long actor_killed_ago(const struct actor *actor);
 
 #endif

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,6 +35,7 @@
 #define RUNS		200
 #define THREADS		4
 #define MANY		200	/* bursts at a time */
+#define IDLE		1000	/* of those that do nothing */
 #define MUTATIONS	300
 #define WAIT_NS		UINT64_C(60000000000)	/* for what must come */
 #define TRIES		6000	/* of 10 ms each, for what a worker does in its own time */
@@ -298,14 +300,22 @@ static void test_wrong_requests(void **state)
 	struct nna_memory *m = alloc(), *none = NULL;
 	struct nna_request r = { 2, 1, 1, in, &out, &m };
 	const struct nna_burst_options too_big = { .capacity = NNACCEL_BURST_MAX_CAPACITY + 1 };
+	struct nn_error plain = { "" };
 	struct nna_burst *no_burst;
 
 	(void)state;
 	assert_int_equal(nna_burst_execute(b, &r, NULL, NULL, NULL, NULL, NULL),
 			 NN_INVALID_ARGUMENT);
 	r.num_inputs = 1;
-	assert_int_equal(nna_burst_execute(b, &r, NULL, NULL, NULL, NULL, NULL),
+	assert_int_equal(nna_burst_execute(b, &r, NULL, NULL, NULL, NULL, &err),
 			 NN_INVALID_ARGUMENT);
+	/* The worker's own words, the same as on the ordinary path. */
+	assert_int_equal(nna_execute(p, &r, NULL, NULL, NULL, NULL, &plain), NN_INVALID_ARGUMENT);
+	assert_int_equal(strncmp(err.message, "burst: ", 7), 0);
+	assert_int_equal(strncmp(plain.message, "execute: ", 9), 0);
+	assert_string_equal(err.message + 7, plain.message + 9);
+	assert_null(strstr(err.message, "refused by the engine"));
+	print_message("# %s\n", err.message);
 	r.memories = &none;
 	assert_int_equal(nna_burst_execute(b, &r, NULL, NULL, NULL, NULL, NULL),
 			 NN_INVALID_ARGUMENT);
@@ -454,6 +464,46 @@ static void test_many(void **state)
 	nna_prepared_model_free(p);
 }
 
+/* A thousand bursts that have been used, and then nothing: the worker's CPU time from outside. */
+static void test_idle(void **state)
+{
+	const struct rlimit files = { 2 * IDLE, 2 * IDLE };
+	struct nna_prepared_model *p = prepare(COUNT);
+	struct nna_burst **b = calloc(IDLE, sizeof(*b));
+	struct nna_memory *m = alloc();
+	uint64_t idle_ns;
+	int64_t used_ns;
+	int wrong = 0;
+	pid_t worker;
+
+	(void)state;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+	for (int i = 0; i < IDLE; i++) {
+		b[i] = open_burst(p, 32);
+		wrong += add_numbers(b[i], m, (float)i);
+	}
+	assert_int_equal(wrong, 0);
+	/* Its threads stay with a burst for a moment. */
+	sleep(1);
+	worker = workers_find();
+	used_ns = workers_cpu_time(worker);
+	assert_true(used_ns > 0);
+	idle_ns = now_ns();
+	sleep(4);
+	idle_ns = now_ns() - idle_ns;
+	used_ns = workers_cpu_time(worker) - used_ns;
+	print_message("# %d idle bursts: %lld us of CPU time in %llu us\n", IDLE,
+		      (long long)used_ns / 1000, (unsigned long long)idle_ns / 1000);
+	assert_true(used_ns >= 0);
+	/* One spinning thread would use all of it. */
+	assert_true((uint64_t)used_ns < idle_ns / 10);
+	for (int i = 0; i < IDLE; i++)
+		nna_burst_free(b[i]);
+	free(b);
+	nna_memory_free(m);
+	nna_prepared_model_free(p);
+}
+
 /* ---- a hostile client: rings of its own over a burst's ---- */
 
 struct hostile {
@@ -528,7 +578,8 @@ static void hostile_send(struct hostile *h)
 {
 	struct nnaccel_datum datums[NNACCEL_BURST_DEFAULT_CAPACITY];
 	struct nnaccel_shape shapes[4];
-	struct nn_result result = { .shapes = shapes, .max_outputs = 4 };
+	char message[NN_RESULT_MESSAGE];
+	struct nn_result result = { .shapes = shapes, .max_outputs = 4, .message = message };
 	enum nn_ring_result received;
 	uint32_t count;
 
@@ -613,13 +664,17 @@ static void test_dead_worker(void **state)
 	struct nna_burst *b = open_burst(p, 0);
 	struct nna_memory *m = alloc();
 	enum nn_status status;
+	uint64_t start;
 
 	(void)state;
 	assert_int_equal(add_numbers(b, m, 1), 0);
+	start = now_ns();
 	assert_true(workers_kill());
 	do
 		status = add(b, m, NULL, NULL);
 	while (status == NN_OK);
+	print_message("# executions fail %llu us after the worker was killed\n",
+		      (unsigned long long)(now_ns() - start) / 1000);
 	assert_int_equal(status, NN_DEAD_OBJECT);
 	assert_int_equal(add(b, m, NULL, NULL), NN_DEAD_OBJECT);
 	assert_true(nna_burst_create(p, NULL, &(struct nna_burst *){ NULL }, NULL) != NN_OK);
@@ -646,7 +701,7 @@ static void test_death_during_execution(void **state)
 	start = now_ns();
 	assert_true(workers_kill());
 	pthread_join(thread, NULL);
-	print_message("the client knew %llu us after the worker was killed\n",
+	print_message("# the client knew %llu us after the worker was killed\n",
 		      (unsigned long long)(now_ns() - start) / 1000);
 	assert_int_equal(l.status, NN_DEAD_OBJECT);
 	nna_burst_free(l.burst);
@@ -669,6 +724,7 @@ int main(void)
 		TEST(test_one_at_a_time),
 		TEST(test_threads),
 		TEST(test_many),
+		TEST(test_idle),
 		TEST(test_hostile_packets),
 		TEST(test_hostile_rings),
 		TEST(test_dead_worker),
