@@ -52,11 +52,8 @@ struct worker {
 	struct spawned process;
 	struct cgroup_leaf leaf;
 	enum worker_state state;
-<<<<<<< Updated upstream
 	bool ready;			/* it has said so */
-=======
 	bool has_plugins;
->>>>>>> Stashed changes
 	uint32_t uid;			/* SERVING: whom */
 	uint64_t context;
 	uint64_t kill_at_ns;		/* NEVER, or when the grace ends */
@@ -192,11 +189,7 @@ static struct worker *worker_start(struct broker *b, bool with_plugins)
 		return NULL;
 	}
 	w->process = (struct spawned){ .pidfd = -1, .control = -1, .log = -1 };
-<<<<<<< Updated upstream
-	started = spawn_worker(&b->spawner, w->leaf.fd, &w->process);
-=======
-	started = spawn_worker(&b->options->spawner, w->leaf.fd, plugins, &w->process);
->>>>>>> Stashed changes
+	started = spawn_worker(&b->spawner, w->leaf.fd, plugins, &w->process);
 	cgroup_leaf_close(&w->leaf);
 	if (!started) {
 		w->process = (struct spawned){ .pidfd = -1, .control = -1, .log = -1 };
@@ -371,14 +364,10 @@ static int serve_context(struct broker *b, const struct nnaccel_engine_next *nex
 	w->context = next->out_context;
 	snprintf(w->name, sizeof(w->name), "worker %d (uid %u, context %llu)",
 		 (int)w->process.pid, w->uid, (unsigned long long)w->context);
-<<<<<<< Updated upstream
-	log_debug("%s: serves process %u", w->name, next->out_pid);
-	if (w->ready)
-		hand_over(b, w);
-=======
 	log_debug("%s: serves process %u%s", w->name, next->out_pid,
 		  w->has_plugins ? ", with extensions" : "");
->>>>>>> Stashed changes
+	if (w->ready)
+		hand_over(b, w);
 	return 0;
 }
 

@@ -7,11 +7,8 @@
 #define NN_ENGINE_BROKER_H
 
 #include "engine/cgroup.h"
-<<<<<<< Updated upstream
-#include "engine/keeper.h"
-=======
 #include "engine/extensions.h"
->>>>>>> Stashed changes
+#include "engine/keeper.h"
 #include "engine/spawn.h"
 
 struct broker_options {
@@ -21,11 +18,8 @@ struct broker_options {
 	unsigned int max_workers_per_user;
 	struct cgroup_options cgroup;
 	struct spawner spawner;
-<<<<<<< Updated upstream
 	struct keeper_options keeper;
-=======
 	struct extensions extensions;
->>>>>>> Stashed changes
 };
 
 /*

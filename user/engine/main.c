@@ -30,13 +30,10 @@ enum option_id {
 	OPT_WORKER_CPU_WEIGHT,
 	OPT_WORKER_USER,
 	OPT_NO_SLOT_CACHE,
-<<<<<<< Updated upstream
 	OPT_STATE,
 	OPT_NO_CACHE,
-=======
 	OPT_EXTENSIONS,
 	OPT_EXTENSIONS_GROUP,
->>>>>>> Stashed changes
 	OPT_INSECURE_NO_USERNS,
 	OPT_LOG_LEVEL,
 	OPT_HELP,
@@ -52,13 +49,10 @@ static const struct option long_options[] = {
 	{ "worker-cpu-weight", required_argument, NULL, OPT_WORKER_CPU_WEIGHT },
 	{ "worker-user", required_argument, NULL, OPT_WORKER_USER },
 	{ "no-slot-cache", no_argument, NULL, OPT_NO_SLOT_CACHE },
-<<<<<<< Updated upstream
 	{ "state", required_argument, NULL, OPT_STATE },
 	{ "no-cache", no_argument, NULL, OPT_NO_CACHE },
-=======
 	{ "extensions", required_argument, NULL, OPT_EXTENSIONS },
 	{ "extensions-group", required_argument, NULL, OPT_EXTENSIONS_GROUP },
->>>>>>> Stashed changes
 	{ "insecure-no-userns", no_argument, NULL, OPT_INSECURE_NO_USERNS },
 	{ "log-level", required_argument, NULL, OPT_LOG_LEVEL },
 	{ "help", no_argument, NULL, OPT_HELP },
@@ -79,14 +73,11 @@ static const char help[] =
 	"  --worker-cpu-weight=N     CPU weight of a worker's cgroup, 1 to 10000 (100)\n"
 	"  --worker-user=USER        whom workers run as where nnacceld is root (65534)\n"
 	"  --no-slot-cache           bursts map their memory for each execution afresh\n"
-<<<<<<< Updated upstream
 	"  --state=FOLDER            of the compilation cache's index (/var/lib/nnaccel)\n"
 	"  --no-cache                no compilation cache\n"
-=======
 	"  --extensions=FOLDER       where plug-ins are\n"
 	"                            (" NN_EXTENSIONS_DIR ")\n"
 	"  --extensions-group=GROUP  whose clients get them (nnaccel-ext)\n"
->>>>>>> Stashed changes
 	"  --insecure-no-userns      where user namespaces are refused, make do with less\n"
 	"  --log-level=LEVEL         error, warning, info or debug (info)\n"
 	"  --help, --version\n";
@@ -166,7 +157,6 @@ static void parse_option(int id, const char *name, struct broker_options *o)
 	case OPT_NO_SLOT_CACHE:
 		spawner->options.no_slot_cache = true;
 		break;
-<<<<<<< Updated upstream
 	case OPT_STATE:
 		if (!optarg[0])
 			usage_error(name, optarg);
@@ -174,14 +164,13 @@ static void parse_option(int id, const char *name, struct broker_options *o)
 		break;
 	case OPT_NO_CACHE:
 		o->keeper.folder = NULL;
-=======
+		break;
 	case OPT_EXTENSIONS:
 		o->extensions.folder = optarg;
 		o->extensions.is_default = false;
 		break;
 	case OPT_EXTENSIONS_GROUP:
 		o->extensions.group = optarg;
->>>>>>> Stashed changes
 		break;
 	case OPT_INSECURE_NO_USERNS:
 		spawner->allow_none = true;

@@ -37,19 +37,10 @@ static void *answer_reserve(struct answer *answer, size_t count, size_t size)
 	return answer->payload;
 }
 
-static void do_query_device(struct answer *answer)
+static void do_query_device(const struct server *server, struct answer *answer)
 {
 	struct nn_device_info *info = answer_reserve(answer, 1, sizeof(*info));
 
-<<<<<<< Updated upstream
-	if (command->head->query != NNACCEL_QUERY_DEVICE) {
-		answer->status = nn_fail(&answer->err, NN_INVALID_ARGUMENT, "unknown query %u",
-					 command->head->query);
-		return;
-	}
-	info = answer_reserve(answer, 1, sizeof(*info));
-=======
->>>>>>> Stashed changes
 	if (!info)
 		return;
 	device_describe(info);
@@ -60,10 +51,9 @@ static void do_query_device(struct answer *answer)
 
 static void do_query(struct server *server, const struct command *command, struct answer *answer)
 {
-	(void)server;
 	switch (command->head->query) {
 	case NNACCEL_QUERY_DEVICE:
-		do_query_device(answer);
+		do_query_device(server, answer);
 		break;
 	case NNACCEL_QUERY_EXTENSIONS:
 		answer->payload = device_list_extensions(&answer->payload_size);

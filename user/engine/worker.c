@@ -36,35 +36,22 @@ struct worker {
 
 void worker_options_format(const struct worker_options *o, char text[WORKER_OPTIONS_TEXT])
 {
-	snprintf(text, WORKER_OPTIONS_TEXT, "%d:%d:%u:%u:%llu:%d:%d", (int)o->isolation,
+	snprintf(text, WORKER_OPTIONS_TEXT, "%d:%d:%u:%u:%llu:%d:%d:%d", (int)o->isolation,
 		 (int)o->log_level, (unsigned int)o->uid, (unsigned int)o->gid,
-<<<<<<< Updated upstream
-		 (unsigned long long)o->max_memory, o->no_slot_cache, o->cache);
-=======
-		 (unsigned long long)o->max_memory, o->no_slot_cache, o->probe);
->>>>>>> Stashed changes
+		 (unsigned long long)o->max_memory, o->no_slot_cache, o->cache, o->probe);
 }
 
 bool worker_options_parse(const char *text, struct worker_options *o)
 {
-<<<<<<< Updated upstream
-	unsigned int isolation, level, uid, gid, no_slot_cache, cache;
-=======
-	unsigned int isolation, level, uid, gid, no_slot_cache, probe;
->>>>>>> Stashed changes
+	unsigned int isolation, level, uid, gid, no_slot_cache, cache, probe;
 	unsigned long long memory;
 	char rest;
 
-	if (sscanf(text, "%u:%u:%u:%u:%llu:%u:%u%c", &isolation, &level, &uid, &gid, &memory,
-<<<<<<< Updated upstream
-		   &no_slot_cache, &cache, &rest) != 7)
+	if (sscanf(text, "%u:%u:%u:%u:%llu:%u:%u:%u%c", &isolation, &level, &uid, &gid, &memory,
+		   &no_slot_cache, &cache, &probe, &rest) != 8)
 		return false;
-	if (isolation > ISOLATE_NONE || level > LOG_DEBUG || no_slot_cache > 1 || cache > 1)
-=======
-		   &no_slot_cache, &probe, &rest) != 7)
-		return false;
-	if (isolation > ISOLATE_NONE || level > LOG_DEBUG || no_slot_cache > 1 || probe > 1)
->>>>>>> Stashed changes
+	if (isolation > ISOLATE_NONE || level > LOG_DEBUG || no_slot_cache > 1 || cache > 1 ||
+	    probe > 1)
 		return false;
 	*o = (struct worker_options){
 		.isolation = isolation,
@@ -73,11 +60,8 @@ bool worker_options_parse(const char *text, struct worker_options *o)
 		.gid = gid,
 		.max_memory = memory,
 		.no_slot_cache = no_slot_cache,
-<<<<<<< Updated upstream
 		.cache = cache,
-=======
 		.probe = probe,
->>>>>>> Stashed changes
 	};
 	return true;
 }
@@ -243,15 +227,10 @@ void worker_main(char *const *args)
 	prctl(PR_SET_NAME, WORKER_NAME);
 	if (close_range(WORKER_SESSION_FD, ~0U, 0))
 		fail("close_range");
-<<<<<<< Updated upstream
-	sandbox_enter(&options);
+	sandbox_enter(&options, folder);
 	if (!server_init(&w.server, WORKER_SESSION_FD, !options.no_slot_cache,
 			 options.cache ? WORKER_CONTROL_FD : -1) ||
 	    signal(SIGPIPE, SIG_IGN) == SIG_ERR || !digest_init())
-=======
-	sandbox_enter(&options, folder);
-	if (!server_init(&w.server, WORKER_SESSION_FD, !options.no_slot_cache) || signal(SIGPIPE, SIG_IGN) == SIG_ERR)
->>>>>>> Stashed changes
 		fail("server");
 	start_threads(&w);
 	sandbox_stop_processes();
