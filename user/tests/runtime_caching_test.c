@@ -25,6 +25,9 @@
 #define OUT 40
 #define TOKEN_SIZE ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN
 
+/* Saving more often than this is refused by an engine, once it took 32. */
+#define SAVE_PAUSE_US 110000
+
 static char dir[] = "/tmp/runtime_caching_test.XXXXXX";
 static uint8_t token[TOKEN_SIZE];
 
@@ -138,6 +141,8 @@ static void run(const struct wishes *wishes)
 	assert_right(c, units);
 	ANeuralNetworksCompilation_free(c);
 	ANeuralNetworksModel_free(model);
+	if (getenv("NN_TEST_DEVICE"))
+		usleep(SAVE_PAUSE_US);
 }
 
 static const struct wishes usual = { .dir = dir, .preference = 1 };
@@ -558,35 +563,21 @@ static void test_full_disk(void **state)
 
 /* ---- Several processes ---- */
 
-/* As fork(); what fails in the child ends it. */
-static pid_t fork_test(void)
+/* What a child does: run by its name, in a process that opens its own device. */
+static void child_run(void)
 {
-	pid_t pid = fork();
-
-	assert_true(pid >= 0);
-	if (!pid)
-		setenv("CMOCKA_TEST_ABORT", "1", 1);
-	return pid;
+	run(&usual);
 }
 
-static void in_child(void (*fn)(void))
+static void child_hit(void)
 {
-	pid_t pid = fork_test();
-	int status;
-
-	if (!pid) {
-		fn();
-		_exit(0);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	assert_hit();
 }
 
 /* Writing ends somewhere in the middle: of the data or, with less, of the model. */
-static struct rlimit room = { 100, RLIM_INFINITY };
-
-static void run_in_room(void)
+static void child_no_room(void)
 {
+	const struct rlimit room = { strtoul(getenv("NN_TEST_ROOM"), NULL, 10), RLIM_INFINITY };
 	ANeuralNetworksModel *model = weights_model(OUT);
 	int null = open("/dev/null", O_RDWR);
 
@@ -597,27 +588,67 @@ static void run_in_room(void)
 	assert_right(compile_with(model, &usual), OUT);
 }
 
+/* Makes and uses the entry all the time, and removes a file now and then. */
+static void child_busy(void)
+{
+	for (int i = 0; i < 12; i++) {
+		run(&usual);
+		if (i % 3 == 0)
+			unlink(path(i % 2));
+	}
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} children[] = {
+	{ "run", child_run }, { "hit", child_hit }, { "no-room", child_no_room },
+	{ "busy", child_busy },
+};
+
+/* Starts this program as a child; what fails there aborts it. */
+static pid_t start_child(const char *name)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid)
+		return pid;
+	setenv("CMOCKA_TEST_ABORT", "1", 1);
+	execl("/proc/self/exe", "runtime_caching_test", name, dir, NULL);
+	_exit(127);
+}
+
+static void end_child(pid_t pid)
+{
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void in_child(const char *name)
+{
+	end_child(start_child(name));
+}
+
 static void test_no_room(void **state)
 {
 	(void)state;
-	for (; room.rlim_cur < 5000; room.rlim_cur += 1000) {
+	/* The library has files of its own, which need the room too. */
+	if (getenv("NN_TEST_DEVICE"))
+		skip();
+	for (int room = 100; room < 5000; room += 1000) {
+		char text[16];
+
 		remove_all();
-		in_child(run_in_room);
+		snprintf(text, sizeof(text), "%d", room);
+		setenv("NN_TEST_ROOM", text, 1);
+		in_child("no-room");
 		/* Not torn: either empty or whole. */
 		if (stat_of(MODEL_FILE).st_size)
 			assert_hit();
 	}
-}
-
-static void run_usual(void)
-{
-	run(&usual);
-}
-
-static void hit_or_exit(void)
-{
-	run_logged(&usual);
-	_exit(count("prepared from the cache") != 1);
 }
 
 /* What one process saved, another uses. */
@@ -625,8 +656,8 @@ static void test_other_process(void **state)
 {
 	(void)state;
 	remove_all();
-	in_child(run_usual);
-	in_child(hit_or_exit);
+	in_child("run");
+	in_child("hit");
 }
 
 /* Somebody writes the files, and is not done. */
@@ -649,25 +680,13 @@ static void test_locked(void **state)
 static void test_processes_at_a_time(void **state)
 {
 	pid_t pids[4];
-	int status;
 
 	(void)state;
 	remove_all();
-	for (size_t i = 0; i < ARRAY_SIZE(pids); i++) {
-		pids[i] = fork_test();
-		if (pids[i])
-			continue;
-		for (int k = 0; k < 12; k++) {
-			run(&usual);
-			if (i == 0 && k % 3 == 0)
-				unlink(path(k % 2));
-		}
-		_exit(0);
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(pids); i++) {
-		assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
-		assert_int_equal(status, 0);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(pids); i++)
+		pids[i] = start_child("busy");
+	for (size_t i = 0; i < ARRAY_SIZE(pids); i++)
+		end_child(pids[i]);
 	run(&usual);
 	assert_hit();
 }
@@ -683,7 +702,8 @@ static void test_scribbler(void **state)
 	if (getenv("NN_TEST_DEVICE"))
 		skip();
 	make_entry();
-	pid = fork_test();
+	pid = fork();
+	assert_true(pid >= 0);
 	if (!pid) {
 		for (uint32_t x = 1;;) {
 			int fd = open(path(x % 2), O_RDWR);
@@ -715,7 +735,7 @@ static void test_in_use(void **state)
 	make_entry();
 	c = compile_with(model, &usual);
 	assert_hit();
-	in_child(hit_or_exit);
+	in_child("hit");
 	assert_right(c, OUT);
 	/* Files that go away are still there for who uses them. */
 	remove_all();
@@ -727,9 +747,7 @@ static void test_in_use(void **state)
 static int setup(void **state)
 {
 	(void)state;
-	for (int i = 0; i < TOKEN_SIZE; i++)
-		token[i] = (uint8_t)(i * 37 + 1);
-	return setenv("NNACCEL_LOG", "info", 1) || !mkdtemp(dir);
+	return !mkdtemp(dir);
 }
 
 static int teardown(void **state)
@@ -739,7 +757,19 @@ static int teardown(void **state)
 	return rmdir(dir);
 }
 
-int main(void)
+static int be_child(const char *name, const char *folder)
+{
+	memcpy(dir, folder, sizeof(dir));
+	for (size_t i = 0; i < ARRAY_SIZE(children); i++) {
+		if (strcmp(name, children[i].name))
+			continue;
+		children[i].run();
+		return 0;
+	}
+	return 2;
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),
@@ -761,5 +791,10 @@ int main(void)
 		cmocka_unit_test(test_in_use),
 	};
 
+	for (int i = 0; i < TOKEN_SIZE; i++)
+		token[i] = (uint8_t)(i * 37 + 1);
+	setenv("NNACCEL_LOG", "info", 1);
+	if (argc == 3 && strlen(argv[2]) == sizeof(dir) - 1)
+		return be_child(argv[1], argv[2]);
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
