@@ -122,6 +122,16 @@ static void compare_net(const char *figure, net_fn *make, enum net_type type, ui
 	net_free(&net);
 }
 
+/* float16, with the peer's float32: it has float16 for other CPUs only. */
+static void compare_half(void)
+{
+	static struct net net;
+
+	net_mobilenet_v1(&net, NET_F32);
+	compare("mnv1_f16_1t", subject_plan_half(&net, 1), subject_xnnpack(&net, 1), 1);
+	net_free(&net);
+}
+
 /* From the network's description to something that can be run. */
 static double time_prepare(const struct net *net, struct subject (*make)(const struct net *net,
 									 uint32_t threads))
@@ -254,6 +264,7 @@ int main(void)
 	report("mnv2_f32_rss", rss, "KiB", subject_has_peer() ? "xnnpack" : NULL, peer_rss);
 	for (size_t i = 0; i < sizeof(nets) / sizeof(nets[0]); i++)
 		compare_net(nets[i].figure, nets[i].make, nets[i].type, nets[i].threads);
+	compare_half();
 	compare("lstm_f32_1t", subject_lstm(), subject_lstm_xnnpack(), 1);
 	compare("transformer_f32_1t", subject_transformer(), subject_transformer_xnnpack(), 1);
 	compare_prepare();

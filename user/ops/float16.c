@@ -4,7 +4,12 @@
  */
 #include "ops/float16.h"
 
+#include <stdbool.h>
 #include <string.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 static uint32_t bits_of(float value)
 {
@@ -51,11 +56,73 @@ uint16_t nn_float_to_half(float value)
 	return sign | (uint16_t)((magnitude - 0x38000000) >> 13);
 }
 
+/* ---- Many of them ---- */
+
+#if defined(__x86_64__)
+
+#define LANES 8
+#define TARGET __attribute__((target("avx2,f16c")))
+
+/* Both return how many were converted: a multiple of eight. */
+static TARGET size_t eights_to_floats(const char *halves, float *floats, size_t count)
+{
+	size_t i = 0;
+
+	for (; i + LANES <= count; i += LANES)
+		_mm256_storeu_ps(floats + i,
+				 _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(halves + 2 * i))));
+	return i;
+}
+
+static TARGET size_t eights_to_halves(const float *floats, char *halves, size_t count)
+{
+	size_t i = 0;
+
+	for (; i + LANES <= count; i += LANES)
+		_mm_storeu_si128((__m128i *)(halves + 2 * i),
+				 _mm256_cvtps_ph(_mm256_loadu_ps(floats + i),
+						 _MM_FROUND_TO_NEAREST_INT));
+	return i;
+}
+
+/* Every CPU with AVX2 converts eight at a time. */
+static bool converts_eights(void)
+{
+	__builtin_cpu_init();
+	return __builtin_cpu_supports("avx2");
+}
+
+#else
+
+static bool converts_eights(void)
+{
+	return false;
+}
+
+static size_t eights_to_floats(const char *halves, float *floats, size_t count)
+{
+	(void)halves;
+	(void)floats;
+	(void)count;
+	return 0;
+}
+
+static size_t eights_to_halves(const float *floats, char *halves, size_t count)
+{
+	(void)halves;
+	(void)floats;
+	(void)count;
+	return 0;
+}
+
+#endif
+
 void nn_halves_to_floats(const void *halves, float *floats, size_t count)
 {
 	const char *from = halves;
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = converts_eights() ? eights_to_floats(from, floats, count) : 0; i < count;
+	     i++) {
 		uint16_t half;
 
 		memcpy(&half, from + i * sizeof(half), sizeof(half));
@@ -67,7 +134,8 @@ void nn_floats_to_halves(const float *floats, void *halves, size_t count)
 {
 	char *to = halves;
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = converts_eights() ? eights_to_halves(floats, to, count) : 0; i < count;
+	     i++) {
 		uint16_t half = nn_float_to_half(floats[i]);
 
 		memcpy(to + i * sizeof(half), &half, sizeof(half));

@@ -36,7 +36,7 @@ struct compiled;
 
 struct nn_plan {
 	const struct nn_model *model;
-	struct nn_model *owned;		/* the same where the plan was loaded, else NULL */
+	struct nn_model *owned;		/* the same where the plan made it, else NULL */
 	struct graph *graphs;		/* graph[model->num_subgraphs] */
 	struct compiled *compiled;	/* NULL: every execution is interpreted */
 };

@@ -9,6 +9,7 @@
 
 #include "compiled.h"
 #include "pool.h"
+#include "widen.h"
 
 #define MAX_PREFERENCE 2	/* sustained speed */
 
@@ -203,20 +204,42 @@ enum nn_status plan_create(const struct nn_model *model, struct nn_plan **plan,
 	return NN_OK;
 }
 
+/* The plan of a float16 model in float32; NULL: it has none that is compiled. */
+static struct nn_plan *create_wide(const struct nn_model *model,
+				   const struct nn_plan_options *options)
+{
+	struct nn_model *wide = plan_widen(model);
+	struct nn_error err = { "" };
+	struct nn_plan *p;
+
+	if (!wide || plan_create(wide, &p, &err)) {
+		nn_model_free(wide);
+		return NULL;
+	}
+	p->owned = wide;
+	p->compiled = compiled_create(p, nn_isa_find(options->kernels), options->preference, NULL);
+	if (p->compiled)
+		return p;
+	nn_plan_free(p);
+	return NULL;
+}
+
 enum nn_status nn_plan_create(const struct nn_model *model, const struct nn_plan_options *options,
 			      struct nn_plan **plan, struct nn_error *err)
 {
+	bool compile = !options->kernels || strcmp(options->kernels, NO_KERNELS);
 	enum nn_status status = plan_check_options(options, err);
 
 	*plan = NULL;
-	if (!status)
-		status = plan_create(model, plan, err);
-	if (status)
+	if (!status && compile)
+		*plan = create_wide(model, options);
+	if (status || *plan)
 		return status;
-	if (!options->kernels || strcmp(options->kernels, NO_KERNELS))
+	status = plan_create(model, plan, err);
+	if (!status && compile)
 		(*plan)->compiled = compiled_create(*plan, nn_isa_find(options->kernels),
 						    options->preference, NULL);
-	return NN_OK;
+	return status;
 }
 
 const struct nn_model *nn_plan_model(const struct nn_plan *plan)

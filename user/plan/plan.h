@@ -135,7 +135,10 @@ enum nn_status nn_plan_load(const void *model, size_t model_size, const void *da
 			    size_t data_size, const struct nn_plan_options *options,
 			    struct nn_plan **plan, struct nn_error *err);
 
-/* The model that a plan runs: of a loaded one it belongs to the plan. */
+/*
+ * The model that a plan runs: of a loaded one it belongs to the plan, and of one
+ * with float16 operands it may be another that computes the same.
+ */
 const struct nn_model *nn_plan_model(const struct nn_plan *plan);
 
 /*

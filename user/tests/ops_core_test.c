@@ -90,6 +90,33 @@ static void test_halves_are_exact(void **state)
 	assert_true(isinf(nn_half_to_float(0xfc00)));
 }
 
+/* Many at a time, as one by one; NaN may differ in its other bits. */
+static void test_arrays_of_halves(void **state)
+{
+	enum { COUNT = 65536 + 5 };
+	uint16_t *halves = malloc(COUNT * sizeof(*halves)), *back = malloc(COUNT * sizeof(*back));
+	float *floats = malloc(COUNT * sizeof(*floats));
+
+	(void)state;
+	assert_true(halves && back && floats);
+	for (uint32_t i = 0; i < COUNT; i++)
+		halves[i] = (uint16_t)i;
+	nn_halves_to_floats(halves, floats, COUNT);
+	for (uint32_t i = 0; i < COUNT; i++) {
+		float one = nn_half_to_float(halves[i]);
+
+		assert_true(isnan(one) ? isnan(floats[i]) : !memcmp(&one, &floats[i], sizeof(one)));
+		/* Between two halves, beyond and below all. */
+		floats[i] *= i % 3 ? 1.0003f : 1.00048828125f;
+	}
+	nn_floats_to_halves(floats, back, COUNT);
+	for (uint32_t i = 0; i < COUNT; i++)
+		assert_true(isnan(floats[i]) || back[i] == nn_float_to_half(floats[i]));
+	free(halves);
+	free(back);
+	free(floats);
+}
+
 /* All numbers in the middle of two halves, and their neighbours. */
 static void test_halves_round(void **state)
 {
@@ -508,6 +535,7 @@ int main(void)
 		cmocka_unit_test(test_table_is_complete),
 		cmocka_unit_test(test_halves_are_exact),
 		cmocka_unit_test(test_halves_round),
+		cmocka_unit_test(test_arrays_of_halves),
 		cmocka_unit_test(test_halves_may_be_unaligned),
 		cmocka_unit_test(test_run_memory),
 		cmocka_unit_test(test_scalars),

@@ -100,6 +100,38 @@ static void assert_fails(const struct nn_plan *plan, struct call *c, enum nn_sta
 
 static const float four[] = { 1, 2, 3, 4 };
 
+/* x + 2^-12 - 1 of 1: as float16 the first sum would be 1, and the result 0. */
+static void test_half_is_computed_in_float(void **state)
+{
+	static const uint16_t one = 0x3c00, small = 0x0c00, minus_one = 0xbc00;
+	struct nn_plan_memory memory;
+	uint32_t in, between, out;
+	uint16_t result = 0;
+	struct nn_plan *plan;
+	struct call c;
+
+	(void)state;
+	mb_init(&built);
+	in = mb_operand(&built, NN_TENSOR_FLOAT16, NN_SUBGRAPH_INPUT, MB_DIMS(1));
+	between = mb_operand(&built, NN_TENSOR_FLOAT16, NN_TEMPORARY, MB_DIMS(1));
+	out = mb_operand(&built, NN_TENSOR_FLOAT16, NN_SUBGRAPH_OUTPUT, MB_DIMS(1));
+	mb_operation(&built, ADD, MB_LIST(in, mb_constant(&built, NN_TENSOR_FLOAT16, &small, 2,
+							  MB_DIMS(1)), mb_int32(&built, 0)),
+		     MB_LIST(between));
+	mb_operation(&built, ADD, MB_LIST(between, mb_constant(&built, NN_TENSOR_FLOAT16, &minus_one,
+							       2, MB_DIMS(1)),
+					  mb_int32(&built, 0)), MB_LIST(out));
+	plan = make_plan();
+	nn_plan_memory(plan, &memory);
+	assert_true(memory.execution > 0);
+	call_init(&c);
+	add_input(&c, &one, sizeof(one));
+	add_output(&c, &result, sizeof(result));
+	assert_runs(plan, &c);
+	assert_int_equal(result, small);
+	nn_plan_free(plan);
+}
+
 static void test_add(void **state)
 {
 	static const float expected[] = { 2, 4, 4, 6 };
@@ -747,6 +779,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_add),
+		cmocka_unit_test(test_half_is_computed_in_float),
 		cmocka_unit_test(test_broken_calls),
 		cmocka_unit_test(test_unaligned),
 		cmocka_unit_test(test_not_executable),

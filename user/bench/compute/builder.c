@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "builder.h"
+#include "ops/float16.h"
 #include "ops/op.h"
 #include "plan/plan.h"
 
@@ -97,6 +98,25 @@ void builder_output(struct builder *b, uint32_t operand)
 	b->outputs[b->subgraph.num_outputs++] = operand;
 }
 
+void builder_halve(struct builder *b)
+{
+	for (uint32_t i = 0; i < b->subgraph.num_operands; i++) {
+		struct nn_operand *o = &b->operands[i];
+		const float *floats = nn_operand_value(&b->model, o);
+		void *halves;
+
+		if (o->type != NN_TENSOR_FLOAT32)
+			continue;
+		o->type = NN_TENSOR_FLOAT16;
+		if (!floats)
+			continue;
+		o->location.length /= 2;
+		halves = must_alloc(o->location.length);
+		nn_floats_to_halves(floats, halves, o->location.length / 2);
+		o->location.offset = (uintptr_t)halves - (uintptr_t)b->pool.base;
+	}
+}
+
 /* ---- Running ---- */
 
 struct plan_state {
@@ -149,7 +169,9 @@ static struct nn_arg make_arg(const struct nn_operand *o)
 	nn_operand_size(o, &size);
 	arg.data = must_alloc(size);
 	arg.length = size;
-	fill_random(is_float ? NET_F32 : NET_QU8, arg.data, is_float ? size / 4 : size);
+	/* Memory is zeroed: random bytes would not do as halves. */
+	if (o->type != NN_TENSOR_FLOAT16)
+		fill_random(is_float ? NET_F32 : NET_QU8, arg.data, is_float ? size / 4 : size);
 	return arg;
 }
 

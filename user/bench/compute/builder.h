@@ -41,6 +41,9 @@ void builder_operation(struct builder *b, int32_t code, uint32_t num_inputs,
 void builder_input(struct builder *b, uint32_t operand);
 void builder_output(struct builder *b, uint32_t operand);
 
+/* Makes float16 of all float32 tensors. */
+void builder_halve(struct builder *b);
+
 /* A plan of it, with random data as its inputs. The builder goes with the subject. */
 struct subject builder_subject(struct builder *b, uint32_t threads);
 

@@ -17,6 +17,7 @@ struct subject {
 
 /* A network as a plan of ours, or as a runtime of XNNPACK. */
 struct subject subject_plan(const struct net *net, uint32_t threads);
+struct subject subject_plan_half(const struct net *net, uint32_t threads);	/* in float16 */
 struct subject subject_xnnpack(const struct net *net, uint32_t threads);
 
 /* Whether XNNPACK was there when this was built; without it its subjects have no state. */

@@ -18,6 +18,7 @@ enum {
 	NN_CODE_SOFTMAX = 25,
 	NN_CODE_MEAN = 31,
 	NN_CODE_TRANSPOSE = 37,
+	NN_CODE_CAST = 45,
 	NN_CODE_REDUCE_SUM = 80,
 	NN_CODE_UNIDIRECTIONAL_SEQUENCE_LSTM = 92,
 	NN_CODE_BATCH_MATMUL = 102,
@@ -27,6 +28,7 @@ extern const struct nn_kernel nn_kernel_add;
 extern const struct nn_kernel nn_kernel_average_pool;
 extern const struct nn_kernel nn_kernel_batch_matmul;
 extern const struct nn_kernel nn_kernel_binary;
+extern const struct nn_kernel nn_kernel_cast;
 extern const struct nn_kernel nn_kernel_conv;
 extern const struct nn_kernel nn_kernel_depthwise;
 extern const struct nn_kernel nn_kernel_fully_connected;

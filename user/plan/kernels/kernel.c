@@ -11,6 +11,7 @@ static const struct nn_kernel *const kernels[] = {
 	&nn_kernel_average_pool,
 	&nn_kernel_batch_matmul,
 	&nn_kernel_binary,
+	&nn_kernel_cast,
 	&nn_kernel_conv,
 	&nn_kernel_depthwise,
 	&nn_kernel_fully_connected,
