@@ -54,7 +54,9 @@ static void nnaccel_command_free(struct kref *refs)
 		nnaccel_pool_put(cmd->pools[i]);
 	kvfree(cmd->pools);
 	kvfree(cmd->grants);
+	kvfree(cmd->uses);
 	kvfree(cmd->args);
+	kvfree(cmd->roles);
 	kvfree(cmd->payload);
 	kfree(cmd);
 	nnaccel_count(NNACCEL_COMMANDS, -1);
@@ -85,11 +87,14 @@ static int nnaccel_command_add_pool(struct nnaccel_command *cmd, u32 id)
 	return 0;
 }
 
-/* Adds @first, unless it is 0, then @num_pools pools whose ids are user memory. */
+/*
+ * Adds @first, unless it is 0, then @num_pools pools whose ids are user memory; leaves room for
+ * @num_buffers.
+ */
 static int nnaccel_command_add_pools(struct nnaccel_command *cmd, u32 first, u64 ids,
-				     u32 num_pools)
+				     u32 num_pools, u32 num_buffers)
 {
-	u32 i, *copy, n = num_pools + !!first;
+	u32 i, *copy, n = num_pools + !!first + num_buffers;
 	int ret = 0;
 
 	if (!n)
@@ -131,7 +136,7 @@ int nnaccel_command_set_model_pools(struct nnaccel_command *cmd, u32 wire_pool, 
 		return -EINVAL;
 	if (!wire_pool)
 		return -ENOENT;
-	ret = nnaccel_command_add_pools(cmd, wire_pool, ids, num_pools);
+	ret = nnaccel_command_add_pools(cmd, wire_pool, ids, num_pools, 0);
 	if (ret)
 		return ret;
 	for (i = 0; i < cmd->head.num_grants; i++)
@@ -185,32 +190,40 @@ int nnaccel_command_set_parts(struct nnaccel_command *cmd, const struct nnaccel_
 	return 0;
 }
 
+/* Locks the context with the session that the command is for; 0: it is locked. */
+static int nnaccel_command_lock_session(struct nnaccel_command *cmd)
+{
+	bool copies = cmd->head.kind == NNACCEL_DO_COPY_IN || cmd->head.kind == NNACCEL_DO_COPY_OUT;
+	bool served;
+
+	if (!copies && (!cmd->model || nnaccel_command_prepares(cmd)))
+		return nnaccel_engine_lock_session(cmd->ctx, cmd->head.deadline_ns);
+	mutex_lock(&cmd->ctx->lock);
+	/* A model that lives has its worker. */
+	served = copies ? nnaccel_domain_is_served(cmd) : !!cmd->model->session;
+	if (served)
+		return 0;
+	mutex_unlock(&cmd->ctx->lock);
+	return -ESTALE;
+}
+
 /* Takes a count from the caller's when it returns 0. */
 static int nnaccel_command_queue(struct nnaccel_command *cmd)
 {
 	struct nnaccel_context *ctx = cmd->ctx;
-	struct nnaccel_model *model = cmd->model;
 	int ret;
 
-	if (model && !nnaccel_command_prepares(cmd)) {
-		/* A model that lives has its worker. */
-		mutex_lock(&ctx->lock);
-		ret = model->session ? 0 : -ESTALE;
-		if (ret)
-			mutex_unlock(&ctx->lock);
-	} else {
-		ret = nnaccel_engine_lock_session(ctx, cmd->head.deadline_ns);
-	}
+	ret = nnaccel_command_lock_session(cmd);
 	if (ret)
 		return ret;
 
-	if (ctx->num_commands < READ_ONCE(nnaccel_max_commands)) {
+	ret = ctx->num_commands < READ_ONCE(nnaccel_max_commands) ?
+	      nnaccel_domain_begin_all(cmd) : -ENOSPC;
+	if (!ret) {
 		ctx->num_commands++;
 		kref_get(&cmd->refs);
 		nnaccel_session_queue(ctx->session, cmd);
 		trace_nnaccel_command_queue(cmd);
-	} else {
-		ret = -ENOSPC;
 	}
 	mutex_unlock(&ctx->lock);
 	return ret;
@@ -273,7 +286,8 @@ static int nnaccel_command_wait(struct nnaccel_command *cmd)
  * @cmd: the command
  *
  * Return: 0: the engine answered, see @cmd; or -ETIME, -EINTR, -EPIPE, -ESTALE, -ENOSPC,
- * -ENOTCONN, -EUSERS, -EAGAIN, or what nnaccel_command_begin_access() returned.
+ * -ENOTCONN, -EUSERS, -EAGAIN; -EBUSY, -ENODATA: of a buffer; or what
+ * nnaccel_command_begin_access() returned.
  */
 int nnaccel_command_run(struct nnaccel_command *cmd)
 {
@@ -306,6 +320,7 @@ void nnaccel_command_finish(struct nnaccel_command *cmd, int error)
 	lockdep_assert_held(&cmd->ctx->lock);
 	cmd->state = NNACCEL_COMMAND_DONE;
 	cmd->error = error;
+	nnaccel_domain_end_all(cmd, error);
 	cmd->ctx->num_commands--;
 	complete(&cmd->done);
 }
@@ -407,10 +422,11 @@ int nnaccel_supported_ioctl(struct nnaccel_ucmd *ucmd)
 	return ret;
 }
 
-/* Checks an argument and adds to its pool's protection what it takes. */
-static int nnaccel_execute_check_arg(struct nnaccel_command *cmd, const struct nnaccel_arg *arg,
-				     u32 prot)
+/* Checks an argument and adds to its pool's protection what it takes; @output < 0: an input. */
+static int nnaccel_execute_check_arg(struct nnaccel_command *cmd, struct nnaccel_arg *arg,
+				     s64 output)
 {
+	u32 prot = NNACCEL_PROT_READ | (output < 0 ? 0 : NNACCEL_PROT_WRITE);
 	const struct nnaccel_arg omitted = { .flags = NNACCEL_ARG_NO_VALUE };
 	struct nnaccel_pool *pool;
 	u32 i;
@@ -418,14 +434,17 @@ static int nnaccel_execute_check_arg(struct nnaccel_command *cmd, const struct n
 
 	if (arg->flags & NNACCEL_ARG_NO_VALUE)
 		return memcmp(arg, &omitted, sizeof(omitted)) ? -EINVAL : 0;
-	if (arg->flags || arg->__reserved || arg->rank > NNACCEL_MAX_RANK ||
-	    arg->pool >= cmd->head.num_grants)
+	if (arg->flags & ~NNACCEL_ARG_BUFFER || arg->__reserved || arg->rank > NNACCEL_MAX_RANK)
 		return -EINVAL;
 	for (i = arg->rank; i < NNACCEL_MAX_RANK; i++)
 		if (arg->dims[i])
 			return -EINVAL;
 
-	i = array_index_nospec(arg->pool, cmd->head.num_grants);
+	if (arg->flags & NNACCEL_ARG_BUFFER)
+		return nnaccel_domain_set_arg(cmd, arg, output);
+	if (arg->pool >= cmd->first_buffer)
+		return -EINVAL;
+	i = array_index_nospec(arg->pool, cmd->first_buffer);
 	pool = cmd->pools[i];
 	if (check_add_overflow(arg->offset, arg->length, &end) || end > pool->length ||
 	    (end && nnaccel_pool_is_formatted(pool)))
@@ -450,15 +469,14 @@ static int nnaccel_execute_set_args(struct nnaccel_command *cmd, const struct nn
 		return ret;
 	}
 	for (i = 0; i < num; i++) {
-		ret = nnaccel_execute_check_arg(cmd, &cmd->args[i], i < arg->num_inputs ?
-						NNACCEL_PROT_READ :
-						NNACCEL_PROT_READ | NNACCEL_PROT_WRITE);
+		ret = nnaccel_execute_check_arg(cmd, &cmd->args[i], (s64)i - arg->num_inputs);
 		if (ret)
 			return ret;
 	}
 	cmd->head.num_inputs = arg->num_inputs;
 	cmd->head.num_outputs = arg->num_outputs;
-	cmd->head.max_payload = arg->num_outputs * sizeof(struct nnaccel_shape);
+	cmd->head.max_payload = arg->num_outputs * (sizeof(struct nnaccel_shape) +
+						    (cmd->writes ? sizeof(u64) : 0));
 	return 0;
 }
 
@@ -466,12 +484,14 @@ static int nnaccel_execute_build(struct nnaccel_command *cmd, const struct nnacc
 {
 	int ret;
 
-	if (arg->num_pools > NNACCEL_MAX_CMD_POOLS)
+	if (arg->num_pools > NNACCEL_MAX_CMD_POOLS || arg->num_buffers > NNACCEL_MAX_CMD_BUFFERS)
 		return -EINVAL;
 	cmd->head.flags = arg->flags;
 	cmd->head.deadline_ns = arg->deadline_ns;
 	cmd->head.loop_timeout_ns = arg->loop_timeout_ns;
-	ret = nnaccel_command_add_pools(cmd, 0, arg->pools, arg->num_pools);
+	ret = nnaccel_command_add_pools(cmd, 0, arg->pools, arg->num_pools, arg->num_buffers);
+	if (!ret)
+		ret = nnaccel_domain_add_all(cmd, arg->buffers, arg->num_buffers);
 	if (!ret)
 		ret = nnaccel_execute_set_args(cmd, arg);
 	if (ret)
@@ -484,7 +504,7 @@ static int nnaccel_execute_build(struct nnaccel_command *cmd, const struct nnacc
 	}
 	cmd->head.model = cmd->model->number;
 	cmd->head.priority = cmd->model->priority;
-	return 0;
+	return nnaccel_domain_check_roles(cmd);
 }
 
 static int nnaccel_execute_respond(struct nnaccel_ucmd *ucmd, const struct nnaccel_command *cmd,
@@ -498,7 +518,8 @@ static int nnaccel_execute_respond(struct nnaccel_ucmd *ucmd, const struct nnacc
 	arg->out_device_ns = measured ? cmd->device_ns : NNACCEL_TIME_NONE;
 	arg->out_driver_ns = measured ? driver_ns : NNACCEL_TIME_NONE;
 	if (arg->shapes && cmd->payload_size) {
-		if (copy_to_user(u64_to_user_ptr(arg->shapes), cmd->payload, cmd->payload_size))
+		if (copy_to_user(u64_to_user_ptr(arg->shapes), cmd->payload,
+				 arg->num_outputs * sizeof(struct nnaccel_shape)))
 			return -EFAULT;
 		arg->out_num_shapes = arg->num_outputs;
 	}
@@ -510,7 +531,7 @@ static int nnaccel_execute_respond(struct nnaccel_ucmd *ucmd, const struct nnacc
  * nnaccel_execute_ioctl() - NNACCEL_EXECUTE
  * @ucmd: the ioctl
  *
- * Return: 0, -EINVAL, -ENOENT, -EACCES, -EFAULT, -ENOMEM, or what nnaccel_command_run()
+ * Return: 0, -EINVAL, -ENOENT, -EACCES, -EPERM, -EFAULT, -ENOMEM, or what nnaccel_command_run()
  * returned.
  */
 int nnaccel_execute_ioctl(struct nnaccel_ucmd *ucmd)
@@ -520,7 +541,7 @@ int nnaccel_execute_ioctl(struct nnaccel_ucmd *ucmd)
 	u64 start = ktime_get_ns();
 	int ret;
 
-	if (arg->flags & ~NNACCEL_EXECUTE_MEASURE || arg->__reserved ||
+	if (arg->flags & ~NNACCEL_EXECUTE_MEASURE ||
 	    arg->message_size > NNACCEL_MAX_MESSAGE)
 		return -EINVAL;
 	cmd = nnaccel_command_alloc(ucmd->object, NNACCEL_DO_EXECUTE);

@@ -21,7 +21,7 @@
  * @uid: who
  * @refs: context structures that point here
  * @contexts: contexts that are open
- * @bytes: bytes allocated in pools and bursts
+ * @bytes: bytes allocated in pools, buffers and bursts
  */
 struct nnaccel_user {
 	struct hlist_node node;
@@ -103,7 +103,7 @@ static void nnaccel_user_put(struct nnaccel_user *user)
 }
 
 /**
- * nnaccel_charge() - Charge memory of a pool or a burst to a context and its user
+ * nnaccel_charge() - Charge memory of a pool, a buffer or a burst to a context and its user
  * @ctx: the context
  * @bytes: how much
  *
@@ -203,6 +203,7 @@ static int nnaccel_context_open(struct inode *inode, struct file *file)
 	kref_init(&ctx->refs);
 	mutex_init(&ctx->lock);
 	xa_init_flags(&ctx->objects, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
+	xa_init_flags(&ctx->buffers, XA_FLAGS_ACCOUNT);
 	INIT_LIST_HEAD(&ctx->bursts);
 	INIT_LIST_HEAD(&ctx->event);
 	ctx->number = atomic64_inc_return(&nnaccel_last_number);
@@ -236,6 +237,7 @@ static int nnaccel_context_release(struct inode *inode, struct file *file)
 		wake_up_all(&ctx->session->wait);
 	mutex_unlock(&ctx->lock);
 
+	nnaccel_domain_destroy_all(ctx);
 	nnaccel_object_destroy_all(ctx);
 	nnaccel_engine_remove(ctx);
 	nnaccel_user_close(ctx->user);
@@ -248,15 +250,18 @@ static int nnaccel_context_release(struct inode *inode, struct file *file)
 static void nnaccel_context_show_fdinfo(struct seq_file *m, struct file *file)
 {
 	struct nnaccel_context *ctx = file->private_data;
-	u32 pools, models, bursts, commands;
-	u64 imported, executions, engine_ns;
+	u64 imported, copied_in, copied_out, executions, engine_ns;
+	u32 pools, models, buffers, bursts, commands;
 
 	mutex_lock(&ctx->lock);
 	pools = ctx->num_objects[NNACCEL_OBJECT_POOL];
 	models = ctx->num_objects[NNACCEL_OBJECT_MODEL];
+	buffers = ctx->num_objects[NNACCEL_OBJECT_BUFFER];
 	bursts = ctx->num_bursts;
 	commands = ctx->num_commands;
 	imported = ctx->import_bytes;
+	copied_in = ctx->copied_in;
+	copied_out = ctx->copied_out;
 	executions = ctx->executions;
 	engine_ns = ctx->engine_ns;
 	mutex_unlock(&ctx->lock);
@@ -267,6 +272,9 @@ static void nnaccel_context_show_fdinfo(struct seq_file *m, struct file *file)
 	seq_printf(m, "nnaccel-memory-import:\t%llu KiB\n", imported >> 10);
 	seq_printf(m, "nnaccel-pools:\t%u\n", pools);
 	seq_printf(m, "nnaccel-models:\t%u\n", models);
+	seq_printf(m, "nnaccel-buffers:\t%u\n", buffers);
+	seq_printf(m, "nnaccel-copied-in:\t%llu B\n", copied_in);
+	seq_printf(m, "nnaccel-copied-out:\t%llu B\n", copied_out);
 	seq_printf(m, "nnaccel-bursts:\t%u\n", bursts);
 	seq_printf(m, "nnaccel-commands:\t%u\n", commands);
 	seq_printf(m, "nnaccel-executions:\t%llu\n", executions);
@@ -285,6 +293,7 @@ static int nnaccel_info_ioctl(struct nnaccel_ucmd *ucmd)
 	cmd->max_pools = READ_ONCE(nnaccel_max_pools);
 	cmd->max_models = READ_ONCE(nnaccel_max_models);
 	cmd->max_bursts = READ_ONCE(nnaccel_max_bursts);
+	cmd->max_buffers = READ_ONCE(nnaccel_max_buffers);
 	cmd->max_commands = READ_ONCE(nnaccel_max_commands);
 	cmd->max_pool_bytes = READ_ONCE(nnaccel_max_pool_bytes);
 	cmd->max_context_bytes = READ_ONCE(nnaccel_max_context_bytes);
@@ -295,6 +304,7 @@ static int nnaccel_info_ioctl(struct nnaccel_ucmd *ucmd)
 	cmd->executions = ctx->executions;
 	cmd->engine_ns = ctx->engine_ns;
 	cmd->bursts = ctx->num_bursts;
+	cmd->buffers = ctx->num_objects[NNACCEL_OBJECT_BUFFER];
 	mutex_unlock(&ctx->lock);
 	return nnaccel_ucmd_respond(ucmd, sizeof(*cmd));
 }
@@ -317,12 +327,16 @@ static const struct nnaccel_ioctl_op nnaccel_context_ops[] = {
 	NNACCEL_OP(SUPPORTED, nnaccel_supported_ioctl, struct nnaccel_supported,
 		   __reserved),
 	NNACCEL_OP(PREPARE, nnaccel_prepare_ioctl, struct nnaccel_prepare, __reserved),
-	NNACCEL_OP(EXECUTE, nnaccel_execute_ioctl, struct nnaccel_execute, __reserved),
+	NNACCEL_OP(EXECUTE, nnaccel_execute_ioctl, struct nnaccel_execute, num_buffers),
 	NNACCEL_OP(BURST_CREATE, nnaccel_burst_create_ioctl, struct nnaccel_burst_create,
 		   __reserved),
 	NNACCEL_OP(PREPARE_CACHED, nnaccel_prepare_cached_ioctl, struct nnaccel_prepare_cached,
 		   __reserved),
 	NNACCEL_OP(CACHE_SAVE, nnaccel_cache_save_ioctl, struct nnaccel_cache_save, out_status),
+	NNACCEL_OP(BUFFER_ALLOC, nnaccel_buffer_alloc_ioctl, struct nnaccel_buffer_alloc,
+		   __reserved),
+	NNACCEL_OP(BUFFER_COPY, nnaccel_buffer_copy_ioctl, struct nnaccel_buffer_copy, message),
+	NNACCEL_OP(BUFFER_FREE, nnaccel_buffer_free_ioctl, struct nnaccel_buffer_free, token),
 };
 
 static long nnaccel_context_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

@@ -18,6 +18,7 @@ static const char *const nnaccel_counter_names[NNACCEL_COUNTERS] = {
 	[NNACCEL_IMPORTS] = "imports",
 	[NNACCEL_IMPORT_BYTES] = "import-bytes",
 	[NNACCEL_MODELS] = "models",
+	[NNACCEL_BUFFERS] = "buffers",
 	[NNACCEL_BURSTS] = "bursts",
 	[NNACCEL_SLOTS] = "slots",
 	[NNACCEL_COMMANDS] = "commands",

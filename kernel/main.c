@@ -27,6 +27,10 @@ unsigned int nnaccel_max_models = 1024;
 module_param_named(max_models, nnaccel_max_models, uint, 0644);
 MODULE_PARM_DESC(max_models, "Models a context may hold (default 1024)");
 
+unsigned int nnaccel_max_buffers = 4096;
+module_param_named(max_buffers, nnaccel_max_buffers, uint, 0644);
+MODULE_PARM_DESC(max_buffers, "Buffers of memory domains a context may hold (default 4096)");
+
 unsigned int nnaccel_max_bursts = 1024;
 module_param_named(max_bursts, nnaccel_max_bursts, uint, 0644);
 MODULE_PARM_DESC(max_bursts, "Bursts a context may hold (default 1024)");
@@ -42,12 +46,12 @@ MODULE_PARM_DESC(max_pool_bytes, "Bytes a pool may have (default 4 GiB)");
 unsigned long nnaccel_max_context_bytes;
 module_param_named(max_context_bytes, nnaccel_max_context_bytes, ulong, 0644);
 MODULE_PARM_DESC(max_context_bytes,
-		 "Bytes a context may allocate in pools and bursts (default a quarter of the memory)");
+		 "Bytes a context may allocate in all (default a quarter of the memory)");
 
 unsigned long nnaccel_max_user_bytes;
 module_param_named(max_user_bytes, nnaccel_max_user_bytes, ulong, 0644);
 MODULE_PARM_DESC(max_user_bytes,
-		 "Bytes all contexts of a user may allocate in both (default half of the memory)");
+		 "Bytes all contexts of a user may allocate (default half of the memory)");
 
 unsigned int nnaccel_engine_wait_ms = 5000;
 module_param_named(engine_wait_ms, nnaccel_engine_wait_ms, uint, 0644);
@@ -66,7 +70,7 @@ MODULE_PARM_DESC(deadline_grace_ms,
 static_assert(BITS_PER_LONG == 64);
 
 /* The sizes are ABI: a change here breaks programs that are built. */
-static_assert(sizeof(struct nnaccel_info) == 96);
+static_assert(sizeof(struct nnaccel_info) == 104);
 static_assert(sizeof(struct nnaccel_destroy) == 8);
 static_assert(sizeof(struct nnaccel_pool_alloc) == 24);
 static_assert(sizeof(struct nnaccel_pool_import) == 40);
@@ -79,13 +83,18 @@ static_assert(sizeof(struct nnaccel_cache_save) == 120);
 static_assert(sizeof(struct nnaccel_cache_sizes) == 16);
 static_assert(sizeof(struct nnaccel_arg) == 96);
 static_assert(sizeof(struct nnaccel_shape) == 72);
-static_assert(sizeof(struct nnaccel_execute) == 104);
+static_assert(sizeof(struct nnaccel_execute) == 112);
+static_assert(sizeof(struct nnaccel_role) == 16);
+static_assert(sizeof(struct nnaccel_buffer_alloc) == 56);
+static_assert(sizeof(struct nnaccel_buffer_copy) == 48);
+static_assert(sizeof(struct nnaccel_buffer_free) == 16);
 static_assert(sizeof(struct nnaccel_engine_next) == 32);
 static_assert(sizeof(struct nnaccel_engine_session) == 24);
 static_assert(sizeof(struct nnaccel_engine_refuse) == 16);
 static_assert(sizeof(struct nnaccel_session_attach) == 8);
 static_assert(sizeof(struct nnaccel_grant) == 16);
-static_assert(sizeof(struct nnaccel_cmd) == 144);
+static_assert(sizeof(struct nnaccel_cmd) == 152);
+static_assert(sizeof(struct nnaccel_cmd_role) == 16);
 static_assert(sizeof(struct nnaccel_session_fetch) == 24);
 static_assert(sizeof(struct nnaccel_session_commit) == 48);
 static_assert(sizeof(struct nnaccel_session_slot) == 32);

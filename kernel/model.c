@@ -8,6 +8,9 @@
 #include "nnaccel.h"
 #include "trace.h"
 
+/* Names a model for good: what was made for one matches no other. */
+static atomic64_t nnaccel_last_serial;
+
 static struct nnaccel_model *to_model(struct nnaccel_object *obj)
 {
 	return container_of(obj, struct nnaccel_model, obj);
@@ -107,6 +110,7 @@ static struct nnaccel_model *nnaccel_model_create(struct nnaccel_command *cmd)
 		return ERR_PTR(ret);
 	}
 	model->priority = cmd->head.priority;
+	model->serial = atomic64_inc_return(&nnaccel_last_serial);
 	refcount_inc(&model->obj.refs);
 	cmd->model = model;
 	return model;

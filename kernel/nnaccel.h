@@ -17,8 +17,8 @@
  *				what it holds goes when the file is closed (->closed)
  *   context ...> session	weak, under context->lock; cleared by the session's release
  *   session file -> session; session -> its context
- *   object table -> object (pool or model); object -> its context
- *   command -> pools, model	until it is committed or its session dies, even when its
+ *   object table -> object (pool or model); buffer table -> buffer; each -> its context
+ *   command -> pools, buffers, model	until it is committed or its session dies, even when its
  *				caller gave up
  *   caller, session -> command
  *   model -> pools		those of its constants
@@ -26,7 +26,8 @@
  *   burst's slot -> pool	until it is freed or the file is closed, dead or not
  *   context, session ...> burst	weak, under context->lock; cleared when it dies
  *   model ...> session		weak, under context->lock; cleared by the session's release
- *   session ...> pool		the grant; weak, cleared when the pool's last count goes
+ *   session ...> pool, buffer	the grant; weak, cleared when the last count goes
+ *   buffer's role, layout	name a model, a session by numbers that are never used again
  *   pool -> file		a dma-buf or a regular file; never a file of this module other
  *				than a dma-buf, so that no cycle of files can arise
  *   dma-buf -> context		for the charge; struct only
@@ -60,6 +61,7 @@ struct vm_area_struct;
 extern unsigned int nnaccel_max_contexts;
 extern unsigned int nnaccel_max_pools;
 extern unsigned int nnaccel_max_models;
+extern unsigned int nnaccel_max_buffers;
 extern unsigned int nnaccel_max_bursts;
 extern unsigned int nnaccel_max_commands;
 extern unsigned int nnaccel_engine_wait_ms;
@@ -129,6 +131,7 @@ enum nnaccel_engine_stage {
 enum nnaccel_object_type {
 	NNACCEL_OBJECT_POOL,
 	NNACCEL_OBJECT_MODEL,
+	NNACCEL_OBJECT_BUFFER,
 	NNACCEL_OBJECT_TYPES
 };
 
@@ -142,18 +145,22 @@ enum nnaccel_object_type {
  * @gid: effective group id of the opener
  * @cred: credentials of the opener
  * @user: what all contexts of @uid share
- * @pool_bytes: bytes allocated in pools and bursts; account lock
+ * @pool_bytes: bytes allocated in pools, buffers and bursts; account lock
  * @doorbell: its bursts' common page; NULL until the first; never changes after
  * @lock: protects what follows, up to @stage
  * @closed: the file is closed; waits look at it without the lock
  * @session: the worker's, or NULL
  * @objects: id -> struct nnaccel_object; a reserved id has no object yet
  * @next_id: where the search for a free id starts
- * @num_objects: pools and models that exist, in the table or not
+ * @buffers: token -> struct nnaccel_domain; a reserved token has no buffer yet
+ * @num_objects: pools, models and buffers that exist, in the tables or not
  * @bursts: those alive
  * @num_bursts: those that exist
  * @num_commands: commands queued or in flight
+ * @num_sessions: sessions so far
  * @import_bytes: bytes of imported pools that exist
+ * @copied_in: bytes that copies into buffers were asked to move
+ * @copied_out: the same for copies out of buffers
  * @executions: executions committed
  * @engine_ns: time that commands were with the worker
  * @stage: engine lock, as all that follows
@@ -180,11 +187,15 @@ struct nnaccel_context {
 	struct nnaccel_session *session;
 	struct xarray objects;
 	u32 next_id;
+	struct xarray buffers;
 	u32 num_objects[NNACCEL_OBJECT_TYPES];
 	struct list_head bursts;
 	u32 num_bursts;
 	u32 num_commands;
+	u64 num_sessions;
 	u64 import_bytes;
+	u64 copied_in;
+	u64 copied_out;
 	u64 executions;
 	u64 engine_ns;
 
@@ -223,7 +234,7 @@ struct nnaccel_forget {
  * struct nnaccel_object - What an id names
  * @refs: the table's and everybody else's; the last is dropped with context->lock held
  * @ctx: its context
- * @type: pool or model
+ * @type: pool, model or buffer
  * @forget: the notice to post at the end; NULL once posted
  */
 struct nnaccel_object {
@@ -277,6 +288,9 @@ struct nnaccel_pool {
 struct nnaccel_pool *nnaccel_pool_get(struct nnaccel_context *ctx, u32 id);
 void nnaccel_pool_put(struct nnaccel_pool *pool);
 u32 nnaccel_pool_prot_flags(const struct nnaccel_pool *pool);
+bool nnaccel_pool_may_have(u64 length);
+int nnaccel_pool_fill(struct nnaccel_pool *pool, u64 length);
+struct nnaccel_pool *nnaccel_pool_alloc(struct nnaccel_context *ctx, u64 length);
 void nnaccel_pool_retire(struct nnaccel_object *obj);
 void nnaccel_pool_release(struct nnaccel_object *obj);
 int nnaccel_pool_alloc_ioctl(struct nnaccel_ucmd *ucmd);
@@ -297,6 +311,7 @@ bool nnaccel_pool_is_formatted(const struct nnaccel_pool *pool);
 
 struct dma_buf *nnaccel_dmabuf_create(struct nnaccel_context *ctx, u64 length);
 bool nnaccel_dmabuf_is_ours(const struct dma_buf *dmabuf);
+int nnaccel_dmabuf_copy(const struct dma_buf *dmabuf, void __user *user, u64 length, bool in);
 
 /* ---- access.c ---- */
 
@@ -314,6 +329,7 @@ int nnaccel_command_end_access(struct nnaccel_command *cmd);
  * @node: context->lock: in the session's list
  * @prepared: context->lock: the worker has it
  * @number: names it in the session
+ * @serial: never used again by any model
  * @priority: enum nnaccel_priority
  * @num_pools: pools of its constants
  * @pools: those
@@ -324,6 +340,7 @@ struct nnaccel_model {
 	struct list_head node;
 	bool prepared;
 	u64 number;
+	u64 serial;
 	u32 priority;
 	u32 num_pools;
 	struct nnaccel_pool **pools;
@@ -358,6 +375,73 @@ int nnaccel_prepare_ioctl(struct nnaccel_ucmd *ucmd);
 
 int nnaccel_prepare_cached_ioctl(struct nnaccel_ucmd *ucmd);
 int nnaccel_cache_save_ioctl(struct nnaccel_ucmd *ucmd);
+/* ---- domain.c ---- */
+
+/**
+ * struct nnaccel_domain_role - A use that a buffer was made for
+ * @model: serial of the model
+ * @kind: enum nnaccel_role_kind
+ * @index: which input or output
+ */
+struct nnaccel_domain_role {
+	u64 model;
+	u32 kind;
+	u32 index;
+};
+
+/**
+ * struct nnaccel_domain - A buffer of a memory domain
+ * @pool: its memory, a pool that no id names; its length is the capacity
+ * @token: its name; 0: it never got one
+ * @layout: number of the session whose worker alone knows how its bytes lie; 0: linear
+ * @num_roles: roles
+ * @roles: what it may be used for, sorted
+ * @initialised: context->lock, as all that follows: it holds something
+ * @written: it is being written
+ * @readers: uses that read it
+ * @size: bytes that it holds
+ */
+struct nnaccel_domain {
+	struct nnaccel_pool pool;
+	u64 token;
+	u64 layout;
+	u32 num_roles;
+	struct nnaccel_domain_role *roles;
+	bool initialised;
+	bool written;
+	u32 readers;
+	u64 size;
+};
+
+enum nnaccel_use_kind {
+	NNACCEL_USE_NONE,
+	NNACCEL_USE_READ,
+	NNACCEL_USE_WRITE,
+};
+
+/**
+ * struct nnaccel_use - What a command does with a buffer
+ * @kind: read or write it
+ * @output: the output of an execution that it is
+ */
+struct nnaccel_use {
+	enum nnaccel_use_kind kind;
+	u32 output;
+};
+
+void nnaccel_domain_release(struct nnaccel_object *obj);
+void nnaccel_domain_destroy_all(struct nnaccel_context *ctx);
+bool nnaccel_domain_is_served(const struct nnaccel_command *cmd);
+int nnaccel_domain_begin_all(struct nnaccel_command *cmd);
+void nnaccel_domain_end_all(struct nnaccel_command *cmd, int error);
+int nnaccel_domain_check_answer(const struct nnaccel_command *cmd, u32 status,
+				const void *payload);
+int nnaccel_domain_add_all(struct nnaccel_command *cmd, u64 tokens, u32 n);
+int nnaccel_domain_set_arg(struct nnaccel_command *cmd, struct nnaccel_arg *arg, s64 output);
+int nnaccel_domain_check_roles(const struct nnaccel_command *cmd);
+int nnaccel_buffer_alloc_ioctl(struct nnaccel_ucmd *ucmd);
+int nnaccel_buffer_copy_ioctl(struct nnaccel_ucmd *ucmd);
+int nnaccel_buffer_free_ioctl(struct nnaccel_ucmd *ucmd);
 
 /* ---- burst.c ---- */
 
@@ -453,7 +537,13 @@ enum nnaccel_command_state {
  * @head: what the worker is told
  * @pools: one for each of @grants
  * @grants: what the worker is told of them
+ * @first_buffer: where buffers begin in @pools
+ * @num_buffers: buffers in @pools
+ * @uses: what is done with each of them; NULL: nothing that others must not do meanwhile
+ * @writes: some of them are written
+ * @using: context->lock: the uses have begun
  * @args: arguments of an execution
+ * @roles: of a new buffer
  * @model: the model to prepare, to execute or to serve
  * @burst: the burst to serve
  * @num_accessed: of @pools, how many the CPU has begun to access; see access.c
@@ -475,7 +565,13 @@ struct nnaccel_command {
 	struct nnaccel_cmd head;
 	struct nnaccel_pool **pools;
 	struct nnaccel_grant *grants;
+	u32 first_buffer;
+	u32 num_buffers;
+	struct nnaccel_use *uses;
+	bool writes;
+	bool using;
 	struct nnaccel_arg *args;
+	struct nnaccel_cmd_role *roles;
 	struct nnaccel_model *model;
 	struct nnaccel_burst *burst;
 	u32 num_accessed;
@@ -526,6 +622,7 @@ int nnaccel_execute_ioctl(struct nnaccel_ucmd *ucmd);
 /**
  * struct nnaccel_session - What a worker serves one context through
  * @ctx: the context, counted
+ * @number: context->lock: which of the context's sessions it is, from 1
  * @mm: context->lock: the worker's address space, pinned; NULL: nobody attached
  * @wait: fetchers and pollers
  * @queue: context->lock: commands, the next to take first
@@ -541,6 +638,7 @@ int nnaccel_execute_ioctl(struct nnaccel_ucmd *ucmd);
  */
 struct nnaccel_session {
 	struct nnaccel_context *ctx;
+	u64 number;
 	struct mm_struct *mm;
 	wait_queue_head_t wait;
 	struct list_head queue;
@@ -586,6 +684,7 @@ enum nnaccel_counter {
 	NNACCEL_IMPORTS,
 	NNACCEL_IMPORT_BYTES,
 	NNACCEL_MODELS,
+	NNACCEL_BUFFERS,
 	NNACCEL_BURSTS,
 	NNACCEL_SLOTS,
 	NNACCEL_COMMANDS,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * nnaccel: objects. A context's table of pools and models: ids are reserved first and published
- * last; an object goes with the last count on it.
+ * last; an object goes with the last count on it. Buffers are objects too, in a table of their own.
  */
 
 #include <linux/slab.h>
@@ -23,13 +23,16 @@ static const struct {
 	[NNACCEL_OBJECT_MODEL] = {
 		&nnaccel_max_models, NNACCEL_MODELS, nnaccel_model_retire, nnaccel_model_release,
 	},
+	[NNACCEL_OBJECT_BUFFER] = {
+		&nnaccel_max_buffers, NNACCEL_BUFFERS, nnaccel_pool_retire, nnaccel_domain_release,
+	},
 };
 
 /**
  * nnaccel_object_init() - Make the caller's allocation an object, with one count
  * @obj: what to initialise; on failure the caller still owns and frees it
  * @ctx: the context
- * @type: pool or model
+ * @type: pool, model or buffer
  *
  * Return: 0, -ENOMEM, or -ENOSPC: too many of them in the context.
  */

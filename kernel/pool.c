@@ -103,8 +103,8 @@ void nnaccel_pool_release(struct nnaccel_object *obj)
 	nnaccel_pool_free(pool);
 }
 
-/* A pool with one count and a reserved id, to be published or put and unreserved. */
-static struct nnaccel_pool *nnaccel_pool_create(struct nnaccel_context *ctx, u32 *id)
+/* A pool with one count, no id and no memory. */
+static struct nnaccel_pool *nnaccel_pool_new(struct nnaccel_context *ctx)
 {
 	struct nnaccel_pool *pool;
 	int ret;
@@ -117,6 +117,17 @@ static struct nnaccel_pool *nnaccel_pool_create(struct nnaccel_context *ctx, u32
 		kfree(pool);
 		return ERR_PTR(ret);
 	}
+	return pool;
+}
+
+/* A pool with one count and a reserved id, to be published or put and unreserved. */
+static struct nnaccel_pool *nnaccel_pool_create(struct nnaccel_context *ctx, u32 *id)
+{
+	struct nnaccel_pool *pool = nnaccel_pool_new(ctx);
+	int ret;
+
+	if (IS_ERR(pool))
+		return pool;
 	ret = nnaccel_object_reserve(ctx, id);
 	if (ret) {
 		nnaccel_pool_put(pool);
@@ -149,6 +160,62 @@ int nnaccel_pool_finish(struct nnaccel_ucmd *ucmd, size_t size, struct nnaccel_p
 }
 
 /**
+ * nnaccel_pool_may_have() - May memory of this length be allocated at all?
+ * @length: bytes
+ *
+ * However large the limit: the page array must fit a vmalloc, a grant its offset.
+ *
+ * Return: whether it may.
+ */
+bool nnaccel_pool_may_have(u64 length)
+{
+	return length <= READ_ONCE(nnaccel_max_pool_bytes) &&
+	       length <= 1ULL << (NNACCEL_GRANT_SHIFT - 1);
+}
+
+/**
+ * nnaccel_pool_fill() - Allocate the memory of a pool that has none
+ * @pool: the pool, or a buffer's
+ * @length: bytes
+ *
+ * Return: 0, -EDQUOT, -ENOMEM, -EINTR.
+ */
+int nnaccel_pool_fill(struct nnaccel_pool *pool, u64 length)
+{
+	struct dma_buf *dmabuf = nnaccel_dmabuf_create(pool->obj.ctx, length);
+
+	if (IS_ERR(dmabuf))
+		return PTR_ERR(dmabuf);
+	pool->dmabuf = dmabuf;
+	pool->file = dmabuf->file;
+	pool->prot = NNACCEL_PROT_RW;
+	pool->length = length;
+	return 0;
+}
+
+/**
+ * nnaccel_pool_alloc() - Allocate a pool that no id names
+ * @ctx: the context
+ * @length: bytes
+ *
+ * Return: the pool with one count, or an error pointer: -ENOSPC, -EDQUOT, -ENOMEM, -EINTR.
+ */
+struct nnaccel_pool *nnaccel_pool_alloc(struct nnaccel_context *ctx, u64 length)
+{
+	struct nnaccel_pool *pool = nnaccel_pool_new(ctx);
+	int ret;
+
+	if (IS_ERR(pool))
+		return pool;
+	ret = nnaccel_pool_fill(pool, length);
+	if (ret) {
+		nnaccel_pool_put(pool);
+		return ERR_PTR(ret);
+	}
+	return pool;
+}
+
+/**
  * nnaccel_pool_alloc_ioctl() - NNACCEL_POOL_ALLOC
  * @ucmd: the ioctl
  *
@@ -159,29 +226,23 @@ int nnaccel_pool_alloc_ioctl(struct nnaccel_ucmd *ucmd)
 	struct nnaccel_pool_alloc *cmd = ucmd->cmd;
 	struct nnaccel_context *ctx = ucmd->object;
 	struct nnaccel_pool *pool;
-	struct dma_buf *dmabuf;
+	int ret;
 	u32 id;
 
 	if (cmd->flags || cmd->__reserved || !cmd->length)
 		return -EINVAL;
-	/* However large the limit: the page array must fit a vmalloc, a grant its offset. */
-	if (cmd->length > READ_ONCE(nnaccel_max_pool_bytes) ||
-	    cmd->length > 1ULL << (NNACCEL_GRANT_SHIFT - 1))
+	if (!nnaccel_pool_may_have(cmd->length))
 		return -EFBIG;
 
 	pool = nnaccel_pool_create(ctx, &id);
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);
-	dmabuf = nnaccel_dmabuf_create(ctx, cmd->length);
-	if (IS_ERR(dmabuf)) {
+	ret = nnaccel_pool_fill(pool, cmd->length);
+	if (ret) {
 		nnaccel_object_unreserve(ctx, id);
 		nnaccel_pool_put(pool);
-		return PTR_ERR(dmabuf);
+		return ret;
 	}
-	pool->dmabuf = dmabuf;
-	pool->file = dmabuf->file;
-	pool->prot = NNACCEL_PROT_RW;
-	pool->length = cmd->length;
 	cmd->out_id = id;
 	return nnaccel_pool_finish(ucmd, sizeof(*cmd), pool, id);
 }

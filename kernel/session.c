@@ -166,7 +166,8 @@ static size_t nnaccel_command_size(const struct nnaccel_command *cmd)
 	const struct nnaccel_cmd *head = &cmd->head;
 
 	return sizeof(*head) + head->num_grants * sizeof(*cmd->grants) +
-	       (head->num_inputs + head->num_outputs) * sizeof(*cmd->args);
+	       (head->num_inputs + head->num_outputs) * sizeof(*cmd->args) +
+	       head->num_roles * sizeof(*cmd->roles);
 }
 
 /* Grants what the command names, and moves it to those in flight. */
@@ -222,10 +223,13 @@ static int nnaccel_fetch_write(struct nnaccel_ucmd *ucmd, const struct nnaccel_c
 	u64 to = arg->buffer;
 	void __user *grants = u64_to_user_ptr(to + sizeof(cmd->head));
 	size_t size = cmd->head.num_grants * sizeof(*cmd->grants);
+	size_t args = (cmd->head.num_inputs + cmd->head.num_outputs) * sizeof(*cmd->args);
+	size_t roles = cmd->head.num_roles * sizeof(*cmd->roles);
 
 	if (copy_to_user(u64_to_user_ptr(to), &cmd->head, sizeof(cmd->head)) ||
 	    copy_to_user(grants, cmd->grants, size) ||
-	    copy_to_user(grants + size, cmd->args, cmd->head.size - sizeof(cmd->head) - size))
+	    copy_to_user(grants + size, cmd->args, args) ||
+	    copy_to_user(grants + size + args, cmd->roles, roles))
 		return -EFAULT;
 	return nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 }
@@ -406,8 +410,12 @@ static int nnaccel_commit_check(const struct nnaccel_command *cmd,
 	case NNACCEL_DO_EXECUTE:
 		if (arg->payload_size != max && arg->payload_size)
 			return -EINVAL;
-		return nnaccel_commit_check_shapes(payload, arg->payload_size /
-						   sizeof(struct nnaccel_shape));
+		return nnaccel_commit_check_shapes(payload, payload ? cmd->head.num_outputs : 0) ?:
+		       nnaccel_domain_check_answer(cmd, arg->status, payload);
+	case NNACCEL_DO_BUFFER:
+		if (arg->payload_size != max && arg->payload_size)
+			return -EINVAL;
+		return payload && *(u32 *)payload > NNACCEL_LAYOUT_ENGINE ? -EINVAL : 0;
 	case NNACCEL_DO_CACHE_SAVE:
 		return nnaccel_commit_check_sizes(cmd, arg, payload);
 	default:
@@ -864,6 +872,7 @@ void nnaccel_session_install(struct file *file)
 	struct nnaccel_context *ctx = session->ctx;
 
 	mutex_lock(&ctx->lock);
+	session->number = ++ctx->num_sessions;
 	ctx->session = session;
 	mutex_unlock(&ctx->lock);
 	trace_nnaccel_session_create(ctx);

@@ -42,6 +42,9 @@ const struct ioctl_desc ioctls[] = {
 	IOCTL(BURST_CREATE, burst_create, CONTEXT),
 	IOCTL(PREPARE_CACHED, prepare_cached, CONTEXT),
 	IOCTL(CACHE_SAVE, cache_save, CONTEXT),
+	IOCTL(BUFFER_ALLOC, buffer_alloc, CONTEXT),
+	IOCTL(BUFFER_COPY, buffer_copy, CONTEXT),
+	IOCTL(BUFFER_FREE, buffer_free, CONTEXT),
 	IOCTL(SLOT_BIND, slot_bind, BURST),
 	IOCTL(SLOT_FREE, slot_free, BURST),
 	IOCTL(ENGINE_NEXT, engine_next, ENGINE),
@@ -68,7 +71,14 @@ static const char *name_of(unsigned long request)
 /* Bytes of the first published version of a structure that is longer now. */
 static uint32_t first_size(unsigned long request, size_t size)
 {
-	return request == NNACCEL_INFO ? offsetof(struct nnaccel_info, max_bursts) : (uint32_t)size;
+	switch (request) {
+	case NNACCEL_INFO:
+		return offsetof(struct nnaccel_info, max_bursts);
+	case NNACCEL_EXECUTE:
+		return offsetof(struct nnaccel_execute, buffers);
+	default:
+		return (uint32_t)size;
+	}
 }
 
 /* Counts a call that did not end as it must. */

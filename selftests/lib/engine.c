@@ -99,6 +99,12 @@ const struct nnaccel_arg *command_args(const union command *cmd)
 	return (const struct nnaccel_arg *)(command_grants(cmd) + cmd->head.num_grants);
 }
 
+const struct nnaccel_cmd_role *command_roles(const union command *cmd)
+{
+	return (const struct nnaccel_cmd_role *)(command_args(cmd) + cmd->head.num_inputs +
+						 cmd->head.num_outputs);
+}
+
 int session_commit(int session, uint64_t cookie, uint32_t status, const void *payload,
 		   uint32_t payload_size, const char *message)
 {
@@ -135,6 +141,7 @@ int session_answer(int session, const union command *cmd)
 		memset(payload, 1, size);
 		break;
 	case NNACCEL_DO_EXECUTE:
+		/* Where sizes are asked for, 0 is one that every buffer has. */
 		size = cmd->head.max_payload;
 		for (i = 0; i < cmd->head.num_outputs; i++) {
 			shapes[i].flags = NNACCEL_SHAPE_SUFFICIENT;

@@ -10,6 +10,7 @@
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT 300
 
+#include "buffer.h"
 #include "burst.h"
 #include "check.h"
 #include "daemon.h"

@@ -18,12 +18,14 @@ static enum nn_status check_sizes(const struct command *c, size_t size, struct n
 	const struct nnaccel_cmd *head = c->head;
 	uint64_t args = (uint64_t)head->num_inputs + head->num_outputs;
 	uint64_t want = sizeof(*head) + head->num_grants * (uint64_t)sizeof(*c->grants) +
-			args * sizeof(*c->inputs);
+			args * sizeof(*c->inputs) + head->num_roles * (uint64_t)sizeof(*c->roles);
 
 	if (head->num_grants > NNACCEL_MAX_CMD_POOLS)
 		return bad(err, "too many grants");
 	if (args > NNACCEL_MAX_ARGS)
 		return bad(err, "too many arguments");
+	if (head->num_roles > NNACCEL_MAX_ROLES)
+		return bad(err, "too many roles");
 	if (head->size != size || want != size)
 		return bad(err, "its size and its counts differ");
 	return NN_OK;
@@ -49,7 +51,7 @@ static enum nn_status check_arg(const struct command *c, const struct nnaccel_ar
 {
 	const struct nnaccel_grant *grant;
 
-	if (arg->flags & ~(uint32_t)NNACCEL_ARG_NO_VALUE)
+	if (arg->flags & ~(uint32_t)(NNACCEL_ARG_NO_VALUE | NNACCEL_ARG_BUFFER))
 		return bad(err, "flags of an argument");
 	if (arg->rank > NNACCEL_MAX_RANK)
 		return bad(err, "rank of an argument");
@@ -79,6 +81,18 @@ static enum nn_status check_args(const struct command *c, struct nn_error *err)
 		if (status)
 			return status;
 	}
+	return NN_OK;
+}
+
+static enum nn_status check_buffer(const struct command *c, struct nn_error *err)
+{
+	if (c->head->num_grants != 1)
+		return bad(err, "a buffer is one grant");
+	if (c->head->num_roles == 0)
+		return bad(err, "a buffer without a role");
+	for (uint32_t i = 0; i < c->head->num_roles; i++)
+		if (c->roles[i].kind > NNACCEL_ROLE_OUTPUT)
+			return bad(err, "kind of a role");
 	return NN_OK;
 }
 
@@ -138,6 +152,7 @@ enum nn_status command_parse(const void *buffer, size_t size, struct command *c,
 	c->grants = (const void *)(c->head + 1);
 	c->inputs = (const void *)(c->grants + c->head->num_grants);
 	c->outputs = c->inputs + c->head->num_inputs;
+	c->roles = (const void *)(c->outputs + c->head->num_outputs);
 
 	status = check_grants(c, err);
 	if (status)
@@ -159,6 +174,8 @@ enum nn_status command_parse(const void *buffer, size_t size, struct command *c,
 		return check_parts(c, 1, NNACCEL_PROT_READ, err);
 	case NNACCEL_DO_CACHE_SAVE:
 		return check_parts(c, 0, NNACCEL_PROT_READ | NNACCEL_PROT_WRITE, err);
+	case NNACCEL_DO_BUFFER:
+		return check_buffer(c, err);
 	}
 	return bad(err, "unknown kind");
 }

@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "engine/buffers.h"
 #include "engine/clock.h"
 #include "engine/command.h"
 #include "engine/device.h"
@@ -138,6 +139,12 @@ static void do_slot_gone(struct server *server, const struct command *command,
 	bursts_forget_slot(&server->bursts, command->head->burst, command->head->grant);
 }
 
+static void do_buffer(struct server *server, const struct command *command,
+		      struct answer *answer)
+{
+	answer->status = buffer_judge(&server->models, command, &answer->err);
+}
+
 /* The memory of one execution. */
 struct job {
 	struct loaded_model *loaded;
@@ -225,9 +232,11 @@ static void end_rows(const struct command *command, struct job *job, bool done)
 				 done && i >= head->num_inputs, job->staged[i]);
 }
 
-static void answer_shapes(struct answer *answer, const struct nn_execution *execution)
+static void answer_shapes(struct answer *answer, const struct command *command,
+			  const struct job *job, const struct nn_execution *execution)
 {
-	struct nnaccel_shape *out = answer_reserve(answer, execution->num_outputs, sizeof(*out));
+	/* As long as asked for: where an output is a buffer, sizes follow. */
+	struct nnaccel_shape *out = answer_reserve(answer, 1, command->head->max_payload);
 
 	_Static_assert(NN_MAX_RANK == NNACCEL_MAX_RANK, "shapes are as large as the kernel's");
 	if (!out)
@@ -239,7 +248,9 @@ static void answer_shapes(struct answer *answer, const struct nn_execution *exec
 		out[i].rank = shape->rank;
 		memcpy(out[i].dims, shape->dims, shape->rank * sizeof(shape->dims[0]));
 	}
-	answer->payload_size = execution->num_outputs * sizeof(*out);
+	answer->payload_size = command->head->max_payload;
+	if (answer->payload_size > execution->num_outputs * sizeof(*out))
+		buffer_sizes(job->loaded, execution, (uint64_t *)(out + execution->num_outputs));
 }
 
 static void job_run(const struct command *command, struct job *job, struct answer *answer)
@@ -259,6 +270,8 @@ static void job_run(const struct command *command, struct job *job, struct answe
 	uint64_t start_ns;
 
 	answer->status = set_args(command, job, &answer->err);
+	if (!answer->status)
+		answer->status = buffer_check_inputs(job->loaded, command, &answer->err);
 	start_ns = clock_ns();
 	if (!answer->status)
 		answer->status = nn_plan_execute(job->loaded->plan, &execution, &answer->err);
@@ -275,7 +288,7 @@ static void job_run(const struct command *command, struct job *job, struct answe
 		answer->status = memory_status;
 		answer->err = broken;
 	} else if (execution.shapes_known) {
-		answer_shapes(answer, &execution);
+		answer_shapes(answer, command, job, &execution);
 	}
 }
 
@@ -304,6 +317,7 @@ static void (*const handlers[])(struct server *server, const struct command *com
 	[NNACCEL_DO_SLOT_GONE] = do_slot_gone,
 	[NNACCEL_DO_PREPARE_CACHED] = do_prepare_cached,
 	[NNACCEL_DO_CACHE_SAVE] = do_cache_save,
+	[NNACCEL_DO_BUFFER] = do_buffer,
 };
 
 __attribute__((noreturn)) static void give_up(const char *what)

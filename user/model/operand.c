@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What is asked of an operand everywhere: its size, whether its shape is
- * known, where its constant value lies.
+ * known, where its constant value lies, whether another's type and shape agree.
  */
+#include <string.h>
+
 #include <nnaccel/model.h>
 
 bool nn_operand_size(const struct nn_operand *operand, uint32_t *size)
@@ -48,4 +50,47 @@ const void *nn_operand_value(const struct nn_model *model, const struct nn_opera
 	else
 		return NULL;
 	return base ? base + at->offset : NULL;
+}
+
+static bool is_tensor(const struct nn_operand *operand)
+{
+	const struct nn_type_info *info = nn_type_info(operand->type);
+
+	return info && info->is_tensor;
+}
+
+bool nn_operand_merge_dims(struct nn_operand *operand, uint32_t rank, const uint32_t *dims)
+{
+	uint32_t i;
+
+	if (!rank)
+		return true;
+	if (!is_tensor(operand) || (operand->rank && operand->rank != rank))
+		return false;
+	for (i = 0; i < rank; i++)
+		if (operand->rank && operand->dims[i] && dims[i] && operand->dims[i] != dims[i])
+			return false;
+	operand->rank = rank;
+	for (i = 0; i < rank; i++)
+		if (!operand->dims[i])
+			operand->dims[i] = dims[i];
+	return true;
+}
+
+static bool same_extra(const struct nn_extra *a, const struct nn_extra *b)
+{
+	if (a->kind != b->kind || a->count != b->count)
+		return false;
+	if (a->kind == NN_EXTRA_CHANNEL_QUANT)
+		return a->channel_dim == b->channel_dim &&
+		       !memcmp(a->scales, b->scales, a->count * sizeof(a->scales[0]));
+	if (a->kind == NN_EXTRA_EXTENSION)
+		return !memcmp(a->bytes, b->bytes, a->count);
+	return true;
+}
+
+bool nn_operand_same_type(const struct nn_operand *a, const struct nn_operand *b)
+{
+	return a->type == b->type && a->scale == b->scale && a->zero_point == b->zero_point &&
+	       same_extra(&a->extra, &b->extra);
 }

@@ -43,12 +43,12 @@ static int get_destination(const ANeuralNetworksMemory *memory, const struct con
 	destination->operand = memory->domain->operand;
 	if (!source->is_typed)
 		return ANEURALNETWORKS_NO_ERROR;
-	if (!operand_same_type(&destination->operand, &source->operand))
+	if (!nn_operand_same_type(&destination->operand, &source->operand))
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
 			       "%s is copied to %s, or the scales or zero points differ",
 			       nn_type_name(source->operand.type),
 			       nn_type_name(destination->operand.type));
-	if (!operand_merge_dims(&destination->operand, source->operand.rank,
+	if (!nn_operand_merge_dims(&destination->operand, source->operand.rank,
 				source->operand.dims))
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
 			       "the destination was made with another shape than the source has");

@@ -75,12 +75,12 @@ static int merge_role(const ANeuralNetworksMemoryDesc *desc, const struct memory
 	const struct nn_operand *operand = role->output ? model_output(model, role->index) :
 							  model_input(model, role->index);
 
-	if (desc->num_roles && !operand_same_type(&desc->operand, operand))
+	if (desc->num_roles && !nn_operand_same_type(&desc->operand, operand))
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
 			       "%s is of another type, scale or zero point than the role before",
 			       nn_type_name(operand->type));
 	*merged = *operand;
-	if (!operand_merge_dims(merged, desc->operand.rank, desc->operand.dims))
+	if (!nn_operand_merge_dims(merged, desc->operand.rank, desc->operand.dims))
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
 			       "%s has other dimensions than the description",
 			       nn_type_name(operand->type));
@@ -148,7 +148,7 @@ static int set_dimensions(ANeuralNetworksMemoryDesc *desc, uint32_t rank, const 
 	/* Before a role tells the type, it could be any tensor. */
 	if (!desc->num_roles)
 		merged.type = NN_TENSOR_QUANT8_ASYMM;
-	if (!operand_merge_dims(&merged, rank, dims))
+	if (!nn_operand_merge_dims(&merged, rank, dims))
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
 			       "%u dimensions that do not agree with those of the description",
 			       rank);
@@ -244,7 +244,7 @@ bool memory_may_hold(const ANeuralNetworksMemory *memory, uint32_t rank, const u
 {
 	struct nn_operand made = memory->domain->operand;
 
-	return operand_merge_dims(&made, rank, dims);
+	return nn_operand_merge_dims(&made, rank, dims);
 }
 
 int memory_check_role(const ANeuralNetworksMemory *memory,
@@ -314,7 +314,7 @@ void memory_note_written(const ANeuralNetworksMemory *memory, bool success, uint
 	domain->initialised = success;
 	if (success) {
 		domain->current = domain->operand;
-		operand_merge_dims(&domain->current, rank, dims);
+		nn_operand_merge_dims(&domain->current, rank, dims);
 	}
 	pthread_mutex_unlock(lock);
 }

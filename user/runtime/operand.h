@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The NDK's rules for operand types, and for the shapes that several uses of
- * one operand have to agree on.
+ * The NDK's rules for operand types.
  */
 #ifndef NN_RUNTIME_OPERAND_H
 #define NN_RUNTIME_OPERAND_H
@@ -27,14 +26,5 @@ uint32_t operand_size(const struct nn_operand *operand);
 
 /* A tensor whose rank or any dimension is not known. */
 bool operand_is_dynamic(const struct nn_operand *operand);
-
-/*
- * Fills what `operand` does not know of its shape from `rank` dimensions, 0 being
- * unknown there too (rank 0: all). False, and nothing filled, when they disagree.
- */
-bool operand_merge_dims(struct nn_operand *operand, uint32_t rank, const uint32_t *dims);
-
-/* Type, scale, zero point and extra parameters are the same. */
-bool operand_same_type(const struct nn_operand *a, const struct nn_operand *b);
 
 #endif /* NN_RUNTIME_OPERAND_H */

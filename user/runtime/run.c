@@ -63,7 +63,7 @@ static bool is_acceptable(const ANeuralNetworksExecution *execution, uint32_t in
 	struct nn_operand declared = execution_output(execution, index);
 
 	return shape->rank >= declared.rank &&
-	       operand_merge_dims(&declared, shape->rank, shape->dims) &&
+	       nn_operand_merge_dims(&declared, shape->rank, shape->dims) &&
 	       (!memory || !memory->domain || memory_may_hold(memory, shape->rank, shape->dims));
 }
 

@@ -48,6 +48,10 @@
 /* Most pools that one command can name. */
 #define NNACCEL_MAX_CMD_POOLS	1024
 
+/* Most buffers that one execution can name, and most roles of a buffer. */
+#define NNACCEL_MAX_CMD_BUFFERS	1024
+#define NNACCEL_MAX_ROLES	1024
+
 /* Most bytes of a message, of an answer to a query, and of a model. */
 #define NNACCEL_MAX_MESSAGE	512
 #define NNACCEL_MAX_QUERY	(64 * 1024)
@@ -67,6 +71,9 @@ enum {
 	NNACCEL_CMD_PREPARE = 0x07,
 	NNACCEL_CMD_EXECUTE = 0x08,
 	NNACCEL_CMD_BURST_CREATE = 0x09,
+	NNACCEL_CMD_BUFFER_ALLOC = 0x0A,
+	NNACCEL_CMD_BUFFER_COPY = 0x0B,
+	NNACCEL_CMD_BUFFER_FREE = 0x0C,
 	NNACCEL_CMD_PREPARE_CACHED = 0x11,
 	NNACCEL_CMD_CACHE_SAVE = 0x12,
 	NNACCEL_CMD_POOL_IMPORT_FORMATTED = 0x13,
@@ -138,8 +145,8 @@ enum nnaccel_engine_state {
  * @max_commands: out: commands that this context may have in flight
  * @__reserved: must be 0
  * @max_pool_bytes: out: largest pool
- * @max_context_bytes: out: bytes that this context may allocate in pools and
- *	bursts
+ * @max_context_bytes: out: bytes that this context may allocate in pools,
+ *	buffers and bursts
  * @max_user_bytes: out: bytes that all contexts of this user may allocate
  * @pool_bytes: out: bytes that this context has allocated
  * @import_bytes: out: bytes that this context has imported
@@ -147,6 +154,8 @@ enum nnaccel_engine_state {
  * @engine_ns: out: time the engine spent on this context's commands, in ns
  * @max_bursts: out: bursts that this context may hold
  * @bursts: out: bursts that this context holds
+ * @max_buffers: out: buffers that this context may hold
+ * @buffers: out: buffers that this context holds
  *
  * Errors: none beyond those of every ioctl.
  */
@@ -168,6 +177,8 @@ struct nnaccel_info {
 	__aligned_u64 engine_ns;
 	__u32 max_bursts;
 	__u32 bursts;
+	__u32 max_buffers;
+	__u32 buffers;
 };
 #define NNACCEL_INFO _IO(NNACCEL_TYPE, NNACCEL_CMD_INFO)
 
@@ -550,11 +561,14 @@ struct nnaccel_cache_save {
 
 /* Flags of an argument. */
 #define NNACCEL_ARG_NO_VALUE	(1 << 0)
+/* It is a whole buffer, of those that the execution names. */
+#define NNACCEL_ARG_BUFFER	(1 << 1)
 
 /**
  * struct nnaccel_arg - One input or output of an execution
- * @flags: NNACCEL_ARG_NO_VALUE: omitted; everything else must then be 0
- * @pool: index into the command's pools
+ * @flags: NNACCEL_ARG_NO_VALUE: omitted; everything else must then be 0.
+ *	NNACCEL_ARG_BUFFER: a buffer; @offset and @length must then be 0
+ * @pool: index into the command's pools; BUFFER: into its buffers
  * @offset: bytes into the pool
  * @length: bytes; offset + length within the pool; both 0 for a formatted one
  * @rank: dimensions given, at most NNACCEL_MAX_RANK; 0: those of the model
@@ -613,7 +627,8 @@ struct nnaccel_shape {
  *	NNACCEL_TIME_NONE
  * @message: char[message_size]: out: what is wrong, terminated; or 0
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
- * @__reserved: must be 0
+ * @num_buffers: buffers that arguments are, at most NNACCEL_MAX_CMD_BUFFERS
+ * @buffers: const __u64[num_buffers]: their tokens, each once
  *
  * Waits for the engine; the wait ends when the caller is killed, the worker
  * dies or the deadline is past by the module's grace. The engine may go on
@@ -623,10 +638,19 @@ struct nnaccel_shape {
  * are waited for, as long as the deadline allows: those of writers, and for an
  * output those of readers too. None is put there.
  *
- * Errors: ENOENT: no such model or pool; ESTALE: the model's worker is dead;
- * EINVAL: an argument outside its pool or malformed, too many arguments or
- * pools; EACCES: an output in a pool that is not writable; ETIME: the deadline
- * passed; EIO: the exporter of a dma-buf refused access, or its end; and those
+ * A buffer must have been made for being this input or output of this model.
+ * It may be several inputs, or one output. What it is an output of fixes its
+ * size and initialises it, where the answer is NNACCEL_STATUS_NONE; any other
+ * end of an execution that the worker was asked for leaves it uninitialised.
+ * It is in use until that end, even when the caller gave up.
+ *
+ * Errors: ENOENT: no such model, pool or buffer; ESTALE: the model's worker is
+ * dead; EINVAL: an argument outside its pool or malformed, too many arguments,
+ * pools or buffers, a buffer named twice or used as both input and output or
+ * as two outputs; EPERM: the buffer has no such role; ENODATA: an input buffer
+ * is not initialised; EBUSY: a buffer is being written, or one to be written
+ * is being read; EACCES: an output in a pool that is not writable; ETIME: the
+ * deadline passed; EIO: the exporter of a dma-buf refused access, or its end; and those
  * of reaching the engine (NNACCEL_QUERY).
  */
 struct nnaccel_execute {
@@ -647,9 +671,126 @@ struct nnaccel_execute {
 	__aligned_u64 out_driver_ns;
 	__aligned_u64 message;
 	__u32 message_size;
-	__u32 __reserved;
+	__u32 num_buffers;
+	__aligned_u64 buffers;
 };
 #define NNACCEL_EXECUTE _IO(NNACCEL_TYPE, NNACCEL_CMD_EXECUTE)
+
+/**
+ * enum nnaccel_role_kind - What of a model a buffer can be
+ */
+enum nnaccel_role_kind {
+	NNACCEL_ROLE_INPUT = 0,
+	NNACCEL_ROLE_OUTPUT = 1
+};
+
+/**
+ * struct nnaccel_role - A use that a buffer is made for
+ * @model: a model of the context
+ * @kind: enum nnaccel_role_kind
+ * @index: which input or output
+ * @__reserved: must be 0
+ */
+struct nnaccel_role {
+	__u32 model;
+	__u32 kind;
+	__u32 index;
+	__u32 __reserved;
+};
+
+/**
+ * struct nnaccel_buffer_alloc - ioctl(NNACCEL_BUFFER_ALLOC)
+ * @size: sizeof(struct nnaccel_buffer_alloc)
+ * @flags: must be 0
+ * @capacity: bytes, at least 1; charged in whole pages
+ * @roles: const struct nnaccel_role[num_roles]: what it can be, each once
+ * @num_roles: 1 to NNACCEL_MAX_ROLES
+ * @out_status: out: enum nnaccel_status; INVALID_ARGUMENT: the engine sees that
+ *	no such buffer can have those roles
+ * @out_token: out: the buffer, never 0 and never used again by any context,
+ *	with NNACCEL_STATUS_NONE; else 0
+ * @message: char[message_size]: out: what is wrong, terminated; or 0
+ * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
+ * @__reserved: must be 0
+ *
+ * Allocates zeroed memory that the engine maps and the client never does: a
+ * buffer of a memory domain. It is not initialised. It outlives its models,
+ * destroyed or dead: their roles then match nothing any more, its contents can
+ * still be copied, unless the engine lays it out in a way of its own.
+ *
+ * Errors: ENOENT: no such model; ESTALE: a model's worker is dead;
+ * EINVAL: capacity 0, no role, too many roles, an unknown kind, an index
+ * beyond any model's, a role twice; EFBIG: capacity above max_pool_bytes;
+ * EDQUOT: the context's or the user's limit; ENOSPC: too many buffers; and
+ * those of reaching the engine (NNACCEL_QUERY).
+ */
+struct nnaccel_buffer_alloc {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 capacity;
+	__aligned_u64 roles;
+	__u32 num_roles;
+	__u32 out_status;
+	__aligned_u64 out_token;
+	__aligned_u64 message;
+	__u32 message_size;
+	__u32 __reserved;
+};
+#define NNACCEL_BUFFER_ALLOC _IO(NNACCEL_TYPE, NNACCEL_CMD_BUFFER_ALLOC)
+
+/* Flags of NNACCEL_BUFFER_COPY: which way; one of them. */
+#define NNACCEL_COPY_IN		(1 << 0)
+#define NNACCEL_COPY_OUT	(1 << 1)
+
+/**
+ * struct nnaccel_buffer_copy - ioctl(NNACCEL_BUFFER_COPY)
+ * @size: sizeof(struct nnaccel_buffer_copy)
+ * @flags: NNACCEL_COPY_IN: into the buffer, or NNACCEL_COPY_OUT: out of it
+ * @token: a buffer of this context
+ * @data: the client's memory
+ * @length: bytes; IN: 1 to the buffer's capacity, its size from now on; OUT:
+ *	its size
+ * @out_status: out: enum nnaccel_status: of the engine, where it converts
+ * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
+ * @message: char[message_size]: out: what is wrong, terminated; or 0
+ *
+ * A copy into the buffer initialises it; one that fails once begun (EFAULT,
+ * EINTR, EPIPE, or a status) leaves it uninitialised.
+ *
+ * Errors: ENOENT: no such buffer; EINVAL: no or both directions, another
+ * length; ENODATA: OUT of a buffer that is not initialised; EBUSY: it is being
+ * written, or IN: being read; ESTALE: the worker that knows its layout is dead.
+ * Of a buffer that the engine lays out itself also EDQUOT, and those of
+ * reaching the engine (NNACCEL_QUERY).
+ */
+struct nnaccel_buffer_copy {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 token;
+	__aligned_u64 data;
+	__aligned_u64 length;
+	__u32 out_status;
+	__u32 message_size;
+	__aligned_u64 message;
+};
+#define NNACCEL_BUFFER_COPY _IO(NNACCEL_TYPE, NNACCEL_CMD_BUFFER_COPY)
+
+/**
+ * struct nnaccel_buffer_free - ioctl(NNACCEL_BUFFER_FREE)
+ * @size: sizeof(struct nnaccel_buffer_free)
+ * @flags: must be 0
+ * @token: a buffer of this context
+ *
+ * The token is gone at once, the memory with the last use that is under way.
+ *
+ * Errors: ENOENT: no such buffer.
+ */
+struct nnaccel_buffer_free {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 token;
+};
+#define NNACCEL_BUFFER_FREE _IO(NNACCEL_TYPE, NNACCEL_CMD_BUFFER_FREE)
 
 /* Datums that a ring of a burst can have, and has where 0 is asked for. */
 #define NNACCEL_BURST_MAX_CAPACITY	(256 * 1024)
@@ -1120,10 +1261,43 @@ enum nnaccel_cmd_kind {
 	NNACCEL_DO_BURST_GONE = 8,
 	/** Slot @grant of @burst is gone: forget it. Takes no commit. */
 	NNACCEL_DO_SLOT_GONE = 9,
+	/**
+	 * Judge a new buffer, the first grant, for its roles: commit with
+	 * enum nnaccel_layout, a __u32, as payload.
+	 */
+	NNACCEL_DO_BUFFER = 10,
+	/** Write @wire_length bytes of the second grant into a buffer, the first. */
+	NNACCEL_DO_COPY_IN = 11,
+	/** Write a buffer, the first grant, as @wire_length bytes to the second. */
+	NNACCEL_DO_COPY_OUT = 12,
 	/** Prepare @model from what was saved under @token. */
 	NNACCEL_DO_PREPARE_CACHED = 16,
 	/** Save @model under @token: commit with struct nnaccel_cache_sizes. */
 	NNACCEL_DO_CACHE_SAVE = 17
+};
+
+/**
+ * enum nnaccel_layout - How the bytes of a buffer lie
+ */
+enum nnaccel_layout {
+	/** As in a pool: the kernel copies. */
+	NNACCEL_LAYOUT_LINEAR = 0,
+	/** As this worker will have them, within the capacity: it is sent
+	 * COPY_IN and COPY_OUT.
+	 */
+	NNACCEL_LAYOUT_ENGINE = 1
+};
+
+/**
+ * struct nnaccel_cmd_role - A role of a new buffer, as the worker is told of it
+ * @model: number of the model
+ * @kind: enum nnaccel_role_kind
+ * @index: which input or output
+ */
+struct nnaccel_cmd_role {
+	__aligned_u64 model;
+	__u32 kind;
+	__u32 index;
 };
 
 /**
@@ -1162,13 +1336,15 @@ struct nnaccel_grant {
  * struct nnaccel_cmd - A command, as NNACCEL_SESSION_FETCH writes it
  * @size: bytes of the whole: this structure, then struct
  *	nnaccel_grant[num_grants], then struct nnaccel_arg[num_inputs +
- *	num_outputs]
+ *	num_outputs], then struct nnaccel_cmd_role[num_roles]
  * @kind: enum nnaccel_cmd_kind
  * @cookie: names the command in NNACCEL_SESSION_COMMIT; 0: takes no commit
  * @model: number of the model, unique in the session
  * @num_grants: grants; for PREPARE and SUPPORTED the first is the wire form
  *	and the others are the model's pools in their order; for EXECUTE those
- *	that the arguments' pool fields index; for PREPARE_CACHED and
+ *	that the arguments' pool fields index: pools, then buffers, where an
+ *	argument with NNACCEL_ARG_BUFFER has the length that its buffer has
+ *	(an input) or can have (an output); for PREPARE_CACHED and
  *	CACHE_SAVE the model part's, then the data part's if there is one;
  *	CACHE_SAVE without any asks for the sizes
  * @grant: FORGET_GRANT: the grant; SLOT_GONE: the slot
@@ -1181,7 +1357,7 @@ struct nnaccel_grant {
  *	model
  * @wire_offset: PREPARE, SUPPORTED, PREPARE_CACHED, CACHE_SAVE: bytes into the
  *	first grant
- * @wire_length: the same: bytes
+ * @wire_length: the same, COPY_IN, COPY_OUT: bytes
  * @deadline_ns: CLOCK_MONOTONIC time, 0: none
  * @loop_timeout_ns: EXECUTE: longest time in one loop, 0: the default
  * @max_payload: bytes that the answer's payload may have
@@ -1190,6 +1366,13 @@ struct nnaccel_grant {
  * @token: PREPARE_CACHED, CACHE_SAVE: the client's token
  * @data_offset: PREPARE_CACHED, CACHE_SAVE: bytes into the second grant
  * @data_length: the same: bytes
+ * @num_roles: BUFFER: roles
+ * @__reserved: 0
+ *
+ * An execution of which an output is a buffer is answered with struct
+ * nnaccel_shape[num_outputs], then __u64[num_outputs]: the bytes written to each
+ * output, looked at where it is a buffer. With NNACCEL_STATUS_NONE the payload
+ * must be there.
  */
 struct nnaccel_cmd {
 	__u32 size;
@@ -1213,6 +1396,8 @@ struct nnaccel_cmd {
 	__u8 token[NNACCEL_TOKEN_SIZE];
 	__aligned_u64 data_offset;
 	__aligned_u64 data_length;
+	__u32 num_roles;
+	__u32 __reserved;
 };
 
 /* Flags of NNACCEL_SESSION_FETCH: return EAGAIN rather than wait. */

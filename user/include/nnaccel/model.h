@@ -174,6 +174,15 @@ bool nn_operand_size(const struct nn_operand *operand, uint32_t *size);
 bool nn_operand_is_specified(const struct nn_operand *operand);
 
 /*
+ * Fills what `operand` does not know of its shape from `rank` dimensions, 0 being
+ * unknown there too (rank 0: all). False, and nothing filled, when they disagree.
+ */
+bool nn_operand_merge_dims(struct nn_operand *operand, uint32_t rank, const uint32_t *dims);
+
+/* Type, scale, zero point and extra parameters are the same. */
+bool nn_operand_same_type(const struct nn_operand *a, const struct nn_operand *b);
+
+/*
  * The value of a constant operand (NN_CONSTANT_COPY or NN_CONSTANT_REFERENCE
  * with a mapped pool) of a checked model, else NULL. May be unaligned.
  */

@@ -32,10 +32,12 @@ static void check_argument(const struct command *c, const struct nnaccel_arg *ar
 
 static void check_command(const struct command *c, const char *buffer, size_t size)
 {
-	const char *end = (const char *)(c->outputs + c->head->num_outputs);
+	const char *end = (const char *)(c->roles + c->head->num_roles);
 
 	require(end == buffer + size);
-	require(c->head->kind >= NNACCEL_DO_QUERY && c->head->kind <= NNACCEL_DO_FORGET_GRANT);
+	require(c->head->kind >= NNACCEL_DO_QUERY && c->head->kind <= NNACCEL_DO_BUFFER);
+	if (c->head->kind == NNACCEL_DO_BUFFER)
+		require(c->head->num_grants == 1 && c->head->num_roles > 0);
 	if (c->head->kind != NNACCEL_DO_EXECUTE)
 		return;
 	for (uint32_t i = 0; i < c->head->num_inputs; i++)

@@ -1,0 +1,1002 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Buffers of memory domains: what the worker is told, each field refused, roles
+ * and state at every use, copies, layouts of the engine's own, and ends.
+ */
+#include <sys/mman.h>
+
+#include "harness.h"
+
+#define CAPACITY (3 * PAGE + 100)
+
+FIXTURE(buffers) {
+	struct summary before;
+	struct served s;
+	uint32_t pool;
+	uint32_t model;
+	uint32_t other_model;
+	uint64_t token;
+	unsigned char data[CAPACITY];
+	unsigned char back[CAPACITY];
+	union command cmd;
+	struct async async;
+};
+
+/* Starts a call, answers it as a worker that is content with everything, and waits for its end. */
+static int answered(struct served *s, unsigned long request, void *arg)
+{
+	struct async async;
+	union command cmd;
+	int error;
+
+	if (!async_start(&async, s->fd, request, arg))
+		return EAGAIN;
+	do {
+		error = session_fetch(s->session, 0, &cmd);
+	} while (!error && !cmd.head.cookie);
+	error = error ?: session_answer(s->session, &cmd);
+	return async_wait(&async) ?: error;
+}
+
+static uint32_t prepare(struct served *s, uint32_t pool)
+{
+	struct nnaccel_prepare arg;
+
+	prepare_init(&arg, pool, 1);
+	return answered(s, NNACCEL_PREPARE, &arg) ? 0 : arg.out_model;
+}
+
+static uint64_t allocate(struct served *s, uint32_t model, uint64_t capacity)
+{
+	struct allocation a;
+
+	allocation_init(&a, model, capacity);
+	return answered(s, NNACCEL_BUFFER_ALLOC, &a.cmd) ? 0 : a.cmd.out_token;
+}
+
+FIXTURE_SETUP(buffers)
+{
+	int broker = broker_open();
+
+	ASSERT_GE(broker, 0);
+	close(broker);
+	ASSERT_TRUE(summary_read(&self->before));
+	ASSERT_EQ(served_open(&self->s), 0);
+	self->pool = pool_alloc(self->s.fd, PAGE);
+	self->model = prepare(&self->s, self->pool);
+	self->other_model = prepare(&self->s, self->pool);
+	ASSERT_TRUE(self->model && self->other_model);
+	self->token = allocate(&self->s, self->model, CAPACITY);
+	ASSERT_NE(self->token, 0);
+	for (size_t i = 0; i < CAPACITY; i++)
+		self->data[i] = (unsigned char)(i * 7 + i / 256);
+}
+
+FIXTURE_TEARDOWN(buffers)
+{
+	served_close(&self->s);
+	EXPECT_TRUE(summary_settles(&self->before));
+}
+
+/* Fetches the next command that is no notice. */
+static int fetch(FIXTURE_DATA(buffers) *self)
+{
+	int error;
+
+	do {
+		error = session_fetch(self->s.session, 0, &self->cmd);
+	} while (!error && !self->cmd.head.cookie);
+	return error;
+}
+
+/* Commits one shape and the bytes written to the output. */
+static int commit(FIXTURE_DATA(buffers) *self, uint32_t status, uint64_t size)
+{
+	struct {
+		struct nnaccel_shape shape;
+		uint64_t size;
+	} payload = { .shape.flags = NNACCEL_SHAPE_SUFFICIENT, .size = size };
+
+	return session_commit(self->s.session, self->cmd.head.cookie, status, &payload,
+			      self->cmd.head.max_payload, NULL);
+}
+
+/* Is the buffer initialised, with so many bytes? */
+static bool holds(FIXTURE_DATA(buffers) *self, uint64_t token, uint64_t size)
+{
+	return !buffer_copy_out(self->s.fd, token, self->back, size);
+}
+
+static bool is_empty(FIXTURE_DATA(buffers) *self, uint64_t token)
+{
+	return buffer_copy_out(self->s.fd, token, self->back, 1) == ENODATA;
+}
+
+/* ---- allocation ---- */
+
+TEST_F(buffers, tell_the_worker)
+{
+	const struct nnaccel_cmd_role *roles;
+	struct allocation a;
+	char *at;
+
+	allocation_init(&a, self->other_model, CAPACITY);
+	a.roles[0].kind = NNACCEL_ROLE_OUTPUT;
+	a.roles[0].index = NNACCEL_MAX_ARGS - 1;
+	a.roles[1].model = self->model;
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_BUFFER_ALLOC, &a.cmd));
+	memset(&self->cmd, 0xa5, sizeof(self->cmd));
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_BUFFER);
+	EXPECT_EQ(self->cmd.head.num_grants, 1);
+	EXPECT_EQ(self->cmd.head.num_roles, 2);
+	EXPECT_EQ(self->cmd.head.__reserved, 0);
+	EXPECT_EQ(self->cmd.head.max_payload, sizeof(uint32_t));
+	EXPECT_EQ(self->cmd.head.size, sizeof(self->cmd.head) + sizeof(struct nnaccel_grant) +
+		  2 * sizeof(*roles));
+	EXPECT_EQ(command_grants(&self->cmd)->prot, NNACCEL_PROT_READ | NNACCEL_PROT_WRITE);
+	EXPECT_EQ(command_grants(&self->cmd)->length, CAPACITY);
+	roles = command_roles(&self->cmd);
+	EXPECT_EQ(roles[0].model, 2);
+	EXPECT_EQ(roles[0].kind, NNACCEL_ROLE_OUTPUT);
+	EXPECT_EQ(roles[0].index, NNACCEL_MAX_ARGS - 1);
+	EXPECT_EQ(roles[1].model, 1);
+	EXPECT_EQ(roles[1].kind, NNACCEL_ROLE_OUTPUT);
+	EXPECT_EQ(roles[1].index, 0);
+	EXPECT_EQ(((uint8_t *)&self->cmd)[self->cmd.head.size], 0xa5);
+	at = session_map(self->s.session, command_grants(&self->cmd)->grant, 4 * PAGE, PROT_READ);
+	ASSERT_NE(at, NULL);
+	for (size_t i = 0; i < 4 * PAGE; i++)
+		ASSERT_EQ(at[i], 0);
+	munmap(at, 4 * PAGE);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+	EXPECT_EQ(a.cmd.out_status, NNACCEL_STATUS_NONE);
+	EXPECT_GT(a.cmd.out_token, self->token);
+	EXPECT_EQ(a.message[0], '\0');
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-buffers"), 2);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-memory-alloc"), (1 + 4 + 4) * PAGE / 1024);
+}
+
+TEST_F(buffers, refused_by_the_engine)
+{
+	struct allocation a;
+
+	allocation_init(&a, self->model, CAPACITY);
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_BUFFER_ALLOC, &a.cmd));
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(session_commit(self->s.session, self->cmd.head.cookie,
+				 NNACCEL_STATUS_INVALID_ARGUMENT, NULL, 0, "no such shape"), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+	EXPECT_EQ(a.cmd.out_status, NNACCEL_STATUS_INVALID_ARGUMENT);
+	EXPECT_EQ(a.cmd.out_token, 0);
+	EXPECT_STREQ(a.message, "no such shape");
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-buffers"), 1);
+}
+
+TEST_F(buffers, alloc_refusals)
+{
+	struct allocation a;
+
+	ASSERT_EQ(served_start(&self->s), 0);
+	allocation_init(&a, self->model, CAPACITY);
+	{
+		const struct refusal cases[] = {
+			REFUSE(struct nnaccel_buffer_alloc, flags, 1, EINVAL),
+			REFUSE(struct nnaccel_buffer_alloc, __reserved, 1, EINVAL),
+			REFUSE(struct nnaccel_buffer_alloc, capacity, 0, EINVAL),
+			REFUSE(struct nnaccel_buffer_alloc, capacity, UINT64_MAX, EFBIG),
+			REFUSE(struct nnaccel_buffer_alloc, capacity, (4ULL << 30) + 1, EFBIG),
+			REFUSE(struct nnaccel_buffer_alloc, capacity, 4ULL << 30, EDQUOT),
+			REFUSE(struct nnaccel_buffer_alloc, roles, 0, EFAULT),
+			REFUSE(struct nnaccel_buffer_alloc, roles, 0xffff888000000000UL, EFAULT),
+			REFUSE(struct nnaccel_buffer_alloc, num_roles, 0, EINVAL),
+			REFUSE(struct nnaccel_buffer_alloc, num_roles, NNACCEL_MAX_ROLES + 1, EINVAL),
+			REFUSE(struct nnaccel_buffer_alloc, num_roles, UINT32_MAX, EINVAL),
+			REFUSE(struct nnaccel_buffer_alloc, message, 0, EFAULT),
+			REFUSE(struct nnaccel_buffer_alloc, message_size, NNACCEL_MAX_MESSAGE + 1,
+			       EINVAL),
+		};
+
+		EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_BUFFER_ALLOC, &a.cmd, sizeof(a.cmd),
+					 cases, ARRAY_SIZE(cases)), 0);
+	}
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-buffers"), 1);
+	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_BUFFER_ALLOC, &a.cmd, sizeof(a.cmd), 0, true),
+		  0);
+}
+
+TEST_F(buffers, role_refusals)
+{
+	const struct {
+		const char *what;
+		struct nnaccel_role role;
+		int error;
+	} cases[] = {
+		{ "another index", { .model = self->model, .index = 1 }, 0 },
+		{ "another model", { .model = self->other_model }, 0 },
+		{ "twice", { .model = self->model }, EINVAL },
+		{ "kind", { .model = self->model, .kind = 2 }, EINVAL },
+		{ "far kind", { .model = self->model, .kind = UINT32_MAX }, EINVAL },
+		{ "index", { .model = self->model, .index = NNACCEL_MAX_ARGS }, EINVAL },
+		{ "reserved", { .model = self->model, .index = 1, .__reserved = 1 }, EINVAL },
+		{ "no model", { .model = 0 }, ENOENT },
+		{ "a pool", { .model = self->pool }, ENOENT },
+		{ "none such", { .model = UINT32_MAX }, ENOENT },
+	};
+	struct allocation a;
+
+	ASSERT_EQ(served_start(&self->s), 0);
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(cases); i++) {
+		allocation_init(&a, self->model, CAPACITY);
+		a.roles[1].kind = NNACCEL_ROLE_INPUT;
+		a.roles[i % 2] = cases[i / 2].role;
+		EXPECT_EQ(xioctl(self->s.fd, NNACCEL_BUFFER_ALLOC, &a.cmd), cases[i / 2].error)
+			TH_LOG("%s, role %zu", cases[i / 2].what, i % 2);
+	}
+}
+
+TEST_F(buffers, limits)
+{
+	long long old = param_set("max_buffers", 2);
+
+	ASSERT_GT(old, 0);
+	EXPECT_NE(allocate(&self->s, self->model, 1), 0);
+	EXPECT_EQ(buffer_alloc(self->s.fd, self->model, 1), 0);
+	EXPECT_EQ(errno, ENOSPC);
+	EXPECT_EQ(param_set("max_buffers", old), 2);
+}
+
+TEST_F(buffers, tokens_are_never_reused)
+{
+	uint64_t last = self->token;
+
+	for (int i = 0; i < 20; i++) {
+		uint64_t token = allocate(&self->s, self->model, 1);
+
+		EXPECT_GT(token, last);
+		last = token;
+		EXPECT_EQ(buffer_free(self->s.fd, token), 0);
+		EXPECT_EQ(buffer_free(self->s.fd, token), ENOENT);
+		EXPECT_EQ(buffer_copy_in(self->s.fd, token, self->data, 1), ENOENT);
+	}
+}
+
+TEST_F(buffers, tokens_of_another_context)
+{
+	int other = device_open();
+
+	ASSERT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, 8), 0);
+	for (uint64_t token = 0; token < self->token + 2; token++) {
+		EXPECT_EQ(buffer_copy_in(other, token, self->data, 8), ENOENT);
+		EXPECT_EQ(buffer_copy_out(other, token, self->back, 8), ENOENT);
+		EXPECT_EQ(buffer_free(other, token), ENOENT);
+	}
+	EXPECT_TRUE(holds(self, self->token, 8));
+	close(other);
+}
+
+TEST_F(buffers, free_refusals)
+{
+	const struct refusal cases[] = {
+		REFUSE(struct nnaccel_buffer_free, flags, 1, EINVAL),
+		REFUSE(struct nnaccel_buffer_free, token, 0, ENOENT),
+		REFUSE(struct nnaccel_buffer_free, token, self->token + 1, ENOENT),
+		REFUSE(struct nnaccel_buffer_free, token, UINT64_MAX, ENOENT),
+		REFUSE(struct nnaccel_buffer_free, token, self->token | 1ULL << 32, ENOENT),
+	};
+	struct nnaccel_buffer_free arg = { .size = sizeof(arg), .token = self->token };
+
+	EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_BUFFER_FREE, &arg, sizeof(arg), cases,
+				 ARRAY_SIZE(cases)), 0);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_BUFFER_FREE, &arg), 0);
+	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_BUFFER_FREE, &arg, sizeof(arg), ENOENT,
+				  false), 0);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-buffers"), 0);
+}
+
+/* A pool's id is no token, and a token no pool's id. */
+TEST_F(buffers, are_no_pools)
+{
+	EXPECT_EQ(pool_export(self->s.fd, (uint32_t)self->token + 1000), -1);
+	for (uint32_t id = 0; id < 64; id++) {
+		int fd = pool_export(self->s.fd, id);
+
+		EXPECT_EQ(fd >= 0, id == self->pool);
+		if (fd >= 0)
+			close(fd);
+	}
+	EXPECT_EQ(map_shared(self->s.fd, PAGE, PROT_READ), NULL);
+}
+
+/* ---- copies ---- */
+
+TEST_F(buffers, copy)
+{
+	const uint64_t sizes[] = { 1, 100, PAGE, PAGE + 1, CAPACITY };
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		memset(self->back, 0, sizeof(self->back));
+		ASSERT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, sizes[i]), 0);
+		ASSERT_EQ(buffer_copy_out(self->s.fd, self->token, self->back, sizes[i]), 0);
+		EXPECT_EQ(memcmp(self->data, self->back, sizes[i]), 0);
+		/* The size is the last copy's, and no other will do. */
+		EXPECT_EQ(buffer_copy_out(self->s.fd, self->token, self->back, sizes[i] + 1), EINVAL);
+		EXPECT_EQ(buffer_copy_out(self->s.fd, self->token, self->back, sizes[i] - 1), EINVAL);
+	}
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-copied-in"), 1 + 100 + 2 * PAGE + 1 + CAPACITY);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-copied-out"), 1 + 100 + 2 * PAGE + 1 + CAPACITY);
+}
+
+/* Many chunks of the allocator's, and one that is not whole. */
+TEST_F(buffers, copy_large)
+{
+	const size_t size = (9UL << 20) + 12345;
+	unsigned char *from = malloc(size), *to = calloc(1, size);
+	uint64_t token = allocate(&self->s, self->model, size);
+
+	ASSERT_NE(token, 0);
+	for (size_t i = 0; i < size; i++)
+		from[i] = (unsigned char)(i ^ i >> 8 ^ i >> 16);
+	ASSERT_EQ(buffer_copy_in(self->s.fd, token, from, size), 0);
+	ASSERT_EQ(buffer_copy_out(self->s.fd, token, to, size), 0);
+	EXPECT_EQ(memcmp(from, to, size), 0);
+	free(from);
+	free(to);
+}
+
+TEST_F(buffers, copy_refusals)
+{
+	struct nnaccel_buffer_copy arg = {
+		.size = sizeof(arg),
+		.flags = NNACCEL_COPY_IN,
+		.token = self->token,
+		.data = (uintptr_t)self->data,
+		.length = CAPACITY,
+		.out_status = POISON,
+	};
+	const struct refusal cases[] = {
+		REFUSE(struct nnaccel_buffer_copy, flags, 0, EINVAL),
+		REFUSE(struct nnaccel_buffer_copy, flags, 3, EINVAL),
+		REFUSE(struct nnaccel_buffer_copy, flags, 4, EINVAL),
+		REFUSE(struct nnaccel_buffer_copy, flags, 1U << 31 | 1, EINVAL),
+		REFUSE(struct nnaccel_buffer_copy, flags, NNACCEL_COPY_OUT, ENODATA),
+		REFUSE(struct nnaccel_buffer_copy, token, 0, ENOENT),
+		REFUSE(struct nnaccel_buffer_copy, token, UINT64_MAX, ENOENT),
+		REFUSE(struct nnaccel_buffer_copy, length, 0, EINVAL),
+		REFUSE(struct nnaccel_buffer_copy, length, CAPACITY + 1, EINVAL),
+		REFUSE(struct nnaccel_buffer_copy, length, UINT64_MAX, EINVAL),
+		REFUSE(struct nnaccel_buffer_copy, message_size, NNACCEL_MAX_MESSAGE + 1, EINVAL),
+		REFUSE(struct nnaccel_buffer_copy, message_size, 1, EFAULT),
+		REFUSE(struct nnaccel_buffer_copy, data, 0, EFAULT),
+		REFUSE(struct nnaccel_buffer_copy, data, 0xffff888000000000UL, EFAULT),
+	};
+
+	EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_BUFFER_COPY, &arg, sizeof(arg), cases,
+				 ARRAY_SIZE(cases)), 0);
+	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_BUFFER_COPY, &arg, sizeof(arg), 0, true), 0);
+	EXPECT_TRUE(holds(self, self->token, CAPACITY));
+}
+
+/* A copy that breaks off leaves nothing behind, one that never began leaves what was there. */
+TEST_F(buffers, copy_breaks_off)
+{
+	char *page = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			  0);
+
+	ASSERT_NE(page, MAP_FAILED);
+	munmap(page + PAGE, PAGE);
+	ASSERT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, CAPACITY), 0);
+	EXPECT_EQ(buffer_copy_out(self->s.fd, self->token, page, CAPACITY), EFAULT);
+	EXPECT_TRUE(holds(self, self->token, CAPACITY));
+	EXPECT_EQ(buffer_copy_in(self->s.fd, self->token, page, CAPACITY + 1), EINVAL);
+	EXPECT_TRUE(holds(self, self->token, CAPACITY));
+	EXPECT_EQ(buffer_copy_in(self->s.fd, self->token, page, 2 * PAGE), EFAULT);
+	EXPECT_TRUE(is_empty(self, self->token));
+	munmap(page, PAGE);
+}
+
+/* ---- executions ---- */
+
+TEST_F(buffers, execute)
+{
+	uint64_t output = allocate(&self->s, self->model, CAPACITY);
+	const struct nnaccel_grant *grants;
+	const struct nnaccel_arg *args;
+	struct buffer_execution e;
+	unsigned char *in, *out;
+
+	ASSERT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, 1000), 0);
+	buffer_execution_init(&e, self->model, self->token, output);
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.base.cmd));
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_EXECUTE);
+	EXPECT_EQ(self->cmd.head.max_payload, sizeof(struct nnaccel_shape) + sizeof(uint64_t));
+	EXPECT_EQ(self->cmd.head.num_grants, 2);
+	grants = command_grants(&self->cmd);
+	args = command_args(&self->cmd);
+	EXPECT_EQ(grants[0].prot, NNACCEL_PROT_READ);
+	EXPECT_EQ(grants[1].prot, NNACCEL_PROT_READ | NNACCEL_PROT_WRITE);
+	EXPECT_EQ(grants[0].length, CAPACITY);
+	EXPECT_EQ(args[0].flags, NNACCEL_ARG_BUFFER);
+	EXPECT_EQ(args[0].pool, 0);
+	EXPECT_EQ(args[0].offset, 0);
+	EXPECT_EQ(args[0].length, 1000);
+	EXPECT_EQ(args[1].pool, 1);
+	EXPECT_EQ(args[1].length, CAPACITY);
+	in = session_map(self->s.session, grants[0].grant, 4 * PAGE, PROT_READ);
+	out = session_map(self->s.session, grants[1].grant, 4 * PAGE, PROT_READ | PROT_WRITE);
+	ASSERT_TRUE(in && out);
+	EXPECT_EQ(memcmp(in, self->data, 1000), 0);
+	memcpy(out, self->data + 5, 77);
+	EXPECT_EQ(commit(self, NNACCEL_STATUS_NONE, 77), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+	EXPECT_EQ(e.base.cmd.out_status, NNACCEL_STATUS_NONE);
+	EXPECT_EQ(e.base.cmd.out_num_shapes, 1);
+	EXPECT_EQ(e.base.shape.flags, NNACCEL_SHAPE_SUFFICIENT);
+	/* Nothing but the shape was written there. */
+	EXPECT_EQ((unsigned char)e.base.message[1], 0xa5);
+	EXPECT_TRUE(holds(self, output, 77));
+	EXPECT_EQ(memcmp(self->back, self->data + 5, 77), 0);
+	EXPECT_TRUE(holds(self, self->token, 1000));
+	munmap(in, 4 * PAGE);
+	munmap(out, 4 * PAGE);
+}
+
+/* Pools and buffers in one execution: buffers' grants follow those of the pools. */
+TEST_F(buffers, execute_with_pools)
+{
+	struct buffer_execution e;
+
+	buffer_execution_init(&e, self->model, self->token, 0);
+	e.base.pools[0] = self->pool;
+	e.base.cmd.pools = (uintptr_t)e.base.pools;
+	e.base.cmd.num_pools = 1;
+	e.base.cmd.num_outputs = 1;
+	e.base.args[0] = (struct nnaccel_arg){ .length = 16 };
+	e.base.args[1] = (struct nnaccel_arg){ .flags = NNACCEL_ARG_BUFFER };
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.base.cmd));
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(self->cmd.head.num_grants, 2);
+	EXPECT_EQ(command_grants(&self->cmd)[0].length, PAGE);
+	EXPECT_EQ(command_grants(&self->cmd)[1].length, CAPACITY);
+	EXPECT_EQ(command_args(&self->cmd)[0].pool, 0);
+	EXPECT_EQ(command_args(&self->cmd)[1].pool, 1);
+	EXPECT_EQ(commit(self, NNACCEL_STATUS_NONE, CAPACITY), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+	EXPECT_TRUE(holds(self, self->token, CAPACITY));
+	/* A pool's argument does not reach a buffer. */
+	e.base.args[0].pool = 1;
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), EINVAL);
+}
+
+TEST_F(buffers, execute_refusals)
+{
+	enum { NONE, FULL, EMPTY, FAR };
+	const struct {
+		const char *what;
+		int tokens[2];
+		struct nnaccel_arg args[2];
+		int error;
+	} cases[] = {
+		{ "good", { FULL, EMPTY }, { { .pool = 0 }, { .pool = 1 } }, 0 },
+		{ "crossed", { EMPTY, FULL }, { { .pool = 1 }, { .pool = 0 } }, 0 },
+		{ "uninitialised", { EMPTY, FULL }, { { .pool = 0 }, { .pool = 1 } }, ENODATA },
+		{ "no token", { FULL, NONE }, { { .pool = 0 }, { .pool = 1 } }, ENOENT },
+		{ "no such token", { FULL, FAR }, { { .pool = 0 }, { .pool = 1 } }, ENOENT },
+		{ "named twice", { FULL, FULL }, { { .pool = 0 }, { .pool = 1 } }, EINVAL },
+		{ "in and out", { FULL, EMPTY }, { { .pool = 0 }, { .pool = 0 } }, EINVAL },
+		{ "index", { FULL, EMPTY }, { { .pool = 0 }, { .pool = 2 } }, EINVAL },
+		{ "far index", { FULL, EMPTY }, { { .pool = UINT32_MAX }, { .pool = 1 } }, EINVAL },
+		{ "offset", { FULL, EMPTY }, { { .offset = 1 }, { .pool = 1 } }, EINVAL },
+		{ "length", { FULL, EMPTY }, { {}, { .pool = 1, .length = 1 } }, EINVAL },
+		{ "rank", { FULL, EMPTY }, { { .rank = 17 }, { .pool = 1 } }, EINVAL },
+		{ "dimension", { FULL, EMPTY }, { { .dims[0] = 1 }, { .pool = 1 } }, EINVAL },
+		{ "reserved", { FULL, EMPTY }, { { .__reserved = 1 }, { .pool = 1 } }, EINVAL },
+	};
+	uint64_t full = allocate(&self->s, self->model, CAPACITY);
+	struct buffer_execution e;
+
+	ASSERT_EQ(buffer_copy_in(self->s.fd, full, self->data, 8), 0);
+	ASSERT_EQ(served_start(&self->s), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint64_t empty = buffer_alloc(self->s.fd, self->model, CAPACITY);
+		const uint64_t tokens[] = { 0, full, empty, UINT64_MAX };
+
+		buffer_execution_init(&e, self->model, tokens[cases[i].tokens[0]],
+				      tokens[cases[i].tokens[1]]);
+		e.base.cmd.num_outputs = 1;
+		e.base.cmd.num_buffers = 2;
+		for (uint32_t a = 0; a < 2; a++) {
+			e.base.args[a] = cases[i].args[a];
+			e.base.args[a].flags = NNACCEL_ARG_BUFFER;
+		}
+		EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), cases[i].error)
+			TH_LOG("%s", cases[i].what);
+		EXPECT_TRUE(holds(self, full, 8));
+		EXPECT_EQ(is_empty(self, empty), !!cases[i].error) TH_LOG("%s", cases[i].what);
+		if (!i) {
+			EXPECT_EQ(check_structure(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd,
+						  sizeof(e.base.cmd), 0, true), 0);
+		}
+		EXPECT_EQ(buffer_free(self->s.fd, empty), 0);
+	}
+	buffer_execution_init(&e, self->other_model, full, 0);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), EPERM);
+}
+
+/* Each argument needs its own role: model, input or output, and index. */
+TEST_F(buffers, roles_at_use)
+{
+	struct allocation a;
+	struct buffer_execution e;
+
+	ASSERT_EQ(served_start(&self->s), 0);
+	for (uint32_t i = 0; i < 4; i++) {
+		/* A buffer with one role: input or output, 0 or 1. */
+		allocation_init(&a, self->model, CAPACITY);
+		a.roles[0].kind = i & 1;
+		a.roles[0].index = i >> 1;
+		a.cmd.num_roles = 1;
+		ASSERT_EQ(xioctl(self->s.fd, NNACCEL_BUFFER_ALLOC, &a.cmd), 0);
+		for (uint32_t use = 0; use < 4; use++) {
+			/* Used as one of two inputs or of two outputs, the rest omitted. */
+			struct nnaccel_arg args[4] = {
+				{ .flags = 1 }, { .flags = 1 }, { .flags = 1 }, { .flags = 1 },
+			};
+			struct nnaccel_shape shapes[2];
+
+			ASSERT_EQ(buffer_copy_in(self->s.fd, a.cmd.out_token, self->data, 1), 0);
+			buffer_execution_init(&e, self->model, a.cmd.out_token, 0);
+			args[(use & 1) * 2 + (use >> 1)].flags = NNACCEL_ARG_BUFFER;
+			e.base.cmd.args = (uintptr_t)args;
+			e.base.cmd.num_inputs = 2;
+			e.base.cmd.num_outputs = 2;
+			e.base.cmd.shapes = (uintptr_t)shapes;
+			EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd),
+				  use == i ? 0 : EPERM) TH_LOG("role %u as %u", i, use);
+			e.base.cmd.model = self->other_model;
+			EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), EPERM);
+		}
+	}
+}
+
+/* One buffer may be several inputs, but only one output. */
+TEST_F(buffers, many_arguments)
+{
+	struct nnaccel_arg args[4] = {
+		{ .flags = NNACCEL_ARG_BUFFER }, { .flags = NNACCEL_ARG_BUFFER },
+		{ .flags = NNACCEL_ARG_NO_VALUE }, { .flags = NNACCEL_ARG_NO_VALUE },
+	};
+	struct nnaccel_role roles[4];
+	struct nnaccel_shape shapes[2];
+	struct buffer_execution e;
+	struct allocation a;
+
+	ASSERT_EQ(served_start(&self->s), 0);
+	for (uint32_t i = 0; i < 4; i++)
+		roles[i] = (struct nnaccel_role){ .model = self->model, .kind = i / 2,
+						  .index = i % 2 };
+	allocation_init(&a, self->model, CAPACITY);
+	a.cmd.roles = (uintptr_t)roles;
+	a.cmd.num_roles = 4;
+	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_BUFFER_ALLOC, &a.cmd), 0);
+	ASSERT_EQ(buffer_copy_in(self->s.fd, a.cmd.out_token, self->data, 1), 0);
+	buffer_execution_init(&e, self->model, a.cmd.out_token, 0);
+	e.base.cmd.args = (uintptr_t)args;
+	e.base.cmd.shapes = (uintptr_t)shapes;
+	e.base.cmd.num_inputs = 2;
+	e.base.cmd.num_outputs = 2;
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), 0);
+	args[2].flags = NNACCEL_ARG_BUFFER;
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), EINVAL);
+	args[0].flags = NNACCEL_ARG_NO_VALUE;
+	args[1].flags = NNACCEL_ARG_NO_VALUE;
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), 0);
+	args[3].flags = NNACCEL_ARG_BUFFER;
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), EINVAL);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 0);
+}
+
+/* Only an execution that succeeded initialises its output. */
+TEST_F(buffers, failed_executions)
+{
+	uint64_t output = allocate(&self->s, self->model, CAPACITY);
+	struct buffer_execution e;
+
+	ASSERT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, 8), 0);
+	for (uint32_t status = 1; status <= NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT; status++) {
+		ASSERT_EQ(buffer_copy_in(self->s.fd, output, self->data, 8), 0);
+		buffer_execution_init(&e, self->model, self->token, output);
+		ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.base.cmd));
+		ASSERT_EQ(fetch(self), 0);
+		ASSERT_EQ(commit(self, status, 8), 0);
+		ASSERT_EQ(async_wait(&self->async), 0);
+		EXPECT_TRUE(is_empty(self, output));
+		EXPECT_TRUE(holds(self, self->token, 8));
+	}
+	/* One that was refused did not touch it. */
+	ASSERT_EQ(buffer_copy_in(self->s.fd, output, self->data, 8), 0);
+	buffer_execution_init(&e, self->other_model, self->token, output);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), EPERM);
+	EXPECT_TRUE(holds(self, output, 8));
+}
+
+TEST_F(buffers, answers_that_are_wrong)
+{
+	uint64_t output = allocate(&self->s, self->model, CAPACITY);
+	uint64_t cookie;
+	struct buffer_execution e;
+
+	ASSERT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, 8), 0);
+	buffer_execution_init(&e, self->model, self->token, output);
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.base.cmd));
+	ASSERT_EQ(fetch(self), 0);
+	cookie = self->cmd.head.cookie;
+	EXPECT_EQ(commit(self, NNACCEL_STATUS_NONE, CAPACITY + 1), EINVAL);
+	EXPECT_EQ(commit(self, NNACCEL_STATUS_NONE, UINT64_MAX), EINVAL);
+	EXPECT_EQ(session_commit(self->s.session, cookie, 0, NULL, 0, NULL), EINVAL);
+	EXPECT_EQ(session_commit(self->s.session, cookie, 0, self->data,
+				 sizeof(struct nnaccel_shape), NULL), EINVAL);
+	EXPECT_EQ(commit(self, NNACCEL_STATUS_NONE, 0), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+	EXPECT_TRUE(holds(self, output, 0));
+}
+
+/* ---- uses that meet ---- */
+
+TEST_F(buffers, in_use)
+{
+	uint64_t output = allocate(&self->s, self->model, CAPACITY);
+	struct buffer_execution e, again;
+	struct async reader;
+
+	ASSERT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, 8), 0);
+	ASSERT_EQ(buffer_copy_in(self->s.fd, output, self->data, 8), 0);
+	buffer_execution_init(&e, self->model, self->token, output);
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.base.cmd));
+	ASSERT_EQ(fetch(self), 0);
+	/* What is written is nobody else's. */
+	EXPECT_EQ(buffer_copy_in(self->s.fd, output, self->data, 8), EBUSY);
+	EXPECT_EQ(buffer_copy_out(self->s.fd, output, self->back, 8), EBUSY);
+	buffer_execution_init(&again, self->model, output, 0);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &again.base.cmd), EBUSY);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), EBUSY);
+	/* What is read may be read, and not written. */
+	EXPECT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, 8), EBUSY);
+	EXPECT_TRUE(holds(self, self->token, 8));
+	buffer_execution_init(&again, self->model, self->token, 0);
+	ASSERT_TRUE(async_start(&reader, self->s.fd, NNACCEL_EXECUTE, &again.base.cmd));
+	{
+		union command first = self->cmd;
+
+		ASSERT_EQ(fetch(self), 0);
+		EXPECT_EQ(session_answer(self->s.session, &first), 0);
+	}
+	EXPECT_EQ(async_wait(&self->async), 0);
+	EXPECT_TRUE(holds(self, output, 0));
+	EXPECT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, 8), EBUSY);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(async_wait(&reader), 0);
+	EXPECT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, 8), 0);
+}
+
+/* An execution whose caller gave up still writes. */
+TEST_F(buffers, abandoned)
+{
+	struct buffer_execution e;
+	struct timespec now;
+
+	buffer_execution_init(&e, self->model, self->token, 0);
+	e.base.args[0].flags = NNACCEL_ARG_NO_VALUE;
+	e.base.args[1].pool = 0;
+	e.base.cmd.num_outputs = 1;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	e.base.cmd.deadline_ns = now.tv_sec * 1000000000ULL + now.tv_nsec + 50000000;
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.base.cmd));
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(async_wait(&self->async), ETIME);
+	EXPECT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, 8), EBUSY);
+	EXPECT_EQ(commit(self, NNACCEL_STATUS_NONE, 8), 0);
+	EXPECT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, 8), 0);
+	/* One that was never fetched did not write, but who can tell. */
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	e.base.cmd.deadline_ns = now.tv_sec * 1000000000ULL + now.tv_nsec + 50000000;
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), ETIME);
+	EXPECT_TRUE(is_empty(self, self->token));
+}
+
+TEST_F(buffers, freed_in_use)
+{
+	uint64_t output = allocate(&self->s, self->model, CAPACITY);
+	struct buffer_execution e;
+	char *out;
+
+	ASSERT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, 8), 0);
+	buffer_execution_init(&e, self->model, self->token, output);
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.base.cmd));
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(buffer_free(self->s.fd, self->token), 0);
+	EXPECT_EQ(buffer_free(self->s.fd, output), 0);
+	EXPECT_EQ(buffer_copy_out(self->s.fd, output, self->back, 8), ENOENT);
+	out = session_map(self->s.session, command_grants(&self->cmd)[1].grant, 4 * PAGE,
+			  PROT_READ | PROT_WRITE);
+	ASSERT_NE(out, NULL);
+	out[0] = 1;
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-buffers"), 2);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-buffers"), 0);
+	/* Told of it, the worker lets the memory go. */
+	for (int i = 0; i < 2; i++) {
+		ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+		EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_FORGET_GRANT);
+	}
+	munmap(out, 4 * PAGE);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-memory-alloc"), PAGE / 1024);
+}
+
+/* ---- ends of models and workers ---- */
+
+TEST_F(buffers, model_is_destroyed)
+{
+	struct buffer_execution e;
+	uint32_t model;
+
+	ASSERT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, 8), 0);
+	EXPECT_EQ(object_destroy(self->s.fd, self->model), 0);
+	EXPECT_TRUE(holds(self, self->token, 8));
+	model = prepare(&self->s, self->pool);
+	ASSERT_NE(model, 0);
+	buffer_execution_init(&e, self->model, self->token, 0);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), ENOENT);
+	e.base.cmd.model = model;
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), EPERM);
+}
+
+/* The worker dies; what it was writing is lost, what it was reading is not. */
+static int next_worker(FIXTURE_DATA(buffers) *self)
+{
+	close(self->s.session);
+	self->s.session = -1;
+	return 0;
+}
+
+static uint32_t prepare_anew(FIXTURE_DATA(buffers) *self)
+{
+	struct nnaccel_prepare arg;
+	uint64_t context;
+
+	prepare_init(&arg, self->pool, 1);
+	if (!async_start(&self->async, self->s.fd, NNACCEL_PREPARE, &arg))
+		return 0;
+	if (broker_await_new(self->s.broker, &context) ||
+	    broker_session(self->s.broker, context, &self->s.session) ||
+	    session_attach(self->s.session) || fetch(self) ||
+	    session_answer(self->s.session, &self->cmd))
+		return 0;
+	return async_wait(&self->async) ? 0 : arg.out_model;
+}
+
+TEST_F(buffers, worker_dies)
+{
+	uint64_t output = allocate(&self->s, self->model, CAPACITY);
+	struct buffer_execution e;
+	uint32_t model;
+
+	ASSERT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, 1000), 0);
+	ASSERT_EQ(buffer_copy_in(self->s.fd, output, self->data, 8), 0);
+	buffer_execution_init(&e, self->model, self->token, output);
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.base.cmd));
+	ASSERT_EQ(fetch(self), 0);
+	next_worker(self);
+	EXPECT_EQ(async_wait(&self->async), EPIPE);
+	EXPECT_TRUE(is_empty(self, output));
+	EXPECT_TRUE(holds(self, self->token, 1000));
+	EXPECT_EQ(memcmp(self->back, self->data, 1000), 0);
+	EXPECT_EQ(buffer_copy_in(self->s.fd, output, self->data, 8), 0);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), ESTALE);
+	EXPECT_EQ(buffer_alloc(self->s.fd, self->model, 1), 0);
+	EXPECT_EQ(errno, ESTALE);
+	/* The next worker's models have their own numbers, and these buffers no roles there. */
+	model = prepare_anew(self);
+	ASSERT_NE(model, 0);
+	e.base.cmd.model = model;
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), EPERM);
+	EXPECT_EQ(buffer_alloc(self->s.fd, self->other_model, 1), 0);
+	EXPECT_EQ(errno, ESTALE);
+	EXPECT_NE(allocate(&self->s, model, 1), 0);
+	EXPECT_TRUE(holds(self, self->token, 1000));
+}
+
+TEST_F(buffers, worker_dies_judging)
+{
+	struct allocation a;
+
+	allocation_init(&a, self->model, CAPACITY);
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_BUFFER_ALLOC, &a.cmd));
+	ASSERT_EQ(fetch(self), 0);
+	next_worker(self);
+	EXPECT_EQ(async_wait(&self->async), EPIPE);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-buffers"), 1);
+}
+
+/* ---- a layout of the engine's own ---- */
+
+/* Bytes lie from the end to the beginning, each turned round. */
+static void convert(unsigned char *to, const unsigned char *from, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		to[i] = from[n - 1 - i] ^ 0xff;
+}
+
+static uint64_t allocate_own(FIXTURE_DATA(buffers) *self)
+{
+	const uint32_t layout = NNACCEL_LAYOUT_ENGINE;
+	struct allocation a;
+
+	allocation_init(&a, self->model, CAPACITY);
+	if (!async_start(&self->async, self->s.fd, NNACCEL_BUFFER_ALLOC, &a.cmd) || fetch(self) ||
+	    session_commit(self->s.session, self->cmd.head.cookie, 0, &layout, sizeof(layout),
+			   NULL))
+		return 0;
+	return async_wait(&self->async) ? 0 : a.cmd.out_token;
+}
+
+/* Converts for the client, as the command asks. */
+static int convert_for(FIXTURE_DATA(buffers) *self, uint32_t kind, uint64_t length)
+{
+	const struct nnaccel_grant *grants = command_grants(&self->cmd);
+	bool in = kind == NNACCEL_DO_COPY_IN;
+	size_t staging = (length + PAGE - 1) & ~(PAGE - 1);
+	unsigned char *own, *linear;
+	int error = fetch(self);
+
+	if (error || self->cmd.head.kind != kind || self->cmd.head.wire_length != length ||
+	    self->cmd.head.num_grants != 2 || grants[1].length != length)
+		return error ?: EPROTO;
+	if (grants[0].prot != (in ? 3 : 1) || grants[1].prot != (in ? 1 : 3))
+		return EPROTO;
+	own = session_map(self->s.session, grants[0].grant, 4 * PAGE,
+			  PROT_READ | (in ? PROT_WRITE : 0));
+	linear = session_map(self->s.session, grants[1].grant, staging,
+			     PROT_READ | (in ? 0 : PROT_WRITE));
+	if (!own || !linear)
+		return EPROTO;
+	if (in)
+		convert(own, linear, length);
+	else
+		convert(linear, own, length);
+	munmap(own, 4 * PAGE);
+	munmap(linear, staging);
+	return session_commit(self->s.session, self->cmd.head.cookie, 0, NULL, 0, NULL);
+}
+
+static bool start_copy(FIXTURE_DATA(buffers) *self, struct nnaccel_buffer_copy *copy,
+		       uint32_t flags, uint64_t token, void *data, uint64_t length)
+{
+	*copy = (struct nnaccel_buffer_copy){
+		.size = sizeof(*copy),
+		.flags = flags,
+		.token = token,
+		.data = (uintptr_t)data,
+		.length = length,
+		.out_status = POISON,
+	};
+	return async_start(&self->async, self->s.fd, NNACCEL_BUFFER_COPY, copy);
+}
+
+TEST_F(buffers, engine_layout)
+{
+	uint64_t token = allocate_own(self);
+	struct nnaccel_buffer_copy copy;
+	struct buffer_execution e;
+	unsigned char *own, expected[1000];
+	long long pools;
+
+	ASSERT_NE(token, 0);
+	EXPECT_TRUE(is_empty(self, token));
+	EXPECT_EQ(buffer_copy_in(self->s.fd, token, self->data, CAPACITY + 1), EINVAL);
+	EXPECT_EQ(buffer_copy_in(self->s.fd, token, NULL, 8), EFAULT);
+	pools = summary_get(self->s.fd, "nnaccel-pools");
+	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_IN, token, self->data, 1000));
+	ASSERT_EQ(convert_for(self, NNACCEL_DO_COPY_IN, 1000), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+	EXPECT_EQ(copy.out_status, NNACCEL_STATUS_NONE);
+	/* Memory for the way is gone again. */
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), pools);
+	/* An execution finds the engine's layout. */
+	buffer_execution_init(&e, self->model, token, 0);
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.base.cmd));
+	ASSERT_EQ(fetch(self), 0);
+	own = session_map(self->s.session, command_grants(&self->cmd)->grant, 4 * PAGE, PROT_READ);
+	ASSERT_NE(own, NULL);
+	convert(expected, self->data, 1000);
+	EXPECT_EQ(memcmp(own, expected, 1000), 0);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+	munmap(own, 4 * PAGE);
+	EXPECT_EQ(buffer_copy_out(self->s.fd, token, self->back, 999), EINVAL);
+	memset(self->back, 0, sizeof(self->back));
+	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_OUT, token, self->back, 1000));
+	ASSERT_EQ(convert_for(self, NNACCEL_DO_COPY_OUT, 1000), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+	EXPECT_EQ(memcmp(self->back, self->data, 1000), 0);
+	EXPECT_EQ(self->back[1000], 0);
+}
+
+TEST_F(buffers, engine_layout_fails)
+{
+	uint64_t token = allocate_own(self);
+	struct nnaccel_buffer_copy copy;
+	char message[16] = "";
+
+	ASSERT_NE(token, 0);
+	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_IN, token, self->data, 1000));
+	ASSERT_EQ(convert_for(self, NNACCEL_DO_COPY_IN, 1000), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+	/* Not out: it still holds something. */
+	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_OUT, token, self->back, 1000));
+	copy.message = (uintptr_t)message;
+	ASSERT_EQ(fetch(self), 0);
+	/* Meanwhile it can be read, not written. */
+	EXPECT_EQ(buffer_copy_in(self->s.fd, token, self->data, 1), EBUSY);
+	EXPECT_EQ(session_commit(self->s.session, self->cmd.head.cookie,
+				 NNACCEL_STATUS_GENERAL_FAILURE, NULL, 0, "cannot"), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+	EXPECT_EQ(copy.out_status, NNACCEL_STATUS_GENERAL_FAILURE);
+	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_OUT, token, self->back, 1000));
+	ASSERT_EQ(convert_for(self, NNACCEL_DO_COPY_OUT, 1000), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+	/* Not in: nothing. */
+	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_IN, token, self->data, 1000));
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(buffer_copy_out(self->s.fd, token, self->back, 1000), EBUSY);
+	EXPECT_EQ(session_commit(self->s.session, self->cmd.head.cookie,
+				 NNACCEL_STATUS_GENERAL_FAILURE, NULL, 0, NULL), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+	EXPECT_EQ(copy.out_status, NNACCEL_STATUS_GENERAL_FAILURE);
+	EXPECT_TRUE(is_empty(self, token));
+}
+
+TEST_F(buffers, engine_layout_dies_with_the_worker)
+{
+	uint64_t token = allocate_own(self);
+	struct nnaccel_buffer_copy copy;
+
+	ASSERT_NE(token, 0);
+	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_IN, token, self->data, 1000));
+	ASSERT_EQ(convert_for(self, NNACCEL_DO_COPY_IN, 1000), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_OUT, token, self->back, 1000));
+	ASSERT_EQ(fetch(self), 0);
+	next_worker(self);
+	EXPECT_EQ(async_wait(&self->async), EPIPE);
+	EXPECT_EQ(buffer_copy_out(self->s.fd, token, self->back, 1000), ESTALE);
+	ASSERT_NE(prepare_anew(self), 0);
+	EXPECT_EQ(buffer_copy_out(self->s.fd, token, self->back, 1000), ESTALE);
+	EXPECT_EQ(buffer_copy_in(self->s.fd, token, self->data, 1000), ESTALE);
+	EXPECT_EQ(buffer_free(self->s.fd, token), 0);
+}
+
+TEST_F(buffers, layouts_that_are_wrong)
+{
+	uint32_t layout = 2;
+	struct allocation a;
+
+	allocation_init(&a, self->model, CAPACITY);
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_BUFFER_ALLOC, &a.cmd));
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(session_commit(self->s.session, self->cmd.head.cookie, 0, &layout, 4, NULL),
+		  EINVAL);
+	EXPECT_EQ(session_commit(self->s.session, self->cmd.head.cookie, 0, &layout, 3, NULL),
+		  EINVAL);
+	EXPECT_EQ(session_commit(self->s.session, self->cmd.head.cookie, 0, self->data, 8, NULL),
+		  EINVAL);
+	layout = NNACCEL_LAYOUT_LINEAR;
+	EXPECT_EQ(session_commit(self->s.session, self->cmd.head.cookie, 0, &layout, 4, NULL), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+	EXPECT_EQ(buffer_copy_in(self->s.fd, a.cmd.out_token, self->data, 8), 0);
+}
+
+TEST_HARNESS_MAIN
