@@ -200,6 +200,9 @@ $(BUILD)/tests/engine_%_test: $(obj)/user/tests/engine_%_test.o $(test_lib) \
 	$(test_link) $(engine_libs) -lcmocka
 $(BUILD)/tests/libnnaccel_test: $(obj)/user/tests/libnnaccel_test.o $(libhal)
 	$(test_link) -lnnaccel -lcmocka
+# What is inside of the library, or what plays the kernel to it by being its ioctl().
+$(BUILD)/tests/libnnaccel_%_test: $(obj)/user/tests/libnnaccel_%_test.o $(hal) $(call archive,ring model)
+	$(test_link) -lcmocka -lm
 $(BUILD)/tests/%_test: $(obj)/user/tests/%_test.o $(test_lib) $(libdemo) $(archives)
 	$(test_link) -lcmocka -lm -ldl
 
