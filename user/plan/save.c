@@ -7,53 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiled.h"
 #include "ops/fingerprint.h"
-#include "saved.h"
-
-/* Bytes of the data part, in their order. */
-struct piece {
-	const void *from;
-	uint64_t offset;
-	uint64_t size;
-};
-
-struct nn_plan_pieces {
-	struct saved_stamp stamp;
-	uint64_t data_size;
-	uint32_t count;
-	struct piece list[];
-};
-
-/* A copy of the plan's model that is changed to what will be read back. */
-struct saver {
-	const struct nn_plan *plan;
-	struct nn_model model;
-	struct nn_pool pool;
-	struct nn_subgraph *subgraphs;
-	struct nn_operand *operands;	/* of all subgraphs, one behind another, */
-	struct nn_operation *operations; /* and so are these */
-	bool *steers;			/* by operand */
-	const void **values;		/* by operand: of constants */
-	uint8_t *copied;		/* the model's values */
-	struct nn_plan_pieces *pieces;
-	struct nn_error *err;
-};
+#include "saver.h"
 
 static uint64_t aligned(uint64_t size, uint64_t alignment)
 {
 	return (size + alignment - 1) / alignment * alignment;
-}
-
-/* Where a subgraph's operands are in the lists of all. */
-static size_t first_operand(const struct saver *s, uint32_t subgraph)
-{
-	return (size_t)(s->subgraphs[subgraph].operands - s->operands);
-}
-
-static bool is_constant(const struct nn_operand *o)
-{
-	return o->lifetime == NN_CONSTANT_COPY || o->lifetime == NN_CONSTANT_REFERENCE;
 }
 
 /* ---- The copy ---- */
@@ -121,7 +80,7 @@ static void take_constants(struct saver *s, const struct compiled *c)
 		struct nn_operand *o = &s->operands[i];
 		const struct nn_tensor *t = &c->tensors[i];
 
-		if (is_constant(o))
+		if (saver_is_constant(o))
 			s->values[i] = c->places[i].constant;
 		if (!is_folded(c, o, i))
 			continue;
@@ -143,7 +102,7 @@ static void drop_folded(struct saver *s)
 	for (uint32_t i = 0; i < g->num_operations; i++) {
 		const struct nn_operation *o = &g->operations[i];
 
-		if (!o->num_outputs || !is_constant(&s->operands[o->outputs[0]]))
+		if (!o->num_outputs || !saver_is_constant(&s->operands[o->outputs[0]]))
 			s->operations[count++] = *o;
 	}
 	g->num_operations = count;
@@ -153,7 +112,7 @@ static void count_consumers(struct saver *s)
 {
 	for (uint32_t k = 0; k < s->model.num_subgraphs; k++) {
 		const struct nn_subgraph *g = &s->subgraphs[k];
-		struct nn_operand *operands = s->operands + first_operand(s, k);
+		struct nn_operand *operands = s->operands + saver_first(s, k);
 
 		for (uint32_t i = 0; i < g->num_operands; i++)
 			operands[i].consumers = 0;
@@ -172,7 +131,7 @@ static bool steers_inside(const struct saver *s, const struct nn_operand *refere
 	uint32_t k = (uint32_t)reference->location.offset + 1;
 	const struct nn_subgraph *g = &s->subgraphs[k];
 
-	return input < g->num_inputs && s->steers[first_operand(s, k) + g->inputs[input]];
+	return input < g->num_inputs && s->steers[saver_first(s, k) + g->inputs[input]];
 }
 
 /* IF: a condition, two subgraphs, their inputs. WHILE: two subgraphs, their inputs. */
@@ -196,7 +155,7 @@ static bool mark_operation(struct saver *s, uint32_t k, const struct nn_operatio
 	bool changed = false;
 
 	for (uint32_t i = 0; i < o->num_inputs; i++) {
-		bool *steers = &s->steers[first_operand(s, k) + o->inputs[i]];
+		bool *steers = &s->steers[saver_first(s, k) + o->inputs[i]];
 
 		if (*steers || !(plan_steers(op, i, operands[o->inputs[i]].type) ||
 				 (!op->execute && steers_flow(s, operands, o, i))))
@@ -247,12 +206,7 @@ static void place_constant(struct saver *s, size_t index, uint64_t *used)
 	/* What was computed has a size by its type alone; extensions' types have none. */
 	if (info && info->element_size)
 		nn_operand_size(o, &length);
-	o->location = (struct nn_location){ 0 };
-	if (!o->consumers) {
-		o->lifetime = NN_NO_VALUE;
-		return;
-	}
-	o->location.length = length;
+	o->location = (struct nn_location){ .length = length };
 	if (s->steers[index]) {
 		o->lifetime = NN_CONSTANT_COPY;
 		o->location.offset = *used;
@@ -264,15 +218,20 @@ static void place_constant(struct saver *s, size_t index, uint64_t *used)
 	}
 }
 
-static bool copy_values(struct saver *s, size_t num_operands, uint64_t size)
+static bool copy_values(struct saver *s, uint64_t size)
 {
 	s->copied = calloc(1, size ? size : 1);
 	if (!s->copied)
 		return false;
-	for (size_t i = 0; i < num_operands; i++)
-		if (s->operands[i].lifetime == NN_CONSTANT_COPY)
-			memcpy(s->copied + s->operands[i].location.offset, s->values[i],
-			       s->operands[i].location.length);
+	for (uint32_t k = 0; k < s->model.num_subgraphs; k++) {
+		const struct nn_subgraph *g = &s->subgraphs[k];
+
+		for (uint32_t i = 0; i < g->num_operands; i++)
+			if (g->operands[i].lifetime == NN_CONSTANT_COPY)
+				memcpy(s->copied + g->operands[i].location.offset,
+				       s->values[saver_first(s, k) + i],
+				       g->operands[i].location.length);
+	}
 	s->model.values = s->copied;
 	s->model.values_size = size;
 	return true;
@@ -282,21 +241,24 @@ static bool place_constants(struct saver *s)
 {
 	const struct compiled *c = s->plan->compiled;
 	struct nn_plan_pieces *p = s->pieces;
-	size_t num_operations, num_operands = count_operands(&s->model, &num_operations);
 	uint64_t used = 0;
 
 	if (c)
 		add_piece(s, c->packed, sizeof(struct saved_stamp), c->packed_size);
 	if (!p->data_size)
 		p->data_size = sizeof(struct saved_stamp);
-	for (size_t i = 0; i < num_operands; i++)
-		if (is_constant(&s->operands[i]))
-			place_constant(s, i, &used);
+	for (uint32_t k = 0; k < s->model.num_subgraphs; k++) {
+		const struct nn_subgraph *g = &s->subgraphs[k];
+
+		for (uint32_t i = 0; i < g->num_operands; i++)
+			if (saver_is_constant(&g->operands[i]))
+				place_constant(s, saver_first(s, k) + i, &used);
+	}
 	p->data_size = p->count ? aligned(p->data_size, NN_PLAN_DATA_ALIGN) : 0;
 	s->pool.size = p->data_size;
 	s->model.pools = &s->pool;
 	s->model.num_pools = p->count ? 1 : 0;
-	return copy_values(s, num_operands, used);
+	return copy_values(s, used);
 }
 
 /* Equal for equal data, so that any of several writers of one entry has the right one. */
@@ -358,6 +320,9 @@ static enum nn_status save(struct saver *s, struct nn_plan_image *image)
 	}
 	count_consumers(s);
 	mark_steering(s);
+	if (!saver_shrink(s))
+		return NN_OUT_OF_MEMORY;
+	count_consumers(s);
 	if (!place_constants(s))
 		return NN_OUT_OF_MEMORY;
 	/* Constants that were computed can be such as a model cannot have: of no elements. */
@@ -389,6 +354,7 @@ enum nn_status nn_plan_save(const struct nn_plan *plan, struct nn_plan_image *im
 	free(s.operations);
 	free(s.steers);
 	free(s.values);
+	free(s.indices);
 	free(s.copied);
 	free(s.pieces);
 	return status;
