@@ -199,22 +199,14 @@ enum nn_status nn_check_same_type(const struct nn_check *c, uint32_t a, uint32_t
 	return NN_OK;
 }
 
-enum nn_status nn_check_output_quant(const struct nn_check *c, uint32_t index, float scale,
-				     int32_t zero_point)
-{
-	const struct nn_operand *o = nn_check_out(c, index);
-
-	if (o->scale != scale || o->zero_point != zero_point)
-		return nn_check_fail_output(c, index,
-					    "scale %g and zero point %d, must be %g and %d",
-					    (double)o->scale, o->zero_point, (double)scale,
-					    zero_point);
-	return NN_OK;
-}
-
 enum nn_status nn_check_same_quant(const struct nn_check *c, uint32_t output, uint32_t input)
 {
-	const struct nn_operand *in = nn_check_in(c, input);
+	const struct nn_operand *in = nn_check_in(c, input), *out = nn_check_out(c, output);
 
-	return nn_check_output_quant(c, output, in->scale, in->zero_point);
+	if (out->scale != in->scale || out->zero_point != in->zero_point)
+		return nn_check_fail_output(c, output,
+					    "scale %g and zero point %d, must be %g and %d",
+					    (double)out->scale, out->zero_point, (double)in->scale,
+					    in->zero_point);
+	return NN_OK;
 }

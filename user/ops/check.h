@@ -77,10 +77,6 @@ bool nn_check_shapes_agree(const struct nn_operand *a, const struct nn_operand *
 /* Two inputs of the same type. */
 enum nn_status nn_check_same_type(const struct nn_check *c, uint32_t a, uint32_t b);
 
-/* Scale and zero point of an output, which an operation fixes. */
-enum nn_status nn_check_output_quant(const struct nn_check *c, uint32_t index, float scale,
-				     int32_t zero_point);
-
 /* An output quantised as an input. */
 enum nn_status nn_check_same_quant(const struct nn_check *c, uint32_t output, uint32_t input);
 

@@ -95,19 +95,9 @@ static enum nn_status execute(struct nn_run *r)
 	return NN_OK;
 }
 
-#define OPERATION(which)						\
-const struct nn_op nn_op_##which = {					\
-	.code = which,							\
-	.name = #which,							\
-	.float16_as_float32 = true,					\
-	.check = check,							\
-	.infer = nn_broadcast_infer,						\
-	.execute = execute,						\
-}
-
-OPERATION(EQUAL);
-OPERATION(GREATER);
-OPERATION(GREATER_EQUAL);
-OPERATION(LESS);
-OPERATION(LESS_EQUAL);
-OPERATION(NOT_EQUAL);
+NN_FLOAT_OP(EQUAL, check, nn_broadcast_infer, execute);
+NN_FLOAT_OP(GREATER, check, nn_broadcast_infer, execute);
+NN_FLOAT_OP(GREATER_EQUAL, check, nn_broadcast_infer, execute);
+NN_FLOAT_OP(LESS, check, nn_broadcast_infer, execute);
+NN_FLOAT_OP(LESS_EQUAL, check, nn_broadcast_infer, execute);
+NN_FLOAT_OP(NOT_EQUAL, check, nn_broadcast_infer, execute);

@@ -118,6 +118,17 @@ struct nn_op {
 	void (*release)(const struct nn_op *op, void *state);
 };
 
+/* One of several operations of a file that look at run->op->code; floats of 16 bits are widened. */
+#define NN_FLOAT_OP(which, check_fn, infer_fn, execute_fn)	\
+const struct nn_op nn_op_##which = {				\
+	.code = which,						\
+	.name = #which,						\
+	.float16_as_float32 = true,				\
+	.check = check_fn,					\
+	.infer = infer_fn,					\
+	.execute = execute_fn,					\
+}
+
 /*
  * Adds an operation that is not in the table: an extension's, under the prefix
  * that it has in this process, or NN_OP_OEM. It is to stay where it is for the

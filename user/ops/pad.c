@@ -37,7 +37,7 @@ static enum nn_status infer_pad(struct nn_run *r)
 	return NN_OK;
 }
 
-/* Writes the input into the middle of an output whose border is filled already. */
+/* Writes the input into the middle of an output, and leaves its border alone. */
 static void fill_middle(struct nn_run *r, size_t element)
 {
 	const struct nn_tensor *in = &r->inputs[0];
@@ -124,7 +124,6 @@ static enum nn_status execute_mirror_pad(struct nn_run *r)
 
 	if (nn_tensor_count(out) == 0)
 		return NN_OK;
-	fill(out->data, nn_tensor_count(out), &(float){ 0 }, element);
 	fill_middle(r, element);
 	for (uint32_t axis = out->rank; axis-- > 0;) {
 		size_t size = nn_tensor_product(out, axis + 1, out->rank) * element;

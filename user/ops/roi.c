@@ -45,6 +45,12 @@ static enum nn_status check_pooling(const struct nn_check *c)
 	return check(c, 0);
 }
 
+/*
+ * Samples of a cell, at most: their sum in 8 bits times weights of 255 is that of 32 bits, and who
+ * asks for more asks for time only.
+ */
+#define MAX_SAMPLES 32768
+
 /* A region in pixels of its image. */
 struct region {
 	uint32_t n;
@@ -121,7 +127,13 @@ static enum nn_status prepare(struct nn_run *r, struct roi *v)
 	if (nchw_input(r) == HEIGHT_SAMPLES)
 		return status;
 	status = status ? status : read_at_least(r, HEIGHT_SAMPLES, 0, &v->height_samples);
-	return status ? status : read_at_least(r, WIDTH_SAMPLES, 0, &v->width_samples);
+	status = status ? status : read_at_least(r, WIDTH_SAMPLES, 0, &v->width_samples);
+	if (!status && (v->height_samples > MAX_SAMPLES || v->width_samples > MAX_SAMPLES ||
+			v->height_samples * v->width_samples > MAX_SAMPLES))
+		return nn_run_fail(r, "inputs %u and %u: %u x %u samples of a cell, at most %u",
+				   HEIGHT_SAMPLES, WIDTH_SAMPLES, v->height_samples,
+				   v->width_samples, MAX_SAMPLES);
+	return status;
 }
 
 /* Region `i`, scaled to its image. False where it is none, or outside of it. */
@@ -278,6 +290,10 @@ static enum nn_status align_region(const struct nn_run *r, const struct align *a
 	};
 	float samples = (float)lines[0].samples * (float)lines[1].samples;
 	enum nn_status status = NN_OK;
+
+	if (!a->is_float && samples > MAX_SAMPLES)
+		return nn_run_fail(r, "%u x %u samples of a cell of 8-bit values, at most %u",
+				   lines[0].samples, lines[1].samples, MAX_SAMPLES);
 
 	for (uint32_t i = 0; i < v->out.h; i++) {
 		for (uint32_t j = 0; j < v->out.w && !status; j++) {

@@ -76,21 +76,11 @@ static enum nn_status execute(struct nn_run *r)
 	return NN_OK;
 }
 
-#define OPERATION(which)						\
-const struct nn_op nn_op_##which = {					\
-	.code = which,							\
-	.name = #which,							\
-	.float16_as_float32 = true,					\
-	.check = check,							\
-	.infer = infer,							\
-	.execute = execute,						\
-}
-
-OPERATION(FLOOR);
-OPERATION(ABS);
-OPERATION(EXP);
-OPERATION(LOG);
-OPERATION(NEG);
-OPERATION(RSQRT);
-OPERATION(SIN);
-OPERATION(SQRT);
+NN_FLOAT_OP(FLOOR, check, infer, execute);
+NN_FLOAT_OP(ABS, check, infer, execute);
+NN_FLOAT_OP(EXP, check, infer, execute);
+NN_FLOAT_OP(LOG, check, infer, execute);
+NN_FLOAT_OP(NEG, check, infer, execute);
+NN_FLOAT_OP(RSQRT, check, infer, execute);
+NN_FLOAT_OP(SIN, check, infer, execute);
+NN_FLOAT_OP(SQRT, check, infer, execute);

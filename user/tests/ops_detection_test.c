@@ -223,6 +223,51 @@ static void test_quantised_regions(void **state)
 	}
 }
 
+/* A white picture in one cell: its mean is white, with as many samples as one may ask for. */
+static void test_many_samples(void **state)
+{
+	static const struct {
+		uint32_t size;
+		int32_t rows, columns;
+		bool good;
+	} table[] = {
+		{ 2, 32768, 1, true }, { 2, 128, 256, true }, { 181, 0, 0, true },
+		{ 2, 32769, 1, false }, { 2, 256, 256, false }, { 2, INT32_MAX, INT32_MAX, false },
+		{ 2, 65536, 65536, false }, { 200, 0, 0, false },
+	};
+	static uint8_t white[200 * 200];
+	static const int32_t batch;
+
+	(void)state;
+	memset(white, 255, sizeof(white));
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		uint32_t size = table[i].size;
+		const uint16_t box[] = { 0, 0, (uint16_t)(8 * size), (uint16_t)(8 * size) };
+		struct op_case c;
+
+		oc_init(&c, "ROI_ALIGN");
+		oc_input(&c, NN_TENSOR_QUANT8_ASYMM, OC_DIMS(1, size, size, 1), white);
+		oc_quantise(&c, 0.5f, 0);
+		oc_input(&c, NN_TENSOR_QUANT16_ASYMM, OC_DIMS(1, 4), box);
+		oc_quantise(&c, 0.125f, 0);
+		oc_input(&c, NN_TENSOR_INT32, OC_DIMS(1), &batch);
+		oc_int(&c, 1);
+		oc_int(&c, 1);
+		oc_float(&c, 1);
+		oc_float(&c, 1);
+		oc_int(&c, table[i].rows);
+		oc_int(&c, table[i].columns);
+		oc_bool(&c, false);
+		oc_output(&c, NN_TENSOR_QUANT8_ASYMM);
+		oc_quantise(&c, 0.5f, 0);
+		if ((oc_run(&c) == NN_OK) != table[i].good)
+			fail_msg("case %zu: %s", i, c.err.message);
+		if (table[i].good)
+			assert_int_equal(*(uint8_t *)oc_result(&c, 0)->data, 255);
+		oc_free(&c);
+	}
+}
+
 /* ---- HEATMAP_MAX_KEYPOINT ---- */
 
 static enum nn_status run_heatmap(struct op_case *c, const float *map, uint32_t size,
@@ -687,6 +732,7 @@ int main(void)
 		cmocka_unit_test(test_regions),
 		cmocka_unit_test(test_bad_regions),
 		cmocka_unit_test(test_quantised_regions),
+		cmocka_unit_test(test_many_samples),
 		cmocka_unit_test(test_heatmap),
 		cmocka_unit_test(test_bad_heatmaps),
 		cmocka_unit_test(test_transform),
