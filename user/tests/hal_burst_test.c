@@ -24,6 +24,7 @@
 #include "ring/packet.h"
 #include "ring/ring.h"
 #include "tests/burst_counter.h"
+#include "tests/hal_fixture.h"
 #include "tests/model_builder.h"
 #include "tests/model_samples.h"
 #include "tests/workers.h"
@@ -39,41 +40,6 @@
 #define MUTATIONS	300
 #define WAIT_NS		UINT64_C(60000000000)	/* for what must come */
 #define TRIES		6000	/* of 10 ms each, for what a worker does in its own time */
-
-static struct nna_device *device;
-static struct nn_error err;
-
-static int set_up(void **state)
-{
-	(void)state;
-	err.message[0] = 0;
-	if (!nna_device_open(NULL, &device, &err))
-		return 0;
-	print_error("%s\n", err.message);
-	return -1;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	nna_device_close(device);
-	return 0;
-}
-
-static void check(enum nn_status status)
-{
-	if (status)
-		print_error("%s: %s\n", nn_status_name(status), err.message);
-	assert_int_equal(status, NN_OK);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 /* The sum of two vectors of COUNT elements, or (count 0) of as many as the request says. */
 static struct nna_prepared_model *prepare(uint32_t count)

@@ -29,6 +29,7 @@
 #include <linux/nnaccel.h>
 #include <nnaccel/nnaccel.h>
 
+#include "tests/hal_fixture.h"
 #include "tests/model_builder.h"
 #include "tests/workers.h"
 
@@ -43,8 +44,6 @@
 #define FLIPS		300
 #define TRIES		60	/* of a second each, for what a kernel does in its own time */
 
-static struct nna_device *device;
-static struct nn_error err;
 static char folder[64] = "/tmp/nnaccel-cache-XXXXXX";
 
 /* ---- models, entries, results ---- */
@@ -213,23 +212,6 @@ static void assert_refused(const struct entry *e, enum nn_status status)
 	assert_int_equal(load(e, &p), status);
 	assert_null(p);
 	assert_true(err.message[0]);
-}
-
-static int set_up(void **state)
-{
-	(void)state;
-	err.message[0] = 0;
-	if (!nna_device_open(NULL, &device, &err))
-		return 0;
-	print_error("%s\n", err.message);
-	return -1;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	nna_device_close(device);
-	return 0;
 }
 
 /* ---- saving and loading ---- */

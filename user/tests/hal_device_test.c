@@ -24,6 +24,7 @@
 #include <linux/nnaccel.h>
 #include <nnaccel/nnaccel.h>
 
+#include "tests/hal_fixture.h"
 #include "tests/model_builder.h"
 #include "tests/workers.h"
 
@@ -35,34 +36,6 @@
 #define THREADS		4
 #define THREAD_RUNS	20
 #define TRIES		120	/* of a second each, for what a worker does in its own time */
-
-static struct nna_device *device;
-static struct nn_error err;
-
-static int set_up(void **state)
-{
-	(void)state;
-	err.message[0] = 0;
-	if (!nna_device_open(NULL, &device, &err))
-		return 0;
-	print_error("%s\n", err.message);
-	return -1;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	nna_device_close(device);
-	return 0;
-}
-
-/* What a failing call said, where it should not have failed. */
-static void check(enum nn_status status)
-{
-	if (status)
-		print_error("%s: %s\n", nn_status_name(status), err.message);
-	assert_int_equal(status, NN_OK);
-}
 
 /* The sum of two vectors, of COUNT elements or of a number that the request tells. */
 static void build_add(struct model_builder *b, uint32_t count)
@@ -143,14 +116,6 @@ static int add_numbers(struct nna_prepared_model *p, struct nna_memory *m, float
 	for (int i = 0; i < COUNT; i++)
 		wrong += data[2 * COUNT + i] != from + (float)i + 100;
 	return wrong;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 static void test_device(void **state)

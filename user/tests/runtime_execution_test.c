@@ -8,40 +8,18 @@
 
 #include "runtime_fixture.h"
 
-/* Inputs [2, 2] by name on the CPU, and [?, 2] for all devices. */
-struct fixture {
-	ANeuralNetworksModel *model;
-	ANeuralNetworksModel *open_model;
-	ANeuralNetworksCompilation *compilation;
-	ANeuralNetworksCompilation *open;
-};
-
 static int setup(void **state)
 {
-	static struct fixture f;
+	static struct add_models models;
 
-	f.model = add_model(2);
-	f.open_model = add_model(0);
-	f.compilation = compile(f.model, true);
-	f.open = compile(f.open_model, false);
-	*state = &f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-
-	ANeuralNetworksCompilation_free(f->compilation);
-	ANeuralNetworksCompilation_free(f->open);
-	ANeuralNetworksModel_free(f->model);
-	ANeuralNetworksModel_free(f->open_model);
+	add_models_init(&models, false);
+	*state = &models;
 	return 0;
 }
 
 static void test_null(void **state)
 {
-	struct fixture *f = *state;
+	struct add_models *f = *state;
 	ANeuralNetworksExecution *execution = add_execution(f->compilation);
 	ANeuralNetworksEvent *event = (ANeuralNetworksEvent *)f;
 	uint32_t value;
@@ -90,7 +68,7 @@ static void test_null(void **state)
 
 static void test_compute(void **state)
 {
-	struct fixture *f = *state;
+	struct add_models *f = *state;
 	ANeuralNetworksExecution *execution = add_execution(f->compilation);
 	uint32_t rank, dims[2];
 	float sum[ADD_ELEMENTS];
@@ -129,7 +107,7 @@ static void test_compute(void **state)
 
 static void test_reusable(void **state)
 {
-	struct fixture *f = *state;
+	struct add_models *f = *state;
 	ANeuralNetworksExecution *execution = add_execution(f->compilation);
 	float sum[ADD_ELEMENTS];
 	int i;
@@ -181,7 +159,7 @@ static const struct argument_case argument_cases[] = {
 
 static void test_arguments(void **state)
 {
-	struct fixture *f = *state;
+	struct add_models *f = *state;
 	float data[ADD_ELEMENTS * 2];
 	size_t i;
 
@@ -205,7 +183,7 @@ static void test_arguments(void **state)
 
 static void test_padding(void **state)
 {
-	struct fixture *f = *state;
+	struct add_models *f = *state;
 	float padded[ADD_ELEMENTS + 4] = { 1, 2, 3, 4, 5, 6, 7, 8 };
 	float sum[ADD_ELEMENTS + 4] = { 0 };
 	ANeuralNetworksExecution *execution;
@@ -225,7 +203,7 @@ static void test_padding(void **state)
 }
 
 /* An execution of the open model with `length` bytes of room for its output. */
-static ANeuralNetworksExecution *open_execution(struct fixture *f, float *sum, size_t length)
+static ANeuralNetworksExecution *open_execution(struct add_models *f, float *sum, size_t length)
 {
 	const ANeuralNetworksOperandType type = tensor_type(2, dims_2x2);
 	ANeuralNetworksExecution *execution;
@@ -239,7 +217,7 @@ static ANeuralNetworksExecution *open_execution(struct fixture *f, float *sum, s
 
 static void test_open_output(void **state)
 {
-	struct fixture *f = *state;
+	struct add_models *f = *state;
 	float sum[ADD_ELEMENTS * 2];
 	ANeuralNetworksExecution *execution = open_execution(f, sum, sizeof(sum));
 	uint32_t dims[2] = { 0 };
@@ -254,7 +232,7 @@ static void test_open_output(void **state)
 
 static void test_short_output(void **state)
 {
-	struct fixture *f = *state;
+	struct add_models *f = *state;
 	float sum[ADD_ELEMENTS];
 	ANeuralNetworksExecution *execution = open_execution(f, sum, sizeof(sum) - 4);
 	uint32_t rank = 0, dims[2] = { 0 };
@@ -271,7 +249,7 @@ static void test_short_output(void **state)
 
 static void test_timing(void **state)
 {
-	struct fixture *f = *state;
+	struct add_models *f = *state;
 	ANeuralNetworksExecution *execution = add_execution(f->compilation), *other;
 	float sum[ADD_ELEMENTS];
 	uint64_t duration = 0;
@@ -304,7 +282,7 @@ static void test_timing(void **state)
 
 static void test_expired(void **state)
 {
-	struct fixture *f = *state;
+	struct add_models *f = *state;
 	ANeuralNetworksExecution *execution = add_execution(f->compilation);
 	float sum[ADD_ELEMENTS];
 	uint32_t rank;
@@ -324,7 +302,7 @@ static void *wait_for(void *event)
 
 static void test_start_compute(void **state)
 {
-	struct fixture *f = *state;
+	struct add_models *f = *state;
 	ANeuralNetworksExecution *execution = add_execution(f->compilation);
 	ANeuralNetworksEvent *event;
 	float sum[ADD_ELEMENTS];
@@ -353,7 +331,7 @@ static void test_start_compute(void **state)
 /* An eventfd behaves to poll() as a fence that is not signalled yet. */
 static void test_dependencies(void **state)
 {
-	struct fixture *f = *state;
+	struct add_models *f = *state;
 	ANeuralNetworksExecution *first = add_execution(f->compilation);
 	ANeuralNetworksExecution *second = add_execution(f->compilation);
 	ANeuralNetworksEvent *fence, *one, *two;
@@ -395,7 +373,7 @@ static void test_dependencies(void **state)
 
 static void test_failed_dependency(void **state)
 {
-	struct fixture *f = *state;
+	struct add_models *f = *state;
 	ANeuralNetworksExecution *first = add_execution(f->compilation);
 	ANeuralNetworksExecution *second = add_execution(f->compilation);
 	ANeuralNetworksEvent *one, *two;
@@ -419,7 +397,7 @@ static void test_failed_dependency(void **state)
 
 static void test_fenced_refusals(void **state)
 {
-	struct fixture *f = *state;
+	struct add_models *f = *state;
 	ANeuralNetworksEvent *event, *none = NULL;
 	float sum[ADD_ELEMENTS];
 	ANeuralNetworksExecution *execution = open_execution(f, sum, sizeof(sum));
@@ -444,7 +422,7 @@ static void test_fenced_refusals(void **state)
 
 static void test_burst(void **state)
 {
-	struct fixture *f = *state;
+	struct add_models *f = *state;
 	ANeuralNetworksExecution *execution;
 	ANeuralNetworksBurst *burst, *other;
 	float sum[ADD_ELEMENTS];
@@ -469,7 +447,7 @@ static void test_burst(void **state)
 
 static void test_extension_attributes(void **state)
 {
-	struct fixture *f = *state;
+	struct add_models *f = *state;
 	ANeuralNetworksExecution *execution = add_execution(f->compilation);
 
 	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_addExtensionAttribute(
@@ -501,5 +479,5 @@ int main(void)
 		cmocka_unit_test(test_extension_attributes),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, add_models_teardown);
 }

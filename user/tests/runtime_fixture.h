@@ -94,6 +94,33 @@ static inline ANeuralNetworksCompilation *compile(ANeuralNetworksModel *model, b
 	return compilation;
 }
 
+/* add_model(2) and add_model(0), whose rows the request tells, compiled. */
+struct add_models {
+	ANeuralNetworksModel *model;
+	ANeuralNetworksModel *open_model;
+	ANeuralNetworksCompilation *compilation;	/* for the CPU by name */
+	ANeuralNetworksCompilation *open;		/* the same, or for all devices */
+};
+
+static inline void add_models_init(struct add_models *m, bool open_by_name)
+{
+	m->model = add_model(2);
+	m->open_model = add_model(0);
+	m->compilation = compile(m->model, true);
+	m->open = compile(m->open_model, open_by_name);
+}
+
+static inline int add_models_teardown(void **state)
+{
+	struct add_models *m = *state;
+
+	ANeuralNetworksCompilation_free(m->compilation);
+	ANeuralNetworksCompilation_free(m->open);
+	ANeuralNetworksModel_free(m->model);
+	ANeuralNetworksModel_free(m->open_model);
+	return 0;
+}
+
 static const float add_a[ADD_ELEMENTS] = { 1, 2, 3, 4 };
 static const float add_b[ADD_ELEMENTS] = { 10, 20, 30, 40 };
 

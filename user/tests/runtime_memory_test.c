@@ -10,33 +10,12 @@
 
 #define TENSOR_SIZE (ADD_ELEMENTS * sizeof(float))
 
-struct fixture {
-	ANeuralNetworksModel *model;
-	ANeuralNetworksModel *open_model;
-	ANeuralNetworksCompilation *compilation;
-	ANeuralNetworksCompilation *open;
-};
-
 static int setup(void **state)
 {
-	static struct fixture f;
+	static struct add_models models;
 
-	f.model = add_model(2);
-	f.open_model = add_model(0);
-	f.compilation = compile(f.model, true);
-	f.open = compile(f.open_model, true);
-	*state = &f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-
-	ANeuralNetworksCompilation_free(f->compilation);
-	ANeuralNetworksCompilation_free(f->open);
-	ANeuralNetworksModel_free(f->model);
-	ANeuralNetworksModel_free(f->open_model);
+	add_models_init(&models, true);
+	*state = &models;
 	return 0;
 }
 
@@ -60,7 +39,7 @@ static void test_create_refusals(void **state)
 }
 
 /* An execution with its first input in a memory and its output at sum. */
-static int compute_from(struct fixture *f, ANeuralNetworksMemory *memory, size_t offset,
+static int compute_from(struct add_models *f, ANeuralNetworksMemory *memory, size_t offset,
 			float *sum)
 {
 	ANeuralNetworksExecution *execution;
@@ -78,7 +57,7 @@ static int compute_from(struct fixture *f, ANeuralNetworksMemory *memory, size_t
 
 static void test_offsets(void **state)
 {
-	struct fixture *f = *state;
+	struct add_models *f = *state;
 	long page = sysconf(_SC_PAGESIZE);
 	char path[] = "/dev/shm/nnaccel-test-XXXXXX";
 	float sum[ADD_ELEMENTS];
@@ -106,7 +85,7 @@ static void test_offsets(void **state)
 
 static void test_protection(void **state)
 {
-	struct fixture *f = *state;
+	struct add_models *f = *state;
 	ANeuralNetworksExecution *execution = add_execution(f->compilation);
 	ANeuralNetworksMemory *memory;
 	void *base;
@@ -135,7 +114,7 @@ static void test_argument_ranges(void **state)
 		{ "no length", 16, 0, ANEURALNETWORKS_BAD_DATA },
 		{ "another length", 0, 12, ANEURALNETWORKS_BAD_DATA },
 	};
-	struct fixture *f = *state;
+	struct add_models *f = *state;
 	ANeuralNetworksMemory *memory;
 	void *base;
 	size_t i;
@@ -237,7 +216,7 @@ static void test_copy(void **state)
 static void test_description(void **state)
 {
 	const uint32_t rows[] = { 3, 2 }, open_rows[] = { 0, 2 };
-	struct fixture *f = *state;
+	struct add_models *f = *state;
 	ANeuralNetworksCompilation *unfinished;
 	ANeuralNetworksMemoryDesc *desc;
 	ANeuralNetworksMemory *memory;
@@ -283,7 +262,7 @@ static void test_description(void **state)
 
 static void test_unknown_size(void **state)
 {
-	struct fixture *f = *state;
+	struct add_models *f = *state;
 	ANeuralNetworksMemoryDesc *desc;
 	ANeuralNetworksMemory *memory;
 
@@ -296,7 +275,7 @@ static void test_unknown_size(void **state)
 }
 
 /* A memory that is input 0 and output 0 of the compilation. */
-static ANeuralNetworksMemory *domain_memory(struct fixture *f)
+static ANeuralNetworksMemory *domain_memory(struct add_models *f)
 {
 	ANeuralNetworksMemoryDesc *desc;
 	ANeuralNetworksMemory *memory;
@@ -314,7 +293,7 @@ static void test_roles(void **state)
 {
 	const uint32_t dims[] = { 2, 2 };
 	const ANeuralNetworksOperandType tensor = tensor_type(2, dims);
-	struct fixture *f = *state;
+	struct add_models *f = *state;
 	ANeuralNetworksMemory *memory = domain_memory(f);
 	ANeuralNetworksExecution *execution, *other;
 	ANeuralNetworksModel *model;
@@ -341,7 +320,7 @@ static void test_roles(void **state)
 }
 
 /* sum = a + b with a in one memory and the sum in another, whatever comes of it. */
-static int compute_between(struct fixture *f, ANeuralNetworksMemory *a,
+static int compute_between(struct add_models *f, ANeuralNetworksMemory *a,
 			   ANeuralNetworksMemory *sum)
 {
 	ANeuralNetworksExecution *execution;
@@ -358,7 +337,7 @@ static int compute_between(struct fixture *f, ANeuralNetworksMemory *a,
 
 static void test_contents(void **state)
 {
-	struct fixture *f = *state;
+	struct add_models *f = *state;
 	ANeuralNetworksMemory *a = domain_memory(f), *sum = domain_memory(f), *host, *small;
 	void *base, *small_base;
 
@@ -392,7 +371,7 @@ static void test_contents(void **state)
 /* That an execution has run counts before what its memories hold now. */
 static void test_state_first(void **state)
 {
-	struct fixture *f = *state;
+	struct add_models *f = *state;
 	ANeuralNetworksMemory *a = domain_memory(f), *unwritten = domain_memory(f), *host;
 	ANeuralNetworksExecution *execution;
 	ANeuralNetworksEvent *event;
@@ -421,7 +400,7 @@ static void test_state_first(void **state)
 static void test_refused_copies(void **state)
 {
 	const uint32_t rows[] = { 3, 2 };
-	struct fixture *f = *state;
+	struct add_models *f = *state;
 	ANeuralNetworksMemory *a = domain_memory(f), *unwritten = domain_memory(f), *host, *other;
 	ANeuralNetworksMemoryDesc *desc;
 	void *base;
@@ -450,7 +429,7 @@ static void test_refused_copies(void **state)
 }
 
 /* sum = a + b of two rows on the open model, the sum in a memory made for `rows`. */
-static void compute_into(struct fixture *f, uint32_t rows, int expected)
+static void compute_into(struct add_models *f, uint32_t rows, int expected)
 {
 	const uint32_t dims[] = { 2, 2 }, made[] = { rows, 2 };
 	const ANeuralNetworksOperandType tensor = tensor_type(2, dims);
@@ -507,5 +486,5 @@ int main(void)
 		cmocka_unit_test(test_open_output),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, add_models_teardown);
 }

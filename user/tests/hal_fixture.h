@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What tests of libnnaccel through the module share: the device, opened for
+ * each test, and what a failing call said.
+ */
+#ifndef NN_TESTS_HAL_FIXTURE_H
+#define NN_TESTS_HAL_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include <nnaccel/nnaccel.h>
+
+static struct nna_device *device;
+static struct nn_error err;
+
+static inline int set_up(void **state)
+{
+	(void)state;
+	err.message[0] = 0;
+	if (!nna_device_open(NULL, &device, &err))
+		return 0;
+	print_error("%s\n", err.message);
+	return -1;
+}
+
+static inline int tear_down(void **state)
+{
+	(void)state;
+	nna_device_close(device);
+	return 0;
+}
+
+/* What a failing call said, where it should not have failed. */
+static inline void check(enum nn_status status)
+{
+	if (status)
+		print_error("%s: %s\n", nn_status_name(status), err.message);
+	assert_int_equal(status, NN_OK);
+}
+
+/* Current time of CLOCK_MONOTONIC. */
+static inline uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+#endif /* NN_TESTS_HAL_FIXTURE_H */
