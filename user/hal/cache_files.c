@@ -17,6 +17,9 @@
 #define LOCK_TRIES 50
 #define LOCK_PAUSE_NS 10000000
 
+/* Bytes of a file that are compared at a time. */
+#define COMPARED 65536
+
 static enum nn_status fail_errno(const char *what, int error, struct nn_error *err)
 {
 	const char *text = strerrordesc_np(error);
@@ -82,7 +85,10 @@ static enum nn_status get_size(const char *kind, int fd, uint64_t *size, struct 
 	return NN_OK;
 }
 
-/* Model before data, always: nobody waits for one who waits for him. */
+/*
+ * Model before data, always: nobody waits for one who waits for him. Data are read
+ * also by who writes, to begin with: they may be the same.
+ */
 enum nn_status nna_cache_files_open(const struct nna_cache *cache, short type,
 				    struct nna_cache_files *files, struct nn_error *err)
 {
@@ -105,7 +111,7 @@ enum nn_status nna_cache_files_open(const struct nna_cache *cache, short type,
 	if (!status)
 		status = lock_file("model", files->model, type, err);
 	if (!status)
-		status = lock_file("data", files->data, type, err);
+		status = lock_file("data", files->data, F_RDLCK, err);
 	if (!status)
 		status = get_size("model", files->model, &files->model_size, err);
 	if (!status)
@@ -146,6 +152,26 @@ static bool write_file(int fd, const char *bytes, size_t size)
 	return true;
 }
 
+/* Whether a file holds just these bytes. */
+static bool holds(int fd, uint64_t file_size, const char *bytes, size_t size)
+{
+	char buffer[COMPARED];
+	size_t at = 0;
+
+	if (file_size != size)
+		return false;
+	while (at < size) {
+		ssize_t n = pread(fd, buffer, sizeof(buffer), (off_t)at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0 || (size_t)n > size - at || memcmp(buffer, bytes + at, (size_t)n))
+			return false;
+		at += (size_t)n;
+	}
+	return true;
+}
+
 /*
  * The model part goes first and comes last, each step on the disk before the
  * next: at no moment, that of a power failure included, is there a model part
@@ -155,11 +181,17 @@ enum nn_status nna_cache_files_write(struct nna_cache_files *files, const void *
 				     size_t model_size, const void *data, size_t data_size,
 				     struct nn_error *err)
 {
+	bool has_data = holds(files->data, files->data_size, data, data_size);
 	int error;
 
+	if (has_data && holds(files->model, files->model_size, model, model_size))
+		return NN_OK;
+	if (!has_data && lock_file("data", files->data, F_WRLCK, err))
+		return NN_GENERAL_FAILURE;
 	if (!ftruncate(files->model, 0) && !fdatasync(files->model) &&
-	    write_file(files->data, data, data_size) &&
-	    !ftruncate(files->data, (off_t)data_size) && !fdatasync(files->data) &&
+	    (has_data || (write_file(files->data, data, data_size) &&
+			  !ftruncate(files->data, (off_t)data_size) &&
+			  !fdatasync(files->data))) &&
 	    write_file(files->model, model, model_size) && !fdatasync(files->model))
 		return NN_OK;
 	error = errno;

@@ -26,7 +26,11 @@ enum nn_status nna_cache_files_open(const struct nna_cache *cache, short type,
 				    struct nna_cache_files *files, struct nn_error *err);
 void nna_cache_files_close(struct nna_cache_files *files);
 
-/* Writes both parts; where that fails, leaves an empty entry. */
+/*
+ * Writes both parts, of an entry that was opened to be written; data that are there
+ * already stay, though a model be made of them and keep them locked. Where writing
+ * fails, leaves an empty entry.
+ */
 enum nn_status nna_cache_files_write(struct nna_cache_files *files, const void *model,
 				     size_t model_size, const void *data, size_t data_size,
 				     struct nn_error *err);

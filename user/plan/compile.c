@@ -10,6 +10,7 @@
 #include "pages.h"
 #include "plan/kernels/families.h"
 #include "pool.h"
+#include "tuning.h"
 #include "ops/fingerprint.h"
 #include "ops/window.h"
 
@@ -546,7 +547,7 @@ struct compiled *compiled_create(const struct nn_plan *plan, const struct nn_isa
 	k.c->threads = preference == NN_PREFER_LOW_POWER ? 1 : pool_start();
 	k.zeros_size = largest_operand(k.s);
 	k.zeros = pages_alloc(k.zeros_size);
-	if (!k.zeros || !alloc_lists(&k, g) || !compile(&k)) {
+	if (!k.zeros || !alloc_lists(&k, g) || !compile(&k) || !tuning_create(k.c)) {
 		compiled_free(k.c);
 		k.c = NULL;
 	}
@@ -572,6 +573,7 @@ void compiled_free(struct compiled *c)
 	free(c->tensors);
 	free(c->places);
 	free(c->steps);
+	tuning_free(c->tuning);
 	free(c->owned);
 	free(c);
 }

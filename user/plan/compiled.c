@@ -9,6 +9,7 @@
 #include "compiled.h"
 #include "pages.h"
 #include "pool.h"
+#include "tuning.h"
 
 #define ALIGNMENT 64
 
@@ -190,7 +191,7 @@ static void run_task(void *arg, uint32_t task, uint32_t thread)
 }
 
 static void run_kernel(const struct compiled *c, const struct compiled_step *step,
-		       const struct context *x)
+		       const struct context *x, uint32_t threads)
 {
 	const struct nn_operation *o = step->operation;
 	struct launch l = {
@@ -203,7 +204,7 @@ static void run_kernel(const struct compiled *c, const struct compiled_step *ste
 		x->kernel_inputs[i] = x->data[o->inputs[i]];
 	for (uint32_t i = 0; i < o->num_outputs; i++)
 		x->kernel_outputs[i] = x->data[i ? o->outputs[i] : step->output];
-	pool_run(run_task, &l, step->ready.tasks, c->threads);
+	pool_run(run_task, &l, step->ready.tasks, threads);
 }
 
 /* Private copies of inputs that steer and lie in memory of others; freed by unstage(). */
@@ -275,8 +276,25 @@ static bool run_reference(const struct compiled *c, const struct compiled_step *
 	return as_compiled;
 }
 
+/* Runs a step's kernel on its threads, or measures it on others. */
+static void run_fast(const struct compiled *c, uint32_t index, const struct context *x,
+		     struct tuning *tuning)
+{
+	const struct compiled_step *step = &c->steps[index];
+	uint32_t threads = atomic_load_explicit(&step->threads, memory_order_relaxed);
+	uint64_t start;
+
+	if (!tuning) {
+		run_kernel(c, step, x, threads ? threads : c->threads);
+		return;
+	}
+	start = now_ns();
+	run_kernel(c, step, x, tuning_threads(tuning, c->threads));
+	tuning_add(tuning, index, now_ns() - start);
+}
+
 static bool run_steps(const struct compiled *c, const struct context *x, uint64_t deadline_ns,
-		      enum nn_status *status, struct nn_error *err)
+		      struct tuning *tuning, enum nn_status *status, struct nn_error *err)
 {
 	*status = NN_OK;
 	for (uint32_t i = 0; i < c->num_steps && !*status; i++) {
@@ -287,7 +305,7 @@ static bool run_steps(const struct compiled *c, const struct context *x, uint64_
 					  "subgraph 0, operation %u (%s): the deadline is past",
 					  step->index, step->op->name);
 		else if (step->ready.kernel)
-			run_kernel(c, step, x);
+			run_fast(c, i, x, tuning);
 		else if (!run_reference(c, step, x, status, err))
 			return false;
 	}
@@ -297,6 +315,7 @@ static bool run_steps(const struct compiled *c, const struct context *x, uint64_
 bool compiled_execute(struct compiled *c, struct nn_execution *e, enum nn_status *status,
 		      struct nn_error *err)
 {
+	struct tuning *tuning;
 	struct context *x;
 	bool done;
 
@@ -306,7 +325,10 @@ bool compiled_execute(struct compiled *c, struct nn_execution *e, enum nn_status
 	if (!x)
 		return false;
 	set_args(c, e, x);
-	done = run_steps(c, x, e->deadline_ns, status, err);
+	tuning = tuning_begin(c->tuning);
+	done = run_steps(c, x, e->deadline_ns, tuning, status, err);
+	if (tuning)
+		tuning_end(c, done && !*status);
 	context_put(c, x);
 	if (done && !*status)
 		tell_shapes(c, e);

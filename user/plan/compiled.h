@@ -40,9 +40,12 @@ struct compiled_step {
 	int32_t activation;		/* one that was fused into it, or 0: as the model says */
 	uint32_t activation_input;	/* where it takes that */
 	uint32_t output;		/* operand that it writes in place of its own output 0 */
+	_Atomic(uint32_t) threads;	/* that run its kernel; 0: as many as there are */
 	void *state;			/* of the plan's step */
 	struct nn_ready ready;		/* without a kernel: the reference kernel */
 };
+
+struct tuning;
 
 struct compiled {
 	const struct nn_plan *plan;
@@ -61,6 +64,7 @@ struct compiled {
 	size_t arena_size;
 	size_t scratch_size;		/* for one thread */
 	uint32_t threads;
+	struct tuning *tuning;		/* NULL: nothing is to be measured */
 	_Atomic(struct context *) contexts[COMPILED_CONTEXTS];	/* those that nobody uses */
 };
 

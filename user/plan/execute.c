@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "compiled.h"
+#include "late.h"
 
 #define DEFAULT_LOOP_TIMEOUT_NS UINT64_C(2000000000)
 #define MAX_LOOP_TIMEOUT_NS UINT64_C(15000000000)
@@ -159,6 +160,7 @@ enum nn_status nn_plan_execute(const struct nn_plan *plan, struct nn_execution *
 		return nn_fail(err, NN_INVALID_ARGUMENT, "%u inputs and %u outputs for a model of "
 			       "%u and %u", e->num_inputs, e->num_outputs, s->num_inputs,
 			       s->num_outputs);
+	plan = late_get(plan);
 	if (plan->compiled && compiled_execute(plan->compiled, e, &status, err))
 		return status;
 	values = calloc((size_t)s->num_inputs + s->num_outputs + 1, sizeof(*values));

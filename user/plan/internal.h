@@ -33,12 +33,14 @@ struct graph {
 };
 
 struct compiled;
+struct late;
 
 struct nn_plan {
 	const struct nn_model *model;
 	struct nn_model *owned;		/* the same where the plan made it, else NULL */
 	struct graph *graphs;		/* graph[model->num_subgraphs] */
 	struct compiled *compiled;	/* NULL: every execution is interpreted */
+	struct late *late;		/* of a lazy plan: what is executed in its place */
 };
 
 /* One execution: what holds for every subgraph that it enters. */

@@ -9,6 +9,7 @@
 
 #include "compiled.h"
 #include "saved.h"
+#include "tuning.h"
 
 static enum nn_status read_header(const void *model, size_t model_size, struct saved_header *h,
 				  struct nn_error *err)
@@ -24,6 +25,9 @@ static enum nn_status read_header(const void *model, size_t model_size, struct s
 	if (h->model_size != model_size)
 		return nn_fail(err, NN_GENERAL_FAILURE, "the plan has %zu bytes, not %" PRIu64,
 			       model_size, h->model_size);
+	if (h->tuned_steps > model_size - sizeof(*h) || h->reserved)
+		return nn_fail(err, NN_GENERAL_FAILURE, "a plan of %u tuned steps in %zu bytes",
+			       h->tuned_steps, model_size);
 	if (!memchr(h->kernels, '\0', sizeof(h->kernels)))
 		return nn_fail(err, NN_GENERAL_FAILURE, "the plan's kernels have no name");
 	return NN_OK;
@@ -80,8 +84,7 @@ static enum nn_status read_model(const struct saved_header *h, const void *model
 	const struct nn_pool pool = { data, h->data_size };
 	enum nn_status status;
 
-	status = nn_model_decode((const char *)model + sizeof(*h), h->model_size - sizeof(*h),
-				 &pool, h->data_size ? 1 : 0, out, err);
+	status = nn_model_decode((const char *)model + sizeof(*h), h->model_size - sizeof(*h) - h->tuned_steps, &pool, h->data_size ? 1 : 0, out, err);
 	if (!status) {
 		status = nn_ops_check_model(*out, NULL, err);
 		if (!status)
@@ -94,13 +97,15 @@ static enum nn_status read_model(const struct saved_header *h, const void *model
 	return status;
 }
 
-static enum nn_status compile(struct nn_plan *plan, const struct saved_header *h, const void *data,
+static enum nn_status compile(struct nn_plan *plan, const struct saved_header *h,
+			      const void *model, const void *data,
 			      const struct nn_plan_options *options, struct nn_error *err)
 {
 	const struct packed_weights weights = {
 		.data = data ? (const char *)data + sizeof(struct saved_stamp) : NULL,
 		.size = h->packed_size,
 	};
+	const uint8_t *tuned = (const uint8_t *)model + h->model_size - h->tuned_steps;
 	const struct nn_isa *isa = nn_isa_find(h->kernels);
 
 	if (options->kernels && !strcmp(options->kernels, NO_KERNELS))
@@ -113,7 +118,8 @@ static enum nn_status compile(struct nn_plan *plan, const struct saved_header *h
 			       h->kernels);
 	plan->compiled = compiled_create(plan, isa, options->preference, &weights);
 	if (!plan->compiled || plan->compiled->packed_size != h->packed_size ||
-	    plan->compiled->choice != h->choice)
+	    plan->compiled->choice != h->choice ||
+	    (h->tuned_steps && !tuning_load(plan->compiled, tuned, h->tuned_steps)))
 		return nn_fail(err, NN_GENERAL_FAILURE, "the plan is not what was saved");
 	return NN_OK;
 }
@@ -136,7 +142,7 @@ static enum nn_status load(const struct saved_header *h, const void *model, cons
 	}
 	(*plan)->owned = decoded;
 	if (h->kernels[0])
-		status = compile(*plan, h, data, options, err);
+		status = compile(*plan, h, model, data, options, err);
 	if (status) {
 		nn_plan_free(*plan);
 		*plan = NULL;

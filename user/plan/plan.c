@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "compiled.h"
+#include "late.h"
 #include "pool.h"
 #include "widen.h"
 
@@ -224,6 +225,20 @@ static struct nn_plan *create_wide(const struct nn_model *model,
 	return NULL;
 }
 
+/* A plan that is only checked. */
+static enum nn_status create_lazy(const struct nn_model *model,
+				  const struct nn_plan_options *options, struct nn_plan **plan,
+				  struct nn_error *err)
+{
+	enum nn_status status = plan_create(model, plan, err);
+
+	if (status || late_create(*plan, options))
+		return status;
+	nn_plan_free(*plan);
+	*plan = NULL;
+	return nn_fail(err, NN_OUT_OF_MEMORY, "no memory to plan the model");
+}
+
 enum nn_status nn_plan_create(const struct nn_model *model, const struct nn_plan_options *options,
 			      struct nn_plan **plan, struct nn_error *err)
 {
@@ -231,6 +246,8 @@ enum nn_status nn_plan_create(const struct nn_model *model, const struct nn_plan
 	enum nn_status status = plan_check_options(options, err);
 
 	*plan = NULL;
+	if (!status && options->lazy)
+		return create_lazy(model, options, plan, err);
 	if (!status && compile)
 		*plan = create_wide(model, options);
 	if (status || *plan)
@@ -256,6 +273,7 @@ bool plan_steers(const struct nn_op *op, uint32_t index, int32_t type)
 
 void nn_plan_memory(const struct nn_plan *plan, struct nn_plan_memory *memory)
 {
+	plan = late_plan(plan);
 	*memory = (struct nn_plan_memory){ 0 };
 	if (plan->compiled)
 		compiled_memory(plan->compiled, memory);
@@ -277,6 +295,7 @@ void nn_plan_free(struct nn_plan *plan)
 
 	if (!plan)
 		return;
+	late_free(plan->late);
 	compiled_free(plan->compiled);
 	for (i = 0; i < plan->model->num_subgraphs; i++) {
 		struct graph *g = &plan->graphs[i];

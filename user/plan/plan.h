@@ -22,6 +22,7 @@ struct nn_plan_options {
 	 * interpreted. NULL: the best that the CPU has.
 	 */
 	const char *kernels;
+	bool lazy;			/* compile at the first execution, not before */
 };
 
 /* One input or output of an execution. */
@@ -110,7 +111,7 @@ struct nn_plan_image {
  * plan, the model and its pools are. Any number of threads may run the plan meanwhile.
  *
  * A plan that was loaded can be saved again. NN_OUT_OF_MEMORY; NN_GENERAL_FAILURE
- * for a plan that cannot be saved, with the reason.
+ * for a plan that cannot be saved, or not yet, with the reason.
  */
 enum nn_status nn_plan_save(const struct nn_plan *plan, struct nn_plan_image *image,
 			    struct nn_error *err);
@@ -146,6 +147,24 @@ const struct nn_model *nn_plan_model(const struct nn_plan *plan);
  * formats, operations and kernels, and which kernels this CPU runs.
  */
 uint64_t nn_plan_fingerprint(void);
+
+/* How far a plan has come. */
+enum nn_plan_stage {
+	NN_PLAN_PUT_OFF,		/* lazy, and not executed yet: cannot be saved */
+	NN_PLAN_READY,			/* compiled, or interpreted for good */
+	NN_PLAN_TUNED,
+};
+
+/*
+ * A plan tunes itself when it is hot: of the executions that follow NN_PLAN_HOT, the
+ * next NN_PLAN_TUNING measure for every step whether all threads or the caller's alone
+ * are faster, and then it runs so. What it computes stays the same; what was measured
+ * is saved with it. A plan of one thread has nothing to be tuned.
+ */
+enum nn_plan_stage nn_plan_stage(const struct nn_plan *plan);
+
+#define NN_PLAN_HOT 100
+#define NN_PLAN_TUNING 16
 
 /*
  * Makes the threads that all plans of this process share, one a CPU besides the

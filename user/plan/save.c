@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "ops/fingerprint.h"
+#include "late.h"
 #include "saver.h"
+#include "tuning.h"
 
 static uint64_t aligned(uint64_t size, uint64_t alignment)
 {
@@ -278,11 +280,13 @@ static uint64_t identify(const struct nn_plan_pieces *p)
 static enum nn_status write_model(struct saver *s, struct nn_plan_image *image)
 {
 	const struct compiled *c = s->plan->compiled;
+	bool tuned = c && tuning_is_done(c->tuning);
 	struct saved_header h = {
 		.magic = SAVED_MAGIC,
 		.fingerprint = nn_plan_fingerprint(),
 		.data_size = s->pieces->data_size,
 		.data_identity = s->pieces->stamp.identity,
+		.tuned_steps = tuned ? c->num_steps : 0,
 	};
 	enum nn_status status;
 	size_t size;
@@ -296,11 +300,13 @@ static enum nn_status write_model(struct saver *s, struct nn_plan_image *image)
 	status = nn_model_encode(&s->model, &wire, &size, s->err);
 	if (status)
 		return status;
-	h.model_size = sizeof(h) + size;
+	h.model_size = sizeof(h) + size + h.tuned_steps;
 	image->model = malloc(h.model_size);
 	if (image->model) {
 		memcpy(image->model, &h, sizeof(h));
 		memcpy((char *)image->model + sizeof(h), wire, size);
+		if (tuned)
+			tuning_save(c, (uint8_t *)image->model + sizeof(h) + size);
 		image->model_size = h.model_size;
 	}
 	free(wire);
@@ -337,10 +343,12 @@ static enum nn_status save(struct saver *s, struct nn_plan_image *image)
 enum nn_status nn_plan_save(const struct nn_plan *plan, struct nn_plan_image *image,
 			    struct nn_error *err)
 {
-	struct saver s = { .plan = plan, .err = err };
+	struct saver s = { .plan = late_plan(plan), .err = err };
 	enum nn_status status;
 
 	*image = (struct nn_plan_image){ 0 };
+	if (nn_plan_stage(plan) == NN_PLAN_PUT_OFF)
+		return nn_fail(err, NN_GENERAL_FAILURE, "the plan was not compiled yet");
 	status = save(&s, image);
 	if (status == NN_OUT_OF_MEMORY)
 		nn_fail(err, status, "no memory to save the plan");

@@ -5,7 +5,8 @@
  * Model part: struct saved_header, then the wire form of a model (model/wire.h)
  * whose constants that steer are copied values and whose other constants lie in
  * its one pool, the data part. What was computed from constants alone is itself a
- * constant there, and the operations that computed it are gone.
+ * constant there, and the operations that computed it are gone. Of a plan that was
+ * tuned a byte for each step follows.
  *
  * Data part: struct saved_stamp, the packed weights as compiling lays them out, then
  * the constants of the model, each aligned to SAVED_ALIGN; padded to
@@ -28,6 +29,8 @@ struct saved_header {
 	uint64_t data_identity;		/* of the data part that belongs to it */
 	uint64_t packed_size;
 	uint64_t choice;		/* which kernel runs what: compiled.choice */
+	uint32_t tuned_steps;		/* 0: not tuned */
+	uint32_t reserved;		/* 0 */
 	char kernels[16];		/* "avx2"; "" for a plan that is interpreted */
 };
 
@@ -41,7 +44,7 @@ struct saved_stamp {
 	uint64_t reserved[6];		/* 0 */
 };
 
-_Static_assert(sizeof(struct saved_header) == 72, "no hidden padding");
+_Static_assert(sizeof(struct saved_header) == 80, "no hidden padding");
 _Static_assert(sizeof(struct saved_stamp) == SAVED_ALIGN, "packed weights follow it, aligned");
 
 #endif /* NN_PLAN_SAVED_H */

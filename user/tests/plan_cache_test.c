@@ -31,21 +31,37 @@ struct saved {
 	uint8_t *data;
 };
 
-static struct saved save_built(void)
+static struct nn_plan *plan_built(const struct nn_plan_options *options)
 {
-	static const struct nn_plan_options options;
 	struct nn_error err = { "" };
-	struct saved s;
+	struct nn_plan *plan;
 
 	if (nn_model_check(&built.model, &err) || nn_ops_check_model(&built.model, NULL, &err) ||
-	    nn_plan_create(&built.model, &options, &s.plan, &err) ||
-	    nn_plan_save(s.plan, &s.image, &err))
+	    nn_plan_create(&built.model, options, &plan, &err))
+		fail_msg("%s", err.message);
+	return plan;
+}
+
+/* Takes over a plan. */
+static struct saved save_plan(struct nn_plan *plan)
+{
+	struct saved s = { .plan = plan };
+	struct nn_error err = { "" };
+
+	if (nn_plan_save(s.plan, &s.image, &err))
 		fail_msg("%s", err.message);
 	s.data = aligned_alloc(NN_PLAN_DATA_ALIGN, s.image.data_size + NN_PLAN_DATA_ALIGN);
 	assert_non_null(s.data);
 	memset(s.data, 0xee, s.image.data_size + NN_PLAN_DATA_ALIGN);
 	nn_plan_image_data(&s.image, s.data);
 	return s;
+}
+
+static struct saved save_built(void)
+{
+	static const struct nn_plan_options options;
+
+	return save_plan(plan_built(&options));
 }
 
 static void free_saved(struct saved *s)
@@ -247,6 +263,85 @@ static void test_control_flow(void **state)
 	sample_while(&built);
 	s = save_built();
 	nn_plan_free(load(&s));
+	free_saved(&s);
+}
+
+/* ---- Late work ---- */
+
+/* What is put off is done by the first execution, and saved from then on. */
+static void test_lazy(void **state)
+{
+	const struct nn_plan_options options = { .lazy = true };
+	struct nn_plan *plan, *loaded;
+	struct nn_plan_memory memory;
+	struct nn_plan_image image;
+	struct nn_error err = { "" };
+	struct saved s;
+	float out[4];
+
+	(void)state;
+	build_mixed();
+	plan = plan_built(&options);
+	nn_plan_memory(plan, &memory);
+	assert_int_equal(memory.weights, 0);
+	assert_int_equal(nn_plan_stage(plan), NN_PLAN_PUT_OFF);
+	assert_int_equal(nn_plan_save(plan, &image, &err), NN_GENERAL_FAILURE);
+	assert_non_null(strstr(err.message, "not compiled yet"));
+	assert_int_equal(run(plan, six, 6, out, 4), NN_OK);
+	assert_memory_equal(out, mixed_right, sizeof(out));
+	assert_int_equal(nn_plan_stage(plan), NN_PLAN_READY);
+	nn_plan_memory(plan, &memory);
+	assert_true(memory.weights > 0);
+	s = save_plan(plan);
+	loaded = load(&s);
+	assert_int_equal(run(loaded, six, 6, out, 4), NN_OK);
+	assert_memory_equal(out, mixed_right, sizeof(out));
+	nn_plan_free(loaded);
+	free_saved(&s);
+}
+
+/* A plan that was executed often measures itself; what it found is loaded with it. */
+static void test_tuned(void **state)
+{
+	const struct nn_plan_options options = { .preference = 1 };
+	struct saved_header *h;
+	struct nn_plan *plan;
+	struct saved s;
+	float out[4];
+
+	(void)state;
+	build_mixed();
+	plan = plan_built(&options);
+	for (int i = 0; i < NN_PLAN_HOT + NN_PLAN_TUNING; i++) {
+		assert_int_equal(nn_plan_stage(plan), NN_PLAN_READY);
+		assert_int_equal(run(plan, six, 6, out, 4), NN_OK);
+		assert_memory_equal(out, mixed_right, sizeof(out));
+	}
+	if (nn_plan_stage(plan) != NN_PLAN_TUNED) {
+		nn_plan_free(plan);
+		print_message("one CPU: nothing to be tuned\n");
+		skip();
+	}
+	s = save_plan(plan);
+	h = s.image.model;
+	assert_true(h->tuned_steps > 0);
+	plan = load(&s);
+	assert_int_equal(nn_plan_stage(plan), NN_PLAN_READY);	/* low power: of one thread */
+	nn_plan_free(plan);
+	assert_int_equal(nn_plan_load(s.image.model, s.image.model_size, s.data,
+				      s.image.data_size, &options, &plan, NULL), NN_OK);
+	assert_int_equal(nn_plan_stage(plan), NN_PLAN_TUNED);
+	assert_int_equal(run(plan, six, 6, out, 4), NN_OK);
+	assert_memory_equal(out, mixed_right, sizeof(out));
+	nn_plan_free(plan);
+
+	((uint8_t *)s.image.model)[s.image.model_size - 1] = 2;
+	assert_refused(&s, NN_GENERAL_FAILURE, "not what was saved");
+	((uint8_t *)s.image.model)[s.image.model_size - 1] = 0;
+	h->tuned_steps--;
+	assert_refused(&s, NN_GENERAL_FAILURE, "wire form");
+	h->tuned_steps = UINT32_MAX;
+	assert_refused(&s, NN_GENERAL_FAILURE, "tuned steps");
 	free_saved(&s);
 }
 
@@ -481,6 +576,8 @@ int main(void)
 		cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_save_again),
 		cmocka_unit_test(test_control_flow),
+		cmocka_unit_test(test_lazy),
+		cmocka_unit_test(test_tuned),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_cut_short),
 		cmocka_unit_test(test_options),

@@ -864,9 +864,10 @@ static void compare(const struct result *a, const struct result *b, const char *
 	}
 }
 
-static struct nn_plan *plan_with(const char *kernels, uint32_t preference)
+static struct nn_plan *plan_with(const char *kernels, uint32_t preference, bool lazy)
 {
-	const struct nn_plan_options options = { .preference = preference, .kernels = kernels };
+	const struct nn_plan_options options = { .preference = preference, .kernels = kernels,
+						 .lazy = lazy };
 	struct nn_error err = { "" };
 	struct nn_plan *plan;
 
@@ -952,14 +953,11 @@ static void check_saved(const struct nn_plan *plan, void *input, const struct re
 static void check_plan(const char *kernels, void *input, const struct result *right,
 		       bool together, uint64_t seed)
 {
-	struct nn_plan *plan = plan_with(kernels, pick(0, 2));
+	struct nn_plan *plan = plan_with(kernels, pick(0, 2), chance(4));
 	struct nn_plan_memory memory;
 	struct job jobs[2] = { { plan, input, { .status = 0 } }, { plan, input, { .status = 0 } } };
 	pthread_t thread;
 
-	/* All shapes are known: nothing is left to interpret. */
-	nn_plan_memory(plan, &memory);
-	assert_true(memory.execution > 0);
 	if (together)
 		assert_int_equal(pthread_create(&thread, NULL, run_job, &jobs[0]), 0);
 	else
@@ -967,6 +965,9 @@ static void check_plan(const char *kernels, void *input, const struct result *ri
 	run_job(&jobs[1]);
 	if (together)
 		pthread_join(thread, NULL);
+	/* All shapes are known: nothing is left to interpret. */
+	nn_plan_memory(plan, &memory);
+	assert_true(memory.execution > 0);
 	for (uint32_t i = 0; i < 2; i++)
 		compare(&jobs[i].result, right, kernels, seed);
 	check_saved(plan, input, &jobs[0].result);
@@ -990,7 +991,7 @@ static void check_graph(uint64_t seed)
 	input = malloc(size);
 	assert_non_null(input);
 	fill(g.type, input, size, 2);
-	plan = plan_with("none", 0);
+	plan = plan_with("none", 0, false);
 	execute(plan, input, &right);
 	check_saved(plan, input, &right);
 	for (uint32_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)

@@ -725,6 +725,23 @@ static void test_scribbler(void **state)
 	assert_hit();
 }
 
+/* A model file that was damaged is written anew beside values that are in use. */
+static void test_in_use_damaged(void **state)
+{
+	ANeuralNetworksModel *model = weights_model(OUT);
+	ANeuralNetworksCompilation *c;
+
+	(void)state;
+	make_entry();
+	c = compile_with(model, &usual);
+	empty_model();
+	assert_miss(&usual, "empty");
+	assert_hit();
+	assert_right(c, OUT);
+	ANeuralNetworksCompilation_free(c);
+	ANeuralNetworksModel_free(model);
+}
+
 /* An entry in use is used by others too, and by the same process. */
 static void test_in_use(void **state)
 {
@@ -789,6 +806,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_processes_at_a_time),
 		cmocka_unit_test(test_scribbler),
 		cmocka_unit_test(test_in_use),
+		cmocka_unit_test(test_in_use_damaged),
 	};
 
 	for (int i = 0; i < TOKEN_SIZE; i++)
