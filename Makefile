@@ -54,7 +54,7 @@ runtime	:= $(if $(wildcard user/runtime/*.map),$(call objects,user/runtime/*.c))
 engine	:= $(call objects,user/engine/*.c)
 engine_libs := -lseccomp -lsqlite3 -lcrypto -lm -ldl
 tools	:= $(filter-out %/train_digits.o,$(call objects,user/tools/*.c user/tools/*/*.c))
-demo	:= $(filter $(obj)/user/tools/demo/%,$(tools))
+demo	:= $(filter $(obj)/user/tools/demo/% %/camera/glyphs.o %/camera/reader.o,$(tools))
 
 archives := $(call archive,plan ops ring model)
 libhal	:= $(if $(hal),$(BUILD)/lib/libnnaccel.so)
@@ -78,7 +78,7 @@ fuzzers	:= $(patsubst user/tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard user/tests/
 plugins	:= $(patsubst user/examples/extensions/%.c,$(BUILD)/extensions/%.so,$(wildcard user/examples/extensions/*.c))
 test_plugins := $(patsubst user/tests/plugins/%.c,$(BUILD)/tests/plugins/%.so,$(wildcard user/tests/plugins/*.c))
 
-.PHONY: all user module kmod tests examples selftests demo test fuzz fuzzers conformance \
+.PHONY: all user module kmod tests examples selftests demo demo-camera test fuzz fuzzers conformance \
 	test-clients check-kernel bench retrain install modules_install clean help FORCE
 
 all: user module examples selftests
@@ -86,6 +86,7 @@ all: user module examples selftests
 help:
 	@echo 'make                 everything: libraries, tools, engine, module (for $(KERNEL)), selftests'
 	@echo 'make demo            sets up, boots a VM with the module and shows a network running in it'
+	@echo 'make demo-camera     the same with a camera: frames go through a network without a copy'
 	@echo 'make test            sets up and runs every test, in VMs where they need the module'
 	@echo 'make conformance     runs all NNAPI conformance vectors in all modes, natively and in a VM'
 	@echo 'make test-clients    downloads PyTorch to the cache and runs it on libneuralnetworks.so'
@@ -154,7 +155,7 @@ $(BUILD)/sbin/nnacceld: $(engine) $(archives)
 $(BUILD)/bin/nnaccel: $(tools) $(call archive,ops model) $(libhal)
 	@mkdir -p $(@D)
 	$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) $(call rpath,/../lib) \
-		-L$(BUILD)/lib $(if $(hal),-lnnaccel) -lm
+		-L$(BUILD)/lib $(if $(hal),-lnnaccel) -lpng -lm
 
 # Writes the source of the demo's weights, user/tools/demo/weights.c, to its standard output.
 $(BUILD)/bin/train_digits: $(obj)/user/tools/demo/train_digits.o $(libdemo) $(call archive,model)
@@ -255,6 +256,13 @@ demo:
 	scripts/setup
 	$(MAKE) all
 	BUILD=$(BUILD) scripts/vm -- nnaccel demo
+
+demo-camera:
+	scripts/setup
+	$(MAKE) all
+	BUILD=$(BUILD) scripts/vm -- scripts/guest/camera
+	cp $(BUILD)/vm-out/demo-camera.png $(BUILD)/demo-camera.png
+	@echo 'The contact sheet is $(BUILD)/demo-camera.png.'
 
 test:
 	scripts/setup

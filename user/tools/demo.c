@@ -268,14 +268,17 @@ static int show(const struct options *options)
 
 static int help(void)
 {
-	printf("usage: nnaccel demo [OPTION]...\n\n"
+	printf("usage: nnaccel demo [OPTION]...\n"
+	       "       nnaccel demo camera [OPTION]...\n\n"
 	       "Recognises drawn digits with a trained network that runs on the device, in\n"
 	       "float32 and in 8 bits. Fails where less than %d %% are right.\n\n"
 	       "  --count N      pictures, 1 to 1000000, not %d\n"
 	       "  --seed N       seed of the pictures, not %d; %d was the training's\n"
 	       "  --ascii        draw with ASCII only, as is done where the locale is not UTF-8\n"
 	       "  --device PATH  the device, not %s\n"
-	       "  --help         this\n", MIN_ACCURACY, DEFAULT_COUNT, DEFAULT_SEED, TRAIN_SEED,
+	       "  --help         this\n\n"
+	       "nnaccel demo camera --help tells of the other demo, which reads the frames of a\n"
+	       "camera without copying them.\n", MIN_ACCURACY, DEFAULT_COUNT, DEFAULT_SEED, TRAIN_SEED,
 	       NNA_DEVICE_PATH);
 	return TOOL_OK;
 }
@@ -294,6 +297,8 @@ int tool_demo(int argc, char **argv)
 	uint64_t count = DEFAULT_COUNT;
 	int option;
 
+	if (argc > 1 && !strcmp(argv[1], "camera"))
+		return tool_demo_camera(argc - 1, argv + 1);
 	setlocale(LC_CTYPE, "");
 	options.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
 	opterr = 0;

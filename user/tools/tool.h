@@ -19,6 +19,7 @@ enum {
 /* The commands: argv[0] is the command's name. Each returns an exit status. */
 int tool_info(int argc, char **argv);
 int tool_demo(int argc, char **argv);
+int tool_demo_camera(int argc, char **argv);
 int tool_stat(int argc, char **argv);
 
 /* Tells on the standard error what failed; returns TOOL_FAILED. */

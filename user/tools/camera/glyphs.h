@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The digits as the camera draws them: learnt from frames whose number is known.
+ */
+#ifndef NN_CAMERA_GLYPHS_H
+#define NN_CAMERA_GLYPHS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "camera.h"
+
+/* A digit is a cell of the picture; the text is a row of them. */
+#define GLYPH_WIDTH	8
+#define GLYPH_HEIGHT	16
+#define GLYPH_PIXELS	(GLYPH_WIDTH * GLYPH_HEIGHT)
+#define NUM_GLYPHS	10
+
+/* Where vivid puts the number of a frame: " 00:00:00:000 NUMBER" from (16, 16) on. */
+#define NUMBER_X	(16 + 14 * GLYPH_WIDTH)
+#define NUMBER_Y	16
+#define NUMBER_CELLS	8
+
+struct glyphs {
+	uint32_t seen[NUM_GLYPHS];		/* how often */
+	float mean[NUM_GLYPHS][GLYPH_PIXELS];	/* brightness, 0 to 1; summed until finished */
+};
+
+/* Looks at the digits of a frame that has a number. `pixels`: its first byte. */
+void glyphs_learn(struct glyphs *glyphs, const struct camera *camera, const uint8_t *pixels,
+		  uint32_t number);
+
+/* Whether each digit was seen at least `times` times. */
+bool glyphs_know_all(const struct glyphs *glyphs, uint32_t times);
+
+/* Turns sums into means; nothing can be learnt after that. */
+void glyphs_finish(struct glyphs *glyphs);
+
+/* Whether a pixel of a digit is ink, once finished. */
+static inline bool glyph_has_ink(const struct glyphs *glyphs, uint32_t digit, uint32_t pixel)
+{
+	return glyphs->mean[digit][pixel] > 0.5f;
+}
+
+#endif /* NN_CAMERA_GLYPHS_H */

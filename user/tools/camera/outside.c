@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the kernel says of this process.
+ */
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "outside.h"
+
+int outside_mapped_frames(void)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	char line[4400];
+	int count = 0;
+
+	if (!f)
+		return -1;
+	while (fgets(line, sizeof(line), f))
+		count += strstr(line, " /dmabuf:") || strstr(line, "/dev/video");
+	fclose(f);
+	return count;
+}
+
+/* The sum of a file's lines of that name; -1: it has none. */
+static int64_t sum(const char *path, const char *name)
+{
+	FILE *f = fopen(path, "re");
+	int64_t total = -1, value;
+	size_t n = strlen(name);
+	char line[256];
+
+	if (!f)
+		return -1;
+	while (fgets(line, sizeof(line), f))
+		if (!strncmp(line, name, n) && sscanf(line + n, ": %" SCNd64, &value) == 1)
+			total = (total < 0 ? 0 : total) + value;
+	fclose(f);
+	return total;
+}
+
+int64_t outside_moved_bytes(void)
+{
+	int64_t in = sum("/proc/self/io", "rchar"), out = sum("/proc/self/io", "wchar");
+
+	return in < 0 || out < 0 ? -1 : in + out;
+}
+
+int64_t outside_slot_resolves(void)
+{
+	DIR *folder = opendir("/proc/self/fdinfo");
+	struct dirent *entry;
+	int64_t total = -1;
+	char path[300];
+
+	while (folder && (entry = readdir(folder))) {
+		int64_t one;
+
+		snprintf(path, sizeof(path), "/proc/self/fdinfo/%s", entry->d_name);
+		one = entry->d_name[0] == '.' ? -1 : sum(path, "nnaccel-slot-resolves");
+		if (one >= 0)
+			total = (total < 0 ? 0 : total) + one;
+	}
+	if (folder)
+		closedir(folder);
+	return total;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the kernel says of this process: whether it can have touched frames, and
+ * what it was handed of them.
+ */
+#ifndef NN_CAMERA_OUTSIDE_H
+#define NN_CAMERA_OUTSIDE_H
+
+#include <stdint.h>
+
+/* Mappings of dma-bufs or cameras in /proc/self/maps; -1: it cannot be read. */
+int outside_mapped_frames(void);
+
+/* Bytes that it read and wrote by system calls so far, of /proc/self/io; -1: not told. */
+int64_t outside_moved_bytes(void);
+
+/* Memories that workers had to ask the kernel for, of the bursts' fdinfo; -1: there is none. */
+int64_t outside_slot_resolves(void);
+
+#endif /* NN_CAMERA_OUTSIDE_H */

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The network that reads a frame's number: it takes the whole frame as the
+ * camera left it, and gives a probability of each digit, and of none, for each
+ * place of the number.
+ */
+#ifndef NN_CAMERA_READER_H
+#define NN_CAMERA_READER_H
+
+#include <nnaccel/model.h>
+
+#include "glyphs.h"
+
+#define READER_CLASSES	(NUM_GLYPHS + 1)	/* the last: no digit */
+#define READER_OUTPUT	(NUMBER_CELLS * READER_CLASSES * sizeof(float))
+
+#define READER_OPERANDS		25
+#define READER_OPERATIONS	11
+#define READER_WEIGHTS	(NUM_GLYPHS * GLYPH_PIXELS * CAMERA_PIXEL)
+
+/* A model and all that it refers to. Not to be copied or moved. */
+struct reader {
+	struct nn_model model;
+	struct nn_subgraph subgraph;
+	struct nn_operand operands[READER_OPERANDS];
+	struct nn_operation operations[READER_OPERATIONS];
+	struct {
+		int32_t begin[4], size[4];
+		float weights[READER_WEIGHTS], bias[NUM_GLYPHS];
+		float none_weights[CAMERA_PIXEL], none_bias[1];
+		int32_t valid, one, cell_width, cell_height, no_activation, last_axis;
+		float beta;
+	} values;
+};
+
+/*
+ * Builds the network for frames of a size. Its filters follow from the digits in
+ * closed form: the mean of a cell where the digit has ink, less the mean where
+ * it has none. The size of that is a cell's whole contrast for that digit,
+ * light on dark or dark on light, and less for all else.
+ */
+void reader_init(struct reader *reader, const struct glyphs *glyphs, uint32_t width,
+		 uint32_t height);
+
+/* The number that an output means, and the least probability among its digits; -1: none. */
+int64_t reader_answer(const float *output, float *probability);
+
+#endif /* NN_CAMERA_READER_H */

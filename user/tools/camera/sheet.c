@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A contact sheet of frames with their answers.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <png.h>
+
+#include "sheet.h"
+
+#define MARGIN	8
+#define ZOOM	2			/* of the answer's digits */
+#define CAPTION	(GLYPH_HEIGHT * ZOOM)
+#define GROUND	0x20			/* brightness of the paper */
+
+enum nn_status sheet_init(struct sheet *s, uint32_t frame_width, uint32_t frame_height,
+			  struct nn_error *err)
+{
+	*s = (struct sheet){
+		.frame_width = frame_width,
+		.frame_height = frame_height,
+		.width = MARGIN + SHEET_COLUMNS * (frame_width + MARGIN),
+		.height = MARGIN + SHEET_ROWS * (frame_height + CAPTION + MARGIN),
+	};
+	s->pixels = malloc((size_t)s->width * s->height * CAMERA_PIXEL);
+	if (!s->pixels)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "no memory for the contact sheet");
+	memset(s->pixels, GROUND, (size_t)s->width * s->height * CAMERA_PIXEL);
+	return NN_OK;
+}
+
+void sheet_free(struct sheet *s)
+{
+	free(s->pixels);
+}
+
+static uint8_t *at(const struct sheet *s, uint32_t x, uint32_t y)
+{
+	return s->pixels + ((size_t)y * s->width + x) * CAMERA_PIXEL;
+}
+
+static void put_digit(struct sheet *s, uint32_t x, uint32_t y, const struct glyphs *glyphs,
+		      uint32_t digit, const uint8_t *colour)
+{
+	for (uint32_t i = 0; i < GLYPH_PIXELS * ZOOM * ZOOM; i++) {
+		uint32_t px = i % (GLYPH_WIDTH * ZOOM), py = i / (GLYPH_WIDTH * ZOOM);
+
+		if (glyph_has_ink(glyphs, digit, py / ZOOM * GLYPH_WIDTH + px / ZOOM))
+			memcpy(at(s, x + px, y + py), colour, CAMERA_PIXEL);
+	}
+}
+
+void sheet_put(struct sheet *s, uint32_t index, const uint8_t *pixels, uint32_t stride,
+	       const struct glyphs *glyphs, int64_t answer, bool is_right)
+{
+	static const uint8_t green[] = { 0x60, 0xe0, 0x60 }, red[] = { 0xff, 0x50, 0x50 };
+	uint32_t x = MARGIN + index % SHEET_COLUMNS * (s->frame_width + MARGIN);
+	uint32_t y = MARGIN + index / SHEET_COLUMNS * (s->frame_height + CAPTION + MARGIN);
+	char text[24];
+
+	for (uint32_t row = 0; row < s->frame_height; row++)
+		memcpy(at(s, x, y + row), pixels + (size_t)row * stride,
+		       (size_t)s->frame_width * CAMERA_PIXEL);
+	if (answer < 0)
+		return;
+	snprintf(text, sizeof(text), "%" PRId64, answer);
+	for (uint32_t i = 0; text[i]; i++)
+		put_digit(s, x + i * GLYPH_WIDTH * ZOOM, y + s->frame_height, glyphs,
+			  (uint32_t)(text[i] - '0'), is_right ? green : red);
+}
+
+enum nn_status sheet_write(const struct sheet *s, const char *path, struct nn_error *err)
+{
+	png_image image = {
+		.version = PNG_IMAGE_VERSION,
+		.width = s->width,
+		.height = s->height,
+		.format = PNG_FORMAT_RGB,
+	};
+
+	if (!png_image_write_to_file(&image, path, 0, s->pixels, 0, NULL))
+		return nn_fail(err, NN_GENERAL_FAILURE, "%s: %s", path, image.message);
+	return NN_OK;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A contact sheet: frames beside and below each other, each over the number
+ * that was read from it, as a PNG file.
+ */
+#ifndef NN_CAMERA_SHEET_H
+#define NN_CAMERA_SHEET_H
+
+#include "glyphs.h"
+
+#define SHEET_COLUMNS	4
+#define SHEET_ROWS	3
+#define SHEET_FRAMES	(SHEET_COLUMNS * SHEET_ROWS)
+
+struct sheet {
+	uint32_t frame_width, frame_height;
+	uint32_t width, height;
+	uint8_t *pixels;		/* RGB */
+};
+
+/* NN_OUT_OF_MEMORY: there is no memory. sheet_free() frees what it holds, also then. */
+enum nn_status sheet_init(struct sheet *sheet, uint32_t frame_width, uint32_t frame_height,
+			  struct nn_error *err);
+void sheet_free(struct sheet *sheet);
+
+/* Copies a frame to place `index`, with its answer below: green if right, else red. */
+void sheet_put(struct sheet *sheet, uint32_t index, const uint8_t *pixels, uint32_t stride,
+	       const struct glyphs *glyphs, int64_t answer, bool is_right);
+
+/* NN_GENERAL_FAILURE: the file cannot be written. */
+enum nn_status sheet_write(const struct sheet *sheet, const char *path, struct nn_error *err);
+
+#endif /* NN_CAMERA_SHEET_H */

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * nnaccel demo camera: reads the number that a camera draws into each frame,
+ * with a network on the device that uses the frames where the camera put them.
+ */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include <linux/dma-buf.h>
+
+#include "camera/outside.h"
+#include "camera/reader.h"
+#include "camera/sheet.h"
+#include "tool.h"
+
+#define DEFAULT_COUNT	300
+#define DEFAULT_WIDTH	320
+#define DEFAULT_HEIGHT	180
+#define DEFAULT_FPS	60
+#define MIN_ACCURACY	95	/* percent */
+#define LESSONS		2	/* times that each digit is seen */
+#define MAX_LESSON	600	/* frames */
+#define PATTERN_FRAMES	25	/* until the camera shows another test pattern */
+#define NUM_PATTERNS	20
+#define SETTLE_FRAMES	(CAMERA_BUFFERS + 2)	/* until one is in all buffers */
+#define SLOW_MOVEMENT	4
+
+struct options {
+	const char *device, *video, *png;
+	uint64_t count, width, height, fps;
+};
+
+struct demo {
+	struct options options;
+	struct camera camera;
+	struct glyphs glyphs;
+	struct reader reader;
+	struct sheet sheet;
+	struct nna_device *device;
+	struct nna_memory *frames[CAMERA_BUFFERS];
+	struct nna_memory *output;
+	const float *probabilities;
+	struct nna_prepared_model *prepared;
+	struct nna_burst *burst;
+	uint32_t lessons;
+
+	/* Of the frames that count. */
+	uint64_t *execute_ns;
+	uint64_t right;
+	uint64_t skipped;
+	uint64_t run_ns;
+	float least;			/* probability among the digits that were right */
+	int mapped;
+	int64_t moved, resolves;
+	struct nn_error err;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* ---- looking at frames: to learn and for the contact sheet, never to recognise ---- */
+
+static const uint8_t *look_at(struct demo *d, uint32_t buffer)
+{
+	struct dma_buf_sync sync = { DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ };
+	void *map = mmap(NULL, camera_frame_bytes(&d->camera), PROT_READ, MAP_SHARED,
+			 d->camera.buffers[buffer], 0);
+
+	if (map == MAP_FAILED || ioctl(d->camera.buffers[buffer], DMA_BUF_IOCTL_SYNC, &sync)) {
+		nn_fail(&d->err, NN_GENERAL_FAILURE, "a frame cannot be mapped");
+		return NULL;
+	}
+	return map;
+}
+
+static void look_away(struct demo *d, uint32_t buffer, const uint8_t *pixels)
+{
+	struct dma_buf_sync sync = { DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ };
+
+	ioctl(d->camera.buffers[buffer], DMA_BUF_IOCTL_SYNC, &sync);
+	munmap((void *)pixels, camera_frame_bytes(&d->camera));
+}
+
+static bool learn(struct demo *d)
+{
+	struct camera_frame frame;
+	const uint8_t *pixels;
+
+	while (!glyphs_know_all(&d->glyphs, LESSONS)) {
+		if (d->lessons++ == MAX_LESSON) {
+			nn_fail(&d->err, NN_GENERAL_FAILURE, "the camera numbers no frames");
+			return false;
+		}
+		if (camera_get(&d->camera, &frame, &d->err))
+			return false;
+		pixels = look_at(d, frame.index);
+		if (!pixels)
+			return false;
+		glyphs_learn(&d->glyphs, &d->camera, pixels, frame.sequence);
+		look_away(d, frame.index, pixels);
+		if (camera_put(&d->camera, &frame, &d->err))
+			return false;
+	}
+	glyphs_finish(&d->glyphs);
+	return true;
+}
+
+/* ---- the device ---- */
+
+static bool import_frames(struct demo *d)
+{
+	const struct nna_format format = {
+		.fourcc = CAMERA_FOURCC,
+		.width = d->camera.width,
+		.height = d->camera.height,
+		.stride = d->camera.stride,
+	};
+
+	for (int i = 0; i < CAMERA_BUFFERS; i++)
+		if (nna_memory_import_formatted(d->device, d->camera.buffers[i], PROT_READ, &format,
+						&d->frames[i], &d->err))
+			return false;
+	return true;
+}
+
+static bool open_device(struct demo *d)
+{
+	reader_init(&d->reader, &d->glyphs, d->camera.width, d->camera.height);
+	if (nna_device_open(d->options.device, &d->device, &d->err) || !import_frames(d) ||
+	    nna_memory_alloc(d->device, READER_OUTPUT, &d->output, &d->err) ||
+	    nna_prepare_model(d->device, &d->reader.model, NULL, NULL, &d->prepared, &d->err) ||
+	    nna_burst_create(d->prepared, NULL, &d->burst, &d->err))
+		return false;
+	/* Only the answers are mapped here, by way of their own dma-buf. */
+	d->probabilities = nna_memory_map(d->output, &d->err);
+	return d->probabilities;
+}
+
+/* Reads the number in a buffer. */
+static bool recognise(struct demo *d, uint32_t buffer, int64_t *answer, float *probability)
+{
+	struct nna_memory *const memories[] = { d->frames[buffer], d->output };
+	const struct nna_argument input = { .pool = 0 };
+	const struct nna_argument output = { .pool = 1, .length = READER_OUTPUT };
+	const struct nna_request request = {
+		.num_inputs = 1,
+		.inputs = &input,
+		.num_outputs = 1,
+		.outputs = &output,
+		.num_memories = 2,
+		.memories = memories,
+	};
+
+	if (nna_burst_execute(d->burst, &request, NULL, NULL, NULL, NULL, &d->err))
+		return false;
+	*answer = reader_answer(d->probabilities, probability);
+	return true;
+}
+
+/* ---- the frames that count ---- */
+
+static bool run_frame(struct demo *d, uint64_t index, uint32_t *next)
+{
+	struct camera_frame frame;
+	float probability;
+	int64_t answer;
+	uint64_t start;
+
+	if (index % PATTERN_FRAMES == 0)
+		camera_set(&d->camera, "Test Pattern", index / PATTERN_FRAMES % NUM_PATTERNS);
+	if (camera_get(&d->camera, &frame, &d->err))
+		return false;
+	if (index)
+		d->skipped += frame.sequence - *next;
+	*next = frame.sequence + 1;
+	start = now_ns();
+	if (!recognise(d, frame.index, &answer, &probability))
+		return false;
+	d->execute_ns[index] = now_ns() - start;
+	if (answer == frame.sequence) {
+		d->right++;
+		d->least = probability < d->least ? probability : d->least;
+	}
+	return !camera_put(&d->camera, &frame, &d->err);
+}
+
+static bool run(struct demo *d)
+{
+	int64_t before = outside_moved_bytes(), after;
+	uint64_t start = now_ns();
+	uint32_t next = 0;
+
+	d->least = 1;
+	for (uint64_t i = 0; i < d->options.count; i++)
+		if (!run_frame(d, i, &next))
+			return false;
+	d->run_ns = now_ns() - start;
+	after = outside_moved_bytes();
+	d->moved = before < 0 || after < 0 ? -1 : after - before;
+	/* The answers' memory is a dma-buf too. */
+	d->mapped = outside_mapped_frames() - 1;
+	d->resolves = outside_slot_resolves();
+	return true;
+}
+
+/* ---- the contact sheet ---- */
+
+static bool show_pattern(struct demo *d, uint32_t index)
+{
+	struct camera_frame frame;
+	const uint8_t *pixels;
+	float probability;
+	int64_t answer;
+
+	camera_set(&d->camera, "Test Pattern", (int32_t)index);
+	for (int i = 0; i < SETTLE_FRAMES; i++)
+		if (camera_get(&d->camera, &frame, &d->err) ||
+		    camera_put(&d->camera, &frame, &d->err))
+			return false;
+	if (camera_get(&d->camera, &frame, &d->err) ||
+	    !recognise(d, frame.index, &answer, &probability))
+		return false;
+	pixels = look_at(d, frame.index);
+	if (!pixels)
+		return false;
+	sheet_put(&d->sheet, index, pixels, d->camera.stride, &d->glyphs, answer,
+		  answer == frame.sequence);
+	look_away(d, frame.index, pixels);
+	return !camera_put(&d->camera, &frame, &d->err);
+}
+
+static bool make_sheet(struct demo *d)
+{
+	if (!d->options.png)
+		return true;
+	if (sheet_init(&d->sheet, d->camera.width, d->camera.height, &d->err))
+		return false;
+	for (uint32_t i = 0; i < SHEET_FRAMES; i++)
+		if (!show_pattern(d, i))
+			return false;
+	return !sheet_write(&d->sheet, d->options.png, &d->err);
+}
+
+/* ---- telling ---- */
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double accuracy(const struct demo *d)
+{
+	return 100.0 * (double)d->right / (double)d->options.count;
+}
+
+/* Whole frames among the bytes that system calls of this process moved. */
+static int64_t copies(const struct demo *d)
+{
+	return d->moved / (int64_t)camera_frame_bytes(&d->camera);
+}
+
+static void print_copies(const struct demo *d)
+{
+	if (d->moved < 0)
+		printf("Copies of frames: this kernel does not count what system calls move.\n");
+	else
+		printf("Copies of frames by this program: %" PRId64 ": of %.1f MB of frames its "
+		       "system calls moved %" PRId64 " bytes\n(/proc/self/io)", copies(d),
+		       (double)camera_frame_bytes(&d->camera) * (double)d->options.count / 1e6,
+		       d->moved);
+	printf(", and it had %d frames mapped (/proc/self/maps).\n", d->mapped);
+	printf("The worker was handed %" PRId64 " memories in all (the burst's fdinfo): %d buffers "
+	       "and the answers',\neach once. %s\n", d->resolves, CAMERA_BUFFERS,
+	       d->camera.stride == d->camera.width * CAMERA_PIXEL ?
+	       "Rows lie without gaps: it reads them where the camera wrote them." :
+	       "There are gaps between rows: it copies those of each frame together.");
+}
+
+static void print_report(struct demo *d)
+{
+	uint64_t count = d->options.count;
+
+	qsort(d->execute_ns, count, sizeof(uint64_t), compare);
+	printf("camera: %s (%s), %u x %u, RGB, %u frames a second, in %d dma-bufs\n",
+	       d->camera.card, d->camera.driver, d->camera.width, d->camera.height, d->camera.fps,
+	       CAMERA_BUFFERS);
+	printf("%u frames with their numbers taught the digits; then the network read %" PRIu64
+	       " frames.\n\n", d->lessons, count);
+	printf("right              %10" PRIu64 "\n", d->right);
+	printf("accuracy           %10.1f %%\n", accuracy(d));
+	printf("least probability  %10.3f\n", (double)d->least);
+	printf("frame rate         %10.1f /s\n", (double)count * 1e9 / (double)d->run_ns);
+	printf("frames missed      %10" PRIu64 "\n", d->skipped);
+	printf("execute, median    %10.3f ms\n", (double)d->execute_ns[count / 2] / 1e6);
+	printf("execute, p99       %10.3f ms\n\n", (double)d->execute_ns[count * 99 / 100] / 1e6);
+	print_copies(d);
+	if (d->options.png)
+		printf("%d more frames, copied for the purpose, are in %s.\n", SHEET_FRAMES,
+		       d->options.png);
+}
+
+/* What the demo promises. */
+static int judge(const struct demo *d)
+{
+	if (accuracy(d) < MIN_ACCURACY)
+		return tool_fail("demo camera", "accuracy is below %d %%", MIN_ACCURACY);
+	if (d->mapped || (d->moved >= 0 && copies(d)))
+		return tool_fail("demo camera", "frames were copied");
+	return TOOL_OK;
+}
+
+static bool open_camera(struct demo *d)
+{
+	const struct options *o = &d->options;
+
+	d->execute_ns = calloc(o->count, sizeof(*d->execute_ns));
+	if (!d->execute_ns)
+		return !nn_fail(&d->err, NN_OUT_OF_MEMORY, "out of memory");
+	if (camera_open(&d->camera, o->video, (uint32_t)o->width, (uint32_t)o->height,
+			(uint32_t)o->fps, &d->err))
+		return false;
+	camera_set(&d->camera, "Horizontal Movement", SLOW_MOVEMENT);
+	return true;
+}
+
+static void close_all(struct demo *d)
+{
+	nna_burst_free(d->burst);
+	nna_prepared_model_free(d->prepared);
+	for (int i = 0; i < CAMERA_BUFFERS; i++)
+		nna_memory_free(d->frames[i]);
+	nna_memory_free(d->output);
+	nna_device_close(d->device);
+	camera_close(&d->camera);
+	sheet_free(&d->sheet);
+	free(d->execute_ns);
+	free(d);
+}
+
+static int show(const struct options *options)
+{
+	struct demo *d = calloc(1, sizeof(*d));
+	int status;
+
+	if (!d)
+		return tool_fail("demo camera", "out of memory");
+	d->options = *options;
+	d->camera.fd = -1;
+	if (open_camera(d) && learn(d) && open_device(d) && run(d) && make_sheet(d)) {
+		print_report(d);
+		status = judge(d);
+	} else {
+		status = tool_fail("demo camera", "%s", d->err.message);
+	}
+	close_all(d);
+	return status;
+}
+
+static int help(void)
+{
+	printf("usage: nnaccel demo camera [OPTION]...\n\n"
+	       "Reads the number that the camera of the driver vivid draws into each frame, with a\n"
+	       "network that runs on the device and uses the frames where they are. Fails where\n"
+	       "less than %d %% are right, or a frame was copied.\n\n"
+	       "  --count N      frames, 1 to 1000000, not %d\n"
+	       "  --size WxH     of about this size, not %dx%d\n"
+	       "  --fps N        frames a second, 1 to 60, not %d\n"
+	       "  --png FILE     write a contact sheet of %d frames with their answers\n"
+	       "  --video PATH   the camera, not the first one of vivid\n"
+	       "  --device PATH  the device, not %s\n"
+	       "  --help         this\n", MIN_ACCURACY, DEFAULT_COUNT, DEFAULT_WIDTH,
+	       DEFAULT_HEIGHT, DEFAULT_FPS, SHEET_FRAMES, NNA_DEVICE_PATH);
+	return TOOL_OK;
+}
+
+static bool read_size(const char *text, struct options *options)
+{
+	const char *x = strchr(text, 'x');
+	char width[8] = "";
+
+	if (!x || x - text >= (int)sizeof(width))
+		return false;
+	memcpy(width, text, (size_t)(x - text));
+	return tool_number(width, 320, 8192, &options->width) &&
+	       tool_number(x + 1, 180, 8192, &options->height);
+}
+
+int tool_demo_camera(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "count", required_argument, NULL, 'c' },
+		{ "size", required_argument, NULL, 's' },
+		{ "fps", required_argument, NULL, 'f' },
+		{ "png", required_argument, NULL, 'p' },
+		{ "video", required_argument, NULL, 'v' },
+		{ "device", required_argument, NULL, 'd' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	struct options options = {
+		.device = NNA_DEVICE_PATH,
+		.count = DEFAULT_COUNT,
+		.width = DEFAULT_WIDTH,
+		.height = DEFAULT_HEIGHT,
+		.fps = DEFAULT_FPS,
+	};
+	int option;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+		switch (option) {
+		case 'c':
+			if (!tool_number(optarg, 1, 1000000, &options.count))
+				return tool_usage("demo camera", "--count %s", optarg);
+			break;
+		case 's':
+			if (!read_size(optarg, &options))
+				return tool_usage("demo camera", "--size %s", optarg);
+			break;
+		case 'f':
+			if (!tool_number(optarg, 1, 60, &options.fps))
+				return tool_usage("demo camera", "--fps %s", optarg);
+			break;
+		case 'p':
+			options.png = optarg;
+			break;
+		case 'v':
+			options.video = optarg;
+			break;
+		case 'd':
+			options.device = optarg;
+			break;
+		case 'h':
+			return help();
+		default:
+			return tool_usage("demo camera", "wrong option %s", argv[optind - 1]);
+		}
+	}
+	if (optind < argc)
+		return tool_usage("demo camera", "unexpected argument %s", argv[optind]);
+	return show(&options);
+}
