@@ -31,11 +31,19 @@ static enum nn_status merge(struct merged *merged, const struct nn_operand *oper
 	return NN_OK;
 }
 
+/* A model from the cache has no other than its plan's. */
+static const struct nn_subgraph *main_of(const struct loaded_model *loaded)
+{
+	const struct nn_model *model = loaded->model;
+
+	return &(model ? model : nn_plan_model(loaded->plan))->subgraphs[0];
+}
+
 static enum nn_status add_role(struct merged *merged, const struct loaded_model *loaded,
 			       const struct nnaccel_cmd_role *role, uint32_t index,
 			       struct nn_error *err)
 {
-	const struct nn_subgraph *main = &loaded->model->subgraphs[0];
+	const struct nn_subgraph *main = main_of(loaded);
 	bool is_output = role->kind == NNACCEL_ROLE_OUTPUT;
 	uint32_t count = is_output ? main->num_outputs : main->num_inputs;
 	const uint32_t *operands = is_output ? main->outputs : main->inputs;
@@ -111,7 +119,7 @@ static uint64_t shape_size(int32_t type, uint32_t rank, const uint32_t *dims)
 enum nn_status buffer_check_inputs(const struct loaded_model *loaded,
 				   const struct command *command, struct nn_error *err)
 {
-	const struct nn_subgraph *main = &loaded->model->subgraphs[0];
+	const struct nn_subgraph *main = main_of(loaded);
 
 	for (uint32_t i = 0; i < command->head->num_inputs && i < main->num_inputs; i++) {
 		const struct nn_operand *operand = &main->operands[main->inputs[i]];
@@ -133,7 +141,7 @@ enum nn_status buffer_check_inputs(const struct loaded_model *loaded,
 void buffer_sizes(const struct loaded_model *loaded, const struct nn_execution *execution,
 		  uint64_t *sizes)
 {
-	const struct nn_subgraph *main = &loaded->model->subgraphs[0];
+	const struct nn_subgraph *main = main_of(loaded);
 
 	for (uint32_t i = 0; i < execution->num_outputs; i++) {
 		const struct nn_output_shape *shape = &execution->shapes[i];
