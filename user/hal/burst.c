@@ -374,7 +374,8 @@ static bool may_fit(const struct nna_burst *b, const struct nna_request *r)
 	uint64_t args = (uint64_t)r->num_inputs + r->num_outputs;
 	uint64_t result = 2 + (uint64_t)r->num_outputs * (1 + NN_MAX_RANK);
 
-	return args <= b->capacity && result <= b->capacity;
+	/* Only the kernel may judge the state of buffers. */
+	return !r->num_tokens && args <= b->capacity && result <= b->capacity;
 }
 
 /* The burst is ours. *sent tells whether it took the request; else status is an error, or OK. */

@@ -27,8 +27,10 @@ void nna_device_put(struct nna_device *device)
 	close(device->fd);
 	free(device->extensions);
 	pthread_mutex_destroy(&device->bursts_lock);
+	pthread_mutex_destroy(&device->buffers_lock);
 	pthread_mutex_destroy(&device->info_lock);
 	pthread_mutex_destroy(&device->memories_lock);
+	free(device->buffers);
 	free(device);
 }
 
@@ -84,6 +86,7 @@ enum nn_status nna_device_open(const char *path, struct nna_device **device, str
 	pthread_mutex_init(&d->info_lock, NULL);
 	pthread_mutex_init(&d->memories_lock, NULL);
 	pthread_mutex_init(&d->bursts_lock, NULL);
+	pthread_mutex_init(&d->buffers_lock, NULL);
 	nna_watcher_init(&d->watcher);
 	status = check_abi(d, path, err);
 	if (status) {

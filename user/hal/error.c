@@ -29,18 +29,22 @@ static const struct {
 	{ EDQUOT, NN_RESOURCE_EXHAUSTED_TRANSIENT,
 	  "the limit of device memory of this client or this user is reached" },
 	{ ENOSPC, NN_RESOURCE_EXHAUSTED_TRANSIENT,
-	  "too many memories, models or commands in flight of this client" },
+	  "too many memories, buffers, models or commands in flight of this client" },
 	{ EFBIG, NN_RESOURCE_EXHAUSTED_PERSISTENT, "larger than the largest pool" },
 	{ ENOMEM, NN_RESOURCE_EXHAUSTED_TRANSIENT, "the kernel has no memory left" },
 	{ EMFILE, NN_RESOURCE_EXHAUSTED_TRANSIENT, "this process has too many files open" },
 	{ ENFILE, NN_RESOURCE_EXHAUSTED_TRANSIENT, "the system has too many files open" },
+	/* A buffer does not have what is asked of it, or not yet. */
+	{ ENODATA, NN_GENERAL_FAILURE, "nothing was written to the buffer" },
+	{ EBUSY, NN_GENERAL_FAILURE, "the buffer is being written, or is to be while it is read" },
 	/* The caller asked for what can't be. */
 	{ EBADF, NN_INVALID_ARGUMENT, "not an open file descriptor" },
 	{ EINVAL, NN_INVALID_ARGUMENT, "refused by the kernel: a value or range is not valid" },
 	{ ENODEV, NN_INVALID_ARGUMENT, "this kind of file can't be mapped" },
 	{ EOPNOTSUPP, NN_INVALID_ARGUMENT, "not possible with this kind of memory or file" },
-	{ EPERM, NN_INVALID_ARGUMENT, "the file is sealed against the access asked for" },
-	{ ENOENT, NN_INVALID_ARGUMENT, "no such memory or model on this device" },
+	{ EPERM, NN_INVALID_ARGUMENT, "the file is sealed against the access asked for, or the "
+				      "buffer was not made for this" },
+	{ ENOENT, NN_INVALID_ARGUMENT, "no such memory, buffer or model on this device" },
 	{ EFAULT, NN_INVALID_ARGUMENT, "a pointer is not valid" },
 	{ EACCES, NN_INVALID_ARGUMENT, "the file or memory does not permit the access" },
 	/* The other side is not what this library was made for. */

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "hal.h"
+#include "buffer.h"
 
 #define SMALL_ARGS	8	/* inputs and outputs */
 #define SMALL_OUTPUTS	4
@@ -21,6 +21,7 @@ struct call {
 	struct nnaccel_shape *shapes;
 	uint32_t *pools;
 	void *block;
+	struct nna_buffer_uses buffers;
 	struct {
 		struct nnaccel_arg args[SMALL_ARGS];
 		struct nnaccel_shape shapes[SMALL_OUTPUTS];
@@ -52,6 +53,24 @@ static enum nn_status call_init(struct call *c, const struct nna_request *r, str
 	return NN_OK;
 }
 
+/* A whole buffer. */
+static enum nn_status set_buffer_arg(struct nnaccel_arg *arg, const struct nna_argument *a,
+				     const struct nna_request *r, const char *kind, uint32_t index,
+				     struct nn_error *err)
+{
+	if (a->offset || a->length)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u is a buffer, which has "
+			       "neither offset nor length", kind, index);
+	if (a->rank > NN_MAX_RANK)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u: rank %u, at most %d is "
+			       "possible", kind, index, a->rank, NN_MAX_RANK);
+	arg->flags = NNACCEL_ARG_BUFFER;
+	arg->pool = a->pool - r->num_memories;
+	arg->rank = a->rank;
+	memcpy(arg->dims, a->dims, a->rank * sizeof(*a->dims));
+	return NN_OK;
+}
+
 enum nn_status nna_set_arg(struct nnaccel_arg *arg, const struct nna_argument *a,
 			   const struct nna_request *r, const char *kind, uint32_t index,
 			   struct nn_error *err)
@@ -64,9 +83,11 @@ enum nn_status nna_set_arg(struct nnaccel_arg *arg, const struct nna_argument *a
 		arg->flags = NNACCEL_ARG_NO_VALUE;
 		return NN_OK;
 	}
+	if (a->pool >= r->num_memories && a->pool - r->num_memories < r->num_tokens)
+		return set_buffer_arg(arg, a, r, kind, index, err);
 	if (a->pool >= r->num_memories)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u is in memory %u of %u",
-			       kind, index, a->pool, r->num_memories);
+			       kind, index, a->pool, r->num_memories + r->num_tokens);
 	if (r->memories[a->pool]->is_formatted && (a->offset || a->length))
 		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u is a part of a picture, "
 			       "which is used whole, with offset and length 0", kind, index);
@@ -120,6 +141,8 @@ static enum nn_status run(const struct nna_prepared_model *p, const struct nna_r
 		.loop_timeout_ns = options->loop_timeout_ns,
 		.message = (uintptr_t)message,
 		.message_size = sizeof(message),
+		.num_buffers = c->buffers.count,
+		.buffers = (uintptr_t)c->buffers.tokens,
 	};
 	if (ioctl(p->device->fd, NNACCEL_EXECUTE, e)) {
 		e->out_num_shapes = 0;
@@ -156,6 +179,49 @@ uint64_t nna_microseconds(uint64_t ns)
 	return ns == NNACCEL_TIME_NONE ? NNA_TIME_NONE : ns / 1000;
 }
 
+/* Executes once; buffers that the request names get what they hold from then on. */
+static enum nn_status attempt(const struct nna_prepared_model *p, const struct nna_request *r,
+			      const struct nna_execute_options *options, struct call *c,
+			      struct nnaccel_execute *e, bool *again, struct nn_error *err)
+{
+	enum nn_status status = set_args(c, r, err);
+
+	*again = false;
+	e->out_num_shapes = 0;
+	e->out_device_ns = NNACCEL_TIME_NONE;
+	e->out_driver_ns = NNACCEL_TIME_NONE;
+	if (!status && r->num_tokens)
+		status = nna_buffer_uses_check(&c->buffers, r, c->args, err);
+	if (status)
+		return status;
+	status = run(p, r, options, c, e, err);
+	if (r->num_tokens)
+		nna_buffer_uses_note(&c->buffers, r, status, c->shapes, e->out_num_shapes, again);
+	return status;
+}
+
+/* Takes shapes and times. */
+static enum nn_status take_answer(const struct nna_request *r, const struct call *c,
+				  const struct nnaccel_execute *e, enum nn_status status,
+				  struct nna_output_shape *shapes, uint32_t *num_shapes,
+				  struct nna_timing *timing, struct nn_error *err)
+{
+	enum nn_status bad;
+
+	timing->on_device_us = nna_microseconds(e->out_device_ns);
+	timing->in_driver_us = nna_microseconds(e->out_driver_ns);
+	if (status != NN_OK && status != NN_OUTPUT_INSUFFICIENT_SIZE)
+		return status;
+	if (e->out_num_shapes != r->num_outputs)
+		return nn_fail(err, NN_GENERAL_FAILURE, "execute: the engine gave %u of %u output "
+			       "shapes", e->out_num_shapes, r->num_outputs);
+	bad = shapes ? nna_get_shapes(c->shapes, r->num_outputs, shapes, err) : NN_OK;
+	if (bad)
+		return bad;
+	*num_shapes = r->num_outputs;
+	return status;
+}
+
 /* The request's memories are there and held. */
 static enum nn_status execute(const struct nna_prepared_model *p, const struct nna_request *r,
 			      const struct nna_execute_options *options,
@@ -163,32 +229,24 @@ static enum nn_status execute(const struct nna_prepared_model *p, const struct n
 			      struct nna_timing *timing, struct nn_error *err)
 {
 	struct nnaccel_execute e;
-	enum nn_status status, bad;
+	enum nn_status status;
 	struct call c;
+	bool again;
 
 	status = call_init(&c, r, err);
 	if (status)
 		return status;
 	for (uint32_t i = 0; i < r->num_memories; i++)
 		c.pools[i] = r->memories[i]->pool;
-	status = set_args(&c, r, err);
-	if (status)
-		goto out;
-	status = run(p, r, options, &c, &e, err);
-	timing->on_device_us = nna_microseconds(e.out_device_ns);
-	timing->in_driver_us = nna_microseconds(e.out_driver_ns);
-	if (status != NN_OK && status != NN_OUTPUT_INSUFFICIENT_SIZE)
-		goto out;
-	if (e.out_num_shapes != r->num_outputs) {
-		status = nn_fail(err, NN_GENERAL_FAILURE, "execute: the engine gave %u of %u "
-				 "output shapes", e.out_num_shapes, r->num_outputs);
-		goto out;
+	status = nna_buffer_uses_begin(&c.buffers, p->device, r, err);
+	if (!status) {
+		status = attempt(p, r, options, &c, &e, &again, err);
+		/* A buffer of open size has grown to what the first attempt asked for. */
+		if (again)
+			status = attempt(p, r, options, &c, &e, &again, err);
+		status = take_answer(r, &c, &e, status, shapes, num_shapes, timing, err);
 	}
-	bad = shapes ? nna_get_shapes(c.shapes, r->num_outputs, shapes, err) : NN_OK;
-	status = bad ? bad : status;
-	if (!bad)
-		*num_shapes = r->num_outputs;
-out:
+	nna_buffer_uses_end(&c.buffers);
 	free(c.block);
 	return status;
 }

@@ -12,11 +12,12 @@
 #include <linux/nnaccel.h>
 #include <nnaccel/nnaccel.h>
 
+#include "signature.h"
 #include "watcher.h"
 
 struct nna_device {
 	int fd;
-	atomic_uint users;	/* the handle, and each memory, prepared model and burst */
+	atomic_uint users;	/* the handle, and each memory, buffer, prepared model and burst */
 
 	pthread_mutex_t info_lock;	/* held while the engine is asked */
 	bool has_info;
@@ -30,6 +31,11 @@ struct nna_device {
 	 */
 	pthread_mutex_t memories_lock;
 	struct nna_memory *memories;
+
+	/* By token, from 1; NULL: free. Taken within no other lock. */
+	pthread_mutex_t buffers_lock;
+	struct nna_buffer **buffers;
+	uint32_t num_buffers;
 
 	pthread_mutex_t bursts_lock;	/* taken within no other lock */
 	struct nna_burst *bursts;
@@ -57,6 +63,7 @@ struct nna_prepared_model {
 	struct nna_device *device;
 	uint32_t id;
 	bool low_power;
+	struct nna_signature *signature;	/* NULL: not known, of one that came from a cache */
 };
 
 /* Options where the caller has none. */

@@ -336,9 +336,25 @@ enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_mode
 	recall_model(device, &sent);
 	if (!status)
 		status = nna_prepared_model_new(device, id, options, prepared, err);
+	if (!status) {
+		status = nna_prepared_model_set_signature(*prepared, model, err);
+		if (status)
+			nna_prepared_model_free(*prepared);
+	}
 	if (!status && options->cache)
 		save(*prepared, options->cache);
 	return status;
+}
+
+enum nn_status nna_prepared_model_set_signature(struct nna_prepared_model *prepared,
+						const struct nn_model *model,
+						struct nn_error *err)
+{
+	if (prepared->signature)
+		return NN_OK;
+	prepared->signature = nna_signature_create(model);
+	return prepared->signature ? NN_OK : nn_fail(err, NN_OUT_OF_MEMORY,
+						     "prepare: out of memory");
 }
 
 void nna_prepared_model_free(struct nna_prepared_model *prepared)
@@ -350,5 +366,6 @@ void nna_prepared_model_free(struct nna_prepared_model *prepared)
 	d.id = prepared->id;
 	ioctl(prepared->device->fd, NNACCEL_DESTROY, &d);
 	nna_device_put(prepared->device);
+	nna_signature_free(prepared->signature);
 	free(prepared);
 }

@@ -81,7 +81,7 @@ static enum nn_status add(struct nna_burst *b, struct nna_memory *m,
 {
 	const struct nna_argument in[] = { { .length = SIZE }, { .offset = SIZE, .length = SIZE } };
 	const struct nna_argument out = { .offset = 2 * SIZE, .length = SIZE };
-	const struct nna_request r = { 2, 1, 1, in, &out, &m };
+	const struct nna_request r = { 2, 1, 1, in, &out, &m, 0, NULL };
 
 	return nna_burst_execute(b, &r, options, NULL, NULL, timing, NULL);
 }
@@ -177,7 +177,7 @@ static void test_dynamic_shapes(void **state)
 	struct nna_prepared_model *p = prepare(0);
 	struct nna_burst *b = open_burst(p, 0);
 	struct nna_memory *m = alloc();
-	struct nna_request r = { 2, 1, 1, in, &out, &m };
+	struct nna_request r = { 2, 1, 1, in, &out, &m, 0, NULL };
 	struct nna_output_shape shape;
 	enum nn_status plain;
 	uint32_t count;
@@ -264,7 +264,7 @@ static void test_wrong_requests(void **state)
 	struct nna_prepared_model *p = prepare(COUNT);
 	struct nna_burst *b = open_burst(p, 0);
 	struct nna_memory *m = alloc(), *none = NULL;
-	struct nna_request r = { 2, 1, 1, in, &out, &m };
+	struct nna_request r = { 2, 1, 1, in, &out, &m, 0, NULL };
 	const struct nna_burst_options too_big = { .capacity = NNACCEL_BURST_MAX_CAPACITY + 1 };
 	struct nn_error plain = { "" };
 	struct nna_burst *no_burst;
@@ -301,7 +301,7 @@ static void test_read_only_memory(void **state)
 	struct nna_burst *b = open_burst(p, 0);
 	int fd = memfd_create("read-only", 0);
 	struct nna_memory *m[2] = { alloc() };
-	const struct nna_request r = { 2, 1, 2, in, &out, m };
+	const struct nna_request r = { 2, 1, 2, in, &out, m, 0, NULL };
 
 	(void)state;
 	assert_int_equal(ftruncate(fd, PAGE), 0);
@@ -332,7 +332,7 @@ static void *loop_main(void *arg)
 					   { .offset = 8, .length = 4 } };
 	const struct nna_argument out[] = { { .offset = 12, .length = 4 },
 					    { .offset = 16, .length = 4 } };
-	const struct nna_request r = { 3, 2, 1, in, out, &l->memory };
+	const struct nna_request r = { 3, 2, 1, in, out, &l->memory, 0, NULL };
 
 	l->status = nna_burst_execute(l->burst, &r, NULL, NULL, NULL, NULL, NULL);
 	return NULL;
@@ -354,7 +354,7 @@ static void test_one_at_a_time(void **state)
 	struct nna_prepared_model *p = prepare_loop();
 	struct looping l = { .burst = open_burst(p, 0), .memory = alloc() };
 	float *data = nna_memory_map(l.memory, NULL);
-	const struct nna_request empty = { 0, 0, 0, NULL, NULL, NULL };
+	const struct nna_request empty = { 0, 0, 0, NULL, NULL, NULL, 0, NULL };
 	pthread_t thread;
 
 	(void)state;

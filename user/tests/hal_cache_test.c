@@ -169,7 +169,7 @@ static enum nn_status run(struct nna_device *d, struct nna_prepared_model *p, fl
 {
 	const struct nna_argument in = { .length = ROW }, out = { .offset = ROW, .length = ROW };
 	struct nna_memory *m;
-	const struct nna_request r = { 1, 1, 1, &in, &out, &m };
+	const struct nna_request r = { 1, 1, 1, &in, &out, &m, 0, NULL };
 	enum nn_status status = nna_memory_alloc(d, PAGE, &m, NULL);
 	float *x;
 

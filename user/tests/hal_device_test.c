@@ -97,7 +97,7 @@ static enum nn_status add(struct nna_prepared_model *p, struct nna_memory *m,
 {
 	const struct nna_argument in[] = { { .length = SIZE }, { .offset = SIZE, .length = SIZE } };
 	const struct nna_argument out = { .offset = 2 * SIZE, .length = SIZE };
-	const struct nna_request r = { 2, 1, 1, in, &out, &m };
+	const struct nna_request r = { 2, 1, 1, in, &out, &m, 0, NULL };
 
 	return nna_execute(p, &r, options, NULL, NULL, timing, e);
 }
@@ -268,7 +268,7 @@ static void test_dynamic_shapes(void **state)
 	struct nna_argument out = { .offset = 2 * SIZE, .length = SIZE };
 	struct nna_prepared_model *p = prepare(device, 0);
 	struct nna_memory *m = alloc();
-	struct nna_request r = { 2, 1, 1, in, &out, &m };
+	struct nna_request r = { 2, 1, 1, in, &out, &m, 0, NULL };
 	struct nna_output_shape shape;
 	uint32_t count;
 
@@ -299,7 +299,7 @@ static void add_constant(struct nna_memory *constants)
 {
 	struct nna_memory *m = alloc();
 	const struct nna_argument in = { .length = SIZE }, out = { .offset = SIZE, .length = SIZE };
-	const struct nna_request r = { 1, 1, 1, &in, &out, &m };
+	const struct nna_request r = { 1, 1, 1, &in, &out, &m, 0, NULL };
 	struct nna_prepared_model *p;
 	struct model_builder b;
 	float *data = map(m);

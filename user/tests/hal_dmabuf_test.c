@@ -87,7 +87,7 @@ static enum nn_status run(bool in_burst, struct nna_memory *from, struct nna_mem
 	struct nna_memory *const memories[] = { from, to };
 	const struct nna_argument in = { .pool = 0, .length = SIZE };
 	const struct nna_argument out = { .pool = 1, .offset = SIZE, .length = SIZE };
-	const struct nna_request request = { 1, 1, 2, &in, &out, memories };
+	const struct nna_request request = { 1, 1, 2, &in, &out, memories, 0, NULL };
 
 	if (in_burst)
 		return nna_burst_execute(t.burst, &request, NULL, NULL, NULL, NULL, NULL);
@@ -270,7 +270,7 @@ static enum nn_status copy_picture(bool in_burst, struct nna_memory *from, uint6
 {
 	struct nna_memory *const memories[] = { from, to };
 	const struct nna_argument in = { .pool = 0, .length = length }, out = { .pool = 1 };
-	const struct nna_request request = { 1, 1, 2, &in, &out, memories };
+	const struct nna_request request = { 1, 1, 2, &in, &out, memories, 0, NULL };
 
 	if (in_burst)
 		return nna_burst_execute(t.burst, &request, NULL, NULL, NULL, NULL, NULL);

@@ -129,7 +129,7 @@ static void job_init(struct job *j, struct nna_device *device, uint64_t in, uint
 	assert_non_null(j->map);
 	j->in = (struct nna_argument){ .length = in };
 	j->out = (struct nna_argument){ .offset = PAGE / 2, .length = out };
-	j->request = (struct nna_request){ 1, 1, 1, &j->in, &j->out, &j->memory };
+	j->request = (struct nna_request){ 1, 1, 1, &j->in, &j->out, &j->memory, 0, NULL };
 }
 
 static void job_free(struct job *j)

@@ -271,7 +271,7 @@ static enum nn_status execute(struct nna_prepared_model *p, struct nna_memory *m
 			      struct nna_argument input, const struct nna_execute_options *options)
 {
 	struct nna_argument output = { .offset = 64, .length = 16 };
-	struct nna_request r = { 1, 1, 1, &input, &output, &m };
+	struct nna_request r = { 1, 1, 1, &input, &output, &m, 0, NULL };
 
 	return nna_execute(p, &r, options, NULL, NULL, NULL, &err);
 }
@@ -621,7 +621,7 @@ static void test_execute_answers(void **state)
 	struct nna_memory *m = alloc(PAGE);
 	struct nna_prepared_model *p = prepare(m);
 	const struct nna_argument a = { .length = 16 };
-	const struct nna_request r = { 1, 1, 1, &a, &a, &m };
+	const struct nna_request r = { 1, 1, 1, &a, &a, &m, 0, NULL };
 	const struct nna_execute_options measure = { .measure = true };
 	struct nna_output_shape shape;
 	struct nna_timing timing;
@@ -655,7 +655,7 @@ static void test_execute_distrusts_shapes(void **state)
 	struct nna_memory *m = alloc(PAGE);
 	struct nna_prepared_model *p = prepare(m);
 	const struct nna_argument a = { .length = 16 };
-	const struct nna_request r = { 1, 1, 1, &a, &a, &m };
+	const struct nna_request r = { 1, 1, 1, &a, &a, &m, 0, NULL };
 	struct nna_output_shape shape;
 	uint32_t count;
 
@@ -676,7 +676,7 @@ static void test_execute_many_arguments(void **state)
 	struct nna_memory *m[20];
 	struct nna_prepared_model *p;
 	struct nna_argument a[15];
-	const struct nna_request r = { 14, 1, 20, a, a + 14, m };
+	const struct nna_request r = { 14, 1, 20, a, a + 14, m, 0, NULL };
 
 	(void)state;
 	for (int i = 0; i < 20; i++)

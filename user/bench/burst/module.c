@@ -89,7 +89,7 @@ static void trip(struct module_bench *b, enum subject subject)
 {
 	const struct nna_argument in = { .length = 4 * ELEMENTS };
 	const struct nna_argument out = { .offset = 1024, .length = 4 * ELEMENTS };
-	const struct nna_request r = { 1, 1, 1, &in, &out, &b->memory };
+	const struct nna_request r = { 1, 1, 1, &in, &out, &b->memory, 0, NULL };
 	struct nna_output_shape shape;
 	struct nn_error err = { "" };
 

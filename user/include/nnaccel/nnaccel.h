@@ -24,6 +24,7 @@ struct nna_device;
 struct nna_memory;
 struct nna_prepared_model;
 struct nna_burst;
+struct nna_buffer;
 
 #define NNA_DEVICE_PATH "/dev/nnaccel"
 
@@ -193,6 +194,14 @@ enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_mode
 void nna_prepared_model_free(struct nna_prepared_model *prepared);
 
 /*
+ * Tells what a model that came from a cache is, for nna_buffer_allocate(); of
+ * others it is known. Before any other thread uses `prepared`. NN_OUT_OF_MEMORY.
+ */
+enum nn_status nna_prepared_model_set_signature(struct nna_prepared_model *prepared,
+						const struct nn_model *model,
+						struct nn_error *err);
+
+/*
  * IDevice::prepareModelFromCache_1_3, synchronous, from what nna_prepare_model()
  * saved in this or another process of the same user. `options` as there; its
  * cache is not looked at. NN_INVALID_ARGUMENT: wrong number of files, or files
@@ -209,9 +218,9 @@ enum nn_status nna_prepare_model_from_cache(struct nna_device *device,
 /* RequestArgument of the HAL. */
 struct nna_argument {
 	bool has_no_value;
-	uint32_t pool;			/* index into the request's memories */
-	uint64_t offset;
-	uint64_t length;
+	uint32_t pool;			/* index into the request's memories, then its tokens */
+	uint64_t offset;		/* of a buffer: 0, */
+	uint64_t length;		/* and 0 */
 	uint32_t rank;			/* 0: dimensions of the model */
 	uint32_t dims[NN_MAX_RANK];
 };
@@ -223,6 +232,8 @@ struct nna_request {
 	const struct nna_argument *inputs;
 	const struct nna_argument *outputs;
 	struct nna_memory *const *memories;
+	uint32_t num_tokens;
+	const uint32_t *tokens;		/* of buffers, each once */
 };
 
 struct nna_output_shape {
@@ -254,6 +265,66 @@ enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna
 			   struct nna_output_shape *shapes, uint32_t *num_shapes,
 			   struct nna_timing *timing, struct nn_error *err);
 
+/* BufferRole of the HAL: an input or output of models[model]. */
+struct nna_role {
+	uint32_t model;
+	uint32_t index;
+	float frequency;		/* in (0, 1]: a hint, not used */
+};
+
+/* BufferDesc of the HAL: dimensions, 0 being unknown; rank 0: all. */
+struct nna_buffer_desc {
+	uint32_t rank;
+	uint32_t dims[NN_MAX_RANK];
+};
+
+/*
+ * IDevice::allocate: memory of the device for the roles, which no process maps.
+ * `desc` NULL: the roles' dimensions. Dimensions of all of them are merged; open
+ * ones are fixed by what is written, anew each time, and the memory grows with
+ * it. *token (not 0) stands for the buffer in requests until it is freed, and may
+ * then be another's. NN_INVALID_ARGUMENT: no model, no role, one twice, one that
+ * its model does not have, roles of different types, dimensions that differ;
+ * NN_RESOURCE_EXHAUSTED_*: a limit; NN_DEAD_OBJECT: a model's worker is dead.
+ *
+ * An argument that is a buffer must be one of its roles. NN_INVALID_ARGUMENT
+ * otherwise, for another shape than an input's buffer holds or an output's was
+ * made for, and for one that is input and output. NN_GENERAL_FAILURE: an input
+ * that nothing was written to, or a buffer that is being written meanwhile. An
+ * execution that fails leaves its outputs' buffers with nothing.
+ *
+ * Contents outlive the models and their worker.
+ */
+enum nn_status nna_buffer_allocate(struct nna_device *device, const struct nna_buffer_desc *desc,
+				   struct nna_prepared_model *const *models, uint32_t num_models,
+				   const struct nna_role *input_roles, uint32_t num_input_roles,
+				   const struct nna_role *output_roles, uint32_t num_output_roles,
+				   struct nna_buffer **buffer, uint32_t *token,
+				   struct nn_error *err);
+
+/* Executions in flight that name it go on. NULL is fine. */
+void nna_buffer_free(struct nna_buffer *buffer);
+
+/* Bytes that it holds; 0: nothing was written to it. */
+uint64_t nna_buffer_size(struct nna_buffer *buffer);
+
+/*
+ * IBuffer::copyTo and copyFrom: all of the memory, whose size must be the
+ * buffer's, or that of the shape that it and `dims` (rank 0: none) leave no
+ * dimension of open. A memory must be mappable. _read and _write are the same for
+ * bytes of this process. A copy into the buffer that fails leaves it with nothing.
+ * NN_INVALID_ARGUMENT: another size or shape; NN_GENERAL_FAILURE: nothing was
+ * written to it, it is in use, or the memory cannot be mapped.
+ */
+enum nn_status nna_buffer_copy_to(struct nna_buffer *buffer, struct nna_memory *memory,
+				  struct nn_error *err);
+enum nn_status nna_buffer_copy_from(struct nna_buffer *buffer, struct nna_memory *memory,
+				    uint32_t rank, const uint32_t *dims, struct nn_error *err);
+enum nn_status nna_buffer_read(struct nna_buffer *buffer, void *data, uint64_t size,
+			       struct nn_error *err);
+enum nn_status nna_buffer_write(struct nna_buffer *buffer, const void *data, uint64_t size,
+				uint32_t rank, const uint32_t *dims, struct nn_error *err);
+
 struct nna_burst_options {
 	uint32_t capacity;	/* datums of each ring, 0: 1024 */
 	int32_t spin_us;	/* longest spin of a wait, 0: none; negative: the default */
@@ -276,7 +347,7 @@ void nna_burst_free(struct nna_burst *burst);
  * As nna_execute(), with the same results. Memories are bound to the burst at
  * their first use, until they are freed; an execution like the one before calls
  * neither the kernel nor malloc(). What the rings cannot carry goes through
- * nna_execute(): a request longer than a ring, an offset or a length of 4 GiB
+ * nna_execute(): a request longer than a ring, one with buffers, an offset or a length of 4 GiB
  * and more, a deadline or a loop timeout, and everything once the rings broke;
  * never what was sent already. One execution at a time: NN_DEVICE_UNAVAILABLE
  * while another is in flight. NN_DEAD_OBJECT: the worker died.

@@ -1,0 +1,606 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Buffers of memory domains: memory of the device that executions read and
+ * write, and this process only copies to and from. The kernel knows bytes; the
+ * shapes are kept here.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+
+#include "buffer.h"
+
+/* A buffer whose size is open begins with as much of a page as makes whole elements. */
+#define FIRST_CAPACITY 4096
+
+struct nna_buffer {
+	struct nna_device *device;
+	atomic_uint users;		/* the handle, and each execution in flight */
+	uint32_t token;			/* in the device's table */
+	uint32_t num_roles;
+	struct nnaccel_role *roles;
+
+	pthread_mutex_t lock;		/* protects what follows; ioctls that copy are outside */
+	uint64_t kernel_token;
+	uint64_t capacity;
+	struct nn_operand initial;	/* of all roles and the description; without extras */
+	struct nn_operand current;	/* with the shape of what it holds */
+	bool initialised;
+};
+
+/* ---- the kernel's buffer ---- */
+
+static enum nn_status kernel_alloc(const struct nna_buffer *b, uint64_t capacity, uint64_t *token,
+				   struct nn_error *err)
+{
+	char message[NNACCEL_MAX_MESSAGE] = "";
+	struct nnaccel_buffer_alloc a = {
+		.size = sizeof(a),
+		.capacity = capacity,
+		.roles = (uintptr_t)b->roles,
+		.num_roles = b->num_roles,
+		.message = (uintptr_t)message,
+		.message_size = sizeof(message),
+	};
+
+	if (ioctl(b->device->fd, NNACCEL_BUFFER_ALLOC, &a))
+		return nna_fail_errno(b->device, "buffer", errno, err);
+	if (a.out_status)
+		return nna_fail_status("buffer", a.out_status, message, err);
+	*token = a.out_token;
+	return NN_OK;
+}
+
+static void kernel_free(const struct nna_buffer *b, uint64_t token)
+{
+	struct nnaccel_buffer_free f = { .size = sizeof(f), .token = token };
+
+	if (token)
+		ioctl(b->device->fd, NNACCEL_BUFFER_FREE, &f);
+}
+
+/* Under the lock. What it holds is lost; whoever calls is about to replace it. */
+static enum nn_status grow(struct nna_buffer *b, uint64_t size, struct nn_error *err)
+{
+	enum nn_status status;
+	uint64_t token = 0;
+
+	if (size <= b->capacity)
+		return NN_OK;
+	status = kernel_alloc(b, size, &token, err);
+	if (status)
+		return status;
+	kernel_free(b, b->kernel_token);
+	b->kernel_token = token;
+	b->capacity = size;
+	b->initialised = false;
+	return NN_OK;
+}
+
+static enum nn_status kernel_copy(struct nna_buffer *b, uint32_t flags, uint64_t token, void *data,
+				  uint64_t size, struct nn_error *err)
+{
+	char message[NNACCEL_MAX_MESSAGE] = "";
+	struct nnaccel_buffer_copy c = {
+		.size = sizeof(c),
+		.flags = flags,
+		.token = token,
+		.data = (uintptr_t)data,
+		.length = size,
+		.message_size = sizeof(message),
+		.message = (uintptr_t)message,
+	};
+
+	if (ioctl(b->device->fd, NNACCEL_BUFFER_COPY, &c))
+		return nna_fail_errno(b->device, "buffer copy", errno, err);
+	if (c.out_status)
+		return nna_fail_status("buffer copy", c.out_status, message, err);
+	return NN_OK;
+}
+
+/* ---- lifetime ---- */
+
+static void buffer_put(struct nna_buffer *b)
+{
+	if (atomic_fetch_sub_explicit(&b->users, 1, memory_order_acq_rel) != 1)
+		return;
+	kernel_free(b, b->kernel_token);
+	pthread_mutex_destroy(&b->lock);
+	nna_device_put(b->device);
+	free(b->roles);
+	free(b);
+}
+
+/* The buffer of a token, held; NULL: none. */
+static struct nna_buffer *buffer_find(struct nna_device *device, uint32_t token)
+{
+	struct nna_buffer *b = NULL;
+
+	pthread_mutex_lock(&device->buffers_lock);
+	if (token && token <= device->num_buffers)
+		b = device->buffers[token - 1];
+	if (b)
+		atomic_fetch_add_explicit(&b->users, 1, memory_order_relaxed);
+	pthread_mutex_unlock(&device->buffers_lock);
+	return b;
+}
+
+/* Gives the buffer a token: an index that is free, from 1. */
+static bool publish(struct nna_buffer *b)
+{
+	struct nna_device *device = b->device;
+	struct nna_buffer **buffers;
+	uint32_t i = 0;
+
+	pthread_mutex_lock(&device->buffers_lock);
+	while (i < device->num_buffers && device->buffers[i])
+		i++;
+	if (i == device->num_buffers) {
+		buffers = realloc(device->buffers, (i + 1) * sizeof(*buffers));
+		if (buffers) {
+			device->buffers = buffers;
+			device->num_buffers++;
+		}
+	}
+	if (i < device->num_buffers) {
+		device->buffers[i] = b;
+		b->token = i + 1;
+	}
+	pthread_mutex_unlock(&device->buffers_lock);
+	return b->token;
+}
+
+void nna_buffer_free(struct nna_buffer *buffer)
+{
+	struct nna_device *device;
+
+	if (!buffer)
+		return;
+	device = buffer->device;
+	if (buffer->token) {
+		pthread_mutex_lock(&device->buffers_lock);
+		device->buffers[buffer->token - 1] = NULL;
+		pthread_mutex_unlock(&device->buffers_lock);
+	}
+	buffer_put(buffer);
+}
+
+/* ---- allocation ---- */
+
+struct role_list {
+	struct nna_prepared_model *const *models;
+	uint32_t num_models;
+	const struct nna_role *roles;
+	uint32_t count;
+	uint32_t kind;		/* enum nnaccel_role_kind */
+};
+
+static enum nn_status merge_role(struct nna_buffer *b, const struct nn_operand *operand,
+				 const char *what, uint32_t index, struct nn_error *err)
+{
+	if (!b->num_roles)
+		b->initial = *operand;
+	else if (!nn_operand_same_type(&b->initial, operand))
+		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: %s %u is a %s, another role a %s, "
+			       "or the scales or zero points differ", what, index,
+			       nn_type_name(operand->type), nn_type_name(b->initial.type));
+	if (!nn_operand_merge_dims(&b->initial, operand->rank, operand->dims))
+		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: %s %u has other dimensions than "
+			       "the roles before", what, index);
+	return NN_OK;
+}
+
+static enum nn_status add_role(struct nna_buffer *b, const struct role_list *list, uint32_t i,
+			       struct nn_error *err)
+{
+	const char *what = list->kind == NNACCEL_ROLE_OUTPUT ? "output role" : "input role";
+	const struct nna_role *role = &list->roles[i];
+	const struct nna_signature *s;
+	struct nnaccel_role *r = &b->roles[b->num_roles];
+	bool output = list->kind == NNACCEL_ROLE_OUTPUT;
+	uint32_t count;
+	enum nn_status status;
+
+	if (role->model >= list->num_models)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: %s %u is of model %u of %u", what,
+			       i, role->model, list->num_models);
+	if (!(role->frequency > 0 && role->frequency <= 1))
+		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: %s %u has frequency %g, not in "
+			       "(0, 1]", what, i, (double)role->frequency);
+	s = list->models[role->model]->signature;
+	if (!s)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: model %u came from a cache: say "
+			       "what it is by nna_prepared_model_set_signature()", role->model);
+	count = output ? s->num_outputs : s->num_inputs;
+	if (role->index >= count)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: %s %u has index %u of %u", what, i,
+			       role->index, count);
+	*r = (struct nnaccel_role){ .model = list->models[role->model]->id, .kind = list->kind,
+				    .index = role->index };
+	for (uint32_t k = 0; k < b->num_roles; k++)
+		if (!memcmp(r, &b->roles[k], sizeof(*r)))
+			return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: %s %u is there twice", what,
+				       i);
+	status = merge_role(b, &s->operands[(output ? s->num_inputs : 0) + role->index], what, i,
+			    err);
+	b->num_roles++;
+	return status;
+}
+
+static enum nn_status add_roles(struct nna_buffer *b, const struct role_list *list,
+				struct nn_error *err)
+{
+	enum nn_status status = NN_OK;
+
+	for (uint32_t i = 0; i < list->count && !status; i++)
+		status = add_role(b, list, i, err);
+	return status;
+}
+
+/* Bytes to begin with: those of the shape, or room for a few elements where it is open. */
+static uint64_t first_capacity(const struct nn_operand *initial)
+{
+	struct nn_operand least = *initial;
+	uint32_t size;
+
+	if (nn_operand_is_specified(initial))
+		return nn_operand_size(initial, &size) ? size : 0;
+	if (!least.rank)
+		least.rank = 1;
+	for (uint32_t i = 0; i < least.rank; i++)
+		least.dims[i] = least.dims[i] ? least.dims[i] : 1;
+	if (!nn_operand_size(&least, &size) || !size)
+		return 0;
+	return size < FIRST_CAPACITY ? FIRST_CAPACITY / size * size : size;
+}
+
+static enum nn_status check_request(struct nna_device *device, const struct role_list *lists,
+				    const struct nna_buffer_desc *desc, struct nn_error *err)
+{
+	uint64_t count = (uint64_t)lists[0].count + lists[1].count;
+
+	if (!lists[0].num_models)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: no prepared model");
+	for (uint32_t i = 0; i < lists[0].num_models; i++)
+		if (!lists[0].models[i] || lists[0].models[i]->device != device)
+			return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: model %u is %s", i,
+				       lists[0].models[i] ? "of another device" : "missing");
+	if (!count || count > NNACCEL_MAX_ROLES)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: %" PRIu64 " roles, 1 to %d are "
+			       "possible", count, NNACCEL_MAX_ROLES);
+	if (desc->rank > NN_MAX_RANK)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: rank %u, at most %d is possible",
+			       desc->rank, NN_MAX_RANK);
+	return NN_OK;
+}
+
+static enum nn_status allocate(struct nna_buffer *b, const struct role_list *lists,
+			       const struct nna_buffer_desc *desc, struct nn_error *err)
+{
+	enum nn_status status;
+	uint64_t capacity;
+
+	b->roles = calloc((size_t)lists[0].count + lists[1].count, sizeof(*b->roles));
+	if (!b->roles)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "buffer: out of memory");
+	status = add_roles(b, &lists[0], err);
+	if (!status)
+		status = add_roles(b, &lists[1], err);
+	if (status)
+		return status;
+	/* The scales are the model's, which may go before the buffer does. */
+	memset(&b->initial.extra, 0, sizeof(b->initial.extra));
+	if (!nn_operand_merge_dims(&b->initial, desc->rank, desc->dims))
+		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: the description's dimensions and "
+			       "those of the roles differ");
+	capacity = first_capacity(&b->initial);
+	if (!capacity)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: a %s of no possible size",
+			       nn_type_name(b->initial.type));
+	status = kernel_alloc(b, capacity, &b->kernel_token, err);
+	b->capacity = capacity;
+	if (!status && !publish(b))
+		status = nn_fail(err, NN_OUT_OF_MEMORY, "buffer: out of memory");
+	return status;
+}
+
+enum nn_status nna_buffer_allocate(struct nna_device *device, const struct nna_buffer_desc *desc,
+				   struct nna_prepared_model *const *models, uint32_t num_models,
+				   const struct nna_role *input_roles, uint32_t num_input_roles,
+				   const struct nna_role *output_roles, uint32_t num_output_roles,
+				   struct nna_buffer **buffer, uint32_t *token,
+				   struct nn_error *err)
+{
+	static const struct nna_buffer_desc open;
+	const struct role_list lists[] = {
+		{ models, num_models, input_roles, num_input_roles, NNACCEL_ROLE_INPUT },
+		{ models, num_models, output_roles, num_output_roles, NNACCEL_ROLE_OUTPUT },
+	};
+	struct nna_buffer *b;
+	enum nn_status status;
+
+	*buffer = NULL;
+	*token = 0;
+	desc = desc ? desc : &open;
+	status = check_request(device, lists, desc, err);
+	if (status)
+		return status;
+	b = calloc(1, sizeof(*b));
+	if (!b)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "buffer: out of memory");
+	b->device = nna_device_get(device);
+	atomic_init(&b->users, 1);
+	pthread_mutex_init(&b->lock, NULL);
+	status = allocate(b, lists, desc, err);
+	if (status) {
+		nna_buffer_free(b);
+		return status;
+	}
+	*buffer = b;
+	*token = b->token;
+	return NN_OK;
+}
+
+/* ---- copies ---- */
+
+/* Bytes of a shape that is known in full; one with a dimension of 0 has none. */
+static uint64_t bytes_of(const struct nn_operand *operand)
+{
+	const struct nn_type_info *info = nn_type_info(operand->type);
+	uint64_t size = info ? info->element_size : 0;
+
+	for (uint32_t i = 0; i < operand->rank; i++)
+		if (__builtin_mul_overflow(size, operand->dims[i], &size))
+			return UINT64_MAX;
+	return size;
+}
+
+uint64_t nna_buffer_size(struct nna_buffer *buffer)
+{
+	uint64_t size;
+
+	pthread_mutex_lock(&buffer->lock);
+	size = buffer->initialised ? bytes_of(&buffer->current) : 0;
+	pthread_mutex_unlock(&buffer->lock);
+	return size;
+}
+
+enum nn_status nna_buffer_read(struct nna_buffer *buffer, void *data, uint64_t size,
+			       struct nn_error *err)
+{
+	uint64_t holds, token;
+	bool initialised;
+
+	pthread_mutex_lock(&buffer->lock);
+	initialised = buffer->initialised;
+	holds = bytes_of(&buffer->current);
+	token = buffer->kernel_token;
+	pthread_mutex_unlock(&buffer->lock);
+	if (!initialised)
+		return nn_fail(err, NN_GENERAL_FAILURE, "buffer: nothing was written to it");
+	if (size != holds)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: it holds %" PRIu64 " bytes, %"
+			       PRIu64 " are to be copied", holds, size);
+	return kernel_copy(buffer, NNACCEL_COPY_OUT, token, data, size, err);
+}
+
+/* Checks the shape of a write and makes room for it. */
+static enum nn_status begin_write(struct nna_buffer *b, uint64_t size, uint32_t rank,
+				  const uint32_t *dims, struct nn_operand *shape, uint64_t *token,
+				  struct nn_error *err)
+{
+	enum nn_status status = NN_OK;
+
+	*shape = b->initial;
+	if (rank > NN_MAX_RANK || !nn_operand_merge_dims(shape, rank, dims))
+		return nn_fail(err, NN_INVALID_ARGUMENT,
+			       "buffer: it was made for another shape than is copied");
+	if (!nn_operand_is_specified(shape))
+		return nn_fail(err, NN_INVALID_ARGUMENT,
+			       "buffer: its shape is open, and the copy leaves it open");
+	if (bytes_of(shape) != size)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: a shape of %" PRIu64 " bytes, %"
+			       PRIu64 " are to be copied", bytes_of(shape), size);
+	pthread_mutex_lock(&b->lock);
+	status = grow(b, size, err);
+	*token = b->kernel_token;
+	pthread_mutex_unlock(&b->lock);
+	return status;
+}
+
+static void end_write(struct nna_buffer *b, bool success, const struct nn_operand *shape)
+{
+	pthread_mutex_lock(&b->lock);
+	b->initialised = success;
+	b->current = *shape;
+	pthread_mutex_unlock(&b->lock);
+}
+
+enum nn_status nna_buffer_write(struct nna_buffer *buffer, const void *data, uint64_t size,
+				uint32_t rank, const uint32_t *dims, struct nn_error *err)
+{
+	struct nn_operand shape;
+	enum nn_status status;
+	uint64_t token = 0;
+
+	status = begin_write(buffer, size, rank, dims, &shape, &token, err);
+	if (!status)
+		status = kernel_copy(buffer, NNACCEL_COPY_IN, token, (void *)data, size, err);
+	end_write(buffer, !status, &shape);
+	return status;
+}
+
+static enum nn_status map_for_copy(struct nna_buffer *buffer, struct nna_memory *memory, int prot,
+				   void **base, struct nn_error *err)
+{
+	if (memory->device != buffer->device)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: a memory of another device");
+	if (prot & ~memory->prot)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: the memory is not writable");
+	*base = nna_memory_map(memory, err);
+	return *base ? NN_OK : NN_GENERAL_FAILURE;
+}
+
+enum nn_status nna_buffer_copy_to(struct nna_buffer *buffer, struct nna_memory *memory,
+				  struct nn_error *err)
+{
+	void *base = NULL;
+	enum nn_status status = map_for_copy(buffer, memory, PROT_WRITE, &base, err);
+
+	return status ? status : nna_buffer_read(buffer, base, memory->size, err);
+}
+
+enum nn_status nna_buffer_copy_from(struct nna_buffer *buffer, struct nna_memory *memory,
+				    uint32_t rank, const uint32_t *dims, struct nn_error *err)
+{
+	void *base = NULL;
+	enum nn_status status = map_for_copy(buffer, memory, PROT_READ, &base, err);
+
+	if (!status)
+		return nna_buffer_write(buffer, base, memory->size, rank, dims, err);
+	end_write(buffer, false, &buffer->initial);
+	return status;
+}
+
+/* ---- executions ---- */
+
+enum nn_status nna_buffer_uses_begin(struct nna_buffer_uses *uses, struct nna_device *device,
+				     const struct nna_request *request, struct nn_error *err)
+{
+	uint32_t n = request->num_tokens;
+
+	uses->count = 0;
+	uses->buffers = uses->small_buffers;
+	uses->tokens = uses->small_tokens;
+	if (n > NNACCEL_MAX_CMD_BUFFERS)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %u buffers, at most %d are "
+			       "possible", n, NNACCEL_MAX_CMD_BUFFERS);
+	if (n > NNA_SMALL_TOKENS) {
+		uses->buffers = calloc(n, sizeof(*uses->buffers));
+		uses->tokens = calloc(n, sizeof(*uses->tokens));
+		if (!uses->buffers || !uses->tokens)
+			return nn_fail(err, NN_OUT_OF_MEMORY, "execute: out of memory");
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		uses->buffers[i] = buffer_find(device, request->tokens[i]);
+		if (!uses->buffers[i])
+			return nn_fail(err, NN_INVALID_ARGUMENT, "execute: token %u names no buffer",
+				       request->tokens[i]);
+		uses->count++;
+		for (uint32_t k = 0; k < i; k++)
+			if (uses->buffers[k] == uses->buffers[i])
+				return nn_fail(err, NN_INVALID_ARGUMENT, "execute: token %u is "
+					       "there twice", request->tokens[i]);
+	}
+	return NN_OK;
+}
+
+void nna_buffer_uses_end(struct nna_buffer_uses *uses)
+{
+	for (uint32_t i = 0; i < uses->count; i++)
+		buffer_put(uses->buffers[i]);
+	if (uses->buffers != uses->small_buffers) {
+		free(uses->buffers);
+		free(uses->tokens);
+	}
+}
+
+/* Under the lock. */
+static enum nn_status check_input(struct nna_buffer *b, struct nnaccel_arg *arg, uint32_t index,
+				  struct nn_error *err)
+{
+	struct nn_operand shape = b->current;
+
+	if (!b->initialised)
+		return nn_fail(err, NN_GENERAL_FAILURE, "execute: input %u: nothing was written to "
+			       "its buffer", index);
+	if (!nn_operand_merge_dims(&shape, arg->rank, arg->dims))
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: input %u: its buffer holds a "
+			       "tensor of another shape", index);
+	arg->rank = shape.rank;
+	memcpy(arg->dims, shape.dims, sizeof(arg->dims));
+	return NN_OK;
+}
+
+/* Under the lock. */
+static enum nn_status check_output(struct nna_buffer *b, const struct nnaccel_arg *arg,
+				   uint32_t index, struct nn_error *err)
+{
+	struct nn_operand shape = b->initial;
+
+	if (!nn_operand_merge_dims(&shape, arg->rank, arg->dims))
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: output %u: its buffer was made for "
+			       "another shape", index);
+	return nn_operand_is_specified(&shape) ? grow(b, bytes_of(&shape), err) : NN_OK;
+}
+
+enum nn_status nna_buffer_uses_check(struct nna_buffer_uses *uses,
+				     const struct nna_request *request, struct nnaccel_arg *args,
+				     struct nn_error *err)
+{
+	enum nn_status status = NN_OK;
+
+	for (uint32_t i = 0; i < request->num_inputs + request->num_outputs && !status; i++) {
+		struct nna_buffer *b;
+
+		if (!(args[i].flags & NNACCEL_ARG_BUFFER))
+			continue;
+		b = uses->buffers[args[i].pool];
+		pthread_mutex_lock(&b->lock);
+		status = i < request->num_inputs ?
+			 check_input(b, &args[i], i, err) :
+			 check_output(b, &args[i], i - request->num_inputs, err);
+		pthread_mutex_unlock(&b->lock);
+	}
+	for (uint32_t i = 0; i < uses->count; i++) {
+		pthread_mutex_lock(&uses->buffers[i]->lock);
+		uses->tokens[i] = uses->buffers[i]->kernel_token;
+		pthread_mutex_unlock(&uses->buffers[i]->lock);
+	}
+	return status;
+}
+
+/* Under the lock. */
+static void note_output(struct nna_buffer *b, bool success, const struct nnaccel_shape *shape,
+			bool *again)
+{
+	struct nn_operand operand = b->initial;
+	uint64_t had = b->capacity;
+
+	b->initialised = success;
+	if (!shape)
+		return;
+	operand.rank = shape->rank;
+	memcpy(operand.dims, shape->dims, sizeof(operand.dims));
+	if (success)
+		b->current = operand;
+	else if (!(shape->flags & NNACCEL_SHAPE_SUFFICIENT) && !nn_operand_is_specified(&b->initial))
+		*again |= !grow(b, bytes_of(&operand), NULL) && b->capacity > had;
+}
+
+void nna_buffer_uses_note(struct nna_buffer_uses *uses, const struct nna_request *request,
+			  enum nn_status status, const struct nnaccel_shape *shapes,
+			  uint32_t num_shapes, bool *again)
+{
+	*again = false;
+	/* Most likely nothing was begun; where it was, the kernel knows. */
+	if (status == NN_INVALID_ARGUMENT)
+		return;
+	for (uint32_t i = 0; i < request->num_outputs; i++) {
+		const struct nna_argument *a = &request->outputs[i];
+		const struct nnaccel_shape *shape = i < num_shapes ? &shapes[i] : NULL;
+		struct nna_buffer *b;
+
+		if (a->has_no_value || a->pool < request->num_memories)
+			continue;
+		b = uses->buffers[a->pool - request->num_memories];
+		if (status != NN_OK && status != NN_OUTPUT_INSUFFICIENT_SIZE)
+			shape = NULL;
+		pthread_mutex_lock(&b->lock);
+		note_output(b, status == NN_OK, shape, again);
+		pthread_mutex_unlock(&b->lock);
+	}
+}

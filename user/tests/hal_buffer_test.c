@@ -1,0 +1,649 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Buffers of memory domains through the module and the engine: needs
+ * /dev/nnaccel, a running nnacceld and root, who may trace the kernel.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <linux/nnaccel.h>
+#include <nnaccel/nnaccel.h>
+
+#include "tests/model_builder.h"
+#include "tests/workers.h"
+
+#define OP_ADD		0
+#define OP_LSTM		16
+#define COUNT		4
+#define SIZE		(COUNT * sizeof(float))
+#define STEPS		100
+#define TRACING		"/sys/kernel/tracing"
+#define INSTANCE	TRACING "/instances/nnaccel-buffers"
+
+static struct nna_device *device;
+static struct nn_error err;
+
+static int set_up(void **state)
+{
+	(void)state;
+	err.message[0] = 0;
+	if (!nna_device_open(NULL, &device, &err))
+		return 0;
+	print_error("%s\n", err.message);
+	return -1;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nna_device_close(device);
+	return 0;
+}
+
+static void check(enum nn_status status)
+{
+	if (status)
+		print_error("%s: %s\n", nn_status_name(status), err.message);
+	assert_int_equal(status, NN_OK);
+}
+
+/* x + y, of COUNT elements or of a number that is open. */
+static struct nna_prepared_model *prepare_add(uint32_t count)
+{
+	struct nna_prepared_model *p;
+	uint32_t x, y, none, sum;
+	struct model_builder b;
+
+	mb_init(&b);
+	x = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(count));
+	y = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(count));
+	none = mb_int32(&b, 0);
+	sum = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(count));
+	mb_operation(&b, OP_ADD, MB_LIST(x, y, none), MB_LIST(sum));
+	check(nna_prepare_model(device, &b.model, NULL, NULL, &p, &err));
+	return p;
+}
+
+/* A buffer that may be all of a model's inputs and outputs, of ADD if not said otherwise. */
+static struct nna_buffer *allocate_for(struct nna_prepared_model *p, uint32_t inputs,
+				       uint32_t outputs, uint32_t *token)
+{
+	struct nna_role roles[8];
+	struct nna_buffer *b;
+
+	for (uint32_t i = 0; i < 8; i++)
+		roles[i] = (struct nna_role){ .index = i, .frequency = 1 };
+	check(nna_buffer_allocate(device, NULL, &p, 1, roles, inputs, roles, outputs, &b, token,
+				  &err));
+	assert_non_null(b);
+	assert_int_not_equal(*token, 0);
+	return b;
+}
+
+static struct nna_buffer *allocate(struct nna_prepared_model *p, uint32_t *token)
+{
+	return allocate_for(p, 2, 1, token);
+}
+
+/* Adds two buffers into a third. */
+static enum nn_status add(struct nna_prepared_model *p, uint32_t x, uint32_t y, uint32_t sum,
+			  struct nna_output_shape *shape)
+{
+	const uint32_t tokens[] = { x, sum, y };
+	const struct nna_argument in[] = { { .pool = 0 }, { .pool = x == y ? 0 : 2 } };
+	const struct nna_argument out = { .pool = 1 };
+	const struct nna_request r = {
+		.num_inputs = 2, .num_outputs = 1, .inputs = in, .outputs = &out,
+		.num_tokens = x == y ? 2 : 3, .tokens = tokens,
+	};
+
+	return nna_execute(p, &r, NULL, shape, NULL, NULL, &err);
+}
+
+static void fill(float *data, uint32_t count, float from)
+{
+	for (uint32_t i = 0; i < count; i++)
+		data[i] = from + (float)i;
+}
+
+/* ---- allocation ---- */
+
+static void test_roles(void **state)
+{
+	struct nna_prepared_model *models[3] = { prepare_add(COUNT), prepare_add(0),
+						 prepare_add(COUNT + 1) };
+	const struct {
+		const char *what;
+		struct nna_role in[2];
+		uint32_t num_in;
+		struct nna_role out[2];
+		uint32_t num_out;
+		struct nna_buffer_desc desc;
+		enum nn_status status;
+	} cases[] = {
+		{ "an input", { { 0, 0, 1 } }, 1, { { 0 } }, 0, { 0 }, NN_OK },
+		{ "an output", { { 0 } }, 0, { { 0, 0, 0.1F } }, 1, { 0 }, NN_OK },
+		{ "two models", { { 0, 0, 1 } }, 1, { { 1, 0, 1 } }, 1, { 0 }, NN_OK },
+		{ "an open model and dimensions", { { 1, 1, 1 } }, 1, { { 0 } }, 0, { 1, { 7 } },
+		  NN_OK },
+		{ "an open model", { { 1, 1, 1 } }, 1, { { 0 } }, 0, { 0 }, NN_OK },
+		{ "no role", { { 0 } }, 0, { { 0 } }, 0, { 0 }, NN_INVALID_ARGUMENT },
+		{ "no such model", { { 3, 0, 1 } }, 1, { { 0 } }, 0, { 0 }, NN_INVALID_ARGUMENT },
+		{ "no such input", { { 0, 2, 1 } }, 1, { { 0 } }, 0, { 0 }, NN_INVALID_ARGUMENT },
+		{ "no such output", { { 0 } }, 0, { { 0, 1, 1 } }, 1, { 0 }, NN_INVALID_ARGUMENT },
+		{ "twice", { { 0, 0, 1 }, { 0, 0, 1 } }, 2, { { 0 } }, 0, { 0 },
+		  NN_INVALID_ARGUMENT },
+		{ "frequency 0", { { 0, 0, 0 } }, 1, { { 0 } }, 0, { 0 }, NN_INVALID_ARGUMENT },
+		{ "frequency above 1", { { 0, 0, 1.1F } }, 1, { { 0 } }, 0, { 0 },
+		  NN_INVALID_ARGUMENT },
+		{ "other dimensions", { { 0, 0, 1 }, { 2, 0, 1 } }, 2, { { 0 } }, 0, { 0 },
+		  NN_INVALID_ARGUMENT },
+		{ "a description that differs", { { 0, 0, 1 } }, 1, { { 0 } }, 0, { 1, { 9 } },
+		  NN_INVALID_ARGUMENT },
+		{ "a rank that differs", { { 0, 0, 1 } }, 1, { { 0 } }, 0, { 2, { 4, 1 } },
+		  NN_INVALID_ARGUMENT },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct nna_buffer *b = (void *)1;
+		uint32_t token = 4711;
+		enum nn_status status = nna_buffer_allocate(device, &cases[i].desc, models, 3,
+							    cases[i].in, cases[i].num_in,
+							    cases[i].out, cases[i].num_out, &b,
+							    &token, &err);
+
+		if (status != cases[i].status)
+			fail_msg("%s: %s, %s", cases[i].what, nn_status_name(status), err.message);
+		assert_int_equal(!status, b != NULL);
+		assert_int_equal(!status, token != 0);
+		nna_buffer_free(b);
+	}
+	for (int i = 0; i < 3; i++)
+		nna_prepared_model_free(models[i]);
+}
+
+/* One token each while they live; the token of one that is gone names nothing. */
+static void test_tokens(void **state)
+{
+	struct nna_prepared_model *p = prepare_add(COUNT);
+	uint32_t one, two, again;
+	struct nna_buffer *a = allocate(p, &one), *b = allocate(p, &two);
+
+	(void)state;
+	assert_int_not_equal(one, two);
+	nna_buffer_free(a);
+	assert_int_equal(add(p, two, two, one, NULL), NN_INVALID_ARGUMENT);
+	assert_int_equal(add(p, two, two, 1000, NULL), NN_INVALID_ARGUMENT);
+	assert_int_equal(add(p, two, two, 0, NULL), NN_INVALID_ARGUMENT);
+	a = allocate(p, &again);
+	assert_int_not_equal(again, two);
+	nna_buffer_free(a);
+	nna_buffer_free(b);
+	nna_buffer_free(NULL);
+	nna_prepared_model_free(p);
+}
+
+/* ---- copies ---- */
+
+static void test_copies(void **state)
+{
+	struct nna_prepared_model *p = prepare_add(COUNT);
+	struct nna_memory *m, *large;
+	uint32_t token;
+	struct nna_buffer *b = allocate(p, &token);
+	const uint32_t good = COUNT, bad = COUNT + 1;
+	float *data, back[COUNT];
+
+	(void)state;
+	check(nna_memory_alloc(device, SIZE, &m, &err));
+	check(nna_memory_alloc(device, SIZE + 1, &large, &err));
+	data = nna_memory_map(m, &err);
+	fill(data, COUNT, 5);
+	assert_int_equal(nna_buffer_copy_to(b, m, &err), NN_GENERAL_FAILURE);
+	assert_int_equal(nna_buffer_size(b), 0);
+	check(nna_buffer_copy_from(b, m, 0, NULL, &err));
+	check(nna_buffer_copy_from(b, m, 1, &good, &err));
+	assert_int_equal(nna_buffer_size(b), SIZE);
+	memset(data, 0, SIZE);
+	check(nna_buffer_copy_to(b, m, &err));
+	for (int i = 0; i < COUNT; i++)
+		assert_true(data[i] == 5.0F + (float)i);
+	assert_int_equal(nna_buffer_copy_to(b, large, &err), NN_INVALID_ARGUMENT);
+	assert_int_equal(nna_buffer_read(b, back, SIZE - 1, &err), NN_INVALID_ARGUMENT);
+	check(nna_buffer_read(b, back, SIZE, &err));
+	assert_memory_equal(back, data, SIZE);
+
+	/* A copy into it that fails leaves it with nothing, whatever it failed of. */
+	assert_int_equal(nna_buffer_copy_from(b, large, 0, NULL, &err), NN_INVALID_ARGUMENT);
+	assert_int_equal(nna_buffer_read(b, back, SIZE, &err), NN_GENERAL_FAILURE);
+	check(nna_buffer_write(b, data, SIZE, 0, NULL, &err));
+	assert_int_equal(nna_buffer_copy_from(b, m, 1, &bad, &err), NN_INVALID_ARGUMENT);
+	assert_int_equal(nna_buffer_read(b, back, SIZE, &err), NN_GENERAL_FAILURE);
+	assert_int_equal(nna_buffer_write(b, NULL, SIZE, 0, NULL, &err), NN_INVALID_ARGUMENT);
+	nna_buffer_free(b);
+	nna_memory_free(m);
+	nna_memory_free(large);
+	nna_prepared_model_free(p);
+}
+
+/* ---- executions ---- */
+
+static void test_execute(void **state)
+{
+	struct nna_prepared_model *p = prepare_add(COUNT), *other = prepare_add(COUNT);
+	uint32_t x, y, z;
+	struct nna_buffer *a = allocate(p, &x), *b = allocate(p, &y), *c = allocate(p, &z);
+	struct nna_output_shape shape;
+	float data[COUNT], sum[COUNT];
+
+	(void)state;
+	fill(data, COUNT, 1);
+	check(nna_buffer_write(a, data, SIZE, 0, NULL, &err));
+	assert_int_equal(add(p, x, y, z, NULL), NN_GENERAL_FAILURE);
+	check(nna_buffer_write(b, data, SIZE, 0, NULL, &err));
+	check(add(p, x, y, z, &shape));
+	assert_int_equal(shape.rank, 1);
+	assert_int_equal(shape.dims[0], COUNT);
+	check(nna_buffer_read(c, sum, SIZE, &err));
+	for (int i = 0; i < COUNT; i++)
+		assert_true(sum[i] == 2 * data[i]);
+	/* One buffer may be both inputs; none may be input and output. */
+	check(add(p, z, z, x, NULL));
+	check(nna_buffer_read(a, sum, SIZE, &err));
+	assert_true(sum[1] == 4 * data[1]);
+	assert_int_equal(add(p, x, y, x, NULL), NN_INVALID_ARGUMENT);
+	check(nna_buffer_read(a, sum, SIZE, &err));
+	/* They were made for one model. */
+	assert_int_equal(add(other, x, y, z, NULL), NN_INVALID_ARGUMENT);
+	nna_buffer_free(a);
+	nna_buffer_free(b);
+	nna_buffer_free(c);
+	nna_prepared_model_free(p);
+	nna_prepared_model_free(other);
+}
+
+/* Arguments in memories and buffers mixed, and what an argument that is a buffer may not say. */
+static void test_arguments(void **state)
+{
+	struct nna_prepared_model *p = prepare_add(COUNT);
+	struct nna_argument in[] = { { .length = SIZE }, { .pool = 1 } };
+	struct nna_argument out = { .pool = 0, .offset = SIZE, .length = SIZE };
+	struct nna_memory *m;
+	uint32_t token;
+	struct nna_buffer *b = allocate(p, &token);
+	struct nna_request r = {
+		.num_inputs = 2, .num_outputs = 1, .num_memories = 1, .inputs = in,
+		.outputs = &out, .memories = &m, .num_tokens = 1, .tokens = &token,
+	};
+	float *data;
+
+	(void)state;
+	check(nna_memory_alloc(device, 2 * SIZE, &m, &err));
+	data = nna_memory_map(m, &err);
+	fill(data, COUNT, 1);
+	check(nna_buffer_write(b, data, SIZE, 0, NULL, &err));
+	check(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err));
+	assert_true(data[COUNT + 1] == 2 * data[1]);
+	in[1].length = SIZE;
+	assert_int_equal(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err), NN_INVALID_ARGUMENT);
+	in[1] = (struct nna_argument){ .pool = 1, .offset = 4 };
+	assert_int_equal(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err), NN_INVALID_ARGUMENT);
+	in[1] = (struct nna_argument){ .pool = 2 };
+	assert_int_equal(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err), NN_INVALID_ARGUMENT);
+	in[1] = (struct nna_argument){ .pool = 1, .rank = 1, .dims = { COUNT + 1 } };
+	assert_int_equal(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err), NN_INVALID_ARGUMENT);
+	in[1] = (struct nna_argument){ .pool = 1, .rank = 1, .dims = { COUNT } };
+	check(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err));
+	nna_buffer_free(b);
+	nna_memory_free(m);
+	nna_prepared_model_free(p);
+}
+
+/* Open dimensions are fixed by what is written, anew each time, and memory follows. */
+static void test_open_shapes(void **state)
+{
+	const uint32_t counts[] = { 3, 1000, 50000, 2 };
+	struct nna_prepared_model *p = prepare_add(0);
+	uint32_t x, z;
+	struct nna_buffer *a = allocate(p, &x), *c = allocate(p, &z);
+	struct nna_output_shape shape;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		uint32_t n = counts[i];
+		float *data = malloc(n * sizeof(*data)), *sum = malloc(n * sizeof(*sum));
+
+		fill(data, n, 1);
+		assert_int_equal(nna_buffer_write(a, data, n * sizeof(*data), 0, NULL, &err),
+				 NN_INVALID_ARGUMENT);
+		check(nna_buffer_write(a, data, n * sizeof(*data), 1, &n, &err));
+		check(add(p, x, x, z, &shape));
+		assert_int_equal(shape.dims[0], n);
+		assert_int_equal(nna_buffer_size(c), n * sizeof(*sum));
+		check(nna_buffer_read(c, sum, n * sizeof(*sum), &err));
+		for (uint32_t k = 0; k < n; k++)
+			assert_true(sum[k] == 2 * data[k]);
+		free(data);
+		free(sum);
+	}
+	nna_buffer_free(a);
+	nna_buffer_free(c);
+	nna_prepared_model_free(p);
+}
+
+/* What a burst is asked for with buffers goes to the kernel. */
+static void test_burst(void **state)
+{
+	struct nna_prepared_model *p = prepare_add(COUNT);
+	uint32_t tokens[2];
+	struct nna_buffer *a = allocate(p, &tokens[0]), *c = allocate(p, &tokens[1]);
+	const struct nna_argument in[] = { { .pool = 0 }, { .pool = 0 } };
+	const struct nna_argument out = { .pool = 1 };
+	const struct nna_request r = {
+		.num_inputs = 2, .num_outputs = 1, .inputs = in, .outputs = &out,
+		.num_tokens = 2, .tokens = tokens,
+	};
+	struct nna_burst *burst;
+	float data[COUNT];
+
+	(void)state;
+	fill(data, COUNT, 1);
+	check(nna_burst_create(p, NULL, &burst, &err));
+	check(nna_buffer_write(a, data, SIZE, 0, NULL, &err));
+	for (int i = 0; i < 3; i++)
+		check(nna_burst_execute(burst, &r, NULL, NULL, NULL, NULL, &err));
+	check(nna_buffer_read(c, data, SIZE, &err));
+	assert_true(data[0] == 2);
+	nna_burst_free(burst);
+	nna_buffer_free(a);
+	nna_buffer_free(c);
+	nna_prepared_model_free(p);
+}
+
+/* The worker dies: contents stay, roles go with the models. */
+static void test_death(void **state)
+{
+	struct nna_prepared_model *p = prepare_add(COUNT), *next;
+	uint32_t x, z;
+	struct nna_buffer *a = allocate(p, &x), *c = allocate(p, &z);
+	float data[COUNT], back[COUNT];
+
+	(void)state;
+	fill(data, COUNT, 1);
+	check(nna_buffer_write(a, data, SIZE, 0, NULL, &err));
+	check(add(p, x, x, z, NULL));
+	assert_true(workers_kill());
+	assert_int_equal(add(p, x, x, z, NULL), NN_DEAD_OBJECT);
+	check(nna_buffer_read(a, back, SIZE, &err));
+	assert_memory_equal(back, data, SIZE);
+	next = prepare_add(COUNT);
+	assert_int_equal(add(next, x, x, z, NULL), NN_INVALID_ARGUMENT);
+	nna_buffer_free(a);
+	nna_buffer_free(c);
+	nna_prepared_model_free(p);
+	nna_prepared_model_free(next);
+}
+
+/* ---- a chain: an LSTM whose state never leaves the device ---- */
+
+/* CIFG, no peephole, no projection, layer norm or clipping; 2 units, 2 inputs. */
+#define UNITS 2
+
+static uint32_t weights(struct model_builder *b, float seed, uint32_t columns)
+{
+	float data[UNITS * UNITS];
+
+	for (uint32_t i = 0; i < UNITS * columns; i++)
+		data[i] = seed / (float)(i + 2) * (i % 2 ? -1.0F : 1.0F);
+	return columns == 1 ?
+	       mb_constant(b, NN_TENSOR_FLOAT32, data, UNITS * sizeof(float), MB_DIMS(UNITS)) :
+	       mb_constant(b, NN_TENSOR_FLOAT32, data, sizeof(data), MB_DIMS(UNITS, UNITS));
+}
+
+static uint32_t omitted(struct model_builder *b, uint32_t rank, const uint32_t *dims)
+{
+	return mb_operand(b, NN_TENSOR_FLOAT32, NN_NO_VALUE, rank, dims);
+}
+
+/* Inputs: x, output state, cell state. Outputs: scratch, output state, cell state, output. */
+static struct nna_prepared_model *prepare_lstm(void)
+{
+	struct nna_prepared_model *p;
+	uint32_t in[23], out[4], k = 0;
+	struct model_builder b;
+
+	mb_init(&b);
+	in[0] = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1, UNITS));
+	in[18] = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1, UNITS));
+	in[19] = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1, UNITS));
+	for (k = 1; k <= 8; k++)
+		in[k] = k == 1 || k == 5 ? omitted(&b, MB_DIMS(UNITS, UNITS)) :
+					   weights(&b, 0.3F * (float)k, UNITS);
+	for (k = 9; k <= 12; k++)
+		in[k] = omitted(&b, MB_DIMS(UNITS));
+	for (k = 13; k <= 15; k++)
+		in[k] = weights(&b, 0.1F * (float)k, 1);
+	in[16] = omitted(&b, MB_DIMS(UNITS, UNITS));
+	in[17] = omitted(&b, MB_DIMS(UNITS));
+	in[20] = mb_int32(&b, 4);
+	in[21] = mb_float32(&b, 0);
+	in[22] = mb_float32(&b, 0);
+	out[0] = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(1, 3 * UNITS));
+	for (k = 1; k < 4; k++)
+		out[k] = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(1, UNITS));
+	mb_operation(&b, OP_LSTM, 23, in, 4, out);
+	check(nna_prepare_model(device, &b.model, NULL, NULL, &p, &err));
+	return p;
+}
+
+/* The same in memory of this process: x, states of 2, 3 * 2 of scratch, states, output. */
+static void lstm_by_hand(struct nna_prepared_model *p, float *state)
+{
+	const size_t size = UNITS * sizeof(float);
+	struct nna_argument in[3], out[4];
+	struct nna_memory *m;
+	const struct nna_request r = {
+		.num_inputs = 3, .num_outputs = 4, .num_memories = 1,
+		.inputs = in, .outputs = out, .memories = &m,
+	};
+	float *data;
+
+	check(nna_memory_alloc(device, 4096, &m, &err));
+	data = nna_memory_map(m, &err);
+	for (uint32_t i = 0; i < 3; i++)
+		in[i] = (struct nna_argument){ .offset = i * size, .length = size };
+	out[0] = (struct nna_argument){ .offset = 1024, .length = 3 * size };
+	for (uint32_t i = 1; i < 4; i++)
+		out[i] = (struct nna_argument){ .offset = 512 + i * size, .length = size };
+	data[0] = 0.5F;
+	data[1] = -0.25F;
+	for (int step = 0; step < STEPS; step++) {
+		check(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err));
+		memcpy((char *)data + size, (char *)data + 512 + size, 2 * size);
+	}
+	memcpy(state, (char *)data + size, 2 * size);
+	nna_memory_free(m);
+}
+
+static void put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_TRUNC);
+
+	if (fd < 0)
+		print_error("%s: %s\n", path, strerror(errno));
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+}
+
+/* What the kernel saw of all processes since tracing began. */
+struct seen {
+	unsigned long executions;	/* commands of that kind that were queued */
+	unsigned long copies;		/* into or out of buffers */
+	unsigned long pools;		/* made, of any kind */
+	unsigned long maps;		/* mmap() of this process */
+};
+
+static void trace_begin(void)
+{
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	mount("tracefs", TRACING, "tracefs", 0, NULL);
+	if (mkdir(INSTANCE, 0700))
+		assert_int_equal(errno, EEXIST);
+	put(INSTANCE "/set_event_pid", pid);
+	put(INSTANCE "/trace", "");
+	put(INSTANCE "/events/nnaccel/enable", "1");
+	put(INSTANCE "/events/syscalls/sys_enter_mmap/enable", "1");
+	put(INSTANCE "/tracing_on", "1");
+}
+
+static void trace_end(struct seen *seen)
+{
+	char line[512];
+	FILE *trace;
+
+	put(INSTANCE "/tracing_on", "0");
+	*seen = (struct seen){ 0 };
+	trace = fopen(INSTANCE "/trace", "r");
+	assert_non_null(trace);
+	while (fgets(line, sizeof(line), trace)) {
+		if (line[0] == '#')
+			continue;
+		seen->executions += strstr(line, "nnaccel_command_queue:") && strstr(line, "kind=4 ");
+		seen->copies += strstr(line, "nnaccel_buffer_copy:") != NULL;
+		seen->pools += strstr(line, "nnaccel_pool_create:") != NULL;
+		seen->maps += strstr(line, "sys_mmap(") != NULL;
+	}
+	fclose(trace);
+	rmdir(INSTANCE);
+}
+
+/* The sum of what contexts of this process were asked to copy. */
+static unsigned long long copied(void)
+{
+	unsigned long long sum = 0, n;
+	struct dirent *entry;
+	char path[320], line[256];
+	DIR *files = opendir("/proc/self/fdinfo");
+
+	assert_non_null(files);
+	while ((entry = readdir(files))) {
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/self/fdinfo/%s", entry->d_name);
+		file = fopen(path, "r");
+		while (file && fgets(line, sizeof(line), file))
+			if (sscanf(line, "nnaccel-copied-in: %llu", &n) == 1 ||
+			    sscanf(line, "nnaccel-copied-out: %llu", &n) == 1)
+				sum += n;
+		if (file)
+			fclose(file);
+	}
+	closedir(files);
+	return sum;
+}
+
+static void test_lstm_chain(void **state)
+{
+	const struct nna_role x_in = { 0, 0, 1 }, scratch_out = { 0, 0, 1 }, last_out = { 0, 3, 1 };
+	const struct nna_role state_in[] = { { 0, 1, 1 }, { 0, 2, 1 } };
+	const struct nna_role state_out[] = { { 0, 1, 1 }, { 0, 2, 1 } };
+	const size_t size = UNITS * sizeof(float);
+	struct nna_prepared_model *p = prepare_lstm();
+	struct nna_buffer *x, *scratch, *last, *b[2][2];
+	uint32_t tokens[7], by_step[2][7];
+	const struct nna_argument in[] = { { .pool = 0 }, { .pool = 1 }, { .pool = 2 } };
+	const struct nna_argument out[] = { { .pool = 3 }, { .pool = 4 }, { .pool = 5 },
+					    { .pool = 6 } };
+	struct nna_request r = {
+		.num_inputs = 3, .num_outputs = 4, .inputs = in, .outputs = out, .num_tokens = 7,
+	};
+	float start[UNITS] = { 0.5F, -0.25F }, zero[UNITS] = { 0 }, expected[2 * UNITS];
+	float got[2 * UNITS];
+	unsigned long long before;
+	struct seen seen;
+
+	(void)state;
+	check(nna_buffer_allocate(device, NULL, &p, 1, &x_in, 1, NULL, 0, &x, &tokens[0], &err));
+	check(nna_buffer_allocate(device, NULL, &p, 1, NULL, 0, &scratch_out, 1, &scratch,
+				  &tokens[3], &err));
+	check(nna_buffer_allocate(device, NULL, &p, 1, NULL, 0, &last_out, 1, &last, &tokens[6],
+				  &err));
+	memcpy(by_step[0], tokens, sizeof(tokens));
+	memcpy(by_step[1], tokens, sizeof(tokens));
+	for (int s = 0; s < 2; s++) {
+		for (int i = 0; i < 2; i++) {
+			uint32_t token;
+
+			check(nna_buffer_allocate(device, NULL, &p, 1, &state_in[s], 1,
+						  &state_out[s], 1, &b[i][s], &token, &err));
+			by_step[i][1 + s] = token;
+			by_step[!i][4 + s] = token;
+		}
+		check(nna_buffer_write(b[0][s], zero, size, 0, NULL, &err));
+	}
+	check(nna_buffer_write(x, start, size, 0, NULL, &err));
+
+	before = copied();
+	trace_begin();
+	for (int step = 0; step < STEPS; step++) {
+		r.tokens = by_step[step % 2];
+		check(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err));
+	}
+	trace_end(&seen);
+	/* Seen from outside: executions, and nothing that moved a byte. */
+	assert_int_equal(seen.executions, STEPS);
+	assert_int_equal(seen.copies, 0);
+	assert_int_equal(seen.pools, 0);
+	assert_int_equal(seen.maps, 0);
+	assert_true(copied() == before);
+
+	check(nna_buffer_read(b[0][0], got, size, &err));
+	check(nna_buffer_read(b[0][1], got + UNITS, size, &err));
+	assert_true(copied() == before + 2 * size);
+	lstm_by_hand(p, expected);
+	assert_memory_equal(got, expected, sizeof(got));
+	assert_true(got[0] != 0 && got[1] != 0);
+	print_message("%d steps, 0 bytes copied\n", STEPS);
+	for (int i = 0; i < 2; i++) {
+		nna_buffer_free(b[i][0]);
+		nna_buffer_free(b[i][1]);
+	}
+	nna_buffer_free(x);
+	nna_buffer_free(scratch);
+	nna_buffer_free(last);
+	nna_prepared_model_free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_roles, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_tokens, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_copies, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_execute, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_arguments, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_open_shapes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_burst, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_death, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_lstm_chain, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests_name("buffers", tests, NULL, NULL);
+}
