@@ -286,7 +286,7 @@ static void close_burst(struct nna_burst *burst)
 static enum nn_status execute(struct nna_burst *burst)
 {
 	const struct nna_argument in = { .length = 16 }, out = { .offset = 64, .length = 16 };
-	const struct nna_request r = { 1, 1, 1, &in, &out, &memory };
+	const struct nna_request r = { 1, 1, 1, &in, &out, &memory, 0, NULL };
 	struct nna_output_shape shape = { .rank = 0 };
 	enum nn_status status;
 	uint32_t count;
