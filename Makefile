@@ -155,7 +155,7 @@ $(BUILD)/sbin/nnacceld: $(engine) $(archives)
 $(BUILD)/bin/nnaccel: $(tools) $(call archive,ops model) $(libhal)
 	@mkdir -p $(@D)
 	$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) $(call rpath,/../lib) \
-		-L$(BUILD)/lib $(if $(hal),-lnnaccel) -lpng -lm
+		-L$(BUILD)/lib $(if $(hal),-lnnaccel) -lpng -lsqlite3 -lm
 
 # Writes the source of the demo's weights, user/tools/demo/weights.c, to its standard output.
 $(BUILD)/bin/train_digits: $(obj)/user/tools/demo/train_digits.o $(libdemo) $(call archive,model)

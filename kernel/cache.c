@@ -30,8 +30,8 @@ static int nnaccel_prepare_cached_build(struct nnaccel_command *cmd,
  * nnaccel_prepare_cached_ioctl() - NNACCEL_PREPARE_CACHED
  * @ucmd: the ioctl
  *
- * Return: 0, -EINVAL, -ENOENT, -ENOSPC, -EFAULT, -ENOMEM, or what nnaccel_command_run()
- * returned.
+ * Return: 0, -EINVAL, -ENOENT, -EOPNOTSUPP, -ENOSPC, -EFAULT, -ENOMEM, or what
+ * nnaccel_command_run() returned.
  */
 int nnaccel_prepare_cached_ioctl(struct nnaccel_ucmd *ucmd)
 {
@@ -105,7 +105,8 @@ static int nnaccel_cache_save_respond(struct nnaccel_ucmd *ucmd, const struct nn
  * nnaccel_cache_save_ioctl() - NNACCEL_CACHE_SAVE
  * @ucmd: the ioctl
  *
- * Return: 0, -EINVAL, -ENOENT, -EACCES, -EFAULT, -ENOMEM, or what nnaccel_command_run() returned.
+ * Return: 0, -EINVAL, -ENOENT, -EOPNOTSUPP, -EACCES, -EFAULT, -ENOMEM, or what
+ * nnaccel_command_run() returned.
  */
 int nnaccel_cache_save_ioctl(struct nnaccel_ucmd *ucmd)
 {

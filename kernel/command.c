@@ -155,7 +155,7 @@ int nnaccel_command_set_model_pools(struct nnaccel_command *cmd, u32 wire_pool, 
  * @parts: the model part and the data part; the data part may have no pool
  * @prot: NNACCEL_PROT_* that the worker needs
  *
- * Return: 0, -EINVAL, -ENOENT, -EACCES, -ENOMEM.
+ * Return: 0, -EINVAL, -ENOENT, -EOPNOTSUPP, -EACCES, -ENOMEM.
  */
 int nnaccel_command_set_parts(struct nnaccel_command *cmd, const struct nnaccel_part parts[2],
 			      u32 prot)
@@ -176,6 +176,8 @@ int nnaccel_command_set_parts(struct nnaccel_command *cmd, const struct nnaccel_
 		ret = nnaccel_command_add_pool(cmd, parts[i].pool);
 		if (ret)
 			return ret;
+		if (nnaccel_pool_is_formatted(cmd->pools[i]))
+			return -EOPNOTSUPP;
 		if (check_add_overflow(parts[i].offset, parts[i].length, &end) ||
 		    end > cmd->pools[i]->length)
 			return -EINVAL;

@@ -118,6 +118,7 @@ static struct nnaccel_model *nnaccel_model_create(struct nnaccel_command *cmd)
 
 static int nnaccel_prepare_build(struct nnaccel_command *cmd, const struct nnaccel_prepare *arg)
 {
+	cmd->head.flags = arg->flags;
 	cmd->head.preference = arg->preference;
 	cmd->head.priority = arg->priority;
 	cmd->head.deadline_ns = arg->deadline_ns;
@@ -200,7 +201,8 @@ int nnaccel_prepare_ioctl(struct nnaccel_ucmd *ucmd)
 	struct nnaccel_command *cmd;
 	int ret;
 
-	if (arg->flags || arg->__reserved || arg->message_size > NNACCEL_MAX_MESSAGE ||
+	if (arg->flags & ~NNACCEL_PREPARE_KEEP || arg->__reserved ||
+	    arg->message_size > NNACCEL_MAX_MESSAGE ||
 	    arg->preference > NNACCEL_PREFER_SUSTAINED_SPEED ||
 	    arg->priority > NNACCEL_PRIORITY_HIGH)
 		return -EINVAL;

@@ -57,6 +57,7 @@ TEST_F(models, prepare_tells_the_worker)
 	prepare.preference = NNACCEL_PREFER_SUSTAINED_SPEED;
 	prepare.priority = NNACCEL_PRIORITY_HIGH;
 	prepare.deadline_ns = deadline;
+	prepare.flags = NNACCEL_PREPARE_KEEP;
 	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_PREPARE, &prepare));
 	memset(&cmd, 0xa5, sizeof(cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &cmd), 0);
@@ -68,7 +69,7 @@ TEST_F(models, prepare_tells_the_worker)
 	EXPECT_EQ(cmd.head.grant, 0);
 	EXPECT_EQ(cmd.head.num_inputs, 0);
 	EXPECT_EQ(cmd.head.num_outputs, 0);
-	EXPECT_EQ(cmd.head.flags, 0);
+	EXPECT_EQ(cmd.head.flags, NNACCEL_PREPARE_KEEP);
 	EXPECT_EQ(cmd.head.query, 0);
 	EXPECT_EQ(cmd.head.preference, NNACCEL_PREFER_SUSTAINED_SPEED);
 	EXPECT_EQ(cmd.head.priority, NNACCEL_PRIORITY_HIGH);
@@ -191,7 +192,8 @@ TEST_F(models, prepare_refusals)
 	model = good.out_model;
 	{
 		const struct refusal cases[] = {
-			REFUSE(struct nnaccel_prepare, flags, 1, EINVAL),
+			REFUSE(struct nnaccel_prepare, flags, 2, EINVAL),
+			REFUSE(struct nnaccel_prepare, flags, 3, EINVAL),
 			REFUSE(struct nnaccel_prepare, flags, 1U << 31, EINVAL),
 			REFUSE(struct nnaccel_prepare, __reserved, 1, EINVAL),
 			REFUSE(struct nnaccel_prepare, wire_pool, 0, ENOENT),

@@ -4,9 +4,11 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "engine/blob_store.h"
 #include "engine/cache_client.h"
 
 bool cache_client_init(struct cache_client *client, int socket)
@@ -15,9 +17,29 @@ bool cache_client_init(struct cache_client *client, int socket)
 	return pthread_mutex_init(&client->lock, NULL) == 0;
 }
 
-/* Plain reads and writes of packets: the filter of system calls allows no more. */
-static bool exchange(int socket, const struct cache_request *request, struct cache_answer *answer)
+/* The file that came with a message, or -1. It has the first number that was free. */
+static int received_file(struct msghdr *message)
 {
+	struct cmsghdr *part = CMSG_FIRSTHDR(message);
+	int fd;
+
+	if (!part || part->cmsg_type != SCM_RIGHTS || part->cmsg_len != CMSG_LEN(sizeof(fd)))
+		return -1;
+	memcpy(&fd, CMSG_DATA(part), sizeof(fd));
+	return fd;
+}
+
+/*
+ * Plain reads and writes of packets: the filter of system calls allows no more.
+ * *file is the file that came with the answer, or -1.
+ */
+static bool exchange(int socket, const struct cache_request *request, struct cache_answer *answer,
+		     int *file)
+{
+	union {
+		char buffer[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
 	struct iovec data = { .iov_base = answer, .iov_len = sizeof(*answer) };
 	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1 };
 	ssize_t n;
@@ -25,35 +47,57 @@ static bool exchange(int socket, const struct cache_request *request, struct cac
 	if (write(socket, request, sizeof(*request)) != sizeof(*request))
 		return false;
 	do {
+		message.msg_control = control.buffer;
+		message.msg_controllen = sizeof(control.buffer);
 		n = recvmsg(socket, &message, 0);
 	} while (n < 0 && errno == EINTR);
+	if (n > 0)
+		*file = received_file(&message);
 	return n == sizeof(*answer) && answer->verdict >= CACHE_YES &&
 	       answer->verdict <= CACHE_LATER;
 }
 
-/* What failed once stays so: an answer that comes late would be taken for the next one. */
+/*
+ * Asks with the lock held. What failed once stays so: an answer that comes late
+ * would be taken for the next one.
+ */
+static enum nn_status ask_locked(struct cache_client *client, const struct cache_request *request,
+				 struct cache_answer *answer, int *file, struct nn_error *err)
+{
+	*file = -1;
+	if (client->socket >= 0) {
+		if (exchange(client->socket, request, answer, file))
+			return NN_OK;
+		if (*file >= 0)
+			close(*file);
+		*file = -1;
+		client->socket = -1;
+	}
+	return nn_fail(err, NN_GENERAL_FAILURE, "the engine keeps no cache for this client any "
+		       "more, or never did");
+}
+
+/* Asks what is answered by a verdict alone. */
 static enum nn_status ask(struct cache_client *client, enum cache_request_kind kind,
 			  const uint8_t *token, const uint8_t *hash, enum cache_verdict *verdict,
 			  struct nn_error *err)
 {
 	struct cache_request request = { .kind = kind };
 	struct cache_answer answer;
-	bool answered = false;
+	enum nn_status status;
+	int file;
 
 	memcpy(request.token, token, sizeof(request.token));
-	memcpy(request.hash, hash, sizeof(request.hash));
+	if (hash)
+		memcpy(request.hash, hash, sizeof(request.hash));
 	pthread_mutex_lock(&client->lock);
-	if (client->socket >= 0) {
-		answered = exchange(client->socket, &request, &answer);
-		if (!answered)
-			client->socket = -1;
-	}
+	status = ask_locked(client, &request, &answer, &file, err);
+	if (file >= 0)
+		close(file);
 	pthread_mutex_unlock(&client->lock);
-	if (!answered)
-		return nn_fail(err, NN_GENERAL_FAILURE, "the engine keeps no cache for this "
-			       "client any more, or never did");
-	*verdict = answer.verdict;
-	return NN_OK;
+	if (!status)
+		*verdict = answer.verdict;
+	return status;
 }
 
 enum nn_status cache_client_store(struct cache_client *client, const uint8_t *token,
@@ -81,4 +125,111 @@ enum nn_status cache_client_query(struct cache_client *client, const uint8_t *to
 		return nn_fail(err, NN_GENERAL_FAILURE, "the model file is none that this engine "
 			       "saved under this token for this user");
 	return nn_fail(err, NN_GENERAL_FAILURE, "the engine's index cannot be read");
+}
+
+/* ---- the engine's own cache ---- */
+
+/* Maps a plan's file; the file itself is not needed any longer. */
+static bool map_plan(const struct cache_answer *answer, int file, struct kept_plan *plan)
+{
+	size_t size = answer->model_size + answer->data_size;
+
+	if (!answer->model_size || answer->model_size > BLOB_MAX_MODEL ||
+	    answer->data_size % BLOB_PAGE || answer->data_size > INT64_MAX - BLOB_MAX_MODEL)
+		return false;
+	plan->base = mmap(NULL, size, PROT_READ, MAP_SHARED, file, 0);
+	if (plan->base == MAP_FAILED) {
+		plan->base = NULL;
+		return false;
+	}
+	plan->model_size = answer->model_size;
+	plan->data_size = answer->data_size;
+	memcpy(plan->hash, answer->hash, sizeof(plan->hash));
+	return true;
+}
+
+enum nn_status cache_client_get(struct cache_client *client, const uint8_t *key,
+				struct kept_plan *plan, struct nn_error *err)
+{
+	struct cache_request request = { .kind = CACHE_GET };
+	struct cache_answer answer;
+	enum nn_status status;
+	bool mapped = false;
+	int file;
+
+	*plan = (struct kept_plan){ .base = NULL };
+	memcpy(request.token, key, sizeof(request.token));
+	pthread_mutex_lock(&client->lock);
+	status = ask_locked(client, &request, &answer, &file, err);
+	if (file >= 0) {
+		mapped = answer.verdict == CACHE_YES && map_plan(&answer, file, plan);
+		close(file);
+	}
+	pthread_mutex_unlock(&client->lock);
+	if (!status && !mapped)
+		status = nn_fail(err, NN_GENERAL_FAILURE, "no such plan is kept");
+	return status;
+}
+
+void kept_plan_unmap(struct kept_plan *plan)
+{
+	if (plan->base)
+		munmap(plan->base, plan->model_size + plan->data_size);
+	plan->base = NULL;
+}
+
+/* Writes an image to the keeper's memory. */
+static bool write_image(int file, const struct nn_plan_image *image)
+{
+	size_t size = image->model_size + image->data_size;
+	char *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+
+	if (bytes == MAP_FAILED)
+		return false;
+	if (image->data_size)
+		nn_plan_image_data(image, bytes);
+	memcpy(bytes + image->data_size, image->model, image->model_size);
+	munmap(bytes, size);
+	return true;
+}
+
+enum nn_status cache_client_keep(struct cache_client *client, const uint8_t *key,
+				 const struct nn_plan_image *image, struct nn_error *err)
+{
+	struct cache_request request = {
+		.kind = CACHE_NEW,
+		.model_size = image->model_size,
+		.data_size = image->data_size,
+	};
+	struct cache_answer answer = { .verdict = CACHE_FAILED };
+	enum nn_status status;
+	bool written = false;
+	int file;
+
+	memcpy(request.token, key, sizeof(request.token));
+	pthread_mutex_lock(&client->lock);
+	status = ask_locked(client, &request, &answer, &file, err);
+	if (file >= 0) {
+		written = answer.verdict == CACHE_YES && write_image(file, image);
+		close(file);
+	}
+	if (written) {
+		request.kind = CACHE_DONE;
+		request.model_size = 0;
+		request.data_size = 0;
+		status = ask_locked(client, &request, &answer, &file, err);
+		if (file >= 0)
+			close(file);
+	}
+	pthread_mutex_unlock(&client->lock);
+	if (!status && (!written || answer.verdict != CACHE_YES))
+		status = nn_fail(err, NN_GENERAL_FAILURE, "the plan is not kept");
+	return status;
+}
+
+void cache_client_drop(struct cache_client *client, const uint8_t *key)
+{
+	enum cache_verdict verdict;
+
+	ask(client, CACHE_DROP, key, NULL, &verdict, NULL);
 }

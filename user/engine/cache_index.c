@@ -28,6 +28,7 @@ enum statement {
 	TRIM_ALL,
 	FIND,
 	TOUCH,
+	TOUCH_PLAN,
 	STATEMENTS
 };
 
@@ -45,6 +46,7 @@ static const char *const sql[STATEMENTS] = {
 		     "(SELECT used FROM hash ORDER BY used DESC LIMIT -1 OFFSET ?5)",
 	[FIND] = "SELECT 1 FROM hash WHERE uid = ?1 AND token = ?2 AND hash = ?3",
 	[TOUCH] = "UPDATE hash SET used = ?4 WHERE uid = ?1 AND token = ?2 AND hash = ?3",
+	[TOUCH_PLAN] = "UPDATE plan SET used = ?4 WHERE file = ?5",
 };
 
 static const char schema[] =
@@ -52,7 +54,13 @@ static const char schema[] =
 	"CREATE TABLE IF NOT EXISTS hash (uid INTEGER NOT NULL, token BLOB NOT NULL,"
 	" hash BLOB NOT NULL, used INTEGER NOT NULL, PRIMARY KEY (uid, token, hash)) WITHOUT ROWID;"
 	"CREATE INDEX IF NOT EXISTS hash_by_user ON hash (uid, used);"
-	"CREATE INDEX IF NOT EXISTS hash_by_use ON hash (used);";
+	"CREATE INDEX IF NOT EXISTS hash_by_use ON hash (used);"
+	"CREATE TABLE IF NOT EXISTS plan (uid INTEGER NOT NULL, key BLOB NOT NULL,"
+	" file INTEGER NOT NULL UNIQUE, model_size INTEGER NOT NULL, data_size INTEGER NOT NULL,"
+	" model_hash BLOB NOT NULL, data_hash BLOB NOT NULL, used INTEGER NOT NULL,"
+	" PRIMARY KEY (uid, key)) WITHOUT ROWID;"
+	"CREATE INDEX IF NOT EXISTS plan_by_user ON plan (uid, used);"
+	"INSERT OR IGNORE INTO meta VALUES ('next_file', '0');";
 
 /* A row, and when it was used: a number that only grows. */
 struct use {
@@ -60,6 +68,7 @@ struct use {
 	uint8_t token[CACHE_TOKEN_SIZE];
 	uint8_t hash[DIGEST_SIZE];
 	int64_t used;
+	int64_t file;			/* of a plan, which has neither token nor hash; 0: none */
 };
 
 struct cache_index {
@@ -113,9 +122,10 @@ static int reset(struct cache_index *index)
 
 	if (answers(index->db, "SELECT value FROM meta WHERE key = 'version'", index->version))
 		return SQLITE_OK;
-	if (!answers(index->db, "SELECT count(*) FROM hash", "0"))
+	if (!answers(index->db, "SELECT (SELECT count(*) FROM hash) + (SELECT count(*) FROM plan)",
+		     "0"))
 		log_info("the compilation cache is emptied: it was made by another engine");
-	text = sqlite3_mprintf("BEGIN IMMEDIATE; DELETE FROM hash;"
+	text = sqlite3_mprintf("BEGIN IMMEDIATE; DELETE FROM hash; DELETE FROM plan;"
 			       "INSERT OR REPLACE INTO meta VALUES ('version', %Q); COMMIT",
 			       index->version);
 	error = text ? sqlite3_exec(index->db, text, NULL, NULL, NULL) : SQLITE_NOMEM;
@@ -147,7 +157,8 @@ static int connect(struct cache_index *index)
 					   &index->statements[i], NULL);
 	if (error)
 		return error;
-	last = ask(index->db, "SELECT coalesce(max(used), 0) FROM hash");
+	last = ask(index->db, "SELECT max((SELECT coalesce(max(used), 0) FROM hash), "
+		   "(SELECT coalesce(max(used), 0) FROM plan))");
 	index->last_use = last ? strtoll(last, NULL, 10) : 0;
 	free(last);
 	return SQLITE_OK;
@@ -220,8 +231,9 @@ void cache_index_close(struct cache_index *index)
 	free(index);
 }
 
-/* Runs a statement; SQLITE_ROW, SQLITE_DONE or an error. */
-static int run(struct cache_index *index, enum statement which, const struct use *use, int keep)
+/* Runs a statement, whose fifth value is `last`; SQLITE_ROW, SQLITE_DONE or an error. */
+static int run(struct cache_index *index, enum statement which, const struct use *use,
+	       int64_t last)
 {
 	sqlite3_stmt *s = index->statements[which];
 	int count = sqlite3_bind_parameter_count(s), error;
@@ -235,15 +247,14 @@ static int run(struct cache_index *index, enum statement which, const struct use
 	if (count >= 4)
 		sqlite3_bind_int64(s, 4, use->used);
 	if (count >= 5)
-		sqlite3_bind_int(s, 5, keep);
+		sqlite3_bind_int64(s, 5, last);
 	error = sqlite3_step(s);
 	sqlite3_reset(s);
 	sqlite3_clear_bindings(s);
 	return error;
 }
 
-/* Tells of an error; a damaged index is replaced for the next time. */
-static enum cache_verdict failed(struct cache_index *index, int error)
+enum cache_verdict cache_index_failed(struct cache_index *index, int error)
 {
 	log_error("%s: %s", index->path, sqlite3_errstr(error));
 	if (!sqlite3_get_autocommit(index->db))
@@ -269,7 +280,8 @@ static int write_uses(struct cache_index *index)
 	int error = SQLITE_DONE;
 
 	for (unsigned int i = 0; i < index->num_uses && error == SQLITE_DONE; i++)
-		error = run(index, TOUCH, &index->uses[i], 0);
+		error = run(index, index->uses[i].file ? TOUCH_PLAN : TOUCH, &index->uses[i],
+			    index->uses[i].file);
 	return error;
 }
 
@@ -297,9 +309,17 @@ enum cache_verdict cache_index_store(struct cache_index *index, uint32_t uid,
 	if (error == SQLITE_DONE)
 		error = run(index, COMMIT, NULL, 0);
 	if (error != SQLITE_DONE)
-		return failed(index, error);
+		return cache_index_failed(index, error);
 	index->num_uses = 0;
 	return CACHE_YES;
+}
+
+static void remember(struct cache_index *index, const struct use *use)
+{
+	if (index->num_uses == MAX_USES)
+		cache_index_flush(index);
+	if (index->db)
+		index->uses[index->num_uses++] = *use;
 }
 
 enum cache_verdict cache_index_query(struct cache_index *index, uint32_t uid,
@@ -316,11 +336,27 @@ enum cache_verdict cache_index_query(struct cache_index *index, uint32_t uid,
 	if (error == SQLITE_DONE)
 		return CACHE_NO;
 	if (error != SQLITE_ROW)
-		return failed(index, error);
-	if (index->num_uses == MAX_USES)
-		cache_index_flush(index);
-	index->uses[index->num_uses++] = use;
+		return cache_index_failed(index, error);
+	remember(index, &use);
 	return CACHE_YES;
+}
+
+void cache_index_used(struct cache_index *index, int64_t file)
+{
+	const struct use use = { .file = file, .used = ++index->last_use };
+
+	if (index->db)
+		remember(index, &use);
+}
+
+struct sqlite3 *cache_index_db(struct cache_index *index)
+{
+	return index->db;
+}
+
+int64_t cache_index_tick(struct cache_index *index)
+{
+	return ++index->last_use;
 }
 
 void cache_index_flush(struct cache_index *index)
@@ -337,5 +373,5 @@ void cache_index_flush(struct cache_index *index)
 	/* Which ones go first is not worth more tries. */
 	index->num_uses = 0;
 	if (error != SQLITE_DONE)
-		failed(index, error);
+		cache_index_failed(index, error);
 }

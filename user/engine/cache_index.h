@@ -45,4 +45,17 @@ enum cache_verdict cache_index_query(struct cache_index *index, uint32_t uid,
 /* Writes what was used since; for idle moments. */
 void cache_index_flush(struct cache_index *index);
 
+/* What the store of plans shares with the index: its database, NULL: there is none. */
+struct sqlite3;
+struct sqlite3 *cache_index_db(struct cache_index *index);
+
+/* The present, as a number that only grows. */
+int64_t cache_index_tick(struct cache_index *index);
+
+/* The plan in that file was used; on the disk later. */
+void cache_index_used(struct cache_index *index, int64_t file);
+
+/* Tells of an error of the database; a damaged one is replaced. CACHE_FAILED. */
+enum cache_verdict cache_index_failed(struct cache_index *index, int error);
+
 #endif /* NN_ENGINE_CACHE_INDEX_H */

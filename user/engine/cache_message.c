@@ -6,11 +6,31 @@
 
 #include "engine/cache_message.h"
 
+static bool is_zero(const uint8_t hash[DIGEST_SIZE])
+{
+	for (size_t i = 0; i < DIGEST_SIZE; i++)
+		if (hash[i])
+			return false;
+	return true;
+}
+
 bool cache_request_parse(const void *data, size_t size, struct cache_request *request)
 {
 	if (size != sizeof(*request))
 		return false;
 	memcpy(request, data, sizeof(*request));
-	return (request->kind == CACHE_STORE || request->kind == CACHE_QUERY) &&
-	       !request->__reserved;
+	if (request->__reserved)
+		return false;
+	switch (request->kind) {
+	case CACHE_STORE:
+	case CACHE_QUERY:
+		return !request->model_size && !request->data_size;
+	case CACHE_NEW:
+		return is_zero(request->hash);
+	case CACHE_GET:
+	case CACHE_DONE:
+	case CACHE_DROP:
+		return is_zero(request->hash) && !request->model_size && !request->data_size;
+	}
+	return false;
 }

@@ -17,13 +17,20 @@
 enum cache_request_kind {
 	CACHE_STORE = 1,	/* note `hash` for `token`, durably */
 	CACHE_QUERY = 2,	/* is `hash` noted for `token`? */
+	/* The engine's own cache, where `token` is the key of an entry. */
+	CACHE_GET = 3,		/* the entry: its file comes with the answer */
+	CACHE_NEW = 4,		/* memory to write an entry of these sizes to comes with it */
+	CACHE_DONE = 5,		/* that memory is written, and unmapped */
+	CACHE_DROP = 6,		/* the entry is of no use */
 };
 
 struct cache_request {
 	uint32_t kind;			/* enum cache_request_kind */
 	uint32_t __reserved;		/* 0 */
 	uint8_t token[CACHE_TOKEN_SIZE];
-	uint8_t hash[DIGEST_SIZE];
+	uint8_t hash[DIGEST_SIZE];	/* STORE, QUERY; else 0 */
+	uint64_t model_size;		/* NEW; else 0 */
+	uint64_t data_size;		/* the same */
 };
 
 enum cache_verdict {
@@ -36,6 +43,9 @@ enum cache_verdict {
 struct cache_answer {
 	uint32_t verdict;		/* enum cache_verdict */
 	uint32_t __reserved;		/* 0 */
+	uint64_t model_size;		/* GET: what the file holds, behind the data part */
+	uint64_t data_size;
+	uint8_t hash[DIGEST_SIZE];	/* GET: of the model part */
 };
 
 /*

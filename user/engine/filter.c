@@ -49,6 +49,7 @@ static const struct rule rules[] = {
 	IF(write, ARG(0, WORKER_CONTROL_FD)),
 	IF(recvmsg, ARG(0, WORKER_CONTROL_FD)),
 	IF(close, ARG(0, WORKER_CONTROL_FD)),
+	IF(close, ARG(0, WORKER_FILE_FD)),
 
 	/* Memory, never executable. */
 	IF(mmap, WITHOUT(2, PROT_EXEC)),

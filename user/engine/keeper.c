@@ -4,11 +4,13 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -47,10 +49,13 @@ struct client {
 	uint32_t uid;
 	unsigned int stores;		/* that it may make now */
 	uint64_t refilled_ns;
+	int memory;			/* that it writes a plan to, -1: none */
+	struct cache_request made_for;	/* what asked for it */
 };
 
 struct keep {
 	struct cache_index *index;
+	struct blob_store *plans;	/* NULL: none are kept */
 	struct pollfd *fds;		/* the broker's, then one for each client */
 	struct client *clients;		/* clients[i] is behind fds[i]; clients[0] is unused */
 	size_t count, room;
@@ -81,13 +86,21 @@ static void add_client(struct keep *k, int fd, uint32_t uid)
 	}
 	k->fds[k->count] = (struct pollfd){ .fd = fd, .events = POLLIN };
 	k->clients[k->count] = (struct client){
-		.uid = uid, .stores = STORE_BURST, .refilled_ns = clock_ns(),
+		.uid = uid, .stores = STORE_BURST, .refilled_ns = clock_ns(), .memory = -1,
 	};
 	k->count++;
 }
 
+static void drop_memory(struct client *c)
+{
+	if (c->memory >= 0)
+		close(c->memory);
+	c->memory = -1;
+}
+
 static void drop_client(struct keep *k, size_t i)
 {
+	drop_memory(&k->clients[i]);
 	close(k->fds[i].fd);
 	k->count--;
 	k->fds[i] = k->fds[k->count];
@@ -140,36 +153,153 @@ static bool may_store(struct client *c)
 	return true;
 }
 
-static struct cache_answer answer_to(struct keep *k, struct client *c,
-				     const struct cache_request *request)
+/* The file of a plan, for reading. */
+static int get_plan(struct keep *k, struct client *c, const struct cache_request *request,
+		    struct cache_answer *answer)
 {
-	struct cache_answer answer = { .verdict = CACHE_LATER };
+	struct blob blob;
+	int fd = k->plans ? blob_store_get(k->plans, c->uid, request->token, &blob) : -1;
 
-	if (request->kind == CACHE_QUERY)
-		answer.verdict = cache_index_query(k->index, c->uid, request->token, request->hash);
-	else if (may_store(c))
-		answer.verdict = cache_index_store(k->index, c->uid, request->token, request->hash);
-	return answer;
+	answer->verdict = CACHE_NO;
+	if (fd < 0)
+		return -1;
+	answer->verdict = CACHE_YES;
+	answer->model_size = blob.model_size;
+	answer->data_size = blob.data_size;
+	memcpy(answer->hash, blob.model_hash, sizeof(answer->hash));
+	return fd;
+}
+
+/*
+ * Memory of the size that a plan will have, which can neither grow nor shrink. It
+ * is ours, but charged to the worker, who touches it first.
+ */
+static int new_plan(struct keep *k, struct client *c, const struct cache_request *request,
+		    struct cache_answer *answer)
+{
+	drop_memory(c);
+	answer->verdict = CACHE_NO;
+	if (!k->plans || !blob_store_wants(k->plans, c->uid, request->token, request->model_size,
+					   request->data_size))
+		return -1;
+	answer->verdict = CACHE_LATER;
+	if (!may_store(c))
+		return -1;
+	answer->verdict = CACHE_FAILED;
+	c->memory = memfd_create("nnaccel-plan", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (c->memory < 0)
+		return -1;
+	if (ftruncate(c->memory, (off_t)(request->model_size + request->data_size)) ||
+	    fcntl(c->memory, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK)) {
+		drop_memory(c);
+		return -1;
+	}
+	c->made_for = *request;
+	answer->verdict = CACHE_YES;
+	return c->memory;
+}
+
+/* What can change no more is kept: sealing fails where the worker still maps it. */
+static enum cache_verdict keep_plan(struct keep *k, struct client *c,
+				    const struct cache_request *request)
+{
+	const struct cache_request *made_for = &c->made_for;
+	uint64_t size = made_for->model_size + made_for->data_size;
+	enum cache_verdict verdict = CACHE_NO;
+	void *bytes;
+
+	if (c->memory < 0 || memcmp(made_for->token, request->token, sizeof(request->token)) ||
+	    fcntl(c->memory, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SEAL))
+		return CACHE_NO;
+	bytes = mmap(NULL, size, PROT_READ, MAP_SHARED, c->memory, 0);
+	if (bytes == MAP_FAILED)
+		return CACHE_FAILED;
+	if (blob_store_wants(k->plans, c->uid, made_for->token, made_for->model_size,
+			     made_for->data_size))
+		verdict = blob_store_put(k->plans, c->uid, made_for->token, bytes,
+					 made_for->model_size, made_for->data_size) ?
+			  CACHE_YES : CACHE_FAILED;
+	munmap(bytes, size);
+	return verdict;
+}
+
+/* Answers a request; returns a file that goes with the answer, or -1. */
+static int answer_to(struct keep *k, struct client *c, const struct cache_request *request,
+		     struct cache_answer *answer)
+{
+	answer->verdict = CACHE_LATER;
+	switch (request->kind) {
+	case CACHE_QUERY:
+		answer->verdict = cache_index_query(k->index, c->uid, request->token, request->hash);
+		break;
+	case CACHE_STORE:
+		if (may_store(c))
+			answer->verdict = cache_index_store(k->index, c->uid, request->token,
+							    request->hash);
+		break;
+	case CACHE_GET:
+		return get_plan(k, c, request, answer);
+	case CACHE_NEW:
+		return new_plan(k, c, request, answer);
+	case CACHE_DONE:
+		answer->verdict = keep_plan(k, c, request);
+		drop_memory(c);
+		break;
+	case CACHE_DROP:
+		answer->verdict = CACHE_YES;
+		if (k->plans)
+			blob_store_drop(k->plans, c->uid, request->token);
+		break;
+	}
+	return -1;
+}
+
+/* Sends bytes, with a file unless that is -1. */
+static bool send_with(int socket, const void *bytes, size_t size, int file)
+{
+	union {
+		char buffer[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = { { 0 } };
+	struct iovec data = { .iov_base = (void *)bytes, .iov_len = size };
+	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1 };
+	struct cmsghdr *part;
+
+	if (file >= 0) {
+		message.msg_control = control.buffer;
+		message.msg_controllen = sizeof(control.buffer);
+		part = CMSG_FIRSTHDR(&message);
+		part->cmsg_level = SOL_SOCKET;
+		part->cmsg_type = SCM_RIGHTS;
+		part->cmsg_len = CMSG_LEN(sizeof(file));
+		memcpy(CMSG_DATA(part), &file, sizeof(file));
+	}
+	return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)size;
 }
 
 /* Answers one request. False: the worker is gone, or is not to be listened to. */
 static bool serve_client(struct keep *k, size_t i)
 {
+	struct cache_answer answer = { .verdict = CACHE_FAILED };
+	struct client *c = &k->clients[i];
 	struct cache_request request;
-	struct cache_answer answer;
 	char bytes[sizeof(request) + 1];
 	ssize_t n = recv(k->fds[i].fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	bool sent;
+	int file;
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR;
 	if (!cache_request_parse(bytes, (size_t)n, &request)) {
 		if (n)
-			log_warning("uid %u: a worker sends what is no request", k->clients[i].uid);
+			log_warning("uid %u: a worker sends what is no request", c->uid);
 		return false;
 	}
-	answer = answer_to(k, &k->clients[i], &request);
-	return send(k->fds[i].fd, &answer, sizeof(answer), MSG_DONTWAIT | MSG_NOSIGNAL) ==
-	       sizeof(answer);
+	file = answer_to(k, c, &request, &answer);
+	sent = send_with(k->fds[i].fd, &answer, sizeof(answer), file);
+	if (file >= 0 && file != c->memory)
+		close(file);
+	return sent;
 }
 
 /* One request of each in turn, until the broker is gone. */
@@ -211,7 +341,7 @@ static bool describe_version(char *text, size_t size)
 	return true;
 }
 
-__attribute__((noreturn)) static void keeper_main(const char *folder)
+__attribute__((noreturn)) static void keeper_main(const struct keeper_options *options)
 {
 	struct keep k = { .index = NULL };
 	char version[160];
@@ -228,12 +358,15 @@ __attribute__((noreturn)) static void keeper_main(const char *folder)
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	if (!describe_version(version, sizeof(version)) || !make_room(&k))
 		_exit(EXIT_FAILURE);
-	k.index = cache_index_open(folder, version);
+	k.index = digest_init() ? cache_index_open(options->folder, version) : NULL;
 	if (!k.index)
 		_exit(EXIT_FAILURE);
+	if (options->plans.bytes)
+		k.plans = blob_store_open(k.index, options->folder, &options->plans);
 	k.fds[0] = (struct pollfd){ .fd = BROKER_FD, .events = POLLIN };
 	k.count = 1;
 	keep_loop(&k);
+	blob_store_close(k.plans);
 	cache_index_close(k.index);
 	_exit(EXIT_SUCCESS);
 }
@@ -267,7 +400,7 @@ static bool fork_keeper(struct keeper *keeper)
 	if (keeper->pid == 0) {
 		if (dup2(sockets[1], BROKER_FD) < 0 || close_range(BROKER_FD + 1, ~0U, 0))
 			_exit(EXIT_FAILURE);
-		keeper_main(keeper->options->folder);
+		keeper_main(keeper->options);
 	}
 	close(sockets[1]);
 	if (keeper->pid < 0) {
@@ -310,40 +443,18 @@ static void reap_keeper(struct keeper *keeper)
 		log_warning("the compilation cache's keeper failed");
 }
 
-static bool pass(const struct keeper *keeper, int worker, uint32_t uid)
-{
-	union {
-		char buffer[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = { { 0 } };
-	struct iovec data = { .iov_base = &uid, .iov_len = sizeof(uid) };
-	struct msghdr message = {
-		.msg_iov = &data,
-		.msg_iovlen = 1,
-		.msg_control = control.buffer,
-		.msg_controllen = sizeof(control.buffer),
-	};
-	struct cmsghdr *part = CMSG_FIRSTHDR(&message);
-
-	part->cmsg_level = SOL_SOCKET;
-	part->cmsg_type = SCM_RIGHTS;
-	part->cmsg_len = CMSG_LEN(sizeof(worker));
-	memcpy(CMSG_DATA(part), &worker, sizeof(worker));
-	return sendmsg(keeper->socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(uid);
-}
-
 bool keeper_pass(struct keeper *keeper, int worker, uint32_t uid)
 {
 	if (!keeper->options->folder)
 		return false;
-	if (keeper->socket >= 0 && pass(keeper, worker, uid))
+	if (keeper->socket >= 0 && send_with(keeper->socket, &uid, sizeof(uid), worker))
 		return true;
 	/* One that is merely behind stays. */
 	if (keeper->socket >= 0 && errno == EAGAIN)
 		return false;
 	reap_keeper(keeper);
 	return clock_ns() - keeper->started_ns >= RESTART_NS && fork_keeper(keeper) &&
-	       pass(keeper, worker, uid);
+	       send_with(keeper->socket, &uid, sizeof(uid), worker);
 }
 
 void keeper_stop(struct keeper *keeper)

@@ -12,8 +12,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "engine/blob_store.h"
+
 struct keeper_options {
 	const char *folder;		/* of the index; NULL: no cache */
+	struct blob_limits plans;	/* of the engine's own cache */
 };
 
 struct keeper {

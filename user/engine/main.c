@@ -32,6 +32,8 @@ enum option_id {
 	OPT_NO_SLOT_CACHE,
 	OPT_STATE,
 	OPT_NO_CACHE,
+	OPT_KEEP,
+	OPT_KEEP_PER_USER,
 	OPT_EXTENSIONS,
 	OPT_EXTENSIONS_GROUP,
 	OPT_INSECURE_NO_USERNS,
@@ -51,6 +53,8 @@ static const struct option long_options[] = {
 	{ "no-slot-cache", no_argument, NULL, OPT_NO_SLOT_CACHE },
 	{ "state", required_argument, NULL, OPT_STATE },
 	{ "no-cache", no_argument, NULL, OPT_NO_CACHE },
+	{ "keep", required_argument, NULL, OPT_KEEP },
+	{ "keep-per-user", required_argument, NULL, OPT_KEEP_PER_USER },
 	{ "extensions", required_argument, NULL, OPT_EXTENSIONS },
 	{ "extensions-group", required_argument, NULL, OPT_EXTENSIONS_GROUP },
 	{ "insecure-no-userns", no_argument, NULL, OPT_INSECURE_NO_USERNS },
@@ -75,6 +79,8 @@ static const char help[] =
 	"  --no-slot-cache           bursts map their memory for each execution afresh\n"
 	"  --state=FOLDER            of the compilation cache's index (/var/lib/nnaccel)\n"
 	"  --no-cache                no compilation cache\n"
+	"  --keep=MIB                plans kept for clients that want it, 0: none (1024)\n"
+	"  --keep-per-user=MIB       the same, of one user (256)\n"
 	"  --extensions=FOLDER       where plug-ins are\n"
 	"                            (" NN_EXTENSIONS_DIR ")\n"
 	"  --extensions-group=GROUP  whose clients get them (nnaccel-ext)\n"
@@ -162,6 +168,12 @@ static void parse_option(int id, const char *name, struct broker_options *o)
 			usage_error(name, optarg);
 		o->keeper.folder = optarg;
 		break;
+	case OPT_KEEP:
+		o->keeper.plans.bytes = parse_number(name, optarg, 0, 1UL << 32) << 20;
+		break;
+	case OPT_KEEP_PER_USER:
+		o->keeper.plans.bytes_per_user = parse_number(name, optarg, 1, 1UL << 32) << 20;
+		break;
 	case OPT_NO_CACHE:
 		o->keeper.folder = NULL;
 		break;
@@ -223,7 +235,10 @@ int main(int argc, char **argv)
 		.max_workers = 256,
 		.max_workers_per_user = 64,
 		.cgroup = { .max_memory = UINT64_C(4096) << 20, .cpu_weight = 100, .max_pids = 64 },
-		.keeper = { .folder = "/var/lib/nnaccel" },
+		.keeper = {
+			.folder = "/var/lib/nnaccel",
+			.plans = { UINT64_C(1024) << 20, UINT64_C(256) << 20 },
+		},
 		.spawner = {
 			.uid = geteuid() ? geteuid() : DEFAULT_WORKER_UID,
 			.gid = geteuid() ? getegid() : DEFAULT_WORKER_UID,

@@ -35,6 +35,7 @@ void models_discard(struct models *models, struct loaded_model *loaded)
 {
 	nn_plan_free(loaded->plan);
 	nn_model_free(loaded->model);
+	kept_plan_unmap(&loaded->kept);
 	for (uint32_t i = 0; i < loaded->num_pools; i++)
 		grants_put(models->grants, loaded->pools[i]);
 	free(loaded->pools);
@@ -82,7 +83,7 @@ enum nn_status models_map_pools(struct models *models, const struct command *com
 	return NN_OK;
 }
 
-static enum nn_status decode(const struct command *command, const void *wire,
+enum nn_status models_decode(const struct command *command, const void *wire,
 			     struct loaded_model *loaded, struct nn_error *err)
 {
 	struct nn_pool *pools = calloc(loaded->num_pools ? loaded->num_pools : 1, sizeof(*pools));
@@ -114,7 +115,7 @@ static enum nn_status load(struct models *models, const struct command *command,
 	if (!status)
 		status = models_map_pools(models, command, need_all, loaded, err);
 	if (!status)
-		status = decode(command, wire, loaded, err);
+		status = models_decode(command, wire, loaded, err);
 	free(wire);
 	if (!status) {
 		status = plugin_check_model(loaded->model, err);

@@ -20,6 +20,7 @@ struct loaded_model {
 	unsigned int users;
 	struct nn_model *model;		/* NULL: the plan has one */
 	struct nn_plan *plan;		/* NULL until prepared */
+	struct kept_plan kept;		/* what the plan was made of, where it was kept */
 	struct mapping **pools;		/* NULL entries: could not be mapped */
 	uint32_t num_pools;
 };
@@ -58,6 +59,18 @@ enum nn_status models_prepare_cached(struct models *models, const struct command
 enum nn_status models_save(struct models *models, const struct command *command,
 			   struct nnaccel_cache_sizes *sizes, struct nn_error *err);
 
+/* A model to compile once more, from a copy that nobody writes to, and to have kept. */
+struct keep_work;
+
+/*
+ * NNACCEL_DO_PREPARE with NNACCEL_PREPARE_KEEP: from what was kept, else as
+ * models_prepare(). *work is NULL, or what models_keep() is to do once the client
+ * has its answer.
+ */
+enum nn_status models_prepare_kept(struct models *models, const struct command *command,
+				   struct keep_work **work, struct nn_error *err);
+void models_keep(struct models *models, struct keep_work *work);
+
 /* What the ways to prepare a model share; `loaded` begins as zeroes and its number. */
 
 /* A private copy of the first grant's range, which the client may still be writing. */
@@ -70,6 +83,10 @@ enum nn_status models_copy_wire(struct models *models, const struct command *com
  */
 enum nn_status models_map_pools(struct models *models, const struct command *command,
 				bool need_all, struct loaded_model *loaded, struct nn_error *err);
+
+/* Decodes a private copy of a wire form, with the command's pools mapped. */
+enum nn_status models_decode(const struct command *command, const void *wire,
+			     struct loaded_model *loaded, struct nn_error *err);
 void models_add(struct models *models, struct loaded_model *loaded);
 void models_discard(struct models *models, struct loaded_model *loaded);
 

@@ -111,7 +111,8 @@ static void limit(int resource, uint64_t value, const char *what)
 static void limit_resources(const struct worker_options *options)
 {
 	limit(RLIMIT_CORE, 0, "limit of core files");
-	limit(RLIMIT_NOFILE, WORKER_SESSION_FD + 1, "limit of open files");
+	limit(RLIMIT_NOFILE, options->cache ? WORKER_FILE_FD + 1 : WORKER_SESSION_FD + 1,
+	      "limit of open files");
 	limit(RLIMIT_FSIZE, 0, "limit of file sizes");
 	limit(RLIMIT_MEMLOCK, 0, "limit of locked memory");
 	limit(RLIMIT_MSGQUEUE, 0, "limit of message queues");

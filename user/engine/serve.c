@@ -23,6 +23,7 @@
 /* What a command came to. payload is malloc()ed or NULL. */
 struct answer {
 	enum nn_status status;
+	struct keep_work *work;		/* to be done after it, or NULL */
 	void *payload;
 	size_t payload_size;
 	uint64_t device_ns;
@@ -85,7 +86,11 @@ static void do_supported(struct server *server, const struct command *command,
 static void do_prepare(struct server *server, const struct command *command,
 		       struct answer *answer)
 {
-	answer->status = models_prepare(&server->models, command, &answer->err);
+	if (command->head->flags & NNACCEL_PREPARE_KEEP && server->cache.socket >= 0)
+		answer->status = models_prepare_kept(&server->models, command, &answer->work,
+						     &answer->err);
+	else
+		answer->status = models_prepare(&server->models, command, &answer->err);
 }
 
 static void do_prepare_cached(struct server *server, const struct command *command,
@@ -386,6 +391,8 @@ static void serve_one(struct server *server, const void *buffer, size_t size)
 	if (command.head->cookie)
 		commit(server, command.head->cookie, &answer);
 	free(answer.payload);
+	if (answer.work)
+		models_keep(&server->models, answer.work);
 }
 
 bool server_init(struct server *server, int session, bool cache_slots, int cache)

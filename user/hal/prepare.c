@@ -241,6 +241,13 @@ enum nn_status nna_get_supported_operations(struct nna_device *device,
 	return status;
 }
 
+static bool wants_keep(const struct nna_prepare_options *options)
+{
+	const char *text = getenv("NNACCEL_KEEP");
+
+	return options->keep || (text && !strcmp(text, "1"));
+}
+
 static enum nn_status prepare(const struct nna_device *device, const struct sent_model *sent,
 			      const struct nna_prepare_options *options, uint32_t *id,
 			      struct nn_error *err)
@@ -249,6 +256,7 @@ static enum nn_status prepare(const struct nna_device *device, const struct sent
 	bool past = options->deadline_ns && nna_now_ns() >= options->deadline_ns;
 	struct nnaccel_prepare p = {
 		.size = sizeof(p),
+		.flags = wants_keep(options) ? NNACCEL_PREPARE_KEEP : 0,
 		.wire_pool = sent->wire_pool,
 		.num_pools = sent->num_pools,
 		.wire_length = sent->wire_length,

@@ -299,6 +299,17 @@ static void test_requests(void **state)
 	bad = good;
 	bad.__reserved = 1;
 	assert_false(cache_request_parse(&bad, sizeof(bad), &parsed));
+	/* Sizes come with NEW alone; a hash with none of the others. */
+	for (uint32_t kind = CACHE_STORE; kind <= CACHE_DROP; kind++) {
+		bad = (struct cache_request){ .kind = kind };
+		assert_true(cache_request_parse(&bad, sizeof(bad), &parsed));
+		bad.model_size = 1;
+		assert_int_equal(cache_request_parse(&bad, sizeof(bad), &parsed),
+				 kind == CACHE_NEW);
+		bad = (struct cache_request){ .kind = kind, .data_size = UINT64_MAX };
+		assert_int_equal(cache_request_parse(&bad, sizeof(bad), &parsed),
+				 kind == CACHE_NEW);
+	}
 }
 
 static void test_digest(void **state)
@@ -411,15 +422,14 @@ static void test_hostile_workers(void **state)
 		close(worker);
 	}
 	for (unsigned int i = 0; i < 8 * sizeof(uint64_t); i++) {
-		struct cache_request bad = request;
+		struct cache_request bad = request, parsed;
 
 		((uint8_t *)&bad)[i / 8] ^= (uint8_t)(1 << i % 8);
-		if (bad.kind == CACHE_STORE && !bad.__reserved)
-			continue;
 		worker = worker_of(1);
 		assert_int_equal(send(worker, &bad, sizeof(bad), MSG_NOSIGNAL), sizeof(bad));
-		assert_int_equal(recv(worker, bytes, sizeof(bytes), 0), bad.kind == CACHE_QUERY &&
-				 !bad.__reserved ? (ssize_t)sizeof(struct cache_answer) : 0);
+		assert_int_equal(recv(worker, bytes, sizeof(bytes), 0),
+				 cache_request_parse(&bad, sizeof(bad), &parsed) ?
+				 (ssize_t)sizeof(struct cache_answer) : 0);
 		close(worker);
 	}
 	/* One that asks and never reads. */

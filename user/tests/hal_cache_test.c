@@ -4,9 +4,11 @@
  * running nnacceld and root, who may become somebody else.
  *
  * hal_cache_test store|load FOLDER: only saves entries there, or only loads what
- * an earlier run saved: something else happened in between.
+ * an earlier run saved: something else happened in between. hal_cache_test TEST:
+ * only tests of that name, which may have wildcards.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -616,6 +618,137 @@ static void test_full_disk(void **state)
 	entry_close(&e);
 }
 
+/* ---- the engine's own cache ---- */
+
+static struct nna_prepared_model *prepare_kept(struct nna_device *d, float diagonal)
+{
+	struct nna_prepare_options options = {
+		.preference = NNACCEL_PREFER_FAST_SINGLE_ANSWER,
+		.priority = NNACCEL_PRIORITY_MEDIUM,
+		.keep = true,
+	};
+	struct nna_memory *weights = make_weights(d, diagonal);
+	struct nna_prepared_model *p = NULL;
+	struct model_builder b;
+
+	build(&b);
+	if (nna_prepare_model(d, &b.model, &weights, &options, &p, &err))
+		fprintf(stderr, "prepare: %s\n", err.message);
+	nna_memory_free(weights);
+	return p;
+}
+
+static int count_kept(void)
+{
+	const char *state = getenv("NNACCEL_STATE");
+	const struct dirent *e;
+	char path[256];
+	int count = 0;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "%s/plans", state ? state : "/run/nnaccel-state");
+	d = opendir(path);
+	while (d && (e = readdir(d)))
+		count += e->d_name[0] != '.';
+	if (d)
+		closedir(d);
+	return count;
+}
+
+/* Waits for the worker that is busy with it after its answer. */
+static bool await_kept(int count)
+{
+	for (int i = 0; i < TRIES && count_kept() < count; i++)
+		sleep(1);
+	return count_kept() == count;
+}
+
+/* How many kept plans the only worker that serves somebody has mapped. */
+static int count_mapped(void)
+{
+	char line[512];
+	int count = 0;
+	FILE *f;
+
+	snprintf(line, sizeof(line), "/proc/%d/maps", (int)workers_find());
+	f = fopen(line, "r");
+	while (f && fgets(line, sizeof(line), f))
+		count += strstr(line, "/plans/") != NULL;
+	if (f)
+		fclose(f);
+	return count;
+}
+
+/* Prepares as somebody else, says how that went, and lives on until it is killed. */
+static void prepare_as_nobody(int answer)
+{
+	struct nna_prepared_model *p = NULL;
+	struct nna_device *mine;
+	char right;
+
+	if (!setresgid(NOBODY, NOBODY, NOBODY) && !setresuid(NOBODY, NOBODY, NOBODY) &&
+	    !nna_device_open(NULL, &mine, NULL))
+		p = prepare_kept(mine, 6);
+	right = p && is_right(mine, p, 6);
+	if (write(answer, &right, 1) == 1)
+		pause();
+	_exit(1);
+}
+
+/* Nobody's is nobody's own, though root has the same model. */
+static void check_nobody(int kept)
+{
+	int answer[2];
+	char right = 0;
+	pid_t pid;
+
+	assert_int_equal(pipe(answer), 0);
+	pid = fork();
+	if (pid == 0)
+		prepare_as_nobody(answer[1]);
+	close(answer[1]);
+	assert_int_equal(read(answer[0], &right, 1), 1);
+	assert_int_equal(right, 1);
+	assert_true(await_kept(kept));
+	close(answer[0]);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void test_kept(void **state)
+{
+	struct nna_prepared_model *p, *q;
+	int before = count_kept();
+
+	(void)state;
+	/* Nothing is kept of who does not want it. */
+	p = prepare(device, NULL, 6);
+	nna_prepared_model_free(p);
+	p = prepare_kept(device, 6);
+	assert_true(is_right(device, p, 6));
+	assert_int_equal(count_mapped(), 0);
+	assert_true(await_kept(before + 1));
+	/* The same model again comes from it, in this worker and another. */
+	q = prepare_kept(device, 6);
+	assert_true(is_right(device, q, 6));
+	assert_int_equal(count_mapped(), 1);
+	nna_prepared_model_free(q);
+	nna_prepared_model_free(p);
+	nna_device_close(device);
+	set_up(NULL);
+	q = prepare_kept(device, 6);
+	assert_true(is_right(device, q, 6));
+	assert_int_equal(count_mapped(), 1);
+	/* Other weights, another plan. */
+	p = prepare_kept(device, 7);
+	assert_true(is_right(device, p, 7));
+	assert_int_equal(count_mapped(), 1);
+	assert_true(await_kept(before + 2));
+	nna_prepared_model_free(p);
+	nna_prepared_model_free(q);
+	check_nobody(before + 3);
+}
+
 /* ---- a writer that flips bytes while the engine reads ---- */
 
 struct flipper {
@@ -778,7 +911,7 @@ static int run_part(const char *part)
 		return cmocka_run_group_tests(store, NULL, NULL);
 	if (!strcmp(part, "load"))
 		return cmocka_run_group_tests(load, NULL, NULL);
-	fprintf(stderr, "usage: hal_cache_test [store|load FOLDER]\n");
+	fprintf(stderr, "usage: hal_cache_test [TEST | store FOLDER | load FOLDER]\n");
 	return 2;
 }
 
@@ -801,13 +934,16 @@ int main(int argc, char **argv)
 		TEST(many_processes),
 		TEST(in_use),
 		TEST(full_disk),
+		TEST(kept),
 		TEST(flipping_writer),
 	};
 
-	if (argc > 1) {
-		given_folder = argc > 2 ? argv[2] : ".";
+	if (argc == 3) {
+		given_folder = argv[2];
 		return run_part(argv[1]);
 	}
+	if (argc == 2)
+		cmocka_set_test_filter(argv[1]);
 	if (!mkdtemp(folder) || chmod(folder, 0777)) {
 		perror(folder);
 		return 1;

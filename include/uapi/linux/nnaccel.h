@@ -408,10 +408,16 @@ enum nnaccel_priority {
 	NNACCEL_PRIORITY_HIGH = 2
 };
 
+/*
+ * Flags of NNACCEL_PREPARE: the engine may keep what it compiles, for models of
+ * this user that are the same, and use what it kept.
+ */
+#define NNACCEL_PREPARE_KEEP	(1 << 0)
+
 /**
  * struct nnaccel_prepare - ioctl(NNACCEL_PREPARE)
  * @size: sizeof(struct nnaccel_prepare)
- * @flags: must be 0
+ * @flags: NNACCEL_PREPARE_KEEP
  * @wire_pool: pool that holds the model in its wire form
  * @num_pools: pools that the model's constants lie in, at most
  *	NNACCEL_MAX_CMD_POOLS - 1
@@ -485,7 +491,8 @@ struct nnaccel_prepare {
  * change values of outputs only.
  *
  * Errors: ENOENT: no such pool; EINVAL: range outside the pool, a data range
- * without a pool, unknown preference or priority; ENOSPC: too many models;
+ * without a pool, unknown preference or priority; EOPNOTSUPP: a pool is
+ * formatted; ENOSPC: too many models;
  * ETIME: the deadline passed; and those of reaching the engine (NNACCEL_QUERY).
  */
 struct nnaccel_prepare_cached {
@@ -537,7 +544,7 @@ struct nnaccel_prepare_cached {
  *
  * Errors: ENOENT: no such model or pool; ESTALE: the model's worker is dead;
  * EINVAL: range outside the pool, a range without a pool; EACCES: a pool is not
- * writable; and those of reaching the engine (NNACCEL_QUERY).
+ * writable; EOPNOTSUPP: a pool is formatted; and those of reaching the engine (NNACCEL_QUERY).
  */
 struct nnaccel_cache_save {
 	__u32 size;
@@ -1350,7 +1357,8 @@ struct nnaccel_grant {
  * @grant: FORGET_GRANT: the grant; SLOT_GONE: the slot
  * @num_inputs: EXECUTE: inputs
  * @num_outputs: EXECUTE: outputs
- * @flags: EXECUTE: NNACCEL_EXECUTE_MEASURE; BURST: NNACCEL_BURST_NO_SPIN
+ * @flags: PREPARE: NNACCEL_PREPARE_KEEP; EXECUTE: NNACCEL_EXECUTE_MEASURE;
+ *	BURST: NNACCEL_BURST_NO_SPIN
  * @query: QUERY: what is asked
  * @preference: PREPARE, PREPARE_CACHED: enum nnaccel_preference
  * @priority: PREPARE, PREPARE_CACHED, EXECUTE: enum nnaccel_priority of the

@@ -180,6 +180,12 @@ struct nna_prepare_options {
 	 * save, wrong files included, is no failure of the call.
 	 */
 	const struct nna_cache *cache;
+	/*
+	 * The engine may keep what it compiles in files of its own, for models of
+	 * this user that are the same, and use what it kept. So it may where the
+	 * variable NNACCEL_KEEP of the environment is 1.
+	 */
+	bool keep;
 };
 
 /*

@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The engine's own cache. A file is written under a name that was never used
+ * before, and is on the disk before the index says that it is there; on its way
+ * out the index forgets it first. Files that the index does not know are swept
+ * away when the store is opened.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/blob_store.h"
+#include "engine/log.h"
+
+/* Entries whose checksum was right once; more of them are merely looked at again. */
+#define MAX_VERIFIED 256
+
+struct blob_store {
+	struct cache_index *index;
+	int folder;
+	struct blob_limits limits;
+	int64_t verified[MAX_VERIFIED];
+	unsigned int num_verified;
+};
+
+/* What the index holds of an entry. */
+struct row {
+	int64_t file;
+	struct blob blob;
+	uint8_t data_hash[DIGEST_SIZE];
+};
+
+/* ---- the index's part ---- */
+
+/* A statement with up to three values bound: a number, a hash, a number. */
+static sqlite3_stmt *prepare(struct blob_store *store, const char *sql, int64_t number,
+			     const uint8_t *hash, int64_t other)
+{
+	sqlite3 *db = cache_index_db(store->index);
+	sqlite3_stmt *s = NULL;
+	int error = db ? sqlite3_prepare_v2(db, sql, -1, &s, NULL) : SQLITE_OK;
+
+	if (!s) {
+		if (error)
+			cache_index_failed(store->index, error);
+		return NULL;
+	}
+	sqlite3_bind_int64(s, 1, number);
+	if (hash)
+		sqlite3_bind_blob(s, 2, hash, DIGEST_SIZE, SQLITE_TRANSIENT);
+	sqlite3_bind_int64(s, 3, other);
+	return s;
+}
+
+/* Runs a statement to its end and frees it. */
+static bool finish(struct blob_store *store, sqlite3_stmt *s)
+{
+	int error;
+
+	if (!s)
+		return false;
+	do {
+		error = sqlite3_step(s);
+	} while (error == SQLITE_ROW);
+	sqlite3_finalize(s);
+	if (error == SQLITE_DONE)
+		return true;
+	cache_index_failed(store->index, error);
+	return false;
+}
+
+static bool run(struct blob_store *store, const char *sql)
+{
+	return finish(store, prepare(store, sql, 0, NULL, 0));
+}
+
+/* The number that a query has for an answer; -1: none. */
+static int64_t ask(struct blob_store *store, const char *sql, int64_t number)
+{
+	sqlite3_stmt *s = prepare(store, sql, number, NULL, 0);
+	int64_t answer = -1;
+
+	if (s && sqlite3_step(s) == SQLITE_ROW)
+		answer = sqlite3_column_int64(s, 0);
+	sqlite3_finalize(s);
+	return answer;
+}
+
+static bool copy_hash(uint8_t to[DIGEST_SIZE], sqlite3_stmt *s, int column)
+{
+	if (sqlite3_column_bytes(s, column) != DIGEST_SIZE)
+		return false;
+	memcpy(to, sqlite3_column_blob(s, column), DIGEST_SIZE);
+	return true;
+}
+
+static bool find(struct blob_store *store, uint32_t uid, const uint8_t *key, struct row *row)
+{
+	sqlite3_stmt *s = prepare(store, "SELECT file, model_size, data_size, model_hash, "
+				  "data_hash FROM plan WHERE uid = ?1 AND key = ?2", uid, key, 0);
+	int error = s ? sqlite3_step(s) : SQLITE_DONE;
+	bool found = false;
+
+	if (error == SQLITE_ROW) {
+		row->file = sqlite3_column_int64(s, 0);
+		row->blob.model_size = (uint64_t)sqlite3_column_int64(s, 1);
+		row->blob.data_size = (uint64_t)sqlite3_column_int64(s, 2);
+		found = copy_hash(row->blob.model_hash, s, 3) && copy_hash(row->data_hash, s, 4);
+	}
+	sqlite3_finalize(s);
+	if (error != SQLITE_ROW && error != SQLITE_DONE)
+		cache_index_failed(store->index, error);
+	return found;
+}
+
+static bool forget(struct blob_store *store, int64_t file)
+{
+	return finish(store, prepare(store, "DELETE FROM plan WHERE file = ?1", file, NULL, 0));
+}
+
+/* ---- files ---- */
+
+static void file_name(char name[24], int64_t file)
+{
+	snprintf(name, 24, "%" PRId64, file);
+}
+
+static void remove_file(struct blob_store *store, int64_t file)
+{
+	char name[24];
+
+	file_name(name, file);
+	unlinkat(store->folder, name, 0);
+}
+
+static int open_file(struct blob_store *store, int64_t file, const struct blob *blob)
+{
+	struct stat st;
+	char name[24];
+	int fd;
+
+	file_name(name, file);
+	fd = openat(store->folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return -1;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) &&
+	    (uint64_t)st.st_size == blob->model_size + blob->data_size)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* One write as a rule; then on the disk, and its name with it. */
+static bool write_file(struct blob_store *store, int64_t file, const char *bytes, uint64_t size)
+{
+	char name[24];
+	bool written;
+	ssize_t n = 1;
+	int fd;
+
+	file_name(name, file);
+	/* One that an index knew which is gone may be mapped: it is not written again. */
+	unlinkat(store->folder, name, 0);
+	fd = openat(store->folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return false;
+	while (size && n > 0) {
+		n = write(fd, bytes, size);
+		if (n < 0 && errno == EINTR)
+			n = 1;
+		else if (n > 0) {
+			bytes += n;
+			size -= (uint64_t)n;
+		}
+	}
+	written = !size && !fsync(fd);
+	close(fd);
+	return written && !fsync(store->folder);
+}
+
+/* Whether the index knows a file by this name. */
+static bool is_known(struct blob_store *store, const char *name)
+{
+	char *end, same[24];
+	long long file = strtoll(name, &end, 10);
+
+	file_name(same, file);
+	return !*end && !strcmp(name, same) &&
+	       ask(store, "SELECT count(*) FROM plan WHERE file = ?1", file) != 0;
+}
+
+/* What a death left behind. */
+static void sweep(struct blob_store *store)
+{
+	int fd = dup(store->folder);
+	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+
+	if (!folder) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	rewinddir(folder);
+	while ((entry = readdir(folder))) {
+		if (entry->d_name[0] != '.' && !is_known(store, entry->d_name))
+			unlinkat(store->folder, entry->d_name, 0);
+	}
+	closedir(folder);
+}
+
+struct blob_store *blob_store_open(struct cache_index *index, const char *folder,
+				   const struct blob_limits *limits)
+{
+	struct blob_store *store = calloc(1, sizeof(*store));
+	char path[PATH_MAX];
+
+	if (!store)
+		return NULL;
+	store->index = index;
+	store->limits = *limits;
+	store->folder = -1;
+	if (snprintf(path, sizeof(path), "%s/" BLOB_FOLDER, folder) < (int)sizeof(path) &&
+	    (!mkdir(path, 0700) || errno == EEXIST))
+		store->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (store->folder < 0) {
+		log_error("%s: no plans are kept: %s", path, strerror(errno));
+		free(store);
+		return NULL;
+	}
+	sweep(store);
+	return store;
+}
+
+void blob_store_close(struct blob_store *store)
+{
+	if (!store)
+		return;
+	close(store->folder);
+	free(store);
+}
+
+/* ---- entries ---- */
+
+/* A checksum is taken once as long as the store is open: the data part may be large. */
+static bool verify(struct blob_store *store, const struct row *row, int fd)
+{
+	uint8_t hash[DIGEST_SIZE];
+	void *data = NULL;
+	bool right;
+
+	for (unsigned int i = 0; i < store->num_verified; i++)
+		if (store->verified[i] == row->file)
+			return true;
+	if (row->blob.data_size)
+		data = mmap(NULL, row->blob.data_size, PROT_READ, MAP_SHARED, fd, 0);
+	if (data == MAP_FAILED)
+		return false;
+	right = digest(data, row->blob.data_size, hash) && !memcmp(hash, row->data_hash, DIGEST_SIZE);
+	if (data)
+		munmap(data, row->blob.data_size);
+	if (right && store->num_verified < MAX_VERIFIED)
+		store->verified[store->num_verified++] = row->file;
+	return right;
+}
+
+static void drop(struct blob_store *store, int64_t file)
+{
+	if (forget(store, file))
+		remove_file(store, file);
+}
+
+int blob_store_get(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
+		   struct blob *blob)
+{
+	struct row row;
+	int fd;
+
+	if (!find(store, uid, key, &row))
+		return -1;
+	fd = open_file(store, row.file, &row.blob);
+	if (fd >= 0 && verify(store, &row, fd)) {
+		cache_index_used(store->index, row.file);
+		*blob = row.blob;
+		return fd;
+	}
+	log_warning("a kept plan of uid %u is damaged: dropped", uid);
+	if (fd >= 0)
+		close(fd);
+	drop(store, row.file);
+	return -1;
+}
+
+bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
+		      uint64_t model_size, uint64_t data_size)
+{
+	struct row row;
+
+	return model_size && model_size <= BLOB_MAX_MODEL && data_size % BLOB_PAGE == 0 &&
+	       data_size <= store->limits.bytes && data_size <= store->limits.bytes_per_user &&
+	       model_size <= store->limits.bytes - data_size &&
+	       model_size <= store->limits.bytes_per_user - data_size &&
+	       !find(store, uid, key, &row);
+}
+
+/* Entries go, the least recently used first, until those of `where` are within limits. */
+static bool make_room(struct blob_store *store, const char *which, const char *first, uint32_t uid,
+		      int64_t max_entries, uint64_t max_bytes, uint64_t size)
+{
+	for (;;) {
+		sqlite3_stmt *s = prepare(store, which, uid, NULL, 0);
+		int64_t entries = 0, bytes = 0, file;
+
+		if (!s)
+			return false;
+		if (sqlite3_step(s) == SQLITE_ROW) {
+			entries = sqlite3_column_int64(s, 0);
+			bytes = sqlite3_column_int64(s, 1);
+		}
+		sqlite3_finalize(s);
+		if (entries < max_entries && (uint64_t)bytes + size <= max_bytes)
+			return true;
+		file = ask(store, first, uid);
+		if (file < 0 || !forget(store, file))
+			return false;
+		remove_file(store, file);
+	}
+}
+
+static bool make_all_room(struct blob_store *store, uint32_t uid, uint64_t size)
+{
+	return make_room(store, "SELECT count(*), coalesce(sum(model_size + data_size), 0) "
+			 "FROM plan WHERE uid = ?1",
+			 "SELECT file FROM plan WHERE uid = ?1 ORDER BY used LIMIT 1", uid,
+			 BLOB_PER_USER, store->limits.bytes_per_user, size) &&
+	       make_room(store, "SELECT count(*), coalesce(sum(model_size + data_size), 0) FROM plan",
+			 "SELECT file FROM plan ORDER BY used LIMIT 1", uid, BLOB_ALL,
+			 store->limits.bytes, size);
+}
+
+/* A number that no file ever had: taken for good before the file is made. */
+static int64_t next_file(struct blob_store *store)
+{
+	if (!run(store, "UPDATE meta SET value = CAST(value AS INTEGER) + 1 "
+		 "WHERE key = 'next_file'"))
+		return -1;
+	return ask(store, "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'next_file'", 0);
+}
+
+static bool publish(struct blob_store *store, uint32_t uid, const uint8_t *key,
+		    const struct row *row)
+{
+	sqlite3_stmt *s = prepare(store, "INSERT INTO plan (uid, key, file, model_size, data_size, "
+				  "model_hash, data_hash, used) "
+				  "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)", uid, key, row->file);
+
+	if (!s)
+		return false;
+	sqlite3_bind_int64(s, 4, (int64_t)row->blob.model_size);
+	sqlite3_bind_int64(s, 5, (int64_t)row->blob.data_size);
+	sqlite3_bind_blob(s, 6, row->blob.model_hash, DIGEST_SIZE, SQLITE_STATIC);
+	sqlite3_bind_blob(s, 7, row->data_hash, DIGEST_SIZE, SQLITE_STATIC);
+	sqlite3_bind_int64(s, 8, cache_index_tick(store->index));
+	return finish(store, s);
+}
+
+bool blob_store_put(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
+		    const void *bytes, uint64_t model_size, uint64_t data_size)
+{
+	struct row row = { .blob = { .model_size = model_size, .data_size = data_size } };
+
+	if (!digest(bytes, data_size, row.data_hash) ||
+	    !digest((const char *)bytes + data_size, model_size, row.blob.model_hash) ||
+	    !make_all_room(store, uid, model_size + data_size))
+		return false;
+	row.file = next_file(store);
+	if (row.file < 0)
+		return false;
+	if (!write_file(store, row.file, bytes, model_size + data_size)) {
+		log_warning("a plan is not kept: %s", strerror(errno));
+		remove_file(store, row.file);
+		return false;
+	}
+	if (publish(store, uid, key, &row))
+		return true;
+	remove_file(store, row.file);
+	return false;
+}
+
+void blob_store_drop(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE])
+{
+	struct row row;
+
+	if (find(store, uid, key, &row))
+		drop(store, row.file);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The engine's own cache: plans that workers made, kept in files of the engine's
+ * under a key that is a hash of all that they were made of. Bounded by number and
+ * size, per user and in all; an entry is whole or not there, whenever its maker
+ * died.
+ */
+#ifndef NN_ENGINE_BLOB_STORE_H
+#define NN_ENGINE_BLOB_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/cache_index.h"
+
+#define BLOB_FOLDER "plans"
+
+/* Entries of a user, and in all. */
+#define BLOB_PER_USER 64
+#define BLOB_ALL 1024
+
+/* Bytes of an entry's model part, which workers copy, and granule of its data part. */
+#define BLOB_MAX_MODEL (UINT64_C(64) << 20)
+#define BLOB_PAGE 4096
+
+struct blob_limits {
+	uint64_t bytes;			/* of all entries; 0: nothing is kept */
+	uint64_t bytes_per_user;
+};
+
+/* An entry. Its file is the data part, then the model part. */
+struct blob {
+	uint64_t model_size, data_size;
+	uint8_t model_hash[DIGEST_SIZE];
+};
+
+struct blob_store;
+
+/*
+ * Opens the store beside an index, which has to outlive it: drops entries whose
+ * files are gone and files that belong to no entry. NULL, with a log line: it
+ * cannot be used.
+ */
+struct blob_store *blob_store_open(struct cache_index *index, const char *folder,
+				   const struct blob_limits *limits);
+void blob_store_close(struct blob_store *store);
+
+/*
+ * A user's entry: its file, open for reading, and what is in it; -1: there is
+ * none. The data part's checksum is looked at once as long as the store is open.
+ */
+int blob_store_get(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
+		   struct blob *blob);
+
+/* Whether an entry of these sizes could be put there, and is not there yet. */
+bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
+		      uint64_t model_size, uint64_t data_size);
+
+/*
+ * Keeps what lies in memory, data part first: on the disk when it returns.
+ * False, with a log line where the disk or the index failed. The least recently
+ * used entries of the user, or of all, make room.
+ */
+bool blob_store_put(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
+		    const void *bytes, uint64_t model_size, uint64_t data_size);
+
+/* An entry turned out to be of no use. */
+void blob_store_drop(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE]);
+
+#endif /* NN_ENGINE_BLOB_STORE_H */

@@ -1,0 +1,617 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The engine's own cache: its store in this process, also one that is killed at
+ * every system call, and the keeper's part of it.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "engine/blob_store.h"
+#include "engine/cache_client.h"
+#include "engine/keeper.h"
+
+#define VERSION "some engine"
+#define PAGE BLOB_PAGE
+#define MODEL 100
+#define ENTRY (MODEL + PAGE)
+
+/* Of the store that is killed: so many entries fit, and so many are there before. */
+#define FITTING 3
+
+/* System calls that a store may take. */
+#define MAX_CALLS 2000
+
+static char folder[64];
+static char plans[96];
+static struct cache_index *index_;
+static struct blob_store *store;
+static struct blob_limits limits = { 10 * ENTRY, 4 * ENTRY };
+
+static int make_folder(void **state)
+{
+	(void)state;
+	strcpy(folder, "/dev/shm/engine-plans-XXXXXX");
+	if (!mkdtemp(folder)) {
+		strcpy(folder, "/tmp/engine-plans-XXXXXX");
+		if (!mkdtemp(folder))
+			return -1;
+	}
+	snprintf(plans, sizeof(plans), "%s/" BLOB_FOLDER, folder);
+	return digest_init() ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+	char command[128];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf %s", folder);
+	return system(command);
+}
+
+static void open_store(void)
+{
+	index_ = cache_index_open(folder, VERSION);
+	assert_non_null(index_);
+	store = blob_store_open(index_, folder, &limits);
+	assert_non_null(store);
+}
+
+static void close_store(void)
+{
+	blob_store_close(store);
+	cache_index_close(index_);
+}
+
+static int set_up(void **state)
+{
+	if (make_folder(state))
+		return -1;
+	open_store();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	close_store();
+	return remove_folder(state);
+}
+
+static const uint8_t *key_of(uint32_t number)
+{
+	static uint8_t key[DIGEST_SIZE];
+
+	memset(key, 0, sizeof(key));
+	memcpy(key + 3, &number, sizeof(number));
+	return key;
+}
+
+/* An entry's bytes tell whose it is. */
+static void fill(uint8_t bytes[ENTRY], uint32_t number)
+{
+	for (size_t i = 0; i < ENTRY; i++)
+		bytes[i] = (uint8_t)(number * 31 + i * 7);
+}
+
+static bool put(uint32_t uid, uint32_t number)
+{
+	uint8_t bytes[ENTRY];
+
+	fill(bytes, number);
+	return blob_store_put(store, uid, key_of(number), bytes, MODEL, PAGE);
+}
+
+/* 1: there, and what was put; 0: not there; -1: wrong. */
+static int get(uint32_t uid, uint32_t number)
+{
+	uint8_t bytes[ENTRY], found[ENTRY + 1], hash[DIGEST_SIZE];
+	struct blob blob;
+	int fd = blob_store_get(store, uid, key_of(number), &blob);
+	ssize_t n;
+
+	if (fd < 0)
+		return 0;
+	n = pread(fd, found, sizeof(found), 0);
+	close(fd);
+	fill(bytes, number);
+	digest(bytes + PAGE, MODEL, hash);
+	return n == ENTRY && !memcmp(bytes, found, ENTRY) && blob.model_size == MODEL &&
+	       blob.data_size == PAGE && !memcmp(hash, blob.model_hash, sizeof(hash)) ? 1 : -1;
+}
+
+static unsigned int count_files(void)
+{
+	DIR *d = opendir(plans);
+	const struct dirent *e;
+	unsigned int count = 0;
+
+	assert_non_null(d);
+	while ((e = readdir(d)))
+		count += e->d_name[0] != '.';
+	closedir(d);
+	return count;
+}
+
+/* The file of the only entry. */
+static int only_file(int flags)
+{
+	DIR *d = opendir(plans);
+	const struct dirent *e;
+	int fd = -1;
+
+	assert_int_equal(count_files(), 1);
+	while ((e = readdir(d)))
+		if (e->d_name[0] != '.')
+			fd = openat(dirfd(d), e->d_name, flags);
+	closedir(d);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+/* ---- the store ---- */
+
+static void test_put_and_get(void **state)
+{
+	(void)state;
+	assert_int_equal(get(1, 1), 0);
+	assert_true(blob_store_wants(store, 1, key_of(1), MODEL, PAGE));
+	assert_true(put(1, 1));
+	assert_false(blob_store_wants(store, 1, key_of(1), MODEL, PAGE));
+	assert_true(put(2, 2));
+	for (int again = 0; again < 2; again++) {
+		assert_int_equal(get(1, 1), 1);
+		assert_int_equal(get(2, 2), 1);
+		assert_int_equal(get(1, 2), 0);
+		assert_int_equal(get(2, 1), 0);
+		close_store();
+		open_store();
+	}
+	blob_store_drop(store, 2, key_of(1));
+	assert_int_equal(get(1, 1), 1);
+	blob_store_drop(store, 1, key_of(1));
+	assert_int_equal(get(1, 1), 0);
+	assert_int_equal(count_files(), 1);
+}
+
+static void test_sizes(void **state)
+{
+	const struct {
+		uint64_t model, data;
+		bool wanted;
+	} cases[] = {
+		{ 0, PAGE, false }, { 1, 0, true }, { 1, PAGE - 1, false }, { MODEL, PAGE, true },
+		{ BLOB_MAX_MODEL + 1, 0, false }, { 4 * ENTRY, 0, true }, { 4 * ENTRY + 1, 0, false },
+		{ UINT64_MAX, 0, false }, { 1, UINT64_MAX - PAGE + 1, false },
+		{ UINT64_MAX, UINT64_MAX - PAGE + 1, false }, { 1, UINT64_MAX / PAGE * PAGE, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(blob_store_wants(store, 1, key_of(1), cases[i].model,
+						  cases[i].data), cases[i].wanted);
+}
+
+/* A user has 4, all together have 10; the least recently used go. */
+static void test_limits(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++)
+		assert_true(put(1, i));
+	assert_int_equal(get(1, 0), 1);
+	assert_true(put(1, 4));
+	/* Uses are written with the next store: so much the better where it was not so far. */
+	assert_int_equal(get(1, 4), 1);
+	assert_int_equal(count_files(), 4);
+	for (uint32_t uid = 2; uid < 5; uid++)
+		for (uint32_t i = 0; i < 4; i++)
+			assert_true(put(uid, i));
+	assert_int_equal(count_files(), 10);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(get(4, i), 1);
+	assert_int_equal(get(1, 4), 0);
+}
+
+static void test_uses(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++)
+		assert_true(put(1, i));
+	assert_int_equal(get(1, 0), 1);
+	cache_index_flush(index_);
+	assert_true(put(1, 4));
+	assert_int_equal(get(1, 0), 1);
+	assert_int_equal(get(1, 1), 0);
+}
+
+static void test_many_entries(void **state)
+{
+	uint8_t bytes[1] = { 0 };
+
+	(void)state;
+	for (uint32_t i = 0; i < BLOB_PER_USER + 5; i++)
+		assert_true(blob_store_put(store, 1, key_of(i), bytes, 1, 0));
+	assert_int_equal(count_files(), BLOB_PER_USER);
+}
+
+/* A file that is gone, too short, too long or changed is no entry any more. */
+static void test_damaged_files(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		uint8_t byte;
+		int fd;
+
+		assert_true(put(1, 1));
+		assert_int_equal(get(1, 1), 1);
+		close_store();
+		fd = only_file(O_RDWR);
+		switch (i) {
+		case 0:
+			remove_folder(NULL);
+			break;
+		case 1:
+			assert_int_equal(ftruncate(fd, ENTRY - 1), 0);
+			break;
+		case 2:
+			assert_int_equal(ftruncate(fd, ENTRY + 1), 0);
+			break;
+		default:
+			/* The data part is for the store to check, the model part for the worker. */
+			assert_int_equal(pread(fd, &byte, 1, i == 3 ? 0 : PAGE - 1), 1);
+			byte ^= 4;
+			assert_int_equal(pwrite(fd, &byte, 1, i == 3 ? 0 : PAGE - 1), 1);
+		}
+		close(fd);
+		if (i == 0)
+			assert_int_equal(mkdir(folder, 0700), 0);
+		open_store();
+		assert_int_equal(get(1, 1), 0);
+		assert_int_equal(count_files(), 0);
+		assert_true(blob_store_wants(store, 1, key_of(1), MODEL, PAGE));
+	}
+}
+
+static void test_strange_files(void **state)
+{
+	static const char *const names[] = { "1", "007", "-5", "tmp", "99999999999999999999" };
+	char path[160];
+
+	(void)state;
+	close_store();
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", plans, names[i]);
+		close(open(path, O_CREAT | O_WRONLY, 0600));
+	}
+	open_store();
+	assert_int_equal(count_files(), 0);
+}
+
+static void test_other_version(void **state)
+{
+	(void)state;
+	assert_true(put(1, 1));
+	close_store();
+	index_ = cache_index_open(folder, "another");
+	store = blob_store_open(index_, folder, &limits);
+	assert_int_equal(get(1, 1), 0);
+	assert_int_equal(count_files(), 0);
+	assert_true(put(1, 1));
+	assert_int_equal(get(1, 1), 1);
+}
+
+/* ---- killed at every system call ---- */
+
+/* What the process that is killed does, in a folder with FITTING entries: one more. */
+static int be_killed(const char *in)
+{
+	strcpy(folder, in);
+	limits = (struct blob_limits){ FITTING * ENTRY, FITTING * ENTRY };
+	if (!digest_init())
+		return 1;
+	index_ = cache_index_open(folder, VERSION);
+	store = index_ ? blob_store_open(index_, folder, &limits) : NULL;
+	if (!store)
+		return 1;
+	/* The mark from which on it is killed. */
+	getppid();
+	if (!put(1, FITTING))
+		return 1;
+	getppid();
+	close_store();
+	return 0;
+}
+
+static void prepare_victim(void)
+{
+	limits = (struct blob_limits){ FITTING * ENTRY, FITTING * ENTRY };
+	open_store();
+	for (uint32_t i = 0; i < FITTING; i++)
+		assert_true(put(1, i));
+	close_store();
+}
+
+/* strace with those arguments on this program; its exit status as of waitpid(). */
+static int strace(const char *log, const char *inject)
+{
+	char self[4096] = "";
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
+			_exit(99);
+		setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
+		execlp("strace", "strace", "-qq", "-o", log, "-e", inject, self,
+		       "be-killed", folder, NULL);
+		_exit(99);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+/* A system call as strace names one: the how many-eth of its name. */
+struct call {
+	char name[24];
+	unsigned int number;
+};
+
+/* The calls between the marks of a log; their number. */
+static unsigned int read_calls(const char *path, struct call *calls, unsigned int room)
+{
+	static struct call names[64];
+	unsigned int num_names = 0, count = 0, marks = 0, i;
+	FILE *f = fopen(path, "r");
+	char line[4096], name[24];
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%23[a-z0-9_](", name) != 1)
+			continue;
+		for (i = 0; i < num_names && strcmp(names[i].name, name); i++)
+			;
+		assert_true(i < sizeof(names) / sizeof(names[0]));
+		if (i == num_names) {
+			strcpy(names[num_names].name, name);
+			names[num_names++].number = 0;
+		}
+		names[i].number++;
+		marks += !strcmp(name, "getppid");
+		if (marks == 1 && count < room)
+			calls[count++] = names[i];
+	}
+	if (f)
+		fclose(f);
+	return marks == 2 ? count : 0;
+}
+
+/* Each entry is whole or not there, files are those of entries, and it goes on. */
+static void check_survival(void)
+{
+	unsigned int there = 0;
+
+	open_store();
+	for (uint32_t i = 0; i <= FITTING; i++) {
+		int found = get(1, i);
+
+		assert_true(found >= 0);
+		there += (unsigned int)found;
+	}
+	/* At most the one that made room is gone. */
+	assert_true(there >= FITTING - 1 && there <= FITTING);
+	assert_int_equal(count_files(), there);
+	assert_int_equal(get(1, 0) + get(1, FITTING) <= 1, 1);
+	assert_true(put(1, FITTING + 1));
+	assert_int_equal(get(1, FITTING + 1), 1);
+	close_store();
+}
+
+/* A store that evicts: so both are gone through. */
+static void test_killed_anywhere(void **state)
+{
+	static struct call calls[MAX_CALLS];
+	char log[128], inject[96];
+	unsigned int count;
+	int status;
+
+	(void)state;
+	if (system("command -v strace >/dev/null"))
+		skip();
+	snprintf(log, sizeof(log), "/tmp/engine-plans-strace.%d", (int)getpid());
+	assert_int_equal(make_folder(NULL), 0);
+	prepare_victim();
+	status = strace(log, "trace=all");
+	assert_int_equal(status, 0);
+	count = read_calls(log, calls, MAX_CALLS);
+	assert_true(count > 0);
+	remove_folder(NULL);
+	print_message("%u system calls\n", count);
+	for (unsigned int i = 0; i < count; i++) {
+		assert_int_equal(make_folder(NULL), 0);
+		prepare_victim();
+		snprintf(inject, sizeof(inject), "inject=%.23s:signal=SIGKILL:when=%u",
+			 calls[i].name, calls[i].number);
+		status = strace(log, inject);
+		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+		check_survival();
+		remove_folder(NULL);
+	}
+	unlink(log);
+	limits = (struct blob_limits){ 10 * ENTRY, 4 * ENTRY };
+}
+
+/* ---- the keeper ---- */
+
+static struct keeper keeper;
+static struct keeper_options options = { .plans = { 1 << 20, 1 << 20 } };
+
+static int start_keeper(void **state)
+{
+	if (make_folder(state))
+		return -1;
+	options.folder = folder;
+	return keeper_start(&keeper, &options) ? 0 : -1;
+}
+
+static int stop_keeper(void **state)
+{
+	keeper_stop(&keeper);
+	return remove_folder(state);
+}
+
+static int worker_of(uint32_t uid)
+{
+	int sockets[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
+	assert_true(keeper_pass(&keeper, sockets[0], uid));
+	close(sockets[0]);
+	return sockets[1];
+}
+
+/* A request; the answer's verdict, and the file that came with it or -1. */
+static uint32_t ask(int worker, uint32_t kind, uint32_t number, uint64_t model, uint64_t data,
+		    int *file)
+{
+	union {
+		char buffer[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct cache_request request = { .kind = kind, .model_size = model, .data_size = data };
+	struct cache_answer answer = { 0 };
+	struct iovec bytes = { &answer, sizeof(answer) };
+	struct msghdr message = {
+		.msg_iov = &bytes, .msg_iovlen = 1,
+		.msg_control = control.buffer, .msg_controllen = sizeof(control.buffer),
+	};
+
+	memcpy(request.token, key_of(number), sizeof(request.token));
+	assert_int_equal(send(worker, &request, sizeof(request), MSG_NOSIGNAL), sizeof(request));
+	assert_int_equal(recvmsg(worker, &message, MSG_CMSG_CLOEXEC), sizeof(answer));
+	*file = -1;
+	if (CMSG_FIRSTHDR(&message))
+		memcpy(file, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(*file));
+	return answer.verdict;
+}
+
+static void test_keeper(void **state)
+{
+	int worker = worker_of(1), other = worker_of(2), file;
+	uint8_t bytes[ENTRY], found[ENTRY];
+
+	(void)state;
+	assert_int_equal(ask(worker, CACHE_GET, 1, 0, 0, &file), CACHE_NO);
+	assert_int_equal(file, -1);
+	assert_int_equal(ask(worker, CACHE_NEW, 1, MODEL, PAGE, &file), CACHE_YES);
+	assert_true(file >= 0);
+	fill(bytes, 1);
+	assert_int_equal(pwrite(file, bytes, ENTRY, 0), ENTRY);
+	assert_true(ftruncate(file, ENTRY + 1) && ftruncate(file, ENTRY - 1));
+	close(file);
+	assert_int_equal(ask(worker, CACHE_DONE, 1, 0, 0, &file), CACHE_YES);
+	assert_int_equal(ask(worker, CACHE_NEW, 1, MODEL, PAGE, &file), CACHE_NO);
+	assert_int_equal(ask(worker, CACHE_GET, 1, 0, 0, &file), CACHE_YES);
+	assert_int_equal(pread(file, found, ENTRY, 0), ENTRY);
+	assert_memory_equal(bytes, found, ENTRY);
+	/* To be read, and no more. */
+	assert_int_equal(pwrite(file, bytes, 1, 0), -1);
+	assert_ptr_equal(mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0), MAP_FAILED);
+	close(file);
+	assert_int_equal(ask(other, CACHE_GET, 1, 0, 0, &file), CACHE_NO);
+	assert_int_equal(ask(other, CACHE_DROP, 1, 0, 0, &file), CACHE_YES);
+	assert_int_equal(ask(worker, CACHE_GET, 1, 0, 0, &file), CACHE_YES);
+	close(file);
+	assert_int_equal(ask(worker, CACHE_DROP, 1, 0, 0, &file), CACHE_YES);
+	assert_int_equal(ask(worker, CACHE_GET, 1, 0, 0, &file), CACHE_NO);
+	close(worker);
+	close(other);
+}
+
+/* Memory that its worker may still write to is not kept, nor is what was never asked for. */
+static void test_no_late_writes(void **state)
+{
+	int worker = worker_of(1), file, none;
+	uint8_t *map;
+
+	(void)state;
+	assert_int_equal(ask(worker, CACHE_DONE, 1, 0, 0, &none), CACHE_NO);
+	assert_int_equal(ask(worker, CACHE_NEW, 1, MODEL, PAGE, &file), CACHE_YES);
+	assert_int_equal(ask(worker, CACHE_DONE, 2, 0, 0, &none), CACHE_NO);
+	assert_int_equal(ask(worker, CACHE_DONE, 1, 0, 0, &none), CACHE_NO);
+	close(file);
+	assert_int_equal(ask(worker, CACHE_NEW, 1, MODEL, PAGE, &file), CACHE_YES);
+	map = mmap(NULL, ENTRY, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	assert_ptr_not_equal(map, MAP_FAILED);
+	close(file);
+	assert_int_equal(ask(worker, CACHE_DONE, 1, 0, 0, &none), CACHE_NO);
+	munmap(map, ENTRY);
+	assert_int_equal(ask(worker, CACHE_GET, 1, 0, 0, &none), CACHE_NO);
+	/* The file stays open, but sealed. */
+	assert_int_equal(ask(worker, CACHE_NEW, 1, MODEL, PAGE, &file), CACHE_YES);
+	assert_int_equal(ask(worker, CACHE_DONE, 1, 0, 0, &none), CACHE_YES);
+	assert_int_equal(pwrite(file, "x", 1, 0), -1);
+	close(file);
+	assert_int_equal(ask(worker, CACHE_NEW, 2, 2 << 20, 0, &file), CACHE_NO);
+	assert_int_equal(file, -1);
+	close(worker);
+}
+
+static void test_client(void **state)
+{
+	struct cache_client client;
+	struct kept_plan plan;
+	struct nn_plan_image image = { .model = "a model part", .model_size = 13 };
+
+	(void)state;
+	assert_true(cache_client_init(&client, worker_of(1)));
+	assert_int_equal(cache_client_get(&client, key_of(1), &plan, NULL), NN_GENERAL_FAILURE);
+	assert_int_equal(cache_client_keep(&client, key_of(1), &image, NULL), NN_OK);
+	assert_int_equal(cache_client_keep(&client, key_of(1), &image, NULL), NN_GENERAL_FAILURE);
+	assert_int_equal(cache_client_get(&client, key_of(1), &plan, NULL), NN_OK);
+	assert_int_equal(plan.model_size, 13);
+	assert_int_equal(plan.data_size, 0);
+	assert_string_equal(plan.base, "a model part");
+	kept_plan_unmap(&plan);
+	cache_client_drop(&client, key_of(1));
+	assert_int_equal(cache_client_get(&client, key_of(1), &plan, NULL), NN_GENERAL_FAILURE);
+	close(client.socket);
+}
+
+#define STORE(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
+#define KEEPER(name) cmocka_unit_test_setup_teardown(test_##name, start_keeper, stop_keeper)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		STORE(put_and_get),
+		STORE(sizes),
+		STORE(limits),
+		STORE(uses),
+		STORE(many_entries),
+		STORE(damaged_files),
+		STORE(strange_files),
+		STORE(other_version),
+		cmocka_unit_test(test_killed_anywhere),
+		KEEPER(keeper),
+		KEEPER(no_late_writes),
+		KEEPER(client),
+	};
+
+	if (argc == 3 && !strcmp(argv[1], "be-killed"))
+		return be_killed(argv[2]);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * nnaccel cache: what the engine's compilation cache holds, how large it is, and
+ * emptying it. Reads the engine's index where it lies.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tool.h"
+
+#define DEFAULT_STATE "/var/lib/nnaccel"
+#define ALL_USERS UINT64_MAX
+
+/* How long the engine may take with the index meanwhile. */
+#define BUSY_MS 5000
+
+struct cache {
+	const char *state;		/* the folder */
+	sqlite3 *db;
+	bool json;
+	uint64_t uid;			/* clear: whose; or ALL_USERS */
+};
+
+/* ---- the index ---- */
+
+static int open_index(struct cache *c, bool write)
+{
+	char path[PATH_MAX];
+	int error;
+
+	snprintf(path, sizeof(path), "%s/index.db", c->state);
+	if (access(path, write ? R_OK | W_OK : R_OK))
+		return tool_fail("cache", "%s: %s%s", path, strerror(errno),
+				 errno == EACCES ? " (only root may look)" :
+				 errno == ENOENT ? " (has an nnacceld run with this folder?)" : "");
+	error = sqlite3_open_v2(path, &c->db, write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY,
+				NULL);
+	if (error)
+		return tool_fail("cache", "%s: %s", path, sqlite3_errstr(error));
+	sqlite3_busy_timeout(c->db, BUSY_MS);
+	return TOOL_OK;
+}
+
+static int fail_index(const struct cache *c)
+{
+	return tool_fail("cache", "%s/index.db: %s", c->state, sqlite3_errmsg(c->db));
+}
+
+/* Runs a query and calls for each row. */
+static int each_row(const struct cache *c, const char *sql, void (*act)(sqlite3_stmt *row, bool json),
+		    unsigned int *count)
+{
+	sqlite3_stmt *s = NULL;
+	int error = sqlite3_prepare_v2(c->db, sql, -1, &s, NULL);
+
+	*count = 0;
+	while (!error && (error = sqlite3_step(s)) == SQLITE_ROW) {
+		if (c->json && *count)
+			fputs(", ", stdout);
+		act(s, c->json);
+		++*count;
+		error = SQLITE_OK;
+	}
+	sqlite3_finalize(s);
+	return error == SQLITE_DONE ? TOOL_OK : fail_index(c);
+}
+
+/* ---- show ---- */
+
+static void show_user(sqlite3_stmt *row, bool json)
+{
+	const char *format = json ? "{\"uid\": %" PRId64 ", \"tokens\": %" PRId64 ", \"hashes\": %"
+				    PRId64 ", \"plans\": %" PRId64 ", \"plan_bytes\": %" PRId64 "}" :
+				    "%10" PRId64 " %8" PRId64 " %8" PRId64 " %8" PRId64 " %14" PRId64
+				    "\n";
+
+	printf(format, (int64_t)sqlite3_column_int64(row, 0), (int64_t)sqlite3_column_int64(row, 1),
+	       (int64_t)sqlite3_column_int64(row, 2), (int64_t)sqlite3_column_int64(row, 3),
+	       (int64_t)sqlite3_column_int64(row, 4));
+}
+
+static void show_version(sqlite3_stmt *row, bool json)
+{
+	const char *text = (const char *)sqlite3_column_text(row, 0);
+
+	if (json)
+		tool_json_string(text ? text : "");
+	else
+		printf("made by %s\n", text ? text : "nobody");
+}
+
+static const char by_user[] =
+	"SELECT uid, sum(tokens), sum(hashes), sum(plans), sum(bytes) FROM"
+	" (SELECT uid, count(DISTINCT token) AS tokens, count(*) AS hashes, 0 AS plans, 0 AS bytes"
+	"  FROM hash GROUP BY uid UNION ALL"
+	"  SELECT uid, 0, 0, count(*), sum(model_size + data_size) FROM plan GROUP BY uid)"
+	" GROUP BY uid ORDER BY uid";
+
+static int show(struct cache *c)
+{
+	unsigned int count;
+	int status;
+
+	if (c->json) {
+		fputs("{\"state\": ", stdout);
+		tool_json_string(c->state);
+		fputs(", \"version\": ", stdout);
+	}
+	status = each_row(c, "SELECT value FROM meta WHERE key = 'version'", show_version, &count);
+	if (status)
+		return status;
+	if (c->json)
+		fputs(count ? ", \"users\": [" : "null, \"users\": [", stdout);
+	else
+		printf("%10s %8s %8s %8s %14s\n", "user", "tokens", "hashes", "plans",
+		       "bytes of plans");
+	status = each_row(c, by_user, show_user, &count);
+	if (!status && c->json)
+		puts("]}");
+	return status;
+}
+
+/* ---- size ---- */
+
+/* Bytes of the files of a folder; plans in another below it. */
+static uint64_t folder_size(const char *path)
+{
+	DIR *folder = opendir(path);
+	const struct dirent *entry;
+	uint64_t size = 0;
+	struct stat st;
+
+	while (folder && (entry = readdir(folder))) {
+		if (!fstatat(dirfd(folder), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
+		    S_ISREG(st.st_mode))
+			size += (uint64_t)st.st_size;
+	}
+	if (folder)
+		closedir(folder);
+	return size;
+}
+
+static int show_size(struct cache *c)
+{
+	char plans[PATH_MAX];
+	uint64_t index_size, plan_size;
+
+	snprintf(plans, sizeof(plans), "%s/plans", c->state);
+	index_size = folder_size(c->state);
+	plan_size = folder_size(plans);
+	printf(c->json ? "{\"index_bytes\": %" PRIu64 ", \"plan_bytes\": %" PRIu64 "}\n" :
+	       "%" PRIu64 " bytes of the index, %" PRIu64 " bytes of plans\n", index_size, plan_size);
+	return TOOL_OK;
+}
+
+/* ---- clear ---- */
+
+static bool is_known(const struct cache *c, const char *file)
+{
+	sqlite3_stmt *s = NULL;
+	bool known = true;
+
+	if (!sqlite3_prepare_v2(c->db, "SELECT 1 FROM plan WHERE file = ?1", -1, &s, NULL)) {
+		sqlite3_bind_int64(s, 1, strtoll(file, NULL, 10));
+		known = sqlite3_step(s) != SQLITE_DONE;
+	}
+	sqlite3_finalize(s);
+	return known;
+}
+
+/* The files that the index has forgotten; workers that have them mapped keep them. */
+static void remove_files(const struct cache *c)
+{
+	char path[PATH_MAX];
+	const struct dirent *entry;
+	DIR *folder;
+
+	snprintf(path, sizeof(path), "%s/plans", c->state);
+	folder = opendir(path);
+	while (folder && (entry = readdir(folder))) {
+		if (entry->d_name[0] != '.' && !is_known(c, entry->d_name))
+			unlinkat(dirfd(folder), entry->d_name, 0);
+	}
+	if (folder)
+		closedir(folder);
+}
+
+static int clear(struct cache *c)
+{
+	char *sql;
+	int before, error;
+
+	if (c->uid == ALL_USERS)
+		sql = sqlite3_mprintf("BEGIN IMMEDIATE; DELETE FROM hash WHERE 1; "
+				      "DELETE FROM plan WHERE 1; COMMIT");
+	else
+		sql = sqlite3_mprintf("BEGIN IMMEDIATE; DELETE FROM hash WHERE uid = %lld; "
+				      "DELETE FROM plan WHERE uid = %lld; COMMIT",
+				      (long long)c->uid, (long long)c->uid);
+	if (!sql)
+		return tool_fail("cache", "out of memory");
+	before = sqlite3_total_changes(c->db);
+	error = sqlite3_exec(c->db, sql, NULL, NULL, NULL);
+	sqlite3_free(sql);
+	if (error)
+		return fail_index(c);
+	before = sqlite3_total_changes(c->db) - before;
+	remove_files(c);
+	printf(c->json ? "{\"cleared\": %d}\n" : "%d entries cleared\n", before);
+	return TOOL_OK;
+}
+
+/* ---- the command ---- */
+
+static const struct {
+	const char *name;
+	int (*run)(struct cache *c);
+	bool writes;
+} actions[] = {
+	{ "show", show, false },
+	{ "size", show_size, false },
+	{ "clear", clear, true },
+};
+
+static int help(void)
+{
+	printf("usage: nnaccel cache [OPTION]... [show|size|clear]\n\n"
+	       "What the engine's compilation cache holds of each user: hashes of what it saved\n"
+	       "for NNAPI's cache files, and plans that it keeps itself. For root.\n\n"
+	       "  show            tokens, hashes and plans of each user; the default\n"
+	       "  size            bytes of the index and of the plans\n"
+	       "  clear           forgets all; with --uid what one user has\n\n"
+	       "  --json          JSON\n"
+	       "  --uid UID       clear: of this user only\n"
+	       "  --state FOLDER  nnacceld's (%s)\n"
+	       "  --help          this\n", DEFAULT_STATE);
+	return TOOL_OK;
+}
+
+static int run(struct cache *c, const char *name)
+{
+	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
+		int status;
+
+		if (strcmp(actions[i].name, name))
+			continue;
+		if (c->uid != ALL_USERS && !actions[i].writes)
+			return tool_usage("cache", "--uid is for clear");
+		status = open_index(c, actions[i].writes);
+		if (!status)
+			status = actions[i].run(c);
+		sqlite3_close(c->db);
+		return status;
+	}
+	return tool_usage("cache", "no action '%s'", name);
+}
+
+int tool_cache(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "json", no_argument, NULL, 'j' },
+		{ "uid", required_argument, NULL, 'u' },
+		{ "state", required_argument, NULL, 's' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	struct cache c = { .state = DEFAULT_STATE, .uid = ALL_USERS };
+	int option;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (option) {
+		case 'j':
+			c.json = true;
+			break;
+		case 'u':
+			if (!tool_number(optarg, 0, UINT32_MAX, &c.uid))
+				return tool_usage("cache", "wrong user id %s", optarg);
+			break;
+		case 's':
+			c.state = optarg;
+			break;
+		case 'h':
+			return help();
+		default:
+			return tool_usage("cache", "wrong option %s", argv[optind - 1]);
+		}
+	}
+	if (argc - optind > 1)
+		return tool_usage("cache", "unexpected argument %s", argv[optind + 1]);
+	return run(&c, optind < argc ? argv[optind] : "show");
+}
