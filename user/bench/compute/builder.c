@@ -177,7 +177,11 @@ static struct nn_arg make_arg(const struct nn_operand *o)
 
 struct subject builder_subject(struct builder *b, uint32_t threads)
 {
-	const struct nn_plan_options options = { .preference = threads > 1 ? 1 : 0 };
+	/* Other kernels than the best that the CPU has, to compare them. */
+	const struct nn_plan_options options = {
+		.preference = threads > 1 ? 1 : 0,
+		.kernels = getenv("NN_BENCH_KERNELS"),
+	};
 	struct plan_state *s = must_alloc(sizeof(*s));
 	struct nn_error err = { "" };
 

@@ -22,6 +22,7 @@ struct conv {
 	struct nn_window window;
 	struct nn_image in;
 	bool direct;			/* the windows are the input's pixels */
+	size_t copy_size;		/* bytes of windows, in the scratch memory */
 	uint8_t padding;		/* each byte of an element outside the image */
 };
 
@@ -73,7 +74,9 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 		       max_rows < MIN_BLOCK_ROWS ? MIN_BLOCK_ROWS : max_rows);
 	ready->packed_size = nn_gemm_packed_size(&c->gemm, ready->isa);
 	if (!c->direct)
-		ready->scratch_size = c->gemm.block_rows * c->gemm.a_stride * c->gemm.element;
+		c->copy_size = (c->gemm.block_rows * c->gemm.a_stride * c->gemm.element + 63) / 64 *
+			       64;
+	ready->scratch_size = c->copy_size + nn_gemm_scratch(&c->gemm, ready->isa);
 	ready->tasks = c->gemm.row_blocks * c->gemm.column_blocks;
 	return true;
 }
@@ -176,7 +179,8 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 		a = in + first * g->depth * c->gemm.element;
 	else
 		copy_windows(c, in, first, left < g->block_rows ? left : g->block_rows, scratch);
-	nn_gemm_run(call->ready, g, row_block, task % g->column_blocks, a, call->outputs[0]);
+	nn_gemm_run(call->ready, g, row_block, task % g->column_blocks, a, call->outputs[0],
+		    (char *)scratch + c->copy_size);
 }
 
 const struct nn_kernel nn_kernel_conv = {

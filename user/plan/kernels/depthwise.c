@@ -92,6 +92,15 @@ static bool prepare_q8(struct nn_run *r, const struct nn_window_args *args, stru
 		.filter_zero = nn_q8_signed_zero(&r->inputs[FILTER]),
 		.output = q.out,
 	};
+	if (ready->isa->pairs) {
+		size_t lanes = ready->isa->lanes, panel = NN_PANEL_VECTORS * lanes;
+		size_t taps = (d->q8.height * d->q8.width + 1) / 2 * 2;
+
+		ready->packed_size = (d->in.c + panel - 1) / panel *
+				     nn_q8_pairs_panel_size(lanes, taps);
+		ready->scratch_size = (taps + 1) * sizeof(void *) + d->in.c;
+		return true;
+	}
 	layout = depthwise_q8_layout(&d->q8);
 	ready->packed_size = layout.packed;
 	ready->scratch_size = layout.scratch;
@@ -210,12 +219,59 @@ static void pack_q8(struct nn_run *r, const struct depthwise *d, uint8_t *packed
 	}
 }
 
+/* A panel of pairs: its depth are the taps, the last one alone where their count is odd. */
+static void pack_panel_pairs(const struct nn_run *r, const struct depthwise *d, size_t lanes,
+			     const struct nn_q8_channels *q, size_t first, void *packed)
+{
+	const struct nn_tensor *filter = &r->inputs[FILTER];
+	const uint8_t *from = filter->data;
+	struct nn_q8_scale *scales = packed;
+	int16_t *weights = (int16_t *)(scales + NN_PANEL_VECTORS);
+	size_t taps = d->q8.height * d->q8.width;
+
+	for (size_t place = 0; place < NN_PANEL_VECTORS * lanes; place++) {
+		size_t lane = place % lanes, channel = first + nn_q8_column(place / lanes, lane);
+		struct nn_q8_scale *s = &scales[place / lanes];
+
+		if (channel >= d->q8.channels)
+			continue;
+		s->bias[lane] = q->bias[channel];
+		s->multiplier[lane] = q->multipliers[channel].value;
+		s->shift[lane] = -q->multipliers[channel].shift;
+		(lane % 2 ? s->round_odd : s->round_even)[lane / 2] = nn_q8_round(s->shift[lane]);
+		for (size_t t = 0; t < taps; t++) {
+			uint8_t byte = from[t * d->q8.channels + channel];
+
+			weights[(t / 2 * NN_PANEL_VECTORS * lanes + place) * 2 + t % 2] =
+				(int16_t)(nn_q8_signed(filter, byte) - d->q8.filter_zero);
+		}
+	}
+}
+
+static void pack_pairs(struct nn_run *r, const struct depthwise *d, const struct nn_ready *ready,
+		       char *packed)
+{
+	const struct nn_window_args args = nn_window_run_args(r, 3, 1);
+	size_t lanes = ready->isa->lanes, taps = d->q8.height * d->q8.width;
+	struct nn_q8_channels q;
+
+	memset(packed, 0, ready->packed_size);
+	if (!nn_q8_channels(r, (uint32_t)d->q8.channels, args.activation, taps, &q))
+		return;
+	for (size_t c = 0; c < d->q8.channels; c += NN_PANEL_VECTORS * lanes) {
+		pack_panel_pairs(r, d, lanes, &q, c, packed);
+		packed += nn_q8_pairs_panel_size(lanes, (taps + 1) / 2 * 2);
+	}
+}
+
 static void pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 {
 	const struct depthwise *d = ready->state;
 
 	if (d->is_float)
 		pack_f32(r, d, packed);
+	else if (ready->isa->pairs)
+		pack_pairs(r, d, ready, packed);
 	else
 		pack_q8(r, d, packed);
 }

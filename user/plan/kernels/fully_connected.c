@@ -32,6 +32,8 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	ready->packed_size = nn_gemm_packed_size(g, ready->isa);
 	if (!nn_gemm_takes_rows(g))
 		ready->scratch_size = g->block_rows * g->a_stride * g->element;
+	else
+		ready->scratch_size = nn_gemm_scratch(g, ready->isa);
 	ready->tasks = g->row_blocks * g->column_blocks;
 	return true;
 }
@@ -58,7 +60,9 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 
 	if (!nn_gemm_takes_rows(g))
 		a = copy_rows(g, a, left < g->block_rows ? left : g->block_rows, scratch);
-	nn_gemm_run(call->ready, g, row_block, task % g->column_blocks, a, call->outputs[0]);
+	/* In pairs rows are never copied: the scratch memory is free. */
+	nn_gemm_run(call->ready, g, row_block, task % g->column_blocks, a, call->outputs[0],
+		    scratch);
 }
 
 const struct nn_kernel nn_kernel_fully_connected = {

@@ -22,7 +22,9 @@ static size_t divide(size_t a, size_t b)
 static size_t panels_size(const struct nn_gemm *g, const struct nn_isa *isa, size_t columns)
 {
 	return g->is_float ? nn_gemm_panels_f32(isa, columns, g->depth) * sizeof(float) :
-			     nn_q8_panel_size(divide(columns, NN_MAX_LANES), g->depth);
+	       isa->pairs ? divide(columns, NN_PANEL_VECTORS * isa->lanes) *
+			    nn_q8_pairs_panel_size(isa->lanes, g->depth) :
+			    nn_q8_panel_size(divide(columns, NN_MAX_LANES), g->depth);
 }
 
 size_t nn_gemm_packed_size(const struct nn_gemm *g, const struct nn_isa *isa)
@@ -51,11 +53,19 @@ bool nn_gemm_prepare(struct nn_run *r, uint32_t activation, struct nn_ready *rea
 						    &q))
 		return false;
 	g->element = 1;
-	g->a_stride = divide(g->depth, NN_Q8_GROUP) * NN_Q8_GROUP;
+	if (!ready->isa->pairs)
+		g->a_stride = divide(g->depth, NN_Q8_GROUP) * NN_Q8_GROUP;
 	g->a_flip = r->inputs[X].type == NN_TENSOR_QUANT8_ASYMM ? 0 : 0x80;
+	g->a_zero = r->inputs[X].zero_point + g->a_flip;
 	g->b_zero = nn_q8_signed_zero(&r->inputs[WEIGHTS]);
 	g->out = q.out;
 	return true;
+}
+
+size_t nn_gemm_scratch(const struct nn_gemm *g, const struct nn_isa *isa)
+{
+	return g->is_float || !isa->pairs ? 0 :
+	       NN_Q8_WIDE_ROWS * divide(g->depth, NN_Q8_PAIR) * NN_Q8_PAIR * sizeof(int16_t);
 }
 
 void nn_gemm_divide(struct nn_gemm *g, uint32_t threads, size_t max_rows)
@@ -194,16 +204,28 @@ struct column {
 	size_t index;
 	size_t depth;
 	size_t vectors;			/* of the panel */
+	size_t lanes;
 };
+
+/* The scale of a column whose products need `bias` besides. */
+static void pack_scale(const struct column *c, int32_t bias, struct nn_q8_scale *scale,
+		       size_t lane)
+{
+	const struct nn_multiplier *m = &c->q->multipliers[c->index];
+	int64_t *round = lane % 2 ? scale->round_odd : scale->round_even;
+
+	scale->bias[lane] = c->q->bias[c->index] + bias;
+	scale->multiplier[lane] = m->value;
+	scale->shift[lane] = -m->shift;
+	round[lane / 2] = nn_q8_round(-m->shift);
+}
 
 static void pack_column_q8(const struct column *c, struct nn_q8_scale *scale, size_t lane,
 			   int8_t *to)
 {
 	const uint8_t *from = (const uint8_t *)c->weights->data + c->index * c->depth;
-	const struct nn_multiplier *m = &c->q->multipliers[c->index];
 	int32_t zero = nn_q8_signed_zero(c->weights);
 	int32_t x_zero = c->x->zero_point + (c->x->type == NN_TENSOR_QUANT8_ASYMM ? 0 : 128);
-	int64_t *round = lane % 2 ? scale->round_odd : scale->round_even;
 	int32_t sum = 0;
 
 	for (size_t k = 0; k < c->depth; k += NN_Q8_GROUP, to += c->vectors * 64) {
@@ -215,10 +237,49 @@ static void pack_column_q8(const struct column *c, struct nn_q8_scale *scale, si
 		}
 	}
 	sum -= zero * (int32_t)c->depth;
-	scale->bias[lane] = c->q->bias[c->index] - x_zero * sum;
-	scale->multiplier[lane] = m->value;
-	scale->shift[lane] = -m->shift;
-	round[lane / 2] = nn_q8_round(-m->shift);
+	pack_scale(c, -x_zero * sum, scale, lane);
+}
+
+/* In pairs, less the zero point, which both then need not know. */
+static void pack_column_pairs(const struct column *c, struct nn_q8_scale *scale, size_t lane,
+			      int16_t *to)
+{
+	const uint8_t *from = (const uint8_t *)c->weights->data + c->index * c->depth;
+	int32_t zero = nn_q8_signed_zero(c->weights);
+
+	for (size_t k = 0; k < c->depth; k++)
+		to[k / 2 * c->vectors * c->lanes * 2 + k % 2] =
+			(int16_t)(nn_q8_signed(c->weights, from[k]) - zero);
+	pack_scale(c, 0, scale, lane);
+}
+
+static void pack_pairs(struct nn_run *r, const struct nn_gemm *g, const struct nn_isa *isa,
+		       const struct nn_q8_channels *q, char *to)
+{
+	const size_t panel = NN_PANEL_VECTORS * isa->lanes;
+	const size_t size = nn_q8_pairs_panel_size(isa->lanes, g->depth);
+	struct column c = {
+		.x = &r->inputs[X],
+		.weights = &r->inputs[WEIGHTS],
+		.q = q,
+		.depth = g->depth,
+		.vectors = NN_PANEL_VECTORS,
+		.lanes = isa->lanes,
+	};
+
+	for (size_t at = 0; at < g->columns; at += panel, to += size) {
+		struct nn_q8_scale *scales = (struct nn_q8_scale *)to;
+		int16_t *weights = (int16_t *)(scales + NN_PANEL_VECTORS);
+
+		memset(to, 0, size);
+		for (size_t place = 0; place < panel; place++) {
+			size_t v = place / isa->lanes, lane = place % isa->lanes;
+
+			c.index = at + nn_q8_column(v, lane);
+			if (c.index < g->columns)
+				pack_column_pairs(&c, &scales[v], lane, weights + place * 2);
+		}
+	}
 }
 
 static void pack_q8(struct nn_run *r, const struct nn_gemm *g, const struct nn_q8_channels *q,
@@ -259,7 +320,11 @@ void nn_gemm_pack(struct nn_run *r, const struct nn_gemm *g, const struct nn_isa
 	if (g->is_float)
 		nn_gemm_pack_rows_f32(isa, r->inputs[WEIGHTS].data, r->inputs[BIAS].data,
 				      g->columns, g->depth, packed);
-	else if (nn_q8_channels(r, (uint32_t)g->columns, activation, g->depth, &q))
+	else if (!nn_q8_channels(r, (uint32_t)g->columns, activation, g->depth, &q))
+		return;
+	else if (isa->pairs)
+		pack_pairs(r, g, isa, &q, packed);
+	else
 		pack_q8(r, g, &q, packed);
 }
 
@@ -286,7 +351,7 @@ static void run_f32(const struct nn_ready *ready, const struct nn_gemm *g, size_
 }
 
 static void run_q8(const struct nn_ready *ready, const struct nn_gemm *g, size_t rows,
-		   size_t columns, const void *panels, const void *a, void *c)
+		   size_t columns, const void *panels, const void *a, void *c, void *scratch)
 {
 	const struct nn_gemm_q8 gemm = {
 		.rows = rows,
@@ -296,6 +361,8 @@ static void run_q8(const struct nn_ready *ready, const struct nn_gemm *g, size_t
 		.a_stride = g->a_stride,
 		.a_flip = g->a_flip,
 		.b_zero = g->b_zero,
+		.a_zero = g->a_zero,
+		.wide = scratch,
 		.panels = panels,
 		.c = c,
 		.c_stride = g->columns,
@@ -306,7 +373,7 @@ static void run_q8(const struct nn_ready *ready, const struct nn_gemm *g, size_t
 }
 
 void nn_gemm_run(const struct nn_ready *ready, const struct nn_gemm *g, uint32_t row_block,
-		 uint32_t column_block, const void *a, void *c)
+		 uint32_t column_block, const void *a, void *c, void *scratch)
 {
 	size_t row = row_block * g->block_rows, column = column_block * g->block_columns;
 	size_t rows = g->rows - row, columns = g->columns - column;
@@ -320,5 +387,5 @@ void nn_gemm_run(const struct nn_ready *ready, const struct nn_gemm *g, uint32_t
 	if (g->is_float)
 		run_f32(ready, g, rows, columns, panels, a, to);
 	else
-		run_q8(ready, g, rows, columns, panels, a, to);
+		run_q8(ready, g, rows, columns, panels, a, to, scratch);
 }

@@ -19,6 +19,7 @@ struct nn_gemm {
 	float low;
 	float high;
 	uint8_t a_flip;			/* of bytes */
+	int32_t a_zero;
 	int32_t b_zero;
 	struct nn_q8_output out;
 	/* A task computes these many rows and columns of the result. */
@@ -49,9 +50,12 @@ size_t nn_gemm_packed_size(const struct nn_gemm *g, const struct nn_isa *isa);
 void nn_gemm_pack(struct nn_run *r, const struct nn_gemm *g, const struct nn_isa *isa,
 		  uint32_t activation, void *packed);
 
+/* Bytes of scratch memory that running a block takes. */
+size_t nn_gemm_scratch(const struct nn_gemm *g, const struct nn_isa *isa);
+
 /* A block of rows, from `a`, times a block of columns, to `c`, the result's row and column 0. */
 void nn_gemm_run(const struct nn_ready *ready, const struct nn_gemm *g, uint32_t row_block,
-		 uint32_t column_block, const void *a, void *c);
+		 uint32_t column_block, const void *a, void *c, void *scratch);
 
 /* Floats of packed panels, whose layout struct nn_gemm_f32 tells. */
 size_t nn_gemm_panels_f32(const struct nn_isa *isa, size_t columns, size_t depth);

@@ -70,6 +70,8 @@ struct nn_gemm_q8 {
 	size_t a_stride;
 	uint8_t a_flip;
 	int32_t b_zero;			/* of the packed bytes */
+	int32_t a_zero;			/* of pairs: of the bytes after the flip */
+	int16_t *wide;			/* of pairs: scratch memory, NN_Q8_WIDE_ROWS rows */
 	const void *panels;
 	uint8_t *c;
 	size_t c_stride;
@@ -88,6 +90,24 @@ static inline size_t nn_q8_column(size_t vector, size_t lane)
 static inline size_t nn_q8_panel_size(size_t vectors, size_t depth)
 {
 	return vectors * (sizeof(struct nn_q8_scale) + (depth + 3) / 4 * 64);
+}
+
+/*
+ * In pairs, for instruction sets that multiply 16 bits: a panel is the scales of
+ * two vectors of `lanes` columns, then for each two elements of depth two values of
+ * 16 bits a column, less their zero point; columns are ordered as above. What is
+ * padded is 0.
+ */
+#define NN_Q8_PAIR 2
+
+/* Rows of a that are made 16 bits wide at a time. */
+#define NN_Q8_WIDE_ROWS 24
+
+static inline size_t nn_q8_pairs_panel_size(size_t lanes, size_t depth)
+{
+	return NN_PANEL_VECTORS * (sizeof(struct nn_q8_scale) +
+				   (depth + 1) / NN_Q8_PAIR * lanes * NN_Q8_PAIR *
+				   sizeof(int16_t));
 }
 
 /*
@@ -114,7 +134,10 @@ struct nn_depthwise_f32 {
 /* Four planes: a vector of 64 channels is one of 16 of each plane; see depthwise_q8. */
 #define NN_DEPTHWISE_PLANES 4
 
-/* Bytes of the parameters of one plane behind which its taps follow. */
+/*
+ * The same of bytes. Packed as depthwise_q8.h tells; in pairs, as panels of two
+ * vectors of channels, whose depth are the taps row by row.
+ */
 struct nn_depthwise_q8 {
 	size_t channels;
 	size_t padded;			/* channels, rounded up to 16 */
@@ -206,7 +229,8 @@ struct nn_isa {
 			float *sums);
 	/* The sum of `count` elements in a row. */
 	float (*sum_row_f32)(const float *x, size_t count);
-	/* NULL where the reference kernels are as fast. */
+	bool pairs;			/* how gemm_q8 and depthwise_q8 want their weights */
+	/* NULL where the reference kernel is as fast. */
 	void (*gemm_q8)(const struct nn_gemm_q8 *g);
 	void (*depthwise_q8)(const struct nn_depthwise_q8 *d);
 	void (*add_q8)(const struct nn_add_q8 *a);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inner loops for x86 CPUs with AVX2 and FMA: floats.
+ * Inner loops for x86 CPUs with AVX2 and FMA.
  */
 #if defined(__x86_64__)
 
 #include <immintrin.h>
 #include <math.h>
+#include <string.h>
 
 #include "plan/kernels/isa_x86.h"
+#include "plan/kernels/quant8.h"
 
 #define TARGET __attribute__((target("avx2,fma")))
 #define LANES 8
@@ -36,6 +38,113 @@ TARGET static inline __m256i first_lanes(size_t n)
 #include "plan/kernels/elementwise_f32.h"
 #include "plan/kernels/math_f32.h"
 
+/* ---- Bytes ---- */
+
+typedef int32_t sums_q8 __attribute__((vector_size(32)));
+typedef int16_t wide_q8 __attribute__((vector_size(32)));
+
+#define Q8_ROWS 6
+#define DOT(a, b) ((sums_q8)_mm256_madd_epi16((__m256i)(a), (__m256i)(b)))
+#define LOW_PAIRS(a, b) ((wide_q8)_mm256_unpacklo_epi16((__m256i)(a), (__m256i)(b)))
+#define HIGH_PAIRS(a, b) ((wide_q8)_mm256_unpackhi_epi16((__m256i)(a), (__m256i)(b)))
+
+/* NNAPI's fixed-point arithmetic, as q8_scaled() of q8_avx512.h has it. */
+static inline ALWAYS_INLINE TARGET sums_q8 scale_q8(sums_q8 acc, const struct nn_q8_scale *s)
+{
+	const __m256i multiplier = _mm256_loadu_si256((const __m256i *)s->multiplier);
+	const __m256i shift = _mm256_loadu_si256((const __m256i *)s->shift);
+	const __m256i x = (__m256i)acc, twice = _mm256_add_epi32(x, x);
+	const __m256i shifts = _mm256_cmpgt_epi32(shift, _mm256_setzero_si256());
+	const __m256i sign = _mm256_and_si256(_mm256_srai_epi32(x, 31), shifts);
+	__m256i even = _mm256_mul_epi32(twice, multiplier);
+	__m256i odd = _mm256_mul_epi32(_mm256_srli_epi64(twice, 32),
+				       _mm256_srli_epi64(multiplier, 32));
+
+	even = _mm256_add_epi64(even, _mm256_loadu_si256((const __m256i *)s->round_even));
+	odd = _mm256_add_epi64(odd, _mm256_loadu_si256((const __m256i *)s->round_odd));
+	odd = _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
+	return (sums_q8)_mm256_srav_epi32(_mm256_add_epi32(odd, sign), shift);
+}
+
+/* Up to 16 bytes of columns whose order packing undoes. */
+static inline ALWAYS_INLINE TARGET void store_q8(uint8_t *out, sums_q8 x, sums_q8 y,
+						 const struct nn_q8_output *o, size_t count)
+{
+	__m256i v = _mm256_packs_epi32((__m256i)x, (__m256i)y);
+	__m128i bytes;
+
+	v = _mm256_adds_epi16(v, _mm256_set1_epi16((int16_t)o->zero));
+	v = _mm256_max_epi16(v, _mm256_set1_epi16((int16_t)o->low));
+	v = _mm256_min_epi16(v, _mm256_set1_epi16((int16_t)o->high));
+	v = _mm256_and_si256(v, _mm256_set1_epi16(0xff));
+	bytes = _mm_packus_epi16(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+	if (count >= 16)
+		_mm_storeu_si128((__m128i *)out, bytes);
+	else
+		memcpy(out, &bytes, count);
+}
+
+#include "plan/kernels/q8_pairs.h"
+
+static struct nn_q8_scale splat_factor(const struct nn_q8_factor *f)
+{
+	struct nn_q8_scale s = { .bias = { 0 } };
+
+	for (size_t i = 0; i < LANES; i++) {
+		s.multiplier[i] = f->value;
+		s.shift[i] = f->shift;
+		s.round_even[i / 2] = nn_q8_round(f->shift);
+		s.round_odd[i / 2] = nn_q8_round(f->shift);
+	}
+	return s;
+}
+
+/* Up to 8 bytes as values with 20 bits more, at the common scale. */
+static inline ALWAYS_INLINE TARGET sums_q8 term(const uint8_t *p, size_t count, uint8_t flip,
+						int32_t zero, const struct nn_q8_scale *scale)
+{
+	uint64_t bytes = 0;
+	__m256i x;
+
+	memcpy(&bytes, p, count < LANES ? count : LANES);
+	x = _mm256_cvtepu8_epi32(_mm_xor_si128(_mm_cvtsi64_si128((long long)bytes),
+					       _mm_set1_epi8((char)flip)));
+	return scale_q8((sums_q8)_mm256_slli_epi32(_mm256_sub_epi32(x, _mm256_set1_epi32(zero)),
+						   20), scale);
+}
+
+static inline ALWAYS_INLINE TARGET sums_q8 sum_of(const struct nn_add_q8 *a, size_t i,
+						  const struct nn_q8_scale scales[3])
+{
+	const size_t left = a->count > i ? a->count - i : 0;
+	const sums_q8 sum = term(a->a + i, left, a->flip, a->a_zero, &scales[0]) +
+			    term(a->b + i, left, a->flip, a->b_zero, &scales[1]);
+
+	return scale_q8(sum, &scales[2]);
+}
+
+/* store_q8() wants the lanes of 0 ... 3 and 8 ... 11, then the others. */
+static TARGET void add_q8(const struct nn_add_q8 *a)
+{
+	const struct nn_q8_scale scales[] = {
+		splat_factor(&a->a_factor), splat_factor(&a->b_factor),
+		splat_factor(&a->out_factor),
+	};
+	const uint8_t flip = a->flip;
+
+	for (size_t i = 0; i < a->count; i += WIDTH) {
+		const __m256i x = (__m256i)sum_of(a, i, scales);
+		const __m256i y = (__m256i)sum_of(a, i + LANES, scales);
+		const size_t count = a->count - i < WIDTH ? a->count - i : WIDTH;
+		uint8_t bytes[WIDTH];
+
+		store_q8(bytes, (sums_q8)_mm256_permute2x128_si256(x, y, 0x20),
+			 (sums_q8)_mm256_permute2x128_si256(x, y, 0x31), &a->output, WIDTH);
+		for (size_t k = 0; k < count; k++)
+			a->out[i + k] = bytes[k] ^ flip;
+	}
+}
+
 const struct nn_isa nn_isa_avx2 = {
 	.name = "avx2",
 	.lanes = LANES,
@@ -46,6 +155,11 @@ const struct nn_isa nn_isa_avx2 = {
 	.softmax_f32 = softmax_f32,
 	.sum_f32 = sum_f32,
 	.sum_row_f32 = sum_row_f32,
+	.pairs = true,
+	.gemm_q8 = gemm_q8,
+	.depthwise_q8 = depthwise_q8,
+	.add_q8 = add_q8,
+	.sum_q8 = sum_q8,
 };
 
 #endif

@@ -57,6 +57,73 @@ static inline vector roots(vector a)
 #include "plan/kernels/elementwise_f32.h"
 #include "plan/kernels/math_f32.h"
 
+/* ---- Bytes ---- */
+
+typedef int32_t sums_q8 __attribute__((vector_size(16)));
+typedef int16_t wide_q8 __attribute__((vector_size(16)));
+
+#define Q8_ROWS 4
+#define DOT(a, b) dot(a, b)
+#define LOW_PAIRS(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+#define HIGH_PAIRS(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+
+#if defined(__SSE2__)
+
+#include <emmintrin.h>
+
+static inline sums_q8 dot(wide_q8 a, wide_q8 b)
+{
+	return (sums_q8)_mm_madd_epi16((__m128i)a, (__m128i)b);
+}
+
+#else
+
+static inline sums_q8 dot(wide_q8 a, wide_q8 b)
+{
+	typedef int16_t half __attribute__((vector_size(8)));
+	const half ae = __builtin_shufflevector(a, a, 0, 2, 4, 6);
+	const half ao = __builtin_shufflevector(a, a, 1, 3, 5, 7);
+	const half be = __builtin_shufflevector(b, b, 0, 2, 4, 6);
+	const half bo = __builtin_shufflevector(b, b, 1, 3, 5, 7);
+
+	return __builtin_convertvector(ae, sums_q8) * __builtin_convertvector(be, sums_q8) +
+	       __builtin_convertvector(ao, sums_q8) * __builtin_convertvector(bo, sums_q8);
+}
+
+#endif
+
+/* NNAPI's fixed-point arithmetic, as q8_scaled() of q8_avx512.h has it. */
+static inline sums_q8 scale_q8(sums_q8 acc, const struct nn_q8_scale *s)
+{
+	sums_q8 scaled;
+
+	for (size_t i = 0; i < LANES; i++) {
+		int64_t round = i % 2 ? s->round_odd[i / 2] : s->round_even[i / 2];
+		int64_t product = (int64_t)acc[i] * 2 * s->multiplier[i] + round;
+		int32_t high = (int32_t)(product >> 32);
+
+		scaled[i] = (high - (acc[i] < 0 && s->shift[i])) >> s->shift[i];
+	}
+	return scaled;
+}
+
+static inline void store_q8(uint8_t *out, sums_q8 x, sums_q8 y, const struct nn_q8_output *o,
+			    size_t count)
+{
+	int32_t values[2 * LANES];
+
+	memcpy(values, &x, sizeof(x));
+	memcpy(values + LANES, &y, sizeof(y));
+	for (size_t i = 0; i < count && i < 2 * LANES; i++) {
+		int32_t value = values[i] + o->zero;
+
+		value = value < o->low ? o->low : value;
+		out[i] = (uint8_t)(value > o->high ? o->high : value);
+	}
+}
+
+#include "plan/kernels/q8_pairs.h"
+
 const struct nn_isa nn_isa_plain = {
 	.name = "plain",
 	.lanes = LANES,
@@ -67,4 +134,8 @@ const struct nn_isa nn_isa_plain = {
 	.softmax_f32 = softmax_f32,
 	.sum_f32 = sum_f32,
 	.sum_row_f32 = sum_row_f32,
+	.pairs = true,
+	.gemm_q8 = gemm_q8,
+	.depthwise_q8 = depthwise_q8,
+	.sum_q8 = sum_q8,
 };

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Bytes for instruction sets without VNNI: values become 16 bits wide, less their
+ * zero points, and products are summed in pairs. Whoever includes it defines
+ * TARGET, LANES (of 32 bits), Q8_ROWS, DOT, which multiplies 16 bits and adds
+ * neighbours, LOW_PAIRS and HIGH_PAIRS, which interleave 16 bits of two vectors
+ * (of each four lanes apart), and the functions scale_q8() and store_q8().
+ */
+#include <string.h>
+
+#include "plan/kernels/depthwise_q8.h"
+
+#define WIDTH (2 * LANES)	/* values in 16 bits of a vector */
+
+typedef uint8_t bytes_q8 __attribute__((vector_size(WIDTH)));
+
+/* Values [0, count) of a vector that begins at `p`; the others are those of 0. */
+static inline ALWAYS_INLINE TARGET wide_q8 load_wide(const uint8_t *p, size_t count, uint8_t flip,
+						     int32_t zero)
+{
+	bytes_q8 bytes = { 0 };
+
+	if (count >= WIDTH)
+		memcpy(&bytes, p, WIDTH);
+	else
+		memcpy(&bytes, p, count);
+	return __builtin_convertvector(bytes ^ flip, wide_q8) - (int16_t)zero;
+}
+
+/* ---- Matrix product ---- */
+
+/* Rows that are made wide at a time. */
+#define WIDE_ROWS NN_Q8_WIDE_ROWS
+
+/* A row of `depth` values, and one more where that is odd, which meets weights of 0. */
+static TARGET void widen_row(const struct nn_gemm_q8 *g, const uint8_t *a, int16_t *to)
+{
+	const uint8_t flip = g->a_flip;
+	const int32_t zero = g->a_zero;
+	const size_t depth = g->depth;
+	size_t k = 0;
+
+	for (; k + WIDTH <= depth; k += WIDTH) {
+		const wide_q8 x = load_wide(a + k, WIDTH, flip, zero);
+
+		memcpy(to + k, &x, sizeof(x));
+	}
+	for (; k < depth; k++)
+		to[k] = (int16_t)((a[k] ^ flip) - zero);
+	if (depth % 2)
+		to[k] = 0;
+}
+
+/* `rows` rows of wide values, `stride` apart, times a panel. */
+static inline ALWAYS_INLINE TARGET void run_pairs(int rows, const struct nn_gemm_q8 *g,
+						  const int16_t *a, size_t stride,
+						  const struct nn_q8_scale *scales, uint8_t *c,
+						  size_t columns)
+{
+	const int16_t *w = (const int16_t *)(scales + NN_PANEL_VECTORS);
+	const size_t depth = g->depth;
+	sums_q8 acc[Q8_ROWS][NN_PANEL_VECTORS];
+
+	UNROLL
+	for (int i = 0; i < rows; i++) {
+		UNROLL
+		for (int v = 0; v < NN_PANEL_VECTORS; v++)
+			memcpy(&acc[i][v], scales[v].bias, sizeof(acc[i][v]));
+	}
+	for (size_t k = 0; k < depth; k += 2, w += NN_PANEL_VECTORS * WIDTH) {
+		wide_q8 b[NN_PANEL_VECTORS];
+
+		UNROLL
+		for (int v = 0; v < NN_PANEL_VECTORS; v++)
+			memcpy(&b[v], w + v * WIDTH, sizeof(b[v]));
+		UNROLL
+		for (int i = 0; i < rows; i++) {
+			int32_t pair;
+
+			memcpy(&pair, a + (size_t)i * stride + k, sizeof(pair));
+			UNROLL
+			for (int v = 0; v < NN_PANEL_VECTORS; v++)
+				acc[i][v] += DOT((wide_q8)(pair - (sums_q8){ 0 }), b[v]);
+		}
+	}
+	UNROLL
+	for (int i = 0; i < rows; i++)
+		store_q8(c + (size_t)i * g->c_stride, scale_q8(acc[i][0], &scales[0]),
+			 scale_q8(acc[i][1], &scales[1]), &g->out, columns);
+}
+
+static TARGET void run_rows(const struct nn_gemm_q8 *g, const int16_t *a, size_t stride,
+			    const void *panel, uint8_t *c, size_t columns)
+{
+	run_pairs(Q8_ROWS, g, a, stride, panel, c, columns);
+}
+
+static TARGET void run_one_row(const struct nn_gemm_q8 *g, const int16_t *a, size_t stride,
+			       const void *panel, uint8_t *c, size_t columns)
+{
+	run_pairs(1, g, a, stride, panel, c, columns);
+}
+
+static TARGET void gemm_q8(const struct nn_gemm_q8 *g)
+{
+	const size_t stride = (g->depth + 1) / 2 * 2;
+	const size_t panel_size = nn_q8_pairs_panel_size(LANES, g->depth);
+
+	for (size_t row = 0; row < g->rows; row += WIDE_ROWS) {
+		size_t rows = g->rows - row < WIDE_ROWS ? g->rows - row : WIDE_ROWS;
+		const char *panel = g->panels;
+
+		for (size_t i = 0; i < rows; i++)
+			widen_row(g, g->a + (row + i) * g->a_stride, g->wide + i * stride);
+		for (size_t at = 0; at < g->columns; at += WIDTH, panel += panel_size) {
+			uint8_t *c = g->c + row * g->c_stride + at;
+			size_t i = 0;
+
+			for (; i + Q8_ROWS <= rows; i += Q8_ROWS)
+				run_rows(g, g->wide + i * stride, stride, panel,
+					 c + i * g->c_stride, g->columns - at);
+			for (; i < rows; i++)
+				run_one_row(g, g->wide + i * stride, stride, panel,
+					    c + i * g->c_stride, g->columns - at);
+		}
+	}
+}
+
+/* ---- Depthwise convolution ---- */
+
+/* `count` channels from `c` on of one output column, whose taps begin at `taps`. */
+static inline ALWAYS_INLINE TARGET void run_block_pairs(const struct nn_depthwise_q8 *d,
+							const uint8_t *const *taps, size_t pairs,
+							size_t c, size_t count, const char *block,
+							uint8_t *out)
+{
+	const struct nn_q8_scale *scales = (const struct nn_q8_scale *)block;
+	const int16_t *w = (const int16_t *)(scales + NN_PANEL_VECTORS);
+	const uint8_t flip = d->in_flip;
+	const int32_t zero = d->in_zero;
+	sums_q8 acc[NN_PANEL_VECTORS];
+
+	memcpy(&acc[0], scales[0].bias, sizeof(acc[0]));
+	memcpy(&acc[1], scales[1].bias, sizeof(acc[1]));
+	for (size_t i = 0; i < pairs; i++, taps += 2, w += NN_PANEL_VECTORS * WIDTH) {
+		const wide_q8 x = load_wide(taps[0] + c, count, flip, zero);
+		const wide_q8 y = load_wide(taps[1] + c, count, flip, zero);
+		wide_q8 b[NN_PANEL_VECTORS];
+
+		memcpy(&b[0], w, sizeof(b[0]));
+		memcpy(&b[1], w + WIDTH, sizeof(b[1]));
+		acc[0] += DOT(LOW_PAIRS(x, y), b[0]);
+		acc[1] += DOT(HIGH_PAIRS(x, y), b[1]);
+	}
+	store_q8(out, scale_q8(acc[0], &scales[0]), scale_q8(acc[1], &scales[1]), &d->output,
+		 count);
+}
+
+/* Where the taps of output column `x` are; those of padding are at `padding`. */
+static void find_taps(const struct nn_depthwise_q8 *d, size_t x, const uint8_t *padding,
+		      const uint8_t **taps)
+{
+	ptrdiff_t start = (ptrdiff_t)(x * d->stride) - d->head;
+
+	for (size_t i = 0; i < d->height; i++) {
+		ptrdiff_t at = start;
+
+		for (size_t j = 0; j < d->width; j++, at += (ptrdiff_t)d->dilation) {
+			bool inside = d->rows[i] && at >= 0 && at < (ptrdiff_t)d->in_width;
+
+			*taps++ = inside ? d->rows[i] + (size_t)at * d->channels : padding;
+		}
+	}
+	*taps = padding;
+}
+
+static TARGET void depthwise_q8(const struct nn_depthwise_q8 *d)
+{
+	const size_t pairs = (d->height * d->width + 1) / 2;
+	const size_t block_size = nn_q8_pairs_panel_size(LANES, 2 * pairs);
+	const uint8_t **taps = (const uint8_t **)d->scratch;
+	uint8_t *padding = d->scratch + (2 * pairs + 1) * sizeof(*taps);
+
+	memset(padding, d->in_zero ^ d->in_flip, d->channels);
+	for (size_t x = 0; x < d->out_width; x++) {
+		const char *block = (const char *)d->packed;
+		uint8_t *out = d->out + x * d->channels;
+		size_t c = 0;
+
+		find_taps(d, x, padding, taps);
+		for (; c + WIDTH <= d->channels; c += WIDTH, block += block_size)
+			run_block_pairs(d, taps, pairs, c, WIDTH, block, out + c);
+		if (c < d->channels)
+			run_block_pairs(d, taps, pairs, c, d->channels - c, block, out + c);
+	}
+}
+
+/* ---- Sums ---- */
+
+static TARGET void sum_q8(const uint8_t *x, size_t stride, size_t pixels, size_t channels,
+			  uint8_t flip, int32_t *sums)
+{
+	for (size_t c = 0; c < channels; c += WIDTH) {
+		size_t count = channels - c < WIDTH ? channels - c : WIDTH;
+
+		for (size_t first = 0; first < pixels; first += 128) {
+			size_t end = first + 128 < pixels ? first + 128 : pixels;
+			wide_q8 sum = { 0 };
+			int16_t values[WIDTH];
+
+			/* At most 128 * 255: in 16 bits. */
+			for (size_t i = first; i < end; i++)
+				sum += load_wide(x + i * stride + c, count, flip, 0);
+			memcpy(values, &sum, sizeof(values));
+			for (size_t i = 0; i < count; i++)
+				sums[c + i] += values[i];
+		}
+	}
+}
