@@ -190,6 +190,9 @@ test_link = @mkdir -p $(@D); set -x; \
 
 $(BUILD)/tests/runtime_%_test: $(obj)/user/tests/runtime_%_test.o $(test_lib) $(libnn) $(call archive,model)
 	$(test_link) -lneuralnetworks -lcmocka -lm
+$(BUILD)/tests/hal_runtime_%_test: $(obj)/user/tests/hal_runtime_%_test.o $(test_lib) $(libnn) \
+		$(call archive,model)
+	$(test_link) -lneuralnetworks -lcmocka -lm
 $(BUILD)/tests/hal_%_test: $(obj)/user/tests/hal_%_test.o $(test_lib) $(libhal) $(call archive,ring model)
 	$(test_link) -lnnaccel -lcmocka -lm
 # Its exporter is that of the selftests.

@@ -52,6 +52,15 @@ struct prepared {
 	const struct device_ops *ops;
 };
 
+/* What a memory is to be used for: an input or output of what a device prepared. */
+struct prepared_role {
+	struct prepared *prepared;
+	uint32_t index;
+	bool output;
+};
+
+struct memory_domain;
+
 /* A burst's way to what was prepared; each device's is its own. */
 struct channel;
 
@@ -80,6 +89,12 @@ struct device_ops {
 			    struct nn_error *err);
 	void (*close_channel)(struct channel *channel);
 	int (*wait)(const ANeuralNetworksDevice *device, struct nn_error *err);
+	/*
+	 * Memory for these roles, of the shape of domain->operand as far as that is
+	 * known: domain->buffer and token. NULL: the device's memory is this process's.
+	 */
+	int (*allocate)(const ANeuralNetworksDevice *device, const struct prepared_role *roles,
+			uint32_t count, struct memory_domain *domain, struct nn_error *err);
 };
 
 struct ANeuralNetworksDevice {

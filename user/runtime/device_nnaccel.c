@@ -34,6 +34,8 @@ struct accel_request {
 	struct nna_argument *outputs;
 	struct nna_memory **memories;
 	uint32_t num_memories;
+	uint32_t *tokens;		/* of memory that is the device's */
+	uint32_t num_tokens;
 	struct nna_memory *staging;	/* is memories[0] where there is any */
 	uint8_t *base;
 	struct nna_output_shape *shapes;
@@ -149,6 +151,9 @@ static int accel_prepare_cached(const ANeuralNetworksDevice *device, const struc
 		return rt_out_of_memory(err);
 	result = rt_fail_status(err, nna_prepare_model_from_cache(device->nna, cache, &nna_options,
 								  &accel->model, err));
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		result = rt_fail_status(err, nna_prepared_model_set_signature(
+						accel->model, &graph->model, err));
 	return accel_finish(accel, result, prepared);
 }
 
@@ -173,9 +178,10 @@ static bool init_request(struct accel_request *r, uint32_t num_inputs, uint32_t 
 		.inputs = arena_alloc(arena, num_inputs, sizeof(r->inputs[0])),
 		.outputs = arena_alloc(arena, num_outputs, sizeof(r->outputs[0])),
 		.memories = arena_alloc(arena, count + 1, sizeof(r->memories[0])),
+		.tokens = arena_alloc(arena, count, sizeof(r->tokens[0])),
 		.shapes = arena_alloc(arena, num_outputs, sizeof(r->shapes[0])),
 	};
-	return r->inputs && r->outputs && r->memories && r->shapes;
+	return r->inputs && r->outputs && r->memories && r->tokens && r->shapes;
 }
 
 /* Staging memory of this size: what the request has of it already, or new. */
@@ -240,6 +246,29 @@ static int refer(struct accel_prepared *accel, struct accel_request *r,
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
+/* Where a token is among those of the request. */
+static uint32_t refer_token(struct accel_request *r, uint32_t token)
+{
+	uint32_t i;
+
+	for (i = 0; i < r->num_tokens; i++)
+		if (r->tokens[i] == token)
+			return i;
+	r->tokens[r->num_tokens++] = token;
+	return i;
+}
+
+/* Pools of requests are memories first, then tokens. */
+static void number_tokens(const struct accel_request *r, const struct request_arg *from,
+			  uint32_t count, struct nna_argument *to)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++)
+		if (memory_is_on_device(from[i].memory))
+			to[i].pool += r->num_memories;
+}
+
 /* Places arguments: those by pointer one after the other in staging memory, from *at. */
 static int place_args(struct accel_prepared *accel, struct accel_request *r,
 		      const struct request_arg *from, uint32_t count, int prot, uint64_t *at,
@@ -256,7 +285,10 @@ static int place_args(struct accel_prepared *accel, struct accel_request *r,
 		to[i].length = from[i].length;
 		to[i].rank = from[i].rank;
 		memcpy(to[i].dims, from[i].dims, sizeof(to[i].dims));
-		if (from[i].memory) {
+		if (memory_is_on_device(from[i].memory)) {
+			to[i].length = 0;
+			to[i].pool = refer_token(r, from[i].memory->domain->token);
+		} else if (from[i].memory) {
 			to[i].offset = from[i].offset;
 			result = refer(accel, r, &from[i], prot, &to[i].pool, err);
 		} else {
@@ -280,6 +312,7 @@ static int place(struct accel_prepared *accel, const struct request *request,
 	int result = ANEURALNETWORKS_NO_ERROR;
 
 	r->num_memories = 0;
+	r->num_tokens = 0;
 	if (size)
 		result = get_staging(accel, size, r, err);
 	if (result == ANEURALNETWORKS_NO_ERROR)
@@ -288,6 +321,8 @@ static int place(struct accel_prepared *accel, const struct request *request,
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		result = place_args(accel, r, request->outputs, request->num_outputs, PROT_WRITE,
 				    &at, r->outputs, err);
+	number_tokens(r, request->inputs, request->num_inputs, r->inputs);
+	number_tokens(r, request->outputs, request->num_outputs, r->outputs);
 	return result;
 }
 
@@ -335,6 +370,8 @@ static int run(struct accel_prepared *accel, struct request *request, struct acc
 		.inputs = r->inputs,
 		.outputs = r->outputs,
 		.memories = r->memories,
+		.num_tokens = r->num_tokens,
+		.tokens = r->tokens,
 	};
 	/* A burst carries no loop timeout but the usual one, which is the device's own. */
 	bool usual = request->channel &&
@@ -445,6 +482,39 @@ static int accel_wait(const ANeuralNetworksDevice *device, struct nn_error *err)
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
+static int accel_allocate(const ANeuralNetworksDevice *device, const struct prepared_role *roles,
+			  uint32_t count, struct memory_domain *domain, struct nn_error *err)
+{
+	struct nna_buffer_desc desc = { .rank = domain->operand.rank };
+	struct arena arena = { NULL };
+	struct nna_prepared_model **models = arena_alloc(&arena, count, sizeof(models[0]));
+	struct nna_role *in = arena_alloc(&arena, count, sizeof(in[0]));
+	struct nna_role *out = arena_alloc(&arena, count, sizeof(out[0]));
+	uint32_t num_in = 0, num_out = 0, i;
+	int result;
+
+	if (!models || !in || !out) {
+		arena_free(&arena);
+		return rt_out_of_memory(err);
+	}
+	for (i = 0; i < count; i++) {
+		const struct nna_role role = { .model = i, .index = roles[i].index,
+					       .frequency = 1 };
+
+		models[i] = ((struct accel_prepared *)roles[i].prepared)->model;
+		if (roles[i].output)
+			out[num_out++] = role;
+		else
+			in[num_in++] = role;
+	}
+	memcpy(desc.dims, domain->operand.dims, sizeof(desc.dims));
+	result = rt_fail_status(err, nna_buffer_allocate(device->nna, &desc, models, count, in,
+							 num_in, out, num_out, &domain->buffer,
+							 &domain->token, err));
+	arena_free(&arena);
+	return result;
+}
+
 static const struct device_ops accel_ops = {
 	.get_supported = accel_get_supported,
 	.prepare = accel_prepare,
@@ -454,6 +524,7 @@ static const struct device_ops accel_ops = {
 	.open_channel = accel_open_channel,
 	.close_channel = accel_close_channel,
 	.wait = accel_wait,
+	.allocate = accel_allocate,
 };
 
 bool device_nnaccel_open(ANeuralNetworksDevice *device)

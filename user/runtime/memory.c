@@ -28,7 +28,8 @@ static ANeuralNetworksMemory *new_memory(int fd, int prot, size_t offset, size_t
 	ANeuralNetworksMemory *memory = calloc(1, sizeof(*memory));
 
 	if (!memory) {
-		close(fd);
+		if (fd >= 0)
+			close(fd);
 		return NULL;
 	}
 	memory->fd = fd;
@@ -54,6 +55,16 @@ int memory_create_shared(size_t size, ANeuralNetworksMemory **memory, struct nn_
 	*memory = new_memory(fd, PROT_READ | PROT_WRITE, 0, size);
 	if (!*memory)
 		return rt_out_of_memory(err);
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+int memory_create_on_device(size_t size, struct memory_domain *domain,
+			    ANeuralNetworksMemory **memory, struct nn_error *err)
+{
+	*memory = new_memory(-1, PROT_NONE, 0, size);
+	if (!*memory)
+		return rt_out_of_memory(err);
+	(*memory)->domain = domain;
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
@@ -96,9 +107,12 @@ void ANeuralNetworksMemory_free(ANeuralNetworksMemory *memory)
 	nna_memory_free(memory->imported);
 	if (memory->base)
 		munmap(memory->base, memory->size);
-	close(memory->fd);
-	if (memory->domain)
+	if (memory->fd >= 0)
+		close(memory->fd);
+	if (memory->domain) {
+		nna_buffer_free(memory->domain->buffer);
 		free(memory->domain->roles);
+	}
 	free(memory->domain);
 	pthread_mutex_destroy(&memory->lock);
 	free(memory);

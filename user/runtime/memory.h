@@ -23,6 +23,8 @@ struct memory_domain {
 	struct nn_operand operand;	/* type, and the dimensions that it was made with */
 	uint32_t num_roles;
 	struct memory_role *roles;
+	struct nna_buffer *buffer;	/* of the one device that has its roles; NULL: shared memory */
+	uint32_t token;			/* stands for it in requests to that device */
 
 	/* Under the memory's lock. */
 	bool initialised;
@@ -43,6 +45,16 @@ struct ANeuralNetworksMemory {
 
 /* Memory of the runtime's own; zeroed. */
 int memory_create_shared(size_t size, ANeuralNetworksMemory **memory, struct nn_error *err);
+
+/* Takes over what a device allocated for a description: memory that nobody maps. */
+int memory_create_on_device(size_t size, struct memory_domain *domain,
+			    ANeuralNetworksMemory **memory, struct nn_error *err);
+
+/* True for memory of a device. */
+static inline bool memory_is_on_device(const ANeuralNetworksMemory *memory)
+{
+	return memory && memory->domain && memory->domain->buffer;
+}
 
 /*
  * The bytes, for the accesses of `prot`. UNMAPPABLE: they cannot be mapped, or

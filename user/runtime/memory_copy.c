@@ -3,6 +3,7 @@
  * Copying one memory to another: ordinary ones byte by byte, those made from
  * descriptions with their shapes.
  */
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -52,25 +53,68 @@ static int get_destination(const ANeuralNetworksMemory *memory, const struct con
 				source->operand.dims))
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
 			       "the destination was made with another shape than the source has");
+	/* The shape may have been open until now. */
+	if (memory_is_on_device(memory))
+		destination->size = operand_size(&destination->operand);
 	return ANEURALNETWORKS_NO_ERROR;
+}
+
+static int read_device(const struct contents *source, void *to, struct nn_error *err)
+{
+	return rt_fail_status(err, nna_buffer_read(source->memory->domain->buffer, to,
+						   source->size, err));
+}
+
+static int write_device(const struct contents *destination, const void *from,
+			struct nn_error *err)
+{
+	return rt_fail_status(err, nna_buffer_write(destination->memory->domain->buffer, from,
+						    destination->size, destination->operand.rank,
+						    destination->operand.dims, err));
+}
+
+/* From one device's memory to another's, or to other memory of it. */
+static int copy_through_host(const struct contents *source, const struct contents *destination,
+			     struct nn_error *err)
+{
+	void *bytes = malloc(source->size);
+	int result;
+
+	if (!bytes)
+		return rt_out_of_memory(err);
+	result = read_device(source, bytes, err);
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		result = write_device(destination, bytes, err);
+	free(bytes);
+	return result;
 }
 
 static int copy_bytes(const struct contents *source, const struct contents *destination,
 		      struct nn_error *err)
 {
+	bool from_device = memory_is_on_device(source->memory);
+	bool to_device = memory_is_on_device(destination->memory);
+	int result = ANEURALNETWORKS_NO_ERROR;
 	uint8_t *from, *to;
-	int result;
 
 	if (source->size != destination->size)
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
 			       "%zu bytes are copied to a memory of %zu", source->size,
 			       destination->size);
-	result = memory_map(source->memory, PROT_READ, &from, err);
-	if (result == ANEURALNETWORKS_NO_ERROR)
+	if (from_device && to_device)
+		return copy_through_host(source, destination, err);
+	if (!from_device)
+		result = memory_map(source->memory, PROT_READ, &from, err);
+	if (result == ANEURALNETWORKS_NO_ERROR && !to_device)
 		result = memory_map(destination->memory, PROT_WRITE, &to, err);
-	if (result == ANEURALNETWORKS_NO_ERROR)
-		memmove(to, from, source->size);
-	return result;
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		return result;
+	if (from_device)
+		return read_device(source, to, err);
+	if (to_device)
+		return write_device(destination, from, err);
+	memmove(to, from, source->size);
+	return ANEURALNETWORKS_NO_ERROR;
 }
 
 static int copy(const ANeuralNetworksMemory *src, const ANeuralNetworksMemory *dst,

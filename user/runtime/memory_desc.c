@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Descriptions of memories: roles are added and have to agree; and the state of
- * memories that were made from one. They are shared memory, which every device
- * reaches.
+ * memories that were made from one. They are of the one device that has all roles,
+ * or shared memory, which every device reaches.
  */
 #include "runtime/memory_desc.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/domain.h"
 #include "runtime/log.h"
 #include "runtime/operand.h"
 
@@ -203,30 +204,63 @@ static struct memory_domain *new_domain(const ANeuralNetworksMemoryDesc *desc)
 	return domain;
 }
 
+/* Roles of compilations for devices that the application named itself. */
+static bool has_explicit_role(const ANeuralNetworksMemoryDesc *desc)
+{
+	uint32_t i;
+
+	for (i = 0; i < desc->num_roles; i++)
+		if (desc->roles[i].compilation->is_explicit)
+			return true;
+	return false;
+}
+
+static void free_domain(struct memory_domain *domain)
+{
+	nna_buffer_free(domain->buffer);
+	free(domain->roles);
+	free(domain);
+}
+
+/* Memory of the device that has all roles, or shared memory. */
+static int make_memory(const ANeuralNetworksMemoryDesc *desc, struct memory_domain *domain,
+		       ANeuralNetworksMemory **memory, struct nn_error *err)
+{
+	uint32_t size = operand_size(&desc->operand);
+	struct nn_error reason = { "" };
+	int result = domain_allocate(desc, domain, &reason);
+
+	if (result != ANEURALNETWORKS_NO_ERROR && has_explicit_role(desc))
+		return rt_fail(err, result, "%s", reason.message);
+	if (domain->buffer)
+		return memory_create_on_device(size, domain, memory, err);
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		rt_log(RT_LOG_WARN, "shared memory in the place of a device's: %s", reason.message);
+	if (!size)
+		return rt_fail(err, ANEURALNETWORKS_OP_FAILED,
+			       "the description leaves the size of its %s open",
+			       nn_type_name(desc->operand.type));
+	result = memory_create_shared(size, memory, err);
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		(*memory)->domain = domain;
+	return result;
+}
+
 static int create_memory(const ANeuralNetworksMemoryDesc *desc, ANeuralNetworksMemory **memory,
 			 struct nn_error *err)
 {
 	struct memory_domain *domain;
-	uint32_t size;
 	int result;
 
 	if (!desc->finished)
 		return rt_fail(err, ANEURALNETWORKS_BAD_STATE, "the description is not finished");
-	if (!nn_operand_size(&desc->operand, &size) || !size)
-		return rt_fail(err, ANEURALNETWORKS_OP_FAILED,
-			       "the description leaves the size of its %s open",
-			       nn_type_name(desc->operand.type));
 	domain = new_domain(desc);
 	if (!domain)
 		return rt_out_of_memory(err);
-	result = memory_create_shared(size, memory, err);
-	if (result != ANEURALNETWORKS_NO_ERROR) {
-		free(domain->roles);
-		free(domain);
-		return result;
-	}
-	(*memory)->domain = domain;
-	return ANEURALNETWORKS_NO_ERROR;
+	result = make_memory(desc, domain, memory, err);
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		free_domain(domain);
+	return result;
 }
 
 int ANeuralNetworksMemory_createFromDesc(const ANeuralNetworksMemoryDesc *desc,

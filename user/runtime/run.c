@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/burst.h"
+#include "runtime/domain.h"
 #include "runtime/execution.h"
 #include "runtime/log.h"
 #include "runtime/memory_desc.h"
@@ -108,6 +109,20 @@ static int run_request(ANeuralNetworksExecution *execution, const struct step *s
 	return taken != ANEURALNETWORKS_NO_ERROR ? taken : result;
 }
 
+/* The same on the CPU, which does not reach the memory of devices. */
+static int run_on_cpu(ANeuralNetworksExecution *execution, const struct step *step,
+		      struct prepared *prepared, struct request *request, struct nn_error *err)
+{
+	struct bounce *saved;
+	int result, written;
+
+	result = domain_bounce(request, &saved, err);
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		result = run_request(execution, step, prepared, request, err);
+	written = domain_unbounce(request, saved, result == ANEURALNETWORKS_NO_ERROR, err);
+	return result != ANEURALNETWORKS_NO_ERROR ? result : written;
+}
+
 /* The argument for an operand of the whole graph. */
 static struct request_arg place_argument(const ANeuralNetworksExecution *execution,
 					 const ANeuralNetworksMemory *temporaries,
@@ -171,7 +186,7 @@ static int run_step(ANeuralNetworksExecution *execution, struct step *step,
 		reason.message[0] = '\0';
 		result = partition_get_fallback(p, step, &fallback, &reason);
 		if (result == ANEURALNETWORKS_NO_ERROR)
-			result = run_request(execution, step, fallback, request, &reason);
+			result = run_on_cpu(execution, step, fallback, request, &reason);
 	}
 	if (result != ANEURALNETWORKS_NO_ERROR)
 		rt_fail(err, result, "%s: %s", step->device->name, reason.message);
@@ -226,7 +241,7 @@ static int run_whole(ANeuralNetworksExecution *execution, struct nn_error *err)
 		return rt_out_of_memory(err);
 	result = partition_get_fallback(&execution->compilation->partition, NULL, &prepared, err);
 	if (result == ANEURALNETWORKS_NO_ERROR)
-		result = run_request(execution, NULL, prepared, &request, err);
+		result = run_on_cpu(execution, NULL, prepared, &request, err);
 	arena_free(&arena);
 	return result;
 }

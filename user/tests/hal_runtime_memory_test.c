@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memories made from descriptions on the device nnaccel: where they are, copies
+ * in all directions, executions on them. Needs /dev/nnaccel, a running nnacceld
+ * and root, who may kill a worker.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/runtime_fixture.h"
+#include "tests/workers.h"
+
+#define SIZE (ADD_ELEMENTS * sizeof(float))
+
+/* The sum over this process' contexts of a line of fdinfo. */
+static unsigned long long fdinfo(const char *name)
+{
+	unsigned long long sum = 0, n;
+	char path[320], line[256];
+	size_t length = strlen(name);
+	struct dirent *entry;
+	DIR *files = opendir("/proc/self/fdinfo");
+
+	assert_non_null(files);
+	while ((entry = readdir(files))) {
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/self/fdinfo/%s", entry->d_name);
+		file = fopen(path, "r");
+		while (file && fgets(line, sizeof(line), file))
+			if (!strncmp(line, name, length) && sscanf(line + length, ": %llu", &n) == 1)
+				sum += n;
+		if (file)
+			fclose(file);
+	}
+	closedir(files);
+	return sum;
+}
+
+static const ANeuralNetworksDevice *nnaccel(void)
+{
+	ANeuralNetworksDevice *device = NULL;
+	const char *name = "";
+	uint32_t count;
+
+	assert_ok(ANeuralNetworks_getDeviceCount(&count));
+	for (uint32_t i = 0; i < count && strcmp(name, "nnaccel"); i++) {
+		assert_ok(ANeuralNetworks_getDevice(i, &device));
+		assert_ok(ANeuralNetworksDevice_getName(device, &name));
+	}
+	assert_string_equal(name, "nnaccel");
+	return device;
+}
+
+static ANeuralNetworksCompilation *compile_for(ANeuralNetworksModel *model,
+					       const ANeuralNetworksDevice *device)
+{
+	ANeuralNetworksCompilation *compilation;
+
+	assert_ok(ANeuralNetworksCompilation_createForDevices(model, &device, 1, &compilation));
+	assert_ok(ANeuralNetworksCompilation_finish(compilation));
+	return compilation;
+}
+
+struct fixture {
+	ANeuralNetworksModel *model, *open_model;
+	ANeuralNetworksCompilation *compilation, *open;		/* for nnaccel */
+};
+
+static int set_up(void **state)
+{
+	static struct fixture f;
+
+	f.model = add_model(2);
+	f.open_model = add_model(0);
+	f.compilation = compile_for(f.model, nnaccel());
+	f.open = compile_for(f.open_model, nnaccel());
+	*state = &f;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+
+	ANeuralNetworksCompilation_free(f->compilation);
+	ANeuralNetworksCompilation_free(f->open);
+	ANeuralNetworksModel_free(f->model);
+	ANeuralNetworksModel_free(f->open_model);
+	return 0;
+}
+
+/* Both inputs and the output of a compilation, and where not NULL of another. */
+static int make(const ANeuralNetworksCompilation *a, const ANeuralNetworksCompilation *b,
+		ANeuralNetworksMemory **memory)
+{
+	ANeuralNetworksMemoryDesc *desc;
+	int result;
+
+	assert_ok(ANeuralNetworksMemoryDesc_create(&desc));
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_ok(ANeuralNetworksMemoryDesc_addInputRole(desc, a, i, 1));
+		if (b)
+			assert_ok(ANeuralNetworksMemoryDesc_addInputRole(desc, b, i, 1));
+	}
+	assert_ok(ANeuralNetworksMemoryDesc_addOutputRole(desc, a, 0, 1));
+	assert_ok(ANeuralNetworksMemoryDesc_finish(desc));
+	result = ANeuralNetworksMemory_createFromDesc(desc, memory);
+	ANeuralNetworksMemoryDesc_free(desc);
+	return result;
+}
+
+struct host {
+	int fd;
+	float *data;
+	ANeuralNetworksMemory *memory;
+};
+
+static struct host host_new(size_t size)
+{
+	struct host h = { .fd = memfd_create("host", MFD_CLOEXEC) };
+
+	assert_true(h.fd >= 0 && !ftruncate(h.fd, (off_t)size));
+	h.data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, h.fd, 0);
+	assert_ok(ANeuralNetworksMemory_createFromFd(size, PROT_READ | PROT_WRITE, h.fd, 0,
+						     &h.memory));
+	return h;
+}
+
+static void host_free(struct host *h, size_t size)
+{
+	ANeuralNetworksMemory_free(h->memory);
+	munmap(h->data, size);
+	close(h->fd);
+}
+
+/* sum = a + b, all of them memories. */
+static int add(ANeuralNetworksCompilation *compilation, const ANeuralNetworksMemory *a,
+	       const ANeuralNetworksMemory *b, const ANeuralNetworksMemory *sum,
+	       const ANeuralNetworksOperandType *type)
+{
+	ANeuralNetworksExecution *execution;
+	int result;
+
+	assert_ok(ANeuralNetworksExecution_create(compilation, &execution));
+	assert_ok(ANeuralNetworksExecution_setInputFromMemory(execution, 0, type, a, 0, 0));
+	assert_ok(ANeuralNetworksExecution_setInputFromMemory(execution, 1, type, b, 0, 0));
+	assert_ok(ANeuralNetworksExecution_setOutputFromMemory(execution, 0, NULL, sum, 0, 0));
+	result = ANeuralNetworksExecution_compute(execution);
+	ANeuralNetworksExecution_free(execution);
+	return result;
+}
+
+static void test_copies(void **state)
+{
+	struct fixture *f = *state;
+	struct host h = host_new(SIZE), back = host_new(SIZE), large = host_new(2 * SIZE);
+	ANeuralNetworksMemory *a, *b;
+
+	assert_ok(make(f->compilation, NULL, &a));
+	assert_ok(make(f->compilation, NULL, &b));
+	assert_int_equal(fdinfo("nnaccel-buffers"), 2);
+	memcpy(h.data, add_a, SIZE);
+	assert_result(BAD_DATA, ANeuralNetworksMemory_copy(a, h.memory));
+	assert_ok(ANeuralNetworksMemory_copy(h.memory, a));
+	assert_int_equal(fdinfo("nnaccel-copied-in"), SIZE);
+	assert_ok(ANeuralNetworksMemory_copy(a, b));
+	assert_ok(ANeuralNetworksMemory_copy(b, b));
+	assert_ok(ANeuralNetworksMemory_copy(b, back.memory));
+	assert_memory_equal(back.data, add_a, SIZE);
+	assert_int_equal(fdinfo("nnaccel-copied-in"), 2 * SIZE);
+	assert_int_equal(fdinfo("nnaccel-copied-out"), 2 * SIZE);
+	memset(back.data, 0, SIZE);
+	assert_ok(ANeuralNetworksMemory_copy(h.memory, back.memory));
+	assert_memory_equal(back.data, add_a, SIZE);
+	/* A copy that fails leaves nothing. */
+	assert_result(BAD_DATA, ANeuralNetworksMemory_copy(large.memory, a));
+	assert_result(BAD_DATA, ANeuralNetworksMemory_copy(a, h.memory));
+	ANeuralNetworksMemory_free(a);
+	ANeuralNetworksMemory_free(b);
+	assert_int_equal(fdinfo("nnaccel-buffers"), 0);
+	host_free(&h, SIZE);
+	host_free(&back, SIZE);
+	host_free(&large, 2 * SIZE);
+}
+
+/* A chain of executions: nothing is copied between them. */
+static void test_executions(void **state)
+{
+	struct fixture *f = *state;
+	struct host h = host_new(SIZE);
+	ANeuralNetworksMemory *m[3];
+	unsigned long long in, out;
+	int i;
+
+	for (i = 0; i < 3; i++)
+		assert_ok(make(f->compilation, NULL, &m[i]));
+	memcpy(h.data, add_a, SIZE);
+	assert_result(OP_FAILED, add(f->compilation, m[0], m[0], m[1], NULL));
+	assert_ok(ANeuralNetworksMemory_copy(h.memory, m[0]));
+	in = fdinfo("nnaccel-copied-in");
+	out = fdinfo("nnaccel-copied-out");
+	for (i = 0; i < 10; i++)
+		assert_ok(add(f->compilation, m[i % 2], m[i % 2], m[(i + 1) % 2], NULL));
+	assert_ok(add(f->compilation, m[0], m[1], m[2], NULL));
+	assert_int_equal(fdinfo("nnaccel-copied-in"), in);
+	assert_int_equal(fdinfo("nnaccel-copied-out"), out);
+	assert_ok(ANeuralNetworksMemory_copy(m[2], h.memory));
+	for (i = 0; i < ADD_ELEMENTS; i++)
+		assert_true(h.data[i] == add_a[i] * (1024 + 512));
+	for (i = 0; i < 3; i++)
+		ANeuralNetworksMemory_free(m[i]);
+	host_free(&h, SIZE);
+}
+
+/* In a burst, and by arguments of other kinds beside. */
+static void test_burst(void **state)
+{
+	struct fixture *f = *state;
+	ANeuralNetworksExecution *execution;
+	ANeuralNetworksBurst *burst;
+	ANeuralNetworksMemory *m;
+	struct host h = host_new(SIZE);
+	float sum[ADD_ELEMENTS];
+
+	assert_ok(make(f->compilation, NULL, &m));
+	memcpy(h.data, add_a, SIZE);
+	assert_ok(ANeuralNetworksMemory_copy(h.memory, m));
+	assert_ok(ANeuralNetworksBurst_create(f->compilation, &burst));
+	for (int i = 0; i < 3; i++) {
+		assert_ok(ANeuralNetworksExecution_create(f->compilation, &execution));
+		assert_ok(ANeuralNetworksExecution_setInputFromMemory(execution, 0, NULL, m, 0, 0));
+		assert_ok(ANeuralNetworksExecution_setInput(execution, 1, NULL, add_b, SIZE));
+		assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, sum, SIZE));
+		assert_ok(ANeuralNetworksExecution_burstCompute(execution, burst));
+		for (int k = 0; k < ADD_ELEMENTS; k++)
+			assert_true(sum[k] == add_a[k] + add_b[k]);
+		ANeuralNetworksExecution_free(execution);
+	}
+	ANeuralNetworksBurst_free(burst);
+	ANeuralNetworksMemory_free(m);
+	host_free(&h, SIZE);
+}
+
+/* A shape that stays open until something is written. */
+static void test_open_shape(void **state)
+{
+	struct fixture *f = *state;
+	struct host h = host_new(SIZE);
+	ANeuralNetworksMemory *known, *open, *sum;
+	const uint32_t dims[] = { 2, 2 };
+	const ANeuralNetworksOperandType type = tensor_type(2, dims);
+
+	assert_ok(make(f->compilation, NULL, &known));
+	assert_ok(make(f->open, NULL, &open));
+	assert_ok(make(f->open, NULL, &sum));
+	memcpy(h.data, add_a, SIZE);
+	assert_result(BAD_DATA, ANeuralNetworksMemory_copy(h.memory, open));
+	assert_ok(ANeuralNetworksMemory_copy(h.memory, known));
+	assert_ok(ANeuralNetworksMemory_copy(known, open));
+	assert_ok(add(f->open, open, open, sum, &type));
+	assert_ok(ANeuralNetworksMemory_copy(sum, h.memory));
+	assert_true(h.data[1] == 2 * add_a[1]);
+	ANeuralNetworksMemory_free(known);
+	ANeuralNetworksMemory_free(open);
+	ANeuralNetworksMemory_free(sum);
+	host_free(&h, SIZE);
+}
+
+/* Of two devices: memory that both reach. */
+static void test_two_devices(void **state)
+{
+	struct fixture *f = *state;
+	ANeuralNetworksCompilation *cpu = compile_for(f->model, cpu_device());
+	struct host h = host_new(SIZE);
+	ANeuralNetworksMemory *m, *sum;
+
+	assert_ok(make(f->compilation, cpu, &m));
+	assert_ok(make(f->compilation, cpu, &sum));
+	assert_int_equal(fdinfo("nnaccel-buffers"), 0);
+	memcpy(h.data, add_a, SIZE);
+	assert_ok(ANeuralNetworksMemory_copy(h.memory, m));
+	assert_ok(add(f->compilation, m, m, sum, NULL));
+	assert_ok(ANeuralNetworksMemory_copy(sum, h.memory));
+	assert_true(h.data[1] == 2 * add_a[1]);
+	ANeuralNetworksMemory_free(m);
+	ANeuralNetworksMemory_free(sum);
+	ANeuralNetworksCompilation_free(cpu);
+	host_free(&h, SIZE);
+}
+
+/* The CPU in the place of a device that died reads and writes the device's memory by copies. */
+static void test_fallback(void **state)
+{
+	struct fixture *f = *state;
+	ANeuralNetworksCompilation *any = compile(f->model, false);
+	struct host h = host_new(SIZE);
+	ANeuralNetworksMemory *m, *sum;
+
+	assert_ok(make(any, NULL, &m));
+	assert_ok(make(any, NULL, &sum));
+	if (fdinfo("nnaccel-buffers") == 2) {
+		memcpy(h.data, add_a, SIZE);
+		assert_ok(ANeuralNetworksMemory_copy(h.memory, m));
+		assert_true(workers_kill());
+		assert_ok(add(any, m, m, sum, NULL));
+		assert_ok(ANeuralNetworksMemory_copy(sum, h.memory));
+		assert_true(h.data[1] == 2 * add_a[1]);
+	} else {
+		print_message("the CPU was chosen anyway\n");
+	}
+	ANeuralNetworksMemory_free(m);
+	ANeuralNetworksMemory_free(sum);
+	ANeuralNetworksCompilation_free(any);
+	host_free(&h, SIZE);
+}
+
+/* A device that was named and refuses is not replaced. */
+static void test_refusal(void **state)
+{
+	struct fixture *f = *state;
+	ANeuralNetworksMemory *m;
+
+	assert_ok(make(f->compilation, NULL, &m));
+	ANeuralNetworksMemory_free(m);
+	assert_true(workers_kill());
+	assert_int_not_equal(make(f->compilation, NULL, &m), ANEURALNETWORKS_NO_ERROR);
+	assert_null(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_copies, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_executions, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_burst, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_open_shape, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_two_devices, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_fallback, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_refusal, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests_name("memory domains", tests, NULL, NULL);
+}
