@@ -202,6 +202,8 @@ $(BUILD)/tests/hal_dmabuf_test: $(exporters)
 $(BUILD)/tests/engine_%_test: $(obj)/user/tests/engine_%_test.o $(test_lib) \
 		$(filter-out %/main.o,$(engine)) $(archives)
 	$(test_link) $(engine_libs) -lcmocka
+$(BUILD)/tests/allowlist_test: $(obj)/user/tests/allowlist_test.o $(obj)/user/runtime/allowlist.o
+	$(test_link) -lcmocka
 $(BUILD)/tests/libnnaccel_test: $(obj)/user/tests/libnnaccel_test.o $(libhal)
 	$(test_link) -lnnaccel -lcmocka
 # What is inside of the library, or what plays the kernel to it by being its ioctl().

@@ -9,6 +9,7 @@
 
 #include "engine/digest.h"
 #include "engine/models.h"
+#include "engine/plugin.h"
 
 static enum nn_status hash_part(const void *part, size_t size, uint8_t hash[DIGEST_SIZE],
 				struct nn_error *err)
@@ -44,6 +45,8 @@ static enum nn_status make_plan(struct models *models, const struct command *com
 		data = (const char *)loaded->pools[0]->base + head->data_offset;
 	status = nn_plan_load(part, head->wire_length, data, head->data_length, &options,
 			      &loaded->plan, err);
+	if (!status && plugin_check_model(nn_plan_model(loaded->plan), err))
+		status = NN_GENERAL_FAILURE;
 	return status ? status : mappings_check(loaded->pools, loaded->num_pools, err);
 }
 

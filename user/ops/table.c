@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "model/extension.h"
 #include "ops/op.h"
 
 #define NN_OP(name) extern const struct nn_op nn_op_##name;
@@ -84,12 +85,17 @@ const struct nn_op *nn_op_find(int32_t code)
 
 const char *nn_op_name(int32_t code)
 {
-	static _Thread_local char text[32];
+	static _Thread_local char text[192];
+	const struct nn_extension *extension = nn_extension_at((uint32_t)code >> 16);
 	const struct nn_op *op = nn_op_find(code);
 
 	if (op)
 		return op->name;
-	snprintf(text, sizeof(text), "operation %d", code);
+	if (extension)
+		snprintf(text, sizeof(text), "operation %d of %.128s", code & 0xffff,
+			 extension->name);
+	else
+		snprintf(text, sizeof(text), "operation %d", code);
 	return text;
 }
 

@@ -46,6 +46,10 @@ static void make_token(const struct cache_options *cache, const struct step *ste
 
 		sha256_add(&s, at, sizeof(at));
 	}
+	/* The version says which plug-ins a device has, this which of them are used. */
+	for (uint32_t i = 0; i < step->graph.model.num_extensions; i++)
+		sha256_add(&s, step->graph.model.extensions[i].name,
+			   strlen(step->graph.model.extensions[i].name) + 1);
 	sha256_add(&s, device->name, strlen(device->name));
 	sha256_add(&s, device->info.version, strlen(device->info.version));
 	sha256_add(&s, &preference, sizeof(preference));

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "runtime/cache.h"
+#include "runtime/extension.h"
 #include "runtime/log.h"
 #include "runtime/operand.h"
 
@@ -115,6 +116,7 @@ void ANeuralNetworksCompilation_free(ANeuralNetworksCompilation *compilation)
 		return;
 	if (compilation->valid)
 		partition_free(&compilation->partition);
+	attributes_free(compilation->attributes);
 	free(compilation->cache_dir);
 	free(compilation->devices);
 	free(compilation);
@@ -195,14 +197,24 @@ int ANeuralNetworksCompilation_setTimeout(ANeuralNetworksCompilation *compilatio
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-static bool has_foreign_operation(const ANeuralNetworksModel *model)
+static bool is_foreign(const struct nn_subgraph *subgraph)
 {
-	const struct nn_subgraph *main = model_main(model);
 	uint32_t i;
 
-	for (i = 0; i < main->num_operations; i++)
-		if (main->operations[i].type == NN_OP_OEM ||
-		    operand_is_extension(main->operations[i].type))
+	for (i = 0; i < subgraph->num_operations; i++)
+		if (subgraph->operations[i].type == NN_OP_OEM ||
+		    operand_is_extension(subgraph->operations[i].type))
+			return true;
+	return false;
+}
+
+bool compilation_is_foreign(const ANeuralNetworksCompilation *compilation)
+{
+	const struct nn_model *model = &compilation->model->graph.model;
+	uint32_t i;
+
+	for (i = 0; i < model->num_subgraphs; i++)
+		if (is_foreign(&model->subgraphs[i]))
 			return true;
 	return false;
 }
@@ -212,7 +224,7 @@ static bool may_fall_back(const ANeuralNetworksCompilation *compilation, int res
 {
 	return !compilation->is_explicit && result != ANEURALNETWORKS_NO_ERROR &&
 	       result != ANEURALNETWORKS_UNEXPECTED_NULL && result != ANEURALNETWORKS_BAD_DATA &&
-	       !has_foreign_operation(compilation->model);
+	       !compilation_is_foreign(compilation);
 }
 
 static int compile(ANeuralNetworksCompilation *compilation, struct nn_error *err)

@@ -18,6 +18,7 @@ struct ANeuralNetworksCompilation {
 	uint64_t timeout_ns;		/* 0: none */
 	char *cache_dir;		/* ends in '/'; NULL: no caching */
 	uint8_t cache_token[ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN];
+	struct attribute *attributes;
 
 	bool finished;
 	bool valid;			/* finished, and the partition is there */
@@ -27,6 +28,9 @@ struct ANeuralNetworksCompilation {
 /* BAD_STATE unless executions of it may be made. */
 int compilation_check_valid(const ANeuralNetworksCompilation *compilation,
 			    struct nn_error *err);
+
+/* True where the model has an operation of a vendor: then the CPU never steps in. */
+bool compilation_is_foreign(const ANeuralNetworksCompilation *compilation);
 
 /* True when the application named exactly one device. */
 static inline bool compilation_has_one_device(const ANeuralNetworksCompilation *compilation)

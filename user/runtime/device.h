@@ -102,6 +102,8 @@ struct ANeuralNetworksDevice {
 	const struct device_ops *ops;
 	struct nna_device *nna;		/* NULL: the CPU */
 	struct nn_device_info info;
+	const struct nn_device_extension *extensions;	/* the device's own */
+	uint32_t num_extensions;
 };
 
 /* Fill in a device; false where there is none. */

@@ -341,7 +341,8 @@ static void fetch_outputs(const struct accel_prepared *accel, const struct reque
 			continue;
 		shape.rank = r->shapes[i].rank;
 		memcpy(shape.dims, r->shapes[i].dims, sizeof(shape.dims));
-		size = operand_size(&shape);
+		/* An OEM's scalar is as long as its argument. */
+		size = shape.type == NN_OEM_SCALAR ? arg->length : operand_size(&shape);
 		memcpy(arg->pointer, r->base + r->outputs[i].offset,
 		       size < arg->length ? size : arg->length);
 	}
@@ -541,6 +542,9 @@ bool device_nnaccel_open(ANeuralNetworksDevice *device)
 		return false;
 	}
 	status = nna_device_get_info(device->nna, &device->info, &err);
+	if (status == NN_OK)
+		status = nna_device_get_extensions(device->nna, &device->extensions,
+						   &device->num_extensions, &err);
 	if (status != NN_OK) {
 		rt_log(RT_LOG_WARN, "device %s is left out: %s", NNACCEL_NAME, err.message);
 		nna_device_close(device->nna);

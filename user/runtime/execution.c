@@ -11,6 +11,7 @@
 #include "runtime/argument.h"
 #include "runtime/burst.h"
 #include "runtime/event.h"
+#include "runtime/extension.h"
 #include "runtime/log.h"
 #include "runtime/operand.h"
 
@@ -65,6 +66,7 @@ void ANeuralNetworksExecution_free(ANeuralNetworksExecution *execution)
 		return;
 	}
 	ANeuralNetworksMemory_free(execution->temporaries);
+	attributes_free(execution->attributes);
 	free(execution->shapes);
 	free(execution->is_set);
 	free(execution->outputs);

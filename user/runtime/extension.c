@@ -1,18 +1,266 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Vendor extensions: as no device has any, their names are not known and their
- * types and operations are refused.
+ * Vendor extensions: what devices have, whether this program may use it, and what
+ * models say of it.
  */
-#include <android/NeuralNetworksExtensions.h>
+#define _GNU_SOURCE
+#include "runtime/extension.h"
 
+#include <android/NeuralNetworksExtensions.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/extension.h"
+#include "runtime/allowlist.h"
 #include "runtime/execution.h"
 #include "runtime/log.h"
 #include "runtime/operand.h"
 
-static int unknown_extension(const char *name, struct nn_error *err)
+/* The name that a program gives itself, which counts where the configuration trusts it. */
+#define APP_NAME "NNACCEL_APP_NAME"
+
+/* ---- permission ---- */
+
+/* Called anew for each use: both files are read again when they change. */
+static bool is_admitted(const char **reason)
 {
-	return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "no device has the extension %s", name);
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static struct allowlist allowlist = {
+		.list.path = NN_CONFIG_DIR "/extensions_app_allowlist",
+		.config.path = NN_CONFIG_DIR "/extensions.conf",
+	};
+	char path[4096];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path));
+	bool admitted;
+
+	if (n >= 0 && n < (ssize_t)sizeof(path))
+		path[n] = '\0';
+	pthread_mutex_lock(&lock);
+	admitted = allowlist_admits(&allowlist, n >= 0 && n < (ssize_t)sizeof(path) ? path : NULL,
+				    secure_getenv(APP_NAME), reason);
+	pthread_mutex_unlock(&lock);
+	return admitted;
 }
+
+static int check_admitted(struct nn_error *err)
+{
+	const char *reason;
+
+	if (is_admitted(&reason))
+		return ANEURALNETWORKS_NO_ERROR;
+	return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "%s (" NN_CONFIG_DIR
+		       "/extensions_app_allowlist)", reason);
+}
+
+/* ---- what devices have ---- */
+
+static const struct nn_device_extension *find(const ANeuralNetworksDevice *device,
+					      const char *name)
+{
+	for (uint32_t i = 0; i < device->num_extensions; i++)
+		if (!strcmp(device->extensions[i].name, name))
+			return &device->extensions[i];
+	return NULL;
+}
+
+static const struct nn_device_extension *find_anywhere(const char *name)
+{
+	const struct nn_device_extension *extension = NULL;
+
+	for (uint32_t i = 0; i < device_count() && !extension; i++)
+		extension = find(device_at(i), name);
+	return extension;
+}
+
+/* The table of types of an extension, for the life of the process; NULL: no memory. */
+static struct nn_extension *make_extension(const struct nn_device_extension *from)
+{
+	struct nn_extension *e = calloc(1, sizeof(*e) +
+					from->num_types * sizeof(struct nn_extension_type));
+	struct nn_extension_type *types = (struct nn_extension_type *)(e + 1);
+
+	if (!e)
+		return NULL;
+	for (uint32_t i = 0; i < from->num_types; i++)
+		types[i] = (struct nn_extension_type){
+			.code = from->types[i].code,
+			.info = { from->types[i].name, from->types[i].element_size,
+				  from->types[i].is_tensor },
+		};
+	*e = (struct nn_extension){ from->name, from->num_types, types };
+	return e;
+}
+
+/* The prefix that an extension has in this process, from its first use on. */
+static int get_prefix(const char *name, uint16_t *prefix, struct nn_error *err)
+{
+	const struct nn_device_extension *found = find_anywhere(name);
+	struct nn_extension *extension;
+
+	if (!found)
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "no device has the extension %s",
+			       name);
+	*prefix = nn_extension_prefix(name);
+	if (*prefix)
+		return ANEURALNETWORKS_NO_ERROR;
+	extension = make_extension(found);
+	if (!extension)
+		return rt_out_of_memory(err);
+	if (nn_extension_register(extension, prefix, err) == NN_OK)
+		return ANEURALNETWORKS_NO_ERROR;
+	free(extension);
+	/* Another thread was first. */
+	return *prefix ? ANEURALNETWORKS_NO_ERROR : ANEURALNETWORKS_BAD_DATA;
+}
+
+static int get_code(const char *name, uint16_t code, int32_t *type, struct nn_error *err)
+{
+	uint16_t prefix;
+	struct nn_error reason = { "" };
+	int result = get_prefix(name, &prefix, &reason);
+
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		return rt_fail(err, result, "%s", reason.message);
+	*type = (int32_t)((uint32_t)prefix << 16 | code);
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+/* ---- models ---- */
+
+int extension_check_type(int32_t type, struct nn_error *err)
+{
+	const struct nn_extension *extension = nn_extension_at((uint32_t)type >> 16);
+
+	if (!extension)
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
+			       "type 0x%x is of an extension that no device has", type);
+	if (!nn_type_info(type))
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
+			       "type %d, which the extension %s does not have", type & 0xffff,
+			       extension->name);
+	return check_admitted(err);
+}
+
+int extension_check_operation(int32_t type, struct nn_error *err)
+{
+	if (!nn_extension_at((uint32_t)type >> 16))
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
+			       "operation 0x%x is of an extension that no device has", type);
+	return check_admitted(err);
+}
+
+static void mark(bool *used, int32_t code)
+{
+	uint32_t prefix = (uint32_t)code >> 16;
+
+	if (prefix && prefix <= NN_MAX_EXTENSIONS)
+		used[prefix] = true;
+}
+
+bool extension_list_used(const struct nn_subgraph *subgraphs, uint32_t count,
+			 struct arena *arena, struct nn_model *model)
+{
+	bool used[NN_MAX_EXTENSIONS + 1] = { false };
+	struct nn_extension_prefix *list = arena_alloc(arena, NN_MAX_EXTENSIONS, sizeof(*list));
+
+	if (!list)
+		return false;
+	for (uint32_t k = 0; k < count; k++) {
+		for (uint32_t i = 0; i < subgraphs[k].num_operands; i++)
+			mark(used, subgraphs[k].operands[i].type);
+		for (uint32_t i = 0; i < subgraphs[k].num_operations; i++)
+			mark(used, subgraphs[k].operations[i].type);
+	}
+	model->extensions = list;
+	for (uint16_t prefix = 1; prefix <= NN_MAX_EXTENSIONS; prefix++)
+		if (used[prefix] && nn_extension_at(prefix))
+			list[model->num_extensions++] = (struct nn_extension_prefix){
+				nn_extension_at(prefix)->name, prefix
+			};
+	return true;
+}
+
+static int set_data(ANeuralNetworksModel *model, int32_t index, const void *data, size_t length,
+		    struct nn_error *err)
+{
+	struct nn_operand *operand;
+	const uint8_t *copy;
+
+	if (model->finished || model->invalid)
+		return rt_fail(err, ANEURALNETWORKS_BAD_STATE, "the model is finished or invalid");
+	if (index < 0 || (uint32_t)index >= model->num_operands)
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "operand %d of %u", index,
+			       model->num_operands);
+	operand = &model->operands[index];
+	if (!operand_is_extension(operand->type))
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
+			       "operand %d (%s): %zu bytes for what is not of an extension's type",
+			       index, nn_type_name(operand->type), length);
+	if (!data) {
+		operand->extra = (struct nn_extra){ .kind = NN_EXTRA_NONE };
+		return ANEURALNETWORKS_NO_ERROR;
+	}
+	if (!length || length > UINT32_MAX)
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "operand %d (%s): %zu bytes", index,
+			       nn_type_name(operand->type), length);
+	copy = arena_copy(&model->arena, data, length, 1);
+	if (!copy)
+		return rt_out_of_memory(err);
+	operand->extra = (struct nn_extra){ .kind = NN_EXTRA_EXTENSION, .bytes = copy,
+					    .count = (uint32_t)length };
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+/* ---- attributes: hints, which no device here takes ---- */
+
+void attributes_free(struct attribute *attributes)
+{
+	while (attributes) {
+		struct attribute *next = attributes->next;
+
+		free(attributes);
+		attributes = next;
+	}
+}
+
+static int add_attribute(const ANeuralNetworksCompilation *compilation, bool is_configuring,
+			 struct attribute **list, const char *name, uint16_t code,
+			 const void *data, size_t length, struct nn_error *err)
+{
+	const struct nn_device_extension *extension;
+	struct attribute *a;
+	int result;
+
+	if (!is_configuring)
+		return rt_fail(err, ANEURALNETWORKS_BAD_STATE, "it is finished or started");
+	if (!compilation_has_one_device(compilation))
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
+			       "an attribute needs a compilation for exactly one device");
+	extension = find(compilation->devices[0], name);
+	if (!extension)
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "%s has no extension %s",
+			       compilation->devices[0]->name, name);
+	result = check_admitted(err);
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		return result;
+	for (a = *list; a; a = a->next)
+		if (a->extension == extension->name && a->code == code)
+			return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
+				       "attribute %u of %s is there already", code, name);
+	a = length > SIZE_MAX - sizeof(*a) ? NULL : malloc(sizeof(*a) + length);
+	if (!a)
+		return rt_out_of_memory(err);
+	*a = (struct attribute){ .next = *list, .extension = extension->name, .code = code,
+				 .length = length };
+	if (length)
+		memcpy(a->data, data, length);
+	*list = a;
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+/* ---- the NDK's functions ---- */
 
 int ANeuralNetworksDevice_getExtensionSupport(const ANeuralNetworksDevice *device,
 					      const char *extensionName,
@@ -21,7 +269,7 @@ int ANeuralNetworksDevice_getExtensionSupport(const ANeuralNetworksDevice *devic
 	RT_NOT_NULL(device);
 	RT_NOT_NULL(extensionName);
 	RT_NOT_NULL(isExtensionSupported);
-	*isExtensionSupported = false;
+	*isExtensionSupported = find(device, extensionName);
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
@@ -32,11 +280,10 @@ int ANeuralNetworksModel_getExtensionOperandType(ANeuralNetworksModel *model,
 {
 	struct nn_error err = { "" };
 
-	(void)operandCodeWithinExtension;
 	RT_NOT_NULL(model);
 	RT_NOT_NULL(extensionName);
 	RT_NOT_NULL(type);
-	return rt_end(unknown_extension(extensionName, &err), &err);
+	return rt_end(get_code(extensionName, operandCodeWithinExtension, type, &err), &err);
 }
 
 int ANeuralNetworksModel_getExtensionOperationType(ANeuralNetworksModel *model,
@@ -46,25 +293,10 @@ int ANeuralNetworksModel_getExtensionOperationType(ANeuralNetworksModel *model,
 {
 	struct nn_error err = { "" };
 
-	(void)operationCodeWithinExtension;
 	RT_NOT_NULL(model);
 	RT_NOT_NULL(extensionName);
 	RT_NOT_NULL(type);
-	return rt_end(unknown_extension(extensionName, &err), &err);
-}
-
-/* No operand can be of an extension's type: each index is refused for one reason or another. */
-static int refuse_data(const ANeuralNetworksModel *model, int32_t index, size_t length,
-		       struct nn_error *err)
-{
-	if (model->finished || model->invalid)
-		return rt_fail(err, ANEURALNETWORKS_BAD_STATE, "the model is finished or invalid");
-	if (index < 0 || (uint32_t)index >= model->num_operands)
-		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "operand %d of %u", index,
-			       model->num_operands);
-	return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
-		       "operand %d (%s): %zu bytes for what is not of an extension's type", index,
-		       nn_type_name(model->operands[index].type), length);
+	return rt_end(get_code(extensionName, operationCodeWithinExtension, type, &err), &err);
 }
 
 int ANeuralNetworksModel_setOperandExtensionData(ANeuralNetworksModel *model, int32_t index,
@@ -76,18 +308,7 @@ int ANeuralNetworksModel_setOperandExtensionData(ANeuralNetworksModel *model, in
 	if (!data && length)
 		return rt_refuse(ANEURALNETWORKS_UNEXPECTED_NULL,
 				 "operand %d: NULL and a length of %zu", index, length);
-	return rt_end(refuse_data(model, index, length, &err), &err);
-}
-
-static int refuse_attribute(const ANeuralNetworksCompilation *compilation, bool is_configuring,
-			    const char *name, struct nn_error *err)
-{
-	if (!is_configuring)
-		return rt_fail(err, ANEURALNETWORKS_BAD_STATE, "it is finished or started");
-	if (!compilation_has_one_device(compilation))
-		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
-			       "an attribute needs a compilation for exactly one device");
-	return unknown_extension(name, err);
+	return rt_end(set_data(model, index, data, length, &err), &err);
 }
 
 int ANeuralNetworksCompilation_addExtensionAttribute(ANeuralNetworksCompilation *compilation,
@@ -97,14 +318,14 @@ int ANeuralNetworksCompilation_addExtensionAttribute(ANeuralNetworksCompilation 
 {
 	struct nn_error err = { "" };
 
-	(void)attributeCodeWithinExtension;
 	RT_NOT_NULL(compilation);
 	RT_NOT_NULL(extensionName);
 	if (!data && length)
 		return rt_refuse(ANEURALNETWORKS_UNEXPECTED_NULL, "NULL and a length of %zu",
 				 length);
-	return rt_end(refuse_attribute(compilation, !compilation->finished, extensionName, &err),
-		      &err);
+	return rt_end(add_attribute(compilation, !compilation->finished,
+				    &compilation->attributes, extensionName,
+				    attributeCodeWithinExtension, data, length, &err), &err);
 }
 
 int ANeuralNetworksExecution_addExtensionAttribute(ANeuralNetworksExecution *execution,
@@ -112,16 +333,15 @@ int ANeuralNetworksExecution_addExtensionAttribute(ANeuralNetworksExecution *exe
 						   uint16_t attributeCodeWithinExtension,
 						   const void *data, size_t length)
 {
-	bool is_configuring;
 	struct nn_error err = { "" };
 
-	(void)attributeCodeWithinExtension;
 	RT_NOT_NULL(execution);
 	RT_NOT_NULL(extensionName);
 	if (!data && length)
 		return rt_refuse(ANEURALNETWORKS_UNEXPECTED_NULL, "NULL and a length of %zu",
 				 length);
-	is_configuring = execution->state == EXECUTION_CONFIGURING;
-	return rt_end(refuse_attribute(execution->compilation, is_configuring, extensionName,
-				       &err), &err);
+	return rt_end(add_attribute(execution->compilation,
+				    execution->state == EXECUTION_CONFIGURING,
+				    &execution->attributes, extensionName,
+				    attributeCodeWithinExtension, data, length, &err), &err);
 }

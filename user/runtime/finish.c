@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "ops/op.h"
+#include "runtime/extension.h"
 #include "runtime/log.h"
 #include "runtime/operand.h"
 
@@ -302,11 +303,12 @@ static bool flatten(ANeuralNetworksModel *model)
 		.values = b.values,
 		.values_size = b.values_size,
 	};
-	return true;
+	return extension_list_used(b.subgraphs, b.num_subgraphs, &model->arena,
+				   &model->graph.model);
 }
 
 /*
- * Operations that nobody here executes (OEM) are no error; compiling tells.
+ * Operations that nobody here executes (vendors') are no error; compiling tells.
  */
 static int check(ANeuralNetworksModel *model, struct nn_error *err)
 {

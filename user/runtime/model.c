@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ops/op.h"
+#include "runtime/extension.h"
 #include "runtime/finish.h"
 #include "runtime/log.h"
 #include "runtime/operand.h"
@@ -375,7 +376,7 @@ static int check_indices(const ANeuralNetworksModel *model, const char *what, ui
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* The signature, for operations that are not an OEM's own affair. */
+/* The signature, for operations that are not a vendor's own affair. */
 static int check_signature(const ANeuralNetworksModel *model,
 			   const struct nn_operation *operation, struct nn_error *err)
 {
@@ -387,14 +388,14 @@ static int check_signature(const ANeuralNetworksModel *model,
 	};
 
 	if (operation->type == NN_OP_OEM) {
-		rt_log(RT_LOG_WARN, "OEM_OPERATION is deprecated, and no device executes it");
+		rt_log(RT_LOG_WARN, "OEM_OPERATION is deprecated: use an extension");
 		return ANEURALNETWORKS_NO_ERROR;
 	}
-	if (operation->type < 0 || operation->type > LAST_OPERATION)
-		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
-			       operand_is_extension(operation->type) ?
-			       "operation 0x%x is of an extension that no device has" :
-			       "operation %d does not exist", operation->type);
+	if (operand_is_extension(operation->type))
+		return extension_check_operation(operation->type, err);
+	if (operation->type > LAST_OPERATION)
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "operation %d does not exist",
+			       operation->type);
 	return rt_fail_status(err, nn_op_check(&scope, operation, err));
 }
 

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "runtime/extension.h"
 #include "runtime/log.h"
 
 /* Types that are not listed have neither scale nor zero point. */
@@ -34,7 +35,7 @@ static int check_quant(const ANeuralNetworksOperandType *type, struct nn_error *
 
 	if (any_quant(type->type))
 		return ANEURALNETWORKS_NO_ERROR;
-	if (!quant_rules[type->type].quantised) {
+	if (operand_is_extension(type->type) || !quant_rules[type->type].quantised) {
 		if (type->scale != 0 || type->zeroPoint)
 			return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
 				       "%s has no scale or zero point, but %g and %d are given",
@@ -78,11 +79,15 @@ int operand_from_type(const ANeuralNetworksOperandType *type, struct nn_operand 
 	uint32_t size;
 	int result;
 
-	if (!nn_type_info(type->type))
-		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, operand_is_extension(type->type) ?
-			       "type 0x%x is of an extension that no device has" :
-			       "type %d does not exist", type->type);
-	result = check_shape(type, err);
+	if (operand_is_extension(type->type))
+		result = extension_check_type(type->type, err);
+	else if (!nn_type_info(type->type))
+		result = rt_fail(err, ANEURALNETWORKS_BAD_DATA, "type %d does not exist",
+				 type->type);
+	else
+		result = ANEURALNETWORKS_NO_ERROR;
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		result = check_shape(type, err);
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		result = check_quant(type, err);
 	if (result != ANEURALNETWORKS_NO_ERROR)

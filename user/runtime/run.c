@@ -167,7 +167,8 @@ static bool may_fall_back(const ANeuralNetworksExecution *execution, const struc
 	       result != ANEURALNETWORKS_OUTPUT_INSUFFICIENT_SIZE &&
 	       result != ANEURALNETWORKS_MISSED_DEADLINE_TRANSIENT &&
 	       result != ANEURALNETWORKS_MISSED_DEADLINE_PERSISTENT &&
-	       !execution->compilation->is_explicit && !device_is_cpu(step->device);
+	       !execution->compilation->is_explicit && !device_is_cpu(step->device) &&
+	       !compilation_is_foreign(execution->compilation);
 }
 
 /* Runs a step by its request, filled in, or where that may be, on the CPU instead. */

@@ -276,6 +276,51 @@ static void test_running(void **state)
 	}
 }
 
+/* A plan with operations of plug-ins is saved and loaded like any other. */
+static void test_saving(void **state)
+{
+	const struct nn_plan_options options = { .preference = 1 };
+	static const enum nn_lifetime counts[] = { NN_SUBGRAPH_INPUT, NN_CONSTANT_COPY };
+	const int64_t eight = 8;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct nn_arg in = { .data = (void *)&eight, .length = sizeof(eight) };
+		struct nn_plan_image image = { 0 };
+		struct nn_error err = { "" };
+		struct nn_model *model;
+		struct nn_plan *plan;
+		struct model_builder b;
+		float ratios[7] = { 0 };
+		struct nn_arg out = { .data = ratios, .length = sizeof(ratios) };
+		struct nn_execution e = { .num_inputs = (uint32_t)!i, .num_outputs = 1,
+					  .inputs = &in, .outputs = &out };
+		void *model_part, *data;
+
+		golden_model(&b, counts[i]);
+		assert_int_equal(load(&b, &model, &err), NN_OK);
+		assert_int_equal(nn_plan_create(model, &options, &plan, &err), NN_OK);
+		assert_int_equal(nn_plan_save(plan, &image, &err), NN_OK);
+		model_part = malloc(image.model_size);
+		data = aligned_alloc(NN_PLAN_DATA_ALIGN, image.data_size + NN_PLAN_DATA_ALIGN);
+		assert_true(model_part && data);
+		memcpy(model_part, image.model, image.model_size);
+		nn_plan_image_data(&image, data);
+		nn_plan_free(plan);
+		nn_model_free(model);
+
+		if (nn_plan_load(model_part, image.model_size, data, image.data_size, &options,
+				 &plan, &err))
+			fail_msg("%s", err.message);
+		nn_plan_image_free(&image);
+		free(model_part);
+		assert_int_equal(nn_plan_execute(plan, &e, &err), NN_OK);
+		assert_float_equal(ratios[6], 13.0 / 8 + 1, 1e-6);
+		nn_plan_free(plan);
+		free(data);
+	}
+}
+
 #define MODELS(X)									\
 X(data_size, set_data(b, 1, &quant, 15), "subgraph 0, operand 1 (TENSOR_QUANT64): "	\
   "extension data: 15 bytes of extension data, must be 16")				\
@@ -452,6 +497,7 @@ int main(void)
 		cmocka_unit_test(test_loading),
 		cmocka_unit_test(test_descriptors),
 		cmocka_unit_test(test_running),
+		cmocka_unit_test(test_saving),
 		cmocka_unit_test(test_models),
 		cmocka_unit_test(test_core_operation),
 		cmocka_unit_test(test_supported),

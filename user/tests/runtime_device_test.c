@@ -73,6 +73,17 @@ enum nna_device_status nna_device_status(struct nna_device *device)
 	return NNA_AVAILABLE;
 }
 
+enum nn_status nna_device_get_extensions(struct nna_device *device,
+					 const struct nn_device_extension **extensions,
+					 uint32_t *count, struct nn_error *err)
+{
+	(void)device;
+	(void)extensions;
+	(void)err;
+	*count = 0;
+	return NN_OK;
+}
+
 /* Twice as fast as the CPU, for twice the power. */
 enum nn_status nna_device_get_info(struct nna_device *device, struct nn_device_info *info,
 				   struct nn_error *err)

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The list of programs that may use vendor extensions, against accidents: who
+ * means to go round it can. Against that the engine goes by groups.
+ */
+#include "runtime/allowlist.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Files larger than that are cut off. */
+#define MAX_SIZE (1024 * 1024)
+
+/* Where programs may be that the list names, and where they never may, unless configured. */
+static const char *const trusted_prefixes[] = { "/usr/local/", "/opt/", "/srv/", "/home/" };
+static const char *const system_prefixes[] = { "/usr/", "/bin/", "/sbin/", "/lib/" };
+
+/* ---- files ---- */
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* Ends each line where it ends; blanks at its end go. */
+static void split(struct allowlist_file *f)
+{
+	f->text[f->size] = '\0';
+	for (size_t i = f->size; i-- > 0; ) {
+		bool is_end = f->text[i + 1] == '\0';
+
+		if (f->text[i] == '\n' || (is_end && strchr(" \t\r", f->text[i])))
+			f->text[i] = '\0';
+	}
+}
+
+static void read_text(struct allowlist_file *f, int fd)
+{
+	ssize_t n = 1;
+
+	f->text = malloc(MAX_SIZE + 1);
+	while (f->text && f->size < MAX_SIZE && n > 0) {
+		n = read(fd, f->text + f->size, MAX_SIZE - f->size);
+		if (n > 0)
+			f->size += (size_t)n;
+	}
+	if (f->text)
+		split(f);
+}
+
+static void forget(struct allowlist_file *f)
+{
+	free(f->text);
+	*f = (struct allowlist_file){ .path = f->path };
+}
+
+static void refresh(struct allowlist_file *f)
+{
+	struct stat now;
+	bool exists = !stat(f->path, &now);
+	int fd;
+
+	if (f->known && exists == f->exists && (!exists || is_same(&now, &f->seen)))
+		return;
+	forget(f);
+	f->known = true;
+	fd = exists ? open(f->path, O_RDONLY | O_CLOEXEC) : -1;
+	if (fd < 0)
+		return;
+	/* Of what is read, not of what was there before. */
+	f->exists = !fstat(fd, &f->seen) && S_ISREG(f->seen.st_mode);
+	if (f->exists)
+		read_text(f, fd);
+	close(fd);
+}
+
+/* The line after one, or (NULL) the first; NULL at the end. */
+static const char *next_line(const struct allowlist_file *f, const char *line)
+{
+	if (!f->text)
+		return NULL;
+	line = line ? line + strlen(line) + 1 : f->text;
+	return line < f->text + f->size ? line : NULL;
+}
+
+/* ---- the configuration: lines "key value" ---- */
+
+/* The value of a line with that key, or NULL. */
+static const char *value_of(const char *line, const char *key)
+{
+	size_t length = strlen(key);
+
+	if (strncmp(line, key, length) || (line[length] != ' ' && line[length] != '\t'))
+		return NULL;
+	return line + length + strspn(line + length, " \t");
+}
+
+static bool trusts_names(const struct allowlist_file *config)
+{
+	bool trusts = false;
+	const char *value;
+
+	for (const char *line = NULL; (line = next_line(config, line)); ) {
+		value = value_of(line, "trust-app-name");
+		if (value)
+			trusts = !strcmp(value, "yes");
+	}
+	return trusts;
+}
+
+/* The length of a prefix that a path has, else 0. A prefix is a folder. */
+static size_t match(const char *path, const char *prefix)
+{
+	size_t length = strlen(prefix);
+
+	while (length && prefix[length - 1] == '/')
+		length--;
+	if (prefix[0] != '/' || strncmp(path, prefix, length) || path[length] != '/')
+		return 0;
+	return length + 1;
+}
+
+/* The longest prefix that a path has, of those configured or, where none is, the usual ones. */
+static size_t longest(const struct allowlist_file *config, const char *key,
+		      const char *const *usual, size_t count, const char *path)
+{
+	size_t best = 0, length;
+	bool configured = false;
+	const char *value;
+
+	for (const char *line = NULL; (line = next_line(config, line)); ) {
+		value = value_of(line, key);
+		if (!value)
+			continue;
+		configured = true;
+		length = match(path, value);
+		best = length > best ? length : best;
+	}
+	for (size_t i = 0; !configured && i < count; i++) {
+		length = match(path, usual[i]);
+		best = length > best ? length : best;
+	}
+	return best;
+}
+
+/* ---- the list ---- */
+
+static bool counts(const char *line)
+{
+	return line[0] == '/' || strchr(line, '.');
+}
+
+static bool lists(const struct allowlist_file *list, const char *entry)
+{
+	for (const char *line = NULL; (line = next_line(list, line)); )
+		if (counts(line) && !strcmp(line, entry))
+			return true;
+	return false;
+}
+
+static bool lists_name(const struct allowlist_file *list, const char *name)
+{
+	return name && name[0] != '/' && strchr(name, '.') && lists(list, name);
+}
+
+bool allowlist_admits(struct allowlist *a, const char *path, const char *name,
+		      const char **reason)
+{
+	size_t trusted, system;
+
+	refresh(&a->list);
+	refresh(&a->config);
+	*reason = NULL;
+	if (!path || path[0] != '/') {
+		*reason = "the program's path is not known";
+		return false;
+	}
+	trusted = longest(&a->config, "trusted-prefix", trusted_prefixes,
+			  sizeof(trusted_prefixes) / sizeof(trusted_prefixes[0]), path);
+	system = longest(&a->config, "system-prefix", system_prefixes,
+			 sizeof(system_prefixes) / sizeof(system_prefixes[0]), path);
+	if (system > trusted) {
+		*reason = "programs of the system may not use extensions";
+		return false;
+	}
+	if (!a->list.exists)
+		*reason = "there is no list of those that may use extensions";
+	else if (trusted && lists(&a->list, path))
+		return true;
+	else if (trusts_names(&a->config) && lists_name(&a->list, name))
+		return true;
+	else if (!trusted && lists(&a->list, path))
+		*reason = "the program is listed, but under no trusted prefix";
+	else
+		*reason = "the program is not in the list of those that may use extensions";
+	return false;
+}
+
+void allowlist_free(struct allowlist *a)
+{
+	forget(&a->list);
+	forget(&a->config);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Vendor extensions: what devices have, whether this program may use it, and what
+ * models say of it.
+ */
+#ifndef NN_RUNTIME_EXTENSION_H
+#define NN_RUNTIME_EXTENSION_H
+
+#include "runtime/device.h"
+
+/* An attribute of a compilation or an execution. */
+struct attribute {
+	struct attribute *next;
+	const char *extension;		/* the device's own */
+	uint16_t code;
+	size_t length;
+	uint8_t data[];
+};
+
+void attributes_free(struct attribute *attributes);
+
+/*
+ * BAD_DATA unless a type or an operation of an extension may be in a model: its
+ * prefix was given out, it is a type that the extension has, and the program may use
+ * extensions.
+ */
+int extension_check_type(int32_t type, struct nn_error *err);
+int extension_check_operation(int32_t type, struct nn_error *err);
+
+/*
+ * Lists the extensions that a graph uses, for nn_model.extensions; false: there is
+ * no memory.
+ */
+bool extension_list_used(const struct nn_subgraph *subgraphs, uint32_t count,
+			 struct arena *arena, struct nn_model *model);
+
+#endif /* NN_RUNTIME_EXTENSION_H */

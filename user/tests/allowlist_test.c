@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The runtime's list of programs that may use extensions: who is admitted by which
+ * files, and that a change of either is seen.
+ */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "runtime/allowlist.h"
+
+static char list_path[] = "/tmp/nnaccel-list.XXXXXX";
+static char config_path[] = "/tmp/nnaccel-config.XXXXXX";
+
+/* Gives a file a new content; NULL: removes it. */
+static void put(const char *path, const char *text)
+{
+	FILE *file;
+
+	unlink(path);
+	if (!text)
+		return;
+	file = fopen(path, "w");
+	assert_non_null(file);
+	assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
+	assert_int_equal(fclose(file), 0);
+}
+
+static const struct {
+	const char *name;
+	const char *list;
+	const char *config;
+	const char *path;
+	const char *app_name;
+	const char *refusal;	/* NULL: admitted */
+} cases[] = {
+	{ "listed", "/opt/a\n/opt/b\n", NULL, "/opt/b", NULL, NULL },
+	{ "without an end of line", "/opt/a\n/opt/b", NULL, "/opt/b", NULL, NULL },
+	{ "blanks at the end", "/opt/b \t\r\n", NULL, "/opt/b", NULL, NULL },
+	{ "not listed", "/opt/a\n", NULL, "/opt/b", NULL, "not in the list" },
+	{ "part of a line", "/opt/bb\n", NULL, "/opt/b", NULL, "not in the list" },
+	{ "no list", NULL, NULL, "/opt/b", NULL, "there is no list" },
+	{ "empty list", "", NULL, "/opt/b", NULL, "not in the list" },
+	{ "no path", "/opt/b\n", NULL, NULL, "com.example.b", "path is not known" },
+	{ "relative path", "opt/b.c\n", NULL, "opt/b.c", NULL, "path is not known" },
+	{ "system", "/usr/bin/b\n", NULL, "/usr/bin/b", NULL, "programs of the system" },
+	{ "the longer prefix counts", "/usr/local/bin/b\n", NULL, "/usr/local/bin/b", NULL, NULL },
+	{ "a prefix is a folder", "/optional/b\n", NULL, "/optional/b", NULL,
+	  "under no trusted prefix" },
+	{ "nowhere", "/data/b\n", NULL, "/data/b", NULL, "under no trusted prefix" },
+	{ "configured", "/data/b\n", "trusted-prefix /data\n", "/data/b", NULL, NULL },
+	{ "configured with a slash", "/data/b\n", "# text\ntrusted-prefix\t/data/\n", "/data/b",
+	  NULL, NULL },
+	{ "configured instead", "/opt/b\n", "trusted-prefix /data\n", "/opt/b", NULL,
+	  "under no trusted prefix" },
+	{ "configured system", "/opt/b\n", "system-prefix /opt\n", "/opt/b", NULL, NULL },
+	{ "configured system below", "/opt/x/b\n", "system-prefix /opt/x\n", "/opt/x/b", NULL,
+	  "programs of the system" },
+	{ "all is trusted", "/b\n", "trusted-prefix /\n", "/b", NULL, NULL },
+	{ "name, not trusted", "com.example.b\n", NULL, "/opt/b", "com.example.b",
+	  "not in the list" },
+	{ "name, trusted", "com.example.b\n", "trust-app-name yes\n", "/opt/b", "com.example.b",
+	  NULL },
+	{ "name, trusted, anywhere", "com.example.b\n", "trust-app-name yes\n", "/data/b",
+	  "com.example.b", NULL },
+	{ "name, never for the system", "com.example.b\n", "trust-app-name yes\n", "/usr/bin/b",
+	  "com.example.b", "programs of the system" },
+	{ "name, no longer trusted", "com.example.b\n", "trust-app-name yes\ntrust-app-name no\n",
+	  "/opt/b", "com.example.b", "not in the list" },
+	{ "name, not listed", "com.example.a\n", "trust-app-name yes\n", "/opt/b",
+	  "com.example.b", "not in the list" },
+	{ "name without a dot", "b\n", "trust-app-name yes\n", "/opt/b", "b", "not in the list" },
+	{ "name that is a path", "/opt/a.b\n", "trust-app-name yes\n", "/opt/b", "/opt/a.b",
+	  "not in the list" },
+	{ "no name", "com.example.b\n", "trust-app-name yes\n", "/opt/b", NULL,
+	  "not in the list" },
+};
+
+static void test_cases(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct allowlist a = { .list.path = list_path, .config.path = config_path };
+		const char *reason;
+		bool admitted;
+
+		put(list_path, cases[i].list);
+		put(config_path, cases[i].config);
+		admitted = allowlist_admits(&a, cases[i].path, cases[i].app_name, &reason);
+		if (admitted != !cases[i].refusal ||
+		    (cases[i].refusal && !strstr(reason, cases[i].refusal)))
+			fail_msg("%s: %s", cases[i].name, admitted ? "admitted" : reason);
+		allowlist_free(&a);
+	}
+}
+
+static void test_changes(void **state)
+{
+	struct allowlist a = { .list.path = list_path, .config.path = config_path };
+	const struct timespec times[] = { { 1, 0 }, { 1, 0 } };
+	const char *reason;
+
+	(void)state;
+	put(list_path, NULL);
+	put(config_path, NULL);
+	assert_false(allowlist_admits(&a, "/opt/b", NULL, &reason));
+	put(list_path, "/opt/b\n");
+	assert_true(allowlist_admits(&a, "/opt/b", NULL, &reason));
+	assert_true(allowlist_admits(&a, "/opt/b", NULL, &reason));
+	put(config_path, "trusted-prefix /data\n");
+	assert_false(allowlist_admits(&a, "/opt/b", NULL, &reason));
+	put(config_path, NULL);
+	assert_true(allowlist_admits(&a, "/opt/b", NULL, &reason));
+	/* As long as before, and the time alone tells. */
+	put(list_path, "/opt/c\n");
+	assert_int_equal(utimensat(AT_FDCWD, list_path, times, 0), 0);
+	assert_false(allowlist_admits(&a, "/opt/b", NULL, &reason));
+	assert_true(allowlist_admits(&a, "/opt/c", NULL, &reason));
+	put(list_path, NULL);
+	assert_false(allowlist_admits(&a, "/opt/c", NULL, &reason));
+	allowlist_free(&a);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	return close(mkstemp(list_path)) || close(mkstemp(config_path));
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	unlink(list_path);
+	unlink(config_path);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cases),
+		cmocka_unit_test(test_changes),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
