@@ -579,13 +579,17 @@ static void child_no_room(void)
 {
 	const struct rlimit room = { strtoul(getenv("NN_TEST_ROOM"), NULL, 10), RLIM_INFINITY };
 	ANeuralNetworksModel *model = weights_model(OUT);
+	ANeuralNetworksCompilation *c;
 	int null = open("/dev/null", O_RDWR);
 
 	signal(SIGXFSZ, SIG_IGN);
 	/* The test's own output may be a file as well. */
 	assert_true(dup2(null, STDOUT_FILENO) >= 0 && dup2(null, STDERR_FILENO) >= 0);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &room), 0);
-	assert_right(compile_with(model, &usual), OUT);
+	c = compile_with(model, &usual);
+	assert_right(c, OUT);
+	ANeuralNetworksCompilation_free(c);
+	ANeuralNetworksModel_free(model);
 }
 
 /* Makes and uses the entry all the time, and removes a file now and then. */
