@@ -30,6 +30,7 @@ enum option_id {
 	OPT_WORKER_CPU_WEIGHT,
 	OPT_WORKER_USER,
 	OPT_NO_SLOT_CACHE,
+	OPT_LAZY,
 	OPT_STATE,
 	OPT_NO_CACHE,
 	OPT_KEEP,
@@ -51,6 +52,7 @@ static const struct option long_options[] = {
 	{ "worker-cpu-weight", required_argument, NULL, OPT_WORKER_CPU_WEIGHT },
 	{ "worker-user", required_argument, NULL, OPT_WORKER_USER },
 	{ "no-slot-cache", no_argument, NULL, OPT_NO_SLOT_CACHE },
+	{ "lazy", no_argument, NULL, OPT_LAZY },
 	{ "state", required_argument, NULL, OPT_STATE },
 	{ "no-cache", no_argument, NULL, OPT_NO_CACHE },
 	{ "keep", required_argument, NULL, OPT_KEEP },
@@ -77,6 +79,7 @@ static const char help[] =
 	"  --worker-cpu-weight=N     CPU weight of a worker's cgroup, 1 to 10000 (100)\n"
 	"  --worker-user=USER        whom workers run as where nnacceld is root (65534)\n"
 	"  --no-slot-cache           bursts map their memory for each execution afresh\n"
+	"  --lazy                    compile models at their first execution\n"
 	"  --state=FOLDER            of the compilation cache's index (/var/lib/nnaccel)\n"
 	"  --no-cache                no compilation cache\n"
 	"  --keep=MIB                plans kept for clients that want it, 0: none (1024)\n"
@@ -159,6 +162,9 @@ static void parse_option(int id, const char *name, struct broker_options *o)
 			exit(EXIT_USAGE);
 		}
 		parse_user(name, optarg, spawner);
+		break;
+	case OPT_LAZY:
+		spawner->options.lazy = true;
 		break;
 	case OPT_NO_SLOT_CACHE:
 		spawner->options.no_slot_cache = true;

@@ -240,6 +240,7 @@ enum nn_status models_prepare(struct models *models, const struct command *comma
 	const struct nn_plan_options options = {
 		.preference = command->head->preference,
 		.deadline_ns = command->head->deadline_ns,
+		.lazy = models->lazy,
 	};
 	struct loaded_model *loaded;
 	enum nn_status status;

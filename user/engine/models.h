@@ -28,6 +28,7 @@ struct loaded_model {
 struct models {
 	struct grants *grants;
 	struct cache_client *cache;
+	bool lazy;			/* models are compiled at their first execution */
 	pthread_mutex_t lock;		/* protects the list and its entries' users */
 	struct loaded_model *list;
 };
@@ -54,7 +55,8 @@ enum nn_status models_prepare_cached(struct models *models, const struct command
 				     struct nn_error *err);
 
 /*
- * NNACCEL_DO_CACHE_SAVE: *sizes are set with NN_OK and NN_OUTPUT_INSUFFICIENT_SIZE.
+ * NNACCEL_DO_CACHE_SAVE: *sizes are set with NN_OK and NN_OUTPUT_INSUFFICIENT_SIZE;
+ * both are 0 for a model that was not compiled yet.
  */
 enum nn_status models_save(struct models *models, const struct command *command,
 			   struct nnaccel_cache_sizes *sizes, struct nn_error *err);

@@ -126,6 +126,9 @@ static enum nn_status save(struct models *models, const struct command *command,
 	struct nn_plan_image image = { .model = NULL };
 	enum nn_status status;
 
+	*sizes = (struct nnaccel_cache_sizes){ 0 };
+	if (nn_plan_stage(loaded->plan) == NN_PLAN_PUT_OFF)
+		return NN_OK;
 	status = mappings_check(loaded->pools, loaded->num_pools, err);
 	if (!status)
 		status = nn_plan_save(loaded->plan, &image, err);

@@ -36,22 +36,23 @@ struct worker {
 
 void worker_options_format(const struct worker_options *o, char text[WORKER_OPTIONS_TEXT])
 {
-	snprintf(text, WORKER_OPTIONS_TEXT, "%d:%d:%u:%u:%llu:%d:%d:%d", (int)o->isolation,
+	snprintf(text, WORKER_OPTIONS_TEXT, "%d:%d:%u:%u:%llu:%d:%d:%d:%d", (int)o->isolation,
 		 (int)o->log_level, (unsigned int)o->uid, (unsigned int)o->gid,
-		 (unsigned long long)o->max_memory, o->no_slot_cache, o->cache, o->probe);
+		 (unsigned long long)o->max_memory, o->no_slot_cache, o->lazy, o->cache,
+		 o->probe);
 }
 
 bool worker_options_parse(const char *text, struct worker_options *o)
 {
-	unsigned int isolation, level, uid, gid, no_slot_cache, cache, probe;
+	unsigned int isolation, level, uid, gid, no_slot_cache, lazy, cache, probe;
 	unsigned long long memory;
 	char rest;
 
-	if (sscanf(text, "%u:%u:%u:%u:%llu:%u:%u:%u%c", &isolation, &level, &uid, &gid, &memory,
-		   &no_slot_cache, &cache, &probe, &rest) != 8)
+	if (sscanf(text, "%u:%u:%u:%u:%llu:%u:%u:%u:%u%c", &isolation, &level, &uid, &gid, &memory,
+		   &no_slot_cache, &lazy, &cache, &probe, &rest) != 9)
 		return false;
-	if (isolation > ISOLATE_NONE || level > LOG_DEBUG || no_slot_cache > 1 || cache > 1 ||
-	    probe > 1)
+	if (isolation > ISOLATE_NONE || level > LOG_DEBUG || no_slot_cache > 1 || lazy > 1 ||
+	    cache > 1 || probe > 1)
 		return false;
 	*o = (struct worker_options){
 		.isolation = isolation,
@@ -60,6 +61,7 @@ bool worker_options_parse(const char *text, struct worker_options *o)
 		.gid = gid,
 		.max_memory = memory,
 		.no_slot_cache = no_slot_cache,
+		.lazy = lazy,
 		.cache = cache,
 		.probe = probe,
 	};
@@ -232,6 +234,7 @@ void worker_main(char *const *args)
 			 options.cache ? WORKER_CONTROL_FD : -1) ||
 	    signal(SIGPIPE, SIG_IGN) == SIG_ERR || !digest_init())
 		fail("server");
+	w.server.models.lazy = options.lazy;
 	start_threads(&w);
 	sandbox_stop_processes();
 	if (folder)

@@ -54,6 +54,7 @@ struct worker_options {
 	gid_t gid;
 	uint64_t max_memory;		/* bytes of private memory, 0: unbounded */
 	bool no_slot_cache;		/* bursts map their memory for each execution */
+	bool lazy;			/* models are compiled at their first execution */
 	bool cache;			/* there is a keeper of the compilation cache */
 	bool probe;			/* load the plug-ins and end: see WORKER_EXIT_REFUSED */
 };

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "hal.h"
+#include "late.h"
 #include "ring/packet.h"
 #include "ring/ring.h"
 #include "slots.h"
@@ -444,6 +445,8 @@ enum nn_status nna_burst_execute(struct nna_burst *burst, const struct nna_reque
 		nn_ring_count_fallback(&burst->ring);
 		status = nna_execute(burst->prepared, request, options, shapes, num_shapes,
 				     timing, err);
+	} else if (!status) {
+		nna_late_executed(burst->prepared);
 	}
 	drop_memories(request);
 	atomic_flag_clear_explicit(&burst->busy, memory_order_release);

@@ -12,6 +12,7 @@
 
 #include "cache.h"
 #include "cache_files.h"
+#include "late.h"
 
 /* Sizes are asked for once more where they changed in between. */
 #define SAVE_TRIES 3
@@ -132,6 +133,8 @@ enum nn_status nna_prepare_model_from_cache(struct nna_device *device,
 	nna_cache_files_close(&files);
 	if (!status)
 		status = nna_prepared_model_new(device, id, options, prepared, err);
+	if (!status)
+		nna_late_begin(*prepared, cache, false);
 	return status;
 }
 
@@ -190,7 +193,7 @@ static enum nn_status alloc_parts(struct nna_device *device, struct parts *parts
 	return status;
 }
 
-/* Gets the parts into memory of this process. */
+/* Gets the parts into memory of this process; no model part is what was put off. */
 static enum nn_status get_parts(const struct nna_prepared_model *prepared,
 				const struct nna_cache *cache, struct parts *parts,
 				struct nn_error *err)
@@ -200,6 +203,8 @@ static enum nn_status get_parts(const struct nna_prepared_model *prepared,
 	parts->model_size = 0;
 	parts->data_size = 0;
 	status = ask_save(prepared, cache, parts, err);
+	if (!status && !parts->model_size && !parts->data_size)
+		return NN_OK;
 	for (int i = 0; i < SAVE_TRIES && !status; i++) {
 		status = alloc_parts(prepared->device, parts, err);
 		if (!status)
@@ -225,7 +230,7 @@ static enum nn_status write_parts(const struct parts *parts, struct nna_cache_fi
 }
 
 enum nn_status nna_cache_save(struct nna_prepared_model *prepared, const struct nna_cache *cache,
-			      struct nn_error *err)
+			      bool *put_off, struct nn_error *err)
 {
 	struct parts parts = { .model = NULL };
 	struct nna_cache_files files;
@@ -235,7 +240,8 @@ enum nn_status nna_cache_save(struct nna_prepared_model *prepared, const struct 
 	if (status)
 		return status;
 	status = get_parts(prepared, cache, &parts, err);
-	if (!status)
+	*put_off = !status && !parts.model;
+	if (!status && parts.model)
 		status = write_parts(&parts, &files, err);
 	free_parts(&parts);
 	nna_cache_files_close(&files);

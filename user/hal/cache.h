@@ -7,8 +7,11 @@
 
 #include "hal.h"
 
-/* Saves what was just prepared; says in err why not. */
+/*
+ * Saves what was prepared; says in err why not. *put_off: there is nothing to be saved
+ * before the first execution, which is no failure.
+ */
 enum nn_status nna_cache_save(struct nna_prepared_model *prepared, const struct nna_cache *cache,
-			      struct nn_error *err);
+			      bool *put_off, struct nn_error *err);
 
 #endif /* NN_HAL_CACHE_H */

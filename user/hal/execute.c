@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 
 #include "buffer.h"
+#include "late.h"
 
 #define SMALL_ARGS	8	/* inputs and outputs */
 #define SMALL_OUTPUTS	4
@@ -273,6 +274,8 @@ enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna
 	for (uint32_t i = 0; i < request->num_memories; i++)
 		nna_memory_get(request->memories[i]);
 	status = execute(prepared, request, options, shapes, num_shapes, timing, err);
+	if (!status)
+		nna_late_executed(prepared);
 	for (uint32_t i = 0; i < request->num_memories; i++)
 		nna_memory_put(request->memories[i]);
 	return status;

@@ -64,6 +64,7 @@ struct nna_prepared_model {
 	uint32_t id;
 	bool low_power;
 	struct nna_signature *signature;	/* NULL: not known, of one that came from a cache */
+	struct nna_late *late;		/* NULL: nothing will be saved later */
 };
 
 /* Options where the caller has none. */

@@ -14,6 +14,7 @@
 
 #include "cache.h"
 #include "hal.h"
+#include "late.h"
 
 /* A model on its way: the pool of its wire form, and the pools of its constants. */
 struct sent_model {
@@ -318,8 +319,12 @@ enum nn_status nna_prepared_model_new(struct nna_device *device, uint32_t id,
 static void save(struct nna_prepared_model *prepared, const struct nna_cache *cache)
 {
 	struct nn_error reason = { "" };
+	bool put_off = false;
+	enum nn_status status = nna_cache_save(prepared, cache, &put_off, &reason);
 
-	if (nna_cache_save(prepared, cache, &reason) && !reason.message[0])
+	if (!status)
+		nna_late_begin(prepared, cache, put_off);
+	else if (!reason.message[0])
 		nn_fail(&reason, NN_GENERAL_FAILURE, "cache: not saved");
 	if (cache->not_saved)
 		*cache->not_saved = reason;
@@ -371,6 +376,7 @@ void nna_prepared_model_free(struct nna_prepared_model *prepared)
 
 	if (!prepared)
 		return;
+	nna_late_end(prepared);
 	d.id = prepared->id;
 	ioctl(prepared->device->fd, NNACCEL_DESTROY, &d);
 	nna_device_put(prepared->device);

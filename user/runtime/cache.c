@@ -116,6 +116,15 @@ static bool open_entry(struct entry *e, const struct cache_options *cache,
 	return false;
 }
 
+/* On a thread of libnnaccel. */
+static void log_late(const char *reason)
+{
+	if (reason[0])
+		rt_log(RT_LOG_WARN, "a cache entry was not saved again: %s", reason);
+	else
+		rt_log(RT_LOG_INFO, "a cache entry was saved late");
+}
+
 /* False: it has to be prepared, and `reason` says why where there is something to be said. */
 static bool load(const struct cache_options *cache, const struct step *step,
 		 const struct prepare_options *options, struct entry *e,
@@ -162,7 +171,7 @@ int cache_prepare(const struct cache_options *cache, const struct step *step,
 {
 	const ANeuralNetworksDevice *device = step->device;
 	struct nn_error not_loaded = { "" }, not_saved = { "" };
-	struct entry e = { .files = { .num_model_files = 0 } };
+	struct entry e = { .files = { .saved_late = log_late } };
 	int result;
 
 	if (!cache || !(device->info.model_cache_files || device->info.data_cache_files))

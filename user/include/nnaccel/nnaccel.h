@@ -166,9 +166,18 @@ struct nna_cache {
 	uint8_t token[NNA_CACHE_TOKEN_SIZE];
 	/*
 	 * NULL, or where nna_prepare_model() leaves why the entry was not saved, as
-	 * one line; an empty one: it was.
+	 * one line; an empty one: it was, or will be after the first execution by an
+	 * engine that compiles no earlier.
 	 */
 	struct nn_error *not_saved;
+	/*
+	 * NULL, or called on a thread of the library after an entry was saved later than
+	 * nna_prepare_model(), or nna_prepare_model_from_cache(), returned: after the first
+	 * execution, as above, and once more when the model has proved hot, with what the
+	 * engine measured. `reason` is why that failed, or empty. The library keeps
+	 * duplicates of the handles for it; nna_prepared_model_free() waits for it.
+	 */
+	void (*saved_late)(const char *reason);
 };
 
 struct nna_prepare_options {

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Late work: entries of the compilation cache that are saved when the engine has
+ * compiled, or tuned, a model after it was prepared.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cache.h"
+#include "late.h"
+
+/* Executions after which an engine has tuned a model for certain, if it ever does. */
+#define HOT 150
+
+#define NEVER UINT64_MAX
+
+struct nna_late {
+	struct nna_prepared_model *prepared;
+	int model, data;		/* duplicates of the caller's handles */
+	struct nna_cache cache;		/* of them */
+	_Atomic(uint64_t) executions;
+	_Atomic(uint64_t) next;		/* execution after which to save; NEVER while a thread does */
+	bool is_last;			/* the thread's: what it saves is the second stage */
+	pthread_t thread;
+	bool has_thread;		/* whoever set `next` to NEVER may touch these */
+};
+
+void nna_late_begin(struct nna_prepared_model *prepared, const struct nna_cache *cache,
+		    bool put_off)
+{
+	struct nna_late *late;
+
+	if (cache->num_model_files != 1 || cache->num_data_files != 1)
+		return;
+	late = calloc(1, sizeof(*late));
+	if (!late)
+		return;
+	late->prepared = prepared;
+	late->model = fcntl(cache->model_files[0], F_DUPFD_CLOEXEC, 0);
+	late->data = fcntl(cache->data_files[0], F_DUPFD_CLOEXEC, 0);
+	late->cache = *cache;
+	late->cache.model_files = &late->model;
+	late->cache.data_files = &late->data;
+	late->cache.not_saved = NULL;
+	late->is_last = !put_off;
+	atomic_init(&late->next, put_off ? 1 : HOT);
+	prepared->late = late;
+	if (late->model < 0 || late->data < 0)
+		nna_late_end(prepared);
+}
+
+static void *save(void *arg)
+{
+	struct nna_late *late = arg;
+	struct nn_error reason = { "" };
+	bool put_off = false;
+
+	if (nna_cache_save(late->prepared, &late->cache, &put_off, &reason) &&
+	    !reason.message[0])
+		nn_fail(&reason, NN_GENERAL_FAILURE, "cache: not saved");
+	if (put_off)
+		nn_fail(&reason, NN_GENERAL_FAILURE, "cache: the engine has compiled nothing");
+	if (!late->is_last) {
+		late->is_last = true;
+		atomic_store(&late->next, HOT);
+	}
+	if (late->cache.saved_late)
+		late->cache.saved_late(reason.message);
+	return NULL;
+}
+
+/* A thread that takes no signals of the program's. */
+static bool start_thread(struct nna_late *late)
+{
+	sigset_t all, before;
+	bool started;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	started = !pthread_create(&late->thread, NULL, save, late);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return started;
+}
+
+void nna_late_executed(struct nna_prepared_model *prepared)
+{
+	struct nna_late *late = prepared->late;
+	uint64_t next;
+
+	if (!late)
+		return;
+	next = atomic_load_explicit(&late->next, memory_order_relaxed);
+	if (atomic_fetch_add_explicit(&late->executions, 1, memory_order_relaxed) + 1 < next ||
+	    !atomic_compare_exchange_strong(&late->next, &next, NEVER))
+		return;
+	if (late->has_thread)
+		pthread_join(late->thread, NULL);
+	late->has_thread = start_thread(late);
+}
+
+void nna_late_end(struct nna_prepared_model *prepared)
+{
+	struct nna_late *late = prepared->late;
+
+	if (!late)
+		return;
+	prepared->late = NULL;
+	if (late->has_thread)
+		pthread_join(late->thread, NULL);
+	if (late->model >= 0)
+		close(late->model);
+	if (late->data >= 0)
+		close(late->data);
+	free(late);
+}

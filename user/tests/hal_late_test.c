@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Entries of the compilation cache that are saved late: after the first execution
+ * where the engine is lazy (nnacceld --lazy), and once more when a model is hot. Needs
+ * /dev/nnaccel and a running nnacceld of either kind.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "tests/hal_entry.h"
+#include "tests/workers.h"
+
+#define EXECUTIONS 150		/* after which a model is hot */
+#define PATIENCE 60		/* seconds in which what is saved late has to be */
+#define READERS 3
+
+/* What saved_late() was told. */
+static sem_t told;
+static char told_reason[256];
+
+static void saved_late(const char *reason)
+{
+	snprintf(told_reason, sizeof(told_reason), "%s", reason);
+	sem_post(&told);
+}
+
+static void assert_saved_late(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	t.tv_sec += PATIENCE;
+	assert_int_equal(sem_timedwait(&told, &t), 0);
+	assert_string_equal(told_reason, "");
+}
+
+static bool is_lazy(void)
+{
+	return workers_have_option("--lazy");
+}
+
+static void entry_open_late(struct entry *e, int number)
+{
+	entry_open(e, number);
+	e->cache.saved_late = saved_late;
+}
+
+/* A model that is to be saved late; its handles are closed at once. */
+static struct nna_prepared_model *prepare_late(int number)
+{
+	struct nna_prepared_model *p;
+	struct entry e;
+
+	entry_open_late(&e, number);
+	p = prepare(device, &e.cache, 2);
+	assert_non_null(p);
+	assert_string_equal(e.not_saved.message, "");
+	assert_true(is_lazy() == !size_of(e.model));
+	entry_close(&e);
+	return p;
+}
+
+static void execute(struct nna_prepared_model *p, int times)
+{
+	while (times--)
+		assert_true(is_right(device, p, 2));
+}
+
+static off_t model_size(int number)
+{
+	struct entry e;
+	off_t size;
+
+	entry_open(&e, number);
+	size = size_of(e.model);
+	entry_close(&e);
+	return size;
+}
+
+static void assert_entry(int number)
+{
+	struct entry e;
+
+	entry_open(&e, number);
+	assert_loads(&e, 2);
+	entry_close(&e);
+}
+
+/* What was put off is compiled by the first execution, and saved then. */
+static void test_first_execution(void **state)
+{
+	struct nna_prepared_model *p;
+
+	(void)state;
+	if (!is_lazy())
+		skip();
+	p = prepare_late(1);
+	execute(p, 1);
+	assert_saved_late();
+	assert_true(model_size(1) > 0);
+	assert_entry(1);
+	nna_prepared_model_free(p);
+	assert_entry(1);
+}
+
+/* A second stage replaces the first; of several CPUs it has more to say. */
+static void test_hot(void **state)
+{
+	bool tunes = sysconf(_SC_NPROCESSORS_ONLN) > 1;
+	struct nna_prepared_model *p;
+	off_t size;
+
+	(void)state;
+	p = prepare_late(2);
+	execute(p, 1);
+	if (is_lazy())
+		assert_saved_late();
+	size = model_size(2);
+	assert_true(size > 0);
+	execute(p, EXECUTIONS);
+	assert_saved_late();
+	assert_true(tunes ? model_size(2) > size : model_size(2) == size);
+	assert_entry(2);
+	execute(p, 1);
+	nna_prepared_model_free(p);
+	assert_entry(2);
+}
+
+/* The same in a burst. */
+static void test_hot_in_burst(void **state)
+{
+	const struct nna_argument in = { .length = ROW }, out = { .offset = ROW, .length = ROW };
+	struct nna_prepared_model *p;
+	struct nna_burst *burst;
+	struct nna_memory *m;
+	const struct nna_request r = { 1, 1, 1, &in, &out, &m, 0, NULL };
+
+	(void)state;
+	p = prepare_late(3);
+	check(nna_burst_create(p, NULL, &burst, &err));
+	check(nna_memory_alloc(device, PAGE, &m, &err));
+	for (int i = 0; i < EXECUTIONS + 1; i++)
+		check(nna_burst_execute(burst, &r, NULL, NULL, NULL, NULL, &err));
+	if (is_lazy())
+		assert_saved_late();
+	for (int i = 0; i < EXECUTIONS; i++)
+		check(nna_burst_execute(burst, &r, NULL, NULL, NULL, NULL, &err));
+	assert_saved_late();
+	nna_memory_free(m);
+	nna_burst_free(burst);
+	nna_prepared_model_free(p);
+	assert_entry(3);
+}
+
+/* Values that a loaded model uses are not written, but what it measured is saved. */
+static void test_hot_loaded(void **state)
+{
+	struct nna_prepared_model *p;
+	struct entry e;
+	off_t size;
+
+	(void)state;
+	p = prepare_late(4);
+	if (is_lazy()) {
+		execute(p, 1);
+		assert_saved_late();
+	}
+	nna_prepared_model_free(p);
+	size = model_size(4);
+	entry_open_late(&e, 4);
+	check(load(&e, &p));
+	entry_close(&e);
+	execute(p, EXECUTIONS);
+	assert_saved_late();
+	if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
+		assert_true(model_size(4) > size);
+	assert_entry(4);
+	nna_prepared_model_free(p);
+}
+
+/* A model that goes while it is being saved takes that along, and leaves no torn entry. */
+static void test_free_at_once(void **state)
+{
+	struct nna_prepared_model *p;
+
+	(void)state;
+	p = prepare_late(5);
+	execute(p, EXECUTIONS + 1);
+	nna_prepared_model_free(p);
+	assert_saved_late();
+	assert_entry(5);
+	while (!sem_trywait(&told))
+		;
+}
+
+static atomic_bool stop;
+static atomic_uint hits, wrong;
+
+static void *read_all_the_time(void *unused)
+{
+	while (!atomic_load(&stop)) {
+		struct nna_prepared_model *p = NULL;
+		struct entry e;
+
+		entry_open(&e, 6);
+		if (!nna_prepare_model_from_cache(device, &e.cache, NULL, &p, NULL)) {
+			atomic_fetch_add(&hits, 1);
+			if (!is_right(device, p, 2))
+				atomic_fetch_add(&wrong, 1);
+		}
+		nna_prepared_model_free(p);
+		entry_close(&e);
+	}
+	return unused;
+}
+
+/* Whoever reads an entry that is being saved, again and again, finds it whole or not at all. */
+static void test_readers(void **state)
+{
+	pthread_t readers[READERS];
+
+	(void)state;
+	for (int i = 0; i < READERS; i++)
+		assert_int_equal(pthread_create(&readers[i], NULL, read_all_the_time, NULL), 0);
+	for (int i = 0; i < 4; i++) {
+		struct nna_prepared_model *p;
+		struct entry e;
+
+		entry_open(&e, 6);
+		assert_int_equal(ftruncate(e.model, 0), 0);
+		p = prepare(device, &e.cache, 2);
+		assert_non_null(p);
+		execute(p, EXECUTIONS + 1);
+		nna_prepared_model_free(p);
+		entry_close(&e);
+	}
+	while (!atomic_load(&hits) && model_size(6))
+		sched_yield();
+	atomic_store(&stop, true);
+	for (int i = 0; i < READERS; i++)
+		pthread_join(readers[i], NULL);
+	assert_int_equal(atomic_load(&wrong), 0);
+	print_message("%u hits\n", atomic_load(&hits));
+}
+
+static int make_folder(void **state)
+{
+	(void)state;
+	return sem_init(&told, 0, 0) || !mkdtemp(folder);
+}
+
+static int remove_folder(void **state)
+{
+	char path[128];
+
+	(void)state;
+	for (int i = 1; i <= 6; i++) {
+		snprintf(path, sizeof(path), "%s/%d.model", folder, i);
+		unlink(path);
+		snprintf(path, sizeof(path), "%s/%d.data", folder, i);
+		unlink(path);
+	}
+	return rmdir(folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_first_execution, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_hot, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_hot_in_burst, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_hot_loaded, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_free_at_once, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_readers, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
