@@ -50,6 +50,7 @@ ops	:= $(call objects,user/ops/*.c)
 plan	:= $(call objects,user/plan/*.c user/plan/*/*.c)
 ring	:= $(call objects,user/ring/*.c)
 hal	:= $(if $(wildcard user/hal/*.map),$(call objects,user/hal/*.c))
+hwbuffer := $(if $(wildcard user/hwbuffer/*.map),$(call objects,user/hwbuffer/*.c))
 runtime	:= $(if $(wildcard user/runtime/*.map),$(call objects,user/runtime/*.c))
 engine	:= $(call objects,user/engine/*.c)
 engine_libs := -lseccomp -lsqlite3 -lcrypto -lm -ldl
@@ -58,6 +59,7 @@ demo	:= $(filter $(obj)/user/tools/demo/% %/camera/glyphs.o %/camera/reader.o,$(
 
 archives := $(call archive,plan ops ring model)
 libhal	:= $(if $(hal),$(BUILD)/lib/libnnaccel.so)
+libhw	:= $(if $(hwbuffer),$(BUILD)/lib/libnativewindow.so)
 libnn	:= $(if $(runtime),$(BUILD)/lib/libneuralnetworks.so)
 libdemo	:= $(if $(demo),$(BUILD)/lib/libdemo.a)
 programs := $(if $(engine),$(BUILD)/sbin/nnacceld) $(if $(tools),$(BUILD)/bin/nnaccel)
@@ -104,7 +106,7 @@ help:
 
 # ---- user space: objects, archives, libraries, programs ----
 
-user: $(archives) $(libhal) $(libnn) $(programs) $(trainer)
+user: $(archives) $(libhal) $(libhw) $(libnn) $(programs) $(trainer)
 
 # Objects are rebuilt when the compiler or its flags change.
 $(obj)/flags: FORCE
@@ -139,11 +141,17 @@ $(BUILD)/lib/libnnaccel.so.1: $(hal) $(ring) $(model) user/hal/libnnaccel.map
 		-Wl,--version-script,user/hal/libnnaccel.map -lm
 
 # Cache files of nnapi-reference are opened, locked and written as those of nnaccel.
-$(BUILD)/lib/libneuralnetworks.so.1: $(runtime) $(obj)/user/hal/cache_files.o user/runtime/libneuralnetworks.map $(archives) $(libhal)
+$(BUILD)/lib/libnativewindow.so.1: $(hwbuffer) user/hwbuffer/libnativewindow.map $(libhal)
+	@mkdir -p $(@D)
+	$(CC) -shared -o $@ $(filter %.o,$^) $(soflags) -Wl,-soname,$(@F) \
+		-Wl,--version-script,user/hwbuffer/libnativewindow.map \
+		$(call rpath,) -L$(BUILD)/lib -lnnaccel
+
+$(BUILD)/lib/libneuralnetworks.so.1: $(runtime) $(obj)/user/hal/cache_files.o user/runtime/libneuralnetworks.map $(archives) $(libhal) $(libhw)
 	@mkdir -p $(@D)
 	$(CC) -shared -o $@ $(filter %.o %.a,$^) $(soflags) -Wl,-soname,$(@F) \
 		-Wl,--version-script,user/runtime/libneuralnetworks.map \
-		$(call rpath,) -L$(BUILD)/lib $(if $(hal),-lnnaccel) -lm -ldl
+		$(call rpath,) -L$(BUILD)/lib $(if $(libhw),-lnativewindow) $(if $(hal),-lnnaccel) -lm -ldl
 
 $(BUILD)/lib/%.so: $(BUILD)/lib/%.so.1
 	ln -sf $(<F) $@
@@ -189,7 +197,7 @@ test_link = @mkdir -p $(@D); set -x; \
 	$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) $(call rpath,/../lib) -L$(BUILD)/lib
 
 $(BUILD)/tests/runtime_%_test: $(obj)/user/tests/runtime_%_test.o $(test_lib) $(libnn) $(call archive,model)
-	$(test_link) -lneuralnetworks -lcmocka -lm
+	$(test_link) -lneuralnetworks $(if $(libhw),-lnativewindow) -lcmocka -lm
 $(BUILD)/tests/hal_runtime_%_test: $(obj)/user/tests/hal_runtime_%_test.o $(test_lib) $(libnn) \
 		$(call archive,model)
 	$(test_link) -lneuralnetworks -lcmocka -lm
@@ -323,7 +331,7 @@ define neuralnetworks_pc
 Name: libneuralnetworks
 Description: NNAPI for Linux
 Version: $(VERSION)
-Libs: -L$(LIBDIR) -lneuralnetworks
+Libs: -L$(LIBDIR) -lneuralnetworks -lnativewindow
 Cflags: -I$(PREFIX)/include
 endef
 export nnaccel_pc neuralnetworks_pc
@@ -333,8 +341,8 @@ dist	:= user/engine/dist
 put	= $(if $(1),install -D -m $(3) -t $(DESTDIR)$(2) $(1))
 
 install: user
-	$(call put,$(libhal:%=%.1) $(libnn:%=%.1),$(LIBDIR),755)
-	$(foreach l,$(notdir $(libhal) $(libnn)),ln -sf $(l).1 $(DESTDIR)$(LIBDIR)/$(l) &&) true
+	$(call put,$(libhal:%=%.1) $(libhw:%=%.1) $(libnn:%=%.1),$(LIBDIR),755)
+	$(foreach l,$(notdir $(libhal) $(libhw) $(libnn)),ln -sf $(l).1 $(DESTDIR)$(LIBDIR)/$(l) &&) true
 	$(call put,$(wildcard $(BUILD)/bin/nnaccel),$(PREFIX)/bin,755)
 	$(call put,$(wildcard $(BUILD)/sbin/nnacceld),$(PREFIX)/sbin,755)
 	$(call put,$(wildcard user/include/android/*.h),$(PREFIX)/include/android,644)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "runtime/log.h"
+#include "runtime/hardware_memory.h"
 #include "runtime/memory_desc.h"
 #include "runtime/operand.h"
 
@@ -81,6 +82,21 @@ static int check_length(const struct checking *c)
 		       nn_type_name(c->operand.type), length, size);
 }
 
+/* A picture is used whole: its rows are the tensor. */
+static int check_picture(const struct checking *c)
+{
+	const struct argument *a = c->argument;
+	uint32_t size = operand_size(&c->operand);
+
+	if (a->offset || a->length)
+		return refuse(c, "a part of a picture, which is used whole, with offset and length 0");
+	if (!size || size == a->memory->size)
+		return ANEURALNETWORKS_NO_ERROR;
+	return rt_fail(c->err, ANEURALNETWORKS_BAD_DATA, "%s %d (%s): a picture of %zu bytes, not %u",
+		       a->output ? "output" : "input", a->index, nn_type_name(c->operand.type),
+		       a->memory->size, size);
+}
+
 static int check_place(const struct checking *c)
 {
 	const struct argument *a = c->argument;
@@ -91,6 +107,8 @@ static int check_place(const struct checking *c)
 	if (a->memory && a->memory->domain)
 		return memory_check_role(a->memory, c->execution->compilation, a->output,
 					 a->index, &c->operand, a->offset, a->length, c->err);
+	if (a->memory && memory_is_picture(a->memory))
+		return check_picture(c);
 	if (a->memory) {
 		result = memory_check_range(a->memory, a->offset, a->length, c->err);
 		if (result != ANEURALNETWORKS_NO_ERROR)
@@ -114,8 +132,8 @@ static void keep(ANeuralNetworksExecution *execution, const struct checking *c,
 	arg->pointer = a->buffer;
 	arg->offset = a->offset;
 	arg->length = a->length;
-	/* A memory made from a description is used whole. */
-	if (a->memory && a->memory->domain)
+	/* A memory made from a description is used whole, and so is a picture. */
+	if (a->memory && (a->memory->domain || memory_is_picture(a->memory)))
 		arg->length = a->memory->size;
 	/* Devices see no padding. */
 	if (operand_size(&c->operand) && arg->length > operand_size(&c->operand))

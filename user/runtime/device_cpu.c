@@ -9,6 +9,7 @@
 #include "ops/op.h"
 #include "runtime/cache_cpu.h"
 #include "runtime/device.h"
+#include "runtime/hardware_memory.h"
 #include "runtime/log.h"
 
 #define CPU_NAME "nnapi-reference"
@@ -151,7 +152,9 @@ static int map_args(const struct request_arg *from, uint32_t count, int prot, st
 		int result;
 
 		if (from[i].memory) {
-			result = memory_map(from[i].memory, prot, &data, err);
+			result = from[i].memory->hardware ?
+				 hardware_begin(from[i].memory, prot & PROT_WRITE, &data, err) :
+				 memory_map(from[i].memory, prot, &data, err);
 			if (result != ANEURALNETWORKS_NO_ERROR)
 				return result;
 			data += from[i].offset;
@@ -161,6 +164,32 @@ static int map_args(const struct request_arg *from, uint32_t count, int prot, st
 		memcpy(to[i].dims, from[i].dims, sizeof(to[i].dims));
 	}
 	return ANEURALNETWORKS_NO_ERROR;
+}
+
+/* Ends the access to a hardware buffer that map_args() began; without, the data are NULL. */
+static int end_arg(const struct request_arg *from, const struct nn_arg *arg, bool written,
+		   struct nn_error *err)
+{
+	if (!from->memory || !from->memory->hardware || !arg->data)
+		return ANEURALNETWORKS_NO_ERROR;
+	return hardware_end(from->memory, written, (uint8_t *)arg->data - from->offset, err);
+}
+
+static int end_args(const struct request *request, bool written, const struct nn_arg *args,
+		    struct nn_error *err)
+{
+	int result = ANEURALNETWORKS_NO_ERROR, one;
+	uint32_t i;
+
+	for (i = 0; i < request->num_inputs; i++) {
+		one = end_arg(&request->inputs[i], args++, false, err);
+		result = result == ANEURALNETWORKS_NO_ERROR ? one : result;
+	}
+	for (i = 0; i < request->num_outputs; i++) {
+		one = end_arg(&request->outputs[i], args++, written, err);
+		result = result == ANEURALNETWORKS_NO_ERROR ? one : result;
+	}
+	return result;
 }
 
 static int cpu_execute(struct prepared *prepared, struct request *request, struct nn_error *err)
@@ -177,7 +206,8 @@ static int cpu_execute(struct prepared *prepared, struct request *request, struc
 		.deadline_ns = request->deadline_ns,
 		.loop_timeout_ns = request->loop_timeout_ns,
 	};
-	int result;
+	int result, ended;
+	bool done;
 
 	if (!args)
 		return rt_out_of_memory(err);
@@ -187,6 +217,10 @@ static int cpu_execute(struct prepared *prepared, struct request *request, struc
 				  args + request->num_inputs, err);
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		result = rt_fail_status(err, nn_plan_execute(cpu->plan, &execution, err));
+	done = result == ANEURALNETWORKS_NO_ERROR;
+	ended = end_args(request, done, args, done ? err : NULL);
+	if (done)
+		result = ended;
 	request->shapes_known = execution.shapes_known;
 	request->on_device_us = NNA_TIME_NONE;
 	request->in_driver_us = NNA_TIME_NONE;

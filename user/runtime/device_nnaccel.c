@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "runtime/device.h"
+#include "runtime/hardware_memory.h"
 #include "runtime/log.h"
 #include "runtime/operand.h"
 
@@ -290,6 +291,8 @@ static int place_args(struct accel_prepared *accel, struct accel_request *r,
 			to[i].pool = refer_token(r, from[i].memory->domain->token);
 		} else if (from[i].memory) {
 			to[i].offset = from[i].offset;
+			if (memory_is_picture(from[i].memory))
+				to[i].length = 0;
 			result = refer(accel, r, &from[i], prot, &to[i].pool, err);
 		} else {
 			to[i].offset = *at;

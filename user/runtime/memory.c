@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/hardware_memory.h"
 #include "runtime/log.h"
 
 /* Mapping and importing do not change what a caller sees of a memory. */
@@ -38,6 +39,13 @@ static ANeuralNetworksMemory *new_memory(int fd, int prot, size_t offset, size_t
 	memory->size = size;
 	pthread_mutex_init(&memory->lock, NULL);
 	return memory;
+}
+
+int memory_create(int fd, int prot, size_t offset, size_t size, ANeuralNetworksMemory **memory,
+		  struct nn_error *err)
+{
+	*memory = new_memory(fd, prot, offset, size);
+	return *memory ? ANEURALNETWORKS_NO_ERROR : rt_out_of_memory(err);
 }
 
 int memory_create_shared(size_t size, ANeuralNetworksMemory **memory, struct nn_error *err)
@@ -89,17 +97,6 @@ int ANeuralNetworksMemory_createFromFd(size_t size, int protect, int fd, size_t 
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-int ANeuralNetworksMemory_createFromAHardwareBuffer(const AHardwareBuffer *ahwb,
-						    ANeuralNetworksMemory **memory)
-{
-	RT_NOT_NULL(memory);
-	*memory = NULL;
-	RT_NOT_NULL(ahwb);
-	return rt_refuse(ANEURALNETWORKS_BAD_DATA,
-			 "no AHardwareBuffer here: use its dma-buf with "
-			 "ANeuralNetworksMemory_createFromFd");
-}
-
 void ANeuralNetworksMemory_free(ANeuralNetworksMemory *memory)
 {
 	if (!memory)
@@ -109,6 +106,7 @@ void ANeuralNetworksMemory_free(ANeuralNetworksMemory *memory)
 		munmap(memory->base, memory->size);
 	if (memory->fd >= 0)
 		close(memory->fd);
+	hardware_free(memory->hardware);
 	if (memory->domain) {
 		nna_buffer_free(memory->domain->buffer);
 		free(memory->domain->roles);
@@ -147,6 +145,9 @@ int memory_map(const ANeuralNetworksMemory *memory, int prot, uint8_t **base,
 {
 	int result = ANEURALNETWORKS_NO_ERROR;
 
+	if (memory_is_picture(memory))
+		return rt_fail(err, ANEURALNETWORKS_UNMAPPABLE,
+			       "a picture's bytes are not a memory's");
 	if (prot & ~memory->prot)
 		return rt_fail(err, ANEURALNETWORKS_UNMAPPABLE, "a memory that must be %s is not",
 			       prot & PROT_WRITE ? "writable" : "readable");
@@ -164,7 +165,9 @@ int memory_import(const ANeuralNetworksMemory *memory, struct nna_device *device
 	enum nn_status status = NN_OK;
 
 	pthread_mutex_lock(&writable(memory)->lock);
-	if (!memory->imported)
+	if (!memory->imported && memory_is_picture(memory))
+		status = hardware_import(memory, device, &writable(memory)->imported, err);
+	else if (!memory->imported)
 		status = nna_memory_import(device, memory->fd, memory->prot, memory->offset,
 					   memory->size, &writable(memory)->imported, err);
 	*imported = memory->imported;

@@ -37,11 +37,16 @@ struct ANeuralNetworksMemory {
 	size_t offset;
 	size_t size;
 	struct memory_domain *domain;	/* NULL: an ordinary memory */
+	struct memory_hardware *hardware;	/* NULL: not of an AHardwareBuffer */
 
 	pthread_mutex_t lock;
 	uint8_t *base;			/* NULL until mapped */
 	struct nna_memory *imported;	/* NULL until a device needed it */
 };
+
+/* Takes the fd over, in failure too. */
+int memory_create(int fd, int prot, size_t offset, size_t size, ANeuralNetworksMemory **memory,
+		  struct nn_error *err);
 
 /* Memory of the runtime's own; zeroed. */
 int memory_create_shared(size_t size, ANeuralNetworksMemory **memory, struct nn_error *err);

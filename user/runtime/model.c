@@ -10,6 +10,7 @@
 #include "ops/op.h"
 #include "runtime/extension.h"
 #include "runtime/finish.h"
+#include "runtime/hardware_memory.h"
 #include "runtime/log.h"
 #include "runtime/operand.h"
 
@@ -247,6 +248,9 @@ static int set_value_from_memory(ANeuralNetworksModel *model, int32_t index,
 	if (memory->domain)
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
 			       "operand %d: a memory made from a description is no constant",
+			       index);
+	if (memory_is_picture(memory))
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "operand %d: a picture is no constant",
 			       index);
 	result = memory_check_range(memory, offset, length, err);
 	if (result == ANEURALNETWORKS_NO_ERROR)

@@ -66,7 +66,11 @@ int ANeuralNetworksDevice_wait(const ANeuralNetworksDevice *device);
 int ANeuralNetworksMemory_createFromFd(size_t size, int protect, int fd, size_t offset,
 				       ANeuralNetworksMemory **memory);
 
-/* BAD_DATA: there is no AHardwareBuffer on this platform; import its dma-buf fd instead. */
+/*
+ * Of <android/hardware_buffer.h>. BLOB: bytes as of any memory. Another format: a picture, which is an
+ * argument of executions, whole, with offset and length 0, and stands for its rows without what
+ * lies between them; not a constant, and not to be copied. The buffer is held.
+ */
 int ANeuralNetworksMemory_createFromAHardwareBuffer(const AHardwareBuffer *ahwb,
 						    ANeuralNetworksMemory **memory);
 

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * AHardwareBuffer: memory of a picture or of plain bytes that devices share. Names,
+ * values and layouts are those of Android's NDK; here the memory is a dma-buf, or a
+ * memfd where there is no device. In libnativewindow.so, as on Android.
+ *
+ * Functions return 0 or a negative errno, unless they say otherwise, and may be called
+ * from any thread.
+ */
+#ifndef ANDROID_HARDWARE_BUFFER_H
+#define ANDROID_HARDWARE_BUFFER_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+typedef struct AHardwareBuffer AHardwareBuffer;
+
+#ifndef ANDROID_RECT_H
+#define ANDROID_RECT_H
+typedef struct ARect {
+	int32_t left;
+	int32_t top;
+	int32_t right;
+	int32_t bottom;
+} ARect;
+#endif
+
+/* Bytes of a pixel are in the order of the name. */
+enum AHardwareBuffer_Format {
+	AHARDWAREBUFFER_FORMAT_R8G8B8A8_UNORM = 1,
+	AHARDWAREBUFFER_FORMAT_R8G8B8X8_UNORM = 2,
+	AHARDWAREBUFFER_FORMAT_R8G8B8_UNORM = 3,
+	AHARDWAREBUFFER_FORMAT_R5G6B5_UNORM = 4,
+	AHARDWAREBUFFER_FORMAT_R16G16B16A16_FLOAT = 0x16,
+	AHARDWAREBUFFER_FORMAT_BLOB = 0x21,		/* width bytes; height and layers 1 */
+	AHARDWAREBUFFER_FORMAT_Y8Cb8Cr8_420 = 0x23,	/* not made here, as all without a word */
+	AHARDWAREBUFFER_FORMAT_R10G10B10A2_UNORM = 0x2b,
+	AHARDWAREBUFFER_FORMAT_D16_UNORM = 0x30,
+	AHARDWAREBUFFER_FORMAT_D24_UNORM = 0x31,
+	AHARDWAREBUFFER_FORMAT_D24_UNORM_S8_UINT = 0x32,
+	AHARDWAREBUFFER_FORMAT_D32_FLOAT = 0x33,
+	AHARDWAREBUFFER_FORMAT_D32_FLOAT_S8_UINT = 0x34,
+	AHARDWAREBUFFER_FORMAT_S8_UINT = 0x35,
+	AHARDWAREBUFFER_FORMAT_YCbCr_P010 = 0x36,
+	AHARDWAREBUFFER_FORMAT_R8_UNORM = 0x38,
+	AHARDWAREBUFFER_FORMAT_R16_UINT = 0x39,
+	AHARDWAREBUFFER_FORMAT_R16G16_UINT = 0x3a,
+	AHARDWAREBUFFER_FORMAT_R10G10B10A10_UNORM = 0x3b,
+};
+
+#define AHARDWAREBUFFER_USAGE_CPU_READ_NEVER		UINT64_C(0)
+#define AHARDWAREBUFFER_USAGE_CPU_READ_RARELY		UINT64_C(2)
+#define AHARDWAREBUFFER_USAGE_CPU_READ_OFTEN		UINT64_C(3)
+#define AHARDWAREBUFFER_USAGE_CPU_READ_MASK		UINT64_C(0xf)
+#define AHARDWAREBUFFER_USAGE_CPU_WRITE_NEVER		(UINT64_C(0) << 4)
+#define AHARDWAREBUFFER_USAGE_CPU_WRITE_RARELY		(UINT64_C(2) << 4)
+#define AHARDWAREBUFFER_USAGE_CPU_WRITE_OFTEN		(UINT64_C(3) << 4)
+#define AHARDWAREBUFFER_USAGE_CPU_WRITE_MASK		(UINT64_C(0xf) << 4)
+#define AHARDWAREBUFFER_USAGE_GPU_SAMPLED_IMAGE		(UINT64_C(1) << 8)
+#define AHARDWAREBUFFER_USAGE_GPU_FRAMEBUFFER		(UINT64_C(1) << 9)
+#define AHARDWAREBUFFER_USAGE_GPU_COLOR_OUTPUT		AHARDWAREBUFFER_USAGE_GPU_FRAMEBUFFER
+#define AHARDWAREBUFFER_USAGE_COMPOSER_OVERLAY		(UINT64_C(1) << 11)
+#define AHARDWAREBUFFER_USAGE_PROTECTED_CONTENT		(UINT64_C(1) << 14)
+#define AHARDWAREBUFFER_USAGE_VIDEO_ENCODE		(UINT64_C(1) << 16)
+#define AHARDWAREBUFFER_USAGE_SENSOR_DIRECT_DATA	(UINT64_C(1) << 23)
+#define AHARDWAREBUFFER_USAGE_GPU_DATA_BUFFER		(UINT64_C(1) << 24)
+#define AHARDWAREBUFFER_USAGE_GPU_CUBE_MAP		(UINT64_C(1) << 25)
+#define AHARDWAREBUFFER_USAGE_GPU_MIPMAP_COMPLETE	(UINT64_C(1) << 26)
+#define AHARDWAREBUFFER_USAGE_FRONT_BUFFER		(UINT64_C(1) << 32)
+
+typedef struct AHardwareBuffer_Desc {
+	uint32_t width;		/* pixels */
+	uint32_t height;	/* rows */
+	uint32_t layers;	/* 1 */
+	uint32_t format;	/* AHARDWAREBUFFER_FORMAT_ */
+	uint64_t usage;		/* AHARDWAREBUFFER_USAGE_ */
+	uint32_t stride;	/* pixels from one row to the next; allocate ignores it */
+	uint32_t rfu0;		/* 0 */
+	uint64_t rfu1;		/* 0 */
+} AHardwareBuffer_Desc;
+
+typedef struct AHardwareBuffer_Plane {
+	void *data;
+	uint32_t pixelStride;	/* bytes */
+	uint32_t rowStride;	/* bytes */
+} AHardwareBuffer_Plane;
+
+typedef struct AHardwareBuffer_Planes {
+	uint32_t planeCount;
+	AHardwareBuffer_Plane planes[4];
+} AHardwareBuffer_Planes;
+
+/*
+ * Zeroed memory of /dev/nnaccel, charged to this user until the last reference to it is gone;
+ * of a memfd where there is no device. One reference. -EINVAL: the description; -ENOMEM, -EDQUOT
+ * and others of the device.
+ */
+int AHardwareBuffer_allocate(const AHardwareBuffer_Desc *desc, AHardwareBuffer **outBuffer);
+void AHardwareBuffer_acquire(AHardwareBuffer *buffer);
+void AHardwareBuffer_release(AHardwareBuffer *buffer);
+
+/* The description, with the stride that it has. */
+void AHardwareBuffer_describe(const AHardwareBuffer *buffer, AHardwareBuffer_Desc *outDesc);
+
+/* 1: allocate would take the description, else 0. */
+int AHardwareBuffer_isSupported(const AHardwareBuffer_Desc *desc);
+
+/*
+ * Begins an access of the CPU; to be ended by unlock, as often as it was begun. Waits for `fence`
+ * (-1: none), which it takes over, and for the fences of other drivers. `usage`: CPU_READ, CPU_WRITE
+ * or both. The address is that of the buffer, whatever `rect` (NULL: all) says of it.
+ */
+int AHardwareBuffer_lock(AHardwareBuffer *buffer, uint64_t usage, int32_t fence, const ARect *rect,
+			 void **outVirtualAddress);
+int AHardwareBuffer_lockAndGetInfo(AHardwareBuffer *buffer, uint64_t usage, int32_t fence,
+				   const ARect *rect, void **outVirtualAddress,
+				   int32_t *outBytesPerPixel, int32_t *outBytesPerStride);
+int AHardwareBuffer_lockPlanes(AHardwareBuffer *buffer, uint64_t usage, int32_t fence,
+			       const ARect *rect, AHardwareBuffer_Planes *outPlanes);
+
+/* *fence, where it is not NULL, is -1: the access has ended when this returns. */
+int AHardwareBuffer_unlock(AHardwareBuffer *buffer, int32_t *fence);
+
+/* Hands the memory to whoever reads the other end. */
+int AHardwareBuffer_sendHandleToUnixSocket(const AHardwareBuffer *buffer, int socketFd);
+int AHardwareBuffer_recvHandleFromUnixSocket(int socketFd, AHardwareBuffer **outBuffer);
+
+/* A number that all buffers of the same memory have, and no other while it lives. */
+int AHardwareBuffer_getId(const AHardwareBuffer *buffer, uint64_t *outId);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ANDROID_HARDWARE_BUFFER_H */

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memories made from an AHardwareBuffer: plain bytes (BLOB), or a picture, which
+ * is an argument of executions, whole, and nothing else.
+ */
+#ifndef NN_RUNTIME_HARDWARE_MEMORY_H
+#define NN_RUNTIME_HARDWARE_MEMORY_H
+
+#include <nnaccel/hardware_buffer.h>
+
+#include "runtime/memory.h"
+
+/* What such a memory has besides. */
+struct memory_hardware {
+	AHardwareBuffer *buffer;
+	bool is_picture;
+	struct nna_hardware_layout layout;
+};
+
+/* NULL is fine. */
+void hardware_free(struct memory_hardware *hardware);
+
+static inline bool memory_is_picture(const ANeuralNetworksMemory *memory)
+{
+	return memory->hardware && memory->hardware->is_picture;
+}
+
+/* The memory as a device reaches it, as memory_import() has it; under the memory's lock. */
+enum nn_status hardware_import(const ANeuralNetworksMemory *memory, struct nna_device *device,
+			       struct nna_memory **imported, struct nn_error *err);
+
+/*
+ * Begins an access of this process: *data are the bytes of a BLOB, or the rows of a picture without
+ * what lies between them, which may be a copy. UNMAPPABLE: they cannot be reached.
+ */
+int hardware_begin(const ANeuralNetworksMemory *memory, bool write, uint8_t **data,
+		   struct nn_error *err);
+
+/* Ends it; `written`: the data are new. UNMAPPABLE: they did not get there. */
+int hardware_end(const ANeuralNetworksMemory *memory, bool written, uint8_t *data,
+		 struct nn_error *err);
+
+#endif /* NN_RUNTIME_HARDWARE_MEMORY_H */

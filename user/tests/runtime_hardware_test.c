@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * AHardwareBuffer: made, locked, handed on, and used as memory on every device
+ * that there is: on the reference natively, on nnaccel in the VM too.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include <nnaccel/hardware_buffer.h>
+
+#include "tests/runtime_fixture.h"
+
+#define CPU_RW (AHARDWAREBUFFER_USAGE_CPU_READ_OFTEN | AHARDWAREBUFFER_USAGE_CPU_WRITE_OFTEN)
+
+static AHardwareBuffer_Desc description(uint32_t format, uint32_t width, uint32_t height)
+{
+	return (AHardwareBuffer_Desc){
+		.width = width, .height = height, .layers = 1, .format = format, .usage = CPU_RW,
+	};
+}
+
+static AHardwareBuffer *allocate(uint32_t format, uint32_t width, uint32_t height)
+{
+	const AHardwareBuffer_Desc desc = description(format, width, height);
+	AHardwareBuffer *buffer = NULL;
+
+	assert_int_equal(AHardwareBuffer_allocate(&desc, &buffer), 0);
+	return buffer;
+}
+
+static uint8_t *lock(AHardwareBuffer *buffer)
+{
+	void *data = NULL;
+
+	assert_int_equal(AHardwareBuffer_lock(buffer, CPU_RW, -1, NULL, &data), 0);
+	return data;
+}
+
+static void unlock(AHardwareBuffer *buffer)
+{
+	int32_t fence = 0;
+
+	assert_int_equal(AHardwareBuffer_unlock(buffer, &fence), 0);
+	assert_int_equal(fence, -1);
+}
+
+static void test_allocate(void **state)
+{
+	const AHardwareBuffer_Desc good = description(AHARDWAREBUFFER_FORMAT_R8G8B8A8_UNORM, 7, 5);
+	AHardwareBuffer_Desc wrong[7], desc;
+	AHardwareBuffer *buffer;
+
+	(void)state;
+	for (int i = 0; i < 7; i++)
+		wrong[i] = good;
+	wrong[0].width = 0;
+	wrong[1].height = 0;
+	wrong[2].layers = 2;
+	wrong[3].format = AHARDWAREBUFFER_FORMAT_Y8Cb8Cr8_420;
+	wrong[4].format = AHARDWAREBUFFER_FORMAT_BLOB;
+	wrong[5].rfu1 = 1;
+	wrong[6].usage |= AHARDWAREBUFFER_USAGE_PROTECTED_CONTENT;
+	for (int i = 0; i < 7; i++) {
+		assert_int_equal(AHardwareBuffer_allocate(&wrong[i], &buffer), -EINVAL);
+		assert_int_equal(AHardwareBuffer_isSupported(&wrong[i]), 0);
+	}
+	assert_int_equal(AHardwareBuffer_isSupported(&good), 1);
+	assert_int_equal(AHardwareBuffer_allocate(&good, &buffer), 0);
+	AHardwareBuffer_describe(buffer, &desc);
+	assert_int_equal(desc.stride, 7);
+	desc.stride = 0;
+	assert_memory_equal(&desc, &good, sizeof(desc));
+	AHardwareBuffer_acquire(buffer);
+	AHardwareBuffer_release(buffer);
+	/* Zeroed. */
+	for (int i = 0; i < 7 * 5 * 4; i++)
+		assert_int_equal(lock(buffer)[i], 0);
+	AHardwareBuffer_release(buffer);
+	AHardwareBuffer_release(NULL);
+}
+
+static void test_lock(void **state)
+{
+	AHardwareBuffer *buffer = allocate(AHARDWAREBUFFER_FORMAT_R5G6B5_UNORM, 8, 4);
+	const ARect inside = { 1, 1, 8, 4 }, outside = { 0, 0, 9, 4 };
+	AHardwareBuffer_Planes planes;
+	int32_t pixel = 0, stride = 0;
+	int fence[2];
+	void *data;
+
+	(void)state;
+	assert_int_equal(AHardwareBuffer_unlock(buffer, NULL), -EINVAL);
+	assert_int_equal(AHardwareBuffer_lock(buffer, 0, -1, NULL, &data), -EINVAL);
+	assert_int_equal(AHardwareBuffer_lock(buffer, AHARDWAREBUFFER_USAGE_GPU_FRAMEBUFFER, -1,
+					      NULL, &data), -EINVAL);
+	assert_int_equal(AHardwareBuffer_lock(buffer, CPU_RW, -1, &outside, &data), -EINVAL);
+	assert_int_equal(AHardwareBuffer_lock(buffer, CPU_RW, -1, &inside, &data), 0);
+	assert_ptr_equal(lock(buffer), data);
+	unlock(buffer);
+	unlock(buffer);
+	assert_int_equal(AHardwareBuffer_unlock(buffer, NULL), -EINVAL);
+	assert_int_equal(AHardwareBuffer_lockAndGetInfo(buffer, CPU_RW, -1, NULL, &data, &pixel,
+							&stride), 0);
+	unlock(buffer);
+	assert_int_equal(pixel, 2);
+	assert_int_equal(stride, 16);
+	/* What can be polled is a fence, and goes. */
+	assert_int_equal(pipe(fence), 0);
+	assert_int_equal(write(fence[1], "", 1), 1);
+	assert_int_equal(AHardwareBuffer_lockPlanes(buffer, CPU_RW, fence[0], NULL, &planes), 0);
+	unlock(buffer);
+	assert_int_equal(fcntl(fence[0], F_GETFD), -1);
+	assert_int_equal(planes.planeCount, 1);
+	assert_int_equal(planes.planes[0].rowStride, 16);
+	close(fence[1]);
+	AHardwareBuffer_release(buffer);
+}
+
+static int new_file(size_t size)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)size), 0);
+	return fd;
+}
+
+static void test_from_fd(void **state)
+{
+	const struct {
+		uint32_t width, height, pixels, stride;
+		uint64_t offset;
+		int error;
+	} cases[] = {
+		{ 10, 10, 0, 0, 0, 0 },
+		{ 10, 10, 11, 0, 4, 0 },
+		{ 10, 10, 0, 64, 0, 0 },
+		{ 10, 10, 0, 29, 0, -EINVAL },
+		{ 10, 10, 9, 0, 0, -EINVAL },
+		{ 10, 101, 0, 41, 0, -EINVAL },
+		{ 10, 10, 0, 0, 3797, -EINVAL },
+		{ 10, 10, 0, 0, 3796, 0 },
+		{ 10, 10, 0, 0, UINT64_MAX, -EINVAL },
+		{ UINT32_MAX, 1, 0, 0, 0, -EINVAL },
+		{ 1, UINT32_MAX, UINT32_MAX, 0, 0, -EINVAL },
+	};
+	int fd = new_file(4096);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		AHardwareBuffer_Desc desc = description(AHARDWAREBUFFER_FORMAT_R8G8B8_UNORM,
+							cases[i].width, cases[i].height);
+		struct nna_hardware_layout layout;
+		AHardwareBuffer *buffer;
+
+		desc.stride = cases[i].pixels;
+		assert_int_equal(nna_hardware_buffer_from_fd(fd, &desc, cases[i].offset,
+							     cases[i].stride, &buffer),
+				 cases[i].error);
+		if (cases[i].error)
+			continue;
+		nna_hardware_buffer_layout(buffer, &layout);
+		assert_int_equal(layout.row_bytes, 30);
+		assert_int_equal(layout.stride, cases[i].stride ? cases[i].stride :
+				 cases[i].pixels ? 3 * cases[i].pixels : 30);
+		assert_true(lock(buffer) != NULL);
+		unlock(buffer);
+		AHardwareBuffer_release(buffer);
+	}
+	close(fd);
+	AHardwareBuffer_Desc desc = description(AHARDWAREBUFFER_FORMAT_BLOB, 10, 1);
+	AHardwareBuffer *buffer;
+
+	assert_int_equal(nna_hardware_buffer_from_fd(-1, &desc, 0, 0, &buffer), -EBADF);
+}
+
+static void test_sockets(void **state)
+{
+	AHardwareBuffer *buffer = allocate(AHARDWAREBUFFER_FORMAT_R8_UNORM, 9, 3), *again;
+	AHardwareBuffer_Desc a, b;
+	uint64_t id_a, id_b;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+	assert_int_equal(AHardwareBuffer_sendHandleToUnixSocket(buffer, ends[0]), 0);
+	assert_int_equal(AHardwareBuffer_recvHandleFromUnixSocket(ends[1], &again), 0);
+	AHardwareBuffer_describe(buffer, &a);
+	AHardwareBuffer_describe(again, &b);
+	assert_memory_equal(&a, &b, sizeof(a));
+	lock(buffer)[5] = 42;
+	unlock(buffer);
+	assert_int_equal(lock(again)[5], 42);
+	unlock(again);
+	assert_int_equal(AHardwareBuffer_getId(buffer, &id_a), 0);
+	assert_int_equal(AHardwareBuffer_getId(again, &id_b), 0);
+	assert_true(id_a == id_b);
+	AHardwareBuffer_release(again);
+	/* What is none, or nothing. */
+	assert_int_equal(write(ends[0], "no buffer", 9), 9);
+	shutdown(ends[0], SHUT_WR);
+	assert_int_equal(AHardwareBuffer_recvHandleFromUnixSocket(ends[1], &again), -EINVAL);
+	assert_int_equal(AHardwareBuffer_recvHandleFromUnixSocket(ends[1], &again), -EINVAL);
+	close(ends[0]);
+	close(ends[1]);
+	AHardwareBuffer_release(buffer);
+}
+
+/* ---- as memory ---- */
+
+#define WIDTH	6
+#define HEIGHT	4
+#define PIXEL	4
+#define BYTES	(WIDTH * HEIGHT * PIXEL)
+
+/* Bytes as they are: a ReLU of [1, HEIGHT, WIDTH, PIXEL]. */
+static ANeuralNetworksModel *identity(void)
+{
+	static const uint32_t dims[] = { 1, HEIGHT, WIDTH, PIXEL }, in[] = { 0 }, out[] = { 1 };
+	const ANeuralNetworksOperandType type = {
+		ANEURALNETWORKS_TENSOR_QUANT8_ASYMM, 4, dims, 1.0f, 0,
+	};
+	ANeuralNetworksModel *model;
+
+	assert_ok(ANeuralNetworksModel_create(&model));
+	assert_ok(ANeuralNetworksModel_addOperand(model, &type));
+	assert_ok(ANeuralNetworksModel_addOperand(model, &type));
+	assert_ok(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_RELU, 1, in, 1, out));
+	assert_ok(ANeuralNetworksModel_identifyInputsAndOutputs(model, 1, in, 1, out));
+	assert_ok(ANeuralNetworksModel_finish(model));
+	return model;
+}
+
+static ANeuralNetworksCompilation *compile_on(const ANeuralNetworksDevice *device,
+					      ANeuralNetworksModel *model)
+{
+	ANeuralNetworksCompilation *compilation;
+
+	assert_ok(ANeuralNetworksCompilation_createForDevices(model, &device, 1, &compilation));
+	assert_ok(ANeuralNetworksCompilation_finish(compilation));
+	return compilation;
+}
+
+/* What is done on each device. */
+static void on_all_devices(void (*act)(ANeuralNetworksCompilation *compilation))
+{
+	ANeuralNetworksModel *model = identity();
+	ANeuralNetworksDevice *device;
+	uint32_t count;
+
+	assert_ok(ANeuralNetworks_getDeviceCount(&count));
+	for (uint32_t i = 0; i < count; i++) {
+		ANeuralNetworksCompilation *compilation;
+		const char *name;
+
+		assert_ok(ANeuralNetworks_getDevice(i, &device));
+		assert_ok(ANeuralNetworksDevice_getName(device, &name));
+		print_message("on %s\n", name);
+		compilation = compile_on(device, model);
+		act(compilation);
+		ANeuralNetworksCompilation_free(compilation);
+	}
+	ANeuralNetworksModel_free(model);
+}
+
+static AHardwareBuffer *picture(int fd, uint64_t offset, uint32_t stride)
+{
+	const AHardwareBuffer_Desc desc = description(AHARDWAREBUFFER_FORMAT_R8G8B8A8_UNORM, WIDTH,
+						      HEIGHT);
+	AHardwareBuffer *buffer;
+
+	assert_int_equal(nna_hardware_buffer_from_fd(fd, &desc, offset, stride, &buffer), 0);
+	return buffer;
+}
+
+/* The memory holds the buffer, which the caller gives up. */
+static ANeuralNetworksMemory *memory_of(AHardwareBuffer *buffer)
+{
+	ANeuralNetworksMemory *memory = NULL;
+
+	assert_ok(ANeuralNetworksMemory_createFromAHardwareBuffer(buffer, &memory));
+	AHardwareBuffer_release(buffer);
+	return memory;
+}
+
+static void run_pictures(ANeuralNetworksCompilation *compilation, uint32_t stride)
+{
+	enum { FROM = 8, TO = 2000, SIZE = 4096 };
+	int fd = new_file(SIZE);
+	uint8_t *data = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ANeuralNetworksMemory *from = memory_of(picture(fd, FROM, stride));
+	ANeuralNetworksMemory *to = memory_of(picture(fd, TO, stride));
+	ANeuralNetworksExecution *execution;
+
+	assert_ptr_not_equal(data, MAP_FAILED);
+	memset(data, 0xee, SIZE);
+	for (uint32_t i = 0; i < BYTES; i++)
+		data[FROM + i / (WIDTH * PIXEL) * stride + i % (WIDTH * PIXEL)] = (uint8_t)(i + 1);
+	assert_ok(ANeuralNetworksExecution_create(compilation, &execution));
+	assert_ok(ANeuralNetworksExecution_setInputFromMemory(execution, 0, NULL, from, 0, 0));
+	assert_ok(ANeuralNetworksExecution_setOutputFromMemory(execution, 0, NULL, to, 0, 0));
+	assert_ok(ANeuralNetworksExecution_compute(execution));
+	for (uint32_t i = 0; i < HEIGHT * stride; i++) {
+		uint32_t x = i % stride, y = i / stride;
+
+		assert_int_equal(data[TO + i], x < WIDTH * PIXEL ?
+				 (uint8_t)(y * WIDTH * PIXEL + x + 1) : 0xee);
+	}
+	ANeuralNetworksExecution_free(execution);
+	ANeuralNetworksMemory_free(from);
+	ANeuralNetworksMemory_free(to);
+	munmap(data, SIZE);
+	close(fd);
+}
+
+static void use_pictures(ANeuralNetworksCompilation *compilation)
+{
+	run_pictures(compilation, WIDTH * PIXEL);
+	run_pictures(compilation, 64);
+}
+
+static void test_pictures(void **state)
+{
+	(void)state;
+	on_all_devices(use_pictures);
+}
+
+static void use_allocated(ANeuralNetworksCompilation *compilation)
+{
+	AHardwareBuffer *in = allocate(AHARDWAREBUFFER_FORMAT_R8G8B8A8_UNORM, WIDTH, HEIGHT);
+	AHardwareBuffer *out = allocate(AHARDWAREBUFFER_FORMAT_BLOB, BYTES + 100, 1);
+	ANeuralNetworksMemory *from, *to;
+	ANeuralNetworksExecution *execution;
+	uint8_t *data = lock(in);
+
+	for (uint32_t i = 0; i < BYTES; i++)
+		data[i] = (uint8_t)(i + 7);
+	unlock(in);
+	AHardwareBuffer_acquire(out);
+	from = memory_of(in);
+	to = memory_of(out);
+	assert_ok(ANeuralNetworksExecution_create(compilation, &execution));
+	assert_ok(ANeuralNetworksExecution_setInputFromMemory(execution, 0, NULL, from, 0, 0));
+	assert_ok(ANeuralNetworksExecution_setOutputFromMemory(execution, 0, NULL, to, 64, BYTES));
+	assert_ok(ANeuralNetworksExecution_compute(execution));
+	data = lock(out);
+	for (uint32_t i = 0; i < BYTES; i++)
+		assert_int_equal(data[64 + i], (uint8_t)(i + 7));
+	assert_int_equal(data[63], 0);
+	unlock(out);
+	ANeuralNetworksExecution_free(execution);
+	ANeuralNetworksMemory_free(from);
+	ANeuralNetworksMemory_free(to);
+	AHardwareBuffer_release(out);
+}
+
+static void test_allocated(void **state)
+{
+	(void)state;
+	on_all_devices(use_allocated);
+}
+
+static void test_refusals(void **state)
+{
+	static const uint32_t dims[] = { 1, HEIGHT, WIDTH, PIXEL };
+	const ANeuralNetworksOperandType type = {
+		ANEURALNETWORKS_TENSOR_QUANT8_ASYMM, 4, dims, 1.0f, 0,
+	};
+	ANeuralNetworksMemory *good, *small, *blob, *none;
+	ANeuralNetworksModel *model = identity(), *constants;
+	ANeuralNetworksCompilation *compilation = compile_on(cpu_device(), model);
+	ANeuralNetworksExecution *execution;
+
+	(void)state;
+	good = memory_of(allocate(AHARDWAREBUFFER_FORMAT_R8G8B8A8_UNORM, WIDTH, HEIGHT));
+	small = memory_of(allocate(AHARDWAREBUFFER_FORMAT_R8G8B8_UNORM, WIDTH, HEIGHT));
+	blob = memory_of(allocate(AHARDWAREBUFFER_FORMAT_BLOB, BYTES, 1));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksMemory_createFromAHardwareBuffer(NULL, &none));
+	assert_null(none);
+	assert_ok(ANeuralNetworksExecution_create(compilation, &execution));
+	assert_result(BAD_DATA, ANeuralNetworksExecution_setInputFromMemory(execution, 0, NULL, good,
+									    0, BYTES));
+	assert_result(BAD_DATA, ANeuralNetworksExecution_setInputFromMemory(execution, 0, NULL, small,
+									    0, 0));
+	assert_result(BAD_DATA, ANeuralNetworksExecution_setInputFromMemory(execution, 0, NULL, blob,
+									    0, 0));
+	assert_result(BAD_DATA, ANeuralNetworksExecution_setInputFromMemory(execution, 0, NULL, blob,
+									    1, BYTES));
+	ANeuralNetworksExecution_free(execution);
+	assert_ok(ANeuralNetworksModel_create(&constants));
+	assert_ok(ANeuralNetworksModel_addOperand(constants, &type));
+	assert_result(BAD_DATA, ANeuralNetworksModel_setOperandValueFromMemory(constants, 0, good, 0,
+									       BYTES));
+	assert_ok(ANeuralNetworksModel_setOperandValueFromMemory(constants, 0, blob, 0, BYTES));
+	assert_result(UNMAPPABLE, ANeuralNetworksMemory_copy(good, blob));
+	ANeuralNetworksModel_free(constants);
+	ANeuralNetworksCompilation_free(compilation);
+	ANeuralNetworksModel_free(model);
+	ANeuralNetworksMemory_free(good);
+	ANeuralNetworksMemory_free(small);
+	ANeuralNetworksMemory_free(blob);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_allocate),
+		cmocka_unit_test(test_lock),
+		cmocka_unit_test(test_from_fd),
+		cmocka_unit_test(test_sockets),
+		cmocka_unit_test(test_pictures),
+		cmocka_unit_test(test_allocated),
+		cmocka_unit_test(test_refusals),
+	};
+
+	return cmocka_run_group_tests_name("hardware buffers", tests, NULL, NULL);
+}
