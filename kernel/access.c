@@ -118,6 +118,27 @@ int nnaccel_access_end(struct dma_buf *dmabuf, u32 prot)
 }
 
 /**
+ * nnaccel_command_needs_access() - Is there more to nnaccel_command_begin_access() than a look?
+ * @cmd: the command, built
+ *
+ * Return: true: its memory is another driver's, or there are fences on it.
+ */
+bool nnaccel_command_needs_access(const struct nnaccel_command *cmd)
+{
+	u32 i;
+
+	for (i = 0; i < cmd->head.num_grants; i++) {
+		struct dma_buf *dmabuf = cmd->pools[i]->dmabuf;
+		bool write = cmd->grants[i].prot & NNACCEL_PROT_WRITE;
+
+		if (dmabuf && (!nnaccel_dmabuf_is_ours(dmabuf) ||
+			       !dma_resv_test_signaled(dmabuf->resv, dma_resv_usage_rw(write))))
+			return true;
+	}
+	return false;
+}
+
+/**
  * nnaccel_command_begin_access() - Wait until a command's memory can be used
  * @cmd: the command, built and not queued yet
  *

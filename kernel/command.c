@@ -15,6 +15,84 @@
 #include "nnaccel.h"
 #include "trace.h"
 
+/* How often the death of a worker that was killed is looked for. */
+#define NNACCEL_KILL_POLL_NS	(5 * NSEC_PER_MSEC)
+
+/* When a command is overdue that something ends then. */
+static u64 nnaccel_command_due_ns(const struct nnaccel_command *cmd)
+{
+	u64 due_ns = cmd->head.deadline_ns ?: U64_MAX, end;
+	u64 duration_ns = (u64)READ_ONCE(nnaccel_async_bound_ms) * NSEC_PER_MSEC;
+	u64 from_ns = due_ns;
+
+	if (cmd->state == NNACCEL_COMMAND_WAITING)
+		from_ns = cmd->async->start_ns;
+	else if (cmd->state == NNACCEL_COMMAND_IN_FLIGHT)
+		duration_ns = (u64)READ_ONCE(nnaccel_kill_grace_ms) * NSEC_PER_MSEC;
+	else
+		return due_ns;
+	if (check_add_overflow(from_ns, duration_ns, &end))
+		end = U64_MAX;
+	return cmd->state == NNACCEL_COMMAND_WAITING ? min(due_ns, end) : end;
+}
+
+static void nnaccel_command_watch_until(struct nnaccel_command *cmd, u64 ns)
+{
+	lockdep_assert_held(&cmd->ctx->lock);
+	kref_get(&cmd->refs);
+	/* It was pending: that has a count already, and so has who calls. */
+	if (mod_delayed_work(nnaccel_wq, &cmd->expiry, nnaccel_deadline_left(ns, 0)))
+		nnaccel_command_put(cmd);
+}
+
+/**
+ * nnaccel_command_watch() - End a command that takes too long
+ * @cmd: the command, not at its end; context->lock is held
+ */
+void nnaccel_command_watch(struct nnaccel_command *cmd)
+{
+	nnaccel_command_watch_until(cmd, nnaccel_command_due_ns(cmd));
+}
+
+/* The worker has been at it for too long: its client hears of it when it cannot write any more. */
+static void nnaccel_command_overdue(struct nnaccel_command *cmd)
+{
+	lockdep_assert_held(&cmd->ctx->lock);
+	cmd->expired = true;
+	if (!nnaccel_session_kill(cmd->model->session)) {
+		nnaccel_command_watch_until(cmd, ktime_get_ns() + NNACCEL_KILL_POLL_NS);
+		return;
+	}
+	cmd->abandoned = true;
+	if (cmd->async)
+		nnaccel_async_end(cmd, -ETIME);
+}
+
+static void nnaccel_command_expire(struct work_struct *work)
+{
+	struct nnaccel_command *cmd = container_of(to_delayed_work(work), struct nnaccel_command,
+						   expiry);
+	struct nnaccel_context *ctx = cmd->ctx;
+	bool drop = false;
+
+	mutex_lock(&ctx->lock);
+	if (cmd->state == NNACCEL_COMMAND_DONE) {
+		/* It came first. */
+	} else if (nnaccel_deadline_left(nnaccel_command_due_ns(cmd), 0)) {
+		nnaccel_command_watch(cmd);
+	} else if (cmd->state == NNACCEL_COMMAND_IN_FLIGHT) {
+		nnaccel_command_overdue(cmd);
+	} else {
+		list_del_init(&cmd->node);
+		nnaccel_command_finish(cmd, -ETIME);
+		drop = true;
+	}
+	mutex_unlock(&ctx->lock);
+	if (drop)
+		nnaccel_command_put(cmd);
+	nnaccel_command_put(cmd);
+}
+
 /**
  * nnaccel_command_alloc() - Begin a command
  * @ctx: the context
@@ -32,6 +110,7 @@ struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 k
 	kref_init(&cmd->refs);
 	INIT_LIST_HEAD(&cmd->node);
 	init_completion(&cmd->done);
+	INIT_DELAYED_WORK(&cmd->expiry, nnaccel_command_expire);
 	cmd->ctx = ctx;
 	cmd->head.kind = kind;
 	cmd->head.priority = NNACCEL_PRIORITY_MEDIUM;
@@ -58,6 +137,8 @@ static void nnaccel_command_free(struct kref *refs)
 	kvfree(cmd->args);
 	kvfree(cmd->roles);
 	kvfree(cmd->payload);
+	if (cmd->async)
+		nnaccel_async_free(cmd);
 	kfree(cmd);
 	nnaccel_count(NNACCEL_COMMANDS, -1);
 }
@@ -231,8 +312,11 @@ static int nnaccel_command_queue(struct nnaccel_command *cmd)
 	return ret;
 }
 
-/* The caller no longer waits. What is queued goes; what is in flight stays until its end. */
-static void nnaccel_command_abandon(struct nnaccel_command *cmd)
+/*
+ * The caller no longer waits. What is queued goes; what is in flight stays until its end, which
+ * its worker does not survive where an execution is @late.
+ */
+static void nnaccel_command_abandon(struct nnaccel_command *cmd, bool late)
 {
 	struct nnaccel_context *ctx = cmd->ctx;
 	bool queued;
@@ -244,6 +328,9 @@ static void nnaccel_command_abandon(struct nnaccel_command *cmd)
 		nnaccel_command_finish(cmd, -ECANCELED);
 	}
 	cmd->abandoned = true;
+	if (late && cmd->state == NNACCEL_COMMAND_IN_FLIGHT &&
+	    cmd->head.kind == NNACCEL_DO_EXECUTE)
+		nnaccel_command_watch(cmd);
 	trace_nnaccel_command_abandon(cmd);
 	mutex_unlock(&ctx->lock);
 	if (queued)
@@ -279,7 +366,7 @@ static int nnaccel_command_wait(struct nnaccel_command *cmd)
 	ret = wait_for_completion_killable_timeout(&cmd->done, timeout);
 	if (ret > 0)
 		return cmd->error;
-	nnaccel_command_abandon(cmd);
+	nnaccel_command_abandon(cmd, !ret);
 	return ret ? -EINTR : -ETIME;
 }
 
@@ -321,14 +408,40 @@ void nnaccel_command_finish(struct nnaccel_command *cmd, int error)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
 	cmd->state = NNACCEL_COMMAND_DONE;
-	cmd->error = error;
+	cmd->error = error && cmd->expired ? -ETIME : error;
 	nnaccel_domain_end_all(cmd, error);
 	cmd->ctx->num_commands--;
+	/* Not the last count: the session's is there. */
+	if (cancel_delayed_work(&cmd->expiry))
+		nnaccel_command_put(cmd);
+	if (cmd->async)
+		nnaccel_async_end(cmd, cmd->error);
 	complete(&cmd->done);
 }
 
 /**
- * nnaccel_command_write_message() - Give the engine's message to the client
+ * nnaccel_write_message() - Give the engine's message to the client
+ * @from: the message, terminated
+ * @to: user address
+ * @size: bytes there; 0: none
+ *
+ * Return: 0 or -EFAULT.
+ */
+int nnaccel_write_message(const char *from, u64 to, u32 size)
+{
+	char __user *message = u64_to_user_ptr(to);
+	size_t n;
+
+	if (!size)
+		return 0;
+	n = strnlen(from, size - 1);
+	if (copy_to_user(message, from, n) || put_user('\0', message + n))
+		return -EFAULT;
+	return 0;
+}
+
+/**
+ * nnaccel_command_write_message() - Give the engine's message of a command to the client
  * @cmd: the command, answered
  * @to: user address
  * @size: bytes there; 0: none
@@ -337,15 +450,7 @@ void nnaccel_command_finish(struct nnaccel_command *cmd, int error)
  */
 int nnaccel_command_write_message(const struct nnaccel_command *cmd, u64 to, u32 size)
 {
-	char __user *message = u64_to_user_ptr(to);
-	size_t n;
-
-	if (!size)
-		return 0;
-	n = strnlen(cmd->message, size - 1);
-	if (copy_to_user(message, cmd->message, n) || put_user('\0', message + n))
-		return -EFAULT;
-	return 0;
+	return nnaccel_write_message(cmd->message, to, size);
 }
 
 /**
@@ -509,8 +614,43 @@ static int nnaccel_execute_build(struct nnaccel_command *cmd, const struct nnacc
 	return nnaccel_domain_check_roles(cmd);
 }
 
-static int nnaccel_execute_respond(struct nnaccel_ucmd *ucmd, const struct nnaccel_command *cmd,
-				   u64 driver_ns)
+/**
+ * nnaccel_execute_create() - Make an execution of a client's description
+ * @ctx: the context
+ * @arg: the module's copy of the description
+ *
+ * Return: the command, or an error pointer: -EINVAL, -ENOENT, -EACCES, -EPERM, -EFAULT,
+ * -ENOMEM.
+ */
+struct nnaccel_command *nnaccel_execute_create(struct nnaccel_context *ctx,
+					       const struct nnaccel_execute *arg)
+{
+	struct nnaccel_command *cmd;
+	int ret;
+
+	if (arg->flags & ~NNACCEL_EXECUTE_MEASURE ||
+	    arg->message_size > NNACCEL_MAX_MESSAGE)
+		return ERR_PTR(-EINVAL);
+	cmd = nnaccel_command_alloc(ctx, NNACCEL_DO_EXECUTE);
+	if (IS_ERR(cmd))
+		return cmd;
+	ret = nnaccel_execute_build(cmd, arg);
+	if (!ret)
+		return cmd;
+	nnaccel_command_put(cmd);
+	return ERR_PTR(ret);
+}
+
+/**
+ * nnaccel_execute_respond() - Give the results of an execution to its client
+ * @ucmd: where the client's struct nnaccel_execute is, and the module's copy of it
+ * @cmd: the execution, answered
+ * @driver_ns: how long it took
+ *
+ * Return: 0 or -EFAULT.
+ */
+int nnaccel_execute_respond(struct nnaccel_ucmd *ucmd, const struct nnaccel_command *cmd,
+			    u64 driver_ns)
 {
 	struct nnaccel_execute *arg = ucmd->cmd;
 	bool measured = arg->flags & NNACCEL_EXECUTE_MEASURE;
@@ -543,15 +683,10 @@ int nnaccel_execute_ioctl(struct nnaccel_ucmd *ucmd)
 	u64 start = ktime_get_ns();
 	int ret;
 
-	if (arg->flags & ~NNACCEL_EXECUTE_MEASURE ||
-	    arg->message_size > NNACCEL_MAX_MESSAGE)
-		return -EINVAL;
-	cmd = nnaccel_command_alloc(ucmd->object, NNACCEL_DO_EXECUTE);
+	cmd = nnaccel_execute_create(ucmd->object, arg);
 	if (IS_ERR(cmd))
 		return PTR_ERR(cmd);
-	ret = nnaccel_execute_build(cmd, arg);
-	if (!ret)
-		ret = nnaccel_command_run(cmd);
+	ret = nnaccel_command_run(cmd);
 	if (!ret)
 		ret = nnaccel_execute_respond(ucmd, cmd, ktime_get_ns() - start);
 	nnaccel_command_put(cmd);

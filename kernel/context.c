@@ -205,12 +205,14 @@ static int nnaccel_context_open(struct inode *inode, struct file *file)
 	xa_init_flags(&ctx->objects, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
 	xa_init_flags(&ctx->buffers, XA_FLAGS_ACCOUNT);
 	INIT_LIST_HEAD(&ctx->bursts);
+	INIT_LIST_HEAD(&ctx->asyncs);
 	INIT_LIST_HEAD(&ctx->event);
 	ctx->number = atomic64_inc_return(&nnaccel_last_number);
 	ctx->uid = current_euid();
 	ctx->gid = current_egid();
 	ctx->cred = get_current_cred();
 	ctx->pid = get_pid(task_tgid(current));
+	ctx->files = current->files;
 	ctx->mm = current->mm;
 	mmgrab(ctx->mm);
 
@@ -222,6 +224,19 @@ static int nnaccel_context_open(struct inode *inode, struct file *file)
 }
 
 /*
+ * The process that may use the context ends. Commands of its rings hold the file, and before 6.7
+ * nothing else would end them.
+ */
+static int nnaccel_context_flush(struct file *file, fl_owner_t id)
+{
+	struct nnaccel_context *ctx = file->private_data;
+
+	if (current->flags & PF_EXITING && id == ctx->files)
+		nnaccel_async_cancel_all(ctx);
+	return 0;
+}
+
+/*
  * No ioctl is under way: each holds the file. What may still point here are the session, whose
  * worker learns that there is no more to do, commands that it has and whose callers gave up,
  * bursts whose files are open, and dma-bufs that were exported.
@@ -229,13 +244,18 @@ static int nnaccel_context_open(struct inode *inode, struct file *file)
 static int nnaccel_context_release(struct inode *inode, struct file *file)
 {
 	struct nnaccel_context *ctx = file->private_data;
+	struct nnaccel_command *cmd, *next;
+	LIST_HEAD(dead);
 
 	mutex_lock(&ctx->lock);
 	WRITE_ONCE(ctx->closed, true);
+	nnaccel_async_fail(ctx, NULL, -ECANCELED, &dead);
 	nnaccel_burst_kill_all(ctx);
 	if (ctx->session)
 		wake_up_all(&ctx->session->wait);
 	mutex_unlock(&ctx->lock);
+	list_for_each_entry_safe(cmd, next, &dead, node)
+		nnaccel_command_put(cmd);
 
 	nnaccel_domain_destroy_all(ctx);
 	nnaccel_object_destroy_all(ctx);
@@ -330,6 +350,11 @@ static const struct nnaccel_ioctl_op nnaccel_context_ops[] = {
 	NNACCEL_OP(EXECUTE, nnaccel_execute_ioctl, struct nnaccel_execute, num_buffers),
 	NNACCEL_OP(BURST_CREATE, nnaccel_burst_create_ioctl, struct nnaccel_burst_create,
 		   __reserved),
+	NNACCEL_OP(EXECUTE_FENCED, nnaccel_execute_fenced_ioctl,
+		   struct nnaccel_execute_fenced, tag),
+	NNACCEL_OP(FENCE_INFO, nnaccel_fence_info_ioctl, struct nnaccel_fence_info,
+		   __reserved2),
+	NNACCEL_OP(CANCEL, nnaccel_cancel_ioctl, struct nnaccel_cancel, __reserved),
 	NNACCEL_OP(PREPARE_CACHED, nnaccel_prepare_cached_ioctl, struct nnaccel_prepare_cached,
 		   __reserved),
 	NNACCEL_OP(CACHE_SAVE, nnaccel_cache_save_ioctl, struct nnaccel_cache_save, out_status),
@@ -351,7 +376,9 @@ static long nnaccel_context_ioctl(struct file *file, unsigned int cmd, unsigned 
 const struct file_operations nnaccel_context_fops = {
 	.owner = THIS_MODULE,
 	.open = nnaccel_context_open,
+	.flush = nnaccel_context_flush,
 	.release = nnaccel_context_release,
+	.uring_cmd = nnaccel_uring_cmd,
 	.unlocked_ioctl = nnaccel_context_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 	.show_fdinfo = nnaccel_context_show_fdinfo,

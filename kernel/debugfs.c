@@ -22,6 +22,7 @@ static const char *const nnaccel_counter_names[NNACCEL_COUNTERS] = {
 	[NNACCEL_BURSTS] = "bursts",
 	[NNACCEL_SLOTS] = "slots",
 	[NNACCEL_COMMANDS] = "commands",
+	[NNACCEL_FENCES] = "fences",
 	[NNACCEL_SESSIONS] = "sessions",
 	[NNACCEL_GRANTS] = "grants",
 	[NNACCEL_EXECUTIONS_TOTAL] = "executions-total",

@@ -10,7 +10,9 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/nospec.h>
+#include <linux/rcupdate.h>
 #include <linux/uaccess.h>
+#include <linux/workqueue.h>
 
 #include "compat.h"
 #include "nnaccel.h"
@@ -66,6 +68,21 @@ module_param_named(deadline_grace_ms, nnaccel_deadline_grace_ms, uint, 0644);
 MODULE_PARM_DESC(deadline_grace_ms,
 		 "How long past its deadline a call waits for the answer, in ms (default 100)");
 
+unsigned int nnaccel_kill_grace_ms = 1000;
+module_param_named(kill_grace_ms, nnaccel_kill_grace_ms, uint, 0644);
+MODULE_PARM_DESC(kill_grace_ms,
+		 "How long past its deadline an execution may go on before its worker is killed, in ms (default 1000)");
+
+unsigned int nnaccel_async_bound_ms = 30000;
+module_param_named(async_bound_ms, nnaccel_async_bound_ms, uint, 0644);
+MODULE_PARM_DESC(async_bound_ms,
+		 "Longest wait for fences, and from then on longest execution, of one that nobody waits for, in ms (default 30000)");
+
+/* What must not be done where a fence signals or a lock is held; nothing in it waits for others. */
+struct workqueue_struct *nnaccel_wq;
+/* What waits for other drivers. */
+struct workqueue_struct *nnaccel_access_wq;
+
 /* Grants have their numbers in the upper half of mmap() offsets. */
 static_assert(BITS_PER_LONG == 64);
 
@@ -88,6 +105,10 @@ static_assert(sizeof(struct nnaccel_role) == 16);
 static_assert(sizeof(struct nnaccel_buffer_alloc) == 56);
 static_assert(sizeof(struct nnaccel_buffer_copy) == 48);
 static_assert(sizeof(struct nnaccel_buffer_free) == 16);
+static_assert(sizeof(struct nnaccel_execute_fenced) == 48);
+static_assert(sizeof(struct nnaccel_fence_info) == 64);
+static_assert(sizeof(struct nnaccel_uring_execute) == 16);
+static_assert(sizeof(struct nnaccel_cancel) == 24);
 static_assert(sizeof(struct nnaccel_engine_next) == 32);
 static_assert(sizeof(struct nnaccel_engine_session) == 24);
 static_assert(sizeof(struct nnaccel_engine_refuse) == 16);
@@ -111,14 +132,39 @@ static_assert(sizeof(struct nnaccel_datum) == 20);
 static_assert(sizeof(struct nnaccel_line) == 64);
 
 /**
+ * nnaccel_copy_struct() - Copy a structure of the caller's, once
+ * @ucmd: says where it is and where the copy goes; gets its size
+ * @size: bytes that the module knows of it
+ * @min_size: bytes of its first published version
+ *
+ * Its size is what the caller said at the first look.
+ *
+ * Return: 0, -EFAULT, -EINVAL, -E2BIG.
+ */
+int nnaccel_copy_struct(struct nnaccel_ucmd *ucmd, size_t size, size_t min_size)
+{
+	int ret;
+
+	if (get_user(ucmd->user_size, (u32 __user *)ucmd->ubuffer))
+		return -EFAULT;
+	if (ucmd->user_size < min_size)
+		return -EINVAL;
+	/* What follows is looked at byte by byte, and nothing interrupts that. */
+	if (ucmd->user_size > PAGE_SIZE)
+		return -E2BIG;
+	ret = copy_struct_from_user(ucmd->cmd, size, ucmd->ubuffer, ucmd->user_size);
+	if (!ret)
+		*(u32 *)ucmd->cmd = ucmd->user_size;
+	return ret;
+}
+
+/**
  * nnaccel_ioctl() - Run one ioctl of a table
  * @ops: the table, indexed by number
  * @num_ops: its entries
  * @object: for the function that is run
  * @cmd: as the file operation got it, its number relative to the table's first
  * @arg: as the file operation got it
- *
- * The structure is copied once; its size is what the caller said at the first look.
  *
  * Return: what the function returned, or -ENOTTY, -EFAULT, -EINVAL, -E2BIG.
  */
@@ -141,18 +187,8 @@ long nnaccel_ioctl(const struct nnaccel_ioctl_op *ops, unsigned int num_ops, voi
 	if (op->ioctl_num != cmd)
 		return -ENOTTY;
 
-	if (get_user(ucmd.user_size, (u32 __user *)ucmd.ubuffer))
-		return -EFAULT;
-	if (ucmd.user_size < op->min_size)
-		return -EINVAL;
-	/* What follows is looked at byte by byte, and nothing interrupts that. */
-	if (ucmd.user_size > PAGE_SIZE)
-		return -E2BIG;
-	ret = copy_struct_from_user(ucmd.cmd, op->size, ucmd.ubuffer, ucmd.user_size);
-	if (ret)
-		return ret;
-	*(u32 *)ucmd.cmd = ucmd.user_size;
-	return op->execute(&ucmd);
+	ret = nnaccel_copy_struct(&ucmd, op->size, op->min_size);
+	return ret ?: op->execute(&ucmd);
 }
 
 /**
@@ -216,6 +252,14 @@ static int __init nnaccel_init(void)
 	if (!nnaccel_max_user_bytes)
 		nnaccel_max_user_bytes = totalram_pages() / 2 << PAGE_SHIFT;
 
+	nnaccel_wq = alloc_workqueue("nnaccel", WQ_UNBOUND | WQ_HIGHPRI, 0);
+	if (!nnaccel_wq)
+		return -ENOMEM;
+	nnaccel_access_wq = alloc_workqueue("nnaccel-access", WQ_UNBOUND, 0);
+	if (!nnaccel_access_wq) {
+		ret = -ENOMEM;
+		goto err_wq;
+	}
 	nnaccel_debugfs_init();
 	ret = misc_register(&nnaccel_engine_misc);
 	if (ret)
@@ -229,6 +273,9 @@ err_engine:
 	misc_deregister(&nnaccel_engine_misc);
 err_debugfs:
 	nnaccel_debugfs_exit();
+	destroy_workqueue(nnaccel_access_wq);
+err_wq:
+	destroy_workqueue(nnaccel_wq);
 	return ret;
 }
 
@@ -237,6 +284,11 @@ static void __exit nnaccel_exit(void)
 	misc_deregister(&nnaccel_misc);
 	misc_deregister(&nnaccel_engine_misc);
 	nnaccel_debugfs_exit();
+	destroy_workqueue(nnaccel_access_wq);
+	destroy_workqueue(nnaccel_wq);
+	/* What dropped the last count on the module may not have returned from it yet. */
+	rcu_barrier();
+	synchronize_rcu_tasks();
 }
 
 module_init(nnaccel_init);

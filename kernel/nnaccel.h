@@ -21,6 +21,9 @@
  *   command -> pools, buffers, model	until it is committed or its session dies, even when its
  *				caller gave up
  *   caller, session -> command
+ *   one that nobody waits for -> its context; the fences that it waits for
+ *   context ...> that one	weak, under context->lock; cleared at its end
+ *   fence -> module; a fence's sync_file points to nothing else of this module
  *   model -> pools		those of its constants
  *   burst file, command -> burst; burst -> its context, its model
  *   burst's slot -> pool	until it is freed or the file is closed, dead or not
@@ -46,10 +49,14 @@
 #include <linux/refcount.h>
 #include <linux/uidgid.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <linux/nnaccel.h>
 
 struct dma_buf;
+struct dma_fence;
+struct io_uring_cmd;
+struct nnaccel_async;
 struct nnaccel_command;
 struct nnaccel_session;
 struct nnaccel_user;
@@ -67,9 +74,13 @@ extern unsigned int nnaccel_max_commands;
 extern unsigned int nnaccel_engine_wait_ms;
 extern unsigned int nnaccel_engine_absent_ms;
 extern unsigned int nnaccel_deadline_grace_ms;
+extern unsigned int nnaccel_kill_grace_ms;
+extern unsigned int nnaccel_async_bound_ms;
 extern unsigned long nnaccel_max_pool_bytes;
 extern unsigned long nnaccel_max_context_bytes;
 extern unsigned long nnaccel_max_user_bytes;
+extern struct workqueue_struct *nnaccel_wq;
+extern struct workqueue_struct *nnaccel_access_wq;
 
 /**
  * struct nnaccel_ucmd - One ioctl in progress
@@ -114,6 +125,7 @@ struct nnaccel_ioctl_op {
 
 long nnaccel_ioctl(const struct nnaccel_ioctl_op *ops, unsigned int num_ops, void *object,
 		   unsigned int cmd, unsigned long arg);
+int nnaccel_copy_struct(struct nnaccel_ucmd *ucmd, size_t size, size_t min_size);
 int nnaccel_ucmd_respond(struct nnaccel_ucmd *ucmd, size_t size);
 void *nnaccel_copy_in(u64 from, size_t n, size_t size);
 
@@ -140,6 +152,7 @@ enum nnaccel_object_type {
  * @refs: counts; see the table above
  * @number: names it to the broker
  * @mm: the only address space that may use it; pinned, compared, never entered
+ * @files: the opener's table of files; compared, never used
  * @pid: the opener
  * @uid: effective user id of the opener
  * @gid: effective group id of the opener
@@ -156,7 +169,8 @@ enum nnaccel_object_type {
  * @num_objects: pools, models and buffers that exist, in the tables or not
  * @bursts: those alive
  * @num_bursts: those that exist
- * @num_commands: commands queued or in flight
+ * @num_commands: commands waiting for fences, queued or in flight
+ * @asyncs: commands that nobody waits for, the oldest first
  * @num_sessions: sessions so far
  * @import_bytes: bytes of imported pools that exist
  * @copied_in: bytes that copies into buffers were asked to move
@@ -174,6 +188,7 @@ struct nnaccel_context {
 	struct kref refs;
 	u64 number;
 	struct mm_struct *mm;
+	fl_owner_t files;
 	struct pid *pid;
 	kuid_t uid;
 	kgid_t gid;
@@ -192,6 +207,7 @@ struct nnaccel_context {
 	struct list_head bursts;
 	u32 num_bursts;
 	u32 num_commands;
+	struct list_head asyncs;
 	u64 num_sessions;
 	u64 import_bytes;
 	u64 copied_in;
@@ -317,6 +333,7 @@ int nnaccel_dmabuf_copy(const struct dma_buf *dmabuf, void __user *user, u64 len
 
 int nnaccel_access_begin(struct dma_buf *dmabuf, u32 prot, u64 deadline_ns);
 int nnaccel_access_end(struct dma_buf *dmabuf, u32 prot);
+bool nnaccel_command_needs_access(const struct nnaccel_command *cmd);
 int nnaccel_command_begin_access(struct nnaccel_command *cmd);
 int nnaccel_command_end_access(struct nnaccel_command *cmd);
 
@@ -522,6 +539,7 @@ int nnaccel_burst_create_ioctl(struct nnaccel_ucmd *ucmd);
 
 enum nnaccel_command_state {
 	NNACCEL_COMMAND_NEW,
+	NNACCEL_COMMAND_WAITING,
 	NNACCEL_COMMAND_QUEUED,
 	NNACCEL_COMMAND_IN_FLIGHT,
 	NNACCEL_COMMAND_DONE,
@@ -529,11 +547,14 @@ enum nnaccel_command_state {
 
 /**
  * struct nnaccel_command - One thing that the worker is asked to do
- * @refs: the caller's and the session's
- * @ctx: its context; not counted: the caller's file and the session hold it
+ * @refs: the caller's, the session's (before: that of its wait for fences), @expiry's
+ * @ctx: its context; counted with @async only: else the caller's file and the session hold it
  * @node: context->lock: in the session's queue or in its list of commands in flight
  * @state: context->lock
  * @abandoned: context->lock: the caller gave up
+ * @expired: context->lock: its worker is killed because of it
+ * @async: of an execution that nobody waits for, or NULL
+ * @expiry: ends it where it takes too long; holds a count while it is pending
  * @head: what the worker is told
  * @pools: one for each of @grants
  * @grants: what the worker is told of them
@@ -562,6 +583,9 @@ struct nnaccel_command {
 	struct list_head node;
 	enum nnaccel_command_state state;
 	bool abandoned;
+	bool expired;
+	struct nnaccel_async *async;
+	struct delayed_work expiry;
 	struct nnaccel_cmd head;
 	struct nnaccel_pool **pools;
 	struct nnaccel_grant *grants;
@@ -610,12 +634,88 @@ int nnaccel_command_set_model_pools(struct nnaccel_command *cmd, u32 wire_pool, 
 int nnaccel_command_set_parts(struct nnaccel_command *cmd, const struct nnaccel_part parts[2],
 			      u32 prot);
 unsigned long nnaccel_deadline_left(u64 deadline_ns, u64 grace_ns);
+void nnaccel_command_watch(struct nnaccel_command *cmd);
 int nnaccel_command_run(struct nnaccel_command *cmd);
+int nnaccel_write_message(const char *message, u64 to, u32 size);
 int nnaccel_command_write_message(const struct nnaccel_command *cmd, u64 to, u32 size);
 void nnaccel_command_finish(struct nnaccel_command *cmd, int error);
 int nnaccel_query_ioctl(struct nnaccel_ucmd *ucmd);
 int nnaccel_supported_ioctl(struct nnaccel_ucmd *ucmd);
+/* Bytes of the first published struct nnaccel_execute. */
+#define NNACCEL_EXECUTE_MIN_SIZE	offsetofend(struct nnaccel_execute, num_buffers)
+
+struct nnaccel_command *nnaccel_execute_create(struct nnaccel_context *ctx,
+					       const struct nnaccel_execute *arg);
+int nnaccel_execute_respond(struct nnaccel_ucmd *ucmd, const struct nnaccel_command *cmd,
+			    u64 driver_ns);
 int nnaccel_execute_ioctl(struct nnaccel_ucmd *ucmd);
+
+/* ---- async.c ---- */
+
+/**
+ * struct nnaccel_async - What an execution has that nobody waits for
+ * @cmd: the execution
+ * @node: context->lock: in the context's list until its end
+ * @tag: the client's name for it
+ * @start_ns: when it was submitted
+ * @ready_ns: when the last fence signalled
+ * @duration_ns: longest time from then on, 0: no limit
+ * @may_leave: it may end while the worker goes on with it
+ * @ended: context->lock: @end was called
+ * @end: tells the client: @error 0: the command is answered; context->lock is held
+ * @data: for @end
+ * @unsignalled: fences that it waits for, and 1 until all callbacks are added
+ * @fence_error: one of them carried an error
+ * @wq: where @ready and @finish may wait as long as they have to
+ * @ready: begins the access to the memory of others, then queues the command
+ * @accesses: context->lock: it has begun, and is to be ended before @end
+ * @error: for @finish
+ * @finish: ends the access, then calls @end
+ * @num_waits: fences
+ * @waits: those
+ */
+struct nnaccel_async {
+	struct nnaccel_command *cmd;
+	struct list_head node;
+	u64 tag;
+	u64 start_ns;
+	u64 ready_ns;
+	u64 duration_ns;
+	bool may_leave;
+	bool ended;
+	void (*end)(struct nnaccel_command *cmd, int error);
+	void *data;
+	atomic_t unsignalled;
+	bool fence_error;
+	struct workqueue_struct *wq;
+	struct work_struct ready;
+	bool accesses;
+	int error;
+	struct work_struct finish;
+	u32 num_waits;
+	struct nnaccel_async_wait *waits;
+};
+
+int nnaccel_async_init(struct nnaccel_command *cmd, u64 fences, u32 num_fences);
+void nnaccel_async_free(struct nnaccel_command *cmd);
+int nnaccel_async_admit(struct nnaccel_command *cmd);
+void nnaccel_async_start(struct nnaccel_command *cmd);
+void nnaccel_async_end(struct nnaccel_command *cmd, int error);
+int nnaccel_async_cancel(struct nnaccel_command *cmd);
+void nnaccel_async_withdraw(struct nnaccel_command *cmd);
+void nnaccel_async_cancel_all(struct nnaccel_context *ctx);
+void nnaccel_async_fail(struct nnaccel_context *ctx, const struct nnaccel_session *session,
+			int error, struct list_head *dead);
+int nnaccel_cancel_ioctl(struct nnaccel_ucmd *ucmd);
+
+/* ---- fence.c ---- */
+
+int nnaccel_execute_fenced_ioctl(struct nnaccel_ucmd *ucmd);
+int nnaccel_fence_info_ioctl(struct nnaccel_ucmd *ucmd);
+
+/* ---- uring.c ---- */
+
+int nnaccel_uring_cmd(struct io_uring_cmd *ioucmd, unsigned int issue_flags);
 
 /* ---- session.c ---- */
 
@@ -624,6 +724,8 @@ int nnaccel_execute_ioctl(struct nnaccel_ucmd *ucmd);
  * @ctx: the context, counted
  * @number: context->lock: which of the context's sessions it is, from 1
  * @mm: context->lock: the worker's address space, pinned; NULL: nobody attached
+ * @pid: context->lock: the worker; with @mm
+ * @killed_ns: context->lock: when it was killed for what it did not answer; 0: it was not
  * @wait: fetchers and pollers
  * @queue: context->lock: commands, the next to take first
  * @in_flight: context->lock: commands that the worker has
@@ -640,6 +742,8 @@ struct nnaccel_session {
 	struct nnaccel_context *ctx;
 	u64 number;
 	struct mm_struct *mm;
+	struct pid *pid;
+	u64 killed_ns;
 	wait_queue_head_t wait;
 	struct list_head queue;
 	struct list_head in_flight;
@@ -656,6 +760,7 @@ struct nnaccel_session {
 struct file *nnaccel_session_create(struct nnaccel_context *ctx);
 void nnaccel_session_install(struct file *file);
 void nnaccel_session_queue(struct nnaccel_session *session, struct nnaccel_command *cmd);
+bool nnaccel_session_kill(struct nnaccel_session *session);
 void nnaccel_session_forget(struct nnaccel_session *session, struct nnaccel_forget **from,
 			    u32 kind, u64 number, u32 burst);
 int nnaccel_session_map_file(struct vm_area_struct *vma, struct file *file, u64 offset,
@@ -688,6 +793,7 @@ enum nnaccel_counter {
 	NNACCEL_BURSTS,
 	NNACCEL_SLOTS,
 	NNACCEL_COMMANDS,
+	NNACCEL_FENCES,
 	NNACCEL_SESSIONS,
 	NNACCEL_GRANTS,
 	NNACCEL_EXECUTIONS_TOTAL,

@@ -11,6 +11,7 @@
 #include <linux/module.h>
 #include <linux/poll.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -70,6 +71,31 @@ void nnaccel_session_queue(struct nnaccel_session *session, struct nnaccel_comma
 	cmd->head.cookie = ++session->next_cookie;
 	nnaccel_session_insert(session, cmd, false);
 	wake_up(&session->wait);
+}
+
+/* After this time a worker that was killed counts as dead, whatever it is stuck in. */
+#define NNACCEL_KILL_NS		(2 * (u64)NSEC_PER_SEC)
+
+/**
+ * nnaccel_session_kill() - Kill the worker, which does not answer
+ * @session: the session, attached; context->lock is held
+ *
+ * A process that serves itself is its own problem, and lives.
+ *
+ * Return: true: no thread of the worker can write any more.
+ */
+bool nnaccel_session_kill(struct nnaccel_session *session)
+{
+	lockdep_assert_held(&session->ctx->lock);
+	if (session->mm == session->ctx->mm)
+		return true;
+	if (!session->killed_ns) {
+		session->killed_ns = ktime_get_ns();
+		kill_pid(session->pid, SIGKILL, 1);
+		trace_nnaccel_session_kill(session->ctx);
+	}
+	return !atomic_read(&session->mm->mm_users) ||
+	       ktime_get_ns() - session->killed_ns > NNACCEL_KILL_NS;
 }
 
 /**
@@ -152,6 +178,7 @@ static int nnaccel_session_attach_ioctl(struct nnaccel_ucmd *ucmd)
 		ret = -ESHUTDOWN;
 	} else {
 		mmgrab(current->mm);
+		session->pid = get_pid(task_tgid(current));
 		WRITE_ONCE(session->mm, current->mm);
 		trace_nnaccel_session_attach(ctx);
 	}
@@ -310,6 +337,27 @@ static int nnaccel_fetch_forget(struct nnaccel_ucmd *ucmd)
 	return ret;
 }
 
+/* Ends the first command of the queue, whose deadline is past; context->lock is given back. */
+static int nnaccel_fetch_late(struct nnaccel_session *session)
+{
+	struct nnaccel_command *cmd;
+
+	cmd = list_first_entry(&session->queue, struct nnaccel_command, node);
+	list_del_init(&cmd->node);
+	nnaccel_command_finish(cmd, -ETIME);
+	mutex_unlock(&session->ctx->lock);
+	nnaccel_command_put(cmd);
+	return -ERESTART;
+}
+
+static bool nnaccel_fetch_is_late(const struct nnaccel_session *session)
+{
+	const struct nnaccel_command *cmd;
+
+	cmd = list_first_entry(&session->queue, struct nnaccel_command, node);
+	return cmd->head.deadline_ns && !nnaccel_deadline_left(cmd->head.deadline_ns, 0);
+}
+
 /* Fetches what waits: notices first, they free memory and ask for no work. */
 static int nnaccel_fetch(struct nnaccel_ucmd *ucmd)
 {
@@ -323,7 +371,8 @@ static int nnaccel_fetch(struct nnaccel_ucmd *ucmd)
 	else if (!list_empty(&session->forgets))
 		return nnaccel_fetch_forget(ucmd);
 	else if (!list_empty(&session->queue))
-		return nnaccel_fetch_command(ucmd);
+		return nnaccel_fetch_is_late(session) ? nnaccel_fetch_late(session) :
+							nnaccel_fetch_command(ucmd);
 	mutex_unlock(&ctx->lock);
 	return ret;
 }
@@ -340,7 +389,9 @@ static int nnaccel_session_fetch_ioctl(struct nnaccel_ucmd *ucmd)
 		return -EACCES;
 
 	for (;;) {
-		ret = nnaccel_fetch(ucmd);
+		do {
+			ret = nnaccel_fetch(ucmd);
+		} while (ret == -ERESTART);
 		if (ret != -EAGAIN || arg->flags & NNACCEL_FETCH_NONBLOCK)
 			break;
 		ret = wait_event_interruptible_exclusive(session->wait,
@@ -750,6 +801,7 @@ static void nnaccel_session_cut(struct nnaccel_session *session, struct list_hea
 	nnaccel_engine_lost(ctx);
 	nnaccel_session_fail(&session->in_flight, dead);
 	nnaccel_session_fail(&session->queue, dead);
+	nnaccel_async_fail(ctx, session, -EPIPE, dead);
 	nnaccel_burst_kill_all(ctx);
 	list_for_each_entry_safe(model, next, &session->models, node) {
 		list_del_init(&model->node);
@@ -772,6 +824,7 @@ static void nnaccel_session_free(struct nnaccel_session *session)
 		kfree(forget);
 	xa_destroy(&session->grants);
 	xa_destroy(&session->bursts);
+	put_pid(session->pid);
 	if (session->mm)
 		mmdrop(session->mm);
 	nnaccel_context_put(session->ctx);

@@ -31,6 +31,7 @@ NNACCEL_CONTEXT_EVENT(nnaccel_context_close);
 NNACCEL_CONTEXT_EVENT(nnaccel_engine_offer);
 NNACCEL_CONTEXT_EVENT(nnaccel_session_create);
 NNACCEL_CONTEXT_EVENT(nnaccel_session_attach);
+NNACCEL_CONTEXT_EVENT(nnaccel_session_kill);
 NNACCEL_CONTEXT_EVENT(nnaccel_session_dead);
 
 TRACE_EVENT(nnaccel_engine_refuse,

@@ -59,12 +59,6 @@ static bool ask(struct client *client, int fd, enum request request)
 	return async_start(&client->async, fd, number, arg);
 }
 
-static void await_commands(int fd, long long n)
-{
-	while (summary_get(fd, "nnaccel-commands") != n)
-		usleep(1000);
-}
-
 /* Prepares a model and executes it, with this process as worker. */
 static int use(int fd, int session, struct client *client)
 {

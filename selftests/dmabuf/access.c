@@ -305,6 +305,77 @@ TEST_F(access, waits_killably)
 	EXPECT_EQ(counts.begun[BOTH], 0);
 }
 
+/* ---- executions that nobody waits for ---- */
+
+TEST_F(access, is_over_when_a_fence_signals)
+{
+	int fence = fence_start(self->s.fd, self->model, self->pool, -1);
+
+	ASSERT_GE(fence, 0);
+	ASSERT_EQ(fetch(self), 0);
+	/* As an input, and as an output. */
+	EXPECT_EQ(exporter_counts(&self->x).begun[BOTH], 1);
+	EXPECT_EQ(exporter_counts(&self->x).ended[BOTH], 0);
+	EXPECT_EQ(answer(self), 0);
+	EXPECT_EQ(fence_await(fence), 1);
+	EXPECT_EQ(exporter_counts(&self->x).ended[BOTH], 1);
+	close(fence);
+}
+
+TEST_F(access, of_a_fenced_execution_waits)
+{
+	int fence, other;
+
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 1), 0);
+	fence = fence_start(self->s.fd, self->model, self->pool, -1);
+	ASSERT_GE(fence, 0);
+	other = fence_start(self->s.fd, self->model, self->own, -1);
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(answer(self), 0);
+	EXPECT_EQ(fence_await(other), 1);
+	EXPECT_FALSE(command_waits(self));
+	EXPECT_EQ(exporter_counts(&self->x).begun[BOTH], 0);
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_SIGNAL), 0);
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(answer(self), 0);
+	EXPECT_EQ(fence_await(fence), 1);
+	close(fence);
+	close(other);
+}
+
+TEST_F(access, of_a_fenced_execution_that_is_cancelled)
+{
+	struct nnaccel_cancel cancel = { .size = sizeof(cancel), .flags = NNACCEL_CANCEL_ANY };
+	int fence;
+
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 1), 0);
+	fence = fence_start(self->s.fd, self->model, self->pool, -1);
+	ASSERT_GE(fence, 0);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_CANCEL, &cancel), 0);
+	EXPECT_EQ(fence_await(fence), -ECANCELED);
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_SIGNAL), 0);
+	EXPECT_FALSE(command_waits(self));
+	close(fence);
+}
+
+TEST_F(access, of_a_fenced_execution_that_is_refused)
+{
+	int fence;
+
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_REFUSE, EXPORTER_NO_BEGIN), 0);
+	fence = fence_start(self->s.fd, self->model, self->pool, -1);
+	EXPECT_EQ(fence_await(fence), -EIO);
+	EXPECT_EQ(fence_error(self->s.fd, fence), EIO);
+	close(fence);
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_REFUSE, EXPORTER_NO_END), 0);
+	fence = fence_start(self->s.fd, self->model, self->pool, -1);
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(answer(self), 0);
+	EXPECT_EQ(fence_await(fence), -EIO);
+	EXPECT_EQ(fence_error(self->s.fd, fence), EIO);
+	close(fence);
+}
+
 /* ---- SESSION_SYNC ---- */
 
 FIXTURE(sync) {

@@ -5,7 +5,6 @@
  */
 #include <pthread.h>
 #include <signal.h>
-#include <time.h>
 
 #include "harness.h"
 
@@ -20,22 +19,6 @@ FIXTURE(executions) {
 	union command cmd;
 };
 
-/* Prepares a model, answering the command in this thread; its id or 0. */
-static uint32_t prepare(struct served *s, uint32_t pool, uint32_t priority)
-{
-	struct nnaccel_prepare prepare;
-	struct async async;
-	union command cmd;
-
-	prepare_init(&prepare, pool, 1);
-	prepare.priority = priority;
-	if (!async_start(&async, s->fd, NNACCEL_PREPARE, &prepare))
-		return 0;
-	if (session_fetch(s->session, 0, &cmd) || session_answer(s->session, &cmd))
-		return 0;
-	return async_wait(&async) ? 0 : prepare.out_model;
-}
-
 FIXTURE_SETUP(executions)
 {
 	int broker = broker_open();
@@ -46,7 +29,7 @@ FIXTURE_SETUP(executions)
 	ASSERT_EQ(served_open(&self->s), 0);
 	self->input = pool_alloc(self->s.fd, LENGTH);
 	self->output = pool_alloc(self->s.fd, LENGTH);
-	self->model = prepare(&self->s, self->input, NNACCEL_PRIORITY_LOW);
+	self->model = served_prepare_as(&self->s, self->input, NNACCEL_PRIORITY_LOW);
 	ASSERT_NE(self->model, 0);
 }
 
@@ -330,12 +313,6 @@ TEST_F(executions, no_pools_and_no_arguments)
 }
 
 /* Waits until the context has so many commands in flight. */
-static void await_commands(int fd, long long n)
-{
-	while (summary_get(fd, "nnaccel-commands") != n)
-		usleep(1000);
-}
-
 TEST_F(executions, are_fetched_by_priority)
 {
 	const uint32_t priorities[] = {
@@ -349,7 +326,7 @@ TEST_F(executions, are_fetched_by_priority)
 	uint32_t models[3];
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(models); i++)
-		models[i] = prepare(&self->s, self->input, i);
+		models[i] = served_prepare_as(&self->s, self->input, i);
 	for (size_t i = 0; i < ARRAY_SIZE(priorities); i++) {
 		execution_init(&e[i], models[priorities[i]], self->input, self->output);
 		e[i].cmd.loop_timeout_ns = i;
@@ -365,14 +342,6 @@ TEST_F(executions, are_fetched_by_priority)
 	for (size_t i = 0; i < ARRAY_SIZE(priorities); i++) {
 		EXPECT_EQ(async_wait(&async[i]), 0);
 	}
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 TEST_F(executions, deadline_passes_in_the_queue)
@@ -494,7 +463,7 @@ TEST_F(executions, of_a_dead_model)
 	EXPECT_EQ(object_destroy(self->s.fd, self->model), 0);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), ENOENT);
 	EXPECT_EQ(session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &self->cmd), EAGAIN);
-	self->model = prepare(&self->s, self->input, NNACCEL_PRIORITY_HIGH);
+	self->model = served_prepare_as(&self->s, self->input, NNACCEL_PRIORITY_HIGH);
 	ASSERT_NE(self->model, 0);
 	ASSERT_EQ(served_start(&self->s), 0);
 	execution_init(&e, self->model, self->input, self->output);

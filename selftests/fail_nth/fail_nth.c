@@ -201,6 +201,33 @@ static int call_execute(FIXTURE_DATA(fail_nth) *self, int *made)
 	return xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd);
 }
 
+static int call_execute_fenced(FIXTURE_DATA(fail_nth) *self, int *made)
+{
+	struct fenced f;
+	int error;
+
+	fenced_init(&f, self->model, self->pool, self->pool);
+	fenced_wait_for(&f, self->other);
+	error = xioctl(self->s.fd, NNACCEL_EXECUTE_FENCED, &f.cmd);
+	*made = f.cmd.out_fd;
+	return error;
+}
+
+static int call_fence_info(FIXTURE_DATA(fail_nth) *self, int *made)
+{
+	struct nnaccel_fence_info info;
+
+	return fence_info(self->s.fd, self->other, &info);
+}
+
+static int call_cancel(FIXTURE_DATA(fail_nth) *self, int *made)
+{
+	struct nnaccel_cancel cancel = { .size = sizeof(cancel) };
+	int error = xioctl(self->s.fd, NNACCEL_CANCEL, &cancel);
+
+	return error == ENOENT ? 0 : error;
+}
+
 static int call_burst(FIXTURE_DATA(fail_nth) *self, int *made)
 {
 	return burst_create(self->s.fd, self->model, 0, made);
@@ -208,6 +235,12 @@ static int call_burst(FIXTURE_DATA(fail_nth) *self, int *made)
 
 static void undo_fd(FIXTURE_DATA(fail_nth) *self, int made)
 {
+	close(made);
+}
+
+static void undo_fence(FIXTURE_DATA(fail_nth) *self, int made)
+{
+	fence_await(made);
 	close(made);
 }
 
@@ -256,6 +289,15 @@ static bool ready_offered(FIXTURE_DATA(fail_nth) *self)
 	if (self->other >= 0)
 		return true;
 	return ready_wanted(self) && !broker_await_new(self->s.broker, &self->context);
+}
+
+/* The fence of an execution at its end. */
+static bool ready_fence(FIXTURE_DATA(fail_nth) *self)
+{
+	if (self->other >= 0)
+		return true;
+	self->other = fence_start(self->s.fd, self->model, self->pool, -1);
+	return self->other >= 0 && !served_start(&self->s) && fence_await(self->other) == 1;
 }
 
 static bool ready_burst(FIXTURE_DATA(fail_nth) *self)
@@ -453,6 +495,9 @@ SWEEP(prepare, NULL, undo_object)
 SWEEP(prepare_cached, NULL, undo_object)
 SWEEP(cache_save, NULL, NULL)
 SWEEP(execute, NULL, NULL)
+SWEEP(execute_fenced, ready_fence, undo_fence)
+SWEEP(fence_info, ready_fence, NULL)
+SWEEP(cancel, NULL, NULL)
 SWEEP(burst, NULL, undo_fd)
 SWEEP(slot_bind, ready_burst, undo_slot_bind)
 SWEEP(slot_resolve, ready_slot, NULL)

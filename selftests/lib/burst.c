@@ -48,13 +48,19 @@ static int call(struct served *s, unsigned long request, void *arg, union comman
 	return async_wait(&async) ?: error;
 }
 
-uint32_t served_prepare(struct served *s, uint32_t pool)
+uint32_t served_prepare_as(struct served *s, uint32_t pool, uint32_t priority)
 {
 	struct nnaccel_prepare prepare;
 	union command cmd;
 
 	prepare_init(&prepare, pool, 1);
+	prepare.priority = priority;
 	return call(s, NNACCEL_PREPARE, &prepare, &cmd) ? 0 : prepare.out_model;
+}
+
+uint32_t served_prepare(struct served *s, uint32_t pool)
+{
+	return served_prepare_as(s, pool, NNACCEL_PRIORITY_MEDIUM);
 }
 
 int served_burst(struct served *s, uint32_t model, uint32_t *number)

@@ -18,6 +18,9 @@ void burst_init(struct nnaccel_burst_create *create, uint32_t model, uint32_t ca
 /** burst_create() - Creates a burst while somebody serves the context. */
 int burst_create(int fd, uint32_t model, uint32_t capacity, int *burst);
 
+/** served_prepare_as() - Prepares a model of a priority, answered here; its id, or 0. */
+uint32_t served_prepare_as(struct served *s, uint32_t pool, uint32_t priority);
+
 /** served_prepare() - Prepares a model, answered here; its id, or 0. */
 uint32_t served_prepare(struct served *s, uint32_t pool);
 

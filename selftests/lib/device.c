@@ -8,9 +8,11 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "device.h"
+#include "summary.h"
 
 int device_open(void)
 {
@@ -198,4 +200,18 @@ int async_wait(struct async *async)
 {
 	pthread_join(async->thread, NULL);
 	return async->error;
+}
+
+uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+void await_commands(int fd, long long n)
+{
+	while (summary_get(fd, "nnaccel-commands") != n)
+		usleep(1000);
 }

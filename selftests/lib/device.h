@@ -90,4 +90,10 @@ bool async_start(struct async *async, int fd, unsigned long request, void *arg);
 /** async_wait() - Waits for the call's end and returns its error. */
 int async_wait(struct async *async);
 
+/** now_ns() - The time of CLOCK_MONOTONIC. */
+uint64_t now_ns(void);
+
+/** await_commands() - Waits until a context has @n commands. */
+void await_commands(int fd, long long n);
+
 #endif

@@ -16,6 +16,7 @@
 #include "daemon.h"
 #include "device.h"
 #include "engine.h"
+#include "fence.h"
 #include "process.h"
 #include "summary.h"
 

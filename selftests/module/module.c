@@ -86,6 +86,33 @@ TEST_F(module, stays_while_one_is_open)
 	}
 }
 
+/* The fence of an execution is code of the module, whoever holds it. */
+TEST_F(module, stays_while_a_fence_exists)
+{
+	struct served s;
+	uint32_t pool, model;
+	int fence, error;
+
+	if (!self->path)
+		SKIP(return, "NNACCEL_MODULE names no file to load again");
+	ASSERT_EQ(served_open(&s), 0);
+	pool = pool_alloc(s.fd, PAGE);
+	model = served_prepare(&s, pool);
+	fence = fence_start(s.fd, model, pool, -1);
+	ASSERT_GE(fence, 0);
+	served_close(&s);
+	EXPECT_EQ(fence_await(fence), -ECANCELED);
+	usleep(100000);
+	EXPECT_EQ(module_unload(), EAGAIN);
+	close(fence);
+	/* It goes when nobody can be looking at it any more. */
+	do {
+		error = module_unload();
+	} while (error == EAGAIN);
+	EXPECT_EQ(error, 0);
+	ASSERT_EQ(module_load(self->path), 0);
+}
+
 /* Loaded again and again it works as ever. */
 TEST_F(module, reloads)
 {

@@ -74,6 +74,10 @@ enum {
 	NNACCEL_CMD_BUFFER_ALLOC = 0x0A,
 	NNACCEL_CMD_BUFFER_COPY = 0x0B,
 	NNACCEL_CMD_BUFFER_FREE = 0x0C,
+	NNACCEL_CMD_EXECUTE_FENCED = 0x0D,
+	NNACCEL_CMD_FENCE_INFO = 0x0E,
+	NNACCEL_CMD_CANCEL = 0x0F,
+	NNACCEL_CMD_URING_EXECUTE = 0x10,
 	NNACCEL_CMD_PREPARE_CACHED = 0x11,
 	NNACCEL_CMD_CACHE_SAVE = 0x12,
 	NNACCEL_CMD_POOL_IMPORT_FORMATTED = 0x13,
@@ -798,6 +802,136 @@ struct nnaccel_buffer_free {
 	__aligned_u64 token;
 };
 #define NNACCEL_BUFFER_FREE _IO(NNACCEL_TYPE, NNACCEL_CMD_BUFFER_FREE)
+
+/* Most sync_files that one execution can wait for. */
+#define NNACCEL_MAX_FENCES	1024
+
+/* Flags of NNACCEL_EXECUTE_FENCED. */
+#define NNACCEL_FENCE_CLOEXEC	(1 << 0)
+
+/**
+ * struct nnaccel_execute_fenced - ioctl(NNACCEL_EXECUTE_FENCED)
+ * @size: sizeof(struct nnaccel_execute_fenced)
+ * @flags: NNACCEL_FENCE_CLOEXEC
+ * @execute: const struct nnaccel_execute *: the execution; its shapes, message
+ *	and message_size must be 0, and its out fields are not written
+ * @fences: const __s32[num_fences]: sync_file fds, of any driver
+ * @num_fences: at most NNACCEL_MAX_FENCES
+ * @out_fd: out: a sync_file that signals when the execution is at its end
+ * @duration_ns: longest time from the moment that all fences have signalled to
+ *	the end of the execution, 0: no limit; the deadline holds besides
+ * @tag: the caller's name for it in NNACCEL_CANCEL; need not be unique
+ *
+ * Does not wait. The execution is queued when all fences have signalled; one
+ * that carries an error fails the execution, which then does not run. The
+ * sync_file signals, with an error where the execution did not succeed, within
+ * the module's bound whatever worker, broker and client do. While the worker
+ * could still write it does not signal: past its bound the worker is killed.
+ *
+ * Errors: those of NNACCEL_EXECUTE but ETIME, and EINVAL: too many fences, an
+ * fd that is no sync_file; EMFILE. ENOSPC: too many commands in flight.
+ */
+struct nnaccel_execute_fenced {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 execute;
+	__aligned_u64 fences;
+	__u32 num_fences;
+	__s32 out_fd;
+	__aligned_u64 duration_ns;
+	__aligned_u64 tag;
+};
+#define NNACCEL_EXECUTE_FENCED _IO(NNACCEL_TYPE, NNACCEL_CMD_EXECUTE_FENCED)
+
+/**
+ * struct nnaccel_uring_execute - IORING_OP_URING_CMD with NNACCEL_URING_EXECUTE
+ * @execute: struct nnaccel_execute *: the execution, and where its results go
+ * @tag: the caller's name for it in NNACCEL_CANCEL; need not be unique
+ *
+ * This is the cmd field of a submission queue entry whose opcode is
+ * IORING_OP_URING_CMD, whose cmd_op is NNACCEL_URING_EXECUTE and whose fd is a
+ * context; entries of 64 and of 128 bytes will do. What @execute points to, and
+ * what that points to, must stay until the completion queue entry, whose res is
+ *
+ * - enum nnaccel_status: the results are written as NNACCEL_EXECUTE does;
+ * - -errno: they are not. What NNACCEL_EXECUTE returns, and ECANCELED:
+ *   cancelled, by NNACCEL_CANCEL or because ring or task ended; ETIME: the
+ *   deadline or the module's bound passed; ENOTTY: no such cmd_op; EOPNOTSUPP:
+ *   the ring polls for completions.
+ */
+struct nnaccel_uring_execute {
+	__aligned_u64 execute;
+	__aligned_u64 tag;
+};
+#define NNACCEL_URING_EXECUTE _IO(NNACCEL_TYPE, NNACCEL_CMD_URING_EXECUTE)
+
+/**
+ * struct nnaccel_fence_info - ioctl(NNACCEL_FENCE_INFO)
+ * @size: sizeof(struct nnaccel_fence_info)
+ * @flags: must be 0
+ * @fd: what NNACCEL_EXECUTE_FENCED gave
+ * @out_status: out: enum nnaccel_status; where @out_error is set,
+ *	MISSED_DEADLINE_TRANSIENT for ETIME and GENERAL_FAILURE for others
+ * @out_error: out: 0, or an errno where there is no answer of the engine:
+ *	ETIME: the deadline or the module's bound passed; EREMOTEIO: a fence
+ *	that it waited for carried an error; ECANCELED: cancelled, or the context
+ *	was closed; EPIPE: the worker died; EIO: the exporter of a dma-buf
+ *	refused; EBUSY, ENODATA: of a buffer, when the execution was to be queued
+ * @__reserved: must be 0
+ * @out_device_ns: out: time on the device, or NNACCEL_TIME_NONE
+ * @out_launched_ns: out: time from the call to the end, or NNACCEL_TIME_NONE
+ * @out_fenced_ns: out: time from the last fence's signal to the end, or
+ *	NNACCEL_TIME_NONE
+ * @message: char[message_size]: out: what is wrong, terminated; or 0
+ * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
+ * @__reserved2: must be 0
+ *
+ * Errors: EBUSY: not at its end yet; EINVAL: the fd is no sync_file of an
+ * execution of this context.
+ */
+struct nnaccel_fence_info {
+	__u32 size;
+	__u32 flags;
+	__s32 fd;
+	__u32 out_status;
+	__u32 out_error;
+	__u32 __reserved;
+	__aligned_u64 out_device_ns;
+	__aligned_u64 out_launched_ns;
+	__aligned_u64 out_fenced_ns;
+	__aligned_u64 message;
+	__u32 message_size;
+	__u32 __reserved2;
+};
+#define NNACCEL_FENCE_INFO _IO(NNACCEL_TYPE, NNACCEL_CMD_FENCE_INFO)
+
+/* Flags of NNACCEL_CANCEL: whatever the tag. */
+#define NNACCEL_CANCEL_ANY	(1 << 0)
+
+/**
+ * struct nnaccel_cancel - ioctl(NNACCEL_CANCEL)
+ * @size: sizeof(struct nnaccel_cancel)
+ * @flags: NNACCEL_CANCEL_ANY
+ * @tag: the tag that executions were given
+ * @out_cancelled: out: how many were cancelled
+ * @__reserved: must be 0
+ *
+ * Ends fenced executions that wait or are queued, and those of io_uring, with
+ * ECANCELED. A fenced one that the worker has goes on: its fence must not signal
+ * while the worker writes. One of io_uring completes, and the engine may go on
+ * reading and writing its pools.
+ *
+ * Errors: ENOENT: none is under way with that tag; EALREADY: the worker has all
+ * of them.
+ */
+struct nnaccel_cancel {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 tag;
+	__u32 out_cancelled;
+	__u32 __reserved;
+};
+#define NNACCEL_CANCEL _IO(NNACCEL_TYPE, NNACCEL_CMD_CANCEL)
 
 /* Datums that a ring of a burst can have, and has where 0 is asked for. */
 #define NNACCEL_BURST_MAX_CAPACITY	(256 * 1024)

@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * nnaccel: executions that nobody waits for in a call. They wait for fences, are queued without
+ * their client, and end within a bound: what could still write is killed first.
+ */
+
+#include <linux/dma-fence.h>
+#include <linux/ktime.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
+#include <linux/sync_file.h>
+
+#include "nnaccel.h"
+#include "trace.h"
+
+/**
+ * struct nnaccel_async_wait - A fence that an execution waits for
+ * @async: the execution
+ * @fence: the fence, counted
+ * @cb: in the fence's list until it signals
+ */
+struct nnaccel_async_wait {
+	struct nnaccel_async *async;
+	struct dma_fence *fence;
+	struct dma_fence_cb cb;
+};
+
+/* Context of a fence's callback, its lock held, or without. */
+static void nnaccel_async_signalled(struct nnaccel_async *async)
+{
+	if (!atomic_dec_and_test(&async->unsignalled))
+		return;
+	async->ready_ns = ktime_get_ns();
+	queue_work(async->wq, &async->ready);
+}
+
+static void nnaccel_async_callback(struct dma_fence *fence, struct dma_fence_cb *cb)
+{
+	struct nnaccel_async_wait *wait = container_of(cb, struct nnaccel_async_wait, cb);
+
+	if (fence->error)
+		WRITE_ONCE(wait->async->fence_error, true);
+	nnaccel_async_signalled(wait->async);
+}
+
+/* Waits for no fence any more; what remains of the wait is its work. */
+static void nnaccel_async_unwait(struct nnaccel_async *async)
+{
+	u32 i;
+
+	for (i = 0; i < async->num_waits; i++)
+		if (dma_fence_remove_callback(async->waits[i].fence, &async->waits[i].cb))
+			nnaccel_async_signalled(async);
+}
+
+/* Not later than that; what is beyond the end of time is no limit. */
+static void nnaccel_async_limit(struct nnaccel_command *cmd, u64 from_ns, u64 duration_ns)
+{
+	u64 end;
+
+	if (check_add_overflow(from_ns, duration_ns, &end))
+		return;
+	if (!cmd->head.deadline_ns || end < cmd->head.deadline_ns)
+		cmd->head.deadline_ns = end;
+}
+
+/* All fences have signalled: what ends the execution from now on. */
+static void nnaccel_async_set_limits(struct nnaccel_command *cmd)
+{
+	struct nnaccel_async *async = cmd->async;
+	u64 bound_ns = (u64)READ_ONCE(nnaccel_async_bound_ms) * NSEC_PER_MSEC;
+
+	lockdep_assert_held(&cmd->ctx->lock);
+	nnaccel_async_limit(cmd, async->ready_ns, bound_ns);
+	if (async->duration_ns)
+		nnaccel_async_limit(cmd, async->ready_ns, async->duration_ns);
+}
+
+/* Return: 0: the session has the command; else it is to be ended. */
+static int nnaccel_async_queue(struct nnaccel_command *cmd)
+{
+	int ret;
+
+	lockdep_assert_held(&cmd->ctx->lock);
+	if (READ_ONCE(cmd->async->fence_error))
+		return -EREMOTEIO;
+	if (!cmd->model->session)
+		return -EPIPE;
+	nnaccel_async_set_limits(cmd);
+	if (!nnaccel_deadline_left(cmd->head.deadline_ns, 0))
+		return -ETIME;
+	ret = nnaccel_domain_begin_all(cmd);
+	if (ret)
+		return ret;
+	cmd->async->accesses = cmd->num_accessed;
+	nnaccel_session_queue(cmd->model->session, cmd);
+	trace_nnaccel_command_queue(cmd);
+	nnaccel_command_watch(cmd);
+	return 0;
+}
+
+/* Queues what waits and was not ended meanwhile, unless it failed already. */
+static void nnaccel_async_go(struct nnaccel_command *cmd, int error)
+{
+	struct nnaccel_context *ctx = cmd->ctx;
+
+	mutex_lock(&ctx->lock);
+	if (cmd->state == NNACCEL_COMMAND_WAITING) {
+		error = error ?: nnaccel_async_queue(cmd);
+		if (error)
+			nnaccel_command_finish(cmd, error);
+	} else {
+		error = 0;
+	}
+	mutex_unlock(&ctx->lock);
+	if (error)
+		nnaccel_command_put(cmd);
+}
+
+static int nnaccel_async_begin_access(struct nnaccel_command *cmd)
+{
+	mutex_lock(&cmd->ctx->lock);
+	nnaccel_async_set_limits(cmd);
+	mutex_unlock(&cmd->ctx->lock);
+	return nnaccel_command_begin_access(cmd);
+}
+
+/* The execution may end while this waits for other drivers. */
+static void nnaccel_async_ready(struct work_struct *work)
+{
+	struct nnaccel_async *async = container_of(work, struct nnaccel_async, ready);
+	struct nnaccel_command *cmd = async->cmd;
+	int error = 0;
+
+	if (async->wq == nnaccel_access_wq && !READ_ONCE(async->fence_error))
+		error = nnaccel_async_begin_access(cmd);
+	nnaccel_async_go(cmd, error);
+	nnaccel_command_put(cmd);
+}
+
+/* The memory is the client's again: then it is told. */
+static void nnaccel_async_finish(struct work_struct *work)
+{
+	struct nnaccel_async *async = container_of(work, struct nnaccel_async, finish);
+	struct nnaccel_command *cmd = async->cmd;
+	int error = nnaccel_command_end_access(cmd);
+
+	mutex_lock(&cmd->ctx->lock);
+	async->end(cmd, async->error ?: error);
+	mutex_unlock(&cmd->ctx->lock);
+	nnaccel_command_put(cmd);
+}
+
+static int nnaccel_async_get_fences(struct nnaccel_async *async, u64 fences, u32 num_fences)
+{
+	s32 *fds = nnaccel_copy_in(fences, num_fences, sizeof(*fds));
+	u32 i;
+
+	if (IS_ERR(fds))
+		return PTR_ERR(fds);
+	async->waits = kvcalloc(num_fences, sizeof(*async->waits), GFP_KERNEL_ACCOUNT);
+	if (!async->waits) {
+		kvfree(fds);
+		return -ENOMEM;
+	}
+	for (i = 0; i < num_fences; i++) {
+		struct nnaccel_async_wait *wait = &async->waits[i];
+
+		wait->fence = sync_file_get_fence(fds[i]);
+		if (!wait->fence)
+			break;
+		wait->async = async;
+		INIT_LIST_HEAD(&wait->cb.node);
+		async->num_waits++;
+	}
+	kvfree(fds);
+	return i == num_fences ? 0 : -EINVAL;
+}
+
+/**
+ * nnaccel_async_init() - Make an execution one that nobody waits for
+ * @cmd: the execution, not admitted yet
+ * @fences: user address of the fds of what it waits for
+ * @num_fences: how many
+ *
+ * Return: 0, -EINVAL, -EFAULT, -ENOMEM.
+ */
+int nnaccel_async_init(struct nnaccel_command *cmd, u64 fences, u32 num_fences)
+{
+	struct nnaccel_async *async;
+
+	if (num_fences > NNACCEL_MAX_FENCES)
+		return -EINVAL;
+	async = kzalloc(sizeof(*async), GFP_KERNEL_ACCOUNT);
+	if (!async)
+		return -ENOMEM;
+	INIT_LIST_HEAD(&async->node);
+	INIT_WORK(&async->ready, nnaccel_async_ready);
+	INIT_WORK(&async->finish, nnaccel_async_finish);
+	async->wq = nnaccel_command_needs_access(cmd) ? nnaccel_access_wq : nnaccel_wq;
+	async->cmd = cmd;
+	async->start_ns = ktime_get_ns();
+	async->ready_ns = async->start_ns;
+	cmd->async = async;
+	nnaccel_context_get(cmd->ctx);
+	return num_fences ? nnaccel_async_get_fences(async, fences, num_fences) : 0;
+}
+
+/**
+ * nnaccel_async_free() - Undo nnaccel_async_init()
+ * @cmd: the execution, at its end; nothing else of it needs its context any more
+ */
+void nnaccel_async_free(struct nnaccel_command *cmd)
+{
+	struct nnaccel_async *async = cmd->async;
+	u32 i;
+
+	for (i = 0; i < async->num_waits; i++)
+		dma_fence_put(async->waits[i].fence);
+	kvfree(async->waits);
+	kfree(async);
+	nnaccel_context_put(cmd->ctx);
+}
+
+/**
+ * nnaccel_async_admit() - From now on the execution has an end that is told
+ * @cmd: the execution; a count is taken that its end gives back
+ *
+ * Return: 0, -ESTALE, -ENOSPC.
+ */
+int nnaccel_async_admit(struct nnaccel_command *cmd)
+{
+	struct nnaccel_context *ctx = cmd->ctx;
+	int ret = 0;
+
+	mutex_lock(&ctx->lock);
+	if (!cmd->model->session) {
+		ret = -ESTALE;
+	} else if (ctx->num_commands >= READ_ONCE(nnaccel_max_commands)) {
+		ret = -ENOSPC;
+	} else {
+		ctx->num_commands++;
+		kref_get(&cmd->refs);
+		cmd->state = NNACCEL_COMMAND_WAITING;
+		list_add_tail(&cmd->async->node, &ctx->asyncs);
+	}
+	mutex_unlock(&ctx->lock);
+	return ret;
+}
+
+/**
+ * nnaccel_async_start() - Let the fences queue the execution
+ * @cmd: the execution, admitted; it may be at its end before this returns
+ */
+void nnaccel_async_start(struct nnaccel_command *cmd)
+{
+	struct nnaccel_async *async = cmd->async;
+	u32 i;
+
+	if (!async->num_waits && async->wq == nnaccel_wq) {
+		nnaccel_async_go(cmd, 0);
+		return;
+	}
+	atomic_set(&async->unsignalled, async->num_waits + 1);
+	kref_get(&cmd->refs);	/* the work's */
+	mutex_lock(&cmd->ctx->lock);
+	if (cmd->state == NNACCEL_COMMAND_WAITING)
+		nnaccel_command_watch(cmd);
+	mutex_unlock(&cmd->ctx->lock);
+	for (i = 0; i < async->num_waits; i++) {
+		struct nnaccel_async_wait *wait = &async->waits[i];
+
+		if (!dma_fence_add_callback(wait->fence, &wait->cb, nnaccel_async_callback))
+			continue;
+		if (dma_fence_get_status(wait->fence) < 0)
+			WRITE_ONCE(async->fence_error, true);
+		nnaccel_async_signalled(async);
+	}
+	mutex_lock(&cmd->ctx->lock);
+	if (cmd->state == NNACCEL_COMMAND_DONE)
+		nnaccel_async_unwait(async);
+	mutex_unlock(&cmd->ctx->lock);
+	nnaccel_async_signalled(async);
+}
+
+/**
+ * nnaccel_async_end() - Tell the client of an execution's end, once
+ * @cmd: the execution; context->lock is held
+ * @error: 0: it is answered
+ */
+void nnaccel_async_end(struct nnaccel_command *cmd, int error)
+{
+	struct nnaccel_async *async = cmd->async;
+
+	lockdep_assert_held(&cmd->ctx->lock);
+	if (async->ended)
+		return;
+	async->ended = true;
+	list_del_init(&async->node);
+	nnaccel_async_unwait(async);
+	if (!async->accesses || cmd->abandoned) {
+		async->end(cmd, error);
+		return;
+	}
+	async->error = error;
+	kref_get(&cmd->refs);
+	queue_work(async->wq, &async->finish);
+}
+
+/**
+ * nnaccel_async_cancel() - End an execution that has not ended yet
+ * @cmd: the execution; context->lock is held
+ *
+ * Return: 0: it is on no list any more, and a count of it is the caller's to put; 1: the worker
+ * goes on with it; -EALREADY: the worker has it, and it must not end before.
+ */
+int nnaccel_async_cancel(struct nnaccel_command *cmd)
+{
+	lockdep_assert_held(&cmd->ctx->lock);
+	if (cmd->state == NNACCEL_COMMAND_IN_FLIGHT) {
+		if (!cmd->async->may_leave)
+			return -EALREADY;
+		cmd->abandoned = true;
+		nnaccel_async_end(cmd, -ECANCELED);
+		return 1;
+	}
+	list_del_init(&cmd->node);
+	nnaccel_command_finish(cmd, -ECANCELED);
+	return 0;
+}
+
+/**
+ * nnaccel_async_withdraw() - Cancel an execution that was admitted and not started
+ * @cmd: the execution
+ */
+void nnaccel_async_withdraw(struct nnaccel_command *cmd)
+{
+	bool waits;
+
+	mutex_lock(&cmd->ctx->lock);
+	waits = cmd->state == NNACCEL_COMMAND_WAITING;
+	if (waits)
+		nnaccel_command_finish(cmd, -ECANCELED);
+	mutex_unlock(&cmd->ctx->lock);
+	if (waits)
+		nnaccel_command_put(cmd);
+}
+
+/**
+ * nnaccel_async_fail() - End the executions that no worker has
+ * @ctx: the context, locked
+ * @session: those that wait for fences and then for this session; NULL: all that no worker has
+ * @error: their error
+ * @dead: gets them, for the caller to put
+ */
+void nnaccel_async_fail(struct nnaccel_context *ctx, const struct nnaccel_session *session,
+			int error, struct list_head *dead)
+{
+	struct nnaccel_async *async, *next;
+
+	lockdep_assert_held(&ctx->lock);
+	list_for_each_entry_safe(async, next, &ctx->asyncs, node) {
+		struct nnaccel_command *cmd = async->cmd;
+
+		if (cmd->state == NNACCEL_COMMAND_IN_FLIGHT ||
+		    (session && (cmd->state == NNACCEL_COMMAND_QUEUED ||
+				 cmd->model->session != session)))
+			continue;
+		list_del_init(&cmd->node);
+		nnaccel_command_finish(cmd, error);
+		list_add_tail(&cmd->node, dead);
+	}
+}
+
+/* Cancels what is named; @dead: to put. Return: how many, -ENOENT or -EALREADY. */
+static int nnaccel_cancel(struct nnaccel_context *ctx, const struct nnaccel_cancel *arg,
+			  struct list_head *dead)
+{
+	struct nnaccel_async *async, *next;
+	int cancelled = 0, error = -ENOENT;
+
+	lockdep_assert_held(&ctx->lock);
+	list_for_each_entry_safe(async, next, &ctx->asyncs, node) {
+		struct nnaccel_command *cmd = async->cmd;
+		int ret;
+
+		if (!(arg->flags & NNACCEL_CANCEL_ANY) && async->tag != arg->tag)
+			continue;
+		ret = nnaccel_async_cancel(cmd);
+		if (!ret)
+			list_add_tail(&cmd->node, dead);
+		if (ret < 0)
+			error = ret;
+		else
+			cancelled++;
+	}
+	return cancelled ?: error;
+}
+
+/* Cancels, and puts what is left over; as nnaccel_cancel(). */
+static int nnaccel_cancel_and_put(struct nnaccel_context *ctx, const struct nnaccel_cancel *arg)
+{
+	struct nnaccel_command *cmd, *next;
+	LIST_HEAD(dead);
+	int ret;
+
+	mutex_lock(&ctx->lock);
+	ret = nnaccel_cancel(ctx, arg, &dead);
+	mutex_unlock(&ctx->lock);
+	list_for_each_entry_safe(cmd, next, &dead, node)
+		nnaccel_command_put(cmd);
+	return ret;
+}
+
+/**
+ * nnaccel_async_cancel_all() - Cancel what can be of a context
+ * @ctx: the context
+ */
+void nnaccel_async_cancel_all(struct nnaccel_context *ctx)
+{
+	const struct nnaccel_cancel all = { .flags = NNACCEL_CANCEL_ANY };
+
+	nnaccel_cancel_and_put(ctx, &all);
+}
+
+/**
+ * nnaccel_cancel_ioctl() - NNACCEL_CANCEL
+ * @ucmd: the ioctl
+ *
+ * Return: 0, -EINVAL, -ENOENT, -EALREADY, -EFAULT.
+ */
+int nnaccel_cancel_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_cancel *arg = ucmd->cmd;
+	int ret;
+
+	if (arg->flags & ~NNACCEL_CANCEL_ANY || arg->__reserved)
+		return -EINVAL;
+	ret = nnaccel_cancel_and_put(ucmd->object, arg);
+	if (ret < 0)
+		return ret;
+	arg->out_cancelled = ret;
+	return nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * nnaccel: executions by io_uring. The same description and the same checks as NNACCEL_EXECUTE;
+ * the completion queue entry is the end that it tells.
+ */
+
+#include <linux/ktime.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "compat.h"
+#include "nnaccel.h"
+
+/**
+ * struct nnaccel_uring - An execution that a ring submitted
+ * @ioucmd: the ring's part of it; its pdu points here
+ * @cmd: the execution, counted
+ * @execute: the module's copy of the client's structure
+ * @to: the client's structure
+ * @user_size: bytes of it
+ * @error: 0: answered
+ * @driver_ns: how long it took
+ */
+struct nnaccel_uring {
+	struct io_uring_cmd *ioucmd;
+	struct nnaccel_command *cmd;
+	struct nnaccel_execute execute;
+	void __user *to;
+	u32 user_size;
+	int error;
+	u64 driver_ns;
+};
+
+static struct nnaccel_uring **nnaccel_uring_pdu(struct io_uring_cmd *ioucmd)
+{
+	BUILD_BUG_ON(sizeof(struct nnaccel_uring *) > sizeof(ioucmd->pdu));
+	return (struct nnaccel_uring **)&ioucmd->pdu;
+}
+
+static void nnaccel_uring_free(struct nnaccel_uring *uring)
+{
+	if (uring->cmd)
+		nnaccel_command_put(uring->cmd);
+	kfree(uring);
+}
+
+/* What the completion queue entry says: enum nnaccel_status or an error. */
+static int nnaccel_uring_respond(struct nnaccel_uring *uring)
+{
+	struct nnaccel_ucmd ucmd = {
+		.ubuffer = uring->to,
+		.user_size = uring->user_size,
+		.cmd = &uring->execute,
+	};
+
+	if (uring->error)
+		return uring->error;
+	/* The task may be gone, and its memory with it. */
+	if (current->mm != uring->cmd->ctx->mm)
+		return -ECANCELED;
+	return nnaccel_execute_respond(&ucmd, uring->cmd, uring->driver_ns) ?:
+	       uring->cmd->status;
+}
+
+/* In the task that submitted it, or in none of its memory. */
+static void nnaccel_uring_complete(struct io_uring_cmd *ioucmd, unsigned int issue_flags)
+{
+	struct nnaccel_uring *uring = *nnaccel_uring_pdu(ioucmd);
+
+	io_uring_cmd_done(ioucmd, nnaccel_uring_respond(uring), 0, issue_flags);
+	nnaccel_uring_free(uring);
+}
+
+static void nnaccel_uring_end(struct nnaccel_command *cmd, int error)
+{
+	struct nnaccel_uring *uring = cmd->async->data;
+
+	uring->error = error;
+	uring->driver_ns = ktime_get_ns() - cmd->async->start_ns;
+	io_uring_cmd_complete_in_task(uring->ioucmd, nnaccel_uring_complete);
+}
+
+static int nnaccel_uring_build(struct nnaccel_context *ctx, struct nnaccel_uring *uring)
+{
+	struct nnaccel_ucmd ucmd = {
+		.ubuffer = uring->to,
+		.cmd = &uring->execute,
+	};
+	struct nnaccel_command *cmd;
+	int ret;
+
+	ret = nnaccel_copy_struct(&ucmd, sizeof(uring->execute), NNACCEL_EXECUTE_MIN_SIZE);
+	if (ret)
+		return ret;
+	uring->user_size = ucmd.user_size;
+	cmd = nnaccel_execute_create(ctx, &uring->execute);
+	if (IS_ERR(cmd))
+		return PTR_ERR(cmd);
+	uring->cmd = cmd;
+	ret = nnaccel_async_init(cmd, 0, 0);
+	if (ret)
+		return ret;
+	cmd->async->may_leave = true;
+	cmd->async->end = nnaccel_uring_end;
+	cmd->async->data = uring;
+	return 0;
+}
+
+static int nnaccel_uring_execute(struct nnaccel_context *ctx, struct io_uring_cmd *ioucmd,
+				 unsigned int issue_flags)
+{
+	const struct nnaccel_uring_execute *from = nnaccel_uring_sqe_cmd(ioucmd);
+	struct nnaccel_uring *uring;
+	struct nnaccel_command *cmd;
+	int ret;
+
+	uring = kzalloc(sizeof(*uring), GFP_KERNEL_ACCOUNT);
+	if (!uring)
+		return -ENOMEM;
+	uring->ioucmd = ioucmd;
+	/* The client can write the submission queue: each word is read once. */
+	uring->to = u64_to_user_ptr(READ_ONCE(from->execute));
+	ret = nnaccel_uring_build(ctx, uring);
+	if (!ret) {
+		cmd = uring->cmd;
+		cmd->async->tag = READ_ONCE(from->tag);
+		*nnaccel_uring_pdu(ioucmd) = uring;
+		ret = nnaccel_async_admit(cmd);
+	}
+	if (ret) {
+		nnaccel_uring_free(uring);
+		return ret;
+	}
+	/* From here on the end is nnaccel_uring_complete(), which may come at any time. */
+	kref_get(&cmd->refs);
+	nnaccel_uring_mark_cancelable(ioucmd, issue_flags);
+	nnaccel_async_start(cmd);
+	nnaccel_command_put(cmd);
+	return -EIOCBQUEUED;
+}
+
+/* The ring, or the task, goes. It may ask more than once. */
+static void nnaccel_uring_cancel(struct nnaccel_command *cmd)
+{
+	bool ended, drop = false;
+
+	kref_get(&cmd->refs);
+	mutex_lock(&cmd->ctx->lock);
+	ended = cmd->async->ended;
+	if (!ended)
+		drop = !nnaccel_async_cancel(cmd);
+	mutex_unlock(&cmd->ctx->lock);
+	if (drop)
+		nnaccel_command_put(cmd);
+	nnaccel_command_put(cmd);
+}
+
+/**
+ * nnaccel_uring_cmd() - IORING_OP_URING_CMD on a context
+ * @ioucmd: the ring's command
+ * @issue_flags: how the ring issues it
+ *
+ * Return: -EIOCBQUEUED, or what the completion queue entry is to say: -EACCES, -ENOTTY, or what
+ * NNACCEL_EXECUTE refuses with.
+ */
+int nnaccel_uring_cmd(struct io_uring_cmd *ioucmd, unsigned int issue_flags)
+{
+	struct nnaccel_context *ctx = ioucmd->file->private_data;
+
+	if (issue_flags & NNACCEL_URING_F_CANCEL) {
+		nnaccel_uring_cancel((*nnaccel_uring_pdu(ioucmd))->cmd);
+		return 0;
+	}
+	if (ctx->mm != current->mm)
+		return -EACCES;
+	if (ioucmd->cmd_op != NNACCEL_URING_EXECUTE)
+		return -ENOTTY;
+	return nnaccel_uring_execute(ctx, ioucmd, issue_flags);
+}

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Workers that do not answer are killed before their client is told, and fences
+ * signal whoever is killed, at each stage.
+ */
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "harness.h"
+
+#define LENGTH PAGE
+#define MS 1000000ULL
+
+FIXTURE(kill) {
+	struct summary before;
+	long long bound;
+	long long grace;
+	int broker;
+	int fd;
+	int session;
+	uint32_t pool;
+	uint32_t model;
+	_Atomic uint64_t *memory;
+	struct actor worker;
+};
+
+/* A worker that prepares a model, fetches an execution and then writes for ever. */
+static void write_for_ever(struct actor *self, void *data)
+{
+	int session = *(int *)data;
+	_Atomic uint64_t *memory;
+	union command cmd;
+
+	if (session_attach(session) || session_fetch(session, 0, &cmd) ||
+	    session_answer(session, &cmd) || session_fetch(session, 0, &cmd))
+		_exit(1);
+	memory = session_map(session, command_grants(&cmd)[1].grant, LENGTH,
+			     PROT_READ | PROT_WRITE);
+	if (!memory)
+		_exit(2);
+	for (;;)
+		atomic_fetch_add(memory, 1);
+}
+
+FIXTURE_SETUP(kill)
+{
+	struct nnaccel_prepare prepare;
+	uint64_t context;
+	int buffer;
+
+	self->broker = broker_open();
+	ASSERT_GE(self->broker, 0);
+	ASSERT_TRUE(summary_read(&self->before));
+	self->bound = param_set("async_bound_ms", 300);
+	self->grace = param_set("kill_grace_ms", 50);
+	self->fd = device_open();
+	self->pool = pool_alloc(self->fd, LENGTH);
+	buffer = pool_export(self->fd, self->pool);
+	self->memory = map_shared(buffer, LENGTH, PROT_READ | PROT_WRITE);
+	close(buffer);
+	ASSERT_NE((void *)self->memory, NULL);
+	ASSERT_EQ(broker_await_new(self->broker, &context), 0);
+	ASSERT_EQ(broker_session(self->broker, context, &self->session), 0);
+	ASSERT_TRUE(actor_start(&self->worker, write_for_ever, &self->session));
+	close(self->session);
+	prepare_init(&prepare, self->pool, 1);
+	ASSERT_EQ(xioctl(self->fd, NNACCEL_PREPARE, &prepare), 0);
+	self->model = prepare.out_model;
+}
+
+FIXTURE_TEARDOWN(kill)
+{
+	actor_kill(&self->worker);
+	munmap((void *)self->memory, LENGTH);
+	close(self->fd);
+	close(self->broker);
+	param_set("async_bound_ms", self->bound);
+	param_set("kill_grace_ms", self->grace);
+	EXPECT_TRUE(summary_settles(&self->before));
+}
+
+/* The worker was killed, and what it wrote stays as it is. */
+static void expect_dead(struct __test_metadata *_metadata, FIXTURE_DATA(kill) *self)
+{
+	uint64_t written = atomic_load(self->memory);
+	siginfo_t info = {};
+
+	EXPECT_GT(written, 0);
+	usleep(20000);
+	EXPECT_EQ(atomic_load(self->memory), written);
+	EXPECT_EQ(waitid(P_PID, (id_t)self->worker.pid, &info, WEXITED | WNOWAIT), 0);
+	EXPECT_EQ(info.si_code, CLD_KILLED);
+	EXPECT_EQ(info.si_status, SIGKILL);
+	EXPECT_EQ(fence_start(self->fd, self->model, self->pool, -1), -1);
+	EXPECT_EQ(errno, ESTALE);
+}
+
+TEST_F(kill, worker_past_the_bound)
+{
+	int fence = fence_start(self->fd, self->model, self->pool, -1), next;
+
+	ASSERT_GE(fence, 0);
+	next = fence_start(self->fd, self->model, self->pool, fence);
+	EXPECT_EQ(fence_await(fence), -ETIME);
+	expect_dead(_metadata, self);
+	EXPECT_LT(fence_await(next), 0);
+	EXPECT_EQ(fence_error(self->fd, fence), ETIME);
+	close(fence);
+	close(next);
+}
+
+TEST_F(kill, worker_past_the_deadline)
+{
+	struct fenced f;
+
+	param_set("async_bound_ms", 3600000);
+	fenced_init(&f, self->model, self->pool, self->pool);
+	f.execution.cmd.deadline_ns = now_ns() + 300 * MS;
+	ASSERT_EQ(xioctl(self->fd, NNACCEL_EXECUTE_FENCED, &f.cmd), 0);
+	EXPECT_EQ(fence_await(f.cmd.out_fd), -ETIME);
+	expect_dead(_metadata, self);
+	close(f.cmd.out_fd);
+}
+
+/* One that a call waits for: the call is back at its grace, the worker dies at its own. */
+TEST_F(kill, worker_of_a_synchronous_execution)
+{
+	struct execution e;
+	siginfo_t info;
+
+	execution_init(&e, self->model, self->pool, self->pool);
+	e.cmd.deadline_ns = now_ns() + 300 * MS;
+	EXPECT_EQ(xioctl(self->fd, NNACCEL_EXECUTE, &e.cmd), ETIME);
+	EXPECT_EQ(waitid(P_PID, (id_t)self->worker.pid, &info, WEXITED | WNOWAIT), 0);
+	expect_dead(_metadata, self);
+}
+
+/* No deadline, no bound: a call that waits can be waited for. */
+TEST_F(kill, no_worker_without_a_deadline)
+{
+	struct execution e;
+	struct async async;
+	siginfo_t info = {};
+
+	execution_init(&e, self->model, self->pool, self->pool);
+	ASSERT_TRUE(async_start(&async, self->fd, NNACCEL_EXECUTE, &e.cmd));
+	usleep(700000);
+	EXPECT_EQ(waitid(P_PID, (id_t)self->worker.pid, &info, WEXITED | WNOWAIT | WNOHANG), 0);
+	EXPECT_EQ(info.si_pid, 0);
+	kill(self->worker.pid, SIGKILL);
+	EXPECT_EQ(async_wait(&async), EPIPE);
+}
+
+/* A worker that is stopped is killed all the same. */
+TEST_F(kill, worker_that_is_stopped)
+{
+	int fence = fence_start(self->fd, self->model, self->pool, -1);
+
+	ASSERT_GE(fence, 0);
+	while (!atomic_load(self->memory))
+		usleep(1000);
+	EXPECT_EQ(kill(self->worker.pid, SIGSTOP), 0);
+	EXPECT_EQ(fence_await(fence), -ETIME);
+	expect_dead(_metadata, self);
+	close(fence);
+}
+
+/* ---- clients ---- */
+
+FIXTURE(client) {
+	struct summary before;
+	int broker;
+};
+
+FIXTURE_SETUP(client)
+{
+	self->broker = broker_open();
+	ASSERT_GE(self->broker, 0);
+	ASSERT_TRUE(summary_read(&self->before));
+}
+
+FIXTURE_TEARDOWN(client)
+{
+	close(self->broker);
+	EXPECT_TRUE(summary_settles(&self->before));
+}
+
+/* Passes files through a socket. */
+static bool send_fd(int socket, int fd)
+{
+	struct {
+		struct cmsghdr header;
+		int fd;
+	} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET,
+				  .cmsg_type = SCM_RIGHTS }, .fd = fd };
+	struct iovec data = { "", 1 };
+	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control,
+				  .msg_controllen = sizeof(control) };
+
+	return sendmsg(socket, &message, 0) == 1;
+}
+
+static int receive_fd(int socket)
+{
+	struct {
+		struct cmsghdr header;
+		int fd;
+	} control = { .fd = -1 };
+	char byte;
+	struct iovec data = { &byte, 1 };
+	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control,
+				  .msg_controllen = sizeof(control) };
+
+	return recvmsg(socket, &message, 0) == 1 ? control.fd : -1;
+}
+
+/* Prepares a model, starts two executions one after the other, and passes both fences. */
+static void be_client(struct actor *self, void *data)
+{
+	int socket = *(int *)data, fd = device_open(), first, second;
+	struct nnaccel_prepare prepare;
+	uint32_t pool = pool_alloc(fd, LENGTH);
+
+	prepare_init(&prepare, pool, 1);
+	if (fd < 0 || xioctl(fd, NNACCEL_PREPARE, &prepare))
+		_exit(1);
+	first = fence_start(fd, prepare.out_model, pool, -1);
+	second = fence_start(fd, prepare.out_model, pool, first);
+	if (!send_fd(socket, first) || !send_fd(socket, second))
+		_exit(1);
+	actor_reached(self);
+}
+
+/* The client dies with an execution @fetched or queued, and another behind it. */
+static void kill_client(struct __test_metadata *_metadata, FIXTURE_DATA(client) *self,
+			bool fetched)
+{
+	struct nnaccel_engine_next next;
+	int pair[2], session, first, second;
+	struct actor client;
+	union command cmd;
+
+	ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	ASSERT_TRUE(actor_start(&client, be_client, &pair[1]));
+	ASSERT_EQ(broker_next(self->broker, 0, &next), 0);
+	ASSERT_EQ(broker_session(self->broker, next.out_context, &session), 0);
+	ASSERT_EQ(session_attach(session), 0);
+	ASSERT_EQ(session_fetch(session, 0, &cmd), 0);
+	ASSERT_EQ(session_answer(session, &cmd), 0);
+	first = receive_fd(pair[0]);
+	second = receive_fd(pair[0]);
+	ASSERT_TRUE(actor_await(&client));
+	if (fetched) {
+		ASSERT_EQ(session_fetch(session, 0, &cmd), 0);
+	}
+	EXPECT_EQ(fence_status(first), 0);
+	EXPECT_EQ(fence_status(second), 0);
+	actor_kill(&client);
+	EXPECT_EQ(fence_await(second), -ECANCELED);
+	if (fetched) {
+		EXPECT_EQ(fence_status(first), 0);
+	}
+	close(session);
+	EXPECT_EQ(fence_await(first), fetched ? -EPIPE : -ECANCELED);
+	/* It is told of the end of the context. */
+	EXPECT_EQ(broker_next(self->broker, 0, &next), 0);
+	close(first);
+	close(second);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+TEST_F(client, killed_with_executions_queued)
+{
+	kill_client(_metadata, self, false);
+}
+
+TEST_F(client, killed_with_an_execution_fetched)
+{
+	kill_client(_metadata, self, true);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Executions by io_uring: results, each refusal, cancelling, and rings and
+ * processes that end, fork and execute with commands pending.
+ */
+#include <liburing.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "harness.h"
+
+#define LENGTH 64
+#define DEPTH 32
+
+/* Puts an execution into the queue. */
+static struct io_uring_sqe *prepare_sqe(struct io_uring *ring, int fd, struct nnaccel_execute *cmd,
+					uint64_t tag)
+{
+	const struct nnaccel_uring_execute block = { .execute = (uintptr_t)cmd, .tag = tag };
+	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
+
+	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, fd, NULL, 0, 0);
+	sqe->cmd_op = NNACCEL_URING_EXECUTE;
+	memcpy(sqe->cmd, &block, sizeof(block));
+	sqe->user_data = tag;
+	return sqe;
+}
+
+/* Submits one execution. */
+static int submit(struct io_uring *ring, int fd, struct nnaccel_execute *cmd, uint64_t tag)
+{
+	prepare_sqe(ring, fd, cmd, tag);
+	return io_uring_submit(ring);
+}
+
+/* The result of the next completion. */
+static int reap(struct io_uring *ring, uint64_t *tag)
+{
+	struct __kernel_timespec limit = { .tv_sec = 100 };
+	struct io_uring_cqe *cqe;
+	int res;
+
+	if (io_uring_wait_cqe_timeout(ring, &cqe, &limit))
+		return -ETIMEDOUT;
+	res = cqe->res;
+	if (tag)
+		*tag = cqe->user_data;
+	io_uring_cqe_seen(ring, cqe);
+	return res;
+}
+
+static int cancel(int fd, uint64_t tag)
+{
+	struct nnaccel_cancel arg = { .size = sizeof(arg), .tag = tag };
+
+	return xioctl(fd, NNACCEL_CANCEL, &arg);
+}
+
+FIXTURE(uring) {
+	struct summary before;
+	struct served s;
+	uint32_t pool;
+	uint32_t model;
+	struct io_uring ring;
+	bool has_ring;
+	struct execution e;
+	union command cmd;
+};
+
+FIXTURE_SETUP(uring)
+{
+	int broker = broker_open();
+
+	ASSERT_GE(broker, 0);
+	close(broker);
+	ASSERT_TRUE(summary_read(&self->before));
+	ASSERT_EQ(served_open(&self->s), 0);
+	self->pool = pool_alloc(self->s.fd, LENGTH);
+	self->model = served_prepare(&self->s, self->pool);
+	ASSERT_NE(self->model, 0);
+	execution_init(&self->e, self->model, self->pool, self->pool);
+	ASSERT_EQ(io_uring_queue_init(DEPTH, &self->ring, 0), 0);
+	self->has_ring = true;
+}
+
+FIXTURE_TEARDOWN(uring)
+{
+	if (self->has_ring)
+		io_uring_queue_exit(&self->ring);
+	served_close(&self->s);
+	EXPECT_TRUE(summary_settles(&self->before));
+}
+
+static int fetch(FIXTURE_DATA(uring) *self)
+{
+	return session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &self->cmd);
+}
+
+TEST_F(uring, writes_the_results)
+{
+	uint64_t tag = 0, before = now_ns();
+
+	self->e.cmd.flags = NNACCEL_EXECUTE_MEASURE;
+	ASSERT_EQ(submit(&self->ring, self->s.fd, &self->e.cmd, 42), 1);
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_EXECUTE);
+	EXPECT_GT(self->cmd.head.deadline_ns, before);
+	EXPECT_EQ(io_uring_cq_ready(&self->ring), 0);
+	EXPECT_EQ(self->e.cmd.out_status, POISON);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(reap(&self->ring, &tag), NNACCEL_STATUS_NONE);
+	EXPECT_EQ(tag, 42);
+	EXPECT_EQ(self->e.cmd.out_status, NNACCEL_STATUS_NONE);
+	EXPECT_EQ(self->e.cmd.out_num_shapes, 1);
+	EXPECT_EQ(self->e.cmd.out_device_ns, MOCK_DEVICE_NS);
+	EXPECT_LT(self->e.cmd.out_driver_ns, now_ns() - before + 1);
+	EXPECT_EQ(self->e.shape.flags, NNACCEL_SHAPE_SUFFICIENT);
+	EXPECT_EQ(self->e.shape.dims[0], 1);
+	EXPECT_EQ(self->e.message[0], '\0');
+	EXPECT_EQ(cancel(self->s.fd, 42), ENOENT);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 0);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-executions"), 1);
+}
+
+TEST_F(uring, tells_the_status)
+{
+	for (int status = 1; status <= NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT; status++) {
+		ASSERT_EQ(submit(&self->ring, self->s.fd, &self->e.cmd, 0), 1);
+		ASSERT_EQ(fetch(self), 0);
+		EXPECT_EQ(session_commit(self->s.session, self->cmd.head.cookie, status, NULL, 0,
+					 "reason"), 0);
+		EXPECT_EQ(reap(&self->ring, NULL), status);
+		EXPECT_EQ(self->e.cmd.out_status, status);
+		EXPECT_STREQ(self->e.message, "reason");
+	}
+}
+
+/* A ring of each kind carries a batch, and every one comes back once. */
+static void batch(struct __test_metadata *_metadata, FIXTURE_DATA(uring) *self,
+		  unsigned int ring_flags, unsigned int sqe_flags)
+{
+	struct execution e[DEPTH];
+	uint64_t seen = 0, tag;
+	struct io_uring ring;
+
+	ASSERT_EQ(io_uring_queue_init(DEPTH, &ring, ring_flags), 0);
+	for (int round = 0; round < 3; round++) {
+		for (unsigned int i = 0; i < DEPTH; i++) {
+			execution_init(&e[i], self->model, self->pool, self->pool);
+			prepare_sqe(&ring, self->s.fd, &e[i].cmd, i)->flags |= sqe_flags;
+		}
+		ASSERT_EQ(io_uring_submit(&ring), DEPTH);
+		if (!self->s.serving) {
+			ASSERT_EQ(served_start(&self->s), 0);
+		}
+		seen = 0;
+		for (unsigned int i = 0; i < DEPTH; i++) {
+			EXPECT_EQ(reap(&ring, &tag), 0);
+			EXPECT_EQ(seen & (1ULL << tag), 0);
+			seen |= 1ULL << tag;
+			EXPECT_EQ(e[tag].cmd.out_num_shapes, 1);
+		}
+	}
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-executions"), 3 * DEPTH);
+	io_uring_queue_exit(&ring);
+}
+
+TEST_F(uring, batch)
+{
+	batch(_metadata, self, 0, 0);
+}
+
+TEST_F(uring, batch_of_large_entries)
+{
+	batch(_metadata, self, IORING_SETUP_SQE128 | IORING_SETUP_CQE32, 0);
+}
+
+TEST_F(uring, batch_in_worker_threads)
+{
+	batch(_metadata, self, 0, IOSQE_ASYNC);
+}
+
+TEST_F(uring, batch_with_a_polling_thread)
+{
+	batch(_metadata, self, IORING_SETUP_SQPOLL, 0);
+}
+
+TEST_F(uring, batch_of_one_issuer)
+{
+	batch(_metadata, self, IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN, 0);
+}
+
+/* What is linked begins when the one before has succeeded, and not when it has failed. */
+TEST_F(uring, linked)
+{
+	struct execution bad = self->e;
+	uint64_t tag;
+
+	prepare_sqe(&self->ring, self->s.fd, &self->e.cmd, 1)->flags |= IOSQE_IO_LINK;
+	prepare_sqe(&self->ring, self->s.fd, &self->e.cmd, 2);
+	ASSERT_EQ(io_uring_submit(&self->ring), 2);
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(fetch(self), EAGAIN);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(reap(&self->ring, &tag), 0);
+	EXPECT_EQ(tag, 1);
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(reap(&self->ring, &tag), 0);
+	EXPECT_EQ(tag, 2);
+
+	bad.cmd.model = 0;
+	prepare_sqe(&self->ring, self->s.fd, &bad.cmd, 1)->flags |= IOSQE_IO_LINK;
+	prepare_sqe(&self->ring, self->s.fd, &self->e.cmd, 2);
+	ASSERT_EQ(io_uring_submit(&self->ring), 2);
+	EXPECT_EQ(reap(&self->ring, NULL), -ENOENT);
+	EXPECT_EQ(reap(&self->ring, NULL), -ECANCELED);
+	EXPECT_EQ(fetch(self), EAGAIN);
+}
+
+/* ---- what is refused ---- */
+
+TEST_F(uring, refused_fields)
+{
+	const struct refusal cases[] = {
+		REFUSE(struct nnaccel_execute, size, 8, EINVAL),
+		REFUSE(struct nnaccel_execute, size, 1 << 20, E2BIG),
+		REFUSE(struct nnaccel_execute, flags, 2, EINVAL),
+		REFUSE(struct nnaccel_execute, model, 0, ENOENT),
+		REFUSE(struct nnaccel_execute, model, self->pool, ENOENT),
+		REFUSE(struct nnaccel_execute, num_pools, NNACCEL_MAX_CMD_POOLS + 1, EINVAL),
+		REFUSE(struct nnaccel_execute, num_pools, 1, EINVAL),
+		REFUSE(struct nnaccel_execute, pools, 0, EFAULT),
+		REFUSE(struct nnaccel_execute, args, 0, EFAULT),
+		REFUSE(struct nnaccel_execute, message_size, NNACCEL_MAX_MESSAGE + 1, EINVAL),
+		REFUSE(struct nnaccel_execute, num_buffers, NNACCEL_MAX_CMD_BUFFERS + 1, EINVAL),
+	};
+	const struct nnaccel_execute good = self->e.cmd;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		self->e.cmd = good;
+		memcpy((uint8_t *)&self->e.cmd + cases[i].offset, &cases[i].value, cases[i].size);
+		ASSERT_EQ(submit(&self->ring, self->s.fd, &self->e.cmd, 0), 1);
+		EXPECT_EQ(reap(&self->ring, NULL), -cases[i].error) TH_LOG("%s", cases[i].what);
+		EXPECT_EQ(self->e.cmd.out_status, POISON);
+	}
+	ASSERT_EQ(submit(&self->ring, self->s.fd, NULL, 0), 1);
+	EXPECT_EQ(reap(&self->ring, NULL), -EFAULT);
+	EXPECT_EQ(fetch(self), EAGAIN);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 0);
+}
+
+/* No other number is a command, and no other file of the module has one. */
+TEST_F(uring, refused_numbers)
+{
+	const int others[] = { self->s.broker, self->s.session };
+
+	for (unsigned int nr = 0; nr < 256; nr++) {
+		if (nr == NNACCEL_CMD_URING_EXECUTE)
+			continue;
+		prepare_sqe(&self->ring, self->s.fd, &self->e.cmd, 0)->cmd_op =
+			_IO(NNACCEL_TYPE, nr);
+		ASSERT_EQ(io_uring_submit(&self->ring), 1);
+		EXPECT_EQ(reap(&self->ring, NULL), -ENOTTY);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		ASSERT_EQ(submit(&self->ring, others[i], &self->e.cmd, 0), 1);
+		EXPECT_EQ(reap(&self->ring, NULL), -EOPNOTSUPP);
+	}
+	EXPECT_EQ(fetch(self), EAGAIN);
+}
+
+TEST_F(uring, refused_by_a_ring_that_polls)
+{
+	struct io_uring ring;
+
+	ASSERT_EQ(io_uring_queue_init(4, &ring, IORING_SETUP_IOPOLL), 0);
+	ASSERT_EQ(submit(&ring, self->s.fd, &self->e.cmd, 0), 1);
+	EXPECT_EQ(reap(&ring, NULL), -EOPNOTSUPP);
+	io_uring_queue_exit(&ring);
+}
+
+TEST_F(uring, too_many)
+{
+	long long old = param_set("max_commands", 2);
+
+	for (uint64_t i = 0; i < 3; i++)
+		ASSERT_EQ(submit(&self->ring, self->s.fd, &self->e.cmd, i), 1);
+	EXPECT_EQ(reap(&self->ring, NULL), -ENOSPC);
+	param_set("max_commands", old);
+	ASSERT_EQ(served_start(&self->s), 0);
+	EXPECT_EQ(reap(&self->ring, NULL), 0);
+	EXPECT_EQ(reap(&self->ring, NULL), 0);
+}
+
+/* Memory that is gone when the results come is an error of its client, and of nobody else. */
+TEST_F(uring, results_have_nowhere_to_go)
+{
+	struct nnaccel_execute *cmd = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+					   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ASSERT_NE((void *)cmd, MAP_FAILED);
+	*cmd = self->e.cmd;
+	ASSERT_EQ(submit(&self->ring, self->s.fd, cmd, 0), 1);
+	munmap(cmd, PAGE);
+	ASSERT_EQ(served_start(&self->s), 0);
+	EXPECT_EQ(reap(&self->ring, NULL), -EFAULT);
+}
+
+/* ---- ends ---- */
+
+TEST_F(uring, cancel)
+{
+	ASSERT_EQ(submit(&self->ring, self->s.fd, &self->e.cmd, 1), 1);
+	ASSERT_EQ(submit(&self->ring, self->s.fd, &self->e.cmd, 2), 1);
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(cancel(self->s.fd, 3), ENOENT);
+	/* Queued: it is withdrawn. */
+	EXPECT_EQ(cancel(self->s.fd, 2), 0);
+	EXPECT_EQ(reap(&self->ring, NULL), -ECANCELED);
+	EXPECT_EQ(cancel(self->s.fd, 2), ENOENT);
+	/* With the worker: it is abandoned, and holds what the worker uses. */
+	EXPECT_EQ(cancel(self->s.fd, 1), 0);
+	EXPECT_EQ(reap(&self->ring, NULL), -ECANCELED);
+	EXPECT_EQ(object_destroy(self->s.fd, self->pool), 0);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), 1);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), 0);
+	EXPECT_EQ(self->e.cmd.out_status, POISON);
+	EXPECT_EQ(io_uring_cq_ready(&self->ring), 0);
+}
+
+TEST_F(uring, death_of_the_worker)
+{
+	ASSERT_EQ(submit(&self->ring, self->s.fd, &self->e.cmd, 1), 1);
+	ASSERT_EQ(submit(&self->ring, self->s.fd, &self->e.cmd, 2), 1);
+	ASSERT_EQ(fetch(self), 0);
+	close(self->s.session);
+	self->s.session = -1;
+	EXPECT_EQ(reap(&self->ring, NULL), -EPIPE);
+	EXPECT_EQ(reap(&self->ring, NULL), -EPIPE);
+	ASSERT_EQ(submit(&self->ring, self->s.fd, &self->e.cmd, 3), 1);
+	EXPECT_EQ(reap(&self->ring, NULL), -ESTALE);
+}
+
+TEST_F(uring, bound)
+{
+	long long bound = param_set("async_bound_ms", 50);
+	long long grace = param_set("kill_grace_ms", 10);
+
+	ASSERT_EQ(submit(&self->ring, self->s.fd, &self->e.cmd, 1), 1);
+	ASSERT_EQ(fetch(self), 0);
+	ASSERT_EQ(submit(&self->ring, self->s.fd, &self->e.cmd, 2), 1);
+	EXPECT_EQ(reap(&self->ring, NULL), -ETIME);
+	EXPECT_EQ(reap(&self->ring, NULL), -ETIME);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(fetch(self), EAGAIN);
+	self->e.cmd.deadline_ns = 1;
+	ASSERT_EQ(submit(&self->ring, self->s.fd, &self->e.cmd, 3), 1);
+	EXPECT_EQ(reap(&self->ring, NULL), -ETIME);
+	param_set("async_bound_ms", bound);
+	param_set("kill_grace_ms", grace);
+}
+
+TEST_F(uring, end_of_the_ring)
+{
+	long long bound = param_set("async_bound_ms", 500);
+	long long grace = param_set("kill_grace_ms", 10);
+
+	ASSERT_EQ(submit(&self->ring, self->s.fd, &self->e.cmd, 1), 1);
+	ASSERT_EQ(submit(&self->ring, self->s.fd, &self->e.cmd, 2), 1);
+	ASSERT_EQ(fetch(self), 0);
+	io_uring_queue_exit(&self->ring);
+	self->has_ring = false;
+	/* The queued one ends at once or at the bound; the other with its answer. */
+	await_commands(self->s.fd, 1);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	await_commands(self->s.fd, 0);
+	EXPECT_EQ(fetch(self), EAGAIN);
+	param_set("async_bound_ms", bound);
+	param_set("kill_grace_ms", grace);
+}
+
+/* A child has the ring and the context, and may not use them together; its end changes nothing. */
+TEST_F(uring, fork)
+{
+	pid_t child;
+
+	ASSERT_EQ(submit(&self->ring, self->s.fd, &self->e.cmd, 1), 1);
+	ASSERT_EQ(fetch(self), 0);
+	child = fork();
+	if (child == 0) {
+		struct io_uring ring;
+		int wrong = io_uring_queue_init(4, &ring, 0);
+
+		wrong = wrong || submit(&ring, self->s.fd, &self->e.cmd, 2) != 1 ||
+			reap(&ring, NULL) != -EACCES;
+		wrong = wrong || submit(&self->ring, self->s.fd, &self->e.cmd, 3) != 1;
+		_exit(wrong);
+	}
+	int status = -1;
+
+	EXPECT_EQ(waitpid(child, &status, 0), child);
+	EXPECT_EQ(status, 0);
+	EXPECT_EQ(reap(&self->ring, NULL), -EACCES);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 1);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(reap(&self->ring, NULL), 0);
+}
+
+/* ---- processes that end ---- */
+
+enum ending { EXITS, IS_KILLED, EXECUTES };
+
+static const char *const ending_names[] = { "exits", "is killed", "executes" };
+
+/* Submits two executions, says so, and ends. */
+static void be_client(struct actor *self, void *data)
+{
+	enum ending ending = *(enum ending *)data;
+	struct nnaccel_prepare prepare;
+	struct io_uring ring;
+	struct execution e;
+	int fd = device_open();
+	uint32_t pool = pool_alloc(fd, LENGTH);
+
+	prepare_init(&prepare, pool, 1);
+	if (fd < 0 || xioctl(fd, NNACCEL_PREPARE, &prepare) || io_uring_queue_init(4, &ring, 0))
+		_exit(1);
+	execution_init(&e, prepare.out_model, pool, pool);
+	if (submit(&ring, fd, &e.cmd, 1) != 1 || submit(&ring, fd, &e.cmd, 2) != 1)
+		_exit(1);
+	actor_reached(self);
+	if (ending == EXECUTES)
+		execl("/bin/true", "true", NULL);
+	_exit(ending == EXECUTES);
+}
+
+struct worker {
+	int session;
+	bool fetches;
+};
+
+/* A worker that prepares a model, fetches an execution where it is to, and is of no more use. */
+static void be_worker(struct actor *self, void *data)
+{
+	const struct worker *worker = data;
+	union command cmd;
+
+	if (session_attach(worker->session) || session_fetch(worker->session, 0, &cmd) ||
+	    session_answer(worker->session, &cmd))
+		_exit(1);
+	if (worker->fetches && session_fetch(worker->session, 0, &cmd))
+		_exit(1);
+	actor_reached(self);
+}
+
+/* The client ends, if need be by the module's killing its worker; or what is wrong. */
+static const char *end_client(int broker, enum ending ending, bool fetched)
+{
+	struct worker worker = { .fetches = fetched };
+	struct nnaccel_engine_next next;
+	struct actor client, server;
+	int status = -1;
+
+	if (!actor_start(&client, be_client, &ending) || broker_next(broker, 0, &next) ||
+	    broker_session(broker, next.out_context, &worker.session) ||
+	    !actor_start(&server, be_worker, &worker))
+		return "it did not start";
+	close(worker.session);
+	if (!actor_await(&client) || !actor_await(&server))
+		return "it did not submit";
+	if (ending == IS_KILLED)
+		kill(client.pid, SIGKILL);
+	else
+		actor_go(&client);
+	if (waitpid(client.pid, &status, 0) != client.pid)
+		return "it does not end";
+	close(client.said);
+	close(client.go);
+	if (status != (ending == IS_KILLED ? SIGKILL : 0))
+		return "it failed";
+	/* The context goes with it, and does not wait for its worker. */
+	if (broker_next(broker, 0, &next) || next.out_event != NNACCEL_ENGINE_GONE)
+		return "the broker is not told";
+	actor_kill(&server);
+	return NULL;
+}
+
+TEST(ends_of_processes)
+{
+	long long bound = param_set("async_bound_ms", 1000);
+	long long grace = param_set("kill_grace_ms", 10);
+	struct summary before;
+	int broker = broker_open();
+
+	ASSERT_GE(broker, 0);
+	ASSERT_TRUE(summary_read(&before));
+	for (enum ending ending = EXITS; ending <= EXECUTES; ending++) {
+		for (int fetched = 0; fetched < 2; fetched++) {
+			const char *wrong = end_client(broker, ending, fetched);
+
+			EXPECT_EQ(wrong, NULL)
+				TH_LOG("one that %s, %s: %s", ending_names[ending],
+				       fetched ? "fetched" : "queued", wrong);
+			EXPECT_TRUE(summary_settles(&before));
+		}
+	}
+	close(broker);
+	param_set("async_bound_ms", bound);
+	param_set("kill_grace_ms", grace);
+}
+
+TEST_HARNESS_MAIN
