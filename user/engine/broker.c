@@ -267,20 +267,35 @@ static void log_exit(const struct broker *b, const struct worker *w, const sigin
 		log_debug("%s: ended", w->name);
 }
 
+/* Whether it said that it is ready, before it looked at anything of a client's. */
+static bool was_ready(struct worker *w)
+{
+	char byte;
+
+	if (!w->ready)
+		w->ready = recv(w->process.control, &byte, 1, MSG_DONTWAIT) == 1 &&
+			   byte == WORKER_READY;
+	return w->ready;
+}
+
 static void worker_exited(struct broker *b, struct worker *w)
 {
 	siginfo_t info = reap(w);
 	bool crashed = is_crash(b, w, &info);
+	/* Given a session while it started, one can end for reasons that are no client's. */
+	bool started = was_ready(w) || w->has_plugins;
 	uint64_t delay_ns;
 
 	log_relay_read(&w->log, w->name, now_ns());
 	if (!w->killed)
 		log_exit(b, w, &info);
 	if (w->state == SERVING) {
-		delay_ns = limits_release(&b->limits, w->uid, crashed, now_ns());
+		delay_ns = limits_release(&b->limits, w->uid, crashed && started, now_ns());
 		if (delay_ns)
 			log_warning("uid %u: its workers crash: it gets none for %llu s", w->uid,
 				    (unsigned long long)(delay_ns / SECOND_NS));
+		if (crashed && !started)
+			start_failed(b);
 	} else if (!w->has_plugins && (crashed || w->state == STARTING)) {
 		start_failed(b);
 	}
