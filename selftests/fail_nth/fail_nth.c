@@ -24,6 +24,7 @@ FIXTURE(fail_nth) {
 	bool queued;
 	bool fetched;
 	int other;
+	int session;
 	uint64_t context;
 	void *mapped;
 	struct async async;
@@ -78,6 +79,7 @@ FIXTURE_SETUP(fail_nth)
 	ASSERT_EQ(async_wait(&self->async), 0);
 	self->model = prepare.out_model;
 	self->other = -1;
+	self->session = -1;
 	self->burst = -1;
 }
 
@@ -390,6 +392,25 @@ static int call_session(FIXTURE_DATA(fail_nth) *self, int *made)
 	return broker_session(self->s.broker, self->context, made);
 }
 
+static int call_refuse(FIXTURE_DATA(fail_nth) *self, int *made)
+{
+	return broker_refuse(self->s.broker, self->context, EAGAIN);
+}
+
+/* To a session that nobody has attached to. */
+static bool ready_session(FIXTURE_DATA(fail_nth) *self)
+{
+	if (self->session >= 0)
+		return true;
+	return ready_offered(self) && !broker_session(self->s.broker, self->context,
+						      &self->session);
+}
+
+static int call_attach(FIXTURE_DATA(fail_nth) *self, int *made)
+{
+	return session_attach(self->session);
+}
+
 static void undo_fetch(FIXTURE_DATA(fail_nth) *self, int made)
 {
 	session_answer(self->s.session, &self->cmd);
@@ -434,6 +455,13 @@ static void undo_next(FIXTURE_DATA(fail_nth) *self, int made)
 static void undo_session(FIXTURE_DATA(fail_nth) *self, int made)
 {
 	close(made);
+	undo_next(self, made);
+}
+
+static void undo_attach(FIXTURE_DATA(fail_nth) *self, int made)
+{
+	close(self->session);
+	self->session = -1;
 	undo_next(self, made);
 }
 
@@ -509,5 +537,7 @@ SWEEP(commit, ready_fetched, undo_commit)
 SWEEP(map, ready_fetched, undo_map)
 SWEEP(next, ready_wanted, undo_next)
 SWEEP(session, ready_offered, undo_session)
+SWEEP(refuse, ready_offered, undo_next)
+SWEEP(attach, ready_session, undo_attach)
 
 TEST_HARNESS_MAIN
