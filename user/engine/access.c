@@ -41,7 +41,7 @@ static enum nn_status end(struct executor *executor, const struct scratch *s, ui
 
 enum nn_status access_begin(struct executor *executor, struct scratch *s, struct nn_error *err)
 {
-	struct nn_error ignored;
+	struct nn_error ignored = { "" };
 	enum nn_status status;
 
 	s->has_accesses = find_accesses(s);

@@ -20,7 +20,7 @@ static enum nn_status check_sizes(const struct command *c, size_t size, struct n
 	uint64_t want = sizeof(*head) + head->num_grants * (uint64_t)sizeof(*c->grants) +
 			args * sizeof(*c->inputs) + head->num_roles * (uint64_t)sizeof(*c->roles);
 
-	if (head->num_grants > NNACCEL_MAX_CMD_POOLS)
+	if (head->num_grants > NNACCEL_MAX_CMD_POOLS + NNACCEL_MAX_CMD_BUFFERS)
 		return bad(err, "too many grants");
 	if (args > NNACCEL_MAX_ARGS)
 		return bad(err, "too many arguments");
