@@ -304,6 +304,13 @@ $(BUILD)/bench-bin/compute: $(obj)/user/bench/compute.o $(call objects,user/benc
 	$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) $(call rpath,/../lib) \
 		-L$(BUILD)/lib -lneuralnetworks -lnnaccel $(xnnpack) -lm -ldl
 
+$(BUILD)/bench-bin/cache: $(obj)/user/bench/cache.o $(call objects,user/bench/compute/net.c \
+		user/bench/compute/builder.c user/bench/compute/plan_net.c user/engine/cache_index.c \
+		user/engine/digest.c user/engine/log.c) $(archives) $(libhal)
+	@mkdir -p $(@D)
+	$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ldflags) $(call rpath,/../lib) \
+		-L$(BUILD)/lib -lnnaccel -lsqlite3 -lcrypto -lm -ldl
+
 $(BUILD)/bench-bin/burst: $(call objects,user/bench/burst/*.c)
 
 bench: $(benches:$(BUILD)/bench-bin/%=bench-%)
@@ -311,6 +318,11 @@ bench-%: $(BUILD)/bench-bin/%
 	@mkdir -p $(BUILD)/bench
 	$< > $(BUILD)/bench/$*.tsv
 	column -t -s '	' $(BUILD)/bench/$*.tsv
+bench-cache: $(BUILD)/bench-bin/cache
+	@mkdir -p $(BUILD)/bench
+	$< > $(BUILD)/bench/cache.tsv
+	BUILD=$(BUILD) scripts/vm -- $(abspath $<) --vm >> $(BUILD)/bench/cache.tsv
+	column -t -s '	' $(BUILD)/bench/cache.tsv
 bench-burst: $(BUILD)/bench-bin/burst
 	@mkdir -p $(BUILD)/bench
 	$< > $(BUILD)/bench/burst.tsv

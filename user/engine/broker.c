@@ -565,6 +565,7 @@ static bool open_loop(struct broker *b)
 
 int broker_run(const struct broker_options *options)
 {
+	struct keeper_options keeper = options->keeper;
 	static struct broker b;		/* for its size: it has a table of users */
 
 	b = (struct broker){
@@ -578,8 +579,9 @@ int broker_run(const struct broker_options *options)
 		.exit_code = EXIT_FAILURE,
 	};
 	if (open_engine(&b) && open_signals(&b) && open_loop(&b)) {
+		keeper.plugins = &options->extensions.plugins;
 		cgroup_init(&b.cgroup, &options->cgroup);
-		b.spawner.options.cache = keeper_start(&b.keeper, &options->keeper);
+		b.spawner.options.cache = keeper_start(&b.keeper, &keeper);
 		loop(&b);
 		end_workers(&b);
 		keeper_stop(&b.keeper);

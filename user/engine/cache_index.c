@@ -3,17 +3,25 @@
  * The index of the compilation cache, in SQLite.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/cache_index.h"
 #include "engine/log.h"
 
 /* Uses that are remembered until they are written. */
 #define MAX_USES 64
+
+/* Answers that are remembered as long as the database is as it was. */
+#define MAX_KNOWN 64
+
+/* Where SQLite counts the transactions that changed a database with a rollback journal. */
+#define CHANGE_COUNTER 24
 
 /* How long another process's lock is waited for: `nnaccel cache clear` is quick. */
 #define BUSY_MS 2000
@@ -79,6 +87,10 @@ struct cache_index {
 	int64_t last_use;
 	struct use uses[MAX_USES];
 	unsigned int num_uses;
+	int file;			/* the database's; closing it would end SQLite's locks */
+	uint32_t known_at;		/* the counter of changes that the following are good for */
+	struct use known[MAX_KNOWN];
+	unsigned int num_known;
 };
 
 static void disconnect(struct cache_index *index)
@@ -90,6 +102,10 @@ static void disconnect(struct cache_index *index)
 	sqlite3_close(index->db);
 	index->db = NULL;
 	index->num_uses = 0;
+	index->num_known = 0;
+	if (index->file >= 0)
+		close(index->file);
+	index->file = -1;
 }
 
 /* Gives the one number or text that a query has for an answer, or NULL. */
@@ -157,6 +173,7 @@ static int connect(struct cache_index *index)
 					   &index->statements[i], NULL);
 	if (error)
 		return error;
+	index->file = open(index->path, O_RDONLY | O_CLOEXEC);
 	last = ask(index->db, "SELECT max((SELECT coalesce(max(used), 0) FROM hash), "
 		   "(SELECT coalesce(max(used), 0) FROM plan))");
 	index->last_use = last ? strtoll(last, NULL, 10) : 0;
@@ -201,8 +218,10 @@ struct cache_index *cache_index_open(const char *folder, const char *version)
 	struct cache_index *index = calloc(1, sizeof(*index));
 	int error;
 
-	if (index)
+	if (index) {
+		index->file = -1;
 		index->version = strdup(version);
+	}
 	if (!index || !index->version ||
 	    snprintf(index->path, sizeof(index->path), "%s/" CACHE_INDEX_FILE, folder) >=
 	    (int)sizeof(index->path)) {
@@ -322,21 +341,57 @@ static void remember(struct cache_index *index, const struct use *use)
 		index->uses[index->num_uses++] = *use;
 }
 
+/* How often the database was changed, by whomever; false: nobody knows. */
+static bool read_changes(const struct cache_index *index, uint32_t *changes)
+{
+	return index->file >= 0 &&
+	       pread(index->file, changes, sizeof(*changes), CHANGE_COUNTER) == sizeof(*changes);
+}
+
+static bool is_known(const struct cache_index *index, const struct use *use)
+{
+	for (unsigned int i = 0; i < index->num_known; i++) {
+		const struct use *k = &index->known[i];
+
+		if (k->uid == use->uid && !memcmp(k->token, use->token, sizeof(k->token)) &&
+		    !memcmp(k->hash, use->hash, sizeof(k->hash)))
+			return true;
+	}
+	return false;
+}
+
+static void learn(struct cache_index *index, uint32_t changes, const struct use *use)
+{
+	if (index->known_at != changes || index->num_known == MAX_KNOWN)
+		index->num_known = 0;
+	index->known_at = changes;
+	index->known[index->num_known++] = *use;
+}
+
 enum cache_verdict cache_index_query(struct cache_index *index, uint32_t uid,
 				     const uint8_t token[CACHE_TOKEN_SIZE],
 				     const uint8_t hash[DIGEST_SIZE])
 {
+	uint32_t changes = 0;
 	struct use use;
+	bool counted;
 	int error;
 
 	if (!index->db)
 		return CACHE_FAILED;
 	use = make_use(index, uid, token, hash);
+	counted = read_changes(index, &changes);
+	if (counted && changes == index->known_at && is_known(index, &use)) {
+		remember(index, &use);
+		return CACHE_YES;
+	}
 	error = run(index, FIND, &use, 0);
 	if (error == SQLITE_DONE)
 		return CACHE_NO;
 	if (error != SQLITE_ROW)
 		return cache_index_failed(index, error);
+	if (counted)
+		learn(index, changes, &use);
 	remember(index, &use);
 	return CACHE_YES;
 }

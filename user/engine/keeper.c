@@ -322,22 +322,53 @@ static void keep_loop(struct keep *k)
 	}
 }
 
+/* Adds a file's name and bytes; false where it cannot be read. */
+static bool hash_file(struct evp_md_ctx_st *context, const char *folder, const char *name)
+{
+	char path[4096], bytes[8192];
+	ssize_t n = -1;
+	int fd;
+
+	if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path))
+		return false;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	digest_add(context, name, strlen(name) + 1);
+	while (fd >= 0 && (n = read(fd, bytes, sizeof(bytes))) > 0)
+		digest_add(context, bytes, (size_t)n);
+	if (fd >= 0)
+		close(fd);
+	return !n;
+}
+
+/* What plug-ins compute may be in a plan: those that there are, and what is in them. */
+static bool hash_plugins(const struct spawn_plugins *plugins, uint8_t hash[DIGEST_SIZE])
+{
+	struct evp_md_ctx_st *context = digest_init() ? digest_begin() : NULL;
+	bool read = context;
+
+	for (unsigned int i = 0; read && plugins && i < plugins->count; i++)
+		read = hash_file(context, plugins->folder, plugins->files[i]);
+	return digest_end(context, hash) && read;
+}
+
 /*
  * All that an entry depends on besides its model. Where a build cannot be told
  * from others there is no version, and no cache.
  */
-static bool describe_version(char *text, size_t size)
+static bool describe_version(const struct keeper_options *options, char *text, size_t size)
 {
 	struct nn_device_info info;
+	uint8_t hash[DIGEST_SIZE];
 	char build[32];
 
 	device_build_id(build, sizeof(build));
-	if (!strcmp(build, "unidentified"))
+	if (!strcmp(build, "unidentified") || !hash_plugins(options->plugins, hash))
 		return false;
 	device_describe(&info);
-	/* The version has the build and the CPU's features. Plug-ins belong here, too. */
-	snprintf(text, size, "1 %s plan %016llx", info.version,
-		 (unsigned long long)nn_plan_fingerprint());
+	/* The device's version has the build and the CPU's features. */
+	snprintf(text, size, "1 %s plan %016llx plug-ins %02x%02x%02x%02x%02x%02x%02x%02x",
+		 info.version, (unsigned long long)nn_plan_fingerprint(), hash[0], hash[1], hash[2],
+		 hash[3], hash[4], hash[5], hash[6], hash[7]);
 	return true;
 }
 
@@ -356,7 +387,7 @@ __attribute__((noreturn)) static void keeper_main(const struct keeper_options *o
 	prctl(PR_SET_NAME, KEEPER_NAME);
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	if (!describe_version(version, sizeof(version)) || !make_room(&k))
+	if (!describe_version(options, version, sizeof(version)) || !make_room(&k))
 		_exit(EXIT_FAILURE);
 	k.index = digest_init() ? cache_index_open(options->folder, version) : NULL;
 	if (!k.index)
@@ -373,12 +404,14 @@ __attribute__((noreturn)) static void keeper_main(const struct keeper_options *o
 
 /* ---- the broker's side ---- */
 
-static bool prepare_folder(const char *folder)
+static bool prepare_folder(const struct keeper_options *options)
 {
+	const char *folder = options->folder;
 	char version[160];
 
-	if (!describe_version(version, sizeof(version))) {
-		log_warning("no compilation cache: this build has no id");
+	if (!describe_version(options, version, sizeof(version))) {
+		log_warning("no compilation cache: this build has no id, or a plug-in "
+			    "cannot be read");
 		return false;
 	}
 	if ((!mkdir(folder, 0700) || errno == EEXIST) && !access(folder, R_OK | W_OK | X_OK))
@@ -420,7 +453,7 @@ bool keeper_start(struct keeper *keeper, const struct keeper_options *options)
 	*keeper = (struct keeper){ .options = options, .socket = -1 };
 	if (!options->folder)
 		return false;
-	if (prepare_folder(options->folder) && fork_keeper(keeper))
+	if (prepare_folder(options) && fork_keeper(keeper))
 		return true;
 	keeper->options = &none;
 	return false;

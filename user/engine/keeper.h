@@ -13,10 +13,12 @@
 #include <sys/types.h>
 
 #include "engine/blob_store.h"
+#include "engine/spawn.h"
 
 struct keeper_options {
 	const char *folder;		/* of the index; NULL: no cache */
 	struct blob_limits plans;	/* of the engine's own cache */
+	const struct spawn_plugins *plugins;	/* that workers may have; NULL: none */
 };
 
 struct keeper {

@@ -89,6 +89,9 @@ enum nn_status models_map_pools(struct models *models, const struct command *com
 /* Decodes a private copy of a wire form, with the command's pools mapped. */
 enum nn_status models_decode(const struct command *command, const void *wire,
 			     struct loaded_model *loaded, struct nn_error *err);
+
+/* Extensions of a plan that was loaded: NN_GENERAL_FAILURE where they are wrong. */
+enum nn_status models_check_saved(const struct nn_plan *plan, struct nn_error *err);
 void models_add(struct models *models, struct loaded_model *loaded);
 void models_discard(struct models *models, struct loaded_model *loaded);
 

@@ -12,6 +12,7 @@
 #include "engine/digest.h"
 #include "engine/log.h"
 #include "engine/models.h"
+#include "engine/plugin.h"
 #include "ops/op.h"
 
 struct keep_work {
@@ -87,6 +88,8 @@ static enum nn_status load_kept(const struct command *command, struct loaded_mod
 	else
 		status = nn_plan_load(part, kept->model_size, kept->base, kept->data_size, &options,
 				      &loaded->plan, err);
+	if (!status)
+		status = models_check_saved(loaded->plan, err);
 	free(part);
 	return status;
 }
@@ -227,7 +230,9 @@ static enum nn_status keep_copy(struct models *models, const struct keep_work *w
 	struct nn_plan *plan = NULL;
 	enum nn_status status;
 
-	status = nn_ops_check_model(model, NULL, err);
+	status = plugin_check_model(model, err);
+	if (!status)
+		status = nn_ops_check_model(model, NULL, err);
 	if (!status)
 		status = make_key(work, model, key, err);
 	if (!status)

@@ -19,6 +19,13 @@ static enum nn_status hash_part(const void *part, size_t size, uint8_t hash[DIGE
 	return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 }
 
+enum nn_status models_check_saved(const struct nn_plan *plan, struct nn_error *err)
+{
+	enum nn_status status = plugin_check_model(nn_plan_model(plan), err);
+
+	return status == NN_INVALID_ARGUMENT ? NN_GENERAL_FAILURE : status;
+}
+
 /* ---- NNACCEL_DO_PREPARE_CACHED ---- */
 
 /* Makes the plan of a model part that is ours alone by now. */
@@ -45,8 +52,8 @@ static enum nn_status make_plan(struct models *models, const struct command *com
 		data = (const char *)loaded->pools[0]->base + head->data_offset;
 	status = nn_plan_load(part, head->wire_length, data, head->data_length, &options,
 			      &loaded->plan, err);
-	if (!status && plugin_check_model(nn_plan_model(loaded->plan), err))
-		status = NN_GENERAL_FAILURE;
+	if (!status)
+		status = models_check_saved(loaded->plan, err);
 	return status ? status : mappings_check(loaded->pools, loaded->num_pools, err);
 }
 

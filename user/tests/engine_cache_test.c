@@ -152,6 +152,23 @@ static void test_hashes_of_a_user(void **state)
 	cache_index_close(index);
 }
 
+/* What is answered from memory is so only while nobody else writes. */
+static void test_cleared_by_another(void **state)
+{
+	struct cache_index *index = open_index(VERSION), *other = open_index(VERSION);
+
+	(void)state;
+	store(index, 1, 1, 1);
+	for (int i = 0; i < 3; i++)
+		assert_true(knows(index, 1, 1, 1));
+	for (uint32_t i = 0; i < CACHE_INDEX_PER_TOKEN; i++)
+		store(other, 1, 1, 100 + i);
+	assert_false(knows(index, 1, 1, 1));
+	assert_true(knows(index, 1, 1, 100));
+	cache_index_close(other);
+	cache_index_close(index);
+}
+
 static void test_other_version(void **state)
 {
 	struct cache_index *index = open_index(VERSION);
@@ -348,6 +365,7 @@ static int start_keeper(void **state)
 	if (make_folder(state))
 		return -1;
 	options.folder = folder;
+	options.plans = (struct blob_limits){ 1 << 20, 1 << 20 };
 	return keeper_start(&keeper, &options) ? 0 : -1;
 }
 
@@ -441,6 +459,46 @@ static void test_hostile_workers(void **state)
 	close(good.socket);
 }
 
+/* Packets that are requests as far as their form goes, at random. */
+static void test_random_requests(void **state)
+{
+	struct cache_client good;
+	struct nn_error err;
+	int worker = -1;
+
+	(void)state;
+	srand(1);
+	client_of(&good, 1);
+	assert_int_equal(cache_client_store(&good, id(1), id(1), &err), NN_OK);
+	for (int i = 0; i < 20000; i++) {
+		struct cache_request request;
+		struct cache_answer answer;
+
+		for (size_t k = 0; k < sizeof(request); k++)
+			((uint8_t *)&request)[k] = rand() % 4 ? 0 : (uint8_t)rand();
+		request.kind = (uint32_t)rand() % 8;
+		if (rand() % 8)
+			request.__reserved = 0;
+		if (request.kind >= CACHE_GET && rand() % 8)
+			memset(request.hash, 0, sizeof(request.hash));
+		if (rand() % 2)
+			request.model_size = request.data_size = 0;
+		if (rand() % 4)
+			memcpy(request.token, id((uint32_t)rand() % 4), sizeof(request.token));
+		if (worker < 0)
+			worker = worker_of(2);
+		/* The file that may come with an answer is closed where nobody takes it. */
+		if (send(worker, &request, sizeof(request), MSG_NOSIGNAL) < 0 ||
+		    recv(worker, &answer, sizeof(answer), 0) <= 0) {
+			close(worker);
+			worker = -1;
+		}
+	}
+	close(worker);
+	assert_int_equal(cache_client_query(&good, id(1), id(1), &err), NN_OK);
+	close(good.socket);
+}
+
 static void test_too_many_stores(void **state)
 {
 	struct cache_client greedy, other;
@@ -504,6 +562,34 @@ static void test_keeper_dies(void **state)
 	close(sockets[1]);
 }
 
+/* Another plug-in, or another in its place, and what was noted is void. */
+static void test_plugins(void **state)
+{
+	char *files[] = { (char *)"a.so", NULL };
+	const struct spawn_plugins plugins = { .folder = folder, .files = files, .count = 1 };
+	struct cache_client client;
+	char plugin[96];
+
+	(void)state;
+	snprintf(plugin, sizeof(plugin), "%s/a.so", folder);
+	for (int i = 0; i < 4; i++) {
+		FILE *f = fopen(plugin, "w");
+
+		keeper_stop(&keeper);
+		options.plugins = i ? &plugins : NULL;
+		fprintf(f, "plug-in %d", i / 2);
+		fclose(f);
+		assert_true(keeper_start(&keeper, &options));
+		client_of(&client, 1);
+		/* None; the first; the second; the second again. */
+		assert_int_equal(cache_client_query(&client, id(1), id(1), NULL),
+				 i == 3 ? NN_OK : NN_GENERAL_FAILURE);
+		assert_int_equal(cache_client_store(&client, id(1), id(1), NULL), NN_OK);
+		close(client.socket);
+	}
+	options.plugins = NULL;
+}
+
 static void test_no_keeper(void **state)
 {
 	struct cache_client client;
@@ -530,6 +616,7 @@ int main(void)
 		INDEX(knows_what_was_stored),
 		INDEX(hashes_of_a_token),
 		INDEX(hashes_of_a_user),
+		INDEX(cleared_by_another),
 		INDEX(other_version),
 		INDEX(not_a_database),
 		INDEX(another_schema),
@@ -540,9 +627,11 @@ int main(void)
 		cmocka_unit_test(test_digest),
 		KEEPER(keeper),
 		KEEPER(hostile_workers),
+		KEEPER(random_requests),
 		KEEPER(too_many_stores),
 		KEEPER(many_workers),
 		KEEPER(keeper_dies),
+		KEEPER(plugins),
 		cmocka_unit_test(test_no_keeper),
 	};
 

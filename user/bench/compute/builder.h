@@ -41,6 +41,9 @@ void builder_operation(struct builder *b, int32_t code, uint32_t num_inputs,
 void builder_input(struct builder *b, uint32_t operand);
 void builder_output(struct builder *b, uint32_t operand);
 
+/* A network of images, whose weights stay where they are. */
+struct builder *builder_net(const struct net *net);
+
 /* Makes float16 of all float32 tensors. */
 void builder_halve(struct builder *b);
 

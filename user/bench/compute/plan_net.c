@@ -85,7 +85,7 @@ static void add_windowed(struct builder *b, const struct net *net, uint32_t inde
 			  AVERAGE_POOL_2D : DEPTHWISE_CONV_2D, count, in, images[index + 1]);
 }
 
-static struct builder *build(const struct net *net)
+struct builder *builder_net(const struct net *net)
 {
 	struct builder *b = builder_create();
 	uint32_t images[MAX_LAYERS + 1];
@@ -109,12 +109,12 @@ static struct builder *build(const struct net *net)
 
 struct subject subject_plan(const struct net *net, uint32_t threads)
 {
-	return builder_subject(build(net), threads);
+	return builder_subject(builder_net(net), threads);
 }
 
 struct subject subject_plan_half(const struct net *net, uint32_t threads)
 {
-	struct builder *b = build(net);
+	struct builder *b = builder_net(net);
 
 	builder_halve(b);
 	return builder_subject(b, threads);
