@@ -129,6 +129,56 @@ static void test_another_process(void **state)
 	entry_close(&e);
 }
 
+/* Kilobytes of a worker's mapping of a file that only it has, and that others have, too. */
+static void read_shares(const char *file, long *own, long *shared)
+{
+	char line[512];
+	bool ours = false;
+	long kilobytes;
+	FILE *f;
+
+	*own = *shared = 0;
+	snprintf(line, sizeof(line), "/proc/%d/smaps", (int)workers_find());
+	f = fopen(line, "r");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (strchr(line, '-') && strchr(line, '-') < strchr(line, ' '))
+			ours = strstr(line, file);
+		else if (ours && sscanf(line, "Private_%*[^:]: %ld", &kilobytes) == 1)
+			*own += kilobytes;
+		else if (ours && sscanf(line, "Shared_%*[^:]: %ld", &kilobytes) == 1)
+			*shared += kilobytes;
+	}
+	if (f)
+		fclose(f);
+}
+
+/* Two workers, one copy of the weights. */
+static void test_shared_weights(void **state)
+{
+	struct nna_prepared_model *p, *q;
+	struct nna_device *other;
+	struct entry e;
+	long own, shared;
+
+	(void)state;
+	entry_open(&e, 15);
+	save(&e, 2);
+	assert_int_equal(nna_device_open(NULL, &other, &err), NN_OK);
+	assert_int_equal(load(&e, &p), NN_OK);
+	assert_true(is_right(device, p, 2));
+	read_shares("/15.data", &own, &shared);
+	assert_true(own >= (long)(WEIGHTS / 1024));
+	assert_int_equal(nna_prepare_model_from_cache(other, &e.cache, NULL, &q, &err), NN_OK);
+	assert_true(is_right(other, q, 2));
+	read_shares("/15.data", &own, &shared);
+	assert_int_equal(own, 0);
+	assert_true(shared >= (long)(WEIGHTS / 1024));
+	nna_prepared_model_free(p);
+	nna_prepared_model_free(q);
+	nna_device_close(other);
+	entry_close(&e);
+}
+
 /* ---- what is refused ---- */
 
 static void test_wrong_files(void **state)
@@ -748,6 +798,7 @@ int main(int argc, char **argv)
 		TEST(save_and_load),
 		TEST(another_worker),
 		TEST(another_process),
+		TEST(shared_weights),
 		TEST(wrong_files),
 		TEST(other_tokens),
 		TEST(every_bit),
