@@ -379,6 +379,7 @@ __attribute__((noreturn)) static void keeper_main(const struct keeper_options *o
 	sigset_t none;
 
 	/* The end comes from the broker: what it passed before is served first. */
+	umask(0077);
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGINT, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
