@@ -78,7 +78,7 @@ static struct {
 	uint8_t *values;		/* of constants */
 	size_t used;
 	int32_t type;
-	bool is_delicate;		/* something is normalised: differences grow */
+	bool is_delicate;		/* something is normalised or comes back: differences grow */
 	uint32_t tensors[MAX_OPERATIONS * MAX_RESULTS + 1];	/* those that an operation may read */
 	uint32_t num_tensors;
 } g;
@@ -692,7 +692,7 @@ static bool add_lstm(void)
 		return false;
 	/* A few units may be nearly equal: what is normalised is noise then. */
 	c.normalized = c.units > 8 && chance(3);
-	g.is_delicate |= c.normalized;
+	g.is_delicate |= c.normalized || !single;
 	c.outputs = c.projection ? pick(1, 20) : c.units;
 	shaped = single ? random_result(2, (uint32_t[]){ d0 * d1, c.size }) :
 		 random_result(3, (uint32_t[]){ d0, d1, c.size });

@@ -174,9 +174,9 @@ static inline ALWAYS_INLINE TARGET __m512i scales(const uint8_t *block,
 
 /* Up to 64 channels of the output row, from scratch `x` on and with parameters `block`. */
 static inline ALWAYS_INLINE TARGET void run_block(const struct row *r, const size_t *places,
-						  size_t taps, bool biased, const uint8_t *x,
-						  const uint8_t *block, uint8_t *out,
-						  size_t count)
+						  size_t taps, bool biased, bool positive,
+						  const uint8_t *x, const uint8_t *block,
+						  uint8_t *out, size_t count)
 {
 	__m512i scaled[NN_DEPTHWISE_PLANES];
 	struct sums s;
@@ -203,13 +203,14 @@ static inline ALWAYS_INLINE TARGET void run_block(const struct row *r, const siz
 
 		if (biased)
 			s.acc[p] -= s.ones[p] * r->filter_zero;
-		scaled[p] = q8_scaled((__m512i)s.acc[p], &scale);
+		scaled[p] = q8_scaled((__m512i)s.acc[p], &scale, positive);
 	}
 	finish(r, scaled, out, count);
 }
 
 static inline ALWAYS_INLINE TARGET void run(const struct nn_depthwise_q8 *d, struct row r,
-					    const size_t *places, size_t taps, bool biased)
+					    const size_t *places, size_t taps, bool biased,
+					    bool positive)
 {
 	/* A row whose columns follow one another without a gap is one stretch. */
 	const size_t channels = d->channels, padded = d->padded;
@@ -222,7 +223,8 @@ static inline ALWAYS_INLINE TARGET void run(const struct nn_depthwise_q8 *d, str
 		const uint8_t *params = r.packed;
 
 		for (size_t j = 0; j < length; j += BLOCK) {
-			run_block(&r, places, taps, biased, x + j, params, out + j, length - j);
+			run_block(&r, places, taps, biased, positive, x + j, params, out + j,
+				  length - j);
 			params = params == last ? r.packed : params + r.block_size;
 		}
 	}
@@ -233,7 +235,10 @@ static TARGET void run_fast(const struct nn_depthwise_q8 *d, const struct row *r
 {
 	const size_t copy[FAST_TAPS] = { places[0], places[1], places[2] };
 
-	run(d, *r, copy, FAST_TAPS, false);
+	if (q8_is_positive(&d->output))
+		run(d, *r, copy, FAST_TAPS, false, true);
+	else
+		run(d, *r, copy, FAST_TAPS, false, false);
 }
 
 static TARGET void run_fast_biased(const struct nn_depthwise_q8 *d, const struct row *r,
@@ -241,13 +246,16 @@ static TARGET void run_fast_biased(const struct nn_depthwise_q8 *d, const struct
 {
 	const size_t copy[FAST_TAPS] = { places[0], places[1], places[2] };
 
-	run(d, *r, copy, FAST_TAPS, true);
+	if (q8_is_positive(&d->output))
+		run(d, *r, copy, FAST_TAPS, true, true);
+	else
+		run(d, *r, copy, FAST_TAPS, true, false);
 }
 
 static TARGET void run_any(const struct nn_depthwise_q8 *d, const struct row *r,
 			   const size_t *places, size_t taps)
 {
-	run(d, *r, places, taps, true);
+	run(d, *r, places, taps, true, false);
 }
 
 TARGET void nn_depthwise_q8_avx512(const struct nn_depthwise_q8 *d)

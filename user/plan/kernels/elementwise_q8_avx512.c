@@ -32,7 +32,7 @@ static inline ALWAYS_INLINE TARGET __m512i term(__m128i bytes, __m128i flip, int
 	const __m512i x = _mm512_cvtepu8_epi32(_mm_xor_si128(bytes, flip));
 
 	return q8_scaled(_mm512_slli_epi32(_mm512_sub_epi32(x, _mm512_set1_epi32(zero)), 20),
-			 scale);
+			 scale, false);
 }
 
 /* A masked store takes several times as long as one of a vector. */
@@ -65,7 +65,7 @@ TARGET void nn_add_q8_avx512(const struct nn_add_q8 *a)
 
 		x = _mm512_add_epi32(x, term(_mm_maskz_loadu_epi8(mask, from_b + i), flip, b_zero,
 					     &scale_b));
-		x = _mm512_add_epi32(q8_scaled(x, &scale_out), zero);
+		x = _mm512_add_epi32(q8_scaled(x, &scale_out, false), zero);
 		x = _mm512_min_epi32(_mm512_max_epi32(x, low), high);
 		store(out + i, left, _mm_xor_si128(_mm512_cvtepi32_epi8(x), flip));
 	}

@@ -77,7 +77,8 @@ struct tile {
 	size_t columns;
 };
 
-static inline ALWAYS_INLINE TARGET void run_tile(int rows, int vectors, const struct tile *t)
+static inline ALWAYS_INLINE TARGET void run_tile(int rows, int vectors, bool positive,
+						  const struct tile *t)
 {
 	const struct nn_gemm_q8 *g = t->g;
 	const struct nn_q8_scale *scales = t->panel;
@@ -119,7 +120,7 @@ static inline ALWAYS_INLINE TARGET void run_tile(int rows, int vectors, const st
 
 		UNROLL
 		for (int i = 0; i < rows; i++)
-			acc[i][v] = (i32x16)q8_scaled((__m512i)acc[i][v], &scale);
+			acc[i][v] = (i32x16)q8_scaled((__m512i)acc[i][v], &scale, positive);
 	}
 	UNROLL
 	for (int i = 0; i < rows; i++) {
@@ -138,15 +139,21 @@ static inline ALWAYS_INLINE TARGET void run_tile(int rows, int vectors, const st
 #define TILE(rows, vectors)							\
 static TARGET void tile_##rows##_##vectors(const struct tile *t)		\
 {										\
-	run_tile(rows, vectors, t);						\
+	run_tile(rows, vectors, false, t);					\
+}										\
+										\
+static TARGET void positive_##rows##_##vectors(const struct tile *t)		\
+{										\
+	run_tile(rows, vectors, true, t);					\
 }
 TILES(TILE)
 
-#define TILE_ENTRY(rows, vectors) { rows, vectors, tile_##rows##_##vectors },
+#define TILE_ENTRY(rows, vectors) \
+	{ rows, vectors, { tile_##rows##_##vectors, positive_##rows##_##vectors } },
 static const struct {
 	uint8_t rows;
 	uint8_t vectors;
-	void (*fn)(const struct tile *t);
+	void (*fn[2])(const struct tile *t);	/* by q8_is_positive() */
 } tiles[] = { TILES(TILE_ENTRY) };
 
 /* Rows whose corrections are computed at a time. */
@@ -172,7 +179,7 @@ static void run_panel(const struct nn_gemm_q8 *g, size_t row, size_t rows, size_
 				.columns = columns,
 			};
 
-			tiles[i].fn(&t);
+			tiles[i].fn[q8_is_positive(&g->out)](&t);
 		}
 	}
 }

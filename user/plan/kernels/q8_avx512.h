@@ -46,13 +46,14 @@ q8_scale_load(const struct nn_q8_scale *s)
 /*
  * With acc doubled the product's upper half is acc * multiplier / 2^31. The
  * rounding terms hold half of its last place, and half of the shift's. What is
- * left is to round a negative tie of the shift away from zero.
+ * left is to round a negative tie of the shift away from zero, unless all that is
+ * negative becomes the same byte.
  */
 static inline ALWAYS_INLINE NN_TARGET_AVX512 __m512i q8_scaled(__m512i acc,
-							       const struct q8_scale *s)
+							       const struct q8_scale *s,
+							       bool positive)
 {
 	const __m512i twice = _mm512_add_epi32(acc, acc);
-	const __m512i sign = _mm512_maskz_srai_epi32(s->shifts, acc, 31);
 	__m512i even = _mm512_mul_epi32(twice, s->multiplier);
 	__m512i odd = _mm512_mul_epi32(_mm512_srli_epi64(twice, 32), s->multiplier_odd);
 
@@ -60,7 +61,15 @@ static inline ALWAYS_INLINE NN_TARGET_AVX512 __m512i q8_scaled(__m512i acc,
 	odd = _mm512_add_epi64(odd, s->round_odd);
 	odd = _mm512_castps_si512(_mm512_mask_movehdup_ps(_mm512_castsi512_ps(odd), 0x5555,
 							  _mm512_castsi512_ps(even)));
-	return _mm512_srav_epi32(_mm512_add_epi32(odd, sign), s->shift);
+	if (!positive)
+		odd = _mm512_add_epi32(odd, _mm512_maskz_srai_epi32(s->shifts, acc, 31));
+	return _mm512_srav_epi32(odd, s->shift);
+}
+
+/* Whether all that is negative before the zero point is added becomes `low`. */
+static inline bool q8_is_positive(const struct nn_q8_output *o)
+{
+	return o->low >= o->zero;
 }
 
 #endif /* NN_PLAN_KERNELS_Q8_AVX512_H */
