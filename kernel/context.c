@@ -299,6 +299,7 @@ static void nnaccel_context_show_fdinfo(struct seq_file *m, struct file *file)
 	seq_printf(m, "nnaccel-commands:\t%u\n", commands);
 	seq_printf(m, "nnaccel-executions:\t%llu\n", executions);
 	seq_printf(m, "nnaccel-engine-time:\t%llu ns\n", engine_ns);
+	nnaccel_model_show_memory(ctx, m);
 }
 
 static int nnaccel_info_ioctl(struct nnaccel_ucmd *ucmd)

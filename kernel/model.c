@@ -3,6 +3,7 @@
  * nnaccel: models. Prepared by a worker, and alive as long as that worker's session.
  */
 
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 
 #include "nnaccel.h"
@@ -72,6 +73,35 @@ void nnaccel_model_release(struct nnaccel_object *obj)
 	kfree(model);
 }
 
+/**
+ * nnaccel_model_show_memory() - Print what the worker says of each model that an id names
+ * @ctx: the context; its lock is taken
+ * @m: where to
+ */
+void nnaccel_model_show_memory(struct nnaccel_context *ctx, struct seq_file *m)
+{
+	u64 weights = 0, execution = 0;
+	struct nnaccel_object *obj;
+	unsigned long id;
+
+	mutex_lock(&ctx->lock);
+	xa_for_each(&ctx->objects, id, obj) {
+		const struct nnaccel_model_memory *memory;
+
+		/* What a worker had has died with it. */
+		if (obj->type != NNACCEL_OBJECT_MODEL || !to_model(obj)->session)
+			continue;
+		memory = &to_model(obj)->memory;
+		seq_printf(m, "nnaccel-model-%lu:\t%llu KiB weights, %llu KiB an execution\n", id,
+			   memory->weights >> 10, memory->execution >> 10);
+		weights += memory->weights;
+		execution += memory->execution;
+	}
+	mutex_unlock(&ctx->lock);
+	seq_printf(m, "nnaccel-model-weights:\t%llu KiB\n", weights >> 10);
+	seq_printf(m, "nnaccel-model-executions:\t%llu KiB\n", execution >> 10);
+}
+
 /* The pools of the command but the wire form's: the model needs them as long as it lives. */
 static int nnaccel_model_hold_pools(struct nnaccel_model *model, const struct nnaccel_command *cmd)
 {
@@ -113,6 +143,7 @@ static struct nnaccel_model *nnaccel_model_create(struct nnaccel_command *cmd)
 	model->serial = atomic64_inc_return(&nnaccel_last_serial);
 	refcount_inc(&model->obj.refs);
 	cmd->model = model;
+	cmd->head.max_payload = sizeof(model->memory);
 	return model;
 }
 

@@ -348,6 +348,7 @@ int nnaccel_command_end_access(struct nnaccel_command *cmd);
  * @number: names it in the session
  * @serial: never used again by any model
  * @priority: enum nnaccel_priority
+ * @memory: context->lock: what the worker says that it takes
  * @num_pools: pools of its constants
  * @pools: those
  */
@@ -359,12 +360,14 @@ struct nnaccel_model {
 	u64 number;
 	u64 serial;
 	u32 priority;
+	struct nnaccel_model_memory memory;
 	u32 num_pools;
 	struct nnaccel_pool **pools;
 };
 
 struct nnaccel_model *nnaccel_model_get(struct nnaccel_context *ctx, u32 id);
 void nnaccel_model_put(struct nnaccel_model *model);
+void nnaccel_model_show_memory(struct nnaccel_context *ctx, struct seq_file *m);
 void nnaccel_model_retire(struct nnaccel_object *obj);
 void nnaccel_model_release(struct nnaccel_object *obj);
 

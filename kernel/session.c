@@ -463,6 +463,10 @@ static int nnaccel_commit_check(const struct nnaccel_command *cmd,
 			return -EINVAL;
 		return nnaccel_commit_check_shapes(payload, payload ? cmd->head.num_outputs : 0) ?:
 		       nnaccel_domain_check_answer(cmd, arg->status, payload);
+	case NNACCEL_DO_PREPARE:
+	case NNACCEL_DO_PREPARE_CACHED:
+		return arg->payload_size && (arg->payload_size != max ||
+					     arg->status != NNACCEL_STATUS_NONE) ? -EINVAL : 0;
 	case NNACCEL_DO_BUFFER:
 		if (arg->payload_size != max && arg->payload_size)
 			return -EINVAL;
@@ -511,8 +515,11 @@ static int nnaccel_commit(struct nnaccel_session *session, const struct nnaccel_
 	cmd->device_ns = arg->device_ns;
 	if (arg->message_size)
 		memcpy(cmd->message, message, arg->message_size);
-	if (nnaccel_command_prepares(cmd))
+	if (nnaccel_command_prepares(cmd)) {
 		cmd->model->prepared = arg->status == NNACCEL_STATUS_NONE;
+		if (cmd->payload_size)
+			memcpy(&cmd->model->memory, cmd->payload, sizeof(cmd->model->memory));
+	}
 	nnaccel_commit_count(cmd);
 	trace_nnaccel_command_commit(cmd);
 	nnaccel_command_finish(cmd, 0);

@@ -62,7 +62,7 @@ TEST_F(cache, prepare_tells_the_worker)
 	EXPECT_EQ(cmd.head.data_offset, PAGE);
 	EXPECT_EQ(cmd.head.data_length, PAGE);
 	EXPECT_EQ(cmd.head.deadline_ns, UINT64_MAX);
-	EXPECT_EQ(cmd.head.max_payload, 0);
+	EXPECT_EQ(cmd.head.max_payload, sizeof(struct nnaccel_model_memory));
 	EXPECT_EQ(memcmp(cmd.head.token, prepare.token, sizeof(prepare.token)), 0);
 	grants = command_grants(&cmd);
 	EXPECT_EQ(grants[0].length, LENGTH);

@@ -77,7 +77,7 @@ TEST_F(models, prepare_tells_the_worker)
 	EXPECT_EQ(cmd.head.wire_length, LENGTH - 10);
 	EXPECT_EQ(cmd.head.deadline_ns, deadline);
 	EXPECT_EQ(cmd.head.loop_timeout_ns, 0);
-	EXPECT_EQ(cmd.head.max_payload, 0);
+	EXPECT_EQ(cmd.head.max_payload, sizeof(struct nnaccel_model_memory));
 	grants = command_grants(&cmd);
 	for (int i = 0; i < 3; i++) {
 		EXPECT_NE(grants[i].grant, 0);
@@ -96,6 +96,39 @@ TEST_F(models, prepare_tells_the_worker)
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-models"), 1);
 	EXPECT_EQ(object_destroy(self->s.fd, prepare.out_model), 0);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-models"), 0);
+}
+
+/* The worker may tell what a model takes: in one size, of a model that there is. */
+TEST_F(models, memory_is_shown)
+{
+	const struct nnaccel_model_memory memory[2] = { { 5 << 20, 3 << 20 }, { 7, 7 } };
+	const struct {
+		uint32_t status;
+		uint32_t payload;
+		int error;
+	} cases[] = {
+		{ NNACCEL_STATUS_NONE, sizeof(memory[0]) - 1, EINVAL },
+		{ NNACCEL_STATUS_NONE, sizeof(memory[0]) + 1, EINVAL },
+		{ NNACCEL_STATUS_GENERAL_FAILURE, sizeof(memory[0]), EINVAL },
+		{ NNACCEL_STATUS_NONE, sizeof(memory[0]), 0 },
+	};
+	struct nnaccel_prepare prepare;
+	struct async async;
+	union command cmd;
+
+	for (int round = 1; round <= 2; round++) {
+		prepare_init(&prepare, self->wire, LENGTH);
+		ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_PREPARE, &prepare));
+		ASSERT_EQ(session_fetch(self->s.session, 0, &cmd), 0);
+		for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+			EXPECT_EQ(session_commit(self->s.session, cmd.head.cookie, cases[i].status,
+						 memory, cases[i].payload, NULL), cases[i].error);
+		EXPECT_EQ(async_wait(&async), 0);
+		EXPECT_EQ(summary_get(self->s.fd, "nnaccel-model-weights"), round * 5 << 10);
+		EXPECT_EQ(summary_get(self->s.fd, "nnaccel-model-executions"), round * 3 << 10);
+	}
+	EXPECT_EQ(object_destroy(self->s.fd, prepare.out_model), 0);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-model-weights"), 5 << 10);
 }
 
 /* Starts a PREPARE and answers it so; its errno. */

@@ -293,6 +293,18 @@ void models_put(struct models *models, struct loaded_model *loaded)
 		models_discard(models, loaded);
 }
 
+void models_memory(struct models *models, uint64_t number, struct nnaccel_model_memory *memory)
+{
+	struct loaded_model *loaded = models_get(models, number);
+	struct nn_plan_memory taken = { 0 };
+
+	if (loaded) {
+		nn_plan_memory(loaded->plan, &taken);
+		models_put(models, loaded);
+	}
+	*memory = (struct nnaccel_model_memory){ taken.weights, taken.execution };
+}
+
 void models_forget(struct models *models, uint64_t number)
 {
 	struct loaded_model *loaded, **link;

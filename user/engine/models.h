@@ -47,6 +47,9 @@ enum nn_status models_supported(struct models *models, const struct command *com
 enum nn_status models_prepare(struct models *models, const struct command *command,
 			      struct nn_error *err);
 
+/* What a prepared model takes; zeroes for one that is not there. */
+void models_memory(struct models *models, uint64_t number, struct nnaccel_model_memory *memory);
+
 /*
  * NNACCEL_DO_PREPARE_CACHED: the same, from parts that were saved.
  * NN_GENERAL_FAILURE: they are none that the keeper knows, or they are damaged.

@@ -83,20 +83,38 @@ static void do_supported(struct server *server, const struct command *command,
 		answer->payload_size = count;
 }
 
+/* Tells what a model that was just prepared takes. */
+static void tell_memory(struct server *server, const struct command *command,
+			struct answer *answer)
+{
+	struct nnaccel_model_memory *memory = answer->payload;
+
+	if (answer->status || !memory)
+		return;
+	models_memory(&server->models, command->head->model, memory);
+	answer->payload_size = sizeof(*memory);
+}
+
 static void do_prepare(struct server *server, const struct command *command,
 		       struct answer *answer)
 {
+	if (!answer_reserve(answer, 1, sizeof(struct nnaccel_model_memory)))
+		return;
 	if (command->head->flags & NNACCEL_PREPARE_KEEP && server->cache.socket >= 0)
 		answer->status = models_prepare_kept(&server->models, command, &answer->work,
 						     &answer->err);
 	else
 		answer->status = models_prepare(&server->models, command, &answer->err);
+	tell_memory(server, command, answer);
 }
 
 static void do_prepare_cached(struct server *server, const struct command *command,
 			      struct answer *answer)
 {
+	if (!answer_reserve(answer, 1, sizeof(struct nnaccel_model_memory)))
+		return;
 	answer->status = models_prepare_cached(&server->models, command, &answer->err);
+	tell_memory(server, command, answer);
 }
 
 static void do_cache_save(struct server *server, const struct command *command,

@@ -50,6 +50,8 @@ static const struct field {
 	{ "nnaccel-memory-alloc", "memory_kib", "KIB", false },
 	{ "nnaccel-memory-import", "import_kib", NULL, false },
 	{ "nnaccel-engine-time", "engine_ns", NULL, false },
+	{ "nnaccel-model-weights", "weights_kib", "W-KIB", false },
+	{ "nnaccel-model-executions", "execution_kib", "X-KIB", false },
 };
 
 #define NUM_FIELDS (sizeof(fields) / sizeof(fields[0]))
@@ -290,7 +292,9 @@ int tool_stat(int argc, char **argv)
 		case 'h':
 			printf("usage: nnaccel stat [OPTION]...\n\n"
 			       "Shows what each client of the device does that this user may see.\n"
-			       "E- columns are what the engine says of its side of bursts.\n\n"
+			       "E- columns are what the engine says of its side of bursts, W-KIB\n"
+			       "and X-KIB what it says that models keep and an execution of each\n"
+			       "takes.\n\n"
 			       "  --once         once; otherwise again and again until interrupted\n"
 			       "  --json         JSON, one line each time\n"
 			       "  --interval MS  time between two looks (%d)\n"

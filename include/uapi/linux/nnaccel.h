@@ -1454,6 +1454,21 @@ struct nnaccel_cache_sizes {
 	__aligned_u64 data;
 };
 
+/**
+ * struct nnaccel_model_memory - What a worker may commit to NNACCEL_DO_PREPARE
+ *	and NNACCEL_DO_PREPARE_CACHED
+ * @weights: bytes that the model keeps besides its pools: packed weights and
+ *	computed constants
+ * @execution: bytes that each execution at a time takes; 0: not known before
+ *
+ * With NNACCEL_STATUS_NONE; else, or from a worker that does not tell, no
+ * payload. The worker's word: fdinfo shows it, nothing depends on it.
+ */
+struct nnaccel_model_memory {
+	__aligned_u64 weights;
+	__aligned_u64 execution;
+};
+
 /* In a grant's prot: a dma-buf of another driver; see NNACCEL_SESSION_SYNC. */
 #define NNACCEL_PROT_SYNC	(1 << 2)
 
