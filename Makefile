@@ -190,6 +190,9 @@ $(BUILD)/examples/%: $(obj)/user/examples/%.o $(call archive,model) $(libhal) $(
 	$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) $(call rpath,/../lib) \
 		-L$(BUILD)/lib $(if $(runtime),-lneuralnetworks) $(if $(hal),-lnnaccel) -lm
 
+# What submits to a ring.
+$(BUILD)/examples/uring $(BUILD)/tests/hal_async_test: private ldflags += -luring
+
 # ---- unit tests: NAME_test.c is a program, the other files of user/tests are linked into each ----
 
 tests: $(tests) $(plugins) $(test_plugins)

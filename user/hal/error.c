@@ -23,6 +23,7 @@ static const struct {
 	{ ESTALE, NN_DEAD_OBJECT, "the worker that prepared the model is dead: prepare again" },
 	{ ETIME, NN_MISSED_DEADLINE_TRANSIENT, "the deadline passed" },
 	{ EINTR, NN_GENERAL_FAILURE, "interrupted by a signal" },
+	{ ECANCELED, NN_GENERAL_FAILURE, "cancelled" },
 	{ EIO, NN_GENERAL_FAILURE, "the driver of a dma-buf among the memories refused access" },
 	{ ENOBUFS, NN_GENERAL_FAILURE, "the engine's answer is longer than expected" },
 	/* Something ran out. */

@@ -1,226 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Synchronous execution of a prepared model. Small requests need no memory of
- * the heap.
+ * Synchronous execution of a prepared model.
  */
 #include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 
-#include "buffer.h"
+#include "call.h"
 #include "late.h"
-
-#define SMALL_ARGS	8	/* inputs and outputs */
-#define SMALL_OUTPUTS	4
-#define SMALL_POOLS	8
-
-/* A request in the kernel's form: in `small`, or in one block of the heap. */
-struct call {
-	struct nnaccel_arg *args;
-	struct nnaccel_shape *shapes;
-	uint32_t *pools;
-	void *block;
-	struct nna_buffer_uses buffers;
-	struct {
-		struct nnaccel_arg args[SMALL_ARGS];
-		struct nnaccel_shape shapes[SMALL_OUTPUTS];
-		uint32_t pools[SMALL_POOLS];
-	} small;
-};
-
-static enum nn_status call_init(struct call *c, const struct nna_request *r, struct nn_error *err)
-{
-	size_t args = (size_t)r->num_inputs + r->num_outputs;
-
-	c->args = c->small.args;
-	c->shapes = c->small.shapes;
-	c->pools = c->small.pools;
-	c->block = NULL;
-	if (args <= SMALL_ARGS && r->num_outputs <= SMALL_OUTPUTS && r->num_memories <= SMALL_POOLS)
-		return NN_OK;
-	if (args > NNACCEL_MAX_ARGS || r->num_memories > NNACCEL_MAX_CMD_POOLS)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %zu arguments in %u memories; "
-			       "%d and %d are possible", args, r->num_memories, NNACCEL_MAX_ARGS,
-			       NNACCEL_MAX_CMD_POOLS);
-	c->block = malloc(args * sizeof(*c->args) + r->num_outputs * sizeof(*c->shapes) +
-			  r->num_memories * sizeof(*c->pools));
-	if (!c->block)
-		return nn_fail(err, NN_OUT_OF_MEMORY, "execute: out of memory");
-	c->args = c->block;
-	c->shapes = (struct nnaccel_shape *)(c->args + args);
-	c->pools = (uint32_t *)(c->shapes + r->num_outputs);
-	return NN_OK;
-}
-
-/* A whole buffer. */
-static enum nn_status set_buffer_arg(struct nnaccel_arg *arg, const struct nna_argument *a,
-				     const struct nna_request *r, const char *kind, uint32_t index,
-				     struct nn_error *err)
-{
-	if (a->offset || a->length)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u is a buffer, which has "
-			       "neither offset nor length", kind, index);
-	if (a->rank > NN_MAX_RANK)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u: rank %u, at most %d is "
-			       "possible", kind, index, a->rank, NN_MAX_RANK);
-	arg->flags = NNACCEL_ARG_BUFFER;
-	arg->pool = a->pool - r->num_memories;
-	arg->rank = a->rank;
-	memcpy(arg->dims, a->dims, a->rank * sizeof(*a->dims));
-	return NN_OK;
-}
-
-enum nn_status nna_set_arg(struct nnaccel_arg *arg, const struct nna_argument *a,
-			   const struct nna_request *r, const char *kind, uint32_t index,
-			   struct nn_error *err)
-{
-	memset(arg, 0, sizeof(*arg));
-	if (a->has_no_value) {
-		if (a->pool || a->offset || a->length || a->rank)
-			return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u has no value, "
-				       "but a location or dimensions", kind, index);
-		arg->flags = NNACCEL_ARG_NO_VALUE;
-		return NN_OK;
-	}
-	if (a->pool >= r->num_memories && a->pool - r->num_memories < r->num_tokens)
-		return set_buffer_arg(arg, a, r, kind, index, err);
-	if (a->pool >= r->num_memories)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u is in memory %u of %u",
-			       kind, index, a->pool, r->num_memories + r->num_tokens);
-	if (r->memories[a->pool]->is_formatted && (a->offset || a->length))
-		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u is a part of a picture, "
-			       "which is used whole, with offset and length 0", kind, index);
-	if (a->offset > r->memories[a->pool]->size ||
-	    a->length > r->memories[a->pool]->size - a->offset)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u: %" PRIu64 " bytes at %"
-			       PRIu64 " are outside of memory %u of %" PRIu64 " bytes", kind, index,
-			       a->length, a->offset, a->pool, r->memories[a->pool]->size);
-	if (a->rank > NN_MAX_RANK)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u: rank %u, at most %d is "
-			       "possible", kind, index, a->rank, NN_MAX_RANK);
-	arg->pool = a->pool;
-	arg->offset = r->memories[a->pool]->offset + a->offset;
-	arg->length = a->length;
-	arg->rank = a->rank;
-	memcpy(arg->dims, a->dims, a->rank * sizeof(*a->dims));
-	return NN_OK;
-}
-
-static enum nn_status set_args(struct call *c, const struct nna_request *r, struct nn_error *err)
-{
-	enum nn_status status = NN_OK;
-
-	for (uint32_t i = 0; !status && i < r->num_inputs; i++)
-		status = nna_set_arg(&c->args[i], &r->inputs[i], r, "input", i, err);
-	for (uint32_t i = 0; !status && i < r->num_outputs; i++)
-		status = nna_set_arg(&c->args[r->num_inputs + i], &r->outputs[i], r, "output", i,
-				     err);
-	return status;
-}
-
-static enum nn_status run(const struct nna_prepared_model *p, const struct nna_request *r,
-			  const struct nna_execute_options *options, const struct call *c,
-			  struct nnaccel_execute *e, struct nn_error *err)
-{
-	bool past = options->deadline_ns && nna_now_ns() >= options->deadline_ns;
-	char message[NNACCEL_MAX_MESSAGE];
-
-	message[0] = 0;
-	*e = (struct nnaccel_execute){
-		.size = sizeof(*e),
-		.flags = options->measure ? NNACCEL_EXECUTE_MEASURE : 0,
-		.model = p->id,
-		.num_pools = r->num_memories,
-		.pools = (uintptr_t)c->pools,
-		.num_inputs = r->num_inputs,
-		.num_outputs = r->num_outputs,
-		.args = (uintptr_t)c->args,
-		.shapes = (uintptr_t)c->shapes,
-		.deadline_ns = options->deadline_ns,
-		.loop_timeout_ns = options->loop_timeout_ns,
-		.message = (uintptr_t)message,
-		.message_size = sizeof(message),
-		.num_buffers = c->buffers.count,
-		.buffers = (uintptr_t)c->buffers.tokens,
-	};
-	if (ioctl(p->device->fd, NNACCEL_EXECUTE, e)) {
-		e->out_num_shapes = 0;
-		e->out_device_ns = NNACCEL_TIME_NONE;
-		e->out_driver_ns = NNACCEL_TIME_NONE;
-		if (errno == ETIME && past)
-			return nn_fail(err, NN_MISSED_DEADLINE_PERSISTENT,
-				       "execute: the deadline had passed before the call");
-		return nna_fail_errno(p->device, "execute", errno, err);
-	}
-	if (e->out_status)
-		return nna_fail_status("execute", e->out_status, message, err);
-	return NN_OK;
-}
-
-enum nn_status nna_get_shapes(const struct nnaccel_shape *from, uint32_t count,
-			      struct nna_output_shape *shapes, struct nn_error *err)
-{
-	for (uint32_t i = 0; i < count; i++) {
-		const struct nnaccel_shape *s = &from[i];
-
-		if (s->rank > NN_MAX_RANK)
-			return nn_fail(err, NN_GENERAL_FAILURE, "execute: the engine says that "
-				       "output %u has rank %u", i, s->rank);
-		shapes[i].rank = s->rank;
-		shapes[i].is_sufficient = s->flags & NNACCEL_SHAPE_SUFFICIENT;
-		memcpy(shapes[i].dims, s->dims, sizeof(s->dims));
-	}
-	return NN_OK;
-}
-
-uint64_t nna_microseconds(uint64_t ns)
-{
-	return ns == NNACCEL_TIME_NONE ? NNA_TIME_NONE : ns / 1000;
-}
 
 /* Executes once; buffers that the request names get what they hold from then on. */
 static enum nn_status attempt(const struct nna_prepared_model *p, const struct nna_request *r,
-			      const struct nna_execute_options *options, struct call *c,
-			      struct nnaccel_execute *e, bool *again, struct nn_error *err)
+			      const struct nna_execute_options *options, struct nna_call *c,
+			      bool *again, struct nn_error *err)
 {
-	enum nn_status status = set_args(c, r, err);
+	enum nn_status status = nna_call_set(c, p, r, options, err);
+	int error;
 
 	*again = false;
-	e->out_num_shapes = 0;
-	e->out_device_ns = NNACCEL_TIME_NONE;
-	e->out_driver_ns = NNACCEL_TIME_NONE;
-	if (!status && r->num_tokens)
-		status = nna_buffer_uses_check(&c->buffers, r, c->args, err);
 	if (status)
 		return status;
-	status = run(p, r, options, c, e, err);
-	if (r->num_tokens)
-		nna_buffer_uses_note(&c->buffers, r, status, c->shapes, e->out_num_shapes, again);
-	return status;
-}
-
-/* Takes shapes and times. */
-static enum nn_status take_answer(const struct nna_request *r, const struct call *c,
-				  const struct nnaccel_execute *e, enum nn_status status,
-				  struct nna_output_shape *shapes, uint32_t *num_shapes,
-				  struct nna_timing *timing, struct nn_error *err)
-{
-	enum nn_status bad;
-
-	timing->on_device_us = nna_microseconds(e->out_device_ns);
-	timing->in_driver_us = nna_microseconds(e->out_driver_ns);
-	if (status != NN_OK && status != NN_OUTPUT_INSUFFICIENT_SIZE)
-		return status;
-	if (e->out_num_shapes != r->num_outputs)
-		return nn_fail(err, NN_GENERAL_FAILURE, "execute: the engine gave %u of %u output "
-			       "shapes", e->out_num_shapes, r->num_outputs);
-	bad = shapes ? nna_get_shapes(c->shapes, r->num_outputs, shapes, err) : NN_OK;
-	if (bad)
-		return bad;
-	*num_shapes = r->num_outputs;
-	return status;
+	error = ioctl(p->device->fd, NNACCEL_EXECUTE, &c->execute) ? errno : 0;
+	return nna_call_note(c, p->device, r, error, again, err);
 }
 
 /* The request's memories are there and held. */
@@ -229,26 +29,22 @@ static enum nn_status execute(const struct nna_prepared_model *p, const struct n
 			      struct nna_output_shape *shapes, uint32_t *num_shapes,
 			      struct nna_timing *timing, struct nn_error *err)
 {
-	struct nnaccel_execute e;
 	enum nn_status status;
-	struct call c;
+	struct nna_call c;
 	bool again;
 
-	status = call_init(&c, r, err);
+	status = nna_call_begin(&c, p, r, err);
 	if (status)
 		return status;
-	for (uint32_t i = 0; i < r->num_memories; i++)
-		c.pools[i] = r->memories[i]->pool;
-	status = nna_buffer_uses_begin(&c.buffers, p->device, r, err);
-	if (!status) {
-		status = attempt(p, r, options, &c, &e, &again, err);
-		/* A buffer of open size has grown to what the first attempt asked for. */
-		if (again)
-			status = attempt(p, r, options, &c, &e, &again, err);
-		status = take_answer(r, &c, &e, status, shapes, num_shapes, timing, err);
-	}
-	nna_buffer_uses_end(&c.buffers);
-	free(c.block);
+	/* For an attempt that does not get as far. */
+	c.execute.out_device_ns = NNACCEL_TIME_NONE;
+	c.execute.out_driver_ns = NNACCEL_TIME_NONE;
+	status = attempt(p, r, options, &c, &again, err);
+	/* A buffer of open size has grown to what the first attempt asked for. */
+	if (again)
+		status = attempt(p, r, options, &c, &again, err);
+	status = nna_call_results(&c, status, shapes, num_shapes, timing, err);
+	nna_call_end(&c);
 	return status;
 }
 
@@ -257,26 +53,21 @@ enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna
 			   struct nna_output_shape *shapes, uint32_t *num_shapes,
 			   struct nna_timing *timing, struct nn_error *err)
 {
-	static const struct nna_execute_options defaults;
 	struct nna_timing no_timing;
 	uint32_t no_count;
 	enum nn_status status;
 
-	options = options ? options : &defaults;
+	options = options ? options : &nna_execute_defaults;
 	timing = timing ? timing : &no_timing;
 	num_shapes = num_shapes ? num_shapes : &no_count;
 	*timing = (struct nna_timing){ NNA_TIME_NONE, NNA_TIME_NONE };
 	*num_shapes = 0;
-	status = nna_check_memories(prepared->device, "execute", request->memories,
-				    request->num_memories, err);
+	status = nna_request_get(prepared, request, err);
 	if (status)
 		return status;
-	for (uint32_t i = 0; i < request->num_memories; i++)
-		nna_memory_get(request->memories[i]);
 	status = execute(prepared, request, options, shapes, num_shapes, timing, err);
 	if (!status)
 		nna_late_executed(prepared);
-	for (uint32_t i = 0; i < request->num_memories; i++)
-		nna_memory_put(request->memories[i]);
+	nna_request_put(request);
 	return status;
 }

@@ -280,6 +280,33 @@ enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna
 			   struct nna_output_shape *shapes, uint32_t *num_shapes,
 			   struct nna_timing *timing, struct nn_error *err);
 
+/*
+ * IPreparedModel::executeFenced: starts an execution once all of wait_for
+ * (sync_file fds of any driver) have signalled, and does not wait for it. *fence:
+ * a sync_file that signals at its end, with an error where it failed; the caller
+ * closes it. `duration_ns` limits the time from the last signal, 0: no limit. All
+ * outputs must have a shape, by the request or the model: NN_INVALID_ARGUMENT
+ * otherwise, and where an fd is no sync_file. The request, and handles of its
+ * memories, may go when the call returns; outputs that are buffers count as
+ * filled from then on.
+ */
+enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
+				  const struct nna_request *request,
+				  const struct nna_execute_options *options,
+				  const int *wait_for, uint32_t num_wait_for,
+				  uint64_t duration_ns, int *fence, struct nn_error *err);
+
+/*
+ * IFencedExecutionCallback::getExecutionInfo: the status of the execution that a
+ * fence is of, with what was wrong. `launched`, `fenced`: times from the call and
+ * from the last fence's signal, NNA_TIME_NONE unless measured; may be NULL.
+ * NN_GENERAL_FAILURE: it failed, or is not at its end yet; NN_INVALID_ARGUMENT:
+ * no fence of this device.
+ */
+enum nn_status nna_fence_get_info(struct nna_device *device, int fence,
+				  struct nna_timing *launched, struct nna_timing *fenced,
+				  struct nn_error *err);
+
 /* BufferRole of the HAL: an input or output of models[model]. */
 struct nna_role {
 	uint32_t model;

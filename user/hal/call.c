@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An execution in the kernel's form, from a request of the HAL and back to its
+ * results. Small requests need no memory of the heap.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "call.h"
+
+const struct nna_execute_options nna_execute_defaults;
+
+enum nn_status nna_request_get(const struct nna_prepared_model *p, const struct nna_request *r,
+			       struct nn_error *err)
+{
+	enum nn_status status = nna_check_memories(p->device, "execute", r->memories,
+						   r->num_memories, err);
+
+	for (uint32_t i = 0; !status && i < r->num_memories; i++)
+		nna_memory_get(r->memories[i]);
+	return status;
+}
+
+void nna_request_put(const struct nna_request *r)
+{
+	for (uint32_t i = 0; i < r->num_memories; i++)
+		nna_memory_put(r->memories[i]);
+}
+
+static enum nn_status call_init(struct nna_call *c, const struct nna_request *r, struct nn_error *err)
+{
+	size_t args = (size_t)r->num_inputs + r->num_outputs;
+
+	c->args = c->small.args;
+	c->shapes = c->small.shapes;
+	c->pools = c->small.pools;
+	c->block = NULL;
+	if (args <= SMALL_ARGS && r->num_outputs <= SMALL_OUTPUTS && r->num_memories <= SMALL_POOLS)
+		return NN_OK;
+	if (args > NNACCEL_MAX_ARGS || r->num_memories > NNACCEL_MAX_CMD_POOLS)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %zu arguments in %u memories; "
+			       "%d and %d are possible", args, r->num_memories, NNACCEL_MAX_ARGS,
+			       NNACCEL_MAX_CMD_POOLS);
+	c->block = malloc(args * sizeof(*c->args) + r->num_outputs * sizeof(*c->shapes) +
+			  r->num_memories * sizeof(*c->pools));
+	if (!c->block)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "execute: out of memory");
+	c->args = c->block;
+	c->shapes = (struct nnaccel_shape *)(c->args + args);
+	c->pools = (uint32_t *)(c->shapes + r->num_outputs);
+	return NN_OK;
+}
+
+/* A whole buffer. */
+static enum nn_status set_buffer_arg(struct nnaccel_arg *arg, const struct nna_argument *a,
+				     const struct nna_request *r, const char *kind, uint32_t index,
+				     struct nn_error *err)
+{
+	if (a->offset || a->length)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u is a buffer, which has "
+			       "neither offset nor length", kind, index);
+	if (a->rank > NN_MAX_RANK)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u: rank %u, at most %d is "
+			       "possible", kind, index, a->rank, NN_MAX_RANK);
+	arg->flags = NNACCEL_ARG_BUFFER;
+	arg->pool = a->pool - r->num_memories;
+	arg->rank = a->rank;
+	memcpy(arg->dims, a->dims, a->rank * sizeof(*a->dims));
+	return NN_OK;
+}
+
+enum nn_status nna_set_arg(struct nnaccel_arg *arg, const struct nna_argument *a,
+			   const struct nna_request *r, const char *kind, uint32_t index,
+			   struct nn_error *err)
+{
+	memset(arg, 0, sizeof(*arg));
+	if (a->has_no_value) {
+		if (a->pool || a->offset || a->length || a->rank)
+			return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u has no value, "
+				       "but a location or dimensions", kind, index);
+		arg->flags = NNACCEL_ARG_NO_VALUE;
+		return NN_OK;
+	}
+	if (a->pool >= r->num_memories && a->pool - r->num_memories < r->num_tokens)
+		return set_buffer_arg(arg, a, r, kind, index, err);
+	if (a->pool >= r->num_memories)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u is in memory %u of %u",
+			       kind, index, a->pool, r->num_memories + r->num_tokens);
+	if (r->memories[a->pool]->is_formatted && (a->offset || a->length))
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u is a part of a picture, "
+			       "which is used whole, with offset and length 0", kind, index);
+	if (a->offset > r->memories[a->pool]->size ||
+	    a->length > r->memories[a->pool]->size - a->offset)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u: %" PRIu64 " bytes at %"
+			       PRIu64 " are outside of memory %u of %" PRIu64 " bytes", kind, index,
+			       a->length, a->offset, a->pool, r->memories[a->pool]->size);
+	if (a->rank > NN_MAX_RANK)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u: rank %u, at most %d is "
+			       "possible", kind, index, a->rank, NN_MAX_RANK);
+	arg->pool = a->pool;
+	arg->offset = r->memories[a->pool]->offset + a->offset;
+	arg->length = a->length;
+	arg->rank = a->rank;
+	memcpy(arg->dims, a->dims, a->rank * sizeof(*a->dims));
+	return NN_OK;
+}
+
+static enum nn_status set_args(struct nna_call *c, const struct nna_request *r, struct nn_error *err)
+{
+	enum nn_status status = NN_OK;
+
+	for (uint32_t i = 0; !status && i < r->num_inputs; i++)
+		status = nna_set_arg(&c->args[i], &r->inputs[i], r, "input", i, err);
+	for (uint32_t i = 0; !status && i < r->num_outputs; i++)
+		status = nna_set_arg(&c->args[r->num_inputs + i], &r->outputs[i], r, "output", i,
+				     err);
+	return status;
+}
+
+enum nn_status nna_call_begin(struct nna_call *c, const struct nna_prepared_model *p,
+			      const struct nna_request *r, struct nn_error *err)
+{
+	enum nn_status status = call_init(c, r, err);
+
+	if (status)
+		return status;
+	for (uint32_t i = 0; i < r->num_memories; i++)
+		c->pools[i] = r->memories[i]->pool;
+	status = nna_buffer_uses_begin(&c->buffers, p->device, r, err);
+	if (status)
+		nna_call_end(c);
+	return status;
+}
+
+void nna_call_end(struct nna_call *c)
+{
+	nna_buffer_uses_end(&c->buffers);
+	free(c->block);
+}
+
+enum nn_status nna_call_set(struct nna_call *c, const struct nna_prepared_model *p,
+			    const struct nna_request *r, const struct nna_execute_options *options,
+			    struct nn_error *err)
+{
+	enum nn_status status = set_args(c, r, err);
+
+	if (!status && r->num_tokens)
+		status = nna_buffer_uses_check(&c->buffers, r, c->args, err);
+	if (status)
+		return status;
+	c->message[0] = 0;
+	c->was_past = options->deadline_ns && nna_now_ns() >= options->deadline_ns;
+	c->execute = (struct nnaccel_execute){
+		.size = sizeof(c->execute),
+		.flags = options->measure ? NNACCEL_EXECUTE_MEASURE : 0,
+		.model = p->id,
+		.num_pools = r->num_memories,
+		.pools = (uintptr_t)c->pools,
+		.num_inputs = r->num_inputs,
+		.num_outputs = r->num_outputs,
+		.args = (uintptr_t)c->args,
+		.shapes = (uintptr_t)c->shapes,
+		.deadline_ns = options->deadline_ns,
+		.loop_timeout_ns = options->loop_timeout_ns,
+		.message = (uintptr_t)c->message,
+		.message_size = sizeof(c->message),
+		.num_buffers = c->buffers.count,
+		.buffers = (uintptr_t)c->buffers.tokens,
+	};
+	return NN_OK;
+}
+
+enum nn_status nna_get_shapes(const struct nnaccel_shape *from, uint32_t count,
+			      struct nna_output_shape *shapes, struct nn_error *err)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const struct nnaccel_shape *s = &from[i];
+
+		if (s->rank > NN_MAX_RANK)
+			return nn_fail(err, NN_GENERAL_FAILURE, "execute: the engine says that "
+				       "output %u has rank %u", i, s->rank);
+		shapes[i].rank = s->rank;
+		shapes[i].is_sufficient = s->flags & NNACCEL_SHAPE_SUFFICIENT;
+		memcpy(shapes[i].dims, s->dims, sizeof(s->dims));
+	}
+	return NN_OK;
+}
+
+uint64_t nna_microseconds(uint64_t ns)
+{
+	return ns == NNACCEL_TIME_NONE ? NNA_TIME_NONE : ns / 1000;
+}
+
+static enum nn_status call_status(const struct nna_call *c, const struct nna_device *device,
+				  int error, struct nn_error *err)
+{
+	if (error == ETIME && c->was_past)
+		return nn_fail(err, NN_MISSED_DEADLINE_PERSISTENT,
+			       "execute: the deadline had passed before the call");
+	if (error)
+		return nna_fail_errno(device, "execute", error, err);
+	if (c->execute.out_status)
+		return nna_fail_status("execute", c->execute.out_status, c->message, err);
+	return NN_OK;
+}
+
+enum nn_status nna_call_note(struct nna_call *c, const struct nna_device *device,
+			     const struct nna_request *r, int error, bool *again,
+			     struct nn_error *err)
+{
+	enum nn_status status = call_status(c, device, error, err);
+
+	*again = false;
+	if (error) {
+		c->execute.out_num_shapes = 0;
+		c->execute.out_device_ns = NNACCEL_TIME_NONE;
+		c->execute.out_driver_ns = NNACCEL_TIME_NONE;
+	}
+	if (r->num_tokens)
+		nna_buffer_uses_note(&c->buffers, r, status, c->shapes,
+				     c->execute.out_num_shapes, again);
+	return status;
+}
+
+enum nn_status nna_call_results(const struct nna_call *c, enum nn_status status,
+				struct nna_output_shape *shapes, uint32_t *num_shapes,
+				struct nna_timing *timing, struct nn_error *err)
+{
+	const struct nnaccel_execute *e = &c->execute;
+	enum nn_status bad;
+
+	timing->on_device_us = nna_microseconds(e->out_device_ns);
+	timing->in_driver_us = nna_microseconds(e->out_driver_ns);
+	if (status != NN_OK && status != NN_OUTPUT_INSUFFICIENT_SIZE)
+		return status;
+	if (e->out_num_shapes != e->num_outputs)
+		return nn_fail(err, NN_GENERAL_FAILURE, "execute: the engine gave %u of %u output "
+			       "shapes", e->out_num_shapes, e->num_outputs);
+	bad = shapes ? nna_get_shapes(c->shapes, e->num_outputs, shapes, err) : NN_OK;
+	if (bad)
+		return bad;
+	*num_shapes = e->num_outputs;
+	return status;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Fenced executions: started without waiting for them, with sync_files for what
+ * they wait for and for their end.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "call.h"
+
+/*
+ * The shape of an output as the request and the model have it; where the model
+ * is not known, what the request says. NN_INVALID_ARGUMENT: it is not all there.
+ */
+static enum nn_status declared_shape(const struct nna_prepared_model *p,
+				     const struct nna_argument *a, uint32_t index,
+				     struct nnaccel_shape *shape, struct nn_error *err)
+{
+	const struct nna_signature *s = p->signature;
+	const struct nn_operand *o = s && index < s->num_outputs ?
+				     &s->operands[s->num_inputs + index] : NULL;
+	const struct nn_type_info *info = o ? nn_type_info(o->type) : NULL;
+
+	memset(shape, 0, sizeof(*shape));
+	shape->flags = NNACCEL_SHAPE_SUFFICIENT;
+	shape->rank = a->rank || !o ? a->rank : o->rank;
+	if (info && info->is_tensor && !shape->rank && !a->has_no_value)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: output %u of a fenced "
+			       "execution has no shape", index);
+	for (uint32_t i = 0; i < shape->rank; i++) {
+		uint32_t known = o && i < o->rank ? o->dims[i] : 0;
+
+		shape->dims[i] = i < a->rank && a->dims[i] ? a->dims[i] : known;
+		if (!shape->dims[i] && !a->has_no_value)
+			return nn_fail(err, NN_INVALID_ARGUMENT, "execute: dimension %u of output "
+				       "%u of a fenced execution is open", i, index);
+	}
+	return NN_OK;
+}
+
+/* What outputs that are buffers will hold: what comes after in a chain asks for it. */
+static enum nn_status declare_shapes(struct nna_call *c, const struct nna_prepared_model *p,
+				     const struct nna_request *r, struct nn_error *err)
+{
+	enum nn_status status = NN_OK;
+
+	for (uint32_t i = 0; !status && i < r->num_outputs; i++)
+		status = declared_shape(p, &r->outputs[i], i, &c->shapes[i], err);
+	if (!status && r->num_tokens && !p->signature)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: a fenced execution of a model "
+			       "from a cache cannot have buffers");
+	return status;
+}
+
+static enum nn_status start(const struct nna_prepared_model *p, const struct nna_request *r,
+			    struct nna_call *c, struct nnaccel_execute_fenced *e,
+			    struct nn_error *err)
+{
+	bool again;
+
+	e->size = sizeof(*e);
+	e->flags = NNACCEL_FENCE_CLOEXEC;
+	e->execute = (uintptr_t)&c->execute;
+	c->execute.shapes = 0;
+	c->execute.message = 0;
+	c->execute.message_size = 0;
+	if (ioctl(p->device->fd, NNACCEL_EXECUTE_FENCED, e)) {
+		if (errno == EINVAL)
+			return nn_fail(err, NN_INVALID_ARGUMENT, "execute: refused by the kernel: "
+				       "a range is not valid, or an fd is not a sync_file");
+		return nna_fail_errno(p->device, "execute", errno, err);
+	}
+	if (r->num_tokens)
+		nna_buffer_uses_note(&c->buffers, r, NN_OK, c->shapes, r->num_outputs, &again);
+	return NN_OK;
+}
+
+enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
+				  const struct nna_request *request,
+				  const struct nna_execute_options *options,
+				  const int *wait_for, uint32_t num_wait_for,
+				  uint64_t duration_ns, int *fence, struct nn_error *err)
+{
+	struct nnaccel_execute_fenced e = {
+		.fences = (uintptr_t)wait_for,
+		.num_fences = num_wait_for,
+		.duration_ns = duration_ns,
+	};
+	enum nn_status status;
+	struct nna_call c;
+
+	*fence = -1;
+	if (num_wait_for > NNACCEL_MAX_FENCES)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %u fences to wait for, at most "
+			       "%d are possible", num_wait_for, NNACCEL_MAX_FENCES);
+	status = nna_request_get(prepared, request, err);
+	if (status)
+		return status;
+	status = nna_call_begin(&c, prepared, request, err);
+	if (!status) {
+		status = nna_call_set(&c, prepared, request,
+				      options ? options : &nna_execute_defaults, err);
+		if (!status)
+			status = declare_shapes(&c, prepared, request, err);
+		if (!status)
+			status = start(prepared, request, &c, &e, err);
+		nna_call_end(&c);
+	}
+	nna_request_put(request);
+	if (!status)
+		*fence = e.out_fd;
+	return status;
+}
+
+static void take_times(const struct nnaccel_fence_info *info, struct nna_timing *launched,
+		       struct nna_timing *fenced)
+{
+	if (launched)
+		*launched = (struct nna_timing){ nna_microseconds(info->out_device_ns),
+						 nna_microseconds(info->out_launched_ns) };
+	if (fenced)
+		*fenced = (struct nna_timing){ nna_microseconds(info->out_device_ns),
+					       nna_microseconds(info->out_fenced_ns) };
+}
+
+enum nn_status nna_fence_get_info(struct nna_device *device, int fence,
+				  struct nna_timing *launched, struct nna_timing *fenced,
+				  struct nn_error *err)
+{
+	char message[NNACCEL_MAX_MESSAGE] = "";
+	struct nnaccel_fence_info info = {
+		.size = sizeof(info),
+		.fd = fence,
+		.message = (uintptr_t)message,
+		.message_size = sizeof(message),
+		.out_device_ns = NNACCEL_TIME_NONE,
+		.out_launched_ns = NNACCEL_TIME_NONE,
+		.out_fenced_ns = NNACCEL_TIME_NONE,
+	};
+	int error = ioctl(device->fd, NNACCEL_FENCE_INFO, &info) ? errno : 0;
+
+	take_times(&info, launched, fenced);
+	if (error == EBUSY)
+		return nn_fail(err, NN_GENERAL_FAILURE, "execute: it is not at its end yet");
+	if (error == EINVAL)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: the fd is no fence of an "
+			       "execution of this device");
+	if (error)
+		return nna_fail_errno(device, "execute", error, err);
+	if (info.out_error == EREMOTEIO)
+		return nn_fail(err, NN_GENERAL_FAILURE, "execute: a fence that it waited for "
+			       "carried an error");
+	if (info.out_error)
+		return nna_fail_errno(device, "execute", (int)info.out_error, err);
+	if (info.out_status)
+		return nna_fail_status("execute", info.out_status, message, err);
+	return NN_OK;
+}

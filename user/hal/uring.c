@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Executions by io_uring: submission queue entries filled in, completions read.
+ */
+#include <errno.h>
+#include <linux/io_uring.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include <nnaccel/uring.h>
+
+#include "call.h"
+
+struct nna_submission {
+	struct nna_prepared_model *prepared;
+	struct nna_execute_options options;
+	struct nna_request request;	/* its arrays are ours */
+	struct nna_call call;
+};
+
+static void *copy(const void *from, size_t count, size_t size)
+{
+	void *to = calloc(count ? count : 1, size);
+
+	if (to && count)
+		memcpy(to, from, count * size);
+	return to;
+}
+
+static void free_arrays(struct nna_request *r)
+{
+	free((void *)r->inputs);
+	free((void *)r->outputs);
+	free((void *)r->memories);
+	free((void *)r->tokens);
+}
+
+static bool copy_request(struct nna_request *to, const struct nna_request *from)
+{
+	*to = *from;
+	to->inputs = copy(from->inputs, from->num_inputs, sizeof(*from->inputs));
+	to->outputs = copy(from->outputs, from->num_outputs, sizeof(*from->outputs));
+	to->memories = copy(from->memories, from->num_memories, sizeof(struct nna_memory *));
+	to->tokens = copy(from->tokens, from->num_tokens, sizeof(*from->tokens));
+	if (to->inputs && to->outputs && to->memories && to->tokens)
+		return true;
+	free_arrays(to);
+	return false;
+}
+
+static enum nn_status set(struct nna_submission *s, struct nn_error *err)
+{
+	return nna_call_set(&s->call, s->prepared, &s->request, &s->options, err);
+}
+
+static void drop(struct nna_submission *s)
+{
+	nna_call_end(&s->call);
+	nna_request_put(&s->request);
+}
+
+/* Holds what the request names, and sees whether it is possible. */
+static enum nn_status hold(struct nna_submission *s, struct nn_error *err)
+{
+	enum nn_status status = nna_request_get(s->prepared, &s->request, err);
+
+	if (status)
+		return status;
+	status = nna_call_begin(&s->call, s->prepared, &s->request, err);
+	if (status) {
+		nna_request_put(&s->request);
+		return status;
+	}
+	status = set(s, err);
+	if (status)
+		drop(s);
+	return status;
+}
+
+enum nn_status nna_submission_create(struct nna_prepared_model *prepared,
+				     const struct nna_request *request,
+				     const struct nna_execute_options *options,
+				     struct nna_submission **submission, struct nn_error *err)
+{
+	struct nna_submission *s = calloc(1, sizeof(*s));
+	enum nn_status status;
+
+	*submission = NULL;
+	if (!s || !copy_request(&s->request, request)) {
+		free(s);
+		return nn_fail(err, NN_OUT_OF_MEMORY, "execute: out of memory");
+	}
+	s->prepared = prepared;
+	s->options = options ? *options : nna_execute_defaults;
+	status = hold(s, err);
+	if (status) {
+		free_arrays(&s->request);
+		free(s);
+		return status;
+	}
+	*submission = s;
+	return NN_OK;
+}
+
+void nna_submission_free(struct nna_submission *s)
+{
+	if (!s)
+		return;
+	drop(s);
+	free_arrays(&s->request);
+	free(s);
+}
+
+enum nn_status nna_submission_prepare(struct nna_submission *s, struct io_uring_sqe *sqe,
+				      struct nn_error *err)
+{
+	const struct nnaccel_uring_execute block = {
+		.execute = (uintptr_t)&s->call.execute,
+		.tag = (uintptr_t)s,
+	};
+	enum nn_status status = set(s, err);
+
+	memset(sqe, 0, sizeof(*sqe));
+	sqe->opcode = status ? IORING_OP_NOP : IORING_OP_URING_CMD;
+	sqe->user_data = (uintptr_t)s;
+	if (status)
+		return status;
+	sqe->fd = s->prepared->device->fd;
+	sqe->cmd_op = NNACCEL_URING_EXECUTE;
+	memcpy(sqe->cmd, &block, sizeof(block));
+	return NN_OK;
+}
+
+enum nn_status nna_submission_result(struct nna_submission *s, int res,
+				     struct nna_output_shape *shapes, uint32_t *num_shapes,
+				     struct nna_timing *timing, struct nn_error *err)
+{
+	struct nna_timing no_timing;
+	enum nn_status status;
+	uint32_t no_count;
+	bool again;
+
+	timing = timing ? timing : &no_timing;
+	num_shapes = num_shapes ? num_shapes : &no_count;
+	*num_shapes = 0;
+	status = nna_call_note(&s->call, s->prepared->device, &s->request, res < 0 ? -res : 0,
+			       &again, err);
+	return nna_call_results(&s->call, status, shapes, num_shapes, timing, err);
+}
+
+enum nn_status nna_submission_cancel(struct nna_submission *s, struct nn_error *err)
+{
+	struct nnaccel_cancel cancel = { .size = sizeof(cancel), .tag = (uintptr_t)s };
+
+	if (!ioctl(s->prepared->device->fd, NNACCEL_CANCEL, &cancel))
+		return NN_OK;
+	if (errno == ENOENT)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "cancel: the execution is not in flight");
+	return nna_fail_errno(s->prepared->device, "cancel", errno, err);
+}
