@@ -546,7 +546,7 @@ struct compiled *compiled_create(const struct nn_plan *plan, const struct nn_isa
 	k.c->isa = isa;
 	k.c->threads = preference == NN_PREFER_LOW_POWER ? 1 : pool_start();
 	k.zeros_size = largest_operand(k.s);
-	k.zeros = pages_alloc(k.zeros_size);
+	k.zeros = pages_zeros(k.zeros_size);
 	if (!k.zeros || !alloc_lists(&k, g) || !compile(&k) || !tuning_create(k.c)) {
 		compiled_free(k.c);
 		k.c = NULL;

@@ -44,6 +44,14 @@ void *pages_alloc(size_t size)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
+void *pages_zeros(size_t size)
+{
+	void *memory = mmap(NULL, rounded(size ? size : 1), PROT_READ,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
 void pages_free(void *memory, size_t size)
 {
 	if (memory)

@@ -11,4 +11,7 @@
 void *pages_alloc(size_t size);
 void pages_free(void *memory, size_t size);
 
+/* Zeroes that take no memory and cannot be written, freed in the same way. */
+void *pages_zeros(size_t size);
+
 #endif /* NN_PLAN_PAGES_H */
