@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "exporters.h"
+#include "fence.h"
 #include "harness.h"
 
 #define LENGTH (EXPORTER_NUM_PAGES * PAGE)
@@ -260,6 +261,39 @@ TEST_F(access, waits_for_fences_of_own_memory)
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_EQ(answer(self), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
+}
+
+/* Nobody waits in the call: the fence does, and the access is there until it signals. */
+TEST_F(access, is_around_a_fenced_execution)
+{
+	struct fenced f;
+
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 1), 0);
+	fenced_init(&f, self->model, self->pool, self->own);
+	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE_FENCED, &f.cmd), 0);
+	EXPECT_FALSE(command_waits(self));
+	EXPECT_EQ(exporter_counts(&self->x).begun[FROM_DEVICE], 0);
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_SIGNAL), 0);
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_COUNTS(1, 0, FROM_DEVICE);
+	EXPECT_EQ(fence_status(f.cmd.out_fd), 0);
+	EXPECT_EQ(answer(self), 0);
+	EXPECT_EQ(fence_await(f.cmd.out_fd), 1);
+	EXPECT_COUNTS(1, 1, FROM_DEVICE);
+	close(f.cmd.out_fd);
+}
+
+TEST_F(access, refused_fails_the_fence)
+{
+	struct fenced f;
+
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_REFUSE, EXPORTER_NO_BEGIN), 0);
+	fenced_init(&f, self->model, self->pool, self->own);
+	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE_FENCED, &f.cmd), 0);
+	EXPECT_LT(fence_await(f.cmd.out_fd), 0);
+	EXPECT_EQ(fence_error(self->s.fd, f.cmd.out_fd), EIO);
+	EXPECT_FALSE(command_waits(self));
+	close(f.cmd.out_fd);
 }
 
 TEST_F(access, waits_until_the_deadline)

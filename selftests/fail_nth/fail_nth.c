@@ -11,6 +11,7 @@
 
 #define PROT_RW (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE)
 #define MOST 1000
+#define DRM_FORMAT_R8 0x20203852
 
 FIXTURE(fail_nth) {
 	struct summary before;
@@ -135,6 +136,23 @@ static int call_import_file(FIXTURE_DATA(fail_nth) *self, int *made)
 static int call_import_buffer(FIXTURE_DATA(fail_nth) *self, int *made)
 {
 	return pool_import(self->s.fd, self->buffer, NNACCEL_PROT_READ, 0, PAGE, (uint32_t *)made);
+}
+
+static int call_import_formatted(FIXTURE_DATA(fail_nth) *self, int *made)
+{
+	struct nnaccel_pool_import_formatted import = {
+		.size = sizeof(import),
+		.fd = self->buffer,
+		.prot = PROT_RW,
+		.fourcc = DRM_FORMAT_R8,
+		.width = 1,
+		.height = 1,
+		.stride = 1,
+	};
+	int error = xioctl(self->s.fd, NNACCEL_POOL_IMPORT_FORMATTED, &import);
+
+	*made = (int)import.out_id;
+	return error;
 }
 
 static int call_export(FIXTURE_DATA(fail_nth) *self, int *made)
@@ -516,6 +534,7 @@ SWEEP(info, NULL, NULL)
 SWEEP(alloc, NULL, undo_object)
 SWEEP(import_file, NULL, undo_object)
 SWEEP(import_buffer, NULL, undo_object)
+SWEEP(import_formatted, NULL, undo_object)
 SWEEP(export, NULL, undo_fd)
 SWEEP(query, NULL, NULL)
 SWEEP(supported, NULL, NULL)
