@@ -188,11 +188,12 @@ static enum nn_status join(struct plugin *p, struct nn_error *err)
 	for (uint32_t i = 0; i < x->num_operations && !status; i++) {
 		int32_t code = (int32_t)((uint32_t)p->prefix << 16 | x->operations[i].code);
 
-		plugin_op_init(&p->ops[i], &x->operations[i], code);
+		plugin_op_init(&p->ops[i], &x->operations[i], code, p->fingerprint);
 		status = nn_op_register(&p->ops[i].op, err);
 	}
 	if (!status && x->oem_operation) {
-		plugin_op_init(&p->ops[x->num_operations], x->oem_operation, NN_OP_OEM);
+		plugin_op_init(&p->ops[x->num_operations], x->oem_operation, NN_OP_OEM,
+			       p->fingerprint);
 		status = nn_op_register(&p->ops[x->num_operations].op, err);
 	}
 	return status;

@@ -62,7 +62,8 @@ uint32_t plugin_fingerprint(void);
 enum nn_status plugin_check_model(const struct nn_model *model, struct nn_error *err);
 
 /* Makes the entry of the table for an operation of an extension, or its OEM operation. */
-void plugin_op_init(struct plugin_op *op, const struct nnx_operation *descriptor, int32_t code);
+void plugin_op_init(struct plugin_op *op, const struct nnx_operation *descriptor, int32_t code,
+		    uint64_t version);
 
 /* Has an operand's extension data checked by its type. */
 enum nn_status plugin_check_data(const struct nnx_type *type, const struct nn_operand *operand,

@@ -303,11 +303,13 @@ static void op_release(const struct nn_op *op, void *state)
 	plugin_of(op)->descriptor->release(state);
 }
 
-void plugin_op_init(struct plugin_op *op, const struct nnx_operation *descriptor, int32_t code)
+void plugin_op_init(struct plugin_op *op, const struct nnx_operation *descriptor, int32_t code,
+		    uint64_t version)
 {
 	*op = (struct plugin_op){
 		.op = {
 			.code = code,
+			.version = version,
 			.name = descriptor->name,
 			.zero_sized = descriptor->flags & NNX_ZERO_SIZED ? NN_ZERO_ALLOWED :
 									   NN_ZERO_NONE,

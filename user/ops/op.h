@@ -76,6 +76,7 @@ enum nn_zero_sized {
 
 struct nn_op {
 	int32_t code;
+	uint64_t version;		/* of one that is added: of the code behind it; else 0 */
 	const char *name;		/* as the NNAPI spells it: "CONV_2D" */
 	enum nn_zero_sized zero_sized;
 	uint64_t omissible;		/* inputs that may be omitted */
@@ -136,6 +137,9 @@ const struct nn_op nn_op_##which = {				\
  * NN_RESOURCE_EXHAUSTED_PERSISTENT: there are too many. From any thread.
  */
 enum nn_status nn_op_register(const struct nn_op *op, struct nn_error *err);
+
+/* Stands for the operations that were added and their versions; 0: none. */
+uint64_t nn_op_added_fingerprint(void);
 
 /*
  * Operations whose output sizes depend on data (BOX_WITH_NMS_LIMIT,

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "model/extension.h"
+#include "ops/fingerprint.h"
 #include "ops/op.h"
 
 #define NN_OP(name) extern const struct nn_op nn_op_##name;
@@ -64,6 +65,19 @@ enum nn_status nn_op_register(const struct nn_op *op, struct nn_error *err)
 		return nn_fail(err, NN_RESOURCE_EXHAUSTED_PERSISTENT,
 			       "operation %s is one more than %d", op->name, MAX_ADDED);
 	return NN_OK;
+}
+
+uint64_t nn_op_added_fingerprint(void)
+{
+	uint64_t on[3] = { 0 };
+	const struct nn_op *op;
+
+	for (size_t i = 0; (op = atomic_load_explicit(&added[i], memory_order_acquire)); i++) {
+		on[1] = (uint64_t)op->code;
+		on[2] = op->version;
+		on[0] = nn_fingerprint64(on, sizeof(on));
+	}
+	return on[0];
 }
 
 const struct nn_op *nn_op_find(int32_t code)

@@ -45,6 +45,8 @@ static const char *plugin_path(const char *name)
 
 static void test_loading(void **state)
 {
+	uint64_t plan = nn_plan_fingerprint();
+
 	(void)state;
 	assert_int_equal(plugin_fingerprint(), 0);
 	assert_load(PLUGIN_WAITS, "../extensions/golden",
@@ -54,6 +56,8 @@ static void test_loading(void **state)
 	assert_load(PLUGIN_LOADED, "plugins/hostile", "");
 	assert_int_equal(plugin_count(), 3);
 	assert_int_not_equal(plugin_fingerprint(), 0);
+	/* Plans that were saved without them, or with others, are not loaded. */
+	assert_int_not_equal(nn_plan_fingerprint(), plan);
 	assert_load(PLUGIN_REFUSED, "../extensions/fibonacci",
 		    "extension com.example.fibonacci is there already");
 	assert_load(PLUGIN_REFUSED, "plugins/nothing", "exports no nnaccel_extension");
@@ -385,6 +389,48 @@ static void test_models(void **state)
 	}
 }
 
+/* IF passes on operands of extensions, and its branches have their operations. */
+static void test_control_flow(void **state)
+{
+	const struct nn_plan_options options = { .preference = 1 };
+	int64_t five = 5, numbers[5] = { 0 };
+	bool condition = true;
+	struct nn_arg in[] = { { .data = &condition, .length = 1 },
+			       { .data = &five, .length = sizeof(five) } };
+	struct nn_arg out = { .data = numbers, .length = sizeof(numbers) };
+	struct nn_execution e = { .num_inputs = 2, .num_outputs = 1, .inputs = in,
+				  .outputs = &out };
+	struct nn_error err = { "" };
+	struct model_builder b;
+	struct nn_model *model;
+	struct nn_plan *plan;
+
+	(void)state;
+	mb_init(&b);
+	b.model.num_extensions = 1;
+	b.extensions[0] = (struct nn_extension_prefix){ FIBONACCI_NAME, 9 };
+	mb_operand(&b, NN_TENSOR_BOOL8, NN_SUBGRAPH_INPUT, MB_DIMS(1));
+	mb_subgraph_operand(&b, 1);
+	mb_subgraph_operand(&b, 2);
+	mb_operand(&b, CODE(9, FIBONACCI_INT64), NN_SUBGRAPH_INPUT, MB_NONE);
+	mb_operand(&b, CODE(9, FIBONACCI_TENSOR_QUANT64), NN_SUBGRAPH_OUTPUT, MB_DIMS(0));
+	set_data(&b, 4, &quant, sizeof(quant));
+	mb_operation(&b, NN_OP_IF, MB_LIST(0, 1, 2, 3), MB_LIST(4));
+	for (int k = 1; k <= 2; k++) {
+		mb_subgraph(&b);
+		mb_operand(&b, CODE(9, FIBONACCI_INT64), NN_SUBGRAPH_INPUT, MB_NONE);
+		mb_operand(&b, CODE(9, FIBONACCI_TENSOR_QUANT64), NN_SUBGRAPH_OUTPUT, MB_DIMS(0));
+		b.operands[k][1].extra = b.operands[0][4].extra;
+		mb_operation(&b, CODE(9, FIBONACCI_FIBONACCI), MB_LIST(0), MB_LIST(1));
+	}
+	if (load(&b, &model, &err) || nn_plan_create(model, &options, &plan, &err) ||
+	    nn_plan_execute(plan, &e, &err))
+		fail_msg("%s", err.message);
+	assert_int_equal(numbers[4], 3 / quant.scale + quant.zero_point);
+	nn_plan_free(plan);
+	nn_model_free(model);
+}
+
 /* An extension's operand where a core operation takes one of its own. */
 static void test_core_operation(void **state)
 {
@@ -499,6 +545,7 @@ int main(void)
 		cmocka_unit_test(test_running),
 		cmocka_unit_test(test_saving),
 		cmocka_unit_test(test_models),
+		cmocka_unit_test(test_control_flow),
 		cmocka_unit_test(test_core_operation),
 		cmocka_unit_test(test_supported),
 		cmocka_unit_test(test_hostile),

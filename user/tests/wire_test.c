@@ -123,6 +123,35 @@ static void test_round_trip(void **state)
 	}
 }
 
+/* Extension data of any size travel untouched, and so does the largest prefix. */
+static void test_extension_data(void **state)
+{
+	static const size_t sizes[] = { 0, 1, 4095, 3u << 20 };
+	struct nn_model *model;
+	size_t size, i, k;
+	uint8_t *data;
+	void *wire;
+
+	(void)state;
+	for (i = 0; i < LENGTH(sizes); i++) {
+		data = malloc(sizes[i] + 1);
+		for (k = 0; k < sizes[i]; k++)
+			data[k] = (uint8_t)(k * 7 + (k >> 8));
+		sample_everything(&sent);
+		sent.extensions[0].prefix = 0xffff;
+		sent.operands[0][11].type = (int32_t)0xffff0000;
+		sent.operations[0][2].type = (int32_t)0xffffffff;
+		sent.operands[0][11].extra.bytes = data;
+		sent.operands[0][11].extra.count = (uint32_t)sizes[i];
+		wire = encode(&sent.model, &size);
+		assert_int_equal(nn_model_decode(wire, size, sent.pools, 1, &model, NULL), NN_OK);
+		free(wire);
+		assert_same_model(&sent.model, model);
+		nn_model_free(model);
+		free(data);
+	}
+}
+
 /* Any byte boundary will do: nobody promises that a wire form is aligned. */
 static void test_unaligned(void **state)
 {
@@ -356,6 +385,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_extension_data),
 		cmocka_unit_test(test_unaligned),
 		cmocka_unit_test(test_every_length),
 		cmocka_unit_test(test_every_byte),

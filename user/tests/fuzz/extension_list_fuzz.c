@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Fuzzes what a client reads of a worker's list of extensions: it is refused, or all
+ * that is handed out lies within the one allocation and can be used.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <nnaccel/device.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void use(const struct nn_device_extension_item *items, uint32_t count, bool are_types)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (!strlen(items[i].name) || !items[i].element_size == are_types)
+			abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct nn_device_extension *list;
+	uint32_t count;
+
+	if (nn_device_extensions_decode(data, size, &list, &count, NULL))
+		return 0;
+	for (uint32_t i = 0; i < count; i++) {
+		if (!strlen(list[i].name))
+			abort();
+		use(list[i].types, list[i].num_types, true);
+		use(list[i].operations, list[i].num_operations, false);
+	}
+	free(list);
+	return 0;
+}
