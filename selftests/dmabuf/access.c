@@ -138,7 +138,7 @@ TEST_F(access, is_around_a_preparation)
 TEST_F(access, lasts_while_the_worker_goes_on)
 {
 	execution_init(&self->e, self->model, self->pool, self->own);
-	self->e.cmd.deadline_ns = in_ms(300);
+	self->e.cmd.deadline_ns = in_ms(3000);
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &self->e.cmd));
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_EQ(async_wait(&self->async), ETIME);

@@ -124,7 +124,8 @@ enum nn_status nna_memory_import_formatted(struct nna_device *device, int fd, in
 
 /*
  * This process's mapping of the memory, made at the first call and kept until
- * the memory goes; NULL (with err) where it can't be mapped.
+ * the memory goes; NULL (with err) where it can't be mapped. Who reads or writes
+ * another driver's dma-buf through it uses DMA_BUF_IOCTL_SYNC of that dma-buf's fd.
  */
 void *nna_memory_map(struct nna_memory *memory, struct nn_error *err);
 
