@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 
 #include "call.h"
+#include "late.h"
 
 /*
  * The shape of an output as the request and the model have it; where the model
@@ -108,8 +109,10 @@ enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
 		nna_call_end(&c);
 	}
 	nna_request_put(request);
-	if (!status)
+	if (!status) {
 		*fence = e.out_fd;
+		nna_late_executed(prepared);
+	}
 	return status;
 }
 

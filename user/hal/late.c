@@ -64,8 +64,11 @@ static void *save(void *arg)
 	if (nna_cache_save(late->prepared, &late->cache, &put_off, &reason) &&
 	    !reason.message[0])
 		nn_fail(&reason, NN_GENERAL_FAILURE, "cache: not saved");
-	if (put_off)
-		nn_fail(&reason, NN_GENERAL_FAILURE, "cache: the engine has compiled nothing");
+	if (put_off) {
+		/* The execution has only begun, behind a fence: the next one may find more. */
+		atomic_store(&late->next, atomic_load(&late->executions) + 1);
+		return NULL;
+	}
 	if (!late->is_last) {
 		late->is_last = true;
 		atomic_store(&late->next, HOT);

@@ -15,7 +15,7 @@
 void nna_late_begin(struct nna_prepared_model *prepared, const struct nna_cache *cache,
 		    bool put_off);
 
-/* An execution has succeeded; any number of threads. */
+/* An execution has succeeded, or begun behind a fence; any number of threads. */
 void nna_late_executed(struct nna_prepared_model *prepared);
 
 /* Waits for what is being saved, and gives up the handles. */

@@ -11,6 +11,7 @@
 #include <nnaccel/uring.h>
 
 #include "call.h"
+#include "late.h"
 
 struct nna_submission {
 	struct nna_prepared_model *prepared;
@@ -146,7 +147,10 @@ enum nn_status nna_submission_result(struct nna_submission *s, int res,
 	*num_shapes = 0;
 	status = nna_call_note(&s->call, s->prepared->device, &s->request, res < 0 ? -res : 0,
 			       &again, err);
-	return nna_call_results(&s->call, status, shapes, num_shapes, timing, err);
+	status = nna_call_results(&s->call, status, shapes, num_shapes, timing, err);
+	if (!status)
+		nna_late_executed(s->prepared);
+	return status;
 }
 
 enum nn_status nna_submission_cancel(struct nna_submission *s, struct nn_error *err)

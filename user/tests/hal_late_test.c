@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -157,6 +158,36 @@ static void test_hot_in_burst(void **state)
 	assert_entry(3);
 }
 
+/* The same behind fences: the first may be asked for before it has compiled anything. */
+static void test_hot_behind_fences(void **state)
+{
+	const struct nna_argument in = { .length = ROW }, out = { .offset = ROW, .length = ROW };
+	struct nna_prepared_model *p;
+	struct nna_memory *m;
+	const struct nna_request r = { 1, 1, 1, &in, &out, &m, 0, NULL };
+	int fence;
+
+	(void)state;
+	p = prepare_late(6);
+	check(nna_memory_alloc(device, PAGE, &m, &err));
+	for (int i = 0; i < 2 * EXECUTIONS; i++) {
+		struct pollfd end = { .events = POLLIN };
+
+		check(nna_execute_fenced(p, &r, NULL, NULL, 0, 0, &fence, &err));
+		end.fd = fence;
+		if (fence < 0)
+			continue;
+		assert_int_equal(poll(&end, 1, PATIENCE * 1000), 1);
+		close(fence);
+	}
+	assert_saved_late();
+	if (is_lazy())
+		assert_saved_late();
+	nna_memory_free(m);
+	nna_prepared_model_free(p);
+	assert_entry(6);
+}
+
 /* Values that a loaded model uses are not written, but what it measured is saved. */
 static void test_hot_loaded(void **state)
 {
@@ -207,7 +238,7 @@ static void *read_all_the_time(void *unused)
 		struct nna_prepared_model *p = NULL;
 		struct entry e;
 
-		entry_open(&e, 6);
+		entry_open(&e, 7);
 		if (!nna_prepare_model_from_cache(device, &e.cache, NULL, &p, NULL)) {
 			atomic_fetch_add(&hits, 1);
 			if (!is_right(device, p, 2))
@@ -231,7 +262,7 @@ static void test_readers(void **state)
 		struct nna_prepared_model *p;
 		struct entry e;
 
-		entry_open(&e, 6);
+		entry_open(&e, 7);
 		assert_int_equal(ftruncate(e.model, 0), 0);
 		p = prepare(device, &e.cache, 2);
 		assert_non_null(p);
@@ -239,7 +270,7 @@ static void test_readers(void **state)
 		nna_prepared_model_free(p);
 		entry_close(&e);
 	}
-	while (!atomic_load(&hits) && model_size(6))
+	while (!atomic_load(&hits) && model_size(7))
 		sched_yield();
 	atomic_store(&stop, true);
 	for (int i = 0; i < READERS; i++)
@@ -259,7 +290,7 @@ static int remove_folder(void **state)
 	char path[128];
 
 	(void)state;
-	for (int i = 1; i <= 6; i++) {
+	for (int i = 1; i <= 7; i++) {
 		snprintf(path, sizeof(path), "%s/%d.model", folder, i);
 		unlink(path);
 		snprintf(path, sizeof(path), "%s/%d.data", folder, i);
@@ -274,6 +305,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_first_execution, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_hot, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_hot_in_burst, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_hot_behind_fences, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_hot_loaded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_free_at_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_readers, set_up, tear_down),
