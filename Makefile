@@ -65,7 +65,8 @@ libdemo	:= $(if $(demo),$(BUILD)/lib/libdemo.a)
 programs := $(if $(engine),$(BUILD)/sbin/nnacceld) $(if $(tools),$(BUILD)/bin/nnaccel)
 trainer	:= $(if $(demo),$(BUILD)/bin/train_digits)
 examples := $(patsubst user/examples/%.c,$(BUILD)/examples/%,$(wildcard user/examples/*.c))
-benches	:= $(patsubst user/bench/%.c,$(BUILD)/bench-bin/%,$(wildcard user/bench/*.c))
+# uring is a part of the area memory.
+benches	:= $(patsubst user/bench/%.c,$(BUILD)/bench-bin/%,$(filter-out %/uring.c,$(wildcard user/bench/*.c)))
 test_src := $(wildcard user/tests/*_test.c)
 tests	:= $(patsubst user/tests/%.c,$(BUILD)/tests/%,$(test_src))
 test_lib := $(patsubst %.c,$(obj)/%.o,$(filter-out $(test_src),$(wildcard user/tests/*.c)))
@@ -191,7 +192,7 @@ $(BUILD)/examples/%: $(obj)/user/examples/%.o $(call archive,model) $(libhal) $(
 		-L$(BUILD)/lib $(if $(runtime),-lneuralnetworks) $(if $(hal),-lnnaccel) -lm
 
 # What submits to a ring.
-$(BUILD)/examples/uring $(BUILD)/tests/hal_async_test: private ldflags += -luring
+$(BUILD)/examples/uring $(BUILD)/tests/hal_async_test $(BUILD)/bench-bin/uring: private ldflags += -luring
 
 # ---- unit tests: NAME_test.c is a program, the other files of user/tests are linked into each ----
 
@@ -316,11 +317,15 @@ $(BUILD)/bench-bin/cache: $(obj)/user/bench/cache.o $(call objects,user/bench/co
 
 $(BUILD)/bench-bin/burst: $(call objects,user/bench/burst/*.c)
 
-bench: $(benches:$(BUILD)/bench-bin/%=bench-%)
+bench: $(benches:$(BUILD)/bench-bin/%=bench-%) bench-memory
 bench-%: $(BUILD)/bench-bin/%
 	@mkdir -p $(BUILD)/bench
 	$< > $(BUILD)/bench/$*.tsv
 	column -t -s '	' $(BUILD)/bench/$*.tsv
+bench-memory: $(BUILD)/bench-bin/uring
+	@mkdir -p $(BUILD)/bench
+	BUILD=$(BUILD) scripts/vm -- $(abspath $<) > $(BUILD)/bench/memory.tsv
+	column -t -s '	' $(BUILD)/bench/memory.tsv
 bench-cache: $(BUILD)/bench-bin/cache
 	@mkdir -p $(BUILD)/bench
 	$< > $(BUILD)/bench/cache.tsv

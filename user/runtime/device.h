@@ -80,6 +80,17 @@ struct device_ops {
 			      struct nn_error *err);
 	/* From any number of threads. */
 	int (*execute)(struct prepared *prepared, struct request *request, struct nn_error *err);
+	/*
+	 * Starts an execution whose arguments all lie in memories, once sync_files
+	 * have signalled, and gives one for its end; NULL where the device cannot.
+	 */
+	int (*execute_fenced)(struct prepared *prepared, const struct request *request,
+			      const int *wait_for, uint32_t count, uint64_t duration_ns,
+			      int *fence, struct nn_error *err);
+	/* The result of an execution whose fence has signalled, and its times. */
+	int (*fence_result)(const ANeuralNetworksDevice *device, int fence,
+			    struct nna_timing *launched, struct nna_timing *fenced,
+			    struct nn_error *err);
 	void (*free)(struct prepared *prepared);
 	/*
 	 * A channel for one execution at a time, which in the steady state allocates

@@ -448,6 +448,50 @@ static int accel_execute(struct prepared *prepared, struct request *request, str
 	return execute_single(accel, request, err);
 }
 
+static int accel_execute_fenced(struct prepared *prepared, const struct request *request,
+				const int *wait_for, uint32_t count, uint64_t duration_ns,
+				int *fence, struct nn_error *err)
+{
+	struct accel_prepared *accel = (struct accel_prepared *)prepared;
+	const struct nna_execute_options options = {
+		.measure = request->measure,
+		.deadline_ns = request->deadline_ns,
+		.loop_timeout_ns = request->loop_timeout_ns,
+	};
+	struct accel_request r;
+	struct arena arena = { NULL };
+	int result;
+
+	if (!init_request(&r, request->num_inputs, request->num_outputs, &arena)) {
+		arena_free(&arena);
+		return rt_out_of_memory(err);
+	}
+	result = place(accel, request, &r, err);
+	if (result == ANEURALNETWORKS_NO_ERROR) {
+		const struct nna_request nna_request = {
+			.num_inputs = request->num_inputs,
+			.num_outputs = request->num_outputs,
+			.num_memories = r.num_memories,
+			.inputs = r.inputs,
+			.outputs = r.outputs,
+			.memories = r.memories,
+		};
+
+		result = rt_fail_status(err, nna_execute_fenced(accel->model, &nna_request,
+								&options, wait_for, count,
+								duration_ns, fence, err));
+	}
+	arena_free(&arena);
+	return result;
+}
+
+static int accel_fence_result(const ANeuralNetworksDevice *device, int fence,
+			      struct nna_timing *launched, struct nna_timing *fenced,
+			      struct nn_error *err)
+{
+	return rt_fail_status(err, nna_fence_get_info(device->nna, fence, launched, fenced, err));
+}
+
 static void accel_close_channel(struct channel *channel)
 {
 	nna_burst_free(channel->burst);
@@ -524,6 +568,8 @@ static const struct device_ops accel_ops = {
 	.prepare = accel_prepare,
 	.prepare_cached = accel_prepare_cached,
 	.execute = accel_execute,
+	.execute_fenced = accel_execute_fenced,
+	.fence_result = accel_fence_result,
 	.free = accel_free,
 	.open_channel = accel_open_channel,
 	.close_channel = accel_close_channel,

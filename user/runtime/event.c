@@ -89,12 +89,37 @@ static int wait_fence(int fence, struct nn_error *err)
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
+/* The fence has signalled; the execution that it is of may not know yet. */
+static void end_execution(ANeuralNetworksEvent *event)
+{
+	pthread_mutex_lock(&event->lock);
+	if (event->execution) {
+		event->result = execution_end_fenced(event->execution, event->fence,
+						     &event->reason);
+		event->execution = NULL;
+		event->has_ended = true;
+	}
+	pthread_mutex_unlock(&event->lock);
+}
+
+void event_look(ANeuralNetworksEvent *event)
+{
+	struct pollfd poll_fd = { .fd = event->fence, .events = POLLIN };
+
+	if (poll(&poll_fd, 1, 0) > 0)
+		end_execution(event);
+}
+
 static int wait_event(ANeuralNetworksEvent *event, struct nn_error *err)
 {
 	int result;
 
-	if (event->fence >= 0)
-		return wait_fence(event->fence, err);
+	if (event->fence >= 0) {
+		result = wait_fence(event->fence, err);
+		end_execution(event);
+		if (!event->is_execution)
+			return result;
+	}
 	pthread_mutex_lock(&event->lock);
 	while (!event->has_ended)
 		pthread_cond_wait(&event->ended, &event->lock);
@@ -216,6 +241,57 @@ int event_start_execution(ANeuralNetworksExecution *execution,
 		return rt_fail(err, ANEURALNETWORKS_OP_FAILED, "no thread: %s", strerror(error));
 	}
 	return ANEURALNETWORKS_NO_ERROR;
+}
+
+/* The fences of all dependencies, or NULL: one has none, or there is no memory. */
+static int *get_fences(const ANeuralNetworksEvent *const *dependencies, uint32_t count)
+{
+	int *fences = calloc((size_t)count + 1, sizeof(*fences));
+	uint32_t i;
+
+	for (i = 0; fences && i < count; i++) {
+		fences[i] = dependencies[i]->fence;
+		if (fences[i] < 0) {
+			free(fences);
+			return NULL;
+		}
+	}
+	return fences;
+}
+
+/* NNAPI's fences are above 0. */
+static int move_up(int fence)
+{
+	int moved = fcntl(fence, F_DUPFD_CLOEXEC, 1);
+
+	close(fence);
+	return moved;
+}
+
+int event_start_fenced(ANeuralNetworksExecution *execution,
+		       const ANeuralNetworksEvent *const *dependencies, uint32_t count,
+		       uint64_t duration_ns, ANeuralNetworksEvent **event, struct nn_error *err)
+{
+	int *fences = get_fences(dependencies, count);
+	ANeuralNetworksEvent *e = fences ? new_event(-1) : NULL;
+	int fence = -1;
+
+	if (e)
+		execution_start_fenced(execution, fences, count, duration_ns, &fence);
+	free(fences);
+	if (fence == 0)
+		fence = move_up(fence);
+	if (fence > 0) {
+		e->fence = fence;
+		e->execution = execution;
+		e->is_execution = true;
+		execution->event = e;
+		*event = e;
+		return ANEURALNETWORKS_NO_ERROR;
+	}
+	if (e)
+		drop(e);
+	return event_start_execution(execution, dependencies, count, duration_ns, event, err);
 }
 
 int ANeuralNetworksEvent_createFromSyncFenceFd(int sync_fence_fd, ANeuralNetworksEvent **event)

@@ -9,6 +9,8 @@
 
 struct ANeuralNetworksEvent {
 	int fence;			/* sync_file, or -1 */
+	bool is_execution;		/* the fence is of an execution of ours */
+	ANeuralNetworksExecution *execution;	/* under the lock; NULL: it knows of its end */
 	pthread_t thread;		/* without a fence: runs the execution */
 	atomic_uint references;		/* the application, and executions that depend on it */
 
@@ -27,5 +29,16 @@ int event_start_execution(ANeuralNetworksExecution *execution,
 			  const ANeuralNetworksEvent *const *dependencies, uint32_t count,
 			  uint64_t duration_ns, ANeuralNetworksEvent **event,
 			  struct nn_error *err);
+
+/*
+ * The same on the device, where it can wait for all dependencies itself and has
+ * all it needs; else in a thread.
+ */
+int event_start_fenced(ANeuralNetworksExecution *execution,
+		       const ANeuralNetworksEvent *const *dependencies, uint32_t count,
+		       uint64_t duration_ns, ANeuralNetworksEvent **event, struct nn_error *err);
+
+/* Ends the execution of an event whose fence has signalled; does not wait. */
+void event_look(ANeuralNetworksEvent *event);
 
 #endif /* NN_RUNTIME_EVENT_H */

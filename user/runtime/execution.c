@@ -61,6 +61,8 @@ void ANeuralNetworksExecution_free(ANeuralNetworksExecution *execution)
 {
 	if (!execution)
 		return;
+	if (execution->state == EXECUTION_STARTED && execution->event)
+		event_look(execution->event);
 	if (execution->state == EXECUTION_STARTED) {
 		rt_log(RT_LOG_ERROR, "%s: ignored, the execution runs", __func__);
 		return;
@@ -351,7 +353,7 @@ static int start_fenced(ANeuralNetworksExecution *execution,
 		result = start(execution, err);
 	if (result != ANEURALNETWORKS_NO_ERROR)
 		return result;
-	return event_start_execution(execution, dependencies, count, duration, event, err);
+	return event_start_fenced(execution, dependencies, count, duration, event, err);
 }
 
 int ANeuralNetworksExecution_startComputeWithDependencies(
@@ -453,9 +455,9 @@ static int get_duration(const ANeuralNetworksExecution *execution, int32_t code,
 			       rt_result_name(execution->result));
 	if (!execution->measure)
 		return rt_fail(err, ANEURALNETWORKS_BAD_STATE, "no time was asked for");
-	us = code == ANEURALNETWORKS_DURATION_ON_HARDWARE ||
-	     code == ANEURALNETWORKS_FENCED_DURATION_ON_HARDWARE ? execution->on_device_us :
-								   execution->in_driver_us;
+	us = code == ANEURALNETWORKS_DURATION_IN_DRIVER ? execution->in_driver_us :
+	     code == ANEURALNETWORKS_FENCED_DURATION_IN_DRIVER ? execution->fenced_in_driver_us :
+								 execution->on_device_us;
 	if (us != NNA_TIME_NONE)
 		*duration = us * NS_PER_US;
 	return ANEURALNETWORKS_NO_ERROR;

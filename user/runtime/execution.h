@@ -38,7 +38,9 @@ struct ANeuralNetworksExecution {
 	struct nn_output_shape *shapes;	/* [num_outputs], of NO_ERROR and INSUFFICIENT_SIZE */
 	uint64_t on_device_us;
 	uint64_t in_driver_us;
+	uint64_t fenced_in_driver_us;	/* from the last dependency's end */
 	uint64_t deadline_ns;
+	ANeuralNetworksEvent *event;	/* that ends it; NULL: it needs none */
 };
 
 /*
@@ -53,6 +55,15 @@ int execution_check_memories(const ANeuralNetworksExecution *execution, struct n
  */
 int execution_run(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *burst,
 		  uint64_t deadline_ns, struct nn_error *err);
+
+/*
+ * Starts a started execution on its device, which waits for sync_files itself:
+ * *fence signals at its end, and execution_end_fenced() is to be called then.
+ * *fence -1: the device cannot, or did not; nothing has begun.
+ */
+void execution_start_fenced(ANeuralNetworksExecution *execution, const int *wait_for,
+			    uint32_t count, uint64_t duration_ns, int *fence);
+int execution_end_fenced(ANeuralNetworksExecution *execution, int fence, struct nn_error *err);
 
 /* Ends a started execution without having run it. */
 void execution_abandon(ANeuralNetworksExecution *execution, int result);

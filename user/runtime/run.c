@@ -100,6 +100,7 @@ static int run_request(ANeuralNetworksExecution *execution, const struct step *s
 	result = prepared->ops->execute(prepared, request, err);
 	execution->on_device_us = request->on_device_us;
 	execution->in_driver_us = request->in_driver_us;
+	execution->fenced_in_driver_us = request->in_driver_us;
 	if (result != ANEURALNETWORKS_NO_ERROR &&
 	    result != ANEURALNETWORKS_OUTPUT_INSUFFICIENT_SIZE)
 		return result;
@@ -310,6 +311,61 @@ int execution_run(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *bur
 	execution->result = result;
 	note_outputs(execution);
 	/* From here on another thread may free it. */
+	execution->state = EXECUTION_FINISHED;
+	return result;
+}
+
+/* The device can reach them by itself, at any time. */
+static bool lie_in_memories(const struct request_arg *args, uint32_t count)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++)
+		if (!args[i].omitted && (!args[i].memory || args[i].memory->domain))
+			return false;
+	return true;
+}
+
+void execution_start_fenced(ANeuralNetworksExecution *execution, const int *wait_for,
+			    uint32_t count, uint64_t duration_ns, int *fence)
+{
+	const struct partition *p = &execution->compilation->partition;
+	const struct step *step = &p->steps[0];
+	struct nn_error reason = { "" };
+	struct arena arena = { NULL };
+	struct request request;
+	int result;
+
+	*fence = -1;
+	if (p->num_steps != 1 || !step->device->ops->execute_fenced || p->temporaries_size ||
+	    !lie_in_memories(execution->inputs, execution->num_inputs) ||
+	    !lie_in_memories(execution->outputs, execution->num_outputs))
+		return;
+	execution->deadline_ns = deadline_after(execution->timeout_ns);
+	reset_shapes(execution);
+	if (step_init_request(step, &arena, &request)) {
+		fill_request(execution, NULL, step, &request);
+		result = step->device->ops->execute_fenced(step->prepared, &request, wait_for,
+							   count, duration_ns, fence, &reason);
+		if (result != ANEURALNETWORKS_NO_ERROR)
+			rt_log(RT_LOG_INFO, "not fenced by %s: %s", step->device->name,
+			       reason.message);
+	}
+	arena_free(&arena);
+}
+
+int execution_end_fenced(ANeuralNetworksExecution *execution, int fence, struct nn_error *err)
+{
+	const struct step *step = &execution->compilation->partition.steps[0];
+	struct nna_timing launched, fenced;
+	int result = step->device->ops->fence_result(step->device, fence, &launched, &fenced, err);
+
+	execution->on_device_us = launched.on_device_us;
+	execution->in_driver_us = launched.in_driver_us;
+	execution->fenced_in_driver_us = fenced.in_driver_us;
+	execution->result = result;
+	/* From here on another thread may free it. */
+	execution->event = NULL;
 	execution->state = EXECUTION_FINISHED;
 	return result;
 }

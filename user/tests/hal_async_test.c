@@ -232,6 +232,13 @@ static void test_fence_failure(void **state)
 
 /* ---- limits of time ---- */
 
+/* Passed during the execution, or before a busy machine came to it. */
+static void assert_late(enum nn_status status)
+{
+	assert_true(status == NN_MISSED_DEADLINE_TRANSIENT ||
+		    status == NN_MISSED_DEADLINE_PERSISTENT);
+}
+
 /* A loop that goes on for as long as it may; its worker stops between operations and lives. */
 static void test_deadline_while_running(void **state)
 {
@@ -256,21 +263,18 @@ static void test_deadline_while_running(void **state)
 	sample_while(&b);
 	check(nna_prepare_model(device, &b.model, NULL, NULL, &loop, &err));
 	options.deadline_ns = now_ns() + 100000000;
-	assert_int_equal(nna_execute(loop, &request, &options, NULL, NULL, NULL, &err),
-			 NN_MISSED_DEADLINE_TRANSIENT);
+	assert_late(nna_execute(loop, &request, &options, NULL, NULL, NULL, &err));
 	assert_int_equal(nna_execute(loop, &request, &options, NULL, NULL, NULL, &err),
 			 NN_MISSED_DEADLINE_PERSISTENT);
 	options.deadline_ns = now_ns() + 100000000;
 	check(nna_execute_fenced(loop, &request, &options, NULL, 0, 0, &fence, &err));
 	assert_true(await(fence) < 0);
-	assert_int_equal(nna_fence_get_info(device, fence, NULL, NULL, &err),
-			 NN_MISSED_DEADLINE_TRANSIENT);
+	assert_late(nna_fence_get_info(device, fence, NULL, NULL, &err));
 	close(fence);
 	options.deadline_ns = 0;
 	check(nna_execute_fenced(loop, &request, &options, NULL, 0, 100000000, &fence, &err));
 	assert_true(await(fence) < 0);
-	assert_int_equal(nna_fence_get_info(device, fence, NULL, NULL, &err),
-			 NN_MISSED_DEADLINE_TRANSIENT);
+	assert_late(nna_fence_get_info(device, fence, NULL, NULL, &err));
 	close(fence);
 	nna_prepared_model_free(loop);
 	set_add(&a, 0, SIZE);

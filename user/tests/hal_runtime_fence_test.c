@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Fenced executions of the runtime on the device nnaccel: real sync fences, to
+ * and from fds, times, and what takes a thread instead. Needs /dev/nnaccel and a
+ * running nnacceld.
+ */
+#define _GNU_SOURCE
+#include <poll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/runtime_fixture.h"
+
+#define SIZE (ADD_ELEMENTS * sizeof(float))
+#define LINKS 10
+
+static struct {
+	ANeuralNetworksModel *model;
+	ANeuralNetworksCompilation *compilation;
+	ANeuralNetworksMemory *memory;
+	float *data;
+} t;
+
+static const ANeuralNetworksDevice *nnaccel(void)
+{
+	ANeuralNetworksDevice *device = NULL;
+	const char *name = "";
+	uint32_t count;
+
+	assert_ok(ANeuralNetworks_getDeviceCount(&count));
+	for (uint32_t i = 0; i < count && strcmp(name, "nnaccel"); i++) {
+		assert_ok(ANeuralNetworks_getDevice(i, &device));
+		assert_ok(ANeuralNetworksDevice_getName(device, &name));
+	}
+	assert_string_equal(name, "nnaccel");
+	return device;
+}
+
+static int begin(void **state)
+{
+	const ANeuralNetworksDevice *device = nnaccel();
+	int fd = memfd_create("fences", MFD_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, 4 * SIZE), 0);
+	t.data = mmap(NULL, 4 * SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(t.data, MAP_FAILED);
+	assert_ok(ANeuralNetworksMemory_createFromFd(4 * SIZE, PROT_READ | PROT_WRITE, fd, 0,
+						     &t.memory));
+	close(fd);
+	t.model = add_model(2);
+	assert_ok(ANeuralNetworksCompilation_createForDevices(t.model, &device, 1,
+							      &t.compilation));
+	assert_ok(ANeuralNetworksCompilation_finish(t.compilation));
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	ANeuralNetworksCompilation_free(t.compilation);
+	ANeuralNetworksModel_free(t.model);
+	ANeuralNetworksMemory_free(t.memory);
+	munmap(t.data, 4 * SIZE);
+	return 0;
+}
+
+/* Adds the tensors at two places of the memory into a third. */
+static ANeuralNetworksExecution *add(uint32_t a, uint32_t b, uint32_t to)
+{
+	ANeuralNetworksExecution *e;
+
+	assert_ok(ANeuralNetworksExecution_create(t.compilation, &e));
+	assert_ok(ANeuralNetworksExecution_setInputFromMemory(e, 0, NULL, t.memory, a * SIZE,
+							      SIZE));
+	assert_ok(ANeuralNetworksExecution_setInputFromMemory(e, 1, NULL, t.memory, b * SIZE,
+							      SIZE));
+	assert_ok(ANeuralNetworksExecution_setOutputFromMemory(e, 0, NULL, t.memory, to * SIZE,
+							       SIZE));
+	return e;
+}
+
+static void test_fence(void **state)
+{
+	ANeuralNetworksExecution *e = add(0, 1, 2);
+	ANeuralNetworksEvent *event, *again;
+	struct pollfd poll_fd = { .events = POLLIN };
+	uint64_t ns;
+
+	(void)state;
+	t.data[0] = 3;
+	t.data[ADD_ELEMENTS] = 4;
+	assert_ok(ANeuralNetworksExecution_setMeasureTiming(e, true));
+	assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(e, NULL, 0, 0, &event));
+	assert_ok(ANeuralNetworksEvent_getSyncFenceFd(event, &poll_fd.fd));
+	assert_true(poll_fd.fd > 0);
+	assert_int_equal(poll(&poll_fd, 1, 100000), 1);
+	assert_true(t.data[2 * ADD_ELEMENTS] == 7);
+	assert_ok(ANeuralNetworksEvent_createFromSyncFenceFd(poll_fd.fd, &again));
+	assert_ok(ANeuralNetworksEvent_wait(again));
+	assert_ok(ANeuralNetworksEvent_wait(event));
+	assert_ok(ANeuralNetworksEvent_wait(event));
+	for (int32_t code = ANEURALNETWORKS_DURATION_ON_HARDWARE;
+	     code <= ANEURALNETWORKS_FENCED_DURATION_IN_DRIVER; code++) {
+		assert_ok(ANeuralNetworksExecution_getDuration(e, code, &ns));
+		assert_true(ns != UINT64_MAX);
+	}
+	ANeuralNetworksEvent_free(again);
+	ANeuralNetworksEvent_free(event);
+	ANeuralNetworksExecution_free(e);
+	close(poll_fd.fd);
+}
+
+/* Each link depends on the event of the one before, every other one by way of an fd. */
+static void test_chain(void **state)
+{
+	ANeuralNetworksExecution *e[LINKS];
+	ANeuralNetworksEvent *events[LINKS], *by_fd;
+	int fd;
+
+	(void)state;
+	t.data[0] = 1;
+	t.data[ADD_ELEMENTS] = 1;
+	for (uint32_t i = 0; i < LINKS; i++) {
+		const ANeuralNetworksEvent *before = i ? events[i - 1] : NULL;
+
+		e[i] = add(0, 1, i % 2);
+		by_fd = NULL;
+		if (i % 2) {
+			assert_ok(ANeuralNetworksEvent_getSyncFenceFd(before, &fd));
+			assert_ok(ANeuralNetworksEvent_createFromSyncFenceFd(fd, &by_fd));
+			close(fd);
+			before = by_fd;
+		}
+		assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(e[i], &before,
+										i > 0, 0,
+										&events[i]));
+		ANeuralNetworksEvent_free(by_fd);
+	}
+	assert_ok(ANeuralNetworksEvent_wait(events[LINKS - 1]));
+	/* Fibonacci's: 2, 3, 5, 8 ... in turn. */
+	assert_true(t.data[0] == 89 && t.data[ADD_ELEMENTS] == 144);
+	for (uint32_t i = 0; i < LINKS; i++) {
+		/* One that has ended can go before its event. */
+		ANeuralNetworksExecution_free(e[i]);
+		ANeuralNetworksEvent_free(events[i]);
+	}
+}
+
+/* Where an argument is memory of the application's, a thread runs it, and has no fence. */
+static void test_pointers(void **state)
+{
+	ANeuralNetworksExecution *e, *after = add(0, 0, 1);
+	const float one[ADD_ELEMENTS] = { 1 };
+	ANeuralNetworksEvent *events[2];
+	int fd;
+
+	(void)state;
+	t.data[0] = 3;
+	assert_ok(ANeuralNetworksExecution_create(t.compilation, &e));
+	assert_ok(ANeuralNetworksExecution_setInput(e, 0, NULL, one, SIZE));
+	assert_ok(ANeuralNetworksExecution_setInput(e, 1, NULL, one, SIZE));
+	assert_ok(ANeuralNetworksExecution_setOutputFromMemory(e, 0, NULL, t.memory, 0, SIZE));
+	assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(e, NULL, 0, 0,
+									&events[0]));
+	assert_int_not_equal(ANeuralNetworksEvent_getSyncFenceFd(events[0], &fd),
+			     ANEURALNETWORKS_NO_ERROR);
+	assert_int_equal(fd, -1);
+	assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(
+		after, (const ANeuralNetworksEvent *const *)events, 1, 0, &events[1]));
+	assert_ok(ANeuralNetworksEvent_wait(events[1]));
+	assert_true(t.data[ADD_ELEMENTS] == 4);
+	for (int i = 0; i < 2; i++)
+		ANeuralNetworksEvent_free(events[i]);
+	ANeuralNetworksExecution_free(e);
+	ANeuralNetworksExecution_free(after);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_fence, begin, end),
+		cmocka_unit_test_setup_teardown(test_chain, begin, end),
+		cmocka_unit_test_setup_teardown(test_pointers, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
