@@ -9,7 +9,6 @@
 #include <linux/module.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
 #include "compat.h"
@@ -358,7 +357,7 @@ int nnaccel_dmabuf_copy(const struct dma_buf *dmabuf, void __user *user, u64 len
 		n = nnaccel_buffer_run(buffer, i, min(buffer->num_pages - i,
 						      1UL << NNACCEL_BUFFER_ORDER));
 		bytes = min_t(u64, length, (u64)n << PAGE_SHIFT);
-		if (in ? copy_from_user(at, user, bytes) : copy_to_user(user, at, bytes))
+		if (!nnaccel_user_copy(at, user, bytes, in))
 			return -EFAULT;
 		if (fatal_signal_pending(current))
 			return -EINTR;

@@ -463,6 +463,10 @@ int nnaccel_buffer_alloc_ioctl(struct nnaccel_ucmd *ucmd);
 int nnaccel_buffer_copy_ioctl(struct nnaccel_ucmd *ucmd);
 int nnaccel_buffer_free_ioctl(struct nnaccel_ucmd *ucmd);
 
+/* ---- usercopy.c ---- */
+
+bool nnaccel_user_copy(void *at, void __user *user, size_t bytes, bool in);
+
 /* ---- burst.c ---- */
 
 enum nnaccel_burst_file {
