@@ -331,6 +331,10 @@ bench-cache: $(BUILD)/bench-bin/cache
 	$< > $(BUILD)/bench/cache.tsv
 	BUILD=$(BUILD) scripts/vm -- $(abspath $<) --vm >> $(BUILD)/bench/cache.tsv
 	column -t -s '	' $(BUILD)/bench/cache.tsv
+bench-memory: $(BUILD)/bench-bin/memory
+	@mkdir -p $(BUILD)/bench
+	BUILD=$(BUILD) scripts/vm -- $(abspath $<) > $(BUILD)/bench/memory.tsv
+	column -t -s '	' $(BUILD)/bench/memory.tsv
 bench-burst: $(BUILD)/bench-bin/burst
 	@mkdir -p $(BUILD)/bench
 	$< > $(BUILD)/bench/burst.tsv
