@@ -19,6 +19,8 @@ FIXTURE(fail_nth) {
 	int nth;
 	uint32_t pool;
 	uint32_t model;
+	uint64_t token;
+	struct allocation allocation;
 	int buffer;
 	int file;
 	/* What the engine's calls are about. */
@@ -79,6 +81,13 @@ FIXTURE_SETUP(fail_nth)
 	ASSERT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	ASSERT_EQ(async_wait(&self->async), 0);
 	self->model = prepare.out_model;
+	allocation_init(&self->allocation, self->model, 4 * PAGE);
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_BUFFER_ALLOC,
+				&self->allocation.cmd));
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	ASSERT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	ASSERT_EQ(async_wait(&self->async), 0);
+	self->token = self->allocation.cmd.out_token;
 	self->other = -1;
 	self->session = -1;
 	self->burst = -1;
@@ -251,6 +260,42 @@ static int call_cancel(FIXTURE_DATA(fail_nth) *self, int *made)
 static int call_burst(FIXTURE_DATA(fail_nth) *self, int *made)
 {
 	return burst_create(self->s.fd, self->model, 0, made);
+}
+
+/* The token does not fit @made; what was made is remembered here. */
+static int call_buffer_alloc(FIXTURE_DATA(fail_nth) *self, int *made)
+{
+	allocation_init(&self->allocation, self->model, 4 * PAGE);
+	return xioctl(self->s.fd, NNACCEL_BUFFER_ALLOC, &self->allocation.cmd);
+}
+
+static void undo_buffer_alloc(FIXTURE_DATA(fail_nth) *self, int made)
+{
+	buffer_free(self->s.fd, self->allocation.cmd.out_token);
+}
+
+static int call_buffer_copy(FIXTURE_DATA(fail_nth) *self, int *made)
+{
+	char data[PAGE + 1] = "";
+
+	return buffer_copy_in(self->s.fd, self->token, data, sizeof(data)) ?:
+	       buffer_copy_out(self->s.fd, self->token, data, sizeof(data));
+}
+
+static int call_buffer_free(FIXTURE_DATA(fail_nth) *self, int *made)
+{
+	return buffer_free(self->s.fd, self->token);
+}
+
+static int call_buffer_execute(FIXTURE_DATA(fail_nth) *self, int *made)
+{
+	struct buffer_execution e;
+
+	buffer_execution_init(&e, self->model, self->token, 0);
+	e.base.args[0].flags = NNACCEL_ARG_NO_VALUE;
+	e.base.cmd.num_outputs = 1;
+	e.base.args[1].pool = 0;
+	return xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd);
 }
 
 static void undo_fd(FIXTURE_DATA(fail_nth) *self, int made)
@@ -546,6 +591,10 @@ SWEEP(execute_fenced, ready_fence, undo_fence)
 SWEEP(fence_info, ready_fence, NULL)
 SWEEP(cancel, NULL, NULL)
 SWEEP(burst, NULL, undo_fd)
+SWEEP(buffer_alloc, NULL, undo_buffer_alloc)
+SWEEP(buffer_copy, NULL, NULL)
+SWEEP(buffer_execute, NULL, NULL)
+SWEEP(buffer_free, NULL, NULL)
 SWEEP(slot_bind, ready_burst, undo_slot_bind)
 SWEEP(slot_resolve, ready_slot, NULL)
 SWEEP(burst_map, ready_burst, undo_burst_map)

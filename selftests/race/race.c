@@ -6,7 +6,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <signal.h>
+#include <time.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
@@ -17,6 +19,9 @@
 #define THREADS	4
 #define CALLS	200		/* of a thread, where its process lives so long */
 #define IDS	6		/* pools, and models, that a client remembers */
+#define TOKENS	2		/* buffers: few, so that threads meet */
+#define BUFFER_THREADS	6	/* on one buffer */
+#define BUFFER_SECONDS	5	/* or NNACCEL_RACE_SECONDS */
 
 static unsigned int draw(unsigned int *seed, unsigned int n)
 {
@@ -108,6 +113,46 @@ static void call_execute(struct client *c)
 	xioctl(c->fd, NNACCEL_EXECUTE, &e.cmd);
 }
 
+static _Atomic uint64_t tokens[TOKENS];
+
+/* A use of a buffer that others may be using, or have freed. */
+static void use_buffer(int fd, unsigned int *seed, uint32_t model, uint64_t token, uint64_t other)
+{
+	static __thread char data[PAGE];
+	struct buffer_execution e;
+
+	switch (draw(seed, 4)) {
+	case 0:
+		buffer_copy_in(fd, token, data, 1 + draw(seed, PAGE));
+		break;
+	case 1:
+		buffer_copy_out(fd, token, data, 1 + draw(seed, PAGE));
+		break;
+	default:
+		buffer_execution_init(&e, model, token, other);
+		if (draw(seed, 2)) {
+			e.base.args[0].flags = NNACCEL_ARG_NO_VALUE;
+			e.base.args[1].pool = 0;
+			e.base.cmd.num_outputs = 1;
+		}
+		xioctl(fd, NNACCEL_EXECUTE, &e.base.cmd);
+	}
+}
+
+static void call_buffers(struct client *c)
+{
+	uint32_t model = draw_id(c, models);
+	_Atomic uint64_t *place = &tokens[draw(&c->seed, TOKENS)];
+	uint64_t token = *place;
+
+	use_buffer(c->fd, &c->seed, model, token, tokens[draw(&c->seed, TOKENS)]);
+	if (draw(&c->seed, 3))
+		return;
+	*place = buffer_alloc(c->fd, model, PAGE);
+	if (draw(&c->seed, 2))
+		buffer_free(c->fd, token);
+}
+
 static void map_burst(int fd, uint64_t base, uint64_t ring_bytes)
 {
 	const uint64_t regions[][2] = {
@@ -177,7 +222,7 @@ static void *client_thread(void *data)
 	struct client c = *(struct client *)data;
 
 	for (int i = 0; i < CALLS; i++) {
-		unsigned int what = draw(&c.seed, 14);
+		unsigned int what = draw(&c.seed, 18);
 
 		if (what < 3)
 			call_pools(&c);
@@ -189,6 +234,8 @@ static void *client_thread(void *data)
 			object_destroy(c.fd, draw_id(&c, draw(&c.seed, 2) ? pools : models));
 		else if (what < 13)
 			call_burst(&c);
+		else if (what < 17)
+			call_buffers(&c);
 		else
 			summary_get(c.fd, "nnaccel-pools");
 	}
@@ -352,6 +399,99 @@ TEST(race)
 	waitpid(engine, &status, 0);
 	EXPECT_TRUE(summary_settles(&before));
 	EXPECT_GT(summary_get(-1, "executions-total"), executions);
+}
+
+/* ---- one buffer: free, copy, execute and the end of its context at once ---- */
+
+struct contest {
+	int fd;
+	uint32_t model;
+	_Atomic uint64_t token;
+	_Atomic bool stop;
+	_Atomic unsigned long calls;
+};
+
+struct contestant {
+	struct contest *contest;
+	unsigned int seed;
+};
+
+static void *contest_thread(void *data)
+{
+	struct contestant *me = data;
+	struct contest *c = me->contest;
+
+	while (!c->stop) {
+		uint64_t token = c->token, fresh;
+
+		use_buffer(c->fd, &me->seed, c->model, token, 0);
+		if (!draw(&me->seed, 8)) {
+			/* Another thread may have come first: then ours is one too many. */
+			fresh = buffer_alloc(c->fd, c->model, PAGE);
+			buffer_free(c->fd, token);
+			if (!atomic_compare_exchange_strong(&c->token, &token, fresh))
+				buffer_free(c->fd, fresh);
+		}
+		c->calls++;
+	}
+	return NULL;
+}
+
+static long long seconds_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec;
+}
+
+TEST(one_buffer)
+{
+	const char *wish = getenv("NNACCEL_RACE_SECONDS");
+	long long end = seconds_now() + (wish ? atoll(wish) : BUFFER_SECONDS);
+	unsigned long calls = 0, rounds = 0;
+	struct summary before;
+	int broker = broker_open();
+
+	ASSERT_GE(broker, 0);
+	close(broker);
+	ASSERT_TRUE(summary_read(&before));
+	/* Round by round, since each ends a context with calls under way. */
+	do {
+		struct contestant contestants[BUFFER_THREADS];
+		pthread_t threads[BUFFER_THREADS];
+		struct contest c = { .fd = -1 };
+		struct nnaccel_prepare prepare;
+		struct served s;
+		int fd;
+
+		ASSERT_EQ(served_open(&s), 0);
+		ASSERT_EQ(served_start(&s), 0);
+		prepare_init(&prepare, pool_alloc(s.fd, PAGE), 1);
+		ASSERT_EQ(xioctl(s.fd, NNACCEL_PREPARE, &prepare), 0);
+		c.fd = s.fd;
+		c.model = prepare.out_model;
+		c.token = buffer_alloc(s.fd, c.model, PAGE);
+		ASSERT_NE(c.token, 0);
+		for (unsigned int i = 0; i < BUFFER_THREADS; i++) {
+			contestants[i] = (struct contestant){ &c, rounds * BUFFER_THREADS + i };
+			pthread_create(&threads[i], NULL, contest_thread, &contestants[i]);
+		}
+		pause_ms(500);
+		/* The file goes under the threads: what they call next is none of it. */
+		fd = open("/dev/null", O_RDWR);
+		dup2(fd, s.fd);
+		close(fd);
+		c.stop = true;
+		for (unsigned int i = 0; i < BUFFER_THREADS; i++)
+			pthread_join(threads[i], NULL);
+		served_close(&s);
+		calls += c.calls;
+		rounds++;
+	} while (seconds_now() < end);
+	EXPECT_TRUE(summary_settles(&before));
+	EXPECT_GT(calls, rounds);
+	TH_LOG("%lu calls in %lu rounds", calls, rounds);
 }
 
 TEST_HARNESS_MAIN
