@@ -322,18 +322,15 @@ bench-%: $(BUILD)/bench-bin/%
 	@mkdir -p $(BUILD)/bench
 	$< > $(BUILD)/bench/$*.tsv
 	column -t -s '	' $(BUILD)/bench/$*.tsv
-bench-memory: $(BUILD)/bench-bin/uring
-	@mkdir -p $(BUILD)/bench
-	BUILD=$(BUILD) scripts/vm -- $(abspath $<) > $(BUILD)/bench/memory.tsv
-	column -t -s '	' $(BUILD)/bench/memory.tsv
 bench-cache: $(BUILD)/bench-bin/cache
 	@mkdir -p $(BUILD)/bench
 	$< > $(BUILD)/bench/cache.tsv
 	BUILD=$(BUILD) scripts/vm -- $(abspath $<) --vm >> $(BUILD)/bench/cache.tsv
 	column -t -s '	' $(BUILD)/bench/cache.tsv
-bench-memory: $(BUILD)/bench-bin/memory
+bench-memory: $(BUILD)/bench-bin/memory $(BUILD)/bench-bin/uring
 	@mkdir -p $(BUILD)/bench
 	BUILD=$(BUILD) scripts/vm -- $(abspath $<) > $(BUILD)/bench/memory.tsv
+	BUILD=$(BUILD) scripts/vm -- $(abspath $(BUILD)/bench-bin/uring) >> $(BUILD)/bench/memory.tsv
 	column -t -s '	' $(BUILD)/bench/memory.tsv
 bench-burst: $(BUILD)/bench-bin/burst
 	@mkdir -p $(BUILD)/bench
