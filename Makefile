@@ -322,6 +322,12 @@ bench-%: $(BUILD)/bench-bin/%
 	@mkdir -p $(BUILD)/bench
 	$< > $(BUILD)/bench/$*.tsv
 	column -t -s '	' $(BUILD)/bench/$*.tsv
+bench-compute: $(BUILD)/bench-bin/compute
+	@mkdir -p $(BUILD)/bench
+	$< > $(BUILD)/bench/compute.tsv
+	BUILD=$(BUILD) scripts/vm -- env NN_BENCH_WHERE=vm $(abspath $<) --vm \
+		>> $(BUILD)/bench/compute.tsv
+	column -t -s '	' $(BUILD)/bench/compute.tsv
 bench-cache: $(BUILD)/bench-bin/cache
 	@mkdir -p $(BUILD)/bench
 	$< > $(BUILD)/bench/cache.tsv

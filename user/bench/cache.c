@@ -48,31 +48,11 @@ struct network {
 	size_t size;		/* of the constants */
 };
 
-/* Calls for each constant with a place in that memory. */
-static size_t place_constants(struct builder *b, char *to)
-{
-	size_t at = 0;
-
-	for (uint32_t i = 0; i < b->subgraph.num_operands; i++) {
-		struct nn_operand *o = &b->operands[i];
-
-		if (o->lifetime != NN_CONSTANT_REFERENCE)
-			continue;
-		if (to) {
-			memcpy(to + at, (const char *)b->pool.base + o->location.offset,
-			       o->location.length);
-			o->location.offset = at;
-		}
-		at += (o->location.length + 63) & ~(size_t)63;
-	}
-	return at;
-}
-
 static void make_network(struct network *n)
 {
 	net_mobilenet_v2(&n->net, NET_F32);
 	n->builder = builder_net(&n->net);
-	n->size = place_constants(n->builder, NULL);
+	n->size = builder_place(n->builder, NULL);
 }
 
 /* ---- what a worker does ---- */
@@ -214,7 +194,7 @@ static void bench_worker(void)
 
 	make_network(&n);
 	constants = must_alloc(n.size);
-	place_constants(n.builder, constants);
+	builder_place(n.builder, constants);
 	w.pool = (struct nn_pool){ constants, n.size };
 	n.builder->pool = w.pool;
 	must(!nn_model_encode(&n.builder->model, &w.wire, &w.wire_size, &err), "encode");
@@ -287,7 +267,7 @@ static void bench_vm(void)
 	must(digest_init(), "hash");
 	must(!nna_device_open(NULL, &d, &err), "device");
 	must(!nna_memory_alloc(d, n.size, &memory, &err), "memory");
-	place_constants(n.builder, nna_memory_map(memory, &err));
+	builder_place(n.builder, nna_memory_map(memory, &err));
 	must(!nna_prepare_model(d, &n.builder->model, &memory, &options, &p, &err), "prepare");
 	err = not_saved;
 	must(!not_saved.message[0], "save");

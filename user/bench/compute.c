@@ -22,6 +22,7 @@
 #define RUNS 100
 #define PREPARES 9
 #define LOADED_RUNS 100
+#define WORKER_RUNS 9
 #define SPINNING_US 200000
 
 static double now_us(void)
@@ -239,7 +240,33 @@ static void compare_loaded(void)
 	net_free(&net);
 }
 
-int main(void)
+/*
+ * A plan in a worker against the same in this process, both on one thread: best
+ * times, for an emulated machine is slowed down at random.
+ */
+static int compare_worker(void)
+{
+	double times[WORKER_RUNS], peer_times[WORKER_RUNS];
+	static struct net net;
+	struct subject s, peer;
+
+	net_mobilenet_v1(&net, NET_QC8);
+	s = subject_worker(&net);
+	peer = subject_plan(&net, 1);
+	for (int i = -1; i < WORKER_RUNS; i++) {
+		double time = time_run(&s), peer_time = time_run(&peer);
+
+		times[i < 0 ? 0 : i] = time;
+		peer_times[i < 0 ? 0 : i] = peer_time;
+	}
+	report("mnv1_qc8_worker", percentile(times, WORKER_RUNS, 0), "us", "plan",
+	       percentile(peer_times, WORKER_RUNS, 0));
+	s.free(s.state);
+	peer.free(peer.state);
+	return 0;
+}
+
+int main(int argc, char **argv)
 {
 	static const struct {
 		const char *figure;
@@ -256,9 +283,17 @@ int main(void)
 		{ "mnv1_f32_2t", net_mobilenet_v1, NET_F32, 2 },
 		{ "mnv2_f32_2t", net_mobilenet_v2, NET_F32, 2 },
 	};
-	/* Before there are threads, which a fork leaves behind. */
-	double rss = measure_rss(subject_plan), peer_rss = measure_rss(subject_xnnpack);
+	double rss, peer_rss;
 
+	if (argc == 2 && !strcmp(argv[1], "--vm"))
+		return compare_worker();
+	if (argc != 1) {
+		fprintf(stderr, "usage: compute [--vm]\n");
+		return 2;
+	}
+	/* Before there are threads, which a fork leaves behind. */
+	rss = measure_rss(subject_plan);
+	peer_rss = measure_rss(subject_xnnpack);
 	if (!subject_has_peer())
 		fprintf(stderr, "built without libxnnpack-dev: no peer\n");
 	report("mnv2_f32_rss", rss, "KiB", subject_has_peer() ? "xnnpack" : NULL, peer_rss);

@@ -117,6 +117,25 @@ void builder_halve(struct builder *b)
 	}
 }
 
+size_t builder_place(struct builder *b, char *to)
+{
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < b->subgraph.num_operands; i++) {
+		struct nn_operand *o = &b->operands[i];
+
+		if (o->lifetime != NN_CONSTANT_REFERENCE)
+			continue;
+		if (to) {
+			memcpy(to + at, (const char *)b->pool.base + o->location.offset,
+			       o->location.length);
+			o->location.offset = at;
+		}
+		at += (o->location.length + 63) & ~(size_t)63;
+	}
+	return at;
+}
+
 /* ---- Running ---- */
 
 struct plan_state {

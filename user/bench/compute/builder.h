@@ -47,6 +47,12 @@ struct builder *builder_net(const struct net *net);
 /* Makes float16 of all float32 tensors. */
 void builder_halve(struct builder *b);
 
+/*
+ * Copies the constants to `to`, which is then to be the pool's memory; with NULL it
+ * changes nothing. Returns their size.
+ */
+size_t builder_place(struct builder *b, char *to);
+
 /* A plan of it, with random data as its inputs. The builder goes with the subject. */
 struct subject builder_subject(struct builder *b, uint32_t threads);
 
