@@ -75,7 +75,7 @@ int domain_allocate(const ANeuralNetworksMemoryDesc *desc, struct memory_domain 
 		    struct nn_error *err)
 {
 	int result = ANEURALNETWORKS_NO_ERROR;
-	struct users users = { NULL };
+	struct users users = { .device = NULL };
 	uint32_t i;
 
 	/* libnnaccel does not know the sizes of extensions' types: shared memory it is. */
