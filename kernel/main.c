@@ -78,6 +78,11 @@ module_param_named(async_bound_ms, nnaccel_async_bound_ms, uint, 0644);
 MODULE_PARM_DESC(async_bound_ms,
 		 "Longest wait for fences, and from then on longest execution, of one that nobody waits for, in ms (default 30000)");
 
+unsigned int nnaccel_low_nice = 10;
+module_param_named(low_nice, nnaccel_low_nice, uint, 0644);
+MODULE_PARM_DESC(low_nice,
+		 "How much nicer a worker gets while all its models are of low priority (default 10)");
+
 /* What must not be done where a fence signals or a lock is held; nothing in it waits for others. */
 struct workqueue_struct *nnaccel_wq;
 /* What waits for other drivers. */

@@ -52,6 +52,7 @@ void nnaccel_model_retire(struct nnaccel_object *obj)
 	if (!model->session)
 		return;
 	list_del(&model->node);
+	nnaccel_session_weigh(model->session);
 	if (model->prepared)
 		nnaccel_session_forget(model->session, &obj->forget, NNACCEL_DO_FORGET_MODEL,
 				       model->number, 0);

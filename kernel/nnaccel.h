@@ -76,6 +76,7 @@ extern unsigned int nnaccel_engine_absent_ms;
 extern unsigned int nnaccel_deadline_grace_ms;
 extern unsigned int nnaccel_kill_grace_ms;
 extern unsigned int nnaccel_async_bound_ms;
+extern unsigned int nnaccel_low_nice;
 extern unsigned long nnaccel_max_pool_bytes;
 extern unsigned long nnaccel_max_context_bytes;
 extern unsigned long nnaccel_max_user_bytes;
@@ -732,6 +733,8 @@ int nnaccel_uring_cmd(struct io_uring_cmd *ioucmd, unsigned int issue_flags);
  * @number: context->lock: which of the context's sessions it is, from 1
  * @mm: context->lock: the worker's address space, pinned; NULL: nobody attached
  * @pid: context->lock: the worker; with @mm
+ * @nice: context->lock: the worker's when it attached
+ * @low: context->lock: it is nicer than that
  * @killed_ns: context->lock: when it was killed for what it did not answer; 0: it was not
  * @wait: fetchers and pollers
  * @queue: context->lock: commands, the next to take first
@@ -750,6 +753,8 @@ struct nnaccel_session {
 	u64 number;
 	struct mm_struct *mm;
 	struct pid *pid;
+	int nice;
+	bool low;
 	u64 killed_ns;
 	wait_queue_head_t wait;
 	struct list_head queue;
@@ -768,6 +773,7 @@ struct file *nnaccel_session_create(struct nnaccel_context *ctx);
 void nnaccel_session_install(struct file *file);
 void nnaccel_session_queue(struct nnaccel_session *session, struct nnaccel_command *cmd);
 bool nnaccel_session_kill(struct nnaccel_session *session);
+void nnaccel_session_weigh(struct nnaccel_session *session);
 void nnaccel_session_forget(struct nnaccel_session *session, struct nnaccel_forget **from,
 			    u32 kind, u64 number, u32 burst);
 int nnaccel_session_map_file(struct vm_area_struct *vma, struct file *file, u64 offset,

@@ -10,6 +10,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/poll.h>
+#include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -52,6 +53,45 @@ static void nnaccel_session_insert(struct nnaccel_session *session, struct nnacc
 	cmd->state = NNACCEL_COMMAND_QUEUED;
 }
 
+static bool nnaccel_session_is_low(const struct nnaccel_session *session)
+{
+	const struct nnaccel_model *model;
+
+	list_for_each_entry(model, &session->models, node)
+		if (model->priority != NNACCEL_PRIORITY_LOW)
+			return false;
+	return !list_empty(&session->models);
+}
+
+/**
+ * nnaccel_session_weigh() - A model came or went: how much the worker's threads weigh
+ * @session: the session; context->lock is held
+ *
+ * They get nicer while all models are of low priority, and never less nice than the worker was
+ * when it attached: no priority gives a client a right against another. A process that serves
+ * itself is left alone.
+ */
+void nnaccel_session_weigh(struct nnaccel_session *session)
+{
+	bool low = nnaccel_session_is_low(session);
+	struct task_struct *leader, *thread;
+	int nice = session->nice;
+
+	lockdep_assert_held(&session->ctx->lock);
+	if (low == session->low || session->mm == session->ctx->mm)
+		return;
+	session->low = low;
+	if (low)
+		nice = min_t(int, nice + min_t(u32, READ_ONCE(nnaccel_low_nice), NICE_WIDTH),
+			     MAX_NICE);
+	rcu_read_lock();
+	leader = pid_task(session->pid, PIDTYPE_TGID);
+	if (leader)
+		for_each_thread(leader, thread)
+			set_user_nice(thread, nice);
+	rcu_read_unlock();
+}
+
 /**
  * nnaccel_session_queue() - Give a command to a session: behind those of its priority
  * @session: the session; context->lock is held
@@ -66,6 +106,7 @@ void nnaccel_session_queue(struct nnaccel_session *session, struct nnaccel_comma
 		model->session = session;
 		model->number = ++session->next_model;
 		list_add_tail(&model->node, &session->models);
+		nnaccel_session_weigh(session);
 		cmd->head.model = model->number;
 	}
 	cmd->head.cookie = ++session->next_cookie;
@@ -179,6 +220,7 @@ static int nnaccel_session_attach_ioctl(struct nnaccel_ucmd *ucmd)
 	} else {
 		mmgrab(current->mm);
 		session->pid = get_pid(task_tgid(current));
+		session->nice = task_nice(current);
 		WRITE_ONCE(session->mm, current->mm);
 		trace_nnaccel_session_attach(ctx);
 	}
