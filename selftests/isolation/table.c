@@ -346,7 +346,10 @@ FIXTURE_SETUP(table)
 	ASSERT_GE(broker, 0);
 	close(broker);
 	ASSERT_TRUE(summary_read(&self->before));
-	self->alice = (struct owner){ .burst = -1, .s = { -1, -1, -1 } };
+	self->alice = (struct owner){
+		.burst = -1,
+		.s = { .broker = -1, .fd = -1, .session = -1 },
+	};
 	victim = &self->alice;
 	ASSERT_EQ(own(self), 0);
 	self->other = device_open();

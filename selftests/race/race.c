@@ -463,6 +463,7 @@ TEST(one_buffer)
 		struct contest c = { .fd = -1 };
 		struct nnaccel_prepare prepare;
 		struct served s;
+		uint64_t token;
 		int fd;
 
 		ASSERT_EQ(served_open(&s), 0);
@@ -471,8 +472,9 @@ TEST(one_buffer)
 		ASSERT_EQ(xioctl(s.fd, NNACCEL_PREPARE, &prepare), 0);
 		c.fd = s.fd;
 		c.model = prepare.out_model;
-		c.token = buffer_alloc(s.fd, c.model, PAGE);
-		ASSERT_NE(c.token, 0);
+		token = buffer_alloc(s.fd, c.model, PAGE);
+		ASSERT_NE(token, 0);
+		c.token = token;
 		for (unsigned int i = 0; i < BUFFER_THREADS; i++) {
 			contestants[i] = (struct contestant){ &c, rounds * BUFFER_THREADS + i };
 			pthread_create(&threads[i], NULL, contest_thread, &contestants[i]);
