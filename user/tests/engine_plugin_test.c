@@ -403,7 +403,7 @@ static void test_control_flow(void **state)
 	struct nn_error err = { "" };
 	struct model_builder b;
 	struct nn_model *model;
-	struct nn_plan *plan;
+	struct nn_plan *plan = NULL;
 
 	(void)state;
 	mb_init(&b);
