@@ -21,6 +21,7 @@ FIXTURE(fail_nth) {
 	uint32_t model;
 	uint64_t token;
 	struct allocation allocation;
+	char data[PAGE + 1];
 	int buffer;
 	int file;
 	/* What the engine's calls are about. */
@@ -81,6 +82,8 @@ FIXTURE_SETUP(fail_nth)
 	ASSERT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	ASSERT_EQ(async_wait(&self->async), 0);
 	self->model = prepare.out_model;
+	/* Touched: a page that this process cannot get is its end. */
+	memset(self->data, 1, sizeof(self->data));
 	allocation_init(&self->allocation, self->model, 4 * PAGE);
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_BUFFER_ALLOC,
 				&self->allocation.cmd));
@@ -276,10 +279,8 @@ static void undo_buffer_alloc(FIXTURE_DATA(fail_nth) *self, int made)
 
 static int call_buffer_copy(FIXTURE_DATA(fail_nth) *self, int *made)
 {
-	char data[PAGE + 1] = "";
-
-	return buffer_copy_in(self->s.fd, self->token, data, sizeof(data)) ?:
-	       buffer_copy_out(self->s.fd, self->token, data, sizeof(data));
+	return buffer_copy_in(self->s.fd, self->token, self->data, sizeof(self->data)) ?:
+	       buffer_copy_out(self->s.fd, self->token, self->data, sizeof(self->data));
 }
 
 static int call_buffer_free(FIXTURE_DATA(fail_nth) *self, int *made)
