@@ -34,7 +34,7 @@ struct saved {
 static struct nn_plan *plan_built(const struct nn_plan_options *options)
 {
 	struct nn_error err = { "" };
-	struct nn_plan *plan;
+	struct nn_plan *plan = NULL;
 
 	if (nn_model_check(&built.model, &err) || nn_ops_check_model(&built.model, NULL, &err) ||
 	    nn_plan_create(&built.model, options, &plan, &err))
