@@ -2,7 +2,7 @@
 /*
  * What a burst costs: natively over rings in memory that two processes share,
  * against a lean ring and a bare futex; with --vm or --icount through the
- * module, against the synchronous ioctl and a unix socket.
+ * module, against the synchronous ioctl, io_uring and a unix socket.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -21,6 +21,14 @@ void die(const char *what)
 	exit(1);
 }
 
+void check(enum nn_status status, const struct nn_error *err)
+{
+	if (!status)
+		return;
+	fprintf(stderr, "burst: %s: %s\n", nn_status_name(status), err->message);
+	exit(1);
+}
+
 void *shared(size_t size)
 {
 	int fd = memfd_create("bench-burst", MFD_CLOEXEC);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a burst costs through the module and the engine, against the synchronous
- * ioctl, and against a server that is asked through a unix socket.
+ * ioctl, io_uring, and a server that is asked through a unix socket.
  */
 #include "bench/burst/module.h"
 
@@ -9,30 +9,26 @@
 
 #include "bench/burst/ends.h"
 #include "bench/burst/socket.h"
+#include "bench/burst/uring.h"
 #include "bench/figure.h"
 
 #define TRIPS	2000	/* of each subject */
 #define TURN	50	/* trips of a subject before the next one's turn */
 
-enum subject { BURST, IOCTL, SOCKET, SOCKET_FD, SUBJECTS };
+enum subject { BURST, IOCTL, SOCKET, SOCKET_FD, URING, SUBJECTS };
 
 struct module_bench {
 	struct nna_device *device;
 	struct nna_prepared_model *prepared;
 	struct nna_memory *memory;
+	struct nna_argument in, out;
+	struct nna_request request;
 	struct nna_burst *burst;
 	struct socket_peer socket;
+	struct uring_peer uring;
 	double *samples[SUBJECTS];
 	double medians[SUBJECTS];
 };
-
-static void check(enum nn_status status, const struct nn_error *err)
-{
-	if (!status)
-		return;
-	fprintf(stderr, "burst: %s: %s\n", nn_status_name(status), err->message);
-	exit(1);
-}
 
 /* out = in, reshaped: as little as a model can do. */
 static const struct nn_model *small_model(void)
@@ -71,11 +67,18 @@ static void start(struct module_bench *b)
 	check(nna_device_open(NULL, &b->device, &err), &err);
 	check(nna_prepare_model(b->device, small_model(), NULL, NULL, &b->prepared, &err), &err);
 	check(nna_memory_alloc(b->device, POOL_BYTES, &b->memory, &err), &err);
+	b->in = (struct nna_argument){ .length = 4 * ELEMENTS };
+	b->out = (struct nna_argument){ .offset = 1024, .length = 4 * ELEMENTS };
+	b->request = (struct nna_request){ .num_inputs = 1, .num_outputs = 1, .num_memories = 1,
+					   .inputs = &b->in, .outputs = &b->out,
+					   .memories = &b->memory };
 	check(nna_burst_create(b->prepared, NULL, &b->burst, &err), &err);
+	uring_peer_start(&b->uring, b->prepared, &b->request);
 }
 
 static void stop(struct module_bench *b)
 {
+	uring_peer_stop(&b->uring);
 	nna_burst_free(b->burst);
 	nna_memory_free(b->memory);
 	nna_prepared_model_free(b->prepared);
@@ -87,16 +90,16 @@ static void stop(struct module_bench *b)
 
 static void trip(struct module_bench *b, enum subject subject)
 {
-	const struct nna_argument in = { .length = 4 * ELEMENTS };
-	const struct nna_argument out = { .offset = 1024, .length = 4 * ELEMENTS };
-	const struct nna_request r = { 1, 1, 1, &in, &out, &b->memory, 0, NULL };
+	const struct nna_request *r = &b->request;
 	struct nna_output_shape shape;
 	struct nn_error err = { "" };
 
 	if (subject == BURST)
-		check(nna_burst_execute(b->burst, &r, NULL, &shape, NULL, NULL, &err), &err);
+		check(nna_burst_execute(b->burst, r, NULL, &shape, NULL, NULL, &err), &err);
 	else if (subject == IOCTL)
-		check(nna_execute(b->prepared, &r, NULL, &shape, NULL, NULL, &err), &err);
+		check(nna_execute(b->prepared, r, NULL, &shape, NULL, NULL, &err), &err);
+	else if (subject == URING)
+		uring_peer_execute(&b->uring);
 	else
 		socket_peer_execute(&b->socket, subject == SOCKET_FD);
 }
@@ -124,6 +127,7 @@ static void print(const struct module_bench *b, const char *name, double value, 
 {
 	static const char * const peers[SUBJECTS] = {
 		[IOCTL] = "ioctl", [SOCKET] = "socket", [SOCKET_FD] = "socket_fd",
+		[URING] = "uring_qd1",
 	};
 	char named[64];
 

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a burst is compared with: the same execution by io_uring, one in flight.
+ */
+#ifndef NN_BENCH_BURST_URING_H
+#define NN_BENCH_BURST_URING_H
+
+#include <liburing.h>
+
+#include <nnaccel/uring.h>
+
+struct uring_peer {
+	struct io_uring ring;
+	struct nna_submission *submission;
+};
+
+/* Makes ring and submission. Exits where it cannot, as all of these do. */
+void uring_peer_start(struct uring_peer *peer, struct nna_prepared_model *prepared,
+		      const struct nna_request *request);
+
+/* Submits and waits, with one system call. */
+void uring_peer_execute(struct uring_peer *peer);
+
+void uring_peer_stop(struct uring_peer *peer);
+
+#endif /* NN_BENCH_BURST_URING_H */
