@@ -3,6 +3,7 @@
  * Buffers of memory domains: what the worker is told, each field refused, roles
  * and state at every use, copies, layouts of the engine's own, and ends.
  */
+#include <poll.h>
 #include <sys/mman.h>
 
 #include "harness.h"
@@ -997,6 +998,93 @@ TEST_F(buffers, layouts_that_are_wrong)
 	EXPECT_EQ(session_commit(self->s.session, self->cmd.head.cookie, 0, &layout, 4, NULL), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
 	EXPECT_EQ(buffer_copy_in(self->s.fd, a.cmd.out_token, self->data, 8), 0);
+}
+
+/* ---- the client is killed ---- */
+
+/* A client that executes from one buffer into another. */
+static void be_client(struct actor *actor, void *data)
+{
+	int fd = device_open();
+	uint32_t pool = pool_alloc(fd, PAGE);
+	struct nnaccel_prepare prepare;
+	struct buffer_execution e;
+	uint64_t tokens[2];
+
+	prepare_init(&prepare, pool, 1);
+	if (!pool || xioctl(fd, NNACCEL_PREPARE, &prepare))
+		_exit(1);
+	for (int i = 0; i < 2; i++)
+		tokens[i] = buffer_alloc(fd, prepare.out_model, CAPACITY);
+	if (!tokens[0] || !tokens[1] || buffer_copy_in(fd, tokens[0], data, CAPACITY))
+		_exit(1);
+	buffer_execution_init(&e, prepare.out_model, tokens[0], tokens[1]);
+	xioctl(fd, NNACCEL_EXECUTE, &e.base.cmd);
+}
+
+/* Its worker, until the execution waits to be fetched. */
+static int serve_client(FIXTURE_DATA(buffers) *self)
+{
+	static const uint32_t kinds[] = { NNACCEL_DO_PREPARE, NNACCEL_DO_BUFFER,
+					  NNACCEL_DO_BUFFER };
+	struct pollfd poll_fd = { .events = POLLIN };
+	struct nnaccel_engine_next next;
+	int error = broker_next(self->s.broker, 0, &next);
+
+	error = error ?: broker_session(self->s.broker, next.out_context, &self->s.session);
+	error = error ?: session_attach(self->s.session);
+	for (size_t i = 0; !error && i < ARRAY_SIZE(kinds); i++) {
+		error = fetch(self);
+		if (!error && self->cmd.head.kind != kinds[i])
+			error = EPROTO;
+		error = error ?: session_answer(self->s.session, &self->cmd);
+	}
+	poll_fd.fd = self->s.session;
+	return error ?: poll(&poll_fd, 1, -1) == 1 ? 0 : errno;
+}
+
+/* With two buffers and an execution in flight; the worker may have begun it. */
+static void kill_client(struct __test_metadata *_metadata, FIXTURE_DATA(buffers) *self,
+			bool begun)
+{
+	unsigned char *out = NULL;
+	struct actor actor;
+	long long buffers;
+
+	served_close(&self->s);
+	EXPECT_TRUE(summary_settles(&self->before));
+	buffers = summary_get(-1, "buffers");
+	self->s = (struct served){ .fd = -1, .session = -1, .broker = broker_open() };
+	ASSERT_GE(self->s.broker, 0);
+	ASSERT_TRUE(actor_start(&actor, be_client, self->data));
+	ASSERT_EQ(serve_client(self), 0);
+	if (begun) {
+		ASSERT_EQ(fetch(self), 0);
+		ASSERT_EQ(self->cmd.head.kind, NNACCEL_DO_EXECUTE);
+		out = session_map(self->s.session, command_grants(&self->cmd)[1].grant, 4 * PAGE,
+				  PROT_READ | PROT_WRITE);
+		ASSERT_NE(out, NULL);
+	}
+	EXPECT_EQ(summary_get(-1, "buffers"), buffers + 2);
+	actor_kill(&actor);
+	EXPECT_EQ(session_fetch(self->s.session, 0, &(union command){}), ESHUTDOWN);
+	if (begun) {
+		/* The memory is the worker's until it lets go. */
+		memset(out, 1, CAPACITY);
+		EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+		EXPECT_EQ(session_answer(self->s.session, &self->cmd), ENOENT);
+		munmap(out, 4 * PAGE);
+	}
+}
+
+TEST_F(buffers, client_is_killed)
+{
+	kill_client(_metadata, self, false);
+}
+
+TEST_F(buffers, client_is_killed_while_the_worker_executes)
+{
+	kill_client(_metadata, self, true);
 }
 
 TEST_HARNESS_MAIN
