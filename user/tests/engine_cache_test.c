@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -21,6 +22,7 @@
 
 #include "engine/cache_client.h"
 #include "engine/cache_index.h"
+#include "engine/device.h"
 #include "engine/digest.h"
 #include "engine/keeper.h"
 
@@ -590,6 +592,94 @@ static void test_plugins(void **state)
 	options.plugins = NULL;
 }
 
+/* ---- another build ---- */
+
+#define BUILD_ID_MAX 16
+#define NOT_KNOWN 10
+#define KNOWN 11
+
+/* This program once more; one whose build id differs by a bit is another build. */
+static int copy_program(bool is_other)
+{
+	int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	int to = memfd_create("engine_cache_test", MFD_CLOEXEC);
+	uint8_t id_bytes[BUILD_ID_MAX], *bytes, *found;
+	char text[2 * BUILD_ID_MAX + 1];
+	size_t length = 0;
+	struct stat st;
+
+	assert_true(from >= 0 && to >= 0);
+	assert_int_equal(fstat(from, &st), 0);
+	assert_int_equal(ftruncate(to, st.st_size), 0);
+	bytes = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, to, 0);
+	assert_ptr_not_equal(bytes, MAP_FAILED);
+	for (ssize_t n, at = 0; at < st.st_size; at += n) {
+		n = read(from, bytes + at, (size_t)(st.st_size - at));
+		assert_true(n > 0);
+	}
+	device_build_id(text, sizeof(text));
+	while (length < BUILD_ID_MAX && sscanf(text + 2 * length, "%2hhx", &id_bytes[length]) == 1)
+		length++;
+	found = memmem(bytes, (size_t)st.st_size, id_bytes, length);
+	assert_true(length >= 4 && found);
+	found[0] ^= is_other;
+	munmap(bytes, (size_t)st.st_size);
+	close(from);
+	return to;
+}
+
+/* Has the program's copy ask its keeper, and then note the same: NOT_KNOWN or KNOWN. */
+static int ask_copy(bool is_other)
+{
+	char name[] = "engine_cache_test", what[] = "ask";
+	char *arguments[] = { name, what, folder, NULL };
+	int program = copy_program(is_other), status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		fexecve(program, arguments, environ);
+		_exit(127);
+	}
+	close(program);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+/* What the copy does. */
+static int ask_keeper(const char *of)
+{
+	struct cache_client client;
+	enum nn_status known;
+	int sockets[2];
+
+	options.folder = of;
+	if (!keeper_start(&keeper, &options) ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) ||
+	    !keeper_pass(&keeper, sockets[0], 1) || !cache_client_init(&client, sockets[1]))
+		return 1;
+	close(sockets[0]);
+	known = cache_client_query(&client, id(1), id(1), NULL);
+	if (cache_client_store(&client, id(1), id(1), NULL))
+		return 2;
+	close(sockets[1]);
+	keeper_stop(&keeper);
+	return known ? NOT_KNOWN : KNOWN;
+}
+
+/* What one build noted is void to another, and the other way round. */
+static void test_other_build(void **state)
+{
+	(void)state;
+	keeper_stop(&keeper);
+	assert_int_equal(ask_keeper(folder), NOT_KNOWN);
+	assert_int_equal(ask_copy(false), KNOWN);
+	assert_int_equal(ask_copy(true), NOT_KNOWN);
+	assert_int_equal(ask_copy(true), KNOWN);
+	assert_int_equal(ask_copy(false), NOT_KNOWN);
+	assert_int_equal(ask_keeper(folder), KNOWN);
+}
+
 static void test_no_keeper(void **state)
 {
 	struct cache_client client;
@@ -610,7 +700,7 @@ static void test_no_keeper(void **state)
 #define INDEX(name) cmocka_unit_test_setup_teardown(test_##name, make_folder, remove_folder)
 #define KEEPER(name) cmocka_unit_test_setup_teardown(test_##name, start_keeper, stop_keeper)
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		INDEX(knows_what_was_stored),
@@ -632,8 +722,11 @@ int main(void)
 		KEEPER(many_workers),
 		KEEPER(keeper_dies),
 		KEEPER(plugins),
+		KEEPER(other_build),
 		cmocka_unit_test(test_no_keeper),
 	};
 
+	if (argc == 3 && !strcmp(argv[1], "ask"))
+		return ask_keeper(argv[2]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
