@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Fuzzes the keeper of the compilation cache: three workers, two of them one user's, send
+ * packets and do with the memory that they are given what they like. What is durable
+ * is stood in for by tables in memory, which also tell what may be answered.
+ */
+#include "engine/keeper.c"
+
+#define WORKERS 3
+#define ENTRIES 16
+#define MAX_PLAN 65536
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* What an input is made of: this, and `size` bytes of a packet where it has one. */
+struct step {
+	uint8_t worker;
+	uint8_t what;			/* enum act, any other: PACKET */
+	uint8_t size;
+	uint8_t byte;
+};
+
+enum act { PACKET, WRITE, UNMAP, RESIZE, HANG_UP };
+
+static struct worker {
+	int socket;
+	int memory;			/* that it was given, -1: none */
+	uint8_t *map;			/* NULL: it has it not mapped */
+	size_t size;
+} workers[WORKERS];
+
+static struct keep keep;
+
+static uint32_t uid_of(size_t worker)
+{
+	return worker < 2 ? 7 : 9;
+}
+
+/* ---- what stands for the disk ---- */
+
+static struct entry {
+	uint32_t uid;
+	uint8_t key[CACHE_TOKEN_SIZE];
+	uint8_t hash[DIGEST_SIZE];
+	struct blob blob;
+} hashes[ENTRIES], plans[ENTRIES];
+static unsigned int num_hashes, num_plans;
+
+static struct entry *find_plan(uint32_t uid, const uint8_t *key)
+{
+	for (unsigned int i = 0; i < num_plans; i++)
+		if (plans[i].uid == uid && !memcmp(plans[i].key, key, sizeof(plans[i].key)))
+			return &plans[i];
+	return NULL;
+}
+
+enum cache_verdict cache_index_query(struct cache_index *index, uint32_t uid, const uint8_t *token,
+				     const uint8_t *hash)
+{
+	(void)index;
+	for (unsigned int i = 0; i < num_hashes; i++)
+		if (hashes[i].uid == uid && !memcmp(hashes[i].key, token, CACHE_TOKEN_SIZE) &&
+		    !memcmp(hashes[i].hash, hash, DIGEST_SIZE))
+			return CACHE_YES;
+	return CACHE_NO;
+}
+
+enum cache_verdict cache_index_store(struct cache_index *index, uint32_t uid, const uint8_t *token,
+				     const uint8_t *hash)
+{
+	struct entry *e = &hashes[num_hashes];
+
+	(void)index;
+	if (num_hashes == ENTRIES)
+		return CACHE_FAILED;
+	e->uid = uid;
+	memcpy(e->key, token, sizeof(e->key));
+	memcpy(e->hash, hash, sizeof(e->hash));
+	num_hashes++;
+	return CACHE_YES;
+}
+
+int blob_store_get(struct blob_store *store, uint32_t uid, const uint8_t *key, struct blob *blob)
+{
+	const struct entry *e = find_plan(uid, key);
+
+	(void)store;
+	if (!e)
+		return -1;
+	*blob = e->blob;
+	return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t *key,
+		      uint64_t model_size, uint64_t data_size)
+{
+	(void)store;
+	return model_size && model_size <= MAX_PLAN && data_size <= MAX_PLAN &&
+	       data_size % BLOB_PAGE == 0 && !find_plan(uid, key);
+}
+
+/* What is put is all there, and nobody can change it meanwhile. */
+bool blob_store_put(struct blob_store *store, uint32_t uid, const uint8_t *key, const void *bytes,
+		    uint64_t model_size, uint64_t data_size)
+{
+	struct entry *e = &plans[num_plans];
+	uint8_t sum = 0;
+
+	if (!blob_store_wants(store, uid, key, model_size, data_size))
+		abort();
+	for (uint64_t i = 0; i < model_size + data_size; i += BLOB_PAGE)
+		sum ^= ((const volatile uint8_t *)bytes)[i];
+	if (num_plans == ENTRIES)
+		return false;
+	e->uid = uid;
+	memcpy(e->key, key, sizeof(e->key));
+	memset(e->blob.model_hash, sum, sizeof(e->blob.model_hash));
+	e->blob.model_size = model_size;
+	e->blob.data_size = data_size;
+	num_plans++;
+	return true;
+}
+
+void blob_store_drop(struct blob_store *store, uint32_t uid, const uint8_t *key)
+{
+	struct entry *e = find_plan(uid, key);
+
+	(void)store;
+	if (e)
+		*e = plans[--num_plans];
+}
+
+/* ---- what the fuzzer has no use for ---- */
+
+struct cache_index *cache_index_open(const char *folder, const char *version)
+{
+	(void)folder;
+	(void)version;
+	return NULL;
+}
+
+void cache_index_close(struct cache_index *index)
+{
+	(void)index;
+}
+
+void cache_index_flush(struct cache_index *index)
+{
+	(void)index;
+}
+
+struct blob_store *blob_store_open(struct cache_index *index, const char *folder,
+				   const struct blob_limits *limits)
+{
+	(void)index;
+	(void)folder;
+	(void)limits;
+	return NULL;
+}
+
+void blob_store_close(struct blob_store *store)
+{
+	(void)store;
+}
+
+void log_line(enum log_level level, const char *format, ...)
+{
+	(void)level;
+	(void)format;
+}
+
+bool digest_init(void)
+{
+	return false;
+}
+
+struct evp_md_ctx_st *digest_begin(void)
+{
+	return NULL;
+}
+
+void digest_add(struct evp_md_ctx_st *context, const void *data, size_t size)
+{
+	(void)context;
+	(void)data;
+	(void)size;
+}
+
+bool digest_end(struct evp_md_ctx_st *context, uint8_t hash[DIGEST_SIZE])
+{
+	(void)context;
+	(void)hash;
+	return false;
+}
+
+void device_build_id(char *id, size_t size)
+{
+	snprintf(id, size, "unidentified");
+}
+
+void device_describe(struct nn_device_info *info)
+{
+	memset(info, 0, sizeof(*info));
+}
+
+/* ---- workers ---- */
+
+static void unmap(struct worker *w)
+{
+	if (w->map)
+		munmap(w->map, w->size);
+	w->map = NULL;
+}
+
+static void let_go(struct worker *w)
+{
+	unmap(w);
+	if (w->memory >= 0)
+		close(w->memory);
+	w->memory = -1;
+}
+
+/* Worker i is behind keep.fds[i + 1]: one that goes makes the last take its place. */
+static void begin(size_t i)
+{
+	int sockets[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
+		abort();
+	workers[i] = (struct worker){ .socket = sockets[1], .memory = -1 };
+	add_client(&keep, sockets[0], uid_of(i));
+	if (i + 2 < keep.count) {
+		struct pollfd fd = keep.fds[i + 1];
+		struct client client = keep.clients[i + 1];
+
+		keep.fds[i + 1] = keep.fds[keep.count - 1];
+		keep.clients[i + 1] = keep.clients[keep.count - 1];
+		keep.fds[keep.count - 1] = fd;
+		keep.clients[keep.count - 1] = client;
+	}
+}
+
+static void end(size_t i)
+{
+	let_go(&workers[i]);
+	close(workers[i].socket);
+	drop_client(&keep, i + 1);
+}
+
+/* Takes an answer, and the file that came with it: -1, none. */
+static int receive(const struct worker *w, struct cache_answer *answer)
+{
+	union {
+		char buffer[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec data = { .iov_base = answer, .iov_len = sizeof(*answer) };
+	struct msghdr message = {
+		.msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = control.buffer,
+		.msg_controllen = sizeof(control.buffer),
+	};
+	const struct cmsghdr *part;
+	int file = -1;
+
+	if (recvmsg(w->socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) != sizeof(*answer))
+		abort();
+	part = CMSG_FIRSTHDR(&message);
+	if (part)
+		memcpy(&file, CMSG_DATA(part), sizeof(file));
+	return file;
+}
+
+/* Memory is of the size that was asked for, and stays so. */
+static void take_memory(struct worker *w, const struct cache_request *request, int memory)
+{
+	struct stat st;
+
+	let_go(w);
+	w->memory = memory;
+	w->size = request->model_size + request->data_size;
+	if (fstat(memory, &st) || (uint64_t)st.st_size != w->size)
+		abort();
+}
+
+static void check_answer(size_t i, const struct cache_request *request, bool was_known)
+{
+	const struct entry *plan = find_plan(uid_of(i), request->token);
+	struct worker *w = &workers[i];
+	struct cache_answer answer;
+	int file = receive(w, &answer);
+	bool is_yes = answer.verdict == CACHE_YES;
+
+	if (answer.verdict < CACHE_YES || answer.verdict > CACHE_LATER || answer.__reserved ||
+	    (file >= 0) != (is_yes && (request->kind == CACHE_GET || request->kind == CACHE_NEW)))
+		abort();
+	if (request->kind == CACHE_QUERY && is_yes != was_known)
+		abort();
+	if (request->kind == CACHE_DONE && is_yes && (w->map || !plan))
+		abort();
+	if (request->kind == CACHE_GET && (is_yes != !!plan ||
+	    (plan && (answer.model_size != plan->blob.model_size ||
+		      answer.data_size != plan->blob.data_size))))
+		abort();
+	if (request->kind == CACHE_NEW && is_yes)
+		take_memory(w, request, file);
+	else if (file >= 0)
+		close(file);
+}
+
+/* A packet that is a request has an answer, any other ends the worker. */
+static void send_packet(size_t i, const uint8_t *bytes, size_t size)
+{
+	struct cache_request request;
+	bool is_request = cache_request_parse(bytes, size, &request), was_known;
+
+	was_known = is_request && cache_index_query(NULL, uid_of(i), request.token,
+						    request.hash) == CACHE_YES;
+	if (send(workers[i].socket, bytes, size, MSG_NOSIGNAL) != (ssize_t)size)
+		abort();
+	if (serve_client(&keep, i + 1) != is_request)
+		abort();
+	if (is_request) {
+		check_answer(i, &request, was_known);
+		return;
+	}
+	end(i);
+	/* The last client has its place: brings it back to its own. */
+	begin(i);
+}
+
+static void write_memory(struct worker *w, uint8_t byte)
+{
+	if (w->memory >= 0 && !w->map) {
+		w->map = mmap(NULL, w->size, PROT_READ | PROT_WRITE, MAP_SHARED, w->memory, 0);
+		/* Kept already, so sealed. */
+		if (w->map == MAP_FAILED)
+			w->map = NULL;
+	}
+	if (w->map)
+		w->map[byte % w->size] = byte;
+}
+
+static void act(const struct step *step, const uint8_t *packet)
+{
+	size_t i = step->worker % WORKERS;
+
+	switch (step->what) {
+	case WRITE:
+		write_memory(&workers[i], step->byte);
+		break;
+	case UNMAP:
+		unmap(&workers[i]);
+		break;
+	case RESIZE:
+		if (workers[i].memory >= 0 && (off_t)workers[i].size != step->byte &&
+		    !ftruncate(workers[i].memory, step->byte))
+			abort();
+		break;
+	case HANG_UP:
+		end(i);
+		begin(i);
+		break;
+	default:
+		send_packet(i, packet, step->size);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static int store;		/* nobody looks into it */
+	struct step step;
+
+	num_hashes = num_plans = 0;
+	keep.plans = (struct blob_store *)&store;
+	keep.count = 0;
+	if (!keep.room && !make_room(&keep))
+		abort();
+	keep.count = 1;
+	for (size_t i = 0; i < WORKERS; i++)
+		begin(i);
+	while (size >= sizeof(step)) {
+		memcpy(&step, data, sizeof(step));
+		data += sizeof(step);
+		size -= sizeof(step);
+		if (step.what >= WRITE && step.what <= HANG_UP)
+			step.size = 0;
+		else if (step.size > size)
+			break;
+		act(&step, data);
+		data += step.size;
+		size -= step.size;
+	}
+	for (size_t i = WORKERS; i--;)
+		end(i);
+	if (keep.count != 1)
+		abort();
+	return 0;
+}
