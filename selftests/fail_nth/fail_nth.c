@@ -4,6 +4,7 @@
  * in turn: the call says so, and leaves nothing behind.
  */
 #include <fcntl.h>
+#include <liburing.h>
 #include <poll.h>
 #include <sys/mman.h>
 
@@ -38,6 +39,8 @@ FIXTURE(fail_nth) {
 	uint32_t number;
 	uint32_t slot;
 	struct nnaccel_burst_create create;
+	struct io_uring ring;
+	bool has_ring;
 };
 
 static bool setting(const char *path, const char *value)
@@ -107,6 +110,8 @@ FIXTURE_TEARDOWN(fail_nth)
 		EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 		EXPECT_EQ(async_wait(&self->async), 0);
 	}
+	if (self->has_ring)
+		io_uring_queue_exit(&self->ring);
 	close(self->burst);
 	close(self->other);
 	close(self->buffer);
@@ -245,6 +250,34 @@ static int call_execute_fenced(FIXTURE_DATA(fail_nth) *self, int *made)
 	return error;
 }
 
+/* Submits what was prepared and waits for it: an errno, of the entry or of the completion. */
+static int through_ring(struct io_uring *ring)
+{
+	struct io_uring_cqe *cqe;
+	int ret = io_uring_submit_and_wait(ring, 1);
+
+	if (ret < 0)
+		return -ret;
+	ret = io_uring_wait_cqe(ring, &cqe);
+	if (ret)
+		return -ret;
+	ret = cqe->res;
+	io_uring_cqe_seen(ring, cqe);
+	return ret < 0 ? -ret : 0;
+}
+
+static int call_uring_execute(FIXTURE_DATA(fail_nth) *self, int *made)
+{
+	struct nnaccel_uring_execute block = { .execute = (uintptr_t)&self->execution.cmd };
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&self->ring);
+
+	execution_init(&self->execution, self->model, self->pool, self->pool);
+	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, self->s.fd, NULL, 0, 0);
+	sqe->cmd_op = NNACCEL_URING_EXECUTE;
+	memcpy(sqe->cmd, &block, sizeof(block));
+	return through_ring(&self->ring);
+}
+
 static int call_fence_info(FIXTURE_DATA(fail_nth) *self, int *made)
 {
 	struct nnaccel_fence_info info;
@@ -364,6 +397,18 @@ static bool ready_fence(FIXTURE_DATA(fail_nth) *self)
 		return true;
 	self->other = fence_start(self->s.fd, self->model, self->pool, -1);
 	return self->other >= 0 && !served_start(&self->s) && fence_await(self->other) == 1;
+}
+
+/* A ring that has what it allocates of its own: the failures are to be the module's. */
+static bool ready_ring(FIXTURE_DATA(fail_nth) *self)
+{
+	if (self->has_ring)
+		return true;
+	self->has_ring = !io_uring_queue_init(1, &self->ring, 0);
+	if (!self->has_ring || served_start(&self->s))
+		return false;
+	io_uring_prep_nop(io_uring_get_sqe(&self->ring));
+	return !through_ring(&self->ring);
 }
 
 static bool ready_burst(FIXTURE_DATA(fail_nth) *self)
@@ -588,6 +633,7 @@ SWEEP(prepare, NULL, undo_object)
 SWEEP(prepare_cached, NULL, undo_object)
 SWEEP(cache_save, NULL, NULL)
 SWEEP(execute, NULL, NULL)
+SWEEP(uring_execute, ready_ring, NULL)
 SWEEP(execute_fenced, ready_fence, undo_fence)
 SWEEP(fence_info, ready_fence, NULL)
 SWEEP(cancel, NULL, NULL)
