@@ -509,7 +509,10 @@ static void trace_begin(void)
 	put(INSTANCE "/set_event_pid", pid);
 	put(INSTANCE "/trace", "");
 	put(INSTANCE "/events/nnaccel/enable", "1");
-	put(INSTANCE "/events/syscalls/sys_enter_mmap/enable", "1");
+	if (access(INSTANCE "/events/syscalls", F_OK))
+		print_message("this kernel has no events of system calls: mappings go uncounted\n");
+	else
+		put(INSTANCE "/events/syscalls/sys_enter_mmap/enable", "1");
 	put(INSTANCE "/tracing_on", "1");
 }
 
