@@ -60,6 +60,7 @@ struct nn_run {
 	const struct nn_tensor *inputs;
 	struct nn_tensor *outputs;
 	bool relaxed;
+	const uint32_t *border;		/* of input 0's window besides its own: see window.h */
 	void *state;			/* what op->compile made, or NULL */
 	void *scratch;			/* list of nn_run_alloc()'s blocks */
 	struct nn_error *err;

@@ -121,10 +121,13 @@ static enum nn_status set_out(const struct nn_run *r, struct nn_axis *a, int64_t
 	return NN_OK;
 }
 
+static const uint32_t no_border[2];
+
 /* `axis` is 0 for w and 1 for h: the order in which parameters come. */
 static enum nn_status infer_axis(const struct nn_run *r, const struct nn_window_args *args,
 				 uint32_t axis, struct nn_axis *a)
 {
+	const uint32_t *border = r->border ? r->border + 2 * axis : no_border;
 	enum nn_status status;
 	int64_t extent, same, tail;
 
@@ -135,12 +138,14 @@ static enum nn_status infer_axis(const struct nn_run *r, const struct nn_window_
 	if (status)
 		return status;
 	extent = (int64_t)(a->filter - 1) * a->dilation + 1;
-	same = overhang(a->in, a->stride, extent);
+	same = overhang((int64_t)a->in + border[0] + border[1], a->stride, extent);
 	status = read_padding(r, args, 2 * axis, same > 0 ? same : 0, &a->head, &tail);
 	if (status)
 		return status;
 	if (a->head < 0 || tail < 0)
 		return nn_run_fail(r, "a padding is negative");
+	a->head += border[0];
+	tail += border[1];
 	if (a->head >= extent || tail >= extent)
 		return nn_run_fail(r, "a padding is as large as the filter");
 	return set_out(r, a, (a->in - extent + a->stride + a->head + tail) / a->stride);

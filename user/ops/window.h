@@ -63,7 +63,9 @@ struct nn_window {
 
 /*
  * Reads and checks paddings, strides and dilations, and computes the outputs'
- * sizes from `in` and `filter`, which the caller has set on both axes.
+ * sizes from `in` and `filter`, which the caller has set on both axes. r->border
+ * is padding that a PAD would have put around the input before: left, right, top,
+ * bottom, or NULL. All of the padding must be smaller than the filter.
  */
 enum nn_status nn_window_infer(const struct nn_run *r, const struct nn_window_args *args,
 			       struct nn_window *window);

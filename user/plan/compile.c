@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compiles a plan: infers every shape, computes what is constant, fuses
- * activations, chooses kernels and packs their weights.
+ * Compiles a plan: infers every shape, computes what is constant, folds and fuses
+ * operations, chooses kernels and packs their weights.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -52,8 +52,10 @@ void compiled_run_init(const struct compiled *c, const struct compiled_step *ste
 	const struct nn_operation *o = step->operation;
 
 	for (uint32_t i = 0; i < o->num_inputs; i++) {
-		inputs[i] = c->tensors[o->inputs[i]];
-		inputs[i].data = data[o->inputs[i]];
+		uint32_t operand = compiled_input(step, i);
+
+		inputs[i] = c->tensors[operand];
+		inputs[i].data = data[operand];
 	}
 	if (step->activation)
 		inputs[step->activation_input].data = (void *)&step->activation;
@@ -70,6 +72,7 @@ void compiled_run_init(const struct compiled *c, const struct compiled_step *ste
 		.inputs = inputs,
 		.outputs = outputs,
 		.relaxed = c->plan->model->relaxed,
+		.border = step->is_padded ? step->border : NULL,
 		.state = step->state,
 	};
 }
@@ -189,6 +192,7 @@ static bool add_operation(struct compiler *k, uint32_t index)
 	/* An OEM's values may be of no fixed size. */
 	if (!from->op->execute || from->op->code == NN_OP_OEM || !fix_steering(k, from->op, o))
 		return false;
+	step->input = o->num_inputs ? o->inputs[0] : 0;
 	step->output = o->num_outputs ? o->outputs[0] : 0;
 	compiled_run_init(k->c, step, k->data, k->inputs, k->outputs, &r);
 	r.err = &err;
@@ -293,7 +297,7 @@ static void fuse_activations(struct compiler *k)
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < c->num_steps; i++) {
-		if (fuse(k, &c->steps[i]))
+		if (c->steps[i].is_gone || fuse(k, &c->steps[i]))
 			continue;
 		if (c->steps[i].operation->num_outputs)
 			k->producers[c->steps[i].output] = count + 1;
@@ -336,7 +340,7 @@ static bool is_reshape(int32_t code)
 	return code == NN_CODE_RESHAPE || code == EXPAND_DIMS || code == SQUEEZE;
 }
 
-/* Steps that only change a shape go: both operands lie in the same memory. */
+/* Steps that change a shape at most go: both operands lie in the same memory. */
 static void drop_reshapes(struct compiler *k)
 {
 	struct compiled *c = k->c;
@@ -344,11 +348,11 @@ static void drop_reshapes(struct compiler *k)
 
 	for (uint32_t i = 0; i < c->num_steps; i++) {
 		const struct compiled_step *step = &c->steps[i];
-		const uint32_t *x = step->operation->inputs;
 
-		if (is_reshape(step->op->code) && c->places[x[0]].kind == PLACE_ARENA &&
+		if ((is_reshape(step->op->code) || step->is_identity) &&
+		    c->places[step->input].kind == PLACE_ARENA &&
 		    c->places[step->output].kind == PLACE_ARENA)
-			c->places[step->output].root = c->places[x[0]].root;
+			c->places[step->output].root = c->places[step->input].root;
 		else
 			c->steps[count++] = *step;
 	}
@@ -371,7 +375,7 @@ static void find_lifetimes(struct compiled *c)
 		const struct nn_operation *o = c->steps[i].operation;
 
 		for (uint32_t j = 0; j < o->num_inputs; j++)
-			touch(c, o->inputs[j], i);
+			touch(c, compiled_input(&c->steps[i], j), i);
 		for (uint32_t j = 0; j < o->num_outputs; j++)
 			touch(c, j ? o->outputs[j] : c->steps[i].output, i);
 	}
@@ -405,7 +409,7 @@ static bool reads_fixed(const struct compiler *k, const struct compiled_step *st
 {
 	for (uint32_t i = 0; i < step->operation->num_inputs && i < 64; i++)
 		if (step->ready.reads & NN_IN(i) &&
-		    operand_of(k, step->operation->inputs[i])->lifetime == NN_CONSTANT_REFERENCE)
+		    operand_of(k, compiled_input(step, i))->lifetime == NN_CONSTANT_REFERENCE)
 			return false;
 	return true;
 }
@@ -493,6 +497,7 @@ static bool compile(struct compiler *k)
 {
 	if (!set_constants(k) || !add_operations(k))
 		return false;
+	compiled_fold(k->c, k->data, k->producers, k->inputs, k->outputs);
 	fuse_activations(k);
 	place_operands(k);
 	drop_reshapes(k);

@@ -201,7 +201,7 @@ static void run_kernel(const struct compiled *c, const struct compiled_step *ste
 	};
 
 	for (uint32_t i = 0; i < o->num_inputs; i++)
-		x->kernel_inputs[i] = x->data[o->inputs[i]];
+		x->kernel_inputs[i] = x->data[compiled_input(step, i)];
 	for (uint32_t i = 0; i < o->num_outputs; i++)
 		x->kernel_outputs[i] = x->data[i ? o->outputs[i] : step->output];
 	pool_run(run_task, &l, step->ready.tasks, threads);
@@ -214,7 +214,7 @@ static bool stage(const struct compiled *c, const struct compiled_step *step, st
 	bool fine = true;
 
 	for (uint32_t i = 0; i < o->num_inputs && i < 64 && fine; i++) {
-		enum place_kind kind = c->places[o->inputs[i]].kind;
+		enum place_kind kind = c->places[compiled_input(step, i)].kind;
 		const void *from = in[i].data;
 
 		if (!(step->op->steering & NN_IN(i)) ||
@@ -234,7 +234,8 @@ static void unstage(const struct context *x, const struct compiled_step *step,
 	const struct nn_operation *o = step->operation;
 
 	for (uint32_t i = 0; i < o->num_inputs && i < 64; i++)
-		if (step->op->steering & NN_IN(i) && in[i].data != x->data[o->inputs[i]])
+		if (step->op->steering & NN_IN(i) &&
+		    in[i].data != x->data[compiled_input(step, i)])
 			free(in[i].data);
 }
 

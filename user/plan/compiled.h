@@ -39,7 +39,12 @@ struct compiled_step {
 	uint32_t index;			/* of the operation, for messages */
 	int32_t activation;		/* one that was fused into it, or 0: as the model says */
 	uint32_t activation_input;	/* where it takes that */
+	uint32_t input;			/* operand that it reads in place of its own input 0 */
 	uint32_t output;		/* operand that it writes in place of its own output 0 */
+	bool is_gone;			/* another step does its work, or nobody needs it */
+	bool is_identity;		/* it writes what it reads, bit by bit */
+	bool is_padded;			/* a PAD was folded into it, of this many elements: */
+	uint32_t border[4];		/* left, right, top, bottom */
 	_Atomic(uint32_t) threads;	/* that run its kernel; 0: as many as there are */
 	void *state;			/* of the plan's step */
 	struct nn_ready ready;		/* without a kernel: the reference kernel */
@@ -84,12 +89,26 @@ struct compiled *compiled_create(const struct nn_plan *plan, const struct nn_isa
 				 uint32_t preference, const struct packed_weights *weights);
 void compiled_free(struct compiled *c);
 
+/*
+ * Folds what two steps do into one: PAD into the convolution that reads it, DEQUANTIZE
+ * and QUANTIZE into nothing. By operand: constants' values, and the step + 1 that
+ * writes it. `inputs` and `outputs` are scratch for a run.
+ */
+void compiled_fold(struct compiled *c, void *const *data, const uint32_t *producers,
+		   struct nn_tensor *inputs, struct nn_tensor *outputs);
+
 /* Lays out the operands of the arena by the steps between which they are needed. */
 bool compiled_layout(struct compiled *c);
 
 /* Makes the memory of the first execution; false: there is none. Frees that of all. */
 bool compiled_reserve(struct compiled *c);
 void compiled_release(struct compiled *c);
+
+/* The operand that a step reads as input `index`. */
+static inline uint32_t compiled_input(const struct compiled_step *step, uint32_t index)
+{
+	return index ? step->operation->inputs[index] : step->input;
+}
 
 /* Fills a run of a step: its tensors, from `data` by operand. */
 void compiled_run_init(const struct compiled *c, const struct compiled_step *step,

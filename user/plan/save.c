@@ -177,7 +177,7 @@ static void mark_steering(struct saver *s)
 	for (uint32_t i = 0; c && i < c->num_steps; i++)
 		for (uint32_t j = 0; j < c->steps[i].operation->num_inputs && j < 64; j++)
 			if (c->steps[i].ready.reads & NN_IN(j))
-				s->steers[c->steps[i].operation->inputs[j]] = true;
+				s->steers[compiled_input(&c->steps[i], j)] = true;
 	while (changed) {
 		changed = false;
 		for (uint32_t k = 0; k < s->model.num_subgraphs; k++)

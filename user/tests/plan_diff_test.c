@@ -314,12 +314,23 @@ static uint32_t window_size(uint32_t in, uint32_t filter, uint32_t stride, uint3
 	return in + head + tail < extent ? 0 : (in + head + tail - extent) / stride + 1;
 }
 
-/* Appends explicit paddings and strides; false where nothing would be left. */
+/* Appends paddings and strides; false where nothing would be left. */
 static bool add_window(const struct nn_operand *x, uint32_t fh, uint32_t fw, uint32_t dilation,
 		       uint32_t *in, uint32_t *count, uint32_t *oh, uint32_t *ow)
 {
 	uint32_t stride_w = pick(1, 3), stride_h = pick(1, 3), pads[4];
+	bool same = chance(2);
 
+	if (chance(3)) {
+		*oh = same ? (x->dims[1] + stride_h - 1) / stride_h :
+			     window_size(x->dims[1], fh, stride_h, dilation, 0, 0);
+		*ow = same ? (x->dims[2] + stride_w - 1) / stride_w :
+			     window_size(x->dims[2], fw, stride_w, dilation, 0, 0);
+		in[(*count)++] = add_int(same ? 1 : 2);
+		in[(*count)++] = add_int((int32_t)stride_w);
+		in[(*count)++] = add_int((int32_t)stride_h);
+		return *oh && *ow;
+	}
 	for (uint32_t i = 0; i < 4; i++)
 		pads[i] = chance(2) ? 0 : pick(0, (i < 2 ? fw : fh) - 1);
 	*oh = window_size(x->dims[1], fh, stride_h, dilation, pads[2], pads[3]);
@@ -714,15 +725,54 @@ static bool add_lstm(void)
 	return finish_many(92, 28, in, 3, outs);
 }
 
+/* A border around images, and now and then around their channels. */
 static bool add_pad(void)
 {
-	uint32_t x = any_image(), dims[2] = { 4, 2 };
+	uint32_t x = any_image(), dims[2] = { 4, 2 }, sizes[4];
 	const struct nn_operand *o = &g.operands[x];
-	int32_t pads[8] = { 0, 0, 1, 1, 0, 2, 0, 0 };
+	int32_t pads[8] = { 0 };
 
+	for (uint32_t i = 2; i < 6; i++)
+		pads[i] = (int32_t)pick(0, 2);
+	pads[7] = chance(6);
+	for (uint32_t i = 0; i < 4; i++)
+		sizes[i] = o->dims[i] + (uint32_t)(pads[2 * i] + pads[2 * i + 1]);
 	return finish(32, 2, (uint32_t[]){ x, add_ints(2, dims, pads) },
-		      add_result(4, (uint32_t[]){ o->dims[0], o->dims[1] + 2, o->dims[2] + 2,
-				 o->dims[3] }, o->scale, o->zero_point));
+		      add_result(4, sizes, o->scale, o->zero_point));
+}
+
+/* PAD and, mostly, a convolution that reads it. */
+static bool add_padded(void)
+{
+	uint32_t operands;
+	size_t used;
+
+	add_pad();
+	operands = g.subgraph.num_operands;
+	used = g.used;
+	if (!(chance(2) ? add_conv() : add_depthwise())) {
+		g.subgraph.num_operands = operands;
+		g.used = used;
+	}
+	return true;
+}
+
+/* DEQUANTIZE and QUANTIZE, mostly to what it was. */
+static bool add_round_trip(void)
+{
+	uint32_t x = any_tensor(), between;
+	const struct nn_operand *o = &g.operands[x];
+	bool other = chance(4);
+
+	if (is_float() || o->rank > 4)
+		return false;
+	between = add_operand(NN_TENSOR_FLOAT32, o->rank, o->dims, 0, 0);
+	finish(6, 1, &x, between);
+	/* Nothing else may read floats here. */
+	g.num_tensors--;
+	return finish(72, 1, &between,
+		      add_result(o->rank, o->dims, other ? o->scale * 1.5f : o->scale,
+				 o->zero_point));
 }
 
 static bool add_concatenation(void)
@@ -743,7 +793,7 @@ static bool (*const adders[])(void) = {
 	add_conv, add_conv, add_depthwise, add_depthwise, add_fully_connected, add_pool,
 	add_arithmetic, add_arithmetic, add_activation, add_sigmoid, add_function, add_growth,
 	add_softmax, add_reshape, add_transpose, add_pad, add_concatenation, add_mean, add_matmul,
-	add_lstm,
+	add_lstm, add_padded, add_padded, add_round_trip,
 };
 
 /* The last tensor is an output, and so are some others. */

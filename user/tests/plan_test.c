@@ -16,16 +16,20 @@
 
 #include "model_samples.h"
 #include "ops/op.h"
-#include "plan/plan.h"
+#include "plan/compiled.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
 enum {
 	ADD = 0,
 	CONCATENATION = 2,
+	CONV_2D = 3,
+	DEQUANTIZE = 6,
 	MUL = 18,
 	RESHAPE = 22,
+	PAD = 32,
 	LESS = 58,
+	QUANTIZE = 72,
 	SLICE = 86,
 };
 
@@ -775,6 +779,202 @@ static void test_threads(void **state)
 	nn_plan_free(plan);
 }
 
+/*
+ * ADD, PAD, CONV_2D with a filter of 3 by 3 ones: a sum of each pixel's neighbours, of an
+ * image of 2 by 2 which `border` makes larger. Returns the padded image.
+ */
+static uint32_t build_padded(int32_t border, int32_t channels, enum nn_lifetime lifetime)
+{
+	static const float ones[9 * 2] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+	static const float zero;
+	const int32_t pads[8] = { 0, 0, border, border, border, border, 0, channels };
+	uint32_t depth = 1 + (uint32_t)channels, size = 2 + 2 * (uint32_t)border;
+	uint32_t x, sum, padded, filter, bias, paddings, out, none;
+
+	mb_init(&built);
+	x = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1, 2, 2, 1));
+	sum = mb_operand(&built, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(1, 2, 2, 1));
+	padded = mb_operand(&built, NN_TENSOR_FLOAT32, lifetime, MB_DIMS(1, size, size, depth));
+	out = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT,
+			 MB_DIMS(1, size - 2, size - 2, 1));
+	paddings = mb_constant(&built, NN_TENSOR_INT32, pads, sizeof(pads), MB_DIMS(4, 2));
+	filter = mb_constant(&built, NN_TENSOR_FLOAT32, ones, 9 * depth * sizeof(ones[0]),
+			     MB_DIMS(1, 3, 3, depth));
+	bias = mb_constant(&built, NN_TENSOR_FLOAT32, &zero, sizeof(zero), MB_DIMS(1));
+	none = mb_int32(&built, 0);
+	mb_operation(&built, ADD, MB_LIST(x, x, none), MB_LIST(sum));
+	mb_operation(&built, PAD, MB_LIST(sum, paddings), MB_LIST(padded));
+	mb_operation(&built, CONV_2D, MB_LIST(padded, filter, bias, mb_int32(&built, 2),
+					      mb_int32(&built, 1), mb_int32(&built, 1), none),
+		     MB_LIST(out));
+	return padded;
+}
+
+/* The steps that are left of the model, which are as many when it is saved and loaded. */
+static uint32_t count_steps(void)
+{
+	static const struct nn_plan_options options;
+	struct nn_plan *plan = make_plan(), *loaded;
+	struct nn_error err = { "" };
+	struct nn_plan_image image;
+	uint32_t count;
+	void *data;
+
+	assert_non_null(plan->compiled);
+	count = plan->compiled->num_steps;
+	assert_int_equal(nn_plan_save(plan, &image, &err), NN_OK);
+	data = aligned_alloc(NN_PLAN_DATA_ALIGN, image.data_size + NN_PLAN_DATA_ALIGN);
+	assert_non_null(data);
+	nn_plan_image_data(&image, data);
+	if (nn_plan_load(image.model, image.model_size, data, image.data_size, &options, &loaded,
+			 &err))
+		fail_msg("%s", err.message);
+	assert_int_equal(loaded->compiled->num_steps, count);
+	nn_plan_free(loaded);
+	nn_plan_image_free(&image);
+	free(data);
+	nn_plan_free(plan);
+	return count;
+}
+
+static void test_fold_pad(void **state)
+{
+	static const float right[16] = { 2, 6, 6, 4, 8, 20, 20, 12, 8, 20, 20, 12, 6, 14, 14, 8 };
+	struct nn_plan *plan;
+	struct call c;
+	float out[16];
+
+	(void)state;
+	build_padded(2, 0, NN_TEMPORARY);
+	assert_int_equal(count_steps(), 2);
+	plan = make_plan();
+	call_init(&c);
+	add_input(&c, four, sizeof(four));
+	add_output(&c, out, sizeof(out));
+	assert_runs(plan, &c);
+	assert_memory_equal(out, right, sizeof(right));
+	nn_plan_free(plan);
+	/* As large as the filter, of channels, an output: they stay. */
+	build_padded(3, 0, NN_TEMPORARY);
+	assert_int_equal(count_steps(), 3);
+	build_padded(1, 1, NN_TEMPORARY);
+	assert_int_equal(count_steps(), 3);
+	build_padded(1, 0, NN_SUBGRAPH_OUTPUT);
+	assert_int_equal(count_steps(), 3);
+}
+
+static void test_fold_pad_read_twice(void **state)
+{
+	uint32_t padded, y;
+
+	(void)state;
+	padded = build_padded(1, 0, NN_TEMPORARY);
+	y = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(1, 4, 4, 1));
+	mb_operation(&built, ADD, MB_LIST(padded, padded, mb_int32(&built, 0)), MB_LIST(y));
+	assert_int_equal(count_steps(), 4);
+}
+
+/* PAD of 5 by 5 pixels, CONV_2D of 3 by 3 weights that are all different. */
+static void build_window(int32_t head, int32_t tail, int32_t code, int32_t stride)
+{
+	static const float weights[9] = { 1, 2, 4, 8, 16, 32, 64, 128, 256 }, zero;
+	const int32_t pads[8] = { 0, 0, head, tail, tail, head, 0, 0 };
+	uint32_t x, padded, out, filter, bias, size = 5 + (uint32_t)(head + tail);
+	uint32_t left = code == 1 ? size : size - 2, step = (uint32_t)stride;
+
+	left = (left + step - 1) / step;
+	mb_init(&built);
+	x = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1, 5, 5, 1));
+	padded = mb_operand(&built, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(1, size, size, 1));
+	out = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(1, left, left, 1));
+	filter = mb_constant(&built, NN_TENSOR_FLOAT32, weights, sizeof(weights),
+			     MB_DIMS(1, 3, 3, 1));
+	bias = mb_constant(&built, NN_TENSOR_FLOAT32, &zero, sizeof(zero), MB_DIMS(1));
+	mb_operation(&built, PAD, MB_LIST(x, mb_constant(&built, NN_TENSOR_INT32, pads, sizeof(pads),
+							 MB_DIMS(4, 2))), MB_LIST(padded));
+	mb_operation(&built, CONV_2D, MB_LIST(padded, filter, bias, mb_int32(&built, code),
+					      mb_int32(&built, stride), mb_int32(&built, stride),
+					      mb_int32(&built, 0)), MB_LIST(out));
+}
+
+/* Runs what build_window() built; returns whether the PAD was folded. */
+static bool run_window(const char *kernels, float out[81])
+{
+	const struct nn_plan_options options = { .kernels = kernels };
+	struct nn_error err = { "" };
+	struct nn_plan *plan;
+	float in[25];
+	struct call c;
+	bool folded;
+
+	for (int i = 0; i < 25; i++)
+		in[i] = (float)(i + 1);
+	memset(out, 0, 81 * sizeof(*out));
+	assert_int_equal(nn_plan_create(&built.model, &options, &plan, &err), NN_OK);
+	call_init(&c);
+	add_input(&c, in, sizeof(in));
+	add_output(&c, out, 81 * sizeof(*out));
+	assert_runs(plan, &c);
+	folded = plan->compiled && plan->compiled->num_steps == 1;
+	nn_plan_free(plan);
+	return folded;
+}
+
+/* Both paddings of CONV_2D itself, with all strides and borders: as it is interpreted. */
+static void test_fold_pad_windows(void **state)
+{
+	float right[81], out[81];
+	uint32_t folded = 0;
+
+	(void)state;
+	for (int32_t i = 0; i < 2 * 3 * 3 * 3; i++) {
+		build_window(i % 3, i / 3 % 3, 1 + i / 27, 1 + i / 9 % 3);
+		assert_false(run_window("none", right));
+		folded += run_window(NULL, out);
+		assert_memory_equal(out, right, sizeof(right));
+	}
+	/* VALID leaves room for all of them, SAME for those that stay smaller than the filter. */
+	assert_in_range(folded, 27 + 1, 2 * 27 - 1);
+}
+
+/* QUANTIZE, DEQUANTIZE, QUANTIZE by another scale or the same, DEQUANTIZE. */
+static void build_round_trip(float scale)
+{
+	uint32_t list[5];
+
+	mb_init(&built);
+	for (uint32_t i = 0; i < 5; i++) {
+		list[i] = mb_operand(&built, i % 2 ? NN_TENSOR_QUANT8_ASYMM : NN_TENSOR_FLOAT32,
+				     i == 0 ? NN_SUBGRAPH_INPUT : i == 4 ? NN_SUBGRAPH_OUTPUT :
+				     NN_TEMPORARY, MB_DIMS(4));
+		if (i % 2)
+			built.operands[0][list[i]].scale = i == 1 ? 0.25f : scale;
+	}
+	for (uint32_t i = 0; i < 4; i++)
+		mb_operation(&built, i % 2 ? DEQUANTIZE : QUANTIZE, MB_LIST(list[i]),
+			     MB_LIST(list[i + 1]));
+}
+
+static void test_fold_quantize(void **state)
+{
+	struct nn_plan *plan;
+	struct call c;
+	float out[4];
+
+	(void)state;
+	build_round_trip(0.5f);
+	assert_int_equal(count_steps(), 4);
+	build_round_trip(0.25f);
+	assert_int_equal(count_steps(), 2);
+	plan = make_plan();
+	call_init(&c);
+	add_input(&c, four, sizeof(four));
+	add_output(&c, out, sizeof(out));
+	assert_runs(plan, &c);
+	assert_memory_equal(out, four, sizeof(four));
+	nn_plan_free(plan);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -795,6 +995,10 @@ int main(void)
 		cmocka_unit_test(test_growing_list),
 		cmocka_unit_test(test_shape_of_subgraph_input),
 		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_fold_pad),
+		cmocka_unit_test(test_fold_pad_read_twice),
+		cmocka_unit_test(test_fold_pad_windows),
+		cmocka_unit_test(test_fold_quantize),
 	};
 
 	return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
