@@ -35,9 +35,12 @@
 #include "tests/workers.h"
 
 #define NOBODY		65534
+#define OP_ADD		0
 #define PROCESSES	3
 #define ROUNDS		6
 #define FLIPS		300
+#define CHAIN		1000	/* operations of a large model */
+#define SAMPLE		1000	/* bits of its model file */
 #define TRIES		60	/* of a second each, for what a kernel does in its own time */
 
 /* ---- saving and loading ---- */
@@ -260,25 +263,99 @@ static void test_other_tokens(void **state)
 	entry_close(&e);
 }
 
+/* Flips a bit in every `step`: none of these files is loaded. */
+static void flip_bits(const struct entry *e, off_t step)
+{
+	off_t size = size_of(e->model);
+	uint8_t *bytes;
+
+	bytes = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, e->model, 0);
+	assert_ptr_not_equal(bytes, MAP_FAILED);
+	for (off_t bit = 0; bit < 8 * size; bit += step) {
+		bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		assert_refused(e, NN_GENERAL_FAILURE);
+		bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+	munmap(bytes, (size_t)size);
+}
+
 static void test_every_bit(void **state)
 {
-	uint8_t *bytes;
 	struct entry e;
-	off_t size;
 
 	(void)state;
 	entry_open(&e, 6);
 	save(&e, 2);
-	size = size_of(e.model);
-	bytes = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, e.model, 0);
-	assert_ptr_not_equal(bytes, MAP_FAILED);
-	for (off_t bit = 0; bit < 8 * size; bit++) {
-		bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
-		assert_refused(&e, NN_GENERAL_FAILURE);
-		bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
-	}
+	flip_bits(&e, 1);
 	assert_loads(&e, 2);
-	munmap(bytes, (size_t)size);
+	entry_close(&e);
+}
+
+/* Many operations, each of which adds 0 to what the one before it gave. */
+static void build_chain(struct model_builder *b)
+{
+	static struct nn_operand operands[CHAIN + 3];
+	static struct nn_operation operations[CHAIN];
+	static uint32_t indices[CHAIN][3], results[CHAIN];
+	static const float zero;
+
+	mb_init(b);
+	mb_constant(b, NN_TENSOR_FLOAT32, &zero, sizeof(zero), MB_DIMS(1));
+	mb_int32(b, 0);
+	memcpy(operands, b->operands[0], 2 * sizeof(*operands));
+	operands[0].consumers = operands[1].consumers = CHAIN;
+	for (uint32_t i = 0; i <= CHAIN; i++)
+		operands[2 + i] = (struct nn_operand){
+			.type = NN_TENSOR_FLOAT32, .rank = 2, .dims = { 1, WIDTH },
+			.lifetime = i == 0 ? NN_SUBGRAPH_INPUT :
+				    i < CHAIN ? NN_TEMPORARY : NN_SUBGRAPH_OUTPUT,
+			.consumers = i < CHAIN,
+		};
+	for (uint32_t i = 0; i < CHAIN; i++) {
+		memcpy(indices[i], (uint32_t[]){ 2 + i, 0, 1 }, sizeof(indices[i]));
+		results[i] = 3 + i;
+		operations[i] = (struct nn_operation){ OP_ADD, 3, 1, indices[i], &results[i] };
+	}
+	b->subgraphs[0] = (struct nn_subgraph){
+		.num_operands = CHAIN + 3, .operands = operands,
+		.num_operations = CHAIN, .operations = operations,
+		.num_inputs = 1, .inputs = indices[0],
+		.num_outputs = 1, .outputs = &results[CHAIN - 1],
+	};
+}
+
+static void save_chain(struct entry *e)
+{
+	struct nna_prepare_options options = {
+		.preference = NNACCEL_PREFER_FAST_SINGLE_ANSWER,
+		.priority = NNACCEL_PRIORITY_MEDIUM,
+		.cache = &e->cache,
+	};
+	struct nna_prepared_model *p;
+	struct model_builder b;
+
+	build_chain(&b);
+	if (nna_prepare_model(device, &b.model, NULL, &options, &p, &err))
+		fail_msg("%s", err.message);
+	assert_string_equal(e->not_saved.message, "");
+	nna_prepared_model_free(p);
+}
+
+static void test_bits_of_a_large_model(void **state)
+{
+	struct entry e;
+	off_t bits;
+
+	(void)state;
+	entry_open(&e, 16);
+	save_chain(&e);
+	assert_loads(&e, 1);
+	bits = 8 * size_of(e.model);
+	assert_true(bits > 8 * 16 * PAGE);
+	/* An odd step: each bit of a byte has its turn. */
+	flip_bits(&e, (bits / SAMPLE) | 1);
+	assert_loads(&e, 1);
+	print_message("a model file of %ld bytes\n", (long)(bits / 8));
 	entry_close(&e);
 }
 
@@ -815,6 +892,7 @@ int main(int argc, char **argv)
 		TEST(wrong_files),
 		TEST(other_tokens),
 		TEST(every_bit),
+		TEST(bits_of_a_large_model),
 		TEST(other_lengths),
 		TEST(changed_data),
 		TEST(data_shrinks),
