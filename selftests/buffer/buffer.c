@@ -155,8 +155,8 @@ TEST_F(buffers, tell_the_worker)
 	EXPECT_EQ(a.cmd.out_status, NNACCEL_STATUS_NONE);
 	EXPECT_GT(a.cmd.out_token, self->token);
 	EXPECT_EQ(a.message[0], '\0');
-	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-buffers"), 2);
-	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-memory-alloc"), (1 + 4 + 4) * PAGE / 1024);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-buffers", 2));
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-memory-alloc", (1 + 4 + 4) * PAGE / 1024));
 }
 
 TEST_F(buffers, refused_by_the_engine)
@@ -172,7 +172,7 @@ TEST_F(buffers, refused_by_the_engine)
 	EXPECT_EQ(a.cmd.out_status, NNACCEL_STATUS_INVALID_ARGUMENT);
 	EXPECT_EQ(a.cmd.out_token, 0);
 	EXPECT_STREQ(a.message, "no such shape");
-	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-buffers"), 1);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-buffers", 1));
 }
 
 TEST_F(buffers, alloc_refusals)
@@ -202,7 +202,7 @@ TEST_F(buffers, alloc_refusals)
 		EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_BUFFER_ALLOC, &a.cmd, sizeof(a.cmd),
 					 cases, ARRAY_SIZE(cases)), 0);
 	}
-	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-buffers"), 1);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-buffers", 1));
 	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_BUFFER_ALLOC, &a.cmd, sizeof(a.cmd), 0, true),
 		  0);
 }
@@ -293,7 +293,7 @@ TEST_F(buffers, free_refusals)
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_BUFFER_FREE, &arg), 0);
 	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_BUFFER_FREE, &arg, sizeof(arg), ENOENT,
 				  false), 0);
-	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-buffers"), 0);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-buffers", 0));
 }
 
 /* A pool's id is no token, and a token no pool's id. */
@@ -596,7 +596,7 @@ TEST_F(buffers, many_arguments)
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), 0);
 	args[3].flags = NNACCEL_ARG_BUFFER;
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), EINVAL);
-	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 0);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
 }
 
 /* Only an execution that succeeded initialises its output. */
@@ -724,17 +724,17 @@ TEST_F(buffers, freed_in_use)
 			  PROT_READ | PROT_WRITE);
 	ASSERT_NE(out, NULL);
 	out[0] = 1;
-	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-buffers"), 2);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-buffers", 2));
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
-	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-buffers"), 0);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-buffers", 0));
 	/* Told of it, the worker lets the memory go. */
 	for (int i = 0; i < 2; i++) {
 		ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 		EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_FORGET_GRANT);
 	}
 	munmap(out, 4 * PAGE);
-	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-memory-alloc"), PAGE / 1024);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-memory-alloc", PAGE / 1024));
 }
 
 /* ---- ends of models and workers ---- */
@@ -819,7 +819,7 @@ TEST_F(buffers, worker_dies_judging)
 	ASSERT_EQ(fetch(self), 0);
 	next_worker(self);
 	EXPECT_EQ(async_wait(&self->async), EPIPE);
-	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-buffers"), 1);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-buffers", 1));
 }
 
 /* ---- a layout of the engine's own ---- */

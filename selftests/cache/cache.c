@@ -76,9 +76,9 @@ TEST_F(cache, prepare_tells_the_worker)
 	EXPECT_EQ(prepare.out_status, NNACCEL_STATUS_NONE);
 	EXPECT_NE(prepare.out_model, 0);
 	EXPECT_NE(prepare.out_model, POISON);
-	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-models"), 1);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-models", 1));
 	EXPECT_EQ(object_destroy(self->s.fd, prepare.out_model), 0);
-	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-models"), 0);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-models", 0));
 }
 
 TEST_F(cache, prepare_without_data)
@@ -118,7 +118,7 @@ TEST_F(cache, prepare_fails_in_the_engine)
 	EXPECT_EQ(prepare.out_status, NNACCEL_STATUS_GENERAL_FAILURE);
 	EXPECT_EQ(prepare.out_model, 0);
 	EXPECT_STREQ(text, "not known");
-	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-models"), 0);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-models", 0));
 }
 
 /* The data part lives on in the model; the model part is forgotten at once. */
@@ -197,7 +197,7 @@ TEST_F(cache, prepare_refusals)
 		EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_PREPARE_CACHED, &good, sizeof(good),
 					 cases, ARRAY_SIZE(cases)), 0);
 	}
-	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-models"), 1);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-models", 1));
 	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_PREPARE_CACHED, &good, sizeof(good), 0, true),
 		  0);
 	close(other);
@@ -411,7 +411,7 @@ TEST_F(cache, worker_dies)
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_CACHE_SAVE, &save), ESTALE);
 	EXPECT_EQ(save.out_status, POISON);
 	EXPECT_EQ(prepare.out_model, POISON);
-	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-models"), 1);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-models", 1));
 }
 
 TEST_HARNESS_MAIN

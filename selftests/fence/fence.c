@@ -87,7 +87,7 @@ TEST_F(fence, signals_at_the_end)
 	EXPECT_LT(self->info.out_launched_ns, now_ns() - before + 1);
 	/* What the client described is left alone. */
 	EXPECT_EQ(self->f.execution.cmd.out_status, POISON);
-	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 0);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
 	close(fence);
 }
 
@@ -380,7 +380,7 @@ TEST_F(fence, refused_executions)
 		EXPECT_EQ(self->f.cmd.out_fd, -1);
 	}
 	EXPECT_EQ(fetch(self), EAGAIN);
-	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 0);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
 }
 
 TEST_F(fence, structures)
@@ -412,7 +412,7 @@ TEST_F(fence, unwritable_answer)
 	mprotect(cmd, PAGE, PROT_READ);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE_FENCED, cmd), EFAULT);
 	EXPECT_EQ(fetch(self), EAGAIN);
-	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 0);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
 	munmap(cmd, PAGE);
 }
 
@@ -436,7 +436,7 @@ TEST_F(fence, odd_files)
 		if (files[i].fd >= 0 && files[i].fd != self->s.fd)
 			close(files[i].fd);
 	}
-	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 0);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
 }
 
 /* A fence of another context can be waited for, and not asked about. */
@@ -641,7 +641,7 @@ TEST_F(fence, foreign_that_never_signals)
 	close(fence);
 	param_set("async_bound_ms", old);
 	fence = start_after(self, never);
-	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 1);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 1));
 	served_close(&self->s);
 	EXPECT_EQ(fence_await(fence), -ECANCELED);
 	close(fence);

@@ -64,6 +64,21 @@ long long summary_get(int fd, const char *name)
 	return value;
 }
 
+bool summary_becomes(int fd, const char *name, long long value)
+{
+	long long now = -1;
+
+	/* A command is put when its last user is done with it, be it the worker. */
+	for (int i = 0; i < 2000; i++) {
+		now = summary_get(fd, name);
+		if (now == value)
+			return true;
+		usleep(10000);
+	}
+	fprintf(stderr, "# %s: %lld, not %lld\n", name, now, value);
+	return false;
+}
+
 long long param_set(const char *name, long long value)
 {
 	long long old = -1;

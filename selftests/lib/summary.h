@@ -25,6 +25,9 @@ bool summary_settles(const struct summary *before);
 /** summary_get() - A counter by its name, or a line of a context's fdinfo where fd >= 0; or -1. */
 long long summary_get(int fd, const char *name);
 
+/** summary_becomes() - Waits until that counter is @value; false, and says what it is: never. */
+bool summary_becomes(int fd, const char *name, long long value);
+
 /** param_set() - Sets a parameter of the module; its old value, or -1. */
 long long param_set(const char *name, long long value);
 

@@ -119,7 +119,7 @@ TEST_F(uring, writes_the_results)
 	EXPECT_EQ(self->e.shape.dims[0], 1);
 	EXPECT_EQ(self->e.message[0], '\0');
 	EXPECT_EQ(cancel(self->s.fd, 42), ENOENT);
-	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 0);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-executions"), 1);
 }
 
@@ -248,7 +248,7 @@ TEST_F(uring, refused_fields)
 	ASSERT_EQ(submit(&self->ring, self->s.fd, NULL, 0), 1);
 	EXPECT_EQ(reap(&self->ring, NULL), -EFAULT);
 	EXPECT_EQ(fetch(self), EAGAIN);
-	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 0);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
 }
 
 /* No other number is a command, and no other file of the module has one. */
@@ -404,7 +404,7 @@ TEST_F(uring, fork)
 	EXPECT_EQ(waitpid(child, &status, 0), child);
 	EXPECT_EQ(status, 0);
 	EXPECT_EQ(reap(&self->ring, NULL), -EACCES);
-	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 1);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 1));
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	EXPECT_EQ(reap(&self->ring, NULL), 0);
 }
