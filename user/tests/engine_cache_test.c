@@ -5,57 +5,30 @@
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cmocka.h>
-
-#include "engine/cache_client.h"
 #include "engine/cache_index.h"
 #include "engine/device.h"
 #include "engine/digest.h"
-#include "engine/keeper.h"
+#include "tests/keeper_fixture.h"
+#include "tests/killing.h"
 
 #define VERSION "some engine"
 #define STORES_AT_ONCE 32
 
-static char folder[64];
-static char path[96];
-
-/* Memory is as good as a disk here, and quicker. */
-static int make_folder(void **state)
-{
-	(void)state;
-	strcpy(folder, "/dev/shm/engine-cache-XXXXXX");
-	if (!mkdtemp(folder)) {
-		strcpy(folder, "/tmp/engine-cache-XXXXXX");
-		if (!mkdtemp(folder))
-			return -1;
-	}
-	snprintf(path, sizeof(path), "%s/" CACHE_INDEX_FILE, folder);
-	return 0;
-}
-
-static int remove_folder(void **state)
-{
-	char command[128];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -rf %s", folder);
-	return system(command);
-}
+/* Of the index whose process is killed: so many hashes of a token there are before. */
+#define STORED CACHE_INDEX_PER_TOKEN
 
 /* ---- the index ---- */
+
+static const char *path(void)
+{
+	static char text[96];
+
+	snprintf(text, sizeof(text), "%s/" CACHE_INDEX_FILE, folder);
+	return text;
+}
 
 /* A token or a hash of a number. */
 static const uint8_t *id(uint32_t number)
@@ -190,7 +163,7 @@ static void test_other_version(void **state)
 
 static void overwrite(off_t at, const void *bytes, size_t size)
 {
-	int fd = open(path, O_RDWR);
+	int fd = open(path(), O_RDWR);
 
 	assert_true(fd >= 0);
 	assert_int_equal(pwrite(fd, bytes, size, at), size);
@@ -201,7 +174,7 @@ static bool was_put_aside(void)
 {
 	char aside[128];
 
-	snprintf(aside, sizeof(aside), "%s.damaged", path);
+	snprintf(aside, sizeof(aside), "%s.damaged", path());
 	return !access(aside, F_OK);
 }
 
@@ -230,7 +203,7 @@ static void test_another_schema(void **state)
 
 	(void)state;
 	snprintf(command, sizeof(command), "test -x /usr/bin/sqlite3 && sqlite3 %s "
-		 "'CREATE TABLE hash (a); CREATE TABLE meta (b)'", path);
+		 "'CREATE TABLE hash (a); CREATE TABLE meta (b)'", path());
 	if (system(command))
 		skip();
 	index = open_index(VERSION);
@@ -255,7 +228,7 @@ static void test_damaged_anywhere(void **state)
 			cache_index_store(index, 1, id(k), id(k));
 		for (size_t k = 0; k < sizeof(bytes); k++)
 			bytes[k] = (uint8_t)rand();
-		assert_int_equal(stat(path, &st), 0);
+		assert_int_equal(stat(path(), &st), 0);
 		/* At rest, and while it is open. */
 		if (i % 2) {
 			cache_index_close(index);
@@ -281,7 +254,7 @@ static void test_cut_short(void **state)
 
 		store(index, 1, 2, 3);
 		cache_index_close(index);
-		assert_int_equal(truncate(path, size), 0);
+		assert_int_equal(truncate(path(), size), 0);
 		index = open_index(VERSION);
 		store(index, 1, 2, 4);
 		assert_true(knows(index, 1, 2, 4));
@@ -293,6 +266,63 @@ static void test_no_folder(void **state)
 {
 	(void)state;
 	assert_null(cache_index_open("/proc/nowhere", VERSION));
+}
+
+/* ---- killed at every system call ---- */
+
+/* What the process that is killed does: one hash more than a token may have. */
+static int be_killed(const char *in)
+{
+	struct cache_index *index = cache_index_open(in, VERSION);
+
+	if (!index)
+		return 1;
+	killing_mark();
+	if (cache_index_store(index, 1, id(1), id(STORED)) != CACHE_YES)
+		return 1;
+	killing_acknowledge();
+	killing_mark();
+	cache_index_close(index);
+	return 0;
+}
+
+static void prepare_victim(void)
+{
+	struct cache_index *index;
+
+	remove_folder(NULL);
+	assert_int_equal(mkdir(folder, 0700), 0);
+	index = open_index(VERSION);
+	for (uint32_t i = 0; i < STORED; i++)
+		store(index, 1, 1, i);
+	store(index, 2, 1, 0);
+	cache_index_close(index);
+}
+
+/* As before, or the new one for the oldest; nothing else, and it goes on. */
+static void check_survival(bool acknowledged)
+{
+	struct cache_index *index = open_index(VERSION);
+	bool is_stored = knows(index, 1, 1, STORED);
+
+	assert_false(was_put_aside());
+	assert_true(is_stored || !acknowledged);
+	assert_int_equal(knows(index, 1, 1, 0), !is_stored);
+	for (uint32_t i = 1; i < STORED; i++)
+		assert_true(knows(index, 1, 1, i));
+	assert_true(knows(index, 2, 1, 0));
+	assert_false(knows(index, 2, 1, STORED));
+	store(index, 1, 1, STORED + 1);
+	assert_true(knows(index, 1, 1, STORED + 1));
+	cache_index_close(index);
+}
+
+/* A store that makes another go: both are done or neither. */
+static void test_killed_anywhere(void **state)
+{
+	(void)state;
+	if (!killing_run("be-killed", folder, prepare_victim, check_survival))
+		skip();
 }
 
 /* ---- messages ---- */
@@ -350,9 +380,6 @@ static void test_digest(void **state)
 
 /* ---- the keeper ---- */
 
-static struct keeper keeper;
-static struct keeper_options options;
-
 /* Its files are closed in any order: waits for the last. */
 static void kill_keeper(void)
 {
@@ -360,37 +387,6 @@ static void kill_keeper(void)
 
 	kill(keeper.pid, SIGKILL);
 	assert_int_equal(waitid(P_PID, (id_t)keeper.pid, &info, WEXITED | WNOWAIT), 0);
-}
-
-static int start_keeper(void **state)
-{
-	if (make_folder(state))
-		return -1;
-	options.folder = folder;
-	options.plans = (struct blob_limits){ 1 << 20, 1 << 20 };
-	return keeper_start(&keeper, &options) ? 0 : -1;
-}
-
-static int stop_keeper(void **state)
-{
-	keeper_stop(&keeper);
-	return remove_folder(state);
-}
-
-/* A worker's end of a socket whose other end the keeper has. */
-static int worker_of(uint32_t uid)
-{
-	int sockets[2];
-
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
-	assert_true(keeper_pass(&keeper, sockets[0], uid));
-	close(sockets[0]);
-	return sockets[1];
-}
-
-static void client_of(struct cache_client *client, uint32_t uid)
-{
-	assert_true(cache_client_init(client, worker_of(uid)));
 }
 
 static void test_keeper(void **state)
@@ -712,6 +708,7 @@ int main(int argc, char **argv)
 		INDEX(another_schema),
 		INDEX(damaged_anywhere),
 		INDEX(cut_short),
+		INDEX(killed_anywhere),
 		cmocka_unit_test(test_no_folder),
 		cmocka_unit_test(test_requests),
 		cmocka_unit_test(test_digest),
@@ -726,6 +723,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_no_keeper),
 	};
 
+	if (argc == 3 && !strcmp(argv[1], "be-killed"))
+		return be_killed(argv[2]);
 	if (argc == 3 && !strcmp(argv[1], "ask"))
 		return ask_keeper(argv[2]);
 	return cmocka_run_group_tests(tests, NULL, NULL);

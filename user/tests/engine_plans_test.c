@@ -7,24 +7,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "engine/blob_store.h"
-#include "engine/cache_client.h"
-#include "engine/keeper.h"
+#include "tests/keeper_fixture.h"
+#include "tests/killing.h"
 
 #define VERSION "some engine"
 #define PAGE BLOB_PAGE
@@ -34,36 +22,9 @@
 /* Of the store that is killed: so many entries fit, and so many are there before. */
 #define FITTING 3
 
-/* System calls that a store may take. */
-#define MAX_CALLS 2000
-
-static char folder[64];
-static char plans[96];
 static struct cache_index *index_;
 static struct blob_store *store;
 static struct blob_limits limits = { 10 * ENTRY, 4 * ENTRY };
-
-static int make_folder(void **state)
-{
-	(void)state;
-	strcpy(folder, "/dev/shm/engine-plans-XXXXXX");
-	if (!mkdtemp(folder)) {
-		strcpy(folder, "/tmp/engine-plans-XXXXXX");
-		if (!mkdtemp(folder))
-			return -1;
-	}
-	snprintf(plans, sizeof(plans), "%s/" BLOB_FOLDER, folder);
-	return digest_init() ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-	char command[128];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -rf %s", folder);
-	return system(command);
-}
 
 static void open_store(void)
 {
@@ -91,6 +52,14 @@ static int tear_down(void **state)
 {
 	close_store();
 	return remove_folder(state);
+}
+
+static const char *plans(void)
+{
+	static char path[96];
+
+	snprintf(path, sizeof(path), "%s/" BLOB_FOLDER, folder);
+	return path;
 }
 
 static const uint8_t *key_of(uint32_t number)
@@ -137,7 +106,7 @@ static int get(uint32_t uid, uint32_t number)
 
 static unsigned int count_files(void)
 {
-	DIR *d = opendir(plans);
+	DIR *d = opendir(plans());
 	const struct dirent *e;
 	unsigned int count = 0;
 
@@ -151,7 +120,7 @@ static unsigned int count_files(void)
 /* The file of the only entry. */
 static int only_file(int flags)
 {
-	DIR *d = opendir(plans);
+	DIR *d = opendir(plans());
 	const struct dirent *e;
 	int fd = -1;
 
@@ -295,7 +264,7 @@ static void test_strange_files(void **state)
 	(void)state;
 	close_store();
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		snprintf(path, sizeof(path), "%s/%s", plans, names[i]);
+		snprintf(path, sizeof(path), "%s/%s", plans(), names[i]);
 		close(open(path, O_CREAT | O_WRONLY, 0600));
 	}
 	open_store();
@@ -328,79 +297,27 @@ static int be_killed(const char *in)
 	store = index_ ? blob_store_open(index_, folder, &limits) : NULL;
 	if (!store)
 		return 1;
-	/* The mark from which on it is killed. */
-	getppid();
+	killing_mark();
 	if (!put(1, FITTING))
 		return 1;
-	getppid();
+	killing_acknowledge();
+	killing_mark();
 	close_store();
 	return 0;
 }
 
 static void prepare_victim(void)
 {
-	limits = (struct blob_limits){ FITTING * ENTRY, FITTING * ENTRY };
+	remove_folder(NULL);
+	assert_int_equal(mkdir(folder, 0700), 0);
 	open_store();
 	for (uint32_t i = 0; i < FITTING; i++)
 		assert_true(put(1, i));
 	close_store();
 }
 
-/* strace with those arguments on this program; its exit status as of waitpid(). */
-static int strace(const char *log, const char *inject)
-{
-	char self[4096] = "";
-	int status;
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
-			_exit(99);
-		setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
-		execlp("strace", "strace", "-qq", "-o", log, "-e", inject, self,
-		       "be-killed", folder, NULL);
-		_exit(99);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return status;
-}
-
-/* A system call as strace names one: the how many-eth of its name. */
-struct call {
-	char name[24];
-	unsigned int number;
-};
-
-/* The calls between the marks of a log; their number. */
-static unsigned int read_calls(const char *path, struct call *calls, unsigned int room)
-{
-	static struct call names[64];
-	unsigned int num_names = 0, count = 0, marks = 0, i;
-	FILE *f = fopen(path, "r");
-	char line[4096], name[24];
-
-	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%23[a-z0-9_](", name) != 1)
-			continue;
-		for (i = 0; i < num_names && strcmp(names[i].name, name); i++)
-			;
-		assert_true(i < sizeof(names) / sizeof(names[0]));
-		if (i == num_names) {
-			strcpy(names[num_names].name, name);
-			names[num_names++].number = 0;
-		}
-		names[i].number++;
-		marks += !strcmp(name, "getppid");
-		if (marks == 1 && count < room)
-			calls[count++] = names[i];
-	}
-	if (f)
-		fclose(f);
-	return marks == 2 ? count : 0;
-}
-
 /* Each entry is whole or not there, files are those of entries, and it goes on. */
-static void check_survival(void)
+static void check_survival(bool acknowledged)
 {
 	unsigned int there = 0;
 
@@ -415,6 +332,7 @@ static void check_survival(void)
 	assert_true(there >= FITTING - 1 && there <= FITTING);
 	assert_int_equal(count_files(), there);
 	assert_int_equal(get(1, 0) + get(1, FITTING) <= 1, 1);
+	assert_true(get(1, FITTING) || !acknowledged);
 	assert_true(put(1, FITTING + 1));
 	assert_int_equal(get(1, FITTING + 1), 1);
 	close_store();
@@ -423,68 +341,16 @@ static void check_survival(void)
 /* A store that evicts: so both are gone through. */
 static void test_killed_anywhere(void **state)
 {
-	static struct call calls[MAX_CALLS];
-	char log[128], inject[96];
-	unsigned int count, killed = 0;
-	int status;
+	struct blob_limits usual = limits;
 
 	(void)state;
-	if (system("command -v strace >/dev/null"))
+	limits = (struct blob_limits){ FITTING * ENTRY, FITTING * ENTRY };
+	if (!killing_run("be-killed", folder, prepare_victim, check_survival))
 		skip();
-	snprintf(log, sizeof(log), "/tmp/engine-plans-strace.%d", (int)getpid());
-	assert_int_equal(make_folder(NULL), 0);
-	prepare_victim();
-	status = strace(log, "trace=all");
-	assert_int_equal(status, 0);
-	count = read_calls(log, calls, MAX_CALLS);
-	assert_true(count > 0);
-	remove_folder(NULL);
-	print_message("%u system calls\n", count);
-	for (unsigned int i = 0; i < count; i++) {
-		assert_int_equal(make_folder(NULL), 0);
-		prepare_victim();
-		snprintf(inject, sizeof(inject), "inject=%.23s:signal=SIGKILL:when=%u",
-			 calls[i].name, calls[i].number);
-		status = strace(log, inject);
-		/* A run may have fewer calls of a name: of sanitizers, for one. */
-		assert_true(status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
-		killed += status != 0;
-		check_survival();
-		remove_folder(NULL);
-	}
-	assert_true(killed > count * 3 / 4);
-	unlink(log);
-	limits = (struct blob_limits){ 10 * ENTRY, 4 * ENTRY };
+	limits = usual;
 }
 
 /* ---- the keeper ---- */
-
-static struct keeper keeper;
-static struct keeper_options options = { .plans = { 1 << 20, 1 << 20 } };
-
-static int start_keeper(void **state)
-{
-	if (make_folder(state))
-		return -1;
-	options.folder = folder;
-	return keeper_start(&keeper, &options) ? 0 : -1;
-}
-
-static int stop_keeper(void **state)
-{
-	keeper_stop(&keeper);
-	return remove_folder(state);
-}
-
-static int worker_of(uint32_t uid)
-{
-	int sockets[2];
-
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
-	assert_true(keeper_pass(&keeper, sockets[0], uid));
-	close(sockets[0]);
-	return sockets[1];
-}
 
 /* A request; the answer's verdict, and the file that came with it or -1. */
 static uint32_t ask(int worker, uint32_t kind, uint32_t number, uint64_t model, uint64_t data,
@@ -580,7 +446,7 @@ static void test_client(void **state)
 	struct nn_plan_image image = { .model = "a model part", .model_size = 13 };
 
 	(void)state;
-	assert_true(cache_client_init(&client, worker_of(1)));
+	client_of(&client, 1);
 	assert_int_equal(cache_client_get(&client, key_of(1), &plan, NULL), NN_GENERAL_FAILURE);
 	assert_int_equal(cache_client_keep(&client, key_of(1), &image, NULL), NN_OK);
 	assert_int_equal(cache_client_keep(&client, key_of(1), &image, NULL), NN_GENERAL_FAILURE);
@@ -594,6 +460,7 @@ static void test_client(void **state)
 	close(client.socket);
 }
 
+#define FOLDER(name) cmocka_unit_test_setup_teardown(test_##name, make_folder, remove_folder)
 #define STORE(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
 #define KEEPER(name) cmocka_unit_test_setup_teardown(test_##name, start_keeper, stop_keeper)
 
@@ -608,7 +475,7 @@ int main(int argc, char **argv)
 		STORE(damaged_files),
 		STORE(strange_files),
 		STORE(other_version),
-		cmocka_unit_test(test_killed_anywhere),
+		FOLDER(killed_anywhere),
 		KEEPER(keeper),
 		KEEPER(no_late_writes),
 		KEEPER(client),

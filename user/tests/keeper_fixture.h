@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What tests of the compilation cache in the engine share: a folder for its state,
+ * a keeper that runs there, and workers' ends of its sockets.
+ */
+#ifndef NN_TESTS_KEEPER_FIXTURE_H
+#define NN_TESTS_KEEPER_FIXTURE_H
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "engine/cache_client.h"
+#include "engine/keeper.h"
+
+static char folder[64];
+static struct keeper keeper;
+static struct keeper_options options = { .plans = { 1 << 20, 1 << 20 } };
+
+/* Memory is as good as a disk here, and quicker. */
+static inline int make_folder(void **state)
+{
+	(void)state;
+	strcpy(folder, "/dev/shm/engine-cache-XXXXXX");
+	if (mkdtemp(folder))
+		return digest_init() ? 0 : -1;
+	strcpy(folder, "/tmp/engine-cache-XXXXXX");
+	return mkdtemp(folder) && digest_init() ? 0 : -1;
+}
+
+static inline int remove_folder(void **state)
+{
+	char command[128];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf %s", folder);
+	return system(command);
+}
+
+static inline int start_keeper(void **state)
+{
+	if (make_folder(state))
+		return -1;
+	options.folder = folder;
+	return keeper_start(&keeper, &options) ? 0 : -1;
+}
+
+static inline int stop_keeper(void **state)
+{
+	keeper_stop(&keeper);
+	return remove_folder(state);
+}
+
+/* A worker's end of a socket whose other end the keeper has. */
+static inline int worker_of(uint32_t uid)
+{
+	int sockets[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
+	assert_true(keeper_pass(&keeper, sockets[0], uid));
+	close(sockets[0]);
+	return sockets[1];
+}
+
+static inline void client_of(struct cache_client *client, uint32_t uid)
+{
+	assert_true(cache_client_init(client, worker_of(uid)));
+}
+
+#endif /* NN_TESTS_KEEPER_FIXTURE_H */

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Death at every system call in turn.
+ */
+#define _GNU_SOURCE
+#include "tests/killing.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define MAX_CALLS 2000
+#define MAX_NAMES 64
+#define NO_CALL UINT32_MAX
+
+/* Calls that a victim makes for no other reason. */
+#define MARK "getppid"
+#define ACKNOWLEDGE "getpgid"
+
+/* Where a victim's acknowledgement shows. */
+#define ACKNOWLEDGED_FD 9
+
+/* A system call as strace names one: the how many-eth of its name. */
+struct call {
+	char name[24];
+	unsigned int number;
+};
+
+struct calls {
+	struct call list[MAX_CALLS];		/* those between the marks */
+	unsigned int count, marks;
+	unsigned int acknowledged;		/* as many as there were before it; NO_CALL: never */
+	unsigned int written, synced;		/* the last ones before it, plus 1 */
+};
+
+void killing_mark(void)
+{
+	getppid();
+}
+
+void killing_acknowledge(void)
+{
+	getpgid(0);
+	if (write(ACKNOWLEDGED_FD, "a", 1) != 1)
+		_exit(98);
+}
+
+/* strace with those arguments on this program; its exit status as of waitpid(). */
+static int strace(const char *log, const char *inject, const char *what, const char *folder,
+		  bool *acknowledged)
+{
+	char self[4096] = "", byte;
+	int status, ends[2];
+	pid_t pid;
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0 ||
+		    dup2(ends[1], ACKNOWLEDGED_FD) < 0)
+			_exit(99);
+		setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
+		execlp("strace", "strace", "-qq", "-o", log, "-e", inject, self, what, folder,
+		       NULL);
+		_exit(99);
+	}
+	close(ends[1]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	*acknowledged = read(ends[0], &byte, 1) == 1;
+	close(ends[0]);
+	return status;
+}
+
+/* Counts a call among those of its name. */
+static unsigned int count_name(struct call *names, const char *name)
+{
+	unsigned int i = 0;
+
+	while (i < MAX_NAMES && names[i].number && strcmp(names[i].name, name))
+		i++;
+	assert_true(i < MAX_NAMES);
+	strcpy(names[i].name, name);
+	return ++names[i].number;
+}
+
+static void add_call(struct calls *c, const char *name, unsigned int number)
+{
+	assert_true(c->count < MAX_CALLS);
+	strcpy(c->list[c->count].name, name);
+	c->list[c->count++].number = number;
+	if (!strcmp(name, ACKNOWLEDGE))
+		c->acknowledged = c->count;
+	if (c->acknowledged != NO_CALL)
+		return;
+	if (strstr(name, "write"))
+		c->written = c->count;
+	else if (!strcmp(name, "fsync") || !strcmp(name, "fdatasync"))
+		c->synced = c->count;
+}
+
+static void read_calls(const char *log, struct calls *c)
+{
+	static struct call names[MAX_NAMES];
+	FILE *f = fopen(log, "r");
+	char line[4096], name[24];
+	unsigned int number;
+
+	*c = (struct calls){ .acknowledged = NO_CALL };
+	memset(names, 0, sizeof(names));
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%23[a-z0-9_](", name) != 1)
+			continue;
+		number = count_name(names, name);
+		c->marks += !strcmp(name, MARK);
+		if (c->marks == 1)
+			add_call(c, name, number);
+	}
+	fclose(f);
+}
+
+/* A run to the end: what calls there are, and that nothing is acknowledged too early. */
+static void find_calls(const char *log, const char *what, const char *folder, struct calls *c)
+{
+	bool acknowledged;
+
+	assert_int_equal(strace(log, "trace=all", what, folder, &acknowledged), 0);
+	assert_true(acknowledged);
+	read_calls(log, c);
+	assert_int_equal(c->marks, 2);
+	assert_true(c->count > 0 && c->acknowledged != NO_CALL);
+	assert_true(c->written > 0 && c->synced > c->written);
+}
+
+unsigned int killing_run(const char *what, const char *folder, void (*prepare)(void),
+			 void (*check)(bool acknowledged))
+{
+	static struct calls calls;
+	char log[64], inject[96];
+	unsigned int killed = 0;
+	bool acknowledged;
+	int status;
+
+	if (system("command -v strace >/dev/null"))
+		return 0;
+	snprintf(log, sizeof(log), "/tmp/killing.%d", (int)getpid());
+	prepare();
+	find_calls(log, what, folder, &calls);
+	check(true);
+	for (unsigned int i = 0; i < calls.count; i++) {
+		prepare();
+		snprintf(inject, sizeof(inject), "inject=%.23s:signal=SIGKILL:when=%u",
+			 calls.list[i].name, calls.list[i].number);
+		status = strace(log, inject, what, folder, &acknowledged);
+		/* A run may have fewer calls of a name: of sanitizers, for one. */
+		assert_true(status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
+		killed += status != 0;
+		check(acknowledged);
+	}
+	assert_true(killed > calls.count * 3 / 4);
+	unlink(log);
+	print_message("%u system calls\n", calls.count);
+	return calls.count;
+}
