@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "engine/log.h"
 #include "engine/models.h"
@@ -38,6 +39,9 @@ void models_discard(struct models *models, struct loaded_model *loaded)
 	kept_plan_unmap(&loaded->kept);
 	for (uint32_t i = 0; i < loaded->num_pools; i++)
 		grants_put(models->grants, loaded->pools[i]);
+	for (uint32_t i = 0; i < loaded->num_copies; i++)
+		munmap((void *)loaded->copies[i].base, loaded->copies[i].size);
+	free(loaded->copies);
 	free(loaded->pools);
 	free(loaded);
 }
@@ -101,6 +105,15 @@ enum nn_status models_decode(const struct command *command, const void *wire,
 	return status;
 }
 
+enum nn_status models_check(const struct nn_model *model, struct nn_error *err)
+{
+	enum nn_status status = plugin_check_model(model, err);
+
+	if (status)
+		log_warning("a model is refused: %s", err->message);
+	return status;
+}
+
 static enum nn_status load(struct models *models, const struct command *command, bool need_all,
 			   struct loaded_model **out, struct nn_error *err)
 {
@@ -117,11 +130,8 @@ static enum nn_status load(struct models *models, const struct command *command,
 	if (!status)
 		status = models_decode(command, wire, loaded, err);
 	free(wire);
-	if (!status) {
-		status = plugin_check_model(loaded->model, err);
-		if (status)
-			log_warning("a model is refused: %s", err->message);
-	}
+	if (!status)
+		status = models_check(loaded->model, err);
 	if (status) {
 		models_discard(models, loaded);
 		return status;

@@ -23,6 +23,8 @@ struct loaded_model {
 	struct kept_plan kept;		/* what the plan was made of, where it was kept */
 	struct mapping **pools;		/* NULL entries: could not be mapped */
 	uint32_t num_pools;
+	struct nn_pool *copies;		/* memory of our own in the place of pools */
+	uint32_t num_copies;
 };
 
 struct models {
@@ -64,12 +66,12 @@ enum nn_status models_prepare_cached(struct models *models, const struct command
 enum nn_status models_save(struct models *models, const struct command *command,
 			   struct nnaccel_cache_sizes *sizes, struct nn_error *err);
 
-/* A model to compile once more, from a copy that nobody writes to, and to have kept. */
+/* A model that was compiled from a copy, which nobody writes to, and is to be kept. */
 struct keep_work;
 
 /*
- * NNACCEL_DO_PREPARE with NNACCEL_PREPARE_KEEP: from what was kept, else as
- * models_prepare(). *work is NULL, or what models_keep() is to do once the client
+ * NNACCEL_DO_PREPARE with NNACCEL_PREPARE_KEEP: from what was kept, else of a copy of
+ * the model's constants. *work is NULL, or what models_keep() is to do once the client
  * has its answer.
  */
 enum nn_status models_prepare_kept(struct models *models, const struct command *command,
@@ -92,6 +94,9 @@ enum nn_status models_map_pools(struct models *models, const struct command *com
 /* Decodes a private copy of a wire form, with the command's pools mapped. */
 enum nn_status models_decode(const struct command *command, const void *wire,
 			     struct loaded_model *loaded, struct nn_error *err);
+
+/* Extensions of a model: what is wrong with them is logged. */
+enum nn_status models_check(const struct nn_model *model, struct nn_error *err);
 
 /* Extensions of a plan that was loaded: NN_GENERAL_FAILURE where they are wrong. */
 enum nn_status models_check_saved(const struct nn_plan *plan, struct nn_error *err);

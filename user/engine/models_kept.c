@@ -3,7 +3,8 @@
  * The engine's own cache of plans. The key of a plan is the hash of all that it
  * was made of: wire form, constants, preference; the index is void for another
  * build or CPU. A client may write its constants at any time: it can thereby find
- * the wrong plan for itself, but what is kept was compiled from a copy.
+ * the wrong plan for itself, but what is not found is compiled from a copy, which the
+ * model keeps, and kept under the copy's key.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@ struct keep_work {
 	void *wire;
 	size_t wire_size;
 	uint32_t preference;
-	struct loaded_model *source;	/* holds the model's pools mapped */
+	struct loaded_model *loaded;	/* compiled from a copy; ours to put. NULL: not yet */
 };
 
 /* Calls for each constant that lies in a pool. */
@@ -116,153 +117,165 @@ static enum nn_status prepare_from(struct models *models, const struct command *
 	return status;
 }
 
+/* ---- the copy ---- */
+
+/* Memory of our own in the place of the model's pools, with the constants in it. */
+struct copying {
+	const struct loaded_model *source;
+	const struct nn_pool *copies;
+};
+
+static void copy_constant(const struct nn_location *at, void *data)
+{
+	const struct copying *c = data;
+	char *to = (char *)c->copies[at->pool].base + at->offset;
+
+	memcpy(to, (const char *)c->source->pools[at->pool]->base + at->offset, at->length);
+}
+
+static enum nn_status copy_constants(const struct loaded_model *source, struct loaded_model *loaded,
+				     struct nn_error *err)
+{
+	const struct nn_model *model = source->model;
+	struct copying copying = { .source = source };
+
+	loaded->copies = calloc(model->num_pools + 1, sizeof(*loaded->copies));
+	if (!loaded->copies)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	for (uint32_t i = 0; i < model->num_pools; i++) {
+		void *base = mmap(NULL, model->pools[i].size, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		if (base == MAP_FAILED)
+			return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+		loaded->copies[i] = (struct nn_pool){ base, model->pools[i].size };
+		loaded->num_copies++;
+	}
+	copying.copies = loaded->copies;
+	each_constant(model, copy_constant, &copying);
+	return mappings_check(source->pools, source->num_pools, err);
+}
+
+/* The model of the copy; it is compiled at once, for it is kept at once. */
+static enum nn_status compile_copy(const struct command *command, const struct keep_work *work,
+				   struct loaded_model *loaded, struct nn_error *err)
+{
+	const struct nn_plan_options options = {
+		.preference = work->preference,
+		.deadline_ns = command->head->deadline_ns,
+	};
+	enum nn_status status;
+
+	status = nn_model_decode(work->wire, work->wire_size, loaded->copies, loaded->num_copies,
+				 &loaded->model, err);
+	if (!status)
+		status = models_check(loaded->model, err);
+	if (!status)
+		status = nn_ops_check_model(loaded->model, NULL, err);
+	return status ? status : nn_plan_create(loaded->model, &options, &loaded->plan, err);
+}
+
+static enum nn_status prepare_copy(struct models *models, const struct command *command,
+				   const struct loaded_model *source, struct keep_work *work,
+				   struct nn_error *err)
+{
+	struct loaded_model *loaded = calloc(1, sizeof(*loaded));
+	enum nn_status status;
+
+	if (!loaded)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	loaded->number = command->head->model;
+	status = copy_constants(source, loaded, err);
+	if (!status)
+		status = compile_copy(command, work, loaded, err);
+	if (status) {
+		models_discard(models, loaded);
+		return status;
+	}
+	models_add(models, loaded);
+	work->loaded = models_get(models, loaded->number);
+	return NN_OK;
+}
+
 /* ---- NNACCEL_DO_PREPARE ---- */
 
 static void work_free(struct models *models, struct keep_work *work)
 {
-	if (!work)
-		return;
-	if (work->source)
-		models_discard(models, work->source);
+	if (work->loaded)
+		models_put(models, work->loaded);
 	free(work->wire);
 	free(work);
 }
 
 /* The model as the client has it now: enough for a key. */
-static enum nn_status work_begin(struct models *models, const struct command *command,
-				 struct keep_work *work, struct nn_error *err)
+static enum nn_status load_source(struct models *models, const struct command *command,
+				  struct keep_work *work, struct loaded_model *source,
+				  struct nn_error *err)
 {
+	enum nn_status status = models_copy_wire(models, command, &work->wire, err);
+
+	if (!status)
+		status = models_map_pools(models, command, true, source, err);
+	return status ? status : models_decode(command, work->wire, source, err);
+}
+
+/* work->loaded stays NULL where the plan was kept already. */
+static enum nn_status prepare(struct models *models, const struct command *command,
+			      struct keep_work *work, struct nn_error *err)
+{
+	struct loaded_model *source = calloc(1, sizeof(*source));
+	struct nn_error reason = { "" };
+	uint8_t key[DIGEST_SIZE];
 	enum nn_status status;
 
-	work->source = calloc(1, sizeof(*work->source));
-	if (!work->source)
+	if (!source)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
-	work->preference = command->head->preference;
-	work->wire_size = command->head->wire_length;
-	status = models_copy_wire(models, command, &work->wire, err);
+	status = load_source(models, command, work, source, err);
 	if (!status)
-		status = models_map_pools(models, command, true, work->source, err);
-	return status ? status : models_decode(command, work->wire, work->source, err);
+		status = make_key(work, source->model, key, err);
+	if (!status)
+		status = mappings_check(source->pools, source->num_pools, err);
+	if (!status && prepare_from(models, command, key, &reason))
+		status = prepare_copy(models, command, source, work, err);
+	models_discard(models, source);
+	return status;
 }
 
 enum nn_status models_prepare_kept(struct models *models, const struct command *command,
 				   struct keep_work **out, struct nn_error *err)
 {
 	struct keep_work *work = calloc(1, sizeof(*work));
-	struct nn_error reason = { "" };
-	uint8_t key[DIGEST_SIZE];
 	enum nn_status status;
 
 	*out = NULL;
 	if (!work)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
-	status = work_begin(models, command, work, err);
-	if (!status)
-		status = make_key(work, work->source->model, key, err);
-	if (!status)
-		status = mappings_check(work->source->pools, work->source->num_pools, err);
-	if (status) {
-		work_free(models, work);
-		return status;
-	}
-	if (!prepare_from(models, command, key, &reason)) {
-		work_free(models, work);
-		return NN_OK;
-	}
-	status = models_prepare(models, command, err);
-	if (status)
-		work_free(models, work);
-	else
+	work->preference = command->head->preference;
+	work->wire_size = command->head->wire_length;
+	status = prepare(models, command, work, err);
+	if (!status && work->loaded)
 		*out = work;
+	else
+		work_free(models, work);
 	return status;
 }
 
 /* ---- keeping ---- */
 
-/* Memory of our own in the place of the model's pools, with the constants in it. */
-struct copies {
-	const struct loaded_model *source;
-	struct nn_pool *pools;
-};
-
-static void copy_constant(const struct nn_location *at, void *data)
-{
-	const struct copies *c = data;
-	char *to = (char *)c->pools[at->pool].base + at->offset;
-
-	memcpy(to, (const char *)c->source->pools[at->pool]->base + at->offset, at->length);
-}
-
-static bool make_copies(struct copies *c)
-{
-	const struct nn_model *model = c->source->model;
-
-	c->pools = calloc(model->num_pools + 1, sizeof(*c->pools));
-	if (!c->pools)
-		return false;
-	for (uint32_t i = 0; i < model->num_pools; i++) {
-		void *base = mmap(NULL, model->pools[i].size, PROT_READ | PROT_WRITE,
-				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-		if (base == MAP_FAILED)
-			return false;
-		c->pools[i] = (struct nn_pool){ base, model->pools[i].size };
-	}
-	each_constant(model, copy_constant, c);
-	return true;
-}
-
-static void free_copies(struct copies *c)
-{
-	for (uint32_t i = 0; c->pools && i < c->source->model->num_pools; i++)
-		if (c->pools[i].base)
-			munmap((void *)c->pools[i].base, c->pools[i].size);
-	free(c->pools);
-}
-
-/* Compiles the copy and has it kept under the copy's key. */
-static enum nn_status keep_copy(struct models *models, const struct keep_work *work,
-				const struct nn_model *model, struct nn_error *err)
-{
-	const struct nn_plan_options options = { .preference = work->preference };
-	struct nn_plan_image image = { .model = NULL };
-	uint8_t key[DIGEST_SIZE];
-	struct nn_plan *plan = NULL;
-	enum nn_status status;
-
-	status = plugin_check_model(model, err);
-	if (!status)
-		status = nn_ops_check_model(model, NULL, err);
-	if (!status)
-		status = make_key(work, model, key, err);
-	if (!status)
-		status = nn_plan_create(model, &options, &plan, err);
-	if (!status)
-		status = nn_plan_save(plan, &image, err);
-	if (!status)
-		status = cache_client_keep(models->cache, key, &image, err);
-	nn_plan_image_free(&image);
-	nn_plan_free(plan);
-	return status;
-}
-
 void models_keep(struct models *models, struct keep_work *work)
 {
-	struct copies copies = { .source = work->source };
-	struct nn_model *model = NULL;
+	struct nn_plan_image image = { .model = NULL };
+	uint8_t key[DIGEST_SIZE];
 	struct nn_error err = { "" };
-	enum nn_status status = NN_OUT_OF_MEMORY;
+	enum nn_status status;
 
-	if (make_copies(&copies))
-		status = nn_model_decode(work->wire, work->wire_size, copies.pools,
-					 work->source->num_pools, &model, &err);
+	status = make_key(work, work->loaded->model, key, &err);
 	if (!status)
-		status = mappings_check(work->source->pools, work->source->num_pools, &err);
+		status = nn_plan_save(work->loaded->plan, &image, &err);
 	if (!status)
-		status = keep_copy(models, work, model, &err);
+		status = cache_client_keep(models->cache, key, &image, &err);
 	if (status)
 		log_debug("a plan is not kept: %s", err.message);
-	nn_model_free(model);
-	free_copies(&copies);
+	nn_plan_image_free(&image);
 	work_free(models, work);
 }

@@ -584,20 +584,27 @@ static void test_full_disk(void **state)
 
 /* ---- the engine's own cache ---- */
 
-static struct nna_prepared_model *prepare_kept(struct nna_device *d, float diagonal)
+static struct nna_prepared_model *prepare_kept_of(struct nna_device *d, struct nna_memory *weights)
 {
 	struct nna_prepare_options options = {
 		.preference = NNACCEL_PREFER_FAST_SINGLE_ANSWER,
 		.priority = NNACCEL_PRIORITY_MEDIUM,
 		.keep = true,
 	};
-	struct nna_memory *weights = make_weights(d, diagonal);
 	struct nna_prepared_model *p = NULL;
 	struct model_builder b;
 
 	build(&b);
 	if (nna_prepare_model(d, &b.model, &weights, &options, &p, &err))
 		fprintf(stderr, "prepare: %s\n", err.message);
+	return p;
+}
+
+static struct nna_prepared_model *prepare_kept(struct nna_device *d, float diagonal)
+{
+	struct nna_memory *weights = make_weights(d, diagonal);
+	struct nna_prepared_model *p = prepare_kept_of(d, weights);
+
 	nna_memory_free(weights);
 	return p;
 }
@@ -711,6 +718,37 @@ static void test_kept(void **state)
 	nna_prepared_model_free(p);
 	nna_prepared_model_free(q);
 	check_nobody(before + 3);
+}
+
+/* What a client does to its weights once it has its answer is nobody's, not even its own. */
+static void test_kept_copy(void **state)
+{
+	struct nna_memory *weights = make_weights(device, 12);
+	struct nna_prepared_model *p, *q;
+	int before = count_kept();
+	float *w;
+
+	(void)state;
+	p = prepare_kept_of(device, weights);
+	w = nna_memory_map(weights, &err);
+	for (int i = 0; i < WIDTH; i++)
+		w[i * WIDTH + i] = 13;
+	assert_true(is_right(device, p, 12));
+	assert_true(await_kept(before + 1));
+	q = prepare_kept(device, 12);
+	assert_int_equal(count_mapped(), 1);
+	assert_true(is_right(device, q, 12));
+	nna_prepared_model_free(q);
+	q = prepare_kept_of(device, weights);
+	assert_int_equal(count_mapped(), 0);
+	assert_true(is_right(device, q, 13));
+	assert_true(await_kept(before + 2));
+	/* Forgotten before it is kept: it is kept all the same. */
+	nna_prepared_model_free(prepare_kept(device, 14));
+	assert_true(await_kept(before + 3));
+	nna_prepared_model_free(q);
+	nna_prepared_model_free(p);
+	nna_memory_free(weights);
 }
 
 /* ---- a writer that flips bytes while the engine reads ---- */
@@ -901,6 +939,7 @@ int main(int argc, char **argv)
 		TEST(in_use),
 		TEST(full_disk),
 		TEST(kept),
+		TEST(kept_copy),
 		TEST(flipping_writer),
 	};
 
