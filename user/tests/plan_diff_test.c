@@ -484,6 +484,23 @@ static bool add_sigmoid(void)
 			     add_result(o->rank, o->dims, 1.0f / 256, is_unsigned ? 0 : -128));
 }
 
+static bool add_prelu(void)
+{
+	uint32_t x = any_tensor();
+	const struct nn_operand *o = &g.operands[x];
+	uint32_t alpha = broadcast_constant(o);
+
+	return finish(71, 2, (uint32_t[]){ x, alpha }, random_result(o->rank, o->dims));
+}
+
+static bool add_hard_swish(void)
+{
+	uint32_t x = any_tensor();
+	const struct nn_operand *o = &g.operands[x];
+
+	return finish(99, 1, &x, random_result(o->rank, o->dims));
+}
+
 /* Functions of floats that stay close to one another where their inputs do. */
 static bool add_function(void)
 {
@@ -492,17 +509,15 @@ static bool add_function(void)
 
 	if (!is_float())
 		return false;
-	switch (pick(0, 3)) {
+	switch (pick(0, 2)) {
 	case 0:
 		return finish(38, 1, &x, random_result(o->rank, o->dims));	/* ABS */
 	case 1:
 		return finish(67, 1, &x, random_result(o->rank, o->dims));	/* NEG */
-	case 2:
+	default:
 		in[0] = x;
 		in[1] = add_float_scalar(random_float(0.1f, 2));
 		return finish(98, 2, in, random_result(o->rank, o->dims));	/* ELU */
-	default:
-		return finish(99, 1, &x, random_result(o->rank, o->dims));	/* HARD_SWISH */
 	}
 }
 
@@ -793,7 +808,7 @@ static bool (*const adders[])(void) = {
 	add_conv, add_conv, add_depthwise, add_depthwise, add_fully_connected, add_pool,
 	add_arithmetic, add_arithmetic, add_activation, add_sigmoid, add_function, add_growth,
 	add_softmax, add_reshape, add_transpose, add_pad, add_concatenation, add_mean, add_matmul,
-	add_lstm, add_padded, add_padded, add_round_trip,
+	add_lstm, add_padded, add_padded, add_round_trip, add_prelu, add_hard_swish,
 };
 
 /* The last tensor is an output, and so are some others. */

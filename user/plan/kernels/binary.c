@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ADD, SUB, MUL, DIV, MAXIMUM and MINIMUM of floats, of shapes that broadcast.
+ * ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM and PRELU of floats, of shapes that broadcast;
+ * the sums, products and PRELU of bytes too.
  */
 #include <math.h>
 #include <stdlib.h>
 
 #include "ops/broadcast.h"
+#include "ops/q8.h"
 #include "ops/quant.h"
 #include "plan/kernels/elementwise.h"
 #include "plan/kernels/families.h"
@@ -14,10 +16,12 @@ enum { A, B, ACTIVATION };
 
 struct binary {
 	struct nn_broadcast_axes axes;
+	bool is_float;
 	size_t rows;			/* the product of all axes but the last */
 	size_t task_rows;
 	size_t task_count;		/* elements of a task, where there is one row */
-	struct nn_binary_f32 f32;	/* but for its pointers */
+	struct nn_binary_f32 f32;	/* but for their pointers */
+	struct nn_binary_q8 q8;
 };
 
 static const struct {
@@ -31,6 +35,7 @@ static const struct {
 	{ 36, NN_BINARY_SUB, true },	/* SUB */
 	{ 65, NN_BINARY_MAX, false },	/* MAXIMUM */
 	{ 66, NN_BINARY_MIN, false },	/* MINIMUM */
+	{ 71, NN_BINARY_PRELU, false },	/* PRELU */
 };
 
 /* Cuts the rows, or the only one. */
@@ -48,8 +53,77 @@ static uint32_t divide(struct binary *s, uint32_t threads)
 	return s->rows > 1 ? (uint32_t)((s->rows + s->task_rows - 1) / s->task_rows) : tasks;
 }
 
+static bool encode(double factor, struct nn_q8_factor *f)
+{
+	struct nn_multiplier m;
+
+	if (!nn_quant_encode(factor, &m) || m.shift > 0)
+		return false;
+	*f = (struct nn_q8_factor){ m.value, -m.shift };
+	return true;
+}
+
+/* Sums are at twice the larger scale, with 20 bits more. */
+static bool set_factors(const struct nn_run *r, struct nn_binary_q8 *q)
+{
+	const double out = (double)r->outputs[0].scale;
+	const float a = r->inputs[A].scale, b = r->inputs[B].scale;
+	const double common = 2 * (double)(a > b ? a : b);
+
+	switch (q->operation) {
+	case NN_BINARY_ADD:
+	case NN_BINARY_SUB:
+		return encode((double)a / common, &q->a_factor) &&
+		       encode((double)b / common, &q->b_factor) && common < 0x1p20 * out &&
+		       encode(common / (0x1p20 * out), &q->out_factor);
+	case NN_BINARY_MUL:
+		return (double)(a * b) < out && encode((double)(a * b) / out, &q->out_factor);
+	case NN_BINARY_PRELU:
+		return encode((double)a / out, &q->a_factor) &&
+		       encode((double)(a * b) / out, &q->out_factor);
+	default:
+		return false;
+	}
+}
+
+static bool prepare_q8(const struct nn_run *r, struct nn_binary_q8 *q, int32_t activation)
+{
+	const struct nn_tensor *a = &r->inputs[A], *out = &r->outputs[0];
+	int32_t low, high, bias = a->type == NN_TENSOR_QUANT8_ASYMM ? 0 : 128;
+
+	if (a->type != out->type || !set_factors(r, q) ||
+	    !nn_fused_range(activation, out->type, out->scale, out->zero_point, &low, &high))
+		return false;
+	q->flip = nn_q8_of(a).flip;
+	q->a_zero = nn_q8_of(a).zero;
+	q->b_zero = nn_q8_of(&r->inputs[B]).zero;
+	q->output = (struct nn_q8_output){ nn_q8_of(out).zero, low + bias, high + bias };
+	return true;
+}
+
+static bool takes_type(const struct nn_ready *ready, int32_t type)
+{
+	return type == NN_TENSOR_FLOAT32 ||
+	       (ready->isa->binary_q8 && (type == NN_TENSOR_QUANT8_ASYMM ||
+					  type == NN_TENSOR_QUANT8_ASYMM_SIGNED));
+}
+
+/* What does not depend on the elements' type. */
+static void set_rows(const struct nn_run *r, struct nn_ready *ready, struct binary *s)
+{
+	uint32_t last;
+
+	nn_broadcast_axes(r, &s->axes);
+	last = s->axes.count - 1;
+	s->f32.one_a = s->q8.one_a = !s->axes.steps_a[last];
+	s->f32.one_b = s->q8.one_b = !s->axes.steps_b[last];
+	s->f32.count = s->q8.count = s->axes.dims[last];
+	ready->tasks = divide(s, ready->threads);
+}
+
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
+	int32_t activation;
 	struct binary *s;
 	size_t i = 0;
 
@@ -57,24 +131,24 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	       operations[i].code != r->op->code)
 		i++;
 	if (i == sizeof(operations) / sizeof(operations[0]) ||
-	    r->inputs[A].type != NN_TENSOR_FLOAT32 || !nn_tensor_count(&r->outputs[0]))
+	    !takes_type(ready, r->inputs[A].type) || !nn_tensor_count(&r->outputs[0]))
 		return false;
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return false;
 	ready->state = s;
+	s->is_float = r->inputs[A].type == NN_TENSOR_FLOAT32;
 	s->f32 = (struct nn_binary_f32){
 		.operation = operations[i].operation,
 		.low = -INFINITY,
 		.high = INFINITY,
 	};
-	if (operations[i].clamps &&
-	    !nn_fused_range_float(nn_run_int(r, ACTIVATION, 0), &s->f32.low, &s->f32.high))
+	s->q8.operation = operations[i].operation;
+	activation = operations[i].clamps ? nn_run_int(r, ACTIVATION, 0) : 0;
+	if (s->is_float ? !nn_fused_range_float(activation, &s->f32.low, &s->f32.high) :
+			  !prepare_q8(r, &s->q8, activation))
 		return false;
-	nn_broadcast_axes(r, &s->axes);
-	s->f32.one_a = !s->axes.steps_a[s->axes.count - 1];
-	s->f32.one_b = !s->axes.steps_b[s->axes.count - 1];
-	ready->tasks = divide(s, ready->threads);
+	set_rows(r, ready, s);
 	return true;
 }
 
@@ -89,31 +163,13 @@ static void find_row(const struct nn_broadcast_axes *x, size_t row, size_t *a, s
 	}
 }
 
-static void run_one(const struct nn_kernel_call *call, const struct binary *s, size_t first)
+/* `rows` rows of elements, of which row `row` of the output is the first. */
+static void run_rows_f32(const struct nn_kernel_call *call, const struct binary *s, size_t row,
+			 size_t rows)
 {
-	size_t left = s->axes.dims[0] - first;
 	struct nn_binary_f32 f32 = s->f32;
 
-	f32.count = left < s->task_count ? left : s->task_count;
-	f32.a = (const float *)call->inputs[A] + (f32.one_a ? 0 : first);
-	f32.b = (const float *)call->inputs[B] + (f32.one_b ? 0 : first);
-	f32.out = (float *)call->outputs[0] + first;
-	call->ready->isa->binary_f32(&f32);
-}
-
-static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
-{
-	const struct binary *s = call->ready->state;
-	size_t first = task * s->task_rows, end = first + s->task_rows;
-	struct nn_binary_f32 f32 = s->f32;
-
-	(void)scratch;
-	if (s->rows == 1) {
-		run_one(call, s, task * s->task_count);
-		return;
-	}
-	f32.count = s->axes.dims[s->axes.count - 1];
-	for (size_t row = first; row < end && row < s->rows; row++) {
+	for (size_t end = row + rows; row < end; row++) {
 		size_t a, b;
 
 		find_row(&s->axes, row, &a, &b);
@@ -122,6 +178,67 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 		f32.out = (float *)call->outputs[0] + row * f32.count;
 		call->ready->isa->binary_f32(&f32);
 	}
+}
+
+/* As many rows at a time as follow one another. */
+static void run_rows_q8(const struct nn_kernel_call *call, const struct binary *s, size_t row,
+			size_t rows)
+{
+	const struct nn_broadcast_axes *x = &s->axes;
+	size_t next = x->dims[x->count - 2];
+	struct nn_binary_q8 q8 = s->q8;
+
+	q8.a_stride = x->steps_a[x->count - 2];
+	q8.b_stride = x->steps_b[x->count - 2];
+	for (size_t end = row + rows; row < end; row += q8.rows) {
+		size_t a, b, left = next - row % next;
+
+		find_row(x, row, &a, &b);
+		q8.rows = left < end - row ? left : end - row;
+		q8.a = (const uint8_t *)call->inputs[A] + a;
+		q8.b = (const uint8_t *)call->inputs[B] + b;
+		q8.out = (uint8_t *)call->outputs[0] + row * q8.count;
+		call->ready->isa->binary_q8(&q8);
+	}
+}
+
+/* A part of the only row. */
+static void run_one(const struct nn_kernel_call *call, const struct binary *s, size_t first)
+{
+	size_t left = s->axes.dims[0] - first, count = left < s->task_count ? left : s->task_count;
+	size_t a = s->f32.one_a ? 0 : first, b = s->f32.one_b ? 0 : first;
+	struct nn_binary_f32 f32 = s->f32;
+	struct nn_binary_q8 q8 = s->q8;
+
+	if (s->is_float) {
+		f32.count = count;
+		f32.a = (const float *)call->inputs[A] + a;
+		f32.b = (const float *)call->inputs[B] + b;
+		f32.out = (float *)call->outputs[0] + first;
+		call->ready->isa->binary_f32(&f32);
+		return;
+	}
+	q8.rows = 1;
+	q8.count = count;
+	q8.a = (const uint8_t *)call->inputs[A] + a;
+	q8.b = (const uint8_t *)call->inputs[B] + b;
+	q8.out = (uint8_t *)call->outputs[0] + first;
+	call->ready->isa->binary_q8(&q8);
+}
+
+static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
+{
+	const struct binary *s = call->ready->state;
+	size_t first = task * s->task_rows, left = s->rows - first;
+
+	(void)scratch;
+	left = left < s->task_rows ? left : s->task_rows;
+	if (s->rows == 1)
+		run_one(call, s, task * s->task_count);
+	else if (s->is_float)
+		run_rows_f32(call, s, first, left);
+	else
+		run_rows_q8(call, s, first, left);
 }
 
 const struct nn_kernel nn_kernel_binary = {

@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arithmetic and sums of floats for one instruction set; included like, and
+ * Arithmetic, sums and extremes of floats for one instruction set; included like, and
  * after, depthwise_f32.h.
  */
+
+typedef uint32_t bits_f32 __attribute__((vector_size(4 * LANES)));
+
+/* a where the mask is set, else b. */
+static inline ALWAYS_INLINE TARGET VF choose_f32(bits_f32 mask, VF a, VF b)
+{
+	return (VF)((mask & (bits_f32)a) | (~mask & (bits_f32)b));
+}
 
 static inline ALWAYS_INLINE TARGET VF operate_f32(enum nn_binary operation, VF x, VF y)
 {
@@ -19,6 +27,8 @@ static inline ALWAYS_INLINE TARGET VF operate_f32(enum nn_binary operation, VF x
 		return MAX(x, y);
 	case NN_BINARY_MIN:
 		return MIN(x, y);
+	case NN_BINARY_PRELU:
+		return choose_f32((bits_f32)(x >= SPLAT(0.0f)), x, x * y);
 	}
 	return x;
 }
@@ -63,6 +73,8 @@ static TARGET void binary_f32(const struct nn_binary_f32 *b)
 		return rows_of_f32(NN_BINARY_MAX, b);
 	case NN_BINARY_MIN:
 		return rows_of_f32(NN_BINARY_MIN, b);
+	case NN_BINARY_PRELU:
+		return rows_of_f32(NN_BINARY_PRELU, b);
 	}
 }
 
@@ -75,6 +87,41 @@ static TARGET void sum_f32(const float *x, size_t stride, size_t pixels, size_t 
 		for (size_t i = 0; i < pixels; i++)
 			sum = ADD(sum, load_f32(x + i * stride + c, channels - c));
 		store_f32(sums + c, ADD(load_f32(sums + c, channels - c), sum), channels - c);
+	}
+}
+
+/* The order of operands lets NaN pass, or not, as the reference does. */
+static TARGET void max_f32(const float *x, size_t stride, size_t pixels, size_t channels,
+			   float *largest)
+{
+	for (size_t c = 0; c < channels; c += LANES) {
+		VF max = load_f32(largest + c, channels - c);
+
+		for (size_t i = 0; i < pixels; i++)
+			max = MAX(load_f32(x + i * stride + c, channels - c), max);
+		store_f32(largest + c, max, channels - c);
+	}
+}
+
+typedef int32_t ints_f32 __attribute__((vector_size(4 * LANES)));
+typedef uint8_t bytes_f32 __attribute__((vector_size(LANES)));
+
+/* What is not a number becomes the lower bound. */
+static TARGET void quantize_f32(const struct nn_quantize_f32 *q)
+{
+	const VF scale = SPLAT(q->scale), low = SPLAT(q->low), high = SPLAT(q->high);
+	const VF half = SPLAT(0.5f);
+
+	for (size_t i = 0; i < q->count; i += LANES) {
+		size_t count = q->count - i < LANES ? q->count - i : LANES;
+		const VF x = MIN(MAX(load_f32(q->in + i, count) / scale, low), high);
+		ints_f32 whole = __builtin_convertvector(x, ints_f32);
+		const VF rest = x - __builtin_convertvector(whole, VF);
+		bytes_f32 bytes;
+
+		whole += (ints_f32)(rest <= -half) - (ints_f32)(rest >= half) + (int32_t)q->zero;
+		bytes = __builtin_convertvector(whole, bytes_f32);
+		memcpy(q->out + i, &bytes, count);
 	}
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sums of bytes with AVX-512: of two tensors, and of pixels.
+ * Arithmetic on bytes with AVX-512, sums and extremes of pixels, tables.
  */
 #if defined(__x86_64__)
 
@@ -25,14 +25,15 @@ static inline ALWAYS_INLINE TARGET struct q8_scale splat_factor(const struct nn_
 	};
 }
 
-/* Bytes as values with 20 bits more, at the common scale. */
-static inline ALWAYS_INLINE TARGET __m512i term(__m128i bytes, __m128i flip, int32_t zero,
-						const struct q8_scale *scale)
+/* Up to 16 bytes as values, or one for all. */
+static inline ALWAYS_INLINE TARGET __m512i values_of(const uint8_t *p, bool one, size_t left,
+						     __m128i flip, int32_t zero)
 {
-	const __m512i x = _mm512_cvtepu8_epi32(_mm_xor_si128(bytes, flip));
+	const __mmask16 mask = left >= LANES ? 0xffff : (__mmask16)((1u << left) - 1);
+	const __m128i bytes = one ? _mm_set1_epi8((char)*p) : _mm_maskz_loadu_epi8(mask, p);
 
-	return q8_scaled(_mm512_slli_epi32(_mm512_sub_epi32(x, _mm512_set1_epi32(zero)), 20),
-			 scale, false);
+	return _mm512_sub_epi32(_mm512_cvtepu8_epi32(_mm_xor_si128(bytes, flip)),
+				_mm512_set1_epi32(zero));
 }
 
 /* A masked store takes several times as long as one of a vector. */
@@ -44,31 +45,84 @@ static inline ALWAYS_INLINE TARGET void store(uint8_t *out, size_t count, __m128
 		_mm_mask_storeu_epi8(out, (__mmask16)((1u << count) - 1), bytes);
 }
 
-TARGET void nn_add_q8_avx512(const struct nn_add_q8 *a)
+struct factors {
+	struct q8_scale a;
+	struct q8_scale b;
+	struct q8_scale out;
+};
+
+static inline ALWAYS_INLINE TARGET __m512i operate(enum nn_binary operation, __m512i x, __m512i y,
+						   const struct factors *f)
 {
-	const struct q8_scale scale_a = splat_factor(&a->a_factor);
-	const struct q8_scale scale_b = splat_factor(&a->b_factor);
-	const struct q8_scale scale_out = splat_factor(&a->out_factor);
-	const __m512i zero = _mm512_set1_epi32(a->output.zero);
-	const __m512i low = _mm512_set1_epi32(a->output.low);
-	const __m512i high = _mm512_set1_epi32(a->output.high);
-	const __m128i flip = _mm_set1_epi8((char)a->flip);
-	const int32_t a_zero = a->a_zero, b_zero = a->b_zero;
-	const uint8_t *from_a = a->a, *from_b = a->b;
-	const size_t count = a->count;
-	uint8_t *out = a->out;
+	const __mmask16 negative = _mm512_cmplt_epi32_mask(x, _mm512_setzero_si512());
+	__m512i product;
+
+	if (operation == NN_BINARY_ADD || operation == NN_BINARY_SUB) {
+		if (operation == NN_BINARY_SUB)
+			y = _mm512_sub_epi32(_mm512_setzero_si512(), y);
+		x = q8_scaled(_mm512_slli_epi32(x, 20), &f->a, false);
+		y = q8_scaled(_mm512_slli_epi32(y, 20), &f->b, false);
+		return q8_scaled(_mm512_add_epi32(x, y), &f->out, false);
+	}
+	product = q8_scaled(_mm512_mullo_epi32(x, y), &f->out, false);
+	if (operation == NN_BINARY_MUL)
+		return product;
+	return _mm512_mask_blend_epi32(negative, q8_scaled(x, &f->a, false), product);
+}
+
+static inline ALWAYS_INLINE TARGET void row_of(enum nn_binary operation, bool one_a, bool one_b,
+					       const struct nn_binary_q8 *b,
+					       const struct factors *f, size_t row)
+{
+	const __m512i zero = _mm512_set1_epi32(b->output.zero);
+	const __m512i low = _mm512_set1_epi32(b->output.low);
+	const __m512i high = _mm512_set1_epi32(b->output.high);
+	const __m128i flip = _mm_set1_epi8((char)b->flip);
+	const uint8_t *from_a = b->a + row * b->a_stride, *from_b = b->b + row * b->b_stride;
+	const int32_t a_zero = b->a_zero, b_zero = b->b_zero;
+	uint8_t *out = b->out + row * b->count;
+	const size_t count = b->count;
 
 	for (size_t i = 0; i < count; i += LANES) {
 		const size_t left = count - i;
-		const __mmask16 mask = left >= LANES ? 0xffff : (__mmask16)((1u << left) - 1);
-		__m512i x = term(_mm_maskz_loadu_epi8(mask, from_a + i), flip, a_zero, &scale_a);
+		__m512i x = values_of(one_a ? from_a : from_a + i, one_a, left, flip, a_zero);
+		__m512i y = values_of(one_b ? from_b : from_b + i, one_b, left, flip, b_zero);
 
-		x = _mm512_add_epi32(x, term(_mm_maskz_loadu_epi8(mask, from_b + i), flip, b_zero,
-					     &scale_b));
-		x = _mm512_add_epi32(q8_scaled(x, &scale_out, false), zero);
+		x = _mm512_add_epi32(operate(operation, x, y, f), zero);
 		x = _mm512_min_epi32(_mm512_max_epi32(x, low), high);
 		store(out + i, left, _mm_xor_si128(_mm512_cvtepi32_epi8(x), flip));
 	}
+}
+
+static inline ALWAYS_INLINE TARGET void rows_of(enum nn_binary operation,
+						const struct nn_binary_q8 *b,
+						const struct factors *f)
+{
+	for (size_t row = 0; row < b->rows; row++) {
+		if (b->one_a)
+			row_of(operation, true, b->one_b, b, f, row);
+		else if (b->one_b)
+			row_of(operation, false, true, b, f, row);
+		else
+			row_of(operation, false, false, b, f, row);
+	}
+}
+
+TARGET void nn_binary_q8_avx512(const struct nn_binary_q8 *b)
+{
+	const struct factors f = {
+		splat_factor(&b->a_factor), splat_factor(&b->b_factor),
+		splat_factor(&b->out_factor),
+	};
+
+	if (b->operation == NN_BINARY_ADD)
+		rows_of(NN_BINARY_ADD, b, &f);
+	else if (b->operation == NN_BINARY_SUB)
+		rows_of(NN_BINARY_SUB, b, &f);
+	else if (b->operation == NN_BINARY_MUL)
+		rows_of(NN_BINARY_MUL, b, &f);
+	else
+		rows_of(NN_BINARY_PRELU, b, &f);
 }
 
 TARGET void nn_sum_q8_avx512(const uint8_t *x, size_t stride, size_t pixels, size_t channels,
@@ -84,6 +138,46 @@ TARGET void nn_sum_q8_avx512(const uint8_t *x, size_t stride, size_t pixels, siz
 		sum = _mm512_add_epi32(sum, _mm512_cvtepu8_epi32(_mm_xor_si128(bytes, flips)));
 	}
 	_mm512_mask_storeu_epi32(sums, mask, sum);
+}
+
+TARGET void nn_max_q8_avx512(const uint8_t *x, size_t stride, size_t pixels, size_t channels,
+			     uint8_t flip, uint8_t *largest)
+{
+	const __mmask32 mask = channels >= NN_MAX_CHANNELS ? 0xffffffff : (1u << channels) - 1;
+	const __m256i flips = _mm256_set1_epi8((char)flip);
+	__m256i max = _mm256_xor_si256(_mm256_maskz_loadu_epi8(mask, largest), flips);
+
+	for (size_t i = 0; i < pixels; i++) {
+		const __m256i bytes = _mm256_maskz_loadu_epi8(mask, x + i * stride);
+
+		max = _mm256_max_epu8(max, _mm256_xor_si256(bytes, flips));
+	}
+	_mm256_mask_storeu_epi8(largest, mask, _mm256_xor_si256(max, flips));
+}
+
+/* A byte finds its entry in that of 16 parts of the table that its upper half names. */
+TARGET void nn_lookup_q8_avx512(const uint8_t *table, const uint8_t *in, uint8_t *out, size_t count)
+{
+	const __m512i part = _mm512_set1_epi8(16), above = _mm512_set1_epi8(0x70);
+	__m512i parts[16];
+
+	for (size_t k = 0; k < 16; k++)
+		parts[k] = _mm512_broadcast_i32x4(
+			_mm_loadu_si128((const __m128i *)(table + 16 * k)));
+	for (size_t i = 0; i < count; i += 64) {
+		const size_t left = count - i;
+		const __mmask64 mask = left >= 64 ? ~0ull : (1ull << left) - 1;
+		__m512i x = _mm512_maskz_loadu_epi8(mask, in + i), found = _mm512_setzero_si512();
+
+		/* Beyond a part the index' sign bit is set, which finds 0. */
+		UNROLL
+		for (size_t k = 0; k < 16; k++) {
+			found = _mm512_or_si512(found, _mm512_shuffle_epi8(parts[k],
+							_mm512_adds_epu8(x, above)));
+			x = _mm512_sub_epi8(x, part);
+		}
+		_mm512_mask_storeu_epi8(out + i, mask, found);
+	}
 }
 
 #endif

@@ -158,8 +158,9 @@ struct nn_depthwise_q8 {
 	struct nn_q8_output output;
 };
 
+/* PRELU: a, or where that is negative a * b. */
 enum nn_binary { NN_BINARY_ADD, NN_BINARY_SUB, NN_BINARY_MUL, NN_BINARY_DIV, NN_BINARY_MAX,
-		 NN_BINARY_MIN };
+		 NN_BINARY_MIN, NN_BINARY_PRELU };
 
 /* out[i] = clamp(a[i] operation b[i]), or of one a or one b for all. */
 struct nn_binary_f32 {
@@ -195,25 +196,44 @@ struct nn_q8_factor {
 };
 
 /*
- * The same of bytes: NNAPI's sum of both inputs at a common scale, with 20 bits
- * more. `flip` makes all bytes unsigned; zeros and bounds are those then.
+ * ADD, SUB, MUL or PRELU of rows of bytes, in NNAPI's arithmetic: sums are of both
+ * inputs at a common scale, with 20 bits more. `flip` makes all bytes unsigned;
+ * zeros and bounds are those then.
  */
-struct nn_add_q8 {
-	size_t count;
+struct nn_binary_q8 {
+	enum nn_binary operation;
+	size_t rows;
+	size_t count;			/* of a row */
 	const uint8_t *a;
 	const uint8_t *b;
+	size_t a_stride;		/* from row to row; 0: one row for all */
+	size_t b_stride;
+	bool one_a;			/* one element for all of a row */
+	bool one_b;
 	uint8_t *out;
 	uint8_t flip;
 	int32_t a_zero;
 	int32_t b_zero;
-	struct nn_q8_factor a_factor;
-	struct nn_q8_factor b_factor;
-	struct nn_q8_factor out_factor;
+	struct nn_q8_factor a_factor;	/* of sums, and of what PRELU lets pass */
+	struct nn_q8_factor b_factor;	/* of sums */
+	struct nn_q8_factor out_factor;	/* of a sum or a product */
 	struct nn_q8_output output;
 };
 
-/* Channels that a sum is of at a time. */
+/* out[i] of in[i] times 1 / scale, rounded (halves away from zero), with `zero` added. */
+struct nn_quantize_f32 {
+	size_t count;
+	const float *in;
+	uint8_t *out;
+	float scale;
+	float zero;
+	float low;			/* bounds, less zero */
+	float high;
+};
+
+/* Channels that a sum is of at a time, and the largest of bytes. */
 #define NN_SUM_CHANNELS 16
+#define NN_MAX_CHANNELS 32
 
 struct nn_isa {
 	const char *name;
@@ -227,15 +247,24 @@ struct nn_isa {
 	/* Adds up to NN_SUM_CHANNELS channels of `pixels` pixels, `stride` elements apart. */
 	void (*sum_f32)(const float *x, size_t stride, size_t pixels, size_t channels,
 			float *sums);
+	/* Makes `largest` as large as what lies in the same order of sums. */
+	void (*max_f32)(const float *x, size_t stride, size_t pixels, size_t channels,
+			float *largest);
+	void (*quantize_f32)(const struct nn_quantize_f32 *q);
 	/* The sum of `count` elements in a row. */
 	float (*sum_row_f32)(const float *x, size_t count);
 	bool pairs;			/* how gemm_q8 and depthwise_q8 want their weights */
 	/* NULL where the reference kernel is as fast. */
 	void (*gemm_q8)(const struct nn_gemm_q8 *g);
 	void (*depthwise_q8)(const struct nn_depthwise_q8 *d);
-	void (*add_q8)(const struct nn_add_q8 *a);
+	void (*binary_q8)(const struct nn_binary_q8 *b);
 	void (*sum_q8)(const uint8_t *x, size_t stride, size_t pixels, size_t channels,
 		       uint8_t flip, int32_t *sums);
+	/* The largest of up to NN_MAX_CHANNELS channels, of bytes that `flip` makes unsigned. */
+	void (*max_q8)(const uint8_t *x, size_t stride, size_t pixels, size_t channels,
+		       uint8_t flip, uint8_t *largest);
+	/* out[i] = table[in[i]] */
+	void (*lookup_q8)(const uint8_t *table, const uint8_t *in, uint8_t *out, size_t count);
 };
 
 /* The inner loops of that name, or with NULL the best, that this CPU runs; NULL: it does not. */

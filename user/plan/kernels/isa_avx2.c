@@ -85,6 +85,7 @@ static inline ALWAYS_INLINE TARGET void store_q8(uint8_t *out, sums_q8 x, sums_q
 }
 
 #include "plan/kernels/q8_pairs.h"
+#include "plan/kernels/bytes_q8.h"
 
 static struct nn_q8_scale splat_factor(const struct nn_q8_factor *f)
 {
@@ -99,50 +100,115 @@ static struct nn_q8_scale splat_factor(const struct nn_q8_factor *f)
 	return s;
 }
 
-/* Up to 8 bytes as values with 20 bits more, at the common scale. */
-static inline ALWAYS_INLINE TARGET sums_q8 term(const uint8_t *p, size_t count, uint8_t flip,
-						int32_t zero, const struct nn_q8_scale *scale)
+/* Up to 8 bytes as values, or one for all. */
+static inline ALWAYS_INLINE TARGET __m256i values_of(const uint8_t *p, bool one, size_t count,
+						     uint8_t flip, int32_t zero)
 {
 	uint64_t bytes = 0;
-	__m256i x;
+	__m128i x;
 
+	if (one)
+		return _mm256_set1_epi32((*p ^ flip) - zero);
 	memcpy(&bytes, p, count < LANES ? count : LANES);
-	x = _mm256_cvtepu8_epi32(_mm_xor_si128(_mm_cvtsi64_si128((long long)bytes),
-					       _mm_set1_epi8((char)flip)));
-	return scale_q8((sums_q8)_mm256_slli_epi32(_mm256_sub_epi32(x, _mm256_set1_epi32(zero)),
-						   20), scale);
+	x = _mm_xor_si128(_mm_cvtsi64_si128((long long)bytes), _mm_set1_epi8((char)flip));
+	return _mm256_sub_epi32(_mm256_cvtepu8_epi32(x), _mm256_set1_epi32(zero));
 }
 
-static inline ALWAYS_INLINE TARGET sums_q8 sum_of(const struct nn_add_q8 *a, size_t i,
-						  const struct nn_q8_scale scales[3])
-{
-	const size_t left = a->count > i ? a->count - i : 0;
-	const sums_q8 sum = term(a->a + i, left, a->flip, a->a_zero, &scales[0]) +
-			    term(a->b + i, left, a->flip, a->b_zero, &scales[1]);
+struct factors {
+	struct nn_q8_scale a;
+	struct nn_q8_scale b;
+	struct nn_q8_scale out;
+};
 
-	return scale_q8(sum, &scales[2]);
+static inline ALWAYS_INLINE TARGET sums_q8 operate_q8(enum nn_binary operation, __m256i x,
+						      __m256i y, const struct factors *f)
+{
+	const __m256i negative = _mm256_srai_epi32(x, 31);
+	sums_q8 product;
+
+	if (operation == NN_BINARY_ADD || operation == NN_BINARY_SUB) {
+		if (operation == NN_BINARY_SUB)
+			y = _mm256_sub_epi32(_mm256_setzero_si256(), y);
+		return scale_q8(scale_q8((sums_q8)_mm256_slli_epi32(x, 20), &f->a) +
+				scale_q8((sums_q8)_mm256_slli_epi32(y, 20), &f->b), &f->out);
+	}
+	product = scale_q8((sums_q8)_mm256_mullo_epi32(x, y), &f->out);
+	if (operation == NN_BINARY_MUL)
+		return product;
+	return (sums_q8)_mm256_blendv_epi8((__m256i)scale_q8((sums_q8)x, &f->a),
+					   (__m256i)product, negative);
+}
+
+static inline ALWAYS_INLINE TARGET __m256i eight_q8(enum nn_binary operation, bool one_a,
+						    bool one_b, const struct nn_binary_q8 *b,
+						    const struct factors *f, size_t row, size_t i)
+{
+	const uint8_t *from_a = b->a + row * b->a_stride, *from_b = b->b + row * b->b_stride;
+	const size_t left = b->count > i ? b->count - i : 0;
+
+	if (!left)
+		return _mm256_setzero_si256();
+	return (__m256i)operate_q8(operation,
+				   values_of(one_a ? from_a : from_a + i, one_a, left, b->flip,
+					     b->a_zero),
+				   values_of(one_b ? from_b : from_b + i, one_b, left, b->flip,
+					     b->b_zero), f);
 }
 
 /* store_q8() wants the lanes of 0 ... 3 and 8 ... 11, then the others. */
-static TARGET void add_q8(const struct nn_add_q8 *a)
+static inline ALWAYS_INLINE TARGET void row_of_q8(enum nn_binary operation, bool one_a, bool one_b,
+						  const struct nn_binary_q8 *b,
+						  const struct factors *f, size_t row)
 {
-	const struct nn_q8_scale scales[] = {
-		splat_factor(&a->a_factor), splat_factor(&a->b_factor),
-		splat_factor(&a->out_factor),
-	};
-	const uint8_t flip = a->flip;
+	const uint8_t flip = b->flip;
 
-	for (size_t i = 0; i < a->count; i += WIDTH) {
-		const __m256i x = (__m256i)sum_of(a, i, scales);
-		const __m256i y = (__m256i)sum_of(a, i + LANES, scales);
-		const size_t count = a->count - i < WIDTH ? a->count - i : WIDTH;
-		uint8_t bytes[WIDTH];
+	for (size_t i = 0; i < b->count; i += WIDTH) {
+		const __m256i x = eight_q8(operation, one_a, one_b, b, f, row, i);
+		const __m256i y = eight_q8(operation, one_a, one_b, b, f, row, i + LANES);
+		const size_t count = b->count - i < WIDTH ? b->count - i : WIDTH;
+		uint8_t *out = b->out + row * b->count + i, bytes[WIDTH];
 
 		store_q8(bytes, (sums_q8)_mm256_permute2x128_si256(x, y, 0x20),
-			 (sums_q8)_mm256_permute2x128_si256(x, y, 0x31), &a->output, WIDTH);
-		for (size_t k = 0; k < count; k++)
-			a->out[i + k] = bytes[k] ^ flip;
+			 (sums_q8)_mm256_permute2x128_si256(x, y, 0x31), &b->output, WIDTH);
+		for (size_t k = 0; k < WIDTH; k++)
+			bytes[k] ^= flip;
+		/* Mostly: a size that the compiler knows. */
+		if (count == WIDTH)
+			memcpy(out, bytes, WIDTH);
+		else
+			memcpy(out, bytes, count);
 	}
+}
+
+static inline ALWAYS_INLINE TARGET void rows_of_q8(enum nn_binary operation,
+						   const struct nn_binary_q8 *b,
+						   const struct factors *f)
+{
+	for (size_t row = 0; row < b->rows; row++) {
+		if (b->one_a)
+			row_of_q8(operation, true, b->one_b, b, f, row);
+		else if (b->one_b)
+			row_of_q8(operation, false, true, b, f, row);
+		else
+			row_of_q8(operation, false, false, b, f, row);
+	}
+}
+
+static TARGET void binary_q8(const struct nn_binary_q8 *b)
+{
+	const struct factors f = {
+		splat_factor(&b->a_factor), splat_factor(&b->b_factor),
+		splat_factor(&b->out_factor),
+	};
+
+	if (b->operation == NN_BINARY_ADD)
+		rows_of_q8(NN_BINARY_ADD, b, &f);
+	else if (b->operation == NN_BINARY_SUB)
+		rows_of_q8(NN_BINARY_SUB, b, &f);
+	else if (b->operation == NN_BINARY_MUL)
+		rows_of_q8(NN_BINARY_MUL, b, &f);
+	else
+		rows_of_q8(NN_BINARY_PRELU, b, &f);
 }
 
 const struct nn_isa nn_isa_avx2 = {
@@ -154,12 +220,16 @@ const struct nn_isa nn_isa_avx2 = {
 	.unary_f32 = unary_f32,
 	.softmax_f32 = softmax_f32,
 	.sum_f32 = sum_f32,
+	.max_f32 = max_f32,
+	.quantize_f32 = quantize_f32,
 	.sum_row_f32 = sum_row_f32,
 	.pairs = true,
 	.gemm_q8 = gemm_q8,
 	.depthwise_q8 = depthwise_q8,
-	.add_q8 = add_q8,
+	.binary_q8 = binary_q8,
 	.sum_q8 = sum_q8,
+	.max_q8 = max_q8,
+	.lookup_q8 = lookup_q8,
 };
 
 #endif

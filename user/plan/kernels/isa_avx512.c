@@ -6,6 +6,7 @@
 
 #include <immintrin.h>
 #include <math.h>
+#include <string.h>
 
 #include "plan/kernels/isa_x86.h"
 
@@ -39,11 +40,15 @@ const struct nn_isa nn_isa_avx512 = {
 	.unary_f32 = unary_f32,
 	.softmax_f32 = softmax_f32,
 	.sum_f32 = sum_f32,
+	.max_f32 = max_f32,
+	.quantize_f32 = quantize_f32,
 	.sum_row_f32 = sum_row_f32,
 	.gemm_q8 = nn_gemm_q8_avx512,
 	.depthwise_q8 = nn_depthwise_q8_avx512,
-	.add_q8 = nn_add_q8_avx512,
+	.binary_q8 = nn_binary_q8_avx512,
 	.sum_q8 = nn_sum_q8_avx512,
+	.max_q8 = nn_max_q8_avx512,
+	.lookup_q8 = nn_lookup_q8_avx512,
 };
 
 #endif

@@ -123,6 +123,7 @@ static inline void store_q8(uint8_t *out, sums_q8 x, sums_q8 y, const struct nn_
 }
 
 #include "plan/kernels/q8_pairs.h"
+#include "plan/kernels/bytes_q8.h"
 
 const struct nn_isa nn_isa_plain = {
 	.name = "plain",
@@ -133,9 +134,13 @@ const struct nn_isa nn_isa_plain = {
 	.unary_f32 = unary_f32,
 	.softmax_f32 = softmax_f32,
 	.sum_f32 = sum_f32,
+	.max_f32 = max_f32,
+	.quantize_f32 = quantize_f32,
 	.sum_row_f32 = sum_row_f32,
 	.pairs = true,
 	.gemm_q8 = gemm_q8,
 	.depthwise_q8 = depthwise_q8,
 	.sum_q8 = sum_q8,
+	.max_q8 = max_q8,
+	.lookup_q8 = lookup_q8,
 };

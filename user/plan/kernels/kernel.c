@@ -7,8 +7,6 @@
 #include "plan/kernels/families.h"
 
 static const struct nn_kernel *const kernels[] = {
-	&nn_kernel_add,
-	&nn_kernel_average_pool,
 	&nn_kernel_batch_matmul,
 	&nn_kernel_binary,
 	&nn_kernel_cast,
@@ -17,7 +15,10 @@ static const struct nn_kernel *const kernels[] = {
 	&nn_kernel_fully_connected,
 	&nn_kernel_lstm,
 	&nn_kernel_mean,
+	&nn_kernel_pool,
+	&nn_kernel_quantize,
 	&nn_kernel_softmax,
+	&nn_kernel_table,
 	&nn_kernel_transpose,
 	&nn_kernel_unary,
 };

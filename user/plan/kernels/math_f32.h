@@ -4,14 +4,6 @@
  * elementwise_f32.h, by who also defines SQRT.
  */
 
-typedef uint32_t bits_f32 __attribute__((vector_size(4 * LANES)));
-
-/* a where the mask is set, else b. */
-static inline ALWAYS_INLINE TARGET VF choose_f32(bits_f32 mask, VF a, VF b)
-{
-	return (VF)((mask & (bits_f32)a) | (~mask & (bits_f32)b));
-}
-
 #define EXP_LOW (-86.5f)	/* below, the result would be subnormal */
 #define EXP_HIGH 88.7228f	/* above, infinite */
 

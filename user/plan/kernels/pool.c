@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AVERAGE_POOL_2D, a few channels of a window at a time.
+ * AVERAGE_POOL_2D and MAX_POOL_2D, a few channels of a window at a time.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "ops/image.h"
 #include "ops/q8.h"
@@ -11,7 +12,9 @@
 #include "plan/kernels/families.h"
 
 struct pool {
+	bool is_max;
 	bool is_float;
+	bool clamps;
 	struct nn_image in;
 	struct nn_window window;
 	float low;
@@ -37,6 +40,7 @@ static bool read_window(struct nn_run *r, struct pool *p)
 	if (nn_window_infer(r, &args, &p->window))
 		return false;
 	p->q = nn_q8_of(&r->inputs[0]);
+	p->clamps = activation != 0;
 	return p->is_float ? nn_fused_range_float(activation, &p->low, &p->high) :
 	       nn_fused_range(activation, out->type, out->scale, out->zero_point, &p->low_q8,
 			      &p->high_q8);
@@ -47,13 +51,14 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	int32_t type = r->inputs[0].type;
 	struct pool *p;
 
-	if (r->op->code != NN_CODE_AVERAGE_POOL_2D || !nn_tensor_count(&r->inputs[0]) ||
-	    type == NN_TENSOR_FLOAT16 || (type != NN_TENSOR_FLOAT32 && !ready->isa->sum_q8))
+	if ((r->op->code != NN_CODE_AVERAGE_POOL_2D && r->op->code != NN_CODE_MAX_POOL_2D) ||
+	    !nn_tensor_count(&r->inputs[0]) || type == NN_TENSOR_FLOAT16)
 		return false;
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return false;
 	ready->state = p;
+	p->is_max = r->op->code == NN_CODE_MAX_POOL_2D;
 	p->is_float = type == NN_TENSOR_FLOAT32;
 	if (!read_window(r, p))
 		return false;
@@ -68,6 +73,17 @@ struct cells {
 	size_t columns;
 };
 
+static float clamp_f32(const struct pool *p, float value)
+{
+	return value < p->low ? p->low : value > p->high ? p->high : value;
+}
+
+static uint8_t clamp_q8(const struct pool *p, int32_t value)
+{
+	value = value < p->low_q8 ? p->low_q8 : value;
+	return (uint8_t)(value > p->high_q8 ? p->high_q8 : value);
+}
+
 static void average_f32(const struct nn_isa *isa, const struct pool *p, const struct cells *cells,
 			const float *in, float *out)
 {
@@ -81,11 +97,8 @@ static void average_f32(const struct nn_isa *isa, const struct pool *p, const st
 		for (size_t y = 0; y < cells->rows; y++)
 			isa->sum_f32(in + cells->first * channels + y * row + c, channels,
 				     cells->columns, some, sums);
-		for (size_t i = 0; i < some; i++) {
-			float value = sums[i] / count;
-
-			out[c + i] = value < p->low ? p->low : value > p->high ? p->high : value;
-		}
+		for (size_t i = 0; i < some; i++)
+			out[c + i] = clamp_f32(p, sums[i] / count);
 	}
 }
 
@@ -105,12 +118,60 @@ static void average_q8(const struct nn_isa *isa, const struct pool *p, const str
 		for (size_t i = 0; i < some; i++) {
 			/* A flipped sign bit made a signed byte 128 larger. */
 			int32_t sum = sums[i] - count * p->q.flip;
-			int32_t value = (sum + (sum > 0 ? count / 2 : -(count / 2))) / count;
 
-			value = value < p->low_q8 ? p->low_q8 : value;
-			out[c + i] = (uint8_t)(value > p->high_q8 ? p->high_q8 : value);
+			out[c + i] = clamp_q8(p, (sum + (sum > 0 ? count / 2 : -(count / 2))) /
+						 count);
 		}
 	}
+}
+
+/* The result is where it belongs while it grows: it begins as the first pixel. */
+static void max_f32(const struct nn_isa *isa, const struct pool *p, const struct cells *cells,
+		    const float *in, float *out)
+{
+	size_t channels = p->in.c, row = (size_t)p->in.w * channels;
+
+	in += cells->first * channels;
+	memcpy(out, in, channels * sizeof(*out));
+	for (size_t y = 0; y < cells->rows; y++)
+		isa->max_f32(in + y * row, channels, cells->columns, channels, out);
+	for (size_t i = 0; p->clamps && i < channels; i++)
+		out[i] = clamp_f32(p, out[i]);
+}
+
+static void max_q8(const struct nn_isa *isa, const struct pool *p, const struct cells *cells,
+		   const uint8_t *in, uint8_t *out)
+{
+	size_t channels = p->in.c, row = (size_t)p->in.w * channels;
+
+	in += cells->first * channels;
+	memcpy(out, in, channels);
+	for (size_t c = 0; c < channels; c += NN_MAX_CHANNELS) {
+		size_t some = channels - c < NN_MAX_CHANNELS ? channels - c : NN_MAX_CHANNELS;
+
+		for (size_t y = 0; y < cells->rows; y++)
+			isa->max_q8(in + y * row + c, channels, cells->columns, some, p->q.flip,
+				    out + c);
+	}
+	for (size_t i = 0; p->clamps && i < channels; i++)
+		out[i] = clamp_q8(p, p->q.flip ? (int8_t)out[i] : out[i]);
+}
+
+static void reduce(const struct nn_kernel_call *call, const struct pool *p,
+		   const struct cells *cells, size_t at)
+{
+	const struct nn_isa *isa = call->ready->isa;
+	float *out = (float *)call->outputs[0] + at;
+	uint8_t *out_q8 = (uint8_t *)call->outputs[0] + at;
+
+	if (p->is_float && p->is_max)
+		max_f32(isa, p, cells, call->inputs[0], out);
+	else if (p->is_float)
+		average_f32(isa, p, cells, call->inputs[0], out);
+	else if (p->is_max)
+		max_q8(isa, p, cells, call->inputs[0], out_q8);
+	else
+		average_q8(isa, p, cells, call->inputs[0], out_q8);
 }
 
 static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
@@ -123,7 +184,6 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 	(void)scratch;
 	for (uint32_t x = 0; x < w->out; x++) {
 		struct nn_taps columns = nn_axis_taps(w, x);
-		size_t at = ((size_t)task * w->out + x) * p->in.c;
 		const struct cells cells = {
 			.first = (image + (size_t)(rows.start + rows.first)) * w->in +
 				 (size_t)(columns.start + columns.first),
@@ -131,17 +191,12 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 			.columns = columns.last - columns.first,
 		};
 
-		if (p->is_float)
-			average_f32(call->ready->isa, p, &cells, call->inputs[0],
-				    (float *)call->outputs[0] + at);
-		else
-			average_q8(call->ready->isa, p, &cells, call->inputs[0],
-				   (uint8_t *)call->outputs[0] + at);
+		reduce(call, p, &cells, ((size_t)task * w->out + x) * p->in.c);
 	}
 }
 
-const struct nn_kernel nn_kernel_average_pool = {
-	.name = "average pool",
+const struct nn_kernel nn_kernel_pool = {
+	.name = "pool",
 	.prepare = prepare,
 	.run = run,
 };

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Functions of one byte: a table of 256, which the reference kernel makes.
+ */
+#include <stdlib.h>
+
+#include "plan/kernels/elementwise.h"
+#include "plan/kernels/families.h"
+
+#define ENTRIES 256
+
+struct table {
+	size_t count;
+	size_t task_count;		/* elements of a task */
+};
+
+static bool is_function(int32_t code)
+{
+	static const int32_t codes[] = {
+		14,	/* LOGISTIC */
+		19,	/* RELU */
+		20,	/* RELU1 */
+		21,	/* RELU6 */
+		28,	/* TANH */
+		99,	/* HARD_SWISH */
+	};
+
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		if (codes[i] == code)
+			return true;
+	return false;
+}
+
+/* Writes what becomes of each byte; false where the operation fails. */
+static bool make_table(const struct nn_run *r, uint8_t table[ENTRIES])
+{
+	struct nn_tensor in = r->inputs[0], out = r->outputs[0];
+	struct nn_run all = *r;
+	uint8_t bytes[ENTRIES];
+	bool fine;
+
+	for (uint32_t i = 0; i < ENTRIES; i++)
+		bytes[i] = (uint8_t)i;
+	in.rank = out.rank = 1;
+	in.dims[0] = out.dims[0] = ENTRIES;
+	in.data = bytes;
+	out.data = table;
+	all.inputs = &in;
+	all.outputs = &out;
+	all.scratch = NULL;
+	fine = !nn_op_execute(&all);
+	nn_op_finish(&all);
+	return fine;
+}
+
+static bool prepare(struct nn_run *r, struct nn_ready *ready)
+{
+	int32_t type = r->inputs[0].type;
+	uint8_t table[ENTRIES];
+	struct table *t;
+
+	if (!is_function(r->op->code) || !nn_tensor_count(&r->inputs[0]) ||
+	    (type != NN_TENSOR_QUANT8_ASYMM && type != NN_TENSOR_QUANT8_ASYMM_SIGNED) ||
+	    !make_table(r, table))
+		return false;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return false;
+	ready->state = t;
+	ready->packed_size = ENTRIES;
+	t->count = nn_tensor_count(&r->inputs[0]);
+	ready->tasks = nn_elementwise_divide(ready->threads, t->count, &t->task_count);
+	return true;
+}
+
+static void pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
+{
+	(void)ready;
+	make_table(r, packed);
+}
+
+static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
+{
+	const struct table *t = call->ready->state;
+	size_t first = task * t->task_count, left = t->count - first;
+
+	(void)scratch;
+	call->ready->isa->lookup_q8(call->ready->packed, (const uint8_t *)call->inputs[0] + first,
+				    (uint8_t *)call->outputs[0] + first,
+				    left < t->task_count ? left : t->task_count);
+}
+
+const struct nn_kernel nn_kernel_table = {
+	.name = "table",
+	.prepare = prepare,
+	.pack = pack,
+	.run = run,
+};
