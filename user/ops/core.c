@@ -340,12 +340,17 @@ static bool any_half(const struct nn_tensor *t, uint32_t count)
 	return false;
 }
 
-static bool converts(const struct nn_run *r)
+bool nn_run_is_widened(const struct nn_run *r)
 {
 	const struct scratch *s = r->scratch;
 
+	return s && s->inputs;
+}
+
+static bool converts(const struct nn_run *r)
+{
 	return r->op->float16_as_float32 &&
-	       ((s && s->inputs) || any_half(r->inputs, r->num_inputs) ||
+	       (nn_run_is_widened(r) || any_half(r->inputs, r->num_inputs) ||
 		any_half(r->outputs, r->num_outputs));
 }
 

@@ -15,6 +15,7 @@ enum { SCORE, KEYPOINT };
 
 /* Below this a Hessian counts as singular. */
 #define TOLERANCE 1e-5f
+#define TOLERANCE_FLOAT16 1e-3f
 
 /* The peak is at most this far from its pixel. */
 #define MAX_DELTA 1.5f
@@ -24,6 +25,7 @@ struct map {
 	const float *values;
 	size_t size;
 	size_t stride;
+	float tolerance;
 };
 
 struct peak {
@@ -93,14 +95,14 @@ static void read_around(const struct map *m, size_t y, size_t x, float g[3][3])
 }
 
 /* Where the quadratic through `g` peaks, seen from the center, and its value there. */
-static struct peak refine(float g[3][3])
+static struct peak refine(float g[3][3], float tolerance)
 {
 	float bx = (g[1][0] - g[1][2]) / 2, by = (g[0][1] - g[2][1]) / 2;
 	float axx = g[1][0] - 2 * g[1][1] + g[1][2], ayy = g[0][1] - 2 * g[1][1] + g[2][1];
 	float axy = (g[2][2] - g[2][0] - g[0][2] + g[0][0]) / 4;
 	float det = axx * ayy - axy * axy, x, y, far;
 
-	if (fabsf(det) < TOLERANCE + TOLERANCE * axx * ayy)
+	if (fabsf(det) < tolerance + tolerance * axx * ayy)
 		return (struct peak){ 0, 0, g[1][1] };
 	x = (ayy * bx - axy * by) / det;
 	y = (axx * by - axy * bx) / det;
@@ -121,7 +123,7 @@ static struct peak locate(const struct map *m, const struct nn_box *box)
 	float g[3][3];
 
 	read_around(m, y, x, g);
-	p = refine(g);
+	p = refine(g, m->tolerance);
 	p.x = box->x1 + ((float)x + p.x + 0.5f) / (float)m->size * (box->x2 - box->x1);
 	p.y = box->y1 + ((float)y + p.y + 0.5f) / (float)m->size * (box->y2 - box->y1);
 	return p;
@@ -136,6 +138,7 @@ static enum nn_status execute(struct nn_run *r)
 	const struct nn_box *boxes = (void *)nn_floats_read(r, &r->inputs[BOXES]);
 	float *score = nn_run_alloc(r, nn_tensor_count(&r->outputs[SCORE]), sizeof(*score));
 	float *keypoint = nn_run_alloc(r, (size_t)s.n * s.c, 2 * sizeof(*keypoint));
+	float tolerance = nn_run_is_widened(r) ? TOLERANCE_FLOAT16 : TOLERANCE;
 	size_t pixels = (size_t)s.h * s.w;
 
 	if (!values || !boxes || !score || !keypoint)
@@ -145,7 +148,7 @@ static enum nn_status execute(struct nn_run *r)
 			return nn_run_fail(r, "input 1: box %zu has its corners out of order", n);
 		for (size_t c = 0; c < s.c; c++, i++) {
 			struct map m = { values + n * pixels * s.c + (nchw ? c * pixels : c),
-					 s.h, nchw ? 1 : s.c };
+					 s.h, nchw ? 1 : s.c, tolerance };
 			struct peak p = locate(&m, &boxes[n]);
 
 			score[i] = p.score;

@@ -204,6 +204,9 @@ enum nn_status nn_op_infer(struct nn_run *r);
 enum nn_status nn_op_execute(struct nn_run *r);
 void nn_op_finish(struct nn_run *r);
 
+/* Whether the float32 that the shape rule and the kernel see was float16 (float16_as_float32). */
+bool nn_run_is_widened(const struct nn_run *r);
+
 /* Elements of a tensor; 1 for a scalar. Fits 32 bits (checked by nn_op_infer()). */
 uint32_t nn_tensor_count(const struct nn_tensor *t);
 /* Element `index` of a float32 or float16 tensor or scalar. */

@@ -9,7 +9,7 @@
 #include "ops/op.h"
 #include "widen.h"
 
-enum { CAST = 45 };
+enum { LSH_PROJECTION = 15, CAST = 45, HEATMAP_MAX_KEYPOINT = 56 };
 
 /* A model under construction: one block, of which nn_model is the beginning. */
 struct wide {
@@ -19,6 +19,7 @@ struct wide {
 	struct nn_operation *operations;
 	uint32_t *indices;
 	uint32_t *twins;		/* by operand: the float32 one in its place, mostly itself */
+	bool *rounded;			/* by operand: a CAST of the model makes it float16 */
 	uint8_t *bytes;			/* of scalars */
 };
 
@@ -35,6 +36,20 @@ static bool needs_cast(const struct nn_operand *o)
 		o->lifetime == NN_SUBGRAPH_OUTPUT);
 }
 
+/* Rounding is what such an operation is for. */
+static bool is_rounding(const struct nn_subgraph *s, const struct nn_operation *o)
+{
+	return o->type == CAST && s->operands[o->outputs[0]].type == NN_TENSOR_FLOAT16 &&
+	       s->operands[o->inputs[0]].type != NN_TENSOR_FLOAT16;
+}
+
+/* Hashes bytes, has a tolerance of the type's, or is not the NNAPI's. */
+static bool sees_types(const struct nn_op *op)
+{
+	return op->code == LSH_PROJECTION || op->code == HEATMAP_MAX_KEYPOINT ||
+	       op->code == NN_OP_OEM || op->version;
+}
+
 /* Scalars that are arguments have no CAST, and inputs that may be omitted none either. */
 static bool is_convertible(const struct nn_subgraph *s)
 {
@@ -46,7 +61,9 @@ static bool is_convertible(const struct nn_subgraph *s)
 		const struct nn_operation *o = &s->operations[i];
 		const struct nn_op *op = nn_op_find(o->type);
 
-		for (uint32_t j = 0; op && j < o->num_inputs && j < 64; j++)
+		if (!op || sees_types(op))
+			return false;
+		for (uint32_t j = 0; j < o->num_inputs && j < 64; j++)
 			if (op->omissible & NN_IN(j) &&
 			    s->operands[o->inputs[j]].lifetime == NN_SUBGRAPH_INPUT)
 				return false;
@@ -60,6 +77,8 @@ static uint32_t count_casts(const struct nn_subgraph *s)
 
 	for (uint32_t i = 0; i < s->num_operands; i++)
 		count += needs_cast(&s->operands[i]);
+	for (uint32_t i = 0; i < s->num_operations; i++)
+		count += is_rounding(s, &s->operations[i]);
 	return count;
 }
 
@@ -92,6 +111,7 @@ static size_t divide(const struct nn_model *from, char *base, struct wide *w)
 	w->operations = take(base, &at, s->num_operations + casts, sizeof(*w->operations));
 	w->indices = take(base, &at, indices, sizeof(*w->indices));
 	w->twins = take(base, &at, s->num_operands, sizeof(*w->twins));
+	w->rounded = take(base, &at, s->num_operands, sizeof(*w->rounded));
 	/* The values of before, then four bytes an operand: enough for scalars. */
 	w->bytes = take(base, &at, from->values_size + 8 + 8 * (size_t)s->num_operands, 1);
 	return at;
@@ -145,7 +165,7 @@ static void add_twin(struct wide *w, uint32_t index)
 	memcpy(w->operands[twin].dims, o->dims, sizeof(o->dims));
 	w->twins[index] = twin;
 	o->consumers = 1;
-	if (o->lifetime == NN_SUBGRAPH_OUTPUT) {
+	if (o->lifetime == NN_SUBGRAPH_OUTPUT && !w->rounded[index]) {
 		o->consumers = 0;
 		w->operands[twin].consumers++;
 	}
@@ -153,13 +173,16 @@ static void add_twin(struct wide *w, uint32_t index)
 
 static void widen_operands(struct wide *w, const struct nn_model *from)
 {
-	uint32_t count = from->subgraphs[0].num_operands;
+	const struct nn_subgraph *s = &from->subgraphs[0];
 
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < s->num_operations; i++)
+		if (is_rounding(s, &s->operations[i]))
+			w->rounded[s->operations[i].outputs[0]] = true;
+	for (uint32_t i = 0; i < s->num_operands; i++) {
 		struct nn_operand *o = &w->operands[i];
 
 		w->twins[i] = i;
-		if (needs_cast(o))
+		if (needs_cast(o) || w->rounded[i])
 			add_twin(w, i);
 		else if (o->type == NN_TENSOR_FLOAT16)
 			o->type = NN_TENSOR_FLOAT32;
@@ -172,7 +195,8 @@ static void widen_operands(struct wide *w, const struct nn_model *from)
 static void add_casts(struct wide *w, uint32_t count, bool outputs)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		if (w->twins[i] == i || outputs != (w->operands[i].lifetime == NN_SUBGRAPH_OUTPUT))
+		if (w->twins[i] == i || w->rounded[i] ||
+		    outputs != (w->operands[i].lifetime == NN_SUBGRAPH_OUTPUT))
 			continue;
 		if (outputs)
 			add_operation(w, CAST, 1, 1, &w->twins[i], &i);
@@ -191,6 +215,10 @@ static void widen_operations(struct wide *w, const struct nn_subgraph *s)
 		add_operation(w, o->type, o->num_inputs, o->num_outputs, o->inputs, o->outputs);
 		for (uint32_t j = 0; j < o->num_inputs + o->num_outputs; j++)
 			list[j] = w->twins[list[j]];
+		if (!is_rounding(s, o))
+			continue;
+		list[1] = o->outputs[0];
+		add_operation(w, CAST, 1, 1, &list[1], &w->twins[list[1]]);
 	}
 	add_casts(w, s->num_operands, true);
 }

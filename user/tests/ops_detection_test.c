@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "op_case.h"
+#include "ops/float16.h"
 
 static void test_signatures(void **state)
 {
@@ -313,6 +314,33 @@ static void test_heatmap(void **state)
 		assert_floats(&c, 1, keypoint, 2);
 		oc_free(&c);
 	}
+}
+
+/* A summit so flat that for float16 it counts as none: its pixel is the keypoint. */
+static void test_flat_heatmap(void **state)
+{
+	static const float low = 1 - 0x1p-6f, high = 1 - 0x1p-11f;
+	const float map[] = { low, low, low, low, 1, high, low, high, high }, box[] = { 0, 0, 3, 3 };
+	uint16_t half_map[9], half_box[4];
+	struct op_case c;
+
+	(void)state;
+	assert_int_equal(run_heatmap(&c, map, 3, box), NN_OK);
+	assert_true(((const float *)oc_result(&c, 1)->data)[0] > 1.9f);
+	oc_free(&c);
+
+	nn_floats_to_halves(map, half_map, 9);
+	nn_floats_to_halves(box, half_box, 4);
+	oc_init(&c, "HEATMAP_MAX_KEYPOINT");
+	oc_input(&c, NN_TENSOR_FLOAT16, OC_DIMS(1, 3, 3, 1), half_map);
+	oc_input(&c, NN_TENSOR_FLOAT16, OC_DIMS(1, 4), half_box);
+	oc_bool(&c, false);
+	oc_output(&c, NN_TENSOR_FLOAT16);
+	oc_output(&c, NN_TENSOR_FLOAT16);
+	assert_int_equal(oc_run(&c), NN_OK);
+	assert_true(nn_tensor_float(oc_result(&c, 1), 0) == 1.5f);
+	assert_true(nn_tensor_float(oc_result(&c, 1), 1) == 1.5f);
+	oc_free(&c);
 }
 
 static void test_bad_heatmaps(void **state)
@@ -734,6 +762,7 @@ int main(void)
 		cmocka_unit_test(test_quantised_regions),
 		cmocka_unit_test(test_many_samples),
 		cmocka_unit_test(test_heatmap),
+		cmocka_unit_test(test_flat_heatmap),
 		cmocka_unit_test(test_bad_heatmaps),
 		cmocka_unit_test(test_transform),
 		cmocka_unit_test(test_nms),

@@ -25,9 +25,11 @@ enum {
 	CONCATENATION = 2,
 	CONV_2D = 3,
 	DEQUANTIZE = 6,
+	LSH_PROJECTION = 15,
 	MUL = 18,
 	RESHAPE = 22,
 	PAD = 32,
+	CAST = 45,
 	LESS = 58,
 	QUANTIZE = 72,
 	SLICE = 86,
@@ -134,6 +136,75 @@ static void test_half_is_computed_in_float(void **state)
 	assert_runs(plan, &c);
 	assert_int_equal(result, small);
 	nn_plan_free(plan);
+}
+
+/* What a CAST of the model makes float16 is rounded, whether it leaves the model or not. */
+static void test_half_is_rounded_by_cast(void **state)
+{
+	static const float x = 1 + 0x1p-12f;
+	uint32_t in, half, between, out;
+	float results[2] = { 0 };
+	uint16_t half_result = 0;
+	struct nn_plan *plan;
+	struct call c;
+
+	(void)state;
+	mb_init(&built);
+	in = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1));
+	half = mb_operand(&built, NN_TENSOR_FLOAT16, NN_SUBGRAPH_OUTPUT, MB_DIMS(1));
+	mb_operation(&built, CAST, MB_LIST(in), MB_LIST(half));
+	out = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(1));
+	mb_operation(&built, CAST, MB_LIST(half), MB_LIST(out));
+	between = mb_operand(&built, NN_TENSOR_FLOAT16, NN_TEMPORARY, MB_DIMS(1));
+	mb_operation(&built, CAST, MB_LIST(in), MB_LIST(between));
+	out = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(1));
+	mb_operation(&built, CAST, MB_LIST(between), MB_LIST(out));
+	plan = make_plan();
+	assert_non_null(plan->compiled);
+	call_init(&c);
+	add_input(&c, &x, sizeof(x));
+	add_output(&c, &half_result, sizeof(half_result));
+	add_output(&c, &results[0], sizeof(results[0]));
+	add_output(&c, &results[1], sizeof(results[1]));
+	assert_runs(plan, &c);
+	assert_int_equal(half_result, 0x3c00);
+	assert_true(results[0] == 1 && results[1] == 1);
+	nn_plan_free(plan);
+}
+
+/* LSH_PROJECTION hashes its input's bytes: as float32 they would be others. */
+static void test_half_is_hashed_as_it_is(void **state)
+{
+	static const uint16_t hash[] = { 0x3000, 0xb800, 0x3c00, 0x4500, 0xc500, 0x2c00, 0x4200,
+					 0xbc00, 0x3555, 0x4900, 0x3266, 0xc100, 0x4c00, 0xb266,
+					 0x3a00, 0xc900 };
+	static const uint16_t items[] = { 0x3c00, 0x4000 };
+	struct nn_plan_options options = { .kernels = "none" };
+	uint32_t in, hashes, none, out;
+	struct nn_error err = { "" };
+	struct nn_plan *plan;
+	int32_t bits[2];
+
+	(void)state;
+	mb_init(&built);
+	hashes = mb_constant(&built, NN_TENSOR_FLOAT16, hash, sizeof(hash), MB_DIMS(1, 16));
+	in = mb_operand(&built, NN_TENSOR_FLOAT16, NN_SUBGRAPH_INPUT, MB_DIMS(2));
+	none = mb_operand(&built, NN_TENSOR_FLOAT16, NN_NO_VALUE, MB_DIMS(2));
+	out = mb_operand(&built, NN_TENSOR_INT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(1));
+	mb_operation(&built, LSH_PROJECTION, MB_LIST(hashes, in, none, mb_int32(&built, 3)),
+		     MB_LIST(out));
+	for (size_t i = 0; i < LENGTH(bits); i++) {
+		struct call c;
+
+		assert_int_equal(nn_plan_create(&built.model, &options, &plan, &err), NN_OK);
+		call_init(&c);
+		add_input(&c, items, sizeof(items));
+		add_output(&c, &bits[i], sizeof(bits[i]));
+		assert_runs(plan, &c);
+		nn_plan_free(plan);
+		options.kernels = NULL;
+	}
+	assert_int_equal(bits[0], bits[1]);
 }
 
 static void test_add(void **state)
@@ -980,6 +1051,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_add),
 		cmocka_unit_test(test_half_is_computed_in_float),
+		cmocka_unit_test(test_half_is_rounded_by_cast),
+		cmocka_unit_test(test_half_is_hashed_as_it_is),
 		cmocka_unit_test(test_broken_calls),
 		cmocka_unit_test(test_unaligned),
 		cmocka_unit_test(test_not_executable),
