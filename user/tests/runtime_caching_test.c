@@ -5,13 +5,10 @@
  * folder, and processes at a time. Results are right in all of it.
  */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -19,17 +16,13 @@
 #include <time.h>
 
 #include "runtime/sha256.c"
-#include "runtime_fixture.h"
+#include "runtime_cache_fixture.h"
 
 #define IN 4
 #define OUT 40
-#define TOKEN_SIZE ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN
 
 /* Saving more often than this is refused by an engine, once it took 32. */
 #define SAVE_PAUSE_US 110000
-
-static char dir[] = "/tmp/runtime_caching_test.XXXXXX";
-static uint8_t token[TOKEN_SIZE];
 
 static const ANeuralNetworksDevice *device(void)
 {
@@ -149,38 +142,17 @@ static const struct wishes usual = { .dir = dir, .preference = 1 };
 
 /* ---- What is logged ---- */
 
-static char log_text[65536];
-
 static void run_logged(const struct wishes *wishes)
 {
-	int old = dup(STDERR_FILENO), fd = memfd_create("log", MFD_CLOEXEC);
-	ssize_t n;
-
-	assert_true(old >= 0 && fd >= 0);
-	assert_true(dup2(fd, STDERR_FILENO) >= 0);
+	log_begin();
 	run(wishes);
-	assert_true(dup2(old, STDERR_FILENO) >= 0);
-	n = pread(fd, log_text, sizeof(log_text) - 1, 0);
-	assert_true(n >= 0);
-	log_text[n] = '\0';
-	close(fd);
-	close(old);
-}
-
-static uint32_t count(const char *what)
-{
-	uint32_t n = 0;
-
-	for (const char *s = log_text; (s = strstr(s, what)); s++)
-		n++;
-	return n;
+	log_end();
 }
 
 static void assert_hit(void)
 {
 	run_logged(&usual);
-	if (count("prepared from the cache") != 1 || count("warn:"))
-		fail_msg("no hit: %s", log_text);
+	assert_logged(1, 0);
 }
 
 /* A normal compilation with one line that says why. */
@@ -192,39 +164,6 @@ static void assert_miss(const struct wishes *wishes, const char *why)
 }
 
 /* ---- Files ---- */
-
-enum { MODEL_FILE, DATA_FILE, FILES };
-
-struct listing {
-	uint32_t count;
-	char names[16][NAME_MAX + 1];
-};
-
-static struct listing list(void)
-{
-	DIR *d = opendir(dir);
-	struct listing l = { 0 };
-	struct dirent *e;
-
-	assert_non_null(d);
-	while ((e = readdir(d)))
-		if (e->d_name[0] != '.' && l.count < 16)
-			strcpy(l.names[l.count++], e->d_name);
-	closedir(d);
-	return l;
-}
-
-static void remove_all(void)
-{
-	struct listing l = list();
-	char path[512];
-
-	for (uint32_t i = 0; i < l.count; i++) {
-		snprintf(path, sizeof(path), "%s/%s", dir, l.names[i]);
-		if (unlink(path))
-			assert_int_equal(rmdir(path), 0);
-	}
-}
 
 /* The path that NNAPI's rules give a file of the usual entry. */
 static const char *path_of(const struct wishes *wishes, int file)
@@ -330,8 +269,7 @@ static void test_first_compilation_is_silent(void **state)
 	(void)state;
 	remove_all();
 	run_logged(&usual);
-	assert_int_equal(count("warn:"), 0);
-	assert_int_equal(count("prepared from the cache"), 0);
+	assert_logged(0, 0);
 }
 
 /* Whatever makes a difference to a plan has an entry of its own. */
@@ -765,19 +703,6 @@ static void test_in_use(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-static int setup(void **state)
-{
-	(void)state;
-	return !mkdtemp(dir);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	remove_all();
-	return rmdir(dir);
-}
-
 static int be_child(const char *name, const char *folder)
 {
 	memcpy(dir, folder, sizeof(dir));
@@ -813,10 +738,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_in_use_damaged),
 	};
 
-	for (int i = 0; i < TOKEN_SIZE; i++)
-		token[i] = (uint8_t)(i * 37 + 1);
-	setenv("NNACCEL_LOG", "info", 1);
+	cache_fixture_init();
 	if (argc == 3 && strlen(argv[2]) == sizeof(dir) - 1)
 		return be_child(argv[1], argv[2]);
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }
