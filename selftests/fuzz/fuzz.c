@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Calls with damaged structures: every ioctl and mmap() of every kind of file, with a
+ * few words of what was good changed, and changed again while the kernel reads it.
+ * NNACCEL_FUZZ_SECONDS says how long, NNACCEL_FUZZ_SEED where it begins.
+ */
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "harness.h"
+
+#define SECONDS		8	/* or NNACCEL_FUZZ_SECONDS */
+#define CLIENTS		4	/* threads that call */
+#define WORKERS		2	/* threads that fetch and answer */
+#define LIFE_MS		400	/* of a process, at most */
+#define FILES		16
+
+/* What a thread gives to the kernel, where another thread writes too. */
+struct room {
+	union {
+		uint64_t words[32];
+		struct nnaccel_execute execute;
+	} arg;
+	struct fenced fenced;
+	struct buffer_execution bound;
+	uint32_t pools[4];
+	struct nnaccel_role roles[2];
+	char data[PAGE];
+};
+
+/* Of all threads of a process. */
+static struct {
+	struct served s;
+	_Atomic int files[FILES];	/* of all kinds, some closed by now */
+	uint32_t pools[2];
+	uint32_t model;
+	uint64_t token;
+	_Atomic uint64_t last;		/* the last id or token that a call made */
+	_Atomic uint64_t context;	/* the last that wanted a worker */
+	_Atomic uint64_t cookie;	/* of a command that nobody answers but by chance */
+	_Atomic uint32_t slot;
+	char *edge;			/* its last bytes are readable, what follows is not */
+} world;
+
+static struct room *rooms;		/* by thread */
+
+/* Of all processes. */
+static struct {
+	_Atomic unsigned long calls, good;
+	_Atomic unsigned long by_ioctl[64];	/* of the good ones */
+} *count;
+
+struct fuzzer {
+	uint64_t seed;
+	struct room *room;
+};
+
+static uint32_t draw(struct fuzzer *f, uint32_t n)
+{
+	f->seed = f->seed * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(f->seed >> 33) % n;
+}
+
+static int draw_file(struct fuzzer *f)
+{
+	return world.files[draw(f, FILES)];
+}
+
+static void keep_file(struct fuzzer *f, int fd)
+{
+	/* The first four are the ones that all this is about. */
+	int old = atomic_exchange(&world.files[4 + draw(f, FILES - 4)], fd);
+
+	if (old >= 0)
+		close(old);
+}
+
+/* A number that somebody may have forgotten about. */
+static uint64_t draw_value(struct fuzzer *f)
+{
+	const uint64_t values[] = {
+		0, 1, 2, 3, 4, 8, 16, 63, 64, 65, 255, 4095, PAGE, PAGE + 1, 0x7fffffff, 0x80000000,
+		0xffffffff, 0x100000000, INT64_MAX, (uint64_t)INT64_MIN, UINT64_MAX,
+		UINT64_MAX - PAGE + 1, 0xffff888000000000, world.token, world.last,
+		world.model, (uintptr_t)f->room->data, (uintptr_t)world.edge,
+		(uintptr_t)world.edge - 8, (uint32_t)draw_file(f), now_ns() + draw(f, 2000000),
+		(uint64_t)draw(f, UINT32_MAX) << draw(f, 33),
+	};
+
+	return values[draw(f, sizeof(values) / sizeof(values[0]))];
+}
+
+/* Changes up to @most words of 4 or 8 bytes. */
+static void damage(struct fuzzer *f, void *at, size_t size, uint32_t most)
+{
+	for (uint32_t n = draw(f, most + 1); n; n--) {
+		uint64_t value = draw_value(f);
+		size_t bytes = draw(f, 2) ? 4 : 8, words = size / bytes;
+
+		if (words)
+			memcpy((char *)at + draw(f, (uint32_t)words) * bytes, &value, bytes);
+	}
+}
+
+/* ---- structures that are good ---- */
+
+static void good_execution(struct fuzzer *f, struct nnaccel_execute *cmd)
+{
+	struct room *r = f->room;
+
+	buffer_execution_init(&r->bound, world.model, world.token, world.token);
+	if (draw(f, 2))
+		execution_init(&r->bound.base, world.model, world.pools[0], world.pools[1]);
+	/* The answer may never come. */
+	r->bound.base.cmd.deadline_ns = now_ns() + draw(f, 20000000);
+	damage(f, &r->bound, sizeof(r->bound), 2);
+	*cmd = r->bound.base.cmd;
+}
+
+static void good_fenced(struct fuzzer *f, struct nnaccel_execute_fenced *cmd)
+{
+	struct room *r = f->room;
+
+	fenced_init(&r->fenced, world.model, world.pools[0], world.pools[1]);
+	r->fenced.cmd.tag = draw(f, 2);
+	if (draw(f, 2))
+		fenced_wait_for(&r->fenced, draw_file(f));
+	damage(f, &r->fenced, sizeof(r->fenced), 1);
+	*cmd = r->fenced.cmd;
+}
+
+static void good_alloc(struct fuzzer *f, struct nnaccel_buffer_alloc *cmd)
+{
+	struct room *r = f->room;
+
+	r->roles[0] = (struct nnaccel_role){ .model = world.model };
+	r->roles[1] = (struct nnaccel_role){ .model = world.model, .kind = draw(f, 2) };
+	*cmd = (struct nnaccel_buffer_alloc){
+		.capacity = draw(f, 3 * PAGE),
+		.roles = (uintptr_t)r->roles,
+		.num_roles = 1 + draw(f, 2),
+	};
+	damage(f, r->roles, sizeof(r->roles), 1);
+}
+
+/* Of what an engine says, the context's worker has answered: no lists are needed. */
+static void good_engine_call(struct fuzzer *f, unsigned long request, void *arg)
+{
+	struct room *r = f->room;
+
+	switch (request) {
+	case NNACCEL_QUERY:
+		query_init(arg, draw(f, 3), r->data, sizeof(r->data));
+		break;
+	case NNACCEL_SUPPORTED:
+		supported_init(arg, world.pools[0], 16, (uint8_t *)r->data, draw(f, 8));
+		break;
+	case NNACCEL_PREPARE:
+		prepare_init(arg, world.pools[0], 16);
+		r->pools[0] = world.pools[1];
+		((struct nnaccel_prepare *)arg)->pools = (uintptr_t)r->pools;
+		((struct nnaccel_prepare *)arg)->num_pools = draw(f, 3);
+		break;
+	case NNACCEL_PREPARE_CACHED:
+		prepare_cached_init(arg, world.pools[0], 16, world.pools[1], 16);
+		break;
+	case NNACCEL_CACHE_SAVE:
+		cache_save_init(arg, world.model, world.pools[0], 16, world.pools[1], 16);
+		break;
+	case NNACCEL_EXECUTE:
+		good_execution(f, arg);
+		break;
+	case NNACCEL_EXECUTE_FENCED:
+		good_fenced(f, arg);
+		break;
+	case NNACCEL_BURST_CREATE:
+		burst_init(arg, world.model, draw(f, 3));
+		break;
+	case NNACCEL_BUFFER_ALLOC:
+		good_alloc(f, arg);
+		break;
+	}
+}
+
+static void good_pool_call(struct fuzzer *f, unsigned long request, void *arg)
+{
+	switch (request) {
+	case NNACCEL_POOL_ALLOC:
+		((struct nnaccel_pool_alloc *)arg)->length = draw(f, 3 * PAGE);
+		break;
+	case NNACCEL_POOL_IMPORT:
+		*(struct nnaccel_pool_import *)arg = (struct nnaccel_pool_import){
+			.fd = draw_file(f),
+			.prot = NNACCEL_PROT_READ | (draw(f, 2) ? NNACCEL_PROT_WRITE : 0),
+			.length = PAGE,
+		};
+		break;
+	case NNACCEL_POOL_IMPORT_FORMATTED:
+		*(struct nnaccel_pool_import_formatted *)arg =
+			(struct nnaccel_pool_import_formatted){
+				.fd = draw_file(f),
+				.prot = NNACCEL_PROT_READ,
+				.fourcc = 0x34325241,	/* AR24 */
+				.width = 8,
+				.height = 4,
+				.stride = 32 + 4 * draw(f, 2),
+			};
+		break;
+	case NNACCEL_POOL_EXPORT:
+		((struct nnaccel_pool_export *)arg)->id = world.pools[draw(f, 2)];
+		break;
+	case NNACCEL_DESTROY:
+		((struct nnaccel_destroy *)arg)->id = (uint32_t)world.last;
+		break;
+	case NNACCEL_SLOT_BIND:
+		((struct nnaccel_slot_bind *)arg)->pool = world.pools[draw(f, 2)];
+		((struct nnaccel_slot_bind *)arg)->prot = NNACCEL_PROT_READ;
+		break;
+	case NNACCEL_BUFFER_COPY:
+		*(struct nnaccel_buffer_copy *)arg = (struct nnaccel_buffer_copy){
+			.flags = draw(f, 2),
+			.token = world.token,
+			.data = (uintptr_t)f->room->data,
+			.length = draw(f, PAGE),
+		};
+		break;
+	case NNACCEL_FENCE_INFO:
+		((struct nnaccel_fence_info *)arg)->fd = draw_file(f);
+		break;
+	}
+}
+
+static void good_session_call(struct fuzzer *f, unsigned long request, void *arg)
+{
+	switch (request) {
+	case NNACCEL_ENGINE_NEXT:
+		((struct nnaccel_engine_next *)arg)->flags = NNACCEL_ENGINE_NONBLOCK;
+		break;
+	case NNACCEL_ENGINE_SESSION:
+	case NNACCEL_ENGINE_REFUSE:
+	case NNACCEL_ENGINE_IN_GROUP:
+		/* All have the context in the same place. */
+		((struct nnaccel_engine_session *)arg)->context = world.context;
+		((struct nnaccel_engine_refuse *)arg)->error =
+			request == NNACCEL_ENGINE_REFUSE ? EAGAIN : 0;
+		break;
+	case NNACCEL_SESSION_FETCH:
+		*(struct nnaccel_session_fetch *)arg = (struct nnaccel_session_fetch){
+			.flags = NNACCEL_FETCH_NONBLOCK,
+			.buffer = (uintptr_t)f->room->data,
+			.buffer_size = draw(f, sizeof(f->room->data)),
+		};
+		break;
+	case NNACCEL_SESSION_COMMIT:
+		*(struct nnaccel_session_commit *)arg = (struct nnaccel_session_commit){
+			.cookie = world.cookie,
+			.status = draw(f, 2) * NNACCEL_STATUS_GENERAL_FAILURE,
+			.payload = (uintptr_t)f->room->data,
+			.payload_size = draw(f, 64),
+		};
+		break;
+	case NNACCEL_SESSION_SYNC:
+	case NNACCEL_SESSION_FORMAT:
+		((struct nnaccel_session_sync *)arg)->flags = request == NNACCEL_SESSION_SYNC;
+		((struct nnaccel_session_sync *)arg)->grant = draw(f, 8);
+		break;
+	case NNACCEL_SESSION_SLOT:
+		((struct nnaccel_session_slot *)arg)->burst = 1;
+		((struct nnaccel_session_slot *)arg)->slot = world.slot;
+		break;
+	}
+}
+
+/* ---- calls ---- */
+
+/* Keeps what a call that succeeded has made. */
+static void keep(struct fuzzer *f, unsigned long request, const void *arg)
+{
+	switch (request) {
+	case NNACCEL_POOL_EXPORT:
+		keep_file(f, ((const struct nnaccel_pool_export *)arg)->out_fd);
+		break;
+	case NNACCEL_BURST_CREATE:
+		keep_file(f, ((const struct nnaccel_burst_create *)arg)->out_fd);
+		break;
+	case NNACCEL_EXECUTE_FENCED:
+		keep_file(f, ((const struct nnaccel_execute_fenced *)arg)->out_fd);
+		break;
+	case NNACCEL_ENGINE_NEXT:
+		world.context = ((const struct nnaccel_engine_next *)arg)->out_context;
+		break;
+	case NNACCEL_SLOT_BIND:
+		world.slot = ((const struct nnaccel_slot_bind *)arg)->out_slot;
+		break;
+	case NNACCEL_ENGINE_SESSION:
+		keep_file(f, ((const struct nnaccel_engine_session *)arg)->out_fd);
+		break;
+	case NNACCEL_POOL_ALLOC:
+		world.last = ((const struct nnaccel_pool_alloc *)arg)->out_id;
+		break;
+	case NNACCEL_POOL_IMPORT:
+		world.last = ((const struct nnaccel_pool_import *)arg)->out_id;
+		break;
+	case NNACCEL_PREPARE:
+		world.last = ((const struct nnaccel_prepare *)arg)->out_model;
+		break;
+	case NNACCEL_BUFFER_ALLOC:
+		world.last = ((const struct nnaccel_buffer_alloc *)arg)->out_token;
+		break;
+	}
+}
+
+static int file_for(struct fuzzer *f, enum file_kind kind)
+{
+	/* Now and then one that the call is not for. */
+	return draw(f, 8) ? world.files[kind] : draw_file(f);
+}
+
+static void call_ioctl(struct fuzzer *f)
+{
+	const struct ioctl_desc *d = &ioctls[draw(f, (uint32_t)num_ioctls)];
+	struct room *r = f->room;
+	void *arg = &r->arg;
+
+	memset(&r->arg, 0, sizeof(r->arg));
+	good_pool_call(f, d->request, arg);
+	good_engine_call(f, d->request, arg);
+	good_session_call(f, d->request, arg);
+	*(uint32_t *)arg = (uint32_t)d->size;
+	damage(f, arg, d->size, 3);
+	count->calls++;
+	if (xioctl(file_for(f, d->kind), d->request, arg))
+		return;
+	count->good++;
+	count->by_ioctl[d - ioctls]++;
+	keep(f, d->request, arg);
+}
+
+static void call_mmap(struct fuzzer *f)
+{
+	uint64_t offset = draw_value(f) << draw(f, 2) * 12;
+	int prot = draw(f, 8), flags = draw(f, 4) ? MAP_SHARED : MAP_PRIVATE;
+	size_t length = PAGE * (1 + draw(f, 4));
+	void *at;
+
+	if (draw(f, 2))
+		offset = (uint64_t)draw(f, 8) << NNACCEL_GRANT_SHIFT;
+	count->calls++;
+	at = mmap(NULL, length, prot, flags, draw_file(f), (off_t)(offset & -PAGE));
+	if (at == MAP_FAILED)
+		return;
+	count->good++;
+	/* What is not to be had must not come by other ways. */
+	mprotect(at, length, draw(f, 8));
+	madvise(at, length, draw(f, 26));
+	munmap(at, length);
+}
+
+static void *client_thread(void *data)
+{
+	struct fuzzer *f = data;
+
+	for (;;) {
+		uint32_t what = draw(f, 32);
+
+		if (!what)
+			keep_file(f, device_open());
+		else if (what < 4)
+			call_mmap(f);
+		else
+			call_ioctl(f);
+	}
+	return NULL;
+}
+
+/* Answers most commands well, some badly, some never. */
+static void *worker_thread(void *data)
+{
+	static __thread union command cmd;
+	struct fuzzer *f = data;
+
+	for (;;) {
+		if (session_fetch(world.files[FILE_SESSION], 0, &cmd)) {
+			poll(NULL, 0, 1);
+			continue;
+		}
+		for (uint32_t i = 0; i < cmd.head.num_grants && i < 2; i++)
+			session_map(world.files[FILE_SESSION], command_grants(&cmd)[i].grant, PAGE,
+				    PROT_READ);
+		world.cookie = cmd.head.cookie;
+		if (draw(f, 8))
+			session_answer(world.files[FILE_SESSION], &cmd);
+		else if (draw(f, 2))
+			session_commit(world.files[FILE_SESSION], cmd.head.cookie, draw(f, 12),
+				       f->room->data, draw(f, 64), draw(f, 2) ? "no" : NULL);
+	}
+	return NULL;
+}
+
+/* Changes what the others have given to the kernel by now. */
+static void meddle(struct fuzzer *f)
+{
+	for (;;) {
+		struct room *r = &rooms[draw(f, CLIENTS)];
+
+		damage(f, r, offsetof(struct room, data), 1);
+		sched_yield();
+	}
+}
+
+static void make_world(void)
+{
+	uint32_t number;
+	int burst;
+
+	if (served_open(&world.s))
+		_exit(1);
+	for (int i = 0; i < FILES; i++)
+		world.files[i] = -1;
+	world.pools[0] = pool_alloc(world.s.fd, PAGE);
+	world.pools[1] = pool_alloc(world.s.fd, 2 * PAGE);
+	world.model = served_prepare(&world.s, world.pools[0]);
+	burst = served_burst(&world.s, world.model, &number);
+	world.files[FILE_CONTEXT] = world.s.fd;
+	world.files[FILE_BURST] = burst;
+	world.files[FILE_ENGINE] = world.s.broker;
+	world.files[FILE_SESSION] = world.s.session;
+	world.files[4] = pool_export(world.s.fd, world.pools[0]);
+	world.files[5] = file_new(4 * PAGE);
+	world.edge = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			  0);
+	if (!world.model || burst < 0 || world.edge == MAP_FAILED)
+		_exit(1);
+	munmap(world.edge + PAGE, PAGE);
+	world.edge += PAGE - 4;
+}
+
+static void fuzz_main(uint64_t seed)
+{
+	struct fuzzer fuzzers[CLIENTS + WORKERS + 1];
+	pthread_t thread;
+
+	rooms = calloc(CLIENTS + WORKERS + 1, sizeof(*rooms));
+	if (!rooms)
+		_exit(1);
+	make_world();
+	for (uint32_t i = 0; i < CLIENTS + WORKERS + 1; i++)
+		fuzzers[i] = (struct fuzzer){ .seed = seed * 64 + i, .room = &rooms[i] };
+	for (uint32_t i = 0; i < CLIENTS + WORKERS; i++)
+		if (pthread_create(&thread, NULL, i < CLIENTS ? client_thread : worker_thread,
+				   &fuzzers[i]))
+			_exit(1);
+	/* A buffer needs a worker who answers. */
+	world.token = buffer_alloc(world.s.fd, world.model, PAGE);
+	meddle(&fuzzers[CLIENTS + WORKERS]);
+}
+
+static uint64_t wish(const char *name, uint64_t otherwise)
+{
+	const char *value = getenv(name);
+
+	return value ? strtoull(value, NULL, 0) : otherwise;
+}
+
+TEST(fuzz)
+{
+	uint64_t seed = wish("NNACCEL_FUZZ_SEED", 1), first = seed;
+	uint64_t end = now_ns() + wish("NNACCEL_FUZZ_SECONDS", SECONDS) * 1000000000ULL;
+	struct summary before;
+	int broker = broker_open(), status;
+
+	ASSERT_GE(broker, 0);
+	close(broker);
+	ASSERT_TRUE(summary_read(&before));
+	count = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(count, MAP_FAILED);
+	do {
+		pid_t child = fork();
+
+		ASSERT_GE(child, 0);
+		if (!child)
+			fuzz_main(seed);
+		poll(NULL, 0, LIFE_MS / 4 + (int)(seed * 7919 % (LIFE_MS * 3 / 4)));
+		kill(child, SIGKILL);
+		ASSERT_EQ(waitpid(child, &status, 0), child);
+		/* Killed by this test, or by the module for an answer that never came. */
+		EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+			TH_LOG("status %#x with seed %llu", status, (unsigned long long)seed);
+		seed++;
+	} while (now_ns() < end);
+	EXPECT_TRUE(summary_settles(&before));
+	EXPECT_GT(count->good, seed - first);
+	for (size_t i = 0; i < num_ioctls; i++)
+		if (!count->by_ioctl[i])
+			TH_LOG("%s was always refused", ioctls[i].name);
+	TH_LOG("%lu calls, %lu of them good, seeds %llu to %llu", count->calls, count->good,
+	       (unsigned long long)first, (unsigned long long)seed - 1);
+}
+
+TEST_HARNESS_MAIN
