@@ -828,7 +828,8 @@ static void choose_outputs(void)
 
 static void make_graph(void)
 {
-	uint32_t dims[] = { pick(1, 2), pick(1, 14), pick(1, 14), pick(1, 70) };
+	uint32_t width = chance(6) ? pick(15, 70) : pick(1, 14);
+	uint32_t dims[] = { pick(1, 2), pick(1, 14), width, pick(1, 70) };
 	uint32_t wanted = pick(1, 9);
 
 	begin();

@@ -14,6 +14,7 @@
 enum { X, FILTER, BIAS };
 
 #define MAX_HEIGHT 32		/* of a filter, and its width */
+#define BLOCK_BYTES (24 * 1024)	/* half of a first-level cache */
 #define TASKS_PER_THREAD 4
 #define MIN_SHARED 30000	/* outputs that are worth a second thread */
 
@@ -25,6 +26,7 @@ struct depthwise {
 	struct nn_depthwise_f32 f32;	/* but for its pointers */
 	struct nn_depthwise_q8 q8;
 	uint32_t task_rows;		/* output rows of a task */
+	size_t block;			/* channels that are done at a time */
 };
 
 static bool read_window(struct nn_run *r, const struct nn_window_args *args, struct depthwise *d)
@@ -40,6 +42,15 @@ static bool read_window(struct nn_run *r, const struct nn_window_args *args, str
 	       !nn_window_infer(r, args, &d->window);
 }
 
+/* As many channels as leave the input rows of a window in the first-level cache. */
+static size_t block_f32(const struct depthwise *d)
+{
+	size_t pixels = (size_t)d->window.h.filter * d->window.w.in;
+	size_t most = BLOCK_BYTES / sizeof(float) / pixels / NN_MAX_LANES * NN_MAX_LANES;
+
+	return most < NN_MAX_LANES ? NN_MAX_LANES : most;
+}
+
 static bool prepare_f32(struct nn_run *r, const struct nn_window_args *args, struct depthwise *d,
 			struct nn_ready *ready)
 {
@@ -48,6 +59,7 @@ static bool prepare_f32(struct nn_run *r, const struct nn_window_args *args, str
 
 	d->is_float = true;
 	d->element = sizeof(float);
+	d->block = block_f32(d);
 	d->f32 = (struct nn_depthwise_f32){
 		.channels = d->in.c,
 		.height = d->window.h.filter,
@@ -77,6 +89,7 @@ static bool prepare_q8(struct nn_run *r, const struct nn_window_args *args, stru
 					(size_t)d->window.h.filter * w->filter, &q))
 		return false;
 	d->element = 1;
+	d->block = d->in.c;
 	d->q8 = (struct nn_depthwise_q8){
 		.channels = d->in.c,
 		.padded = ((size_t)d->in.c + 15) / 16 * 16,
@@ -279,14 +292,18 @@ static void pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 /* ---- Running ---- */
 
 static void run_row_f32(const struct nn_ready *ready, const struct depthwise *d,
-			const char *const *rows, char *out)
+			const char *const *rows, size_t first, char *out)
 {
+	const float *from[MAX_HEIGHT];
 	struct nn_depthwise_f32 row = d->f32;
 
-	row.rows = (const float *const *)rows;
-	row.bias = ready->packed;
+	for (size_t i = 0; i < row.height; i++)
+		from[i] = rows[i] ? (const float *)rows[i] + first : NULL;
+	row.rows = from;
+	row.count = row.channels - first < d->block ? row.channels - first : d->block;
+	row.bias = (const float *)ready->packed + first;
 	row.filter = row.bias + row.channels;
-	row.out = (float *)out;
+	row.out = (float *)out + first;
 	ready->isa->depthwise_f32(&row);
 }
 
@@ -302,7 +319,8 @@ static void run_row_q8(const struct nn_ready *ready, const struct depthwise *d,
 	ready->isa->depthwise_q8(&row);
 }
 
-static void run_row(const struct nn_kernel_call *call, uint32_t index, void *scratch)
+/* A block of channels, from `first` on, of an output row. */
+static void run_row(const struct nn_kernel_call *call, uint32_t index, size_t first, void *scratch)
 {
 	const struct depthwise *d = call->ready->state;
 	const struct nn_axis *h = &d->window.h;
@@ -316,18 +334,20 @@ static void run_row(const struct nn_kernel_call *call, uint32_t index, void *scr
 	for (uint32_t i = 0; i < h->filter; i++, y += h->dilation)
 		rows[i] = y >= 0 && y < h->in ? image + (size_t)y * row_size : NULL;
 	if (d->is_float)
-		run_row_f32(call->ready, d, rows, out);
+		run_row_f32(call->ready, d, rows, first, out);
 	else
 		run_row_q8(call->ready, d, rows, scratch, out);
 }
 
+/* Block by block, so that a row serves all windows that meet it while it is in the cache. */
 static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 {
 	const struct depthwise *d = call->ready->state;
 	uint32_t rows = d->in.n * d->window.h.out, first = task * d->task_rows;
 
-	for (uint32_t i = first; i < rows && i < first + d->task_rows; i++)
-		run_row(call, i, scratch);
+	for (size_t block = 0; block < d->in.c; block += d->block)
+		for (uint32_t i = first; i < rows && i < first + d->task_rows; i++)
+			run_row(call, i, block, scratch);
 }
 
 const struct nn_kernel nn_kernel_depthwise = {

@@ -29,73 +29,167 @@ static inline ALWAYS_INLINE TARGET void store_f32(float *p, VF v, size_t count)
 		STORE_SOME(p, v, count);
 }
 
-/* One output column, `count` channels from `c` on; any of its taps may be padding. */
-static TARGET void column_f32(const struct nn_depthwise_f32 *d, size_t x, size_t c, size_t count)
+/* The width of the filters that matter, and output columns that are summed together. */
+#define FAST_F32 3
+#define COLUMNS_F32 4
+
+/* One row of a fast filter, for a few windows; those that are near share what they read. */
+static inline ALWAYS_INLINE TARGET void sum_taps_f32(bool near, const float *in, size_t tap,
+						     size_t step, const VF w[FAST_F32],
+						     VF acc[COLUMNS_F32])
 {
-	ptrdiff_t start = (ptrdiff_t)(x * d->stride) - d->head;
+	VF x[COLUMNS_F32 + FAST_F32 - 1];
+
+	UNROLL
+	for (int k = 0; k < COLUMNS_F32 + FAST_F32 - 1; k++)
+		if (near)
+			x[k] = LOAD(in + (size_t)k * tap);
+	UNROLL
+	for (int j = 0; j < FAST_F32; j++) {
+		UNROLL
+		for (int k = 0; k < COLUMNS_F32; k++)
+			acc[k] = MADD(near ? x[j + k] :
+				      LOAD(in + (size_t)k * step + (size_t)j * tap), w[j], acc[k]);
+	}
+}
+
+/*
+ * Columns [first, last), at least COLUMNS_F32, of windows that have `height` rows
+ * from `row` on, and all columns, inside the image: a vector of channels from `c`.
+ */
+static inline ALWAYS_INLINE TARGET void inner_f32(const struct nn_depthwise_f32 *d, int height,
+						  bool near, size_t row, size_t c, size_t first,
+						  size_t last)
+{
+	const VF low = SPLAT(d->low), high = SPLAT(d->high), bias = LOAD(d->bias + c);
+	const size_t channels = d->channels, tap = d->dilation * channels;
+	const size_t step = near ? tap : d->stride * channels;
+	const size_t start = first * d->stride - (size_t)d->head;
+	const float *in[FAST_F32];
+	float *out = d->out + c;
+	VF w[FAST_F32][FAST_F32];
+
+	UNROLL
+	for (int i = 0; i < height; i++) {
+		in[i] = d->rows[row + (size_t)i] + start * channels + c;
+		UNROLL
+		for (int j = 0; j < FAST_F32; j++)
+			w[i][j] = LOAD(d->filter + ((row + (size_t)i) * FAST_F32 + (size_t)j) *
+						   channels + c);
+	}
+	/* The last ones may be some that were done already. */
+	for (size_t x = first, by = COLUMNS_F32; x < last; x += by) {
+		VF acc[COLUMNS_F32];
+
+		UNROLL
+		for (int k = 0; k < COLUMNS_F32; k++)
+			acc[k] = bias;
+		by = last - x - COLUMNS_F32;
+		if (by > COLUMNS_F32)
+			by = COLUMNS_F32;
+		UNROLL
+		for (int i = 0; i < height; i++) {
+			sum_taps_f32(near, in[i], tap, step, w[i], acc);
+			in[i] += by * step;
+		}
+		UNROLL
+		for (int k = 0; k < COLUMNS_F32; k++)
+			STORE(out + (x + (size_t)k) * channels, MIN(high, MAX(low, acc[k])));
+		if (!by)
+			break;
+	}
+}
+
+static TARGET void near_3_f32(const struct nn_depthwise_f32 *d, size_t row, size_t c, size_t first,
+			      size_t last)
+{
+	inner_f32(d, FAST_F32, true, row, c, first, last);
+}
+
+static TARGET void near_2_f32(const struct nn_depthwise_f32 *d, size_t row, size_t c, size_t first,
+			      size_t last)
+{
+	inner_f32(d, FAST_F32 - 1, true, row, c, first, last);
+}
+
+static TARGET void far_3_f32(const struct nn_depthwise_f32 *d, size_t row, size_t c, size_t first,
+			     size_t last)
+{
+	inner_f32(d, FAST_F32, false, row, c, first, last);
+}
+
+static TARGET void far_2_f32(const struct nn_depthwise_f32 *d, size_t row, size_t c, size_t first,
+			     size_t last)
+{
+	inner_f32(d, FAST_F32 - 1, false, row, c, first, last);
+}
+
+/* One output column, of which `taps` taps from `first` on are inside: `count` channels. */
+static inline ALWAYS_INLINE TARGET void window_f32(const struct nn_depthwise_f32 *d, size_t x,
+						   size_t first, size_t taps, size_t c,
+						   size_t count)
+{
+	const size_t channels = d->channels, tap = d->dilation * channels;
+	const ptrdiff_t start = (ptrdiff_t)(x * d->stride + first * d->dilation) - d->head;
 	VF acc = load_f32(d->bias + c, count);
 
 	for (size_t i = 0; i < d->height; i++) {
-		for (size_t j = 0; d->rows[i] && j < d->width; j++) {
-			ptrdiff_t at = start + (ptrdiff_t)(j * d->dilation);
+		const float *in = d->rows[i] + start * (ptrdiff_t)channels + c;
+		const float *w = d->filter + (i * d->width + first) * channels + c;
 
-			if (at < 0 || at >= (ptrdiff_t)d->in_width)
-				continue;
-			acc = MADD(load_f32(d->rows[i] + (size_t)at * d->channels + c, count),
-				   load_f32(d->filter + (i * d->width + j) * d->channels + c,
-					    count), acc);
-		}
+		for (size_t j = 0; d->rows[i] && j < taps; j++)
+			acc = MADD(load_f32(in + j * tap, count), load_f32(w + j * channels, count),
+				   acc);
 	}
-	store_f32(d->out + x * d->channels + c, MIN(SPLAT(d->high), MAX(SPLAT(d->low), acc)),
-		  count);
+	store_f32(d->out + x * channels + c, MIN(SPLAT(d->high), MAX(SPLAT(d->low), acc)), count);
 }
 
-/* Columns [first, last) of a window of 3 by 3 inside the image, a vector of channels from `c`. */
-static TARGET void inner_3x3_f32(const struct nn_depthwise_f32 *d, size_t c, size_t first,
-				 size_t last)
+/* Channels from `c` on of one output column, any of whose taps may be padding. */
+static TARGET void column_f32(const struct nn_depthwise_f32 *d, size_t x, size_t c)
 {
-	const VF low = SPLAT(d->low), high = SPLAT(d->high), bias = LOAD(d->bias + c);
-	const size_t step = d->stride * d->channels, tap = d->dilation * d->channels;
-	const float *row[3];
-	VF w[3][3];
+	const ptrdiff_t start = (ptrdiff_t)(x * d->stride) - d->head;
+	size_t first = 0, last = d->width;
 
-	UNROLL
-	for (int i = 0; i < 3; i++) {
-		ptrdiff_t start = (ptrdiff_t)(first * d->stride) - d->head;
-
-		row[i] = d->rows[i] + (size_t)start * d->channels + c;
-		UNROLL
-		for (int j = 0; j < 3; j++)
-			w[i][j] = LOAD(d->filter + (size_t)(i * 3 + j) * d->channels + c);
-	}
-	for (size_t x = first; x < last; x++) {
-		VF acc = bias;
-
-		UNROLL
-		for (int i = 0; i < 3; i++) {
-			UNROLL
-			for (int j = 0; j < 3; j++)
-				acc = MADD(LOAD(row[i] + (size_t)j * tap), w[i][j], acc);
-			row[i] += step;
-		}
-		STORE(d->out + x * d->channels + c, MIN(high, MAX(low, acc)));
-	}
+	while (first < last && start + (ptrdiff_t)(first * d->dilation) < 0)
+		first++;
+	while (first < last &&
+	       start + (ptrdiff_t)((last - 1) * d->dilation) >= (ptrdiff_t)d->in_width)
+		last--;
+	for (; c + LANES <= d->count; c += LANES)
+		window_f32(d, x, first, last - first, c, LANES);
+	if (c < d->count)
+		window_f32(d, x, first, last - first, c, d->count - c);
 }
 
-static void depthwise_f32(const struct nn_depthwise_f32 *d)
+typedef void inner_f32_fn(const struct nn_depthwise_f32 *d, size_t row, size_t c, size_t first,
+			  size_t last);
+
+/* For two or three rows of a fast filter inside the image, of which `row` is the first one. */
+static inner_f32_fn *find_inner_f32(const struct nn_depthwise_f32 *d, size_t *row)
 {
-	bool full = d->height == 3 && d->width == 3 && d->rows[0] && d->rows[1] && d->rows[2];
-	size_t first, last;
+	bool near = d->stride == d->dilation;
+
+	*row = d->height == FAST_F32 && !d->rows[0];
+	if (d->width != FAST_F32 || d->height != FAST_F32 || !d->rows[1] ||
+	    (!d->rows[0] && !d->rows[2]))
+		return NULL;
+	if (d->rows[0] && d->rows[2])
+		return near ? near_3_f32 : far_3_f32;
+	return near ? near_2_f32 : far_2_f32;
+}
+
+static TARGET void depthwise_f32(const struct nn_depthwise_f32 *d)
+{
+	size_t first, last, row, c = 0;
+	inner_f32_fn *inner = find_inner_f32(d, &row);
 
 	inside_f32(d, &first, &last);
-	for (size_t c = 0; c < d->channels; c += LANES) {
-		size_t count = d->channels - c;
-		bool inner = full && count >= LANES;
-
-		if (inner && first < last)
-			inner_3x3_f32(d, c, first, last);
-		for (size_t x = 0; x < d->out_width; x++)
-			if (!inner || x < first || x >= last)
-				column_f32(d, x, c, count);
-	}
+	if (inner && last - first >= COLUMNS_F32)
+		for (; c + LANES <= d->count; c += LANES)
+			inner(d, row, c, first, last);
+	for (size_t x = 0; x < d->out_width; x++)
+		if (!c || x < first || x >= last)
+			column_f32(d, x, 0);
+		else if (c < d->count)
+			column_f32(d, x, c);
 }

@@ -111,11 +111,13 @@ static inline size_t nn_q8_pairs_panel_size(size_t lanes, size_t depth)
 }
 
 /*
- * One output row of a depthwise convolution with multiplier 1. rows[i] is the
- * input row of tap i of the height, NULL where that is padding.
+ * One output row of a depthwise convolution with multiplier 1: the first `count`
+ * channels. rows[i] is the input row of tap i of the height, NULL where that is
+ * padding.
  */
 struct nn_depthwise_f32 {
-	size_t channels;
+	size_t channels;		/* from pixel to pixel */
+	size_t count;
 	size_t height;			/* of the filter */
 	size_t width;
 	size_t in_width;
