@@ -49,7 +49,17 @@ struct factors {
 	struct q8_scale a;
 	struct q8_scale b;
 	struct q8_scale out;
+	bool halves_a;
+	bool halves_b;
 };
+
+/* What an input gives to a sum. */
+static inline ALWAYS_INLINE TARGET __m512i term(__m512i x, const struct q8_scale *scale,
+						bool halves)
+{
+	return halves ? _mm512_slli_epi32(x, NN_Q8_SUM_BITS - 1) :
+	       q8_scaled(_mm512_slli_epi32(x, NN_Q8_SUM_BITS), scale, false);
+}
 
 static inline ALWAYS_INLINE TARGET __m512i operate(enum nn_binary operation, __m512i x, __m512i y,
 						   const struct factors *f)
@@ -60,8 +70,8 @@ static inline ALWAYS_INLINE TARGET __m512i operate(enum nn_binary operation, __m
 	if (operation == NN_BINARY_ADD || operation == NN_BINARY_SUB) {
 		if (operation == NN_BINARY_SUB)
 			y = _mm512_sub_epi32(_mm512_setzero_si512(), y);
-		x = q8_scaled(_mm512_slli_epi32(x, 20), &f->a, false);
-		y = q8_scaled(_mm512_slli_epi32(y, 20), &f->b, false);
+		x = term(x, &f->a, f->halves_a);
+		y = term(y, &f->b, f->halves_b);
 		return q8_scaled(_mm512_add_epi32(x, y), &f->out, false);
 	}
 	product = q8_scaled(_mm512_mullo_epi32(x, y), &f->out, false);
@@ -112,7 +122,8 @@ TARGET void nn_binary_q8_avx512(const struct nn_binary_q8 *b)
 {
 	const struct factors f = {
 		splat_factor(&b->a_factor), splat_factor(&b->b_factor),
-		splat_factor(&b->out_factor),
+		splat_factor(&b->out_factor), nn_q8_halves(&b->a_factor),
+		nn_q8_halves(&b->b_factor),
 	};
 
 	if (b->operation == NN_BINARY_ADD)

@@ -22,20 +22,75 @@ static inline ALWAYS_INLINE TARGET __m512i splat(const uint8_t *p, __m512i flip)
 	return _mm512_xor_si512(_mm512_set1_epi32(bytes), flip);
 }
 
-/* The sum of a row's bytes. */
-static TARGET int32_t sum_row(const uint8_t *p, size_t count, __m512i flip)
+/* Rows that are summed at a time: a lane each. */
+#define SUM_ROWS 16
+
+/* Rows whose corrections are computed at a time. */
+#define BLOCK (SUM_ROWS * ROWS)
+
+/* Of two vectors: the first part of 128 bits and the second one, the third and the fourth. */
+static inline ALWAYS_INLINE TARGET i32x16 sum_parts(i32x16 x, i32x16 y)
 {
-	const __m512i ones = _mm512_set1_epi8(1);
-	__m512i sum = _mm512_setzero_si512();
+	return (i32x16)_mm512_shuffle_i32x4((__m512i)x, (__m512i)y, 0x88) +
+	       (i32x16)_mm512_shuffle_i32x4((__m512i)x, (__m512i)y, 0xdd);
+}
 
-	for (size_t k = 0; k < count; k += 64) {
-		__mmask64 mask = count - k >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << (count - k)) - 1;
-		__m512i x = _mm512_maskz_loadu_epi8(mask, p + k);
+/* The sums of sixteen vectors, each in the lane of its number. */
+static inline ALWAYS_INLINE TARGET i32x16 sum_lanes(i32x16 x[SUM_ROWS])
+{
+	/* In each part of 128 bits: two sums of two vectors, then one of four. */
+	UNROLL
+	for (int i = 0; i < 8; i++)
+		x[i] = (i32x16)_mm512_unpacklo_epi32((__m512i)x[2 * i], (__m512i)x[2 * i + 1]) +
+		       (i32x16)_mm512_unpackhi_epi32((__m512i)x[2 * i], (__m512i)x[2 * i + 1]);
+	UNROLL
+	for (int i = 0; i < 4; i++)
+		x[i] = (i32x16)_mm512_unpacklo_epi64((__m512i)x[2 * i], (__m512i)x[2 * i + 1]) +
+		       (i32x16)_mm512_unpackhi_epi64((__m512i)x[2 * i], (__m512i)x[2 * i + 1]);
+	x[0] = sum_parts(x[0], x[1]);
+	x[1] = sum_parts(x[2], x[3]);
+	return sum_parts(x[0], x[1]);
+}
 
-		x = _mm512_maskz_mov_epi8(mask, _mm512_xor_si512(x, flip));
-		sum = _mm512_dpbusd_epi32(sum, x, ones);
+/* What b's zero point takes away from each of SUM_ROWS rows, `stride` apart. */
+static TARGET void correct_rows(const struct nn_gemm_q8 *g, const uint8_t *a, size_t stride,
+				int32_t *corrections)
+{
+	const __m512i flip = _mm512_set1_epi8((char)g->a_flip);
+	i32x16 sums[SUM_ROWS];
+
+	UNROLL
+	for (size_t i = 0; i < SUM_ROWS; i++)
+		sums[i] = (i32x16){ 0 };
+	for (size_t k = 0; k < g->depth; k += 64) {
+		const size_t left = g->depth - k;
+		const __mmask64 mask = left >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << left) - 1;
+		const __m512i ones = _mm512_maskz_set1_epi8(mask, 1);
+
+		UNROLL
+		for (size_t i = 0; i < SUM_ROWS; i++) {
+			const __m512i x = _mm512_maskz_loadu_epi8(mask, a + i * stride + k);
+
+			sums[i] = (i32x16)_mm512_dpbusd_epi32((__m512i)sums[i],
+							      _mm512_xor_si512(x, flip), ones);
+		}
 	}
-	return _mm512_reduce_add_epi32(sum);
+	sums[0] = sum_lanes(sums) * -g->b_zero;
+	memcpy(corrections, &sums[0], sizeof(sums[0]));
+}
+
+/* The same of up to BLOCK rows; fewer than SUM_ROWS are summed one by one. */
+static void correct_block(const struct nn_gemm_q8 *g, const uint8_t *a, size_t rows,
+			  int32_t *corrections)
+{
+	const size_t step = rows < SUM_ROWS ? 1 : SUM_ROWS;
+
+	for (size_t i = 0; i < rows; i += step) {
+		size_t first = rows - i < step ? rows - step : i;
+
+		correct_rows(g, a + first * g->a_stride, rows < SUM_ROWS ? 0 : g->a_stride,
+			     corrections + first);
+	}
 }
 
 /* Scaled values of one row, in 32 bits a value, to the bytes of up to 16 columns. */
@@ -156,9 +211,6 @@ static const struct {
 	void (*fn[2])(const struct tile *t);	/* by q8_is_positive() */
 } tiles[] = { TILES(TILE_ENTRY) };
 
-/* Rows whose corrections are computed at a time. */
-#define BLOCK (16 * ROWS)
-
 /* `rows` rows from `row` on against one panel, the largest tiles first. */
 static void run_panel(const struct nn_gemm_q8 *g, size_t row, size_t rows, size_t column,
 		      const void *panel, const int32_t *corrections)
@@ -187,16 +239,14 @@ static void run_panel(const struct nn_gemm_q8 *g, size_t row, size_t rows, size_
 TARGET void nn_gemm_q8_avx512(const struct nn_gemm_q8 *g)
 {
 	const size_t panel_size = nn_q8_panel_size(NN_PANEL_VECTORS, g->depth);
-	const __m512i flip = _mm512_set1_epi8((char)g->a_flip);
 	int32_t corrections[BLOCK] = { 0 };
 
 	for (size_t row = 0; row < g->rows; row += BLOCK) {
 		size_t rows = g->rows - row < BLOCK ? g->rows - row : BLOCK;
 		const char *panel = g->panels;
 
-		for (size_t i = 0; g->b_zero && i < rows; i++)
-			corrections[i] = -g->b_zero *
-					 sum_row(g->a + (row + i) * g->a_stride, g->depth, flip);
+		if (g->b_zero)
+			correct_block(g, g->a + row * g->a_stride, rows, corrections);
 		for (size_t at = 0; at < g->columns; at += NN_PANEL_VECTORS * LANES) {
 			run_panel(g, row, rows, at, panel, corrections);
 			panel += panel_size;

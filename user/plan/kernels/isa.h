@@ -197,9 +197,18 @@ struct nn_q8_factor {
 	int32_t shift;
 };
 
+/* Bits that sums have more than bytes. */
+#define NN_Q8_SUM_BITS 20
+
+/* Whether it halves, as it does the input of a sum of the larger scale: with those bits, exactly. */
+static inline bool nn_q8_halves(const struct nn_q8_factor *f)
+{
+	return f->value == 1 << 30 && !f->shift;
+}
+
 /*
  * ADD, SUB, MUL or PRELU of rows of bytes, in NNAPI's arithmetic: sums are of both
- * inputs at a common scale, with 20 bits more. `flip` makes all bytes unsigned;
+ * inputs at a common scale, with NN_Q8_SUM_BITS more. `flip` makes all bytes unsigned;
  * zeros and bounds are those then.
  */
 struct nn_binary_q8 {

@@ -109,7 +109,11 @@ static inline ALWAYS_INLINE TARGET __m256i values_of(const uint8_t *p, bool one,
 
 	if (one)
 		return _mm256_set1_epi32((*p ^ flip) - zero);
-	memcpy(&bytes, p, count < LANES ? count : LANES);
+	/* Mostly: a size that the compiler knows. */
+	if (count >= LANES)
+		memcpy(&bytes, p, LANES);
+	else
+		memcpy(&bytes, p, count);
 	x = _mm_xor_si128(_mm_cvtsi64_si128((long long)bytes), _mm_set1_epi8((char)flip));
 	return _mm256_sub_epi32(_mm256_cvtepu8_epi32(x), _mm256_set1_epi32(zero));
 }
@@ -118,7 +122,17 @@ struct factors {
 	struct nn_q8_scale a;
 	struct nn_q8_scale b;
 	struct nn_q8_scale out;
+	bool halves_a;
+	bool halves_b;
 };
+
+/* What an input gives to a sum. */
+static inline ALWAYS_INLINE TARGET sums_q8 term(__m256i x, const struct nn_q8_scale *scale,
+						bool halves)
+{
+	return halves ? (sums_q8)_mm256_slli_epi32(x, NN_Q8_SUM_BITS - 1) :
+	       scale_q8((sums_q8)_mm256_slli_epi32(x, NN_Q8_SUM_BITS), scale);
+}
 
 static inline ALWAYS_INLINE TARGET sums_q8 operate_q8(enum nn_binary operation, __m256i x,
 						      __m256i y, const struct factors *f)
@@ -129,8 +143,8 @@ static inline ALWAYS_INLINE TARGET sums_q8 operate_q8(enum nn_binary operation, 
 	if (operation == NN_BINARY_ADD || operation == NN_BINARY_SUB) {
 		if (operation == NN_BINARY_SUB)
 			y = _mm256_sub_epi32(_mm256_setzero_si256(), y);
-		return scale_q8(scale_q8((sums_q8)_mm256_slli_epi32(x, 20), &f->a) +
-				scale_q8((sums_q8)_mm256_slli_epi32(y, 20), &f->b), &f->out);
+		return scale_q8(term(x, &f->a, f->halves_a) + term(y, &f->b, f->halves_b),
+				&f->out);
 	}
 	product = scale_q8((sums_q8)_mm256_mullo_epi32(x, y), &f->out);
 	if (operation == NN_BINARY_MUL)
@@ -157,26 +171,26 @@ static inline ALWAYS_INLINE TARGET __m256i eight_q8(enum nn_binary operation, bo
 
 /* store_q8() wants the lanes of 0 ... 3 and 8 ... 11, then the others. */
 static inline ALWAYS_INLINE TARGET void row_of_q8(enum nn_binary operation, bool one_a, bool one_b,
-						  const struct nn_binary_q8 *b,
+						  const struct nn_binary_q8 *given,
 						  const struct factors *f, size_t row)
 {
-	const uint8_t flip = b->flip;
+	/* A copy that no store can change as far as the compiler knows. */
+	const struct nn_binary_q8 b = *given;
+	uint8_t *out = b.out + row * b.count;
 
-	for (size_t i = 0; i < b->count; i += WIDTH) {
-		const __m256i x = eight_q8(operation, one_a, one_b, b, f, row, i);
-		const __m256i y = eight_q8(operation, one_a, one_b, b, f, row, i + LANES);
-		const size_t count = b->count - i < WIDTH ? b->count - i : WIDTH;
-		uint8_t *out = b->out + row * b->count + i, bytes[WIDTH];
+	for (size_t i = 0; i < b.count; i += WIDTH) {
+		const __m256i x = eight_q8(operation, one_a, one_b, &b, f, row, i);
+		const __m256i y = eight_q8(operation, one_a, one_b, &b, f, row, i + LANES);
+		const size_t count = b.count - i;
+		bytes_q8 bytes;
 
-		store_q8(bytes, (sums_q8)_mm256_permute2x128_si256(x, y, 0x20),
-			 (sums_q8)_mm256_permute2x128_si256(x, y, 0x31), &b->output, WIDTH);
-		for (size_t k = 0; k < WIDTH; k++)
-			bytes[k] ^= flip;
-		/* Mostly: a size that the compiler knows. */
-		if (count == WIDTH)
-			memcpy(out, bytes, WIDTH);
+		store_q8((uint8_t *)&bytes, (sums_q8)_mm256_permute2x128_si256(x, y, 0x20),
+			 (sums_q8)_mm256_permute2x128_si256(x, y, 0x31), &b.output, WIDTH);
+		bytes ^= b.flip;
+		if (count >= WIDTH)
+			memcpy(out + i, &bytes, WIDTH);
 		else
-			memcpy(out, bytes, count);
+			memcpy(out + i, &bytes, count);
 	}
 }
 
@@ -198,7 +212,8 @@ static TARGET void binary_q8(const struct nn_binary_q8 *b)
 {
 	const struct factors f = {
 		splat_factor(&b->a_factor), splat_factor(&b->b_factor),
-		splat_factor(&b->out_factor),
+		splat_factor(&b->out_factor), nn_q8_halves(&b->a_factor),
+		nn_q8_halves(&b->b_factor),
 	};
 
 	if (b->operation == NN_BINARY_ADD)
