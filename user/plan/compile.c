@@ -16,7 +16,8 @@
 
 /* Operations that must run every time, and those whose steering leaves the shape alone. */
 enum { EMBEDDING_LOOKUP = 7, HASHTABLE_LOOKUP = 10, GATHER = 51, RANDOM_MULTINOMIAL = 74 };
-enum { RELU = 19, RELU1 = 20, RELU6 = 21, EXPAND_DIMS = 34, SQUEEZE = 50, MUL = 18, SUB = 36 };
+enum { RELU = 19, RELU1 = 20, RELU6 = 21, MUL = 18, DIV = 30, SUB = 36,
+       TRANSPOSE_CONV_2D = 91 };
 
 #define ALIGNMENT 64
 
@@ -230,12 +231,12 @@ static bool add_operations(struct compiler *k)
 
 /* ---- Fusing ---- */
 
-/* Where an operation takes its activation, or -1. */
-static int32_t activation_input(const struct nn_run *r)
+int32_t compiled_activation_input(const struct nn_run *r)
 {
 	switch (r->op->code) {
 	case NN_CODE_ADD:
 	case MUL:
+	case DIV:
 	case SUB:
 		return 2;
 	case NN_CODE_FULLY_CONNECTED:
@@ -243,7 +244,14 @@ static int32_t activation_input(const struct nn_run *r)
 	case NN_CODE_CONV_2D:
 		return (int32_t)nn_window_run_args(r, 3, 0).activation;
 	case NN_CODE_DEPTHWISE_CONV_2D:
+	case NN_CODE_GROUPED_CONV_2D:
 		return (int32_t)nn_window_run_args(r, 3, 1).activation;
+	case NN_CODE_AVERAGE_POOL_2D:
+	case NN_CODE_L2_POOL_2D:
+	case NN_CODE_MAX_POOL_2D:
+		return (int32_t)nn_window_run_args(r, 1, 2).activation;
+	case TRANSPOSE_CONV_2D:
+		return r->num_inputs == 9 ? 7 : 9;
 	default:
 		return -1;
 	}
@@ -281,7 +289,7 @@ static bool fuse(struct compiler *k, const struct compiled_step *step)
 	if (before->output != x)
 		return false;
 	compiled_run_init(k->c, before, k->data, k->inputs, k->outputs, &r);
-	input = activation_input(&r);
+	input = compiled_activation_input(&r);
 	if (input < 0 || nn_run_int(&r, (uint32_t)input, -1))
 		return false;
 	before->activation = activation_of(step->op->code);
@@ -333,30 +341,6 @@ static void place_operands(struct compiler *k)
 		c->places[k->s->outputs[i]].kind = PLACE_OUTPUT;
 		c->places[k->s->outputs[i]].index = i;
 	}
-}
-
-static bool is_reshape(int32_t code)
-{
-	return code == NN_CODE_RESHAPE || code == EXPAND_DIMS || code == SQUEEZE;
-}
-
-/* Steps that change a shape at most go: both operands lie in the same memory. */
-static void drop_reshapes(struct compiler *k)
-{
-	struct compiled *c = k->c;
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < c->num_steps; i++) {
-		const struct compiled_step *step = &c->steps[i];
-
-		if ((is_reshape(step->op->code) || step->is_identity) &&
-		    c->places[step->input].kind == PLACE_ARENA &&
-		    c->places[step->output].kind == PLACE_ARENA)
-			c->places[step->output].root = c->places[step->input].root;
-		else
-			c->steps[count++] = *step;
-	}
-	c->num_steps = count;
 }
 
 static void touch(struct compiled *c, uint32_t operand, uint32_t step)
@@ -500,7 +484,7 @@ static bool compile(struct compiler *k)
 	compiled_fold(k->c, k->data, k->producers, k->inputs, k->outputs);
 	fuse_activations(k);
 	place_operands(k);
-	drop_reshapes(k);
+	compiled_alias(k->c, k->s->num_operands);
 	find_lifetimes(k->c);
 	drop_untouched(k->c, k->s->num_operands);
 	if (!find_kernels(k) || !compiled_layout(k->c))
@@ -529,14 +513,15 @@ static bool alloc_lists(struct compiler *k, const struct graph *g)
 
 	c->tensors = calloc(operands, sizeof(*c->tensors));
 	c->places = calloc(operands, sizeof(*c->places));
+	c->borrowers = calloc(operands, sizeof(*c->borrowers));
 	c->steps = calloc((size_t)k->s->num_operations + 1, sizeof(*c->steps));
 	c->owned = calloc(3 * operands, sizeof(*c->owned));
 	k->data = calloc(operands, sizeof(*k->data));
 	k->producers = calloc(operands, sizeof(*k->producers));
 	k->inputs = calloc((size_t)g->max_inputs + 1, sizeof(*k->inputs));
 	k->outputs = calloc((size_t)g->max_outputs + 1, sizeof(*k->outputs));
-	return c->tensors && c->places && c->steps && c->owned && k->data && k->producers &&
-	       k->inputs && k->outputs;
+	return c->tensors && c->places && c->borrowers && c->steps && c->owned && k->data &&
+	       k->producers && k->inputs && k->outputs;
 }
 
 struct compiled *compiled_create(const struct nn_plan *plan, const struct nn_isa *isa,
@@ -577,6 +562,7 @@ void compiled_free(struct compiled *c)
 		pages_free((void *)c->packed, c->packed_size);
 	free(c->tensors);
 	free(c->places);
+	free(c->borrowers);
 	free(c->steps);
 	tuning_free(c->tuning);
 	free(c->owned);

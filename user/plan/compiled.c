@@ -72,7 +72,7 @@ static struct context *context_create(const struct compiled *c)
 		if (p->kind == PLACE_CONSTANT)
 			x->data[i] = (void *)p->constant;
 		else if (p->kind == PLACE_ARENA)
-			x->data[i] = arena + c->places[p->root].offset;
+			x->data[i] = arena + c->places[p->root].offset + p->delta;
 	}
 	return x;
 }
@@ -153,12 +153,12 @@ static bool takes(const struct compiled *c, const struct nn_execution *e)
 
 static void set_args(const struct compiled *c, const struct nn_execution *e, struct context *x)
 {
-	const struct nn_subgraph *s = c->plan->graphs[0].subgraph;
+	for (uint32_t i = 0; i < c->num_borrowers; i++) {
+		const struct place *p = &c->places[c->borrowers[i]];
+		const struct nn_arg *args = p->kind == PLACE_INPUT ? e->inputs : e->outputs;
 
-	for (uint32_t i = 0; i < e->num_inputs; i++)
-		x->data[s->inputs[i]] = e->inputs[i].data;
-	for (uint32_t i = 0; i < e->num_outputs; i++)
-		x->data[s->outputs[i]] = e->outputs[i].data;
+		x->data[c->borrowers[i]] = (char *)args[p->index].data + p->delta;
+	}
 }
 
 static void tell_shapes(const struct compiled *c, struct nn_execution *e)

@@ -28,6 +28,7 @@ struct place {
 	uint32_t index;			/* of the input or output */
 	const void *constant;
 	uint32_t root;			/* the operand in whose memory this one lies: itself mostly */
+	size_t delta;			/* from where that begins */
 	uint32_t first;			/* steps between which an operand of the arena is needed */
 	uint32_t last;
 	size_t offset;			/* in the arena */
@@ -57,6 +58,8 @@ struct compiled {
 	const struct nn_isa *isa;
 	struct nn_tensor *tensors;	/* nn_tensor[num_operands]: type and shape */
 	struct place *places;		/* place[num_operands] */
+	uint32_t *borrowers;		/* operands that lie in memory of the caller */
+	uint32_t num_borrowers;
 	struct compiled_step *steps;
 	uint32_t num_steps;
 	void **owned;			/* private copies of constants and folded values */
@@ -90,12 +93,18 @@ struct compiled *compiled_create(const struct nn_plan *plan, const struct nn_isa
 void compiled_free(struct compiled *c);
 
 /*
- * Folds what two steps do into one: PAD into the convolution that reads it, DEQUANTIZE
- * and QUANTIZE into nothing. By operand: constants' values, and the step + 1 that
+ * Folds what two steps do into one: PAD into the window that reads it, DEQUANTIZE
+ * and QUANTIZE, or two TRANSPOSEs, into nothing. By operand: constants' values, and the step + 1 that
  * writes it. `inputs` and `outputs` are scratch for a run.
  */
 void compiled_fold(struct compiled *c, void *const *data, const uint32_t *producers,
 		   struct nn_tensor *inputs, struct nn_tensor *outputs);
+
+/*
+ * Lets operands share memory where a step would only copy, and drops such steps.
+ * The kinds of places, constants and roots (each its own) are set.
+ */
+void compiled_alias(struct compiled *c, uint32_t operands);
 
 /* Lays out the operands of the arena by the steps between which they are needed. */
 bool compiled_layout(struct compiled *c);
@@ -114,6 +123,9 @@ static inline uint32_t compiled_input(const struct compiled_step *step, uint32_t
 void compiled_run_init(const struct compiled *c, const struct compiled_step *step,
 		       void *const *data, struct nn_tensor *inputs, struct nn_tensor *outputs,
 		       struct nn_run *r);
+
+/* The input in which an operation takes its activation, or -1. */
+int32_t compiled_activation_input(const struct nn_run *r);
 
 /*
  * Executes if the arguments are what was compiled for. False: they are not, or a

@@ -314,18 +314,43 @@ static uint32_t window_size(uint32_t in, uint32_t filter, uint32_t stride, uint3
 	return in + head + tail < extent ? 0 : (in + head + tail - extent) / stride + 1;
 }
 
+/* An image's sizes, and whether its channels come first. */
+struct layout {
+	bool nchw;
+	uint32_t n, h, w, c;
+};
+
+static struct layout layout_of(const struct nn_operand *x, bool nchw)
+{
+	return nchw ? (struct layout){ true, x->dims[0], x->dims[2], x->dims[3], x->dims[1] } :
+		      (struct layout){ false, x->dims[0], x->dims[1], x->dims[2], x->dims[3] };
+}
+
+/* A result of the same layout. */
+static uint32_t image_result(const struct layout *l, uint32_t h, uint32_t w, uint32_t c, float scale,
+			     int32_t zero)
+{
+	return add_result(4, l->nchw ? (uint32_t[]){ l->n, c, h, w } :
+			     (uint32_t[]){ l->n, h, w, c }, scale, zero);
+}
+
+static uint32_t random_image(const struct layout *l, uint32_t h, uint32_t w, uint32_t c)
+{
+	return image_result(l, h, w, c, random_float(0.01f, 0.1f), random_zero(g.type));
+}
+
 /* Appends paddings and strides; false where nothing would be left. */
-static bool add_window(const struct nn_operand *x, uint32_t fh, uint32_t fw, uint32_t dilation,
+static bool add_window(const struct layout *x, uint32_t fh, uint32_t fw, uint32_t dilation,
 		       uint32_t *in, uint32_t *count, uint32_t *oh, uint32_t *ow)
 {
 	uint32_t stride_w = pick(1, 3), stride_h = pick(1, 3), pads[4];
 	bool same = chance(2);
 
 	if (chance(3)) {
-		*oh = same ? (x->dims[1] + stride_h - 1) / stride_h :
-			     window_size(x->dims[1], fh, stride_h, dilation, 0, 0);
-		*ow = same ? (x->dims[2] + stride_w - 1) / stride_w :
-			     window_size(x->dims[2], fw, stride_w, dilation, 0, 0);
+		*oh = same ? (x->h + stride_h - 1) / stride_h :
+			     window_size(x->h, fh, stride_h, dilation, 0, 0);
+		*ow = same ? (x->w + stride_w - 1) / stride_w :
+			     window_size(x->w, fw, stride_w, dilation, 0, 0);
 		in[(*count)++] = add_int(same ? 1 : 2);
 		in[(*count)++] = add_int((int32_t)stride_w);
 		in[(*count)++] = add_int((int32_t)stride_h);
@@ -333,8 +358,8 @@ static bool add_window(const struct nn_operand *x, uint32_t fh, uint32_t fw, uin
 	}
 	for (uint32_t i = 0; i < 4; i++)
 		pads[i] = chance(2) ? 0 : pick(0, (i < 2 ? fw : fh) - 1);
-	*oh = window_size(x->dims[1], fh, stride_h, dilation, pads[2], pads[3]);
-	*ow = window_size(x->dims[2], fw, stride_w, dilation, pads[0], pads[1]);
+	*oh = window_size(x->h, fh, stride_h, dilation, pads[2], pads[3]);
+	*ow = window_size(x->w, fw, stride_w, dilation, pads[0], pads[1]);
 	if (!*oh || !*ow)
 		return false;
 	for (uint32_t i = 0; i < 4; i++)
@@ -344,50 +369,71 @@ static bool add_window(const struct nn_operand *x, uint32_t fh, uint32_t fw, uin
 	return true;
 }
 
-static bool add_conv(void)
+static uint32_t add_bool(bool value)
+{
+	uint32_t index = add_operand(NN_BOOL, 0, NULL, 0, 0);
+
+	*(uint8_t *)set_value(index) = value;
+	return index;
+}
+
+/* CONV_2D, or GROUPED_CONV_2D where the channels fall in groups. */
+static bool convolve(uint32_t groups)
 {
 	uint32_t x = any_image(), in[16], count = 3, oh, ow;
 	uint32_t fh = chance(2) ? 1 : pick(1, 4), fw = chance(2) ? fh : pick(1, 4);
-	uint32_t channels = pick(1, 80), dilation = chance(4) ? 2 : 1;
-	const struct nn_operand *o = &g.operands[x];
-	uint32_t out;
+	uint32_t dilation = groups == 1 && chance(4) ? 2 : 1;
+	uint32_t channels = groups * pick(1, groups > 1 ? 20 : 80);
+	struct layout l = layout_of(&g.operands[x], chance(4));
 
-	in[0] = x;
-	add_filter(x, 4, (uint32_t[]){ channels, fh, fw, o->dims[3] }, 0, channels,
-		   fh * fw * o->dims[3], in);
-	if (!add_window(o, fh, fw, dilation, in, &count, &oh, &ow))
+	if (l.c % groups || l.c > 140)
 		return false;
+	in[0] = x;
+	add_filter(x, 4, (uint32_t[]){ channels, fh, fw, l.c / groups }, 0, channels,
+		   fh * fw * l.c / groups, in);
+	if (!add_window(&l, fh, fw, dilation, in, &count, &oh, &ow))
+		return false;
+	if (groups > 1)
+		in[count++] = add_int((int32_t)groups);
 	in[count++] = add_int((int32_t)pick(0, 3));
-	in[count] = add_operand(NN_BOOL, 0, NULL, 0, 0);
-	*(uint8_t *)set_value(in[count++]) = 0;
-	in[count++] = add_int((int32_t)dilation);
-	in[count++] = add_int((int32_t)dilation);
-	out = random_result(4, (uint32_t[]){ o->dims[0], oh, ow, channels });
-	return finish(3, count, in, out);
+	in[count++] = add_bool(l.nchw);
+	if (groups == 1) {
+		in[count++] = add_int((int32_t)dilation);
+		in[count++] = add_int((int32_t)dilation);
+	}
+	return finish(groups > 1 ? 55 : 3, count, in, random_image(&l, oh, ow, channels));
+}
+
+static bool add_conv(void)
+{
+	return convolve(1);
+}
+
+static bool add_grouped(void)
+{
+	return convolve(pick(2, 4));
 }
 
 static bool add_depthwise(void)
 {
 	uint32_t x = any_image(), in[16], count = 3, oh, ow;
 	uint32_t fh = chance(2) ? 3 : pick(1, 6), fw = chance(2) ? 3 : pick(1, 6);
-	uint32_t multiplier = chance(5) ? 2 : 1, dilation = chance(4) ? 2 : 1, channels, out;
-	const struct nn_operand *o = &g.operands[x];
+	uint32_t multiplier = chance(5) ? 2 : 1, dilation = chance(4) ? 2 : 1, channels;
+	struct layout l = layout_of(&g.operands[x], chance(4));
 
-	if (o->dims[3] > 60)
+	if (l.c > 60)
 		return false;
-	channels = o->dims[3] * multiplier;
+	channels = l.c * multiplier;
 	in[0] = x;
 	add_filter(x, 4, (uint32_t[]){ 1, fh, fw, channels }, 3, channels, fh * fw, in);
-	if (!add_window(o, fh, fw, dilation, in, &count, &oh, &ow))
+	if (!add_window(&l, fh, fw, dilation, in, &count, &oh, &ow))
 		return false;
 	in[count++] = add_int((int32_t)multiplier);
 	in[count++] = add_int((int32_t)pick(0, 3));
-	in[count] = add_operand(NN_BOOL, 0, NULL, 0, 0);
-	*(uint8_t *)set_value(in[count++]) = 0;
+	in[count++] = add_bool(l.nchw);
 	in[count++] = add_int((int32_t)dilation);
 	in[count++] = add_int((int32_t)dilation);
-	out = random_result(4, (uint32_t[]){ o->dims[0], oh, ow, channels });
-	return finish(4, count, in, out);
+	return finish(4, count, in, random_image(&l, oh, ow, channels));
 }
 
 static uint32_t elements(const struct nn_operand *o)
@@ -415,20 +461,30 @@ static bool add_fully_connected(void)
 	return finish(9, 4, in, out);
 }
 
-static bool add_pool(void)
+static bool add_pool_of(int32_t code)
 {
-	uint32_t x = any_image(), in[16], count = 1, fh = pick(1, 7), fw = pick(1, 7), oh, ow, out;
+	uint32_t x = any_image(), in[16], count = 1, fh = pick(1, 7), fw = pick(1, 7), oh, ow;
 	const struct nn_operand *o = &g.operands[x];
+	struct layout l = layout_of(o, chance(4));
 
 	in[0] = x;
-	if (!add_window(o, fh, fw, 1, in, &count, &oh, &ow))
+	if (!add_window(&l, fh, fw, 1, in, &count, &oh, &ow))
 		return false;
 	in[count++] = add_int((int32_t)fw);
 	in[count++] = add_int((int32_t)fh);
 	in[count++] = add_int((int32_t)pick(0, 3));
-	out = add_result(4, (uint32_t[]){ o->dims[0], oh, ow, o->dims[3] }, o->scale,
-			 o->zero_point);
-	return finish(chance(3) ? 17 : 1, count, in, out);
+	in[count++] = add_bool(l.nchw);
+	return finish(code, count, in, image_result(&l, oh, ow, l.c, o->scale, o->zero_point));
+}
+
+static bool add_pool(void)
+{
+	return add_pool_of(chance(3) ? 17 : is_float() && chance(6) ? 12 : 1);
+}
+
+static bool add_max_pool(void)
+{
+	return add_pool_of(17);
 }
 
 /* A constant that broadcasts with a tensor: of its shape, of its last axis, or of any. */
@@ -611,14 +667,6 @@ static bool add_mean(void)
 		      add_result(o->rank, dims, o->scale, o->zero_point));
 }
 
-static uint32_t add_bool(bool value)
-{
-	uint32_t index = add_operand(NN_BOOL, 0, NULL, 0, 0);
-
-	*(uint8_t *)set_value(index) = value;
-	return index;
-}
-
 /* BATCH_MATMUL with a constant of either shape, its batches broadcast or not. */
 static bool add_matmul(void)
 {
@@ -740,32 +788,40 @@ static bool add_lstm(void)
 	return finish_many(92, 28, in, 3, outs);
 }
 
-/* A border around images, and now and then around their channels. */
+/* A border around images, of 0 or something else, now and then around their channels. */
 static bool add_pad(void)
 {
-	uint32_t x = any_image(), dims[2] = { 4, 2 }, sizes[4];
+	uint32_t x = any_image(), dims[2] = { 4, 2 }, sizes[4], list, out, value;
 	const struct nn_operand *o = &g.operands[x];
+	uint32_t first = chance(4) ? 2 : 1;
 	int32_t pads[8] = { 0 };
 
-	for (uint32_t i = 2; i < 6; i++)
+	for (uint32_t i = 2 * first; i < 2 * first + 4; i++)
 		pads[i] = (int32_t)pick(0, 2);
-	pads[7] = chance(6);
+	pads[chance(2) ? 7 : 3] += chance(6);
 	for (uint32_t i = 0; i < 4; i++)
 		sizes[i] = o->dims[i] + (uint32_t)(pads[2 * i] + pads[2 * i + 1]);
-	return finish(32, 2, (uint32_t[]){ x, add_ints(2, dims, pads) },
-		      add_result(4, sizes, o->scale, o->zero_point));
+	list = add_ints(2, dims, pads);
+	out = add_result(4, sizes, o->scale, o->zero_point);
+	if (chance(2))
+		return finish(32, 2, (uint32_t[]){ x, list }, out);
+	value = is_float() ? add_float_scalar(chance(2) ? 0 : random_float(-4, 2)) :
+		add_int(chance(2) ? o->zero_point : (int32_t)pick(0, 300) - 128);
+	return finish(69, 3, (uint32_t[]){ x, list, value }, out);
 }
 
-/* PAD and, mostly, a convolution that reads it. */
+/* PAD and, mostly, a window that reads it. */
 static bool add_padded(void)
 {
+	static bool (*const windows[])(void) = { add_conv, add_depthwise, add_grouped,
+						 add_max_pool };
 	uint32_t operands;
 	size_t used;
 
 	add_pad();
 	operands = g.subgraph.num_operands;
 	used = g.used;
-	if (!(chance(2) ? add_conv() : add_depthwise())) {
+	if (!windows[pick(0, 3)]()) {
 		g.subgraph.num_operands = operands;
 		g.used = used;
 	}
@@ -790,22 +846,89 @@ static bool add_round_trip(void)
 				 o->zero_point));
 }
 
+/* The last tensor twice, or with one that is quantised alike, along any axis. */
 static bool add_concatenation(void)
 {
-	uint32_t x = any_tensor(), dims[NN_MAX_RANK];
+	uint32_t x = any_tensor(), dims[NN_MAX_RANK], y;
 	const struct nn_operand *o = &g.operands[x];
-	uint32_t last = o->rank - 1;
+	uint32_t axis = chance(2) ? o->rank - 1 : pick(0, o->rank - 1);
 
 	memcpy(dims, o->dims, sizeof(dims));
-	dims[last] *= 2;
-	if (dims[last] > 128)
+	dims[axis] *= 2;
+	if (dims[axis] > 128)
 		return false;
-	return finish(2, 3, (uint32_t[]){ x, x, add_int((int32_t)last) },
+	y = chance(2) ? x : add_result(o->rank, o->dims, o->scale, o->zero_point);
+	if (y != x)
+		fill_constant(y, 1);
+	return finish(2, 3, (uint32_t[]){ x, y, add_int((int32_t)axis) },
 		      add_result(o->rank, dims, o->scale, o->zero_point));
+}
+
+/* Two functions of one tensor, joined along the first axis or a new one: in place. */
+static bool add_join(void)
+{
+	uint32_t x = any_tensor(), parts[2], dims[NN_MAX_RANK] = { 0 };
+	const struct nn_operand *o = &g.operands[x];
+	bool packs = o->rank < 4 && chance(2);
+	float scale = o->scale;
+	int32_t zero = o->zero_point;
+
+	if (elements(o) > 20000 || (!packs && o->dims[0] > 64))
+		return false;
+	for (uint32_t i = 0; i < 2; i++) {
+		parts[i] = add_result(o->rank, o->dims, scale, zero);
+		finish(chance(2) ? 19 : 21, 1, &x, parts[i]);
+	}
+	if (packs) {
+		dims[0] = 2;
+		memcpy(dims + 1, o->dims, o->rank * sizeof(*dims));
+		return finish(103, 3, (uint32_t[]){ add_int(0), parts[0], parts[1] },
+			      add_result(o->rank + 1, dims, scale, zero));
+	}
+	memcpy(dims, o->dims, sizeof(dims));
+	dims[0] *= 2;
+	return finish(2, 3, (uint32_t[]){ parts[0], parts[1], add_int(0) },
+		      add_result(o->rank, dims, scale, zero));
+}
+
+static bool add_split(void)
+{
+	uint32_t x = any_tensor(), dims[NN_MAX_RANK], outs[2];
+	const struct nn_operand *o = &g.operands[x];
+	uint32_t axis = pick(0, o->rank - 1);
+
+	if (o->dims[axis] % 2)
+		return false;
+	memcpy(dims, o->dims, sizeof(dims));
+	dims[axis] /= 2;
+	for (uint32_t i = 0; i < 2; i++)
+		outs[i] = add_result(o->rank, dims, o->scale, o->zero_point);
+	return finish_many(87, 3, (uint32_t[]){ x, add_int((int32_t)axis), add_int(2) }, 2, outs);
+}
+
+/* TRANSPOSE there and, mostly, back. */
+static bool add_turns(void)
+{
+	static const int32_t there[] = { 0, 3, 1, 2 }, back[] = { 0, 2, 3, 1 };
+	uint32_t x = any_image(), four = 4, turned;
+	const uint32_t *d = g.operands[x].dims;
+	float scale = g.operands[x].scale;
+	int32_t zero = g.operands[x].zero_point;
+
+	if (d[2] > 100)
+		return false;
+	turned = add_result(4, (uint32_t[]){ d[0], d[3], d[1], d[2] }, scale, zero);
+	finish(37, 2, (uint32_t[]){ x, add_ints(1, &four, there) }, turned);
+	if (chance(4))
+		return finish(37, 2, (uint32_t[]){ turned, add_ints(1, &four, there) },
+			      add_result(4, (uint32_t[]){ d[0], d[2], d[3], d[1] }, scale, zero));
+	return finish(37, 2, (uint32_t[]){ turned, add_ints(1, &four, back) },
+		      add_result(4, d, scale, zero));
 }
 
 static bool (*const adders[])(void) = {
 	add_conv, add_conv, add_depthwise, add_depthwise, add_fully_connected, add_pool,
+	add_grouped, add_join, add_split, add_turns,
 	add_arithmetic, add_arithmetic, add_activation, add_sigmoid, add_function, add_growth,
 	add_softmax, add_reshape, add_transpose, add_pad, add_concatenation, add_mean, add_matmul,
 	add_lstm, add_padded, add_padded, add_round_trip, add_prelu, add_hard_swish,
@@ -900,11 +1023,27 @@ static float float_at(const void *data, uint32_t i)
 	return value;
 }
 
-static bool is_close(float a, float b)
+/*
+ * What interpreted halves lose between operations is in proportion to what was summed:
+ * to the largest of an output, not to one where much cancelled.
+ */
+static bool is_close(float a, float b, float largest)
 {
 	float tolerance = g.type == NN_TENSOR_FLOAT16 ? 2e-2f : g.is_delicate ? 2e-3f : 1e-4f;
+	float size = g.type == NN_TENSOR_FLOAT16 ? largest : fabsf(b);
 
-	return a == b || fabsf(a - b) <= tolerance * (1 + fabsf(b)) || (isnan(a) && isnan(b));
+	return a == b || fabsf(a - b) <= tolerance * (1 + size) || (isnan(a) && isnan(b));
+}
+
+static float largest_of(const void *data, uint32_t count)
+{
+	float largest = 0;
+
+	for (uint32_t i = 0; is_float() && i < count; i++) {
+		if (isfinite(float_at(data, i)))
+			largest = fmaxf(largest, fabsf(float_at(data, i)));
+	}
+	return largest;
 }
 
 /* Fails with what is different. */
@@ -917,12 +1056,14 @@ static void compare(const struct result *a, const struct result *b, const char *
 	for (uint32_t i = 0; i < g.subgraph.num_outputs; i++) {
 		const struct nn_operand *o = &g.operands[g.outputs[i]];
 		uint32_t count = elements(o);
+		float largest = largest_of(b->data[i], count);
 
 		assert_memory_equal(&a->shapes[i], &b->shapes[i], sizeof(a->shapes[i]));
 		for (uint32_t k = 0; k < count; k++) {
 			const uint8_t *x = a->data[i], *y = b->data[i];
 
-			if (is_float() ? !is_close(float_at(x, k), float_at(y, k)) : x[k] != y[k])
+			if (is_float() ? !is_close(float_at(x, k), float_at(y, k), largest) :
+					 x[k] != y[k])
 				fail_msg("seed %llu, kernels %s, type %s, output %u element %u: %g, not %g",
 					 (unsigned long long)seed, what, nn_type_name(g.type), i, k,
 					 is_float() ? (double)float_at(x, k) : x[k],

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a plan folds into nothing: how many steps are left of small models, and that
+ * they compute what the interpreter does.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model_builder.h"
+#include "ops/op.h"
+#include "plan/compiled.h"
+
+enum {
+	AVERAGE_POOL_2D = 1,
+	CONCATENATION = 2,
+	CONV_2D = 3,
+	MAX_POOL_2D = 17,
+	RELU = 19,
+	RESHAPE = 22,
+	DIV = 30,
+	PAD = 32,
+	TRANSPOSE = 37,
+	ABS = 38,
+	GROUPED_CONV_2D = 55,
+	NEG = 67,
+	PAD_V2 = 69,
+	SPLIT = 87,
+	PACK = 103,
+};
+
+#define MAX_BYTES 4096
+
+static struct model_builder built;
+
+static uint32_t tensor(enum nn_lifetime lifetime, uint32_t rank, const uint32_t *dims)
+{
+	return mb_operand(&built, NN_TENSOR_FLOAT32, lifetime, rank, dims);
+}
+
+static uint32_t ints(uint32_t count, const int32_t *values, uint32_t rank, const uint32_t *dims)
+{
+	return mb_constant(&built, NN_TENSOR_INT32, values, count * sizeof(*values), rank, dims);
+}
+
+static uint32_t flag(bool value)
+{
+	return mb_constant(&built, NN_BOOL, &value, 1, MB_NONE);
+}
+
+/* Runs what was built; returns the steps of its plan, 0 where that is interpreted. */
+static uint32_t run(const char *kernels, float out[MAX_BYTES / sizeof(float)])
+{
+	const struct nn_plan_options options = { .kernels = kernels };
+	const struct nn_subgraph *s = &built.subgraphs[0];
+	struct nn_error err = { "" };
+	struct nn_arg args[8] = { 0 };
+	struct nn_plan *plan;
+	uint32_t steps, size, at = 0;
+	float in[MAX_BYTES / sizeof(float)];
+	struct nn_execution e = {
+		.num_inputs = s->num_inputs,
+		.num_outputs = s->num_outputs,
+		.inputs = args,
+		.outputs = args + 1,
+	};
+
+	for (size_t i = 0; i < sizeof(in) / sizeof(in[0]); i++)
+		in[i] = (float)(i * 7 % 23) - 9;
+	if (nn_model_check(&built.model, &err) || nn_ops_check_model(&built.model, NULL, &err) ||
+	    nn_plan_create(&built.model, &options, &plan, &err))
+		fail_msg("%s", err.message);
+	args[0] = (struct nn_arg){ .data = in, .length = sizeof(in) };
+	memset(out, 0, MAX_BYTES);
+	for (uint32_t i = 0; i < s->num_outputs; i++) {
+		assert_true(nn_operand_size(&s->operands[s->outputs[i]], &size));
+		args[1 + i] = (struct nn_arg){ .data = (char *)out + at, .length = size };
+		at += size;
+	}
+	assert_in_range(at, 1, MAX_BYTES);
+	if (nn_plan_execute(plan, &e, &err))
+		fail_msg("%s", err.message);
+	steps = plan->compiled ? plan->compiled->num_steps : 0;
+	nn_plan_free(plan);
+	return steps;
+}
+
+static void assert_steps(uint32_t count)
+{
+	float right[MAX_BYTES / sizeof(float)], out[MAX_BYTES / sizeof(float)];
+
+	assert_int_equal(run("none", right), 0);
+	assert_int_equal(run(NULL, out), count);
+	assert_memory_equal(out, right, sizeof(right));
+}
+
+/* ---- PAD ---- */
+
+/* PAD_V2 around [1, 4, 4, 4] by one pixel, and an operation with windows of 3 by 3. */
+static void build_padded(int32_t code, float value, bool nchw, bool relu)
+{
+	static const float weights[36 * 4] = { 1, 2, 4, [17] = 8, [40] = 16, [71] = 32 };
+	const int32_t pads[2][8] = { { 0, 0, 1, 1, 1, 1, 0, 0 }, { 0, 0, 0, 0, 1, 1, 1, 1 } };
+	uint32_t *six = nchw ? (uint32_t[]){ 1, 4, 6, 6 } : (uint32_t[]){ 1, 6, 6, 4 };
+	uint32_t in[12], count = 0, x, between, padded, out, depth = code == CONV_2D ? 4 : 2;
+
+	mb_init(&built);
+	x = tensor(NN_SUBGRAPH_INPUT, MB_DIMS(1, 4, 4, 4));
+	between = tensor(NN_TEMPORARY, MB_DIMS(1, 4, 4, 4));
+	padded = tensor(NN_TEMPORARY, 4, six);
+	out = tensor(NN_SUBGRAPH_OUTPUT, MB_DIMS(1, 4, 4, 4));
+	mb_operation(&built, relu ? RELU : NEG, MB_LIST(x), MB_LIST(between));
+	mb_operation(&built, PAD_V2, MB_LIST(between, ints(8, pads[nchw], MB_DIMS(4, 2)),
+					     mb_float32(&built, value)), MB_LIST(padded));
+	in[count++] = padded;
+	if (code == CONV_2D || code == GROUPED_CONV_2D) {
+		in[count++] = mb_constant(&built, NN_TENSOR_FLOAT32, weights,
+					  36 * depth * sizeof(*weights), MB_DIMS(4, 3, 3, depth));
+		in[count++] = mb_constant(&built, NN_TENSOR_FLOAT32, weights, 16, MB_DIMS(4));
+	}
+	in[count++] = mb_int32(&built, 2);
+	in[count++] = mb_int32(&built, 1);
+	in[count++] = mb_int32(&built, 1);
+	if (code == GROUPED_CONV_2D)
+		in[count++] = mb_int32(&built, 2);
+	if (code == MAX_POOL_2D || code == AVERAGE_POOL_2D) {
+		in[count++] = mb_int32(&built, 3);
+		in[count++] = mb_int32(&built, 3);
+	}
+	in[count++] = mb_int32(&built, 0);
+	in[count++] = flag(nchw);
+	mb_operation(&built, code, count, in, MB_LIST(out));
+}
+
+static void test_pad_into_convolution(void **state)
+{
+	(void)state;
+	build_padded(CONV_2D, 0, false, false);
+	assert_steps(2);
+	build_padded(GROUPED_CONV_2D, 0, false, false);
+	assert_steps(2);
+	build_padded(CONV_2D, 1, false, false);
+	assert_steps(3);
+}
+
+static void test_pad_into_pool(void **state)
+{
+	(void)state;
+	build_padded(MAX_POOL_2D, 0, false, true);
+	assert_steps(2);
+	build_padded(MAX_POOL_2D, -1, false, true);
+	assert_steps(2);
+	/* More than the least of the input, or counted besides it. */
+	build_padded(MAX_POOL_2D, 1, false, true);
+	assert_steps(3);
+	build_padded(MAX_POOL_2D, 0, false, false);
+	assert_steps(3);
+	build_padded(AVERAGE_POOL_2D, 0, false, true);
+	assert_steps(3);
+}
+
+/* ---- Activations ---- */
+
+static void test_activation_after(void **state)
+{
+	uint32_t x, y, out;
+
+	(void)state;
+	mb_init(&built);
+	x = tensor(NN_SUBGRAPH_INPUT, MB_DIMS(2, 3));
+	y = tensor(NN_TEMPORARY, MB_DIMS(2, 3));
+	out = tensor(NN_SUBGRAPH_OUTPUT, MB_DIMS(2, 3));
+	mb_operation(&built, DIV, MB_LIST(x, mb_constant(&built, NN_TENSOR_FLOAT32, &(float){ 2 },
+							 4, MB_DIMS(1)), mb_int32(&built, 0)),
+		     MB_LIST(y));
+	mb_operation(&built, RELU, MB_LIST(y), MB_LIST(out));
+	assert_steps(1);
+}
+
+/* ---- TRANSPOSE ---- */
+
+/* NEG, one TRANSPOSE after the other, ABS; what is between may be read besides. */
+static void build_turns(const int32_t *first, const uint32_t *between, const int32_t *second,
+			bool read_twice)
+{
+	uint32_t x, list[5];
+
+	mb_init(&built);
+	x = tensor(NN_SUBGRAPH_INPUT, MB_DIMS(2, 3, 4));
+	list[0] = tensor(NN_TEMPORARY, MB_DIMS(2, 3, 4));
+	list[1] = tensor(NN_TEMPORARY, 3, between);
+	list[2] = tensor(NN_TEMPORARY, MB_DIMS(2, 3, 4));
+	list[3] = tensor(NN_SUBGRAPH_OUTPUT, MB_DIMS(2, 3, 4));
+	mb_operation(&built, NEG, MB_LIST(x), MB_LIST(list[0]));
+	mb_operation(&built, TRANSPOSE, MB_LIST(list[0], ints(3, first, MB_DIMS(3))),
+		     MB_LIST(list[1]));
+	mb_operation(&built, TRANSPOSE, MB_LIST(list[1], ints(3, second, MB_DIMS(3))),
+		     MB_LIST(list[2]));
+	mb_operation(&built, ABS, MB_LIST(list[2]), MB_LIST(list[3]));
+	if (!read_twice)
+		return;
+	list[4] = tensor(NN_SUBGRAPH_OUTPUT, 3, between);
+	mb_operation(&built, ABS, MB_LIST(list[1]), MB_LIST(list[4]));
+}
+
+static void test_transpose_pair(void **state)
+{
+	(void)state;
+	build_turns((int32_t[]){ 1, 2, 0 }, (uint32_t[]){ 3, 4, 2 }, (int32_t[]){ 2, 0, 1 }, false);
+	assert_steps(2);
+	build_turns((int32_t[]){ 0, 2, 1 }, (uint32_t[]){ 2, 4, 3 }, (int32_t[]){ 0, 2, 1 }, false);
+	assert_steps(2);
+}
+
+/* Of what is read elsewhere too, the first one stays; axes of one element move for nothing. */
+static void test_transpose_alone(void **state)
+{
+	uint32_t x, y, out;
+
+	(void)state;
+	build_turns((int32_t[]){ 1, 2, 0 }, (uint32_t[]){ 3, 4, 2 }, (int32_t[]){ 2, 0, 1 }, true);
+	assert_steps(4);
+	mb_init(&built);
+	x = tensor(NN_SUBGRAPH_INPUT, MB_DIMS(1, 5, 1, 6));
+	y = tensor(NN_TEMPORARY, MB_DIMS(5, 6, 1, 1));
+	out = tensor(NN_SUBGRAPH_OUTPUT, MB_DIMS(5, 6, 1, 1));
+	mb_operation(&built, TRANSPOSE, MB_LIST(x, ints(4, (int32_t[]){ 1, 3, 0, 2 }, MB_DIMS(4))),
+		     MB_LIST(y));
+	mb_operation(&built, ABS, MB_LIST(y), MB_LIST(out));
+	assert_steps(1);
+}
+
+/* ---- Memory that is shared ---- */
+
+/* RESHAPE of a model's input, and to a model's output. */
+static void test_reshape_of_arguments(void **state)
+{
+	uint32_t x, list[2], out;
+
+	(void)state;
+	mb_init(&built);
+	x = tensor(NN_SUBGRAPH_INPUT, MB_DIMS(2, 3));
+	list[0] = tensor(NN_TEMPORARY, MB_DIMS(6));
+	list[1] = tensor(NN_TEMPORARY, MB_DIMS(6));
+	out = tensor(NN_SUBGRAPH_OUTPUT, MB_DIMS(3, 2));
+	mb_operation(&built, RESHAPE, MB_LIST(x, ints(1, (int32_t[]){ 6 }, MB_DIMS(1))),
+		     MB_LIST(list[0]));
+	mb_operation(&built, ABS, MB_LIST(list[0]), MB_LIST(list[1]));
+	mb_operation(&built, RESHAPE, MB_LIST(list[1], ints(2, (int32_t[]){ 3, 2 }, MB_DIMS(2))),
+		     MB_LIST(out));
+	assert_steps(1);
+}
+
+/* A result that becomes two outputs is copied to one of them. */
+static void test_reshape_to_two_outputs(void **state)
+{
+	uint32_t x, y, out;
+
+	(void)state;
+	mb_init(&built);
+	x = tensor(NN_SUBGRAPH_INPUT, MB_DIMS(6));
+	y = tensor(NN_TEMPORARY, MB_DIMS(6));
+	mb_operation(&built, ABS, MB_LIST(x), MB_LIST(y));
+	for (int32_t i = 0; i < 2; i++) {
+		out = tensor(NN_SUBGRAPH_OUTPUT, MB_DIMS(3, 2));
+		mb_operation(&built, RESHAPE, MB_LIST(y, ints(2, (int32_t[]){ 3, 2 }, MB_DIMS(2))),
+			     MB_LIST(out));
+	}
+	assert_steps(2);
+}
+
+/* NEG and ABS of the input, which `code` joins along axis 1 or a new one. */
+static uint32_t build_join(int32_t code, uint32_t batch, enum nn_lifetime lifetime)
+{
+	uint32_t x, parts[2], joined;
+
+	mb_init(&built);
+	x = tensor(NN_SUBGRAPH_INPUT, MB_DIMS(batch, 3, 4));
+	for (uint32_t i = 0; i < 2; i++)
+		parts[i] = tensor(NN_TEMPORARY, MB_DIMS(batch, 3, 4));
+	joined = code == PACK ? tensor(lifetime, MB_DIMS(2, batch, 3, 4)) :
+				tensor(lifetime, MB_DIMS(batch, 6, 4));
+	mb_operation(&built, NEG, MB_LIST(x), MB_LIST(parts[0]));
+	mb_operation(&built, ABS, MB_LIST(x), MB_LIST(parts[1]));
+	if (code == PACK)
+		mb_operation(&built, PACK, MB_LIST(mb_int32(&built, 0), parts[0], parts[1]),
+			     MB_LIST(joined));
+	else
+		mb_operation(&built, CONCATENATION, MB_LIST(parts[0], parts[1],
+							    mb_int32(&built, 1)), MB_LIST(joined));
+	return joined;
+}
+
+static void test_join(void **state)
+{
+	uint32_t joined, out;
+
+	(void)state;
+	build_join(CONCATENATION, 1, NN_SUBGRAPH_OUTPUT);
+	assert_steps(2);
+	build_join(PACK, 2, NN_SUBGRAPH_OUTPUT);
+	assert_steps(2);
+	build_join(CONCATENATION, 2, NN_SUBGRAPH_OUTPUT);
+	assert_steps(3);
+	/* In the arena, in a part of something larger. */
+	joined = build_join(CONCATENATION, 1, NN_TEMPORARY);
+	out = tensor(NN_SUBGRAPH_OUTPUT, MB_DIMS(2, 6, 4));
+	mb_operation(&built, CONCATENATION, MB_LIST(joined, joined, mb_int32(&built, 0)),
+		     MB_LIST(out));
+	assert_steps(3);
+}
+
+/* SPLIT of the input along an axis, then NEG of one part and ABS of the other. */
+static void build_split(uint32_t batch, enum nn_lifetime lifetime)
+{
+	uint32_t x, parts[2], outs[2];
+
+	mb_init(&built);
+	x = tensor(NN_SUBGRAPH_INPUT, MB_DIMS(batch, 6, 4));
+	for (uint32_t i = 0; i < 2; i++) {
+		parts[i] = tensor(i ? lifetime : NN_TEMPORARY, MB_DIMS(batch, 3, 4));
+		outs[i] = tensor(NN_SUBGRAPH_OUTPUT, MB_DIMS(batch, 3, 4));
+	}
+	mb_operation(&built, SPLIT, MB_LIST(x, mb_int32(&built, -2), mb_int32(&built, 2)),
+		     MB_LIST(parts[0], parts[1]));
+	mb_operation(&built, NEG, MB_LIST(parts[0]), MB_LIST(outs[0]));
+	mb_operation(&built, ABS, MB_LIST(parts[1]), MB_LIST(outs[1]));
+}
+
+static void test_split(void **state)
+{
+	(void)state;
+	build_split(1, NN_TEMPORARY);
+	assert_steps(2);
+	build_split(2, NN_TEMPORARY);
+	assert_steps(3);
+	build_split(1, NN_SUBGRAPH_OUTPUT);
+	assert_steps(3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pad_into_convolution),
+		cmocka_unit_test(test_pad_into_pool),
+		cmocka_unit_test(test_activation_after),
+		cmocka_unit_test(test_transpose_pair),
+		cmocka_unit_test(test_transpose_alone),
+		cmocka_unit_test(test_reshape_of_arguments),
+		cmocka_unit_test(test_reshape_to_two_outputs),
+		cmocka_unit_test(test_join),
+		cmocka_unit_test(test_split),
+	};
+
+	return cmocka_run_group_tests_name("plan_fold", tests, NULL, NULL);
+}
