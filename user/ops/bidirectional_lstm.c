@@ -127,8 +127,7 @@ static enum nn_status execute_bidirectional_lstm(struct nn_run *r)
 
 static enum nn_status check_bidirectional_lstm(const struct nn_check *c)
 {
-	static const struct nn_rule sequence = { NN_SAME, 3, 3 }, matrix = { NN_SAME, 2, 2 };
-	static const struct nn_rule vector = { NN_SAME, 1, 1 }, scalars[] = {
+	static const struct nn_rule any_rank = { NN_SAME, 0, 0 }, scalars[] = {
 		NN_SCALAR_INT, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_BOOL, NN_SCALAR_BOOL,
 	};
 	uint32_t outputs = c->operation->num_outputs;
@@ -142,12 +141,13 @@ static enum nn_status check_bidirectional_lstm(const struct nn_check *c)
 		status = nn_lstm_cell_check(c, FW_WEIGHTS);
 	if (!status)
 		status = nn_lstm_cell_check(c, BW_WEIGHTS);
+	/* The states' ranks are looked at when they are used; the others may be omitted. */
 	for (uint32_t i = FW_H; !status && i < ACTIVATION; i++)
-		status = nn_check_input(c, i, i == AUX ? sequence : matrix);
+		status = nn_check_input(c, i, any_rank);
 	for (uint32_t i = ACTIVATION; !status && i < FW_NORM; i++)
 		status = nn_check_input(c, i, scalars[i - ACTIVATION]);
 	for (uint32_t i = FW_NORM; !status && i < NUM_INPUTS; i++)
-		status = nn_check_input(c, i, vector);
+		status = nn_check_input(c, i, any_rank);
 	for (uint32_t i = 0; !status && i < outputs; i++)
 		status = nn_check_output(c, i, (struct nn_rule){ NN_SAME, 2, 3 });
 	return status;
