@@ -138,17 +138,17 @@ void nn_lstm_normalize(float *values, const float *gain, const float *bias, uint
 		       uint32_t units)
 {
 	for (uint32_t b = 0; b < batch; b++, values += units) {
-		float sum = 0, squares = 0, mean, variance, factor;
+		double mean = 0, variance = 0, factor;
 
-		for (uint32_t u = 0; u < units; u++) {
-			sum += values[u];
-			squares += values[u] * values[u];
-		}
-		mean = sum / (float)units;
-		variance = squares / (float)units - mean * mean;
-		factor = 1 / sqrtf(variance == 0 ? 1e-8f : variance);
 		for (uint32_t u = 0; u < units; u++)
-			values[u] = (values[u] - mean) * factor * gain[u] + bias[u];
+			mean += values[u];
+		mean /= units;
+		for (uint32_t u = 0; u < units; u++)
+			variance += (values[u] - mean) * (values[u] - mean);
+		variance /= units;
+		factor = 1 / sqrt(variance == 0 ? 1e-8 : variance);
+		for (uint32_t u = 0; u < units; u++)
+			values[u] = (float)((values[u] - mean) * factor) * gain[u] + bias[u];
 	}
 }
 

@@ -53,7 +53,10 @@ enum nn_status nn_lstm_cell_shape(const struct nn_run *r, struct nn_lstm_cell *c
 enum nn_status nn_lstm_shape(const struct nn_run *r, struct nn_sequence *s,
 			     struct nn_lstm_cell *c);
 
-/* Each row of [batch, units] to mean 0 and variance 1, then times `gain` plus `bias`. */
+/*
+ * Each row of [batch, units] to mean 0 and variance 1, then times `gain` plus `bias`; in double,
+ * since rows that hardly vary leave nothing of a float's digits.
+ */
 void nn_lstm_normalize(float *values, const float *gain, const float *bias, uint32_t batch,
 		       uint32_t units);
 

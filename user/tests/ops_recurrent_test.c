@@ -7,6 +7,7 @@
 
 #include "op_case.h"
 #include "ops/fingerprint.h"
+#include "ops/lstm_cell.h"
 
 #define LSTM_WEIGHTS "f2 f2 f2 f2 f2 f2 f2 f2 f1 f1 f1 f1 f1 f1 f1 f2 f1 "
 
@@ -21,6 +22,7 @@ static void test_signatures(void **state)
 		{ "RNN", "f2 f2 f2 f1 f2 I > f2", false },
 		{ "UNIDIRECTIONAL_SEQUENCE_RNN", "f3 f2 f2 f1 f2 I I > f3", true },
 		{ "UNIDIRECTIONAL_SEQUENCE_RNN", "f3 f2 f2 f1 f2 I I > f3 f2", true },
+		{ "UNIDIRECTIONAL_SEQUENCE_RNN", "f3 f2 f2 f1 f2 I I > f2", true },
 		{ "UNIDIRECTIONAL_SEQUENCE_RNN", "f3 f2 f2 f1 f2 I B > f3", false },
 		{ "UNIDIRECTIONAL_SEQUENCE_RNN", "f2 f2 f2 f1 f2 I I > f3", false },
 		{ "BIDIRECTIONAL_SEQUENCE_RNN",
@@ -43,6 +45,9 @@ static void test_signatures(void **state)
 		{ "BIDIRECTIONAL_SEQUENCE_LSTM",
 		  "f3 " LSTM_WEIGHTS LSTM_WEIGHTS "f2 f2 f2 f2 f3 f2 f2 f2 f2 f2 f2 f2 f2 "
 		  "I F F B B f1 f1 f1 f1 f1 f1 f1 f1 > f3 f3", true },
+		{ "BIDIRECTIONAL_SEQUENCE_LSTM",
+		  "f3 " LSTM_WEIGHTS LSTM_WEIGHTS "f2 f1 f2 f2 f3 f2 f2 f2 f2 f2 f2 f2 f2 "
+		  "I F F B B f1 f1 f1 f1 f1 f1 f1 f1 > f2 f2", true },
 		{ "BIDIRECTIONAL_SEQUENCE_LSTM",
 		  "f3 " LSTM_WEIGHTS LSTM_WEIGHTS "f2 f2 f2 f2 f3 f2 f2 f2 f2 f2 f2 f2 f2 "
 		  "I F F B B f1 f1 f1 f1 f1 f1 f1 f1 > f3 f3 f2", false },
@@ -133,6 +138,20 @@ static void lstm_gate(const struct op_case *c, uint32_t g, uint32_t b, const dou
 	for (uint32_t u = 0; norm && u < U; u++)
 		out[u] = (out[u] - mean) / sqrt(variance) * (double)norm[u] +
 			 (double)input(c, 12 + g)[u];
+}
+
+/* What rows that hardly vary are normalised to does not depend on how far from 0 they are. */
+static void test_normalized_rows(void **state)
+{
+	static const float gain[] = { 1, 1, 1, 1 }, bias[] = { 0, 0, 0, 5 };
+	float rows[2][4] = { { 1000, 1000, 1000 + 0x1p-10f, 1000 + 0x1p-10f },
+			     { 0.1f, 0.1f, 0.1f, 0.1f } };
+	static const float expected[2][4] = { { -1, -1, 1, 6 }, { 0, 0, 0, 5 } };
+
+	(void)state;
+	nn_lstm_normalize(rows[0], gain, bias, 2, 4);
+	for (uint32_t i = 0; i < 8; i++)
+		assert_true(fabsf(rows[i / 4][i % 4] - expected[i / 4][i % 4]) < 1e-6f);
 }
 
 static double clip(double v, double limit)
@@ -382,6 +401,7 @@ static void test_random_multinomial(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_normalized_rows),
 		cmocka_unit_test(test_signatures),
 		cmocka_unit_test(test_lstm),
 		cmocka_unit_test(test_lstm_presence),
