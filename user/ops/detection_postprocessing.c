@@ -219,6 +219,7 @@ static void read_job(const struct nn_run *r, struct job *j)
 	};
 	limit = j->regular ? DETECTIONS_PER_CLASS : MAX_DETECTIONS;
 	j->nms = (struct nn_nms){
+		.kernel = NN_NMS_DISCARD,
 		.threshold = nn_run_float(r, IOU_THRESHOLD, 0),
 		.floor = -INFINITY,
 		.limit = nn_run_int(r, limit, 0),

@@ -125,6 +125,7 @@ static size_t propose(const struct nn_run *r, const struct job *j, uint32_t n)
 	size_t all = (size_t)j->shape.h * j->shape.w * j->shape.c, count = 0;
 	int32_t before = nn_run_int(r, PRE_NMS, 0), after = nn_run_int(r, POST_NMS, 0);
 	struct nn_nms nms = {
+		.kernel = NN_NMS_DISCARD,
 		.threshold = nn_run_float(r, IOU_THRESHOLD, 0),
 		.floor = -INFINITY,
 		.limit = after > 0 ? after : -1,

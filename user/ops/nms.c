@@ -51,7 +51,7 @@ static size_t suppress(const struct nn_nms *nms, const struct nn_box *boxes, uin
 		float left = weight(nms, nn_box_overlap(&boxes[kept], &boxes[rest[i].box]));
 
 		rest[i].score *= left;
-		if (left != 0 && rest[i].score >= nms->floor)
+		if ((left != 0 || nms->kernel != NN_NMS_DISCARD) && rest[i].score >= nms->floor)
 			i++;
 		else
 			rest[i] = rest[--count];

@@ -12,7 +12,8 @@
 
 /* What becomes of the score of a box that overlaps a better one: values of the NNAPI. */
 enum nn_nms_kernel {
-	NN_NMS_HARD = 0,	/* dropped from the threshold on */
+	NN_NMS_DISCARD = -1,	/* not the NNAPI's: dropped from the threshold on */
+	NN_NMS_HARD = 0,	/* loses all of it from the threshold on */
 	NN_NMS_LINEAR = 1,	/* loses the overlap's part of it from the threshold on */
 	NN_NMS_GAUSSIAN = 2,	/* loses according to overlap and sigma */
 };

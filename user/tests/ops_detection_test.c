@@ -412,8 +412,8 @@ struct nms_case {
 	int32_t limit, kernel;
 	float floor;
 	uint32_t count;
-	float scores[4];
-	int32_t classes[4];
+	float scores[5];
+	int32_t classes[5];
 };
 
 /*
@@ -457,6 +457,8 @@ static void test_nms(void **state)
 		{ "hard", -1, 0, 0.1f, 4, { 0.9f, 0.7f, 0.6f, 0.5f }, { 1, 1, 2, 2 } },
 		{ "hard, two an image", 2, 0, 0.1f, 3, { 0.9f, 0.7f, 0.5f }, { 1, 1, 2 } },
 		{ "hard, none", 0, 0, 0.1f, 0, { 0 }, { 0 } },
+		{ "hard, no floor: a score of 0 stays", -1, 0, 0, 5, { 0.9f, 0.7f, 0, 0.6f, 0.5f },
+		  { 1, 1, 1, 2, 2 } },
 		{ "linear, dropped below the floor", -1, 1, 0.45f, 4, { 0.9f, 0.7f, 0.6f, 0.5f },
 		  { 1, 1, 2, 2 } },
 		{ "linear, three an image", 3, 1, 0.1f, 4, { 0.9f, 0.7f, 0.6f, 0.5f },
@@ -467,7 +469,7 @@ static void test_nms(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		const struct nms_case *n = &table[i];
-		int32_t batch[4] = { 5, 5, 5, 5 };
+		int32_t batch[5] = { 5, 5, 5, 5, 5 };
 		struct op_case c;
 
 		if (n->count)
