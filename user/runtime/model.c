@@ -454,19 +454,18 @@ int ANeuralNetworksModel_addOperation(ANeuralNetworksModel *model,
 	return rt_end(result, &err);
 }
 
-/* Gives plain temporaries the lifetime of a list; those before a failing one keep it. */
+/*
+ * Gives plain temporaries the lifetime of a list, whose indices are valid; those before a
+ * failing one keep it.
+ */
 static int identify(ANeuralNetworksModel *model, const char *what, enum nn_lifetime lifetime,
 		    uint32_t count, const uint32_t *list, struct nn_error *err)
 {
 	uint32_t i;
 
 	for (i = 0; i < count; i++) {
-		struct nn_operand *operand;
+		struct nn_operand *operand = &model->operands[list[i]];
 
-		if (list[i] >= model->num_operands)
-			return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "%s %u is operand %u of %u",
-				       what, i, list[i], model->num_operands);
-		operand = &model->operands[list[i]];
 		if (operand->lifetime != NN_TEMPORARY)
 			return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
 				       "%s %u is operand %u, which is a constant, omitted, or an "
@@ -481,6 +480,10 @@ static int identify_both(ANeuralNetworksModel *model, uint32_t num_inputs, const
 {
 	int result = check_mutable(model, err);
 
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		result = check_indices(model, "input", num_inputs, inputs, err);
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		result = check_indices(model, "output", num_outputs, outputs, err);
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		result = identify(model, "input", NN_SUBGRAPH_INPUT, num_inputs, inputs, err);
 	if (result == ANEURALNETWORKS_NO_ERROR)

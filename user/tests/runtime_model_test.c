@@ -268,6 +268,19 @@ static void test_operations(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
+/* Operand `index` of the model that add_model() makes. */
+static void add_add_operand(ANeuralNetworksModel *model, int index)
+{
+	const ANeuralNetworksOperandType tensor = tensor_type(2, dims_2x2);
+	const ANeuralNetworksOperandType scalar = scalar_type(ANEURALNETWORKS_INT32);
+	const int32_t zero = 0;
+
+	assert_ok(ANeuralNetworksModel_addOperand(model,
+						  index == ADD_ACTIVATION ? &scalar : &tensor));
+	if (index == ADD_ACTIVATION)
+		assert_ok(ANeuralNetworksModel_setOperandValue(model, index, &zero, 4));
+}
+
 static void test_identify(void **state)
 {
 	const struct {
@@ -282,9 +295,6 @@ static void test_identify(void **state)
 		{ "one operand for both", 0, 0 },
 	};
 	const uint32_t twice[] = { 0, 0 }, outputs[] = { 3 };
-	const ANeuralNetworksOperandType tensor = tensor_type(2, dims_2x2);
-	const ANeuralNetworksOperandType scalar = scalar_type(ANEURALNETWORKS_INT32);
-	const int32_t zero = 0;
 	ANeuralNetworksModel *model;
 	size_t i;
 	int k;
@@ -293,9 +303,7 @@ static void test_identify(void **state)
 	for (i = 0; i <= ARRAY_SIZE(refused); i++) {
 		assert_ok(ANeuralNetworksModel_create(&model));
 		for (k = 0; k < 4; k++)
-			assert_ok(ANeuralNetworksModel_addOperand(
-				model, k == ADD_ACTIVATION ? &scalar : &tensor));
-		assert_ok(ANeuralNetworksModel_setOperandValue(model, ADD_ACTIVATION, &zero, 4));
+			add_add_operand(model, k);
 		if (i == ARRAY_SIZE(refused))
 			assert_result(BAD_DATA, ANeuralNetworksModel_identifyInputsAndOutputs(
 							model, 2, twice, 1, outputs));
@@ -305,6 +313,29 @@ static void test_identify(void **state)
 			fail_msg("not refused: %s", refused[i].name);
 		ANeuralNetworksModel_free(model);
 	}
+}
+
+/* An index that is none is seen before anything is done. */
+static void test_identify_again(void **state)
+{
+	const uint32_t inputs[] = { ADD_A, ADD_B, ADD_ACTIVATION }, outputs[] = { ADD_SUM };
+	const uint32_t wrong[] = { ADD_A, 4 };
+	ANeuralNetworksModel *model;
+	int i;
+
+	(void)state;
+	assert_ok(ANeuralNetworksModel_create(&model));
+	for (i = 0; i < 4; i++)
+		add_add_operand(model, i);
+	assert_ok(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_ADD, 3, inputs, 1,
+						    outputs));
+	assert_result(BAD_DATA,
+		      ANeuralNetworksModel_identifyInputsAndOutputs(model, 2, wrong, 1, outputs));
+	assert_result(BAD_DATA,
+		      ANeuralNetworksModel_identifyInputsAndOutputs(model, 2, inputs, 2, wrong));
+	assert_ok(ANeuralNetworksModel_identifyInputsAndOutputs(model, 2, inputs, 1, outputs));
+	assert_ok(ANeuralNetworksModel_finish(model));
+	ANeuralNetworksModel_free(model);
 }
 
 /* Whatever changes a model, on one that can't be changed any more. */
@@ -534,6 +565,7 @@ int main(void)
 		cmocka_unit_test(test_channel_scales),
 		cmocka_unit_test(test_operations),
 		cmocka_unit_test(test_identify),
+		cmocka_unit_test(test_identify_again),
 		cmocka_unit_test(test_finished),
 		cmocka_unit_test(test_graphs),
 		cmocka_unit_test(test_late_constant),
