@@ -63,7 +63,7 @@ int ANeuralNetworksBurst_create(ANeuralNetworksCompilation *compilation,
 	b = calloc(1, sizeof(*b));
 	if (!b)
 		return rt_refuse(ANEURALNETWORKS_OUT_OF_MEMORY, "out of memory");
-	b->compilation = compilation;
+	b->compilation = compilation_get(compilation);
 	if (!open_channels(b)) {
 		ANeuralNetworksBurst_free(b);
 		return rt_refuse(ANEURALNETWORKS_OUT_OF_MEMORY, "out of memory");
@@ -85,5 +85,6 @@ void ANeuralNetworksBurst_free(ANeuralNetworksBurst *burst)
 			p->steps[i].prepared->ops->close_channel(burst->requests[i].channel);
 	ANeuralNetworksMemory_free(burst->temporaries);
 	arena_free(&burst->arena);
+	compilation_put(burst->compilation);
 	free(burst);
 }

@@ -64,7 +64,8 @@ static int create(const ANeuralNetworksModel *model, const ANeuralNetworksDevice
 		free(c);
 		return rt_out_of_memory(err);
 	}
-	c->model = model;
+	c->references = 1;
+	c->model = model_get(model);
 	c->num_devices = num_devices;
 	for (i = 0; i < num_devices; i++)
 		c->devices[i] = devices ? devices[i] : device_at(i);
@@ -110,16 +111,30 @@ int ANeuralNetworksCompilation_createForDevices(ANeuralNetworksModel *model,
 	return rt_end(result, &err);
 }
 
+ANeuralNetworksCompilation *compilation_get(const ANeuralNetworksCompilation *compilation)
+{
+	ANeuralNetworksCompilation *c = (ANeuralNetworksCompilation *)compilation;
+
+	atomic_fetch_add(&c->references, 1);
+	return c;
+}
+
 void ANeuralNetworksCompilation_free(ANeuralNetworksCompilation *compilation)
 {
-	if (!compilation)
+	if (!compilation || atomic_fetch_sub(&compilation->references, 1) > 1)
 		return;
 	if (compilation->valid)
 		partition_free(&compilation->partition);
+	model_put(compilation->model);
 	attributes_free(compilation->attributes);
 	free(compilation->cache_dir);
 	free(compilation->devices);
 	free(compilation);
+}
+
+void compilation_put(const ANeuralNetworksCompilation *compilation)
+{
+	ANeuralNetworksCompilation_free((ANeuralNetworksCompilation *)compilation);
 }
 
 static int set_caching(ANeuralNetworksCompilation *compilation, const char *dir,

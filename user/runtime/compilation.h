@@ -9,6 +9,7 @@
 #include "runtime/partition.h"
 
 struct ANeuralNetworksCompilation {
+	atomic_uint references;		/* the application, and what was made of it */
 	const ANeuralNetworksModel *model;
 	const ANeuralNetworksDevice **devices;
 	uint32_t num_devices;
@@ -24,6 +25,10 @@ struct ANeuralNetworksCompilation {
 	bool valid;			/* finished, and the partition is there */
 	struct partition partition;
 };
+
+/* As model_get(): executions, bursts and descriptions of memories hold their compilation. */
+ANeuralNetworksCompilation *compilation_get(const ANeuralNetworksCompilation *compilation);
+void compilation_put(const ANeuralNetworksCompilation *compilation);
 
 /* BAD_STATE unless executions of it may be made. */
 int compilation_check_valid(const ANeuralNetworksCompilation *compilation,

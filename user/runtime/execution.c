@@ -30,7 +30,7 @@ static int create(ANeuralNetworksCompilation *compilation, ANeuralNetworksExecut
 	e = calloc(1, sizeof(*e));
 	if (!e)
 		return rt_out_of_memory(err);
-	e->compilation = compilation;
+	e->compilation = compilation_get(compilation);
 	e->num_inputs = main->num_inputs;
 	e->num_outputs = main->num_outputs;
 	e->inputs = calloc((size_t)e->num_inputs + 1, sizeof(e->inputs[0]));
@@ -73,6 +73,7 @@ void ANeuralNetworksExecution_free(ANeuralNetworksExecution *execution)
 	free(execution->is_set);
 	free(execution->outputs);
 	free(execution->inputs);
+	compilation_put(execution->compilation);
 	free(execution);
 }
 

@@ -24,8 +24,12 @@ int ANeuralNetworksMemoryDesc_create(ANeuralNetworksMemoryDesc **desc)
 
 void ANeuralNetworksMemoryDesc_free(ANeuralNetworksMemoryDesc *desc)
 {
+	uint32_t i;
+
 	if (!desc)
 		return;
+	for (i = 0; i < desc->num_roles; i++)
+		compilation_put(desc->roles[i].compilation);
 	free(desc->roles);
 	free(desc);
 }
@@ -107,6 +111,7 @@ static int add_role(ANeuralNetworksMemoryDesc *desc, const struct memory_role *r
 		return rt_out_of_memory(err);
 	desc->roles = roles;
 	desc->roles[desc->num_roles++] = *role;
+	compilation_get(role->compilation);
 	desc->operand = merged;
 	return ANEURALNETWORKS_NO_ERROR;
 }

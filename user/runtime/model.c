@@ -61,13 +61,24 @@ int ANeuralNetworksModel_create(ANeuralNetworksModel **model)
 	*model = calloc(1, sizeof(**model));
 	if (!*model)
 		return rt_refuse(ANEURALNETWORKS_OUT_OF_MEMORY, "out of memory");
+	(*model)->references = 1;
 	return ANEURALNETWORKS_NO_ERROR;
+}
+
+const ANeuralNetworksModel *model_get(const ANeuralNetworksModel *model)
+{
+	atomic_fetch_add(&((ANeuralNetworksModel *)model)->references, 1);
+	return model;
 }
 
 void ANeuralNetworksModel_free(ANeuralNetworksModel *model)
 {
-	if (!model)
+	uint32_t i;
+
+	if (!model || atomic_fetch_sub(&model->references, 1) > 1)
 		return;
+	for (i = 0; i < model->num_children; i++)
+		model_put(model->children[i]);
 	ANeuralNetworksMemory_free(model->large_memory);
 	arena_free(&model->arena);
 	free(model->operands);
@@ -78,6 +89,11 @@ void ANeuralNetworksModel_free(ANeuralNetworksModel *model)
 	free(model->children);
 	free(model->child_graphs);
 	free(model);
+}
+
+void model_put(const ANeuralNetworksModel *model)
+{
+	ANeuralNetworksModel_free((ANeuralNetworksModel *)model);
 }
 
 static int add_operand(ANeuralNetworksModel *model, const ANeuralNetworksOperandType *type,
@@ -290,7 +306,7 @@ static int set_value_from_model(ANeuralNetworksModel *model, int32_t index,
 	if (!grow(&model->children, count, sizeof(model->children[0])) ||
 	    !grow(&model->child_graphs, count, sizeof(model->child_graphs[0])))
 		return rt_out_of_memory(err);
-	model->children[count] = value;
+	model->children[count] = model_get(value);
 	model->child_graphs[count] = model_main(value);
 	model->num_children++;
 	set_source(model, operand, NN_SUBGRAPH, count, 0);

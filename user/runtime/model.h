@@ -6,6 +6,8 @@
 #ifndef NN_RUNTIME_MODEL_H
 #define NN_RUNTIME_MODEL_H
 
+#include <stdatomic.h>
+
 #include <android/NeuralNetworks.h>
 #include <nnaccel/model.h>
 
@@ -19,6 +21,7 @@ struct graph {
 };
 
 struct ANeuralNetworksModel {
+	atomic_uint references;			/* the application, and what was made of it */
 	bool finished;
 	bool invalid;				/* finishing failed: only to be freed */
 	bool relaxed;
@@ -65,6 +68,13 @@ static inline const struct nn_operand *model_output(const ANeuralNetworksModel *
 {
 	return &model_main(model)->operands[model_main(model)->outputs[index]];
 }
+
+/*
+ * What was made of a model holds it, so that the application may free either first.
+ * Counting references does not change what a caller sees.
+ */
+const ANeuralNetworksModel *model_get(const ANeuralNetworksModel *model);
+void model_put(const ANeuralNetworksModel *model);
 
 /* BAD_STATE unless a model is finished and valid. */
 int model_check_finished(const ANeuralNetworksModel *model, struct nn_error *err);

@@ -776,6 +776,35 @@ static void test_bursts(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
+/* The application may free a model and a compilation before what was made of them. */
+static void test_freed_first(void **state)
+{
+	ANeuralNetworksModel *model = mixed_model(2);
+	ANeuralNetworksCompilation *compilation = compile(model, false);
+	ANeuralNetworksExecution *execution = add_execution(compilation);
+	ANeuralNetworksMemoryDesc *desc;
+	ANeuralNetworksMemory *memory;
+	ANeuralNetworksBurst *burst;
+	float out[ADD_ELEMENTS];
+
+	(void)state;
+	assert_ok(ANeuralNetworksBurst_create(compilation, &burst));
+	assert_ok(ANeuralNetworksMemoryDesc_create(&desc));
+	assert_ok(ANeuralNetworksMemoryDesc_addInputRole(desc, compilation, 0, 1));
+	assert_ok(ANeuralNetworksMemoryDesc_finish(desc));
+	ANeuralNetworksModel_free(model);
+	ANeuralNetworksCompilation_free(compilation);
+	assert_ok(ANeuralNetworksMemory_createFromDesc(desc, &memory));
+	ANeuralNetworksMemoryDesc_free(desc);
+	assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, out, sizeof(out)));
+	assert_ok(ANeuralNetworksExecution_burstCompute(execution, burst));
+	assert_int_equal(accel.in_bursts, 2);
+	ANeuralNetworksExecution_free(execution);
+	ANeuralNetworksBurst_free(burst);
+	ANeuralNetworksMemory_free(memory);
+	assert_int_equal(accel.bursts, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -791,6 +820,7 @@ int main(void)
 		cmocka_unit_test_setup(test_times, reset),
 		cmocka_unit_test_setup(test_busy, reset),
 		cmocka_unit_test_setup(test_bursts, reset),
+		cmocka_unit_test_setup(test_freed_first, reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
