@@ -58,7 +58,8 @@ static int import_pools(const ANeuralNetworksDevice *device, const struct graph 
 	if (!*memories)
 		return rt_out_of_memory(err);
 	for (i = 0; i < graph->model.num_pools && result == ANEURALNETWORKS_NO_ERROR; i++)
-		result = memory_import(graph->memories[i], device->nna, &(*memories)[i], err);
+		result = memory_import(graph->memories[i], PROT_READ, device->nna, &(*memories)[i],
+				       err);
 	return result;
 }
 
@@ -232,12 +233,8 @@ static int refer(struct accel_prepared *accel, struct accel_request *r,
 		 const struct request_arg *arg, int prot, uint32_t *pool, struct nn_error *err)
 {
 	struct nna_memory *memory;
-	int result;
+	int result = memory_import(arg->memory, prot, accel->device, &memory, err);
 
-	if (prot & ~arg->memory->prot)
-		return rt_fail(err, ANEURALNETWORKS_UNMAPPABLE, "a memory that must be %s is not",
-			       prot & PROT_WRITE ? "writable" : "readable");
-	result = memory_import(arg->memory, accel->device, &memory, err);
 	if (result != ANEURALNETWORKS_NO_ERROR)
 		return result;
 	for (*pool = 0; *pool < r->num_memories; ++*pool)

@@ -140,17 +140,25 @@ static int map(ANeuralNetworksMemory *memory, struct nn_error *err)
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
+static int check_access(const ANeuralNetworksMemory *memory, int prot, struct nn_error *err)
+{
+	if (prot & ~memory->prot)
+		return rt_fail(err, ANEURALNETWORKS_UNMAPPABLE, "a memory that must be %s is not",
+			       prot & PROT_WRITE ? "writable" : "readable");
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
 int memory_map(const ANeuralNetworksMemory *memory, int prot, uint8_t **base,
 	       struct nn_error *err)
 {
-	int result = ANEURALNETWORKS_NO_ERROR;
+	int result;
 
 	if (memory_is_picture(memory))
 		return rt_fail(err, ANEURALNETWORKS_UNMAPPABLE,
 			       "a picture's bytes are not a memory's");
-	if (prot & ~memory->prot)
-		return rt_fail(err, ANEURALNETWORKS_UNMAPPABLE, "a memory that must be %s is not",
-			       prot & PROT_WRITE ? "writable" : "readable");
+	result = check_access(memory, prot, err);
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		return result;
 	pthread_mutex_lock(&writable(memory)->lock);
 	if (!memory->base)
 		result = map(writable(memory), err);
@@ -159,17 +167,22 @@ int memory_map(const ANeuralNetworksMemory *memory, int prot, uint8_t **base,
 	return result;
 }
 
-int memory_import(const ANeuralNetworksMemory *memory, struct nna_device *device,
+int memory_import(const ANeuralNetworksMemory *memory, int prot, struct nna_device *device,
 		  struct nna_memory **imported, struct nn_error *err)
 {
+	int result = check_access(memory, prot, err);
 	enum nn_status status = NN_OK;
 
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		return result;
 	pthread_mutex_lock(&writable(memory)->lock);
 	if (!memory->imported && memory_is_picture(memory))
 		status = hardware_import(memory, device, &writable(memory)->imported, err);
 	else if (!memory->imported)
-		status = nna_memory_import(device, memory->fd, memory->prot, memory->offset,
-					   memory->size, &writable(memory)->imported, err);
+		/* As with mmap(), what can be written can be read. */
+		status = nna_memory_import(device, memory->fd, memory->prot | PROT_READ,
+					   memory->offset, memory->size,
+					   &writable(memory)->imported, err);
 	*imported = memory->imported;
 	pthread_mutex_unlock(&writable(memory)->lock);
 	if (status == NN_INVALID_ARGUMENT)

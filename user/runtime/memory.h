@@ -68,8 +68,11 @@ static inline bool memory_is_on_device(const ANeuralNetworksMemory *memory)
 int memory_map(const ANeuralNetworksMemory *memory, int prot, uint8_t **base,
 	       struct nn_error *err);
 
-/* The memory as the device reaches it; UNMAPPABLE where it does not. Made once, too. */
-int memory_import(const ANeuralNetworksMemory *memory, struct nna_device *device,
+/*
+ * The memory as the device reaches it, for the accesses of `prot`; UNMAPPABLE where it does
+ * not, or not for those. Made once, too.
+ */
+int memory_import(const ANeuralNetworksMemory *memory, int prot, struct nna_device *device,
 		  struct nna_memory **imported, struct nn_error *err);
 
 /* BAD_DATA unless `length` bytes at `offset` lie in an ordinary memory. */

@@ -411,13 +411,14 @@ static void test_memory_arguments(void **state)
 	ANeuralNetworksModel *model = add_model(2);
 	ANeuralNetworksCompilation *compilation = for_accelerator(model);
 	ANeuralNetworksExecution *execution;
-	ANeuralNetworksMemory *memory, *readonly;
-	void *base, *readonly_base;
+	ANeuralNetworksMemory *memory, *readonly, *writeonly;
+	void *base, *readonly_base, *writeonly_base;
 
 	(void)state;
 	assert_ok(ANeuralNetworksCompilation_finish(compilation));
 	memory = shared_memory(64, PROT_READ | PROT_WRITE, &base);
 	readonly = shared_memory(64, PROT_READ, &readonly_base);
+	writeonly = shared_memory(64, PROT_WRITE, &writeonly_base);
 	memcpy((uint8_t *)base + 16, add_a, sizeof(add_a));
 	assert_ok(ANeuralNetworksExecution_create(compilation, &execution));
 	assert_ok(ANeuralNetworksExecution_setInputFromMemory(execution, 0, NULL, memory, 16, 16));
@@ -433,11 +434,26 @@ static void test_memory_arguments(void **state)
 	assert_result(UNMAPPABLE, ANeuralNetworksExecution_compute(execution));
 	ANeuralNetworksExecution_free(execution);
 	assert_int_equal(accel.executed, 1);
+
+	execution = add_execution(compilation);
+	assert_ok(ANeuralNetworksExecution_setOutputFromMemory(execution, 0, NULL, writeonly, 0,
+							       16));
+	assert_ok(ANeuralNetworksExecution_compute(execution));
+	assert_sum(writeonly_base);
+	ANeuralNetworksExecution_free(execution);
+	assert_ok(ANeuralNetworksExecution_create(compilation, &execution));
+	assert_ok(ANeuralNetworksExecution_setInputFromMemory(execution, 0, NULL, writeonly, 0, 16));
+	assert_ok(ANeuralNetworksExecution_setInput(execution, 1, NULL, add_b, sizeof(add_b)));
+	assert_ok(ANeuralNetworksExecution_setOutputFromMemory(execution, 0, NULL, memory, 0, 16));
+	assert_result(UNMAPPABLE, ANeuralNetworksExecution_compute(execution));
+	ANeuralNetworksExecution_free(execution);
 	ANeuralNetworksCompilation_free(compilation);
 	ANeuralNetworksMemory_free(memory);
 	ANeuralNetworksMemory_free(readonly);
+	ANeuralNetworksMemory_free(writeonly);
 	munmap(base, 64);
 	munmap(readonly_base, 64);
+	munmap(writeonly_base, 64);
 	ANeuralNetworksModel_free(model);
 }
 
