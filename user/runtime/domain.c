@@ -83,8 +83,11 @@ int domain_allocate(const ANeuralNetworksMemoryDesc *desc, struct memory_domain 
 		return ANEURALNETWORKS_NO_ERROR;
 	for (i = 0; i < desc->num_roles && result == ANEURALNETWORKS_NO_ERROR; i++)
 		result = add_steps(&users, &desc->roles[i], err);
-	if (result == ANEURALNETWORKS_NO_ERROR && users.device && !users.several &&
-	    users.device->ops->allocate)
+	if (result == ANEURALNETWORKS_NO_ERROR && (users.several || !users.device))
+		result = rt_fail(err, ANEURALNETWORKS_OP_FAILED,
+				 "the description's roles are of %s device",
+				 users.several ? "more than one" : "no");
+	if (result == ANEURALNETWORKS_NO_ERROR && users.device->ops->allocate)
 		result = users.device->ops->allocate(users.device, users.roles, users.count,
 						     domain, err);
 	free(users.roles);

@@ -10,8 +10,8 @@
 
 /*
  * Asks the one device that has all roles for memory: domain->buffer. NO_ERROR
- * without one where several devices or none have them, or the device has no
- * memory of its own; else why the device refused.
+ * without one where it has no memory of its own. OP_FAILED where several devices or
+ * none have them; else why the device refused.
  */
 int domain_allocate(const ANeuralNetworksMemoryDesc *desc, struct memory_domain *domain,
 		    struct nn_error *err);

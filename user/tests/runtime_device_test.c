@@ -538,6 +538,57 @@ static void test_steps(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
+/* A memory for the first input of a compilation. */
+static int make_input(ANeuralNetworksCompilation *compilation, ANeuralNetworksMemory **memory)
+{
+	ANeuralNetworksMemoryDesc *desc;
+	int result;
+
+	assert_ok(ANeuralNetworksMemoryDesc_create(&desc));
+	assert_ok(ANeuralNetworksMemoryDesc_addInputRole(desc, compilation, 0, 1));
+	assert_ok(ANeuralNetworksMemoryDesc_finish(desc));
+	result = ANeuralNetworksMemory_createFromDesc(desc, memory);
+	ANeuralNetworksMemoryDesc_free(desc);
+	return result;
+}
+
+/* Both devices read the input of mixed_model(): memory that both reach, if it may be. */
+static void test_memory_of_two(void **state)
+{
+	const ANeuralNetworksDevice *both[] = { accelerator(), cpu_device() };
+	ANeuralNetworksModel *model = mixed_model(2);
+	ANeuralNetworksCompilation *named, *any = compile(model, false);
+	ANeuralNetworksMemory *memory, *host;
+	ANeuralNetworksExecution *execution;
+	float out[ADD_ELEMENTS];
+	void *base;
+
+	(void)state;
+	assert_ok(ANeuralNetworksCompilation_createForDevices(model, both, 2, &named));
+	assert_ok(ANeuralNetworksCompilation_finish(named));
+	assert_result(OP_FAILED, make_input(named, &memory));
+	assert_null(memory);
+
+	assert_ok(make_input(any, &memory));
+	host = shared_memory(sizeof(add_a), PROT_READ | PROT_WRITE, &base);
+	memcpy(base, add_a, sizeof(add_a));
+	assert_ok(ANeuralNetworksMemory_copy(host, memory));
+	assert_ok(ANeuralNetworksExecution_create(any, &execution));
+	assert_ok(ANeuralNetworksExecution_setInputFromMemory(execution, 0, NULL, memory, 0, 0));
+	assert_ok(ANeuralNetworksExecution_setInput(execution, 1, NULL, add_b, sizeof(add_b)));
+	assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, out, sizeof(out)));
+	assert_ok(ANeuralNetworksExecution_compute(execution));
+	assert_int_equal(accel.executed, 2);
+	assert_true(out[0] == 11 * add_a[0] + add_b[0] + 11);
+	ANeuralNetworksExecution_free(execution);
+	ANeuralNetworksMemory_free(memory);
+	ANeuralNetworksMemory_free(host);
+	munmap(base, sizeof(add_a));
+	ANeuralNetworksCompilation_free(named);
+	ANeuralNetworksCompilation_free(any);
+	ANeuralNetworksModel_free(model);
+}
+
 static void test_unknown_size_between_steps(void **state)
 {
 	const ANeuralNetworksDevice *both[] = { accelerator(), cpu_device() };
@@ -828,6 +879,7 @@ int main(void)
 		cmocka_unit_test_setup(test_choice, reset),
 		cmocka_unit_test_setup(test_memory_arguments, reset),
 		cmocka_unit_test_setup(test_steps, reset),
+		cmocka_unit_test_setup(test_memory_of_two, reset),
 		cmocka_unit_test_setup(test_unknown_size_between_steps, reset),
 		cmocka_unit_test_setup(test_failing_to_prepare, reset),
 		cmocka_unit_test_setup(test_failing_to_answer, reset),
