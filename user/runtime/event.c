@@ -41,9 +41,9 @@ static ANeuralNetworksEvent *new_event(int fence)
 	return event;
 }
 
-static void drop(ANeuralNetworksEvent *event)
+void event_put(ANeuralNetworksEvent *event)
 {
-	if (atomic_fetch_sub(&event->references, 1) > 1)
+	if (!event || atomic_fetch_sub(&event->references, 1) > 1)
 		return;
 	if (event->fence >= 0)
 		close(event->fence);
@@ -57,8 +57,8 @@ static void drop_job(struct job *job)
 	uint32_t i;
 
 	for (i = 0; i < job->num_dependencies; i++)
-		drop(job->dependencies[i]);
-	drop(job->event);
+		event_put(job->dependencies[i]);
+	event_put(job->event);
 	free(job);
 }
 
@@ -234,7 +234,7 @@ int event_start_execution(ANeuralNetworksExecution *execution,
 	*event = job->event;
 	error = start_thread(job);
 	if (error) {
-		drop(*event);
+		event_put(*event);
 		*event = NULL;
 		drop_job(job);
 		execution_abandon(execution, ANEURALNETWORKS_OP_FAILED);
@@ -285,12 +285,12 @@ int event_start_fenced(ANeuralNetworksExecution *execution,
 		e->fence = fence;
 		e->execution = execution;
 		e->is_execution = true;
+		atomic_fetch_add(&e->references, 1);
 		execution->event = e;
 		*event = e;
 		return ANEURALNETWORKS_NO_ERROR;
 	}
-	if (e)
-		drop(e);
+	event_put(e);
 	return event_start_execution(execution, dependencies, count, duration_ns, event, err);
 }
 
@@ -344,5 +344,5 @@ void ANeuralNetworksEvent_free(ANeuralNetworksEvent *event)
 	wait_event(event, &err);
 	if (event->fence < 0)
 		pthread_join(event->thread, NULL);
-	drop(event);
+	event_put(event);
 }

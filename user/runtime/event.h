@@ -12,7 +12,7 @@ struct ANeuralNetworksEvent {
 	bool is_execution;		/* the fence is of an execution of ours */
 	ANeuralNetworksExecution *execution;	/* under the lock; NULL: it knows of its end */
 	pthread_t thread;		/* without a fence: runs the execution */
-	atomic_uint references;		/* the application, and executions that depend on it */
+	atomic_uint references;		/* the application, its execution, those that depend on it */
 
 	pthread_mutex_t lock;
 	pthread_cond_t ended;
@@ -40,5 +40,8 @@ int event_start_fenced(ANeuralNetworksExecution *execution,
 
 /* Ends the execution of an event whose fence has signalled; does not wait. */
 void event_look(ANeuralNetworksEvent *event);
+
+/* Gives a reference back; NULL is fine. */
+void event_put(ANeuralNetworksEvent *event);
 
 #endif /* NN_RUNTIME_EVENT_H */

@@ -57,16 +57,23 @@ int ANeuralNetworksExecution_create(ANeuralNetworksCompilation *compilation,
 	return rt_end(create(compilation, execution, &err), &err);
 }
 
+/* The state; of one whose fence has signalled, it is finished, whoever waited for that. */
+static enum execution_state look(const ANeuralNetworksExecution *execution)
+{
+	if (execution->state == EXECUTION_STARTED && execution->event)
+		event_look(execution->event);
+	return execution->state;
+}
+
 void ANeuralNetworksExecution_free(ANeuralNetworksExecution *execution)
 {
 	if (!execution)
 		return;
-	if (execution->state == EXECUTION_STARTED && execution->event)
-		event_look(execution->event);
-	if (execution->state == EXECUTION_STARTED) {
+	if (look(execution) == EXECUTION_STARTED) {
 		rt_log(RT_LOG_ERROR, "%s: ignored, the execution runs", __func__);
 		return;
 	}
+	event_put(execution->event);
 	ANeuralNetworksMemory_free(execution->temporaries);
 	attributes_free(execution->attributes);
 	free(execution->shapes);
@@ -225,7 +232,7 @@ int ANeuralNetworksExecution_enableInputAndOutputPadding(ANeuralNetworksExecutio
 
 static int check_startable(const ANeuralNetworksExecution *execution, struct nn_error *err)
 {
-	enum execution_state state = execution->state;
+	enum execution_state state = look(execution);
 	uint32_t i;
 
 	if (state == EXECUTION_STARTED)
@@ -246,11 +253,14 @@ static int start(ANeuralNetworksExecution *execution, struct nn_error *err)
 {
 	enum execution_state first = EXECUTION_CONFIGURING, again = EXECUTION_FINISHED;
 
-	if (atomic_compare_exchange_strong(&execution->state, &first, EXECUTION_STARTED) ||
-	    (execution->reusable &&
-	     atomic_compare_exchange_strong(&execution->state, &again, EXECUTION_STARTED)))
-		return ANEURALNETWORKS_NO_ERROR;
-	return rt_fail(err, ANEURALNETWORKS_BAD_STATE, "another thread started the execution");
+	if (!atomic_compare_exchange_strong(&execution->state, &first, EXECUTION_STARTED) &&
+	    !(execution->reusable &&
+	      atomic_compare_exchange_strong(&execution->state, &again, EXECUTION_STARTED)))
+		return rt_fail(err, ANEURALNETWORKS_BAD_STATE,
+			       "another thread started the execution");
+	event_put(execution->event);
+	execution->event = NULL;
+	return ANEURALNETWORKS_NO_ERROR;
 }
 
 /* Starts what does not wait for others: its inputs have to be there. */
@@ -382,7 +392,7 @@ int ANeuralNetworksExecution_startComputeWithDependencies(
 static int find_shape(const ANeuralNetworksExecution *execution, int32_t index,
 		      const struct nn_output_shape **shape, struct nn_error *err)
 {
-	if (execution->state != EXECUTION_FINISHED)
+	if (look(execution) != EXECUTION_FINISHED)
 		return rt_fail(err, ANEURALNETWORKS_BAD_STATE, "the execution has not ended");
 	if (execution->result != ANEURALNETWORKS_NO_ERROR &&
 	    execution->result != ANEURALNETWORKS_OUTPUT_INSUFFICIENT_SIZE)
@@ -449,7 +459,7 @@ static int get_duration(const ANeuralNetworksExecution *execution, int32_t code,
 	if (code < ANEURALNETWORKS_DURATION_ON_HARDWARE ||
 	    code > ANEURALNETWORKS_FENCED_DURATION_IN_DRIVER)
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "duration code %d", code);
-	if (execution->state != EXECUTION_FINISHED)
+	if (look(execution) != EXECUTION_FINISHED)
 		return rt_fail(err, ANEURALNETWORKS_BAD_STATE, "the execution has not ended");
 	if (execution->result != ANEURALNETWORKS_NO_ERROR)
 		return rt_fail(err, ANEURALNETWORKS_BAD_STATE, "the execution failed: %s",

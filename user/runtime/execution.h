@@ -40,7 +40,7 @@ struct ANeuralNetworksExecution {
 	uint64_t in_driver_us;
 	uint64_t fenced_in_driver_us;	/* from the last dependency's end */
 	uint64_t deadline_ns;
-	ANeuralNetworksEvent *event;	/* that ends it; NULL: it needs none */
+	ANeuralNetworksEvent *event;	/* of its last fence, held: ends it; or NULL */
 };
 
 /*

@@ -365,7 +365,6 @@ int execution_end_fenced(ANeuralNetworksExecution *execution, int fence, struct 
 	execution->fenced_in_driver_us = fenced.in_driver_us;
 	execution->result = result;
 	/* From here on another thread may free it. */
-	execution->event = NULL;
 	execution->state = EXECUTION_FINISHED;
 	return result;
 }
