@@ -81,8 +81,9 @@ struct device_ops {
 	/* From any number of threads. */
 	int (*execute)(struct prepared *prepared, struct request *request, struct nn_error *err);
 	/*
-	 * Starts an execution whose arguments all lie in memories, once sync_files
-	 * have signalled, and gives one for its end; NULL where the device cannot.
+	 * Starts an execution once sync_files have signalled, and gives one for its end;
+	 * NULL where the device cannot. Outputs lie in memories; inputs at pointers are
+	 * copied before the call returns.
 	 */
 	int (*execute_fenced)(struct prepared *prepared, const struct request *request,
 			      const int *wait_for, uint32_t count, uint64_t duration_ns,

@@ -478,6 +478,8 @@ static int accel_execute_fenced(struct prepared *prepared, const struct request 
 								&options, wait_for, count,
 								duration_ns, fence, err));
 	}
+	/* The kernel keeps what an execution needs. */
+	nna_memory_free(r.staging);
 	arena_free(&arena);
 	return result;
 }

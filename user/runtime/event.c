@@ -259,6 +259,19 @@ static int *get_fences(const ANeuralNetworksEvent *const *dependencies, uint32_t
 	return fences;
 }
 
+static bool have_signalled(const int *fences, uint32_t count)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++) {
+		struct pollfd poll_fd = { .fd = fences[i], .events = POLLIN };
+
+		if (poll(&poll_fd, 1, 0) <= 0)
+			return false;
+	}
+	return true;
+}
+
 /* NNAPI's fences are above 0. */
 static int move_up(int fence)
 {
@@ -277,7 +290,8 @@ int event_start_fenced(ANeuralNetworksExecution *execution,
 	int fence = -1;
 
 	if (e)
-		execution_start_fenced(execution, fences, count, duration_ns, &fence);
+		execution_start_fenced(execution, fences, count, have_signalled(fences, count),
+				       duration_ns, &fence);
 	free(fences);
 	if (fence == 0)
 		fence = move_up(fence);

@@ -315,19 +315,20 @@ int execution_run(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *bur
 	return result;
 }
 
-/* The device can reach them by itself, at any time. */
-static bool lie_in_memories(const struct request_arg *args, uint32_t count)
+/* The device can reach them by itself at any time, but those at pointers where they may be. */
+static bool can_be_reached(const struct request_arg *args, uint32_t count, bool may_be_pointers)
 {
 	uint32_t i;
 
 	for (i = 0; i < count; i++)
-		if (!args[i].omitted && (!args[i].memory || args[i].memory->domain))
+		if (!args[i].omitted &&
+		    (args[i].memory ? args[i].memory->domain != NULL : !may_be_pointers))
 			return false;
 	return true;
 }
 
 void execution_start_fenced(ANeuralNetworksExecution *execution, const int *wait_for,
-			    uint32_t count, uint64_t duration_ns, int *fence)
+			    uint32_t count, bool at_once, uint64_t duration_ns, int *fence)
 {
 	const struct partition *p = &execution->compilation->partition;
 	const struct step *step = &p->steps[0];
@@ -338,8 +339,8 @@ void execution_start_fenced(ANeuralNetworksExecution *execution, const int *wait
 
 	*fence = -1;
 	if (p->num_steps != 1 || !step->device->ops->execute_fenced || p->temporaries_size ||
-	    !lie_in_memories(execution->inputs, execution->num_inputs) ||
-	    !lie_in_memories(execution->outputs, execution->num_outputs))
+	    !can_be_reached(execution->inputs, execution->num_inputs, at_once) ||
+	    !can_be_reached(execution->outputs, execution->num_outputs, false))
 		return;
 	execution->deadline_ns = deadline_after(execution->timeout_ns);
 	reset_shapes(execution);

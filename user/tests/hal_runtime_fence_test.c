@@ -147,29 +147,101 @@ static void test_chain(void **state)
 	}
 }
 
-/* Where an argument is memory of the application's, a thread runs it, and has no fence. */
-static void test_pointers(void **state)
+/* An execution that is known to be at its end by its fence alone, and runs again. */
+static void test_polled(void **state)
 {
-	ANeuralNetworksExecution *e, *after = add(0, 0, 1);
-	const float one[ADD_ELEMENTS] = { 1 };
+	ANeuralNetworksExecution *e = add(0, 1, 2);
+	struct pollfd poll_fd = { .events = POLLIN };
+	ANeuralNetworksEvent *events[2];
+	uint32_t dims[2];
+	uint64_t ns;
+
+	(void)state;
+	assert_ok(ANeuralNetworksExecution_setReusable(e, true));
+	assert_ok(ANeuralNetworksExecution_setMeasureTiming(e, true));
+	for (int i = 0; i < 2; i++) {
+		assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(e, NULL, 0, 0,
+										&events[i]));
+		assert_ok(ANeuralNetworksEvent_getSyncFenceFd(events[i], &poll_fd.fd));
+		assert_int_equal(poll(&poll_fd, 1, 100000), 1);
+		close(poll_fd.fd);
+		assert_ok(ANeuralNetworksExecution_getOutputOperandDimensions(e, 0, dims));
+		assert_int_equal(dims[0], 2);
+		assert_ok(ANeuralNetworksExecution_getDuration(
+			e, ANEURALNETWORKS_FENCED_DURATION_IN_DRIVER, &ns));
+	}
+	assert_ok(ANeuralNetworksExecution_compute(e));
+	ANeuralNetworksEvent_free(events[0]);
+	ANeuralNetworksExecution_free(e);
+	assert_ok(ANeuralNetworksEvent_wait(events[1]));
+	ANeuralNetworksEvent_free(events[1]);
+}
+
+/* An execution whose inputs are at pointers, with its output in the memory or at one, too. */
+static ANeuralNetworksExecution *add_pointers(const float *a, float *sum)
+{
+	ANeuralNetworksExecution *e;
+
+	assert_ok(ANeuralNetworksExecution_create(t.compilation, &e));
+	assert_ok(ANeuralNetworksExecution_setInput(e, 0, NULL, a, SIZE));
+	assert_ok(ANeuralNetworksExecution_setInput(e, 1, NULL, a, SIZE));
+	if (sum)
+		assert_ok(ANeuralNetworksExecution_setOutput(e, 0, NULL, sum, SIZE));
+	else
+		assert_ok(ANeuralNetworksExecution_setOutputFromMemory(e, 0, NULL, t.memory, 0,
+								       SIZE));
+	return e;
+}
+
+/* Inputs at pointers are copied in the call, if there is nothing to wait for. */
+static void test_pointer_inputs(void **state)
+{
+	float one[ADD_ELEMENTS] = { 1 };
+	ANeuralNetworksExecution *e[LINKS];
+	ANeuralNetworksEvent *events[LINKS];
+	int fd;
+
+	(void)state;
+	for (int i = 0; i < LINKS; i++) {
+		const ANeuralNetworksEvent *before = i ? events[i - 1] : NULL;
+
+		if (i)
+			assert_ok(ANeuralNetworksEvent_wait(events[i - 1]));
+		one[0] = (float)i;
+		e[i] = add_pointers(one, NULL);
+		assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(e[i], &before,
+										i > 0, 0,
+										&events[i]));
+		one[0] = -1;
+		assert_ok(ANeuralNetworksEvent_getSyncFenceFd(events[i], &fd));
+		close(fd);
+		assert_ok(ANeuralNetworksEvent_wait(events[i]));
+		assert_true(t.data[0] == 2 * (float)i);
+	}
+	for (int i = 0; i < LINKS; i++) {
+		ANeuralNetworksEvent_free(events[i]);
+		ANeuralNetworksExecution_free(e[i]);
+	}
+}
+
+/* Where an output is memory of the application's, a thread runs it, and has no fence. */
+static void test_pointer_outputs(void **state)
+{
+	float one[ADD_ELEMENTS] = { 1 }, sum[ADD_ELEMENTS] = { 0 };
+	ANeuralNetworksExecution *e = add_pointers(one, sum), *after = add_pointers(sum, NULL);
 	ANeuralNetworksEvent *events[2];
 	int fd;
 
 	(void)state;
-	t.data[0] = 3;
-	assert_ok(ANeuralNetworksExecution_create(t.compilation, &e));
-	assert_ok(ANeuralNetworksExecution_setInput(e, 0, NULL, one, SIZE));
-	assert_ok(ANeuralNetworksExecution_setInput(e, 1, NULL, one, SIZE));
-	assert_ok(ANeuralNetworksExecution_setOutputFromMemory(e, 0, NULL, t.memory, 0, SIZE));
 	assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(e, NULL, 0, 0,
 									&events[0]));
-	assert_int_not_equal(ANeuralNetworksEvent_getSyncFenceFd(events[0], &fd),
-			     ANEURALNETWORKS_NO_ERROR);
+	assert_result(OP_FAILED, ANeuralNetworksEvent_getSyncFenceFd(events[0], &fd));
 	assert_int_equal(fd, -1);
+	/* What the first writes is not read before it has ended. */
 	assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(
 		after, (const ANeuralNetworksEvent *const *)events, 1, 0, &events[1]));
 	assert_ok(ANeuralNetworksEvent_wait(events[1]));
-	assert_true(t.data[ADD_ELEMENTS] == 4);
+	assert_true(t.data[0] == 4);
 	for (int i = 0; i < 2; i++)
 		ANeuralNetworksEvent_free(events[i]);
 	ANeuralNetworksExecution_free(e);
@@ -181,7 +253,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_fence, begin, end),
 		cmocka_unit_test_setup_teardown(test_chain, begin, end),
-		cmocka_unit_test_setup_teardown(test_pointers, begin, end),
+		cmocka_unit_test_setup_teardown(test_polled, begin, end),
+		cmocka_unit_test_setup_teardown(test_pointer_inputs, begin, end),
+		cmocka_unit_test_setup_teardown(test_pointer_outputs, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
