@@ -3,6 +3,8 @@
  * Plans: arguments, shapes that are only known when running, outputs that are
  * too small, foreign memory, control flow, deadlines.
  */
+#include <float.h>
+#include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,11 +28,15 @@ enum {
 	CONV_2D = 3,
 	DEQUANTIZE = 6,
 	LSH_PROJECTION = 15,
+	MAX_POOL_2D = 17,
 	MUL = 18,
 	RESHAPE = 22,
 	PAD = 32,
 	CAST = 45,
 	LESS = 58,
+	MAXIMUM = 65,
+	MINIMUM = 66,
+	PRELU = 71,
 	QUANTIZE = 72,
 	SLICE = 86,
 };
@@ -205,6 +211,64 @@ static void test_half_is_hashed_as_it_is(void **state)
 		options.kernels = NULL;
 	}
 	assert_int_equal(bits[0], bits[1]);
+}
+
+/* Runs the model that was built in float, interpreted and compiled. */
+static void run_both_ways(const float *x, uint32_t x_count, float results[2][4])
+{
+	struct nn_plan_options options = { .kernels = "none" };
+	struct nn_error err = { "" };
+
+	for (size_t i = 0; i < 2; i++) {
+		struct nn_plan *plan;
+		struct call c;
+
+		if (nn_ops_check_model(&built.model, NULL, &err) ||
+		    nn_plan_create(&built.model, &options, &plan, &err))
+			fail_msg("%s", err.message);
+		call_init(&c);
+		add_input(&c, x, x_count * sizeof(*x));
+		add_output(&c, results[i], sizeof(results[i]));
+		assert_runs(plan, &c);
+		nn_plan_free(plan);
+		options.kernels = NULL;
+	}
+}
+
+/* Infinity passes where nothing clamps, and is clamped where an activation does, even none. */
+static void test_infinity(void **state)
+{
+	static const int32_t passing[] = { MAXIMUM, MINIMUM, PRELU };
+	static const float x[] = { INFINITY, -INFINITY, 1, -1 };
+	static const float one[] = { 1, 1, 1, 1 }, low[] = { INFINITY, -FLT_MAX, 1, -1 };
+	static const float expected[][4] = {
+		{ INFINITY, 1, 1, 1 }, { 1, -INFINITY, 1, -1 }, { INFINITY, -INFINITY, 1, -1 },
+	};
+	float results[2][4];
+	uint32_t in, out;
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(passing); i++) {
+		mb_init(&built);
+		in = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(4));
+		out = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(4));
+		mb_operation(&built, passing[i],
+			     MB_LIST(in, mb_constant(&built, NN_TENSOR_FLOAT32, one, sizeof(one),
+						     MB_DIMS(4))), MB_LIST(out));
+		run_both_ways(x, 4, results);
+		assert_memory_equal(results[0], expected[i], sizeof(expected[i]));
+		assert_memory_equal(results[1], expected[i], sizeof(expected[i]));
+	}
+	mb_init(&built);
+	in = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1, 1, 1, 4));
+	out = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(1, 1, 1, 4));
+	mb_operation(&built, MAX_POOL_2D, MB_LIST(in, mb_int32(&built, 2), mb_int32(&built, 1),
+						  mb_int32(&built, 1), mb_int32(&built, 1),
+						  mb_int32(&built, 1), mb_int32(&built, 0)),
+		     MB_LIST(out));
+	run_both_ways(low, 4, results);
+	assert_true(results[0][0] == FLT_MAX && results[1][0] == FLT_MAX);
+	assert_memory_equal(results[0], results[1], sizeof(results[0]));
 }
 
 static void test_add(void **state)
@@ -1053,6 +1117,7 @@ int main(void)
 		cmocka_unit_test(test_half_is_computed_in_float),
 		cmocka_unit_test(test_half_is_rounded_by_cast),
 		cmocka_unit_test(test_half_is_hashed_as_it_is),
+		cmocka_unit_test(test_infinity),
 		cmocka_unit_test(test_broken_calls),
 		cmocka_unit_test(test_unaligned),
 		cmocka_unit_test(test_not_executable),

@@ -145,7 +145,9 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	};
 	s->q8.operation = operations[i].operation;
 	activation = operations[i].clamps ? nn_run_int(r, ACTIVATION, 0) : 0;
-	if (s->is_float ? !nn_fused_range_float(activation, &s->f32.low, &s->f32.high) :
+	/* No activation at all lets infinity pass, which the activation "none" does not. */
+	if (s->is_float ? operations[i].clamps &&
+			  !nn_fused_range_float(activation, &s->f32.low, &s->f32.high) :
 			  !prepare_q8(r, &s->q8, activation))
 		return false;
 	set_rows(r, ready, s);

@@ -14,7 +14,7 @@
 struct pool {
 	bool is_max;
 	bool is_float;
-	bool clamps;
+	bool clamps;			/* bytes: other than to what the type holds */
 	struct nn_image in;
 	struct nn_window window;
 	float low;
@@ -125,18 +125,22 @@ static void average_q8(const struct nn_isa *isa, const struct pool *p, const str
 	}
 }
 
-/* The result is where it belongs while it grows: it begins as the first pixel. */
+/*
+ * The result is where it belongs while it grows: it begins as the first pixel. Even the
+ * activation "none" clamps: infinity becomes the largest number.
+ */
 static void max_f32(const struct nn_isa *isa, const struct pool *p, const struct cells *cells,
 		    const float *in, float *out)
 {
 	size_t channels = p->in.c, row = (size_t)p->in.w * channels;
+	const struct pool range = *p;
 
 	in += cells->first * channels;
 	memcpy(out, in, channels * sizeof(*out));
 	for (size_t y = 0; y < cells->rows; y++)
 		isa->max_f32(in + y * row, channels, cells->columns, channels, out);
-	for (size_t i = 0; p->clamps && i < channels; i++)
-		out[i] = clamp_f32(p, out[i]);
+	for (size_t i = 0; i < channels; i++)
+		out[i] = clamp_f32(&range, out[i]);
 }
 
 static void max_q8(const struct nn_isa *isa, const struct pool *p, const struct cells *cells,
