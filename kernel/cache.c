@@ -23,7 +23,8 @@ static int nnaccel_prepare_cached_build(struct nnaccel_command *cmd,
 	cmd->head.priority = arg->priority;
 	cmd->head.deadline_ns = arg->deadline_ns;
 	memcpy(cmd->head.token, arg->token, sizeof(arg->token));
-	return nnaccel_command_set_parts(cmd, parts, NNACCEL_PROT_READ);
+	return nnaccel_command_set_parts(cmd, parts, NNACCEL_PROT_READ) ?:
+	       nnaccel_command_set_attributes(cmd, arg->attributes, arg->attributes_size);
 }
 
 /**
@@ -46,7 +47,7 @@ int nnaccel_prepare_cached_ioctl(struct nnaccel_ucmd *ucmd)
 	struct nnaccel_command *cmd;
 	int ret;
 
-	if (arg->flags || arg->__reserved || arg->message_size > NNACCEL_MAX_MESSAGE ||
+	if (arg->flags || arg->message_size > NNACCEL_MAX_MESSAGE ||
 	    arg->preference > NNACCEL_PREFER_SUSTAINED_SPEED ||
 	    arg->priority > NNACCEL_PRIORITY_HIGH)
 		return -EINVAL;

@@ -136,6 +136,7 @@ static void nnaccel_command_free(struct kref *refs)
 	kvfree(cmd->uses);
 	kvfree(cmd->args);
 	kvfree(cmd->roles);
+	kvfree(cmd->attributes);
 	kvfree(cmd->payload);
 	if (cmd->async)
 		nnaccel_async_free(cmd);
@@ -270,6 +271,28 @@ int nnaccel_command_set_parts(struct nnaccel_command *cmd, const struct nnaccel_
 	cmd->head.wire_length = parts[0].length;
 	cmd->head.data_offset = parts[1].offset;
 	cmd->head.data_length = parts[1].length;
+	return 0;
+}
+
+/**
+ * nnaccel_command_set_attributes() - Take what the worker alone reads
+ * @cmd: the command
+ * @from: user address
+ * @size: bytes there
+ *
+ * Return: 0, -EINVAL, -EFAULT, -ENOMEM.
+ */
+int nnaccel_command_set_attributes(struct nnaccel_command *cmd, u64 from, u32 size)
+{
+	void *copy;
+
+	if (size > NNACCEL_MAX_ATTRIBUTES)
+		return -EINVAL;
+	copy = nnaccel_copy_in(from, size, 1);
+	if (IS_ERR(copy))
+		return PTR_ERR(copy);
+	cmd->attributes = copy;
+	cmd->head.attributes_size = size;
 	return 0;
 }
 
@@ -601,6 +624,8 @@ static int nnaccel_execute_build(struct nnaccel_command *cmd, const struct nnacc
 		ret = nnaccel_domain_add_all(cmd, arg->buffers, arg->num_buffers);
 	if (!ret)
 		ret = nnaccel_execute_set_args(cmd, arg);
+	if (!ret)
+		ret = nnaccel_command_set_attributes(cmd, arg->attributes, arg->attributes_size);
 	if (ret)
 		return ret;
 	cmd->model = nnaccel_model_get(cmd->ctx, arg->model);
@@ -628,7 +653,7 @@ struct nnaccel_command *nnaccel_execute_create(struct nnaccel_context *ctx,
 	struct nnaccel_command *cmd;
 	int ret;
 
-	if (arg->flags & ~NNACCEL_EXECUTE_MEASURE ||
+	if (arg->flags & ~NNACCEL_EXECUTE_MEASURE || arg->__reserved ||
 	    arg->message_size > NNACCEL_MAX_MESSAGE)
 		return ERR_PTR(-EINVAL);
 	cmd = nnaccel_command_alloc(ctx, NNACCEL_DO_EXECUTE);

@@ -155,7 +155,8 @@ static int nnaccel_prepare_build(struct nnaccel_command *cmd, const struct nnacc
 	cmd->head.priority = arg->priority;
 	cmd->head.deadline_ns = arg->deadline_ns;
 	return nnaccel_command_set_model_pools(cmd, arg->wire_pool, arg->wire_offset,
-					       arg->wire_length, arg->pools, arg->num_pools);
+					       arg->wire_length, arg->pools, arg->num_pools) ?:
+	       nnaccel_command_set_attributes(cmd, arg->attributes, arg->attributes_size);
 }
 
 /* Writes the answer, then publishes the model; without one the id goes back. */
@@ -233,7 +234,7 @@ int nnaccel_prepare_ioctl(struct nnaccel_ucmd *ucmd)
 	struct nnaccel_command *cmd;
 	int ret;
 
-	if (arg->flags & ~NNACCEL_PREPARE_KEEP || arg->__reserved ||
+	if (arg->flags & ~NNACCEL_PREPARE_KEEP ||
 	    arg->message_size > NNACCEL_MAX_MESSAGE ||
 	    arg->preference > NNACCEL_PREFER_SUSTAINED_SPEED ||
 	    arg->priority > NNACCEL_PRIORITY_HIGH)

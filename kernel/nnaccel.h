@@ -573,6 +573,7 @@ enum nnaccel_command_state {
  * @using: context->lock: the uses have begun
  * @args: arguments of an execution
  * @roles: of a new buffer
+ * @attributes: the client's, for the worker alone to read
  * @model: the model to prepare, to execute or to serve
  * @burst: the burst to serve
  * @num_accessed: of @pools, how many the CPU has begun to access; see access.c
@@ -604,6 +605,7 @@ struct nnaccel_command {
 	bool using;
 	struct nnaccel_arg *args;
 	struct nnaccel_cmd_role *roles;
+	void *attributes;
 	struct nnaccel_model *model;
 	struct nnaccel_burst *burst;
 	u32 num_accessed;
@@ -641,6 +643,7 @@ int nnaccel_command_set_model_pools(struct nnaccel_command *cmd, u32 wire_pool, 
 				    u64 length, u64 ids, u32 num_pools);
 int nnaccel_command_set_parts(struct nnaccel_command *cmd, const struct nnaccel_part parts[2],
 			      u32 prot);
+int nnaccel_command_set_attributes(struct nnaccel_command *cmd, u64 from, u32 size);
 unsigned long nnaccel_deadline_left(u64 deadline_ns, u64 grace_ns);
 void nnaccel_command_watch(struct nnaccel_command *cmd);
 int nnaccel_command_run(struct nnaccel_command *cmd);

@@ -236,7 +236,7 @@ static size_t nnaccel_command_size(const struct nnaccel_command *cmd)
 
 	return sizeof(*head) + head->num_grants * sizeof(*cmd->grants) +
 	       (head->num_inputs + head->num_outputs) * sizeof(*cmd->args) +
-	       head->num_roles * sizeof(*cmd->roles);
+	       head->num_roles * sizeof(*cmd->roles) + head->attributes_size;
 }
 
 /* Grants what the command names, and moves it to those in flight. */
@@ -298,7 +298,9 @@ static int nnaccel_fetch_write(struct nnaccel_ucmd *ucmd, const struct nnaccel_c
 	if (copy_to_user(u64_to_user_ptr(to), &cmd->head, sizeof(cmd->head)) ||
 	    copy_to_user(grants, cmd->grants, size) ||
 	    copy_to_user(grants + size, cmd->args, args) ||
-	    copy_to_user(grants + size + args, cmd->roles, roles))
+	    copy_to_user(grants + size + args, cmd->roles, roles) ||
+	    copy_to_user(grants + size + args + roles, cmd->attributes,
+			 cmd->head.attributes_size))
 		return -EFAULT;
 	return nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 }

@@ -131,7 +131,7 @@ TEST_F(buffers, tell_the_worker)
 	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_BUFFER);
 	EXPECT_EQ(self->cmd.head.num_grants, 1);
 	EXPECT_EQ(self->cmd.head.num_roles, 2);
-	EXPECT_EQ(self->cmd.head.__reserved, 0);
+	EXPECT_EQ(self->cmd.head.attributes_size, 0);
 	EXPECT_EQ(self->cmd.head.max_payload, sizeof(uint32_t));
 	EXPECT_EQ(self->cmd.head.size, sizeof(self->cmd.head) + sizeof(struct nnaccel_grant) +
 		  2 * sizeof(*roles));

@@ -47,10 +47,14 @@ TEST_F(cache, prepare_tells_the_worker)
 	prepare.preference = NNACCEL_PREFER_LOW_POWER;
 	prepare.priority = NNACCEL_PRIORITY_HIGH;
 	prepare.deadline_ns = UINT64_MAX;
+	prepare.attributes = (uintptr_t)"attributes";
+	prepare.attributes_size = 3;
 	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_PREPARE_CACHED, &prepare));
 	memset(&cmd, 0xa5, sizeof(cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &cmd), 0);
-	EXPECT_EQ(cmd.head.size, sizeof(cmd.head) + 2 * sizeof(*grants));
+	EXPECT_EQ(cmd.head.size, sizeof(cmd.head) + 2 * sizeof(*grants) + 3);
+	EXPECT_EQ(cmd.head.attributes_size, 3);
+	EXPECT_EQ(memcmp(command_attributes(&cmd), "att", 3), 0);
 	EXPECT_EQ(cmd.head.kind, NNACCEL_DO_PREPARE_CACHED);
 	EXPECT_NE(cmd.head.cookie, 0);
 	EXPECT_NE(cmd.head.model, 0);
@@ -168,7 +172,9 @@ TEST_F(cache, prepare_refusals)
 		const struct refusal cases[] = {
 			REFUSE(struct nnaccel_prepare_cached, flags, 1, EINVAL),
 			REFUSE(struct nnaccel_prepare_cached, flags, 1U << 31, EINVAL),
-			REFUSE(struct nnaccel_prepare_cached, __reserved, 1, EINVAL),
+			REFUSE(struct nnaccel_prepare_cached, attributes_size, 1, EFAULT),
+			REFUSE(struct nnaccel_prepare_cached, attributes_size,
+			       NNACCEL_MAX_ATTRIBUTES + 1, EINVAL),
 			REFUSE(struct nnaccel_prepare_cached, model_pool, 0, ENOENT),
 			REFUSE(struct nnaccel_prepare_cached, model_pool, foreign, ENOENT),
 			REFUSE(struct nnaccel_prepare_cached, model_pool, model, ENOENT),

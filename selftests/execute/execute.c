@@ -90,6 +90,37 @@ TEST_F(executions, tell_the_worker)
 	EXPECT_GT(summary_get(self->s.fd, "nnaccel-engine-time"), 0);
 }
 
+/* Attributes of every length reach the worker as they are, those of 0 bytes too. */
+TEST_F(executions, attributes)
+{
+	const uint32_t sizes[] = { 0, 1, 7, 4096, NNACCEL_MAX_ATTRIBUTES };
+	uint8_t *sent = malloc(NNACCEL_MAX_ATTRIBUTES);
+
+	for (uint32_t i = 0; i < NNACCEL_MAX_ATTRIBUTES; i++)
+		sent[i] = (uint8_t)(i * 31 + i / 251);
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		union command *cmd = &self->cmd;
+		struct execution e;
+		struct async async;
+
+		execution_init(&e, self->model, self->input, self->output);
+		e.cmd.attributes = sizes[i] ? (uintptr_t)sent : 8;
+		e.cmd.attributes_size = sizes[i];
+		ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+		memset(cmd, 0xa5, sizeof(*cmd));
+		ASSERT_EQ(session_fetch(self->s.session, 0, cmd), 0);
+		EXPECT_EQ(cmd->head.size, sizeof(cmd->head) + sizeof(e.args) + sizes[i] +
+			  2 * sizeof(struct nnaccel_grant));
+		EXPECT_EQ(cmd->head.attributes_size, sizes[i]);
+		EXPECT_EQ(memcmp(command_attributes(cmd), sent, sizes[i]), 0);
+		EXPECT_EQ(((uint8_t *)cmd)[cmd->head.size], 0xa5);
+		EXPECT_EQ(session_answer(self->s.session, cmd), 0);
+		EXPECT_EQ(async_wait(&async), 0);
+		EXPECT_EQ(e.cmd.out_status, NNACCEL_STATUS_NONE);
+	}
+	free(sent);
+}
+
 TEST_F(executions, unmeasured)
 {
 	struct execution e;
@@ -190,6 +221,11 @@ TEST_F(executions, refusals)
 			REFUSE(struct nnaccel_execute, message, 0, EFAULT),
 			REFUSE(struct nnaccel_execute, message_size, NNACCEL_MAX_MESSAGE + 1, EINVAL),
 			REFUSE(struct nnaccel_execute, message_size, UINT32_MAX, EINVAL),
+			REFUSE(struct nnaccel_execute, attributes_size, 1, EFAULT),
+			REFUSE(struct nnaccel_execute, attributes_size,
+			       NNACCEL_MAX_ATTRIBUTES + 1, EINVAL),
+			REFUSE(struct nnaccel_execute, attributes_size, UINT32_MAX, EINVAL),
+			REFUSE(struct nnaccel_execute, __reserved, 1, EINVAL),
 		};
 		const struct {
 			uint32_t pool;

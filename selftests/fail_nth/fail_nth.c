@@ -206,6 +206,8 @@ static int call_prepare(FIXTURE_DATA(fail_nth) *self, int *made)
 	prepare_init(&prepare, self->pool, 1);
 	prepare.pools = (uintptr_t)&self->pool;
 	prepare.num_pools = 1;
+	prepare.attributes = (uintptr_t)"attributes";
+	prepare.attributes_size = 9;
 	error = xioctl(self->s.fd, NNACCEL_PREPARE, &prepare);
 	*made = (int)prepare.out_model;
 	return error;
@@ -217,6 +219,8 @@ static int call_prepare_cached(FIXTURE_DATA(fail_nth) *self, int *made)
 	int error;
 
 	prepare_cached_init(&prepare, self->pool, 1, self->pool, PAGE);
+	prepare.attributes = (uintptr_t)"attributes";
+	prepare.attributes_size = 9;
 	error = xioctl(self->s.fd, NNACCEL_PREPARE_CACHED, &prepare);
 	*made = (int)prepare.out_model;
 	return error;
@@ -235,6 +239,8 @@ static int call_execute(FIXTURE_DATA(fail_nth) *self, int *made)
 	struct execution e;
 
 	execution_init(&e, self->model, self->pool, self->pool);
+	e.cmd.attributes = (uintptr_t)"attributes";
+	e.cmd.attributes_size = 9;
 	return xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd);
 }
 

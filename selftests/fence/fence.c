@@ -64,6 +64,8 @@ TEST_F(fence, signals_at_the_end)
 
 	self->f.execution.cmd.flags = NNACCEL_EXECUTE_MEASURE;
 	self->f.execution.cmd.loop_timeout_ns = 12345;
+	self->f.execution.cmd.attributes = (uintptr_t)"attributes";
+	self->f.execution.cmd.attributes_size = 9;
 	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE_FENCED, &self->f.cmd), 0);
 	fence = self->f.cmd.out_fd;
 	ASSERT_GE(fence, 0);
@@ -74,6 +76,8 @@ TEST_F(fence, signals_at_the_end)
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_EXECUTE);
 	EXPECT_EQ(self->cmd.head.loop_timeout_ns, 12345);
+	EXPECT_EQ(self->cmd.head.attributes_size, 9);
+	EXPECT_EQ(memcmp(command_attributes(&self->cmd), "attribute", 9), 0);
 	/* The worker is told of the module's bound. */
 	EXPECT_GT(self->cmd.head.deadline_ns, before);
 	EXPECT_EQ(fence_status(fence), 0);
@@ -367,6 +371,9 @@ TEST_F(fence, refused_executions)
 		REFUSE(struct nnaccel_execute, message, 1, EINVAL),
 		REFUSE(struct nnaccel_execute, message_size, 1, EINVAL),
 		REFUSE(struct nnaccel_execute, num_buffers, NNACCEL_MAX_CMD_BUFFERS + 1, EINVAL),
+		REFUSE(struct nnaccel_execute, attributes_size, 1, EFAULT),
+		REFUSE(struct nnaccel_execute, attributes_size, NNACCEL_MAX_ATTRIBUTES + 1, EINVAL),
+		REFUSE(struct nnaccel_execute, __reserved, 1, EINVAL),
 	};
 	const struct nnaccel_execute good = self->f.execution.cmd;
 

@@ -105,6 +105,11 @@ const struct nnaccel_cmd_role *command_roles(const union command *cmd)
 						 cmd->head.num_outputs);
 }
 
+const void *command_attributes(const union command *cmd)
+{
+	return command_roles(cmd) + cmd->head.num_roles;
+}
+
 int session_commit(int session, uint64_t cookie, uint32_t status, const void *payload,
 		   uint32_t payload_size, const char *message)
 {

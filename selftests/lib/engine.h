@@ -52,6 +52,9 @@ const struct nnaccel_arg *command_args(const union command *cmd);
 /** command_roles() - The roles of a new buffer. */
 const struct nnaccel_cmd_role *command_roles(const union command *cmd);
 
+/** command_attributes() - The client's attributes. */
+const void *command_attributes(const union command *cmd);
+
 /** session_commit() - Answers a command. */
 int session_commit(int session, uint64_t cookie, uint32_t status, const void *payload,
 		   uint32_t payload_size, const char *message);

@@ -58,10 +58,12 @@ TEST_F(models, prepare_tells_the_worker)
 	prepare.priority = NNACCEL_PRIORITY_HIGH;
 	prepare.deadline_ns = deadline;
 	prepare.flags = NNACCEL_PREPARE_KEEP;
+	prepare.attributes = (uintptr_t)"attributes";
+	prepare.attributes_size = 9;
 	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_PREPARE, &prepare));
 	memset(&cmd, 0xa5, sizeof(cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &cmd), 0);
-	EXPECT_EQ(cmd.head.size, sizeof(cmd.head) + 3 * sizeof(*grants));
+	EXPECT_EQ(cmd.head.size, sizeof(cmd.head) + 3 * sizeof(*grants) + 9);
 	EXPECT_EQ(cmd.head.kind, NNACCEL_DO_PREPARE);
 	EXPECT_NE(cmd.head.cookie, 0);
 	EXPECT_NE(cmd.head.model, 0);
@@ -86,6 +88,8 @@ TEST_F(models, prepare_tells_the_worker)
 	EXPECT_EQ(grants[0].length, LENGTH);
 	EXPECT_EQ(grants[1].length, 2 * PAGE);
 	EXPECT_EQ(grants[2].length, 3 * PAGE);
+	EXPECT_EQ(cmd.head.attributes_size, 9);
+	EXPECT_EQ(memcmp(command_attributes(&cmd), "attribute", 9), 0);
 	/* And nothing behind it. */
 	EXPECT_EQ(((uint8_t *)&cmd)[cmd.head.size], 0xa5);
 	EXPECT_EQ(session_answer(self->s.session, &cmd), 0);
@@ -228,7 +232,10 @@ TEST_F(models, prepare_refusals)
 			REFUSE(struct nnaccel_prepare, flags, 2, EINVAL),
 			REFUSE(struct nnaccel_prepare, flags, 3, EINVAL),
 			REFUSE(struct nnaccel_prepare, flags, 1U << 31, EINVAL),
-			REFUSE(struct nnaccel_prepare, __reserved, 1, EINVAL),
+			REFUSE(struct nnaccel_prepare, attributes_size, 1, EFAULT),
+			REFUSE(struct nnaccel_prepare, attributes_size,
+			       NNACCEL_MAX_ATTRIBUTES + 1, EINVAL),
+			REFUSE(struct nnaccel_prepare, attributes_size, UINT32_MAX, EINVAL),
 			REFUSE(struct nnaccel_prepare, wire_pool, 0, ENOENT),
 			REFUSE(struct nnaccel_prepare, wire_pool, foreign, ENOENT),
 			REFUSE(struct nnaccel_prepare, wire_pool, model, ENOENT),
@@ -265,7 +272,7 @@ TEST_F(models, prepare_refusals)
 	pools[1] = self->constants[1];
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-models"), 1);
 	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_PREPARE, &good, sizeof(good), 0, true), 0);
-	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-models"), 3);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-models"), 4);
 	close(other);
 }
 

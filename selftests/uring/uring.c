@@ -102,8 +102,12 @@ TEST_F(uring, writes_the_results)
 	uint64_t tag = 0, before = now_ns();
 
 	self->e.cmd.flags = NNACCEL_EXECUTE_MEASURE;
+	self->e.cmd.attributes = (uintptr_t)"attributes";
+	self->e.cmd.attributes_size = 9;
 	ASSERT_EQ(submit(&self->ring, self->s.fd, &self->e.cmd, 42), 1);
 	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(self->cmd.head.attributes_size, 9);
+	EXPECT_EQ(memcmp(command_attributes(&self->cmd), "attribute", 9), 0);
 	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_EXECUTE);
 	EXPECT_GT(self->cmd.head.deadline_ns, before);
 	EXPECT_EQ(io_uring_cq_ready(&self->ring), 0);

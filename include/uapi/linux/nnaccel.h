@@ -60,6 +60,9 @@
 /* Most operations for which NNACCEL_SUPPORTED can answer. */
 #define NNACCEL_MAX_OPERATIONS	(1024 * 1024)
 
+/* Most bytes of the attributes of one preparation or one execution. */
+#define NNACCEL_MAX_ATTRIBUTES	(64 * 1024)
+
 enum {
 	NNACCEL_CMD_INFO = 0x00,
 	NNACCEL_CMD_DESTROY = 0x01,
@@ -436,13 +439,15 @@ enum nnaccel_priority {
  * @out_status: out: enum nnaccel_status
  * @message: char[message_size]: out: what is wrong, terminated; or 0
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
- * @__reserved: must be 0
+ * @attributes_size: bytes at @attributes, at most NNACCEL_MAX_ATTRIBUTES
+ * @attributes: const __u8[attributes_size]: what extensions of the engine are
+ *	told besides the model; the kernel does not read it
  *
  * The model dies with the worker that prepared it; its id then answers ESTALE
  * until it is destroyed.
  *
  * Errors: ENOENT: no such pool; EINVAL: range outside the pool, too many
- * pools, unknown preference or priority; ENOSPC: too many models; ETIME: the
+ * pools, too many attributes, unknown preference or priority; ENOSPC: too many models; ETIME: the
  * deadline passed; EOPNOTSUPP: a formatted pool; EIO: the exporter of a
  * dma-buf refused access; and those of reaching the engine (NNACCEL_QUERY).
  */
@@ -461,7 +466,8 @@ struct nnaccel_prepare {
 	__u32 out_status;
 	__aligned_u64 message;
 	__u32 message_size;
-	__u32 __reserved;
+	__u32 attributes_size;
+	__aligned_u64 attributes;
 };
 #define NNACCEL_PREPARE _IO(NNACCEL_TYPE, NNACCEL_CMD_PREPARE)
 
@@ -488,15 +494,16 @@ struct nnaccel_prepare {
  *	what this engine saved under @token for this user, or are damaged
  * @message: char[message_size]: out: what is wrong, terminated; or 0
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
- * @__reserved: must be 0
+ * @attributes_size: as of NNACCEL_PREPARE
+ * @attributes: as of NNACCEL_PREPARE; those that the model was prepared with
  *
  * As NNACCEL_PREPARE, from what an earlier model left. The model part is copied
  * and its hash must be known to the engine; the data part is neither, and can
  * change values of outputs only.
  *
  * Errors: ENOENT: no such pool; EINVAL: range outside the pool, a data range
- * without a pool, unknown preference or priority; EOPNOTSUPP: a pool is
- * formatted; ENOSPC: too many models;
+ * without a pool, too many attributes, unknown preference or priority;
+ * EOPNOTSUPP: a pool is formatted; ENOSPC: too many models;
  * ETIME: the deadline passed; and those of reaching the engine (NNACCEL_QUERY).
  */
 struct nnaccel_prepare_cached {
@@ -516,7 +523,8 @@ struct nnaccel_prepare_cached {
 	__u32 out_status;
 	__aligned_u64 message;
 	__u32 message_size;
-	__u32 __reserved;
+	__u32 attributes_size;
+	__aligned_u64 attributes;
 };
 #define NNACCEL_PREPARE_CACHED _IO(NNACCEL_TYPE, NNACCEL_CMD_PREPARE_CACHED)
 
@@ -640,6 +648,10 @@ struct nnaccel_shape {
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @num_buffers: buffers that arguments are, at most NNACCEL_MAX_CMD_BUFFERS
  * @buffers: const __u64[num_buffers]: their tokens, each once
+ * @attributes: const __u8[attributes_size]: as of NNACCEL_PREPARE, for this
+ *	execution
+ * @attributes_size: bytes there, at most NNACCEL_MAX_ATTRIBUTES
+ * @__reserved: must be 0
  *
  * Waits for the engine; the wait ends when the caller is killed, the worker
  * dies or the deadline is past by the module's grace. The engine may go on
@@ -657,7 +669,7 @@ struct nnaccel_shape {
  *
  * Errors: ENOENT: no such model, pool or buffer; ESTALE: the model's worker is
  * dead; EINVAL: an argument outside its pool or malformed, too many arguments,
- * pools or buffers, a buffer named twice or used as both input and output or
+ * pools, buffers or attributes, a buffer named twice or used as both input and output or
  * as two outputs; EPERM: the buffer has no such role; ENODATA: an input buffer
  * is not initialised; EBUSY: a buffer is being written, or one to be written
  * is being read; EACCES: an output in a pool that is not writable; ETIME: the
@@ -684,6 +696,9 @@ struct nnaccel_execute {
 	__u32 message_size;
 	__u32 num_buffers;
 	__aligned_u64 buffers;
+	__aligned_u64 attributes;
+	__u32 attributes_size;
+	__u32 __reserved;
 };
 #define NNACCEL_EXECUTE _IO(NNACCEL_TYPE, NNACCEL_CMD_EXECUTE)
 
@@ -1492,7 +1507,8 @@ struct nnaccel_grant {
  * struct nnaccel_cmd - A command, as NNACCEL_SESSION_FETCH writes it
  * @size: bytes of the whole: this structure, then struct
  *	nnaccel_grant[num_grants], then struct nnaccel_arg[num_inputs +
- *	num_outputs], then struct nnaccel_cmd_role[num_roles]
+ *	num_outputs], then struct nnaccel_cmd_role[num_roles], then
+ *	__u8[attributes_size]
  * @kind: enum nnaccel_cmd_kind
  * @cookie: names the command in NNACCEL_SESSION_COMMIT; 0: takes no commit
  * @model: number of the model, unique in the session
@@ -1524,7 +1540,8 @@ struct nnaccel_grant {
  * @data_offset: PREPARE_CACHED, CACHE_SAVE: bytes into the second grant
  * @data_length: the same: bytes
  * @num_roles: BUFFER: roles
- * @__reserved: 0
+ * @attributes_size: PREPARE, PREPARE_CACHED, EXECUTE: bytes of the client's
+ *	attributes
  *
  * An execution of which an output is a buffer is answered with struct
  * nnaccel_shape[num_outputs], then __u64[num_outputs]: the bytes written to each
@@ -1554,7 +1571,7 @@ struct nnaccel_cmd {
 	__aligned_u64 data_offset;
 	__aligned_u64 data_length;
 	__u32 num_roles;
-	__u32 __reserved;
+	__u32 attributes_size;
 };
 
 /* Flags of NNACCEL_SESSION_FETCH: return EAGAIN rather than wait. */
