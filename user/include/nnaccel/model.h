@@ -164,6 +164,22 @@ struct nn_model {
 };
 
 /*
+ * What an extension is told besides the model, of a preparation or an execution: an
+ * attribute's code within the extension, and bytes that nobody else looks at.
+ */
+struct nn_attribute {
+	const char *extension;
+	uint16_t code;
+	uint32_t size;
+	const void *data;		/* may be NULL where size is 0 */
+};
+
+struct nn_attributes {
+	uint32_t count;
+	const struct nn_attribute *list;	/* each extension's code once */
+};
+
+/*
  * Bytes of an operand's value: element size times dimensions; 0 when a
  * dimension or the rank is unknown, or for a type of no fixed size. Returns
  * false when the product does not fit 32 bits.
