@@ -16,8 +16,7 @@
 
 /* Operations that must run every time, and those whose steering leaves the shape alone. */
 enum { EMBEDDING_LOOKUP = 7, HASHTABLE_LOOKUP = 10, GATHER = 51, RANDOM_MULTINOMIAL = 74 };
-enum { RELU = 19, RELU1 = 20, RELU6 = 21, MUL = 18, DIV = 30, SUB = 36,
-       TRANSPOSE_CONV_2D = 91 };
+enum { RELU = 19, RELU1 = 20, RELU6 = 21, MUL = 18, DIV = 30, SUB = 36 };
 
 #define ALIGNMENT 64
 
@@ -250,7 +249,7 @@ int32_t compiled_activation_input(const struct nn_run *r)
 	case NN_CODE_L2_POOL_2D:
 	case NN_CODE_MAX_POOL_2D:
 		return (int32_t)nn_window_run_args(r, 1, 2).activation;
-	case TRANSPOSE_CONV_2D:
+	case NN_CODE_TRANSPOSE_CONV_2D:
 		return r->num_inputs == 9 ? 7 : 9;
 	default:
 		return -1;

@@ -122,9 +122,12 @@ static float least_value(const struct folding *f, uint32_t operand)
 		nn_quant_range(t->type, &low, &high);
 		least = (float)(low - t->zero_point);
 	}
-	if (!is_internal(f, operand))
-		return least;
-	step = &f->c->steps[f->producers[operand] - 1];
+	do {
+		if (!is_internal(f, operand))
+			return least;
+		step = &f->c->steps[f->producers[operand] - 1];
+		operand = step->input;
+	} while (step->op->code == NN_CODE_TRANSPOSE || step->op->code == NN_CODE_RESHAPE);
 	if (step->op->code == RELU || step->op->code == RELU6)
 		return 0;
 	compiled_run_init(f->c, step, f->data, f->inputs, f->outputs, &r);

@@ -38,6 +38,7 @@ struct late;
 struct nn_plan {
 	const struct nn_model *model;
 	struct nn_model *owned;		/* the same where the plan made it, else NULL */
+	struct nn_model *base;		/* what that refers to, where the plan made it too */
 	struct graph *graphs;		/* graph[model->num_subgraphs] */
 	struct compiled *compiled;	/* NULL: every execution is interpreted */
 	struct late *late;		/* of a lazy plan: what is executed in its place */

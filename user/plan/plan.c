@@ -10,6 +10,7 @@
 #include "compiled.h"
 #include "late.h"
 #include "pool.h"
+#include "turn.h"
 #include "widen.h"
 
 #define MAX_PREFERENCE 2	/* sustained speed */
@@ -205,19 +206,22 @@ enum nn_status plan_create(const struct nn_model *model, struct nn_plan **plan,
 	return NN_OK;
 }
 
-/* The plan of a float16 model in float32; NULL: it has none that is compiled. */
-static struct nn_plan *create_wide(const struct nn_model *model,
-				   const struct nn_plan_options *options)
+/* The plan of a model that was made another for the kernels' sake; NULL: none that is compiled. */
+static struct nn_plan *create_rewritten(const struct nn_model *model,
+					const struct nn_plan_options *options)
 {
-	struct nn_model *wide = plan_widen(model);
+	struct nn_model *wide = plan_widen(model), *turned = plan_turn(wide ? wide : model);
+	struct nn_model *last = turned ? turned : wide;
 	struct nn_error err = { "" };
 	struct nn_plan *p;
 
-	if (!wide || plan_create(wide, &p, &err)) {
+	if (!last || plan_create(last, &p, &err)) {
+		nn_model_free(turned);
 		nn_model_free(wide);
 		return NULL;
 	}
-	p->owned = wide;
+	p->owned = last;
+	p->base = turned ? wide : NULL;
 	p->compiled = compiled_create(p, nn_isa_find(options->kernels), options->preference, NULL);
 	if (p->compiled)
 		return p;
@@ -249,7 +253,7 @@ enum nn_status nn_plan_create(const struct nn_model *model, const struct nn_plan
 	if (!status && options->lazy)
 		return create_lazy(model, options, plan, err);
 	if (!status && compile)
-		*plan = create_wide(model, options);
+		*plan = create_rewritten(model, options);
 	if (status || *plan)
 		return status;
 	status = plan_create(model, plan, err);
@@ -308,5 +312,6 @@ void nn_plan_free(struct nn_plan *plan)
 	}
 	free(plan->graphs);
 	nn_model_free(plan->owned);
+	nn_model_free(plan->base);
 	free(plan);
 }

@@ -414,6 +414,48 @@ static bool add_grouped(void)
 	return convolve(pick(2, 4));
 }
 
+/* TRANSPOSE_CONV_2D, its padding explicit or for a shape that is wanted. */
+static bool add_transposed(void)
+{
+	uint32_t x = any_image(), in[16], count = 3, four = 4, sizes[2], sh = pick(1, 3);
+	uint32_t sw = pick(1, 3), fh = pick(1, 5), fw = pick(1, 5), channels = pick(1, 20);
+	struct layout l = layout_of(&g.operands[x], chance(4));
+	uint32_t pads[4] = { pick(0, fw - 1), pick(0, fw - 1), pick(0, fh - 1), pick(0, fh - 1) };
+	bool same = chance(2);
+	int32_t shape[4];
+
+	if (l.c > 80 || l.h > 20 || l.w > 20)
+		return false;
+	in[0] = x;
+	add_filter(x, 4, (uint32_t[]){ channels, fh, fw, l.c }, 0, channels, fh * fw * l.c, in);
+	sizes[0] = (l.h - 1) * sh + fh;
+	sizes[1] = (l.w - 1) * sw + fw;
+	if (chance(2)) {
+		if (sizes[0] <= pads[2] + pads[3] || sizes[1] <= pads[0] + pads[1])
+			return false;
+		sizes[0] -= pads[2] + pads[3];
+		sizes[1] -= pads[0] + pads[1];
+		for (uint32_t i = 0; i < 4; i++)
+			in[count++] = add_int((int32_t)pads[i]);
+	} else {
+		if (same) {
+			sizes[0] = l.h * sh;
+			sizes[1] = l.w * sw;
+		}
+		shape[0] = (int32_t)l.n;
+		shape[l.nchw ? 1 : 3] = (int32_t)channels;
+		shape[l.nchw ? 2 : 1] = (int32_t)sizes[0];
+		shape[l.nchw ? 3 : 2] = (int32_t)sizes[1];
+		in[count++] = add_ints(1, &four, shape);
+		in[count++] = add_int(same ? 1 : 2);
+	}
+	in[count++] = add_int((int32_t)sw);
+	in[count++] = add_int((int32_t)sh);
+	in[count++] = add_int((int32_t)pick(0, 3));
+	in[count++] = add_bool(l.nchw);
+	return finish(91, count, in, random_image(&l, sizes[0], sizes[1], channels));
+}
+
 static bool add_depthwise(void)
 {
 	uint32_t x = any_image(), in[16], count = 3, oh, ow;
@@ -928,7 +970,7 @@ static bool add_turns(void)
 
 static bool (*const adders[])(void) = {
 	add_conv, add_conv, add_depthwise, add_depthwise, add_fully_connected, add_pool,
-	add_grouped, add_join, add_split, add_turns,
+	add_grouped, add_transposed, add_join, add_split, add_turns,
 	add_arithmetic, add_arithmetic, add_activation, add_sigmoid, add_function, add_growth,
 	add_softmax, add_reshape, add_transpose, add_pad, add_concatenation, add_mean, add_matmul,
 	add_lstm, add_padded, add_padded, add_round_trip, add_prelu, add_hard_swish,

@@ -15,6 +15,7 @@
 #include "plan/compiled.h"
 
 enum {
+	ADD = 0,
 	AVERAGE_POOL_2D = 1,
 	CONCATENATION = 2,
 	CONV_2D = 3,
@@ -160,6 +161,48 @@ static void test_pad_into_pool(void **state)
 	assert_steps(3);
 	build_padded(AVERAGE_POOL_2D, 0, false, true);
 	assert_steps(3);
+}
+
+/* ---- NCHW ---- */
+
+/* TRANSPOSE, the convolution with its border, TRANSPOSE back; NEG stays as it is. */
+static void test_nchw_padded(void **state)
+{
+	(void)state;
+	build_padded(CONV_2D, 0, true, false);
+	assert_steps(4);
+	build_padded(GROUPED_CONV_2D, 0, true, false);
+	assert_steps(4);
+	build_padded(MAX_POOL_2D, 0, true, true);
+	assert_steps(4);
+}
+
+/* Images stay turned from the first operation to the last one that can have them so. */
+static void test_nchw_chain(void **state)
+{
+	uint32_t x, list[4], joined, out, none, one, yes;
+
+	(void)state;
+	mb_init(&built);
+	x = tensor(NN_SUBGRAPH_INPUT, MB_DIMS(1, 3, 4, 5));
+	for (uint32_t i = 0; i < 4; i++)
+		list[i] = tensor(NN_TEMPORARY, MB_DIMS(1, 3, 4, 5));
+	joined = tensor(NN_TEMPORARY, MB_DIMS(1, 6, 4, 5));
+	out = tensor(NN_SUBGRAPH_OUTPUT, MB_DIMS(1, 6, 4, 5));
+	none = mb_int32(&built, 0);
+	one = mb_int32(&built, 1);
+	yes = flag(true);
+	for (uint32_t i = 0; i < 2; i++) {
+		mb_operation(&built, MAX_POOL_2D, MB_LIST(i ? list[1] : x, one, one, one,
+							  mb_int32(&built, 3), one, none, yes),
+			     MB_LIST(list[2 * i]));
+		if (!i)
+			mb_operation(&built, NEG, MB_LIST(list[0]), MB_LIST(list[1]));
+	}
+	mb_operation(&built, ADD, MB_LIST(list[1], list[2], none), MB_LIST(list[3]));
+	mb_operation(&built, CONCATENATION, MB_LIST(list[3], list[2], one), MB_LIST(joined));
+	mb_operation(&built, ABS, MB_LIST(joined), MB_LIST(out));
+	assert_steps(8);
 }
 
 /* ---- Activations ---- */
@@ -346,6 +389,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pad_into_convolution),
 		cmocka_unit_test(test_pad_into_pool),
+		cmocka_unit_test(test_nchw_padded),
+		cmocka_unit_test(test_nchw_chain),
 		cmocka_unit_test(test_activation_after),
 		cmocka_unit_test(test_transpose_pair),
 		cmocka_unit_test(test_transpose_alone),

@@ -24,6 +24,7 @@ enum {
 	NN_CODE_GROUPED_CONV_2D = 55,
 	NN_CODE_QUANTIZE = 72,
 	NN_CODE_REDUCE_SUM = 80,
+	NN_CODE_TRANSPOSE_CONV_2D = 91,
 	NN_CODE_UNIDIRECTIONAL_SEQUENCE_LSTM = 92,
 	NN_CODE_BATCH_MATMUL = 102,
 };
@@ -32,6 +33,7 @@ extern const struct nn_kernel nn_kernel_batch_matmul;
 extern const struct nn_kernel nn_kernel_binary;
 extern const struct nn_kernel nn_kernel_cast;
 extern const struct nn_kernel nn_kernel_conv;
+extern const struct nn_kernel nn_kernel_conv_parts;
 extern const struct nn_kernel nn_kernel_depthwise;
 extern const struct nn_kernel nn_kernel_fully_connected;
 extern const struct nn_kernel nn_kernel_lstm;

@@ -11,6 +11,7 @@ static const struct nn_kernel *const kernels[] = {
 	&nn_kernel_binary,
 	&nn_kernel_cast,
 	&nn_kernel_conv,
+	&nn_kernel_conv_parts,
 	&nn_kernel_depthwise,
 	&nn_kernel_fully_connected,
 	&nn_kernel_lstm,

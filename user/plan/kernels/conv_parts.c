@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * GROUPED_CONV_2D and TRANSPOSE_CONV_2D with constant filters, in parts that are matrix
+ * products of their own: a group's channels, or the outputs that the same taps reach.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/image.h"
+#include "ops/window.h"
+#include "plan/kernels/families.h"
+#include "plan/kernels/gemm.h"
+
+enum { X, FILTER, BIAS, SHAPE };
+
+#define MAX_INPUTS 16
+#define COPY_BYTES (24 * 1024)		/* of copies: half of a first-level cache */
+#define MIN_BLOCK_ROWS 14
+#define ALIGNMENT 64
+
+/* Outputs of a part along one axis, and the inputs that they see. */
+struct span {
+	uint32_t count;			/* outputs */
+	uint32_t first;			/* where the first one goes, and how far apart they are */
+	uint32_t step;
+	uint32_t taps;
+	uint32_t filter_first;		/* the filter's taps that these are */
+	uint32_t filter_step;
+	int64_t base;			/* output i sees by tap k: base + i * in_step + k * tap_step */
+	int64_t in_step;
+	int64_t tap_step;
+};
+
+struct part {
+	struct span h;
+	struct span w;
+	uint32_t in_channel;		/* the first one */
+	uint32_t out_channel;
+	struct nn_gemm gemm;		/* whose columns are output channels */
+	size_t packed;			/* offset of its weights */
+	uint32_t first_task;
+};
+
+struct parts {
+	struct nn_image in;
+	struct nn_image out;
+	uint32_t activation;
+	uint32_t depth;			/* input channels of a part */
+	uint32_t width;			/* output channels of a part */
+	uint32_t filter_w;
+	size_t copy_size;		/* bytes of the largest block's windows, and of its result */
+	size_t result_size;
+	uint8_t padding;		/* each byte of an element outside the image */
+	uint32_t count;
+	struct part parts[];
+};
+
+static size_t aligned(size_t size)
+{
+	return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* ---- What the parts are ---- */
+
+static struct span window_span(const struct nn_axis *a)
+{
+	return (struct span){
+		.count = a->out,
+		.step = 1,
+		.taps = a->filter,
+		.filter_step = 1,
+		.base = -a->head,
+		.in_step = a->stride,
+		.tap_step = a->dilation,
+	};
+}
+
+/* Outputs `phase`, `phase` + stride ... as the input sees them, less what is lost in front. */
+static struct span phase_span(const struct nn_axis *a, uint32_t phase)
+{
+	int64_t first = ((int64_t)phase - a->head) % a->stride;
+
+	first += first < 0 ? a->stride : 0;
+	return (struct span){
+		.count = first < a->out ? (a->out - (uint32_t)first + a->stride - 1) / a->stride : 0,
+		.first = (uint32_t)first,
+		.step = a->stride,
+		.taps = phase < a->filter ? (a->filter - phase + a->stride - 1) / a->stride : 0,
+		.filter_first = phase,
+		.filter_step = a->stride,
+		.base = (first + a->head) / a->stride,
+		.in_step = 1,
+		.tap_step = -1,
+	};
+}
+
+static struct parts *alloc_parts(uint32_t count)
+{
+	struct parts *s = calloc(1, sizeof(*s) + count * sizeof(s->parts[0]));
+
+	if (s)
+		s->count = count;
+	return s;
+}
+
+/* Both read the window again, as the shape rule did, which found no fault. */
+static struct parts *group_parts(struct nn_run *r)
+{
+	const struct nn_window_args args = nn_window_run_args(r, 3, 1);
+	const uint32_t *filter = r->inputs[FILTER].dims;
+	struct nn_window window = { .h.filter = filter[1], .w.filter = filter[2] };
+	struct nn_image in = nn_image_of(&r->inputs[X], false);
+	uint32_t groups = (uint32_t)nn_run_int(r, args.own, 1);
+	struct parts *s;
+
+	window.h.in = in.h;
+	window.w.in = in.w;
+	if (nn_run_bool(r, args.nchw, false) || nn_window_infer(r, &args, &window))
+		return NULL;
+	s = alloc_parts(groups);
+	if (!s)
+		return NULL;
+	s->activation = args.activation;
+	s->width = filter[0] / groups;
+	for (uint32_t i = 0; i < groups; i++) {
+		s->parts[i].h = window_span(&window.h);
+		s->parts[i].w = window_span(&window.w);
+		s->parts[i].in_channel = i * filter[3];
+		s->parts[i].out_channel = i * s->width;
+	}
+	return s;
+}
+
+/* Whether a transposed convolution has paddings, and no shape that is wanted. */
+static bool is_explicit(const struct nn_run *r)
+{
+	return r->num_inputs == 11;
+}
+
+static struct parts *phase_parts(struct nn_run *r)
+{
+	const struct nn_window_args args =
+		nn_window_args(is_explicit(r) ? 3 : SHAPE + 1, 0, is_explicit(r));
+	const uint32_t *filter = r->inputs[FILTER].dims;
+	struct nn_window window = { .h.filter = filter[1], .w.filter = filter[2] };
+	struct nn_image in = nn_image_of(&r->inputs[X], false);
+	int32_t request[2] = { 0 };
+	struct parts *s;
+
+	window.h.in = in.h;
+	window.w.in = in.w;
+	if (!is_explicit(r) && !r->inputs[SHAPE].data)
+		return NULL;
+	if (!is_explicit(r))
+		memcpy(request, (const int32_t *)r->inputs[SHAPE].data + 1, sizeof(request));
+	if (nn_run_bool(r, args.nchw, false) ||
+	    nn_window_infer_transposed(r, &args, request, &window) ||
+	    window.h.stride > window.h.filter || window.w.stride > window.w.filter)
+		return NULL;
+	s = alloc_parts(window.h.stride * window.w.stride);
+	if (!s)
+		return NULL;
+	s->activation = args.activation;
+	s->width = filter[0];
+	for (uint32_t i = 0; i < s->count; i++) {
+		s->parts[i].h = phase_span(&window.h, i / window.w.stride);
+		s->parts[i].w = phase_span(&window.w, i % window.w.stride);
+	}
+	return s;
+}
+
+/* ---- Preparing ---- */
+
+/* An operation as one of its parts sees it. */
+struct view {
+	struct nn_run run;
+	struct nn_tensor inputs[MAX_INPUTS];
+	struct nn_tensor output;
+	struct nn_extra extra;
+};
+
+static void view_part(const struct nn_run *r, const struct parts *s, const struct part *p,
+		      void *filter, struct view *v)
+{
+	v->run = *r;
+	v->run.inputs = v->inputs;
+	v->run.outputs = &v->output;
+	v->run.scratch = NULL;
+	v->output = r->outputs[0];
+	memcpy(v->inputs, r->inputs, r->num_inputs * sizeof(*v->inputs));
+	v->extra = *r->inputs[FILTER].extra;
+	if (v->extra.kind == NN_EXTRA_CHANNEL_QUANT) {
+		v->extra.scales += p->out_channel;
+		v->extra.count = s->width;
+	}
+	v->inputs[FILTER].extra = &v->extra;
+	v->inputs[FILTER].data = filter;
+	v->inputs[BIAS].data = (char *)v->inputs[BIAS].data + p->out_channel * sizeof(int32_t);
+}
+
+static bool prepare_part(struct nn_run *r, struct nn_ready *ready, struct parts *s,
+			 struct part *p)
+{
+	struct nn_gemm *g = &p->gemm;
+	size_t row, max_rows;
+	struct view v;
+	bool fine;
+
+	g->rows = (size_t)s->in.n * p->h.count * p->w.count;
+	g->columns = s->width;
+	g->depth = (size_t)p->h.taps * p->w.taps * s->depth;
+	if (!g->rows)
+		return true;
+	view_part(r, s, p, r->inputs[FILTER].data, &v);
+	fine = nn_gemm_prepare(&v.run, s->activation, ready, g);
+	nn_op_finish(&v.run);
+	if (!fine)
+		return false;
+	row = g->a_stride * g->element;
+	max_rows = COPY_BYTES / row / MIN_BLOCK_ROWS * MIN_BLOCK_ROWS;
+	nn_gemm_divide(g, 1, max_rows < MIN_BLOCK_ROWS ? MIN_BLOCK_ROWS : max_rows);
+	p->packed = ready->packed_size;
+	p->first_task = ready->tasks;
+	ready->packed_size += aligned(nn_gemm_packed_size(g, ready->isa));
+	ready->tasks += g->row_blocks;
+	if (s->copy_size < aligned(g->block_rows * row))
+		s->copy_size = aligned(g->block_rows * row);
+	if (s->result_size < aligned(g->block_rows * g->columns * g->element))
+		s->result_size = aligned(g->block_rows * g->columns * g->element);
+	if (ready->scratch_size < nn_gemm_scratch(g, ready->isa))
+		ready->scratch_size = nn_gemm_scratch(g, ready->isa);
+	return true;
+}
+
+static bool prepare_parts(struct nn_run *r, struct nn_ready *ready, struct parts *s)
+{
+	s->in = nn_image_of(&r->inputs[X], false);
+	s->out = nn_image_of(&r->outputs[0], false);
+	s->depth = r->inputs[FILTER].dims[3];
+	s->filter_w = r->inputs[FILTER].dims[2];
+	s->padding = r->inputs[X].type == NN_TENSOR_FLOAT32 ? 0 : (uint8_t)r->inputs[X].zero_point;
+	for (uint32_t i = 0; i < s->count; i++)
+		if (!prepare_part(r, ready, s, &s->parts[i]))
+			return false;
+	ready->scratch_size += s->copy_size + s->result_size;
+	return ready->tasks;
+}
+
+static bool prepare(struct nn_run *r, struct nn_ready *ready)
+{
+	bool transposed = r->op->code == NN_CODE_TRANSPOSE_CONV_2D, fine;
+
+	if ((r->op->code != NN_CODE_GROUPED_CONV_2D && !transposed) ||
+	    !nn_tensor_count(&r->inputs[X]) || !r->inputs[FILTER].data || !r->inputs[BIAS].data ||
+	    r->num_inputs > MAX_INPUTS)
+		return false;
+	ready->state = transposed ? phase_parts(r) : group_parts(r);
+	fine = ready->state && prepare_parts(r, ready, ready->state);
+	if (transposed && !is_explicit(r))
+		ready->reads |= NN_IN(SHAPE);
+	return fine;
+}
+
+/* The taps of a part's filters, one after the other. */
+static void gather_filter(const struct parts *s, const struct part *p, const char *filter,
+			  size_t filter_size, char *to)
+{
+	size_t pixel = s->depth * p->gemm.element;
+
+	filter += p->out_channel * filter_size;
+	for (uint32_t o = 0; o < s->width; o++, filter += filter_size) {
+		for (uint32_t i = 0; i < p->h.taps; i++) {
+			size_t row = (p->h.filter_first + (size_t)i * p->h.filter_step) *
+				     s->filter_w;
+
+			for (uint32_t j = 0; j < p->w.taps; j++, to += pixel)
+				memcpy(to, filter + (row + p->w.filter_first +
+						     (size_t)j * p->w.filter_step) * pixel, pixel);
+		}
+	}
+}
+
+static void pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
+{
+	const struct nn_tensor *filter = &r->inputs[FILTER];
+	const struct parts *s = ready->state;
+
+	for (uint32_t i = 0; i < s->count; i++) {
+		const struct part *p = &s->parts[i];
+		char *part;
+		struct view v;
+
+		if (!p->gemm.rows)
+			continue;
+		view_part(r, s, p, filter->data, &v);
+		part = nn_run_alloc(&v.run, p->gemm.columns * p->gemm.depth, p->gemm.element);
+		if (part) {
+			gather_filter(s, p, filter->data, nn_tensor_product(filter, 1, 4) *
+				      p->gemm.element, part);
+			v.inputs[FILTER].data = part;
+			nn_gemm_pack(&v.run, &p->gemm, ready->isa, s->activation,
+				     (char *)packed + p->packed);
+		}
+		nn_op_finish(&v.run);
+	}
+}
+
+/* ---- Running ---- */
+
+/* An output pixel of a part. */
+struct pixel {
+	size_t n;
+	size_t y;
+	size_t x;
+};
+
+static struct pixel pixel_of(const struct part *p, size_t row)
+{
+	return (struct pixel){ row / p->w.count / p->h.count, row / p->w.count % p->h.count,
+			       row % p->w.count };
+}
+
+static void copy_window(const struct parts *s, const struct part *p, const char *in,
+			const struct pixel *at, char *to)
+{
+	size_t element = p->gemm.element, size = s->depth * element;
+	int64_t y = p->h.base + (int64_t)at->y * p->h.in_step;
+
+	for (uint32_t i = 0; i < p->h.taps; i++, y += p->h.tap_step) {
+		bool inside = y >= 0 && y < s->in.h;
+		size_t row = inside ? (at->n * s->in.h + (size_t)y) * s->in.w : 0;
+		int64_t x = p->w.base + (int64_t)at->x * p->w.in_step;
+
+		for (uint32_t j = 0; j < p->w.taps; j++, x += p->w.tap_step, to += size) {
+			if (inside && x >= 0 && x < s->in.w)
+				memcpy(to, in + ((row + (size_t)x) * s->in.c + p->in_channel) *
+						element, size);
+			else
+				memset(to, s->padding, size);
+		}
+	}
+}
+
+static void copy_result(const struct parts *s, const struct part *p, const struct pixel *at,
+			const char *from, char *out)
+{
+	size_t y = p->h.first + at->y * p->h.step, x = p->w.first + at->x * p->w.step;
+	size_t element = p->gemm.element, row = at->n * s->out.h + y;
+
+	memcpy(out + ((row * s->out.w + x) * s->out.c + p->out_channel) * element, from,
+	       s->width * element);
+}
+
+/* The part that a task belongs to. */
+static const struct part *find_part(const struct parts *s, uint32_t task)
+{
+	const struct part *found = NULL;
+
+	for (uint32_t i = 0; i < s->count; i++)
+		if (s->parts[i].gemm.rows && s->parts[i].first_task <= task)
+			found = &s->parts[i];
+	return found;
+}
+
+static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
+{
+	const struct parts *s = call->ready->state;
+	const struct part *p = find_part(s, task);
+	struct nn_ready ready = *call->ready;
+	struct nn_gemm g = p->gemm;
+	size_t first = (task - p->first_task) * g.block_rows, row = g.a_stride * g.element;
+	char *copies = scratch, *result = copies + s->copy_size;
+	struct pixel at;
+
+	g.rows = g.rows - first < g.block_rows ? g.rows - first : g.block_rows;
+	ready.packed = (const char *)ready.packed + p->packed;
+	for (size_t i = 0; i < g.rows; i++) {
+		at = pixel_of(p, first + i);
+		copy_window(s, p, call->inputs[X], &at, copies + i * row);
+	}
+	nn_gemm_run(&ready, &g, 0, 0, copies, result, result + s->result_size);
+	for (size_t i = 0; i < g.rows; i++) {
+		at = pixel_of(p, first + i);
+		copy_result(s, p, &at, result + i * g.columns * g.element, call->outputs[0]);
+	}
+}
+
+const struct nn_kernel nn_kernel_conv_parts = {
+	.name = "convolution in parts",
+	.prepare = prepare,
+	.pack = pack,
+	.run = run,
+};

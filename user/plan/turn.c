@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Operations on NCHW images as operations on NHWC ones, which have fast kernels.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/window.h"
+#include "plan/kernels/families.h"
+#include "turn.h"
+
+enum { CONCATENATION = 2, DEPTH_TO_SPACE = 5, RESIZE_BILINEAR = 23, SPACE_TO_DEPTH = 26, PAD = 32,
+       INSTANCE_NORMALIZATION = 57, PAD_V2 = 69, RESIZE_NEAREST_NEIGHBOR = 94 };
+
+#define NONE UINT32_MAX
+#define VALUE_SIZE 32		/* of the largest constant that is added: paddings */
+
+/* By axis of one order, that of the other. */
+static const uint32_t to_nhwc[] = { 0, 2, 3, 1 }, to_nchw[] = { 0, 3, 1, 2 };
+
+/* A model under construction: one block, of which nn_model is the beginning. */
+struct turned {
+	struct nn_model model;
+	struct nn_subgraph subgraph;
+	struct nn_operand *operands;
+	struct nn_operation *operations;
+	uint32_t *indices;
+	uint32_t *twins;		/* by operand: what it is in NHWC, or NONE */
+	uint32_t *wanted;		/* by operand: operations that want it in NHWC */
+	bool *is_there;			/* by operand: in NCHW, as it was */
+	uint8_t *bytes;
+	uint32_t permutations[2];	/* operands: to NHWC, to NCHW; or NONE */
+};
+
+/* ---- What can be turned ---- */
+
+static bool is_constant(const struct nn_operand *o)
+{
+	return o->lifetime == NN_CONSTANT_COPY || o->lifetime == NN_CONSTANT_REFERENCE;
+}
+
+/* The input that tells the layout of an operation, or NONE. */
+static uint32_t layout_input(const struct nn_subgraph *s, const struct nn_operation *o)
+{
+	const struct nn_scope scope = { .operands = s->operands, .num_operands = s->num_operands };
+	const struct nn_check c = { .op = nn_op_find(o->type), .scope = &scope, .operation = o };
+
+	switch (o->type) {
+	case NN_CODE_AVERAGE_POOL_2D:
+	case NN_CODE_L2_POOL_2D:
+	case NN_CODE_MAX_POOL_2D:
+		return nn_window_check_args(&c, 1, 2).nchw;
+	case NN_CODE_CONV_2D:
+		return nn_window_check_args(&c, 3, 0).nchw;
+	case NN_CODE_DEPTHWISE_CONV_2D:
+	case NN_CODE_GROUPED_CONV_2D:
+		return nn_window_check_args(&c, 3, 1).nchw;
+	case NN_CODE_TRANSPOSE_CONV_2D:
+		return o->num_inputs == 11 ? 10 : NONE;
+	case RESIZE_BILINEAR:
+	case RESIZE_NEAREST_NEIGHBOR:
+		return 3;
+	case DEPTH_TO_SPACE:
+	case SPACE_TO_DEPTH:
+		return 2;
+	case INSTANCE_NORMALIZATION:
+		return 4;
+	default:
+		return NONE;
+	}
+}
+
+/* Where an operation on NCHW images says so; NONE: it is none, or cannot be turned. */
+static uint32_t nchw_input(const struct nn_model *model, const struct nn_operation *o)
+{
+	const struct nn_subgraph *s = &model->subgraphs[0];
+	uint32_t input = layout_input(s, o);
+	const struct nn_operand *flag;
+	const uint8_t *value;
+
+	if (input >= o->num_inputs || s->operands[o->inputs[0]].rank != 4 ||
+	    s->operands[o->outputs[0]].rank != 4)
+		return NONE;
+	flag = &s->operands[o->inputs[input]];
+	value = is_constant(flag) ? nn_operand_value(model, flag) : NULL;
+	return value && *value ? input : NONE;
+}
+
+/* Functions of one element, which do not mind where it lies. */
+static bool is_function(int32_t code)
+{
+	static const int32_t codes[] = {
+		8,	/* FLOOR */
+		14,	/* LOGISTIC */
+		19,	/* RELU */
+		20,	/* RELU1 */
+		21,	/* RELU6 */
+		28,	/* TANH */
+		38,	/* ABS */
+		45,	/* CAST */
+		49,	/* EXP */
+		67,	/* NEG */
+		72,	/* QUANTIZE */
+		83,	/* RSQRT */
+		88,	/* SQRT */
+		98,	/* ELU */
+		99,	/* HARD_SWISH */
+	};
+
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		if (codes[i] == code)
+			return true;
+	return false;
+}
+
+static bool is_arithmetic(int32_t code)
+{
+	static const int32_t codes[] = { 0, 18, 30, 36, 65, 66 };	/* ADD ... MINIMUM */
+
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		if (codes[i] == code)
+			return true;
+	return false;
+}
+
+/* Whether an image is known in NHWC and not known, so far, in NCHW. */
+static bool is_turned(const struct turned *w, uint32_t operand)
+{
+	return w->twins[operand] != NONE && !w->is_there[operand];
+}
+
+static bool are_alike(const struct nn_operand *a, const struct nn_operand *b)
+{
+	for (uint32_t i = 0; i < 4; i++)
+		if (!a->dims[i] || a->dims[i] != b->dims[i])
+			return false;
+	return a->rank == 4 && b->rank == 4;
+}
+
+/* Whether an operation without a layout of its own is better done in NHWC; its images. */
+static bool follows(const struct turned *w, const struct nn_model *model,
+		    const struct nn_operation *o, uint32_t *images)
+{
+	const struct nn_operand *operands = model->subgraphs[0].operands;
+
+	*images = 1;
+	if (!o->num_inputs || operands[o->inputs[0]].rank != 4 || o->num_outputs != 1 ||
+	    operands[o->outputs[0]].rank != 4)
+		return false;
+	if (is_function(o->type))
+		return is_turned(w, o->inputs[0]);
+	if (is_arithmetic(o->type)) {
+		*images = 2;
+		return is_turned(w, o->inputs[0]) && is_turned(w, o->inputs[1]) &&
+		       are_alike(&operands[o->inputs[0]], &operands[o->inputs[1]]);
+	}
+	if (o->type == CONCATENATION) {
+		*images = o->num_inputs - 1;
+		for (uint32_t i = 0; i < *images; i++)
+			if (!is_turned(w, o->inputs[i]))
+				return false;
+		return is_constant(&operands[o->inputs[*images]]);
+	}
+	if (o->type != PAD && o->type != PAD_V2)
+		return false;
+	return is_constant(&operands[o->inputs[1]]) && operands[o->inputs[1]].rank == 2 &&
+	       operands[o->inputs[1]].dims[0] == 4 && operands[o->inputs[1]].dims[1] == 2 &&
+	       (is_turned(w, o->inputs[0]) ||
+		(w->wanted[o->outputs[0]] &&
+		 w->wanted[o->outputs[0]] == operands[o->outputs[0]].consumers));
+}
+
+/* ---- The block ---- */
+
+/* Takes an aligned part of a block; with a base of NULL it only counts. */
+static void *take(char *base, size_t *at, size_t count, size_t size)
+{
+	size_t offset = *at;
+
+	*at += (count * size + 7) / 8 * 8;
+	return base ? base + offset : NULL;
+}
+
+/* Divides the block; returns its size. An operation adds a twin and a constant an operand. */
+static size_t divide(const struct nn_model *from, char *base, struct turned *w)
+{
+	const struct nn_subgraph *s = &from->subgraphs[0];
+	size_t indices = 0, at = sizeof(*w), operands = s->num_operands;
+
+	for (uint32_t i = 0; i < s->num_operations; i++)
+		indices += (size_t)s->operations[i].num_inputs + s->operations[i].num_outputs;
+	w->operands = take(base, &at, 2 * operands + s->num_operations + 2, sizeof(*w->operands));
+	w->operations = take(base, &at, s->num_operations + 2 * operands, sizeof(*w->operations));
+	w->indices = take(base, &at, indices + 6 * operands, sizeof(*w->indices));
+	w->twins = take(base, &at, operands, sizeof(*w->twins));
+	w->wanted = take(base, &at, operands, sizeof(*w->wanted));
+	w->is_there = take(base, &at, operands, sizeof(*w->is_there));
+	w->bytes = take(base, &at, from->values_size + 8 +
+			VALUE_SIZE * (size_t)(s->num_operations + 2), 1);
+	return at;
+}
+
+static uint32_t add_constant(struct turned *w, int32_t type, uint32_t rank, uint32_t rows,
+			     const void *value, uint32_t size)
+{
+	uint32_t index = w->subgraph.num_operands++;
+
+	w->operands[index] = (struct nn_operand){
+		.type = type,
+		.rank = rank,
+		.dims = { rank ? rows : 0, rank > 1 ? 2 : 0 },
+		.lifetime = NN_CONSTANT_COPY,
+		.location = { .length = size, .offset = w->model.values_size },
+	};
+	memcpy(w->bytes + w->model.values_size, value, size);
+	w->model.values_size += VALUE_SIZE;
+	return index;
+}
+
+/* Adds an operation and returns its operands, inputs first, for the caller to change. */
+static uint32_t *add_operation(struct turned *w, int32_t type, uint32_t num_inputs,
+			       uint32_t num_outputs, const uint32_t *inputs,
+			       const uint32_t *outputs)
+{
+	struct nn_operation *o = &w->operations[w->subgraph.num_operations++];
+	uint32_t *list = w->indices;
+
+	w->indices += num_inputs + num_outputs;
+	memcpy(list, inputs, num_inputs * sizeof(*list));
+	memcpy(list + num_inputs, outputs, num_outputs * sizeof(*list));
+	*o = (struct nn_operation){
+		.type = type,
+		.num_inputs = num_inputs,
+		.num_outputs = num_outputs,
+		.inputs = list,
+		.outputs = list + num_inputs,
+	};
+	return list;
+}
+
+static void add_transpose(struct turned *w, uint32_t from, uint32_t to, bool nchw)
+{
+	uint32_t *permutation = &w->permutations[nchw];
+
+	if (*permutation == NONE)
+		*permutation = add_constant(w, NN_TENSOR_INT32, 1, 4, nchw ? to_nchw : to_nhwc,
+					    sizeof(to_nhwc));
+	add_operation(w, NN_CODE_TRANSPOSE, 2, 1, (uint32_t[]){ from, *permutation }, &to);
+}
+
+/* ---- Turning ---- */
+
+/* The NHWC operand of an image, which nobody has written yet. */
+static uint32_t add_twin(struct turned *w, uint32_t index)
+{
+	const struct nn_operand *o = &w->operands[index];
+	uint32_t twin = w->subgraph.num_operands++;
+
+	w->operands[twin] = (struct nn_operand){
+		.type = o->type,
+		.rank = 4,
+		.scale = o->scale,
+		.zero_point = o->zero_point,
+	};
+	for (uint32_t i = 0; i < 4; i++)
+		w->operands[twin].dims[i] = o->dims[to_nhwc[i]];
+	w->twins[index] = twin;
+	return twin;
+}
+
+static uint32_t in_nhwc(struct turned *w, uint32_t index)
+{
+	if (w->twins[index] == NONE)
+		add_transpose(w, index, add_twin(w, index), false);
+	return w->twins[index];
+}
+
+static void need_nchw(struct turned *w, uint32_t index)
+{
+	if (w->is_there[index] || w->twins[index] == NONE)
+		return;
+	add_transpose(w, w->twins[index], index, true);
+	w->is_there[index] = true;
+}
+
+/* The paddings, or the axis, of an operation that has no layout, in NHWC. */
+static void turn_arguments(struct turned *w, const struct nn_model *from, uint32_t *list,
+			   const struct nn_operation *o)
+{
+	const struct nn_operand *operands = from->subgraphs[0].operands;
+	uint32_t last = o->num_inputs - 1;
+	int32_t pads[8], turned[8], axis;
+
+	if (o->type == CONCATENATION) {
+		memcpy(&axis, nn_operand_value(from, &operands[o->inputs[last]]), sizeof(axis));
+		/* One that is wrong stays so. */
+		if (axis >= 0 && axis < 4)
+			axis = (int32_t)to_nchw[axis];
+		list[last] = add_constant(w, NN_INT32, 0, 0, &axis, sizeof(axis));
+	} else if (o->type == PAD || o->type == PAD_V2) {
+		memcpy(pads, nn_operand_value(from, &operands[o->inputs[1]]), sizeof(pads));
+		for (uint32_t i = 0; i < 8; i++)
+			turned[i] = pads[2 * to_nhwc[i / 2] + i % 2];
+		list[1] = add_constant(w, NN_TENSOR_INT32, 2, 4, turned, sizeof(turned));
+	}
+}
+
+/* Adds an operation on NHWC images, of which its first `images` inputs are. */
+static void turn_operation(struct turned *w, const struct nn_model *from,
+			   const struct nn_operation *o, uint32_t images, uint32_t flag)
+{
+	uint32_t *list;
+
+	for (uint32_t i = 0; i < images; i++)
+		in_nhwc(w, o->inputs[i]);
+	list = add_operation(w, o->type, o->num_inputs, 1, o->inputs, o->outputs);
+	for (uint32_t i = 0; i < images; i++)
+		list[i] = w->twins[o->inputs[i]];
+	list[o->num_inputs] = add_twin(w, o->outputs[0]);
+	w->is_there[o->outputs[0]] = false;
+	if (flag != NONE)
+		list[flag] = add_constant(w, NN_BOOL, 0, 0, &(uint8_t){ 0 }, 1);
+	else
+		turn_arguments(w, from, list, o);
+}
+
+static void turn_operations(struct turned *w, const struct nn_model *from)
+{
+	const struct nn_subgraph *s = &from->subgraphs[0];
+
+	for (uint32_t i = 0; i < s->num_operations; i++) {
+		const struct nn_operation *o = &s->operations[i];
+		uint32_t flag = nchw_input(from, o), images = 1;
+
+		if (flag != NONE || follows(w, from, o, &images)) {
+			turn_operation(w, from, o, images, flag);
+			continue;
+		}
+		for (uint32_t k = 0; k < o->num_inputs; k++)
+			need_nchw(w, o->inputs[k]);
+		add_operation(w, o->type, o->num_inputs, o->num_outputs, o->inputs, o->outputs);
+	}
+	for (uint32_t i = 0; i < s->num_outputs; i++)
+		need_nchw(w, s->outputs[i]);
+}
+
+/* Who reads what is different now; temporaries that nobody writes are nothing. */
+static void settle_operands(struct turned *w, uint32_t before)
+{
+	for (uint32_t i = 0; i < w->subgraph.num_operands; i++)
+		w->operands[i].consumers = 0;
+	for (uint32_t i = 0; i < w->subgraph.num_operations; i++)
+		for (uint32_t k = 0; k < w->operations[i].num_inputs; k++)
+			w->operands[w->operations[i].inputs[k]].consumers++;
+	for (uint32_t i = 0; i < before; i++)
+		if (!w->is_there[i])
+			w->operands[i].lifetime = NN_NO_VALUE;
+}
+
+static void turn(struct turned *w, const struct nn_model *from)
+{
+	const struct nn_subgraph *s = &from->subgraphs[0];
+
+	w->model = *from;
+	w->model.subgraphs = &w->subgraph;
+	w->model.values = w->bytes;
+	w->model.values_size = (from->values_size + 7) / 8 * 8;
+	if (from->values_size)
+		memcpy(w->bytes, from->values, from->values_size);
+	w->permutations[0] = w->permutations[1] = NONE;
+	w->subgraph = *s;
+	w->subgraph.operands = w->operands;
+	w->subgraph.operations = w->operations;
+	w->subgraph.num_operations = 0;
+	memcpy(w->operands, s->operands, s->num_operands * sizeof(*w->operands));
+	for (uint32_t i = 0; i < s->num_operands; i++) {
+		w->twins[i] = NONE;
+		w->is_there[i] = true;
+	}
+	for (uint32_t i = 0; i < s->num_operations; i++)
+		if (nchw_input(from, &s->operations[i]) != NONE)
+			w->wanted[s->operations[i].inputs[0]]++;
+	turn_operations(w, from);
+	settle_operands(w, s->num_operands);
+}
+
+static bool has_nchw(const struct nn_model *model)
+{
+	for (uint32_t i = 0; i < model->subgraphs[0].num_operations; i++)
+		if (nchw_input(model, &model->subgraphs[0].operations[i]) != NONE)
+			return true;
+	return false;
+}
+
+struct nn_model *plan_turn(const struct nn_model *model)
+{
+	struct nn_error err = { "" };
+	struct turned sizes, *w;
+
+	if (model->num_subgraphs != 1 || model->num_extensions || !has_nchw(model))
+		return NULL;
+	w = calloc(1, divide(model, NULL, &sizes));
+	if (!w)
+		return NULL;
+	divide(model, (char *)w, w);
+	turn(w, model);
+	if (nn_model_check(&w->model, &err) || nn_ops_check_model(&w->model, NULL, &err)) {
+		free(w);
+		return NULL;
+	}
+	return &w->model;
+}
