@@ -303,7 +303,10 @@ $(BUILD)/bench-bin/%: $(obj)/user/bench/%.o $(archives) $(libhal) $(libnn)
 		-L$(BUILD)/lib $(if $(runtime),-lneuralnetworks) $(if $(hal),-lnnaccel) -lm -ldl
 
 # The peer of the networks is called where its header is.
-xnnpack	:= $(if $(wildcard /usr/include/xnnpack.h),-lXNNPACK -lpthreadpool)
+xnnpack	:= $(if $(wildcard /usr/include/xnnpack.h),-lXNNPACK -lpthreadpool \
+	$(if $(wildcard /usr/include/cpuinfo.h),-lcpuinfo))
+# It picks its kernels once in a process.
+levels	:= $(if $(findstring cpuinfo,$(xnnpack)),avx512 avx2 sse4 sse2)
 $(BUILD)/bench-bin/compute: $(obj)/user/bench/compute.o $(call objects,user/bench/compute/*.c) \
 		$(archives) $(libhal) $(libnn)
 	@mkdir -p $(@D)
@@ -327,6 +330,7 @@ bench-%: $(BUILD)/bench-bin/%
 bench-compute: $(BUILD)/bench-bin/compute
 	@mkdir -p $(BUILD)/bench
 	$< > $(BUILD)/bench/compute.tsv
+	set -e; for level in $(levels); do $< --isa $$level >> $(BUILD)/bench/compute.tsv; done
 	BUILD=$(BUILD) scripts/vm -- env NN_BENCH_WHERE=vm $(abspath $<) --vm \
 		>> $(BUILD)/bench/compute.tsv
 	column -t -s '	' $(BUILD)/bench/compute.tsv

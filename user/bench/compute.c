@@ -146,17 +146,17 @@ static double time_prepare(const struct net *net, struct subject (*make)(const s
 	return time;
 }
 
-static void compare_prepare(void)
+static void compare_prepare(const char *figure, net_fn *make, enum net_type type)
 {
 	double times[PREPARES], peer_times[PREPARES];
 	static struct net net;
 
-	net_mobilenet_v2(&net, NET_F32);
+	make(&net, type);
 	for (size_t i = 0; i < PREPARES; i++) {
 		times[i] = time_prepare(&net, subject_plan);
 		peer_times[i] = time_prepare(&net, subject_xnnpack);
 	}
-	report("mnv2_f32_prepare", percentile(times, PREPARES, 50), "us",
+	report(figure, percentile(times, PREPARES, 50), "us",
 	       subject_has_peer() ? "xnnpack" : NULL, percentile(peer_times, PREPARES, 50));
 	net_free(&net);
 }
@@ -266,29 +266,77 @@ static int compare_worker(void)
 	return 0;
 }
 
-int main(int argc, char **argv)
+static const struct {
+	const char *name;
+	net_fn *make;
+	enum net_type type;
+} nets[] = {
+	{ "mnv1_f32", net_mobilenet_v1, NET_F32 },
+	{ "mnv1_qc8", net_mobilenet_v1, NET_QC8 },
+	{ "mnv1_qu8", net_mobilenet_v1, NET_QU8 },
+	{ "mnv2_f32", net_mobilenet_v2, NET_F32 },
+	{ "mnv2_qc8", net_mobilenet_v2, NET_QC8 },
+	{ "mnv2_qu8", net_mobilenet_v2, NET_QU8 },
+};
+
+/* The name of what is measured of a network. */
+static const char *figure_of(size_t net, const char *what)
+{
+	static char figure[64];
+
+	snprintf(figure, sizeof(figure), "%s_%s", nets[net].name, what);
+	return figure;
+}
+
+/* The networks on one thread, or how long they take to prepare. */
+static void compare_nets(const char *what, bool prepare)
+{
+	for (size_t i = 0; i < sizeof(nets) / sizeof(nets[0]); i++) {
+		if (prepare)
+			compare_prepare(figure_of(i, what), nets[i].make, nets[i].type);
+		else
+			compare_net(figure_of(i, what), nets[i].make, nets[i].type, 1);
+	}
+}
+
+/* Both as they are on a CPU of lesser instructions. */
+static int compare_level(const char *level)
 {
 	static const struct {
-		const char *figure;
-		net_fn *make;
-		enum net_type type;
-		uint32_t threads;
-	} nets[] = {
-		{ "mnv1_f32_1t", net_mobilenet_v1, NET_F32, 1 },
-		{ "mnv1_qc8_1t", net_mobilenet_v1, NET_QC8, 1 },
-		{ "mnv1_qu8_1t", net_mobilenet_v1, NET_QU8, 1 },
-		{ "mnv2_f32_1t", net_mobilenet_v2, NET_F32, 1 },
-		{ "mnv2_qc8_1t", net_mobilenet_v2, NET_QC8, 1 },
-		{ "mnv2_qu8_1t", net_mobilenet_v2, NET_QU8, 1 },
-		{ "mnv1_f32_2t", net_mobilenet_v1, NET_F32, 2 },
-		{ "mnv2_f32_2t", net_mobilenet_v2, NET_F32, 2 },
+		const char *level;
+		const char *kernels;
+	} ours[] = {
+		{ "avx512", "avx2" }, { "avx2", "avx2" }, { "sse4", "plain" }, { "sse2", "plain" },
 	};
+	char what[32];
+
+	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
+		if (strcmp(ours[i].level, level))
+			continue;
+		if (!subject_limit_peer(level)) {
+			fprintf(stderr, "XNNPACK cannot be limited: built without "
+				"libcpuinfo-dev, or for another architecture\n");
+			return 1;
+		}
+		setenv("NN_BENCH_KERNELS", ours[i].kernels, 1);
+		snprintf(what, sizeof(what), "1t_%s", level);
+		compare_nets(what, false);
+		return 0;
+	}
+	fprintf(stderr, "levels are avx512 (without VNNI), avx2, sse4 and sse2\n");
+	return 2;
+}
+
+int main(int argc, char **argv)
+{
 	double rss, peer_rss;
 
 	if (argc == 2 && !strcmp(argv[1], "--vm"))
 		return compare_worker();
+	if (argc == 3 && !strcmp(argv[1], "--isa"))
+		return compare_level(argv[2]);
 	if (argc != 1) {
-		fprintf(stderr, "usage: compute [--vm]\n");
+		fprintf(stderr, "usage: compute [--vm | --isa LEVEL]\n");
 		return 2;
 	}
 	/* Before there are threads, which a fork leaves behind. */
@@ -297,12 +345,13 @@ int main(int argc, char **argv)
 	if (!subject_has_peer())
 		fprintf(stderr, "built without libxnnpack-dev: no peer\n");
 	report("mnv2_f32_rss", rss, "KiB", subject_has_peer() ? "xnnpack" : NULL, peer_rss);
-	for (size_t i = 0; i < sizeof(nets) / sizeof(nets[0]); i++)
-		compare_net(nets[i].figure, nets[i].make, nets[i].type, nets[i].threads);
+	compare_nets("1t", false);
+	compare_net("mnv1_f32_2t", net_mobilenet_v1, NET_F32, 2);
+	compare_net("mnv2_f32_2t", net_mobilenet_v2, NET_F32, 2);
 	compare_half();
 	compare("lstm_f32_1t", subject_lstm(), subject_lstm_xnnpack(), 1);
 	compare("transformer_f32_1t", subject_transformer(), subject_transformer_xnnpack(), 1);
-	compare_prepare();
+	compare_nets("prepare", true);
 	report("empty_model_api", api_empty_model_ns(), "ns", NULL, 0);
 	compare_loaded();
 	return 0;

@@ -26,6 +26,13 @@ struct subject subject_worker(const struct net *net);
 /* Whether XNNPACK was there when this was built; without it its subjects have no state. */
 bool subject_has_peer(void);
 
+/*
+ * Makes XNNPACK take this CPU for one of lesser instructions: "avx512", which is all
+ * that it uses, "avx2", "sse4" or "sse2". To be called before any of its subjects is
+ * made. False: not here.
+ */
+bool subject_limit_peer(const char *level);
+
 /* A recurrent and an attention network; both of ours and of the peer's calls. */
 struct subject subject_lstm(void);
 struct subject subject_lstm_xnnpack(void);

@@ -4,12 +4,46 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "subject.h"
 
 #if __has_include(<xnnpack.h>)
 
 #include "xnnpack_peer.h"
+
+#if defined(__x86_64__) && __has_include(<cpuinfo.h>)
+
+#include <cpuinfo.h>
+
+/* What XNNPACK goes by is a variable of libcpuinfo that anyone may write. */
+bool subject_limit_peer(const char *level)
+{
+	bool sse2 = !strcmp(level, "sse2"), sse4 = !strcmp(level, "sse4") || sse2;
+	bool avx2 = !strcmp(level, "avx2") || sse4;
+	struct cpuinfo_x86_isa *isa = &cpuinfo_isa;
+
+	if (!cpuinfo_initialize())
+		return false;
+	if (avx2)
+		isa->avx512f = isa->avx512cd = isa->avx512dq = isa->avx512bw = isa->avx512vl =
+			isa->avx512vbmi = isa->avx512vnni = false;
+	if (sse4)
+		isa->avx = isa->avx2 = isa->f16c = isa->fma3 = isa->fma4 = isa->xop = false;
+	if (sse2)
+		isa->sse3 = isa->ssse3 = isa->sse4_1 = isa->sse4_2 = false;
+	return true;
+}
+
+#else
+
+bool subject_limit_peer(const char *level)
+{
+	(void)level;
+	return false;
+}
+
+#endif
 
 struct peer_state {
 	xnn_runtime_t runtime;
@@ -76,6 +110,12 @@ struct subject peer_end(xnn_subgraph_t g, uint32_t threads, size_t in_bytes, siz
 
 bool subject_has_peer(void)
 {
+	return false;
+}
+
+bool subject_limit_peer(const char *level)
+{
+	(void)level;
 	return false;
 }
 
