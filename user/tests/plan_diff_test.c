@@ -993,11 +993,13 @@ static void choose_outputs(void)
 
 static void make_graph(void)
 {
-	uint32_t width = chance(6) ? pick(15, 70) : pick(1, 14);
-	uint32_t dims[] = { pick(1, 2), pick(1, 14), width, pick(1, 70) };
+	uint32_t dims[] = { pick(1, 2), pick(1, 14), pick(1, 14), pick(1, 70) };
 	uint32_t wanted = pick(1, 9);
 
 	begin();
+	/* Wide images may become sequences, over which float16 drifts. */
+	if (chance(6) && g.type != NN_TENSOR_FLOAT16)
+		dims[2] = pick(15, 70);
 	g.used = 0;
 	g.input = g.tensors[g.num_tensors++] = random_result(4, dims);
 	g.operands[g.input].lifetime = NN_SUBGRAPH_INPUT;
@@ -1228,7 +1230,7 @@ static void check_plan(const char *kernels, void *input, const struct result *ri
 
 static void check_graph(uint64_t seed)
 {
-	static const char *const kernels[] = { "avx512-vnni", "avx2", "plain" };
+	static const char *const kernels[] = { "avx512-vnni", "avx512", "avx2", "plain" };
 	struct nn_error err = { "" };
 	struct nn_plan *plan;
 	struct result right;

@@ -10,7 +10,7 @@
 #include "plan/kernels/depthwise_q8.h"
 #include "plan/kernels/q8_avx512.h"
 
-#define TARGET NN_TARGET_AVX512
+#define TARGET NN_TARGET_VNNI
 #define BLOCK DEPTHWISE_Q8_BLOCK	/* channels at a time: a vector of bytes */
 
 static inline ALWAYS_INLINE TARGET __mmask64 first_bytes(size_t count)

@@ -8,7 +8,7 @@
 
 #include "plan/kernels/q8_avx512.h"
 
-#define TARGET NN_TARGET_AVX512
+#define TARGET NN_TARGET_VNNI
 #define LANES 16
 #define ROWS 14
 #define GROUP 4		/* elements of depth that one instruction takes */
@@ -106,22 +106,6 @@ static inline ALWAYS_INLINE TARGET void store_one(uint8_t *c, __m512i x,
 		_mm_mask_storeu_epi8(c, (__mmask16)((1u << columns) - 1), _mm512_cvtepi32_epi8(x));
 }
 
-/* The same of up to 32 columns: packing puts the columns of a panel in order. */
-static inline ALWAYS_INLINE TARGET void store_two(uint8_t *c, __m512i x0, __m512i x1,
-						  const struct nn_q8_output *o, size_t columns)
-{
-	__m512i x = _mm512_packs_epi32(x0, x1);
-
-	x = _mm512_adds_epi16(x, _mm512_set1_epi16((int16_t)o->zero));
-	x = _mm512_max_epi16(x, _mm512_set1_epi16((int16_t)o->low));
-	x = _mm512_min_epi16(x, _mm512_set1_epi16((int16_t)o->high));
-	/* A masked store takes several times as long. */
-	if (columns >= 2 * LANES)
-		_mm256_storeu_si256((__m256i *)c, _mm512_cvtepi16_epi8(x));
-	else
-		_mm256_mask_storeu_epi8(c, (1u << columns) - 1, _mm512_cvtepi16_epi8(x));
-}
-
 /* A tile: where its rows begin, what it makes of them. */
 struct tile {
 	const struct nn_gemm_q8 *g;
@@ -184,8 +168,8 @@ static inline ALWAYS_INLINE TARGET void run_tile(int rows, int vectors, bool pos
 		if (vectors == 1)
 			store_one(c, (__m512i)acc[i][0], &g->out, t->columns);
 		else
-			store_two(c, (__m512i)acc[i][0], (__m512i)acc[i][1], &g->out,
-				  t->columns);
+			q8_store_two(c, (__m512i)acc[i][0], (__m512i)acc[i][1], &g->out,
+				     t->columns);
 	}
 }
 

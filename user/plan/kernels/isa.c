@@ -19,8 +19,12 @@ static bool runs_avx512(void)
 {
 	__builtin_cpu_init();
 	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-	       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-	       __builtin_cpu_supports("avx512vnni");
+	       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+}
+
+static bool runs_vnni(void)
+{
+	return runs_avx512() && __builtin_cpu_supports("avx512vnni");
 }
 
 static bool runs_avx2(void)
@@ -36,6 +40,7 @@ static const struct {
 	bool (*runs)(void);
 } all[] = {
 #if defined(__x86_64__)
+	{ &nn_isa_vnni, runs_vnni },
 	{ &nn_isa_avx512, runs_avx512 },
 	{ &nn_isa_avx2, runs_avx2 },
 #endif

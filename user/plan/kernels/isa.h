@@ -200,7 +200,7 @@ struct nn_q8_factor {
 /* Bits that sums have more than bytes. */
 #define NN_Q8_SUM_BITS 20
 
-/* Whether it halves, as it does the input of a sum of the larger scale: with those bits, exactly. */
+/* Whether it halves, as in a sum for the input of the larger scale: exactly, with those bits. */
 static inline bool nn_q8_halves(const struct nn_q8_factor *f)
 {
 	return f->value == 1 << 30 && !f->shift;

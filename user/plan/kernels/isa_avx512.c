@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inner loops for x86 CPUs with AVX-512 and its VNNI: floats.
+ * Inner loops for x86 CPUs with AVX-512, with its VNNI and without: floats, and
+ * bytes without.
  */
 #if defined(__x86_64__)
 
@@ -8,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "plan/kernels/isa_x86.h"
+#include "plan/kernels/q8_avx512.h"
 
 #define TARGET NN_TARGET_AVX512
 #define LANES 16
@@ -31,7 +32,33 @@
 #include "plan/kernels/elementwise_f32.h"
 #include "plan/kernels/math_f32.h"
 
-const struct nn_isa nn_isa_avx512 = {
+/* ---- Bytes ---- */
+
+typedef i32x16 sums_q8;
+typedef int16_t wide_q8 __attribute__((vector_size(64)));
+
+#define Q8_ROWS 12
+#define DOT(a, b) ((sums_q8)_mm512_madd_epi16((__m512i)(a), (__m512i)(b)))
+#define LOW_PAIRS(a, b) ((wide_q8)_mm512_unpacklo_epi16((__m512i)(a), (__m512i)(b)))
+#define HIGH_PAIRS(a, b) ((wide_q8)_mm512_unpackhi_epi16((__m512i)(a), (__m512i)(b)))
+
+static inline ALWAYS_INLINE TARGET sums_q8 scale_q8(sums_q8 acc, const struct nn_q8_scale *s)
+{
+	const struct q8_scale scale = q8_scale_load(s);
+
+	return (sums_q8)q8_scaled((__m512i)acc, &scale, false);
+}
+
+/* Up to 32 bytes of columns whose order packing undoes. */
+static inline ALWAYS_INLINE TARGET void store_q8(uint8_t *out, sums_q8 x, sums_q8 y,
+						 const struct nn_q8_output *o, size_t count)
+{
+	q8_store_two(out, (__m512i)x, (__m512i)y, o, count);
+}
+
+#include "plan/kernels/q8_pairs.h"
+
+const struct nn_isa nn_isa_vnni = {
 	.name = "avx512-vnni",
 	.lanes = LANES,
 	.gemm_f32 = gemm_f32,
@@ -45,6 +72,27 @@ const struct nn_isa nn_isa_avx512 = {
 	.sum_row_f32 = sum_row_f32,
 	.gemm_q8 = nn_gemm_q8_avx512,
 	.depthwise_q8 = nn_depthwise_q8_avx512,
+	.binary_q8 = nn_binary_q8_avx512,
+	.sum_q8 = nn_sum_q8_avx512,
+	.max_q8 = nn_max_q8_avx512,
+	.lookup_q8 = nn_lookup_q8_avx512,
+};
+
+const struct nn_isa nn_isa_avx512 = {
+	.name = "avx512",
+	.lanes = LANES,
+	.gemm_f32 = gemm_f32,
+	.depthwise_f32 = depthwise_f32,
+	.binary_f32 = binary_f32,
+	.unary_f32 = unary_f32,
+	.softmax_f32 = softmax_f32,
+	.sum_f32 = sum_f32,
+	.max_f32 = max_f32,
+	.quantize_f32 = quantize_f32,
+	.sum_row_f32 = sum_row_f32,
+	.pairs = true,
+	.gemm_q8 = gemm_q8,
+	.depthwise_q8 = depthwise_q8,
 	.binary_q8 = nn_binary_q8_avx512,
 	.sum_q8 = nn_sum_q8_avx512,
 	.max_q8 = nn_max_q8_avx512,

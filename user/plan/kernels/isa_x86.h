@@ -8,8 +8,10 @@
 
 #include "plan/kernels/isa.h"
 
-#define NN_TARGET_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
+#define NN_TARGET_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
+#define NN_TARGET_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
 
+extern const struct nn_isa nn_isa_vnni;
 extern const struct nn_isa nn_isa_avx512;
 extern const struct nn_isa nn_isa_avx2;
 

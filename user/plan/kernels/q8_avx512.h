@@ -66,6 +66,26 @@ static inline ALWAYS_INLINE NN_TARGET_AVX512 __m512i q8_scaled(__m512i acc,
 	return _mm512_srav_epi32(odd, s->shift);
 }
 
+/*
+ * Scaled values of two vectors of a row to the bytes of up to 32 columns: packing
+ * puts the columns of a panel in order.
+ */
+static inline ALWAYS_INLINE NN_TARGET_AVX512 void q8_store_two(uint8_t *c, __m512i x0, __m512i x1,
+							       const struct nn_q8_output *o,
+							       size_t columns)
+{
+	__m512i x = _mm512_packs_epi32(x0, x1);
+
+	x = _mm512_adds_epi16(x, _mm512_set1_epi16((int16_t)o->zero));
+	x = _mm512_max_epi16(x, _mm512_set1_epi16((int16_t)o->low));
+	x = _mm512_min_epi16(x, _mm512_set1_epi16((int16_t)o->high));
+	/* A masked store takes several times as long. */
+	if (columns >= 2 * 16)
+		_mm256_storeu_si256((__m256i *)c, _mm512_cvtepi16_epi8(x));
+	else
+		_mm256_mask_storeu_epi8(c, (1u << columns) - 1, _mm512_cvtepi16_epi8(x));
+}
+
 /* Whether all that is negative before the zero point is added becomes `low`. */
 static inline bool q8_is_positive(const struct nn_q8_output *o)
 {
