@@ -18,7 +18,8 @@ static enum nn_status check_sizes(const struct command *c, size_t size, struct n
 	const struct nnaccel_cmd *head = c->head;
 	uint64_t args = (uint64_t)head->num_inputs + head->num_outputs;
 	uint64_t want = sizeof(*head) + head->num_grants * (uint64_t)sizeof(*c->grants) +
-			args * sizeof(*c->inputs) + head->num_roles * (uint64_t)sizeof(*c->roles);
+			args * sizeof(*c->inputs) + head->num_roles * (uint64_t)sizeof(*c->roles) +
+			head->attributes_size;
 
 	if (head->num_grants > NNACCEL_MAX_CMD_POOLS + NNACCEL_MAX_CMD_BUFFERS)
 		return bad(err, "too many grants");
@@ -26,6 +27,8 @@ static enum nn_status check_sizes(const struct command *c, size_t size, struct n
 		return bad(err, "too many arguments");
 	if (head->num_roles > NNACCEL_MAX_ROLES)
 		return bad(err, "too many roles");
+	if (head->attributes_size > NNACCEL_MAX_ATTRIBUTES)
+		return bad(err, "too many attributes");
 	if (head->size != size || want != size)
 		return bad(err, "its size and its counts differ");
 	return NN_OK;
@@ -153,6 +156,7 @@ enum nn_status command_parse(const void *buffer, size_t size, struct command *c,
 	c->inputs = (const void *)(c->grants + c->head->num_grants);
 	c->outputs = c->inputs + c->head->num_inputs;
 	c->roles = (const void *)(c->outputs + c->head->num_outputs);
+	c->attributes = c->roles + c->head->num_roles;
 
 	status = check_grants(c, err);
 	if (status)

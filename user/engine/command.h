@@ -18,6 +18,7 @@ struct command {
 	const struct nnaccel_arg *inputs;	/* head->num_inputs */
 	const struct nnaccel_arg *outputs;	/* head->num_outputs */
 	const struct nnaccel_cmd_role *roles;	/* head->num_roles */
+	const void *attributes;			/* head->attributes_size bytes, to be decoded */
 };
 
 /*

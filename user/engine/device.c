@@ -173,7 +173,7 @@ void *device_list_extensions(size_t *size)
 
 	*size = sizeof(*list);
 	for (uint32_t i = 0; i < plugin_count(); i++)
-		*size += device_extension_size(plugin_at(i)->descriptor);
+		*size += device_extension_size(&plugin_at(i)->descriptor);
 	list = calloc(1, *size);
 	if (!list)
 		return NULL;
@@ -181,6 +181,6 @@ void *device_list_extensions(size_t *size)
 	list->count = plugin_count();
 	next = list + 1;
 	for (uint32_t i = 0; i < plugin_count(); i++)
-		next = put_extension(next, plugin_at(i)->descriptor);
+		next = put_extension(next, &plugin_at(i)->descriptor);
 	return list;
 }

@@ -10,6 +10,7 @@
 #include "engine/log.h"
 #include "engine/models.h"
 #include "engine/plugin.h"
+#include "model/attribute.h"
 #include "ops/op.h"
 
 bool models_init(struct models *models, struct grants *grants, struct cache_client *cache)
@@ -37,6 +38,7 @@ void models_discard(struct models *models, struct loaded_model *loaded)
 	nn_plan_free(loaded->plan);
 	nn_model_free(loaded->model);
 	kept_plan_unmap(&loaded->kept);
+	free(loaded->attributes);
 	for (uint32_t i = 0; i < loaded->num_pools; i++)
 		grants_put(models->grants, loaded->pools[i]);
 	for (uint32_t i = 0; i < loaded->num_copies; i++)
@@ -87,6 +89,20 @@ enum nn_status models_map_pools(struct models *models, const struct command *com
 	return NN_OK;
 }
 
+enum nn_status models_take_attributes(const struct command *command, struct loaded_model *loaded,
+				      struct nn_error *err)
+{
+	enum nn_status status = nn_attributes_decode(command->attributes,
+						     command->head->attributes_size,
+						     &loaded->attributes, err);
+
+	if (!status)
+		status = plugin_check_attributes(loaded->attributes, false, err);
+	if (status)
+		log_warning("a model is refused: %s", err->message);
+	return status;
+}
+
 enum nn_status models_decode(const struct command *command, const void *wire,
 			     struct loaded_model *loaded, struct nn_error *err)
 {
@@ -132,6 +148,8 @@ static enum nn_status load(struct models *models, const struct command *command,
 	free(wire);
 	if (!status)
 		status = models_check(loaded->model, err);
+	if (!status)
+		status = models_take_attributes(command, loaded, err);
 	if (status) {
 		models_discard(models, loaded);
 		return status;
@@ -247,7 +265,7 @@ void models_add(struct models *models, struct loaded_model *loaded)
 enum nn_status models_prepare(struct models *models, const struct command *command,
 			      struct nn_error *err)
 {
-	const struct nn_plan_options options = {
+	struct nn_plan_options options = {
 		.preference = command->head->preference,
 		.deadline_ns = command->head->deadline_ns,
 		.lazy = models->lazy,
@@ -258,6 +276,7 @@ enum nn_status models_prepare(struct models *models, const struct command *comma
 	status = load(models, command, true, &loaded, err);
 	if (status)
 		return status;
+	options.attributes = loaded->attributes;
 	status = nn_ops_check_model(loaded->model, NULL, err);
 	if (!status)
 		status = nn_plan_create(loaded->model, &options, &loaded->plan, err);

@@ -19,6 +19,7 @@ struct loaded_model {
 	uint64_t number;
 	unsigned int users;
 	struct nn_model *model;		/* NULL: the plan has one */
+	struct nn_attributes *attributes;	/* what extensions are told, or NULL; outlives the plan */
 	struct nn_plan *plan;		/* NULL until prepared */
 	struct kept_plan kept;		/* what the plan was made of, where it was kept */
 	struct mapping **pools;		/* NULL entries: could not be mapped */
@@ -90,6 +91,10 @@ enum nn_status models_copy_wire(struct models *models, const struct command *com
  */
 enum nn_status models_map_pools(struct models *models, const struct command *command,
 				bool need_all, struct loaded_model *loaded, struct nn_error *err);
+
+/* Takes over the attributes of a command, once plug-ins have checked them. */
+enum nn_status models_take_attributes(const struct command *command, struct loaded_model *loaded,
+				      struct nn_error *err);
 
 /* Decodes a private copy of a wire form, with the command's pools mapped. */
 enum nn_status models_decode(const struct command *command, const void *wire,

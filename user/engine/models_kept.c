@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The engine's own cache of plans. The key of a plan is the hash of all that it
- * was made of: wire form, constants, preference; the index is void for another
- * build or CPU. A client may write its constants at any time: it can thereby find
+ * was made of: wire form, constants, preference, attributes; the index is void for
+ * another build or CPU. A client may write its constants at any time: it can thereby find
  * the wrong plan for itself, but what is not found is compiled from a copy, which the
  * model keeps, and kept under the copy's key.
  */
@@ -51,16 +51,29 @@ static void hash_constant(const struct nn_location *at, void *data)
 	digest_add(h->context, (const char *)h->pools[at->pool].base + at->offset, at->length);
 }
 
+static void hash_attributes(struct evp_md_ctx_st *context, const struct nn_attributes *attributes)
+{
+	for (uint32_t i = 0; attributes && i < attributes->count; i++) {
+		const struct nn_attribute *a = &attributes->list[i];
+		const uint32_t head[] = { a->code, a->size };
+
+		digest_add(context, a->extension, strlen(a->extension) + 1);
+		digest_add(context, head, sizeof(head));
+		digest_add(context, a->data, a->size);
+	}
+}
+
 /* Lengths and places of constants are in the wire form. */
-static enum nn_status make_key(const struct keep_work *work, const struct nn_model *model,
+static enum nn_status make_key(const struct keep_work *work, const struct loaded_model *loaded,
 			       uint8_t key[DIGEST_SIZE], struct nn_error *err)
 {
 	const uint64_t head[] = { work->preference, work->wire_size };
-	struct hashing h = { .context = digest_begin(), .pools = model->pools };
+	struct hashing h = { .context = digest_begin(), .pools = loaded->model->pools };
 
 	digest_add(h.context, head, sizeof(head));
 	digest_add(h.context, work->wire, work->wire_size);
-	each_constant(model, hash_constant, &h);
+	each_constant(loaded->model, hash_constant, &h);
+	hash_attributes(h.context, loaded->attributes);
 	if (digest_end(h.context, key))
 		return NN_OK;
 	return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
@@ -75,6 +88,7 @@ static enum nn_status load_kept(const struct command *command, struct loaded_mod
 	const struct nn_plan_options options = {
 		.preference = command->head->preference,
 		.deadline_ns = command->head->deadline_ns,
+		.attributes = loaded->attributes,
 	};
 	const struct kept_plan *kept = &loaded->kept;
 	uint8_t hash[DIGEST_SIZE];
@@ -104,7 +118,9 @@ static enum nn_status prepare_from(struct models *models, const struct command *
 	if (!loaded)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	loaded->number = command->head->model;
-	status = cache_client_get(models->cache, key, &loaded->kept, err);
+	status = models_take_attributes(command, loaded, err);
+	if (!status)
+		status = cache_client_get(models->cache, key, &loaded->kept, err);
 	if (!status) {
 		status = load_kept(command, loaded, err);
 		if (status == NN_GENERAL_FAILURE)
@@ -163,6 +179,7 @@ static enum nn_status compile_copy(const struct command *command, const struct k
 	const struct nn_plan_options options = {
 		.preference = work->preference,
 		.deadline_ns = command->head->deadline_ns,
+		.attributes = loaded->attributes,
 	};
 	enum nn_status status;
 
@@ -185,7 +202,9 @@ static enum nn_status prepare_copy(struct models *models, const struct command *
 	if (!loaded)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	loaded->number = command->head->model;
-	status = copy_constants(source, loaded, err);
+	status = models_take_attributes(command, loaded, err);
+	if (!status)
+		status = copy_constants(source, loaded, err);
 	if (!status)
 		status = compile_copy(command, work, loaded, err);
 	if (status) {
@@ -216,6 +235,8 @@ static enum nn_status load_source(struct models *models, const struct command *c
 
 	if (!status)
 		status = models_map_pools(models, command, true, source, err);
+	if (!status)
+		status = models_take_attributes(command, source, err);
 	return status ? status : models_decode(command, work->wire, source, err);
 }
 
@@ -232,7 +253,7 @@ static enum nn_status prepare(struct models *models, const struct command *comma
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	status = load_source(models, command, work, source, err);
 	if (!status)
-		status = make_key(work, source->model, key, err);
+		status = make_key(work, source, key, err);
 	if (!status)
 		status = mappings_check(source->pools, source->num_pools, err);
 	if (!status && prepare_from(models, command, key, &reason))
@@ -269,7 +290,7 @@ void models_keep(struct models *models, struct keep_work *work)
 	struct nn_error err = { "" };
 	enum nn_status status;
 
-	status = make_key(work, work->loaded->model, key, &err);
+	status = make_key(work, work->loaded, key, &err);
 	if (!status)
 		status = nn_plan_save(work->loaded->plan, &image, &err);
 	if (!status)

@@ -33,7 +33,7 @@ static enum nn_status make_plan(struct models *models, const struct command *com
 				const void *part, struct loaded_model *loaded, struct nn_error *err)
 {
 	const struct nnaccel_cmd *head = command->head;
-	const struct nn_plan_options options = {
+	struct nn_plan_options options = {
 		.preference = head->preference,
 		.deadline_ns = head->deadline_ns,
 	};
@@ -46,8 +46,11 @@ static enum nn_status make_plan(struct models *models, const struct command *com
 		status = cache_client_query(models->cache, head->token, hash, err);
 	if (!status)
 		status = models_map_pools(models, command, true, loaded, err);
+	if (!status)
+		status = models_take_attributes(command, loaded, err);
 	if (status)
 		return status;
+	options.attributes = loaded->attributes;
 	if (loaded->num_pools)
 		data = (const char *)loaded->pools[0]->base + head->data_offset;
 	status = nn_plan_load(part, head->wire_length, data, head->data_length, &options,

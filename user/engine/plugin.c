@@ -135,17 +135,56 @@ static enum nn_status check_operations(const struct nnx_extension *x, struct nn_
 	return status;
 }
 
+static enum nn_status check_attributes(const struct nnx_extension *x, struct nn_error *err)
+{
+	if (x->num_attributes > NNX_MAX_ATTRIBUTES || (x->num_attributes && !x->attributes))
+		return refuse(err, "too many attributes, or none where some are counted");
+	if (x->reserved)
+		return refuse(err, "reserved fields are not 0");
+	for (uint32_t i = 0; i < x->num_attributes; i++) {
+		const struct nnx_attribute_type *a = &x->attributes[i];
+
+		if (!is_short_name(a->name))
+			return nn_fail(err, NN_INVALID_ARGUMENT, "attribute %u has no proper name",
+				       i);
+		if (!a->flags || a->flags & ~(NNX_OF_COMPILATION | NNX_OF_EXECUTION) || a->reserved)
+			return nn_fail(err, NN_INVALID_ARGUMENT,
+				       "attribute %s: flags 0x%x, reserved 0x%x", a->name,
+				       a->flags, a->reserved);
+		if (!a->check)
+			return nn_fail(err, NN_INVALID_ARGUMENT, "attribute %s lacks check",
+				       a->name);
+		for (uint32_t k = 0; k < i; k++)
+			if (x->attributes[k].code == a->code)
+				return nn_fail(err, NN_INVALID_ARGUMENT,
+					       "attributes %s and %s both have code %u",
+					       x->attributes[k].name, a->name, a->code);
+	}
+	return NN_OK;
+}
+
+/* Copies as much of a descriptor as its version has. */
+static enum nn_status read_descriptor(const struct nnx_extension *from, struct nnx_extension *x,
+				      struct nn_error *err)
+{
+	size_t size = from->abi == 1 ? NNX_EXTENSION_SIZE_1 : sizeof(*x);
+
+	if (!from->abi || from->abi > NNX_ABI_VERSION)
+		return nn_fail(err, NN_INVALID_ARGUMENT,
+			       "built for version %u of the interface, this engine has %u",
+			       from->abi, NNX_ABI_VERSION);
+	if (from->size != size)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "a descriptor of %u bytes, not %zu",
+			       from->size, size);
+	*x = (struct nnx_extension){ 0 };
+	memcpy(x, from, size);
+	return NN_OK;
+}
+
 static enum nn_status check_descriptor(const struct nnx_extension *x, struct nn_error *err)
 {
 	enum nn_status status;
 
-	if (x->abi != NNX_ABI_VERSION)
-		return nn_fail(err, NN_INVALID_ARGUMENT,
-			       "built for version %u of the interface, this engine has %u", x->abi,
-			       NNX_ABI_VERSION);
-	if (x->size != sizeof(*x))
-		return nn_fail(err, NN_INVALID_ARGUMENT, "a descriptor of %u bytes, not %zu",
-			       x->size, sizeof(*x));
 	if (!is_extension_name(x->name))
 		return refuse(err, "its name is not by reverse domain, as com.example.extension");
 	if (nn_extension_prefix(x->name))
@@ -153,14 +192,16 @@ static enum nn_status check_descriptor(const struct nnx_extension *x, struct nn_
 	if (x->num_needs && !x->needs)
 		return refuse(err, "extensions are needed but not named");
 	status = check_types(x, err);
-	return status ? status : check_operations(x, err);
+	if (!status)
+		status = check_operations(x, err);
+	return status ? status : check_attributes(x, err);
 }
 
 /* ---- registering ---- */
 
 static bool set_up(struct plugin *p)
 {
-	const struct nnx_extension *x = p->descriptor;
+	const struct nnx_extension *x = &p->descriptor;
 
 	p->num_ops = x->num_operations + !!x->oem_operation;
 	p->types = calloc(x->num_types + 1, sizeof(*p->types));
@@ -182,17 +223,17 @@ static bool set_up(struct plugin *p)
 
 static enum nn_status join(struct plugin *p, struct nn_error *err)
 {
-	const struct nnx_extension *x = p->descriptor;
+	const struct nnx_extension *x = &p->descriptor;
 	enum nn_status status = nn_extension_register(&p->extension, &p->prefix, err);
 
 	for (uint32_t i = 0; i < x->num_operations && !status; i++) {
 		int32_t code = (int32_t)((uint32_t)p->prefix << 16 | x->operations[i].code);
 
-		plugin_op_init(&p->ops[i], &x->operations[i], code, p->fingerprint);
+		plugin_op_init(&p->ops[i], &x->operations[i], x->name, code, p->fingerprint);
 		status = nn_op_register(&p->ops[i].op, err);
 	}
 	if (!status && x->oem_operation) {
-		plugin_op_init(&p->ops[x->num_operations], x->oem_operation, NN_OP_OEM,
+		plugin_op_init(&p->ops[x->num_operations], x->oem_operation, x->name, NN_OP_OEM,
 			       p->fingerprint);
 		status = nn_op_register(&p->ops[x->num_operations].op, err);
 	}
@@ -214,7 +255,7 @@ static bool fits(const struct nnx_extension *x)
 	size_t size = sizeof(struct extension_list) + device_extension_size(x);
 
 	for (uint32_t i = 0; i < num_plugins; i++)
-		size += device_extension_size(plugins[i].descriptor);
+		size += device_extension_size(&plugins[i].descriptor);
 	return size <= EXTENSION_LIST_MAX_SIZE;
 }
 
@@ -222,21 +263,22 @@ enum plugin_result plugin_register(const struct nnx_extension *descriptor, uint6
 				   struct nn_error *err)
 {
 	struct plugin *p = &plugins[num_plugins];
+	struct nnx_extension x;
 	const char *need;
 
-	if (check_descriptor(descriptor, err))
+	if (read_descriptor(descriptor, &x, err) || check_descriptor(&x, err))
 		return PLUGIN_REFUSED;
-	need = missing_need(descriptor);
+	need = missing_need(&x);
 	if (need) {
 		nn_fail(err, NN_INVALID_ARGUMENT, "extension %s needs %.128s, which is not there",
-			descriptor->name, need);
+			x.name, need);
 		return PLUGIN_WAITS;
 	}
-	if (num_plugins == PLUGIN_MAX || !fits(descriptor)) {
+	if (num_plugins == PLUGIN_MAX || !fits(&x)) {
 		nn_fail(err, NN_INVALID_ARGUMENT, "one more than can be");
 		return PLUGIN_REFUSED;
 	}
-	*p = (struct plugin){ .descriptor = descriptor, .fingerprint = fingerprint };
+	*p = (struct plugin){ .descriptor = x, .fingerprint = fingerprint };
 	if (!set_up(p)) {
 		nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	} else if (!join(p, err)) {
@@ -310,9 +352,9 @@ static enum nn_status check_operand(const struct nn_operand *o, struct nn_error 
 {
 	const struct plugin *p = find_plugin((uint32_t)o->type >> 16);
 
-	for (uint32_t i = 0; p && i < p->descriptor->num_types; i++)
-		if (p->descriptor->types[i].code == (o->type & 0xffff))
-			return plugin_check_data(&p->descriptor->types[i], o, err);
+	for (uint32_t i = 0; p && i < p->descriptor.num_types; i++)
+		if (p->descriptor.types[i].code == (o->type & 0xffff))
+			return plugin_check_data(&p->descriptor.types[i], o, err);
 	return nn_fail(err, NN_INVALID_ARGUMENT, "type 0x%x is no plug-in's", (uint32_t)o->type);
 }
 
@@ -333,6 +375,46 @@ enum nn_status plugin_check_model(const struct nn_model *model, struct nn_error 
 				return nn_fail(err, NN_INVALID_ARGUMENT,
 					       "subgraph %u, operand %u (%s): %.300s", k, i,
 					       nn_type_name(s->operands[i].type), reason.message);
+	}
+	return NN_OK;
+}
+
+/* ---- attributes ---- */
+
+static const struct nnx_attribute_type *find_attribute(const struct nn_attribute *a,
+						       bool is_execution)
+{
+	const uint16_t flag = is_execution ? NNX_OF_EXECUTION : NNX_OF_COMPILATION;
+
+	for (uint32_t i = 0; i < num_plugins; i++) {
+		const struct nnx_extension *x = &plugins[i].descriptor;
+
+		for (uint32_t k = 0; !strcmp(x->name, a->extension) && k < x->num_attributes; k++)
+			if (x->attributes[k].code == a->code && x->attributes[k].flags & flag)
+				return &x->attributes[k];
+	}
+	return NULL;
+}
+
+enum nn_status plugin_check_attributes(const struct nn_attributes *attributes, bool is_execution,
+				       struct nn_error *err)
+{
+	struct nn_error reason = { "" };
+
+	for (uint32_t i = 0; attributes && i < attributes->count; i++) {
+		const struct nn_attribute *a = &attributes->list[i];
+		const struct nnx_attribute_type *type = find_attribute(a, is_execution);
+		enum nn_status status;
+
+		if (!type)
+			return nn_fail(err, NN_INVALID_ARGUMENT,
+				       "extension %.128s takes no attribute %u for %s",
+				       a->extension, a->code,
+				       is_execution ? "an execution" : "a compilation");
+		status = plugin_check_attribute(type, a, &reason);
+		if (status)
+			return nn_fail(err, status, "attribute %s of %.128s: %.200s", type->name,
+				       a->extension, reason.message);
 	}
 	return NN_OK;
 }

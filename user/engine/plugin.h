@@ -19,10 +19,11 @@
 struct plugin_op {
 	struct nn_op op;
 	const struct nnx_operation *descriptor;
+	const char *extension;		/* whose it is */
 };
 
 struct plugin {
-	const struct nnx_extension *descriptor;
+	struct nnx_extension descriptor;	/* what is not in its version is 0 */
 	uint64_t fingerprint;		/* of the file, or 0 */
 	uint16_t prefix;		/* in this process */
 	struct nn_extension extension;
@@ -61,12 +62,24 @@ uint32_t plugin_fingerprint(void);
  */
 enum nn_status plugin_check_model(const struct nn_model *model, struct nn_error *err);
 
+/*
+ * Checks what a client gave to a preparation, or to an execution; NULL: nothing. Each
+ * must be one that a plug-in takes for that. NN_INVALID_ARGUMENT names the first that
+ * is not.
+ */
+enum nn_status plugin_check_attributes(const struct nn_attributes *attributes, bool is_execution,
+				       struct nn_error *err);
+
 /* Makes the entry of the table for an operation of an extension, or its OEM operation. */
-void plugin_op_init(struct plugin_op *op, const struct nnx_operation *descriptor, int32_t code,
-		    uint64_t version);
+void plugin_op_init(struct plugin_op *op, const struct nnx_operation *descriptor,
+		    const char *extension, int32_t code, uint64_t version);
 
 /* Has an operand's extension data checked by its type. */
 enum nn_status plugin_check_data(const struct nnx_type *type, const struct nn_operand *operand,
 				 struct nn_error *err);
+
+/* Has an attribute checked by its own. */
+enum nn_status plugin_check_attribute(const struct nnx_attribute_type *type,
+				      const struct nn_attribute *attribute, struct nn_error *err);
 
 #endif /* NN_ENGINE_PLUGIN_H */

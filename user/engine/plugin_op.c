@@ -69,11 +69,33 @@ static bool call_make_operands(struct call *c, uint32_t num_inputs, uint32_t num
 	return c->public.inputs && c->public.outputs;
 }
 
+/* Of what a client gave, what is this extension's. */
+static bool call_take_attributes(struct call *c, const char *extension,
+				 const struct nn_attributes *from,
+				 const struct nnx_attribute **list, uint32_t *count)
+{
+	struct nnx_attribute *mine;
+
+	if (!from || !from->count)
+		return true;
+	mine = nn_run_alloc(&c->memory, from->count, sizeof(*mine));
+	if (!mine)
+		return false;
+	for (uint32_t i = 0; i < from->count; i++) {
+		const struct nn_attribute *a = &from->list[i];
+
+		if (!strcmp(a->extension, extension))
+			mine[(*count)++] = (struct nnx_attribute){ .code = a->code, .size = a->size,
+								   .data = a->data };
+	}
+	*list = mine;
+	return true;
+}
+
 /* What a plug-in returned, as one of the two that its function may fail with. */
 static enum nn_status call_end(struct call *c, enum nnx_status result, enum nn_status failure,
 			       struct nn_error *err)
 {
-	const char *name = c->public.operation ? c->public.operation->name : "extension data";
 	enum nn_status status = failure;
 
 	nn_op_finish(&c->memory);
@@ -81,7 +103,8 @@ static enum nn_status call_end(struct call *c, enum nnx_status result, enum nn_s
 		return NN_OK;
 	if (result == NNX_OUT_OF_MEMORY)
 		status = NN_OUT_OF_MEMORY;
-	return nn_fail(err, status, "%s: %s", name,
+	return nn_fail(err, status, "%s%s%s", c->public.operation ? c->public.operation->name : "",
+		       c->public.operation ? ": " : "",
 		       c->reason.message[0] ? c->reason.message : "it fails without a reason");
 }
 
@@ -146,6 +169,8 @@ enum nn_status plugin_check_data(const struct nnx_type *type, const struct nn_op
 				 struct nn_error *err)
 {
 	struct nnx_operand x = from_operand(operand);
+	struct nn_error reason = { "" };
+	enum nn_status status;
 	struct call c;
 
 	if (!type->check_data)
@@ -153,7 +178,19 @@ enum nn_status plugin_check_data(const struct nnx_type *type, const struct nn_op
 					     "%u bytes of extension data, the type has none",
 					     x.data_size) : NN_OK;
 	call_begin(&c, NULL);
-	return call_end(&c, type->check_data(&c.public, &x), NN_INVALID_ARGUMENT, err);
+	status = call_end(&c, type->check_data(&c.public, &x), NN_INVALID_ARGUMENT, &reason);
+	return status ? nn_fail(err, status, "extension data: %s", reason.message) : NN_OK;
+}
+
+enum nn_status plugin_check_attribute(const struct nnx_attribute_type *type,
+				      const struct nn_attribute *attribute, struct nn_error *err)
+{
+	const struct nnx_attribute x = { .code = attribute->code, .size = attribute->size,
+					 .data = attribute->data };
+	struct call c;
+
+	call_begin(&c, NULL);
+	return call_end(&c, type->check(&c.public, &x), NN_INVALID_ARGUMENT, err);
 }
 
 /* ---- the table's functions ---- */
@@ -179,9 +216,14 @@ static enum nn_status op_check(const struct nn_check *check)
 /* Fills a call from a run; values of all inputs and outputs only where it `computes`. */
 static bool call_take_run(struct call *c, struct nn_run *r, bool computes)
 {
+	const char *extension = plugin_of(r->op)->extension;
 	struct nnx_operand *inputs;
 
-	if (!call_make_operands(c, r->num_inputs, r->num_outputs))
+	if (!call_make_operands(c, r->num_inputs, r->num_outputs) ||
+	    !call_take_attributes(c, extension, r->plan_attributes, &c->public.attributes,
+				  &c->public.num_attributes) ||
+	    !call_take_attributes(c, extension, r->attributes, &c->public.execution_attributes,
+				  &c->public.num_execution_attributes))
 		return false;
 	c->public.relaxed = r->relaxed;
 	c->public.state = r->state;
@@ -279,7 +321,8 @@ static bool set_constants(struct call *c, const struct nn_model *model,
 
 static enum nn_status op_compile(const struct nn_op *op, const struct nn_model *model,
 				 const struct nn_subgraph *s, const struct nn_operation *o,
-				 void **state, struct nn_error *err)
+				 const struct nn_attributes *attributes, void **state,
+				 struct nn_error *err)
 {
 	const struct nnx_operation *descriptor = plugin_of(op)->descriptor;
 	enum nnx_status result = NNX_OUT_OF_MEMORY;
@@ -288,6 +331,8 @@ static enum nn_status op_compile(const struct nn_op *op, const struct nn_model *
 	call_begin(&c, descriptor);
 	c.public.relaxed = model->relaxed;
 	if (call_make_operands(&c, o->num_inputs, o->num_outputs) &&
+	    call_take_attributes(&c, plugin_of(op)->extension, attributes, &c.public.attributes,
+				 &c.public.num_attributes) &&
 	    set_constants(&c, model, s, o)) {
 		for (uint32_t i = 0; i < o->num_outputs; i++)
 			c.public.outputs[i] = from_operand(&s->operands[o->outputs[i]]);
@@ -303,8 +348,8 @@ static void op_release(const struct nn_op *op, void *state)
 	plugin_of(op)->descriptor->release(state);
 }
 
-void plugin_op_init(struct plugin_op *op, const struct nnx_operation *descriptor, int32_t code,
-		    uint64_t version)
+void plugin_op_init(struct plugin_op *op, const struct nnx_operation *descriptor,
+		    const char *extension, int32_t code, uint64_t version)
 {
 	*op = (struct plugin_op){
 		.op = {
@@ -324,5 +369,6 @@ void plugin_op_init(struct plugin_op *op, const struct nnx_operation *descriptor
 			.release = op_release,
 		},
 		.descriptor = descriptor,
+		.extension = extension,
 	};
 }

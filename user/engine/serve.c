@@ -13,9 +13,11 @@
 #include "engine/command.h"
 #include "engine/device.h"
 #include "engine/log.h"
+#include "engine/plugin.h"
 #include "engine/rows.h"
 #include "engine/serve.h"
 #include "engine/worker.h"
+#include "model/attribute.h"
 
 /* Room for a command with a few arguments; grows where one needs more. */
 #define FIRST_BUFFER 4096
@@ -175,6 +177,7 @@ struct job {
 	struct nn_arg *args;
 	void **staged;			/* of each argument; see rows.h */
 	struct nn_output_shape *shapes;
+	struct nn_attributes *attributes;	/* of the execution, or NULL */
 };
 
 static enum nn_status job_begin(struct server *server, const struct command *command,
@@ -198,7 +201,9 @@ static enum nn_status job_begin(struct server *server, const struct command *com
 		if (status)
 			return nn_fail(err, status, "pool %u: %s", i, reason.message);
 	}
-	return NN_OK;
+	status = nn_attributes_decode(command->attributes, head->attributes_size,
+				      &job->attributes, err);
+	return status ? status : plugin_check_attributes(job->attributes, true, err);
 }
 
 static void job_end(struct server *server, const struct command *command, struct job *job)
@@ -211,6 +216,7 @@ static void job_end(struct server *server, const struct command *command, struct
 	free(job->args);
 	free(job->staged);
 	free(job->shapes);
+	free(job->attributes);
 }
 
 static enum nn_status set_arg(struct job *job, uint32_t index, const struct nnaccel_arg *from,
@@ -287,6 +293,7 @@ static void job_run(const struct command *command, struct job *job, struct answe
 		.shapes = job->shapes,
 		.deadline_ns = head->deadline_ns,
 		.loop_timeout_ns = head->loop_timeout_ns,
+		.attributes = job->attributes,
 	};
 	struct nn_error broken = { "" };
 	enum nn_status memory_status;

@@ -62,6 +62,8 @@ struct nn_run {
 	bool relaxed;
 	const uint32_t *border;		/* of input 0's window besides its own: see window.h */
 	void *state;			/* what op->compile made, or NULL */
+	const struct nn_attributes *plan_attributes;	/* NULL, or what extensions are told */
+	const struct nn_attributes *attributes;		/* likewise, of this execution */
 	void *scratch;			/* list of nn_run_alloc()'s blocks */
 	struct nn_error *err;
 };
@@ -111,11 +113,13 @@ struct nn_op {
 
 	/*
 	 * May be NULL: makes what is the same in every execution of one operation of
-	 * a checked model, whose pools are mapped; release frees it.
+	 * a checked model, whose pools are mapped; release frees it. `attributes`
+	 * are those of nn_run.plan_attributes.
 	 */
 	enum nn_status (*compile)(const struct nn_op *op, const struct nn_model *model,
 				  const struct nn_subgraph *subgraph,
-				  const struct nn_operation *operation, void **state,
+				  const struct nn_operation *operation,
+				  const struct nn_attributes *attributes, void **state,
 				  struct nn_error *err);
 	void (*release)(const struct nn_op *op, void *state);
 };

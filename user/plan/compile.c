@@ -74,6 +74,7 @@ void compiled_run_init(const struct compiled *c, const struct compiled_step *ste
 		.relaxed = c->plan->model->relaxed,
 		.border = step->is_padded ? step->border : NULL,
 		.state = step->state,
+		.plan_attributes = c->plan->attributes,
 	};
 }
 

@@ -22,6 +22,7 @@ struct context {
 	const void **kernel_inputs;
 	void **kernel_outputs;
 	char *scratch;			/* for thread 0; the others' follow */
+	const struct nn_attributes *attributes;	/* of the execution */
 };
 
 static size_t aligned(size_t size)
@@ -159,6 +160,7 @@ static void set_args(const struct compiled *c, const struct nn_execution *e, str
 
 		x->data[c->borrowers[i]] = (char *)args[p->index].data + p->delta;
 	}
+	x->attributes = e->attributes;
 }
 
 static void tell_shapes(const struct compiled *c, struct nn_execution *e)
@@ -262,6 +264,7 @@ static bool run_reference(const struct compiled *c, const struct compiled_step *
 	struct nn_run r;
 
 	compiled_run_init(c, step, x->data, x->inputs, x->outputs, &r);
+	r.attributes = x->attributes;
 	r.err = &reason;
 	*status = NN_OUT_OF_MEMORY;
 	if (stage(c, step, x->inputs))

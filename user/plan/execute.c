@@ -129,6 +129,7 @@ static enum nn_status run_main(const struct nn_plan *plan, struct nn_execution *
 		.plan = plan,
 		.deadline_ns = e->deadline_ns ? e->deadline_ns : UINT64_MAX,
 		.loop_timeout_ns = loop_timeout(e),
+		.attributes = e->attributes,
 		.err = err,
 	};
 	enum nn_status status;

@@ -39,6 +39,7 @@ struct nn_plan {
 	const struct nn_model *model;
 	struct nn_model *owned;		/* the same where the plan made it, else NULL */
 	struct nn_model *base;		/* what that refers to, where the plan made it too */
+	const struct nn_attributes *attributes;	/* the caller's, or NULL */
 	struct graph *graphs;		/* graph[model->num_subgraphs] */
 	struct compiled *compiled;	/* NULL: every execution is interpreted */
 	struct late *late;		/* of a lazy plan: what is executed in its place */
@@ -49,6 +50,7 @@ struct run {
 	const struct nn_plan *plan;
 	uint64_t deadline_ns;		/* UINT64_MAX: none */
 	uint64_t loop_timeout_ns;
+	const struct nn_attributes *attributes;
 	struct nn_error *err;
 };
 
@@ -70,8 +72,8 @@ uint64_t now_ns(void);
 enum nn_status plan_check_options(const struct nn_plan_options *options, struct nn_error *err);
 
 /* A plan that is interpreted: nn_plan_create() without compiling. */
-enum nn_status plan_create(const struct nn_model *model, struct nn_plan **plan,
-			   struct nn_error *err);
+enum nn_status plan_create(const struct nn_model *model, const struct nn_plan_options *options,
+			   struct nn_plan **plan, struct nn_error *err);
 
 /* Whether input `index` of an operation is read as an address, a size or a choice. */
 bool plan_steers(const struct nn_op *op, uint32_t index, int32_t type);

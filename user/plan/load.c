@@ -135,7 +135,7 @@ static enum nn_status load(const struct saved_header *h, const void *model, cons
 	status = read_model(h, model, data, &decoded, err);
 	if (status)
 		return status;
-	status = plan_create(decoded, plan, err);
+	status = plan_create(decoded, options, plan, err);
 	if (status) {
 		nn_model_free(decoded);
 		return status;

@@ -91,7 +91,7 @@ static enum nn_status compile_operations(const struct nn_plan *plan, uint32_t in
 		if (!op->compile)
 			continue;
 		status = op->compile(op, plan->model, g->subgraph, g->steps[i].operation,
-				     &g->steps[i].state, &reason);
+				     plan->attributes, &g->steps[i].state, &reason);
 		if (status)
 			return nn_fail(err, status, "subgraph %u, operation %u: %.400s", index, i,
 				       reason.message);
@@ -180,8 +180,8 @@ enum nn_status plan_check_options(const struct nn_plan_options *options, struct 
 	return NN_OK;
 }
 
-enum nn_status plan_create(const struct nn_model *model, struct nn_plan **plan,
-			   struct nn_error *err)
+enum nn_status plan_create(const struct nn_model *model, const struct nn_plan_options *options,
+			   struct nn_plan **plan, struct nn_error *err)
 {
 	enum nn_status status = NN_OK;
 	struct nn_plan *p;
@@ -196,6 +196,7 @@ enum nn_status plan_create(const struct nn_model *model, struct nn_plan **plan,
 		return nn_fail(err, NN_OUT_OF_MEMORY, "no memory to plan the model");
 	}
 	p->model = model;
+	p->attributes = options->attributes;
 	for (i = 0; i < model->num_subgraphs && !status; i++)
 		status = make_graph(p, i, err);
 	if (status) {
@@ -215,7 +216,7 @@ static struct nn_plan *create_rewritten(const struct nn_model *model,
 	struct nn_error err = { "" };
 	struct nn_plan *p;
 
-	if (!last || plan_create(last, &p, &err)) {
+	if (!last || plan_create(last, options, &p, &err)) {
 		nn_model_free(turned);
 		nn_model_free(wide);
 		return NULL;
@@ -234,7 +235,7 @@ static enum nn_status create_lazy(const struct nn_model *model,
 				  const struct nn_plan_options *options, struct nn_plan **plan,
 				  struct nn_error *err)
 {
-	enum nn_status status = plan_create(model, plan, err);
+	enum nn_status status = plan_create(model, options, plan, err);
 
 	if (status || late_create(*plan, options))
 		return status;
@@ -256,7 +257,7 @@ enum nn_status nn_plan_create(const struct nn_model *model, const struct nn_plan
 		*plan = create_rewritten(model, options);
 	if (status || *plan)
 		return status;
-	status = plan_create(model, plan, err);
+	status = plan_create(model, options, plan, err);
 	if (!status && compile)
 		(*plan)->compiled = compiled_create(*plan, nn_isa_find(options->kernels),
 						    options->preference, NULL);

@@ -23,6 +23,11 @@ struct nn_plan_options {
 	 */
 	const char *kernels;
 	bool lazy;			/* compile at the first execution, not before */
+	/*
+	 * NULL, or what operations of extensions are told when they are compiled and in
+	 * each execution: stays the caller's and outlives the plan.
+	 */
+	const struct nn_attributes *attributes;
 };
 
 /* One input or output of an execution. */
@@ -50,6 +55,7 @@ struct nn_execution {
 	bool shapes_known;		/* out: shapes were filled */
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
 	uint64_t loop_timeout_ns;	/* 0: 2 s; clamped at 15 s */
+	const struct nn_attributes *attributes;	/* NULL, or as of the plan, for this execution */
 };
 
 /*

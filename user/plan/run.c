@@ -115,6 +115,8 @@ static enum nn_status run_kernel(struct frame *f, const struct step *step, struc
 		.outputs = f->outputs,
 		.relaxed = f->run->plan->model->relaxed,
 		.state = step->state,
+		.plan_attributes = f->run->plan->attributes,
+		.attributes = f->run->attributes,
 		.err = err,
 	};
 	enum nn_status status;

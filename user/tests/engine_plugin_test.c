@@ -54,16 +54,17 @@ static void test_loading(void **state)
 	assert_load(PLUGIN_LOADED, "../extensions/fibonacci", "");
 	assert_load(PLUGIN_LOADED, "../extensions/golden", "");
 	assert_load(PLUGIN_LOADED, "plugins/hostile", "");
-	assert_int_equal(plugin_count(), 3);
+	assert_load(PLUGIN_LOADED, "plugins/old", "");
+	assert_int_equal(plugin_count(), 4);
 	assert_int_not_equal(plugin_fingerprint(), 0);
 	/* Plans that were saved without them, or with others, are not loaded. */
 	assert_int_not_equal(nn_plan_fingerprint(), plan);
 	assert_load(PLUGIN_REFUSED, "../extensions/fibonacci",
 		    "extension com.example.fibonacci is there already");
 	assert_load(PLUGIN_REFUSED, "plugins/nothing", "exports no nnaccel_extension");
-	assert_load(PLUGIN_REFUSED, "plugins/abi", "built for version 2 of the interface");
+	assert_load(PLUGIN_REFUSED, "plugins/abi", "built for version 3 of the interface");
 	assert_load(PLUGIN_REFUSED, "plugins/none", "No such file");
-	assert_int_equal(plugin_count(), 3);
+	assert_int_equal(plugin_count(), 4);
 }
 
 /* ---- descriptors ---- */
@@ -81,11 +82,19 @@ static enum nnx_status no_compile(struct nnx_call *call, void **state)
 	return NNX_OK;
 }
 
+static enum nnx_status no_attribute(struct nnx_call *call, const struct nnx_attribute *attribute)
+{
+	(void)call;
+	(void)attribute;
+	return NNX_OK;
+}
+
 /* A sound descriptor, to be spoiled. */
 struct sample {
 	struct nnx_type types[2];
 	struct nnx_operation operations[2];
 	struct nnx_operation oem;
+	struct nnx_attribute_type attributes[2];
 	const char *needs[1];
 	struct nnx_extension x;
 };
@@ -103,17 +112,35 @@ static void sample_init(struct sample *s)
 			{ .code = 2, .name = "B", .check = no_call, .shape = no_call,
 			  .execute = no_call },
 		},
+		.attributes = {
+			{ .code = 1, .flags = NNX_OF_COMPILATION, .name = "C",
+			  .check = no_attribute },
+			{ .code = 2, .flags = NNX_OF_EXECUTION, .name = "E",
+			  .check = no_attribute },
+		},
 		.oem = { .name = "O", .check = no_call, .shape = no_call, .execute = no_call },
 		.x = { .abi = NNX_ABI_VERSION, .size = sizeof(s->x), .name = "a.sample",
-		       .num_types = 2, .num_operations = 2 },
+		       .num_types = 2, .num_operations = 2, .num_attributes = 2 },
 	};
 	s->x.types = s->types;
 	s->x.operations = s->operations;
+	s->x.attributes = s->attributes;
 	s->x.needs = s->needs;
 }
 
 #define DESCRIPTORS(X)									\
-X(abi, s->x.abi = 0, "built for version 0 of the interface, this engine has 1")	\
+X(abi, s->x.abi = 0, "built for version 0 of the interface, this engine has 2")	\
+X(newer, s->x.abi = 3, "built for version 3 of the interface, this engine has 2")	\
+X(old_size, s->x.abi = 1, "a descriptor of 80 bytes, not 64")				\
+X(many_attributes, s->x.num_attributes = NNX_MAX_ATTRIBUTES + 1, "too many attributes")	\
+X(null_attributes, s->x.attributes = NULL, "too many attributes, or none")		\
+X(reserved_of_all, s->x.reserved = 1, "reserved fields are not 0")			\
+X(attribute_name, s->attributes[1].name = " ", "attribute 1 has no proper name")	\
+X(attribute_of_nothing, s->attributes[0].flags = 0, "attribute C: flags 0x0")		\
+X(attribute_flags, s->attributes[0].flags = 4, "attribute C: flags 0x4")		\
+X(attribute_reserved, s->attributes[0].reserved = 1, "flags 0x1, reserved 0x1")	\
+X(attribute_check, s->attributes[1].check = NULL, "attribute E lacks check")		\
+X(attribute_twice, s->attributes[1].code = 1, "attributes C and E both have code 1")	\
 X(size, s->x.size = 8, "a descriptor of 8 bytes")					\
 X(no_name, s->x.name = NULL, "its name is not by reverse domain")			\
 X(no_dot, s->x.name = "sample", "its name is not by reverse domain")			\
@@ -173,7 +200,7 @@ static void test_descriptors(void **state)
 		    !strstr(err.message, descriptors[i].message))
 			fail_msg("%s: \"%s\"", descriptors[i].name, err.message);
 	}
-	assert_int_equal(plugin_count(), 3);
+	assert_int_equal(plugin_count(), 4);
 }
 
 /* ---- models ---- */
@@ -389,6 +416,142 @@ static void test_models(void **state)
 	}
 }
 
+/* ---- attributes ---- */
+
+static struct nn_attribute number(uint16_t code, const int64_t *value)
+{
+	return (struct nn_attribute){ FIBONACCI_NAME, code, sizeof(*value), value };
+}
+
+static void test_attributes_checked(void **state)
+{
+	const int64_t five = 5, zero = 0, many = 93;
+	const struct {
+		struct nn_attribute attribute;
+		bool is_execution;
+		const char *message;	/* NULL: nothing is wrong */
+	} cases[] = {
+		{ number(FIBONACCI_MODULUS, &five), false, NULL },
+		{ number(FIBONACCI_SKIP, &five), true, NULL },
+		{ number(FIBONACCI_SKIP, &zero), true, NULL },
+		{ number(FIBONACCI_MODULUS, &five), true, "extension com.example.fibonacci takes "
+		  "no attribute 1 for an execution" },
+		{ number(FIBONACCI_SKIP, &five), false, "no attribute 2 for a compilation" },
+		{ number(FIBONACCI_MODULUS, &zero), false,
+		  "attribute MODULUS of com.example.fibonacci: must be an int64_t above 0" },
+		{ number(FIBONACCI_SKIP, &many), true, "attribute SKIP of com.example.fibonacci" },
+		{ { FIBONACCI_NAME, FIBONACCI_SKIP, 7, &five }, true, "attribute SKIP of" },
+		{ { FIBONACCI_NAME, FIBONACCI_SKIP, 0, NULL }, true, "attribute SKIP of" },
+		{ { GOLDEN_NAME, 1, 8, &five }, false, "com.example.golden takes no attribute 1" },
+		{ { "com.example.old", 1, 8, &five }, false, "com.example.old takes no attribute" },
+		{ { "com.example.x", 1, 8, &five }, false, "com.example.x takes no attribute 1" },
+	};
+
+	(void)state;
+	assert_int_equal(plugin_check_attributes(NULL, false, NULL), NN_OK);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct nn_attributes a = { 1, &cases[i].attribute };
+		struct nn_error err = { "" };
+		enum nn_status status = plugin_check_attributes(&a, cases[i].is_execution, &err);
+
+		if (status != (cases[i].message ? NN_INVALID_ARGUMENT : NN_OK) ||
+		    (cases[i].message && !strstr(err.message, cases[i].message)))
+			fail_msg("%zu: \"%s\"", i, err.message);
+	}
+}
+
+/* Interpreted and compiled, made of a model and of what was saved of it. */
+static void test_attributes_told(void **state)
+{
+	static const char *const kernels[] = { "none", NULL };
+	static const enum nn_lifetime counts[] = { NN_SUBGRAPH_INPUT, NN_CONSTANT_COPY };
+	const int64_t five = 5, two = 2, eight = 8;
+	const struct nn_attribute list[] = { number(FIBONACCI_MODULUS, &five),
+					     number(FIBONACCI_SKIP, &two) };
+	const struct nn_attributes of_plan = { 1, &list[0] }, of_execution = { 1, &list[1] };
+	const int64_t plain[] = { 0, 1, 1, 2, 3, 0, 3, 3 }, skipped[] = { 1, 2, 3, 0, 3, 3, 1, 4 };
+
+	(void)state;
+	for (int i = 0; i < 8; i++) {
+		const struct nn_plan_options options = {
+			.preference = 1, .kernels = kernels[i % 2], .lazy = i / 4,
+			.attributes = &of_plan,
+		};
+		struct nn_arg in = { .data = (void *)&eight, .length = sizeof(eight) };
+		int64_t numbers[8];
+		struct nn_arg out = { .data = numbers, .length = sizeof(numbers) };
+		struct nn_execution e = { .num_inputs = !(i / 2 % 2), .num_outputs = 1,
+					  .inputs = &in, .outputs = &out };
+		struct nn_error err = { "" };
+		struct model_builder b;
+		struct nn_model *model;
+		struct nn_plan *plan;
+
+		mb_init(&b);
+		b.model.num_extensions = 1;
+		b.extensions[0] = (struct nn_extension_prefix){ FIBONACCI_NAME, 9 };
+		if (counts[i / 2 % 2] == NN_SUBGRAPH_INPUT)
+			mb_operand(&b, CODE(9, FIBONACCI_INT64), NN_SUBGRAPH_INPUT, MB_NONE);
+		else
+			mb_constant(&b, CODE(9, FIBONACCI_INT64), &eight, sizeof(eight), MB_NONE);
+		mb_operand(&b, CODE(9, FIBONACCI_TENSOR_QUANT64), NN_SUBGRAPH_OUTPUT, MB_DIMS(8));
+		set_data(&b, 1, &quant, sizeof(quant));
+		mb_operation(&b, CODE(9, FIBONACCI_FIBONACCI), MB_LIST(0), MB_LIST(1));
+		if (load(&b, &model, &err) || nn_plan_create(model, &options, &plan, &err))
+			fail_msg("%s", err.message);
+		for (int k = 0; k < 4; k++) {
+			e.attributes = k % 2 ? &of_execution : NULL;
+			assert_int_equal(nn_plan_execute(plan, &e, &err), NN_OK);
+			for (int n = 0; n < 8; n++)
+				assert_int_equal(numbers[n], (k % 2 ? skipped : plain)[n] /
+						 quant.scale + quant.zero_point);
+		}
+		nn_plan_free(plan);
+		nn_model_free(model);
+	}
+}
+
+static uint32_t compiled_with;	/* what compile saw last: its attribute's first byte */
+
+static enum nnx_status note_compile(struct nnx_call *call, void **state)
+{
+	compiled_with = call->num_attributes ? *(const uint8_t *)call->attributes[0].data : 0;
+	*state = calloc(1, 1);
+	return NNX_OK;
+}
+
+/* What an operation makes of a model once, it makes with the attributes; of one OEM too. */
+static void test_attributes_compiled(void **state)
+{
+	static struct sample s;		/* what is registered stays */
+	const uint8_t byte = 77;
+	const struct nn_attribute list[] = { { GOLDEN_NAME, 1, 1, "x" }, { "a.told", 1, 1, &byte } };
+	const struct nn_attributes attributes = { 2, list };
+	const struct nn_plan_options options = { .preference = 1, .attributes = &attributes };
+	struct nn_error err = { "" };
+	struct model_builder b;
+	struct nn_model *model;
+	struct nn_plan *plan;
+
+	(void)state;
+	sample_init(&s);
+	s.x.name = "a.told";
+	s.operations[0].compile = note_compile;
+	s.operations[0].release = free;
+	assert_int_equal(plugin_register(&s.x, 0, &err), PLUGIN_LOADED);
+	mb_init(&b);
+	b.model.num_extensions = 1;
+	b.extensions[0] = (struct nn_extension_prefix){ "a.told", 9 };
+	mb_operand(&b, CODE(9, 2), NN_SUBGRAPH_INPUT, MB_DIMS(4));
+	mb_operand(&b, CODE(9, 2), NN_SUBGRAPH_OUTPUT, MB_DIMS(4));
+	mb_operation(&b, CODE(9, 1), MB_LIST(0), MB_LIST(1));
+	assert_int_equal(load(&b, &model, &err), NN_OK);
+	assert_int_equal(nn_plan_create(model, &options, &plan, &err), NN_OK);
+	assert_int_equal(compiled_with, byte);
+	nn_plan_free(plan);
+	nn_model_free(model);
+}
+
 /* IF passes on operands of extensions, and its branches have their operations. */
 static void test_control_flow(void **state)
 {
@@ -545,6 +708,9 @@ int main(void)
 		cmocka_unit_test(test_running),
 		cmocka_unit_test(test_saving),
 		cmocka_unit_test(test_models),
+		cmocka_unit_test(test_attributes_checked),
+		cmocka_unit_test(test_attributes_told),
+		cmocka_unit_test(test_attributes_compiled),
 		cmocka_unit_test(test_control_flow),
 		cmocka_unit_test(test_core_operation),
 		cmocka_unit_test(test_supported),

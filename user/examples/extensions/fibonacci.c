@@ -49,15 +49,51 @@ static enum nnx_status check(struct nnx_call *call)
 	return NNX_OK;
 }
 
+static enum nnx_status check_modulus(struct nnx_call *call, const struct nnx_attribute *a)
+{
+	int64_t modulus = 0;
+
+	if (a->size == sizeof(modulus))
+		memcpy(&modulus, a->data, sizeof(modulus));
+	return modulus > 0 ? NNX_OK : call->fail(call, NNX_INVALID_ARGUMENT,
+						 "must be an int64_t above 0");
+}
+
+static enum nnx_status check_skip(struct nnx_call *call, const struct nnx_attribute *a)
+{
+	int64_t skip = -1;
+
+	if (a->size == sizeof(skip))
+		memcpy(&skip, a->data, sizeof(skip));
+	return skip >= 0 && skip <= LAST ? NNX_OK :
+	       call->fail(call, NNX_INVALID_ARGUMENT, "must be an int64_t from 0 to %d", LAST);
+}
+
+/* An attribute that was checked, or what holds without it. */
+static int64_t value_of(const struct nnx_attribute *list, uint32_t count, uint16_t code,
+			int64_t otherwise)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (list[i].code == code)
+			memcpy(&otherwise, list[i].data, sizeof(otherwise));
+	return otherwise;
+}
+
+static int64_t get_skip(const struct nnx_call *call)
+{
+	return value_of(call->execution_attributes, call->num_execution_attributes,
+			FIBONACCI_SKIP, 0);
+}
+
 /* As many numbers as input 0 says. */
 static enum nnx_status shape(struct nnx_call *call)
 {
-	int64_t count;
+	int64_t count, skip = get_skip(call);
 
 	memcpy(&count, call->inputs[0].value, sizeof(count));
-	if (count < 1 || count > LAST + 1)
+	if (count < 1 || count > LAST + 1 - skip)
 		return call->fail(call, NNX_GENERAL_FAILURE, "%lld numbers, must be 1 to %d",
-				  (long long)count, LAST + 1);
+				  (long long)count, LAST + 1 - (int)skip);
 	call->outputs[0].rank = 1;
 	call->outputs[0].dims[0] = (uint32_t)count;
 	return NNX_OK;
@@ -76,14 +112,17 @@ static int64_t quantise(double value, const struct fibonacci_quant *quant)
 
 static enum nnx_status execute(struct nnx_call *call)
 {
-	int64_t *out = call->outputs[0].value, number = 0, next = 1;
+	int64_t modulus = value_of(call->attributes, call->num_attributes, FIBONACCI_MODULUS,
+				   INT64_MAX);
+	int64_t *out = call->outputs[0].value, number = 0, next = 1, skip = get_skip(call);
 	struct fibonacci_quant quant;
 
 	memcpy(&quant, call->outputs[0].data, sizeof(quant));
-	for (uint32_t i = 0; i < call->outputs[0].dims[0]; i++) {
+	for (int64_t i = 0; i < skip + call->outputs[0].dims[0]; i++) {
 		int64_t sum = i < LAST - 1 ? number + next : 0;
 
-		out[i] = quantise((double)number, &quant);
+		if (i >= skip)
+			out[i - skip] = quantise((double)(number % modulus), &quant);
 		number = next;
 		next = sum;
 	}
@@ -101,6 +140,13 @@ static const struct nnx_operation operations[] = {
 	  .execute = execute },
 };
 
+static const struct nnx_attribute_type attributes[] = {
+	{ .code = FIBONACCI_MODULUS, .flags = NNX_OF_COMPILATION, .name = "MODULUS",
+	  .check = check_modulus },
+	{ .code = FIBONACCI_SKIP, .flags = NNX_OF_EXECUTION, .name = "SKIP",
+	  .check = check_skip },
+};
+
 NNX_EXPORT const struct nnx_extension nnaccel_extension = {
 	.abi = NNX_ABI_VERSION,
 	.size = sizeof(nnaccel_extension),
@@ -110,4 +156,6 @@ NNX_EXPORT const struct nnx_extension nnaccel_extension = {
 	.types = types,
 	.num_operations = sizeof(operations) / sizeof(operations[0]),
 	.operations = operations,
+	.num_attributes = sizeof(attributes) / sizeof(attributes[0]),
+	.attributes = attributes,
 };

@@ -22,4 +22,8 @@ struct fibonacci_quant {
 /* FIBONACCI: input 0, INT64: how many; output 0, TENSOR_QUANT64: the first so many numbers. */
 #define FIBONACCI_FIBONACCI 1
 
+/* Attributes. */
+#define FIBONACCI_MODULUS 1	/* of a compilation, int64_t above 0: numbers are taken modulo it */
+#define FIBONACCI_SKIP 2	/* of an execution, int64_t: so many numbers are left out first */
+
 #endif /* FIBONACCI_H */

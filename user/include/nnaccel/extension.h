@@ -16,8 +16,12 @@
  * that is not allowed ends the worker. Functions may be called from several
  * threads at a time, on different calls.
  *
- * The interface is version NNX_ABI_VERSION; a plug-in built for another one is
- * refused. Structs only grow at their end; `size` says how much of one there is.
+ * The interface is version NNX_ABI_VERSION. An engine loads plug-ins that were built
+ * for its own version or for an older one, and refuses newer ones. Structs only grow at
+ * their end; `size` says how much of one there is.
+ *
+ *	version 1	the first
+ *	version 2	attributes: nnx_extension.attributes, and what nnx_call has of them
  */
 #ifndef NNACCEL_EXTENSION_H
 #define NNACCEL_EXTENSION_H
@@ -29,7 +33,7 @@
 extern "C" {
 #endif
 
-#define NNX_ABI_VERSION 1u
+#define NNX_ABI_VERSION 2u
 
 /* Most dimensions of a tensor. */
 #define NNX_MAX_RANK 16
@@ -39,6 +43,7 @@ extern "C" {
 #define NNX_MAX_SHORT_NAME 47	/* of a type's or an operation's */
 #define NNX_MAX_TYPES 128
 #define NNX_MAX_OPERATIONS 256
+#define NNX_MAX_ATTRIBUTES 128
 #define NNX_MAX_ELEMENT 65536	/* bytes */
 
 #define NNX_EXPORT __attribute__((visibility("default")))
@@ -48,7 +53,8 @@ extern "C" {
 enum nnx_status {
 	NNX_OK = 0,
 	NNX_GENERAL_FAILURE = 2,	/* shape, execute: it cannot be computed */
-	NNX_INVALID_ARGUMENT = 4,	/* check, check_data, compile: the model is wrong */
+	NNX_INVALID_ARGUMENT = 4,	/* check, check_data, compile: the model is wrong, or */
+					/* an attribute is */
 	NNX_OUT_OF_MEMORY = 10,
 };
 
@@ -81,6 +87,17 @@ struct nnx_operand {
 	uint32_t value_size;		/* bytes */
 };
 
+/*
+ * What an application says to this extension besides the model: of a compilation, or of
+ * one execution, as far as it gave any. `data` is aligned to 8 bytes.
+ */
+struct nnx_attribute {
+	uint16_t code;			/* within the extension */
+	uint16_t reserved;
+	uint32_t size;			/* bytes */
+	const void *data;
+};
+
 struct nnx_operation;
 
 /* One call of a function: what it is about, and what the engine does for it. */
@@ -101,6 +118,13 @@ struct nnx_call {
 	/* Says what is wrong, printf-like, and returns `status`. The first reason stays. */
 	enum nnx_status (*fail)(struct nnx_call *call, enum nnx_status status,
 				const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+	/* Since version 2: in compile, shape and execute what the compilation was given, */
+	uint32_t num_attributes;
+	/* and in shape and execute what the execution was. */
+	uint32_t num_execution_attributes;
+	const struct nnx_attribute *attributes;
+	const struct nnx_attribute *execution_attributes;
 };
 
 /* Flags of a type. */
@@ -157,9 +181,22 @@ struct nnx_operation {
 	enum nnx_status (*execute)(struct nnx_call *call);
 };
 
+/* Flags of an attribute: what it can be given to; one of them at least. */
+#define NNX_OF_COMPILATION 1u
+#define NNX_OF_EXECUTION 2u
+
+struct nnx_attribute_type {
+	uint16_t code;			/* within the extension */
+	uint16_t flags;
+	uint32_t reserved;		/* 0 */
+	const char *name;		/* for messages: "MODULUS" */
+	/* Checks its bytes, before any function is called that may see them. */
+	enum nnx_status (*check)(struct nnx_call *call, const struct nnx_attribute *attribute);
+};
+
 struct nnx_extension {
 	uint32_t abi;			/* NNX_ABI_VERSION */
-	uint32_t size;			/* sizeof(struct nnx_extension) */
+	uint32_t size;			/* sizeof(struct nnx_extension) of that version */
 	const char *name;		/* by reverse domain: "com.example.fibonacci"; letters, */
 					/* digits, '.', '_' and '-', one dot at least */
 	uint32_t version;		/* the vendor's own */
@@ -176,7 +213,17 @@ struct nnx_extension {
 	 * extension can have it.
 	 */
 	const struct nnx_operation *oem_operation;
+	/*
+	 * Since version 2: the attributes that it takes. What is given others is
+	 * refused, and so is everything for an extension of version 1.
+	 */
+	const struct nnx_attribute_type *attributes;
+	uint32_t num_attributes;
+	uint32_t reserved;		/* 0 */
 };
+
+/* Bytes of a descriptor of version 1. */
+#define NNX_EXTENSION_SIZE_1 offsetof(struct nnx_extension, attributes)
 
 #ifdef __cplusplus
 }

@@ -32,10 +32,10 @@ static void check_argument(const struct command *c, const struct nnaccel_arg *ar
 
 static void check_command(const struct command *c, const char *buffer, size_t size)
 {
-	const char *end = (const char *)(c->roles + c->head->num_roles);
+	const char *end = (const char *)c->attributes + c->head->attributes_size;
 
 	require(end == buffer + size);
-	require(c->head->kind >= NNACCEL_DO_QUERY && c->head->kind <= NNACCEL_DO_BUFFER);
+	require(c->head->kind >= NNACCEL_DO_QUERY && c->head->kind <= NNACCEL_DO_CACHE_SAVE);
 	if (c->head->kind == NNACCEL_DO_BUFFER)
 		require(c->head->num_grants == 1 && c->head->num_roles > 0);
 	if (c->head->kind != NNACCEL_DO_EXECUTE)
