@@ -73,24 +73,51 @@ static ANeuralNetworksModel *make_model(void)
 	return model;
 }
 
+/* The device that has the extension: attributes need a compilation for it alone. */
+static const ANeuralNetworksDevice *find_device(void)
+{
+	ANeuralNetworksDevice *device;
+	uint32_t count = 0;
+	bool has_it;
+
+	must(ANeuralNetworks_getDeviceCount(&count), "count devices");
+	for (uint32_t i = 0; i < count; i++) {
+		must(ANeuralNetworks_getDevice(i, &device), "get a device");
+		must(ANeuralNetworksDevice_getExtensionSupport(device, FIBONACCI_NAME, &has_it),
+		     "ask for an extension");
+		if (has_it)
+			return device;
+	}
+	fprintf(stderr, "fibonacci: no device has the extension " FIBONACCI_NAME "\n");
+	exit(EXIT_FAILURE);
+}
+
 int main(int argc, char **argv)
 {
 	int64_t count = argc > 1 ? strtol(argv[1], NULL, 10) : 10, numbers[MAX];
+	int64_t skip = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
+	const ANeuralNetworksDevice *device;
 	ANeuralNetworksCompilation *compilation;
 	ANeuralNetworksExecution *execution;
 	ANeuralNetworksModel *model;
 	float ratios[MAX];
 
-	if (argc > 2 || count < 2 || count > MAX) {
-		fprintf(stderr, "usage: fibonacci [COUNT], 2 to %d\n", MAX);
+	if (argc > 3 || count < 2 || count > MAX) {
+		fprintf(stderr, "usage: fibonacci [COUNT [SKIP]], 2 to %d\n", MAX);
 		return 2;
 	}
+	device = find_device();
 	model = make_model();
-	must(ANeuralNetworksCompilation_create(model, &compilation), "create a compilation");
+	must(ANeuralNetworksCompilation_createForDevices(model, &device, 1, &compilation),
+	     "create a compilation");
 	must(ANeuralNetworksCompilation_finish(compilation), "compile the model");
 	must(ANeuralNetworksExecution_create(compilation, &execution), "create an execution");
 	must(ANeuralNetworksExecution_setInput(execution, 0, NULL, &count, sizeof(count)),
 	     "set the input");
+	if (skip)
+		must(ANeuralNetworksExecution_addExtensionAttribute(
+			     execution, FIBONACCI_NAME, FIBONACCI_SKIP, &skip, sizeof(skip)),
+		     "leave numbers out");
 	must(ANeuralNetworksExecution_setOutput(execution, 0, NULL, numbers,
 						(size_t)count * sizeof(numbers[0])),
 	     "set the numbers");

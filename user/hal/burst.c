@@ -438,7 +438,7 @@ enum nn_status nna_burst_execute(struct nna_burst *burst, const struct nna_reque
 		return nn_fail(err, NN_DEVICE_UNAVAILABLE,
 			       "burst: another execution is in flight");
 	hold_memories(request);
-	if (!options->deadline_ns && !options->loop_timeout_ns)
+	if (!options->deadline_ns && !options->loop_timeout_ns && !options->attributes)
 		status = execute(burst, request, options->measure, &sent, shapes, num_shapes,
 				 timing, err);
 	if (!status && !sent) {

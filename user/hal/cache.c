@@ -13,6 +13,7 @@
 #include "cache.h"
 #include "cache_files.h"
 #include "late.h"
+#include "model/attribute.h"
 
 /* Sizes are asked for once more where they changed in between. */
 #define SAVE_TRIES 3
@@ -94,6 +95,8 @@ static enum nn_status load(const struct nna_device *device, const struct nna_cac
 		.deadline_ns = options->deadline_ns,
 	};
 	enum nn_status status;
+	void *attributes;
+	size_t size;
 
 	if (!files->model_size)
 		return nn_fail(err, NN_GENERAL_FAILURE, "cache: the model file is empty");
@@ -102,6 +105,12 @@ static enum nn_status load(const struct nna_device *device, const struct nna_cac
 			       "most %d are possible", (unsigned long long)files->model_size,
 			       NNACCEL_MAX_WIRE);
 	memcpy(p.token, cache->token, sizeof(p.token));
+	status = nn_attributes_encode(options->attributes, NNACCEL_MAX_ATTRIBUTES, &attributes,
+				      &size, err);
+	if (status)
+		return status;
+	p.attributes = (uintptr_t)attributes;
+	p.attributes_size = (uint32_t)size;
 	status = import_file(device, files->model, files->model_size, &p.model_pool, err);
 	if (!status)
 		status = import_file(device, files->data, files->data_size, &p.data_pool, err);
@@ -109,6 +118,7 @@ static enum nn_status load(const struct nna_device *device, const struct nna_cac
 		status = ask_cached(device, &p, err);
 	drop_pool(device, p.data_pool);
 	drop_pool(device, p.model_pool);
+	free(attributes);
 	*id = p.out_model;
 	return status;
 }

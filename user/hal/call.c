@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "call.h"
+#include "model/attribute.h"
 
 const struct nna_execute_options nna_execute_defaults;
 
@@ -37,6 +38,8 @@ static enum nn_status call_init(struct nna_call *c, const struct nna_request *r,
 	c->shapes = c->small.shapes;
 	c->pools = c->small.pools;
 	c->block = NULL;
+	c->attributes = NULL;
+	c->attributes_size = 0;
 	if (args <= SMALL_ARGS && r->num_outputs <= SMALL_OUTPUTS && r->num_memories <= SMALL_POOLS)
 		return NN_OK;
 	if (args > NNACCEL_MAX_ARGS || r->num_memories > NNACCEL_MAX_CMD_POOLS)
@@ -138,6 +141,7 @@ void nna_call_end(struct nna_call *c)
 {
 	nna_buffer_uses_end(&c->buffers);
 	free(c->block);
+	free(c->attributes);
 }
 
 enum nn_status nna_call_set(struct nna_call *c, const struct nna_prepared_model *p,
@@ -146,6 +150,10 @@ enum nn_status nna_call_set(struct nna_call *c, const struct nna_prepared_model 
 {
 	enum nn_status status = set_args(c, r, err);
 
+	/* A call that is set once more has them: the caller's may be gone. */
+	if (!status && options->attributes && !c->attributes)
+		status = nn_attributes_encode(options->attributes, NNACCEL_MAX_ATTRIBUTES,
+					      &c->attributes, &c->attributes_size, err);
 	if (!status && r->num_tokens)
 		status = nna_buffer_uses_check(&c->buffers, r, c->args, err);
 	if (status)
@@ -168,6 +176,8 @@ enum nn_status nna_call_set(struct nna_call *c, const struct nna_prepared_model 
 		.message_size = sizeof(c->message),
 		.num_buffers = c->buffers.count,
 		.buffers = (uintptr_t)c->buffers.tokens,
+		.attributes = (uintptr_t)c->attributes,
+		.attributes_size = (uint32_t)c->attributes_size,
 	};
 	return NN_OK;
 }

@@ -19,6 +19,8 @@ struct nna_call {
 	struct nnaccel_shape *shapes;
 	uint32_t *pools;
 	void *block;
+	void *attributes;		/* in their form for the engine, from the first set on */
+	size_t attributes_size;
 	struct nna_buffer_uses buffers;
 	bool was_past;			/* the deadline, when the call was set */
 	struct {

@@ -15,6 +15,7 @@
 #include "cache.h"
 #include "hal.h"
 #include "late.h"
+#include "model/attribute.h"
 
 /* A model on its way: the pool of its wire form, and the pools of its constants. */
 struct sent_model {
@@ -249,14 +250,31 @@ static bool wants_keep(const struct nna_prepare_options *options)
 	return options->keep || (text && !strcmp(text, "1"));
 }
 
+static enum nn_status ask_prepare(const struct nna_device *device, struct nnaccel_prepare *p,
+				  struct nn_error *err)
+{
+	char message[NNACCEL_MAX_MESSAGE] = "";
+	bool past = p->deadline_ns && nna_now_ns() >= p->deadline_ns;
+
+	p->size = sizeof(*p);
+	p->message = (uintptr_t)message;
+	p->message_size = sizeof(message);
+	if (ioctl(device->fd, NNACCEL_PREPARE, p)) {
+		if (errno == ETIME && past)
+			return nn_fail(err, NN_MISSED_DEADLINE_PERSISTENT,
+				       "prepare: the deadline had passed before the call");
+		return nna_fail_errno(device, "prepare", errno, err);
+	}
+	if (p->out_status)
+		return nna_fail_status("prepare", p->out_status, message, err);
+	return NN_OK;
+}
+
 static enum nn_status prepare(const struct nna_device *device, const struct sent_model *sent,
 			      const struct nna_prepare_options *options, uint32_t *id,
 			      struct nn_error *err)
 {
-	char message[NNACCEL_MAX_MESSAGE] = "";
-	bool past = options->deadline_ns && nna_now_ns() >= options->deadline_ns;
 	struct nnaccel_prepare p = {
-		.size = sizeof(p),
 		.flags = wants_keep(options) ? NNACCEL_PREPARE_KEEP : 0,
 		.wire_pool = sent->wire_pool,
 		.num_pools = sent->num_pools,
@@ -265,20 +283,21 @@ static enum nn_status prepare(const struct nna_device *device, const struct sent
 		.preference = options->preference,
 		.priority = options->priority,
 		.deadline_ns = options->deadline_ns,
-		.message = (uintptr_t)message,
-		.message_size = sizeof(message),
 	};
+	enum nn_status status;
+	void *attributes;
+	size_t size;
 
-	if (ioctl(device->fd, NNACCEL_PREPARE, &p)) {
-		if (errno == ETIME && past)
-			return nn_fail(err, NN_MISSED_DEADLINE_PERSISTENT,
-				       "prepare: the deadline had passed before the call");
-		return nna_fail_errno(device, "prepare", errno, err);
-	}
-	if (p.out_status)
-		return nna_fail_status("prepare", p.out_status, message, err);
+	status = nn_attributes_encode(options->attributes, NNACCEL_MAX_ATTRIBUTES, &attributes,
+				      &size, err);
+	if (status)
+		return status;
+	p.attributes = (uintptr_t)attributes;
+	p.attributes_size = (uint32_t)size;
+	status = ask_prepare(device, &p, err);
+	free(attributes);
 	*id = p.out_model;
-	return NN_OK;
+	return status;
 }
 
 const struct nna_prepare_options nna_prepare_defaults = {

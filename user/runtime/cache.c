@@ -50,6 +50,14 @@ static void make_token(const struct cache_options *cache, const struct step *ste
 	for (uint32_t i = 0; i < step->graph.model.num_extensions; i++)
 		sha256_add(&s, step->graph.model.extensions[i].name,
 			   strlen(step->graph.model.extensions[i].name) + 1);
+	for (uint32_t i = 0; options->attributes && i < options->attributes->count; i++) {
+		const struct nn_attribute *a = &options->attributes->list[i];
+		const uint32_t head[] = { a->code, a->size };
+
+		sha256_add(&s, a->extension, strlen(a->extension) + 1);
+		sha256_add(&s, head, sizeof(head));
+		sha256_add(&s, a->data, a->size);
+	}
 	sha256_add(&s, device->name, strlen(device->name));
 	sha256_add(&s, device->info.version, strlen(device->info.version));
 	sha256_add(&s, &preference, sizeof(preference));

@@ -126,7 +126,7 @@ void ANeuralNetworksCompilation_free(ANeuralNetworksCompilation *compilation)
 	if (compilation->valid)
 		partition_free(&compilation->partition);
 	model_put(compilation->model);
-	attributes_free(compilation->attributes);
+	attributes_free(&compilation->attributes);
 	free(compilation->cache_dir);
 	free(compilation->devices);
 	free(compilation);
@@ -249,6 +249,7 @@ static int compile(ANeuralNetworksCompilation *compilation, struct nn_error *err
 		.preference = compilation->preference,
 		.priority = (compilation->priority - ANEURALNETWORKS_PRIORITY_LOW) / 10,
 		.deadline_ns = deadline_after(compilation->timeout_ns),
+		.attributes = attributes_given(&compilation->attributes),
 	};
 	const struct cache_options caching = {
 		.dir = compilation->cache_dir,

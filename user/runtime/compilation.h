@@ -19,7 +19,7 @@ struct ANeuralNetworksCompilation {
 	uint64_t timeout_ns;		/* 0: none */
 	char *cache_dir;		/* ends in '/'; NULL: no caching */
 	uint8_t cache_token[ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN];
-	struct attribute *attributes;
+	struct nn_attributes attributes;
 
 	bool finished;
 	bool valid;			/* finished, and the partition is there */

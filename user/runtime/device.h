@@ -17,6 +17,7 @@ struct prepare_options {
 	uint32_t preference;		/* PreferenceCode */
 	uint32_t priority;		/* 0 low, 1 medium, 2 high */
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
+	const struct nn_attributes *attributes;	/* of the device's extensions, or NULL */
 };
 
 /* An input or output of a request: bytes of a memory, or at a pointer of the application. */
@@ -38,6 +39,7 @@ struct request {
 	uint64_t deadline_ns;			/* CLOCK_MONOTONIC, 0: none */
 	uint64_t loop_timeout_ns;
 	bool measure;
+	const struct nn_attributes *attributes;	/* of the device's extensions, or NULL */
 	struct channel *channel;		/* of a burst; NULL: none */
 
 	/* What comes back. */

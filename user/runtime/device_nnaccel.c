@@ -119,6 +119,7 @@ static int accel_prepare(const ANeuralNetworksDevice *device, const struct graph
 		.preference = options->preference,
 		.priority = options->priority,
 		.deadline_ns = options->deadline_ns,
+		.attributes = options->attributes,
 		.cache = cache,
 	};
 	struct accel_prepared *accel = accel_new(device, graph);
@@ -145,6 +146,7 @@ static int accel_prepare_cached(const ANeuralNetworksDevice *device, const struc
 		.preference = options->preference,
 		.priority = options->priority,
 		.deadline_ns = options->deadline_ns,
+		.attributes = options->attributes,
 	};
 	struct accel_prepared *accel = accel_new(device, graph);
 	int result;
@@ -381,6 +383,7 @@ static int run(struct accel_prepared *accel, struct request *request, struct acc
 		.measure = request->measure,
 		.deadline_ns = request->deadline_ns,
 		.loop_timeout_ns = usual ? 0 : request->loop_timeout_ns,
+		.attributes = request->attributes,
 	};
 	struct nna_timing timing = { NNA_TIME_NONE, NNA_TIME_NONE };
 	uint32_t num_shapes = 0;
@@ -454,6 +457,7 @@ static int accel_execute_fenced(struct prepared *prepared, const struct request 
 		.measure = request->measure,
 		.deadline_ns = request->deadline_ns,
 		.loop_timeout_ns = request->loop_timeout_ns,
+		.attributes = request->attributes,
 	};
 	struct accel_request r;
 	struct arena arena = { NULL };

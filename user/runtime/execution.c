@@ -75,7 +75,7 @@ void ANeuralNetworksExecution_free(ANeuralNetworksExecution *execution)
 	}
 	event_put(execution->event);
 	ANeuralNetworksMemory_free(execution->temporaries);
-	attributes_free(execution->attributes);
+	attributes_free(&execution->attributes);
 	free(execution->shapes);
 	free(execution->is_set);
 	free(execution->outputs);

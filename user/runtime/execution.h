@@ -29,7 +29,7 @@ struct ANeuralNetworksExecution {
 	bool measure;
 	uint64_t timeout_ns;		/* 0: none */
 	uint64_t loop_timeout_ns;
-	struct attribute *attributes;
+	struct nn_attributes attributes;
 	ANeuralNetworksMemory *temporaries;	/* NULL until a run needs them */
 
 	/* Whoever moves it to EXECUTION_STARTED owns what follows until it moves on. */

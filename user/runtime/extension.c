@@ -213,24 +213,40 @@ static int set_data(ANeuralNetworksModel *model, int32_t index, const void *data
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* ---- attributes: hints, which no device here takes ---- */
+/* ---- attributes ---- */
 
-void attributes_free(struct attribute *attributes)
+void attributes_free(struct nn_attributes *attributes)
 {
-	while (attributes) {
-		struct attribute *next = attributes->next;
+	for (uint32_t i = 0; i < attributes->count; i++)
+		free((void *)attributes->list[i].data);
+	free((void *)attributes->list);
+}
 
-		free(attributes);
-		attributes = next;
-	}
+static int append(struct nn_attributes *attributes, const struct nn_attribute *attribute,
+		  struct nn_error *err)
+{
+	struct nn_attribute *list = realloc((void *)attributes->list, (attributes->count + 1) *
+					    sizeof(*list));
+	void *data;
+
+	if (!list)
+		return rt_out_of_memory(err);
+	attributes->list = list;
+	data = malloc(attribute->size ? attribute->size : 1);
+	if (!data)
+		return rt_out_of_memory(err);
+	if (attribute->size)
+		memcpy(data, attribute->data, attribute->size);
+	list[attributes->count] = *attribute;
+	list[attributes->count++].data = data;
+	return ANEURALNETWORKS_NO_ERROR;
 }
 
 static int add_attribute(const ANeuralNetworksCompilation *compilation, bool is_configuring,
-			 struct attribute **list, const char *name, uint16_t code,
+			 struct nn_attributes *attributes, const char *name, uint16_t code,
 			 const void *data, size_t length, struct nn_error *err)
 {
 	const struct nn_device_extension *extension;
-	struct attribute *a;
 	int result;
 
 	if (!is_configuring)
@@ -245,19 +261,16 @@ static int add_attribute(const ANeuralNetworksCompilation *compilation, bool is_
 	result = check_admitted(err);
 	if (result != ANEURALNETWORKS_NO_ERROR)
 		return result;
-	for (a = *list; a; a = a->next)
-		if (a->extension == extension->name && a->code == code)
+	if (length > UINT32_MAX)
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "an attribute of %zu bytes", length);
+	for (uint32_t i = 0; i < attributes->count; i++)
+		if (attributes->list[i].extension == extension->name &&
+		    attributes->list[i].code == code)
 			return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
 				       "attribute %u of %s is there already", code, name);
-	a = length > SIZE_MAX - sizeof(*a) ? NULL : malloc(sizeof(*a) + length);
-	if (!a)
-		return rt_out_of_memory(err);
-	*a = (struct attribute){ .next = *list, .extension = extension->name, .code = code,
-				 .length = length };
-	if (length)
-		memcpy(a->data, data, length);
-	*list = a;
-	return ANEURALNETWORKS_NO_ERROR;
+	return append(attributes, &(struct nn_attribute){
+		.extension = extension->name, .code = code, .size = (uint32_t)length, .data = data,
+	}, err);
 }
 
 /* ---- the NDK's functions ---- */

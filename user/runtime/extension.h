@@ -8,16 +8,14 @@
 
 #include "runtime/device.h"
 
-/* An attribute of a compilation or an execution. */
-struct attribute {
-	struct attribute *next;
-	const char *extension;		/* the device's own */
-	uint16_t code;
-	size_t length;
-	uint8_t data[];
-};
+/* Frees what a compilation or an execution was given. */
+void attributes_free(struct nn_attributes *attributes);
 
-void attributes_free(struct attribute *attributes);
+/* NULL where there are none. */
+static inline const struct nn_attributes *attributes_given(const struct nn_attributes *attributes)
+{
+	return attributes->count ? attributes : NULL;
+}
 
 /*
  * BAD_DATA unless a type or an operation of an extension may be in a model: its

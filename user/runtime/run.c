@@ -8,6 +8,7 @@
 #include "runtime/burst.h"
 #include "runtime/domain.h"
 #include "runtime/execution.h"
+#include "runtime/extension.h"
 #include "runtime/log.h"
 #include "runtime/memory_desc.h"
 #include "runtime/operand.h"
@@ -158,6 +159,7 @@ static void fill_request(const ANeuralNetworksExecution *execution,
 	request->deadline_ns = execution->deadline_ns;
 	request->loop_timeout_ns = execution->loop_timeout_ns;
 	request->measure = execution->measure;
+	request->attributes = attributes_given(&execution->attributes);
 }
 
 /* Limits that the application set hold for the CPU as well: no second try beyond them. */

@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include <grp.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -115,6 +116,7 @@ static void build_hostile(struct model_builder *b, uint16_t code)
 
 /* One input at the start of a memory, one output in its middle. */
 struct job {
+	struct nna_device *device;
 	struct nna_prepared_model *prepared;
 	struct nna_memory *memory;
 	uint8_t *map;
@@ -124,6 +126,7 @@ struct job {
 
 static void job_init(struct job *j, struct nna_device *device, uint64_t in, uint64_t out)
 {
+	j->device = device;
 	check(nna_memory_alloc(device, PAGE, &j->memory, &err));
 	j->map = nna_memory_map(j->memory, &err);
 	assert_non_null(j->map);
@@ -269,6 +272,185 @@ static void test_supported(void **state)
 	nna_device_close(device);
 }
 
+/* ---- attributes ---- */
+
+static const int64_t five = 5, two = 2, zero;
+static const struct nn_attribute modulus = { FIBONACCI_NAME, FIBONACCI_MODULUS, sizeof(five), &five };
+static const struct nn_attribute skip = { FIBONACCI_NAME, FIBONACCI_SKIP, sizeof(two), &two };
+static const struct nn_attributes of_model = { 1, &modulus }, of_execution = { 1, &skip };
+
+static void build_numbers(struct model_builder *b)
+{
+	mb_init(b);
+	b->model.num_extensions = 1;
+	b->extensions[0] = (struct nn_extension_prefix){ FIBONACCI_NAME, 1 };
+	mb_operand(b, CODE(1, FIBONACCI_INT64), NN_SUBGRAPH_INPUT, MB_NONE);
+	mb_operand(b, CODE(1, FIBONACCI_TENSOR_QUANT64), NN_SUBGRAPH_OUTPUT, MB_DIMS(COUNT));
+	b->operands[0][1].extra = (struct nn_extra){
+		.kind = NN_EXTRA_EXTENSION, .bytes = (const uint8_t *)&quant,
+		.count = sizeof(quant),
+	};
+	mb_operation(b, CODE(1, FIBONACCI_FIBONACCI), MB_LIST(0), MB_LIST(1));
+}
+
+static void check_numbers(struct job *j, bool has_modulus, bool has_skip)
+{
+	static const int64_t numbers[] = { 0, 1, 1, 2, 3, 5, 8, 13, 21, 34 };
+	int64_t out[COUNT];
+
+	memcpy(out, j->map + PAGE / 2, sizeof(out));
+	for (int i = 0; i < COUNT; i++) {
+		int64_t number = numbers[i + (has_skip ? 2 : 0)];
+
+		assert_int_equal(out[i], (has_modulus ? number % 5 : number) * 4 - 3);
+	}
+	memset(j->map + PAGE / 2, 0xff, sizeof(out));
+}
+
+/* One execution by each path, with an attribute and without. */
+static void check_paths(struct job *j, bool has_modulus)
+{
+	struct nna_execute_options options = { .measure = true };
+	struct nna_burst *burst;
+	int fence;
+
+	check(nna_burst_create(j->prepared, NULL, &burst, &err));
+	for (int i = 0; i < 4; i++) {
+		options.attributes = i % 2 ? &of_execution : NULL;
+		check(nna_execute(j->prepared, &j->request, &options, NULL, NULL, NULL, &err));
+		check_numbers(j, has_modulus, i % 2);
+		check(nna_burst_execute(burst, &j->request, &options, NULL, NULL, NULL, &err));
+		check_numbers(j, has_modulus, i % 2);
+		check(nna_execute_fenced(j->prepared, &j->request, &options, NULL, 0, 0, &fence,
+					 &err));
+		assert_int_equal(poll(&(struct pollfd){ .fd = fence, .events = POLLIN }, 1, -1), 1);
+		check(nna_fence_get_info(j->device, fence, NULL, NULL, &err));
+		close(fence);
+		check_numbers(j, has_modulus, i % 2);
+	}
+	nna_burst_free(burst);
+}
+
+static void numbers_init(struct job *j, struct nna_device *device,
+			 const struct nna_prepare_options *options)
+{
+	const int64_t count = COUNT;
+	struct model_builder b;
+
+	job_init(j, device, sizeof(count), COUNT * sizeof(int64_t));
+	build_numbers(&b);
+	check(nna_prepare_model(device, &b.model, NULL, options, &j->prepared, &err));
+	memcpy(j->map, &count, sizeof(count));
+}
+
+static void test_attributes(void **state)
+{
+	struct nna_prepare_options options = { .attributes = &of_model, .priority = 1 };
+	struct nna_device *device = open_as(true);
+	struct job with, without;
+
+	(void)state;
+	numbers_init(&with, device, &options);
+	numbers_init(&without, device, NULL);
+	check_paths(&with, true);
+	check_paths(&without, false);
+	job_free(&with);
+	job_free(&without);
+	/* What the engine keeps is kept for these attributes: nothing of it the other way. */
+	options.keep = true;
+	for (int i = 0; i < 4; i++) {
+		options.attributes = i % 2 ? NULL : &of_model;
+		numbers_init(&with, device, &options);
+		check(nna_execute(with.prepared, &with.request, NULL, NULL, NULL, NULL, &err));
+		check_numbers(&with, options.attributes, false);
+		job_free(&with);
+	}
+	nna_device_close(device);
+}
+
+/* What was saved compiles once more when it comes back, with what it is told then. */
+static void test_attributes_cached(void **state)
+{
+	int model_file = memfd_create("model", MFD_CLOEXEC);
+	int data_file = memfd_create("data", MFD_CLOEXEC);
+	struct nn_error not_saved = { "" };
+	const struct nna_cache cache = {
+		.model_files = &model_file, .num_model_files = 1, .data_files = &data_file,
+		.num_data_files = 1, .token = "attributes", .not_saved = &not_saved,
+	};
+	struct nna_prepare_options options = { .attributes = &of_model, .cache = &cache,
+					       .priority = 1 };
+	struct nna_device *device = open_as(true);
+	struct job j;
+
+	(void)state;
+	numbers_init(&j, device, &options);
+	assert_string_equal(not_saved.message, "");
+	check_paths(&j, true);
+	nna_prepared_model_free(j.prepared);
+	check(nna_prepare_model_from_cache(device, &cache, &options, &j.prepared, &err));
+	check_paths(&j, true);
+	job_free(&j);
+	nna_device_close(device);
+	close(model_file);
+	close(data_file);
+}
+
+static void test_attributes_refused(void **state)
+{
+	static uint8_t large[64 * 1024];
+	const struct {
+		struct nn_attribute list[2];
+		const char *message;
+	} cases[] = {
+		{ { { FIBONACCI_NAME, FIBONACCI_MODULUS, sizeof(zero), &zero } },
+		  "attribute MODULUS of com.example.fibonacci: must be an int64_t above 0" },
+		{ { skip }, "com.example.fibonacci takes no attribute 2 for a compilation" },
+		{ { { GOLDEN_NAME, 1, 1, large } }, "com.example.golden takes no attribute 1" },
+		{ { { "com.example.x", 1, 0, NULL } }, "com.example.x takes no attribute 1" },
+		{ { { FIBONACCI_NAME, FIBONACCI_MODULUS, sizeof(large), large } },
+		  "attributes of more than 65536 bytes" },
+		{ { modulus, modulus }, "attribute 1 of com.example.fibonacci is there twice" },
+		{ { { "", 1, 0, NULL } }, "no proper name" },
+	};
+	struct nna_device *device = open_as(true), *stranger = open_as(false);
+	struct nna_execute_options options = { .attributes = &of_model };
+	struct nna_prepared_model *prepared;
+	struct model_builder b;
+	struct job j;
+
+	(void)state;
+	build_numbers(&b);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct nn_attributes a = { 1 + !!cases[i].list[1].extension, cases[i].list };
+		const struct nna_prepare_options prepare = { .attributes = &a };
+
+		assert_int_equal(nna_prepare_model(device, &b.model, NULL, &prepare, &prepared, &err),
+				 NN_INVALID_ARGUMENT);
+		if (!strstr(err.message, cases[i].message))
+			fail_msg("%zu: \"%s\"", i, err.message);
+		err.message[0] = '\0';
+	}
+	numbers_init(&j, device, NULL);
+	assert_int_equal(nna_execute(j.prepared, &j.request, &options, NULL, NULL, NULL, &err),
+			 NN_INVALID_ARGUMENT);
+	assert_non_null(strstr(err.message, "takes no attribute 1 for an execution"));
+	err.message[0] = '\0';
+	job_free(&j);
+	/* Without extensions there is nobody to take them, whatever the model. */
+	mb_init(&b);
+	mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1));
+	mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(1));
+	mb_operation(&b, 19 /* RELU */, MB_LIST(0), MB_LIST(1));
+	assert_int_equal(nna_prepare_model(stranger, &b.model, NULL,
+					   &(struct nna_prepare_options){ .attributes = &of_model },
+					   &prepared, &err), NN_INVALID_ARGUMENT);
+	assert_non_null(strstr(err.message, "com.example.fibonacci takes no attribute 1"));
+	err.message[0] = '\0';
+	nna_device_close(device);
+	nna_device_close(stranger);
+}
+
 /* ---- misbehaviour ---- */
 
 static void hostile_init(struct job *j, struct nna_device *device, uint16_t code)
@@ -368,6 +550,9 @@ int main(void)
 		cmocka_unit_test(test_sync),
 		cmocka_unit_test(test_burst),
 		cmocka_unit_test(test_supported),
+		cmocka_unit_test(test_attributes),
+		cmocka_unit_test(test_attributes_cached),
+		cmocka_unit_test(test_attributes_refused),
 		cmocka_unit_test(test_crash),
 		cmocka_unit_test(test_endless),
 		cmocka_unit_test(test_oem),

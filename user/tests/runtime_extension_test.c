@@ -477,11 +477,115 @@ static void test_failing(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
+/* A compilation with an attribute, and perhaps a cache. */
+static ANeuralNetworksCompilation *compile_with(ANeuralNetworksModel *model, uint16_t code,
+						int64_t value, const char *cache, int *result)
+{
+	const ANeuralNetworksDevice *const one[] = { nnaccel };
+	ANeuralNetworksCompilation *c;
+
+	assert_ok(ANeuralNetworksCompilation_createForDevices(model, one, 1, &c));
+	if (cache)
+		assert_ok(ANeuralNetworksCompilation_setCaching(c, cache, token));
+	assert_ok(ANeuralNetworksCompilation_addExtensionAttribute(c, FIBONACCI_NAME, code, &value,
+								   sizeof(value)));
+	*result = ANeuralNetworksCompilation_finish(c);
+	return c;
+}
+
+static void check_modulo(const struct results *r, int64_t modulus, int skip)
+{
+	static const int64_t numbers[] = { 0, 1, 1, 2, 3, 5, 8, 13, 21, 34 };
+
+	for (int i = 0; i < COUNT; i++)
+		assert_int_equal(r->numbers[i], numbers[i + skip] % modulus * 2 + 100);
+}
+
+/* By each way to execute: with an attribute of its own, and without. */
+static void check_attributes(ANeuralNetworksCompilation *c, int64_t modulus)
+{
+	enum { SYNC, BURST, FENCED, WAYS };
+	ANeuralNetworksBurst *burst;
+	ANeuralNetworksEvent *event;
+	const int64_t two = 2;
+	struct results r;
+
+	assert_ok(ANeuralNetworksBurst_create(c, &burst));
+	for (int i = 0; i < 2 * WAYS; i++) {
+		ANeuralNetworksExecution *e = execution(c, &r);
+
+		if (i % 2)
+			assert_ok(ANeuralNetworksExecution_addExtensionAttribute(
+					e, FIBONACCI_NAME, FIBONACCI_SKIP, &two, sizeof(two)));
+		switch (i / 2) {
+		case SYNC:
+			assert_ok(ANeuralNetworksExecution_compute(e));
+			break;
+		case BURST:
+			assert_ok(ANeuralNetworksExecution_burstCompute(e, burst));
+			break;
+		case FENCED:
+			assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(
+					e, NULL, 0, 0, &event));
+			assert_ok(ANeuralNetworksEvent_wait(event));
+			ANeuralNetworksEvent_free(event);
+		}
+		check_modulo(&r, modulus, i % 2 ? 2 : 0);
+		ANeuralNetworksExecution_free(e);
+	}
+	ANeuralNetworksBurst_free(burst);
+}
+
 static void test_attributes(void **state)
+{
+	ANeuralNetworksModel *model = golden_model(&quant, sizeof(quant));
+	ANeuralNetworksCompilation *c;
+	int result;
+
+	(void)state;
+	c = compile_with(model, FIBONACCI_MODULUS, 5, NULL, &result);
+	assert_int_equal(result, ANEURALNETWORKS_NO_ERROR);
+	check_attributes(c, 5);
+	ANeuralNetworksCompilation_free(c);
+	c = compile_with(model, FIBONACCI_MODULUS, 0, NULL, &result);
+	assert_int_equal(result, ANEURALNETWORKS_BAD_DATA);
+	ANeuralNetworksCompilation_free(c);
+	c = compile_with(model, 77, 1, NULL, &result);
+	assert_int_equal(result, ANEURALNETWORKS_BAD_DATA);
+	ANeuralNetworksCompilation_free(c);
+	ANeuralNetworksModel_free(model);
+}
+
+/* Other attributes are another entry, even under the application's same token. */
+static void test_attributes_cached(void **state)
+{
+	ANeuralNetworksModel *model = golden_model(&quant, sizeof(quant));
+	char folder[] = "/tmp/nnaccel-cache.XXXXXX", command[64];
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	for (int i = 0; i < 4; i++) {
+		const int64_t modulus = i % 2 ? 5 : 7;
+		ANeuralNetworksCompilation *c;
+		int result;
+
+		c = compile_with(model, FIBONACCI_MODULUS, modulus, folder, &result);
+		assert_int_equal(result, ANEURALNETWORKS_NO_ERROR);
+		check_attributes(c, modulus);
+		assert_int_equal(count_files(folder), i ? 4 : 2);
+		ANeuralNetworksCompilation_free(c);
+	}
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	assert_int_equal(system(command), 0);
+	ANeuralNetworksModel_free(model);
+}
+
+static void test_attribute_rules(void **state)
 {
 	ANeuralNetworksModel *model = golden_model(&quant, sizeof(quant));
 	const ANeuralNetworksDevice *const one[] = { nnaccel };
 	ANeuralNetworksCompilation *c, *any;
+	const int64_t big = INT64_MAX, none = 0, far = 93;
 	ANeuralNetworksExecution *e;
 	struct results r;
 
@@ -489,26 +593,41 @@ static void test_attributes(void **state)
 	assert_ok(ANeuralNetworksCompilation_create(model, &any));
 	assert_ok(ANeuralNetworksCompilation_createForDevices(model, one, 1, &c));
 	assert_result(BAD_DATA, ANeuralNetworksCompilation_addExtensionAttribute(
-					any, GOLDEN_NAME, 1, token, 1));
+					any, FIBONACCI_NAME, FIBONACCI_MODULUS, &big, sizeof(big)));
 	assert_result(BAD_DATA, ANeuralNetworksCompilation_addExtensionAttribute(
 					c, "com.example.x", 1, token, 1));
-	assert_ok(ANeuralNetworksCompilation_addExtensionAttribute(c, GOLDEN_NAME, 1, token, 1));
-	assert_ok(ANeuralNetworksCompilation_addExtensionAttribute(c, GOLDEN_NAME, 2, NULL, 0));
-	assert_ok(ANeuralNetworksCompilation_addExtensionAttribute(c, FIBONACCI_NAME, 1, token,
-								   sizeof(token)));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksCompilation_addExtensionAttribute(
+					c, FIBONACCI_NAME, FIBONACCI_MODULUS, NULL, 1));
+	assert_ok(ANeuralNetworksCompilation_addExtensionAttribute(
+			c, FIBONACCI_NAME, FIBONACCI_MODULUS, &big, sizeof(big)));
 	assert_result(BAD_DATA, ANeuralNetworksCompilation_addExtensionAttribute(
-					c, GOLDEN_NAME, 1, token, 1));
+					c, FIBONACCI_NAME, FIBONACCI_MODULUS, &big, sizeof(big)));
+	put(LIST, "/opt/other\n", "");
+	assert_result(BAD_DATA, ANeuralNetworksCompilation_addExtensionAttribute(
+					c, FIBONACCI_NAME, 3, token, 1));
+	allow(NULL);
 	assert_ok(ANeuralNetworksCompilation_finish(c));
 	assert_result(BAD_STATE, ANeuralNetworksCompilation_addExtensionAttribute(
-					 c, GOLDEN_NAME, 3, token, 1));
+					 c, FIBONACCI_NAME, 3, token, 1));
 	e = execution(c, &r);
-	assert_ok(ANeuralNetworksExecution_addExtensionAttribute(e, GOLDEN_NAME, 1, token, 1));
+	assert_ok(ANeuralNetworksExecution_addExtensionAttribute(
+			e, FIBONACCI_NAME, FIBONACCI_SKIP, &none, sizeof(none)));
 	assert_result(BAD_DATA, ANeuralNetworksExecution_addExtensionAttribute(
-					e, GOLDEN_NAME, 1, token, 1));
+					e, FIBONACCI_NAME, FIBONACCI_SKIP, token, 1));
 	assert_ok(ANeuralNetworksExecution_compute(e));
 	check_results(&r);
 	assert_result(BAD_STATE, ANeuralNetworksExecution_addExtensionAttribute(
 					 e, GOLDEN_NAME, 2, token, 1));
+	ANeuralNetworksExecution_free(e);
+	/* The device refuses what the library cannot judge. */
+	e = execution(c, &r);
+	assert_ok(ANeuralNetworksExecution_addExtensionAttribute(
+			e, FIBONACCI_NAME, FIBONACCI_SKIP, &far, sizeof(far)));
+	assert_result(BAD_DATA, ANeuralNetworksExecution_compute(e));
+	ANeuralNetworksExecution_free(e);
+	e = execution(c, &r);
+	assert_ok(ANeuralNetworksExecution_addExtensionAttribute(e, GOLDEN_NAME, 1, NULL, 0));
+	assert_result(BAD_DATA, ANeuralNetworksExecution_compute(e));
 	ANeuralNetworksExecution_free(e);
 	ANeuralNetworksCompilation_free(any);
 	ANeuralNetworksCompilation_free(c);
@@ -578,6 +697,8 @@ int main(void)
 		cmocka_unit_test(test_wrong_data),
 		cmocka_unit_test(test_failing),
 		cmocka_unit_test(test_attributes),
+		cmocka_unit_test(test_attributes_cached),
+		cmocka_unit_test(test_attribute_rules),
 		cmocka_unit_test(test_oem),
 	};
 

@@ -196,6 +196,13 @@ struct nna_prepare_options {
 	 * variable NNACCEL_KEEP of the environment is 1.
 	 */
 	bool keep;
+	/*
+	 * NULL, or what extensions of the device are told when they compile the model and
+	 * in each execution. NN_INVALID_ARGUMENT: an extension takes no such attribute or
+	 * refuses it, or all take more than 64 KiB with the extensions' names. What
+	 * nna_prepare_model_from_cache() is given has to be the same as before.
+	 */
+	const struct nn_attributes *attributes;
 };
 
 /*
@@ -267,6 +274,8 @@ struct nna_execute_options {
 	bool measure;
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
 	uint64_t loop_timeout_ns;	/* 0: default of 2 s; at most 15 s */
+	/* NULL, or what extensions of the device are told in this execution; as above. */
+	const struct nn_attributes *attributes;
 };
 
 /*
@@ -391,7 +400,7 @@ void nna_burst_free(struct nna_burst *burst);
  * their first use, until they are freed; an execution like the one before calls
  * neither the kernel nor malloc(). What the rings cannot carry goes through
  * nna_execute(): a request longer than a ring, one with buffers, an offset or a length of 4 GiB
- * and more, a deadline or a loop timeout, and everything once the rings broke;
+ * and more, a deadline, a loop timeout or attributes, and everything once the rings broke;
  * never what was sent already. One execution at a time: NN_DEVICE_UNAVAILABLE
  * while another is in flight. NN_DEAD_OBJECT: the worker died.
  */
