@@ -476,6 +476,8 @@ static int accel_execute_fenced(struct prepared *prepared, const struct request 
 			.inputs = r.inputs,
 			.outputs = r.outputs,
 			.memories = r.memories,
+			.num_tokens = r.num_tokens,
+			.tokens = r.tokens,
 		};
 
 		result = rt_fail_status(err, nna_execute_fenced(accel->model, &nna_request,

@@ -60,7 +60,7 @@ int execution_run(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *bur
  * Starts a started execution on its device, which waits for sync_files itself:
  * *fence signals at its end, and execution_end_fenced() is to be called then.
  * *fence -1: the device cannot, or did not; nothing has begun. `at_once`: all of them
- * have signalled, so that inputs at pointers may be copied.
+ * have signalled, so that what inputs hold is known.
  */
 void execution_start_fenced(ANeuralNetworksExecution *execution, const int *wait_for,
 			    uint32_t count, bool at_once, uint64_t duration_ns, int *fence);

@@ -280,7 +280,7 @@ static int run_steps(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *
 }
 
 /* Memories made from descriptions learn whether and with what shape they were written. */
-static void note_outputs(const ANeuralNetworksExecution *execution)
+static void note_outputs(const ANeuralNetworksExecution *execution, bool success)
 {
 	uint32_t i;
 
@@ -288,9 +288,8 @@ static void note_outputs(const ANeuralNetworksExecution *execution)
 		const struct request_arg *arg = &execution->outputs[i];
 
 		if (arg->memory && arg->memory->domain)
-			memory_note_written(arg->memory,
-					    execution->result == ANEURALNETWORKS_NO_ERROR,
-					    execution->shapes[i].rank, execution->shapes[i].dims);
+			memory_note_written(arg->memory, success, execution->shapes[i].rank,
+					    execution->shapes[i].dims);
 	}
 }
 
@@ -298,7 +297,7 @@ void execution_abandon(ANeuralNetworksExecution *execution, int result)
 {
 	execution->result = result;
 	reset_shapes(execution);
-	note_outputs(execution);
+	note_outputs(execution, false);
 	execution->state = EXECUTION_FINISHED;
 }
 
@@ -311,20 +310,38 @@ int execution_run(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *bur
 	reset_shapes(execution);
 	result = run_steps(execution, burst, err);
 	execution->result = result;
-	note_outputs(execution);
+	note_outputs(execution, result == ANEURALNETWORKS_NO_ERROR);
 	/* From here on another thread may free it. */
 	execution->state = EXECUTION_FINISHED;
 	return result;
 }
 
-/* The device can reach them by itself at any time, but those at pointers where they may be. */
-static bool can_be_reached(const struct request_arg *args, uint32_t count, bool may_be_pointers)
+/*
+ * Whether the device finds the inputs by itself when it has waited. What is at a pointer, or
+ * in shared memory that may hold nothing, is there for certain only where all has happened.
+ */
+static bool finds_inputs(const ANeuralNetworksExecution *execution, bool at_once)
 {
 	uint32_t i;
 
-	for (i = 0; i < count; i++)
-		if (!args[i].omitted &&
-		    (args[i].memory ? args[i].memory->domain != NULL : !may_be_pointers))
+	if (at_once)
+		return execution_check_memories(execution, NULL) == ANEURALNETWORKS_NO_ERROR;
+	for (i = 0; i < execution->num_inputs; i++) {
+		const struct request_arg *arg = &execution->inputs[i];
+
+		if (!arg->omitted && (!arg->memory ||
+				      (arg->memory->domain && !memory_is_on_device(arg->memory))))
+			return false;
+	}
+	return true;
+}
+
+static bool finds_outputs(const ANeuralNetworksExecution *execution)
+{
+	uint32_t i;
+
+	for (i = 0; i < execution->num_outputs; i++)
+		if (!execution->outputs[i].omitted && !execution->outputs[i].memory)
 			return false;
 	return true;
 }
@@ -341,8 +358,7 @@ void execution_start_fenced(ANeuralNetworksExecution *execution, const int *wait
 
 	*fence = -1;
 	if (p->num_steps != 1 || !step->device->ops->execute_fenced || p->temporaries_size ||
-	    !can_be_reached(execution->inputs, execution->num_inputs, at_once) ||
-	    !can_be_reached(execution->outputs, execution->num_outputs, false))
+	    !finds_inputs(execution, at_once) || !finds_outputs(execution))
 		return;
 	execution->deadline_ns = deadline_after(execution->timeout_ns);
 	reset_shapes(execution);
@@ -350,7 +366,10 @@ void execution_start_fenced(ANeuralNetworksExecution *execution, const int *wait
 		fill_request(execution, NULL, step, &request);
 		result = step->device->ops->execute_fenced(step->prepared, &request, wait_for,
 							   count, duration_ns, fence, &reason);
-		if (result != ANEURALNETWORKS_NO_ERROR)
+		/* Until its end says otherwise, for those that are started after it. */
+		if (result == ANEURALNETWORKS_NO_ERROR)
+			note_outputs(execution, true);
+		else
 			rt_log(RT_LOG_INFO, "not fenced by %s: %s", step->device->name,
 			       reason.message);
 	}
@@ -367,6 +386,8 @@ int execution_end_fenced(ANeuralNetworksExecution *execution, int fence, struct 
 	execution->in_driver_us = launched.in_driver_us;
 	execution->fenced_in_driver_us = fenced.in_driver_us;
 	execution->result = result;
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		note_outputs(execution, false);
 	/* From here on another thread may free it. */
 	execution->state = EXECUTION_FINISHED;
 	return result;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Fenced executions of the runtime on the device nnaccel: real sync fences, to
- * and from fds, times, and what takes a thread instead. Needs /dev/nnaccel and a
- * running nnacceld.
+ * and from fds, times, memory of the device, and what takes a thread instead.
+ * Needs /dev/nnaccel and a running nnacceld.
  */
 #define _GNU_SOURCE
 #include <poll.h>
@@ -224,6 +224,90 @@ static void test_pointer_inputs(void **state)
 	}
 }
 
+/* Memory of nnaccel for all inputs and the output of the compilation. */
+static ANeuralNetworksMemory *device_memory(void)
+{
+	ANeuralNetworksMemoryDesc *desc;
+	ANeuralNetworksMemory *memory;
+
+	assert_ok(ANeuralNetworksMemoryDesc_create(&desc));
+	for (uint32_t i = 0; i < 2; i++)
+		assert_ok(ANeuralNetworksMemoryDesc_addInputRole(desc, t.compilation, i, 1));
+	assert_ok(ANeuralNetworksMemoryDesc_addOutputRole(desc, t.compilation, 0, 1));
+	assert_ok(ANeuralNetworksMemoryDesc_finish(desc));
+	assert_ok(ANeuralNetworksMemory_createFromDesc(desc, &memory));
+	ANeuralNetworksMemoryDesc_free(desc);
+	return memory;
+}
+
+/* to = from + from, once an event has ended, which may be NULL. */
+static ANeuralNetworksEvent *start_double(const ANeuralNetworksMemory *from,
+					  const ANeuralNetworksMemory *to,
+					  const ANeuralNetworksEvent *before, uint64_t timeout,
+					  ANeuralNetworksExecution **e)
+{
+	ANeuralNetworksEvent *event;
+
+	assert_ok(ANeuralNetworksExecution_create(t.compilation, e));
+	for (int32_t i = 0; i < 2; i++)
+		assert_ok(ANeuralNetworksExecution_setInputFromMemory(*e, i, NULL, from, 0, 0));
+	assert_ok(ANeuralNetworksExecution_setOutputFromMemory(*e, 0, NULL, to, 0, 0));
+	assert_ok(ANeuralNetworksExecution_setTimeout(*e, timeout));
+	assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(*e, &before, before != NULL,
+									0, &event));
+	return event;
+}
+
+static bool has_fence(const ANeuralNetworksEvent *event)
+{
+	int fd;
+
+	if (ANeuralNetworksEvent_getSyncFenceFd(event, &fd) != ANEURALNETWORKS_NO_ERROR)
+		return false;
+	close(fd);
+	return true;
+}
+
+static void test_device_memories(void **state)
+{
+	ANeuralNetworksMemory *memories[] = { device_memory(), device_memory() }, *host;
+	ANeuralNetworksExecution *e[LINKS];
+	ANeuralNetworksEvent *events[LINKS];
+	void *base;
+
+	(void)state;
+	host = shared_memory(SIZE, PROT_READ | PROT_WRITE, &base);
+	memcpy(base, add_a, SIZE);
+	assert_ok(ANeuralNetworksMemory_copy(host, memories[0]));
+	for (uint32_t i = 0; i < LINKS; i++) {
+		events[i] = start_double(memories[i % 2], memories[(i + 1) % 2],
+					 i ? events[i - 1] : NULL, 0, &e[i]);
+		assert_true(has_fence(events[i]));
+	}
+	for (uint32_t i = LINKS; i--;) {
+		assert_ok(ANeuralNetworksEvent_wait(events[i]));
+		ANeuralNetworksEvent_free(events[i]);
+		ANeuralNetworksExecution_free(e[i]);
+	}
+	assert_ok(ANeuralNetworksMemory_copy(memories[LINKS % 2], host));
+	for (uint32_t i = 0; i < ADD_ELEMENTS; i++)
+		assert_true(((float *)base)[i] == add_a[i] * (1 << LINKS));
+
+	/* One that fails leaves nothing, and neither does what comes after it. */
+	events[0] = start_double(memories[0], memories[1], NULL, 1, &e[0]);
+	events[1] = start_double(memories[1], memories[0], events[0], 0, &e[1]);
+	assert_int_not_equal(ANeuralNetworksEvent_wait(events[0]), ANEURALNETWORKS_NO_ERROR);
+	assert_result(OP_FAILED, ANeuralNetworksEvent_wait(events[1]));
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_result(BAD_DATA, ANeuralNetworksMemory_copy(memories[i], host));
+		ANeuralNetworksEvent_free(events[i]);
+		ANeuralNetworksExecution_free(e[i]);
+		ANeuralNetworksMemory_free(memories[i]);
+	}
+	ANeuralNetworksMemory_free(host);
+	munmap(base, SIZE);
+}
+
 /* Where an output is memory of the application's, a thread runs it, and has no fence. */
 static void test_pointer_outputs(void **state)
 {
@@ -256,6 +340,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_polled, begin, end),
 		cmocka_unit_test_setup_teardown(test_pointer_inputs, begin, end),
 		cmocka_unit_test_setup_teardown(test_pointer_outputs, begin, end),
+		cmocka_unit_test_setup_teardown(test_device_memories, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
