@@ -181,6 +181,26 @@ static void test_arguments(void **state)
 	}
 }
 
+/* A type that is another than the model's, of the same size. */
+static void test_other_type(void **state)
+{
+	ANeuralNetworksOperandType type = tensor_type(2, dims_2x2);
+	struct add_models *f = *state;
+	ANeuralNetworksExecution *execution;
+	float data[ADD_ELEMENTS];
+
+	assert_ok(ANeuralNetworksExecution_create(f->compilation, &execution));
+	type.type = ANEURALNETWORKS_TENSOR_INT32;
+	assert_result(BAD_DATA,
+		      ANeuralNetworksExecution_setInput(execution, 0, &type, add_a, sizeof(add_a)));
+	assert_result(BAD_DATA,
+		      ANeuralNetworksExecution_setOutput(execution, 0, &type, data, sizeof(data)));
+	type.type = ANEURALNETWORKS_INT32;
+	assert_result(BAD_DATA,
+		      ANeuralNetworksExecution_setInput(execution, 0, &type, add_a, sizeof(add_a)));
+	ANeuralNetworksExecution_free(execution);
+}
+
 static void test_padding(void **state)
 {
 	struct add_models *f = *state;
@@ -466,6 +486,7 @@ int main(void)
 		cmocka_unit_test(test_compute),
 		cmocka_unit_test(test_reusable),
 		cmocka_unit_test(test_arguments),
+		cmocka_unit_test(test_other_type),
 		cmocka_unit_test(test_padding),
 		cmocka_unit_test(test_open_output),
 		cmocka_unit_test(test_short_output),
