@@ -5,7 +5,9 @@
  */
 #include <string.h>
 
+#include "plan/kernels/fours.h"
 #include "plan/kernels/gemm.h"
+#include "plan/kernels/pack_q8.h"
 
 enum { X, WEIGHTS, BIAS };
 
@@ -92,37 +94,6 @@ void nn_gemm_divide(struct nn_gemm *g, uint32_t threads, size_t max_rows)
 
 /* ---- Packing ---- */
 
-typedef float four __attribute__((vector_size(16)));
-
-static inline four load_four(const float *p)
-{
-	four v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-static inline void store_four(float *p, four v)
-{
-	memcpy(p, &v, sizeof(v));
-}
-
-/* Four elements of four rows, `from_step` apart, to four elements of four rows, `to_step` apart. */
-static inline void transpose_four(const float *from, size_t from_step, float *to, size_t to_step)
-{
-	const four a = load_four(from), b = load_four(from + from_step);
-	const four c = load_four(from + 2 * from_step), d = load_four(from + 3 * from_step);
-	const four ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
-	const four ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-	const four cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5);
-	const four cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-
-	store_four(to, __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5));
-	store_four(to + to_step, __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7));
-	store_four(to + 2 * to_step, __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5));
-	store_four(to + 3 * to_step, __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7));
-}
-
 #define LINE 16			/* floats that are fetched from memory together */
 
 /* Elements [first, end) of `count` columns of which `valid` are there, each a row. */
@@ -132,8 +103,13 @@ static void pack_line_f32(const float *rows, size_t depth, size_t first, size_t 
 	size_t fours = valid / 4 * 4, k = first;
 
 	for (; k + 4 <= end; k += 4) {
-		for (size_t c = 0; c < fours; c += 4)
-			transpose_four(rows + c * depth + k, depth, to + k * count + c, count);
+		for (size_t c = 0; c < fours; c += 4) {
+			four x[4];
+
+			load_fours(rows + c * depth + k, depth * sizeof(*rows), x);
+			transpose_fours(x);
+			store_fours(to + k * count + c, count * sizeof(*to), x);
+		}
 	}
 	for (; k < end; k++) {
 		for (size_t c = 0; c < fours; c++)
@@ -196,126 +172,18 @@ void nn_gemm_pack_columns_f32(const struct nn_isa *isa, const float *b, size_t c
 	}
 }
 
-/* One column of a quantised panel. */
-struct column {
-	const struct nn_tensor *x;
-	const struct nn_tensor *weights;
-	const struct nn_q8_channels *q;
-	size_t index;
-	size_t depth;
-	size_t vectors;			/* of the panel */
-	size_t lanes;
-};
-
-/* The scale of a column whose products need `bias` besides. */
-static void pack_scale(const struct column *c, int32_t bias, struct nn_q8_scale *scale,
-		       size_t lane)
-{
-	const struct nn_multiplier *m = &c->q->multipliers[c->index];
-	int64_t *round = lane % 2 ? scale->round_odd : scale->round_even;
-
-	scale->bias[lane] = c->q->bias[c->index] + bias;
-	scale->multiplier[lane] = m->value;
-	scale->shift[lane] = -m->shift;
-	round[lane / 2] = nn_q8_round(-m->shift);
-}
-
-static void pack_column_q8(const struct column *c, struct nn_q8_scale *scale, size_t lane,
-			   int8_t *to)
-{
-	const uint8_t *from = (const uint8_t *)c->weights->data + c->index * c->depth;
-	int32_t zero = nn_q8_signed_zero(c->weights);
-	int32_t x_zero = c->x->zero_point + (c->x->type == NN_TENSOR_QUANT8_ASYMM ? 0 : 128);
-	int32_t sum = 0;
-
-	for (size_t k = 0; k < c->depth; k += NN_Q8_GROUP, to += c->vectors * 64) {
-		size_t count = c->depth - k < NN_Q8_GROUP ? c->depth - k : NN_Q8_GROUP;
-
-		for (size_t i = 0; i < count; i++) {
-			to[i] = nn_q8_signed(c->weights, from[k + i]);
-			sum += to[i];
-		}
-	}
-	sum -= zero * (int32_t)c->depth;
-	pack_scale(c, -x_zero * sum, scale, lane);
-}
-
-/* In pairs, less the zero point, which both then need not know. */
-static void pack_column_pairs(const struct column *c, struct nn_q8_scale *scale, size_t lane,
-			      int16_t *to)
-{
-	const uint8_t *from = (const uint8_t *)c->weights->data + c->index * c->depth;
-	int32_t zero = nn_q8_signed_zero(c->weights);
-
-	for (size_t k = 0; k < c->depth; k++)
-		to[k / 2 * c->vectors * c->lanes * 2 + k % 2] =
-			(int16_t)(nn_q8_signed(c->weights, from[k]) - zero);
-	pack_scale(c, 0, scale, lane);
-}
-
-static void pack_pairs(struct nn_run *r, const struct nn_gemm *g, const struct nn_isa *isa,
-		       const struct nn_q8_channels *q, char *to)
-{
-	const size_t panel = NN_PANEL_VECTORS * isa->lanes;
-	const size_t size = nn_q8_pairs_panel_size(isa->lanes, g->depth);
-	struct column c = {
-		.x = &r->inputs[X],
-		.weights = &r->inputs[WEIGHTS],
-		.q = q,
-		.depth = g->depth,
-		.vectors = NN_PANEL_VECTORS,
-		.lanes = isa->lanes,
-	};
-
-	for (size_t at = 0; at < g->columns; at += panel, to += size) {
-		struct nn_q8_scale *scales = (struct nn_q8_scale *)to;
-		int16_t *weights = (int16_t *)(scales + NN_PANEL_VECTORS);
-
-		memset(to, 0, size);
-		for (size_t place = 0; place < panel; place++) {
-			size_t v = place / isa->lanes, lane = place % isa->lanes;
-
-			c.index = at + nn_q8_column(v, lane);
-			if (c.index < g->columns)
-				pack_column_pairs(&c, &scales[v], lane, weights + place * 2);
-		}
-	}
-}
-
-static void pack_q8(struct nn_run *r, const struct nn_gemm *g, const struct nn_q8_channels *q,
-		    char *to)
-{
-	const size_t panel = NN_PANEL_VECTORS * NN_MAX_LANES;
-	struct column c = {
-		.x = &r->inputs[X],
-		.weights = &r->inputs[WEIGHTS],
-		.q = q,
-		.depth = g->depth,
-	};
-
-	for (size_t at = 0; at < g->columns; at += panel) {
-		struct nn_q8_scale *scales = (struct nn_q8_scale *)to;
-		int8_t *weights;
-
-		c.vectors = g->columns - at > NN_MAX_LANES ? NN_PANEL_VECTORS : 1;
-		weights = (int8_t *)(scales + c.vectors);
-		memset(to, 0, nn_q8_panel_size(c.vectors, g->depth));
-		for (size_t v = 0; v < c.vectors; v++) {
-			for (size_t lane = 0; lane < NN_MAX_LANES; lane++) {
-				c.index = at + (c.vectors > 1 ? nn_q8_column(v, lane) : lane);
-				if (c.index < g->columns)
-					pack_column_q8(&c, &scales[v], lane,
-						       weights + (v * NN_MAX_LANES + lane) * 4);
-			}
-		}
-		to += nn_q8_panel_size(c.vectors, g->depth);
-	}
-}
-
 void nn_gemm_pack(struct nn_run *r, const struct nn_gemm *g, const struct nn_isa *isa,
 		  uint32_t activation, void *packed)
 {
 	struct nn_q8_channels q;
+	const struct nn_pack_q8 pack = {
+		.x = &r->inputs[X],
+		.weights = &r->inputs[WEIGHTS],
+		.q = &q,
+		.columns = g->columns,
+		.depth = g->depth,
+		.lanes = isa->lanes,
+	};
 
 	if (g->is_float)
 		nn_gemm_pack_rows_f32(isa, r->inputs[WEIGHTS].data, r->inputs[BIAS].data,
@@ -323,9 +191,9 @@ void nn_gemm_pack(struct nn_run *r, const struct nn_gemm *g, const struct nn_isa
 	else if (!nn_q8_channels(r, (uint32_t)g->columns, activation, g->depth, &q))
 		return;
 	else if (isa->pairs)
-		pack_pairs(r, g, isa, &q, packed);
+		nn_pack_pairs_q8(&pack, packed);
 	else
-		pack_q8(r, g, &q, packed);
+		nn_pack_bytes_q8(&pack, packed);
 }
 
 /* ---- Running ---- */

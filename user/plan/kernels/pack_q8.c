@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Packs the quantised weights of a matrix product, four columns at a time.
+ */
+#include <string.h>
+
+#include "plan/kernels/fours.h"
+#include "plan/kernels/pack_q8.h"
+
+#define COLUMNS 4
+
+/* Elements of depth that a square holds. */
+#define BYTES_STEP (4 * NN_Q8_GROUP)
+#define PAIRS_STEP (4 * NN_Q8_PAIR)
+
+/* Squares whose bytes can be summed in 16 bits. */
+#define MAX_SQUARES 32
+
+/* What makes bytes of weights unsigned, 128 more than what is packed. */
+static uint8_t unsigned_flip(const struct nn_pack_q8 *p)
+{
+	return (uint8_t)nn_q8_signed(p->weights, 0x80);
+}
+
+/* Of columns from `first` on: how many there are, up to COLUMNS. */
+static size_t count_columns(const struct nn_pack_q8 *p, size_t first)
+{
+	size_t left = p->columns > first ? p->columns - first : 0;
+
+	return left < COLUMNS ? left : COLUMNS;
+}
+
+static const uint8_t *column(const struct nn_pack_q8 *p, size_t index)
+{
+	return (const uint8_t *)p->weights->data + index * p->depth;
+}
+
+/* The scale of a column whose accumulators want `bias` besides. */
+static void pack_scale(const struct nn_pack_q8 *p, size_t index, int32_t bias,
+		       struct nn_q8_scale *scale, size_t lane)
+{
+	const struct nn_multiplier *m = &p->q->multipliers[index];
+	int64_t *round = lane % 2 ? scale->round_odd : scale->round_even;
+
+	scale->bias[lane] = p->q->bias[index] + bias;
+	scale->multiplier[lane] = m->value;
+	scale->shift[lane] = -m->shift;
+	round[lane / 2] = nn_q8_round(-m->shift);
+}
+
+/* Zeros what may stay so: the scales of a panel, and weights where some are padding. */
+static void clear_panel(const struct nn_pack_q8 *p, size_t vectors, size_t first, size_t step,
+			void *panel, size_t size)
+{
+	size_t scales = vectors * sizeof(struct nn_q8_scale);
+	bool padded = p->columns - first < vectors * p->lanes || p->depth % step;
+
+	memset(panel, 0, padded ? size : scales);
+}
+
+/* ---- Bytes ---- */
+
+/* Sums the bytes of each element, as long as they fit 16 bits. */
+static inline four sum_halves(four x)
+{
+	return (x & 0x00ff00ff) + (x >> 8 & 0x00ff00ff);
+}
+
+/* As many whole squares of four columns as there are; returns the depth that is done. */
+static size_t pack_squares(const struct nn_pack_q8 *p, const uint8_t *from, size_t group,
+			   uint8_t *to, uint32_t sums[COLUMNS])
+{
+	const uint32_t flip = unsigned_flip(p) * UINT32_C(0x01010101);
+	size_t k = 0;
+	four total = { 0 };
+
+	while (k + BYTES_STEP <= p->depth) {
+		four halves = { 0 };
+
+		for (int n = 0; n < MAX_SQUARES && k + BYTES_STEP <= p->depth; n++) {
+			four x[4];
+
+			load_fours(from + k, p->depth, x);
+			transpose_fours(x);
+			for (size_t i = 0; i < 4; i++) {
+				x[i] ^= flip;
+				halves += sum_halves(x[i]);
+				x[i] ^= 0x80808080;
+			}
+			store_fours(to, group, x);
+			to += 4 * group;
+			k += BYTES_STEP;
+		}
+		total += (halves & 0xffff) + (halves >> 16);
+	}
+	memcpy(sums, &total, sizeof(total));
+	return k;
+}
+
+/* Up to four columns from `first` on, and the sums of their bytes, unsigned. */
+static void pack_columns_q8(const struct nn_pack_q8 *p, size_t first, size_t count, size_t group,
+			    uint8_t *to, uint32_t sums[COLUMNS])
+{
+	const uint8_t flip = unsigned_flip(p);
+	size_t done = 0;
+
+	memset(sums, 0, COLUMNS * sizeof(*sums));
+	if (count == COLUMNS)
+		done = pack_squares(p, column(p, first), group, to, sums);
+	for (size_t i = 0; i < count; i++) {
+		const uint8_t *from = column(p, first + i);
+
+		for (size_t k = done; k < p->depth; k++) {
+			uint8_t byte = from[k] ^ flip;
+
+			to[k / NN_Q8_GROUP * group + i * NN_Q8_GROUP + k % NN_Q8_GROUP] =
+				byte ^ 0x80;
+			sums[i] += byte;
+		}
+	}
+}
+
+void nn_pack_bytes_q8(const struct nn_pack_q8 *p, void *to)
+{
+	const int32_t x_zero = p->x->zero_point +
+			       (p->x->type == NN_TENSOR_QUANT8_ASYMM ? 0 : 128);
+	const int32_t zero = 128 + nn_q8_signed_zero(p->weights);
+	size_t vectors, size;
+
+	for (size_t at = 0; at < p->columns; at += vectors * p->lanes, to = (char *)to + size) {
+		struct nn_q8_scale *scales = to;
+		uint8_t *weights;
+
+		vectors = p->columns - at > p->lanes ? NN_PANEL_VECTORS : 1;
+		size = nn_q8_panel_size(vectors, p->depth);
+		weights = (uint8_t *)(scales + vectors);
+		clear_panel(p, vectors, at, NN_Q8_GROUP, to, size);
+		for (size_t place = 0; place < vectors * p->lanes; place += COLUMNS) {
+			size_t v = place / p->lanes, lane = place % p->lanes;
+			size_t first = at + (vectors > 1 ? nn_q8_column(v, lane) : lane);
+			size_t count = count_columns(p, first);
+			uint32_t sums[COLUMNS];
+
+			pack_columns_q8(p, first, count, vectors * p->lanes * NN_Q8_GROUP,
+					weights + place * NN_Q8_GROUP, sums);
+			for (size_t i = 0; i < count; i++)
+				pack_scale(p, first + i, -x_zero * ((int32_t)sums[i] -
+					   zero * (int32_t)p->depth), &scales[v], lane + i);
+		}
+	}
+}
+
+/* ---- Pairs ---- */
+
+typedef uint8_t eight_bytes __attribute__((vector_size(8)));
+typedef int16_t eight_wide __attribute__((vector_size(16)));
+
+/* Up to four columns from `first` on, less their zero point. */
+static void pack_columns_pairs(const struct nn_pack_q8 *p, size_t first, size_t count,
+			       size_t group, int16_t *to)
+{
+	const int32_t zero = 128 + nn_q8_signed_zero(p->weights);
+	const uint8_t flip = unsigned_flip(p);
+	size_t done = 0;
+
+	for (; count == COLUMNS && done + PAIRS_STEP <= p->depth; done += PAIRS_STEP) {
+		four x[COLUMNS];
+
+		for (size_t i = 0; i < COLUMNS; i++) {
+			eight_bytes bytes;
+
+			memcpy(&bytes, column(p, first + i) + done, sizeof(bytes));
+			x[i] = (four)(__builtin_convertvector(bytes ^ flip, eight_wide) -
+				      (int16_t)zero);
+		}
+		transpose_fours(x);
+		store_fours(to + done / NN_Q8_PAIR * group, group * sizeof(*to), x);
+	}
+	for (size_t i = 0; i < count; i++) {
+		const uint8_t *from = column(p, first + i);
+
+		for (size_t k = done; k < p->depth; k++)
+			to[k / NN_Q8_PAIR * group + i * NN_Q8_PAIR + k % NN_Q8_PAIR] =
+				(int16_t)((from[k] ^ flip) - zero);
+	}
+}
+
+void nn_pack_pairs_q8(const struct nn_pack_q8 *p, void *to)
+{
+	const size_t panel = NN_PANEL_VECTORS * p->lanes;
+	const size_t size = nn_q8_pairs_panel_size(p->lanes, p->depth);
+
+	for (size_t at = 0; at < p->columns; at += panel, to = (char *)to + size) {
+		struct nn_q8_scale *scales = to;
+		int16_t *weights = (int16_t *)(scales + NN_PANEL_VECTORS);
+
+		clear_panel(p, NN_PANEL_VECTORS, at, NN_Q8_PAIR, to, size);
+		for (size_t place = 0; place < panel; place += COLUMNS) {
+			size_t v = place / p->lanes, lane = place % p->lanes;
+			size_t first = at + nn_q8_column(v, lane);
+			size_t count = count_columns(p, first);
+
+			pack_columns_pairs(p, first, count, panel * NN_Q8_PAIR,
+					   weights + place * NN_Q8_PAIR);
+			for (size_t i = 0; i < count; i++)
+				pack_scale(p, first + i, 0, &scales[v], lane + i);
+		}
+	}
+}

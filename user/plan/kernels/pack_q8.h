@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Packs the quantised weights of a matrix product.
+ */
+#ifndef NN_PLAN_KERNELS_PACK_Q8_H
+#define NN_PLAN_KERNELS_PACK_Q8_H
+
+#include "plan/kernels/quant8.h"
+
+/* Rows of weights are columns of the product, with parameters `q` each. */
+struct nn_pack_q8 {
+	const struct nn_tensor *x;
+	const struct nn_tensor *weights;
+	const struct nn_q8_channels *q;
+	size_t columns;
+	size_t depth;
+	size_t lanes;
+};
+
+/* Panels of four bytes a column, or of pairs of 16 bits, as isa.h tells; aligned to 64. */
+void nn_pack_bytes_q8(const struct nn_pack_q8 *p, void *to);
+void nn_pack_pairs_q8(const struct nn_pack_q8 *p, void *to);
+
+#endif /* NN_PLAN_KERNELS_PACK_Q8_H */
