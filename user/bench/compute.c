@@ -306,7 +306,7 @@ static int compare_level(const char *level)
 		const char *level;
 		const char *kernels;
 	} ours[] = {
-		{ "avx512", "avx512" }, { "avx2", "avx2" }, { "sse4", "plain" }, { "sse2", "plain" },
+		{ "avx512", "avx512" }, { "avx2", "avx2" }, { "sse4", "sse4" }, { "sse2", "plain" },
 	};
 	char what[32];
 

@@ -18,7 +18,7 @@ struct nn_plan_options {
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
 	/*
 	 * For tests and comparisons: the inner loops of the kernels by name
-	 * ("avx512-vnni", "avx512", "avx2", "plain"), or "none" for a plan that is
+	 * ("avx512-vnni", "avx512", "avx2", "sse4", "plain"), or "none" for a plan that is
 	 * interpreted. NULL: the best that the CPU has.
 	 */
 	const char *kernels;

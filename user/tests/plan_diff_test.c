@@ -1230,7 +1230,7 @@ static void check_plan(const char *kernels, void *input, const struct result *ri
 
 static void check_graph(uint64_t seed)
 {
-	static const char *const kernels[] = { "avx512-vnni", "avx512", "avx2", "plain" };
+	static const char *const kernels[] = { "avx512-vnni", "avx512", "avx2", "sse4", "plain" };
 	struct nn_error err = { "" };
 	struct nn_plan *plan;
 	struct result right;

@@ -32,6 +32,12 @@ static bool runs_avx2(void)
 	__builtin_cpu_init();
 	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
+
+static bool runs_sse4(void)
+{
+	__builtin_cpu_init();
+	return __builtin_cpu_supports("sse4.1");
+}
 #endif
 
 /* The best first. */
@@ -43,6 +49,7 @@ static const struct {
 	{ &nn_isa_vnni, runs_vnni },
 	{ &nn_isa_avx512, runs_avx512 },
 	{ &nn_isa_avx2, runs_avx2 },
+	{ &nn_isa_sse4, runs_sse4 },
 #endif
 	{ &nn_isa_plain, runs_always },
 };

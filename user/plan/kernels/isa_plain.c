@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "plan/kernels/isa.h"
+#include "plan/kernels/quant8.h"
 
 typedef float vector __attribute__((vector_size(16)));
 
@@ -123,6 +124,7 @@ static inline void store_q8(uint8_t *out, sums_q8 x, sums_q8 y, const struct nn_
 }
 
 #include "plan/kernels/q8_pairs.h"
+#include "plan/kernels/binary_q8.h"
 #include "plan/kernels/bytes_q8.h"
 
 const struct nn_isa nn_isa_plain = {
@@ -140,6 +142,7 @@ const struct nn_isa nn_isa_plain = {
 	.pairs = true,
 	.gemm_q8 = gemm_q8,
 	.depthwise_q8 = depthwise_q8,
+	.binary_q8 = binary_q8,
 	.sum_q8 = sum_q8,
 	.max_q8 = max_q8,
 	.lookup_q8 = lookup_q8,

@@ -14,6 +14,7 @@
 extern const struct nn_isa nn_isa_vnni;
 extern const struct nn_isa nn_isa_avx512;
 extern const struct nn_isa nn_isa_avx2;
+extern const struct nn_isa nn_isa_sse4;
 
 void nn_gemm_q8_avx512(const struct nn_gemm_q8 *g);
 void nn_depthwise_q8_avx512(const struct nn_depthwise_q8 *d);

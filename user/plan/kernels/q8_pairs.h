@@ -58,6 +58,7 @@ static inline ALWAYS_INLINE TARGET void run_pairs(int rows, const struct nn_gemm
 						  size_t columns)
 {
 	const int16_t *w = (const int16_t *)(scales + NN_PANEL_VECTORS);
+	const struct nn_q8_output out = g->out;
 	const size_t depth = g->depth;
 	sums_q8 acc[Q8_ROWS][NN_PANEL_VECTORS];
 
@@ -83,10 +84,16 @@ static inline ALWAYS_INLINE TARGET void run_pairs(int rows, const struct nn_gemm
 				acc[i][v] += DOT((wide_q8)(pair - (sums_q8){ 0 }), b[v]);
 		}
 	}
+	/* All before the first is stored, which may change scales as far as a compiler knows. */
+	UNROLL
+	for (int v = 0; v < NN_PANEL_VECTORS; v++) {
+		UNROLL
+		for (int i = 0; i < rows; i++)
+			acc[i][v] = scale_q8(acc[i][v], &scales[v]);
+	}
 	UNROLL
 	for (int i = 0; i < rows; i++)
-		store_q8(c + (size_t)i * g->c_stride, scale_q8(acc[i][0], &scales[0]),
-			 scale_q8(acc[i][1], &scales[1]), &g->out, columns);
+		store_q8(c + (size_t)i * g->c_stride, acc[i][0], acc[i][1], &out, columns);
 }
 
 static TARGET void run_rows(const struct nn_gemm_q8 *g, const int16_t *a, size_t stride,
