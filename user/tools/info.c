@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nnaccel info: module, device, limits, performance figures and operations, as
- * text or as JSON.
+ * nnaccel info: module, device, limits, memory of models, performance figures and
+ * operations, as text or as JSON.
  */
 #include <float.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <linux/nnaccel.h>
 #include <ops/op.h>
 
+#include "models.h"
 #include "tool.h"
 
 #define NUM_FIGURES (NN_TYPE_COUNT + 4)
@@ -23,6 +25,7 @@ struct report {
 	struct nn_device_info device;
 	const struct nn_device_extension *extensions;
 	uint32_t num_extensions;
+	struct client_models models;
 };
 
 struct figure {
@@ -112,6 +115,34 @@ static void text_numbers(const char *title, const struct number *n, size_t count
 		printf("  %-18s %" PRIu64 "%s\n", n[i].label, n[i].value, n[i].unit);
 }
 
+/* What one model takes at most while one execution of it runs. */
+static uint64_t peak_kib(const struct client_model *m)
+{
+	return m->weights_kib + m->execution_kib;
+}
+
+static void text_models(const struct client_models *models)
+{
+	uint64_t total = 0;
+
+	printf("\nMemory of models (of clients that this user may see), in KiB\n");
+	if (!models->count) {
+		printf("  none is prepared\n");
+		return;
+	}
+	printf("  %6s %7s %-*s %6s %9s %9s %9s\n", "CLIENT", "PID", CLIENT_NAME_SIZE, "NAME",
+	       "MODEL", "WEIGHTS", "EXECUTION", "PEAK");
+	for (size_t i = 0; i < models->count; i++) {
+		const struct client_model *m = &models->list[i];
+
+		printf("  %6" PRIu64 " %7ld %-*s %6" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64
+		       "\n", m->client, m->pid, CLIENT_NAME_SIZE, m->name, m->id, m->weights_kib,
+		       m->execution_kib, peak_kib(m));
+		total += peak_kib(m);
+	}
+	printf("  %-*s %9" PRIu64 "\n", 6 + 1 + 7 + 1 + CLIENT_NAME_SIZE + 1 + 6 + 20, "all", total);
+}
+
 static void text_operations(const struct nn_device_info *d)
 {
 	int column = 0;
@@ -179,6 +210,7 @@ static void print_text(const struct report *r)
 	}
 	text_numbers("Limits", numbers, get_limits(&r->context, numbers));
 	text_numbers("In use by this client", numbers, get_usage(&r->context, numbers));
+	text_models(&r->models);
 	if (r->has_device) {
 		text_device(&r->device);
 		text_extensions(r);
@@ -191,6 +223,25 @@ static void json_numbers(const char *name, const struct number *n, size_t count)
 	for (size_t i = 0; i < count; i++)
 		printf("%s\n    \"%s\": %" PRIu64, i ? "," : "", n[i].name, n[i].value);
 	printf("\n  }");
+}
+
+static void json_models(const struct client_models *models)
+{
+	uint64_t total = 0;
+
+	printf(",\n  \"models\": [");
+	for (size_t i = 0; i < models->count; i++) {
+		const struct client_model *m = &models->list[i];
+
+		printf("%s\n    { \"client\": %" PRIu64 ", \"pid\": %ld, \"name\": ", i ? "," : "",
+		       m->client, m->pid);
+		tool_json_string(m->name);
+		printf(", \"model\": %" PRIu64 ", \"weights_kib\": %" PRIu64
+		       ", \"execution_kib\": %" PRIu64 ", \"peak_kib\": %" PRIu64 " }", m->id,
+		       m->weights_kib, m->execution_kib, peak_kib(m));
+		total += peak_kib(m);
+	}
+	printf("%s],\n  \"models_peak_kib\": %" PRIu64, models->count ? "\n  " : "", total);
 }
 
 static void json_items(const char *name, const struct nn_device_extension_item *items,
@@ -264,6 +315,7 @@ static void print_json(const struct report *r)
 	       engine_state(r->context.engine));
 	json_numbers("limits", numbers, get_limits(&r->context, numbers));
 	json_numbers("usage", numbers, get_usage(&r->context, numbers));
+	json_models(&r->models);
 	printf(",\n  \"device\": ");
 	if (r->has_device)
 		json_device(r);
@@ -291,10 +343,13 @@ static int show(const char *path, bool json)
 		nna_device_close(device);
 		return tool_fail("info", "%s", err.message);
 	}
+	if (!models_read(&report.models))
+		tool_fail("info", "the memory of models cannot be told: no /proc, or no memory");
 	if (json)
 		print_json(&report);
 	else
 		print_text(&report);
+	free(report.models.list);
 	nna_device_close(device);
 	return status ? tool_fail("info", "%s", err.message) : TOOL_OK;
 }
@@ -322,7 +377,10 @@ int tool_info(int argc, char **argv)
 			break;
 		case 'h':
 			printf("usage: nnaccel info [OPTION]...\n\n"
-			       "Shows the module, its limits and, with an engine, the device.\n\n"
+			       "Shows the module, its limits, what memory the prepared models of all\n"
+			       "clients take that this user may see (packed weights, arena and scratch\n"
+			       "memory of one execution, and both: the peak) and, with an engine, the\n"
+			       "device.\n\n"
 			       "  --json         JSON instead of text\n"
 			       "  --device PATH  the device, not %s\n"
 			       "  --help         this\n", NNA_DEVICE_PATH);

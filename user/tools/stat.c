@@ -3,8 +3,6 @@
  * nnaccel stat: what each client of the device does, from the fdinfo of its
  * files: redrawn until interrupted, or once, as a table or as JSON.
  */
-#define _GNU_SOURCE
-#include <dirent.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,11 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clients.h"
 #include "tool.h"
 
 #define MAX_CLIENTS 1024
 #define DEFAULT_INTERVAL_MS 1000
-#define NAME_SIZE 16
 
 /*
  * The counters. Those of the context and those of its bursts, added up; the
@@ -59,7 +57,7 @@ static const struct field {
 struct client {
 	uint64_t id;
 	long pid;
-	char name[NAME_SIZE + 1];
+	char name[CLIENT_NAME_SIZE + 1];
 	bool has_context;		/* what is not a burst's was read */
 	uint64_t values[NUM_FIELDS];
 };
@@ -96,35 +94,14 @@ static void take_line(struct info *info, char *line)
 }
 
 /* False for a file that is none of ours. */
-static bool read_info(const char *pid, const char *fd, struct info *info)
+static bool read_info(FILE *file, struct info *info)
 {
-	char path[64], line[256];
-	FILE *file;
+	char line[256];
 
 	memset(info, 0, sizeof(*info));
-	snprintf(path, sizeof(path), "/proc/%.20s/fdinfo/%.20s", pid, fd);
-	file = fopen(path, "re");
-	if (!file)
-		return false;
 	while (fgets(line, sizeof(line), file))
 		take_line(info, line);
-	fclose(file);
 	return info->is_client;
-}
-
-static void read_name(const char *pid, char name[NAME_SIZE + 1])
-{
-	char path[64];
-	FILE *file;
-
-	name[0] = 0;
-	snprintf(path, sizeof(path), "/proc/%.20s/comm", pid);
-	file = fopen(path, "re");
-	if (!file)
-		return;
-	if (fgets(name, NAME_SIZE + 1, file))
-		name[strcspn(name, "\n")] = 0;
-	fclose(file);
 }
 
 static struct client *get_client(struct clients *clients, uint64_t id, const char *pid)
@@ -138,7 +115,7 @@ static struct client *get_client(struct clients *clients, uint64_t id, const cha
 		return NULL;
 	c = &clients->list[clients->count++];
 	*c = (struct client){ .id = id, .pid = atol(pid) };
-	read_name(pid, c->name);
+	clients_read_name(pid, c->name);
 	return c;
 }
 
@@ -155,55 +132,24 @@ static void add_info(struct clients *clients, const char *pid, const struct info
 			c->values[i] += info->values[i];
 }
 
-/* Whether the file may be one of ours, without asking the kernel for more than its name. */
-static bool is_candidate(const char *pid, const char *fd)
+static void take_file(void *arg, const char *pid, FILE *file)
 {
-	char path[64], target[64];
-	ssize_t size;
-
-	snprintf(path, sizeof(path), "/proc/%.20s/fd/%.20s", pid, fd);
-	size = readlink(path, target, sizeof(target) - 1);
-	if (size <= 0)
-		return false;
-	target[size] = 0;
-	return strstr(target, "nnaccel");
-}
-
-static void read_process(struct clients *clients, const char *pid)
-{
-	struct dirent *entry;
 	struct info info;
-	char path[64];
-	DIR *files;
 
-	snprintf(path, sizeof(path), "/proc/%.20s/fd", pid);
-	files = opendir(path);
-	while (files && (entry = readdir(files)))
-		if (is_candidate(pid, entry->d_name) && read_info(pid, entry->d_name, &info))
-			add_info(clients, pid, &info);
-	if (files)
-		closedir(files);
+	if (read_info(file, &info))
+		add_info(arg, pid, &info);
 }
 
 /* All clients that this user may look at; false without /proc. */
 static bool read_clients(struct clients *clients)
 {
-	DIR *processes = opendir("/proc");
-	struct dirent *entry;
-
 	clients->count = 0;
-	if (!processes)
-		return false;
-	while ((entry = readdir(processes)))
-		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-			read_process(clients, entry->d_name);
-	closedir(processes);
-	return true;
+	return clients_each_file(take_file, clients);
 }
 
 static void print_table(const struct clients *clients)
 {
-	printf("%6s %7s %-*s", "CLIENT", "PID", NAME_SIZE, "NAME");
+	printf("%6s %7s %-*s", "CLIENT", "PID", CLIENT_NAME_SIZE, "NAME");
 	for (size_t i = 0; i < NUM_FIELDS; i++)
 		if (fields[i].title)
 			printf(" %9s", fields[i].title);
@@ -211,7 +157,7 @@ static void print_table(const struct clients *clients)
 	for (size_t k = 0; k < clients->count; k++) {
 		const struct client *c = &clients->list[k];
 
-		printf("%6" PRIu64 " %7ld %-*s", c->id, c->pid, NAME_SIZE, c->name);
+		printf("%6" PRIu64 " %7ld %-*s", c->id, c->pid, CLIENT_NAME_SIZE, c->name);
 		for (size_t i = 0; i < NUM_FIELDS; i++)
 			if (fields[i].title)
 				printf(" %9" PRIu64, c->values[i]);

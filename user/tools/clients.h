@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The files that clients of the device have open, as /proc shows them.
+ */
+#ifndef NN_TOOLS_CLIENTS_H
+#define NN_TOOLS_CLIENTS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#define CLIENT_NAME_SIZE 16
+
+/* One file of a process: what its fdinfo says, to be read from the beginning. */
+typedef void client_file_fn(void *arg, const char *pid, FILE *fdinfo);
+
+/* Shows `fn` all files of the device that this user may look at; false without /proc. */
+bool clients_each_file(client_file_fn *fn, void *arg);
+
+/* The name of a process, or nothing. */
+void clients_read_name(const char *pid, char name[CLIENT_NAME_SIZE + 1]);
+
+#endif /* NN_TOOLS_CLIENTS_H */

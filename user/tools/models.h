@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The models that clients have prepared, and what the engine says of their memory.
+ */
+#ifndef NN_TOOLS_MODELS_H
+#define NN_TOOLS_MODELS_H
+
+#include <stdint.h>
+
+#include "clients.h"
+
+struct client_model {
+	uint64_t client;
+	long pid;
+	char name[CLIENT_NAME_SIZE + 1];	/* of the process */
+	uint64_t id;			/* among the client's objects */
+	uint64_t weights_kib;		/* packed weights and computed constants */
+	uint64_t execution_kib;		/* arena and scratch memory of one execution */
+};
+
+struct client_models {
+	size_t count;
+	struct client_model *list;	/* freed by the caller */
+};
+
+/* All of clients that this user may look at; false without /proc or memory. */
+bool models_read(struct client_models *models);
+
+#endif /* NN_TOOLS_MODELS_H */
