@@ -222,6 +222,9 @@ $(BUILD)/tests/libnnaccel_test: $(obj)/user/tests/libnnaccel_test.o $(libhal)
 # What is inside of the library, or what plays the kernel to it by being its ioctl().
 $(BUILD)/tests/libnnaccel_%_test: $(obj)/user/tests/libnnaccel_%_test.o $(hal) $(call archive,ring model)
 	$(test_link) -lcmocka -lm
+# It counts what plans call.
+$(BUILD)/tests/plan_alloc_test: private ldflags += $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc \
+	aligned_alloc free mmap munmap pthread_mutex_lock)
 $(BUILD)/tests/%_test: $(obj)/user/tests/%_test.o $(test_lib) $(libdemo) $(archives)
 	$(test_link) -lcmocka -lm -ldl
 

@@ -22,15 +22,41 @@ struct scratch {
 	struct block *blocks;
 	void *result;
 	const struct nn_tensor *inputs;	/* the caller's, while converted ones stand in */
+	bool is_kept;			/* in memory of the caller */
 };
 
 #define ALIGNMENT 64
 
+/* A part of the caller's memory, or NULL: there is not as much. Tells how much there should be. */
+static void *take(const struct nn_run *r, size_t bytes)
+{
+	struct nn_run_memory *m = r->memory;
+	size_t at;
+
+	if (!m || __builtin_add_overflow(bytes, ALIGNMENT - 1, &bytes))
+		return NULL;
+	bytes = bytes / ALIGNMENT * ALIGNMENT;
+	at = m->used;
+	if (__builtin_add_overflow(at, bytes, &m->used))
+		m->used = SIZE_MAX;
+	if (m->wanted < m->used)
+		m->wanted = m->used;
+	return m->used <= m->size ? memset(m->base + at, 0, bytes) : NULL;
+}
+
 static struct scratch *scratch_of(struct nn_run *r)
 {
-	if (!r->scratch)
-		r->scratch = calloc(1, sizeof(struct scratch));
-	return r->scratch;
+	struct scratch *s = r->scratch;
+
+	if (s)
+		return s;
+	s = take(r, sizeof(*s));
+	if (s)
+		s->is_kept = true;
+	else
+		s = calloc(1, sizeof(*s));
+	r->scratch = s;
+	return s;
 }
 
 void *nn_run_alloc(struct nn_run *r, size_t count, size_t size)
@@ -38,10 +64,14 @@ void *nn_run_alloc(struct nn_run *r, size_t count, size_t size)
 	struct scratch *s = scratch_of(r);
 	struct block *b;
 	size_t bytes;
+	void *kept;
 
 	if (!s || __builtin_mul_overflow(count, size, &bytes) ||
 	    __builtin_add_overflow(bytes, 2 * ALIGNMENT - 1, &bytes))
 		return NULL;
+	kept = take(r, bytes - ALIGNMENT);
+	if (kept)
+		return kept;
 	bytes = bytes / ALIGNMENT * ALIGNMENT;
 	b = aligned_alloc(ALIGNMENT, bytes);
 	if (!b)
@@ -81,7 +111,10 @@ void nn_op_finish(struct nn_run *r)
 		free(s->blocks);
 		s->blocks = next;
 	}
-	free(s);
+	if (!s->is_kept)
+		free(s);
+	if (r->memory)
+		r->memory->used = 0;
 	r->scratch = NULL;
 }
 

@@ -48,6 +48,14 @@ struct nn_tensor {
 					/* temporary takes what the shape rule computes */
 };
 
+/* Memory for nn_run_alloc() that its owner keeps from run to run. */
+struct nn_run_memory {
+	char *base;			/* aligned to 64 */
+	size_t size;
+	size_t used;			/* asked for in the run in progress */
+	size_t wanted;			/* the most that any run asked for */
+};
+
 /*
  * One operation at run time. Inputs whose values steer addresses (all scalars,
  * and those that `steering` of the operation names) lie in private memory that
@@ -64,6 +72,7 @@ struct nn_run {
 	void *state;			/* what op->compile made, or NULL */
 	const struct nn_attributes *plan_attributes;	/* NULL, or what extensions are told */
 	const struct nn_attributes *attributes;		/* likewise, of this execution */
+	struct nn_run_memory *memory;	/* where nn_run_alloc() looks first, or NULL */
 	void *scratch;			/* list of nn_run_alloc()'s blocks */
 	struct nn_error *err;
 };

@@ -23,6 +23,7 @@ struct context {
 	void **kernel_outputs;
 	char *scratch;			/* for thread 0; the others' follow */
 	const struct nn_attributes *attributes;	/* of the execution */
+	struct nn_run_memory memory;	/* of reference kernels: grows until it is enough */
 };
 
 static size_t aligned(size_t size)
@@ -55,7 +56,30 @@ static size_t divide(const struct compiled *c, char *base, struct context *x, ch
 	return at;
 }
 
-static struct context *context_create(const struct compiled *c)
+static void context_free(struct context *x)
+{
+	if (!x)
+		return;
+	pages_free(x->memory.base, x->memory.size);
+	pages_free(x, x->size);
+}
+
+/* Makes its memory as large as any run of a reference kernel wanted it, if it can be had. */
+static void grow(struct compiled *c, struct context *x, size_t wanted)
+{
+	struct nn_run_memory *m = &x->memory;
+	size_t most = atomic_load(&c->run_memory);
+
+	while (wanted > most && !atomic_compare_exchange_weak(&c->run_memory, &most, wanted))
+		;
+	pages_free(m->base, m->size);
+	m->size = wanted > most ? wanted : most;
+	m->base = m->size ? pages_alloc(m->size) : NULL;
+	if (!m->base)
+		m->size = 0;
+}
+
+static struct context *context_create(struct compiled *c)
 {
 	uint32_t operands = c->plan->graphs[0].subgraph->num_operands;
 	struct context *x, sizes;
@@ -75,6 +99,7 @@ static struct context *context_create(const struct compiled *c)
 		else if (p->kind == PLACE_ARENA)
 			x->data[i] = arena + c->places[p->root].offset + p->delta;
 	}
+	grow(c, x, 0);
 	return x;
 }
 
@@ -86,7 +111,7 @@ static void context_put(struct compiled *c, struct context *x)
 		if (atomic_compare_exchange_strong(&c->contexts[i], &none, x))
 			return;
 	}
-	pages_free(x, x->size);
+	context_free(x);
 }
 
 static struct context *context_get(struct compiled *c)
@@ -111,12 +136,8 @@ bool compiled_reserve(struct compiled *c)
 
 void compiled_release(struct compiled *c)
 {
-	for (uint32_t i = 0; i < COMPILED_CONTEXTS; i++) {
-		struct context *x = atomic_load(&c->contexts[i]);
-
-		if (x)
-			pages_free(x, x->size);
-	}
+	for (uint32_t i = 0; i < COMPILED_CONTEXTS; i++)
+		context_free(atomic_load(&c->contexts[i]));
 }
 
 void compiled_memory(const struct compiled *c, struct nn_plan_memory *memory)
@@ -125,7 +146,7 @@ void compiled_memory(const struct compiled *c, struct nn_plan_memory *memory)
 	char *arena;
 
 	memory->weights = c->owned_size + (c->packed_is_mapped ? 0 : c->packed_size);
-	memory->execution = divide(c, NULL, &x, &arena);
+	memory->execution = divide(c, NULL, &x, &arena) + atomic_load(&c->run_memory);
 }
 
 /* ---- Arguments ---- */
@@ -209,36 +230,25 @@ static void run_kernel(const struct compiled *c, const struct compiled_step *ste
 	pool_run(run_task, &l, step->ready.tasks, threads);
 }
 
-/* Private copies of inputs that steer and lie in memory of others; freed by unstage(). */
-static bool stage(const struct compiled *c, const struct compiled_step *step, struct nn_tensor *in)
+/* Private copies of inputs that steer and lie in memory of others. */
+static bool stage(const struct compiled *c, const struct compiled_step *step, struct nn_run *r,
+		  struct nn_tensor *in)
 {
 	const struct nn_operation *o = step->operation;
-	bool fine = true;
 
-	for (uint32_t i = 0; i < o->num_inputs && i < 64 && fine; i++) {
+	for (uint32_t i = 0; i < o->num_inputs && i < 64; i++) {
 		enum place_kind kind = c->places[compiled_input(step, i)].kind;
 		const void *from = in[i].data;
 
 		if (!(step->op->steering & NN_IN(i)) ||
 		    (kind != PLACE_INPUT && kind != PLACE_OUTPUT))
 			continue;
-		in[i].data = value_alloc(nn_tensor_size(&in[i]));
-		fine = in[i].data;
-		if (fine)
-			memcpy(in[i].data, from, nn_tensor_size(&in[i]));
+		in[i].data = nn_run_alloc(r, nn_tensor_size(&in[i]), 1);
+		if (!in[i].data)
+			return false;
+		memcpy(in[i].data, from, nn_tensor_size(&in[i]));
 	}
-	return fine;
-}
-
-static void unstage(const struct context *x, const struct compiled_step *step,
-		    struct nn_tensor *in)
-{
-	const struct nn_operation *o = step->operation;
-
-	for (uint32_t i = 0; i < o->num_inputs && i < 64; i++)
-		if (step->op->steering & NN_IN(i) &&
-		    in[i].data != x->data[compiled_input(step, i)])
-			free(in[i].data);
+	return true;
 }
 
 static bool is_inferred(const struct compiled *c, const struct compiled_step *step,
@@ -256,8 +266,8 @@ static bool is_inferred(const struct compiled *c, const struct compiled_step *st
 }
 
 /* False: a shape is not what was compiled for. */
-static bool run_reference(const struct compiled *c, const struct compiled_step *step,
-			  const struct context *x, enum nn_status *status, struct nn_error *err)
+static bool run_reference(struct compiled *c, const struct compiled_step *step,
+			  struct context *x, enum nn_status *status, struct nn_error *err)
 {
 	struct nn_error reason = { "" };
 	bool as_compiled = true;
@@ -266,15 +276,17 @@ static bool run_reference(const struct compiled *c, const struct compiled_step *
 	compiled_run_init(c, step, x->data, x->inputs, x->outputs, &r);
 	r.attributes = x->attributes;
 	r.err = &reason;
+	r.memory = &x->memory;
 	*status = NN_OUT_OF_MEMORY;
-	if (stage(c, step, x->inputs))
+	if (stage(c, step, &r, x->inputs))
 		*status = nn_op_infer(&r);
 	if (!*status)
 		as_compiled = is_inferred(c, step, &r);
 	if (!*status && as_compiled)
 		*status = nn_op_execute(&r);
 	nn_op_finish(&r);
-	unstage(x, step, x->inputs);
+	if (x->memory.wanted > x->memory.size)
+		grow(c, x, x->memory.wanted);
 	if (*status)
 		nn_fail(err, *status, "subgraph 0, operation %u: %s", step->index, reason.message);
 	return as_compiled;
@@ -297,7 +309,7 @@ static void run_fast(const struct compiled *c, uint32_t index, const struct cont
 	tuning_add(tuning, index, now_ns() - start);
 }
 
-static bool run_steps(const struct compiled *c, const struct context *x, uint64_t deadline_ns,
+static bool run_steps(struct compiled *c, struct context *x, uint64_t deadline_ns,
 		      struct tuning *tuning, enum nn_status *status, struct nn_error *err)
 {
 	*status = NN_OK;

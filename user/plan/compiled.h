@@ -71,6 +71,7 @@ struct compiled {
 	size_t owned_size;
 	size_t arena_size;
 	size_t scratch_size;		/* for one thread */
+	_Atomic(size_t) run_memory;	/* the most that reference kernels asked for so far */
 	uint32_t threads;
 	struct tuning *tuning;		/* NULL: nothing is to be measured */
 	_Atomic(struct context *) contexts[COMPILED_CONTEXTS];	/* those that nobody uses */

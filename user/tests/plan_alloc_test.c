@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * On the way of an execution nothing is allocated, mapped, freed or locked: linked so
+ * that calls of plan and operations come here first.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+#include "model_builder.h"
+#include "ops/op.h"
+#include "plan/compiled.h"
+
+enum {
+	CONV_2D = 3,
+	RELU = 19,
+	RESHAPE = 22,
+	RESIZE_BILINEAR = 23,
+	GATHER = 51,
+	TOPK_V2 = 90,
+};
+
+static atomic_uint calls;
+
+#define COUNTED(type, name, params, args)		\
+	type __real_##name params;			\
+	type __wrap_##name params;			\
+	type __wrap_##name params			\
+	{						\
+		atomic_fetch_add(&calls, 1);		\
+		return __real_##name args;		\
+	}
+
+COUNTED(void *, malloc, (size_t size), (size))
+COUNTED(void *, calloc, (size_t count, size_t size), (count, size))
+COUNTED(void *, realloc, (void *memory, size_t size), (memory, size))
+COUNTED(void *, aligned_alloc, (size_t alignment, size_t size), (alignment, size))
+COUNTED(void, free, (void *memory), (memory))
+COUNTED(void *, mmap, (void *at, size_t size, int prot, int flags, int fd, off_t offset),
+	(at, size, prot, flags, fd, offset))
+COUNTED(int, munmap, (void *at, size_t size), (at, size))
+COUNTED(int, pthread_mutex_lock, (pthread_mutex_t *mutex), (mutex))
+
+static struct model_builder built;
+
+#define MAX_BYTES 65536
+
+/* Executes what was built a few times; returns the calls of the later ones. */
+static uint32_t count_calls(uint32_t preference)
+{
+	static _Alignas(64) char in[2][MAX_BYTES], out[2][MAX_BYTES];
+	const struct nn_plan_options options = { .preference = preference };
+	const struct nn_subgraph *s = &built.subgraphs[0];
+	struct nn_output_shape shapes[2];
+	struct nn_arg inputs[2], outputs[2];
+	struct nn_error err = { "" };
+	struct nn_execution e = {
+		.num_inputs = s->num_inputs,
+		.num_outputs = s->num_outputs,
+		.inputs = inputs,
+		.outputs = outputs,
+		.shapes = shapes,
+	};
+	struct nn_plan *plan;
+	uint32_t before = 0;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		inputs[i] = (struct nn_arg){ .data = in[i], .length = MAX_BYTES };
+		outputs[i] = (struct nn_arg){ .data = out[i], .length = MAX_BYTES };
+	}
+	if (nn_model_check(&built.model, &err) || nn_ops_check_model(&built.model, NULL, &err) ||
+	    nn_plan_create(&built.model, &options, &plan, &err))
+		fail_msg("%s", err.message);
+	assert_non_null(plan->compiled);
+	/* Hot plans tune themselves for a while. */
+	for (uint32_t i = 0; i < NN_PLAN_HOT + NN_PLAN_TUNING + 20; i++) {
+		if (i == 1)
+			before = atomic_load(&calls);
+		if (nn_plan_execute(plan, &e, &err))
+			fail_msg("%s", err.message);
+	}
+	before = atomic_load(&calls) - before;
+	nn_plan_free(plan);
+	return before;
+}
+
+static void assert_no_calls(void)
+{
+	for (uint32_t preference = 0; preference < 3; preference++)
+		assert_int_equal(count_calls(preference), 0);
+}
+
+/* The counting counts: making a plan allocates. */
+static void test_counting(void **state)
+{
+	uint32_t before = atomic_load(&calls), x, y;
+
+	(void)state;
+	mb_init(&built);
+	x = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(4));
+	y = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(4));
+	mb_operation(&built, RELU, MB_LIST(x), MB_LIST(y));
+	assert_no_calls();
+	assert_true(atomic_load(&calls) > before);
+}
+
+/* A convolution whose windows are copied to scratch memory, shared by threads. */
+static void test_kernels(void **state)
+{
+	static const float weights[8 * 9 * 2];
+	uint32_t x, y, out, one;
+
+	(void)state;
+	mb_init(&built);
+	x = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1, 40, 40, 2));
+	y = mb_operand(&built, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(1, 40, 40, 8));
+	out = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(1600, 8));
+	one = mb_int32(&built, 1);
+	mb_operation(&built, CONV_2D,
+		     MB_LIST(x, mb_constant(&built, NN_TENSOR_FLOAT32, weights, sizeof(weights),
+					    MB_DIMS(8, 3, 3, 2)),
+			     mb_constant(&built, NN_TENSOR_FLOAT32, weights, 32, MB_DIMS(8)), one,
+			     one, one, mb_int32(&built, 0)), MB_LIST(y));
+	mb_operation(&built, RESHAPE,
+		     MB_LIST(y, mb_constant(&built, NN_TENSOR_INT32, (int32_t[]){ 1600, 8 }, 8,
+					    MB_DIMS(2))), MB_LIST(out));
+	assert_no_calls();
+}
+
+/* Reference kernels that want memory, and an input of the caller that steers addresses. */
+static void test_reference_kernels(void **state)
+{
+	uint32_t x, indices, y, values, places;
+
+	(void)state;
+	mb_init(&built);
+	x = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(10, 20));
+	indices = mb_operand(&built, NN_TENSOR_INT32, NN_SUBGRAPH_INPUT, MB_DIMS(6));
+	y = mb_operand(&built, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(6, 20));
+	values = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(6, 5));
+	places = mb_operand(&built, NN_TENSOR_INT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(6, 5));
+	mb_operation(&built, GATHER, MB_LIST(x, mb_int32(&built, 0), indices), MB_LIST(y));
+	mb_operation(&built, TOPK_V2, MB_LIST(y, mb_int32(&built, 5)), MB_LIST(values, places));
+	assert_no_calls();
+}
+
+/* Halves that a reference kernel has converted. */
+static void test_conversions(void **state)
+{
+	uint32_t x, y;
+
+	(void)state;
+	mb_init(&built);
+	x = mb_operand(&built, NN_TENSOR_FLOAT16, NN_SUBGRAPH_INPUT, MB_DIMS(1, 10, 10, 3));
+	y = mb_operand(&built, NN_TENSOR_FLOAT16, NN_SUBGRAPH_OUTPUT, MB_DIMS(1, 20, 20, 3));
+	mb_operation(&built, RESIZE_BILINEAR, MB_LIST(x, mb_int32(&built, 20),
+						      mb_int32(&built, 20)), MB_LIST(y));
+	assert_no_calls();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_counting),
+		cmocka_unit_test(test_kernels),
+		cmocka_unit_test(test_reference_kernels),
+		cmocka_unit_test(test_conversions),
+	};
+
+	return cmocka_run_group_tests_name("plan_alloc", tests, NULL, NULL);
+}
