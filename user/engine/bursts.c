@@ -14,6 +14,7 @@
 #include "engine/bursts.h"
 #include "engine/clock.h"
 #include "engine/executor.h"
+#include "engine/guard.h"
 #include "engine/log.h"
 #include "ring/ring.h"
 
@@ -380,26 +381,55 @@ static void fail_request(struct scratch *scratch, const struct burst *burst, con
 	scratch->result.driver_ns = NNACCEL_TIME_NONE;
 }
 
-/* Executes the request in scratch->datums and sends its result. */
-static enum nn_ring_result answer(struct burst *burst, struct scratch *scratch, uint32_t count)
+/* Sends scratch->result, or that it does not fit. */
+static enum nn_ring_result send_result(struct burst *burst, struct scratch *scratch,
+				       uint64_t until_ns)
 {
-	const char *wrong = nn_request_parse(scratch->datums, count, &scratch->request);
-	uint64_t misses = burst->executor->misses;
 	uint32_t length;
 
-	if (wrong)
-		fail_request(scratch, burst, "malformed request", wrong);
-	else
-		executor_run(burst->executor, scratch);
-	for (; misses < burst->executor->misses; misses++)
-		nn_ring_count_miss(&burst->ring);
 	length = nn_result_encode(&scratch->result, scratch->datums, burst->ring.map.capacity);
 	if (!length) {
 		fail_request(scratch, burst, "the result", "it does not fit the ring");
 		length = nn_result_encode(&scratch->result, scratch->datums,
 					  burst->ring.map.capacity);
 	}
-	return nn_ring_send(&burst->ring, scratch->datums, length, NN_RING_FOREVER);
+	return nn_ring_send(&burst->ring, scratch->datums, length, until_ns);
+}
+
+/* How long a client whose worker ends may leave no room for saying so. */
+#define FAIL_NS UINT64_C(100000000)
+
+/* A request that is being executed. */
+struct serving {
+	struct guard_job job;
+	struct burst *burst;
+	struct scratch *scratch;
+};
+
+static void fail_serving(struct guard_job *job, const char *reason)
+{
+	const struct serving *s = (struct serving *)job;
+
+	fail_request(s->scratch, s->burst, "execute", reason);
+	send_result(s->burst, s->scratch, clock_ns() + FAIL_NS);
+}
+
+/* Executes the request in scratch->datums and sends its result. */
+static enum nn_ring_result answer(struct burst *burst, struct scratch *scratch, uint32_t count)
+{
+	const char *wrong = nn_request_parse(scratch->datums, count, &scratch->request);
+	struct serving serving = { { fail_serving }, burst, scratch };
+	uint64_t misses = burst->executor->misses;
+
+	guard_set_job(&serving.job);
+	if (wrong)
+		fail_request(scratch, burst, "malformed request", wrong);
+	else
+		executor_run(burst->executor, scratch);
+	guard_set_job(NULL);
+	for (; misses < burst->executor->misses; misses++)
+		nn_ring_count_miss(&burst->ring);
+	return send_result(burst, scratch, NN_RING_FOREVER);
 }
 
 /* One thread always stays free for a burst that wakes up. */

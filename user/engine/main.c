@@ -37,6 +37,7 @@ enum option_id {
 	OPT_KEEP_PER_USER,
 	OPT_EXTENSIONS,
 	OPT_EXTENSIONS_GROUP,
+	OPT_EXTENSION_TIME,
 	OPT_INSECURE_NO_USERNS,
 	OPT_LOG_LEVEL,
 	OPT_HELP,
@@ -59,6 +60,7 @@ static const struct option long_options[] = {
 	{ "keep-per-user", required_argument, NULL, OPT_KEEP_PER_USER },
 	{ "extensions", required_argument, NULL, OPT_EXTENSIONS },
 	{ "extensions-group", required_argument, NULL, OPT_EXTENSIONS_GROUP },
+	{ "extension-time", required_argument, NULL, OPT_EXTENSION_TIME },
 	{ "insecure-no-userns", no_argument, NULL, OPT_INSECURE_NO_USERNS },
 	{ "log-level", required_argument, NULL, OPT_LOG_LEVEL },
 	{ "help", no_argument, NULL, OPT_HELP },
@@ -87,6 +89,7 @@ static const char help[] =
 	"  --extensions=FOLDER       where plug-ins are\n"
 	"                            (" NN_EXTENSIONS_DIR ")\n"
 	"  --extensions-group=GROUP  whose clients get them (nnaccel-ext)\n"
+	"  --extension-time=SECONDS  that a call of a plug-in may take, 0: unbounded (60)\n"
 	"  --insecure-no-userns      where user namespaces are refused, make do with less\n"
 	"  --log-level=LEVEL         error, warning, info or debug (info)\n"
 	"  --help, --version\n";
@@ -190,6 +193,9 @@ static void parse_option(int id, const char *name, struct broker_options *o)
 	case OPT_EXTENSIONS_GROUP:
 		o->extensions.group = optarg;
 		break;
+	case OPT_EXTENSION_TIME:
+		spawner->options.plugin_s = (unsigned int)parse_number(name, optarg, 0, 1000000);
+		break;
 	case OPT_INSECURE_NO_USERNS:
 		spawner->allow_none = true;
 		break;
@@ -248,7 +254,7 @@ int main(int argc, char **argv)
 		.spawner = {
 			.uid = geteuid() ? geteuid() : DEFAULT_WORKER_UID,
 			.gid = geteuid() ? getegid() : DEFAULT_WORKER_UID,
-			.options.log_level = LOG_INFO,
+			.options = { .log_level = LOG_INFO, .plugin_s = 60 },
 		},
 		.extensions = {
 			.folder = NN_EXTENSIONS_DIR,

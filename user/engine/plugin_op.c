@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/guard.h"
 #include "engine/plugin.h"
 #include "ops/check.h"
 
@@ -18,6 +19,7 @@ struct call {
 	struct nnx_call public;
 	struct nn_run memory;		/* for its blocks */
 	struct nn_error reason;
+	struct guard_call guard;
 };
 
 static const struct plugin_op *plugin_of(const struct nn_op *op)
@@ -48,7 +50,9 @@ static enum nnx_status call_fail(struct nnx_call *call, enum nnx_status status,
 	return status;
 }
 
-static void call_begin(struct call *c, const struct nnx_operation *operation)
+/* From its begin to its end a call has to do with the plug-in alone, all but. */
+static void call_begin(struct call *c, const struct nnx_operation *operation,
+		       const char *extension, const char *name)
 {
 	*c = (struct call){
 		.public = {
@@ -58,6 +62,7 @@ static void call_begin(struct call *c, const struct nnx_operation *operation)
 			.fail = call_fail,
 		},
 	};
+	guard_begin(&c->guard, extension, name);
 }
 
 static bool call_make_operands(struct call *c, uint32_t num_inputs, uint32_t num_outputs)
@@ -98,6 +103,7 @@ static enum nn_status call_end(struct call *c, enum nnx_status result, enum nn_s
 {
 	enum nn_status status = failure;
 
+	guard_end(&c->guard);
 	nn_op_finish(&c->memory);
 	if (result == NNX_OK)
 		return NN_OK;
@@ -177,7 +183,7 @@ enum nn_status plugin_check_data(const struct nnx_type *type, const struct nn_op
 		return x.data_size ? nn_fail(err, NN_INVALID_ARGUMENT,
 					     "%u bytes of extension data, the type has none",
 					     x.data_size) : NN_OK;
-	call_begin(&c, NULL);
+	call_begin(&c, NULL, x.extension, type->name);
 	status = call_end(&c, type->check_data(&c.public, &x), NN_INVALID_ARGUMENT, &reason);
 	return status ? nn_fail(err, status, "extension data: %s", reason.message) : NN_OK;
 }
@@ -189,7 +195,7 @@ enum nn_status plugin_check_attribute(const struct nnx_attribute_type *type,
 					 .data = attribute->data };
 	struct call c;
 
-	call_begin(&c, NULL);
+	call_begin(&c, NULL, attribute->extension, type->name);
 	return call_end(&c, type->check(&c.public, &x), NN_INVALID_ARGUMENT, err);
 }
 
@@ -202,7 +208,7 @@ static enum nn_status op_check(const struct nn_check *check)
 	struct nnx_operand *inputs;
 	struct call c;
 
-	call_begin(&c, descriptor);
+	call_begin(&c, descriptor, plugin_of(check->op)->extension, descriptor->name);
 	if (!call_make_operands(&c, o->num_inputs, o->num_outputs))
 		return call_end(&c, NNX_OUT_OF_MEMORY, NN_INVALID_ARGUMENT, check->err);
 	inputs = (struct nnx_operand *)c.public.inputs;
@@ -275,7 +281,7 @@ static enum nn_status op_infer(struct nn_run *r)
 	enum nn_status status, shapes = NN_OK;
 	struct call c;
 
-	call_begin(&c, descriptor);
+	call_begin(&c, descriptor, plugin_of(r->op)->extension, descriptor->name);
 	if (call_take_run(&c, r, false))
 		result = descriptor->shape(&c.public);
 	if (result == NNX_OK)
@@ -290,7 +296,7 @@ static enum nn_status op_execute(struct nn_run *r)
 	enum nnx_status result = NNX_OUT_OF_MEMORY;
 	struct call c;
 
-	call_begin(&c, descriptor);
+	call_begin(&c, descriptor, plugin_of(r->op)->extension, descriptor->name);
 	if (call_take_run(&c, r, true))
 		result = descriptor->execute(&c.public);
 	return call_end(&c, result, NN_GENERAL_FAILURE, r->err);
@@ -328,7 +334,7 @@ static enum nn_status op_compile(const struct nn_op *op, const struct nn_model *
 	enum nnx_status result = NNX_OUT_OF_MEMORY;
 	struct call c;
 
-	call_begin(&c, descriptor);
+	call_begin(&c, descriptor, plugin_of(op)->extension, descriptor->name);
 	c.public.relaxed = model->relaxed;
 	if (call_make_operands(&c, o->num_inputs, o->num_outputs) &&
 	    call_take_attributes(&c, plugin_of(op)->extension, attributes, &c.public.attributes,
@@ -345,7 +351,11 @@ static enum nn_status op_compile(const struct nn_op *op, const struct nn_model *
 
 static void op_release(const struct nn_op *op, void *state)
 {
+	struct guard_call call;
+
+	guard_begin(&call, plugin_of(op)->extension, op->name);
 	plugin_of(op)->descriptor->release(state);
+	guard_end(&call);
 }
 
 void plugin_op_init(struct plugin_op *op, const struct nnx_operation *descriptor,

@@ -12,6 +12,7 @@
 #include "engine/clock.h"
 #include "engine/command.h"
 #include "engine/device.h"
+#include "engine/guard.h"
 #include "engine/log.h"
 #include "engine/plugin.h"
 #include "engine/rows.h"
@@ -400,6 +401,22 @@ static size_t fetch(struct server *server, void **buffer, size_t *room)
 	}
 }
 
+/* A command whose answer somebody waits for. */
+struct serving {
+	struct guard_job job;
+	struct server *server;
+	uint64_t cookie;
+};
+
+static void fail_command(struct guard_job *job, const char *reason)
+{
+	const struct serving *s = (struct serving *)job;
+	struct answer answer = { .status = NN_GENERAL_FAILURE, .device_ns = NNACCEL_TIME_NONE };
+
+	nn_fail(&answer.err, NN_GENERAL_FAILURE, "%s", reason);
+	commit(s->server, s->cookie, &answer);
+}
+
 static void serve_one(struct server *server, const void *buffer, size_t size)
 {
 	struct answer answer = { .device_ns = NNACCEL_TIME_NONE };
@@ -411,7 +428,11 @@ static void serve_one(struct server *server, const void *buffer, size_t size)
 		if (size < sizeof(*command.head))
 			return;
 	} else {
+		struct serving serving = { { fail_command }, server, command.head->cookie };
+
+		guard_set_job(command.head->cookie ? &serving.job : NULL);
 		handlers[command.head->kind](server, &command, &answer);
+		guard_set_job(NULL);
 	}
 	if (command.head->cookie)
 		commit(server, command.head->cookie, &answer);

@@ -16,6 +16,7 @@
 
 #include "engine/digest.h"
 #include "engine/filter.h"
+#include "engine/guard.h"
 #include "engine/plugin.h"
 #include "engine/sandbox.h"
 #include "engine/serve.h"
@@ -36,20 +37,20 @@ struct worker {
 
 void worker_options_format(const struct worker_options *o, char text[WORKER_OPTIONS_TEXT])
 {
-	snprintf(text, WORKER_OPTIONS_TEXT, "%d:%d:%u:%u:%llu:%d:%d:%d:%d", (int)o->isolation,
+	snprintf(text, WORKER_OPTIONS_TEXT, "%d:%d:%u:%u:%llu:%d:%d:%d:%d:%u", (int)o->isolation,
 		 (int)o->log_level, (unsigned int)o->uid, (unsigned int)o->gid,
 		 (unsigned long long)o->max_memory, o->no_slot_cache, o->lazy, o->cache,
-		 o->probe);
+		 o->probe, o->plugin_s);
 }
 
 bool worker_options_parse(const char *text, struct worker_options *o)
 {
-	unsigned int isolation, level, uid, gid, no_slot_cache, lazy, cache, probe;
+	unsigned int isolation, level, uid, gid, no_slot_cache, lazy, cache, probe, plugin_s;
 	unsigned long long memory;
 	char rest;
 
-	if (sscanf(text, "%u:%u:%u:%u:%llu:%u:%u:%u:%u%c", &isolation, &level, &uid, &gid, &memory,
-		   &no_slot_cache, &lazy, &cache, &probe, &rest) != 9)
+	if (sscanf(text, "%u:%u:%u:%u:%llu:%u:%u:%u:%u:%u%c", &isolation, &level, &uid, &gid, &memory,
+		   &no_slot_cache, &lazy, &cache, &probe, &plugin_s, &rest) != 10)
 		return false;
 	if (isolation > ISOLATE_NONE || level > LOG_DEBUG || no_slot_cache > 1 || lazy > 1 ||
 	    cache > 1 || probe > 1)
@@ -64,6 +65,7 @@ bool worker_options_parse(const char *text, struct worker_options *o)
 		.lazy = lazy,
 		.cache = cache,
 		.probe = probe,
+		.plugin_s = plugin_s,
 	};
 	return true;
 }
@@ -183,9 +185,12 @@ static enum plugin_result load_plugins(char *const *files)
 
 	for (; *files; files++) {
 		struct nn_error err = { "" };
+		struct guard_call call;
 
 		snprintf(path, sizeof(path), SANDBOX_PLUGINS "/%s", *files);
+		guard_begin(&call, *files, "loading");
 		result = plugin_load(path, &err);
+		guard_end(&call);
 		if (result != PLUGIN_LOADED)
 			log_warning("%s: %s", *files, err.message);
 	}
@@ -236,6 +241,11 @@ void worker_main(char *const *args)
 		fail("server");
 	w.server.models.lazy = options.lazy;
 	start_threads(&w);
+	if (folder && options.plugin_s && !options.probe) {
+		errno = guard_start(options.plugin_s);
+		if (errno)
+			fail("guard");
+	}
 	sandbox_stop_processes();
 	if (folder)
 		add_plugins(args + 2, options.probe);

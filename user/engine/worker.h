@@ -31,6 +31,7 @@ enum {
 	WORKER_EXIT_REFUSED = 3,	/* a probe: the last plug-in is refused */
 	WORKER_EXIT_WAITS = 4,		/* a probe: it needs an extension that is not there */
 	WORKER_EXIT_SLOW = 5,		/* a probe: it did not end within WORKER_PROBE_S */
+	WORKER_EXIT_OVERDUE = 6,	/* a plug-in's function took too long; with a log line */
 };
 
 /* The longest that the plug-ins of a probe may take. */
@@ -57,6 +58,7 @@ struct worker_options {
 	bool lazy;			/* models are compiled at their first execution */
 	bool cache;			/* there is a keeper of the compilation cache */
 	bool probe;			/* load the plug-ins and end: see WORKER_EXIT_REFUSED */
+	unsigned int plugin_s;		/* that a plug-in's function may take, 0: unbounded */
 };
 
 #define WORKER_OPTIONS_TEXT 96

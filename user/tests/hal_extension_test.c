@@ -31,7 +31,7 @@
 #define PAGE		4096
 #define S_NS		UINT64_C(1000000000)
 
-enum { CRASH = 1, LOOP = 2, COPY = 8 };	/* of the hostile one */
+enum { CRASH = 1, LOOP = 2, COPY = 8, LOOP_IN_CHECK = 9, STUBBORN = 10 };	/* of the hostile one */
 
 static struct nn_error err;
 
@@ -52,16 +52,23 @@ static uint64_t now_ns(void)
 }
 
 /* Opens the device as a member of the group or as nobody's. */
-static struct nna_device *open_as(bool member)
+static struct nna_device *open_as_user(uid_t uid, bool member)
 {
 	const struct group *group = getgrnam(GROUP);
 	struct nna_device *device;
 
 	assert_non_null(group);
 	assert_int_equal(setgroups(member, &group->gr_gid), 0);
+	assert_int_equal(seteuid(uid), 0);
 	check(nna_device_open(NULL, &device, &err));
+	assert_int_equal(seteuid(0), 0);
 	assert_int_equal(setgroups(0, NULL), 0);
 	return device;
+}
+
+static struct nna_device *open_as(bool member)
+{
+	return open_as_user(0, member);
 }
 
 static const struct nn_device_extension *find(struct nna_device *device, const char *name)
@@ -512,6 +519,85 @@ static void test_endless(void **state)
 	nna_device_close(other);
 }
 
+/*
+ * Without a deadline, by each path: nnacceld's bound ends the worker, once its client was
+ * told why. Each is another user's: workers that crash have consequences for theirs.
+ */
+static void test_bound(void **state)
+{
+	enum { SYNC, BURST, FENCED, PREPARE, SUPPORTED, SIGNALS_BLOCKED, WAYS };
+	struct nna_device *other = open_as(true);
+	struct model_builder b;
+	struct job copy;
+
+	(void)state;
+	hostile_init(&copy, other, COPY);
+	for (int way = 0; way < WAYS; way++) {
+		struct nna_prepared_model *prepared;
+		struct nna_device *device;
+		struct job loop, after;
+		enum nn_status status;
+		struct nna_burst *burst;
+		bool supported;
+		int fence;
+
+		device = open_as_user(2000 + (uid_t)way, true);
+		if (way != PREPARE && way != SUPPORTED)
+			hostile_init(&loop, device, way == SIGNALS_BLOCKED ? STUBBORN : LOOP);
+		build_hostile(&b, LOOP_IN_CHECK);
+		switch (way) {
+		case BURST:
+			check(nna_burst_create(loop.prepared, NULL, &burst, &err));
+			status = nna_burst_execute(burst, &loop.request, NULL, NULL, NULL, NULL,
+						   &err);
+			nna_burst_free(burst);
+			break;
+		case FENCED:
+			check(nna_execute_fenced(loop.prepared, &loop.request, NULL, NULL, 0, 0,
+						 &fence, &err));
+			assert_int_equal(poll(&(struct pollfd){ .fd = fence, .events = POLLIN }, 1,
+					      -1), 1);
+			status = nna_fence_get_info(device, fence, NULL, NULL, &err);
+			close(fence);
+			break;
+		case PREPARE:
+			status = nna_prepare_model(device, &b.model, NULL, NULL, &prepared, &err);
+			break;
+		case SUPPORTED:
+			status = nna_get_supported_operations(device, &b.model, NULL, &supported,
+							      &err);
+			break;
+		default:
+			status = nna_execute(loop.prepared, &loop.request, NULL, NULL, NULL, NULL,
+					     &err);
+		}
+		assert_int_equal(status, way == SIGNALS_BLOCKED ? NN_DEAD_OBJECT :
+						 NN_GENERAL_FAILURE);
+		if (way != SIGNALS_BLOCKED &&
+		    !strstr(err.message, "of extension com.example.hostile did not return within"))
+			fail_msg("%d: \"%s\"", way, err.message);
+		err.message[0] = '\0';
+		check_copy(&copy);
+		/* A call that comes at once may find it dying: the next has another worker. */
+		job_init(&after, device, COUNT * sizeof(float), COUNT * sizeof(float));
+		build_hostile(&b, COPY);
+		status = nna_prepare_model(device, &b.model, NULL, NULL, &after.prepared, &err);
+		if (status) {
+			assert_int_equal(status, NN_DEAD_OBJECT);
+			err.message[0] = '\0';
+			check(nna_prepare_model(device, &b.model, NULL, NULL, &after.prepared,
+						&err));
+		}
+		check_copy(&after);
+		job_free(&after);
+		if (way != PREPARE && way != SUPPORTED)
+			job_free(&loop);
+		nna_device_close(device);
+	}
+	job_free(&copy);
+	nna_device_close(other);
+}
+
 /* ---- OEM ---- */
 
 static void test_oem(void **state)
@@ -555,6 +641,7 @@ int main(void)
 		cmocka_unit_test(test_attributes_refused),
 		cmocka_unit_test(test_crash),
 		cmocka_unit_test(test_endless),
+		cmocka_unit_test(test_bound),
 		cmocka_unit_test(test_oem),
 	};
 

@@ -3,15 +3,24 @@
  * An extension whose operations misbehave, each in its own way: com.example.hostile.
  * All take and give one TENSOR_FLOAT32.
  */
+#include <signal.h>
 #include <string.h>
 
 #include <nnaccel/extension.h>
 
 enum { CRASH = 1, LOOP = 2, HUGE_RANK = 3, HUGE_SIZE = 4, OTHER_SIZE = 5, SILENT = 6, ESCAPE = 7,
-       COPY = 8 };
+       COPY = 8, LOOP_IN_CHECK = 9, STUBBORN = 10 };
+
+static void loop(void)
+{
+	for (volatile int i = 0; ; i = i + 1)
+		;
+}
 
 static enum nnx_status check(struct nnx_call *call)
 {
+	if (call->operation->code == LOOP_IN_CHECK)
+		loop();
 	if (call->num_inputs != 1 || call->num_outputs != 1)
 		return call->fail(call, NNX_INVALID_ARGUMENT, "one input and one output");
 	return NNX_OK;
@@ -35,14 +44,21 @@ static enum nnx_status shape(struct nnx_call *call)
 static enum nnx_status execute(struct nnx_call *call)
 {
 	int *volatile nowhere = (int *)8;
+	sigset_t all;
 
 	switch (call->operation->code) {
 	case CRASH:
 		*nowhere = 1;
 		break;
+	case STUBBORN:
+		/* No signal is to disturb it. */
+		sigfillset(&all);
+		sigprocmask(SIG_SETMASK, &all, NULL);
+		loop();
+		break;
 	case LOOP:
-		for (volatile int i = 0; ; i = i + 1)
-			;
+		loop();
+		break;
 	case SILENT:
 		return NNX_GENERAL_FAILURE;
 	case ESCAPE:
@@ -58,6 +74,7 @@ static enum nnx_status execute(struct nnx_call *call)
 static const struct nnx_operation operations[] = {
 	OPERATION(CRASH), OPERATION(LOOP), OPERATION(HUGE_RANK), OPERATION(HUGE_SIZE),
 	OPERATION(OTHER_SIZE), OPERATION(SILENT), OPERATION(ESCAPE), OPERATION(COPY),
+	OPERATION(LOOP_IN_CHECK), OPERATION(STUBBORN),
 };
 
 NNX_EXPORT const struct nnx_extension nnaccel_extension = {
