@@ -112,19 +112,21 @@ static void test_find(void **state)
 	copy_file("plugins/endless.so", "h.so", 0644);
 	copy_file("../extensions/fibonacci.so", "no-plugin.txt", 0644);
 	copy_file("plugins/oem.so", "o.so", 0644);
+	copy_file("plugins/old.so", "p.so", 0644);
 	assert_int_equal(symlinkat("b.so", open(folder, O_RDONLY), "l.so"), 0);
 
 	assert_true(find(&e));
-	assert_int_equal(e.plugins.count, 3);
+	assert_int_equal(e.plugins.count, 4);
 	assert_string_equal(e.files[0], "b.so");
 	assert_string_equal(e.files[1], "o.so");
-	assert_string_equal(e.files[2], "a.so");
-	assert_null(e.files[3]);
+	assert_string_equal(e.files[2], "p.so");
+	assert_string_equal(e.files[3], "a.so");
+	assert_null(e.files[4]);
 	assert_logged("extension b.so: found sound");
 	assert_logged("extension c-twice.so: c-twice.so: extension com.example.fibonacci is there "
 		      "already");
 	assert_logged("extension d-writable.so: refused: others than its owner may write to it");
-	assert_logged("extension e.so: e.so: built for version 2 of the interface, this engine has 1");
+	assert_logged("extension e.so: e.so: built for version 3 of the interface, this engine has 2");
 	assert_logged("extension f.so: f.so: it exports no nnaccel_extension");
 	assert_logged("extension g.so: refused: its process was ended by signal 31");
 	assert_logged("a system call that is not allowed");
@@ -141,7 +143,7 @@ static void test_missing_need(void **state)
 	(void)state;
 	if (spawner.options.isolation == ISOLATE_NONE)
 		skip();
-	for (const char *file = "bcdefgho"; *file; file++) {
+	for (const char *file = "bcdefghop"; *file; file++) {
 		snprintf(path, sizeof(path), "rm -f %s/%c*.so", folder, *file);
 		assert_int_equal(system(path), 0);
 	}
