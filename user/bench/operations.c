@@ -2,7 +2,8 @@
 /*
  * Operations by themselves, on shapes that networks have: what one takes on one
  * thread beside memcpy() of as many bytes as it reads and writes. Names that end in
- * _ref are those of operations that run on their reference kernels.
+ * _ref are those of operations that run on their reference kernels. --threads: on all
+ * threads.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -258,9 +259,9 @@ static double time_plan(const struct nn_plan *plan, struct nn_execution *e, cons
 	return least;
 }
 
-static void measure(const struct shape *s)
+static void measure(const struct shape *s, uint32_t preference)
 {
-	const struct nn_plan_options options = { .preference = NN_PREFER_LOW_POWER,
+	const struct nn_plan_options options = { .preference = preference,
 						 .kernels = getenv("NN_BENCH_KERNELS") };
 	struct case_model m = { .pool = { calloc(1, POOL_SIZE), POOL_SIZE } };
 	struct nn_arg in[MAX_OPERANDS], out[MAX_OPERANDS];
@@ -304,6 +305,10 @@ static void measure(const struct shape *s)
 /* Names of operations, or the beginnings of some, leave the others out. */
 int main(int argc, char **argv)
 {
+	bool threads = argc > 1 && !strcmp(argv[1], "--threads");
+
+	argc -= threads;
+	argv += threads;
 	figure_head();
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
 		bool wanted = argc < 2;
@@ -311,7 +316,7 @@ int main(int argc, char **argv)
 		for (int k = 1; k < argc; k++)
 			wanted |= !strncmp(shapes[i].name, argv[k], strlen(argv[k]));
 		if (wanted)
-			measure(&shapes[i]);
+			measure(&shapes[i], threads ? 1 : NN_PREFER_LOW_POWER);
 	}
 	return 0;
 }

@@ -218,7 +218,7 @@ static void run_kernel(const struct compiled *c, const struct compiled_step *ste
 {
 	const struct nn_operation *o = step->operation;
 	struct launch l = {
-		.call = { &step->ready, x->kernel_inputs, x->kernel_outputs },
+		.call = { &step->ready, x->kernel_inputs, x->kernel_outputs, threads },
 		.scratch = x->scratch,
 		.scratch_size = c->scratch_size,
 	};

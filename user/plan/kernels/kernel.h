@@ -29,6 +29,7 @@ struct nn_kernel_call {
 	const struct nn_ready *ready;
 	const void *const *inputs;	/* NULL where omitted */
 	void *const *outputs;
+	uint32_t threads;		/* that may share what a task itself cuts in parts */
 };
 
 struct nn_kernel {

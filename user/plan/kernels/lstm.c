@@ -11,8 +11,11 @@
 #include "ops/quant.h"
 #include "plan/kernels/families.h"
 #include "plan/kernels/gemm.h"
+#include "plan/pool.h"
 
 #define MAX_ROWS 56		/* of inputs that are multiplied at a time */
+#define MIN_SHARED 200000	/* products that are worth a thread that is awake */
+#define MIN_WAKING 2000000	/* and one that sleeps */
 enum { ACT_NONE = 0, ACT_TANH = 4, ACT_SIGMOID = 6 };
 
 /*
@@ -198,46 +201,94 @@ static void combine(const struct nn_isa *isa, enum nn_binary operation, const fl
 	isa->binary_f32(&f);
 }
 
-/* `rows` rows of x, times packed weights of `gates` gates, to rows of gates `stride` apart. */
-static void multiply(const struct nn_isa *isa, const struct lstm *l, const float *panels,
+/* A product of rows with the packed weights of all gates, cut in columns. */
+struct product {
+	const struct nn_isa *isa;
+	const struct lstm *l;
+	struct nn_gemm_f32 gemm;	/* of the first gate */
+	size_t panels_size;		/* floats of the weights of one */
+	uint32_t blocks;		/* of a gate */
+	size_t block_columns;
+};
+
+static void run_block(void *arg, uint32_t task, uint32_t thread)
+{
+	const struct product *p = arg;
+	const uint32_t gate = task / p->blocks;
+	const size_t first = task % p->blocks * p->block_columns;
+	const size_t left = p->gemm.columns - first;
+	struct nn_gemm_f32 gemm = p->gemm;
+
+	(void)thread;
+	gemm.columns = left < p->block_columns ? left : p->block_columns;
+	gemm.panels += gate * p->panels_size + nn_gemm_panels_f32(p->isa, first, gemm.depth);
+	gemm.c += gate * p->gemm.columns + first;
+	p->isa->gemm_f32(&gemm);
+}
+
+/* Whether a product is worth other threads, which sleep where those of every step are not. */
+static bool is_shared(const struct lstm *l, size_t rows, size_t depth)
+{
+	bool awake = l->cell.batch * l->width * l->cell.outputs >= MIN_SHARED;
+
+	return rows * l->width * depth >= (awake ? MIN_SHARED : MIN_WAKING);
+}
+
+/* Cuts it in as many blocks as keep all threads busy. */
+static void divide_product(struct product *p, uint32_t threads)
+{
+	const size_t panel = NN_PANEL_VECTORS * p->isa->lanes, units = p->gemm.columns;
+	size_t panels = (units + panel - 1) / panel, wanted = 2 * threads / p->l->gates;
+
+	wanted = wanted < 1 ? 1 : wanted < panels ? wanted : panels;
+	p->block_columns = (panels + wanted - 1) / wanted * panel;
+	p->blocks = (uint32_t)((units + p->block_columns - 1) / p->block_columns);
+}
+
+/* `rows` rows of x, times packed weights of all gates, to rows of gates `stride` apart. */
+static void multiply(const struct nn_kernel_call *call, const struct lstm *l, const float *panels,
 		     size_t panels_size, const float *x, size_t rows, size_t depth, float *out,
 		     size_t stride)
 {
-	for (uint32_t g = 0; g < l->gates; g++) {
-		const struct nn_gemm_f32 gemm = {
+	struct product p = {
+		.isa = call->ready->isa,
+		.l = l,
+		.gemm = {
 			.rows = rows,
 			.one_row = rows == 1,
 			.columns = l->cell.units,
 			.depth = depth,
 			.a = x,
 			.a_stride = depth,
-			.panels = panels + g * panels_size,
-			.c = out + g * l->cell.units,
+			.panels = panels,
+			.c = out,
 			.c_stride = stride,
 			.low = -INFINITY,
 			.high = INFINITY,
-		};
+		},
+		.panels_size = panels_size,
+	};
+	uint32_t threads = is_shared(l, rows, depth) ? call->threads : 1;
 
-		isa->gemm_f32(&gemm);
-	}
+	divide_product(&p, threads);
+	pool_run(run_block, &p, l->gates * p.blocks, threads);
 }
 
 /* The products of `steps` steps' inputs from step `first` on. */
 static void multiply_inputs(const struct nn_kernel_call *call, const struct lstm *l,
 			    uint32_t first, uint32_t steps, float *products)
 {
-	const struct nn_isa *isa = call->ready->isa;
 	const struct nn_sequence *s = &l->sequence;
 	const float *x = call->inputs[0];
 
 	if (s->time_major) {
-		multiply(isa, l, call->ready->packed, l->input_size,
+		multiply(call, l, call->ready->packed, l->input_size,
 			 x + (size_t)first * s->batch * s->size, (size_t)steps * s->batch, s->size,
 			 products, l->width);
 		return;
 	}
 	for (size_t b = 0; b < s->batch; b++)
-		multiply(isa, l, call->ready->packed, l->input_size,
+		multiply(call, l, call->ready->packed, l->input_size,
 			 x + (b * s->steps + first) * s->size, steps, s->size,
 			 products + b * l->width, s->batch * l->width);
 }
@@ -326,7 +377,7 @@ static void run_step(const struct nn_kernel_call *call, const struct lstm *l, co
 	const struct nn_lstm_cell *c = &l->cell;
 	const struct nn_isa *isa = call->ready->isa;
 
-	multiply(isa, l, (const float *)call->ready->packed + l->gates * l->input_size,
+	multiply(call, l, (const float *)call->ready->packed + l->gates * l->input_size,
 		 l->recurrent_size, hidden, c->batch, c->outputs, w->gates, l->width);
 	combine(isa, NN_BINARY_ADD, w->gates, products, w->gates, c->batch * l->width);
 	for (size_t b = 0; b < c->batch; b++)
