@@ -126,6 +126,10 @@ $(gen)/plan_sources.h: $(plan_src)
 	cat $(plan_src) | sha256sum | sed 's/\(.\{16\}\).*/#define PLAN_SOURCES 0x\1u/' > $@
 $(obj)/user/plan/fingerprint.o $(fuzz_obj)/user/plan/fingerprint.o: $(gen)/plan_sources.h
 
+# Weights may be anything: what is computed of them wraps, and is never undefined.
+fast_kernels := $(call objects,user/plan/kernels/*.c)
+$(fast_kernels) $(fast_kernels:$(obj)/%=$(fuzz_obj)/%): private base += -fwrapv
+
 $(BUILD)/lib/libnnmodel.a: $(model)
 $(BUILD)/lib/libnnops.a: $(ops)
 $(BUILD)/lib/libnnplan.a: $(plan)

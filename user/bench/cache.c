@@ -124,8 +124,7 @@ static double time_cached(const struct worker *w)
 	memcpy(copy, model, model_size);
 	must(digest(copy, model_size, hash), "hash");
 	must(cache_index_query(w->index, UID, token, hash) == CACHE_YES, "index");
-	must(!nn_plan_load(copy, model_size, data, data_size, &options, &plan, &err), "load");
-	free(copy);
+	must(!nn_plan_adopt(copy, model_size, data, data_size, &options, &plan, &err), "load");
 	us = (double)(figure_ns() - start) * 1e-3;
 	nn_plan_free(plan);
 	munmap(model, model_size);

@@ -31,12 +31,10 @@ static enum nn_status merge(struct merged *merged, const struct nn_operand *oper
 	return NN_OK;
 }
 
-/* A model from the cache has no other than its plan's. */
+/* A model from the cache has no other arguments than its plan's. */
 static const struct nn_subgraph *main_of(const struct loaded_model *loaded)
 {
-	const struct nn_model *model = loaded->model;
-
-	return &(model ? model : nn_plan_model(loaded->plan))->subgraphs[0];
+	return loaded->model ? &loaded->model->subgraphs[0] : nn_plan_main(loaded->plan);
 }
 
 static enum nn_status add_role(struct merged *merged, const struct loaded_model *loaded,

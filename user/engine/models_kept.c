@@ -98,15 +98,13 @@ static enum nn_status load_kept(const struct command *command, struct loaded_mod
 	if (!part)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	memcpy(part, (const char *)kept->base + kept->data_size, kept->model_size);
-	if (!digest(part, kept->model_size, hash) || memcmp(hash, kept->hash, sizeof(hash)))
-		status = nn_fail(err, NN_GENERAL_FAILURE, "a kept plan is damaged");
-	else
-		status = nn_plan_load(part, kept->model_size, kept->base, kept->data_size, &options,
-				      &loaded->plan, err);
-	if (!status)
-		status = models_check_saved(loaded->plan, err);
-	free(part);
-	return status;
+	if (!digest(part, kept->model_size, hash) || memcmp(hash, kept->hash, sizeof(hash))) {
+		free(part);
+		return nn_fail(err, NN_GENERAL_FAILURE, "a kept plan is damaged");
+	}
+	status = nn_plan_adopt(part, kept->model_size, kept->base, kept->data_size, &options,
+			       &loaded->plan, err);
+	return status ? status : models_check_saved(loaded->plan, err);
 }
 
 static enum nn_status prepare_from(struct models *models, const struct command *command,

@@ -21,16 +21,18 @@ static enum nn_status hash_part(const void *part, size_t size, uint8_t hash[DIGE
 
 enum nn_status models_check_saved(const struct nn_plan *plan, struct nn_error *err)
 {
-	enum nn_status status = plugin_check_model(nn_plan_model(plan), err);
+	enum nn_status status = NN_OK;
 
+	if (nn_plan_has_extensions(plan))
+		status = plugin_check_model(nn_plan_model(plan), err);
 	return status == NN_INVALID_ARGUMENT ? NN_GENERAL_FAILURE : status;
 }
 
 /* ---- NNACCEL_DO_PREPARE_CACHED ---- */
 
-/* Makes the plan of a model part that is ours alone by now. */
+/* Makes the plan of a model part that is ours alone by now, and the plan's from then on. */
 static enum nn_status make_plan(struct models *models, const struct command *command,
-				const void *part, struct loaded_model *loaded, struct nn_error *err)
+				void **part, struct loaded_model *loaded, struct nn_error *err)
 {
 	const struct nnaccel_cmd *head = command->head;
 	struct nn_plan_options options = {
@@ -41,7 +43,7 @@ static enum nn_status make_plan(struct models *models, const struct command *com
 	const char *data = NULL;
 	enum nn_status status;
 
-	status = hash_part(part, head->wire_length, hash, err);
+	status = hash_part(*part, head->wire_length, hash, err);
 	if (!status)
 		status = cache_client_query(models->cache, head->token, hash, err);
 	if (!status)
@@ -53,8 +55,9 @@ static enum nn_status make_plan(struct models *models, const struct command *com
 	options.attributes = loaded->attributes;
 	if (loaded->num_pools)
 		data = (const char *)loaded->pools[0]->base + head->data_offset;
-	status = nn_plan_load(part, head->wire_length, data, head->data_length, &options,
-			      &loaded->plan, err);
+	status = nn_plan_adopt(*part, head->wire_length, data, head->data_length, &options,
+			       &loaded->plan, err);
+	*part = NULL;
 	if (!status)
 		status = models_check_saved(loaded->plan, err);
 	return status ? status : mappings_check(loaded->pools, loaded->num_pools, err);
@@ -72,7 +75,7 @@ enum nn_status models_prepare_cached(struct models *models, const struct command
 	loaded->number = command->head->model;
 	status = models_copy_wire(models, command, &part, err);
 	if (!status)
-		status = make_plan(models, command, part, loaded, err);
+		status = make_plan(models, command, &part, loaded, err);
 	free(part);
 	if (status)
 		models_discard(models, loaded);

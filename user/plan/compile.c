@@ -533,6 +533,9 @@ struct compiled *compiled_create(const struct nn_plan *plan, const struct nn_isa
 	if (!k.c)
 		return NULL;
 	k.c->plan = plan;
+	k.c->main = g->subgraph;
+	k.c->max_inputs = g->max_inputs;
+	k.c->max_outputs = g->max_outputs;
 	k.c->isa = isa;
 	k.c->threads = preference == NN_PREFER_LOW_POWER ? 1 : pool_start();
 	k.zeros_size = largest_operand(k.s);

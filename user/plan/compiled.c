@@ -9,6 +9,7 @@
 #include "compiled.h"
 #include "pages.h"
 #include "pool.h"
+#include "saved.h"
 #include "tuning.h"
 
 #define ALIGNMENT 64
@@ -43,14 +44,13 @@ static void *take(char *base, size_t *at, size_t count, size_t size)
 /* Divides a block; returns its size. */
 static size_t divide(const struct compiled *c, char *base, struct context *x, char **arena)
 {
-	const struct graph *g = &c->plan->graphs[0];
 	size_t at = aligned(sizeof(*x));
 
-	x->data = take(base, &at, (size_t)g->subgraph->num_operands + 1, sizeof(*x->data));
-	x->inputs = take(base, &at, g->max_inputs + 1, sizeof(*x->inputs));
-	x->outputs = take(base, &at, g->max_outputs + 1, sizeof(*x->outputs));
-	x->kernel_inputs = take(base, &at, g->max_inputs + 1, sizeof(*x->kernel_inputs));
-	x->kernel_outputs = take(base, &at, g->max_outputs + 1, sizeof(*x->kernel_outputs));
+	x->data = take(base, &at, (size_t)c->main->num_operands + 1, sizeof(*x->data));
+	x->inputs = take(base, &at, c->max_inputs + 1, sizeof(*x->inputs));
+	x->outputs = take(base, &at, c->max_outputs + 1, sizeof(*x->outputs));
+	x->kernel_inputs = take(base, &at, c->max_inputs + 1, sizeof(*x->kernel_inputs));
+	x->kernel_outputs = take(base, &at, c->max_outputs + 1, sizeof(*x->kernel_outputs));
 	*arena = take(base, &at, 1, c->arena_size);
 	x->scratch = take(base, &at, c->threads, c->scratch_size);
 	return at;
@@ -79,9 +79,30 @@ static void grow(struct compiled *c, struct context *x, size_t wanted)
 		m->size = 0;
 }
 
+/* Where an operand lies that is no argument; NULL: nowhere. */
+static void *memory_of(const struct compiled *c, uint32_t operand, char *arena)
+{
+	const struct place *p = &c->places[operand];
+
+	if (p->kind == PLACE_CONSTANT)
+		return (void *)p->constant;
+	return p->kind == PLACE_ARENA ? arena + c->places[p->root].offset + p->delta : NULL;
+}
+
+static void *thawed_memory_of(const struct compiled *c, uint32_t operand, char *arena)
+{
+	uint32_t args = c->main->num_inputs + c->main->num_outputs;
+	const struct frozen_place *p;
+
+	if (operand < args)
+		return NULL;
+	p = &c->frozen[operand - args];
+	return p->in >= FROZEN_ARG ? NULL :
+	       (p->in == FROZEN_DATA ? (char *)c->data : arena) + p->offset;
+}
+
 static struct context *context_create(struct compiled *c)
 {
-	uint32_t operands = c->plan->graphs[0].subgraph->num_operands;
 	struct context *x, sizes;
 	char *arena;
 
@@ -91,14 +112,8 @@ static struct context *context_create(struct compiled *c)
 		return NULL;
 	divide(c, (char *)x, x, &arena);
 	x->size = sizes.size;
-	for (uint32_t i = 0; i < operands; i++) {
-		const struct place *p = &c->places[i];
-
-		if (p->kind == PLACE_CONSTANT)
-			x->data[i] = (void *)p->constant;
-		else if (p->kind == PLACE_ARENA)
-			x->data[i] = arena + c->places[p->root].offset + p->delta;
-	}
+	for (uint32_t i = 0; i < c->main->num_operands; i++)
+		x->data[i] = c->places ? memory_of(c, i, arena) : thawed_memory_of(c, i, arena);
 	grow(c, x, 0);
 	return x;
 }
@@ -162,7 +177,7 @@ static bool is_as_compiled(const struct compiled *c, uint32_t operand, const str
 
 static bool takes(const struct compiled *c, const struct nn_execution *e)
 {
-	const struct nn_subgraph *s = c->plan->graphs[0].subgraph;
+	const struct nn_subgraph *s = c->main;
 
 	for (uint32_t i = 0; i < e->num_inputs; i++)
 		if (!is_as_compiled(c, s->inputs[i], &e->inputs[i]))
@@ -184,9 +199,24 @@ static void set_args(const struct compiled *c, const struct nn_execution *e, str
 	x->attributes = e->attributes;
 }
 
+/* The same of a thawed plan, whose first operands are the arguments. */
+static void set_thawed_args(const struct compiled *c, const struct nn_execution *e,
+			    struct context *x)
+{
+	const uint32_t inputs = c->main->num_inputs, args = inputs + c->main->num_outputs;
+
+	for (uint32_t i = 0; i < args; i++)
+		x->data[i] = i < inputs ? e->inputs[i].data : e->outputs[i - inputs].data;
+	for (uint32_t i = 0; i < c->num_borrowers; i++) {
+		const struct frozen_place *p = &c->frozen[c->borrowers[i] - args];
+
+		x->data[c->borrowers[i]] = (char *)x->data[p->in - FROZEN_ARG] + p->offset;
+	}
+}
+
 static void tell_shapes(const struct compiled *c, struct nn_execution *e)
 {
-	const struct nn_subgraph *s = c->plan->graphs[0].subgraph;
+	const struct nn_subgraph *s = c->main;
 
 	for (uint32_t i = 0; e->shapes && i < e->num_outputs; i++) {
 		const struct nn_tensor *t = &c->tensors[s->outputs[i]];
@@ -319,7 +349,7 @@ static bool run_steps(struct compiled *c, struct context *x, uint64_t deadline_n
 		if (deadline_ns && now_ns() >= deadline_ns)
 			*status = nn_fail(err, NN_MISSED_DEADLINE_TRANSIENT,
 					  "subgraph 0, operation %u (%s): the deadline is past",
-					  step->index, step->op->name);
+					  step->index, nn_op_name(step->operation->type));
 		else if (step->ready.kernel)
 			run_fast(c, i, x, tuning);
 		else if (!run_reference(c, step, x, status, err))
@@ -340,7 +370,10 @@ bool compiled_execute(struct compiled *c, struct nn_execution *e, enum nn_status
 	x = context_get(c);
 	if (!x)
 		return false;
-	set_args(c, e, x);
+	if (c->places)
+		set_args(c, e, x);
+	else
+		set_thawed_args(c, e, x);
 	tuning = tuning_begin(c->tuning);
 	done = run_steps(c, x, e->deadline_ns, tuning, status, err);
 	if (tuning)

@@ -52,12 +52,18 @@ struct compiled_step {
 };
 
 struct tuning;
+struct frozen_place;
 
 struct compiled {
 	const struct nn_plan *plan;
+	const struct nn_subgraph *main;	/* what is computed; of a thawed plan its arguments alone */
+	uint32_t max_inputs;		/* of a step */
+	uint32_t max_outputs;
 	const struct nn_isa *isa;
 	struct nn_tensor *tensors;	/* nn_tensor[num_operands]: type and shape */
-	struct place *places;		/* place[num_operands] */
+	struct place *places;		/* place[num_operands]; of a thawed plan NULL: */
+	const struct frozen_place *frozen;	/* of the operands that are no arguments */
+	const char *data;		/* the data part of a thawed plan */
 	uint32_t *borrowers;		/* operands that lie in memory of the caller */
 	uint32_t num_borrowers;
 	struct compiled_step *steps;

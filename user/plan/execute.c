@@ -9,6 +9,7 @@
 
 #include "compiled.h"
 #include "late.h"
+#include "thaw.h"
 
 #define DEFAULT_LOOP_TIMEOUT_NS UINT64_C(2000000000)
 #define MAX_LOOP_TIMEOUT_NS UINT64_C(15000000000)
@@ -149,11 +150,24 @@ static enum nn_status run_main(const struct nn_plan *plan, struct nn_execution *
 	return status;
 }
 
+/* Interprets the main subgraph: for arguments that it was not compiled for. */
+static enum nn_status interpret(const struct nn_plan *plan, struct nn_execution *e,
+				struct nn_error *err)
+{
+	struct value *values = calloc((size_t)e->num_inputs + e->num_outputs + 1, sizeof(*values));
+	enum nn_status status;
+
+	if (!values)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "no memory for the arguments");
+	status = run_main(plan, e, values, values + e->num_inputs, err);
+	free(values);
+	return status;
+}
+
 enum nn_status nn_plan_execute(const struct nn_plan *plan, struct nn_execution *e,
 			       struct nn_error *err)
 {
-	const struct nn_subgraph *s = plan->graphs[0].subgraph;
-	struct value *values;
+	const struct nn_subgraph *s = nn_plan_main(plan);
 	enum nn_status status;
 
 	e->shapes_known = false;
@@ -164,10 +178,7 @@ enum nn_status nn_plan_execute(const struct nn_plan *plan, struct nn_execution *
 	plan = late_get(plan);
 	if (plan->compiled && compiled_execute(plan->compiled, e, &status, err))
 		return status;
-	values = calloc((size_t)s->num_inputs + s->num_outputs + 1, sizeof(*values));
-	if (!values)
-		return nn_fail(err, NN_OUT_OF_MEMORY, "no memory for the arguments");
-	status = run_main(plan, e, values, values + s->num_inputs, err);
-	free(values);
-	return status;
+	if (plan->thawed)
+		plan = thawed_whole(plan->thawed, err);
+	return plan ? interpret(plan, e, err) : NN_GENERAL_FAILURE;
 }

@@ -34,15 +34,17 @@ struct graph {
 
 struct compiled;
 struct late;
+struct thawed;
 
 struct nn_plan {
-	const struct nn_model *model;
+	const struct nn_model *model;	/* NULL, as are graphs, in a thawed plan */
 	struct nn_model *owned;		/* the same where the plan made it, else NULL */
 	struct nn_model *base;		/* what that refers to, where the plan made it too */
 	const struct nn_attributes *attributes;	/* the caller's, or NULL */
 	struct graph *graphs;		/* graph[model->num_subgraphs] */
 	struct compiled *compiled;	/* NULL: every execution is interpreted */
 	struct late *late;		/* of a lazy plan: what is executed in its place */
+	struct thawed *thawed;		/* of one that was loaded from its frozen form */
 };
 
 /* One execution: what holds for every subgraph that it enters. */

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes a plan of its saved parts: reads and checks the model as any other, then
- * compiles it on weights that are packed already.
+ * Makes a plan of its saved parts: of the frozen form, or else of the model, which is
+ * read and checked as any other, then compiled on weights that are packed already.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "compiled.h"
-#include "saved.h"
+#include "load.h"
+#include "squeeze.h"
+#include "thaw.h"
 #include "tuning.h"
 
 static enum nn_status read_header(const void *model, size_t model_size, struct saved_header *h,
@@ -25,9 +27,11 @@ static enum nn_status read_header(const void *model, size_t model_size, struct s
 	if (h->model_size != model_size)
 		return nn_fail(err, NN_GENERAL_FAILURE, "the plan has %zu bytes, not %" PRIu64,
 			       model_size, h->model_size);
-	if (h->tuned_steps > model_size - sizeof(*h) || h->reserved)
-		return nn_fail(err, NN_GENERAL_FAILURE, "a plan of %u tuned steps in %zu bytes",
-			       h->tuned_steps, model_size);
+	if (h->tuned_steps > model_size - sizeof(*h) ||
+	    h->frozen_size > model_size - sizeof(*h) - h->tuned_steps)
+		return nn_fail(err, NN_GENERAL_FAILURE,
+			       "a plan of %u tuned steps and a form of %u bytes in %zu bytes",
+			       h->tuned_steps, h->frozen_size, model_size);
 	if (!memchr(h->kernels, '\0', sizeof(h->kernels)))
 		return nn_fail(err, NN_GENERAL_FAILURE, "the plan's kernels have no name");
 	return NN_OK;
@@ -77,24 +81,72 @@ static enum nn_status check_steering(const struct nn_model *model, struct nn_err
 	return NN_OK;
 }
 
+static enum nn_status decode(const struct saved_header *h, const void *wire, size_t size,
+			     const void *data, struct nn_model **out, struct nn_error *err)
+{
+	const struct nn_pool pool = { data, h->data_size };
+	enum nn_status status = nn_model_decode(wire, size, &pool, h->data_size ? 1 : 0, out, err);
+
+	if (status)
+		return status;
+	status = nn_ops_check_model(*out, NULL, err);
+	if (!status)
+		status = check_steering(*out, err);
+	if (status) {
+		nn_model_free(*out);
+		*out = NULL;
+	}
+	return status;
+}
+
+/* The same of a wire form that was squeezed. */
+static enum nn_status decode_squeezed(const struct saved_header *h, const uint8_t *from,
+				      size_t size, const void *data, struct nn_model **out,
+				      struct nn_error *err)
+{
+	const struct frozen_header *head = (const struct frozen_header *)(from - h->frozen_size);
+	enum nn_status status;
+	struct frozen_header frozen;
+	uint8_t *wire;
+	size_t whole;
+
+	if (h->frozen_size < sizeof(frozen) || !squeezed_size(from, size, &whole))
+		return nn_fail(err, NN_GENERAL_FAILURE, "the plan's model is damaged");
+	memcpy(&frozen, head, sizeof(frozen));
+	if (frozen.wire_size > whole)
+		return nn_fail(err, NN_GENERAL_FAILURE, "the plan's model has %zu bytes, not %u",
+			       whole, frozen.wire_size);
+	wire = malloc(whole + 1);
+	if (!wire)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "no memory for a model of %zu bytes", whole);
+	unsqueeze(from, size, wire);
+	status = decode(h, wire, frozen.wire_size, data, out, err);
+	free(wire);
+	return status;
+}
+
 /* The model of a model part, checked. */
 static enum nn_status read_model(const struct saved_header *h, const void *model, const void *data,
 				 struct nn_model **out, struct nn_error *err)
 {
-	const struct nn_pool pool = { data, h->data_size };
-	enum nn_status status;
+	const uint8_t *wire = (const uint8_t *)model + sizeof(*h) + h->frozen_size;
+	size_t size = h->model_size - sizeof(*h) - h->frozen_size - h->tuned_steps;
 
-	status = nn_model_decode((const char *)model + sizeof(*h), h->model_size - sizeof(*h) - h->tuned_steps, &pool, h->data_size ? 1 : 0, out, err);
-	if (!status) {
-		status = nn_ops_check_model(*out, NULL, err);
-		if (!status)
-			status = check_steering(*out, err);
-		if (status) {
-			nn_model_free(*out);
-			*out = NULL;
-		}
-	}
-	return status;
+	return h->frozen_size ? decode_squeezed(h, wire, size, data, out, err) :
+	       decode(h, wire, size, data, out, err);
+}
+
+/* Whether the plan's kernels are those that are to run it, and can. */
+static enum nn_status check_kernels(const struct saved_header *h,
+				    const struct nn_plan_options *options, struct nn_error *err)
+{
+	if (options->kernels && strcmp(options->kernels, h->kernels))
+		return nn_fail(err, NN_GENERAL_FAILURE, "the plan is for the kernels %s, not %s",
+			       h->kernels, options->kernels);
+	if (!nn_isa_find(h->kernels))
+		return nn_fail(err, NN_GENERAL_FAILURE, "this CPU does not run the kernels %s",
+			       h->kernels);
+	return NN_OK;
 }
 
 static enum nn_status compile(struct nn_plan *plan, const struct saved_header *h,
@@ -106,17 +158,12 @@ static enum nn_status compile(struct nn_plan *plan, const struct saved_header *h
 		.size = h->packed_size,
 	};
 	const uint8_t *tuned = (const uint8_t *)model + h->model_size - h->tuned_steps;
-	const struct nn_isa *isa = nn_isa_find(h->kernels);
+	enum nn_status status = check_kernels(h, options, err);
 
-	if (options->kernels && !strcmp(options->kernels, NO_KERNELS))
-		return NN_OK;
-	if (options->kernels && strcmp(options->kernels, h->kernels))
-		return nn_fail(err, NN_GENERAL_FAILURE, "the plan is for the kernels %s, not %s",
-			       h->kernels, options->kernels);
-	if (!isa)
-		return nn_fail(err, NN_GENERAL_FAILURE, "this CPU does not run the kernels %s",
-			       h->kernels);
-	plan->compiled = compiled_create(plan, isa, options->preference, &weights);
+	if (status)
+		return status;
+	plan->compiled = compiled_create(plan, nn_isa_find(h->kernels), options->preference,
+					 &weights);
 	if (!plan->compiled || plan->compiled->packed_size != h->packed_size ||
 	    plan->compiled->choice != h->choice ||
 	    (h->tuned_steps && !tuning_load(plan->compiled, tuned, h->tuned_steps)))
@@ -124,10 +171,14 @@ static enum nn_status compile(struct nn_plan *plan, const struct saved_header *h
 	return NN_OK;
 }
 
-/* The plan of parts whose ends were checked. */
-static enum nn_status load(const struct saved_header *h, const void *model, const void *data,
-			   const struct nn_plan_options *options, struct nn_plan **plan,
-			   struct nn_error *err)
+static bool is_interpreted(const struct saved_header *h, const struct nn_plan_options *options)
+{
+	return !h->kernels[0] || (options->kernels && !strcmp(options->kernels, NO_KERNELS));
+}
+
+enum nn_status plan_load_whole(const struct saved_header *h, const void *model, const void *data,
+			       const struct nn_plan_options *options, struct nn_plan **plan,
+			       struct nn_error *err)
 {
 	struct nn_model *decoded;
 	enum nn_status status;
@@ -141,7 +192,7 @@ static enum nn_status load(const struct saved_header *h, const void *model, cons
 		return status;
 	}
 	(*plan)->owned = decoded;
-	if (h->kernels[0])
+	if (!is_interpreted(h, options))
 		status = compile(*plan, h, model, data, options, err);
 	if (status) {
 		nn_plan_free(*plan);
@@ -150,9 +201,33 @@ static enum nn_status load(const struct saved_header *h, const void *model, cons
 	return status;
 }
 
-enum nn_status nn_plan_load(const void *model, size_t model_size, const void *data,
-			    size_t data_size, const struct nn_plan_options *options,
-			    struct nn_plan **plan, struct nn_error *err)
+/* The plan of a part whose header was checked; takes over the part with NN_OK. */
+static enum nn_status thaw(struct saved_header *part, const void *data,
+			   const struct nn_plan_options *options, struct nn_plan **plan,
+			   struct nn_error *err)
+{
+	enum nn_status status = check_kernels(part, options, err);
+
+	return status ? status : plan_thaw(part, data, options, plan, err);
+}
+
+static enum nn_status load(const struct saved_header *h, void **model, const void *data,
+			   const struct nn_plan_options *options, struct nn_plan **plan,
+			   struct nn_error *err)
+{
+	enum nn_status status;
+
+	if (!h->frozen_size || is_interpreted(h, options))
+		return plan_load_whole(h, *model, data, options, plan, err);
+	status = thaw(*model, data, options, plan, err);
+	if (!status)
+		*model = NULL;
+	return status;
+}
+
+enum nn_status nn_plan_adopt(void *model, size_t model_size, const void *data, size_t data_size,
+			     const struct nn_plan_options *options, struct nn_plan **plan,
+			     struct nn_error *err)
 {
 	enum nn_status status = plan_check_options(options, err);
 	struct saved_header h;
@@ -160,13 +235,30 @@ enum nn_status nn_plan_load(const void *model, size_t model_size, const void *da
 	*plan = NULL;
 	if (!status && data_size && (uintptr_t)data % NN_PLAN_DATA_ALIGN)
 		status = nn_fail(err, NN_INVALID_ARGUMENT, "the plan's data is not aligned");
-	if (status)
+	if (status) {
+		free(model);
 		return status;
+	}
 	status = read_header(model, model_size, &h, err);
 	if (!status)
 		status = check_data(&h, data, data_size, err);
 	if (!status)
-		status = load(&h, model, h.data_size ? data : NULL, options, plan, err);
+		status = load(&h, &model, h.data_size ? data : NULL, options, plan, err);
+	free(model);
 	/* What a model must not be, a file has become. */
 	return status == NN_INVALID_ARGUMENT ? NN_GENERAL_FAILURE : status;
+}
+
+enum nn_status nn_plan_load(const void *model, size_t model_size, const void *data,
+			    size_t data_size, const struct nn_plan_options *options,
+			    struct nn_plan **plan, struct nn_error *err)
+{
+	void *copy = malloc(model_size ? model_size : 1);
+
+	*plan = NULL;
+	if (!copy)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "no memory for a plan of %zu bytes",
+			       model_size);
+	memcpy(copy, model, model_size);
+	return nn_plan_adopt(copy, model_size, data, data_size, options, plan, err);
 }

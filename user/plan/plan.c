@@ -10,6 +10,7 @@
 #include "compiled.h"
 #include "late.h"
 #include "pool.h"
+#include "thaw.h"
 #include "turn.h"
 #include "widen.h"
 
@@ -266,7 +267,19 @@ enum nn_status nn_plan_create(const struct nn_model *model, const struct nn_plan
 
 const struct nn_model *nn_plan_model(const struct nn_plan *plan)
 {
-	return plan->model;
+	if (plan->thawed)
+		plan = thawed_whole(plan->thawed, NULL);
+	return plan ? plan->model : NULL;
+}
+
+bool nn_plan_has_extensions(const struct nn_plan *plan)
+{
+	return plan->model && plan->model->num_extensions;
+}
+
+const struct nn_subgraph *nn_plan_main(const struct nn_plan *plan)
+{
+	return plan->thawed ? plan->compiled->main : plan->graphs[0].subgraph;
 }
 
 bool plan_steers(const struct nn_op *op, uint32_t index, int32_t type)
@@ -300,6 +313,10 @@ void nn_plan_free(struct nn_plan *plan)
 
 	if (!plan)
 		return;
+	if (plan->thawed) {
+		thawed_free(plan);
+		return;
+	}
 	late_free(plan->late);
 	compiled_free(plan->compiled);
 	for (i = 0; i < plan->model->num_subgraphs; i++) {

@@ -143,10 +143,28 @@ enum nn_status nn_plan_load(const void *model, size_t model_size, const void *da
 			    struct nn_plan **plan, struct nn_error *err);
 
 /*
+ * The same, of a model part in memory from malloc(), which is the plan's from then on,
+ * and freed where it fails.
+ */
+enum nn_status nn_plan_adopt(void *model, size_t model_size, const void *data, size_t data_size,
+			     const struct nn_plan_options *options, struct nn_plan **plan,
+			     struct nn_error *err);
+
+/*
  * The model that a plan runs: of a loaded one it belongs to the plan, and of one
- * with float16 operands it may be another that computes the same.
+ * with float16 operands it may be another that computes the same. Of most loaded ones it
+ * is read when it is first asked for: NULL where it is damaged then, or for want of memory.
  */
 const struct nn_model *nn_plan_model(const struct nn_plan *plan);
+
+/* Whether that model has extensions; nothing is read for it. */
+bool nn_plan_has_extensions(const struct nn_plan *plan);
+
+/*
+ * The arguments of executions: inputs, outputs, and the operands that these name. Of
+ * the model's main subgraph nothing else may be there.
+ */
+const struct nn_subgraph *nn_plan_main(const struct nn_plan *plan);
 
 /*
  * What saved plans depend on besides their models, as one number: this build's

@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "ops/fingerprint.h"
+#include "freeze.h"
 #include "late.h"
 #include "saver.h"
+#include "thaw.h"
 #include "tuning.h"
 
 static uint64_t aligned(uint64_t size, uint64_t alignment)
@@ -310,7 +312,7 @@ static enum nn_status write_model(struct saver *s, struct nn_plan_image *image)
 		image->model_size = h.model_size;
 	}
 	free(wire);
-	return image->model ? NN_OK : NN_OUT_OF_MEMORY;
+	return image->model ? plan_freeze(image) : NN_OUT_OF_MEMORY;
 }
 
 static enum nn_status save(struct saver *s, struct nn_plan_image *image)
@@ -340,6 +342,38 @@ static enum nn_status save(struct saver *s, struct nn_plan_image *image)
 	return write_model(s, image);
 }
 
+/* A thawed plan again: the parts that it was made of, with what it measured meanwhile. */
+static enum nn_status save_thawed(const struct nn_plan *plan, struct nn_plan_image *image)
+{
+	const struct saved_header *part = thawed_part(plan->thawed);
+	const size_t size = part->model_size - part->tuned_steps;
+	const struct compiled *c = plan->compiled;
+	const bool tuned = part->tuned_steps || tuning_is_done(c->tuning);
+	const uint64_t stamp = sizeof(struct saved_stamp);
+	struct saved_header *h = malloc(size + c->num_steps);
+	struct nn_plan_pieces *p = calloc(1, sizeof(*p) + sizeof(struct piece));
+
+	image->model = h;
+	image->pieces = p;
+	if (!h || !p)
+		return NN_OUT_OF_MEMORY;
+	memcpy(h, part, size);
+	h->tuned_steps = tuned ? c->num_steps : 0;
+	h->model_size = size + h->tuned_steps;
+	if (tuned)
+		tuning_save(c, (uint8_t *)h + size);
+	p->stamp = (struct saved_stamp){ SAVED_MAGIC, h->data_identity, { 0 } };
+	p->data_size = h->data_size;
+	if (p->data_size > stamp)
+		p->list[p->count++] = (struct piece){
+			(const char *)thawed_data(plan->thawed) + stamp, stamp,
+			p->data_size - stamp,
+		};
+	image->model_size = h->model_size;
+	image->data_size = p->data_size;
+	return NN_OK;
+}
+
 enum nn_status nn_plan_save(const struct nn_plan *plan, struct nn_plan_image *image,
 			    struct nn_error *err)
 {
@@ -347,6 +381,12 @@ enum nn_status nn_plan_save(const struct nn_plan *plan, struct nn_plan_image *im
 	enum nn_status status;
 
 	*image = (struct nn_plan_image){ 0 };
+	if (plan->thawed) {
+		status = save_thawed(plan, image);
+		if (status)
+			nn_plan_image_free(image);
+		return status ? nn_fail(err, status, "no memory to save the plan") : NN_OK;
+	}
 	if (nn_plan_stage(plan) == NN_PLAN_PUT_OFF)
 		return nn_fail(err, NN_GENERAL_FAILURE, "the plan was not compiled yet");
 	status = save(&s, image);

@@ -8,6 +8,10 @@
  * constant there, and the operations that computed it are gone. Of a plan that was
  * tuned a byte for each step follows.
  *
+ * Where every step has a kernel that can be saved, the frozen form stands before the
+ * wire form: what an execution needs, so that loading compiles nothing. The wire form
+ * is for what is rare then, and squeezed (squeeze.h).
+ *
  * Data part: struct saved_stamp, the packed weights as compiling lays them out, then
  * the constants of the model, each aligned to SAVED_ALIGN; padded to
  * NN_PLAN_DATA_ALIGN.
@@ -16,6 +20,7 @@
 #define NN_PLAN_SAVED_H
 
 #include "plan.h"
+#include "plan/kernels/kernel.h"
 
 #define SAVED_MAGIC UINT64_C(0x314e414c504e4e01)
 #define SAVED_ALIGN 64
@@ -30,8 +35,50 @@ struct saved_header {
 	uint64_t packed_size;
 	uint64_t choice;		/* which kernel runs what: compiled.choice */
 	uint32_t tuned_steps;		/* 0: not tuned */
-	uint32_t reserved;		/* 0 */
+	uint32_t frozen_size;		/* of the frozen form; 0: there is none */
 	char kernels[16];		/* "avx2"; "" for a plan that is interpreted */
+};
+
+/*
+ * The frozen form: this, then frozen_arg[num_inputs + num_outputs],
+ * frozen_place[num_places], and the steps, each of which has `words` words more.
+ * Operands are numbered in this order: inputs, outputs, places.
+ */
+struct frozen_header {
+	uint64_t arena_size;
+	uint32_t num_inputs;
+	uint32_t num_outputs;
+	uint32_t num_places;
+	uint32_t num_steps;
+	uint32_t wire_size;		/* before it was squeezed */
+	uint32_t reserved;		/* 0 */
+};
+
+/* An argument as the model declares it, which leaves nothing open. */
+struct frozen_arg {
+	int32_t type;
+	uint32_t rank;
+	uint32_t dims[NN_MAX_RANK];	/* 0 from rank on */
+	float scale;
+	int32_t zero_point;
+};
+
+/* Where an operand is: in the arena, in the data part, or in argument `in - FROZEN_ARG`. */
+enum { FROZEN_ARENA, FROZEN_DATA, FROZEN_ARG };
+
+struct frozen_place {
+	uint64_t offset;
+	uint32_t size;
+	uint32_t in;
+};
+
+struct frozen_step {
+	uint16_t kernel;		/* by number */
+	uint16_t words;			/* that the kernel made of it; they follow */
+	int32_t code;			/* of the operation, and its place, for messages */
+	uint32_t index;
+	uint32_t output;		/* operands */
+	uint32_t inputs[NN_SAVED_INPUTS];	/* 0 beyond those of the kernel */
 };
 
 /*
@@ -45,6 +92,10 @@ struct saved_stamp {
 };
 
 _Static_assert(sizeof(struct saved_header) == 80, "no hidden padding");
+_Static_assert(sizeof(struct frozen_header) == 32, "no hidden padding");
+_Static_assert(sizeof(struct frozen_arg) == 80, "no hidden padding");
+_Static_assert(sizeof(struct frozen_place) == 16, "no hidden padding");
+_Static_assert(sizeof(struct frozen_step) == 24, "no hidden padding");
 _Static_assert(sizeof(struct saved_stamp) == SAVED_ALIGN, "packed weights follow it, aligned");
 
 #endif /* NN_PLAN_SAVED_H */

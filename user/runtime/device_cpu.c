@@ -129,8 +129,7 @@ static int cpu_prepare_cached(const ANeuralNetworksDevice *device, const struct 
 	cpu->base.ops = device->ops;
 	result = rt_fail_status(err, cpu_cache_load(cache, &plan_options, &cpu->cached, err));
 	if (result == ANEURALNETWORKS_NO_ERROR &&
-	    !same_arguments(&nn_plan_model(cpu->cached.plan)->subgraphs[0],
-			    &graph->model.subgraphs[0]))
+	    !same_arguments(nn_plan_main(cpu->cached.plan), &graph->model.subgraphs[0]))
 		result = rt_fail(err, ANEURALNETWORKS_OP_FAILED,
 				 "cache: the entry is another model's");
 	if (result != ANEURALNETWORKS_NO_ERROR) {

@@ -18,7 +18,8 @@
 #include "plan/plan.h"
 #include "plan/saved.h"
 
-enum { ADD = 0, FULLY_CONNECTED = 9, MUL = 18, RESHAPE = 22, GATHER = 51 };
+enum { ADD = 0, AVERAGE_POOL_2D = 1, CONV_2D = 3, FULLY_CONNECTED = 9, MUL = 18, RESHAPE = 22,
+       GATHER = 51 };
 
 #define WEIGHT 1234.5f		/* by which weights are found in the parts */
 
@@ -168,6 +169,58 @@ static const float mixed_right[] = {
 	5 + WEIGHT * 6 + 3.5f, 14.25f, 1 + WEIGHT * 2 + 3.5f, 10.25f,
 };
 
+/*
+ * out[1,3,1,2] = average of single pixels of x[1,3,1,2] times a matrix of weights, plus
+ * {3, 8}: every step has a kernel that can be saved.
+ */
+static void build_frozen(void)
+{
+	static const float weights[] = { 1, WEIGHT, 0, 1 }, bias[] = { 0.5f, 0.25f };
+	static const float b[] = { 3, 8 };
+	uint32_t x, w, c, product, sum, out, one, zero;
+
+	mb_init(&built);
+	x = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1, 3, 1, 2));
+	w = mb_constant(&built, NN_TENSOR_FLOAT32, weights, sizeof(weights), MB_DIMS(2, 1, 1, 2));
+	c = mb_constant(&built, NN_TENSOR_FLOAT32, bias, sizeof(bias), MB_DIMS(2));
+	one = mb_int32(&built, 1);
+	zero = mb_int32(&built, 0);
+	product = mb_operand(&built, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(1, 3, 1, 2));
+	mb_operation(&built, CONV_2D, MB_LIST(x, w, c, one, one, one, zero), MB_LIST(product));
+	sum = mb_operand(&built, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(1, 3, 1, 2));
+	mb_operation(&built, ADD, MB_LIST(product, mb_constant(&built, NN_TENSOR_FLOAT32, b,
+							       sizeof(b), MB_DIMS(2)), zero),
+		     MB_LIST(sum));
+	out = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(1, 3, 1, 2));
+	mb_operation(&built, AVERAGE_POOL_2D, MB_LIST(sum, one, one, one, one, one, zero),
+		     MB_LIST(out));
+}
+
+static const float frozen_right[] = {
+	1 + WEIGHT * 2 + 3.5f, 10.25f, 3 + WEIGHT * 4 + 3.5f, 12.25f, 5 + WEIGHT * 6 + 3.5f, 14.25f,
+};
+
+/* Models whose plans are saved with a frozen form and without one. */
+static const struct sample {
+	void (*build)(void);
+	const float *right;		/* of the input `six` */
+	size_t count;
+	bool is_frozen;
+} samples[] = {
+	{ build_mixed, mixed_right, 4, false },
+	{ build_frozen, frozen_right, 6, true },
+};
+
+#define NUM_SAMPLES (sizeof(samples) / sizeof(samples[0]))
+
+static void assert_right(const struct sample *sample, const struct nn_plan *plan)
+{
+	float out[6] = { 0 };
+
+	assert_int_equal(run(plan, six, 6, out, sample->count), NN_OK);
+	assert_memory_equal(out, sample->right, sample->count * sizeof(*out));
+}
+
 static void test_parts(void **state)
 {
 	static const int32_t indices[] = { 2, 0 }, shape[] = { 2, 2 };
@@ -190,6 +243,7 @@ static void test_parts(void **state)
 	assert_true(contains(s.data, s.image.data_size, product, sizeof(product)));
 	assert_int_equal(s.data[s.image.data_size], 0xee);
 
+	assert_int_equal(((struct saved_header *)s.image.model)->frozen_size, 0);
 	plan = load(&s);
 	/* Computed operations are gone: GATHER, FULLY_CONNECTED, RESHAPE and ADD are left. */
 	assert_int_equal(nn_plan_model(plan)->subgraphs[0].num_operations, 4);
@@ -208,8 +262,45 @@ static void test_parts(void **state)
 	free_saved(&s);
 }
 
+/* What a frozen form is the form of, and the model that it comes with. */
+static void test_frozen(void **state)
+{
+	const struct sample *sample = &samples[1];
+	static const float weight[] = { WEIGHT };
+	const struct nn_subgraph *main;
+	struct nn_plan *plan, *none;
+	char odd[sizeof(six) + 1];
+	struct nn_error err;
+	float out[6];
+	struct saved s;
+
+	(void)state;
+	build_frozen();
+	s = save_built();
+	assert_true(((struct saved_header *)s.image.model)->frozen_size > 0);
+	assert_false(contains(s.image.model, s.image.model_size, weight, sizeof(weight)));
+	plan = load(&s);
+	assert_false(nn_plan_has_extensions(plan));
+	main = nn_plan_main(plan);
+	assert_int_equal(main->num_inputs, 1);
+	assert_int_equal(main->operands[main->outputs[0]].dims[1], 3);
+	assert_int_equal(main->operands[main->outputs[0]].lifetime, NN_SUBGRAPH_OUTPUT);
+	assert_right(sample, plan);
+	/* Not aligned, and too small: the model is asked. */
+	memcpy(odd + 1, six, sizeof(six));
+	assert_int_equal(run(plan, odd + 1, 6, out, 6), NN_OK);
+	assert_memory_equal(out, sample->right, sizeof(out));
+	assert_int_equal(run(plan, six, 6, out, 5), NN_OUTPUT_INSUFFICIENT_SIZE);
+	assert_int_equal(nn_plan_model(plan)->subgraphs[0].num_operations, 3);
+	nn_plan_free(plan);
+	assert_int_equal(load_with(&s, "none", &none, &err), NN_OK);
+	assert_right(sample, none);
+	nn_plan_free(none);
+	free_saved(&s);
+}
+
 /* A plan that was loaded is saved to the same parts. */
-static void test_save_again(void **state)
+static void check_save_again(const struct sample *sample)
 {
 	struct nn_plan_image image;
 	struct nn_error err = { "" };
@@ -217,8 +308,7 @@ static void test_save_again(void **state)
 	uint8_t *data;
 	struct saved s;
 
-	(void)state;
-	build_mixed();
+	sample->build();
 	s = save_built();
 	plan = load(&s);
 	assert_int_equal(nn_plan_save(plan, &image, &err), NN_OK);
@@ -233,6 +323,13 @@ static void test_save_again(void **state)
 	nn_plan_image_free(&image);
 	nn_plan_free(plan);
 	free_saved(&s);
+}
+
+static void test_save_again(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < NUM_SAMPLES; i++)
+		check_save_again(&samples[i]);
 }
 
 static void test_control_flow(void **state)
@@ -301,28 +398,41 @@ static void test_lazy(void **state)
 }
 
 /* A plan that was executed often measures itself; what it found is loaded with it. */
-static void test_tuned(void **state)
+static void check_tuned(const struct sample *sample, bool loaded)
 {
 	const struct nn_plan_options options = { .preference = 1 };
 	struct saved_header *h;
 	struct nn_plan *plan;
 	struct saved s;
-	float out[4];
 
-	(void)state;
-	build_mixed();
+	sample->build();
 	plan = plan_built(&options);
+	if (loaded) {
+		s = save_plan(plan);
+		assert_int_equal(nn_plan_load(s.image.model, s.image.model_size, s.data,
+					      s.image.data_size, &options, &plan, NULL), NN_OK);
+	}
 	for (int i = 0; i < NN_PLAN_HOT + NN_PLAN_TUNING; i++) {
 		assert_int_equal(nn_plan_stage(plan), NN_PLAN_READY);
-		assert_int_equal(run(plan, six, 6, out, 4), NN_OK);
-		assert_memory_equal(out, mixed_right, sizeof(out));
+		assert_right(sample, plan);
 	}
 	if (nn_plan_stage(plan) != NN_PLAN_TUNED) {
 		nn_plan_free(plan);
 		print_message("one CPU: nothing to be tuned\n");
 		skip();
 	}
-	s = save_plan(plan);
+	if (loaded) {
+		struct saved before = s;
+
+		s = save_plan(plan);
+		assert_memory_equal(s.data, before.data, s.image.data_size);
+		/* The plan runs on the data that it was loaded from. */
+		nn_plan_free(plan);
+		s.plan = NULL;
+		free_saved(&before);
+	} else {
+		s = save_plan(plan);
+	}
 	h = s.image.model;
 	assert_true(h->tuned_steps > 0);
 	plan = load(&s);
@@ -331,18 +441,25 @@ static void test_tuned(void **state)
 	assert_int_equal(nn_plan_load(s.image.model, s.image.model_size, s.data,
 				      s.image.data_size, &options, &plan, NULL), NN_OK);
 	assert_int_equal(nn_plan_stage(plan), NN_PLAN_TUNED);
-	assert_int_equal(run(plan, six, 6, out, 4), NN_OK);
-	assert_memory_equal(out, mixed_right, sizeof(out));
+	assert_right(sample, plan);
 	nn_plan_free(plan);
 
 	((uint8_t *)s.image.model)[s.image.model_size - 1] = 2;
 	assert_refused(&s, NN_GENERAL_FAILURE, "not what was saved");
 	((uint8_t *)s.image.model)[s.image.model_size - 1] = 0;
 	h->tuned_steps--;
-	assert_refused(&s, NN_GENERAL_FAILURE, "wire form");
+	assert_refused(&s, NN_GENERAL_FAILURE, sample->is_frozen ? "not what was saved" :
+						"wire form");
 	h->tuned_steps = UINT32_MAX;
 	assert_refused(&s, NN_GENERAL_FAILURE, "tuned steps");
 	free_saved(&s);
+}
+
+static void test_tuned(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 2 * NUM_SAMPLES; i++)
+		check_tuned(&samples[i / 2], i % 2);
 }
 
 /* ---- What is refused ---- */
@@ -465,15 +582,269 @@ static void test_refused(void **state)
 	}
 }
 
-static void test_cut_short(void **state)
+/* The frozen form's parts, of the plan of build_frozen(). */
+struct form {
+	struct frozen_header *head;
+	struct frozen_arg *args;
+	struct frozen_place *places;
+	struct frozen_step *steps[3];
+};
+
+static struct form form_of(struct saved *s)
+{
+	struct form f = { .head = (struct frozen_header *)(header_of(s) + 1) };
+	uint32_t *next;
+
+	f.args = (struct frozen_arg *)(f.head + 1);
+	f.places = (struct frozen_place *)(f.args + f.head->num_inputs + f.head->num_outputs);
+	next = (uint32_t *)(f.places + f.head->num_places);
+	assert_int_equal(f.head->num_steps, 3);
+	for (int i = 0; i < 3; i++) {
+		f.steps[i] = (struct frozen_step *)next;
+		next += sizeof(struct frozen_step) / sizeof(*next) + f.steps[i]->words;
+	}
+	return f;
+}
+
+/* The first word that the kernel of step `step` saved. */
+static uint32_t *words_of(struct form f, int step)
+{
+	return (uint32_t *)(f.steps[step] + 1);
+}
+
+static void spoil_arena(struct form f)
+{
+	f.head->arena_size = UINT64_MAX;
+}
+
+static void spoil_arena_less(struct form f)
+{
+	f.head->arena_size -= 64;
+}
+
+static void spoil_reserved(struct form f)
+{
+	f.head->reserved = 1;
+}
+
+static void spoil_num_args(struct form f)
+{
+	f.head->num_inputs = f.head->num_outputs = UINT32_MAX;
+}
+
+static void spoil_num_places(struct form f)
+{
+	f.head->num_places = UINT32_MAX;
+}
+
+static void spoil_num_steps(struct form f)
+{
+	f.head->num_steps--;
+}
+
+static void spoil_num_steps_more(struct form f)
+{
+	f.head->num_steps++;
+}
+
+static void spoil_arg_type(struct form f)
+{
+	f.args[0].type = 0x10000;
+}
+
+static void spoil_arg_rank(struct form f)
+{
+	f.args[0].rank = NN_MAX_RANK + 1;
+}
+
+static void spoil_arg_size(struct form f)
+{
+	f.args[1].dims[0] = f.args[1].dims[1] = UINT32_MAX;
+}
+
+static void spoil_arg_small(struct form f)
+{
+	f.args[1].dims[1] = 2;
+}
+
+/* Bytes in the place of floats: as many of them, and to be had anywhere. */
+static void spoil_arg_align(struct form f)
+{
+	f.args[0].type = NN_TENSOR_QUANT8_ASYMM;
+	f.args[0].dims[1] *= sizeof(float);
+}
+
+static void spoil_place_offset(struct form f)
+{
+	f.places[0].offset++;
+}
+
+static void spoil_place_arg(struct form f)
+{
+	f.places[0].in = FROZEN_ARG + f.head->num_inputs + f.head->num_outputs;
+}
+
+static void spoil_place_in_arg(struct form f)
+{
+	f.places[0].in = FROZEN_ARG + f.head->num_inputs;
+	f.places[0].offset = 1;
+}
+
+/* Memory of the caller that is for reading. */
+static void spoil_place_in_input(struct form f)
+{
+	f.places[0].in = FROZEN_ARG;
+	f.places[0].offset = 0;
+}
+
+static void spoil_place_end(struct form f)
+{
+	f.places[0].offset = f.head->arena_size;
+}
+
+static void spoil_place_size(struct form f)
+{
+	f.places[0].size = 4;
+}
+
+static void spoil_place_stamp(struct form f)
+{
+	f.places[0].in = FROZEN_DATA;
+	f.places[0].offset = 0;
+}
+
+static void spoil_kernel(struct form f)
+{
+	f.steps[0]->kernel = UINT16_MAX;
+}
+
+static void spoil_kernel_other(struct form f)
+{
+	f.steps[0]->kernel = f.steps[2]->kernel;
+}
+
+static void spoil_words(struct form f)
+{
+	f.steps[2]->words--;
+}
+
+static void spoil_words_many(struct form f)
+{
+	f.steps[2]->words = UINT16_MAX;
+}
+
+static void spoil_operand(struct form f)
+{
+	f.steps[1]->inputs[1] = f.head->num_inputs + f.head->num_outputs + f.head->num_places;
+}
+
+static void spoil_output_to_input(struct form f)
+{
+	f.steps[2]->output = 0;
+}
+
+static void spoil_output_to_data(struct form f)
+{
+	f.steps[0]->output = f.steps[1]->inputs[1];
+}
+
+static void spoil_overlap(struct form f)
+{
+	f.steps[1]->inputs[1] = f.steps[1]->output;
+}
+
+/* Windows over an image of one more. */
+static void spoil_image(struct form f)
+{
+	words_of(f, 0)[0]++;
+}
+
+static void spoil_all_words(struct form f)
+{
+	memset(words_of(f, 1), 0xff, f.steps[1]->words * sizeof(uint32_t));
+}
+
+static void test_form_refused(void **state)
+{
+	static const struct {
+		void (*spoil)(struct form f);
+		const char *message;
+	} cases[] = {
+		{ spoil_arena, "header 0" },
+		{ spoil_arena_less, "place" },
+		{ spoil_reserved, "header 0" },
+		{ spoil_num_args, "list 0" },
+		{ spoil_num_places, "list 0" },
+		{ spoil_num_steps, "step 2" },
+		{ spoil_num_steps_more, "step 3" },
+		{ spoil_arg_type, "argument 0" },
+		{ spoil_arg_rank, "argument 0" },
+		{ spoil_arg_size, "argument 1" },
+		{ spoil_arg_small, "step 2" },
+		{ spoil_arg_align, "step 0" },
+		{ spoil_place_offset, "step 0" },
+		{ spoil_place_arg, "place 0" },
+		{ spoil_place_in_arg, "place 0" },
+		{ spoil_place_in_input, "step 0" },
+		{ spoil_place_end, "place 0" },
+		{ spoil_place_size, "step 0" },
+		{ spoil_place_stamp, "place 0" },
+		{ spoil_kernel, "step 0" },
+		{ spoil_kernel_other, "step 0" },
+		{ spoil_words, "step 2" },
+		{ spoil_words_many, "step 2" },
+		{ spoil_operand, "step 1" },
+		{ spoil_output_to_input, "step 2" },
+		{ spoil_output_to_data, "step 0" },
+		{ spoil_overlap, "step 1" },
+		{ spoil_image, "step 0" },
+		{ spoil_all_words, "step 1" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct saved s;
+
+		build_frozen();
+		s = save_built();
+		cases[i].spoil(form_of(&s));
+		assert_refused(&s, NN_GENERAL_FAILURE, cases[i].message);
+		free_saved(&s);
+	}
+}
+
+/* The model of a frozen form is looked at when it is needed, and then no less. */
+static void test_form_model(void **state)
+{
+	struct nn_plan *plan;
+	float out[6];
+	struct saved s;
+
+	(void)state;
+	build_frozen();
+	s = save_built();
+	form_of(&s).head->wire_size--;
+	plan = load(&s);
+	assert_right(&samples[1], plan);
+	assert_int_equal(run(plan, six, 6, out, 5), NN_GENERAL_FAILURE);
+	assert_null(nn_plan_model(plan));
+	assert_right(&samples[1], plan);
+	nn_plan_free(plan);
+	form_of(&s).head->wire_size = UINT32_MAX;
+	plan = load(&s);
+	assert_int_equal(run(plan, six, 6, out, 5), NN_GENERAL_FAILURE);
+	nn_plan_free(plan);
+	free_saved(&s);
+}
+
+static void check_cut_short(const struct sample *sample)
 {
 	struct nn_plan *plan;
 	struct nn_error err;
 	struct saved s;
 	size_t size;
 
-	(void)state;
-	build_mixed();
+	sample->build();
 	s = save_built();
 	size = s.image.model_size;
 	/* Each length in memory of that length, for the sanitizer. */
@@ -492,6 +863,13 @@ static void test_cut_short(void **state)
 	s.image.model_size = size;
 	nn_plan_free(load(&s));
 	free_saved(&s);
+}
+
+static void test_cut_short(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < NUM_SAMPLES; i++)
+		check_cut_short(&samples[i]);
 }
 
 static void test_options(void **state)
@@ -525,30 +903,31 @@ static void test_noise(void **state)
 {
 	struct nn_plan *plan;
 	struct saved s;
-	float out[4];
+	float out[6];
 
 	(void)state;
-	build_mixed();
-	s = save_built();
-	plan = load(&s);
-	for (uint32_t i = 0; i < 256; i++) {
-		memset(s.data, (int)i, s.image.data_size);
-		assert_int_equal(run(plan, six, 6, out, 4), NN_OK);
+	for (size_t k = 0; k < NUM_SAMPLES; k++) {
+		samples[k].build();
+		s = save_built();
+		plan = load(&s);
+		for (uint32_t i = 0; i < 256; i++) {
+			memset(s.data, (int)i, s.image.data_size);
+			assert_int_equal(run(plan, six, 6, out, samples[k].count), NN_OK);
+		}
+		nn_plan_free(plan);
+		free_saved(&s);
 	}
-	nn_plan_free(plan);
-	free_saved(&s);
 }
 
 /* Whatever bit of a model part flips, it is refused or gives a plan that keeps its bounds. */
-static void test_all_bits(void **state)
+static void check_all_bits(const struct sample *sample)
 {
 	uint32_t refused = 0, loaded = 0;
 	struct nn_error err;
 	struct saved s;
 	float out[64];
 
-	(void)state;
-	build_mixed();
+	sample->build();
 	s = save_built();
 	for (size_t i = 0; i < s.image.model_size * 8; i++) {
 		uint8_t *byte = (uint8_t *)s.image.model + i / 8;
@@ -560,6 +939,8 @@ static void test_all_bits(void **state)
 			refused++;
 		} else {
 			run(plan, six, 6, out, 64);
+			/* What it was not compiled for, by the model. */
+			run(plan, six, 6, out, 0);
 			nn_plan_free(plan);
 			loaded++;
 		}
@@ -570,15 +951,25 @@ static void test_all_bits(void **state)
 	free_saved(&s);
 }
 
+static void test_all_bits(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < NUM_SAMPLES; i++)
+		check_all_bits(&samples[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_frozen),
 		cmocka_unit_test(test_save_again),
 		cmocka_unit_test(test_control_flow),
 		cmocka_unit_test(test_lazy),
 		cmocka_unit_test(test_tuned),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_form_refused),
+		cmocka_unit_test(test_form_model),
 		cmocka_unit_test(test_cut_short),
 		cmocka_unit_test(test_options),
 		cmocka_unit_test(test_noise),

@@ -2,8 +2,8 @@
 /*
  * Compiled against interpreted, and saved and loaded against both: random graphs of
  * random operations, types and shapes. Bytes must be equal, floats nearly so; what was
- * loaded gives all the same bits. The seed is printed; NN_SEED sets the first one, and
- * looks where nobody looked before.
+ * loaded gives all the same bits, or keeps its bounds when it was damaged. The seed is
+ * printed; NN_SEED sets the first one, and looks where nobody looked before.
  */
 #include <math.h>
 #include <pthread.h>
@@ -20,8 +20,9 @@
 #include <cmocka.h>
 
 #include "ops/float16.h"
+#include "frozen_form.h"
 #include "ops/op.h"
-#include "plan/plan.h"
+#include "plan/internal.h"
 
 #define MAX_OPERANDS 800
 #define MAX_OPERATIONS 24
@@ -1159,6 +1160,183 @@ static void show_pool(uint8_t *copy)
 	free(copy);
 }
 
+/* ---- Damage ---- */
+
+#define MAX_PIECE ((size_t)1 << 20)	/* bytes that a damaged step may want */
+#define MAX_TASKS 4096
+
+static struct {
+	uint32_t saved;
+	uint32_t frozen;
+	uint32_t refused;
+	uint32_t loaded;
+	uint32_t steps;			/* damaged ones that were run */
+} counts;
+
+static void damage_words(uint32_t *words, uint32_t count)
+{
+	for (uint32_t i = pick(1, 2); i > 0 && count; i--) {
+		uint32_t *word = &words[pick(0, count - 1)];
+
+		switch (pick(0, 5)) {
+		case 0:
+			*word = pick(0, 16);
+			break;
+		case 1:
+			*word += pick(0, 4) - 2;
+			break;
+		case 2:
+			*word ^= UINT32_C(1) << pick(0, 31);
+			break;
+		case 3:
+			*word *= pick(2, 4);
+			break;
+		case 4:
+			*word = random_bits() << 1;
+			break;
+		default:
+			*word = words[pick(0, count - 1)];
+		}
+	}
+}
+
+/* Memory of exactly that size, for the sanitizer, with noise in it. */
+static void *noise(size_t size)
+{
+	uint8_t *memory = NULL;
+
+	assert_int_equal(posix_memalign((void **)&memory, SAVED_ALIGN, size ? size : 1), 0);
+	for (size_t i = 0; i < size; i++)
+		memory[i] = (uint8_t)random_bits();
+	return memory;
+}
+
+/* The memory of an operand of a form that is whole. */
+static struct nn_room room_of(const struct saved_header *h, uint32_t operand)
+{
+	const struct frozen_header *head = (const struct frozen_header *)(h + 1);
+	const struct frozen_arg *args = (const struct frozen_arg *)(head + 1);
+	uint32_t num_args = head->num_inputs + head->num_outputs, size = 0;
+	const struct frozen_place *places = (const struct frozen_place *)(args + num_args);
+
+	if (operand < num_args)
+		value_size(args[operand].type, args[operand].rank, args[operand].dims, &size);
+	else
+		size = places[operand - num_args].size;
+	return (struct nn_room){ size, SAVED_ALIGN };
+}
+
+/* Runs a step in memory of just the size that it was told. */
+static void run_step(const struct nn_ready *ready, const struct nn_bounds *bounds)
+{
+	void *packed = noise(ready->packed_size), *scratch = noise(ready->scratch_size);
+	void *inputs[NN_SAVED_INPUTS] = { NULL }, *output = noise(bounds->output.bytes);
+	struct nn_ready on = *ready;
+	const struct nn_kernel_call call = { &on, (const void *const *)inputs, &output };
+
+	on.packed = packed;
+	for (uint32_t i = 0; i < ready->kernel->inputs; i++)
+		inputs[i] = noise(bounds->inputs[i].bytes);
+	for (uint32_t task = 0; task < ready->tasks; task++)
+		ready->kernel->run(&call, task, scratch);
+	for (uint32_t i = 0; i < ready->kernel->inputs; i++)
+		free(inputs[i]);
+	free(output);
+	free(scratch);
+	free(packed);
+}
+
+/* Whatever a step is made of, its kernel refuses it or keeps within what it was told. */
+static void damage_step(const struct saved_header *h, const struct form_steps *s)
+{
+	const struct nn_kernel *kernel = nn_kernel_at(s->step->kernel);
+	struct nn_bounds bounds = { .output = room_of(h, s->step->output) };
+	uint32_t words[NN_SAVED_WORDS];
+	struct form_steps damaged = { .step = s->step, .words = words };
+	struct nn_ready ready;
+	void *own;
+
+	for (uint32_t i = 0; i < kernel->inputs; i++)
+		bounds.inputs[i] = room_of(h, s->step->inputs[i]);
+	for (uint32_t i = 0; i < 6; i++) {
+		memcpy(words, s->words, s->step->words * sizeof(*words));
+		/* The first time as it is. */
+		if (i)
+			damage_words(words, s->step->words);
+		ready = (struct nn_ready){ .isa = nn_isa_find(h->kernels), .threads = pick(1, 3) };
+		if (form_restore(&damaged, &bounds, &ready, &own) &&
+		    ready.packed_size <= MAX_PIECE && ready.scratch_size <= MAX_PIECE &&
+		    ready.tasks <= MAX_TASKS) {
+			run_step(&ready, &bounds);
+			counts.steps++;
+		} else {
+			assert_int_not_equal(i, 0);
+		}
+		free(own);
+	}
+}
+
+/* Executes a plan whose arguments may be anything. */
+static void run_damaged(const struct nn_plan *plan)
+{
+	const struct nn_subgraph *s = nn_plan_main(plan);
+	struct nn_arg args[MAX_OUTPUTS + 2] = { { 0 } };
+	struct nn_execution e = {
+		.num_inputs = s->num_inputs,
+		.num_outputs = s->num_outputs,
+		.inputs = args,
+		.outputs = args + s->num_inputs,
+	};
+	uint32_t count = s->num_inputs + s->num_outputs;
+	struct nn_error err = { "" };
+
+	if (count > MAX_OUTPUTS + 2)
+		return;
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t size = 0;
+
+		nn_operand_size(&s->operands[i], &size);
+		args[i].length = size < MAX_PIECE ? size : 0;
+		args[i].data = noise(args[i].length);
+	}
+	if (nn_plan_execute(plan, &e, &err))
+		assert_true(err.message[0]);
+	for (uint32_t i = 0; i < count; i++)
+		free(args[i].data);
+}
+
+/* A form that was damaged is refused, or gives a plan that keeps its bounds. */
+static void check_damaged(const struct nn_plan_image *image, const void *data)
+{
+	const struct nn_plan_options options = { .preference = pick(0, 1) };
+	const struct saved_header *h = image->model;
+	struct form_steps s = form_steps_begin(h);
+	struct nn_error err = { "" };
+	struct nn_plan *plan;
+
+	while (form_steps_next(&s))
+		damage_step(h, &s);
+	for (uint32_t i = 0; i < 4; i++) {
+		struct saved_header *copy = malloc(image->model_size);
+
+		assert_non_null(copy);
+		memcpy(copy, h, image->model_size);
+		damage_words((uint32_t *)(copy + 1), h->frozen_size / sizeof(uint32_t));
+		form_mend(copy);
+		if (nn_plan_adopt(copy, image->model_size, data, image->data_size, &options, &plan,
+				  &err)) {
+			assert_true(err.message[0]);
+			counts.refused++;
+			continue;
+		}
+		run_damaged(plan);
+		nn_plan_free(plan);
+		counts.loaded++;
+	}
+}
+
+/* ---- Saving ---- */
+
 /*
  * A plan that was saved and loaded gives the same bits, for any preference; its
  * data beyond the first page is out of reach while it is loaded.
@@ -1186,6 +1364,12 @@ static void check_saved(const struct nn_plan *plan, void *input, const struct re
 			 &err))
 		fail_msg("%s", err.message);
 	mprotect(data, image.data_size, PROT_READ);
+	counts.saved++;
+	if (((struct saved_header *)image.model)->frozen_size) {
+		counts.frozen++;
+		if (chance(4))
+			check_damaged(&image, data);
+	}
 	memset(image.model, 0x5a, image.model_size);
 	execute(loaded, input, &result);
 	assert_int_equal(result.status, NN_OK);
@@ -1326,6 +1510,8 @@ static void test_random_graphs(void **unused)
 	}
 	is_running = false;
 	print_message("%u graphs from seed %llu on\n", count, (unsigned long long)first);
+	print_message("%u plans saved, %u of them frozen; damaged: %u refused, %u loaded, %u steps run\n",
+		      counts.saved, counts.frozen, counts.refused, counts.loaded, counts.steps);
 	free(g.values);
 }
 

@@ -8,6 +8,7 @@
 
 #include "plan/kernels/families.h"
 #include "plan/kernels/gemm.h"
+#include "plan/kernels/saved.h"
 
 enum { X, Y, TRANSPOSE_X, TRANSPOSE_Y };
 
@@ -48,6 +49,17 @@ static void read_batches(const struct nn_run *r, struct matmul *m)
 	}
 }
 
+/* What the sizes tell of the rest. */
+static void set_ready(struct matmul *m, struct nn_ready *ready)
+{
+	m->panel = NN_PANEL_VECTORS * ready->isa->lanes;
+	m->panels = (uint32_t)((m->columns + m->panel - 1) / m->panel);
+	ready->scratch_size = nn_gemm_panels_f32(ready->isa, m->panel, m->depth) * sizeof(float);
+	if (m->transpose_x)
+		ready->scratch_size += m->rows * m->depth * sizeof(float);
+	ready->tasks = (uint32_t)(m->dims[0] * m->dims[1]) * m->panels;
+}
+
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
 	const struct nn_tensor *x = &r->inputs[X], *out = &r->outputs[0];
@@ -67,15 +79,92 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	m->depth = x->dims[x->rank - (m->transpose_x ? 2 : 1)];
 	if (m->transpose_x && m->rows * m->depth > MAX_COPY)
 		return false;
-	m->panel = NN_PANEL_VECTORS * ready->isa->lanes;
-	m->panels = (uint32_t)((m->columns + m->panel - 1) / m->panel);
 	read_batches(r, m);
-	ready->scratch_size = nn_gemm_panels_f32(ready->isa, m->panel, m->depth) * sizeof(float);
-	if (m->transpose_x)
-		ready->scratch_size += m->rows * m->depth * sizeof(float);
-	ready->tasks = (uint32_t)(m->dims[0] * m->dims[1]) * m->panels;
+	set_ready(m, ready);
 	return true;
 }
+
+/* ---- Saving ---- */
+
+struct saved {
+	uint32_t rows;
+	uint32_t depth;
+	uint32_t columns;
+	uint32_t transpose_x;
+	uint32_t transpose_y;
+	uint32_t dims[MAX_BATCH_AXES];
+	uint32_t steps_x[MAX_BATCH_AXES];
+	uint32_t steps_y[MAX_BATCH_AXES];
+};
+
+static uint32_t save(const struct nn_ready *ready, uint32_t *words)
+{
+	const struct matmul *m = ready->state;
+	struct saved *s = (struct saved *)words;
+
+	*s = (struct saved){
+		.rows = (uint32_t)m->rows,
+		.depth = (uint32_t)m->depth,
+		.columns = (uint32_t)m->columns,
+		.transpose_x = m->transpose_x,
+		.transpose_y = m->transpose_y,
+	};
+	for (uint32_t i = 0; i < MAX_BATCH_AXES; i++) {
+		s->dims[i] = (uint32_t)m->dims[i];
+		s->steps_x[i] = (uint32_t)m->steps_x[i];
+		s->steps_y[i] = (uint32_t)m->steps_y[i];
+	}
+	return NN_WORDS(*s);
+}
+
+/* Whether all matrices of `size` elements that the batches lead to are within `room` bytes. */
+static bool has_room(const struct saved *s, const uint32_t *steps, uint64_t size,
+		     const struct nn_room *room)
+{
+	uint64_t end = size;
+
+	/* The dimensions' product is bounded, and with it this sum. */
+	for (uint32_t i = 0; i < MAX_BATCH_AXES; i++)
+		end += (uint64_t)(s->dims[i] - 1) * steps[i];
+	return nn_fits(room, nn_times(end, sizeof(float)), sizeof(float));
+}
+
+static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
+		    struct nn_ready *ready, void *state)
+{
+	const struct saved *s = (const struct saved *)words;
+	struct matmul *m = state;
+	uint64_t batches;
+
+	if (count != NN_WORDS(*s) || !nn_is_dimension(s->rows) || !nn_is_dimension(s->depth) ||
+	    !nn_is_dimension(s->columns))
+		return false;
+	*m = (struct matmul){
+		.rows = s->rows,
+		.depth = s->depth,
+		.columns = s->columns,
+		.transpose_x = s->transpose_x,
+		.transpose_y = s->transpose_y,
+	};
+	for (uint32_t i = 0; i < MAX_BATCH_AXES; i++) {
+		if (!nn_is_dimension(s->dims[i]))
+			return false;
+		m->dims[i] = s->dims[i];
+		m->steps_x[i] = s->steps_x[i];
+		m->steps_y[i] = s->steps_y[i];
+	}
+	batches = (uint64_t)s->dims[0] * s->dims[1];
+	if (!nn_fits(&bounds->output, nn_times(nn_times(batches, m->rows * m->columns),
+					       sizeof(float)), sizeof(float)) ||
+	    (m->transpose_x && m->rows * m->depth > MAX_COPY) ||
+	    !has_room(s, s->steps_x, m->rows * m->depth, &bounds->inputs[X]) ||
+	    !has_room(s, s->steps_y, m->depth * m->columns, &bounds->inputs[Y]))
+		return false;
+	set_ready(m, ready);
+	return true;
+}
+
+/* ---- Running ---- */
 
 static const float *transpose(const struct matmul *m, const float *x, float *to)
 {
@@ -125,4 +214,8 @@ const struct nn_kernel nn_kernel_batch_matmul = {
 	.name = "product of tensors",
 	.prepare = prepare,
 	.run = run,
+	.save = save,
+	.restore = restore,
+	.inputs = 2,
+	.state_size = sizeof(struct matmul),
 };

@@ -11,6 +11,7 @@
 #include "ops/quant.h"
 #include "plan/kernels/elementwise.h"
 #include "plan/kernels/families.h"
+#include "plan/kernels/saved.h"
 
 enum { A, B, ACTIVATION };
 
@@ -109,12 +110,10 @@ static bool takes_type(const struct nn_ready *ready, int32_t type)
 }
 
 /* What does not depend on the elements' type. */
-static void set_rows(const struct nn_run *r, struct nn_ready *ready, struct binary *s)
+static void set_rows(struct nn_ready *ready, struct binary *s)
 {
-	uint32_t last;
+	uint32_t last = s->axes.count - 1;
 
-	nn_broadcast_axes(r, &s->axes);
-	last = s->axes.count - 1;
 	s->f32.one_a = s->q8.one_a = !s->axes.steps_a[last];
 	s->f32.one_b = s->q8.one_b = !s->axes.steps_b[last];
 	s->f32.count = s->q8.count = s->axes.dims[last];
@@ -150,9 +149,141 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 			  !nn_fused_range_float(activation, &s->f32.low, &s->f32.high) :
 			  !prepare_q8(r, &s->q8, activation))
 		return false;
-	set_rows(r, ready, s);
+	nn_broadcast_axes(r, &s->axes);
+	set_rows(ready, s);
 	return true;
 }
+
+/* ---- Saving ---- */
+
+struct saved_axis {
+	uint32_t dim;
+	uint32_t steps[2];		/* of a and b */
+};
+
+struct saved_bytes {
+	uint32_t flip;
+	int32_t zeros[2];
+	struct nn_q8_factor factors[3];		/* of a, b and the output */
+	struct nn_q8_output output;
+};
+
+/* The axes follow what there is of it. */
+struct saved {
+	uint32_t operation;
+	uint32_t is_float;
+	union {
+		float range[2];
+		struct saved_bytes bytes;
+	};
+};
+
+#define FLOAT_WORDS 4
+
+_Static_assert(NN_WORDS(struct saved) + NN_MAX_RANK * NN_WORDS(struct saved_axis) <=
+	       NN_SAVED_WORDS, "any number of axes has room");
+
+static uint32_t save(const struct nn_ready *ready, uint32_t *words)
+{
+	const struct binary *b = ready->state;
+	const uint32_t before = b->is_float ? FLOAT_WORDS : NN_WORDS(struct saved);
+	struct saved_axis *axes = (struct saved_axis *)(words + before);
+	struct saved *s = (struct saved *)words;
+
+	s->operation = b->is_float ? b->f32.operation : b->q8.operation;
+	s->is_float = b->is_float;
+	if (b->is_float) {
+		s->range[0] = b->f32.low;
+		s->range[1] = b->f32.high;
+	} else {
+		s->bytes = (struct saved_bytes){
+			b->q8.flip, { b->q8.a_zero, b->q8.b_zero },
+			{ b->q8.a_factor, b->q8.b_factor, b->q8.out_factor }, b->q8.output,
+		};
+	}
+	for (uint32_t i = 0; i < b->axes.count; i++)
+		axes[i] = (struct saved_axis){
+			(uint32_t)b->axes.dims[i],
+			{ (uint32_t)b->axes.steps_a[i], (uint32_t)b->axes.steps_b[i] },
+		};
+	return before + b->axes.count * NN_WORDS(struct saved_axis);
+}
+
+static bool is_byte(int32_t value)
+{
+	return value >= 0 && value <= UINT8_MAX;
+}
+
+static bool restore_bytes(const struct saved_bytes *s, struct nn_binary_q8 *q)
+{
+	if (s->flip > UINT8_MAX || !is_byte(s->zeros[0]) || !is_byte(s->zeros[1]) ||
+	    !is_byte(s->output.zero) || !is_byte(s->output.low) || !is_byte(s->output.high))
+		return false;
+	for (uint32_t i = 0; i < 3; i++)
+		if (s->factors[i].value < 0 || s->factors[i].shift < 0 || s->factors[i].shift > 31)
+			return false;
+	q->flip = (uint8_t)s->flip;
+	q->a_zero = s->zeros[0];
+	q->b_zero = s->zeros[1];
+	q->a_factor = s->factors[0];
+	q->b_factor = s->factors[1];
+	q->out_factor = s->factors[2];
+	q->output = s->output;
+	return true;
+}
+
+/* The axes, if all that they lead to is within bounds. */
+static bool restore_axes(const struct saved_axis *from, uint32_t count, size_t element,
+			 const struct nn_bounds *bounds, struct nn_broadcast_axes *x)
+{
+	uint64_t all = 1, last[2] = { 0 };
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (!nn_is_dimension(from[i].dim))
+			return false;
+		all = nn_times(all, from[i].dim);
+		if (!nn_fits(&bounds->output, nn_times(all, element), element))
+			return false;
+		for (uint32_t k = 0; k < 2; k++)
+			last[k] += (uint64_t)(from[i].dim - 1) * from[i].steps[k];
+		x->dims[i] = from[i].dim;
+		x->steps_a[i] = from[i].steps[0];
+		x->steps_b[i] = from[i].steps[1];
+	}
+	x->count = count;
+	/* The dimensions' product is bounded, and with it these sums. */
+	return from[count - 1].steps[0] <= 1 && from[count - 1].steps[1] <= 1 &&
+	       nn_fits(&bounds->inputs[A], nn_times(last[0] + 1, element), element) &&
+	       nn_fits(&bounds->inputs[B], nn_times(last[1] + 1, element), element);
+}
+
+static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
+		    struct nn_ready *ready, void *state)
+{
+	const struct saved *s = (const struct saved *)words;
+	struct binary *b = state;
+	uint32_t before, axes;
+
+	if (count < FLOAT_WORDS || s->is_float > 1)
+		return false;
+	before = s->is_float ? FLOAT_WORDS : NN_WORDS(*s);
+	if (count <= before || (count - before) % NN_WORDS(struct saved_axis))
+		return false;
+	axes = (count - before) / NN_WORDS(struct saved_axis);
+	b->is_float = s->is_float;
+	if (axes > NN_MAX_RANK || s->operation > NN_BINARY_PRELU ||
+	    (!b->is_float && (!ready->isa->binary_q8 || !restore_bytes(&s->bytes, &b->q8))) ||
+	    !restore_axes((const struct saved_axis *)(words + before), axes,
+			  b->is_float ? sizeof(float) : 1, bounds, &b->axes))
+		return false;
+	b->f32.operation = b->q8.operation = s->operation;
+	b->f32.low = s->is_float ? s->range[0] : 0;
+	b->f32.high = s->is_float ? s->range[1] : 0;
+	set_rows(ready, b);
+	return true;
+}
+
+/* ---- Running ---- */
 
 /* Where the rows of both operands lie that make row `row` of the output. */
 static void find_row(const struct nn_broadcast_axes *x, size_t row, size_t *a, size_t *b)
@@ -247,4 +378,8 @@ const struct nn_kernel nn_kernel_binary = {
 	.name = "arithmetic",
 	.prepare = prepare,
 	.run = run,
+	.save = save,
+	.restore = restore,
+	.inputs = 2,
+	.state_size = sizeof(struct binary),
 };

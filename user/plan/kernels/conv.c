@@ -31,7 +31,6 @@ static bool read_window(struct nn_run *r, struct conv *c, uint32_t *activation)
 {
 	struct nn_window_args args = nn_window_run_args(r, 3, 0);
 	const struct nn_tensor *filter = &r->inputs[FILTER];
-	const struct nn_axis *h = &c->window.h, *w = &c->window.w;
 
 	*activation = args.activation;
 	if (nn_run_bool(r, args.nchw, false))
@@ -39,19 +38,43 @@ static bool read_window(struct nn_run *r, struct conv *c, uint32_t *activation)
 	c->in = nn_image_of(&r->inputs[X], false);
 	c->window.h = (struct nn_axis){ .in = c->in.h, .filter = filter->dims[1] };
 	c->window.w = (struct nn_axis){ .in = c->in.w, .filter = filter->dims[2] };
-	if (nn_window_infer(r, &args, &c->window))
-		return false;
+	return !nn_window_infer(r, &args, &c->window);
+}
+
+/* What the image, the window and the filter's channels tell of the product. */
+static void set_product(struct conv *c, size_t columns)
+{
+	const struct nn_axis *h = &c->window.h, *w = &c->window.w;
+
 	c->direct = h->filter == 1 && w->filter == 1 && h->stride == 1 && w->stride == 1 &&
 		    h->out == h->in && w->out == w->in;
-	return true;
+	c->gemm.rows = (size_t)c->in.n * h->out * w->out;
+	c->gemm.columns = columns;
+	c->gemm.depth = (size_t)h->filter * w->filter * c->in.c;
+}
+
+/* What the product tells of the rest. */
+static void set_ready(struct conv *c, struct nn_ready *ready)
+{
+	size_t max_rows;
+
+	c->direct &= nn_gemm_takes_rows(&c->gemm);
+	c->padding = c->gemm.is_float ? 0 : (uint8_t)(c->gemm.a_zero ^ c->gemm.a_flip);
+	max_rows = (c->direct ? BLOCK_BYTES : COPY_BYTES) / (c->gemm.depth * c->gemm.element) /
+		   MIN_BLOCK_ROWS * MIN_BLOCK_ROWS;
+	nn_gemm_divide(&c->gemm, ready->threads,
+		       max_rows < MIN_BLOCK_ROWS ? MIN_BLOCK_ROWS : max_rows);
+	ready->packed_size = nn_gemm_packed_size(&c->gemm, ready->isa);
+	c->copy_size = c->direct ? 0 : (c->gemm.block_rows * c->gemm.a_stride * c->gemm.element +
+					63) / 64 * 64;
+	ready->scratch_size = c->copy_size + nn_gemm_scratch(&c->gemm, ready->isa);
+	ready->tasks = c->gemm.row_blocks * c->gemm.column_blocks;
 }
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
-	const struct nn_tensor *x = &r->inputs[X], *filter = &r->inputs[FILTER];
 	struct conv *c;
 	uint32_t activation;
-	size_t max_rows;
 
 	if (r->op->code != NN_CODE_CONV_2D)
 		return false;
@@ -61,23 +84,52 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	ready->state = c;
 	if (!read_window(r, c, &activation))
 		return false;
-	c->gemm.rows = (size_t)c->in.n * c->window.h.out * c->window.w.out;
-	c->gemm.columns = filter->dims[0];
-	c->gemm.depth = (size_t)filter->dims[1] * filter->dims[2] * filter->dims[3];
+	set_product(c, r->inputs[FILTER].dims[0]);
 	if (!nn_gemm_prepare(r, activation, ready, &c->gemm))
 		return false;
-	c->direct &= nn_gemm_takes_rows(&c->gemm);
-	c->padding = c->gemm.is_float ? 0 : (uint8_t)x->zero_point;
-	max_rows = (c->direct ? BLOCK_BYTES : COPY_BYTES) / (c->gemm.depth * c->gemm.element) /
-		   MIN_BLOCK_ROWS * MIN_BLOCK_ROWS;
-	nn_gemm_divide(&c->gemm, ready->threads,
-		       max_rows < MIN_BLOCK_ROWS ? MIN_BLOCK_ROWS : max_rows);
-	ready->packed_size = nn_gemm_packed_size(&c->gemm, ready->isa);
-	if (!c->direct)
-		c->copy_size = (c->gemm.block_rows * c->gemm.a_stride * c->gemm.element + 63) / 64 *
-			       64;
-	ready->scratch_size = c->copy_size + nn_gemm_scratch(&c->gemm, ready->isa);
-	ready->tasks = c->gemm.row_blocks * c->gemm.column_blocks;
+	set_ready(c, ready);
+	return true;
+}
+
+/* ---- Saving ---- */
+
+struct saved {
+	struct nn_saved_window window;
+	uint32_t columns;
+	struct nn_saved_numbers numbers;
+};
+
+static uint32_t save(const struct nn_ready *ready, uint32_t *words)
+{
+	const struct conv *c = ready->state;
+	struct saved *s = (struct saved *)words;
+
+	if (!nn_window_save(&c->in, &c->window, &s->window))
+		return 0;
+	s->columns = (uint32_t)c->gemm.columns;
+	nn_gemm_save(&c->gemm, &s->numbers);
+	return NN_WORDS(*s) - NN_WORDS(s->numbers) + nn_numbers_words(&s->numbers);
+}
+
+static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
+		    struct nn_ready *ready, void *state)
+{
+	const struct saved *s = (const struct saved *)words;
+	const uint32_t before = NN_WORDS(*s) - NN_WORDS(s->numbers);
+	struct conv *c = state;
+
+	if (count <= before || !nn_window_restore(&s->window, &c->in, &c->window) ||
+	    !nn_is_dimension(s->columns))
+		return false;
+	set_product(c, s->columns);
+	if (nn_times((uint64_t)c->window.h.filter * c->window.w.filter, c->in.c) > UINT32_MAX ||
+	    !nn_gemm_restore(&s->numbers, count - before, ready->isa, &c->gemm) ||
+	    !nn_fits(&bounds->inputs[X], nn_window_input(&s->window, c->gemm.element),
+		     c->gemm.element) ||
+	    !nn_fits(&bounds->output, nn_window_output(&s->window, s->columns, c->gemm.element),
+		     c->gemm.element))
+		return false;
+	set_ready(c, ready);
 	return true;
 }
 
@@ -188,4 +240,8 @@ const struct nn_kernel nn_kernel_conv = {
 	.prepare = prepare,
 	.pack = pack,
 	.run = run,
+	.save = save,
+	.restore = restore,
+	.inputs = 1,
+	.state_size = sizeof(struct conv),
 };

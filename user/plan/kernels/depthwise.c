@@ -6,10 +6,12 @@
 #include <string.h>
 
 #include "ops/image.h"
+#include "ops/q8.h"
 #include "ops/window.h"
 #include "plan/kernels/depthwise_q8.h"
 #include "plan/kernels/families.h"
 #include "plan/kernels/quant8.h"
+#include "plan/kernels/saved.h"
 
 enum { X, FILTER, BIAS };
 
@@ -17,6 +19,7 @@ enum { X, FILTER, BIAS };
 #define BLOCK_BYTES (24 * 1024)	/* half of a first-level cache */
 #define TASKS_PER_THREAD 4
 #define MIN_SHARED 30000	/* outputs that are worth a second thread */
+#define MAX_ROW (UINT64_C(1) << 36)	/* bytes of input with its padding */
 
 struct depthwise {
 	bool is_float;
@@ -51,8 +54,8 @@ static size_t block_f32(const struct depthwise *d)
 	return most < NN_MAX_LANES ? NN_MAX_LANES : most;
 }
 
-static bool prepare_f32(struct nn_run *r, const struct nn_window_args *args, struct depthwise *d,
-			struct nn_ready *ready)
+/* What the window tells of the inner loop, and of its memory. */
+static void set_f32(struct depthwise *d, struct nn_ready *ready)
 {
 	const struct nn_axis *w = &d->window.w;
 	size_t weights = (size_t)d->window.h.filter * w->filter * d->in.c;
@@ -72,22 +75,16 @@ static bool prepare_f32(struct nn_run *r, const struct nn_window_args *args, str
 	};
 	/* The filter lies as the inner loop wants it, but may not be aligned, or may change. */
 	ready->packed_size = (weights + d->in.c) * sizeof(float);
-	return nn_fused_range_float(nn_run_int(r, args->activation, 0), &d->f32.low, &d->f32.high);
 }
 
-static bool prepare_q8(struct nn_run *r, const struct nn_window_args *args, struct depthwise *d,
-		       struct nn_ready *ready)
+/* False: a row of the input would take more memory than there can be. */
+static bool set_q8(struct depthwise *d, const struct nn_saved_bytes *bytes,
+		   struct nn_ready *ready)
 {
-	const struct nn_tensor *x = &r->inputs[X];
 	const struct nn_axis *w = &d->window.w;
-	bool is_signed = x->type == NN_TENSOR_QUANT8_ASYMM_SIGNED;
 	struct depthwise_q8_layout layout;
-	struct nn_q8_channels q;
 
-	ready->reads = NN_IN(BIAS);
-	if (!ready->isa->depthwise_q8 || !nn_q8_channels(r, d->in.c, args->activation,
-					(size_t)d->window.h.filter * w->filter, &q))
-		return false;
+	d->is_float = false;
 	d->element = 1;
 	d->block = d->in.c;
 	d->q8 = (struct nn_depthwise_q8){
@@ -100,11 +97,14 @@ static bool prepare_q8(struct nn_run *r, const struct nn_window_args *args, stru
 		.stride = w->stride,
 		.dilation = w->dilation,
 		.head = w->head,
-		.in_flip = is_signed ? 0x80 : 0,
-		.in_zero = (uint8_t)(x->zero_point + (is_signed ? 128 : 0)),
-		.filter_zero = nn_q8_signed_zero(&r->inputs[FILTER]),
-		.output = q.out,
+		.in_flip = (uint8_t)bytes->flip,
+		.in_zero = (uint8_t)bytes->in_zero,
+		.filter_zero = bytes->filter_zero,
+		.output = { bytes->zero, bytes->low, bytes->high },
 	};
+	if (nn_times((uint64_t)(w->out - 1) * w->stride + (uint64_t)w->filter * w->dilation +
+		     w->stride, d->q8.padded) > MAX_ROW)
+		return false;
 	if (ready->isa->pairs) {
 		size_t lanes = ready->isa->lanes, panel = NN_PANEL_VECTORS * lanes;
 		size_t taps = (d->q8.height * d->q8.width + 1) / 2 * 2;
@@ -118,6 +118,34 @@ static bool prepare_q8(struct nn_run *r, const struct nn_window_args *args, stru
 	ready->packed_size = layout.packed;
 	ready->scratch_size = layout.scratch;
 	return true;
+}
+
+static bool prepare_f32(struct nn_run *r, const struct nn_window_args *args, struct depthwise *d,
+			struct nn_ready *ready)
+{
+	set_f32(d, ready);
+	return nn_fused_range_float(nn_run_int(r, args->activation, 0), &d->f32.low, &d->f32.high);
+}
+
+static bool prepare_q8(struct nn_run *r, const struct nn_window_args *args, struct depthwise *d,
+		       struct nn_ready *ready)
+{
+	const struct nn_q8 in = nn_q8_of(&r->inputs[X]);
+	struct nn_saved_bytes bytes = {
+		.flip = in.flip,
+		.in_zero = in.zero,
+		.filter_zero = nn_q8_signed_zero(&r->inputs[FILTER]),
+	};
+	struct nn_q8_channels q;
+
+	ready->reads = NN_IN(BIAS);
+	if (!ready->isa->depthwise_q8 || !nn_q8_channels(r, d->in.c, args->activation,
+			(size_t)d->window.h.filter * d->window.w.filter, &q))
+		return false;
+	bytes.zero = q.out.zero;
+	bytes.low = q.out.low;
+	bytes.high = q.out.high;
+	return set_q8(d, &bytes, ready);
 }
 
 static void divide(struct depthwise *d, struct nn_ready *ready)
@@ -148,6 +176,61 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 		return false;
 	if (x->type == NN_TENSOR_FLOAT32 ? !prepare_f32(r, &args, d, ready) :
 	    x->type == NN_TENSOR_FLOAT16 || !prepare_q8(r, &args, d, ready))
+		return false;
+	divide(d, ready);
+	return true;
+}
+
+/* ---- Saving ---- */
+
+struct saved {
+	struct nn_saved_window window;
+	struct nn_saved_numbers numbers;
+};
+
+static uint32_t save(const struct nn_ready *ready, uint32_t *words)
+{
+	const struct depthwise *d = ready->state;
+	const struct nn_depthwise_q8 *q = &d->q8;
+	struct saved *s = (struct saved *)words;
+
+	if (!nn_window_save(&d->in, &d->window, &s->window))
+		return 0;
+	s->numbers = (struct nn_saved_numbers){ .is_float = d->is_float };
+	if (d->is_float) {
+		s->numbers.range[0] = d->f32.low;
+		s->numbers.range[1] = d->f32.high;
+	} else {
+		s->numbers.bytes = (struct nn_saved_bytes){
+			q->in_flip, q->in_zero, q->filter_zero,
+			q->output.zero, q->output.low, q->output.high,
+		};
+	}
+	return NN_WORDS(s->window) + nn_numbers_words(&s->numbers);
+}
+
+static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
+		    struct nn_ready *ready, void *state)
+{
+	const struct saved *s = (const struct saved *)words;
+	struct depthwise *d = state;
+
+	if (count <= NN_WORDS(s->window) ||
+	    !nn_numbers_are_sane(&s->numbers, count - NN_WORDS(s->window)) ||
+	    !nn_window_restore(&s->window, &d->in, &d->window) ||
+	    d->window.h.filter > MAX_HEIGHT || d->window.w.filter > MAX_HEIGHT ||
+	    (!s->numbers.is_float && !ready->isa->depthwise_q8))
+		return false;
+	if (s->numbers.is_float) {
+		set_f32(d, ready);
+		d->f32.low = s->numbers.range[0];
+		d->f32.high = s->numbers.range[1];
+	} else if (!set_q8(d, &s->numbers.bytes, ready)) {
+		return false;
+	}
+	if (!nn_fits(&bounds->inputs[X], nn_window_input(&s->window, d->element), d->element) ||
+	    !nn_fits(&bounds->output, nn_window_output(&s->window, d->in.c, d->element),
+		     d->element))
 		return false;
 	divide(d, ready);
 	return true;
@@ -355,4 +438,8 @@ const struct nn_kernel nn_kernel_depthwise = {
 	.prepare = prepare,
 	.pack = pack,
 	.run = run,
+	.save = save,
+	.restore = restore,
+	.inputs = 1,
+	.state_size = sizeof(struct depthwise),
 };

@@ -34,6 +34,15 @@ size_t nn_gemm_packed_size(const struct nn_gemm *g, const struct nn_isa *isa)
 	return panels_size(g, isa, g->columns);
 }
 
+/* What follows from the kind of numbers. */
+static void set_element(struct nn_gemm *g, const struct nn_isa *isa, bool is_float)
+{
+	g->is_float = is_float;
+	g->element = is_float ? sizeof(float) : 1;
+	g->a_stride = is_float || isa->pairs ? g->depth :
+		      divide(g->depth, NN_Q8_GROUP) * NN_Q8_GROUP;
+}
+
 bool nn_gemm_prepare(struct nn_run *r, uint32_t activation, struct nn_ready *ready,
 		     struct nn_gemm *g)
 {
@@ -41,10 +50,8 @@ bool nn_gemm_prepare(struct nn_run *r, uint32_t activation, struct nn_ready *rea
 
 	if (!r->inputs[WEIGHTS].data || !r->inputs[BIAS].data || !g->rows)
 		return false;
-	g->a_stride = g->depth;
 	if (r->inputs[X].type == NN_TENSOR_FLOAT32) {
-		g->is_float = true;
-		g->element = sizeof(float);
+		set_element(g, ready->isa, true);
 		return nn_fused_range_float(nn_run_int(r, activation, 0), &g->low, &g->high);
 	}
 	if (r->inputs[X].type != NN_TENSOR_QUANT8_ASYMM &&
@@ -54,9 +61,7 @@ bool nn_gemm_prepare(struct nn_run *r, uint32_t activation, struct nn_ready *rea
 	if (!ready->isa->gemm_q8 || !nn_q8_channels(r, (uint32_t)g->columns, activation, g->depth,
 						    &q))
 		return false;
-	g->element = 1;
-	if (!ready->isa->pairs)
-		g->a_stride = divide(g->depth, NN_Q8_GROUP) * NN_Q8_GROUP;
+	set_element(g, ready->isa, false);
 	g->a_flip = r->inputs[X].type == NN_TENSOR_QUANT8_ASYMM ? 0 : 0x80;
 	g->a_zero = r->inputs[X].zero_point + g->a_flip;
 	g->b_zero = nn_q8_signed_zero(&r->inputs[WEIGHTS]);
@@ -64,10 +69,56 @@ bool nn_gemm_prepare(struct nn_run *r, uint32_t activation, struct nn_ready *rea
 	return true;
 }
 
+void nn_gemm_save(const struct nn_gemm *g, struct nn_saved_numbers *saved)
+{
+	*saved = (struct nn_saved_numbers){ .is_float = g->is_float };
+	if (g->is_float) {
+		saved->range[0] = g->low;
+		saved->range[1] = g->high;
+	} else {
+		saved->bytes = (struct nn_saved_bytes){ g->a_flip, g->a_zero, g->b_zero,
+							g->out.zero, g->out.low, g->out.high };
+	}
+}
+
+bool nn_gemm_restore(const struct nn_saved_numbers *saved, uint32_t count,
+		     const struct nn_isa *isa, struct nn_gemm *g)
+{
+	const struct nn_saved_bytes *b = &saved->bytes;
+
+	if (!nn_numbers_are_sane(saved, count) || (!saved->is_float && !isa->gemm_q8) ||
+	    nn_times(g->columns, g->depth) > UINT32_MAX)
+		return false;
+	set_element(g, isa, saved->is_float);
+	if (saved->is_float) {
+		g->low = saved->range[0];
+		g->high = saved->range[1];
+		return true;
+	}
+	g->a_flip = (uint8_t)b->flip;
+	g->a_zero = b->in_zero;
+	g->b_zero = b->filter_zero;
+	g->out = (struct nn_q8_output){ b->zero, b->low, b->high };
+	return true;
+}
+
 size_t nn_gemm_scratch(const struct nn_gemm *g, const struct nn_isa *isa)
 {
 	return g->is_float || !isa->pairs ? 0 :
 	       NN_Q8_WIDE_ROWS * divide(g->depth, NN_Q8_PAIR) * NN_Q8_PAIR * sizeof(int16_t);
+}
+
+/* What `count` blocks of a whole have, a multiple of `unit`; it may take fewer of them. */
+static size_t cut(size_t whole, size_t count, size_t unit, uint32_t *blocks)
+{
+	size_t block;
+
+	*blocks = 1;
+	if (count == 1)
+		return divide(whole, unit) * unit;
+	block = divide(divide(whole, count), unit) * unit;
+	*blocks = (uint32_t)divide(whole, block);
+	return block;
 }
 
 void nn_gemm_divide(struct nn_gemm *g, uint32_t threads, size_t max_rows)
@@ -86,10 +137,8 @@ void nn_gemm_divide(struct nn_gemm *g, uint32_t threads, size_t max_rows)
 		if (column_blocks > panels)
 			column_blocks = panels;
 	}
-	g->block_rows = divide(divide(g->rows, row_blocks), TILE_ROWS) * TILE_ROWS;
-	g->block_columns = divide(divide(g->columns, column_blocks), panel) * panel;
-	g->row_blocks = (uint32_t)divide(g->rows, g->block_rows);
-	g->column_blocks = (uint32_t)divide(g->columns, g->block_columns);
+	g->block_rows = cut(g->rows, row_blocks, TILE_ROWS, &g->row_blocks);
+	g->block_columns = cut(g->columns, column_blocks, panel, &g->column_blocks);
 }
 
 /* ---- Packing ---- */

@@ -8,6 +8,7 @@
 
 #include "plan/kernels/kernel.h"
 #include "plan/kernels/quant8.h"
+#include "plan/kernels/saved.h"
 
 struct nn_gemm {
 	bool is_float;
@@ -36,6 +37,11 @@ struct nn_gemm {
  */
 bool nn_gemm_prepare(struct nn_run *r, uint32_t activation, struct nn_ready *ready,
 		     struct nn_gemm *g);
+
+/* Its numbers, and back, where rows, columns and depth are set. False: it cannot be. */
+void nn_gemm_save(const struct nn_gemm *g, struct nn_saved_numbers *saved);
+bool nn_gemm_restore(const struct nn_saved_numbers *saved, uint32_t count,
+		     const struct nn_isa *isa, struct nn_gemm *g);
 
 /* Whether rows that follow one another without a gap need no copy. */
 static inline bool nn_gemm_takes_rows(const struct nn_gemm *g)

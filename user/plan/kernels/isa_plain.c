@@ -103,7 +103,7 @@ static inline sums_q8 scale_q8(sums_q8 acc, const struct nn_q8_scale *s)
 		int64_t product = (int64_t)acc[i] * 2 * s->multiplier[i] + round;
 		int32_t high = (int32_t)(product >> 32);
 
-		scaled[i] = (high - (acc[i] < 0 && s->shift[i])) >> s->shift[i];
+		scaled[i] = (high - (acc[i] < 0 && s->shift[i])) >> (s->shift[i] & 31);
 	}
 	return scaled;
 }

@@ -24,6 +24,11 @@ static const struct nn_kernel *const kernels[] = {
 	&nn_kernel_unary,
 };
 
+const struct nn_kernel *nn_kernel_at(uint32_t number)
+{
+	return number < sizeof(kernels) / sizeof(kernels[0]) ? kernels[number] : NULL;
+}
+
 bool nn_kernel_find(struct nn_run *r, struct nn_ready *ready)
 {
 	for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {

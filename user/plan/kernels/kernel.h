@@ -11,6 +11,10 @@
 
 struct nn_kernel;
 
+/* Most 32-bit numbers that a step is saved as, and inputs that it may read then. */
+#define NN_SAVED_WORDS 64
+#define NN_SAVED_INPUTS 2
+
 /* One operation made ready. Whoever prepares it fills all but `isa` and `threads`. */
 struct nn_ready {
 	const struct nn_isa *isa;
@@ -32,6 +36,17 @@ struct nn_kernel_call {
 	uint32_t threads;		/* that may share what a task itself cuts in parts */
 };
 
+/* The memory of a step, where nobody vouches for the step. */
+struct nn_room {
+	uint64_t bytes;
+	uint32_t align;			/* what its address is a multiple of, at least */
+};
+
+struct nn_bounds {
+	struct nn_room inputs[NN_SAVED_INPUTS];
+	struct nn_room output;
+};
+
 struct nn_kernel {
 	const char *name;
 	/*
@@ -49,7 +64,26 @@ struct nn_kernel {
 	void (*pack)(struct nn_run *r, const struct nn_ready *ready, void *packed);
 	/* Runs a task, of which any may run at a time. `scratch` is aligned to 64. */
 	void (*run)(const struct nn_kernel_call *call, uint32_t task, void *scratch);
+	/*
+	 * The step as numbers, so that a plan is loaded without being compiled. NULL, and
+	 * a count of 0: it cannot be had. `inputs` are read when it runs; all have values
+	 * that become neither an address, a size nor a choice.
+	 */
+	uint32_t (*save)(const struct nn_ready *ready, uint32_t *words);
+	/*
+	 * Makes such a step of numbers that anybody may have written: fills `state`, of
+	 * state_size bytes that may hold anything, and what prepare() fills of `ready`,
+	 * but for `kernel`, `state` and `reads`. False unless run() keeps within `bounds`,
+	 * packed_size bytes of weights, and scratch_size bytes, of whatever all of these hold.
+	 */
+	bool (*restore)(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
+			struct nn_ready *ready, void *state);
+	uint32_t inputs;		/* at most NN_SAVED_INPUTS */
+	size_t state_size;
 };
+
+/* The kernels by number, the same in one build; NULL: beyond the last one. */
+const struct nn_kernel *nn_kernel_at(uint32_t number);
 
 /* The first kernel that takes the operation; false: none does. */
 bool nn_kernel_find(struct nn_run *r, struct nn_ready *ready);

@@ -7,6 +7,7 @@
 
 #include "ops/axis.h"
 #include "plan/kernels/families.h"
+#include "plan/kernels/saved.h"
 
 enum { X, AXES };
 
@@ -64,6 +65,39 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	return true;
 }
 
+struct saved {
+	uint32_t count;
+	uint32_t stride;
+	uint32_t tasks;
+	float divisor;
+};
+
+static uint32_t save(const struct nn_ready *ready, uint32_t *words)
+{
+	const struct mean *m = ready->state;
+
+	*(struct saved *)words = (struct saved){ (uint32_t)m->count, (uint32_t)m->stride,
+						 ready->tasks, m->divisor };
+	return NN_WORDS(struct saved);
+}
+
+static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
+		    struct nn_ready *ready, void *state)
+{
+	const struct saved *s = (const struct saved *)words;
+	uint64_t size;
+
+	if (count != NN_WORDS(*s) || !s->count || !s->stride || !s->tasks)
+		return false;
+	size = nn_times((uint64_t)s->stride * s->tasks, sizeof(float));
+	if (!nn_fits(&bounds->inputs[X], nn_times(size, s->count), sizeof(float)) ||
+	    !nn_fits(&bounds->output, size, sizeof(float)))
+		return false;
+	*(struct mean *)state = (struct mean){ s->count, s->stride, s->divisor };
+	ready->tasks = s->tasks;
+	return true;
+}
+
 /* Sums of neighbours, a few at a time. */
 static void sum_columns(const struct nn_isa *isa, const struct mean *m, const float *x, float *out)
 {
@@ -96,4 +130,8 @@ const struct nn_kernel nn_kernel_mean = {
 	.name = "mean",
 	.prepare = prepare,
 	.run = run,
+	.save = save,
+	.restore = restore,
+	.inputs = 1,
+	.state_size = sizeof(struct mean),
 };

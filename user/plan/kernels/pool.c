@@ -10,6 +10,7 @@
 #include "ops/quant.h"
 #include "ops/window.h"
 #include "plan/kernels/families.h"
+#include "plan/kernels/saved.h"
 
 struct pool {
 	bool is_max;
@@ -65,6 +66,74 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	ready->tasks = p->in.n * p->window.h.out;
 	return true;
 }
+
+/* ---- Saving ---- */
+
+#define MAX_PIXELS (UINT64_C(1) << 23)	/* whose bytes' sum an int32_t holds */
+
+struct saved {
+	uint32_t is_max;
+	uint32_t clamps;
+	struct nn_saved_window window;
+	struct nn_saved_numbers numbers;
+};
+
+#define BEFORE_NUMBERS (NN_WORDS(struct saved) - NN_WORDS(struct nn_saved_numbers))
+
+static uint32_t save(const struct nn_ready *ready, uint32_t *words)
+{
+	const struct pool *p = ready->state;
+	struct saved *s = (struct saved *)words;
+
+	if (!nn_window_save(&p->in, &p->window, &s->window))
+		return 0;
+	s->is_max = p->is_max;
+	s->clamps = p->clamps;
+	s->numbers = (struct nn_saved_numbers){ .is_float = p->is_float };
+	if (p->is_float) {
+		s->numbers.range[0] = p->low;
+		s->numbers.range[1] = p->high;
+	} else {
+		s->numbers.bytes = (struct nn_saved_bytes){
+			.flip = p->q.flip, .in_zero = p->q.zero, .low = p->low_q8, .high = p->high_q8,
+		};
+	}
+	return BEFORE_NUMBERS + nn_numbers_words(&s->numbers);
+}
+
+/* Without dilations each window has a pixel of the image, which may be its only one. */
+static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
+		    struct nn_ready *ready, void *state)
+{
+	const struct saved *s = (const struct saved *)words;
+	const size_t element = count > BEFORE_NUMBERS && s->numbers.is_float ?
+			       sizeof(float) : 1;
+	struct pool *p = state;
+
+	if (count <= BEFORE_NUMBERS ||
+	    !nn_numbers_are_sane(&s->numbers, count - BEFORE_NUMBERS) ||
+	    !nn_window_restore(&s->window, &p->in, &p->window) ||
+	    p->window.h.dilation != 1 || p->window.w.dilation != 1 ||
+	    (uint64_t)p->window.h.filter * p->window.w.filter > MAX_PIXELS ||
+	    !nn_fits(&bounds->inputs[0], nn_window_input(&s->window, element), element) ||
+	    !nn_fits(&bounds->output, nn_window_output(&s->window, p->in.c, element), element))
+		return false;
+	p->is_max = s->is_max;
+	p->clamps = s->clamps;
+	p->is_float = s->numbers.is_float;
+	if (p->is_float) {
+		p->low = s->numbers.range[0];
+		p->high = s->numbers.range[1];
+	} else {
+		p->q = (struct nn_q8){ (uint8_t)s->numbers.bytes.flip, s->numbers.bytes.in_zero };
+		p->low_q8 = s->numbers.bytes.low;
+		p->high_q8 = s->numbers.bytes.high;
+	}
+	ready->tasks = p->in.n * p->window.h.out;
+	return true;
+}
+
+/* ---- Running ---- */
 
 /* The part of the input under a window: rows of pixels, from the first pixel on. */
 struct cells {
@@ -203,4 +272,8 @@ const struct nn_kernel nn_kernel_pool = {
 	.name = "pool",
 	.prepare = prepare,
 	.run = run,
+	.save = save,
+	.restore = restore,
+	.inputs = 1,
+	.state_size = sizeof(struct pool),
 };

@@ -7,6 +7,7 @@
 #include "ops/quant.h"
 #include "plan/kernels/elementwise.h"
 #include "plan/kernels/families.h"
+#include "plan/kernels/saved.h"
 
 struct quantize {
 	size_t count;
@@ -36,6 +37,49 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	return true;
 }
 
+struct saved {
+	uint32_t count;
+	float scale;
+	float zero;
+	float low;
+	float high;
+};
+
+static uint32_t save(const struct nn_ready *ready, uint32_t *words)
+{
+	const struct quantize *q = ready->state;
+
+	*(struct saved *)words = (struct saved){ (uint32_t)q->count, q->f32.scale, q->f32.zero,
+						 q->f32.low, q->f32.high };
+	return NN_WORDS(struct saved);
+}
+
+/* A number that is one, and no larger than the difference of two bytes. */
+static bool is_byte(float x)
+{
+	return x >= -UINT8_MAX && x <= UINT8_MAX;
+}
+
+static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
+		    struct nn_ready *ready, void *state)
+{
+	const struct saved *s = (const struct saved *)words;
+	struct quantize *q = state;
+
+	if (count != NN_WORDS(*s) || !s->count ||
+	    !nn_fits(&bounds->inputs[0], s->count * sizeof(float), sizeof(float)) ||
+	    !nn_fits(&bounds->output, s->count, 1) || !is_byte(s->zero) || !is_byte(s->low) ||
+	    !is_byte(s->high))
+		return false;
+	q->f32.scale = s->scale;
+	q->f32.zero = s->zero;
+	q->f32.low = s->low;
+	q->f32.high = s->high;
+	q->count = s->count;
+	ready->tasks = nn_elementwise_divide(ready->threads, q->count, &q->task_count);
+	return true;
+}
+
 static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 {
 	const struct quantize *q = call->ready->state;
@@ -53,4 +97,8 @@ const struct nn_kernel nn_kernel_quantize = {
 	.name = "quantisation",
 	.prepare = prepare,
 	.run = run,
+	.save = save,
+	.restore = restore,
+	.inputs = 1,
+	.state_size = sizeof(struct quantize),
 };

@@ -7,6 +7,7 @@
 #include "ops/axis.h"
 #include "plan/kernels/elementwise.h"
 #include "plan/kernels/families.h"
+#include "plan/kernels/saved.h"
 
 enum { X, BETA, AXIS };
 
@@ -17,12 +18,21 @@ struct softmax {
 	float beta;
 };
 
+/* Cuts the rows in tasks. */
+static void divide(struct softmax *s, struct nn_ready *ready)
+{
+	size_t count;
+	uint32_t tasks = nn_elementwise_divide(ready->threads, s->rows * s->row, &count);
+
+	s->task_rows = (s->rows + tasks - 1) / tasks;
+	ready->tasks = (uint32_t)((s->rows + s->task_rows - 1) / s->task_rows);
+}
+
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
 	const struct nn_tensor *x = &r->inputs[X];
 	struct softmax *s;
-	uint32_t axis, tasks;
-	size_t count;
+	uint32_t axis;
 
 	if (r->op->code != NN_CODE_SOFTMAX || x->type != NN_TENSOR_FLOAT32 ||
 	    !nn_tensor_count(x) || !nn_axis(nn_run_int(r, AXIS, -1), x->rank, &axis) ||
@@ -35,9 +45,39 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	s->beta = nn_run_float(r, BETA, 1);
 	s->row = x->dims[axis];
 	s->rows = nn_tensor_count(x) / s->row;
-	tasks = nn_elementwise_divide(ready->threads, nn_tensor_count(x), &count);
-	s->task_rows = (s->rows + tasks - 1) / tasks;
-	ready->tasks = (uint32_t)((s->rows + s->task_rows - 1) / s->task_rows);
+	divide(s, ready);
+	return true;
+}
+
+struct saved {
+	uint32_t rows;
+	uint32_t row;
+	float beta;
+};
+
+static uint32_t save(const struct nn_ready *ready, uint32_t *words)
+{
+	const struct softmax *s = ready->state;
+
+	*(struct saved *)words = (struct saved){ (uint32_t)s->rows, (uint32_t)s->row, s->beta };
+	return NN_WORDS(struct saved);
+}
+
+static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
+		    struct nn_ready *ready, void *state)
+{
+	const struct saved *from = (const struct saved *)words;
+	struct softmax *s = state;
+	uint64_t size;
+
+	if (count != NN_WORDS(*from) || !from->rows || !from->row)
+		return false;
+	size = nn_times((uint64_t)from->rows * from->row, sizeof(float));
+	if (!nn_fits(&bounds->inputs[X], size, sizeof(float)) ||
+	    !nn_fits(&bounds->output, size, sizeof(float)))
+		return false;
+	*s = (struct softmax){ .rows = from->rows, .row = from->row, .beta = from->beta };
+	divide(s, ready);
 	return true;
 }
 
@@ -58,4 +98,8 @@ const struct nn_kernel nn_kernel_softmax = {
 	.name = "softmax",
 	.prepare = prepare,
 	.run = run,
+	.save = save,
+	.restore = restore,
+	.inputs = 1,
+	.state_size = sizeof(struct softmax),
 };

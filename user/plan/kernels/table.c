@@ -6,6 +6,7 @@
 
 #include "plan/kernels/elementwise.h"
 #include "plan/kernels/families.h"
+#include "plan/kernels/saved.h"
 
 #define ENTRIES 256
 
@@ -79,6 +80,28 @@ static void pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 	make_table(r, packed);
 }
 
+static uint32_t save(const struct nn_ready *ready, uint32_t *words)
+{
+	const struct table *t = ready->state;
+
+	words[0] = (uint32_t)t->count;
+	return 1;
+}
+
+static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
+		    struct nn_ready *ready, void *state)
+{
+	struct table *t = state;
+
+	if (count != 1 || !words[0] || !nn_fits(&bounds->inputs[0], words[0], 1) ||
+	    !nn_fits(&bounds->output, words[0], 1))
+		return false;
+	t->count = words[0];
+	ready->packed_size = ENTRIES;
+	ready->tasks = nn_elementwise_divide(ready->threads, t->count, &t->task_count);
+	return true;
+}
+
 static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 {
 	const struct table *t = call->ready->state;
@@ -95,4 +118,8 @@ const struct nn_kernel nn_kernel_table = {
 	.prepare = prepare,
 	.pack = pack,
 	.run = run,
+	.save = save,
+	.restore = restore,
+	.inputs = 1,
+	.state_size = sizeof(struct table),
 };

@@ -8,6 +8,7 @@
 
 #include "plan/kernels/elementwise.h"
 #include "plan/kernels/families.h"
+#include "plan/kernels/saved.h"
 
 #define SQUARE 16
 
@@ -35,11 +36,32 @@ static void add_axis(struct transpose *t, size_t dim, size_t step)
 	t->steps[t->count++] = step;
 }
 
+/* The rest of the axes. False: the input's elements are nowhere neighbours. */
+static bool set_strides(struct transpose *t)
+{
+	size_t stride = 1;
+
+	for (uint32_t i = t->count; i-- > 0; stride *= t->dims[i])
+		t->strides[i] = stride;
+	t->unit = 0;
+	while (t->unit < t->count && t->steps[t->unit] != 1)
+		t->unit++;
+	return t->unit < t->count;
+}
+
+static void divide(struct transpose *t, size_t elements, struct nn_ready *ready)
+{
+	size_t count;
+	uint32_t tasks = nn_elementwise_divide(ready->threads, elements, &count);
+
+	t->task_rows = (t->dims[0] + tasks - 1) / tasks;
+	ready->tasks = (uint32_t)((t->dims[0] + t->task_rows - 1) / t->task_rows);
+}
+
 static void read_axes(const struct nn_run *r, struct transpose *t)
 {
 	const struct nn_tensor *x = &r->inputs[0];
 	const int32_t *permutation = r->inputs[1].data;
-	size_t stride = 1;
 
 	for (uint32_t i = 0; i < x->rank; i++) {
 		uint32_t axis = permutation ? (uint32_t)permutation[i] : x->rank - 1 - i;
@@ -49,18 +71,13 @@ static void read_axes(const struct nn_run *r, struct transpose *t)
 	}
 	if (!t->count)
 		add_axis(t, 1, 1);
-	for (uint32_t i = t->count; i-- > 0; stride *= t->dims[i])
-		t->strides[i] = stride;
-	while (t->steps[t->unit] != 1)
-		t->unit++;
+	set_strides(t);
 }
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
 	const struct nn_tensor *x = &r->inputs[0];
 	struct transpose *t;
-	uint32_t tasks;
-	size_t count;
 
 	if (r->op->code != NN_CODE_TRANSPOSE || !nn_tensor_count(x))
 		return false;
@@ -71,11 +88,64 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	ready->reads = NN_IN(1);
 	t->element = nn_type_info(x->type)->element_size;
 	read_axes(r, t);
-	tasks = nn_elementwise_divide(ready->threads, nn_tensor_count(x), &count);
-	t->task_rows = (t->dims[0] + tasks - 1) / tasks;
-	ready->tasks = (uint32_t)((t->dims[0] + t->task_rows - 1) / t->task_rows);
+	divide(t, nn_tensor_count(x), ready);
 	return true;
 }
+
+/* ---- Saving ---- */
+
+struct saved_axis {
+	uint32_t dim;
+	uint32_t step;
+};
+
+struct saved {
+	uint32_t element;
+	struct saved_axis axes[NN_MAX_RANK];	/* as many as there are: the form ends there */
+};
+
+static uint32_t save(const struct nn_ready *ready, uint32_t *words)
+{
+	const struct transpose *t = ready->state;
+	struct saved *s = (struct saved *)words;
+
+	s->element = (uint32_t)t->element;
+	for (uint32_t i = 0; i < t->count; i++)
+		s->axes[i] = (struct saved_axis){ (uint32_t)t->dims[i], (uint32_t)t->steps[i] };
+	return 1 + t->count * NN_WORDS(struct saved_axis);
+}
+
+static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
+		    struct nn_ready *ready, void *state)
+{
+	const struct saved *s = (const struct saved *)words;
+	uint64_t elements = 1, last = 0;
+	struct transpose *t = state;
+
+	if (count < 1 + NN_WORDS(*s->axes) || count > NN_WORDS(*s) || count % 2 != 1 ||
+	    (s->element != 1 && s->element != 2 && s->element != 4))
+		return false;
+	t->element = s->element;
+	t->count = (count - 1) / NN_WORDS(*s->axes);
+	for (uint32_t i = 0; i < t->count; i++) {
+		if (!nn_is_dimension(s->axes[i].dim))
+			return false;
+		elements = nn_times(elements, s->axes[i].dim);
+		/* With it the sum of what the axes lead to is bounded. */
+		if (!nn_fits(&bounds->output, nn_times(elements, t->element), t->element))
+			return false;
+		last += (uint64_t)(s->axes[i].dim - 1) * s->axes[i].step;
+		t->dims[i] = s->axes[i].dim;
+		t->steps[i] = s->axes[i].step;
+	}
+	if (!nn_fits(&bounds->inputs[0], nn_times(last + 1, t->element), t->element) ||
+	    !set_strides(t))
+		return false;
+	divide(t, elements, ready);
+	return true;
+}
+
+/* ---- Running ---- */
 
 /* A part of the output: rows along `unit`, columns along the last axis. */
 struct part {
@@ -170,4 +240,8 @@ const struct nn_kernel nn_kernel_transpose = {
 	.name = "transpose",
 	.prepare = prepare,
 	.run = run,
+	.save = save,
+	.restore = restore,
+	.inputs = 1,
+	.state_size = sizeof(struct transpose),
 };

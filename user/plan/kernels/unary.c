@@ -8,6 +8,7 @@
 #include "ops/quant.h"
 #include "plan/kernels/elementwise.h"
 #include "plan/kernels/families.h"
+#include "plan/kernels/saved.h"
 
 struct unary {
 	size_t count;
@@ -57,6 +58,42 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	return true;
 }
 
+struct saved {
+	uint32_t function;
+	uint32_t count;
+	float low;
+	float high;
+	float alpha;
+};
+
+static uint32_t save(const struct nn_ready *ready, uint32_t *words)
+{
+	const struct unary *u = ready->state;
+
+	*(struct saved *)words = (struct saved){ u->f32.function, (uint32_t)u->count, u->f32.low,
+						 u->f32.high, u->f32.alpha };
+	return NN_WORDS(struct saved);
+}
+
+static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
+		    struct nn_ready *ready, void *state)
+{
+	const struct saved *s = (const struct saved *)words;
+	struct unary *u = state;
+
+	if (count != NN_WORDS(*s) || s->function > NN_UNARY_ELU || !s->count ||
+	    !nn_fits(&bounds->inputs[0], s->count * sizeof(float), sizeof(float)) ||
+	    !nn_fits(&bounds->output, s->count * sizeof(float), sizeof(float)))
+		return false;
+	*u = (struct unary){
+		.count = s->count,
+		.f32 = { .function = s->function, .low = s->low, .high = s->high,
+			 .alpha = s->alpha },
+	};
+	ready->tasks = nn_elementwise_divide(ready->threads, u->count, &u->task_count);
+	return true;
+}
+
 static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 {
 	const struct unary *u = call->ready->state;
@@ -74,4 +111,8 @@ const struct nn_kernel nn_kernel_unary = {
 	.name = "function",
 	.prepare = prepare,
 	.run = run,
+	.save = save,
+	.restore = restore,
+	.inputs = 1,
+	.state_size = sizeof(struct unary),
 };

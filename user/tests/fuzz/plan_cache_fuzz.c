@@ -7,8 +7,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "../frozen_form.h"
 #include "plan/compiled.h"
-#include "plan/saved.h"
 #include "run_plan.h"
 
 #define MAX_DATA_SIZE 65536
@@ -25,7 +25,8 @@ struct program {
 		uint8_t how;		/* 0: add, 1: replace, else: exclusive or */
 		int8_t value;
 	} damage[MAX_DAMAGE];
-	uint32_t reserved;
+	uint8_t kernels;		/* which of those that the CPU has */
+	uint8_t reserved[3];
 };
 
 _Static_assert(sizeof(struct program) == 32, "what make_corpus writes the seeds behind");
@@ -43,9 +44,14 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 	return size;
 }
 
-static struct nn_plan *plan_of(const struct nn_model *model)
+static struct nn_plan *plan_of(const struct nn_model *model, uint8_t kernels)
 {
-	const struct nn_plan_options options = { .deadline_ns = now_ns() + RUN_NS };
+	static const char *const names[] = { NULL, "avx2", "plain" };
+	const struct nn_isa *isa = nn_isa_find(names[kernels % 3]);
+	const struct nn_plan_options options = {
+		.deadline_ns = now_ns() + RUN_NS,
+		.kernels = isa ? isa->name : NULL,
+	};
 	struct nn_error err = { "" };
 	struct nn_plan *plan;
 
@@ -54,10 +60,13 @@ static struct nn_plan *plan_of(const struct nn_model *model)
 	return plan;
 }
 
+/* A frozen form, or else a wire form: now and then the one that was squeezed. */
 static void damage(struct nn_plan_image *image, const struct program *p)
 {
-	size_t words = (image->model_size - sizeof(struct saved_header)) / sizeof(uint32_t);
-	uint8_t *wire = (uint8_t *)image->model + sizeof(struct saved_header);
+	const struct saved_header *h = image->model;
+	size_t all = image->model_size - sizeof(*h);
+	size_t words = (h->frozen_size && p->seed % 8 ? h->frozen_size : all) / sizeof(uint32_t);
+	uint8_t *wire = (uint8_t *)image->model + sizeof(*h);
 
 	for (uint32_t i = 0; words && i < p->num_damage % (MAX_DAMAGE + 1); i++) {
 		uint8_t *at = wire + p->damage[i].at % words * sizeof(uint32_t);
@@ -76,6 +85,7 @@ static void damage(struct nn_plan_image *image, const struct program *p)
  */
 static void mend_header(struct nn_plan_image *image, const void *data)
 {
+	static const struct nn_plan_options options;
 	const struct nn_pool pool = { data, image->data_size };
 	struct packed_weights weights = { .data = data };
 	struct saved_header h;
@@ -85,12 +95,14 @@ static void mend_header(struct nn_plan_image *image, const void *data)
 	struct compiled *c;
 
 	memcpy(&h, image->model, sizeof(h));
-	if (!h.kernels[0] ||
+	if (h.frozen_size)
+		form_mend(image->model);
+	if (!h.kernels[0] || h.frozen_size ||
 	    nn_model_decode((char *)image->model + sizeof(h), image->model_size - sizeof(h), &pool,
 			    image->data_size ? 1 : 0, &model, &err))
 		return;
 	weights.size = h.data_size ? h.data_size - sizeof(struct saved_stamp) : 0;
-	if (!nn_ops_check_model(model, NULL, &err) && !plan_create(model, &plan, &err)) {
+	if (!nn_ops_check_model(model, NULL, &err) && !plan_create(model, &options, &plan, &err)) {
 		c = compiled_create(plan, nn_isa_find(h.kernels), 0, &weights);
 		if (c) {
 			h.packed_size = c->packed_size;
@@ -194,7 +206,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(&p, data, sizeof(p));
 	if (nn_model_decode(data + sizeof(p), size - sizeof(p), NULL, 0, &model, &err))
 		return 0;
-	plan = plan_of(model);
+	plan = plan_of(model, p.kernels);
 	if (plan)
 		save_and_load(plan, &p);
 	nn_plan_free(plan);

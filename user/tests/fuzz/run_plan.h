@@ -78,7 +78,7 @@ static bool set_input(const struct nn_operand *o, uint8_t *memory, struct nn_arg
 /* Where the model has not too many arguments, and none too large. */
 static void run_plan(const struct nn_plan *plan, uint8_t seed)
 {
-	const struct nn_subgraph *s = &nn_plan_model(plan)->subgraphs[0];
+	const struct nn_subgraph *s = nn_plan_main(plan);
 	struct nn_output_shape shapes[MAX_ARGS];
 	struct nn_arg inputs[MAX_ARGS], outputs[MAX_ARGS];
 	struct nn_execution e = {

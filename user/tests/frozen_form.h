@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Frozen forms for tests that damage them: their steps, and the header made to agree
+ * with what is behind it, as whoever means harm would.
+ */
+#ifndef NN_TESTS_FROZEN_FORM_H
+#define NN_TESTS_FROZEN_FORM_H
+
+#include <stdlib.h>
+
+#include "plan/saved.h"
+
+/* The steps that are left of a form; words is NULL where it is cut off. */
+struct form_steps {
+	const struct frozen_step *step;
+	const uint32_t *words;
+	const uint32_t *next;
+	const uint32_t *end;
+};
+
+static inline struct form_steps form_steps_begin(const struct saved_header *h)
+{
+	const struct frozen_header *head = (const struct frozen_header *)(h + 1);
+	const uint32_t *form = (const uint32_t *)head;
+	uint64_t at = sizeof(*head) +
+		      ((uint64_t)head->num_inputs + head->num_outputs) * sizeof(struct frozen_arg) +
+		      (uint64_t)head->num_places * sizeof(struct frozen_place);
+	struct form_steps s = { .end = form + h->frozen_size / sizeof(*form) };
+
+	s.next = at < h->frozen_size ? form + at / sizeof(*form) : s.end;
+	return s;
+}
+
+/* The next step; false: there is none. */
+static inline bool form_steps_next(struct form_steps *s)
+{
+	const size_t head = sizeof(*s->step) / sizeof(*s->next);
+
+	if ((size_t)(s->end - s->next) < head)
+		return false;
+	s->step = (const struct frozen_step *)s->next;
+	s->words = s->next + head;
+	if ((size_t)(s->end - s->words) < s->step->words)
+		return false;
+	s->next = s->words + s->step->words;
+	return true;
+}
+
+/* What a kernel makes of a step; *state is to be freed. NULL: it refuses it. */
+static inline const struct nn_kernel *form_restore(const struct form_steps *s,
+						   const struct nn_bounds *bounds,
+						   struct nn_ready *ready, void **state)
+{
+	const struct nn_kernel *kernel = nn_kernel_at(s->step->kernel);
+	uint32_t *words = malloc(s->step->words * sizeof(*words) + 1);
+
+	*state = NULL;
+	if (kernel && kernel->restore && words) {
+		*state = malloc(kernel->state_size);
+		ready->kernel = kernel;
+		ready->state = *state;
+		/* In memory of that length, for the sanitizer. */
+		for (uint32_t i = 0; i < s->step->words; i++)
+			words[i] = s->words[i];
+		if (!*state || !kernel->restore(words, s->step->words, bounds, ready, *state))
+			kernel = NULL;
+	} else {
+		kernel = NULL;
+	}
+	free(words);
+	return kernel;
+}
+
+/* Tells the header how many bytes of weights its steps have now. */
+static inline void form_mend(struct saved_header *h)
+{
+	/* No operand has more. */
+	const struct nn_room any = { UINT32_MAX, SAVED_ALIGN };
+	const struct nn_bounds bounds = { { any, any }, any };
+	struct form_steps s = form_steps_begin(h);
+	uint64_t packed = 0;
+
+	while (form_steps_next(&s)) {
+		struct nn_ready ready = { .isa = nn_isa_find(h->kernels), .threads = 1 };
+		void *state;
+		const struct nn_kernel *kernel = form_restore(&s, &bounds, &ready, &state);
+
+		free(state);
+		if (!kernel)
+			return;
+		if (kernel->pack)
+			packed += (ready.packed_size + SAVED_ALIGN - 1) / SAVED_ALIGN * SAVED_ALIGN;
+	}
+	h->packed_size = packed;
+}
+
+#endif /* NN_TESTS_FROZEN_FORM_H */
