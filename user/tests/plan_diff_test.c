@@ -1232,7 +1232,12 @@ static void run_step(const struct nn_ready *ready, const struct nn_bounds *bound
 	void *packed = noise(ready->packed_size), *scratch = noise(ready->scratch_size);
 	void *inputs[NN_SAVED_INPUTS] = { NULL }, *output = noise(bounds->output.bytes);
 	struct nn_ready on = *ready;
-	const struct nn_kernel_call call = { &on, (const void *const *)inputs, &output };
+	const struct nn_kernel_call call = {
+		.ready = &on,
+		.inputs = (const void *const *)inputs,
+		.outputs = &output,
+		.threads = 1,
+	};
 
 	on.packed = packed;
 	for (uint32_t i = 0; i < ready->kernel->inputs; i++)
