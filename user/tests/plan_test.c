@@ -24,6 +24,7 @@
 
 enum {
 	ADD = 0,
+	AVERAGE_POOL_2D = 1,
 	CONCATENATION = 2,
 	CONV_2D = 3,
 	DEQUANTIZE = 6,
@@ -269,6 +270,37 @@ static void test_infinity(void **state)
 	run_both_ways(low, 4, results);
 	assert_true(results[0][0] == FLT_MAX && results[1][0] == FLT_MAX);
 	assert_memory_equal(results[0], results[1], sizeof(results[0]));
+}
+
+/* A window whose bytes sum up to more than 32 bits hold. */
+static void test_large_average(void **state)
+{
+	enum { SIDE = 4096 };
+	uint8_t *x = malloc(SIDE * SIDE), result = 0;
+	uint32_t in, out, side;
+	struct nn_plan *plan;
+	struct call c;
+
+	(void)state;
+	assert_non_null(x);
+	memset(x, 255, SIDE * SIDE);
+	mb_init(&built);
+	side = mb_int32(&built, SIDE);
+	in = mb_operand(&built, NN_TENSOR_QUANT8_ASYMM, NN_SUBGRAPH_INPUT,
+			MB_DIMS(1, SIDE, SIDE, 1));
+	out = mb_operand(&built, NN_TENSOR_QUANT8_ASYMM, NN_SUBGRAPH_OUTPUT, MB_DIMS(1, 1, 1, 1));
+	built.operands[0][in].scale = built.operands[0][out].scale = 1;
+	mb_operation(&built, AVERAGE_POOL_2D, MB_LIST(in, mb_int32(&built, 2), mb_int32(&built, 1),
+						      mb_int32(&built, 1), side, side,
+						      mb_int32(&built, 0)), MB_LIST(out));
+	plan = make_plan();
+	call_init(&c);
+	add_input(&c, x, SIDE * SIDE);
+	add_output(&c, &result, 1);
+	assert_runs(plan, &c);
+	assert_int_equal(result, 255);
+	nn_plan_free(plan);
+	free(x);
 }
 
 static void test_add(void **state)
@@ -1118,6 +1150,7 @@ int main(void)
 		cmocka_unit_test(test_half_is_rounded_by_cast),
 		cmocka_unit_test(test_half_is_hashed_as_it_is),
 		cmocka_unit_test(test_infinity),
+		cmocka_unit_test(test_large_average),
 		cmocka_unit_test(test_broken_calls),
 		cmocka_unit_test(test_unaligned),
 		cmocka_unit_test(test_not_executable),

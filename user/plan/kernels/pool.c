@@ -25,6 +25,8 @@ struct pool {
 	struct nn_q8 q;
 };
 
+#define MAX_PIXELS (UINT64_C(1) << 23)	/* whose bytes' sum an int32_t holds */
+
 static bool read_window(struct nn_run *r, struct pool *p)
 {
 	struct nn_window_args args = nn_window_run_args(r, 1, 2);
@@ -61,15 +63,14 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	ready->state = p;
 	p->is_max = r->op->code == NN_CODE_MAX_POOL_2D;
 	p->is_float = type == NN_TENSOR_FLOAT32;
-	if (!read_window(r, p))
+	if (!read_window(r, p) ||
+	    (!p->is_float && (uint64_t)p->window.h.filter * p->window.w.filter > MAX_PIXELS))
 		return false;
 	ready->tasks = p->in.n * p->window.h.out;
 	return true;
 }
 
 /* ---- Saving ---- */
-
-#define MAX_PIXELS (UINT64_C(1) << 23)	/* whose bytes' sum an int32_t holds */
 
 struct saved {
 	uint32_t is_max;
