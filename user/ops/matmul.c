@@ -7,6 +7,7 @@
 
 #include "ops/axis.h"
 #include "ops/check.h"
+#include "ops/dot.h"
 #include "ops/quant.h"
 #include "ops/op.h"
 
@@ -110,7 +111,38 @@ static void name(const void *x, const struct factor *a, const void *y,			\
 
 MATMUL(matmul_float, float, float, 0, 0, sum)
 MATMUL(matmul_int, int32_t, uint32_t, 0, 0, sum)
-MATMUL(matmul_int8, int8_t, int64_t, q->x_zero, q->y_zero, convert(sum, q))
+
+/* `count` stretches of a factor, `step` elements apart: where they lie, or side by side in `copy`. */
+static const int8_t *stretches(const int8_t *from, uint32_t count, uint32_t length, size_t step,
+			       size_t inner_step, int8_t *copy)
+{
+	if (inner_step == 1 && step == length)
+		return from;
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < length; k++)
+			copy[i * length + k] = from[i * step + k * inner_step];
+	return copy;
+}
+
+/* `copy` has room for both factors. */
+static void matmul_int8(const int8_t *x, const struct factor *a, const int8_t *y,
+			const struct factor *b, int8_t *out, const struct conversion *q,
+			int8_t *copy)
+{
+	const size_t depth = a->columns;
+
+	x = stretches(x, a->rows, a->columns, a->row_step, a->column_step, copy);
+	y = stretches(y, b->columns, a->columns, b->column_step, b->row_step,
+		      copy + a->rows * depth);
+	for (size_t i = 0; i < a->rows; i++) {
+		for (size_t j = 0; j < b->columns; j++) {
+			const struct nn_dot_q8 dot = nn_dot_i8(x + i * depth, y + j * depth, depth);
+
+			*out++ = (int8_t)convert(nn_dot_q8_sum(&dot, q->x_zero, q->y_zero, depth),
+						 q);
+		}
+	}
+}
 
 static bool conversion(const struct nn_run *r, struct conversion *q)
 {
@@ -133,9 +165,14 @@ static enum nn_status execute_batch_matmul(struct nn_run *r)
 	struct factor a = factor(r, 0), b = factor(r, 1);
 	size_t step = (size_t)a.rows * b.columns * element;
 	struct conversion q = { 0 };
+	int8_t *copy = NULL;
 
 	if (element == 1 && !conversion(r, &q))
 		return nn_run_fail(r, "scales that cannot be represented");
+	if (element == 1)
+		copy = nn_run_alloc(r, (size_t)a.rows + b.columns, a.columns);
+	if (element == 1 && !copy)
+		return NN_OUT_OF_MEMORY;
 	for (uint32_t i = 0; i < batches; i++) {
 		const char *left = (const char *)x->data + batch_start(x, out, i) * element;
 		const char *right = (const char *)y->data + batch_start(y, out, i) * element;
@@ -146,7 +183,8 @@ static enum nn_status execute_batch_matmul(struct nn_run *r)
 		else if (out->type == NN_TENSOR_INT32)
 			matmul_int(left, &a, right, &b, to, &q);
 		else
-			matmul_int8(left, &a, right, &b, to, &q);
+			matmul_int8((const int8_t *)left, &a, (const int8_t *)right, &b,
+				    (int8_t *)to, &q, copy);
 	}
 	return NN_OK;
 }

@@ -7,6 +7,7 @@
 
 #include "ops/axis.h"
 #include "ops/check.h"
+#include "ops/dot.h"
 #include "ops/quant.h"
 #include "ops/recurrent.h"
 
@@ -89,12 +90,16 @@ static int16_t gate(const struct nn_run *r, uint32_t g, uint32_t unit, const uin
 	const uint8_t *input = (const uint8_t *)w->data + (size_t)unit * size;
 	const uint8_t *recurrent = (const uint8_t *)u->data + (size_t)unit * units;
 	int64_t sum = ((const int32_t *)r->inputs[BIAS + g].data)[unit];
+	const uint32_t first = size < units ? size : units, second = size < units ? units : size;
 
-	for (uint32_t i = 0; i < size + units; i++) {
-		int32_t weight = i < units ? recurrent[i] : input[i - units];
-		int32_t value = i < size ? x[i] : h[i - size];
+	for (uint32_t i = 0, end; i < size + units; i = end) {
+		const uint8_t *weights = i < units ? recurrent + i : input + i - units;
+		const uint8_t *values = i < size ? x + i : h + i - size;
+		struct nn_dot_q8 dot;
 
-		sum += (weight - w->zero_point) * (value - ACTIVATION_ZERO);
+		end = i < first ? first : i < second ? second : size + units;
+		dot = nn_dot_u8(weights, values, end - i);
+		sum += nn_dot_q8_sum(&dot, w->zero_point, ACTIVATION_ZERO, end - i);
 	}
 	return saturate16(nn_quant_scale((int32_t)(uint32_t)sum, m));
 }

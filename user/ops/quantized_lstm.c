@@ -8,6 +8,7 @@
 
 #include "ops/axis.h"
 #include "ops/check.h"
+#include "ops/dot.h"
 #include "ops/quant.h"
 #include "ops/recurrent.h"
 
@@ -187,11 +188,9 @@ static int32_t scale(int64_t v, struct nn_multiplier m)
 /* weights[u] . (x - zero), and the bias if there is one. */
 static int64_t dot(const int8_t *weights, const int8_t *x, int32_t zero, uint32_t size)
 {
-	int64_t sum = 0;
+	const struct nn_dot_q8 dot = nn_dot_i8(weights, x, size);
 
-	for (uint32_t i = 0; i < size; i++)
-		sum += weights[i] * (x[i] - zero);
-	return sum;
+	return nn_dot_q8_sum(&dot, 0, zero, size);
 }
 
 /* Layer normalisation of a row of units, in place. */

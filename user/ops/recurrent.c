@@ -3,6 +3,7 @@
  * What the recurrent operations share: activations by code, products of weight
  * matrices with a batch of vectors, and the walk through a sequence.
  */
+#include "ops/dot.h"
 #include "ops/recurrent.h"
 
 #include <math.h>
@@ -51,13 +52,8 @@ void nn_recurrent_multiply(const float *weights, const float *x, float *out, uin
 	for (uint32_t b = 0; b < batch; b++, x += size) {
 		const float *w = weights;
 
-		for (uint32_t u = 0; u < units; u++, w += size) {
-			float sum = 0;
-
-			for (uint32_t i = 0; i < size; i++)
-				sum += w[i] * x[i];
-			*out++ += sum;
-		}
+		for (uint32_t u = 0; u < units; u++, w += size)
+			*out++ += nn_dot_f32(w, x, size);
 	}
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ops/check.h"
+#include "ops/dot.h"
 #include "ops/recurrent.h"
 
 enum { INPUT, FEATURE, TIME, BIAS, STATE, RANK, ACTIVATION };
@@ -74,12 +75,9 @@ static enum nn_status execute_svdf(struct nn_run *r)
 		out[i] = bias ? bias[i % s.units] : 0;
 	for (size_t i = 0; i < (size_t)s.batch * s.filters; i++, state += s.memory) {
 		const float *weight = time + i % s.filters * s.memory;
-		float sum = 0;
 
 		state[s.memory - 1] = now[i];
-		for (uint32_t m = 0; m < s.memory; m++)
-			sum += state[m] * weight[m];
-		out[i / s.rank] += sum;
+		out[i / s.rank] += nn_dot_f32(state, weight, s.memory);
 		memmove(state, state + 1, (s.memory - 1) * sizeof(*state));
 		state[s.memory - 1] = 0;
 	}
