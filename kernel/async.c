@@ -226,7 +226,7 @@ void nnaccel_async_free(struct nnaccel_command *cmd)
  * nnaccel_async_admit() - From now on the execution has an end that is told
  * @cmd: the execution; a count is taken that its end gives back
  *
- * Return: 0, -ESTALE, -ENOSPC.
+ * Return: 0, -ESTALE, -ENOSPC, -ECANCELED.
  */
 int nnaccel_async_admit(struct nnaccel_command *cmd)
 {
@@ -234,7 +234,9 @@ int nnaccel_async_admit(struct nnaccel_command *cmd)
 	int ret = 0;
 
 	mutex_lock(&ctx->lock);
-	if (!cmd->model->session) {
+	if (cmd->async->ended) {
+		ret = -ECANCELED;
+	} else if (!cmd->model->session) {
 		ret = -ESTALE;
 	} else if (ctx->num_commands >= READ_ONCE(nnaccel_max_commands)) {
 		ret = -ENOSPC;

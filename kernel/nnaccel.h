@@ -672,7 +672,7 @@ int nnaccel_execute_ioctl(struct nnaccel_ucmd *ucmd);
  * @ready_ns: when the last fence signalled
  * @duration_ns: longest time from then on, 0: no limit
  * @may_leave: it may end while the worker goes on with it
- * @ended: context->lock: @end was called
+ * @ended: context->lock: @end was called, or is not to be: it is not admitted any more
  * @end: tells the client: @error 0: the command is answered; context->lock is held
  * @data: for @end
  * @unsignalled: fences that it waits for, and 1 until all callbacks are added

@@ -122,33 +122,38 @@ static int nnaccel_uring_execute(struct nnaccel_context *ctx, struct io_uring_cm
 	/* The client can write the submission queue: each word is read once. */
 	uring->to = u64_to_user_ptr(READ_ONCE(from->execute));
 	ret = nnaccel_uring_build(ctx, uring);
-	if (!ret) {
-		cmd = uring->cmd;
-		cmd->async->tag = READ_ONCE(from->tag);
-		*nnaccel_uring_pdu(ioucmd) = uring;
-		ret = nnaccel_async_admit(cmd);
-	}
 	if (ret) {
 		nnaccel_uring_free(uring);
 		return ret;
 	}
-	/* From here on the end is nnaccel_uring_complete(), which may come at any time. */
+	cmd = uring->cmd;
+	cmd->async->tag = READ_ONCE(from->tag);
+	*nnaccel_uring_pdu(ioucmd) = uring;
 	kref_get(&cmd->refs);
+	/* After its end the ring would be left with a request that is freed. */
 	nnaccel_uring_mark_cancelable(ioucmd, issue_flags);
-	nnaccel_async_start(cmd);
+	ret = nnaccel_async_admit(cmd);
+	/* From there on the end is nnaccel_uring_complete(), which may have come already. */
+	if (!ret) {
+		nnaccel_async_start(cmd);
+	} else {
+		io_uring_cmd_done(ioucmd, ret, 0, issue_flags);
+		nnaccel_uring_free(uring);
+	}
 	nnaccel_command_put(cmd);
 	return -EIOCBQUEUED;
 }
 
-/* The ring, or the task, goes. It may ask more than once. */
+/* The ring, or the task, goes. It may ask more than once, and before the command is admitted. */
 static void nnaccel_uring_cancel(struct nnaccel_command *cmd)
 {
-	bool ended, drop = false;
+	bool drop = false;
 
 	kref_get(&cmd->refs);
 	mutex_lock(&cmd->ctx->lock);
-	ended = cmd->async->ended;
-	if (!ended)
+	if (cmd->state == NNACCEL_COMMAND_NEW)
+		cmd->async->ended = true;
+	else if (!cmd->async->ended)
 		drop = !nnaccel_async_cancel(cmd);
 	mutex_unlock(&cmd->ctx->lock);
 	if (drop)

@@ -335,6 +335,55 @@ TEST_F(uring, cancel)
 	EXPECT_EQ(io_uring_cq_ready(&self->ring), 0);
 }
 
+struct canceller {
+	int fd;
+	_Atomic bool stop;
+};
+
+static void *cancel_always(void *data)
+{
+	struct nnaccel_cancel arg = { .size = sizeof(arg), .flags = NNACCEL_CANCEL_ANY };
+	struct canceller *c = data;
+
+	while (!c->stop)
+		xioctl(c->fd, NNACCEL_CANCEL, &arg);
+	return NULL;
+}
+
+/* Another thread submits and a third one cancels: each execution ends once. */
+TEST_F(uring, cancel_while_it_is_submitted)
+{
+	struct canceller c = { .fd = self->s.fd };
+	unsigned int cancelled = 0;
+	struct execution e[DEPTH];
+	pthread_t thread;
+	uint64_t tag;
+
+	ASSERT_EQ(served_start(&self->s), 0);
+	ASSERT_EQ(pthread_create(&thread, NULL, cancel_always, &c), 0);
+	for (int round = 0; round < 30; round++) {
+		uint64_t seen = 0;
+
+		for (unsigned int i = 0; i < DEPTH; i++) {
+			execution_init(&e[i], self->model, self->pool, self->pool);
+			prepare_sqe(&self->ring, self->s.fd, &e[i].cmd, i)->flags |= IOSQE_ASYNC;
+		}
+		ASSERT_EQ(io_uring_submit(&self->ring), DEPTH);
+		for (unsigned int i = 0; i < DEPTH; i++) {
+			int res = reap(&self->ring, &tag);
+
+			EXPECT_TRUE(res == 0 || res == -ECANCELED) TH_LOG("%d", res);
+			cancelled += res == -ECANCELED;
+			EXPECT_EQ(seen & (1ULL << tag), 0);
+			seen |= 1ULL << tag;
+		}
+	}
+	c.stop = true;
+	pthread_join(thread, NULL);
+	EXPECT_GT(cancelled, 0);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
+}
+
 TEST_F(uring, death_of_the_worker)
 {
 	ASSERT_EQ(submit(&self->ring, self->s.fd, &self->e.cmd, 1), 1);
