@@ -4,7 +4,6 @@
  * their client, and end within a bound: what could still write is killed first.
  */
 
-#include <linux/dma-fence.h>
 #include <linux/ktime.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
@@ -102,9 +101,8 @@ static int nnaccel_async_queue(struct nnaccel_command *cmd)
 /* Queues what waits and was not ended meanwhile, unless it failed already. */
 static void nnaccel_async_go(struct nnaccel_command *cmd, int error)
 {
-	struct nnaccel_context *ctx = cmd->ctx;
+	bool signalling = nnaccel_lock_to_signal(cmd->ctx);
 
-	mutex_lock(&ctx->lock);
 	if (cmd->state == NNACCEL_COMMAND_WAITING) {
 		error = error ?: nnaccel_async_queue(cmd);
 		if (error)
@@ -112,7 +110,7 @@ static void nnaccel_async_go(struct nnaccel_command *cmd, int error)
 	} else {
 		error = 0;
 	}
-	mutex_unlock(&ctx->lock);
+	nnaccel_unlock_signalled(cmd->ctx, signalling);
 	if (error)
 		nnaccel_command_put(cmd);
 }
@@ -144,10 +142,10 @@ static void nnaccel_async_finish(struct work_struct *work)
 	struct nnaccel_async *async = container_of(work, struct nnaccel_async, finish);
 	struct nnaccel_command *cmd = async->cmd;
 	int error = nnaccel_command_end_access(cmd);
+	bool signalling = nnaccel_lock_to_signal(cmd->ctx);
 
-	mutex_lock(&cmd->ctx->lock);
 	async->end(cmd, async->error ?: error);
-	mutex_unlock(&cmd->ctx->lock);
+	nnaccel_unlock_signalled(cmd->ctx, signalling);
 	nnaccel_command_put(cmd);
 }
 
@@ -337,13 +335,12 @@ int nnaccel_async_cancel(struct nnaccel_command *cmd)
  */
 void nnaccel_async_withdraw(struct nnaccel_command *cmd)
 {
-	bool waits;
+	bool waits, signalling = nnaccel_lock_to_signal(cmd->ctx);
 
-	mutex_lock(&cmd->ctx->lock);
 	waits = cmd->state == NNACCEL_COMMAND_WAITING;
 	if (waits)
 		nnaccel_command_finish(cmd, -ECANCELED);
-	mutex_unlock(&cmd->ctx->lock);
+	nnaccel_unlock_signalled(cmd->ctx, signalling);
 	if (waits)
 		nnaccel_command_put(cmd);
 }
@@ -403,12 +400,13 @@ static int nnaccel_cancel(struct nnaccel_context *ctx, const struct nnaccel_canc
 static int nnaccel_cancel_and_put(struct nnaccel_context *ctx, const struct nnaccel_cancel *arg)
 {
 	struct nnaccel_command *cmd, *next;
+	bool signalling;
 	LIST_HEAD(dead);
 	int ret;
 
-	mutex_lock(&ctx->lock);
+	signalling = nnaccel_lock_to_signal(ctx);
 	ret = nnaccel_cancel(ctx, arg, &dead);
-	mutex_unlock(&ctx->lock);
+	nnaccel_unlock_signalled(ctx, signalling);
 	list_for_each_entry_safe(cmd, next, &dead, node)
 		nnaccel_command_put(cmd);
 	return ret;

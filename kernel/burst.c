@@ -117,7 +117,7 @@ static int nnaccel_slot_bind_ioctl(struct nnaccel_ucmd *ucmd)
 	burst->num_slots++;
 	trace_nnaccel_slot_bind(burst, slot);
 	WARN_ON(xa_is_err(xa_store(&burst->slots, NNACCEL_SLOT_INDEX(slot->number), slot,
-				   GFP_KERNEL_ACCOUNT)));
+				   GFP_NOWAIT)));
 	mutex_unlock(&ctx->lock);
 	return 0;
 }
@@ -367,25 +367,45 @@ void nnaccel_burst_kill_all(struct nnaccel_context *ctx)
 }
 
 /**
- * nnaccel_burst_announce() - Give a burst its number: the worker is about to be told of it
- * @burst: the burst; context->lock is held
+ * nnaccel_burst_reserve() - Reserve a number for a burst, where it has none
+ * @burst: the burst, counted
+ * @session: the session that is to be told of it
+ * @number: out: the number; stays as it is where there is no need for one
+ *
+ * Waits for memory, so it comes before context->lock is taken.
  *
  * Return: 0 or -ENOMEM.
  */
-int nnaccel_burst_announce(struct nnaccel_burst *burst)
+int nnaccel_burst_reserve(struct nnaccel_burst *burst, struct nnaccel_session *session, u32 *number)
 {
-	struct nnaccel_session *session = burst->ctx->session;
 	int ret;
 
-	lockdep_assert_held(&burst->ctx->lock);
-	if (burst->number)
+	if (READ_ONCE(burst->number))
 		return 0;
-	ret = xa_alloc_cyclic(&session->bursts, &burst->number, burst, xa_limit_31b,
+	ret = xa_alloc_cyclic(&session->bursts, number, XA_ZERO_ENTRY, xa_limit_31b,
 			      &session->next_burst, GFP_KERNEL_ACCOUNT);
-	if (ret < 0) {
-		burst->number = 0;
-		return -ENOMEM;
+	return ret < 0 ? -ENOMEM : 0;
+}
+
+/**
+ * nnaccel_burst_announce() - Give a burst its number: the worker is about to be told of it
+ * @burst: the burst; context->lock is held
+ * @number: what was reserved for it
+ *
+ * Return: 0, or -ECANCELED: it died meanwhile.
+ */
+int nnaccel_burst_announce(struct nnaccel_burst *burst, u32 number)
+{
+	struct nnaccel_session *session = burst->ctx->session;
+
+	lockdep_assert_held(&burst->ctx->lock);
+	if (burst->dead || burst->number) {
+		if (number)
+			xa_erase(&session->bursts, number);
+		return burst->dead ? -ECANCELED : 0;
 	}
+	WARN_ON(xa_is_err(xa_store(&session->bursts, number, burst, GFP_NOWAIT)));
+	WRITE_ONCE(burst->number, number);
 	trace_nnaccel_burst_announce(burst);
 	return 0;
 }

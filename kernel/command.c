@@ -73,9 +73,9 @@ static void nnaccel_command_expire(struct work_struct *work)
 	struct nnaccel_command *cmd = container_of(to_delayed_work(work), struct nnaccel_command,
 						   expiry);
 	struct nnaccel_context *ctx = cmd->ctx;
-	bool drop = false;
+	bool signalling, drop = false;
 
-	mutex_lock(&ctx->lock);
+	signalling = nnaccel_lock_to_signal(ctx);
 	if (cmd->state == NNACCEL_COMMAND_DONE) {
 		/* It came first. */
 	} else if (nnaccel_deadline_left(nnaccel_command_due_ns(cmd), 0)) {
@@ -87,7 +87,7 @@ static void nnaccel_command_expire(struct work_struct *work)
 		nnaccel_command_finish(cmd, -ETIME);
 		drop = true;
 	}
-	mutex_unlock(&ctx->lock);
+	nnaccel_unlock_signalled(ctx, signalling);
 	if (drop)
 		nnaccel_command_put(cmd);
 	nnaccel_command_put(cmd);

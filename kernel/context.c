@@ -245,15 +245,16 @@ static int nnaccel_context_release(struct inode *inode, struct file *file)
 {
 	struct nnaccel_context *ctx = file->private_data;
 	struct nnaccel_command *cmd, *next;
+	bool signalling;
 	LIST_HEAD(dead);
 
-	mutex_lock(&ctx->lock);
+	signalling = nnaccel_lock_to_signal(ctx);
 	WRITE_ONCE(ctx->closed, true);
 	nnaccel_async_fail(ctx, NULL, -ECANCELED, &dead);
 	nnaccel_burst_kill_all(ctx);
 	if (ctx->session)
 		wake_up_all(&ctx->session->wait);
-	mutex_unlock(&ctx->lock);
+	nnaccel_unlock_signalled(ctx, signalling);
 	list_for_each_entry_safe(cmd, next, &dead, node)
 		nnaccel_command_put(cmd);
 

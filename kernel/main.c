@@ -83,7 +83,10 @@ module_param_named(low_nice, nnaccel_low_nice, uint, 0644);
 MODULE_PARM_DESC(low_nice,
 		 "How much nicer a worker gets while all its models are of low priority (default 10)");
 
-/* What must not be done where a fence signals or a lock is held; nothing in it waits for others. */
+/*
+ * What must not be done where a fence signals or a lock is held. Nothing in it waits for others, or
+ * for memory: whoever frees memory may wait for it.
+ */
 struct workqueue_struct *nnaccel_wq;
 /* What waits for other drivers. */
 struct workqueue_struct *nnaccel_access_wq;
@@ -257,7 +260,7 @@ static int __init nnaccel_init(void)
 	if (!nnaccel_max_user_bytes)
 		nnaccel_max_user_bytes = totalram_pages() / 2 << PAGE_SHIFT;
 
-	nnaccel_wq = alloc_workqueue("nnaccel", WQ_UNBOUND | WQ_HIGHPRI, 0);
+	nnaccel_wq = alloc_workqueue("nnaccel", WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
 	if (!nnaccel_wq)
 		return -ENOMEM;
 	nnaccel_access_wq = alloc_workqueue("nnaccel-access", WQ_UNBOUND, 0);

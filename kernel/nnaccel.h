@@ -9,7 +9,9 @@
  *   engine lock	engine.c: the broker, the list of contexts, what the broker was told
  *   account lock	context.c: bytes and contexts per user (a spinlock)
  *
- * User memory is never touched with one of them held: a fault takes mmap_lock.
+ * User memory is never touched with one of them held: a fault takes mmap_lock. Nor is memory
+ * allocated: context->lock is taken on the way to a fence's signal, for which whoever frees memory
+ * may be waiting.
  *
  * Who pins whom (a count, unless said otherwise):
  *
@@ -42,6 +44,7 @@
 #define NNACCEL_INTERNAL_H
 
 #include <linux/completion.h>
+#include <linux/dma-fence.h>
 #include <linux/fs.h>
 #include <linux/kref.h>
 #include <linux/list.h>
@@ -54,7 +57,6 @@
 #include <linux/nnaccel.h>
 
 struct dma_buf;
-struct dma_fence;
 struct io_uring_cmd;
 struct nnaccel_async;
 struct nnaccel_command;
@@ -225,6 +227,24 @@ struct nnaccel_context {
 };
 
 extern const struct file_operations nnaccel_context_fops;
+
+/*
+ * For whoever ends commands, and with them fences: lockdep sees that nothing on the way to a
+ * fence's signal, and so nobody who holds the lock, waits for memory.
+ */
+static inline bool nnaccel_lock_to_signal(struct nnaccel_context *ctx)
+{
+	bool signalling = dma_fence_begin_signalling();
+
+	mutex_lock(&ctx->lock);
+	return signalling;
+}
+
+static inline void nnaccel_unlock_signalled(struct nnaccel_context *ctx, bool signalling)
+{
+	mutex_unlock(&ctx->lock);
+	dma_fence_end_signalling(signalling);
+}
 
 void nnaccel_context_get(struct nnaccel_context *ctx);
 void nnaccel_context_put(struct nnaccel_context *ctx);
@@ -535,7 +555,9 @@ struct nnaccel_slot {
 
 void nnaccel_burst_get(struct nnaccel_burst *burst);
 void nnaccel_burst_put(struct nnaccel_burst *burst);
-int nnaccel_burst_announce(struct nnaccel_burst *burst);
+int nnaccel_burst_reserve(struct nnaccel_burst *burst, struct nnaccel_session *session,
+			  u32 *number);
+int nnaccel_burst_announce(struct nnaccel_burst *burst, u32 number);
 struct nnaccel_pool *nnaccel_burst_resolve(struct nnaccel_burst *burst, u32 number, u32 *prot);
 int nnaccel_burst_map(struct nnaccel_burst *burst, struct vm_area_struct *vma, u64 offset,
 		      bool worker);

@@ -176,31 +176,51 @@ void nnaccel_session_forget(struct nnaccel_session *session, struct nnaccel_forg
 void nnaccel_session_revoke(struct nnaccel_session *session, struct nnaccel_pool *pool)
 {
 	lockdep_assert_held(&session->ctx->lock);
-	xa_store(&session->grants, pool->grant, NULL, GFP_KERNEL);
+	xa_store(&session->grants, pool->grant, NULL, GFP_NOWAIT);
 	nnaccel_session_forget(session, &pool->obj.forget, NNACCEL_DO_FORGET_GRANT, pool->grant,
 			       0);
 	pool->grant = 0;
 	nnaccel_count(NNACCEL_GRANTS, -1);
 }
 
-/* Lets the worker map @pool with @prot and whatever it was granted before. */
-static int nnaccel_session_grant(struct nnaccel_session *session, struct nnaccel_pool *pool,
-				 u32 prot)
+/*
+ * Reserves a number for the grant of @pool, counted, where it has none. Waits for memory, so it is
+ * done before the lock is taken: the ends of executions, and so fences, wait for that.
+ */
+static int nnaccel_grant_reserve(struct nnaccel_session *session, const struct nnaccel_pool *pool,
+				 u32 *number)
 {
 	int ret;
 
+	if (READ_ONCE(pool->grant))
+		return 0;
+	ret = xa_alloc_cyclic(&session->grants, number, XA_ZERO_ENTRY, NNACCEL_GRANT_LIMIT,
+			      &session->next_grant, GFP_KERNEL_ACCOUNT);
+	if (ret >= 0)
+		return 0;
+	*number = 0;
+	return -ENOMEM;
+}
+
+/*
+ * Lets the worker map @pool with @prot and whatever it was granted before; cannot fail. @number:
+ * what was reserved for it; becomes the grant's.
+ */
+static void nnaccel_grant_publish(struct nnaccel_session *session, struct nnaccel_pool *pool,
+				  u32 *number, u32 prot)
+{
+	lockdep_assert_held(&session->ctx->lock);
 	if (!pool->grant) {
-		ret = xa_alloc_cyclic(&session->grants, &pool->grant, pool, NNACCEL_GRANT_LIMIT,
-				      &session->next_grant, GFP_KERNEL_ACCOUNT);
-		if (ret < 0) {
-			pool->grant = 0;
-			return -ENOMEM;
-		}
+		WARN_ON(xa_is_err(xa_store(&session->grants, *number, pool, GFP_NOWAIT)));
+		WRITE_ONCE(pool->grant, *number);
 		pool->grant_prot = 0;
 		nnaccel_count(NNACCEL_GRANTS, 1);
+	} else if (*number && *number != pool->grant) {
+		/* Another thread was here meanwhile, or the command names the pool twice. */
+		xa_erase(&session->grants, *number);
 	}
+	*number = pool->grant;
 	pool->grant_prot |= prot;
-	return 0;
 }
 
 static int nnaccel_session_attach_ioctl(struct nnaccel_ucmd *ucmd)
@@ -239,39 +259,55 @@ static size_t nnaccel_command_size(const struct nnaccel_command *cmd)
 	       head->num_roles * sizeof(*cmd->roles) + head->attributes_size;
 }
 
-/* Grants what the command names, and moves it to those in flight. */
-static int nnaccel_fetch_take(struct nnaccel_session *session, struct nnaccel_command *cmd)
+/* Moves a command to those in flight. */
+static void nnaccel_fetch_take(struct nnaccel_session *session, struct nnaccel_command *cmd)
 {
-	u32 i;
-	int ret;
-
-	for (i = 0; i < cmd->head.num_grants; i++) {
-		ret = nnaccel_session_grant(session, cmd->pools[i], cmd->grants[i].prot);
-		if (ret)
-			return ret;
-		cmd->grants[i].grant = cmd->pools[i]->grant;
-		cmd->grants[i].prot |= nnaccel_pool_prot_flags(cmd->pools[i]);
-	}
-	if (cmd->burst) {
-		ret = nnaccel_burst_announce(cmd->burst);
-		if (ret)
-			return ret;
-		cmd->head.burst = cmd->burst->number;
-	}
-	cmd->head.size = nnaccel_command_size(cmd);
+	/* A count of our own: another thread may commit before we are done. */
+	kref_get(&cmd->refs);
 	cmd->fetched_ns = ktime_get_ns();
 	cmd->state = NNACCEL_COMMAND_IN_FLIGHT;
 	list_move_tail(&cmd->node, &session->in_flight);
-	return 0;
+	trace_nnaccel_command_fetch(cmd);
+}
+
+/* Grants what a command in flight names. */
+static int nnaccel_fetch_grant(struct nnaccel_session *session, struct nnaccel_command *cmd)
+{
+	struct nnaccel_context *ctx = session->ctx;
+	u32 i, burst = 0;
+	int ret = 0;
+
+	for (i = 0; i < cmd->head.num_grants && !ret; i++)
+		ret = nnaccel_grant_reserve(session, cmd->pools[i], &cmd->grants[i].grant);
+	if (!ret && cmd->burst)
+		ret = nnaccel_burst_reserve(cmd->burst, session, &burst);
+
+	mutex_lock(&ctx->lock);
+	/* What was reserved before memory ran out is as good as granted. */
+	for (i = 0; i < cmd->head.num_grants; i++) {
+		struct nnaccel_grant *grant = &cmd->grants[i];
+		struct nnaccel_pool *pool = cmd->pools[i];
+
+		if (!grant->grant && !pool->grant)
+			break;
+		nnaccel_grant_publish(session, pool, &grant->grant, grant->prot);
+		grant->prot |= nnaccel_pool_prot_flags(pool);
+	}
+	if (!ret && cmd->burst) {
+		ret = nnaccel_burst_announce(cmd->burst, burst);
+		cmd->head.burst = cmd->burst->number;
+	}
+	mutex_unlock(&ctx->lock);
+	return ret;
 }
 
 /* The worker could not be told: as if it had not asked. */
 static void nnaccel_fetch_untake(struct nnaccel_session *session, struct nnaccel_command *cmd)
 {
 	struct nnaccel_context *ctx = session->ctx;
-	bool drop = false;
+	bool signalling, drop = false;
 
-	mutex_lock(&ctx->lock);
+	signalling = nnaccel_lock_to_signal(ctx);
 	/* A thread that guesses the cookie may have committed it. */
 	if (cmd->state == NNACCEL_COMMAND_IN_FLIGHT) {
 		drop = cmd->abandoned;
@@ -281,7 +317,7 @@ static void nnaccel_fetch_untake(struct nnaccel_session *session, struct nnaccel
 		else
 			nnaccel_session_insert(session, cmd, true);
 	}
-	mutex_unlock(&ctx->lock);
+	nnaccel_unlock_signalled(ctx, signalling);
 	if (drop)
 		nnaccel_command_put(cmd);
 }
@@ -321,23 +357,19 @@ static int nnaccel_fetch_command(struct nnaccel_ucmd *ucmd)
 	int ret;
 
 	cmd = list_first_entry(&session->queue, struct nnaccel_command, node);
-	arg->out_size = nnaccel_command_size(cmd);
-	ret = arg->out_size > arg->buffer_size ? -EMSGSIZE : nnaccel_fetch_take(session, cmd);
-	if (!ret) {
-		/* A count of our own: another thread may commit before we are done. */
-		kref_get(&cmd->refs);
-		trace_nnaccel_command_fetch(cmd);
-	}
-	mutex_unlock(&ctx->lock);
-	if (ret == -EMSGSIZE)
+	cmd->head.size = nnaccel_command_size(cmd);
+	arg->out_size = cmd->head.size;
+	if (arg->out_size > arg->buffer_size) {
+		mutex_unlock(&ctx->lock);
 		return nnaccel_fetch_too_small(ucmd);
-	if (ret)
-		return ret;
-	ret = nnaccel_fetch_write(ucmd, cmd);
+	}
+	nnaccel_fetch_take(session, cmd);
+	mutex_unlock(&ctx->lock);
+	ret = nnaccel_fetch_grant(session, cmd) ?: nnaccel_fetch_write(ucmd, cmd);
 	if (ret)
 		nnaccel_fetch_untake(session, cmd);
 	nnaccel_command_put(cmd);
-	return ret;
+	return ret == -ECANCELED ? -ERESTART : ret;
 }
 
 /* Fetches the first notice; context->lock is held and given back. */
@@ -381,25 +413,31 @@ static int nnaccel_fetch_forget(struct nnaccel_ucmd *ucmd)
 	return ret;
 }
 
-/* Ends the first command of the queue, whose deadline is past; context->lock is given back. */
-static int nnaccel_fetch_late(struct nnaccel_session *session)
+/* The first command of the queue, where its deadline is past, or NULL. */
+static struct nnaccel_command *nnaccel_fetch_first_late(struct nnaccel_session *session)
 {
 	struct nnaccel_command *cmd;
 
-	cmd = list_first_entry(&session->queue, struct nnaccel_command, node);
-	list_del_init(&cmd->node);
-	nnaccel_command_finish(cmd, -ETIME);
-	mutex_unlock(&session->ctx->lock);
-	nnaccel_command_put(cmd);
-	return -ERESTART;
+	cmd = list_first_entry_or_null(&session->queue, struct nnaccel_command, node);
+	if (cmd && cmd->head.deadline_ns && !nnaccel_deadline_left(cmd->head.deadline_ns, 0))
+		return cmd;
+	return NULL;
 }
 
-static bool nnaccel_fetch_is_late(const struct nnaccel_session *session)
+/* Ends that command; what comes next is to be fetched. */
+static int nnaccel_fetch_late(struct nnaccel_session *session)
 {
-	const struct nnaccel_command *cmd;
+	bool signalling = nnaccel_lock_to_signal(session->ctx);
+	struct nnaccel_command *cmd = nnaccel_fetch_first_late(session);
 
-	cmd = list_first_entry(&session->queue, struct nnaccel_command, node);
-	return cmd->head.deadline_ns && !nnaccel_deadline_left(cmd->head.deadline_ns, 0);
+	if (cmd) {
+		list_del_init(&cmd->node);
+		nnaccel_command_finish(cmd, -ETIME);
+	}
+	nnaccel_unlock_signalled(session->ctx, signalling);
+	if (cmd)
+		nnaccel_command_put(cmd);
+	return -ERESTART;
 }
 
 /* Fetches what waits: notices first, they free memory and ask for no work. */
@@ -414,11 +452,12 @@ static int nnaccel_fetch(struct nnaccel_ucmd *ucmd)
 		ret = -ESHUTDOWN;
 	else if (!list_empty(&session->forgets))
 		return nnaccel_fetch_forget(ucmd);
+	else if (nnaccel_fetch_first_late(session))
+		ret = -ERESTART;
 	else if (!list_empty(&session->queue))
-		return nnaccel_fetch_is_late(session) ? nnaccel_fetch_late(session) :
-							nnaccel_fetch_command(ucmd);
+		return nnaccel_fetch_command(ucmd);
 	mutex_unlock(&ctx->lock);
-	return ret;
+	return ret == -ERESTART ? nnaccel_fetch_late(session) : ret;
 }
 
 static int nnaccel_session_fetch_ioctl(struct nnaccel_ucmd *ucmd)
@@ -539,9 +578,10 @@ static int nnaccel_commit(struct nnaccel_session *session, const struct nnaccel_
 {
 	struct nnaccel_context *ctx = session->ctx;
 	struct nnaccel_command *cmd;
+	bool signalling;
 	int ret = -ENOENT;
 
-	mutex_lock(&ctx->lock);
+	signalling = nnaccel_lock_to_signal(ctx);
 	list_for_each_entry(cmd, &session->in_flight, node) {
 		if (cmd->head.cookie != arg->cookie)
 			continue;
@@ -549,7 +589,7 @@ static int nnaccel_commit(struct nnaccel_session *session, const struct nnaccel_
 		break;
 	}
 	if (ret) {
-		mutex_unlock(&ctx->lock);
+		nnaccel_unlock_signalled(ctx, signalling);
 		return ret;
 	}
 	list_del_init(&cmd->node);
@@ -567,7 +607,7 @@ static int nnaccel_commit(struct nnaccel_session *session, const struct nnaccel_
 	nnaccel_commit_count(cmd);
 	trace_nnaccel_command_commit(cmd);
 	nnaccel_command_finish(cmd, 0);
-	mutex_unlock(&ctx->lock);
+	nnaccel_unlock_signalled(ctx, signalling);
 	nnaccel_command_put(cmd);
 	return 0;
 }
@@ -641,33 +681,52 @@ static int nnaccel_session_map(struct vm_area_struct *vma, struct file *file,
 	return nnaccel_session_map_file(vma, file, offset, writable);
 }
 
+/* The pool of a slot that the worker asks for, counted, or an error pointer. */
+static struct nnaccel_pool *nnaccel_session_resolve(struct nnaccel_session *session,
+						    const struct nnaccel_session_slot *arg,
+						    u32 *prot)
+{
+	struct nnaccel_pool *pool = ERR_PTR(-ENOENT);
+	struct nnaccel_burst *burst;
+
+	mutex_lock(&session->ctx->lock);
+	burst = xa_load(&session->bursts, arg->burst);
+	if (burst)
+		pool = nnaccel_burst_resolve(burst, arg->slot, prot);
+	if (!IS_ERR(pool))
+		refcount_inc(&pool->obj.refs);
+	mutex_unlock(&session->ctx->lock);
+	return pool;
+}
+
 static int nnaccel_session_slot_ioctl(struct nnaccel_ucmd *ucmd)
 {
 	struct nnaccel_session_slot *arg = ucmd->cmd;
 	struct nnaccel_session *session = ucmd->object;
 	struct nnaccel_context *ctx = session->ctx;
-	struct nnaccel_burst *burst;
 	struct nnaccel_pool *pool;
-	u32 prot;
-	int ret = -ENOENT;
+	u32 prot, grant = 0;
+	int ret;
 
 	if (arg->flags)
 		return -EINVAL;
 	if (!nnaccel_session_is_mine(session))
 		return -EACCES;
-	mutex_lock(&ctx->lock);
-	burst = xa_load(&session->bursts, arg->burst);
-	if (burst) {
-		pool = nnaccel_burst_resolve(burst, arg->slot, &prot);
-		ret = IS_ERR(pool) ? PTR_ERR(pool) : nnaccel_session_grant(session, pool, prot);
-	}
+	pool = nnaccel_session_resolve(session, arg, &prot);
+	if (IS_ERR(pool))
+		return PTR_ERR(pool);
+	ret = nnaccel_grant_reserve(session, pool, &grant);
 	if (!ret) {
-		arg->out_grant.grant = pool->grant;
+		mutex_lock(&ctx->lock);
+		nnaccel_grant_publish(session, pool, &grant, prot);
+		mutex_unlock(&ctx->lock);
+		arg->out_grant.grant = grant;
 		arg->out_grant.prot = prot | nnaccel_pool_prot_flags(pool);
 		arg->out_grant.length = pool->length;
+		ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 	}
-	mutex_unlock(&ctx->lock);
-	return ret ?: nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+	nnaccel_pool_put(pool);
+	return ret;
 }
 
 /* The dma-buf behind a grant, counted, or an error pointer. */
@@ -889,12 +948,13 @@ static int nnaccel_session_release(struct inode *inode, struct file *file)
 	struct nnaccel_session *session = file->private_data;
 	struct nnaccel_context *ctx = session->ctx;
 	struct nnaccel_command *cmd, *next;
+	bool signalling;
 	LIST_HEAD(dead);
 
-	mutex_lock(&ctx->lock);
+	signalling = nnaccel_lock_to_signal(ctx);
 	if (ctx->session == session)
 		nnaccel_session_cut(session, &dead);
-	mutex_unlock(&ctx->lock);
+	nnaccel_unlock_signalled(ctx, signalling);
 	list_for_each_entry_safe(cmd, next, &dead, node)
 		nnaccel_command_put(cmd);
 	nnaccel_session_free(session);
