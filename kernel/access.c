@@ -6,7 +6,6 @@
 
 #include <linux/dma-buf.h>
 #include <linux/dma-resv.h>
-#include <linux/slab.h>
 
 #include "nnaccel.h"
 #include "trace.h"
@@ -45,25 +44,34 @@ static int nnaccel_fence_wait(struct dma_fence *fence, u64 deadline_ns)
 	return ret ? -EINTR : -ETIME;
 }
 
-/* Waits for those that write @dmabuf, and before a write for those that read it. */
-static int nnaccel_access_wait(struct dma_buf *dmabuf, bool write, u64 deadline_ns)
+/**
+ * nnaccel_access_get_fence() - What is to be waited for before the CPU may use a dma-buf
+ * @dmabuf: the dma-buf
+ * @write: it is to be written: those that read it count beside those that write it
+ * @fence: out: a fence, counted, that signals with the last of them; NULL: there is none
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int nnaccel_access_get_fence(struct dma_buf *dmabuf, bool write, struct dma_fence **fence)
 {
 	enum dma_resv_usage usage = dma_resv_usage_rw(write);
-	struct dma_fence **fences;
-	unsigned int i, n;
-	int ret;
 
+	*fence = NULL;
 	if (dma_resv_test_signaled(dmabuf->resv, usage))
 		return 0;
-	ret = dma_resv_get_fences(dmabuf->resv, usage, &n, &fences);
-	if (ret)
+	return dma_resv_get_singleton(dmabuf->resv, usage, fence);
+}
+
+static int nnaccel_access_wait(struct dma_buf *dmabuf, bool write, u64 deadline_ns)
+{
+	struct dma_fence *fence;
+	int ret;
+
+	ret = nnaccel_access_get_fence(dmabuf, write, &fence);
+	if (ret || !fence)
 		return ret;
-	for (i = 0; i < n; i++) {
-		if (!ret)
-			ret = nnaccel_fence_wait(fences[i], deadline_ns);
-		dma_fence_put(fences[i]);
-	}
-	kfree(fences);
+	ret = nnaccel_fence_wait(fence, deadline_ns);
+	dma_fence_put(fence);
 	return ret;
 }
 

@@ -24,22 +24,37 @@ struct nnaccel_async_wait {
 	struct dma_fence_cb cb;
 };
 
+/* Did the client name it? The others are of the memory that the execution uses. */
+static bool nnaccel_async_is_named(const struct nnaccel_async_wait *wait)
+{
+	return wait < wait->async->waits + wait->async->num_fences;
+}
+
 /* Context of a fence's callback, its lock held, or without. */
 static void nnaccel_async_signalled(struct nnaccel_async *async)
 {
 	if (!atomic_dec_and_test(&async->unsignalled))
 		return;
-	async->ready_ns = ktime_get_ns();
-	queue_work(async->wq, &async->ready);
+	if (async->num_waits == async->num_fences)
+		async->ready_ns = ktime_get_ns();
+	queue_work(async->waits_for_memory ? nnaccel_begin_wq : nnaccel_wq, &async->ready);
 }
 
 static void nnaccel_async_callback(struct dma_fence *fence, struct dma_fence_cb *cb)
 {
 	struct nnaccel_async_wait *wait = container_of(cb, struct nnaccel_async_wait, cb);
 
-	if (fence->error)
+	if (fence->error && nnaccel_async_is_named(wait))
 		WRITE_ONCE(wait->async->fence_error, true);
 	nnaccel_async_signalled(wait->async);
+}
+
+/* One more fence to wait for, counted by the caller. */
+static void nnaccel_async_set_wait(struct nnaccel_async *async, u32 i, struct dma_fence *fence)
+{
+	async->waits[i].async = async;
+	async->waits[i].fence = fence;
+	INIT_LIST_HEAD(&async->waits[i].cb.node);
 }
 
 /* Waits for no fence any more; what remains of the wait is its work. */
@@ -50,6 +65,30 @@ static void nnaccel_async_unwait(struct nnaccel_async *async)
 	for (i = 0; i < async->num_waits; i++)
 		if (dma_fence_remove_callback(async->waits[i].fence, &async->waits[i].cb))
 			nnaccel_async_signalled(async);
+}
+
+/* Has the work done when the fences from @first on have signalled, or the execution has ended. */
+static void nnaccel_async_arm(struct nnaccel_command *cmd, u32 first)
+{
+	struct nnaccel_async *async = cmd->async;
+	u32 i, n = async->num_waits;
+
+	atomic_set(&async->unsignalled, n - first + 1);
+	kref_get(&cmd->refs);	/* the work's */
+	for (i = first; i < n; i++) {
+		struct nnaccel_async_wait *wait = &async->waits[i];
+
+		if (!dma_fence_add_callback(wait->fence, &wait->cb, nnaccel_async_callback))
+			continue;
+		if (dma_fence_get_status(wait->fence) < 0 && nnaccel_async_is_named(wait))
+			WRITE_ONCE(async->fence_error, true);
+		nnaccel_async_signalled(async);
+	}
+	mutex_lock(&cmd->ctx->lock);
+	if (cmd->state == NNACCEL_COMMAND_DONE)
+		nnaccel_async_unwait(async);
+	mutex_unlock(&cmd->ctx->lock);
+	nnaccel_async_signalled(async);
 }
 
 /* Not later than that; what is beyond the end of time is no limit. */
@@ -115,24 +154,69 @@ static void nnaccel_async_go(struct nnaccel_command *cmd, int error)
 		nnaccel_command_put(cmd);
 }
 
-static int nnaccel_async_begin_access(struct nnaccel_command *cmd)
+/* What was waited for has signalled: from now on the limits hold. Return: 0, or it has ended. */
+static int nnaccel_async_reset_waits(struct nnaccel_command *cmd)
 {
+	bool waiting;
+
 	mutex_lock(&cmd->ctx->lock);
-	nnaccel_async_set_limits(cmd);
+	cmd->async->num_waits = cmd->async->num_fences;
+	waiting = cmd->state == NNACCEL_COMMAND_WAITING;
+	if (waiting) {
+		nnaccel_async_set_limits(cmd);
+		nnaccel_command_watch(cmd);
+	}
 	mutex_unlock(&cmd->ctx->lock);
-	return nnaccel_command_begin_access(cmd);
+	return waiting ? 0 : -ECANCELED;
 }
 
-/* The execution may end while this waits for other drivers. */
+/*
+ * Waits for what others still do to the memory, without a thread: those that wait are many, the
+ * threads are for all clients, and a client may see to it that there is always something to wait
+ * for. Return: 0: there is nothing; 1: the work will be done again; or an error.
+ */
+static int nnaccel_async_wait_for_memory(struct nnaccel_command *cmd)
+{
+	struct nnaccel_async *async = cmd->async;
+	u32 i, n = async->num_fences, old = async->num_waits;
+	struct dma_fence *fence;
+	int ret;
+
+	ret = nnaccel_async_reset_waits(cmd);
+	for (i = n; i < old; i++)
+		dma_fence_put(async->waits[i].fence);
+	for (i = 0; i < cmd->head.num_grants && !ret; i++) {
+		struct dma_buf *dmabuf = cmd->pools[i]->dmabuf;
+
+		if (!dmabuf)
+			continue;
+		ret = nnaccel_access_get_fence(dmabuf, cmd->grants[i].prot & NNACCEL_PROT_WRITE,
+					       &fence);
+		if (!ret && fence)
+			nnaccel_async_set_wait(async, n++, fence);
+	}
+	mutex_lock(&cmd->ctx->lock);
+	async->num_waits = n;
+	mutex_unlock(&cmd->ctx->lock);
+	if (ret || n == async->num_fences)
+		return ret;
+	nnaccel_async_arm(cmd, async->num_fences);
+	return 1;
+}
+
+/* The execution may end while this is done. */
 static void nnaccel_async_ready(struct work_struct *work)
 {
 	struct nnaccel_async *async = container_of(work, struct nnaccel_async, ready);
 	struct nnaccel_command *cmd = async->cmd;
 	int error = 0;
 
-	if (async->wq == nnaccel_access_wq && !READ_ONCE(async->fence_error))
-		error = nnaccel_async_begin_access(cmd);
-	nnaccel_async_go(cmd, error);
+	if (async->waits_for_memory && !READ_ONCE(async->fence_error)) {
+		error = nnaccel_async_wait_for_memory(cmd);
+		error = error ?: nnaccel_command_begin_access(cmd);
+	}
+	if (error <= 0)
+		nnaccel_async_go(cmd, error);
 	nnaccel_command_put(cmd);
 }
 
@@ -151,26 +235,27 @@ static void nnaccel_async_finish(struct work_struct *work)
 
 static int nnaccel_async_get_fences(struct nnaccel_async *async, u64 fences, u32 num_fences)
 {
-	s32 *fds = nnaccel_copy_in(fences, num_fences, sizeof(*fds));
+	u32 room = num_fences + (async->waits_for_memory ? async->cmd->head.num_grants : 0);
+	s32 *fds;
 	u32 i;
 
+	if (!room)
+		return 0;
+	async->waits = kvcalloc(room, sizeof(*async->waits), GFP_KERNEL_ACCOUNT);
+	if (!async->waits)
+		return -ENOMEM;
+	fds = nnaccel_copy_in(fences, num_fences, sizeof(*fds));
 	if (IS_ERR(fds))
 		return PTR_ERR(fds);
-	async->waits = kvcalloc(num_fences, sizeof(*async->waits), GFP_KERNEL_ACCOUNT);
-	if (!async->waits) {
-		kvfree(fds);
-		return -ENOMEM;
-	}
 	for (i = 0; i < num_fences; i++) {
-		struct nnaccel_async_wait *wait = &async->waits[i];
+		struct dma_fence *fence = sync_file_get_fence(fds[i]);
 
-		wait->fence = sync_file_get_fence(fds[i]);
-		if (!wait->fence)
+		if (!fence)
 			break;
-		wait->async = async;
-		INIT_LIST_HEAD(&wait->cb.node);
-		async->num_waits++;
+		nnaccel_async_set_wait(async, i, fence);
 	}
+	async->num_fences = i;
+	async->num_waits = i;
 	kvfree(fds);
 	return i == num_fences ? 0 : -EINVAL;
 }
@@ -195,13 +280,13 @@ int nnaccel_async_init(struct nnaccel_command *cmd, u64 fences, u32 num_fences)
 	INIT_LIST_HEAD(&async->node);
 	INIT_WORK(&async->ready, nnaccel_async_ready);
 	INIT_WORK(&async->finish, nnaccel_async_finish);
-	async->wq = nnaccel_command_needs_access(cmd) ? nnaccel_access_wq : nnaccel_wq;
+	async->waits_for_memory = nnaccel_command_needs_access(cmd);
 	async->cmd = cmd;
 	async->start_ns = ktime_get_ns();
 	async->ready_ns = async->start_ns;
 	cmd->async = async;
 	nnaccel_context_get(cmd->ctx);
-	return num_fences ? nnaccel_async_get_fences(async, fences, num_fences) : 0;
+	return nnaccel_async_get_fences(async, fences, num_fences);
 }
 
 /**
@@ -255,32 +340,16 @@ int nnaccel_async_admit(struct nnaccel_command *cmd)
 void nnaccel_async_start(struct nnaccel_command *cmd)
 {
 	struct nnaccel_async *async = cmd->async;
-	u32 i;
 
-	if (!async->num_waits && async->wq == nnaccel_wq) {
+	if (!async->num_fences && !async->waits_for_memory) {
 		nnaccel_async_go(cmd, 0);
 		return;
 	}
-	atomic_set(&async->unsignalled, async->num_waits + 1);
-	kref_get(&cmd->refs);	/* the work's */
 	mutex_lock(&cmd->ctx->lock);
 	if (cmd->state == NNACCEL_COMMAND_WAITING)
 		nnaccel_command_watch(cmd);
 	mutex_unlock(&cmd->ctx->lock);
-	for (i = 0; i < async->num_waits; i++) {
-		struct nnaccel_async_wait *wait = &async->waits[i];
-
-		if (!dma_fence_add_callback(wait->fence, &wait->cb, nnaccel_async_callback))
-			continue;
-		if (dma_fence_get_status(wait->fence) < 0)
-			WRITE_ONCE(async->fence_error, true);
-		nnaccel_async_signalled(async);
-	}
-	mutex_lock(&cmd->ctx->lock);
-	if (cmd->state == NNACCEL_COMMAND_DONE)
-		nnaccel_async_unwait(async);
-	mutex_unlock(&cmd->ctx->lock);
-	nnaccel_async_signalled(async);
+	nnaccel_async_arm(cmd, 0);
 }
 
 /**
@@ -304,7 +373,7 @@ void nnaccel_async_end(struct nnaccel_command *cmd, int error)
 	}
 	async->error = error;
 	kref_get(&cmd->refs);
-	queue_work(async->wq, &async->finish);
+	queue_work(nnaccel_end_wq, &async->finish);
 }
 
 /**

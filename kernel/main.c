@@ -88,8 +88,9 @@ MODULE_PARM_DESC(low_nice,
  * for memory: whoever frees memory may wait for it.
  */
 struct workqueue_struct *nnaccel_wq;
-/* What waits for other drivers. */
-struct workqueue_struct *nnaccel_access_wq;
+/* What other drivers are told before their memory is used, and after. */
+struct workqueue_struct *nnaccel_begin_wq;
+struct workqueue_struct *nnaccel_end_wq;
 
 /* Grants have their numbers in the upper half of mmap() offsets. */
 static_assert(BITS_PER_LONG == 64);
@@ -263,10 +264,16 @@ static int __init nnaccel_init(void)
 	nnaccel_wq = alloc_workqueue("nnaccel", WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
 	if (!nnaccel_wq)
 		return -ENOMEM;
-	nnaccel_access_wq = alloc_workqueue("nnaccel-access", WQ_UNBOUND, 0);
-	if (!nnaccel_access_wq) {
+	nnaccel_begin_wq = alloc_workqueue("nnaccel-begin", WQ_UNBOUND, 0);
+	if (!nnaccel_begin_wq) {
 		ret = -ENOMEM;
 		goto err_wq;
+	}
+	/* Nor does what begins hold up what ends: fences signal after that. */
+	nnaccel_end_wq = alloc_workqueue("nnaccel-end", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!nnaccel_end_wq) {
+		ret = -ENOMEM;
+		goto err_begin_wq;
 	}
 	nnaccel_debugfs_init();
 	ret = misc_register(&nnaccel_engine_misc);
@@ -281,7 +288,9 @@ err_engine:
 	misc_deregister(&nnaccel_engine_misc);
 err_debugfs:
 	nnaccel_debugfs_exit();
-	destroy_workqueue(nnaccel_access_wq);
+	destroy_workqueue(nnaccel_end_wq);
+err_begin_wq:
+	destroy_workqueue(nnaccel_begin_wq);
 err_wq:
 	destroy_workqueue(nnaccel_wq);
 	return ret;
@@ -292,7 +301,8 @@ static void __exit nnaccel_exit(void)
 	misc_deregister(&nnaccel_misc);
 	misc_deregister(&nnaccel_engine_misc);
 	nnaccel_debugfs_exit();
-	destroy_workqueue(nnaccel_access_wq);
+	destroy_workqueue(nnaccel_begin_wq);
+	destroy_workqueue(nnaccel_end_wq);
 	destroy_workqueue(nnaccel_wq);
 	/* What dropped the last count on the module may not have returned from it yet. */
 	rcu_barrier();

@@ -83,7 +83,8 @@ extern unsigned long nnaccel_max_pool_bytes;
 extern unsigned long nnaccel_max_context_bytes;
 extern unsigned long nnaccel_max_user_bytes;
 extern struct workqueue_struct *nnaccel_wq;
-extern struct workqueue_struct *nnaccel_access_wq;
+extern struct workqueue_struct *nnaccel_begin_wq;
+extern struct workqueue_struct *nnaccel_end_wq;
 
 /**
  * struct nnaccel_ucmd - One ioctl in progress
@@ -352,6 +353,7 @@ int nnaccel_dmabuf_copy(const struct dma_buf *dmabuf, void __user *user, u64 len
 
 /* ---- access.c ---- */
 
+int nnaccel_access_get_fence(struct dma_buf *dmabuf, bool write, struct dma_fence **fence);
 int nnaccel_access_begin(struct dma_buf *dmabuf, u32 prot, u64 deadline_ns);
 int nnaccel_access_end(struct dma_buf *dmabuf, u32 prot);
 bool nnaccel_command_needs_access(const struct nnaccel_command *cmd);
@@ -699,13 +701,14 @@ int nnaccel_execute_ioctl(struct nnaccel_ucmd *ucmd);
  * @data: for @end
  * @unsignalled: fences that it waits for, and 1 until all callbacks are added
  * @fence_error: one of them carried an error
- * @wq: where @ready and @finish may wait as long as they have to
+ * @waits_for_memory: what others do to its memory is waited for, and they are told of its use
  * @ready: begins the access to the memory of others, then queues the command
  * @accesses: context->lock: it has begun, and is to be ended before @end
  * @error: for @finish
  * @finish: ends the access, then calls @end
- * @num_waits: fences
- * @waits: those
+ * @num_fences: fences that the client named
+ * @num_waits: context->lock: these, and those that are waited for next
+ * @waits: all, with room for one for each pool where @waits_for_memory
  */
 struct nnaccel_async {
 	struct nnaccel_command *cmd;
@@ -720,11 +723,12 @@ struct nnaccel_async {
 	void *data;
 	atomic_t unsignalled;
 	bool fence_error;
-	struct workqueue_struct *wq;
+	bool waits_for_memory;
 	struct work_struct ready;
 	bool accesses;
 	int error;
 	struct work_struct finish;
+	u32 num_fences;
 	u32 num_waits;
 	struct nnaccel_async_wait *waits;
 };

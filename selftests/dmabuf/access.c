@@ -377,6 +377,86 @@ TEST_F(access, of_a_fenced_execution_waits)
 	close(other);
 }
 
+/* More executions that wait than there are threads that could wait for them. */
+#define MANY 600
+
+TEST_F(access, of_fenced_executions_waits_without_a_thread)
+{
+	struct nnaccel_cancel cancel = { .size = sizeof(cancel), .flags = NNACCEL_CANCEL_ANY };
+	long long max = param_set("max_commands", MANY + 2);
+	struct exporter other;
+	int begun, waiting = 0;
+	uint32_t pool;
+
+	ASSERT_TRUE(exporter_open(&other, 0));
+	ASSERT_EQ(pool_import(self->s.fd, other.buffer, PROT_RW, 0, LENGTH, &pool), 0);
+	begun = fence_start(self->s.fd, self->model, pool, -1);
+	ASSERT_GE(begun, 0);
+	ASSERT_EQ(fetch(self), 0);
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 1), 0);
+	for (int i = 0; i < MANY; i++) {
+		int fence = fence_start(self->s.fd, self->model, self->pool, -1);
+
+		waiting += fence >= 0;
+		close(fence);
+	}
+	EXPECT_EQ(waiting, MANY);
+	/* Another comes to its end, and one more from its beginning to its end. */
+	EXPECT_EQ(answer(self), 0);
+	EXPECT_EQ(fence_await(begun), 1);
+	close(begun);
+	begun = fence_start(self->s.fd, self->model, pool, -1);
+	ASSERT_GE(begun, 0);
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(answer(self), 0);
+	EXPECT_EQ(fence_await(begun), 1);
+	close(begun);
+	EXPECT_EQ(exporter_counts(&self->x).begun[BOTH], 0);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), MANY);
+	/* All end while what they wait for does not. */
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_CANCEL, &cancel), 0);
+	EXPECT_EQ(cancel.out_cancelled, MANY);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
+	EXPECT_EQ(exporter_counts(&self->x).fences, 1);
+	param_set("max_commands", max);
+	exporter_close(&other);
+}
+
+/* What comes to the memory while an execution waits is waited for too. */
+TEST_F(access, of_a_fenced_execution_waits_again)
+{
+	int fence;
+
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 1), 0);
+	fence = fence_start(self->s.fd, self->model, self->pool, -1);
+	ASSERT_GE(fence, 0);
+	for (int i = 0; i < 20; i++) {
+		EXPECT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, i % 2), 0);
+		EXPECT_EQ(ioctl(self->x.fd, EXPORTER_SIGNAL), 0);
+	}
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(answer(self), 0);
+	EXPECT_EQ(fence_await(fence), 1);
+	close(fence);
+}
+
+/* The time that the execution may take begins with the fences that its client named. */
+TEST_F(access, of_a_fenced_execution_that_comes_too_late)
+{
+	long long bound = param_set("async_bound_ms", 3600000);
+	struct fenced f;
+
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 1), 0);
+	fenced_init(&f, self->model, self->pool, self->pool);
+	f.cmd.duration_ns = 50000000;
+	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE_FENCED, &f.cmd), 0);
+	EXPECT_EQ(fence_await(f.cmd.out_fd), -ETIME);
+	EXPECT_EQ(exporter_counts(&self->x).fences, 1);
+	EXPECT_EQ(exporter_counts(&self->x).begun[BOTH], 0);
+	close(f.cmd.out_fd);
+	param_set("async_bound_ms", bound);
+}
+
 TEST_F(access, of_a_fenced_execution_that_is_cancelled)
 {
 	struct nnaccel_cancel cancel = { .size = sizeof(cancel), .flags = NNACCEL_CANCEL_ANY };
