@@ -8,6 +8,7 @@
 #include <linux/module.h>
 #include <linux/overflow.h>
 #include <linux/pid.h>
+#include <linux/random.h>
 #include <linux/sched/mm.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
@@ -208,6 +209,8 @@ static int nnaccel_context_open(struct inode *inode, struct file *file)
 	INIT_LIST_HEAD(&ctx->asyncs);
 	INIT_LIST_HEAD(&ctx->event);
 	ctx->number = atomic64_inc_return(&nnaccel_last_number);
+	/* Far from the end: no token is 0, or comes a second time. */
+	atomic64_set(&ctx->last_token, get_random_u64() >> 2);
 	ctx->uid = current_euid();
 	ctx->gid = current_egid();
 	ctx->cred = get_current_cred();

@@ -18,9 +18,6 @@
 #include "nnaccel.h"
 #include "trace.h"
 
-/* Tokens are never used again, by any context. */
-static atomic64_t nnaccel_last_token;
-
 static struct nnaccel_domain *to_domain(struct nnaccel_pool *pool)
 {
 	return container_of(pool, struct nnaccel_domain, pool);
@@ -460,7 +457,7 @@ static int nnaccel_domain_finish(struct nnaccel_ucmd *ucmd, struct nnaccel_comma
 {
 	struct nnaccel_buffer_alloc *arg = ucmd->cmd;
 	struct nnaccel_context *ctx = cmd->ctx;
-	u64 token = atomic64_inc_return(&nnaccel_last_token);
+	u64 token = atomic64_inc_return(&ctx->last_token);
 	int ret;
 
 	ret = xa_reserve(&ctx->buffers, token, GFP_KERNEL_ACCOUNT);

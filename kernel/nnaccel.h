@@ -164,6 +164,7 @@ enum nnaccel_object_type {
  * @user: what all contexts of @uid share
  * @pool_bytes: bytes allocated in pools, buffers and bursts; account lock
  * @doorbell: its bursts' common page; NULL until the first; never changes after
+ * @last_token: of its buffers; begins anywhere, so that it tells nothing of those of others
  * @lock: protects what follows, up to @stage
  * @closed: the file is closed; waits look at it without the lock
  * @session: the worker's, or NULL
@@ -200,6 +201,7 @@ struct nnaccel_context {
 	struct nnaccel_user *user;
 	u64 pool_bytes;
 	struct file *doorbell;
+	atomic64_t last_token;
 
 	struct mutex lock;	/* see the lock order above */
 	bool closed;

@@ -265,16 +265,33 @@ TEST_F(buffers, tokens_are_never_reused)
 
 TEST_F(buffers, tokens_of_another_context)
 {
+	const uint64_t tokens[] = { 0, 1, self->token - 1, self->token, self->token + 1 };
 	int other = device_open();
 
 	ASSERT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, 8), 0);
-	for (uint64_t token = 0; token < self->token + 2; token++) {
-		EXPECT_EQ(buffer_copy_in(other, token, self->data, 8), ENOENT);
-		EXPECT_EQ(buffer_copy_out(other, token, self->back, 8), ENOENT);
-		EXPECT_EQ(buffer_free(other, token), ENOENT);
+	for (size_t i = 0; i < ARRAY_SIZE(tokens); i++) {
+		EXPECT_EQ(buffer_copy_in(other, tokens[i], self->data, 8), ENOENT);
+		EXPECT_EQ(buffer_copy_out(other, tokens[i], self->back, 8), ENOENT);
+		EXPECT_EQ(buffer_free(other, tokens[i]), ENOENT);
 	}
 	EXPECT_TRUE(holds(self, self->token, 8));
 	close(other);
+}
+
+/* From its own tokens a client learns nothing of those of others, nor of how many there are. */
+TEST_F(buffers, tokens_tell_nothing_of_others)
+{
+	struct served other = { .broker = -1, .session = -1 };
+	uint64_t context, token;
+
+	other.fd = device_open();
+	ASSERT_EQ(broker_await_new(self->s.broker, &context), 0);
+	ASSERT_EQ(broker_session(self->s.broker, context, &other.session), 0);
+	ASSERT_EQ(session_attach(other.session), 0);
+	token = allocate(&other, served_prepare(&other, pool_alloc(other.fd, PAGE)), 1);
+	EXPECT_NE(token, 0);
+	EXPECT_GT(token - self->token + 1000, 2000);
+	served_close(&other);
 }
 
 TEST_F(buffers, free_refusals)
@@ -284,7 +301,7 @@ TEST_F(buffers, free_refusals)
 		REFUSE(struct nnaccel_buffer_free, token, 0, ENOENT),
 		REFUSE(struct nnaccel_buffer_free, token, self->token + 1, ENOENT),
 		REFUSE(struct nnaccel_buffer_free, token, UINT64_MAX, ENOENT),
-		REFUSE(struct nnaccel_buffer_free, token, self->token | 1ULL << 32, ENOENT),
+		REFUSE(struct nnaccel_buffer_free, token, self->token ^ 1ULL << 32, ENOENT),
 	};
 	struct nnaccel_buffer_free arg = { .size = sizeof(arg), .token = self->token };
 

@@ -733,8 +733,8 @@ struct nnaccel_role {
  * @num_roles: 1 to NNACCEL_MAX_ROLES
  * @out_status: out: enum nnaccel_status; INVALID_ARGUMENT: the engine sees that
  *	no such buffer can have those roles
- * @out_token: out: the buffer, never 0 and never used again by any context,
- *	with NNACCEL_STATUS_NONE; else 0
+ * @out_token: out: the buffer, never 0 and never used again by this context,
+ *	by another one by chance only, with NNACCEL_STATUS_NONE; else 0
  * @message: char[message_size]: out: what is wrong, terminated; or 0
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @__reserved: must be 0
