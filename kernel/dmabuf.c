@@ -357,7 +357,7 @@ int nnaccel_dmabuf_copy(const struct dma_buf *dmabuf, void __user *user, u64 len
 		n = nnaccel_buffer_run(buffer, i, min(buffer->num_pages - i,
 						      1UL << NNACCEL_BUFFER_ORDER));
 		bytes = min_t(u64, length, (u64)n << PAGE_SHIFT);
-		if (!nnaccel_user_copy(at, user, bytes, in))
+		if (!nnaccel_user_copy(&buffer->ctx->copy_ways[in], at, user, bytes, in))
 			return -EFAULT;
 		if (fatal_signal_pending(current))
 			return -EINTR;

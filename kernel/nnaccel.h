@@ -165,6 +165,7 @@ enum nnaccel_object_type {
  * @pool_bytes: bytes allocated in pools, buffers and bursts; account lock
  * @doorbell: its bursts' common page; NULL until the first; never changes after
  * @last_token: of its buffers; begins anywhere, so that it tells nothing of those of others
+ * @copy_ways: how it is best copied out of kernel memory and into it; see usercopy.c; no lock
  * @lock: protects what follows, up to @stage
  * @closed: the file is closed; waits look at it without the lock
  * @session: the worker's, or NULL
@@ -202,6 +203,7 @@ struct nnaccel_context {
 	u64 pool_bytes;
 	struct file *doorbell;
 	atomic64_t last_token;
+	u8 copy_ways[2];
 
 	struct mutex lock;	/* see the lock order above */
 	bool closed;
@@ -490,7 +492,7 @@ int nnaccel_buffer_free_ioctl(struct nnaccel_ucmd *ucmd);
 
 /* ---- usercopy.c ---- */
 
-bool nnaccel_user_copy(void *at, void __user *user, size_t bytes, bool in);
+bool nnaccel_user_copy(u8 *way, void *at, void __user *user, size_t bytes, bool in);
 
 /* ---- burst.c ---- */
 

@@ -4,7 +4,7 @@
  *
  * copy_from_user() and copy_to_user() are string instructions where the CPU says that it has fast
  * ones. Emulated CPUs say so too, and then take many times longer than for a loop of words. Each
- * way is tried on parts of the first large copy, as the kernel does for RAID's checksums.
+ * way is tried on parts of a context's first large copy, as the kernel does for RAID's checksums.
  */
 
 #include <linux/align.h>
@@ -21,11 +21,11 @@
 #define NNACCEL_TRIAL_FACTOR	2
 
 /* Of each direction; whoever races to find out finds out the same. */
-static enum nnaccel_copy_way {
+enum nnaccel_copy_way {
 	NNACCEL_COPY_UNKNOWN,
 	NNACCEL_COPY_STRINGS,
 	NNACCEL_COPY_WORDS,
-} nnaccel_copy_ways[2];
+};
 
 static bool nnaccel_copy_strings(void *at, void __user *user, size_t bytes, bool in)
 {
@@ -114,7 +114,7 @@ static bool nnaccel_copy_words(void *at, void __user *user, size_t bytes, bool i
 }
 
 /* Copies some, by both ways in turn, and takes note of which is faster. */
-static bool nnaccel_copy_try(void *at, void __user *user, bool in)
+static bool nnaccel_copy_try(u8 *way, void *at, void __user *user, bool in)
 {
 	u64 best[2] = { U64_MAX, U64_MAX }, start;
 	unsigned int i;
@@ -130,13 +130,15 @@ static bool nnaccel_copy_try(void *at, void __user *user, bool in)
 		at += NNACCEL_TRIAL_BYTES;
 		user += NNACCEL_TRIAL_BYTES;
 	}
-	WRITE_ONCE(nnaccel_copy_ways[in], best[1] * NNACCEL_TRIAL_FACTOR < best[0] ?
+	WRITE_ONCE(*way, best[1] * NNACCEL_TRIAL_FACTOR < best[0] ?
 		   NNACCEL_COPY_WORDS : NNACCEL_COPY_STRINGS);
 	return true;
 }
 
 /**
  * nnaccel_user_copy() - Copy between memory of the kernel and user memory
+ * @way: what is known of this direction, 0: nothing; belongs to one client, who can see to it that
+ *	either way takes long
  * @at: memory of the kernel, aligned to words
  * @user: the user memory
  * @bytes: how much
@@ -144,18 +146,18 @@ static bool nnaccel_copy_try(void *at, void __user *user, bool in)
  *
  * Return: whether all of it was copied.
  */
-bool nnaccel_user_copy(void *at, void __user *user, size_t bytes, bool in)
+bool nnaccel_user_copy(u8 *way, void *at, void __user *user, size_t bytes, bool in)
 {
 	const size_t tried = 2 * NNACCEL_TRIALS * NNACCEL_TRIAL_BYTES;
 
-	if (READ_ONCE(nnaccel_copy_ways[in]) == NNACCEL_COPY_UNKNOWN && bytes >= tried) {
-		if (!nnaccel_copy_try(at, user, in))
+	if (READ_ONCE(*way) == NNACCEL_COPY_UNKNOWN && bytes >= tried) {
+		if (!nnaccel_copy_try(way, at, user, in))
 			return false;
 		at += tried;
 		user += tried;
 		bytes -= tried;
 	}
-	if (READ_ONCE(nnaccel_copy_ways[in]) == NNACCEL_COPY_WORDS)
+	if (READ_ONCE(*way) == NNACCEL_COPY_WORDS)
 		return nnaccel_copy_words(at, user, bytes, in);
 	return nnaccel_copy_strings(at, user, bytes, in);
 }
