@@ -245,6 +245,8 @@ static int nnaccel_fence_tell(struct nnaccel_ucmd *ucmd, const struct nnaccel_fe
 	struct nnaccel_fence_info *arg = ucmd->cmd;
 	int ret;
 
+	/* Pairs with the signal, which is a full barrier. */
+	smp_rmb();
 	ret = nnaccel_write_message(fence->message, arg->message, arg->message_size);
 	if (ret)
 		return ret;

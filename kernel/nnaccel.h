@@ -773,6 +773,7 @@ int nnaccel_uring_cmd(struct io_uring_cmd *ioucmd, unsigned int issue_flags);
  * @queue: context->lock: commands, the next to take first
  * @in_flight: context->lock: commands that the worker has
  * @forgets: context->lock: notices, the oldest first
+ * @num_forgets: context->lock: how many
  * @models: context->lock: models that were asked for here
  * @grants: context->lock: number -> pool; no pool: the worker was not told yet that it is gone
  * @bursts: context->lock: number -> burst, those alive that the worker was told of
@@ -793,6 +794,7 @@ struct nnaccel_session {
 	struct list_head queue;
 	struct list_head in_flight;
 	struct list_head forgets;
+	u32 num_forgets;
 	struct list_head models;
 	struct xarray grants;
 	struct xarray bursts;

@@ -274,7 +274,7 @@ static int nnaccel_import_check_dmabuf(const struct nnaccel_pool_import *cmd,
 /*
  * Files that mmap() would take from user space, and less: hugetlbfs expects addresses that a
  * session's mmap() does not choose for it, files of anonymous inodes can hold others, and those
- * of sysfs are attributes, or memory of a device.
+ * of sysfs and procfs are attributes, or memory of a device, which goes by who maps it.
  */
 static int nnaccel_import_check_regular(const struct nnaccel_pool_import *cmd, struct file *file)
 {
@@ -282,7 +282,7 @@ static int nnaccel_import_check_regular(const struct nnaccel_pool_import *cmd, s
 	unsigned long magic = inode->i_sb->s_magic;
 
 	if (!S_ISREG(inode->i_mode) || !file->f_op->mmap || magic == HUGETLBFS_MAGIC ||
-	    magic == ANON_INODE_FS_MAGIC || magic == SYSFS_MAGIC)
+	    magic == ANON_INODE_FS_MAGIC || magic == SYSFS_MAGIC || magic == PROC_SUPER_MAGIC)
 		return -EOPNOTSUPP;
 	if (cmd->prot & NNACCEL_PROT_WRITE) {
 		if (IS_APPEND(inode))

@@ -20,6 +20,12 @@
 #include "nnaccel.h"
 #include "trace.h"
 
+/*
+ * Notices that may wait to be fetched before the worker is told of more slots. Each notice is of
+ * something that it was told of, and a fetch gives notices before commands.
+ */
+#define NNACCEL_MAX_NOTICES	(64 * 1024)
+
 /* Grants whose mmap() offset lies below those of bursts. */
 #define NNACCEL_GRANT_LIMIT	XA_LIMIT(1, (NNACCEL_BURST_MAP >> NNACCEL_GRANT_SHIFT) - 1)
 
@@ -162,6 +168,7 @@ void nnaccel_session_forget(struct nnaccel_session *session, struct nnaccel_forg
 	forget->number = number;
 	forget->burst = burst;
 	list_add_tail(&forget->node, &session->forgets);
+	session->num_forgets++;
 	wake_up(&session->wait);
 }
 
@@ -389,6 +396,7 @@ static int nnaccel_fetch_forget(struct nnaccel_ucmd *ucmd)
 	}
 	forget = list_first_entry(&session->forgets, struct nnaccel_forget, node);
 	list_del(&forget->node);
+	session->num_forgets--;
 	mutex_unlock(&ctx->lock);
 
 	head.kind = forget->kind;
@@ -403,10 +411,12 @@ static int nnaccel_fetch_forget(struct nnaccel_ucmd *ucmd)
 		ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 
 	mutex_lock(&ctx->lock);
-	if (ret)
+	if (ret) {
 		list_add(&forget->node, &session->forgets);
-	else if (forget->kind == NNACCEL_DO_FORGET_GRANT)
+		session->num_forgets++;
+	} else if (forget->kind == NNACCEL_DO_FORGET_GRANT) {
 		xa_erase(&session->grants, forget->number);
+	}
 	mutex_unlock(&ctx->lock);
 	if (!ret)
 		kfree(forget);
@@ -691,7 +701,9 @@ static struct nnaccel_pool *nnaccel_session_resolve(struct nnaccel_session *sess
 
 	mutex_lock(&session->ctx->lock);
 	burst = xa_load(&session->bursts, arg->burst);
-	if (burst)
+	if (burst && session->num_forgets >= NNACCEL_MAX_NOTICES)
+		pool = ERR_PTR(-ENOSPC);
+	else if (burst)
 		pool = nnaccel_burst_resolve(burst, arg->slot, prot);
 	if (!IS_ERR(pool))
 		refcount_inc(&pool->obj.refs);

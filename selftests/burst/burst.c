@@ -440,6 +440,31 @@ TEST_F(bursts, announce_freed_slots)
 	EXPECT_EQ(self->cmd.head.grant, grant.grant);
 }
 
+/* A worker that fetches no notices is soon told of no more that would become some. */
+TEST_F(bursts, notices_that_nobody_fetches)
+{
+	struct nnaccel_grant grant;
+	unsigned int n = 0;
+	int error = 0;
+	uint32_t slot;
+
+	while (!error && n < 100000) {
+		ASSERT_EQ(slot_bind(self->burst, self->pool, NNACCEL_PROT_READ, &slot), 0);
+		error = slot_resolve(self->s.session, self->number, slot, &grant);
+		ASSERT_EQ(slot_free(self->burst, slot), 0);
+		n += !error;
+	}
+	EXPECT_EQ(error, ENOSPC);
+	EXPECT_GE(n, NNACCEL_BURST_MAX_SLOTS);
+	while (!session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &self->cmd)) {
+		EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_SLOT_GONE);
+		n--;
+	}
+	EXPECT_EQ(n, 0);
+	ASSERT_EQ(slot_bind(self->burst, self->pool, NNACCEL_PROT_READ, &slot), 0);
+	EXPECT_EQ(slot_resolve(self->s.session, self->number, slot, &grant), 0);
+}
+
 TEST_F(bursts, bind_what_the_pool_allows)
 {
 	int file = file_new(PAGE), other_fd = device_open();

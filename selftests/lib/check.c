@@ -292,6 +292,7 @@ size_t odd_files_open(struct odd_file *files)
 	ODD("pidfd", (int)syscall(SYS_pidfd_open, getpid(), 0));
 	ODD("namespace", open("/proc/self/ns/mnt", O_RDONLY));
 	ODD("file of proc", open("/proc/self/maps", O_RDONLY));
+	ODD("entry of proc", open("/proc/version", O_RDONLY));
 	ODD("file of sysfs", open("/sys/module/nnaccel/parameters/max_pools", O_RDWR));
 #undef ODD
 	for (size_t i = 0; i < n; i++)

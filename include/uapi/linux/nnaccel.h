@@ -1639,7 +1639,8 @@ struct nnaccel_session_commit {
  *
  * Mapped memory stays valid until NNACCEL_DO_FORGET_GRANT.
  *
- * Errors: ENOENT: no such burst, or no such slot in it; EACCES: not attached.
+ * Errors: ENOENT: no such burst, or no such slot in it; ENOSPC: too many notices
+ * wait to be fetched; EACCES: not attached.
  */
 struct nnaccel_session_slot {
 	__u32 size;
