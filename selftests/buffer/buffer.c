@@ -668,6 +668,7 @@ TEST_F(buffers, in_use)
 	uint64_t output = allocate(&self->s, self->model, CAPACITY);
 	struct buffer_execution e, again;
 	struct async reader;
+	union command first;
 
 	ASSERT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, 8), 0);
 	ASSERT_EQ(buffer_copy_in(self->s.fd, output, self->data, 8), 0);
@@ -685,12 +686,9 @@ TEST_F(buffers, in_use)
 	EXPECT_TRUE(holds(self, self->token, 8));
 	buffer_execution_init(&again, self->model, self->token, 0);
 	ASSERT_TRUE(async_start(&reader, self->s.fd, NNACCEL_EXECUTE, &again.base.cmd));
-	{
-		union command first = self->cmd;
-
-		ASSERT_EQ(fetch(self), 0);
-		EXPECT_EQ(session_answer(self->s.session, &first), 0);
-	}
+	first = self->cmd;
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(session_answer(self->s.session, &first), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
 	EXPECT_TRUE(holds(self, output, 0));
 	EXPECT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, 8), EBUSY);

@@ -82,7 +82,7 @@ TEST_F(node, next)
 	EXPECT_EQ(next.out_event, NNACCEL_ENGINE_NEW);
 	EXPECT_EQ(next.out_uid, geteuid());
 	EXPECT_EQ(next.out_gid, getegid());
-	EXPECT_EQ(next.out_pid, getpid());
+	EXPECT_EQ(next.out_pid, (uint32_t)getpid());
 	EXPECT_EQ(next.out_context, number);
 	EXPECT_EQ(events_of(self->broker), 0);
 	EXPECT_EQ(next_event(self->broker, &next), EAGAIN);
@@ -92,7 +92,7 @@ TEST_F(node, next)
 	ASSERT_EQ(next_event(self->broker, &next), 0);
 	EXPECT_EQ(next.out_event, NNACCEL_ENGINE_GONE);
 	EXPECT_EQ(next.out_context, number);
-	EXPECT_EQ(next.out_pid, getpid());
+	EXPECT_EQ(next.out_pid, (uint32_t)getpid());
 	EXPECT_EQ(next_event(self->broker, &next), EAGAIN);
 	self->fd = device_open();
 }
@@ -210,7 +210,7 @@ TEST_F(node, session)
 			.flags = flags,
 			.out_fd = -4711,
 		};
-		uint64_t last = summary_get(-1, "sessions");
+		long long last = summary_get(-1, "sessions");
 		int fd = device_open();
 
 		ASSERT_EQ(broker_await_new(self->broker, &context), 0);
@@ -358,12 +358,12 @@ TEST_F(node, tells_who)
 	ASSERT_EQ(next_event(self->broker, &next), 0);
 	EXPECT_EQ(next.out_uid, 4711);
 	EXPECT_EQ(next.out_gid, 4712);
-	EXPECT_EQ(next.out_pid, actor.pid);
+	EXPECT_EQ(next.out_pid, (uint32_t)actor.pid);
 	actor_kill(&actor);
 	ASSERT_EQ(next_event(self->broker, &next), 0);
 	EXPECT_EQ(next.out_event, NNACCEL_ENGINE_GONE);
 	EXPECT_EQ(next.out_uid, 4711);
-	EXPECT_EQ(next.out_pid, actor.pid);
+	EXPECT_EQ(next.out_pid, (uint32_t)actor.pid);
 }
 
 TEST_HARNESS_MAIN

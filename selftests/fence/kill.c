@@ -188,35 +188,6 @@ FIXTURE_TEARDOWN(client)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* Passes files through a socket. */
-static bool send_fd(int socket, int fd)
-{
-	struct {
-		struct cmsghdr header;
-		int fd;
-	} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET,
-				  .cmsg_type = SCM_RIGHTS }, .fd = fd };
-	struct iovec data = { "", 1 };
-	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control,
-				  .msg_controllen = sizeof(control) };
-
-	return sendmsg(socket, &message, 0) == 1;
-}
-
-static int receive_fd(int socket)
-{
-	struct {
-		struct cmsghdr header;
-		int fd;
-	} control = { .fd = -1 };
-	char byte;
-	struct iovec data = { &byte, 1 };
-	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control,
-				  .msg_controllen = sizeof(control) };
-
-	return recvmsg(socket, &message, 0) == 1 ? control.fd : -1;
-}
-
 /* Prepares a model, starts two executions one after the other, and passes both fences. */
 static void be_client(struct actor *self, void *data)
 {
@@ -229,7 +200,7 @@ static void be_client(struct actor *self, void *data)
 		_exit(1);
 	first = fence_start(fd, prepare.out_model, pool, -1);
 	second = fence_start(fd, prepare.out_model, pool, first);
-	if (!send_fd(socket, first) || !send_fd(socket, second))
+	if (!send_file(socket, first) || !send_file(socket, second))
 		_exit(1);
 	actor_reached(self);
 }
@@ -250,8 +221,8 @@ static void kill_client(struct __test_metadata *_metadata, FIXTURE_DATA(client) 
 	ASSERT_EQ(session_attach(session), 0);
 	ASSERT_EQ(session_fetch(session, 0, &cmd), 0);
 	ASSERT_EQ(session_answer(session, &cmd), 0);
-	first = receive_fd(pair[0]);
-	second = receive_fd(pair[0]);
+	first = receive_file(pair[0]);
+	second = receive_file(pair[0]);
 	ASSERT_TRUE(actor_await(&client));
 	if (fetched) {
 		ASSERT_EQ(session_fetch(session, 0, &cmd), 0);

@@ -494,7 +494,7 @@ TEST(fuzz)
 		seed++;
 	} while (now_ns() < end);
 	EXPECT_TRUE(summary_settles(&before));
-	EXPECT_GT(count->good, seed - first);
+	EXPECT_GT((unsigned long)count->good, seed - first);
 	for (size_t i = 0; i < num_ioctls; i++)
 		if (!count->by_ioctl[i])
 			TH_LOG("%s was always refused", ioctls[i].name);

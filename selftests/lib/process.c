@@ -35,7 +35,7 @@ union control {
 	char room[CMSG_SPACE(sizeof(int))];
 };
 
-static int receive_file(int socket)
+int receive_file(int socket)
 {
 	char byte;
 	union control control;
@@ -54,7 +54,7 @@ static int receive_file(int socket)
 	return fd;
 }
 
-static bool send_file(int socket, int fd)
+bool send_file(int socket, int fd)
 {
 	char byte = 0;
 	union control control = {};

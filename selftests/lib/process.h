@@ -13,6 +13,12 @@
 /** in_child() - What @act returns in a forked child, 0 to 255; or -1: it did not return. */
 int in_child(int (*act)(int fd), int fd);
 
+/** send_file() - Passes a file through a socket. */
+bool send_file(int socket, int fd);
+
+/** receive_file() - The file that was passed, or -1. */
+int receive_file(int socket);
+
 /** struct stranger - A process that was there before the files it is passed */
 struct stranger {
 	pid_t pid;
