@@ -11,54 +11,43 @@
 #include "nnaccel.h"
 #include "trace.h"
 
-static int nnaccel_prepare_cached_build(struct nnaccel_command *cmd,
-					const struct nnaccel_prepare_cached *arg)
+static int nnaccel_prepare_cached_name(struct nnaccel_command *cmd, const void *from)
 {
+	const struct nnaccel_prepare_cached *arg = from;
 	const struct nnaccel_part parts[] = {
 		{ arg->model_pool, arg->model_offset, arg->model_length },
 		{ arg->data_pool, arg->data_offset, arg->data_length },
 	};
 
-	cmd->head.preference = arg->preference;
-	cmd->head.priority = arg->priority;
-	cmd->head.deadline_ns = arg->deadline_ns;
 	memcpy(cmd->head.token, arg->token, sizeof(arg->token));
-	return nnaccel_command_set_parts(cmd, parts, NNACCEL_PROT_READ) ?:
-	       nnaccel_command_set_attributes(cmd, arg->attributes, arg->attributes_size);
+	return nnaccel_command_set_parts(cmd, parts, NNACCEL_PROT_READ);
 }
 
 /**
  * nnaccel_prepare_cached_ioctl() - NNACCEL_PREPARE_CACHED
  * @ucmd: the ioctl
  *
- * Return: 0, -EINVAL, -ENOENT, -EOPNOTSUPP, -ENOSPC, -EFAULT, -ENOMEM, or what
- * nnaccel_command_run() returned.
+ * Return: 0, -EOPNOTSUPP, or what nnaccel_model_prepare() returned.
  */
 int nnaccel_prepare_cached_ioctl(struct nnaccel_ucmd *ucmd)
 {
 	struct nnaccel_prepare_cached *arg = ucmd->cmd;
-	const struct nnaccel_prepare_answer answer = {
+	const struct nnaccel_preparation p = {
+		.kind = NNACCEL_DO_PREPARE_CACHED,
+		.name = nnaccel_prepare_cached_name,
+		.preference = arg->preference,
+		.priority = arg->priority,
+		.deadline_ns = arg->deadline_ns,
+		.attributes = arg->attributes,
+		.attributes_size = arg->attributes_size,
+		.message_size = arg->message_size,
+		.message = arg->message,
 		.out_model = &arg->out_model,
 		.out_status = &arg->out_status,
-		.message = arg->message,
-		.message_size = arg->message_size,
 		.size = sizeof(*arg),
 	};
-	struct nnaccel_command *cmd;
-	int ret;
 
-	if (arg->flags || arg->message_size > NNACCEL_MAX_MESSAGE ||
-	    arg->preference > NNACCEL_PREFER_SUSTAINED_SPEED ||
-	    arg->priority > NNACCEL_PRIORITY_HIGH)
-		return -EINVAL;
-	cmd = nnaccel_command_alloc(ucmd->object, NNACCEL_DO_PREPARE_CACHED);
-	if (IS_ERR(cmd))
-		return PTR_ERR(cmd);
-	ret = nnaccel_prepare_cached_build(cmd, arg);
-	if (!ret)
-		ret = nnaccel_model_prepare(ucmd, cmd, &answer);
-	nnaccel_command_put(cmd);
-	return ret;
+	return arg->flags ? -EINVAL : nnaccel_model_prepare(ucmd, &p);
 }
 
 static int nnaccel_cache_save_build(struct nnaccel_command *cmd,

@@ -148,29 +148,18 @@ static struct nnaccel_model *nnaccel_model_create(struct nnaccel_command *cmd)
 	return model;
 }
 
-static int nnaccel_prepare_build(struct nnaccel_command *cmd, const struct nnaccel_prepare *arg)
-{
-	cmd->head.flags = arg->flags;
-	cmd->head.preference = arg->preference;
-	cmd->head.priority = arg->priority;
-	cmd->head.deadline_ns = arg->deadline_ns;
-	return nnaccel_command_set_model_pools(cmd, arg->wire_pool, arg->wire_offset,
-					       arg->wire_length, arg->pools, arg->num_pools) ?:
-	       nnaccel_command_set_attributes(cmd, arg->attributes, arg->attributes_size);
-}
-
 /* Writes the answer, then publishes the model; without one the id goes back. */
 static int nnaccel_prepare_respond(struct nnaccel_ucmd *ucmd, const struct nnaccel_command *cmd,
-				   const struct nnaccel_prepare_answer *answer,
+				   const struct nnaccel_preparation *p,
 				   struct nnaccel_model *model, u32 id)
 {
 	bool prepared = cmd->status == NNACCEL_STATUS_NONE;
 	int ret;
 
-	*answer->out_status = cmd->status;
-	*answer->out_model = prepared ? id : 0;
-	ret = nnaccel_command_write_message(cmd, answer->message, answer->message_size) ?:
-	      nnaccel_ucmd_respond(ucmd, answer->size);
+	*p->out_status = cmd->status;
+	*p->out_model = prepared ? id : 0;
+	ret = nnaccel_command_write_message(cmd, p->message, p->message_size) ?:
+	      nnaccel_ucmd_respond(ucmd, p->size);
 	if (ret || !prepared) {
 		nnaccel_object_unreserve(cmd->ctx, id);
 		nnaccel_model_put(model);
@@ -181,16 +170,9 @@ static int nnaccel_prepare_respond(struct nnaccel_ucmd *ucmd, const struct nnacc
 	return 0;
 }
 
-/**
- * nnaccel_model_prepare() - Make a model, reserve its id and let the worker prepare it
- * @ucmd: the ioctl
- * @cmd: the command that prepares it, built: the pools from the second on are the model's
- * @answer: where to put the answer
- *
- * Return: 0, -ENOSPC, -EFAULT, -ENOMEM, or what nnaccel_command_run() returned.
- */
-int nnaccel_model_prepare(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd,
-			  const struct nnaccel_prepare_answer *answer)
+/* Makes a model, reserves its id and lets the worker prepare it. */
+static int nnaccel_prepare_run(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd,
+			       const struct nnaccel_preparation *p)
 {
 	struct nnaccel_model *model;
 	u32 id;
@@ -205,7 +187,7 @@ int nnaccel_model_prepare(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd
 	ret = nnaccel_command_run(cmd);
 	if (ret)
 		goto err_id;
-	return nnaccel_prepare_respond(ucmd, cmd, answer, model, id);
+	return nnaccel_prepare_respond(ucmd, cmd, p, model, id);
 
 err_id:
 	nnaccel_object_unreserve(cmd->ctx, id);
@@ -215,36 +197,66 @@ err_model:
 }
 
 /**
- * nnaccel_prepare_ioctl() - NNACCEL_PREPARE
+ * nnaccel_model_prepare() - Have a model prepared
  * @ucmd: the ioctl
+ * @p: what the ioctls that do it have in common
  *
  * Return: 0, -EINVAL, -ENOENT, -ENOSPC, -EFAULT, -ENOMEM, or what nnaccel_command_run()
  * returned.
  */
-int nnaccel_prepare_ioctl(struct nnaccel_ucmd *ucmd)
+int nnaccel_model_prepare(struct nnaccel_ucmd *ucmd, const struct nnaccel_preparation *p)
 {
-	struct nnaccel_prepare *arg = ucmd->cmd;
-	const struct nnaccel_prepare_answer answer = {
-		.out_model = &arg->out_model,
-		.out_status = &arg->out_status,
-		.message = arg->message,
-		.message_size = arg->message_size,
-		.size = sizeof(*arg),
-	};
 	struct nnaccel_command *cmd;
 	int ret;
 
-	if (arg->flags & ~NNACCEL_PREPARE_KEEP ||
-	    arg->message_size > NNACCEL_MAX_MESSAGE ||
-	    arg->preference > NNACCEL_PREFER_SUSTAINED_SPEED ||
-	    arg->priority > NNACCEL_PRIORITY_HIGH)
+	if (p->message_size > NNACCEL_MAX_MESSAGE ||
+	    p->preference > NNACCEL_PREFER_SUSTAINED_SPEED || p->priority > NNACCEL_PRIORITY_HIGH)
 		return -EINVAL;
-	cmd = nnaccel_command_alloc(ucmd->object, NNACCEL_DO_PREPARE);
+	cmd = nnaccel_command_alloc(ucmd->object, p->kind);
 	if (IS_ERR(cmd))
 		return PTR_ERR(cmd);
-	ret = nnaccel_prepare_build(cmd, arg);
-	if (!ret)
-		ret = nnaccel_model_prepare(ucmd, cmd, &answer);
+	cmd->head.preference = p->preference;
+	cmd->head.priority = p->priority;
+	cmd->head.deadline_ns = p->deadline_ns;
+	ret = p->name(cmd, ucmd->cmd) ?:
+	      nnaccel_command_set_attributes(cmd, p->attributes, p->attributes_size) ?:
+	      nnaccel_prepare_run(ucmd, cmd, p);
 	nnaccel_command_put(cmd);
 	return ret;
+}
+
+static int nnaccel_prepare_name(struct nnaccel_command *cmd, const void *from)
+{
+	const struct nnaccel_prepare *arg = from;
+
+	cmd->head.flags = arg->flags;
+	return nnaccel_command_set_model_pools(cmd, arg->wire_pool, arg->wire_offset,
+					       arg->wire_length, arg->pools, arg->num_pools);
+}
+
+/**
+ * nnaccel_prepare_ioctl() - NNACCEL_PREPARE
+ * @ucmd: the ioctl
+ *
+ * Return: 0 or what nnaccel_model_prepare() returned.
+ */
+int nnaccel_prepare_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_prepare *arg = ucmd->cmd;
+	const struct nnaccel_preparation p = {
+		.kind = NNACCEL_DO_PREPARE,
+		.name = nnaccel_prepare_name,
+		.preference = arg->preference,
+		.priority = arg->priority,
+		.deadline_ns = arg->deadline_ns,
+		.attributes = arg->attributes,
+		.attributes_size = arg->attributes_size,
+		.message_size = arg->message_size,
+		.message = arg->message,
+		.out_model = &arg->out_model,
+		.out_status = &arg->out_status,
+		.size = sizeof(*arg),
+	};
+
+	return arg->flags & ~NNACCEL_PREPARE_KEEP ? -EINVAL : nnaccel_model_prepare(ucmd, &p);
 }

@@ -399,29 +399,43 @@ void nnaccel_model_retire(struct nnaccel_object *obj);
 void nnaccel_model_release(struct nnaccel_object *obj);
 
 /**
- * struct nnaccel_prepare_answer - Where the ioctls that prepare a model put their answers
+ * struct nnaccel_preparation - What the ioctls that prepare a model have in common
+ * @kind: NNACCEL_DO_PREPARE or NNACCEL_DO_PREPARE_CACHED
+ * @name: names to the command what is the ioctl's own; the pools from the second on are the model's
+ * @preference: enum nnaccel_preference
+ * @priority: enum nnaccel_priority
+ * @deadline_ns: CLOCK_MONOTONIC time, 0: none
+ * @attributes: user address
+ * @attributes_size: bytes there
+ * @message_size: bytes at @message
+ * @message: user address
  * @out_model: the model, in the module's copy of the structure
  * @out_status: enum nnaccel_status, there too
- * @message: user address
- * @message_size: bytes there
  * @size: bytes of the structure
  */
-struct nnaccel_prepare_answer {
+struct nnaccel_preparation {
+	u32 kind;
+	int (*name)(struct nnaccel_command *cmd, const void *arg);
+	u32 preference;
+	u32 priority;
+	u64 deadline_ns;
+	u64 attributes;
+	u32 attributes_size;
+	u32 message_size;
+	u64 message;
 	u32 *out_model;
 	u32 *out_status;
-	u64 message;
-	u32 message_size;
 	size_t size;
 };
 
-int nnaccel_model_prepare(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd,
-			  const struct nnaccel_prepare_answer *answer);
+int nnaccel_model_prepare(struct nnaccel_ucmd *ucmd, const struct nnaccel_preparation *p);
 int nnaccel_prepare_ioctl(struct nnaccel_ucmd *ucmd);
 
 /* ---- cache.c ---- */
 
 int nnaccel_prepare_cached_ioctl(struct nnaccel_ucmd *ucmd);
 int nnaccel_cache_save_ioctl(struct nnaccel_ucmd *ucmd);
+
 /* ---- domain.c ---- */
 
 /**
