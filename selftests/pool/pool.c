@@ -151,20 +151,19 @@ TEST_F(pools, export_refusals)
 		other = pool_alloc(fd, 1);
 	ASSERT_EQ(pool_import(self->fd, file, NNACCEL_PROT_READ, 0, PAGE, &imported), 0);
 	ASSERT_EQ(pool_import(self->fd, buffer, PROT_RW, 0, PAGE, &narrow), 0);
-	{
-		const struct refusal cases[] = {
-			REFUSE(struct nnaccel_pool_export, flags, 2, EINVAL),
-			REFUSE(struct nnaccel_pool_export, flags, 1U << 31, EINVAL),
-			REFUSE(struct nnaccel_pool_export, id, 0, ENOENT),
-			REFUSE(struct nnaccel_pool_export, id, other, ENOENT),
-			REFUSE(struct nnaccel_pool_export, id, UINT32_MAX, ENOENT),
-			REFUSE(struct nnaccel_pool_export, id, imported, EOPNOTSUPP),
-			REFUSE(struct nnaccel_pool_export, id, narrow, EOPNOTSUPP),
-		};
 
-		EXPECT_EQ(check_refusals(self->fd, NNACCEL_POOL_EXPORT, &good, sizeof(good), cases,
-					 ARRAY_SIZE(cases)), 0);
-	}
+	const struct refusal cases[] = {
+		REFUSE(struct nnaccel_pool_export, flags, 2, EINVAL),
+		REFUSE(struct nnaccel_pool_export, flags, 1U << 31, EINVAL),
+		REFUSE(struct nnaccel_pool_export, id, 0, ENOENT),
+		REFUSE(struct nnaccel_pool_export, id, other, ENOENT),
+		REFUSE(struct nnaccel_pool_export, id, UINT32_MAX, ENOENT),
+		REFUSE(struct nnaccel_pool_export, id, imported, EOPNOTSUPP),
+		REFUSE(struct nnaccel_pool_export, id, narrow, EOPNOTSUPP),
+	};
+
+	EXPECT_EQ(check_refusals(self->fd, NNACCEL_POOL_EXPORT, &good, sizeof(good), cases,
+				 ARRAY_SIZE(cases)), 0);
 	EXPECT_EQ(check_structure(self->fd, NNACCEL_POOL_EXPORT, &good, sizeof(good), 0, true), 0);
 	/* With the dma-bufs that the last check made. */
 	EXPECT_EQ(close_range((unsigned int)file, UINT32_MAX, 0), 0);

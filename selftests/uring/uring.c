@@ -129,12 +129,13 @@ TEST_F(uring, writes_the_results)
 
 TEST_F(uring, tells_the_status)
 {
-	for (int status = 1; status <= NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT; status++) {
+	for (uint32_t status = 1; status <= NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT;
+	     status++) {
 		ASSERT_EQ(submit(&self->ring, self->s.fd, &self->e.cmd, 0), 1);
 		ASSERT_EQ(fetch(self), 0);
 		EXPECT_EQ(session_commit(self->s.session, self->cmd.head.cookie, status, NULL, 0,
 					 "reason"), 0);
-		EXPECT_EQ(reap(&self->ring, NULL), status);
+		EXPECT_EQ(reap(&self->ring, NULL), (int)status);
 		EXPECT_EQ(self->e.cmd.out_status, status);
 		EXPECT_STREQ(self->e.message, "reason");
 	}
