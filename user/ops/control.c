@@ -3,21 +3,7 @@
  * IF and WHILE: their signatures. A plan runs them, so they have no shape rule
  * and no kernel here.
  */
-#include <string.h>
-
 #include "ops/check.h"
-
-static bool same_extra(const struct nn_extra *a, const struct nn_extra *b)
-{
-	if (a->kind != b->kind)
-		return false;
-	if (a->kind == NN_EXTRA_CHANNEL_QUANT)
-		return a->channel_dim == b->channel_dim && a->count == b->count &&
-		       !memcmp(a->scales, b->scales, a->count * sizeof(*a->scales));
-	if (a->kind == NN_EXTRA_EXTENSION)
-		return a->count == b->count && !memcmp(a->bytes, b->bytes, a->count);
-	return true;
-}
 
 /* Why a value of the one cannot be a value of the other, or NULL. */
 static const char *difference(const struct nn_operand *a, const struct nn_operand *b)
@@ -28,7 +14,7 @@ static const char *difference(const struct nn_operand *a, const struct nn_operan
 		return "dimensions";
 	if (a->scale != b->scale || a->zero_point != b->zero_point)
 		return "scales or zero points";
-	return same_extra(&a->extra, &b->extra) ? NULL : "extra parameters";
+	return nn_operand_same_type(a, b) ? NULL : "extra parameters";
 }
 
 static const struct nn_operand *subgraph_in(const struct nn_subgraph *s, uint32_t index)
