@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "engine/cache_index.h"
@@ -22,6 +23,7 @@
 
 /* Where SQLite counts the transactions that changed a database with a rollback journal. */
 #define CHANGE_COUNTER 24
+#define FIRST_PAGE 512			/* the least that a database can have */
 
 /* How long another process's lock is waited for: `nnaccel cache clear` is quick. */
 #define BUSY_MS 2000
@@ -88,6 +90,9 @@ struct cache_index {
 	struct use uses[MAX_USES];
 	unsigned int num_uses;
 	int file;			/* the database's; closing it would end SQLite's locks */
+	const char *page;		/* its first page, mapped; NULL: it cannot be */
+	bool page_follows;		/* the mapping was seen to change with the file, */
+	uint32_t page_began;		/* which began with this counter of changes */
 	uint32_t known_at;		/* the counter of changes that the following are good for */
 	struct use known[MAX_KNOWN];
 	unsigned int num_known;
@@ -103,6 +108,10 @@ static void disconnect(struct cache_index *index)
 	index->db = NULL;
 	index->num_uses = 0;
 	index->num_known = 0;
+	if (index->page)
+		munmap((void *)index->page, FIRST_PAGE);
+	index->page = NULL;
+	index->page_follows = false;
 	if (index->file >= 0)
 		close(index->file);
 	index->file = -1;
@@ -149,6 +158,26 @@ static int reset(struct cache_index *index)
 	return error;
 }
 
+static uint32_t mapped_changes(const struct cache_index *index)
+{
+	return *(const volatile uint32_t *)(index->page + CHANGE_COUNTER);
+}
+
+/*
+ * Whoever cuts the file off later ends the keeper when this is read: a crash as any
+ * other. There is a first page by now.
+ */
+static void map_page(struct cache_index *index)
+{
+	void *page = index->file < 0 ? MAP_FAILED :
+		     mmap(NULL, FIRST_PAGE, PROT_READ, MAP_SHARED, index->file, 0);
+
+	if (page == MAP_FAILED)
+		return;
+	index->page = page;
+	index->page_began = mapped_changes(index);
+}
+
 /* A rollback journal and every write through to the disk: any file system will do. */
 static int connect(struct cache_index *index)
 {
@@ -174,6 +203,7 @@ static int connect(struct cache_index *index)
 	if (error)
 		return error;
 	index->file = open(index->path, O_RDONLY | O_CLOEXEC);
+	map_page(index);
 	last = ask(index->db, "SELECT max((SELECT coalesce(max(used), 0) FROM hash), "
 		   "(SELECT coalesce(max(used), 0) FROM plan))");
 	index->last_use = last ? strtoll(last, NULL, 10) : 0;
@@ -293,6 +323,27 @@ static struct use make_use(struct cache_index *index, uint32_t uid, const uint8_
 	return use;
 }
 
+/* How often the database was changed, by whomever; false: nobody knows. */
+static bool read_changes(const struct cache_index *index, uint32_t *changes)
+{
+	if (index->page_follows) {
+		*changes = mapped_changes(index);
+		return true;
+	}
+	return index->file >= 0 &&
+	       pread(index->file, changes, sizeof(*changes), CHANGE_COUNTER) == sizeof(*changes);
+}
+
+/* After a transaction: there are file systems whose mappings do not change with files. */
+static void watch_page(struct cache_index *index)
+{
+	uint32_t changes;
+
+	if (!index->page_follows && index->page && read_changes(index, &changes))
+		index->page_follows = changes != index->page_began &&
+				      changes == mapped_changes(index);
+}
+
 /* The remembered uses, within a transaction. SQLITE_DONE or an error. */
 static int write_uses(struct cache_index *index)
 {
@@ -330,6 +381,7 @@ enum cache_verdict cache_index_store(struct cache_index *index, uint32_t uid,
 	if (error != SQLITE_DONE)
 		return cache_index_failed(index, error);
 	index->num_uses = 0;
+	watch_page(index);
 	return CACHE_YES;
 }
 
@@ -339,13 +391,6 @@ static void remember(struct cache_index *index, const struct use *use)
 		cache_index_flush(index);
 	if (index->db)
 		index->uses[index->num_uses++] = *use;
-}
-
-/* How often the database was changed, by whomever; false: nobody knows. */
-static bool read_changes(const struct cache_index *index, uint32_t *changes)
-{
-	return index->file >= 0 &&
-	       pread(index->file, changes, sizeof(*changes), CHANGE_COUNTER) == sizeof(*changes);
 }
 
 static bool is_known(const struct cache_index *index, const struct use *use)
@@ -429,4 +474,6 @@ void cache_index_flush(struct cache_index *index)
 	index->num_uses = 0;
 	if (error != SQLITE_DONE)
 		cache_index_failed(index, error);
+	else
+		watch_page(index);
 }

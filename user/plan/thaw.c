@@ -189,8 +189,8 @@ static bool bound_operand(const struct thawing *t, uint32_t operand, bool writte
 	*room = (struct nn_room){ p->size, ALIGNMENT };
 	if (in >= FROZEN_ARG)
 		room->align = nn_type_info(t->tensors[in - FROZEN_ARG].type)->element_size;
-	while (p->offset % room->align)
-		room->align /= 2;
+	if (p->offset % ALIGNMENT & (room->align - 1))
+		room->align = (uint32_t)(p->offset & -p->offset);
 	return !written || in == FROZEN_ARENA || in >= FROZEN_ARG + t->head->num_inputs;
 }
 
@@ -291,7 +291,7 @@ static enum nn_status fill(struct thawing *t, struct saved_header *part, const v
 	const size_t operations = place(&size, t->head->num_steps, sizeof(struct nn_operation));
 	const size_t borrowers = place(&size, t->head->num_places, sizeof(uint32_t));
 	const size_t states = place(&size, 1, states_size(t));
-	char *base = aligned_alloc(ALIGNMENT, (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+	char *base = malloc(size);
 	struct block *b = (struct block *)base;
 	uint32_t *args = (uint32_t *)(base + list);
 	enum nn_status status;
