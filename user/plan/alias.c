@@ -9,7 +9,7 @@
 #include "ops/axis.h"
 #include "plan/kernels/families.h"
 
-enum { CONCATENATION = 2, EXPAND_DIMS = 34, SQUEEZE = 50, SPLIT = 87, PACK = 103 };
+enum { CONCATENATION = 2, SQUEEZE = 34, EXPAND_DIMS = 50, SPLIT = 87, PACK = 103 };
 
 /* The operand in whose memory one lies in the end, and how far from its beginning. */
 static uint32_t find_root(const struct compiled *c, uint32_t operand, size_t *delta)

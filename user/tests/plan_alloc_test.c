@@ -67,7 +67,7 @@ static uint32_t count_calls(uint32_t preference)
 		.outputs = outputs,
 		.shapes = shapes,
 	};
-	struct nn_plan *plan;
+	struct nn_plan *plan = NULL;
 	uint32_t before = 0;
 
 	for (uint32_t i = 0; i < 2; i++) {

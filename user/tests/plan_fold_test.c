@@ -59,7 +59,7 @@ static uint32_t run(const char *kernels, float out[MAX_BYTES / sizeof(float)])
 	const struct nn_subgraph *s = &built.subgraphs[0];
 	struct nn_error err = { "" };
 	struct nn_arg args[8] = { 0 };
-	struct nn_plan *plan;
+	struct nn_plan *plan = NULL;
 	uint32_t steps, size, at = 0;
 	float in[MAX_BYTES / sizeof(float)];
 	struct nn_execution e = {
