@@ -243,19 +243,36 @@ int event_start_execution(ANeuralNetworksExecution *execution,
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* The fences of all dependencies, or NULL: one has none, or there is no memory. */
-static int *get_fences(const ANeuralNetworksEvent *const *dependencies, uint32_t count)
+/* Whether an event without a fence is one of the past, and well. */
+static bool has_succeeded(const ANeuralNetworksEvent *event)
 {
-	int *fences = calloc((size_t)count + 1, sizeof(*fences));
-	uint32_t i;
+	pthread_mutex_t *lock = (pthread_mutex_t *)&event->lock;
+	bool succeeded;
 
-	for (i = 0; fences && i < count; i++) {
-		fences[i] = dependencies[i]->fence;
-		if (fences[i] < 0) {
+	pthread_mutex_lock(lock);
+	succeeded = event->has_ended && event->result == ANEURALNETWORKS_NO_ERROR;
+	pthread_mutex_unlock(lock);
+	return succeeded;
+}
+
+/*
+ * The fences of dependencies, and in *count how many there are. NULL: one has none but is to
+ * be waited for or has failed, or there is no memory.
+ */
+static int *get_fences(const ANeuralNetworksEvent *const *dependencies, uint32_t *count)
+{
+	int *fences = calloc((size_t)*count + 1, sizeof(*fences));
+	uint32_t fenced = 0, i;
+
+	for (i = 0; fences && i < *count; i++) {
+		if (dependencies[i]->fence >= 0) {
+			fences[fenced++] = dependencies[i]->fence;
+		} else if (!has_succeeded(dependencies[i])) {
 			free(fences);
 			return NULL;
 		}
 	}
+	*count = fenced;
 	return fences;
 }
 
@@ -285,13 +302,14 @@ int event_start_fenced(ANeuralNetworksExecution *execution,
 		       const ANeuralNetworksEvent *const *dependencies, uint32_t count,
 		       uint64_t duration_ns, ANeuralNetworksEvent **event, struct nn_error *err)
 {
-	int *fences = get_fences(dependencies, count);
+	uint32_t num_fences = count;
+	int *fences = get_fences(dependencies, &num_fences);
 	ANeuralNetworksEvent *e = fences ? new_event(-1) : NULL;
 	int fence = -1;
 
 	if (e)
-		execution_start_fenced(execution, fences, count, have_signalled(fences, count),
-				       duration_ns, &fence);
+		execution_start_fenced(execution, fences, num_fences,
+				       have_signalled(fences, num_fences), duration_ns, &fence);
 	free(fences);
 	if (fence == 0)
 		fence = move_up(fence);

@@ -147,6 +147,16 @@ static void test_chain(void **state)
 	}
 }
 
+static bool has_fence(const ANeuralNetworksEvent *event)
+{
+	int fd;
+
+	if (ANeuralNetworksEvent_getSyncFenceFd(event, &fd) != ANEURALNETWORKS_NO_ERROR)
+		return false;
+	close(fd);
+	return true;
+}
+
 /* An execution that is known to be at its end by its fence alone, and runs again. */
 static void test_polled(void **state)
 {
@@ -199,7 +209,6 @@ static void test_pointer_inputs(void **state)
 	float one[ADD_ELEMENTS] = { 1 };
 	ANeuralNetworksExecution *e[LINKS];
 	ANeuralNetworksEvent *events[LINKS];
-	int fd;
 
 	(void)state;
 	for (int i = 0; i < LINKS; i++) {
@@ -213,8 +222,7 @@ static void test_pointer_inputs(void **state)
 										i > 0, 0,
 										&events[i]));
 		one[0] = -1;
-		assert_ok(ANeuralNetworksEvent_getSyncFenceFd(events[i], &fd));
-		close(fd);
+		assert_true(has_fence(events[i]));
 		assert_ok(ANeuralNetworksEvent_wait(events[i]));
 		assert_true(t.data[0] == 2 * (float)i);
 	}
@@ -256,16 +264,6 @@ static ANeuralNetworksEvent *start_double(const ANeuralNetworksMemory *from,
 	assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(*e, &before, before != NULL,
 									0, &event));
 	return event;
-}
-
-static bool has_fence(const ANeuralNetworksEvent *event)
-{
-	int fd;
-
-	if (ANeuralNetworksEvent_getSyncFenceFd(event, &fd) != ANEURALNETWORKS_NO_ERROR)
-		return false;
-	close(fd);
-	return true;
 }
 
 static void test_device_memories(void **state)
@@ -313,7 +311,8 @@ static void test_pointer_outputs(void **state)
 {
 	float one[ADD_ELEMENTS] = { 1 }, sum[ADD_ELEMENTS] = { 0 };
 	ANeuralNetworksExecution *e = add_pointers(one, sum), *after = add_pointers(sum, NULL);
-	ANeuralNetworksEvent *events[2];
+	ANeuralNetworksExecution *last = add(0, 0, 1);
+	ANeuralNetworksEvent *events[3];
 	int fd;
 
 	(void)state;
@@ -326,10 +325,17 @@ static void test_pointer_outputs(void **state)
 		after, (const ANeuralNetworksEvent *const *)events, 1, 0, &events[1]));
 	assert_ok(ANeuralNetworksEvent_wait(events[1]));
 	assert_true(t.data[0] == 4);
-	for (int i = 0; i < 2; i++)
+	/* Both are over: nothing is left to wait for. */
+	assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(
+		last, (const ANeuralNetworksEvent *const *)events, 2, 0, &events[2]));
+	assert_true(has_fence(events[2]));
+	assert_ok(ANeuralNetworksEvent_wait(events[2]));
+	assert_true(t.data[ADD_ELEMENTS] == 8);
+	for (int i = 0; i < 3; i++)
 		ANeuralNetworksEvent_free(events[i]);
 	ANeuralNetworksExecution_free(e);
 	ANeuralNetworksExecution_free(after);
+	ANeuralNetworksExecution_free(last);
 }
 
 int main(void)
