@@ -10,12 +10,15 @@
 #include "ops/window.h"
 #include "plan/kernels/families.h"
 #include "plan/kernels/gemm.h"
+#include "plan/kernels/unroll.h"
 
 enum { X, FILTER, BIAS };
 
 #define BLOCK_BYTES (256 * 1024)	/* of input of a task: part of a second-level cache */
 #define COPY_BYTES (24 * 1024)		/* of copies: half of a first-level cache */
 #define MIN_BLOCK_ROWS 14
+#define CHUNK 16			/* bytes that are copied at a time */
+#define MAX_FEW 256			/* bytes that are not worth a call of memcpy() */
 
 struct conv {
 	struct nn_gemm gemm;
@@ -66,7 +69,7 @@ static void set_ready(struct conv *c, struct nn_ready *ready)
 		       max_rows < MIN_BLOCK_ROWS ? MIN_BLOCK_ROWS : max_rows);
 	ready->packed_size = nn_gemm_packed_size(&c->gemm, ready->isa);
 	c->copy_size = c->direct ? 0 : (c->gemm.block_rows * c->gemm.a_stride * c->gemm.element +
-					63) / 64 * 64;
+					CHUNK + 63) / 64 * 64;
 	ready->scratch_size = c->copy_size + nn_gemm_scratch(&c->gemm, ready->isa);
 	ready->tasks = c->gemm.row_blocks * c->gemm.column_blocks;
 }
@@ -140,23 +143,6 @@ static void pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 	nn_gemm_pack(r, &c->gemm, ready->isa, nn_window_run_args(r, 3, 0).activation, packed);
 }
 
-/* memcpy() of what is mostly a few bytes: in pieces of which the last overlaps. */
-static inline void copy_few(char *to, const char *from, size_t size)
-{
-	size_t i = 0;
-
-	if (size < 8 || size > 256) {
-		memcpy(to, from, size);
-	} else if (size < 16) {
-		memcpy(to, from, 8);
-		memcpy(to + size - 8, from + size - 8, 8);
-	} else {
-		for (; i + 16 < size; i += 16)
-			memcpy(to + i, from + i, 16);
-		memcpy(to + size - 16, from + size - 16, 16);
-	}
-}
-
 /* Copies a row of a window, which begins at column `x` of an image's row (NULL: padding). */
 static char *copy_taps(const struct conv *c, const char *row, int64_t x, char *to)
 {
@@ -172,29 +158,70 @@ static char *copy_taps(const struct conv *c, const char *row, int64_t x, char *t
 	return to;
 }
 
-/* Copies `rows` rows of a window that is inside the image and begins at `from`. */
-static void copy_inside(const char *from, size_t row_size, uint32_t rows, size_t size, char *to)
-{
-	for (uint32_t i = 0; i < rows; i++, from += row_size, to += size)
-		copy_few(to, from, size);
-}
-
 /* Copies the window that begins at row `y` and column `x` of an image. */
 static char *copy_window(const struct conv *c, const char *in, int64_t y, int64_t x, char *to)
 {
-	const struct nn_axis *h = &c->window.h, *w = &c->window.w;
-	size_t pixel = c->in.c * c->gemm.element, row_size = c->in.w * pixel;
+	const struct nn_axis *h = &c->window.h;
+	size_t row_size = c->in.w * c->in.c * c->gemm.element;
 	char *end = to + c->gemm.a_stride * c->gemm.element;
 
-	if (w->dilation == 1 && x >= 0 && x + w->filter <= w->in && y >= 0 &&
-	    y + (int64_t)(h->filter - 1) * h->dilation < h->in) {
-		copy_inside(in + (size_t)y * row_size + (size_t)x * pixel,
-			    h->dilation * row_size, h->filter, w->filter * pixel, to);
-		return end;
-	}
 	for (uint32_t i = 0; i < h->filter; i++, y += h->dilation)
 		to = copy_taps(c, y >= 0 && y < h->in ? in + (size_t)y * row_size : NULL, x, to);
 	return end;
+}
+
+/*
+ * How many windows, of those from row `y` and column `x` of an image on, are inside,
+ * with CHUNK bytes behind each of their rows.
+ */
+static size_t count_inside(const struct conv *c, int64_t y, int64_t x)
+{
+	const struct nn_axis *h = &c->window.h, *w = &c->window.w;
+	int64_t last = y + (int64_t)(h->filter - 1) * h->dilation, most = (int64_t)w->in;
+	int64_t pixel = (int64_t)(c->in.c * c->gemm.element);
+
+	/* There are behind rows that are not the last one of the image. */
+	if (last + 1 >= h->in || most * pixel < CHUNK)
+		most -= (CHUNK + pixel - 1) / pixel;
+	most -= w->filter;
+	if (w->dilation != 1 || y < 0 || last >= h->in || x < 0 || x > most)
+		return 0;
+	return (size_t)(most - x) / w->stride + 1;
+}
+
+/*
+ * Copies windows that are inside, from the one that begins at `from` on. Few bytes go
+ * in whole chunks, of which the end is overwritten by what follows.
+ */
+static inline ALWAYS_INLINE char *copy_inside(const struct conv *c, bool few, const char *from,
+					      size_t count, char *to)
+{
+	const size_t pixel = c->in.c * c->gemm.element, size = c->window.w.filter * pixel;
+	const size_t row = c->window.h.dilation * c->in.w * pixel, rows = c->window.h.filter;
+	const size_t step = c->window.w.stride * pixel, next = c->gemm.a_stride * c->gemm.element;
+
+	for (; count > 0; count--, from += step, to += next) {
+		const char *piece = from;
+		char *place = to;
+
+		for (size_t i = 0; i < rows; i++, piece += row, place += size) {
+			if (!few)
+				memcpy(place, piece, size);
+			for (size_t k = 0; few && k < size; k += CHUNK)
+				memcpy(place + k, piece + k, CHUNK);
+		}
+	}
+	return to;
+}
+
+static char *copy_few_inside(const struct conv *c, const char *from, size_t count, char *to)
+{
+	return copy_inside(c, true, from, count, to);
+}
+
+static char *copy_many_inside(const struct conv *c, const char *from, size_t count, char *to)
+{
+	return copy_inside(c, false, from, count, to);
 }
 
 /* Copies the windows of the output pixels [first, first + count) side by side. */
@@ -202,20 +229,36 @@ static void copy_windows(const struct conv *c, const char *in, size_t first, siz
 			 char *to)
 {
 	const struct nn_axis *h = &c->window.h, *w = &c->window.w;
-	size_t image_size = (size_t)c->in.h * c->in.w * c->in.c * c->gemm.element;
-	size_t x = first % w->out, y = first / w->out % h->out;
+	size_t pixel = c->in.c * c->gemm.element, row_size = c->in.w * pixel;
+	size_t x = first % w->out, y = first / w->out % h->out, some;
 
-	in += first / w->out / h->out * image_size;
-	for (; count > 0; count--) {
-		to = copy_window(c, in, (int64_t)(y * h->stride) - h->head,
-				 (int64_t)(x * w->stride) - w->head, to);
-		if (++x < w->out)
+	char *(*copy)(const struct conv *c, const char *from, size_t count, char *to) =
+		w->filter * pixel <= MAX_FEW ? copy_few_inside : copy_many_inside;
+
+	in += first / w->out / h->out * c->in.h * row_size;
+	for (; count > 0; count -= some) {
+		int64_t at_y = (int64_t)(y * h->stride) - h->head;
+		int64_t at_x = (int64_t)(x * w->stride) - w->head;
+		size_t left = w->out - x < count ? w->out - x : count;
+
+		some = count_inside(c, at_y, at_x);
+		if (some > left)
+			some = left;
+		if (some) {
+			to = copy(c, in + (size_t)at_y * row_size + (size_t)at_x * pixel, some,
+				  to);
+		} else {
+			to = copy_window(c, in, at_y, at_x, to);
+			some = 1;
+		}
+		x += some;
+		if (x < w->out)
 			continue;
 		x = 0;
 		if (++y < h->out)
 			continue;
 		y = 0;
-		in += image_size;
+		in += c->in.h * row_size;
 	}
 }
 

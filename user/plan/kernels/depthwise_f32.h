@@ -134,10 +134,13 @@ static inline ALWAYS_INLINE TARGET void window_f32(const struct nn_depthwise_f32
 	VF acc = load_f32(d->bias + c, count);
 
 	for (size_t i = 0; i < d->height; i++) {
-		const float *in = d->rows[i] + start * (ptrdiff_t)channels + c;
 		const float *w = d->filter + (i * d->width + first) * channels + c;
+		const float *in = d->rows[i];
 
-		for (size_t j = 0; d->rows[i] && j < taps; j++)
+		if (!in)
+			continue;
+		in += start * (ptrdiff_t)channels + (ptrdiff_t)c;
+		for (size_t j = 0; j < taps; j++)
 			acc = MADD(load_f32(in + j * tap, count), load_f32(w + j * channels, count),
 				   acc);
 	}
