@@ -1269,13 +1269,12 @@ static void damage_step(const struct saved_header *h, const struct form_steps *s
 		if (i)
 			damage_words(words, s->step->words);
 		ready = (struct nn_ready){ .isa = nn_isa_find(h->kernels), .threads = pick(1, 3) };
-		if (form_restore(&damaged, &bounds, &ready, &own) &&
-		    ready.packed_size <= MAX_PIECE && ready.scratch_size <= MAX_PIECE &&
-		    ready.tasks <= MAX_TASKS) {
+		if (!form_restore(&damaged, &bounds, &ready, &own)) {
+			assert_int_not_equal(i, 0);
+		} else if (ready.packed_size <= MAX_PIECE && ready.scratch_size <= MAX_PIECE &&
+			   ready.tasks <= MAX_TASKS) {
 			run_step(&ready, &bounds);
 			counts.steps++;
-		} else {
-			assert_int_not_equal(i, 0);
 		}
 		free(own);
 	}
