@@ -12,7 +12,7 @@ struct ANeuralNetworksEvent {
 	bool is_execution;		/* the fence is of an execution of ours */
 	ANeuralNetworksExecution *execution;	/* under the lock; NULL: it knows of its end */
 	pthread_t thread;		/* without a fence: runs the execution */
-	atomic_uint references;		/* the application, its execution, those that depend on it */
+	atomic_uint references;		/* the application's, its execution's, dependents' */
 
 	pthread_mutex_t lock;
 	pthread_cond_t ended;

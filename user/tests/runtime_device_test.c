@@ -442,7 +442,8 @@ static void test_memory_arguments(void **state)
 	assert_sum(writeonly_base);
 	ANeuralNetworksExecution_free(execution);
 	assert_ok(ANeuralNetworksExecution_create(compilation, &execution));
-	assert_ok(ANeuralNetworksExecution_setInputFromMemory(execution, 0, NULL, writeonly, 0, 16));
+	assert_ok(ANeuralNetworksExecution_setInputFromMemory(execution, 0, NULL, writeonly, 0,
+							      16));
 	assert_ok(ANeuralNetworksExecution_setInput(execution, 1, NULL, add_b, sizeof(add_b)));
 	assert_ok(ANeuralNetworksExecution_setOutputFromMemory(execution, 0, NULL, memory, 0, 16));
 	assert_result(UNMAPPABLE, ANeuralNetworksExecution_compute(execution));
