@@ -53,12 +53,20 @@ static void fill_middle(struct nn_run *r, size_t element)
 
 static void fill(void *to, uint32_t count, const void *value, size_t element)
 {
-	if (element == 1) {
+	uint32_t *words = to, word;
+	uint16_t *halves = to, half;
+
+	if (element == sizeof(half)) {
+		memcpy(&half, value, sizeof(half));
+		for (uint32_t i = 0; i < count; i++)
+			halves[i] = half;
+	} else if (element == sizeof(word)) {
+		memcpy(&word, value, sizeof(word));
+		for (uint32_t i = 0; i < count; i++)
+			words[i] = word;
+	} else {
 		memset(to, *(const unsigned char *)value, count);
-		return;
 	}
-	for (uint32_t i = 0; i < count; i++)
-		memcpy((char *)to + i * element, value, element);
 }
 
 /* PAD fills with zero, PAD_V2 with its third input. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GROUPED_CONV_2D and TRANSPOSE_CONV_2D with constant filters, in parts that are matrix
- * products of their own: a group's channels, or the outputs that the same taps reach.
+ * GROUPED_CONV_2D, TRANSPOSE_CONV_2D and DEPTHWISE_CONV_2D of more outputs than inputs,
+ * with constant filters, in parts that are matrix products of their own: a group's channels,
+ * the outputs that the same taps reach, or what becomes of one input channel.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,9 @@ struct parts {
 	uint32_t depth;			/* input channels of a part */
 	uint32_t width;			/* output channels of a part */
 	uint32_t filter_w;
+	/* Elements of the filter between those of two outputs, and of two taps. */
+	size_t filter_step;
+	size_t tap_step;
 	size_t copy_size;		/* bytes of the largest block's windows, and of its result */
 	size_t result_size;
 	uint8_t padding;		/* each byte of an element outside the image */
@@ -103,14 +107,18 @@ static struct parts *alloc_parts(uint32_t count)
 	return s;
 }
 
-/* Both read the window again, as the shape rule did, which found no fault. */
+/*
+ * All read the window again, as the shape rule did, which found no fault. Of a depthwise
+ * convolution each input channel is a group.
+ */
 static struct parts *group_parts(struct nn_run *r)
 {
+	const bool depthwise = r->op->code == NN_CODE_DEPTHWISE_CONV_2D;
 	const struct nn_window_args args = nn_window_run_args(r, 3, 1);
 	const uint32_t *filter = r->inputs[FILTER].dims;
 	struct nn_window window = { .h.filter = filter[1], .w.filter = filter[2] };
 	struct nn_image in = nn_image_of(&r->inputs[X], false);
-	uint32_t groups = (uint32_t)nn_run_int(r, args.own, 1);
+	uint32_t groups = depthwise ? in.c : (uint32_t)nn_run_int(r, args.own, 1);
 	struct parts *s;
 
 	window.h.in = in.h;
@@ -121,11 +129,14 @@ static struct parts *group_parts(struct nn_run *r)
 	if (!s)
 		return NULL;
 	s->activation = args.activation;
-	s->width = filter[0] / groups;
+	s->width = filter[depthwise ? 3 : 0] / groups;
+	s->depth = depthwise ? 1 : filter[3];
+	s->filter_step = depthwise ? 1 : (size_t)filter[1] * filter[2] * filter[3];
+	s->tap_step = filter[3];
 	for (uint32_t i = 0; i < groups; i++) {
 		s->parts[i].h = window_span(&window.h);
 		s->parts[i].w = window_span(&window.w);
-		s->parts[i].in_channel = i * filter[3];
+		s->parts[i].in_channel = i * s->depth;
 		s->parts[i].out_channel = i * s->width;
 	}
 	return s;
@@ -162,6 +173,9 @@ static struct parts *phase_parts(struct nn_run *r)
 		return NULL;
 	s->activation = args.activation;
 	s->width = filter[0];
+	s->depth = filter[3];
+	s->filter_step = (size_t)filter[1] * filter[2] * filter[3];
+	s->tap_step = filter[3];
 	for (uint32_t i = 0; i < s->count; i++) {
 		s->parts[i].h = phase_span(&window.h, i / window.w.stride);
 		s->parts[i].w = phase_span(&window.w, i % window.w.stride);
@@ -236,7 +250,6 @@ static bool prepare_parts(struct nn_run *r, struct nn_ready *ready, struct parts
 {
 	s->in = nn_image_of(&r->inputs[X], false);
 	s->out = nn_image_of(&r->outputs[0], false);
-	s->depth = r->inputs[FILTER].dims[3];
 	s->filter_w = r->inputs[FILTER].dims[2];
 	s->padding = r->inputs[X].type == NN_TENSOR_FLOAT32 ? 0 : (uint8_t)r->inputs[X].zero_point;
 	for (uint32_t i = 0; i < s->count; i++)
@@ -250,7 +263,8 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
 	bool transposed = r->op->code == NN_CODE_TRANSPOSE_CONV_2D, fine;
 
-	if ((r->op->code != NN_CODE_GROUPED_CONV_2D && !transposed) ||
+	if ((r->op->code != NN_CODE_GROUPED_CONV_2D && !transposed &&
+	     r->op->code != NN_CODE_DEPTHWISE_CONV_2D) ||
 	    !nn_tensor_count(&r->inputs[X]) || !r->inputs[FILTER].data || !r->inputs[BIAS].data ||
 	    r->num_inputs > MAX_INPUTS)
 		return false;
@@ -263,19 +277,21 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 
 /* The taps of a part's filters, one after the other. */
 static void gather_filter(const struct parts *s, const struct part *p, const char *filter,
-			  size_t filter_size, char *to)
+			  char *to)
 {
-	size_t pixel = s->depth * p->gemm.element;
+	size_t element = p->gemm.element, size = s->depth * element;
 
-	filter += p->out_channel * filter_size;
-	for (uint32_t o = 0; o < s->width; o++, filter += filter_size) {
+	for (uint32_t o = 0; o < s->width; o++) {
+		const char *from = filter + (p->out_channel + o) * s->filter_step * element;
+
 		for (uint32_t i = 0; i < p->h.taps; i++) {
 			size_t row = (p->h.filter_first + (size_t)i * p->h.filter_step) *
 				     s->filter_w;
 
-			for (uint32_t j = 0; j < p->w.taps; j++, to += pixel)
-				memcpy(to, filter + (row + p->w.filter_first +
-						     (size_t)j * p->w.filter_step) * pixel, pixel);
+			for (uint32_t j = 0; j < p->w.taps; j++, to += size)
+				memcpy(to, from + (row + p->w.filter_first +
+						   (size_t)j * p->w.filter_step) * s->tap_step *
+						  element, size);
 		}
 	}
 }
@@ -295,8 +311,7 @@ static void pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 		view_part(r, s, p, filter->data, &v);
 		part = nn_run_alloc(&v.run, p->gemm.columns * p->gemm.depth, p->gemm.element);
 		if (part) {
-			gather_filter(s, p, filter->data, nn_tensor_product(filter, 1, 4) *
-				      p->gemm.element, part);
+			gather_filter(s, p, filter->data, part);
 			v.inputs[FILTER].data = part;
 			nn_gemm_pack(&v.run, &p->gemm, ready->isa, s->activation,
 				     (char *)packed + p->packed);
