@@ -7,6 +7,7 @@
 
 #include "ops/window.h"
 #include "plan/kernels/families.h"
+#include "rewrite.h"
 #include "turn.h"
 
 enum { CONCATENATION = 2, DEPTH_TO_SPACE = 5, RESIZE_BILINEAR = 23, SPACE_TO_DEPTH = 26, PAD = 32,
@@ -20,23 +21,20 @@ static const uint32_t to_nhwc[] = { 0, 2, 3, 1 }, to_nchw[] = { 0, 3, 1, 2 };
 
 /* A model under construction: one block, of which nn_model is the beginning. */
 struct turned {
-	struct nn_model model;
-	struct nn_subgraph subgraph;
-	struct nn_operand *operands;
-	struct nn_operation *operations;
-	uint32_t *indices;
+	struct rewrite r;
 	uint32_t *twins;		/* by operand: what it is in NHWC, or NONE */
 	uint32_t *wanted;		/* by operand: operations that want it in NHWC */
 	bool *is_there;			/* by operand: in NCHW, as it was */
-	uint8_t *bytes;
 	uint32_t permutations[2];	/* operands: to NHWC, to NCHW; or NONE */
 };
 
 /* ---- What can be turned ---- */
 
-static bool is_constant(const struct nn_operand *o)
+/* The value of a constant whose memory is there, or NULL. */
+static const void *value_of(const struct nn_model *model, const struct nn_operand *o)
 {
-	return o->lifetime == NN_CONSTANT_COPY || o->lifetime == NN_CONSTANT_REFERENCE;
+	return o->lifetime == NN_CONSTANT_COPY || o->lifetime == NN_CONSTANT_REFERENCE ?
+	       nn_operand_value(model, o) : NULL;
 }
 
 /* The input that tells the layout of an operation, or NONE. */
@@ -82,7 +80,7 @@ static uint32_t nchw_input(const struct nn_model *model, const struct nn_operati
 	    s->operands[o->outputs[0]].rank != 4)
 		return NONE;
 	flag = &s->operands[o->inputs[input]];
-	value = is_constant(flag) ? nn_operand_value(model, flag) : NULL;
+	value = value_of(model, flag);
 	return value && *value ? input : NONE;
 }
 
@@ -159,11 +157,11 @@ static bool follows(const struct turned *w, const struct nn_model *model,
 		for (uint32_t i = 0; i < *images; i++)
 			if (!is_turned(w, o->inputs[i]))
 				return false;
-		return is_constant(&operands[o->inputs[*images]]);
+		return value_of(model, &operands[o->inputs[*images]]);
 	}
 	if (o->type != PAD && o->type != PAD_V2)
 		return false;
-	return is_constant(&operands[o->inputs[1]]) && operands[o->inputs[1]].rank == 2 &&
+	return value_of(model, &operands[o->inputs[1]]) && operands[o->inputs[1]].rank == 2 &&
 	       operands[o->inputs[1]].dims[0] == 4 && operands[o->inputs[1]].dims[1] == 2 &&
 	       (is_turned(w, o->inputs[0]) ||
 		(w->wanted[o->outputs[0]] &&
@@ -172,70 +170,35 @@ static bool follows(const struct turned *w, const struct nn_model *model,
 
 /* ---- The block ---- */
 
-/* Takes an aligned part of a block; with a base of NULL it only counts. */
-static void *take(char *base, size_t *at, size_t count, size_t size)
-{
-	size_t offset = *at;
-
-	*at += (count * size + 7) / 8 * 8;
-	return base ? base + offset : NULL;
-}
-
 /* Divides the block; returns its size. An operation adds a twin and a constant an operand. */
 static size_t divide(const struct nn_model *from, char *base, struct turned *w)
 {
 	const struct nn_subgraph *s = &from->subgraphs[0];
-	size_t indices = 0, at = sizeof(*w), operands = s->num_operands;
+	size_t at = sizeof(*w), operands = s->num_operands;
 
-	for (uint32_t i = 0; i < s->num_operations; i++)
-		indices += (size_t)s->operations[i].num_inputs + s->operations[i].num_outputs;
-	w->operands = take(base, &at, 2 * operands + s->num_operations + 2, sizeof(*w->operands));
-	w->operations = take(base, &at, s->num_operations + 2 * operands, sizeof(*w->operations));
-	w->indices = take(base, &at, indices + 6 * operands, sizeof(*w->indices));
-	w->twins = take(base, &at, operands, sizeof(*w->twins));
-	w->wanted = take(base, &at, operands, sizeof(*w->wanted));
-	w->is_there = take(base, &at, operands, sizeof(*w->is_there));
-	w->bytes = take(base, &at, from->values_size + 8 +
-			VALUE_SIZE * (size_t)(s->num_operations + 2), 1);
+	rewrite_divide(&w->r, from, base, &at, operands + s->num_operations + 2, 2 * operands,
+		       6 * operands, VALUE_SIZE * (size_t)(s->num_operations + 2));
+	w->twins = rewrite_take(base, &at, operands, sizeof(*w->twins));
+	w->wanted = rewrite_take(base, &at, operands, sizeof(*w->wanted));
+	w->is_there = rewrite_take(base, &at, operands, sizeof(*w->is_there));
 	return at;
 }
 
 static uint32_t add_constant(struct turned *w, int32_t type, uint32_t rank, uint32_t rows,
 			     const void *value, uint32_t size)
 {
-	uint32_t index = w->subgraph.num_operands++;
+	uint32_t index = w->r.subgraph.num_operands++;
 
-	w->operands[index] = (struct nn_operand){
+	w->r.operands[index] = (struct nn_operand){
 		.type = type,
 		.rank = rank,
 		.dims = { rank ? rows : 0, rank > 1 ? 2 : 0 },
 		.lifetime = NN_CONSTANT_COPY,
-		.location = { .length = size, .offset = w->model.values_size },
+		.location = { .length = size, .offset = w->r.model.values_size },
 	};
-	memcpy(w->bytes + w->model.values_size, value, size);
-	w->model.values_size += VALUE_SIZE;
+	memcpy(w->r.bytes + w->r.model.values_size, value, size);
+	w->r.model.values_size += VALUE_SIZE;
 	return index;
-}
-
-/* Adds an operation and returns its operands, inputs first, for the caller to change. */
-static uint32_t *add_operation(struct turned *w, int32_t type, uint32_t num_inputs,
-			       uint32_t num_outputs, const uint32_t *inputs,
-			       const uint32_t *outputs)
-{
-	struct nn_operation *o = &w->operations[w->subgraph.num_operations++];
-	uint32_t *list = w->indices;
-
-	w->indices += num_inputs + num_outputs;
-	memcpy(list, inputs, num_inputs * sizeof(*list));
-	memcpy(list + num_inputs, outputs, num_outputs * sizeof(*list));
-	*o = (struct nn_operation){
-		.type = type,
-		.num_inputs = num_inputs,
-		.num_outputs = num_outputs,
-		.inputs = list,
-		.outputs = list + num_inputs,
-	};
-	return list;
 }
 
 static void add_transpose(struct turned *w, uint32_t from, uint32_t to, bool nchw)
@@ -245,7 +208,7 @@ static void add_transpose(struct turned *w, uint32_t from, uint32_t to, bool nch
 	if (*permutation == NONE)
 		*permutation = add_constant(w, NN_TENSOR_INT32, 1, 4, nchw ? to_nchw : to_nhwc,
 					    sizeof(to_nhwc));
-	add_operation(w, NN_CODE_TRANSPOSE, 2, 1, (uint32_t[]){ from, *permutation }, &to);
+	rewrite_add(&w->r, NN_CODE_TRANSPOSE, 2, 1, (uint32_t[]){ from, *permutation }, &to);
 }
 
 /* ---- Turning ---- */
@@ -253,17 +216,17 @@ static void add_transpose(struct turned *w, uint32_t from, uint32_t to, bool nch
 /* The NHWC operand of an image, which nobody has written yet. */
 static uint32_t add_twin(struct turned *w, uint32_t index)
 {
-	const struct nn_operand *o = &w->operands[index];
-	uint32_t twin = w->subgraph.num_operands++;
+	const struct nn_operand *o = &w->r.operands[index];
+	uint32_t twin = w->r.subgraph.num_operands++;
 
-	w->operands[twin] = (struct nn_operand){
+	w->r.operands[twin] = (struct nn_operand){
 		.type = o->type,
 		.rank = 4,
 		.scale = o->scale,
 		.zero_point = o->zero_point,
 	};
 	for (uint32_t i = 0; i < 4; i++)
-		w->operands[twin].dims[i] = o->dims[to_nhwc[i]];
+		w->r.operands[twin].dims[i] = o->dims[to_nhwc[i]];
 	w->twins[index] = twin;
 	return twin;
 }
@@ -313,7 +276,7 @@ static void turn_operation(struct turned *w, const struct nn_model *from,
 
 	for (uint32_t i = 0; i < images; i++)
 		in_nhwc(w, o->inputs[i]);
-	list = add_operation(w, o->type, o->num_inputs, 1, o->inputs, o->outputs);
+	list = rewrite_add(&w->r, o->type, o->num_inputs, 1, o->inputs, o->outputs);
 	for (uint32_t i = 0; i < images; i++)
 		list[i] = w->twins[o->inputs[i]];
 	list[o->num_inputs] = add_twin(w, o->outputs[0]);
@@ -338,7 +301,7 @@ static void turn_operations(struct turned *w, const struct nn_model *from)
 		}
 		for (uint32_t k = 0; k < o->num_inputs; k++)
 			need_nchw(w, o->inputs[k]);
-		add_operation(w, o->type, o->num_inputs, o->num_outputs, o->inputs, o->outputs);
+		rewrite_add(&w->r, o->type, o->num_inputs, o->num_outputs, o->inputs, o->outputs);
 	}
 	for (uint32_t i = 0; i < s->num_outputs; i++)
 		need_nchw(w, s->outputs[i]);
@@ -347,32 +310,22 @@ static void turn_operations(struct turned *w, const struct nn_model *from)
 /* Who reads what is different now; temporaries that nobody writes are nothing. */
 static void settle_operands(struct turned *w, uint32_t before)
 {
-	for (uint32_t i = 0; i < w->subgraph.num_operands; i++)
-		w->operands[i].consumers = 0;
-	for (uint32_t i = 0; i < w->subgraph.num_operations; i++)
-		for (uint32_t k = 0; k < w->operations[i].num_inputs; k++)
-			w->operands[w->operations[i].inputs[k]].consumers++;
+	for (uint32_t i = 0; i < w->r.subgraph.num_operands; i++)
+		w->r.operands[i].consumers = 0;
+	for (uint32_t i = 0; i < w->r.subgraph.num_operations; i++)
+		for (uint32_t k = 0; k < w->r.operations[i].num_inputs; k++)
+			w->r.operands[w->r.operations[i].inputs[k]].consumers++;
 	for (uint32_t i = 0; i < before; i++)
 		if (!w->is_there[i])
-			w->operands[i].lifetime = NN_NO_VALUE;
+			w->r.operands[i].lifetime = NN_NO_VALUE;
 }
 
 static void turn(struct turned *w, const struct nn_model *from)
 {
 	const struct nn_subgraph *s = &from->subgraphs[0];
 
-	w->model = *from;
-	w->model.subgraphs = &w->subgraph;
-	w->model.values = w->bytes;
-	w->model.values_size = (from->values_size + 7) / 8 * 8;
-	if (from->values_size)
-		memcpy(w->bytes, from->values, from->values_size);
+	rewrite_begin(&w->r, from);
 	w->permutations[0] = w->permutations[1] = NONE;
-	w->subgraph = *s;
-	w->subgraph.operands = w->operands;
-	w->subgraph.operations = w->operations;
-	w->subgraph.num_operations = 0;
-	memcpy(w->operands, s->operands, s->num_operands * sizeof(*w->operands));
 	for (uint32_t i = 0; i < s->num_operands; i++) {
 		w->twins[i] = NONE;
 		w->is_there[i] = true;
@@ -394,7 +347,6 @@ static bool has_nchw(const struct nn_model *model)
 
 struct nn_model *plan_turn(const struct nn_model *model)
 {
-	struct nn_error err = { "" };
 	struct turned sizes, *w;
 
 	if (model->num_subgraphs != 1 || model->num_extensions || !has_nchw(model))
@@ -404,9 +356,5 @@ struct nn_model *plan_turn(const struct nn_model *model)
 		return NULL;
 	divide(model, (char *)w, w);
 	turn(w, model);
-	if (nn_model_check(&w->model, &err) || nn_ops_check_model(&w->model, NULL, &err)) {
-		free(w);
-		return NULL;
-	}
-	return &w->model;
+	return rewrite_end(&w->r);
 }

@@ -7,20 +7,16 @@
 
 #include "ops/float16.h"
 #include "ops/op.h"
+#include "rewrite.h"
 #include "widen.h"
 
 enum { LSH_PROJECTION = 15, CAST = 45, HEATMAP_MAX_KEYPOINT = 56 };
 
 /* A model under construction: one block, of which nn_model is the beginning. */
 struct wide {
-	struct nn_model model;
-	struct nn_subgraph subgraph;
-	struct nn_operand *operands;
-	struct nn_operation *operations;
-	uint32_t *indices;
+	struct rewrite r;
 	uint32_t *twins;		/* by operand: the float32 one in its place, mostly itself */
 	bool *rounded;			/* by operand: a CAST of the model makes it float16 */
-	uint8_t *bytes;			/* of scalars */
 };
 
 static bool is_constant(const struct nn_operand *o)
@@ -90,49 +86,17 @@ static bool has_half(const struct nn_subgraph *s)
 	return false;
 }
 
-/* Takes an aligned part of a block; with a base of NULL it only counts. */
-static void *take(char *base, size_t *at, size_t count, size_t size)
-{
-	size_t offset = *at;
-
-	*at += (count * size + 7) / 8 * 8;
-	return base ? base + offset : NULL;
-}
-
-/* Divides the block; returns its size. */
+/* Divides the block; returns its size. Eight bytes an operand are enough for scalars. */
 static size_t divide(const struct nn_model *from, char *base, struct wide *w)
 {
 	const struct nn_subgraph *s = &from->subgraphs[0];
-	size_t casts = count_casts(s), indices = 2 * casts, at = sizeof(*w);
+	size_t casts = count_casts(s), at = sizeof(*w);
 
-	for (uint32_t i = 0; i < s->num_operations; i++)
-		indices += (size_t)s->operations[i].num_inputs + s->operations[i].num_outputs;
-	w->operands = take(base, &at, s->num_operands + casts, sizeof(*w->operands));
-	w->operations = take(base, &at, s->num_operations + casts, sizeof(*w->operations));
-	w->indices = take(base, &at, indices, sizeof(*w->indices));
-	w->twins = take(base, &at, s->num_operands, sizeof(*w->twins));
-	w->rounded = take(base, &at, s->num_operands, sizeof(*w->rounded));
-	/* The values of before, then four bytes an operand: enough for scalars. */
-	w->bytes = take(base, &at, from->values_size + 8 + 8 * (size_t)s->num_operands, 1);
+	rewrite_divide(&w->r, from, base, &at, casts, casts, 2 * casts,
+		       8 * (size_t)s->num_operands);
+	w->twins = rewrite_take(base, &at, s->num_operands, sizeof(*w->twins));
+	w->rounded = rewrite_take(base, &at, s->num_operands, sizeof(*w->rounded));
 	return at;
-}
-
-static void add_operation(struct wide *w, int32_t type, uint32_t num_inputs, uint32_t num_outputs,
-			  const uint32_t *inputs, const uint32_t *outputs)
-{
-	struct nn_operation *o = &w->operations[w->subgraph.num_operations++];
-	uint32_t *list = w->indices;
-
-	w->indices += num_inputs + num_outputs;
-	memcpy(list, inputs, num_inputs * sizeof(*list));
-	memcpy(list + num_inputs, outputs, num_outputs * sizeof(*list));
-	*o = (struct nn_operation){
-		.type = type,
-		.num_inputs = num_inputs,
-		.num_outputs = num_outputs,
-		.inputs = list,
-		.outputs = list + num_inputs,
-	};
 }
 
 static void widen_scalar(struct wide *w, const struct nn_model *from, struct nn_operand *o)
@@ -146,28 +110,28 @@ static void widen_scalar(struct wide *w, const struct nn_model *from, struct nn_
 	nn_halves_to_floats(half, &value, 1);
 	o->lifetime = NN_CONSTANT_COPY;
 	o->location = (struct nn_location){ .length = sizeof(value),
-					    .offset = w->model.values_size };
-	memcpy(w->bytes + w->model.values_size, &value, sizeof(value));
-	w->model.values_size += 8;
+					    .offset = w->r.model.values_size };
+	memcpy(w->r.bytes + w->r.model.values_size, &value, sizeof(value));
+	w->r.model.values_size += 8;
 }
 
 /* Gives a float16 tensor that stays one a float32 twin. */
 static void add_twin(struct wide *w, uint32_t index)
 {
-	struct nn_operand *o = &w->operands[index];
-	uint32_t twin = w->subgraph.num_operands++;
+	struct nn_operand *o = &w->r.operands[index];
+	uint32_t twin = w->r.subgraph.num_operands++;
 
-	w->operands[twin] = (struct nn_operand){
+	w->r.operands[twin] = (struct nn_operand){
 		.type = NN_TENSOR_FLOAT32,
 		.rank = o->rank,
 		.consumers = o->consumers,
 	};
-	memcpy(w->operands[twin].dims, o->dims, sizeof(o->dims));
+	memcpy(w->r.operands[twin].dims, o->dims, sizeof(o->dims));
 	w->twins[index] = twin;
 	o->consumers = 1;
 	if (o->lifetime == NN_SUBGRAPH_OUTPUT && !w->rounded[index]) {
 		o->consumers = 0;
-		w->operands[twin].consumers++;
+		w->r.operands[twin].consumers++;
 	}
 }
 
@@ -179,7 +143,7 @@ static void widen_operands(struct wide *w, const struct nn_model *from)
 		if (is_rounding(s, &s->operations[i]))
 			w->rounded[s->operations[i].outputs[0]] = true;
 	for (uint32_t i = 0; i < s->num_operands; i++) {
-		struct nn_operand *o = &w->operands[i];
+		struct nn_operand *o = &w->r.operands[i];
 
 		w->twins[i] = i;
 		if (needs_cast(o) || w->rounded[i])
@@ -196,12 +160,12 @@ static void add_casts(struct wide *w, uint32_t count, bool outputs)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		if (w->twins[i] == i || w->rounded[i] ||
-		    outputs != (w->operands[i].lifetime == NN_SUBGRAPH_OUTPUT))
+		    outputs != (w->r.operands[i].lifetime == NN_SUBGRAPH_OUTPUT))
 			continue;
 		if (outputs)
-			add_operation(w, CAST, 1, 1, &w->twins[i], &i);
+			rewrite_add(&w->r, CAST, 1, 1, &w->twins[i], &i);
 		else
-			add_operation(w, CAST, 1, 1, &i, &w->twins[i]);
+			rewrite_add(&w->r, CAST, 1, 1, &i, &w->twins[i]);
 	}
 }
 
@@ -210,42 +174,29 @@ static void widen_operations(struct wide *w, const struct nn_subgraph *s)
 	add_casts(w, s->num_operands, false);
 	for (uint32_t i = 0; i < s->num_operations; i++) {
 		const struct nn_operation *o = &s->operations[i];
-		uint32_t *list = w->indices;
+		uint32_t *list = w->r.indices;
 
-		add_operation(w, o->type, o->num_inputs, o->num_outputs, o->inputs, o->outputs);
+		rewrite_add(&w->r, o->type, o->num_inputs, o->num_outputs, o->inputs, o->outputs);
 		for (uint32_t j = 0; j < o->num_inputs + o->num_outputs; j++)
 			list[j] = w->twins[list[j]];
 		if (!is_rounding(s, o))
 			continue;
 		list[1] = o->outputs[0];
-		add_operation(w, CAST, 1, 1, &list[1], &w->twins[list[1]]);
+		rewrite_add(&w->r, CAST, 1, 1, &list[1], &w->twins[list[1]]);
 	}
 	add_casts(w, s->num_operands, true);
 }
 
 static void widen(struct wide *w, const struct nn_model *from)
 {
-	const struct nn_subgraph *s = &from->subgraphs[0];
-
-	w->model = *from;
-	w->model.subgraphs = &w->subgraph;
-	w->model.values = w->bytes;
-	w->model.values_size = (from->values_size + 7) / 8 * 8;
-	if (from->values_size)
-		memcpy(w->bytes, from->values, from->values_size);
-	w->subgraph = *s;
-	w->subgraph.operands = w->operands;
-	w->subgraph.operations = w->operations;
-	w->subgraph.num_operations = 0;
-	memcpy(w->operands, s->operands, s->num_operands * sizeof(*w->operands));
+	rewrite_begin(&w->r, from);
 	widen_operands(w, from);
-	widen_operations(w, s);
+	widen_operations(w, &from->subgraphs[0]);
 }
 
 struct nn_model *plan_widen(const struct nn_model *model)
 {
 	const struct nn_subgraph *s = &model->subgraphs[0];
-	struct nn_error err = { "" };
 	struct wide sizes, *w;
 
 	if (model->num_subgraphs != 1 || model->num_extensions || !has_half(s) ||
@@ -257,9 +208,5 @@ struct nn_model *plan_widen(const struct nn_model *model)
 	divide(model, (char *)w, w);
 	widen(w, model);
 	/* An operation that takes float16 only, if there is one. */
-	if (nn_model_check(&w->model, &err) || nn_ops_check_model(&w->model, NULL, &err)) {
-		free(w);
-		return NULL;
-	}
-	return &w->model;
+	return rewrite_end(&w->r);
 }

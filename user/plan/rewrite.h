@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A model of one subgraph that is written anew: its operands stay, more are added behind
+ * them, and its operations are added one by one.
+ */
+#ifndef NN_PLAN_REWRITE_H
+#define NN_PLAN_REWRITE_H
+
+#include <nnaccel/model.h>
+
+/* At the beginning of one block of memory, so that nn_model_free() frees all of it. */
+struct rewrite {
+	struct nn_model model;
+	struct nn_subgraph subgraph;
+	struct nn_operand *operands;
+	struct nn_operation *operations;
+	uint32_t *indices;		/* where the next operation's operands go */
+	uint8_t *bytes;			/* of constants */
+};
+
+/* Takes an aligned part of a block; with a base of NULL it only counts. */
+void *rewrite_take(char *base, size_t *at, size_t count, size_t size);
+
+/*
+ * Takes the lists of as many operands, operations, indices of operations and bytes of
+ * values more than `from` has.
+ */
+void rewrite_divide(struct rewrite *w, const struct nn_model *from, char *base, size_t *at,
+		    size_t operands, size_t operations, size_t indices, size_t bytes);
+
+/* Copies a model into what was divided, but for its operations. */
+void rewrite_begin(struct rewrite *w, const struct nn_model *from);
+
+/* Adds an operation and returns its operands, inputs first, for the caller to change. */
+uint32_t *rewrite_add(struct rewrite *w, int32_t type, uint32_t num_inputs, uint32_t num_outputs,
+		      const uint32_t *inputs, const uint32_t *outputs);
+
+/* The model if it passes all checks; else it is freed and NULL. */
+struct nn_model *rewrite_end(struct rewrite *w);
+
+#endif /* NN_PLAN_REWRITE_H */
