@@ -242,7 +242,7 @@ $(fuzz_obj)/%.o: %.c
 	$(CLANG) $(base) $(fuzz_flags) -fsanitize=fuzzer-no-link -pthread -MMD -MP -c -o $@ $<
 $(BUILD)/fuzz/%: $(fuzz_obj)/user/tests/fuzz/%.o $(fuzz_parts)
 	$(CLANG) $(fuzz_flags) -fsanitize=fuzzer -pthread -o $@ $^ -lm -ldl
-$(BUILD)/fuzz/keeper_fuzz: $(fuzz_obj)/user/engine/cache_message.o
+$(BUILD)/fuzz/keeper_fuzz: $(fuzz_obj)/user/engine/cache_message.o $(fuzz_obj)/user/engine/file_message.o
 fuzzers: $(fuzzers)
 
 fuzz:

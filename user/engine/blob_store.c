@@ -2,7 +2,8 @@
 /*
  * The engine's own cache. A file is written under a name that was never used
  * before, and is on the disk before the index says that it is there; on its way
- * out the index forgets it first. Files that the index does not know are swept
+ * out the index forgets it first. That is done by whoever has the store; hashing and
+ * writing may be done by another thread meanwhile. Files that the index does not know are swept
  * away when the store is opened.
  */
 #define _GNU_SOURCE
@@ -106,7 +107,8 @@ static bool copy_hash(uint8_t to[DIGEST_SIZE], sqlite3_stmt *s, int column)
 static bool find(struct blob_store *store, uint32_t uid, const uint8_t *key, struct row *row)
 {
 	sqlite3_stmt *s = prepare(store, "SELECT file, model_size, data_size, model_hash, "
-				  "data_hash FROM plan WHERE uid = ?1 AND key = ?2", uid, key, 0);
+				  "data_hash FROM plan, current WHERE uid = ?1 AND key = ?2", uid,
+				  key, 0);
 	int error = s ? sqlite3_step(s) : SQLITE_DONE;
 	bool found = false;
 
@@ -160,7 +162,7 @@ static int open_file(struct blob_store *store, int64_t file, const struct blob *
 }
 
 /* One write as a rule; then on the disk, and its name with it. */
-static bool write_file(struct blob_store *store, int64_t file, const char *bytes, uint64_t size)
+static bool write_file(int folder, int64_t file, const char *bytes, uint64_t size)
 {
 	char name[24];
 	bool written;
@@ -169,8 +171,8 @@ static bool write_file(struct blob_store *store, int64_t file, const char *bytes
 
 	file_name(name, file);
 	/* One that an index knew which is gone may be mapped: it is not written again. */
-	unlinkat(store->folder, name, 0);
-	fd = openat(store->folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	unlinkat(folder, name, 0);
+	fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return false;
 	while (size && n > 0) {
@@ -184,7 +186,7 @@ static bool write_file(struct blob_store *store, int64_t file, const char *bytes
 	}
 	written = !size && !fsync(fd);
 	close(fd);
-	return written && !fsync(store->folder);
+	return written && !fsync(folder);
 }
 
 /* Whether the index knows a file by this name. */
@@ -251,26 +253,49 @@ void blob_store_close(struct blob_store *store)
 
 /* ---- entries ---- */
 
-/* A checksum is taken once as long as the store is open: the data part may be large. */
-static bool verify(struct blob_store *store, const struct row *row, int fd)
+static bool was_verified(const struct blob_store *store, int64_t file)
 {
+	for (unsigned int i = 0; i < store->num_verified; i++)
+		if (store->verified[i] == file)
+			return true;
+	return false;
+}
+
+static void verify(struct blob_work *work)
+{
+	uint64_t size = work->blob.data_size;
 	uint8_t hash[DIGEST_SIZE];
 	void *data = NULL;
-	bool right;
 
-	for (unsigned int i = 0; i < store->num_verified; i++)
-		if (store->verified[i] == row->file)
-			return true;
-	if (row->blob.data_size)
-		data = mmap(NULL, row->blob.data_size, PROT_READ, MAP_SHARED, fd, 0);
+	if (size)
+		data = mmap(NULL, size, PROT_READ, MAP_SHARED, work->file, 0);
 	if (data == MAP_FAILED)
-		return false;
-	right = digest(data, row->blob.data_size, hash) && !memcmp(hash, row->data_hash, DIGEST_SIZE);
+		return;
+	work->right = digest(data, size, hash) && !memcmp(hash, work->data_hash, sizeof(hash));
 	if (data)
-		munmap(data, row->blob.data_size);
-	if (right && store->num_verified < MAX_VERIFIED)
-		store->verified[store->num_verified++] = row->file;
-	return right;
+		munmap(data, size);
+}
+
+/* The hashes go to the index; the file is there before. */
+static void write_entry(struct blob_work *work)
+{
+	const struct blob *blob = &work->blob;
+	const char *model = (const char *)work->bytes + blob->data_size;
+
+	work->right = digest(work->bytes, blob->data_size, work->data_hash) &&
+		      digest(model, blob->model_size, work->blob.model_hash) &&
+		      write_file(work->folder, work->number, work->bytes,
+				 blob->model_size + blob->data_size);
+	if (!work->right)
+		log_warning("a plan is not kept: %s", strerror(errno));
+}
+
+void blob_work_run(struct blob_work *work)
+{
+	if (work->bytes)
+		write_entry(work);
+	else
+		verify(work);
 }
 
 static void drop(struct blob_store *store, int64_t file)
@@ -279,25 +304,24 @@ static void drop(struct blob_store *store, int64_t file)
 		remove_file(store, file);
 }
 
-int blob_store_get(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
-		   struct blob *blob)
+bool blob_store_get(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
+		    struct blob_work *work)
 {
 	struct row row;
-	int fd;
 
 	if (!find(store, uid, key, &row))
-		return -1;
-	fd = open_file(store, row.file, &row.blob);
-	if (fd >= 0 && verify(store, &row, fd)) {
-		cache_index_used(store->index, row.file);
-		*blob = row.blob;
-		return fd;
-	}
-	log_warning("a kept plan of uid %u is damaged: dropped", uid);
-	if (fd >= 0)
-		close(fd);
-	drop(store, row.file);
-	return -1;
+		return false;
+	*work = (struct blob_work){
+		.uid = uid,
+		.number = row.file,
+		.blob = row.blob,
+		.file = open_file(store, row.file, &row.blob),
+		.right = was_verified(store, row.file),
+	};
+	memcpy(work->key, key, sizeof(work->key));
+	memcpy(work->data_hash, row.data_hash, sizeof(work->data_hash));
+	work->done = work->right || work->file < 0;
+	return !work->done || blob_store_end(store, work);
 }
 
 bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
@@ -305,7 +329,8 @@ bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t key[
 {
 	struct row row;
 
-	return model_size && model_size <= BLOB_MAX_MODEL && data_size % BLOB_PAGE == 0 &&
+	return cache_index_is_current(store->index) && model_size &&
+	       model_size <= BLOB_MAX_MODEL && data_size % BLOB_PAGE == 0 &&
 	       data_size <= store->limits.bytes && data_size <= store->limits.bytes_per_user &&
 	       model_size <= store->limits.bytes - data_size &&
 	       model_size <= store->limits.bytes_per_user - data_size &&
@@ -356,44 +381,69 @@ static int64_t next_file(struct blob_store *store)
 	return ask(store, "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'next_file'", 0);
 }
 
-static bool publish(struct blob_store *store, uint32_t uid, const uint8_t *key,
-		    const struct row *row)
+/* Not in an index that is another engine's, or was begun anew, since the number was taken. */
+static bool publish(struct blob_store *store, const struct blob_work *work)
 {
 	sqlite3_stmt *s = prepare(store, "INSERT INTO plan (uid, key, file, model_size, data_size, "
 				  "model_hash, data_hash, used) "
-				  "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)", uid, key, row->file);
+				  "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 FROM current, meta "
+				  "WHERE key = 'next_file' AND CAST(value AS INTEGER) >= ?3",
+				  work->uid, work->key, work->number);
 
 	if (!s)
 		return false;
-	sqlite3_bind_int64(s, 4, (int64_t)row->blob.model_size);
-	sqlite3_bind_int64(s, 5, (int64_t)row->blob.data_size);
-	sqlite3_bind_blob(s, 6, row->blob.model_hash, DIGEST_SIZE, SQLITE_STATIC);
-	sqlite3_bind_blob(s, 7, row->data_hash, DIGEST_SIZE, SQLITE_STATIC);
+	sqlite3_bind_int64(s, 4, (int64_t)work->blob.model_size);
+	sqlite3_bind_int64(s, 5, (int64_t)work->blob.data_size);
+	sqlite3_bind_blob(s, 6, work->blob.model_hash, DIGEST_SIZE, SQLITE_STATIC);
+	sqlite3_bind_blob(s, 7, work->data_hash, DIGEST_SIZE, SQLITE_STATIC);
 	sqlite3_bind_int64(s, 8, cache_index_tick(store->index));
-	return finish(store, s);
+	return finish(store, s) && sqlite3_changes(cache_index_db(store->index)) == 1;
 }
 
 bool blob_store_put(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
-		    const void *bytes, uint64_t model_size, uint64_t data_size)
+		    const void *bytes, uint64_t model_size, uint64_t data_size,
+		    struct blob_work *work)
 {
-	struct row row = { .blob = { .model_size = model_size, .data_size = data_size } };
+	*work = (struct blob_work){
+		.uid = uid,
+		.blob = { .model_size = model_size, .data_size = data_size },
+		.bytes = bytes,
+		.folder = store->folder,
+		.file = -1,
+	};
+	memcpy(work->key, key, sizeof(work->key));
+	if (!make_all_room(store, uid, model_size + data_size))
+		return false;
+	work->number = next_file(store);
+	return work->number >= 0;
+}
 
-	if (!digest(bytes, data_size, row.data_hash) ||
-	    !digest((const char *)bytes + data_size, model_size, row.blob.model_hash) ||
-	    !make_all_room(store, uid, model_size + data_size))
-		return false;
-	row.file = next_file(store);
-	if (row.file < 0)
-		return false;
-	if (!write_file(store, row.file, bytes, model_size + data_size)) {
-		log_warning("a plan is not kept: %s", strerror(errno));
-		remove_file(store, row.file);
-		return false;
-	}
-	if (publish(store, uid, key, &row))
+static bool end_put(struct blob_store *store, const struct blob_work *work)
+{
+	if (work->right && publish(store, work))
 		return true;
-	remove_file(store, row.file);
+	remove_file(store, work->number);
 	return false;
+}
+
+static bool end_get(struct blob_store *store, struct blob_work *work)
+{
+	if (work->file >= 0 && work->right) {
+		if (!was_verified(store, work->number) && store->num_verified < MAX_VERIFIED)
+			store->verified[store->num_verified++] = work->number;
+		cache_index_used(store->index, work->number);
+		return true;
+	}
+	log_warning("a kept plan of uid %u is damaged: dropped", work->uid);
+	if (work->file >= 0)
+		close(work->file);
+	drop(store, work->number);
+	return false;
+}
+
+bool blob_store_end(struct blob_store *store, struct blob_work *work)
+{
+	return work->bytes ? end_put(store, work) : end_get(store, work);
 }
 
 void blob_store_drop(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE])

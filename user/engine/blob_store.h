@@ -46,23 +46,51 @@ struct blob_store *blob_store_open(struct cache_index *index, const char *folder
 void blob_store_close(struct blob_store *store);
 
 /*
- * A user's entry: its file, open for reading, and what is in it; -1: there is
- * none. The data part's checksum is looked at once as long as the store is open.
+ * What is left to do of a get or a put, and what comes of it. It takes as long as the
+ * entry is large, and needs the store no more: blob_work_run() may be called on any
+ * thread, at most one put's at a time; then blob_store_end() tells.
  */
-int blob_store_get(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
-		   struct blob *blob);
+struct blob_work {
+	bool done;			/* of a get: nothing is left */
+	uint32_t uid;
+	uint8_t key[DIGEST_SIZE];
+	int64_t number;			/* of the entry's file */
+	struct blob blob;
+	uint8_t data_hash[DIGEST_SIZE];
+	const void *bytes;		/* of a put; NULL: it is a get */
+	int folder;
+	int file;			/* of a get: open for reading; -1: there is none */
+	bool right;			/* it was written, or is what it should be */
+};
+
+/*
+ * A user's entry: its file, which is the caller's to close, and what is in it. False:
+ * there is none. The data part's checksum is looked at once as long as the store is
+ * open: where it was not yet, that is left to do.
+ */
+bool blob_store_get(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
+		    struct blob_work *work);
 
 /* Whether an entry of these sizes could be put there, and is not there yet. */
 bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
 		      uint64_t model_size, uint64_t data_size);
 
 /*
- * Keeps what lies in memory, data part first: on the disk when it returns.
- * False, with a log line where the disk or the index failed. The least recently
- * used entries of the user, or of all, make room.
+ * Begins to keep what lies in memory, data part first, until its end. The least recently
+ * used entries of the user, or of all, make room. False, with a log line where the disk
+ * or the index failed: there is none.
  */
 bool blob_store_put(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
-		    const void *bytes, uint64_t model_size, uint64_t data_size);
+		    const void *bytes, uint64_t model_size, uint64_t data_size,
+		    struct blob_work *work);
+
+void blob_work_run(struct blob_work *work);
+
+/*
+ * True: an entry that is on the disk now, or was right. False: there is none, with a
+ * log line; a get's file is closed.
+ */
+bool blob_store_end(struct blob_store *store, struct blob_work *work);
 
 /* An entry turned out to be of no use. */
 void blob_store_drop(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE]);

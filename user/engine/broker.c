@@ -34,7 +34,7 @@
 /* Longest time between two tries to start a worker. */
 #define MAX_RETRY_S 64
 
-enum watched { ON_ENGINE, ON_SIGNAL, ON_EXIT, ON_CONTROL, ON_LOG };
+enum watched { ON_ENGINE, ON_SIGNAL, ON_KEEPER, ON_EXIT, ON_CONTROL, ON_LOG };
 
 struct worker;
 
@@ -54,6 +54,7 @@ struct worker {
 	enum worker_state state;
 	bool ready;			/* it has said so */
 	bool has_plugins;
+	bool has_cache;			/* the keeper was given its socket */
 	uint32_t uid;			/* SERVING: whom */
 	uint64_t context;
 	uint64_t kill_at_ns;		/* NEVER, or when the grace ends */
@@ -68,7 +69,7 @@ struct broker {
 	int engine;
 	int signals;
 	int epoll;
-	struct watch on_engine, on_signal;
+	struct watch on_engine, on_signal, on_keeper;
 	struct cgroup cgroup;
 	struct keeper keeper;
 	struct spawner spawner;
@@ -303,12 +304,39 @@ static void worker_exited(struct broker *b, struct worker *w)
 	worker_free(b, w);
 }
 
+/* A worker of this broker's that has no cache any more, or never had one. */
+static void give_up_cache(struct broker *b, struct worker *w)
+{
+	log_warning("%s: has no compilation cache", w->name);
+	w->has_cache = false;
+	unwatch_and_close(b, &w->process.control);
+}
+
 /* From now on the worker's socket is the keeper's, which knows the user by us alone. */
 static void hand_over(struct broker *b, struct worker *w)
 {
-	if (b->spawner.options.cache && !keeper_pass(&b->keeper, w->process.control, w->uid))
-		log_warning("%s: has no compilation cache", w->name);
-	unwatch_and_close(b, &w->process.control);
+	if (!b->spawner.options.cache) {
+		unwatch_and_close(b, &w->process.control);
+		return;
+	}
+	if (b->keeper.socket < 0 && keeper_revive(&b->keeper))
+		watch(b, b->keeper.socket, &b->on_keeper);
+	w->has_cache = keeper_pass(&b->keeper, w->process.control, w->uid);
+	if (w->has_cache)
+		epoll_ctl(b->epoll, EPOLL_CTL_DEL, w->process.control, NULL);
+	else
+		give_up_cache(b, w);
+}
+
+/* The next keeper gets the sockets of the last one: workers need not notice. */
+static void keeper_ended(struct broker *b)
+{
+	epoll_ctl(b->epoll, EPOLL_CTL_DEL, b->keeper.socket, NULL);
+	if (keeper_revive(&b->keeper))
+		watch(b, b->keeper.socket, &b->on_keeper);
+	for (struct worker *w = b->workers; w; w = w->next)
+		if (w->has_cache && !keeper_pass(&b->keeper, w->process.control, w->uid))
+			give_up_cache(b, w);
 }
 
 static void worker_said(struct broker *b, struct worker *w)
@@ -476,6 +504,9 @@ static void dispatch(struct broker *b, const struct watch *what)
 			log_info("%s: ending", strsignal((int)info.ssi_signo));
 		stop(b, EXIT_SUCCESS);
 		break;
+	case ON_KEEPER:
+		keeper_ended(b);
+		break;
 	case ON_EXIT:
 		worker_exited(b, w);
 		break;
@@ -582,7 +613,9 @@ int broker_run(const struct broker_options *options)
 		keeper.plugins = &options->extensions.plugins;
 		cgroup_init(&b.cgroup, &options->cgroup);
 		b.spawner.options.cache = keeper_start(&b.keeper, &keeper);
-		loop(&b);
+		b.on_keeper.what = ON_KEEPER;
+		if (!b.spawner.options.cache || watch(&b, b.keeper.socket, &b.on_keeper))
+			loop(&b);
 		end_workers(&b);
 		keeper_stop(&b.keeper);
 	}

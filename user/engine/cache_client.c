@@ -5,76 +5,63 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "engine/blob_store.h"
 #include "engine/cache_client.h"
+#include "engine/file_message.h"
 
 bool cache_client_init(struct cache_client *client, int socket)
 {
 	client->socket = socket;
+	client->serial = 0;
 	return pthread_mutex_init(&client->lock, NULL) == 0;
 }
 
-/* The file that came with a message, or -1. It has the first number that was free. */
-static int received_file(struct msghdr *message)
-{
-	struct cmsghdr *part = CMSG_FIRSTHDR(message);
-	int fd;
-
-	if (!part || part->cmsg_type != SCM_RIGHTS || part->cmsg_len != CMSG_LEN(sizeof(fd)))
-		return -1;
-	memcpy(&fd, CMSG_DATA(part), sizeof(fd));
-	return fd;
-}
-
 /*
- * Plain reads and writes of packets: the filter of system calls allows no more.
- * *file is the file that came with the answer, or -1.
+ * Asks with the lock held; plain reads and writes of packets: the filter of system
+ * calls allows no more. *file is the file that came with the answer, or -1. An answer
+ * that did not come in time may come before that of a later request. False: errno says
+ * why, EAGAIN where the next one may be answered.
  */
-static bool exchange(int socket, const struct cache_request *request, struct cache_answer *answer,
-		     int *file)
+static bool exchange(struct cache_client *client, struct cache_request *request,
+		     struct cache_answer *answer, int *file)
 {
-	union {
-		char buffer[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	struct iovec data = { .iov_base = answer, .iov_len = sizeof(*answer) };
-	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1 };
 	ssize_t n;
 
-	if (write(socket, request, sizeof(*request)) != sizeof(*request))
+	request->serial = ++client->serial;
+	if (write(client->socket, request, sizeof(*request)) != sizeof(*request))
 		return false;
-	do {
-		message.msg_control = control.buffer;
-		message.msg_controllen = sizeof(control.buffer);
-		n = recvmsg(socket, &message, 0);
-	} while (n < 0 && errno == EINTR);
-	if (n > 0)
-		*file = received_file(&message);
-	return n == sizeof(*answer) && answer->verdict >= CACHE_YES &&
-	       answer->verdict <= CACHE_LATER;
-}
-
-/*
- * Asks with the lock held. What failed once stays so: an answer that comes late
- * would be taken for the next one.
- */
-static enum nn_status ask_locked(struct cache_client *client, const struct cache_request *request,
-				 struct cache_answer *answer, int *file, struct nn_error *err)
-{
-	*file = -1;
-	if (client->socket >= 0) {
-		if (exchange(client->socket, request, answer, file))
-			return NN_OK;
+	for (;;) {
+		n = file_message_receive(client->socket, answer, sizeof(*answer), 0, file);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return false;
+		if (n == sizeof(*answer) && answer->serial == request->serial)
+			return true;
 		if (*file >= 0)
 			close(*file);
 		*file = -1;
-		client->socket = -1;
+		errno = EPIPE;
+		if (n != sizeof(*answer))
+			return false;
 	}
-	return nn_fail(err, NN_GENERAL_FAILURE, "the engine keeps no cache for this client any "
-		       "more, or never did");
+}
+
+static enum nn_status ask_locked(struct cache_client *client, struct cache_request *request,
+				 struct cache_answer *answer, int *file, struct nn_error *err)
+{
+	*file = -1;
+	if (client->socket < 0)
+		return nn_fail(err, NN_GENERAL_FAILURE, "the engine keeps no cache for this client "
+			       "any more, or never did");
+	if (exchange(client, request, answer, file))
+		return NN_OK;
+	if (errno == EAGAIN)
+		return nn_fail(err, NN_GENERAL_FAILURE, "the engine's cache does not answer");
+	client->socket = -1;
+	return nn_fail(err, NN_GENERAL_FAILURE, "the engine's cache is gone");
 }
 
 /* Asks what is answered by a verdict alone. */

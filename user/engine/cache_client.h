@@ -15,8 +15,9 @@
 #include "plan/plan.h"
 
 struct cache_client {
-	pthread_mutex_t lock;	/* held from a request to its answer; protects `socket` */
+	pthread_mutex_t lock;	/* held from a request to its answer; protects the rest */
 	int socket;		/* -1: there is no keeper, or none any more */
+	uint32_t serial;	/* of the last request */
 };
 
 /* socket -1: a worker without a cache. */

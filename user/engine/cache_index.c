@@ -32,6 +32,7 @@ enum statement {
 	BEGIN,
 	COMMIT,
 	ROLLBACK,
+	CURRENT,
 	INSERT,
 	TRIM_TOKEN,
 	TRIM_USER,
@@ -46,6 +47,7 @@ static const char *const sql[STATEMENTS] = {
 	[BEGIN] = "BEGIN IMMEDIATE",
 	[COMMIT] = "COMMIT",
 	[ROLLBACK] = "ROLLBACK",
+	[CURRENT] = "SELECT 1 FROM current",
 	[INSERT] = "INSERT OR REPLACE INTO hash (uid, token, hash, used) VALUES (?1, ?2, ?3, ?4)",
 	[TRIM_TOKEN] = "DELETE FROM hash WHERE uid = ?1 AND token = ?2 AND hash IN "
 		       "(SELECT hash FROM hash WHERE uid = ?1 AND token = ?2 "
@@ -54,7 +56,7 @@ static const char *const sql[STATEMENTS] = {
 		      "(SELECT used FROM hash WHERE uid = ?1 ORDER BY used DESC LIMIT -1 OFFSET ?5)",
 	[TRIM_ALL] = "DELETE FROM hash WHERE used IN "
 		     "(SELECT used FROM hash ORDER BY used DESC LIMIT -1 OFFSET ?5)",
-	[FIND] = "SELECT 1 FROM hash WHERE uid = ?1 AND token = ?2 AND hash = ?3",
+	[FIND] = "SELECT 1 FROM hash, current WHERE uid = ?1 AND token = ?2 AND hash = ?3",
 	[TOUCH] = "UPDATE hash SET used = ?4 WHERE uid = ?1 AND token = ?2 AND hash = ?3",
 	[TOUCH_PLAN] = "UPDATE plan SET used = ?4 WHERE file = ?5",
 };
@@ -178,6 +180,18 @@ static void map_page(struct cache_index *index)
 	index->page_began = mapped_changes(index);
 }
 
+/* One row as long as the version is this one, for statements to look at. */
+static int make_view(struct cache_index *index)
+{
+	char *text = sqlite3_mprintf("PRAGMA temp_store = MEMORY; CREATE TEMP VIEW current AS "
+				     "SELECT 1 FROM meta WHERE key = 'version' AND value = %Q",
+				     index->version);
+	int error = text ? sqlite3_exec(index->db, text, NULL, NULL, NULL) : SQLITE_NOMEM;
+
+	sqlite3_free(text);
+	return error;
+}
+
 /* A rollback journal and every write through to the disk: any file system will do. */
 static int connect(struct cache_index *index)
 {
@@ -197,6 +211,8 @@ static int connect(struct cache_index *index)
 		error = sqlite3_exec(index->db, schema, NULL, NULL, NULL);
 	if (!error)
 		error = reset(index);
+	if (!error)
+		error = make_view(index);
 	for (int i = 0; !error && i < STATEMENTS; i++)
 		error = sqlite3_prepare_v3(index->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT,
 					   &index->statements[i], NULL);
@@ -366,6 +382,10 @@ enum cache_verdict cache_index_store(struct cache_index *index, uint32_t uid,
 		return CACHE_FAILED;
 	use = make_use(index, uid, token, hash);
 	error = run(index, BEGIN, NULL, 0);
+	if (error == SQLITE_DONE && !cache_index_is_current(index)) {
+		run(index, ROLLBACK, NULL, 0);
+		return CACHE_FAILED;
+	}
 	if (error == SQLITE_DONE)
 		error = write_uses(index);
 	if (error == SQLITE_DONE)
@@ -447,6 +467,11 @@ void cache_index_used(struct cache_index *index, int64_t file)
 
 	if (index->db)
 		remember(index, &use);
+}
+
+bool cache_index_is_current(struct cache_index *index)
+{
+	return index->db && run(index, CURRENT, NULL, 0) == SQLITE_ROW;
 }
 
 struct sqlite3 *cache_index_db(struct cache_index *index)

@@ -49,6 +49,12 @@ void cache_index_flush(struct cache_index *index);
 struct sqlite3;
 struct sqlite3 *cache_index_db(struct cache_index *index);
 
+/*
+ * Whether the index is still of this version: another engine, which began while this
+ * one's workers had not ended yet, may have emptied it.
+ */
+bool cache_index_is_current(struct cache_index *index);
+
 /* The present, as a number that only grows. */
 int64_t cache_index_tick(struct cache_index *index);
 

@@ -19,8 +19,6 @@ bool cache_request_parse(const void *data, size_t size, struct cache_request *re
 	if (size != sizeof(*request))
 		return false;
 	memcpy(request, data, sizeof(*request));
-	if (request->__reserved)
-		return false;
 	switch (request->kind) {
 	case CACHE_STORE:
 	case CACHE_QUERY:

@@ -26,7 +26,7 @@ enum cache_request_kind {
 
 struct cache_request {
 	uint32_t kind;			/* enum cache_request_kind */
-	uint32_t __reserved;		/* 0 */
+	uint32_t serial;		/* comes back with the answer */
 	uint8_t token[CACHE_TOKEN_SIZE];
 	uint8_t hash[DIGEST_SIZE];	/* STORE, QUERY; else 0 */
 	uint64_t model_size;		/* NEW; else 0 */
@@ -42,7 +42,7 @@ enum cache_verdict {
 
 struct cache_answer {
 	uint32_t verdict;		/* enum cache_verdict */
-	uint32_t __reserved;		/* 0 */
+	uint32_t serial;		/* the request's */
 	uint64_t model_size;		/* GET: what the file holds, behind the data part */
 	uint64_t data_size;
 	uint8_t hash[DIGEST_SIZE];	/* GET: of the model part */

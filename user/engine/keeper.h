@@ -3,7 +3,8 @@
  * The keeper of the compilation cache: a process of the broker's that holds the
  * index. The broker gives it a socket to each worker, with the user that the
  * worker serves; it reads what workers send, so that the broker need not, and
- * waits for disks, so that the broker does not.
+ * waits for disks, so that the broker does not. One whose broker died serves the
+ * workers that are left.
  */
 #ifndef NN_ENGINE_KEEPER_H
 #define NN_ENGINE_KEEPER_H
@@ -35,11 +36,17 @@ struct keeper {
 bool keeper_start(struct keeper *keeper, const struct keeper_options *options);
 
 /*
- * Gives it the broker's end of a worker's socket, which stays the caller's to
- * close, and the user. One that has died is started again, though not more often
- * than every 10 s. False: the worker has no cache.
+ * Gives it a copy of the broker's end of a worker's socket, and the user. False: the
+ * worker has no cache. The broker keeps its own for a keeper that comes after this one,
+ * which the worker need not notice; a worker that the keeper drops is shut down in both.
  */
 bool keeper_pass(struct keeper *keeper, int worker, uint32_t uid);
+
+/*
+ * Reaps a keeper that has ended, as its socket tells, and starts another, though not more
+ * often than every 10 s. True: there is one, which knows no worker yet.
+ */
+bool keeper_revive(struct keeper *keeper);
 
 /* Ends it and waits until what it keeps is on the disk. */
 void keeper_stop(struct keeper *keeper);

@@ -18,10 +18,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/file_message.h"
 #include "engine/plugin.h"
 #include "engine/spawn.h"
 
-/* Longest wait of a worker for an answer on its socket. */
+/* Longest wait of a worker on its socket, for an answer or for room. */
 #define WORKER_PATIENCE_S 10
 
 #define NAMESPACES (CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | \
@@ -269,6 +270,7 @@ bool spawn_worker(const struct spawner *s, int cgroup, const struct spawn_plugin
 	fcntl(log[0], F_SETFL, O_NONBLOCK);
 	/* The keeper of the cache may be slow; then its worker does without. */
 	setsockopt(control[1], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(control[1], SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	spawned->control = control[0];
 	spawned->log = log[0];
 	spawned->pid = clone_process(s->options.isolation, cgroup, &spawned->pidfd);
@@ -295,25 +297,9 @@ bool spawn_worker(const struct spawner *s, int cgroup, const struct spawn_plugin
 
 bool spawned_pass_session(const struct spawned *spawned, int session)
 {
-	union {
-		char buffer[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = { { 0 } };
-	char byte = 's';
-	struct iovec data = { .iov_base = &byte, .iov_len = sizeof(byte) };
-	struct msghdr message = {
-		.msg_iov = &data,
-		.msg_iovlen = 1,
-		.msg_control = control.buffer,
-		.msg_controllen = sizeof(control.buffer),
-	};
-	struct cmsghdr *part = CMSG_FIRSTHDR(&message);
+	const char byte = 's';
 
-	part->cmsg_level = SOL_SOCKET;
-	part->cmsg_type = SCM_RIGHTS;
-	part->cmsg_len = CMSG_LEN(sizeof(session));
-	memcpy(CMSG_DATA(part), &session, sizeof(session));
-	return sendmsg(spawned->control, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(byte);
+	return file_message_send(spawned->control, &byte, sizeof(byte), session);
 }
 
 void spawned_kill(const struct spawned *spawned)

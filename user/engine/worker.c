@@ -11,10 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "engine/digest.h"
+#include "engine/file_message.h"
 #include "engine/filter.h"
 #include "engine/guard.h"
 #include "engine/plugin.h"
@@ -147,31 +147,17 @@ static void start_threads(struct worker *w)
 /* Returns false when the broker went away, which ends an idle worker. */
 static bool receive_session(void)
 {
-	union {
-		char buffer[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control;
 	char byte;
-	struct iovec data = { .iov_base = &byte, .iov_len = sizeof(byte) };
-	struct msghdr message = {
-		.msg_iov = &data,
-		.msg_iovlen = 1,
-		.msg_control = control.buffer,
-		.msg_controllen = sizeof(control.buffer),
-	};
-	struct cmsghdr *part;
 	ssize_t n;
 	int fd;
 
 	do {
-		n = recvmsg(WORKER_CONTROL_FD, &message, 0);
+		n = file_message_receive(WORKER_CONTROL_FD, &byte, sizeof(byte), 0, &fd);
 	} while (n < 0 && (errno == EINTR || errno == EAGAIN));
 	if (n <= 0)
 		return false;
-	part = CMSG_FIRSTHDR(&message);
-	if (!part || part->cmsg_type != SCM_RIGHTS || part->cmsg_len != CMSG_LEN(sizeof(fd)))
+	if (fd < 0)
 		fail("no session in the broker's message");
-	memcpy(&fd, CMSG_DATA(part), sizeof(fd));
 	if (fd != WORKER_SESSION_FD)
 		fail("the session has an unexpected number");
 	return true;

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 
 #include "engine/cache_index.h"
@@ -345,9 +346,6 @@ static void test_requests(void **state)
 		assert_int_equal(cache_request_parse(&bad, sizeof(bad), &parsed),
 				 kind == CACHE_STORE || kind == CACHE_QUERY);
 	}
-	bad = good;
-	bad.__reserved = 1;
-	assert_false(cache_request_parse(&bad, sizeof(bad), &parsed));
 	/* Sizes come with NEW alone; a hash with none of the others. */
 	for (uint32_t kind = CACHE_STORE; kind <= CACHE_DROP; kind++) {
 		bad = (struct cache_request){ .kind = kind };
@@ -475,8 +473,6 @@ static void test_random_requests(void **state)
 		for (size_t k = 0; k < sizeof(request); k++)
 			((uint8_t *)&request)[k] = rand() % 4 ? 0 : (uint8_t)rand();
 		request.kind = (uint32_t)rand() % 8;
-		if (rand() % 8)
-			request.__reserved = 0;
 		if (request.kind >= CACHE_GET && rand() % 8)
 			memset(request.hash, 0, sizeof(request.hash));
 		if (rand() % 2)
@@ -539,25 +535,134 @@ static void test_many_workers(void **state)
 	}
 }
 
-/* One that died is started again, in time. */
+/* One that died is started again, in time; with the broker's end of a socket it goes on. */
 static void test_keeper_dies(void **state)
 {
+	const struct timeval patience = { .tv_sec = 1 };
 	struct cache_client client;
+	struct nn_error err = { "" };
 	int sockets[2];
 
 	(void)state;
-	client_of(&client, 1);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets), 0);
+	setsockopt(sockets[1], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	assert_true(keeper_pass(&keeper, sockets[0], 1));
+	assert_true(cache_client_init(&client, sockets[1]));
 	assert_int_equal(cache_client_store(&client, id(1), id(2), NULL), NN_OK);
 	kill_keeper();
-	assert_int_equal(cache_client_query(&client, id(1), id(2), NULL), NN_GENERAL_FAILURE);
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets), 0);
+	/* Too soon. */
+	assert_false(keeper_revive(&keeper));
 	assert_false(keeper_pass(&keeper, sockets[0], 1));
+	assert_int_equal(cache_client_query(&client, id(1), id(2), &err), NN_GENERAL_FAILURE);
+	assert_string_equal(err.message, "the engine's cache does not answer");
 	keeper.started_ns = 0;
-	client_of(&client, 1);
+	assert_true(keeper_revive(&keeper));
+	assert_true(keeper_pass(&keeper, sockets[0], 1));
+	/* The answer to the last one comes as well, and is not taken for this one's. */
+	err.message[0] = '\0';
+	assert_int_equal(cache_client_query(&client, id(1), id(3), &err), NN_GENERAL_FAILURE);
+	assert_non_null(strstr(err.message, "none that this engine saved"));
 	assert_int_equal(cache_client_query(&client, id(1), id(2), NULL), NN_OK);
+	assert_int_equal(cache_client_store(&client, id(1), id(3), NULL), NN_OK);
 	close(client.socket);
 	close(sockets[0]);
+}
+
+/* Whom the keeper does not listen to is shut out, though the broker has the socket, too. */
+static void test_shut_out(void **state)
+{
+	int sockets[2];
+	char byte;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets), 0);
+	assert_true(keeper_pass(&keeper, sockets[0], 1));
+	assert_int_equal(send(sockets[1], "no request", 10, MSG_NOSIGNAL), 10);
+	assert_int_equal(recv(sockets[1], &byte, 1, 0), 0);
+	close(sockets[0]);
 	close(sockets[1]);
+}
+
+/* ---- a keeper that outlives its broker ---- */
+
+/* A process starts a keeper, passes it a client's socket, and is killed: the keeper's id. */
+static pid_t orphan_keeper(struct cache_client *client)
+{
+	int report[2], sockets[2], status;
+	pid_t broker, orphan = 0;
+
+	keeper_stop(&keeper);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
+	assert_true(cache_client_init(client, sockets[1]));
+	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
+	assert_int_equal(pipe2(report, O_CLOEXEC), 0);
+	broker = fork();
+	if (!broker) {
+		if (keeper_start(&keeper, &options) && keeper_pass(&keeper, sockets[0], 1) &&
+		    write(report[1], &keeper.pid, sizeof(keeper.pid)) == sizeof(keeper.pid))
+			pause();
+		_exit(1);
+	}
+	assert_int_equal(read(report[0], &orphan, sizeof(orphan)), sizeof(orphan));
+	kill(broker, SIGKILL);
+	assert_int_equal(waitpid(broker, &status, 0), broker);
+	assert_true(WIFSIGNALED(status));
+	close(report[0]);
+	close(report[1]);
+	close(sockets[0]);
+	return orphan;
+}
+
+/* Its last worker goes, and so does it. */
+static void end_orphan(pid_t orphan, struct cache_client *client)
+{
+	int status;
+
+	assert_int_equal(waitpid(orphan, &status, WNOHANG), 0);
+	close(client->socket);
+	assert_int_equal(waitpid(orphan, &status, 0), orphan);
+	assert_int_equal(status, 0);
+}
+
+/* It serves on, beside the next one, until its last worker has ended. */
+static void test_orphan(void **state)
+{
+	struct cache_client old, new;
+	pid_t orphan = orphan_keeper(&old);
+
+	(void)state;
+	assert_int_equal(cache_client_store(&old, id(1), id(1), NULL), NN_OK);
+	assert_true(keeper_start(&keeper, &options));
+	client_of(&new, 1);
+	assert_int_equal(cache_client_query(&new, id(1), id(1), NULL), NN_OK);
+	assert_int_equal(cache_client_store(&new, id(1), id(2), NULL), NN_OK);
+	assert_int_equal(cache_client_query(&old, id(1), id(2), NULL), NN_OK);
+	assert_int_equal(cache_client_store(&old, id(1), id(3), NULL), NN_OK);
+	assert_int_equal(cache_client_query(&new, id(1), id(3), NULL), NN_OK);
+	end_orphan(orphan, &old);
+	close(new.socket);
+}
+
+/* The next one is another build: what the orphan's workers make is none of its entries. */
+static void test_orphan_of_another_build(void **state)
+{
+	struct cache_index *index;
+	struct cache_client old;
+	pid_t orphan = orphan_keeper(&old);
+
+	(void)state;
+	assert_int_equal(cache_client_store(&old, id(1), id(1), NULL), NN_OK);
+	assert_int_equal(cache_client_query(&old, id(1), id(1), NULL), NN_OK);
+	index = open_index(VERSION);
+	store(index, 1, 1, 2);
+	assert_int_equal(cache_client_store(&old, id(1), id(3), NULL), NN_GENERAL_FAILURE);
+	for (uint32_t i = 1; i <= 3; i++)
+		assert_int_equal(cache_client_query(&old, id(1), id(i), NULL), NN_GENERAL_FAILURE);
+	assert_false(knows(index, 1, 1, 1));
+	assert_true(knows(index, 1, 1, 2));
+	assert_false(knows(index, 1, 1, 3));
+	cache_index_close(index);
+	end_orphan(orphan, &old);
 }
 
 /* Another plug-in, or another in its place, and what was noted is void. */
@@ -718,6 +823,9 @@ int main(int argc, char **argv)
 		KEEPER(too_many_stores),
 		KEEPER(many_workers),
 		KEEPER(keeper_dies),
+		KEEPER(shut_out),
+		KEEPER(orphan),
+		KEEPER(orphan_of_another_build),
 		KEEPER(plugins),
 		KEEPER(other_build),
 		cmocka_unit_test(test_no_keeper),

@@ -7,10 +7,15 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <semaphore.h>
+#include <sqlite3.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 
 #include "engine/blob_store.h"
+#include "engine/file_message.h"
 #include "tests/keeper_fixture.h"
 #include "tests/killing.h"
 
@@ -78,30 +83,47 @@ static void fill(uint8_t bytes[ENTRY], uint32_t number)
 		bytes[i] = (uint8_t)(number * 31 + i * 7);
 }
 
+/* All that a put is, one after the other. */
+static bool put_bytes(uint32_t uid, uint32_t number, const void *bytes, uint64_t model,
+		      uint64_t data)
+{
+	struct blob_work work;
+
+	if (!blob_store_put(store, uid, key_of(number), bytes, model, data, &work))
+		return false;
+	blob_work_run(&work);
+	return blob_store_end(store, &work);
+}
+
 static bool put(uint32_t uid, uint32_t number)
 {
 	uint8_t bytes[ENTRY];
 
 	fill(bytes, number);
-	return blob_store_put(store, uid, key_of(number), bytes, MODEL, PAGE);
+	return put_bytes(uid, number, bytes, MODEL, PAGE);
 }
 
 /* 1: there, and what was put; 0: not there; -1: wrong. */
 static int get(uint32_t uid, uint32_t number)
 {
 	uint8_t bytes[ENTRY], found[ENTRY + 1], hash[DIGEST_SIZE];
-	struct blob blob;
-	int fd = blob_store_get(store, uid, key_of(number), &blob);
+	struct blob_work work;
+	const struct blob *blob = &work.blob;
 	ssize_t n;
 
-	if (fd < 0)
+	if (!blob_store_get(store, uid, key_of(number), &work))
 		return 0;
-	n = pread(fd, found, sizeof(found), 0);
-	close(fd);
+	if (!work.done) {
+		blob_work_run(&work);
+		if (!blob_store_end(store, &work))
+			return 0;
+	}
+	n = pread(work.file, found, sizeof(found), 0);
+	close(work.file);
 	fill(bytes, number);
 	digest(bytes + PAGE, MODEL, hash);
-	return n == ENTRY && !memcmp(bytes, found, ENTRY) && blob.model_size == MODEL &&
-	       blob.data_size == PAGE && !memcmp(hash, blob.model_hash, sizeof(hash)) ? 1 : -1;
+	return n == ENTRY && !memcmp(bytes, found, ENTRY) && blob->model_size == MODEL &&
+	       blob->data_size == PAGE && !memcmp(hash, blob->model_hash, sizeof(hash)) ? 1 : -1;
 }
 
 static unsigned int count_files(void)
@@ -214,7 +236,7 @@ static void test_many_entries(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < BLOB_PER_USER + 5; i++)
-		assert_true(blob_store_put(store, 1, key_of(i), bytes, 1, 0));
+		assert_true(put_bytes(1, i, bytes, 1, 0));
 	assert_int_equal(count_files(), BLOB_PER_USER);
 }
 
@@ -282,6 +304,48 @@ static void test_other_version(void **state)
 	assert_int_equal(count_files(), 0);
 	assert_true(put(1, 1));
 	assert_int_equal(get(1, 1), 1);
+}
+
+/* What is not written yet is not there; an index that was begun anew gets no row of it. */
+static void test_interrupted(void **state)
+{
+	uint8_t bytes[ENTRY];
+	struct blob_work work;
+
+	(void)state;
+	fill(bytes, 1);
+	assert_true(blob_store_put(store, 1, key_of(1), bytes, MODEL, PAGE, &work));
+	assert_int_equal(get(1, 1), 0);
+	blob_work_run(&work);
+	assert_int_equal(get(1, 1), 0);
+	assert_true(blob_store_end(store, &work));
+	assert_int_equal(get(1, 1), 1);
+	assert_true(blob_store_put(store, 1, key_of(2), bytes, MODEL, PAGE, &work));
+	blob_work_run(&work);
+	assert_int_equal(sqlite3_exec(cache_index_db(index_), "DELETE FROM plan; UPDATE meta SET "
+				      "value = '0' WHERE key = 'next_file'", NULL, NULL, NULL), 0);
+	assert_false(blob_store_end(store, &work));
+	assert_int_equal(get(1, 2), 0);
+}
+
+/* An engine of another version took the index over: nothing gets in or out here any more. */
+static void test_taken_over(void **state)
+{
+	uint8_t bytes[ENTRY];
+	struct blob_work work;
+	struct cache_index *other;
+
+	(void)state;
+	assert_true(put(1, 1));
+	assert_true(blob_store_put(store, 1, key_of(2), bytes, MODEL, PAGE, &work));
+	blob_work_run(&work);
+	other = cache_index_open(folder, "another");
+	assert_false(blob_store_end(store, &work));
+	assert_int_equal(get(1, 1), 0);
+	assert_false(blob_store_wants(store, 1, key_of(3), MODEL, PAGE));
+	assert_false(cache_index_is_current(index_));
+	assert_true(cache_index_is_current(other));
+	cache_index_close(other);
 }
 
 /* ---- killed at every system call ---- */
@@ -352,29 +416,41 @@ static void test_killed_anywhere(void **state)
 
 /* ---- the keeper ---- */
 
-/* A request; the answer's verdict, and the file that came with it or -1. */
+static void request_of(struct cache_request *request, uint32_t kind, uint32_t number,
+		       uint64_t model, uint64_t data)
+{
+	static uint32_t serial;
+
+	*request = (struct cache_request){
+		.kind = kind, .serial = ++serial, .model_size = model, .data_size = data,
+	};
+	memcpy(request->token, key_of(number), sizeof(request->token));
+}
+
+static void send_request(int worker, const struct cache_request *request)
+{
+	assert_int_equal(send(worker, request, sizeof(*request), MSG_NOSIGNAL), sizeof(*request));
+}
+
+/* An answer's verdict, and the file that came with it or -1. */
+static uint32_t receive(int worker, const struct cache_request *request, int *file)
+{
+	struct cache_answer answer = { 0 };
+
+	assert_int_equal(file_message_receive(worker, &answer, sizeof(answer), MSG_CMSG_CLOEXEC,
+					      file), sizeof(answer));
+	assert_int_equal(answer.serial, request->serial);
+	return answer.verdict;
+}
+
 static uint32_t ask(int worker, uint32_t kind, uint32_t number, uint64_t model, uint64_t data,
 		    int *file)
 {
-	union {
-		char buffer[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	struct cache_request request = { .kind = kind, .model_size = model, .data_size = data };
-	struct cache_answer answer = { 0 };
-	struct iovec bytes = { &answer, sizeof(answer) };
-	struct msghdr message = {
-		.msg_iov = &bytes, .msg_iovlen = 1,
-		.msg_control = control.buffer, .msg_controllen = sizeof(control.buffer),
-	};
+	struct cache_request request;
 
-	memcpy(request.token, key_of(number), sizeof(request.token));
-	assert_int_equal(send(worker, &request, sizeof(request), MSG_NOSIGNAL), sizeof(request));
-	assert_int_equal(recvmsg(worker, &message, MSG_CMSG_CLOEXEC), sizeof(answer));
-	*file = -1;
-	if (CMSG_FIRSTHDR(&message))
-		memcpy(file, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(*file));
-	return answer.verdict;
+	request_of(&request, kind, number, model, data);
+	send_request(worker, &request);
+	return receive(worker, &request, file);
 }
 
 static void test_keeper(void **state)
@@ -439,6 +515,163 @@ static void test_no_late_writes(void **state)
 	close(worker);
 }
 
+/* ---- a disk that takes its time ---- */
+
+/* Shared with the keeper: it waits there before a plan's file is on the disk. */
+static struct slow_disk {
+	bool is_slow;
+	sem_t entered, go;
+} *slow_disk;
+
+/* Everybody's: SQLite's files are quick all the same. */
+int fsync(int fd)
+{
+	char link[64], path[256] = "";
+
+	if (slow_disk && slow_disk->is_slow) {
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+		if (readlink(link, path, sizeof(path) - 1) > 0 &&
+		    strstr(path, "/" BLOB_FOLDER "/")) {
+			sem_post(&slow_disk->entered);
+			sem_wait(&slow_disk->go);
+		}
+	}
+	return (int)syscall(SYS_fsync, fd);
+}
+
+static int start_slow_keeper(void **state)
+{
+	slow_disk = mmap(NULL, sizeof(*slow_disk), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (slow_disk == MAP_FAILED || sem_init(&slow_disk->entered, 1, 0) ||
+	    sem_init(&slow_disk->go, 1, 0))
+		return -1;
+	slow_disk->is_slow = true;
+	return start_keeper(state);
+}
+
+static int stop_slow_keeper(void **state)
+{
+	int failed = stop_keeper(state);
+
+	munmap(slow_disk, sizeof(*slow_disk));
+	slow_disk = NULL;
+	return failed;
+}
+
+/* A worker that has written a plan; one that gets no answer fails the test. */
+static int writer_of(uint32_t uid, uint32_t number, struct cache_request *done)
+{
+	const struct timeval patience = { .tv_sec = 30 };
+	int worker = worker_of(uid), file;
+	uint8_t bytes[ENTRY];
+
+	setsockopt(worker, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	assert_int_equal(ask(worker, CACHE_NEW, number, MODEL, PAGE, &file), CACHE_YES);
+	fill(bytes, number);
+	assert_int_equal(pwrite(file, bytes, ENTRY, 0), ENTRY);
+	close(file);
+	request_of(done, CACHE_DONE, number, 0, 0);
+	return worker;
+}
+
+/* While a plan is written others are answered; the next one to be written waits. */
+static void test_slow_disk(void **state)
+{
+	struct cache_request first_done, second_done, third_done;
+	int first = writer_of(1, 1, &first_done), second = writer_of(2, 2, &second_done),
+	    third = writer_of(3, 3, &third_done), other = worker_of(4), file;
+	struct cache_client client;
+
+	(void)state;
+	client_of(&client, 1);
+	send_request(first, &first_done);
+	assert_int_equal(sem_wait(&slow_disk->entered), 0);
+	send_request(second, &second_done);
+	send_request(third, &third_done);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(cache_client_store(&client, key_of(1), key_of(2), NULL), NN_OK);
+		assert_int_equal(cache_client_query(&client, key_of(1), key_of(2), NULL), NN_OK);
+		assert_int_equal(ask(other, CACHE_GET, 1, 0, 0, &file), CACHE_NO);
+	}
+	/* One more keeps neither its place nor its entry. */
+	close(third);
+	assert_int_equal(recv(first, &file, sizeof(file), MSG_DONTWAIT), -1);
+	assert_int_equal(recv(second, &file, sizeof(file), MSG_DONTWAIT), -1);
+	slow_disk->is_slow = false;
+	assert_int_equal(sem_post(&slow_disk->go), 0);
+	assert_int_equal(receive(first, &first_done, &file), CACHE_YES);
+	assert_int_equal(receive(second, &second_done, &file), CACHE_YES);
+	assert_int_equal(ask(first, CACHE_GET, 1, 0, 0, &file), CACHE_YES);
+	close(file);
+	assert_int_equal(ask(second, CACHE_GET, 2, 0, 0, &file), CACHE_YES);
+	close(file);
+	close(first);
+	close(second);
+	close(other);
+	close(client.socket);
+}
+
+/* The end waits for what is being written; it is there for the next one. */
+static void test_end_while_writing(void **state)
+{
+	struct cache_request done;
+	int worker = writer_of(1, 1, &done), file;
+
+	(void)state;
+	send_request(worker, &done);
+	assert_int_equal(sem_wait(&slow_disk->entered), 0);
+	slow_disk->is_slow = false;
+	assert_int_equal(sem_post(&slow_disk->go), 0);
+	keeper_stop(&keeper);
+	close(worker);
+	assert_true(keeper_start(&keeper, &options));
+	worker = worker_of(1);
+	assert_int_equal(ask(worker, CACHE_GET, 1, 0, 0, &file), CACHE_YES);
+	close(file);
+	close(worker);
+}
+
+/* Several workers get one plan that was not verified yet, and one that is damaged. */
+static void test_verified_for_many(void **state)
+{
+	int workers[8], worker = worker_of(1), file;
+	struct cache_request requests[8], done;
+
+	(void)state;
+	close(worker);
+	slow_disk->is_slow = false;
+	for (uint32_t number = 1; number <= 2; number++) {
+		worker = writer_of(1, number, &done);
+		send_request(worker, &done);
+		assert_int_equal(receive(worker, &done, &file), CACHE_YES);
+		if (number == 2)
+			assert_int_equal(ask(worker, CACHE_DROP, 1, 0, 0, &file), CACHE_YES);
+		close(worker);
+		keeper_stop(&keeper);
+		if (number == 2) {
+			file = only_file(O_RDWR);
+			assert_int_equal(pwrite(file, "damaged", 7, 0), 7);
+			close(file);
+		}
+		assert_true(keeper_start(&keeper, &options));
+		for (int i = 0; i < 8; i++) {
+			workers[i] = worker_of(1);
+			request_of(&requests[i], CACHE_GET, number, 0, 0);
+			send_request(workers[i], &requests[i]);
+		}
+		for (int i = 0; i < 8; i++) {
+			assert_int_equal(receive(workers[i], &requests[i], &file),
+					 number == 1 ? CACHE_YES : CACHE_NO);
+			if (file >= 0)
+				close(file);
+			close(workers[i]);
+		}
+	}
+}
+
+/* ---- the worker's side ---- */
+
 static void test_client(void **state)
 {
 	struct cache_client client;
@@ -462,6 +695,8 @@ static void test_client(void **state)
 
 #define FOLDER(name) cmocka_unit_test_setup_teardown(test_##name, make_folder, remove_folder)
 #define STORE(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
+#define SLOW(name) \
+	cmocka_unit_test_setup_teardown(test_##name, start_slow_keeper, stop_slow_keeper)
 #define KEEPER(name) cmocka_unit_test_setup_teardown(test_##name, start_keeper, stop_keeper)
 
 int main(int argc, char **argv)
@@ -475,9 +710,14 @@ int main(int argc, char **argv)
 		STORE(damaged_files),
 		STORE(strange_files),
 		STORE(other_version),
+		STORE(interrupted),
+		STORE(taken_over),
 		FOLDER(killed_anywhere),
 		KEEPER(keeper),
 		KEEPER(no_late_writes),
+		SLOW(slow_disk),
+		SLOW(end_while_writing),
+		SLOW(verified_for_many),
 		KEEPER(client),
 	};
 

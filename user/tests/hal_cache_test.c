@@ -3,9 +3,10 @@
  * The compilation cache through the module and the engine: needs /dev/nnaccel, a
  * running nnacceld and root, who may become somebody else.
  *
- * hal_cache_test store|load FOLDER: only saves entries there, or only loads what
- * an earlier run saved: something else happened in between. hal_cache_test TEST:
- * only tests of that name, which may have wildcards.
+ * hal_cache_test store|load|replace FOLDER: only saves entries there, or only loads what
+ * an earlier run saved, or finds that another build saved it and saves it anew: something
+ * else happened in between. hal_cache_test TEST: only tests of that name, which may have
+ * wildcards.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -32,7 +33,7 @@
 #include <nnaccel/nnaccel.h>
 
 #include "tests/hal_entry.h"
-#include "tests/workers.h"
+#include "tests/hal_kept.h"
 
 #define NOBODY		65534
 #define OP_ADD		0
@@ -41,6 +42,7 @@
 #define FLIPS		300
 #define CHAIN		1000	/* operations of a large model */
 #define SAMPLE		1000	/* bits of its model file */
+#define KEEPER_LIFE_S	11	/* after which the next one is started at once */
 #define TRIES		60	/* of a second each, for what a kernel does in its own time */
 
 /* ---- saving and loading ---- */
@@ -609,47 +611,6 @@ static struct nna_prepared_model *prepare_kept(struct nna_device *d, float diago
 	return p;
 }
 
-static int count_kept(void)
-{
-	const char *state = getenv("NNACCEL_STATE");
-	const struct dirent *e;
-	char path[256];
-	int count = 0;
-	DIR *d;
-
-	snprintf(path, sizeof(path), "%s/plans", state ? state : "/run/nnaccel-state");
-	d = opendir(path);
-	while (d && (e = readdir(d)))
-		count += e->d_name[0] != '.';
-	if (d)
-		closedir(d);
-	return count;
-}
-
-/* Waits for the worker that is busy with it after its answer. */
-static bool await_kept(int count)
-{
-	for (int i = 0; i < TRIES && count_kept() < count; i++)
-		sleep(1);
-	return count_kept() == count;
-}
-
-/* How many kept plans the only worker that serves somebody has mapped. */
-static int count_mapped(void)
-{
-	char line[512];
-	int count = 0;
-	FILE *f;
-
-	snprintf(line, sizeof(line), "/proc/%d/maps", (int)workers_find());
-	f = fopen(line, "r");
-	while (f && fgets(line, sizeof(line), f))
-		count += strstr(line, "/plans/") != NULL;
-	if (f)
-		fclose(f);
-	return count;
-}
-
 /* Prepares as somebody else, says how that went, and lives on until it is killed. */
 static void prepare_as_nobody(int answer)
 {
@@ -749,6 +710,60 @@ static void test_kept_copy(void **state)
 	nna_prepared_model_free(q);
 	nna_prepared_model_free(p);
 	nna_memory_free(weights);
+}
+
+/* ---- a keeper that dies ---- */
+
+/* Another keeper than that one. */
+static pid_t await_keeper(pid_t old)
+{
+	pid_t keeper = -1;
+
+	for (int i = 0; i < TRIES * 100 && (keeper < 0 || keeper == old); i++) {
+		usleep(10000);
+		keeper = workers_find_keeper();
+	}
+	return keeper;
+}
+
+/*
+ * The next one serves the workers of the last. Where that did not live for long it takes its
+ * time, and those that there are do without; they compile.
+ */
+static void test_keeper_dies(void **state)
+{
+	pid_t worker, keeper = workers_find_keeper(), next;
+	struct nna_prepared_model *p;
+	struct entry e, other;
+
+	(void)state;
+	assert_true(keeper > 0);
+	entry_open(&e, 21);
+	entry_open(&other, 22);
+	save(&e, 2);
+	worker = workers_find();
+	sleep(KEEPER_LIFE_S);
+	assert_int_equal(kill(keeper, SIGKILL), 0);
+	assert_loads(&e, 2);
+	next = await_keeper(keeper);
+	assert_true(next > 0 && next != keeper);
+	assert_loads(&e, 2);
+	save(&other, 3);
+	assert_loads(&other, 3);
+	assert_int_equal(workers_find(), worker);
+	assert_int_equal(kill(next, SIGKILL), 0);
+	assert_refused(&e, NN_GENERAL_FAILURE);
+	p = prepare(device, NULL, 4);
+	assert_true(is_right(device, p, 4));
+	nna_prepared_model_free(p);
+	assert_int_equal(workers_find(), worker);
+	nna_device_close(device);
+	sleep(KEEPER_LIFE_S);
+	assert_int_equal(set_up(NULL), 0);
+	assert_loads(&e, 2);
+	assert_loads(&other, 3);
+	entry_close(&other);
+	entry_close(&e);
 }
 
 /* ---- a writer that flips bytes while the engine reads ---- */
@@ -900,6 +915,20 @@ static void test_load(void **state)
 	entry_close(&e);
 }
 
+/* The engine is another build: what was saved is refused, and its files serve anew. */
+static void test_replace(void **state)
+{
+	struct entry e;
+
+	(void)state;
+	entry_open_in(&e, given_folder, 20);
+	assert_refused(&e, NN_GENERAL_FAILURE);
+	assert_non_null(strstr(err.message, "none that this engine saved"));
+	save(&e, 2);
+	assert_loads(&e, 2);
+	entry_close(&e);
+}
+
 static int run_part(const char *part)
 {
 	const struct CMUnitTest store[] = {
@@ -908,12 +937,17 @@ static int run_part(const char *part)
 	const struct CMUnitTest load[] = {
 		cmocka_unit_test_setup_teardown(test_load, set_up, tear_down),
 	};
+	const struct CMUnitTest replace[] = {
+		cmocka_unit_test_setup_teardown(test_replace, set_up, tear_down),
+	};
 
 	if (!strcmp(part, "store"))
 		return cmocka_run_group_tests(store, NULL, NULL);
 	if (!strcmp(part, "load"))
 		return cmocka_run_group_tests(load, NULL, NULL);
-	fprintf(stderr, "usage: hal_cache_test [TEST | store FOLDER | load FOLDER]\n");
+	if (!strcmp(part, "replace"))
+		return cmocka_run_group_tests(replace, NULL, NULL);
+	fprintf(stderr, "usage: hal_cache_test [TEST | store|load|replace FOLDER]\n");
 	return 2;
 }
 
@@ -940,6 +974,7 @@ int main(int argc, char **argv)
 		TEST(full_disk),
 		TEST(kept),
 		TEST(kept_copy),
+		TEST(keeper_dies),
 		TEST(flipping_writer),
 	};
 

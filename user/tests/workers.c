@@ -16,28 +16,45 @@
 /* Times 10 ms that workers of clients that are gone may take to go. */
 #define TRIES 1000
 
-/* Whether a process is a worker that serves a session. */
-static bool is_busy_worker(const char *pid)
+/* The beginning of a process's file in /proc, as text; false: there is none. */
+static bool read_file(const char *pid, const char *name, char text[64])
 {
-	char path[288], text[64] = "";
+	char path[288];
 	ssize_t size;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%s/cmdline", pid);
+	snprintf(path, sizeof(path), "/proc/%s/%s", pid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	size = read(fd, text, sizeof(text) - 1);
+	size = read(fd, text, 63);
 	close(fd);
-	if (size <= 0 || !strstr(text, "nnacceld-worker"))
+	text[size > 0 ? size : 0] = '\0';
+	return size > 0;
+}
+
+/* Whether a process is a worker that serves a session. */
+static bool is_busy_worker(const char *pid)
+{
+	char path[288], text[64];
+	ssize_t size;
+
+	if (!read_file(pid, "cmdline", text) || !strstr(text, "nnacceld-worker"))
 		return false;
 	snprintf(path, sizeof(path), "/proc/%s/fd/4", pid);
 	size = readlink(path, text, sizeof(text) - 1);
 	return size > 0 && (text[size] = 0, strstr(text, "nnaccel"));
 }
 
-/* How many there are, and one of them. */
-static int scan(pid_t *found)
+static bool is_keeper(const char *pid)
+{
+	char text[64];
+
+	return read_file(pid, "comm", text) && !strcmp(text, "nnacceld-keeper\n");
+}
+
+/* How many processes are such, and one of them. */
+static int scan(bool (*is_such)(const char *pid), pid_t *found)
 {
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
@@ -45,7 +62,7 @@ static int scan(pid_t *found)
 
 	while (proc && (entry = readdir(proc))) {
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
-		    is_busy_worker(entry->d_name)) {
+		    is_such(entry->d_name)) {
 			*found = atoi(entry->d_name);
 			count++;
 		}
@@ -151,7 +168,7 @@ pid_t workers_find(void)
 	pid_t found = -1;
 
 	for (int i = 0; i < TRIES; i++) {
-		if (scan(&found) == 1)
+		if (scan(is_busy_worker, &found) == 1)
 			return found;
 		usleep(10000);
 	}
@@ -163,4 +180,11 @@ bool workers_kill(void)
 	pid_t worker = workers_find();
 
 	return worker > 0 && !kill(worker, SIGKILL);
+}
+
+pid_t workers_find_keeper(void)
+{
+	pid_t pid;
+
+	return scan(is_keeper, &pid) == 1 ? pid : -1;
 }

@@ -15,6 +15,9 @@
  */
 pid_t workers_find(void);
 
+/* The keeper of the compilation cache; -1: there is not exactly one. */
+pid_t workers_find_keeper(void);
+
 /* The thread of a worker that has used the most CPU time; -1: /proc does not tell. */
 pid_t workers_busiest_thread(pid_t worker);
 

@@ -4,7 +4,9 @@
  * packets and do with the memory that they are given what they like. What is durable
  * is stood in for by tables in memory, which also tell what may be answered.
  */
-#include "engine/keeper.c"
+#include "engine/keep.c"
+
+#include <sys/stat.h>
 
 #define WORKERS 3
 #define ENTRIES 16
@@ -80,15 +82,19 @@ enum cache_verdict cache_index_store(struct cache_index *index, uint32_t uid, co
 	return CACHE_YES;
 }
 
-int blob_store_get(struct blob_store *store, uint32_t uid, const uint8_t *key, struct blob *blob)
+bool blob_store_get(struct blob_store *store, uint32_t uid, const uint8_t *key,
+		    struct blob_work *work)
 {
 	const struct entry *e = find_plan(uid, key);
 
 	(void)store;
 	if (!e)
-		return -1;
-	*blob = e->blob;
-	return open("/dev/null", O_RDONLY | O_CLOEXEC);
+		return false;
+	/* Every other one is looked at for the first time. */
+	*work = (struct blob_work){ .uid = uid, .blob = e->blob, .done = key[1] % 2 };
+	memcpy(work->key, key, sizeof(work->key));
+	work->file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return true;
 }
 
 bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t *key,
@@ -99,24 +105,39 @@ bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t *key
 	       data_size % BLOB_PAGE == 0 && !find_plan(uid, key);
 }
 
-/* What is put is all there, and nobody can change it meanwhile. */
 bool blob_store_put(struct blob_store *store, uint32_t uid, const uint8_t *key, const void *bytes,
-		    uint64_t model_size, uint64_t data_size)
+		    uint64_t model_size, uint64_t data_size, struct blob_work *work)
 {
-	struct entry *e = &plans[num_plans];
-	uint8_t sum = 0;
-
 	if (!blob_store_wants(store, uid, key, model_size, data_size))
 		abort();
-	for (uint64_t i = 0; i < model_size + data_size; i += BLOB_PAGE)
-		sum ^= ((const volatile uint8_t *)bytes)[i];
-	if (num_plans == ENTRIES)
-		return false;
-	e->uid = uid;
-	memcpy(e->key, key, sizeof(e->key));
-	memset(e->blob.model_hash, sum, sizeof(e->blob.model_hash));
-	e->blob.model_size = model_size;
-	e->blob.data_size = data_size;
+	*work = (struct blob_work){ .uid = uid, .bytes = bytes, .file = -1,
+				    .blob = { .model_size = model_size, .data_size = data_size } };
+	memcpy(work->key, key, sizeof(work->key));
+	return num_plans < ENTRIES;
+}
+
+/* What is put is all there, and nobody can change it meanwhile. */
+void blob_work_run(struct blob_work *work)
+{
+	uint64_t size = work->blob.model_size + work->blob.data_size;
+	uint8_t sum = 0;
+
+	for (uint64_t i = 0; work->bytes && i < size; i += BLOB_PAGE)
+		sum ^= ((const volatile uint8_t *)work->bytes)[i];
+	if (work->bytes)
+		memset(work->blob.model_hash, sum, sizeof(work->blob.model_hash));
+}
+
+bool blob_store_end(struct blob_store *store, struct blob_work *work)
+{
+	struct entry *e = &plans[num_plans];
+
+	(void)store;
+	if (!work->bytes)
+		return true;
+	e->uid = work->uid;
+	memcpy(e->key, work->key, sizeof(e->key));
+	e->blob = work->blob;
 	num_plans++;
 	return true;
 }
@@ -132,75 +153,15 @@ void blob_store_drop(struct blob_store *store, uint32_t uid, const uint8_t *key)
 
 /* ---- what the fuzzer has no use for ---- */
 
-struct cache_index *cache_index_open(const char *folder, const char *version)
-{
-	(void)folder;
-	(void)version;
-	return NULL;
-}
-
-void cache_index_close(struct cache_index *index)
-{
-	(void)index;
-}
-
 void cache_index_flush(struct cache_index *index)
 {
 	(void)index;
-}
-
-struct blob_store *blob_store_open(struct cache_index *index, const char *folder,
-				   const struct blob_limits *limits)
-{
-	(void)index;
-	(void)folder;
-	(void)limits;
-	return NULL;
-}
-
-void blob_store_close(struct blob_store *store)
-{
-	(void)store;
 }
 
 void log_line(enum log_level level, const char *format, ...)
 {
 	(void)level;
 	(void)format;
-}
-
-bool digest_init(void)
-{
-	return false;
-}
-
-struct evp_md_ctx_st *digest_begin(void)
-{
-	return NULL;
-}
-
-void digest_add(struct evp_md_ctx_st *context, const void *data, size_t size)
-{
-	(void)context;
-	(void)data;
-	(void)size;
-}
-
-bool digest_end(struct evp_md_ctx_st *context, uint8_t hash[DIGEST_SIZE])
-{
-	(void)context;
-	(void)hash;
-	return false;
-}
-
-void device_build_id(char *id, size_t size)
-{
-	snprintf(id, size, "unidentified");
-}
-
-void device_describe(struct nn_device_info *info)
-{
-	memset(info, 0, sizeof(*info));
 }
 
 /* ---- workers ---- */
@@ -220,7 +181,12 @@ static void let_go(struct worker *w)
 	w->memory = -1;
 }
 
-/* Worker i is behind keep.fds[i + 1]: one that goes makes the last take its place. */
+static size_t place(size_t i)
+{
+	return FIRST_CLIENT + i;
+}
+
+/* Worker i is behind keep.fds[place(i)]: one that goes makes the last take its place. */
 static void begin(size_t i)
 {
 	int sockets[2];
@@ -229,12 +195,12 @@ static void begin(size_t i)
 		abort();
 	workers[i] = (struct worker){ .socket = sockets[1], .memory = -1 };
 	add_client(&keep, sockets[0], uid_of(i));
-	if (i + 2 < keep.count) {
-		struct pollfd fd = keep.fds[i + 1];
-		struct client client = keep.clients[i + 1];
+	if (place(i) + 1 < keep.count) {
+		struct pollfd fd = keep.fds[place(i)];
+		struct client client = keep.clients[place(i)];
 
-		keep.fds[i + 1] = keep.fds[keep.count - 1];
-		keep.clients[i + 1] = keep.clients[keep.count - 1];
+		keep.fds[place(i)] = keep.fds[keep.count - 1];
+		keep.clients[place(i)] = keep.clients[keep.count - 1];
 		keep.fds[keep.count - 1] = fd;
 		keep.clients[keep.count - 1] = client;
 	}
@@ -244,31 +210,17 @@ static void end(size_t i)
 {
 	let_go(&workers[i]);
 	close(workers[i].socket);
-	drop_client(&keep, i + 1);
+	drop_client(&keep, place(i));
 }
 
 /* Takes an answer, and the file that came with it: -1, none. */
 static int receive(const struct worker *w, struct cache_answer *answer)
 {
-	union {
-		char buffer[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	struct iovec data = { .iov_base = answer, .iov_len = sizeof(*answer) };
-	struct msghdr message = {
-		.msg_iov = &data,
-		.msg_iovlen = 1,
-		.msg_control = control.buffer,
-		.msg_controllen = sizeof(control.buffer),
-	};
-	const struct cmsghdr *part;
-	int file = -1;
+	int file;
 
-	if (recvmsg(w->socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) != sizeof(*answer))
+	if (file_message_receive(w->socket, answer, sizeof(*answer),
+				 MSG_DONTWAIT | MSG_CMSG_CLOEXEC, &file) != sizeof(*answer))
 		abort();
-	part = CMSG_FIRSTHDR(&message);
-	if (part)
-		memcpy(&file, CMSG_DATA(part), sizeof(file));
 	return file;
 }
 
@@ -292,7 +244,8 @@ static void check_answer(size_t i, const struct cache_request *request, bool was
 	int file = receive(w, &answer);
 	bool is_yes = answer.verdict == CACHE_YES;
 
-	if (answer.verdict < CACHE_YES || answer.verdict > CACHE_LATER || answer.__reserved ||
+	if (answer.verdict < CACHE_YES || answer.verdict > CACHE_LATER || 
+	    answer.serial != request->serial ||
 	    (file >= 0) != (is_yes && (request->kind == CACHE_GET || request->kind == CACHE_NEW)))
 		abort();
 	if (request->kind == CACHE_QUERY && is_yes != was_known)
@@ -319,8 +272,13 @@ static void send_packet(size_t i, const uint8_t *bytes, size_t size)
 						    request.hash) == CACHE_YES;
 	if (send(workers[i].socket, bytes, size, MSG_NOSIGNAL) != (ssize_t)size)
 		abort();
-	if (serve_client(&keep, i + 1) != is_request)
+	if (serve_client(&keep, place(i)) != is_request)
 		abort();
+	/* A thread is at it: its end comes by and by. */
+	while (is_waiting(&keep, place(i))) {
+		poll(&keep.fds[JOBS_END], 1, -1);
+		end_jobs(&keep);
+	}
 	if (is_request) {
 		check_answer(i, &request, was_known);
 		return;
@@ -375,9 +333,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	num_hashes = num_plans = 0;
 	keep.plans = (struct blob_store *)&store;
 	keep.count = 0;
-	if (!keep.room && !make_room(&keep))
+	if (!keep.room && !begin_keep(&keep, -1))
 		abort();
-	keep.count = 1;
+	keep.count = FIRST_CLIENT;
 	for (size_t i = 0; i < WORKERS; i++)
 		begin(i);
 	while (size >= sizeof(step)) {
@@ -394,7 +352,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	for (size_t i = WORKERS; i--;)
 		end(i);
-	if (keep.count != 1)
+	if (keep.count != FIRST_CLIENT)
 		abort();
 	return 0;
 }

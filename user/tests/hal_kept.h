@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The plans that the engine's own cache has, as a test that is root sees them: files of
+ * nnacceld's, and what its workers have mapped.
+ */
+#ifndef NN_TESTS_HAL_KEPT_H
+#define NN_TESTS_HAL_KEPT_H
+
+#include <dirent.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/workers.h"
+
+/* Seconds that a worker which is busy with it after its answer is waited for. */
+#define KEPT_TRIES 60
+
+static inline int count_kept(void)
+{
+	const char *state = getenv("NNACCEL_STATE");
+	const struct dirent *e;
+	char path[256];
+	int count = 0;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "%s/plans", state ? state : "/run/nnaccel-state");
+	d = opendir(path);
+	while (d && (e = readdir(d)))
+		count += e->d_name[0] != '.';
+	if (d)
+		closedir(d);
+	return count;
+}
+
+static inline bool await_kept(int count)
+{
+	for (int i = 0; i < KEPT_TRIES && count_kept() < count; i++)
+		sleep(1);
+	return count_kept() == count;
+}
+
+/* How many kept plans the only worker that serves somebody has mapped. */
+static inline int count_mapped(void)
+{
+	char line[512];
+	int count = 0;
+	FILE *f;
+
+	snprintf(line, sizeof(line), "/proc/%d/maps", (int)workers_find());
+	f = fopen(line, "r");
+	while (f && fgets(line, sizeof(line), f))
+		count += strstr(line, "/plans/") != NULL;
+	if (f)
+		fclose(f);
+	return count;
+}
+
+#endif /* NN_TESTS_HAL_KEPT_H */
