@@ -165,6 +165,11 @@ $(BUILD)/sbin/nnacceld: $(engine) $(archives)
 	@mkdir -p $(@D)
 	$(CC) -o $@ $^ $(ldflags) -Wl,--build-id $(engine_libs)
 
+# Another build of it, for tests: the same but for its identity, which is a hash of all of it.
+$(BUILD)/tests/rebuilt/nnacceld: $(engine) $(archives)
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ $(ldflags) -Wl,--build-id,--defsym=rebuilt=1 $(engine_libs)
+
 $(BUILD)/bin/nnaccel: $(tools) $(call archive,ops model) $(libhal)
 	@mkdir -p $(@D)
 	$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) $(call rpath,/../lib) \
@@ -201,7 +206,7 @@ $(BUILD)/examples/uring $(BUILD)/tests/hal_async_test $(BUILD)/bench-bin/uring \
 
 # ---- unit tests: NAME_test.c is a program, the other files of user/tests are linked into each ----
 
-tests: $(tests) $(plugins) $(test_plugins)
+tests: $(tests) $(plugins) $(test_plugins) $(if $(engine),$(BUILD)/tests/rebuilt/nnacceld)
 test_link = @mkdir -p $(@D); set -x; \
 	$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) $(call rpath,/../lib) -L$(BUILD)/lib
 

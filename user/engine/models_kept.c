@@ -250,6 +250,9 @@ static enum nn_status prepare(struct models *models, const struct command *comma
 	if (!source)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	status = load_source(models, command, work, source, err);
+	/* Another client of this user may have kept what this one may not have. */
+	if (!status)
+		status = models_check(source->model, err);
 	if (!status)
 		status = make_key(work, source, key, err);
 	if (!status)

@@ -5,110 +5,27 @@
  * who may take on any group.
  */
 #define _GNU_SOURCE
-#include <grp.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/hal_extension_fixture.h"
 
-#include <nnaccel/nnaccel.h>
-
-#include "../examples/extensions/fibonacci.h"
-#include "../examples/extensions/golden.h"
-#include "tests/model_builder.h"
-
-#define GROUP		"nnaccel-ext"
 #define HOSTILE		"com.example.hostile"
-#define CODE(prefix, code) ((prefix) << 16 | (code))
-#define COUNT		8
-#define PAGE		4096
-#define S_NS		UINT64_C(1000000000)
 
 enum { CRASH = 1, LOOP = 2, COPY = 8, LOOP_IN_CHECK = 9, STUBBORN = 10 };	/* of the hostile one */
 
-static struct nn_error err;
-
-static void check(enum nn_status status)
-{
-	if (status)
-		print_error("%s: %s\n", nn_status_name(status), err.message);
-	assert_int_equal(status, NN_OK);
-	err.message[0] = '\0';
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * S_NS + (uint64_t)t.tv_nsec;
-}
-
-/* Opens the device as a member of the group or as nobody's. */
-static struct nna_device *open_as_user(uid_t uid, bool member)
-{
-	const struct group *group = getgrnam(GROUP);
-	struct nna_device *device;
-
-	assert_non_null(group);
-	assert_int_equal(setgroups(member, &group->gr_gid), 0);
-	assert_int_equal(seteuid(uid), 0);
-	check(nna_device_open(NULL, &device, &err));
-	assert_int_equal(seteuid(0), 0);
-	assert_int_equal(setgroups(0, NULL), 0);
-	return device;
-}
-
-static struct nna_device *open_as(bool member)
-{
-	return open_as_user(0, member);
-}
-
-static const struct nn_device_extension *find(struct nna_device *device, const char *name)
+static const struct nn_device_extension *find(struct nna_device *client, const char *name)
 {
 	const struct nn_device_extension *list;
 	uint32_t count;
 
-	check(nna_device_get_extensions(device, &list, &count, &err));
+	check(nna_device_get_extensions(client, &list, &count, &err));
 	for (uint32_t i = 0; i < count; i++)
 		if (!strcmp(list[i].name, name))
 			return &list[i];
 	return NULL;
-}
-
-/* ---- models ---- */
-
-static const struct fibonacci_quant quant = { .scale = 0.25, .zero_point = -3 };
-
-/* The ratios of the first COUNT numbers, and one added by an operation of the NNAPI. */
-static void build_golden(struct model_builder *b)
-{
-	static const float ones[COUNT - 1] = { 1, 1, 1, 1, 1, 1, 1 };
-
-	mb_init(b);
-	b->model.num_extensions = 2;
-	b->extensions[0] = (struct nn_extension_prefix){ GOLDEN_NAME, 700 };
-	b->extensions[1] = (struct nn_extension_prefix){ FIBONACCI_NAME, 1 };
-	mb_operand(b, CODE(1, FIBONACCI_INT64), NN_SUBGRAPH_INPUT, MB_NONE);
-	mb_operand(b, CODE(1, FIBONACCI_TENSOR_QUANT64), NN_TEMPORARY, MB_DIMS(COUNT));
-	b->operands[0][1].extra = (struct nn_extra){
-		.kind = NN_EXTRA_EXTENSION, .bytes = (const uint8_t *)&quant,
-		.count = sizeof(quant),
-	};
-	mb_operand(b, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(COUNT - 1));
-	mb_constant(b, NN_TENSOR_FLOAT32, ones, sizeof(ones), MB_DIMS(COUNT - 1));
-	mb_int32(b, 0);
-	mb_operand(b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(COUNT - 1));
-	mb_operation(b, CODE(1, FIBONACCI_FIBONACCI), MB_LIST(0), MB_LIST(1));
-	mb_operation(b, CODE(700, GOLDEN_RATIOS), MB_LIST(1), MB_LIST(2));
-	mb_operation(b, 0 /* ADD */, MB_LIST(2, 3, 4), MB_LIST(5));
 }
 
 static void build_hostile(struct model_builder *b, uint16_t code)
@@ -121,61 +38,12 @@ static void build_hostile(struct model_builder *b, uint16_t code)
 	mb_operation(b, CODE(5, code), MB_LIST(0), MB_LIST(1));
 }
 
-/* One input at the start of a memory, one output in its middle. */
-struct job {
-	struct nna_device *device;
-	struct nna_prepared_model *prepared;
-	struct nna_memory *memory;
-	uint8_t *map;
-	struct nna_argument in, out;
-	struct nna_request request;
-};
-
-static void job_init(struct job *j, struct nna_device *device, uint64_t in, uint64_t out)
-{
-	j->device = device;
-	check(nna_memory_alloc(device, PAGE, &j->memory, &err));
-	j->map = nna_memory_map(j->memory, &err);
-	assert_non_null(j->map);
-	j->in = (struct nna_argument){ .length = in };
-	j->out = (struct nna_argument){ .offset = PAGE / 2, .length = out };
-	j->request = (struct nna_request){ 1, 1, 1, &j->in, &j->out, &j->memory, 0, NULL };
-}
-
-static void job_free(struct job *j)
-{
-	nna_prepared_model_free(j->prepared);
-	nna_memory_free(j->memory);
-}
-
-static void golden_init(struct job *j, struct nna_device *device)
-{
-	const int64_t count = COUNT;
-	struct model_builder b;
-
-	job_init(j, device, sizeof(count), (COUNT - 1) * sizeof(float));
-	build_golden(&b);
-	check(nna_prepare_model(device, &b.model, NULL, NULL, &j->prepared, &err));
-	memcpy(j->map, &count, sizeof(count));
-}
-
-static void check_golden(struct job *j)
-{
-	static const double numbers[COUNT] = { 0, 1, 1, 2, 3, 5, 8, 13 };
-	float ratios[COUNT - 1];
-
-	memcpy(ratios, j->map + PAGE / 2, sizeof(ratios));
-	for (int i = 1; i < COUNT - 1; i++)
-		assert_float_equal(ratios[i], numbers[i + 1] / numbers[i] + 1, 1e-6);
-	memset(j->map + PAGE / 2, 0, sizeof(ratios));
-}
-
 /* ---- tests ---- */
 
 static void test_member(void **state)
 {
-	struct nna_device *device = open_as(true), *stranger = open_as(false);
-	const struct nn_device_extension *e = find(device, FIBONACCI_NAME);
+	struct nna_device *client = open_as(true), *stranger = open_as(false);
+	const struct nn_device_extension *e = find(client, FIBONACCI_NAME);
 	struct nn_device_info info, strangers;
 
 	(void)state;
@@ -190,22 +58,22 @@ static void test_member(void **state)
 	assert_int_equal(e->types[1].element_size, 8);
 	assert_int_equal(e->num_operations, 1);
 	assert_string_equal(e->operations[0].name, "FIBONACCI");
-	assert_non_null(find(device, GOLDEN_NAME));
-	assert_null(find(device, "com.example.crash"));
-	assert_null(find(device, "com.example.later"));
+	assert_non_null(find(client, GOLDEN_NAME));
+	assert_null(find(client, "com.example.crash"));
+	assert_null(find(client, "com.example.later"));
 	/* Whoever keys something on the version keys it on the extensions. */
-	check(nna_device_get_info(device, &info, &err));
+	check(nna_device_get_info(client, &info, &err));
 	check(nna_device_get_info(stranger, &strangers, &err));
 	assert_int_equal(strncmp(info.version, strangers.version, strlen(strangers.version)), 0);
 	assert_string_not_equal(info.version, strangers.version);
-	nna_device_close(device);
+	nna_device_close(client);
 	nna_device_close(stranger);
 }
 
 /* Whoever is not in the group sees no extension, and none is executed, asked for or not. */
 static void test_stranger(void **state)
 {
-	struct nna_device *device = open_as(false);
+	struct nna_device *client = open_as(false);
 	struct nna_prepared_model *prepared;
 	const struct nn_device_extension *list;
 	struct model_builder b;
@@ -213,43 +81,43 @@ static void test_stranger(void **state)
 	uint32_t count = 1;
 
 	(void)state;
-	check(nna_device_get_extensions(device, &list, &count, &err));
+	check(nna_device_get_extensions(client, &list, &count, &err));
 	assert_int_equal(count, 0);
 	build_golden(&b);
-	assert_int_equal(nna_get_supported_operations(device, &b.model, NULL, supported, &err),
+	assert_int_equal(nna_get_supported_operations(client, &b.model, NULL, supported, &err),
 			 NN_INVALID_ARGUMENT);
 	err.message[0] = '\0';
-	assert_int_equal(nna_prepare_model(device, &b.model, NULL, NULL, &prepared, &err),
+	assert_int_equal(nna_prepare_model(client, &b.model, NULL, NULL, &prepared, &err),
 			 NN_INVALID_ARGUMENT);
 	assert_non_null(strstr(err.message, "extension com.example.golden: this client's device "
 			       "has no extensions"));
 	err.message[0] = '\0';
-	nna_device_close(device);
+	nna_device_close(client);
 }
 
 static void test_sync(void **state)
 {
-	struct nna_device *device = open_as(true);
+	struct nna_device *client = open_as(true);
 	struct job j;
 
 	(void)state;
-	golden_init(&j, device);
+	golden_init(&j, client, NULL);
 	for (int i = 0; i < 3; i++) {
 		check(nna_execute(j.prepared, &j.request, NULL, NULL, NULL, NULL, &err));
 		check_golden(&j);
 	}
 	job_free(&j);
-	nna_device_close(device);
+	nna_device_close(client);
 }
 
 static void test_burst(void **state)
 {
-	struct nna_device *device = open_as(true);
+	struct nna_device *client = open_as(true);
 	struct nna_burst *burst;
 	struct job j;
 
 	(void)state;
-	golden_init(&j, device);
+	golden_init(&j, client, NULL);
 	check(nna_burst_create(j.prepared, NULL, &burst, &err));
 	for (int i = 0; i < 3; i++) {
 		check(nna_burst_execute(burst, &j.request, NULL, NULL, NULL, NULL, &err));
@@ -257,26 +125,26 @@ static void test_burst(void **state)
 	}
 	nna_burst_free(burst);
 	job_free(&j);
-	nna_device_close(device);
+	nna_device_close(client);
 }
 
 static void test_supported(void **state)
 {
-	struct nna_device *device = open_as(true);
+	struct nna_device *client = open_as(true);
 	struct model_builder b;
 	bool supported[3];
 
 	(void)state;
 	build_golden(&b);
 	b.operations[0][1].type = CODE(700, 1);
-	check(nna_get_supported_operations(device, &b.model, NULL, supported, &err));
+	check(nna_get_supported_operations(client, &b.model, NULL, supported, &err));
 	assert_true(supported[0] && !supported[1] && supported[2]);
 	b.extensions[0].name = "com.example.silver";
-	assert_int_equal(nna_get_supported_operations(device, &b.model, NULL, supported, &err),
+	assert_int_equal(nna_get_supported_operations(client, &b.model, NULL, supported, &err),
 			 NN_INVALID_ARGUMENT);
 	assert_non_null(strstr(err.message, "extension 0 (com.example.silver) is not known here"));
 	err.message[0] = '\0';
-	nna_device_close(device);
+	nna_device_close(client);
 }
 
 /* ---- attributes ---- */
@@ -331,34 +199,34 @@ static void check_paths(struct job *j, bool has_modulus)
 		check(nna_execute_fenced(j->prepared, &j->request, &options, NULL, 0, 0, &fence,
 					 &err));
 		assert_int_equal(poll(&(struct pollfd){ .fd = fence, .events = POLLIN }, 1, -1), 1);
-		check(nna_fence_get_info(j->device, fence, NULL, NULL, &err));
+		check(nna_fence_get_info(j->client, fence, NULL, NULL, &err));
 		close(fence);
 		check_numbers(j, has_modulus, i % 2);
 	}
 	nna_burst_free(burst);
 }
 
-static void numbers_init(struct job *j, struct nna_device *device,
+static void numbers_init(struct job *j, struct nna_device *client,
 			 const struct nna_prepare_options *options)
 {
 	const int64_t count = COUNT;
 	struct model_builder b;
 
-	job_init(j, device, sizeof(count), COUNT * sizeof(int64_t));
+	job_init(j, client, sizeof(count), COUNT * sizeof(int64_t));
 	build_numbers(&b);
-	check(nna_prepare_model(device, &b.model, NULL, options, &j->prepared, &err));
+	check(nna_prepare_model(client, &b.model, NULL, options, &j->prepared, &err));
 	memcpy(j->map, &count, sizeof(count));
 }
 
 static void test_attributes(void **state)
 {
 	struct nna_prepare_options options = { .attributes = &of_model, .priority = 1 };
-	struct nna_device *device = open_as(true);
+	struct nna_device *client = open_as(true);
 	struct job with, without;
 
 	(void)state;
-	numbers_init(&with, device, &options);
-	numbers_init(&without, device, NULL);
+	numbers_init(&with, client, &options);
+	numbers_init(&without, client, NULL);
 	check_paths(&with, true);
 	check_paths(&without, false);
 	job_free(&with);
@@ -367,12 +235,12 @@ static void test_attributes(void **state)
 	options.keep = true;
 	for (int i = 0; i < 4; i++) {
 		options.attributes = i % 2 ? NULL : &of_model;
-		numbers_init(&with, device, &options);
+		numbers_init(&with, client, &options);
 		check(nna_execute(with.prepared, &with.request, NULL, NULL, NULL, NULL, &err));
 		check_numbers(&with, options.attributes, false);
 		job_free(&with);
 	}
-	nna_device_close(device);
+	nna_device_close(client);
 }
 
 /* What was saved compiles once more when it comes back, with what it is told then. */
@@ -387,18 +255,18 @@ static void test_attributes_cached(void **state)
 	};
 	struct nna_prepare_options options = { .attributes = &of_model, .cache = &cache,
 					       .priority = 1 };
-	struct nna_device *device = open_as(true);
+	struct nna_device *client = open_as(true);
 	struct job j;
 
 	(void)state;
-	numbers_init(&j, device, &options);
+	numbers_init(&j, client, &options);
 	assert_string_equal(not_saved.message, "");
 	check_paths(&j, true);
 	nna_prepared_model_free(j.prepared);
-	check(nna_prepare_model_from_cache(device, &cache, &options, &j.prepared, &err));
+	check(nna_prepare_model_from_cache(client, &cache, &options, &j.prepared, &err));
 	check_paths(&j, true);
 	job_free(&j);
-	nna_device_close(device);
+	nna_device_close(client);
 	close(model_file);
 	close(data_file);
 }
@@ -420,7 +288,7 @@ static void test_attributes_refused(void **state)
 		{ { modulus, modulus }, "attribute 1 of com.example.fibonacci is there twice" },
 		{ { { "", 1, 0, NULL } }, "no proper name" },
 	};
-	struct nna_device *device = open_as(true), *stranger = open_as(false);
+	struct nna_device *client = open_as(true), *stranger = open_as(false);
 	struct nna_execute_options options = { .attributes = &of_model };
 	struct nna_prepared_model *prepared;
 	struct model_builder b;
@@ -432,13 +300,13 @@ static void test_attributes_refused(void **state)
 		const struct nn_attributes a = { 1 + !!cases[i].list[1].extension, cases[i].list };
 		const struct nna_prepare_options prepare = { .attributes = &a };
 
-		assert_int_equal(nna_prepare_model(device, &b.model, NULL, &prepare, &prepared, &err),
+		assert_int_equal(nna_prepare_model(client, &b.model, NULL, &prepare, &prepared, &err),
 				 NN_INVALID_ARGUMENT);
 		if (!strstr(err.message, cases[i].message))
 			fail_msg("%zu: \"%s\"", i, err.message);
 		err.message[0] = '\0';
 	}
-	numbers_init(&j, device, NULL);
+	numbers_init(&j, client, NULL);
 	assert_int_equal(nna_execute(j.prepared, &j.request, &options, NULL, NULL, NULL, &err),
 			 NN_INVALID_ARGUMENT);
 	assert_non_null(strstr(err.message, "takes no attribute 1 for an execution"));
@@ -454,19 +322,19 @@ static void test_attributes_refused(void **state)
 					   &prepared, &err), NN_INVALID_ARGUMENT);
 	assert_non_null(strstr(err.message, "com.example.fibonacci takes no attribute 1"));
 	err.message[0] = '\0';
-	nna_device_close(device);
+	nna_device_close(client);
 	nna_device_close(stranger);
 }
 
 /* ---- misbehaviour ---- */
 
-static void hostile_init(struct job *j, struct nna_device *device, uint16_t code)
+static void hostile_init(struct job *j, struct nna_device *client, uint16_t code)
 {
 	struct model_builder b;
 
-	job_init(j, device, COUNT * sizeof(float), COUNT * sizeof(float));
+	job_init(j, client, COUNT * sizeof(float), COUNT * sizeof(float));
 	build_hostile(&b, code);
-	check(nna_prepare_model(device, &b.model, NULL, NULL, &j->prepared, &err));
+	check(nna_prepare_model(client, &b.model, NULL, NULL, &j->prepared, &err));
 }
 
 static void check_copy(struct job *j)
@@ -479,35 +347,35 @@ static void check_copy(struct job *j)
 /* Another client's worker goes on, and so does this one's next. */
 static void test_crash(void **state)
 {
-	struct nna_device *device = open_as(true), *other = open_as(true);
+	struct nna_device *client = open_as(true), *other = open_as(true);
 	struct job crash, copy, other_copy;
 
 	(void)state;
 	hostile_init(&other_copy, other, COPY);
-	hostile_init(&crash, device, CRASH);
+	hostile_init(&crash, client, CRASH);
 	assert_int_equal(nna_execute(crash.prepared, &crash.request, NULL, NULL, NULL, NULL, &err),
 			 NN_DEAD_OBJECT);
 	err.message[0] = '\0';
 	check_copy(&other_copy);
-	hostile_init(&copy, device, COPY);
+	hostile_init(&copy, client, COPY);
 	check_copy(&copy);
 	job_free(&crash);
 	job_free(&copy);
 	job_free(&other_copy);
-	nna_device_close(device);
+	nna_device_close(client);
 	nna_device_close(other);
 }
 
 static void test_endless(void **state)
 {
-	struct nna_device *device = open_as(true), *other = open_as(true);
+	struct nna_device *client = open_as(true), *other = open_as(true);
 	const struct nna_execute_options options = { .deadline_ns = now_ns() + S_NS / 5 };
 	struct job loop, copy;
 	enum nn_status status;
 
 	(void)state;
 	hostile_init(&copy, other, COPY);
-	hostile_init(&loop, device, LOOP);
+	hostile_init(&loop, client, LOOP);
 	status = nna_execute(loop.prepared, &loop.request, &options, NULL, NULL, NULL, &err);
 	assert_true(status == NN_MISSED_DEADLINE_TRANSIENT ||
 		    status == NN_MISSED_DEADLINE_PERSISTENT);
@@ -515,7 +383,7 @@ static void test_endless(void **state)
 	check_copy(&copy);
 	job_free(&loop);
 	job_free(&copy);
-	nna_device_close(device);
+	nna_device_close(client);
 	nna_device_close(other);
 }
 
@@ -534,16 +402,16 @@ static void test_bound(void **state)
 	hostile_init(&copy, other, COPY);
 	for (int way = 0; way < WAYS; way++) {
 		struct nna_prepared_model *prepared;
-		struct nna_device *device;
+		struct nna_device *client;
 		struct job loop, after;
 		enum nn_status status;
 		struct nna_burst *burst;
 		bool supported;
 		int fence;
 
-		device = open_as_user(2000 + (uid_t)way, true);
+		client = open_as_user(2000 + (uid_t)way, true);
 		if (way != PREPARE && way != SUPPORTED)
-			hostile_init(&loop, device, way == SIGNALS_BLOCKED ? STUBBORN : LOOP);
+			hostile_init(&loop, client, way == SIGNALS_BLOCKED ? STUBBORN : LOOP);
 		build_hostile(&b, LOOP_IN_CHECK);
 		switch (way) {
 		case BURST:
@@ -557,14 +425,14 @@ static void test_bound(void **state)
 						 &fence, &err));
 			assert_int_equal(poll(&(struct pollfd){ .fd = fence, .events = POLLIN }, 1,
 					      -1), 1);
-			status = nna_fence_get_info(device, fence, NULL, NULL, &err);
+			status = nna_fence_get_info(client, fence, NULL, NULL, &err);
 			close(fence);
 			break;
 		case PREPARE:
-			status = nna_prepare_model(device, &b.model, NULL, NULL, &prepared, &err);
+			status = nna_prepare_model(client, &b.model, NULL, NULL, &prepared, &err);
 			break;
 		case SUPPORTED:
-			status = nna_get_supported_operations(device, &b.model, NULL, &supported,
+			status = nna_get_supported_operations(client, &b.model, NULL, &supported,
 							      &err);
 			break;
 		default:
@@ -579,20 +447,20 @@ static void test_bound(void **state)
 		err.message[0] = '\0';
 		check_copy(&copy);
 		/* A call that comes at once may find it dying: the next has another worker. */
-		job_init(&after, device, COUNT * sizeof(float), COUNT * sizeof(float));
+		job_init(&after, client, COUNT * sizeof(float), COUNT * sizeof(float));
 		build_hostile(&b, COPY);
-		status = nna_prepare_model(device, &b.model, NULL, NULL, &after.prepared, &err);
+		status = nna_prepare_model(client, &b.model, NULL, NULL, &after.prepared, &err);
 		if (status) {
 			assert_int_equal(status, NN_DEAD_OBJECT);
 			err.message[0] = '\0';
-			check(nna_prepare_model(device, &b.model, NULL, NULL, &after.prepared,
+			check(nna_prepare_model(client, &b.model, NULL, NULL, &after.prepared,
 						&err));
 		}
 		check_copy(&after);
 		job_free(&after);
 		if (way != PREPARE && way != SUPPORTED)
 			job_free(&loop);
-		nna_device_close(device);
+		nna_device_close(client);
 	}
 	job_free(&copy);
 	nna_device_close(other);
@@ -603,7 +471,7 @@ static void test_bound(void **state)
 static void test_oem(void **state)
 {
 	const uint8_t in[] = { 1, 2, 3, 4 }, want[] = { 11, 22, 33, 4 };
-	struct nna_device *device = open_as(true), *stranger = open_as(false);
+	struct nna_device *client = open_as(true), *stranger = open_as(false);
 	struct nna_prepared_model *prepared;
 	struct model_builder b;
 	struct job j;
@@ -614,8 +482,8 @@ static void test_oem(void **state)
 	mb_constant(&b, NN_OEM_SCALAR, (const uint8_t[]){ 10, 20, 30 }, 3, MB_NONE);
 	mb_operand(&b, NN_TENSOR_OEM_BYTE, NN_SUBGRAPH_OUTPUT, MB_DIMS(4));
 	mb_operation(&b, NN_OP_OEM, MB_LIST(0, 1), MB_LIST(2));
-	job_init(&j, device, sizeof(in), sizeof(in));
-	check(nna_prepare_model(device, &b.model, NULL, NULL, &j.prepared, &err));
+	job_init(&j, client, sizeof(in), sizeof(in));
+	check(nna_prepare_model(client, &b.model, NULL, NULL, &j.prepared, &err));
 	memcpy(j.map, in, sizeof(in));
 	check(nna_execute(j.prepared, &j.request, NULL, NULL, NULL, NULL, &err));
 	assert_memory_equal(j.map + PAGE / 2, want, sizeof(want));
@@ -624,7 +492,7 @@ static void test_oem(void **state)
 	assert_non_null(strstr(err.message, "operation 10000"));
 	err.message[0] = '\0';
 	job_free(&j);
-	nna_device_close(device);
+	nna_device_close(client);
 	nna_device_close(stranger);
 }
 

@@ -113,6 +113,7 @@ static inline void cache_fixture_init(void)
 static inline int make_dir(void **state)
 {
 	(void)state;
+	strcpy(dir + sizeof(dir) - sizeof("XXXXXX"), "XXXXXX");
 	return !mkdtemp(dir);
 }
 

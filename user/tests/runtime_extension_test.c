@@ -5,16 +5,13 @@
  * scripts/guest/extensions. Elsewhere nothing is tested.
  */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "../examples/extensions/fibonacci.h"
 #include "../examples/extensions/golden.h"
-#include "runtime_fixture.h"
+#include "runtime_cache_fixture.h"
 
 #define LIST	"/etc/nnaccel/extensions_app_allowlist"
 #define CONFIG	"/etc/nnaccel/extensions.conf"
@@ -23,7 +20,6 @@
 static ANeuralNetworksDevice *nnaccel;
 static const ANeuralNetworksDevice *reference;
 static const struct fibonacci_quant quant = { .scale = 0.5, .zero_point = 100 };
-static const uint8_t token[ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN] = { 47, 11 };
 
 /* ---- the list ---- */
 
@@ -344,35 +340,38 @@ static void test_fenced(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-static int count_files(const char *folder)
+static ANeuralNetworksCompilation *compile_cached(ANeuralNetworksModel *model)
 {
-	DIR *dir = opendir(folder);
-	int count = 0;
+	ANeuralNetworksCompilation *c;
 
-	assert_non_null(dir);
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count - 2;
+	log_begin();
+	c = compile_for_nnaccel(model, dir);
+	log_end();
+	return c;
 }
 
+/* A model without extensions has an entry of its own under the same token. */
 static void test_cached(void **state)
 {
-	ANeuralNetworksModel *model = golden_model(&quant, sizeof(quant));
-	char folder[] = "/tmp/nnaccel-cache.XXXXXX", command[64];
+	ANeuralNetworksModel *model = golden_model(&quant, sizeof(quant)), *plain = add_model(2);
+	ANeuralNetworksCompilation *c;
 
-	(void)state;
-	assert_non_null(mkdtemp(folder));
-	for (int i = 0; i < 3; i++) {
-		ANeuralNetworksCompilation *c = compile_for_nnaccel(model, folder);
-
+	assert_int_equal(make_dir(state), 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		c = compile_cached(model);
+		assert_logged(i > 0, 0);
 		check_sync(c);
-		assert_int_equal(count_files(folder), 2);
+		assert_int_equal(list().count, i > 1 ? 2 * FILES : FILES);
 		ANeuralNetworksCompilation_free(c);
+		if (!i)
+			continue;
+		ANeuralNetworksCompilation_free(compile_cached(plain));
+		assert_logged(i > 1, 0);
+		assert_int_equal(list().count, 2 * FILES);
 	}
-	snprintf(command, sizeof(command), "rm -r %s", folder);
-	assert_int_equal(system(command), 0);
+	assert_int_equal(remove_dir(state), 0);
 	ANeuralNetworksModel_free(model);
+	ANeuralNetworksModel_free(plain);
 }
 
 /* The numbers into a memory that is made for this role, and out of it by a copy. */
@@ -560,23 +559,23 @@ static void test_attributes(void **state)
 static void test_attributes_cached(void **state)
 {
 	ANeuralNetworksModel *model = golden_model(&quant, sizeof(quant));
-	char folder[] = "/tmp/nnaccel-cache.XXXXXX", command[64];
 
-	(void)state;
-	assert_non_null(mkdtemp(folder));
+	assert_int_equal(make_dir(state), 0);
 	for (int i = 0; i < 4; i++) {
 		const int64_t modulus = i % 2 ? 5 : 7;
 		ANeuralNetworksCompilation *c;
 		int result;
 
-		c = compile_with(model, FIBONACCI_MODULUS, modulus, folder, &result);
+		log_begin();
+		c = compile_with(model, FIBONACCI_MODULUS, modulus, dir, &result);
+		log_end();
 		assert_int_equal(result, ANEURALNETWORKS_NO_ERROR);
+		assert_logged(i >= 2, 0);
 		check_attributes(c, modulus);
-		assert_int_equal(count_files(folder), i ? 4 : 2);
+		assert_int_equal(list().count, i ? 2 * FILES : FILES);
 		ANeuralNetworksCompilation_free(c);
 	}
-	snprintf(command, sizeof(command), "rm -r %s", folder);
-	assert_int_equal(system(command), 0);
+	assert_int_equal(remove_dir(state), 0);
 	ANeuralNetworksModel_free(model);
 }
 
@@ -702,6 +701,7 @@ int main(void)
 		cmocka_unit_test(test_oem),
 	};
 
+	cache_fixture_init();
 	if (!find_devices()) {
 		printf("ok - extensions # SKIP there is no device nnaccel\n");
 		return 0;
