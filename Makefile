@@ -325,7 +325,7 @@ $(BUILD)/bench-bin/compute: $(obj)/user/bench/compute.o $(call objects,user/benc
 	$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) $(call rpath,/../lib) \
 		-L$(BUILD)/lib -lneuralnetworks -lnnaccel $(xnnpack) -lm -ldl
 
-$(BUILD)/bench-bin/cache: $(obj)/user/bench/cache.o $(call objects,user/bench/compute/net.c \
+$(BUILD)/bench-bin/cache: $(obj)/user/bench/cache.o $(call objects,user/bench/cache/*.c user/bench/compute/net.c \
 		user/bench/compute/builder.c user/bench/compute/plan_net.c user/engine/cache_index.c \
 		user/engine/digest.c user/engine/log.c) $(archives) $(libhal)
 	@mkdir -p $(@D)

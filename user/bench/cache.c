@@ -2,9 +2,9 @@
 /*
  * The compilation cache: preparing MobileNetV2 (float32) from its two files,
  * against mapping the one and hashing the other, which is the least that can be
- * done, and against preparing it anew. Without an argument: what a worker does,
- * in this process. --vm: through libnnaccel, the module and the engine, without a
- * head line.
+ * done, and against preparing it anew; and running what was saved when a model was hot.
+ * Without an argument: what a worker does, in this process. --vm: through libnnaccel, the
+ * module and the engine, without a head line.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -17,6 +17,7 @@
 
 #include <nnaccel/nnaccel.h>
 
+#include "bench/cache/stages.h"
 #include "compute/builder.h"
 #include "engine/cache_index.h"
 #include "engine/digest.h"
@@ -291,6 +292,7 @@ int main(int argc, char **argv)
 	} else {
 		figure_head();
 		bench_worker();
+		bench_stages();
 	}
 	snprintf(command, sizeof(command), "rm -rf %s", folder);
 	return system(command) ? 1 : 0;
