@@ -12,7 +12,7 @@
 #include "ops/op.h"
 #include "plan/compiled.h"
 
-#define MAX_OPERANDS 40
+#define MAX_OPERANDS 70
 #define MAX_RUNS 101
 #define RUN_NS UINT64_C(60000000)	/* of one operation, about */
 
@@ -153,7 +153,7 @@ static void read_tensor(struct case_model *m, struct nn_operand *o, const char *
 
 static void read_case(struct case_model *m, const struct shape *s)
 {
-	static char copy[1024];
+	static char copy[2048];
 	bool writes = false;
 	uint32_t count = 0;
 	char *rest, *word;

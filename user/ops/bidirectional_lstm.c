@@ -8,9 +8,10 @@
 
 /* Positions of the inputs. */
 enum {
-	FW_WEIGHTS = 1, BW_WEIGHTS = 18, FW_H = 35, FW_C = 36, BW_H = 37, BW_C = 38, AUX = 39,
+	FW_WEIGHTS = 1, BW_WEIGHTS = 18, FW_H = 35, FW_C = 36, BW_H = 37, BW_C = 38,
+	AUX = NN_BIDIRECTIONAL_LSTM_AUX,
 	FW_AUX = 40, BW_AUX = 44, ACTIVATION = 48, CELL_CLIP = 49, PROJECTION_CLIP = 50,
-	MERGE = 51, TIME_MAJOR = 52, FW_NORM = 53, BW_NORM = 57, NUM_INPUTS = 61,
+	MERGE = NN_BIDIRECTIONAL_LSTM_MERGE, TIME_MAJOR = 52, FW_NORM = 53, BW_NORM = 57, NUM_INPUTS = 61,
 };
 
 /*
@@ -32,9 +33,8 @@ static enum nn_status aux_weights(const struct nn_run *r, bool *given)
 	return NN_OK;
 }
 
-/* The two cells, checked. */
-static enum nn_status cells(const struct nn_run *r, struct nn_sequence *s, struct nn_lstm_cell *fw,
-			    struct nn_lstm_cell *bw)
+enum nn_status nn_bidirectional_lstm_shape(const struct nn_run *r, struct nn_sequence *s,
+					   struct nn_lstm_cell *fw, struct nn_lstm_cell *bw)
 {
 	const struct nn_tensor *aux = &r->inputs[AUX];
 	bool linked;
@@ -74,7 +74,7 @@ static enum nn_status infer_bidirectional_lstm(struct nn_run *r)
 	uint32_t sequences = merge ? 1 : 2, rows, columns;
 	struct nn_lstm_cell fw, bw;
 	struct nn_sequence s;
-	enum nn_status status = cells(r, &s, &fw, &bw);
+	enum nn_status status = nn_bidirectional_lstm_shape(r, &s, &fw, &bw);
 
 	if (status)
 		return status;
@@ -103,7 +103,7 @@ static enum nn_status execute_bidirectional_lstm(struct nn_run *r)
 	struct nn_lstm_cell fw, bw;
 	struct nn_sequence s;
 	const float *x, *aux = NULL;
-	enum nn_status status = cells(r, &s, &fw, &bw);
+	enum nn_status status = nn_bidirectional_lstm_shape(r, &s, &fw, &bw);
 
 	if (status)
 		return status;

@@ -53,6 +53,14 @@ enum nn_status nn_lstm_cell_shape(const struct nn_run *r, struct nn_lstm_cell *c
 enum nn_status nn_lstm_shape(const struct nn_run *r, struct nn_sequence *s,
 			     struct nn_lstm_cell *c);
 
+/* Reads a BIDIRECTIONAL_SEQUENCE_LSTM, checked likewise. */
+enum nn_status nn_bidirectional_lstm_shape(const struct nn_run *r, struct nn_sequence *s,
+					   struct nn_lstm_cell *forward,
+					   struct nn_lstm_cell *backward);
+
+/* Where that has its auxiliary input, and whether it has one output for both cells. */
+enum { NN_BIDIRECTIONAL_LSTM_AUX = 39, NN_BIDIRECTIONAL_LSTM_MERGE = 51 };
+
 /*
  * Each row of [batch, units] to mean 0 and variance 1, then times `gain` plus `bias`; in double,
  * since rows that hardly vary leave nothing of a float's digits.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM of floats: products of many steps'
- * inputs at a time, then step by step what depends on the step before.
+ * LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM and BIDIRECTIONAL_SEQUENCE_LSTM of floats: products of
+ * many steps' inputs at a time, then step by step what depends on the step before.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -32,7 +32,13 @@ struct lstm {
 	struct nn_lstm_cell cell;
 	struct nn_sequence sequence;
 	bool single;			/* LSTM: not along a sequence */
-	bool tells_states;
+	bool backward;
+	bool is_alone;			/* no other cell runs beside it */
+	uint32_t out;			/* the output of the sequence: columns of its rows */
+	uint32_t column;
+	uint32_t columns;
+	uint32_t states;		/* the first output of states, or 0: there are none */
+	size_t packed;			/* where its weights begin, in floats */
 	uint32_t gates;
 	uint32_t chunk;			/* steps whose inputs are multiplied at a time */
 	size_t width;			/* floats of a row of gates */
@@ -40,6 +46,12 @@ struct lstm {
 	size_t input_size;
 	size_t recurrent_size;
 	size_t projection_size;
+};
+
+/* One cell, or one forwards and one backwards. */
+struct cells {
+	uint32_t count;
+	struct lstm lstm[2];
 };
 
 static uint32_t weights_of(const struct lstm *l, uint32_t gate, uint32_t distance)
@@ -88,25 +100,14 @@ static size_t divide(const struct lstm *l, float *base, struct work *w)
 	return at;
 }
 
-static bool prepare(struct nn_run *r, struct nn_ready *ready)
+/* What does not depend on which operation it is. */
+static bool prepare_cell(const struct nn_run *r, struct nn_ready *ready, struct lstm *l)
 {
 	const struct nn_isa *isa = ready->isa;
-	struct nn_lstm_cell *c;
+	const struct nn_lstm_cell *c = &l->cell;
 	struct work work;
-	struct lstm *l;
+	size_t scratch;
 
-	if ((r->op->code != NN_CODE_LSTM && r->op->code != NN_CODE_UNIDIRECTIONAL_SEQUENCE_LSTM) ||
-	    r->inputs[0].type != NN_TENSOR_FLOAT32)
-		return false;
-	l = calloc(1, sizeof(*l));
-	if (!l)
-		return false;
-	ready->state = l;
-	c = &l->cell;
-	if (nn_lstm_shape(r, &l->sequence, c))
-		return false;
-	l->single = r->op->code == NN_CODE_LSTM;
-	l->tells_states = r->num_outputs > 1;
 	l->gates = c->cifg ? 3 : 4;
 	l->width = (size_t)l->gates * c->units;
 	l->chunk = c->batch < MAX_ROWS ? MAX_ROWS / c->batch : 1;
@@ -118,19 +119,80 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	l->recurrent_size = nn_gemm_panels_f32(isa, c->units, c->outputs);
 	if (c->projection)
 		l->projection_size = nn_gemm_panels_f32(isa, c->outputs, c->units);
-	ready->packed_size = (l->gates * (l->input_size + l->recurrent_size) +
-			      l->projection_size) * sizeof(float);
-	ready->scratch_size = divide(l, NULL, &work) * sizeof(float);
-	ready->tasks = 1;
+	l->packed = ready->packed_size / sizeof(float);
+	ready->packed_size += (l->gates * (l->input_size + l->recurrent_size) +
+			       l->projection_size) * sizeof(float);
+	scratch = divide(l, NULL, &work) * sizeof(float);
+	if (ready->scratch_size < scratch)
+		ready->scratch_size = scratch;
 	return true;
 }
 
-static void pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
+static bool read_one(const struct nn_run *r, struct cells *cells)
 {
-	const struct lstm *l = ready->state;
+	struct lstm *l = &cells->lstm[0];
+
+	cells->count = 1;
+	if (nn_lstm_shape(r, &l->sequence, &l->cell))
+		return false;
+	l->single = r->op->code == NN_CODE_LSTM;
+	l->is_alone = true;
+	l->columns = l->cell.outputs;
+	l->states = r->num_outputs > 1;
+	return true;
+}
+
+/* Without an auxiliary input. */
+static bool read_both(const struct nn_run *r, struct cells *cells)
+{
+	bool merge = nn_run_bool(r, NN_BIDIRECTIONAL_LSTM_MERGE, false);
+	struct lstm *forward = &cells->lstm[0], *backward = &cells->lstm[1];
+	uint32_t sequences = merge ? 1 : 2;
+
+	cells->count = 2;
+	if (!r->inputs[NN_BIDIRECTIONAL_LSTM_AUX].omitted ||
+	    nn_bidirectional_lstm_shape(r, &forward->sequence, &forward->cell, &backward->cell))
+		return false;
+	backward->sequence = forward->sequence;
+	backward->backward = true;
+	backward->out = merge ? 0 : 1;
+	backward->column = merge ? forward->cell.outputs : 0;
+	forward->columns = forward->cell.outputs + (merge ? backward->cell.outputs : 0);
+	backward->columns = merge ? forward->columns : backward->cell.outputs;
+	if (r->num_outputs > sequences) {
+		forward->states = sequences;
+		backward->states = sequences + 2;
+	}
+	return true;
+}
+
+static bool prepare(struct nn_run *r, struct nn_ready *ready)
+{
+	const bool both = r->op->code == NN_CODE_BIDIRECTIONAL_SEQUENCE_LSTM;
+	struct cells *cells;
+
+	if ((r->op->code != NN_CODE_LSTM && !both &&
+	     r->op->code != NN_CODE_UNIDIRECTIONAL_SEQUENCE_LSTM) ||
+	    r->inputs[0].type != NN_TENSOR_FLOAT32)
+		return false;
+	cells = calloc(1, sizeof(*cells));
+	if (!cells)
+		return false;
+	ready->state = cells;
+	if (!(both ? read_both(r, cells) : read_one(r, cells)))
+		return false;
+	for (uint32_t i = 0; i < cells->count; i++)
+		if (!prepare_cell(r, ready, &cells->lstm[i]))
+			return false;
+	ready->tasks = cells->count;
+	return true;
+}
+
+static void pack_cell(struct nn_run *r, const struct nn_ready *ready, const struct lstm *l,
+		      float *to)
+{
 	const struct nn_lstm_cell *c = &l->cell;
 	uint32_t projection = c->weights + NN_LSTM_PROJECTION;
-	float *to = packed;
 
 	/* Normalised sums take their biases later. */
 	for (uint32_t g = 0; g < l->gates; g++, to += l->input_size)
@@ -148,7 +210,21 @@ static void pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 				      to);
 }
 
+static void pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
+{
+	const struct cells *cells = ready->state;
+
+	for (uint32_t i = 0; i < cells->count; i++)
+		pack_cell(r, ready, &cells->lstm[i], (float *)packed + cells->lstm[i].packed);
+}
+
 /* ---- Running ---- */
+
+static const float *packed_of(const struct nn_kernel_call *call, const struct lstm *l)
+{
+	return (const float *)call->ready->packed + l->packed;
+}
+
 
 static void function(const struct nn_isa *isa, enum nn_unary which, float *values, size_t count,
 		     float low, float high)
@@ -268,7 +344,7 @@ static void multiply(const struct nn_kernel_call *call, const struct lstm *l, co
 		},
 		.panels_size = panels_size,
 	};
-	uint32_t threads = is_shared(l, rows, depth) ? call->threads : 1;
+	uint32_t threads = l->is_alone && is_shared(l, rows, depth) ? call->threads : 1;
 
 	divide_product(&p, threads);
 	pool_run(run_block, &p, l->gates * p.blocks, threads);
@@ -282,13 +358,13 @@ static void multiply_inputs(const struct nn_kernel_call *call, const struct lstm
 	const float *x = call->inputs[0];
 
 	if (s->time_major) {
-		multiply(call, l, call->ready->packed, l->input_size,
+		multiply(call, l, packed_of(call, l), l->input_size,
 			 x + (size_t)first * s->batch * s->size, (size_t)steps * s->batch, s->size,
 			 products, l->width);
 		return;
 	}
 	for (size_t b = 0; b < s->batch; b++)
-		multiply(call, l, call->ready->packed, l->input_size,
+		multiply(call, l, packed_of(call, l), l->input_size,
 			 x + (b * s->steps + first) * s->size, steps, s->size,
 			 products + b * l->width, s->batch * l->width);
 }
@@ -357,8 +433,7 @@ static void project(const struct nn_kernel_call *call, const struct lstm *l, con
 		.depth = c->units,
 		.a = gated,
 		.a_stride = c->units,
-		.panels = (const float *)call->ready->packed +
-			  l->gates * (l->input_size + l->recurrent_size),
+		.panels = packed_of(call, l) + l->gates * (l->input_size + l->recurrent_size),
 		.c = hidden,
 		.c_stride = c->outputs,
 		.low = c->projection_clip > 0 ? -c->projection_clip : -INFINITY,
@@ -377,7 +452,7 @@ static void run_step(const struct nn_kernel_call *call, const struct lstm *l, co
 	const struct nn_lstm_cell *c = &l->cell;
 	const struct nn_isa *isa = call->ready->isa;
 
-	multiply(call, l, (const float *)call->ready->packed + l->gates * l->input_size,
+	multiply(call, l, packed_of(call, l) + l->gates * l->input_size,
 		 l->recurrent_size, hidden, c->batch, c->outputs, w->gates, l->width);
 	combine(isa, NN_BINARY_ADD, w->gates, products, w->gates, c->batch * l->width);
 	for (size_t b = 0; b < c->batch; b++)
@@ -398,32 +473,38 @@ static void write_states(const struct nn_kernel_call *call, const struct lstm *l
 		       (size_t)c->batch * c->units * (c->cifg ? 3 : 4) * sizeof(float));
 		memcpy(call->outputs[3], hidden, size);
 	}
-	if (l->tells_states) {
-		memcpy(call->outputs[1], hidden, size);
-		memcpy(call->outputs[2], cell, (size_t)c->batch * c->units * sizeof(float));
+	if (l->states) {
+		memcpy(call->outputs[l->states], hidden, size);
+		memcpy(call->outputs[l->states + 1], cell, (size_t)c->batch * c->units * sizeof(float));
 	}
 }
 
 static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 {
-	const struct lstm *l = call->ready->state;
+	const struct cells *cells = call->ready->state;
+	const struct lstm *l = &cells->lstm[task];
 	const struct nn_lstm_cell *c = &l->cell;
 	const struct nn_sequence *s = &l->sequence;
 	const float *hidden = call->inputs[c->state_h];
+	uint32_t first = 0;		/* step of those whose inputs are multiplied */
 	struct work w;
 
-	(void)task;
 	divide(l, scratch, &w);
 	memcpy(w.cell, call->inputs[c->state_c], (size_t)c->batch * c->units * sizeof(float));
 	for (uint32_t t = 0; t < s->steps; t++) {
-		uint32_t left = s->steps - t;
+		uint32_t left = s->steps - t, some = left < l->chunk ? left : l->chunk;
+		uint32_t step = l->backward ? left - 1 : t;
 		float *next = w.hidden[t & 1];
 
-		if (t % l->chunk == 0)
-			multiply_inputs(call, l, t, left < l->chunk ? left : l->chunk, w.products);
-		run_step(call, l, w.products + t % l->chunk * c->batch * l->width, hidden, &w, next);
+		if (t % l->chunk == 0) {
+			first = l->backward ? left - some : t;
+			multiply_inputs(call, l, first, some, w.products);
+		}
+		run_step(call, l, w.products + (step - first) * c->batch * l->width, hidden, &w,
+			 next);
 		if (!l->single)
-			nn_sequence_write(call->outputs[0], s, t, next, c->outputs, 0, c->outputs);
+			nn_sequence_write(call->outputs[l->out], s, step, next, c->outputs,
+					  l->column, l->columns);
 		hidden = next;
 	}
 	write_states(call, l, hidden, w.cell);
