@@ -18,7 +18,7 @@
 #include "plan/plan.h"
 #include "plan/saved.h"
 
-enum { ADD = 0, AVERAGE_POOL_2D = 1, CONV_2D = 3, FULLY_CONNECTED = 9, MUL = 18, RESHAPE = 22,
+enum { ADD = 0, CONV_2D = 3, DEPTHWISE_CONV_2D = 4, FULLY_CONNECTED = 9, MUL = 18, RESHAPE = 22,
        GATHER = 51 };
 
 #define WEIGHT 1234.5f		/* by which weights are found in the parts */
@@ -170,13 +170,13 @@ static const float mixed_right[] = {
 };
 
 /*
- * out[1,3,1,2] = average of single pixels of x[1,3,1,2] times a matrix of weights, plus
- * {3, 8}: every step has a kernel that can be saved.
+ * out[1,3,1,2] = x[1,3,1,2] times a matrix of weights, plus {3, 8}, each channel times 1:
+ * every step has a kernel that can be saved.
  */
 static void build_frozen(void)
 {
 	static const float weights[] = { 1, WEIGHT, 0, 1 }, bias[] = { 0.5f, 0.25f };
-	static const float b[] = { 3, 8 };
+	static const float b[] = { 3, 8 }, ones[] = { 1, 1 }, zeros[] = { 0, 0 };
 	uint32_t x, w, c, product, sum, out, one, zero;
 
 	mb_init(&built);
@@ -192,7 +192,9 @@ static void build_frozen(void)
 							       sizeof(b), MB_DIMS(2)), zero),
 		     MB_LIST(sum));
 	out = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(1, 3, 1, 2));
-	mb_operation(&built, AVERAGE_POOL_2D, MB_LIST(sum, one, one, one, one, one, zero),
+	w = mb_constant(&built, NN_TENSOR_FLOAT32, ones, sizeof(ones), MB_DIMS(1, 1, 1, 2));
+	c = mb_constant(&built, NN_TENSOR_FLOAT32, zeros, sizeof(zeros), MB_DIMS(2));
+	mb_operation(&built, DEPTHWISE_CONV_2D, MB_LIST(sum, w, c, one, one, one, one, zero),
 		     MB_LIST(out));
 }
 

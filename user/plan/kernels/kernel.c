@@ -6,13 +6,14 @@
 
 #include "plan/kernels/families.h"
 
+/* The first one that takes an operation has it: what takes few goes before what takes more. */
 static const struct nn_kernel *const kernels[] = {
 	&nn_kernel_batch_matmul,
 	&nn_kernel_binary,
 	&nn_kernel_cast,
 	&nn_kernel_conv,
-	&nn_kernel_conv_parts,
 	&nn_kernel_depthwise,
+	&nn_kernel_conv_parts,
 	&nn_kernel_fully_connected,
 	&nn_kernel_lstm,
 	&nn_kernel_mean,
