@@ -13,33 +13,38 @@
 /**
  * struct nnaccel_fence_wait - A wait for one fence
  * @cb: in the fence's list
- * @done: completed by it
+ * @wait: who waits
+ * @done: it has signalled
  */
 struct nnaccel_fence_wait {
 	struct dma_fence_cb cb;
-	struct completion done;
+	wait_queue_head_t wait;
+	bool done;
 };
 
 static void nnaccel_fence_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
 {
-	complete(&container_of(cb, struct nnaccel_fence_wait, cb)->done);
+	struct nnaccel_fence_wait *wait = container_of(cb, struct nnaccel_fence_wait, cb);
+
+	WRITE_ONCE(wait->done, true);
+	wake_up(&wait->wait);
 }
 
 /* dma_fence_wait() would end with any signal, or with none. */
 static int nnaccel_fence_wait(struct dma_fence *fence, u64 deadline_ns)
 {
 	unsigned long timeout = MAX_SCHEDULE_TIMEOUT;
-	struct nnaccel_fence_wait wait;
+	struct nnaccel_fence_wait wait = {};
 	long ret;
 
-	init_completion(&wait.done);
+	init_waitqueue_head(&wait.wait);
 	if (dma_fence_add_callback(fence, &wait.cb, nnaccel_fence_signalled))
 		return 0;
 	if (deadline_ns)
 		timeout = nnaccel_deadline_left(deadline_ns, 0);
-	ret = wait_for_completion_killable_timeout(&wait.done, timeout);
-	/* Without a callback to remove it was signalled after all. */
-	if (ret > 0 || !dma_fence_remove_callback(fence, &wait.cb))
+	ret = nnaccel_wait_event_timeout(wait.wait, READ_ONCE(wait.done), timeout);
+	/* Without a callback to remove it was signalled after all, and the callback is over now. */
+	if (!dma_fence_remove_callback(fence, &wait.cb))
 		return 0;
 	return ret ? -EINTR : -ETIME;
 }

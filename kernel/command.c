@@ -109,7 +109,7 @@ struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 k
 		return ERR_PTR(-ENOMEM);
 	kref_init(&cmd->refs);
 	INIT_LIST_HEAD(&cmd->node);
-	init_completion(&cmd->done);
+	init_waitqueue_head(&cmd->wait);
 	INIT_DELAYED_WORK(&cmd->expiry, nnaccel_command_expire);
 	cmd->ctx = ctx;
 	cmd->head.kind = kind;
@@ -386,7 +386,8 @@ static int nnaccel_command_wait(struct nnaccel_command *cmd)
 
 	if (cmd->head.deadline_ns)
 		timeout = nnaccel_deadline_left(cmd->head.deadline_ns, grace_ns);
-	ret = wait_for_completion_killable_timeout(&cmd->done, timeout);
+	/* Pairs with the release in nnaccel_command_finish(). */
+	ret = nnaccel_wait_event_timeout(cmd->wait, smp_load_acquire(&cmd->done), timeout);
 	if (ret > 0)
 		return cmd->error;
 	nnaccel_command_abandon(cmd, !ret);
@@ -439,7 +440,9 @@ void nnaccel_command_finish(struct nnaccel_command *cmd, int error)
 		nnaccel_command_put(cmd);
 	if (cmd->async)
 		nnaccel_async_end(cmd, cmd->error);
-	complete(&cmd->done);
+	/* Pairs with the caller's look, for what the answer is. */
+	smp_store_release(&cmd->done, true);
+	wake_up(&cmd->wait);
 }
 
 /**

@@ -211,8 +211,8 @@ int nnaccel_engine_lock_session(struct nnaccel_context *ctx, u64 deadline_ns)
 		left = nnaccel_engine_time_left(start, wait_ms, deadline_ns);
 		if (left < 0)
 			return left;
-		if (wait_event_killable_timeout(engine.changes_wait,
-						atomic_read(&engine.changes) != changes, left) < 0)
+		if (nnaccel_wait_event_timeout(engine.changes_wait,
+					       atomic_read(&engine.changes) != changes, left) < 0)
 			return -EINTR;
 	}
 }

@@ -43,7 +43,6 @@
 #ifndef NNACCEL_INTERNAL_H
 #define NNACCEL_INTERNAL_H
 
-#include <linux/completion.h>
 #include <linux/dma-fence.h>
 #include <linux/fs.h>
 #include <linux/kref.h>
@@ -64,6 +63,15 @@ struct nnaccel_session;
 struct nnaccel_user;
 struct seq_file;
 struct vm_area_struct;
+
+/*
+ * wait_event_killable_timeout() that does not keep the system from being suspended: what is waited
+ * for are processes, and they may have been put to sleep before.
+ */
+#define nnaccel_wait_event_timeout(wq_head, condition, timeout)			\
+	___wait_event(wq_head, ___wait_cond_timeout(condition),			\
+		      (TASK_KILLABLE | TASK_FREEZABLE), 0, timeout,		\
+		      __ret = schedule_timeout(__ret))
 
 /* ---- main.c: parameters, ioctls ---- */
 
@@ -620,7 +628,8 @@ enum nnaccel_command_state {
  * @burst: the burst to serve
  * @num_accessed: of @pools, how many the CPU has begun to access; see access.c
  * @fetched_ns: when the worker took it
- * @done: completed with @state DONE
+ * @wait: the caller
+ * @done: @state is DONE, and all below is written; the caller looks at it without the lock
  * @error: 0, or why there is no answer
  * @status: enum nnaccel_status
  * @payload: the answer, checked
@@ -652,7 +661,8 @@ struct nnaccel_command {
 	struct nnaccel_burst *burst;
 	u32 num_accessed;
 	u64 fetched_ns;
-	struct completion done;
+	wait_queue_head_t wait;
+	bool done;
 	int error;
 	u32 status;
 	void *payload;

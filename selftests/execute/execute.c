@@ -3,8 +3,12 @@
  * Executions: what the worker is told, what the client is told, each field and
  * each argument refused, priorities and deadlines.
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "harness.h"
 
@@ -504,6 +508,110 @@ TEST_F(executions, of_a_dead_model)
 	ASSERT_EQ(served_start(&self->s), 0);
 	execution_init(&e, self->model, self->input, self->output);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), 0);
+}
+
+/* ---- the system is suspended ---- */
+
+#define FREEZER "/run/nnaccel-freezer"
+
+/* A client that executes once. */
+static void execute_once(struct actor *self, void *data)
+{
+	struct nnaccel_prepare prepare;
+	struct execution e;
+	int fd = device_open();
+	uint32_t pool = pool_alloc(fd, LENGTH);
+
+	prepare_init(&prepare, pool, 1);
+	if (xioctl(fd, NNACCEL_PREPARE, &prepare))
+		_exit(1);
+	execution_init(&e, prepare.out_model, pool, pool);
+	_exit(xioctl(fd, NNACCEL_EXECUTE, &e.cmd));
+}
+
+static bool write_to(const char *file, const char *text)
+{
+	int fd = open(file, O_WRONLY);
+	bool written = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	close(fd);
+	return written;
+}
+
+/* The freezer of control groups asks of tasks what suspending does. */
+static bool freezer_open(pid_t pid)
+{
+	char text[16];
+
+	if (mkdir(FREEZER, 0700) || mount("none", FREEZER, "cgroup", 0, "freezer"))
+		return false;
+	snprintf(text, sizeof(text), "%d", pid);
+	return !mkdir(FREEZER "/test", 0700) && write_to(FREEZER "/test/cgroup.procs", text);
+}
+
+static void freezer_close(void)
+{
+	rmdir(FREEZER "/test");
+	umount(FREEZER);
+	rmdir(FREEZER);
+}
+
+static bool freezes(void)
+{
+	char state[16] = "";
+
+	if (!write_to(FREEZER "/test/freezer.state", "FROZEN"))
+		return false;
+	for (int i = 0; i < 500 && strncmp(state, "FROZEN", 6); i++) {
+		int fd = open(FREEZER "/test/freezer.state", O_RDONLY);
+
+		usleep(10000);
+		if (read(fd, state, sizeof(state)) <= 0)
+			state[0] = '\0';
+		close(fd);
+	}
+	return !strncmp(state, "FROZEN", 6);
+}
+
+/* A call that waits for its worker, which may be asleep already, does not keep the system awake. */
+TEST(a_client_that_waits_can_be_frozen)
+{
+	struct nnaccel_engine_next next;
+	int status, session, broker;
+	struct summary before;
+	struct actor client;
+	union command cmd;
+
+	broker = broker_open();
+	ASSERT_GE(broker, 0);
+	ASSERT_TRUE(summary_read(&before));
+	ASSERT_TRUE(actor_start(&client, execute_once, NULL));
+	ASSERT_EQ(broker_next(broker, 0, &next), 0);
+	ASSERT_EQ(broker_session(broker, next.out_context, &session), 0);
+	ASSERT_EQ(session_attach(session), 0);
+	ASSERT_EQ(session_fetch(session, 0, &cmd), 0);
+	if (!freezer_open(client.pid)) {
+		actor_kill(&client);
+		freezer_close();
+		SKIP(return, "this kernel has no freezer of control groups");
+	}
+	EXPECT_TRUE(freezes());
+	/* What it waits for comes meanwhile. */
+	EXPECT_EQ(session_answer(session, &cmd), 0);
+	EXPECT_TRUE(write_to(FREEZER "/test/freezer.state", "THAWED"));
+	ASSERT_EQ(session_fetch(session, 0, &cmd), 0);
+	EXPECT_EQ(cmd.head.kind, NNACCEL_DO_EXECUTE);
+	EXPECT_TRUE(freezes());
+	EXPECT_TRUE(write_to(FREEZER "/test/freezer.state", "THAWED"));
+	EXPECT_EQ(session_answer(session, &cmd), 0);
+	EXPECT_EQ(waitpid(client.pid, &status, 0), client.pid);
+	EXPECT_EQ(status, 0);
+	freezer_close();
+	close(client.said);
+	close(client.go);
+	close(session);
+	close(broker);
+	EXPECT_TRUE(summary_settles(&before));
 }
 
 TEST_HARNESS_MAIN
