@@ -4,14 +4,17 @@
  * call all there is, workers answer, map and die, and nothing is left over.
  */
 #include <fcntl.h>
+#include <linux/dma-buf.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <signal.h>
 #include <time.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#include "fence.h"
 #include "harness.h"
 
 #define CLIENTS	3		/* processes at a time */
@@ -111,6 +114,45 @@ static void call_execute(struct client *c)
 				    draw(&c->seed, 2000) * 1000;
 	}
 	xioctl(c->fd, NNACCEL_EXECUTE, &e.cmd);
+}
+
+/* Some are closed, and their numbers other files'; 0: none yet. */
+static _Atomic int fences[IDS];
+
+/* Puts a fence on a pool's memory, where executions wait for it. */
+static void put_fence(struct client *c, int fence)
+{
+	struct dma_buf_import_sync_file import = {
+		.flags = draw(&c->seed, 2) ? DMA_BUF_SYNC_READ : DMA_BUF_SYNC_WRITE,
+		.fd = fence,
+	};
+	int buffer = pool_export(c->fd, draw_id(c, pools));
+
+	if (buffer < 0)
+		return;
+	ioctl(buffer, DMA_BUF_IOCTL_IMPORT_SYNC_FILE, &import);
+	close(buffer);
+}
+
+static void call_fenced(struct client *c)
+{
+	struct nnaccel_cancel cancel = { .size = sizeof(cancel), .flags = NNACCEL_CANCEL_ANY };
+	struct nnaccel_fence_info info;
+	struct fenced f;
+	int old;
+
+	fenced_init(&f, draw_id(c, models), draw_id(c, pools), draw_id(c, pools));
+	if (draw(&c->seed, 2))
+		fenced_wait_for(&f, fences[draw(&c->seed, IDS)]);
+	if (!xioctl(c->fd, NNACCEL_EXECUTE_FENCED, &f.cmd)) {
+		put_fence(c, f.cmd.out_fd);
+		old = atomic_exchange(&fences[draw(&c->seed, IDS)], f.cmd.out_fd);
+		if (old > 0)
+			close(old);
+	}
+	fence_info(c->fd, fences[draw(&c->seed, IDS)], &info);
+	if (!draw(&c->seed, 8))
+		xioctl(c->fd, NNACCEL_CANCEL, &cancel);
 }
 
 static _Atomic uint64_t tokens[TOKENS];
@@ -222,7 +264,7 @@ static void *client_thread(void *data)
 	struct client c = *(struct client *)data;
 
 	for (int i = 0; i < CALLS; i++) {
-		unsigned int what = draw(&c.seed, 18);
+		unsigned int what = draw(&c.seed, 22);
 
 		if (what < 3)
 			call_pools(&c);
@@ -236,6 +278,8 @@ static void *client_thread(void *data)
 			call_burst(&c);
 		else if (what < 17)
 			call_buffers(&c);
+		else if (what < 21)
+			call_fenced(&c);
 		else
 			summary_get(c.fd, "nnaccel-pools");
 	}
@@ -315,8 +359,8 @@ static void *worker_thread(void *data)
 		touch_grants(w.fd, &cmd);
 		if (cmd.head.burst)
 			touch_burst(w.fd, &cmd);
-		/* What has a deadline may go without an answer. */
-		if (cmd.head.cookie && (!cmd.head.deadline_ns || draw(&w.seed, 2)))
+		/* What has a deadline may go without an answer, for which the worker may be killed. */
+		if (cmd.head.cookie && (!cmd.head.deadline_ns || draw(&w.seed, 8)))
 			session_answer(w.fd, &cmd);
 	}
 }
@@ -369,6 +413,8 @@ static void broker_main(int broker)
 
 TEST(race)
 {
+	long long bound = param_set("async_bound_ms", 300);
+	long long grace = param_set("kill_grace_ms", 50);
 	struct summary before;
 	long long executions;
 	pid_t engine, clients[CLIENTS];
@@ -399,6 +445,8 @@ TEST(race)
 	waitpid(engine, &status, 0);
 	EXPECT_TRUE(summary_settles(&before));
 	EXPECT_GT(summary_get(-1, "executions-total"), executions);
+	param_set("async_bound_ms", bound);
+	param_set("kill_grace_ms", grace);
 }
 
 /* ---- one buffer: free, copy, execute and the end of its context at once ---- */
