@@ -717,7 +717,8 @@ static bool build(const struct nn_op *op, const struct form *f, int32_t type)
 
 static uint32_t try_form(const struct nn_op *op, const struct form *f, uint64_t seed)
 {
-	static const char *const kernels[] = { "avx512-vnni", "avx512", "avx2", "plain" };
+	static const char *const kernels[] = { "avx512-vnni", "avx512", "avx2", "sse4",
+					     "plain" };
 	uint32_t count = 0;
 
 	for (size_t t = 0; t < NUM_TYPES; t++) {
