@@ -19,6 +19,10 @@ enum { X, FILTER, BIAS, SHAPE };
 #define MIN_BLOCK_ROWS 14
 #define ALIGNMENT 64
 
+/* Outputs of an input channel that are worth copying its windows, of floats and of bytes. */
+#define MIN_MULTIPLIER_F32 8
+#define MIN_MULTIPLIER_Q8 3
+
 /* Outputs of a part along one axis, and the inputs that they see. */
 struct span {
 	uint32_t count;			/* outputs */
@@ -119,8 +123,12 @@ static struct parts *group_parts(struct nn_run *r)
 	struct nn_window window = { .h.filter = filter[1], .w.filter = filter[2] };
 	struct nn_image in = nn_image_of(&r->inputs[X], false);
 	uint32_t groups = depthwise ? in.c : (uint32_t)nn_run_int(r, args.own, 1);
+	uint32_t least = r->inputs[X].type == NN_TENSOR_FLOAT32 ? MIN_MULTIPLIER_F32 :
+								  MIN_MULTIPLIER_Q8;
 	struct parts *s;
 
+	if (depthwise && filter[3] / groups < least)
+		return NULL;
 	window.h.in = in.h;
 	window.w.in = in.w;
 	if (nn_run_bool(r, args.nchw, false) || nn_window_infer(r, &args, &window))
