@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a plan folds into nothing: how many steps are left of small models, and that
- * they compute what the interpreter does.
+ * they compute what the interpreter does. Which kernel gets what several could take.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,6 +19,7 @@ enum {
 	AVERAGE_POOL_2D = 1,
 	CONCATENATION = 2,
 	CONV_2D = 3,
+	DEPTHWISE_CONV_2D = 4,
 	MAX_POOL_2D = 17,
 	RELU = 19,
 	RESHAPE = 22,
@@ -384,6 +385,49 @@ static void test_split(void **state)
 	assert_steps(3);
 }
 
+/* ---- Which kernel ---- */
+
+/* A depthwise convolution of 4 channels; the name of the kernel that it gets. */
+static const char *depthwise_kernel(uint32_t multiplier)
+{
+	static const struct nn_plan_options options;
+	static const float weights[9 * 4 * 8];
+	uint32_t x, out, one, outputs = 4 * multiplier;
+	struct nn_error err = { "" };
+	struct nn_plan *plan = NULL;
+	const char *name;
+
+	mb_init(&built);
+	x = tensor(NN_SUBGRAPH_INPUT, MB_DIMS(1, 6, 6, 4));
+	out = tensor(NN_SUBGRAPH_OUTPUT, MB_DIMS(1, 6, 6, outputs));
+	one = mb_int32(&built, 1);
+	built.pools[0] = (struct nn_pool){ weights, sizeof(weights) };
+	built.model.num_pools = 1;
+	mb_operation(&built, DEPTHWISE_CONV_2D,
+		     MB_LIST(x, mb_reference(&built, NN_TENSOR_FLOAT32, 0, 0, 36 * outputs,
+					     MB_DIMS(1, 3, 3, outputs)),
+			     mb_reference(&built, NN_TENSOR_FLOAT32, 0, 0, 4 * outputs,
+					  MB_DIMS(outputs)), one, one, one,
+			     mb_int32(&built, (int32_t)multiplier), mb_int32(&built, 0)),
+		     MB_LIST(out));
+	if (nn_model_check(&built.model, &err) || nn_ops_check_model(&built.model, NULL, &err) ||
+	    nn_plan_create(&built.model, &options, &plan, &err))
+		fail_msg("%s", err.message);
+	assert_non_null(plan->compiled);
+	name = plan->compiled->steps[0].ready.kernel ? plan->compiled->steps[0].ready.kernel->name :
+						       "reference";
+	nn_plan_free(plan);
+	return name;
+}
+
+static void test_depthwise_kernels(void **state)
+{
+	(void)state;
+	assert_string_equal(depthwise_kernel(1), "depthwise convolution");
+	assert_string_equal(depthwise_kernel(2), "reference");
+	assert_string_equal(depthwise_kernel(8), "convolution in parts");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -398,6 +442,7 @@ int main(void)
 		cmocka_unit_test(test_reshape_to_two_outputs),
 		cmocka_unit_test(test_join),
 		cmocka_unit_test(test_split),
+		cmocka_unit_test(test_depthwise_kernels),
 	};
 
 	return cmocka_run_group_tests_name("plan_fold", tests, NULL, NULL);
