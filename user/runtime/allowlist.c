@@ -183,7 +183,8 @@ bool allowlist_admits(struct allowlist *a, const char *path, const char *name,
 			  sizeof(trusted_prefixes) / sizeof(trusted_prefixes[0]), path);
 	system = longest(&a->config, "system-prefix", system_prefixes,
 			 sizeof(system_prefixes) / sizeof(system_prefixes[0]), path);
-	if (system > trusted) {
+	/* Where both say the same folder, it is the system's. */
+	if (system && system >= trusted) {
 		*reason = "programs of the system may not use extensions";
 		return false;
 	}
