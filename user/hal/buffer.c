@@ -26,6 +26,7 @@ struct nna_buffer {
 	pthread_mutex_t lock;		/* protects what follows; ioctls that copy are outside */
 	uint64_t kernel_token;
 	uint64_t capacity;
+	const struct nn_device_extension_item *type;	/* as of a signature's operand */
 	struct nn_operand initial;	/* of all roles and the description; without extras */
 	struct nn_operand current;	/* with the shape of what it holds */
 	bool initialised;
@@ -178,15 +179,25 @@ struct role_list {
 	uint32_t kind;		/* enum nnaccel_role_kind */
 };
 
-static enum nn_status merge_role(struct nna_buffer *b, const struct nn_operand *operand,
+static const char *type_name(const struct nn_device_extension_item *type,
+			     const struct nn_operand *operand)
+{
+	return type ? type->name : nn_type_name(operand->type);
+}
+
+static enum nn_status merge_role(struct nna_buffer *b, const struct nna_signature_operand *of,
 				 const char *what, uint32_t index, struct nn_error *err)
 {
-	if (!b->num_roles)
+	const struct nn_operand *operand = &of->operand;
+
+	if (!b->num_roles) {
 		b->initial = *operand;
-	else if (!nn_operand_same_type(&b->initial, operand))
+		b->type = of->type;
+	} else if (b->type != of->type || !nn_operand_same_type(&b->initial, operand)) {
 		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: %s %u is a %s, another role a %s, "
 			       "or the scales or zero points differ", what, index,
-			       nn_type_name(operand->type), nn_type_name(b->initial.type));
+			       type_name(of->type, operand), type_name(b->type, &b->initial));
+	}
 	if (!nn_operand_merge_dims(&b->initial, operand->rank, operand->dims))
 		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: %s %u has other dimensions than "
 			       "the roles before", what, index);
@@ -240,19 +251,27 @@ static enum nn_status add_roles(struct nna_buffer *b, const struct role_list *li
 	return status;
 }
 
-/* Bytes to begin with: those of the shape, or room for a few elements where it is open. */
-static uint64_t first_capacity(const struct nn_operand *initial)
+/* What its operand counts as one byte. */
+static uint32_t unit_of(const struct nna_buffer *b)
 {
-	struct nn_operand least = *initial;
+	return b->type ? b->type->element_size : 1;
+}
+
+/* Bytes to begin with: those of the shape, or room for a few elements where it is open. */
+static uint64_t first_capacity(const struct nna_buffer *b)
+{
+	struct nn_operand least = b->initial;
 	uint32_t size;
 
-	if (nn_operand_is_specified(initial))
-		return nn_operand_size(initial, &size) ? size : 0;
+	if (nn_operand_is_specified(&least))
+		return nn_operand_size(&least, &size) &&
+		       !__builtin_mul_overflow(size, unit_of(b), &size) ? size : 0;
 	if (!least.rank)
 		least.rank = 1;
 	for (uint32_t i = 0; i < least.rank; i++)
 		least.dims[i] = least.dims[i] ? least.dims[i] : 1;
-	if (!nn_operand_size(&least, &size) || !size)
+	if (!nn_operand_size(&least, &size) || __builtin_mul_overflow(size, unit_of(b), &size) ||
+	    !size)
 		return 0;
 	return size < FIRST_CAPACITY ? FIRST_CAPACITY / size * size : size;
 }
@@ -296,10 +315,10 @@ static enum nn_status allocate(struct nna_buffer *b, const struct role_list *lis
 	if (!nn_operand_merge_dims(&b->initial, desc->rank, desc->dims))
 		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: the description's dimensions and "
 			       "those of the roles differ");
-	capacity = first_capacity(&b->initial);
+	capacity = first_capacity(b);
 	if (!capacity)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: a %s of no possible size",
-			       nn_type_name(b->initial.type));
+			       type_name(b->type, &b->initial));
 	status = kernel_alloc(b, capacity, &b->kernel_token, err);
 	b->capacity = capacity;
 	if (!status && !publish(b))
@@ -347,10 +366,10 @@ enum nn_status nna_buffer_allocate(struct nna_device *device, const struct nna_b
 /* ---- copies ---- */
 
 /* Bytes of a shape that is known in full; one with a dimension of 0 has none. */
-static uint64_t bytes_of(const struct nn_operand *operand)
+static uint64_t bytes_of(const struct nna_buffer *b, const struct nn_operand *operand)
 {
 	const struct nn_type_info *info = nn_type_info(operand->type);
-	uint64_t size = info ? info->element_size : 0;
+	uint64_t size = info ? (uint64_t)info->element_size * unit_of(b) : 0;
 
 	for (uint32_t i = 0; i < operand->rank; i++)
 		if (__builtin_mul_overflow(size, operand->dims[i], &size))
@@ -363,7 +382,7 @@ uint64_t nna_buffer_size(struct nna_buffer *buffer)
 	uint64_t size;
 
 	pthread_mutex_lock(&buffer->lock);
-	size = buffer->initialised ? bytes_of(&buffer->current) : 0;
+	size = buffer->initialised ? bytes_of(buffer, &buffer->current) : 0;
 	pthread_mutex_unlock(&buffer->lock);
 	return size;
 }
@@ -376,7 +395,7 @@ enum nn_status nna_buffer_read(struct nna_buffer *buffer, void *data, uint64_t s
 
 	pthread_mutex_lock(&buffer->lock);
 	initialised = buffer->initialised;
-	holds = bytes_of(&buffer->current);
+	holds = bytes_of(buffer, &buffer->current);
 	token = buffer->kernel_token;
 	pthread_mutex_unlock(&buffer->lock);
 	if (!initialised)
@@ -401,9 +420,9 @@ static enum nn_status begin_write(struct nna_buffer *b, uint64_t size, uint32_t 
 	if (!nn_operand_is_specified(shape))
 		return nn_fail(err, NN_INVALID_ARGUMENT,
 			       "buffer: its shape is open, and the copy leaves it open");
-	if (bytes_of(shape) != size)
+	if (bytes_of(b, shape) != size)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: a shape of %" PRIu64 " bytes, %"
-			       PRIu64 " are to be copied", bytes_of(shape), size);
+			       PRIu64 " are to be copied", bytes_of(b, shape), size);
 	pthread_mutex_lock(&b->lock);
 	status = grow(b, size, err);
 	*token = b->kernel_token;
@@ -534,7 +553,7 @@ static enum nn_status check_output(struct nna_buffer *b, const struct nnaccel_ar
 	if (!nn_operand_merge_dims(&shape, arg->rank, arg->dims))
 		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: output %u: its buffer was made for "
 			       "another shape", index);
-	return nn_operand_is_specified(&shape) ? grow(b, bytes_of(&shape), err) : NN_OK;
+	return nn_operand_is_specified(&shape) ? grow(b, bytes_of(b, &shape), err) : NN_OK;
 }
 
 enum nn_status nna_buffer_uses_check(struct nna_buffer_uses *uses,
@@ -578,7 +597,7 @@ static void note_output(struct nna_buffer *b, bool success, const struct nnaccel
 	if (success)
 		b->current = operand;
 	else if (!(shape->flags & NNACCEL_SHAPE_SUFFICIENT) && !nn_operand_is_specified(&b->initial))
-		*again |= !grow(b, bytes_of(&operand), NULL) && b->capacity > had;
+		*again |= !grow(b, bytes_of(b, &operand), NULL) && b->capacity > had;
 }
 
 void nna_buffer_uses_note(struct nna_buffer_uses *uses, const struct nna_request *request,

@@ -382,9 +382,15 @@ enum nn_status nna_prepared_model_set_signature(struct nna_prepared_model *prepa
 						const struct nn_model *model,
 						struct nn_error *err)
 {
+	const struct nn_device_extension *extensions = NULL;
+	uint32_t count = 0;
+
 	if (prepared->signature)
 		return NN_OK;
-	prepared->signature = nna_signature_create(model);
+	/* Without them nothing is known of their types, and only buffers ask. */
+	if (nna_signature_needs_extensions(model))
+		nna_device_get_extensions(prepared->device, &extensions, &count, NULL);
+	prepared->signature = nna_signature_create(model, extensions, count);
 	return prepared->signature ? NN_OK : nn_fail(err, NN_OUT_OF_MEMORY,
 						     "prepare: out of memory");
 }

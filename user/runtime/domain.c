@@ -78,9 +78,6 @@ int domain_allocate(const ANeuralNetworksMemoryDesc *desc, struct memory_domain 
 	struct users users = { .device = NULL };
 	uint32_t i;
 
-	/* libnnaccel does not know the sizes of extensions' types: shared memory it is. */
-	if (operand_is_extension(desc->operand.type))
-		return ANEURALNETWORKS_NO_ERROR;
 	for (i = 0; i < desc->num_roles && result == ANEURALNETWORKS_NO_ERROR; i++)
 		result = add_steps(&users, &desc->roles[i], err);
 	if (result == ANEURALNETWORKS_NO_ERROR && (users.several || !users.device))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the kernel shows of this process's bursts, in their files' fdinfo.
+ * What the kernel shows of this process's contexts and bursts, in their files' fdinfo.
  */
 #include "tests/burst_counter.h"
 
@@ -43,6 +43,21 @@ long burst_counter(const char *name, int *fd)
 		sum += value;
 		if (fd)
 			*fd = atoi(entry->d_name);
+	}
+	if (files)
+		closedir(files);
+	return sum;
+}
+
+long context_counter(const char *name)
+{
+	DIR *files = opendir("/proc/self/fdinfo");
+	struct dirent *entry;
+	long sum = 0, value;
+
+	while (files && (entry = readdir(files))) {
+		value = fd_counter(entry->d_name, name);
+		sum += value > 0 ? value : 0;
 	}
 	if (files)
 		closedir(files);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the kernel shows of this process's bursts, in their files' fdinfo.
+ * What the kernel shows of this process's contexts and bursts, in their files' fdinfo.
  */
 #ifndef NN_TESTS_BURST_COUNTER_H
 #define NN_TESTS_BURST_COUNTER_H
@@ -11,5 +11,8 @@
  * file of one of them.
  */
 long burst_counter(const char *name, int *fd);
+
+/* The sum of a counter ("nnaccel-buffers") over all contexts of this process. */
+long context_counter(const char *name);
 
 #endif /* NN_TESTS_BURST_COUNTER_H */

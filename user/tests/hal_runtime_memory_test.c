@@ -5,39 +5,14 @@
  * and root, who may kill a worker.
  */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tests/burst_counter.h"
 #include "tests/runtime_fixture.h"
 #include "tests/workers.h"
 
 #define SIZE (ADD_ELEMENTS * sizeof(float))
-
-/* The sum over this process' contexts of a line of fdinfo. */
-static unsigned long long fdinfo(const char *name)
-{
-	unsigned long long sum = 0, n;
-	char path[320], line[256];
-	size_t length = strlen(name);
-	struct dirent *entry;
-	DIR *files = opendir("/proc/self/fdinfo");
-
-	assert_non_null(files);
-	while ((entry = readdir(files))) {
-		FILE *file;
-
-		snprintf(path, sizeof(path), "/proc/self/fdinfo/%s", entry->d_name);
-		file = fopen(path, "r");
-		while (file && fgets(line, sizeof(line), file))
-			if (!strncmp(line, name, length) && sscanf(line + length, ": %llu", &n) == 1)
-				sum += n;
-		if (file)
-			fclose(file);
-	}
-	closedir(files);
-	return sum;
-}
 
 static const ANeuralNetworksDevice *nnaccel(void)
 {
@@ -161,17 +136,17 @@ static void test_copies(void **state)
 
 	assert_ok(make(f->compilation, NULL, &a));
 	assert_ok(make(f->compilation, NULL, &b));
-	assert_int_equal(fdinfo("nnaccel-buffers"), 2);
+	assert_int_equal(context_counter("nnaccel-buffers"), 2);
 	memcpy(h.data, add_a, SIZE);
 	assert_result(BAD_DATA, ANeuralNetworksMemory_copy(a, h.memory));
 	assert_ok(ANeuralNetworksMemory_copy(h.memory, a));
-	assert_int_equal(fdinfo("nnaccel-copied-in"), SIZE);
+	assert_int_equal(context_counter("nnaccel-copied-in"), SIZE);
 	assert_ok(ANeuralNetworksMemory_copy(a, b));
 	assert_ok(ANeuralNetworksMemory_copy(b, b));
 	assert_ok(ANeuralNetworksMemory_copy(b, back.memory));
 	assert_memory_equal(back.data, add_a, SIZE);
-	assert_int_equal(fdinfo("nnaccel-copied-in"), 2 * SIZE);
-	assert_int_equal(fdinfo("nnaccel-copied-out"), 2 * SIZE);
+	assert_int_equal(context_counter("nnaccel-copied-in"), 2 * SIZE);
+	assert_int_equal(context_counter("nnaccel-copied-out"), 2 * SIZE);
 	memset(back.data, 0, SIZE);
 	assert_ok(ANeuralNetworksMemory_copy(h.memory, back.memory));
 	assert_memory_equal(back.data, add_a, SIZE);
@@ -180,7 +155,7 @@ static void test_copies(void **state)
 	assert_result(BAD_DATA, ANeuralNetworksMemory_copy(a, h.memory));
 	ANeuralNetworksMemory_free(a);
 	ANeuralNetworksMemory_free(b);
-	assert_int_equal(fdinfo("nnaccel-buffers"), 0);
+	assert_int_equal(context_counter("nnaccel-buffers"), 0);
 	host_free(&h, SIZE);
 	host_free(&back, SIZE);
 	host_free(&large, 2 * SIZE);
@@ -192,7 +167,7 @@ static void test_executions(void **state)
 	struct fixture *f = *state;
 	struct host h = host_new(SIZE);
 	ANeuralNetworksMemory *m[3];
-	unsigned long long in, out;
+	long in, out;
 	int i;
 
 	for (i = 0; i < 3; i++)
@@ -200,13 +175,13 @@ static void test_executions(void **state)
 	memcpy(h.data, add_a, SIZE);
 	assert_result(OP_FAILED, add(f->compilation, m[0], m[0], m[1], NULL));
 	assert_ok(ANeuralNetworksMemory_copy(h.memory, m[0]));
-	in = fdinfo("nnaccel-copied-in");
-	out = fdinfo("nnaccel-copied-out");
+	in = context_counter("nnaccel-copied-in");
+	out = context_counter("nnaccel-copied-out");
 	for (i = 0; i < 10; i++)
 		assert_ok(add(f->compilation, m[i % 2], m[i % 2], m[(i + 1) % 2], NULL));
 	assert_ok(add(f->compilation, m[0], m[1], m[2], NULL));
-	assert_int_equal(fdinfo("nnaccel-copied-in"), in);
-	assert_int_equal(fdinfo("nnaccel-copied-out"), out);
+	assert_int_equal(context_counter("nnaccel-copied-in"), in);
+	assert_int_equal(context_counter("nnaccel-copied-out"), out);
 	assert_ok(ANeuralNetworksMemory_copy(m[2], h.memory));
 	for (i = 0; i < ADD_ELEMENTS; i++)
 		assert_true(h.data[i] == add_a[i] * (1024 + 512));
@@ -278,7 +253,7 @@ static void test_two_devices(void **state)
 
 	assert_result(OP_FAILED, make(f->compilation, cpu, &m));
 	assert_null(m);
-	assert_int_equal(fdinfo("nnaccel-buffers"), 0);
+	assert_int_equal(context_counter("nnaccel-buffers"), 0);
 	ANeuralNetworksCompilation_free(cpu);
 }
 
@@ -292,7 +267,7 @@ static void test_fallback(void **state)
 
 	assert_ok(make(any, NULL, &m));
 	assert_ok(make(any, NULL, &sum));
-	if (fdinfo("nnaccel-buffers") == 2) {
+	if (context_counter("nnaccel-buffers") == 2) {
 		memcpy(h.data, add_a, SIZE);
 		assert_ok(ANeuralNetworksMemory_copy(h.memory, m));
 		assert_true(workers_kill());

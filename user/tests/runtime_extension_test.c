@@ -11,6 +11,7 @@
 
 #include "../examples/extensions/fibonacci.h"
 #include "../examples/extensions/golden.h"
+#include "tests/burst_counter.h"
 #include "runtime_cache_fixture.h"
 
 #define LIST	"/etc/nnaccel/extensions_app_allowlist"
@@ -389,7 +390,9 @@ static void test_domain(void **state)
 	assert_ok(ANeuralNetworksMemoryDesc_create(&desc));
 	assert_ok(ANeuralNetworksMemoryDesc_addOutputRole(desc, c, 0, 1));
 	assert_ok(ANeuralNetworksMemoryDesc_finish(desc));
+	assert_int_equal(context_counter("nnaccel-buffers"), 0);
 	assert_ok(ANeuralNetworksMemory_createFromDesc(desc, &domain));
+	assert_int_equal(context_counter("nnaccel-buffers"), 1);
 	ANeuralNetworksMemoryDesc_free(desc);
 	assert_int_equal(ftruncate(file, sizeof(r.numbers)), 0);
 	assert_ok(ANeuralNetworksMemory_createFromFd(sizeof(r.numbers), PROT_READ | PROT_WRITE,
@@ -401,6 +404,7 @@ static void test_domain(void **state)
 	assert_ok(ANeuralNetworksExecution_setOutput(e, 1, NULL, r.sums, sizeof(r.sums)));
 	assert_ok(ANeuralNetworksExecution_compute(e));
 	assert_ok(ANeuralNetworksMemory_copy(domain, plain));
+	assert_int_equal(context_counter("nnaccel-copied-out"), sizeof(r.numbers));
 	assert_int_equal(pread(file, r.numbers, sizeof(r.numbers), 0), sizeof(r.numbers));
 	check_results(&r);
 	ANeuralNetworksExecution_free(e);
