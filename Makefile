@@ -158,6 +158,16 @@ $(BUILD)/lib/libneuralnetworks.so.1: $(runtime) $(obj)/user/hal/cache_files.o us
 		-Wl,--version-script,user/runtime/libneuralnetworks.map \
 		$(call rpath,) -L$(BUILD)/lib $(if $(libhw),-lnativewindow) $(if $(hal),-lnnaccel) -lm -ldl
 
+# The same with plug-ins for its CPU device, for tests.
+plugged := $(BUILD)/tests/plugged/libneuralnetworks.so
+$(plugged): $(runtime) $(obj)/user/hal/cache_files.o $(call objects,user/tests/plugged/*.c) \
+		$(patsubst %,$(obj)/user/engine/%.o,plugin plugin_op guard device log) \
+		user/runtime/libneuralnetworks.map $(archives) $(libhal) $(libhw) | $(plugins)
+	@mkdir -p $(@D)
+	$(CC) -shared -o $@ $(filter %.o %.a,$^) $(soflags) \
+		-Wl,--version-script,user/runtime/libneuralnetworks.map \
+		$(call rpath,/../../lib) -L$(BUILD)/lib -lnativewindow -lnnaccel -lm -ldl
+
 $(BUILD)/lib/%.so: $(BUILD)/lib/%.so.1
 	ln -sf $(<F) $@
 
@@ -206,7 +216,8 @@ $(BUILD)/examples/uring $(BUILD)/tests/hal_async_test $(BUILD)/bench-bin/uring \
 
 # ---- unit tests: NAME_test.c is a program, the other files of user/tests are linked into each ----
 
-tests: $(tests) $(plugins) $(test_plugins) $(if $(engine),$(BUILD)/tests/rebuilt/nnacceld)
+tests: $(tests) $(plugins) $(test_plugins) $(if $(engine),$(BUILD)/tests/rebuilt/nnacceld) \
+	$(plugged)
 test_link = @mkdir -p $(@D); set -x; \
 	$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) $(call rpath,/../lib) -L$(BUILD)/lib
 
