@@ -147,26 +147,110 @@ static void test_supported(void **state)
 	nna_device_close(client);
 }
 
-/* ---- attributes ---- */
+/* ---- memory domains ---- */
 
-static const int64_t five = 5, two = 2, zero;
-static const struct nn_attribute modulus = { FIBONACCI_NAME, FIBONACCI_MODULUS, sizeof(five), &five };
-static const struct nn_attribute skip = { FIBONACCI_NAME, FIBONACCI_SKIP, sizeof(two), &two };
-static const struct nn_attributes of_model = { 1, &modulus }, of_execution = { 1, &skip };
+/* The ratios of numbers that come from outside, as many as `count` says (0: as there are). */
+static void build_ratios(struct model_builder *b, uint32_t count)
+{
+	mb_init(b);
+	b->model.num_extensions = 2;
+	b->extensions[0] = (struct nn_extension_prefix){ FIBONACCI_NAME, 9 };
+	b->extensions[1] = (struct nn_extension_prefix){ GOLDEN_NAME, 8 };
+	mb_operand(b, CODE(9, FIBONACCI_TENSOR_QUANT64), NN_SUBGRAPH_INPUT, MB_DIMS(count));
+	b->operands[0][0].extra = (struct nn_extra){
+		.kind = NN_EXTRA_EXTENSION, .bytes = (const uint8_t *)&quant,
+		.count = sizeof(quant),
+	};
+	mb_operand(b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(count ? count - 1 : 0));
+	mb_operation(b, CODE(8, GOLDEN_RATIOS), MB_LIST(0), MB_LIST(1));
+}
 
-static void build_numbers(struct model_builder *b)
+static void build_numbers(struct model_builder *b, uint32_t count)
 {
 	mb_init(b);
 	b->model.num_extensions = 1;
 	b->extensions[0] = (struct nn_extension_prefix){ FIBONACCI_NAME, 1 };
 	mb_operand(b, CODE(1, FIBONACCI_INT64), NN_SUBGRAPH_INPUT, MB_NONE);
-	mb_operand(b, CODE(1, FIBONACCI_TENSOR_QUANT64), NN_SUBGRAPH_OUTPUT, MB_DIMS(COUNT));
+	mb_operand(b, CODE(1, FIBONACCI_TENSOR_QUANT64), NN_SUBGRAPH_OUTPUT, MB_DIMS(count));
 	b->operands[0][1].extra = (struct nn_extra){
 		.kind = NN_EXTRA_EXTENSION, .bytes = (const uint8_t *)&quant,
 		.count = sizeof(quant),
 	};
 	mb_operation(b, CODE(1, FIBONACCI_FIBONACCI), MB_LIST(0), MB_LIST(1));
 }
+
+/*
+ * Numbers stay on the device between one model, which has a prefix for their type, and
+ * another, which has another; with shapes that are known, and with those that are not.
+ */
+static void test_domain(void **state)
+{
+	const int64_t count = COUNT, want[COUNT] = { -3, 1, 1, 5, 9, 17, 29, 49 };
+	const struct nna_role role = { .index = 0, .frequency = 1 };
+	const struct nna_role other = { .model = 1, .index = 0, .frequency = 1 };
+	struct nna_device *client = open_as(true);
+	struct model_builder b;
+
+	(void)state;
+	for (uint32_t known = 0; known <= COUNT; known += COUNT) {
+		struct nna_prepared_model *models[2];
+		struct nna_buffer *buffer, *wrong;
+		int64_t numbers[COUNT];
+		uint32_t token, no_token;
+		struct job j;
+
+		job_init(&j, client, sizeof(count), (COUNT - 1) * sizeof(float));
+		j.prepared = NULL;
+		memcpy(j.map, &count, sizeof(count));
+		build_numbers(&b, known);
+		check(nna_prepare_model(client, &b.model, NULL, NULL, &models[0], &err));
+		build_ratios(&b, known);
+		check(nna_prepare_model(client, &b.model, NULL, NULL, &models[1], &err));
+		check(nna_buffer_allocate(client, NULL, models, 2, &other, 1, &role, 1, &buffer,
+					  &token, &err));
+		/* The count is of another type. */
+		assert_int_equal(nna_buffer_allocate(client, NULL, models, 2,
+						     (const struct nna_role[]){ role, other }, 2,
+						     NULL, 0, &wrong, &no_token, &err),
+				 NN_INVALID_ARGUMENT);
+		assert_non_null(strstr(err.message, "is a TENSOR_QUANT64, another role a INT64"));
+		err.message[0] = '\0';
+		j.request.num_tokens = 1;
+		j.request.tokens = &token;
+		j.out = (struct nna_argument){ .pool = 1 };
+		check(nna_execute(models[0], &j.request, NULL, NULL, NULL, NULL, &err));
+		assert_int_equal(nna_buffer_size(buffer), sizeof(numbers));
+		check(nna_buffer_read(buffer, numbers, sizeof(numbers), &err));
+		assert_memory_equal(numbers, want, sizeof(numbers));
+		j.in = (struct nna_argument){ .pool = 1 };
+		j.out = (struct nna_argument){ .offset = PAGE / 2,
+					       .length = (COUNT - 1) * sizeof(float) };
+		check(nna_execute(models[1], &j.request, NULL, NULL, NULL, NULL, &err));
+		assert_float_equal(((float *)(j.map + PAGE / 2))[COUNT - 2], 13.0 / 8, 1e-6);
+		/* What is written is of whole elements. */
+		assert_int_equal(nna_buffer_write(buffer, numbers, sizeof(numbers) - 1, 1,
+						  &(uint32_t){ COUNT }, &err),
+				 NN_INVALID_ARGUMENT);
+		err.message[0] = '\0';
+		numbers[COUNT - 1] = numbers[COUNT - 2];
+		check(nna_buffer_write(buffer, numbers, sizeof(numbers), 1, &(uint32_t){ COUNT },
+				       &err));
+		check(nna_execute(models[1], &j.request, NULL, NULL, NULL, NULL, &err));
+		assert_float_equal(((float *)(j.map + PAGE / 2))[COUNT - 2], 1, 1e-6);
+		nna_buffer_free(buffer);
+		nna_prepared_model_free(models[0]);
+		nna_prepared_model_free(models[1]);
+		job_free(&j);
+	}
+	nna_device_close(client);
+}
+
+/* ---- attributes ---- */
+
+static const int64_t five = 5, two = 2, zero;
+static const struct nn_attribute modulus = { FIBONACCI_NAME, FIBONACCI_MODULUS, sizeof(five), &five };
+static const struct nn_attribute skip = { FIBONACCI_NAME, FIBONACCI_SKIP, sizeof(two), &two };
+static const struct nn_attributes of_model = { 1, &modulus }, of_execution = { 1, &skip };
 
 static void check_numbers(struct job *j, bool has_modulus, bool has_skip)
 {
@@ -213,7 +297,7 @@ static void numbers_init(struct job *j, struct nna_device *client,
 	struct model_builder b;
 
 	job_init(j, client, sizeof(count), COUNT * sizeof(int64_t));
-	build_numbers(&b);
+	build_numbers(&b, COUNT);
 	check(nna_prepare_model(client, &b.model, NULL, options, &j->prepared, &err));
 	memcpy(j->map, &count, sizeof(count));
 }
@@ -295,7 +379,7 @@ static void test_attributes_refused(void **state)
 	struct job j;
 
 	(void)state;
-	build_numbers(&b);
+	build_numbers(&b, COUNT);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct nn_attributes a = { 1 + !!cases[i].list[1].extension, cases[i].list };
 		const struct nna_prepare_options prepare = { .attributes = &a };
@@ -504,6 +588,7 @@ int main(void)
 		cmocka_unit_test(test_sync),
 		cmocka_unit_test(test_burst),
 		cmocka_unit_test(test_supported),
+		cmocka_unit_test(test_domain),
 		cmocka_unit_test(test_attributes),
 		cmocka_unit_test(test_attributes_cached),
 		cmocka_unit_test(test_attributes_refused),
