@@ -352,6 +352,14 @@ static void test_saving(void **state)
 	}
 }
 
+static const char *long_name(void)
+{
+	static char name[5000];
+
+	memset(name, 'x', sizeof(name) - 1);
+	return name;
+}
+
 #define MODELS(X)									\
 X(data_size, set_data(b, 1, &quant, 15), "subgraph 0, operand 1 (TENSOR_QUANT64): "	\
   "extension data: 15 bytes of extension data, must be 16")				\
@@ -370,6 +378,15 @@ X(unknown_name, b->extensions[0].name = "com.example.silver",				\
   "extension 0 (com.example.silver) is not known here")				\
 X(name_twice, b->extensions[0].name = FIBONACCI_NAME,					\
   "extension \"com.example.fibonacci\" is listed twice")				\
+X(name_empty, b->extensions[0].name = "", "extension 0: not a name")			\
+X(name_of_lines, b->extensions[0].name = "a.b\n<0>c", "extension 0: not a name")	\
+X(name_long, b->extensions[0].name = long_name(), "is not known here")			\
+X(prefix_none, b->extensions[0].prefix = 0, "prefix 0 is reserved")			\
+X(operation_0, b->operations[0][0].type = CODE(2, 0), "not an operation that is known")	\
+X(operation_last, b->operations[0][0].type = (int32_t)0x2ffff,				\
+  "not an operation that is known")							\
+X(type_last, b->operands[0][1].type = (int32_t)0x2ffff, "type 65535, which extension")	\
+X(prefix_last, b->operands[0][1].type = -1, "of an extension that is not listed")	\
 X(prefix_twice, b->extensions[0].prefix = 2, "prefix 2 is another's")			\
 X(scalar_with_dims, b->operands[0][0].rank = b->operands[0][0].dims[0] = 1,		\
   "a scalar with 1 dimensions")								\
@@ -552,6 +569,52 @@ static void test_attributes_compiled(void **state)
 	nn_model_free(model);
 }
 
+#define LARGE (3 << 20)
+
+static const void *large_data;
+
+static enum nnx_status check_large(struct nnx_call *call, const struct nnx_operand *operand)
+{
+	if (operand->data_size == LARGE && !memcmp(operand->data, large_data, LARGE))
+		return NNX_OK;
+	return (call->fail)(call, NNX_INVALID_ARGUMENT, "%u bytes", operand->data_size);
+}
+
+/* Extension data of any size reach the plug-in as they are. */
+static void test_large_data(void **state)
+{
+	static struct sample s;		/* what is registered stays */
+	struct nn_error err = { "" };
+	uint8_t *data = malloc(LARGE);
+	struct nn_model *model = NULL;
+	struct model_builder b;
+
+	(void)state;
+	assert_non_null(data);
+	for (uint32_t i = 0; i < LARGE; i++)
+		data[i] = (uint8_t)(i * 7 + (i >> 8));
+	large_data = data;
+	sample_init(&s);
+	s.x.name = "a.large";
+	s.types[1].check_data = check_large;
+	assert_int_equal(plugin_register(&s.x, 0, &err), PLUGIN_LOADED);
+	mb_init(&b);
+	b.model.num_extensions = 1;
+	b.extensions[0] = (struct nn_extension_prefix){ "a.large", 65535 };
+	mb_operand(&b, (int32_t)0xffff0002, NN_SUBGRAPH_INPUT, MB_DIMS(4));
+	set_data(&b, 0, data, LARGE);
+	mb_operand(&b, (int32_t)0xffff0002, NN_SUBGRAPH_OUTPUT, MB_DIMS(4));
+	set_data(&b, 1, data, LARGE);
+	mb_operation(&b, (int32_t)0xffff0001, MB_LIST(0), MB_LIST(1));
+	assert_int_equal(load(&b, &model, &err), NN_OK);
+	nn_model_free(model);
+	set_data(&b, 1, data, LARGE - 1);
+	assert_int_equal(load(&b, &model, &err), NN_INVALID_ARGUMENT);
+	assert_non_null(strstr(err.message, "extension data: 3145727 bytes"));
+	nn_model_free(model);
+	free(data);
+}
+
 /* IF passes on operands of extensions, and its branches have their operations. */
 static void test_control_flow(void **state)
 {
@@ -711,6 +774,7 @@ int main(void)
 		cmocka_unit_test(test_attributes_checked),
 		cmocka_unit_test(test_attributes_told),
 		cmocka_unit_test(test_attributes_compiled),
+		cmocka_unit_test(test_large_data),
 		cmocka_unit_test(test_control_flow),
 		cmocka_unit_test(test_core_operation),
 		cmocka_unit_test(test_supported),
