@@ -24,6 +24,7 @@
 #include "engine/limits.h"
 #include "engine/log.h"
 #include "engine/notify.h"
+#include "engine/reread.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define NEVER UINT64_MAX
@@ -34,7 +35,7 @@
 /* Longest time between two tries to start a worker. */
 #define MAX_RETRY_S 64
 
-enum watched { ON_ENGINE, ON_SIGNAL, ON_KEEPER, ON_EXIT, ON_CONTROL, ON_LOG };
+enum watched { ON_ENGINE, ON_SIGNAL, ON_KEEPER, ON_EXIT, ON_CONTROL, ON_LOG, ON_CHANGES, ON_ANSWER };
 
 struct worker;
 
@@ -69,7 +70,9 @@ struct broker {
 	int engine;
 	int signals;
 	int epoll;
-	struct watch on_engine, on_signal, on_keeper;
+	struct watch on_engine, on_signal, on_keeper, on_changes, on_answer;
+	struct extensions *extensions;
+	struct reread reread;
 	struct cgroup cgroup;
 	struct keeper keeper;
 	struct spawner spawner;
@@ -180,7 +183,7 @@ static bool watch_worker(struct broker *b, struct worker *w)
 
 static struct worker *worker_start(struct broker *b, bool with_plugins)
 {
-	const struct spawn_plugins *plugins = with_plugins ? &b->options->extensions.plugins : NULL;
+	const struct spawn_plugins *plugins = with_plugins ? &b->extensions->plugins : NULL;
 	struct worker *w = calloc(1, sizeof(*w));
 	bool started;
 
@@ -386,8 +389,7 @@ static int serve_context(struct broker *b, const struct nnaccel_engine_next *nex
 		.flags = NNACCEL_SESSION_CLOEXEC,
 		.context = next->out_context,
 	};
-	bool with_plugins = extensions_admit(&b->options->extensions, b->engine,
-					     next->out_context);
+	bool with_plugins = extensions_admit(b->extensions, b->engine, next->out_context);
 	struct worker *w;
 
 	if (!take_worker(b, with_plugins))
@@ -487,6 +489,8 @@ static int run_timers(struct broker *b)
 	}
 	if (b->start_at_ns > now && b->start_at_ns < next)
 		next = b->start_at_ns;
+	if (b->reread.at_ns > now && b->reread.at_ns < next)
+		next = b->reread.at_ns;
 	return next == NEVER ? -1 : (int)((next - now) / 1000000) + 1;
 }
 
@@ -513,6 +517,13 @@ static void dispatch(struct broker *b, const struct watch *what)
 	case ON_CONTROL:
 		worker_said(b, w);
 		break;
+	case ON_CHANGES:
+		reread_changed(&b->reread);
+		break;
+	case ON_ANSWER:
+		if (reread_read(&b->reread, b->extensions))
+			unwatch_and_close(b, &b->reread.answer);
+		break;
 	case ON_LOG:
 		if (!log_relay_read(&w->log, w->name, now_ns()))
 			epoll_ctl(b->epoll, EPOLL_CTL_DEL, w->process.log, NULL);
@@ -527,6 +538,8 @@ static void loop(struct broker *b)
 
 	while (!b->stop) {
 		refill(b);
+		if (reread_start(&b->reread, b->extensions, &b->spawner))
+			watch(b, b->reread.answer, &b->on_answer);
 		timeout = run_timers(b);
 		/* One event at a time: dealing with it may free what another is about. */
 		n = b->stop ? 0 : epoll_wait(b->epoll, &event, 1, timeout);
@@ -591,10 +604,14 @@ static bool open_loop(struct broker *b)
 	}
 	b->on_engine.what = ON_ENGINE;
 	b->on_signal.what = ON_SIGNAL;
+	b->on_changes.what = ON_CHANGES;
+	b->on_answer.what = ON_ANSWER;
+	if (b->reread.changes >= 0 && !watch(b, b->reread.changes, &b->on_changes))
+		return false;
 	return watch(b, b->engine, &b->on_engine) && watch(b, b->signals, &b->on_signal);
 }
 
-int broker_run(const struct broker_options *options)
+int broker_run(struct broker_options *options)
 {
 	struct keeper_options keeper = options->keeper;
 	static struct broker b;		/* for its size: it has a table of users */
@@ -602,6 +619,7 @@ int broker_run(const struct broker_options *options)
 	b = (struct broker){
 		.options = options,
 		.spawner = options->spawner,
+		.extensions = &options->extensions,
 		.engine = -1,
 		.signals = -1,
 		.epoll = -1,
@@ -609,6 +627,7 @@ int broker_run(const struct broker_options *options)
 		.limits.max_workers_per_user = options->max_workers_per_user,
 		.exit_code = EXIT_FAILURE,
 	};
+	reread_init(&b.reread, b.extensions);
 	if (open_engine(&b) && open_signals(&b) && open_loop(&b)) {
 		keeper.plugins = &options->extensions.plugins;
 		cgroup_init(&b.cgroup, &options->cgroup);
@@ -619,6 +638,7 @@ int broker_run(const struct broker_options *options)
 		end_workers(&b);
 		keeper_stop(&b.keeper);
 	}
+	reread_end(&b.reread);
 	close_fd(&b.epoll);
 	close_fd(&b.signals);
 	close_fd(&b.engine);

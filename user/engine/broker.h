@@ -19,13 +19,13 @@ struct broker_options {
 	struct cgroup_options cgroup;
 	struct spawner spawner;
 	struct keeper_options keeper;
-	struct extensions extensions;
+	struct extensions extensions;		/* changes as its folder does */
 };
 
 /*
  * Runs until SIGTERM or SIGINT. Returns the exit code: EXIT_SUCCESS, or
  * EXIT_FAILURE with a log line.
  */
-int broker_run(const struct broker_options *options);
+int broker_run(struct broker_options *options);
 
 #endif /* NN_ENGINE_BROKER_H */

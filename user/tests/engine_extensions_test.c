@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,6 +18,7 @@
 #include <cmocka.h>
 
 #include "engine/extensions.h"
+#include "engine/reread.h"
 
 static struct spawner spawner;
 static char folder[] = "/tmp/nnaccel-extensions.XXXXXX";
@@ -171,12 +173,75 @@ static void test_folder(void **state)
 	assert_int_equal(e.plugins.count, 0);
 }
 
+/* Waits for a change and for what comes of it. */
+static void await_reread(struct reread *r, struct extensions *e)
+{
+	struct pollfd fd = { .fd = r->changes, .events = POLLIN };
+
+	assert_int_equal(poll(&fd, 1, 10000), 1);
+	reread_changed(r);
+	assert_false(reread_start(r, e, &spawner));
+	while (!reread_start(r, e, &spawner))
+		if (poll(&fd, 1, 20) == 1)
+			reread_changed(r);
+	fd.fd = r->answer;
+	do {
+		assert_int_equal(poll(&fd, 1, -1), 1);
+	} while (!reread_read(r, e));
+	close(r->answer);
+	r->answer = -1;
+}
+
+/* Files come, go and become bad; at last the folder does. */
+static void test_reread(void **state)
+{
+	static char other[] = "/tmp/nnaccel-extensions.XXXXXX";
+	struct extensions e = { .folder = other, .group = "0" };
+	char path[128], *real = strdup(folder);
+	struct reread r;
+
+	(void)state;
+	if (spawner.options.isolation == ISOLATE_NONE)
+		skip();
+	assert_non_null(mkdtemp(other));
+	assert_int_equal(chmod(other, 0755), 0);
+	strcpy(folder, other);
+	assert_true(extensions_find(&e, &spawner));
+	assert_int_equal(e.plugins.count, 0);
+	reread_init(&r, &e);
+	assert_true(r.changes >= 0);
+	copy_file("../extensions/golden.so", "a.so", 0644);
+	await_reread(&r, &e);
+	assert_int_equal(e.plugins.count, 0);
+	copy_file("../extensions/fibonacci.so", "b.so", 0644);
+	await_reread(&r, &e);
+	assert_int_equal(e.plugins.count, 2);
+	assert_string_equal(e.files[0], "b.so");
+	assert_string_equal(e.files[1], "a.so");
+	assert_null(e.files[2]);
+	copy_file("plugins/nothing.so", "b.so", 0644);
+	await_reread(&r, &e);
+	assert_int_equal(e.plugins.count, 0);
+	copy_file("../extensions/fibonacci.so", "b.so", 0644);
+	await_reread(&r, &e);
+	assert_int_equal(e.plugins.count, 2);
+	snprintf(path, sizeof(path), "rm -r %s", other);
+	assert_int_equal(system(path), 0);
+	await_reread(&r, &e);
+	assert_int_equal(e.plugins.count, 0);
+	reread_end(&r);
+	extensions_free(&e);
+	strcpy(folder, real);
+	free(real);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_find),
 		cmocka_unit_test(test_missing_need),
 		cmocka_unit_test(test_folder),
+		cmocka_unit_test(test_reread),
 	};
 
 	if (argc > 0 && !strcmp(argv[0], WORKER_NAME))
