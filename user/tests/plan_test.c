@@ -221,7 +221,7 @@ static void run_both_ways(const float *x, uint32_t x_count, float results[2][4])
 	struct nn_error err = { "" };
 
 	for (size_t i = 0; i < 2; i++) {
-		struct nn_plan *plan;
+		struct nn_plan *plan = NULL;
 		struct call c;
 
 		if (nn_ops_check_model(&built.model, NULL, &err) ||
