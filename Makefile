@@ -219,7 +219,7 @@ $(BUILD)/examples/uring $(BUILD)/tests/hal_async_test $(BUILD)/bench-bin/uring \
 tests: $(tests) $(plugins) $(test_plugins) $(if $(engine),$(BUILD)/tests/rebuilt/nnacceld) \
 	$(plugged)
 test_link = @mkdir -p $(@D); set -x; \
-	$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) $(call rpath,/../lib) -L$(BUILD)/lib
+	$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ldflags) $(call rpath,/../lib) -L$(BUILD)/lib
 
 $(BUILD)/tests/runtime_%_test: $(obj)/user/tests/runtime_%_test.o $(test_lib) $(libnn) $(call archive,model)
 	$(test_link) -lneuralnetworks $(if $(libhw),-lnativewindow) -lcmocka -lm
@@ -242,6 +242,8 @@ $(BUILD)/tests/libnnaccel_test: $(obj)/user/tests/libnnaccel_test.o $(libhal)
 # What is inside of the library, or what plays the kernel to it by being its ioctl().
 $(BUILD)/tests/libnnaccel_%_test: $(obj)/user/tests/libnnaccel_%_test.o $(hal) $(call archive,ring model)
 	$(test_link) -lcmocka -lm
+# The makers of its graphs, and what damages its plans.
+$(BUILD)/tests/plan_diff_test: $(call objects,user/tests/plan_diff/*.c)
 # It counts what plans call.
 $(BUILD)/tests/plan_alloc_test: private ldflags += $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc \
 	aligned_alloc free mmap munmap pthread_mutex_lock)

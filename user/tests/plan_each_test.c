@@ -25,6 +25,7 @@
 #include "ops/float16.h"
 #include "ops/op.h"
 #include "plan/plan.h"
+#include "tests/random.h"
 
 #define MAX_OPERANDS 90
 #define MAX_BYTES (1 << 20)	/* of an output, and of all constants */
@@ -41,19 +42,6 @@ static const struct form forms[] = {
 };
 
 #define NUM_FORMS (sizeof(forms) / sizeof(forms[0]))
-
-static uint64_t state;
-
-static uint32_t random_bits(void)
-{
-	state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (uint32_t)(state >> 33);
-}
-
-static uint32_t pick(uint32_t low, uint32_t high)
-{
-	return low + random_bits() % (high - low + 1);
-}
 
 /* ---- The model ---- */
 
@@ -690,7 +678,8 @@ static void compare(const char *name, uint64_t seed)
 			if (is_float ? !is_close(type, x, y, k) :
 				       memcmp(x + k * element, y + k * element, element))
 				fail_msg("seed %llu, %s of %s: output %u, element %u",
-					 (unsigned long long)seed, name, nn_type_name(g.type), i, k);
+					 (unsigned long long)seed, name, nn_type_name(g.type), i,
+					 k);
 		}
 	}
 }
@@ -723,7 +712,7 @@ static uint32_t try_form(const struct nn_op *op, const struct form *f, uint64_t 
 
 	for (size_t t = 0; t < NUM_TYPES; t++) {
 		/* The same numbers for each set of kernels, and for none of them. */
-		state = (seed * 131 + (uint64_t)op->code) * 7919 + t;
+		random_start((seed * 131 + (uint64_t)op->code) * 7919 + t);
 		if (types[t].type == NN_INT32 || !build(op, f, types[t].type))
 			continue;
 		execute("none", &results[0]);

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "plan/value.h"
+#include "tests/frozen_form.h"
+#include "tests/plan_diff/damage.h"
+#include "tests/plan_diff/graph.h"
+#include "tests/random.h"
+
+#define MAX_PIECE ((size_t)1 << 20)	/* bytes that a damaged step may want */
+#define MAX_TASKS 4096
+
+static void damage_words(uint32_t *words, uint32_t count)
+{
+	for (uint32_t i = pick(1, 2); i > 0 && count; i--) {
+		uint32_t *word = &words[pick(0, count - 1)];
+
+		switch (pick(0, 5)) {
+		case 0:
+			*word = pick(0, 16);
+			break;
+		case 1:
+			*word += pick(0, 4) - 2;
+			break;
+		case 2:
+			*word ^= UINT32_C(1) << pick(0, 31);
+			break;
+		case 3:
+			*word *= pick(2, 4);
+			break;
+		case 4:
+			*word = random_bits() << 1;
+			break;
+		default:
+			*word = words[pick(0, count - 1)];
+		}
+	}
+}
+
+/* Memory of exactly that size, for the sanitizer, with noise in it. */
+static void *noise(size_t size)
+{
+	uint8_t *memory = NULL;
+
+	assert_int_equal(posix_memalign((void **)&memory, SAVED_ALIGN, size ? size : 1), 0);
+	for (size_t i = 0; i < size; i++)
+		memory[i] = (uint8_t)random_bits();
+	return memory;
+}
+
+/* The memory of an operand of a form that is whole. */
+static struct nn_room room_of(const struct saved_header *h, uint32_t operand)
+{
+	const struct frozen_header *head = (const struct frozen_header *)(h + 1);
+	const struct frozen_arg *args = (const struct frozen_arg *)(head + 1);
+	uint32_t num_args = head->num_inputs + head->num_outputs, size = 0;
+	const struct frozen_place *places = (const struct frozen_place *)(args + num_args);
+
+	if (operand < num_args)
+		value_size(args[operand].type, args[operand].rank, args[operand].dims, &size);
+	else
+		size = places[operand - num_args].size;
+	return (struct nn_room){ size, SAVED_ALIGN };
+}
+
+/* Runs a step in memory of just the size that it was told. */
+static void run_step(const struct nn_ready *ready, const struct nn_bounds *bounds)
+{
+	void *packed = noise(ready->packed_size), *scratch = noise(ready->scratch_size);
+	void *inputs[NN_SAVED_INPUTS] = { NULL }, *output = noise(bounds->output.bytes);
+	struct nn_ready on = *ready;
+	const struct nn_kernel_call call = {
+		.ready = &on,
+		.inputs = (const void *const *)inputs,
+		.outputs = &output,
+		.threads = 1,
+	};
+
+	on.packed = packed;
+	for (uint32_t i = 0; i < ready->kernel->inputs; i++)
+		inputs[i] = noise(bounds->inputs[i].bytes);
+	for (uint32_t task = 0; task < ready->tasks; task++)
+		ready->kernel->run(&call, task, scratch);
+	for (uint32_t i = 0; i < ready->kernel->inputs; i++)
+		free(inputs[i]);
+	free(output);
+	free(scratch);
+	free(packed);
+}
+
+/* Whatever a step is made of, its kernel refuses it or keeps within what it was told. */
+static void damage_step(const struct saved_header *h, const struct form_steps *s,
+			struct damage_counts *counts)
+{
+	const struct nn_kernel *kernel = nn_kernel_at(s->step->kernel);
+	struct nn_bounds bounds = { .output = room_of(h, s->step->output) };
+	uint32_t words[NN_SAVED_WORDS];
+	struct form_steps damaged = { .step = s->step, .words = words };
+	struct nn_ready ready;
+	void *own;
+
+	for (uint32_t i = 0; i < kernel->inputs; i++)
+		bounds.inputs[i] = room_of(h, s->step->inputs[i]);
+	for (uint32_t i = 0; i < 6; i++) {
+		memcpy(words, s->words, s->step->words * sizeof(*words));
+		/* The first time as it is. */
+		if (i)
+			damage_words(words, s->step->words);
+		ready = (struct nn_ready){ .isa = nn_isa_find(h->kernels), .threads = pick(1, 3) };
+		if (!form_restore(&damaged, &bounds, &ready, &own)) {
+			assert_int_not_equal(i, 0);
+		} else if (ready.packed_size <= MAX_PIECE && ready.scratch_size <= MAX_PIECE &&
+			   ready.tasks <= MAX_TASKS) {
+			run_step(&ready, &bounds);
+			counts->steps++;
+		}
+		free(own);
+	}
+}
+
+/* Executes a plan whose arguments may be anything. */
+static void run_damaged(const struct nn_plan *plan)
+{
+	const struct nn_subgraph *s = nn_plan_main(plan);
+	struct nn_arg args[MAX_OUTPUTS + 2] = { { 0 } };
+	struct nn_execution e = {
+		.num_inputs = s->num_inputs,
+		.num_outputs = s->num_outputs,
+		.inputs = args,
+		.outputs = args + s->num_inputs,
+	};
+	uint32_t count = s->num_inputs + s->num_outputs;
+	struct nn_error err = { "" };
+
+	if (count > MAX_OUTPUTS + 2)
+		return;
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t size = 0;
+
+		nn_operand_size(&s->operands[i], &size);
+		args[i].length = size < MAX_PIECE ? size : 0;
+		args[i].data = noise(args[i].length);
+	}
+	if (nn_plan_execute(plan, &e, &err))
+		assert_true(err.message[0]);
+	for (uint32_t i = 0; i < count; i++)
+		free(args[i].data);
+}
+
+void check_damaged(const struct nn_plan_image *image, const void *data,
+		   struct damage_counts *counts)
+{
+	const struct nn_plan_options options = { .preference = pick(0, 1) };
+	const struct saved_header *h = image->model;
+	struct form_steps s = form_steps_begin(h);
+	struct nn_error err = { "" };
+	struct nn_plan *plan;
+
+	while (form_steps_next(&s))
+		damage_step(h, &s, counts);
+	for (uint32_t i = 0; i < 4; i++) {
+		struct saved_header *copy = malloc(image->model_size);
+
+		assert_non_null(copy);
+		memcpy(copy, h, image->model_size);
+		damage_words((uint32_t *)(copy + 1), h->frozen_size / sizeof(uint32_t));
+		form_mend(copy);
+		if (nn_plan_adopt(copy, image->model_size, data, image->data_size, &options, &plan,
+				  &err)) {
+			assert_true(err.message[0]);
+			counts->refused++;
+			continue;
+		}
+		run_damaged(plan);
+		nn_plan_free(plan);
+		counts->loaded++;
+	}
+}

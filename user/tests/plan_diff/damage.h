@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Damage to saved plans, and to the steps in them.
+ */
+#ifndef NN_TESTS_PLAN_DIFF_DAMAGE_H
+#define NN_TESTS_PLAN_DIFF_DAMAGE_H
+
+#include <stdint.h>
+
+#include "plan/plan.h"
+
+struct damage_counts {
+	uint32_t refused;
+	uint32_t loaded;
+	uint32_t steps;			/* damaged ones that were run */
+};
+
+/* A form that was damaged is refused, or gives a plan that keeps its bounds. */
+void check_damaged(const struct nn_plan_image *image, const void *data,
+		   struct damage_counts *counts);
+
+#endif /* NN_TESTS_PLAN_DIFF_DAMAGE_H */

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A graph under construction: of one type, its tensors known by index. Operations are
+ * added one after the other to the tensors that are there.
+ */
+#ifndef NN_TESTS_PLAN_DIFF_GRAPH_H
+#define NN_TESTS_PLAN_DIFF_GRAPH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <nnaccel/model.h>
+
+#define MAX_OPERANDS 800
+#define MAX_OPERATIONS 24
+#define MAX_INDICES 800
+#define MAX_RESULTS 4		/* of an operation */
+#define MAX_OUTPUTS 8
+#define VALUES_SIZE ((size_t)64 << 20)
+
+struct random_graph {
+	struct nn_model model;
+	struct nn_subgraph subgraph;
+	struct nn_pool pool;
+	struct nn_operand operands[MAX_OPERANDS];
+	struct nn_operation operations[MAX_OPERATIONS];
+	uint32_t indices[MAX_INDICES];
+	uint32_t num_indices;
+	uint32_t input;
+	uint32_t outputs[MAX_OUTPUTS];
+	uint8_t *values;		/* of constants: VALUES_SIZE bytes of the test */
+	size_t used;
+	int32_t type;
+	bool is_delicate;		/* what is normalised or comes back: differences grow */
+	uint32_t tensors[MAX_OPERATIONS * MAX_RESULTS + 1];	/* that an operation may read */
+	uint32_t num_tensors;
+};
+
+extern struct random_graph g;
+
+/* Empties it, and chooses a type. */
+void begin(void);
+
+bool is_float(void);
+
+uint32_t elements(const struct nn_operand *o);
+
+uint32_t add_operand(int32_t type, uint32_t rank, const uint32_t *dims, float scale, int32_t zero);
+
+/* Gives an operand a value, at a random distance from the last one: some are unaligned. */
+void *set_value(uint32_t operand);
+
+uint32_t add_int(int32_t value);
+uint32_t add_bool(bool value);
+uint32_t add_ints(uint32_t rank, const uint32_t *dims, const int32_t *values);
+
+/* Of the graph's type, or FLOAT32. */
+uint32_t add_float_scalar(float value);
+
+/* Random elements; floats are within `range` of 0. */
+void fill(int32_t type, void *to, uint32_t bytes, float range);
+
+/* Makes an operand a random constant. */
+void fill_constant(uint32_t operand, float range);
+
+int32_t random_zero(int32_t type);
+
+/* A tensor of the graph's type that an operation will write. */
+uint32_t add_result(uint32_t rank, const uint32_t *dims, float scale, int32_t zero);
+uint32_t random_result(uint32_t rank, const uint32_t *dims);
+
+uint32_t any_tensor(void);
+
+/* A tensor of rank 4: the input is one. */
+uint32_t any_image(void);
+
+/* Adds an operation. True: adders return it. */
+bool finish(int32_t code, uint32_t count, const uint32_t *inputs, uint32_t output);
+bool finish_many(int32_t code, uint32_t count, const uint32_t *inputs, uint32_t num_outputs,
+		 const uint32_t *outputs);
+
+#endif /* NN_TESTS_PLAN_DIFF_GRAPH_H */

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A graph of random operations.
+ */
+#ifndef NN_TESTS_PLAN_DIFF_OPERATIONS_H
+#define NN_TESTS_PLAN_DIFF_OPERATIONS_H
+
+/* Makes the graph anew, of what random_start() began. */
+void make_graph(void);
+
+#endif /* NN_TESTS_PLAN_DIFF_OPERATIONS_H */

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Operations that have a filter or go over images in windows: each adds one that fits
+ * to the graph, or none; then it returns false, and may have left operands behind.
+ */
+#ifndef NN_TESTS_PLAN_DIFF_WINDOWS_H
+#define NN_TESTS_PLAN_DIFF_WINDOWS_H
+
+#include <stdbool.h>
+
+bool add_conv(void);
+bool add_grouped(void);
+
+/* TRANSPOSE_CONV_2D, its padding explicit or for a shape that is wanted. */
+bool add_transposed(void);
+
+bool add_depthwise(void);
+bool add_fully_connected(void);
+
+/* Any of the pools, or MAX_POOL_2D. */
+bool add_pool(void);
+bool add_max_pool(void);
+
+#endif /* NN_TESTS_PLAN_DIFF_WINDOWS_H */
