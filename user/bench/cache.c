@@ -223,8 +223,8 @@ static void bench_worker(void)
 
 /* ---- through libnnaccel ---- */
 
-static double time_hal(struct nna_device *d, const struct nn_model *model, struct nna_memory *memory,
-		       const struct nna_cache *cache)
+static double time_hal(struct nna_device *d, const struct nn_model *model,
+		       struct nna_memory *memory, const struct nna_cache *cache)
 {
 	struct nna_prepared_model *p;
 	uint64_t start;

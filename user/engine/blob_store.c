@@ -367,7 +367,8 @@ static bool make_all_room(struct blob_store *store, uint32_t uid, uint64_t size)
 			 "FROM plan WHERE uid = ?1",
 			 "SELECT file FROM plan WHERE uid = ?1 ORDER BY used LIMIT 1", uid,
 			 BLOB_PER_USER, store->limits.bytes_per_user, size) &&
-	       make_room(store, "SELECT count(*), coalesce(sum(model_size + data_size), 0) FROM plan",
+	       make_room(store,
+			 "SELECT count(*), coalesce(sum(model_size + data_size), 0) FROM plan",
 			 "SELECT file FROM plan ORDER BY used LIMIT 1", uid, BLOB_ALL,
 			 store->limits.bytes, size);
 }

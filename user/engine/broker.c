@@ -35,7 +35,9 @@
 /* Longest time between two tries to start a worker. */
 #define MAX_RETRY_S 64
 
-enum watched { ON_ENGINE, ON_SIGNAL, ON_KEEPER, ON_EXIT, ON_CONTROL, ON_LOG, ON_CHANGES, ON_ANSWER };
+enum watched {
+	ON_ENGINE, ON_SIGNAL, ON_KEEPER, ON_EXIT, ON_CONTROL, ON_LOG, ON_CHANGES, ON_ANSWER
+};
 
 struct worker;
 

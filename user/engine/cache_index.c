@@ -52,8 +52,8 @@ static const char *const sql[STATEMENTS] = {
 	[TRIM_TOKEN] = "DELETE FROM hash WHERE uid = ?1 AND token = ?2 AND hash IN "
 		       "(SELECT hash FROM hash WHERE uid = ?1 AND token = ?2 "
 		       "ORDER BY used DESC LIMIT -1 OFFSET ?5)",
-	[TRIM_USER] = "DELETE FROM hash WHERE uid = ?1 AND used IN "
-		      "(SELECT used FROM hash WHERE uid = ?1 ORDER BY used DESC LIMIT -1 OFFSET ?5)",
+	[TRIM_USER] = "DELETE FROM hash WHERE uid = ?1 AND used IN (SELECT used FROM hash "
+		      "WHERE uid = ?1 ORDER BY used DESC LIMIT -1 OFFSET ?5)",
 	[TRIM_ALL] = "DELETE FROM hash WHERE used IN "
 		     "(SELECT used FROM hash ORDER BY used DESC LIMIT -1 OFFSET ?5)",
 	[FIND] = "SELECT 1 FROM hash, current WHERE uid = ?1 AND token = ?2 AND hash = ?3",

@@ -425,7 +425,8 @@ static size_t next_waiting(const struct keep *k, enum job_kind kind)
 	size_t next = 0;
 
 	for (size_t i = FIRST_CLIENT; i < k->count; i++)
-		if (is_waiting(k, i) && k->clients[i].turn && job_of(&k->clients[i].request) == kind &&
+		if (is_waiting(k, i) && k->clients[i].turn &&
+		    job_of(&k->clients[i].request) == kind &&
 		    (!next || k->clients[i].turn < k->clients[next].turn))
 			next = i;
 	return next;

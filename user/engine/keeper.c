@@ -183,7 +183,8 @@ static void reap_keeper(struct keeper *keeper)
 		;
 	keeper->pid = 0;
 	if (WIFSIGNALED(status))
-		log_warning("the compilation cache's keeper: killed by signal %d", WTERMSIG(status));
+		log_warning("the compilation cache's keeper: killed by signal %d",
+			    WTERMSIG(status));
 	else if (WEXITSTATUS(status))
 		log_warning("the compilation cache's keeper failed");
 }

@@ -19,7 +19,7 @@ struct loaded_model {
 	uint64_t number;
 	unsigned int users;
 	struct nn_model *model;		/* NULL: the plan has one */
-	struct nn_attributes *attributes;	/* what extensions are told, or NULL; outlives the plan */
+	struct nn_attributes *attributes;	/* of extensions, or NULL; outlives the plan */
 	struct nn_plan *plan;		/* NULL until prepared */
 	struct kept_plan kept;		/* what the plan was made of, where it was kept */
 	struct mapping **pools;		/* NULL entries: could not be mapped */

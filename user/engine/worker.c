@@ -49,8 +49,8 @@ bool worker_options_parse(const char *text, struct worker_options *o)
 	unsigned long long memory;
 	char rest;
 
-	if (sscanf(text, "%u:%u:%u:%u:%llu:%u:%u:%u:%u:%u%c", &isolation, &level, &uid, &gid, &memory,
-		   &no_slot_cache, &lazy, &cache, &probe, &plugin_s, &rest) != 10)
+	if (sscanf(text, "%u:%u:%u:%u:%llu:%u:%u:%u:%u:%u%c", &isolation, &level, &uid, &gid,
+		   &memory, &no_slot_cache, &lazy, &cache, &probe, &plugin_s, &rest) != 10)
 		return false;
 	if (isolation > ISOLATE_NONE || level > LOG_DEBUG || no_slot_cache > 1 || lazy > 1 ||
 	    cache > 1 || probe > 1)

@@ -194,7 +194,8 @@ static enum nn_status merge_role(struct nna_buffer *b, const struct nna_signatur
 		b->initial = *operand;
 		b->type = of->type;
 	} else if (b->type != of->type || !nn_operand_same_type(&b->initial, operand)) {
-		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: %s %u is a %s, another role a %s, "
+		return nn_fail(err, NN_INVALID_ARGUMENT,
+			       "buffer: %s %u is a %s, another role a %s, "
 			       "or the scales or zero points differ", what, index,
 			       type_name(of->type, operand), type_name(b->type, &b->initial));
 	}
@@ -227,14 +228,14 @@ static enum nn_status add_role(struct nna_buffer *b, const struct role_list *lis
 			       "what it is by nna_prepared_model_set_signature()", role->model);
 	count = output ? s->num_outputs : s->num_inputs;
 	if (role->index >= count)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: %s %u has index %u of %u", what, i,
-			       role->index, count);
+		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: %s %u has index %u of %u",
+			       what, i, role->index, count);
 	*r = (struct nnaccel_role){ .model = list->models[role->model]->id, .kind = list->kind,
 				    .index = role->index };
 	for (uint32_t k = 0; k < b->num_roles; k++)
 		if (!memcmp(r, &b->roles[k], sizeof(*r)))
-			return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: %s %u is there twice", what,
-				       i);
+			return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: %s %u is there twice",
+				       what, i);
 	status = merge_role(b, &s->operands[(output ? s->num_inputs : 0) + role->index], what, i,
 			    err);
 	b->num_roles++;
@@ -506,8 +507,8 @@ enum nn_status nna_buffer_uses_begin(struct nna_buffer_uses *uses, struct nna_de
 	for (uint32_t i = 0; i < n; i++) {
 		uses->buffers[i] = buffer_find(device, request->tokens[i]);
 		if (!uses->buffers[i])
-			return nn_fail(err, NN_INVALID_ARGUMENT, "execute: token %u names no buffer",
-				       request->tokens[i]);
+			return nn_fail(err, NN_INVALID_ARGUMENT,
+				       "execute: token %u names no buffer", request->tokens[i]);
 		uses->count++;
 		for (uint32_t k = 0; k < i; k++)
 			if (uses->buffers[k] == uses->buffers[i])
@@ -551,8 +552,8 @@ static enum nn_status check_output(struct nna_buffer *b, const struct nnaccel_ar
 	struct nn_operand shape = b->initial;
 
 	if (!nn_operand_merge_dims(&shape, arg->rank, arg->dims))
-		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: output %u: its buffer was made for "
-			       "another shape", index);
+		return nn_fail(err, NN_INVALID_ARGUMENT,
+			       "execute: output %u: its buffer was made for another shape", index);
 	return nn_operand_is_specified(&shape) ? grow(b, bytes_of(b, &shape), err) : NN_OK;
 }
 
@@ -596,7 +597,8 @@ static void note_output(struct nna_buffer *b, bool success, const struct nnaccel
 	memcpy(operand.dims, shape->dims, sizeof(operand.dims));
 	if (success)
 		b->current = operand;
-	else if (!(shape->flags & NNACCEL_SHAPE_SUFFICIENT) && !nn_operand_is_specified(&b->initial))
+	else if (!(shape->flags & NNACCEL_SHAPE_SUFFICIENT) &&
+		 !nn_operand_is_specified(&b->initial))
 		*again |= !grow(b, bytes_of(b, &operand), NULL) && b->capacity > had;
 }
 

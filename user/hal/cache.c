@@ -73,7 +73,8 @@ static enum nn_status ask_cached(const struct nna_device *device, struct nnaccel
 	if (ioctl(device->fd, NNACCEL_PREPARE_CACHED, p)) {
 		if (errno == ETIME && past)
 			return nn_fail(err, NN_MISSED_DEADLINE_PERSISTENT,
-				       "prepare from cache: the deadline had passed before the call");
+				       "prepare from cache: the deadline had passed before "
+				       "the call");
 		return nna_fail_errno(device, "prepare from cache", errno, err);
 	}
 	if (p->out_status)

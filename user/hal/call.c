@@ -30,7 +30,8 @@ void nna_request_put(const struct nna_request *r)
 		nna_memory_put(r->memories[i]);
 }
 
-static enum nn_status call_init(struct nna_call *c, const struct nna_request *r, struct nn_error *err)
+static enum nn_status call_init(struct nna_call *c, const struct nna_request *r,
+				struct nn_error *err)
 {
 	size_t args = (size_t)r->num_inputs + r->num_outputs;
 
@@ -110,7 +111,8 @@ enum nn_status nna_set_arg(struct nnaccel_arg *arg, const struct nna_argument *a
 	return NN_OK;
 }
 
-static enum nn_status set_args(struct nna_call *c, const struct nna_request *r, struct nn_error *err)
+static enum nn_status set_args(struct nna_call *c, const struct nna_request *r,
+			       struct nn_error *err)
 {
 	enum nn_status status = NN_OK;
 

@@ -58,8 +58,8 @@ static enum nn_status check_inputs(const struct nn_check *c, uint32_t input,
 
 		if (what)
 			return nn_check_fail_input(c, first + i,
-						   "differs from input %u of the subgraph of input %u: %s",
-						   i, input, what);
+						   "differs from input %u of the subgraph of "
+						   "input %u: %s", i, input, what);
 	}
 	return NN_OK;
 }
@@ -72,8 +72,8 @@ static enum nn_status check_outputs(const struct nn_check *c, uint32_t input,
 
 		if (what)
 			return nn_check_fail_output(c, i,
-						    "differs from output %u of the subgraph of input %u: %s",
-						    i, input, what);
+						    "differs from output %u of the subgraph of "
+						    "input %u: %s", i, input, what);
 	}
 	return NN_OK;
 }
@@ -121,7 +121,8 @@ static enum nn_status check_condition(const struct nn_check *c)
 	if (status || !s)
 		return status;
 	if (s->num_outputs != 1 || !is_condition(subgraph_out(s, 0)))
-		return nn_check_fail_input(c, 0, "the output of its subgraph must be a TENSOR_BOOL8 of one element");
+		return nn_check_fail_input(c, 0, "the output of its subgraph must be "
+					   "a TENSOR_BOOL8 of one element");
 	return check_inputs(c, 0, s, 2);
 }
 
@@ -141,8 +142,8 @@ static enum nn_status check_body(const struct nn_check *c)
 
 		if (what)
 			return nn_check_fail_input(c, 1,
-						   "output %u of its subgraph differs from its input: %s",
-						   i, what);
+						   "output %u of its subgraph differs from "
+						   "its input: %s", i, what);
 	}
 	status = check_inputs(c, 1, s, 2);
 	return status ? status : check_outputs(c, 1, s);

@@ -280,8 +280,8 @@ static enum nn_status check_subgraph(const struct nn_model *model, uint32_t k,
 		if (unknown_is_fine && !nn_op_find(operation->type))
 			continue;
 		if (nn_op_check(&scope, operation, &why))
-			return nn_fail(err, NN_INVALID_ARGUMENT, "subgraph %u, operation %u: %.400s",
-				       k, i, why.message);
+			return nn_fail(err, NN_INVALID_ARGUMENT,
+				       "subgraph %u, operation %u: %.400s", k, i, why.message);
 	}
 	return NN_OK;
 }
@@ -486,7 +486,8 @@ static enum nn_status merge_output(const struct nn_run *r, uint32_t index,
 	    (t->is_model_output &&
 	     (t->scale != declared->scale || t->zero_point != declared->zero_point)))
 		return nn_run_fail(r,
-				   "output %u is %s of scale %g and zero point %d, the model says %s, %g and %d",
+				   "output %u is %s of scale %g and zero point %d, "
+				   "the model says %s, %g and %d",
 				   index, nn_type_name(t->type), (double)t->scale, t->zero_point,
 				   nn_type_name(declared->type), (double)declared->scale,
 				   declared->zero_point);

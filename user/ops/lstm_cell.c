@@ -181,7 +181,8 @@ static void gate(const struct nn_run *r, const struct nn_lstm_cell *c, uint32_t 
 		add_peephole(r->inputs[w + PEEPHOLE + peephole].data, state, values, c->batch,
 			     c->units);
 	if (c->normalized)
-		nn_lstm_normalize(values, r->inputs[c->layer_norm + g].data, bias, c->batch, c->units);
+		nn_lstm_normalize(values, r->inputs[c->layer_norm + g].data, bias, c->batch,
+				  c->units);
 }
 
 /* The output of a step from the gated cell state m [batch, units]. */

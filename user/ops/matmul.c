@@ -112,7 +112,7 @@ static void name(const void *x, const struct factor *a, const void *y,			\
 MATMUL(matmul_float, float, float, 0, 0, sum)
 MATMUL(matmul_int, int32_t, uint32_t, 0, 0, sum)
 
-/* `count` stretches of a factor, `step` elements apart: where they lie, or side by side in `copy`. */
+/* `count` stretches of a factor, `step` elements apart: where they lie, or in a row in `copy`. */
 static const int8_t *stretches(const int8_t *from, uint32_t count, uint32_t length, size_t step,
 			       size_t inner_step, int8_t *copy)
 {

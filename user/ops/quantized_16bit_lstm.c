@@ -38,7 +38,8 @@ static enum nn_status check_quantisation(const struct nn_run *r)
 	}
 	for (uint32_t i = INPUT; i <= STATE_H; i += STATE_H) {
 		if (r->inputs[i].scale != 1.0f / 128 || r->inputs[i].zero_point != ACTIVATION_ZERO)
-			return nn_run_fail(r, "input %u must have scale 1/128 and zero point 128", i);
+			return nn_run_fail(r, "input %u must have scale 1/128 and zero point 128",
+					   i);
 	}
 	if (fabs(log2((double)state->scale) + 11) > 1e-3 || state->zero_point)
 		return nn_run_fail(r, "input 13 has scale %g, must have 2^-11",

@@ -134,8 +134,8 @@ static enum nn_status multipliers(const struct nn_run *r, struct cell *c)
 
 	if (!(log >= -15 && log <= -9) ||
 	    !(fabs(log2((double)r->inputs[STATE_C].scale) - log) < 1e-3))
-		return nn_run_fail(r, "the cell state's scale %g is no power of two from 2^-15 to 2^-9",
-				   (double)r->inputs[STATE_C].scale);
+		return nn_run_fail(r, "the cell state's scale %g is no power of two from 2^-15 to "
+				   "2^-9", (double)r->inputs[STATE_C].scale);
 	if (hidden_zero < INT8_MIN || hidden_zero > INT8_MAX)
 		return nn_run_fail(r, "input %u: the zero point %d is not of 8 bits", HIDDEN_ZERO,
 				   hidden_zero);
@@ -361,8 +361,9 @@ static enum nn_status check_quantized_lstm(const struct nn_check *c)
 	static const struct nn_rule bias = { NN_T(NN_TENSOR_INT32), 1, 1 };
 	static const struct nn_rule real = { NN_T(NN_FLOAT32), 0, 0 }, integer = NN_SCALAR_INT;
 	static const struct { uint32_t end; const struct nn_rule *rule; } groups[] = {
-		{ WEIGHTS, &q8 }, { PEEPHOLE, &weights }, { BIAS, &vector16 }, { PROJECTION, &bias },
-		{ PROJECTION_BIAS, &weights }, { STATE_H, &bias }, { STATE_C, &q8 },
+		{ WEIGHTS, &q8 }, { PEEPHOLE, &weights }, { BIAS, &vector16 },
+		{ PROJECTION, &bias }, { PROJECTION_BIAS, &weights }, { STATE_H, &bias },
+		{ STATE_C, &q8 },
 		{ LAYER_NORM, &state }, { CELL_CLIP, &vector16 }, { HIDDEN_ZERO, &real },
 		{ HIDDEN_SCALE, &integer }, { NUM_INPUTS, &real },
 	};
@@ -380,8 +381,8 @@ static enum nn_status check_quantized_lstm(const struct nn_check *c)
 const struct nn_op nn_op_QUANTIZED_LSTM = {
 	.code = 95,
 	.name = "QUANTIZED_LSTM",
-	.omissible = NN_IN(1) | NN_IN(5) | NN_IN(9) | NN_IN(10) | NN_IN(11) | NN_IN(12) | NN_IN(16) |
-		     NN_IN(17) | NN_IN(20) | NN_IN(21) | NN_IN(22) | NN_IN(23),
+	.omissible = NN_IN(1) | NN_IN(5) | NN_IN(9) | NN_IN(10) | NN_IN(11) | NN_IN(12) |
+		     NN_IN(16) | NN_IN(17) | NN_IN(20) | NN_IN(21) | NN_IN(22) | NN_IN(23),
 	.check = check_quantized_lstm,
 	.infer = infer_quantized_lstm,
 	.execute = execute_quantized_lstm,

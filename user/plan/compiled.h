@@ -27,7 +27,7 @@ struct place {
 	enum place_kind kind;
 	uint32_t index;			/* of the input or output */
 	const void *constant;
-	uint32_t root;			/* the operand in whose memory this one lies: itself mostly */
+	uint32_t root;			/* the operand in whose memory it lies: itself mostly */
 	size_t delta;			/* from where that begins */
 	uint32_t first;			/* steps between which an operand of the arena is needed */
 	uint32_t last;
@@ -101,8 +101,8 @@ void compiled_free(struct compiled *c);
 
 /*
  * Folds what two steps do into one: PAD into the window that reads it, DEQUANTIZE
- * and QUANTIZE, or two TRANSPOSEs, into nothing. By operand: constants' values, and the step + 1 that
- * writes it. `inputs` and `outputs` are scratch for a run.
+ * and QUANTIZE, or two TRANSPOSEs, into nothing. By operand: constants' values, and the
+ * step + 1 that writes it. `inputs` and `outputs` are scratch for a run.
  */
 void compiled_fold(struct compiled *c, void *const *data, const uint32_t *producers,
 		   struct nn_tensor *inputs, struct nn_tensor *outputs);

@@ -34,8 +34,9 @@ static enum nn_status check_arg(const struct nn_operand *o, const struct nn_arg 
 			       arg->rank, o->rank);
 	for (i = 0; i < o->rank; i++)
 		if (arg->dims[i] && o->dims[i] && arg->dims[i] != o->dims[i])
-			return nn_fail(err, NN_INVALID_ARGUMENT, "%s %u: dimension %u is %u, not %u",
-				       what, index, i, arg->dims[i], o->dims[i]);
+			return nn_fail(err, NN_INVALID_ARGUMENT,
+				       "%s %u: dimension %u is %u, not %u", what, index, i,
+				       arg->dims[i], o->dims[i]);
 	if (!value_size(o->type, arg->rank, arg->dims, &size))
 		return nn_fail(err, NN_INVALID_ARGUMENT, "%s %u: its size does not fit 32 bits",
 			       what, index);

@@ -19,7 +19,7 @@
 struct freezer {
 	const struct compiled *c;
 	const struct saved_header *h;
-	uint32_t *numbers;		/* by operand: its number in the form, less 1; 0: none yet */
+	uint32_t *numbers;		/* by operand: its number in the form + 1; 0: none yet */
 	struct frozen_header head;
 	struct frozen_arg *args;
 	struct frozen_place *places;

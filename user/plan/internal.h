@@ -61,7 +61,7 @@ struct frame {
 	struct run *run;
 	const struct graph *graph;
 	uint32_t index;			/* of the subgraph */
-	const struct nn_arg *args;	/* caller's memory of the outputs; NULL but for the main one */
+	const struct nn_arg *args;	/* caller's memory of outputs; NULL but for the main one */
 	struct value *values;		/* value[num_operands] */
 	struct nn_tensor *inputs;	/* nn_tensor[max_inputs]: of the step that runs */
 	struct nn_tensor *outputs;	/* nn_tensor[max_outputs] */

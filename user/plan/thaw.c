@@ -61,7 +61,8 @@ static enum nn_status refuse(const struct thawing *t, const char *what, uint32_t
 }
 
 /* The next `count` records; NULL: there are fewer. Inline, so that it divides by a constant. */
-static inline __attribute__((always_inline)) const void *take(struct cursor *c, uint64_t count, size_t size)
+static inline __attribute__((always_inline))
+const void *take(struct cursor *c, uint64_t count, size_t size)
 {
 	const char *at = c->at;
 
@@ -254,7 +255,8 @@ static bool thaw_step(struct thawing *t, struct compiled_step *step,
 		c->packed_size += (step->ready.packed_size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 	}
 	if (c->scratch_size < step->ready.scratch_size)
-		c->scratch_size = (step->ready.scratch_size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+		c->scratch_size = (step->ready.scratch_size + ALIGNMENT - 1) / ALIGNMENT *
+				  ALIGNMENT;
 	return c->packed_size <= t->h->packed_size;
 }
 

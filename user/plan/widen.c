@@ -15,7 +15,7 @@ enum { LSH_PROJECTION = 15, CAST = 45, HEATMAP_MAX_KEYPOINT = 56 };
 /* A model under construction: one block, of which nn_model is the beginning. */
 struct wide {
 	struct rewrite r;
-	uint32_t *twins;		/* by operand: the float32 one in its place, mostly itself */
+	uint32_t *twins;		/* by operand: the float32 one in its place, or itself */
 	bool *rounded;			/* by operand: a CAST of the model makes it float16 */
 };
 

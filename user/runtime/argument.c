@@ -92,12 +92,13 @@ static int check_picture(const struct checking *c)
 	uint32_t size = operand_size(&c->operand);
 
 	if (a->offset || a->length)
-		return refuse(c, "a part of a picture, which is used whole, with offset and length 0");
+		return refuse(c,
+			      "a part of a picture, which is used whole, with offset and length 0");
 	if (!size || size == a->memory->size)
 		return ANEURALNETWORKS_NO_ERROR;
-	return rt_fail(c->err, ANEURALNETWORKS_BAD_DATA, "%s %d (%s): a picture of %zu bytes, not %u",
-		       a->output ? "output" : "input", a->index, nn_type_name(c->operand.type),
-		       a->memory->size, size);
+	return rt_fail(c->err, ANEURALNETWORKS_BAD_DATA,
+		       "%s %d (%s): a picture of %zu bytes, not %u", a->output ? "output" : "input",
+		       a->index, nn_type_name(c->operand.type), a->memory->size, size);
 }
 
 static int check_place(const struct checking *c)

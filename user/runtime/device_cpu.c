@@ -94,8 +94,8 @@ static int cpu_prepare(const ANeuralNetworksDevice *device, const struct graph *
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-static bool same_lists(const struct nn_subgraph *a, const uint32_t *in_a, const struct nn_subgraph *b,
-		       const uint32_t *in_b, uint32_t count)
+static bool same_lists(const struct nn_subgraph *a, const uint32_t *in_a,
+		       const struct nn_subgraph *b, const uint32_t *in_b, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		const struct nn_operand *x = &a->operands[in_a[i]], *y = &b->operands[in_b[i]];

@@ -23,7 +23,7 @@ struct memory_domain {
 	struct nn_operand operand;	/* type, and the dimensions that it was made with */
 	uint32_t num_roles;
 	struct memory_role *roles;
-	struct nna_buffer *buffer;	/* of the one device that has its roles; NULL: shared memory */
+	struct nna_buffer *buffer;	/* of the device that has its roles; NULL: shared memory */
 	uint32_t token;			/* stands for it in requests to that device */
 
 	/* Under the memory's lock. */

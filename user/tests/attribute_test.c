@@ -18,8 +18,8 @@
 static void test_round(void **state)
 {
 	const struct nn_attribute list[] = {
-		{ "a.b", 0, 0, NULL }, { "a.b", 65535, 1, "x" }, { "com.example.c", 0, 9, "123456789" },
-		{ "a.bb", 65535, 8, "12345678" },
+		{ "a.b", 0, 0, NULL }, { "a.b", 65535, 1, "x" },
+		{ "com.example.c", 0, 9, "123456789" }, { "a.bb", 65535, 8, "12345678" },
 	};
 	const struct nn_attributes in = { 4, list };
 	struct nn_error err = { "" };

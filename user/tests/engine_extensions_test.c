@@ -128,7 +128,8 @@ static void test_find(void **state)
 	assert_logged("extension c-twice.so: c-twice.so: extension com.example.fibonacci is there "
 		      "already");
 	assert_logged("extension d-writable.so: refused: others than its owner may write to it");
-	assert_logged("extension e.so: e.so: built for version 3 of the interface, this engine has 2");
+	assert_logged("extension e.so: e.so: built for version 3 of the interface, "
+		      "this engine has 2");
 	assert_logged("extension f.so: f.so: it exports no nnaccel_extension");
 	assert_logged("extension g.so: refused: its process was ended by signal 31");
 	assert_logged("a system call that is not allowed");

@@ -187,9 +187,10 @@ static void test_sizes(void **state)
 		bool wanted;
 	} cases[] = {
 		{ 0, PAGE, false }, { 1, 0, true }, { 1, PAGE - 1, false }, { MODEL, PAGE, true },
-		{ BLOB_MAX_MODEL + 1, 0, false }, { 4 * ENTRY, 0, true }, { 4 * ENTRY + 1, 0, false },
-		{ UINT64_MAX, 0, false }, { 1, UINT64_MAX - PAGE + 1, false },
-		{ UINT64_MAX, UINT64_MAX - PAGE + 1, false }, { 1, UINT64_MAX / PAGE * PAGE, false },
+		{ BLOB_MAX_MODEL + 1, 0, false }, { 4 * ENTRY, 0, true },
+		{ 4 * ENTRY + 1, 0, false }, { UINT64_MAX, 0, false },
+		{ 1, UINT64_MAX - PAGE + 1, false }, { UINT64_MAX, UINT64_MAX - PAGE + 1, false },
+		{ 1, UINT64_MAX / PAGE * PAGE, false },
 	};
 
 	(void)state;
@@ -263,7 +264,7 @@ static void test_damaged_files(void **state)
 			assert_int_equal(ftruncate(fd, ENTRY + 1), 0);
 			break;
 		default:
-			/* The data part is for the store to check, the model part for the worker. */
+			/* The store checks the data part, the worker the model part. */
 			assert_int_equal(pread(fd, &byte, 1, i == 3 ? 0 : PAGE - 1), 1);
 			byte ^= 4;
 			assert_int_equal(pwrite(fd, &byte, 1, i == 3 ? 0 : PAGE - 1), 1);

@@ -542,7 +542,9 @@ static void test_attributes_compiled(void **state)
 {
 	static struct sample s;		/* what is registered stays */
 	const uint8_t byte = 77;
-	const struct nn_attribute list[] = { { GOLDEN_NAME, 1, 1, "x" }, { "a.told", 1, 1, &byte } };
+	const struct nn_attribute list[] = {
+		{ GOLDEN_NAME, 1, 1, "x" }, { "a.told", 1, 1, &byte },
+	};
 	const struct nn_attributes attributes = { 2, list };
 	const struct nn_plan_options options = { .preference = 1, .attributes = &attributes };
 	struct nn_error err = { "" };

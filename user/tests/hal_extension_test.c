@@ -14,7 +14,8 @@
 
 #define HOSTILE		"com.example.hostile"
 
-enum { CRASH = 1, LOOP = 2, COPY = 8, LOOP_IN_CHECK = 9, STUBBORN = 10 };	/* of the hostile one */
+/* Of the hostile one. */
+enum { CRASH = 1, LOOP = 2, COPY = 8, LOOP_IN_CHECK = 9, STUBBORN = 10 };
 
 static const struct nn_device_extension *find(struct nna_device *client, const char *name)
 {
@@ -248,7 +249,8 @@ static void test_domain(void **state)
 /* ---- attributes ---- */
 
 static const int64_t five = 5, two = 2, zero;
-static const struct nn_attribute modulus = { FIBONACCI_NAME, FIBONACCI_MODULUS, sizeof(five), &five };
+static const struct nn_attribute modulus = { FIBONACCI_NAME, FIBONACCI_MODULUS, sizeof(five),
+					     &five };
 static const struct nn_attribute skip = { FIBONACCI_NAME, FIBONACCI_SKIP, sizeof(two), &two };
 static const struct nn_attributes of_model = { 1, &modulus }, of_execution = { 1, &skip };
 
@@ -384,8 +386,8 @@ static void test_attributes_refused(void **state)
 		const struct nn_attributes a = { 1 + !!cases[i].list[1].extension, cases[i].list };
 		const struct nna_prepare_options prepare = { .attributes = &a };
 
-		assert_int_equal(nna_prepare_model(client, &b.model, NULL, &prepare, &prepared, &err),
-				 NN_INVALID_ARGUMENT);
+		assert_int_equal(nna_prepare_model(client, &b.model, NULL, &prepare, &prepared,
+						   &err), NN_INVALID_ARGUMENT);
 		if (!strstr(err.message, cases[i].message))
 			fail_msg("%zu: \"%s\"", i, err.message);
 		err.message[0] = '\0';

@@ -99,7 +99,8 @@ static ANeuralNetworksModel *split_model(const ANeuralNetworksModel *yes,
 					 const ANeuralNetworksModel *no)
 {
 	enum { X, WEIGHTS, BIAS, NONE, T, CONDITION, YES, NO, Y, U, ADDEND, OUT };
-	static const uint32_t one[] = { 1 }, in[] = { 1, IN }, shape[] = { ROW, IN }, rows[] = { ROW };
+	static const uint32_t one[] = { 1 }, in[] = { 1, IN };
+	static const uint32_t shape[] = { ROW, IN }, rows[] = { ROW };
 	const ANeuralNetworksOperandType types[] = {
 		[X] = tensor_type(2, in), [WEIGHTS] = tensor_type(2, shape),
 		[BIAS] = tensor_type(1, rows), [NONE] = scalar_type(ANEURALNETWORKS_INT32),

@@ -39,7 +39,7 @@ struct call {
 struct calls {
 	struct call list[MAX_CALLS];		/* those between the marks */
 	unsigned int count, marks;
-	unsigned int acknowledged;		/* as many as there were before it; NO_CALL: never */
+	unsigned int acknowledged;		/* those that were before it; NO_CALL: never */
 	unsigned int written, synced;		/* the last ones before it, plus 1 */
 };
 

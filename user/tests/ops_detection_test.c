@@ -54,11 +54,16 @@ static void test_signatures(void **state)
 		{ "GENERATE_PROPOSALS", "s4 s4 y2 a2 F F I I F F B > s1 a2 w1", true },
 		{ "GENERATE_PROPOSALS", "u4 u4 a2 a2 F F I I F F B > u1 a2 w1", false },
 		{ "GENERATE_PROPOSALS", "f4 f4 f2 f2 F F I I F F > f1 f2 w1", false },
-		{ "DETECTION_POSTPROCESSING", "f3 f3 f2 F F F F B I I I F F B > f2 f3 w2 w1", true },
-		{ "DETECTION_POSTPROCESSING", "h3 h3 h2 H H H H B I I I H H B > h2 h3 w2 w1", true },
-		{ "DETECTION_POSTPROCESSING", "u3 u3 u2 F F F F B I I I F F B > u2 u3 w2 w1", false },
-		{ "DETECTION_POSTPROCESSING", "f3 f3 f2 F F F F B I I I F F > f2 f3 w2 w1", false },
-		{ "DETECTION_POSTPROCESSING", "f2 f3 f2 F F F F B I I I F F B > f2 f3 w2 w1", false },
+		{ "DETECTION_POSTPROCESSING",
+		  "f3 f3 f2 F F F F B I I I F F B > f2 f3 w2 w1", true },
+		{ "DETECTION_POSTPROCESSING",
+		  "h3 h3 h2 H H H H B I I I H H B > h2 h3 w2 w1", true },
+		{ "DETECTION_POSTPROCESSING",
+		  "u3 u3 u2 F F F F B I I I F F B > u2 u3 w2 w1", false },
+		{ "DETECTION_POSTPROCESSING",
+		  "f3 f3 f2 F F F F B I I I F F > f2 f3 w2 w1", false },
+		{ "DETECTION_POSTPROCESSING",
+		  "f2 f3 f2 F F F F B I I I F F B > f2 f3 w2 w1", false },
 	};
 
 	(void)state;
@@ -174,8 +179,8 @@ static void test_bad_regions(void **state)
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		struct op_case c;
 
-		assert_int_equal(run_region(&c, true, table[i].box, table[i].batch, table[i].samples),
-				 NN_GENERAL_FAILURE);
+		assert_int_equal(run_region(&c, true, table[i].box, table[i].batch,
+					    table[i].samples), NN_GENERAL_FAILURE);
 		oc_free(&c);
 		if (table[i].samples != 1)
 			continue;
@@ -320,7 +325,8 @@ static void test_heatmap(void **state)
 static void test_flat_heatmap(void **state)
 {
 	static const float low = 1 - 0x1p-6f, high = 1 - 0x1p-11f;
-	const float map[] = { low, low, low, low, 1, high, low, high, high }, box[] = { 0, 0, 3, 3 };
+	const float map[] = { low, low, low, low, 1, high, low, high, high };
+	const float box[] = { 0, 0, 3, 3 };
 	uint16_t half_map[9], half_box[4];
 	struct op_case c;
 
@@ -384,7 +390,8 @@ static enum nn_status run_transform(struct op_case *c, const float box[4], int32
 static void test_transform(void **state)
 {
 	static const float box[] = { 10, 2, 18, 10 };
-	static const float moved[] = { 14, 0, 20, 8, 14 - 4 * (float)M_E, 0, 20, 6 + 4 * (float)M_E };
+	static const float moved[] = { 14, 0, 20, 8,
+				       14 - 4 * (float)M_E, 0, 20, 6 + 4 * (float)M_E };
 	static const struct {
 		float box[4];
 		int32_t image;

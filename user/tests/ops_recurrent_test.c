@@ -203,7 +203,8 @@ static void test_lstm(void **state)
 		for (uint32_t i = 1; i < 20; i++) {
 			bool is_gate = i == 1 || i == 5 || i == 9 || i == 12;
 
-			if (((form & CIFG) && is_gate) || (!(form & PEEPHOLE) && i >= 9 && i < 12) ||
+			if (((form & CIFG) && is_gate) ||
+			    (!(form & PEEPHOLE) && i >= 9 && i < 12) ||
 			    (!(form & BIAS) && i == 17))
 				omitted(&c);
 			else if (i < 9)
@@ -230,9 +231,11 @@ static void test_lstm(void **state)
 			fail_msg("form %d fails: %s", form, c.err.message);
 		lstm_reference(&c, form & CIFG, form & CLIP ? 0.3 : 0, form & CLIP ? 0.2 : 0, h, s);
 		for (uint32_t i = 0; i < B * O; i++)
-			assert_float_equal(((float *)oc_result(&c, 1)->data)[i], h[i / O][i % O], 1e-4);
+			assert_float_equal(((float *)oc_result(&c, 1)->data)[i], h[i / O][i % O],
+					   1e-4);
 		for (uint32_t i = 0; i < B * U; i++)
-			assert_float_equal(((float *)oc_result(&c, 2)->data)[i], s[i / U][i % U], 1e-4);
+			assert_float_equal(((float *)oc_result(&c, 2)->data)[i], s[i / U][i % U],
+					   1e-4);
 		assert_memory_equal(oc_result(&c, 3)->data, oc_result(&c, 1)->data,
 				    B * O * sizeof(float));
 		oc_free(&c);

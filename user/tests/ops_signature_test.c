@@ -110,7 +110,8 @@ static const struct oc_signature signatures[] = {
 	{ "TILE", "w4 w1 > w4", true },
 	{ "TOPK_V2", "u3 I > u3 w3", true },
 	{ "TRANSPOSE_CONV_2D", "f4 f4 f1 w1 I I I I B > f4", true },
-	{ "UNIDIRECTIONAL_SEQUENCE_LSTM", "f3 " CELL "f2 f2 I F F B " FOUR("f1") "> f3 f2 f2", true },
+	{ "UNIDIRECTIONAL_SEQUENCE_LSTM",
+	  "f3 " CELL "f2 f2 I F F B " FOUR("f1") "> f3 f2 f2", true },
 	{ "UNIDIRECTIONAL_SEQUENCE_RNN", "f3 f2 f2 f1 f2 I I > f3 f2", true },
 	{ "RESIZE_NEAREST_NEIGHBOR", "f4 F F B > f4", true },
 	{ "QUANTIZED_LSTM",
@@ -269,7 +270,8 @@ static void test_types(void **state)
 					fail_msg("%s: %s", how, c.err.message);
 			}
 			for (size_t f = 0; f < LENGTH(foreign); f++) {
-				snprintf(how, sizeof(how), "with operand %u of type %d", k, foreign[f]);
+				snprintf(how, sizeof(how), "with operand %u of type %d", k,
+					 foreign[f]);
 				o->type = foreign[f];
 				assert_refused(&c, s->text, how);
 			}

@@ -131,9 +131,10 @@ static void test_half_is_computed_in_float(void **state)
 	mb_operation(&built, ADD, MB_LIST(in, mb_constant(&built, NN_TENSOR_FLOAT16, &small, 2,
 							  MB_DIMS(1)), mb_int32(&built, 0)),
 		     MB_LIST(between));
-	mb_operation(&built, ADD, MB_LIST(between, mb_constant(&built, NN_TENSOR_FLOAT16, &minus_one,
-							       2, MB_DIMS(1)),
-					  mb_int32(&built, 0)), MB_LIST(out));
+	mb_operation(&built, ADD,
+		     MB_LIST(between, mb_constant(&built, NN_TENSOR_FLOAT16, &minus_one, 2,
+						  MB_DIMS(1)), mb_int32(&built, 0)),
+		     MB_LIST(out));
 	plan = make_plan();
 	nn_plan_memory(plan, &memory);
 	assert_true(memory.execution > 0);
@@ -1057,8 +1058,9 @@ static void build_window(int32_t head, int32_t tail, int32_t code, int32_t strid
 	filter = mb_constant(&built, NN_TENSOR_FLOAT32, weights, sizeof(weights),
 			     MB_DIMS(1, 3, 3, 1));
 	bias = mb_constant(&built, NN_TENSOR_FLOAT32, &zero, sizeof(zero), MB_DIMS(1));
-	mb_operation(&built, PAD, MB_LIST(x, mb_constant(&built, NN_TENSOR_INT32, pads, sizeof(pads),
-							 MB_DIMS(4, 2))), MB_LIST(padded));
+	mb_operation(&built, PAD,
+		     MB_LIST(x, mb_constant(&built, NN_TENSOR_INT32, pads, sizeof(pads),
+					    MB_DIMS(4, 2))), MB_LIST(padded));
 	mb_operation(&built, CONV_2D, MB_LIST(padded, filter, bias, mb_int32(&built, code),
 					      mb_int32(&built, stride), mb_int32(&built, stride),
 					      mb_int32(&built, 0)), MB_LIST(out));

@@ -140,7 +140,8 @@ static void text_models(const struct client_models *models)
 		       m->execution_kib, peak_kib(m));
 		total += peak_kib(m);
 	}
-	printf("  %-*s %9" PRIu64 "\n", 6 + 1 + 7 + 1 + CLIENT_NAME_SIZE + 1 + 6 + 20, "all", total);
+	printf("  %-*s %9" PRIu64 "\n", 6 + 1 + 7 + 1 + CLIENT_NAME_SIZE + 1 + 6 + 20, "all",
+	       total);
 }
 
 static void text_operations(const struct nn_device_info *d)
@@ -354,6 +355,18 @@ static int show(const char *path, bool json)
 	return status ? tool_fail("info", "%s", err.message) : TOOL_OK;
 }
 
+static void print_help(void)
+{
+	printf("usage: nnaccel info [OPTION]...\n\n"
+	       "Shows the module, its limits, what memory the prepared models of all\n"
+	       "clients take that this user may see (packed weights, arena and scratch\n"
+	       "memory of one execution, and both: the peak) and, with an engine, the\n"
+	       "device.\n\n"
+	       "  --json         JSON instead of text\n"
+	       "  --device PATH  the device, not %s\n"
+	       "  --help         this\n", NNA_DEVICE_PATH);
+}
+
 int tool_info(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -376,14 +389,7 @@ int tool_info(int argc, char **argv)
 			json = true;
 			break;
 		case 'h':
-			printf("usage: nnaccel info [OPTION]...\n\n"
-			       "Shows the module, its limits, what memory the prepared models of all\n"
-			       "clients take that this user may see (packed weights, arena and scratch\n"
-			       "memory of one execution, and both: the peak) and, with an engine, the\n"
-			       "device.\n\n"
-			       "  --json         JSON instead of text\n"
-			       "  --device PATH  the device, not %s\n"
-			       "  --help         this\n", NNA_DEVICE_PATH);
+			print_help();
 			return TOOL_OK;
 		default:
 			return tool_usage("info", "wrong option %s", argv[optind - 1]);

@@ -209,6 +209,19 @@ static int show(bool once, bool json, uint64_t interval_ms)
 	return status;
 }
 
+static void print_help(void)
+{
+	printf("usage: nnaccel stat [OPTION]...\n\n"
+	       "Shows what each client of the device does that this user may see.\n"
+	       "E- columns are what the engine says of its side of bursts, W-KIB\n"
+	       "and X-KIB what it says that models keep and an execution of each\n"
+	       "takes.\n\n"
+	       "  --once         once; otherwise again and again until interrupted\n"
+	       "  --json         JSON, one line each time\n"
+	       "  --interval MS  time between two looks (%d)\n"
+	       "  --help         this\n", DEFAULT_INTERVAL_MS);
+}
+
 int tool_stat(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -236,15 +249,7 @@ int tool_stat(int argc, char **argv)
 				return tool_usage("stat", "wrong interval %s", optarg);
 			break;
 		case 'h':
-			printf("usage: nnaccel stat [OPTION]...\n\n"
-			       "Shows what each client of the device does that this user may see.\n"
-			       "E- columns are what the engine says of its side of bursts, W-KIB\n"
-			       "and X-KIB what it says that models keep and an execution of each\n"
-			       "takes.\n\n"
-			       "  --once         once; otherwise again and again until interrupted\n"
-			       "  --json         JSON, one line each time\n"
-			       "  --interval MS  time between two looks (%d)\n"
-			       "  --help         this\n", DEFAULT_INTERVAL_MS);
+			print_help();
 			return TOOL_OK;
 		default:
 			return tool_usage("stat", "wrong option %s", argv[optind - 1]);

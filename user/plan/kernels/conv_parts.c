@@ -31,7 +31,7 @@ struct span {
 	uint32_t taps;
 	uint32_t filter_first;		/* the filter's taps that these are */
 	uint32_t filter_step;
-	int64_t base;			/* output i sees by tap k: base + i * in_step + k * tap_step */
+	int64_t base;			/* output i, tap k: base + i * in_step + k * tap_step */
 	int64_t in_step;
 	int64_t tap_step;
 };
@@ -56,7 +56,7 @@ struct parts {
 	/* Elements of the filter between those of two outputs, and of two taps. */
 	size_t filter_step;
 	size_t tap_step;
-	size_t copy_size;		/* bytes of the largest block's windows, and of its result */
+	size_t copy_size;		/* bytes of the largest block's windows; of its result */
 	size_t result_size;
 	uint8_t padding;		/* each byte of an element outside the image */
 	uint32_t count;
@@ -90,7 +90,8 @@ static struct span phase_span(const struct nn_axis *a, uint32_t phase)
 
 	first += first < 0 ? a->stride : 0;
 	return (struct span){
-		.count = first < a->out ? (a->out - (uint32_t)first + a->stride - 1) / a->stride : 0,
+		.count = first < a->out ?
+			 (a->out - (uint32_t)first + a->stride - 1) / a->stride : 0,
 		.first = (uint32_t)first,
 		.step = a->stride,
 		.taps = phase < a->filter ? (a->filter - phase + a->stride - 1) / a->stride : 0,

@@ -104,7 +104,7 @@ struct row {
 
 struct sums {
 	i32x16 acc[NN_DEPTHWISE_PLANES];
-	i32x16 ones[NN_DEPTHWISE_PLANES];	/* of the input alone, for the filter's zero point */
+	i32x16 ones[NN_DEPTHWISE_PLANES];	/* of the input, for the filter's zero point */
 };
 
 /* Filters of three columns and up to four rows are the ones that matter. */

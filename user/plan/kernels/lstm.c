@@ -379,8 +379,8 @@ static void complete(const struct nn_kernel_call *call, const struct lstm *l, ui
 
 	if (c->peephole && gate != CELL) {
 		combine(isa, NN_BINARY_MUL,
-			call->inputs[c->weights + NN_LSTM_PEEPHOLE + peepholes[gate]], cell, scratch,
-			c->units);
+			call->inputs[c->weights + NN_LSTM_PEEPHOLE + peepholes[gate]], cell,
+			scratch, c->units);
 		combine(isa, NN_BINARY_ADD, values, scratch, values, c->units);
 	}
 	if (c->normalized)
@@ -475,7 +475,8 @@ static void write_states(const struct nn_kernel_call *call, const struct lstm *l
 	}
 	if (l->states) {
 		memcpy(call->outputs[l->states], hidden, size);
-		memcpy(call->outputs[l->states + 1], cell, (size_t)c->batch * c->units * sizeof(float));
+		memcpy(call->outputs[l->states + 1], cell,
+		       (size_t)c->batch * c->units * sizeof(float));
 	}
 }
 

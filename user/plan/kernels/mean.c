@@ -102,7 +102,8 @@ static bool restore(const uint32_t *words, uint32_t count, const struct nn_bound
 static void sum_columns(const struct nn_isa *isa, const struct mean *m, const float *x, float *out)
 {
 	for (size_t at = 0; at < m->stride; at += NN_SUM_CHANNELS) {
-		size_t left = m->stride - at, some = left < NN_SUM_CHANNELS ? left : NN_SUM_CHANNELS;
+		size_t left = m->stride - at;
+		size_t some = left < NN_SUM_CHANNELS ? left : NN_SUM_CHANNELS;
 		float sums[NN_SUM_CHANNELS] = { 0 };
 
 		isa->sum_f32(x + at, m->stride, m->count, some, sums);

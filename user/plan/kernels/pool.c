@@ -96,7 +96,8 @@ static uint32_t save(const struct nn_ready *ready, uint32_t *words)
 		s->numbers.range[1] = p->high;
 	} else {
 		s->numbers.bytes = (struct nn_saved_bytes){
-			.flip = p->q.flip, .in_zero = p->q.zero, .low = p->low_q8, .high = p->high_q8,
+			.flip = p->q.flip, .in_zero = p->q.zero,
+			.low = p->low_q8, .high = p->high_q8,
 		};
 	}
 	return BEFORE_NUMBERS + nn_numbers_words(&s->numbers);

@@ -19,7 +19,7 @@ struct transpose {
 	size_t dims[NN_MAX_RANK];
 	size_t steps[NN_MAX_RANK];
 	size_t strides[NN_MAX_RANK];	/* of the output */
-	uint32_t unit;			/* the axis along which the input's elements are neighbours */
+	uint32_t unit;			/* the axis along which the input is contiguous */
 	size_t task_rows;		/* of the first axis */
 };
 

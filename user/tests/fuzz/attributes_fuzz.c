@@ -33,7 +33,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (nn_attributes_decode(data, size, &attributes, NULL) || !attributes)
 		return 0;
 	if (nn_attributes_encode(attributes, size, &out, &out_size, NULL) || out_size != size ||
-	    nn_attributes_decode(out, out_size, &again, NULL) || sum_of(again) != sum_of(attributes))
+	    nn_attributes_decode(out, out_size, &again, NULL) ||
+	    sum_of(again) != sum_of(attributes))
 		abort();
 	free(again);
 	free(out);
