@@ -27,10 +27,7 @@
 #define MAX(a, b) _mm512_max_ps(a, b)
 #define TILES(T) T(14, 2) T(7, 2) T(4, 2) T(2, 2) T(1, 2) T(14, 1) T(7, 1) T(4, 1) T(2, 1) T(1, 1)
 
-#include "plan/kernels/gemm_f32.h"
-#include "plan/kernels/depthwise_f32.h"
-#include "plan/kernels/elementwise_f32.h"
-#include "plan/kernels/math_f32.h"
+#include "plan/kernels/loops_f32.h"
 
 /* ---- Bytes ---- */
 
@@ -60,16 +57,7 @@ static inline ALWAYS_INLINE TARGET void store_q8(uint8_t *out, sums_q8 x, sums_q
 
 const struct nn_isa nn_isa_vnni = {
 	.name = "avx512-vnni",
-	.lanes = LANES,
-	.gemm_f32 = gemm_f32,
-	.depthwise_f32 = depthwise_f32,
-	.binary_f32 = binary_f32,
-	.unary_f32 = unary_f32,
-	.softmax_f32 = softmax_f32,
-	.sum_f32 = sum_f32,
-	.max_f32 = max_f32,
-	.quantize_f32 = quantize_f32,
-	.sum_row_f32 = sum_row_f32,
+	LOOPS_F32,
 	.gemm_q8 = nn_gemm_q8_avx512,
 	.depthwise_q8 = nn_depthwise_q8_avx512,
 	.binary_q8 = nn_binary_q8_avx512,
@@ -80,16 +68,7 @@ const struct nn_isa nn_isa_vnni = {
 
 const struct nn_isa nn_isa_avx512 = {
 	.name = "avx512",
-	.lanes = LANES,
-	.gemm_f32 = gemm_f32,
-	.depthwise_f32 = depthwise_f32,
-	.binary_f32 = binary_f32,
-	.unary_f32 = unary_f32,
-	.softmax_f32 = softmax_f32,
-	.sum_f32 = sum_f32,
-	.max_f32 = max_f32,
-	.quantize_f32 = quantize_f32,
-	.sum_row_f32 = sum_row_f32,
+	LOOPS_F32,
 	.pairs = true,
 	.gemm_q8 = gemm_q8,
 	.depthwise_q8 = depthwise_q8,

@@ -53,10 +53,7 @@ static inline vector roots(vector a)
 	return (vector){ sqrtf(a[0]), sqrtf(a[1]), sqrtf(a[2]), sqrtf(a[3]) };
 }
 
-#include "plan/kernels/gemm_f32.h"
-#include "plan/kernels/depthwise_f32.h"
-#include "plan/kernels/elementwise_f32.h"
-#include "plan/kernels/math_f32.h"
+#include "plan/kernels/loops_f32.h"
 
 /* ---- Bytes ---- */
 
@@ -123,27 +120,10 @@ static inline void store_q8(uint8_t *out, sums_q8 x, sums_q8 y, const struct nn_
 	}
 }
 
-#include "plan/kernels/q8_pairs.h"
-#include "plan/kernels/binary_q8.h"
-#include "plan/kernels/bytes_q8.h"
+#include "plan/kernels/loops_q8.h"
 
 const struct nn_isa nn_isa_plain = {
 	.name = "plain",
-	.lanes = LANES,
-	.gemm_f32 = gemm_f32,
-	.depthwise_f32 = depthwise_f32,
-	.binary_f32 = binary_f32,
-	.unary_f32 = unary_f32,
-	.softmax_f32 = softmax_f32,
-	.sum_f32 = sum_f32,
-	.max_f32 = max_f32,
-	.quantize_f32 = quantize_f32,
-	.sum_row_f32 = sum_row_f32,
-	.pairs = true,
-	.gemm_q8 = gemm_q8,
-	.depthwise_q8 = depthwise_q8,
-	.binary_q8 = binary_q8,
-	.sum_q8 = sum_q8,
-	.max_q8 = max_q8,
-	.lookup_q8 = lookup_q8,
+	LOOPS_F32,
+	LOOPS_Q8,
 };

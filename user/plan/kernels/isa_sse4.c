@@ -41,10 +41,7 @@ TARGET static inline void store_some(float *p, __m128 v, size_t n)
 	memcpy(p, &v, n % LANES * sizeof(*p));
 }
 
-#include "plan/kernels/gemm_f32.h"
-#include "plan/kernels/depthwise_f32.h"
-#include "plan/kernels/elementwise_f32.h"
-#include "plan/kernels/math_f32.h"
+#include "plan/kernels/loops_f32.h"
 
 /* ---- Bytes ---- */
 
@@ -106,29 +103,12 @@ static inline ALWAYS_INLINE TARGET void store_q8(uint8_t *out, sums_q8 x, sums_q
 		memcpy(out, &v, count);
 }
 
-#include "plan/kernels/q8_pairs.h"
-#include "plan/kernels/binary_q8.h"
-#include "plan/kernels/bytes_q8.h"
+#include "plan/kernels/loops_q8.h"
 
 const struct nn_isa nn_isa_sse4 = {
 	.name = "sse4",
-	.lanes = LANES,
-	.gemm_f32 = gemm_f32,
-	.depthwise_f32 = depthwise_f32,
-	.binary_f32 = binary_f32,
-	.unary_f32 = unary_f32,
-	.softmax_f32 = softmax_f32,
-	.sum_f32 = sum_f32,
-	.max_f32 = max_f32,
-	.quantize_f32 = quantize_f32,
-	.sum_row_f32 = sum_row_f32,
-	.pairs = true,
-	.gemm_q8 = gemm_q8,
-	.depthwise_q8 = depthwise_q8,
-	.binary_q8 = binary_q8,
-	.sum_q8 = sum_q8,
-	.max_q8 = max_q8,
-	.lookup_q8 = lookup_q8,
+	LOOPS_F32,
+	LOOPS_Q8,
 };
 
 #endif

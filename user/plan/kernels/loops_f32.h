@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * All inner loops on floats for one instruction set, and their part of its table.
+ * Whoever includes it defines what the files below ask for.
+ */
+#include "plan/kernels/gemm_f32.h"
+#include "plan/kernels/depthwise_f32.h"
+#include "plan/kernels/elementwise_f32.h"
+#include "plan/kernels/math_f32.h"
+
+#define LOOPS_F32 \
+	.lanes = LANES, \
+	.gemm_f32 = gemm_f32, \
+	.depthwise_f32 = depthwise_f32, \
+	.binary_f32 = binary_f32, \
+	.unary_f32 = unary_f32, \
+	.softmax_f32 = softmax_f32, \
+	.sum_f32 = sum_f32, \
+	.max_f32 = max_f32, \
+	.quantize_f32 = quantize_f32, \
+	.sum_row_f32 = sum_row_f32
