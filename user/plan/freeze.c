@@ -200,8 +200,10 @@ static bool can_be_thawed(const uint8_t *part, size_t size)
 	if (!copy)
 		return false;
 	memcpy(copy, part, size);
-	if (plan_thaw(copy, IMAGINED, &options, &plan, NULL))
+	if (plan_thaw(copy, IMAGINED, &options, &plan, NULL)) {
+		free(copy);
 		return false;
+	}
 	nn_plan_free(plan);
 	return true;
 }

@@ -46,7 +46,7 @@ static enum nn_status check_data(const struct saved_header *h, const void *data,
 	if (h->data_size != data_size)
 		return nn_fail(err, NN_GENERAL_FAILURE, "the plan's data has %zu bytes, not %"
 			       PRIu64, data_size, h->data_size);
-	if (!data_size)
+	if (!data_size && !h->packed_size)
 		return NN_OK;
 	if (data_size < sizeof(stamp) || h->packed_size > data_size - sizeof(stamp))
 		return nn_fail(err, NN_GENERAL_FAILURE, "%" PRIu64 " bytes of packed weights in %"

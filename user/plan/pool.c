@@ -35,7 +35,7 @@ struct job {
 	_Atomic bool taken;
 	_Atomic bool open;
 	_Atomic uint32_t users;		/* helpers that look at it; a futex */
-	_Atomic uint32_t next;		/* task */
+	_Atomic uint64_t next;		/* task; never wraps, however many there are */
 	uint32_t count;
 	uint32_t max_users;
 	pool_fn *fn;
@@ -70,10 +70,10 @@ static void futex_wake(_Atomic uint32_t *word, int count)
 
 static void run_tasks(struct job *job, uint32_t thread)
 {
-	uint32_t task;
+	uint64_t task;
 
 	while ((task = atomic_fetch_add(&job->next, 1)) < job->count)
-		job->fn(job->arg, task, thread);
+		job->fn(job->arg, (uint32_t)task, thread);
 }
 
 /* Joins a job that is open and has work left; false: there was none. */

@@ -815,6 +815,30 @@ static void test_form_refused(void **state)
 	}
 }
 
+/* Weights that lie in a data part which is not there: the form itself asks for no other data. */
+static void test_form_without_data(void **state)
+{
+	static const float weights[] = { 1, 0, 0, 1 }, bias[] = { 0, 0 };
+	uint32_t x, w, c, one, out;
+	struct saved s;
+
+	(void)state;
+	mb_init(&built);
+	x = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1, 3, 1, 2));
+	w = mb_constant(&built, NN_TENSOR_FLOAT32, weights, sizeof(weights), MB_DIMS(2, 1, 1, 2));
+	c = mb_constant(&built, NN_TENSOR_FLOAT32, bias, sizeof(bias), MB_DIMS(2));
+	one = mb_int32(&built, 1);
+	out = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(1, 3, 1, 2));
+	mb_operation(&built, CONV_2D, MB_LIST(x, w, c, one, one, one, mb_int32(&built, 0)),
+		     MB_LIST(out));
+	s = save_built();
+	assert_true(header_of(&s)->frozen_size > 0);
+	header_of(&s)->data_size = 0;
+	s.image.data_size = 0;
+	assert_refused(&s, NN_GENERAL_FAILURE, "bytes of packed weights in 0 of data");
+	free_saved(&s);
+}
+
 /* The model of a frozen form is looked at when it is needed, and then no less. */
 static void test_form_model(void **state)
 {
@@ -971,6 +995,7 @@ int main(void)
 		cmocka_unit_test(test_tuned),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_form_refused),
+		cmocka_unit_test(test_form_without_data),
 		cmocka_unit_test(test_form_model),
 		cmocka_unit_test(test_cut_short),
 		cmocka_unit_test(test_options),

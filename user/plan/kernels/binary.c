@@ -338,7 +338,7 @@ static void run_rows_q8(const struct nn_kernel_call *call, const struct binary *
 /* A part of the only row. */
 static void run_one(const struct nn_kernel_call *call, const struct binary *s, size_t first)
 {
-	size_t left = s->axes.dims[0] - first, count = left < s->task_count ? left : s->task_count;
+	size_t left = s->f32.count - first, count = left < s->task_count ? left : s->task_count;
 	size_t a = s->f32.one_a ? 0 : first, b = s->f32.one_b ? 0 : first;
 	struct nn_binary_f32 f32 = s->f32;
 	struct nn_binary_q8 q8 = s->q8;

@@ -28,7 +28,7 @@ struct depthwise {
 	struct nn_window window;
 	struct nn_depthwise_f32 f32;	/* but for its pointers */
 	struct nn_depthwise_q8 q8;
-	uint32_t task_rows;		/* output rows of a task */
+	size_t task_rows;		/* output rows of a task */
 	size_t block;			/* channels that are done at a time */
 };
 
@@ -150,12 +150,12 @@ static bool prepare_q8(struct nn_run *r, const struct nn_window_args *args, stru
 
 static void divide(struct depthwise *d, struct nn_ready *ready)
 {
-	uint32_t rows = d->in.n * d->window.h.out;
-	uint32_t tasks = ready->threads > 1 && (size_t)rows * d->window.w.out * d->in.c >=
-			 MIN_SHARED ? ready->threads * TASKS_PER_THREAD : 1;
+	size_t rows = (size_t)d->in.n * d->window.h.out;
+	size_t tasks = ready->threads > 1 && rows * d->window.w.out * d->in.c >= MIN_SHARED ?
+		       ready->threads * TASKS_PER_THREAD : 1;
 
 	d->task_rows = (rows + tasks - 1) / tasks;
-	ready->tasks = (rows + d->task_rows - 1) / d->task_rows;
+	ready->tasks = (uint32_t)((rows + d->task_rows - 1) / d->task_rows);
 }
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
@@ -403,14 +403,14 @@ static void run_row_q8(const struct nn_ready *ready, const struct depthwise *d,
 }
 
 /* A block of channels, from `first` on, of an output row. */
-static void run_row(const struct nn_kernel_call *call, uint32_t index, size_t first, void *scratch)
+static void run_row(const struct nn_kernel_call *call, size_t index, size_t first, void *scratch)
 {
 	const struct depthwise *d = call->ready->state;
 	const struct nn_axis *h = &d->window.h;
 	size_t row_size = (size_t)d->in.w * d->in.c * d->element;
 	const char *image = (const char *)call->inputs[X] + index / h->out * h->in * row_size;
 	char *out = (char *)call->outputs[0] +
-		    (size_t)index * d->window.w.out * d->in.c * d->element;
+		    index * d->window.w.out * d->in.c * d->element;
 	int64_t y = (int64_t)(index % h->out) * h->stride - h->head;
 	const char *rows[MAX_HEIGHT];
 
@@ -426,10 +426,10 @@ static void run_row(const struct nn_kernel_call *call, uint32_t index, size_t fi
 static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 {
 	const struct depthwise *d = call->ready->state;
-	uint32_t rows = d->in.n * d->window.h.out, first = task * d->task_rows;
+	size_t rows = (size_t)d->in.n * d->window.h.out, first = task * d->task_rows;
 
 	for (size_t block = 0; block < d->in.c; block += d->block)
-		for (uint32_t i = first; i < rows && i < first + d->task_rows; i++)
+		for (size_t i = first; i < rows && i < first + d->task_rows; i++)
 			run_row(call, i, block, scratch);
 }
 

@@ -39,13 +39,11 @@ struct depthwise_q8_layout {
 /* Blocks until they begin at channel 0 again, or that a pixel takes. */
 static inline size_t depthwise_q8_blocks(const struct nn_depthwise_q8 *d)
 {
-	size_t count = 1;
+	size_t factor = d->channels & -d->channels;	/* the power of two in it */
 
 	if (d->channels != d->padded)
 		return (d->padded + DEPTHWISE_Q8_BLOCK - 1) / DEPTHWISE_Q8_BLOCK;
-	while (count * DEPTHWISE_Q8_BLOCK % d->channels)
-		count++;
-	return count;
+	return d->channels / (factor < DEPTHWISE_Q8_BLOCK ? factor : DEPTHWISE_Q8_BLOCK);
 }
 
 static inline struct depthwise_q8_layout depthwise_q8_layout(const struct nn_depthwise_q8 *d)
