@@ -45,7 +45,7 @@ static inline ALWAYS_INLINE TARGET void store(uint8_t *out, size_t count, __m128
 		_mm_mask_storeu_epi8(out, (__mmask16)((1u << count) - 1), bytes);
 }
 
-struct factors {
+struct factors_q8 {
 	struct q8_scale a;
 	struct q8_scale b;
 	struct q8_scale out;
@@ -62,7 +62,7 @@ static inline ALWAYS_INLINE TARGET __m512i term(__m512i x, const struct q8_scale
 }
 
 static inline ALWAYS_INLINE TARGET __m512i operate(enum nn_binary operation, __m512i x, __m512i y,
-						   const struct factors *f)
+						   const struct factors_q8 *f)
 {
 	const __mmask16 negative = _mm512_cmplt_epi32_mask(x, _mm512_setzero_si512());
 	__m512i product;
@@ -80,9 +80,9 @@ static inline ALWAYS_INLINE TARGET __m512i operate(enum nn_binary operation, __m
 	return _mm512_mask_blend_epi32(negative, q8_scaled(x, &f->a, false), product);
 }
 
-static inline ALWAYS_INLINE TARGET void row_of(enum nn_binary operation, bool one_a, bool one_b,
-					       const struct nn_binary_q8 *b,
-					       const struct factors *f, size_t row)
+static inline ALWAYS_INLINE TARGET void row_of_q8(enum nn_binary operation, bool one_a, bool one_b,
+						  const struct nn_binary_q8 *b,
+						  const struct factors_q8 *f, size_t row)
 {
 	const __m512i zero = _mm512_set1_epi32(b->output.zero);
 	const __m512i low = _mm512_set1_epi32(b->output.low);
@@ -104,36 +104,11 @@ static inline ALWAYS_INLINE TARGET void row_of(enum nn_binary operation, bool on
 	}
 }
 
-static inline ALWAYS_INLINE TARGET void rows_of(enum nn_binary operation,
-						const struct nn_binary_q8 *b,
-						const struct factors *f)
-{
-	for (size_t row = 0; row < b->rows; row++) {
-		if (b->one_a)
-			row_of(operation, true, b->one_b, b, f, row);
-		else if (b->one_b)
-			row_of(operation, false, true, b, f, row);
-		else
-			row_of(operation, false, false, b, f, row);
-	}
-}
+#include "plan/kernels/binary_rows_q8.h"
 
 TARGET void nn_binary_q8_avx512(const struct nn_binary_q8 *b)
 {
-	const struct factors f = {
-		splat_factor(&b->a_factor), splat_factor(&b->b_factor),
-		splat_factor(&b->out_factor), nn_q8_halves(&b->a_factor),
-		nn_q8_halves(&b->b_factor),
-	};
-
-	if (b->operation == NN_BINARY_ADD)
-		rows_of(NN_BINARY_ADD, b, &f);
-	else if (b->operation == NN_BINARY_SUB)
-		rows_of(NN_BINARY_SUB, b, &f);
-	else if (b->operation == NN_BINARY_MUL)
-		rows_of(NN_BINARY_MUL, b, &f);
-	else
-		rows_of(NN_BINARY_PRELU, b, &f);
+	binary_q8(b);
 }
 
 TARGET void nn_sum_q8_avx512(const uint8_t *x, size_t stride, size_t pixels, size_t channels,
