@@ -19,7 +19,9 @@
 #include "plan/kernels/isa.h"
 
 /* What is packed before the taps, each of them in four planes. */
-enum depthwise_q8_scale { BIAS_TERM, MULTIPLIER, SHIFT, ROUND_EVEN, ROUND_ODD, DEPTHWISE_Q8_SCALES };
+enum depthwise_q8_scale {
+	BIAS_TERM, MULTIPLIER, SHIFT, ROUND_EVEN, ROUND_ODD, DEPTHWISE_Q8_SCALES
+};
 
 #define DEPTHWISE_Q8_BLOCK 64
 #define DEPTHWISE_Q8_VECTORS (DEPTHWISE_Q8_BLOCK * 4)	/* bytes of one parameter of a block */
