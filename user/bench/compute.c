@@ -216,26 +216,49 @@ static double p90(struct subject *s)
 	return percentile(times, LOADED_RUNS, 90);
 }
 
+/* One thread that counts: what the scheduler leaves of a CPU, without anybody to wait for. */
+static void count_to(void *state)
+{
+	volatile const uint64_t *end = state;
+
+	for (volatile uint64_t i = 0; i < *end; i++)
+		;
+}
+
+/* How far it has to count for a time in us. */
+static uint64_t count_for(double us)
+{
+	uint64_t end = 10 * 1000 * 1000;
+	struct subject counting = { .state = &end, .run = count_to };
+
+	return (uint64_t)((double)end * us / time_run(&counting));
+}
+
 /* Two threads while every CPU runs something else too. */
 static void compare_loaded(void)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	double unloaded, loaded;
+	struct subject s, counting = { .run = count_to };
+	double unloaded, loaded, least;
 	static struct net net;
-	struct subject s;
 	pid_t pids[64];
+	uint64_t end;
 
 	net_mobilenet_v1(&net, NET_QC8);
 	s = subject_plan(&net, 2);
 	unloaded = p90(&s);
+	end = count_for(unloaded);
+	counting.state = &end;
 	for (int i = 0; i < cpus && i < 64; i++)
 		pids[i] = spin_on(i);
 	loaded = p90(&s);
+	least = p90(&counting);
 	for (int i = 0; i < cpus && i < 64; i++) {
 		kill(pids[i], SIGKILL);
 		waitpid(pids[i], NULL, 0);
 	}
 	report("mnv1_qc8_2t_loaded_p90", loaded, "us", "unloaded", unloaded);
+	report("mnv1_qc8_2t_loaded_p90", loaded, "us", "counting", least);
 	s.free(s.state);
 	net_free(&net);
 }
