@@ -65,21 +65,15 @@ static enum nn_status ask_cached(const struct nna_device *device, struct nnaccel
 				 struct nn_error *err)
 {
 	char message[NNACCEL_MAX_MESSAGE] = "";
-	bool past = p->deadline_ns && nna_now_ns() >= p->deadline_ns;
+	bool past = nna_is_past(p->deadline_ns);
+	int error;
 
 	p->size = sizeof(*p);
 	p->message = (uintptr_t)message;
 	p->message_size = sizeof(message);
-	if (ioctl(device->fd, NNACCEL_PREPARE_CACHED, p)) {
-		if (errno == ETIME && past)
-			return nn_fail(err, NN_MISSED_DEADLINE_PERSISTENT,
-				       "prepare from cache: the deadline had passed before "
-				       "the call");
-		return nna_fail_errno(device, "prepare from cache", errno, err);
-	}
-	if (p->out_status)
-		return nna_fail_status("prepare from cache", p->out_status, message, err);
-	return NN_OK;
+	error = ioctl(device->fd, NNACCEL_PREPARE_CACHED, p) ? errno : 0;
+	return nna_call_verdict(device, "prepare from cache", error, past, p->out_status, message,
+				err);
 }
 
 /* The kernel's model keeps the data file's pool, which keeps the file and its lock. */

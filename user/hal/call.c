@@ -161,7 +161,7 @@ enum nn_status nna_call_set(struct nna_call *c, const struct nna_prepared_model 
 	if (status)
 		return status;
 	c->message[0] = 0;
-	c->was_past = options->deadline_ns && nna_now_ns() >= options->deadline_ns;
+	c->was_past = nna_is_past(options->deadline_ns);
 	c->execute = (struct nnaccel_execute){
 		.size = sizeof(c->execute),
 		.flags = options->measure ? NNACCEL_EXECUTE_MEASURE : 0,
@@ -205,24 +205,12 @@ uint64_t nna_microseconds(uint64_t ns)
 	return ns == NNACCEL_TIME_NONE ? NNA_TIME_NONE : ns / 1000;
 }
 
-static enum nn_status call_status(const struct nna_call *c, const struct nna_device *device,
-				  int error, struct nn_error *err)
-{
-	if (error == ETIME && c->was_past)
-		return nn_fail(err, NN_MISSED_DEADLINE_PERSISTENT,
-			       "execute: the deadline had passed before the call");
-	if (error)
-		return nna_fail_errno(device, "execute", error, err);
-	if (c->execute.out_status)
-		return nna_fail_status("execute", c->execute.out_status, c->message, err);
-	return NN_OK;
-}
-
 enum nn_status nna_call_note(struct nna_call *c, const struct nna_device *device,
 			     const struct nna_request *r, int error, bool *again,
 			     struct nn_error *err)
 {
-	enum nn_status status = call_status(c, device, error, err);
+	enum nn_status status = nna_call_verdict(device, "execute", error, c->was_past,
+						 c->execute.out_status, c->message, err);
 
 	*again = false;
 	if (error) {

@@ -42,6 +42,11 @@ uint64_t nna_now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+bool nna_is_past(uint64_t deadline_ns)
+{
+	return deadline_ns && nna_now_ns() >= deadline_ns;
+}
+
 static enum nn_status get_info(const struct nna_device *device, const char *call,
 			       struct nnaccel_info *info, struct nn_error *err)
 {

@@ -86,3 +86,15 @@ enum nn_status nna_fail_status(const char *call, uint32_t status, const char *me
 		message = "refused by the engine";
 	return nn_fail(err, (enum nn_status)status, "%s: %s", call, message);
 }
+
+enum nn_status nna_call_verdict(const struct nna_device *device, const char *call, int error,
+				bool was_past, uint32_t status, const char *message,
+				struct nn_error *err)
+{
+	if (error == ETIME && was_past)
+		return nn_fail(err, NN_MISSED_DEADLINE_PERSISTENT,
+			       "%s: the deadline had passed before the call", call);
+	if (error)
+		return nna_fail_errno(device, call, error, err);
+	return status ? nna_fail_status(call, status, message, err) : NN_OK;
+}

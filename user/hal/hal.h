@@ -86,6 +86,9 @@ void nna_memory_put(struct nna_memory *memory);
 /* Current time of CLOCK_MONOTONIC. */
 uint64_t nna_now_ns(void);
 
+/* Whether there is a deadline, and it has passed. */
+bool nna_is_past(uint64_t deadline_ns);
+
 /*
  * The status of an ioctl() on `device` that failed with `error` (an errno), with
  * `call` and the reason in err. ETIME counts as passed during the call.
@@ -96,6 +99,14 @@ enum nn_status nna_fail_errno(const struct nna_device *device, const char *call,
 /* The status of an engine's verdict, with what it said. */
 enum nn_status nna_fail_status(const char *call, uint32_t status, const char *message,
 			       struct nn_error *err);
+
+/*
+ * The status of an ioctl() with a deadline: `error` is its errno, 0: the engine answered with
+ * `status`; `was_past` what nna_is_past() said before the call.
+ */
+enum nn_status nna_call_verdict(const struct nna_device *device, const char *call, int error,
+				bool was_past, uint32_t status, const char *message,
+				struct nn_error *err);
 
 /* Frees the slots of a memory that nobody uses any more, in every burst. */
 void nna_bursts_forget(struct nna_memory *memory);

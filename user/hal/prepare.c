@@ -254,20 +254,14 @@ static enum nn_status ask_prepare(const struct nna_device *device, struct nnacce
 				  struct nn_error *err)
 {
 	char message[NNACCEL_MAX_MESSAGE] = "";
-	bool past = p->deadline_ns && nna_now_ns() >= p->deadline_ns;
+	bool past = nna_is_past(p->deadline_ns);
+	int error;
 
 	p->size = sizeof(*p);
 	p->message = (uintptr_t)message;
 	p->message_size = sizeof(message);
-	if (ioctl(device->fd, NNACCEL_PREPARE, p)) {
-		if (errno == ETIME && past)
-			return nn_fail(err, NN_MISSED_DEADLINE_PERSISTENT,
-				       "prepare: the deadline had passed before the call");
-		return nna_fail_errno(device, "prepare", errno, err);
-	}
-	if (p->out_status)
-		return nna_fail_status("prepare", p->out_status, message, err);
-	return NN_OK;
+	error = ioctl(device->fd, NNACCEL_PREPARE, p) ? errno : 0;
+	return nna_call_verdict(device, "prepare", error, past, p->out_status, message, err);
 }
 
 static enum nn_status prepare(const struct nna_device *device, const struct sent_model *sent,
