@@ -18,8 +18,6 @@
 enum { EMBEDDING_LOOKUP = 7, HASHTABLE_LOOKUP = 10, GATHER = 51, RANDOM_MULTINOMIAL = 74 };
 enum { RELU = 19, RELU1 = 20, RELU6 = 21, MUL = 18, DIV = 30, SUB = 36 };
 
-#define ALIGNMENT 64
-
 /* What only compiling needs. */
 struct compiler {
 	struct compiled *c;
@@ -376,11 +374,6 @@ static void drop_untouched(struct compiled *c, uint32_t operands)
 
 /* ---- Kernels ---- */
 
-static size_t aligned(size_t size)
-{
-	return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
 /* Takes another number into a hash. */
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
@@ -413,9 +406,9 @@ static bool find_kernels(struct compiler *k)
 		if (nn_kernel_find(&r, ready)) {
 			const char *name = ready->kernel->name;
 
-			c->packed_size += aligned(ready->packed_size);
+			c->packed_size += nn_kernel_aligned(ready->packed_size);
 			if (ready->scratch_size > c->scratch_size)
-				c->scratch_size = aligned(ready->scratch_size);
+				c->scratch_size = nn_kernel_aligned(ready->scratch_size);
 			c->choice = mix(mix(c->choice, i), ready->packed_size);
 			c->choice = mix(c->choice, nn_fingerprint64(name, strlen(name)));
 		}
@@ -436,7 +429,7 @@ static void place_weights(struct compiled *c, const char *next)
 		if (!ready->kernel || !ready->kernel->pack)
 			continue;
 		ready->packed = next;
-		next += aligned(ready->packed_size);
+		next += nn_kernel_aligned(ready->packed_size);
 	}
 }
 
@@ -495,7 +488,7 @@ static bool compile(struct compiler *k)
 
 static size_t largest_operand(const struct nn_subgraph *s)
 {
-	size_t largest = ALIGNMENT;
+	size_t largest = NN_KERNEL_ALIGN;
 
 	for (uint32_t i = 0; i < s->num_operands; i++) {
 		uint32_t size;

@@ -12,8 +12,6 @@
 #include "saved.h"
 #include "tuning.h"
 
-#define ALIGNMENT 64
-
 /* The memory of one execution. What follows the struct is in the same block. */
 struct context {
 	size_t size;			/* of the block */
@@ -27,24 +25,19 @@ struct context {
 	struct nn_run_memory memory;	/* of reference kernels: grows until it is enough */
 };
 
-static size_t aligned(size_t size)
-{
-	return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
 /* Takes an aligned part of a block; with a base of NULL it only counts. */
 static void *take(char *base, size_t *at, size_t count, size_t size)
 {
 	size_t offset = *at;
 
-	*at += aligned(count * size);
+	*at += nn_kernel_aligned(count * size);
 	return base ? base + offset : NULL;
 }
 
 /* Divides a block; returns its size. */
 static size_t divide(const struct compiled *c, char *base, struct context *x, char **arena)
 {
-	size_t at = aligned(sizeof(*x));
+	size_t at = nn_kernel_aligned(sizeof(*x));
 
 	x->data = take(base, &at, (size_t)c->main->num_operands + 1, sizeof(*x->data));
 	x->inputs = take(base, &at, c->max_inputs + 1, sizeof(*x->inputs));

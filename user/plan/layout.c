@@ -7,8 +7,6 @@
 
 #include "compiled.h"
 
-#define ALIGNMENT 64
-
 struct item {
 	struct place *place;
 	size_t size;
@@ -55,11 +53,6 @@ static size_t find_gap(const struct item *items, size_t placed, const struct ite
 	return offset;
 }
 
-static size_t aligned(size_t size)
-{
-	return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
 bool compiled_layout(struct compiled *c)
 {
 	uint32_t operands = c->plan->graphs[0].subgraph->num_operands;
@@ -71,7 +64,7 @@ bool compiled_layout(struct compiled *c)
 	for (uint32_t i = 0; enough && i < operands; i++) {
 		if (c->places[i].kind == PLACE_ARENA && c->places[i].root == i)
 			items[count++] = (struct item){
-				&c->places[i], aligned(nn_tensor_size(&c->tensors[i]) + 1)
+				&c->places[i], nn_kernel_aligned(nn_tensor_size(&c->tensors[i]) + 1)
 			};
 	}
 	if (enough)

@@ -15,7 +15,6 @@
 #include "thaw.h"
 #include "tuning.h"
 
-#define ALIGNMENT 64
 #define MAX_ARENA (UINT64_C(1) << 40)
 
 struct thawed {
@@ -32,6 +31,12 @@ struct block {
 	struct compiled compiled;
 	struct nn_subgraph main;
 };
+
+/* Rounds up to what any object may need: malloc()'s own alignment. */
+static size_t fit(size_t size)
+{
+	return (size + 15) / 16 * 16;
+}
 
 /* What is left of the form. */
 struct cursor {
@@ -104,7 +109,7 @@ static size_t states_size(const struct thawing *t)
 
 		if (!kernel || !take(&c, step->words, sizeof(uint32_t)))
 			break;
-		size += (kernel->state_size + 15) / 16 * 16;
+		size += fit(kernel->state_size);
 	}
 	return size;
 }
@@ -187,10 +192,10 @@ static bool bound_operand(const struct thawing *t, uint32_t operand, bool writte
 		return false;
 	p = &t->places[operand - t->num_args];
 	in = p->in;
-	*room = (struct nn_room){ p->size, ALIGNMENT };
+	*room = (struct nn_room){ p->size, NN_KERNEL_ALIGN };
 	if (in >= FROZEN_ARG)
 		room->align = nn_type_info(t->tensors[in - FROZEN_ARG].type)->element_size;
-	if (p->offset % ALIGNMENT & (room->align - 1))
+	if (p->offset % NN_KERNEL_ALIGN & (room->align - 1))
 		room->align = (uint32_t)(p->offset & -p->offset);
 	return !written || in == FROZEN_ARENA || in >= FROZEN_ARG + t->head->num_inputs;
 }
@@ -249,14 +254,13 @@ static bool thaw_step(struct thawing *t, struct compiled_step *step,
 	step->ready.state = *state;
 	if (!kernel->restore(words, from->words, &bounds, &step->ready, *state))
 		return false;
-	*state += (kernel->state_size + 15) / 16 * 16;
+	*state += fit(kernel->state_size);
 	if (kernel->pack) {
 		step->ready.packed = t->packed + c->packed_size;
-		c->packed_size += (step->ready.packed_size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+		c->packed_size += nn_kernel_aligned(step->ready.packed_size);
 	}
 	if (c->scratch_size < step->ready.scratch_size)
-		c->scratch_size = (step->ready.scratch_size + ALIGNMENT - 1) / ALIGNMENT *
-				  ALIGNMENT;
+		c->scratch_size = nn_kernel_aligned(step->ready.scratch_size);
 	return c->packed_size <= t->h->packed_size;
 }
 
@@ -277,7 +281,7 @@ static size_t place(size_t *end, uint64_t count, size_t size)
 {
 	size_t at = *end;
 
-	*end += (count * size + 15) / 16 * 16;
+	*end += fit(count * size);
 	return at;
 }
 

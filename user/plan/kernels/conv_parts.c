@@ -17,8 +17,6 @@ enum { X, FILTER, BIAS, SHAPE };
 #define MAX_INPUTS 16
 #define COPY_BYTES (24 * 1024)		/* of copies: half of a first-level cache */
 #define MIN_BLOCK_ROWS 14
-#define ALIGNMENT 64
-
 /* Outputs of an input channel that are worth copying its windows, of floats and of bytes. */
 #define MIN_MULTIPLIER_F32 8
 #define MIN_MULTIPLIER_Q8 3
@@ -62,11 +60,6 @@ struct parts {
 	uint32_t count;
 	struct part parts[];
 };
-
-static size_t aligned(size_t size)
-{
-	return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
 
 /* ---- What the parts are ---- */
 
@@ -244,12 +237,12 @@ static bool prepare_part(struct nn_run *r, struct nn_ready *ready, struct parts 
 	nn_gemm_divide(g, 1, max_rows < MIN_BLOCK_ROWS ? MIN_BLOCK_ROWS : max_rows);
 	p->packed = ready->packed_size;
 	p->first_task = ready->tasks;
-	ready->packed_size += aligned(nn_gemm_packed_size(g, ready->isa));
+	ready->packed_size += nn_kernel_aligned(nn_gemm_packed_size(g, ready->isa));
 	ready->tasks += g->row_blocks;
-	if (s->copy_size < aligned(g->block_rows * row))
-		s->copy_size = aligned(g->block_rows * row);
-	if (s->result_size < aligned(g->block_rows * g->columns * g->element))
-		s->result_size = aligned(g->block_rows * g->columns * g->element);
+	if (s->copy_size < nn_kernel_aligned(g->block_rows * row))
+		s->copy_size = nn_kernel_aligned(g->block_rows * row);
+	if (s->result_size < nn_kernel_aligned(g->block_rows * g->columns * g->element))
+		s->result_size = nn_kernel_aligned(g->block_rows * g->columns * g->element);
 	if (ready->scratch_size < nn_gemm_scratch(g, ready->isa))
 		ready->scratch_size = nn_gemm_scratch(g, ready->isa);
 	return true;

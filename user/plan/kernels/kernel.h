@@ -15,6 +15,14 @@ struct nn_kernel;
 #define NN_SAVED_WORDS 64
 #define NN_SAVED_INPUTS 2
 
+/* What packed weights, scratch and the arena are aligned to: a cache line, the widest vector. */
+#define NN_KERNEL_ALIGN 64
+
+static inline size_t nn_kernel_aligned(size_t size)
+{
+	return (size + NN_KERNEL_ALIGN - 1) / NN_KERNEL_ALIGN * NN_KERNEL_ALIGN;
+}
+
 /* One operation made ready. Whoever prepares it fills all but `isa` and `threads`. */
 struct nn_ready {
 	const struct nn_isa *isa;
