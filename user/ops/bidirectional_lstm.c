@@ -38,17 +38,21 @@ enum nn_status nn_bidirectional_lstm_shape(const struct nn_run *r, struct nn_seq
 					   struct nn_lstm_cell *fw, struct nn_lstm_cell *bw)
 {
 	const struct nn_tensor *aux = &r->inputs[AUX];
+	struct nn_sequence aux_sequence;
 	bool linked;
 	enum nn_status status = nn_sequence_shape(r, 0, nn_run_bool(r, TIME_MAJOR, false), s);
 
+	if (!status)
+		status = nn_sequence_aux_shape(r, AUX, s, &aux_sequence);
 	if (!status)
 		status = aux_weights(r, &linked);
 	if (status)
 		return status;
 	if (linked && aux->omitted)
 		return nn_run_fail(r, "auxiliary weights without an auxiliary input");
-	if (!nn_sequence_aux_fits(r, AUX))
-		return nn_run_fail(r, "the auxiliary input has other dimensions than the input");
+	if (linked && aux_sequence.size != s->size)
+		return nn_run_fail(r, "auxiliary weights with an auxiliary input of %u, must be %u",
+				   aux_sequence.size, s->size);
 	*fw = (struct nn_lstm_cell){
 		.weights = FW_WEIGHTS,
 		.state_h = FW_H,
@@ -66,7 +70,7 @@ enum nn_status nn_bidirectional_lstm_shape(const struct nn_run *r, struct nn_seq
 	bw->layer_norm = BW_NORM;
 	bw->aux_weights = linked ? BW_AUX : 0;
 	status = nn_lstm_cell_shape(r, fw, s->batch, s->size);
-	return status ? status : nn_lstm_cell_shape(r, bw, s->batch, s->size);
+	return status ? status : nn_lstm_cell_shape(r, bw, s->batch, aux_sequence.size);
 }
 
 static enum nn_status infer_bidirectional_lstm(struct nn_run *r)
@@ -102,15 +106,18 @@ static enum nn_status execute_bidirectional_lstm(struct nn_run *r)
 	uint32_t sequences = merge ? 1 : 2, width;
 	float *states[4] = { NULL };
 	struct nn_lstm_cell fw, bw;
-	struct nn_sequence s;
+	struct nn_sequence s, bw_s;
 	const float *x, *aux = NULL;
 	enum nn_status status = nn_bidirectional_lstm_shape(r, &s, &fw, &bw);
 
 	if (status)
 		return status;
+	/* Of a linked operation, the backward cell has the size of the auxiliary input. */
+	bw_s = s;
+	bw_s.size = bw.size;
 	x = nn_sequence_read(r, 0, &s);
 	if (linked)
-		aux = nn_sequence_read(r, AUX, &s);
+		aux = nn_sequence_read(r, AUX, &bw_s);
 	if (!x || (linked && !aux))
 		return NN_OUT_OF_MEMORY;
 	for (uint32_t i = 0; i < 4 && r->num_outputs > sequences; i++)
@@ -120,7 +127,7 @@ static enum nn_status execute_bidirectional_lstm(struct nn_run *r)
 				  r->outputs[0].data, 0, width, states[0], states[1]);
 	if (status)
 		return status;
-	return nn_lstm_sequence(r, &bw, &s, aux && !bw.aux_weights ? aux : x,
+	return nn_lstm_sequence(r, &bw, &bw_s, aux && !bw.aux_weights ? aux : x,
 				bw.aux_weights ? aux : NULL, true, r->outputs[merge ? 0 : 1].data,
 				merge ? fw.outputs : 0, merge ? width : bw.outputs, states[2],
 				states[3]);

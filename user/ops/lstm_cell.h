@@ -53,7 +53,10 @@ enum nn_status nn_lstm_cell_shape(const struct nn_run *r, struct nn_lstm_cell *c
 enum nn_status nn_lstm_shape(const struct nn_run *r, struct nn_sequence *s,
 			     struct nn_lstm_cell *c);
 
-/* Reads a BIDIRECTIONAL_SEQUENCE_LSTM, checked likewise. */
+/*
+ * Reads a BIDIRECTIONAL_SEQUENCE_LSTM, checked likewise. Without auxiliary weights an auxiliary
+ * input is what the backward cell reads; its size is then the backward cell's.
+ */
 enum nn_status nn_bidirectional_lstm_shape(const struct nn_run *r, struct nn_sequence *s,
 					   struct nn_lstm_cell *forward,
 					   struct nn_lstm_cell *backward);

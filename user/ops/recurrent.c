@@ -102,12 +102,19 @@ enum nn_status nn_sequence_shape(const struct nn_run *r, uint32_t index, bool ti
 	return NN_OK;
 }
 
-bool nn_sequence_aux_fits(const struct nn_run *r, uint32_t index)
+enum nn_status nn_sequence_aux_shape(const struct nn_run *r, uint32_t index,
+				     const struct nn_sequence *s, struct nn_sequence *aux)
 {
-	const struct nn_tensor *aux = &r->inputs[index];
+	enum nn_status status;
 
-	return aux->omitted ||
-	       (aux->rank == 3 && !memcmp(aux->dims, r->inputs[0].dims, 3 * sizeof(*aux->dims)));
+	*aux = *s;
+	if (r->inputs[index].omitted)
+		return NN_OK;
+	status = nn_sequence_shape(r, index, s->time_major, aux);
+	if (!status && (aux->steps != s->steps || aux->batch != s->batch))
+		status = nn_run_fail(r, "input %u has %u steps of %u batches, input 0 has %u of %u",
+				     index, aux->steps, aux->batch, s->steps, s->batch);
+	return status;
 }
 
 const float *nn_sequence_read(struct nn_run *r, uint32_t index, const struct nn_sequence *s)

@@ -43,8 +43,12 @@ struct nn_sequence {
 enum nn_status nn_sequence_shape(const struct nn_run *r, uint32_t index, bool time_major,
 				 struct nn_sequence *s);
 
-/* Whether an auxiliary sequence is omitted or has exactly the dimensions of input 0. */
-bool nn_sequence_aux_fits(const struct nn_run *r, uint32_t index);
+/*
+ * Reads the shape of an auxiliary sequence beside `s`: as many steps and batches, of a size of its
+ * own. An omitted one has the shape of `s`.
+ */
+enum nn_status nn_sequence_aux_shape(const struct nn_run *r, uint32_t index,
+				     const struct nn_sequence *s, struct nn_sequence *aux);
 
 /*
  * The sequence in time-major order: the input itself, or a transposed copy.

@@ -11,16 +11,22 @@
 /* The inputs of a cell by their positions; 0 for an auxiliary weight that is not there. */
 struct cell {
 	uint32_t weights, recurrent, bias, state, aux_weights;
-	uint32_t units;
 	int32_t activation;
+
+	/* Filled by cell_shape(). */
+	uint32_t batch, size, units;
+	uint32_t aux_size;		/* of the input of the auxiliary weights */
 };
 
-/* Checks a cell's dimensions for inputs of `size` in batches. */
+/* Checks a cell's dimensions for inputs of `size` and `aux_size` in batches. */
 static enum nn_status cell_shape(const struct nn_run *r, struct cell *c, uint32_t batch,
-				 uint32_t size)
+				 uint32_t size, uint32_t aux_size)
 {
 	enum nn_status status;
 
+	c->batch = batch;
+	c->size = size;
+	c->aux_size = aux_size;
 	c->units = r->inputs[c->bias].dims[0];
 	status = nn_recurrent_dims(r, c->weights, c->units, size);
 	if (!status)
@@ -30,26 +36,27 @@ static enum nn_status cell_shape(const struct nn_run *r, struct cell *c, uint32_
 	if (!status)
 		status = nn_recurrent_dims(r, c->state, batch, c->units);
 	if (!status && c->aux_weights)
-		status = nn_recurrent_dims(r, c->aux_weights, c->units, size);
+		status = nn_recurrent_dims(r, c->aux_weights, c->units, aux_size);
 	if (!status && !nn_recurrent_activation(c->activation))
 		status = nn_run_fail(r, "activation %d is not known", c->activation);
 	return status;
 }
 
 /* One step for a batch: `next` from `x`, `aux` (or NULL) and `state`. */
-static void cell_step(const struct nn_run *r, const struct cell *c, uint32_t batch, uint32_t size,
-		      const float *x, const float *aux, const float *state, float *next)
+static void cell_step(const struct nn_run *r, const struct cell *c, const float *x,
+		      const float *aux, const float *state, float *next)
 {
 	const float *bias = r->inputs[c->bias].data;
 
-	for (size_t b = 0; b < batch; b++)
+	for (size_t b = 0; b < c->batch; b++)
 		memcpy(next + b * c->units, bias, c->units * sizeof(*bias));
-	nn_recurrent_multiply(r->inputs[c->weights].data, x, next, batch, c->units, size);
-	nn_recurrent_multiply(r->inputs[c->recurrent].data, state, next, batch, c->units, c->units);
+	nn_recurrent_multiply(r->inputs[c->weights].data, x, next, c->batch, c->units, c->size);
+	nn_recurrent_multiply(r->inputs[c->recurrent].data, state, next, c->batch, c->units,
+			      c->units);
 	if (aux)
-		nn_recurrent_multiply(r->inputs[c->aux_weights].data, aux, next, batch, c->units,
-				      size);
-	nn_recurrent_activate(c->activation, next, (size_t)batch * c->units);
+		nn_recurrent_multiply(r->inputs[c->aux_weights].data, aux, next, c->batch, c->units,
+				      c->aux_size);
+	nn_recurrent_activate(c->activation, next, (size_t)c->batch * c->units);
 }
 
 static struct cell rnn_cell(const struct nn_run *r)
@@ -66,7 +73,7 @@ static enum nn_status infer_rnn(struct nn_run *r)
 
 	if (x->rank != 2)
 		return nn_run_fail(r, "input 0 has %u dimensions, must have 2", x->rank);
-	status = cell_shape(r, &c, x->dims[0], x->dims[1]);
+	status = cell_shape(r, &c, x->dims[0], x->dims[1], 0);
 	if (status)
 		return status;
 	nn_recurrent_output(r, 0, x->dims[0], c.units, 0);
@@ -78,10 +85,11 @@ static enum nn_status execute_rnn(struct nn_run *r)
 {
 	const struct nn_tensor *x = &r->inputs[0];
 	struct cell c = rnn_cell(r);
+	enum nn_status status = cell_shape(r, &c, x->dims[0], x->dims[1], 0);
 
-	c.units = r->inputs[c.bias].dims[0];
-	cell_step(r, &c, x->dims[0], x->dims[1], x->data, NULL, r->inputs[c.state].data,
-		  r->outputs[0].data);
+	if (status)
+		return status;
+	cell_step(r, &c, x->data, NULL, r->inputs[c.state].data, r->outputs[0].data);
 	memcpy(r->outputs[1].data, r->outputs[0].data, nn_tensor_size(&r->outputs[0]));
 	return NN_OK;
 }
@@ -95,7 +103,8 @@ static enum nn_status run_sequence(struct nn_run *r, const struct cell *c,
 				   bool backward, float *out, uint32_t column, uint32_t width,
 				   float *state)
 {
-	size_t step = (size_t)s->batch * s->size, count = (size_t)s->batch * c->units;
+	size_t step = (size_t)s->batch * c->size, aux_step = (size_t)s->batch * c->aux_size;
+	size_t count = (size_t)s->batch * c->units;
 	float *hidden = nn_run_alloc(r, 2 * count, sizeof(*hidden));
 	const float *now = r->inputs[c->state].data;
 
@@ -105,8 +114,7 @@ static enum nn_status run_sequence(struct nn_run *r, const struct cell *c,
 		uint32_t t = backward ? s->steps - 1 - i : i;
 		float *next = hidden + (i & 1) * count;
 
-		cell_step(r, c, s->batch, s->size, x + t * step, aux ? aux + t * step : NULL, now,
-			  next);
+		cell_step(r, c, x + t * step, aux ? aux + t * aux_step : NULL, now, next);
 		nn_sequence_write(out, s, t, next, c->units, column, width);
 		now = next;
 	}
@@ -133,7 +141,7 @@ static enum nn_status infer_unidirectional_rnn(struct nn_run *r)
 	if (!status && time_major != 0 && time_major != 1)
 		status = nn_run_fail(r, "timeMajor is %d, must be 0 or 1", time_major);
 	if (!status)
-		status = cell_shape(r, &c, s.batch, s.size);
+		status = cell_shape(r, &c, s.batch, s.size, 0);
 	if (status)
 		return status;
 	sequence_output(r, 0, &s, c.units);
@@ -147,9 +155,12 @@ static enum nn_status execute_unidirectional_rnn(struct nn_run *r)
 	struct cell c = rnn_cell(r);
 	struct nn_sequence s;
 	const float *x;
+	enum nn_status status = nn_sequence_shape(r, 0, nn_run_int(r, 6, 0), &s);
 
-	nn_sequence_shape(r, 0, nn_run_int(r, 6, 0), &s);
-	c.units = r->inputs[c.bias].dims[0];
+	if (!status)
+		status = cell_shape(r, &c, s.batch, s.size, 0);
+	if (status)
+		return status;
 	x = nn_sequence_read(r, 0, &s);
 	if (!x)
 		return NN_OUT_OF_MEMORY;
@@ -161,38 +172,45 @@ static enum nn_status execute_unidirectional_rnn(struct nn_run *r)
 enum { AUX = 9, FW_AUX_WEIGHTS = 10, BW_AUX_WEIGHTS = 11, TIME_MAJOR = 13, MERGE = 14 };
 
 /*
- * The two cells of a bidirectional operation. With auxiliary weights both get
- * the auxiliary input besides; without them it replaces the backward cell's input.
+ * The two cells of a bidirectional operation, and its sequence and auxiliary sequence. With
+ * auxiliary weights both cells get the auxiliary input besides; without them it replaces the
+ * backward cell's input.
  */
 static enum nn_status bidirectional(const struct nn_run *r, struct cell *fw, struct cell *bw,
-				    struct nn_sequence *s)
+				    struct nn_sequence *s, struct nn_sequence *aux_s)
 {
 	const struct nn_tensor *aux = &r->inputs[AUX];
 	bool weights = !r->inputs[FW_AUX_WEIGHTS].omitted;
 	int32_t activation = nn_run_int(r, 12, 0);
 	enum nn_status status = nn_sequence_shape(r, 0, nn_run_bool(r, TIME_MAJOR, false), s);
 
+	if (!status)
+		status = nn_sequence_aux_shape(r, AUX, s, aux_s);
 	if (status)
 		return status;
 	if (weights == r->inputs[BW_AUX_WEIGHTS].omitted)
 		return nn_run_fail(r, "auxiliary weights of one direction only");
 	if (weights && aux->omitted)
 		return nn_run_fail(r, "auxiliary weights without an auxiliary input");
-	if (!nn_sequence_aux_fits(r, AUX))
-		return nn_run_fail(r, "the auxiliary input has other dimensions than the input");
-	*fw = (struct cell){ 1, 2, 3, 4, weights ? FW_AUX_WEIGHTS : 0, 0, activation };
-	*bw = (struct cell){ 5, 6, 7, 8, weights ? BW_AUX_WEIGHTS : 0, 0, activation };
-	status = cell_shape(r, fw, s->batch, s->size);
-	return status ? status : cell_shape(r, bw, s->batch, s->size);
+	*fw = (struct cell){ .weights = 1, .recurrent = 2, .bias = 3, .state = 4,
+			     .aux_weights = weights ? FW_AUX_WEIGHTS : 0,
+			     .activation = activation };
+	*bw = (struct cell){ .weights = 5, .recurrent = 6, .bias = 7, .state = 8,
+			     .aux_weights = weights ? BW_AUX_WEIGHTS : 0,
+			     .activation = activation };
+	status = cell_shape(r, fw, s->batch, s->size, aux_s->size);
+	if (!status)
+		status = cell_shape(r, bw, s->batch, weights ? s->size : aux_s->size, aux_s->size);
+	return status;
 }
 
 static enum nn_status infer_bidirectional_rnn(struct nn_run *r)
 {
 	bool merge = nn_run_bool(r, MERGE, false);
 	uint32_t sequences = merge ? 1 : 2;
-	struct nn_sequence s;
+	struct nn_sequence s, aux_s;
 	struct cell fw, bw;
-	enum nn_status status = bidirectional(r, &fw, &bw, &s);
+	enum nn_status status = bidirectional(r, &fw, &bw, &s, &aux_s);
 
 	if (status)
 		return status;
@@ -215,15 +233,15 @@ static enum nn_status execute_bidirectional_rnn(struct nn_run *r)
 	uint32_t sequences = merge ? 1 : 2, width;
 	bool states = r->num_outputs > sequences;
 	const float *x, *aux = NULL;
-	struct nn_sequence s;
+	struct nn_sequence s, aux_s;
 	struct cell fw, bw;
-	enum nn_status status = bidirectional(r, &fw, &bw, &s);
+	enum nn_status status = bidirectional(r, &fw, &bw, &s, &aux_s);
 
 	if (status)
 		return status;
 	x = nn_sequence_read(r, 0, &s);
 	if (linked)
-		aux = nn_sequence_read(r, AUX, &s);
+		aux = nn_sequence_read(r, AUX, &aux_s);
 	if (!x || (linked && !aux))
 		return NN_OUT_OF_MEMORY;
 	width = merge ? fw.units + bw.units : fw.units;

@@ -6,15 +6,18 @@
 
 #include "ops/axis.h"
 #include "ops/check.h"
+#include "ops/q8.h"
+#include "ops/quant.h"
 
 enum { FLOOR = 8, ABS = 38, EXP = 49, LOG = 60, NEG = 67, RSQRT = 83, SIN = 85, SQRT = 88 };
 
 static enum nn_status check(const struct nn_check *c)
 {
-	bool on_int = c->op->code == ABS || c->op->code == NEG;
+	bool on_int = c->op->code == ABS || c->op->code == NEG, on_q8 = c->op->code == RSQRT;
 	uint8_t max_rank = c->op->code == FLOOR ? 4 : 0;
 	const struct nn_rule inputs[] = {
-		{ NN_FLOATS | (on_int ? NN_T(NN_TENSOR_INT32) : 0), 0, max_rank },
+		{ NN_FLOATS | (on_int ? NN_T(NN_TENSOR_INT32) : 0) | (on_q8 ? NN_QUANT8 : 0), 0,
+		  max_rank },
 	};
 	const struct nn_rule outputs[] = { { NN_SAME, 0, max_rank } };
 
@@ -23,7 +26,14 @@ static enum nn_status check(const struct nn_check *c)
 
 static enum nn_status infer(struct nn_run *r)
 {
-	nn_tensor_like(&r->outputs[0], &r->inputs[0]);
+	struct nn_tensor *out = &r->outputs[0];
+	float scale = out->scale;
+	int32_t zero_point = out->zero_point;
+
+	nn_tensor_like(out, &r->inputs[0]);
+	/* A quantised output is quantised as the model says. */
+	out->scale = scale;
+	out->zero_point = zero_point;
 	return NN_OK;
 }
 
@@ -54,15 +64,35 @@ KERNEL(sqrt_float, float, sqrtf(x))
 KERNEL(abs_int, uint32_t, x >> 31 ? -x : x)
 KERNEL(neg_int, uint32_t, -x)
 
+/* What is not above zero has no finite root: the largest value stands for it. */
+static void rsqrt_q8(const struct nn_run *r)
+{
+	const struct nn_tensor *in = &r->inputs[0], *out = &r->outputs[0];
+	size_t count = nn_tensor_count(out);
+	const uint8_t *from = in->data;
+	struct nn_q8 q = nn_q8_of(in);
+	uint8_t *to = out->data;
+	int32_t low, high;
+
+	nn_quant_range(out->type, &low, &high);
+	for (size_t i = 0; i < count; i++) {
+		int32_t value = nn_q8_value(q, from[i]);
+		float root = 1 / sqrtf((float)value * in->scale);
+
+		to[i] = (uint8_t)(value > 0 ? nn_quantize(root, out->scale, out->zero_point, low,
+							  high) : high);
+	}
+}
+
 static enum nn_status execute(struct nn_run *r)
 {
 	static const struct {
 		int32_t code;
 		void (*on_float)(const struct nn_run *r);
-		void (*on_int)(const struct nn_run *r);
+		void (*on_others)(const struct nn_run *r);
 	} kernels[] = {
 		{ FLOOR, floor_float, NULL }, { ABS, abs_float, abs_int }, { EXP, exp_float, NULL },
-		{ LOG, log_float, NULL }, { NEG, neg_float, neg_int }, { RSQRT, rsqrt_float, NULL },
+		{ LOG, log_float, NULL }, { NEG, neg_float, neg_int }, { RSQRT, rsqrt_float, rsqrt_q8 },
 		{ SIN, sin_float, NULL }, { SQRT, sqrt_float, NULL },
 	};
 	uint32_t i = 0;
@@ -72,7 +102,7 @@ static enum nn_status execute(struct nn_run *r)
 	if (r->inputs[0].type == NN_TENSOR_FLOAT32)
 		kernels[i].on_float(r);
 	else
-		kernels[i].on_int(r);
+		kernels[i].on_others(r);
 	return NN_OK;
 }
 

@@ -82,6 +82,11 @@ static void test_signatures(void **state)
 		{ "EXP", "w1 > w1", false },
 		{ "LOG", "f1 > f1", true },
 		{ "RSQRT", "f1 > f1", true },
+		{ "RSQRT", "u3 > u3", true },
+		{ "RSQRT", "s1 > s1", true },
+		{ "RSQRT", "u1 > s1", false },
+		{ "RSQRT", "w1 > w1", false },
+		{ "SQRT", "u1 > u1", false },
 		{ "SIN", "f1 > f1", true },
 		{ "SQRT", "f1 > f1", true },
 		{ "SQRT", "f1 f1 > f1", false },
@@ -572,6 +577,44 @@ static void test_functions(void **state)
 	}
 }
 
+/* Every byte of both types; what has no root is the largest byte. */
+static void test_rsqrt_of_bytes(void **state)
+{
+	static const struct {
+		int32_t type, in_zero, out_zero, low, high;
+	} table[] = {
+		{ NN_TENSOR_QUANT8_ASYMM, 10, 3, 0, 255 },
+		{ NN_TENSOR_QUANT8_ASYMM_SIGNED, -100, -128, -128, 127 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(table); i++) {
+		const double in_scale = 0.25, out_scale = 0.0078125;
+		struct op_case c;
+		uint8_t in[256];
+
+		for (int k = 0; k < 256; k++)
+			in[k] = (uint8_t)k;
+		oc_init(&c, "RSQRT");
+		oc_input(&c, table[i].type, OC_DIMS(256), in);
+		oc_quantise(&c, (float)in_scale, table[i].in_zero);
+		oc_output(&c, table[i].type);
+		oc_quantise(&c, (float)out_scale, table[i].out_zero);
+		assert_int_equal(oc_run(&c), NN_OK);
+		for (int k = 0; k < 256; k++) {
+			bool is_signed = table[i].type == NN_TENSOR_QUANT8_ASYMM_SIGNED;
+			uint8_t out = ((const uint8_t *)oc_result(&c, 0)->data)[k];
+			int stored = (is_signed ? (int8_t)k : k) - table[i].in_zero;
+			double want = round(1 / sqrt(stored * in_scale) / out_scale);
+
+			want = stored > 0 ? fmin(want + table[i].out_zero, table[i].high) :
+					    table[i].high;
+			assert_int_equal(is_signed ? (int8_t)out : out, (int)want);
+		}
+		oc_free(&c);
+	}
+}
+
 static void test_int_functions(void **state)
 {
 	static const int32_t in[] = { 5, -5, 0, INT32_MIN, INT32_MAX };
@@ -738,6 +781,7 @@ int main(void)
 		cmocka_unit_test(test_comparisons),
 		cmocka_unit_test(test_logic),
 		cmocka_unit_test(test_functions),
+		cmocka_unit_test(test_rsqrt_of_bytes),
 		cmocka_unit_test(test_int_functions),
 		cmocka_unit_test(test_select),
 		cmocka_unit_test(test_select_quantised),

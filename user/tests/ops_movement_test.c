@@ -14,7 +14,7 @@ static void test_signatures(void **state)
 		{ "RESHAPE", "t4 w1 > t4", false },
 		{ "RESHAPE", "f5 w1 > f4", false },
 		{ "RESHAPE", "f4 f1 > f4", false },
-		{ "RESHAPE", "f4 w2 > f4", false },
+		{ "RESHAPE", "f4 w2 > f4", true },
 		{ "RESHAPE", "f4 w1 > h4", false },
 		{ "RESHAPE", "f4 > f4", false },
 		{ "SQUEEZE", "u4 w1 > u2", true },

@@ -89,6 +89,19 @@ static const float *random_input(struct op_case *c, uint32_t d0, uint32_t d1)
 	return c->tensors[c->num_inputs - 1].data;
 }
 
+static const float *random_sequence(struct op_case *c, uint32_t steps, uint32_t batch,
+				    uint32_t size)
+{
+	uint32_t dims[3] = { steps, batch, size };
+	float values[64];
+
+	assert_in_range(steps * batch * size, 0, 64);
+	for (uint32_t i = 0; i < steps * batch * size; i++)
+		values[i] = any();
+	oc_input(c, NN_TENSOR_FLOAT32, 3, dims, values);
+	return c->tensors[c->num_inputs - 1].data;
+}
+
 static void omitted(struct op_case *c)
 {
 	oc_input(c, NN_TENSOR_FLOAT32, OC_DIMS(1), NULL);
@@ -303,6 +316,139 @@ static void test_rnn(void **state)
 	oc_free(&c);
 }
 
+/*
+ * A bidirectional operation whose auxiliary input is as wide as A, not as the input: both linkings of
+ * BIDIRECTIONAL_SEQUENCE_RNN, time-major, two steps.
+ */
+static void test_rnn_auxiliary_width(void **state)
+{
+	enum { A = 2, T = 2 };
+
+	(void)state;
+	for (int cross = 0; cross < 2; cross++) {
+		const float *x, *aux;
+		uint32_t columns = cross ? I : A;
+		struct op_case c;
+
+		oc_init(&c, "BIDIRECTIONAL_SEQUENCE_RNN");
+		x = random_sequence(&c, T, B, I);
+		for (int direction = 0; direction < 2; direction++) {
+			random_input(&c, U, direction ? columns : I);
+			random_input(&c, U, U);
+			random_input(&c, U, 0);
+			random_input(&c, B, U);
+		}
+		aux = random_sequence(&c, T, B, A);
+		for (int direction = 0; direction < 2; direction++) {
+			if (cross)
+				random_input(&c, U, A);
+			else
+				omitted(&c);
+		}
+		oc_int(&c, 4);
+		oc_bool(&c, true);
+		oc_bool(&c, false);
+		oc_output(&c, NN_TENSOR_FLOAT32);
+		oc_output(&c, NN_TENSOR_FLOAT32);
+		assert_int_equal(oc_run(&c), NN_OK);
+		for (uint32_t b = 0; b < B; b++) {
+			double h[U], next[U];
+
+			for (uint32_t u = 0; u < U; u++)
+				h[u] = (double)input(&c, 8)[b * U + u];
+			for (uint32_t t = T; t-- > 0;) {
+				const float *row = cross ? x + (t * B + b) * I : aux + (t * B + b) * A;
+
+				for (uint32_t u = 0; u < U; u++) {
+					next[u] = (double)input(&c, 7)[u] +
+						  dot(input(&c, 5) + u * columns, row, columns);
+					if (cross)
+						next[u] += dot(input(&c, 11) + u * A,
+							       aux + (t * B + b) * A, A);
+					for (uint32_t k = 0; k < U; k++)
+						next[u] += (double)input(&c, 6)[u * U + k] * h[k];
+				}
+				for (uint32_t u = 0; u < U; u++) {
+					const float *out = oc_result(&c, 1)->data;
+
+					h[u] = tanh(next[u]);
+					assert_float_equal(out[(t * B + b) * U + u], h[u], 1e-5);
+				}
+			}
+		}
+		oc_free(&c);
+	}
+}
+
+/* The inputs of an LSTM cell without optional ones but the input gate's, for x of `size`. */
+static void lstm_weights(struct op_case *c, uint32_t size)
+{
+	for (uint32_t i = 0; i < 8; i++)
+		random_input(c, U, i < 4 ? size : U);
+	for (uint32_t i = 0; i < 3; i++)
+		omitted(c);
+	for (uint32_t i = 0; i < 4; i++)
+		random_input(c, U, 0);
+	omitted(c);
+	omitted(c);
+}
+
+static void copy_input(struct op_case *c, const struct op_case *from, uint32_t index)
+{
+	const struct nn_tensor *t = &from->tensors[index];
+
+	oc_input(c, t->type, t->rank, t->dims, t->data);
+	c->tensors[c->num_inputs - 1].omitted = t->omitted;
+}
+
+/*
+ * Parallel linking: the backward cell computes of an auxiliary input as wide as A what an LSTM of
+ * one step does.
+ */
+static void test_lstm_auxiliary_width(void **state)
+{
+	enum { A = 2 };
+	struct op_case c, one;
+
+	(void)state;
+	oc_init(&c, "BIDIRECTIONAL_SEQUENCE_LSTM");
+	random_sequence(&c, 1, B, I);
+	lstm_weights(&c, I);
+	lstm_weights(&c, A);
+	for (uint32_t i = 0; i < 4; i++)
+		random_input(&c, B, U);
+	random_sequence(&c, 1, B, A);
+	for (uint32_t i = 0; i < 8; i++)
+		omitted(&c);
+	oc_int(&c, 4);
+	oc_float(&c, 0);
+	oc_float(&c, 0);
+	oc_bool(&c, false);
+	oc_bool(&c, true);
+	for (uint32_t i = 0; i < 8; i++)
+		omitted(&c);
+	oc_output(&c, NN_TENSOR_FLOAT32);
+	oc_output(&c, NN_TENSOR_FLOAT32);
+	assert_int_equal(oc_run(&c), NN_OK);
+
+	oc_init(&one, "LSTM");
+	oc_input(&one, NN_TENSOR_FLOAT32, OC_DIMS(B, A), c.tensors[39].data);
+	for (uint32_t i = 18; i < 35; i++)
+		copy_input(&one, &c, i);
+	copy_input(&one, &c, 37);
+	copy_input(&one, &c, 38);
+	oc_int(&one, 4);
+	oc_float(&one, 0);
+	oc_float(&one, 0);
+	for (uint32_t i = 0; i < 4; i++)
+		oc_output(&one, NN_TENSOR_FLOAT32);
+	assert_int_equal(oc_run(&one), NN_OK);
+	assert_memory_equal(oc_result(&c, 1)->data, oc_result(&one, 3)->data,
+			    B * U * sizeof(float));
+	oc_free(&one);
+	oc_free(&c);
+}
+
 /* Two steps of one unit of rank 2 with a memory of 2, by hand. */
 static void test_svdf(void **state)
 {
@@ -409,6 +555,8 @@ int main(void)
 		cmocka_unit_test(test_lstm),
 		cmocka_unit_test(test_lstm_presence),
 		cmocka_unit_test(test_rnn),
+		cmocka_unit_test(test_rnn_auxiliary_width),
+		cmocka_unit_test(test_lstm_auxiliary_width),
 		cmocka_unit_test(test_svdf),
 		cmocka_unit_test(test_fingerprint),
 		cmocka_unit_test(test_random_multinomial),

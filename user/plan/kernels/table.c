@@ -23,6 +23,7 @@ static bool is_function(int32_t code)
 		20,	/* RELU1 */
 		21,	/* RELU6 */
 		28,	/* TANH */
+		83,	/* RSQRT */
 		99,	/* HARD_SWISH */
 	};
 
