@@ -352,7 +352,7 @@ int ANeuralNetworksEvent_getSyncFenceFd(const ANeuralNetworksEvent *event, int *
 	*sync_fence_fd = -1;
 	RT_NOT_NULL(event);
 	if (event->fence < 0)
-		return rt_refuse(ANEURALNETWORKS_OP_FAILED, "the event has no sync fence");
+		return rt_refuse(ANEURALNETWORKS_BAD_DATA, "the event has no sync fence");
 	*sync_fence_fd = fcntl(event->fence, F_DUPFD_CLOEXEC, 1);
 	if (*sync_fence_fd < 0)
 		return rt_refuse(ANEURALNETWORKS_OP_FAILED, "no fd: %s", strerror(errno));

@@ -318,7 +318,7 @@ static void test_pointer_outputs(void **state)
 	(void)state;
 	assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(e, NULL, 0, 0,
 									&events[0]));
-	assert_result(OP_FAILED, ANeuralNetworksEvent_getSyncFenceFd(events[0], &fd));
+	assert_result(BAD_DATA, ANeuralNetworksEvent_getSyncFenceFd(events[0], &fd));
 	assert_int_equal(fd, -1);
 	/* What the first writes is not read before it has ended. */
 	assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(

@@ -341,7 +341,7 @@ static void test_start_compute(void **state)
 	pthread_join(waiter, &result);
 	assert_null(result);
 	assert_sum(sum);
-	assert_result(OP_FAILED, ANeuralNetworksEvent_getSyncFenceFd(event, &fd));
+	assert_result(BAD_DATA, ANeuralNetworksEvent_getSyncFenceFd(event, &fd));
 	assert_int_equal(fd, -1);
 	assert_result(BAD_STATE, ANeuralNetworksExecution_compute(execution));
 	ANeuralNetworksExecution_free(execution);
