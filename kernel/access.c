@@ -7,7 +7,7 @@
 #include <linux/dma-buf.h>
 #include <linux/dma-resv.h>
 
-#include "nnaccel.h"
+#include "nnaccel_private.h"
 #include "trace.h"
 
 /**

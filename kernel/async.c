@@ -9,7 +9,7 @@
 #include <linux/slab.h>
 #include <linux/sync_file.h>
 
-#include "nnaccel.h"
+#include "nnaccel_private.h"
 #include "trace.h"
 
 /**
@@ -58,7 +58,7 @@ static void nnaccel_async_set_wait(struct nnaccel_async *async, u32 i, struct dm
 }
 
 /* Waits for no fence any more; what remains of the wait is its work. */
-static void nnaccel_async_unwait(struct nnaccel_async *async)
+static void nnaccel_async_remove_callbacks(struct nnaccel_async *async)
 {
 	u32 i;
 
@@ -68,7 +68,7 @@ static void nnaccel_async_unwait(struct nnaccel_async *async)
 }
 
 /* Has the work done when the fences from @first on have signalled, or the execution has ended. */
-static void nnaccel_async_arm(struct nnaccel_command *cmd, u32 first)
+static void nnaccel_async_add_callbacks(struct nnaccel_command *cmd, u32 first)
 {
 	struct nnaccel_async *async = cmd->async;
 	u32 i, n = async->num_waits;
@@ -86,7 +86,7 @@ static void nnaccel_async_arm(struct nnaccel_command *cmd, u32 first)
 	}
 	mutex_lock(&cmd->ctx->lock);
 	if (cmd->state == NNACCEL_COMMAND_DONE)
-		nnaccel_async_unwait(async);
+		nnaccel_async_remove_callbacks(async);
 	mutex_unlock(&cmd->ctx->lock);
 	nnaccel_async_signalled(async);
 }
@@ -127,7 +127,7 @@ static int nnaccel_async_queue(struct nnaccel_command *cmd)
 	nnaccel_async_set_limits(cmd);
 	if (!nnaccel_deadline_left(cmd->head.deadline_ns, 0))
 		return -ETIME;
-	ret = nnaccel_domain_begin_all(cmd);
+	ret = nnaccel_buffer_begin_all(cmd);
 	if (ret)
 		return ret;
 	cmd->async->accesses = cmd->num_accessed;
@@ -138,9 +138,9 @@ static int nnaccel_async_queue(struct nnaccel_command *cmd)
 }
 
 /* Queues what waits and was not ended meanwhile, unless it failed already. */
-static void nnaccel_async_go(struct nnaccel_command *cmd, int error)
+static void nnaccel_async_submit(struct nnaccel_command *cmd, int error)
 {
-	bool signalling = nnaccel_lock_to_signal(cmd->ctx);
+	bool signalling = nnaccel_lock_signalling(cmd->ctx);
 
 	if (cmd->state == NNACCEL_COMMAND_WAITING) {
 		error = error ?: nnaccel_async_queue(cmd);
@@ -149,7 +149,7 @@ static void nnaccel_async_go(struct nnaccel_command *cmd, int error)
 	} else {
 		error = 0;
 	}
-	nnaccel_unlock_signalled(cmd->ctx, signalling);
+	nnaccel_unlock_signalling(cmd->ctx, signalling);
 	if (error)
 		nnaccel_command_put(cmd);
 }
@@ -200,7 +200,7 @@ static int nnaccel_async_wait_for_memory(struct nnaccel_command *cmd)
 	mutex_unlock(&cmd->ctx->lock);
 	if (ret || n == async->num_fences)
 		return ret;
-	nnaccel_async_arm(cmd, async->num_fences);
+	nnaccel_async_add_callbacks(cmd, async->num_fences);
 	return 1;
 }
 
@@ -216,7 +216,7 @@ static void nnaccel_async_ready(struct work_struct *work)
 		error = error ?: nnaccel_command_begin_access(cmd);
 	}
 	if (error <= 0)
-		nnaccel_async_go(cmd, error);
+		nnaccel_async_submit(cmd, error);
 	nnaccel_command_put(cmd);
 }
 
@@ -226,10 +226,10 @@ static void nnaccel_async_finish(struct work_struct *work)
 	struct nnaccel_async *async = container_of(work, struct nnaccel_async, finish);
 	struct nnaccel_command *cmd = async->cmd;
 	int error = nnaccel_command_end_access(cmd);
-	bool signalling = nnaccel_lock_to_signal(cmd->ctx);
+	bool signalling = nnaccel_lock_signalling(cmd->ctx);
 
 	async->end(cmd, async->error ?: error);
-	nnaccel_unlock_signalled(cmd->ctx, signalling);
+	nnaccel_unlock_signalling(cmd->ctx, signalling);
 	nnaccel_command_put(cmd);
 }
 
@@ -342,19 +342,19 @@ void nnaccel_async_start(struct nnaccel_command *cmd)
 	struct nnaccel_async *async = cmd->async;
 
 	if (!async->num_fences && !async->waits_for_memory) {
-		nnaccel_async_go(cmd, 0);
+		nnaccel_async_submit(cmd, 0);
 		return;
 	}
 	mutex_lock(&cmd->ctx->lock);
 	if (cmd->state == NNACCEL_COMMAND_WAITING)
 		nnaccel_command_watch(cmd);
 	mutex_unlock(&cmd->ctx->lock);
-	nnaccel_async_arm(cmd, 0);
+	nnaccel_async_add_callbacks(cmd, 0);
 }
 
 /**
  * nnaccel_async_end() - Tell the client of an execution's end, once
- * @cmd: the execution; context->lock is held
+ * @cmd: the execution; ctx->lock is held
  * @error: 0: it is answered
  */
 void nnaccel_async_end(struct nnaccel_command *cmd, int error)
@@ -366,7 +366,7 @@ void nnaccel_async_end(struct nnaccel_command *cmd, int error)
 		return;
 	async->ended = true;
 	list_del_init(&async->node);
-	nnaccel_async_unwait(async);
+	nnaccel_async_remove_callbacks(async);
 	if (!async->accesses || cmd->abandoned) {
 		async->end(cmd, error);
 		return;
@@ -378,7 +378,7 @@ void nnaccel_async_end(struct nnaccel_command *cmd, int error)
 
 /**
  * nnaccel_async_cancel() - End an execution that has not ended yet
- * @cmd: the execution; context->lock is held
+ * @cmd: the execution; ctx->lock is held
  *
  * Return: 0: it is on no list any more, and a count of it is the caller's to put; 1: the worker
  * goes on with it; -EALREADY: the worker has it, and it must not end before.
@@ -399,17 +399,17 @@ int nnaccel_async_cancel(struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_async_withdraw() - Cancel an execution that was admitted and not started
+ * nnaccel_async_cancel_unstarted() - Cancel an execution that was admitted and not started
  * @cmd: the execution
  */
-void nnaccel_async_withdraw(struct nnaccel_command *cmd)
+void nnaccel_async_cancel_unstarted(struct nnaccel_command *cmd)
 {
-	bool waits, signalling = nnaccel_lock_to_signal(cmd->ctx);
+	bool waits, signalling = nnaccel_lock_signalling(cmd->ctx);
 
 	waits = cmd->state == NNACCEL_COMMAND_WAITING;
 	if (waits)
 		nnaccel_command_finish(cmd, -ECANCELED);
-	nnaccel_unlock_signalled(cmd->ctx, signalling);
+	nnaccel_unlock_signalling(cmd->ctx, signalling);
 	if (waits)
 		nnaccel_command_put(cmd);
 }
@@ -473,9 +473,9 @@ static int nnaccel_cancel_and_put(struct nnaccel_context *ctx, const struct nnac
 	LIST_HEAD(dead);
 	int ret;
 
-	signalling = nnaccel_lock_to_signal(ctx);
+	signalling = nnaccel_lock_signalling(ctx);
 	ret = nnaccel_cancel(ctx, arg, &dead);
-	nnaccel_unlock_signalled(ctx, signalling);
+	nnaccel_unlock_signalling(ctx, signalling);
 	list_for_each_entry_safe(cmd, next, &dead, node)
 		nnaccel_command_put(cmd);
 	return ret;

@@ -3,7 +3,7 @@
  * nnaccel: bursts. Two rings in shmem pages through which a client and its worker exchange
  * executions without the kernel; here are their lives, who may map what, and their slots.
  *
- * A burst dies once, under context->lock: with its file's last close, its context or its
+ * A burst dies once, under ctx->lock: with its file's last close, its context or its
  * worker's session. The status page says so first, then EPOLLHUP. Futexes that somebody sleeps
  * on are user space's to wake.
  */
@@ -18,7 +18,7 @@
 #include <linux/shmem_fs.h>
 #include <linux/slab.h>
 
-#include "nnaccel.h"
+#include "nnaccel_private.h"
 #include "trace.h"
 
 /* A slot is an index and, above it, how often the burst had bound one before. */
@@ -41,7 +41,7 @@ static u64 nnaccel_burst_ring_bytes(u32 capacity)
 static void nnaccel_slot_free(struct nnaccel_slot *slot)
 {
 	nnaccel_pool_put(slot->pool);
-	kfree(slot->forget);
+	kfree(slot->notice);
 	kfree(slot);
 	nnaccel_count(NNACCEL_SLOTS, -1);
 }
@@ -57,8 +57,8 @@ static struct nnaccel_slot *nnaccel_slot_create(struct nnaccel_burst *burst,
 	slot = kzalloc(sizeof(*slot), GFP_KERNEL_ACCOUNT);
 	if (!slot)
 		return ERR_PTR(-ENOMEM);
-	slot->forget = kzalloc(sizeof(*slot->forget), GFP_KERNEL_ACCOUNT);
-	if (!slot->forget)
+	slot->notice = kzalloc(sizeof(*slot->notice), GFP_KERNEL_ACCOUNT);
+	if (!slot->notice)
 		goto err_slot;
 	slot->prot = arg->prot;
 	slot->pool = nnaccel_pool_get(burst->ctx, arg->pool);
@@ -84,7 +84,7 @@ static struct nnaccel_slot *nnaccel_slot_create(struct nnaccel_burst *burst,
 err_pool:
 	nnaccel_pool_put(slot->pool);
 err_slot:
-	kfree(slot->forget);
+	kfree(slot->notice);
 	kfree(slot);
 	return ERR_PTR(ret);
 }
@@ -122,7 +122,7 @@ static int nnaccel_slot_bind_ioctl(struct nnaccel_ucmd *ucmd)
 	return 0;
 }
 
-/* The slot of that number, or NULL; context->lock is held. */
+/* The slot of that number, or NULL; ctx->lock is held. */
 static struct nnaccel_slot *nnaccel_slot_find(struct nnaccel_burst *burst, u32 number)
 {
 	struct nnaccel_slot *slot;
@@ -148,7 +148,7 @@ static int nnaccel_slot_free_ioctl(struct nnaccel_ucmd *ucmd)
 	xa_erase(&burst->slots, NNACCEL_SLOT_INDEX(slot->number));
 	burst->num_slots--;
 	if (slot->resolved && !burst->dead)
-		nnaccel_session_forget(ctx->session, &slot->forget, NNACCEL_DO_SLOT_GONE,
+		nnaccel_session_notify(ctx->session, &slot->notice, NNACCEL_DO_SLOT_GONE,
 				       slot->number, burst->number);
 	trace_nnaccel_slot_free(burst, slot);
 	mutex_unlock(&ctx->lock);
@@ -158,7 +158,7 @@ static int nnaccel_slot_free_ioctl(struct nnaccel_ucmd *ucmd)
 
 /**
  * nnaccel_burst_resolve() - Look up a slot for the worker
- * @burst: the burst; context->lock is held
+ * @burst: the burst; ctx->lock is held
  * @number: the slot
  * @prot: out: NNACCEL_PROT_* that the slot allows
  *
@@ -333,7 +333,7 @@ static void nnaccel_burst_mark_dead(struct nnaccel_burst *burst)
 	set_page_dirty(burst->status);
 }
 
-/* Ends a burst that lives; context->lock is held. */
+/* Ends a burst that lives; ctx->lock is held. */
 static void nnaccel_burst_kill(struct nnaccel_burst *burst)
 {
 	struct nnaccel_session *session = burst->ctx->session;
@@ -348,7 +348,7 @@ static void nnaccel_burst_kill(struct nnaccel_burst *burst)
 	trace_nnaccel_burst_dead(burst);
 	if (burst->number) {
 		xa_erase(&session->bursts, burst->number);
-		nnaccel_session_forget(session, &burst->forget, NNACCEL_DO_BURST_GONE, 0,
+		nnaccel_session_notify(session, &burst->notice, NNACCEL_DO_BURST_GONE, 0,
 				       burst->number);
 	}
 }
@@ -372,7 +372,7 @@ void nnaccel_burst_kill_all(struct nnaccel_context *ctx)
  * @session: the session that is to be told of it
  * @number: out: the number; stays as it is where there is no need for one
  *
- * Waits for memory, so it comes before context->lock is taken.
+ * Waits for memory, so it comes before ctx->lock is taken.
  *
  * Return: 0 or -ENOMEM.
  */
@@ -389,7 +389,7 @@ int nnaccel_burst_reserve(struct nnaccel_burst *burst, struct nnaccel_session *s
 
 /**
  * nnaccel_burst_announce() - Give a burst its number: the worker is about to be told of it
- * @burst: the burst; context->lock is held
+ * @burst: the burst; ctx->lock is held
  * @number: what was reserved for it
  *
  * Return: 0, or -ECANCELED: it died meanwhile.
@@ -451,7 +451,7 @@ static void nnaccel_burst_free(struct kref *refs)
 	nnaccel_burst_drop_memory(burst);
 	nnaccel_model_put(burst->model);
 	xa_destroy(&burst->slots);
-	kfree(burst->forget);
+	kfree(burst->notice);
 	kfree(burst);
 	mutex_lock(&ctx->lock);
 	ctx->num_bursts--;
@@ -461,7 +461,7 @@ static void nnaccel_burst_free(struct kref *refs)
 }
 
 /**
- * nnaccel_burst_put() - Count one pointer less; not with context->lock held
+ * nnaccel_burst_put() - Count one pointer less; not with ctx->lock held
  * @burst: the burst
  */
 void nnaccel_burst_put(struct nnaccel_burst *burst)
@@ -573,7 +573,7 @@ static const struct file_operations nnaccel_burst_fops = {
 /* ---- creation ---- */
 
 /* Counts the burst among its context's, if there may be one more. */
-static int nnaccel_burst_enlist(struct nnaccel_burst *burst)
+static int nnaccel_burst_add(struct nnaccel_burst *burst)
 {
 	struct nnaccel_context *ctx = burst->ctx;
 	int ret = 0;
@@ -604,8 +604,8 @@ static struct nnaccel_burst *nnaccel_burst_create(struct nnaccel_context *ctx,
 	burst->ctx = ctx;
 	burst->flags = arg->flags & NNACCEL_BURST_NO_SPIN;
 	burst->capacity = arg->capacity ?: NNACCEL_BURST_DEFAULT_CAPACITY;
-	burst->forget = kzalloc(sizeof(*burst->forget), GFP_KERNEL_ACCOUNT);
-	if (!burst->forget) {
+	burst->notice = kzalloc(sizeof(*burst->notice), GFP_KERNEL_ACCOUNT);
+	if (!burst->notice) {
 		ret = -ENOMEM;
 		goto err_burst;
 	}
@@ -614,7 +614,7 @@ static struct nnaccel_burst *nnaccel_burst_create(struct nnaccel_context *ctx,
 		ret = PTR_ERR(burst->model);
 		goto err_burst;
 	}
-	ret = nnaccel_burst_enlist(burst);
+	ret = nnaccel_burst_add(burst);
 	if (ret)
 		goto err_model;
 	/* From here on it goes as any burst goes. */
@@ -631,7 +631,7 @@ static struct nnaccel_burst *nnaccel_burst_create(struct nnaccel_context *ctx,
 err_model:
 	nnaccel_model_put(burst->model);
 err_burst:
-	kfree(burst->forget);
+	kfree(burst->notice);
 	kfree(burst);
 	return ERR_PTR(ret);
 }

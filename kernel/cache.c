@@ -8,10 +8,10 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
-#include "nnaccel.h"
+#include "nnaccel_private.h"
 #include "trace.h"
 
-static int nnaccel_prepare_cached_name(struct nnaccel_command *cmd, const void *from)
+static int nnaccel_prepare_cached_set_args(struct nnaccel_command *cmd, const void *from)
 {
 	const struct nnaccel_prepare_cached *arg = from;
 	const struct nnaccel_part parts[] = {
@@ -34,7 +34,7 @@ int nnaccel_prepare_cached_ioctl(struct nnaccel_ucmd *ucmd)
 	struct nnaccel_prepare_cached *arg = ucmd->cmd;
 	const struct nnaccel_preparation p = {
 		.kind = NNACCEL_DO_PREPARE_CACHED,
-		.name = nnaccel_prepare_cached_name,
+		.set_args = nnaccel_prepare_cached_set_args,
 		.preference = arg->preference,
 		.priority = arg->priority,
 		.deadline_ns = arg->deadline_ns,

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * nnaccel: commands. What a client asks of its worker: built from one copy of the arguments,
- * queued to the session, waited for; and the ioctls that are no more than that.
+ * queued to the session, waited for.
  */
 
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
-#include <linux/nospec.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "nnaccel.h"
+#include "nnaccel_private.h"
 #include "trace.h"
 
 /* How often the death of a worker that was killed is looked for. */
@@ -47,7 +46,7 @@ static void nnaccel_command_watch_until(struct nnaccel_command *cmd, u64 ns)
 
 /**
  * nnaccel_command_watch() - End a command that takes too long
- * @cmd: the command, not at its end; context->lock is held
+ * @cmd: the command, not at its end; ctx->lock is held
  */
 void nnaccel_command_watch(struct nnaccel_command *cmd)
 {
@@ -75,7 +74,7 @@ static void nnaccel_command_expire(struct work_struct *work)
 	struct nnaccel_context *ctx = cmd->ctx;
 	bool signalling, drop = false;
 
-	signalling = nnaccel_lock_to_signal(ctx);
+	signalling = nnaccel_lock_signalling(ctx);
 	if (cmd->state == NNACCEL_COMMAND_DONE) {
 		/* It came first. */
 	} else if (nnaccel_deadline_left(nnaccel_command_due_ns(cmd), 0)) {
@@ -87,7 +86,7 @@ static void nnaccel_command_expire(struct work_struct *work)
 		nnaccel_command_finish(cmd, -ETIME);
 		drop = true;
 	}
-	nnaccel_unlock_signalled(ctx, signalling);
+	nnaccel_unlock_signalling(ctx, signalling);
 	if (drop)
 		nnaccel_command_put(cmd);
 	nnaccel_command_put(cmd);
@@ -145,7 +144,7 @@ static void nnaccel_command_free(struct kref *refs)
 }
 
 /**
- * nnaccel_command_put() - Drop a count; not with context->lock held
+ * nnaccel_command_put() - Drop a count; not with ctx->lock held
  * @cmd: the command
  */
 void nnaccel_command_put(struct nnaccel_command *cmd)
@@ -169,12 +168,18 @@ static int nnaccel_command_add_pool(struct nnaccel_command *cmd, u32 id)
 	return 0;
 }
 
-/*
- * Adds @first, unless it is 0, then @num_pools pools whose ids are user memory; leaves room for
- * @num_buffers.
+/**
+ * nnaccel_command_add_pools() - Name pools, which the command is to read
+ * @cmd: the command, which names none yet
+ * @first: id of the first; 0: none
+ * @ids: user address of the ids of those behind it
+ * @num_pools: how many
+ * @num_buffers: room for so many buffers behind them
+ *
+ * Return: 0, -ENOENT, -EFAULT, -ENOMEM.
  */
-static int nnaccel_command_add_pools(struct nnaccel_command *cmd, u32 first, u64 ids,
-				     u32 num_pools, u32 num_buffers)
+int nnaccel_command_add_pools(struct nnaccel_command *cmd, u32 first, u64 ids, u32 num_pools,
+			      u32 num_buffers)
 {
 	u32 i, *copy, n = num_pools + !!first + num_buffers;
 	int ret = 0;
@@ -306,7 +311,7 @@ static int nnaccel_command_lock_session(struct nnaccel_command *cmd)
 		return nnaccel_engine_lock_session(cmd->ctx, cmd->head.deadline_ns);
 	mutex_lock(&cmd->ctx->lock);
 	/* A model that lives has its worker. */
-	served = copies ? nnaccel_domain_is_served(cmd) : !!cmd->model->session;
+	served = copies ? nnaccel_buffer_is_served(cmd) : !!cmd->model->session;
 	if (served)
 		return 0;
 	mutex_unlock(&cmd->ctx->lock);
@@ -324,7 +329,7 @@ static int nnaccel_command_queue(struct nnaccel_command *cmd)
 		return ret;
 
 	ret = ctx->num_commands < READ_ONCE(nnaccel_max_commands) ?
-	      nnaccel_domain_begin_all(cmd) : -ENOSPC;
+	      nnaccel_buffer_begin_all(cmd) : -ENOSPC;
 	if (!ret) {
 		ctx->num_commands++;
 		kref_get(&cmd->refs);
@@ -425,7 +430,7 @@ int nnaccel_command_run(struct nnaccel_command *cmd)
 
 /**
  * nnaccel_command_finish() - A queued or fetched command is at its end: wake its caller
- * @cmd: the command, off its list; context->lock is held; the session's count is the caller's
+ * @cmd: the command, off its list; ctx->lock is held; the session's count is the caller's
  * @error: 0: answered
  */
 void nnaccel_command_finish(struct nnaccel_command *cmd, int error)
@@ -433,7 +438,7 @@ void nnaccel_command_finish(struct nnaccel_command *cmd, int error)
 	lockdep_assert_held(&cmd->ctx->lock);
 	cmd->state = NNACCEL_COMMAND_DONE;
 	cmd->error = error && cmd->expired ? -ETIME : error;
-	nnaccel_domain_end_all(cmd, error);
+	nnaccel_buffer_end_all(cmd, error);
 	cmd->ctx->num_commands--;
 	/* Not the last count: the session's is there. */
 	if (cancel_delayed_work(&cmd->expiry))
@@ -477,246 +482,4 @@ int nnaccel_write_message(const char *from, u64 to, u32 size)
 int nnaccel_command_write_message(const struct nnaccel_command *cmd, u64 to, u32 size)
 {
 	return nnaccel_write_message(cmd->message, to, size);
-}
-
-/**
- * nnaccel_query_ioctl() - NNACCEL_QUERY
- * @ucmd: the ioctl
- *
- * Return: 0, -EINVAL, -ENOBUFS, -EFAULT, or what nnaccel_command_run() returned.
- */
-int nnaccel_query_ioctl(struct nnaccel_ucmd *ucmd)
-{
-	struct nnaccel_query *arg = ucmd->cmd;
-	struct nnaccel_command *cmd;
-	u32 size = 0;
-	int ret;
-
-	if (arg->data_size > NNACCEL_MAX_QUERY)
-		return -EINVAL;
-	cmd = nnaccel_command_alloc(ucmd->object, NNACCEL_DO_QUERY);
-	if (IS_ERR(cmd))
-		return PTR_ERR(cmd);
-	cmd->head.query = arg->query;
-	cmd->head.max_payload = NNACCEL_MAX_QUERY;
-	ret = nnaccel_command_run(cmd);
-	if (ret)
-		goto out;
-
-	if (cmd->status == NNACCEL_STATUS_NONE)
-		size = cmd->payload_size;
-	if (size > arg->data_size)
-		ret = -ENOBUFS;
-	else if (copy_to_user(u64_to_user_ptr(arg->data), cmd->payload, size))
-		ret = -EFAULT;
-	if (ret)
-		goto out;
-	arg->data_size = size;
-	arg->out_status = cmd->status;
-	ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
-out:
-	nnaccel_command_put(cmd);
-	return ret;
-}
-
-/**
- * nnaccel_supported_ioctl() - NNACCEL_SUPPORTED
- * @ucmd: the ioctl
- *
- * Return: 0, -EINVAL, -ENOENT, -EFAULT, -ENOMEM, or what nnaccel_command_run() returned.
- */
-int nnaccel_supported_ioctl(struct nnaccel_ucmd *ucmd)
-{
-	struct nnaccel_supported *arg = ucmd->cmd;
-	struct nnaccel_command *cmd;
-	int ret;
-
-	if (arg->flags || arg->__reserved || arg->message_size > NNACCEL_MAX_MESSAGE ||
-	    arg->num_operations > NNACCEL_MAX_OPERATIONS)
-		return -EINVAL;
-	cmd = nnaccel_command_alloc(ucmd->object, NNACCEL_DO_SUPPORTED);
-	if (IS_ERR(cmd))
-		return PTR_ERR(cmd);
-	cmd->head.max_payload = arg->num_operations;
-	ret = nnaccel_command_set_model_pools(cmd, arg->wire_pool, arg->wire_offset,
-					      arg->wire_length, arg->pools, arg->num_pools);
-	if (!ret)
-		ret = nnaccel_command_run(cmd);
-	if (!ret && cmd->status == NNACCEL_STATUS_NONE &&
-	    copy_to_user(u64_to_user_ptr(arg->supported), cmd->payload, cmd->payload_size))
-		ret = -EFAULT;
-	if (!ret)
-		ret = nnaccel_command_write_message(cmd, arg->message, arg->message_size);
-	if (!ret) {
-		arg->out_status = cmd->status;
-		ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
-	}
-	nnaccel_command_put(cmd);
-	return ret;
-}
-
-/* Checks an argument and adds to its pool's protection what it takes; @output < 0: an input. */
-static int nnaccel_execute_check_arg(struct nnaccel_command *cmd, struct nnaccel_arg *arg,
-				     s64 output)
-{
-	u32 prot = NNACCEL_PROT_READ | (output < 0 ? 0 : NNACCEL_PROT_WRITE);
-	const struct nnaccel_arg omitted = { .flags = NNACCEL_ARG_NO_VALUE };
-	struct nnaccel_pool *pool;
-	u32 i;
-	u64 end;
-
-	if (arg->flags & NNACCEL_ARG_NO_VALUE)
-		return memcmp(arg, &omitted, sizeof(omitted)) ? -EINVAL : 0;
-	if (arg->flags & ~NNACCEL_ARG_BUFFER || arg->__reserved || arg->rank > NNACCEL_MAX_RANK)
-		return -EINVAL;
-	for (i = arg->rank; i < NNACCEL_MAX_RANK; i++)
-		if (arg->dims[i])
-			return -EINVAL;
-
-	if (arg->flags & NNACCEL_ARG_BUFFER)
-		return nnaccel_domain_set_arg(cmd, arg, output);
-	if (arg->pool >= cmd->first_buffer)
-		return -EINVAL;
-	i = array_index_nospec(arg->pool, cmd->first_buffer);
-	pool = cmd->pools[i];
-	if (check_add_overflow(arg->offset, arg->length, &end) || end > pool->length ||
-	    (end && nnaccel_pool_is_formatted(pool)))
-		return -EINVAL;
-	if (prot & ~pool->prot)
-		return -EACCES;
-	cmd->grants[i].prot |= prot;
-	return 0;
-}
-
-static int nnaccel_execute_set_args(struct nnaccel_command *cmd, const struct nnaccel_execute *arg)
-{
-	u32 i, num;
-	int ret;
-
-	if (check_add_overflow(arg->num_inputs, arg->num_outputs, &num) || num > NNACCEL_MAX_ARGS)
-		return -EINVAL;
-	cmd->args = nnaccel_copy_in(arg->args, num, sizeof(*cmd->args));
-	if (IS_ERR(cmd->args)) {
-		ret = PTR_ERR(cmd->args);
-		cmd->args = NULL;
-		return ret;
-	}
-	for (i = 0; i < num; i++) {
-		ret = nnaccel_execute_check_arg(cmd, &cmd->args[i], (s64)i - arg->num_inputs);
-		if (ret)
-			return ret;
-	}
-	cmd->head.num_inputs = arg->num_inputs;
-	cmd->head.num_outputs = arg->num_outputs;
-	cmd->head.max_payload = arg->num_outputs * (sizeof(struct nnaccel_shape) +
-						    (cmd->writes ? sizeof(u64) : 0));
-	return 0;
-}
-
-static int nnaccel_execute_build(struct nnaccel_command *cmd, const struct nnaccel_execute *arg)
-{
-	int ret;
-
-	if (arg->num_pools > NNACCEL_MAX_CMD_POOLS || arg->num_buffers > NNACCEL_MAX_CMD_BUFFERS)
-		return -EINVAL;
-	cmd->head.flags = arg->flags;
-	cmd->head.deadline_ns = arg->deadline_ns;
-	cmd->head.loop_timeout_ns = arg->loop_timeout_ns;
-	ret = nnaccel_command_add_pools(cmd, 0, arg->pools, arg->num_pools, arg->num_buffers);
-	if (!ret)
-		ret = nnaccel_domain_add_all(cmd, arg->buffers, arg->num_buffers);
-	if (!ret)
-		ret = nnaccel_execute_set_args(cmd, arg);
-	if (!ret)
-		ret = nnaccel_command_set_attributes(cmd, arg->attributes, arg->attributes_size);
-	if (ret)
-		return ret;
-	cmd->model = nnaccel_model_get(cmd->ctx, arg->model);
-	if (IS_ERR(cmd->model)) {
-		ret = PTR_ERR(cmd->model);
-		cmd->model = NULL;
-		return ret;
-	}
-	cmd->head.model = cmd->model->number;
-	cmd->head.priority = cmd->model->priority;
-	return nnaccel_domain_check_roles(cmd);
-}
-
-/**
- * nnaccel_execute_create() - Make an execution of a client's description
- * @ctx: the context
- * @arg: the module's copy of the description
- *
- * Return: the command, or an error pointer: -EINVAL, -ENOENT, -EACCES, -EPERM, -EFAULT,
- * -ENOMEM.
- */
-struct nnaccel_command *nnaccel_execute_create(struct nnaccel_context *ctx,
-					       const struct nnaccel_execute *arg)
-{
-	struct nnaccel_command *cmd;
-	int ret;
-
-	if (arg->flags & ~NNACCEL_EXECUTE_MEASURE || arg->__reserved ||
-	    arg->message_size > NNACCEL_MAX_MESSAGE)
-		return ERR_PTR(-EINVAL);
-	cmd = nnaccel_command_alloc(ctx, NNACCEL_DO_EXECUTE);
-	if (IS_ERR(cmd))
-		return cmd;
-	ret = nnaccel_execute_build(cmd, arg);
-	if (!ret)
-		return cmd;
-	nnaccel_command_put(cmd);
-	return ERR_PTR(ret);
-}
-
-/**
- * nnaccel_execute_respond() - Give the results of an execution to its client
- * @ucmd: where the client's struct nnaccel_execute is, and the module's copy of it
- * @cmd: the execution, answered
- * @driver_ns: how long it took
- *
- * Return: 0 or -EFAULT.
- */
-int nnaccel_execute_respond(struct nnaccel_ucmd *ucmd, const struct nnaccel_command *cmd,
-			    u64 driver_ns)
-{
-	struct nnaccel_execute *arg = ucmd->cmd;
-	bool measured = arg->flags & NNACCEL_EXECUTE_MEASURE;
-
-	arg->out_status = cmd->status;
-	arg->out_num_shapes = 0;
-	arg->out_device_ns = measured ? cmd->device_ns : NNACCEL_TIME_NONE;
-	arg->out_driver_ns = measured ? driver_ns : NNACCEL_TIME_NONE;
-	if (arg->shapes && cmd->payload_size) {
-		if (copy_to_user(u64_to_user_ptr(arg->shapes), cmd->payload,
-				 arg->num_outputs * sizeof(struct nnaccel_shape)))
-			return -EFAULT;
-		arg->out_num_shapes = arg->num_outputs;
-	}
-	return nnaccel_command_write_message(cmd, arg->message, arg->message_size) ?:
-	       nnaccel_ucmd_respond(ucmd, sizeof(*arg));
-}
-
-/**
- * nnaccel_execute_ioctl() - NNACCEL_EXECUTE
- * @ucmd: the ioctl
- *
- * Return: 0, -EINVAL, -ENOENT, -EACCES, -EPERM, -EFAULT, -ENOMEM, or what nnaccel_command_run()
- * returned.
- */
-int nnaccel_execute_ioctl(struct nnaccel_ucmd *ucmd)
-{
-	struct nnaccel_execute *arg = ucmd->cmd;
-	struct nnaccel_command *cmd;
-	u64 start = ktime_get_ns();
-	int ret;
-
-	cmd = nnaccel_execute_create(ucmd->object, arg);
-	if (IS_ERR(cmd))
-		return PTR_ERR(cmd);
-	ret = nnaccel_command_run(cmd);
-	if (!ret)
-		ret = nnaccel_execute_respond(ucmd, cmd, ktime_get_ns() - start);
-	nnaccel_command_put(cmd);
-	return ret;
 }

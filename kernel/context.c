@@ -13,7 +13,7 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
-#include "nnaccel.h"
+#include "nnaccel_private.h"
 #include "trace.h"
 
 /**
@@ -251,17 +251,17 @@ static int nnaccel_context_release(struct inode *inode, struct file *file)
 	bool signalling;
 	LIST_HEAD(dead);
 
-	signalling = nnaccel_lock_to_signal(ctx);
+	signalling = nnaccel_lock_signalling(ctx);
 	WRITE_ONCE(ctx->closed, true);
 	nnaccel_async_fail(ctx, NULL, -ECANCELED, &dead);
 	nnaccel_burst_kill_all(ctx);
 	if (ctx->session)
 		wake_up_all(&ctx->session->wait);
-	nnaccel_unlock_signalled(ctx, signalling);
+	nnaccel_unlock_signalling(ctx, signalling);
 	list_for_each_entry_safe(cmd, next, &dead, node)
 		nnaccel_command_put(cmd);
 
-	nnaccel_domain_destroy_all(ctx);
+	nnaccel_buffer_destroy_all(ctx);
 	nnaccel_object_destroy_all(ctx);
 	nnaccel_engine_remove(ctx);
 	nnaccel_user_close(ctx->user);

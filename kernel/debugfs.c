@@ -8,7 +8,7 @@
 #include <linux/module.h>
 #include <linux/seq_file.h>
 
-#include "nnaccel.h"
+#include "nnaccel_private.h"
 
 static const char *const nnaccel_counter_names[NNACCEL_COUNTERS] = {
 	[NNACCEL_CONTEXTS] = "contexts",

@@ -24,7 +24,7 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
-#include "nnaccel.h"
+#include "nnaccel_private.h"
 #include "trace.h"
 
 /**
@@ -59,7 +59,7 @@ static void nnaccel_engine_changed(void)
 	wake_up_all(&engine.changes_wait);
 }
 
-static void nnaccel_engine_post(struct nnaccel_context *ctx, enum nnaccel_engine_stage stage)
+static void nnaccel_engine_notify(struct nnaccel_context *ctx, enum nnaccel_engine_stage stage)
 {
 	lockdep_assert_held(&engine.lock);
 	ctx->stage = stage;
@@ -68,7 +68,7 @@ static void nnaccel_engine_post(struct nnaccel_context *ctx, enum nnaccel_engine
 }
 
 /* No worker for @ctx: what waits for one returns @error. */
-static void nnaccel_engine_dismiss(struct nnaccel_context *ctx, int error)
+static void nnaccel_engine_fail_waits(struct nnaccel_context *ctx, int error)
 {
 	lockdep_assert_held(&engine.lock);
 	ctx->stage = NNACCEL_STAGE_IDLE;
@@ -85,7 +85,7 @@ void nnaccel_engine_add(struct nnaccel_context *ctx)
 {
 	mutex_lock(&engine.lock);
 	list_add_tail(&ctx->node, &engine.contexts);
-	nnaccel_engine_post(ctx, NNACCEL_STAGE_WANTED);
+	nnaccel_engine_notify(ctx, NNACCEL_STAGE_WANTED);
 	mutex_unlock(&engine.lock);
 }
 
@@ -100,7 +100,7 @@ void nnaccel_engine_remove(struct nnaccel_context *ctx)
 	list_del_init(&ctx->event);
 	if (ctx->offered) {
 		nnaccel_context_get(ctx);
-		nnaccel_engine_post(ctx, NNACCEL_STAGE_GONE);
+		nnaccel_engine_notify(ctx, NNACCEL_STAGE_GONE);
 	} else {
 		ctx->stage = NNACCEL_STAGE_GONE;
 	}
@@ -116,14 +116,14 @@ void nnaccel_engine_attached(void)
 }
 
 /**
- * nnaccel_engine_lost() - The session of a context ended; the next call asks for another
+ * nnaccel_engine_session_ended() - The session of a context ended; the next call asks for another
  * @ctx: the context
  */
-void nnaccel_engine_lost(struct nnaccel_context *ctx)
+void nnaccel_engine_session_ended(struct nnaccel_context *ctx)
 {
 	mutex_lock(&engine.lock);
 	if (ctx->stage == NNACCEL_STAGE_SERVED)
-		nnaccel_engine_dismiss(ctx, -EPIPE);
+		nnaccel_engine_fail_waits(ctx, -EPIPE);
 	mutex_unlock(&engine.lock);
 }
 
@@ -149,7 +149,7 @@ u32 nnaccel_engine_state(struct nnaccel_context *ctx)
  * Makes sure that the broker will hear of @ctx. @refusals: how many the caller saw; a new one
  * is its answer. @wait_ms: out: how long it may wait in all.
  */
-static int nnaccel_engine_want(struct nnaccel_context *ctx, s64 *refusals, unsigned int *wait_ms)
+static int nnaccel_engine_request(struct nnaccel_context *ctx, s64 *refusals, unsigned int *wait_ms)
 {
 	int ret = 0;
 
@@ -159,7 +159,7 @@ static int nnaccel_engine_want(struct nnaccel_context *ctx, s64 *refusals, unsig
 	if (*refusals != ctx->refusals)
 		ret = ctx->refusal;
 	else if (ctx->stage == NNACCEL_STAGE_IDLE)
-		nnaccel_engine_post(ctx, NNACCEL_STAGE_WANTED);
+		nnaccel_engine_notify(ctx, NNACCEL_STAGE_WANTED);
 	*wait_ms = engine.broker ? READ_ONCE(nnaccel_engine_wait_ms) :
 				   READ_ONCE(nnaccel_engine_absent_ms);
 	mutex_unlock(&engine.lock);
@@ -187,7 +187,7 @@ static long nnaccel_engine_time_left(unsigned long start, unsigned int wait_ms, 
  * @ctx: the context
  * @deadline_ns: CLOCK_MONOTONIC time that ends the wait, 0: none
  *
- * Return: 0 with context->lock held, or without it -ENOTCONN, -ETIME, -EINTR, -EPIPE or what
+ * Return: 0 with ctx->lock held, or without it -ENOTCONN, -ETIME, -EINTR, -EPIPE or what
  * the broker refused with.
  */
 int nnaccel_engine_lock_session(struct nnaccel_context *ctx, u64 deadline_ns)
@@ -205,7 +205,7 @@ int nnaccel_engine_lock_session(struct nnaccel_context *ctx, u64 deadline_ns)
 			return 0;
 		mutex_unlock(&ctx->lock);
 
-		ret = nnaccel_engine_want(ctx, &refusals, &wait_ms);
+		ret = nnaccel_engine_request(ctx, &refusals, &wait_ms);
 		if (ret)
 			return ret;
 		left = nnaccel_engine_time_left(start, wait_ms, deadline_ns);
@@ -218,7 +218,7 @@ int nnaccel_engine_lock_session(struct nnaccel_context *ctx, u64 deadline_ns)
 }
 
 /* The first event, taken: NEW leaves its context OFFERED, GONE gives its count away. */
-static struct nnaccel_context *nnaccel_engine_take(struct nnaccel_engine_next *arg)
+static struct nnaccel_context *nnaccel_engine_dequeue(struct nnaccel_engine_next *arg)
 {
 	struct nnaccel_context *ctx;
 
@@ -240,7 +240,7 @@ static struct nnaccel_context *nnaccel_engine_take(struct nnaccel_engine_next *a
 }
 
 /* The broker could not be told: the event is the first again. */
-static void nnaccel_engine_untake(struct nnaccel_context *ctx, u32 event)
+static void nnaccel_engine_requeue(struct nnaccel_context *ctx, u32 event)
 {
 	mutex_lock(&engine.lock);
 	if (event == NNACCEL_ENGINE_GONE) {
@@ -261,7 +261,7 @@ static int nnaccel_engine_next_ioctl(struct nnaccel_ucmd *ucmd)
 
 	if (arg->flags & ~NNACCEL_ENGINE_NONBLOCK)
 		return -EINVAL;
-	while (!(ctx = nnaccel_engine_take(arg))) {
+	while (!(ctx = nnaccel_engine_dequeue(arg))) {
 		if (arg->flags & NNACCEL_ENGINE_NONBLOCK)
 			return -EAGAIN;
 		ret = wait_event_interruptible(engine.events_wait, !list_empty(&engine.events));
@@ -274,14 +274,14 @@ static int nnaccel_engine_next_ioctl(struct nnaccel_ucmd *ucmd)
 	arg->out_context = ctx->number;
 	ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 	if (ret)
-		nnaccel_engine_untake(ctx, arg->out_event);
+		nnaccel_engine_requeue(ctx, arg->out_event);
 	nnaccel_context_put(ctx);
 	return ret;
 }
 
 /* The context that was offered under a number, at @to from now on; counted. */
-static struct nnaccel_context *nnaccel_engine_answer(u64 number, enum nnaccel_engine_stage to,
-						     int error)
+static struct nnaccel_context *nnaccel_engine_end_offer(u64 number, enum nnaccel_engine_stage to,
+							int error)
 {
 	struct nnaccel_context *ctx, *found = ERR_PTR(-ENOENT);
 
@@ -294,7 +294,7 @@ static struct nnaccel_context *nnaccel_engine_answer(u64 number, enum nnaccel_en
 		} else if (ctx->stage == NNACCEL_STAGE_OFFERED) {
 			nnaccel_context_get(ctx);
 			if (to == NNACCEL_STAGE_IDLE)
-				nnaccel_engine_dismiss(ctx, error);
+				nnaccel_engine_fail_waits(ctx, error);
 			ctx->stage = to;
 			found = ctx;
 		}
@@ -305,7 +305,7 @@ static struct nnaccel_context *nnaccel_engine_answer(u64 number, enum nnaccel_en
 }
 
 /* A session could not be given: the context waits for another answer. */
-static void nnaccel_engine_unanswer(struct nnaccel_context *ctx)
+static void nnaccel_engine_restore_offer(struct nnaccel_context *ctx)
 {
 	mutex_lock(&engine.lock);
 	if (ctx->stage == NNACCEL_STAGE_SERVED)
@@ -314,7 +314,7 @@ static void nnaccel_engine_unanswer(struct nnaccel_context *ctx)
 }
 
 /* Gives the broker a session for a context that is SERVED from now on. */
-static int nnaccel_engine_give_session(struct nnaccel_ucmd *ucmd, struct nnaccel_context *ctx)
+static int nnaccel_engine_create_session(struct nnaccel_ucmd *ucmd, struct nnaccel_context *ctx)
 {
 	struct nnaccel_engine_session *arg = ucmd->cmd;
 	struct file *file;
@@ -348,12 +348,12 @@ static int nnaccel_engine_session_ioctl(struct nnaccel_ucmd *ucmd)
 
 	if (arg->flags & ~NNACCEL_SESSION_CLOEXEC || arg->__reserved)
 		return -EINVAL;
-	ctx = nnaccel_engine_answer(arg->context, NNACCEL_STAGE_SERVED, 0);
+	ctx = nnaccel_engine_end_offer(arg->context, NNACCEL_STAGE_SERVED, 0);
 	if (IS_ERR(ctx))
 		return PTR_ERR(ctx);
-	ret = nnaccel_engine_give_session(ucmd, ctx);
+	ret = nnaccel_engine_create_session(ucmd, ctx);
 	if (ret)
-		nnaccel_engine_unanswer(ctx);
+		nnaccel_engine_restore_offer(ctx);
 	nnaccel_context_put(ctx);
 	return ret;
 }
@@ -365,7 +365,7 @@ static int nnaccel_engine_refuse_ioctl(struct nnaccel_ucmd *ucmd)
 
 	if (arg->error != EUSERS && arg->error != EAGAIN)
 		return -EINVAL;
-	ctx = nnaccel_engine_answer(arg->context, NNACCEL_STAGE_IDLE, -(int)arg->error);
+	ctx = nnaccel_engine_end_offer(arg->context, NNACCEL_STAGE_IDLE, -(int)arg->error);
 	if (IS_ERR(ctx))
 		return PTR_ERR(ctx);
 	trace_nnaccel_engine_refuse(ctx, arg->error);
@@ -453,7 +453,7 @@ static int nnaccel_engine_release(struct inode *inode, struct file *file)
 	list_for_each_entry(ctx, &engine.contexts, node) {
 		ctx->offered = false;
 		if (ctx->stage == NNACCEL_STAGE_OFFERED)
-			nnaccel_engine_post(ctx, NNACCEL_STAGE_WANTED);
+			nnaccel_engine_notify(ctx, NNACCEL_STAGE_WANTED);
 	}
 	mutex_unlock(&engine.lock);
 	nnaccel_engine_changed();

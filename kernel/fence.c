@@ -12,7 +12,7 @@
 #include <linux/sync_file.h>
 #include <linux/uaccess.h>
 
-#include "nnaccel.h"
+#include "nnaccel_private.h"
 
 /**
  * struct nnaccel_fence - The end of an execution
@@ -190,7 +190,7 @@ static int nnaccel_fenced_publish(struct nnaccel_ucmd *ucmd, struct nnaccel_comm
 	arg->out_fd = fd;
 	ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 	if (ret) {
-		nnaccel_async_withdraw(cmd);
+		nnaccel_async_cancel_unstarted(cmd);
 		fput(sync_file->file);
 		return ret;
 	}
@@ -240,7 +240,7 @@ int nnaccel_execute_fenced_ioctl(struct nnaccel_ucmd *ucmd)
 	return ret;
 }
 
-static int nnaccel_fence_tell(struct nnaccel_ucmd *ucmd, const struct nnaccel_fence *fence)
+static int nnaccel_fence_respond(struct nnaccel_ucmd *ucmd, const struct nnaccel_fence *fence)
 {
 	struct nnaccel_fence_info *arg = ucmd->cmd;
 	int ret;
@@ -279,7 +279,7 @@ int nnaccel_fence_info_ioctl(struct nnaccel_ucmd *ucmd)
 		return -EINVAL;
 	if (base->ops == &nnaccel_fence_ops && to_nnaccel_fence(base)->context == ctx->number)
 		ret = dma_fence_get_status(base) ?
-		      nnaccel_fence_tell(ucmd, to_nnaccel_fence(base)) : -EBUSY;
+		      nnaccel_fence_respond(ucmd, to_nnaccel_fence(base)) : -EBUSY;
 	dma_fence_put(base);
 	return ret;
 }

@@ -9,7 +9,7 @@
 #include <linux/overflow.h>
 #include <uapi/drm/drm_fourcc.h>
 
-#include "nnaccel.h"
+#include "nnaccel_private.h"
 
 /* Formats of one plane, by the bytes of a pixel. */
 static const struct {

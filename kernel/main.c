@@ -15,7 +15,7 @@
 #include <linux/workqueue.h>
 
 #include "compat.h"
-#include "nnaccel.h"
+#include "nnaccel_private.h"
 
 unsigned int nnaccel_max_contexts = 256;
 module_param_named(max_contexts, nnaccel_max_contexts, uint, 0644);

@@ -6,7 +6,7 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
-#include "nnaccel.h"
+#include "nnaccel_private.h"
 #include "trace.h"
 
 /* Names a model for good: what was made for one matches no other. */
@@ -32,7 +32,7 @@ struct nnaccel_model *nnaccel_model_get(struct nnaccel_context *ctx, u32 id)
 }
 
 /**
- * nnaccel_model_put() - Drop a count; not with context->lock held
+ * nnaccel_model_put() - Drop a count; not with ctx->lock held
  * @model: the model
  */
 void nnaccel_model_put(struct nnaccel_model *model)
@@ -42,7 +42,7 @@ void nnaccel_model_put(struct nnaccel_model *model)
 
 /**
  * nnaccel_model_retire() - Nothing refers to a model any more: tell a worker that has it
- * @obj: the model; context->lock is held
+ * @obj: the model; ctx->lock is held
  */
 void nnaccel_model_retire(struct nnaccel_object *obj)
 {
@@ -54,7 +54,7 @@ void nnaccel_model_retire(struct nnaccel_object *obj)
 	list_del(&model->node);
 	nnaccel_session_weigh(model->session);
 	if (model->prepared)
-		nnaccel_session_forget(model->session, &obj->forget, NNACCEL_DO_FORGET_MODEL,
+		nnaccel_session_notify(model->session, &obj->notice, NNACCEL_DO_FORGET_MODEL,
 				       model->number, 0);
 }
 
@@ -218,14 +218,14 @@ int nnaccel_model_prepare(struct nnaccel_ucmd *ucmd, const struct nnaccel_prepar
 	cmd->head.preference = p->preference;
 	cmd->head.priority = p->priority;
 	cmd->head.deadline_ns = p->deadline_ns;
-	ret = p->name(cmd, ucmd->cmd) ?:
+	ret = p->set_args(cmd, ucmd->cmd) ?:
 	      nnaccel_command_set_attributes(cmd, p->attributes, p->attributes_size) ?:
 	      nnaccel_prepare_run(ucmd, cmd, p);
 	nnaccel_command_put(cmd);
 	return ret;
 }
 
-static int nnaccel_prepare_name(struct nnaccel_command *cmd, const void *from)
+static int nnaccel_prepare_set_args(struct nnaccel_command *cmd, const void *from)
 {
 	const struct nnaccel_prepare *arg = from;
 
@@ -245,7 +245,7 @@ int nnaccel_prepare_ioctl(struct nnaccel_ucmd *ucmd)
 	struct nnaccel_prepare *arg = ucmd->cmd;
 	const struct nnaccel_preparation p = {
 		.kind = NNACCEL_DO_PREPARE,
-		.name = nnaccel_prepare_name,
+		.set_args = nnaccel_prepare_set_args,
 		.preference = arg->preference,
 		.priority = arg->priority,
 		.deadline_ns = arg->deadline_ns,

@@ -6,13 +6,13 @@
 
 #include <linux/slab.h>
 
-#include "nnaccel.h"
+#include "nnaccel_private.h"
 
 /* What differs between the types. */
 static const struct {
 	const unsigned int *limit;
 	enum nnaccel_counter counter;
-	/* With context->lock held: the last count is gone, tell the worker. */
+	/* With ctx->lock held: the last count is gone, tell the worker. */
 	void (*retire)(struct nnaccel_object *obj);
 	/* Without: drop what the object holds, and free it. */
 	void (*release)(struct nnaccel_object *obj);
@@ -24,7 +24,7 @@ static const struct {
 		&nnaccel_max_models, NNACCEL_MODELS, nnaccel_model_retire, nnaccel_model_release,
 	},
 	[NNACCEL_OBJECT_BUFFER] = {
-		&nnaccel_max_buffers, NNACCEL_BUFFERS, nnaccel_pool_retire, nnaccel_domain_release,
+		&nnaccel_max_buffers, NNACCEL_BUFFERS, nnaccel_pool_retire, nnaccel_buffer_release,
 	},
 };
 
@@ -41,8 +41,8 @@ int nnaccel_object_init(struct nnaccel_object *obj, struct nnaccel_context *ctx,
 {
 	int ret = 0;
 
-	obj->forget = kzalloc(sizeof(*obj->forget), GFP_KERNEL_ACCOUNT);
-	if (!obj->forget)
+	obj->notice = kzalloc(sizeof(*obj->notice), GFP_KERNEL_ACCOUNT);
+	if (!obj->notice)
 		return -ENOMEM;
 
 	mutex_lock(&ctx->lock);
@@ -52,7 +52,7 @@ int nnaccel_object_init(struct nnaccel_object *obj, struct nnaccel_context *ctx,
 		ctx->num_objects[type]++;
 	mutex_unlock(&ctx->lock);
 	if (ret) {
-		kfree(obj->forget);
+		kfree(obj->notice);
 		return ret;
 	}
 
@@ -126,7 +126,7 @@ struct nnaccel_object *nnaccel_object_get(struct nnaccel_context *ctx, u32 id,
 }
 
 /**
- * nnaccel_object_put() - Drop a count; not with context->lock held
+ * nnaccel_object_put() - Drop a count; not with ctx->lock held
  * @obj: the object
  */
 void nnaccel_object_put(struct nnaccel_object *obj)
@@ -140,7 +140,7 @@ void nnaccel_object_put(struct nnaccel_object *obj)
 	ctx->num_objects[type]--;
 	mutex_unlock(&ctx->lock);
 
-	kfree(obj->forget);
+	kfree(obj->notice);
 	nnaccel_object_types[type].release(obj);
 	nnaccel_count(nnaccel_object_types[type].counter, -1);
 	nnaccel_context_put(ctx);

@@ -14,7 +14,7 @@
 #include <linux/swap.h>
 #include <uapi/linux/fcntl.h>
 
-#include "nnaccel.h"
+#include "nnaccel_private.h"
 #include "trace.h"
 
 #define NNACCEL_PROT_RW	(NNACCEL_PROT_READ | NNACCEL_PROT_WRITE)
@@ -39,7 +39,7 @@ struct nnaccel_pool *nnaccel_pool_get(struct nnaccel_context *ctx, u32 id)
 }
 
 /**
- * nnaccel_pool_put() - Drop a count; not with context->lock held
+ * nnaccel_pool_put() - Drop a count; not with ctx->lock held
  * @pool: the pool
  */
 void nnaccel_pool_put(struct nnaccel_pool *pool)
@@ -64,7 +64,7 @@ u32 nnaccel_pool_prot_flags(const struct nnaccel_pool *pool)
 
 /**
  * nnaccel_pool_retire() - Nothing refers to a pool any more: revoke its grant
- * @obj: the pool; context->lock is held
+ * @obj: the pool; ctx->lock is held
  */
 void nnaccel_pool_retire(struct nnaccel_object *obj)
 {
@@ -73,7 +73,7 @@ void nnaccel_pool_retire(struct nnaccel_object *obj)
 
 	lockdep_assert_held(&ctx->lock);
 	if (pool->grant)
-		nnaccel_session_revoke(ctx->session, pool);
+		nnaccel_grant_remove(ctx->session, pool);
 	if (pool->imported)
 		ctx->import_bytes -= PAGE_ALIGN(pool->length);
 }

@@ -10,7 +10,7 @@
 
 #include <linux/tracepoint.h>
 
-#include "nnaccel.h"
+#include "nnaccel_private.h"
 
 DECLARE_EVENT_CLASS(nnaccel_context,
 		    TP_PROTO(const struct nnaccel_context *ctx),
@@ -155,39 +155,39 @@ NNACCEL_COMMAND_EVENT(nnaccel_command_commit);
 NNACCEL_COMMAND_EVENT(nnaccel_command_abandon);
 
 DECLARE_EVENT_CLASS(nnaccel_buffer,
-		    TP_PROTO(const struct nnaccel_domain *domain),
-		    TP_ARGS(domain),
+		    TP_PROTO(const struct nnaccel_buffer *buffer),
+		    TP_ARGS(buffer),
 		    TP_STRUCT__entry(__field(u64, context)
 				     __field(u64, token)
 				     __field(u64, capacity)
 				     __field(u32, num_roles)
 				     __field(bool, linear)),
-		    TP_fast_assign(__entry->context = domain->pool.obj.ctx->number;
-				   __entry->token = domain->token;
-				   __entry->capacity = domain->pool.length;
-				   __entry->num_roles = domain->num_roles;
-				   __entry->linear = !domain->layout;),
+		    TP_fast_assign(__entry->context = buffer->pool.obj.ctx->number;
+				   __entry->token = buffer->token;
+				   __entry->capacity = buffer->pool.length;
+				   __entry->num_roles = buffer->num_roles;
+				   __entry->linear = !buffer->layout;),
 		    TP_printk("context=%llu token=%llu capacity=%llu roles=%u linear=%d",
 			      __entry->context, __entry->token, __entry->capacity,
 			      __entry->num_roles, __entry->linear));
 
 #define NNACCEL_BUFFER_EVENT(name) \
 	DEFINE_EVENT(nnaccel_buffer, name, \
-		     TP_PROTO(const struct nnaccel_domain *domain), \
-		     TP_ARGS(domain))
+		     TP_PROTO(const struct nnaccel_buffer *buffer), \
+		     TP_ARGS(buffer))
 
 NNACCEL_BUFFER_EVENT(nnaccel_buffer_alloc);
 NNACCEL_BUFFER_EVENT(nnaccel_buffer_free);
 
 TRACE_EVENT(nnaccel_buffer_copy,
-	    TP_PROTO(const struct nnaccel_domain *domain, u32 flags, u64 length),
-	    TP_ARGS(domain, flags, length),
+	    TP_PROTO(const struct nnaccel_buffer *buffer, u32 flags, u64 length),
+	    TP_ARGS(buffer, flags, length),
 	    TP_STRUCT__entry(__field(u64, context)
 			     __field(u64, token)
 			     __field(u64, length)
 			     __field(bool, in)),
-	    TP_fast_assign(__entry->context = domain->pool.obj.ctx->number;
-			   __entry->token = domain->token;
+	    TP_fast_assign(__entry->context = buffer->pool.obj.ctx->number;
+			   __entry->token = buffer->token;
 			   __entry->length = length;
 			   __entry->in = flags == NNACCEL_COPY_IN;),
 	    TP_printk("context=%llu token=%llu in=%d length=%llu", __entry->context,

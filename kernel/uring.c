@@ -10,7 +10,7 @@
 #include <linux/uaccess.h>
 
 #include "compat.h"
-#include "nnaccel.h"
+#include "nnaccel_private.h"
 
 /**
  * struct nnaccel_uring - An execution that a ring submitted

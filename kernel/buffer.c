@@ -5,7 +5,7 @@
  *
  * A buffer is written by one use at a time and meanwhile read by none. Nobody waits for a use to
  * end: what comes too early is refused. A use begins when its command is queued and ends with it,
- * under context->lock both; the kernel's own copies are uses without a command.
+ * under ctx->lock both; the kernel's own copies are uses without a command.
  */
 
 #include <linux/bsearch.h>
@@ -15,120 +15,120 @@
 #include <linux/sort.h>
 #include <linux/uaccess.h>
 
-#include "nnaccel.h"
+#include "nnaccel_private.h"
 #include "trace.h"
 
-static struct nnaccel_domain *to_domain(struct nnaccel_pool *pool)
+static struct nnaccel_buffer *to_buffer(struct nnaccel_pool *pool)
 {
-	return container_of(pool, struct nnaccel_domain, pool);
+	return container_of(pool, struct nnaccel_buffer, pool);
 }
 
-static struct nnaccel_domain *nnaccel_domain_get(struct nnaccel_context *ctx, u64 token)
+static struct nnaccel_buffer *nnaccel_buffer_get(struct nnaccel_context *ctx, u64 token)
 {
-	struct nnaccel_domain *domain;
+	struct nnaccel_buffer *buffer;
 
 	xa_lock(&ctx->buffers);
-	domain = xa_load(&ctx->buffers, token);
-	if (domain)
-		refcount_inc(&domain->pool.obj.refs);
+	buffer = xa_load(&ctx->buffers, token);
+	if (buffer)
+		refcount_inc(&buffer->pool.obj.refs);
 	xa_unlock(&ctx->buffers);
-	return domain ?: ERR_PTR(-ENOENT);
+	return buffer ?: ERR_PTR(-ENOENT);
 }
 
 /**
- * nnaccel_domain_release() - Drop the memory of a buffer and free the buffer
+ * nnaccel_buffer_release() - Drop the memory of a buffer and free the buffer
  * @obj: the buffer
  */
-void nnaccel_domain_release(struct nnaccel_object *obj)
+void nnaccel_buffer_release(struct nnaccel_object *obj)
 {
-	struct nnaccel_domain *domain = to_domain(container_of(obj, struct nnaccel_pool, obj));
+	struct nnaccel_buffer *buffer = to_buffer(container_of(obj, struct nnaccel_pool, obj));
 
-	if (domain->token)
-		trace_nnaccel_buffer_free(domain);
-	if (domain->pool.file)
-		fput(domain->pool.file);
-	kvfree(domain->roles);
-	kfree(domain);
+	if (buffer->token)
+		trace_nnaccel_buffer_free(buffer);
+	if (buffer->pool.file)
+		fput(buffer->pool.file);
+	kvfree(buffer->roles);
+	kfree(buffer);
 }
 
 /**
- * nnaccel_domain_destroy_all() - Drop the buffers of a context that nobody can use any more
+ * nnaccel_buffer_destroy_all() - Drop the buffers of a context that nobody can use any more
  * @ctx: the context
  */
-void nnaccel_domain_destroy_all(struct nnaccel_context *ctx)
+void nnaccel_buffer_destroy_all(struct nnaccel_context *ctx)
 {
-	struct nnaccel_domain *domain;
+	struct nnaccel_buffer *buffer;
 	unsigned long token;
 
-	xa_for_each(&ctx->buffers, token, domain) {
+	xa_for_each(&ctx->buffers, token, buffer) {
 		xa_erase(&ctx->buffers, token);
-		nnaccel_pool_put(&domain->pool);
+		nnaccel_pool_put(&buffer->pool);
 	}
 	xa_destroy(&ctx->buffers);
 }
 
 /* ---- uses ---- */
 
-static int nnaccel_domain_check_use(const struct nnaccel_domain *domain, enum nnaccel_use_kind kind)
+static int nnaccel_buffer_check_use(const struct nnaccel_buffer *buffer, enum nnaccel_use_kind kind)
 {
-	lockdep_assert_held(&domain->pool.obj.ctx->lock);
-	if (domain->written)
+	lockdep_assert_held(&buffer->pool.obj.ctx->lock);
+	if (buffer->written)
 		return -EBUSY;
 	if (kind == NNACCEL_USE_READ)
-		return domain->initialised ? 0 : -ENODATA;
-	return domain->readers ? -EBUSY : 0;
+		return buffer->initialised ? 0 : -ENODATA;
+	return buffer->readers ? -EBUSY : 0;
 }
 
-static void nnaccel_domain_begin_use(struct nnaccel_domain *domain, enum nnaccel_use_kind kind)
+static void nnaccel_buffer_begin_use(struct nnaccel_buffer *buffer, enum nnaccel_use_kind kind)
 {
 	if (kind == NNACCEL_USE_READ)
-		domain->readers++;
+		buffer->readers++;
 	else
-		domain->written = true;
+		buffer->written = true;
 }
 
 /* @success, @size: what was written is there, and how much it is */
-static void nnaccel_domain_end_use(struct nnaccel_domain *domain, enum nnaccel_use_kind kind,
+static void nnaccel_buffer_end_use(struct nnaccel_buffer *buffer, enum nnaccel_use_kind kind,
 				   bool success, u64 size)
 {
-	lockdep_assert_held(&domain->pool.obj.ctx->lock);
+	lockdep_assert_held(&buffer->pool.obj.ctx->lock);
 	if (kind == NNACCEL_USE_READ) {
-		domain->readers--;
+		buffer->readers--;
 		return;
 	}
-	domain->written = false;
-	domain->initialised = success;
-	domain->size = success ? size : 0;
+	buffer->written = false;
+	buffer->initialised = success;
+	buffer->size = success ? size : 0;
 }
 
-static struct nnaccel_domain *nnaccel_command_domain(const struct nnaccel_command *cmd, u32 i)
+static struct nnaccel_buffer *nnaccel_command_buffer(const struct nnaccel_command *cmd, u32 i)
 {
-	return to_domain(cmd->pools[cmd->first_buffer + i]);
+	return to_buffer(cmd->pools[cmd->first_buffer + i]);
 }
 
 /**
- * nnaccel_domain_is_served() - Is the worker there that knows how a copy's buffer is laid out?
- * @cmd: the copy; context->lock is held
+ * nnaccel_buffer_is_served() - Is the worker there that knows how a copy's buffer is laid out?
+ * @cmd: the copy; ctx->lock is held
  *
  * Return: whether it is.
  */
-bool nnaccel_domain_is_served(const struct nnaccel_command *cmd)
+bool nnaccel_buffer_is_served(const struct nnaccel_command *cmd)
 {
 	const struct nnaccel_session *session = cmd->ctx->session;
 
 	lockdep_assert_held(&cmd->ctx->lock);
-	return session && session->number == nnaccel_command_domain(cmd, 0)->layout;
+	return session && session->number == nnaccel_command_buffer(cmd, 0)->layout;
 }
 
 /**
- * nnaccel_domain_begin_all() - A command is about to be queued: begin the uses of its buffers
- * @cmd: the command; context->lock is held
+ * nnaccel_buffer_begin_all() - A command is about to be queued: begin the uses of its buffers
+ * @cmd: the command; ctx->lock is held
  *
  * Return: 0; or -EBUSY, -ENODATA, -EINVAL: none began.
  */
-int nnaccel_domain_begin_all(struct nnaccel_command *cmd)
+int nnaccel_buffer_begin_all(struct nnaccel_command *cmd)
 {
-	struct nnaccel_domain *domain;
+	struct nnaccel_buffer *buffer;
 	u32 i, num_args = cmd->head.num_inputs + cmd->head.num_outputs;
 	int ret;
 
@@ -137,26 +137,26 @@ int nnaccel_domain_begin_all(struct nnaccel_command *cmd)
 	for (i = 0; i < cmd->num_buffers; i++) {
 		if (cmd->uses[i].kind == NNACCEL_USE_NONE)
 			continue;
-		domain = nnaccel_command_domain(cmd, i);
-		ret = nnaccel_domain_check_use(domain, cmd->uses[i].kind);
+		buffer = nnaccel_command_buffer(cmd, i);
+		ret = nnaccel_buffer_check_use(buffer, cmd->uses[i].kind);
 		if (!ret && cmd->head.kind == NNACCEL_DO_COPY_OUT &&
-		    cmd->head.wire_length != domain->size)
+		    cmd->head.wire_length != buffer->size)
 			ret = -EINVAL;
 		if (ret)
 			return ret;
 	}
 	for (i = 0; i < cmd->num_buffers; i++)
 		if (cmd->uses[i].kind != NNACCEL_USE_NONE)
-			nnaccel_domain_begin_use(nnaccel_command_domain(cmd, i),
+			nnaccel_buffer_begin_use(nnaccel_command_buffer(cmd, i),
 						 cmd->uses[i].kind);
 	cmd->using = true;
 
 	for (i = 0; i < num_args; i++) {
 		if (!(cmd->args[i].flags & NNACCEL_ARG_BUFFER))
 			continue;
-		domain = to_domain(cmd->pools[cmd->args[i].pool]);
-		cmd->args[i].length = i < cmd->head.num_inputs ? domain->size :
-							       domain->pool.length;
+		buffer = to_buffer(cmd->pools[cmd->args[i].pool]);
+		cmd->args[i].length = i < cmd->head.num_inputs ? buffer->size :
+							       buffer->pool.length;
 	}
 	return 0;
 }
@@ -175,18 +175,18 @@ static u64 nnaccel_use_size(const struct nnaccel_command *cmd, const struct nnac
 }
 
 /**
- * nnaccel_domain_end_all() - A command is at its end, and with it the uses of its buffers
- * @cmd: the command, its answer checked; context->lock is held
+ * nnaccel_buffer_end_all() - A command is at its end, and with it the uses of its buffers
+ * @cmd: the command, its answer checked; ctx->lock is held
  * @error: 0: answered
  */
-void nnaccel_domain_end_all(struct nnaccel_command *cmd, int error)
+void nnaccel_buffer_end_all(struct nnaccel_command *cmd, int error)
 {
 	bool success = !error && cmd->status == NNACCEL_STATUS_NONE;
 	u32 i;
 
 	if (cmd->head.kind == NNACCEL_DO_BUFFER && success && cmd->payload_size &&
 	    *(u32 *)cmd->payload == NNACCEL_LAYOUT_ENGINE)
-		nnaccel_command_domain(cmd, 0)->layout = cmd->ctx->session->number;
+		nnaccel_command_buffer(cmd, 0)->layout = cmd->ctx->session->number;
 	if (!cmd->using)
 		return;
 	cmd->using = false;
@@ -195,20 +195,20 @@ void nnaccel_domain_end_all(struct nnaccel_command *cmd, int error)
 		bool written = success && use->kind == NNACCEL_USE_WRITE;
 
 		if (use->kind != NNACCEL_USE_NONE)
-			nnaccel_domain_end_use(nnaccel_command_domain(cmd, i), use->kind, success,
+			nnaccel_buffer_end_use(nnaccel_command_buffer(cmd, i), use->kind, success,
 					       written ? nnaccel_use_size(cmd, use) : 0);
 	}
 }
 
 /**
- * nnaccel_domain_check_answer() - Check what an answer says of buffers that were written
+ * nnaccel_buffer_check_answer() - Check what an answer says of buffers that were written
  * @cmd: an execution
  * @status: enum nnaccel_status
  * @payload: the module's copy, NULL or as long as asked for
  *
  * Return: 0 or -EINVAL.
  */
-int nnaccel_domain_check_answer(const struct nnaccel_command *cmd, u32 status, const void *payload)
+int nnaccel_buffer_check_answer(const struct nnaccel_command *cmd, u32 status, const void *payload)
 {
 	const struct nnaccel_use *use = cmd->uses;
 	u32 i;
@@ -219,7 +219,7 @@ int nnaccel_domain_check_answer(const struct nnaccel_command *cmd, u32 status, c
 		if (use->kind != NNACCEL_USE_WRITE)
 			continue;
 		if (!payload || nnaccel_payload_sizes(cmd, payload)[use->output] >
-				nnaccel_command_domain(cmd, i)->pool.length)
+				nnaccel_command_buffer(cmd, i)->pool.length)
 			return -EINVAL;
 	}
 	return 0;
@@ -228,16 +228,16 @@ int nnaccel_domain_check_answer(const struct nnaccel_command *cmd, u32 status, c
 /* ---- arguments of executions ---- */
 
 /**
- * nnaccel_domain_add_all() - Name the buffers of an execution, behind its pools
+ * nnaccel_buffer_add_all() - Name the buffers of an execution, behind its pools
  * @cmd: the command, with room in its arrays
  * @tokens: user address of the tokens
  * @n: how many
  *
  * Return: 0, -EINVAL, -ENOENT, -EFAULT, -ENOMEM.
  */
-int nnaccel_domain_add_all(struct nnaccel_command *cmd, u64 tokens, u32 n)
+int nnaccel_buffer_add_all(struct nnaccel_command *cmd, u64 tokens, u32 n)
 {
-	struct nnaccel_domain *domain;
+	struct nnaccel_buffer *buffer;
 	u32 i, k, at = cmd->head.num_grants;
 	int ret = 0;
 	u64 *copy;
@@ -252,18 +252,18 @@ int nnaccel_domain_add_all(struct nnaccel_command *cmd, u64 tokens, u32 n)
 	if (IS_ERR(copy))
 		return PTR_ERR(copy);
 	for (i = 0; i < n && !ret; i++) {
-		domain = nnaccel_domain_get(cmd->ctx, copy[i]);
-		if (IS_ERR(domain)) {
-			ret = PTR_ERR(domain);
+		buffer = nnaccel_buffer_get(cmd->ctx, copy[i]);
+		if (IS_ERR(buffer)) {
+			ret = PTR_ERR(buffer);
 			break;
 		}
-		cmd->pools[at + i] = &domain->pool;
+		cmd->pools[at + i] = &buffer->pool;
 		cmd->grants[at + i].prot = NNACCEL_PROT_READ;
-		cmd->grants[at + i].length = domain->pool.length;
+		cmd->grants[at + i].length = buffer->pool.length;
 		cmd->head.num_grants++;
 		cmd->num_buffers++;
 		for (k = 0; k < i; k++)
-			if (cmd->pools[at + k] == &domain->pool)
+			if (cmd->pools[at + k] == &buffer->pool)
 				ret = -EINVAL;
 	}
 	kvfree(copy);
@@ -271,14 +271,14 @@ int nnaccel_domain_add_all(struct nnaccel_command *cmd, u64 tokens, u32 n)
 }
 
 /**
- * nnaccel_domain_set_arg() - An argument of an execution is a buffer: check it, note the use
+ * nnaccel_buffer_set_arg() - An argument of an execution is a buffer: check it, note the use
  * @cmd: the command, its buffers named
  * @arg: the argument; its pool becomes an index into the grants
  * @output: which output it is; negative: it is an input
  *
  * Return: 0 or -EINVAL.
  */
-int nnaccel_domain_set_arg(struct nnaccel_command *cmd, struct nnaccel_arg *arg, s64 output)
+int nnaccel_buffer_set_arg(struct nnaccel_command *cmd, struct nnaccel_arg *arg, s64 output)
 {
 	enum nnaccel_use_kind kind = output < 0 ? NNACCEL_USE_READ : NNACCEL_USE_WRITE;
 	struct nnaccel_use *use;
@@ -302,7 +302,7 @@ int nnaccel_domain_set_arg(struct nnaccel_command *cmd, struct nnaccel_arg *arg,
 
 static int nnaccel_role_cmp(const void *one, const void *other)
 {
-	const struct nnaccel_domain_role *a = one, *b = other;
+	const struct nnaccel_buffer_role *a = one, *b = other;
 
 	if (a->model != b->model)
 		return a->model < b->model ? -1 : 1;
@@ -314,24 +314,24 @@ static int nnaccel_role_cmp(const void *one, const void *other)
 }
 
 /**
- * nnaccel_domain_check_roles() - Check that each buffer was made for being the argument that it is
+ * nnaccel_buffer_check_roles() - Check that each buffer was made for being the argument that it is
  * @cmd: an execution, its model and arguments set
  *
  * Return: 0 or -EPERM.
  */
-int nnaccel_domain_check_roles(const struct nnaccel_command *cmd)
+int nnaccel_buffer_check_roles(const struct nnaccel_command *cmd)
 {
-	struct nnaccel_domain_role role = { .model = cmd->model->serial };
+	struct nnaccel_buffer_role role = { .model = cmd->model->serial };
 	u32 i, num = cmd->head.num_inputs + cmd->head.num_outputs;
-	const struct nnaccel_domain *domain;
+	const struct nnaccel_buffer *buffer;
 
 	for (i = 0; i < num && cmd->num_buffers; i++) {
 		if (!(cmd->args[i].flags & NNACCEL_ARG_BUFFER))
 			continue;
 		role.kind = i < cmd->head.num_inputs ? NNACCEL_ROLE_INPUT : NNACCEL_ROLE_OUTPUT;
 		role.index = i < cmd->head.num_inputs ? i : i - cmd->head.num_inputs;
-		domain = to_domain(cmd->pools[cmd->args[i].pool]);
-		if (!bsearch(&role, domain->roles, domain->num_roles, sizeof(role),
+		buffer = to_buffer(cmd->pools[cmd->args[i].pool]);
+		if (!bsearch(&role, buffer->roles, buffer->num_roles, sizeof(role),
 			     nnaccel_role_cmp))
 			return -EPERM;
 	}
@@ -344,7 +344,7 @@ int nnaccel_domain_check_roles(const struct nnaccel_command *cmd)
  * One role, for the buffer and for the worker; the first one's model is the command's: that it
  * lives when the command is queued shows that all these models still have the one worker.
  */
-static int nnaccel_domain_set_role(struct nnaccel_domain *domain, struct nnaccel_command *cmd,
+static int nnaccel_buffer_set_role(struct nnaccel_buffer *buffer, struct nnaccel_command *cmd,
 				   const struct nnaccel_role *from, u32 i)
 {
 	struct nnaccel_model *model;
@@ -356,9 +356,9 @@ static int nnaccel_domain_set_role(struct nnaccel_domain *domain, struct nnaccel
 	model = nnaccel_model_get(cmd->ctx, from->model);
 	if (IS_ERR(model))
 		return PTR_ERR(model);
-	domain->roles[i].model = model->serial;
-	domain->roles[i].kind = from->kind;
-	domain->roles[i].index = from->index;
+	buffer->roles[i].model = model->serial;
+	buffer->roles[i].kind = from->kind;
+	buffer->roles[i].index = from->index;
 	cmd->roles[i].model = model->number;
 	cmd->roles[i].kind = from->kind;
 	cmd->roles[i].index = from->index;
@@ -372,7 +372,7 @@ static int nnaccel_domain_set_role(struct nnaccel_domain *domain, struct nnaccel
 	return alive ? 0 : -ESTALE;
 }
 
-static int nnaccel_domain_set_roles(struct nnaccel_domain *domain, struct nnaccel_command *cmd,
+static int nnaccel_buffer_set_roles(struct nnaccel_buffer *buffer, struct nnaccel_command *cmd,
 				    const struct nnaccel_buffer_alloc *arg)
 {
 	u32 i, n = arg->num_roles;
@@ -382,49 +382,49 @@ static int nnaccel_domain_set_roles(struct nnaccel_domain *domain, struct nnacce
 	copy = nnaccel_copy_in(arg->roles, n, sizeof(*copy));
 	if (IS_ERR(copy))
 		return PTR_ERR(copy);
-	domain->roles = kvcalloc(n, sizeof(*domain->roles), GFP_KERNEL_ACCOUNT);
+	buffer->roles = kvcalloc(n, sizeof(*buffer->roles), GFP_KERNEL_ACCOUNT);
 	cmd->roles = kvcalloc(n, sizeof(*cmd->roles), GFP_KERNEL_ACCOUNT);
-	if (!domain->roles || !cmd->roles)
+	if (!buffer->roles || !cmd->roles)
 		ret = -ENOMEM;
 	for (i = 0; i < n && !ret; i++)
-		ret = nnaccel_domain_set_role(domain, cmd, &copy[i], i);
+		ret = nnaccel_buffer_set_role(buffer, cmd, &copy[i], i);
 	kvfree(copy);
 	if (ret)
 		return ret;
 
 	cmd->head.num_roles = n;
-	domain->num_roles = n;
-	sort(domain->roles, n, sizeof(*domain->roles), nnaccel_role_cmp, NULL);
+	buffer->num_roles = n;
+	sort(buffer->roles, n, sizeof(*buffer->roles), nnaccel_role_cmp, NULL);
 	for (i = 1; i < n; i++)
-		if (!nnaccel_role_cmp(&domain->roles[i - 1], &domain->roles[i]))
+		if (!nnaccel_role_cmp(&buffer->roles[i - 1], &buffer->roles[i]))
 			return -EINVAL;
 	return 0;
 }
 
 /* A buffer with one count, and no token yet. */
-static struct nnaccel_domain *nnaccel_domain_create(struct nnaccel_context *ctx, u64 capacity)
+static struct nnaccel_buffer *nnaccel_buffer_create(struct nnaccel_context *ctx, u64 capacity)
 {
-	struct nnaccel_domain *domain;
+	struct nnaccel_buffer *buffer;
 	int ret;
 
-	domain = kzalloc(sizeof(*domain), GFP_KERNEL_ACCOUNT);
-	if (!domain)
+	buffer = kzalloc(sizeof(*buffer), GFP_KERNEL_ACCOUNT);
+	if (!buffer)
 		return ERR_PTR(-ENOMEM);
-	ret = nnaccel_object_init(&domain->pool.obj, ctx, NNACCEL_OBJECT_BUFFER);
+	ret = nnaccel_object_init(&buffer->pool.obj, ctx, NNACCEL_OBJECT_BUFFER);
 	if (ret) {
-		kfree(domain);
+		kfree(buffer);
 		return ERR_PTR(ret);
 	}
-	ret = nnaccel_pool_fill(&domain->pool, capacity);
+	ret = nnaccel_pool_fill(&buffer->pool, capacity);
 	if (ret) {
-		nnaccel_pool_put(&domain->pool);
+		nnaccel_pool_put(&buffer->pool);
 		return ERR_PTR(ret);
 	}
-	return domain;
+	return buffer;
 }
 
-/* Names memory in a command: @domain, counted anew, then @staging, the caller's count of it. */
-static int nnaccel_domain_set_grants(struct nnaccel_command *cmd, struct nnaccel_domain *domain,
+/* Names memory in a command: @buffer, counted anew, then @staging, the caller's count of it. */
+static int nnaccel_buffer_set_grants(struct nnaccel_command *cmd, struct nnaccel_buffer *buffer,
 				     struct nnaccel_pool *staging, bool in)
 {
 	const u32 rw = NNACCEL_PROT_READ | NNACCEL_PROT_WRITE;
@@ -436,10 +436,10 @@ static int nnaccel_domain_set_grants(struct nnaccel_command *cmd, struct nnaccel
 			nnaccel_pool_put(staging);
 		return -ENOMEM;
 	}
-	refcount_inc(&domain->pool.obj.refs);
-	cmd->pools[0] = &domain->pool;
+	refcount_inc(&buffer->pool.obj.refs);
+	cmd->pools[0] = &buffer->pool;
 	cmd->grants[0].prot = in ? rw : NNACCEL_PROT_READ;
-	cmd->grants[0].length = domain->pool.length;
+	cmd->grants[0].length = buffer->pool.length;
 	cmd->num_buffers = 1;
 	cmd->head.num_grants = 1;
 	if (staging) {
@@ -452,8 +452,8 @@ static int nnaccel_domain_set_grants(struct nnaccel_command *cmd, struct nnaccel
 }
 
 /* Lets the worker judge the buffer; then writes the answer and publishes. */
-static int nnaccel_domain_finish(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd,
-				 struct nnaccel_domain *domain)
+static int nnaccel_buffer_finish(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd,
+				 struct nnaccel_buffer *buffer)
 {
 	struct nnaccel_buffer_alloc *arg = ucmd->cmd;
 	struct nnaccel_context *ctx = cmd->ctx;
@@ -474,10 +474,10 @@ static int nnaccel_domain_finish(struct nnaccel_ucmd *ucmd, struct nnaccel_comma
 		xa_release(&ctx->buffers, token);
 		return ret;
 	}
-	domain->token = token;
-	refcount_inc(&domain->pool.obj.refs);
-	trace_nnaccel_buffer_alloc(domain);
-	WARN_ON(xa_is_err(xa_store(&ctx->buffers, token, domain, GFP_KERNEL_ACCOUNT)));
+	buffer->token = token;
+	refcount_inc(&buffer->pool.obj.refs);
+	trace_nnaccel_buffer_alloc(buffer);
+	WARN_ON(xa_is_err(xa_store(&ctx->buffers, token, buffer, GFP_KERNEL_ACCOUNT)));
 	return 0;
 }
 
@@ -491,7 +491,7 @@ static int nnaccel_domain_finish(struct nnaccel_ucmd *ucmd, struct nnaccel_comma
 int nnaccel_buffer_alloc_ioctl(struct nnaccel_ucmd *ucmd)
 {
 	struct nnaccel_buffer_alloc *arg = ucmd->cmd;
-	struct nnaccel_domain *domain;
+	struct nnaccel_buffer *buffer;
 	struct nnaccel_command *cmd;
 	int ret;
 
@@ -503,18 +503,18 @@ int nnaccel_buffer_alloc_ioctl(struct nnaccel_ucmd *ucmd)
 	cmd = nnaccel_command_alloc(ucmd->object, NNACCEL_DO_BUFFER);
 	if (IS_ERR(cmd))
 		return PTR_ERR(cmd);
-	domain = nnaccel_domain_create(ucmd->object, arg->capacity);
-	if (IS_ERR(domain)) {
+	buffer = nnaccel_buffer_create(ucmd->object, arg->capacity);
+	if (IS_ERR(buffer)) {
 		nnaccel_command_put(cmd);
-		return PTR_ERR(domain);
+		return PTR_ERR(buffer);
 	}
 	cmd->head.max_payload = sizeof(u32);
-	ret = nnaccel_domain_set_roles(domain, cmd, arg);
+	ret = nnaccel_buffer_set_roles(buffer, cmd, arg);
 	if (!ret)
-		ret = nnaccel_domain_set_grants(cmd, domain, NULL, true);
+		ret = nnaccel_buffer_set_grants(cmd, buffer, NULL, true);
 	if (!ret)
-		ret = nnaccel_domain_finish(ucmd, cmd, domain);
-	nnaccel_pool_put(&domain->pool);
+		ret = nnaccel_buffer_finish(ucmd, cmd, buffer);
+	nnaccel_pool_put(&buffer->pool);
 	nnaccel_command_put(cmd);
 	return ret;
 }
@@ -529,88 +529,88 @@ int nnaccel_buffer_free_ioctl(struct nnaccel_ucmd *ucmd)
 {
 	struct nnaccel_buffer_free *arg = ucmd->cmd;
 	struct nnaccel_context *ctx = ucmd->object;
-	struct nnaccel_domain *domain;
+	struct nnaccel_buffer *buffer;
 
 	if (arg->flags)
 		return -EINVAL;
 	/* A reserved token has no buffer: leave it to whoever reserved it. */
 	xa_lock(&ctx->buffers);
-	domain = xa_load(&ctx->buffers, arg->token);
-	if (domain)
+	buffer = xa_load(&ctx->buffers, arg->token);
+	if (buffer)
 		__xa_erase(&ctx->buffers, arg->token);
 	xa_unlock(&ctx->buffers);
-	if (!domain)
+	if (!buffer)
 		return -ENOENT;
-	nnaccel_pool_put(&domain->pool);
+	nnaccel_pool_put(&buffer->pool);
 	return 0;
 }
 
 /* ---- copies ---- */
 
-static int nnaccel_copy_check_length(const struct nnaccel_domain *domain,
+static int nnaccel_copy_check_length(const struct nnaccel_buffer *buffer,
 				     const struct nnaccel_buffer_copy *arg)
 {
 	if (arg->flags == NNACCEL_COPY_OUT)
-		return arg->length == domain->size ? 0 : -EINVAL;
-	return arg->length && arg->length <= domain->pool.length ? 0 : -EINVAL;
+		return arg->length == buffer->size ? 0 : -EINVAL;
+	return arg->length && arg->length <= buffer->pool.length ? 0 : -EINVAL;
 }
 
-static void nnaccel_copy_count(struct nnaccel_domain *domain, const struct nnaccel_buffer_copy *arg)
+static void nnaccel_copy_count(struct nnaccel_buffer *buffer, const struct nnaccel_buffer_copy *arg)
 {
-	struct nnaccel_context *ctx = domain->pool.obj.ctx;
+	struct nnaccel_context *ctx = buffer->pool.obj.ctx;
 
 	lockdep_assert_held(&ctx->lock);
 	if (arg->flags == NNACCEL_COPY_IN)
 		ctx->copied_in += arg->length;
 	else
 		ctx->copied_out += arg->length;
-	trace_nnaccel_buffer_copy(domain, arg->flags, arg->length);
+	trace_nnaccel_buffer_copy(buffer, arg->flags, arg->length);
 }
 
 /* The kernel's copy. */
-static int nnaccel_copy_linear(struct nnaccel_domain *domain, const struct nnaccel_buffer_copy *arg)
+static int nnaccel_copy_linear(struct nnaccel_buffer *buffer, const struct nnaccel_buffer_copy *arg)
 {
 	bool in = arg->flags == NNACCEL_COPY_IN;
 	enum nnaccel_use_kind kind = in ? NNACCEL_USE_WRITE : NNACCEL_USE_READ;
-	struct nnaccel_context *ctx = domain->pool.obj.ctx;
+	struct nnaccel_context *ctx = buffer->pool.obj.ctx;
 	int ret;
 
 	mutex_lock(&ctx->lock);
-	ret = nnaccel_domain_check_use(domain, kind) ?: nnaccel_copy_check_length(domain, arg);
+	ret = nnaccel_buffer_check_use(buffer, kind) ?: nnaccel_copy_check_length(buffer, arg);
 	if (!ret) {
-		nnaccel_domain_begin_use(domain, kind);
-		nnaccel_copy_count(domain, arg);
+		nnaccel_buffer_begin_use(buffer, kind);
+		nnaccel_copy_count(buffer, arg);
 	}
 	mutex_unlock(&ctx->lock);
 	if (ret)
 		return ret;
 
-	ret = nnaccel_dmabuf_copy(domain->pool.dmabuf, u64_to_user_ptr(arg->data), arg->length,
+	ret = nnaccel_dmabuf_copy(buffer->pool.dmabuf, u64_to_user_ptr(arg->data), arg->length,
 				  in);
 	mutex_lock(&ctx->lock);
-	nnaccel_domain_end_use(domain, kind, !ret, arg->length);
+	nnaccel_buffer_end_use(buffer, kind, !ret, arg->length);
 	mutex_unlock(&ctx->lock);
 	return ret;
 }
 
 /* A look before memory is allocated; what it finds is checked again when the use begins. */
-static int nnaccel_copy_check(struct nnaccel_domain *domain, const struct nnaccel_buffer_copy *arg)
+static int nnaccel_copy_check(struct nnaccel_buffer *buffer, const struct nnaccel_buffer_copy *arg)
 {
-	struct nnaccel_context *ctx = domain->pool.obj.ctx;
+	struct nnaccel_context *ctx = buffer->pool.obj.ctx;
 	bool in = arg->flags == NNACCEL_COPY_IN;
 	int ret;
 
 	mutex_lock(&ctx->lock);
-	ret = nnaccel_domain_check_use(domain, in ? NNACCEL_USE_WRITE : NNACCEL_USE_READ) ?:
-	      nnaccel_copy_check_length(domain, arg);
+	ret = nnaccel_buffer_check_use(buffer, in ? NNACCEL_USE_WRITE : NNACCEL_USE_READ) ?:
+	      nnaccel_copy_check_length(buffer, arg);
 	if (!ret)
-		nnaccel_copy_count(domain, arg);
+		nnaccel_copy_count(buffer, arg);
 	mutex_unlock(&ctx->lock);
 	return ret;
 }
 
 /* The worker's copy: from or to memory that goes with the command. */
-static int nnaccel_copy_build(struct nnaccel_command *cmd, struct nnaccel_domain *domain,
+static int nnaccel_copy_build(struct nnaccel_command *cmd, struct nnaccel_buffer *buffer,
 			      const struct nnaccel_buffer_copy *arg)
 {
 	bool in = arg->flags == NNACCEL_COPY_IN;
@@ -625,27 +625,27 @@ static int nnaccel_copy_build(struct nnaccel_command *cmd, struct nnaccel_domain
 	staging = nnaccel_pool_alloc(cmd->ctx, max_t(u64, arg->length, 1));
 	if (IS_ERR(staging))
 		return PTR_ERR(staging);
-	ret = nnaccel_domain_set_grants(cmd, domain, staging, in);
+	ret = nnaccel_buffer_set_grants(cmd, buffer, staging, in);
 	if (!ret && in)
 		ret = nnaccel_dmabuf_copy(staging->dmabuf, u64_to_user_ptr(arg->data), arg->length,
 					  true);
 	return ret;
 }
 
-static int nnaccel_copy_convert(struct nnaccel_domain *domain, struct nnaccel_buffer_copy *arg)
+static int nnaccel_copy_convert(struct nnaccel_buffer *buffer, struct nnaccel_buffer_copy *arg)
 {
 	bool in = arg->flags == NNACCEL_COPY_IN;
 	struct nnaccel_command *cmd;
 	int ret;
 
-	ret = nnaccel_copy_check(domain, arg);
+	ret = nnaccel_copy_check(buffer, arg);
 	if (ret)
 		return ret;
-	cmd = nnaccel_command_alloc(domain->pool.obj.ctx,
+	cmd = nnaccel_command_alloc(buffer->pool.obj.ctx,
 				    in ? NNACCEL_DO_COPY_IN : NNACCEL_DO_COPY_OUT);
 	if (IS_ERR(cmd))
 		return PTR_ERR(cmd);
-	ret = nnaccel_copy_build(cmd, domain, arg);
+	ret = nnaccel_copy_build(cmd, buffer, arg);
 	if (!ret)
 		ret = nnaccel_command_run(cmd);
 	if (!ret && !in && cmd->status == NNACCEL_STATUS_NONE)
@@ -676,19 +676,19 @@ static int nnaccel_copy_write_nothing(const struct nnaccel_buffer_copy *arg)
 int nnaccel_buffer_copy_ioctl(struct nnaccel_ucmd *ucmd)
 {
 	struct nnaccel_buffer_copy *arg = ucmd->cmd;
-	struct nnaccel_domain *domain;
+	struct nnaccel_buffer *buffer;
 	int ret;
 
 	if ((arg->flags != NNACCEL_COPY_IN && arg->flags != NNACCEL_COPY_OUT) ||
 	    arg->message_size > NNACCEL_MAX_MESSAGE)
 		return -EINVAL;
-	domain = nnaccel_domain_get(ucmd->object, arg->token);
-	if (IS_ERR(domain))
-		return PTR_ERR(domain);
+	buffer = nnaccel_buffer_get(ucmd->object, arg->token);
+	if (IS_ERR(buffer))
+		return PTR_ERR(buffer);
 	arg->out_status = NNACCEL_STATUS_NONE;
 	/* Set before the token was known to anybody. */
-	ret = domain->layout ? nnaccel_copy_convert(domain, arg) :
-			       nnaccel_copy_linear(domain, arg) ?: nnaccel_copy_write_nothing(arg);
-	nnaccel_pool_put(&domain->pool);
+	ret = buffer->layout ? nnaccel_copy_convert(buffer, arg) :
+			       nnaccel_copy_linear(buffer, arg) ?: nnaccel_copy_write_nothing(arg);
+	nnaccel_pool_put(&buffer->pool);
 	return ret ?: nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 }

@@ -5,32 +5,32 @@
  * Lock order, outermost first:
  *
  *   mmap_lock		held by the caller of a session's mmap()
- *   context->lock	one mutex a context: its objects, its session, its commands
+ *   ctx->lock		one mutex a context: its objects, its session, its commands
  *   engine lock	engine.c: the broker, the list of contexts, what the broker was told
  *   account lock	context.c: bytes and contexts per user (a spinlock)
  *
  * User memory is never touched with one of them held: a fault takes mmap_lock. Nor is memory
- * allocated: context->lock is taken on the way to a fence's signal, for which whoever frees memory
+ * allocated: ctx->lock is taken on the way to a fence's signal, for which whoever frees memory
  * may be waiting.
  *
  * Who pins whom (a count, unless said otherwise):
  *
  *   context's file -> it	struct nnaccel_context stays while anything points to it;
  *				what it holds goes when the file is closed (->closed)
- *   context ...> session	weak, under context->lock; cleared by the session's release
+ *   context ...> session	weak, under ctx->lock; cleared by the session's release
  *   session file -> session; session -> its context
  *   object table -> object (pool or model); buffer table -> buffer; each -> its context
  *   command -> pools, buffers, model	until it is committed or its session dies, even when its
  *				caller gave up
  *   caller, session -> command
  *   one that nobody waits for -> its context; the fences that it waits for
- *   context ...> that one	weak, under context->lock; cleared at its end
+ *   context ...> that one	weak, under ctx->lock; cleared at its end
  *   fence -> module; a fence's sync_file points to nothing else of this module
  *   model -> pools		those of its constants
  *   burst file, command -> burst; burst -> its context, its model
  *   burst's slot -> pool	until it is freed or the file is closed, dead or not
- *   context, session ...> burst	weak, under context->lock; cleared when it dies
- *   model ...> session		weak, under context->lock; cleared by the session's release
+ *   context, session ...> burst	weak, under ctx->lock; cleared when it dies
+ *   model ...> session		weak, under ctx->lock; cleared by the session's release
  *   session ...> pool, buffer	the grant; weak, cleared when the last count goes
  *   buffer's role, layout	name a model, a session by numbers that are never used again
  *   pool -> file		a dma-buf or a regular file; never a file of this module other
@@ -40,8 +40,8 @@
  *				their release is a death, whatever is mapped
  *   any open file -> module
  */
-#ifndef NNACCEL_INTERNAL_H
-#define NNACCEL_INTERNAL_H
+#ifndef NNACCEL_PRIVATE_H
+#define NNACCEL_PRIVATE_H
 
 #include <linux/dma-fence.h>
 #include <linux/fs.h>
@@ -173,13 +173,12 @@ enum nnaccel_object_type {
  * @pool_bytes: bytes allocated in pools, buffers and bursts; account lock
  * @doorbell: its bursts' common page; NULL until the first; never changes after
  * @last_token: of its buffers; begins anywhere, so that it tells nothing of those of others
- * @copy_ways: how it is best copied out of kernel memory and into it; see usercopy.c; no lock
  * @lock: protects what follows, up to @stage
  * @closed: the file is closed; waits look at it without the lock
  * @session: the worker's, or NULL
  * @objects: id -> struct nnaccel_object; a reserved id has no object yet
  * @next_id: where the search for a free id starts
- * @buffers: token -> struct nnaccel_domain; a reserved token has no buffer yet
+ * @buffers: token -> struct nnaccel_buffer; a reserved token has no buffer yet
  * @num_objects: pools, models and buffers that exist, in the tables or not
  * @bursts: those alive
  * @num_bursts: those that exist
@@ -211,7 +210,6 @@ struct nnaccel_context {
 	u64 pool_bytes;
 	struct file *doorbell;
 	atomic64_t last_token;
-	u8 copy_ways[2];
 
 	struct mutex lock;	/* see the lock order above */
 	bool closed;
@@ -245,7 +243,7 @@ extern const struct file_operations nnaccel_context_fops;
  * For whoever ends commands, and with them fences: lockdep sees that nothing on the way to a
  * fence's signal, and so nobody who holds the lock, waits for memory.
  */
-static inline bool nnaccel_lock_to_signal(struct nnaccel_context *ctx)
+static inline bool nnaccel_lock_signalling(struct nnaccel_context *ctx)
 {
 	bool signalling = dma_fence_begin_signalling();
 
@@ -253,7 +251,7 @@ static inline bool nnaccel_lock_to_signal(struct nnaccel_context *ctx)
 	return signalling;
 }
 
-static inline void nnaccel_unlock_signalled(struct nnaccel_context *ctx, bool signalling)
+static inline void nnaccel_unlock_signalling(struct nnaccel_context *ctx, bool signalling)
 {
 	mutex_unlock(&ctx->lock);
 	dma_fence_end_signalling(signalling);
@@ -267,13 +265,13 @@ void nnaccel_uncharge(struct nnaccel_context *ctx, u64 bytes);
 /* ---- object.c ---- */
 
 /**
- * struct nnaccel_forget - A notice to the worker, allocated with the object it is about
+ * struct nnaccel_notice - A notice to the worker, allocated with the object it is about
  * @node: in the session's list
  * @kind: NNACCEL_DO_FORGET_MODEL, FORGET_GRANT, BURST_GONE or SLOT_GONE
  * @burst: the burst
  * @number: the model, the grant or the slot
  */
-struct nnaccel_forget {
+struct nnaccel_notice {
 	struct list_head node;
 	u32 kind;
 	u32 burst;
@@ -282,16 +280,16 @@ struct nnaccel_forget {
 
 /**
  * struct nnaccel_object - What an id names
- * @refs: the table's and everybody else's; the last is dropped with context->lock held
+ * @refs: the table's and everybody else's; the last is dropped with ctx->lock held
  * @ctx: its context
  * @type: pool, model or buffer
- * @forget: the notice to post at the end; NULL once posted
+ * @notice: the notice to post at the end; NULL once posted
  */
 struct nnaccel_object {
 	refcount_t refs;
 	struct nnaccel_context *ctx;
 	enum nnaccel_object_type type;
-	struct nnaccel_forget *forget;
+	struct nnaccel_notice *notice;
 };
 
 int nnaccel_object_init(struct nnaccel_object *obj, struct nnaccel_context *ctx,
@@ -318,8 +316,8 @@ int nnaccel_destroy_ioctl(struct nnaccel_ucmd *ucmd);
  * @offset: bytes into @file
  * @length: bytes
  * @format: how its rows of pixels lie; all 0: it is not formatted
- * @grant: context->lock: number in the session, 0: none
- * @grant_prot: context->lock: NNACCEL_PROT_* that commands needed so far
+ * @grant: ctx->lock: number in the session, 0: none
+ * @grant_prot: ctx->lock: NNACCEL_PROT_* that commands needed so far
  */
 struct nnaccel_pool {
 	struct nnaccel_object obj;
@@ -377,13 +375,13 @@ int nnaccel_command_end_access(struct nnaccel_command *cmd);
 /**
  * struct nnaccel_model - A prepared model
  * @obj: the object
- * @session: context->lock: the session that has it; NULL: dead, or not yet asked for
- * @node: context->lock: in the session's list
- * @prepared: context->lock: the worker has it
+ * @session: ctx->lock: the session that has it; NULL: dead, or not yet asked for
+ * @node: ctx->lock: in the session's list
+ * @prepared: ctx->lock: the worker has it
  * @number: names it in the session
  * @serial: never used again by any model
  * @priority: enum nnaccel_priority
- * @memory: context->lock: what the worker says that it takes
+ * @memory: ctx->lock: what the worker says that it takes
  * @num_pools: pools of its constants
  * @pools: those
  */
@@ -409,7 +407,8 @@ void nnaccel_model_release(struct nnaccel_object *obj);
 /**
  * struct nnaccel_preparation - What the ioctls that prepare a model have in common
  * @kind: NNACCEL_DO_PREPARE or NNACCEL_DO_PREPARE_CACHED
- * @name: names to the command what is the ioctl's own; the pools from the second on are the model's
+ * @set_args: names to the command what is the ioctl's own; the pools from the second on are the
+ *	model's
  * @preference: enum nnaccel_preference
  * @priority: enum nnaccel_priority
  * @deadline_ns: CLOCK_MONOTONIC time, 0: none
@@ -423,7 +422,7 @@ void nnaccel_model_release(struct nnaccel_object *obj);
  */
 struct nnaccel_preparation {
 	u32 kind;
-	int (*name)(struct nnaccel_command *cmd, const void *arg);
+	int (*set_args)(struct nnaccel_command *cmd, const void *arg);
 	u32 preference;
 	u32 priority;
 	u64 deadline_ns;
@@ -444,38 +443,38 @@ int nnaccel_prepare_ioctl(struct nnaccel_ucmd *ucmd);
 int nnaccel_prepare_cached_ioctl(struct nnaccel_ucmd *ucmd);
 int nnaccel_cache_save_ioctl(struct nnaccel_ucmd *ucmd);
 
-/* ---- domain.c ---- */
+/* ---- buffer.c ---- */
 
 /**
- * struct nnaccel_domain_role - A use that a buffer was made for
+ * struct nnaccel_buffer_role - A use that a buffer was made for
  * @model: serial of the model
  * @kind: enum nnaccel_role_kind
  * @index: which input or output
  */
-struct nnaccel_domain_role {
+struct nnaccel_buffer_role {
 	u64 model;
 	u32 kind;
 	u32 index;
 };
 
 /**
- * struct nnaccel_domain - A buffer of a memory domain
+ * struct nnaccel_buffer - A buffer of a memory domain
  * @pool: its memory, a pool that no id names; its length is the capacity
  * @token: its name; 0: it never got one
  * @layout: number of the session whose worker alone knows how its bytes lie; 0: linear
  * @num_roles: roles
  * @roles: what it may be used for, sorted
- * @initialised: context->lock, as all that follows: it holds something
+ * @initialised: ctx->lock, as all that follows: it holds something
  * @written: it is being written
  * @readers: uses that read it
  * @size: bytes that it holds
  */
-struct nnaccel_domain {
+struct nnaccel_buffer {
 	struct nnaccel_pool pool;
 	u64 token;
 	u64 layout;
 	u32 num_roles;
-	struct nnaccel_domain_role *roles;
+	struct nnaccel_buffer_role *roles;
 	bool initialised;
 	bool written;
 	u32 readers;
@@ -498,23 +497,19 @@ struct nnaccel_use {
 	u32 output;
 };
 
-void nnaccel_domain_release(struct nnaccel_object *obj);
-void nnaccel_domain_destroy_all(struct nnaccel_context *ctx);
-bool nnaccel_domain_is_served(const struct nnaccel_command *cmd);
-int nnaccel_domain_begin_all(struct nnaccel_command *cmd);
-void nnaccel_domain_end_all(struct nnaccel_command *cmd, int error);
-int nnaccel_domain_check_answer(const struct nnaccel_command *cmd, u32 status,
+void nnaccel_buffer_release(struct nnaccel_object *obj);
+void nnaccel_buffer_destroy_all(struct nnaccel_context *ctx);
+bool nnaccel_buffer_is_served(const struct nnaccel_command *cmd);
+int nnaccel_buffer_begin_all(struct nnaccel_command *cmd);
+void nnaccel_buffer_end_all(struct nnaccel_command *cmd, int error);
+int nnaccel_buffer_check_answer(const struct nnaccel_command *cmd, u32 status,
 				const void *payload);
-int nnaccel_domain_add_all(struct nnaccel_command *cmd, u64 tokens, u32 n);
-int nnaccel_domain_set_arg(struct nnaccel_command *cmd, struct nnaccel_arg *arg, s64 output);
-int nnaccel_domain_check_roles(const struct nnaccel_command *cmd);
+int nnaccel_buffer_add_all(struct nnaccel_command *cmd, u64 tokens, u32 n);
+int nnaccel_buffer_set_arg(struct nnaccel_command *cmd, struct nnaccel_arg *arg, s64 output);
+int nnaccel_buffer_check_roles(const struct nnaccel_command *cmd);
 int nnaccel_buffer_alloc_ioctl(struct nnaccel_ucmd *ucmd);
 int nnaccel_buffer_copy_ioctl(struct nnaccel_ucmd *ucmd);
 int nnaccel_buffer_free_ioctl(struct nnaccel_ucmd *ucmd);
-
-/* ---- usercopy.c ---- */
-
-bool nnaccel_user_copy(u8 *way, void *at, void __user *user, size_t bytes, bool in);
 
 /* ---- burst.c ---- */
 
@@ -536,14 +531,14 @@ enum nnaccel_burst_file {
  * @files: the memory, a file for each protection: a mapping can be moved within its file
  * @status: the page that both sides read and only the module writes
  * @wait: pollers
- * @node: context->lock, as all that follows: in the context's list; empty: dead
+ * @node: ctx->lock, as all that follows: in the context's list; empty: dead
  * @dead: waits look at it without the lock
  * @number: in the session; 0: the worker was not told of it
  * @slots: index -> slot; a reserved index has no slot yet
  * @num_slots: slots that are bound
  * @binds: how often one was
  * @resolves: how often the worker asked for one
- * @forget: the notice of its end; NULL once posted
+ * @notice: the notice of its end; NULL once posted
  */
 struct nnaccel_burst {
 	struct kref refs;
@@ -562,7 +557,7 @@ struct nnaccel_burst {
 	u32 num_slots;
 	u32 binds;
 	u64 resolves;
-	struct nnaccel_forget *forget;
+	struct nnaccel_notice *notice;
 };
 
 /**
@@ -570,15 +565,15 @@ struct nnaccel_burst {
  * @pool: the pool, counted
  * @number: its name
  * @prot: NNACCEL_PROT_*
- * @resolved: context->lock: the worker knows of it
- * @forget: the notice of its end; NULL once posted
+ * @resolved: ctx->lock: the worker knows of it
+ * @notice: the notice of its end; NULL once posted
  */
 struct nnaccel_slot {
 	struct nnaccel_pool *pool;
 	u32 number;
 	u32 prot;
 	bool resolved;
-	struct nnaccel_forget *forget;
+	struct nnaccel_notice *notice;
 };
 
 void nnaccel_burst_get(struct nnaccel_burst *burst);
@@ -607,10 +602,10 @@ enum nnaccel_command_state {
  * struct nnaccel_command - One thing that the worker is asked to do
  * @refs: the caller's, the session's (before: that of its wait for fences), @expiry's
  * @ctx: its context; counted with @async only: else the caller's file and the session hold it
- * @node: context->lock: in the session's queue or in its list of commands in flight
- * @state: context->lock
- * @abandoned: context->lock: the caller gave up
- * @expired: context->lock: its worker is killed because of it
+ * @node: ctx->lock: in the session's queue or in its list of commands in flight
+ * @state: ctx->lock
+ * @abandoned: ctx->lock: the caller gave up
+ * @expired: ctx->lock: its worker is killed because of it
  * @async: of an execution that nobody waits for, or NULL
  * @expiry: ends it where it takes too long; holds a count while it is pending
  * @head: what the worker is told
@@ -620,7 +615,7 @@ enum nnaccel_command_state {
  * @num_buffers: buffers in @pools
  * @uses: what is done with each of them; NULL: nothing that others must not do meanwhile
  * @writes: some of them are written
- * @using: context->lock: the uses have begun
+ * @using: ctx->lock: the uses have begun
  * @args: arguments of an execution
  * @roles: of a new buffer
  * @attributes: the client's, for the worker alone to read
@@ -691,6 +686,8 @@ static inline bool nnaccel_command_prepares(const struct nnaccel_command *cmd)
 
 struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 kind);
 void nnaccel_command_put(struct nnaccel_command *cmd);
+int nnaccel_command_add_pools(struct nnaccel_command *cmd, u32 first, u64 ids, u32 num_pools,
+			      u32 num_buffers);
 int nnaccel_command_set_model_pools(struct nnaccel_command *cmd, u32 wire_pool, u64 offset,
 				    u64 length, u64 ids, u32 num_pools);
 int nnaccel_command_set_parts(struct nnaccel_command *cmd, const struct nnaccel_part parts[2],
@@ -702,8 +699,14 @@ int nnaccel_command_run(struct nnaccel_command *cmd);
 int nnaccel_write_message(const char *message, u64 to, u32 size);
 int nnaccel_command_write_message(const struct nnaccel_command *cmd, u64 to, u32 size);
 void nnaccel_command_finish(struct nnaccel_command *cmd, int error);
+
+/* ---- query.c ---- */
+
 int nnaccel_query_ioctl(struct nnaccel_ucmd *ucmd);
 int nnaccel_supported_ioctl(struct nnaccel_ucmd *ucmd);
+
+/* ---- execute.c ---- */
+
 /* Bytes of the first published struct nnaccel_execute. */
 #define NNACCEL_EXECUTE_MIN_SIZE	offsetofend(struct nnaccel_execute, num_buffers)
 
@@ -718,24 +721,24 @@ int nnaccel_execute_ioctl(struct nnaccel_ucmd *ucmd);
 /**
  * struct nnaccel_async - What an execution has that nobody waits for
  * @cmd: the execution
- * @node: context->lock: in the context's list until its end
+ * @node: ctx->lock: in the context's list until its end
  * @tag: the client's name for it
  * @start_ns: when it was submitted
  * @ready_ns: when the last fence signalled
  * @duration_ns: longest time from then on, 0: no limit
  * @may_leave: it may end while the worker goes on with it
- * @ended: context->lock: @end was called, or is not to be: it is not admitted any more
- * @end: tells the client: @error 0: the command is answered; context->lock is held
+ * @ended: ctx->lock: @end was called, or is not to be: it is not admitted any more
+ * @end: tells the client: @error 0: the command is answered; ctx->lock is held
  * @data: for @end
  * @unsignalled: fences that it waits for, and 1 until all callbacks are added
  * @fence_error: one of them carried an error
  * @waits_for_memory: what others do to its memory is waited for, and they are told of its use
  * @ready: begins the access to the memory of others, then queues the command
- * @accesses: context->lock: it has begun, and is to be ended before @end
+ * @accesses: ctx->lock: it has begun, and is to be ended before @end
  * @error: for @finish
  * @finish: ends the access, then calls @end
  * @num_fences: fences that the client named
- * @num_waits: context->lock: these, and those that are waited for next
+ * @num_waits: ctx->lock: these, and those that are waited for next
  * @waits: all, with room for one for each pool where @waits_for_memory
  */
 struct nnaccel_async {
@@ -767,7 +770,7 @@ int nnaccel_async_admit(struct nnaccel_command *cmd);
 void nnaccel_async_start(struct nnaccel_command *cmd);
 void nnaccel_async_end(struct nnaccel_command *cmd, int error);
 int nnaccel_async_cancel(struct nnaccel_command *cmd);
-void nnaccel_async_withdraw(struct nnaccel_command *cmd);
+void nnaccel_async_cancel_unstarted(struct nnaccel_command *cmd);
 void nnaccel_async_cancel_all(struct nnaccel_context *ctx);
 void nnaccel_async_fail(struct nnaccel_context *ctx, const struct nnaccel_session *session,
 			int error, struct list_head *dead);
@@ -787,24 +790,24 @@ int nnaccel_uring_cmd(struct io_uring_cmd *ioucmd, unsigned int issue_flags);
 /**
  * struct nnaccel_session - What a worker serves one context through
  * @ctx: the context, counted
- * @number: context->lock: which of the context's sessions it is, from 1
- * @mm: context->lock: the worker's address space, pinned; NULL: nobody attached
- * @pid: context->lock: the worker; with @mm
- * @nice: context->lock: the worker's when it attached
- * @low: context->lock: it is nicer than that
- * @killed_ns: context->lock: when it was killed for what it did not answer; 0: it was not
+ * @number: ctx->lock: which of the context's sessions it is, from 1
+ * @mm: ctx->lock: the worker's address space, pinned; NULL: nobody attached
+ * @pid: ctx->lock: the worker; with @mm
+ * @nice: ctx->lock: the worker's when it attached
+ * @low: ctx->lock: it is nicer than that
+ * @killed_ns: ctx->lock: when it was killed for what it did not answer; 0: it was not
  * @wait: fetchers and pollers
- * @queue: context->lock: commands, the next to take first
- * @in_flight: context->lock: commands that the worker has
- * @forgets: context->lock: notices, the oldest first
- * @num_forgets: context->lock: how many
- * @models: context->lock: models that were asked for here
- * @grants: context->lock: number -> pool; no pool: the worker was not told yet that it is gone
- * @bursts: context->lock: number -> burst, those alive that the worker was told of
- * @next_grant: context->lock: where the search for a free number starts
- * @next_burst: context->lock: the same for bursts
- * @next_model: context->lock: number of the next model
- * @next_cookie: context->lock: cookie of the next command
+ * @queue: ctx->lock: commands, the next to take first
+ * @in_flight: ctx->lock: commands that the worker has
+ * @notices: ctx->lock: notices, the oldest first
+ * @num_notices: ctx->lock: how many
+ * @models: ctx->lock: models that were asked for here
+ * @grants: ctx->lock: number -> pool; no pool: the worker was not told yet that it is gone
+ * @bursts: ctx->lock: number -> burst, those alive that the worker was told of
+ * @next_grant: ctx->lock: where the search for a free number starts
+ * @next_burst: ctx->lock: the same for bursts
+ * @next_model: ctx->lock: number of the next model
+ * @next_cookie: ctx->lock: cookie of the next command
  */
 struct nnaccel_session {
 	struct nnaccel_context *ctx;
@@ -817,8 +820,8 @@ struct nnaccel_session {
 	wait_queue_head_t wait;
 	struct list_head queue;
 	struct list_head in_flight;
-	struct list_head forgets;
-	u32 num_forgets;
+	struct list_head notices;
+	u32 num_notices;
 	struct list_head models;
 	struct xarray grants;
 	struct xarray bursts;
@@ -830,14 +833,35 @@ struct nnaccel_session {
 
 struct file *nnaccel_session_create(struct nnaccel_context *ctx);
 void nnaccel_session_install(struct file *file);
-void nnaccel_session_queue(struct nnaccel_session *session, struct nnaccel_command *cmd);
+bool nnaccel_session_is_current(const struct nnaccel_session *session);
 bool nnaccel_session_kill(struct nnaccel_session *session);
 void nnaccel_session_weigh(struct nnaccel_session *session);
-void nnaccel_session_forget(struct nnaccel_session *session, struct nnaccel_forget **from,
+
+/* ---- fetch.c ---- */
+
+bool nnaccel_session_ready(const struct nnaccel_session *session);
+void nnaccel_session_queue(struct nnaccel_session *session, struct nnaccel_command *cmd);
+void nnaccel_session_notify(struct nnaccel_session *session, struct nnaccel_notice **from,
 			    u32 kind, u64 number, u32 burst);
+int nnaccel_session_fetch_ioctl(struct nnaccel_ucmd *ucmd);
+
+/* ---- commit.c ---- */
+
+int nnaccel_session_commit_ioctl(struct nnaccel_ucmd *ucmd);
+
+/* ---- grant.c ---- */
+
+int nnaccel_grant_reserve(struct nnaccel_session *session, const struct nnaccel_pool *pool,
+			  u32 *number);
+void nnaccel_grant_publish(struct nnaccel_session *session, struct nnaccel_pool *pool,
+			   u32 *number, u32 prot);
+void nnaccel_grant_remove(struct nnaccel_session *session, struct nnaccel_pool *pool);
 int nnaccel_session_map_file(struct vm_area_struct *vma, struct file *file, u64 offset,
 			     bool writable);
-void nnaccel_session_revoke(struct nnaccel_session *session, struct nnaccel_pool *pool);
+int nnaccel_session_mmap(struct file *session_file, struct vm_area_struct *vma);
+int nnaccel_session_slot_ioctl(struct nnaccel_ucmd *ucmd);
+int nnaccel_session_sync_ioctl(struct nnaccel_ucmd *ucmd);
+int nnaccel_session_format_ioctl(struct nnaccel_ucmd *ucmd);
 
 /* ---- engine.c ---- */
 
@@ -847,7 +871,7 @@ void nnaccel_engine_add(struct nnaccel_context *ctx);
 void nnaccel_engine_remove(struct nnaccel_context *ctx);
 int nnaccel_engine_lock_session(struct nnaccel_context *ctx, u64 deadline_ns);
 void nnaccel_engine_attached(void);
-void nnaccel_engine_lost(struct nnaccel_context *ctx);
+void nnaccel_engine_session_ended(struct nnaccel_context *ctx);
 u32 nnaccel_engine_state(struct nnaccel_context *ctx);
 void nnaccel_engine_show(struct seq_file *m);
 
@@ -877,4 +901,4 @@ void nnaccel_count(enum nnaccel_counter counter, s64 n);
 void nnaccel_debugfs_init(void);
 void nnaccel_debugfs_exit(void);
 
-#endif /* NNACCEL_INTERNAL_H */
+#endif /* NNACCEL_PRIVATE_H */

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * nnaccel: answers of the worker. Each is copied, checked against what was asked, and ends its
+ * command.
+ */
+
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+#include "nnaccel_private.h"
+#include "trace.h"
+
+static int nnaccel_commit_check_shapes(const struct nnaccel_shape *shape, u32 n)
+{
+	u32 i;
+
+	for (; n; n--, shape++) {
+		if (shape->flags & ~NNACCEL_SHAPE_SUFFICIENT || shape->rank > NNACCEL_MAX_RANK)
+			return -EINVAL;
+		for (i = shape->rank; i < NNACCEL_MAX_RANK; i++)
+			if (shape->dims[i])
+				return -EINVAL;
+	}
+	return 0;
+}
+
+static int nnaccel_commit_check_supported(const u8 *supported, u32 n)
+{
+	for (; n; n--, supported++)
+		if (*supported > 1)
+			return -EINVAL;
+	return 0;
+}
+
+/* Sizes come with the statuses that say something of them, and are within what there was. */
+static int nnaccel_commit_check_sizes(const struct nnaccel_command *cmd,
+				      const struct nnaccel_session_commit *arg,
+				      const struct nnaccel_cache_sizes *sizes)
+{
+	bool saved = arg->status == NNACCEL_STATUS_NONE;
+
+	if (!saved && arg->status != NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE)
+		return arg->payload_size ? -EINVAL : 0;
+	if (arg->payload_size != sizeof(*sizes))
+		return -EINVAL;
+	if (saved && cmd->head.num_grants &&
+	    (sizes->model > cmd->head.wire_length || sizes->data > cmd->head.data_length))
+		return -EINVAL;
+	return 0;
+}
+
+/* Checks the module's own copy of an answer against what was asked. */
+static int nnaccel_commit_check(const struct nnaccel_command *cmd,
+				const struct nnaccel_session_commit *arg, const void *payload)
+{
+	u32 max = cmd->head.max_payload;
+
+	switch (cmd->head.kind) {
+	case NNACCEL_DO_QUERY:
+		return arg->payload_size > max ? -EINVAL : 0;
+	case NNACCEL_DO_SUPPORTED:
+		if (arg->payload_size != max &&
+		    (arg->payload_size || arg->status == NNACCEL_STATUS_NONE))
+			return -EINVAL;
+		return nnaccel_commit_check_supported(payload, arg->payload_size);
+	case NNACCEL_DO_EXECUTE:
+		if (arg->payload_size != max && arg->payload_size)
+			return -EINVAL;
+		return nnaccel_commit_check_shapes(payload, payload ? cmd->head.num_outputs : 0) ?:
+		       nnaccel_buffer_check_answer(cmd, arg->status, payload);
+	case NNACCEL_DO_PREPARE:
+	case NNACCEL_DO_PREPARE_CACHED:
+		return arg->payload_size && (arg->payload_size != max ||
+					     arg->status != NNACCEL_STATUS_NONE) ? -EINVAL : 0;
+	case NNACCEL_DO_BUFFER:
+		if (arg->payload_size != max && arg->payload_size)
+			return -EINVAL;
+		return payload && *(u32 *)payload > NNACCEL_LAYOUT_ENGINE ? -EINVAL : 0;
+	case NNACCEL_DO_CACHE_SAVE:
+		return nnaccel_commit_check_sizes(cmd, arg, payload);
+	default:
+		return arg->payload_size ? -EINVAL : 0;
+	}
+}
+
+static void nnaccel_commit_count(struct nnaccel_command *cmd)
+{
+	struct nnaccel_context *ctx = cmd->ctx;
+
+	ctx->engine_ns += ktime_get_ns() - cmd->fetched_ns;
+	if (cmd->head.kind == NNACCEL_DO_EXECUTE) {
+		ctx->executions++;
+		nnaccel_count(NNACCEL_EXECUTIONS_TOTAL, 1);
+	}
+}
+
+/* Ends the command that the worker names; takes over *@payload where that works. */
+static int nnaccel_commit(struct nnaccel_session *session, const struct nnaccel_session_commit *arg,
+			  void **payload, const char *message)
+{
+	struct nnaccel_context *ctx = session->ctx;
+	struct nnaccel_command *cmd;
+	bool signalling;
+	int ret = -ENOENT;
+
+	signalling = nnaccel_lock_signalling(ctx);
+	list_for_each_entry(cmd, &session->in_flight, node) {
+		if (cmd->head.cookie != arg->cookie)
+			continue;
+		ret = nnaccel_commit_check(cmd, arg, *payload);
+		break;
+	}
+	if (ret) {
+		nnaccel_unlock_signalling(ctx, signalling);
+		return ret;
+	}
+	list_del_init(&cmd->node);
+	swap(cmd->payload, *payload);
+	cmd->payload_size = arg->payload_size;
+	cmd->status = arg->status;
+	cmd->device_ns = arg->device_ns;
+	if (arg->message_size)
+		memcpy(cmd->message, message, arg->message_size);
+	if (nnaccel_command_prepares(cmd)) {
+		cmd->model->prepared = arg->status == NNACCEL_STATUS_NONE;
+		if (cmd->payload_size)
+			memcpy(&cmd->model->memory, cmd->payload, sizeof(cmd->model->memory));
+	}
+	nnaccel_commit_count(cmd);
+	trace_nnaccel_command_commit(cmd);
+	nnaccel_command_finish(cmd, 0);
+	nnaccel_unlock_signalling(ctx, signalling);
+	nnaccel_command_put(cmd);
+	return 0;
+}
+
+/**
+ * nnaccel_session_commit_ioctl() - NNACCEL_SESSION_COMMIT
+ * @ucmd: the ioctl
+ *
+ * Return: 0, -EINVAL, -EACCES, -ENOENT, -EFAULT, -ENOMEM.
+ */
+int nnaccel_session_commit_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_session_commit *arg = ucmd->cmd;
+	struct nnaccel_session *session = ucmd->object;
+	void *payload;
+	char *message;
+	int ret;
+
+	if (!nnaccel_session_is_current(session))
+		return -EACCES;
+	if (arg->status > NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT ||
+	    arg->payload_size > NNACCEL_MAX_OPERATIONS ||
+	    arg->message_size > NNACCEL_MAX_MESSAGE)
+		return -EINVAL;
+	payload = nnaccel_copy_in(arg->payload, arg->payload_size, 1);
+	if (IS_ERR(payload))
+		return PTR_ERR(payload);
+	message = nnaccel_copy_in(arg->message, arg->message_size, 1);
+	if (IS_ERR(message)) {
+		kvfree(payload);
+		return PTR_ERR(message);
+	}
+	ret = nnaccel_commit(session, arg, &payload, message);
+	kvfree(message);
+	kvfree(payload);
+	return ret;
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * nnaccel: executions: one copy of the client's description, checked, becomes a command.
+ */
+
+#include <linux/ktime.h>
+#include <linux/nospec.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "nnaccel_private.h"
+
+/* Checks an argument and adds to its pool's protection what it takes; @output < 0: an input. */
+static int nnaccel_execute_check_arg(struct nnaccel_command *cmd, struct nnaccel_arg *arg,
+				     s64 output)
+{
+	u32 prot = NNACCEL_PROT_READ | (output < 0 ? 0 : NNACCEL_PROT_WRITE);
+	const struct nnaccel_arg omitted = { .flags = NNACCEL_ARG_NO_VALUE };
+	struct nnaccel_pool *pool;
+	u32 i;
+	u64 end;
+
+	if (arg->flags & NNACCEL_ARG_NO_VALUE)
+		return memcmp(arg, &omitted, sizeof(omitted)) ? -EINVAL : 0;
+	if (arg->flags & ~NNACCEL_ARG_BUFFER || arg->__reserved || arg->rank > NNACCEL_MAX_RANK)
+		return -EINVAL;
+	for (i = arg->rank; i < NNACCEL_MAX_RANK; i++)
+		if (arg->dims[i])
+			return -EINVAL;
+
+	if (arg->flags & NNACCEL_ARG_BUFFER)
+		return nnaccel_buffer_set_arg(cmd, arg, output);
+	if (arg->pool >= cmd->first_buffer)
+		return -EINVAL;
+	i = array_index_nospec(arg->pool, cmd->first_buffer);
+	pool = cmd->pools[i];
+	if (check_add_overflow(arg->offset, arg->length, &end) || end > pool->length ||
+	    (end && nnaccel_pool_is_formatted(pool)))
+		return -EINVAL;
+	if (prot & ~pool->prot)
+		return -EACCES;
+	cmd->grants[i].prot |= prot;
+	return 0;
+}
+
+static int nnaccel_execute_set_args(struct nnaccel_command *cmd, const struct nnaccel_execute *arg)
+{
+	u32 i, num;
+	int ret;
+
+	if (check_add_overflow(arg->num_inputs, arg->num_outputs, &num) || num > NNACCEL_MAX_ARGS)
+		return -EINVAL;
+	cmd->args = nnaccel_copy_in(arg->args, num, sizeof(*cmd->args));
+	if (IS_ERR(cmd->args)) {
+		ret = PTR_ERR(cmd->args);
+		cmd->args = NULL;
+		return ret;
+	}
+	for (i = 0; i < num; i++) {
+		ret = nnaccel_execute_check_arg(cmd, &cmd->args[i], (s64)i - arg->num_inputs);
+		if (ret)
+			return ret;
+	}
+	cmd->head.num_inputs = arg->num_inputs;
+	cmd->head.num_outputs = arg->num_outputs;
+	cmd->head.max_payload = arg->num_outputs * (sizeof(struct nnaccel_shape) +
+						    (cmd->writes ? sizeof(u64) : 0));
+	return 0;
+}
+
+static int nnaccel_execute_build(struct nnaccel_command *cmd, const struct nnaccel_execute *arg)
+{
+	int ret;
+
+	if (arg->num_pools > NNACCEL_MAX_CMD_POOLS || arg->num_buffers > NNACCEL_MAX_CMD_BUFFERS)
+		return -EINVAL;
+	cmd->head.flags = arg->flags;
+	cmd->head.deadline_ns = arg->deadline_ns;
+	cmd->head.loop_timeout_ns = arg->loop_timeout_ns;
+	ret = nnaccel_command_add_pools(cmd, 0, arg->pools, arg->num_pools, arg->num_buffers);
+	if (!ret)
+		ret = nnaccel_buffer_add_all(cmd, arg->buffers, arg->num_buffers);
+	if (!ret)
+		ret = nnaccel_execute_set_args(cmd, arg);
+	if (!ret)
+		ret = nnaccel_command_set_attributes(cmd, arg->attributes, arg->attributes_size);
+	if (ret)
+		return ret;
+	cmd->model = nnaccel_model_get(cmd->ctx, arg->model);
+	if (IS_ERR(cmd->model)) {
+		ret = PTR_ERR(cmd->model);
+		cmd->model = NULL;
+		return ret;
+	}
+	cmd->head.model = cmd->model->number;
+	cmd->head.priority = cmd->model->priority;
+	return nnaccel_buffer_check_roles(cmd);
+}
+
+/**
+ * nnaccel_execute_create() - Make an execution of a client's description
+ * @ctx: the context
+ * @arg: the module's copy of the description
+ *
+ * Return: the command, or an error pointer: -EINVAL, -ENOENT, -EACCES, -EPERM, -EFAULT,
+ * -ENOMEM.
+ */
+struct nnaccel_command *nnaccel_execute_create(struct nnaccel_context *ctx,
+					       const struct nnaccel_execute *arg)
+{
+	struct nnaccel_command *cmd;
+	int ret;
+
+	if (arg->flags & ~NNACCEL_EXECUTE_MEASURE || arg->__reserved ||
+	    arg->message_size > NNACCEL_MAX_MESSAGE)
+		return ERR_PTR(-EINVAL);
+	cmd = nnaccel_command_alloc(ctx, NNACCEL_DO_EXECUTE);
+	if (IS_ERR(cmd))
+		return cmd;
+	ret = nnaccel_execute_build(cmd, arg);
+	if (!ret)
+		return cmd;
+	nnaccel_command_put(cmd);
+	return ERR_PTR(ret);
+}
+
+/**
+ * nnaccel_execute_respond() - Give the results of an execution to its client
+ * @ucmd: where the client's struct nnaccel_execute is, and the module's copy of it
+ * @cmd: the execution, answered
+ * @driver_ns: how long it took
+ *
+ * Return: 0 or -EFAULT.
+ */
+int nnaccel_execute_respond(struct nnaccel_ucmd *ucmd, const struct nnaccel_command *cmd,
+			    u64 driver_ns)
+{
+	struct nnaccel_execute *arg = ucmd->cmd;
+	bool measured = arg->flags & NNACCEL_EXECUTE_MEASURE;
+
+	arg->out_status = cmd->status;
+	arg->out_num_shapes = 0;
+	arg->out_device_ns = measured ? cmd->device_ns : NNACCEL_TIME_NONE;
+	arg->out_driver_ns = measured ? driver_ns : NNACCEL_TIME_NONE;
+	if (arg->shapes && cmd->payload_size) {
+		if (copy_to_user(u64_to_user_ptr(arg->shapes), cmd->payload,
+				 arg->num_outputs * sizeof(struct nnaccel_shape)))
+			return -EFAULT;
+		arg->out_num_shapes = arg->num_outputs;
+	}
+	return nnaccel_command_write_message(cmd, arg->message, arg->message_size) ?:
+	       nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+}
+
+/**
+ * nnaccel_execute_ioctl() - NNACCEL_EXECUTE
+ * @ucmd: the ioctl
+ *
+ * Return: 0, -EINVAL, -ENOENT, -EACCES, -EPERM, -EFAULT, -ENOMEM, or what nnaccel_command_run()
+ * returned.
+ */
+int nnaccel_execute_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_execute *arg = ucmd->cmd;
+	struct nnaccel_command *cmd;
+	u64 start = ktime_get_ns();
+	int ret;
+
+	cmd = nnaccel_execute_create(ucmd->object, arg);
+	if (IS_ERR(cmd))
+		return PTR_ERR(cmd);
+	ret = nnaccel_command_run(cmd);
+	if (!ret)
+		ret = nnaccel_execute_respond(ucmd, cmd, ktime_get_ns() - start);
+	nnaccel_command_put(cmd);
+	return ret;
+}

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * nnaccel: what a session tells its worker: commands by priority, and notices, which go first.
+ */
+
+#include <linux/ktime.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "nnaccel_private.h"
+#include "trace.h"
+
+/**
+ * nnaccel_session_ready() - Is there anything to fetch? A look without the lock, for waits
+ * @session: the session
+ *
+ * Return: whether there is.
+ */
+bool nnaccel_session_ready(const struct nnaccel_session *session)
+{
+	return !list_empty(&session->notices) || !list_empty(&session->queue) ||
+	       READ_ONCE(session->ctx->closed);
+}
+
+/* Into the queue: before or behind those of its priority. */
+static void nnaccel_session_insert(struct nnaccel_session *session, struct nnaccel_command *cmd,
+				   bool before)
+{
+	u32 priority = cmd->head.priority;
+	struct list_head *at;
+
+	list_for_each(at, &session->queue) {
+		u32 other = list_entry(at, struct nnaccel_command, node)->head.priority;
+
+		if (other < priority || (before && other == priority))
+			break;
+	}
+	list_add_tail(&cmd->node, at);
+	cmd->state = NNACCEL_COMMAND_QUEUED;
+}
+
+/**
+ * nnaccel_session_queue() - Give a command to a session: behind those of its priority
+ * @session: the session; ctx->lock is held
+ * @cmd: the command; the session takes a count of the caller's
+ */
+void nnaccel_session_queue(struct nnaccel_session *session, struct nnaccel_command *cmd)
+{
+	struct nnaccel_model *model = cmd->model;
+
+	lockdep_assert_held(&session->ctx->lock);
+	if (nnaccel_command_prepares(cmd)) {
+		model->session = session;
+		model->number = ++session->next_model;
+		list_add_tail(&model->node, &session->models);
+		nnaccel_session_weigh(session);
+		cmd->head.model = model->number;
+	}
+	cmd->head.cookie = ++session->next_cookie;
+	nnaccel_session_insert(session, cmd, false);
+	wake_up(&session->wait);
+}
+
+/**
+ * nnaccel_session_notify() - Post a notice; cannot fail
+ * @session: the session; ctx->lock is held
+ * @from: the notice, which what it is about gives up
+ * @kind: NNACCEL_DO_FORGET_MODEL, FORGET_GRANT, BURST_GONE or SLOT_GONE
+ * @number: the model, the grant or the slot
+ * @burst: the burst
+ *
+ * A worker whose context is closed has nothing to forget: it ends.
+ */
+void nnaccel_session_notify(struct nnaccel_session *session, struct nnaccel_notice **from,
+			    u32 kind, u64 number, u32 burst)
+{
+	struct nnaccel_notice *notice = *from;
+
+	lockdep_assert_held(&session->ctx->lock);
+	if (session->ctx->closed)
+		return;
+	*from = NULL;
+	notice->kind = kind;
+	notice->number = number;
+	notice->burst = burst;
+	list_add_tail(&notice->node, &session->notices);
+	session->num_notices++;
+	wake_up(&session->wait);
+}
+
+static size_t nnaccel_command_size(const struct nnaccel_command *cmd)
+{
+	const struct nnaccel_cmd *head = &cmd->head;
+
+	return sizeof(*head) + head->num_grants * sizeof(*cmd->grants) +
+	       (head->num_inputs + head->num_outputs) * sizeof(*cmd->args) +
+	       head->num_roles * sizeof(*cmd->roles) + head->attributes_size;
+}
+
+/* Moves a command to those in flight. */
+static void nnaccel_fetch_dequeue(struct nnaccel_session *session, struct nnaccel_command *cmd)
+{
+	/* A count of our own: another thread may commit before we are done. */
+	kref_get(&cmd->refs);
+	cmd->fetched_ns = ktime_get_ns();
+	cmd->state = NNACCEL_COMMAND_IN_FLIGHT;
+	list_move_tail(&cmd->node, &session->in_flight);
+	trace_nnaccel_command_fetch(cmd);
+}
+
+/* Grants what a command in flight names. */
+static int nnaccel_fetch_grant(struct nnaccel_session *session, struct nnaccel_command *cmd)
+{
+	struct nnaccel_context *ctx = session->ctx;
+	u32 i, burst = 0;
+	int ret = 0;
+
+	for (i = 0; i < cmd->head.num_grants && !ret; i++)
+		ret = nnaccel_grant_reserve(session, cmd->pools[i], &cmd->grants[i].grant);
+	if (!ret && cmd->burst)
+		ret = nnaccel_burst_reserve(cmd->burst, session, &burst);
+
+	mutex_lock(&ctx->lock);
+	/* What was reserved before memory ran out is as good as granted. */
+	for (i = 0; i < cmd->head.num_grants; i++) {
+		struct nnaccel_grant *grant = &cmd->grants[i];
+		struct nnaccel_pool *pool = cmd->pools[i];
+
+		if (!grant->grant && !pool->grant)
+			break;
+		nnaccel_grant_publish(session, pool, &grant->grant, grant->prot);
+		grant->prot |= nnaccel_pool_prot_flags(pool);
+	}
+	if (!ret && cmd->burst) {
+		ret = nnaccel_burst_announce(cmd->burst, burst);
+		cmd->head.burst = cmd->burst->number;
+	}
+	mutex_unlock(&ctx->lock);
+	return ret;
+}
+
+/* The worker could not be told: as if it had not asked. */
+static void nnaccel_fetch_requeue(struct nnaccel_session *session, struct nnaccel_command *cmd)
+{
+	struct nnaccel_context *ctx = session->ctx;
+	bool signalling, drop = false;
+
+	signalling = nnaccel_lock_signalling(ctx);
+	/* A thread that guesses the cookie may have committed it. */
+	if (cmd->state == NNACCEL_COMMAND_IN_FLIGHT) {
+		drop = cmd->abandoned;
+		list_del_init(&cmd->node);
+		if (drop)
+			nnaccel_command_finish(cmd, -ECANCELED);
+		else
+			nnaccel_session_insert(session, cmd, true);
+	}
+	nnaccel_unlock_signalling(ctx, signalling);
+	if (drop)
+		nnaccel_command_put(cmd);
+}
+
+static int nnaccel_fetch_write(struct nnaccel_ucmd *ucmd, const struct nnaccel_command *cmd)
+{
+	struct nnaccel_session_fetch *arg = ucmd->cmd;
+	u64 to = arg->buffer;
+	void __user *grants = u64_to_user_ptr(to + sizeof(cmd->head));
+	size_t size = cmd->head.num_grants * sizeof(*cmd->grants);
+	size_t args = (cmd->head.num_inputs + cmd->head.num_outputs) * sizeof(*cmd->args);
+	size_t roles = cmd->head.num_roles * sizeof(*cmd->roles);
+
+	if (copy_to_user(u64_to_user_ptr(to), &cmd->head, sizeof(cmd->head)) ||
+	    copy_to_user(grants, cmd->grants, size) ||
+	    copy_to_user(grants + size, cmd->args, args) ||
+	    copy_to_user(grants + size + args, cmd->roles, roles) ||
+	    copy_to_user(grants + size + args + roles, cmd->attributes,
+			 cmd->head.attributes_size))
+		return -EFAULT;
+	return nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+}
+
+/* Writes how much room what waits takes. */
+static int nnaccel_fetch_too_small(struct nnaccel_ucmd *ucmd)
+{
+	return nnaccel_ucmd_respond(ucmd, sizeof(struct nnaccel_session_fetch)) ?: -EMSGSIZE;
+}
+
+/* Fetches the first command of the queue; ctx->lock is held and given back. */
+static int nnaccel_fetch_command(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_session_fetch *arg = ucmd->cmd;
+	struct nnaccel_session *session = ucmd->object;
+	struct nnaccel_context *ctx = session->ctx;
+	struct nnaccel_command *cmd;
+	int ret;
+
+	cmd = list_first_entry(&session->queue, struct nnaccel_command, node);
+	cmd->head.size = nnaccel_command_size(cmd);
+	arg->out_size = cmd->head.size;
+	if (arg->out_size > arg->buffer_size) {
+		mutex_unlock(&ctx->lock);
+		return nnaccel_fetch_too_small(ucmd);
+	}
+	nnaccel_fetch_dequeue(session, cmd);
+	mutex_unlock(&ctx->lock);
+	ret = nnaccel_fetch_grant(session, cmd) ?: nnaccel_fetch_write(ucmd, cmd);
+	if (ret)
+		nnaccel_fetch_requeue(session, cmd);
+	nnaccel_command_put(cmd);
+	return ret == -ECANCELED ? -ERESTART : ret;
+}
+
+/* Fetches the first notice; ctx->lock is held and given back. */
+static int nnaccel_fetch_notice(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_session_fetch *arg = ucmd->cmd;
+	struct nnaccel_session *session = ucmd->object;
+	struct nnaccel_context *ctx = session->ctx;
+	struct nnaccel_cmd head = { .size = sizeof(head) };
+	struct nnaccel_notice *notice;
+	int ret;
+
+	arg->out_size = sizeof(head);
+	if (arg->out_size > arg->buffer_size) {
+		mutex_unlock(&ctx->lock);
+		return nnaccel_fetch_too_small(ucmd);
+	}
+	notice = list_first_entry(&session->notices, struct nnaccel_notice, node);
+	list_del(&notice->node);
+	session->num_notices--;
+	mutex_unlock(&ctx->lock);
+
+	head.kind = notice->kind;
+	head.burst = notice->burst;
+	if (notice->kind == NNACCEL_DO_FORGET_MODEL)
+		head.model = notice->number;
+	else
+		head.grant = notice->number;
+	if (copy_to_user(u64_to_user_ptr(arg->buffer), &head, sizeof(head)))
+		ret = -EFAULT;
+	else
+		ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+
+	mutex_lock(&ctx->lock);
+	if (ret) {
+		list_add(&notice->node, &session->notices);
+		session->num_notices++;
+	} else if (notice->kind == NNACCEL_DO_FORGET_GRANT) {
+		xa_erase(&session->grants, notice->number);
+	}
+	mutex_unlock(&ctx->lock);
+	if (!ret)
+		kfree(notice);
+	return ret;
+}
+
+/* The first command of the queue, where its deadline is past, or NULL. */
+static struct nnaccel_command *nnaccel_fetch_first_expired(struct nnaccel_session *session)
+{
+	struct nnaccel_command *cmd;
+
+	cmd = list_first_entry_or_null(&session->queue, struct nnaccel_command, node);
+	if (cmd && cmd->head.deadline_ns && !nnaccel_deadline_left(cmd->head.deadline_ns, 0))
+		return cmd;
+	return NULL;
+}
+
+/* Ends that command; what comes next is to be fetched. */
+static int nnaccel_fetch_expire(struct nnaccel_session *session)
+{
+	bool signalling = nnaccel_lock_signalling(session->ctx);
+	struct nnaccel_command *cmd = nnaccel_fetch_first_expired(session);
+
+	if (cmd) {
+		list_del_init(&cmd->node);
+		nnaccel_command_finish(cmd, -ETIME);
+	}
+	nnaccel_unlock_signalling(session->ctx, signalling);
+	if (cmd)
+		nnaccel_command_put(cmd);
+	return -ERESTART;
+}
+
+/* Fetches what waits: notices first, they free memory and ask for no work. */
+static int nnaccel_fetch(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_session *session = ucmd->object;
+	struct nnaccel_context *ctx = session->ctx;
+	int ret = -EAGAIN;
+
+	mutex_lock(&ctx->lock);
+	if (ctx->closed)
+		ret = -ESHUTDOWN;
+	else if (!list_empty(&session->notices))
+		return nnaccel_fetch_notice(ucmd);
+	else if (nnaccel_fetch_first_expired(session))
+		ret = -ERESTART;
+	else if (!list_empty(&session->queue))
+		return nnaccel_fetch_command(ucmd);
+	mutex_unlock(&ctx->lock);
+	return ret == -ERESTART ? nnaccel_fetch_expire(session) : ret;
+}
+
+/**
+ * nnaccel_session_fetch_ioctl() - NNACCEL_SESSION_FETCH
+ * @ucmd: the ioctl
+ *
+ * Return: 0, -EINVAL, -EACCES, -EAGAIN, -ESHUTDOWN, -EMSGSIZE, -EFAULT, -ENOMEM or -ERESTARTSYS.
+ */
+int nnaccel_session_fetch_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_session_fetch *arg = ucmd->cmd;
+	struct nnaccel_session *session = ucmd->object;
+	int ret;
+
+	if (arg->flags & ~NNACCEL_FETCH_NONBLOCK || !IS_ALIGNED(arg->buffer, sizeof(u64)))
+		return -EINVAL;
+	if (!nnaccel_session_is_current(session))
+		return -EACCES;
+
+	for (;;) {
+		do {
+			ret = nnaccel_fetch(ucmd);
+		} while (ret == -ERESTART);
+		if (ret != -EAGAIN || arg->flags & NNACCEL_FETCH_NONBLOCK)
+			break;
+		ret = wait_event_interruptible_exclusive(session->wait,
+							 nnaccel_session_ready(session));
+		if (ret)
+			break;
+	}
+	/* One wake-up, one fetcher: pass it on when there is more. */
+	if (nnaccel_session_ready(session))
+		wake_up(&session->wait);
+	return ret;
+}

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * nnaccel: what a worker may map: pools that commands name or that slots of its bursts stand for,
+ * and the memory of bursts.
+ */
+
+#include <linux/dma-buf.h>
+#include <linux/mm.h>
+#include <linux/uaccess.h>
+
+#include "compat.h"
+#include "nnaccel_private.h"
+
+/*
+ * Notices that may wait to be fetched before the worker is told of more slots. Each notice is of
+ * something that it was told of, and a fetch gives notices before commands.
+ */
+#define NNACCEL_MAX_NOTICES	(64 * 1024)
+
+/* Grants whose mmap() offset lies below those of bursts. */
+#define NNACCEL_GRANT_LIMIT	XA_LIMIT(1, (NNACCEL_BURST_MAP >> NNACCEL_GRANT_SHIFT) - 1)
+
+/**
+ * nnaccel_grant_reserve() - Reserve a number for the grant of a pool that has none
+ * @session: the session
+ * @pool: the pool, counted
+ * @number: out: the number, or as it was where the pool has a grant
+ *
+ * Allocates memory, so ctx->lock is not held: the ends of executions, and so fences, wait for it.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int nnaccel_grant_reserve(struct nnaccel_session *session, const struct nnaccel_pool *pool,
+			  u32 *number)
+{
+	int ret;
+
+	if (READ_ONCE(pool->grant))
+		return 0;
+	ret = xa_alloc_cyclic(&session->grants, number, XA_ZERO_ENTRY, NNACCEL_GRANT_LIMIT,
+			      &session->next_grant, GFP_KERNEL_ACCOUNT);
+	if (ret >= 0)
+		return 0;
+	*number = 0;
+	return -ENOMEM;
+}
+
+/**
+ * nnaccel_grant_publish() - Let the worker map a pool; cannot fail
+ * @session: the session; ctx->lock is held
+ * @pool: the pool
+ * @number: what nnaccel_grant_reserve() gave; becomes the grant's number
+ * @prot: NNACCEL_PROT_* to add to what was granted before
+ */
+void nnaccel_grant_publish(struct nnaccel_session *session, struct nnaccel_pool *pool,
+			   u32 *number, u32 prot)
+{
+	lockdep_assert_held(&session->ctx->lock);
+	if (!pool->grant) {
+		WARN_ON(xa_is_err(xa_store(&session->grants, *number, pool, GFP_NOWAIT)));
+		WRITE_ONCE(pool->grant, *number);
+		pool->grant_prot = 0;
+		nnaccel_count(NNACCEL_GRANTS, 1);
+	} else if (*number && *number != pool->grant) {
+		/* Another thread was here meanwhile, or the command names the pool twice. */
+		xa_erase(&session->grants, *number);
+	}
+	*number = pool->grant;
+	pool->grant_prot |= prot;
+}
+
+/**
+ * nnaccel_grant_remove() - End the grant of a pool that is going
+ * @session: the session; ctx->lock is held
+ * @pool: the pool, granted
+ *
+ * The number stays taken until the worker was told: storing no pool under an index that is in
+ * use allocates nothing.
+ */
+void nnaccel_grant_remove(struct nnaccel_session *session, struct nnaccel_pool *pool)
+{
+	lockdep_assert_held(&session->ctx->lock);
+	xa_store(&session->grants, pool->grant, NULL, GFP_NOWAIT);
+	nnaccel_session_notify(session, &pool->obj.notice, NNACCEL_DO_FORGET_GRANT, pool->grant,
+			       0);
+	pool->grant = 0;
+	nnaccel_count(NNACCEL_GRANTS, -1);
+}
+
+/**
+ * nnaccel_session_map_file() - Map another file in the place of the one that mmap() was called on
+ * @vma: the mapping
+ * @file: what to map
+ * @offset: bytes into it
+ * @writable: it may be written, now or after mprotect()
+ *
+ * A mapping that is not to be written loses VM_SHARED beside VM_MAYWRITE, as mmap() does it for
+ * a file that is open for reading only: it is then no writable mapping to memfd seals, and
+ * remap_file_pages() cannot make a writable one of it.
+ *
+ * Return: 0 or what the file's mmap() returned.
+ */
+int nnaccel_session_map_file(struct vm_area_struct *vma, struct file *file, u64 offset,
+			     bool writable)
+{
+	nnaccel_vm_flags_mod(vma, VM_DONTCOPY | VM_DONTEXPAND,
+			     VM_MAYEXEC | (writable ? 0 : VM_MAYWRITE | VM_SHARED));
+	vma_set_file(vma, file);
+	vma->vm_pgoff = offset >> PAGE_SHIFT;
+	return call_mmap(file, vma);
+}
+
+/* Maps what is behind a grant. A dma-buf's exporter sees VM_SHARED before it goes. */
+static int nnaccel_session_map(struct vm_area_struct *vma, struct file *file,
+			       struct dma_buf *dmabuf, u64 offset, bool writable)
+{
+	vm_flags_t clear = VM_MAYEXEC | (writable ? 0 : VM_MAYWRITE);
+	int ret;
+
+	if (dmabuf) {
+		nnaccel_vm_flags_mod(vma, VM_DONTCOPY | VM_DONTEXPAND, clear);
+		ret = dma_buf_mmap(dmabuf, vma, offset >> PAGE_SHIFT);
+		if (!ret)
+			nnaccel_vm_flags_mod(vma, VM_DONTCOPY | VM_DONTEXPAND,
+					     clear | (writable ? 0 : VM_SHARED));
+		return ret;
+	}
+	return nnaccel_session_map_file(vma, file, offset, writable);
+}
+
+/* The pool of a slot that the worker asks for, counted, or an error pointer. */
+static struct nnaccel_pool *nnaccel_session_resolve(struct nnaccel_session *session,
+						    const struct nnaccel_session_slot *arg,
+						    u32 *prot)
+{
+	struct nnaccel_pool *pool = ERR_PTR(-ENOENT);
+	struct nnaccel_burst *burst;
+
+	mutex_lock(&session->ctx->lock);
+	burst = xa_load(&session->bursts, arg->burst);
+	if (burst && session->num_notices >= NNACCEL_MAX_NOTICES)
+		pool = ERR_PTR(-ENOSPC);
+	else if (burst)
+		pool = nnaccel_burst_resolve(burst, arg->slot, prot);
+	if (!IS_ERR(pool))
+		refcount_inc(&pool->obj.refs);
+	mutex_unlock(&session->ctx->lock);
+	return pool;
+}
+
+/**
+ * nnaccel_session_slot_ioctl() - NNACCEL_SESSION_SLOT
+ * @ucmd: the ioctl
+ *
+ * Return: 0, -EINVAL, -EACCES, -ENOENT, -ENOSPC, -ENOMEM, -EFAULT.
+ */
+int nnaccel_session_slot_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_session_slot *arg = ucmd->cmd;
+	struct nnaccel_session *session = ucmd->object;
+	struct nnaccel_context *ctx = session->ctx;
+	struct nnaccel_pool *pool;
+	u32 prot, grant = 0;
+	int ret;
+
+	if (arg->flags)
+		return -EINVAL;
+	if (!nnaccel_session_is_current(session))
+		return -EACCES;
+	pool = nnaccel_session_resolve(session, arg, &prot);
+	if (IS_ERR(pool))
+		return PTR_ERR(pool);
+	ret = nnaccel_grant_reserve(session, pool, &grant);
+	if (!ret) {
+		mutex_lock(&ctx->lock);
+		nnaccel_grant_publish(session, pool, &grant, prot);
+		mutex_unlock(&ctx->lock);
+		arg->out_grant.grant = grant;
+		arg->out_grant.prot = prot | nnaccel_pool_prot_flags(pool);
+		arg->out_grant.length = pool->length;
+		ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+	}
+	nnaccel_pool_put(pool);
+	return ret;
+}
+
+/* The dma-buf behind a grant, counted, or an error pointer. */
+static struct dma_buf *nnaccel_session_dmabuf(struct nnaccel_session *session, u32 grant, u32 prot)
+{
+	struct nnaccel_context *ctx = session->ctx;
+	struct dma_buf *dmabuf;
+	struct nnaccel_pool *pool;
+
+	mutex_lock(&ctx->lock);
+	pool = xa_load(&session->grants, grant);
+	if (!pool) {
+		dmabuf = ERR_PTR(-ENOENT);
+	} else if (!pool->dmabuf) {
+		dmabuf = ERR_PTR(-EOPNOTSUPP);
+	} else if (prot & ~pool->grant_prot) {
+		dmabuf = ERR_PTR(-EACCES);
+	} else {
+		dmabuf = pool->dmabuf;
+		get_dma_buf(dmabuf);
+	}
+	mutex_unlock(&ctx->lock);
+	return dmabuf;
+}
+
+/**
+ * nnaccel_session_sync_ioctl() - NNACCEL_SESSION_SYNC
+ * @ucmd: the ioctl
+ *
+ * Return: 0, -EINVAL, -EACCES, -ENOENT, -EOPNOTSUPP, or what nnaccel_access_begin() or
+ * nnaccel_access_end() returned.
+ */
+int nnaccel_session_sync_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_session_sync *arg = ucmd->cmd;
+	struct nnaccel_session *session = ucmd->object;
+	u32 prot = arg->flags & (NNACCEL_SYNC_READ | NNACCEL_SYNC_WRITE);
+	struct dma_buf *dmabuf;
+	int ret;
+
+	if (arg->flags & ~(NNACCEL_SYNC_READ | NNACCEL_SYNC_WRITE | NNACCEL_SYNC_END) || !prot ||
+	    arg->__reserved)
+		return -EINVAL;
+	if (!nnaccel_session_is_current(session))
+		return -EACCES;
+	dmabuf = nnaccel_session_dmabuf(session, arg->grant, prot);
+	if (IS_ERR(dmabuf))
+		return PTR_ERR(dmabuf);
+	if (arg->flags & NNACCEL_SYNC_END)
+		ret = nnaccel_access_end(dmabuf, prot);
+	else
+		ret = nnaccel_access_begin(dmabuf, prot, 0);
+	dma_buf_put(dmabuf);
+	return ret;
+}
+
+/**
+ * nnaccel_session_format_ioctl() - NNACCEL_SESSION_FORMAT
+ * @ucmd: the ioctl
+ *
+ * Return: 0, -EINVAL, -EACCES, -ENOENT, -EOPNOTSUPP, -EFAULT.
+ */
+int nnaccel_session_format_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_session_format *arg = ucmd->cmd;
+	struct nnaccel_session *session = ucmd->object;
+	struct nnaccel_context *ctx = session->ctx;
+	struct nnaccel_pool *pool;
+	int ret = 0;
+
+	if (arg->flags || arg->__reserved)
+		return -EINVAL;
+	if (!nnaccel_session_is_current(session))
+		return -EACCES;
+	mutex_lock(&ctx->lock);
+	pool = xa_load(&session->grants, arg->grant);
+	if (!pool)
+		ret = -ENOENT;
+	else if (!nnaccel_pool_is_formatted(pool))
+		ret = -EOPNOTSUPP;
+	else
+		arg->out_format = pool->format;
+	mutex_unlock(&ctx->lock);
+	return ret ?: nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+}
+
+/* The pool that a mapping asks for, if it may; ctx->lock is held. */
+static struct nnaccel_pool *nnaccel_session_find_grant(struct nnaccel_session *session,
+						       const struct vm_area_struct *vma)
+{
+	unsigned int shift = NNACCEL_GRANT_SHIFT - PAGE_SHIFT;
+	struct nnaccel_pool *pool;
+
+	if (vma->vm_pgoff & ((1UL << shift) - 1))
+		return ERR_PTR(-EINVAL);
+	pool = xa_load(&session->grants, vma->vm_pgoff >> shift);
+	if (!pool || PAGE_ALIGN(pool->length) != vma->vm_end - vma->vm_start)
+		return ERR_PTR(-EINVAL);
+	if (vma->vm_flags & VM_WRITE && !(pool->grant_prot & NNACCEL_PROT_WRITE))
+		return ERR_PTR(-EACCES);
+	return pool;
+}
+
+/* Maps a region of a burst. */
+static int nnaccel_session_map_burst(struct nnaccel_session *session, struct vm_area_struct *vma)
+{
+	u64 offset = ((u64)vma->vm_pgoff << PAGE_SHIFT) & ~NNACCEL_BURST_MAP;
+	struct nnaccel_context *ctx = session->ctx;
+	struct nnaccel_burst *burst;
+	int ret;
+
+	mutex_lock(&ctx->lock);
+	burst = xa_load(&session->bursts, offset >> NNACCEL_BURST_SHIFT);
+	if (burst)
+		nnaccel_burst_get(burst);
+	mutex_unlock(&ctx->lock);
+	if (!burst)
+		return -EINVAL;
+	ret = nnaccel_burst_map(burst, vma, offset & (BIT_ULL(NNACCEL_BURST_SHIFT) - 1), true);
+	nnaccel_burst_put(burst);
+	return ret;
+}
+
+/**
+ * nnaccel_session_mmap() - mmap() of a session's file: a grant, or a region of a burst
+ * @session_file: the session
+ * @vma: the mapping
+ *
+ * Return: 0, -EACCES, -EINVAL, or what the mmap() of the memory returned.
+ */
+int nnaccel_session_mmap(struct file *session_file, struct vm_area_struct *vma)
+{
+	struct nnaccel_session *session = session_file->private_data;
+	struct nnaccel_context *ctx = session->ctx;
+	struct file *file, *hold = NULL;
+	struct dma_buf *dmabuf;
+	struct nnaccel_pool *pool;
+	bool writable;
+	u64 offset;
+	int ret;
+
+	if (!nnaccel_session_is_current(session) || vma->vm_flags & VM_EXEC)
+		return -EACCES;
+	if (!(vma->vm_flags & VM_SHARED))
+		return -EINVAL;
+	if (vma->vm_pgoff & (NNACCEL_BURST_MAP >> PAGE_SHIFT))
+		return nnaccel_session_map_burst(session, vma);
+
+	mutex_lock(&ctx->lock);
+	pool = nnaccel_session_find_grant(session, vma);
+	if (IS_ERR(pool)) {
+		mutex_unlock(&ctx->lock);
+		return PTR_ERR(pool);
+	}
+	file = get_file(pool->file);
+	if (pool->hold)
+		hold = get_file(pool->hold);
+	dmabuf = pool->dmabuf;
+	offset = pool->offset;
+	writable = pool->grant_prot & NNACCEL_PROT_WRITE;
+	mutex_unlock(&ctx->lock);
+
+	ret = nnaccel_session_map(vma, file, dmabuf, offset, writable);
+	if (hold)
+		fput(hold);
+	fput(file);
+	return ret;
+}

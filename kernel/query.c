@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * nnaccel: questions to the worker: about its device, and about which operations of a model it
+ * can do.
+ */
+
+#include <linux/err.h>
+#include <linux/uaccess.h>
+
+#include "nnaccel_private.h"
+
+/**
+ * nnaccel_query_ioctl() - NNACCEL_QUERY
+ * @ucmd: the ioctl
+ *
+ * Return: 0, -EINVAL, -ENOBUFS, -EFAULT, or what nnaccel_command_run() returned.
+ */
+int nnaccel_query_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_query *arg = ucmd->cmd;
+	struct nnaccel_command *cmd;
+	u32 size = 0;
+	int ret;
+
+	if (arg->data_size > NNACCEL_MAX_QUERY)
+		return -EINVAL;
+	cmd = nnaccel_command_alloc(ucmd->object, NNACCEL_DO_QUERY);
+	if (IS_ERR(cmd))
+		return PTR_ERR(cmd);
+	cmd->head.query = arg->query;
+	cmd->head.max_payload = NNACCEL_MAX_QUERY;
+	ret = nnaccel_command_run(cmd);
+	if (ret)
+		goto out;
+
+	if (cmd->status == NNACCEL_STATUS_NONE)
+		size = cmd->payload_size;
+	if (size > arg->data_size)
+		ret = -ENOBUFS;
+	else if (copy_to_user(u64_to_user_ptr(arg->data), cmd->payload, size))
+		ret = -EFAULT;
+	if (ret)
+		goto out;
+	arg->data_size = size;
+	arg->out_status = cmd->status;
+	ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+out:
+	nnaccel_command_put(cmd);
+	return ret;
+}
+
+/**
+ * nnaccel_supported_ioctl() - NNACCEL_SUPPORTED
+ * @ucmd: the ioctl
+ *
+ * Return: 0, -EINVAL, -ENOENT, -EFAULT, -ENOMEM, or what nnaccel_command_run() returned.
+ */
+int nnaccel_supported_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_supported *arg = ucmd->cmd;
+	struct nnaccel_command *cmd;
+	int ret;
+
+	if (arg->flags || arg->__reserved || arg->message_size > NNACCEL_MAX_MESSAGE ||
+	    arg->num_operations > NNACCEL_MAX_OPERATIONS)
+		return -EINVAL;
+	cmd = nnaccel_command_alloc(ucmd->object, NNACCEL_DO_SUPPORTED);
+	if (IS_ERR(cmd))
+		return PTR_ERR(cmd);
+	cmd->head.max_payload = arg->num_operations;
+	ret = nnaccel_command_set_model_pools(cmd, arg->wire_pool, arg->wire_offset,
+					      arg->wire_length, arg->pools, arg->num_pools);
+	if (!ret)
+		ret = nnaccel_command_run(cmd);
+	if (!ret && cmd->status == NNACCEL_STATUS_NONE &&
+	    copy_to_user(u64_to_user_ptr(arg->supported), cmd->payload, cmd->payload_size))
+		ret = -EFAULT;
+	if (!ret)
+		ret = nnaccel_command_write_message(cmd, arg->message, arg->message_size);
+	if (!ret) {
+		arg->out_status = cmd->status;
+		ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+	}
+	nnaccel_command_put(cmd);
+	return ret;
+}
