@@ -107,7 +107,8 @@ help:
 
 # ---- user space: objects, archives, libraries, programs ----
 
-user: $(archives) $(libhal) $(libhw) $(libnn) $(programs) $(trainer)
+user: $(archives) $(libhal) $(libhw) $(libnn) $(programs) $(trainer) \
+	$(BUILD)/lib/libnnapi_sl_nnaccel.so
 
 # Objects are rebuilt when the compiler or its flags change.
 $(obj)/flags: FORCE
@@ -157,6 +158,15 @@ $(BUILD)/lib/libneuralnetworks.so.1: $(runtime) $(obj)/user/hal/cache_files.o us
 	$(CC) -shared -o $@ $(filter %.o %.a,$^) $(soflags) -Wl,-soname,$(@F) \
 		-Wl,--version-script,user/runtime/libneuralnetworks.map \
 		$(call rpath,) -L$(BUILD)/lib $(if $(libhw),-lnativewindow) $(if $(hal),-lnnaccel) -lm -ldl
+
+# The same as a table of functions, for loaders of NNAPI support libraries.
+libsl	:= $(BUILD)/lib/libnnapi_sl_nnaccel.so
+sl_map	:= user/clients/support_library/support_library.map
+$(libsl): $(runtime) $(obj)/user/hal/cache_files.o \
+		$(call objects,user/clients/support_library/*.c) $(sl_map) $(archives) $(libhal) $(libhw)
+	@mkdir -p $(@D)
+	$(CC) -shared -o $@ $(filter %.o %.a,$^) $(soflags) -Wl,-soname,$(@F) \
+		-Wl,--version-script,$(sl_map) $(call rpath,) -L$(BUILD)/lib -lnativewindow -lnnaccel -lm -ldl
 
 # The same with plug-ins for its CPU device, for tests.
 plugged := $(BUILD)/tests/plugged/libneuralnetworks.so
@@ -237,6 +247,9 @@ $(BUILD)/tests/engine_%_test: $(obj)/user/tests/engine_%_test.o $(test_lib) \
 	$(test_link) $(engine_libs) -lcmocka
 $(BUILD)/tests/allowlist_test: $(obj)/user/tests/allowlist_test.o $(obj)/user/runtime/allowlist.o
 	$(test_link) -lcmocka
+# It loads the library.
+$(BUILD)/tests/support_library_test: $(obj)/user/tests/support_library_test.o | $(libsl)
+	$(test_link) -lcmocka -ldl
 $(BUILD)/tests/libnnaccel_test: $(obj)/user/tests/libnnaccel_test.o $(libhal)
 	$(test_link) -lnnaccel -lcmocka
 # What is inside of the library, or what plays the kernel to it by being its ioctl().
@@ -401,6 +414,7 @@ put	= $(if $(1),install -D -m $(3) -t $(DESTDIR)$(2) $(1))
 install: user
 	$(call put,$(libhal:%=%.1) $(libhw:%=%.1) $(libnn:%=%.1),$(LIBDIR),755)
 	$(foreach l,$(notdir $(libhal) $(libhw) $(libnn)),ln -sf $(l).1 $(DESTDIR)$(LIBDIR)/$(l) &&) true
+	$(call put,$(libsl),$(LIBDIR),755)
 	$(call put,$(wildcard $(BUILD)/bin/nnaccel),$(PREFIX)/bin,755)
 	$(call put,$(wildcard $(BUILD)/sbin/nnacceld),$(PREFIX)/sbin,755)
 	$(call put,$(wildcard user/include/android/*.h),$(PREFIX)/include/android,644)

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "runtime/log.h"
@@ -97,6 +98,44 @@ static void close_entry(struct entry *e)
 	e->files.num_data_files = 0;
 }
 
+/* True unless one of the entry's files has bytes in it. */
+static bool is_empty(const struct entry *e)
+{
+	struct stat st;
+
+	for (uint32_t i = 0; i < e->files.num_model_files; i++)
+		if (fstat(e->model[i], &st) || st.st_size)
+			return false;
+	for (uint32_t i = 0; i < e->files.num_data_files; i++)
+		if (fstat(e->data[i], &st) || st.st_size)
+			return false;
+	return true;
+}
+
+/* An entry in files that the application has opened: duplicates of them. */
+static bool dup_entry(struct entry *e, const struct cache_options *cache,
+		      const struct nn_device_info *info)
+{
+	uint32_t count = info->model_cache_files + info->data_cache_files;
+	int error;
+
+	for (uint32_t i = 0; i < count; i++) {
+		int fd = fcntl(cache->fds[i], F_DUPFD_CLOEXEC, 0);
+
+		if (fd < 0) {
+			error = errno;
+			close_entry(e);
+			errno = error;
+			return false;
+		}
+		if (i < info->model_cache_files)
+			e->model[e->files.num_model_files++] = fd;
+		else
+			e->data[e->files.num_data_files++] = fd;
+	}
+	return true;
+}
+
 /* Opens all files of an entry or none; then errno says why. */
 static bool open_entry(struct entry *e, const struct cache_options *cache,
 		       const struct nn_device_info *info, int flags)
@@ -106,6 +145,8 @@ static bool open_entry(struct entry *e, const struct cache_options *cache,
 
 	e->files.model_files = e->model;
 	e->files.data_files = e->data;
+	if (cache->fds)
+		return dup_entry(e, cache, info);
 	while (fd >= 0 && f->num_model_files < info->model_cache_files) {
 		fd = open_file(cache, f->token, MODEL, f->num_model_files, flags);
 		if (fd >= 0)
@@ -122,6 +163,12 @@ static bool open_entry(struct entry *e, const struct cache_options *cache,
 	close_entry(e);
 	errno = error;
 	return false;
+}
+
+/* An entry's place, for messages. */
+static const char *where(const struct cache_options *cache)
+{
+	return cache->dir ? cache->dir : "the files given";
 }
 
 /* On a thread of libnnaccel. */
@@ -144,8 +191,13 @@ static bool load(const struct cache_options *cache, const struct step *step,
 	if (!open_entry(e, cache, &device->info, 0)) {
 		/* An entry that nobody made yet is as it should be. */
 		if (errno != ENOENT)
-			rt_fail(reason, ANEURALNETWORKS_UNMAPPABLE, "%s: %s", cache->dir,
+			rt_fail(reason, ANEURALNETWORKS_UNMAPPABLE, "%s: %s", where(cache),
 				strerrordesc_np(errno));
+		return false;
+	}
+	/* Files that were given empty are such an entry too. */
+	if (cache->fds && is_empty(e)) {
+		close_entry(e);
 		return false;
 	}
 	result = device->ops->prepare_cached(device, &step->graph, options, &e->files, prepared,
@@ -164,7 +216,7 @@ static int prepare(const struct cache_options *cache, const struct step *step,
 	int result;
 
 	if (!is_open)
-		rt_fail(reason, ANEURALNETWORKS_UNMAPPABLE, "%s: %s", cache->dir,
+		rt_fail(reason, ANEURALNETWORKS_UNMAPPABLE, "%s: %s", where(cache),
 			strerrordesc_np(errno));
 	e->files.not_saved = reason;
 	result = device->ops->prepare(device, &step->graph, options, is_open ? &e->files : NULL,
@@ -182,7 +234,7 @@ int cache_prepare(const struct cache_options *cache, const struct step *step,
 	struct entry e = { .files = { .saved_late = log_late } };
 	int result;
 
-	if (!cache || !(device->info.model_cache_files || device->info.data_cache_files))
+	if (!cache || (cache->fds && step->operations) || !(device->info.model_cache_files || device->info.data_cache_files))
 		return device->ops->prepare(device, &step->graph, options, NULL, prepared, err);
 	make_token(cache, step, options, e.files.token);
 	if (load(cache, step, options, &e, prepared, &not_loaded)) {

@@ -6,10 +6,13 @@
 #define _GNU_SOURCE
 #include "runtime/compilation.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "runtime/cache.h"
 #include "runtime/extension.h"
@@ -119,6 +122,17 @@ ANeuralNetworksCompilation *compilation_get(const ANeuralNetworksCompilation *co
 	return c;
 }
 
+static void drop_cache(ANeuralNetworksCompilation *compilation)
+{
+	for (uint32_t i = 0; i < compilation->num_cache_fds; i++)
+		close(compilation->cache_fds[i]);
+	free(compilation->cache_fds);
+	free(compilation->cache_dir);
+	compilation->cache_fds = NULL;
+	compilation->num_cache_fds = 0;
+	compilation->cache_dir = NULL;
+}
+
 void ANeuralNetworksCompilation_free(ANeuralNetworksCompilation *compilation)
 {
 	if (!compilation || atomic_fetch_sub(&compilation->references, 1) > 1)
@@ -127,7 +141,7 @@ void ANeuralNetworksCompilation_free(ANeuralNetworksCompilation *compilation)
 		partition_free(&compilation->partition);
 	model_put(compilation->model);
 	attributes_free(&compilation->attributes);
-	free(compilation->cache_dir);
+	drop_cache(compilation);
 	free(compilation->devices);
 	free(compilation);
 }
@@ -149,7 +163,7 @@ static int set_caching(ANeuralNetworksCompilation *compilation, const char *dir,
 		return result;
 	if (asprintf(&copy, "%s%s", dir, end) < 0)
 		return rt_out_of_memory(err);
-	free(compilation->cache_dir);
+	drop_cache(compilation);
 	compilation->cache_dir = copy;
 	memcpy(compilation->cache_token, token, sizeof(compilation->cache_token));
 	return ANEURALNETWORKS_NO_ERROR;
@@ -164,6 +178,45 @@ int ANeuralNetworksCompilation_setCaching(ANeuralNetworksCompilation *compilatio
 	RT_NOT_NULL(cacheDir);
 	RT_NOT_NULL(token);
 	return rt_end(set_caching(compilation, cacheDir, token, &err), &err);
+}
+
+int compilation_set_cache_files(ANeuralNetworksCompilation *compilation, const int *model_fds,
+				uint32_t num_model, const int *data_fds, uint32_t num_data,
+				const uint8_t *token, struct nn_error *err)
+{
+	const struct nn_device_info *info = &compilation->devices[0]->info;
+	uint32_t count;
+	int result = check_mutable(compilation, err), *fds;
+
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		return result;
+	if (!compilation_has_one_device(compilation))
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
+			       "cache files need a compilation for exactly one device");
+	if (num_model != info->model_cache_files || num_data != info->data_cache_files)
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
+			       "%u model and %u data cache files, the device has %u and %u",
+			       num_model, num_data, info->model_cache_files,
+			       info->data_cache_files);
+	drop_cache(compilation);
+	count = num_model + num_data;
+	fds = calloc(count + 1, sizeof(*fds));
+	if (!fds)
+		return rt_out_of_memory(err);
+	compilation->cache_fds = fds;
+	for (uint32_t i = 0; i < count; i++) {
+		int fd = i < num_model ? model_fds[i] : data_fds[i - num_model];
+
+		fds[i] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		if (fds[i] < 0) {
+			drop_cache(compilation);
+			return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "cache file %u: fd %d: %s", i,
+				       fd, strerror(errno));
+		}
+		compilation->num_cache_fds++;
+	}
+	memcpy(compilation->cache_token, token, sizeof(compilation->cache_token));
+	return ANEURALNETWORKS_NO_ERROR;
 }
 
 int ANeuralNetworksCompilation_setPreference(ANeuralNetworksCompilation *compilation,
@@ -253,9 +306,10 @@ static int compile(ANeuralNetworksCompilation *compilation, struct nn_error *err
 	};
 	const struct cache_options caching = {
 		.dir = compilation->cache_dir,
+		.fds = compilation->cache_fds,
 		.token = compilation->cache_token,
 	};
-	const struct cache_options *cache = compilation->cache_dir ? &caching : NULL;
+	const struct cache_options *cache = caching.dir || caching.fds ? &caching : NULL;
 	const ANeuralNetworksDevice *cpu = device_cpu();
 	struct nn_error reason = { "" };
 	int result;

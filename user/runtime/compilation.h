@@ -17,7 +17,9 @@ struct ANeuralNetworksCompilation {
 	int32_t preference;
 	int32_t priority;
 	uint64_t timeout_ns;		/* 0: none */
-	char *cache_dir;		/* ends in '/'; NULL: no caching */
+	char *cache_dir;		/* ends in '/'; NULL: none */
+	int *cache_fds;			/* in its stead, duplicates of our own; NULL: none */
+	uint32_t num_cache_fds;
 	uint8_t cache_token[ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN];
 	struct nn_attributes attributes;
 
@@ -29,6 +31,14 @@ struct ANeuralNetworksCompilation {
 /* As model_get(): executions, bursts and descriptions of memories hold their compilation. */
 ANeuralNetworksCompilation *compilation_get(const ANeuralNetworksCompilation *compilation);
 void compilation_put(const ANeuralNetworksCompilation *compilation);
+
+/*
+ * Caching in open files in place of a folder: model files, then data files, as many as the only
+ * device has. They are duplicated. BAD_DATA for others, BAD_STATE once it is finished.
+ */
+int compilation_set_cache_files(ANeuralNetworksCompilation *compilation, const int *model_fds,
+				uint32_t num_model, const int *data_fds, uint32_t num_data,
+				const uint8_t *token, struct nn_error *err);
 
 /* BAD_STATE unless executions of it may be made. */
 int compilation_check_valid(const ANeuralNetworksCompilation *compilation,

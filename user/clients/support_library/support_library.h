@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The parts of the support library's table.
+ */
+#ifndef NN_CLIENTS_SUPPORT_LIBRARY_H
+#define NN_CLIENTS_SUPPORT_LIBRARY_H
+
+#include <nnaccel/support_library.h>
+
+/* What devices tell besides the NNAPI, and caching in files that are open. */
+void sl_fill_device(NnApiSLDriverImplFL5 *table);
+
+/* Diagnostics, of which there are none. */
+void sl_fill_diagnostic(NnApiSLDriverImplFL5 *table);
+
+#endif /* NN_CLIENTS_SUPPORT_LIBRARY_H */

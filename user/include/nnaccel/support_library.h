@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The NNAPI as a table of functions: what libnnapi_sl_nnaccel.so gives to loaders of NNAPI support
+ * libraries, such as TensorFlow Lite's benchmark_model --nnapi_support_library_path.
+ *
+ * The layout is that of Android's support libraries: the feature level, then a pointer a function.
+ * Functions that the NNAPI has are under their names and behave as there. Those whose names begin
+ * with SL_ are of support libraries alone.
+ */
+#ifndef NNACCEL_SUPPORT_LIBRARY_H
+#define NNACCEL_SUPPORT_LIBRARY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <android/NeuralNetworks.h>
+#include <android/NeuralNetworksExtensions.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+/* Relative to the CPU reference, which is 1.0; lower is better. */
+typedef struct {
+	float execTime;
+	float powerUsage;
+} SL_ANeuralNetworksPerformanceInfo;
+
+/* How fast operations are whose first operand has this type (an OperandCode). */
+typedef struct {
+	int32_t operandType;
+	SL_ANeuralNetworksPerformanceInfo performanceInfo;
+} SL_ANeuralNetworksOperandPerformanceInfo;
+
+/* A type of a vendor extension: bytes of a scalar or of a tensor's element, its code. */
+typedef struct {
+	uint32_t byteSize;
+	uint16_t type;
+	bool isTensor;
+} SL_ANeuralNetworksExtensionOperandTypeInformation;
+
+typedef enum {
+	SL_ANEURALNETWORKS_CAPABILITIES_PERFORMANCE_RELAXED_SCALAR = 0,
+	SL_ANEURALNETWORKS_CAPABILITIES_PERFORMANCE_RELAXED_TENSOR = 1,
+	SL_ANEURALNETWORKS_CAPABILITIES_PERFORMANCE_IF = 2,
+	SL_ANEURALNETWORKS_CAPABILITIES_PERFORMANCE_WHILE = 3,
+} SL_ANeuralNetworksPerformanceInfoCode;
+
+/* What diagnostics would tell of. This library makes none. */
+typedef struct ANeuralNetworksDiagnosticCompilationInfo ANeuralNetworksDiagnosticCompilationInfo;
+typedef struct ANeuralNetworksDiagnosticExecutionInfo ANeuralNetworksDiagnosticExecutionInfo;
+
+typedef enum {
+	ANNDIAG_DATA_CLASS_UNKNOWN = 0,
+	ANNDIAG_DATA_CLASS_OTHER = 1,
+	ANNDIAG_DATA_CLASS_FLOAT32 = 2,
+	ANNDIAG_DATA_CLASS_FLOAT16 = 3,
+	ANNDIAG_DATA_CLASS_QUANT = 4,
+	ANNDIAG_DATA_CLASS_MIXED = 5,
+} ANeuralNetworksDiagnosticDataClass;
+
+typedef enum {
+	ANNDIAG_EXECUTION_MODE_UNKNOWN = 0,
+	ANNDIAG_EXECUTION_MODE_ASYNC = 1,
+	ANNDIAG_EXECUTION_MODE_SYNC = 2,
+	ANNDIAG_EXECUTION_MODE_BURST = 3,
+	ANNDIAG_EXECUTION_MODE_ASYNC_WITH_DEPS = 4,
+} ANeuralNetworksDiagnosticExecutionMode;
+
+typedef void (*ANeuralNetworksDiagnosticCompilationFinishedCallback)(
+	const void *context, const ANeuralNetworksDiagnosticCompilationInfo *info);
+typedef void (*ANeuralNetworksDiagnosticExecutionFinishedCallback)(
+	const void *context, const ANeuralNetworksDiagnosticExecutionInfo *info);
+
+/* What every table begins with: a FeatureLevelCode of level 5 or above. */
+typedef struct NnApiSLDriverImpl {
+	int64_t implFeatureLevel;
+} NnApiSLDriverImpl;
+
+/* A pointer to a function of the NNAPI, under its name. */
+#define NN_SL_ENTRY(name) __typeof__(name) *name
+
+/* The table of feature levels 5, 6 and 7. */
+typedef struct NnApiSLDriverImplFL5 {
+	NnApiSLDriverImpl base;
+	NN_SL_ENTRY(ANeuralNetworksBurst_create);
+	NN_SL_ENTRY(ANeuralNetworksBurst_free);
+	NN_SL_ENTRY(ANeuralNetworksCompilation_createForDevices);
+	NN_SL_ENTRY(ANeuralNetworksCompilation_finish);
+	NN_SL_ENTRY(ANeuralNetworksCompilation_free);
+	NN_SL_ENTRY(ANeuralNetworksCompilation_getPreferredMemoryAlignmentForInput);
+	NN_SL_ENTRY(ANeuralNetworksCompilation_getPreferredMemoryAlignmentForOutput);
+	NN_SL_ENTRY(ANeuralNetworksCompilation_getPreferredMemoryPaddingForInput);
+	NN_SL_ENTRY(ANeuralNetworksCompilation_getPreferredMemoryPaddingForOutput);
+	NN_SL_ENTRY(ANeuralNetworksCompilation_setCaching);
+	NN_SL_ENTRY(ANeuralNetworksCompilation_setPreference);
+	NN_SL_ENTRY(ANeuralNetworksCompilation_setPriority);
+	NN_SL_ENTRY(ANeuralNetworksCompilation_setTimeout);
+	NN_SL_ENTRY(ANeuralNetworksDevice_getExtensionSupport);
+	NN_SL_ENTRY(ANeuralNetworksDevice_getFeatureLevel);
+	NN_SL_ENTRY(ANeuralNetworksDevice_getName);
+	NN_SL_ENTRY(ANeuralNetworksDevice_getType);
+	NN_SL_ENTRY(ANeuralNetworksDevice_getVersion);
+	NN_SL_ENTRY(ANeuralNetworksDevice_wait);
+	NN_SL_ENTRY(ANeuralNetworksEvent_createFromSyncFenceFd);
+	NN_SL_ENTRY(ANeuralNetworksEvent_free);
+	NN_SL_ENTRY(ANeuralNetworksEvent_getSyncFenceFd);
+	NN_SL_ENTRY(ANeuralNetworksEvent_wait);
+	NN_SL_ENTRY(ANeuralNetworksExecution_burstCompute);
+	NN_SL_ENTRY(ANeuralNetworksExecution_compute);
+	NN_SL_ENTRY(ANeuralNetworksExecution_create);
+	NN_SL_ENTRY(ANeuralNetworksExecution_enableInputAndOutputPadding);
+	NN_SL_ENTRY(ANeuralNetworksExecution_free);
+	NN_SL_ENTRY(ANeuralNetworksExecution_getDuration);
+	NN_SL_ENTRY(ANeuralNetworksExecution_getOutputOperandDimensions);
+	NN_SL_ENTRY(ANeuralNetworksExecution_getOutputOperandRank);
+	NN_SL_ENTRY(ANeuralNetworksExecution_setInput);
+	NN_SL_ENTRY(ANeuralNetworksExecution_setInputFromMemory);
+	NN_SL_ENTRY(ANeuralNetworksExecution_setLoopTimeout);
+	NN_SL_ENTRY(ANeuralNetworksExecution_setMeasureTiming);
+	NN_SL_ENTRY(ANeuralNetworksExecution_setOutput);
+	NN_SL_ENTRY(ANeuralNetworksExecution_setOutputFromMemory);
+	NN_SL_ENTRY(ANeuralNetworksExecution_setReusable);
+	NN_SL_ENTRY(ANeuralNetworksExecution_setTimeout);
+	NN_SL_ENTRY(ANeuralNetworksExecution_startComputeWithDependencies);
+	NN_SL_ENTRY(ANeuralNetworksMemoryDesc_addInputRole);
+	NN_SL_ENTRY(ANeuralNetworksMemoryDesc_addOutputRole);
+	NN_SL_ENTRY(ANeuralNetworksMemoryDesc_create);
+	NN_SL_ENTRY(ANeuralNetworksMemoryDesc_finish);
+	NN_SL_ENTRY(ANeuralNetworksMemoryDesc_free);
+	NN_SL_ENTRY(ANeuralNetworksMemoryDesc_setDimensions);
+	NN_SL_ENTRY(ANeuralNetworksMemory_copy);
+	NN_SL_ENTRY(ANeuralNetworksMemory_createFromAHardwareBuffer);
+	NN_SL_ENTRY(ANeuralNetworksMemory_createFromDesc);
+	NN_SL_ENTRY(ANeuralNetworksMemory_createFromFd);
+	NN_SL_ENTRY(ANeuralNetworksMemory_free);
+	NN_SL_ENTRY(ANeuralNetworksModel_addOperand);
+	NN_SL_ENTRY(ANeuralNetworksModel_addOperation);
+	NN_SL_ENTRY(ANeuralNetworksModel_create);
+	NN_SL_ENTRY(ANeuralNetworksModel_finish);
+	NN_SL_ENTRY(ANeuralNetworksModel_free);
+	NN_SL_ENTRY(ANeuralNetworksModel_getExtensionOperandType);
+	NN_SL_ENTRY(ANeuralNetworksModel_getExtensionOperationType);
+	NN_SL_ENTRY(ANeuralNetworksModel_getSupportedOperationsForDevices);
+	NN_SL_ENTRY(ANeuralNetworksModel_identifyInputsAndOutputs);
+	NN_SL_ENTRY(ANeuralNetworksModel_relaxComputationFloat32toFloat16);
+	NN_SL_ENTRY(ANeuralNetworksModel_setOperandExtensionData);
+	NN_SL_ENTRY(ANeuralNetworksModel_setOperandSymmPerChannelQuantParams);
+	NN_SL_ENTRY(ANeuralNetworksModel_setOperandValue);
+	NN_SL_ENTRY(ANeuralNetworksModel_setOperandValueFromMemory);
+	NN_SL_ENTRY(ANeuralNetworksModel_setOperandValueFromModel);
+	NN_SL_ENTRY(ANeuralNetworks_getDefaultLoopTimeout);
+	NN_SL_ENTRY(ANeuralNetworks_getDevice);
+	NN_SL_ENTRY(ANeuralNetworks_getDeviceCount);
+	NN_SL_ENTRY(ANeuralNetworks_getMaximumLoopTimeout);
+	NN_SL_ENTRY(ANeuralNetworks_getRuntimeFeatureLevel);
+
+	/*
+	 * As ANeuralNetworksCompilation_setCaching, with the files instead of their folder: as many
+	 * of each kind as the compilation's only device needs, open for reading and writing; they
+	 * are duplicated. Empty files are filled when the compilation is finished. BAD_DATA: the
+	 * compilation is not for exactly one device, or the numbers are others.
+	 */
+	int (*SL_ANeuralNetworksCompilation_setCachingFromFds)(
+		ANeuralNetworksCompilation *compilation, const int *modelCacheFds,
+		const uint32_t numModelCacheFiles, const int *dataCacheFds,
+		const uint32_t numDataCacheFiles, const uint8_t *token);
+	int (*SL_ANeuralNetworksDevice_getNumberOfCacheFilesNeeded)(
+		const ANeuralNetworksDevice *device, uint32_t *numModelCacheFiles,
+		uint32_t *numDataCacheFiles);
+	/* Of a SL_ANeuralNetworksPerformanceInfoCode; BAD_DATA for another. */
+	int (*SL_ANeuralNetworksDevice_getPerformanceInfo)(
+		const ANeuralNetworksDevice *device, int32_t performanceInfoKind,
+		SL_ANeuralNetworksPerformanceInfo *performanceInfo);
+	/* Calls `callback` once for each type that the device has a figure for. */
+	int (*SL_ANeuralNetworksDevice_forEachOperandPerformanceInfo)(
+		const ANeuralNetworksDevice *device, void *context,
+		void (*callback)(SL_ANeuralNetworksOperandPerformanceInfo, void *));
+	/* The device's vendor extensions; names live as long as the process. */
+	int (*SL_ANeuralNetworksDevice_getVendorExtensionCount)(
+		const ANeuralNetworksDevice *device, uint32_t *vendorExtensionCount);
+	int (*SL_ANeuralNetworksDevice_getVendorExtensionName)(
+		const ANeuralNetworksDevice *device, uint32_t vendorExtensionIndex,
+		const char **extensionName);
+	int (*SL_ANeuralNetworksDevice_forEachVendorExtensionOperandTypeInformation)(
+		const ANeuralNetworksDevice *device, uint32_t vendorExtensionIndex, void *context,
+		void (*callback)(SL_ANeuralNetworksExtensionOperandTypeInformation, void *));
+
+	/* Diagnostics: there are none. What is asked of an `info` is unknown, 0 or false. */
+	int32_t (*SL_ANeuralNetworksDiagnosticCompilationInfo_getSessionId)(
+		const ANeuralNetworksDiagnosticCompilationInfo *info);
+	int64_t (*SL_ANeuralNetworksDiagnosticCompilationInfo_getNnApiVersion)(
+		const ANeuralNetworksDiagnosticCompilationInfo *info);
+	const uint8_t *(*SL_ANeuralNetworksDiagnosticCompilationInfo_getModelArchHash)(
+		const ANeuralNetworksDiagnosticCompilationInfo *info);
+	const char *(*SL_ANeuralNetworksDiagnosticCompilationInfo_getDeviceIds)(
+		const ANeuralNetworksDiagnosticCompilationInfo *info);
+	int32_t (*SL_ANeuralNetworksDiagnosticCompilationInfo_getErrorCode)(
+		const ANeuralNetworksDiagnosticCompilationInfo *info);
+	ANeuralNetworksDiagnosticDataClass (
+		*SL_ANeuralNetworksDiagnosticCompilationInfo_getInputDataClass)(
+		const ANeuralNetworksDiagnosticCompilationInfo *info);
+	ANeuralNetworksDiagnosticDataClass (
+		*SL_ANeuralNetworksDiagnosticCompilationInfo_getOutputDataClass)(
+		const ANeuralNetworksDiagnosticCompilationInfo *info);
+	uint64_t (*SL_ANeuralNetworksDiagnosticCompilationInfo_getCompilationTimeNanos)(
+		const ANeuralNetworksDiagnosticCompilationInfo *info);
+	bool (*SL_ANeuralNetworksDiagnosticCompilationInfo_isCachingEnabled)(
+		const ANeuralNetworksDiagnosticCompilationInfo *info);
+	bool (*SL_ANeuralNetworksDiagnosticCompilationInfo_isControlFlowUsed)(
+		const ANeuralNetworksDiagnosticCompilationInfo *info);
+	bool (*SL_ANeuralNetworksDiagnosticCompilationInfo_areDynamicTensorsUsed)(
+		const ANeuralNetworksDiagnosticCompilationInfo *info);
+	int32_t (*SL_ANeuralNetworksDiagnosticExecutionInfo_getSessionId)(
+		const ANeuralNetworksDiagnosticExecutionInfo *info);
+	int64_t (*SL_ANeuralNetworksDiagnosticExecutionInfo_getNnApiVersion)(
+		const ANeuralNetworksDiagnosticExecutionInfo *info);
+	const uint8_t *(*SL_ANeuralNetworksDiagnosticExecutionInfo_getModelArchHash)(
+		const ANeuralNetworksDiagnosticExecutionInfo *info);
+	const char *(*SL_ANeuralNetworksDiagnosticExecutionInfo_getDeviceIds)(
+		const ANeuralNetworksDiagnosticExecutionInfo *info);
+	ANeuralNetworksDiagnosticExecutionMode (
+		*SL_ANeuralNetworksDiagnosticExecutionInfo_getExecutionMode)(
+		const ANeuralNetworksDiagnosticExecutionInfo *info);
+	ANeuralNetworksDiagnosticDataClass (
+		*SL_ANeuralNetworksDiagnosticExecutionInfo_getInputDataClass)(
+		const ANeuralNetworksDiagnosticExecutionInfo *info);
+	ANeuralNetworksDiagnosticDataClass (
+		*SL_ANeuralNetworksDiagnosticExecutionInfo_getOutputDataClass)(
+		const ANeuralNetworksDiagnosticExecutionInfo *info);
+	uint32_t (*SL_ANeuralNetworksDiagnosticExecutionInfo_getErrorCode)(
+		const ANeuralNetworksDiagnosticExecutionInfo *info);
+	uint64_t (*SL_ANeuralNetworksDiagnosticExecutionInfo_getRuntimeExecutionTimeNanos)(
+		const ANeuralNetworksDiagnosticExecutionInfo *info);
+	uint64_t (*SL_ANeuralNetworksDiagnosticExecutionInfo_getDriverExecutionTimeNanos)(
+		const ANeuralNetworksDiagnosticExecutionInfo *info);
+	uint64_t (*SL_ANeuralNetworksDiagnosticExecutionInfo_getHardwareExecutionTimeNanos)(
+		const ANeuralNetworksDiagnosticExecutionInfo *info);
+	bool (*SL_ANeuralNetworksDiagnosticExecutionInfo_isCachingEnabled)(
+		const ANeuralNetworksDiagnosticExecutionInfo *info);
+	bool (*SL_ANeuralNetworksDiagnosticExecutionInfo_isControlFlowUsed)(
+		const ANeuralNetworksDiagnosticExecutionInfo *info);
+	bool (*SL_ANeuralNetworksDiagnosticExecutionInfo_areDynamicTensorsUsed)(
+		const ANeuralNetworksDiagnosticExecutionInfo *info);
+	void (*SL_ANeuralNetworksDiagnostic_registerCallbacks)(
+		ANeuralNetworksDiagnosticCompilationFinishedCallback compilationCallback,
+		ANeuralNetworksDiagnosticExecutionFinishedCallback executionCallback,
+		void *callbackContext);
+} NnApiSLDriverImplFL5;
+
+typedef NnApiSLDriverImplFL5 NnApiSLDriverImplFL6;
+typedef NnApiSLDriverImplFL5 NnApiSLDriverImplFL7;
+
+/* The table of feature level 8. */
+typedef struct NnApiSLDriverImplFL8 {
+	NnApiSLDriverImplFL7 base;
+	NN_SL_ENTRY(ANeuralNetworksCompilation_addExtensionAttribute);
+	NN_SL_ENTRY(ANeuralNetworksExecution_addExtensionAttribute);
+} NnApiSLDriverImplFL8;
+
+#undef NN_SL_ENTRY
+
+/*
+ * The table: a NnApiSLDriverImplFL8, or for a loader that takes only older ones that of the level
+ * that the environment's NNACCEL_SL_FEATURE_LEVEL names, 5 to 8. It lives as long as the library is
+ * loaded. Never NULL.
+ */
+NnApiSLDriverImpl *ANeuralNetworks_getSLDriverImpl(void);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* NNACCEL_SUPPORT_LIBRARY_H */

@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libnnapi_sl_nnaccel.so as its loaders use it: every function of the table is called, none by
+ * another way.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <nnaccel/support_library.h>
+
+#define assert_ok(call) assert_int_equal(call, ANEURALNETWORKS_NO_ERROR)
+#define assert_result(name, call) assert_int_equal(call, ANEURALNETWORKS_##name)
+
+/* Beside the test's folder. */
+#define LIBRARY "../lib/libnnapi_sl_nnaccel.so"
+#define ELEMENTS 4
+
+static const NnApiSLDriverImplFL8 *table;
+static const NnApiSLDriverImplFL5 *nn;
+static ANeuralNetworksDevice *cpu;
+
+static int load(void **state)
+{
+	NnApiSLDriverImpl *(*get)(void) = NULL;
+	char path[PATH_MAX + sizeof(LIBRARY)];
+	ssize_t length = readlink("/proc/self/exe", path, PATH_MAX);
+	void *library;
+
+	(void)state;
+	if (length < 0)
+		return -1;
+	while (length && path[length - 1] != '/')
+		length--;
+	strcpy(path + length, LIBRARY);
+	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (library)
+		*(void **)&get = dlsym(library, "ANeuralNetworks_getSLDriverImpl");
+	if (!get) {
+		print_error("%s\n", dlerror());
+		return -1;
+	}
+	table = (const void *)get();
+	nn = &table->base;
+	return 0;
+}
+
+/* ---- The table ---- */
+
+static void test_layout(void **state)
+{
+	const void *const *entries = (const void *const *)((const int64_t *)table + 1);
+
+	(void)state;
+	assert_int_equal(nn->base.implFeatureLevel, ANEURALNETWORKS_FEATURE_LEVEL_8);
+	/* 71 of the NNAPI, 7 of support libraries, 26 of diagnostics; two more of level 8. */
+	assert_int_equal(sizeof(NnApiSLDriverImplFL5), 8 + (71 + 7 + 26) * sizeof(void *));
+	assert_int_equal(sizeof(*table), sizeof(*nn) + 2 * sizeof(void *));
+	for (size_t i = 0; i < (sizeof(*table) - 8) / sizeof(void *); i++)
+		if (!entries[i])
+			fail_msg("entry %zu is NULL", i);
+}
+
+/* Each level that a loader may want, by another process: the table is made when it is loaded. */
+static void test_levels(void **state)
+{
+	static const int64_t codes[] = {
+		ANEURALNETWORKS_FEATURE_LEVEL_5, ANEURALNETWORKS_FEATURE_LEVEL_6,
+		ANEURALNETWORKS_FEATURE_LEVEL_7, ANEURALNETWORKS_FEATURE_LEVEL_8,
+		ANEURALNETWORKS_FEATURE_LEVEL_8,
+	};
+	static const char *const levels[] = { "5", "6", "7", "8", "9" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		char command[256], answer[32] = "";
+		FILE *child;
+
+		snprintf(command, sizeof(command), "NNACCEL_SL_FEATURE_LEVEL=%s %s --level 2>&1",
+			 levels[i], program_invocation_name);
+		child = popen(command, "r");
+		assert_non_null(child);
+		while (fgets(answer, sizeof(answer), child))
+			;
+		assert_int_equal(pclose(child), 0);
+		assert_int_equal(atoll(answer), codes[i]);
+	}
+}
+
+/* ---- Devices ---- */
+
+static void count_figure(SL_ANeuralNetworksOperandPerformanceInfo info, void *count)
+{
+	assert_true(info.performanceInfo.execTime > 0 && info.performanceInfo.powerUsage > 0);
+	assert_int_equal(info.operandType, *(int *)count);
+	++*(int *)count;
+}
+
+static void no_type(SL_ANeuralNetworksExtensionOperandTypeInformation type, void *context)
+{
+	(void)type;
+	(void)context;
+	fail_msg("a type of no extension");
+}
+
+static void test_devices(void **state)
+{
+	SL_ANeuralNetworksPerformanceInfo figure;
+	uint32_t count, model_files, data_files;
+	const char *text;
+	int64_t level;
+	int32_t type;
+	bool has;
+	int types = 0;
+
+	(void)state;
+	assert_ok(nn->ANeuralNetworks_getDeviceCount(&count));
+	assert_true(count >= 1);
+	assert_ok(nn->ANeuralNetworks_getDevice(count - 1, &cpu));
+	assert_ok(nn->ANeuralNetworksDevice_getName(cpu, &text));
+	assert_string_equal(text, "nnapi-reference");
+	assert_ok(nn->ANeuralNetworksDevice_getVersion(cpu, &text));
+	assert_true(strlen(text) > 0);
+	assert_ok(nn->ANeuralNetworksDevice_getType(cpu, &type));
+	assert_int_equal(type, ANEURALNETWORKS_DEVICE_CPU);
+	assert_ok(nn->ANeuralNetworksDevice_getFeatureLevel(cpu, &level));
+	assert_int_equal(level, nn->ANeuralNetworks_getRuntimeFeatureLevel());
+	assert_ok(nn->ANeuralNetworksDevice_wait(cpu));
+	assert_ok(nn->ANeuralNetworksDevice_getExtensionSupport(cpu, "com.example.none", &has));
+	assert_false(has);
+
+	assert_ok(nn->SL_ANeuralNetworksDevice_getNumberOfCacheFilesNeeded(cpu, &model_files,
+									   &data_files));
+	assert_int_equal(model_files, 1);
+	assert_int_equal(data_files, 1);
+	for (int32_t kind = 0; kind < 4; kind++) {
+		assert_ok(nn->SL_ANeuralNetworksDevice_getPerformanceInfo(cpu, kind, &figure));
+		assert_true(figure.execTime == 1 && figure.powerUsage == 1);
+	}
+	assert_result(BAD_DATA, nn->SL_ANeuralNetworksDevice_getPerformanceInfo(cpu, 4, &figure));
+	assert_result(UNEXPECTED_NULL,
+		      nn->SL_ANeuralNetworksDevice_getPerformanceInfo(NULL, 0, &figure));
+	assert_ok(nn->SL_ANeuralNetworksDevice_forEachOperandPerformanceInfo(cpu, &types,
+									     count_figure));
+	assert_int_equal(types, ANEURALNETWORKS_MODEL + 1);
+	assert_ok(nn->SL_ANeuralNetworksDevice_getVendorExtensionCount(cpu, &count));
+	assert_int_equal(count, 0);
+	assert_result(BAD_DATA, nn->SL_ANeuralNetworksDevice_getVendorExtensionName(cpu, 0, &text));
+	assert_result(BAD_DATA,
+		      nn->SL_ANeuralNetworksDevice_forEachVendorExtensionOperandTypeInformation(
+			      cpu, 0, NULL, no_type));
+	assert_true(nn->ANeuralNetworks_getDefaultLoopTimeout() <
+		    nn->ANeuralNetworks_getMaximumLoopTimeout());
+}
+
+/* ---- Models ---- */
+
+/* y = x + constant, both [ELEMENTS]; the constant comes from a memory. */
+static ANeuralNetworksModel *make_model(void)
+{
+	static const float constant[ELEMENTS] = { 1, 2, 3, 4 };
+	const uint32_t dims[] = { ELEMENTS }, in[] = { 0, 1, 2 }, out[] = { 3 };
+	const ANeuralNetworksOperandType tensor = { ANEURALNETWORKS_TENSOR_FLOAT32, 1, dims, 0, 0 };
+	const ANeuralNetworksOperandType scalar = { ANEURALNETWORKS_INT32, 0, NULL, 0, 0 };
+	const int32_t none = ANEURALNETWORKS_FUSED_NONE;
+	ANeuralNetworksModel *model;
+
+	assert_ok(nn->ANeuralNetworksModel_create(&model));
+	assert_ok(nn->ANeuralNetworksModel_addOperand(model, &tensor));
+	assert_ok(nn->ANeuralNetworksModel_addOperand(model, &tensor));
+	assert_ok(nn->ANeuralNetworksModel_addOperand(model, &scalar));
+	assert_ok(nn->ANeuralNetworksModel_addOperand(model, &tensor));
+	assert_ok(nn->ANeuralNetworksModel_setOperandValue(model, 1, constant, sizeof(constant)));
+	assert_ok(nn->ANeuralNetworksModel_setOperandValue(model, 2, &none, sizeof(none)));
+	assert_ok(nn->ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_ADD, 3, in, 1, out));
+	assert_ok(nn->ANeuralNetworksModel_identifyInputsAndOutputs(model, 1, in, 1, out));
+	assert_ok(nn->ANeuralNetworksModel_relaxComputationFloat32toFloat16(model, false));
+	assert_ok(nn->ANeuralNetworksModel_finish(model));
+	return model;
+}
+
+static void test_models(void **state)
+{
+	const uint32_t dims[] = { 2, 2 }, one[] = { 2 };
+	const ANeuralNetworksOperandType weights = {
+		ANEURALNETWORKS_TENSOR_QUANT8_SYMM_PER_CHANNEL, 2, dims, 0, 0 };
+	const ANeuralNetworksOperandType tensor = { ANEURALNETWORKS_TENSOR_FLOAT32, 1, one, 0, 0 };
+	const ANeuralNetworksOperandType branch = { ANEURALNETWORKS_MODEL, 0, NULL, 0, 0 };
+	const ANeuralNetworksSymmPerChannelQuantParams channels = {
+		0, 2, (const float[]){ 0.5f, 0.25f } };
+	ANeuralNetworksModel *model = make_model(), *other;
+	ANeuralNetworksOperationType operation;
+	ANeuralNetworksMemory *memory;
+	bool supported;
+	int32_t type;
+	int fd;
+
+	(void)state;
+	assert_ok(nn->ANeuralNetworksModel_getSupportedOperationsForDevices(
+		model, (const ANeuralNetworksDevice *const *)&cpu, 1, &supported));
+	assert_true(supported);
+	assert_ok(nn->ANeuralNetworksModel_create(&other));
+	assert_ok(nn->ANeuralNetworksModel_addOperand(other, &weights));
+	assert_ok(nn->ANeuralNetworksModel_setOperandSymmPerChannelQuantParams(other, 0, &channels));
+	assert_ok(nn->ANeuralNetworksModel_addOperand(other, &tensor));
+	assert_ok(nn->ANeuralNetworksModel_addOperand(other, &branch));
+	assert_ok(nn->ANeuralNetworksModel_setOperandValueFromModel(other, 2, model));
+	fd = memfd_create("constants", MFD_CLOEXEC);
+	assert_true(fd >= 0 && !ftruncate(fd, 4096));
+	assert_ok(nn->ANeuralNetworksMemory_createFromFd(4096, PROT_READ, fd, 0, &memory));
+	assert_ok(nn->ANeuralNetworksModel_setOperandValueFromMemory(other, 1, memory, 64, 8));
+	/* No device has such an extension. */
+	assert_result(BAD_DATA, nn->ANeuralNetworksModel_getExtensionOperandType(
+				      other, "com.example.none", 0, &type));
+	assert_result(BAD_DATA, nn->ANeuralNetworksModel_getExtensionOperationType(
+				      other, "com.example.none", 0, &operation));
+	assert_result(BAD_DATA,
+		      nn->ANeuralNetworksModel_setOperandExtensionData(other, 1, dims, 8));
+	nn->ANeuralNetworksMemory_free(memory);
+	close(fd);
+	nn->ANeuralNetworksModel_free(other);
+	nn->ANeuralNetworksModel_free(model);
+}
+
+/* ---- Compilations and executions ---- */
+
+static ANeuralNetworksCompilation *compile(ANeuralNetworksModel *model)
+{
+	ANeuralNetworksCompilation *c;
+
+	assert_ok(nn->ANeuralNetworksCompilation_createForDevices(
+		model, (const ANeuralNetworksDevice *const *)&cpu, 1, &c));
+	assert_ok(nn->ANeuralNetworksCompilation_setPreference(
+		c, ANEURALNETWORKS_PREFER_SUSTAINED_SPEED));
+	assert_ok(nn->ANeuralNetworksCompilation_setPriority(c, ANEURALNETWORKS_PRIORITY_HIGH));
+	assert_ok(nn->ANeuralNetworksCompilation_setTimeout(c, UINT64_C(60000000000)));
+	return c;
+}
+
+static void assert_sum(const float *x, const float *y)
+{
+	for (int i = 0; i < ELEMENTS; i++)
+		assert_true(y[i] == x[i] + (float)(i + 1));
+}
+
+static void test_executions(void **state)
+{
+	static const float x[ELEMENTS] = { 5, -1, 0.5f, 7 };
+	ANeuralNetworksModel *model = make_model();
+	ANeuralNetworksCompilation *c = compile(model);
+	ANeuralNetworksExecution *e;
+	ANeuralNetworksBurst *burst;
+	ANeuralNetworksEvent *event, *other;
+	uint32_t rank, dims[4], value;
+	float y[ELEMENTS] = { 0 };
+	uint64_t duration;
+	int fd, pipe_fds[2];
+
+	(void)state;
+	assert_ok(nn->ANeuralNetworksCompilation_finish(c));
+	assert_ok(nn->ANeuralNetworksCompilation_getPreferredMemoryAlignmentForInput(c, 0, &value));
+	assert_ok(nn->ANeuralNetworksCompilation_getPreferredMemoryAlignmentForOutput(c, 0, &value));
+	assert_ok(nn->ANeuralNetworksCompilation_getPreferredMemoryPaddingForInput(c, 0, &value));
+	assert_ok(nn->ANeuralNetworksCompilation_getPreferredMemoryPaddingForOutput(c, 0, &value));
+	assert_ok(nn->ANeuralNetworksExecution_create(c, &e));
+	assert_ok(nn->ANeuralNetworksExecution_setReusable(e, true));
+	assert_ok(nn->ANeuralNetworksExecution_enableInputAndOutputPadding(e, false));
+	assert_ok(nn->ANeuralNetworksExecution_setMeasureTiming(e, true));
+	assert_ok(nn->ANeuralNetworksExecution_setTimeout(e, UINT64_C(60000000000)));
+	assert_ok(nn->ANeuralNetworksExecution_setLoopTimeout(e, 1000));
+	assert_ok(nn->ANeuralNetworksExecution_setInput(e, 0, NULL, x, sizeof(x)));
+	assert_ok(nn->ANeuralNetworksExecution_setOutput(e, 0, NULL, y, sizeof(y)));
+	assert_ok(nn->ANeuralNetworksExecution_compute(e));
+	assert_sum(x, y);
+	assert_ok(nn->ANeuralNetworksExecution_getDuration(
+		e, ANEURALNETWORKS_DURATION_IN_DRIVER, &duration));
+	assert_ok(nn->ANeuralNetworksExecution_getOutputOperandRank(e, 0, &rank));
+	assert_int_equal(rank, 1);
+	assert_ok(nn->ANeuralNetworksExecution_getOutputOperandDimensions(e, 0, dims));
+	assert_int_equal(dims[0], ELEMENTS);
+
+	memset(y, 0, sizeof(y));
+	assert_ok(nn->ANeuralNetworksBurst_create(c, &burst));
+	assert_ok(nn->ANeuralNetworksExecution_burstCompute(e, burst));
+	assert_sum(x, y);
+	nn->ANeuralNetworksBurst_free(burst);
+
+	memset(y, 0, sizeof(y));
+	assert_ok(nn->ANeuralNetworksExecution_startComputeWithDependencies(e, NULL, 0, 0, &event));
+	assert_ok(nn->ANeuralNetworksEvent_wait(event));
+	assert_sum(x, y);
+	assert_result(BAD_DATA, nn->ANeuralNetworksEvent_getSyncFenceFd(event, &fd));
+	nn->ANeuralNetworksEvent_free(event);
+	/* Whatever can be polled is a fence; freeing an event waits for it. */
+	assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
+	assert_int_equal(write(pipe_fds[1], "", 1), 1);
+	assert_ok(nn->ANeuralNetworksEvent_createFromSyncFenceFd(pipe_fds[0], &other));
+	nn->ANeuralNetworksEvent_free(other);
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+	/* Extensions' attributes need an extension. */
+	assert_int_not_equal(table->ANeuralNetworksExecution_addExtensionAttribute(
+				     e, "com.example.none", 0, x, 4), ANEURALNETWORKS_NO_ERROR);
+	nn->ANeuralNetworksExecution_free(e);
+	nn->ANeuralNetworksCompilation_free(c);
+	nn->ANeuralNetworksModel_free(model);
+}
+
+static void test_memories(void **state)
+{
+	static const float x[ELEMENTS] = { 5, -1, 0.5f, 7 };
+	const uint32_t dims[] = { ELEMENTS };
+	ANeuralNetworksModel *model = make_model();
+	ANeuralNetworksCompilation *c = compile(model);
+	ANeuralNetworksMemory *memory, *on_device, *none;
+	ANeuralNetworksMemoryDesc *desc;
+	ANeuralNetworksExecution *e;
+	int fd = memfd_create("arguments", MFD_CLOEXEC);
+	float *data;
+
+	(void)state;
+	assert_true(fd >= 0 && !ftruncate(fd, 4096));
+	data = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(data != MAP_FAILED);
+	memcpy(data, x, sizeof(x));
+	assert_ok(nn->ANeuralNetworksCompilation_finish(c));
+	assert_ok(nn->ANeuralNetworksMemory_createFromFd(sizeof(x), PROT_READ | PROT_WRITE, fd, 0,
+							 &memory));
+	assert_ok(nn->ANeuralNetworksMemoryDesc_create(&desc));
+	assert_ok(nn->ANeuralNetworksMemoryDesc_addInputRole(desc, c, 0, 1));
+	assert_ok(nn->ANeuralNetworksMemoryDesc_addOutputRole(desc, c, 0, 1));
+	assert_ok(nn->ANeuralNetworksMemoryDesc_setDimensions(desc, 1, dims));
+	assert_ok(nn->ANeuralNetworksMemoryDesc_finish(desc));
+	assert_ok(nn->ANeuralNetworksMemory_createFromDesc(desc, &on_device));
+	nn->ANeuralNetworksMemoryDesc_free(desc);
+	assert_ok(nn->ANeuralNetworksMemory_copy(memory, on_device));
+	assert_ok(nn->ANeuralNetworksExecution_create(c, &e));
+	assert_ok(nn->ANeuralNetworksExecution_setInputFromMemory(e, 0, NULL, on_device, 0, 0));
+	assert_ok(nn->ANeuralNetworksExecution_setOutputFromMemory(e, 0, NULL, memory, 0,
+								   sizeof(x)));
+	assert_ok(nn->ANeuralNetworksExecution_compute(e));
+	assert_sum(x, data);
+	assert_result(UNEXPECTED_NULL,
+		      nn->ANeuralNetworksMemory_createFromAHardwareBuffer(NULL, &none));
+	nn->ANeuralNetworksExecution_free(e);
+	nn->ANeuralNetworksMemory_free(on_device);
+	nn->ANeuralNetworksMemory_free(memory);
+	nn->ANeuralNetworksCompilation_free(c);
+	nn->ANeuralNetworksModel_free(model);
+	munmap(data, 4096);
+	close(fd);
+}
+
+/* ---- Caching ---- */
+
+static off_t size_of(int fd)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	return st.st_size;
+}
+
+/* Compiles with files, executes, and tells whether the model file was left as it was. */
+static void run_cached(const int *fds)
+{
+	static const uint8_t token[ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN] = { 7 };
+	static const float x[ELEMENTS] = { 5, -1, 0.5f, 7 };
+	ANeuralNetworksModel *model = make_model();
+	ANeuralNetworksCompilation *c = compile(model);
+	ANeuralNetworksExecution *e;
+	float y[ELEMENTS] = { 0 };
+
+	assert_ok(nn->SL_ANeuralNetworksCompilation_setCachingFromFds(c, fds, 1, fds + 1, 1, token));
+	assert_ok(nn->ANeuralNetworksCompilation_finish(c));
+	assert_ok(nn->ANeuralNetworksExecution_create(c, &e));
+	assert_ok(nn->ANeuralNetworksExecution_setInput(e, 0, NULL, x, sizeof(x)));
+	assert_ok(nn->ANeuralNetworksExecution_setOutput(e, 0, NULL, y, sizeof(y)));
+	assert_ok(nn->ANeuralNetworksExecution_compute(e));
+	assert_sum(x, y);
+	nn->ANeuralNetworksExecution_free(e);
+	nn->ANeuralNetworksCompilation_free(c);
+	nn->ANeuralNetworksModel_free(model);
+}
+
+static void test_caching(void **state)
+{
+	static const uint8_t token[ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN] = { 7 };
+	ANeuralNetworksModel *model = make_model();
+	ANeuralNetworksCompilation *c;
+	char folder[] = "/tmp/nn-sl-XXXXXX";
+	int fds[2], closed[2] = { -1, -1 };
+	struct stat before, after;
+	char byte;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	for (int i = 0; i < 2; i++) {
+		fds[i] = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+		assert_true(fds[i] >= 0);
+	}
+	run_cached(fds);
+	assert_true(size_of(fds[0]) > 0);
+	/* The second compilation finds an entry, and writes nothing. */
+	assert_int_equal(fstat(fds[0], &before), 0);
+	run_cached(fds);
+	assert_int_equal(fstat(fds[0], &after), 0);
+	assert_memory_equal(&before.st_mtim, &after.st_mtim, sizeof(before.st_mtim));
+	/* A damaged entry is made anew. */
+	assert_int_equal(pread(fds[0], &byte, 1, size_of(fds[0]) / 2), 1);
+	byte ^= 1;
+	assert_int_equal(pwrite(fds[0], &byte, 1, size_of(fds[0]) / 2), 1);
+	run_cached(fds);
+	assert_int_equal(size_of(fds[0]), before.st_size);
+
+	c = compile(model);
+	assert_result(BAD_DATA, nn->SL_ANeuralNetworksCompilation_setCachingFromFds(
+				      c, fds, 2, fds, 1, token));
+	assert_result(BAD_DATA, nn->SL_ANeuralNetworksCompilation_setCachingFromFds(
+				      c, closed, 1, closed, 1, token));
+	assert_result(UNEXPECTED_NULL, nn->SL_ANeuralNetworksCompilation_setCachingFromFds(
+					     c, NULL, 1, fds, 1, token));
+	assert_result(UNEXPECTED_NULL, nn->SL_ANeuralNetworksCompilation_setCachingFromFds(
+					     c, fds, 1, fds, 1, NULL));
+	assert_ok(nn->ANeuralNetworksCompilation_setCaching(c, folder, token));
+	assert_int_not_equal(table->ANeuralNetworksCompilation_addExtensionAttribute(
+				     c, "com.example.none", 0, token, 4),
+			     ANEURALNETWORKS_NO_ERROR);
+	nn->ANeuralNetworksCompilation_free(c);
+	nn->ANeuralNetworksModel_free(model);
+	close(fds[0]);
+	close(fds[1]);
+	rmdir(folder);
+}
+
+/* ---- Diagnostics ---- */
+
+static void never_compiled(const void *context,
+			   const ANeuralNetworksDiagnosticCompilationInfo *info)
+{
+	(void)context;
+	(void)info;
+	fail_msg("called");
+}
+
+static void never_executed(const void *context, const ANeuralNetworksDiagnosticExecutionInfo *info)
+{
+	(void)context;
+	(void)info;
+	fail_msg("called");
+}
+
+#define COMPILATION(name) nn->SL_ANeuralNetworksDiagnosticCompilationInfo_##name(NULL)
+#define EXECUTION(name) nn->SL_ANeuralNetworksDiagnosticExecutionInfo_##name(NULL)
+
+static void test_diagnostics(void **state)
+{
+	(void)state;
+	nn->SL_ANeuralNetworksDiagnostic_registerCallbacks(never_compiled, never_executed, NULL);
+	test_executions(NULL);
+	assert_int_equal(COMPILATION(getSessionId), 0);
+	assert_int_equal(COMPILATION(getNnApiVersion), 0);
+	assert_null(COMPILATION(getModelArchHash));
+	assert_string_equal(COMPILATION(getDeviceIds), "");
+	assert_int_equal(COMPILATION(getErrorCode), 0);
+	assert_int_equal(COMPILATION(getInputDataClass), ANNDIAG_DATA_CLASS_UNKNOWN);
+	assert_int_equal(COMPILATION(getOutputDataClass), ANNDIAG_DATA_CLASS_UNKNOWN);
+	assert_true(COMPILATION(getCompilationTimeNanos) == UINT64_MAX);
+	assert_false(COMPILATION(isCachingEnabled));
+	assert_false(COMPILATION(isControlFlowUsed));
+	assert_false(COMPILATION(areDynamicTensorsUsed));
+	assert_int_equal(EXECUTION(getSessionId), 0);
+	assert_int_equal(EXECUTION(getNnApiVersion), 0);
+	assert_null(EXECUTION(getModelArchHash));
+	assert_string_equal(EXECUTION(getDeviceIds), "");
+	assert_int_equal(EXECUTION(getExecutionMode), ANNDIAG_EXECUTION_MODE_UNKNOWN);
+	assert_int_equal(EXECUTION(getInputDataClass), ANNDIAG_DATA_CLASS_UNKNOWN);
+	assert_int_equal(EXECUTION(getOutputDataClass), ANNDIAG_DATA_CLASS_UNKNOWN);
+	assert_int_equal(EXECUTION(getErrorCode), 0);
+	assert_true(EXECUTION(getRuntimeExecutionTimeNanos) == UINT64_MAX);
+	assert_true(EXECUTION(getDriverExecutionTimeNanos) == UINT64_MAX);
+	assert_true(EXECUTION(getHardwareExecutionTimeNanos) == UINT64_MAX);
+	assert_false(EXECUTION(isCachingEnabled));
+	assert_false(EXECUTION(isControlFlowUsed));
+	assert_false(EXECUTION(areDynamicTensorsUsed));
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_layout),
+		cmocka_unit_test(test_levels),
+		cmocka_unit_test(test_devices),
+		cmocka_unit_test(test_models),
+		cmocka_unit_test(test_executions),
+		cmocka_unit_test(test_memories),
+		cmocka_unit_test(test_caching),
+		cmocka_unit_test(test_diagnostics),
+	};
+
+	/* What a loader of another environment sees. */
+	if (argc > 1 && !strcmp(argv[1], "--level")) {
+		if (load(NULL))
+			return 1;
+		printf("%lld\n", (long long)nn->base.implFeatureLevel);
+		return 0;
+	}
+	return cmocka_run_group_tests(tests, load, NULL);
+}
