@@ -311,8 +311,10 @@ static int nnaccel_info_ioctl(struct nnaccel_ucmd *ucmd)
 	struct nnaccel_context *ctx = ucmd->object;
 	struct nnaccel_info *cmd = ucmd->cmd;
 
-	if (cmd->flags || cmd->__reserved)
+	if (cmd->flags & ~NNACCEL_INFO_WANT || cmd->__reserved)
 		return -EINVAL;
+	if (cmd->flags & NNACCEL_INFO_WANT)
+		nnaccel_engine_want_ahead(ctx);
 	cmd->abi = NNACCEL_ABI_VERSION;
 	cmd->engine = nnaccel_engine_state(ctx);
 	cmd->max_pools = READ_ONCE(nnaccel_max_pools);

@@ -5,7 +5,7 @@
  *
  * A context's stage, under the engine lock:
  *
- *   IDLE -> WANTED	opened, or a call needs an engine: in the list of events
+ *   IDLE -> WANTED	a call needs an engine: in the list of events
  *   WANTED -> OFFERED	NEXT told the broker
  *   OFFERED -> WANTED	the broker closed the node
  *   OFFERED -> IDLE	REFUSE
@@ -78,14 +78,29 @@ static void nnaccel_engine_fail_waits(struct nnaccel_context *ctx, int error)
 }
 
 /**
- * nnaccel_engine_add() - A context was opened: have a worker started ahead
+ * nnaccel_engine_add() - A context was opened
  * @ctx: the context
+ *
+ * The broker hears of it when it needs a worker: to open and close the device costs no more than
+ * a context.
  */
 void nnaccel_engine_add(struct nnaccel_context *ctx)
 {
 	mutex_lock(&engine.lock);
+	ctx->stage = NNACCEL_STAGE_IDLE;
 	list_add_tail(&ctx->node, &engine.contexts);
-	nnaccel_engine_notify(ctx, NNACCEL_STAGE_WANTED);
+	mutex_unlock(&engine.lock);
+}
+
+/**
+ * nnaccel_engine_want_ahead() - Have a worker got before the first call that needs one
+ * @ctx: the context
+ */
+void nnaccel_engine_want_ahead(struct nnaccel_context *ctx)
+{
+	mutex_lock(&engine.lock);
+	if (ctx->stage == NNACCEL_STAGE_IDLE)
+		nnaccel_engine_notify(ctx, NNACCEL_STAGE_WANTED);
 	mutex_unlock(&engine.lock);
 }
 

@@ -868,6 +868,7 @@ int nnaccel_session_format_ioctl(struct nnaccel_ucmd *ucmd);
 extern const struct file_operations nnaccel_engine_fops;
 
 void nnaccel_engine_add(struct nnaccel_context *ctx);
+void nnaccel_engine_want_ahead(struct nnaccel_context *ctx);
 void nnaccel_engine_remove(struct nnaccel_context *ctx);
 int nnaccel_engine_lock_session(struct nnaccel_context *ctx, u64 deadline_ns);
 void nnaccel_engine_attached(void);

@@ -114,7 +114,7 @@ TEST_F(context, info_refusals)
 {
 	const struct nnaccel_info good = { .size = sizeof(good) };
 	const struct refusal cases[] = {
-		REFUSE(struct nnaccel_info, flags, 1, EINVAL),
+		REFUSE(struct nnaccel_info, flags, 2, EINVAL),
 		REFUSE(struct nnaccel_info, flags, 1U << 31, EINVAL),
 		REFUSE(struct nnaccel_info, __reserved, 1, EINVAL),
 	};

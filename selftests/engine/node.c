@@ -114,6 +114,36 @@ TEST_F(node, next_in_order)
 		close(fds[i]);
 }
 
+/* Who only opens the device costs the engine nothing. */
+TEST_F(node, next_tells_of_those_who_want_a_worker)
+{
+	struct nnaccel_info info = { .size = sizeof(info) };
+	struct nnaccel_engine_next next;
+	int fd;
+
+	ASSERT_EQ(next_event(self->broker, &next), 0);
+	fd = open(DEVICE, O_RDWR | O_CLOEXEC);
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(xioctl(fd, NNACCEL_INFO, &info), 0);
+	EXPECT_EQ(events_of(self->broker), 0);
+	EXPECT_EQ(next_event(self->broker, &next), EAGAIN);
+	close(fd);
+	EXPECT_EQ(next_event(self->broker, &next), EAGAIN);
+
+	fd = open(DEVICE, O_RDWR | O_CLOEXEC);
+	info.flags = NNACCEL_INFO_WANT;
+	/* Asked for twice, told once. */
+	EXPECT_EQ(xioctl(fd, NNACCEL_INFO, &info), 0);
+	EXPECT_EQ(xioctl(fd, NNACCEL_INFO, &info), 0);
+	ASSERT_EQ(next_event(self->broker, &next), 0);
+	EXPECT_EQ(next.out_event, NNACCEL_ENGINE_NEW);
+	EXPECT_EQ(next.out_context, (uint64_t)summary_get(fd, "nnaccel-client-id"));
+	EXPECT_EQ(next_event(self->broker, &next), EAGAIN);
+	close(fd);
+	ASSERT_EQ(next_event(self->broker, &next), 0);
+	EXPECT_EQ(next.out_event, NNACCEL_ENGINE_GONE);
+}
+
 /* Of a context that came and went between two looks nothing is told. */
 TEST_F(node, next_tells_nothing_of_the_unknown)
 {

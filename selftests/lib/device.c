@@ -16,7 +16,12 @@
 
 int device_open(void)
 {
-	return open(DEVICE, O_RDWR | O_CLOEXEC);
+	struct nnaccel_info info = { .size = sizeof(info), .flags = NNACCEL_INFO_WANT };
+	int fd = open(DEVICE, O_RDWR | O_CLOEXEC);
+
+	if (fd >= 0)
+		xioctl(fd, NNACCEL_INFO, &info);
+	return fd;
 }
 
 int xioctl(int fd, unsigned long request, void *arg)

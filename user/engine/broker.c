@@ -6,12 +6,14 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -25,6 +27,7 @@
 #include "engine/log.h"
 #include "engine/notify.h"
 #include "engine/reread.h"
+#include "engine/waiting.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define NEVER UINT64_MAX
@@ -34,6 +37,12 @@
 
 /* Longest time between two tries to start a worker. */
 #define MAX_RETRY_S 64
+
+/* Workers that start at a time for contexts that wait, besides those to be kept idle. */
+#define MAX_STARTING 2
+
+/* How long workers that were killed are waited for in the end. */
+#define END_MS 3000
 
 enum watched {
 	ON_ENGINE, ON_SIGNAL, ON_KEEPER, ON_EXIT, ON_CONTROL, ON_LOG, ON_CHANGES, ON_ANSWER
@@ -55,7 +64,6 @@ struct worker {
 	struct spawned process;
 	struct cgroup_leaf leaf;
 	enum worker_state state;
-	bool ready;			/* it has said so */
 	bool has_plugins;
 	bool has_cache;			/* the keeper was given its socket */
 	uint32_t uid;			/* SERVING: whom */
@@ -79,9 +87,12 @@ struct broker {
 	struct keeper keeper;
 	struct spawner spawner;
 	struct limits limits;
+	struct waiting waiting;
+	uint64_t look_at_ns;		/* at those who wait; NEVER: when something happens */
 	struct worker *workers;
 	unsigned int failed_starts;	/* in a row */
 	uint64_t start_at_ns;		/* no earlier than that */
+	uint64_t plugins_at_ns;		/* the same of workers with plug-ins */
 	bool ready;			/* a worker was, once */
 	bool stop;
 	int exit_code;
@@ -221,34 +232,39 @@ static struct worker *worker_start(struct broker *b, bool with_plugins)
 	return w;
 }
 
-/* Starts workers until enough are idle or on their way there; with plug-ins none is kept. */
-static void refill(struct broker *b)
+/* Workers that have no session yet, ready or (also) starting. */
+static unsigned int count_idle(const struct broker *b, bool with_plugins, bool starting)
 {
-	unsigned int idle = 0;
+	unsigned int count = 0;
 
-	for (struct worker *w = b->workers; w; w = w->next)
-		idle += (w->state == STARTING || w->state == IDLE) && !w->has_plugins;
-	while (!b->stop && idle < b->options->idle && now_ns() >= b->start_at_ns &&
-	       worker_start(b, false))
-		idle++;
+	for (const struct worker *w = b->workers; w; w = w->next)
+		count += w->has_plugins == with_plugins &&
+			 (w->state == IDLE || (starting && w->state == STARTING));
+	return count;
 }
 
-/* An idle worker, else one that will be, else a new one, else NULL. */
-static struct worker *take_worker(struct broker *b, bool with_plugins)
+/* How many are to be there, or on their way, for those who wait and those to come. */
+static unsigned int wanted_idle(struct broker *b, bool with_plugins, uint64_t now)
 {
-	struct worker *starting = NULL;
+	unsigned int waiting = waiting_count(&b->waiting, &b->limits, with_plugins, now);
 
-	for (struct worker *w = b->workers; w; w = w->next) {
-		if (w->has_plugins != with_plugins)
-			continue;
-		if (w->state == IDLE)
-			return w;
-		if (w->state == STARTING)
-			starting = w;
-	}
-	if (starting || now_ns() < b->start_at_ns)
-		return starting;
-	return worker_start(b, with_plugins);
+	return (waiting < MAX_STARTING ? waiting : MAX_STARTING) +
+	       (with_plugins ? 0 : b->options->idle);
+}
+
+/* Starts workers until enough are idle or on their way there; with plug-ins none is kept. */
+static void refill(struct broker *b, bool with_plugins)
+{
+	const uint64_t *start_at_ns = with_plugins ? &b->plugins_at_ns : &b->start_at_ns;
+	unsigned int idle = count_idle(b, with_plugins, true);
+	unsigned int wanted = wanted_idle(b, with_plugins, now_ns());
+
+	while (!b->stop && idle < wanted && now_ns() >= *start_at_ns &&
+	       worker_start(b, with_plugins))
+		idle++;
+	/* Nobody waits for what cannot be had for a while. */
+	if (!idle && now_ns() < *start_at_ns)
+		waiting_refuse_all(&b->waiting, &b->limits, with_plugins, EAGAIN, now_ns());
 }
 
 /* A SIGKILL is no crash: an administrator's, or ours, unless memory ran out. */
@@ -273,36 +289,23 @@ static void log_exit(const struct broker *b, const struct worker *w, const sigin
 		log_debug("%s: ended", w->name);
 }
 
-/* Whether it said that it is ready, before it looked at anything of a client's. */
-static bool was_ready(struct worker *w)
-{
-	char byte;
-
-	if (!w->ready)
-		w->ready = recv(w->process.control, &byte, 1, MSG_DONTWAIT) == 1 &&
-			   byte == WORKER_READY;
-	return w->ready;
-}
-
 static void worker_exited(struct broker *b, struct worker *w)
 {
 	siginfo_t info = reap(w);
 	bool crashed = is_crash(b, w, &info);
-	/* Given a session while it started, one can end for reasons that are no client's. */
-	bool started = was_ready(w) || w->has_plugins;
 	uint64_t delay_ns;
 
 	log_relay_read(&w->log, w->name, now_ns());
 	if (!w->killed)
 		log_exit(b, w, &info);
 	if (w->state == SERVING) {
-		delay_ns = limits_release(&b->limits, w->uid, crashed && started, now_ns());
+		delay_ns = limits_release(&b->limits, w->uid, crashed, now_ns());
 		if (delay_ns)
 			log_warning("uid %u: its workers crash: it gets none for %llu s", w->uid,
 				    (unsigned long long)(delay_ns / SECOND_NS));
-		if (crashed && !started)
-			start_failed(b);
-	} else if (!w->has_plugins && (crashed || w->state == STARTING)) {
+	} else if (!w->killed && w->has_plugins) {
+		b->plugins_at_ns = now_ns() + SECOND_NS;
+	} else if (!w->killed && (crashed || w->state == STARTING)) {
 		start_failed(b);
 	}
 	unlink_worker(b, w);
@@ -353,12 +356,8 @@ static void worker_said(struct broker *b, struct worker *w)
 		epoll_ctl(b->epoll, EPOLL_CTL_DEL, w->process.control, NULL);
 		return;
 	}
-	w->ready = true;
-	/* One that started late may have been given its session already. */
 	if (w->state == STARTING)
 		w->state = IDLE;
-	else if (w->state == SERVING)
-		hand_over(b, w);
 	b->failed_starts = 0;
 	log_debug("%s: ready", w->name);
 	if (b->ready)
@@ -370,77 +369,148 @@ static void worker_said(struct broker *b, struct worker *w)
 
 /* ---- contexts ---- */
 
-/* Gives the session to a worker that takes it, or returns NULL. */
-static struct worker *pass_session(struct broker *b, int session, bool with_plugins)
+/* A ready worker for a client, moved to its user's cgroup; NULL: there is none. */
+static struct worker *take_worker(struct broker *b, const struct waiter *waiter)
 {
-	struct worker *w;
-
-	while ((w = take_worker(b, with_plugins)) &&
-	       !spawned_pass_session(&w->process, session)) {
+	for (struct worker *w = b->workers; w; w = w->next) {
+		if (w->state != IDLE || w->has_plugins != waiter->with_plugins)
+			continue;
+		if (cgroup_leaf_give(&b->cgroup, &w->leaf, w->process.pid, waiter->uid,
+				     (pid_t)waiter->pid))
+			return w;
 		w->state = DYING;
 		spawned_kill(&w->process);	/* where it is not dead already */
 	}
-	return w;
+	return NULL;
 }
 
-/* Finds a worker for a context. 0, or the error to refuse with. */
-static int serve_context(struct broker *b, const struct nnaccel_engine_next *next)
+/* A session of the context that waits; -1: it is gone, or something else is wrong. */
+static int get_session(struct broker *b, uint64_t context)
 {
 	struct nnaccel_engine_session session = {
 		.size = sizeof(session),
 		.flags = NNACCEL_SESSION_CLOEXEC,
-		.context = next->out_context,
+		.context = context,
 	};
-	bool with_plugins = extensions_admit(b->extensions, b->engine, next->out_context);
-	struct worker *w;
 
-	if (!take_worker(b, with_plugins))
-		return EAGAIN;
-	if (ioctl(b->engine, NNACCEL_ENGINE_SESSION, &session)) {
-		if (errno != ENOENT)
-			log_error("context %llu: no session: %s",
-				  (unsigned long long)next->out_context, strerror(errno));
-		return EAGAIN;
+	if (!ioctl(b->engine, NNACCEL_ENGINE_SESSION, &session))
+		return session.out_fd;
+	if (errno != ENOENT)
+		log_error("context %llu: no session: %s", (unsigned long long)context,
+			  strerror(errno));
+	return -1;
+}
+
+/* Passes the session of a context to a worker; false: the context is gone, or the worker. */
+static bool pass_session(struct broker *b, struct worker *w, uint64_t context)
+{
+	int session = get_session(b, context);
+	bool passed;
+
+	if (session < 0)
+		return false;
+	passed = spawned_pass_session(&w->process, session);
+	close(session);
+	if (!passed) {
+		w->state = DYING;
+		spawned_kill(&w->process);
 	}
-	w = pass_session(b, session.out_fd, with_plugins);
-	close(session.out_fd);
-	if (!w)
-		return EAGAIN;
+	return passed;
+}
+
+static void serve_waiter(struct broker *b, const struct waiter *waiter, struct worker *w)
+{
+	if (limits_acquire(&b->limits, waiter->uid, now_ns()))
+		return;
+	if (!pass_session(b, w, waiter->context)) {
+		limits_release(&b->limits, waiter->uid, false, now_ns());
+		return;
+	}
 	w->state = SERVING;
-	w->uid = next->out_uid;
-	w->context = next->out_context;
+	w->uid = waiter->uid;
+	w->context = waiter->context;
 	snprintf(w->name, sizeof(w->name), "worker %d (uid %u, context %llu)",
 		 (int)w->process.pid, w->uid, (unsigned long long)w->context);
-	log_debug("%s: serves process %u%s", w->name, next->out_pid,
+	log_debug("%s: serves process %u%s", w->name, waiter->pid,
 		  w->has_plugins ? ", with extensions" : "");
-	if (w->ready)
-		hand_over(b, w);
-	return 0;
+	hand_over(b, w);
+}
+
+/*
+ * Gives ready workers to those who wait. The last idle one is for users that had few lately:
+ * whoever opens one context after the other waits for workers to be started, and others need not.
+ */
+static void serve_waiting(struct broker *b, bool with_plugins)
+{
+	for (;;) {
+		unsigned int ready = count_idle(b, with_plugins, false);
+		struct waiter *waiter;
+		struct worker *w;
+
+		waiter = !ready ? NULL :
+			 waiting_pick(&b->waiting, &b->limits, with_plugins,
+				      !with_plugins && ready <= b->options->idle, now_ns());
+		w = waiter ? take_worker(b, waiter) : NULL;
+		if (!w)
+			return;
+		serve_waiter(b, waiter, w);
+		waiting_remove(&b->waiting, waiter->context);
+	}
+}
+
+static void refuse(struct broker *b, const struct waiter *waiter)
+{
+	struct nnaccel_engine_refuse refuse = {
+		.size = sizeof(refuse),
+		.error = (uint32_t)waiter->error,
+		.context = waiter->context,
+	};
+	char more[48] = "";
+	unsigned int unlogged;
+
+	if (limits_log(&b->limits, waiter->uid, now_ns(), &unlogged)) {
+		if (unlogged)
+			snprintf(more, sizeof(more), "; so were %u since the last such line",
+				 unlogged);
+		log_info("context %llu of process %u, uid %u: refused: %s%s",
+			 (unsigned long long)waiter->context, waiter->pid, waiter->uid,
+			 waiter->error == EUSERS ? "too many workers" : "no worker for now", more);
+	}
+	/* ENOENT: the context is gone. */
+	if (ioctl(b->engine, NNACCEL_ENGINE_REFUSE, &refuse) && errno != ENOENT)
+		log_error("context %llu: cannot be refused: %s",
+			  (unsigned long long)waiter->context, strerror(errno));
+}
+
+/* Serves or refuses who can be, and starts what others wait for. */
+static void look_at_waiting(struct broker *b)
+{
+	const struct waiter *waiter;
+
+	waiting_judge(&b->waiting, &b->limits, now_ns());
+	for (int with_plugins = 0; with_plugins < 2; with_plugins++) {
+		serve_waiting(b, with_plugins);
+		refill(b, with_plugins);
+	}
+	while ((waiter = waiting_refused(&b->waiting, now_ns()))) {
+		refuse(b, waiter);
+		waiting_remove(&b->waiting, waiter->context);
+	}
+	b->look_at_ns = waiting_judge(&b->waiting, &b->limits, now_ns());
 }
 
 static void context_new(struct broker *b, const struct nnaccel_engine_next *next)
 {
-	struct nnaccel_engine_refuse refuse = {
-		.size = sizeof(refuse),
+	const struct waiter waiter = {
 		.context = next->out_context,
+		.uid = next->out_uid,
+		.pid = next->out_pid,
+		.with_plugins = extensions_admit(b->extensions, b->engine, next->out_context),
+		.since_ns = now_ns(),
 	};
-	int error = limits_acquire(&b->limits, next->out_uid, now_ns());
 
-	if (!error) {
-		error = serve_context(b, next);
-		if (error)
-			limits_release(&b->limits, next->out_uid, false, now_ns());
-	}
-	if (!error)
-		return;
-	log_info("context %llu of process %u, uid %u: refused: %s",
-		 (unsigned long long)next->out_context, next->out_pid, next->out_uid,
-		 error == EUSERS ? "too many workers" : "no worker for now");
-	refuse.error = (uint32_t)error;
-	/* ENOENT: the context is gone, or lost its session with the worker. */
-	if (ioctl(b->engine, NNACCEL_ENGINE_REFUSE, &refuse) && errno != ENOENT)
-		log_error("context %llu: cannot be refused: %s",
-			  (unsigned long long)next->out_context, strerror(errno));
+	if (!waiting_add(&b->waiting, &waiter))
+		log_error("context %llu: out of memory", (unsigned long long)waiter.context);
 }
 
 /* Its worker knows by itself and ends; one that does not is killed. */
@@ -450,6 +520,7 @@ static void context_gone(struct broker *b, const struct nnaccel_engine_next *nex
 		if (w->state == SERVING && w->context == next->out_context)
 			w->kill_at_ns = now_ns() + GONE_GRACE_NS;
 	}
+	waiting_remove(&b->waiting, next->out_context);
 }
 
 static void engine_told(struct broker *b)
@@ -491,9 +562,26 @@ static int run_timers(struct broker *b)
 	}
 	if (b->start_at_ns > now && b->start_at_ns < next)
 		next = b->start_at_ns;
+	if (b->plugins_at_ns > now && b->plugins_at_ns < next)
+		next = b->plugins_at_ns;
+	if (b->look_at_ns < next)
+		next = b->look_at_ns > now ? b->look_at_ns : now;
 	if (b->reread.at_ns > now && b->reread.at_ns < next)
 		next = b->reread.at_ns;
 	return next == NEVER ? -1 : (int)((next - now) / 1000000) + 1;
+}
+
+/* Workers that wait with plug-ins of another time are of no use. */
+static void drop_old_plugins(struct broker *b)
+{
+	for (struct worker *w = b->workers; w; w = w->next) {
+		if (!w->has_plugins || (w->state != STARTING && w->state != IDLE))
+			continue;
+		w->state = DYING;
+		w->killed = true;
+		spawned_kill(&w->process);
+	}
+	b->plugins_at_ns = 0;
 }
 
 static void dispatch(struct broker *b, const struct watch *what)
@@ -523,8 +611,10 @@ static void dispatch(struct broker *b, const struct watch *what)
 		reread_changed(&b->reread);
 		break;
 	case ON_ANSWER:
-		if (reread_read(&b->reread, b->extensions))
+		if (reread_read(&b->reread, b->extensions)) {
 			unwatch_and_close(b, &b->reread.answer);
+			drop_old_plugins(b);
+		}
 		break;
 	case ON_LOG:
 		if (!log_relay_read(&w->log, w->name, now_ns()))
@@ -539,7 +629,7 @@ static void loop(struct broker *b)
 	int timeout, n;
 
 	while (!b->stop) {
-		refill(b);
+		look_at_waiting(b);
 		if (reread_start(&b->reread, b->extensions, &b->spawner))
 			watch(b, b->reread.answer, &b->on_answer);
 		timeout = run_timers(b);
@@ -554,18 +644,43 @@ static void loop(struct broker *b)
 	}
 }
 
+/* A worker that waits for memory of its client's may not end: others are not held up by it. */
 static void end_workers(struct broker *b)
 {
+	uint64_t end_ns = now_ns() + END_MS * UINT64_C(1000000);
 	struct worker *w;
 
 	for (w = b->workers; w; w = w->next)
 		spawned_kill(&w->process);
 	while ((w = b->workers)) {
+		struct pollfd ended = { .fd = w->process.pidfd, .events = POLLIN };
+		uint64_t now = now_ns();
+
 		b->workers = w->next;
-		reap(w);
-		log_relay_read(&w->log, w->name, now_ns());
+		if (poll(&ended, 1, now < end_ns ? (int)((end_ns - now) / 1000000) + 1 : 0) == 1) {
+			reap(w);
+			log_relay_read(&w->log, w->name, now_ns());
+		} else {
+			log_warning("%s: was killed and does not end", w->name);
+			w->leaf.name[0] = '\0';
+		}
 		worker_free(b, w);
 	}
+}
+
+/* Each worker takes a pidfd, a socket and a pipe. */
+static void raise_file_limit(const struct broker_options *options)
+{
+	rlim_t wanted = 3 * ((rlim_t)options->max_workers + options->max_workers_per_user +
+			     options->idle + MAX_STARTING) + 64;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= wanted)
+		return;
+	limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+	if (setrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur < wanted)
+		log_warning("the limit of open files, %llu, is too low for %u workers",
+			    (unsigned long long)limit.rlim_cur, options->max_workers);
 }
 
 static bool open_engine(struct broker *b)
@@ -616,19 +731,22 @@ static bool open_loop(struct broker *b)
 int broker_run(struct broker_options *options)
 {
 	struct keeper_options keeper = options->keeper;
-	static struct broker b;		/* for its size: it has a table of users */
-
-	b = (struct broker){
+	struct broker b = {
 		.options = options,
 		.spawner = options->spawner,
 		.extensions = &options->extensions,
 		.engine = -1,
 		.signals = -1,
 		.epoll = -1,
-		.limits.max_workers = options->max_workers,
-		.limits.max_workers_per_user = options->max_workers_per_user,
+		.look_at_ns = NEVER,
 		.exit_code = EXIT_FAILURE,
 	};
+	if (!limits_init(&b.limits, options->max_workers, options->max_workers_per_user,
+			 options->worker_rate)) {
+		log_error("out of memory");
+		return EXIT_FAILURE;
+	}
+	raise_file_limit(options);
 	reread_init(&b.reread, b.extensions);
 	if (open_engine(&b) && open_signals(&b) && open_loop(&b)) {
 		keeper.plugins = &options->extensions.plugins;
@@ -644,5 +762,7 @@ int broker_run(struct broker_options *options)
 	close_fd(&b.epoll);
 	close_fd(&b.signals);
 	close_fd(&b.engine);
+	waiting_clear(&b.waiting);
+	limits_free(&b.limits);
 	return b.exit_code;
 }

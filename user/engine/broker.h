@@ -16,6 +16,7 @@ struct broker_options {
 	unsigned int idle;			/* workers to keep ready, at least 1 */
 	unsigned int max_workers;
 	unsigned int max_workers_per_user;
+	unsigned int worker_rate;		/* new workers of a user a second, after a burst */
 	struct cgroup_options cgroup;
 	struct spawner spawner;
 	struct keeper_options keeper;

@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A cgroup (v2) for each worker, where the broker's own cgroup was delegated to
- * it: bounds of memory and processes, and a weight of CPU time.
+ * A cgroup (v2) for each worker below one for each user, where the broker's own cgroup was
+ * delegated to it: bounds of memory and processes, and a weight of CPU time.
  */
 #ifndef NN_ENGINE_CGROUP_H
 #define NN_ENGINE_CGROUP_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct cgroup_options {
-	uint64_t max_memory;		/* bytes, 0: unbounded */
-	unsigned int cpu_weight;	/* 1 to 10000 */
-	unsigned int max_pids;
+	uint64_t max_memory;		/* bytes of a worker, 0: unbounded */
+	uint64_t user_memory;		/* the same of all workers of a user */
+	unsigned int cpu_weight;	/* of a worker among its user's, 1 to 10000 */
+	unsigned int user_cpu_weight;	/* of a user's workers among all */
+	unsigned int max_pids;		/* of a worker */
+	unsigned int user_workers;	/* that a user may have */
 };
 
-#define CGROUP_NAME_SIZE 32
+#define CGROUP_NAME_SIZE 80
 
 /* A worker's cgroup. */
 struct cgroup_leaf {
-	char name[CGROUP_NAME_SIZE];	/* empty: none */
+	char name[CGROUP_NAME_SIZE];	/* a path below the base; empty: none */
 	int fd;				/* its folder; closed by cgroup_leaf_close() */
 };
 
@@ -36,9 +40,21 @@ struct cgroup {
  */
 void cgroup_init(struct cgroup *cgroup, const struct cgroup_options *options);
 
-/* Makes a leaf. False, with a log line, where there are cgroups but not another. */
+/*
+ * Makes a leaf for a worker that has no user yet. False, with a log line, where there are
+ * cgroups but not another.
+ */
 bool cgroup_leaf_create(struct cgroup *cgroup, struct cgroup_leaf *leaf);
 void cgroup_leaf_close(struct cgroup_leaf *leaf);
+
+/*
+ * Moves a worker to a leaf of its user's cgroup. Where the client, by its process id, has less
+ * memory in its own cgroup than a user here, all workers of clients in that cgroup share what
+ * it has. What bounds the client is looked at once, here. False, with a log line: it could not
+ * be moved.
+ */
+bool cgroup_leaf_give(struct cgroup *cgroup, struct cgroup_leaf *leaf, pid_t worker, uint32_t uid,
+		      pid_t client);
 
 /* True when the kernel killed the leaf's worker for want of memory. */
 bool cgroup_leaf_was_oom(const struct cgroup *cgroup, const struct cgroup_leaf *leaf);

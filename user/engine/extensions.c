@@ -191,25 +191,25 @@ static bool check_folder(const struct extensions *e)
 	return false;
 }
 
-/* The number of the group; false where there is none. */
-static bool find_group(const struct extensions *e, gid_t *gid)
+/* Finds the number of the group. */
+static void find_group(struct extensions *e)
 {
 	const struct group *group = getgrnam(e->group);
 	char *end;
 
 	if (group) {
-		*gid = group->gr_gid;
-		return true;
+		e->gid = group->gr_gid;
+		e->has_group = true;
+		return;
 	}
-	*gid = (gid_t)strtoul(e->group, &end, 10);
-	return end != e->group && !*end;
+	e->gid = (gid_t)strtoul(e->group, &end, 10);
+	e->has_group = end != e->group && !*end;
 }
 
 bool extensions_find(struct extensions *e, const struct spawner *spawner)
 {
 	struct dirent **found;
 	unsigned int left, before;
-	gid_t gid;
 	int count;
 
 	e->plugins = (struct spawn_plugins){ .folder = e->folder, .files = e->files };
@@ -232,7 +232,8 @@ bool extensions_find(struct extensions *e, const struct spawner *spawner)
 	} while (left && left < before);
 	try_all(e, spawner, found, left, true);
 	free(found);
-	if (e->plugins.count && !find_group(e, &gid))
+	find_group(e);
+	if (e->plugins.count && !e->has_group)
 		log_warning("extensions: there is no group %s: no client gets them", e->group);
 	return true;
 }
@@ -245,9 +246,13 @@ void extensions_free(struct extensions *e)
 
 bool extensions_admit(const struct extensions *e, int engine, uint64_t context)
 {
-	struct nnaccel_engine_in_group arg = { .size = sizeof(arg), .context = context };
+	struct nnaccel_engine_in_group arg = {
+		.size = sizeof(arg),
+		.gid = e->gid,
+		.context = context,
+	};
 
-	if (!e->plugins.count || !find_group(e, &arg.gid))
+	if (!e->plugins.count || !e->has_group)
 		return false;
 	if (!ioctl(engine, NNACCEL_ENGINE_IN_GROUP, &arg))
 		return arg.out_member;

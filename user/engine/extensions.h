@@ -13,6 +13,8 @@ struct extensions {
 	const char *folder;		/* from the options, or the default */
 	bool is_default;		/* then it may be missing */
 	const char *group;		/* name or number */
+	bool has_group;			/* it was found, and is */
+	gid_t gid;
 	struct spawn_plugins plugins;
 	char *files[PLUGIN_MAX + 1];
 };
@@ -26,8 +28,8 @@ bool extensions_find(struct extensions *extensions, const struct spawner *spawne
 void extensions_free(struct extensions *extensions);
 
 /*
- * Whether the opener of a context that the engine node told of is in the group
- * whose members get extensions. The group is looked up anew at each call.
+ * Whether the opener of a context that the engine node told of is in the group whose members
+ * get extensions. Groups may be in a directory that answers slowly: extensions_find() asked it.
  */
 bool extensions_admit(const struct extensions *extensions, int engine, uint64_t context);
 

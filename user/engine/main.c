@@ -26,8 +26,11 @@ enum option_id {
 	OPT_IDLE,
 	OPT_MAX_WORKERS,
 	OPT_MAX_WORKERS_PER_USER,
+	OPT_WORKER_RATE,
 	OPT_WORKER_MEMORY,
 	OPT_WORKER_CPU_WEIGHT,
+	OPT_USER_MEMORY,
+	OPT_USER_CPU_WEIGHT,
 	OPT_WORKER_USER,
 	OPT_NO_SLOT_CACHE,
 	OPT_LAZY,
@@ -49,8 +52,11 @@ static const struct option long_options[] = {
 	{ "idle", required_argument, NULL, OPT_IDLE },
 	{ "max-workers", required_argument, NULL, OPT_MAX_WORKERS },
 	{ "max-workers-per-user", required_argument, NULL, OPT_MAX_WORKERS_PER_USER },
+	{ "worker-rate", required_argument, NULL, OPT_WORKER_RATE },
 	{ "worker-memory", required_argument, NULL, OPT_WORKER_MEMORY },
 	{ "worker-cpu-weight", required_argument, NULL, OPT_WORKER_CPU_WEIGHT },
+	{ "user-memory", required_argument, NULL, OPT_USER_MEMORY },
+	{ "user-cpu-weight", required_argument, NULL, OPT_USER_CPU_WEIGHT },
 	{ "worker-user", required_argument, NULL, OPT_WORKER_USER },
 	{ "no-slot-cache", no_argument, NULL, OPT_NO_SLOT_CACHE },
 	{ "lazy", no_argument, NULL, OPT_LAZY },
@@ -77,8 +83,11 @@ static const char help[] =
 	"  --idle=N                  workers to keep ready, 1 to 64 (1)\n"
 	"  --max-workers=N           workers that serve at a time (256)\n"
 	"  --max-workers-per-user=N  the same, of one user (64)\n"
+	"  --worker-rate=N           new workers of one user a second, after 64 (8)\n"
 	"  --worker-memory=MIB       private memory of a worker, 0: unbounded (4096)\n"
-	"  --worker-cpu-weight=N     CPU weight of a worker's cgroup, 1 to 10000 (100)\n"
+	"  --worker-cpu-weight=N     CPU weight of a worker among its user's, 1 to 10000 (100)\n"
+	"  --user-memory=MIB         memory of a user's workers, 0: unbounded (half the machine's)\n"
+	"  --user-cpu-weight=N       CPU weight of a user's workers among all (100)\n"
 	"  --worker-user=USER        whom workers run as where nnacceld is root (65534)\n"
 	"  --no-slot-cache           bursts map their memory for each execution afresh\n"
 	"  --lazy                    compile models at their first execution\n"
@@ -153,11 +162,20 @@ static void parse_option(int id, const char *name, struct broker_options *o)
 	case OPT_MAX_WORKERS_PER_USER:
 		o->max_workers_per_user = (unsigned int)parse_number(name, optarg, 1, 100000);
 		break;
+	case OPT_WORKER_RATE:
+		o->worker_rate = (unsigned int)parse_number(name, optarg, 1, 100000);
+		break;
 	case OPT_WORKER_MEMORY:
 		o->cgroup.max_memory = parse_number(name, optarg, 0, 1UL << 32) << 20;
 		break;
 	case OPT_WORKER_CPU_WEIGHT:
 		o->cgroup.cpu_weight = (unsigned int)parse_number(name, optarg, 1, 10000);
+		break;
+	case OPT_USER_MEMORY:
+		o->cgroup.user_memory = parse_number(name, optarg, 0, 1UL << 32) << 20;
+		break;
+	case OPT_USER_CPU_WEIGHT:
+		o->cgroup.user_cpu_weight = (unsigned int)parse_number(name, optarg, 1, 10000);
 		break;
 	case OPT_WORKER_USER:
 		if (geteuid()) {
@@ -227,6 +245,14 @@ static void parse_options(int argc, char **argv, struct broker_options *o)
 	}
 }
 
+/* What the machine has; 0: it does not tell. */
+static uint64_t half_of_memory(void)
+{
+	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+
+	return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size / 2 : 0;
+}
+
 /* The numbers up to 2 belong to input, output and log, come what may. */
 static void fill_standard_files(void)
 {
@@ -246,7 +272,14 @@ int main(int argc, char **argv)
 		.idle = 1,
 		.max_workers = 256,
 		.max_workers_per_user = 64,
-		.cgroup = { .max_memory = UINT64_C(4096) << 20, .cpu_weight = 100, .max_pids = 64 },
+		.worker_rate = 8,
+		.cgroup = {
+			.max_memory = UINT64_C(4096) << 20,
+			.user_memory = half_of_memory(),
+			.cpu_weight = 100,
+			.user_cpu_weight = 100,
+			.max_pids = 64,
+		},
 		.keeper = {
 			.folder = "/var/lib/nnaccel",
 			.plans = { UINT64_C(1024) << 20, UINT64_C(256) << 20 },
@@ -270,6 +303,7 @@ int main(int argc, char **argv)
 	parse_options(argc, argv, &options);
 	log_set_level(options.spawner.options.log_level);
 	options.spawner.options.max_memory = options.cgroup.max_memory;
+	options.cgroup.user_workers = options.max_workers_per_user;
 	if (!spawner_init(&options.spawner) ||
 	    !extensions_find(&options.extensions, &options.spawner))
 		return EXIT_FAILURE;

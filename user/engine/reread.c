@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Changes of the folder of plug-ins: a process of the broker's own looks at it anew, as
- * slowly as plug-ins may be, and what it finds sound is what new workers get.
+ * Changes of the folder of plug-ins, and of the system's groups: a process of the broker's own
+ * looks at them anew, as slowly as plug-ins and directories of groups may be, and what it finds
+ * sound is what new workers get.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -24,6 +26,11 @@
 #define EVENTS (IN_CLOSE_WRITE | IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | \
 		IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
 
+/* Where groups are by default: the file is replaced as a whole. */
+#define GROUPS_FOLDER "/etc"
+#define GROUPS_FILE "group"
+#define GROUPS_EVENTS (IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR)
+
 /* Files of the process that looks, besides input, output and log. */
 enum { ANSWER_FD = 3, PROGRAM_FD = 4 };
 
@@ -36,21 +43,40 @@ void reread_init(struct reread *r, const struct extensions *e)
 		close(r->changes);
 		r->changes = -1;
 	}
+	if (r->changes >= 0)
+		r->groups = inotify_add_watch(r->changes, GROUPS_FOLDER, GROUPS_EVENTS);
+}
+
+/* Of the folder with the groups one file matters. */
+static bool matters(const struct reread *r, const struct inotify_event *event)
+{
+	return event->wd != r->groups || (event->len && !strcmp(event->name, GROUPS_FILE));
 }
 
 void reread_changed(struct reread *r)
 {
-	char events[4096];
+	_Alignas(struct inotify_event) char events[4096];
+	const struct inotify_event *event;
+	ssize_t n;
 
-	while (read(r->changes, events, sizeof(events)) > 0)
-		;
-	r->at_ns = clock_ns() + SETTLE_NS;
+	while ((n = read(r->changes, events, sizeof(events))) > 0) {
+		for (char *at = events; at < events + n; at += sizeof(*event) + event->len) {
+			event = (const struct inotify_event *)at;
+			if (matters(r, event))
+				r->at_ns = clock_ns() + SETTLE_NS;
+		}
+	}
 }
 
 /* ---- the process ---- */
 
-static bool write_names(const struct spawn_plugins *plugins)
+/* A line for the group, with its number if there is one, and a line for each plug-in. */
+static bool write_names(const struct extensions *e)
 {
+	const struct spawn_plugins *plugins = &e->plugins;
+
+	if (dprintf(ANSWER_FD, e->has_group ? "%u\n" : "\n", (unsigned int)e->gid) < 0)
+		return false;
 	for (unsigned int i = 0; i < plugins->count; i++) {
 		size_t length = strlen(plugins->files[i]);
 
@@ -81,7 +107,7 @@ __attribute__((noreturn)) static void look(const struct extensions *extensions,
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	s.program = PROGRAM_FD;
-	_exit(extensions_find(&e, &s) && write_names(&e.plugins) ? EXIT_SUCCESS : EXIT_FAILURE);
+	_exit(extensions_find(&e, &s) && write_names(&e) ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
 bool reread_start(struct reread *r, const struct extensions *e, const struct spawner *spawner)
@@ -127,7 +153,12 @@ static void take_names(struct reread *r, struct extensions *e)
 {
 	char *line = r->text, *end;
 
-	for (; (end = memchr(line, '\n', (size_t)(r->text + r->size - line))); line = end + 1) {
+	end = memchr(line, '\n', r->size);
+	if (!end)
+		return;
+	e->has_group = end != line;
+	e->gid = (gid_t)strtoul(line, NULL, 10);
+	for (line = end + 1; (end = memchr(line, '\n', (size_t)(r->text + r->size - line))); line = end + 1) {
 		*end = '\0';
 		if (e->plugins.count < PLUGIN_MAX)
 			e->files[e->plugins.count] = strdup(line);

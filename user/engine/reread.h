@@ -9,10 +9,11 @@
 #include "engine/extensions.h"
 
 /* Longest answer: a line for each file. */
-#define REREAD_MAX (PLUGIN_MAX * 256)
+#define REREAD_MAX (PLUGIN_MAX * 256 + 16)
 
 struct reread {
 	int changes;			/* to be polled: something changed; -1: nobody looks */
+	int groups;			/* the watch of the folder with the system's groups */
 	int answer;			/* to be polled: while a process is at it; else -1 */
 	pid_t pid;
 	uint64_t at_ns;			/* when to look, once changes have settled; 0: never */

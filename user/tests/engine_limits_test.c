@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who may have a worker: the bounds and the back-off, with a clock of our own.
+ * Who may have a worker: each user's share and the back-off, and who is served first of those
+ * who wait, with a clock of our own.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -11,16 +12,35 @@
 #include <cmocka.h>
 
 #include "engine/limits.h"
+#include "engine/waiting.h"
 
 #define SECOND UINT64_C(1000000000)
 #define START (1000 * SECOND)
 
+#define RATE 10
+#define PRICE (SECOND / RATE)
+
 static struct limits limits;
+static struct waiting waiting;
 
 static int reset(void **state)
 {
 	(void)state;
-	limits = (struct limits){ .max_workers = 5, .max_workers_per_user = 2 };
+	return limits_init(&limits, 5, 2, RATE) ? 0 : -1;
+}
+
+/* As many workers as nnacceld has by default. */
+static int reset_large(void **state)
+{
+	(void)state;
+	return limits_init(&limits, 256, 64, RATE) ? 0 : -1;
+}
+
+static int clear(void **state)
+{
+	(void)state;
+	waiting_clear(&waiting);
+	limits_free(&limits);
 	return 0;
 }
 
@@ -42,37 +62,275 @@ static void test_user_bound(void **state)
 	assert_int_equal(limits_acquire(&limits, 1000, START), 0);
 }
 
+/* Users are numbered from 1: root is none of them. */
 static void test_total_bound(void **state)
 {
 	(void)state;
-	for (uint32_t uid = 0; uid < 5; uid++)
+	for (uint32_t uid = 1; uid <= 5; uid++)
 		assert_int_equal(limits_acquire(&limits, uid, START), 0);
-	assert_int_equal(limits_acquire(&limits, 5, START), EUSERS);
+	assert_int_equal(limits_acquire(&limits, 6, START), EUSERS);
+	limits_release(&limits, 1, false, START);
+	assert_int_equal(limits_acquire(&limits, 6, START), 0);
+}
+
+/* Whatever others have: an administrator gets at the device. */
+static void test_root_is_not_refused(void **state)
+{
+	(void)state;
+	for (uint32_t uid = 1; uid <= 5; uid++)
+		assert_int_equal(limits_acquire(&limits, uid, START), 0);
+	assert_int_equal(limits_acquire(&limits, 0, START), 0);
+	assert_int_equal(limits_acquire(&limits, 0, START), 0);
+	assert_int_equal(limits_acquire(&limits, 0, START), EUSERS);
+	assert_int_equal(limits.workers, 5);
 	limits_release(&limits, 0, false, START);
-	assert_int_equal(limits_acquire(&limits, 5, START), 0);
+	assert_int_equal(limits.workers, 5);
+}
+
+/* S1: a few users with all that each may have leave something for those who have none. */
+static void test_reserve(void **state)
+{
+	unsigned int had = 0;
+	uint32_t uid;
+
+	(void)state;
+	for (uid = 1; uid <= 8; uid++)
+		for (int i = 0; i < 64; i++)
+			had += !limits_acquire(&limits, uid, START);
+	assert_int_equal(had, 256 - 256 / 8 + 4);	/* users 5 to 8 got their first */
+	assert_int_equal(limits_acquire(&limits, 1, START), EUSERS);
+	for (had = 0; !limits_acquire(&limits, uid, START); uid++)
+		had++;
+	assert_int_equal(had, 256 / 8 - 4);
 }
 
 static void test_orderly_users_are_forgotten(void **state)
 {
 	(void)state;
-	for (uint32_t uid = 0; uid < 3 * LIMITS_MAX_USERS; uid++) {
+	for (uint32_t uid = 0; uid < 3 * LIMITS_MAX_IDLE_USERS; uid++) {
 		assert_int_equal(limits_acquire(&limits, uid, START), 0);
 		limits_release(&limits, uid, false, START);
 	}
 	assert_int_equal(limits.workers, 0);
-	assert_true(limits.num_users <= 1);
+	/* What they took is paid. */
+	assert_int_equal(limits_acquire(&limits, 1, START + SECOND), 0);
+	limits_release(&limits, 1, false, START + SECOND);
+	for (uint32_t uid = 2; uid < limits.max_users; uid++)
+		limits_log(&limits, uid, START + SECOND, &(unsigned int){ 0 });
+	assert_true(limits.num_users <= limits.max_users);
 }
 
-static void test_table_is_bounded(void **state)
+/* S2: the table of users whose workers crashed forgets the oldest and refuses nobody. */
+static void test_table_forgets_the_oldest(void **state)
 {
 	uint32_t uid;
 
 	(void)state;
-	for (uid = 0; uid < LIMITS_MAX_USERS; uid++)
-		crash(uid, START);
-	assert_int_equal(limits_acquire(&limits, uid, START), EUSERS);
-	assert_int_equal(limits_acquire(&limits, 0, START), 0);
-	assert_int_equal(limits_acquire(&limits, uid, START + LIMITS_FORGIVE_NS), 0);
+	assert_int_equal(limits_acquire(&limits, 7000000, START), 0);
+	for (int i = 0; i < LIMITS_FREE_CRASHES; i++)
+		crash(1, START);
+	for (uid = 2; uid < 5000; uid++)
+		crash(uid, START + uid);
+	assert_true(limits.num_users <= limits.max_users);
+	assert_int_equal(limits_acquire(&limits, uid, START + uid), 0);
+	/* Whoever has a worker is remembered. */
+	assert_int_equal(limits_workers(&limits, 7000000), 1);
+	/* The oldest one's crashes are not. */
+	assert_int_equal(crash(1, START + uid), 0);
+	assert_int_equal(crash(1, START + uid), 0);
+}
+
+/* S3: opening and closing in a loop ends at a rate. */
+static void test_rate(void **state)
+{
+	uint64_t now = START, later = 0;
+	int had = 0;
+
+	(void)state;
+	while (!limits_acquire(&limits, 1000, now)) {
+		limits_release(&limits, 1000, false, now);
+		assert_true(++had <= LIMITS_BURST);
+	}
+	assert_int_equal(had, LIMITS_BURST);
+	assert_int_equal(limits_ask(&limits, 1000, now, &later), LIMITS_LATER);
+	assert_int_equal(later, now + PRICE);
+	assert_int_equal(limits_acquire(&limits, 1001, now), 0);
+	for (had = 0; now < START + 10 * SECOND; now += SECOND / 1000) {
+		if (!limits_acquire(&limits, 1000, now)) {
+			limits_release(&limits, 1000, false, now);
+			had++;
+		}
+	}
+	assert_in_range(had, 10 * RATE - 1, 10 * RATE);
+}
+
+static void test_modesty(void **state)
+{
+	(void)state;
+	assert_true(limits_is_modest(&limits, 1000, START));
+	for (int i = 0; i < LIMITS_BURST / 2; i++) {
+		assert_true(limits_is_modest(&limits, 1000, START));
+		assert_int_equal(limits_acquire(&limits, 1000, START), 0);
+		limits_release(&limits, 1000, false, START);
+	}
+	assert_false(limits_is_modest(&limits, 1000, START));
+	assert_true(limits_is_modest(&limits, 1000, START + PRICE));
+}
+
+/* Whoever asks again at once after each refusal is told later and later. */
+static void test_refusals_slow_down(void **state)
+{
+	uint64_t delay = 0, last = 0;
+
+	(void)state;
+	for (int i = 0; i <= LIMITS_REFUSALS; i++)
+		assert_int_equal(limits_refuse(&limits, 1000, START), 0);
+	for (int i = 0; i < 100; i++) {
+		delay = limits_refuse(&limits, 1000, START);
+		assert_true(delay > last || delay == LIMITS_LAST_REFUSAL_NS);
+		last = delay;
+	}
+	assert_int_equal(delay, LIMITS_LAST_REFUSAL_NS);
+	assert_int_equal(limits_refuse(&limits, 1001, START), 0);
+	assert_int_equal(limits_refuse(&limits, 1000, START + 100 * SECOND), 0);
+}
+
+static void test_refusals_are_logged_seldom(void **state)
+{
+	unsigned int unlogged = 77;
+
+	(void)state;
+	assert_true(limits_log(&limits, 1000, START, &unlogged));
+	assert_int_equal(unlogged, 0);
+	for (int i = 0; i < 1000; i++)
+		assert_false(limits_log(&limits, 1000, START + LIMITS_LOG_NS - 1, &unlogged));
+	assert_true(limits_log(&limits, 1001, START + 1, &unlogged));
+	assert_true(limits_log(&limits, 1000, START + LIMITS_LOG_NS, &unlogged));
+	assert_int_equal(unlogged, 1000);
+}
+
+/* ---- those who wait ---- */
+
+static void add(uint64_t context, uint32_t uid)
+{
+	const struct waiter waiter = { .context = context, .uid = uid, .since_ns = START };
+
+	assert_true(waiting_add(&waiting, &waiter));
+}
+
+/* The context that is served next; 0: none. */
+static uint64_t serve(bool modest)
+{
+	const struct waiter *waiter = waiting_pick(&waiting, &limits, false, modest, START);
+	uint64_t context = waiter ? waiter->context : 0;
+
+	if (!waiter)
+		return 0;
+	assert_int_equal(limits_acquire(&limits, waiter->uid, START), 0);
+	waiting_remove(&waiting, context);
+	return context;
+}
+
+/* A user with 30 contexts came first; another one's context is the second to be served. */
+static void test_users_take_turns(void **state)
+{
+	(void)state;
+	for (uint64_t context = 1; context <= 30; context++)
+		add(context, 1000);
+	add(100, 1001);
+	add(101, 1001);
+	assert_int_equal(waiting_count(&waiting, &limits, false, START), 32);
+	assert_int_equal(waiting_count(&waiting, &limits, true, START), 0);
+	assert_int_equal(serve(false), 1);
+	assert_int_equal(serve(false), 100);
+	assert_int_equal(serve(false), 2);
+	assert_int_equal(serve(false), 101);
+	assert_int_equal(serve(false), 3);
+	waiting_remove(&waiting, 4);
+	assert_int_equal(serve(false), 5);
+}
+
+/* The last idle worker is not for whoever had many. */
+static void test_the_modest_first(void **state)
+{
+	(void)state;
+	for (int i = 0; i < LIMITS_BURST / 2; i++) {
+		assert_int_equal(limits_acquire(&limits, 1000, START), 0);
+		limits_release(&limits, 1000, false, START);
+	}
+	add(1, 1000);
+	assert_int_equal(serve(true), 0);
+	add(2, 1001);
+	assert_int_equal(serve(true), 2);
+	assert_int_equal(serve(false), 1);
+}
+
+static void test_too_many_are_refused(void **state)
+{
+	const struct waiter *waiter;
+
+	(void)state;
+	for (uint64_t context = 1; context <= 64; context++) {
+		add(context, 1000);
+		assert_int_equal(serve(false), context);
+	}
+	add(65, 1000);
+	add(66, 1001);
+	assert_int_equal(waiting_judge(&waiting, &limits, START), START);
+	waiter = waiting_refused(&waiting, START);
+	assert_non_null(waiter);
+	assert_int_equal(waiter->context, 65);
+	assert_int_equal(waiter->error, EUSERS);
+	waiting_remove(&waiting, 65);
+	assert_null(waiting_refused(&waiting, START));
+	assert_int_equal(serve(false), 66);
+}
+
+/* Whoever had too many new workers lately waits for the next, but not for long. */
+static void test_too_fast_is_later(void **state)
+{
+	const struct waiter *waiter;
+
+	(void)state;
+	for (int i = 0; i < LIMITS_BURST; i++) {
+		assert_int_equal(limits_acquire(&limits, 1000, START), 0);
+		limits_release(&limits, 1000, false, START);
+	}
+	add(1, 1000);
+	assert_int_equal(serve(false), 0);
+	assert_int_equal(waiting_judge(&waiting, &limits, START), START + PRICE);
+	assert_null(waiting_refused(&waiting, START));
+	for (int i = 0; i < LIMITS_BURST; i++)
+		limits_acquire(&limits, 1000, START + PRICE);
+	waiting_judge(&waiting, &limits, START + WAITING_MAX_NS - 1);
+	assert_null(waiting_refused(&waiting, START + WAITING_MAX_NS - 1));
+	/* Still too fast when it has waited long enough. */
+	for (int i = 0; i < LIMITS_BURST; i++) {
+		limits_acquire(&limits, 1000, START + WAITING_MAX_NS);
+		limits_release(&limits, 1000, false, START + WAITING_MAX_NS);
+	}
+	waiting_judge(&waiting, &limits, START + WAITING_MAX_NS);
+	waiter = waiting_refused(&waiting, START + WAITING_MAX_NS);
+	assert_non_null(waiter);
+	assert_int_equal(waiter->error, EAGAIN);
+}
+
+static void test_all_are_refused(void **state)
+{
+	(void)state;
+	add(1, 1000);
+	add(2, 1001);
+	waiting_refuse_all(&waiting, &limits, true, EAGAIN, START);
+	assert_null(waiting_refused(&waiting, START));
+	waiting_refuse_all(&waiting, &limits, false, EAGAIN, START);
+	for (uint64_t context = 1; context <= 2; context++) {
+		const struct waiter *waiter = waiting_refused(&waiting, START);
+
+		assert_non_null(waiter);
+		assert_int_equal(waiter->context, context);
+		waiting_remove(&waiting, context);
+	}
+	assert_null(waiting.first);
 }
 
 static void test_backoff_doubles(void **state)
@@ -129,18 +387,32 @@ static void test_unmatched_release(void **state)
 	assert_int_equal(limits_acquire(&limits, 1000, START), 0);
 }
 
+#define SMALL(test) cmocka_unit_test_setup_teardown(test, reset, clear)
+#define LARGE(test) cmocka_unit_test_setup_teardown(test, reset_large, clear)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_user_bound, reset),
-		cmocka_unit_test_setup(test_total_bound, reset),
-		cmocka_unit_test_setup(test_orderly_users_are_forgotten, reset),
-		cmocka_unit_test_setup(test_table_is_bounded, reset),
-		cmocka_unit_test_setup(test_backoff_doubles, reset),
-		cmocka_unit_test_setup(test_backoff_is_per_user, reset),
-		cmocka_unit_test_setup(test_forgiven, reset),
-		cmocka_unit_test_setup(test_old_crashes_do_not_add_up, reset),
-		cmocka_unit_test_setup(test_unmatched_release, reset),
+		SMALL(test_user_bound),
+		SMALL(test_total_bound),
+		SMALL(test_root_is_not_refused),
+		LARGE(test_reserve),
+		SMALL(test_orderly_users_are_forgotten),
+		SMALL(test_table_forgets_the_oldest),
+		LARGE(test_rate),
+		LARGE(test_modesty),
+		SMALL(test_refusals_slow_down),
+		SMALL(test_refusals_are_logged_seldom),
+		LARGE(test_users_take_turns),
+		LARGE(test_the_modest_first),
+		LARGE(test_too_many_are_refused),
+		LARGE(test_too_fast_is_later),
+		LARGE(test_all_are_refused),
+		SMALL(test_backoff_doubles),
+		SMALL(test_backoff_is_per_user),
+		SMALL(test_forgiven),
+		SMALL(test_old_crashes_do_not_add_up),
+		SMALL(test_unmatched_release),
 	};
 
 	return cmocka_run_group_tests_name("engine limits", tests, NULL, NULL);

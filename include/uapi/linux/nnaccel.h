@@ -141,10 +141,13 @@ enum nnaccel_engine_state {
 	NNACCEL_ENGINE_ATTACHED = 2
 };
 
+/* Flags of NNACCEL_INFO: have a worker got for this context ahead of the first call. */
+#define NNACCEL_INFO_WANT	(1 << 0)
+
 /**
  * struct nnaccel_info - ioctl(NNACCEL_INFO)
  * @size: sizeof(struct nnaccel_info)
- * @flags: must be 0
+ * @flags: NNACCEL_INFO_WANT
  * @abi: out: NNACCEL_ABI_VERSION of the module
  * @engine: out: enum nnaccel_engine_state
  * @max_pools: out: pools that this context may hold
@@ -163,6 +166,10 @@ enum nnaccel_engine_state {
  * @bursts: out: bursts that this context holds
  * @max_buffers: out: buffers that this context may hold
  * @buffers: out: buffers that this context holds
+ *
+ * The broker is asked for a worker by the first call that needs one, or before
+ * it by NNACCEL_INFO_WANT, which does not wait; without either a context costs
+ * the engine nothing.
  *
  * Errors: none beyond those of every ioctl.
  */
