@@ -13,7 +13,10 @@ KDIR	?= /lib/modules/$(shell uname -r)/build
 
 CC	?= cc
 AR	?= ar
-CFLAGS	?= -O2 -g
+# A folder that was built with -Werror, as the tests build, goes on with it: nothing is compiled twice.
+ifeq ($(origin CFLAGS),undefined)
+CFLAGS	:= $(strip -O2 -g $(findstring -Werror,$(file <$(BUILD)/obj/flags)))
+endif
 CLANG	?= clang
 FUZZ_SECONDS ?= 60
 
@@ -81,7 +84,7 @@ fuzzers	:= $(patsubst user/tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard user/tests/
 plugins	:= $(patsubst user/examples/extensions/%.c,$(BUILD)/extensions/%.so,$(wildcard user/examples/extensions/*.c))
 test_plugins := $(patsubst user/tests/plugins/%.c,$(BUILD)/tests/plugins/%.so,$(wildcard user/tests/plugins/*.c))
 
-.PHONY: all user module kmod tests examples selftests demo demo-camera test fuzz fuzzers conformance \
+.PHONY: all user module kmod tests examples selftests demo demo-camera check test test-all fuzz fuzzers conformance \
 	test-clients check-kernel bench retrain install modules_install clean help FORCE
 
 all: user module examples selftests
@@ -90,7 +93,9 @@ help:
 	@echo 'make                 everything: libraries, tools, engine, module (for $(KERNEL)), selftests'
 	@echo 'make demo            sets up, boots a VM with the module and shows a network running in it'
 	@echo 'make demo-camera     the same with a camera: frames go through a network without a copy'
-	@echo 'make test            sets up and runs every test, in VMs where they need the module'
+	@echo 'make check           builds and runs the quick tests, which need no VM: before each change'
+	@echo 'make test            sets up and runs the tests, in VMs where they need the module'
+	@echo 'make test-all        the same with what another day would run too'
 	@echo 'make conformance     runs all NNAPI conformance vectors in all modes, natively and in a VM'
 	@echo 'make test-clients    downloads PyTorch to the cache and runs it on libneuralnetworks.so'
 	@echo 'make fuzz            fuzzes each target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
@@ -207,7 +212,9 @@ retrain: $(trainer)
 examples: $(examples) $(plugins)
 $(BUILD)/stage/include/nnaccel/extension.h: user/include/nnaccel/extension.h
 	install -D -m 644 $< $@
-plugin_build = @mkdir -p $(@D); set -x; $(CC) -std=gnu11 $(warnings) $(CFLAGS) -fPIC \
+# Recipes of several commands are shown as make shows others, and as little with -s.
+show	= $(if $(findstring s,$(firstword -$(MAKEFLAGS))),,set -x;)
+plugin_build = @mkdir -p $(@D); $(show) $(CC) -std=gnu11 $(warnings) $(CFLAGS) -fPIC \
 	-fvisibility=hidden -I$(BUILD)/stage/include -shared -o $@ $< -lm
 $(BUILD)/extensions/%.so: user/examples/extensions/%.c $(wildcard user/examples/extensions/*.h) \
 		$(BUILD)/stage/include/nnaccel/extension.h
@@ -228,7 +235,7 @@ $(BUILD)/examples/uring $(BUILD)/tests/hal_async_test $(BUILD)/bench-bin/uring \
 
 tests: $(tests) $(plugins) $(test_plugins) $(if $(engine),$(BUILD)/tests/rebuilt/nnacceld) \
 	$(plugged)
-test_link = @mkdir -p $(@D); set -x; \
+test_link = @mkdir -p $(@D); $(show) \
 	$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ldflags) $(call rpath,/../lib) -L$(BUILD)/lib
 
 $(BUILD)/tests/runtime_%_test: $(obj)/user/tests/runtime_%_test.o $(test_lib) $(libnn) $(call archive,model)
@@ -305,7 +312,7 @@ check-kernel:
 	scripts/check-kernel $(BUILD)/kmod/check
 
 selftests:
-	+$(MAKE) -C selftests BUILD=$(abspath $(BUILD))
+	+$(MAKE) -C selftests BUILD=$(abspath $(BUILD)) CFLAGS='$(CFLAGS)'
 
 # ---- running it ----
 
@@ -321,13 +328,21 @@ demo-camera:
 	cp $(BUILD)/vm-out/demo-camera.png $(BUILD)/demo-camera.png
 	@echo 'The contact sheet is $(BUILD)/demo-camera.png.'
 
+check:
+	scripts/setup
+	BUILD=$(BUILD) scripts/run-tests --quick
+
 test:
 	scripts/setup
 	BUILD=$(BUILD) scripts/run-tests
 
+test-all:
+	scripts/setup
+	BUILD=$(BUILD) NNACCEL_ALL=1 scripts/run-tests
+
 conformance:
 	scripts/setup
-	BUILD=$(BUILD) NNACCEL_PART=0/1 scripts/run-tests \
+	BUILD=$(BUILD) NNACCEL_ALL=1 scripts/run-tests \
 		conformance conformance-clang conformance-san conformance-vm conformance-no-engine
 
 test-clients:
