@@ -219,6 +219,20 @@ int AHardwareBuffer_sendHandleToUnixSocket(const AHardwareBuffer *buffer, int so
 	return n == sizeof(handle) ? 0 : -EIO;
 }
 
+/*
+ * Whether nobody can take away memory that a peer sent: touching what is gone would end this
+ * process. A dma-buf has one size; a memfd has to be sealed; any other file can be cut.
+ */
+static bool is_lasting(int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat st;
+
+	if (seals >= 0)
+		return seals & F_SEAL_SHRINK;
+	return !fstat(fd, &st) && !S_ISREG(st.st_mode);
+}
+
 int AHardwareBuffer_recvHandleFromUnixSocket(int socketFd, AHardwareBuffer **outBuffer)
 {
 	struct handle handle;
@@ -246,7 +260,7 @@ int AHardwareBuffer_recvHandleFromUnixSocket(int socketFd, AHardwareBuffer **out
 	    head->cmsg_len != CMSG_LEN(sizeof(int)))
 		return -EINVAL;
 	memcpy(&fd, CMSG_DATA(head), sizeof(fd));
-	error = n != sizeof(handle) || handle.magic != HANDLE_MAGIC ? -EINVAL :
+	error = n != sizeof(handle) || handle.magic != HANDLE_MAGIC || !is_lasting(fd) ? -EINVAL :
 		nna_hardware_buffer_from_fd(fd, &handle.desc, handle.offset, handle.stride,
 					    outBuffer);
 	close(fd);

@@ -208,6 +208,48 @@ static void test_sockets(void **state)
 	AHardwareBuffer_release(buffer);
 }
 
+/* Memory that its sender could cut would end the process that touches it. */
+static void test_unsealed_memory_is_not_received(void **state)
+{
+	AHardwareBuffer_Desc desc = { .width = 64, .height = 64, .layers = 1,
+				      .format = AHARDWAREBUFFER_FORMAT_R8_UNORM,
+				      .usage = AHARDWAREBUFFER_USAGE_CPU_READ_OFTEN };
+	static const int seals[] = { 0, F_SEAL_GROW, F_SEAL_SHRINK };
+	AHardwareBuffer *buffer, *again;
+	int ends[2], file;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(seals) / sizeof(seals[0]); i++) {
+		file = memfd_create("buffer", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+		assert_int_equal(ftruncate(file, 64 * 64), 0);
+		assert_int_equal(fcntl(file, F_ADD_SEALS, seals[i]), 0);
+		assert_int_equal(nna_hardware_buffer_from_fd(file, &desc, 0, 0, &buffer), 0);
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+		assert_int_equal(AHardwareBuffer_sendHandleToUnixSocket(buffer, ends[0]), 0);
+		assert_int_equal(AHardwareBuffer_recvHandleFromUnixSocket(ends[1], &again),
+				 seals[i] == F_SEAL_SHRINK ? 0 : -EINVAL);
+		if (seals[i] == F_SEAL_SHRINK)
+			AHardwareBuffer_release(again);
+		AHardwareBuffer_release(buffer);
+		close(ends[0]);
+		close(ends[1]);
+		close(file);
+	}
+	/* A file of a disk can be cut whatever is done to it. */
+	file = open("/tmp", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+	if (file < 0)
+		skip();
+	assert_int_equal(ftruncate(file, 64 * 64), 0);
+	assert_int_equal(nna_hardware_buffer_from_fd(file, &desc, 0, 0, &buffer), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+	assert_int_equal(AHardwareBuffer_sendHandleToUnixSocket(buffer, ends[0]), 0);
+	assert_int_equal(AHardwareBuffer_recvHandleFromUnixSocket(ends[1], &again), -EINVAL);
+	AHardwareBuffer_release(buffer);
+	close(ends[0]);
+	close(ends[1]);
+	close(file);
+}
+
 /* ---- as memory ---- */
 
 #define WIDTH	6
@@ -409,6 +451,7 @@ int main(void)
 		cmocka_unit_test(test_allocate),
 		cmocka_unit_test(test_lock),
 		cmocka_unit_test(test_from_fd),
+		cmocka_unit_test(test_unsealed_memory_is_not_received),
 		cmocka_unit_test(test_sockets),
 		cmocka_unit_test(test_pictures),
 		cmocka_unit_test(test_allocated),

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <linux/nnaccel.h>
 #include <ops/op.h>
@@ -134,9 +135,12 @@ static void text_models(const struct client_models *models)
 	       "MODEL", "WEIGHTS", "EXECUTION", "PEAK");
 	for (size_t i = 0; i < models->count; i++) {
 		const struct client_model *m = &models->list[i];
+		char name[CLIENT_NAME_SIZE + 1];
 
+		strcpy(name, m->name);
+		tool_make_plain(name);
 		printf("  %6" PRIu64 " %7ld %-*s %6" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64
-		       "\n", m->client, m->pid, CLIENT_NAME_SIZE, m->name, m->id, m->weights_kib,
+		       "\n", m->client, m->pid, CLIENT_NAME_SIZE, name, m->id, m->weights_kib,
 		       m->execution_kib, peak_kib(m));
 		total += peak_kib(m);
 	}

@@ -156,8 +156,11 @@ static void print_table(const struct clients *clients)
 	putchar('\n');
 	for (size_t k = 0; k < clients->count; k++) {
 		const struct client *c = &clients->list[k];
+		char name[CLIENT_NAME_SIZE + 1];
 
-		printf("%6" PRIu64 " %7ld %-*s", c->id, c->pid, CLIENT_NAME_SIZE, c->name);
+		strcpy(name, c->name);
+		tool_make_plain(name);
+		printf("%6" PRIu64 " %7ld %-*s", c->id, c->pid, CLIENT_NAME_SIZE, name);
 		for (size_t i = 0; i < NUM_FIELDS; i++)
 			if (fields[i].title)
 				printf(" %9" PRIu64, c->values[i]);

@@ -7,19 +7,22 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tool.h"
 
 int tool_fail(const char *command, const char *format, ...)
 {
+	char text[1024];
 	va_list args;
 
 	fflush(stdout);
-	fprintf(stderr, "nnaccel %s: ", command);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	fputc('\n', stderr);
+	/* A part of it may be a worker's. */
+	tool_make_plain(text);
+	fprintf(stderr, "nnaccel %s: %s\n", command, text);
 	return TOOL_FAILED;
 }
 
@@ -60,16 +63,76 @@ const char *tool_device_type(uint32_t type)
 	return names[type];
 }
 
+/*
+ * The character that text begins with, and its length in bytes. -1: what is there is no UTF-8,
+ * which includes characters that are longer than need be, surrogates and those beyond U+10FFFF.
+ */
+static long decode_utf8(const char *text, unsigned int *length)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	static const long least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	long code;
+
+	*length = 1;
+	if (s[0] < 0x80)
+		return s[0];
+	if (s[0] < 0xc2 || s[0] > 0xf4)
+		return -1;
+	*length = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+	code = s[0] & (0x7f >> *length);
+	for (unsigned int i = 1; i < *length; i++) {
+		if ((s[i] & 0xc0) != 0x80) {
+			*length = 1;
+			return -1;
+		}
+		code = code << 6 | (s[i] & 0x3f);
+	}
+	if (code >= least[*length] && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff))
+		return code;
+	*length = 1;
+	return -1;
+}
+
 void tool_json_string(const char *text)
 {
+	unsigned int length;
+	long code;
+
 	putchar('"');
-	for (; *text; text++) {
-		if (*text == '"' || *text == '\\')
-			printf("\\%c", *text);
-		else if ((unsigned char)*text < ' ')
-			printf("\\u%04x", (unsigned char)*text);
+	for (; *text; text += length) {
+		code = decode_utf8(text, &length);
+		if (code == '"' || code == '\\')
+			printf("\\%c", (int)code);
+		else if (code < 0)
+			fputs("\\ufffd", stdout);
+		else if (code < ' ' || code == 0x7f)
+			printf("\\u%04lx", (unsigned long)code);
 		else
-			putchar(*text);
+			printf("%.*s", (int)length, text);
 	}
 	putchar('"');
+}
+
+/* Control characters, and marks of lines and of the direction of writing. */
+static bool is_plain(long code)
+{
+	return code >= ' ' && (code < 0x7f || code > 0x9f) && code != 0x61c &&
+	       (code < 0x200e || code > 0x200f) && (code < 0x2028 || code > 0x202e) &&
+	       (code < 0x2066 || code > 0x2069) && code != 0xfeff;
+}
+
+void tool_make_plain(char *text)
+{
+	unsigned int length;
+	char *to = text;
+
+	for (; *text; text += length) {
+		if (is_plain(decode_utf8(text, &length))) {
+			memmove(to, text, length);
+			to += length;
+		} else {
+			*to++ = '?';
+		}
+	}
+	*to = '\0';
 }

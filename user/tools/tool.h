@@ -32,8 +32,14 @@ int tool_usage(const char *command, const char *format, ...) __attribute__((form
 /* Reads a whole number in [low, high]; false where `text` is none. */
 bool tool_number(const char *text, uint64_t low, uint64_t high, uint64_t *number);
 
-/* Prints a JSON string. */
+/* Prints a JSON string; what is no UTF-8 in it becomes U+FFFD. */
 void tool_json_string(const char *text);
+
+/*
+ * Makes text that somebody else chose fit for a terminal: bytes that are no UTF-8, characters
+ * that control the terminal and those that change the direction of writing become '?'.
+ */
+void tool_make_plain(char *text);
 
 /* "CPU" for NN_DEVICE_CPU, and so on. */
 const char *tool_device_type(uint32_t type);

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Text that somebody else chose, on terminals and in JSON.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tools/tool.h"
+
+/* What tool_json_string() prints. */
+static const char *json(const char *text)
+{
+	static char out[256];
+	int saved, ends[2];
+	ssize_t n;
+
+	assert_int_equal(pipe(ends), 0);
+	fflush(stdout);
+	saved = dup(STDOUT_FILENO);
+	dup2(ends[1], STDOUT_FILENO);
+	tool_json_string(text);
+	fflush(stdout);
+	dup2(saved, STDOUT_FILENO);
+	close(saved);
+	close(ends[1]);
+	n = read(ends[0], out, sizeof(out) - 1);
+	close(ends[0]);
+	out[n > 0 ? n : 0] = '\0';
+	return out;
+}
+
+static const char *plain(const char *text)
+{
+	static char out[256];
+
+	snprintf(out, sizeof(out), "%s", text);
+	tool_make_plain(out);
+	return out;
+}
+
+static void test_json(void **state)
+{
+	static const struct {
+		const char *text, *json;
+	} cases[] = {
+		{ "", "\"\"" },
+		{ "a \"b\" \\", "\"a \\\"b\\\" \\\\\"" },
+		{ "\n\x1b[2J\x7f", "\"\\u000a\\u001b[2J\\u007f\"" },
+		{ "Gr\xc3\xbc\xc3\x9f", "\"Gr\xc3\xbc\xc3\x9f\"" },
+		{ "\xe2\x82\xac \xf0\x9f\x98\x80", "\"\xe2\x82\xac \xf0\x9f\x98\x80\"" },
+		/* cut, alone, too long, a surrogate, beyond the last */
+		{ "x\xc3", "\"x\\ufffd\"" },
+		{ "\xe2\x82", "\"\\ufffd\\ufffd\"" },
+		{ "\x80y", "\"\\ufffdy\"" },
+		{ "\xc0\xaf", "\"\\ufffd\\ufffd\"" },
+		{ "\xe0\x80\xaf", "\"\\ufffd\\ufffd\\ufffd\"" },
+		{ "\xed\xa0\x80", "\"\\ufffd\\ufffd\\ufffd\"" },
+		{ "\xf4\x90\x80\x80", "\"\\ufffd\\ufffd\\ufffd\\ufffd\"" },
+		{ "\xff", "\"\\ufffd\"" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_string_equal(json(cases[i].text), cases[i].json);
+}
+
+static void test_plain(void **state)
+{
+	static const struct {
+		const char *text, *plain;
+	} cases[] = {
+		{ "", "" },
+		{ "kworker/0:1", "kworker/0:1" },
+		{ "\x1b[2J\x1b]0;x\x07", "?[2J?]0;x?" },
+		{ "a\nb\rc\td\x7f", "a?b?c?d?" },
+		{ "Gr\xc3\xbc\xc3\x9f", "Gr\xc3\xbc\xc3\x9f" },
+		{ "\xc2\x9b" "2J", "?2J" },		/* a control character of one byte */
+		{ "\x9b" "2J", "?2J" },
+		{ "a\xe2\x80\xae" "b", "a?b" },	/* turns the direction of writing */
+		{ "a\xe2\x80\xa8" "b", "a?b" },	/* begins a line */
+		{ "\xc3", "?" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_string_equal(plain(cases[i].text), cases[i].plain);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_plain),
+	};
+
+	return cmocka_run_group_tests_name("tools text", tests, NULL, NULL);
+}
