@@ -40,12 +40,14 @@ harden	:= -fstack-protector-strong -fstack-clash-protection \
 	$(if $(filter aarch64,$(machine)),-mbranch-protection=standard)
 fortify	= $(if $(san),,$(if $(filter -O -O1 -O2 -O3 -Os -Og,$(CFLAGS)),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3))
 cflags	= $(base) -fPIC -fvisibility=hidden -pthread $(harden) $(fortify) $(san) $(CFLAGS)
+# Our threads outlive dlclose(): code that they run has to stay.
+so_only	:= -Wl,-z,nodelete
 ldflags	= -pthread $(san) -Wl,-z,defs -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack $(LDFLAGS)
 # A sanitizer's run-time library is resolved by the program that loads ours.
 ifneq ($(SAN),)
-soflags	= $(filter-out -Wl$(comma)-z$(comma)defs,$(ldflags))
+soflags	= $(filter-out -Wl$(comma)-z$(comma)defs,$(ldflags)) $(so_only)
 else
-soflags	= $(ldflags)
+soflags	= $(ldflags) $(so_only)
 endif
 comma	:= ,
 

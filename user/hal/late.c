@@ -28,6 +28,7 @@ struct nna_late {
 	_Atomic(uint64_t) next;		/* execution after which to save; NEVER while a thread does */
 	bool is_last;			/* the thread's: what it saves is the second stage */
 	pthread_t thread;
+	pid_t process;			/* that the thread is in: not a forked child */
 	bool has_thread;		/* whoever set `next` to NEVER may touch these */
 };
 
@@ -84,11 +85,19 @@ static bool start_thread(struct nna_late *late)
 	sigset_t all, before;
 	bool started;
 
+	late->process = getpid();
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	started = !pthread_create(&late->thread, NULL, save, late);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return started;
+}
+
+static void join_thread(struct nna_late *late)
+{
+	if (late->has_thread && late->process == getpid())
+		pthread_join(late->thread, NULL);
+	late->has_thread = false;
 }
 
 void nna_late_executed(struct nna_prepared_model *prepared)
@@ -102,8 +111,7 @@ void nna_late_executed(struct nna_prepared_model *prepared)
 	if (atomic_fetch_add_explicit(&late->executions, 1, memory_order_relaxed) + 1 < next ||
 	    !atomic_compare_exchange_strong(&late->next, &next, NEVER))
 		return;
-	if (late->has_thread)
-		pthread_join(late->thread, NULL);
+	join_thread(late);
 	late->has_thread = start_thread(late);
 }
 
@@ -114,8 +122,7 @@ void nna_late_end(struct nna_prepared_model *prepared)
 	if (!late)
 		return;
 	prepared->late = NULL;
-	if (late->has_thread)
-		pthread_join(late->thread, NULL);
+	join_thread(late);
 	if (late->model >= 0)
 		close(late->model);
 	if (late->data >= 0)

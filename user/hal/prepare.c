@@ -245,7 +245,7 @@ enum nn_status nna_get_supported_operations(struct nna_device *device,
 
 static bool wants_keep(const struct nna_prepare_options *options)
 {
-	const char *text = getenv("NNACCEL_KEEP");
+	const char *text = secure_getenv("NNACCEL_KEEP");
 
 	return options->keep || (text && !strcmp(text, "1"));
 }

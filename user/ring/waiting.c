@@ -3,6 +3,7 @@
  * How to wait: learns how long the other end takes, and says whether to spin, to sleep and then
  * spin for the tail, or to sleep.
  */
+#define _GNU_SOURCE
 #include "ring/waiting.h"
 
 #include <stdlib.h>
@@ -27,7 +28,7 @@
 
 static bool env_us(uint64_t *us)
 {
-	const char *text = getenv("NNACCEL_SPIN_US");
+	const char *text = secure_getenv("NNACCEL_SPIN_US");
 	uint64_t value;
 	char *end;
 

@@ -54,13 +54,21 @@ static int check_mutable(const ANeuralNetworksCompilation *compilation, struct n
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
+/* For `devices`, or where that is NULL for all that there are. */
 static int create(const ANeuralNetworksModel *model, const ANeuralNetworksDevice *const *devices,
 		  uint32_t num_devices, ANeuralNetworksCompilation **compilation,
 		  struct nn_error *err)
 {
 	ANeuralNetworksCompilation *c = calloc(1, sizeof(*c));
-	uint32_t i;
+	const ANeuralNetworksDevice *all[DEVICE_MAX];
+	bool is_explicit = devices;
 
+	if (!is_explicit) {
+		num_devices = device_list(all);
+		devices = all;
+		if (device_missing())
+			rt_log_on_cpu(device_missing());
+	}
 	if (c)
 		c->devices = calloc(num_devices, sizeof(c->devices[0]));
 	if (!c || !c->devices) {
@@ -70,9 +78,8 @@ static int create(const ANeuralNetworksModel *model, const ANeuralNetworksDevice
 	c->references = 1;
 	c->model = model_get(model);
 	c->num_devices = num_devices;
-	for (i = 0; i < num_devices; i++)
-		c->devices[i] = devices ? devices[i] : device_at(i);
-	c->is_explicit = devices;
+	memcpy(c->devices, devices, num_devices * sizeof(c->devices[0]));
+	c->is_explicit = is_explicit;
 	c->preference = ANEURALNETWORKS_PREFER_FAST_SINGLE_ANSWER;
 	c->priority = ANEURALNETWORKS_PRIORITY_DEFAULT;
 	*compilation = c;
@@ -90,7 +97,7 @@ int ANeuralNetworksCompilation_create(ANeuralNetworksModel *model,
 	RT_NOT_NULL(model);
 	result = model_check_finished(model, &err);
 	if (result == ANEURALNETWORKS_NO_ERROR)
-		result = create(model, NULL, device_count(), compilation, &err);
+		result = create(model, NULL, 0, compilation, &err);
 	return rt_end(result, &err);
 }
 
@@ -322,6 +329,7 @@ static int compile(ANeuralNetworksCompilation *compilation, struct nn_error *err
 	}
 	rt_log(RT_LOG_WARN, "compiling for the CPU alone, after %s: %s", rt_result_name(result),
 	       reason.message);
+	rt_log_on_cpu(reason.message);
 	return partition_create(graph, &cpu, 1, &options, cache, &compilation->partition, err);
 }
 

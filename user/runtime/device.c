@@ -5,62 +5,156 @@
 #include "runtime/device.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
 
 #include "runtime/feature_level.h"
+#include "runtime/handle.h"
 #include "runtime/log.h"
 
-#define MAX_DEVICES 2
+/* Pauses between looks for a device that was not there: the first, and the longest. */
+#define FIRST_PAUSE_MS 100
+#define LONGEST_PAUSE_MS 5000
 
-/* Fixed at first use, for the life of the process. */
+/*
+ * Devices are written before they are published by `has_accel`, and never afterwards. The lock is
+ * held by whoever looks for the accelerator, and protects when that is done next.
+ */
 static struct {
 	pthread_once_t once;
-	uint32_t count;
-	ANeuralNetworksDevice devices[MAX_DEVICES];
-} list = { .once = PTHREAD_ONCE_INIT };
+	ANeuralNetworksDevice cpu;
+	ANeuralNetworksDevice accel;
+	atomic_bool has_accel;
+
+	pthread_mutex_t lock;
+	uint32_t pause_ms;
+	uint64_t next_ms;
+	uint32_t process;		/* that these pauses are of */
+	struct nn_error missing;	/* why it was not there at first */
+} list = { .once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void log_device(const ANeuralNetworksDevice *device)
+{
+	rt_log(RT_LOG_INFO, "device %s, version %s, feature level %u", device->name,
+	       device->info.version, device->info.feature_level);
+}
+
+/* Called with the lock held. */
+static void look(bool wait)
+{
+	struct nn_error reason = { "" };
+
+	if (device_nnaccel_open(&list.accel, wait, &reason)) {
+		log_device(&list.accel);
+		atomic_store_explicit(&list.has_accel, true, memory_order_release);
+		return;
+	}
+	if (!list.missing.message[0])
+		list.missing = reason;
+	list.pause_ms = list.pause_ms ? 2 * list.pause_ms : FIRST_PAUSE_MS;
+	if (list.pause_ms > LONGEST_PAUSE_MS)
+		list.pause_ms = LONGEST_PAUSE_MS;
+	list.next_ms = now_ms() + list.pause_ms;
+}
 
 static void open_devices(void)
 {
-	uint32_t i;
+	device_cpu_open(&list.cpu);
+	log_device(&list.cpu);
+	pthread_mutex_lock(&list.lock);
+	list.process = handle_process();
+	look(true);
+	pthread_mutex_unlock(&list.lock);
+}
 
-	if (device_nnaccel_open(&list.devices[list.count]))
-		list.count++;
-	device_cpu_open(&list.devices[list.count++]);
-	for (i = 0; i < list.count; i++)
-		rt_log(RT_LOG_INFO, "device %u: %s, version %s, feature level %u", i,
-		       list.devices[i].name, list.devices[i].info.version,
-		       list.devices[i].info.feature_level);
+/* Looks for the accelerator where it is not there: at once, or if it is time. */
+static void find_devices(bool at_once)
+{
+	pthread_once(&list.once, open_devices);
+	if (atomic_load_explicit(&list.has_accel, memory_order_acquire))
+		return;
+	/* Who finds the lock taken sees what the one who has it finds, next time. */
+	if (pthread_mutex_trylock(&list.lock))
+		return;
+	if (!atomic_load_explicit(&list.has_accel, memory_order_relaxed) &&
+	    (at_once || list.process != handle_process() || now_ms() >= list.next_ms)) {
+		list.process = handle_process();
+		look(false);
+	}
+	pthread_mutex_unlock(&list.lock);
+}
+
+static uint32_t list_devices(const ANeuralNetworksDevice *devices[DEVICE_MAX])
+{
+	uint32_t count = 0;
+
+	if (atomic_load_explicit(&list.has_accel, memory_order_acquire))
+		devices[count++] = &list.accel;
+	devices[count++] = &list.cpu;
+	return count;
+}
+
+uint32_t device_list(const ANeuralNetworksDevice *devices[DEVICE_MAX])
+{
+	find_devices(true);
+	return list_devices(devices);
 }
 
 uint32_t device_count(void)
 {
-	pthread_once(&list.once, open_devices);
-	return list.count;
+	const ANeuralNetworksDevice *devices[DEVICE_MAX];
+
+	find_devices(false);
+	return list_devices(devices);
 }
 
+const char *device_missing(void)
+{
+	pthread_once(&list.once, open_devices);
+	return atomic_load_explicit(&list.has_accel, memory_order_acquire) ? NULL :
+	       list.missing.message;
+}
+
+/* Does not look for devices: an index is of the list that device_count() counted. */
 const ANeuralNetworksDevice *device_at(uint32_t index)
 {
-	return index < device_count() ? &list.devices[index] : NULL;
+	const ANeuralNetworksDevice *devices[DEVICE_MAX];
+
+	pthread_once(&list.once, open_devices);
+	return index < list_devices(devices) ? devices[index] : NULL;
 }
 
 const ANeuralNetworksDevice *device_cpu(void)
 {
-	return device_at(device_count() - 1);
+	pthread_once(&list.once, open_devices);
+	return &list.cpu;
 }
 
 int device_check_list(const ANeuralNetworksDevice *const *devices, uint32_t count,
 		      struct nn_error *err)
 {
-	uint32_t i, k;
+	const ANeuralNetworksDevice *ours[DEVICE_MAX];
+	uint32_t num_ours, i, k;
 
+	pthread_once(&list.once, open_devices);
+	num_ours = list_devices(ours);
 	if (!count)
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "no device in the list");
 	for (i = 0; i < count; i++) {
 		if (!devices[i])
 			return rt_fail(err, ANEURALNETWORKS_UNEXPECTED_NULL,
 				       "device %u of the list is NULL", i);
-		for (k = 0; k < device_count() && devices[i] != device_at(k); k++)
+		for (k = 0; k < num_ours && devices[i] != ours[k]; k++)
 			;
-		if (k == device_count())
+		if (k == num_ours)
 			return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
 				       "device %u of the list is none of ours", i);
 		for (k = 0; k < i; k++)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Devices: the list of them, fixed at first use, and what the runtime asks of
- * each: which operations, to prepare a graph, to execute it.
+ * Devices: the list of them, and what the runtime asks of each: which operations, to prepare a graph, to execute it.
  */
 #ifndef NN_RUNTIME_DEVICE_H
 #define NN_RUNTIME_DEVICE_H
@@ -111,27 +110,43 @@ struct device_ops {
 			uint32_t count, struct memory_domain *domain, struct nn_error *err);
 };
 
+struct accel_handle;
+
 struct ANeuralNetworksDevice {
 	const char *name;
 	const struct device_ops *ops;
-	struct nna_device *nna;		/* NULL: the CPU */
+	struct accel_handle *handle;	/* NULL: the CPU */
 	struct nn_device_info info;
 	const struct nn_device_extension *extensions;	/* the device's own */
 	uint32_t num_extensions;
 };
 
-/* Fill in a device; false where there is none. */
+/*
+ * Fill in a device; false where there is none, and err says why. `wait`: for an engine that is just starting, as long
+ * as the kernel waits for one.
+ */
 void device_cpu_open(ANeuralNetworksDevice *device);
-bool device_nnaccel_open(ANeuralNetworksDevice *device);
+bool device_nnaccel_open(ANeuralNetworksDevice *device, bool wait, struct nn_error *err);
 
-/* All devices in their order, the CPU last. */
+/*
+ * All devices in their order, the CPU last. A device that was not there is looked for again, after
+ * growing pauses; once there, it stays in the list.
+ */
 uint32_t device_count(void);
 const ANeuralNetworksDevice *device_at(uint32_t index);
 const ANeuralNetworksDevice *device_cpu(void);
 
+/* Why there is no device but the CPU, as of the first look; NULL: there is one. */
+const char *device_missing(void);
+
+#define DEVICE_MAX 2
+
+/* The devices at one moment, which are looked for now; returns their number. */
+uint32_t device_list(const ANeuralNetworksDevice *devices[DEVICE_MAX]);
+
 static inline bool device_is_cpu(const ANeuralNetworksDevice *device)
 {
-	return !device->nna;
+	return !device->handle;
 }
 
 /* UNEXPECTED_NULL or BAD_DATA unless the list has devices of ours, each once. */

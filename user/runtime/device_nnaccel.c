@@ -4,11 +4,13 @@
  * applications give by pointer travels in memory of the runtime's own.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "runtime/device.h"
+#include "runtime/compilation.h"
+#include "runtime/handle.h"
 #include "runtime/hardware_memory.h"
 #include "runtime/log.h"
 #include "runtime/operand.h"
@@ -18,15 +20,39 @@
 /* Arguments in staging memory begin at multiples of a cache line. */
 #define STAGING_ALIGN 64
 
+/* A model whose worker keeps dying is prepared again after pauses: the first, and the longest. */
+#define FIRST_PAUSE_NS UINT64_C(1000000000)
+#define LONGEST_PAUSE_NS UINT64_C(60000000000)
+
+/*
+ * What is prepared dies with the worker that did it, and is no use in a forked child. It is then
+ * prepared again from the graph.
+ */
 struct accel_prepared {
 	struct prepared base;
-	struct nna_device *device;
+	const ANeuralNetworksDevice *source;
+	const struct graph *graph;
+	struct prepare_options options;
 	const struct nn_subgraph *main;
+
+	/*
+	 * Held for reading while `model` or `device` are used, for writing while they are
+	 * replaced. They are not used while `process` is another's.
+	 */
+	pthread_rwlock_t life;
+	struct nna_device *device;
 	struct nna_prepared_model *model;
+	uint32_t process;		/* handle_process() of `device` */
+	uint32_t generation;		/* counts how often it was prepared again */
+	uint64_t pause_ns;		/* since the last time, if nothing has succeeded since */
+	uint64_t next_ns;		/* not again before */
+	atomic_bool has_served;		/* an execution of this generation has succeeded */
 
 	/* Staging memory that no execution uses, for the next one. */
 	pthread_mutex_t lock;
 	struct nna_memory *idle;
+
+	atomic_uint locks_process;	/* handle_process() that both locks are of */
 };
 
 /* A request on its way to the device. */
@@ -43,12 +69,13 @@ struct accel_request {
 };
 
 struct channel {
-	struct nna_burst *burst;
+	struct nna_burst *burst;	/* NULL: executions go the ordinary way */
+	uint32_t generation;		/* of what was prepared that `burst` is of */
 	struct accel_request request;	/* its arrays and staging memory are kept */
 	struct arena arena;
 };
 
-static int import_pools(const ANeuralNetworksDevice *device, const struct graph *graph,
+static int import_pools(struct nna_device *device, const struct graph *graph,
 			struct nna_memory ***memories, struct nn_error *err)
 {
 	int result = ANEURALNETWORKS_NO_ERROR;
@@ -58,21 +85,23 @@ static int import_pools(const ANeuralNetworksDevice *device, const struct graph 
 	if (!*memories)
 		return rt_out_of_memory(err);
 	for (i = 0; i < graph->model.num_pools && result == ANEURALNETWORKS_NO_ERROR; i++)
-		result = memory_import(graph->memories[i], PROT_READ, device->nna, &(*memories)[i],
-				       err);
+		result = memory_import(graph->memories[i], PROT_READ, device, &(*memories)[i], err);
 	return result;
 }
 
 static int accel_get_supported(const ANeuralNetworksDevice *device, const struct graph *graph,
 			       bool *supported, struct nn_error *err)
 {
-	struct nna_memory **memories;
-	int result = import_pools(device, graph, &memories, err);
+	struct nna_memory **memories = NULL;
+	struct nna_device *nna;
+	int result = handle_get(device->handle, &nna, err);
 
 	if (result == ANEURALNETWORKS_NO_ERROR)
-		result = rt_fail_status(err,
-			nna_get_supported_operations(device->nna, &graph->model, memories,
-						     supported, err));
+		result = import_pools(nna, graph, &memories, err);
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		result = rt_fail_status(err, nna_get_supported_operations(nna, &graph->model,
+									  memories, supported,
+									  err));
 	free(memories);
 	return result;
 }
@@ -84,21 +113,42 @@ static void accel_free(struct prepared *prepared)
 	nna_memory_free(accel->idle);
 	nna_prepared_model_free(accel->model);
 	pthread_mutex_destroy(&accel->lock);
+	pthread_rwlock_destroy(&accel->life);
 	free(accel);
 }
 
-static struct accel_prepared *accel_new(const ANeuralNetworksDevice *device,
-					const struct graph *graph)
+/* The locks of a forked child: those of the parent's may be held by threads that the child has not. */
+static void init_locks(void *argument)
 {
-	struct accel_prepared *accel = calloc(1, sizeof(*accel));
+	struct accel_prepared *accel = argument;
 
-	if (!accel)
-		return NULL;
-	accel->base.ops = device->ops;
-	accel->device = device->nna;
-	accel->main = &graph->model.subgraphs[0];
 	pthread_mutex_init(&accel->lock, NULL);
-	return accel;
+	pthread_rwlock_init(&accel->life, NULL);
+}
+
+static void renew_locks(struct accel_prepared *accel)
+{
+	handle_renew(&accel->locks_process, init_locks, accel);
+}
+
+static int accel_new(const ANeuralNetworksDevice *device, const struct graph *graph,
+		     const struct prepare_options *options, struct accel_prepared **accel,
+		     struct nn_error *err)
+{
+	struct accel_prepared *a = calloc(1, sizeof(*a));
+
+	*accel = a;
+	if (!a)
+		return rt_out_of_memory(err);
+	a->base.ops = device->ops;
+	a->source = device;
+	a->graph = graph;
+	a->options = *options;
+	a->main = &graph->model.subgraphs[0];
+	init_locks(a);
+	a->process = handle_process();
+	a->locks_process = a->process;
+	return handle_get(device->handle, &a->device, err);
 }
 
 /* Gives away what was prepared, or frees it. */
@@ -106,14 +156,14 @@ static int accel_finish(struct accel_prepared *accel, int result, struct prepare
 {
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		*prepared = &accel->base;
-	else
+	else if (accel)
 		accel_free(&accel->base);
 	return result;
 }
 
-static int accel_prepare(const ANeuralNetworksDevice *device, const struct graph *graph,
+static int prepare_graph(struct nna_device *device, const struct graph *graph,
 			 const struct prepare_options *options, const struct nna_cache *cache,
-			 struct prepared **prepared, struct nn_error *err)
+			 struct nna_prepared_model **model, struct nn_error *err)
 {
 	const struct nna_prepare_options nna_options = {
 		.preference = options->preference,
@@ -122,18 +172,25 @@ static int accel_prepare(const ANeuralNetworksDevice *device, const struct graph
 		.attributes = options->attributes,
 		.cache = cache,
 	};
-	struct accel_prepared *accel = accel_new(device, graph);
 	struct nna_memory **memories;
-	int result;
+	int result = import_pools(device, graph, &memories, err);
 
-	if (!accel)
-		return rt_out_of_memory(err);
-	result = import_pools(device, graph, &memories, err);
 	if (result == ANEURALNETWORKS_NO_ERROR)
-		result = rt_fail_status(err,
-			nna_prepare_model(device->nna, &graph->model, memories, &nna_options,
-					  &accel->model, err));
+		result = rt_fail_status(err, nna_prepare_model(device, &graph->model, memories,
+							       &nna_options, model, err));
 	free(memories);
+	return result;
+}
+
+static int accel_prepare(const ANeuralNetworksDevice *device, const struct graph *graph,
+			 const struct prepare_options *options, const struct nna_cache *cache,
+			 struct prepared **prepared, struct nn_error *err)
+{
+	struct accel_prepared *accel;
+	int result = accel_new(device, graph, options, &accel, err);
+
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		result = prepare_graph(accel->device, graph, options, cache, &accel->model, err);
 	return accel_finish(accel, result, prepared);
 }
 
@@ -148,17 +205,122 @@ static int accel_prepare_cached(const ANeuralNetworksDevice *device, const struc
 		.deadline_ns = options->deadline_ns,
 		.attributes = options->attributes,
 	};
-	struct accel_prepared *accel = accel_new(device, graph);
-	int result;
+	struct accel_prepared *accel;
+	int result = accel_new(device, graph, options, &accel, err);
 
-	if (!accel)
-		return rt_out_of_memory(err);
-	result = rt_fail_status(err, nna_prepare_model_from_cache(device->nna, cache, &nna_options,
-								  &accel->model, err));
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		result = rt_fail_status(err, nna_prepare_model_from_cache(
+						accel->device, cache, &nna_options, &accel->model,
+						err));
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		result = rt_fail_status(err, nna_prepared_model_set_signature(
 						accel->model, &graph->model, err));
 	return accel_finish(accel, result, prepared);
+}
+
+/* ---- Preparing again ---- */
+
+static uint64_t now_ns(void)
+{
+	return deadline_after(1);
+}
+
+/* Called with accel->life held for writing. */
+static int replace(struct accel_prepared *accel, uint64_t deadline_ns, struct nn_error *err)
+{
+	struct prepare_options options = accel->options;
+	struct nna_prepared_model *model;
+	struct nna_device *device;
+	int result = handle_get(accel->source->handle, &device, err);
+
+	options.deadline_ns = deadline_ns;
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		result = prepare_graph(device, accel->graph, &options, NULL, &model, err);
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		return result;
+	nna_memory_free(accel->idle);
+	nna_prepared_model_free(accel->model);
+	accel->idle = NULL;
+	accel->model = model;
+	accel->device = device;
+	accel->process = handle_process();
+	accel->generation++;
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+/*
+ * Prepares again what generation `dead` was of, unless another thread did. A model that has not
+ * executed since the last time may be what kills its workers: it has to pause. No engine, no pause:
+ * asking whether there is one costs little.
+ */
+static int prepare_again(struct accel_prepared *accel, uint32_t dead, uint64_t deadline_ns,
+			 struct nn_error *err)
+{
+	int result = ANEURALNETWORKS_NO_ERROR;
+
+	pthread_rwlock_wrlock(&accel->life);
+	if (accel->generation == dead) {
+		if (atomic_load(&accel->has_served) || accel->process != handle_process())
+			accel->pause_ns = 0;
+		if (accel->pause_ns && now_ns() < accel->next_ns)
+			result = rt_fail(err, ANEURALNETWORKS_DEAD_OBJECT,
+					 "its worker died again; the model waits before it is prepared once more");
+		else if (!handle_is_served(accel->source->handle))
+			result = rt_fail(err, ANEURALNETWORKS_UNAVAILABLE_DEVICE,
+					 "no engine is running");
+		else
+			result = replace(accel, deadline_ns, err);
+		if (accel->generation != dead) {
+			accel->pause_ns = accel->pause_ns ? 2 * accel->pause_ns : FIRST_PAUSE_NS;
+			if (accel->pause_ns > LONGEST_PAUSE_NS)
+				accel->pause_ns = LONGEST_PAUSE_NS;
+			accel->next_ns = now_ns() + accel->pause_ns;
+			atomic_store(&accel->has_served, false);
+		}
+	}
+	pthread_rwlock_unlock(&accel->life);
+	return result;
+}
+
+/* A use of what was prepared, called with accel->life held for reading. */
+typedef int use_fn(struct accel_prepared *accel, void *argument, struct nn_error *err);
+
+/* Uses it, and if it is dead prepares it again and uses it once more. */
+static int use(struct accel_prepared *accel, use_fn *fn, void *argument, uint64_t deadline_ns,
+	       struct nn_error *err)
+{
+	struct nn_error reason = { "" }, again = { "" };
+	uint32_t generation;
+	int result;
+
+	renew_locks(accel);
+	for (int tries = 0;; tries++) {
+		reason.message[0] = '\0';
+		pthread_rwlock_rdlock(&accel->life);
+		generation = accel->generation;
+		if (accel->process == handle_process())
+			result = fn(accel, argument, &reason);
+		else
+			result = rt_fail(&reason, ANEURALNETWORKS_DEAD_OBJECT,
+					 "the model was prepared by the parent of this process");
+		if (result == ANEURALNETWORKS_NO_ERROR &&
+		    !atomic_load_explicit(&accel->has_served, memory_order_relaxed))
+			atomic_store(&accel->has_served, true);
+		pthread_rwlock_unlock(&accel->life);
+		if (result != ANEURALNETWORKS_DEAD_OBJECT || tries)
+			break;
+		if (prepare_again(accel, generation, deadline_ns, &again) !=
+		    ANEURALNETWORKS_NO_ERROR) {
+			rt_log(RT_LOG_WARN, "%s: not prepared again: %s", accel->source->name,
+			       again.message);
+			break;
+		}
+		rt_log(RT_LOG_WARN, "%s: prepared again, after: %s", accel->source->name,
+		       reason.message);
+	}
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		nn_fail(err, NN_GENERAL_FAILURE, "%s", reason.message);
+	return result;
 }
 
 static uint64_t staged_size(const struct request_arg *args, uint32_t count)
@@ -377,7 +539,7 @@ static int run(struct accel_prepared *accel, struct request *request, struct acc
 		.tokens = r->tokens,
 	};
 	/* A burst carries no loop timeout but the usual one, which is the device's own. */
-	bool usual = request->channel &&
+	bool usual = request->channel && request->channel->burst &&
 		     request->loop_timeout_ns == ANeuralNetworks_getDefaultLoopTimeout();
 	const struct nna_execute_options options = {
 		.measure = request->measure,
@@ -389,7 +551,7 @@ static int run(struct accel_prepared *accel, struct request *request, struct acc
 	uint32_t num_shapes = 0;
 	enum nn_status status;
 
-	if (request->channel)
+	if (request->channel && request->channel->burst)
 		status = nna_burst_execute(request->channel->burst, &nna_request, &options,
 					   r->shapes, &num_shapes, &timing, err);
 	else
@@ -425,20 +587,38 @@ static int execute_single(struct accel_prepared *accel, struct request *request,
 	return result;
 }
 
+/* A channel to what was prepared last; where it cannot have one, executions go the ordinary way. */
+static void renew_channel(struct accel_prepared *accel, struct channel *channel)
+{
+	struct nn_error reason = { "" };
+
+	nna_burst_free(channel->burst);
+	nna_memory_free(channel->request.staging);
+	channel->request.staging = NULL;
+	if (nna_burst_create(accel->model, NULL, &channel->burst, &reason)) {
+		rt_log(RT_LOG_WARN, "a burst takes the ordinary path, after: %s", reason.message);
+		channel->burst = NULL;
+	}
+	channel->generation = accel->generation;
+}
+
 static int execute_in_burst(struct accel_prepared *accel, struct request *request,
 			    struct nn_error *err)
 {
 	struct accel_request *r = &request->channel->request;
-	int result = place(accel, request, r, err);
+	int result;
 
+	if (request->channel->generation != accel->generation)
+		renew_channel(accel, request->channel);
+	result = place(accel, request, r, err);
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		result = run(accel, request, r, err);
 	return result;
 }
 
-static int accel_execute(struct prepared *prepared, struct request *request, struct nn_error *err)
+static int execute(struct accel_prepared *accel, void *argument, struct nn_error *err)
 {
-	struct accel_prepared *accel = (struct accel_prepared *)prepared;
+	struct request *request = argument;
 
 	request->shapes_known = false;
 	request->on_device_us = NNA_TIME_NONE;
@@ -448,11 +628,23 @@ static int accel_execute(struct prepared *prepared, struct request *request, str
 	return execute_single(accel, request, err);
 }
 
-static int accel_execute_fenced(struct prepared *prepared, const struct request *request,
-				const int *wait_for, uint32_t count, uint64_t duration_ns,
-				int *fence, struct nn_error *err)
+static int accel_execute(struct prepared *prepared, struct request *request, struct nn_error *err)
 {
-	struct accel_prepared *accel = (struct accel_prepared *)prepared;
+	return use((struct accel_prepared *)prepared, execute, request, request->deadline_ns, err);
+}
+
+struct fenced {
+	const struct request *request;
+	const int *wait_for;
+	uint32_t count;
+	uint64_t duration_ns;
+	int *fence;
+};
+
+static int execute_fenced(struct accel_prepared *accel, void *argument, struct nn_error *err)
+{
+	const struct fenced *f = argument;
+	const struct request *request = f->request;
 	const struct nna_execute_options options = {
 		.measure = request->measure,
 		.deadline_ns = request->deadline_ns,
@@ -481,8 +673,9 @@ static int accel_execute_fenced(struct prepared *prepared, const struct request 
 		};
 
 		result = rt_fail_status(err, nna_execute_fenced(accel->model, &nna_request,
-								&options, wait_for, count,
-								duration_ns, fence, err));
+								&options, f->wait_for,
+								f->count, f->duration_ns,
+								f->fence, err));
 	}
 	/* The kernel keeps what an execution needs. */
 	nna_memory_free(r.staging);
@@ -490,11 +683,26 @@ static int accel_execute_fenced(struct prepared *prepared, const struct request 
 	return result;
 }
 
+static int accel_execute_fenced(struct prepared *prepared, const struct request *request,
+				const int *wait_for, uint32_t count, uint64_t duration_ns,
+				int *fence, struct nn_error *err)
+{
+	struct fenced f = { request, wait_for, count, duration_ns, fence };
+
+	return use((struct accel_prepared *)prepared, execute_fenced, &f, request->deadline_ns,
+		   err);
+}
+
 static int accel_fence_result(const ANeuralNetworksDevice *device, int fence,
 			      struct nna_timing *launched, struct nna_timing *fenced,
 			      struct nn_error *err)
 {
-	return rt_fail_status(err, nna_fence_get_info(device->nna, fence, launched, fenced, err));
+	struct nna_device *nna;
+	int result = handle_get(device->handle, &nna, err);
+
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		return result;
+	return rt_fail_status(err, nna_fence_get_info(nna, fence, launched, fenced, err));
 }
 
 static void accel_close_channel(struct channel *channel)
@@ -503,6 +711,14 @@ static void accel_close_channel(struct channel *channel)
 	nna_memory_free(channel->request.staging);
 	arena_free(&channel->arena);
 	free(channel);
+}
+
+static int create_burst(struct accel_prepared *accel, void *argument, struct nn_error *err)
+{
+	struct channel *c = argument;
+
+	c->generation = accel->generation;
+	return rt_fail_status(err, nna_burst_create(accel->model, NULL, &c->burst, err));
 }
 
 static int accel_open_channel(struct prepared *prepared, struct channel **channel,
@@ -516,7 +732,7 @@ static int accel_open_channel(struct prepared *prepared, struct channel **channe
 		return rt_out_of_memory(err);
 	if (init_request(&c->request, accel->main->num_inputs, accel->main->num_outputs,
 			 &c->arena))
-		result = rt_fail_status(err, nna_burst_create(accel->model, NULL, &c->burst, err));
+		result = use(accel, create_burst, c, 0, err);
 	else
 		result = rt_out_of_memory(err);
 	if (result != ANEURALNETWORKS_NO_ERROR) {
@@ -529,15 +745,57 @@ static int accel_open_channel(struct prepared *prepared, struct channel **channe
 
 static int accel_wait(const ANeuralNetworksDevice *device, struct nn_error *err)
 {
-	if (nna_device_status(device->nna) != NNA_AVAILABLE)
+	if (!handle_is_served(device->handle))
 		return rt_fail(err, ANEURALNETWORKS_DEAD_OBJECT, "no engine serves %s",
 			       NNA_DEVICE_PATH);
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-static int accel_allocate(const ANeuralNetworksDevice *device, const struct prepared_role *roles,
-			  uint32_t count, struct memory_domain *domain, struct nn_error *err)
+static struct accel_prepared *accel_of(const struct prepared_role *role)
 {
+	return (struct accel_prepared *)role->prepared;
+}
+
+/* Whether an earlier role is of what this one is of. */
+static bool is_repeated(const struct prepared_role *roles, uint32_t index)
+{
+	uint32_t i = 0;
+
+	while (i < index && roles[i].prepared != roles[index].prepared)
+		i++;
+	return i < index;
+}
+
+/* Nothing that roles are of is replaced between the two. */
+static void hold_roles(const struct prepared_role *roles, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (!is_repeated(roles, i))
+			pthread_rwlock_rdlock(&accel_of(&roles[i])->life);
+}
+
+static void release_roles(const struct prepared_role *roles, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (!is_repeated(roles, i))
+			pthread_rwlock_unlock(&accel_of(&roles[i])->life);
+}
+
+static int no_use(struct accel_prepared *accel, void *argument, struct nn_error *err)
+{
+	bool *first = argument;
+
+	(void)accel;
+	if (!*first)
+		return ANEURALNETWORKS_NO_ERROR;
+	*first = false;
+	return rt_fail(err, ANEURALNETWORKS_DEAD_OBJECT, "a worker died");
+}
+
+static int allocate(const ANeuralNetworksDevice *device, const struct prepared_role *roles,
+		    uint32_t count, struct memory_domain *domain, struct nn_error *err)
+{
+	struct nna_device *nna;
 	struct nna_buffer_desc desc = { .rank = domain->operand.rank };
 	struct arena arena = { NULL };
 	struct nna_prepared_model **models = arena_alloc(&arena, count, sizeof(models[0]));
@@ -554,17 +812,48 @@ static int accel_allocate(const ANeuralNetworksDevice *device, const struct prep
 		const struct nna_role role = { .model = i, .index = roles[i].index,
 					       .frequency = 1 };
 
-		models[i] = ((struct accel_prepared *)roles[i].prepared)->model;
+		models[i] = accel_of(&roles[i])->model;
 		if (roles[i].output)
 			out[num_out++] = role;
 		else
 			in[num_in++] = role;
 	}
 	memcpy(desc.dims, domain->operand.dims, sizeof(desc.dims));
-	result = rt_fail_status(err, nna_buffer_allocate(device->nna, &desc, models, count, in,
-							 num_in, out, num_out, &domain->buffer,
-							 &domain->token, err));
+	result = handle_get(device->handle, &nna, err);
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		result = rt_fail_status(err, nna_buffer_allocate(nna, &desc, models, count, in,
+								 num_in, out, num_out,
+								 &domain->buffer, &domain->token,
+								 err));
 	arena_free(&arena);
+	return result;
+}
+
+static int accel_allocate(const ANeuralNetworksDevice *device, const struct prepared_role *roles,
+			  uint32_t count, struct memory_domain *domain, struct nn_error *err)
+{
+	struct nn_error reason = { "" };
+	int result;
+
+	for (uint32_t i = 0; i < count; i++)
+		renew_locks(accel_of(&roles[i]));
+	hold_roles(roles, count);
+	result = allocate(device, roles, count, domain, &reason);
+	release_roles(roles, count);
+	if (result == ANEURALNETWORKS_DEAD_OBJECT) {
+		/* Their worker is one and the same, and dead: so are they. */
+		for (uint32_t i = 0; i < count; i++) {
+			bool first = true;
+
+			if (!is_repeated(roles, i))
+				use(accel_of(&roles[i]), no_use, &first, 0, NULL);
+		}
+		hold_roles(roles, count);
+		result = allocate(device, roles, count, domain, &reason);
+		release_roles(roles, count);
+	}
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		nn_fail(err, NN_GENERAL_FAILURE, "%s", reason.message);
 	return result;
 }
 
@@ -582,26 +871,32 @@ static const struct device_ops accel_ops = {
 	.allocate = accel_allocate,
 };
 
-bool device_nnaccel_open(ANeuralNetworksDevice *device)
+bool device_nnaccel_open(ANeuralNetworksDevice *device, bool wait, struct nn_error *err)
 {
-	struct nn_error err = { "" };
+	static struct accel_handle handle;
+	struct nna_device *nna;
 	enum nn_status status;
 
 	memset(device, 0, sizeof(*device));
 	device->name = NNACCEL_NAME;
 	device->ops = &accel_ops;
-	status = nna_device_open(NULL, &device->nna, &err);
-	if (status != NN_OK) {
-		rt_log(RT_LOG_INFO, "no device %s: %s", NNACCEL_NAME, err.message);
+	device->handle = &handle;
+	if (handle_get(&handle, &nna, err) != ANEURALNETWORKS_NO_ERROR) {
+		rt_log(RT_LOG_INFO, "no device %s: %s", NNACCEL_NAME, err->message);
 		return false;
 	}
-	status = nna_device_get_info(device->nna, &device->info, &err);
+	if (!wait && nna_device_status(nna) != NNA_AVAILABLE) {
+		nn_fail(err, NN_DEVICE_UNAVAILABLE, "no engine is running");
+		return false;
+	}
+	status = nna_device_get_info(nna, &device->info, err);
 	if (status == NN_OK)
-		status = nna_device_get_extensions(device->nna, &device->extensions,
-						   &device->num_extensions, &err);
+		status = nna_device_get_extensions(nna, &device->extensions,
+						   &device->num_extensions, err);
 	if (status != NN_OK) {
-		rt_log(RT_LOG_WARN, "device %s is left out: %s", NNACCEL_NAME, err.message);
-		nna_device_close(device->nna);
+		rt_log(RT_LOG_WARN, "device %s is left out for now: %s", NNACCEL_NAME,
+		       err->message);
+		handle_close(&handle);
 		return false;
 	}
 	return true;

@@ -16,6 +16,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "runtime/handle.h"
 #include "runtime/log.h"
 
 /* What a thread is given; it owns a reference to each event in it. */
@@ -36,6 +37,7 @@ static ANeuralNetworksEvent *new_event(int fence)
 		return NULL;
 	event->fence = fence;
 	event->references = 1;
+	event->process = handle_process();
 	pthread_mutex_init(&event->lock, NULL);
 	pthread_cond_init(&event->ended, NULL);
 	return event;
@@ -110,6 +112,12 @@ void event_look(ANeuralNetworksEvent *event)
 		end_execution(event);
 }
 
+/* True for an event whose thread is in the process that this one was forked from. */
+static bool is_of_parent(const ANeuralNetworksEvent *event)
+{
+	return event->fence < 0 && event->process != handle_process();
+}
+
 static int wait_event(ANeuralNetworksEvent *event, struct nn_error *err)
 {
 	int result;
@@ -120,6 +128,9 @@ static int wait_event(ANeuralNetworksEvent *event, struct nn_error *err)
 		if (!event->is_execution)
 			return result;
 	}
+	if (is_of_parent(event))
+		return rt_fail(err, ANEURALNETWORKS_BAD_STATE,
+			       "the event is of the parent of this process");
 	pthread_mutex_lock(&event->lock);
 	while (!event->has_ended)
 		pthread_cond_wait(&event->ended, &event->lock);
@@ -289,15 +300,6 @@ static bool have_signalled(const int *fences, uint32_t count)
 	return true;
 }
 
-/* NNAPI's fences are above 0. */
-static int move_up(int fence)
-{
-	int moved = fcntl(fence, F_DUPFD_CLOEXEC, 1);
-
-	close(fence);
-	return moved;
-}
-
 int event_start_fenced(ANeuralNetworksExecution *execution,
 		       const ANeuralNetworksEvent *const *dependencies, uint32_t count,
 		       uint64_t duration_ns, ANeuralNetworksEvent **event, struct nn_error *err)
@@ -311,9 +313,8 @@ int event_start_fenced(ANeuralNetworksExecution *execution,
 		execution_start_fenced(execution, fences, num_fences,
 				       have_signalled(fences, num_fences), duration_ns, &fence);
 	free(fences);
-	if (fence == 0)
-		fence = move_up(fence);
-	if (fence > 0) {
+	/* Whoever asks for it gets a duplicate above 0, as NNAPI's fences are. */
+	if (fence >= 0) {
 		e->fence = fence;
 		e->execution = execution;
 		e->is_execution = true;
@@ -374,7 +375,7 @@ void ANeuralNetworksEvent_free(ANeuralNetworksEvent *event)
 	if (!event)
 		return;
 	wait_event(event, &err);
-	if (event->fence < 0)
+	if (event->fence < 0 && !is_of_parent(event))
 		pthread_join(event->thread, NULL);
 	event_put(event);
 }

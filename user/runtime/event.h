@@ -9,6 +9,7 @@
 
 struct ANeuralNetworksEvent {
 	int fence;			/* sync_file, or -1 */
+	uint32_t process;		/* handle_process() of the one that made it */
 	bool is_execution;		/* the fence is of an execution of ours */
 	ANeuralNetworksExecution *execution;	/* under the lock; NULL: it knows of its end */
 	pthread_t thread;		/* without a fence: runs the execution */

@@ -3,9 +3,12 @@
  * Result codes and the log: names, mapping from status codes, and lines on
  * stderr as NNACCEL_LOG says.
  */
+#define _GNU_SOURCE
 #include "runtime/log.h"
 
+#include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,15 +54,22 @@ static const int results[] = {
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
+static enum rt_log_level chosen = RT_LOG_ERROR;
+static pthread_once_t chosen_once = PTHREAD_ONCE_INIT;
+
+static void choose_level(void)
+{
+	const char *name = secure_getenv("NNACCEL_LOG");
+
+	for (size_t i = 0; name && i < ARRAY_SIZE(level_names); i++)
+		if (!strcmp(name, level_names[i]))
+			chosen = i;
+}
+
 static enum rt_log_level chosen_level(void)
 {
-	const char *name = getenv("NNACCEL_LOG");
-	size_t i;
-
-	for (i = 0; name && i < ARRAY_SIZE(level_names); i++)
-		if (!strcmp(name, level_names[i]))
-			return i;
-	return RT_LOG_ERROR;
+	pthread_once(&chosen_once, choose_level);
+	return chosen;
 }
 
 void rt_log(enum rt_log_level level, const char *format, ...)
@@ -74,6 +84,14 @@ void rt_log(enum rt_log_level level, const char *format, ...)
 	va_end(args);
 	/* One call, so that lines of several threads do not mix. */
 	fprintf(stderr, "nnaccel: %s: %s\n", level_names[level], line);
+}
+
+void rt_log_on_cpu(const char *reason)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+
+	if (chosen_level() >= RT_LOG_ERROR && !atomic_flag_test_and_set(&said))
+		fprintf(stderr, "nnaccel: note: this program computes on the CPU: %s\n", reason);
 }
 
 const char *rt_result_name(int result)

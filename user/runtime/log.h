@@ -20,6 +20,12 @@ enum rt_log_level {
 void rt_log(enum rt_log_level level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/*
+ * Says once in a process, unless NNACCEL_LOG is "none", why it computes on the CPU without having
+ * asked for that.
+ */
+void rt_log_on_cpu(const char *reason);
+
 /* "BAD_DATA" and so on; never NULL. */
 const char *rt_result_name(int result);
 

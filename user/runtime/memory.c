@@ -176,6 +176,11 @@ int memory_import(const ANeuralNetworksMemory *memory, int prot, struct nna_devi
 	if (result != ANEURALNETWORKS_NO_ERROR)
 		return result;
 	pthread_mutex_lock(&writable(memory)->lock);
+	if (memory->imported && memory->imported_by != device) {
+		nna_memory_free(memory->imported);
+		writable(memory)->imported = NULL;
+	}
+	writable(memory)->imported_by = device;
 	if (!memory->imported && memory_is_picture(memory))
 		status = hardware_import(memory, device, &writable(memory)->imported, err);
 	else if (!memory->imported)

@@ -42,6 +42,7 @@ struct ANeuralNetworksMemory {
 	pthread_mutex_t lock;
 	uint8_t *base;			/* NULL until mapped */
 	struct nna_memory *imported;	/* NULL until a device needed it */
+	struct nna_device *imported_by;	/* a forked child has another handle of it */
 };
 
 /* Takes the fd over, in failure too. */

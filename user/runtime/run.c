@@ -187,6 +187,7 @@ static int run_step(ANeuralNetworksExecution *execution, struct step *step,
 	if (may_fall_back(execution, step, result)) {
 		rt_log(RT_LOG_WARN, "the CPU takes the place of %s, after %s: %s",
 		       step->device->name, rt_result_name(result), reason.message);
+		rt_log_on_cpu(reason.message);
 		reason.message[0] = '\0';
 		result = partition_get_fallback(p, step, &fallback, &reason);
 		if (result == ANEURALNETWORKS_NO_ERROR)

@@ -5,34 +5,88 @@
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
+#include <sys/wait.h>
 
 #include "runtime_fixture.h"
 
-/* What a call that fails writes to stderr at a level. */
-static const char *failing_call(const char *level)
+/* What a process writes to stderr at a level: each reads its environment once. */
+static const char *log_of(const char *level, void (*calls)(void))
 {
-	const ANeuralNetworksOperandType type = { ANEURALNETWORKS_INT32, 0, NULL, 1, 0 };
-	static char text[1024];
-	ANeuralNetworksModel *model;
-	int log = memfd_create("log", MFD_CLOEXEC), kept = dup(STDERR_FILENO);
+	static char text[4096];
+	int log = memfd_create("log", MFD_CLOEXEC), status;
 	ssize_t length;
+	pid_t child;
 
-	assert_true(log >= 0 && kept >= 0);
-	if (level)
-		setenv("NNACCEL_LOG", level, 1);
-	else
-		unsetenv("NNACCEL_LOG");
-	assert_ok(ANeuralNetworksModel_create(&model));
-	dup2(log, STDERR_FILENO);
-	ANeuralNetworksModel_addOperand(model, &type);
-	dup2(kept, STDERR_FILENO);
-	ANeuralNetworksModel_free(model);
+	assert_true(log >= 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		if (level)
+			setenv("NNACCEL_LOG", level, 1);
+		else
+			unsetenv("NNACCEL_LOG");
+		dup2(log, STDERR_FILENO);
+		calls();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
 	length = pread(log, text, sizeof(text) - 1, 0);
 	assert_true(length >= 0);
 	text[length] = '\0';
 	close(log);
-	close(kept);
 	return text;
+}
+
+static void refused_operand(void)
+{
+	const ANeuralNetworksOperandType type = { ANEURALNETWORKS_INT32, 0, NULL, 1, 0 };
+	ANeuralNetworksModel *model;
+
+	assert_ok(ANeuralNetworksModel_create(&model));
+	ANeuralNetworksModel_addOperand(model, &type);
+	ANeuralNetworksModel_free(model);
+}
+
+static const char *failing_call(const char *level)
+{
+	return log_of(level, refused_operand);
+}
+
+/* Two compilations for whatever devices there are; there is only the CPU. */
+static void compile_twice(void)
+{
+	for (int i = 0; i < 2; i++) {
+		ANeuralNetworksModel *model = add_model(2);
+
+		ANeuralNetworksCompilation_free(compile(model, false));
+		ANeuralNetworksModel_free(model);
+	}
+}
+
+static void compile_by_name(void)
+{
+	ANeuralNetworksModel *model = add_model(2);
+
+	ANeuralNetworksCompilation_free(compile(model, true));
+	ANeuralNetworksModel_free(model);
+}
+
+/* A program that computes on the CPU without having asked for it learns why, once. */
+static void test_on_the_cpu(void **state)
+{
+	const char *note = "this program computes on the CPU: ", *text, *at;
+
+	(void)state;
+	if (!access("/dev/nnaccel", F_OK))
+		skip();
+	text = log_of(NULL, compile_twice);
+	at = strstr(text, note);
+	assert_non_null(at);
+	assert_non_null(strstr(at, "/dev/nnaccel"));
+	assert_null(strstr(at + 1, note));
+	assert_string_equal(log_of("none", compile_twice), "");
+	assert_string_equal(log_of(NULL, compile_by_name), "");
 }
 
 static void test_line(void **state)
@@ -63,6 +117,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_line),
 		cmocka_unit_test(test_levels),
+		cmocka_unit_test(test_on_the_cpu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

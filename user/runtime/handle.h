@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A process's handle of an accelerator. The kernel serves a handle only in the process that opened
+ * it, so a forked child opens one of its own when it first needs it.
+ */
+#ifndef NN_RUNTIME_HANDLE_H
+#define NN_RUNTIME_HANDLE_H
+
+#include <stdatomic.h>
+
+#include <nnaccel/nnaccel.h>
+
+/* Zeroed: not open. One lock in handle.c protects all handles, so that a child can have it. */
+struct accel_handle {
+	struct nna_device *device;	/* NULL: not open */
+	uint32_t process;		/* handle_process() when it was opened */
+};
+
+/* A number that a forked child does not share with its parent. Costs no system call. */
+uint32_t handle_process(void);
+
+/*
+ * The device, opened by this process: now, where it was not yet. UNAVAILABLE_DEVICE where it cannot
+ * be. What was made with a parent's handle cannot be used with the child's.
+ */
+int handle_get(struct accel_handle *handle, struct nna_device **device, struct nn_error *err);
+
+/* Closes it; what was made with it keeps it open. */
+void handle_close(struct accel_handle *handle);
+
+/*
+ * Calls renew(argument) once in each forked child, before any of its threads returns from here.
+ * *process is what handle_process() was when it was made or renewed last.
+ */
+void handle_renew(atomic_uint *process, void (*renew)(void *argument), void *argument);
+
+/* Whether an engine serves the device at this moment. Does not wait for one. */
+bool handle_is_served(struct accel_handle *handle);
+
+#endif /* NN_RUNTIME_HANDLE_H */

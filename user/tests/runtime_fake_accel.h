@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An accelerator that is the test's own program: it stands in for libnnaccel, adds floats only, and
+ * is absent, fails or dies when told to. To be included once, by a test of libneuralnetworks.
+ */
+#ifndef NN_TESTS_RUNTIME_FAKE_ACCEL_H
+#define NN_TESTS_RUNTIME_FAKE_ACCEL_H
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include <nnaccel/nnaccel.h>
+
+#include "runtime_fixture.h"
+
+struct nna_device {
+	pid_t process;			/* the only one that it serves */
+};
+
+struct nna_memory {
+	atomic_int references;
+	void *base;
+	uint64_t size;
+};
+
+struct nna_prepared_model {
+	struct nna_device *device;
+	uint32_t worker;		/* that prepared it */
+	struct nn_model *model;
+	struct nna_memory **memories;
+	struct nn_pool *pools;
+};
+
+struct nna_burst {
+	struct nna_prepared_model *prepared;
+};
+
+/* What the accelerator is told to answer, and what was asked of it. */
+static struct {
+	enum nn_status supported_status;
+	enum nn_status prepare_status;
+	enum nn_status execute_status;
+	enum nn_status burst_status;
+	bool blocks;			/* executions wait for `go` */
+	sem_t entered, go;
+	uint32_t prepared;
+	uint32_t executed;
+	uint32_t in_bursts;		/* of these */
+	uint32_t bursts;		/* that are open */
+	uint32_t allocated;		/* memories, ever */
+	uint64_t loop_timeout_ns;
+	bool saw_deadline;
+	bool is_absent;			/* there is no device */
+	bool is_offline;		/* it has no engine */
+	bool keeps_dying;		/* every execution kills its worker */
+	uint32_t opened;		/* devices, by this process */
+	atomic_uint worker;		/* that lives: models of others are dead */
+} accel;
+
+/* Handles, which stay when they are closed: models refer to them. */
+#define MOST_DEVICES 64
+static struct nna_device devices[MOST_DEVICES];
+
+enum nn_status nna_device_open(const char *path, struct nna_device **device, struct nn_error *err)
+{
+	(void)path;
+	if (accel.is_absent)
+		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "told to be absent");
+	assert_in_range(accel.opened, 0, MOST_DEVICES - 1);
+	*device = &devices[accel.opened++];
+	(*device)->process = getpid();
+	return NN_OK;
+}
+
+void nna_device_close(struct nna_device *device)
+{
+	(void)device;
+}
+
+enum nna_device_status nna_device_status(struct nna_device *device)
+{
+	(void)device;
+	return accel.is_offline ? NNA_OFFLINE : NNA_AVAILABLE;
+}
+
+enum nn_status nna_device_get_extensions(struct nna_device *device,
+					 const struct nn_device_extension **extensions,
+					 uint32_t *count, struct nn_error *err)
+{
+	(void)device;
+	(void)extensions;
+	(void)err;
+	*count = 0;
+	return NN_OK;
+}
+
+/* Twice as fast as the CPU, for twice the power. */
+enum nn_status nna_device_get_info(struct nna_device *device, struct nn_device_info *info,
+				   struct nn_error *err)
+{
+	const struct nn_performance figure = { 0.5f, 2.0f };
+	int i;
+
+	(void)device;
+	if (accel.is_offline)
+		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "told to have no engine");
+	*info = (struct nn_device_info){ .magic = NN_DEVICE_MAGIC, .size = sizeof(*info),
+					 .version = "fake", .type = NN_DEVICE_ACCELERATOR,
+					 .feature_level = 4, .relaxed_scalar = figure,
+					 .relaxed_tensor = figure, .if_performance = figure,
+					 .while_performance = figure };
+	for (i = 0; i < NN_TYPE_COUNT; i++)
+		info->operand[i] = figure;
+	return NN_OK;
+}
+
+static struct nna_memory *new_memory(void *base, uint64_t size)
+{
+	struct nna_memory *memory = calloc(1, sizeof(*memory));
+
+	assert_non_null(memory);
+	assert_true(base != MAP_FAILED);
+	memory->references = 1;
+	memory->base = base;
+	memory->size = size;
+	return memory;
+}
+
+enum nn_status nna_memory_alloc(struct nna_device *device, uint64_t size,
+				struct nna_memory **memory, struct nn_error *err)
+{
+	accel.allocated++;
+	(void)device;
+	(void)err;
+	*memory = new_memory(mmap(NULL, size, PROT_READ | PROT_WRITE,
+				  MAP_SHARED | MAP_ANONYMOUS, -1, 0), size);
+	return NN_OK;
+}
+
+enum nn_status nna_memory_import(struct nna_device *device, int fd, int prot, uint64_t offset,
+				 uint64_t size, struct nna_memory **memory, struct nn_error *err)
+{
+	(void)device;
+	(void)err;
+	*memory = new_memory(mmap(NULL, size, prot, MAP_SHARED, fd, offset), size);
+	return NN_OK;
+}
+
+void nna_memory_free(struct nna_memory *memory)
+{
+	if (!memory || --memory->references)
+		return;
+	munmap(memory->base, memory->size);
+	free(memory);
+}
+
+uint64_t nna_memory_size(const struct nna_memory *memory)
+{
+	return memory->size;
+}
+
+void *nna_memory_map(struct nna_memory *memory, struct nn_error *err)
+{
+	(void)err;
+	return memory->base;
+}
+
+enum nn_status nna_get_supported_operations(struct nna_device *device,
+					    const struct nn_model *model,
+					    struct nna_memory *const *memories, bool *supported,
+					    struct nn_error *err)
+{
+	const struct nn_subgraph *main = &model->subgraphs[0];
+	uint32_t i;
+
+	(void)device;
+	(void)memories;
+	if (accel.supported_status)
+		return nn_fail(err, accel.supported_status, "told to fail");
+	for (i = 0; i < main->num_operations; i++)
+		supported[i] = main->operations[i].type == ANEURALNETWORKS_ADD;
+	return NN_OK;
+}
+
+/* Keeps a copy, by way of the wire form; that checks the model of a step, too. */
+enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_model *model,
+				 struct nna_memory *const *memories,
+				 const struct nna_prepare_options *options,
+				 struct nna_prepared_model **prepared, struct nn_error *err)
+{
+	struct nna_prepared_model *p;
+	size_t size;
+	void *wire;
+	uint32_t i;
+
+	(void)options;
+	if (accel.prepare_status)
+		return nn_fail(err, accel.prepare_status, "told to fail");
+	if (device->process != getpid())
+		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "another process's device");
+	p = calloc(1, sizeof(*p));
+	assert_non_null(p);
+	p->device = device;
+	p->worker = accel.worker;
+	p->memories = calloc(model->num_pools + 1, sizeof(p->memories[0]));
+	p->pools = calloc(model->num_pools + 1, sizeof(p->pools[0]));
+	for (i = 0; i < model->num_pools; i++) {
+		p->memories[i] = memories[i];
+		p->memories[i]->references++;
+		p->pools[i] = (struct nn_pool){ memories[i]->base, memories[i]->size };
+	}
+	assert_int_equal(nn_model_check(model, err), NN_OK);
+	assert_int_equal(nn_model_encode(model, &wire, &size, err), NN_OK);
+	assert_int_equal(nn_model_decode(wire, size, p->pools, model->num_pools, &p->model, err),
+			 NN_OK);
+	free(wire);
+	accel.prepared++;
+	*prepared = p;
+	return NN_OK;
+}
+
+void nna_prepared_model_free(struct nna_prepared_model *prepared)
+{
+	uint32_t i;
+
+	if (!prepared)
+		return;
+	for (i = 0; i < prepared->model->num_pools; i++)
+		nna_memory_free(prepared->memories[i]);
+	nn_model_free(prepared->model);
+	free(prepared->memories);
+	free(prepared->pools);
+	free(prepared);
+}
+
+static float *argument_at(const struct nna_request *request, const struct nna_argument *arg)
+{
+	return (float *)((uint8_t *)request->memories[arg->pool]->base + arg->offset);
+}
+
+/* Where an operand's floats are: an argument, a constant, or its own place in `temporary`. */
+static float *operand_at(const struct nna_prepared_model *p, const struct nna_request *request,
+			 uint32_t index, float (*temporary)[ADD_ELEMENTS])
+{
+	const struct nn_subgraph *main = &p->model->subgraphs[0];
+	const void *value = nn_operand_value(p->model, &main->operands[index]);
+	uint32_t i;
+
+	for (i = 0; i < main->num_inputs; i++)
+		if (main->inputs[i] == index)
+			return argument_at(request, &request->inputs[i]);
+	for (i = 0; i < main->num_outputs; i++)
+		if (main->outputs[i] == index)
+			return argument_at(request, &request->outputs[i]);
+	return value ? (float *)value : temporary[index];
+}
+
+static void add(const struct nna_prepared_model *p, const struct nna_request *request)
+{
+	const struct nn_subgraph *main = &p->model->subgraphs[0];
+	float temporary[16][ADD_ELEMENTS];
+	uint32_t i;
+	int k;
+
+	for (i = 0; i < main->num_operations; i++) {
+		const struct nn_operation *o = &main->operations[i];
+		const float *a = operand_at(p, request, o->inputs[0], temporary);
+		const float *b = operand_at(p, request, o->inputs[1], temporary);
+		float *sum = operand_at(p, request, o->outputs[0], temporary);
+
+		for (k = 0; k < ADD_ELEMENTS; k++)
+			sum[k] = a[k] + b[k];
+	}
+}
+
+enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna_request *request,
+			   const struct nna_execute_options *options,
+			   struct nna_output_shape *shapes, uint32_t *num_shapes,
+			   struct nna_timing *timing, struct nn_error *err)
+{
+	uint32_t i;
+
+	if (prepared->device->process != getpid())
+		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "another process's device");
+	if (accel.keeps_dying)
+		accel.worker++;
+	if (prepared->worker != accel.worker)
+		return nn_fail(err, NN_DEAD_OBJECT, "its worker is dead");
+	accel.executed++;
+	accel.loop_timeout_ns = options->loop_timeout_ns;
+	accel.saw_deadline = options->deadline_ns;
+	if (accel.blocks) {
+		sem_post(&accel.entered);
+		sem_wait(&accel.go);
+	}
+	for (i = 0; i < request->num_outputs; i++) {
+		shapes[i] = (struct nna_output_shape){ 2, { 2, 2 },
+						       request->outputs[i].length >= 16 };
+		if (!shapes[i].is_sufficient)
+			accel.execute_status = NN_OUTPUT_INSUFFICIENT_SIZE;
+	}
+	if (accel.execute_status == NN_OK || accel.execute_status == NN_OUTPUT_INSUFFICIENT_SIZE)
+		*num_shapes = request->num_outputs;
+	if (accel.execute_status)
+		return nn_fail(err, accel.execute_status, "told to fail");
+	add(prepared, request);
+	if (options->measure)
+		*timing = (struct nna_timing){ 3, 5 };
+	return NN_OK;
+}
+
+enum nn_status nna_burst_create(struct nna_prepared_model *prepared,
+				const struct nna_burst_options *options,
+				struct nna_burst **burst, struct nn_error *err)
+{
+	(void)options;
+	if (accel.burst_status)
+		return nn_fail(err, accel.burst_status, "told to fail");
+	*burst = malloc(sizeof(**burst));
+	(*burst)->prepared = prepared;
+	accel.bursts++;
+	return NN_OK;
+}
+
+void nna_burst_free(struct nna_burst *burst)
+{
+	if (burst)
+		accel.bursts--;
+	free(burst);
+}
+
+enum nn_status nna_burst_execute(struct nna_burst *burst, const struct nna_request *request,
+				 const struct nna_execute_options *options,
+				 struct nna_output_shape *shapes, uint32_t *num_shapes,
+				 struct nna_timing *timing, struct nn_error *err)
+{
+	accel.in_bursts++;
+	return nna_execute(burst->prepared, request, options, shapes, num_shapes, timing, err);
+}
+
+/* ---- What tests begin with ---- */
+
+static inline int reset(void **state)
+{
+	uint32_t opened = accel.opened;
+
+	memset(&accel, 0, sizeof(accel));
+	accel.opened = opened;
+	(void)state;
+	sem_init(&accel.entered, 0, 0);
+	sem_init(&accel.go, 0, 0);
+	return 0;
+}
+
+static inline const ANeuralNetworksDevice *accelerator(void)
+{
+	ANeuralNetworksDevice *device;
+
+	assert_ok(ANeuralNetworks_getDevice(0, &device));
+	return device;
+}
+
+/* A compilation for the accelerator by name. */
+static inline ANeuralNetworksCompilation *for_accelerator(ANeuralNetworksModel *model)
+{
+	const ANeuralNetworksDevice *device = accelerator();
+	ANeuralNetworksCompilation *compilation;
+
+	assert_ok(ANeuralNetworksCompilation_createForDevices(model, &device, 1, &compilation));
+	return compilation;
+}
+
+/* Computes a sum and checks it, unless the result is not NO_ERROR. */
+static inline int compute_sum(ANeuralNetworksCompilation *compilation)
+{
+	ANeuralNetworksExecution *execution = add_execution(compilation);
+	float sum[ADD_ELEMENTS] = { 0 };
+	int result;
+
+	assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, sum, sizeof(sum)));
+	result = ANeuralNetworksExecution_compute(execution);
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		assert_sum(sum);
+	ANeuralNetworksExecution_free(execution);
+	return result;
+}
+
+#endif /* NN_TESTS_RUNTIME_FAKE_ACCEL_H */
