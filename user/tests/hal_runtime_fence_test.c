@@ -21,24 +21,9 @@ static struct {
 	float *data;
 } t;
 
-static const ANeuralNetworksDevice *nnaccel(void)
-{
-	ANeuralNetworksDevice *device = NULL;
-	const char *name = "";
-	uint32_t count;
-
-	assert_ok(ANeuralNetworks_getDeviceCount(&count));
-	for (uint32_t i = 0; i < count && strcmp(name, "nnaccel"); i++) {
-		assert_ok(ANeuralNetworks_getDevice(i, &device));
-		assert_ok(ANeuralNetworksDevice_getName(device, &name));
-	}
-	assert_string_equal(name, "nnaccel");
-	return device;
-}
-
 static int begin(void **state)
 {
-	const ANeuralNetworksDevice *device = nnaccel();
+	const ANeuralNetworksDevice *device = nnaccel_device();
 	int fd = memfd_create("fences", MFD_CLOEXEC);
 
 	(void)state;

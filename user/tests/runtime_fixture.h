@@ -79,6 +79,22 @@ static inline const ANeuralNetworksDevice *cpu_device(void)
 	return device;
 }
 
+/* The accelerator of the machine, which must be there. */
+static inline const ANeuralNetworksDevice *nnaccel_device(void)
+{
+	ANeuralNetworksDevice *device = NULL;
+	const char *name = "";
+	uint32_t count;
+
+	assert_ok(ANeuralNetworks_getDeviceCount(&count));
+	for (uint32_t i = 0; i < count && strcmp(name, "nnaccel"); i++) {
+		assert_ok(ANeuralNetworks_getDevice(i, &device));
+		assert_ok(ANeuralNetworksDevice_getName(device, &name));
+	}
+	assert_string_equal(name, "nnaccel");
+	return device;
+}
+
 /* Compiled for all devices, or for the CPU by name. */
 static inline ANeuralNetworksCompilation *compile(ANeuralNetworksModel *model, bool by_name)
 {
