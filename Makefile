@@ -64,6 +64,7 @@ ring	:= $(call objects,user/ring/*.c)
 hal	:= $(if $(wildcard user/hal/*.map),$(call objects,user/hal/*.c))
 hwbuffer := $(if $(wildcard user/hwbuffer/*.map),$(call objects,user/hwbuffer/*.c))
 runtime	:= $(if $(wildcard user/runtime/*.map),$(call objects,user/runtime/*.c))
+tflite	:= $(call objects,user/clients/tflite/*.c user/clients/tflite/*/*.c)
 engine	:= $(call objects,user/engine/*.c)
 engine_libs := -lseccomp -lsqlite3 -lcrypto -lm -ldl
 tools	:= $(filter-out %/train_digits.o,$(call objects,user/tools/*.c user/tools/*/*.c))
@@ -73,6 +74,7 @@ archives := $(call archive,plan ops ring model)
 libhal	:= $(if $(hal),$(BUILD)/lib/libnnaccel.so)
 libhw	:= $(if $(hwbuffer),$(BUILD)/lib/libnativewindow.so)
 libnn	:= $(if $(runtime),$(BUILD)/lib/libneuralnetworks.so)
+libtflite := $(BUILD)/lib/libnnaccel_tflite.so
 libdemo	:= $(if $(demo),$(BUILD)/lib/libdemo.a)
 programs := $(if $(engine),$(BUILD)/sbin/nnacceld) $(if $(tools),$(BUILD)/bin/nnaccel)
 trainer	:= $(if $(demo),$(BUILD)/bin/train_digits)
@@ -121,7 +123,7 @@ help:
 
 # ---- user space: objects, archives, libraries, programs ----
 
-user: $(archives) $(libhal) $(libhw) $(libnn) $(programs) $(trainer) \
+user: $(archives) $(libhal) $(libhw) $(libnn) $(libtflite) $(programs) $(trainer) \
 	$(BUILD)/lib/libnnapi_sl_nnaccel.so
 
 # Objects are rebuilt when the compiler or its flags change.
@@ -181,6 +183,14 @@ $(libsl): $(runtime) $(obj)/user/hal/cache_files.o \
 	@mkdir -p $(@D)
 	$(CC) -shared -o $@ $(filter %.o %.a,$^) $(soflags) -Wl,-soname,$(@F) \
 		-Wl,--version-script,$(sl_map) $(call rpath,) -L$(BUILD)/lib -lnativewindow -lnnaccel -lm -ldl
+
+# TensorFlow Lite loads it by the path that it is given, so it has no version in its name.
+$(libtflite): $(tflite) $(obj)/user/runtime/sha256.o \
+		user/clients/tflite/libnnaccel_tflite.map $(libnn)
+	@mkdir -p $(@D)
+	$(CC) -shared -o $@ $(filter %.o,$^) $(soflags) -Wl,-soname,$(@F) \
+		-Wl,--version-script,user/clients/tflite/libnnaccel_tflite.map \
+		$(call rpath,) -L$(BUILD)/lib -lneuralnetworks -lm
 
 # The same with plug-ins for its CPU device, for tests.
 plugged := $(BUILD)/tests/plugged/libneuralnetworks.so

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Operations on two tensors, with broadcasting.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "clients/tflite/operations.h"
+
+/* Refuses operands of different types. */
+static bool pair(struct graph *g)
+{
+	const struct tfl_tensor *a = graph_input(g, 0), *b = graph_input(g, 1);
+
+	if (!a || !b)
+		graph_refuse(g, "an input is missing");
+	else if (a->type != b->type)
+		graph_refuse(g, "%s with %s", tensor_type_name(a->type), tensor_type_name(b->type));
+	return !g->refused;
+}
+
+static uint32_t no_activation(struct graph *g)
+{
+	return graph_i32(g, ANEURALNETWORKS_FUSED_NONE);
+}
+
+/* code(a, b, activation), computed as float32 where `real` and the tensors are quantised. */
+static void binary(struct graph *g, int32_t code, int activation, bool real)
+{
+	const struct tfl_tensor *a = graph_input(g, 0);
+	uint32_t out;
+
+	if (a->type == TFL_INT32 && activation != TFL_ACT_NONE)
+		return graph_refuse(g, "int32 with a fused activation");
+	if (!real || !tensor_is_quant8(a)) {
+		emit(g, code, graph_out(g, 0), graph_in(g, 0), graph_in(g, 1),
+		     graph_activation(g, activation));
+		return;
+	}
+	out = graph_begin_real(g, 0);
+	emit(g, code, out, graph_real_in(g, 0), graph_real_in(g, 1),
+	     graph_activation(g, activation));
+	graph_end_real(g, 0, out);
+}
+
+static float scale(const struct tfl_tensor *t)
+{
+	return t->params.scale;
+}
+
+/* NNAPI's quantised sums need an output scale that is not far below those of the inputs. */
+void convert_add(struct graph *g, const struct operation *op)
+{
+	const struct tfl_activated *p = g->node->builtin_data;
+	const struct tfl_tensor *a = graph_input(g, 0), *b = graph_input(g, 1);
+
+	if (!pair(g) || !same_type(g, 0, 0))
+		return;
+	binary(g, op->code, p->activation,
+	       2 * fmaxf(scale(a), scale(b)) >= scale(graph_output(g, 0)) * (1 << 20));
+}
+
+/* NNAPI's quantised product needs an output scale above the product of those of the inputs. */
+void convert_mul(struct graph *g, const struct operation *op)
+{
+	const struct tfl_activated *p = g->node->builtin_data;
+	const struct tfl_tensor *a = graph_input(g, 0), *b = graph_input(g, 1);
+
+	(void)op;
+	if (!pair(g) || !same_type(g, 0, 0))
+		return;
+	binary(g, ANEURALNETWORKS_MUL, p->activation,
+	       (double)scale(a) * (double)scale(b) >= (double)scale(graph_output(g, 0)));
+}
+
+void convert_div(struct graph *g, const struct operation *op)
+{
+	const struct tfl_activated *p = g->node->builtin_data;
+
+	(void)op;
+	if (pair(g) && same_type(g, 0, 0))
+		binary(g, ANEURALNETWORKS_DIV, p->activation, false);
+}
+
+/* NNAPI's DIV of int32 is this one; TensorFlow Lite's fails where the divisor is 0. */
+static bool may_be_zero(const struct tfl_tensor *t)
+{
+	if (!tensor_is_constant(t))
+		return true;
+	for (size_t i = 0; i + 4 <= t->bytes; i += 4)
+		if (!memcmp((const char *)t->data + i, "\0\0\0\0", 4))
+			return true;
+	return false;
+}
+
+void convert_floor_div(struct graph *g, const struct operation *op)
+{
+	const struct tfl_tensor *b = graph_input(g, 1), *out = graph_output(g, 0);
+	struct value v;
+	uint32_t quotient;
+
+	(void)op;
+	if (!pair(g) || !same_type(g, 0, 0))
+		return;
+	if (b->type == TFL_INT32) {
+		if (may_be_zero(b))
+			return graph_refuse(g, "a divisor that may be 0, which has to be an error");
+		emit(g, ANEURALNETWORKS_DIV, graph_out(g, 0), graph_in(g, 0), graph_in(g, 1),
+		     no_activation(g));
+		return;
+	}
+	v = graph_float(out);
+	quotient = graph_temporary(g, &v);
+	emit(g, ANEURALNETWORKS_DIV, quotient, graph_in(g, 0), graph_in(g, 1), no_activation(g));
+	emit(g, ANEURALNETWORKS_FLOOR, graph_out(g, 0), quotient);
+}
+
+static bool all_same_quant(struct graph *g)
+{
+	if (!pair(g) || !same_quant(g, 0, 0) || !same_quant(g, 1, 0))
+		return false;
+	return true;
+}
+
+/* TensorFlow Lite's compare stored values, whatever the scales. */
+void convert_maximum(struct graph *g, const struct operation *op)
+{
+	if (all_same_quant(g))
+		emit(g, op->code, graph_out(g, 0), graph_in(g, 0), graph_in(g, 1));
+}
+
+/*
+ * Of two scales TensorFlow Lite compares numbers in fixed point, NNAPI in float: pairs that
+ * are nearly equal may come out differently.
+ */
+void convert_compare(struct graph *g, const struct operation *op)
+{
+	const struct tfl_tensor *out = graph_output(g, 0);
+
+	if (!pair(g))
+		return;
+	if (tensor_is_quant8(graph_input(g, 0)) &&
+	    !tensor_same_quant(graph_input(g, 0), graph_input(g, 1)))
+		return graph_refuse(g, "quantised inputs of different scales or zero points");
+	if (out->type != TFL_BOOL)
+		return graph_refuse(g, "an output of type %s", tensor_type_name(out->type));
+	emit(g, op->code, graph_out(g, 0), graph_in(g, 0), graph_in(g, 1));
+}
+
+void convert_logical(struct graph *g, const struct operation *op)
+{
+	if (pair(g) && same_type(g, 0, 0))
+		emit(g, op->code, graph_out(g, 0), graph_in(g, 0), graph_in(g, 1));
+}
+
+void convert_pow(struct graph *g, const struct operation *op)
+{
+	(void)op;
+	if (pair(g) && same_type(g, 0, 0))
+		emit(g, ANEURALNETWORKS_POW, graph_out(g, 0), graph_in(g, 0), graph_in(g, 1));
+}
+
+void convert_square(struct graph *g, const struct operation *op)
+{
+	(void)op;
+	if (same_type(g, 0, 0))
+		emit(g, ANEURALNETWORKS_MUL, graph_out(g, 0), graph_in(g, 0), graph_in(g, 0),
+		     no_activation(g));
+}
+
+void convert_squared_difference(struct graph *g, const struct operation *op)
+{
+	const struct tfl_tensor *out = graph_output(g, 0);
+	uint32_t difference, to;
+	struct value v;
+
+	(void)op;
+	if (!pair(g) || !same_type(g, 0, 0))
+		return;
+	v = out->type == TFL_INT32 ? graph_value_of(g, out) : graph_float(out);
+	difference = graph_temporary(g, &v);
+	to = out->type == TFL_INT32 ? graph_out(g, 0) : graph_begin_real(g, 0);
+	if (out->type == TFL_INT32)
+		emit(g, ANEURALNETWORKS_SUB, difference, graph_in(g, 0), graph_in(g, 1),
+		     no_activation(g));
+	else
+		emit(g, ANEURALNETWORKS_SUB, difference, graph_real_in(g, 0),
+		     graph_real_in(g, 1), no_activation(g));
+	emit(g, ANEURALNETWORKS_MUL, to, difference, difference, no_activation(g));
+	if (out->type != TFL_INT32)
+		graph_end_real(g, 0, to);
+}
+
+void convert_add_n(struct graph *g, const struct operation *op)
+{
+	int count = g->node->inputs->size;
+	uint32_t sum = graph_in(g, 0);
+	struct value v;
+
+	(void)op;
+	if (!same_type(g, 0, 0))
+		return;
+	v = graph_value_of(g, graph_output(g, 0));
+	for (int i = 1; i < count; i++) {
+		uint32_t to = i + 1 < count ? graph_temporary(g, &v) : graph_out(g, 0);
+
+		if (!same_type(g, i, 0))
+			return;
+		emit(g, ANEURALNETWORKS_ADD, to, sum, graph_in(g, i), no_activation(g));
+		sum = to;
+	}
+}
+
+/* NNAPI's SELECT does not broadcast. */
+void convert_select(struct graph *g, const struct operation *op)
+{
+	const struct tfl_tensor *out = graph_output(g, 0);
+
+	(void)op;
+	for (int i = 0; i < 3; i++) {
+		if (!graph_input(g, i) || !tensor_same_shape(graph_input(g, i), out))
+			return graph_refuse(g, "inputs of different shapes");
+		if (i && !same_quant(g, i, 0))
+			return;
+	}
+	if (graph_input(g, 0)->type != TFL_BOOL)
+		return graph_refuse(g, "a condition of type %s",
+				    tensor_type_name(graph_input(g, 0)->type));
+	emit(g, ANEURALNETWORKS_SELECT, graph_out(g, 0), graph_in(g, 0), graph_in(g, 1),
+	     graph_in(g, 2));
+}

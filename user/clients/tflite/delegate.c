@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+#include "clients/tflite/delegate.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "clients/tflite/partition.h"
+#include <nnaccel/tflite.h>
+
+void delegate_say(const struct delegate *delegate, uint32_t level, const char *format, ...)
+{
+	char line[400];
+	va_list args;
+
+	if (delegate->options.verbosity < level)
+		return;
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	fprintf(stderr, "nnaccel: %s\n", line);
+}
+
+const char *result_name(int result)
+{
+	static const char *const names[] = {
+		"NO_ERROR", "OUT_OF_MEMORY", "INCOMPLETE", "UNEXPECTED_NULL", "BAD_DATA",
+		"OP_FAILED", "BAD_STATE", "UNMAPPABLE", "OUTPUT_INSUFFICIENT_SIZE",
+		"UNAVAILABLE_DEVICE", "MISSED_DEADLINE_TRANSIENT", "MISSED_DEADLINE_PERSISTENT",
+		"RESOURCE_EXHAUSTED_TRANSIENT", "RESOURCE_EXHAUSTED_PERSISTENT", "DEAD_OBJECT",
+	};
+
+	if (result < 0 || (size_t)result >= sizeof(names) / sizeof(names[0]))
+		return "an unknown result";
+	return names[result];
+}
+
+/* ---- Devices ---- */
+
+static bool is_cpu(const ANeuralNetworksDevice *device)
+{
+	int32_t type;
+
+	return ANeuralNetworksDevice_getType(device, &type) == ANEURALNETWORKS_NO_ERROR &&
+	       type == ANEURALNETWORKS_DEVICE_CPU;
+}
+
+/* Takes the devices that the options name. False, with a sentence in `error`: there are none. */
+static bool choose_devices(struct delegate *d, char error[OPTIONS_ERROR_SIZE])
+{
+	char known[OPTIONS_ERROR_SIZE / 2] = "";
+	uint32_t count = 0;
+
+	if (ANeuralNetworks_getDeviceCount(&count) != ANEURALNETWORKS_NO_ERROR || !count) {
+		snprintf(error, OPTIONS_ERROR_SIZE, "NNAPI has no device");
+		return false;
+	}
+	d->devices = calloc(count, sizeof(d->devices[0]));
+	if (!d->devices) {
+		snprintf(error, OPTIONS_ERROR_SIZE, "no memory");
+		return false;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		ANeuralNetworksDevice *device;
+		const char *name;
+
+		if (ANeuralNetworks_getDevice(i, &device) != ANEURALNETWORKS_NO_ERROR ||
+		    ANeuralNetworksDevice_getName(device, &name) != ANEURALNETWORKS_NO_ERROR)
+			continue;
+		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s",
+			 *known ? ", " : "", name);
+		if ((d->options.device && strcmp(d->options.device, name)) ||
+		    (d->options.disallow_cpu && is_cpu(device)))
+			continue;
+		d->devices[d->num_devices++] = device;
+	}
+	d->all_devices = d->num_devices == count && !d->options.device;
+	if (d->num_devices)
+		return true;
+	if (d->options.device)
+		snprintf(error, OPTIONS_ERROR_SIZE, "no device \"%.80s\"%s: there is %s",
+			 d->options.device,
+			 d->options.disallow_cpu ? " that is not the CPU" : "", known);
+	else
+		snprintf(error, OPTIONS_ERROR_SIZE, "no device but the CPU: there is %s", known);
+	return false;
+}
+
+/* ---- Buffers ---- */
+
+int nnaccel_tflite_add_buffer(struct TfLiteDelegate *tflite, int fd, size_t size, size_t offset)
+{
+	struct delegate *d = tflite ? ((struct tfl_delegate *)tflite)->data : NULL;
+	struct buffer buffer = { .fd = -1, .size = size, .offset = offset };
+	int handle, result;
+
+	if (!d || !size)
+		return -EINVAL;
+	buffer.fd = dup(fd);
+	if (buffer.fd < 0)
+		return -errno;
+	result = ANeuralNetworksMemory_createFromFd(size, PROT_READ | PROT_WRITE, fd, offset,
+						    &buffer.memory);
+	if (result != ANEURALNETWORKS_NO_ERROR) {
+		close(buffer.fd);
+		return result == ANEURALNETWORKS_OUT_OF_MEMORY ? -ENOMEM : -EINVAL;
+	}
+	pthread_mutex_lock(&d->lock);
+	for (handle = 0; handle < d->num_buffers; handle++)
+		if (!d->buffers[handle].memory)
+			break;
+	if (handle == d->num_buffers) {
+		struct buffer *more = realloc(d->buffers, ((size_t)handle + 1) * sizeof(*more));
+
+		if (more) {
+			d->buffers = more;
+			d->num_buffers++;
+		} else {
+			handle = -ENOMEM;
+		}
+	}
+	if (handle >= 0)
+		d->buffers[handle] = buffer;
+	pthread_mutex_unlock(&d->lock);
+	if (handle < 0) {
+		ANeuralNetworksMemory_free(buffer.memory);
+		close(buffer.fd);
+	}
+	return handle;
+}
+
+static bool find_buffer(struct delegate *d, int handle, struct buffer *buffer)
+{
+	bool found;
+
+	pthread_mutex_lock(&d->lock);
+	found = handle >= 0 && handle < d->num_buffers && d->buffers[handle].memory;
+	if (found)
+		*buffer = d->buffers[handle];
+	pthread_mutex_unlock(&d->lock);
+	return found;
+}
+
+ANeuralNetworksMemory *delegate_memory(struct delegate *d, int handle, size_t *size)
+{
+	struct buffer buffer;
+
+	if (!find_buffer(d, handle, &buffer))
+		return NULL;
+	*size = buffer.size;
+	return buffer.memory;
+}
+
+static int copy(struct tfl_context *context, struct delegate *d, int handle,
+		struct tfl_tensor *tensor, bool from_buffer)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), before;
+	struct buffer buffer;
+	char *base;
+
+	if (!find_buffer(d, handle, &buffer) || buffer.size < tensor->bytes || !tensor->data) {
+		context->report_error(context, "nnaccel: no buffer %d of %zu bytes", handle,
+				      tensor->bytes);
+		return TFL_DELEGATE_ERROR;
+	}
+	before = buffer.offset % page;
+	base = mmap(NULL, before + buffer.size, PROT_READ | PROT_WRITE, MAP_SHARED, buffer.fd,
+		    (off_t)(buffer.offset - before));
+	if (base == MAP_FAILED) {
+		context->report_error(context, "nnaccel: cannot map buffer %d: %s", handle,
+				      strerror(errno));
+		return TFL_DELEGATE_ERROR;
+	}
+	if (from_buffer)
+		memcpy(tensor->data, base + before, tensor->bytes);
+	else
+		memcpy(base + before, tensor->data, tensor->bytes);
+	munmap(base, before + buffer.size);
+	return TFL_OK;
+}
+
+static int copy_from_buffer(struct tfl_context *context, struct tfl_delegate *base, int handle,
+			    struct tfl_tensor *tensor)
+{
+	return copy(context, base->data, handle, tensor, true);
+}
+
+static int copy_to_buffer(struct tfl_context *context, struct tfl_delegate *base, int handle,
+			  struct tfl_tensor *tensor)
+{
+	return copy(context, base->data, handle, tensor, false);
+}
+
+static void free_buffer(struct tfl_context *context, struct tfl_delegate *base, int *handle)
+{
+	struct delegate *d = base->data;
+	struct buffer buffer;
+
+	(void)context;
+	if (find_buffer(d, *handle, &buffer)) {
+		pthread_mutex_lock(&d->lock);
+		d->buffers[*handle].memory = NULL;
+		pthread_mutex_unlock(&d->lock);
+		ANeuralNetworksMemory_free(buffer.memory);
+		close(buffer.fd);
+	}
+	*handle = TFL_NO_BUFFER;
+}
+
+/* ---- Life ---- */
+
+struct delegate *delegate_create(char **names, char **values, size_t count,
+				 char error[OPTIONS_ERROR_SIZE])
+{
+	struct delegate *d = calloc(1, sizeof(*d));
+
+	if (!d) {
+		snprintf(error, OPTIONS_ERROR_SIZE, "no memory");
+		return NULL;
+	}
+	pthread_mutex_init(&d->lock, NULL);
+	if (!options_read(&d->options, names, values, count, error) ||
+	    !choose_devices(d, error)) {
+		delegate_destroy(d);
+		return NULL;
+	}
+	d->base = (struct tfl_delegate){
+		.data = d,
+		.prepare = partition_graph,
+		.copy_from_buffer = copy_from_buffer,
+		.copy_to_buffer = copy_to_buffer,
+		.free_buffer = free_buffer,
+		.flags = TFL_FLAG_DYNAMIC_TENSORS | TFL_FLAG_PROPAGATE_SHAPES,
+	};
+	return d;
+}
+
+void delegate_destroy(struct delegate *d)
+{
+	if (!d)
+		return;
+	for (int i = 0; i < d->num_buffers; i++)
+		if (d->buffers[i].memory) {
+			ANeuralNetworksMemory_free(d->buffers[i].memory);
+			close(d->buffers[i].fd);
+		}
+	free(d->buffers);
+	free(d->devices);
+	options_free(&d->options);
+	pthread_mutex_destroy(&d->lock);
+	free(d);
+}

@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: MIT */
+#include "clients/tflite/kernel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients/tflite/delegate.h"
+#include "clients/tflite/graph.h"
+#include "clients/tflite/operations.h"
+
+/* Where an argument was when the execution was configured. */
+struct place {
+	const void *data;
+	int handle;
+};
+
+/*
+ * A node of the partition. TensorFlow Lite shows nodes only while the delegate prepares, and
+ * moves them about; what they point to stays.
+ */
+struct member {
+	struct tfl_node node;
+	int index;
+	int32_t code;
+};
+
+struct kernel {
+	struct delegate *delegate;
+	struct member *nodes;
+	int num_nodes;
+	int *outputs;			/* tensors that the rest of the graph reads */
+	int num_outputs;
+
+	struct graph graph;		/* constants, which the compilation points to */
+	bool built;
+	struct graph_port *ports;	/* inputs, then outputs; the same order as in the model */
+	uint32_t num_inputs, num_ports;
+	int *shapes;			/* what it was built for: rank and dimensions of each port */
+	size_t num_shapes;
+
+	ANeuralNetworksCompilation *compilation;
+	ANeuralNetworksBurst *burst;
+	ANeuralNetworksExecution *execution;
+	struct place *places;		/* by port */
+	char **states;			/* by port: where a new state is received; or NULL */
+};
+
+/* ---- Building ---- */
+
+static void free_compilation(struct kernel *k)
+{
+	ANeuralNetworksExecution_free(k->execution);
+	ANeuralNetworksBurst_free(k->burst);
+	ANeuralNetworksCompilation_free(k->compilation);
+	k->execution = NULL;
+	k->burst = NULL;
+	k->compilation = NULL;
+}
+
+static void free_model(struct kernel *k)
+{
+	free_compilation(k);
+	for (uint32_t i = 0; k->states && i < k->num_ports; i++)
+		free(k->states[i]);
+	free(k->states);
+	free(k->places);
+	free(k->ports);
+	free(k->shapes);
+	k->states = NULL;
+	k->places = NULL;
+	k->ports = NULL;
+	k->shapes = NULL;
+	k->num_ports = k->num_inputs = 0;
+	k->num_shapes = 0;
+	if (k->built)
+		graph_free(&k->graph);
+	k->built = false;
+}
+
+static int fail(struct tfl_context *context, const char *what, const char *why)
+{
+	context->report_error(context, "nnaccel: %s: %s", what, why);
+	return TFL_DELEGATE_ERROR;
+}
+
+static bool convert(struct kernel *k, struct tfl_context *context)
+{
+	struct graph *g = &k->graph;
+
+	for (int i = 0; i < k->num_nodes; i++) {
+		g->node = &k->nodes[i].node;
+		g->node_index = k->nodes[i].index;
+		operation_convert(g, k->nodes[i].code);
+		if (g->refused) {
+			const char *name = operation_name(k->nodes[i].code);
+
+			context->report_error(context, "nnaccel: node %d, %s: %s",
+					      k->nodes[i].index, name ? name : "?", g->why);
+			return false;
+		}
+	}
+	return true;
+}
+
+static void add_port(struct kernel *k, struct tfl_context *context, int tensor)
+{
+	const struct tfl_tensor *t = &context->tensors[tensor];
+	uint32_t operand = k->graph.operand_of[tensor];
+
+	k->ports[k->num_ports++] = (struct graph_port){
+		.operand = operand, .tensor = tensor,
+		.size = (uint32_t)(tensor_count(t) * (t->type == TFL_FLOAT32 ||
+						      t->type == TFL_INT32 ? 4 :
+						      t->type == TFL_FLOAT16 ? 2 : 1)),
+	};
+}
+
+/* Inputs: what the nodes read and do not write. Outputs: what others read, and states. */
+static int find_ports(struct kernel *k, struct tfl_context *context)
+{
+	struct graph *g = &k->graph;
+
+	k->ports = calloc(context->num_tensors + g->num_states + (size_t)k->num_outputs + 1,
+			  sizeof(k->ports[0]));
+	if (!k->ports)
+		return fail(context, "no memory", "ports");
+	for (size_t t = 0; t < context->num_tensors; t++)
+		if (g->operand_of[t] != GRAPH_NONE && !g->produced[t] &&
+		    !tensor_is_constant(&context->tensors[t]))
+			add_port(k, context, (int)t);
+	k->num_inputs = k->num_ports;
+	for (int i = 0; i < k->num_outputs; i++) {
+		if (g->operand_of[k->outputs[i]] == GRAPH_NONE || !g->produced[k->outputs[i]])
+			return fail(context, "an output is not made",
+				    context->tensors[k->outputs[i]].name ?
+				    context->tensors[k->outputs[i]].name : "");
+		add_port(k, context, k->outputs[i]);
+	}
+	for (uint32_t i = 0; i < g->num_states; i++)
+		k->ports[k->num_ports++] = g->states[i];
+	k->places = calloc(k->num_ports + 1, sizeof(k->places[0]));
+	k->states = calloc(k->num_ports + 1, sizeof(k->states[0]));
+	if (!k->places || !k->states)
+		return fail(context, "no memory", "ports");
+	for (uint32_t i = 0; i < k->num_ports; i++)
+		if (k->ports[i].state) {
+			k->states[i] = malloc(k->ports[i].size + 1);
+			if (!k->states[i])
+				return fail(context, "no memory", "states");
+		}
+	return TFL_OK;
+}
+
+static int finish_model(struct kernel *k, struct tfl_context *context)
+{
+	uint32_t *operands = malloc((k->num_ports + 1) * sizeof(operands[0]));
+	ANeuralNetworksModel *model = k->graph.model;
+	int result;
+
+	if (!operands)
+		return fail(context, "no memory", "model");
+	for (uint32_t i = 0; i < k->num_ports; i++)
+		operands[i] = k->ports[i].operand;
+	result = ANeuralNetworksModel_identifyInputsAndOutputs(model, k->num_inputs, operands,
+							       k->num_ports - k->num_inputs,
+							       operands + k->num_inputs);
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		result = ANeuralNetworksModel_relaxComputationFloat32toFloat16(
+				model, k->delegate->options.allow_fp16);
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		result = ANeuralNetworksModel_finish(model);
+	free(operands);
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		return fail(context, "NNAPI does not take the model", result_name(result));
+	return TFL_OK;
+}
+
+/* ---- Compiling ---- */
+
+static int compile(struct kernel *k, struct tfl_context *context, const uint8_t *token)
+{
+	const struct delegate *d = k->delegate;
+	const struct options *o = &d->options;
+	int result;
+
+	if (d->all_devices)
+		result = ANeuralNetworksCompilation_create(k->graph.model, &k->compilation);
+	else
+		result = ANeuralNetworksCompilation_createForDevices(
+				k->graph.model, (const ANeuralNetworksDevice *const *)d->devices,
+				d->num_devices, &k->compilation);
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		result = ANeuralNetworksCompilation_setPreference(k->compilation, o->preference);
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		result = ANeuralNetworksCompilation_setPriority(k->compilation, o->priority);
+	if (result == ANEURALNETWORKS_NO_ERROR && token)
+		result = ANeuralNetworksCompilation_setCaching(k->compilation, o->cache_dir, token);
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		result = ANeuralNetworksCompilation_finish(k->compilation);
+	if (result == ANEURALNETWORKS_NO_ERROR && o->burst)
+		result = ANeuralNetworksBurst_create(k->compilation, &k->burst);
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		return TFL_OK;
+	free_compilation(k);
+	return fail(context, "cannot compile", result_name(result));
+}
+
+/* Rank and dimensions of all ports, one after the other. Returns how many ints. */
+static size_t describe(const struct kernel *k, const struct tfl_context *context, int *to)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < k->num_ports; i++) {
+		const struct tfl_ints *dims = context->tensors[k->ports[i].tensor].dims;
+
+		for (int d = -1; d < dims->size; d++, count++)
+			if (to)
+				to[count] = d < 0 ? dims->size : dims->data[d];
+	}
+	return count;
+}
+
+static bool same_shapes(const struct kernel *k, const struct tfl_context *context)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < k->num_ports; i++) {
+		const struct tfl_ints *dims = context->tensors[k->ports[i].tensor].dims;
+
+		for (int d = -1; d < dims->size; d++, count++)
+			if (count >= k->num_shapes ||
+			    k->shapes[count] != (d < 0 ? dims->size : dims->data[d]))
+				return false;
+	}
+	return count == k->num_shapes;
+}
+
+static int build(struct kernel *k, struct tfl_context *context)
+{
+	const struct options *o = &k->delegate->options;
+	uint8_t token[SHA256_SIZE];
+	struct sha256 hash;
+	int status;
+
+	free_model(k);
+	k->built = true;
+	if (!graph_init(&k->graph, context, true)) {
+		free_model(k);
+		return fail(context, "no memory", "model");
+	}
+	if (o->cache_dir) {
+		sha256_init(&hash);
+		if (o->cache_token)
+			sha256_add(&hash, o->cache_token, strlen(o->cache_token));
+		for (int i = 0; i < k->num_nodes; i++)
+			sha256_add(&hash, &k->nodes[i].index, sizeof(k->nodes[i].index));
+		sha256_add(&hash, &o->allow_fp16, sizeof(o->allow_fp16));
+		k->graph.hash = &hash;
+		k->graph.hash_constants = !o->cache_token;
+	}
+	status = convert(k, context) ? find_ports(k, context) : TFL_DELEGATE_ERROR;
+	k->graph.hash = NULL;
+	if (status == TFL_OK)
+		status = finish_model(k, context);
+	if (status == TFL_OK) {
+		if (o->cache_dir)
+			sha256_end(&hash, token);
+		status = compile(k, context, o->cache_dir ? token : NULL);
+	}
+	if (status == TFL_OK) {
+		k->num_shapes = describe(k, context, NULL);
+		k->shapes = malloc((k->num_shapes + 1) * sizeof(k->shapes[0]));
+		if (k->shapes)
+			describe(k, context, k->shapes);
+		else
+			status = fail(context, "no memory", "shapes");
+	}
+	if (status != TFL_OK)
+		free_model(k);
+	else
+		delegate_say(k->delegate, 2, "compiled %d nodes: %u inputs, %u outputs, %u "
+			     "operations of NNAPI", k->num_nodes, k->num_inputs,
+			     k->num_ports - k->num_inputs, k->graph.num_operations);
+	return status;
+}
+
+/* ---- Executing ---- */
+
+static struct place place_of(const struct kernel *k, const struct tfl_context *context, uint32_t i)
+{
+	const struct tfl_tensor *t = &context->tensors[k->ports[i].tensor];
+
+	if (k->states[i])
+		return (struct place){ k->states[i], TFL_NO_BUFFER };
+	if (t->delegate == &k->delegate->base && t->buffer_handle != TFL_NO_BUFFER)
+		return (struct place){ NULL, t->buffer_handle };
+	return (struct place){ t->data, TFL_NO_BUFFER };
+}
+
+static bool in_place(const struct kernel *k, const struct tfl_context *context)
+{
+	for (uint32_t i = 0; i < k->num_ports; i++) {
+		const struct place place = place_of(k, context, i);
+
+		if (k->places[i].data != place.data || k->places[i].handle != place.handle)
+			return false;
+	}
+	return k->execution;
+}
+
+static int set_argument(struct kernel *k, uint32_t i)
+{
+	const struct place *place = &k->places[i];
+	bool output = i >= k->num_inputs;
+	int32_t index = (int32_t)(output ? i - k->num_inputs : i);
+	ANeuralNetworksMemory *memory;
+	size_t size;
+
+	if (place->handle == TFL_NO_BUFFER) {
+		if (output)
+			return ANeuralNetworksExecution_setOutput(k->execution, index, NULL,
+								  (void *)place->data,
+								  k->ports[i].size);
+		return ANeuralNetworksExecution_setInput(k->execution, index, NULL, place->data,
+							 k->ports[i].size);
+	}
+	memory = delegate_memory(k->delegate, place->handle, &size);
+	if (!memory || size < k->ports[i].size)
+		return ANEURALNETWORKS_BAD_DATA;
+	if (output)
+		return ANeuralNetworksExecution_setOutputFromMemory(k->execution, index, NULL,
+								    memory, 0, k->ports[i].size);
+	return ANeuralNetworksExecution_setInputFromMemory(k->execution, index, NULL, memory, 0,
+							   k->ports[i].size);
+}
+
+/* An execution whose arguments are where the tensors are now; used again while they stay. */
+static int configure(struct kernel *k, const struct tfl_context *context)
+{
+	int result;
+
+	ANeuralNetworksExecution_free(k->execution);
+	k->execution = NULL;
+	result = ANeuralNetworksExecution_create(k->compilation, &k->execution);
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		result = ANeuralNetworksExecution_setReusable(k->execution, true);
+	for (uint32_t i = 0; i < k->num_ports && result == ANEURALNETWORKS_NO_ERROR; i++) {
+		const struct tfl_tensor *t = &context->tensors[k->ports[i].tensor];
+
+		k->places[i] = place_of(k, context, i);
+		if (t->bytes < k->ports[i].size ||
+		    (!k->places[i].data && k->places[i].handle == TFL_NO_BUFFER))
+			result = ANEURALNETWORKS_BAD_DATA;
+		else
+			result = set_argument(k, i);
+	}
+	if (result != ANEURALNETWORKS_NO_ERROR) {
+		ANeuralNetworksExecution_free(k->execution);
+		k->execution = NULL;
+	}
+	return result;
+}
+
+static int execute(struct kernel *k, const struct tfl_context *context)
+{
+	int result = ANEURALNETWORKS_NO_ERROR;
+
+	if (!in_place(k, context))
+		result = configure(k, context);
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		return result;
+	if (k->burst)
+		return ANeuralNetworksExecution_burstCompute(k->execution, k->burst);
+	return ANeuralNetworksExecution_compute(k->execution);
+}
+
+/* ---- What TensorFlow Lite calls ---- */
+
+static bool copy_partition(struct kernel *k, struct tfl_context *context,
+			   const struct tfl_partition *p)
+{
+	struct tfl_registration *registration;
+	struct tfl_node *node;
+
+	k->nodes = calloc((size_t)p->nodes->size + 1, sizeof(k->nodes[0]));
+	k->outputs = calloc((size_t)p->outputs->size + 1, sizeof(k->outputs[0]));
+	if (!k->nodes || !k->outputs)
+		return false;
+	for (; k->num_nodes < p->nodes->size; k->num_nodes++) {
+		int index = p->nodes->data[k->num_nodes];
+
+		if (context->get_node(context, index, &node, &registration) != TFL_OK)
+			return false;
+		k->nodes[k->num_nodes] = (struct member){ *node, index,
+							  registration->builtin_code };
+	}
+	k->num_outputs = p->outputs->size;
+	memcpy(k->outputs, p->outputs->data, (size_t)k->num_outputs * sizeof(k->outputs[0]));
+	return true;
+}
+
+static void kernel_free(struct tfl_context *context, void *buffer)
+{
+	struct kernel *k = buffer;
+
+	(void)context;
+	if (!k)
+		return;
+	free_model(k);
+	free(k->nodes);
+	free(k->outputs);
+	free(k);
+}
+
+static void *kernel_init(struct tfl_context *context, const char *buffer, size_t length)
+{
+	const struct tfl_partition *p = (const void *)buffer;
+	struct kernel *k = calloc(1, sizeof(*k));
+
+	(void)length;
+	if (!k)
+		return NULL;
+	k->delegate = p->delegate->data;
+	if (copy_partition(k, context, p))
+		return k;
+	kernel_free(context, k);
+	return NULL;
+}
+
+static int kernel_prepare(struct tfl_context *context, struct tfl_node *node)
+{
+	struct kernel *k = node->user_data;
+
+	if (!k)
+		return fail(context, "the partition could not be read", "no memory");
+	if (k->built && same_shapes(k, context))
+		return TFL_OK;
+	return build(k, context);
+}
+
+static int kernel_invoke(struct tfl_context *context, struct tfl_node *node)
+{
+	struct kernel *k = node->user_data;
+	int result = k->compilation ? execute(k, context) : ANEURALNETWORKS_DEAD_OBJECT;
+
+	if (result == ANEURALNETWORKS_DEAD_OBJECT) {
+		/* The engine died, and its models with it. A new one may be there. */
+		delegate_say(k->delegate, 1, "the device's engine died; compiling again");
+		result = build(k, context);
+		if (result != TFL_OK)
+			return result;
+		result = execute(k, context);
+	}
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		return fail(context, "cannot execute", result_name(result));
+	for (uint32_t i = k->num_inputs; i < k->num_ports; i++) {
+		struct tfl_tensor *t = &context->tensors[k->ports[i].tensor];
+
+		if (k->states[i])
+			memcpy(t->data, k->states[i], k->ports[i].size);
+		else
+			t->data_is_stale = k->places[i].handle != TFL_NO_BUFFER;
+	}
+	return TFL_OK;
+}
+
+const struct tfl_registration kernel_registration = {
+	.init = kernel_init,
+	.free = kernel_free,
+	.prepare = kernel_prepare,
+	.invoke = kernel_invoke,
+	.builtin_code = TFL_BUILTIN_DELEGATE,
+	.custom_name = "nnaccel",
+	.version = 1,
+};

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kernel that stands for a partition: an NNAPI model of it, compiled for the shapes that
+ * its tensors have, and executed by each invocation.
+ */
+#ifndef NN_TFLITE_KERNEL_H
+#define NN_TFLITE_KERNEL_H
+
+#include "clients/tflite/abi.h"
+
+extern const struct tfl_registration kernel_registration;
+
+#endif /* NN_TFLITE_KERNEL_H */

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+#include "clients/tflite/options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include <android/NeuralNetworks.h>
+
+enum kind { TEXT, FLAG, NUMBER, CHOICE };
+
+struct choice {
+	const char *name;
+	int32_t value;
+};
+
+static const struct choice preferences[] = {
+	{ "low_power", ANEURALNETWORKS_PREFER_LOW_POWER },
+	{ "fast_single_answer", ANEURALNETWORKS_PREFER_FAST_SINGLE_ANSWER },
+	{ "sustained_speed", ANEURALNETWORKS_PREFER_SUSTAINED_SPEED },
+	{ NULL, 0 },
+};
+
+static const struct choice priorities[] = {
+	{ "low", ANEURALNETWORKS_PRIORITY_LOW },
+	{ "medium", ANEURALNETWORKS_PRIORITY_MEDIUM },
+	{ "high", ANEURALNETWORKS_PRIORITY_HIGH },
+	{ NULL, 0 },
+};
+
+#define AT(member) offsetof(struct options, member)
+
+/* The second names are those of TensorFlow Lite's own NNAPI delegate in its tools. */
+static const struct rule {
+	const char *name;
+	const char *other;
+	enum kind kind;
+	size_t at;
+	const struct choice *choices;
+} rules[] = {
+	{ "device", "accelerator_name", TEXT, AT(device), NULL },
+	{ "cache_dir", "cache_directory", TEXT, AT(cache_dir), NULL },
+	{ "cache_token", "model_token", TEXT, AT(cache_token), NULL },
+	{ "preference", "execution_preference", CHOICE, AT(preference), preferences },
+	{ "priority", "execution_priority", CHOICE, AT(priority), priorities },
+	{ "allow_fp16", "allow_fp16_precision_for_fp32", FLAG, AT(allow_fp16), NULL },
+	{ "burst", "use_burst_mode", FLAG, AT(burst), NULL },
+	{ "disallow_cpu", "disallow_nnapi_cpu", FLAG, AT(disallow_cpu), NULL },
+	{ "max_partitions", "max_number_delegated_partitions", NUMBER, AT(max_partitions), NULL },
+	{ "min_work", NULL, NUMBER, AT(min_work), NULL },
+	{ "verbosity", NULL, NUMBER, AT(verbosity), NULL },
+};
+
+static bool read_flag(const char *text, bool *flag)
+{
+	static const char *const words[2][4] = {
+		{ "0", "false", "no", "off" }, { "1", "true", "yes", "on" },
+	};
+
+	for (int value = 0; value < 2; value++)
+		for (int i = 0; i < 4; i++)
+			if (!strcasecmp(text, words[value][i])) {
+				*flag = value;
+				return true;
+			}
+	return false;
+}
+
+static bool read_number(const char *text, uint32_t *number)
+{
+	unsigned long value;
+	char *end;
+
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	*number = (uint32_t)value;
+	return *text >= '0' && *text <= '9' && !*end && !errno && value < UINT32_MAX;
+}
+
+static bool read_choice(const char *text, const struct choice *choices, int32_t *value)
+{
+	for (; choices->name; choices++)
+		if (!strcasecmp(text, choices->name)) {
+			*value = choices->value;
+			return true;
+		}
+	return false;
+}
+
+static bool read_text(const char *text, char **to)
+{
+	free(*to);
+	*to = *text ? strdup(text) : NULL;
+	return *to || !*text;
+}
+
+static bool set(struct options *options, const struct rule *rule, const char *text)
+{
+	void *to = (char *)options + rule->at;
+	uint32_t number;
+
+	switch (rule->kind) {
+	case TEXT:
+		return read_text(text, to);
+	case FLAG:
+		return read_flag(text, to);
+	case CHOICE:
+		return read_choice(text, rule->choices, to);
+	case NUMBER:
+		if (!read_number(text, &number))
+			return false;
+		*(uint32_t *)to = number;
+		return true;
+	}
+	return false;
+}
+
+static const struct rule *find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if (!strcmp(name, rules[i].name) ||
+		    (rules[i].other && !strcmp(name, rules[i].other)))
+			return &rules[i];
+	return NULL;
+}
+
+static const char *expected(const struct rule *rule)
+{
+	switch (rule->kind) {
+	case FLAG:
+		return "0 or 1";
+	case NUMBER:
+		return "a number";
+	case CHOICE:
+		return rule->choices == priorities ? "low, medium or high" :
+		       "low_power, fast_single_answer or sustained_speed";
+	default:
+		return "a text";
+	}
+}
+
+bool options_read(struct options *options, char **names, char **values, size_t count,
+		  char error[OPTIONS_ERROR_SIZE])
+{
+	*options = (struct options){
+		.preference = ANEURALNETWORKS_PREFER_FAST_SINGLE_ANSWER,
+		.priority = ANEURALNETWORKS_PRIORITY_DEFAULT,
+		.burst = true,
+		.min_work = OPTIONS_MIN_WORK,
+	};
+	for (size_t i = 0; i < count; i++) {
+		const char *name = names && names[i] ? names[i] : "";
+		const char *value = values && values[i] ? values[i] : "";
+		const struct rule *rule = find(name);
+
+		if (!rule) {
+			snprintf(error, OPTIONS_ERROR_SIZE, "there is no option \"%.80s\"", name);
+			return false;
+		}
+		if (!set(options, rule, value)) {
+			snprintf(error, OPTIONS_ERROR_SIZE, "option %s is \"%.80s\", must be %s",
+				 name, value, expected(rule));
+			return false;
+		}
+	}
+	return true;
+}
+
+void options_free(struct options *options)
+{
+	free(options->device);
+	free(options->cache_dir);
+	free(options->cache_token);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What libnnaccel_tflite.so has besides TensorFlow Lite's two entry points of external
+ * delegates: tensors in dma-bufs.
+ */
+#ifndef NNACCEL_TFLITE_H
+#define NNACCEL_TFLITE_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct TfLiteDelegate;
+
+/*
+ * Makes a buffer handle of a dma-buf, or of another fd that can be mapped for reading and
+ * writing, for Interpreter::SetBufferHandle(): a tensor with the handle that is an input or
+ * output of a partition is read or written there, without a copy. `size` bytes from `offset`
+ * must hold the tensor. The fd is duplicated; the handle ends when TensorFlow Lite frees it.
+ *
+ * Returns the handle; -EINVAL: the fd cannot be used so; -ENOMEM, -EBADF.
+ * Any thread may call it.
+ */
+__attribute__((visibility("default")))
+int nnaccel_tflite_add_buffer(struct TfLiteDelegate *delegate, int fd, size_t size,
+			      size_t offset);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* NNACCEL_TFLITE_H */
