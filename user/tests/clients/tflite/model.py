@@ -36,6 +36,9 @@ OPTIONS = {
     "GELU": (116, "B"),
 }
 
+# Of the operations whose first version is not 1.
+VERSIONS = {"BROADCAST_TO": 2}
+
 
 def codes(path):
     """Codes of operations by name, of the table that the plug-in has."""
@@ -115,7 +118,8 @@ class Model:
 
     def finish(self, *outputs):
         self.outputs = list(outputs)
-        codes_ = [{0: Scalar("b", min(self.operators[n], 127)), 2: Scalar("i", 1),
+        codes_ = [{0: Scalar("b", min(self.operators[n], 127)),
+                   2: Scalar("i", VERSIONS.get(n, 1)),
                    3: Scalar("i", self.operators[n])} for n in self.used]
         subgraph = {0: self.tensors, 1: Vector("i", self.inputs), 2: Vector("i", self.outputs),
                     3: self.nodes, 4: "main"}
