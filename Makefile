@@ -108,7 +108,7 @@ help:
 	@echo 'make test            sets up and runs the tests, in VMs where they need the module'
 	@echo 'make test-all        the same with what another day would run too'
 	@echo 'make conformance     runs all NNAPI conformance vectors in all modes, natively and in a VM'
-	@echo 'make test-clients    downloads PyTorch to the cache and runs it on libneuralnetworks.so'
+	@echo 'make test-clients    downloads PyTorch and TensorFlow Lite to the cache, and runs them'
 	@echo 'make fuzz            fuzzes each target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
 	@echo 'make bench           runs the benchmarks; make bench-AREA runs one area'
 	@echo 'make retrain         trains the network of the demo anew, to the same weights'
@@ -369,7 +369,8 @@ conformance:
 test-clients:
 	scripts/setup
 	scripts/torch
-	BUILD=$(BUILD) scripts/run-tests clients
+	scripts/tflite
+	BUILD=$(BUILD) scripts/run-tests clients clients-tflite
 
 $(BUILD)/bench-bin/%: $(obj)/user/bench/%.o $(archives) $(libhal) $(libnn)
 	@mkdir -p $(@D)
@@ -450,7 +451,7 @@ put	= $(if $(1),install -D -m $(3) -t $(DESTDIR)$(2) $(1))
 install: user
 	$(call put,$(libhal:%=%.1) $(libhw:%=%.1) $(libnn:%=%.1),$(LIBDIR),755)
 	$(foreach l,$(notdir $(libhal) $(libhw) $(libnn)),ln -sf $(l).1 $(DESTDIR)$(LIBDIR)/$(l) &&) true
-	$(call put,$(libsl),$(LIBDIR),755)
+	$(call put,$(libsl) $(libtflite),$(LIBDIR),755)
 	$(call put,$(wildcard $(BUILD)/bin/nnaccel),$(PREFIX)/bin,755)
 	$(call put,$(wildcard $(BUILD)/sbin/nnacceld),$(PREFIX)/sbin,755)
 	$(call put,$(wildcard user/include/android/*.h),$(PREFIX)/include/android,644)

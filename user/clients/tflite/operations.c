@@ -183,6 +183,24 @@ static const struct operation *find(int32_t code)
 	return &operations[code];
 }
 
+/* Converters may divide by dimensions. */
+static bool check_dims(struct graph *g, const struct tfl_tensor *t)
+{
+	if (!t)
+		return true;
+	if (!t->dims || t->dims->size > GRAPH_MAX_RANK) {
+		graph_refuse(g, "a tensor of no shape, or of more than %d dimensions",
+			     GRAPH_MAX_RANK);
+		return false;
+	}
+	for (int i = 0; i < t->dims->size; i++)
+		if (t->dims->data[i] <= 0) {
+			graph_refuse(g, "a tensor with a dimension of %d", t->dims->data[i]);
+			return false;
+		}
+	return true;
+}
+
 static void check(struct graph *g, const struct operation *op)
 {
 	const struct tfl_tensor *t = graph_input(g, op->data);
@@ -190,8 +208,14 @@ static void check(struct graph *g, const struct operation *op)
 
 	if (count < op->min_inputs || count > op->max_inputs)
 		return graph_refuse(g, "%d inputs", count);
-	if (!t || !t->dims || !graph_output(g, 0) || !graph_output(g, 0)->dims)
+	if (!t || !graph_output(g, 0))
 		return graph_refuse(g, "an input or output is missing");
+	for (int i = 0; i < count; i++)
+		if (!check_dims(g, graph_input(g, i)))
+			return;
+	for (int i = 0; i < g->node->outputs->size; i++)
+		if (!check_dims(g, graph_output(g, i)))
+			return;
 	if (op->params && !g->node->builtin_data)
 		return graph_refuse(g, "its parameters are missing");
 	if (t->type < 0 || t->type > 30 || !(op->types & TYPE(t->type)))
@@ -202,8 +226,6 @@ static void check(struct graph *g, const struct operation *op)
 				    op->max_rank);
 	for (int i = 0; i < count; i++) {
 		t = graph_input(g, i);
-		if (t && !t->dims)
-			return graph_refuse(g, "input %d has no shape", i);
 		if (t && tensor_is_quant8(t) && !op->raw && !(t->params.scale > 0) &&
 		    t->quantization.type != TFL_AFFINE_QUANTIZATION)
 			return graph_refuse(g, "input %d is of type %s and has no scale", i,

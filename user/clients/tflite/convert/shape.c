@@ -219,6 +219,7 @@ void convert_strided_slice(struct graph *g, const struct operation *op)
 		graph_refuse(g, "more indices than dimensions");
 	for (int i = 0; i < rank && !g->refused; i++) {
 		int32_t size = x->dims->data[i];
+		int64_t count_of;
 		bool back;
 
 		if (i >= count) {
@@ -231,7 +232,7 @@ void convert_strided_slice(struct graph *g, const struct operation *op)
 			return graph_refuse(g, "a stride of 0");
 		back = stride[i] < 0;
 		if (p->offset)
-			end[i] += begin[i];
+			return graph_refuse(g, "an end that counts from the begin");
 		begin[i] = p->begin_mask & 1 << i ? (back ? size - 1 : 0) :
 			   limited(begin[i], size, back);
 		if (p->shrink_axis_mask & 1 << i) {
@@ -246,10 +247,10 @@ void convert_strided_slice(struct graph *g, const struct operation *op)
 		if (end[i] < 0)
 			end_mask |= 1 << i;
 		plain = plain && stride[i] == 1;
-		v.dims[i] = (uint32_t)((end[i] - begin[i] + stride[i] - (back ? -1 : 1)) /
-				       stride[i]);
-		if ((int32_t)v.dims[i] <= 0)
+		count_of = ((int64_t)end[i] - begin[i] + stride[i] - (back ? -1 : 1)) / stride[i];
+		if (count_of <= 0)
 			return graph_refuse(g, "an empty slice");
+		v.dims[i] = (uint32_t)count_of;
 	}
 	if (g->refused)
 		return;

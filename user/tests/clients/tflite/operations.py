@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Runs models of one operation through TensorFlow Lite with and without the plug-in: TAP.
 
-usage: operations.py LIBTENSORFLOW_LITE LIBNNACCEL_TFLITE DEVICE BUILTINS [NAME...]
+usage: operations.py LIBTENSORFLOW_LITE LIBNNACCEL_TFLITE DEVICE BUILTINS [I/N | NAME...]
+
+I/N: the I-th of N parts.
 """
 import random
 import re
@@ -87,6 +89,9 @@ def main(library, plugin, device, builtins, *names):
     operators = model.codes(builtins)
     options = {"device": device, "verbosity": 1}
     chosen = [c for c in cases.CASES if not names or c.name in names]
+    if names and re.fullmatch(r"\d+/\d+", names[0]):
+        part, parts = map(int, names[0].split("/"))
+        chosen = cases.CASES[part::parts]
     failed = 0
     print(f"1..{len(chosen)}")
     for i, case in enumerate(chosen, 1):

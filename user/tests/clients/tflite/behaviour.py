@@ -1,0 +1,441 @@
+# SPDX-License-Identifier: MIT
+"""What the plug-in does with whole graphs: options, partitions, resizing, states, caches, threads,
+models that are wrong: TAP.
+
+usage: behaviour.py LIBTENSORFLOW_LITE LIBNNACCEL_TFLITE DEVICE BUILTINS
+"""
+import os
+import random
+import re
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+
+import cases
+import model
+import runtime
+
+PAGE = "Documentation/tflite.rst"
+
+
+class World:
+    """What the tests are given."""
+
+    def __init__(self, library, plugin, device, builtins):
+        self.library = library
+        self.plugin = plugin
+        self.device = device
+        self.operators = model.codes(builtins)
+        self.tflite = runtime.Tflite(library)
+
+    def delegate(self, **options):
+        return runtime.Delegate(self.plugin, {"device": self.device, **options})
+
+    def refusal(self, **options):
+        try:
+            runtime.Delegate(self.plugin, options).close()
+        except ValueError as error:
+            return str(error)
+        return ""
+
+    def both(self, data, **options):
+        """An interpreter without and one with the plug-in, the delegate, and what it said."""
+        plain = runtime.Interpreter(self.tflite, data)
+        plain.allocate()
+        with runtime.Stderr() as said:
+            delegate = self.delegate(verbosity=1, **options)
+            ours = runtime.Interpreter(self.tflite, data, [delegate.handle])
+            ours.allocate()
+        return plain, ours, delegate, said.text
+
+
+def floats(count):
+    return struct.pack(f"{count}f", *[random.uniform(-1, 1) for _ in range(count)])
+
+
+def near(a, b):
+    n = len(a) // 4
+    return len(a) == len(b) and all(
+        abs(x - y) <= 1e-4 for x, y in zip(struct.unpack(f"{n}f", a), struct.unpack(f"{n}f", b)))
+
+
+def conv(m, x, size, channels, out):
+    w = cases.weights(m, model.FLOAT32, [out, 3, 3, channels])
+    return m.op("CONV_2D", [x, w, cases.bias(m, model.FLOAT32, out)],
+                [m.tensor([1, size, size, out])], model.SAME, 1, 1, model.RELU, 1, 1)
+
+
+def network(operators, middle=None):
+    """Two convolutions, with an operation between them."""
+    m = model.Model(operators)
+    x = m.input([1, 8, 8, 3])
+    y = conv(m, x, 8, 3, 8)
+    if middle:
+        y = m.op(middle, [y], [m.tensor([1, 8, 8, 8])])
+    return m.finish(conv(m, y, 8, 8, 4))
+
+
+def nodes(said):
+    """Nodes taken, nodes in all, partitions."""
+    return tuple(map(int, re.search(r"(\d+) of (\d+) nodes in (\d+) partition", said).groups()))
+
+
+def test_options_are_errors_by_name(w):
+    assert 'no option "colour"' in w.refusal(colour="red")
+    assert "option burst" in w.refusal(burst="perhaps")
+    assert "option priority" in w.refusal(priority="urgent")
+    assert "option verbosity" in w.refusal(verbosity="-1")
+    assert "option max_partitions" in w.refusal(max_partitions="2x")
+    assert 'no device "abacus"' in w.refusal(device="abacus")
+    assert "nnapi-reference" in w.refusal(device="nnapi-reference", disallow_cpu=1)
+
+
+def test_options_are_taken(w):
+    data = network(w.operators)
+    image = floats(192)
+    plain = None
+    for options in ({"preference": "low_power"}, {"preference": "sustained_speed"},
+                    {"priority": "low"}, {"execution_priority": "high"}, {"burst": 0},
+                    {"allow_fp16": "true"}, {"model_token": "m"}, {"max_partitions": 3}):
+        plain, ours, delegate, said = w.both(data, **options)
+        assert nodes(said) == (2, 2, 1), said
+        assert near(plain.run(image)[0], ours.run(image)[0]) or "allow_fp16" in options
+        ours.close()
+        delegate.close()
+        plain.close()
+
+
+def test_all_devices(w):
+    data = network(w.operators)
+    delegate = runtime.Delegate(w.plugin, {})
+    ours = runtime.Interpreter(w.tflite, data, [delegate.handle])
+    ours.allocate()
+    ours.run(floats(192))
+    ours.close()
+    delegate.close()
+
+
+def test_batch_is_resized(w):
+    data = network(w.operators)
+    plain, ours, delegate, _ = w.both(data)
+    for n in (3, 1, 5, 5, 2):
+        image = floats(192 * n)
+        for i in (plain, ours):
+            i.resize(0, [n, 8, 8, 3])
+            i.allocate()
+        a, b = plain.run(image)[0], ours.run(image)[0]
+        assert len(a) == n * 8 * 8 * 4 * 4 and near(a, b), n
+    ours.close()
+    delegate.close()
+    plain.close()
+
+
+def test_partitions(w):
+    data = network(w.operators, "COS")
+    image = floats(192)
+    for options, wanted in (({}, (2, 3, 2)), ({"max_partitions": 1}, (1, 3, 1)),
+                            ({"min_work": 10 ** 9}, (0, 3, 0))):
+        plain, ours, delegate, said = w.both(data, **options)
+        assert nodes(said) == wanted, said
+        assert "node 1, COS, is left to TensorFlow Lite: NNAPI has no such operation" in said
+        assert ("max_partitions" in said) == ("max_partitions" in options)
+        assert ("too small to pay" in said) == ("min_work" in options)
+        assert near(plain.run(image)[0], ours.run(image)[0])
+        ours.close()
+        delegate.close()
+        plain.close()
+
+
+def test_small_partitions_are_left(w):
+    m = model.Model(w.operators)
+    x = m.input([4])
+    y = m.op("COS", [m.op("EXP", [x], [m.tensor([4])])], [m.tensor([4])])
+    plain, ours, delegate, said = w.both(m.finish(y))
+    assert nodes(said)[0] == 0 and "too small to pay" in said, said
+    data = floats(4)
+    assert plain.run(data) == ours.run(data)
+    ours.close()
+    delegate.close()
+    plain.close()
+
+
+def test_shapes_that_are_known_late(w):
+    m = model.Model(w.operators)
+    x = m.input([1, 8, 8, 3])
+    shape = m.input([2], model.INT32)
+    y = conv(m, x, 8, 3, 8)
+    z = m.op("RESHAPE", [y, shape], [m.tensor([8, 64])])
+    data = m.finish(m.op("EXP", [z], [m.tensor([8, 64])]))
+    plain, ours, delegate, said = w.both(data)
+    assert nodes(said) == (1, 3, 1), said
+    assert "RESHAPE, is left to TensorFlow Lite: the shape of an output is known only" in said
+    for size in ((8, 64), (512, 1), (16, 32)):
+        image = floats(192)
+        a = plain.run(image, struct.pack("2i", *size))[0]
+        b = ours.run(image, struct.pack("2i", *size))[0]
+        assert near(a, b)
+    ours.close()
+    delegate.close()
+    plain.close()
+
+
+def test_states_start_again(w):
+    m = model.Model(w.operators)
+    data = m.finish(*cases.lstm(True)(m))
+    plain, ours, delegate, _ = w.both(data)
+    image = floats(30)
+    first = ours.run(image)[0]
+    second = ours.run(image)[0]
+    assert near(first, plain.run(image)[0]) and near(second, plain.run(image)[0])
+    assert not near(first, second)
+    ours.reset()
+    assert ours.run(image)[0] == first
+    ours.close()
+    delegate.close()
+    plain.close()
+
+
+def test_cache(w):
+    data = network(w.operators)
+    image = floats(192)
+    with tempfile.TemporaryDirectory() as folder:
+        results, files = [], []
+        for token in ("", "", "one", "one", "two"):
+            options = {"cache_dir": folder, **({"cache_token": token} if token else {})}
+            plain, ours, delegate, _ = w.both(data, **options)
+            results.append(ours.run(image)[0])
+            files.append(len(os.listdir(folder)))
+            assert near(results[-1], plain.run(image)[0])
+            ours.close()
+            delegate.close()
+            plain.close()
+        # The same content, or the same token, is one entry.
+        assert files[0] > 0 and files[0] == files[1] < files[2] == files[3] < files[4], files
+        # Other weights are another entry.
+        plain, ours, delegate, _ = w.both(network(w.operators), cache_dir=folder)
+        assert near(plain.run(image)[0], ours.run(image)[0])
+        assert len(os.listdir(folder)) > files[4]
+        ours.close()
+        delegate.close()
+        plain.close()
+
+
+def test_threads(w):
+    data = network(w.operators)
+    image = floats(192)
+    shared = w.delegate()
+    plain = runtime.Interpreter(w.tflite, data)
+    plain.allocate()
+    expected = plain.run(image)[0]
+    wrong = []
+
+    def work(delegate):
+        try:
+            ours = runtime.Interpreter(w.tflite, data, [delegate.handle])
+            ours.allocate()
+            for _ in range(20):
+                if not near(ours.run(image)[0], expected):
+                    wrong.append("a result")
+            ours.close()
+        except RuntimeError as error:
+            wrong.append(str(error))
+
+    own = w.delegate()
+    threads = [threading.Thread(target=work, args=(d,)) for d in (shared, shared, shared, own)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong, wrong
+    for d in (shared, own):
+        d.close()
+    plain.close()
+
+
+def test_interpreters_take_turns(w):
+    data = network(w.operators)
+    delegate = w.delegate()
+    ours = [runtime.Interpreter(w.tflite, data, [delegate.handle]) for _ in range(3)]
+    image = floats(192)
+    for i in ours:
+        i.allocate()
+    results = {i.run(image)[0] for _ in range(3) for i in ours}
+    assert len(results) == 1
+    for i in ours:
+        i.close()
+    delegate.close()
+
+
+def test_constants_that_others_need_stay(w):
+    """DEQUANTIZE of float16 weights is no use where what reads them is left."""
+    m = model.Model(w.operators)
+    x = m.input([8, 8])
+    half = m.tensor([8, 8], model.FLOAT16, data=cases.values(model.FLOAT32, [8, 8]))
+    wide = m.op("DEQUANTIZE", [half], [m.tensor([8, 8])])
+    y = m.op("COS", [wide], [m.tensor([8, 8])])
+    z = m.op("MUL", [m.op("ADD", [x, y], [m.tensor([8, 8])], 0), x], [m.tensor([8, 8])], 0)
+    plain, ours, delegate, said = w.both(m.finish(z), min_work=0)
+    assert "DEQUANTIZE, is left to TensorFlow Lite: it makes a constant" in said, said
+    data = floats(64)
+    assert near(plain.run(data)[0], ours.run(data)[0])
+    ours.close()
+    delegate.close()
+    plain.close()
+
+
+def test_wrong_models(w):
+    """Shapes, scales and parameters that cannot be: an error or TensorFlow Lite's, never a crash."""
+    def broken(change):
+        m = model.Model(w.operators)
+        x = m.input([1, 8, 8, 4])
+        shapes = {"w": [8, 3, 3, 4], "y": [1, 8, 8, 8], "stride": 1, "dilation": 1}
+        shapes.update(change)
+        weight = m.tensor(shapes["w"], data=[.5] * abs(model.count(shapes["w"])))
+        y = m.tensor(shapes["y"])
+        m.op("CONV_2D", [x, weight, cases.bias(m, model.FLOAT32, 8)], [y], model.SAME,
+             shapes["stride"], shapes["stride"], model.NONE, shapes["dilation"], 1)
+        return m.finish(y)
+
+    for change in ({"w": [8, 3, 3, 3]}, {"w": [8, 3, 3, 0]}, {"w": [0, 3, 3, 4]},
+                   {"y": [1, 8, 8, 2 ** 30]}, {"y": [2 ** 16, 2 ** 16, 1, 1]}, {"y": []},
+                   {"stride": 0}, {"stride": -3}, {"dilation": 0}, {"w": [8, 3, 12]},
+                   {"y": [1, 8, 8, 7]}):
+        with runtime.Stderr():
+            delegate = w.delegate(verbosity=1)
+            try:
+                ours = runtime.Interpreter(w.tflite, broken(change), [delegate.handle])
+            except RuntimeError:
+                delegate.close()
+                continue
+            try:
+                # What TensorFlow Lite itself takes runs; the rest it refuses.
+                ours.allocate()
+                ours.run(floats(256))
+            except RuntimeError:
+                pass
+            ours.close()
+            delegate.close()
+
+
+def test_tensors_that_do_not_exist(w):
+    m = model.Model(w.operators)
+    x = m.input([1, 8, 8, 4])
+    y = m.tensor([1, 8, 8, 8])
+    m.op("CONV_2D", [x, -1, -1], [y], model.SAME, 1, 1, 0, 1, 1)
+    with runtime.Stderr() as said:
+        delegate = w.delegate(verbosity=1)
+        try:
+            ours = runtime.Interpreter(w.tflite, m.finish(y), [delegate.handle])
+            try:
+                ours.allocate()
+                raise AssertionError("a convolution without weights is allocated")
+            except RuntimeError:
+                pass
+            ours.close()
+        except RuntimeError:
+            pass
+        delegate.close()
+    assert "weights are missing" in said.text, said.text
+
+
+def test_plug_in_is_loaded_again(w):
+    program = ("import ctypes, _ctypes, sys\n"
+               "for _ in range(3):\n"
+               "    lib = ctypes.CDLL(sys.argv[1])\n"
+               "    lib.tflite_plugin_create_delegate.restype = ctypes.c_void_p\n"
+               "    d = lib.tflite_plugin_create_delegate(None, None, ctypes.c_size_t(0), None)\n"
+               "    lib.tflite_plugin_destroy_delegate(ctypes.c_void_p(d))\n"
+               "    lib.tflite_plugin_destroy_delegate(None)\n"
+               "    _ctypes.dlclose(lib._handle)\n")
+    subprocess.run(python() + ["-c", program, w.plugin], check=True)
+
+
+def python():
+    """The command line of this interpreter, with the loader that runs it."""
+    with open("/proc/self/cmdline", "rb") as file:
+        words = file.read().decode().split("\0")
+    return words[:[i for i, word in enumerate(words) if word.endswith("python3")][0] + 1]
+
+
+def test_example_of_the_page(w):
+    with open(PAGE, encoding="ascii") as file:
+        text = file.read()
+    block = text[text.index("    import ctypes, sys\n"):]
+    lines = []
+    for line in block.splitlines():
+        if line and not line.startswith("    "):
+            break
+        lines.append(line[4:])
+    with tempfile.NamedTemporaryFile(suffix=".tflite") as file:
+        file.write(network(w.operators))
+        file.flush()
+        done = subprocess.run(python() + ["-c", "\n".join(lines), w.library, w.plugin, file.name,
+                                          w.device], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == f"{8 * 8 * 4 * 4} bytes", done.stdout
+    assert f"2 of 2 nodes in 1 partition, for {w.device}" in done.stderr, done.stderr
+
+
+def workers():
+    """Processes of the engine that serve a client: those whose parent is one of the engine."""
+    parents = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+                name, rest = file.read().split(" (", 1)[1].rsplit(") ", 1)
+        except OSError:
+            continue
+        if name.startswith("nnaccel"):
+            parents[int(pid)] = int(rest.split()[1])
+    return [pid for pid, parent in parents.items() if parent in parents]
+
+
+def test_engine_dies(w):
+    data = network(w.operators)
+    plain, ours, delegate, _ = w.both(data)
+    image = floats(192)
+    expected = plain.run(image)[0]
+    assert near(ours.run(image)[0], expected)
+    for _ in range(2):
+        victims = workers()
+        assert victims, "no worker is there"
+        for pid in victims:
+            os.kill(pid, signal.SIGKILL)
+        with runtime.Stderr() as said:
+            for _ in range(5):
+                try:
+                    result = ours.run(image)[0]
+                    break
+                except RuntimeError:
+                    result = None
+        assert result is not None and near(result, expected), said.text
+    ours.close()
+    delegate.close()
+    plain.close()
+
+
+def main(*arguments):
+    w = World(*arguments[:4])
+    random.seed(15)
+    tests = [(n, f) for n, f in globals().items() if n.startswith("test_") and
+             (n != "test_engine_dies" or w.device == "nnaccel")]
+    failed = 0
+    print(f"1..{len(tests)}")
+    for i, (name, test) in enumerate(tests, 1):
+        try:
+            test(w)
+            wrong = None
+        except (AssertionError, RuntimeError, ValueError, subprocess.CalledProcessError) as error:
+            wrong = f"{type(error).__name__}: {error} in line {error.__traceback__.tb_next.tb_lineno}"
+        failed += wrong is not None
+        print(f"{'ok' if wrong is None else 'not ok'} {i} - tflite {w.device}: "
+              f"{name[5:].replace('_', ' ')}", flush=True)
+        if wrong:
+            print("# " + wrong.strip().replace("\n", "\n# "))
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
