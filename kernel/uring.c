@@ -45,7 +45,21 @@ static void nnaccel_uring_free(struct nnaccel_uring *uring)
 	kfree(uring);
 }
 
-/* What the completion queue entry says: enum nnaccel_status or an error. */
+/* A status as an error, as fences have it: a ring then stops what is linked. */
+static int nnaccel_uring_status(u32 status)
+{
+	switch (status) {
+	case NNACCEL_STATUS_NONE:
+		return 0;
+	case NNACCEL_STATUS_MISSED_DEADLINE_TRANSIENT:
+	case NNACCEL_STATUS_MISSED_DEADLINE_PERSISTENT:
+		return -ETIME;
+	default:
+		return -EIO;
+	}
+}
+
+/* What the completion queue entry says: 0 or an error. */
 static int nnaccel_uring_respond(struct nnaccel_uring *uring)
 {
 	struct nnaccel_ucmd ucmd = {
@@ -60,7 +74,7 @@ static int nnaccel_uring_respond(struct nnaccel_uring *uring)
 	if (current->mm != uring->cmd->ctx->mm)
 		return -ECANCELED;
 	return nnaccel_execute_respond(&ucmd, uring->cmd, uring->driver_ns) ?:
-	       uring->cmd->status;
+	       nnaccel_uring_status(uring->cmd->status);
 }
 
 /* In the task that submitted it, or in none of its memory. */

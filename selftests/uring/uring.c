@@ -127,6 +127,7 @@ TEST_F(uring, writes_the_results)
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-executions"), 1);
 }
 
+/* An execution that the engine fails is an error of the entry; the structure has its status. */
 TEST_F(uring, tells_the_status)
 {
 	for (uint32_t status = 1; status <= NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT;
@@ -135,7 +136,9 @@ TEST_F(uring, tells_the_status)
 		ASSERT_EQ(fetch(self), 0);
 		EXPECT_EQ(session_commit(self->s.session, self->cmd.head.cookie, status, NULL, 0,
 					 "reason"), 0);
-		EXPECT_EQ(reap(&self->ring, NULL), (int)status);
+		EXPECT_EQ(reap(&self->ring, NULL),
+			  status == NNACCEL_STATUS_MISSED_DEADLINE_TRANSIENT ||
+			  status == NNACCEL_STATUS_MISSED_DEADLINE_PERSISTENT ? -ETIME : -EIO);
 		EXPECT_EQ(self->e.cmd.out_status, status);
 		EXPECT_STREQ(self->e.message, "reason");
 	}
@@ -222,6 +225,58 @@ TEST_F(uring, linked)
 	EXPECT_EQ(reap(&self->ring, NULL), -ENOENT);
 	EXPECT_EQ(reap(&self->ring, NULL), -ECANCELED);
 	EXPECT_EQ(fetch(self), EAGAIN);
+}
+
+/* Answers the command that waits. */
+static int answer(FIXTURE_DATA(uring) *self, uint32_t status)
+{
+	int error = session_fetch(self->s.session, 0, &self->cmd);
+
+	return error ? error : session_commit(self->s.session, self->cmd.head.cookie, status, NULL,
+					      0, "reason");
+}
+
+/* What is linked to an execution that the engine fails does not begin. */
+TEST_F(uring, a_failed_status_stops_what_is_linked)
+{
+	uint64_t tag;
+
+	prepare_sqe(&self->ring, self->s.fd, &self->e.cmd, 1)->flags |= IOSQE_IO_LINK;
+	prepare_sqe(&self->ring, self->s.fd, &self->e.cmd, 2)->flags |= IOSQE_IO_LINK;
+	io_uring_prep_nop(io_uring_get_sqe(&self->ring));
+	ASSERT_EQ(io_uring_submit(&self->ring), 3);
+	ASSERT_EQ(answer(self, NNACCEL_STATUS_GENERAL_FAILURE), 0);
+	EXPECT_EQ(reap(&self->ring, &tag), -EIO);
+	EXPECT_EQ(tag, 1);
+	EXPECT_EQ(self->e.cmd.out_status, NNACCEL_STATUS_GENERAL_FAILURE);
+	EXPECT_EQ(reap(&self->ring, &tag), -ECANCELED);
+	EXPECT_EQ(tag, 2);
+	EXPECT_EQ(reap(&self->ring, NULL), -ECANCELED);
+	EXPECT_EQ(fetch(self), EAGAIN);
+}
+
+/* Of entries that skip success the failures appear, and nothing else. */
+TEST_F(uring, a_failed_status_is_shown_where_success_is_skipped)
+{
+	const uint32_t statuses[] = {
+		NNACCEL_STATUS_NONE,
+		NNACCEL_STATUS_GENERAL_FAILURE,
+		NNACCEL_STATUS_NONE,
+		NNACCEL_STATUS_MISSED_DEADLINE_TRANSIENT,
+	};
+	uint64_t tag;
+
+	for (size_t i = 0; i < ARRAY_SIZE(statuses); i++) {
+		prepare_sqe(&self->ring, self->s.fd, &self->e.cmd, i)->flags |=
+			IOSQE_CQE_SKIP_SUCCESS;
+		ASSERT_EQ(io_uring_submit(&self->ring), 1);
+		ASSERT_EQ(answer(self, statuses[i]), 0);
+	}
+	EXPECT_EQ(reap(&self->ring, &tag), -EIO);
+	EXPECT_EQ(tag, 1);
+	EXPECT_EQ(reap(&self->ring, &tag), -ETIME);
+	EXPECT_EQ(tag, 3);
+	EXPECT_EQ(io_uring_cq_ready(&self->ring), 0);
 }
 
 /* ---- what is refused ---- */

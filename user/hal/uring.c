@@ -140,12 +140,14 @@ enum nn_status nna_submission_result(struct nna_submission *s, int res,
 	struct nna_timing no_timing;
 	enum nn_status status;
 	uint32_t no_count;
-	bool again;
+	bool again, answered;
 
 	timing = timing ? timing : &no_timing;
 	num_shapes = num_shapes ? num_shapes : &no_count;
 	*num_shapes = 0;
-	status = nna_call_note(&s->call, s->prepared->device, &s->request, res < 0 ? -res : 0,
+	/* What the engine failed is an error of the entry too; only then is there a status. */
+	answered = res >= 0 || s->call.execute.out_status;
+	status = nna_call_note(&s->call, s->prepared->device, &s->request, answered ? 0 : -res,
 			       &again, err);
 	status = nna_call_results(&s->call, status, shapes, num_shapes, timing, err);
 	if (!status)

@@ -875,11 +875,17 @@ struct nnaccel_execute_fenced {
  * context; entries of 64 and of 128 bytes will do. What @execute points to, and
  * what that points to, must stay until the completion queue entry, whose res is
  *
- * - enum nnaccel_status: the results are written as NNACCEL_EXECUTE does;
- * - -errno: they are not. What NNACCEL_EXECUTE returns, and ECANCELED:
- *   cancelled, by NNACCEL_CANCEL or because ring or task ended; ETIME: the
- *   deadline or the module's bound passed; ENOTTY: no such cmd_op; EOPNOTSUPP:
+ * - 0: out_status is NNACCEL_STATUS_NONE, and the results are written as
+ *   NNACCEL_EXECUTE does;
+ * - -EIO, or -ETIME for the MISSED_DEADLINE statuses, with another out_status:
+ *   the engine failed it; the results are written likewise;
+ * - -errno with out_status as it was: there is no answer. What NNACCEL_EXECUTE
+ *   returns, and ECANCELED: cancelled, by NNACCEL_CANCEL or because ring or
+ *   task ended; ETIME: the deadline or the module's bound passed; ENOTTY: no such cmd_op; EOPNOTSUPP:
  *   the ring polls for completions.
+ *
+ * So a ring stops what is linked to an execution that fails, and shows its
+ * entry where it skips those of success. Set out_status to 0 before submitting.
  */
 struct nnaccel_uring_execute {
 	__aligned_u64 execute;

@@ -46,7 +46,8 @@ enum nn_status nna_submission_prepare(struct nna_submission *submission, struct 
 
 /*
  * The results of a submission whose completion queue entry has this `res`, as
- * nna_execute() gives them. NN_GENERAL_FAILURE also: it was cancelled.
+ * nna_execute() gives them. NN_GENERAL_FAILURE also: it was cancelled. An execution
+ * without NN_OK has a negative `res`: what is linked to it does not begin.
  */
 enum nn_status nna_submission_result(struct nna_submission *submission, int res,
 				     struct nna_output_shape *shapes, uint32_t *num_shapes,
