@@ -1,14 +1,64 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: access of the CPU to dma-bufs. What drivers still do to one is waited for, and its
- * exporter told, before a worker reads or writes it; nothing of ours is put into its reservation.
+ * nnaccel: access of the CPU to dma-bufs. The fences on one are waited for and its exporter is told
+ * before a worker reads or writes it, and the exporter is told again afterwards. None of our fences
+ * is put into its reservation object.
+ *
+ * Memory of this module is synced under ctx->lock when a command is queued and when it is finished:
+ * that never blocks on another driver. An exporter may block for as long as it likes, on locks and
+ * on fences that wait for ours. So it is called
+ *
+ *  - by the task whose call waits for the command, before the command is queued, where a signal can
+ *    end the call;
+ *  - otherwise by a thread of the context's own workqueue, and always for the end of the access.
+ *
+ * Neither of them is on the way to a fence's signal: ctx->lock is not held, nnaccel_wq is not used,
+ * and the bound of an execution, which nnaccel_command_expire() keeps, counts until its fence has
+ * signalled. A command counts against the context's max_commands until the exporter has returned.
  */
 
+#include <linux/completion.h>
 #include <linux/dma-buf.h>
 #include <linux/dma-resv.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
 
 #include "nnaccel_private.h"
 #include "trace.h"
+
+/* Calls of exporters that a context may have under way on threads of its own. */
+#define NNACCEL_ACCESS_THREADS	16
+
+/* How long to wait before an exporter is called again that said EINTR or EAGAIN. */
+#define NNACCEL_ACCESS_MAX_DELAY	(HZ / 10)
+
+/**
+ * struct nnaccel_access_queue - The threads of a context that call exporters
+ * @wq: for nnaccel_command.access and nnaccel_access_end
+ * @free: ends @wq, which may not be done by one of its own threads
+ */
+struct nnaccel_access_queue {
+	struct workqueue_struct *wq;
+	struct work_struct free;
+};
+
+/**
+ * struct nnaccel_access_end - An end of an access that its caller could not complete
+ * @work: calls the exporter until it has not been interrupted
+ * @refs: the caller's and the work's
+ * @done: the exporter has returned
+ * @dmabuf: the dma-buf, counted
+ * @prot: NNACCEL_PROT_*
+ * @ret: 0 or -EIO
+ */
+struct nnaccel_access_end {
+	struct delayed_work work;
+	struct kref refs;
+	struct completion done;
+	struct dma_buf *dmabuf;
+	u32 prot;
+	int ret;
+};
 
 /**
  * struct nnaccel_fence_wait - A wait for one fence
@@ -30,7 +80,7 @@ static void nnaccel_fence_signalled(struct dma_fence *fence, struct dma_fence_cb
 	wake_up(&wait->wait);
 }
 
-/* dma_fence_wait() would end with any signal, or with none. */
+/* dma_fence_wait() does not let the system be suspended meanwhile. */
 static int nnaccel_fence_wait(struct dma_fence *fence, u64 deadline_ns)
 {
 	unsigned long timeout = MAX_SCHEDULE_TIMEOUT;
@@ -42,11 +92,13 @@ static int nnaccel_fence_wait(struct dma_fence *fence, u64 deadline_ns)
 		return 0;
 	if (deadline_ns)
 		timeout = nnaccel_deadline_left(deadline_ns, 0);
-	ret = nnaccel_wait_event_timeout(wait.wait, READ_ONCE(wait.done), timeout);
+	ret = ___wait_event(wait.wait, ___wait_cond_timeout(READ_ONCE(wait.done)),
+			    (TASK_INTERRUPTIBLE | TASK_FREEZABLE), 0, timeout,
+			    __ret = schedule_timeout(__ret));
 	/* Without a callback to remove it was signalled after all, and the callback is over now. */
 	if (!dma_fence_remove_callback(fence, &wait.cb))
 		return 0;
-	return ret ? -EINTR : -ETIME;
+	return ret ? -ERESTARTSYS : -ETIME;
 }
 
 /**
@@ -92,109 +144,382 @@ static enum dma_data_direction nnaccel_access_direction(u32 prot)
 	}
 }
 
+/* What callers see of an exporter's error: nothing but EAGAIN for "interrupted: call me again". */
+static int nnaccel_access_error(int ret)
+{
+	switch (ret) {
+	case 0:
+	case -ENOMEM:
+		return ret;
+	case -EINTR:
+	case -EAGAIN:
+	case -ERESTARTSYS:
+	case -ERESTARTNOINTR:
+	case -ERESTARTNOHAND:
+		return -EAGAIN;
+	default:
+		return -EIO;
+	}
+}
+
+/*
+ * Tells the exporter that the access begins. dma_buf_begin_cpu_access() would wait, after the
+ * exporter's function, for every fence that is in the reservation object by then: for those that
+ * came after the snapshot too, which may be the command's own or wait for it.
+ */
+static int nnaccel_exporter_begin(struct dma_buf *dmabuf, u32 prot)
+{
+	int ret = 0;
+
+	if (dmabuf->ops->begin_cpu_access)
+		ret = dmabuf->ops->begin_cpu_access(dmabuf, nnaccel_access_direction(prot));
+	ret = nnaccel_access_error(ret);
+	trace_nnaccel_access_begin(dmabuf, prot, ret);
+	return ret;
+}
+
+static int nnaccel_exporter_end(struct dma_buf *dmabuf, u32 prot)
+{
+	int ret = dma_buf_end_cpu_access(dmabuf, nnaccel_access_direction(prot));
+
+	ret = nnaccel_access_error(ret);
+	trace_nnaccel_access_end(dmabuf, prot, ret);
+	return ret;
+}
+
+/* Is there anything to tell the exporter of a dma-buf that may block? */
+static bool nnaccel_access_is_foreign(const struct dma_buf *dmabuf)
+{
+	return dmabuf && !nnaccel_dmabuf_is_ours(dmabuf) &&
+	       (dmabuf->ops->begin_cpu_access || dmabuf->ops->end_cpu_access);
+}
+
+/* ---- a context's threads ---- */
+
+static void nnaccel_access_free(struct work_struct *work)
+{
+	struct nnaccel_access_queue *queue = container_of(work, struct nnaccel_access_queue, free);
+
+	destroy_workqueue(queue->wq);
+	kfree(queue);
+	/* The module's exit waits for this work to return. */
+	module_put(THIS_MODULE);
+}
+
 /**
- * nnaccel_access_begin() - The CPU is about to read or write a dma-buf
+ * nnaccel_access_init() - Have threads that call exporters for a context
+ * @ctx: the context
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int nnaccel_access_init(struct nnaccel_context *ctx)
+{
+	struct nnaccel_access_queue *queue;
+
+	/* Pairs with the exchange below. */
+	if (smp_load_acquire(&ctx->access))
+		return 0;
+	queue = kzalloc(sizeof(*queue), GFP_KERNEL_ACCOUNT);
+	if (!queue)
+		return -ENOMEM;
+	/*
+	 * Without a rescuer, which would take several works at once and have them wait for one that
+	 * blocks. Where no thread can be made, the bound of fences holds all the same.
+	 */
+	queue->wq = alloc_workqueue("nnaccel-%llu", WQ_UNBOUND, NNACCEL_ACCESS_THREADS,
+				    ctx->number);
+	if (!queue->wq) {
+		kfree(queue);
+		return -ENOMEM;
+	}
+	INIT_WORK(&queue->free, nnaccel_access_free);
+	if (cmpxchg(&ctx->access, NULL, queue)) {
+		destroy_workqueue(queue->wq);
+		kfree(queue);
+		return 0;
+	}
+	__module_get(THIS_MODULE);
+	return 0;
+}
+
+/**
+ * nnaccel_access_exit() - Undo nnaccel_access_init()
+ * @ctx: the context, at its end; one of those threads may be the caller
+ */
+void nnaccel_access_exit(struct nnaccel_context *ctx)
+{
+	if (ctx->access)
+		queue_work(nnaccel_free_wq, &ctx->access->free);
+}
+
+/* ---- one dma-buf ---- */
+
+/**
+ * nnaccel_access_begin() - The CPU is about to read or write a dma-buf; the caller waits
  * @dmabuf: the dma-buf
  * @prot: NNACCEL_PROT_*: what it will do
  * @deadline_ns: CLOCK_MONOTONIC time by which its fences must have signalled, 0: any
  *
- * Return: 0: to be ended by nnaccel_access_end(); -ETIME; -EINTR: killed; -ERESTARTSYS: a signal
- * ended a wait of the exporter's; -ENOMEM; -EIO: the exporter refused.
+ * Return: 0: to be ended by nnaccel_access_end(); -ETIME; -ERESTARTSYS: a signal came; -ENOMEM;
+ * -EIO: the exporter refused.
  */
 int nnaccel_access_begin(struct dma_buf *dmabuf, u32 prot, u64 deadline_ns)
 {
 	int ret;
 
-	ret = nnaccel_access_wait(dmabuf, prot & NNACCEL_PROT_WRITE, deadline_ns);
-	if (ret)
-		return ret;
-	ret = dma_buf_begin_cpu_access(dmabuf, nnaccel_access_direction(prot));
-	trace_nnaccel_access_begin(dmabuf, prot, ret);
-	if (ret && ret != -ERESTARTSYS && ret != -EINTR && ret != -ENOMEM)
-		return -EIO;
-	return ret;
+	for (;;) {
+		ret = nnaccel_access_wait(dmabuf, prot & NNACCEL_PROT_WRITE, deadline_ns);
+		if (ret)
+			return ret;
+		ret = dma_buf_begin_cpu_access(dmabuf, nnaccel_access_direction(prot));
+		ret = nnaccel_access_error(ret);
+		trace_nnaccel_access_begin(dmabuf, prot, ret);
+		if (ret != -EAGAIN)
+			return ret;
+		if (deadline_ns && !nnaccel_deadline_left(deadline_ns, 0))
+			return -ETIME;
+		schedule_timeout_interruptible(1);
+		if (signal_pending(current))
+			return -ERESTARTSYS;
+	}
+}
+
+static void nnaccel_access_end_free(struct kref *refs)
+{
+	kfree(container_of(refs, struct nnaccel_access_end, refs));
+}
+
+static void nnaccel_access_end_work(struct work_struct *work)
+{
+	struct nnaccel_access_end *end = container_of(to_delayed_work(work),
+						      struct nnaccel_access_end, work);
+
+	while ((end->ret = nnaccel_exporter_end(end->dmabuf, end->prot)) == -EAGAIN)
+		schedule_timeout_uninterruptible(1);
+	dma_buf_put(end->dmabuf);
+	complete(&end->done);
+	kref_put(&end->refs, nnaccel_access_end_free);
 }
 
 /**
  * nnaccel_access_end() - The CPU has read or written a dma-buf
+ * @ctx: the context that did, after nnaccel_access_init()
  * @dmabuf: the dma-buf
  * @prot: as nnaccel_access_begin() had it
  *
- * Return: 0, or -EIO: the exporter refused; what was written may not have got there.
+ * An exporter that a signal interrupts is called again by a thread that has no signals. A caller
+ * that is killed does not wait for it.
+ *
+ * Return: 0; -EINTR: killed; -EIO: the exporter refused: what was written may not have got there.
  */
-int nnaccel_access_end(struct dma_buf *dmabuf, u32 prot)
+int nnaccel_access_end(struct nnaccel_context *ctx, struct dma_buf *dmabuf, u32 prot)
 {
-	int ret = dma_buf_end_cpu_access(dmabuf, nnaccel_access_direction(prot));
+	struct nnaccel_access_end *end;
+	int ret = nnaccel_exporter_end(dmabuf, prot);
 
-	trace_nnaccel_access_end(dmabuf, prot, ret);
-	return ret ? -EIO : 0;
+	if (ret != -EAGAIN)
+		return ret ? -EIO : 0;
+	end = kzalloc(sizeof(*end), GFP_KERNEL | __GFP_NOFAIL);
+	INIT_DELAYED_WORK(&end->work, nnaccel_access_end_work);
+	kref_init(&end->refs);
+	kref_get(&end->refs);
+	init_completion(&end->done);
+	get_dma_buf(dmabuf);
+	end->dmabuf = dmabuf;
+	end->prot = prot;
+	queue_delayed_work(ctx->access->wq, &end->work, 0);
+	ret = wait_for_completion_killable(&end->done) ? -EINTR : end->ret ? -EIO : 0;
+	kref_put(&end->refs, nnaccel_access_end_free);
+	return ret;
 }
 
+/* ---- the dma-bufs of a command ---- */
+
 /**
- * nnaccel_command_needs_access() - Is there more to nnaccel_command_begin_access() than a look?
- * @cmd: the command, built
+ * nnaccel_command_init_access() - Look at the memory of a command, once it is built
+ * @cmd: the command, not queued yet
  *
- * Return: true: its memory is another driver's, or there are fences on it.
+ * Return: 0 or -ENOMEM.
  */
-bool nnaccel_command_needs_access(const struct nnaccel_command *cmd)
+int nnaccel_command_init_access(struct nnaccel_command *cmd)
 {
 	u32 i;
 
-	for (i = 0; i < cmd->head.num_grants; i++) {
-		struct dma_buf *dmabuf = cmd->pools[i]->dmabuf;
-		bool write = cmd->grants[i].prot & NNACCEL_PROT_WRITE;
-
-		if (dmabuf && (!nnaccel_dmabuf_is_ours(dmabuf) ||
-			       !dma_resv_test_signaled(dmabuf->resv, dma_resv_usage_rw(write))))
-			return true;
-	}
-	return false;
+	for (i = 0; i < cmd->head.num_grants && !cmd->foreign; i++)
+		cmd->foreign = nnaccel_access_is_foreign(cmd->pools[i]->dmabuf);
+	return cmd->foreign ? nnaccel_access_init(cmd->ctx) : 0;
 }
 
 /**
- * nnaccel_command_begin_access() - Wait until a command's memory can be used
- * @cmd: the command, built and not queued yet
+ * nnaccel_command_begin_access() - Wait until a command's memory can be used; its caller waits
+ * @cmd: the command, not queued yet
  *
  * A model's constants are begun when it is prepared; they must not change from then on, so its
  * executions need not look at them again.
  *
- * Return: 0, or what nnaccel_access_begin() returned; then nothing has begun.
+ * Return: 0, or what nnaccel_access_begin() returned; then some may have begun.
  */
 int nnaccel_command_begin_access(struct nnaccel_command *cmd)
 {
 	int ret = 0;
 
-	while (cmd->num_accessed < cmd->head.num_grants) {
+	for (; cmd->num_accessed < cmd->head.num_grants; cmd->num_accessed++) {
 		struct dma_buf *dmabuf = cmd->pools[cmd->num_accessed]->dmabuf;
+		u32 prot = cmd->grants[cmd->num_accessed].prot;
 
-		if (dmabuf)
-			ret = nnaccel_access_begin(dmabuf, cmd->grants[cmd->num_accessed].prot,
-						   cmd->head.deadline_ns);
-		if (ret) {
-			nnaccel_command_end_access(cmd);
+		if (!dmabuf)
+			continue;
+		if (nnaccel_access_is_foreign(dmabuf))
+			ret = nnaccel_access_begin(dmabuf, prot, cmd->head.deadline_ns);
+		else
+			ret = nnaccel_access_wait(dmabuf, prot & NNACCEL_PROT_WRITE,
+						  cmd->head.deadline_ns);
+		if (ret)
 			break;
-		}
-		cmd->num_accessed++;
 	}
 	return ret;
 }
 
 /**
- * nnaccel_command_end_access() - A command's memory is used no longer
- * @cmd: the command; not in any list, or not queued yet
+ * nnaccel_command_sync_own() - Give this module's memory to the CPU, or back to devices
+ * @cmd: the command; ctx->lock is held
+ * @begin: to the CPU
  *
- * Return: 0, or -EIO: an exporter refused.
+ * Only memory that a device has mapped takes time, and only where the device is not coherent.
  */
-int nnaccel_command_end_access(struct nnaccel_command *cmd)
+void nnaccel_command_sync_own(const struct nnaccel_command *cmd, bool begin)
+{
+	u32 i;
+
+	lockdep_assert_held(&cmd->ctx->lock);
+	for (i = 0; i < cmd->head.num_grants; i++) {
+		const struct dma_buf *dmabuf = cmd->pools[i]->dmabuf;
+
+		if (!dmabuf || !nnaccel_dmabuf_is_ours(dmabuf) ||
+		    !nnaccel_dmabuf_sync(dmabuf, begin))
+			continue;
+		if (begin)
+			trace_nnaccel_access_begin(dmabuf, cmd->grants[i].prot, 0);
+		else
+			trace_nnaccel_access_end(dmabuf, cmd->grants[i].prot, 0);
+	}
+}
+
+/* Begins what has not begun yet. Return: 0; -EAGAIN: to be called again; another error. */
+static int nnaccel_command_begin_foreign(struct nnaccel_command *cmd)
 {
 	int ret = 0;
 
-	while (cmd->num_accessed) {
-		u32 i = --cmd->num_accessed;
+	for (; cmd->num_accessed < cmd->head.num_grants; cmd->num_accessed++) {
+		u32 i = cmd->num_accessed;
 
-		if (cmd->pools[i]->dmabuf &&
-		    nnaccel_access_end(cmd->pools[i]->dmabuf, cmd->grants[i].prot))
-			ret = -EIO;
+		if (nnaccel_access_is_foreign(cmd->pools[i]->dmabuf))
+			ret = nnaccel_exporter_begin(cmd->pools[i]->dmabuf, cmd->grants[i].prot);
+		if (ret)
+			break;
 	}
 	return ret;
+}
+
+/* Ends what has begun. Return: 0; -EAGAIN: to be called again; -EIO: an exporter refused. */
+static int nnaccel_command_end_foreign(struct nnaccel_command *cmd)
+{
+	for (; cmd->num_accessed; cmd->num_accessed--) {
+		u32 i = cmd->num_accessed - 1;
+		int ret = 0;
+
+		if (nnaccel_access_is_foreign(cmd->pools[i]->dmabuf))
+			ret = nnaccel_exporter_end(cmd->pools[i]->dmabuf, cmd->grants[i].prot);
+		if (ret == -EAGAIN)
+			return ret;
+		if (ret)
+			cmd->access_error = -EIO;
+	}
+	return cmd->access_error;
+}
+
+/* On a thread of the context: begins the access, or ends it when the command is at its end. */
+static void nnaccel_command_access(struct work_struct *work)
+{
+	struct nnaccel_command *cmd = container_of(to_delayed_work(work), struct nnaccel_command,
+						   access);
+	bool begins = READ_ONCE(cmd->state) == NNACCEL_COMMAND_WAITING;
+	int ret = begins ? nnaccel_command_begin_foreign(cmd) : nnaccel_command_end_foreign(cmd);
+
+	if (ret != -EAGAIN) {
+		cmd->access_delay = 0;
+		/* One that ended while its access began has to be ended after all. */
+		if (begins ? nnaccel_async_begun(cmd, ret) : nnaccel_command_ended(cmd, ret)) {
+			nnaccel_command_put(cmd);
+			return;
+		}
+	} else {
+		cmd->access_delay = clamp(cmd->access_delay * 2, 1UL,
+					  (unsigned long)NNACCEL_ACCESS_MAX_DELAY);
+	}
+	queue_delayed_work(cmd->ctx->access->wq, &cmd->access, cmd->access_delay);
+}
+
+/**
+ * nnaccel_command_init_access_work() - For nnaccel_command_alloc()
+ * @cmd: the command
+ */
+void nnaccel_command_init_access_work(struct nnaccel_command *cmd)
+{
+	INIT_DELAYED_WORK(&cmd->access, nnaccel_command_access);
+}
+
+/**
+ * nnaccel_command_queue_access() - Have a thread begin a command's access, or end it
+ * @cmd: the command; ctx->lock is held; a count is taken
+ */
+void nnaccel_command_queue_access(struct nnaccel_command *cmd)
+{
+	lockdep_assert_held(&cmd->ctx->lock);
+	cmd->accessing = true;
+	kref_get(&cmd->refs);
+	queue_delayed_work(cmd->ctx->access->wq, &cmd->access, 0);
+}
+
+/**
+ * nnaccel_command_cancel_access() - A command is at its end: there is no more to begin
+ * @cmd: the command; ctx->lock is held; the caller has a count
+ *
+ * An exporter that is being called is not waited for. What it begins is ended by the same thread.
+ */
+void nnaccel_command_cancel_access(struct nnaccel_command *cmd)
+{
+	lockdep_assert_held(&cmd->ctx->lock);
+	if (!cmd->accessing || !cancel_delayed_work(&cmd->access))
+		return;
+	if (cmd->num_accessed) {
+		queue_delayed_work(cmd->ctx->access->wq, &cmd->access, 0);
+		return;
+	}
+	cmd->accessing = false;
+	nnaccel_command_put(cmd);
+}
+
+/**
+ * nnaccel_command_end_is_awaited() - May an exporter's end wait for a command's fence?
+ * @cmd: the command, whose access is being ended
+ *
+ * All fences that were in the reservation objects when the command was submitted have signalled.
+ * One that has not came later, and may be the command's own or wait for it. Only looks, and takes
+ * no lock of the reservation objects.
+ *
+ * Return: whether there is such a fence.
+ */
+bool nnaccel_command_end_is_awaited(const struct nnaccel_command *cmd)
+{
+	u32 i;
+
+	for (i = 0; i < cmd->head.num_grants; i++) {
+		struct dma_buf *dmabuf = cmd->pools[i]->dmabuf;
+
+		if (nnaccel_access_is_foreign(dmabuf) &&
+		    !dma_resv_test_signaled(dmabuf->resv, DMA_RESV_USAGE_READ))
+			return true;
+	}
+	return false;
 }

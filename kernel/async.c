@@ -4,6 +4,7 @@
  * their client, and end within a bound: what could still write is killed first.
  */
 
+#include <linux/dma-buf.h>
 #include <linux/ktime.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
@@ -35,9 +36,9 @@ static void nnaccel_async_signalled(struct nnaccel_async *async)
 {
 	if (!atomic_dec_and_test(&async->unsignalled))
 		return;
-	if (async->num_waits == async->num_fences)
+	if (async->num_armed == async->num_fences)
 		async->ready_ns = ktime_get_ns();
-	queue_work(async->waits_for_memory ? nnaccel_begin_wq : nnaccel_wq, &async->ready);
+	queue_work(nnaccel_wq, &async->ready);
 }
 
 static void nnaccel_async_callback(struct dma_fence *fence, struct dma_fence_cb *cb)
@@ -50,11 +51,13 @@ static void nnaccel_async_callback(struct dma_fence *fence, struct dma_fence_cb 
 }
 
 /* One more fence to wait for, counted by the caller. */
-static void nnaccel_async_set_wait(struct nnaccel_async *async, u32 i, struct dma_fence *fence)
+static void nnaccel_async_add_wait(struct nnaccel_async *async, struct dma_fence *fence)
 {
-	async->waits[i].async = async;
-	async->waits[i].fence = fence;
-	INIT_LIST_HEAD(&async->waits[i].cb.node);
+	struct nnaccel_async_wait *wait = &async->waits[async->num_waits++];
+
+	wait->async = async;
+	wait->fence = fence;
+	INIT_LIST_HEAD(&wait->cb.node);
 }
 
 /* Waits for no fence any more; what remains of the wait is its work. */
@@ -67,15 +70,16 @@ static void nnaccel_async_remove_callbacks(struct nnaccel_async *async)
 			nnaccel_async_signalled(async);
 }
 
-/* Has the work done when the fences from @first on have signalled, or the execution has ended. */
-static void nnaccel_async_add_callbacks(struct nnaccel_command *cmd, u32 first)
+/* Has the work done when the fences from @first to @end have signalled, or when all is over. */
+static void nnaccel_async_arm(struct nnaccel_command *cmd, u32 first, u32 end)
 {
 	struct nnaccel_async *async = cmd->async;
-	u32 i, n = async->num_waits;
+	bool signalling;
+	u32 i;
 
-	atomic_set(&async->unsignalled, n - first + 1);
+	atomic_set(&async->unsignalled, end - first + 1);
 	kref_get(&cmd->refs);	/* the work's */
-	for (i = first; i < n; i++) {
+	for (i = first; i < end; i++) {
 		struct nnaccel_async_wait *wait = &async->waits[i];
 
 		if (!dma_fence_add_callback(wait->fence, &wait->cb, nnaccel_async_callback))
@@ -84,10 +88,10 @@ static void nnaccel_async_add_callbacks(struct nnaccel_command *cmd, u32 first)
 			WRITE_ONCE(async->fence_error, true);
 		nnaccel_async_signalled(async);
 	}
-	mutex_lock(&cmd->ctx->lock);
+	signalling = nnaccel_lock_signalling(cmd->ctx);
 	if (cmd->state == NNACCEL_COMMAND_DONE)
 		nnaccel_async_remove_callbacks(async);
-	mutex_unlock(&cmd->ctx->lock);
+	nnaccel_unlock_signalling(cmd->ctx, signalling);
 	nnaccel_async_signalled(async);
 }
 
@@ -102,149 +106,107 @@ static void nnaccel_async_limit(struct nnaccel_command *cmd, u64 from_ns, u64 du
 		cmd->head.deadline_ns = end;
 }
 
-/* All fences have signalled: what ends the execution from now on. */
-static void nnaccel_async_set_limits(struct nnaccel_command *cmd)
-{
-	struct nnaccel_async *async = cmd->async;
-	u64 bound_ns = (u64)READ_ONCE(nnaccel_async_bound_ms) * NSEC_PER_MSEC;
-
-	lockdep_assert_held(&cmd->ctx->lock);
-	nnaccel_async_limit(cmd, async->ready_ns, bound_ns);
-	if (async->duration_ns)
-		nnaccel_async_limit(cmd, async->ready_ns, async->duration_ns);
-}
-
 /* Return: 0: the session has the command; else it is to be ended. */
 static int nnaccel_async_queue(struct nnaccel_command *cmd)
 {
 	int ret;
 
 	lockdep_assert_held(&cmd->ctx->lock);
-	if (READ_ONCE(cmd->async->fence_error))
-		return -EREMOTEIO;
 	if (!cmd->model->session)
 		return -EPIPE;
-	nnaccel_async_set_limits(cmd);
-	if (!nnaccel_deadline_left(cmd->head.deadline_ns, 0))
+	if (cmd->head.deadline_ns && !nnaccel_deadline_left(cmd->head.deadline_ns, 0))
 		return -ETIME;
 	ret = nnaccel_buffer_begin_all(cmd);
 	if (ret)
 		return ret;
-	cmd->async->accesses = cmd->num_accessed;
-	nnaccel_session_queue(cmd->model->session, cmd);
-	trace_nnaccel_command_queue(cmd);
-	nnaccel_command_watch(cmd);
+	nnaccel_command_submit(cmd);
 	return 0;
 }
 
-/* Queues what waits and was not ended meanwhile, unless it failed already. */
-static void nnaccel_async_submit(struct nnaccel_command *cmd, int error)
+/*
+ * Takes an execution one step on: from the fences that its client named to those of its memory, to
+ * the exporters of the memory, to the worker's queue. It may have ended meanwhile.
+ */
+static void nnaccel_async_advance(struct nnaccel_command *cmd)
 {
-	bool signalling = nnaccel_lock_signalling(cmd->ctx);
+	struct nnaccel_async *async = cmd->async;
+	bool signalling, drop = false;
+	u32 first = 0, end = 0;
+	int error = 0;
 
-	if (cmd->state == NNACCEL_COMMAND_WAITING) {
-		error = error ?: nnaccel_async_queue(cmd);
-		if (error)
-			nnaccel_command_finish(cmd, error);
+	signalling = nnaccel_lock_signalling(cmd->ctx);
+	if (cmd->state != NNACCEL_COMMAND_WAITING)
+		goto unlock;
+	first = async->num_armed;
+	end = first < async->num_fences ? async->num_fences : async->num_waits;
+	async->num_armed = end;
+	if (first == async->num_fences && async->duration_ns)
+		nnaccel_async_limit(cmd, async->ready_ns, async->duration_ns);
+	if (READ_ONCE(async->fence_error))
+		error = -EREMOTEIO;
+	else if (first == end && cmd->foreign)
+		nnaccel_command_queue_access(cmd);
+	else if (first == end)
+		error = nnaccel_async_queue(cmd);
+	if (!error) {
+		nnaccel_command_watch(cmd);
 	} else {
-		error = 0;
+		nnaccel_command_finish(cmd, error);
+		drop = true;
 	}
+unlock:
 	nnaccel_unlock_signalling(cmd->ctx, signalling);
-	if (error)
+	if (first < end && !error)
+		nnaccel_async_arm(cmd, first, end);
+	if (drop)
 		nnaccel_command_put(cmd);
 }
 
-/* What was waited for has signalled: from now on the limits hold. Return: 0, or it has ended. */
-static int nnaccel_async_reset_waits(struct nnaccel_command *cmd)
-{
-	bool waiting;
-
-	mutex_lock(&cmd->ctx->lock);
-	cmd->async->num_waits = cmd->async->num_fences;
-	waiting = cmd->state == NNACCEL_COMMAND_WAITING;
-	if (waiting) {
-		nnaccel_async_set_limits(cmd);
-		nnaccel_command_watch(cmd);
-	}
-	mutex_unlock(&cmd->ctx->lock);
-	return waiting ? 0 : -ECANCELED;
-}
-
-/*
- * Waits for what others still do to the memory, without a thread: those that wait are many, the
- * threads are for all clients, and a client may see to it that there is always something to wait
- * for. Return: 0: there is nothing; 1: the work will be done again; or an error.
- */
-static int nnaccel_async_wait_for_memory(struct nnaccel_command *cmd)
-{
-	struct nnaccel_async *async = cmd->async;
-	u32 i, n = async->num_fences, old = async->num_waits;
-	struct dma_fence *fence;
-	int ret;
-
-	ret = nnaccel_async_reset_waits(cmd);
-	for (i = n; i < old; i++)
-		dma_fence_put(async->waits[i].fence);
-	for (i = 0; i < cmd->head.num_grants && !ret; i++) {
-		struct dma_buf *dmabuf = cmd->pools[i]->dmabuf;
-
-		if (!dmabuf)
-			continue;
-		ret = nnaccel_access_get_fence(dmabuf, cmd->grants[i].prot & NNACCEL_PROT_WRITE,
-					       &fence);
-		if (!ret && fence)
-			nnaccel_async_set_wait(async, n++, fence);
-	}
-	mutex_lock(&cmd->ctx->lock);
-	async->num_waits = n;
-	mutex_unlock(&cmd->ctx->lock);
-	if (ret || n == async->num_fences)
-		return ret;
-	nnaccel_async_add_callbacks(cmd, async->num_fences);
-	return 1;
-}
-
-/* The execution may end while this is done. */
 static void nnaccel_async_ready(struct work_struct *work)
 {
 	struct nnaccel_async *async = container_of(work, struct nnaccel_async, ready);
-	struct nnaccel_command *cmd = async->cmd;
-	int error = 0;
+	bool signalling = dma_fence_begin_signalling();
 
-	if (async->waits_for_memory && !READ_ONCE(async->fence_error)) {
-		error = nnaccel_async_wait_for_memory(cmd);
-		error = error ?: nnaccel_command_begin_access(cmd);
-	}
-	if (error <= 0)
-		nnaccel_async_submit(cmd, error);
-	nnaccel_command_put(cmd);
+	nnaccel_async_advance(async->cmd);
+	dma_fence_end_signalling(signalling);
+	nnaccel_command_put(async->cmd);
 }
 
-/* The memory is the client's again: then it is told. */
-static void nnaccel_async_finish(struct work_struct *work)
+/**
+ * nnaccel_async_begun() - The exporters of an execution's memory know that it is to be accessed
+ * @cmd: the execution
+ * @error: one of them refused
+ *
+ * Return: true: a count of it is to be put; false: it has ended meanwhile, and its access is to be
+ * ended too.
+ */
+bool nnaccel_async_begun(struct nnaccel_command *cmd, int error)
 {
-	struct nnaccel_async *async = container_of(work, struct nnaccel_async, finish);
-	struct nnaccel_command *cmd = async->cmd;
-	int error = nnaccel_command_end_access(cmd);
 	bool signalling = nnaccel_lock_signalling(cmd->ctx);
+	bool waits = cmd->state == NNACCEL_COMMAND_WAITING;
 
-	async->end(cmd, async->error ?: error);
+	if (waits) {
+		cmd->accessing = false;
+		error = error ?: nnaccel_async_queue(cmd);
+		if (!error) {
+			nnaccel_command_watch(cmd);
+		} else {
+			cmd->accessed = cmd->num_accessed;
+			nnaccel_command_finish(cmd, error);
+		}
+	}
 	nnaccel_unlock_signalling(cmd->ctx, signalling);
-	nnaccel_command_put(cmd);
+	if (waits && error)
+		nnaccel_command_put(cmd);
+	return waits;
 }
 
+/* The fences that the client named. */
 static int nnaccel_async_get_fences(struct nnaccel_async *async, u64 fences, u32 num_fences)
 {
-	u32 room = num_fences + (async->waits_for_memory ? async->cmd->head.num_grants : 0);
-	s32 *fds;
+	s32 *fds = nnaccel_copy_in(fences, num_fences, sizeof(*fds));
 	u32 i;
 
-	if (!room)
-		return 0;
-	async->waits = kvcalloc(room, sizeof(*async->waits), GFP_KERNEL_ACCOUNT);
-	if (!async->waits)
-		return -ENOMEM;
-	fds = nnaccel_copy_in(fences, num_fences, sizeof(*fds));
 	if (IS_ERR(fds))
 		return PTR_ERR(fds);
 	for (i = 0; i < num_fences; i++) {
@@ -252,12 +214,37 @@ static int nnaccel_async_get_fences(struct nnaccel_async *async, u64 fences, u32
 
 		if (!fence)
 			break;
-		nnaccel_async_set_wait(async, i, fence);
+		nnaccel_async_add_wait(async, fence);
 	}
-	async->num_fences = i;
-	async->num_waits = i;
+	async->num_fences = async->num_waits;
 	kvfree(fds);
 	return i == num_fences ? 0 : -EINVAL;
+}
+
+/*
+ * The fences of the memory as they are now, before anybody can see the execution's own: what comes
+ * later may wait for this execution, and is not waited for.
+ */
+static int nnaccel_async_get_dependencies(struct nnaccel_async *async)
+{
+	const struct nnaccel_command *cmd = async->cmd;
+	u32 i;
+
+	for (i = 0; i < cmd->head.num_grants; i++) {
+		struct dma_buf *dmabuf = cmd->pools[i]->dmabuf;
+		struct dma_fence *fence;
+		int ret;
+
+		if (!dmabuf)
+			continue;
+		ret = nnaccel_access_get_fence(dmabuf, cmd->grants[i].prot & NNACCEL_PROT_WRITE,
+					       &fence);
+		if (ret)
+			return ret;
+		if (fence)
+			nnaccel_async_add_wait(async, fence);
+	}
+	return 0;
 }
 
 /**
@@ -270,7 +257,9 @@ static int nnaccel_async_get_fences(struct nnaccel_async *async, u64 fences, u32
  */
 int nnaccel_async_init(struct nnaccel_command *cmd, u64 fences, u32 num_fences)
 {
+	u32 room = num_fences + cmd->head.num_grants;
 	struct nnaccel_async *async;
+	int ret;
 
 	if (num_fences > NNACCEL_MAX_FENCES)
 		return -EINVAL;
@@ -279,14 +268,40 @@ int nnaccel_async_init(struct nnaccel_command *cmd, u64 fences, u32 num_fences)
 		return -ENOMEM;
 	INIT_LIST_HEAD(&async->node);
 	INIT_WORK(&async->ready, nnaccel_async_ready);
-	INIT_WORK(&async->finish, nnaccel_async_finish);
-	async->waits_for_memory = nnaccel_command_needs_access(cmd);
 	async->cmd = cmd;
 	async->start_ns = ktime_get_ns();
 	async->ready_ns = async->start_ns;
 	cmd->async = async;
 	nnaccel_context_get(cmd->ctx);
-	return nnaccel_async_get_fences(async, fences, num_fences);
+	if (room) {
+		async->waits = kvcalloc(room, sizeof(*async->waits), GFP_KERNEL_ACCOUNT);
+		if (!async->waits)
+			return -ENOMEM;
+	}
+	ret = nnaccel_async_get_fences(async, fences, num_fences);
+	if (!ret)
+		ret = nnaccel_async_get_dependencies(async);
+	return ret ?: nnaccel_command_init_access(cmd);
+}
+
+/**
+ * nnaccel_async_bound() - End an execution within fence_bound_ms, whatever anybody does
+ * @cmd: the execution, after nnaccel_async_init()
+ *
+ * The last part of the time is for the death of a worker that does not answer: it must not write
+ * any more when the fence signals.
+ */
+void nnaccel_async_bound(struct nnaccel_command *cmd)
+{
+	u64 bound_ns = (u64)READ_ONCE(nnaccel_fence_bound_ms) * NSEC_PER_MSEC;
+	u64 grace_ns = (u64)READ_ONCE(nnaccel_kill_grace_ms) * NSEC_PER_MSEC;
+	u64 kill_ns = min_t(u64, NNACCEL_KILL_NS, bound_ns / 4);
+	struct nnaccel_async *async = cmd->async;
+
+	grace_ns = min(grace_ns, bound_ns / 4);
+	async->bound_ns = async->start_ns + bound_ns;
+	async->kill_ns = async->bound_ns - kill_ns;
+	nnaccel_async_limit(cmd, async->start_ns, bound_ns - kill_ns - grace_ns);
 }
 
 /**
@@ -314,17 +329,16 @@ void nnaccel_async_free(struct nnaccel_command *cmd)
 int nnaccel_async_admit(struct nnaccel_command *cmd)
 {
 	struct nnaccel_context *ctx = cmd->ctx;
-	int ret = 0;
+	int ret;
 
 	mutex_lock(&ctx->lock);
-	if (cmd->async->ended) {
+	if (cmd->async->ended)
 		ret = -ECANCELED;
-	} else if (!cmd->model->session) {
+	else if (!cmd->model->session)
 		ret = -ESTALE;
-	} else if (ctx->num_commands >= READ_ONCE(nnaccel_max_commands)) {
-		ret = -ENOSPC;
-	} else {
-		ctx->num_commands++;
+	else
+		ret = nnaccel_command_count(cmd);
+	if (!ret) {
 		kref_get(&cmd->refs);
 		cmd->state = NNACCEL_COMMAND_WAITING;
 		list_add_tail(&cmd->async->node, &ctx->asyncs);
@@ -339,17 +353,7 @@ int nnaccel_async_admit(struct nnaccel_command *cmd)
  */
 void nnaccel_async_start(struct nnaccel_command *cmd)
 {
-	struct nnaccel_async *async = cmd->async;
-
-	if (!async->num_fences && !async->waits_for_memory) {
-		nnaccel_async_submit(cmd, 0);
-		return;
-	}
-	mutex_lock(&cmd->ctx->lock);
-	if (cmd->state == NNACCEL_COMMAND_WAITING)
-		nnaccel_command_watch(cmd);
-	mutex_unlock(&cmd->ctx->lock);
-	nnaccel_async_add_callbacks(cmd, 0);
+	nnaccel_async_advance(cmd);
 }
 
 /**
@@ -367,13 +371,7 @@ void nnaccel_async_end(struct nnaccel_command *cmd, int error)
 	async->ended = true;
 	list_del_init(&async->node);
 	nnaccel_async_remove_callbacks(async);
-	if (!async->accesses || cmd->abandoned) {
-		async->end(cmd, error);
-		return;
-	}
-	async->error = error;
-	kref_get(&cmd->refs);
-	queue_work(nnaccel_end_wq, &async->finish);
+	async->end(cmd, error);
 }
 
 /**
@@ -386,7 +384,7 @@ void nnaccel_async_end(struct nnaccel_command *cmd, int error)
 int nnaccel_async_cancel(struct nnaccel_command *cmd)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
-	if (cmd->state == NNACCEL_COMMAND_IN_FLIGHT) {
+	if (cmd->state == NNACCEL_COMMAND_IN_FLIGHT || cmd->state == NNACCEL_COMMAND_ENDING) {
 		if (!cmd->async->may_leave)
 			return -EALREADY;
 		cmd->abandoned = true;
@@ -431,6 +429,7 @@ void nnaccel_async_fail(struct nnaccel_context *ctx, const struct nnaccel_sessio
 		struct nnaccel_command *cmd = async->cmd;
 
 		if (cmd->state == NNACCEL_COMMAND_IN_FLIGHT ||
+		    cmd->state == NNACCEL_COMMAND_ENDING ||
 		    (session && (cmd->state == NNACCEL_COMMAND_QUEUED ||
 				 cmd->model->session != session)))
 			continue;

@@ -17,22 +17,37 @@
 /* How often the death of a worker that was killed is looked for. */
 #define NNACCEL_KILL_POLL_NS	(5 * NSEC_PER_MSEC)
 
-/* When a command is overdue that something ends then. */
+/* How often the end of a fenced execution's access is looked at. */
+#define NNACCEL_END_POLL_NS	(5 * NSEC_PER_MSEC)
+
+static u64 nnaccel_after_ms(u64 ns, unsigned int ms)
+{
+	u64 end;
+
+	return check_add_overflow(ns, (u64)ms * NSEC_PER_MSEC, &end) ? U64_MAX : end;
+}
+
+/* When a command is overdue that something ends then; U64_MAX: never. */
 static u64 nnaccel_command_due_ns(const struct nnaccel_command *cmd)
 {
-	u64 due_ns = cmd->head.deadline_ns ?: U64_MAX, end;
-	u64 duration_ns = (u64)READ_ONCE(nnaccel_async_bound_ms) * NSEC_PER_MSEC;
-	u64 from_ns = due_ns;
+	const struct nnaccel_async *async = cmd->async;
+	u64 deadline_ns = cmd->head.deadline_ns ?: U64_MAX;
+	u64 killed_ns = nnaccel_after_ms(deadline_ns, READ_ONCE(nnaccel_kill_grace_ms));
 
-	if (cmd->state == NNACCEL_COMMAND_WAITING)
-		from_ns = cmd->async->start_ns;
-	else if (cmd->state == NNACCEL_COMMAND_IN_FLIGHT)
-		duration_ns = (u64)READ_ONCE(nnaccel_kill_grace_ms) * NSEC_PER_MSEC;
-	else
-		return due_ns;
-	if (check_add_overflow(from_ns, duration_ns, &end))
-		end = U64_MAX;
-	return cmd->state == NNACCEL_COMMAND_WAITING ? min(due_ns, end) : end;
+	switch (cmd->state) {
+	case NNACCEL_COMMAND_DONE:
+		return U64_MAX;
+	case NNACCEL_COMMAND_ENDING:
+		if (!async || async->ended)
+			return U64_MAX;
+		return async->bound_ns ?: killed_ns;
+	case NNACCEL_COMMAND_IN_FLIGHT:
+		if (async && async->may_leave && !async->ended)
+			return nnaccel_after_ms(deadline_ns, READ_ONCE(nnaccel_deadline_grace_ms));
+		return async && async->bound_ns ? min(killed_ns, async->kill_ns) : killed_ns;
+	default:
+		return deadline_ns;
+	}
 }
 
 static void nnaccel_command_watch_until(struct nnaccel_command *cmd, u64 ns)
@@ -50,7 +65,19 @@ static void nnaccel_command_watch_until(struct nnaccel_command *cmd, u64 ns)
  */
 void nnaccel_command_watch(struct nnaccel_command *cmd)
 {
-	nnaccel_command_watch_until(cmd, nnaccel_command_due_ns(cmd));
+	const struct nnaccel_async *async = cmd->async;
+	u64 due_ns = nnaccel_command_due_ns(cmd), poll_ns = 0;
+
+	if (async && !async->ended) {
+		if (cmd->state == NNACCEL_COMMAND_ENDING && async->bound_ns)
+			poll_ns = NNACCEL_END_POLL_NS;
+		else if (async->must_leave)
+			poll_ns = NNACCEL_LEAVE_POLL_NS;
+	}
+	if (poll_ns)
+		due_ns = min(due_ns, ktime_get_ns() + poll_ns);
+	if (due_ns != U64_MAX)
+		nnaccel_command_watch_until(cmd, due_ns);
 }
 
 /* The worker has been at it for too long: its client hears of it when it cannot write any more. */
@@ -67,25 +94,56 @@ static void nnaccel_command_overdue(struct nnaccel_command *cmd)
 		nnaccel_async_end(cmd, -ETIME);
 }
 
+/* Return: true: the command was finished, and the count of the list that it was in is to be put. */
+static bool nnaccel_command_check(struct nnaccel_command *cmd)
+{
+	bool due = !nnaccel_deadline_left(nnaccel_command_due_ns(cmd), 0);
+	struct nnaccel_async *async = cmd->async;
+
+	lockdep_assert_held(&cmd->ctx->lock);
+	if (async && !async->ended && async->must_leave && async->must_leave(cmd))
+		return !nnaccel_async_cancel(cmd);
+	switch (cmd->state) {
+	case NNACCEL_COMMAND_DONE:
+		return false;
+	case NNACCEL_COMMAND_ENDING:
+		/* The fence does not wait for an exporter that may be waiting for the fence. */
+		if (due)
+			nnaccel_async_end(cmd, -ETIME);
+		else if (async && async->bound_ns && nnaccel_command_end_is_awaited(cmd))
+			nnaccel_async_end(cmd, cmd->error);
+		break;
+	case NNACCEL_COMMAND_IN_FLIGHT:
+		if (!due)
+			break;
+		if (!async || !async->may_leave || async->ended) {
+			nnaccel_command_overdue(cmd);
+			return false;
+		}
+		/* The client is told; the worker gets the rest of its time. */
+		cmd->abandoned = true;
+		nnaccel_async_end(cmd, -ETIME);
+		break;
+	default:
+		if (!due)
+			break;
+		list_del_init(&cmd->node);
+		nnaccel_command_finish(cmd, -ETIME);
+		return true;
+	}
+	nnaccel_command_watch(cmd);
+	return false;
+}
+
 static void nnaccel_command_expire(struct work_struct *work)
 {
 	struct nnaccel_command *cmd = container_of(to_delayed_work(work), struct nnaccel_command,
 						   expiry);
 	struct nnaccel_context *ctx = cmd->ctx;
-	bool signalling, drop = false;
+	bool signalling, drop;
 
 	signalling = nnaccel_lock_signalling(ctx);
-	if (cmd->state == NNACCEL_COMMAND_DONE) {
-		/* It came first. */
-	} else if (nnaccel_deadline_left(nnaccel_command_due_ns(cmd), 0)) {
-		nnaccel_command_watch(cmd);
-	} else if (cmd->state == NNACCEL_COMMAND_IN_FLIGHT) {
-		nnaccel_command_overdue(cmd);
-	} else {
-		list_del_init(&cmd->node);
-		nnaccel_command_finish(cmd, -ETIME);
-		drop = true;
-	}
+	drop = nnaccel_command_check(cmd);
 	nnaccel_unlock_signalling(ctx, signalling);
 	if (drop)
 		nnaccel_command_put(cmd);
@@ -110,6 +168,7 @@ struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 k
 	INIT_LIST_HEAD(&cmd->node);
 	init_waitqueue_head(&cmd->wait);
 	INIT_DELAYED_WORK(&cmd->expiry, nnaccel_command_expire);
+	nnaccel_command_init_access_work(cmd);
 	cmd->ctx = ctx;
 	cmd->head.kind = kind;
 	cmd->head.priority = NNACCEL_PRIORITY_MEDIUM;
@@ -122,8 +181,8 @@ static void nnaccel_command_free(struct kref *refs)
 	struct nnaccel_command *cmd = container_of(refs, struct nnaccel_command, refs);
 	u32 i;
 
-	/* Only where the caller gave up: the worker may have gone on until now. */
-	nnaccel_command_end_access(cmd);
+	/* No exporter is called from here: whoever drops the last count may be anybody. */
+	WARN_ON(cmd->num_accessed && cmd->foreign);
 	if (cmd->burst)
 		nnaccel_burst_put(cmd->burst);
 	if (cmd->model)
@@ -318,6 +377,32 @@ static int nnaccel_command_lock_session(struct nnaccel_command *cmd)
 	return -ESTALE;
 }
 
+/**
+ * nnaccel_command_count() - Let a command be one of those that its context has
+ * @cmd: the command, counted already or not; ctx->lock is held
+ *
+ * Return: 0 or -ENOSPC.
+ */
+int nnaccel_command_count(struct nnaccel_command *cmd)
+{
+	lockdep_assert_held(&cmd->ctx->lock);
+	if (cmd->counted)
+		return 0;
+	if (cmd->ctx->num_commands >= READ_ONCE(nnaccel_max_commands))
+		return -ENOSPC;
+	cmd->ctx->num_commands++;
+	cmd->counted = true;
+	return 0;
+}
+
+static void nnaccel_command_uncount(struct nnaccel_command *cmd)
+{
+	lockdep_assert_held(&cmd->ctx->lock);
+	if (cmd->counted)
+		cmd->ctx->num_commands--;
+	cmd->counted = false;
+}
+
 /* Takes a count from the caller's when it returns 0. */
 static int nnaccel_command_queue(struct nnaccel_command *cmd)
 {
@@ -328,16 +413,31 @@ static int nnaccel_command_queue(struct nnaccel_command *cmd)
 	if (ret)
 		return ret;
 
-	ret = ctx->num_commands < READ_ONCE(nnaccel_max_commands) ?
-	      nnaccel_buffer_begin_all(cmd) : -ENOSPC;
+	ret = nnaccel_command_count(cmd);
+	if (!ret)
+		ret = nnaccel_buffer_begin_all(cmd);
 	if (!ret) {
-		ctx->num_commands++;
 		kref_get(&cmd->refs);
-		nnaccel_session_queue(ctx->session, cmd);
-		trace_nnaccel_command_queue(cmd);
+		nnaccel_command_submit(cmd);
+	} else if (!cmd->foreign) {
+		nnaccel_command_uncount(cmd);
 	}
 	mutex_unlock(&ctx->lock);
 	return ret;
+}
+
+/**
+ * nnaccel_command_submit() - Give a command to its session; from now on its memory is accessed
+ * @cmd: the command, counted; ctx->lock is held; the session takes a count of the caller's
+ */
+void nnaccel_command_submit(struct nnaccel_command *cmd)
+{
+	lockdep_assert_held(&cmd->ctx->lock);
+	nnaccel_command_sync_own(cmd, true);
+	cmd->synced = true;
+	cmd->accessed = cmd->foreign;
+	nnaccel_session_queue(cmd->ctx->session, cmd);
+	trace_nnaccel_command_queue(cmd);
 }
 
 /*
@@ -413,41 +513,92 @@ int nnaccel_command_run(struct nnaccel_command *cmd)
 
 	if (cmd->head.deadline_ns && !nnaccel_deadline_left(cmd->head.deadline_ns, 0))
 		return -ETIME;
-	ret = nnaccel_command_begin_access(cmd);
+	ret = nnaccel_command_init_access(cmd);
+	if (!ret && cmd->foreign) {
+		/* What begins has to be ended, and that counts: an exporter may block for ever. */
+		mutex_lock(&cmd->ctx->lock);
+		ret = nnaccel_command_count(cmd);
+		mutex_unlock(&cmd->ctx->lock);
+	}
 	if (ret)
 		return ret;
-	ret = nnaccel_command_queue(cmd);
+	ret = nnaccel_command_begin_access(cmd) ?: nnaccel_command_queue(cmd);
 	if (!ret)
-		ret = nnaccel_command_wait(cmd);
-	/* Where the worker may go on, whoever drops the command last ends the access. */
-	if (ret != -ETIME && ret != -EINTR) {
-		int error = nnaccel_command_end_access(cmd);
-
-		ret = ret ?: error;
+		return nnaccel_command_wait(cmd);
+	if (cmd->foreign) {
+		mutex_lock(&cmd->ctx->lock);
+		cmd->accessed = cmd->num_accessed;
+		nnaccel_command_finish(cmd, ret);
+		mutex_unlock(&cmd->ctx->lock);
 	}
 	return ret;
 }
 
-/**
- * nnaccel_command_finish() - A queued or fetched command is at its end: wake its caller
- * @cmd: the command, off its list; ctx->lock is held; the session's count is the caller's
- * @error: 0: answered
- */
-void nnaccel_command_finish(struct nnaccel_command *cmd, int error)
+/* Everything is over: the client is told. */
+static void nnaccel_command_complete(struct nnaccel_command *cmd)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
 	cmd->state = NNACCEL_COMMAND_DONE;
-	cmd->error = error && cmd->expired ? -ETIME : error;
-	nnaccel_buffer_end_all(cmd, error);
-	cmd->ctx->num_commands--;
-	/* Not the last count: the session's is there. */
+	/* Neither is the last count: the caller has one. */
 	if (cancel_delayed_work(&cmd->expiry))
 		nnaccel_command_put(cmd);
+	nnaccel_command_cancel_access(cmd);
+	/* While an exporter is being called the command counts. */
+	if (!cmd->accessing)
+		nnaccel_command_uncount(cmd);
 	if (cmd->async)
 		nnaccel_async_end(cmd, cmd->error);
 	/* Pairs with the caller's look, for what the answer is. */
 	smp_store_release(&cmd->done, true);
 	wake_up(&cmd->wait);
+}
+
+/**
+ * nnaccel_command_finish() - The worker is done with a command, or does not get it
+ * @cmd: the command, off its list; ctx->lock is held; the session's count is the caller's
+ * @error: 0: answered
+ *
+ * Where the memory is another driver's, that is told first, by a thread of the context.
+ */
+void nnaccel_command_finish(struct nnaccel_command *cmd, int error)
+{
+	lockdep_assert_held(&cmd->ctx->lock);
+	cmd->error = error && cmd->expired ? -ETIME : error;
+	nnaccel_buffer_end_all(cmd, error);
+	if (cmd->synced)
+		nnaccel_command_sync_own(cmd, false);
+	cmd->synced = false;
+	if (!cmd->accessed) {
+		nnaccel_command_complete(cmd);
+		return;
+	}
+	cmd->state = NNACCEL_COMMAND_ENDING;
+	nnaccel_command_queue_access(cmd);
+	if (cmd->async)
+		nnaccel_command_watch(cmd);
+}
+
+/**
+ * nnaccel_command_ended() - The exporters of a command's memory know that its access has ended
+ * @cmd: the command
+ * @error: -EIO: one of them refused
+ *
+ * Return: true: a count of the command is to be put.
+ */
+bool nnaccel_command_ended(struct nnaccel_command *cmd, int error)
+{
+	bool signalling = nnaccel_lock_signalling(cmd->ctx);
+
+	cmd->accessed = false;
+	cmd->accessing = false;
+	if (cmd->state == NNACCEL_COMMAND_ENDING) {
+		cmd->error = cmd->error ?: error;
+		nnaccel_command_complete(cmd);
+	} else {
+		nnaccel_command_uncount(cmd);
+	}
+	nnaccel_unlock_signalling(cmd->ctx, signalling);
+	return true;
 }
 
 /**

@@ -166,6 +166,7 @@ static void nnaccel_context_free(struct kref *refs)
 {
 	struct nnaccel_context *ctx = container_of(refs, struct nnaccel_context, refs);
 
+	nnaccel_access_exit(ctx);
 	nnaccel_burst_drop_doorbell(ctx);
 	nnaccel_user_put(ctx->user);
 	put_cred(ctx->cred);

@@ -116,29 +116,44 @@ static void nnaccel_dmabuf_unmap(struct dma_buf_attachment *attach, struct sg_ta
 	dma_unmap_sgtable(attach->dev, table, dir, 0);
 }
 
-static int nnaccel_dmabuf_begin_cpu_access(struct dma_buf *dmabuf, enum dma_data_direction dir)
+/**
+ * nnaccel_dmabuf_sync() - Give memory to the CPU, or back to the devices that have it mapped
+ * @dmabuf: the dma-buf: one of ours
+ * @begin: to the CPU
+ *
+ * Neither waits for another driver nor allocates memory: fences signal after it.
+ *
+ * Return: whether there is such a device.
+ */
+bool nnaccel_dmabuf_sync(const struct dma_buf *dmabuf, bool begin)
 {
 	struct nnaccel_dmabuf *memory = dmabuf->priv;
 	struct nnaccel_attachment *a;
+	bool any = false;
 
 	mutex_lock(&memory->lock);
-	list_for_each_entry(a, &memory->attachments, node)
-		if (a->dir != DMA_NONE)
+	list_for_each_entry(a, &memory->attachments, node) {
+		if (a->dir == DMA_NONE)
+			continue;
+		any = true;
+		if (begin)
 			dma_sync_sgtable_for_cpu(a->dev, &a->table, a->dir);
+		else
+			dma_sync_sgtable_for_device(a->dev, &a->table, a->dir);
+	}
 	mutex_unlock(&memory->lock);
+	return any;
+}
+
+static int nnaccel_dmabuf_begin_cpu_access(struct dma_buf *dmabuf, enum dma_data_direction dir)
+{
+	nnaccel_dmabuf_sync(dmabuf, true);
 	return 0;
 }
 
 static int nnaccel_dmabuf_end_cpu_access(struct dma_buf *dmabuf, enum dma_data_direction dir)
 {
-	struct nnaccel_dmabuf *memory = dmabuf->priv;
-	struct nnaccel_attachment *a;
-
-	mutex_lock(&memory->lock);
-	list_for_each_entry(a, &memory->attachments, node)
-		if (a->dir != DMA_NONE)
-			dma_sync_sgtable_for_device(a->dev, &a->table, a->dir);
-	mutex_unlock(&memory->lock);
+	nnaccel_dmabuf_sync(dmabuf, false);
 	return 0;
 }
 

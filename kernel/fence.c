@@ -167,6 +167,7 @@ static struct nnaccel_command *nnaccel_fenced_create(struct nnaccel_context *ctx
 	cmd->async->duration_ns = arg->duration_ns;
 	cmd->async->tag = arg->tag;
 	cmd->async->end = nnaccel_fence_end;
+	nnaccel_async_bound(cmd);
 	return cmd;
 }
 
@@ -176,6 +177,7 @@ static int nnaccel_fenced_publish(struct nnaccel_ucmd *ucmd, struct nnaccel_comm
 {
 	struct nnaccel_execute_fenced *arg = ucmd->cmd;
 	struct sync_file *sync_file = sync_file_create(&fence->base);
+	bool signalling;
 	int ret;
 
 	if (!sync_file)
@@ -194,8 +196,11 @@ static int nnaccel_fenced_publish(struct nnaccel_ucmd *ucmd, struct nnaccel_comm
 		fput(sync_file->file);
 		return ret;
 	}
+	/* From here on others may wait for the fence: nothing on its way waits for them. */
+	signalling = dma_fence_begin_signalling();
 	fd_install(fd, sync_file->file);
 	nnaccel_async_start(cmd);
+	dma_fence_end_signalling(signalling);
 	return 0;
 }
 

@@ -211,7 +211,7 @@ static struct dma_buf *nnaccel_session_dmabuf(struct nnaccel_session *session, u
  * nnaccel_session_sync_ioctl() - NNACCEL_SESSION_SYNC
  * @ucmd: the ioctl
  *
- * Return: 0, -EINVAL, -EACCES, -ENOENT, -EOPNOTSUPP, or what nnaccel_access_begin() or
+ * Return: 0, -EINVAL, -EACCES, -ENOENT, -EOPNOTSUPP, -ENOMEM, or what nnaccel_access_begin() or
  * nnaccel_access_end() returned.
  */
 int nnaccel_session_sync_ioctl(struct nnaccel_ucmd *ucmd)
@@ -230,9 +230,10 @@ int nnaccel_session_sync_ioctl(struct nnaccel_ucmd *ucmd)
 	dmabuf = nnaccel_session_dmabuf(session, arg->grant, prot);
 	if (IS_ERR(dmabuf))
 		return PTR_ERR(dmabuf);
-	if (arg->flags & NNACCEL_SYNC_END)
-		ret = nnaccel_access_end(dmabuf, prot);
-	else
+	ret = nnaccel_access_init(session->ctx);
+	if (!ret && arg->flags & NNACCEL_SYNC_END)
+		ret = nnaccel_access_end(session->ctx, dmabuf, prot);
+	else if (!ret)
 		ret = nnaccel_access_begin(dmabuf, prot, 0);
 	dma_buf_put(dmabuf);
 	return ret;

@@ -73,10 +73,11 @@ module_param_named(kill_grace_ms, nnaccel_kill_grace_ms, uint, 0644);
 MODULE_PARM_DESC(kill_grace_ms,
 		 "How long past its deadline an execution may go on before its worker is killed, in ms (default 1000)");
 
-unsigned int nnaccel_async_bound_ms = 30000;
-module_param_named(async_bound_ms, nnaccel_async_bound_ms, uint, 0644);
-MODULE_PARM_DESC(async_bound_ms,
-		 "Longest wait for fences, and from then on longest execution, of one that nobody waits for, in ms (default 30000)");
+/* What drivers of GPUs allow a job before they reset: others wait for fences with that in mind. */
+unsigned int nnaccel_fence_bound_ms = 10000;
+module_param_named(fence_bound_ms, nnaccel_fence_bound_ms, uint, 0644);
+MODULE_PARM_DESC(fence_bound_ms,
+		 "Longest time from a fenced execution's submission to its fence's signal, all waits and its worker's death included, in ms (default 10000)");
 
 unsigned int nnaccel_low_nice = 10;
 module_param_named(low_nice, nnaccel_low_nice, uint, 0644);
@@ -88,9 +89,8 @@ MODULE_PARM_DESC(low_nice,
  * for memory: whoever frees memory may wait for it.
  */
 struct workqueue_struct *nnaccel_wq;
-/* What other drivers are told before their memory is used, and after. */
-struct workqueue_struct *nnaccel_begin_wq;
-struct workqueue_struct *nnaccel_end_wq;
+/* Ends the threads of contexts that are gone; waits for memory. */
+struct workqueue_struct *nnaccel_free_wq;
 
 /* Grants have their numbers in the upper half of mmap() offsets. */
 static_assert(BITS_PER_LONG == 64);
@@ -267,16 +267,10 @@ static int __init nnaccel_init(void)
 	nnaccel_wq = alloc_workqueue("nnaccel", WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
 	if (!nnaccel_wq)
 		return -ENOMEM;
-	nnaccel_begin_wq = alloc_workqueue("nnaccel-begin", WQ_UNBOUND, 0);
-	if (!nnaccel_begin_wq) {
+	nnaccel_free_wq = alloc_workqueue("nnaccel-free", WQ_UNBOUND, 0);
+	if (!nnaccel_free_wq) {
 		ret = -ENOMEM;
 		goto err_wq;
-	}
-	/* Nor does what begins hold up what ends: fences signal after that. */
-	nnaccel_end_wq = alloc_workqueue("nnaccel-end", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (!nnaccel_end_wq) {
-		ret = -ENOMEM;
-		goto err_begin_wq;
 	}
 	nnaccel_debugfs_init();
 	ret = misc_register(&nnaccel_engine_misc);
@@ -291,9 +285,7 @@ err_engine:
 	misc_deregister(&nnaccel_engine_misc);
 err_debugfs:
 	nnaccel_debugfs_exit();
-	destroy_workqueue(nnaccel_end_wq);
-err_begin_wq:
-	destroy_workqueue(nnaccel_begin_wq);
+	destroy_workqueue(nnaccel_free_wq);
 err_wq:
 	destroy_workqueue(nnaccel_wq);
 	return ret;
@@ -304,9 +296,8 @@ static void __exit nnaccel_exit(void)
 	misc_deregister(&nnaccel_misc);
 	misc_deregister(&nnaccel_engine_misc);
 	nnaccel_debugfs_exit();
-	destroy_workqueue(nnaccel_begin_wq);
-	destroy_workqueue(nnaccel_end_wq);
 	destroy_workqueue(nnaccel_wq);
+	destroy_workqueue(nnaccel_free_wq);
 	/* What dropped the last count on the module may not have returned from it yet. */
 	rcu_barrier();
 	synchronize_rcu_tasks();

@@ -57,6 +57,7 @@
 
 struct dma_buf;
 struct io_uring_cmd;
+struct nnaccel_access_queue;
 struct nnaccel_async;
 struct nnaccel_command;
 struct nnaccel_session;
@@ -85,14 +86,13 @@ extern unsigned int nnaccel_engine_wait_ms;
 extern unsigned int nnaccel_engine_absent_ms;
 extern unsigned int nnaccel_deadline_grace_ms;
 extern unsigned int nnaccel_kill_grace_ms;
-extern unsigned int nnaccel_async_bound_ms;
+extern unsigned int nnaccel_fence_bound_ms;
 extern unsigned int nnaccel_low_nice;
 extern unsigned long nnaccel_max_pool_bytes;
 extern unsigned long nnaccel_max_context_bytes;
 extern unsigned long nnaccel_max_user_bytes;
 extern struct workqueue_struct *nnaccel_wq;
-extern struct workqueue_struct *nnaccel_begin_wq;
-extern struct workqueue_struct *nnaccel_end_wq;
+extern struct workqueue_struct *nnaccel_free_wq;
 
 /**
  * struct nnaccel_ucmd - One ioctl in progress
@@ -172,6 +172,7 @@ enum nnaccel_object_type {
  * @user: what all contexts of @uid share
  * @pool_bytes: bytes allocated in pools, buffers and bursts; account lock
  * @doorbell: its bursts' common page; NULL until the first; never changes after
+ * @access: its threads that call exporters; NULL until the first; never changes after
  * @last_token: of its buffers; begins anywhere, so that it tells nothing of those of others
  * @lock: protects what follows, up to @stage
  * @closed: the file is closed; waits look at it without the lock
@@ -209,6 +210,7 @@ struct nnaccel_context {
 	struct nnaccel_user *user;
 	u64 pool_bytes;
 	struct file *doorbell;
+	struct nnaccel_access_queue *access;
 	atomic64_t last_token;
 
 	struct mutex lock;	/* see the lock order above */
@@ -359,16 +361,23 @@ bool nnaccel_pool_is_formatted(const struct nnaccel_pool *pool);
 
 struct dma_buf *nnaccel_dmabuf_create(struct nnaccel_context *ctx, u64 length);
 bool nnaccel_dmabuf_is_ours(const struct dma_buf *dmabuf);
+bool nnaccel_dmabuf_sync(const struct dma_buf *dmabuf, bool begin);
 int nnaccel_dmabuf_copy(const struct dma_buf *dmabuf, void __user *user, u64 length, bool in);
 
 /* ---- access.c ---- */
 
+int nnaccel_access_init(struct nnaccel_context *ctx);
+void nnaccel_access_exit(struct nnaccel_context *ctx);
 int nnaccel_access_get_fence(struct dma_buf *dmabuf, bool write, struct dma_fence **fence);
 int nnaccel_access_begin(struct dma_buf *dmabuf, u32 prot, u64 deadline_ns);
-int nnaccel_access_end(struct dma_buf *dmabuf, u32 prot);
-bool nnaccel_command_needs_access(const struct nnaccel_command *cmd);
+int nnaccel_access_end(struct nnaccel_context *ctx, struct dma_buf *dmabuf, u32 prot);
+int nnaccel_command_init_access(struct nnaccel_command *cmd);
+void nnaccel_command_init_access_work(struct nnaccel_command *cmd);
 int nnaccel_command_begin_access(struct nnaccel_command *cmd);
-int nnaccel_command_end_access(struct nnaccel_command *cmd);
+void nnaccel_command_sync_own(const struct nnaccel_command *cmd, bool begin);
+void nnaccel_command_queue_access(struct nnaccel_command *cmd);
+void nnaccel_command_cancel_access(struct nnaccel_command *cmd);
+bool nnaccel_command_end_is_awaited(const struct nnaccel_command *cmd);
 
 /* ---- model.c ---- */
 
@@ -595,17 +604,19 @@ enum nnaccel_command_state {
 	NNACCEL_COMMAND_WAITING,
 	NNACCEL_COMMAND_QUEUED,
 	NNACCEL_COMMAND_IN_FLIGHT,
+	NNACCEL_COMMAND_ENDING,	/* exporters are told that the access to their memory has ended */
 	NNACCEL_COMMAND_DONE,
 };
 
 /**
  * struct nnaccel_command - One thing that the worker is asked to do
- * @refs: the caller's, the session's (before: that of its wait for fences), @expiry's
+ * @refs: the caller's, the session's (before: that of its wait for fences), @expiry's, @access's
  * @ctx: its context; counted with @async only: else the caller's file and the session hold it
  * @node: ctx->lock: in the session's queue or in its list of commands in flight
  * @state: ctx->lock
  * @abandoned: ctx->lock: the caller gave up
  * @expired: ctx->lock: its worker is killed because of it
+ * @counted: ctx->lock: it is one of the context's num_commands
  * @async: of an execution that nobody waits for, or NULL
  * @expiry: ends it where it takes too long; holds a count while it is pending
  * @head: what the worker is told
@@ -621,7 +632,15 @@ enum nnaccel_command_state {
  * @attributes: the client's, for the worker alone to read
  * @model: the model to prepare, to execute or to serve
  * @burst: the burst to serve
- * @num_accessed: of @pools, how many the CPU has begun to access; see access.c
+ * @foreign: some of @pools are of exporters that are told of accesses; see access.c
+ * @synced: ctx->lock: this module's own memory is the CPU's
+ * @accessed: ctx->lock: exporters were told of the access, and are to be told of its end
+ * @accessing: ctx->lock: @access is queued or runs
+ * @access: calls the exporters; holds a count until it is done
+ * @access_delay: jiffies to wait before an exporter is called again; @access's own
+ * @access_error: 0 or -EIO: an exporter refused the end; @access's own
+ * @num_accessed: of @pools, those before this one are accessed; the caller's until the command is
+ *	queued, @access's own while @accessing
  * @fetched_ns: when the worker took it
  * @wait: the caller
  * @done: @state is DONE, and all below is written; the caller looks at it without the lock
@@ -639,6 +658,7 @@ struct nnaccel_command {
 	enum nnaccel_command_state state;
 	bool abandoned;
 	bool expired;
+	bool counted;
 	struct nnaccel_async *async;
 	struct delayed_work expiry;
 	struct nnaccel_cmd head;
@@ -654,6 +674,13 @@ struct nnaccel_command {
 	void *attributes;
 	struct nnaccel_model *model;
 	struct nnaccel_burst *burst;
+	bool foreign;
+	bool synced;
+	bool accessed;
+	bool accessing;
+	struct delayed_work access;
+	unsigned long access_delay;
+	int access_error;
 	u32 num_accessed;
 	u64 fetched_ns;
 	wait_queue_head_t wait;
@@ -684,6 +711,12 @@ static inline bool nnaccel_command_prepares(const struct nnaccel_command *cmd)
 	return cmd->head.kind == NNACCEL_DO_PREPARE || cmd->head.kind == NNACCEL_DO_PREPARE_CACHED;
 }
 
+/* After this time a worker that was killed counts as dead, whatever it is stuck in. */
+#define NNACCEL_KILL_NS		(2 * (u64)NSEC_PER_SEC)
+
+/* How often nnaccel_async.must_leave is asked. */
+#define NNACCEL_LEAVE_POLL_NS	(200 * (u64)NSEC_PER_MSEC)
+
 struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 kind);
 void nnaccel_command_put(struct nnaccel_command *cmd);
 int nnaccel_command_add_pools(struct nnaccel_command *cmd, u32 first, u64 ids, u32 num_pools,
@@ -696,6 +729,9 @@ int nnaccel_command_set_attributes(struct nnaccel_command *cmd, u64 from, u32 si
 unsigned long nnaccel_deadline_left(u64 deadline_ns, u64 grace_ns);
 void nnaccel_command_watch(struct nnaccel_command *cmd);
 int nnaccel_command_run(struct nnaccel_command *cmd);
+int nnaccel_command_count(struct nnaccel_command *cmd);
+void nnaccel_command_submit(struct nnaccel_command *cmd);
+bool nnaccel_command_ended(struct nnaccel_command *cmd, int error);
 int nnaccel_write_message(const char *message, u64 to, u32 size);
 int nnaccel_command_write_message(const struct nnaccel_command *cmd, u64 to, u32 size);
 void nnaccel_command_finish(struct nnaccel_command *cmd, int error);
@@ -724,22 +760,22 @@ int nnaccel_execute_ioctl(struct nnaccel_ucmd *ucmd);
  * @node: ctx->lock: in the context's list until its end
  * @tag: the client's name for it
  * @start_ns: when it was submitted
- * @ready_ns: when the last fence signalled
+ * @ready_ns: when the last of the fences that the client named signalled
+ * @kill_ns: of a fenced one: when its worker is killed at the latest
+ * @bound_ns: of a fenced one: when its fence signals at the latest; 0: there is no fence
  * @duration_ns: longest time from then on, 0: no limit
  * @may_leave: it may end while the worker goes on with it
+ * @must_leave: asked now and then: must it end at once? NULL: never
  * @ended: ctx->lock: @end was called, or is not to be: it is not admitted any more
  * @end: tells the client: @error 0: the command is answered; ctx->lock is held
  * @data: for @end
  * @unsignalled: fences that it waits for, and 1 until all callbacks are added
  * @fence_error: one of them carried an error
- * @waits_for_memory: what others do to its memory is waited for, and they are told of its use
- * @ready: begins the access to the memory of others, then queues the command
- * @accesses: ctx->lock: it has begun, and is to be ended before @end
- * @error: for @finish
- * @finish: ends the access, then calls @end
+ * @ready: what was waited for last has signalled
  * @num_fences: fences that the client named
- * @num_waits: ctx->lock: these, and those that are waited for next
- * @waits: all, with room for one for each pool where @waits_for_memory
+ * @num_waits: these, and those that were in the memory's reservation objects at submission
+ * @num_armed: ctx->lock: of all, those that were waited for or are; the named ones come first
+ * @waits: all
  */
 struct nnaccel_async {
 	struct nnaccel_command *cmd;
@@ -748,23 +784,25 @@ struct nnaccel_async {
 	u64 start_ns;
 	u64 ready_ns;
 	u64 duration_ns;
+	u64 kill_ns;
+	u64 bound_ns;
 	bool may_leave;
+	bool (*must_leave)(const struct nnaccel_command *cmd);
 	bool ended;
 	void (*end)(struct nnaccel_command *cmd, int error);
 	void *data;
 	atomic_t unsignalled;
 	bool fence_error;
-	bool waits_for_memory;
 	struct work_struct ready;
-	bool accesses;
-	int error;
-	struct work_struct finish;
 	u32 num_fences;
 	u32 num_waits;
+	u32 num_armed;
 	struct nnaccel_async_wait *waits;
 };
 
 int nnaccel_async_init(struct nnaccel_command *cmd, u64 fences, u32 num_fences);
+void nnaccel_async_bound(struct nnaccel_command *cmd);
+bool nnaccel_async_begun(struct nnaccel_command *cmd, int error);
 void nnaccel_async_free(struct nnaccel_command *cmd);
 int nnaccel_async_admit(struct nnaccel_command *cmd);
 void nnaccel_async_start(struct nnaccel_command *cmd);

@@ -66,9 +66,6 @@ void nnaccel_session_weigh(struct nnaccel_session *session)
 	rcu_read_unlock();
 }
 
-/* After this time a worker that was killed counts as dead, whatever it is stuck in. */
-#define NNACCEL_KILL_NS		(2 * (u64)NSEC_PER_SEC)
-
 /**
  * nnaccel_session_kill() - Kill the worker, which does not answer
  * @session: the session, attached; ctx->lock is held

@@ -21,6 +21,7 @@
  * @user_size: bytes of it
  * @error: 0: answered
  * @driver_ns: how long it took
+ * @pid: who submitted it, where a ring cannot ask for its end; else NULL
  */
 struct nnaccel_uring {
 	struct io_uring_cmd *ioucmd;
@@ -30,6 +31,7 @@ struct nnaccel_uring {
 	u32 user_size;
 	int error;
 	u64 driver_ns;
+	struct pid *pid;
 };
 
 static struct nnaccel_uring **nnaccel_uring_pdu(struct io_uring_cmd *ioucmd)
@@ -42,6 +44,7 @@ static void nnaccel_uring_free(struct nnaccel_uring *uring)
 {
 	if (uring->cmd)
 		nnaccel_command_put(uring->cmd);
+	put_pid(uring->pid);
 	kfree(uring);
 }
 
@@ -95,6 +98,23 @@ static void nnaccel_uring_end(struct nnaccel_command *cmd, int error)
 	io_uring_cmd_complete_in_task(uring->ioucmd, nnaccel_uring_complete);
 }
 
+/*
+ * Does its process execute another program? That waits for all commands of its rings, unkillably,
+ * and where a ring cannot ask for their end nothing else would tell us.
+ */
+static bool nnaccel_uring_must_leave(const struct nnaccel_command *cmd)
+{
+	const struct nnaccel_uring *uring = cmd->async->data;
+	const struct task_struct *task;
+	bool leaves;
+
+	rcu_read_lock();
+	task = pid_task(uring->pid, PIDTYPE_TGID);
+	leaves = !task || task->in_execve;
+	rcu_read_unlock();
+	return leaves;
+}
+
 static int nnaccel_uring_build(struct nnaccel_context *ctx, struct nnaccel_uring *uring)
 {
 	struct nnaccel_ucmd ucmd = {
@@ -118,6 +138,10 @@ static int nnaccel_uring_build(struct nnaccel_context *ctx, struct nnaccel_uring
 	cmd->async->may_leave = true;
 	cmd->async->end = nnaccel_uring_end;
 	cmd->async->data = uring;
+	if (!NNACCEL_URING_F_CANCEL) {
+		uring->pid = get_pid(task_tgid(current));
+		cmd->async->must_leave = nnaccel_uring_must_leave;
+	}
 	return 0;
 }
 

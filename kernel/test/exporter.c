@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: an exporter of dma-bufs for the selftests. It counts the CPU's accesses, refuses them
- * when told to, has fences that signal when told to, and goes away when its file is closed.
+ * nnaccel: an exporter of dma-bufs for the selftests. It counts the CPU's accesses, refuses them,
+ * blocks in them or has them interrupted when told to, has fences that signal when told to, and
+ * goes away when its file is closed. And a device that maps dma-bufs, and counts what is synced.
  */
 
 #include <linux/dma-buf.h>
 #include <linux/dma-fence.h>
+#include <linux/dma-map-ops.h>
 #include <linux/dma-resv.h>
 #include <linux/miscdevice.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
+#include <linux/wait.h>
 
 #include "../compat.h"
 #include "exporter.h"
@@ -25,7 +29,11 @@
  * @dmabuf: the buffer, counted until the file is closed; NULL: none yet
  * @refused: EXPORTER_NO_*
  * @gone: the file is closed
+ * @failures: of the next calls
  * @counts: for EXPORTER_COUNTS
+ * @wait: calls that block; they look without the lock
+ * @attachment: the test's device's to a dma-buf, or NULL
+ * @table: how that is mapped
  * @num_fences: fences to signal
  * @fences: those
  * @fence_lock: theirs
@@ -37,12 +45,19 @@ struct exporter {
 	struct dma_buf *dmabuf;
 	unsigned long refused;
 	bool gone;
+	struct exporter_failures failures;
 	struct exporter_counts counts;
+	wait_queue_head_t wait;
+	struct dma_buf_attachment *attachment;
+	struct sg_table *table;
 	unsigned int num_fences;
 	struct dma_fence *fences[EXPORTER_MAX_FENCES];
 	spinlock_t fence_lock;	/* taken by dma-fence */
 	struct page *pages[EXPORTER_NUM_PAGES];
 };
+
+static atomic_t exporter_to_cpu;
+static atomic_t exporter_to_device;
 
 static void exporter_free(struct kref *refs)
 {
@@ -55,6 +70,66 @@ static void exporter_free(struct kref *refs)
 	kfree(e);
 }
 
+static struct miscdevice exporter_misc;
+
+#if defined(CONFIG_DMA_OPS) || defined(CONFIG_ARCH_HAS_DMA_OPS)
+
+static const bool exporter_has_device = true;
+
+static int exporter_map_sg(struct device *dev, struct scatterlist *sgl, int n,
+			   enum dma_data_direction dir, unsigned long attrs)
+{
+	struct scatterlist *sg;
+	int i;
+
+	for_each_sg(sgl, sg, n, i) {
+		sg_dma_address(sg) = sg_phys(sg);
+		sg_dma_len(sg) = sg->length;
+	}
+	return n;
+}
+
+static void exporter_unmap_sg(struct device *dev, struct scatterlist *sgl, int n,
+			      enum dma_data_direction dir, unsigned long attrs)
+{
+}
+
+static void exporter_sync_for_cpu(struct device *dev, struct scatterlist *sgl, int n,
+				  enum dma_data_direction dir)
+{
+	atomic_inc(&exporter_to_cpu);
+}
+
+static void exporter_sync_for_device(struct device *dev, struct scatterlist *sgl, int n,
+				     enum dma_data_direction dir)
+{
+	atomic_inc(&exporter_to_device);
+}
+
+static const struct dma_map_ops exporter_dma_ops = {
+	.map_sg = exporter_map_sg,
+	.unmap_sg = exporter_unmap_sg,
+	.sync_sg_for_cpu = exporter_sync_for_cpu,
+	.sync_sg_for_device = exporter_sync_for_device,
+};
+
+static int exporter_make_device(struct device *dev)
+{
+	set_dma_ops(dev, &exporter_dma_ops);
+	return dma_coerce_mask_and_coherent(dev, DMA_BIT_MASK(64));
+}
+
+#else
+
+static const bool exporter_has_device;
+
+static int exporter_make_device(struct device *dev)
+{
+	return 0;
+}
+
+#endif
+
 static struct sg_table *exporter_map(struct dma_buf_attachment *attach,
 				     enum dma_data_direction dir)
 {
@@ -66,16 +141,53 @@ static void exporter_unmap(struct dma_buf_attachment *attach, struct sg_table *t
 {
 }
 
+/* Waits for whoever writes, as drivers do that track by fences what their device does. */
+static int exporter_wait_for_fences(struct dma_buf *dmabuf)
+{
+	long ret = dma_resv_lock_interruptible(dmabuf->resv, NULL);
+
+	if (ret)
+		return ret;
+	ret = dma_resv_wait_timeout(dmabuf->resv, DMA_RESV_USAGE_WRITE, true,
+				    MAX_SCHEDULE_TIMEOUT);
+	dma_resv_unlock(dmabuf->resv);
+	return ret < 0 ? ret : 0;
+}
+
+static int exporter_block(struct dma_buf *dmabuf, unsigned long bit)
+{
+	struct exporter *e = dmabuf->priv;
+	int ret;
+
+	mutex_lock(&e->lock);
+	e->counts.calls++;
+	e->counts.blocked++;
+	mutex_unlock(&e->lock);
+	ret = wait_event_killable(e->wait, !(READ_ONCE(e->refused) & bit) || READ_ONCE(e->gone));
+	if (!ret && bit == EXPORTER_END_BLOCKS && e->refused & EXPORTER_END_WAITS_FOR_FENCES)
+		ret = exporter_wait_for_fences(dmabuf);
+	mutex_lock(&e->lock);
+	e->counts.blocked--;
+	mutex_unlock(&e->lock);
+	return ret;
+}
+
 static int exporter_access(struct dma_buf *dmabuf, enum dma_data_direction dir, bool begin)
 {
 	struct exporter *e = dmabuf->priv;
-	int ret = 0;
+	u32 *failures = begin ? &e->failures.begins : &e->failures.ends;
+	int ret;
 
 	if (dir < DMA_BIDIRECTIONAL || dir > DMA_FROM_DEVICE)
 		return -EINVAL;
+	ret = exporter_block(dmabuf, begin ? EXPORTER_BEGIN_BLOCKS : EXPORTER_END_BLOCKS);
+	if (ret)
+		return ret;
 	mutex_lock(&e->lock);
 	if (e->gone)
 		ret = -ENODEV;
+	else if (*failures && (*failures)--)
+		ret = -(int)e->failures.error;
 	else if (e->refused & (begin ? EXPORTER_NO_BEGIN : EXPORTER_NO_END))
 		ret = -EBUSY;
 	else
@@ -238,11 +350,71 @@ static int exporter_tell(struct exporter *e, struct exporter_counts __user *to)
 	counts = e->counts;
 	mutex_unlock(&e->lock);
 	counts.fences = 0;
+	counts.to_cpu = atomic_read(&exporter_to_cpu);
+	counts.to_device = atomic_read(&exporter_to_device);
 	dma_resv_lock(dmabuf->resv, NULL);
 	dma_resv_for_each_fence(&cursor, dmabuf->resv, DMA_RESV_USAGE_BOOKKEEP, fence)
 		counts.fences += !dma_fence_is_signaled(fence);
 	dma_resv_unlock(dmabuf->resv);
 	return copy_to_user(to, &counts, sizeof(counts)) ? -EFAULT : 0;
+}
+
+/* ---- a device that maps dma-bufs, and is not coherent ---- */
+
+static int exporter_attach(struct exporter *e, int fd)
+{
+	struct dma_buf_attachment *attachment;
+	struct dma_buf *dmabuf;
+	struct sg_table *table;
+
+	if (e->attachment || !exporter_has_device)
+		return -EOPNOTSUPP;
+	dmabuf = dma_buf_get(fd);
+	if (IS_ERR(dmabuf))
+		return PTR_ERR(dmabuf);
+	attachment = dma_buf_attach(dmabuf, exporter_misc.this_device);
+	if (IS_ERR(attachment)) {
+		dma_buf_put(dmabuf);
+		return PTR_ERR(attachment);
+	}
+	dma_resv_lock(dmabuf->resv, NULL);
+	table = dma_buf_map_attachment(attachment, DMA_BIDIRECTIONAL);
+	dma_resv_unlock(dmabuf->resv);
+	if (IS_ERR(table)) {
+		dma_buf_detach(dmabuf, attachment);
+		dma_buf_put(dmabuf);
+		return PTR_ERR(table);
+	}
+	e->attachment = attachment;
+	e->table = table;
+	return 0;
+}
+
+static void exporter_detach(struct exporter *e)
+{
+	struct dma_buf_attachment *attachment = e->attachment;
+	struct dma_buf *dmabuf;
+
+	if (!attachment)
+		return;
+	dmabuf = attachment->dmabuf;
+	dma_resv_lock(dmabuf->resv, NULL);
+	dma_buf_unmap_attachment(attachment, e->table, DMA_BIDIRECTIONAL);
+	dma_resv_unlock(dmabuf->resv);
+	dma_buf_detach(dmabuf, attachment);
+	dma_buf_put(dmabuf);
+}
+
+static int exporter_fail(struct exporter *e, const struct exporter_failures __user *from)
+{
+	struct exporter_failures failures;
+
+	if (copy_from_user(&failures, from, sizeof(failures)))
+		return -EFAULT;
+	mutex_lock(&e->lock);
+	e->failures = failures;
+	mutex_unlock(&e->lock);
+	return 0;
 }
 
 static long exporter_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
@@ -256,6 +428,7 @@ static long exporter_ioctl(struct file *file, unsigned int cmd, unsigned long ar
 		mutex_lock(&e->lock);
 		e->refused = arg;
 		mutex_unlock(&e->lock);
+		wake_up_all(&e->wait);
 		return 0;
 	case EXPORTER_COUNTS:
 		return exporter_tell(e, (void __user *)arg);
@@ -264,6 +437,10 @@ static long exporter_ioctl(struct file *file, unsigned int cmd, unsigned long ar
 	case EXPORTER_SIGNAL:
 		exporter_signal(e);
 		return 0;
+	case EXPORTER_FAIL:
+		return exporter_fail(e, (void __user *)arg);
+	case EXPORTER_ATTACH:
+		return exporter_attach(e, arg);
 	default:
 		return -ENOTTY;
 	}
@@ -278,6 +455,7 @@ static int exporter_open(struct inode *inode, struct file *file)
 		return -ENOMEM;
 	kref_init(&e->refs);
 	mutex_init(&e->lock);
+	init_waitqueue_head(&e->wait);
 	spin_lock_init(&e->fence_lock);
 	for (i = 0; i < EXPORTER_NUM_PAGES; i++) {
 		e->pages[i] = alloc_page(GFP_KERNEL | __GFP_ZERO);
@@ -299,6 +477,8 @@ static int exporter_release(struct inode *inode, struct file *file)
 	mutex_lock(&e->lock);
 	e->gone = true;
 	mutex_unlock(&e->lock);
+	wake_up_all(&e->wait);
+	exporter_detach(e);
 	if (dmabuf) {
 		unmap_mapping_range(dmabuf->file->f_mapping, 0, 0, 1);
 		dma_buf_put(dmabuf);
@@ -314,13 +494,31 @@ static const struct file_operations exporter_fops = {
 	.unlocked_ioctl = exporter_ioctl,
 };
 
-static struct miscdevice exporter_device = {
+static struct miscdevice exporter_misc = {
 	.minor = MISC_DYNAMIC_MINOR,
 	.name = EXPORTER_DEVICE,
 	.fops = &exporter_fops,
 	.mode = 0600,
 };
-module_misc_device(exporter_device);
+
+static int __init exporter_init(void)
+{
+	int ret = misc_register(&exporter_misc);
+
+	if (ret)
+		return ret;
+	ret = exporter_make_device(exporter_misc.this_device);
+	if (ret)
+		misc_deregister(&exporter_misc);
+	return ret;
+}
+module_init(exporter_init);
+
+static void __exit exporter_exit(void)
+{
+	misc_deregister(&exporter_misc);
+}
+module_exit(exporter_exit);
 
 MODULE_DESCRIPTION("An exporter of dma-bufs for the selftests of nnaccel");
 MODULE_LICENSE("GPL");

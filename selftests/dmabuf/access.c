@@ -144,6 +144,8 @@ TEST_F(access, lasts_while_the_worker_goes_on)
 	EXPECT_EQ(async_wait(&self->async), ETIME);
 	EXPECT_COUNTS(1, 0, FROM_DEVICE);
 	EXPECT_EQ(answer(self), 0);
+	/* No call waits for it any more. */
+	await_commands(self->s.fd, 0);
 	EXPECT_COUNTS(1, 1, FROM_DEVICE);
 }
 
@@ -157,6 +159,7 @@ TEST_F(access, ends_with_the_worker)
 	EXPECT_COUNTS(1, 1, FROM_DEVICE);
 	EXPECT_TRUE(execute(self, self->pool, self->own));
 	EXPECT_EQ(async_wait(&self->async), ESTALE);
+	await_commands(self->s.fd, 0);
 	EXPECT_COUNTS(2, 2, FROM_DEVICE);
 }
 
@@ -170,6 +173,7 @@ TEST_F(access, refused_is_an_error)
 	/* What had begun is ended. */
 	execution_init(&self->e, self->model, self->pool, pool);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &self->e.cmd), EIO);
+	await_commands(self->s.fd, 0);
 	EXPECT_COUNTS(1, 1, FROM_DEVICE);
 	prepare_init(&self->prepare, pool, 1);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_PREPARE, &self->prepare), EIO);
@@ -422,28 +426,10 @@ TEST_F(access, of_fenced_executions_waits_without_a_thread)
 	exporter_close(&other);
 }
 
-/* What comes to the memory while an execution waits is waited for too. */
-TEST_F(access, of_a_fenced_execution_waits_again)
-{
-	int fence;
-
-	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 1), 0);
-	fence = fence_start(self->s.fd, self->model, self->pool, -1);
-	ASSERT_GE(fence, 0);
-	for (int i = 0; i < 20; i++) {
-		EXPECT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, i % 2), 0);
-		EXPECT_EQ(ioctl(self->x.fd, EXPORTER_SIGNAL), 0);
-	}
-	ASSERT_EQ(fetch(self), 0);
-	EXPECT_EQ(answer(self), 0);
-	EXPECT_EQ(fence_await(fence), 1);
-	close(fence);
-}
-
 /* The time that the execution may take begins with the fences that its client named. */
 TEST_F(access, of_a_fenced_execution_that_comes_too_late)
 {
-	long long bound = param_set("async_bound_ms", 3600000);
+	long long bound = param_set("fence_bound_ms", 3600000);
 	struct fenced f;
 
 	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 1), 0);
@@ -454,7 +440,7 @@ TEST_F(access, of_a_fenced_execution_that_comes_too_late)
 	EXPECT_EQ(exporter_counts(&self->x).fences, 1);
 	EXPECT_EQ(exporter_counts(&self->x).begun[BOTH], 0);
 	close(f.cmd.out_fd);
-	param_set("async_bound_ms", bound);
+	param_set("fence_bound_ms", bound);
 }
 
 TEST_F(access, of_a_fenced_execution_that_is_cancelled)

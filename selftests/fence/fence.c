@@ -541,7 +541,7 @@ TEST_F(fence, duration)
 {
 	int gate = start_after(self, -1);
 	uint64_t before, limit = 3600000 * MS;
-	long long old = param_set("async_bound_ms", 7200000);
+	long long old = param_set("fence_bound_ms", 7200000);
 
 	fenced_wait_for(&self->f, gate);
 	self->f.cmd.duration_ns = limit;
@@ -575,13 +575,13 @@ TEST_F(fence, duration)
 	EXPECT_EQ(fence_await(self->f.cmd.out_fd), 1);
 	close(self->f.cmd.out_fd);
 	close(gate);
-	EXPECT_EQ(param_set("async_bound_ms", old), 7200000);
+	EXPECT_EQ(param_set("fence_bound_ms", old), 7200000);
 }
 
 /* Without any limit of the client's the module's bound holds, wherever the execution is. */
 TEST_F(fence, bound)
 {
-	long long bound = param_set("async_bound_ms", 50);
+	long long bound = param_set("fence_bound_ms", 50);
 	long long grace = param_set("kill_grace_ms", 10);
 	int in_flight = start_after(self, -1), waiting, queued;
 
@@ -595,7 +595,7 @@ TEST_F(fence, bound)
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	EXPECT_EQ(fence_status(in_flight), -ETIME);
 	EXPECT_EQ(fetch(self), EAGAIN);
-	param_set("async_bound_ms", bound);
+	param_set("fence_bound_ms", bound);
 	param_set("kill_grace_ms", grace);
 	close(in_flight);
 	close(waiting);
@@ -635,18 +635,18 @@ TEST_F(fence, foreign)
 /* One that never signals does not hold us beyond the bound, and nothing of us remains on it. */
 TEST_F(fence, foreign_that_never_signals)
 {
-	long long old = param_set("async_bound_ms", 50);
+	long long old = param_set("fence_bound_ms", 50);
 	int timeline = timeline_open(), never, fence;
 
 	if (timeline < 0) {
-		param_set("async_bound_ms", old);
+		param_set("fence_bound_ms", old);
 		SKIP(return, "this kernel has no sw_sync");
 	}
 	never = timeline_fence(timeline, 1);
 	fence = start_after(self, never);
 	EXPECT_EQ(fence_await(fence), -ETIME);
 	close(fence);
-	param_set("async_bound_ms", old);
+	param_set("fence_bound_ms", old);
 	fence = start_after(self, never);
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 1));
 	served_close(&self->s);

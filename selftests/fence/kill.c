@@ -54,7 +54,7 @@ FIXTURE_SETUP(kill)
 	self->broker = broker_open();
 	ASSERT_GE(self->broker, 0);
 	ASSERT_TRUE(summary_read(&self->before));
-	self->bound = param_set("async_bound_ms", 300);
+	self->bound = param_set("fence_bound_ms", 300);
 	self->grace = param_set("kill_grace_ms", 50);
 	self->fd = device_open();
 	self->pool = pool_alloc(self->fd, LENGTH);
@@ -77,7 +77,7 @@ FIXTURE_TEARDOWN(kill)
 	munmap((void *)self->memory, LENGTH);
 	close(self->fd);
 	close(self->broker);
-	param_set("async_bound_ms", self->bound);
+	param_set("fence_bound_ms", self->bound);
 	param_set("kill_grace_ms", self->grace);
 	EXPECT_TRUE(summary_settles(&self->before));
 }
@@ -116,7 +116,7 @@ TEST_F(kill, worker_past_the_deadline)
 {
 	struct fenced f;
 
-	param_set("async_bound_ms", 3600000);
+	param_set("fence_bound_ms", 3600000);
 	fenced_init(&f, self->model, self->pool, self->pool);
 	f.execution.cmd.deadline_ns = now_ns() + 300 * MS;
 	ASSERT_EQ(xioctl(self->fd, NNACCEL_EXECUTE_FENCED, &f.cmd), 0);

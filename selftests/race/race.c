@@ -413,7 +413,7 @@ static void broker_main(int broker)
 
 TEST(race)
 {
-	long long bound = param_set("async_bound_ms", 300);
+	long long bound = param_set("fence_bound_ms", 300);
 	long long grace = param_set("kill_grace_ms", 50);
 	struct summary before;
 	long long executions;
@@ -445,7 +445,7 @@ TEST(race)
 	waitpid(engine, &status, 0);
 	EXPECT_TRUE(summary_settles(&before));
 	EXPECT_GT(summary_get(-1, "executions-total"), executions);
-	param_set("async_bound_ms", bound);
+	param_set("fence_bound_ms", bound);
 	param_set("kill_grace_ms", grace);
 }
 

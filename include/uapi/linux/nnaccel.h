@@ -844,11 +844,13 @@ struct nnaccel_buffer_free {
  *	the end of the execution, 0: no limit; the deadline holds besides
  * @tag: the caller's name for it in NNACCEL_CANCEL; need not be unique
  *
- * Does not wait. The execution is queued when all fences have signalled; one
- * that carries an error fails the execution, which then does not run. The
- * sync_file signals, with an error where the execution did not succeed, within
- * the module's bound whatever worker, broker and client do. While the worker
- * could still write it does not signal: past its bound the worker is killed.
+ * Does not wait. The execution is queued when all fences have signalled, and
+ * those that are in the reservation objects of its memory at the time of the
+ * call; one of @fences that carries an error fails the execution, which then
+ * does not run. The sync_file signals, with an error where the execution did not
+ * succeed, within the module's bound from the call whatever worker, broker,
+ * client and exporters of memory do. While the worker could still write it does
+ * not signal: before the bound the worker is killed.
  *
  * Errors: those of NNACCEL_EXECUTE but ETIME, and EINVAL: too many fences, an
  * fd that is no sync_file; EMFILE. ENOSPC: too many commands in flight.
@@ -881,11 +883,13 @@ struct nnaccel_execute_fenced {
  *   the engine failed it; the results are written likewise;
  * - -errno with out_status as it was: there is no answer. What NNACCEL_EXECUTE
  *   returns, and ECANCELED: cancelled, by NNACCEL_CANCEL or because ring or
- *   task ended; ETIME: the deadline or the module's bound passed; ENOTTY: no such cmd_op; EOPNOTSUPP:
+ *   task ended; ETIME: the deadline passed; ENOTTY: no such cmd_op; EOPNOTSUPP:
  *   the ring polls for completions.
  *
  * So a ring stops what is linked to an execution that fails, and shows its
  * entry where it skips those of success. Set out_status to 0 before submitting.
+ * There is no limit of time but the deadline, which holds as for
+ * NNACCEL_EXECUTE.
  */
 struct nnaccel_uring_execute {
 	__aligned_u64 execute;
@@ -901,7 +905,8 @@ struct nnaccel_uring_execute {
  * @out_status: out: enum nnaccel_status; where @out_error is set,
  *	MISSED_DEADLINE_TRANSIENT for ETIME and GENERAL_FAILURE for others
  * @out_error: out: 0, or an errno where there is no answer of the engine:
- *	ETIME: the deadline or the module's bound passed; EREMOTEIO: a fence
+ *	ETIME: the deadline or the module's bound passed, or an exporter of a
+ *	dma-buf did not return within it; EREMOTEIO: a fence
  *	that it waited for carried an error; ECANCELED: cancelled, or the context
  *	was closed; EPIPE: the worker died; EIO: the exporter of a dma-buf
  *	refused; EBUSY, ENODATA: of a buffer, when the execution was to be queued

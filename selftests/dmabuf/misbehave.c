@@ -1,0 +1,600 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Fenced executions on memory of an exporter that misbehaves: it blocks when an
+ * access begins or ends, waits for fences, is interrupted, or goes away. And
+ * clients that put an execution's fence into the reservation object of the
+ * execution's own memory. Every fence signals, and no other client is held up.
+ */
+#include <linux/dma-buf.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+
+#include "exporters.h"
+#include "fence.h"
+#include "harness.h"
+
+#define LENGTH (EXPORTER_NUM_PAGES * PAGE)
+#define PROT_RW (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE)
+
+/* A bound that a test reaches, and how long one waits for what does not come. */
+#define SHORT_BOUND_MS 400
+
+/* The kernel's own numbers, which no program is to see. */
+#define ERESTARTSYS 512
+#define ERESTARTNOINTR 513
+
+FIXTURE(misbehave) {
+	struct summary before;
+	struct served s;
+	struct exporter x;
+	uint32_t own;
+	uint32_t pool;
+	uint32_t model;
+	long long bound;
+	long long grace;
+	union command cmd;
+};
+
+FIXTURE_SETUP(misbehave)
+{
+	int broker = broker_open();
+
+	ASSERT_GE(broker, 0);
+	close(broker);
+	ASSERT_TRUE(summary_read(&self->before));
+	ASSERT_EQ(served_open(&self->s), 0);
+	self->own = pool_alloc(self->s.fd, LENGTH);
+	self->model = served_prepare(&self->s, self->own);
+	ASSERT_NE(self->model, 0);
+	ASSERT_TRUE(exporter_open(&self->x, 0));
+	ASSERT_EQ(pool_import(self->s.fd, self->x.buffer, PROT_RW, 0, LENGTH, &self->pool), 0);
+	self->bound = param_set("fence_bound_ms", 10000);
+	self->grace = param_set("kill_grace_ms", 10);
+	param_set("kill_grace_ms", self->grace);
+}
+
+FIXTURE_TEARDOWN(misbehave)
+{
+	exporter_close(&self->x);
+	served_close(&self->s);
+	param_set("fence_bound_ms", self->bound);
+	param_set("kill_grace_ms", self->grace);
+	EXPECT_TRUE(summary_settles(&self->before));
+}
+
+/* ---- what the tests do with it ---- */
+
+static int fetch(FIXTURE_DATA(misbehave) *self)
+{
+	return session_fetch(self->s.session, 0, &self->cmd);
+}
+
+static int answer(FIXTURE_DATA(misbehave) *self)
+{
+	return session_answer(self->s.session, &self->cmd);
+}
+
+static int start(FIXTURE_DATA(misbehave) *self, int fence)
+{
+	return fence_start(self->s.fd, self->model, self->pool, fence);
+}
+
+/* On this module's own memory. */
+static int start_own(FIXTURE_DATA(misbehave) *self, int fence)
+{
+	return fence_start(self->s.fd, self->model, self->own, fence);
+}
+
+static void misbehave(FIXTURE_DATA(misbehave) *self, unsigned long how)
+{
+	ioctl(self->x.fd, EXPORTER_REFUSE, how);
+}
+
+/* As a bridge from explicit to implicit synchronization does: users of the memory wait for it. */
+static int put_on_memory(FIXTURE_DATA(misbehave) *self, int fence)
+{
+	struct dma_buf_import_sync_file import = { .flags = DMA_BUF_SYNC_WRITE, .fd = fence };
+
+	return xioctl(self->x.buffer, DMA_BUF_IOCTL_IMPORT_SYNC_FILE, &import);
+}
+
+/* Waits until one of the exporter's counts is that. */
+static bool becomes(const struct exporter *x, size_t offset, uint32_t value)
+{
+	for (int i = 0; i < 1000; i++) {
+		struct exporter_counts counts = exporter_counts(x);
+
+		if (*(uint32_t *)((char *)&counts + offset) == value)
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+#define BECOMES(_x, _count, _value)						\
+	becomes(_x, offsetof(struct exporter_counts, _count), _value)
+
+static bool command_waits(FIXTURE_DATA(misbehave) *self)
+{
+	struct pollfd poller = { self->s.session, POLLIN, 0 };
+
+	return poll(&poller, 1, 200) == 1;
+}
+
+/* Every begin had its end, and there were @n. */
+#define EXPECT_PAIRS(_n) do {							\
+	EXPECT_TRUE(BECOMES(&self->x, ended[0], _n));				\
+	EXPECT_EQ(exporter_counts(&self->x).begun[0], _n);			\
+	EXPECT_EQ(exporter_counts(&self->x).ended[0], _n);			\
+} while (0)
+
+/* ---- what is waited for is a snapshot ---- */
+
+TEST_F(misbehave, a_fence_that_comes_later_is_not_waited_for)
+{
+	int gate = start_own(self, -1), fence = start(self, gate);
+
+	ASSERT_EQ(fetch(self), 0);
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 1), 0);
+	EXPECT_EQ(answer(self), 0);
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(exporter_counts(&self->x).fences, 1);
+	EXPECT_EQ(answer(self), 0);
+	EXPECT_EQ(fence_await(fence), 1);
+	EXPECT_EQ(exporter_counts(&self->x).fences, 1);
+	close(fence);
+	close(gate);
+}
+
+TEST_F(misbehave, a_fence_that_was_there_before_is_waited_for)
+{
+	int gate = start_own(self, -1), fence;
+
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 1), 0);
+	fence = start(self, gate);
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(answer(self), 0);
+	EXPECT_FALSE(command_waits(self));
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_SIGNAL), 0);
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(answer(self), 0);
+	EXPECT_EQ(fence_await(fence), 1);
+	close(fence);
+	close(gate);
+}
+
+/* ---- fences of executions in the reservation object of their memory ---- */
+
+TEST_F(misbehave, its_own_fence_on_its_memory_before_it_runs)
+{
+	int gate = start_own(self, -1), fence;
+
+	misbehave(self, EXPORTER_END_WAITS_FOR_FENCES);
+	fence = start(self, gate);
+	ASSERT_EQ(fetch(self), 0);
+	ASSERT_EQ(put_on_memory(self, fence), 0);
+	EXPECT_EQ(answer(self), 0);
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(answer(self), 0);
+	EXPECT_EQ(fence_await(fence), 1);
+	EXPECT_PAIRS(1);
+	close(fence);
+	close(gate);
+}
+
+TEST_F(misbehave, its_own_fence_on_its_memory_while_it_runs)
+{
+	int fence;
+
+	misbehave(self, EXPORTER_END_WAITS_FOR_FENCES);
+	fence = start(self, -1);
+	ASSERT_EQ(fetch(self), 0);
+	ASSERT_EQ(put_on_memory(self, fence), 0);
+	EXPECT_EQ(answer(self), 0);
+	EXPECT_EQ(fence_await(fence), 1);
+	EXPECT_PAIRS(1);
+	close(fence);
+}
+
+TEST_F(misbehave, its_own_fence_on_its_memory_after_it_ran)
+{
+	int fence;
+
+	misbehave(self, EXPORTER_END_BLOCKS | EXPORTER_END_WAITS_FOR_FENCES);
+	fence = start(self, -1);
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(answer(self), 0);
+	EXPECT_TRUE(BECOMES(&self->x, blocked, 1));
+	EXPECT_EQ(fence_status(fence), 0);
+	ASSERT_EQ(put_on_memory(self, fence), 0);
+	EXPECT_EQ(fence_await(fence), 1);
+	misbehave(self, EXPORTER_END_WAITS_FOR_FENCES);
+	EXPECT_PAIRS(1);
+	/* And when all is over. */
+	ASSERT_EQ(put_on_memory(self, fence), 0);
+	close(fence);
+}
+
+/* A waits for a gate; B waits for A; B's fence is on A's memory, and A's on B's. */
+TEST_F(misbehave, two_executions_on_the_memory_of_each_other)
+{
+	int gate = start_own(self, -1), a, b;
+
+	misbehave(self, EXPORTER_END_WAITS_FOR_FENCES);
+	a = start(self, gate);
+	b = start(self, a);
+	ASSERT_EQ(fetch(self), 0);
+	ASSERT_EQ(put_on_memory(self, b), 0);
+	ASSERT_EQ(put_on_memory(self, a), 0);
+	EXPECT_EQ(answer(self), 0);
+	for (int i = 0; i < 2; i++) {
+		ASSERT_EQ(fetch(self), 0);
+		EXPECT_EQ(answer(self), 0);
+	}
+	EXPECT_EQ(fence_await(a), 1);
+	EXPECT_EQ(fence_await(b), 1);
+	EXPECT_PAIRS(2);
+	close(gate);
+	close(a);
+	close(b);
+}
+
+/* Each waits for the one before by the memory alone. */
+TEST_F(misbehave, a_chain_by_fences_on_its_memory)
+{
+	int fences[8];
+
+	misbehave(self, EXPORTER_END_WAITS_FOR_FENCES);
+	for (size_t i = 0; i < ARRAY_SIZE(fences); i++) {
+		fences[i] = start(self, -1);
+		ASSERT_GE(fences[i], 0);
+		ASSERT_EQ(put_on_memory(self, fences[i]), 0);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(fences); i++) {
+		ASSERT_EQ(fetch(self), 0);
+		for (size_t j = 0; j < ARRAY_SIZE(fences); j++) {
+			EXPECT_EQ(fence_status(fences[j]), j < i);
+		}
+		EXPECT_EQ(answer(self), 0);
+		EXPECT_EQ(fence_await(fences[i]), 1);
+	}
+	EXPECT_PAIRS(ARRAY_SIZE(fences));
+	for (size_t i = 0; i < ARRAY_SIZE(fences); i++)
+		close(fences[i]);
+}
+
+/* ---- exporters that block ---- */
+
+TEST_F(misbehave, a_begin_that_blocks_ends_with_the_bound)
+{
+	int fence;
+
+	param_set("fence_bound_ms", SHORT_BOUND_MS);
+	misbehave(self, EXPORTER_BEGIN_BLOCKS);
+	fence = start(self, -1);
+	EXPECT_EQ(fence_await(fence), -ETIME);
+	EXPECT_EQ(fence_error(self->s.fd, fence), ETIME);
+	EXPECT_EQ(exporter_counts(&self->x).blocked, 1);
+	/* What begins after all is ended. */
+	misbehave(self, 0);
+	EXPECT_PAIRS(1);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
+	EXPECT_FALSE(command_waits(self));
+	close(fence);
+}
+
+TEST_F(misbehave, a_begin_that_blocks_until_it_is_released)
+{
+	int fence;
+
+	misbehave(self, EXPORTER_BEGIN_BLOCKS);
+	fence = start(self, -1);
+	EXPECT_TRUE(BECOMES(&self->x, blocked, 1));
+	EXPECT_FALSE(command_waits(self));
+	misbehave(self, 0);
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(answer(self), 0);
+	EXPECT_EQ(fence_await(fence), 1);
+	EXPECT_PAIRS(1);
+	close(fence);
+}
+
+TEST_F(misbehave, an_end_that_blocks_ends_with_the_bound)
+{
+	int fence;
+
+	param_set("fence_bound_ms", SHORT_BOUND_MS);
+	misbehave(self, EXPORTER_END_BLOCKS);
+	fence = start(self, -1);
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(answer(self), 0);
+	EXPECT_EQ(fence_await(fence), -ETIME);
+	EXPECT_EQ(fence_error(self->s.fd, fence), ETIME);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 1);
+	misbehave(self, 0);
+	EXPECT_PAIRS(1);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
+	close(fence);
+}
+
+/* What an exporter holds up counts, cancelled or not: there is no end to what a client could do. */
+TEST_F(misbehave, what_blocks_counts_against_the_limit)
+{
+	struct nnaccel_cancel cancel = { .size = sizeof(cancel), .flags = NNACCEL_CANCEL_ANY };
+	long long max = param_set("max_commands", 2);
+	int fences[2];
+
+	misbehave(self, EXPORTER_BEGIN_BLOCKS);
+	for (size_t i = 0; i < ARRAY_SIZE(fences); i++)
+		fences[i] = start(self, -1);
+	EXPECT_TRUE(BECOMES(&self->x, blocked, 2));
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_CANCEL, &cancel), 0);
+	EXPECT_EQ(cancel.out_cancelled, 2);
+	for (size_t i = 0; i < ARRAY_SIZE(fences); i++) {
+		EXPECT_EQ(fence_await(fences[i]), -ECANCELED);
+		close(fences[i]);
+	}
+	EXPECT_EQ(start_own(self, -1), -1);
+	EXPECT_EQ(errno, ENOSPC);
+	misbehave(self, 0);
+	EXPECT_PAIRS(2);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
+	param_set("max_commands", max);
+}
+
+/* The worker's death, the context's end and the bound, with an end that blocks. */
+TEST_F(misbehave, a_context_that_ends_while_an_end_blocks)
+{
+	int fence;
+
+	param_set("fence_bound_ms", SHORT_BOUND_MS);
+	misbehave(self, EXPORTER_END_BLOCKS);
+	fence = start(self, -1);
+	ASSERT_EQ(fetch(self), 0);
+	served_close(&self->s);
+	EXPECT_TRUE(BECOMES(&self->x, blocked, 1));
+	EXPECT_EQ(fence_await(fence), -ETIME);
+	misbehave(self, 0);
+	EXPECT_PAIRS(1);
+	close(fence);
+	self->s = (struct served){ .broker = -1, .fd = -1, .session = -1 };
+}
+
+/* ---- exporters that are interrupted, or refuse ---- */
+
+static const struct {
+	const char *name;
+	uint32_t error;
+	int seen;		/* by the client: 0: it is called again */
+} errors[] = {
+	{ "EINTR", EINTR, 0 },
+	{ "EAGAIN", EAGAIN, 0 },
+	{ "ERESTARTSYS", ERESTARTSYS, 0 },
+	{ "ERESTARTNOINTR", ERESTARTNOINTR, 0 },
+	{ "ENODEV", ENODEV, EIO },
+	{ "ETIMEDOUT", ETIMEDOUT, EIO },
+	{ "the kernel's 516", 516, EIO },
+};
+
+TEST_F(misbehave, an_interrupted_begin_or_end_is_repeated)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		uint32_t n = errors[i].seen ? 1 : 3;
+		struct exporter_failures failures = { errors[i].error, n, 0 };
+		uint32_t before = exporter_counts(&self->x).ended[0];
+		int fence;
+
+		/* Of the begin. */
+		ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FAIL, &failures), 0);
+		fence = start(self, -1);
+		if (!errors[i].seen) {
+			ASSERT_EQ(fetch(self), 0);
+			EXPECT_EQ(answer(self), 0);
+		}
+		EXPECT_EQ(fence_await(fence), errors[i].seen ? -errors[i].seen : 1)
+			TH_LOG("%s of the begin", errors[i].name);
+		EXPECT_EQ(fence_error(self->s.fd, fence), errors[i].seen);
+		EXPECT_TRUE(BECOMES(&self->x, ended[0], before + !errors[i].seen));
+		close(fence);
+
+		/* Of the end. */
+		before = exporter_counts(&self->x).ended[0];
+		failures = (struct exporter_failures){ errors[i].error, 0, n };
+		ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FAIL, &failures), 0);
+		fence = start(self, -1);
+		ASSERT_EQ(fetch(self), 0);
+		EXPECT_EQ(answer(self), 0);
+		EXPECT_EQ(fence_await(fence), errors[i].seen ? -errors[i].seen : 1)
+			TH_LOG("%s of the end", errors[i].name);
+		EXPECT_EQ(fence_error(self->s.fd, fence), errors[i].seen);
+		EXPECT_EQ(exporter_counts(&self->x).ended[0], before + !errors[i].seen);
+		close(fence);
+	}
+}
+
+/* The same for a call that waits, which has signals of its own. */
+TEST_F(misbehave, an_interrupted_begin_or_end_of_a_call_is_repeated)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		uint32_t n = errors[i].seen ? 1 : 3;
+		struct exporter_failures failures = { errors[i].error, n, 0 };
+		uint32_t before = exporter_counts(&self->x).ended[0];
+		struct execution e;
+		struct async async;
+
+		execution_init(&e, self->model, self->pool, self->pool);
+		ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FAIL, &failures), 0);
+		ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+		if (!errors[i].seen) {
+			failures = (struct exporter_failures){ errors[i].error, 0, n };
+			ASSERT_EQ(fetch(self), 0);
+			ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FAIL, &failures), 0);
+			EXPECT_EQ(answer(self), 0);
+		}
+		EXPECT_EQ(async_wait(&async), errors[i].seen) TH_LOG("%s", errors[i].name);
+		EXPECT_TRUE(BECOMES(&self->x, ended[0], before + !errors[i].seen));
+		EXPECT_EQ(exporter_counts(&self->x).begun[0], exporter_counts(&self->x).ended[0]);
+	}
+}
+
+TEST_F(misbehave, the_exporter_goes_away_while_begin_blocks)
+{
+	int fence;
+
+	misbehave(self, EXPORTER_BEGIN_BLOCKS);
+	fence = start(self, -1);
+	EXPECT_TRUE(BECOMES(&self->x, blocked, 1));
+	close(self->x.fd);
+	self->x.fd = -1;
+	EXPECT_EQ(fence_await(fence), -EIO);
+	EXPECT_FALSE(command_waits(self));
+	close(fence);
+}
+
+TEST_F(misbehave, the_exporter_goes_away_while_end_blocks)
+{
+	int fence;
+
+	misbehave(self, EXPORTER_END_BLOCKS);
+	fence = start(self, -1);
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(answer(self), 0);
+	EXPECT_TRUE(BECOMES(&self->x, blocked, 1));
+	close(self->x.fd);
+	self->x.fd = -1;
+	EXPECT_EQ(fence_await(fence), -EIO);
+	close(fence);
+}
+
+/* ---- other clients ---- */
+
+#define CROWD 300
+#define ROUNDS 100
+
+/* A client with memory of its own, an exporter's and this module's, that is served. */
+struct other {
+	struct served s;
+	struct exporter x;
+	uint32_t pools[2];
+	uint32_t model;
+};
+
+static bool other_open(struct other *o)
+{
+	if (!exporter_open(&o->x, 0) || served_open(&o->s))
+		return false;
+	o->pools[0] = pool_alloc(o->s.fd, LENGTH);
+	o->model = served_prepare(&o->s, o->pools[0]);
+	return o->model && !served_start(&o->s) &&
+	       !pool_import(o->s.fd, o->x.buffer, PROT_RW, 0, LENGTH, &o->pools[1]);
+}
+
+static int compare_times(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Runs executions on both kinds of memory, one after the other: how many failed. */
+static int other_runs(struct other *o, const char *when)
+{
+	static uint64_t times[2 * ROUNDS];
+	int failed = 0;
+
+	for (int i = 0; i < 2 * ROUNDS; i++) {
+		uint64_t before = now_ns();
+		int fence = fence_start(o->s.fd, o->model, o->pools[i % 2], -1);
+
+		failed += fence_await(fence) != 1;
+		times[i] = now_ns() - before;
+		close(fence);
+	}
+	qsort(times, 2 * ROUNDS, sizeof(*times), compare_times);
+	fprintf(stderr, "# another client, %s: p50 %llu us, p99 %llu us, longest %llu us\n", when,
+		(unsigned long long)times[ROUNDS] / 1000,
+		(unsigned long long)times[2 * ROUNDS * 99 / 100] / 1000,
+		(unsigned long long)times[2 * ROUNDS - 1] / 1000);
+	return failed;
+}
+
+/* More executions than there could be threads, all blocked: nobody else is held up. */
+static void crowd(struct __test_metadata *_metadata, FIXTURE_DATA(misbehave) *self,
+		  unsigned long how)
+{
+	long long max = param_set("max_commands", CROWD);
+	static int fences[CROWD];
+	struct other other;
+
+	/* The other's session is another broker's. */
+	close(self->s.broker);
+	self->s.broker = -1;
+	ASSERT_TRUE(other_open(&other));
+	EXPECT_EQ(other_runs(&other, "alone"), 0);
+	misbehave(self, how);
+	param_set("fence_bound_ms", 3600000);
+	for (int i = 0; i < CROWD; i++) {
+		fences[i] = start(self, -1);
+		ASSERT_GE(fences[i], 0);
+	}
+	for (int i = 0; i < CROWD && how == EXPORTER_END_BLOCKS; i++) {
+		ASSERT_EQ(fetch(self), 0);
+		EXPECT_EQ(answer(self), 0);
+	}
+	/* Those that block are bounded, and much fewer. */
+	EXPECT_TRUE(BECOMES(&self->x, blocked, 16));
+	param_set("fence_bound_ms", self->bound);
+	EXPECT_EQ(other_runs(&other, how == EXPORTER_END_BLOCKS ? "300 ends blocked" :
+								  "300 begins blocked"), 0);
+	EXPECT_EQ(exporter_counts(&self->x).blocked, 16);
+	misbehave(self, 0);
+	for (int i = 0; i < CROWD; i++) {
+		if (how == EXPORTER_BEGIN_BLOCKS) {
+			ASSERT_EQ(fetch(self), 0);
+			EXPECT_EQ(answer(self), 0);
+		}
+	}
+	for (int i = 0; i < CROWD; i++) {
+		EXPECT_EQ(fence_await(fences[i]), 1);
+		close(fences[i]);
+	}
+	EXPECT_PAIRS(CROWD);
+	param_set("max_commands", max);
+	exporter_close(&other.x);
+	served_close(&other.s);
+}
+
+TEST_F(misbehave, another_client_while_300_begins_block)
+{
+	crowd(_metadata, self, EXPORTER_BEGIN_BLOCKS);
+}
+
+TEST_F(misbehave, another_client_while_300_ends_block)
+{
+	crowd(_metadata, self, EXPORTER_END_BLOCKS);
+}
+
+/* Every fence of a crowd that is blocked signals at the bound all the same. */
+TEST_F(misbehave, a_crowd_that_blocks_ends_with_the_bound)
+{
+	long long max = param_set("max_commands", CROWD);
+	static int fences[CROWD];
+
+	misbehave(self, EXPORTER_BEGIN_BLOCKS);
+	param_set("fence_bound_ms", SHORT_BOUND_MS);
+	for (int i = 0; i < CROWD; i++) {
+		fences[i] = start(self, -1);
+		ASSERT_GE(fences[i], 0);
+	}
+	for (int i = 0; i < CROWD; i++) {
+		EXPECT_EQ(fence_await(fences[i]), -ETIME);
+		close(fences[i]);
+	}
+	misbehave(self, 0);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
+	EXPECT_EQ(exporter_counts(&self->x).begun[0], exporter_counts(&self->x).ended[0]);
+	param_set("max_commands", max);
+}
+
+TEST_HARNESS_MAIN
