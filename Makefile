@@ -247,8 +247,8 @@ $(BUILD)/examples/%: $(obj)/user/examples/%.o $(call archive,model) $(libhal) $(
 		-L$(BUILD)/lib $(if $(runtime),-lneuralnetworks) $(if $(hal),-lnnaccel) -lm
 
 # What submits to a ring.
-$(BUILD)/examples/uring $(BUILD)/tests/hal_async_test $(BUILD)/bench-bin/uring \
-	$(BUILD)/bench-bin/burst: private ldflags += -luring
+$(BUILD)/examples/uring $(BUILD)/tests/hal_async_test $(BUILD)/tests/hal_dmabuf_test \
+	$(BUILD)/bench-bin/uring $(BUILD)/bench-bin/burst: private ldflags += -luring
 
 # ---- unit tests: NAME_test.c is a program, the other files of user/tests are linked into each ----
 

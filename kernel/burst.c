@@ -333,6 +333,36 @@ static void nnaccel_burst_mark_dead(struct nnaccel_burst *burst)
 	set_page_dirty(burst->status);
 }
 
+static void nnaccel_burst_mark_devices(struct nnaccel_burst *burst)
+{
+	struct nnaccel_burst_status *status = kmap_local_page(burst->status);
+
+	/* Pairs with the worker's look before each request. */
+	smp_store_release(&status->devices, 1);
+	kunmap_local(status);
+	set_page_dirty(burst->status);
+}
+
+/**
+ * nnaccel_burst_tell_devices() - A device is attached to memory of a context's pools
+ * @ctx: the context
+ *
+ * Requests of bursts do not pass through the kernel. Their workers ask for the memory to be synced
+ * from now on.
+ */
+void nnaccel_burst_tell_devices(struct nnaccel_context *ctx)
+{
+	struct nnaccel_burst *burst;
+
+	mutex_lock(&ctx->lock);
+	if (!ctx->has_devices) {
+		ctx->has_devices = true;
+		list_for_each_entry(burst, &ctx->bursts, node)
+			nnaccel_burst_mark_devices(burst);
+	}
+	mutex_unlock(&ctx->lock);
+}
+
 /* Ends a burst that lives; ctx->lock is held. */
 static void nnaccel_burst_kill(struct nnaccel_burst *burst)
 {
@@ -653,6 +683,8 @@ static struct file *nnaccel_burst_open(struct nnaccel_context *ctx,
 	}
 	mutex_lock(&ctx->lock);
 	list_add_tail(&burst->node, &ctx->bursts);
+	if (ctx->has_devices)
+		nnaccel_burst_mark_devices(burst);
 	mutex_unlock(&ctx->lock);
 	return file;
 }

@@ -22,8 +22,10 @@
  * struct nnaccel_dmabuf - The memory of one dma-buf
  * @ctx: who is charged
  * @num_pages: pages
- * @lock: protects @attachments and their state
- * @attachments: devices
+ * @lock: protects what follows, up to @pages
+ * @attachments: devices, and their state
+ * @attached: there was one
+ * @pools: that it is, of any context
  * @pages: the pages
  */
 struct nnaccel_dmabuf {
@@ -31,6 +33,8 @@ struct nnaccel_dmabuf {
 	unsigned long num_pages;
 	struct mutex lock;	/* taken by the dma-buf core's callers */
 	struct list_head attachments;
+	bool attached;
+	struct list_head pools;
 	struct page **pages;
 };
 
@@ -47,6 +51,65 @@ struct nnaccel_attachment {
 	struct sg_table table;
 	enum dma_data_direction dir;
 };
+
+/* Tells the contexts that have the memory as a pool, once each pool, that a device is attached. */
+static void nnaccel_dmabuf_tell_devices(struct nnaccel_dmabuf *memory)
+{
+	struct nnaccel_pool *pool, *next;
+
+	do {
+		next = NULL;
+		mutex_lock(&memory->lock);
+		list_for_each_entry(pool, &memory->pools, node) {
+			if (pool->has_devices || !refcount_inc_not_zero(&pool->obj.refs))
+				continue;
+			pool->has_devices = true;
+			next = pool;
+			break;
+		}
+		mutex_unlock(&memory->lock);
+		if (next) {
+			nnaccel_burst_tell_devices(next->obj.ctx);
+			nnaccel_pool_put(next);
+		}
+	} while (next);
+}
+
+/**
+ * nnaccel_dmabuf_add_pool() - A pool is published: its context hears of devices from now on
+ * @pool: the pool; nothing is done where it is not a dma-buf of ours
+ */
+void nnaccel_dmabuf_add_pool(struct nnaccel_pool *pool)
+{
+	struct nnaccel_dmabuf *memory;
+	bool attached;
+
+	if (!pool->dmabuf || !nnaccel_dmabuf_is_ours(pool->dmabuf))
+		return;
+	memory = pool->dmabuf->priv;
+	mutex_lock(&memory->lock);
+	list_add(&pool->node, &memory->pools);
+	attached = memory->attached;
+	mutex_unlock(&memory->lock);
+	if (attached)
+		nnaccel_dmabuf_tell_devices(memory);
+}
+
+/**
+ * nnaccel_dmabuf_remove_pool() - Undo nnaccel_dmabuf_add_pool()
+ * @pool: the pool, at its end
+ */
+void nnaccel_dmabuf_remove_pool(struct nnaccel_pool *pool)
+{
+	struct nnaccel_dmabuf *memory;
+
+	if (list_empty(&pool->node))
+		return;
+	memory = pool->dmabuf->priv;
+	mutex_lock(&memory->lock);
+	list_del(&pool->node);
+	mutex_unlock(&memory->lock);
+}
 
 static int nnaccel_dmabuf_attach(struct dma_buf *dmabuf, struct dma_buf_attachment *attach)
 {
@@ -70,7 +133,9 @@ static int nnaccel_dmabuf_attach(struct dma_buf *dmabuf, struct dma_buf_attachme
 
 	mutex_lock(&memory->lock);
 	list_add(&a->node, &memory->attachments);
+	memory->attached = true;
 	mutex_unlock(&memory->lock);
+	nnaccel_dmabuf_tell_devices(memory);
 	return 0;
 }
 
@@ -284,6 +349,7 @@ static struct nnaccel_dmabuf *nnaccel_dmabuf_alloc(struct nnaccel_context *ctx,
 	memory->ctx = ctx;
 	mutex_init(&memory->lock);
 	INIT_LIST_HEAD(&memory->attachments);
+	INIT_LIST_HEAD(&memory->pools);
 	memory->pages = kvmalloc_array(num_pages, sizeof(*memory->pages), GFP_KERNEL_ACCOUNT);
 	ret = memory->pages ? nnaccel_dmabuf_fill(memory, num_pages) : -ENOMEM;
 	if (ret) {

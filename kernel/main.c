@@ -138,7 +138,7 @@ static_assert(NNACCEL_SYNC_READ == NNACCEL_PROT_READ && NNACCEL_SYNC_WRITE == NN
 static_assert(sizeof(struct nnaccel_burst_create) == 40);
 static_assert(sizeof(struct nnaccel_slot_bind) == 24);
 static_assert(sizeof(struct nnaccel_slot_free) == 8);
-static_assert(sizeof(struct nnaccel_burst_status) == 16);
+static_assert(sizeof(struct nnaccel_burst_status) == 20);
 static_assert(sizeof(struct nnaccel_ring_control) == NNACCEL_RING_LINES);
 static_assert(sizeof(struct nnaccel_datum) == 20);
 static_assert(sizeof(struct nnaccel_line) == 64);

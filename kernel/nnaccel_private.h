@@ -9,6 +9,9 @@
  *   engine lock	engine.c: the broker, the list of contexts, what the broker was told
  *   account lock	context.c: bytes and contexts per user (a spinlock)
  *
+ * A dma-buf of this module has a mutex of its own, inside ctx->lock, that devices' attachments and
+ * the syncing for them take. No lock is held over a call of another driver's exporter.
+ *
  * User memory is never touched with one of them held: a fault takes mmap_lock. Nor is memory
  * allocated: ctx->lock is taken on the way to a fence's signal, for which whoever frees memory
  * may be waiting.
@@ -36,6 +39,9 @@
  *   pool -> file		a dma-buf or a regular file; never a file of this module other
  *				than a dma-buf, so that no cycle of files can arise
  *   dma-buf -> context		for the charge; struct only
+ *   dma-buf ...> its pools	weak, under the dma-buf's lock; cleared by the pool's release
+ *   command's access -> command	until the exporters have returned
+ *   context's access queue -> module	until its threads are gone
  *   mapping -> file		the pool's or the ring's file, not the session's or the burst's:
  *				their release is a death, whatever is mapped
  *   any open file -> module
@@ -176,6 +182,7 @@ enum nnaccel_object_type {
  * @last_token: of its buffers; begins anywhere, so that it tells nothing of those of others
  * @lock: protects what follows, up to @stage
  * @closed: the file is closed; waits look at it without the lock
+ * @has_devices: a device was attached to memory of this module that it has as a pool
  * @session: the worker's, or NULL
  * @objects: id -> struct nnaccel_object; a reserved id has no object yet
  * @next_id: where the search for a free id starts
@@ -215,6 +222,7 @@ struct nnaccel_context {
 
 	struct mutex lock;	/* see the lock order above */
 	bool closed;
+	bool has_devices;
 	struct nnaccel_session *session;
 	struct xarray objects;
 	u32 next_id;
@@ -313,6 +321,8 @@ int nnaccel_destroy_ioctl(struct nnaccel_ucmd *ucmd);
  * @file: the dma-buf's file, or a regular file; counted
  * @dmabuf: the dma-buf; NULL: a regular file
  * @hold: keeps a regular file writable for us and seals against writing away, or NULL
+ * @node: in the list of pools that a dma-buf of this module is, under its lock; empty: in none
+ * @has_devices: under that lock: its context was told that a device is attached
  * @prot: NNACCEL_PROT_*
  * @imported: not allocated by this context
  * @offset: bytes into @file
@@ -326,6 +336,8 @@ struct nnaccel_pool {
 	struct file *file;
 	struct dma_buf *dmabuf;
 	struct file *hold;
+	struct list_head node;
+	bool has_devices;
 	u32 prot;
 	bool imported;
 	u64 offset;
@@ -361,6 +373,8 @@ bool nnaccel_pool_is_formatted(const struct nnaccel_pool *pool);
 
 struct dma_buf *nnaccel_dmabuf_create(struct nnaccel_context *ctx, u64 length);
 bool nnaccel_dmabuf_is_ours(const struct dma_buf *dmabuf);
+void nnaccel_dmabuf_add_pool(struct nnaccel_pool *pool);
+void nnaccel_dmabuf_remove_pool(struct nnaccel_pool *pool);
 bool nnaccel_dmabuf_sync(const struct dma_buf *dmabuf, bool begin);
 int nnaccel_dmabuf_copy(const struct dma_buf *dmabuf, void __user *user, u64 length, bool in);
 
@@ -593,6 +607,7 @@ int nnaccel_burst_announce(struct nnaccel_burst *burst, u32 number);
 struct nnaccel_pool *nnaccel_burst_resolve(struct nnaccel_burst *burst, u32 number, u32 *prot);
 int nnaccel_burst_map(struct nnaccel_burst *burst, struct vm_area_struct *vma, u64 offset,
 		      bool worker);
+void nnaccel_burst_tell_devices(struct nnaccel_context *ctx);
 void nnaccel_burst_kill_all(struct nnaccel_context *ctx);
 void nnaccel_burst_drop_doorbell(struct nnaccel_context *ctx);
 int nnaccel_burst_create_ioctl(struct nnaccel_ucmd *ucmd);

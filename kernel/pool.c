@@ -96,6 +96,7 @@ void nnaccel_pool_release(struct nnaccel_object *obj)
 	struct nnaccel_pool *pool = to_pool(obj);
 
 	trace_nnaccel_pool_destroy(pool);
+	nnaccel_dmabuf_remove_pool(pool);
 	if (pool->imported) {
 		nnaccel_count(NNACCEL_IMPORTS, -1);
 		nnaccel_count(NNACCEL_IMPORT_BYTES, -(s64)PAGE_ALIGN(pool->length));
@@ -112,6 +113,7 @@ static struct nnaccel_pool *nnaccel_pool_new(struct nnaccel_context *ctx)
 	pool = kzalloc(sizeof(*pool), GFP_KERNEL_ACCOUNT);
 	if (!pool)
 		return ERR_PTR(-ENOMEM);
+	INIT_LIST_HEAD(&pool->node);
 	ret = nnaccel_object_init(&pool->obj, ctx, NNACCEL_OBJECT_POOL);
 	if (ret) {
 		kfree(pool);
@@ -155,6 +157,7 @@ int nnaccel_pool_finish(struct nnaccel_ucmd *ucmd, size_t size, struct nnaccel_p
 		return ret;
 	}
 	trace_nnaccel_pool_create(pool, id);
+	nnaccel_dmabuf_add_pool(pool);
 	nnaccel_object_publish(&pool->obj, id);
 	return 0;
 }

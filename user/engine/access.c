@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: MIT
 /*
- * A burst's request and memory of other drivers.
+ * A burst's request and memory that devices use: of other drivers, and of pools that one is
+ * attached to.
  */
 #include "engine/access.h"
 
-/* What the request does with each of its slots; false: none is of another driver. */
-static bool find_accesses(struct scratch *s)
+/* What the request does with each of its slots; false: no device uses any of them. */
+static bool find_accesses(const struct executor *executor, struct scratch *s)
 {
+	bool all = __atomic_load_n(executor->devices, __ATOMIC_ACQUIRE), any = all;
 	const struct nn_request *r = &s->request;
-	bool any = false;
 
 	for (uint32_t i = 0; i < r->num_slots; i++) {
 		s->accesses[i] = 0;
 		any |= s->mappings[i]->prot & NNACCEL_PROT_SYNC;
 	}
 	for (uint32_t i = 0; any && i < r->num_inputs + r->num_outputs; i++) {
-		if (r->args[i].flags & NNACCEL_ARG_NO_VALUE)
+		if (r->args[i].flags & NNACCEL_ARG_NO_VALUE ||
+		    !(all || s->mappings[r->args[i].pool]->prot & NNACCEL_PROT_SYNC))
 			continue;
 		s->accesses[r->args[i].pool] |= i < r->num_inputs ? NNACCEL_SYNC_READ :
 						NNACCEL_SYNC_READ | NNACCEL_SYNC_WRITE;
@@ -44,7 +46,7 @@ enum nn_status access_begin(struct executor *executor, struct scratch *s, struct
 	struct nn_error ignored = { "" };
 	enum nn_status status;
 
-	s->has_accesses = find_accesses(s);
+	s->has_accesses = find_accesses(executor, s);
 	for (uint32_t i = 0; s->has_accesses && i < s->request.num_slots; i++) {
 		if (!s->accesses[i])
 			continue;

@@ -144,6 +144,7 @@ static enum nn_status map_rings(const struct bursts *bursts, struct burst *burst
 		.lines = status->lines,
 		.capacity = status->capacity,
 	};
+	burst->executor->devices = &status->devices;
 	if (nn_ring_init(&burst->ring, &map, burst->spin_ns))
 		return nn_fail(err, NN_GENERAL_FAILURE, "a burst's rings are none");
 	return NN_OK;

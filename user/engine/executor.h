@@ -54,6 +54,7 @@ struct executor {
 	struct grants *grants;
 	struct loaded_model *loaded;
 	uint32_t burst;			/* whose slots it knows */
+	const uint32_t *devices;	/* of the burst's status page */
 	uint64_t misses;		/* slots that the kernel had to resolve */
 };
 

@@ -183,9 +183,10 @@ enum nn_status grants_sync(struct grants *grants, const struct mapping *mapping,
 		.grant = mapping->grant,
 	};
 
-	if (!(mapping->prot & NNACCEL_PROT_SYNC))
-		return NN_OK;
 	while (ioctl(grants->session, NNACCEL_SESSION_SYNC, &sync)) {
+		/* A file's memory is the CPU's; only what is marked is known to be no file. */
+		if (errno == EOPNOTSUPP && !(mapping->prot & NNACCEL_PROT_SYNC))
+			return NN_OK;
 		if (errno != EINTR)
 			return nn_fail(err, NN_GENERAL_FAILURE,
 				       "memory of another driver cannot be reached: %s",

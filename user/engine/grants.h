@@ -55,8 +55,8 @@ void grants_forget(struct grants *grants, uint32_t grant);
 
 /*
  * A burst's request is about to access a mapping (`flags`: NNACCEL_SYNC_READ,
- * NNACCEL_SYNC_WRITE), or did (NNACCEL_SYNC_END besides). Memory of another driver
- * needs that; for any other it costs nothing.
+ * NNACCEL_SYNC_WRITE), or did (NNACCEL_SYNC_END besides). Memory that a device uses
+ * needs that; of a file nothing is to be done.
  */
 enum nn_status grants_sync(struct grants *grants, const struct mapping *mapping, uint32_t flags,
 			   struct nn_error *err);

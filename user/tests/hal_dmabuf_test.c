@@ -4,6 +4,8 @@
  * that is installed: the exporter, which is the tests' own, counts what it is
  * told. Needs /dev/nnaccel, a running nnacceld and root.
  */
+#include <liburing.h>
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,6 +20,7 @@
 #include <cmocka.h>
 
 #include <nnaccel/nnaccel.h>
+#include <nnaccel/uring.h>
 
 #include "exporters.h"
 #include "tests/model_builder.h"
@@ -139,6 +142,129 @@ static void test_accesses_of_a_burst(void **state)
 	(void)state;
 	check_accesses(true);
 }
+
+/* ---- the paths that an execution can take ---- */
+
+enum path { BY_IOCTL, FENCED, BY_URING, IN_BURST, NUM_PATHS };
+
+static const char *const path_names[] = { "ioctl", "fenced", "io_uring", "burst" };
+
+static enum nn_status run_fenced(const struct nna_request *request)
+{
+	struct pollfd poller = { .events = POLLIN };
+	enum nn_status status;
+
+	status = nna_execute_fenced(t.prepared, request, NULL, NULL, 0, 0, &poller.fd, NULL);
+	if (status)
+		return status;
+	assert_int_equal(poll(&poller, 1, 100000), 1);
+	status = nna_fence_get_info(t.device, poller.fd, NULL, NULL, NULL);
+	close(poller.fd);
+	return status;
+}
+
+static enum nn_status run_by_uring(const struct nna_request *request)
+{
+	struct nna_submission *submission;
+	struct io_uring_cqe *cqe;
+	enum nn_status status;
+	struct io_uring ring;
+
+	assert_int_equal(io_uring_queue_init(1, &ring, 0), 0);
+	status = nna_submission_create(t.prepared, request, NULL, &submission, NULL);
+	assert_int_equal(status, NN_OK);
+	assert_int_equal(nna_submission_prepare(submission, io_uring_get_sqe(&ring), NULL), NN_OK);
+	assert_int_equal(io_uring_submit(&ring), 1);
+	assert_int_equal(io_uring_wait_cqe(&ring, &cqe), 0);
+	status = nna_submission_result(submission, cqe->res, NULL, NULL, NULL, NULL);
+	io_uring_cqe_seen(&ring, cqe);
+	nna_submission_free(submission);
+	io_uring_queue_exit(&ring);
+	return status;
+}
+
+static enum nn_status run_on_path(enum path path, struct nna_memory *from, struct nna_memory *to)
+{
+	struct nna_memory *const memories[] = { from, to };
+	const struct nna_argument in = { .pool = 0, .length = SIZE };
+	const struct nna_argument out = { .pool = 1, .offset = SIZE, .length = SIZE };
+	const struct nna_request request = { 1, 1, 2, &in, &out, memories, 0, NULL };
+
+	if (path == FENCED)
+		return run_fenced(&request);
+	return path == BY_URING ? run_by_uring(&request) : run(path == IN_BURST, from, to);
+}
+
+#define RUNS 10
+
+/* Runs on each path; every execution begins and ends one access of what is counted, and no more. */
+static void compare_paths(struct nna_memory *from, struct nna_memory *to, const char *what,
+			  uint32_t (*count)(bool end), uint32_t each)
+{
+	for (enum path path = 0; path < NUM_PATHS; path++) {
+		uint32_t begun = count(false), ended = count(true);
+
+		for (int i = 0; i < RUNS; i++)
+			assert_int_equal(run_on_path(path, from, to), NN_OK);
+		begun = count(false) - begun;
+		ended = count(true) - ended;
+		print_message("%s, %s: %u begun, %u ended, of %d executions\n", what,
+			      path_names[path], begun, ended, RUNS);
+		assert_int_equal(begun, RUNS * each);
+		assert_int_equal(ended, RUNS * each);
+	}
+}
+
+static uint32_t count_foreign(bool end)
+{
+	struct exporter_counts counts = exporter_counts(&t.x);
+	const uint32_t *of = end ? counts.ended : counts.begun;
+
+	return of[BOTH] + of[TO_DEVICE] + of[FROM_DEVICE];
+}
+
+/* What the tests' device, which is attached, was told. */
+static uint32_t count_device(bool end)
+{
+	struct exporter_counts counts = exporter_counts(&t.x);
+
+	return end ? counts.to_device : counts.to_cpu;
+}
+
+static void test_paths_of_foreign_memory(void **state)
+{
+	(void)state;
+	compare_paths(t.foreign, t.own, "input of another driver", count_foreign, 1);
+	compare_paths(t.own, t.foreign, "output of another driver", count_foreign, 1);
+}
+
+/* The burst exists before the device is attached, and has used the memory. */
+static void test_paths_of_own_memory_with_a_device(void **state)
+{
+	struct nna_memory *other;
+	int fd;
+
+	(void)state;
+	assert_int_equal(nna_memory_alloc(t.device, LENGTH, &other, NULL), NN_OK);
+	compare_paths(t.own, other, "own memory, no device", count_device, 0);
+	assert_int_equal(nna_memory_export(t.own, &fd, NULL), NN_OK);
+	if (ioctl(t.x.fd, EXPORTER_ATTACH, fd)) {
+		close(fd);
+		nna_memory_free(other);
+		print_message("this kernel has no operations of DMA that can be counted\n");
+		skip();
+	}
+	close(fd);
+	compare_paths(t.own, other, "input with a device", count_device, 1);
+	compare_paths(other, t.own, "output with a device", count_device, 1);
+	/* And one that is made afterwards. */
+	nna_burst_free(t.burst);
+	assert_int_equal(nna_burst_create(t.prepared, NULL, &t.burst, NULL), NN_OK);
+	compare_paths(t.own, other, "input with a device, new burst", count_device, 1);
+	nna_memory_free(other);
+}
+
+/* ---- bursts ---- */
 
 static atomic_bool is_back;
 
@@ -351,6 +477,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_accesses_of_executions, begin, end),
 		cmocka_unit_test_setup_teardown(test_accesses_of_a_burst, begin, end),
+		cmocka_unit_test_setup_teardown(test_paths_of_foreign_memory, begin, end),
+		cmocka_unit_test_setup_teardown(test_paths_of_own_memory_with_a_device, begin, end),
 		cmocka_unit_test_setup_teardown(test_fence_of_a_burst, begin, end),
 		cmocka_unit_test_setup_teardown(test_exporter_refuses, begin, end),
 		cmocka_unit_test_setup_teardown(test_exporter_goes_away, begin, end),

@@ -1050,16 +1050,21 @@ enum nnaccel_burst_state {
 
 /**
  * struct nnaccel_burst_status - What the status page begins with
- * @state: enum nnaccel_burst_state; the rest never changes
+ * @state: enum nnaccel_burst_state; the rest but @devices never changes
  * @lines: lines of each ring
  * @capacity: datums of each ring: the longest packet
  * @ring_bytes: length of the regions REQUESTS and RESULTS
+ * @devices: becomes 1 when a device is first attached to memory of this module
+ *	that is a pool of the context. From then on the worker calls
+ *	NNACCEL_SESSION_SYNC around a request for each dma-buf that the request
+ *	uses, and not only for grants that are marked
  */
 struct nnaccel_burst_status {
 	__u32 state;
 	__u32 lines;
 	__u32 capacity;
 	__u32 ring_bytes;
+	__u32 devices;
 };
 
 /* What the owner of a ring sleeps on: bits of struct nnaccel_ring_control. */
@@ -1679,17 +1684,20 @@ struct nnaccel_session_slot {
  * @size: sizeof(struct nnaccel_session_sync)
  * @flags: NNACCEL_SYNC_READ, NNACCEL_SYNC_WRITE or both; NNACCEL_SYNC_END: it
  *	was done
- * @grant: a grant with NNACCEL_PROT_SYNC
+ * @grant: a grant of a dma-buf
  * @__reserved: must be 0
  *
  * What DMA_BUF_IOCTL_SYNC is to a dma-buf's own fd: waits for the fences of
  * other drivers, then tells the exporter that the CPU begins, or ends, its
- * access. For requests of a burst, where the kernel sees nothing begin or end;
- * commands have it done before they can be fetched and after their commit.
+ * access. For requests of a burst, where the kernel sees nothing begin or end:
+ * for grants with NNACCEL_PROT_SYNC, and for all where the burst's status page
+ * says that there are devices. Commands have it done before they can be fetched
+ * and after their commit. An exporter that is interrupted is called again; an
+ * end is never lost.
  *
  * Errors: EINVAL: neither read nor write; ENOENT: no such grant; EOPNOTSUPP:
  * not a dma-buf; EACCES: not attached, or a write that is not granted; EIO: the
- * exporter refused; EINTR: killed, or a signal while the exporter waited.
+ * exporter refused; EINTR: killed, or a signal before it began; ENOMEM.
  */
 struct nnaccel_session_sync {
 	__u32 size;
