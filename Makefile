@@ -65,6 +65,7 @@ hal	:= $(if $(wildcard user/hal/*.map),$(call objects,user/hal/*.c))
 hwbuffer := $(if $(wildcard user/hwbuffer/*.map),$(call objects,user/hwbuffer/*.c))
 runtime	:= $(if $(wildcard user/runtime/*.map),$(call objects,user/runtime/*.c))
 tflite	:= $(call objects,user/clients/tflite/*.c user/clients/tflite/*/*.c)
+onnx	:= $(call objects,user/clients/onnxruntime/*.c user/clients/onnxruntime/*/*.c)
 engine	:= $(call objects,user/engine/*.c)
 engine_libs := -lseccomp -lsqlite3 -lcrypto -lm -ldl
 tools	:= $(filter-out %/train_digits.o,$(call objects,user/tools/*.c user/tools/*/*.c))
@@ -75,6 +76,7 @@ libhal	:= $(if $(hal),$(BUILD)/lib/libnnaccel.so)
 libhw	:= $(if $(hwbuffer),$(BUILD)/lib/libnativewindow.so)
 libnn	:= $(if $(runtime),$(BUILD)/lib/libneuralnetworks.so)
 libtflite := $(BUILD)/lib/libnnaccel_tflite.so
+libonnx	:= $(BUILD)/lib/libnnaccel_onnxruntime.so
 libdemo	:= $(if $(demo),$(BUILD)/lib/libdemo.a)
 programs := $(if $(engine),$(BUILD)/sbin/nnacceld) $(if $(tools),$(BUILD)/bin/nnaccel)
 trainer	:= $(if $(demo),$(BUILD)/bin/train_digits)
@@ -108,7 +110,7 @@ help:
 	@echo 'make test            sets up and runs the tests, in VMs where they need the module'
 	@echo 'make test-all        the same with what another day would run too'
 	@echo 'make conformance     runs all NNAPI conformance vectors in all modes, natively and in a VM'
-	@echo 'make test-clients    downloads PyTorch and TensorFlow Lite to the cache, and runs them'
+	@echo 'make test-clients    downloads PyTorch, TensorFlow Lite and ONNX Runtime, and runs them'
 	@echo 'make fuzz            fuzzes each target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
 	@echo 'make bench           runs the benchmarks; make bench-AREA runs one area'
 	@echo 'make retrain         trains the network of the demo anew, to the same weights'
@@ -123,7 +125,7 @@ help:
 
 # ---- user space: objects, archives, libraries, programs ----
 
-user: $(archives) $(libhal) $(libhw) $(libnn) $(libtflite) $(programs) $(trainer) \
+user: $(archives) $(libhal) $(libhw) $(libnn) $(libtflite) $(libonnx) $(programs) $(trainer) \
 	$(BUILD)/lib/libnnapi_sl_nnaccel.so
 
 # Objects are rebuilt when the compiler or its flags change.
@@ -190,6 +192,14 @@ $(libtflite): $(tflite) $(obj)/user/runtime/sha256.o \
 	@mkdir -p $(@D)
 	$(CC) -shared -o $@ $(filter %.o,$^) $(soflags) -Wl,-soname,$(@F) \
 		-Wl,--version-script,user/clients/tflite/libnnaccel_tflite.map \
+		$(call rpath,) -L$(BUILD)/lib -lneuralnetworks -lm
+
+# ONNX Runtime loads it by the path that it is given, so it has no version in its name.
+$(libonnx): $(onnx) $(obj)/user/runtime/sha256.o $(obj)/user/ops/float16.o \
+		user/clients/onnxruntime/onnxruntime.map $(libnn)
+	@mkdir -p $(@D)
+	$(CC) -shared -o $@ $(filter %.o,$^) $(soflags) -Wl,-soname,$(@F) \
+		-Wl,--version-script,user/clients/onnxruntime/onnxruntime.map \
 		$(call rpath,) -L$(BUILD)/lib -lneuralnetworks -lm
 
 # The same with plug-ins for its CPU device, for tests.
@@ -370,7 +380,8 @@ test-clients:
 	scripts/setup
 	scripts/torch
 	scripts/tflite
-	BUILD=$(BUILD) scripts/run-tests clients clients-tflite
+	scripts/onnxruntime
+	BUILD=$(BUILD) scripts/run-tests clients clients-tflite clients-onnxruntime
 
 $(BUILD)/bench-bin/%: $(obj)/user/bench/%.o $(archives) $(libhal) $(libnn)
 	@mkdir -p $(@D)
@@ -451,7 +462,7 @@ put	= $(if $(1),install -D -m $(3) -t $(DESTDIR)$(2) $(1))
 install: user
 	$(call put,$(libhal:%=%.1) $(libhw:%=%.1) $(libnn:%=%.1),$(LIBDIR),755)
 	$(foreach l,$(notdir $(libhal) $(libhw) $(libnn)),ln -sf $(l).1 $(DESTDIR)$(LIBDIR)/$(l) &&) true
-	$(call put,$(libsl) $(libtflite),$(LIBDIR),755)
+	$(call put,$(libsl) $(libtflite) $(libonnx),$(LIBDIR),755)
 	$(call put,$(wildcard $(BUILD)/bin/nnaccel),$(PREFIX)/bin,755)
 	$(call put,$(wildcard $(BUILD)/sbin/nnacceld),$(PREFIX)/sbin,755)
 	$(call put,$(wildcard user/include/android/*.h),$(PREFIX)/include/android,644)

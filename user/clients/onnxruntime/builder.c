@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: MIT
+/* Models of the NNAPI: recorded, then made. */
+#include "builder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct chunk {
+	struct chunk *next;
+	max_align_t data[];
+};
+
+void builder_free(struct builder *b)
+{
+	struct chunk *next;
+
+	for (struct chunk *chunk = b->arena; chunk; chunk = next) {
+		next = chunk->next;
+		free(chunk);
+	}
+	free(b->operands);
+	free(b->operations);
+	free(b->refs);
+	memset(b, 0, sizeof(*b));
+}
+
+struct builder_mark builder_mark(const struct builder *b)
+{
+	return (struct builder_mark){ b->operand_count, b->operation_count, b->ref_count };
+}
+
+void builder_rewind(struct builder *b, struct builder_mark mark)
+{
+	b->operand_count = mark.operands;
+	b->operation_count = mark.operations;
+	b->ref_count = mark.refs;
+}
+
+void *builder_alloc(struct builder *b, size_t size)
+{
+	struct chunk *chunk = calloc(1, sizeof(*chunk) + size);
+
+	if (!chunk) {
+		b->failed = true;
+		return NULL;
+	}
+	chunk->next = b->arena;
+	b->arena = chunk;
+	return chunk->data;
+}
+
+/* Room for `count` more elements. */
+static bool grow(struct builder *b, void *array, uint32_t *room, uint32_t used, uint32_t count,
+		 size_t size)
+{
+	void **pointer = array;
+	uint32_t want = *room ? *room : 64;
+	void *more;
+
+	while (want < used + count)
+		want *= 2;
+	if (want == *room)
+		return true;
+	more = realloc(*pointer, want * size);
+	if (!more) {
+		b->failed = true;
+		return false;
+	}
+	*pointer = more;
+	*room = want;
+	return true;
+}
+
+uint32_t builder_operand(struct builder *b, const struct operand *operand)
+{
+	if (!grow(b, &b->operands, &b->operand_room, b->operand_count, 1, sizeof(*operand)))
+		return NO_OPERAND;
+	b->operands[b->operand_count] = *operand;
+	return b->operand_count++;
+}
+
+void builder_operation(struct builder *b, int32_t type, uint32_t in_count, const uint32_t *in,
+		       uint32_t out_count, const uint32_t *out)
+{
+	if (!grow(b, &b->operations, &b->operation_room, b->operation_count, 1,
+		  sizeof(*b->operations)) ||
+	    !grow(b, &b->refs, &b->ref_room, b->ref_count, in_count + out_count,
+		  sizeof(*b->refs)))
+		return;
+	b->operations[b->operation_count++] = (struct operation){
+		.type = type,
+		.node = b->node,
+		.in_count = in_count,
+		.out_count = out_count,
+		.first = b->ref_count,
+	};
+	memcpy(b->refs + b->ref_count, in, in_count * sizeof(*in));
+	memcpy(b->refs + b->ref_count + in_count, out, out_count * sizeof(*out));
+	b->ref_count += in_count + out_count;
+}
+
+static size_t element_size(int32_t type)
+{
+	switch (type) {
+	case ANEURALNETWORKS_TENSOR_QUANT8_ASYMM:
+	case ANEURALNETWORKS_TENSOR_QUANT8_ASYMM_SIGNED:
+	case ANEURALNETWORKS_TENSOR_QUANT8_SYMM:
+	case ANEURALNETWORKS_TENSOR_QUANT8_SYMM_PER_CHANNEL:
+	case ANEURALNETWORKS_TENSOR_BOOL8:
+	case ANEURALNETWORKS_BOOL:
+		return 1;
+	case ANEURALNETWORKS_TENSOR_FLOAT16:
+	case ANEURALNETWORKS_FLOAT16:
+		return 2;
+	default:
+		return 4;
+	}
+}
+
+size_t operand_size(const struct operand *operand)
+{
+	size_t size = element_size(operand->type);
+
+	for (uint32_t i = 0; i < operand->rank; i++)
+		size *= operand->dims[i];
+	return size;
+}
+
+static const uint32_t *outputs(const struct builder *b, const struct operation *operation)
+{
+	return b->refs + operation->first + operation->in_count;
+}
+
+void builder_prune(struct builder *b, uint32_t count, const uint32_t *keep)
+{
+	bool *wanted = calloc(b->operand_count + 1, 1);
+	uint32_t at = b->operation_count;
+
+	if (!wanted) {
+		b->failed = true;
+		return;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		wanted[keep[i]] = true;
+	/* Operations are in order: what uses an output comes later. */
+	for (uint32_t i = b->operation_count; i--;) {
+		const struct operation operation = b->operations[i];
+		bool used = false;
+
+		for (uint32_t k = 0; k < operation.out_count; k++)
+			used |= wanted[outputs(b, &operation)[k]];
+		if (!used)
+			continue;
+		for (uint32_t k = 0; k < operation.in_count; k++)
+			wanted[b->refs[operation.first + k]] = true;
+		b->operations[--at] = operation;
+	}
+	memmove(b->operations, b->operations + at,
+		(b->operation_count - at) * sizeof(*b->operations));
+	b->operation_count -= at;
+	free(wanted);
+}
+
+/* A model that is being made: operands get numbers when they are met. */
+struct making {
+	const struct builder *b;
+	ANeuralNetworksModel *model;
+	ANeuralNetworksMemory *probe;
+	uint32_t *numbers;
+	uint32_t count;
+};
+
+enum { LARGE = 4096 };
+
+static int set_value(struct making *m, uint32_t number, const struct operand *operand)
+{
+	if (operand->omitted)
+		return ANeuralNetworksModel_setOperandValue(m->model, (int32_t)number, NULL, 0);
+	if (!operand->data)
+		return ANEURALNETWORKS_NO_ERROR;
+	if (m->probe && operand->size > LARGE)
+		return ANeuralNetworksModel_setOperandValueFromMemory(
+			m->model, (int32_t)number, m->probe, 0, operand->size);
+	return ANeuralNetworksModel_setOperandValue(m->model, (int32_t)number, operand->data,
+						    operand->size);
+}
+
+static int number_of(struct making *m, uint32_t index, uint32_t *number)
+{
+	const struct operand *operand = &m->b->operands[index];
+	ANeuralNetworksOperandType type = {
+		.type = operand->type,
+		.dimensionCount = operand->rank,
+		.dimensions = operand->rank ? operand->dims : NULL,
+		.scale = operand->scale,
+		.zeroPoint = operand->zero,
+	};
+	int result;
+
+	if (m->numbers[index] == NO_OPERAND) {
+		result = ANeuralNetworksModel_addOperand(m->model, &type);
+		if (result)
+			return result;
+		m->numbers[index] = m->count++;
+		if (operand->scales)
+			result = ANeuralNetworksModel_setOperandSymmPerChannelQuantParams(
+				m->model, (int32_t)m->numbers[index],
+				&(ANeuralNetworksSymmPerChannelQuantParams){
+					operand->channel, operand->dims[operand->channel],
+					operand->scales });
+		if (!result)
+			result = set_value(m, m->numbers[index], operand);
+		if (result)
+			return result;
+	}
+	*number = m->numbers[index];
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+static int numbers_of(struct making *m, uint32_t count, const uint32_t *indices, uint32_t *numbers)
+{
+	int result = ANEURALNETWORKS_NO_ERROR;
+
+	for (uint32_t i = 0; !result && i < count; i++)
+		result = number_of(m, indices[i], &numbers[i]);
+	return result;
+}
+
+static int add_operation(struct making *m, const struct operation *operation)
+{
+	uint32_t count = operation->in_count + operation->out_count;
+	uint32_t *numbers = malloc((count + 1) * sizeof(*numbers));
+	int result;
+
+	if (!numbers)
+		return ANEURALNETWORKS_OUT_OF_MEMORY;
+	result = numbers_of(m, count, m->b->refs + operation->first, numbers);
+	if (!result)
+		result = ANeuralNetworksModel_addOperation(
+			m->model, operation->type, operation->in_count, numbers,
+			operation->out_count, numbers + operation->in_count);
+	free(numbers);
+	return result;
+}
+
+static int identify(struct making *m, uint32_t in_count, const uint32_t *in, uint32_t out_count,
+		    const uint32_t *out)
+{
+	uint32_t *numbers = malloc((in_count + out_count + 1) * sizeof(*numbers));
+	int result;
+
+	if (!numbers)
+		return ANEURALNETWORKS_OUT_OF_MEMORY;
+	result = numbers_of(m, in_count, in, numbers);
+	if (!result)
+		result = numbers_of(m, out_count, out, numbers + in_count);
+	if (!result)
+		result = ANeuralNetworksModel_identifyInputsAndOutputs(
+			m->model, in_count, numbers, out_count, numbers + in_count);
+	free(numbers);
+	return result;
+}
+
+static int make(const struct builder *b, uint32_t from, uint32_t to, ANeuralNetworksMemory *probe,
+		bool relaxed, uint32_t in_count, const uint32_t *in, uint32_t out_count,
+		const uint32_t *out, ANeuralNetworksModel **model)
+{
+	struct making m = { .b = b, .probe = probe };
+	int result;
+
+	*model = NULL;
+	m.numbers = malloc((b->operand_count + 1) * sizeof(*m.numbers));
+	if (!m.numbers || b->failed) {
+		free(m.numbers);
+		return ANEURALNETWORKS_OUT_OF_MEMORY;
+	}
+	memset(m.numbers, 0xff, b->operand_count * sizeof(*m.numbers));
+	result = ANeuralNetworksModel_create(&m.model);
+	for (uint32_t i = from; !result && i < to; i++)
+		result = add_operation(&m, &b->operations[i]);
+	if (!result)
+		result = identify(&m, in_count, in, out_count, out);
+	if (!result && relaxed)
+		result = ANeuralNetworksModel_relaxComputationFloat32toFloat16(m.model, true);
+	if (!result)
+		result = ANeuralNetworksModel_finish(m.model);
+	free(m.numbers);
+	if (result)
+		ANeuralNetworksModel_free(m.model);
+	else
+		*model = m.model;
+	return result;
+}
+
+int builder_model(const struct builder *b, bool relaxed, uint32_t in_count, const uint32_t *in,
+		  uint32_t out_count, const uint32_t *out, ANeuralNetworksModel **model)
+{
+	return make(b, 0, b->operation_count, NULL, relaxed, in_count, in, out_count, out, model);
+}
+
+int builder_probe(const struct builder *b, uint32_t from, uint32_t to,
+		  ANeuralNetworksMemory *probe, ANeuralNetworksModel **model)
+{
+	enum { MADE = 1, USED = 2 };
+	uint8_t *seen = calloc(b->operand_count + 1, 1);
+	uint32_t *in = calloc(b->operand_count + 1, sizeof(*in));
+	uint32_t *out = calloc(b->operand_count + 1, sizeof(*out));
+	uint32_t in_count = 0, out_count = 0;
+	int result = ANEURALNETWORKS_OUT_OF_MEMORY;
+
+	for (uint32_t i = from; seen && in && out && i < to; i++) {
+		const struct operation *operation = &b->operations[i];
+
+		for (uint32_t k = 0; k < operation->in_count; k++) {
+			uint32_t operand = b->refs[operation->first + k];
+
+			if (!seen[operand] && !b->operands[operand].data &&
+			    !b->operands[operand].omitted)
+				in[in_count++] = operand;
+			seen[operand] |= USED;
+		}
+		for (uint32_t k = 0; k < operation->out_count; k++)
+			seen[outputs(b, operation)[k]] |= MADE;
+	}
+	for (uint32_t i = 0; seen && out && i < b->operand_count; i++)
+		if (seen[i] == MADE)
+			out[out_count++] = i;
+	if (seen && in && out)
+		result = make(b, from, to, probe, false, in_count, in, out_count, out, model);
+	free(seen);
+	free(in);
+	free(out);
+	return result;
+}

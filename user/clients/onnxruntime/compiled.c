@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: MIT
+/* A part of a graph, compiled for inputs of certain shapes. */
+#include "compiled.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/sha256.h"
+#include "quantised.h"
+
+/* ---- the model's inputs and outputs ---- */
+
+static void set_port(struct port *port, uint32_t index, int type, const struct shape *shape,
+		     const struct operand *operand)
+{
+	port->index = index;
+	port->type = type;
+	port->shape = *shape;
+	port->count = shape_count(shape);
+	port->size = operand ? operand_size(operand) : 0;
+}
+
+static bool *used_operands(const struct builder *b)
+{
+	bool *used = calloc(b->operand_count + 1, sizeof(*used));
+
+	for (uint32_t i = 0; used && i < b->operation_count; i++)
+		for (uint32_t k = 0; k < b->operations[i].in_count; k++)
+			used[b->refs[b->operations[i].first + k]] = true;
+	return used;
+}
+
+/* An operand that an operation of its own writes: no input, no constant, no other output. */
+static uint32_t written(struct translation *t, uint32_t operand, const uint32_t *others,
+			uint32_t count)
+{
+	const struct builder *b = t->b;
+	const struct operand *of;
+	struct operand copy;
+	uint32_t out;
+	bool is = false;
+
+	for (uint32_t i = 0; i < b->operation_count; i++)
+		for (uint32_t k = 0; k < b->operations[i].out_count; k++)
+			is |= b->refs[b->operations[i].first + b->operations[i].in_count + k] ==
+			      operand;
+	for (uint32_t i = 0; i < count; i++)
+		is &= others[i] != operand;
+	if (is || operand == NO_OPERAND)
+		return operand;
+	of = operand_of(t, operand);
+	copy = *of;
+	copy.data = NULL;
+	if (of->type == ANEURALNETWORKS_TENSOR_BOOL8) {
+		out = builder_operand(t->b, &copy);
+		return EMIT(t, ANEURALNETWORKS_LOGICAL_OR, out, operand, operand);
+	}
+	out = builder_operand(t->b, &copy);
+	return EMIT(t, ANEURALNETWORKS_RESHAPE, out, operand,
+		    vector_int(t, copy.rank, (const int32_t *)copy.dims));
+}
+
+struct job {
+	const struct graph *graph;
+	struct translation *t;
+	struct builder b;
+	struct compiled *c;
+	const uint32_t *in, *out;
+	uint32_t in_count, out_count;
+	uint32_t *model_in, *model_out;
+	char *message;
+	size_t size;
+};
+
+static bool translate(struct job *job)
+{
+	struct translation *t = job->t;
+
+	quantised_values(t);
+	for (uint32_t i = 0; i < job->in_count; i++)
+		if (job->in[i] != NO_VALUE && !job->graph->values[job->in[i]].data)
+			translation_input(t, job->in[i], &job->c->shapes[i]);
+	for (uint32_t i = 0; i < job->graph->node_count; i++) {
+		const struct node *node = &job->graph->nodes[i];
+
+		if (translate_node(t, node))
+			continue;
+		snprintf(job->message, job->size, "%s %s: %s", node->op, node->name, t->reason);
+		return false;
+	}
+	return true;
+}
+
+static bool find_outputs(struct job *job)
+{
+	struct compiled *c = job->c;
+	struct translation *t = job->t;
+	uint32_t made = 0;
+
+	t->refused = false;
+	for (uint32_t i = 0; i < job->out_count; i++) {
+		struct translated *value;
+		struct port *port = &c->out[i];
+		int type;
+
+		if (job->out[i] == NO_VALUE)
+			continue;
+		value = &t->values[job->out[i]];
+		type = job->graph->values[job->out[i]].type;
+		c->out_count++;
+		port = &c->out[c->out_count - 1];
+		if (!value->ready || value->elided) {
+			snprintf(job->message, job->size, "output %s is not computed",
+				 job->graph->values[job->out[i]].name);
+			return false;
+		}
+		if (value->data) {
+			set_port(port, i, type, &value->shape, NULL);
+			port->size = (size_t)port->count * onnx_size(type);
+			port->data = malloc(port->size + 1);
+			if (!port->data)
+				return false;
+			memcpy(port->data, value->data, port->size);
+			continue;
+		}
+		job->model_out[made] = written(t, value->operand, job->model_out, made);
+		if (t->refused || job->model_out[made] == NO_OPERAND) {
+			snprintf(job->message, job->size, "output %s: %s",
+				 job->graph->values[job->out[i]].name, t->reason);
+			return false;
+		}
+		set_port(port, i, type, &value->shape, operand_of(t, job->model_out[made]));
+		made++;
+	}
+	builder_prune(&job->b, made, job->model_out);
+	return !job->b.failed;
+}
+
+static bool find_inputs(struct job *job)
+{
+	bool *used = used_operands(&job->b);
+
+	for (uint32_t i = 0; used && i < job->in_count; i++) {
+		const struct translated *value;
+
+		if (job->in[i] == NO_VALUE)
+			continue;
+		value = &job->t->values[job->in[i]];
+		if (value->operand == NO_OPERAND || !used[value->operand] || value->data)
+			continue;
+		/* One value may be several inputs of the node. */
+		for (uint32_t k = 0; k < job->c->in_count; k++)
+			if (job->model_in[k] == value->operand)
+				goto next;
+		job->model_in[job->c->in_count] = value->operand;
+		set_port(&job->c->in[job->c->in_count++], i,
+			 job->graph->values[job->in[i]].type, &value->shape,
+			 operand_of(job->t, value->operand));
+next:;
+	}
+	free(used);
+	return used;
+}
+
+/* ---- compiling ---- */
+
+/* What the model is, so that nothing else is found in the cache under its token. */
+static void token_of(const struct job *job, uint8_t token[SHA256_SIZE])
+{
+	const struct options *options = job->c->options;
+	struct sha256 sha;
+
+	sha256_init(&sha);
+	if (options->cache_token)
+		sha256_add(&sha, options->cache_token, strlen(options->cache_token) + 1);
+	for (uint32_t i = 0; i < job->b.operation_count; i++) {
+		const struct operation *operation = &job->b.operations[i];
+
+		sha256_add(&sha, &operation->type, sizeof(operation->type));
+		sha256_add(&sha, &operation->in_count, sizeof(operation->in_count));
+		sha256_add(&sha, &operation->out_count, sizeof(operation->out_count));
+		for (uint32_t k = 0; k < operation->in_count + operation->out_count; k++) {
+			uint32_t number = job->b.refs[operation->first + k];
+			const struct operand *operand = &job->b.operands[number];
+
+			sha256_add(&sha, &number, sizeof(number));
+			sha256_add(&sha, &operand->type, sizeof(operand->type));
+			sha256_add(&sha, operand->dims, operand->rank * sizeof(*operand->dims));
+			sha256_add(&sha, &operand->scale, sizeof(operand->scale));
+			sha256_add(&sha, &operand->zero, sizeof(operand->zero));
+			if (operand->scales)
+				sha256_add(&sha, operand->scales,
+					   operand->dims[operand->channel] * sizeof(float));
+			if (operand->data)
+				sha256_add(&sha, operand->data, operand->size);
+		}
+	}
+	sha256_add(&sha, job->model_in, job->c->in_count * sizeof(uint32_t));
+	sha256_add(&sha, job->model_out, job->c->out_count * sizeof(uint32_t));
+	sha256_add(&sha, &options->preference, sizeof(options->preference));
+	sha256_add(&sha, &options->allow_fp16, sizeof(options->allow_fp16));
+	sha256_end(&sha, token);
+}
+
+static int set_up(struct job *job, ANeuralNetworksCompilation *compilation)
+{
+	const struct options *options = job->c->options;
+	uint8_t token[SHA256_SIZE];
+	int result;
+
+	result = ANeuralNetworksCompilation_setPreference(compilation, options->preference);
+	if (!result)
+		result = ANeuralNetworksCompilation_setPriority(compilation, options->priority);
+	if (!result && options->cache_dir) {
+		token_of(job, token);
+		result = ANeuralNetworksCompilation_setCaching(compilation, options->cache_dir,
+							       token);
+	}
+	return result ? result : ANeuralNetworksCompilation_finish(compilation);
+}
+
+static bool compile(struct job *job, const struct devices *devices)
+{
+	struct compiled *c = job->c;
+	uint32_t made = 0;
+	int result;
+
+	for (uint32_t i = 0; i < c->out_count; i++)
+		made += !c->out[i].data;
+	if (!made)
+		return true;
+	result = builder_model(&job->b, c->options->allow_fp16, c->in_count, job->model_in, made,
+			       job->model_out, &c->model);
+	if (!result)
+		result = ANeuralNetworksCompilation_createForDevices(
+			c->model, devices->list, devices->count, &c->compilation);
+	if (!result)
+		result = set_up(job, c->compilation);
+	if (result)
+		snprintf(job->message, job->size, "cannot compile %u operations: %s",
+			 job->b.operation_count, result_name(result));
+	return !result;
+}
+
+struct compiled *compiled_new(const struct graph *graph, const struct options *options,
+			      const struct devices *devices, const struct shape *shapes,
+			      uint32_t in_count, const uint32_t *in, uint32_t out_count,
+			      const uint32_t *out, char *message, size_t size)
+{
+	struct compiled *c = calloc(1, sizeof(*c));
+	struct job job = { .graph = graph, .c = c, .in = in, .out = out, .in_count = in_count,
+			   .out_count = out_count, .message = message, .size = size };
+	bool good;
+
+	snprintf(message, size, "there is no memory");
+	if (!c)
+		return NULL;
+	pthread_mutex_init(&c->lock, NULL);
+	c->options = options;
+	c->shapes = calloc(in_count + 1, sizeof(*c->shapes));
+	c->in = calloc(in_count + 1, sizeof(*c->in));
+	c->out = calloc(out_count + 1, sizeof(*c->out));
+	job.model_in = calloc(in_count + 1, sizeof(*job.model_in));
+	job.model_out = calloc(out_count + 1, sizeof(*job.model_out));
+	job.t = translation_new(graph, &job.b);
+	good = c->shapes && c->in && c->out && job.model_in && job.model_out && job.t;
+	if (good && in_count)
+		memcpy(c->shapes, shapes, in_count * sizeof(*shapes));
+	good = good && translate(&job) && find_outputs(&job) && find_inputs(&job) &&
+	       compile(&job, devices);
+	if (good)
+		say(options->verbosity, 3, "compiled %u nodes as %u operations, %u inputs, %u "
+		    "outputs", graph->node_count, job.b.operation_count, c->in_count, c->out_count);
+	translation_free(job.t);
+	builder_free(&job.b);
+	free(job.model_in);
+	free(job.model_out);
+	if (good)
+		return c;
+	compiled_free(c);
+	return NULL;
+}
+
+void compiled_free(struct compiled *c)
+{
+	if (!c)
+		return;
+	for (uint32_t i = 0; i < c->burst_count; i++)
+		ANeuralNetworksBurst_free(c->bursts[i]);
+	for (uint32_t i = 0; c->out && i < c->out_count; i++)
+		free(c->out[i].data);
+	ANeuralNetworksCompilation_free(c->compilation);
+	ANeuralNetworksModel_free(c->model);
+	pthread_mutex_destroy(&c->lock);
+	free(c->bursts);
+	free(c->shapes);
+	free(c->in);
+	free(c->out);
+	free(c);
+}
+
+static ANeuralNetworksBurst *take_burst(struct compiled *c)
+{
+	ANeuralNetworksBurst *burst = NULL;
+
+	pthread_mutex_lock(&c->lock);
+	if (c->burst_count)
+		burst = c->bursts[--c->burst_count];
+	pthread_mutex_unlock(&c->lock);
+	if (!burst && ANeuralNetworksBurst_create(c->compilation, &burst))
+		return NULL;
+	return burst;
+}
+
+static void put_burst(struct compiled *c, ANeuralNetworksBurst *burst)
+{
+	pthread_mutex_lock(&c->lock);
+	if (c->burst_count == c->burst_room) {
+		uint32_t room = c->burst_room * 2 + 4;
+		ANeuralNetworksBurst **bursts = realloc(c->bursts, room * sizeof(*bursts));
+
+		if (bursts) {
+			c->bursts = bursts;
+			c->burst_room = room;
+		}
+	}
+	if (c->burst_count < c->burst_room) {
+		c->bursts[c->burst_count++] = burst;
+		burst = NULL;
+	}
+	pthread_mutex_unlock(&c->lock);
+	ANeuralNetworksBurst_free(burst);
+}
+
+int compiled_compute(struct compiled *c, ANeuralNetworksExecution *execution)
+{
+	ANeuralNetworksBurst *burst = c->options->burst ? take_burst(c) : NULL;
+	int result;
+
+	if (!burst)
+		return ANeuralNetworksExecution_compute(execution);
+	result = ANeuralNetworksExecution_burstCompute(execution, burst);
+	if (result)
+		ANeuralNetworksBurst_free(burst);
+	else
+		put_burst(c, burst);
+	return result;
+}

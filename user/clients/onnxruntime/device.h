@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* The devices of the NNAPI that a provider compiles for, and what it says on stderr. */
+#ifndef NN_ORT_DEVICE_H
+#define NN_ORT_DEVICE_H
+
+#include <android/NeuralNetworks.h>
+#include <stdbool.h>
+
+enum { MAX_DEVICES = 8 };
+
+struct devices {
+	const ANeuralNetworksDevice *list[MAX_DEVICES];
+	uint32_t count;
+};
+
+/* Adds the device of that name, once; false: there is none. */
+bool devices_add(struct devices *devices, const char *name);
+bool devices_have_cpu(const struct devices *devices);
+/* Names, for messages. */
+void devices_names(const struct devices *devices, char *names, size_t size);
+
+const char *result_name(int result);
+
+/* A line on stderr, "nnaccel: onnxruntime: ...", where verbosity is at least `level`. */
+void say(uint32_t verbosity, uint32_t level, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#endif

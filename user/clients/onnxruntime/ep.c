@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT
+/* An execution provider: says which nodes it takes, compiles them, and runs what it compiled. */
+#include "ep.h"
+
+#include <stdarg.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "partition.h"
+#include "program.h"
+
+struct ep {
+	struct ort_ep api;		/* first: ONNX Runtime has a pointer to it */
+	const struct ort *ort;		/* the factory's, which lives longer */
+	char *name;
+	struct options options;
+	struct devices devices;
+	bool compiled;			/* a graph has parts of this provider */
+};
+
+/* What ONNX Runtime has of a program. */
+struct compute {
+	struct ort_node_compute_info api;
+	const struct ort *ort;
+	struct program *program;
+};
+
+__attribute__((format(printf, 3, 4)))
+static OrtStatus *failed(const struct ort *ort, OrtErrorCode code, const char *format, ...)
+{
+	char line[512] = "nnaccel: ";
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(line + 9, sizeof(line) - 9, format, args);
+	va_end(args);
+	return ort->CreateStatus(code, line);
+}
+
+static const char *get_name(const OrtEp *ep)
+{
+	return ((const struct ep *)ep)->name;
+}
+
+/* ---- which nodes ---- */
+
+static OrtStatus *fuse(struct ep *ep, const struct graph *graph, const struct partitions *parts,
+		       int32_t part, OrtEpGraphSupportInfo *info)
+{
+	struct ort_node_fusion_options options = {
+		.ort_version_supported = ORT_VERSION,
+		/* Programs have constants of their own; ONNX Runtime need not keep its. */
+		.drop_constant_initializers = true,
+	};
+	const OrtNode **nodes = calloc(graph->node_count + 1, sizeof(*nodes));
+	OrtStatus *status;
+	size_t count = 0;
+
+	if (!nodes)
+		return failed(ep->ort, ORT_CODE_FAIL, "there is no memory");
+	for (uint32_t i = 0; i < graph->node_count; i++)
+		if (parts->of[i] == part)
+			nodes[count++] = graph->nodes[i].ort;
+	status = !count ? NULL :
+		 ep->ort->EpGraphSupportInfo_AddNodesToFuse(
+			 info, nodes, count, (const OrtNodeFusionOptions *)&options);
+	free(nodes);
+	return status;
+}
+
+static OrtStatus *get_capability(OrtEp *this_ep, const OrtGraph *from, OrtEpGraphSupportInfo *info)
+{
+	struct ep *ep = (struct ep *)this_ep;
+	struct graph *graph;
+	struct partitions parts = { 0 };
+	OrtStatus *status = NULL;
+	const OrtNode *parent = NULL;
+	uint32_t taken = 0, count = 0;
+
+	graph = graph_read(ep->ort, from);
+	/* ONNX Runtime 1.23 gives parts of two graphs of one model the same name, and fails. */
+	if (graph && (ep->compiled || graph->is_inner ||
+		      !ort_ok(ep->ort, ep->ort->Graph_GetParentNode(from, &parent)) || parent)) {
+		say(ep->options.verbosity, 1, "a graph in a node is left to ONNX Runtime");
+		graph_free(graph);
+		return NULL;
+	}
+	if (!graph || !partition(graph, &ep->options, &ep->devices, &parts)) {
+		graph_free(graph);
+		return failed(ep->ort, ORT_CODE_FAIL, "the graph cannot be read");
+	}
+	for (uint32_t p = 0; !status && p < parts.count; p++) {
+		uint32_t before = taken;
+
+		for (uint32_t i = 0; i < graph->node_count; i++)
+			taken += parts.of[i] == (int32_t)p;
+		count += taken > before;
+		status = fuse(ep, graph, &parts, (int32_t)p, info);
+	}
+	if (graph->node_count)
+		say(ep->options.verbosity, 2, "%u of %u nodes in %u parts", taken,
+		    graph->node_count, count);
+	partitions_free(&parts);
+	graph_free(graph);
+	return status;
+}
+
+/* ---- compiling and running ---- */
+
+static OrtStatus *create_state(OrtNodeComputeInfo *info, OrtNodeComputeContext *context,
+			       void **state)
+{
+	(void)context;
+	*state = ((struct compute *)info)->program;
+	return NULL;
+}
+
+static void release_state(OrtNodeComputeInfo *info, void *state)
+{
+	(void)info;
+	(void)state;
+}
+
+static OrtStatus *run(OrtNodeComputeInfo *info, void *state, OrtKernelContext *context)
+{
+	struct compute *compute = (struct compute *)info;
+	char message[256];
+
+	(void)state;
+	if (program_run(compute->program, context, message, sizeof(message)))
+		return NULL;
+	return failed(compute->ort, ORT_CODE_EP_FAIL, "%s", message);
+}
+
+static void free_compute(struct compute *compute)
+{
+	if (!compute)
+		return;
+	program_free(compute->program);
+	free(compute);
+}
+
+static void release_infos(OrtEp *ep, OrtNodeComputeInfo **infos, size_t count)
+{
+	(void)ep;
+	for (size_t i = 0; i < count; i++)
+		free_compute((struct compute *)infos[i]);
+}
+
+static OrtStatus *compile_one(struct ep *ep, const OrtGraph *graph, const OrtNode *fused,
+			      OrtNodeComputeInfo **info)
+{
+	struct compute *compute = calloc(1, sizeof(*compute));
+	char message[256] = "there is no memory";
+
+	if (compute)
+		compute->program = program_new(ep->ort, graph, fused, &ep->options, &ep->devices,
+					       message, sizeof(message));
+	if (!compute || !compute->program) {
+		free(compute);
+		return failed(ep->ort, ORT_CODE_EP_FAIL, "%s", message);
+	}
+	compute->ort = ep->ort;
+	compute->api = (struct ort_node_compute_info){
+		.ort_version_supported = ORT_VERSION,
+		.CreateState = create_state,
+		.Compute = run,
+		.ReleaseState = release_state,
+	};
+	*info = (OrtNodeComputeInfo *)compute;
+	return NULL;
+}
+
+static OrtStatus *compile(OrtEp *this_ep, const OrtGraph **graphs, const OrtNode **fused,
+			  size_t count, OrtNodeComputeInfo **infos, OrtNode **context_nodes)
+{
+	struct ep *ep = (struct ep *)this_ep;
+
+	(void)context_nodes;
+	ep->compiled = true;
+	for (size_t i = 0; i < count; i++) {
+		OrtStatus *status = compile_one(ep, graphs[i], fused[i], &infos[i]);
+
+		if (!status)
+			continue;
+		while (i--) {
+			free_compute((struct compute *)infos[i]);
+			infos[i] = NULL;
+		}
+		return status;
+	}
+	return NULL;
+}
+
+/* ---- its life ---- */
+
+static OrtStatus *choose_devices(struct ep *ep, uint32_t count, const char *const *devices)
+{
+	if (ep->options.device)
+		return devices_add(&ep->devices, ep->options.device) ? NULL :
+		       failed(ep->ort, ORT_CODE_INVALID_ARGUMENT,
+			      "option device: there is no device \"%s\"", ep->options.device);
+	for (uint32_t i = 0; i < count; i++)
+		if (!devices_add(&ep->devices, devices[i]))
+			return failed(ep->ort, ORT_CODE_EP_FAIL, "the device %s is gone",
+				      devices[i]);
+	return ep->devices.count ? NULL :
+	       failed(ep->ort, ORT_CODE_INVALID_ARGUMENT, "no device was chosen");
+}
+
+static OrtStatus *read_options(struct ep *ep, const OrtSessionOptions *session)
+{
+	OrtKeyValuePairs *entries;
+	OrtStatus *status;
+	char *wrong;
+
+	status = ep->ort->GetSessionOptionsConfigEntries(session, &entries);
+	if (status)
+		return status;
+	wrong = options_read(&ep->options, ep->ort, entries, ep->name);
+	ep->ort->ReleaseKeyValuePairs(entries);
+	if (wrong)
+		status = failed(ep->ort, ORT_CODE_INVALID_ARGUMENT, "%s", wrong);
+	free(wrong);
+	return status;
+}
+
+OrtStatus *ep_new(const struct ort *ort, const char *name, uint32_t count,
+		  const char *const *devices, const OrtSessionOptions *session, OrtEp **out)
+{
+	struct ep *ep = calloc(1, sizeof(*ep));
+	char names[256];
+	OrtStatus *status;
+
+	if (!ep)
+		return failed(ort, ORT_CODE_FAIL, "there is no memory");
+	ep->ort = ort;
+	ep->name = strdup(name);
+	status = ep->name ? read_options(ep, session) :
+			    failed(ort, ORT_CODE_FAIL, "there is no memory");
+	if (!status)
+		status = choose_devices(ep, count, devices);
+	if (status) {
+		ep_free((OrtEp *)ep);
+		return status;
+	}
+	devices_names(&ep->devices, names, sizeof(names));
+	say(ep->options.verbosity, 2, "on %s", names);
+	ep->api = (struct ort_ep){
+		.ort_version_supported = ORT_VERSION,
+		.GetName = get_name,
+		.GetCapability = get_capability,
+		.Compile = compile,
+		.ReleaseNodeComputeInfos = release_infos,
+	};
+	*out = (OrtEp *)ep;
+	return NULL;
+}
+
+void ep_free(OrtEp *this_ep)
+{
+	struct ep *ep = (struct ep *)this_ep;
+
+	if (!ep)
+		return;
+	options_free(&ep->options);
+	free(ep->name);
+	free(ep);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* An execution provider of one session. */
+#ifndef NN_ORT_EP_H
+#define NN_ORT_EP_H
+
+#include "ort.h"
+
+/* For the devices of these names, unless the session's options name another. */
+OrtStatus *ep_new(const struct ort *ort, const char *name, uint32_t count,
+		  const char *const *devices, const OrtSessionOptions *session, OrtEp **ep);
+void ep_free(OrtEp *ep);
+
+#endif

@@ -1,0 +1,511 @@
+// SPDX-License-Identifier: MIT
+/* Reads a graph of ONNX Runtime. */
+#include "graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t hash(const char *name)
+{
+	uint32_t h = 2166136261u;
+
+	while (*name)
+		h = (h ^ (unsigned char)*name++) * 16777619u;
+	return h ? h : 1;
+}
+
+static uint32_t *slot_of(const struct graph *graph, const char *name)
+{
+	uint32_t slots = graph->value_room * 2;
+	uint32_t at = hash(name) % slots;
+
+	while (graph->slots[at] != NO_VALUE && strcmp(graph->values[graph->slots[at]].name, name))
+		at = (at + 1) % slots;
+	return &graph->slots[at];
+}
+
+uint32_t graph_find(const struct graph *graph, const char *name)
+{
+	return graph->value_room ? *slot_of(graph, name) : NO_VALUE;
+}
+
+static bool make_room(struct graph *graph)
+{
+	uint32_t room = graph->value_room ? graph->value_room * 2 : 64;
+	struct value *values;
+	uint32_t *slots;
+
+	if (graph->value_count < graph->value_room)
+		return true;
+	values = realloc(graph->values, room * sizeof(*values));
+	if (!values)
+		return false;
+	graph->values = values;
+	slots = malloc(room * 2 * sizeof(*slots));
+	if (!slots)
+		return false;
+	free(graph->slots);
+	graph->slots = slots;
+	graph->value_room = room;
+	memset(slots, 0xff, room * 2 * sizeof(*slots));
+	for (uint32_t i = 0; i < graph->value_count; i++)
+		*slot_of(graph, values[i].name) = i;
+	return true;
+}
+
+/* The type and shape of a tensor. */
+static bool read_shape(const struct ort *ort, const OrtTensorTypeAndShapeInfo *info, int *type,
+		       struct shape *shape, uint32_t *symbols)
+{
+	const char *names[MAX_RANK] = { NULL };
+	ONNXTensorElementDataType element;
+	size_t rank;
+
+	if (!ort_ok(ort, ort->GetTensorElementType(info, &element)) ||
+	    !ort_ok(ort, ort->GetDimensionsCount(info, &rank)))
+		return false;
+	*type = (int)element;
+	shape->rank = -1;
+	if (rank > MAX_RANK)
+		return true;
+	if (!ort_ok(ort, ort->GetDimensions(info, shape->dims, rank)))
+		return false;
+	shape->rank = (int)rank;
+	if (symbols && rank && ort_ok(ort, ort->GetSymbolicDimensions(info, names, rank)))
+		for (size_t i = 0; i < rank; i++)
+			symbols[i] = names[i] && *names[i] ? hash(names[i]) : 0;
+	return true;
+}
+
+static bool read_type(struct graph *graph, const OrtValueInfo *info, struct value *value)
+{
+	const struct ort *ort = graph->ort;
+	const OrtTensorTypeAndShapeInfo *tensor = NULL;
+	const OrtTypeInfo *type;
+
+	value->shape.rank = -1;
+	if (!ort_ok(ort, ort->GetValueInfoTypeInfo(info, &type)) || !type ||
+	    !ort_ok(ort, ort->CastTypeInfoToTensorInfo(type, &tensor)) || !tensor)
+		return true;
+	return read_shape(ort, tensor, &value->type, &value->shape, value->symbols);
+}
+
+/* What a constant holds; its shape is exact. */
+static bool read_tensor(const struct ort *ort, const OrtValue *from, int *type,
+			struct shape *shape, const void **data, size_t *size)
+{
+	OrtTensorTypeAndShapeInfo *info;
+	void *bytes;
+	bool good;
+
+	if (!ort_ok(ort, ort->GetTensorTypeAndShape(from, &info)))
+		return false;
+	good = read_shape(ort, info, type, shape, NULL);
+	ort->ReleaseTensorTypeAndShapeInfo(info);
+	if (!good)
+		return false;
+	if (!onnx_size(*type))
+		return true;
+	if (!ort_ok(ort, ort->GetTensorSizeInBytes(from, size)) ||
+	    !ort_ok(ort, ort->GetTensorMutableData((OrtValue *)from, &bytes)))
+		return false;
+	*data = bytes;
+	return true;
+}
+
+static bool read_constant(struct graph *graph, const OrtValueInfo *info, struct value *value)
+{
+	const struct ort *ort = graph->ort;
+	const OrtValue *constant = NULL;
+	bool is = false;
+
+	if (!ort_ok(ort, ort->ValueInfo_IsConstantInitializer(info, &is)) || !is)
+		return true;
+	if (!ort_ok(ort, ort->ValueInfo_GetInitializerValue(info, &constant)) || !constant)
+		return true;
+	return read_tensor(ort, constant, &value->type, &value->shape, &value->data, &value->size);
+}
+
+/* The number of a value, which is read when it is met first. */
+static bool value_number(struct graph *graph, const OrtValueInfo *info, uint32_t *number)
+{
+	const struct ort *ort = graph->ort;
+	const char *name;
+	struct value *value;
+	bool is_output = false, is_outer = false;
+	uint32_t *slot;
+
+	*number = NO_VALUE;
+	if (!info)
+		return true;
+	if (!ort_ok(ort, ort->GetValueInfoName(info, &name)))
+		return false;
+	if (!*name)
+		return true;
+	if (!make_room(graph))
+		return false;
+	slot = slot_of(graph, name);
+	if (*slot == NO_VALUE) {
+		value = &graph->values[graph->value_count];
+		memset(value, 0, sizeof(*value));
+		value->name = strdup(name);
+		if (!value->name)
+			return false;
+		*slot = graph->value_count++;
+		if (!read_type(graph, info, value) || !read_constant(graph, info, value))
+			return false;
+		if (ort_ok(ort, ort->ValueInfo_IsGraphOutput(info, &is_output)))
+			value->is_output = is_output;
+		if (ort_ok(ort, ort->ValueInfo_IsFromOuterScope(info, &is_outer)) && is_outer)
+			graph->is_inner = true;
+	}
+	*number = *slot;
+	return true;
+}
+
+static bool value_numbers(struct graph *graph, const OrtValueInfo **infos, size_t count,
+			  uint32_t **numbers, uint32_t *number_count)
+{
+	*numbers = calloc(count + 1, sizeof(**numbers));
+	if (!*numbers)
+		return false;
+	*number_count = (uint32_t)count;
+	for (size_t i = 0; i < count; i++)
+		if (!value_number(graph, infos[i], &(*numbers)[i]))
+			return false;
+	return true;
+}
+
+/* The functions that give a list of values have one form: a count, then the list. */
+typedef OrtStatus *count_of(const void *object, size_t *count);
+typedef OrtStatus *list_of(const void *object, const OrtValueInfo **list, size_t count);
+
+static bool read_list(struct graph *graph, const void *object, void *counter, void *lister,
+		      uint32_t **numbers, uint32_t *number_count)
+{
+	const OrtValueInfo **list;
+	size_t count;
+	bool good;
+
+	if (!ort_ok(graph->ort, ((count_of *)counter)(object, &count)))
+		return false;
+	list = calloc(count + 1, sizeof(*list));
+	good = list && (!count || ort_ok(graph->ort, ((list_of *)lister)(object, list, count))) &&
+	       value_numbers(graph, list, count, numbers, number_count);
+	free(list);
+	return good;
+}
+
+/* The raw bytes of an attribute, with a zero behind. */
+static void *read_bytes(const struct ort *ort, const OrtOpAttr *from, OrtOpAttrType type,
+			size_t *size)
+{
+	char *bytes, none;
+
+	*size = 0;
+	ort_ok(ort, ort->ReadOpAttr(from, type, &none, 0, size));
+	bytes = calloc(1, *size + sizeof(int64_t));
+	if (bytes && *size && !ort_ok(ort, ort->ReadOpAttr(from, type, bytes, *size, size))) {
+		free(bytes);
+		bytes = NULL;
+	}
+	return bytes;
+}
+
+/* An attribute of another type is kept by name only: no translator asks for it. */
+static bool read_attribute(const struct ort *ort, const OrtOpAttr *from, struct attribute *to)
+{
+	const char *name;
+	OrtOpAttrType type;
+	size_t size = 0;
+
+	if (!ort_ok(ort, ort->OpAttr_GetName(from, &name)) ||
+	    !ort_ok(ort, ort->OpAttr_GetType(from, &type)))
+		return false;
+	to->name = strdup(name);
+	if (!to->name)
+		return false;
+	switch (type) {
+	case ORT_ATTRIBUTE_INT:
+	case ORT_ATTRIBUTE_INTS:
+		to->ints = read_bytes(ort, from, type, &size);
+		to->count = size / sizeof(int64_t);
+		return to->ints;
+	case ORT_ATTRIBUTE_FLOAT:
+	case ORT_ATTRIBUTE_FLOATS:
+		to->floats = read_bytes(ort, from, type, &size);
+		to->count = size / sizeof(float);
+		return to->floats;
+	case ORT_ATTRIBUTE_STRING:
+		to->string = read_bytes(ort, from, type, &to->count);
+		return to->string;
+	case ORT_ATTRIBUTE_TENSOR:
+		if (!ort_ok(ort, ort->OpAttr_GetTensorAttributeAsOrtValue(from, &to->tensor)))
+			return true;
+		return read_tensor(ort, to->tensor, &to->type, &to->shape, &to->data, &to->size);
+	default:
+		return true;
+	}
+}
+
+static bool read_attributes(const struct ort *ort, struct node *node)
+{
+	const OrtOpAttr **list;
+	size_t count;
+	bool good;
+
+	if (!ort_ok(ort, ort->Node_GetNumAttributes(node->ort, &count)))
+		return false;
+	list = calloc(count + 1, sizeof(*list));
+	node->attributes = calloc(count + 1, sizeof(*node->attributes));
+	good = list && node->attributes &&
+	       (!count || ort_ok(ort, ort->Node_GetAttributes(node->ort, list, count)));
+	for (size_t i = 0; good && i < count; i++) {
+		node->attribute_count++;
+		good = read_attribute(ort, list[i], &node->attributes[i]);
+	}
+	free(list);
+	return good;
+}
+
+static bool read_node(struct graph *graph, struct node *node)
+{
+	const struct ort *ort = graph->ort;
+	const char *name, *op, *domain;
+	size_t graphs = 0;
+
+	if (!ort_ok(ort, ort->Node_GetName(node->ort, &name)) ||
+	    !ort_ok(ort, ort->Node_GetOperatorType(node->ort, &op)) ||
+	    !ort_ok(ort, ort->Node_GetDomain(node->ort, &domain)) ||
+	    !ort_ok(ort, ort->Node_GetSinceVersion(node->ort, &node->version)) ||
+	    !ort_ok(ort, ort->Node_GetNumSubgraphs(node->ort, &graphs)))
+		return false;
+	node->has_graphs = graphs != 0;
+	node->name = strdup(name);
+	node->op = strdup(op);
+	node->domain = strdup(strcmp(domain, "ai.onnx") ? domain : "");
+	return node->name && node->op && node->domain && read_attributes(ort, node) &&
+	       read_list(graph, node->ort, (void *)ort->Node_GetNumInputs,
+			 (void *)ort->Node_GetInputs, &node->in, &node->in_count) &&
+	       read_list(graph, node->ort, (void *)ort->Node_GetNumOutputs,
+			 (void *)ort->Node_GetOutputs, &node->out, &node->out_count);
+}
+
+/* A value that a node's inner graph uses is used, too. */
+static bool count_implicit(struct graph *graph, const struct node *node)
+{
+	uint32_t *numbers = NULL, count = 0;
+	bool good;
+
+	good = read_list(graph, node->ort, (void *)graph->ort->Node_GetNumImplicitInputs,
+			 (void *)graph->ort->Node_GetImplicitInputs, &numbers, &count);
+	for (uint32_t i = 0; good && i < count; i++)
+		if (numbers[i] != NO_VALUE)
+			graph->values[numbers[i]].is_output = true;
+	free(numbers);
+	return good;
+}
+
+static bool read_nodes(struct graph *graph, const OrtGraph *from)
+{
+	const OrtNode **list;
+	size_t count;
+	bool good;
+
+	if (!ort_ok(graph->ort, graph->ort->Graph_GetNumNodes(from, &count)))
+		return false;
+	list = calloc(count + 1, sizeof(*list));
+	graph->nodes = calloc(count + 1, sizeof(*graph->nodes));
+	good = list && graph->nodes &&
+	       (!count || ort_ok(graph->ort, graph->ort->Graph_GetNodes(from, list, count)));
+	for (uint32_t i = 0; good && i < count; i++) {
+		graph->node_count++;
+		graph->nodes[i].ort = list[i];
+		graph->nodes[i].index = i;
+		good = read_node(graph, &graph->nodes[i]) &&
+		       (!graph->nodes[i].has_graphs || count_implicit(graph, &graph->nodes[i]));
+	}
+	free(list);
+	return good;
+}
+
+static void link_values(struct graph *graph)
+{
+	for (uint32_t n = 0; n < graph->node_count; n++) {
+		struct node *node = &graph->nodes[n];
+
+		for (uint32_t i = 0; i < node->out_count; i++)
+			if (node->out[i] != NO_VALUE)
+				graph->values[node->out[i]].producer = node;
+		for (uint32_t i = 0; i < node->in_count; i++) {
+			if (node->in[i] == NO_VALUE)
+				continue;
+			graph->values[node->in[i]].consumers++;
+			graph->values[node->in[i]].consumer = node;
+		}
+	}
+	for (uint32_t i = 0; i < graph->out_count; i++)
+		if (graph->out[i] != NO_VALUE)
+			graph->values[graph->out[i]].is_output = true;
+}
+
+struct graph *graph_read(const struct ort *ort, const OrtGraph *from)
+{
+	struct graph *graph = calloc(1, sizeof(*graph));
+
+	if (!graph)
+		return NULL;
+	graph->ort = ort;
+	if (!read_list(graph, from, (void *)ort->Graph_GetNumInputs, (void *)ort->Graph_GetInputs,
+		       &graph->in, &graph->in_count) ||
+	    !read_list(graph, from, (void *)ort->Graph_GetNumOutputs,
+		       (void *)ort->Graph_GetOutputs, &graph->out, &graph->out_count) ||
+	    !read_nodes(graph, from)) {
+		graph_free(graph);
+		return NULL;
+	}
+	link_values(graph);
+	return graph;
+}
+
+bool graph_keep_constants(struct graph *graph)
+{
+	for (uint32_t i = 0; i < graph->value_count; i++) {
+		struct value *value = &graph->values[i];
+
+		if (!value->data || value->owned)
+			continue;
+		value->owned = malloc(value->size ? value->size : 1);
+		if (!value->owned)
+			return false;
+		memcpy(value->owned, value->data, value->size);
+		value->data = value->owned;
+	}
+	return true;
+}
+
+static void free_node(const struct ort *ort, struct node *node)
+{
+	for (uint32_t i = 0; i < node->attribute_count; i++) {
+		struct attribute *attribute = &node->attributes[i];
+
+		free(attribute->name);
+		free(attribute->ints);
+		free(attribute->floats);
+		free(attribute->string);
+		if (attribute->tensor)
+			ort->ReleaseValue(attribute->tensor);
+	}
+	free(node->attributes);
+	free(node->name);
+	free(node->op);
+	free(node->domain);
+	free(node->in);
+	free(node->out);
+}
+
+void graph_free(struct graph *graph)
+{
+	if (!graph)
+		return;
+	for (uint32_t i = 0; i < graph->node_count; i++)
+		free_node(graph->ort, &graph->nodes[i]);
+	for (uint32_t i = 0; i < graph->value_count; i++) {
+		free(graph->values[i].name);
+		free(graph->values[i].owned);
+	}
+	free(graph->nodes);
+	free(graph->values);
+	free(graph->slots);
+	free(graph->in);
+	free(graph->out);
+	free(graph);
+}
+
+const struct attribute *node_attribute(const struct node *node, const char *name)
+{
+	for (uint32_t i = 0; i < node->attribute_count; i++)
+		if (!strcmp(node->attributes[i].name, name))
+			return &node->attributes[i];
+	return NULL;
+}
+
+int64_t node_int(const struct node *node, const char *name, int64_t otherwise)
+{
+	const struct attribute *attribute = node_attribute(node, name);
+
+	return attribute && attribute->ints && attribute->count ? attribute->ints[0] : otherwise;
+}
+
+float node_float(const struct node *node, const char *name, float otherwise)
+{
+	const struct attribute *attribute = node_attribute(node, name);
+
+	return attribute && attribute->floats && attribute->count ? attribute->floats[0] : otherwise;
+}
+
+const char *node_string(const struct node *node, const char *name, const char *otherwise)
+{
+	const struct attribute *attribute = node_attribute(node, name);
+
+	return attribute && attribute->string ? attribute->string : otherwise;
+}
+
+static const struct {
+	const char *name;
+	size_t size;
+} types[] = {
+	[ONNX_NONE] = { "no tensor", 0 },
+	[ONNX_FLOAT] = { "float", 4 },
+	[ONNX_UINT8] = { "uint8", 1 },
+	[ONNX_INT8] = { "int8", 1 },
+	[ONNX_UINT16] = { "uint16", 2 },
+	[ONNX_INT16] = { "int16", 2 },
+	[ONNX_INT32] = { "int32", 4 },
+	[ONNX_INT64] = { "int64", 8 },
+	[ONNX_STRING] = { "string", 0 },
+	[ONNX_BOOL] = { "bool", 1 },
+	[ONNX_FLOAT16] = { "float16", 2 },
+	[ONNX_DOUBLE] = { "double", 8 },
+	[ONNX_UINT32] = { "uint32", 4 },
+	[ONNX_UINT64] = { "uint64", 8 },
+};
+
+static bool type_known(int type)
+{
+	return type >= 0 && (size_t)type < sizeof(types) / sizeof(types[0]);
+}
+
+size_t onnx_size(int type)
+{
+	return type_known(type) ? types[type].size : 0;
+}
+
+const char *onnx_name(int type)
+{
+	return type_known(type) ? types[type].name : "another type";
+}
+
+bool shape_known(const struct shape *shape)
+{
+	for (int i = 0; i < shape->rank; i++)
+		if (shape->dims[i] < 0)
+			return false;
+	return shape->rank >= 0;
+}
+
+int64_t shape_count(const struct shape *shape)
+{
+	int64_t count = 1;
+
+	if (!shape_known(shape))
+		return -1;
+	for (int i = 0; i < shape->rank; i++) {
+		if (shape->dims[i] > INT32_MAX)
+			return -1;
+		count *= shape->dims[i];
+		if (count > INT32_MAX)
+			return -1;
+	}
+	return count;
+}

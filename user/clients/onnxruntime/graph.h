@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A graph of ONNX Runtime as the plug-in reads it: nodes in topological order, values by number,
+ * attributes copied. Constants are where ONNX Runtime has them, which is good while the OrtGraph
+ * is, unless graph_keep_constants() copies them.
+ */
+#ifndef NN_ORT_GRAPH_H
+#define NN_ORT_GRAPH_H
+
+#include "ort.h"
+
+enum { MAX_RANK = 8 };
+
+/* A shape: rank -1 is unknown, a dimension of -1 is too. */
+struct shape {
+	int rank;
+	int64_t dims[MAX_RANK];
+};
+
+struct value {
+	char *name;
+	int type;			/* enum onnx_type; ONNX_NONE: not a tensor */
+	struct shape shape;		/* as inferred by ONNX Runtime */
+	uint32_t symbols[MAX_RANK];	/* a hash of the name of each unknown dimension, or 0 */
+	const void *data;		/* of a constant */
+	size_t size;
+	void *owned;			/* data, where it was copied */
+	struct node *producer;		/* NULL: an input, a constant, or made elsewhere */
+	uint32_t consumers;		/* inputs of nodes of this graph that it is */
+	struct node *consumer;		/* one of them */
+	bool is_output;			/* of the graph */
+};
+
+struct attribute {
+	char *name;
+	int64_t *ints;			/* of an integer, too */
+	float *floats;			/* of a float, too */
+	char *string;
+	size_t count;
+	OrtValue *tensor;
+	int type;			/* of the tensor */
+	struct shape shape;
+	const void *data;
+	size_t size;
+};
+
+struct node {
+	const OrtNode *ort;
+	char *name, *op, *domain;
+	int version;			/* of the operator set that defined the operator so */
+	uint32_t index;
+	uint32_t in_count, out_count, attribute_count;
+	uint32_t *in, *out;		/* numbers of values; NO_VALUE: omitted */
+	struct attribute *attributes;
+	bool has_graphs;		/* control flow */
+};
+
+enum { NO_VALUE = UINT32_MAX };
+
+struct graph {
+	const struct ort *ort;
+	struct value *values;
+	struct node *nodes;
+	uint32_t *in, *out;
+	uint32_t value_count, node_count, in_count, out_count;
+	uint32_t value_room;
+	bool is_inner;			/* it uses values of a graph around it */
+	uint32_t *slots;		/* hash table of values by name, value_room * 2 slots */
+};
+
+/* Reads a graph. NULL: there is no memory, or ONNX Runtime does not answer. */
+struct graph *graph_read(const struct ort *ort, const OrtGraph *graph);
+void graph_free(struct graph *graph);
+
+/* Copies the constants, so that they outlive the OrtGraph. */
+bool graph_keep_constants(struct graph *graph);
+
+/* The value of that name, NO_VALUE where there is none. */
+uint32_t graph_find(const struct graph *graph, const char *name);
+
+const struct attribute *node_attribute(const struct node *node, const char *name);
+int64_t node_int(const struct node *node, const char *name, int64_t otherwise);
+float node_float(const struct node *node, const char *name, float otherwise);
+const char *node_string(const struct node *node, const char *name, const char *otherwise);
+
+/* Bytes of an element; 0: a type of no fixed size, or one that the plug-in does not know. */
+size_t onnx_size(int type);
+const char *onnx_name(int type);
+
+/* Elements of a shape that is known; -1: not known, or more than fit 31 bits. */
+int64_t shape_count(const struct shape *shape);
+bool shape_known(const struct shape *shape);
+
+#endif

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+/* Operators that are known when the graph is translated: shapes, and what is computed of them. */
+#include "ops.h"
+
+#include <string.h>
+
+void constant_op(struct translation *t)
+{
+	const struct attribute *value = node_attribute(t->node, "value");
+	int type = t->graph->values[t->node->out[0]].type;
+
+	if (!value || !value->data || value->type != type) {
+		refuse(t, "a constant that is no tensor");
+		return;
+	}
+	set_out_data(t, 0, value->data, &value->shape);
+}
+
+void constant_of_shape_op(struct translation *t)
+{
+	const struct attribute *value = node_attribute(t->node, "value");
+	int type = t->graph->values[t->node->out[0]].type;
+	size_t size = onnx_size(type);
+	int64_t count = 0, *dims = ints_in(t, 0, &count), elements;
+	struct shape shape = { 0 };
+	char *data;
+
+	if (!dims || count > MAX_RANK || !size || (value && value->type != type)) {
+		refuse(t, "a shape that is not constant");
+		return;
+	}
+	shape.rank = (int)count;
+	for (int i = 0; i < shape.rank; i++)
+		shape.dims[i] = dims[i];
+	elements = shape_count(&shape);
+	if (elements <= 0 || elements > 1 << 24) {
+		refuse(t, "%lld elements", (long long)elements);
+		return;
+	}
+	data = builder_alloc(t->b, size * (size_t)elements);
+	for (int64_t i = 0; data && value && value->data && i < elements; i++)
+		memcpy(data + size * (size_t)i, value->data, size);
+	set_out_data(t, 0, data, &shape);
+}
+
+/* Shape and Size. */
+void shape_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0);
+	int64_t begin = node_int(t->node, "start", 0), end = node_int(t->node, "end", INT32_MAX);
+	int64_t *numbers = builder_alloc(t->b, (MAX_RANK + 1) * sizeof(*numbers));
+	struct shape to = { 0 };
+	int rank = shape->rank;
+
+	if (!numbers || t->refused)
+		return;
+	if (is_node(t, "Size")) {
+		numbers[0] = shape_count(shape);
+		set_out_data(t, 0, numbers, &to);
+		return;
+	}
+	begin = begin < 0 ? begin + rank : begin;
+	end = end < 0 ? end + rank : end;
+	begin = begin < 0 ? 0 : begin;
+	end = end > rank ? rank : end;
+	if (end <= begin) {
+		refuse(t, "a shape of nothing");
+		return;
+	}
+	to.rank = 1;
+	to.dims[0] = end - begin;
+	for (int64_t i = begin; i < end; i++)
+		numbers[i - begin] = shape->dims[i];
+	set_out_data(t, 0, numbers, &to);
+}

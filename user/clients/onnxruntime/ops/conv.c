@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: MIT
+/* Convolutions. Filters of ONNX have the output first and space last, those of the NNAPI differ. */
+#include "ops.h"
+
+#include <string.h>
+
+#define NN(name) ANEURALNETWORKS_##name
+
+enum kind { WHOLE, DEPTHWISE, GROUPED };
+
+struct conv {
+	struct window w;
+	enum kind kind;
+	uint32_t outputs, groups, inner;	/* inner: channels of a filter */
+	uint32_t x, filter, bias;
+};
+
+/* Filters [O, I, H, W] to [O, H, W, I], or to [1, H, W, O] where I is 1. */
+static void *turned(struct translation *t, const void *from, size_t size, const struct conv *c)
+{
+	size_t area = (size_t)(c->w.size[0] * c->w.size[1]);
+	size_t inner = c->kind == DEPTHWISE ? 1 : c->inner;
+	char *to = builder_alloc(t->b, size * c->outputs * inner * area + 1);
+
+	for (size_t o = 0; to && o < c->outputs; o++)
+		for (size_t i = 0; i < inner; i++)
+			for (size_t p = 0; p < area; p++) {
+				size_t at = c->kind == DEPTHWISE ? p * c->outputs + o :
+								   (o * area + p) * inner + i;
+
+				memcpy(to + size * at,
+				       (const char *)from + size * ((o * inner + i) * area + p),
+				       size);
+			}
+	return to;
+}
+
+static void filter_dims(const struct conv *c, uint32_t dims[4])
+{
+	dims[0] = c->kind == DEPTHWISE ? 1 : c->outputs;
+	dims[1] = (uint32_t)c->w.size[0];
+	dims[2] = (uint32_t)c->w.size[1];
+	dims[3] = c->kind == DEPTHWISE ? c->outputs : c->inner;
+}
+
+/* A filter that is computed is turned by operations. */
+static uint32_t filter_operand(struct translation *t, const struct conv *c)
+{
+	uint32_t dims[4], area = (uint32_t)(c->w.size[0] * c->w.size[1]), x;
+	struct operand type = { .rank = 4 };
+	int64_t count;
+	const void *data = data_in(t, 1, &count);
+
+	filter_dims(c, dims);
+	if (data) {
+		type.type = nnapi_type(type_in(t, 1));
+		memcpy(type.dims, dims, sizeof(dims));
+		return constant_bytes(t, &type, turned(t, data, onnx_size(type_in(t, 1)), c));
+	}
+	x = in(t, 1);
+	if (c->kind == DEPTHWISE)
+		x = transposed(t, view(t, x, 2, (uint32_t[]){ c->outputs, area }), 2,
+			       (int[]){ 1, 0 });
+	else
+		x = transposed(t, view(t, x, 3, (uint32_t[]){ c->outputs, c->inner, area }), 3,
+			       (int[]){ 0, 2, 1 });
+	return view(t, x, 4, dims);
+}
+
+static uint32_t bias_operand(struct translation *t, uint32_t index, const struct conv *c)
+{
+	struct operand type = { .type = operand_of(t, c->x)->type, .rank = 1,
+				.dims = { c->outputs } };
+
+	if (has_in(t, index))
+		return view(t, in(t, index), 1, (uint32_t[]){ c->outputs });
+	return constant_bytes(t, &type, builder_alloc(t->b, c->outputs * sizeof(float)));
+}
+
+static uint32_t int_bias(struct translation *t, const struct conv *c,
+			 const struct weights *weights, const int32_t *bias)
+{
+	struct operand type = { .type = NN(TENSOR_INT32), .rank = 1, .dims = { c->outputs } };
+
+	if (weights->scale_count == 1)
+		type.scale = operand_of(t, c->x)->scale * weights->scales[0];
+	return constant_bytes(t, &type, bias);
+}
+
+static uint32_t weights_of(struct translation *t, const struct conv *c,
+			   const struct weights *weights)
+{
+	uint32_t dims[4];
+
+	filter_dims(c, dims);
+	return weights_operand(t, weights, c->x, 4, dims, c->kind == DEPTHWISE ? 3 : 0,
+			       turned(t, weights->data, 1, c));
+}
+
+static void read_conv(struct translation *t, struct conv *c, const struct shape *shape,
+		      const struct shape *filter)
+{
+	int64_t groups = node_int(t->node, "group", 1);
+
+	if (!t->refused && filter->rank != shape->rank)
+		refuse(t, "a filter of %d dimensions", filter->rank);
+	if (t->refused || !window_read(t, shape, filter->dims + 2, &c->w))
+		return;
+	c->outputs = (uint32_t)filter->dims[0];
+	c->inner = (uint32_t)filter->dims[1];
+	if (groups < 1 || groups > c->w.channels || c->w.channels % groups ||
+	    c->inner != c->w.channels / groups || c->outputs % groups) {
+		refuse(t, "%lld groups of %u channels", (long long)groups, c->w.channels);
+		return;
+	}
+	c->groups = (uint32_t)groups;
+	c->kind = groups == 1 ? WHOLE : groups == c->w.channels ? DEPTHWISE : GROUPED;
+	if (c->kind == GROUPED && (c->w.dilation[0] != 1 || c->w.dilation[1] != 1))
+		refuse(t, "dilated groups");
+	t->work = (uint64_t)c->w.batch * c->outputs * c->w.out[0] * c->w.out[1] * c->inner *
+		  (uint64_t)(c->w.size[0] * c->w.size[1]);
+}
+
+static void emit_conv(struct translation *t, struct conv *c, uint32_t out)
+{
+	static const int32_t types[] = {
+		[WHOLE] = NN(CONV_2D),
+		[DEPTHWISE] = NN(DEPTHWISE_CONV_2D),
+		[GROUPED] = NN(GROUPED_CONV_2D),
+	};
+	uint32_t ins[16], count = 0;
+
+	/* A window must be larger than the border on each of its sides. */
+	for (int i = 0; i < 2; i++) {
+		int64_t size = (c->w.size[i] - 1) * c->w.dilation[i] + 1;
+
+		if (c->w.head[i] >= size || c->w.tail[i] >= size)
+			c->x = window_padded(t, c->x, &c->w);
+	}
+	ins[count++] = c->x;
+	ins[count++] = c->filter;
+	ins[count++] = c->bias;
+	ins[count++] = scalar_int(t, (int32_t)c->w.head[1]);
+	ins[count++] = scalar_int(t, (int32_t)c->w.tail[1]);
+	ins[count++] = scalar_int(t, (int32_t)c->w.head[0]);
+	ins[count++] = scalar_int(t, (int32_t)c->w.tail[0]);
+	ins[count++] = scalar_int(t, (int32_t)c->w.stride[1]);
+	ins[count++] = scalar_int(t, (int32_t)c->w.stride[0]);
+	if (c->kind == DEPTHWISE)
+		ins[count++] = scalar_int(t, (int32_t)(c->outputs / c->w.channels));
+	if (c->kind == GROUPED)
+		ins[count++] = scalar_int(t, (int32_t)c->groups);
+	ins[count++] = scalar_int(t, t->fused);
+	ins[count++] = scalar_bool(t, true);
+	if (c->kind != GROUPED) {
+		ins[count++] = scalar_int(t, (int32_t)c->w.dilation[1]);
+		ins[count++] = scalar_int(t, (int32_t)c->w.dilation[0]);
+	}
+	emit(t, types[c->kind], out, count, ins);
+}
+
+static bool quantised_conv(struct translation *t, struct conv *c, const struct shape *shape)
+{
+	uint32_t dims[4] = { c->w.batch, c->outputs, c->w.out[0], c->w.out[1] }, out;
+	struct weights weights;
+	const int32_t *bias;
+
+	if (t->refused || !quantised_weights(t, 1, 0, &weights) || !quantised_node(t, 1, true))
+		return false;
+	c->x = window_view(t, quantised_in(t, 0), &c->w);
+	bias = quantised_bias(t, 2, operand_of(t, c->x)->scale, &weights, c->outputs);
+	if (!bias) {
+		t->fused = NN(FUSED_NONE);
+		return false;
+	}
+	c->filter = weights_of(t, c, &weights);
+	c->bias = int_bias(t, c, &weights, bias);
+	out = quantised_result(t, 4, dims);
+	emit_conv(t, c, out);
+	set_quantised_out(t, out, shape);
+	return true;
+}
+
+void conv_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0), *filter = shape_in(t, 1);
+	struct shape of;
+	struct conv c;
+	uint32_t out;
+
+	memset(&c, 0, sizeof(c));
+	read_conv(t, &c, shape, filter);
+	if (t->refused)
+		return;
+	of = window_shape(&c.w, c.outputs);
+	if (quantised_conv(t, &c, &of))
+		return;
+	c.x = window_view(t, in(t, 0), &c.w);
+	if (!t->refused && !is_float(t, c.x))
+		refuse(t, "of %s", onnx_name(type_in(t, 0)));
+	c.filter = filter_operand(t, &c);
+	c.bias = bias_operand(t, 2, &c);
+	out = result(t, c.x, 4, (uint32_t[]){ c.w.batch, c.outputs, c.w.out[0], c.w.out[1] });
+	emit_conv(t, &c, out);
+	set_out(t, 0, out, &of);
+}
+
+/* ---- QLinearConv: x, scale, zero, w, scale, zero, y scale, zero, bias ---- */
+
+static bool scalar_of(struct translation *t, uint32_t scale_index, float *scale, int32_t *zero)
+{
+	int64_t count, zeros;
+	const float *scales = data_in(t, scale_index, &count);
+	const void *z = data_in(t, scale_index + 1, &zeros);
+
+	if (!scales || !z || count != 1 || zeros != 1 || *scales <= 0) {
+		refuse(t, "a scale or zero point that is not one constant");
+		return false;
+	}
+	*scale = *scales;
+	*zero = type_in(t, scale_index + 1) == ONNX_INT8 ? *(const int8_t *)z :
+							   *(const uint8_t *)z;
+	return true;
+}
+
+/* An 8-bit input, whose scale may not be known from elsewhere. */
+static uint32_t rescaled(struct translation *t, uint32_t index, float scale, int32_t zero)
+{
+	uint32_t x = in(t, index);
+
+	if (t->refused)
+		return x;
+	if (operand_of(t, x)->scale != scale || operand_of(t, x)->zero != zero)
+		refuse(t, "an 8-bit input that another node gives another scale");
+	return x;
+}
+
+static bool linear_weights(struct translation *t, uint32_t index, struct weights *weights)
+{
+	int64_t count, zeros, scales;
+	const void *z = data_in(t, index + 2, &zeros);
+
+	weights->data = data_in(t, index, &count);
+	weights->scales = data_in(t, index + 1, &scales);
+	weights->type = type_in(t, index);
+	if (!weights->data || !weights->scales || !z || type_in(t, index + 1) != ONNX_FLOAT) {
+		refuse(t, "weights that are not constant");
+		return false;
+	}
+	weights->scale_count = scales;
+	weights->axis = 0;
+	weights->shape = *shape_in(t, index);
+	weights->zero = weights->type == ONNX_INT8 ? *(const int8_t *)z : *(const uint8_t *)z;
+	for (int64_t i = 0; i < scales; i++)
+		if (!(weights->scales[i] > 0))
+			refuse(t, "a scale of %g", weights->scales[i]);
+	for (int64_t i = 1; i < zeros; i++)
+		if (((const uint8_t *)z)[i] != ((const uint8_t *)z)[0])
+			refuse(t, "zero points that differ by channel");
+	if (scales > 1 && weights->zero != (weights->type == ONNX_INT8 ? 0 : 128))
+		refuse(t, "weights per channel that are not symmetric");
+	return !t->refused;
+}
+
+void qlinear_conv_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0), *filter = shape_in(t, 3);
+	float scale, out_scale;
+	int32_t zero, out_zero;
+	struct weights weights;
+	struct shape of;
+	struct conv c;
+	int64_t count;
+	const int32_t *bias;
+	uint32_t out;
+
+	memset(&c, 0, sizeof(c));
+	read_conv(t, &c, shape, filter);
+	if (t->refused || !scalar_of(t, 1, &scale, &zero) || !scalar_of(t, 6, &out_scale, &out_zero))
+		return;
+	if (!linear_weights(t, 3, &weights))
+		return;
+	if (weights.scale_count > 1 && weights.scale_count != c.outputs)
+		refuse(t, "%lld scales", (long long)weights.scale_count);
+	if (type_in(t, 7) != type_in(t, 0))
+		refuse(t, "an output of another type");
+	of = window_shape(&c.w, c.outputs);
+	c.x = window_view(t, rescaled(t, 0, scale, zero), &c.w);
+	c.filter = weights_of(t, &c, &weights);
+	bias = data_in(t, 8, &count);
+	if (has_in(t, 8) && (!bias || type_in(t, 8) != ONNX_INT32 || count != c.outputs))
+		refuse(t, "a bias that is not constant");
+	if (!bias)
+		bias = builder_alloc(t->b, c.outputs * sizeof(*bias));
+	c.bias = int_bias(t, &c, &weights, bias);
+	out = result(t, c.x, 4, (uint32_t[]){ c.w.batch, c.outputs, c.w.out[0], c.w.out[1] });
+	if (t->refused)
+		return;
+	t->b->operands[out].scale = out_scale;
+	t->b->operands[out].zero = out_zero;
+	emit_conv(t, &c, out);
+	set_out(t, 0, out, &of);
+}
+
+/* ---- transposed ---- */
+
+/* Where the border is not given, it is what makes the output of the size that is. */
+static void transposed_window(struct translation *t, struct window *w, const struct shape *shape)
+{
+	const struct attribute *wanted = node_attribute(t->node, "output_shape");
+	const struct attribute *more = node_attribute(t->node, "output_padding");
+	const char *automatic = node_string(t->node, "auto_pad", "NOTSET");
+	int first = 2 - w->spatial;
+
+	for (int i = first; i < 2; i++) {
+		size_t at = (size_t)(i - first);
+		int64_t extra = more && more->ints && at < more->count ? more->ints[at] : 0;
+		int64_t full = ((int64_t)w->in[i] - 1) * w->stride[i] + extra +
+			       (w->size[i] - 1) * w->dilation[i] + 1;
+		int64_t out = full - w->head[i] - w->tail[i], border;
+
+		if (wanted && wanted->ints && wanted->count >= (size_t)w->spatial)
+			out = wanted->ints[wanted->count - (size_t)w->spatial + at];
+		else if (!strncmp(automatic, "SAME_", 5))
+			out = w->in[i] * w->stride[i];
+		if (out < 1 || out > 1 << 24) {
+			refuse(t, "an output of %lld", (long long)out);
+			return;
+		}
+		if (wanted || !strncmp(automatic, "SAME_", 5)) {
+			border = full - out < 0 ? 0 : full - out;
+			w->head[i] = !strcmp(automatic, "SAME_UPPER") ? border / 2 :
+								       border - border / 2;
+			w->tail[i] = full - out - w->head[i];
+		}
+		w->tail[i] -= extra;
+		w->out[i] = (uint32_t)out;
+	}
+	(void)shape;
+}
+
+void conv_transpose_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0), *filter = shape_in(t, 1);
+	struct conv c;
+	struct shape of;
+	uint32_t area, out, ins[11], x;
+	int64_t size[2];
+
+	memset(&c, 0, sizeof(c));
+	if (!t->refused && (filter->rank != shape->rank || shape->rank < 3 || shape->rank > 4))
+		refuse(t, "%d dimensions of space", shape->rank - 2);
+	if (t->refused)
+		return;
+	/* What does not fit the input as a window does so transposed. */
+	of = *shape;
+	for (int i = 0; i < shape->rank - 2; i++) {
+		size[i] = filter->dims[2 + i];
+		of.dims[2 + i] = 1 << 20;
+	}
+	if (!window_read(t, &of, size, &c.w))
+		return;
+	for (int i = 0; i < c.w.spatial; i++)
+		c.w.in[2 - c.w.spatial + i] = (uint32_t)shape->dims[2 + i];
+	if (!strncmp(node_string(t->node, "auto_pad", "NOTSET"), "SAME_", 5))
+		memset(c.w.head, 0, sizeof(c.w.head)), memset(c.w.tail, 0, sizeof(c.w.tail));
+	transposed_window(t, &c.w, shape);
+	if (node_int(t->node, "group", 1) != 1)
+		refuse(t, "groups");
+	if (c.w.dilation[0] != 1 || c.w.dilation[1] != 1)
+		refuse(t, "dilated");
+	c.inner = (uint32_t)filter->dims[0];
+	c.outputs = (uint32_t)filter->dims[1];
+	if (c.inner != c.w.channels)
+		refuse(t, "a filter of %u channels for %u", c.inner, c.w.channels);
+	if (t->refused)
+		return;
+	of = window_shape(&c.w, c.outputs);
+	area = (uint32_t)(c.w.size[0] * c.w.size[1]);
+	t->work = (uint64_t)c.w.batch * c.inner * c.outputs * area * c.w.in[0] * c.w.in[1];
+	c.x = window_view(t, in(t, 0), &c.w);
+	if (!is_float(t, c.x))
+		refuse(t, "of %s", onnx_name(type_in(t, 0)));
+	/* [I, O, area] to [O, area, I]; constants are turned when the model is compiled. */
+	x = view(t, in(t, 1), 3, (uint32_t[]){ c.inner, c.outputs, area });
+	x = transposed(t, x, 3, (int[]){ 1, 2, 0 });
+	ins[0] = c.x;
+	ins[1] = view(t, x, 4, (uint32_t[]){ c.outputs, (uint32_t)c.w.size[0],
+					     (uint32_t)c.w.size[1], c.inner });
+	ins[2] = bias_operand(t, 2, &c);
+	ins[3] = scalar_int(t, (int32_t)c.w.head[1]);
+	ins[4] = scalar_int(t, (int32_t)c.w.tail[1]);
+	ins[5] = scalar_int(t, (int32_t)c.w.head[0]);
+	ins[6] = scalar_int(t, (int32_t)c.w.tail[0]);
+	ins[7] = scalar_int(t, (int32_t)c.w.stride[1]);
+	ins[8] = scalar_int(t, (int32_t)c.w.stride[0]);
+	ins[9] = scalar_int(t, NN(FUSED_NONE));
+	ins[10] = scalar_bool(t, true);
+	out = result(t, c.x, 4, (uint32_t[]){ c.w.batch, c.outputs, c.w.out[0], c.w.out[1] });
+	emit(t, NN(TRANSPOSE_CONV_2D), out, 11, ins);
+	set_out(t, 0, out, &of);
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT
+/* Operators element by element: arithmetic, comparisons, logic, selection. */
+#include "ops.h"
+
+#include <string.h>
+
+static const struct {
+	const char *op;
+	int32_t type;
+} operations[] = {
+	{ "Abs", ANEURALNETWORKS_ABS },
+	{ "Add", ANEURALNETWORKS_ADD },
+	{ "And", ANEURALNETWORKS_LOGICAL_AND },
+	{ "Div", ANEURALNETWORKS_DIV },
+	{ "Equal", ANEURALNETWORKS_EQUAL },
+	{ "Exp", ANEURALNETWORKS_EXP },
+	{ "Floor", ANEURALNETWORKS_FLOOR },
+	{ "Greater", ANEURALNETWORKS_GREATER },
+	{ "GreaterOrEqual", ANEURALNETWORKS_GREATER_EQUAL },
+	{ "Less", ANEURALNETWORKS_LESS },
+	{ "LessOrEqual", ANEURALNETWORKS_LESS_EQUAL },
+	{ "Log", ANEURALNETWORKS_LOG },
+	{ "Max", ANEURALNETWORKS_MAXIMUM },
+	{ "Mean", ANEURALNETWORKS_ADD },
+	{ "Min", ANEURALNETWORKS_MINIMUM },
+	{ "Mul", ANEURALNETWORKS_MUL },
+	{ "Neg", ANEURALNETWORKS_NEG },
+	{ "Not", ANEURALNETWORKS_LOGICAL_NOT },
+	{ "Or", ANEURALNETWORKS_LOGICAL_OR },
+	{ "Sigmoid", ANEURALNETWORKS_LOGISTIC },
+	{ "Sin", ANEURALNETWORKS_SIN },
+	{ "Sqrt", ANEURALNETWORKS_SQRT },
+	{ "Sub", ANEURALNETWORKS_SUB },
+	{ "Sum", ANEURALNETWORKS_ADD },
+	{ "Tanh", ANEURALNETWORKS_TANH },
+	{ "Xor", ANEURALNETWORKS_NOT_EQUAL },
+};
+
+static int32_t operation(const struct translation *t)
+{
+	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
+		if (is_node(t, operations[i].op))
+			return operations[i].type;
+	return -1;
+}
+
+/* The scale and zero point that the NNAPI fixes for the result of an operation. */
+static bool is_fixed(struct translation *t, int32_t type)
+{
+	const struct translated *out = &t->values[t->quantised_out];
+	bool is_signed = t->graph->values[t->quantised_out].type == ONNX_INT8;
+
+	if (type == ANEURALNETWORKS_LOGISTIC)
+		return out->scale == 1.f / 256 && out->zero == (is_signed ? -128 : 0);
+	return type == ANEURALNETWORKS_TANH && out->scale == 1.f / 128 &&
+	       out->zero == (is_signed ? 0 : 128);
+}
+
+void unary_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0);
+	int32_t type = operation(t);
+	uint32_t x = in(t, 0);
+
+	if ((type == ANEURALNETWORKS_LOGISTIC || type == ANEURALNETWORKS_TANH) &&
+	    quantised_node(t, 1, false) && is_fixed(t, type)) {
+		x = quantised_in(t, 0);
+		set_quantised_out(t, EMIT(t, type,
+					  quantised_result(t, operand_of(t, x)->rank,
+							   operand_of(t, x)->dims), x), shape);
+		return;
+	}
+	/* -2^63 and -128 have no negative; an int64 that is int32 has. */
+	if (type_in(t, 0) == ONNX_INT64 && operand_of(t, x)->type == ANEURALNETWORKS_TENSOR_INT32)
+		refuse(t, "arithmetic of int64");
+	set_out(t, 0, unary(t, type, x), shape);
+}
+
+/* The 8-bit operations take only results that are not too fine for their inputs. */
+static bool fits(const struct translation *t, int32_t type, uint32_t a, uint32_t b)
+{
+	float x = operand_of(t, a)->scale, y = operand_of(t, b)->scale;
+	float out = t->values[t->quantised_out].scale;
+	float greatest = x > y ? x : y;
+
+	if (type == ANEURALNETWORKS_MUL)
+		return (double)x * y / out < 1;
+	return 2.0 * greatest / ((double)(1 << 20) * out) < 1;
+}
+
+static bool quantised_arithmetic(struct translation *t, int32_t type, const struct shape *a,
+				 const struct shape *b, const struct shape *shape)
+{
+	uint32_t x, y, out, dims[MAX_DIMS], rank;
+
+	if (type == ANEURALNETWORKS_DIV || shape->rank > MAX_DIMS || t->refused ||
+	    !quantised_node(t, 2, true))
+		return false;
+	x = quantised_in(t, 0);
+	y = quantised_in(t, 1);
+	if (!fits(t, type, x, y)) {
+		t->fused = ANEURALNETWORKS_FUSED_NONE;
+		return false;
+	}
+	rank = flat(shape, dims);
+	out = quantised_result(t, rank, dims);
+	(void)a;
+	(void)b;
+	set_quantised_out(t, EMIT(t, type, out, x, y, scalar_int(t, t->fused)), shape);
+	return true;
+}
+
+void arithmetic_op(struct translation *t)
+{
+	const struct shape *a = shape_in(t, 0), *b = shape_in(t, 1);
+	struct shape shape = broadcast_shape(t, a, b);
+	int32_t type = operation(t);
+	int of = type_in(t, 0);
+
+	if (quantised_arithmetic(t, type, a, b, &shape))
+		return;
+	if (of == ONNX_INT64)
+		refuse(t, "arithmetic of int64, which may not fit int32");
+	if (of == ONNX_INT32 && type == ANEURALNETWORKS_DIV)
+		refuse(t, "the NNAPI divides integers downwards, ONNX towards zero");
+	if (of == ONNX_UINT8 || of == ONNX_INT8)
+		refuse(t, "the NNAPI's 8-bit arithmetic saturates");
+	set_out(t, 0, broadcast(t, type, in(t, 0), a, in(t, 1), b, &shape), &shape);
+}
+
+void compare_op(struct translation *t)
+{
+	const struct shape *a = shape_in(t, 0), *b = shape_in(t, 1);
+	struct shape shape = broadcast_shape(t, a, b);
+
+	set_out(t, 0, broadcast(t, operation(t), in(t, 0), a, in(t, 1), b, &shape), &shape);
+}
+
+void logical_op(struct translation *t)
+{
+	compare_op(t);
+}
+
+/* Max, Min, Sum, Mean of any number of inputs. */
+void variadic_op(struct translation *t)
+{
+	struct shape shape = *shape_in(t, 0);
+	int32_t type = operation(t);
+	uint32_t x = in(t, 0), rank, dims[MAX_DIMS];
+
+	if (t->node->in_count > 1 && type_in(t, 0) == ONNX_INT64 && type == ANEURALNETWORKS_ADD)
+		refuse(t, "arithmetic of int64, which may not fit int32");
+	if (is_quant8(t, x) && type == ANEURALNETWORKS_ADD)
+		refuse(t, "the NNAPI's 8-bit arithmetic saturates");
+	for (uint32_t i = 1; i < t->node->in_count; i++) {
+		const struct shape *next = shape_in(t, i);
+		struct shape both = broadcast_shape(t, &shape, next);
+
+		x = broadcast(t, type, x, &shape, in(t, i), next, &both);
+		shape = both;
+		rank = flat(&shape, dims);
+		x = view(t, x, rank, dims);
+	}
+	if (is_node(t, "Mean") && t->node->in_count > 1)
+		x = with_number(t, ANEURALNETWORKS_MUL, x, 1.f / (float)t->node->in_count);
+	set_out(t, 0, x, &shape);
+}
+
+void pow_op(struct translation *t)
+{
+	const struct shape *a = shape_in(t, 0), *b = shape_in(t, 1);
+	struct shape shape = broadcast_shape(t, a, b);
+	int64_t count = 0;
+	const void *data = data_in(t, 1, &count);
+	uint32_t x = in(t, 0), y;
+	float power = 0;
+
+	if (!is_float(t, x))
+		refuse(t, "a power of integers");
+	if (data && count == 1) {
+		switch (type_in(t, 1)) {
+		case ONNX_INT32:
+			power = (float)*(const int32_t *)data;
+			break;
+		case ONNX_INT64:
+			power = (float)*(const int64_t *)data;
+			break;
+		case ONNX_FLOAT:
+		case ONNX_FLOAT16:
+			power = floats_in(t, 1, &count)[0];
+			break;
+		default:
+			refuse(t, "an exponent of %s", onnx_name(type_in(t, 1)));
+		}
+		if (b->rank > a->rank)
+			refuse(t, "an exponent of more dimensions");
+		if (power == 2)
+			set_out(t, 0, arithmetic(t, ANEURALNETWORKS_MUL, x, x), &shape);
+		else if (power == 0.5f)
+			set_out(t, 0, unary(t, ANEURALNETWORKS_SQRT, x), &shape);
+		else
+			set_out(t, 0, with_number(t, ANEURALNETWORKS_POW, x, power), &shape);
+		return;
+	}
+	y = in(t, 1);
+	if (operand_of(t, y)->type != operand_of(t, x)->type)
+		refuse(t, "an exponent of another type");
+	set_out(t, 0, broadcast(t, ANEURALNETWORKS_POW, x, a, y, b, &shape), &shape);
+}
+
+/* With bool there is only logic: c and a, or not c and b. */
+static void where_bool(struct translation *t, const struct shape *shape)
+{
+	const struct shape *c = shape_in(t, 0), *a = shape_in(t, 1), *b = shape_in(t, 2);
+	struct shape ca = broadcast_shape(t, c, a), cb = broadcast_shape(t, c, b);
+	uint32_t other = unary(t, ANEURALNETWORKS_LOGICAL_NOT, in(t, 0));
+	uint32_t x, y;
+
+	x = broadcast(t, ANEURALNETWORKS_LOGICAL_AND, in(t, 0), c, in(t, 1), a, &ca);
+	y = broadcast(t, ANEURALNETWORKS_LOGICAL_AND, other, c, in(t, 2), b, &cb);
+	set_out(t, 0, broadcast(t, ANEURALNETWORKS_LOGICAL_OR, x, &ca, y, &cb, shape), shape);
+}
+
+void where_op(struct translation *t)
+{
+	const struct shape *c = shape_in(t, 0), *a = shape_in(t, 1), *b = shape_in(t, 2);
+	struct shape ab = broadcast_shape(t, a, b), shape = broadcast_shape(t, c, &ab);
+	uint32_t condition = in(t, 0), rank, dims[MAX_DIMS], x, y;
+
+	if (type_in(t, 1) == ONNX_BOOL) {
+		where_bool(t, &shape);
+		return;
+	}
+	rank = flat(&shape, dims);
+	x = expanded(t, in(t, 1), a, &shape);
+	y = expanded(t, in(t, 2), b, &shape);
+	/* There is no TILE for bool, but "or false" is one. */
+	if (operand_of(t, condition)->rank != rank ||
+	    memcmp(operand_of(t, condition)->dims, dims, rank * sizeof(*dims))) {
+		size_t count = 1;
+		struct operand type = { .type = ANEURALNETWORKS_TENSOR_BOOL8, .rank = rank };
+
+		memcpy(type.dims, dims, sizeof(type.dims));
+		for (uint32_t i = 0; i < rank; i++)
+			count *= dims[i];
+		condition = broadcast(t, ANEURALNETWORKS_LOGICAL_OR, condition, c,
+				      constant_bytes(t, &type, builder_alloc(t->b, count)), &shape,
+				      &shape);
+	}
+	if (!t->refused && is_quant8(t, x) &&
+	    (operand_of(t, x)->scale != operand_of(t, y)->scale ||
+	     operand_of(t, x)->zero != operand_of(t, y)->zero))
+		refuse(t, "8-bit inputs of two scales");
+	set_out(t, 0, EMIT(t, ANEURALNETWORKS_SELECT, result(t, x, rank, dims), condition, x, y),
+		&shape);
+}
+
+void is_nan_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0);
+	uint32_t x = in(t, 0);
+
+	set_out(t, 0, broadcast(t, ANEURALNETWORKS_NOT_EQUAL, x, shape, x, shape, shape), shape);
+}

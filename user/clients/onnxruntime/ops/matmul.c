@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: MIT
+/* Matrix products: FULLY_CONNECTED where the second is a matrix, BATCH_MATMUL elsewhere. */
+#include "ops.h"
+
+#include <string.h>
+
+#define NN(name) ANEURALNETWORKS_##name
+
+static uint32_t zeros(struct translation *t, uint32_t like, uint32_t count)
+{
+	struct operand type = { .type = operand_of(t, like)->type, .rank = 1, .dims = { count } };
+
+	return constant_bytes(t, &type, builder_alloc(t->b, count * sizeof(float)));
+}
+
+uint32_t product(struct translation *t, uint32_t a, uint32_t b, uint32_t bias, uint32_t rows,
+		 uint32_t columns)
+{
+	uint32_t out = result(t, a, 2, (uint32_t[]){ rows, columns });
+
+	return EMIT(t, NN(FULLY_CONNECTED), out, a, b, bias, scalar_int(t, t->fused));
+}
+
+/* A constant matrix [rows, columns] of elements of a size, as [columns, rows]. */
+static void *turned(struct translation *t, const void *data, size_t size, int64_t rows,
+		    int64_t columns)
+{
+	char *to = builder_alloc(t->b, size * (size_t)(rows * columns) + 1);
+
+	for (int64_t r = 0; to && r < rows; r++)
+		for (int64_t c = 0; c < columns; c++)
+			memcpy(to + size * (size_t)(c * rows + r),
+			       (const char *)data + size * (size_t)(r * columns + c), size);
+	return to;
+}
+
+/* Input 1 as weights [columns, inner]; `is_turned` where it is so already. */
+static uint32_t weights_in(struct translation *t, bool is_turned, uint32_t inner,
+			   uint32_t columns)
+{
+	struct operand type = { .type = nnapi_type(type_in(t, 1)), .rank = 2,
+				.dims = { columns, inner } };
+	int64_t count;
+	const void *data = data_in(t, 1, &count);
+
+	if (is_turned)
+		return view(t, in(t, 1), 2, type.dims);
+	if (data && count == (int64_t)inner * columns)
+		return constant_bytes(t, &type, turned(t, data, onnx_size(type_in(t, 1)), inner,
+						       columns));
+	return transposed(t, view(t, in(t, 1), 2, (uint32_t[]){ inner, columns }), 2,
+			  (int[]){ 1, 0 });
+}
+
+/* Rows of 8-bit numbers by constant 8-bit weights and a bias that is constant, or 0. */
+static bool quantised_product(struct translation *t, uint32_t rows, uint32_t inner,
+			      uint32_t columns, bool is_turned, uint32_t bias_index,
+			      const struct shape *shape)
+{
+	struct operand type = { .type = NN(TENSOR_INT32), .rank = 1, .dims = { columns } };
+	uint32_t dims[2] = { columns, inner }, x, filter, out;
+	struct weights weights;
+	const int32_t *bias;
+	void *elements;
+
+	if (t->refused || !quantised_weights(t, 1, is_turned ? 0 : 1, &weights) ||
+	    weights.shape.rank != 2 || weights.scale_count != 1 || !quantised_node(t, 1, true))
+		return false;
+	x = view(t, quantised_in(t, 0), 2, (uint32_t[]){ rows, inner });
+	bias = quantised_bias(t, bias_index, operand_of(t, x)->scale, &weights, columns);
+	if (!bias) {
+		t->fused = NN(FUSED_NONE);
+		return false;
+	}
+	if (is_turned) {
+		elements = builder_alloc(t->b, (size_t)inner * columns + 1);
+		if (elements)
+			memcpy(elements, weights.data, (size_t)inner * columns);
+	} else {
+		elements = turned(t, weights.data, 1, inner, columns);
+	}
+	filter = weights_operand(t, &weights, x, 2, dims, 0, elements);
+	type.scale = operand_of(t, x)->scale * weights.scales[0];
+	out = quantised_result(t, 2, (uint32_t[]){ rows, columns });
+	set_quantised_out(t, EMIT(t, NN(FULLY_CONNECTED), out, x, filter,
+				  constant_bytes(t, &type, bias), scalar_int(t, t->fused)), shape);
+	return true;
+}
+
+/* alpha * A * B + beta * C */
+void gemm_op(struct translation *t)
+{
+	bool at = node_int(t->node, "transA", 0), bt = node_int(t->node, "transB", 0);
+	float alpha = node_float(t->node, "alpha", 1), beta = node_float(t->node, "beta", 1);
+	const struct shape *a = shape_in(t, 0), *b = shape_in(t, 1), *c;
+	struct shape shape = { .rank = 2 };
+	uint32_t x, y, rows, inner, columns;
+
+	if (!t->refused && (a->rank != 2 || b->rank != 2))
+		refuse(t, "of %d and %d dimensions", a->rank, b->rank);
+	if (t->refused)
+		return;
+	rows = (uint32_t)a->dims[at];
+	inner = (uint32_t)a->dims[!at];
+	columns = (uint32_t)b->dims[!bt];
+	if (b->dims[bt] != inner)
+		refuse(t, "%u times %lld", inner, (long long)b->dims[bt]);
+	shape.dims[0] = rows;
+	shape.dims[1] = columns;
+	t->work = (uint64_t)rows * inner * columns;
+	c = has_in(t, 2) ? shape_in(t, 2) : NULL;
+	if (!at && alpha == 1 && (beta == 1 || !c) &&
+	    (!c || (c->rank == 1 && c->dims[0] == columns)) &&
+	    quantised_product(t, rows, inner, columns, bt, 2, &shape))
+		return;
+	x = in(t, 0);
+	if (!t->refused && !is_float(t, x))
+		refuse(t, "of %s", onnx_name(type_in(t, 0)));
+	if (at)
+		x = transposed(t, x, 2, (int[]){ 1, 0 });
+	y = weights_in(t, bt, inner, columns);
+	if (alpha == 1 && beta == 1 && c && c->rank && c->dims[c->rank - 1] == columns &&
+	    shape_count(c) == columns) {
+		x = product(t, x, y, view(t, in(t, 2), 1, &columns), rows, columns);
+	} else {
+		x = product(t, x, y, zeros(t, x, columns), rows, columns);
+		if (alpha != 1)
+			x = with_number(t, NN(MUL), x, alpha);
+		if (c && beta != 0) {
+			y = in(t, 2);
+			if (beta != 1)
+				y = with_number(t, NN(MUL), y, beta);
+			x = broadcast(t, NN(ADD), x, &shape, y, c, &shape);
+		}
+	}
+	set_out(t, 0, x, &shape);
+}
+
+/* Both as [batch, rows, columns], of one batch. */
+static void batched(struct translation *t, const struct shape *a, const struct shape *b,
+		    const struct shape *shape, const struct shape *out_shape)
+{
+	struct shape as = *shape, bs = *shape;
+	uint32_t batch = 1, rows, inner, columns, x, y, out;
+	int rank = shape->rank;
+
+	for (int i = 0; i < rank - 2; i++)
+		batch *= (uint32_t)shape->dims[i];
+	as.dims[rank - 2] = a->dims[a->rank - 2];
+	as.dims[rank - 1] = a->dims[a->rank - 1];
+	bs.dims[rank - 2] = b->dims[b->rank - 2];
+	bs.dims[rank - 1] = b->dims[b->rank - 1];
+	rows = (uint32_t)as.dims[rank - 2];
+	inner = (uint32_t)as.dims[rank - 1];
+	columns = (uint32_t)bs.dims[rank - 1];
+	x = view(t, expanded(t, in(t, 0), a, &as), 3, (uint32_t[]){ batch, rows, inner });
+	y = view(t, expanded(t, in(t, 1), b, &bs), 3, (uint32_t[]){ batch, inner, columns });
+	if (!t->refused && !is_float(t, x))
+		refuse(t, "of %s", onnx_name(type_in(t, 0)));
+	out = result(t, x, 3, (uint32_t[]){ batch, rows, columns });
+	t->work = (uint64_t)batch * rows * inner * columns;
+	set_out(t, 0, EMIT(t, NN(BATCH_MATMUL), out, x, y, scalar_bool(t, false),
+			   scalar_bool(t, false)), out_shape);
+}
+
+/* The shape of a product; vectors are a row and a column that vanish. */
+static struct shape matmul_shape(struct translation *t, struct shape *a, struct shape *b,
+				 struct shape *full)
+{
+	struct shape shape, ab, bb;
+	bool row = a->rank == 1, column = b->rank == 1;
+
+	memset(&shape, 0, sizeof(shape));
+	if (row) {
+		*a = (struct shape){ .rank = 2, .dims = { 1, a->dims[0] } };
+	}
+	if (column) {
+		*b = (struct shape){ .rank = 2, .dims = { b->dims[0], 1 } };
+	}
+	if (!t->refused && (a->rank < 2 || b->rank < 2))
+		refuse(t, "of a scalar");
+	if (!t->refused && a->dims[a->rank - 1] != b->dims[b->rank - 2])
+		refuse(t, "%lld times %lld", (long long)a->dims[a->rank - 1],
+		       (long long)b->dims[b->rank - 2]);
+	if (t->refused)
+		return shape;
+	ab = *a;
+	bb = *b;
+	ab.rank -= 2;
+	bb.rank -= 2;
+	*full = broadcast_shape(t, &ab, &bb);
+	full->dims[full->rank++] = a->dims[a->rank - 2];
+	full->dims[full->rank++] = b->dims[b->rank - 1];
+	shape = *full;
+	if (column)
+		shape.rank--;
+	if (row) {
+		if (!column)
+			shape.dims[shape.rank - 2] = shape.dims[shape.rank - 1];
+		shape.rank--;
+	}
+	return shape;
+}
+
+void matmul_op(struct translation *t)
+{
+	struct shape a = *shape_in(t, 0), b = *shape_in(t, 1), full = { 0 }, shape;
+	uint32_t rows, inner, columns, x;
+
+	shape = matmul_shape(t, &a, &b, &full);
+	if (t->refused)
+		return;
+	inner = (uint32_t)a.dims[a.rank - 1];
+	columns = (uint32_t)b.dims[b.rank - 1];
+	if (b.rank != 2) {
+		batched(t, &a, &b, &full, &shape);
+		return;
+	}
+	rows = (uint32_t)(shape_count(&a) / inner);
+	t->work = (uint64_t)rows * inner * columns;
+	if (quantised_product(t, rows, inner, columns, false, 2, &shape))
+		return;
+	x = view(t, in(t, 0), 2, (uint32_t[]){ rows, inner });
+	if (!t->refused && !is_float(t, x))
+		refuse(t, "of %s", onnx_name(type_in(t, 0)));
+	set_out(t, 0, product(t, x, weights_in(t, false, inner, columns), zeros(t, x, columns),
+			      rows, columns), &shape);
+}
+
+/* a, scale, zero, b, scale, zero, y scale, zero */
+void qlinear_matmul_op(struct translation *t)
+{
+	struct shape a = *shape_in(t, 0), b = *shape_in(t, 3), full = { 0 }, shape;
+	struct operand filter = { .rank = 2 }, bias = { .type = NN(TENSOR_INT32), .rank = 1 };
+	float scales[3];
+	int32_t zero[3];
+	uint32_t rows, inner, columns, x, out;
+	int64_t count;
+	const void *data;
+
+	shape = matmul_shape(t, &a, &b, &full);
+	for (uint32_t i = 0; i < 3; i++) {
+		int64_t scale_count, zero_count;
+		uint32_t at = i == 2 ? 6 : 3 * i + 1;
+		const float *scale = type_in(t, at) == ONNX_FLOAT ? data_in(t, at, &scale_count) :
+								    NULL;
+		const void *z = data_in(t, at + 1, &zero_count);
+
+		if (!scale || !z || scale_count != 1 || zero_count != 1 || !(*scale > 0)) {
+			refuse(t, "a scale or zero point that is not one constant");
+			return;
+		}
+		scales[i] = *scale;
+		zero[i] = type_in(t, at + 1) == ONNX_INT8 ? *(const int8_t *)z :
+							    *(const uint8_t *)z;
+	}
+	data = data_in(t, 3, &count);
+	if (!data || b.rank != 2)
+		refuse(t, "a second factor that is not a constant matrix");
+	if (type_in(t, 0) != type_in(t, 3) || type_in(t, 0) != type_in(t, 7))
+		refuse(t, "of two types");
+	if (t->refused)
+		return;
+	inner = (uint32_t)a.dims[a.rank - 1];
+	columns = (uint32_t)b.dims[1];
+	rows = (uint32_t)(shape_count(&a) / inner);
+	t->work = (uint64_t)rows * inner * columns;
+	x = view(t, in(t, 0), 2, (uint32_t[]){ rows, inner });
+	if (!t->refused && (operand_of(t, x)->scale != scales[0] ||
+			    operand_of(t, x)->zero != zero[0]))
+		refuse(t, "an 8-bit input that another node gives another scale");
+	filter.type = nnapi_type(type_in(t, 3));
+	filter.dims[0] = columns;
+	filter.dims[1] = inner;
+	filter.scale = scales[1];
+	filter.zero = zero[1];
+	bias.dims[0] = columns;
+	bias.scale = scales[0] * scales[1];
+	out = result(t, x, 2, (uint32_t[]){ rows, columns });
+	if (t->refused)
+		return;
+	t->b->operands[out].scale = scales[2];
+	t->b->operands[out].zero = zero[2];
+	out = EMIT(t, NN(FULLY_CONNECTED), out, x,
+		   constant_bytes(t, &filter, turned(t, data, 1, inner, columns)),
+		   constant_bytes(t, &bias, builder_alloc(t->b, columns * sizeof(int32_t))),
+		   scalar_int(t, NN(FUSED_NONE)));
+	set_out(t, 0, out, &shape);
+}

@@ -1,0 +1,717 @@
+// SPDX-License-Identifier: MIT
+/* Operators that move elements and compute nothing. */
+#include "ops.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NN(name) ANEURALNETWORKS_##name
+
+/*
+ * What is moved: 8-bit numbers where the node is between two of the same scale, and else what its
+ * input is.
+ */
+struct moved {
+	bool quantised;
+	uint32_t x;
+};
+
+static struct moved moved_in(struct translation *t)
+{
+	struct moved m = { .quantised = quantised_node(t, 1, false) && same_quantisation(t, 0) };
+
+	m.x = m.quantised ? quantised_in(t, 0) : in(t, 0);
+	return m;
+}
+
+static void moved_out(struct translation *t, struct moved m, const struct shape *shape)
+{
+	if (m.quantised)
+		set_quantised_out(t, m.x, shape);
+	else
+		set_out(t, 0, m.x, shape);
+}
+
+/* ---- the same elements in the same order ---- */
+
+void identity_op(struct translation *t)
+{
+	moved_out(t, moved_in(t), shape_in(t, 0));
+}
+
+void dropout_op(struct translation *t)
+{
+	int64_t count;
+	const bool *training = has_in(t, 2) ? data_in(t, 2, &count) : NULL;
+
+	if (has_in(t, 2) && (!training || count != 1 || *training))
+		refuse(t, "training");
+	if (has_out(t, 1))
+		refuse(t, "the mask as an output");
+	set_out(t, 0, in(t, 0), shape_in(t, 0));
+}
+
+void reshape_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0);
+	bool zero_is_zero = node_int(t->node, "allowzero", 0);
+	struct shape to = { 0 };
+	int64_t count = 0, known = 1, all = shape_count(shape), *wanted;
+	int open = -1;
+
+	wanted = ints_of(t, 1, "shape", &count);
+	if (!wanted || count > MAX_RANK) {
+		refuse(t, "a shape that is not constant");
+		return;
+	}
+	to.rank = (int)count;
+	for (int i = 0; i < to.rank; i++) {
+		to.dims[i] = wanted[i];
+		if (wanted[i] == 0 && !zero_is_zero && i < shape->rank)
+			to.dims[i] = shape->dims[i];
+		if (wanted[i] == -1 && open < 0)
+			open = i;
+		else if (to.dims[i] <= 0 || to.dims[i] > INT32_MAX / known)
+			refuse(t, "a dimension of %lld", (long long)to.dims[i]);
+		else
+			known *= to.dims[i];
+	}
+	if (t->refused)
+		return;
+	if (open >= 0)
+		to.dims[open] = all / known;
+	if (shape_count(&to) != all)
+		refuse(t, "%lld elements to a shape of %lld", (long long)all,
+		       (long long)shape_count(&to));
+	moved_out(t, moved_in(t), &to);
+}
+
+void flatten_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0);
+	int64_t axis = node_int(t->node, "axis", 1);
+	struct shape to = { .rank = 2, .dims = { 1, 1 } };
+
+	axis = axis == shape->rank ? axis : axis_of(t, axis, shape->rank);
+	for (int i = 0; i < shape->rank; i++)
+		to.dims[i >= axis] *= shape->dims[i];
+	moved_out(t, moved_in(t), &to);
+}
+
+/* Squeeze and Unsqueeze. */
+void squeeze_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0);
+	bool marked[2 * MAX_RANK] = { false }, adds = is_node(t, "Unsqueeze");
+	struct shape to = { 0 };
+	int64_t count = 0, *axes = ints_of(t, 1, "axes", &count);
+	int rank = adds ? shape->rank + (int)count : shape->rank;
+
+	if (rank > MAX_RANK || count > MAX_RANK || (adds && !axes))
+		refuse(t, "%d dimensions", rank);
+	for (int64_t i = 0; !t->refused && i < count; i++)
+		marked[axis_of(t, axes[i], rank)] = true;
+	for (int i = 0; !t->refused && !axes && i < rank; i++)
+		marked[i] = shape->dims[i] == 1;
+	if (t->refused)
+		return;
+	for (int i = 0, from = 0; i < rank; i++) {
+		if (adds) {
+			if (!marked[i] && from >= shape->rank) {
+				refuse(t, "an axis twice");
+				return;
+			}
+			to.dims[to.rank++] = marked[i] ? 1 : shape->dims[from++];
+		} else if (!marked[i]) {
+			to.dims[to.rank++] = shape->dims[i];
+		}
+	}
+	moved_out(t, moved_in(t), &to);
+}
+
+/* ---- another order ---- */
+
+/* Dimensions that stay neighbours are one, and those of 1 are none. */
+static uint32_t turned(struct translation *t, uint32_t x, const struct shape *shape,
+		       const int *order)
+{
+	int groups[MAX_RANK], rank = 0, perm[MAX_DIMS], place[MAX_RANK];
+	uint32_t dims[MAX_DIMS] = { 1, 1, 1, 1 };
+	int last = -2;
+
+	/* The group of each dimension, in the order of the result. */
+	for (int i = 0; i < shape->rank; i++) {
+		int d = order[i];
+
+		groups[d] = -1;
+		if (shape->dims[d] == 1)
+			continue;
+		/* Dimensions of 1 between two do not part them. */
+		while (last >= 0 && last + 1 < d && shape->dims[last + 1] == 1)
+			last++;
+		if (d != last + 1 || last < 0)
+			rank++;
+		groups[d] = rank - 1;
+		last = d;
+	}
+	if (rank > MAX_DIMS) {
+		refuse(t, "a permutation of %d dimensions", rank);
+		return NO_OPERAND;
+	}
+	/* The order of groups in the input. */
+	memset(place, -1, sizeof(place));
+	for (int d = 0, at = 0; d < shape->rank; d++) {
+		if (groups[d] < 0)
+			continue;
+		if (place[groups[d]] < 0)
+			place[groups[d]] = at++;
+		dims[place[groups[d]]] *= (uint32_t)shape->dims[d];
+	}
+	if (!rank)
+		return x;
+	for (int i = 0; i < rank; i++)
+		perm[i] = place[i];
+	return transposed(t, view(t, x, (uint32_t)rank, dims), (uint32_t)rank, perm);
+}
+
+void transpose_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0);
+	const struct attribute *perm = node_attribute(t->node, "perm");
+	int order[MAX_RANK];
+	struct shape to = *shape;
+	struct moved m;
+	unsigned int seen = 0;
+
+	for (int i = 0; i < shape->rank; i++) {
+		order[i] = shape->rank - 1 - i;
+		if (perm && perm->count == (size_t)shape->rank)
+			order[i] = axis_of(t, perm->ints[i], shape->rank);
+		seen |= 1u << order[i];
+		to.dims[i] = shape->dims[order[i]];
+	}
+	if (seen != (1u << shape->rank) - 1)
+		refuse(t, "an axis twice");
+	m = moved_in(t);
+	m.x = t->refused ? NO_OPERAND : turned(t, m.x, shape, order);
+	moved_out(t, m, &to);
+}
+
+static void space_op(struct translation *t, int32_t type, bool grows)
+{
+	const struct shape *shape = shape_in(t, 0);
+	int64_t block = node_int(t->node, "blocksize", 0), area = block * block;
+	struct shape to = *shape;
+	struct moved m;
+	uint32_t dims[4];
+
+	if (!t->refused && (shape->rank != 4 || block < 1 || block > 1 << 12))
+		refuse(t, "blocks of %lld in %d dimensions", (long long)block, shape->rank);
+	if (t->refused)
+		return;
+	if (grows ? shape->dims[1] % area : shape->dims[2] % block || shape->dims[3] % block) {
+		refuse(t, "blocks of %lld that do not fit", (long long)block);
+		return;
+	}
+	to.dims[1] = grows ? shape->dims[1] / area : shape->dims[1] * area;
+	to.dims[2] = grows ? shape->dims[2] * block : shape->dims[2] / block;
+	to.dims[3] = grows ? shape->dims[3] * block : shape->dims[3] / block;
+	flat(&to, dims);
+	m = moved_in(t);
+	m.x = EMIT(t, type, result(t, m.x, 4, dims), m.x, scalar_int(t, (int32_t)block),
+		   scalar_bool(t, true));
+	moved_out(t, m, &to);
+}
+
+/* Channels [C, b, b] in that order: the two blocks are turned one after the other. */
+static void depth_column_row(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0);
+	int64_t block = node_int(t->node, "blocksize", 0);
+	struct shape to = *shape;
+	uint32_t n, b, h, w;
+	struct moved m;
+
+	if (!t->refused && (shape->rank != 4 || block < 1 || block > 1 << 12 ||
+			    shape->dims[1] % (block * block)))
+		refuse(t, "blocks of %lld", (long long)block);
+	if (t->refused)
+		return;
+	b = (uint32_t)block;
+	to.dims[1] = shape->dims[1] / (block * block);
+	to.dims[2] *= block;
+	to.dims[3] *= block;
+	n = (uint32_t)(shape->dims[0] * to.dims[1]);
+	h = (uint32_t)shape->dims[2];
+	w = (uint32_t)shape->dims[3];
+	m = moved_in(t);
+	m.x = view(t, m.x, 3, (uint32_t[]){ n * b, b, h * w });
+	m.x = transposed(t, m.x, 3, (int[]){ 0, 2, 1 });
+	m.x = view(t, m.x, 4, (uint32_t[]){ n, b, h, w * b });
+	m.x = transposed(t, m.x, 4, (int[]){ 0, 2, 1, 3 });
+	moved_out(t, m, &to);
+}
+
+void depth_to_space_op(struct translation *t)
+{
+	if (!strcmp(node_string(t->node, "mode", "DCR"), "CRD"))
+		depth_column_row(t);
+	else
+		space_op(t, NN(DEPTH_TO_SPACE), true);
+}
+
+void space_to_depth_op(struct translation *t)
+{
+	space_op(t, NN(SPACE_TO_DEPTH), false);
+}
+
+/* ---- parts ---- */
+
+/* The shape around an axis: [before, the axis, behind]. */
+static void around(const struct shape *shape, int axis, uint32_t dims[3])
+{
+	dims[0] = dims[2] = 1;
+	for (int i = 0; i < axis; i++)
+		dims[0] *= (uint32_t)shape->dims[i];
+	dims[1] = (uint32_t)shape->dims[axis];
+	for (int i = axis + 1; i < shape->rank; i++)
+		dims[2] *= (uint32_t)shape->dims[i];
+}
+
+/* Elements `begin`, `begin` + `step`, ... of an axis of [before, axis, behind]. */
+static uint32_t taken(struct translation *t, uint32_t x, uint32_t dims[3], int64_t begin,
+		      int64_t step, int64_t count)
+{
+	uint32_t from = dims[1], out;
+	int32_t *indices;
+
+	x = view(t, x, 3, dims);
+	dims[1] = (uint32_t)count;
+	if (step == 1 && count == from)
+		return x;
+	if (step == 1) {
+		int32_t at[3] = { 0, (int32_t)begin, 0 };
+		int32_t size[3] = { (int32_t)dims[0], (int32_t)count, (int32_t)dims[2] };
+
+		return EMIT(t, NN(SLICE), result(t, x, 3, dims), x, vector_int(t, 3, at),
+			    vector_int(t, 3, size));
+	}
+	indices = malloc((size_t)count * sizeof(*indices));
+	if (!indices) {
+		refuse(t, "there is no memory");
+		return NO_OPERAND;
+	}
+	for (int64_t i = 0; i < count; i++)
+		indices[i] = (int32_t)(begin + i * step);
+	out = EMIT(t, NN(GATHER), result(t, x, 3, dims), x, scalar_int(t, 1),
+		   vector_int(t, (uint32_t)count, indices));
+	free(indices);
+	return out;
+}
+
+struct range {
+	int axis;
+	int64_t begin, end, step;
+};
+
+/* What ONNX makes of numbers outside: counted from the end, then cut. */
+static int64_t cut(int64_t at, int64_t size, int64_t low, int64_t high)
+{
+	if (at < 0)
+		at += size;
+	return at < low ? low : at > high ? high : at;
+}
+
+static uint32_t sliced(struct translation *t, uint32_t x, struct shape *shape,
+		       const struct range *range)
+{
+	int64_t size = shape->dims[range->axis], step = range->step, begin, end, count;
+	uint32_t dims[3];
+
+	if (step > 0) {
+		begin = cut(range->begin, size, 0, size);
+		end = cut(range->end, size, 0, size);
+		count = end > begin ? (end - begin - 1) / step + 1 : 0;
+	} else {
+		begin = cut(range->begin, size, 0, size - 1);
+		end = cut(range->end, size, -1, size - 1);
+		count = begin > end ? (begin - end - 1) / -step + 1 : 0;
+	}
+	if (!count) {
+		refuse(t, "a part without elements");
+		return NO_OPERAND;
+	}
+	around(shape, range->axis, dims);
+	shape->dims[range->axis] = count;
+	return taken(t, x, dims, begin, count == 1 ? 1 : step, count);
+}
+
+void slice_op(struct translation *t)
+{
+	struct shape shape = *shape_in(t, 0);
+	int64_t count = 0, ends = 0, axis_count = 0, step_count = 0;
+	int64_t *begin = ints_of(t, 1, "starts", &count), *end = ints_of(t, 2, "ends", &ends);
+	int64_t *axes = ints_of(t, 3, "axes", &axis_count), *steps = NULL;
+	struct moved m;
+
+	if (has_in(t, 4))
+		steps = ints_in(t, 4, &step_count);
+	if (!begin || !end || count != ends || count > shape.rank || (axes && axis_count != count) ||
+	    (steps && step_count != count)) {
+		refuse(t, "bounds that are not constant");
+		return;
+	}
+	m = moved_in(t);
+	for (int64_t i = 0; !t->refused && i < count; i++) {
+		struct range range = {
+			.axis = axis_of(t, axes ? axes[i] : i, shape.rank),
+			.begin = begin[i],
+			.end = end[i],
+			.step = steps ? steps[i] : 1,
+		};
+
+		if (!range.step || range.step < INT32_MIN || range.step > INT32_MAX)
+			refuse(t, "a step of %lld", (long long)range.step);
+		else
+			m.x = sliced(t, m.x, &shape, &range);
+	}
+	moved_out(t, m, &shape);
+}
+
+void split_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0);
+	int axis = axis_of(t, node_int(t->node, "axis", 0), shape->rank);
+	int64_t count = 0, at = 0, size, part, *parts = ints_of(t, 1, "split", &count);
+	uint32_t x = in(t, 0), dims[3];
+
+	if (parts && count != t->node->out_count)
+		refuse(t, "%lld parts in %u outputs", (long long)count, t->node->out_count);
+	if (t->refused)
+		return;
+	size = shape->dims[axis];
+	part = (size + t->node->out_count - 1) / t->node->out_count;
+	for (uint32_t i = 0; !t->refused && i < t->node->out_count; i++) {
+		struct shape to = *shape;
+
+		to.dims[axis] = parts ? parts[i] : size - at < part ? size - at : part;
+		if (to.dims[axis] <= 0 || at + to.dims[axis] > size) {
+			refuse(t, "a part without elements");
+			return;
+		}
+		around(shape, axis, dims);
+		if (has_out(t, i))
+			set_out(t, i, taken(t, x, dims, at, 1, to.dims[axis]), &to);
+		at += to.dims[axis];
+	}
+}
+
+/* Indices that may count from the end, as those that do not. */
+static uint32_t indices_in(struct translation *t, int64_t size)
+{
+	const struct shape *shape = shape_in(t, 1);
+	struct operand type = { .type = NN(TENSOR_INT32) };
+	uint32_t x, negative, rank, dims[MAX_DIMS];
+	int64_t count, *constants;
+
+	rank = flat(shape, dims);
+	if (data_in(t, 1, &count)) {
+		int32_t *narrow = builder_alloc(t->b, ((size_t)count + 1) * sizeof(*narrow));
+
+		constants = ints_in(t, 1, &count);
+		for (int64_t i = 0; narrow && constants && i < count; i++) {
+			if (constants[i] < -size || constants[i] >= size)
+				refuse(t, "index %lld of %lld", (long long)constants[i],
+				       (long long)size);
+			narrow[i] = (int32_t)(constants[i] < 0 ? constants[i] + size :
+								 constants[i]);
+		}
+		type.rank = rank;
+		memcpy(type.dims, dims, sizeof(dims));
+		return constant_bytes(t, &type, narrow);
+	}
+	x = in(t, 1);
+	if (operand_of(t, x)->type != NN(TENSOR_INT32))
+		refuse(t, "indices of %s", onnx_name(type_in(t, 1)));
+	negative = EMIT(t, NN(LESS), result_type(t, NN(TENSOR_BOOL8), rank, dims), x,
+			number(t, x, 0));
+	return EMIT(t, NN(SELECT), result(t, x, rank, dims), negative,
+		    arithmetic(t, NN(ADD), x, constant(t, x, 1, (uint32_t[]){ 1 },
+						       &(float){ (float)size })), x);
+}
+
+void gather_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0), *indices = shape_in(t, 1);
+	int axis = axis_of(t, node_int(t->node, "axis", 0), shape->rank);
+	struct shape to = { 0 };
+	uint32_t dims[3], at;
+	struct moved m;
+	int64_t count = shape_count(indices);
+
+	if (shape->rank + indices->rank - 1 > MAX_RANK || count <= 0 ||
+	    (shape->rank && shape->dims[axis] >= 1 << 24))
+		refuse(t, "indices of %d dimensions", indices->rank);
+	if (!shape->rank)
+		refuse(t, "of a scalar");
+	if (t->refused)
+		return;
+	for (int i = 0; i < axis; i++)
+		to.dims[to.rank++] = shape->dims[i];
+	for (int i = 0; i < indices->rank; i++)
+		to.dims[to.rank++] = indices->dims[i];
+	for (int i = axis + 1; i < shape->rank; i++)
+		to.dims[to.rank++] = shape->dims[i];
+	around(shape, axis, dims);
+	at = view(t, indices_in(t, shape->dims[axis]), 1, (uint32_t[]){ (uint32_t)count });
+	m = moved_in(t);
+	m.x = view(t, m.x, 3, dims);
+	dims[1] = (uint32_t)count;
+	m.x = EMIT(t, NN(GATHER), result(t, m.x, 3, dims), m.x, scalar_int(t, 1), at);
+	moved_out(t, m, &to);
+}
+
+/* ---- more ---- */
+
+void concat_op(struct translation *t)
+{
+	uint32_t count = t->node->in_count, *ins = calloc(count + 1, sizeof(*ins)), dims[3], out;
+	const struct shape *first = shape_in(t, 0);
+	int axis = axis_of(t, node_int(t->node, "axis", 1), first->rank);
+	bool quantised = count && quantised_node(t, count, false);
+	struct shape to = *first;
+
+	if (!ins || !first->rank) {
+		refuse(t, "of a scalar");
+		free(ins);
+		return;
+	}
+	to.dims[axis] = 0;
+	for (uint32_t i = 0; !t->refused && i < count; i++) {
+		const struct shape *shape = shape_in(t, i);
+
+		if (shape->rank != to.rank) {
+			refuse(t, "of different ranks");
+			break;
+		}
+		for (int d = 0; d < to.rank; d++)
+			if (d != axis && shape->dims[d] != to.dims[d])
+				refuse(t, "dimensions of %lld and %lld", (long long)to.dims[d],
+				       (long long)shape->dims[d]);
+		to.dims[axis] += shape->dims[axis];
+		around(shape, axis, dims);
+		ins[i] = view(t, quantised ? quantised_in(t, i) : in(t, i), 3, dims);
+		if (!t->refused && !quantised && is_quant8(t, ins[i]) &&
+		    (operand_of(t, ins[i])->scale != operand_of(t, ins[0])->scale ||
+		     operand_of(t, ins[i])->zero != operand_of(t, ins[0])->zero))
+			refuse(t, "8-bit inputs of two scales");
+	}
+	if (!t->refused) {
+		around(&to, axis, dims);
+		out = quantised ? quantised_result(t, 3, dims) : result(t, ins[0], 3, dims);
+		ins[count] = scalar_int(t, 1);
+		out = emit(t, NN(CONCATENATION), out, count + 1, ins);
+		if (quantised)
+			set_quantised_out(t, out, &to);
+		else
+			set_out(t, 0, out, &to);
+	}
+	free(ins);
+}
+
+void expand_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0);
+	struct shape wanted = { 0 }, to;
+	int64_t count = 0, *dims = ints_in(t, 1, &count);
+
+	if (!dims || count > MAX_RANK) {
+		refuse(t, "a shape that is not constant");
+		return;
+	}
+	wanted.rank = (int)count;
+	for (int i = 0; i < wanted.rank; i++)
+		wanted.dims[i] = dims[i];
+	to = broadcast_shape(t, shape, &wanted);
+	if (shape_count(&to) <= 0)
+		refuse(t, "a shape without elements");
+	set_out(t, 0, expanded(t, in(t, 0), shape, &to), &to);
+}
+
+void tile_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0);
+	int64_t count = 0, *times = ints_in(t, 1, &count);
+	struct shape to = *shape;
+	int32_t repeats[MAX_DIMS] = { 1 };
+	uint32_t dims[MAX_DIMS], rank;
+
+	if (!times || count != shape->rank)
+		refuse(t, "repeats that are not constant");
+	if (shape->rank > MAX_DIMS)
+		refuse(t, "more than four dimensions");
+	for (int i = 0; !t->refused && i < shape->rank; i++) {
+		if (times[i] < 1 || times[i] > INT32_MAX)
+			refuse(t, "%lld times", (long long)times[i]);
+		repeats[i] = (int32_t)times[i];
+		to.dims[i] *= times[i];
+	}
+	if (!t->refused && shape_count(&to) <= 0)
+		refuse(t, "more than 2^31 elements");
+	if (t->refused)
+		return;
+	rank = flat(&to, dims);
+	set_out(t, 0, EMIT(t, NN(TILE), result(t, in(t, 0), rank, dims), in(t, 0),
+			   vector_int(t, rank, repeats)), &to);
+}
+
+/* The constant that is around; 0 where none is given. */
+static bool pad_value(struct translation *t, float *value)
+{
+	int64_t count;
+	float *given;
+
+	*value = node_float(t->node, "value", 0);
+	if (!has_in(t, 2))
+		return true;
+	if (type_in(t, 2) != ONNX_FLOAT && type_in(t, 2) != ONNX_FLOAT16) {
+		refuse(t, "of %s", onnx_name(type_in(t, 2)));
+		return false;
+	}
+	given = floats_in(t, 2, &count);
+	if (!given || count != 1) {
+		refuse(t, "a value that is not constant");
+		return false;
+	}
+	*value = *given;
+	return true;
+}
+
+/* Amounts per axis, before and after; those not named are 0. */
+static bool read_pads(struct translation *t, const struct shape *shape, struct shape *to,
+		      int32_t *pads)
+{
+	int64_t count = 0, axis_count = 0, *given = ints_of(t, 1, "pads", &count), *axes = NULL;
+
+	if (has_in(t, 3))
+		axes = ints_in(t, 3, &axis_count);
+	if (!given || shape->rank > MAX_DIMS || count != 2 * (axes ? axis_count : shape->rank) ||
+	    axis_count > shape->rank) {
+		refuse(t, "amounts that are not constant, or more than four dimensions");
+		return false;
+	}
+	memset(pads, 0, 2 * MAX_DIMS * sizeof(*pads));
+	for (int64_t i = 0; i < count / 2; i++) {
+		int axis = axes ? axis_of(t, axes[i], shape->rank) : (int)i;
+		int64_t before = given[i], after = given[count / 2 + i];
+
+		if (before < 0 || after < 0 || before > 1 << 24 || after > 1 << 24) {
+			refuse(t, "negative amounts");
+			return false;
+		}
+		pads[2 * axis] = (int32_t)before;
+		pads[2 * axis + 1] = (int32_t)after;
+		to->dims[axis] = shape->dims[axis] + before + after;
+	}
+	return !t->refused;
+}
+
+void pad_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0);
+	const char *mode = node_string(t->node, "mode", "constant");
+	struct shape to = *shape;
+	struct operand type = { .type = NN(TENSOR_INT32), .rank = 2, .dims = { 0, 2 } };
+	int32_t *pads = builder_alloc(t->b, 2 * MAX_DIMS * sizeof(*pads));
+	uint32_t dims[MAX_DIMS], rank, amounts;
+	struct moved m;
+	float value = 0;
+
+	if (!pads || !read_pads(t, shape, &to, pads))
+		return;
+	if (!shape->rank)
+		refuse(t, "of a scalar");
+	if (strcmp(mode, "constant") && strcmp(mode, "reflect"))
+		refuse(t, "mode %s", mode);
+	rank = flat(&to, dims);
+	type.dims[0] = rank;
+	amounts = constant_bytes(t, &type, pads);
+	if (!strcmp(mode, "reflect")) {
+		for (int i = 0; i < shape->rank; i++)
+			if (pads[2 * i] >= shape->dims[i] || pads[2 * i + 1] >= shape->dims[i])
+				refuse(t, "a reflection wider than what it is of");
+		m = moved_in(t);
+		m.x = EMIT(t, NN(MIRROR_PAD), result(t, m.x, rank, dims), m.x, amounts,
+			   scalar_int(t, 0));
+	} else {
+		if (!pad_value(t, &value))
+			return;
+		m = value == 0 ? moved_in(t) : (struct moved){ .x = in(t, 0) };
+		if (!m.quantised && is_quant8(t, m.x))
+			refuse(t, "of %s", onnx_name(type_in(t, 0)));
+		if (value == 0)
+			m.x = EMIT(t, NN(PAD), result(t, m.x, rank, dims), m.x, amounts);
+		else
+			m.x = EMIT(t, NN(PAD_V2), result(t, m.x, rank, dims), m.x, amounts,
+				   scalar_float(t, m.x, value));
+	}
+	moved_out(t, m, &to);
+}
+
+/* ---- types ---- */
+
+static void cast_bool(struct translation *t, uint32_t x, int32_t type, const struct shape *shape)
+{
+	const struct operand *operand = operand_of(t, x);
+	uint32_t rank = operand->rank, dims[MAX_DIMS], like;
+
+	memcpy(dims, operand->dims, sizeof(dims));
+	like = result_type(t, type, rank, dims);
+	if (is_quant8(t, like))
+		refuse(t, "of bool to 8 bits");
+	set_out(t, 0, EMIT(t, NN(SELECT), like, x, filled(t, like, rank, dims, 1),
+			   filled(t, like, rank, dims, 0)), shape);
+}
+
+void cast_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0);
+	uint32_t x = in(t, 0), out, rank = operand_of(t, x)->rank, dims[MAX_DIMS];
+	int from = type_in(t, 0), to = t->graph->values[t->node->out[0]].type;
+	int32_t type = nnapi_type(to);
+
+	memcpy(dims, operand_of(t, x)->dims, sizeof(dims));
+	if (type < 0)
+		refuse(t, "to %s", onnx_name(to));
+	if (t->refused)
+		return;
+	if (type == operand_of(t, x)->type) {
+		set_out(t, 0, x, shape);
+		return;
+	}
+	if (from == ONNX_BOOL) {
+		cast_bool(t, x, type, shape);
+		return;
+	}
+	if (is_quant8(t, x) && (operand_of(t, x)->scale != 1 || operand_of(t, x)->zero))
+		refuse(t, "of 8-bit numbers that have a scale");
+	if (to == ONNX_BOOL) {
+		out = result_type(t, NN(TENSOR_BOOL8), rank, dims);
+		if (is_quant8(t, x))
+			refuse(t, "of 8 bits to bool");
+		set_out(t, 0, EMIT(t, NN(NOT_EQUAL), out, x, number(t, x, 0)), shape);
+		return;
+	}
+	if (is_float(t, x) && (to == ONNX_INT64 || to == ONNX_UINT8 || to == ONNX_INT8))
+		refuse(t, "of %s to %s, which may not fit", onnx_name(from), onnx_name(to));
+	if (to == ONNX_UINT8 || to == ONNX_INT8)
+		refuse(t, "of %s to %s, which wraps in ONNX", onnx_name(from), onnx_name(to));
+	out = result_type(t, type, rank, dims);
+	if (from == ONNX_INT8 && (to == ONNX_FLOAT || to == ONNX_FLOAT16)) {
+		set_out(t, 0, EMIT(t, NN(DEQUANTIZE), out, x), shape);
+		return;
+	}
+	if (from == ONNX_INT8)
+		refuse(t, "of int8 to %s", onnx_name(to));
+	set_out(t, 0, EMIT(t, NN(CAST), out, x), shape);
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT
+/* Normalisations and Softmax; those that the NNAPI has not are made of means and arithmetic. */
+#include "ops.h"
+
+#include <math.h>
+#include <string.h>
+
+#define NN(name) ANEURALNETWORKS_##name
+
+static uint32_t float_in(struct translation *t)
+{
+	uint32_t x = in(t, 0);
+
+	if (!t->refused && !is_float(t, x))
+		refuse(t, "of %s", onnx_name(type_in(t, 0)));
+	return x;
+}
+
+/* A shape with numbers for dimension 1 only. */
+static struct shape channel_shape(const struct shape *shape)
+{
+	struct shape of = { .rank = shape->rank };
+
+	for (int i = 0; i < of.rank; i++)
+		of.dims[i] = i == 1 ? shape->dims[1] : 1;
+	return of;
+}
+
+/* x * scale + bias, numbers per channel. */
+static uint32_t per_channel(struct translation *t, uint32_t x, const struct shape *shape,
+			    const float *scale, const float *bias)
+{
+	struct shape of = channel_shape(shape);
+	uint32_t dims[MAX_DIMS], rank = flat(&of, dims), channels = (uint32_t)shape->dims[1];
+
+	/* Where leading dimensions are one, so are those of the constant. */
+	if (shape->rank > MAX_DIMS) {
+		x = broadcast(t, NN(MUL), x, shape, constant(t, x, 1, &channels, scale), &of, shape);
+		return broadcast(t, NN(ADD), x, shape, constant(t, x, 1, &channels, bias), &of,
+				 shape);
+	}
+	x = broadcast(t, NN(MUL), x, shape, constant(t, x, rank, dims, scale), &of, shape);
+	return broadcast(t, NN(ADD), x, shape, constant(t, x, rank, dims, bias), &of, shape);
+}
+
+void batch_norm_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0);
+	float epsilon = node_float(t->node, "epsilon", 1e-5f);
+	int64_t count[4];
+	float *numbers[4];
+	uint32_t x = float_in(t);
+
+	if (node_int(t->node, "training_mode", 0) || !node_int(t->node, "spatial", 1))
+		refuse(t, "training");
+	for (uint32_t i = 1; i < t->node->out_count; i++)
+		if (has_out(t, i))
+			refuse(t, "training");
+	if (shape->rank < 2)
+		refuse(t, "without channels");
+	for (uint32_t i = 0; !t->refused && i < 4; i++) {
+		numbers[i] = floats_in(t, i + 1, &count[i]);
+		if (numbers[i] && count[i] != shape->dims[1])
+			refuse(t, "%lld numbers for %lld channels", (long long)count[i],
+			       (long long)shape->dims[1]);
+	}
+	for (int64_t c = 0; !t->refused && c < count[0]; c++) {
+		numbers[0][c] /= sqrtf(numbers[3][c] + epsilon);
+		numbers[1][c] -= numbers[0][c] * numbers[2][c];
+	}
+	if (!t->refused)
+		set_out(t, 0, per_channel(t, x, shape, numbers[0], numbers[1]), shape);
+}
+
+/* Each of `rows` lines of `count` elements around its mean, by its deviation. */
+static uint32_t normalised(struct translation *t, uint32_t x, uint32_t rows, uint32_t count,
+			   float epsilon)
+{
+	uint32_t dims[4] = { 1, rows, count, 1 };
+
+	x = view(t, x, 4, dims);
+	return EMIT(t, NN(INSTANCE_NORMALIZATION), result(t, x, 4, dims), x,
+		    scalar_float(t, x, 1), scalar_float(t, x, 0), scalar_float(t, x, epsilon),
+		    scalar_bool(t, true));
+}
+
+void instance_norm_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0);
+	int64_t count[2];
+	float *scale = floats_in(t, 1, &count[0]), *bias = floats_in(t, 2, &count[1]);
+	uint32_t x = float_in(t), rows, dims[MAX_DIMS], rank;
+
+	if (!t->refused && (shape->rank < 3 || count[0] != shape->dims[1] || count[1] != count[0]))
+		refuse(t, "without channels");
+	if (t->refused)
+		return;
+	rows = (uint32_t)(shape->dims[0] * shape->dims[1]);
+	x = normalised(t, x, rows, (uint32_t)(shape_count(shape) / rows),
+		       node_float(t->node, "epsilon", 1e-5f));
+	rank = flat(shape, dims);
+	t->work = 4 * (uint64_t)shape_count(shape);
+	set_out(t, 0, per_channel(t, view(t, x, rank, dims), shape, scale, bias), shape);
+}
+
+void group_norm_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0);
+	int64_t groups = node_int(t->node, "num_groups", 0), count[2];
+	float *scale = floats_in(t, 1, &count[0]), *bias = floats_in(t, 2, &count[1]);
+	uint32_t x = float_in(t), rows, dims[MAX_DIMS], rank;
+
+	if (!t->refused && (shape->rank < 3 || groups < 1 || shape->dims[1] % groups ||
+			    count[0] != shape->dims[1] || count[1] != count[0]))
+		refuse(t, "%lld groups", (long long)groups);
+	if (t->refused)
+		return;
+	rows = (uint32_t)(shape->dims[0] * groups);
+	x = normalised(t, x, rows, (uint32_t)(shape_count(shape) / rows),
+		       node_float(t->node, "epsilon", 1e-5f));
+	rank = flat(shape, dims);
+	t->work = 4 * (uint64_t)shape_count(shape);
+	set_out(t, 0, per_channel(t, view(t, x, rank, dims), shape, scale, bias), shape);
+}
+
+/* The axes from one on. */
+static bool mark_from(struct translation *t, const struct shape *shape, bool *marked)
+{
+	int axis = axis_of(t, node_int(t->node, "axis", -1), shape->rank);
+
+	for (int i = 0; i < shape->rank; i++)
+		marked[i] = i >= axis;
+	return !t->refused;
+}
+
+/* x - mean, 1 / deviation and the mean, over the axes that are marked. */
+static uint32_t deviation(struct translation *t, uint32_t x, const struct shape *shape,
+			  const bool *marked, float epsilon)
+{
+	uint32_t square = reduced(t, NN(MEAN), arithmetic(t, NN(MUL), x, x), shape, marked);
+
+	return unary(t, NN(RSQRT), with_number(t, NN(ADD), square, epsilon));
+}
+
+static uint32_t scaled(struct translation *t, int32_t type, uint32_t x, uint32_t index,
+		       const struct shape *shape)
+{
+	const struct shape *of = shape_in(t, index);
+
+	if (of->rank > shape->rank)
+		refuse(t, "a scale of more dimensions");
+	return broadcast(t, type, x, shape, in(t, index), of, shape);
+}
+
+void layer_norm_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0);
+	bool marked[MAX_RANK] = { false };
+	struct shape small;
+	uint32_t x = float_in(t), mean, by, dims[MAX_DIMS], rank;
+
+	if (t->refused || !mark_from(t, shape, marked))
+		return;
+	rank = flat(shape, dims);
+	small = reduced_shape(shape, marked, true);
+	mean = reduced(t, NN(MEAN), x, shape, marked);
+	x = view(t, broadcast(t, NN(SUB), x, shape, mean, &small, shape), rank, dims);
+	by = deviation(t, x, shape, marked, node_float(t->node, "epsilon", 1e-5f));
+	x = view(t, broadcast(t, NN(MUL), x, shape, by, &small, shape), rank, dims);
+	x = view(t, scaled(t, NN(MUL), x, 1, shape), rank, dims);
+	if (has_in(t, 2))
+		x = scaled(t, NN(ADD), x, 2, shape);
+	t->work = 6 * (uint64_t)shape_count(shape);
+	set_out(t, 0, x, shape);
+	set_out(t, 1, mean, &small);
+	set_out(t, 2, by, &small);
+}
+
+void rms_norm_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0);
+	bool marked[MAX_RANK] = { false };
+	struct shape small;
+	uint32_t x = float_in(t), by, dims[MAX_DIMS], rank;
+
+	if (t->refused || !mark_from(t, shape, marked))
+		return;
+	rank = flat(shape, dims);
+	small = reduced_shape(shape, marked, true);
+	by = deviation(t, x, shape, marked, node_float(t->node, "epsilon", 1e-5f));
+	x = view(t, broadcast(t, NN(MUL), x, shape, by, &small, shape), rank, dims);
+	t->work = 4 * (uint64_t)shape_count(shape);
+	set_out(t, 0, scaled(t, NN(MUL), x, 1, shape), shape);
+	set_out(t, 1, by, &small);
+}
+
+void mean_variance_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0);
+	const struct attribute *axes = node_attribute(t->node, "axes");
+	bool marked[MAX_RANK] = { true, false, true, true };
+	struct shape small;
+	uint32_t x = float_in(t), by, mean, dims[MAX_DIMS], rank;
+
+	for (size_t i = 0; axes && axes->ints && i < axes->count; i++) {
+		if (!i)
+			memset(marked, 0, sizeof(marked));
+		marked[axis_of(t, axes->ints[i], shape->rank)] = true;
+	}
+	if (t->refused)
+		return;
+	rank = flat(shape, dims);
+	small = reduced_shape(shape, marked, true);
+	mean = reduced(t, NN(MEAN), x, shape, marked);
+	x = view(t, broadcast(t, NN(SUB), x, shape, mean, &small, shape), rank, dims);
+	by = reduced(t, NN(MEAN), arithmetic(t, NN(MUL), x, x), shape, marked);
+	by = with_number(t, NN(ADD), unary(t, NN(SQRT), by), 1e-9f);
+	t->work = 6 * (uint64_t)shape_count(shape);
+	set_out(t, 0, broadcast(t, NN(DIV), x, shape, by, &small, shape), shape);
+}
+
+void lp_norm_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0);
+	int axis = axis_of(t, node_int(t->node, "axis", -1), shape->rank);
+	uint32_t x = float_in(t), dims[MAX_DIMS], rank;
+
+	if (node_int(t->node, "p", 2) != 2)
+		refuse(t, "with p other than 2");
+	if (shape->rank > MAX_DIMS)
+		refuse(t, "more than four dimensions");
+	if (t->refused)
+		return;
+	rank = flat(shape, dims);
+	t->work = 2 * (uint64_t)shape_count(shape);
+	set_out(t, 0, EMIT(t, NN(L2_NORMALIZATION), result(t, x, rank, dims), x,
+			   scalar_int(t, axis)), shape);
+}
+
+void lrn_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0);
+	int64_t size = node_int(t->node, "size", 1);
+	float alpha = node_float(t->node, "alpha", 1e-4f);
+	uint32_t x = float_in(t), dims[MAX_DIMS], rank;
+
+	if (size % 2 != 1 || size > 1 << 20 || size < 1)
+		refuse(t, "a size of %lld", (long long)size);
+	if (shape->rank > MAX_DIMS || shape->rank < 2)
+		refuse(t, "%d dimensions", shape->rank);
+	if (t->refused)
+		return;
+	rank = flat(shape, dims);
+	t->work = (uint64_t)size * (uint64_t)shape_count(shape);
+	set_out(t, 0, EMIT(t, NN(LOCAL_RESPONSE_NORMALIZATION), result(t, x, rank, dims), x,
+			   scalar_int(t, (int32_t)((size - 1) / 2)),
+			   scalar_float(t, x, node_float(t->node, "bias", 1)),
+			   scalar_float(t, x, alpha / (float)size),
+			   scalar_float(t, x, node_float(t->node, "beta", 0.75f)),
+			   scalar_int(t, 1)), shape);
+}
+
+/* As of operator set 13 along an axis, before over all from an axis on. */
+void softmax_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0);
+	bool old = t->node->version < 13, quantised;
+	int axis = shape->rank ? axis_of(t, node_int(t->node, "axis", old ? 1 : -1), shape->rank) : 0;
+	uint32_t dims[3] = { 1, 1, 1 }, x, out;
+	const struct translated *to;
+
+	for (int i = 0; i < shape->rank; i++)
+		dims[i < axis ? 0 : i == axis || old ? 1 : 2] *= (uint32_t)shape->dims[i];
+	t->work = 4 * (uint64_t)shape_count(shape);
+	quantised = is_node(t, "Softmax") && quantised_node(t, 1, false);
+	if (quantised) {
+		bool is_signed = t->graph->values[t->quantised_out].type == ONNX_INT8;
+
+		to = &t->values[t->quantised_out];
+		quantised = to->scale == 1.f / 256 && to->zero == (is_signed ? -128 : 0);
+	}
+	x = view(t, quantised ? quantised_in(t, 0) : float_in(t), 3, dims);
+	if (is_node(t, "LogSoftmax")) {
+		set_out(t, 0, EMIT(t, NN(LOG_SOFTMAX), result(t, x, 3, dims), x,
+				   scalar_float(t, x, 1), scalar_int(t, 1)), shape);
+		return;
+	}
+	out = quantised ? quantised_result(t, 3, dims) : result(t, x, 3, dims);
+	out = EMIT(t, NN(SOFTMAX), out, x, scalar_float(t, x, 1), scalar_int(t, 1));
+	if (quantised)
+		set_quantised_out(t, out, shape);
+	else
+		set_out(t, 0, out, shape);
+}

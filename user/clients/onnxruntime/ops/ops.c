@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+/* The table of operators. */
+#include "ops.h"
+
+#include <string.h>
+
+static const struct op {
+	const char *name;
+	int first, last;
+	translator *translate;
+} ops[] = {
+#define OP(name, first, last, translate) { #name, first, last, translate },
+#include "ops.def"
+#undef OP
+};
+
+bool is_node(const struct translation *t, const char *op)
+{
+	return !strcmp(t->node->op, op);
+}
+
+translator *translator_of(struct translation *t, const struct node *node)
+{
+	if (*node->domain || node->has_graphs) {
+		refuse(t, *node->domain ? "no operator of ONNX" : "control flow");
+		return NULL;
+	}
+	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+		if (strcmp(ops[i].name, node->op))
+			continue;
+		if (node->version >= ops[i].first && node->version <= ops[i].last)
+			return ops[i].translate;
+		refuse(t, "as of operator set %d", node->version);
+		return NULL;
+	}
+	refuse(t, "the NNAPI cannot express this operator");
+	return NULL;
+}

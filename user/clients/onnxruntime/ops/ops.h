@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* The translators of operators; ops.def says which is whose. */
+#ifndef NN_ORT_OPS_H
+#define NN_ORT_OPS_H
+
+#include "../quantised.h"
+
+#define OP(name, first, last, translate) translator translate;
+#include "ops.def"
+#undef OP
+
+/* ---- what several of them share ---- */
+
+/* Whether the node that is being translated is this one. */
+bool is_node(const struct translation *t, const char *op);
+
+/* Windows of convolutions and poolings, in two dimensions; a line is an image one row high. */
+struct window {
+	int spatial;			/* dimensions of the model: 1 or 2 */
+	int64_t size[2], stride[2], dilation[2], head[2], tail[2];
+	uint32_t batch, channels;
+	uint32_t in[2], out[2];
+};
+
+/*
+ * Reads kernel_shape, strides, dilations, pads and auto_pad, for an input of this shape. `size`
+ * is the filter's, or NULL. With ceil_mode the tail grows so that the last window is whole.
+ */
+bool window_read(struct translation *t, const struct shape *shape, const int64_t *size,
+		 struct window *window);
+/* The shape of the output with so many channels. */
+struct shape window_shape(const struct window *window, uint32_t channels);
+/* The input as an image. */
+uint32_t window_view(struct translation *t, uint32_t x, const struct window *window);
+/* Zeros around an image, of which a window has more than the NNAPI's windows may. */
+uint32_t window_padded(struct translation *t, uint32_t x, struct window *window);
+
+/* The shape that is left of `shape` without or with 1 for the axes that are marked. */
+struct shape reduced_shape(const struct shape *shape, const bool *marked, bool keep);
+/*
+ * A reduction (an OperationCode: MEAN, REDUCE_...) of any rank; the result has the shape of
+ * reduced_shape() with `keep`, in the flat form.
+ */
+uint32_t reduced(struct translation *t, int32_t type, uint32_t x, const struct shape *shape,
+		 const bool *marked);
+
+/* erf(x) of a float operand, within 2e-7; of |x|, where `magnitude` is |x|. */
+uint32_t erf_of_magnitude(struct translation *t, uint32_t magnitude);
+
+/* rows x inner by inner x columns, float; `b` is [columns, inner]. */
+uint32_t product(struct translation *t, uint32_t a, uint32_t b, uint32_t bias, uint32_t rows,
+		 uint32_t columns);
+
+#endif

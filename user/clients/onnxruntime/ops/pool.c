@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+/* Poolings. */
+#include "ops.h"
+
+#define NN(name) ANEURALNETWORKS_##name
+
+/* A window must be larger than what is added on each side of it. */
+static bool pads_fit(const struct window *w)
+{
+	for (int i = 0; i < 2; i++)
+		if (w->head[i] >= w->size[i] || w->tail[i] >= w->size[i])
+			return false;
+	return true;
+}
+
+static uint32_t pooled(struct translation *t, int32_t type, uint32_t x, const struct window *w,
+		       const struct shape *shape)
+{
+	uint32_t dims[4] = { w->batch, w->channels, w->out[0], w->out[1] };
+	uint32_t ins[] = {
+		x,
+		scalar_int(t, (int32_t)w->head[1]),
+		scalar_int(t, (int32_t)w->tail[1]),
+		scalar_int(t, (int32_t)w->head[0]),
+		scalar_int(t, (int32_t)w->tail[0]),
+		scalar_int(t, (int32_t)w->stride[1]),
+		scalar_int(t, (int32_t)w->stride[0]),
+		scalar_int(t, (int32_t)w->size[1]),
+		scalar_int(t, (int32_t)w->size[0]),
+		scalar_int(t, NN(FUSED_NONE)),
+		scalar_bool(t, true),
+	};
+
+	t->work = (uint64_t)shape_count(shape) * (uint64_t)(w->size[0] * w->size[1]);
+	return emit(t, type, result(t, x, 4, dims), 11, ins);
+}
+
+void pool_op(struct translation *t)
+{
+	bool average = is_node(t, "AveragePool"), quantised;
+	const struct shape *shape = shape_in(t, 0);
+	struct shape out;
+	struct window w;
+	uint32_t x;
+
+	if (!window_read(t, shape, NULL, &w))
+		return;
+	out = window_shape(&w, w.channels);
+	if (w.dilation[0] != 1 || w.dilation[1] != 1)
+		refuse(t, "a dilated window");
+	if (has_out(t, 1))
+		refuse(t, "indices as an output");
+	if (!average && (type_in(t, 0) == ONNX_UINT8 || type_in(t, 0) == ONNX_INT8) &&
+	    !pads_fit(&w))
+		refuse(t, "a border wider than the window");
+	quantised = quantised_node(t, 1, false) && same_quantisation(t, 0);
+	x = quantised ? quantised_in(t, 0) : in(t, 0);
+	if (average && !quantised && is_quant8(t, x))
+		refuse(t, "a mean of 8-bit integers");
+	x = window_view(t, x, &w);
+	if (average && node_int(t->node, "count_include_pad", 0) &&
+	    (w.head[0] || w.head[1] || w.tail[0] || w.tail[1])) {
+		/* What ceil_mode added does not count. */
+		if (node_int(t->node, "ceil_mode", 0))
+			refuse(t, "count_include_pad with ceil_mode");
+		x = window_padded(t, x, &w);
+	}
+	if (!pads_fit(&w))
+		refuse(t, "a border wider than the window");
+	x = pooled(t, average ? NN(AVERAGE_POOL_2D) : NN(MAX_POOL_2D), x, &w, &out);
+	if (quantised)
+		set_quantised_out(t, x, &out);
+	else
+		set_out(t, 0, x, &out);
+}
+
+/* Over all dimensions of space, which are kept as 1. */
+void global_pool_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0);
+	bool average = is_node(t, "GlobalAveragePool"), quantised;
+	uint32_t lines = 1, x, axis;
+	struct shape out = *shape;
+	uint32_t dims[3];
+
+	if (shape->rank < 3)
+		refuse(t, "no dimension of space");
+	for (int i = 2; i < shape->rank; i++) {
+		lines *= (uint32_t)shape->dims[i];
+		out.dims[i] = 1;
+	}
+	quantised = quantised_node(t, 1, false) && same_quantisation(t, 0) && shape->rank == 4;
+	if (quantised) {
+		struct window w = {
+			.spatial = 2,
+			.size = { shape->dims[2], shape->dims[3] },
+			.stride = { 1, 1 },
+			.batch = (uint32_t)shape->dims[0],
+			.channels = (uint32_t)shape->dims[1],
+			.out = { 1, 1 },
+		};
+
+		x = pooled(t, average ? NN(AVERAGE_POOL_2D) : NN(MAX_POOL_2D), quantised_in(t, 0),
+			   &w, shape);
+		set_quantised_out(t, x, &out);
+		return;
+	}
+	x = in(t, 0);
+	if (t->refused)
+		return;
+	dims[0] = (uint32_t)shape->dims[0];
+	dims[1] = (uint32_t)shape->dims[1];
+	dims[2] = lines;
+	x = view(t, x, 3, dims);
+	dims[2] = 1;
+	axis = vector_int(t, 1, (int32_t[]){ 2 });
+	if (average)
+		x = EMIT(t, NN(MEAN), result(t, x, 3, dims), x, axis, scalar_int(t, 1));
+	else
+		x = EMIT(t, NN(REDUCE_MAX), result(t, x, 3, dims), x, axis, scalar_bool(t, true));
+	t->work = (uint64_t)shape_count(shape);
+	set_out(t, 0, x, &out);
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+/* Windows of convolutions and poolings. */
+#include "ops.h"
+
+#include <string.h>
+
+/* One number a dimension, all between `low` and INT32_MAX; missing: `otherwise`. */
+static void read_numbers(struct translation *t, const char *name, int64_t otherwise, int64_t low,
+			 int count, int64_t *numbers)
+{
+	const struct attribute *attribute = node_attribute(t->node, name);
+
+	for (int i = 0; i < count; i++)
+		numbers[i] = otherwise;
+	if (!attribute || !attribute->ints || !attribute->count)
+		return;
+	if (attribute->count != (size_t)count) {
+		refuse(t, "%s of %zu numbers", name, attribute->count);
+		return;
+	}
+	for (int i = 0; i < count; i++) {
+		numbers[i] = attribute->ints[i];
+		if (numbers[i] < low || numbers[i] > 1 << 24)
+			refuse(t, "%s of %lld", name, (long long)numbers[i]);
+	}
+}
+
+static void pad_automatically(struct window *w, int i, bool upper)
+{
+	int64_t size = (w->size[i] - 1) * w->dilation[i] + 1;
+	int64_t out = (w->in[i] + w->stride[i] - 1) / w->stride[i];
+	int64_t need = (out - 1) * w->stride[i] + size - w->in[i];
+
+	if (need < 0)
+		need = 0;
+	w->head[i] = upper ? need / 2 : need - need / 2;
+	w->tail[i] = need - w->head[i];
+}
+
+static void read_pads(struct translation *t, struct window *w, int first)
+{
+	const char *automatic = node_string(t->node, "auto_pad", "NOTSET");
+	int64_t pads[4] = { 0 };
+
+	if (!strncmp(automatic, "SAME_", 5)) {
+		for (int i = first; i < 2; i++)
+			pad_automatically(w, i, !strcmp(automatic, "SAME_UPPER"));
+		return;
+	}
+	if (strcmp(automatic, "VALID"))
+		read_numbers(t, "pads", 0, 0, 2 * w->spatial, pads);
+	for (int i = 0; i < w->spatial; i++) {
+		w->head[first + i] = pads[i];
+		w->tail[first + i] = pads[w->spatial + i];
+	}
+}
+
+/* The tail that makes room for a last window that is only begun. */
+static void widen_tail(struct window *w, int i)
+{
+	int64_t size = (w->size[i] - 1) * w->dilation[i] + 1;
+	int64_t room = w->in[i] + w->head[i] + w->tail[i] - size;
+	int64_t out = room < 0 ? 0 : (room + w->stride[i] - 1) / w->stride[i] + 1;
+
+	/* A window that would begin in the tail is none. */
+	if (out > 1 && (out - 1) * w->stride[i] >= w->in[i] + w->head[i])
+		out--;
+	if (out > 0 && (out - 1) * w->stride[i] > room)
+		w->tail[i] += (out - 1) * w->stride[i] - room;
+}
+
+bool window_read(struct translation *t, const struct shape *shape, const int64_t *size,
+		 struct window *w)
+{
+	int first;
+
+	memset(w, 0, sizeof(*w));
+	w->spatial = shape->rank - 2;
+	if (!t->refused && w->spatial != 1 && w->spatial != 2)
+		refuse(t, "%d dimensions of space", w->spatial);
+	if (t->refused)
+		return false;
+	first = 2 - w->spatial;
+	w->size[0] = w->stride[0] = w->dilation[0] = w->in[0] = 1;
+	w->batch = (uint32_t)shape->dims[0];
+	w->channels = (uint32_t)shape->dims[1];
+	for (int i = 0; i < w->spatial; i++)
+		w->in[first + i] = (uint32_t)shape->dims[2 + i];
+	read_numbers(t, "kernel_shape", 1, 1, w->spatial, w->size + first);
+	for (int i = 0; size && i < w->spatial; i++)
+		w->size[first + i] = size[i];
+	read_numbers(t, "strides", 1, 1, w->spatial, w->stride + first);
+	read_numbers(t, "dilations", 1, 1, w->spatial, w->dilation + first);
+	if (t->refused)
+		return false;
+	read_pads(t, w, first);
+	for (int i = 0; i < 2; i++) {
+		int64_t room;
+
+		if (node_int(t->node, "ceil_mode", 0))
+			widen_tail(w, i);
+		room = w->in[i] + w->head[i] + w->tail[i] - ((w->size[i] - 1) * w->dilation[i] + 1);
+		if (room < 0)
+			refuse(t, "a window larger than what it is on");
+		w->out[i] = room < 0 ? 0 : (uint32_t)(room / w->stride[i] + 1);
+	}
+	return !t->refused;
+}
+
+struct shape window_shape(const struct window *w, uint32_t channels)
+{
+	struct shape shape = { .rank = 2 + w->spatial, .dims = { w->batch, channels } };
+
+	for (int i = 0; i < w->spatial; i++)
+		shape.dims[2 + i] = w->out[2 - w->spatial + i];
+	return shape;
+}
+
+uint32_t window_view(struct translation *t, uint32_t x, const struct window *w)
+{
+	return view(t, x, 4, (uint32_t[]){ w->batch, w->channels, w->in[0], w->in[1] });
+}
+
+uint32_t window_padded(struct translation *t, uint32_t x, struct window *w)
+{
+	int32_t pads[8] = { 0 };
+	uint32_t dims[4] = { w->batch, w->channels };
+	uint32_t amounts;
+
+	for (int i = 0; i < 2; i++) {
+		pads[4 + 2 * i] = (int32_t)w->head[i];
+		pads[5 + 2 * i] = (int32_t)w->tail[i];
+		w->in[i] += (uint32_t)(w->head[i] + w->tail[i]);
+		w->head[i] = w->tail[i] = 0;
+		dims[2 + i] = w->in[i];
+	}
+	amounts = vector_int(t, 8, pads);
+	if (amounts != NO_OPERAND) {
+		t->b->operands[amounts].rank = 2;
+		t->b->operands[amounts].dims[0] = 4;
+		t->b->operands[amounts].dims[1] = 2;
+	}
+	return EMIT(t, ANEURALNETWORKS_PAD, result(t, x, 4, dims), x, amounts);
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+/* The calls of ONNX Runtime, taken from its tables by index. */
+#include "ort.h"
+
+bool ort_load(struct ort *ort, const struct ort_api_base *base)
+{
+	void *const *api = base->GetApi(ORT_VERSION);
+	void *const *ep;
+
+	if (!api)
+		return false;
+#define CALL(index, result, name, parameters) ort->name = (result (*) parameters)api[index];
+#define EP_CALL(index, result, name, parameters)
+#include "ort_calls.def"
+#undef CALL
+#undef EP_CALL
+	ep = (void *const *)ort->GetEpApi();
+	if (!ep)
+		return false;
+#define CALL(index, result, name, parameters)
+#define EP_CALL(index, result, name, parameters) ort->name = (result (*) parameters)ep[index];
+#include "ort_calls.def"
+#undef CALL
+#undef EP_CALL
+	return true;
+}
+
+bool ort_ok(const struct ort *ort, OrtStatus *status)
+{
+	if (status)
+		ort->ReleaseStatus(status);
+	return !status;
+}

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Which nodes the device computes. Each node is translated with the shapes that ONNX Runtime
+ * infers, and the device is asked about its operations. Unknown dimensions are tried with two
+ * sets of numbers: a node is taken where it is good with both.
+ */
+#define _GNU_SOURCE
+#include "partition.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "quantised.h"
+
+/* What a node costs there. */
+struct cost {
+	bool can;
+	bool computes;			/* it has operations */
+	uint64_t work;
+};
+
+/* Memory of zeros that large constants are while a device is asked, so that they are not copied. */
+static ANeuralNetworksMemory *probe_memory(const struct graph *graph)
+{
+	ANeuralNetworksMemory *memory = NULL;
+	size_t size = 1 << 20;
+	int fd;
+
+	/* Constants that are dequantised are four times as large. */
+	for (uint32_t i = 0; i < graph->value_count; i++)
+		if (graph->values[i].data && graph->values[i].size * 4 > size)
+			size = graph->values[i].size * 4;
+	fd = memfd_create("nnaccel-probe", MFD_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	if (!ftruncate(fd, (off_t)size) &&
+	    ANeuralNetworksMemory_createFromFd(size, PROT_READ, fd, 0, &memory))
+		memory = NULL;
+	close(fd);
+	return memory;
+}
+
+/* A number for a dimension that is not known: the same for the same name. */
+static int64_t trial_dimension(uint32_t symbol, uint32_t value, int dimension, int round)
+{
+	static const int64_t numbers[] = { 2, 3, 5, 7 };
+
+	if (!round)
+		return 1;
+	return symbol ? numbers[symbol % 4] : numbers[(value + (uint32_t)dimension) % 4];
+}
+
+static bool trial_shape(const struct value *value, uint32_t number, int round, struct shape *shape)
+{
+	*shape = value->shape;
+	for (int i = 0; i < shape->rank; i++)
+		if (shape->dims[i] < 0)
+			shape->dims[i] = trial_dimension(value->symbols[i], number, i, round);
+	return shape->rank >= 0;
+}
+
+/* Values that come from outside have the shape that ONNX Runtime infers. */
+static void trial_value(struct translation *t, uint32_t number, int round)
+{
+	struct shape shape;
+
+	if (number != NO_VALUE && !t->values[number].ready &&
+	    trial_shape(&t->graph->values[number], number, round, &shape))
+		translation_input(t, number, &shape);
+}
+
+static bool asked(const struct builder *b, uint32_t from, const struct devices *devices,
+		  ANeuralNetworksMemory *memory, char *reason, size_t size)
+{
+	ANeuralNetworksModel *model;
+	bool *supported, all = true;
+	int result;
+
+	if (from == b->operation_count)
+		return true;
+	result = builder_probe(b, from, b->operation_count, memory, &model);
+	if (result) {
+		snprintf(reason, size, "the NNAPI does not take it so (%s)", result_name(result));
+		return false;
+	}
+	supported = calloc(b->operation_count - from, sizeof(*supported));
+	result = supported ? ANeuralNetworksModel_getSupportedOperationsForDevices(
+				     model, devices->list, devices->count, supported) :
+			     ANEURALNETWORKS_OUT_OF_MEMORY;
+	for (uint32_t i = 0; !result && i < b->operation_count - from; i++)
+		all &= supported[i];
+	if (result || !all)
+		snprintf(reason, size, "the device does not compute it");
+	free(supported);
+	ANeuralNetworksModel_free(model);
+	return !result && all;
+}
+
+/* What a node that is not taken makes comes from outside. */
+static void leave(struct translation *t, const struct node *node, int round)
+{
+	for (uint32_t i = 0; i < node->out_count; i++)
+		if (node->out[i] != NO_VALUE) {
+			t->values[node->out[i]].ready = false;
+			t->values[node->out[i]].elided = false;
+			t->values[node->out[i]].operand = NO_OPERAND;
+			trial_value(t, node->out[i], round);
+		}
+}
+
+static bool has_unknown(const struct graph *graph)
+{
+	for (uint32_t i = 0; i < graph->value_count; i++)
+		if (graph->values[i].shape.rank >= 0 && !shape_known(&graph->values[i].shape))
+			return true;
+	return false;
+}
+
+static bool try_nodes(const struct graph *graph, const struct options *options,
+		      const struct devices *devices, int round, struct cost *costs)
+{
+	struct builder b = { 0 };
+	struct translation *t = translation_new(graph, &b);
+	ANeuralNetworksMemory *memory = probe_memory(graph);
+
+	if (!t || !memory) {
+		translation_free(t);
+		ANeuralNetworksMemory_free(memory);
+		return false;
+	}
+	quantised_values(t);
+	for (uint32_t i = 0; i < graph->node_count; i++) {
+		const struct node *node = &graph->nodes[i];
+		uint32_t from = b.operation_count;
+		char reason[sizeof(t->reason)];
+		bool can;
+
+		for (uint32_t k = 0; k < node->in_count; k++)
+			if (node->in[k] != NO_VALUE && !graph->values[node->in[k]].producer)
+				trial_value(t, node->in[k], round);
+		can = costs[i].can && translate_node(t, node);
+		snprintf(reason, sizeof(reason), "%s", t->reason);
+		if (can)
+			can = asked(&b, from, devices, memory, reason, sizeof(reason));
+		costs[i].computes = b.operation_count > from;
+		costs[i].work = t->work;
+		if (can)
+			continue;
+		if (costs[i].can)
+			say(options->verbosity, 1, "%s %s is left to ONNX Runtime: %s", node->op,
+			    *node->name ? node->name : "(unnamed)", reason);
+		costs[i].can = false;
+		leave(t, node, round);
+	}
+	translation_free(t);
+	builder_free(&b);
+	ANeuralNetworksMemory_free(memory);
+	return true;
+}
+
+/*
+ * Nodes of one depth have no other node on a path between them: depth grows by one from a node
+ * that is taken to one that is not.
+ */
+static void depths(const struct graph *graph, const struct cost *costs, int32_t *depth)
+{
+	for (uint32_t i = 0; i < graph->node_count; i++) {
+		const struct node *node = &graph->nodes[i];
+
+		depth[i] = 0;
+		for (uint32_t k = 0; k < node->in_count; k++) {
+			const struct node *from = node->in[k] == NO_VALUE ? NULL :
+						  graph->values[node->in[k]].producer;
+			int32_t d;
+
+			if (!from)
+				continue;
+			d = depth[from->index] + (costs[from->index].can && !costs[i].can);
+			depth[i] = d > depth[i] ? d : depth[i];
+		}
+	}
+}
+
+/* A node that dequantises for others goes where they are: only there it costs nothing. */
+static void sink_dequantisers(const struct graph *graph, const struct cost *costs, int32_t *depth)
+{
+	for (uint32_t i = graph->node_count; i--;) {
+		const struct node *node = &graph->nodes[i];
+		const struct value *out = node->out_count && node->out[0] != NO_VALUE ?
+					  &graph->values[node->out[0]] : NULL;
+
+		if (costs[i].can && out && !strcmp(node->op, "DequantizeLinear") &&
+		    out->consumers == 1 && !out->is_output && costs[out->consumer->index].can)
+			depth[i] = depth[out->consumer->index];
+	}
+}
+
+struct part {
+	uint32_t nodes, computing;
+	uint64_t work, bytes;
+};
+
+static uint64_t bytes_of(const struct graph *graph, uint32_t value)
+{
+	struct shape shape;
+	int64_t count;
+
+	if (graph->values[value].data || !trial_shape(&graph->values[value], value, 0, &shape))
+		return 0;
+	count = shape_count(&shape);
+	return count > 0 ? (uint64_t)count * onnx_size(graph->values[value].type) : 0;
+}
+
+/* What goes into parts and out of them. */
+static void weigh(const struct graph *graph, const struct cost *costs, const int32_t *of,
+		  struct part *parts)
+{
+	for (uint32_t i = 0; i < graph->node_count; i++) {
+		const struct node *node = &graph->nodes[i];
+		struct part *part = of[i] < 0 ? NULL : &parts[of[i]];
+
+		for (uint32_t k = 0; k < node->in_count; k++) {
+			const struct node *from;
+			int32_t other;
+
+			if (node->in[k] == NO_VALUE)
+				continue;
+			from = graph->values[node->in[k]].producer;
+			other = from ? of[from->index] : -1;
+			if (other == of[i])
+				continue;
+			if (part)
+				part->bytes += bytes_of(graph, node->in[k]);
+			if (other >= 0)
+				parts[other].bytes += bytes_of(graph, node->in[k]);
+		}
+		if (!part)
+			continue;
+		part->nodes++;
+		part->computing += costs[i].computes;
+		part->work += costs[i].work;
+	}
+}
+
+/*
+ * A part is worth it if it computes enough for what it costs to go there, and for the bytes that
+ * move. A graph that is one part has no other place to be cheaper in.
+ */
+static bool pays(const struct part *part, const struct options *options, bool whole)
+{
+	if (whole)
+		return part->nodes;
+	return part->computing && part->work >= options->min_work + part->bytes / 4;
+}
+
+static void drop(int32_t *of, uint32_t count, int32_t part)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (of[i] == part)
+			of[i] = -1;
+}
+
+static void choose(const struct graph *graph, const struct options *options,
+		   struct part *parts, uint32_t count, int32_t *of)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t p = 0; p < count; p++) {
+		if (!parts[p].nodes)
+			continue;
+		if (pays(&parts[p], options, parts[p].nodes == graph->node_count)) {
+			kept++;
+			continue;
+		}
+		say(options->verbosity, 2, "a part of %u nodes is left to ONNX Runtime: %llu "
+		    "multiplications do not pay for moving %llu bytes", parts[p].nodes,
+		    (unsigned long long)parts[p].work, (unsigned long long)parts[p].bytes);
+		drop(of, graph->node_count, (int32_t)p);
+		parts[p].nodes = 0;
+	}
+	/* The smallest go first. */
+	while (options->max_partitions && kept > options->max_partitions) {
+		uint32_t least = UINT32_MAX;
+
+		for (uint32_t p = 0; p < count; p++)
+			if (parts[p].nodes && (least == UINT32_MAX ||
+					       parts[p].work < parts[least].work))
+				least = p;
+		say(options->verbosity, 2, "a part of %u nodes is left to ONNX Runtime: more than "
+		    "%u parts", parts[least].nodes, options->max_partitions);
+		drop(of, graph->node_count, (int32_t)least);
+		parts[least].nodes = 0;
+		kept--;
+	}
+}
+
+bool partition(const struct graph *graph, const struct options *options,
+	       const struct devices *devices, struct partitions *partitions)
+{
+	struct cost *costs = calloc(graph->node_count + 1, sizeof(*costs));
+	struct part *parts = NULL;
+	bool good = false;
+
+	partitions->count = 0;
+	partitions->of = calloc(graph->node_count + 1, sizeof(*partitions->of));
+	for (uint32_t i = 0; costs && i < graph->node_count; i++)
+		costs[i].can = true;
+	if (costs && partitions->of && try_nodes(graph, options, devices, 0, costs) &&
+	    (!has_unknown(graph) || try_nodes(graph, options, devices, 1, costs))) {
+		depths(graph, costs, partitions->of);
+		sink_dequantisers(graph, costs, partitions->of);
+		for (uint32_t i = 0; i < graph->node_count; i++) {
+			if (!costs[i].can)
+				partitions->of[i] = -1;
+			else if (partitions->of[i] >= (int32_t)partitions->count)
+				partitions->count = (uint32_t)partitions->of[i] + 1;
+		}
+		parts = calloc(partitions->count + 1, sizeof(*parts));
+		good = parts;
+	}
+	if (good) {
+		weigh(graph, costs, partitions->of, parts);
+		choose(graph, options, parts, partitions->count, partitions->of);
+	}
+	free(parts);
+	free(costs);
+	if (!good)
+		partitions_free(partitions);
+	return good;
+}
+
+void partitions_free(struct partitions *partitions)
+{
+	free(partitions->of);
+	partitions->of = NULL;
+}

@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: MIT
+/* A part of a graph that the device computes, and its runs. */
+#include "program.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiled.h"
+
+struct program {
+	const struct ort *ort;
+	const struct options *options;
+	const struct devices *devices;
+	struct devices cpu;		/* that takes their place; none: it may not */
+	struct graph *graph;
+	uint32_t *in, *out;		/* values of the run's inputs and outputs */
+	uint32_t in_count, out_count;
+	pthread_mutex_t lock;		/* of what follows */
+	struct compiled *compiled;	/* the last used first */
+	bool on_cpu;			/* the devices failed */
+};
+
+/* The values of the graph that inputs or outputs of the fused node are. */
+static uint32_t *ports(const struct program *p, const OrtNode *fused, bool outputs,
+		       uint32_t *count)
+{
+	const struct ort *ort = p->ort;
+	const OrtValueInfo **infos;
+	uint32_t *values;
+	size_t number;
+
+	if (!ort_ok(ort, outputs ? ort->Node_GetNumOutputs(fused, &number) :
+				   ort->Node_GetNumInputs(fused, &number)))
+		return NULL;
+	infos = calloc(number + 1, sizeof(*infos));
+	values = calloc(number + 1, sizeof(*values));
+	if (!infos || !values ||
+	    (number && !ort_ok(ort, outputs ? ort->Node_GetOutputs(fused, infos, number) :
+					      ort->Node_GetInputs(fused, infos, number)))) {
+		free(infos);
+		free(values);
+		return NULL;
+	}
+	*count = (uint32_t)number;
+	for (size_t i = 0; i < number; i++) {
+		const char *name;
+
+		values[i] = NO_VALUE;
+		if (infos[i] && ort_ok(ort, ort->GetValueInfoName(infos[i], &name)) && *name)
+			values[i] = graph_find(p->graph, name);
+	}
+	free(infos);
+	return values;
+}
+
+static bool all_known(const struct program *p)
+{
+	for (uint32_t i = 0; i < p->in_count; i++)
+		if (p->in[i] != NO_VALUE && !shape_known(&p->graph->values[p->in[i]].shape))
+			return false;
+	return true;
+}
+
+static struct compiled *compile(struct program *p, const struct shape *shapes, char *message,
+				size_t size)
+{
+	struct compiled *c = NULL;
+
+	if (!p->on_cpu)
+		c = compiled_new(p->graph, p->options, p->devices, shapes, p->in_count, p->in,
+				 p->out_count, p->out, message, size);
+	if (!c && p->cpu.count) {
+		if (!p->on_cpu)
+			say(p->options->verbosity, 0, "the CPU takes the device's place: %s",
+			    message);
+		p->on_cpu = true;
+		c = compiled_new(p->graph, p->options, &p->cpu, shapes, p->in_count, p->in,
+				 p->out_count, p->out, message, size);
+	}
+	return c;
+}
+
+/* Inputs of known shape: what is wrong with them is wrong now. */
+static bool compile_now(struct program *p, char *message, size_t size)
+{
+	struct shape *shapes = calloc(p->in_count + 1, sizeof(*shapes));
+
+	if (!shapes)
+		return false;
+	for (uint32_t i = 0; i < p->in_count; i++)
+		if (p->in[i] != NO_VALUE)
+			shapes[i] = p->graph->values[p->in[i]].shape;
+	p->compiled = compile(p, shapes, message, size);
+	free(shapes);
+	return p->compiled;
+}
+
+struct program *program_new(const struct ort *ort, const OrtGraph *part, const OrtNode *fused,
+			    const struct options *options, const struct devices *devices,
+			    char *message, size_t size)
+{
+	struct program *p = calloc(1, sizeof(*p));
+	bool good;
+
+	snprintf(message, size, "there is no memory");
+	if (!p)
+		return NULL;
+	p->ort = ort;
+	p->options = options;
+	p->devices = devices;
+	pthread_mutex_init(&p->lock, NULL);
+	if (!options->disallow_cpu && !devices_have_cpu(devices))
+		devices_add(&p->cpu, "nnapi-reference");
+	p->graph = graph_read(ort, part);
+	good = p->graph && (p->in = ports(p, fused, false, &p->in_count)) &&
+	       (p->out = ports(p, fused, true, &p->out_count));
+	/* A later compilation needs the constants when the OrtGraph is gone. */
+	if (good)
+		good = graph_keep_constants(p->graph);
+	if (good && all_known(p))
+		good = compile_now(p, message, size);
+	if (good)
+		return p;
+	program_free(p);
+	return NULL;
+}
+
+void program_free(struct program *p)
+{
+	struct compiled *next;
+
+	if (!p)
+		return;
+	for (struct compiled *c = p->compiled; c; c = next) {
+		next = c->next;
+		compiled_free(c);
+	}
+	pthread_mutex_destroy(&p->lock);
+	graph_free(p->graph);
+	free(p->in);
+	free(p->out);
+	free(p);
+}
+
+/* ---- runs ---- */
+
+struct run {
+	struct program *program;
+	OrtKernelContext *context;
+	struct shape *shapes;
+	const void **inputs;
+	void **buffers;			/* int64 as int32, inputs and then outputs */
+	void **outputs;
+	char *message;
+	size_t size;
+};
+
+static bool same_shapes(const struct shape *a, const struct shape *b, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (a[i].rank != b[i].rank ||
+		    memcmp(a[i].dims, b[i].dims, (size_t)a[i].rank * sizeof(a[i].dims[0])))
+			return false;
+	return true;
+}
+
+/* Drops those that were not used for longest, beyond the number that is kept. */
+static void shrink(struct program *p)
+{
+	struct compiled **at = &p->compiled;
+	uint32_t count = 0;
+
+	while (*at) {
+		struct compiled *c = *at;
+
+		if (++count > p->options->max_shapes && !c->users) {
+			*at = c->next;
+			compiled_free(c);
+		} else {
+			at = &c->next;
+		}
+	}
+}
+
+static struct compiled *acquire(struct run *run)
+{
+	struct program *p = run->program;
+	struct compiled **at, *c;
+
+	pthread_mutex_lock(&p->lock);
+	for (at = &p->compiled; *at; at = &(*at)->next)
+		if (same_shapes((*at)->shapes, run->shapes, p->in_count))
+			break;
+	c = *at;
+	if (c)
+		*at = c->next;
+	else
+		c = compile(p, run->shapes, run->message, run->size);
+	if (c) {
+		c->next = p->compiled;
+		p->compiled = c;
+		c->users++;
+		shrink(p);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return c;
+}
+
+static void release(struct program *p, struct compiled *c, bool drop)
+{
+	pthread_mutex_lock(&p->lock);
+	c->users--;
+	if (drop && !c->dropped) {
+		struct compiled **at = &p->compiled;
+
+		while (*at != c)
+			at = &(*at)->next;
+		*at = c->next;
+		c->dropped = true;
+	}
+	if (c->dropped && !c->users)
+		compiled_free(c);
+	pthread_mutex_unlock(&p->lock);
+}
+
+static bool read_input(struct run *run, uint32_t i)
+{
+	const struct ort *ort = run->program->ort;
+	const struct graph *graph = run->program->graph;
+	OrtTensorTypeAndShapeInfo *info = NULL;
+	struct shape *shape = &run->shapes[i];
+	const OrtValue *value;
+	ONNXTensorElementDataType type;
+	size_t rank;
+	void *data;
+	bool good;
+
+	if (run->program->in[i] == NO_VALUE || graph->values[run->program->in[i]].data)
+		return true;
+	if (!ort_ok(ort, ort->KernelContext_GetInput(run->context, i, &value)) || !value ||
+	    !ort_ok(ort, ort->GetTensorTypeAndShape(value, &info)))
+		return false;
+	good = ort_ok(ort, ort->GetTensorElementType(info, &type)) &&
+	       (int)type == graph->values[run->program->in[i]].type &&
+	       ort_ok(ort, ort->GetDimensionsCount(info, &rank)) && rank <= MAX_RANK &&
+	       ort_ok(ort, ort->GetDimensions(info, shape->dims, rank)) &&
+	       ort_ok(ort, ort->GetTensorMutableData((OrtValue *)value, &data));
+	ort->ReleaseTensorTypeAndShapeInfo(info);
+	if (!good)
+		return false;
+	shape->rank = (int)rank;
+	run->inputs[i] = data;
+	return true;
+}
+
+static bool narrow(struct run *run, uint32_t i, const struct port *port, const void **data)
+{
+	const int64_t *from = *data;
+	int32_t *to = malloc(port->size + 1);
+
+	run->buffers[i] = to;
+	if (!to) {
+		snprintf(run->message, run->size, "there is no memory");
+		return false;
+	}
+	for (int64_t k = 0; k < port->count; k++) {
+		to[k] = (int32_t)from[k];
+		if (to[k] != from[k]) {
+			snprintf(run->message, run->size, "input %s: %lld does not fit int32",
+				 run->program->graph->values[run->program->in[port->index]].name,
+				 (long long)from[k]);
+			return false;
+		}
+	}
+	*data = to;
+	return true;
+}
+
+static bool set_inputs(struct run *run, const struct compiled *c,
+		       ANeuralNetworksExecution *execution)
+{
+	for (uint32_t i = 0; i < c->in_count; i++) {
+		const struct port *port = &c->in[i];
+		const void *data = run->inputs[port->index];
+		int result;
+
+		if (port->type == ONNX_INT64 && !narrow(run, i, port, &data))
+			return false;
+		result = ANeuralNetworksExecution_setInput(execution, (int32_t)i, NULL, data,
+							   port->size);
+		if (result) {
+			snprintf(run->message, run->size, "input %u: %s", i, result_name(result));
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool set_output(struct run *run, const struct compiled *c, uint32_t i, int32_t number,
+		       ANeuralNetworksExecution *execution)
+{
+	const struct ort *ort = run->program->ort;
+	const struct port *port = &c->out[i];
+	OrtValue *value;
+	void *data;
+	int result;
+
+	if (!ort_ok(ort, ort->KernelContext_GetOutput(run->context, port->index, port->shape.dims,
+						      (size_t)port->shape.rank, &value)) ||
+	    !ort_ok(ort, ort->GetTensorMutableData(value, &data))) {
+		snprintf(run->message, run->size, "output %u: no memory of ONNX Runtime", i);
+		return false;
+	}
+	run->outputs[i] = data;
+	if (port->data) {
+		memcpy(data, port->data, port->size);
+		return true;
+	}
+	if (port->type == ONNX_INT64) {
+		data = run->buffers[c->in_count + i] = malloc(port->size + 1);
+		if (!data)
+			return false;
+	}
+	result = ANeuralNetworksExecution_setOutput(execution, number, NULL, data, port->size);
+	if (result)
+		snprintf(run->message, run->size, "output %u: %s", i, result_name(result));
+	return !result;
+}
+
+static void widen(struct run *run, const struct compiled *c)
+{
+	for (uint32_t i = 0; i < c->out_count; i++) {
+		const int32_t *from = run->buffers[c->in_count + i];
+		int64_t *to = run->outputs[i];
+
+		for (int64_t k = 0; from && k < c->out[i].count; k++)
+			to[k] = from[k];
+	}
+}
+
+/* A ResultCode; -1: failed before, with a message. */
+static int execute(struct run *run, struct compiled *c)
+{
+	ANeuralNetworksExecution *execution = NULL;
+	int32_t number = 0;
+	int result = ANEURALNETWORKS_NO_ERROR;
+	bool good = true;
+
+	run->buffers = calloc(c->in_count + c->out_count + 1, sizeof(*run->buffers));
+	run->outputs = calloc(c->out_count + 1, sizeof(*run->outputs));
+	if (!run->buffers || !run->outputs)
+		good = false;
+	if (good && c->compilation)
+		result = ANeuralNetworksExecution_create(c->compilation, &execution);
+	good = good && !result && set_inputs(run, c, execution);
+	for (uint32_t i = 0; good && i < c->out_count; i++) {
+		good = set_output(run, c, i, number, execution);
+		number += !c->out[i].data;
+	}
+	if (good && execution)
+		result = compiled_compute(c, execution);
+	if (good && !result)
+		widen(run, c);
+	ANeuralNetworksExecution_free(execution);
+	for (uint32_t i = 0; run->buffers && i < c->in_count + c->out_count; i++)
+		free(run->buffers[i]);
+	free(run->buffers);
+	free(run->outputs);
+	if (result)
+		snprintf(run->message, run->size, "the execution failed: %s", result_name(result));
+	return result ? result : good ? ANEURALNETWORKS_NO_ERROR : -1;
+}
+
+/* The engine died, or cannot for the moment: compiled again it may be able to. */
+static bool worth_another(int result)
+{
+	return result == ANEURALNETWORKS_DEAD_OBJECT ||
+	       result == ANEURALNETWORKS_UNAVAILABLE_DEVICE ||
+	       result == ANEURALNETWORKS_RESOURCE_EXHAUSTED_TRANSIENT ||
+	       result == ANEURALNETWORKS_OP_FAILED;
+}
+
+/* At most three times: as it is, compiled again, and on the CPU. */
+static bool attempts(struct run *run)
+{
+	struct program *p = run->program;
+
+	for (int attempt = 0;; attempt++) {
+		struct compiled *c = acquire(run);
+		int result;
+
+		if (!c)
+			return false;
+		result = execute(run, c);
+		release(p, c, result > 0);
+		if (result <= 0)
+			return !result;
+		if (!worth_another(result) || attempt == 2)
+			return false;
+		if (attempt == 1) {
+			if (!p->cpu.count)
+				return false;
+			pthread_mutex_lock(&p->lock);
+			if (!p->on_cpu)
+				say(p->options->verbosity, 0, "the CPU takes the device's place: "
+				    "%s", run->message);
+			p->on_cpu = true;
+			pthread_mutex_unlock(&p->lock);
+		}
+	}
+}
+
+bool program_run(struct program *p, OrtKernelContext *context, char *message, size_t size)
+{
+	struct run run = { .program = p, .context = context, .message = message, .size = size };
+	bool good;
+
+	snprintf(message, size, "there is no memory");
+	run.shapes = calloc(p->in_count + 1, sizeof(*run.shapes));
+	run.inputs = calloc(p->in_count + 1, sizeof(*run.inputs));
+	good = run.shapes && run.inputs;
+	for (uint32_t i = 0; good && i < p->in_count; i++) {
+		/* Of a constant the shape is that of the graph: it is not looked at. */
+		if (p->in[i] != NO_VALUE)
+			run.shapes[i] = p->graph->values[p->in[i]].shape;
+		good = read_input(&run, i);
+		if (!good)
+			snprintf(message, size, "input %u is not as in the model", i);
+	}
+	good = good && attempts(&run);
+	free(run.shapes);
+	free(run.inputs);
+	return good;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A part of a graph that the device computes. It is compiled for the shapes of its inputs: at
+ * once where they are known, else when they are met, and kept for the shapes that were met last.
+ * Many threads may run a program; each run has an execution of its own.
+ */
+#ifndef NN_ORT_PROGRAM_H
+#define NN_ORT_PROGRAM_H
+
+#include "device.h"
+#include "graph.h"
+#include "options.h"
+
+struct program;
+
+/*
+ * `fused` is the node that stands for the part: its inputs and outputs, by name, are those of
+ * runs. Returns NULL and a message of at most `size` bytes. `options` and `devices` must stay.
+ */
+struct program *program_new(const struct ort *ort, const OrtGraph *part, const OrtNode *fused,
+			    const struct options *options, const struct devices *devices,
+			    char *message, size_t size);
+void program_free(struct program *program);
+
+/* Runs it. False: failed, with a message. */
+bool program_run(struct program *program, OrtKernelContext *context, char *message, size_t size);
+
+#endif

@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: MIT
+"""Sessions of ONNX Runtime with the execution provider: options, shapes, threads, errors, how it
+is unloaded. Prints TAP.
+
+usage: session_tests.py LIBRARY nnaccel|nnapi-reference
+"""
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from onnx import TensorProto, helper, numpy_helper
+
+from node_tests import NAME, placed
+
+random = np.random.default_rng(1)
+
+
+def model(nodes, inputs, outputs, constants=None, opset=17):
+    """A model; values are (name, type, shape)."""
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info(*i) for i in inputs],
+        [helper.make_tensor_value_info(*o) for o in outputs],
+        [numpy_helper.from_array(a, n) for n, a in (constants or {}).items()])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)],
+                             ir_version=8).SerializeToString()
+
+
+def floats(*shape):
+    return random.standard_normal(shape).astype(np.float32)
+
+
+def session(content, device, options=None, profile=False):
+    so = ort.SessionOptions()
+    so.log_severity_level = 4
+    if device is None:
+        return ort.InferenceSession(content, so, providers=["CPUExecutionProvider"])
+    so.enable_profiling = profile
+    so.profile_file_prefix = os.path.join(tempfile.gettempdir(), "nnaccel-onnx")
+    so.add_provider_for_devices(
+        [d for d in ort.get_ep_devices()
+         if d.ep_name == NAME and d.ep_metadata["device"] == device], options or {})
+    return ort.InferenceSession(content, so, enable_fallback=0)
+
+
+def agree(got, want, quanta=0):
+    for g, w in zip(got, want):
+        if g.dtype != w.dtype or g.shape != w.shape:
+            raise ValueError(f"{g.dtype} {g.shape}, not {w.dtype} {w.shape}")
+        if g.dtype.kind == "f":
+            apart = np.max(np.abs(g - w)) / max(np.max(np.abs(w)), 1e-30)
+            if not apart <= 1e-5:
+                raise ValueError(f"differs by {apart:.2g}")
+        elif np.max(np.abs(g.astype(np.int64) - w.astype(np.int64))) > quanta:
+            raise ValueError("differs")
+
+
+def compare(content, inputs, device, options=None, quanta=0):
+    """Runs a model on the device, where all of it must be, and on the CPU provider."""
+    tried = session(content, device, options, profile=True)
+    got, want = tried.run(None, inputs), session(content, None).run(None, inputs)
+    on, of = placed(tried.end_profiling())
+    if on != of or not on:
+        raise ValueError(f"{on} of {of} parts on {device}")
+    agree(got, want, quanta)
+
+
+def refused(text, *args, **kwargs):
+    try:
+        session(*args, **kwargs)
+    except Exception as error:
+        if text in str(error):
+            return
+        raise ValueError(f"the message is: {error}") from error
+    raise ValueError("was not refused")
+
+
+CONV = ([helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=[1, 1, 1, 1]),
+         helper.make_node("Relu", ["c"], ["r"]),
+         helper.make_node("MaxPool", ["r"], ["y"], kernel_shape=[2, 2], strides=[2, 2])],
+        {"w": floats(8, 3, 3, 3), "b": floats(8)})
+
+
+def conv(batch, size=16):
+    nodes, constants = CONV
+    return model(nodes, [("x", 1, [batch, 3, size, size])], [("y", 1, None)], constants)
+
+
+def test_devices(device):
+    """each device of the NNAPI is an OrtEpDevice"""
+    names = [d.ep_metadata["device"] for d in ort.get_ep_devices() if d.ep_name == NAME]
+    if device not in names or len(set(names)) != len(names):
+        raise ValueError(f"devices {names}")
+
+
+def test_static(device):
+    """a network of known shape"""
+    compare(conv(2), {"x": floats(2, 3, 16, 16)}, device)
+
+
+def test_dynamic(device):
+    """a batch that changes, more shapes than are kept"""
+    content = conv("N")
+    tried, reference = session(content, device, {"max_shapes": "2"}), session(content, None)
+    for batch in (1, 2, 3, 1, 5, 3, 2):
+        x = {"x": floats(batch, 3, 16, 16)}
+        agree(tried.run(None, x), reference.run(None, x))
+
+
+def test_options(device):
+    """all options, and none of them changes a result"""
+    with tempfile.TemporaryDirectory() as folder:
+        for options in ({"preference": "low_power", "priority": "high"}, {"burst": "0"},
+                        {"allow_fp16": "0", "disallow_cpu": "1"}, {"max_partitions": "1"},
+                        {"cache_dir": folder, "cache_token": "conv"},
+                        {"cache_dir": folder, "cache_token": "conv"}, {"min_work": "1"}):
+            compare(conv(2), {"x": floats(2, 3, 16, 16)}, device, options)
+        if not os.listdir(folder):
+            raise ValueError("nothing is in the cache")
+
+
+def test_unknown_option(device):
+    """an option that there is not is an error by name"""
+    refused('no option "speed"', conv(1), device, {"speed": "9"})
+
+
+def test_bad_values(device):
+    """values that an option does not take are errors by name"""
+    for name, value in (("burst", "maybe"), ("priority", "highest"), ("max_shapes", "-1"),
+                        ("preference", "3"), ("verbosity", "x")):
+        refused(f"option {name}", conv(1), device, {name: value})
+    refused("option cache_token", conv(1), device, {"cache_token": "x"})
+
+
+def test_unknown_device(device):
+    """a device that there is not is an error by name"""
+    refused('no device "tpu"', conv(1), device, {"device": "tpu"})
+
+
+def test_cut(device):
+    """what the device cannot compute is left to ONNX Runtime, the rest is two parts"""
+    nodes = [helper.make_node("Conv", ["x", "w"], ["a"], pads=[1, 1, 1, 1]),
+             helper.make_node("Tan", ["a"], ["t"]),
+             helper.make_node("Conv", ["t", "v"], ["y"])]
+    content = model(nodes, [("x", 1, [1, 8, 32, 32])], [("y", 1, None)],
+                    {"w": floats(8, 8, 3, 3), "v": floats(8, 8, 3, 3)})
+    tried = session(content, device, {"min_work": "0"}, profile=True)
+    x = {"x": floats(1, 8, 32, 32)}
+    got = tried.run(None, x)
+    if placed(tried.end_profiling()) != (2, 3):
+        raise ValueError("not in two parts of three")
+    # Tan is steep: what is right before it to a part in 10^6 may be far away behind.
+    want = session(content, None).run(None, x)
+    if np.mean(np.isclose(got[0], want[0], rtol=1e-3, atol=1e-3)) < 0.9:
+        raise ValueError("differs")
+
+
+def test_integers(device):
+    """int64 is int32 inside, and what does not fit is an error"""
+    nodes = [helper.make_node("Gather", ["x", "i"], ["y"], axis=1),
+             helper.make_node("ArgMax", ["x"], ["m"], axis=1)]
+    content = model(nodes, [("x", 1, [3, 7]), ("i", 7, [2, 2])], [("y", 1, None), ("m", 7, None)])
+    x = {"x": floats(3, 7), "i": np.array([[0, -1], [-7, 6]], np.int64)}
+    compare(content, x, device)
+    tried = session(content, device)
+    x["i"] = np.array([[1 << 40, 0], [0, 0]], np.int64)
+    try:
+        tried.run(None, x)
+    except Exception as error:
+        if "does not fit int32" not in str(error):
+            raise
+    else:
+        raise ValueError("2^40 was an index")
+
+
+def test_hostile(device):
+    """shapes that are wrong or huge are refused, and nothing breaks"""
+    for shape, dims in (([1, 1 << 40], None), ([1 << 20, 1 << 20], None), ([0, 4], None),
+                        ([2, 2], np.array([1 << 62, 4], np.int64)),
+                        ([2, 2], np.array([-5, 4], np.int64))):
+        nodes = [helper.make_node("Relu", ["x"], ["r"])]
+        constants = {}
+        if dims is not None:
+            nodes.append(helper.make_node("Expand", ["r", "d"], ["y"]))
+            constants["d"] = dims
+        else:
+            nodes.append(helper.make_node("Transpose", ["r"], ["y"]))
+        try:
+            session(model(nodes, [("x", 1, shape)], [("y", 1, None)], constants), device)
+        except Exception as error:
+            if "ONNXRuntimeError" not in str(error):
+                raise
+    compare(conv(1), {"x": floats(1, 3, 16, 16)}, device)
+
+
+def quantised(zero_type=np.uint8, per_channel=False):
+    """A convolution between QuantizeLinear and DequantizeLinear."""
+    zero = zero_type(128 if zero_type == np.uint8 else 3)
+    weights = random.integers(-100, 100, (8, 3, 3, 3)).astype(np.int8)
+    scales = (random.random(8).astype(np.float32) * 0.01 + 0.005) if per_channel else \
+        np.float32(0.01)
+    constants = {"w": weights, "ws": np.array(scales), "wz": np.zeros(np.shape(scales), np.int8),
+                 "xs": np.float32(0.02).reshape(()), "xz": np.array(zero),
+                 "ys": np.float32(0.05).reshape(()), "yz": np.array(zero),
+                 "b": random.integers(-900, 900, 8).astype(np.int32),
+                 "bs": np.array(scales * np.float32(0.02), np.float32),
+                 "bz": np.zeros(np.shape(scales), np.int32)}
+    nodes = [helper.make_node("QuantizeLinear", ["x", "xs", "xz"], ["xq"]),
+             helper.make_node("DequantizeLinear", ["xq", "xs", "xz"], ["xd"]),
+             helper.make_node("DequantizeLinear", ["w", "ws", "wz"], ["wd"], axis=0),
+             helper.make_node("DequantizeLinear", ["b", "bs", "bz"], ["bd"], axis=0),
+             helper.make_node("Conv", ["xd", "wd", "bd"], ["c"], pads=[1, 1, 1, 1]),
+             helper.make_node("Relu", ["c"], ["r"]),
+             helper.make_node("QuantizeLinear", ["r", "ys", "yz"], ["y"])]
+    kind = TensorProto.UINT8 if zero_type == np.uint8 else TensorProto.INT8
+    return model(nodes, [("x", 1, [1, 3, 16, 16])], [("y", kind, None)], constants)
+
+
+def test_quantised(device):
+    """quantised convolutions: uint8 and int8, per tensor and per channel"""
+    for kind in (np.uint8, np.int8):
+        for per_channel in (False, True):
+            compare(quantised(kind, per_channel), {"x": floats(1, 3, 16, 16)}, device, quanta=1)
+
+
+def test_threads(device):
+    """one session in four threads, and four sessions"""
+    content = conv("N")
+    shared, reference = session(content, device), session(content, None)
+    errors = []
+
+    def work(seed):
+        try:
+            own = session(content, device) if seed % 2 else shared
+            generator = np.random.default_rng(seed)
+            for _ in range(20):
+                x = generator.standard_normal((1 + seed % 3, 3, 16, 16)).astype(np.float32)
+                agree(own.run(None, {"x": x}), reference.run(None, {"x": x}))
+        except Exception as error:  # told by the main thread
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+def test_external(device):
+    """weights in a file of their own"""
+    content = onnx.load_from_string(conv(1))
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "m.onnx")
+        onnx.save(content, path, save_as_external_data=True, location="weights", size_threshold=0)
+        compare(path, {"x": floats(1, 3, 16, 16)}, device)
+
+
+def test_damaged(device):
+    """a model that is cut off is refused by ONNX Runtime"""
+    content = conv(1)
+    for size in (10, len(content) // 2, len(content) - 7):
+        refused("ONNXRuntimeError", content[:size], device)
+
+
+def test_example(device, library):
+    """the example of Documentation/onnxruntime.rst"""
+    with open("Documentation/onnxruntime.rst") as file:
+        text = file.read().split(".. code-block:: python\n\n")[1]
+    lines = []
+    for line in text.splitlines():
+        if line and not line.startswith("    "):
+            break
+        lines.append(line[4:])
+    code = "\n".join(lines).replace("/usr/local/lib/libnnaccel_onnxruntime.so", library)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.onnx")
+        with open(path, "wb") as file:
+            file.write(conv(1, 224))
+        done = subprocess.run([os.environ.get("NNACCEL_PYTHON", sys.executable), "-c",
+                               code.replace("model.onnx", path)],
+                              capture_output=True, text=True, timeout=300)
+    if "(1, 8, 112, 112)" not in done.stdout or f"on {device}" not in done.stderr or \
+            "3 of 3 nodes in 1 parts" not in done.stderr:
+        raise ValueError(f"exit status {done.returncode}: {done.stderr[-200:]}")
+
+
+LOADING = """
+import sys, numpy as np, onnxruntime as ort
+for _ in range(3):
+    ort.register_execution_provider_library("again", sys.argv[1])
+    devices = [d for d in ort.get_ep_devices() if d.ep_name == "again"
+               and d.ep_metadata["device"] == sys.argv[2]]
+    options = ort.SessionOptions()
+    options.add_provider_for_devices(devices, {})
+    session = ort.InferenceSession(sys.argv[3], options)
+    session.run(None, {"x": np.zeros((1, 3, 16, 16), np.float32)})
+    del session, devices, options
+    ort.unregister_execution_provider_library("again")
+print("good")
+"""
+
+
+def test_unloading(device, library):
+    """the plug-in is loaded, used and unloaded three times"""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "m.onnx")
+        with open(path, "wb") as file:
+            file.write(conv(1))
+        loader = os.environ.get("NNACCEL_PYTHON", sys.executable)
+        done = subprocess.run([loader, "-c", LOADING, library, device, path],
+                              capture_output=True, text=True, timeout=300)
+    if done.returncode or "good" not in done.stdout:
+        raise ValueError(f"exit status {done.returncode}: {done.stderr[-200:]}")
+
+
+def main():
+    library, device = os.path.realpath(sys.argv[1]), sys.argv[2]
+    ort.set_default_logger_severity(4)
+    ort.register_execution_provider_library(NAME, library)
+    tests = [(name, test) for name, test in sorted(globals().items()) if name.startswith("test_")]
+    bad = 0
+    for name, test in tests:
+        try:
+            test(device, *[library][:test.__code__.co_argcount - 1])
+            print(f"ok - {device}: {test.__doc__}", flush=True)
+        except Exception as error:  # each is a test of its own
+            bad += 1
+            reason = (str(error).strip() or repr(error)).splitlines()[0]
+            print(f"not ok - {device}: {test.__doc__}: {reason}", flush=True)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
