@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Resize and Upsample, axis by axis: where each element of the result is in the input, by ONNX's
+ * rules. What the NNAPI's two operations do just so they do; else the nearest elements are
+ * gathered, and weighted sums are products with a constant matrix.
+ */
+#include "ops.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NN(name) ANEURALNETWORKS_##name
+
+enum mode { NEAREST, LINEAR, CUBIC };
+
+struct resize {
+	enum mode mode;
+	const char *coordinates, *rounding;
+	float cubic;
+	bool exclude_outside;
+	int rank;
+	int64_t in[MAX_RANK], out[MAX_RANK];
+	float scale[MAX_RANK];
+};
+
+/* Where an element of the result is on the axis of the input. */
+static float source(const struct resize *r, int axis, int64_t at)
+{
+	float in = (float)r->in[axis], out = (float)r->out[axis], scale = r->scale[axis];
+
+	if (scale == 1)
+		return (float)at;
+	if (!strcmp(r->coordinates, "asymmetric"))
+		return (float)at / scale;
+	if (!strcmp(r->coordinates, "align_corners"))
+		return out == 1 ? 0 : (float)at * (in - 1) / (out - 1);
+	if (!strcmp(r->coordinates, "pytorch_half_pixel") && out <= 1)
+		return 0;
+	if (!strcmp(r->coordinates, "half_pixel_symmetric")) {
+		float adjustment = out / (scale * in);
+
+		return in / 2 * (1 - adjustment) + ((float)at + 0.5f) / scale - 0.5f;
+	}
+	return ((float)at + 0.5f) / scale - 0.5f;
+}
+
+static int64_t clamped(int64_t at, int64_t size)
+{
+	return at < 0 ? 0 : at >= size ? size - 1 : at;
+}
+
+static int64_t nearest(const struct resize *r, int axis, int64_t at)
+{
+	float x = source(r, axis, at);
+
+	if (!strcmp(r->rounding, "floor"))
+		x = floorf(x);
+	else if (!strcmp(r->rounding, "ceil"))
+		x = ceilf(x);
+	else if (!strcmp(r->rounding, "round_prefer_ceil"))
+		x = floorf(x + 0.5f);
+	else
+		x = ceilf(x - 0.5f);
+	return clamped((int64_t)x, r->in[axis]);
+}
+
+/* ---- what the NNAPI's operations do ---- */
+
+static float nnapi_source(const struct resize *r, int axis, int64_t at, bool align, bool half)
+{
+	float scale = align && r->out[axis] > 1 ?
+		      (float)(r->in[axis] - 1) / (float)(r->out[axis] - 1) :
+		      (float)r->in[axis] / (float)r->out[axis];
+
+	return half ? ((float)at + 0.5f) * scale : (float)at * scale;
+}
+
+static bool is_nnapi_nearest(const struct resize *r, int axis, bool align, bool half)
+{
+	for (int64_t i = 0; i < r->out[axis]; i++) {
+		float x = nnapi_source(r, axis, i, align, half);
+		float exact = x - floorf(x);
+
+		if (clamped((int64_t)(align ? roundf(x) : floorf(x)), r->in[axis]) !=
+		    nearest(r, axis, i))
+			return false;
+		/* Where rounding decides, two computations may differ. */
+		if (!align && (exact > 0.9999f || (exact && exact < 0.0001f)))
+			return false;
+	}
+	return true;
+}
+
+static bool is_nnapi_linear(const struct resize *r, int axis, bool align, bool half)
+{
+	float most = (float)(r->in[axis] - 1);
+
+	for (int64_t i = 0; i < r->out[axis]; i++) {
+		float x = nnapi_source(r, axis, i, align, half) - (half ? 0.5f : 0);
+		float y = source(r, axis, i);
+
+		if (fabsf(fminf(fmaxf(x, 0), most) - fminf(fmaxf(y, 0), most)) > 1e-5f * (most + 1))
+			return false;
+	}
+	return true;
+}
+
+/* Whether an operation on the last two of four dimensions does it, and with which flags. */
+static bool is_nnapi(const struct resize *r, bool *align, bool *half)
+{
+	if (r->rank != 4 || r->mode == CUBIC || r->scale[0] != 1 || r->scale[1] != 1)
+		return false;
+	for (int flags = 0; flags < 3; flags++) {
+		bool good = true;
+
+		*align = flags == 1;
+		*half = flags == 2;
+		for (int axis = 2; good && axis < 4; axis++)
+			good = r->mode == NEAREST ? is_nnapi_nearest(r, axis, *align, *half) :
+						    is_nnapi_linear(r, axis, *align, *half);
+		if (good)
+			return true;
+	}
+	return false;
+}
+
+/* ---- axis by axis ---- */
+
+static float cubic_weight(float a, float x)
+{
+	x = fabsf(x);
+	if (x <= 1)
+		return ((a + 2) * x - (a + 3)) * x * x + 1;
+	return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
+}
+
+/* A row for each element of the result, a column for each of the input. */
+static float *matrix(struct translation *t, const struct resize *r, int axis)
+{
+	int64_t in = r->in[axis], out = r->out[axis];
+	float *weights = builder_alloc(t->b, (size_t)(in * out) * sizeof(*weights) + 1);
+
+	for (int64_t i = 0; weights && i < out; i++) {
+		float x = source(r, axis, i), sum = 0;
+		int64_t low = (int64_t)floorf(x);
+		float *row = weights + i * in;
+
+		if (r->mode == LINEAR) {
+			x = fminf(fmaxf(x, 0), (float)(in - 1));
+			low = (int64_t)floorf(x);
+			row[low] += 1 - (x - (float)low);
+			row[clamped(low + 1, in)] += x - (float)low;
+			continue;
+		}
+		for (int64_t k = low - 1; k <= low + 2; k++) {
+			float weight = cubic_weight(r->cubic, x - (float)k);
+
+			if (r->exclude_outside && (k < 0 || k >= in))
+				continue;
+			row[clamped(k, in)] += weight;
+			sum += weight;
+		}
+		for (int64_t k = 0; r->exclude_outside && k < in; k++)
+			row[k] /= sum;
+	}
+	return weights;
+}
+
+static uint32_t along(struct translation *t, uint32_t x, const struct resize *r, int axis,
+		      struct shape *shape)
+{
+	uint32_t before = 1, after = 1, in = (uint32_t)r->in[axis], out = (uint32_t)r->out[axis];
+	uint32_t dims[2] = { out, in }, weights, zeros;
+	float *none;
+
+	for (int i = 0; i < axis; i++)
+		before *= (uint32_t)shape->dims[i];
+	for (int i = axis + 1; i < r->rank; i++)
+		after *= (uint32_t)shape->dims[i];
+	shape->dims[axis] = out;
+	x = view(t, x, 3, (uint32_t[]){ before, in, after });
+	if (r->mode == NEAREST) {
+		int32_t *indices = builder_alloc(t->b, out * sizeof(*indices));
+
+		for (uint32_t i = 0; indices && i < out; i++)
+			indices[i] = (int32_t)nearest(r, axis, i);
+		return !indices ? NO_OPERAND :
+		       EMIT(t, NN(GATHER), result(t, x, 3, (uint32_t[]){ before, out, after }), x,
+			    scalar_int(t, 1), vector_int(t, out, indices));
+	}
+	if ((uint64_t)in * out > 1 << 22) {
+		refuse(t, "a matrix of %u times %u", out, in);
+		return NO_OPERAND;
+	}
+	weights = constant(t, x, 2, dims, matrix(t, r, axis));
+	none = builder_alloc(t->b, out * sizeof(*none));
+	zeros = constant(t, x, 1, dims, none);
+	t->work += (uint64_t)before * after * in * out;
+	x = transposed(t, x, 3, (int[]){ 0, 2, 1 });
+	x = product(t, view(t, x, 2, (uint32_t[]){ before * after, in }), weights, zeros,
+		    before * after, out);
+	return transposed(t, view(t, x, 3, (uint32_t[]){ before, after, out }), 3,
+			  (int[]){ 0, 2, 1 });
+}
+
+static void resize(struct translation *t, const struct resize *r)
+{
+	struct shape shape = *shape_in(t, 0), to = shape;
+	uint32_t x, dims[MAX_DIMS], rank, ins[6];
+	bool align, half, quantised;
+
+	for (int i = 0; i < r->rank; i++) {
+		to.dims[i] = r->out[i];
+		if (r->out[i] < 1 || r->out[i] > 1 << 24)
+			refuse(t, "a dimension of %lld", (long long)r->out[i]);
+	}
+	if (t->refused)
+		return;
+	quantised = r->mode != CUBIC && quantised_node(t, 1, false) && same_quantisation(t, 0) &&
+		    is_nnapi(r, &align, &half) && r->mode == NEAREST;
+	x = quantised ? quantised_in(t, 0) : in(t, 0);
+	if (r->mode != NEAREST && !t->refused && !is_float(t, x))
+		refuse(t, "of %s", onnx_name(type_in(t, 0)));
+	rank = flat(&to, dims);
+	if (!t->refused && is_nnapi(r, &align, &half) && operand_of(t, x)->type !=
+	    NN(TENSOR_INT32)) {
+		ins[0] = x;
+		ins[1] = scalar_int(t, (int32_t)r->out[3]);
+		ins[2] = scalar_int(t, (int32_t)r->out[2]);
+		ins[3] = scalar_bool(t, true);
+		ins[4] = scalar_bool(t, align);
+		ins[5] = scalar_bool(t, half);
+		t->work = 4 * (uint64_t)shape_count(&to);
+		x = emit(t, r->mode == NEAREST ? NN(RESIZE_NEAREST_NEIGHBOR) : NN(RESIZE_BILINEAR),
+			 result(t, x, rank, dims), 6, ins);
+	} else {
+		for (int i = 0; !t->refused && i < r->rank; i++)
+			if (r->scale[i] != 1 || r->out[i] != r->in[i])
+				x = along(t, x, r, i, &shape);
+	}
+	if (quantised)
+		set_quantised_out(t, x, &to);
+	else
+		set_out(t, 0, x, &to);
+}
+
+static bool read_mode(struct translation *t, struct resize *r)
+{
+	const char *mode = node_string(t->node, "mode", "nearest");
+	const struct shape *shape = shape_in(t, 0);
+
+	memset(r, 0, sizeof(*r));
+	r->mode = !strcmp(mode, "linear") ? LINEAR : !strcmp(mode, "cubic") ? CUBIC : NEAREST;
+	r->coordinates = node_string(t->node, "coordinate_transformation_mode",
+				     t->node->version < 11 ? "asymmetric" : "half_pixel");
+	r->rounding = node_string(t->node, "nearest_mode",
+				  t->node->version < 11 ? "floor" : "round_prefer_floor");
+	r->cubic = node_float(t->node, "cubic_coeff_a", -0.75f);
+	r->exclude_outside = node_int(t->node, "exclude_outside", 0);
+	r->rank = shape->rank;
+	for (int i = 0; i < r->rank; i++) {
+		r->in[i] = r->out[i] = shape->dims[i];
+		r->scale[i] = 1;
+	}
+	if (!strcmp(r->coordinates, "tf_crop_and_resize"))
+		refuse(t, "mode tf_crop_and_resize");
+	if (node_int(t->node, "antialias", 0))
+		refuse(t, "antialias");
+	if (r->exclude_outside && r->mode == LINEAR)
+		refuse(t, "exclude_outside");
+	return !t->refused;
+}
+
+static void set_scale(struct translation *t, struct resize *r, int axis, float scale)
+{
+	if (!(scale > 0) || scale * (float)r->in[axis] > 1 << 24) {
+		refuse(t, "a scale of %g", scale);
+		return;
+	}
+	r->scale[axis] = scale;
+	r->out[axis] = (int64_t)floorf((float)r->in[axis] * scale);
+}
+
+/* One scale for all axes, the smallest or the largest. */
+static void keep_ratio(struct translation *t, struct resize *r, const int *axes, int64_t count,
+		       const int64_t *sizes, bool larger)
+{
+	float scale = 0;
+
+	for (int64_t i = 0; i < count; i++) {
+		float one = (float)sizes[i] / (float)r->in[axes[i]];
+
+		if (!i || (larger ? one > scale : one < scale))
+			scale = one;
+	}
+	for (int64_t i = 0; i < count; i++) {
+		set_scale(t, r, axes[i], scale);
+		r->out[axes[i]] = (int64_t)floorf(scale * (float)r->in[axes[i]] + 0.5f);
+	}
+}
+
+void resize_op(struct translation *t)
+{
+	uint32_t scale_index = t->node->version < 11 ? 1 : 2, size_index = 3;
+	const char *policy = node_string(t->node, "keep_aspect_ratio_policy", "stretch");
+	const struct attribute *named = node_attribute(t->node, "axes");
+	int axes[MAX_RANK];
+	int64_t count = 0, given = 0, elements = 0;
+	struct resize r;
+
+	if (!read_mode(t, &r))
+		return;
+	for (int i = 0; i < r.rank; i++)
+		axes[count++] = i;
+	if (named && named->ints) {
+		count = 0;
+		for (size_t i = 0; i < named->count && count < MAX_RANK; i++)
+			axes[count++] = axis_of(t, named->ints[i], r.rank);
+	}
+	if (has_in(t, scale_index) && data_in(t, scale_index, &elements) && elements) {
+		float *scales = floats_in(t, scale_index, &given);
+
+		if (given != count)
+			refuse(t, "%lld scales", (long long)given);
+		for (int64_t i = 0; !t->refused && i < count; i++)
+			set_scale(t, &r, axes[i], scales[i]);
+	} else if (has_in(t, size_index) && t->node->version >= 11) {
+		int64_t *sizes = ints_in(t, size_index, &given);
+
+		if (given != count)
+			refuse(t, "%lld sizes", (long long)given);
+		for (int64_t i = 0; !t->refused && i < count; i++) {
+			if (sizes[i] < 1 || sizes[i] > 1 << 24)
+				refuse(t, "a size of %lld", (long long)sizes[i]);
+			r.scale[axes[i]] = (float)sizes[i] / (float)r.in[axes[i]];
+			r.out[axes[i]] = sizes[i];
+		}
+		if (!t->refused && strcmp(policy, "stretch"))
+			keep_ratio(t, &r, axes, count, sizes, !strcmp(policy, "not_smaller"));
+	} else {
+		refuse(t, "scales that are not constant");
+	}
+	resize(t, &r);
+}
+
+void upsample_op(struct translation *t)
+{
+	const struct attribute *attribute = node_attribute(t->node, "scales");
+	const float *scales = attribute ? attribute->floats : NULL;
+	int64_t count = attribute ? (int64_t)attribute->count : 0;
+	struct resize r;
+
+	if (!read_mode(t, &r))
+		return;
+	if (!scales)
+		scales = floats_in(t, 1, &count);
+	if (!scales || count != r.rank)
+		refuse(t, "scales that are not constant");
+	for (int i = 0; !t->refused && i < r.rank; i++)
+		set_scale(t, &r, i, scales[i]);
+	resize(t, &r);
+}
