@@ -48,7 +48,7 @@ static bool is_stream_aware(const OrtEpFactory *factory)
 	return false;
 }
 
-/* ---- what ONNX Runtime asks every factory, and this one has not: tensors are in host memory ---- */
+/* ---- what ONNX Runtime asks of every factory; here tensors are in the host's memory ---- */
 
 static OrtStatus *validate_compiled(OrtEpFactory *factory,
 				    const OrtHardwareDevice *const *devices, size_t count,
@@ -97,7 +97,7 @@ static OrtStatus *create_stream(OrtEpFactory *factory, const OrtMemoryDevice *de
 
 /* ---- devices ---- */
 
-/* ONNX Runtime knows nothing of our devices: an NPU of its list stands for them, or else the CPU. */
+/* ONNX Runtime does not know our devices: an NPU of its list stands for them, or the CPU. */
 static const OrtHardwareDevice *hardware_for(const struct ort *ort, bool is_cpu,
 					     const OrtHardwareDevice *const *devices, size_t count)
 {

@@ -237,6 +237,7 @@ static bool read_attribute(const struct ort *ort, const OrtOpAttr *from, struct 
 		to->count = size / sizeof(float);
 		return to->floats;
 	case ORT_ATTRIBUTE_STRING:
+	case ORT_ATTRIBUTE_STRINGS:
 		to->string = read_bytes(ort, from, type, &to->count);
 		return to->string;
 	case ORT_ATTRIBUTE_TENSOR:
@@ -441,7 +442,8 @@ float node_float(const struct node *node, const char *name, float otherwise)
 {
 	const struct attribute *attribute = node_attribute(node, name);
 
-	return attribute && attribute->floats && attribute->count ? attribute->floats[0] : otherwise;
+	return attribute && attribute->floats && attribute->count ? attribute->floats[0] :
+								    otherwise;
 }
 
 const char *node_string(const struct node *node, const char *name, const char *otherwise)

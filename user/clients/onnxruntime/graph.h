@@ -35,7 +35,7 @@ struct attribute {
 	char *name;
 	int64_t *ints;			/* of an integer, too */
 	float *floats;			/* of a float, too */
-	char *string;
+	char *string;			/* strings: each with its zero; count is all bytes */
 	size_t count;
 	OrtValue *tensor;
 	int type;			/* of the tensor */

@@ -81,7 +81,8 @@ void quantised_values(struct translation *t)
 			const struct node *node = &t->graph->nodes[i];
 
 			if (!(want ? is_quantise(node) : is_dequantise(node)) ||
-			    !node->in_count || !node->out_count || !parameters(t, node, &scale, &zero))
+			    !node->in_count || !node->out_count ||
+			    !parameters(t, node, &scale, &zero))
 				continue;
 			found(t, want ? node->out[0] : node->in[0], scale, zero);
 		}

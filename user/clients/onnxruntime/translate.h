@@ -16,9 +16,9 @@
 
 /* What is known of a value while a graph is translated. */
 struct translated {
-	bool ready;			/* its shape is known, and it is constant or has an operand */
+	bool ready;			/* its shape is known; it is constant or has an operand */
 	struct shape shape;
-	uint32_t operand;		/* made when it is first asked for, if constant or an input */
+	uint32_t operand;		/* of a constant or input made when it is asked for */
 	const void *data;		/* of a constant, of the value's ONNX type */
 	bool quantised;			/* scale and zero point are known */
 	float scale;
@@ -55,7 +55,7 @@ uint32_t in(struct translation *t, uint32_t index);
 
 /* The elements of a constant, NULL where the input is none; `count` is how many. */
 const void *data_in(struct translation *t, uint32_t index, int64_t *count);
-/* The same as numbers, in memory of the builder; refuses what is not constant or not of the kind. */
+/* The same as numbers, in memory of the builder; refuses what is not such a constant. */
 int64_t *ints_in(struct translation *t, uint32_t index, int64_t *count);
 float *floats_in(struct translation *t, uint32_t index, int64_t *count);
 /* A list that older operator sets have as an attribute, newer ones as an input; NULL: neither. */

@@ -276,7 +276,8 @@ void qlinear_conv_op(struct translation *t)
 
 	memset(&c, 0, sizeof(c));
 	read_conv(t, &c, shape, filter);
-	if (t->refused || !scalar_of(t, 1, &scale, &zero) || !scalar_of(t, 6, &out_scale, &out_zero))
+	if (t->refused || !scalar_of(t, 1, &scale, &zero) ||
+	    !scalar_of(t, 6, &out_scale, &out_zero))
 		return;
 	if (!linear_weights(t, 3, &weights))
 		return;

@@ -356,8 +356,8 @@ void slice_op(struct translation *t)
 
 	if (has_in(t, 4))
 		steps = ints_in(t, 4, &step_count);
-	if (!begin || !end || count != ends || count > shape.rank || (axes && axis_count != count) ||
-	    (steps && step_count != count)) {
+	if (!begin || !end || count != ends || count > shape.rank ||
+	    (axes && axis_count != count) || (steps && step_count != count)) {
 		refuse(t, "bounds that are not constant");
 		return;
 	}

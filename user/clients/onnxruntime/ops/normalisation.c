@@ -35,7 +35,8 @@ static uint32_t per_channel(struct translation *t, uint32_t x, const struct shap
 
 	/* Where leading dimensions are one, so are those of the constant. */
 	if (shape->rank > MAX_DIMS) {
-		x = broadcast(t, NN(MUL), x, shape, constant(t, x, 1, &channels, scale), &of, shape);
+		x = broadcast(t, NN(MUL), x, shape, constant(t, x, 1, &channels, scale), &of,
+			      shape);
 		return broadcast(t, NN(ADD), x, shape, constant(t, x, 1, &channels, bias), &of,
 				 shape);
 	}
@@ -265,7 +266,8 @@ void softmax_op(struct translation *t)
 {
 	const struct shape *shape = shape_in(t, 0);
 	bool old = t->node->version < 13, quantised;
-	int axis = shape->rank ? axis_of(t, node_int(t->node, "axis", old ? 1 : -1), shape->rank) : 0;
+	int64_t named = node_int(t->node, "axis", old ? 1 : -1);
+	int axis = shape->rank ? axis_of(t, named, shape->rank) : 0;
 	uint32_t dims[3] = { 1, 1, 1 }, x, out;
 	const struct translated *to;
 

@@ -32,7 +32,7 @@ def tensor(path):
 
 
 def frozen(path, inputs):
-    """The model with its parameters as constants, and the inputs that are left; None: it has none."""
+    """The model with its parameters as constants, and what inputs are left; None: it has none."""
     model = onnx.load(path)
     first = model.graph.input[0].name if model.graph.input else None
     names = [name for name, value in inputs.items() if name != first and value.size <= 64 and

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: MIT
+/*
+ * LSTM, GRU and RNN. The NNAPI has sequences of LSTM and RNN cells, in one direction; a GRU is made
+ * of its parts, step by step. The other direction is the same on a sequence that is turned round.
+ */
+#include "ops.h"
+
+#include <string.h>
+#include <strings.h>
+
+#define NN(name) ANEURALNETWORKS_##name
+
+enum { MAX_STEPS = 256 };
+
+struct recurrent {
+	uint32_t steps, batch, inputs, units, directions;
+	bool batch_first, backward;	/* backward: the only direction */
+	uint32_t gates;
+	uint32_t x;
+};
+
+static bool ordinary(struct translation *t, const struct recurrent *r)
+{
+	int64_t count;
+	const int32_t *lengths = has_in(t, 4) ? data_in(t, 4, &count) : NULL;
+
+	if (has_in(t, 4) && !lengths)
+		refuse(t, "lengths of sequences that are not constant");
+	for (int64_t i = 0; lengths && i < count; i++)
+		if (lengths[i] != (int32_t)r->steps)
+			refuse(t, "sequences of different lengths");
+	if (node_attribute(t->node, "clip"))
+		refuse(t, "clip");
+	if (node_int(t->node, "input_forget", 0))
+		refuse(t, "input_forget");
+	if (r->directions == 2 && r->batch_first)
+		refuse(t, "layout 1 in two directions");
+	return !t->refused;
+}
+
+static bool read_recurrent(struct translation *t, struct recurrent *r, uint32_t gates)
+{
+	const struct shape *x = shape_in(t, 0), *w = shape_in(t, 1), *back = shape_in(t, 2);
+	const char *direction = node_string(t->node, "direction", "forward");
+
+	memset(r, 0, sizeof(*r));
+	if (!t->refused && (x->rank != 3 || w->rank != 3 || back->rank != 3))
+		refuse(t, "%d dimensions", x->rank);
+	if (t->refused)
+		return false;
+	r->gates = gates;
+	r->batch_first = node_int(t->node, "layout", 0);
+	r->steps = (uint32_t)x->dims[r->batch_first];
+	r->batch = (uint32_t)x->dims[!r->batch_first];
+	r->inputs = (uint32_t)x->dims[2];
+	r->directions = !strcmp(direction, "bidirectional") ? 2 : 1;
+	r->backward = !strcmp(direction, "reverse");
+	r->units = (uint32_t)w->dims[1] / gates;
+	if (w->dims[0] != r->directions || w->dims[1] != (int64_t)r->units * gates ||
+	    w->dims[2] != r->inputs || back->dims[0] != r->directions ||
+	    back->dims[1] != w->dims[1] || back->dims[2] != r->units || !r->units) {
+		refuse(t, "weights of another shape");
+		return false;
+	}
+	r->x = in(t, 0);
+	if (!is_float(t, r->x))
+		refuse(t, "of %s", onnx_name(type_in(t, 0)));
+	t->work = (uint64_t)r->steps * r->batch * r->directions * gates * r->units *
+		  (r->inputs + r->units);
+	return ordinary(t, r);
+}
+
+/* Rows [from, from + rows) of an input seen as [all, columns]; of a constant they stay in place. */
+static uint32_t rows_of(struct translation *t, uint32_t index, uint32_t all, uint32_t columns,
+			uint32_t from, uint32_t rows, bool is_vector)
+{
+	uint32_t x = in(t, index), dims[2] = { rows, columns }, out;
+	struct operand operand;
+	size_t size;
+
+	if (t->refused)
+		return NO_OPERAND;
+	operand = *operand_of(t, x);
+	if (operand.data) {
+		size = onnx_size(type_in(t, index));
+		operand.rank = 2;
+		memcpy(operand.dims, dims, sizeof(dims));
+		operand.size = operand_size(&operand);
+		operand.data = (const char *)operand.data + size * from * columns;
+		out = builder_operand(t->b, &operand);
+	} else {
+		x = view(t, x, 2, (uint32_t[]){ all, columns });
+		out = EMIT(t, NN(SLICE), result(t, x, 2, dims), x,
+			   vector_int(t, 2, (int32_t[]){ (int32_t)from, 0 }),
+			   vector_int(t, 2, (int32_t[]){ (int32_t)rows, (int32_t)columns }));
+	}
+	return is_vector ? view(t, out, 1, (uint32_t[]){ rows * columns }) : out;
+}
+
+/* Weights of a gate in a direction: of the input (1) or the state (2). */
+static uint32_t gate(struct translation *t, const struct recurrent *r, uint32_t index,
+		     uint32_t direction, uint32_t number)
+{
+	uint32_t columns = index == 1 ? r->inputs : r->units;
+
+	return rows_of(t, index, r->directions * r->gates * r->units, columns,
+		       (direction * r->gates + number) * r->units, r->units, false);
+}
+
+static uint32_t zeros(struct translation *t, uint32_t like, uint32_t rank, const uint32_t *dims)
+{
+	struct operand type = { .type = operand_of(t, like)->type, .rank = rank };
+
+	memcpy(type.dims, dims, rank * sizeof(*dims));
+	type.size = operand_size(&type);
+	return constant_bytes(t, &type, builder_alloc(t->b, type.size + 1));
+}
+
+/* A gate's part of the biases [2 * gates * units]: `half` 0 for the input, 1 for the state. */
+static uint32_t half_bias(struct translation *t, const struct recurrent *r, uint32_t direction,
+			  uint32_t number, uint32_t half)
+{
+	if (!has_in(t, 3))
+		return zeros(t, r->x, 1, &r->units);
+	return rows_of(t, 3, r->directions * 2 * r->gates, r->units,
+		       (direction * 2 + half) * r->gates + number, 1, true);
+}
+
+/* The sum of both, of constants computed here. */
+static uint32_t bias(struct translation *t, const struct recurrent *r, uint32_t direction,
+		     uint32_t number)
+{
+	int64_t count;
+	const float *all = has_in(t, 3) && type_in(t, 3) == ONNX_FLOAT ? data_in(t, 3, &count) :
+									 NULL;
+	float *sums;
+
+	if (!all)
+		return !has_in(t, 3) ? half_bias(t, r, direction, number, 0) :
+		       arithmetic(t, NN(ADD), half_bias(t, r, direction, number, 0),
+				  half_bias(t, r, direction, number, 1));
+	sums = builder_alloc(t->b, r->units * sizeof(*sums));
+	for (uint32_t i = 0; sums && i < r->units; i++)
+		sums[i] = all[(direction * 2 * r->gates + number) * r->units + i] +
+			  all[((direction * 2 + 1) * r->gates + number) * r->units + i];
+	return constant(t, r->x, 1, &r->units, sums);
+}
+
+static uint32_t state(struct translation *t, const struct recurrent *r, uint32_t index,
+		      uint32_t direction)
+{
+	uint32_t dims[2] = { r->batch, r->units };
+
+	if (!has_in(t, index))
+		return zeros(t, r->x, 2, dims);
+	return rows_of(t, index, r->directions * r->batch, r->units, direction * r->batch, r->batch,
+		       false);
+}
+
+/* Turned round in time. */
+static uint32_t reversed(struct translation *t, const struct recurrent *r, uint32_t x)
+{
+	return EMIT(t, NN(REVERSE), result(t, x, 3, operand_of(t, x)->dims), x,
+		    vector_int(t, 1, (int32_t[]){ r->batch_first }));
+}
+
+/* Those that are named, if any are, must be these, in each direction. */
+static bool activations_are(struct translation *t, const char *const *names, size_t count)
+{
+	const struct attribute *given = node_attribute(t->node, "activations");
+	size_t number = 0;
+
+	for (size_t at = 0; given && given->string && at < given->count; number++) {
+		const char *name = given->string + at;
+
+		if (strcasecmp(name, names[number % count]))
+			refuse(t, "activation %s", name);
+		at += strlen(name) + 1;
+	}
+	return !t->refused;
+}
+
+static uint32_t joined(struct translation *t, uint32_t a, uint32_t b, uint32_t before,
+		       uint32_t size)
+{
+	uint32_t dims[3] = { before, 1, size };
+
+	a = view(t, a, 3, dims);
+	b = view(t, b, 3, dims);
+	dims[1] = 2;
+	return EMIT(t, NN(CONCATENATION), result(t, a, 3, dims), a, b, scalar_int(t, 1));
+}
+
+/* All states, the last one, and of LSTM the last cell, of each direction. */
+static void set_outputs(struct translation *t, const struct recurrent *r, uint32_t out[2][3])
+{
+	uint32_t size = r->batch * r->units;
+	struct shape all = { 4, { r->steps, r->directions, r->batch, r->units } };
+	struct shape last = { 3, { r->directions, r->batch, r->units } };
+
+	if (r->batch_first) {
+		all = (struct shape){ 4, { r->batch, r->steps, 1, r->units } };
+		last = (struct shape){ 3, { r->batch, 1, r->units } };
+	}
+	if (r->directions == 2) {
+		out[0][0] = joined(t, out[0][0], out[1][0], r->steps, size);
+		for (int i = 1; i < 3; i++)
+			if (out[0][i] != NO_OPERAND)
+				out[0][i] = joined(t, out[0][i], out[1][i], 1, size);
+	}
+	set_out(t, 0, out[0][0], &all);
+	set_out(t, 1, out[0][1], &last);
+	if (out[0][2] != NO_OPERAND)
+		set_out(t, 2, out[0][2], &last);
+}
+
+static uint32_t omitted(struct translation *t, uint32_t like)
+{
+	struct operand operand = { .type = operand_of(t, like)->type, .rank = 1, .omitted = true };
+
+	return t->refused ? NO_OPERAND : builder_operand(t->b, &operand);
+}
+
+static uint32_t sequence_dims(const struct recurrent *r, uint32_t last, uint32_t dims[3])
+{
+	dims[0] = r->batch_first ? r->batch : r->steps;
+	dims[1] = r->batch_first ? r->steps : r->batch;
+	dims[2] = last;
+	return 3;
+}
+
+/* Gates of ONNX are in the order i, o, f, c; those of the NNAPI i, f, c, o. */
+static void lstm(struct translation *t, const struct recurrent *r, uint32_t direction,
+		 bool backward, uint32_t out[3])
+{
+	static const uint32_t order[] = { 0, 2, 3, 1 };
+	uint32_t ins[28], dims[3], count = 0, state_dims[2] = { r->batch, r->units };
+
+	ins[count++] = backward ? reversed(t, r, r->x) : r->x;
+	for (int i = 0; i < 4; i++)
+		ins[count++] = gate(t, r, 1, direction, order[i]);
+	for (int i = 0; i < 4; i++)
+		ins[count++] = gate(t, r, 2, direction, order[i]);
+	/* Peepholes i, o, f to i, f, o. */
+	for (uint32_t i = 0; i < 3; i++)
+		ins[count++] = has_in(t, 7) ? rows_of(t, 7, r->directions * 3, r->units,
+						      direction * 3 + (i ? 3 - i : 0), 1, true) :
+					      omitted(t, r->x);
+	for (int i = 0; i < 4; i++)
+		ins[count++] = bias(t, r, direction, order[i]);
+	/* No projection. */
+	ins[count] = omitted(t, r->x);
+	if (ins[count] != NO_OPERAND)
+		t->b->operands[ins[count]].rank = 2;
+	count++;
+	ins[count++] = omitted(t, r->x);
+	ins[count++] = state(t, r, 5, direction);
+	ins[count++] = state(t, r, 6, direction);
+	ins[count++] = scalar_int(t, 4);
+	ins[count++] = scalar_float(t, r->x, 0);
+	ins[count++] = scalar_float(t, r->x, 0);
+	ins[count++] = scalar_bool(t, !r->batch_first);
+	for (int i = 0; i < 4; i++)
+		ins[count++] = omitted(t, r->x);
+	sequence_dims(r, r->units, dims);
+	out[0] = result(t, r->x, 3, dims);
+	out[1] = result(t, r->x, 2, state_dims);
+	out[2] = result(t, r->x, 2, state_dims);
+	emit_many(t, NN(UNIDIRECTIONAL_SEQUENCE_LSTM), 3, out, count, ins);
+	if (backward && !t->refused)
+		out[0] = reversed(t, r, out[0]);
+}
+
+void lstm_op(struct translation *t)
+{
+	uint32_t out[2][3];
+	struct recurrent r;
+
+	if (!read_recurrent(t, &r, 4) ||
+	    !activations_are(t, (const char *[]){ "Sigmoid", "Tanh", "Tanh" }, 3))
+		return;
+	for (uint32_t d = 0; d < r.directions; d++)
+		lstm(t, &r, d, d || r.backward, out[d]);
+	set_outputs(t, &r, out);
+}
+
+void rnn_op(struct translation *t)
+{
+	uint32_t out[2][3], dims[3];
+	struct recurrent r;
+
+	if (!read_recurrent(t, &r, 1) || !activations_are(t, (const char *[]){ "Tanh" }, 1))
+		return;
+	sequence_dims(&r, r.units, dims);
+	for (uint32_t d = 0; d < r.directions; d++) {
+		bool backward = d || r.backward;
+		uint32_t ins[] = {
+			backward ? reversed(t, &r, r.x) : r.x,
+			gate(t, &r, 1, d, 0),
+			gate(t, &r, 2, d, 0),
+			bias(t, &r, d, 0),
+			state(t, &r, 5, d),
+			scalar_int(t, 4),
+			scalar_int(t, !r.batch_first),
+		};
+
+		out[d][0] = result(t, r.x, 3, dims);
+		out[d][1] = result(t, r.x, 2, (uint32_t[]){ r.batch, r.units });
+		out[d][2] = NO_OPERAND;
+		emit_many(t, NN(UNIDIRECTIONAL_SEQUENCE_RNN), 2, out[d], 7, ins);
+		if (backward && !t->refused)
+			out[d][0] = reversed(t, &r, out[d][0]);
+	}
+	set_outputs(t, &r, out);
+}
+
+/* ---- GRU: gates z, r, h ---- */
+
+/* Rows of a product of all steps with the weights of a gate: those of one step. */
+static uint32_t step_of(struct translation *t, const struct recurrent *r, uint32_t all,
+			uint32_t step)
+{
+	uint32_t dims[2] = { r->batch, r->units };
+
+	return EMIT(t, NN(SLICE), result(t, all, 2, dims), all,
+		    vector_int(t, 2, (int32_t[]){ (int32_t)(step * r->batch), 0 }),
+		    vector_int(t, 2, (int32_t[]){ (int32_t)r->batch, (int32_t)r->units }));
+}
+
+struct gru {
+	uint32_t inputs[3];		/* of all steps, by the weights, with their biases */
+	uint32_t weights[3], biases[3];	/* of the state */
+};
+
+static uint32_t gru_step(struct translation *t, const struct recurrent *r, const struct gru *g,
+			 uint32_t step, uint32_t h)
+{
+	bool linear = node_int(t->node, "linear_before_reset", 0);
+	uint32_t gates[2], candidate, state;
+
+	for (int i = 0; i < 2; i++) {
+		state = product(t, h, g->weights[i], g->biases[i], r->batch, r->units);
+		gates[i] = unary(t, NN(LOGISTIC), arithmetic(t, NN(ADD), state,
+							     step_of(t, r, g->inputs[i], step)));
+	}
+	if (linear) {
+		state = product(t, h, g->weights[2], g->biases[2], r->batch, r->units);
+		state = arithmetic(t, NN(MUL), gates[1], state);
+	} else {
+		state = product(t, arithmetic(t, NN(MUL), gates[1], h), g->weights[2],
+				g->biases[2], r->batch, r->units);
+	}
+	candidate = unary(t, NN(TANH), arithmetic(t, NN(ADD), state,
+						  step_of(t, r, g->inputs[2], step)));
+	/* (1 - z) c + z h = c + z (h - c) */
+	return arithmetic(t, NN(ADD), candidate,
+			  arithmetic(t, NN(MUL), gates[0],
+				     arithmetic(t, NN(SUB), h, candidate)));
+}
+
+static void gru(struct translation *t, const struct recurrent *r, uint32_t direction,
+		bool backward, uint32_t out[3])
+{
+	uint32_t x = view(t, r->x, 2, (uint32_t[]){ r->steps * r->batch, r->inputs });
+	uint32_t states[MAX_STEPS + 1], h = state(t, r, 5, direction), dims[2];
+	struct gru g;
+
+	for (uint32_t i = 0; i < 3; i++) {
+		g.inputs[i] = product(t, x, gate(t, r, 1, direction, i),
+				      half_bias(t, r, direction, i, 0), r->steps * r->batch,
+				      r->units);
+		g.weights[i] = gate(t, r, 2, direction, i);
+		g.biases[i] = half_bias(t, r, direction, i, 1);
+	}
+	for (uint32_t i = 0; !t->refused && i < r->steps; i++) {
+		uint32_t step = backward ? r->steps - 1 - i : i;
+
+		h = gru_step(t, r, &g, step, h);
+		states[step] = h;
+	}
+	dims[0] = r->steps * r->batch;
+	dims[1] = r->units;
+	states[r->steps] = scalar_int(t, 0);
+	out[0] = emit(t, NN(CONCATENATION), result(t, r->x, 2, dims), r->steps + 1, states);
+	out[1] = h;
+	out[2] = NO_OPERAND;
+}
+
+void gru_op(struct translation *t)
+{
+	uint32_t out[2][3];
+	struct recurrent r;
+
+	if (!read_recurrent(t, &r, 3) ||
+	    !activations_are(t, (const char *[]){ "Sigmoid", "Tanh" }, 2))
+		return;
+	if (r.steps > MAX_STEPS || r.batch_first)
+		refuse(t, r.batch_first ? "layout 1" : "more than 256 steps");
+	for (uint32_t d = 0; !t->refused && d < r.directions; d++)
+		gru(t, &r, d, d || r.backward, out[d]);
+	if (!t->refused)
+		set_outputs(t, &r, out);
+}
