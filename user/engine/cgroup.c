@@ -164,6 +164,9 @@ static int set_limits(int fd, uint64_t memory, unsigned int cpu_weight, unsigned
 {
 	int error = put(fd, "pids.max", "%u", pids);
 
+	/* A kernel refuses a number above the one of all processes that it can have. */
+	if (error == EINVAL)
+		error = put(fd, "pids.max", "max");
 	if (!error)
 		error = put(fd, "cpu.weight", "%u", cpu_weight);
 	return error ? error : set_memory(fd, memory);
