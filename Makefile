@@ -31,6 +31,8 @@ base	:= -std=gnu11 $(warnings) -ffp-contract=off $(includes) \
 	-DNN_EXTENSIONS_DIR=\"$(EXTENSIONS_DIR)\" -DNN_CONFIG_DIR=\"$(CONFIG_DIR)\"
 ifneq ($(SAN),)
 san	:= -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+# What sanitizers add takes an optimiser half of the time that all compilers take.
+level	:= -O1
 endif
 # Hostile input is read here: see security.rst. Fortified calls need an optimiser, and would hide
 # what a sanitizer looks for.
@@ -39,7 +41,7 @@ harden	:= -fstack-protector-strong -fstack-clash-protection \
 	$(if $(filter x86_64 i%86,$(machine)),-fcf-protection=full) \
 	$(if $(filter aarch64,$(machine)),-mbranch-protection=standard)
 fortify	= $(if $(san),,$(if $(filter -O -O1 -O2 -O3 -Os -Og,$(CFLAGS)),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3))
-cflags	= $(base) -fPIC -fvisibility=hidden -pthread $(harden) $(fortify) $(san) $(CFLAGS)
+cflags	= $(base) -fPIC -fvisibility=hidden -pthread $(harden) $(fortify) $(san) $(CFLAGS) $(level)
 # Our threads outlive dlclose(): code that they run has to stay.
 so_only	:= -Wl,-z,nodelete
 ldflags	= -pthread $(san) -Wl,-z,defs -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack $(LDFLAGS)
@@ -144,6 +146,10 @@ $(gen)/plan_sources.h: $(plan_src)
 	@mkdir -p $(@D)
 	cat $(plan_src) | sha256sum | sed 's/\(.\{16\}\).*/#define PLAN_SOURCES 0x\1u/' > $@
 $(obj)/user/plan/fingerprint.o $(fuzz_obj)/user/plan/fingerprint.o: $(gen)/plan_sources.h
+
+ifneq ($(SAN),)
+$(obj)/user/tests/%.o: level := -O0
+endif
 
 # Weights may be anything: what is computed of them wraps, and is never undefined.
 fast_kernels := $(call objects,user/plan/kernels/*.c)
@@ -303,12 +309,15 @@ $(BUILD)/tests/%_test: $(obj)/user/tests/%_test.o $(test_lib) $(libdemo) $(archi
 
 # ---- fuzzing: the same sources once more, with clang and its instrumentation ----
 
-fuzz_flags := -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
+fuzz_flags := -g -fsanitize=address,undefined -fno-sanitize-recover=all
 fuzz_parts := $(patsubst %.c,$(fuzz_obj)/%.o,$(wildcard user/model/*.c user/ops/*.c user/plan/*.c user/plan/*/*.c user/ring/*.c))
 
+fuzz_level := -O1
+# Their inner loops take clang longer than all the rest, and the models of fuzzers are small.
+$(fuzz_obj)/user/plan/kernels/%.o: fuzz_level := -O0
 $(fuzz_obj)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CLANG) $(base) $(fuzz_flags) -fsanitize=fuzzer-no-link -pthread -MMD -MP -c -o $@ $<
+	$(CLANG) $(base) $(fuzz_flags) $(fuzz_level) -fsanitize=fuzzer-no-link -pthread -MMD -MP -c -o $@ $<
 $(BUILD)/fuzz/%: $(fuzz_obj)/user/tests/fuzz/%.o $(fuzz_parts)
 	$(CLANG) $(fuzz_flags) -fsanitize=fuzzer -pthread -o $@ $^ -lm -ldl
 $(BUILD)/fuzz/keeper_fuzz: $(fuzz_obj)/user/engine/cache_message.o $(fuzz_obj)/user/engine/file_message.o
