@@ -292,6 +292,8 @@ $(BUILD)/tests/allowlist_test: $(obj)/user/tests/allowlist_test.o $(obj)/user/ru
 # It loads the library.
 $(BUILD)/tests/support_library_test: $(obj)/user/tests/support_library_test.o | $(libsl)
 	$(test_link) -lcmocka -ldl
+$(BUILD)/tests/tflite_test: $(obj)/user/tests/tflite_test.o $(libtflite)
+	$(test_link) -lnnaccel_tflite -lcmocka
 $(BUILD)/tests/tools_%_test: $(obj)/user/tests/tools_%_test.o $(obj)/user/tools/tool.o
 	$(test_link) -lcmocka
 $(BUILD)/tests/libnnaccel_test: $(obj)/user/tests/libnnaccel_test.o $(libhal)
@@ -434,6 +436,17 @@ bench-cache: $(BUILD)/bench-bin/cache
 	$< > $(BUILD)/bench/cache.tsv
 	BUILD=$(BUILD) scripts/vm -- $(abspath $<) --vm >> $(BUILD)/bench/cache.tsv
 	column -t -s '	' $(BUILD)/bench/cache.tsv
+# An unpacked TensorFlow Lite with its own loader, by which Python runs.
+tflite_lib = $$(scripts/tflite)/usr/lib/x86_64-linux-gnu
+bench-tflite: user
+	@mkdir -p $(BUILD)/bench
+	grep -m 1 'model name' /proc/cpuinfo
+	xnnpack=$$(scripts/tflite --xnnpack)/package/cc_deps/linux_amd64/libtensorflowlite_c.so; \
+	lib=$(tflite_lib); "$$lib/ld-linux-x86-64.so.2" --library-path \
+		"$$lib:/usr/lib/x86_64-linux-gnu" /usr/bin/python3 user/bench/tflite.py \
+		"$$lib/libtensorflow-lite.so" $(abspath $(libtflite)) \
+		user/clients/tflite/builtins.def "$$xnnpack" > $(BUILD)/bench/tflite.tsv
+	column -t -s '	' $(BUILD)/bench/tflite.tsv
 bench-memory: $(BUILD)/bench-bin/memory $(BUILD)/bench-bin/uring
 	@mkdir -p $(BUILD)/bench
 	BUILD=$(BUILD) scripts/vm -- $(abspath $<) > $(BUILD)/bench/memory.tsv

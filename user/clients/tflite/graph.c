@@ -28,6 +28,7 @@ bool graph_init(struct graph *g, struct tfl_context *context, bool build)
 void graph_free(struct graph *g)
 {
 	ANeuralNetworksModel_free(g->model);
+	constants_free(&g->constants);
 	while (g->blocks) {
 		struct graph_block *next = g->blocks->next;
 
@@ -364,10 +365,23 @@ static uint32_t add(struct graph *g, const struct value *v)
 static uint32_t add_constant(struct graph *g, const struct value *v, const void *data,
 			     uint64_t size, bool of_file)
 {
+	const ANeuralNetworksMemory *memory = NULL;
 	uint32_t operand = add(g, v);
+	uint64_t offset = 0;
 
 	if (g->hash && !(of_file && !g->hash_constants))
 		sha256_add(g->hash, data, size);
+	if (of_file && g->model)
+		memory = constants_find(&g->constants, data, size, &offset);
+	if (memory) {
+		if (operand != GRAPH_NONE && !g->refused &&
+		    ANeuralNetworksModel_setOperandValueFromMemory(g->model, (int32_t)operand,
+								   memory, offset, size) !=
+				ANEURALNETWORKS_NO_ERROR)
+			graph_refuse(g, "NNAPI does not take a constant of %llu bytes",
+				     (unsigned long long)size);
+		return operand;
+	}
 	if (operand != GRAPH_NONE && g->model && !g->refused &&
 	    ANeuralNetworksModel_setOperandValue(g->model, (int32_t)operand, data, size) !=
 			ANEURALNETWORKS_NO_ERROR)

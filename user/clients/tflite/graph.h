@@ -15,6 +15,7 @@
 #include <android/NeuralNetworks.h>
 
 #include "clients/tflite/abi.h"
+#include "clients/tflite/constants.h"
 #include "runtime/sha256.h"
 
 #define GRAPH_MAX_RANK 8
@@ -55,6 +56,7 @@ struct graph {
 	int *node_of;			/* by operation, the node that it is of */
 	uint32_t num_operations, max_operations;
 	struct graph_block *blocks;	/* constants that are not the model file's */
+	struct constants constants;	/* those that are */
 
 	struct graph_port *states;
 	uint32_t num_states;

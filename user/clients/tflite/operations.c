@@ -8,6 +8,7 @@
 #define MOVED (TYPE_FLOAT | TYPE_INT | TYPE_Q8)
 #define RANK4 .max_rank = 4
 #define PARAMS .params = true
+#define OPTIONAL .optional = true
 #define RAW .raw = true
 #define INPUTS(min, max) .min_inputs = (min), .max_inputs = (max)
 #define NNAPI(name) .code = ANEURALNETWORKS_##name
@@ -27,7 +28,7 @@ static const struct operation operations[] = {
 	[12] = { convert_pool, NNAPI(L2_POOL_2D), TYPE_FLOAT, INPUTS(1, 1), RANK4, PARAMS },
 	[13] = { convert_response_norm, 0, TYPE_FLOAT, INPUTS(1, 1), RANK4, PARAMS },
 	[14] = { convert_sigmoid, NNAPI(LOGISTIC), COMMON, INPUTS(1, 1), RANK4 },
-	[16] = { convert_lstm, 0, TYPE_FLOAT, INPUTS(5, 24), PARAMS },
+	[16] = { convert_lstm, 0, TYPE_FLOAT, INPUTS(5, 24), PARAMS, OPTIONAL },
 	[17] = { convert_pool, NNAPI(MAX_POOL_2D), COMMON, INPUTS(1, 1), RANK4, PARAMS },
 	[18] = { convert_mul, 0, COMMON | TYPE_INT, INPUTS(2, 2), RANK4, PARAMS },
 	[19] = { convert_relu, NNAPI(RELU), COMMON, INPUTS(1, 1), RANK4 },
@@ -40,7 +41,7 @@ static const struct operation operations[] = {
 	[24] = { convert_rnn, 0, TYPE_FLOAT, INPUTS(5, 5), PARAMS },
 	[25] = { convert_softmax, 0, COMMON, INPUTS(1, 1), RANK4, PARAMS },
 	[26] = { convert_block, NNAPI(SPACE_TO_DEPTH), COMMON, INPUTS(1, 1), RANK4, PARAMS, RAW },
-	[27] = { convert_svdf, 0, TYPE_FLOAT, INPUTS(5, 5), PARAMS },
+	[27] = { convert_svdf, 0, TYPE_FLOAT, INPUTS(5, 5), PARAMS, OPTIONAL },
 	[28] = { convert_sigmoid, NNAPI(TANH), COMMON, INPUTS(1, 1), RANK4 },
 	[34] = { convert_pad, 0, COMMON, INPUTS(2, 2), RANK4, RAW, .shape_inputs = SHAPE_INPUT(1) },
 	[35] = { convert_sequence_rnn, 0, TYPE_FLOAT, INPUTS(5, 5), PARAMS },
@@ -56,17 +57,17 @@ static const struct operation operations[] = {
 	[41] = { convert_add, NNAPI(SUB), COMMON | TYPE_INT, INPUTS(2, 2), RANK4, PARAMS },
 	[42] = { convert_div, 0, TYPE_FLOAT, INPUTS(2, 2), RANK4, PARAMS },
 	[43] = { convert_reshape, 0, MOVED, INPUTS(1, 1), RANK4, RAW },
-	[44] = { convert_sequence_lstm, 0, TYPE_FLOAT, INPUTS(20, 24), PARAMS },
+	[44] = { convert_sequence_lstm, 0, TYPE_FLOAT, INPUTS(20, 24), PARAMS, OPTIONAL },
 	[45] = { convert_strided_slice, 0, MOVED, INPUTS(4, 4), PARAMS, RAW,
 		 .shape_inputs = SHAPE_INPUT(1) | SHAPE_INPUT(2) | SHAPE_INPUT(3) },
-	[46] = { convert_bidirectional_rnn, 0, TYPE_FLOAT, INPUTS(12, 12), PARAMS },
+	[46] = { convert_bidirectional_rnn, 0, TYPE_FLOAT, INPUTS(12, 12), PARAMS, OPTIONAL },
 	[47] = { convert_unary, NNAPI(EXP), COMMON, INPUTS(1, 1) },
 	[48] = { convert_top_k, 0, COMMON | TYPE_INT, INPUTS(2, 2), RAW,
 		 .shape_inputs = SHAPE_INPUT(1) },
 	[49] = { convert_split, 0, MOVED, .data = 1, INPUTS(2, 2), PARAMS, RAW,
 		 .shape_inputs = SHAPE_INPUT(0) },
 	[50] = { convert_log_softmax, 0, COMMON, INPUTS(1, 1) },
-	[52] = { convert_bidirectional_lstm, 0, TYPE_FLOAT, INPUTS(48, 48), PARAMS },
+	[52] = { convert_bidirectional_lstm, 0, TYPE_FLOAT, INPUTS(48, 48), PARAMS, OPTIONAL },
 	[53] = { convert_cast, 0, MOVED, INPUTS(1, 1), RAW },
 	[54] = { convert_prelu, 0, COMMON, INPUTS(2, 2) },
 	[55] = { convert_maximum, NNAPI(MAXIMUM), MOVED, INPUTS(2, 2) },
@@ -210,12 +211,18 @@ static void check(struct graph *g, const struct operation *op)
 		return graph_refuse(g, "%d inputs", count);
 	if (!t || !graph_output(g, 0))
 		return graph_refuse(g, "an input or output is missing");
-	for (int i = 0; i < count; i++)
+	for (int i = 0; i < count; i++) {
+		if (i < op->min_inputs && !op->optional && !graph_input(g, i))
+			return graph_refuse(g, "input %d is missing", i);
 		if (!check_dims(g, graph_input(g, i)))
 			return;
-	for (int i = 0; i < g->node->outputs->size; i++)
+	}
+	for (int i = 0; i < g->node->outputs->size; i++) {
+		if (!graph_output(g, i))
+			return graph_refuse(g, "output %d is missing", i);
 		if (!check_dims(g, graph_output(g, i)))
 			return;
+	}
 	if (op->params && !g->node->builtin_data)
 		return graph_refuse(g, "its parameters are missing");
 	if (t->type < 0 || t->type > 30 || !(op->types & TYPE(t->type)))

@@ -21,6 +21,7 @@ struct operation {
 	uint8_t min_inputs, max_inputs;
 	uint8_t max_rank;		/* of the main input; 0: any */
 	bool params;			/* has parameters, that may not be missing */
+	bool optional;			/* inputs below min_inputs may be absent */
 	bool raw;			/* quantised values are moved, so they need no scale */
 	uint32_t shape_inputs;		/* bits of inputs that the output's shape depends on */
 };

@@ -212,6 +212,7 @@ static bool check_devices(struct choice *c)
 		struct graph g;
 		bool ok = graph_init(&g, c->context, true), again = true;
 
+		g.constants.placeholders = true;
 		refused = ok ? build(c, &g, NULL) : NULL;
 		if (refused) {
 			refuse(c, refused, g.why);

@@ -238,7 +238,7 @@ void convert_fully_connected(struct graph *g, const struct operation *op)
 		graph_reshape_to(g, y, 0);
 }
 
-/* An operand with dimensions of 1 in front. */
+/* An operand in float32 with dimensions of 1 in front. */
 static uint32_t of_rank(struct graph *g, int input, int rank)
 {
 	const struct tfl_tensor *t = graph_input(g, input);
@@ -247,13 +247,15 @@ static uint32_t of_rank(struct graph *g, int input, int rank)
 
 	for (int i = 0; i < t->dims->size; i++)
 		dims[missing + i] = dim(t, i);
-	return graph_reshaped(g, graph_in(g, input), (uint32_t)rank, dims);
+	return graph_reshaped(g, graph_real_in(g, input), (uint32_t)rank, dims);
 }
 
+/* Quantised ones are computed as float32, which is faster; sums are exact to far below a quantum. */
 void convert_batch_matmul(struct graph *g, const struct operation *op)
 {
 	const struct tfl_batch_matmul *p = g->node->builtin_data;
 	const struct tfl_tensor *x = graph_input(g, 0), *y = graph_input(g, 1);
+	uint32_t out;
 	int rank;
 
 	(void)op;
@@ -266,6 +268,8 @@ void convert_batch_matmul(struct graph *g, const struct operation *op)
 		return graph_refuse(g, "factors of %d and %d dimensions, must be 2 to 4",
 				    x->dims->size, y->dims->size);
 	count_work(g, graph_output(g, 0), dim(x, x->dims->size - (p->adj_x ? 2 : 1)));
-	emit(g, ANEURALNETWORKS_BATCH_MATMUL, graph_out(g, 0), of_rank(g, 0, rank),
-	     of_rank(g, 1, rank), graph_bool(g, p->adj_x), graph_bool(g, p->adj_y));
+	out = graph_begin_real(g, 0);
+	emit(g, ANEURALNETWORKS_BATCH_MATMUL, out, of_rank(g, 0, rank), of_rank(g, 1, rank),
+	     graph_bool(g, p->adj_x), graph_bool(g, p->adj_y));
+	graph_end_real(g, 0, out);
 }

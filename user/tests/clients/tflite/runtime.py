@@ -11,8 +11,8 @@ class Tflite:
 
     def __init__(self, path):
         self.lib = ctypes.CDLL(path)
-        pointers = ("ModelCreate InterpreterOptionsCreate InterpreterCreate "
-                    "InterpreterGetInputTensor InterpreterGetOutputTensor TensorData")
+        pointers = ("ModelCreate ModelCreateFromFile InterpreterOptionsCreate "
+                    "InterpreterCreate InterpreterGetInputTensor InterpreterGetOutputTensor TensorData")
         for name in pointers.split():
             getattr(self.lib, "TfLite" + name).restype = c_void_p
         self.lib.TfLiteTensorByteSize.restype = c_size_t
@@ -42,12 +42,15 @@ class Delegate:
 
 
 class Interpreter:
-    """A model, with delegates applied to it."""
+    """A model, the bytes or the path of one, with delegates applied to it."""
 
     def __init__(self, tflite, data, handles=(), threads=1):
         self.t = tflite
         self.data = data
-        self.model = tflite.ModelCreate(data, c_size_t(len(data)))
+        if isinstance(data, str):
+            self.model = tflite.ModelCreateFromFile(data.encode())
+        else:
+            self.model = tflite.ModelCreate(data, c_size_t(len(data)))
         if not self.model:
             raise RuntimeError("TfLiteModelCreate refuses the model")
         options = tflite.InterpreterOptionsCreate()
