@@ -154,8 +154,11 @@ static int exporter_wait_for_fences(struct dma_buf *dmabuf)
 	return ret < 0 ? ret : 0;
 }
 
-static int exporter_block(struct dma_buf *dmabuf, unsigned long bit)
+static int exporter_block(struct dma_buf *dmabuf, bool begin)
 {
+	unsigned long bit = begin ? EXPORTER_BEGIN_BLOCKS : EXPORTER_END_BLOCKS;
+	unsigned long waits = begin ? EXPORTER_BEGIN_WAITS_FOR_FENCES :
+				      EXPORTER_END_WAITS_FOR_FENCES;
 	struct exporter *e = dmabuf->priv;
 	int ret;
 
@@ -164,7 +167,7 @@ static int exporter_block(struct dma_buf *dmabuf, unsigned long bit)
 	e->counts.blocked++;
 	mutex_unlock(&e->lock);
 	ret = wait_event_killable(e->wait, !(READ_ONCE(e->refused) & bit) || READ_ONCE(e->gone));
-	if (!ret && bit == EXPORTER_END_BLOCKS && e->refused & EXPORTER_END_WAITS_FOR_FENCES)
+	if (!ret && READ_ONCE(e->refused) & waits)
 		ret = exporter_wait_for_fences(dmabuf);
 	mutex_lock(&e->lock);
 	e->counts.blocked--;
@@ -180,7 +183,7 @@ static int exporter_access(struct dma_buf *dmabuf, enum dma_data_direction dir, 
 
 	if (dir < DMA_BIDIRECTIONAL || dir > DMA_FROM_DEVICE)
 		return -EINVAL;
-	ret = exporter_block(dmabuf, begin ? EXPORTER_BEGIN_BLOCKS : EXPORTER_END_BLOCKS);
+	ret = exporter_block(dmabuf, begin);
 	if (ret)
 		return ret;
 	mutex_lock(&e->lock);

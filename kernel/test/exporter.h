@@ -23,6 +23,7 @@ enum {
 	EXPORTER_END_BLOCKS = 16,
 	/* Locks the reservation object and waits for the writers' fences there. */
 	EXPORTER_END_WAITS_FOR_FENCES = 32,
+	EXPORTER_BEGIN_WAITS_FOR_FENCES = 64,
 };
 
 /**

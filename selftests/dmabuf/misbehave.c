@@ -5,6 +5,7 @@
  * clients that put an execution's fence into the reservation object of the
  * execution's own memory. Every fence signals, and no other client is held up.
  */
+#include <liburing.h>
 #include <linux/dma-buf.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -316,6 +317,68 @@ TEST_F(misbehave, an_end_that_blocks_ends_with_the_bound)
 	EXPECT_PAIRS(1);
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
 	close(fence);
+}
+
+/* An exporter that waits for the execution before it lets it begin: nothing but the bound helps. */
+TEST_F(misbehave, a_begin_that_waits_for_the_executions_own_fence_ends_with_the_bound)
+{
+	int gate = start_own(self, -1), fence;
+
+	param_set("fence_bound_ms", SHORT_BOUND_MS);
+	misbehave(self, EXPORTER_BEGIN_WAITS_FOR_FENCES);
+	fence = start(self, gate);
+	ASSERT_EQ(fetch(self), 0);
+	ASSERT_EQ(put_on_memory(self, fence), 0);
+	EXPECT_EQ(answer(self), 0);
+	EXPECT_EQ(fence_await(fence), -ETIME);
+	EXPECT_PAIRS(1);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
+	close(fence);
+	close(gate);
+}
+
+/* The result of one execution by io_uring with that deadline, which is answered. */
+static int run_by_uring(FIXTURE_DATA(misbehave) *self, uint64_t deadline_ns, unsigned long then)
+{
+	struct __kernel_timespec limit = { .tv_sec = 100 };
+	struct nnaccel_uring_execute block = {};
+	struct io_uring_sqe *sqe;
+	struct io_uring_cqe *cqe;
+	struct io_uring ring;
+	struct execution e;
+	int res = -EBADF;
+
+	execution_init(&e, self->model, self->pool, self->pool);
+	e.cmd.deadline_ns = deadline_ns;
+	block.execute = (uintptr_t)&e.cmd;
+	if (io_uring_queue_init(1, &ring, 0))
+		return res;
+	sqe = io_uring_get_sqe(&ring);
+	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, self->s.fd, NULL, 0, 0);
+	sqe->cmd_op = NNACCEL_URING_EXECUTE;
+	memcpy(sqe->cmd, &block, sizeof(block));
+	if (io_uring_submit(&ring) == 1 && !fetch(self) && !answer(self)) {
+		usleep(100000);
+		misbehave(self, then);
+		if (!io_uring_wait_cqe_timeout(&ring, &cqe, &limit))
+			res = cqe->res;
+	}
+	misbehave(self, 0);
+	io_uring_queue_exit(&ring);
+	return res;
+}
+
+/* One by io_uring waits for its exporter as long as its client's deadline lets it, and no bound. */
+TEST_F(misbehave, an_end_that_blocks_and_io_uring)
+{
+	param_set("fence_bound_ms", 20);
+	param_set("kill_grace_ms", 20);
+	misbehave(self, EXPORTER_END_BLOCKS);
+	EXPECT_EQ(run_by_uring(self, 0, 0), 0);
+	EXPECT_PAIRS(1);
+	misbehave(self, EXPORTER_END_BLOCKS);
+	EXPECT_EQ(run_by_uring(self, now_ns() + 2000000000, EXPORTER_END_BLOCKS), -ETIME);
+	EXPECT_PAIRS(2);
 }
 
 /* What an exporter holds up counts, cancelled or not: there is no end to what a client could do. */
