@@ -8,6 +8,7 @@
 
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/sched.h>
 #include <linux/version.h>
 
 #if KERNEL_VERSION(6, 8, 0) > LINUX_VERSION_CODE
@@ -52,9 +53,19 @@ static inline void nnaccel_uring_mark_cancelable(struct io_uring_cmd *ioucmd,
 						 unsigned int issue_flags)
 {
 }
+
+/* Does it execute another program? */
+static inline bool nnaccel_task_executes(const struct task_struct *task)
+{
+	return task->in_execve;
+}
 #else
 #define NNACCEL_URING_F_CANCEL	IO_URING_F_CANCEL
 #define nnaccel_uring_mark_cancelable	io_uring_cmd_mark_cancelable
+static inline bool nnaccel_task_executes(const struct task_struct *task)
+{
+	return false;
+}
 #endif
 
 #endif /* NNACCEL_COMPAT_H */

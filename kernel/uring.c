@@ -110,7 +110,7 @@ static bool nnaccel_uring_must_leave(const struct nnaccel_command *cmd)
 
 	rcu_read_lock();
 	task = pid_task(uring->pid, PIDTYPE_TGID);
-	leaves = !task || task->in_execve;
+	leaves = !task || nnaccel_task_executes(task);
 	rcu_read_unlock();
 	return leaves;
 }
