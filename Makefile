@@ -69,7 +69,10 @@ runtime	:= $(if $(wildcard user/runtime/*.map),$(call objects,user/runtime/*.c))
 tflite	:= $(call objects,user/clients/tflite/*.c user/clients/tflite/*/*.c)
 onnx	:= $(call objects,user/clients/onnxruntime/*.c user/clients/onnxruntime/*/*.c)
 engine	:= $(call objects,user/engine/*.c)
-engine_libs := -lseccomp -lsqlite3 -lcrypto -lm -ldl
+engine_libs := -lseccomp -lcrypto -lm -ldl
+# A program of its own, and what it shares with the engine; the engine has no database.
+keeper	:= $(call objects,user/engine/keeper/*.c)
+keeper_shared := $(patsubst %,$(obj)/user/engine/%.o,cache_message digest file_message log)
 tools	:= $(filter-out %/train_digits.o,$(call objects,user/tools/*.c user/tools/*/*.c))
 demo	:= $(filter $(obj)/user/tools/demo/% %/camera/glyphs.o %/camera/reader.o,$(tools))
 
@@ -80,7 +83,7 @@ libnn	:= $(if $(runtime),$(BUILD)/lib/libneuralnetworks.so)
 libtflite := $(BUILD)/lib/libnnaccel_tflite.so
 libonnx	:= $(BUILD)/lib/libnnaccel_onnxruntime.so
 libdemo	:= $(if $(demo),$(BUILD)/lib/libdemo.a)
-programs := $(if $(engine),$(BUILD)/sbin/nnacceld) $(if $(tools),$(BUILD)/bin/nnaccel)
+programs := $(if $(engine),$(BUILD)/sbin/nnacceld $(BUILD)/sbin/nnaccel-keeper) $(if $(tools),$(BUILD)/bin/nnaccel)
 trainer	:= $(if $(demo),$(BUILD)/bin/train_digits)
 examples := $(patsubst user/examples/%.c,$(BUILD)/examples/%,$(wildcard user/examples/*.c))
 # uring is a part of the area memory.
@@ -225,10 +228,15 @@ $(BUILD)/sbin/nnacceld: $(engine) $(archives)
 	@mkdir -p $(@D)
 	$(CC) -o $@ $^ $(ldflags) -Wl,--build-id $(engine_libs)
 
+$(BUILD)/sbin/nnaccel-keeper: $(keeper) $(keeper_shared)
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ $(ldflags) -lseccomp -lsqlite3 -lcrypto
+
 # Another build of it, for tests: the same but for its identity, which is a hash of all of it.
 $(BUILD)/tests/rebuilt/nnacceld: $(engine) $(archives)
 	@mkdir -p $(@D)
 	$(CC) -o $@ $^ $(ldflags) -Wl,--build-id,--defsym=rebuilt=1 $(engine_libs)
+	ln -sf ../../sbin/nnaccel-keeper $(@D)
 
 $(BUILD)/bin/nnaccel: $(tools) $(call archive,ops model) $(libhal)
 	@mkdir -p $(@D)
@@ -285,8 +293,8 @@ exporters := $(obj)/selftests/lib/exporters.o
 $(exporters) $(obj)/user/tests/hal_dmabuf_test.o: base += -D_GNU_SOURCE -Iselftests/lib -Ikernel/test
 $(BUILD)/tests/hal_dmabuf_test: $(exporters)
 $(BUILD)/tests/engine_%_test: $(obj)/user/tests/engine_%_test.o $(test_lib) \
-		$(filter-out %/main.o,$(engine)) $(archives)
-	$(test_link) $(engine_libs) -lcmocka
+		$(filter-out %/engine/main.o,$(engine)) $(filter-out %/program.o,$(keeper)) $(archives)
+	$(test_link) $(engine_libs) -lsqlite3 -lcmocka
 $(BUILD)/tests/allowlist_test: $(obj)/user/tests/allowlist_test.o $(obj)/user/runtime/allowlist.o
 	$(test_link) -lcmocka
 # It loads the library.
@@ -411,7 +419,7 @@ $(BUILD)/bench-bin/compute: $(obj)/user/bench/compute.o $(call objects,user/benc
 		-L$(BUILD)/lib -lneuralnetworks -lnnaccel $(xnnpack) -lm -ldl
 
 $(BUILD)/bench-bin/cache: $(obj)/user/bench/cache.o $(call objects,user/bench/cache/*.c user/bench/compute/net.c \
-		user/bench/compute/builder.c user/bench/compute/plan_net.c user/engine/cache_index.c \
+		user/bench/compute/builder.c user/bench/compute/plan_net.c user/engine/keeper/cache_index.c \
 		user/engine/digest.c user/engine/log.c) $(archives) $(libhal)
 	@mkdir -p $(@D)
 	$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ldflags) $(call rpath,/../lib) \
@@ -487,6 +495,7 @@ install: user
 	$(call put,$(libsl) $(libtflite) $(libonnx),$(LIBDIR),755)
 	$(call put,$(wildcard $(BUILD)/bin/nnaccel),$(PREFIX)/bin,755)
 	$(call put,$(wildcard $(BUILD)/sbin/nnacceld),$(PREFIX)/sbin,755)
+	$(call put,$(wildcard $(BUILD)/sbin/nnaccel-keeper),$(PREFIX)/libexec/nnaccel,755)
 	$(call put,$(wildcard user/include/android/*.h),$(PREFIX)/include/android,644)
 	$(call put,$(wildcard user/include/nnaccel/*.h),$(PREFIX)/include/nnaccel,644)
 	$(call put,include/uapi/linux/nnaccel.h,$(PREFIX)/include/linux,644)

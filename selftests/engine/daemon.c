@@ -201,6 +201,47 @@ TEST_F(engine, killed_worker_is_replaced)
 	}
 }
 
+/* The nnacceld that these tests started; its workers have other names. */
+static pid_t find_broker(void)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	pid_t found = 0;
+
+	while (proc && (entry = readdir(proc))) {
+		char path[300], comm[32] = "";
+		int fd;
+
+		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
+		fd = atoi(entry->d_name) > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+		if (fd >= 0 && read(fd, comm, sizeof(comm) - 1) > 0 && !strcmp(comm, "nnacceld\n"))
+			found = atoi(entry->d_name);
+		if (fd >= 0)
+			close(fd);
+	}
+	if (proc)
+		closedir(proc);
+	return found;
+}
+
+/* Whoever starts the next one finds nothing of this one's; contexts get new workers. */
+TEST_F(engine, workers_end_with_the_broker)
+{
+	pid_t broker = find_broker(), worker;
+	int fd;
+
+	worker = open_served(&fd);
+	ASSERT_GT(worker, 0);
+	ASSERT_GT(broker, 0);
+	ASSERT_EQ(kill(broker, SIGKILL), 0);
+	EXPECT_EQ(waitpid(broker, NULL, 0), broker);
+	EXPECT_TRUE(wait_gone(worker));
+	ASSERT_TRUE(daemon_start());
+	EXPECT_EQ(ask(fd), 0);
+	EXPECT_EQ(ask(self->fd), 0);
+	close(fd);
+}
+
 /* A worker that is stopped outlives its context for a second, no longer. */
 TEST_F(engine, stuck_worker_is_killed)
 {

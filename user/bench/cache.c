@@ -19,7 +19,7 @@
 
 #include "bench/cache/stages.h"
 #include "compute/builder.h"
-#include "engine/cache_index.h"
+#include "engine/keeper/cache_index.h"
 #include "engine/digest.h"
 #include "figure.h"
 #include "ops/op.h"

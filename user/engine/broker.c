@@ -262,8 +262,8 @@ static void refill(struct broker *b, bool with_plugins)
 	while (!b->stop && idle < wanted && now_ns() >= *start_at_ns &&
 	       worker_start(b, with_plugins))
 		idle++;
-	/* Nobody waits for what cannot be had for a while. */
-	if (!idle && now_ns() < *start_at_ns)
+	/* Nobody waits for what cannot be had for longer than a context may wait. */
+	if (!idle && *start_at_ns > now_ns() + (with_plugins ? 0 : WAITING_MAX_NS))
 		waiting_refuse_all(&b->waiting, &b->limits, with_plugins, EAGAIN, now_ns());
 }
 
@@ -305,7 +305,7 @@ static void worker_exited(struct broker *b, struct worker *w)
 				    (unsigned long long)(delay_ns / SECOND_NS));
 	} else if (!w->killed && w->has_plugins) {
 		b->plugins_at_ns = now_ns() + SECOND_NS;
-	} else if (!w->killed && (crashed || w->state == STARTING)) {
+	} else if (!w->killed && (w->state == STARTING || (w->state == IDLE && crashed))) {
 		start_failed(b);
 	}
 	unlink_worker(b, w);
@@ -328,7 +328,7 @@ static void hand_over(struct broker *b, struct worker *w)
 		return;
 	}
 	if (b->keeper.socket < 0 && keeper_revive(&b->keeper))
-		watch(b, b->keeper.socket, &b->on_keeper);
+		watch(b, b->keeper.pidfd, &b->on_keeper);
 	w->has_cache = keeper_pass(&b->keeper, w->process.control, w->uid);
 	if (w->has_cache)
 		epoll_ctl(b->epoll, EPOLL_CTL_DEL, w->process.control, NULL);
@@ -339,9 +339,9 @@ static void hand_over(struct broker *b, struct worker *w)
 /* The next keeper gets the sockets of the last one: workers need not notice. */
 static void keeper_ended(struct broker *b)
 {
-	epoll_ctl(b->epoll, EPOLL_CTL_DEL, b->keeper.socket, NULL);
+	epoll_ctl(b->epoll, EPOLL_CTL_DEL, b->keeper.pidfd, NULL);
 	if (keeper_revive(&b->keeper))
-		watch(b, b->keeper.socket, &b->on_keeper);
+		watch(b, b->keeper.pidfd, &b->on_keeper);
 	for (struct worker *w = b->workers; w; w = w->next)
 		if (w->has_cache && !keeper_pass(&b->keeper, w->process.control, w->uid))
 			give_up_cache(b, w);
@@ -369,21 +369,6 @@ static void worker_said(struct broker *b, struct worker *w)
 
 /* ---- contexts ---- */
 
-/* A ready worker for a client, moved to its user's cgroup; NULL: there is none. */
-static struct worker *take_worker(struct broker *b, const struct waiter *waiter)
-{
-	for (struct worker *w = b->workers; w; w = w->next) {
-		if (w->state != IDLE || w->has_plugins != waiter->with_plugins)
-			continue;
-		if (cgroup_leaf_give(&b->cgroup, &w->leaf, w->process.pid, waiter->uid,
-				     (pid_t)waiter->pid))
-			return w;
-		w->state = DYING;
-		spawned_kill(&w->process);	/* where it is not dead already */
-	}
-	return NULL;
-}
-
 /* A session of the context that waits; -1: it is gone, or something else is wrong. */
 static int get_session(struct broker *b, uint64_t context)
 {
@@ -401,28 +386,39 @@ static int get_session(struct broker *b, uint64_t context)
 	return -1;
 }
 
-/* Passes the session of a context to a worker; false: the context is gone, or the worker. */
-static bool pass_session(struct broker *b, struct worker *w, uint64_t context)
+/*
+ * Moves a ready worker to its user's cgroup and passes the session of a context to it. NULL:
+ * there is none that takes it.
+ */
+static struct worker *pass_session(struct broker *b, int session, const struct waiter *waiter)
 {
-	int session = get_session(b, context);
-	bool passed;
-
-	if (session < 0)
-		return false;
-	passed = spawned_pass_session(&w->process, session);
-	close(session);
-	if (!passed) {
+	for (struct worker *w = b->workers; w; w = w->next) {
+		if (w->state != IDLE || w->has_plugins != waiter->with_plugins)
+			continue;
+		if (cgroup_leaf_give(&b->cgroup, &w->leaf, w->process.pid, waiter->uid,
+				     (pid_t)waiter->pid) &&
+		    spawned_pass_session(&w->process, session))
+			return w;
 		w->state = DYING;
-		spawned_kill(&w->process);
+		spawned_kill(&w->process);	/* where it is not dead already */
 	}
-	return passed;
+	return NULL;
 }
 
-static void serve_waiter(struct broker *b, const struct waiter *waiter, struct worker *w)
+static void serve_waiter(struct broker *b, const struct waiter *waiter)
 {
-	if (limits_acquire(&b->limits, waiter->uid, now_ns()))
+	int session = get_session(b, waiter->context);
+	struct worker *w;
+
+	if (session < 0)
 		return;
-	if (!pass_session(b, w, waiter->context)) {
+	if (limits_acquire(&b->limits, waiter->uid, now_ns())) {
+		close(session);
+		return;
+	}
+	w = pass_session(b, session, waiter);
+	close(session);
+	if (!w) {
 		limits_release(&b->limits, waiter->uid, false, now_ns());
 		return;
 	}
@@ -444,16 +440,13 @@ static void serve_waiting(struct broker *b, bool with_plugins)
 {
 	for (;;) {
 		unsigned int ready = count_idle(b, with_plugins, false);
-		struct waiter *waiter;
-		struct worker *w;
+		struct waiter *waiter = !ready ? NULL :
+			waiting_pick(&b->waiting, &b->limits, with_plugins,
+				     !with_plugins && ready <= b->options->idle, now_ns());
 
-		waiter = !ready ? NULL :
-			 waiting_pick(&b->waiting, &b->limits, with_plugins,
-				      !with_plugins && ready <= b->options->idle, now_ns());
-		w = waiter ? take_worker(b, waiter) : NULL;
-		if (!w)
+		if (!waiter)
 			return;
-		serve_waiter(b, waiter, w);
+		serve_waiter(b, waiter);
 		waiting_remove(&b->waiting, waiter->context);
 	}
 }
@@ -750,10 +743,11 @@ int broker_run(struct broker_options *options)
 	reread_init(&b.reread, b.extensions);
 	if (open_engine(&b) && open_signals(&b) && open_loop(&b)) {
 		keeper.plugins = &options->extensions.plugins;
+		keeper.log_level = options->spawner.options.log_level;
 		cgroup_init(&b.cgroup, &options->cgroup);
 		b.spawner.options.cache = keeper_start(&b.keeper, &keeper);
 		b.on_keeper.what = ON_KEEPER;
-		if (!b.spawner.options.cache || watch(&b, b.keeper.socket, &b.on_keeper))
+		if (!b.spawner.options.cache || watch(&b, b.keeper.pidfd, &b.on_keeper))
 			loop(&b);
 		end_workers(&b);
 		keeper_stop(&b.keeper);

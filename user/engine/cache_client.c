@@ -7,7 +7,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "engine/blob_store.h"
 #include "engine/cache_client.h"
 #include "engine/file_message.h"
 

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "engine/cache_message.h"
+#include "engine/keeper_message.h"
 
 static bool is_zero(const uint8_t hash[DIGEST_SIZE])
 {
@@ -31,4 +31,13 @@ bool cache_request_parse(const void *data, size_t size, struct cache_request *re
 		return is_zero(request->hash) && !request->model_size && !request->data_size;
 	}
 	return false;
+}
+
+bool cache_clear_parse(const void *data, size_t size, struct cache_request *request)
+{
+	if (size != sizeof(*request))
+		return false;
+	memcpy(request, data, sizeof(*request));
+	return request->kind == CACHE_CLEAR && is_zero(request->hash) && !request->data_size &&
+	       (request->model_size <= UINT32_MAX || request->model_size == CACHE_ALL_USERS);
 }

@@ -14,6 +14,10 @@
 
 #define CACHE_TOKEN_SIZE 32
 
+/* Bytes of a kept plan's model part, which workers copy, and granule of its data part. */
+#define BLOB_MAX_MODEL (UINT64_C(64) << 20)
+#define BLOB_PAGE 4096
+
 enum cache_request_kind {
 	CACHE_STORE = 1,	/* note `hash` for `token`, durably */
 	CACHE_QUERY = 2,	/* is `hash` noted for `token`? */
@@ -37,7 +41,7 @@ enum cache_verdict {
 	CACHE_YES = 1,			/* stored; known */
 	CACHE_NO = 2,			/* not known */
 	CACHE_FAILED = 3,		/* the index or its disk */
-	CACHE_LATER = 4,		/* too many stores of this worker */
+	CACHE_LATER = 4,		/* too many stores of this user */
 };
 
 struct cache_answer {

@@ -5,33 +5,34 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "engine/clock.h"
 #include "engine/device.h"
+#include "engine/digest.h"
 #include "engine/file_message.h"
-#include "engine/keep.h"
 #include "engine/keeper.h"
+#include "engine/keeper_message.h"
 #include "engine/log.h"
 #include "plan/plan.h"
-
-#define KEEPER_NAME "nnacceld-keeper"
-
-/* Where the broker's socket is in the keeper; all other files but the log are closed. */
-#define BROKER_FD 3
 
 /* A keeper that dies is not started again before that. */
 #define RESTART_NS UINT64_C(10000000000)
 
-/* ---- the process ---- */
+/* How long what it keeps may take to the disk in the end. */
+#define END_MS 5000
+
+/* ---- the version ---- */
 
 /* Adds a file's name and bytes; false where it cannot be read. */
 static bool hash_file(struct evp_md_ctx_st *context, const char *folder, const char *name)
@@ -83,45 +84,72 @@ static bool describe_version(const struct keeper_options *options, char *text, s
 	return true;
 }
 
-__attribute__((noreturn)) static void keeper_main(const struct keeper_options *options)
-{
-	struct cache_index *index;
-	struct blob_store *plans = NULL;
-	char version[160];
-	sigset_t none;
-	bool served;
+/* ---- its program ---- */
 
-	/* The end comes from the broker: what it passed before is served first. */
-	umask(0077);
-	signal(SIGTERM, SIG_IGN);
-	signal(SIGINT, SIG_IGN);
-	signal(SIGPIPE, SIG_IGN);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	prctl(PR_SET_NAME, KEEPER_NAME);
-	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	if (!describe_version(options, version, sizeof(version)) || !digest_init())
-		_exit(EXIT_FAILURE);
-	index = cache_index_open(options->folder, version);
-	if (!index)
-		_exit(EXIT_FAILURE);
-	if (options->plans.bytes)
-		plans = blob_store_open(index, options->folder, &options->plans);
-	served = keep_run(BROKER_FD, index, plans);
-	blob_store_close(plans);
-	cache_index_close(index);
-	_exit(served ? EXIT_SUCCESS : EXIT_FAILURE);
+/* Beside this one, as in a build's folder, or where `make install` puts it. */
+static int open_program(const char *path)
+{
+	static const char *const names[] = { "nnaccel-keeper",
+					     "../libexec/nnaccel/nnaccel-keeper" };
+	char name[PATH_MAX + 64];
+	ssize_t length;
+	int fd;
+
+	if (path)
+		return open(path, O_PATH | O_CLOEXEC);
+	length = readlink("/proc/self/exe", name, PATH_MAX);
+	while (length > 0 && name[length - 1] != '/')
+		length--;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && length > 0; i++) {
+		strcpy(name + length, names[i]);
+		fd = open(name, O_PATH | O_CLOEXEC);
+		if (fd >= 0)
+			return fd;
+	}
+	return -1;
+}
+
+__attribute__((noreturn)) static void execute(const struct keeper *keeper, int socket)
+{
+	const struct keeper_options *o = keeper->options;
+	char bytes[24], per_user[24], level[4], name[] = KEEPER_NAME;
+	char *argv[KEEPER_ARGS + 1] = {
+		[KEEPER_ARG_NAME] = name,
+		[KEEPER_ARG_FOLDER] = (char *)o->folder,
+		[KEEPER_ARG_VERSION] = (char *)keeper->version,
+		[KEEPER_ARG_BYTES] = bytes,
+		[KEEPER_ARG_BYTES_PER_USER] = per_user,
+		[KEEPER_ARG_LOG_LEVEL] = level,
+	};
+	int program = fcntl(keeper->program, F_DUPFD_CLOEXEC, KEEPER_BROKER_FD + 1);
+	char *none[] = { NULL };
+	sigset_t signals;
+
+	socket = fcntl(socket, F_DUPFD_CLOEXEC, KEEPER_BROKER_FD + 1);
+	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)o->plans.bytes);
+	snprintf(per_user, sizeof(per_user), "%llu", (unsigned long long)o->plans.bytes_per_user);
+	snprintf(level, sizeof(level), "%d", (int)o->log_level);
+	sigemptyset(&signals);
+	sigprocmask(SIG_SETMASK, &signals, NULL);
+	if (program >= 0 && socket >= 0 && dup2(socket, KEEPER_BROKER_FD) >= 0 &&
+	    !close_range(KEEPER_BROKER_FD + 1, ~0U, CLOSE_RANGE_CLOEXEC))
+		syscall(SYS_execveat, program, "", argv, none, AT_EMPTY_PATH);
+	log_error("no compilation cache: the keeper's program: %s", strerror(errno));
+	_exit(EXIT_FAILURE);
 }
 
 /* ---- the broker's side ---- */
 
-static bool prepare_folder(const struct keeper_options *options)
+static bool prepare(struct keeper *keeper)
 {
-	const char *folder = options->folder;
-	char version[160];
+	const char *folder = keeper->options->folder;
 
-	if (!describe_version(options, version, sizeof(version))) {
+	keeper->program = open_program(keeper->options->program);
+	if (keeper->program < 0) {
+		log_warning("no compilation cache: nnaccel-keeper: %s", strerror(errno));
+		return false;
+	}
+	if (!describe_version(keeper->options, keeper->version, sizeof(keeper->version))) {
 		log_warning("no compilation cache: this build has no id, or a plug-in "
 			    "cannot be read");
 		return false;
@@ -132,7 +160,7 @@ static bool prepare_folder(const struct keeper_options *options)
 	return false;
 }
 
-static bool fork_keeper(struct keeper *keeper)
+static bool start_process(struct keeper *keeper)
 {
 	int sockets[2];
 
@@ -142,14 +170,15 @@ static bool fork_keeper(struct keeper *keeper)
 		return false;
 	}
 	keeper->pid = fork();
-	if (keeper->pid == 0) {
-		if (dup2(sockets[1], BROKER_FD) < 0 || close_range(BROKER_FD + 1, ~0U, 0))
-			_exit(EXIT_FAILURE);
-		keeper_main(keeper->options);
-	}
+	if (keeper->pid == 0)
+		execute(keeper, sockets[1]);
 	close(sockets[1]);
-	if (keeper->pid < 0) {
+	if (keeper->pid > 0)
+		keeper->pidfd = (int)syscall(SYS_pidfd_open, keeper->pid, 0);
+	if (keeper->pid < 0 || keeper->pidfd < 0) {
 		log_error("no compilation cache: fork: %s", strerror(errno));
+		if (keeper->pid > 0)
+			kill(keeper->pid, SIGKILL);
 		close(sockets[0]);
 		keeper->pid = 0;
 		return false;
@@ -162,31 +191,37 @@ bool keeper_start(struct keeper *keeper, const struct keeper_options *options)
 {
 	static const struct keeper_options none = { .folder = NULL };
 
-	*keeper = (struct keeper){ .options = options, .socket = -1 };
+	*keeper = (struct keeper){
+		.options = options, .program = -1, .pidfd = -1, .socket = -1,
+	};
 	if (!options->folder)
 		return false;
-	if (prepare_folder(options) && fork_keeper(keeper))
+	if (prepare(keeper) && start_process(keeper))
 		return true;
 	keeper->options = &none;
 	return false;
 }
 
-static void reap_keeper(struct keeper *keeper)
+/* Reaps it if it has ended. True: it has, or there was none. */
+static bool reap(struct keeper *keeper)
 {
-	int status = 0;
+	siginfo_t info = { 0 };
 
-	if (keeper->socket < 0)
-		return;
+	if (keeper->pidfd < 0)
+		return true;
+	if (waitid(P_PIDFD, (id_t)keeper->pidfd, &info, WEXITED | WNOHANG) || !info.si_pid)
+		return false;
+	close(keeper->pidfd);
 	close(keeper->socket);
+	keeper->pidfd = -1;
 	keeper->socket = -1;
-	while (waitpid(keeper->pid, &status, 0) < 0 && errno == EINTR)
-		;
 	keeper->pid = 0;
-	if (WIFSIGNALED(status))
-		log_warning("the compilation cache's keeper: killed by signal %d",
-			    WTERMSIG(status));
-	else if (WEXITSTATUS(status))
+	if (info.si_code != CLD_EXITED)
+		log_warning("the compilation cache's keeper: killed by signal %d%s", info.si_status,
+			    info.si_status == SIGSYS ? ": a system call that is not allowed" : "");
+	else if (info.si_status)
 		log_warning("the compilation cache's keeper failed");
+	return true;
 }
 
 bool keeper_pass(struct keeper *keeper, int worker, uint32_t uid)
@@ -196,17 +231,27 @@ bool keeper_pass(struct keeper *keeper, int worker, uint32_t uid)
 
 bool keeper_revive(struct keeper *keeper)
 {
-	reap_keeper(keeper);
-	return keeper->options->folder && clock_ns() - keeper->started_ns >= RESTART_NS &&
-	       fork_keeper(keeper);
+	return reap(keeper) && keeper->options->folder &&
+	       clock_ns() - keeper->started_ns >= RESTART_NS && start_process(keeper);
 }
 
 void keeper_stop(struct keeper *keeper)
 {
+	struct pollfd ended = { .fd = keeper->pidfd, .events = POLLIN };
 	const uint32_t end = KEEP_END;
 
-	/* One that is behind with its work sees the end of the socket instead. */
-	if (keeper->socket >= 0)
+	if (keeper->pidfd >= 0) {
+		/* One that is behind with its work sees the end of the socket instead. */
 		file_message_send(keeper->socket, &end, sizeof(end), -1);
-	reap_keeper(keeper);
+		shutdown(keeper->socket, SHUT_WR);
+		if (poll(&ended, 1, END_MS) != 1) {
+			log_warning("the compilation cache's keeper does not end: killed");
+			kill(keeper->pid, SIGKILL);
+			poll(&ended, 1, END_MS);
+		}
+		reap(keeper);
+	}
+	if (keeper->program >= 0)
+		close(keeper->program);
+	keeper->program = -1;
 }

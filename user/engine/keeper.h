@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The keeper of the compilation cache: a process of the broker's that holds the
- * index. The broker gives it a socket to each worker, with the user that the
+ * The keeper of the compilation cache, as the broker sees it: a process of another program that
+ * holds the index. The broker gives it a socket to each worker, with the user that the
  * worker serves; it reads what workers send, so that the broker need not, and
- * waits for disks, so that the broker does not. One whose broker died serves the
- * workers that are left.
+ * waits for disks, so that the broker does not. It ends with its broker.
  */
 #ifndef NN_ENGINE_KEEPER_H
 #define NN_ENGINE_KEEPER_H
@@ -13,19 +12,27 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "engine/blob_store.h"
+#include "engine/log.h"
 #include "engine/spawn.h"
 
 struct keeper_options {
 	const char *folder;		/* of the index; NULL: no cache */
-	struct blob_limits plans;	/* of the engine's own cache */
+	struct {
+		uint64_t bytes;		/* 0: none are kept */
+		uint64_t bytes_per_user;
+	} plans;			/* of the engine's own cache */
+	enum log_level log_level;
+	const char *program;		/* NULL: nnaccel-keeper, where it is installed */
 	const struct spawn_plugins *plugins;	/* that workers may have; NULL: none */
 };
 
 struct keeper {
 	const struct keeper_options *options;
 	pid_t pid;			/* 0: none */
+	int pidfd;			/* -1: none; readable when it has ended */
 	int socket;			/* -1: none */
+	int program;
+	char version[160];		/* of what it may keep */
 	uint64_t started_ns;
 };
 
@@ -43,12 +50,12 @@ bool keeper_start(struct keeper *keeper, const struct keeper_options *options);
 bool keeper_pass(struct keeper *keeper, int worker, uint32_t uid);
 
 /*
- * Reaps a keeper that has ended, as its socket tells, and starts another, though not more
- * often than every 10 s. True: there is one, which knows no worker yet.
+ * Reaps a keeper that has ended, as its pidfd tells, and starts another, though not more
+ * often than every 10 s. True: there is one, which knows no worker yet. Does not wait.
  */
 bool keeper_revive(struct keeper *keeper);
 
-/* Ends it and waits until what it keeps is on the disk. */
+/* Ends it and waits until what it keeps is on the disk, but not for ever. */
 void keeper_stop(struct keeper *keeper);
 
 #endif /* NN_ENGINE_KEEPER_H */

@@ -4,12 +4,14 @@
  * what a damaged file and a hostile worker can do.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
-#include "engine/cache_index.h"
+#include "engine/keeper/cache_index.h"
 #include "engine/device.h"
 #include "engine/digest.h"
 #include "tests/keeper_fixture.h"
@@ -495,12 +497,13 @@ static void test_random_requests(void **state)
 
 static void test_too_many_stores(void **state)
 {
-	struct cache_client greedy, other;
+	struct cache_client greedy, again, other;
 	unsigned int stored = 0, put_off = 0;
 
 	(void)state;
 	client_of(&greedy, 1);
-	client_of(&other, 1);
+	client_of(&again, 1);
+	client_of(&other, 2);
 	for (uint32_t i = 0; i < 4 * STORES_AT_ONCE; i++) {
 		if (cache_client_store(&greedy, id(i), id(i), NULL))
 			put_off++;
@@ -509,10 +512,15 @@ static void test_too_many_stores(void **state)
 	}
 	assert_true(stored >= STORES_AT_ONCE);
 	assert_true(put_off > 0);
-	/* It may ask on, and others may store. */
+	/* S8: the next worker of the same user has no more. It may ask on, and others may store. */
+	stored = 0;
+	for (uint32_t i = 0; i < STORES_AT_ONCE; i++)
+		stored += !cache_client_store(&again, id(i), id(i), NULL);
+	assert_true(stored < STORES_AT_ONCE);
 	assert_int_equal(cache_client_query(&greedy, id(0), id(0), NULL), NN_OK);
 	assert_int_equal(cache_client_store(&other, id(1), id(1), NULL), NN_OK);
 	close(greedy.socket);
+	close(again.socket);
 	close(other.socket);
 }
 
@@ -568,6 +576,41 @@ static void test_keeper_dies(void **state)
 	close(sockets[0]);
 }
 
+/* Seen from outside: a filter in every thread, no privileges to gain, no files but its own. */
+static void test_sandbox(void **state)
+{
+	char path[64], line[256];
+	int threads = 0, filtered = 0;
+	struct cache_client client;
+	struct dirent *entry;
+	FILE *status;
+	DIR *tasks;
+
+	(void)state;
+	/* It answers when all of that is done. */
+	client_of(&client, 1);
+	assert_int_equal(cache_client_store(&client, id(1), id(1), NULL), NN_OK);
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)keeper.pid);
+	tasks = opendir(path);
+	assert_non_null(tasks);
+	while ((entry = readdir(tasks))) {
+		snprintf(path, sizeof(path), "/proc/%d/task/%.16s/status", (int)keeper.pid,
+			 entry->d_name);
+		status = entry->d_name[0] == '.' ? NULL : fopen(path, "r");
+		while (status && fgets(line, sizeof(line), status)) {
+			threads += !strncmp(line, "Name:", 5);
+			filtered += !strcmp(line, "Seccomp:\t2\n") ||
+				    !strcmp(line, "NoNewPrivs:\t1\n");
+		}
+		if (status)
+			fclose(status);
+	}
+	closedir(tasks);
+	assert_true(threads >= 4);
+	assert_int_equal(filtered, 2 * threads);
+	close(client.socket);
+}
+
 /* Whom the keeper does not listen to is shut out, though the broker has the socket, too. */
 static void test_shut_out(void **state)
 {
@@ -583,17 +626,17 @@ static void test_shut_out(void **state)
 	close(sockets[1]);
 }
 
-/* ---- a keeper that outlives its broker ---- */
-
-/* A process starts a keeper, passes it a client's socket, and is killed: the keeper's id. */
-static pid_t orphan_keeper(struct cache_client *client)
+/* S9: it ends with its broker, and what it was asked before is done. */
+static void test_ends_with_its_broker(void **state)
 {
 	int report[2], sockets[2], status;
+	struct cache_client client;
 	pid_t broker, orphan = 0;
 
+	(void)state;
 	keeper_stop(&keeper);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
-	assert_true(cache_client_init(client, sockets[1]));
+	assert_true(cache_client_init(&client, sockets[1]));
 	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
 	assert_int_equal(pipe2(report, O_CLOEXEC), 0);
 	broker = fork();
@@ -604,65 +647,65 @@ static pid_t orphan_keeper(struct cache_client *client)
 		_exit(1);
 	}
 	assert_int_equal(read(report[0], &orphan, sizeof(orphan)), sizeof(orphan));
+	close(sockets[0]);
+	assert_int_equal(cache_client_store(&client, id(1), id(1), NULL), NN_OK);
 	kill(broker, SIGKILL);
 	assert_int_equal(waitpid(broker, &status, 0), broker);
-	assert_true(WIFSIGNALED(status));
-	close(report[0]);
-	close(report[1]);
-	close(sockets[0]);
-	return orphan;
-}
-
-/* Its last worker goes, and so does it. */
-static void end_orphan(pid_t orphan, struct cache_client *client)
-{
-	int status;
-
-	assert_int_equal(waitpid(orphan, &status, WNOHANG), 0);
-	close(client->socket);
 	assert_int_equal(waitpid(orphan, &status, 0), orphan);
 	assert_int_equal(status, 0);
-}
-
-/* It serves on, beside the next one, until its last worker has ended. */
-static void test_orphan(void **state)
-{
-	struct cache_client old, new;
-	pid_t orphan = orphan_keeper(&old);
-
-	(void)state;
-	assert_int_equal(cache_client_store(&old, id(1), id(1), NULL), NN_OK);
+	close(report[0]);
+	close(report[1]);
+	close(client.socket);
 	assert_true(keeper_start(&keeper, &options));
-	client_of(&new, 1);
-	assert_int_equal(cache_client_query(&new, id(1), id(1), NULL), NN_OK);
-	assert_int_equal(cache_client_store(&new, id(1), id(2), NULL), NN_OK);
-	assert_int_equal(cache_client_query(&old, id(1), id(2), NULL), NN_OK);
-	assert_int_equal(cache_client_store(&old, id(1), id(3), NULL), NN_OK);
-	assert_int_equal(cache_client_query(&new, id(1), id(3), NULL), NN_OK);
-	end_orphan(orphan, &old);
-	close(new.socket);
+	client_of(&client, 1);
+	assert_int_equal(cache_client_query(&client, id(1), id(1), NULL), NN_OK);
+	close(client.socket);
 }
 
-/* The next one is another build: what the orphan's workers make is none of its entries. */
-static void test_orphan_of_another_build(void **state)
+/* What an administrator asks on the socket in the folder; the verdict, or 0: shut out. */
+static uint32_t ask_to_clear(uint64_t uid, uint32_t kind, struct cache_answer *answer)
 {
-	struct cache_index *index;
-	struct cache_client old;
-	pid_t orphan = orphan_keeper(&old);
+	struct cache_request request = { .kind = kind, .serial = 5, .model_size = uid };
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	ssize_t n;
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/" KEEPER_SOCKET, folder);
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(send(fd, &request, sizeof(request), MSG_NOSIGNAL), sizeof(request));
+	n = recv(fd, answer, sizeof(*answer), 0);
+	close(fd);
+	return n == sizeof(*answer) ? answer->verdict : 0;
+}
+
+/* S8: only the keeper writes to its index, and forgets what it had in memory of it. */
+static void test_clear(void **state)
+{
+	struct cache_client one, two;
+	struct cache_answer answer;
 
 	(void)state;
-	assert_int_equal(cache_client_store(&old, id(1), id(1), NULL), NN_OK);
-	assert_int_equal(cache_client_query(&old, id(1), id(1), NULL), NN_OK);
-	index = open_index(VERSION);
-	store(index, 1, 1, 2);
-	assert_int_equal(cache_client_store(&old, id(1), id(3), NULL), NN_GENERAL_FAILURE);
-	for (uint32_t i = 1; i <= 3; i++)
-		assert_int_equal(cache_client_query(&old, id(1), id(i), NULL), NN_GENERAL_FAILURE);
-	assert_false(knows(index, 1, 1, 1));
-	assert_true(knows(index, 1, 1, 2));
-	assert_false(knows(index, 1, 1, 3));
-	cache_index_close(index);
-	end_orphan(orphan, &old);
+	client_of(&one, 1);
+	client_of(&two, 2);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(cache_client_store(&one, id(i), id(i), NULL), NN_OK);
+		assert_int_equal(cache_client_store(&two, id(i), id(i), NULL), NN_OK);
+	}
+	assert_int_equal(cache_client_query(&one, id(1), id(1), NULL), NN_OK);
+	assert_int_equal(ask_to_clear(1, CACHE_CLEAR, &answer), CACHE_YES);
+	assert_int_equal(answer.serial, 5);
+	assert_int_equal(answer.model_size, 3);
+	assert_int_equal(answer.data_size, 0);
+	assert_int_equal(cache_client_query(&one, id(1), id(1), NULL), NN_GENERAL_FAILURE);
+	assert_int_equal(cache_client_query(&two, id(1), id(1), NULL), NN_OK);
+	assert_int_equal(ask_to_clear(CACHE_ALL_USERS, CACHE_CLEAR, &answer), CACHE_YES);
+	assert_int_equal(answer.model_size, 3);
+	assert_int_equal(cache_client_query(&two, id(1), id(1), NULL), NN_GENERAL_FAILURE);
+	/* An administrator asks for nothing else, and a worker not for that. */
+	assert_int_equal(ask_to_clear(0, CACHE_DROP, &answer), 0);
+	assert_int_equal(ask_to_clear(1ULL << 32, CACHE_CLEAR, &answer), 0);
+	close(one.socket);
+	close(two.socket);
 }
 
 /* Another plug-in, or another in its place, and what was noted is void. */
@@ -824,13 +867,15 @@ int main(int argc, char **argv)
 		KEEPER(many_workers),
 		KEEPER(keeper_dies),
 		KEEPER(shut_out),
-		KEEPER(orphan),
-		KEEPER(orphan_of_another_build),
+		KEEPER(ends_with_its_broker),
+		KEEPER(clear),
+		KEEPER(sandbox),
 		KEEPER(plugins),
 		KEEPER(other_build),
 		cmocka_unit_test(test_no_keeper),
 	};
 
+	be_keeper(argc, argv);
 	if (argc == 3 && !strcmp(argv[1], "be-killed"))
 		return be_killed(argv[2]);
 	if (argc == 3 && !strcmp(argv[1], "ask"))

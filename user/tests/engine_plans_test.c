@@ -7,14 +7,17 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
+#include <poll.h>
 #include <semaphore.h>
 #include <sqlite3.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 
-#include "engine/blob_store.h"
+#include "engine/keeper/blob_store.h"
 #include "engine/file_message.h"
 #include "tests/keeper_fixture.h"
 #include "tests/killing.h"
@@ -491,7 +494,7 @@ static void test_keeper(void **state)
 static void test_no_late_writes(void **state)
 {
 	int worker = worker_of(1), file, none;
-	uint8_t *map;
+	uint8_t *map, bytes[ENTRY];
 
 	(void)state;
 	assert_int_equal(ask(worker, CACHE_DONE, 1, 0, 0, &none), CACHE_NO);
@@ -508,6 +511,8 @@ static void test_no_late_writes(void **state)
 	assert_int_equal(ask(worker, CACHE_GET, 1, 0, 0, &none), CACHE_NO);
 	/* The file stays open, but sealed. */
 	assert_int_equal(ask(worker, CACHE_NEW, 1, MODEL, PAGE, &file), CACHE_YES);
+	fill(bytes, 1);
+	assert_int_equal(pwrite(file, bytes, ENTRY, 0), ENTRY);
 	assert_int_equal(ask(worker, CACHE_DONE, 1, 0, 0, &none), CACHE_YES);
 	assert_int_equal(pwrite(file, "x", 1, 0), -1);
 	close(file);
@@ -516,39 +521,97 @@ static void test_no_late_writes(void **state)
 	close(worker);
 }
 
+/* S5: what the worker did not write would be memory of the keeper's once it reads it. */
+static void test_no_holes(void **state)
+{
+	const uint64_t data = 64 * PAGE;
+	int worker = worker_of(1), file, none;
+	struct stat st;
+
+	(void)state;
+	for (uint64_t written = 0; written <= data; written += data / 4) {
+		assert_int_equal(ask(worker, CACHE_NEW, 1, PAGE, data, &file), CACHE_YES);
+		for (uint64_t at = 0; at < written; at += PAGE)
+			assert_int_equal(pwrite(file, "x", 1, (off_t)at), 1);
+		assert_int_equal(ask(worker, CACHE_DONE, 1, 0, 0, &none), CACHE_NO);
+		/* The keeper did not fill it meanwhile. */
+		assert_int_equal(fstat(file, &st), 0);
+		assert_int_equal(st.st_blocks * 512, written);
+		close(file);
+	}
+	close(worker);
+}
+
 /* ---- a disk that takes its time ---- */
 
-/* Shared with the keeper: it waits there before a plan's file is on the disk. */
+/* Shared with the keeper in a file: it waits there before such a file is on the disk. */
 static struct slow_disk {
-	bool is_slow;
+	char part[16];			/* of the file's path; empty: it is quick */
 	sem_t entered, go;
 } *slow_disk;
 
-/* Everybody's: SQLite's files are quick all the same. */
-int fsync(int fd)
+static struct slow_disk *map_slow_disk(const char *in, int flags)
 {
-	char link[64], path[256] = "";
+	char path[128];
+	void *map;
+	int fd;
 
-	if (slow_disk && slow_disk->is_slow) {
-		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-		if (readlink(link, path, sizeof(path) - 1) > 0 &&
-		    strstr(path, "/" BLOB_FOLDER "/")) {
-			sem_post(&slow_disk->entered);
-			sem_wait(&slow_disk->go);
-		}
+	snprintf(path, sizeof(path), "%.100s/slow", in);
+	fd = open(path, O_RDWR | O_CLOEXEC | flags, 0600);
+	if (fd < 0 || (flags && ftruncate(fd, sizeof(*slow_disk))))
+		return NULL;
+	map = mmap(NULL, sizeof(*slow_disk), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	return map == MAP_FAILED ? NULL : map;
+}
+
+/* The keeper's, which finds the others by the path of its file. */
+static void be_slow(int fd)
+{
+	char link[64], path[256] = "", *end;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	if (readlink(link, path, sizeof(path) - 1) <= 0)
+		return;
+	if (!slow_disk) {
+		char in[256];
+
+		strcpy(in, path);
+		end = strstr(in, "/" BLOB_FOLDER) ? strstr(in, "/" BLOB_FOLDER) : strrchr(in, '/');
+		if (!end)
+			return;
+		*end = '\0';
+		slow_disk = map_slow_disk(in, 0);
 	}
+	if (slow_disk && slow_disk->part[0] && strstr(path, slow_disk->part)) {
+		sem_post(&slow_disk->entered);
+		sem_wait(&slow_disk->go);
+	}
+}
+
+/* SQLite calls them, too. */
+__attribute__((visibility("default"))) int fsync(int fd)
+{
+	be_slow(fd);
 	return (int)syscall(SYS_fsync, fd);
+}
+
+__attribute__((visibility("default"))) int fdatasync(int fd)
+{
+	be_slow(fd);
+	return (int)syscall(SYS_fdatasync, fd);
 }
 
 static int start_slow_keeper(void **state)
 {
-	slow_disk = mmap(NULL, sizeof(*slow_disk), PROT_READ | PROT_WRITE,
-			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (slow_disk == MAP_FAILED || sem_init(&slow_disk->entered, 1, 0) ||
-	    sem_init(&slow_disk->go, 1, 0))
+	if (make_folder(state))
 		return -1;
-	slow_disk->is_slow = true;
-	return start_keeper(state);
+	slow_disk = map_slow_disk(folder, O_CREAT);
+	if (!slow_disk || sem_init(&slow_disk->entered, 1, 0) || sem_init(&slow_disk->go, 1, 0))
+		return -1;
+	strcpy(slow_disk->part, "/" BLOB_FOLDER "/");
+	options.folder = folder;
+	return keeper_start(&keeper, &options) ? 0 : -1;
 }
 
 static int stop_slow_keeper(void **state)
@@ -599,7 +662,7 @@ static void test_slow_disk(void **state)
 	close(third);
 	assert_int_equal(recv(first, &file, sizeof(file), MSG_DONTWAIT), -1);
 	assert_int_equal(recv(second, &file, sizeof(file), MSG_DONTWAIT), -1);
-	slow_disk->is_slow = false;
+	slow_disk->part[0] = '\0';
 	assert_int_equal(sem_post(&slow_disk->go), 0);
 	assert_int_equal(receive(first, &first_done, &file), CACHE_YES);
 	assert_int_equal(receive(second, &second_done, &file), CACHE_YES);
@@ -613,6 +676,81 @@ static void test_slow_disk(void **state)
 	close(client.socket);
 }
 
+/* Once the keeper has opened its index, which then waits for the disk. */
+static void slow_index_down(void)
+{
+	int worker = worker_of(9), file;
+
+	assert_int_equal(ask(worker, CACHE_DROP, 1, 0, 0, &file), CACHE_YES);
+	close(worker);
+	strcpy(slow_disk->part, "/index.db");
+}
+
+/* S8: while the index waits for its disk, workers come, are answered and are shut out. */
+static void test_slow_index(void **state)
+{
+	struct cache_request noted = { .kind = CACHE_STORE, .serial = 7 };
+	int first = worker_of(1), second, file;
+	char byte;
+
+	(void)state;
+	slow_index_down();
+	send_request(first, &noted);
+	assert_int_equal(sem_wait(&slow_disk->entered), 0);
+	second = worker_of(2);
+	assert_int_equal(send(second, "no request", 10, MSG_NOSIGNAL), 10);
+	assert_int_equal(recv(second, &byte, 1, 0), 0);
+	close(second);
+	second = worker_of(2);
+	assert_int_equal(ask(second, CACHE_DONE, 1, 0, 0, &file), CACHE_NO);
+	assert_int_equal(recv(first, &byte, 1, MSG_DONTWAIT), -1);
+	slow_disk->part[0] = '\0';
+	assert_int_equal(sem_post(&slow_disk->go), 0);
+	assert_int_equal(receive(first, &noted, &file), CACHE_YES);
+	close(first);
+	close(second);
+}
+
+/* S8: what many ask while the disk is slow is one transaction. */
+static void test_batch(void **state)
+{
+	struct cache_request stores[20];
+	int workers[20], file, syncs = 0;
+
+	(void)state;
+	slow_index_down();
+	for (uint32_t i = 0; i < 20; i++) {
+		workers[i] = worker_of(i);
+		stores[i] = (struct cache_request){ .kind = CACHE_STORE, .serial = i };
+		send_request(workers[i], &stores[i]);
+		if (!i)
+			assert_int_equal(sem_wait(&slow_disk->entered), 0);
+	}
+	/* The keeper reads them while the first is written. */
+	for (uint32_t i = 1; i < 20; i++) {
+		int queued = 1;
+
+		while (queued > 0 && !ioctl(workers[i], SIOCOUTQ, &queued) && queued > 0)
+			usleep(1000);
+	}
+	/* Each transaction syncs the journal and the database, a few times in all. */
+	for (uint32_t i = 0; i < 20; i++) {
+		struct pollfd answered = { .fd = workers[i], .events = POLLIN };
+
+		while (!poll(&answered, 1, 0)) {
+			if (sem_trywait(&slow_disk->entered) == 0)
+				syncs++;
+			sem_post(&slow_disk->go);
+			usleep(1000);
+		}
+		assert_int_equal(receive(workers[i], &stores[i], &file), CACHE_YES);
+		close(workers[i]);
+	}
+	slow_disk->part[0] = '\0';
+	print_message("20 stores, synced %d times\n", syncs + 1);
+	assert_true(syncs < 20);
+}
+
 /* The end waits for what is being written; it is there for the next one. */
 static void test_end_while_writing(void **state)
 {
@@ -622,7 +760,7 @@ static void test_end_while_writing(void **state)
 	(void)state;
 	send_request(worker, &done);
 	assert_int_equal(sem_wait(&slow_disk->entered), 0);
-	slow_disk->is_slow = false;
+	slow_disk->part[0] = '\0';
 	assert_int_equal(sem_post(&slow_disk->go), 0);
 	keeper_stop(&keeper);
 	close(worker);
@@ -641,7 +779,7 @@ static void test_verified_for_many(void **state)
 
 	(void)state;
 	close(worker);
-	slow_disk->is_slow = false;
+	slow_disk->part[0] = '\0';
 	for (uint32_t number = 1; number <= 2; number++) {
 		worker = writer_of(1, number, &done);
 		send_request(worker, &done);
@@ -716,12 +854,16 @@ int main(int argc, char **argv)
 		FOLDER(killed_anywhere),
 		KEEPER(keeper),
 		KEEPER(no_late_writes),
+		KEEPER(no_holes),
 		SLOW(slow_disk),
+		SLOW(slow_index),
+		SLOW(batch),
 		SLOW(end_while_writing),
 		SLOW(verified_for_many),
 		KEEPER(client),
 	};
 
+	be_keeper(argc, argv);
 	if (argc == 3 && !strcmp(argv[1], "be-killed"))
 		return be_killed(argv[2]);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,10 +22,22 @@
 
 #include "engine/cache_client.h"
 #include "engine/keeper.h"
+#include "engine/keeper/main.h"
+#include "engine/keeper_message.h"
 
 static char folder[64];
 static struct keeper keeper;
-static struct keeper_options options = { .plans = { 1 << 20, 1 << 20 } };
+/* The test is the keeper's program, too. */
+static struct keeper_options options = {
+	.plans = { 1 << 20, 1 << 20 }, .log_level = LOG_INFO, .program = "/proc/self/exe",
+};
+
+/* For main(): this process is a keeper and does not return. */
+static inline void be_keeper(int argc, char **argv)
+{
+	if (argc && !strcmp(argv[0], KEEPER_NAME))
+		_exit(keeper_main(argc, argv));
+}
 
 /* Memory is as good as a disk here, and quicker. */
 static inline int make_folder(void **state)

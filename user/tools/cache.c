@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * nnaccel cache: what the engine's compilation cache holds, how large it is, and
- * emptying it. Reads the engine's index where it lies.
+ * emptying it. Reads the engine's index where it lies; where the engine runs, its keeper clears
+ * it.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -14,13 +15,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include "engine/keeper_message.h"
 #include "tool.h"
 
 #define DEFAULT_STATE "/var/lib/nnaccel"
-#define ALL_USERS UINT64_MAX
+#define ALL_USERS CACHE_ALL_USERS
+
+/* How long the keeper may take. */
+#define KEEPER_PATIENCE_S 30
 
 /* How long the engine may take with the index meanwhile. */
 #define BUSY_MS 5000
@@ -196,10 +204,48 @@ static void remove_files(const struct cache *c)
 		closedir(folder);
 }
 
+static int say_cleared(const struct cache *c, uint64_t count)
+{
+	printf(c->json ? "{\"cleared\": %" PRIu64 "}\n" : "%" PRIu64 " entries cleared\n", count);
+	return TOOL_OK;
+}
+
+/*
+ * Has the engine's keeper clear it, where one runs: then nobody else writes to the index. False:
+ * none does.
+ */
+static bool ask_keeper(const struct cache *c, int *status)
+{
+	struct cache_request request = { .kind = CACHE_CLEAR, .model_size = c->uid };
+	const struct timeval patience = { .tv_sec = KEEPER_PATIENCE_S };
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	size_t size = sizeof(address.sun_path);
+	struct cache_answer answer;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return false;
+	if (snprintf(address.sun_path, size, "%s/" KEEPER_SOCKET, c->state) >= (int)size ||
+	    connect(fd, (struct sockaddr *)&address, sizeof(address))) {
+		close(fd);
+		return false;
+	}
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	if (send(fd, &request, sizeof(request), MSG_NOSIGNAL) != sizeof(request) ||
+	    recv(fd, &answer, sizeof(answer), 0) != sizeof(answer))
+		*status = tool_fail("cache", "the engine's keeper does not answer");
+	else if (answer.verdict != CACHE_YES)
+		*status = tool_fail("cache", "the engine's keeper cannot clear it: see its log");
+	else
+		*status = say_cleared(c, answer.model_size + answer.data_size);
+	close(fd);
+	return true;
+}
+
 static int clear(struct cache *c)
 {
-	char *sql;
 	int before, error;
+	char *sql;
 
 	if (c->uid == ALL_USERS)
 		sql = sqlite3_mprintf("BEGIN IMMEDIATE; DELETE FROM hash WHERE 1; "
@@ -217,8 +263,7 @@ static int clear(struct cache *c)
 		return fail_index(c);
 	before = sqlite3_total_changes(c->db) - before;
 	remove_files(c);
-	printf(c->json ? "{\"cleared\": %d}\n" : "%d entries cleared\n", before);
-	return TOOL_OK;
+	return say_cleared(c, (uint64_t)before);
 }
 
 /* ---- the command ---- */
@@ -257,6 +302,8 @@ static int run(struct cache *c, const char *name)
 			continue;
 		if (c->uid != ALL_USERS && !actions[i].writes)
 			return tool_usage("cache", "--uid is for clear");
+		if (actions[i].writes && ask_keeper(c, &status))
+			return status;
 		status = open_index(c, actions[i].writes);
 		if (!status)
 			status = actions[i].run(c);

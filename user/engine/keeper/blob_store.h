@@ -11,17 +11,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/cache_index.h"
+#include "engine/keeper/cache_index.h"
 
 #define BLOB_FOLDER "plans"
 
 /* Entries of a user, and in all. */
 #define BLOB_PER_USER 64
 #define BLOB_ALL 1024
-
-/* Bytes of an entry's model part, which workers copy, and granule of its data part. */
-#define BLOB_MAX_MODEL (UINT64_C(64) << 20)
-#define BLOB_PAGE 4096
 
 struct blob_limits {
 	uint64_t bytes;			/* of all entries; 0: nothing is kept */
@@ -35,15 +31,6 @@ struct blob {
 };
 
 struct blob_store;
-
-/*
- * Opens the store beside an index, which has to outlive it: drops entries whose
- * files are gone and files that belong to no entry. NULL, with a log line: it
- * cannot be used.
- */
-struct blob_store *blob_store_open(struct cache_index *index, const char *folder,
-				   const struct blob_limits *limits);
-void blob_store_close(struct blob_store *store);
 
 /*
  * What is left to do of a get or a put, and what comes of it. It takes as long as the
@@ -62,6 +49,31 @@ struct blob_work {
 	int file;			/* of a get: open for reading; -1: there is none */
 	bool right;			/* it was written, or is what it should be */
 };
+
+/*
+ * Opens the store beside an index, which has to outlive it: drops entries whose
+ * files are gone and files that belong to no entry. NULL, with a log line: it
+ * cannot be used.
+ */
+struct blob_store *blob_store_open(struct cache_index *index, const char *folder,
+				   const struct blob_limits *limits);
+void blob_store_close(struct blob_store *store);
+
+/* What a user may keep. */
+uint64_t blob_store_user_bytes(const struct blob_store *store);
+
+/*
+ * Where the index was begun (cache_index_begin()), files of entries that are gone from it are
+ * removed when it is committed, and stay where it was rolled back.
+ */
+void blob_store_committed(struct blob_store *store);
+void blob_store_rolled_back(struct blob_store *store);
+
+/* What was put, and is in no index: it was rolled back. */
+void blob_store_abandon(struct blob_store *store, const struct blob_work *work);
+
+/* Drops all entries of a user, or of all: CACHE_ALL_USERS, and counts them. */
+bool blob_store_clear(struct blob_store *store, uint64_t uid, uint64_t *count);
 
 /*
  * A user's entry: its file, which is the caller's to close, and what is in it. False:

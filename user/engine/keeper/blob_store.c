@@ -19,10 +19,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/blob_store.h"
+#include "engine/keeper/blob_store.h"
+#include "engine/keeper_message.h"
 #include "engine/log.h"
 
-/* Entries whose checksum was right once; more of them are merely looked at again. */
+/* The last entries whose checksum was right; others are looked at again. */
 #define MAX_VERIFIED 256
 
 struct blob_store {
@@ -30,7 +31,9 @@ struct blob_store {
 	int folder;
 	struct blob_limits limits;
 	int64_t verified[MAX_VERIFIED];
-	unsigned int num_verified;
+	unsigned int next_verified;	/* the place of the next one; counts on */
+	int64_t *removed;		/* files whose entries are gone, to be removed */
+	size_t num_removed, removed_room;
 };
 
 /* What the index holds of an entry. */
@@ -77,11 +80,6 @@ static bool finish(struct blob_store *store, sqlite3_stmt *s)
 		return true;
 	cache_index_failed(store->index, error);
 	return false;
-}
-
-static bool run(struct blob_store *store, const char *sql)
-{
-	return finish(store, prepare(store, sql, 0, NULL, 0));
 }
 
 /* The number that a query has for an answer; -1: none. */
@@ -142,6 +140,38 @@ static void remove_file(struct blob_store *store, int64_t file)
 
 	file_name(name, file);
 	unlinkat(store->folder, name, 0);
+}
+
+/*
+ * Has a file removed once the index is committed. If there is no memory it stays, without an
+ * entry, until the store is opened again.
+ */
+static void remove_later(struct blob_store *store, int64_t file)
+{
+	int64_t *removed;
+	size_t room;
+
+	if (store->num_removed == store->removed_room) {
+		room = store->removed_room ? 2 * store->removed_room : 64;
+		removed = realloc(store->removed, room * sizeof(*removed));
+		if (!removed)
+			return;
+		store->removed = removed;
+		store->removed_room = room;
+	}
+	store->removed[store->num_removed++] = file;
+}
+
+void blob_store_committed(struct blob_store *store)
+{
+	for (size_t i = 0; i < store->num_removed; i++)
+		remove_file(store, store->removed[i]);
+	store->num_removed = 0;
+}
+
+void blob_store_rolled_back(struct blob_store *store)
+{
+	store->num_removed = 0;
 }
 
 static int open_file(struct blob_store *store, int64_t file, const struct blob *blob)
@@ -248,16 +278,22 @@ void blob_store_close(struct blob_store *store)
 	if (!store)
 		return;
 	close(store->folder);
+	free(store->removed);
 	free(store);
+}
+
+uint64_t blob_store_user_bytes(const struct blob_store *store)
+{
+	return store->limits.bytes_per_user;
 }
 
 /* ---- entries ---- */
 
 static bool was_verified(const struct blob_store *store, int64_t file)
 {
-	for (unsigned int i = 0; i < store->num_verified; i++)
+	for (unsigned int i = 0; i < MAX_VERIFIED; i++)
 		if (store->verified[i] == file)
-			return true;
+			return file;
 	return false;
 }
 
@@ -298,10 +334,21 @@ void blob_work_run(struct blob_work *work)
 		verify(work);
 }
 
+/* The end of what may be a transaction of its own. */
+static void end_change(struct blob_store *store)
+{
+	sqlite3 *db = cache_index_db(store->index);
+
+	if (db && sqlite3_get_autocommit(db))
+		blob_store_committed(store);
+}
+
 static void drop(struct blob_store *store, int64_t file)
 {
-	if (forget(store, file))
-		remove_file(store, file);
+	if (!forget(store, file))
+		return;
+	remove_later(store, file);
+	end_change(store);
 }
 
 bool blob_store_get(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
@@ -357,7 +404,7 @@ static bool make_room(struct blob_store *store, const char *which, const char *f
 		file = ask(store, first, uid);
 		if (file < 0 || !forget(store, file))
 			return false;
-		remove_file(store, file);
+		remove_later(store, file);
 	}
 }
 
@@ -373,13 +420,30 @@ static bool make_all_room(struct blob_store *store, uint32_t uid, uint64_t size)
 			 store->limits.bytes, size);
 }
 
-/* A number that no file ever had: taken for good before the file is made. */
+/* A number that no file ever had: taken for good before the file is made, and by one keeper. */
 static int64_t next_file(struct blob_store *store)
 {
-	if (!run(store, "UPDATE meta SET value = CAST(value AS INTEGER) + 1 "
-		 "WHERE key = 'next_file'"))
+	return ask(store, "UPDATE meta SET value = CAST(value AS INTEGER) + 1 "
+		   "WHERE key = 'next_file' RETURNING CAST(value AS INTEGER)", 0);
+}
+
+/* One transaction, unless the caller has begun one. */
+static int64_t make_room_and_name(struct blob_store *store, uint32_t uid, uint64_t size)
+{
+	sqlite3 *db = cache_index_db(store->index);
+	bool own = db && sqlite3_get_autocommit(db);
+	int64_t file = -1;
+
+	if (own && !cache_index_begin(store->index))
 		return -1;
-	return ask(store, "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'next_file'", 0);
+	if (make_all_room(store, uid, size))
+		file = next_file(store);
+	if (own && !cache_index_commit(store->index)) {
+		blob_store_rolled_back(store);
+		return -1;
+	}
+	end_change(store);
+	return file;
 }
 
 /* Not in an index that is another engine's, or was begun anew, since the number was taken. */
@@ -413,9 +477,7 @@ bool blob_store_put(struct blob_store *store, uint32_t uid, const uint8_t key[DI
 		.file = -1,
 	};
 	memcpy(work->key, key, sizeof(work->key));
-	if (!make_all_room(store, uid, model_size + data_size))
-		return false;
-	work->number = next_file(store);
+	work->number = make_room_and_name(store, uid, model_size + data_size);
 	return work->number >= 0;
 }
 
@@ -430,8 +492,8 @@ static bool end_put(struct blob_store *store, const struct blob_work *work)
 static bool end_get(struct blob_store *store, struct blob_work *work)
 {
 	if (work->file >= 0 && work->right) {
-		if (!was_verified(store, work->number) && store->num_verified < MAX_VERIFIED)
-			store->verified[store->num_verified++] = work->number;
+		if (!was_verified(store, work->number))
+			store->verified[store->next_verified++ % MAX_VERIFIED] = work->number;
 		cache_index_used(store->index, work->number);
 		return true;
 	}
@@ -445,6 +507,34 @@ static bool end_get(struct blob_store *store, struct blob_work *work)
 bool blob_store_end(struct blob_store *store, struct blob_work *work)
 {
 	return work->bytes ? end_put(store, work) : end_get(store, work);
+}
+
+void blob_store_abandon(struct blob_store *store, const struct blob_work *work)
+{
+	remove_file(store, work->number);
+}
+
+bool blob_store_clear(struct blob_store *store, uint64_t uid, uint64_t *count)
+{
+	const char *sql = uid == CACHE_ALL_USERS ? "DELETE FROM plan RETURNING file" :
+			  "DELETE FROM plan WHERE uid = ?1 RETURNING file";
+	sqlite3_stmt *s = prepare(store, sql, (int64_t)uid, NULL, 0);
+	int error;
+
+	*count = 0;
+	if (!s)
+		return false;
+	while ((error = sqlite3_step(s)) == SQLITE_ROW) {
+		remove_later(store, sqlite3_column_int64(s, 0));
+		++*count;
+	}
+	sqlite3_finalize(s);
+	if (error == SQLITE_DONE) {
+		end_change(store);
+		return true;
+	}
+	cache_index_failed(store->index, error);
+	return false;
 }
 
 void blob_store_drop(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE])

@@ -30,6 +30,16 @@ struct cache_index *cache_index_open(const char *folder, const char *version);
 void cache_index_close(struct cache_index *index);
 
 /*
+ * What is done between these is one transaction. cache_index_commit() false: the log says why,
+ * and nothing of it was done.
+ */
+bool cache_index_begin(struct cache_index *index);
+bool cache_index_commit(struct cache_index *index);
+
+/* Forgets a user's hashes, or all: CACHE_ALL_USERS, and counts them. */
+bool cache_index_clear(struct cache_index *index, uint64_t uid, uint64_t *count);
+
+/*
  * Notes a hash. CACHE_YES: it is on the disk; CACHE_FAILED, with a log line.
  * Others of the token, of the user or of all go where there are too many.
  */

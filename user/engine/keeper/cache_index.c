@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include "engine/cache_index.h"
+#include "engine/keeper/cache_index.h"
+#include "engine/keeper_message.h"
 #include "engine/log.h"
 
 /* Uses that are remembered until they are written. */
@@ -21,11 +21,7 @@
 /* Answers that are remembered as long as the database is as it was. */
 #define MAX_KNOWN 64
 
-/* Where SQLite counts the transactions that changed a database with a rollback journal. */
-#define CHANGE_COUNTER 24
-#define FIRST_PAGE 512			/* the least that a database can have */
-
-/* How long another process's lock is waited for: `nnaccel cache clear` is quick. */
+/* How long another process's lock is waited for: a keeper that ends, or who looks at the index. */
 #define BUSY_MS 2000
 
 enum statement {
@@ -36,7 +32,9 @@ enum statement {
 	INSERT,
 	TRIM_TOKEN,
 	TRIM_USER,
-	TRIM_ALL,
+	OLDEST,
+	FIND_ANY,
+	DATA_VERSION,
 	FIND,
 	TOUCH,
 	TOUCH_PLAN,
@@ -53,9 +51,10 @@ static const char *const sql[STATEMENTS] = {
 		       "(SELECT hash FROM hash WHERE uid = ?1 AND token = ?2 "
 		       "ORDER BY used DESC LIMIT -1 OFFSET ?5)",
 	[TRIM_USER] = "DELETE FROM hash WHERE uid = ?1 AND used IN (SELECT used FROM hash "
-		      "WHERE uid = ?1 ORDER BY used DESC LIMIT -1 OFFSET ?5)",
-	[TRIM_ALL] = "DELETE FROM hash WHERE used IN "
-		     "(SELECT used FROM hash ORDER BY used DESC LIMIT -1 OFFSET ?5)",
+		      "WHERE uid = ?1 ORDER BY used LIMIT ?5)",
+	[OLDEST] = "DELETE FROM hash WHERE used = (SELECT min(used) FROM hash) RETURNING uid",
+	[FIND_ANY] = "SELECT 1 FROM hash WHERE uid = ?1 AND token = ?2 AND hash = ?3",
+	[DATA_VERSION] = "PRAGMA data_version",
 	[FIND] = "SELECT 1 FROM hash, current WHERE uid = ?1 AND token = ?2 AND hash = ?3",
 	[TOUCH] = "UPDATE hash SET used = ?4 WHERE uid = ?1 AND token = ?2 AND hash = ?3",
 	[TOUCH_PLAN] = "UPDATE plan SET used = ?4 WHERE file = ?5",
@@ -83,6 +82,12 @@ struct use {
 	int64_t file;			/* of a plan, which has neither token nor hash; 0: none */
 };
 
+/* Hashes of a user. */
+struct user_count {
+	uint32_t uid;
+	int64_t count;
+};
+
 struct cache_index {
 	char path[PATH_MAX];
 	char *version;
@@ -91,11 +96,13 @@ struct cache_index {
 	int64_t last_use;
 	struct use uses[MAX_USES];
 	unsigned int num_uses;
-	int file;			/* the database's; closing it would end SQLite's locks */
-	const char *page;		/* its first page, mapped; NULL: it cannot be */
-	bool page_follows;		/* the mapping was seen to change with the file, */
-	uint32_t page_began;		/* which began with this counter of changes */
-	uint32_t known_at;		/* the counter of changes that the following are good for */
+	bool in_batch;			/* the transaction is the caller's */
+	struct user_count *counts;
+	size_t num_counts, count_room;
+	int64_t total;			/* of all counts */
+	bool counted;			/* the counts are those of the database, */
+	int64_t counted_at;		/* which other connections left with this data_version */
+	int64_t known_at;		/* that the following are good for */
 	struct use known[MAX_KNOWN];
 	unsigned int num_known;
 };
@@ -110,13 +117,8 @@ static void disconnect(struct cache_index *index)
 	index->db = NULL;
 	index->num_uses = 0;
 	index->num_known = 0;
-	if (index->page)
-		munmap((void *)index->page, FIRST_PAGE);
-	index->page = NULL;
-	index->page_follows = false;
-	if (index->file >= 0)
-		close(index->file);
-	index->file = -1;
+	index->in_batch = false;
+	index->counted = false;
 }
 
 /* Gives the one number or text that a query has for an answer, or NULL. */
@@ -160,26 +162,6 @@ static int reset(struct cache_index *index)
 	return error;
 }
 
-static uint32_t mapped_changes(const struct cache_index *index)
-{
-	return *(const volatile uint32_t *)(index->page + CHANGE_COUNTER);
-}
-
-/*
- * Whoever cuts the file off later ends the keeper when this is read: a crash as any
- * other. There is a first page by now.
- */
-static void map_page(struct cache_index *index)
-{
-	void *page = index->file < 0 ? MAP_FAILED :
-		     mmap(NULL, FIRST_PAGE, PROT_READ, MAP_SHARED, index->file, 0);
-
-	if (page == MAP_FAILED)
-		return;
-	index->page = page;
-	index->page_began = mapped_changes(index);
-}
-
 /* One row as long as the version is this one, for statements to look at. */
 static int make_view(struct cache_index *index)
 {
@@ -218,8 +200,6 @@ static int connect(struct cache_index *index)
 					   &index->statements[i], NULL);
 	if (error)
 		return error;
-	index->file = open(index->path, O_RDONLY | O_CLOEXEC);
-	map_page(index);
 	last = ask(index->db, "SELECT max((SELECT coalesce(max(used), 0) FROM hash), "
 		   "(SELECT coalesce(max(used), 0) FROM plan))");
 	index->last_use = last ? strtoll(last, NULL, 10) : 0;
@@ -264,10 +244,8 @@ struct cache_index *cache_index_open(const char *folder, const char *version)
 	struct cache_index *index = calloc(1, sizeof(*index));
 	int error;
 
-	if (index) {
-		index->file = -1;
+	if (index)
 		index->version = strdup(version);
-	}
 	if (!index || !index->version ||
 	    snprintf(index->path, sizeof(index->path), "%s/" CACHE_INDEX_FILE, folder) >=
 	    (int)sizeof(index->path)) {
@@ -292,6 +270,7 @@ void cache_index_close(struct cache_index *index)
 	if (index->db)
 		cache_index_flush(index);
 	disconnect(index);
+	free(index->counts);
 	free(index->version);
 	free(index);
 }
@@ -324,6 +303,8 @@ enum cache_verdict cache_index_failed(struct cache_index *index, int error)
 	log_error("%s: %s", index->path, sqlite3_errstr(error));
 	if (!sqlite3_get_autocommit(index->db))
 		run(index, ROLLBACK, NULL, 0);
+	index->counted = false;
+	index->num_known = 0;
 	if ((error & 0xff) == SQLITE_CORRUPT || (error & 0xff) == SQLITE_NOTADB)
 		replace(index);
 	return CACHE_FAILED;
@@ -339,25 +320,94 @@ static struct use make_use(struct cache_index *index, uint32_t uid, const uint8_
 	return use;
 }
 
-/* How often the database was changed, by whomever; false: nobody knows. */
-static bool read_changes(const struct cache_index *index, uint32_t *changes)
+/* The first number of a statement's first row; -1: there is none. */
+static int64_t run_number(struct cache_index *index, enum statement which)
 {
-	if (index->page_follows) {
-		*changes = mapped_changes(index);
-		return true;
-	}
-	return index->file >= 0 &&
-	       pread(index->file, changes, sizeof(*changes), CHANGE_COUNTER) == sizeof(*changes);
+	sqlite3_stmt *s = index->statements[which];
+	int64_t number = sqlite3_step(s) == SQLITE_ROW ? sqlite3_column_int64(s, 0) : -1;
+
+	sqlite3_reset(s);
+	return number;
 }
 
-/* After a transaction: there are file systems whose mappings do not change with files. */
-static void watch_page(struct cache_index *index)
-{
-	uint32_t changes;
+/* ---- how many hashes there are ---- */
 
-	if (!index->page_follows && index->page && read_changes(index, &changes))
-		index->page_follows = changes != index->page_began &&
-				      changes == mapped_changes(index);
+static int64_t *count_of(struct cache_index *index, uint32_t uid)
+{
+	struct user_count *counts;
+	size_t room;
+
+	for (size_t i = 0; i < index->num_counts; i++)
+		if (index->counts[i].uid == uid)
+			return &index->counts[i].count;
+	if (index->num_counts == index->count_room) {
+		room = index->count_room ? 2 * index->count_room : 16;
+		counts = realloc(index->counts, room * sizeof(*counts));
+		if (!counts)
+			return NULL;
+		index->counts = counts;
+		index->count_room = room;
+	}
+	index->counts[index->num_counts] = (struct user_count){ .uid = uid };
+	return &index->counts[index->num_counts++].count;
+}
+
+/* Walks through the database: once, and when another connection has changed it. */
+static bool count_all(struct cache_index *index)
+{
+	int64_t version = run_number(index, DATA_VERSION), *count;
+	sqlite3_stmt *s = NULL;
+
+	if (index->counted && index->counted_at == version)
+		return true;
+	index->num_counts = 0;
+	index->total = 0;
+	index->counted = sqlite3_prepare_v2(index->db, "SELECT uid, count(*) FROM hash GROUP BY uid",
+					    -1, &s, NULL) == SQLITE_OK;
+	while (index->counted && sqlite3_step(s) == SQLITE_ROW) {
+		count = count_of(index, (uint32_t)sqlite3_column_int64(s, 0));
+		index->counted = count;
+		if (count)
+			*count = sqlite3_column_int64(s, 1);
+		index->total += sqlite3_column_int64(s, 1);
+	}
+	sqlite3_finalize(s);
+	index->counted_at = version;
+	return index->counted;
+}
+
+/* A statement has taken rows of a user away. */
+static void uncount(struct cache_index *index, int64_t *of_user)
+{
+	int64_t gone = sqlite3_changes(index->db);
+
+	*of_user -= gone;
+	index->total -= gone;
+}
+
+/* Takes away what is too much, the least recently used first. SQLITE_DONE or an error. */
+static int trim(struct cache_index *index, const struct use *use, int64_t *of_user)
+{
+	int error = run(index, TRIM_TOKEN, use, CACHE_INDEX_PER_TOKEN);
+	int64_t uid, *count;
+
+	if (error != SQLITE_DONE)
+		return error;
+	uncount(index, of_user);
+	if (*of_user > CACHE_INDEX_PER_USER) {
+		error = run(index, TRIM_USER, use, *of_user - CACHE_INDEX_PER_USER);
+		if (error != SQLITE_DONE)
+			return error;
+		uncount(index, of_user);
+	}
+	while (index->total > CACHE_INDEX_ALL) {
+		uid = run_number(index, OLDEST);
+		count = uid < 0 ? NULL : count_of(index, (uint32_t)uid);
+		if (!count)
+			return SQLITE_ERROR;
+		uncount(index, count);
+	}
+	return SQLITE_DONE;
 }
 
 /* The remembered uses, within a transaction. SQLITE_DONE or an error. */
@@ -371,38 +421,94 @@ static int write_uses(struct cache_index *index)
 	return error;
 }
 
+/* Within a transaction. SQLITE_DONE or an error. */
+static int store_hash(struct cache_index *index, const struct use *use)
+{
+	int64_t *of_user = count_all(index) ? count_of(index, use->uid) : NULL;
+	bool is_new;
+	int error;
+
+	if (!of_user)
+		return SQLITE_NOMEM;
+	is_new = run(index, FIND_ANY, use, 0) == SQLITE_DONE;
+	error = run(index, INSERT, use, 0);
+	if (error != SQLITE_DONE)
+		return error;
+	*of_user += is_new;
+	index->total += is_new;
+	index->num_known = 0;
+	return trim(index, use, of_user);
+}
+
+/* Uses are written before anything is trimmed by them. */
+bool cache_index_begin(struct cache_index *index)
+{
+	int error = index->db ? run(index, BEGIN, NULL, 0) : SQLITE_ERROR;
+
+	index->in_batch = error == SQLITE_DONE;
+	if (error == SQLITE_DONE)
+		error = write_uses(index);
+	index->num_uses = 0;
+	if (error == SQLITE_DONE)
+		return true;
+	index->in_batch = false;
+	if (index->db)
+		cache_index_failed(index, error);
+	return false;
+}
+
+bool cache_index_commit(struct cache_index *index)
+{
+	int error;
+
+	if (!index->db)
+		return false;
+	index->in_batch = false;
+	error = run(index, COMMIT, NULL, 0);
+	if (error == SQLITE_DONE)
+		return true;
+	cache_index_failed(index, error);
+	return false;
+}
+
 enum cache_verdict cache_index_store(struct cache_index *index, uint32_t uid,
 				     const uint8_t token[CACHE_TOKEN_SIZE],
 				     const uint8_t hash[DIGEST_SIZE])
 {
+	bool own = !index->in_batch;
 	struct use use;
 	int error;
 
-	if (!index->db)
+	if (!index->db || (own && !cache_index_begin(index)))
 		return CACHE_FAILED;
 	use = make_use(index, uid, token, hash);
-	error = run(index, BEGIN, NULL, 0);
-	if (error == SQLITE_DONE && !cache_index_is_current(index)) {
-		run(index, ROLLBACK, NULL, 0);
+	if (!cache_index_is_current(index)) {
+		if (own) {
+			run(index, ROLLBACK, NULL, 0);
+			index->in_batch = false;
+		}
 		return CACHE_FAILED;
 	}
-	if (error == SQLITE_DONE)
-		error = write_uses(index);
-	if (error == SQLITE_DONE)
-		error = run(index, INSERT, &use, 0);
-	if (error == SQLITE_DONE)
-		error = run(index, TRIM_TOKEN, &use, CACHE_INDEX_PER_TOKEN);
-	if (error == SQLITE_DONE)
-		error = run(index, TRIM_USER, &use, CACHE_INDEX_PER_USER);
-	if (error == SQLITE_DONE)
-		error = run(index, TRIM_ALL, &use, CACHE_INDEX_ALL);
-	if (error == SQLITE_DONE)
-		error = run(index, COMMIT, NULL, 0);
+	error = store_hash(index, &use);
 	if (error != SQLITE_DONE)
 		return cache_index_failed(index, error);
-	index->num_uses = 0;
-	watch_page(index);
-	return CACHE_YES;
+	return !own || cache_index_commit(index) ? CACHE_YES : CACHE_FAILED;
+}
+
+bool cache_index_clear(struct cache_index *index, uint64_t uid, uint64_t *count)
+{
+	char *text = sqlite3_mprintf(uid == CACHE_ALL_USERS ? "DELETE FROM hash WHERE 1" :
+				     "DELETE FROM hash WHERE uid = %lld", (long long)uid);
+	int error = !text ? SQLITE_NOMEM : !index->db ? SQLITE_ERROR :
+		    sqlite3_exec(index->db, text, NULL, NULL, NULL);
+
+	sqlite3_free(text);
+	index->counted = false;
+	index->num_known = 0;
+	*count = error ? 0 : (uint64_t)sqlite3_changes(index->db);
+	if (error && index->db)
+		cache_index_failed(index, error);
+	return !error;
 }
 
 static void remember(struct cache_index *index, const struct use *use)
@@ -425,7 +531,7 @@ static bool is_known(const struct cache_index *index, const struct use *use)
 	return false;
 }
 
-static void learn(struct cache_index *index, uint32_t changes, const struct use *use)
+static void learn(struct cache_index *index, int64_t changes, const struct use *use)
 {
 	if (index->known_at != changes || index->num_known == MAX_KNOWN)
 		index->num_known = 0;
@@ -437,16 +543,15 @@ enum cache_verdict cache_index_query(struct cache_index *index, uint32_t uid,
 				     const uint8_t token[CACHE_TOKEN_SIZE],
 				     const uint8_t hash[DIGEST_SIZE])
 {
-	uint32_t changes = 0;
 	struct use use;
-	bool counted;
+	int64_t changes;
 	int error;
 
 	if (!index->db)
 		return CACHE_FAILED;
 	use = make_use(index, uid, token, hash);
-	counted = read_changes(index, &changes);
-	if (counted && changes == index->known_at && is_known(index, &use)) {
+	changes = run_number(index, DATA_VERSION);
+	if (changes == index->known_at && is_known(index, &use)) {
 		remember(index, &use);
 		return CACHE_YES;
 	}
@@ -455,8 +560,7 @@ enum cache_verdict cache_index_query(struct cache_index *index, uint32_t uid,
 		return CACHE_NO;
 	if (error != SQLITE_ROW)
 		return cache_index_failed(index, error);
-	if (counted)
-		learn(index, changes, &use);
+	learn(index, changes, &use);
 	remember(index, &use);
 	return CACHE_YES;
 }
@@ -486,19 +590,7 @@ int64_t cache_index_tick(struct cache_index *index)
 
 void cache_index_flush(struct cache_index *index)
 {
-	int error;
-
-	if (!index->db || !index->num_uses)
-		return;
-	error = run(index, BEGIN, NULL, 0);
-	if (error == SQLITE_DONE)
-		error = write_uses(index);
-	if (error == SQLITE_DONE)
-		error = run(index, COMMIT, NULL, 0);
 	/* Which ones go first is not worth more tries. */
-	index->num_uses = 0;
-	if (error != SQLITE_DONE)
-		cache_index_failed(index, error);
-	else
-		watch_page(index);
+	if (index->db && index->num_uses && !index->in_batch && cache_index_begin(index))
+		cache_index_commit(index);
 }

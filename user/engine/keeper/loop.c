@@ -1,0 +1,808 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The keeper's process. One thread reads requests and sends answers, and waits for nothing but
+ * them. All that may wait for a disk is done by three others: the index and the names of files by
+ * one, which takes all requests that there are at a time and commits once for them; writing a
+ * plan by another, and reading one to compare its checksum by the third. A worker has one
+ * request at a time. Where requests queue for a plan's thread, users take turns.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/clock.h"
+#include "engine/file_message.h"
+#include "engine/keeper/loop.h"
+#include "engine/keeper_message.h"
+#include "engine/log.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+
+/* Idle for so long, the index writes what can wait. */
+#define FLUSH_S 1
+
+/* Stores of a user: so many at once, and one more each time that this has passed. */
+#define STORE_BURST 32
+#define STORE_NS UINT64_C(100000000)
+
+/* Bytes of plans that a user may have written in an hour, in times of what it may keep. */
+#define WRITE_TIMES 4
+#define WRITE_NS (3600 * SECOND_NS)
+
+/* Sockets to begin with; room grows. */
+#define FIRST_ROOM 16
+
+/* What poll() looks at: the broker, ends of work, administrators, workers. */
+enum { BROKER, WORK_END, LISTENER, FIRST_CLIENT };
+
+/* Who does what. */
+enum queue_kind { INDEX, WRITE, VERIFY, QUEUES };
+
+/* What is to be done of a request next: of a plan, the index comes first and last. */
+enum stage { BEGIN, FINISH };
+
+struct task {
+	struct task *next;
+	struct client *client;
+	uint32_t uid;
+	struct cache_request request;
+	enum stage stage;
+	enum queue_kind to;		/* INDEX: it is done, if `ended` */
+	bool ended;
+	struct cache_answer answer;
+	int file;			/* that is sent with it, -1: none */
+	struct blob_work work;
+	void *bytes;			/* of a plan that is written */
+};
+
+/* A worker, or an administrator. */
+struct client {
+	uint32_t uid;
+	bool is_admin;
+	bool is_busy;			/* with its task; poll() does not look at it */
+	int memory;			/* that it writes a plan to, -1: none */
+	struct cache_request made_for;	/* what asked for it */
+	struct task task;
+};
+
+/* What a user may do now. */
+struct user {
+	uint32_t uid;
+	uint64_t stores_paid_ns;	/* when all of its stores are there again */
+	uint64_t bytes_paid_ns;		/* the same of bytes */
+};
+
+struct queue {
+	struct task *first;
+	uint32_t last_uid;		/* that was served */
+	pthread_cond_t filled;
+	pthread_t thread;
+	bool has_thread;
+};
+
+struct keep {
+	struct cache_index *index;
+	struct blob_store *plans;	/* NULL: none are kept */
+	int work_end;			/* tells the first thread of it */
+	struct pollfd *fds;
+	struct client **clients;	/* clients[i] is behind fds[i]; the first are unused */
+	size_t count, room;
+	struct user *users;
+	size_t num_users, user_room;
+	pthread_mutex_t lock;		/* of the queues, `done` and `stop` */
+	struct queue queues[QUEUES];
+	struct task *done;
+	bool stop;
+};
+
+/* ---- users ---- */
+
+static bool is_paid(const struct user *user, uint64_t now)
+{
+	return user->stores_paid_ns <= now && user->bytes_paid_ns <= now;
+}
+
+/* A user's place; NULL: there is no memory. */
+static struct user *get_user(struct keep *k, uint32_t uid, uint64_t now)
+{
+	size_t kept = 0, room;
+	struct user *users;
+
+	for (size_t i = 0; i < k->num_users; i++)
+		if (k->users[i].uid == uid)
+			return &k->users[i];
+	/* Those who owe nothing are as good as new. */
+	for (size_t i = 0; i < k->num_users; i++)
+		if (!is_paid(&k->users[i], now))
+			k->users[kept++] = k->users[i];
+	k->num_users = kept;
+	if (k->num_users == k->user_room) {
+		room = k->user_room ? 2 * k->user_room : FIRST_ROOM;
+		users = realloc(k->users, room * sizeof(*users));
+		if (!users)
+			return NULL;
+		k->users = users;
+		k->user_room = room;
+	}
+	k->users[k->num_users] = (struct user){ .uid = uid };
+	return &k->users[k->num_users++];
+}
+
+/* Takes `price` of what is paid back in time. False: too much was taken lately. */
+static bool pay(uint64_t *paid_ns, uint64_t price, uint64_t most, uint64_t now)
+{
+	uint64_t debt = *paid_ns > now ? *paid_ns - now : 0;
+
+	if (price > most || debt > most - price)
+		return false;
+	*paid_ns = now + debt + price;
+	return true;
+}
+
+/* A user that stores more than it can have reason to is put off, whichever worker asks. */
+static bool may_store(struct keep *k, uint32_t uid)
+{
+	uint64_t now = clock_ns();
+	struct user *user = get_user(k, uid, now);
+
+	return user && pay(&user->stores_paid_ns, STORE_NS, STORE_BURST * STORE_NS, now);
+}
+
+static bool may_write(struct keep *k, uint32_t uid, uint64_t bytes)
+{
+	double most = (double)blob_store_user_bytes(k->plans) * WRITE_TIMES;
+	uint64_t now = clock_ns();
+	struct user *user = get_user(k, uid, now);
+
+	return user && (double)bytes <= most &&
+	       pay(&user->bytes_paid_ns, (uint64_t)((double)bytes / most * (double)WRITE_NS),
+		   WRITE_NS, now);
+}
+
+/* ---- the index's thread ---- */
+
+static void give_plan(struct task *t)
+{
+	t->answer.verdict = CACHE_YES;
+	t->answer.model_size = t->work.blob.model_size;
+	t->answer.data_size = t->work.blob.data_size;
+	memcpy(t->answer.hash, t->work.blob.model_hash, sizeof(t->answer.hash));
+	t->file = t->work.file;
+}
+
+/* The file of a plan, for reading; one that was not verified yet is first. */
+static void get_plan(struct keep *k, struct task *t)
+{
+	t->answer.verdict = CACHE_NO;
+	if (!k->plans || !blob_store_get(k->plans, t->uid, t->request.token, &t->work))
+		return;
+	if (t->work.done)
+		give_plan(t);
+	else
+		t->to = VERIFY;
+}
+
+static bool wants(struct keep *k, const struct task *t, const struct cache_request *sizes)
+{
+	return k->plans && blob_store_wants(k->plans, t->uid, t->request.token, sizes->model_size,
+					    sizes->data_size);
+}
+
+/* A plan that lies in sealed memory gets a file. */
+static void put_plan(struct keep *k, struct task *t)
+{
+	const struct cache_request *sizes = &t->client->made_for;
+
+	t->answer.verdict = CACHE_NO;
+	if (!wants(k, t, sizes))
+		return;
+	t->answer.verdict = CACHE_FAILED;
+	if (blob_store_put(k->plans, t->uid, t->request.token, t->bytes, sizes->model_size,
+			   sizes->data_size, &t->work))
+		t->to = WRITE;
+}
+
+static void end_plan(struct keep *k, struct task *t)
+{
+	bool good = blob_store_end(k->plans, &t->work);
+
+	if (t->request.kind == CACHE_DONE) {
+		t->answer.verdict = good ? CACHE_YES : CACHE_FAILED;
+		return;
+	}
+	t->answer.verdict = CACHE_NO;
+	if (good)
+		give_plan(t);
+}
+
+/* What is cleared is counted in the answer. */
+static void clear_user(struct keep *k, struct task *t)
+{
+	t->answer.verdict = CACHE_FAILED;
+	if (cache_index_clear(k->index, t->request.model_size, &t->answer.model_size) &&
+	    (!k->plans ||
+	     blob_store_clear(k->plans, t->request.model_size, &t->answer.data_size)))
+		t->answer.verdict = CACHE_YES;
+}
+
+static void ask_index(struct keep *k, struct task *t)
+{
+	t->to = INDEX;
+	if (t->stage == FINISH) {
+		end_plan(k, t);
+		return;
+	}
+	switch (t->request.kind) {
+	case CACHE_QUERY:
+		t->answer.verdict = cache_index_query(k->index, t->uid, t->request.token,
+						      t->request.hash);
+		break;
+	case CACHE_STORE:
+		t->answer.verdict = cache_index_store(k->index, t->uid, t->request.token,
+						      t->request.hash);
+		break;
+	case CACHE_GET:
+		get_plan(k, t);
+		break;
+	case CACHE_NEW:
+		t->answer.verdict = wants(k, t, &t->request) ? CACHE_YES : CACHE_NO;
+		break;
+	case CACHE_DONE:
+		put_plan(k, t);
+		break;
+	case CACHE_DROP:
+		t->answer.verdict = CACHE_YES;
+		if (k->plans)
+			blob_store_drop(k->plans, t->uid, t->request.token);
+		break;
+	case CACHE_CLEAR:
+		clear_user(k, t);
+		break;
+	}
+	t->stage = FINISH;
+}
+
+static bool changes_index(const struct task *t)
+{
+	return t->request.kind != CACHE_QUERY && t->request.kind != CACHE_NEW &&
+	       (t->request.kind != CACHE_GET || t->stage == FINISH);
+}
+
+/* What was answered in vain, as it is not on the disk. */
+static void fail_task(struct keep *k, struct task *t, bool was_finish)
+{
+	if (t->request.kind == CACHE_GET || t->request.kind == CACHE_QUERY ||
+	    t->request.kind == CACHE_NEW)
+		return;
+	if (t->request.kind == CACHE_DONE && was_finish)
+		blob_store_abandon(k->plans, &t->work);
+	if (t->answer.verdict == CACHE_YES || t->to == WRITE)
+		t->answer.verdict = CACHE_FAILED;
+	t->to = INDEX;
+}
+
+/* One transaction for all that is asked now. */
+static void run_batch(struct keep *k, struct task *batch)
+{
+	struct task *t = batch;
+	bool begun;
+
+	while (t && !changes_index(t))
+		t = t->next;
+	begun = t && cache_index_begin(k->index);
+	for (t = batch; t; t = t->next) {
+		t->ended = t->stage == FINISH;	/* for what follows: it came a second time */
+		ask_index(k, t);
+	}
+	if (begun && !cache_index_commit(k->index)) {
+		for (t = batch; t; t = t->next)
+			fail_task(k, t, t->ended);
+		if (k->plans)
+			blob_store_rolled_back(k->plans);
+	} else if (k->plans) {
+		blob_store_committed(k->plans);
+	}
+	for (t = batch; t; t = t->next)
+		t->ended = t->to == INDEX;
+}
+
+/* ---- threads ---- */
+
+/* The next one that is not of the user who was served last, if there is such a one. */
+static struct task *take_turn(struct queue *q)
+{
+	struct task **link = &q->first, *t;
+
+	while (*link && (*link)->uid == q->last_uid)
+		link = &(*link)->next;
+	if (!*link)
+		link = &q->first;
+	t = *link;
+	*link = t->next;
+	t->next = NULL;
+	q->last_uid = t->uid;
+	return t;
+}
+
+/* Waits for work, a second at most; all that there is for the index. NULL: there is none. */
+static struct task *take_work(struct keep *k, enum queue_kind kind)
+{
+	struct queue *q = &k->queues[kind];
+	struct task *batch = NULL;
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += FLUSH_S;
+	pthread_mutex_lock(&k->lock);
+	while (!q->first && !k->stop &&
+	       pthread_cond_timedwait(&q->filled, &k->lock, &until) != ETIMEDOUT)
+		;
+	if (q->first && kind != INDEX) {
+		batch = take_turn(q);
+	} else {
+		batch = q->first;
+		q->first = NULL;
+	}
+	pthread_mutex_unlock(&k->lock);
+	return batch;
+}
+
+static void add_last(struct task **list, struct task *t)
+{
+	while (*list)
+		list = &(*list)->next;
+	*list = t;
+}
+
+/* Gives work back to the first thread, which sends it on or answers. */
+static void hand_back(struct keep *k, struct task *batch)
+{
+	const uint64_t one = 1;
+
+	pthread_mutex_lock(&k->lock);
+	add_last(&k->done, batch);
+	pthread_mutex_unlock(&k->lock);
+	if (write(k->work_end, &one, sizeof(one)) != sizeof(one))
+		log_error("the compilation cache's keeper: %s", strerror(errno));
+}
+
+static void *run_thread(struct keep *k, enum queue_kind kind)
+{
+	struct task *batch;
+	bool stop = false;
+
+	while (!stop) {
+		batch = take_work(k, kind);
+		if (batch && kind == INDEX) {
+			run_batch(k, batch);
+		} else if (batch) {
+			blob_work_run(&batch->work);
+			batch->to = INDEX;
+		} else if (kind == INDEX) {
+			cache_index_flush(k->index);
+		}
+		if (batch)
+			hand_back(k, batch);
+		pthread_mutex_lock(&k->lock);
+		stop = k->stop && !k->queues[kind].first;
+		pthread_mutex_unlock(&k->lock);
+	}
+	return NULL;
+}
+
+static void *index_thread(void *data)
+{
+	return run_thread(data, INDEX);
+}
+
+static void *write_thread(void *data)
+{
+	return run_thread(data, WRITE);
+}
+
+static void *verify_thread(void *data)
+{
+	return run_thread(data, VERIFY);
+}
+
+static void enqueue(struct keep *k, struct task *t)
+{
+	struct queue *q = &k->queues[t->to];
+
+	t->next = NULL;
+	pthread_mutex_lock(&k->lock);
+	add_last(&q->first, t);
+	pthread_cond_signal(&q->filled);
+	pthread_mutex_unlock(&k->lock);
+}
+
+/* ---- clients ---- */
+
+static bool make_room(struct keep *k)
+{
+	size_t room = k->room ? 2 * k->room : FIRST_ROOM;
+	struct pollfd *fds = realloc(k->fds, room * sizeof(*fds));
+	struct client **clients;
+
+	if (!fds)
+		return false;
+	k->fds = fds;
+	clients = realloc(k->clients, room * sizeof(struct client *));
+	if (!clients)
+		return false;
+	k->clients = clients;
+	k->room = room;
+	return true;
+}
+
+static void add_client(struct keep *k, int fd, uint32_t uid, bool is_admin)
+{
+	struct client *c = calloc(1, sizeof(*c));
+
+	if (!c || (k->count == k->room && !make_room(k))) {
+		free(c);
+		close(fd);
+		return;
+	}
+	c->uid = uid;
+	c->is_admin = is_admin;
+	c->memory = -1;
+	k->fds[k->count] = (struct pollfd){ .fd = fd, .events = POLLIN };
+	k->clients[k->count] = c;
+	k->count++;
+}
+
+static void drop_memory(struct client *c)
+{
+	if (c->memory >= 0)
+		close(c->memory);
+	c->memory = -1;
+}
+
+/* The broker has the socket too: closing it would not show at the other end. */
+static void drop_client(struct keep *k, size_t i)
+{
+	drop_memory(k->clients[i]);
+	free(k->clients[i]);
+	shutdown(k->fds[i].fd, SHUT_RDWR);
+	close(k->fds[i].fd);
+	k->count--;
+	k->fds[i] = k->fds[k->count];
+	k->clients[i] = k->clients[k->count];
+}
+
+/* Takes over a worker from the broker. False: the end has come. */
+static bool take_client(struct keep *k)
+{
+	uint32_t uid = 0;
+	int fd;
+	ssize_t n = file_message_receive(k->fds[BROKER].fd, &uid, sizeof(uid),
+					 MSG_CMSG_CLOEXEC | MSG_DONTWAIT, &fd);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return true;
+	if (n == sizeof(uid) && fd >= 0)
+		add_client(k, fd, uid, false);
+	return n == sizeof(uid) && fd >= 0;
+}
+
+static void take_admin(struct keep *k)
+{
+	int fd = accept4(k->fds[LISTENER].fd, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd >= 0)
+		add_client(k, fd, 0, true);
+}
+
+/* ---- requests ---- */
+
+/* False: the worker is gone, or does not read. */
+static bool answer(struct keep *k, size_t i, struct task *t)
+{
+	bool sent = file_message_send(k->fds[i].fd, &t->answer, sizeof(t->answer), t->file);
+
+	if (t->file >= 0)
+		close(t->file);
+	t->file = -1;
+	return sent;
+}
+
+/* Memory of the size that a plan will have, which can neither grow nor shrink. */
+static int make_memory(const struct cache_request *sizes)
+{
+	int memory = memfd_create("nnaccel-plan", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (memory >= 0 &&
+	    (ftruncate(memory, (off_t)(sizes->model_size + sizes->data_size)) ||
+	     fcntl(memory, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK))) {
+		close(memory);
+		memory = -1;
+	}
+	return memory;
+}
+
+/* A plan that is wanted: memory for it, if its user has not stored too much lately. */
+static void give_memory(struct keep *k, struct client *c)
+{
+	struct task *t = &c->task;
+
+	if (t->answer.verdict != CACHE_YES)
+		return;
+	t->answer.verdict = CACHE_LATER;
+	if (!may_store(k, c->uid) ||
+	    !may_write(k, c->uid, t->request.model_size + t->request.data_size))
+		return;
+	c->memory = make_memory(&t->request);
+	c->made_for = t->request;
+	t->file = c->memory < 0 ? -1 : fcntl(c->memory, F_DUPFD_CLOEXEC, 0);
+	t->answer.verdict = t->file < 0 ? CACHE_FAILED : CACHE_YES;
+}
+
+/*
+ * Seals and maps what a worker says is written: that fails where it still has it mapped. What it
+ * did not write is not there: reading that would take memory at this process's cost. Mapped as
+ * private, as some kernels refuse to share what is sealed.
+ */
+static enum cache_verdict map_memory(struct client *c, struct task *t)
+{
+	const struct cache_request *sizes = &c->made_for;
+	uint64_t size = sizes->model_size + sizes->data_size;
+	struct stat st;
+
+	if (c->memory < 0 || memcmp(sizes->token, t->request.token, sizeof(sizes->token)) ||
+	    fcntl(c->memory, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SEAL) ||
+	    fstat(c->memory, &st) || (uint64_t)st.st_blocks * 512 < size)
+		return CACHE_NO;
+	t->bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, c->memory, 0);
+	if (t->bytes != MAP_FAILED)
+		return CACHE_YES;
+	t->bytes = NULL;
+	return CACHE_FAILED;
+}
+
+static void unmap_memory(struct client *c, struct task *t)
+{
+	if (t->bytes)
+		munmap(t->bytes, c->made_for.model_size + c->made_for.data_size);
+	t->bytes = NULL;
+	drop_memory(c);
+}
+
+/* What needs no index is done, or refused, at once. True: so it was. */
+static bool answers_at_once(struct keep *k, struct client *c)
+{
+	struct task *t = &c->task;
+
+	switch (t->request.kind) {
+	case CACHE_STORE:
+		t->answer.verdict = CACHE_LATER;
+		return !may_store(k, c->uid);
+	case CACHE_NEW:
+		drop_memory(c);
+		return false;
+	case CACHE_DONE:
+		t->answer.verdict = map_memory(c, t);
+		if (t->answer.verdict != CACHE_YES)
+			unmap_memory(c, t);
+		return t->answer.verdict != CACHE_YES;
+	}
+	return false;
+}
+
+/* poll() does not look at a negative number. */
+static void set_busy(struct keep *k, size_t i, bool is_busy)
+{
+	k->clients[i]->is_busy = is_busy;
+	k->fds[i].fd = ~k->fds[i].fd;
+}
+
+/* Answers a request, or has it worked for. False: the worker is gone. */
+static bool serve_request(struct keep *k, size_t i, const struct cache_request *request)
+{
+	struct client *c = k->clients[i];
+	struct task *t = &c->task;
+
+	*t = (struct task){
+		.client = c,
+		.uid = c->uid,
+		.request = *request,
+		.to = INDEX,
+		.answer = { .verdict = CACHE_FAILED, .serial = request->serial },
+		.file = -1,
+	};
+	if (answers_at_once(k, c))
+		return answer(k, i, t);
+	set_busy(k, i, true);
+	enqueue(k, t);
+	return true;
+}
+
+static size_t place_of(const struct keep *k, const struct client *c)
+{
+	size_t i = FIRST_CLIENT;
+
+	while (k->clients[i] != c)
+		i++;
+	return i;
+}
+
+/* What a thread has done with a request: another goes on, or it is answered. */
+static void go_on(struct keep *k, struct task *t)
+{
+	size_t i = place_of(k, t->client);
+	struct client *c = t->client;
+
+	if (!t->ended) {
+		enqueue(k, t);
+		return;
+	}
+	if (t->request.kind == CACHE_NEW)
+		give_memory(k, c);
+	else if (t->request.kind == CACHE_DONE)
+		unmap_memory(c, t);
+	set_busy(k, i, false);
+	if (!answer(k, i, t))
+		drop_client(k, i);
+}
+
+static void end_work(struct keep *k)
+{
+	struct task *done, *next;
+	uint64_t count;
+
+	if (read(k->work_end, &count, sizeof(count)) < 0)
+		return;
+	pthread_mutex_lock(&k->lock);
+	done = k->done;
+	k->done = NULL;
+	pthread_mutex_unlock(&k->lock);
+	for (; done; done = next) {
+		next = done->next;
+		go_on(k, done);
+	}
+}
+
+/* Answers one request. False: the worker is gone, or is not to be listened to. */
+static bool serve_client(struct keep *k, size_t i)
+{
+	struct client *c = k->clients[i];
+	struct cache_request request;
+	char bytes[sizeof(request) + 1];
+	ssize_t n = recv(k->fds[i].fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR;
+	if (c->is_admin ? cache_clear_parse(bytes, (size_t)n, &request) :
+			  cache_request_parse(bytes, (size_t)n, &request))
+		return serve_request(k, i, &request);
+	if (n)
+		log_warning("uid %u: a worker sends what is no request", c->uid);
+	return false;
+}
+
+/* ---- the loop ---- */
+
+/* One request of each in turn. */
+static void keep_loop(struct keep *k)
+{
+	for (;;) {
+		if (poll(k->fds, k->count, -1) <= 0)
+			continue;
+		/* Backwards: one that goes makes the last take its place. */
+		for (size_t i = k->count; --i >= FIRST_CLIENT;)
+			if (k->fds[i].revents && !k->clients[i]->is_busy && !serve_client(k, i))
+				drop_client(k, i);
+		if (k->fds[WORK_END].revents)
+			end_work(k);
+		if (k->fds[LISTENER].revents)
+			take_admin(k);
+		if (k->fds[BROKER].revents && !take_client(k))
+			return;
+	}
+}
+
+static bool is_any_busy(const struct keep *k)
+{
+	for (size_t i = FIRST_CLIENT; i < k->count; i++)
+		if (k->clients[i]->is_busy)
+			return true;
+	return false;
+}
+
+/* What was asked is done. */
+static void end_tasks(struct keep *k)
+{
+	while (is_any_busy(k)) {
+		poll(&k->fds[WORK_END], 1, -1);
+		end_work(k);
+	}
+	while (k->count > FIRST_CLIENT)
+		drop_client(k, k->count - 1);
+}
+
+static void end_threads(struct keep *k)
+{
+	pthread_mutex_lock(&k->lock);
+	k->stop = true;
+	for (int kind = 0; kind < QUEUES; kind++)
+		pthread_cond_broadcast(&k->queues[kind].filled);
+	pthread_mutex_unlock(&k->lock);
+	for (int kind = 0; kind < QUEUES; kind++)
+		if (k->queues[kind].has_thread)
+			pthread_join(k->queues[kind].thread, NULL);
+}
+
+static void end_keep(struct keep *k)
+{
+	end_threads(k);
+	close(k->work_end);
+	free(k->fds);
+	free(k->clients);
+	free(k->users);
+	free(k);
+}
+
+static bool start_threads(struct keep *k)
+{
+	static void *(*const bodies[QUEUES])(void *data) = {
+		[INDEX] = index_thread, [WRITE] = write_thread, [VERIFY] = verify_thread,
+	};
+	bool started = true;
+
+	for (int kind = 0; kind < QUEUES; kind++) {
+		struct queue *q = &k->queues[kind];
+
+		q->has_thread = !pthread_create(&q->thread, NULL, bodies[kind], k);
+		started = started && q->has_thread;
+	}
+	return started;
+}
+
+struct keep *keep_begin(int broker, int listener, struct cache_index *index,
+			struct blob_store *plans)
+{
+	struct keep *k = calloc(1, sizeof(*k));
+	int end = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+	if (!k || end < 0 || !make_room(k)) {
+		log_error("the compilation cache's keeper: %s", strerror(errno));
+		if (end >= 0)
+			close(end);
+		free(k);
+		return NULL;
+	}
+	k->index = index;
+	k->plans = plans;
+	k->work_end = end;
+	k->fds[BROKER] = (struct pollfd){ .fd = broker, .events = POLLIN };
+	k->fds[WORK_END] = (struct pollfd){ .fd = end, .events = POLLIN };
+	k->fds[LISTENER] = (struct pollfd){ .fd = listener, .events = POLLIN };
+	k->count = FIRST_CLIENT;
+	pthread_mutex_init(&k->lock, NULL);
+	for (int kind = 0; kind < QUEUES; kind++) {
+		k->queues[kind].last_uid = UINT32_MAX;
+		pthread_cond_init(&k->queues[kind].filled, NULL);
+	}
+	if (start_threads(k))
+		return k;
+	log_error("the compilation cache's keeper: threads: %s", strerror(errno));
+	end_keep(k);
+	return NULL;
+}
+
+void keep_run(struct keep *k)
+{
+	keep_loop(k);
+	end_tasks(k);
+	end_keep(k);
+}

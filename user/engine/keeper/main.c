@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+/*
+ * nnaccel-keeper: holds the index of the compilation cache and the plans that the engine keeps.
+ * The broker starts it; it reads what workers send and touches nothing but its folder.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "engine/keeper/loop.h"
+#include "engine/keeper/main.h"
+#include "engine/keeper/sandbox.h"
+#include "engine/keeper_message.h"
+#include "engine/log.h"
+
+/* The end comes from the broker: what it passed before is served first. */
+static void set_up_process(void)
+{
+	umask(0077);
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	prctl(PR_SET_NAME, KEEPER_NAME);
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+/* Where administrators connect; whoever may enter the folder is one. -1, with a log line: nowhere. */
+static int listen_in(const char *folder)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	size_t size = sizeof(address.sun_path);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	errno = ENAMETOOLONG;
+	if (fd >= 0 && snprintf(address.sun_path, size, "%s/" KEEPER_SOCKET, folder) < (int)size) {
+		unlink(address.sun_path);
+		if (!bind(fd, (struct sockaddr *)&address, sizeof(address)) && !listen(fd, 4))
+			return fd;
+	}
+	log_warning("%s/" KEEPER_SOCKET ": `nnaccel cache clear` cannot reach the keeper: %s", folder,
+		    strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+int keeper_main(int argc, char **argv)
+{
+	struct blob_store *plans = NULL;
+	struct blob_limits limits;
+	struct cache_index *index;
+	struct keep *keep;
+	int listener;
+
+	if (argc != KEEPER_ARGS) {
+		log_error("%s is started by nnacceld only", KEEPER_NAME);
+		return EXIT_FAILURE;
+	}
+	set_up_process();
+	log_set_level((enum log_level)atoi(argv[KEEPER_ARG_LOG_LEVEL]));
+	limits.bytes = strtoull(argv[KEEPER_ARG_BYTES], NULL, 10);
+	limits.bytes_per_user = strtoull(argv[KEEPER_ARG_BYTES_PER_USER], NULL, 10);
+	if (!digest_init())
+		return EXIT_FAILURE;
+	index = cache_index_open(argv[KEEPER_ARG_FOLDER], argv[KEEPER_ARG_VERSION]);
+	if (!index)
+		return EXIT_FAILURE;
+	if (limits.bytes)
+		plans = blob_store_open(index, argv[KEEPER_ARG_FOLDER], &limits);
+	listener = listen_in(argv[KEEPER_ARG_FOLDER]);
+	/* Threads are made between: no more can be afterwards. */
+	keep = !sandbox_keep_folder(argv[KEEPER_ARG_FOLDER]) ? NULL :
+	       keep_begin(KEEPER_BROKER_FD, listener, index, plans);
+	if (!keep || !sandbox_filter_calls())
+		return EXIT_FAILURE;
+	keep_run(keep);
+	blob_store_close(plans);
+	cache_index_close(index);
+	return EXIT_SUCCESS;
+}

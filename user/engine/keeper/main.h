@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * nnaccel-keeper, as a function: tests are keepers, too.
+ */
+#ifndef NN_ENGINE_KEEPER_MAIN_H
+#define NN_ENGINE_KEEPER_MAIN_H
+
+/* The arguments are those of keeper_message.h. Returns the exit code. */
+int keeper_main(int argc, char **argv);
+
+#endif /* NN_ENGINE_KEEPER_MAIN_H */
