@@ -19,6 +19,7 @@ CFLAGS	:= $(strip -O2 -g $(findstring -Werror,$(file <$(BUILD)/obj/flags)))
 endif
 CLANG	?= clang
 FUZZ_SECONDS ?= 60
+STORM_SECONDS ?= 60
 
 # Where plug-ins of the engine are, and the lists of who may use them.
 EXTENSIONS_DIR ?= /usr/lib/nnaccel/extensions
@@ -103,7 +104,7 @@ plugins	:= $(patsubst user/examples/extensions/%.c,$(BUILD)/extensions/%.so,$(wi
 test_plugins := $(patsubst user/tests/plugins/%.c,$(BUILD)/tests/plugins/%.so,$(wildcard user/tests/plugins/*.c))
 
 .PHONY: all user module kmod tests examples selftests demo demo-camera check test test-all fuzz fuzzers conformance \
-	test-clients check-kernel bench retrain install modules_install clean help FORCE
+	storms test-clients check-kernel bench retrain install modules_install clean help FORCE
 
 all: user module examples selftests
 
@@ -115,6 +116,7 @@ help:
 	@echo 'make test            sets up and runs the tests, in VMs where they need the module'
 	@echo 'make test-all        the same with what another day would run too'
 	@echo 'make conformance     runs all NNAPI conformance vectors in all modes, natively and in a VM'
+	@echo 'make storms          what one user can do to another, STORM_SECONDS=$(STORM_SECONDS) each, in a VM'
 	@echo 'make test-clients    downloads PyTorch, TensorFlow Lite and ONNX Runtime, and runs them'
 	@echo 'make fuzz            fuzzes each target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
 	@echo 'make bench           runs the benchmarks; make bench-AREA runs one area'
@@ -276,7 +278,7 @@ $(BUILD)/examples/uring $(BUILD)/tests/hal_async_test $(BUILD)/tests/hal_dmabuf_
 
 # ---- unit tests: NAME_test.c is a program, the other files of user/tests are linked into each ----
 
-tests: $(tests) $(plugins) $(test_plugins) $(if $(engine),$(BUILD)/tests/rebuilt/nnacceld) \
+tests: $(tests) $(BUILD)/tests/storms $(plugins) $(test_plugins) $(if $(engine),$(BUILD)/tests/rebuilt/nnacceld) \
 	$(plugged)
 test_link = @mkdir -p $(@D); $(show) \
 	$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ldflags) $(call rpath,/../lib) -L$(BUILD)/lib
@@ -316,6 +318,11 @@ $(BUILD)/tests/plan_alloc_test: private ldflags += $(patsubst %,-Wl$(comma)--wra
 	aligned_alloc free mmap munmap pthread_mutex_lock)
 $(BUILD)/tests/%_test: $(obj)/user/tests/%_test.o $(test_lib) $(libdemo) $(archives)
 	$(test_link) -lcmocka -lm -ldl
+
+# What one user can do to others, as a table: for a VM.
+$(BUILD)/tests/storms: $(obj)/user/tests/storms/storms.o $(obj)/user/tests/model_builder.o $(libhal) \
+		$(call archive,model)
+	$(test_link) -lnnaccel -lm
 
 # ---- fuzzing: the same sources once more, with clang and its instrumentation ----
 
@@ -394,6 +401,9 @@ conformance:
 	scripts/setup
 	BUILD=$(BUILD) NNACCEL_ALL=1 scripts/run-tests \
 		conformance conformance-clang conformance-san conformance-vm conformance-no-engine
+
+storms: user $(BUILD)/tests/storms
+	BUILD=$(BUILD) scripts/vm --mem 2048 --timeout 1200 -- $(abspath $(BUILD)/tests/storms) $(STORM_SECONDS)
 
 test-clients:
 	scripts/setup

@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * usage: storms [SECONDS]
+ *
+ * What one user can do to others: user A, with 65,536 subordinate ids, takes the device by
+ * storm in several ways, each for so many seconds (60), while user B opens the device, prepares a
+ * model and executes it, and root asks the device for its description. Prints B's times as a
+ * table, and a TAP line for each storm: it passes where neither B nor root was refused.
+ * For root, in a VM (make storms), where nnacceld runs. The users have cgroups of their own, as
+ * a login gives them.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <nnaccel/nnaccel.h>
+
+#include "tests/model_builder.h"
+
+#define UID_A 7001
+#define UID_B 7002
+#define FIRST_SUBID 200000
+#define SUBIDS 65536
+
+#define CGROUPS "/sys/fs/cgroup"
+
+/* Processes of A's in a storm, and contexts that each may hold. */
+#define STORMERS 4
+#define HELD 300
+
+/* B rests so long between two rounds, and root between two questions. */
+#define REST_US 150000
+
+#define MAX_SAMPLES 4096
+#define COUNT 256
+
+enum { OP_ADD = 0, OP_MUL = 18, OP_REDUCE_MAX = 77, OP_FILL = 100 };
+
+enum step { OPEN, PREPARE, EXECUTE, STEPS };
+
+/* What the processes tell this one. */
+static struct shared {
+	atomic_bool stop;
+	atomic_uint tries, refused;		/* A's */
+	atomic_uint rounds, failures;		/* B's */
+	atomic_uint questions, unanswered;	/* root's */
+	char message[200];			/* B's or root's last failure */
+	uint32_t samples[STEPS][MAX_SAMPLES];	/* us */
+} *shared;
+
+/* Times without a storm, in us. */
+static double idle[STEPS];
+
+static void die(const char *what)
+{
+	perror(what);
+	exit(EXIT_FAILURE);
+}
+
+static uint64_t now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+/* ---- who is who ---- */
+
+/* Enters a cgroup of one's own, where there are cgroups. */
+static void enter_cgroup(const char *name)
+{
+	char path[128], text[16];
+	int fd;
+
+	snprintf(path, sizeof(path), CGROUPS "/%s", name);
+	mkdir(path, 0755);
+	strcat(path, "/cgroup.procs");
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	snprintf(text, sizeof(text), "%d", (int)getpid());
+	if (write(fd, text, strlen(text)) < 0)
+		perror(path);
+	close(fd);
+}
+
+/* Who may open the device by its group. */
+static void become(uid_t uid)
+{
+	struct stat node;
+	gid_t group;
+
+	if (stat(NNA_DEVICE_PATH, &node))
+		die(NNA_DEVICE_PATH);
+	group = node.st_gid;
+	if (setgroups(1, &group) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid))
+		die("becoming a user");
+	/* The end of all of it is this process's. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+/* As newuidmap does for who has a line in /etc/subuid. */
+static void map_subids(pid_t pid)
+{
+	char path[64], map[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)pid);
+	snprintf(map, sizeof(map), "0 %u 1\n1 %u %u\n", UID_A, FIRST_SUBID, SUBIDS);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, map, strlen(map)) < 0)
+		die(path);
+	close(fd);
+}
+
+/* Another one of A's subordinate ids, for what is opened from now on. */
+static void next_subid(void)
+{
+	static unsigned int id;
+
+	if (!id)
+		id = (unsigned int)getpid();
+	id = (id * 16807 + 1) % SUBIDS;
+	if (setresuid((uid_t)-1, 0, (uid_t)-1) || setresuid((uid_t)-1, 1 + id, (uid_t)-1))
+		die("taking a subordinate id");
+}
+
+/* ---- models ---- */
+
+/* out = in + value, with COUNT values. */
+static enum nn_status prepare_add(struct nna_device *device, float value, bool keep,
+				  struct nna_prepared_model **p, struct nn_error *err)
+{
+	const struct nna_prepare_options options = { .keep = keep };
+	uint32_t in, add, none, out;
+	struct model_builder b;
+
+	mb_init(&b);
+	in = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(COUNT));
+	add = mb_constant(&b, NN_TENSOR_FLOAT32, &value, sizeof(value), MB_DIMS(1));
+	none = mb_int32(&b, 0);
+	out = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(COUNT));
+	mb_operation(&b, OP_ADD, MB_LIST(in, add, none), MB_LIST(out));
+	return nna_prepare_model(device, &b.model, NULL, &options, p, err);
+}
+
+static enum nn_status execute(struct nna_device *device, struct nna_prepared_model *p,
+			      uint64_t in_size, uint64_t out_size, struct nn_error *err)
+{
+	const struct nna_argument in = { .length = in_size };
+	const struct nna_argument out = { .offset = 2048, .length = out_size };
+	struct nna_memory *memory;
+	enum nn_status status = nna_memory_alloc(device, 4096, &memory, err);
+	const struct nna_request request = { 1, 1, 1, &in, &out, &memory, 0, NULL };
+
+	if (status)
+		return status;
+	status = nna_execute(p, &request, NULL, NULL, NULL, NULL, err);
+	nna_memory_free(memory);
+	return status;
+}
+
+/* Eight times 128 MB of temporary values, and one of output. */
+static enum nn_status prepare_huge(struct nna_device *device, struct nna_prepared_model **p,
+				   struct nn_error *err)
+{
+	const int32_t size = 1 << 25, axis = 0;
+	uint32_t in, dims, none, last, next, axes, keep, out;
+	struct model_builder b;
+
+	mb_init(&b);
+	in = mb_operand(&b, NN_FLOAT32, NN_SUBGRAPH_INPUT, MB_NONE);
+	dims = mb_constant(&b, NN_TENSOR_INT32, &size, sizeof(size), MB_DIMS(1));
+	none = mb_int32(&b, 0);
+	last = mb_operand(&b, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS((uint32_t)size));
+	mb_operation(&b, OP_FILL, MB_LIST(dims, in), MB_LIST(last));
+	for (int i = 0; i < 8; i++) {
+		next = mb_operand(&b, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS((uint32_t)size));
+		mb_operation(&b, OP_MUL, MB_LIST(last, last, none), MB_LIST(next));
+		last = next;
+	}
+	axes = mb_constant(&b, NN_TENSOR_INT32, &axis, sizeof(axis), MB_DIMS(1));
+	keep = mb_constant(&b, NN_BOOL, &(bool){ true }, 1, MB_NONE);
+	out = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(1));
+	mb_operation(&b, OP_REDUCE_MAX, MB_LIST(last, axes, keep), MB_LIST(out));
+	return nna_prepare_model(device, &b.model, NULL, NULL, p, err);
+}
+
+/* ---- A's storms: each is done over and over ---- */
+
+/* Opens the device under another id and has a worker; NULL: refused. */
+static struct nna_device *take(void)
+{
+	struct nna_device *device = NULL;
+	struct nn_device_info info;
+	struct nn_error err = { "" };
+
+	next_subid();
+	atomic_fetch_add(&shared->tries, 1);
+	if (!nna_device_open(NULL, &device, &err) && !nna_device_get_info(device, &info, &err))
+		return device;
+	atomic_fetch_add(&shared->refused, 1);
+	nna_device_close(device);
+	return NULL;
+}
+
+/* Holds what it gets, and goes on to ask for more. */
+static void hold(void)
+{
+	static int held;
+
+	if (held < HELD && take())
+		held++;
+	else
+		usleep(1000);
+}
+
+static void open_and_close(void)
+{
+	int fd;
+
+	next_subid();
+	for (int i = 0; i < 100; i++) {
+		atomic_fetch_add(&shared->tries, 1);
+		fd = open(NNA_DEVICE_PATH, O_RDWR | O_CLOEXEC);
+		if (fd >= 0)
+			close(fd);
+		else
+			atomic_fetch_add(&shared->refused, 1);
+	}
+}
+
+static void ask_and_close(void)
+{
+	struct nna_device *device = take();
+
+	nna_device_close(device);
+}
+
+/* Somebody else crashes the worker meanwhile. */
+static void be_crashed(void)
+{
+	struct nna_device *device = take();
+	struct nn_device_info info;
+	struct nn_error err = { "" };
+
+	for (int i = 0; device && i < 100 && !nna_device_get_info(device, &info, &err); i++)
+		usleep(2000);
+	nna_device_close(device);
+}
+
+static void store(void)
+{
+	static struct nna_device *device;
+	struct nna_prepared_model *p;
+	static float value;
+	struct nn_error err = { "" };
+
+	if (!device)
+		device = take();
+	if (!device)
+		return;
+	value += 1;
+	atomic_fetch_add(&shared->tries, 1);
+	if (prepare_add(device, value + (float)getpid() / 65536, true, &p, &err))
+		atomic_fetch_add(&shared->refused, 1);
+	else
+		nna_prepared_model_free(p);
+	/* Each context has stores of its own. */
+	if ((int)value % 32 == 0) {
+		nna_device_close(device);
+		device = NULL;
+	}
+}
+
+static void compute_huge(void)
+{
+	static struct nna_device *device;
+	static struct nna_prepared_model *p;
+	struct nn_error err = { "" };
+
+	if (!device)
+		device = take();
+	if (!device)
+		return;
+	atomic_fetch_add(&shared->tries, 1);
+	if ((p || !prepare_huge(device, &p, &err)) && !execute(device, p, 4, 4, &err))
+		return;
+	atomic_fetch_add(&shared->refused, 1);
+	nna_prepared_model_free(p);
+	nna_device_close(device);
+	p = NULL;
+	device = NULL;
+}
+
+static const struct storm {
+	const char *name;
+	void (*act)(void);
+	bool crash;			/* A's workers are crashed */
+} storms[] = {
+	{ "none", NULL, false },
+	{ "open and hold", hold, false },
+	{ "open and close", open_and_close, false },
+	{ "ask and close", ask_and_close, false },
+	{ "crash", be_crashed, true },
+	{ "store", store, false },
+	{ "huge models", compute_huge, false },
+};
+
+/* ---- processes ---- */
+
+static pid_t start_stormer(const struct storm *storm)
+{
+	int go[2], mapped[2];
+	char byte = 0;
+	pid_t pid;
+
+	if (pipe(go) || pipe(mapped))
+		die("pipe");
+	pid = fork();
+	if (pid < 0)
+		die("fork");
+	if (!pid) {
+		enter_cgroup("storm-a");
+		become(UID_A);
+		if (unshare(CLONE_NEWUSER) || write(go[1], &byte, 1) != 1 ||
+		    read(mapped[0], &byte, 1) != 1)
+			die("unshare");
+		while (!atomic_load(&shared->stop))
+			storm->act();
+		_exit(0);
+	}
+	if (read(go[0], &byte, 1) != 1)
+		die("a process of A's");
+	map_subids(pid);
+	if (write(mapped[1], &byte, 1) != 1)
+		die("a process of A's");
+	close(go[0]);
+	close(go[1]);
+	close(mapped[0]);
+	close(mapped[1]);
+	return pid;
+}
+
+/* One of B's rounds. False: something failed. */
+static bool do_round(uint32_t us[STEPS], struct nn_error *err)
+{
+	struct nna_prepared_model *p = NULL;
+	struct nna_device *device = NULL;
+	struct nn_device_info info;
+	uint64_t start = now_us(), opened, prepared;
+	bool done;
+
+	done = !nna_device_open(NULL, &device, err) && !nna_device_get_info(device, &info, err);
+	opened = now_us();
+	done = done && !prepare_add(device, 1, false, &p, err);
+	prepared = now_us();
+	done = done && !execute(device, p, 4 * COUNT, 4 * COUNT, err);
+	us[OPEN] = (uint32_t)(opened - start);
+	us[PREPARE] = (uint32_t)(prepared - opened);
+	us[EXECUTE] = (uint32_t)(now_us() - prepared);
+	nna_prepared_model_free(p);
+	nna_device_close(device);
+	return done;
+}
+
+static void fail(atomic_uint *count, const char *who, const struct nn_error *err)
+{
+	snprintf(shared->message, sizeof(shared->message), "%s: %.150s", who, err->message);
+	atomic_fetch_add(count, 1);
+}
+
+static pid_t start_b(void)
+{
+	pid_t pid = fork();
+	struct nn_error err = { "" };
+	uint32_t us[STEPS];
+
+	if (pid)
+		return pid;
+	enter_cgroup("storm-b");
+	become(UID_B);
+	while (!atomic_load(&shared->stop)) {
+		unsigned int n = atomic_load(&shared->rounds);
+
+		if (!do_round(us, &err)) {
+			fail(&shared->failures, "user B", &err);
+		} else if (n < MAX_SAMPLES) {
+			for (int step = 0; step < STEPS; step++)
+				shared->samples[step][n] = us[step];
+			atomic_store(&shared->rounds, n + 1);
+		}
+		usleep(REST_US);
+	}
+	_exit(0);
+}
+
+static pid_t start_root(void)
+{
+	struct nn_device_info info;
+	pid_t pid = fork();
+	struct nn_error err = { "" };
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (!atomic_load(&shared->stop)) {
+		struct nna_device *device = NULL;
+
+		atomic_fetch_add(&shared->questions, 1);
+		if (nna_device_open(NULL, &device, &err) ||
+		    nna_device_get_info(device, &info, &err))
+			fail(&shared->unanswered, "root", &err);
+		nna_device_close(device);
+		usleep(2 * REST_US);
+	}
+	_exit(0);
+}
+
+/* Whether a process is a worker of A's, by its cgroup; SIGBUS is a crash. */
+static bool is_worker_of_a(const char *pid)
+{
+	char path[300], text[256] = "";
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%s/cgroup", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = '\0';
+	close(fd);
+	return strstr(text, "/user-") && !strstr(text, "/user-0/") && !strstr(text, "/user-7002/");
+}
+
+static pid_t start_crasher(void)
+{
+	const struct dirent *entry;
+	pid_t pid = fork();
+	DIR *proc;
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (!atomic_load(&shared->stop)) {
+		proc = opendir("/proc");
+		while (proc && (entry = readdir(proc)))
+			if (atoi(entry->d_name) > 1 && is_worker_of_a(entry->d_name))
+				kill(atoi(entry->d_name), SIGBUS);
+		if (proc)
+			closedir(proc);
+		usleep(20000);
+	}
+	_exit(0);
+}
+
+/* ---- the table ---- */
+
+static int compare(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void print_times(bool is_idle)
+{
+	unsigned int n = atomic_load(&shared->rounds);
+
+	for (int step = 0; step < STEPS; step++) {
+		uint32_t *samples = shared->samples[step];
+		double median, late;
+
+		if (!n) {
+			printf("  %21s", "-");
+			continue;
+		}
+		qsort(samples, n, sizeof(*samples), compare);
+		median = samples[n / 2] / 1e3;
+		late = samples[n * 9 / 10] / 1e3;
+		if (is_idle)
+			idle[step] = median;
+		printf("  %6.1f %6.1f %6.2f", median, late, idle[step] > 0 ? median / idle[step] : 0);
+	}
+}
+
+static void print_head(unsigned int seconds)
+{
+	printf("user A storms with %d processes and %d ids for %u s each; user B's times in ms:\n"
+	       "median, 90th percentile, and the median over that without a storm\n\n",
+	       STORMERS, SUBIDS, seconds);
+	printf("%-14s %9s %9s  %-20s  %-20s  %-20s  %9s  %9s\n", "A's storm", "tries", "refused",
+	       "B opens", "B prepares", "B executes", "B failed", "root f.");
+}
+
+/* Whether nobody but A was refused. */
+static bool run(const struct storm *storm, unsigned int seconds)
+{
+	pid_t pids[STORMERS + 3];
+	int count = 0;
+
+	memset(shared, 0, sizeof(*shared));
+	pids[count++] = start_b();
+	pids[count++] = start_root();
+	for (int i = 0; storm->act && i < STORMERS; i++)
+		pids[count++] = start_stormer(storm);
+	if (storm->crash)
+		pids[count++] = start_crasher();
+	sleep(seconds);
+	atomic_store(&shared->stop, true);
+	for (int i = 0; i < 2; i++)
+		waitpid(pids[i], NULL, 0);
+	for (int i = 2; i < count; i++) {
+		kill(pids[i], SIGKILL);
+		waitpid(pids[i], NULL, 0);
+	}
+	printf("%-14s %9u %9u", storm->name, atomic_load(&shared->tries),
+	       atomic_load(&shared->refused));
+	print_times(!storm->act);
+	printf("  %4u/%4u  %4u/%4u\n", atomic_load(&shared->failures),
+	       atomic_load(&shared->rounds) + atomic_load(&shared->failures),
+	       atomic_load(&shared->unanswered), atomic_load(&shared->questions));
+	fflush(stdout);
+	return !atomic_load(&shared->failures) && !atomic_load(&shared->unanswered) &&
+	       atomic_load(&shared->rounds) && (!storm->act || atomic_load(&shared->tries));
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int seconds = argc > 1 ? (unsigned int)atoi(argv[1]) : 60;
+	bool good[sizeof(storms) / sizeof(storms[0])], all = true;
+	char messages[sizeof(storms) / sizeof(storms[0])][200];
+
+	if (geteuid()) {
+		fputs("storms: only root can be several users\n", stderr);
+		return EXIT_FAILURE;
+	}
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	if (shared == MAP_FAILED)
+		die("mmap");
+	print_head(seconds);
+	for (size_t i = 0; i < sizeof(storms) / sizeof(storms[0]); i++) {
+		good[i] = run(&storms[i], seconds);
+		memcpy(messages[i], shared->message, sizeof(messages[i]));
+		all = all && good[i];
+		/* What is left of it goes with A's processes. */
+		sleep(1);
+	}
+	puts("");
+	for (size_t i = 0; i < sizeof(storms) / sizeof(storms[0]); i++)
+		printf("%sok - storm of user A: %s: neither B nor root is refused%s%s\n",
+		       good[i] ? "" : "not ", storms[i].name, good[i] ? "" : ": ",
+		       good[i] ? "" : messages[i]);
+	return all ? EXIT_SUCCESS : EXIT_FAILURE;
+}
