@@ -104,7 +104,7 @@ plugins	:= $(patsubst user/examples/extensions/%.c,$(BUILD)/extensions/%.so,$(wi
 test_plugins := $(patsubst user/tests/plugins/%.c,$(BUILD)/tests/plugins/%.so,$(wildcard user/tests/plugins/*.c))
 
 .PHONY: all user module kmod tests examples selftests demo demo-camera check test test-all fuzz fuzzers conformance \
-	storms test-clients check-kernel bench retrain install modules_install clean help FORCE
+	storms test-clients check-kernel bench bench-onnxruntime retrain install modules_install clean help FORCE
 
 all: user module examples selftests
 
@@ -120,6 +120,7 @@ help:
 	@echo 'make test-clients    downloads PyTorch, TensorFlow Lite and ONNX Runtime, and runs them'
 	@echo 'make fuzz            fuzzes each target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
 	@echo 'make bench           runs the benchmarks; make bench-AREA runs one area'
+	@echo 'make bench-onnxruntime  networks on ONNX Runtime, on the device and on its own kernels'
 	@echo 'make retrain         trains the network of the demo anew, to the same weights'
 	@echo 'make user            libraries, tools and engine; make tests builds the unit tests'
 	@echo 'make kmod            the module for each of: $(KERNELS)'
@@ -299,6 +300,10 @@ $(BUILD)/tests/engine_%_test: $(obj)/user/tests/engine_%_test.o $(test_lib) \
 	$(test_link) $(engine_libs) -lsqlite3 -lcmocka
 $(BUILD)/tests/allowlist_test: $(obj)/user/tests/allowlist_test.o $(obj)/user/runtime/allowlist.o
 	$(test_link) -lcmocka
+# It plays ONNX Runtime.
+$(BUILD)/tests/onnxruntime_test: $(obj)/user/tests/onnxruntime_test.o $(onnx) \
+		$(patsubst %,$(obj)/user/%.o,runtime/sha256 ops/float16) $(libnn)
+	$(test_link) -lneuralnetworks -lcmocka -lm
 # It loads the library.
 $(BUILD)/tests/support_library_test: $(obj)/user/tests/support_library_test.o | $(libsl)
 	$(test_link) -lcmocka -ldl
@@ -476,6 +481,18 @@ bench-burst: $(BUILD)/bench-bin/burst
 	BUILD=$(BUILD) scripts/vm -- $(abspath $<) --vm >> $(BUILD)/bench/burst.tsv
 	BUILD=$(BUILD) scripts/vm --icount -- $(abspath $<) --icount >> $(BUILD)/bench/burst.tsv
 	column -t -s '	' $(BUILD)/bench/burst.tsv
+
+# Networks on ONNX Runtime, on our provider and on its own, with one thread and with two.
+bench-onnxruntime: user
+	@mkdir -p $(BUILD)/bench
+	set -e; folder=$$(scripts/onnxruntime); nets=$(BUILD)/bench/onnx; \
+	export NNACCEL_ONNX_DATA=$$folder/usr/share/libonnx-testdata/data; \
+	tests=user/tests/clients/onnxruntime; lib=$(BUILD)/lib/libnnaccel_onnxruntime.so; \
+	[ -e $$nets/made ] || { $$folder/bin/python3 $$tests/quantise.py $$NNACCEL_ONNX_DATA $$nets \
+		squeezenet shufflenet resnet50 2>/dev/null && touch $$nets/made; }; \
+	for cpus in 0 0-1; do taskset -c $$cpus $$folder/bin/python3 $$tests/bench.py $$lib \
+		nnapi-reference $$nets 2>/dev/null; done > $(BUILD)/bench/onnxruntime.tsv
+	column -t -s '	' $(BUILD)/bench/onnxruntime.tsv
 
 # ---- installing ----
 

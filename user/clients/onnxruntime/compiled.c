@@ -246,7 +246,8 @@ static bool compile(struct job *job, const struct devices *devices)
 struct compiled *compiled_new(const struct graph *graph, const struct options *options,
 			      const struct devices *devices, const struct shape *shapes,
 			      uint32_t in_count, const uint32_t *in, uint32_t out_count,
-			      const uint32_t *out, char *message, size_t size)
+			      const uint32_t *out, bool *device_failed, char *message,
+			      size_t size)
 {
 	struct compiled *c = calloc(1, sizeof(*c));
 	struct job job = { .graph = graph, .c = c, .in = in, .out = out, .in_count = in_count,
@@ -254,6 +255,7 @@ struct compiled *compiled_new(const struct graph *graph, const struct options *o
 	bool good;
 
 	snprintf(message, size, "there is no memory");
+	*device_failed = false;
 	if (!c)
 		return NULL;
 	pthread_mutex_init(&c->lock, NULL);
@@ -267,8 +269,11 @@ struct compiled *compiled_new(const struct graph *graph, const struct options *o
 	good = c->shapes && c->in && c->out && job.model_in && job.model_out && job.t;
 	if (good && in_count)
 		memcpy(c->shapes, shapes, in_count * sizeof(*shapes));
-	good = good && translate(&job) && find_outputs(&job) && find_inputs(&job) &&
-	       compile(&job, devices);
+	good = good && translate(&job) && find_outputs(&job) && find_inputs(&job);
+	if (good && !compile(&job, devices)) {
+		*device_failed = true;
+		good = false;
+	}
 	if (good)
 		say(options->verbosity, 3, "compiled %u nodes as %u operations, %u inputs, %u "
 		    "outputs", graph->node_count, job.b.operation_count, c->in_count, c->out_count);

@@ -67,17 +67,18 @@ static struct compiled *compile(struct program *p, const struct shape *shapes, c
 				size_t size)
 {
 	struct compiled *c = NULL;
+	bool failed = p->on_cpu;
 
 	if (!p->on_cpu)
 		c = compiled_new(p->graph, p->options, p->devices, shapes, p->in_count, p->in,
-				 p->out_count, p->out, message, size);
-	if (!c && p->cpu.count) {
+				 p->out_count, p->out, &failed, message, size);
+	if (!c && failed && p->cpu.count) {
 		if (!p->on_cpu)
 			say(p->options->verbosity, 0, "the CPU takes the device's place: %s",
 			    message);
 		p->on_cpu = true;
 		c = compiled_new(p->graph, p->options, &p->cpu, shapes, p->in_count, p->in,
-				 p->out_count, p->out, message, size);
+				 p->out_count, p->out, &failed, message, size);
 	}
 	return c;
 }

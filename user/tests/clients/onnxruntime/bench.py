@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""Times networks on the execution provider and on ONNX Runtime's CPU provider (MLAS), turn by
+turn in one process. Prints a line for each: the best time of each in ms, and their ratio.
+
+usage: bench.py LIBRARY DEVICE FOLDER
+
+FOLDER has what quantise.py writes. Both use as many threads as the process may use CPUs.
+"""
+import glob
+import os
+import sys
+import time
+
+import numpy as np
+import onnxruntime as ort
+
+NAME = "nnaccel"
+SECONDS = 1.5  # for each
+
+
+def session(path, device, threads):
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = threads
+    if not device:
+        return ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    options.add_provider_for_devices(
+        [d for d in ort.get_ep_devices()
+         if d.ep_name == NAME and d.ep_metadata["device"] == device], {})
+    return ort.InferenceSession(path, options, enable_fallback=0)
+
+
+def cpu():
+    with open("/proc/cpuinfo") as file:
+        return next((line.split(":")[1].strip() for line in file if "model name" in line), "?")
+
+
+def main():
+    library, device, folder = sys.argv[1:4]
+    threads = len(os.sched_getaffinity(0))
+    ort.set_default_logger_severity(4)
+    ort.register_execution_provider_library(NAME, os.path.realpath(library))
+    for path in sorted(glob.glob(os.path.join(folder, "*.onnx"))):
+        begun = time.perf_counter()
+        ours = session(path, device, threads)
+        start = time.perf_counter() - begun
+        sessions = [ours, session(path, None, threads)]
+        inputs = {i.name: np.random.default_rng(1).standard_normal(i.shape).astype(np.float32)
+                  for i in ours.get_inputs()}
+        best = [1e9, 1e9]
+        first = time.perf_counter()
+        results = [sessions[0].run(None, inputs)]
+        first = time.perf_counter() - first
+        results.append(sessions[1].run(None, inputs))
+        end = time.perf_counter() + 2 * SECONDS
+        while time.perf_counter() < end:
+            for i, each in enumerate(sessions):
+                begun = time.perf_counter()
+                each.run(None, inputs)
+                best[i] = min(best[i], time.perf_counter() - begun)
+        apart = max(np.max(np.abs(a.astype(np.float64) - b)) / max(np.max(np.abs(b)), 1e-30)
+                    for a, b in zip(*results))
+        name = os.path.basename(path)[:-len(".onnx")]
+        print(f"{name}\t{threads}\t{1e3 * best[0]:.2f}\t{1e3 * best[1]:.2f}\t"
+              f"{best[0] / best[1]:.2f}\t{1e3 * start:.0f}\t{1e3 * first:.2f}\t{apart:.2g}\t"
+              f"{cpu()}", flush=True)
+
+
+if __name__ == "__main__":
+    print("network\tthreads\tnnaccel ms\tMLAS ms\tratio\tsession ms\tfirst ms\tapart\tCPU")
+    sys.exit(main())
