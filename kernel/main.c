@@ -245,7 +245,7 @@ static struct miscdevice nnaccel_misc = {
 	.minor = MISC_DYNAMIC_MINOR,
 	.name = "nnaccel",
 	.fops = &nnaccel_context_fops,
-	.mode = 0666,
+	.mode = 0660,
 };
 
 static struct miscdevice nnaccel_engine_misc = {

@@ -6,7 +6,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <linux/nnaccel.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -262,7 +261,7 @@ static int as_user(uid_t uid, int (*act)(const int *fds, int count), const int *
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		if (setgroups(0, NULL) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid))
+		if (!become_user(uid, uid))
 			_exit(200);
 		_exit(act(fds, count));
 	}

@@ -372,7 +372,7 @@ TEST_F(node, new_broker)
 
 static void open_as_another(struct actor *self, void *data)
 {
-	if (setresgid(4712, 4712, 4712) || setresuid(4711, 4711, 4711) || device_open() < 0)
+	if (!become_user(4711, 4712) || device_open() < 0)
 		_exit(1);
 	actor_reached(self);
 }

@@ -3,13 +3,16 @@
  * Other processes of a test: children that do one thing, strangers that are
  * passed files, and steps at which they wait to be killed.
  */
+#include <grp.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "device.h"
 #include "process.h"
 
 static int await_exit(pid_t pid)
@@ -19,6 +22,14 @@ static int await_exit(pid_t pid)
 	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
 		return -1;
 	return WEXITSTATUS(status);
+}
+
+bool become_user(uid_t uid, gid_t gid)
+{
+	struct stat node;
+
+	return !stat(DEVICE, &node) && !setgroups(1, &node.st_gid) && !setresgid(gid, gid, gid) &&
+	       !setresuid(uid, uid, uid);
 }
 
 int in_child(int (*act)(int fd), int fd)

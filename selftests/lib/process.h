@@ -31,6 +31,9 @@ bool stranger_start(struct stranger *stranger, int (*act)(int fd));
 /** stranger_pass() - Passes it the file: what @act returned, as of in_child(). */
 int stranger_pass(struct stranger *stranger, int fd);
 
+/** become_user() - Becomes another user, one that may open the device. */
+bool become_user(uid_t uid, gid_t gid);
+
 /** struct actor - A child that goes through steps and waits at each */
 struct actor {
 	pid_t pid;

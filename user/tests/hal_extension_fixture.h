@@ -8,6 +8,7 @@
 
 #include <grp.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../examples/extensions/fibonacci.h"
@@ -28,10 +29,15 @@
 static inline struct nna_device *open_as_user(uid_t uid, bool member)
 {
 	const struct group *group = getgrnam(GROUP);
+	gid_t groups[2];
+	struct stat node;
 	struct nna_device *client;
 
 	assert_non_null(group);
-	assert_int_equal(setgroups(member, &group->gr_gid), 0);
+	assert_int_equal(stat(NNA_DEVICE_PATH, &node), 0);
+	groups[0] = node.st_gid;
+	groups[1] = group->gr_gid;
+	assert_int_equal(setgroups(member ? 2 : 1, groups), 0);
 	assert_int_equal(seteuid(uid), 0);
 	check(nna_device_open(NULL, &client, &err));
 	assert_int_equal(seteuid(0), 0);
