@@ -103,6 +103,16 @@ enum {
 
 /**
  * enum nnaccel_status - The engine's verdict on a command
+ * @NNACCEL_STATUS_NONE: it succeeded
+ * @NNACCEL_STATUS_DEVICE_UNAVAILABLE: the device cannot do it now
+ * @NNACCEL_STATUS_GENERAL_FAILURE: it failed
+ * @NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE: an output is too small; the
+ *	shapes say how large it must be
+ * @NNACCEL_STATUS_INVALID_ARGUMENT: the model or an argument is wrong
+ * @NNACCEL_STATUS_MISSED_DEADLINE_TRANSIENT: it took too long, and another try may not
+ * @NNACCEL_STATUS_MISSED_DEADLINE_PERSISTENT: it takes longer than its deadline allows
+ * @NNACCEL_STATUS_RESOURCE_EXHAUSTED_TRANSIENT: not enough memory or threads now
+ * @NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT: more memory than the device has
  *
  * An ioctl that reached the engine returns 0 and puts one of these into its
  * status field; an ioctl that the kernel itself refused returns an errno and
@@ -133,11 +143,11 @@ enum nnaccel_status {
  * enum nnaccel_engine_state - What NNACCEL_INFO says of a context's engine
  */
 enum nnaccel_engine_state {
-	/** No broker has the engine node open. */
+	/** @NNACCEL_ENGINE_ABSENT: No broker has the engine node open. */
 	NNACCEL_ENGINE_ABSENT = 0,
-	/** A broker is there; no worker is attached to this context. */
+	/** @NNACCEL_ENGINE_PENDING: A broker is there; no worker is attached to this context. */
 	NNACCEL_ENGINE_PENDING = 1,
-	/** A worker is attached to this context. */
+	/** @NNACCEL_ENGINE_ATTACHED: A worker is attached to this context. */
 	NNACCEL_ENGINE_ATTACHED = 2
 };
 
@@ -406,6 +416,9 @@ struct nnaccel_supported {
 
 /**
  * enum nnaccel_preference - What a model is compiled for
+ * @NNACCEL_PREFER_LOW_POWER: little energy, however long it takes
+ * @NNACCEL_PREFER_FAST_SINGLE_ANSWER: a single answer soon
+ * @NNACCEL_PREFER_SUSTAINED_SPEED: many answers, one after the other
  */
 enum nnaccel_preference {
 	NNACCEL_PREFER_LOW_POWER = 0,
@@ -415,6 +428,9 @@ enum nnaccel_preference {
 
 /**
  * enum nnaccel_priority - Order among the executions of one context
+ * @NNACCEL_PRIORITY_LOW: behind the others
+ * @NNACCEL_PRIORITY_MEDIUM: the usual one
+ * @NNACCEL_PRIORITY_HIGH: before the others
  */
 enum nnaccel_priority {
 	NNACCEL_PRIORITY_LOW = 0,
@@ -711,6 +727,8 @@ struct nnaccel_execute {
 
 /**
  * enum nnaccel_role_kind - What of a model a buffer can be
+ * @NNACCEL_ROLE_INPUT: an input
+ * @NNACCEL_ROLE_OUTPUT: an output
  */
 enum nnaccel_role_kind {
 	NNACCEL_ROLE_INPUT = 0,
@@ -1041,7 +1059,9 @@ struct nnaccel_burst_create {
 #define NNACCEL_BURST_MAP	(1ULL << 62)
 
 /**
- * enum nnaccel_burst_state - Life of a burst; nothing comes after dead
+ * enum nnaccel_burst_state - Life of a burst
+ * @NNACCEL_BURST_ALIVE: it may be used
+ * @NNACCEL_BURST_DEAD: it ended, which is its last state
  */
 enum nnaccel_burst_state {
 	NNACCEL_BURST_ALIVE = 1,
@@ -1113,6 +1133,18 @@ struct nnaccel_ring_control {
 
 /**
  * enum nnaccel_datum_kind - What a datum holds
+ * @NNACCEL_DATUM_REQUEST: begins a request
+ * @NNACCEL_DATUM_INPUT: an input
+ * @NNACCEL_DATUM_INPUT_DIMENSION: one dimension of it
+ * @NNACCEL_DATUM_OUTPUT: an output
+ * @NNACCEL_DATUM_OUTPUT_DIMENSION: one dimension of it
+ * @NNACCEL_DATUM_SLOT: memory
+ * @NNACCEL_DATUM_MEASURE: whether times are wanted
+ * @NNACCEL_DATUM_RESULT: begins a result
+ * @NNACCEL_DATUM_SHAPE: shape of an output
+ * @NNACCEL_DATUM_SHAPE_DIMENSION: one dimension of it
+ * @NNACCEL_DATUM_TIMING: times
+ * @NNACCEL_DATUM_MESSAGE: a part of what is wrong
  *
  * A request: REQUEST; for each input INPUT, then as many INPUT_DIMENSION as
  * its rank says; for each output OUTPUT and OUTPUT_DIMENSION likewise; SLOT
@@ -1287,9 +1319,9 @@ struct nnaccel_slot_free {
  * enum nnaccel_engine_event - What NNACCEL_ENGINE_NEXT tells
  */
 enum nnaccel_engine_event {
-	/** The context wants a session: answer with SESSION or REFUSE. */
+	/** @NNACCEL_ENGINE_NEW: The context wants a session: answer with SESSION or REFUSE. */
 	NNACCEL_ENGINE_NEW = 1,
-	/** The context, once offered, is gone: its worker has no more to do. */
+	/** @NNACCEL_ENGINE_GONE: The context, once offered, is gone: its worker has no more to do. */
 	NNACCEL_ENGINE_GONE = 2
 };
 
@@ -1422,36 +1454,36 @@ struct nnaccel_session_attach {
  * enum nnaccel_cmd_kind - What a fetched command asks of the worker
  */
 enum nnaccel_cmd_kind {
-	/** Answer @query: commit with the answer as payload. */
+	/** @NNACCEL_DO_QUERY: Answer @query: commit with the answer as payload. */
 	NNACCEL_DO_QUERY = 1,
-	/** Judge a model: commit with __u8[num_operations] as payload. */
+	/** @NNACCEL_DO_SUPPORTED: Judge a model: commit with __u8[num_operations] as payload. */
 	NNACCEL_DO_SUPPORTED = 2,
-	/** Prepare a model under the number @model. */
+	/** @NNACCEL_DO_PREPARE: Prepare a model under the number @model. */
 	NNACCEL_DO_PREPARE = 3,
-	/** Execute @model: commit with struct nnaccel_shape[] as payload. */
+	/** @NNACCEL_DO_EXECUTE: Execute @model: commit with struct nnaccel_shape[] as payload. */
 	NNACCEL_DO_EXECUTE = 4,
-	/** @model is gone: forget it. Takes no commit. */
+	/** @NNACCEL_DO_FORGET_MODEL: @model is gone: forget it. Takes no commit. */
 	NNACCEL_DO_FORGET_MODEL = 5,
-	/** @grant is gone: unmap it. Takes no commit. */
+	/** @NNACCEL_DO_FORGET_GRANT: @grant is gone: unmap it. Takes no commit. */
 	NNACCEL_DO_FORGET_GRANT = 6,
-	/** Serve requests for @model on @burst: commit once its rings are mapped. */
+	/** @NNACCEL_DO_BURST: Serve requests for @model on @burst: commit once its rings are mapped. */
 	NNACCEL_DO_BURST = 7,
-	/** @burst is gone: stop serving it, unmap it. Takes no commit. */
+	/** @NNACCEL_DO_BURST_GONE: @burst is gone: stop serving it, unmap it. Takes no commit. */
 	NNACCEL_DO_BURST_GONE = 8,
-	/** Slot @grant of @burst is gone: forget it. Takes no commit. */
+	/** @NNACCEL_DO_SLOT_GONE: Slot @grant of @burst is gone: forget it. Takes no commit. */
 	NNACCEL_DO_SLOT_GONE = 9,
 	/**
-	 * Judge a new buffer, the first grant, for its roles: commit with
-	 * enum nnaccel_layout, a __u32, as payload.
+	 * @NNACCEL_DO_BUFFER: Judge a new buffer, the first grant, for its
+	 * roles: commit with enum nnaccel_layout, a __u32, as payload.
 	 */
 	NNACCEL_DO_BUFFER = 10,
-	/** Write @wire_length bytes of the second grant into a buffer, the first. */
+	/** @NNACCEL_DO_COPY_IN: Write @wire_length bytes of the second grant into a buffer, the first. */
 	NNACCEL_DO_COPY_IN = 11,
-	/** Write a buffer, the first grant, as @wire_length bytes to the second. */
+	/** @NNACCEL_DO_COPY_OUT: Write a buffer, the first grant, as @wire_length bytes to the second. */
 	NNACCEL_DO_COPY_OUT = 12,
-	/** Prepare @model from what was saved under @token. */
+	/** @NNACCEL_DO_PREPARE_CACHED: Prepare @model from what was saved under @token. */
 	NNACCEL_DO_PREPARE_CACHED = 16,
-	/** Save @model under @token: commit with struct nnaccel_cache_sizes. */
+	/** @NNACCEL_DO_CACHE_SAVE: Save @model under @token: commit with struct nnaccel_cache_sizes. */
 	NNACCEL_DO_CACHE_SAVE = 17
 };
 
@@ -1459,10 +1491,11 @@ enum nnaccel_cmd_kind {
  * enum nnaccel_layout - How the bytes of a buffer lie
  */
 enum nnaccel_layout {
-	/** As in a pool: the kernel copies. */
+	/** @NNACCEL_LAYOUT_LINEAR: As in a pool: the kernel copies. */
 	NNACCEL_LAYOUT_LINEAR = 0,
-	/** As this worker will have them, within the capacity: it is sent
-	 * COPY_IN and COPY_OUT.
+	/**
+	 * @NNACCEL_LAYOUT_ENGINE: As this worker will have them, within the
+	 * capacity: it is sent COPY_IN and COPY_OUT.
 	 */
 	NNACCEL_LAYOUT_ENGINE = 1
 };
