@@ -377,8 +377,12 @@ static int nnaccel_buffer_set_roles(struct nnaccel_buffer *buffer, struct nnacce
 {
 	u32 i, n = arg->num_roles;
 	struct nnaccel_role *copy;
-	int ret = 0;
+	int ret;
 
+	ret = nnaccel_object_charge(&buffer->pool.obj, n * sizeof(*buffer->roles)) ?:
+	      nnaccel_command_charge(cmd, n * sizeof(*cmd->roles));
+	if (ret)
+		return ret;
 	copy = nnaccel_copy_in(arg->roles, n, sizeof(*copy));
 	if (IS_ERR(copy))
 		return PTR_ERR(copy);

@@ -13,6 +13,7 @@
 #include <linux/highmem.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/pm_qos.h>
 #include <linux/poll.h>
 #include <linux/seq_file.h>
 #include <linux/shmem_fs.h>
@@ -36,13 +37,21 @@ static u64 nnaccel_burst_ring_bytes(u32 capacity)
 	return NNACCEL_RING_LINES + nnaccel_burst_lines(capacity) * sizeof(struct nnaccel_line);
 }
 
+/* What is charged for the structures of a burst, and of a slot. */
+#define NNACCEL_BURST_BYTES	(sizeof(struct nnaccel_burst) + sizeof(struct nnaccel_notice) + \
+				 sizeof(struct xa_node) + \
+				 (1 + NNACCEL_BURST_FILES) * NNACCEL_FILE_BYTES)
+#define NNACCEL_SLOT_BYTES	(sizeof(struct nnaccel_slot) + sizeof(struct nnaccel_notice) + \
+				 sizeof(struct xa_node))
+
 /* ---- slots ---- */
 
-static void nnaccel_slot_free(struct nnaccel_slot *slot)
+static void nnaccel_slot_free(struct nnaccel_burst *burst, struct nnaccel_slot *slot)
 {
 	nnaccel_pool_put(slot->pool);
 	kfree(slot->notice);
 	kfree(slot);
+	nnaccel_uncharge_kernel(burst->ctx->account, NNACCEL_SLOT_BYTES);
 	nnaccel_count(NNACCEL_SLOTS, -1);
 }
 
@@ -52,11 +61,15 @@ static struct nnaccel_slot *nnaccel_slot_create(struct nnaccel_burst *burst,
 {
 	struct nnaccel_slot *slot;
 	u32 index;
-	int ret = -ENOMEM;
+	int ret;
 
+	ret = nnaccel_charge_kernel(burst->ctx->account, NNACCEL_SLOT_BYTES);
+	if (ret)
+		return ERR_PTR(ret);
+	ret = -ENOMEM;
 	slot = kzalloc(sizeof(*slot), GFP_KERNEL_ACCOUNT);
 	if (!slot)
-		return ERR_PTR(-ENOMEM);
+		goto err_charge;
 	slot->notice = kzalloc(sizeof(*slot->notice), GFP_KERNEL_ACCOUNT);
 	if (!slot->notice)
 		goto err_slot;
@@ -86,6 +99,8 @@ err_pool:
 err_slot:
 	kfree(slot->notice);
 	kfree(slot);
+err_charge:
+	nnaccel_uncharge_kernel(burst->ctx->account, NNACCEL_SLOT_BYTES);
 	return ERR_PTR(ret);
 }
 
@@ -110,7 +125,7 @@ static int nnaccel_slot_bind_ioctl(struct nnaccel_ucmd *ucmd)
 	ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 	if (ret) {
 		xa_erase(&burst->slots, NNACCEL_SLOT_INDEX(slot->number));
-		nnaccel_slot_free(slot);
+		nnaccel_slot_free(burst, slot);
 		return ret;
 	}
 	mutex_lock(&ctx->lock);
@@ -152,7 +167,7 @@ static int nnaccel_slot_free_ioctl(struct nnaccel_ucmd *ucmd)
 				       slot->number, burst->number);
 	trace_nnaccel_slot_free(burst, slot);
 	mutex_unlock(&ctx->lock);
-	nnaccel_slot_free(slot);
+	nnaccel_slot_free(burst, slot);
 	return 0;
 }
 
@@ -196,12 +211,12 @@ static int nnaccel_burst_add_doorbell(struct nnaccel_context *ctx)
 
 	if (READ_ONCE(ctx->doorbell))
 		return 0;
-	ret = nnaccel_charge(ctx, PAGE_SIZE);
+	ret = nnaccel_charge(ctx->account, PAGE_SIZE);
 	if (ret)
 		return ret;
 	file = nnaccel_burst_file(PAGE_SIZE);
 	if (IS_ERR(file)) {
-		nnaccel_uncharge(ctx, PAGE_SIZE);
+		nnaccel_uncharge(ctx->account, PAGE_SIZE);
 		return PTR_ERR(file);
 	}
 	mutex_lock(&ctx->lock);
@@ -212,7 +227,7 @@ static int nnaccel_burst_add_doorbell(struct nnaccel_context *ctx)
 	mutex_unlock(&ctx->lock);
 	if (file) {
 		fput(file);
-		nnaccel_uncharge(ctx, PAGE_SIZE);
+		nnaccel_uncharge(ctx->account, PAGE_SIZE);
 	}
 	return 0;
 }
@@ -226,41 +241,41 @@ void nnaccel_burst_drop_doorbell(struct nnaccel_context *ctx)
 	if (!ctx->doorbell)
 		return;
 	fput(ctx->doorbell);
-	nnaccel_uncharge(ctx, PAGE_SIZE);
+	nnaccel_uncharge(ctx->account, PAGE_SIZE);
 }
 
 static int nnaccel_burst_add_memory(struct nnaccel_burst *burst)
 {
 	u64 ring_bytes = nnaccel_burst_ring_bytes(burst->capacity);
 	struct nnaccel_burst_status *status;
-	struct page *page;
 	u64 bytes;
 	int i, ret;
 
 	bytes = PAGE_SIZE + 2 * PAGE_ALIGN(ring_bytes);
-	ret = nnaccel_charge(burst->ctx, bytes);
+	ret = nnaccel_charge(burst->ctx->account, bytes);
 	if (ret)
 		return ret;
 	burst->bytes = bytes;
 	for (i = 0; i < NNACCEL_BURST_FILES; i++) {
 		struct file *file = nnaccel_burst_file(i == NNACCEL_FILE_STATUS ? PAGE_SIZE :
 						       PAGE_ALIGN(ring_bytes));
+		struct page *page;
 
 		if (IS_ERR(file))
 			return PTR_ERR(file);
 		burst->files[i] = file;
+		page = shmem_read_mapping_page(file->f_mapping, 0);
+		if (IS_ERR(page))
+			return PTR_ERR(page);
+		burst->pages[i] = page;
 	}
-	page = shmem_read_mapping_page(burst->files[NNACCEL_FILE_STATUS]->f_mapping, 0);
-	if (IS_ERR(page))
-		return PTR_ERR(page);
-	burst->status = page;
-	status = kmap_local_page(page);
+	status = kmap_local_page(burst->pages[NNACCEL_FILE_STATUS]);
 	status->lines = nnaccel_burst_lines(burst->capacity);
 	status->capacity = burst->capacity;
 	status->ring_bytes = ring_bytes;
 	status->state = NNACCEL_BURST_ALIVE;
 	kunmap_local(status);
-	set_page_dirty(page);
+	set_page_dirty(burst->pages[NNACCEL_FILE_STATUS]);
 	return 0;
 }
 
@@ -268,12 +283,13 @@ static void nnaccel_burst_drop_memory(struct nnaccel_burst *burst)
 {
 	int i;
 
-	if (burst->status)
-		put_page(burst->status);
-	for (i = 0; i < NNACCEL_BURST_FILES; i++)
+	for (i = 0; i < NNACCEL_BURST_FILES; i++) {
+		if (burst->pages[i])
+			put_page(burst->pages[i]);
 		if (burst->files[i])
 			fput(burst->files[i]);
-	nnaccel_uncharge(burst->ctx, burst->bytes);
+	}
+	nnaccel_uncharge(burst->ctx->account, burst->bytes);
 }
 
 /**
@@ -324,23 +340,87 @@ int nnaccel_burst_map(struct nnaccel_burst *burst, struct vm_area_struct *vma, u
 
 static void nnaccel_burst_mark_dead(struct nnaccel_burst *burst)
 {
-	struct nnaccel_burst_status *status = kmap_local_page(burst->status);
+	struct page *page = burst->pages[NNACCEL_FILE_STATUS];
+	struct nnaccel_burst_status *status = kmap_local_page(page);
 
 	/* Pairs with an end's look at the state before each sleep. */
 	smp_store_release(&status->state, NNACCEL_BURST_DEAD);
 	kunmap_local(status);
 	/* It may have been written to swap alive. */
-	set_page_dirty(burst->status);
+	set_page_dirty(page);
+}
+
+/* Copies the control words of the end that writes a ring; whatever it says is only its word. */
+static void nnaccel_burst_read_control(const struct nnaccel_burst *burst,
+				       enum nnaccel_burst_file ring,
+				       struct nnaccel_ring_control *control)
+{
+	memcpy_from_page((char *)control, burst->pages[ring], 0, sizeof(*control));
+}
+
+/* How many executions the worker says that it has answered. */
+static u64 nnaccel_burst_packets(const struct nnaccel_burst *burst)
+{
+	struct nnaccel_ring_control control;
+
+	nnaccel_burst_read_control(burst, NNACCEL_FILE_RESULTS, &control);
+	return control.packets;
+}
+
+/**
+ * nnaccel_burst_executions() - Add up the executions of a context's bursts
+ * @ctx: the context; its lock is held
+ *
+ * Return: what the workers say of the bursts that live, and said of the others at their end.
+ */
+u64 nnaccel_burst_executions(struct nnaccel_context *ctx)
+{
+	const struct nnaccel_burst *burst;
+	u64 sum = ctx->burst_executions;
+
+	lockdep_assert_held(&ctx->lock);
+	list_for_each_entry(burst, &ctx->bursts, node)
+		sum += nnaccel_burst_packets(burst);
+	return sum;
+}
+
+/*
+ * The worker serves the burst from now on: holds the CPUs out of deep sleep while it lives. A burst
+ * is a hint that executions follow soon, and this is what it says to an engine that computes on
+ * CPUs. It costs power, so a user may have few such requests.
+ */
+static void nnaccel_burst_request_latency(struct nnaccel_burst *burst)
+{
+	struct nnaccel_context *ctx = burst->ctx;
+
+	mutex_lock(&ctx->lock);
+	if (!burst->dead && !(burst->flags & NNACCEL_BURST_NO_SPIN) &&
+	    burst->model->preference != NNACCEL_PREFER_LOW_POWER &&
+	    nnaccel_charge_latency(ctx->account)) {
+		cpu_latency_qos_add_request(&burst->latency, READ_ONCE(nnaccel_latency_us));
+		burst->requests_latency = true;
+	}
+	mutex_unlock(&ctx->lock);
+}
+
+static void nnaccel_burst_drop_latency(struct nnaccel_burst *burst)
+{
+	lockdep_assert_held(&burst->ctx->lock);
+	if (!burst->requests_latency)
+		return;
+	cpu_latency_qos_remove_request(&burst->latency);
+	burst->requests_latency = false;
+	nnaccel_uncharge_latency(burst->ctx->account);
 }
 
 static void nnaccel_burst_mark_devices(struct nnaccel_burst *burst)
 {
-	struct nnaccel_burst_status *status = kmap_local_page(burst->status);
+	struct nnaccel_burst_status *status = kmap_local_page(burst->pages[NNACCEL_FILE_STATUS]);
 
 	/* Pairs with the worker's look before each request. */
 	smp_store_release(&status->devices, 1);
 	kunmap_local(status);
-	set_page_dirty(burst->status);
+	set_page_dirty(burst->pages[NNACCEL_FILE_STATUS]);
 }
 
 /**
@@ -372,6 +452,8 @@ static void nnaccel_burst_kill(struct nnaccel_burst *burst)
 	if (list_empty(&burst->node))
 		return;
 	nnaccel_burst_mark_dead(burst);
+	nnaccel_burst_drop_latency(burst);
+	burst->ctx->burst_executions += nnaccel_burst_packets(burst);
 	list_del_init(&burst->node);
 	WRITE_ONCE(burst->dead, true);
 	wake_up_poll(&burst->wait, EPOLLHUP);
@@ -449,40 +531,20 @@ void nnaccel_burst_get(struct nnaccel_burst *burst)
 	kref_get(&burst->refs);
 }
 
-/* Copies the control words of the end that writes a ring; whatever it says is only its word. */
-static int nnaccel_burst_read_control(struct file *ring, struct nnaccel_ring_control *control)
-{
-	struct page *page = shmem_read_mapping_page(ring->f_mapping, 0);
-
-	if (IS_ERR(page))
-		return PTR_ERR(page);
-	memcpy_from_page((char *)control, page, 0, sizeof(*control));
-	put_page(page);
-	return 0;
-}
-
-/* Adds up what the worker says that it answered. */
-static void nnaccel_burst_count(const struct nnaccel_burst *burst)
-{
-	struct file *results = burst->files[NNACCEL_FILE_RESULTS];
-	struct nnaccel_ring_control control;
-
-	if (results && !nnaccel_burst_read_control(results, &control))
-		nnaccel_count(NNACCEL_BURST_PACKETS_TOTAL, control.packets);
-}
-
 static void nnaccel_burst_free(struct kref *refs)
 {
 	struct nnaccel_burst *burst = container_of(refs, struct nnaccel_burst, refs);
 	struct nnaccel_context *ctx = burst->ctx;
 
 	trace_nnaccel_burst_destroy(burst);
-	nnaccel_burst_count(burst);
+	if (burst->pages[NNACCEL_FILE_RESULTS])
+		nnaccel_count(NNACCEL_BURST_PACKETS_TOTAL, nnaccel_burst_packets(burst));
 	nnaccel_burst_drop_memory(burst);
 	nnaccel_model_put(burst->model);
 	xa_destroy(&burst->slots);
 	kfree(burst->notice);
 	kfree(burst);
+	nnaccel_uncharge_kernel(ctx->account, NNACCEL_BURST_BYTES);
 	mutex_lock(&ctx->lock);
 	ctx->num_bursts--;
 	mutex_unlock(&ctx->lock);
@@ -511,7 +573,7 @@ static int nnaccel_burst_release(struct inode *inode, struct file *file)
 	mutex_unlock(&ctx->lock);
 	/* Nobody can look a slot up any more: that takes the file or the number. */
 	xa_for_each(&burst->slots, index, slot)
-		nnaccel_slot_free(slot);
+		nnaccel_slot_free(burst, slot);
 	nnaccel_burst_put(burst);
 	return 0;
 }
@@ -534,12 +596,12 @@ static int nnaccel_burst_mmap(struct file *file, struct vm_area_struct *vma)
 }
 
 /* What an end says of itself. */
-static void nnaccel_burst_show_end(struct seq_file *m, struct file *ring, const char *end)
+static void nnaccel_burst_show_end(struct seq_file *m, const struct nnaccel_burst *burst,
+				   enum nnaccel_burst_file ring, const char *end)
 {
 	struct nnaccel_ring_control control;
 
-	if (nnaccel_burst_read_control(ring, &control))
-		return;
+	nnaccel_burst_read_control(burst, ring, &control);
 	seq_printf(m, "nnaccel-%s-packets:\t%llu\n", end, control.packets);
 	seq_printf(m, "nnaccel-%s-spins:\t%llu\n", end, control.spins);
 	seq_printf(m, "nnaccel-%s-sleeps:\t%llu\n", end, control.sleeps);
@@ -553,24 +615,26 @@ static void nnaccel_burst_show_fdinfo(struct seq_file *m, struct file *file)
 	struct nnaccel_burst *burst = file->private_data;
 	u32 slots, number;
 	u64 resolves;
-	bool dead;
+	bool dead, latency;
 
 	mutex_lock(&burst->ctx->lock);
 	slots = burst->num_slots;
 	number = burst->number;
 	resolves = burst->resolves;
 	dead = burst->dead;
+	latency = burst->requests_latency;
 	mutex_unlock(&burst->ctx->lock);
 
 	seq_printf(m, "nnaccel-client-id:\t%llu\n", burst->ctx->number);
 	seq_printf(m, "nnaccel-burst:\t%u\n", number);
 	seq_printf(m, "nnaccel-burst-state:\t%s\n", dead ? "dead" : "alive");
+	seq_printf(m, "nnaccel-burst-latency-request:\t%d\n", latency);
 	seq_printf(m, "nnaccel-burst-capacity:\t%u\n", burst->capacity);
 	seq_printf(m, "nnaccel-memory-alloc:\t%llu KiB\n", burst->bytes >> 10);
 	seq_printf(m, "nnaccel-slots:\t%u\n", slots);
 	seq_printf(m, "nnaccel-slot-resolves:\t%llu\n", resolves);
-	nnaccel_burst_show_end(m, burst->files[NNACCEL_FILE_REQUESTS], "client");
-	nnaccel_burst_show_end(m, burst->files[NNACCEL_FILE_RESULTS], "engine");
+	nnaccel_burst_show_end(m, burst, NNACCEL_FILE_REQUESTS, "client");
+	nnaccel_burst_show_end(m, burst, NNACCEL_FILE_RESULTS, "engine");
 }
 
 #define NNACCEL_OP(_name, _fn, _struct, _last)	\
@@ -606,14 +670,19 @@ static const struct file_operations nnaccel_burst_fops = {
 static int nnaccel_burst_add(struct nnaccel_burst *burst)
 {
 	struct nnaccel_context *ctx = burst->ctx;
-	int ret = 0;
+	int ret;
 
+	ret = nnaccel_charge_kernel(ctx->account, NNACCEL_BURST_BYTES);
+	if (ret)
+		return ret;
 	mutex_lock(&ctx->lock);
 	if (ctx->num_bursts >= READ_ONCE(nnaccel_max_bursts))
 		ret = -ENOSPC;
 	else
 		ctx->num_bursts++;
 	mutex_unlock(&ctx->lock);
+	if (ret)
+		nnaccel_uncharge_kernel(ctx->account, NNACCEL_BURST_BYTES);
 	return ret;
 }
 
@@ -753,6 +822,7 @@ int nnaccel_burst_create_ioctl(struct nnaccel_ucmd *ucmd)
 	}
 	ret = nnaccel_command_run(cmd) ?: nnaccel_burst_respond(ucmd, cmd, fd);
 	if (!ret && cmd->status == NNACCEL_STATUS_NONE) {
+		nnaccel_burst_request_latency(file->private_data);
 		fd_install(fd, file);
 		nnaccel_command_put(cmd);
 		return 0;

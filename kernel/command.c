@@ -8,6 +8,7 @@
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -155,15 +156,23 @@ static void nnaccel_command_expire(struct work_struct *work)
  * @ctx: the context
  * @kind: enum nnaccel_cmd_kind
  *
- * Return: a command with one count, or an error pointer: -ENOMEM.
+ * Return: a command with one count, or an error pointer: -ENOMEM, -EDQUOT.
  */
 struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 kind)
 {
 	struct nnaccel_command *cmd;
+	int ret;
 
+	ret = nnaccel_charge_kernel(ctx->account, NNACCEL_COMMAND_BYTES);
+	if (ret)
+		return ERR_PTR(ret);
 	cmd = kzalloc(sizeof(*cmd), GFP_KERNEL_ACCOUNT);
-	if (!cmd)
+	if (!cmd) {
+		nnaccel_uncharge_kernel(ctx->account, NNACCEL_COMMAND_BYTES);
 		return ERR_PTR(-ENOMEM);
+	}
+	cmd->charged = NNACCEL_COMMAND_BYTES;
+	cmd->start = jiffies;
 	kref_init(&cmd->refs);
 	INIT_LIST_HEAD(&cmd->node);
 	init_waitqueue_head(&cmd->wait);
@@ -183,6 +192,8 @@ static void nnaccel_command_free(struct kref *refs)
 
 	/* No exporter is called from here: whoever drops the last count may be anybody. */
 	WARN_ON(cmd->num_accessed && cmd->foreign);
+	/* Before what may hold the last count on the context. */
+	nnaccel_uncharge_kernel(cmd->ctx->account, cmd->charged);
 	if (cmd->burst)
 		nnaccel_burst_put(cmd->burst);
 	if (cmd->model)
@@ -211,6 +222,22 @@ void nnaccel_command_put(struct nnaccel_command *cmd)
 	kref_put(&cmd->refs, nnaccel_command_free);
 }
 
+/**
+ * nnaccel_command_charge() - Charge an array of a command; until its end
+ * @cmd: the command
+ * @bytes: how much
+ *
+ * Return: 0 or -EDQUOT.
+ */
+int nnaccel_command_charge(struct nnaccel_command *cmd, size_t bytes)
+{
+	int ret = nnaccel_charge_kernel(cmd->ctx->account, bytes);
+
+	if (!ret)
+		cmd->charged += bytes;
+	return ret;
+}
+
 /* Adds a pool, which the command is to read; arrays have room. */
 static int nnaccel_command_add_pool(struct nnaccel_command *cmd, u32 id)
 {
@@ -235,16 +262,21 @@ static int nnaccel_command_add_pool(struct nnaccel_command *cmd, u32 id)
  * @num_pools: how many
  * @num_buffers: room for so many buffers behind them
  *
- * Return: 0, -ENOENT, -EFAULT, -ENOMEM.
+ * Return: 0, -ENOENT, -EDQUOT, -EFAULT, -ENOMEM.
  */
 int nnaccel_command_add_pools(struct nnaccel_command *cmd, u32 first, u64 ids, u32 num_pools,
 			      u32 num_buffers)
 {
 	u32 i, *copy, n = num_pools + !!first + num_buffers;
-	int ret = 0;
+	int ret;
 
 	if (!n)
 		return 0;
+	/* What the command does with each, and what it waits for, is allocated later. */
+	ret = nnaccel_command_charge(cmd, n * (sizeof(*cmd->pools) + sizeof(*cmd->grants) +
+					       sizeof(*cmd->uses) + NNACCEL_WAIT_BYTES));
+	if (ret)
+		return ret;
 	copy = nnaccel_copy_in(ids, num_pools, sizeof(*copy));
 	if (IS_ERR(copy))
 		return PTR_ERR(copy);
@@ -349,9 +381,13 @@ int nnaccel_command_set_parts(struct nnaccel_command *cmd, const struct nnaccel_
 int nnaccel_command_set_attributes(struct nnaccel_command *cmd, u64 from, u32 size)
 {
 	void *copy;
+	int ret;
 
 	if (size > NNACCEL_MAX_ATTRIBUTES)
 		return -EINVAL;
+	ret = nnaccel_command_charge(cmd, size);
+	if (ret)
+		return ret;
 	copy = nnaccel_copy_in(from, size, 1);
 	if (IS_ERR(copy))
 		return PTR_ERR(copy);
@@ -633,4 +669,61 @@ int nnaccel_write_message(const char *from, u64 to, u32 size)
 int nnaccel_command_write_message(const struct nnaccel_command *cmd, u64 to, u32 size)
 {
 	return nnaccel_write_message(cmd->message, to, size);
+}
+
+/* ---- debugfs ---- */
+
+static const char *const nnaccel_command_states[] = {
+	[NNACCEL_COMMAND_NEW] = "new",
+	[NNACCEL_COMMAND_WAITING] = "waiting",
+	[NNACCEL_COMMAND_QUEUED] = "queued",
+	[NNACCEL_COMMAND_IN_FLIGHT] = "in-flight",
+	[NNACCEL_COMMAND_DONE] = "done",
+};
+
+static const char *const nnaccel_command_kinds[] = {
+	[NNACCEL_DO_QUERY] = "query",
+	[NNACCEL_DO_SUPPORTED] = "supported",
+	[NNACCEL_DO_PREPARE] = "prepare",
+	[NNACCEL_DO_EXECUTE] = "execute",
+	[NNACCEL_DO_BURST] = "burst",
+	[NNACCEL_DO_BUFFER] = "buffer",
+	[NNACCEL_DO_COPY_IN] = "copy-in",
+	[NNACCEL_DO_COPY_OUT] = "copy-out",
+	[NNACCEL_DO_PREPARE_CACHED] = "prepare-cached",
+	[NNACCEL_DO_CACHE_SAVE] = "cache-save",
+};
+
+static void nnaccel_command_show(const struct nnaccel_command *cmd, struct seq_file *m)
+{
+	const char *kind = cmd->head.kind < ARRAY_SIZE(nnaccel_command_kinds) ?
+			   nnaccel_command_kinds[cmd->head.kind] : NULL;
+
+	seq_printf(m, "%llu %llu %s %s %u %llu %u %s%s%s\n", cmd->ctx->number, cmd->head.cookie,
+		   kind ?: "?", nnaccel_command_states[cmd->state],
+		   jiffies_to_msecs(jiffies - cmd->start), cmd->head.model, cmd->head.priority,
+		   cmd->async ? "a" : "-", cmd->abandoned ? "g" : "-", cmd->expired ? "k" : "-");
+}
+
+/**
+ * nnaccel_command_show_all() - Print a line for each command that a context waits for
+ * @ctx: the context; its lock is taken
+ * @m: where to
+ */
+void nnaccel_command_show_all(struct nnaccel_context *ctx, struct seq_file *m)
+{
+	const struct nnaccel_async *async;
+	const struct nnaccel_command *cmd;
+
+	mutex_lock(&ctx->lock);
+	list_for_each_entry(async, &ctx->asyncs, node)
+		if (async->cmd->state == NNACCEL_COMMAND_WAITING)
+			nnaccel_command_show(async->cmd, m);
+	if (ctx->session) {
+		list_for_each_entry(cmd, &ctx->session->queue, node)
+			nnaccel_command_show(cmd, m);
+		list_for_each_entry(cmd, &ctx->session->in_flight, node)
+			nnaccel_command_show(cmd, m);
+	}
+	mutex_unlock(&ctx->lock);
 }

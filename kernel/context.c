@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: contexts. One open of /dev/nnaccel, and what is charged to it and to its user.
+ * nnaccel: contexts. One open of /dev/nnaccel.
  */
 
 #include <linux/cred.h>
-#include <linux/hashtable.h>
 #include <linux/module.h>
-#include <linux/overflow.h>
 #include <linux/pid.h>
 #include <linux/random.h>
 #include <linux/sched/mm.h>
@@ -16,142 +14,7 @@
 #include "nnaccel_private.h"
 #include "trace.h"
 
-/**
- * struct nnaccel_user - What all contexts of one user id share; account lock
- * @node: in the table of users
- * @uid: who
- * @refs: context structures that point here
- * @contexts: contexts that are open
- * @bytes: bytes allocated in pools, buffers and bursts
- */
-struct nnaccel_user {
-	struct hlist_node node;
-	kuid_t uid;
-	unsigned int refs;
-	unsigned int contexts;
-	u64 bytes;
-};
-
-static DEFINE_SPINLOCK(nnaccel_account_lock);
-static DEFINE_HASHTABLE(nnaccel_users, 6);
 static atomic64_t nnaccel_last_number;
-
-static struct nnaccel_user *nnaccel_user_find(kuid_t uid)
-{
-	struct nnaccel_user *user;
-
-	lockdep_assert_held(&nnaccel_account_lock);
-	hash_for_each_possible(nnaccel_users, user, node, __kuid_val(uid))
-		if (uid_eq(user->uid, uid))
-			return user;
-	return NULL;
-}
-
-/* Counts one more open context of the user. */
-static struct nnaccel_user *nnaccel_user_open(kuid_t uid)
-{
-	struct nnaccel_user *new, *user;
-
-	new = kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT);
-	if (!new)
-		return ERR_PTR(-ENOMEM);
-
-	spin_lock(&nnaccel_account_lock);
-	user = nnaccel_user_find(uid);
-	if (!user) {
-		user = new;
-		new = NULL;
-		user->uid = uid;
-		hash_add(nnaccel_users, &user->node, __kuid_val(uid));
-		nnaccel_count(NNACCEL_USERS, 1);
-	}
-	if (user->contexts < READ_ONCE(nnaccel_max_contexts)) {
-		user->refs++;
-		user->contexts++;
-	} else {
-		/* With contexts open the user is not new, unless none is allowed at all. */
-		if (!user->refs) {
-			hash_del(&user->node);
-			nnaccel_count(NNACCEL_USERS, -1);
-			new = user;
-		}
-		user = ERR_PTR(-EDQUOT);
-	}
-	spin_unlock(&nnaccel_account_lock);
-	kfree(new);
-	return user;
-}
-
-static void nnaccel_user_close(struct nnaccel_user *user)
-{
-	spin_lock(&nnaccel_account_lock);
-	user->contexts--;
-	spin_unlock(&nnaccel_account_lock);
-}
-
-static void nnaccel_user_put(struct nnaccel_user *user)
-{
-	spin_lock(&nnaccel_account_lock);
-	if (--user->refs) {
-		user = NULL;
-	} else {
-		WARN_ON(user->contexts || user->bytes);
-		hash_del(&user->node);
-		nnaccel_count(NNACCEL_USERS, -1);
-	}
-	spin_unlock(&nnaccel_account_lock);
-	kfree(user);
-}
-
-/**
- * nnaccel_charge() - Charge memory of a pool, a buffer or a burst to a context and its user
- * @ctx: the context
- * @bytes: how much
- *
- * Return: 0 or -EDQUOT.
- */
-int nnaccel_charge(struct nnaccel_context *ctx, u64 bytes)
-{
-	u64 of_context, of_user;
-	int ret = -EDQUOT;
-
-	spin_lock(&nnaccel_account_lock);
-	if (!check_add_overflow(ctx->pool_bytes, bytes, &of_context) &&
-	    !check_add_overflow(ctx->user->bytes, bytes, &of_user) &&
-	    of_context <= READ_ONCE(nnaccel_max_context_bytes) &&
-	    of_user <= READ_ONCE(nnaccel_max_user_bytes)) {
-		ctx->pool_bytes = of_context;
-		ctx->user->bytes = of_user;
-		nnaccel_count(NNACCEL_POOL_BYTES, bytes);
-		ret = 0;
-	}
-	spin_unlock(&nnaccel_account_lock);
-	return ret;
-}
-
-/**
- * nnaccel_uncharge() - Take a charge back
- * @ctx: the context
- * @bytes: how much
- */
-void nnaccel_uncharge(struct nnaccel_context *ctx, u64 bytes)
-{
-	spin_lock(&nnaccel_account_lock);
-	ctx->pool_bytes -= bytes;
-	ctx->user->bytes -= bytes;
-	nnaccel_count(NNACCEL_POOL_BYTES, -(s64)bytes);
-	spin_unlock(&nnaccel_account_lock);
-}
-
-static u64 nnaccel_context_pool_bytes(struct nnaccel_context *ctx)
-{
-	u64 bytes;
-
-	spin_lock(&nnaccel_account_lock);
-	bytes = ctx->pool_bytes;
-	spin_unlock(&nnaccel_account_lock);
-	return bytes;
-}
 
 /**
  * nnaccel_context_get() - Count one more pointer to a context
@@ -168,12 +31,13 @@ static void nnaccel_context_free(struct kref *refs)
 
 	nnaccel_access_exit(ctx);
 	nnaccel_burst_drop_doorbell(ctx);
-	nnaccel_user_put(ctx->user);
+	nnaccel_account_put(ctx->account);
 	put_cred(ctx->cred);
 	put_pid(ctx->pid);
 	mmdrop(ctx->mm);
 	mutex_destroy(&ctx->lock);
 	kfree(ctx);
+	nnaccel_count(NNACCEL_CONTEXTS_HELD, -1);
 }
 
 /**
@@ -195,9 +59,9 @@ static int nnaccel_context_open(struct inode *inode, struct file *file)
 	ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
 	if (!ctx)
 		return -ENOMEM;
-	ctx->user = nnaccel_user_open(current_euid());
-	if (IS_ERR(ctx->user)) {
-		ret = PTR_ERR(ctx->user);
+	ctx->account = nnaccel_account_open();
+	if (IS_ERR(ctx->account)) {
+		ret = PTR_ERR(ctx->account);
 		kfree(ctx);
 		return ret;
 	}
@@ -212,7 +76,7 @@ static int nnaccel_context_open(struct inode *inode, struct file *file)
 	ctx->number = atomic64_inc_return(&nnaccel_last_number);
 	/* Far from the end: no token is 0, or comes a second time. */
 	atomic64_set(&ctx->last_token, get_random_u64() >> 2);
-	ctx->uid = current_euid();
+	ctx->uid = nnaccel_account_uid(ctx->account);
 	ctx->gid = current_egid();
 	ctx->cred = get_current_cred();
 	ctx->pid = get_pid(task_tgid(current));
@@ -222,6 +86,7 @@ static int nnaccel_context_open(struct inode *inode, struct file *file)
 
 	file->private_data = ctx;
 	nnaccel_count(NNACCEL_CONTEXTS, 1);
+	nnaccel_count(NNACCEL_CONTEXTS_HELD, 1);
 	trace_nnaccel_context_open(ctx);
 	nnaccel_engine_add(ctx);
 	return nonseekable_open(inode, file);
@@ -243,7 +108,7 @@ static int nnaccel_context_flush(struct file *file, fl_owner_t id)
 /*
  * No ioctl is under way: each holds the file. What may still point here are the session, whose
  * worker learns that there is no more to do, commands that it has and whose callers gave up,
- * bursts whose files are open, and dma-bufs that were exported.
+ * and bursts whose files are open.
  */
 static int nnaccel_context_release(struct inode *inode, struct file *file)
 {
@@ -265,7 +130,7 @@ static int nnaccel_context_release(struct inode *inode, struct file *file)
 	nnaccel_buffer_destroy_all(ctx);
 	nnaccel_object_destroy_all(ctx);
 	nnaccel_engine_remove(ctx);
-	nnaccel_user_close(ctx->user);
+	nnaccel_account_close(ctx->account);
 	nnaccel_count(NNACCEL_CONTEXTS, -1);
 	trace_nnaccel_context_close(ctx);
 	nnaccel_context_put(ctx);
@@ -275,7 +140,8 @@ static int nnaccel_context_release(struct inode *inode, struct file *file)
 static void nnaccel_context_show_fdinfo(struct seq_file *m, struct file *file)
 {
 	struct nnaccel_context *ctx = file->private_data;
-	u64 imported, copied_in, copied_out, executions, engine_ns;
+	u64 allocated = nnaccel_account_bytes(ctx->account);
+	u64 imported, copied_in, copied_out, executions, burst_executions, engine_ns;
 	u32 pools, models, buffers, bursts, commands;
 
 	mutex_lock(&ctx->lock);
@@ -288,12 +154,20 @@ static void nnaccel_context_show_fdinfo(struct seq_file *m, struct file *file)
 	copied_in = ctx->copied_in;
 	copied_out = ctx->copied_out;
 	executions = ctx->executions;
+	burst_executions = nnaccel_burst_executions(ctx);
 	engine_ns = ctx->engine_ns;
 	mutex_unlock(&ctx->lock);
 
+	/* As Documentation/gpu/drm-usage-stats.rst has it, for tools that know no other keys. */
+	seq_puts(m, "drm-driver:\tnnaccel\n");
+	seq_printf(m, "drm-client-id:\t%llu\n", ctx->number);
+	seq_printf(m, "drm-total-memory:\t%llu KiB\n", (allocated + imported) >> 10);
+	seq_printf(m, "drm-shared-memory:\t%llu KiB\n", imported >> 10);
+	seq_printf(m, "drm-resident-memory:\t%llu KiB\n", allocated >> 10);
+	seq_printf(m, "drm-engine-nn:\t%llu ns\n", engine_ns);
+
 	seq_printf(m, "nnaccel-client-id:\t%llu\n", ctx->number);
-	seq_printf(m, "nnaccel-memory-alloc:\t%llu KiB\n",
-		   nnaccel_context_pool_bytes(ctx) >> 10);
+	seq_printf(m, "nnaccel-memory-alloc:\t%llu KiB\n", allocated >> 10);
 	seq_printf(m, "nnaccel-memory-import:\t%llu KiB\n", imported >> 10);
 	seq_printf(m, "nnaccel-pools:\t%u\n", pools);
 	seq_printf(m, "nnaccel-models:\t%u\n", models);
@@ -303,6 +177,7 @@ static void nnaccel_context_show_fdinfo(struct seq_file *m, struct file *file)
 	seq_printf(m, "nnaccel-bursts:\t%u\n", bursts);
 	seq_printf(m, "nnaccel-commands:\t%u\n", commands);
 	seq_printf(m, "nnaccel-executions:\t%llu\n", executions);
+	seq_printf(m, "nnaccel-burst-executions:\t%llu\n", burst_executions);
 	seq_printf(m, "nnaccel-engine-time:\t%llu ns\n", engine_ns);
 	nnaccel_model_show_memory(ctx, m);
 }
@@ -326,7 +201,7 @@ static int nnaccel_info_ioctl(struct nnaccel_ucmd *ucmd)
 	cmd->max_pool_bytes = READ_ONCE(nnaccel_max_pool_bytes);
 	cmd->max_context_bytes = READ_ONCE(nnaccel_max_context_bytes);
 	cmd->max_user_bytes = READ_ONCE(nnaccel_max_user_bytes);
-	cmd->pool_bytes = nnaccel_context_pool_bytes(ctx);
+	cmd->pool_bytes = nnaccel_account_bytes(ctx->account);
 	mutex_lock(&ctx->lock);
 	cmd->import_bytes = ctx->import_bytes;
 	cmd->executions = ctx->executions;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: global counters, and nnaccel/summary in debugfs, which shows them and every context.
+ * nnaccel: global counters, and the files in debugfs: nnaccel/summary shows them and every context,
+ * nnaccel/users what each user is charged, nnaccel/commands what each context waits for.
  */
 
 #include <linux/atomic.h>
@@ -12,6 +13,7 @@
 
 static const char *const nnaccel_counter_names[NNACCEL_COUNTERS] = {
 	[NNACCEL_CONTEXTS] = "contexts",
+	[NNACCEL_CONTEXTS_HELD] = "contexts-held",
 	[NNACCEL_USERS] = "users",
 	[NNACCEL_POOLS] = "pools",
 	[NNACCEL_POOL_BYTES] = "pool-bytes",
@@ -21,6 +23,7 @@ static const char *const nnaccel_counter_names[NNACCEL_COUNTERS] = {
 	[NNACCEL_BUFFERS] = "buffers",
 	[NNACCEL_BURSTS] = "bursts",
 	[NNACCEL_SLOTS] = "slots",
+	[NNACCEL_LATENCY_REQUESTS] = "latency-requests",
 	[NNACCEL_COMMANDS] = "commands",
 	[NNACCEL_FENCES] = "fences",
 	[NNACCEL_SESSIONS] = "sessions",
@@ -55,17 +58,37 @@ static int nnaccel_summary_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(nnaccel_summary);
 
+static int nnaccel_users_show(struct seq_file *m, void *unused)
+{
+	nnaccel_account_show_users(m);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(nnaccel_users);
+
+static int nnaccel_commands_show(struct seq_file *m, void *unused)
+{
+	struct nnaccel_context *ctx = NULL;
+
+	seq_puts(m, "context cookie kind state age-ms model priority flags\n");
+	while ((ctx = nnaccel_engine_next_context(ctx)))
+		nnaccel_command_show_all(ctx, m);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(nnaccel_commands);
+
 /**
- * nnaccel_debugfs_init() - Show the summary; the module works without it
+ * nnaccel_debugfs_init() - Show the files; the module works without them
  */
 void nnaccel_debugfs_init(void)
 {
 	nnaccel_debugfs = debugfs_create_dir("nnaccel", NULL);
 	debugfs_create_file("summary", 0400, nnaccel_debugfs, NULL, &nnaccel_summary_fops);
+	debugfs_create_file("users", 0400, nnaccel_debugfs, NULL, &nnaccel_users_fops);
+	debugfs_create_file("commands", 0400, nnaccel_debugfs, NULL, &nnaccel_commands_fops);
 }
 
 /**
- * nnaccel_debugfs_exit() - Take the summary away
+ * nnaccel_debugfs_exit() - Take the files away
  */
 void nnaccel_debugfs_exit(void)
 {

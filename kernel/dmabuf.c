@@ -18,9 +18,15 @@
 /* Huge pages are tried first: fewer calls, longer copies, fewer entries for devices to map. */
 #define NNACCEL_DMABUF_ORDER	(PMD_SHIFT - PAGE_SHIFT)
 
+/* Pages that a fault maps, and that are freed in one go. */
+#define NNACCEL_DMABUF_CHUNK	BIT(NNACCEL_DMABUF_ORDER)
+
+/* Pages that mmap() maps at once, under the mmap_lock of the whole process; faults map the rest. */
+#define NNACCEL_DMABUF_AT_ONCE	(8 * NNACCEL_DMABUF_CHUNK)
+
 /**
  * struct nnaccel_dmabuf - The memory of one dma-buf
- * @ctx: who is charged
+ * @account: who is charged
  * @num_pages: pages
  * @lock: protects what follows, up to @pages
  * @attachments: devices, and their state
@@ -29,7 +35,7 @@
  * @pages: the pages
  */
 struct nnaccel_dmabuf {
-	struct nnaccel_context *ctx;
+	struct nnaccel_account *account;
 	unsigned long num_pages;
 	struct mutex lock;	/* taken by the dma-buf core's callers */
 	struct list_head attachments;
@@ -222,16 +228,32 @@ static int nnaccel_dmabuf_end_cpu_access(struct dma_buf *dmabuf, enum dma_data_d
 	return 0;
 }
 
-/* Pages that were dropped from a mapping (MADV_DONTNEED) come back. */
+/*
+ * Maps the chunk around the address: what mmap() left out, or what was dropped from the mapping
+ * (MADV_DONTNEED). Another thread may have been faster with any of its pages.
+ */
 static vm_fault_t nnaccel_dmabuf_fault(struct vm_fault *vmf)
 {
-	struct nnaccel_dmabuf *memory = vmf->vma->vm_private_data;
+	struct vm_area_struct *vma = vmf->vma;
+	struct nnaccel_dmabuf *memory = vma->vm_private_data;
+	unsigned long i, end;
+	int ret;
 
 	if (vmf->pgoff >= memory->num_pages)
 		return VM_FAULT_SIGBUS;
-	vmf->page = memory->pages[vmf->pgoff];
-	get_page(vmf->page);
-	return 0;
+	ret = vm_insert_page(vma, vmf->address & PAGE_MASK, memory->pages[vmf->pgoff]);
+	if (ret && ret != -EBUSY)
+		return vmf_error(ret);
+	i = max(vma->vm_pgoff, round_down(vmf->pgoff, NNACCEL_DMABUF_CHUNK));
+	end = min3(vma->vm_pgoff + vma_pages(vma), round_up(vmf->pgoff + 1, NNACCEL_DMABUF_CHUNK),
+		   memory->num_pages);
+	for (; i < end; i++) {
+		ret = vm_insert_page(vma, vma->vm_start + ((i - vma->vm_pgoff) << PAGE_SHIFT),
+				     memory->pages[i]);
+		if (ret && ret != -EBUSY)
+			break;
+	}
+	return VM_FAULT_NOPAGE;
 }
 
 static const struct vm_operations_struct nnaccel_dmabuf_vm_ops = {
@@ -242,11 +264,12 @@ static const struct vm_operations_struct nnaccel_dmabuf_vm_ops = {
 static int nnaccel_dmabuf_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 {
 	struct nnaccel_dmabuf *memory = dmabuf->priv;
-	unsigned long n = vma_pages(vma);
+	unsigned long n = min(vma_pages(vma), NNACCEL_DMABUF_AT_ONCE);
 
 	if (!(vma->vm_flags & VM_MAYSHARE))
 		return -EINVAL;
-	nnaccel_vm_flags_mod(vma, VM_DONTEXPAND, 0);
+	/* VM_MIXEDMAP: pages can be inserted with the mmap_lock held for reading, by faults. */
+	nnaccel_vm_flags_mod(vma, VM_DONTEXPAND | VM_MIXEDMAP, 0);
 	vma->vm_ops = &nnaccel_dmabuf_vm_ops;
 	vma->vm_private_data = memory;
 	return vm_insert_pages(vma, vma->vm_start, memory->pages + vma->vm_pgoff, &n);
@@ -275,8 +298,11 @@ static void nnaccel_dmabuf_free(struct nnaccel_dmabuf *memory)
 {
 	unsigned long i;
 
-	for (i = 0; i < memory->num_pages; i++)
+	for (i = 0; i < memory->num_pages; i++) {
 		__free_page(memory->pages[i]);
+		if (!(i % NNACCEL_DMABUF_CHUNK))
+			cond_resched();
+	}
 	kvfree(memory->pages);
 	mutex_destroy(&memory->lock);
 	kfree(memory);
@@ -285,11 +311,11 @@ static void nnaccel_dmabuf_free(struct nnaccel_dmabuf *memory)
 static void nnaccel_dmabuf_release(struct dma_buf *dmabuf)
 {
 	struct nnaccel_dmabuf *memory = dmabuf->priv;
-	struct nnaccel_context *ctx = memory->ctx;
+	struct nnaccel_account *account = memory->account;
 
 	nnaccel_dmabuf_free(memory);
-	nnaccel_uncharge(ctx, dmabuf->size);
-	nnaccel_context_put(ctx);
+	nnaccel_uncharge(account, dmabuf->size);
+	nnaccel_account_put(account);
 }
 
 static const struct dma_buf_ops nnaccel_dmabuf_ops = {
@@ -337,7 +363,7 @@ static int nnaccel_dmabuf_fill(struct nnaccel_dmabuf *memory, unsigned long num_
 	return 0;
 }
 
-static struct nnaccel_dmabuf *nnaccel_dmabuf_alloc(struct nnaccel_context *ctx,
+static struct nnaccel_dmabuf *nnaccel_dmabuf_alloc(struct nnaccel_account *account,
 						   unsigned long num_pages)
 {
 	struct nnaccel_dmabuf *memory;
@@ -346,7 +372,7 @@ static struct nnaccel_dmabuf *nnaccel_dmabuf_alloc(struct nnaccel_context *ctx,
 	memory = kzalloc(sizeof(*memory), GFP_KERNEL_ACCOUNT);
 	if (!memory)
 		return ERR_PTR(-ENOMEM);
-	memory->ctx = ctx;
+	memory->account = account;
 	mutex_init(&memory->lock);
 	INIT_LIST_HEAD(&memory->attachments);
 	INIT_LIST_HEAD(&memory->pools);
@@ -361,12 +387,12 @@ static struct nnaccel_dmabuf *nnaccel_dmabuf_alloc(struct nnaccel_context *ctx,
 
 /**
  * nnaccel_dmabuf_create() - Allocate memory, charged to a context
- * @ctx: the context
+ * @account: the context's account
  * @length: bytes, at least 1 and far from overflow; rounded up to pages
  *
  * Return: the dma-buf or an error pointer: -EDQUOT, -ENOMEM, -EINTR.
  */
-struct dma_buf *nnaccel_dmabuf_create(struct nnaccel_context *ctx, u64 length)
+struct dma_buf *nnaccel_dmabuf_create(struct nnaccel_account *account, u64 length)
 {
 	DEFINE_DMA_BUF_EXPORT_INFO(info);
 	struct nnaccel_dmabuf *memory;
@@ -377,21 +403,21 @@ struct dma_buf *nnaccel_dmabuf_create(struct nnaccel_context *ctx, u64 length)
 	info.size = PAGE_ALIGN(length);
 	info.flags = O_RDWR;
 
-	ret = nnaccel_charge(ctx, info.size);
+	ret = nnaccel_charge(account, info.size);
 	if (ret)
 		return ERR_PTR(ret);
-	memory = nnaccel_dmabuf_alloc(ctx, info.size >> PAGE_SHIFT);
+	memory = nnaccel_dmabuf_alloc(account, info.size >> PAGE_SHIFT);
 	if (IS_ERR(memory)) {
-		nnaccel_uncharge(ctx, info.size);
+		nnaccel_uncharge(account, info.size);
 		return ERR_CAST(memory);
 	}
 	info.priv = memory;
-	nnaccel_context_get(ctx);
+	nnaccel_account_get(account);
 	dmabuf = dma_buf_export(&info);
 	if (IS_ERR(dmabuf)) {
 		nnaccel_dmabuf_free(memory);
-		nnaccel_uncharge(ctx, info.size);
-		nnaccel_context_put(ctx);
+		nnaccel_uncharge(account, info.size);
+		nnaccel_account_put(account);
 	}
 	return dmabuf;
 }

@@ -507,10 +507,37 @@ void nnaccel_engine_show(struct seq_file *m)
 			   nnaccel_stage_names[ctx->stage],
 			   READ_ONCE(ctx->num_objects[NNACCEL_OBJECT_POOL]),
 			   READ_ONCE(ctx->num_objects[NNACCEL_OBJECT_MODEL]),
-			   READ_ONCE(ctx->num_commands), READ_ONCE(ctx->pool_bytes),
+			   READ_ONCE(ctx->num_commands), nnaccel_account_bytes(ctx->account),
 			   READ_ONCE(ctx->import_bytes), READ_ONCE(ctx->executions),
 			   READ_ONCE(ctx->engine_ns));
 	mutex_unlock(&engine.lock);
+}
+
+/**
+ * nnaccel_engine_next_context() - Go through the contexts that are open
+ * @ctx: the one before, whose count is given up; NULL: none
+ *
+ * A caller may stop only at the end. Contexts are in the order of their numbers.
+ *
+ * Return: the next one, counted, or NULL.
+ */
+struct nnaccel_context *nnaccel_engine_next_context(struct nnaccel_context *ctx)
+{
+	struct nnaccel_context *next, *found = NULL;
+	u64 number = ctx ? ctx->number : 0;
+
+	mutex_lock(&engine.lock);
+	list_for_each_entry(next, &engine.contexts, node) {
+		if (next->number <= number)
+			continue;
+		nnaccel_context_get(next);
+		found = next;
+		break;
+	}
+	mutex_unlock(&engine.lock);
+	if (ctx)
+		nnaccel_context_put(ctx);
+	return found;
 }
 
 #define NNACCEL_OP(_name, _fn, _struct, _last)	\

@@ -51,6 +51,9 @@ static int nnaccel_execute_set_args(struct nnaccel_command *cmd, const struct nn
 
 	if (check_add_overflow(arg->num_inputs, arg->num_outputs, &num) || num > NNACCEL_MAX_ARGS)
 		return -EINVAL;
+	ret = nnaccel_command_charge(cmd, num * sizeof(*cmd->args));
+	if (ret)
+		return ret;
 	cmd->args = nnaccel_copy_in(arg->args, num, sizeof(*cmd->args));
 	if (IS_ERR(cmd->args)) {
 		ret = PTR_ERR(cmd->args);

@@ -159,7 +159,8 @@ static struct nnaccel_command *nnaccel_fenced_create(struct nnaccel_context *ctx
 	cmd = nnaccel_execute_create(ctx, &execute);
 	if (IS_ERR(cmd))
 		return cmd;
-	ret = nnaccel_async_init(cmd, arg->fences, arg->num_fences);
+	ret = nnaccel_async_init(cmd, arg->fences, arg->num_fences) ?:
+	      nnaccel_command_charge(cmd, arg->num_fences * NNACCEL_WAIT_BYTES);
 	if (ret) {
 		nnaccel_command_put(cmd);
 		return ERR_PTR(ret);

@@ -48,12 +48,32 @@ MODULE_PARM_DESC(max_pool_bytes, "Bytes a pool may have (default 4 GiB)");
 unsigned long nnaccel_max_context_bytes;
 module_param_named(max_context_bytes, nnaccel_max_context_bytes, ulong, 0644);
 MODULE_PARM_DESC(max_context_bytes,
-		 "Bytes a context may allocate in all (default a quarter of the memory)");
+		 "Bytes a context may allocate in all (default an eighth of the memory)");
 
 unsigned long nnaccel_max_user_bytes;
 module_param_named(max_user_bytes, nnaccel_max_user_bytes, ulong, 0644);
 MODULE_PARM_DESC(max_user_bytes,
-		 "Bytes all contexts of a user may allocate (default half of the memory)");
+		 "Bytes all contexts of a user may allocate (default an eighth of the memory)");
+
+unsigned long nnaccel_max_total_bytes;
+module_param_named(max_total_bytes, nnaccel_max_total_bytes, ulong, 0644);
+MODULE_PARM_DESC(max_total_bytes,
+		 "Bytes all contexts of all users may allocate (default half of the memory)");
+
+unsigned long nnaccel_max_user_kernel_bytes;
+module_param_named(max_user_kernel_bytes, nnaccel_max_user_kernel_bytes, ulong, 0644);
+MODULE_PARM_DESC(max_user_kernel_bytes,
+		 "Bytes that structures of a user's pools, models, buffers, bursts, slots and commands may take (default a 64th of the memory)");
+
+unsigned int nnaccel_max_latency_requests = 4;
+module_param_named(max_latency_requests, nnaccel_max_latency_requests, uint, 0644);
+MODULE_PARM_DESC(max_latency_requests,
+		 "Bursts of a user that may have a CPU-latency request (default 4)");
+
+unsigned int nnaccel_latency_us = 20;
+module_param_named(latency_us, nnaccel_latency_us, uint, 0644);
+MODULE_PARM_DESC(latency_us,
+		 "CPU latency that a burst asks for while it lives, in us (default 20)");
 
 unsigned int nnaccel_engine_wait_ms = 5000;
 module_param_named(engine_wait_ms, nnaccel_engine_wait_ms, uint, 0644);
@@ -260,9 +280,13 @@ static int __init nnaccel_init(void)
 	int ret;
 
 	if (!nnaccel_max_context_bytes)
-		nnaccel_max_context_bytes = totalram_pages() / 4 << PAGE_SHIFT;
+		nnaccel_max_context_bytes = totalram_pages() / 8 << PAGE_SHIFT;
 	if (!nnaccel_max_user_bytes)
-		nnaccel_max_user_bytes = totalram_pages() / 2 << PAGE_SHIFT;
+		nnaccel_max_user_bytes = totalram_pages() / 8 << PAGE_SHIFT;
+	if (!nnaccel_max_total_bytes)
+		nnaccel_max_total_bytes = totalram_pages() / 2 << PAGE_SHIFT;
+	if (!nnaccel_max_user_kernel_bytes)
+		nnaccel_max_user_kernel_bytes = totalram_pages() / 64 << PAGE_SHIFT;
 
 	nnaccel_wq = alloc_workqueue("nnaccel", WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
 	if (!nnaccel_wq)

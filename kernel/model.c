@@ -107,9 +107,13 @@ void nnaccel_model_show_memory(struct nnaccel_context *ctx, struct seq_file *m)
 static int nnaccel_model_hold_pools(struct nnaccel_model *model, const struct nnaccel_command *cmd)
 {
 	u32 i, n = cmd->head.num_grants - 1;
+	int ret;
 
 	if (!n)
 		return 0;
+	ret = nnaccel_object_charge(&model->obj, n * sizeof(*model->pools));
+	if (ret)
+		return ret;
 	model->pools = kvmalloc_array(n, sizeof(*model->pools), GFP_KERNEL_ACCOUNT);
 	if (!model->pools)
 		return -ENOMEM;
@@ -141,6 +145,7 @@ static struct nnaccel_model *nnaccel_model_create(struct nnaccel_command *cmd)
 		return ERR_PTR(ret);
 	}
 	model->priority = cmd->head.priority;
+	model->preference = cmd->head.preference;
 	model->serial = atomic64_inc_return(&nnaccel_last_serial);
 	refcount_inc(&model->obj.refs);
 	cmd->model = model;
@@ -201,7 +206,7 @@ err_model:
  * @ucmd: the ioctl
  * @p: what the ioctls that do it have in common
  *
- * Return: 0, -EINVAL, -ENOENT, -ENOSPC, -EFAULT, -ENOMEM, or what nnaccel_command_run()
+ * Return: 0, -EINVAL, -ENOENT, -ENOSPC, -EDQUOT, -EFAULT, -ENOMEM, or what nnaccel_command_run()
  * returned.
  */
 int nnaccel_model_prepare(struct nnaccel_ucmd *ucmd, const struct nnaccel_preparation *p)

@@ -7,7 +7,7 @@
  *   mmap_lock		held by the caller of a session's mmap()
  *   ctx->lock		one mutex a context: its objects, its session, its commands
  *   engine lock	engine.c: the broker, the list of contexts, what the broker was told
- *   account lock	context.c: bytes and contexts per user (a spinlock)
+ *   account lock	account.c: what users are charged (a spinlock)
  *
  * A dma-buf of this module has a mutex of its own, inside ctx->lock, that devices' attachments and
  * the syncing for them take. No lock is held over a call of another driver's exporter.
@@ -38,7 +38,7 @@
  *   buffer's role, layout	name a model, a session by numbers that are never used again
  *   pool -> file		a dma-buf or a regular file; never a file of this module other
  *				than a dma-buf, so that no cycle of files can arise
- *   dma-buf -> context		for the charge; struct only
+ *   context, dma-buf -> account; account -> user
  *   dma-buf ...> its pools	weak, under the dma-buf's lock; cleared by the pool's release
  *   command's access -> command	until the exporters have returned
  *   context's access queue -> module	until its threads are gone
@@ -54,6 +54,7 @@
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/pm_qos.h>
 #include <linux/refcount.h>
 #include <linux/uidgid.h>
 #include <linux/wait.h>
@@ -64,10 +65,10 @@
 struct dma_buf;
 struct io_uring_cmd;
 struct nnaccel_access_queue;
+struct nnaccel_account;
 struct nnaccel_async;
 struct nnaccel_command;
 struct nnaccel_session;
-struct nnaccel_user;
 struct seq_file;
 struct vm_area_struct;
 
@@ -88,6 +89,8 @@ extern unsigned int nnaccel_max_models;
 extern unsigned int nnaccel_max_buffers;
 extern unsigned int nnaccel_max_bursts;
 extern unsigned int nnaccel_max_commands;
+extern unsigned int nnaccel_max_latency_requests;
+extern unsigned int nnaccel_latency_us;
 extern unsigned int nnaccel_engine_wait_ms;
 extern unsigned int nnaccel_engine_absent_ms;
 extern unsigned int nnaccel_deadline_grace_ms;
@@ -97,6 +100,8 @@ extern unsigned int nnaccel_low_nice;
 extern unsigned long nnaccel_max_pool_bytes;
 extern unsigned long nnaccel_max_context_bytes;
 extern unsigned long nnaccel_max_user_bytes;
+extern unsigned long nnaccel_max_total_bytes;
+extern unsigned long nnaccel_max_user_kernel_bytes;
 extern struct workqueue_struct *nnaccel_wq;
 extern struct workqueue_struct *nnaccel_free_wq;
 
@@ -147,6 +152,25 @@ int nnaccel_copy_struct(struct nnaccel_ucmd *ucmd, size_t size, size_t min_size)
 int nnaccel_ucmd_respond(struct nnaccel_ucmd *ucmd, size_t size);
 void *nnaccel_copy_in(u64 from, size_t n, size_t size);
 
+/* ---- account.c ---- */
+
+/* What a file of the module's costs: the file, its inode and dentry, and a dma-buf's structure. */
+#define NNACCEL_FILE_BYTES	2048
+
+struct nnaccel_account *nnaccel_account_open(void);
+void nnaccel_account_close(struct nnaccel_account *account);
+void nnaccel_account_get(struct nnaccel_account *account);
+void nnaccel_account_put(struct nnaccel_account *account);
+kuid_t nnaccel_account_uid(const struct nnaccel_account *account);
+u64 nnaccel_account_bytes(struct nnaccel_account *account);
+void nnaccel_account_show_users(struct seq_file *m);
+int nnaccel_charge(struct nnaccel_account *account, u64 bytes);
+void nnaccel_uncharge(struct nnaccel_account *account, u64 bytes);
+int nnaccel_charge_kernel(struct nnaccel_account *account, size_t bytes);
+void nnaccel_uncharge_kernel(struct nnaccel_account *account, size_t bytes);
+bool nnaccel_charge_latency(struct nnaccel_account *account);
+void nnaccel_uncharge_latency(struct nnaccel_account *account);
+
 /* ---- context.c ---- */
 
 /* What the broker knows of a context; see engine.c. */
@@ -172,11 +196,10 @@ enum nnaccel_object_type {
  * @mm: the only address space that may use it; pinned, compared, never entered
  * @files: the opener's table of files; compared, never used
  * @pid: the opener
- * @uid: effective user id of the opener
+ * @uid: the user that it is charged to; see account.c
  * @gid: effective group id of the opener
  * @cred: credentials of the opener
- * @user: what all contexts of @uid share
- * @pool_bytes: bytes allocated in pools, buffers and bursts; account lock
+ * @account: what it is charged
  * @doorbell: its bursts' common page; NULL until the first; never changes after
  * @access: its threads that call exporters; NULL until the first; never changes after
  * @last_token: of its buffers; begins anywhere, so that it tells nothing of those of others
@@ -197,6 +220,7 @@ enum nnaccel_object_type {
  * @copied_in: bytes that copies into buffers were asked to move
  * @copied_out: the same for copies out of buffers
  * @executions: executions committed
+ * @burst_executions: those of bursts that have ended, as their workers said
  * @engine_ns: time that commands were with the worker
  * @stage: engine lock, as all that follows
  * @offered: the broker that is there was told of this context
@@ -214,8 +238,7 @@ struct nnaccel_context {
 	kuid_t uid;
 	kgid_t gid;
 	const struct cred *cred;
-	struct nnaccel_user *user;
-	u64 pool_bytes;
+	struct nnaccel_account *account;
 	struct file *doorbell;
 	struct nnaccel_access_queue *access;
 	atomic64_t last_token;
@@ -237,6 +260,7 @@ struct nnaccel_context {
 	u64 copied_in;
 	u64 copied_out;
 	u64 executions;
+	u64 burst_executions;
 	u64 engine_ns;
 
 	enum nnaccel_engine_stage stage;
@@ -269,8 +293,6 @@ static inline void nnaccel_unlock_signalling(struct nnaccel_context *ctx, bool s
 
 void nnaccel_context_get(struct nnaccel_context *ctx);
 void nnaccel_context_put(struct nnaccel_context *ctx);
-int nnaccel_charge(struct nnaccel_context *ctx, u64 bytes);
-void nnaccel_uncharge(struct nnaccel_context *ctx, u64 bytes);
 
 /* ---- object.c ---- */
 
@@ -293,17 +315,20 @@ struct nnaccel_notice {
  * @refs: the table's and everybody else's; the last is dropped with ctx->lock held
  * @ctx: its context
  * @type: pool, model or buffer
+ * @charged: memory of structures that is charged for it
  * @notice: the notice to post at the end; NULL once posted
  */
 struct nnaccel_object {
 	refcount_t refs;
 	struct nnaccel_context *ctx;
 	enum nnaccel_object_type type;
+	size_t charged;
 	struct nnaccel_notice *notice;
 };
 
 int nnaccel_object_init(struct nnaccel_object *obj, struct nnaccel_context *ctx,
 			enum nnaccel_object_type type);
+int nnaccel_object_charge(struct nnaccel_object *obj, size_t bytes);
 int nnaccel_object_reserve(struct nnaccel_context *ctx, u32 *id);
 void nnaccel_object_unreserve(struct nnaccel_context *ctx, u32 id);
 void nnaccel_object_publish(struct nnaccel_object *obj, u32 id);
@@ -371,7 +396,7 @@ bool nnaccel_pool_is_formatted(const struct nnaccel_pool *pool);
 
 /* ---- dmabuf.c ---- */
 
-struct dma_buf *nnaccel_dmabuf_create(struct nnaccel_context *ctx, u64 length);
+struct dma_buf *nnaccel_dmabuf_create(struct nnaccel_account *account, u64 length);
 bool nnaccel_dmabuf_is_ours(const struct dma_buf *dmabuf);
 void nnaccel_dmabuf_add_pool(struct nnaccel_pool *pool);
 void nnaccel_dmabuf_remove_pool(struct nnaccel_pool *pool);
@@ -404,6 +429,7 @@ bool nnaccel_command_end_is_awaited(const struct nnaccel_command *cmd);
  * @number: names it in the session
  * @serial: never used again by any model
  * @priority: enum nnaccel_priority
+ * @preference: enum nnaccel_preference
  * @memory: ctx->lock: what the worker says that it takes
  * @num_pools: pools of its constants
  * @pools: those
@@ -416,6 +442,7 @@ struct nnaccel_model {
 	u64 number;
 	u64 serial;
 	u32 priority;
+	u32 preference;
 	struct nnaccel_model_memory memory;
 	u32 num_pools;
 	struct nnaccel_pool **pools;
@@ -552,7 +579,7 @@ enum nnaccel_burst_file {
  * @flags: NNACCEL_BURST_NO_SPIN
  * @bytes: charged
  * @files: the memory, a file for each protection: a mapping can be moved within its file
- * @status: the page that both sides read and only the module writes
+ * @pages: the first page of each; of STATUS the one that both sides read and only the module writes
  * @wait: pollers
  * @node: ctx->lock, as all that follows: in the context's list; empty: dead
  * @dead: waits look at it without the lock
@@ -561,6 +588,8 @@ enum nnaccel_burst_file {
  * @num_slots: slots that are bound
  * @binds: how often one was
  * @resolves: how often the worker asked for one
+ * @latency: CPU-latency request
+ * @requests_latency: there is one
  * @notice: the notice of its end; NULL once posted
  */
 struct nnaccel_burst {
@@ -571,7 +600,7 @@ struct nnaccel_burst {
 	u32 flags;
 	u64 bytes;
 	struct file *files[NNACCEL_BURST_FILES];
-	struct page *status;
+	struct page *pages[NNACCEL_BURST_FILES];
 	wait_queue_head_t wait;
 	struct list_head node;
 	bool dead;
@@ -580,6 +609,8 @@ struct nnaccel_burst {
 	u32 num_slots;
 	u32 binds;
 	u64 resolves;
+	struct pm_qos_request latency;
+	bool requests_latency;
 	struct nnaccel_notice *notice;
 };
 
@@ -609,6 +640,7 @@ int nnaccel_burst_map(struct nnaccel_burst *burst, struct vm_area_struct *vma, u
 		      bool worker);
 void nnaccel_burst_tell_devices(struct nnaccel_context *ctx);
 void nnaccel_burst_kill_all(struct nnaccel_context *ctx);
+u64 nnaccel_burst_executions(struct nnaccel_context *ctx);
 void nnaccel_burst_drop_doorbell(struct nnaccel_context *ctx);
 int nnaccel_burst_create_ioctl(struct nnaccel_ucmd *ucmd);
 
@@ -626,6 +658,8 @@ enum nnaccel_command_state {
 /**
  * struct nnaccel_command - One thing that the worker is asked to do
  * @refs: the caller's, the session's (before: that of its wait for fences), @expiry's, @access's
+ * @charged: memory that is charged for it
+ * @start: jiffies, when it was made
  * @ctx: its context; counted with @async only: else the caller's file and the session hold it
  * @node: ctx->lock: in the session's queue or in its list of commands in flight
  * @state: ctx->lock
@@ -668,6 +702,8 @@ enum nnaccel_command_state {
  */
 struct nnaccel_command {
 	struct kref refs;
+	size_t charged;
+	unsigned long start;
 	struct nnaccel_context *ctx;
 	struct list_head node;
 	enum nnaccel_command_state state;
@@ -732,6 +768,11 @@ static inline bool nnaccel_command_prepares(const struct nnaccel_command *cmd)
 /* How often nnaccel_async.must_leave is asked. */
 #define NNACCEL_LEAVE_POLL_NS	(200 * (u64)NSEC_PER_MSEC)
 
+/* What a command costs without its arrays, and what a fence costs that it waits for. */
+#define NNACCEL_COMMAND_BYTES	(sizeof(struct nnaccel_command) + 1024)
+#define NNACCEL_WAIT_BYTES	64
+
+int nnaccel_command_charge(struct nnaccel_command *cmd, size_t bytes);
 struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 kind);
 void nnaccel_command_put(struct nnaccel_command *cmd);
 int nnaccel_command_add_pools(struct nnaccel_command *cmd, u32 first, u64 ids, u32 num_pools,
@@ -747,6 +788,7 @@ int nnaccel_command_run(struct nnaccel_command *cmd);
 int nnaccel_command_count(struct nnaccel_command *cmd);
 void nnaccel_command_submit(struct nnaccel_command *cmd);
 bool nnaccel_command_ended(struct nnaccel_command *cmd, int error);
+void nnaccel_command_show_all(struct nnaccel_context *ctx, struct seq_file *m);
 int nnaccel_write_message(const char *message, u64 to, u32 size);
 int nnaccel_command_write_message(const struct nnaccel_command *cmd, u64 to, u32 size);
 void nnaccel_command_finish(struct nnaccel_command *cmd, int error);
@@ -928,11 +970,13 @@ void nnaccel_engine_attached(void);
 void nnaccel_engine_session_ended(struct nnaccel_context *ctx);
 u32 nnaccel_engine_state(struct nnaccel_context *ctx);
 void nnaccel_engine_show(struct seq_file *m);
+struct nnaccel_context *nnaccel_engine_next_context(struct nnaccel_context *ctx);
 
 /* ---- debugfs.c: global counters ---- */
 
 enum nnaccel_counter {
 	NNACCEL_CONTEXTS,
+	NNACCEL_CONTEXTS_HELD,
 	NNACCEL_USERS,
 	NNACCEL_POOLS,
 	NNACCEL_POOL_BYTES,
@@ -942,6 +986,7 @@ enum nnaccel_counter {
 	NNACCEL_BUFFERS,
 	NNACCEL_BURSTS,
 	NNACCEL_SLOTS,
+	NNACCEL_LATENCY_REQUESTS,
 	NNACCEL_COMMANDS,
 	NNACCEL_FENCES,
 	NNACCEL_SESSIONS,

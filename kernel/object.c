@@ -8,9 +8,14 @@
 
 #include "nnaccel_private.h"
 
+#define NNACCEL_OBJECT_BYTES(_struct)	\
+	(sizeof(_struct) + sizeof(struct nnaccel_notice) + sizeof(struct xa_node))
+
 /* What differs between the types. */
 static const struct {
 	const unsigned int *limit;
+	/* What is charged: the structure, its notice, a node of a table, and files. */
+	size_t bytes;
 	enum nnaccel_counter counter;
 	/* With ctx->lock held: the last count is gone, tell the worker. */
 	void (*retire)(struct nnaccel_object *obj);
@@ -18,13 +23,17 @@ static const struct {
 	void (*release)(struct nnaccel_object *obj);
 } nnaccel_object_types[NNACCEL_OBJECT_TYPES] = {
 	[NNACCEL_OBJECT_POOL] = {
-		&nnaccel_max_pools, NNACCEL_POOLS, nnaccel_pool_retire, nnaccel_pool_release,
+		&nnaccel_max_pools, NNACCEL_FILE_BYTES + NNACCEL_OBJECT_BYTES(struct nnaccel_pool),
+		NNACCEL_POOLS, nnaccel_pool_retire, nnaccel_pool_release,
 	},
 	[NNACCEL_OBJECT_MODEL] = {
-		&nnaccel_max_models, NNACCEL_MODELS, nnaccel_model_retire, nnaccel_model_release,
+		&nnaccel_max_models, NNACCEL_OBJECT_BYTES(struct nnaccel_model),
+		NNACCEL_MODELS, nnaccel_model_retire, nnaccel_model_release,
 	},
 	[NNACCEL_OBJECT_BUFFER] = {
-		&nnaccel_max_buffers, NNACCEL_BUFFERS, nnaccel_pool_retire, nnaccel_buffer_release,
+		&nnaccel_max_buffers,
+		NNACCEL_FILE_BYTES + NNACCEL_OBJECT_BYTES(struct nnaccel_buffer),
+		NNACCEL_BUFFERS, nnaccel_pool_retire, nnaccel_buffer_release,
 	},
 };
 
@@ -34,16 +43,22 @@ static const struct {
  * @ctx: the context
  * @type: pool, model or buffer
  *
- * Return: 0, -ENOMEM, or -ENOSPC: too many of them in the context.
+ * Return: 0, -ENOMEM; -ENOSPC: too many of them in the context; -EDQUOT: the user holds too much.
  */
 int nnaccel_object_init(struct nnaccel_object *obj, struct nnaccel_context *ctx,
 			enum nnaccel_object_type type)
 {
-	int ret = 0;
+	size_t bytes = nnaccel_object_types[type].bytes;
+	int ret;
 
+	ret = nnaccel_charge_kernel(ctx->account, bytes);
+	if (ret)
+		return ret;
 	obj->notice = kzalloc(sizeof(*obj->notice), GFP_KERNEL_ACCOUNT);
-	if (!obj->notice)
-		return -ENOMEM;
+	if (!obj->notice) {
+		ret = -ENOMEM;
+		goto err_charge;
+	}
 
 	mutex_lock(&ctx->lock);
 	if (ctx->num_objects[type] >= READ_ONCE(*nnaccel_object_types[type].limit))
@@ -53,15 +68,36 @@ int nnaccel_object_init(struct nnaccel_object *obj, struct nnaccel_context *ctx,
 	mutex_unlock(&ctx->lock);
 	if (ret) {
 		kfree(obj->notice);
-		return ret;
+		goto err_charge;
 	}
 
 	refcount_set(&obj->refs, 1);
+	obj->charged = bytes;
 	obj->type = type;
 	obj->ctx = ctx;
 	nnaccel_context_get(ctx);
 	nnaccel_count(nnaccel_object_types[type].counter, 1);
 	return 0;
+
+err_charge:
+	nnaccel_uncharge_kernel(ctx->account, bytes);
+	return ret;
+}
+
+/**
+ * nnaccel_object_charge() - Charge an array of an object; until its end
+ * @obj: the object
+ * @bytes: how much
+ *
+ * Return: 0 or -EDQUOT.
+ */
+int nnaccel_object_charge(struct nnaccel_object *obj, size_t bytes)
+{
+	int ret = nnaccel_charge_kernel(obj->ctx->account, bytes);
+
+	if (!ret)
+		obj->charged += bytes;
+	return ret;
 }
 
 /**
@@ -133,6 +169,7 @@ void nnaccel_object_put(struct nnaccel_object *obj)
 {
 	enum nnaccel_object_type type = obj->type;
 	struct nnaccel_context *ctx = obj->ctx;
+	size_t charged = obj->charged;
 
 	if (!refcount_dec_and_mutex_lock(&obj->refs, &ctx->lock))
 		return;
@@ -142,6 +179,7 @@ void nnaccel_object_put(struct nnaccel_object *obj)
 
 	kfree(obj->notice);
 	nnaccel_object_types[type].release(obj);
+	nnaccel_uncharge_kernel(ctx->account, charged);
 	nnaccel_count(nnaccel_object_types[type].counter, -1);
 	nnaccel_context_put(ctx);
 }

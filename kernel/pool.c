@@ -185,7 +185,7 @@ bool nnaccel_pool_may_have(u64 length)
  */
 int nnaccel_pool_fill(struct nnaccel_pool *pool, u64 length)
 {
-	struct dma_buf *dmabuf = nnaccel_dmabuf_create(pool->obj.ctx, length);
+	struct dma_buf *dmabuf = nnaccel_dmabuf_create(pool->obj.ctx->account, length);
 
 	if (IS_ERR(dmabuf))
 		return PTR_ERR(dmabuf);

@@ -5,16 +5,45 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "device.h"
 #include "summary.h"
 
+/* Gives up this thread's right to override limits, or takes it again. */
+static void override_limits(bool may)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	if (syscall(SYS_capget, &header, data))
+		return;
+	if (may)
+		data[0].effective |= data[0].permitted & 1U << CAP_SYS_RESOURCE;
+	else
+		data[0].effective &= ~(1U << CAP_SYS_RESOURCE);
+	syscall(SYS_capset, &header, data);
+}
+
 int device_open(void)
+{
+	int fd, error;
+
+	override_limits(false);
+	fd = device_open_unlimited();
+	error = errno;
+	override_limits(true);
+	errno = error;
+	return fd;
+}
+
+int device_open_unlimited(void)
 {
 	struct nnaccel_info info = { .size = sizeof(info), .flags = NNACCEL_INFO_WANT };
 	int fd = open(DEVICE, O_RDWR | O_CLOEXEC);

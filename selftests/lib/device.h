@@ -18,8 +18,11 @@
 /* What outputs hold before a call. */
 #define POISON		0xa5a5a5a5U
 
-/** device_open() - A new context: an fd, or -1 and errno. */
+/** device_open() - A new context that limits hold for: an fd, or -1 and errno. */
 int device_open(void);
+
+/** device_open_unlimited() - The same with the caller's right to override limits, if it has that. */
+int device_open_unlimited(void);
 
 /** xioctl() - An ioctl. */
 int xioctl(int fd, unsigned long request, void *arg);

@@ -15,6 +15,7 @@
 static const char *const names[NUM_COUNTERS] = {
 	"contexts", "users", "pools", "pool-bytes", "imports", "import-bytes", "models",
 	"bursts", "slots", "commands", "fences", "sessions", "grants", "buffers",
+	"contexts-held", "latency-requests",
 };
 
 bool summary_read(struct summary *summary)

@@ -302,7 +302,7 @@ TEST_F(pools, no_memory)
 	if (mkdir(GROUP, 0755) || !write_to(GROUP "/memory.max", "67108864"))
 		SKIP(return, "no cgroup to limit memory with");
 	ASSERT_TRUE(write_to(GROUP "/cgroup.procs", "0"));
-	EXPECT_EQ(pool_alloc(self->fd, 128 << 20), 0);
+	EXPECT_EQ(pool_alloc(self->fd, 96 << 20), 0);
 	EXPECT_EQ(errno, ENOMEM);
 	EXPECT_EQ(summary_get(self->fd, "nnaccel-memory-alloc"), 0);
 	id = pool_alloc(self->fd, 16 << 20);

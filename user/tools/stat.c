@@ -29,7 +29,7 @@ static const struct field {
 	bool of_burst;
 } fields[] = {
 	{ "nnaccel-executions", "executions", "IOCTLS", false },
-	{ "nnaccel-engine-packets", "burst_executions", "BURSTED", true },
+	{ "nnaccel-burst-executions", "burst_executions", "BURSTED", false },
 	{ "nnaccel-client-spins", "client_spins", "SPINS", true },
 	{ "nnaccel-client-sleeps", "client_sleeps", "SLEEPS", true },
 	{ "nnaccel-client-wakes", "client_wakes", "WAKES", true },

@@ -26,7 +26,8 @@
  * Errors that every ioctl may return: EFAULT (bad pointer), EINVAL (size, flag
  * or reserved field), E2BIG (unknown non-zero tail, longer than a page), ENOTTY
  * (no such ioctl on this kind of file), EACCES (not the owner's address space),
- * ENOMEM.
+ * ENOMEM. Any that makes the kernel hold something, be it for the time of the
+ * call: EDQUOT (the user holds too much).
  */
 #ifndef _UAPI_LINUX_NNACCEL_H
 #define _UAPI_LINUX_NNACCEL_H
@@ -1321,7 +1322,10 @@ struct nnaccel_slot_free {
 enum nnaccel_engine_event {
 	/** @NNACCEL_ENGINE_NEW: The context wants a session: answer with SESSION or REFUSE. */
 	NNACCEL_ENGINE_NEW = 1,
-	/** @NNACCEL_ENGINE_GONE: The context, once offered, is gone: its worker has no more to do. */
+	/**
+	 * @NNACCEL_ENGINE_GONE: The context, once offered, is gone:
+	 *	its worker has no more to do.
+	 */
 	NNACCEL_ENGINE_GONE = 2
 };
 
@@ -1333,7 +1337,9 @@ enum nnaccel_engine_event {
  * @size: sizeof(struct nnaccel_engine_next)
  * @flags: NNACCEL_ENGINE_NONBLOCK
  * @out_event: out: enum nnaccel_engine_event
- * @out_uid: out: effective user id of the opener, in the broker's namespace
+ * @out_uid: out: the user that the context is charged to, in the broker's
+ *	namespace: the effective user id of the opener; where it is in a user
+ *	namespace, the owner of the outermost one below the initial one
  * @out_gid: out: effective group id of the opener, in the broker's namespace
  * @out_pid: out: process id of the opener in the broker's namespace, 0: none
  * @out_context: out: the context's number, never reused
@@ -1466,7 +1472,10 @@ enum nnaccel_cmd_kind {
 	NNACCEL_DO_FORGET_MODEL = 5,
 	/** @NNACCEL_DO_FORGET_GRANT: @grant is gone: unmap it. Takes no commit. */
 	NNACCEL_DO_FORGET_GRANT = 6,
-	/** @NNACCEL_DO_BURST: Serve requests for @model on @burst: commit once its rings are mapped. */
+	/**
+	 * @NNACCEL_DO_BURST: Serve requests for @model on @burst:
+	 *	commit once its rings are mapped.
+	 */
 	NNACCEL_DO_BURST = 7,
 	/** @NNACCEL_DO_BURST_GONE: @burst is gone: stop serving it, unmap it. Takes no commit. */
 	NNACCEL_DO_BURST_GONE = 8,
@@ -1477,13 +1486,22 @@ enum nnaccel_cmd_kind {
 	 * roles: commit with enum nnaccel_layout, a __u32, as payload.
 	 */
 	NNACCEL_DO_BUFFER = 10,
-	/** @NNACCEL_DO_COPY_IN: Write @wire_length bytes of the second grant into a buffer, the first. */
+	/**
+	 * @NNACCEL_DO_COPY_IN: Write @wire_length bytes of the second grant into
+	 *	a buffer, the first.
+	 */
 	NNACCEL_DO_COPY_IN = 11,
-	/** @NNACCEL_DO_COPY_OUT: Write a buffer, the first grant, as @wire_length bytes to the second. */
+	/**
+	 * @NNACCEL_DO_COPY_OUT: Write a buffer, the first grant, as @wire_length
+	 *	bytes to the second.
+	 */
 	NNACCEL_DO_COPY_OUT = 12,
 	/** @NNACCEL_DO_PREPARE_CACHED: Prepare @model from what was saved under @token. */
 	NNACCEL_DO_PREPARE_CACHED = 16,
-	/** @NNACCEL_DO_CACHE_SAVE: Save @model under @token: commit with struct nnaccel_cache_sizes. */
+	/**
+	 * @NNACCEL_DO_CACHE_SAVE: Save @model under @token:
+	 *	commit with struct nnaccel_cache_sizes.
+	 */
 	NNACCEL_DO_CACHE_SAVE = 17
 };
 

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * nnaccel: accounting. What contexts hold is charged to their users and bounded there.
+ *
+ * A user is a user id of the initial namespace. Whoever opens the device inside of a user
+ * namespace is charged to the owner of the outermost namespace below the initial one: ids that a
+ * user gets by being given subordinate ones multiply nothing.
+ */
+
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/hashtable.h>
+#include <linux/module.h>
+#include <linux/overflow.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/user_namespace.h>
+
+#include "nnaccel_private.h"
+
+/**
+ * struct nnaccel_user - What is charged to all contexts of one user
+ * @node: in the table of users; account lock
+ * @uid: who
+ * @refs: accounts that point here; account lock
+ * @contexts: contexts that are open; account lock
+ * @latency_requests: CPU-latency requests of bursts; account lock
+ * @bytes: pinned memory: of pools, buffers and bursts; account lock
+ * @kernel_bytes: memory of the structures behind them, and of commands
+ */
+struct nnaccel_user {
+	struct hlist_node node;
+	kuid_t uid;
+	unsigned int refs;
+	unsigned int contexts;
+	unsigned int latency_requests;
+	u64 bytes;
+	atomic_long_t kernel_bytes;
+};
+
+/**
+ * struct nnaccel_account - What is charged to one context
+ * @refs: the context's, and one for each dma-buf that it allocated
+ * @user: whose
+ * @unlimited: the opener may override limits: its charges are counted and not refused
+ * @bytes: pinned memory; account lock
+ *
+ * A dma-buf that outlives its context keeps the account, and nothing else of the context.
+ */
+struct nnaccel_account {
+	struct kref refs;
+	struct nnaccel_user *user;
+	bool unlimited;
+	u64 bytes;
+};
+
+static DEFINE_SPINLOCK(nnaccel_account_lock);
+static DEFINE_HASHTABLE(nnaccel_users, 6);
+/* Pinned memory of all users; account lock. */
+static u64 nnaccel_total_bytes;
+
+static struct nnaccel_user *nnaccel_user_find(kuid_t uid)
+{
+	struct nnaccel_user *user;
+
+	lockdep_assert_held(&nnaccel_account_lock);
+	hash_for_each_possible(nnaccel_users, user, node, __kuid_val(uid))
+		if (uid_eq(user->uid, uid))
+			return user;
+	return NULL;
+}
+
+/* Counts one more open context of the user. */
+static struct nnaccel_user *nnaccel_user_open(kuid_t uid, bool unlimited)
+{
+	struct nnaccel_user *new, *user;
+
+	new = kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT);
+	if (!new)
+		return ERR_PTR(-ENOMEM);
+
+	spin_lock(&nnaccel_account_lock);
+	user = nnaccel_user_find(uid);
+	if (!user) {
+		user = new;
+		new = NULL;
+		user->uid = uid;
+		hash_add(nnaccel_users, &user->node, __kuid_val(uid));
+		nnaccel_count(NNACCEL_USERS, 1);
+	}
+	if (unlimited || user->contexts < READ_ONCE(nnaccel_max_contexts)) {
+		user->refs++;
+		user->contexts++;
+	} else {
+		/* A user without references is the new one: no context is allowed at all. */
+		if (!user->refs) {
+			hash_del(&user->node);
+			nnaccel_count(NNACCEL_USERS, -1);
+			new = user;
+		}
+		user = ERR_PTR(-EDQUOT);
+	}
+	spin_unlock(&nnaccel_account_lock);
+	kfree(new);
+	return user;
+}
+
+static void nnaccel_user_put(struct nnaccel_user *user)
+{
+	spin_lock(&nnaccel_account_lock);
+	if (--user->refs) {
+		user = NULL;
+	} else {
+		WARN_ON(user->contexts || user->bytes || user->latency_requests ||
+			atomic_long_read(&user->kernel_bytes));
+		hash_del(&user->node);
+		nnaccel_count(NNACCEL_USERS, -1);
+	}
+	spin_unlock(&nnaccel_account_lock);
+	kfree(user);
+}
+
+/* Whom the caller's context is charged to. */
+static kuid_t nnaccel_current_uid(void)
+{
+	const struct user_namespace *ns = current_user_ns();
+
+	if (ns == &init_user_ns)
+		return current_euid();
+	while (ns->parent != &init_user_ns)
+		ns = ns->parent;
+	return ns->owner;
+}
+
+/**
+ * nnaccel_account_open() - Make the account of a new context of the caller's
+ *
+ * Return: the account with one count, or an error pointer: -ENOMEM, or -EDQUOT: the user has too
+ * many contexts.
+ */
+struct nnaccel_account *nnaccel_account_open(void)
+{
+	struct nnaccel_account *account;
+	struct nnaccel_user *user;
+
+	account = kzalloc(sizeof(*account), GFP_KERNEL_ACCOUNT);
+	if (!account)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&account->refs);
+	account->unlimited = ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
+	user = nnaccel_user_open(nnaccel_current_uid(), account->unlimited);
+	if (IS_ERR(user)) {
+		kfree(account);
+		return ERR_CAST(user);
+	}
+	account->user = user;
+	return account;
+}
+
+/**
+ * nnaccel_account_close() - A context is closed; what it allocated may still be charged
+ * @account: its account
+ */
+void nnaccel_account_close(struct nnaccel_account *account)
+{
+	spin_lock(&nnaccel_account_lock);
+	account->user->contexts--;
+	spin_unlock(&nnaccel_account_lock);
+}
+
+/**
+ * nnaccel_account_get() - Count one more pointer to an account
+ * @account: the account
+ */
+void nnaccel_account_get(struct nnaccel_account *account)
+{
+	kref_get(&account->refs);
+}
+
+static void nnaccel_account_free(struct kref *refs)
+{
+	struct nnaccel_account *account = container_of(refs, struct nnaccel_account, refs);
+
+	WARN_ON(account->bytes);
+	nnaccel_user_put(account->user);
+	kfree(account);
+}
+
+/**
+ * nnaccel_account_put() - Count one pointer less
+ * @account: the account
+ */
+void nnaccel_account_put(struct nnaccel_account *account)
+{
+	kref_put(&account->refs, nnaccel_account_free);
+}
+
+/**
+ * nnaccel_account_uid() - Whom an account is charged to
+ * @account: the account
+ *
+ * Return: the user's id.
+ */
+kuid_t nnaccel_account_uid(const struct nnaccel_account *account)
+{
+	return account->user->uid;
+}
+
+/**
+ * nnaccel_charge() - Charge pinned memory of a pool, a buffer or a burst
+ * @account: the context's
+ * @bytes: how much
+ *
+ * Return: 0 or -EDQUOT.
+ */
+int nnaccel_charge(struct nnaccel_account *account, u64 bytes)
+{
+	u64 of_context, of_user, total;
+	int ret = -EDQUOT;
+
+	spin_lock(&nnaccel_account_lock);
+	if (!check_add_overflow(account->bytes, bytes, &of_context) &&
+	    !check_add_overflow(account->user->bytes, bytes, &of_user) &&
+	    !check_add_overflow(nnaccel_total_bytes, bytes, &total) &&
+	    of_context <= READ_ONCE(nnaccel_max_context_bytes) &&
+	    (account->unlimited || (of_user <= READ_ONCE(nnaccel_max_user_bytes) &&
+				    total <= READ_ONCE(nnaccel_max_total_bytes)))) {
+		account->bytes = of_context;
+		account->user->bytes = of_user;
+		nnaccel_total_bytes = total;
+		nnaccel_count(NNACCEL_POOL_BYTES, bytes);
+		ret = 0;
+	}
+	spin_unlock(&nnaccel_account_lock);
+	return ret;
+}
+
+/**
+ * nnaccel_uncharge() - Take a charge back
+ * @account: the context's
+ * @bytes: how much
+ */
+void nnaccel_uncharge(struct nnaccel_account *account, u64 bytes)
+{
+	spin_lock(&nnaccel_account_lock);
+	account->bytes -= bytes;
+	account->user->bytes -= bytes;
+	nnaccel_total_bytes -= bytes;
+	nnaccel_count(NNACCEL_POOL_BYTES, -(s64)bytes);
+	spin_unlock(&nnaccel_account_lock);
+}
+
+/**
+ * nnaccel_account_bytes() - How much pinned memory is charged
+ * @account: the context's
+ *
+ * Return: bytes.
+ */
+u64 nnaccel_account_bytes(struct nnaccel_account *account)
+{
+	u64 bytes;
+
+	spin_lock(&nnaccel_account_lock);
+	bytes = account->bytes;
+	spin_unlock(&nnaccel_account_lock);
+	return bytes;
+}
+
+/**
+ * nnaccel_charge_kernel() - Charge memory of structures; each command does, so it takes no lock
+ * @account: the context's
+ * @bytes: how much
+ *
+ * Return: 0 or -EDQUOT.
+ */
+int nnaccel_charge_kernel(struct nnaccel_account *account, size_t bytes)
+{
+	unsigned long sum = atomic_long_add_return(bytes, &account->user->kernel_bytes);
+
+	if (sum <= READ_ONCE(nnaccel_max_user_kernel_bytes) || account->unlimited)
+		return 0;
+	nnaccel_uncharge_kernel(account, bytes);
+	return -EDQUOT;
+}
+
+/**
+ * nnaccel_uncharge_kernel() - Take a charge of structures back
+ * @account: the context's
+ * @bytes: how much
+ */
+void nnaccel_uncharge_kernel(struct nnaccel_account *account, size_t bytes)
+{
+	atomic_long_sub(bytes, &account->user->kernel_bytes);
+}
+
+/**
+ * nnaccel_charge_latency() - Ask for one more CPU-latency request
+ * @account: the context's
+ *
+ * Return: whether the user may have it. There is no override: a request costs power.
+ */
+bool nnaccel_charge_latency(struct nnaccel_account *account)
+{
+	bool may;
+
+	spin_lock(&nnaccel_account_lock);
+	may = account->user->latency_requests < READ_ONCE(nnaccel_max_latency_requests);
+	account->user->latency_requests += may;
+	spin_unlock(&nnaccel_account_lock);
+	if (may)
+		nnaccel_count(NNACCEL_LATENCY_REQUESTS, 1);
+	return may;
+}
+
+/**
+ * nnaccel_uncharge_latency() - A CPU-latency request is gone
+ * @account: the context's
+ */
+void nnaccel_uncharge_latency(struct nnaccel_account *account)
+{
+	spin_lock(&nnaccel_account_lock);
+	account->user->latency_requests--;
+	spin_unlock(&nnaccel_account_lock);
+	nnaccel_count(NNACCEL_LATENCY_REQUESTS, -1);
+}
+
+/**
+ * nnaccel_account_show_users() - Print a line for each user
+ * @m: where to
+ */
+void nnaccel_account_show_users(struct seq_file *m)
+{
+	struct nnaccel_user *user;
+	int bucket;
+
+	seq_puts(m, "uid contexts pool-bytes kernel-bytes latency-requests\n");
+	spin_lock(&nnaccel_account_lock);
+	hash_for_each(nnaccel_users, bucket, user, node)
+		seq_printf(m, "%u %u %llu %ld %u\n", from_kuid_munged(seq_user_ns(m), user->uid),
+			   user->contexts, user->bytes, atomic_long_read(&user->kernel_bytes),
+			   user->latency_requests);
+	spin_unlock(&nnaccel_account_lock);
+}
