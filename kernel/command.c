@@ -575,6 +575,7 @@ static void nnaccel_command_complete(struct nnaccel_command *cmd)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
 	cmd->state = NNACCEL_COMMAND_DONE;
+	trace_nnaccel_command_end(cmd);
 	/* Neither is the last count: the caller has one. */
 	if (cancel_delayed_work(&cmd->expiry))
 		nnaccel_command_put(cmd);
@@ -678,6 +679,7 @@ static const char *const nnaccel_command_states[] = {
 	[NNACCEL_COMMAND_WAITING] = "waiting",
 	[NNACCEL_COMMAND_QUEUED] = "queued",
 	[NNACCEL_COMMAND_IN_FLIGHT] = "in-flight",
+	[NNACCEL_COMMAND_ENDING] = "ending",
 	[NNACCEL_COMMAND_DONE] = "done",
 };
 
@@ -717,7 +719,8 @@ void nnaccel_command_show_all(struct nnaccel_context *ctx, struct seq_file *m)
 
 	mutex_lock(&ctx->lock);
 	list_for_each_entry(async, &ctx->asyncs, node)
-		if (async->cmd->state == NNACCEL_COMMAND_WAITING)
+		if (async->cmd->state == NNACCEL_COMMAND_WAITING ||
+		    async->cmd->state == NNACCEL_COMMAND_ENDING)
 			nnaccel_command_show(async->cmd, m);
 	if (ctx->session) {
 		list_for_each_entry(cmd, &ctx->session->queue, node)

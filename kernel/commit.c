@@ -26,12 +26,21 @@ static int nnaccel_commit_check_shapes(const struct nnaccel_shape *shape, u32 n)
 	return 0;
 }
 
-static int nnaccel_commit_check_supported(const u8 *supported, u32 n)
+/*
+ * Are all bytes 0 or 1? Of an answer with a megabyte this takes a while, so it is asked before
+ * ctx->lock is taken, whatever is answered.
+ */
+static bool nnaccel_payload_is_flags(const void *payload, u32 size)
 {
-	for (; n; n--, supported++)
-		if (*supported > 1)
-			return -EINVAL;
-	return 0;
+	const u64 *word = payload;
+	u64 all = 0;
+	u32 i;
+
+	for (i = 0; i < size / sizeof(*word); i++)
+		all |= word[i];
+	for (i *= sizeof(*word); i < size; i++)
+		all |= ((const u8 *)payload)[i];
+	return !(all & ~(U64_MAX / 0xff));
 }
 
 /* Sizes come with the statuses that say something of them, and are within what there was. */
@@ -53,7 +62,8 @@ static int nnaccel_commit_check_sizes(const struct nnaccel_command *cmd,
 
 /* Checks the module's own copy of an answer against what was asked. */
 static int nnaccel_commit_check(const struct nnaccel_command *cmd,
-				const struct nnaccel_session_commit *arg, const void *payload)
+				const struct nnaccel_session_commit *arg, const void *payload,
+				bool flags)
 {
 	u32 max = cmd->head.max_payload;
 
@@ -64,7 +74,7 @@ static int nnaccel_commit_check(const struct nnaccel_command *cmd,
 		if (arg->payload_size != max &&
 		    (arg->payload_size || arg->status == NNACCEL_STATUS_NONE))
 			return -EINVAL;
-		return nnaccel_commit_check_supported(payload, arg->payload_size);
+		return flags ? 0 : -EINVAL;
 	case NNACCEL_DO_EXECUTE:
 		if (arg->payload_size != max && arg->payload_size)
 			return -EINVAL;
@@ -100,16 +110,16 @@ static void nnaccel_commit_count(struct nnaccel_command *cmd)
 static int nnaccel_commit(struct nnaccel_session *session, const struct nnaccel_session_commit *arg,
 			  void **payload, const char *message)
 {
+	bool signalling, flags = nnaccel_payload_is_flags(*payload, arg->payload_size);
 	struct nnaccel_context *ctx = session->ctx;
 	struct nnaccel_command *cmd;
-	bool signalling;
 	int ret = -ENOENT;
 
 	signalling = nnaccel_lock_signalling(ctx);
 	list_for_each_entry(cmd, &session->in_flight, node) {
 		if (cmd->head.cookie != arg->cookie)
 			continue;
-		ret = nnaccel_commit_check(cmd, arg, *payload);
+		ret = nnaccel_commit_check(cmd, arg, *payload, flags);
 		break;
 	}
 	if (ret) {

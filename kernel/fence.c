@@ -13,6 +13,7 @@
 #include <linux/uaccess.h>
 
 #include "nnaccel_private.h"
+#include "trace.h"
 
 /**
  * struct nnaccel_fence - The end of an execution
@@ -131,6 +132,7 @@ static void nnaccel_fence_end(struct nnaccel_command *cmd, int error)
 	if (error || fence->status != NNACCEL_STATUS_NONE)
 		dma_fence_set_error(&fence->base, error ?:
 				    nnaccel_status_is_late(fence->status) ? -ETIME : -EIO);
+	trace_nnaccel_fence_signal(cmd->ctx, cmd->async->tag, &fence->base, fence->status, error);
 	dma_fence_signal(&fence->base);
 	dma_fence_put(&fence->base);
 }
@@ -190,6 +192,7 @@ static int nnaccel_fenced_publish(struct nnaccel_ucmd *ucmd, struct nnaccel_comm
 		fput(sync_file->file);
 		return ret;
 	}
+	trace_nnaccel_fence_create(cmd->ctx, arg->tag, &fence->base, NNACCEL_STATUS_NONE, 0);
 	arg->out_fd = fd;
 	ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 	if (ret) {

@@ -4,10 +4,14 @@
  * maps the memory they name and commits answers. A session's last close is its worker's death.
  */
 
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/anon_inodes.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
+#include <linux/pid.h>
 #include <linux/poll.h>
+#include <linux/printk.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -82,6 +86,8 @@ bool nnaccel_session_kill(struct nnaccel_session *session)
 	if (!session->killed_ns) {
 		session->killed_ns = ktime_get_ns();
 		kill_pid(session->pid, SIGKILL, 1);
+		pr_warn_ratelimited("worker %d of context %llu killed: an execution took too long\n",
+				    pid_nr(session->pid), session->ctx->number);
 		trace_nnaccel_session_kill(session->ctx);
 	}
 	return !atomic_read(&session->mm->mm_users) ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * nnaccel: trace events, one for each change of state.
+ * nnaccel: trace events: changes of state, and the end of every command and every fence.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM nnaccel
@@ -11,6 +11,44 @@
 #include <linux/tracepoint.h>
 
 #include "nnaccel_private.h"
+
+#define nnaccel_show_kind(kind) \
+	__print_symbolic(kind, \
+			 { NNACCEL_DO_QUERY, "QUERY" }, \
+			 { NNACCEL_DO_SUPPORTED, "SUPPORTED" }, \
+			 { NNACCEL_DO_PREPARE, "PREPARE" }, \
+			 { NNACCEL_DO_EXECUTE, "EXECUTE" }, \
+			 { NNACCEL_DO_BURST, "BURST" }, \
+			 { NNACCEL_DO_BUFFER, "BUFFER" }, \
+			 { NNACCEL_DO_COPY_IN, "COPY_IN" }, \
+			 { NNACCEL_DO_COPY_OUT, "COPY_OUT" }, \
+			 { NNACCEL_DO_PREPARE_CACHED, "PREPARE_CACHED" }, \
+			 { NNACCEL_DO_CACHE_SAVE, "CACHE_SAVE" })
+
+#define nnaccel_show_status(status) \
+	__print_symbolic(status, \
+			 { NNACCEL_STATUS_NONE, "NONE" }, \
+			 { NNACCEL_STATUS_DEVICE_UNAVAILABLE, "DEVICE_UNAVAILABLE" }, \
+			 { NNACCEL_STATUS_GENERAL_FAILURE, "GENERAL_FAILURE" }, \
+			 { NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE, "OUTPUT_INSUFFICIENT_SIZE" }, \
+			 { NNACCEL_STATUS_INVALID_ARGUMENT, "INVALID_ARGUMENT" }, \
+			 { NNACCEL_STATUS_MISSED_DEADLINE_TRANSIENT, \
+			   "MISSED_DEADLINE_TRANSIENT" }, \
+			 { NNACCEL_STATUS_MISSED_DEADLINE_PERSISTENT, \
+			   "MISSED_DEADLINE_PERSISTENT" }, \
+			 { NNACCEL_STATUS_RESOURCE_EXHAUSTED_TRANSIENT, \
+			   "RESOURCE_EXHAUSTED_TRANSIENT" }, \
+			 { NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT, \
+			   "RESOURCE_EXHAUSTED_PERSISTENT" })
+
+#define nnaccel_show_state(state) \
+	__print_symbolic(state, \
+			 { NNACCEL_COMMAND_NEW, "NEW" }, \
+			 { NNACCEL_COMMAND_WAITING, "WAITING" }, \
+			 { NNACCEL_COMMAND_QUEUED, "QUEUED" }, \
+			 { NNACCEL_COMMAND_IN_FLIGHT, "IN_FLIGHT" }, \
+			 { NNACCEL_COMMAND_ENDING, "ENDING" }, \
+			 { NNACCEL_COMMAND_DONE, "DONE" })
 
 DECLARE_EVENT_CLASS(nnaccel_context,
 		    TP_PROTO(const struct nnaccel_context *ctx),
@@ -133,16 +171,21 @@ DECLARE_EVENT_CLASS(nnaccel_command,
 				     __field(u64, model)
 				     __field(u32, kind)
 				     __field(u32, priority)
-				     __field(u32, status)),
+				     __field(u32, state)
+				     __field(u32, status)
+				     __field(int, error)),
 		    TP_fast_assign(__entry->context = cmd->ctx->number;
 				   __entry->cookie = cmd->head.cookie;
 				   __entry->model = cmd->head.model;
 				   __entry->kind = cmd->head.kind;
 				   __entry->priority = cmd->head.priority;
-				   __entry->status = cmd->status;),
-		    TP_printk("context=%llu cookie=%llu kind=%u model=%llu priority=%u status=%u",
-			      __entry->context, __entry->cookie, __entry->kind, __entry->model,
-			      __entry->priority, __entry->status));
+				   __entry->state = cmd->state;
+				   __entry->status = cmd->status;
+				   __entry->error = cmd->error;),
+		    TP_printk("context=%llu cookie=%llu kind=%s model=%llu priority=%u state=%s status=%s error=%d",
+			      __entry->context, __entry->cookie, nnaccel_show_kind(__entry->kind),
+			      __entry->model, __entry->priority, nnaccel_show_state(__entry->state),
+			      nnaccel_show_status(__entry->status), __entry->error));
 
 #define NNACCEL_COMMAND_EVENT(name) \
 	DEFINE_EVENT(nnaccel_command, name, \
@@ -153,6 +196,34 @@ NNACCEL_COMMAND_EVENT(nnaccel_command_queue);
 NNACCEL_COMMAND_EVENT(nnaccel_command_fetch);
 NNACCEL_COMMAND_EVENT(nnaccel_command_commit);
 NNACCEL_COMMAND_EVENT(nnaccel_command_abandon);
+NNACCEL_COMMAND_EVENT(nnaccel_command_end);
+
+DECLARE_EVENT_CLASS(nnaccel_fence,
+		    TP_PROTO(const struct nnaccel_context *ctx, u64 tag,
+			     const struct dma_fence *fence, u32 status, int error),
+		    TP_ARGS(ctx, tag, fence, status, error),
+		    TP_STRUCT__entry(__field(u64, context)
+				     __field(u64, tag)
+				     __field(u64, fence)
+				     __field(u32, status)
+				     __field(int, error)),
+		    TP_fast_assign(__entry->context = ctx->number;
+				   __entry->tag = tag;
+				   __entry->fence = fence->context;
+				   __entry->status = status;
+				   __entry->error = error;),
+		    TP_printk("context=%llu tag=%llu fence=%llu status=%s error=%d",
+			      __entry->context, __entry->tag, __entry->fence,
+			      nnaccel_show_status(__entry->status), __entry->error));
+
+#define NNACCEL_FENCE_EVENT(name) \
+	DEFINE_EVENT(nnaccel_fence, name, \
+		     TP_PROTO(const struct nnaccel_context *ctx, u64 tag, \
+			      const struct dma_fence *fence, u32 status, int error), \
+		     TP_ARGS(ctx, tag, fence, status, error))
+
+NNACCEL_FENCE_EVENT(nnaccel_fence_create);
+NNACCEL_FENCE_EVENT(nnaccel_fence_signal);
 
 DECLARE_EVENT_CLASS(nnaccel_buffer,
 		    TP_PROTO(const struct nnaccel_buffer *buffer),
