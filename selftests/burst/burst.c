@@ -3,6 +3,7 @@
  * Bursts: their ioctls, what each side may map, their slots, and that they die
  * with their file, their context or their worker, whoever is at what.
  */
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>
@@ -891,6 +892,96 @@ TEST_F(bursts, show_what_ends_say)
 	total = summary_get(-1, "burst-packets-total");
 	ASSERT_EQ(close(self->burst), 0);
 	EXPECT_EQ(summary_get(-1, "burst-packets-total"), total + 11);
+}
+
+/* ---- the CPU-latency request ---- */
+
+/* The latency that the CPUs are held to, in us; or -1. */
+static int32_t cpu_latency(void)
+{
+	int fd = open("/dev/cpu_dma_latency", O_RDONLY | O_CLOEXEC);
+	int32_t us = -1;
+
+	if (read(fd, &us, sizeof(us)) != sizeof(us))
+		us = -1;
+	close(fd);
+	return us;
+}
+
+/* Ends the fixture's burst and its request: what the CPUs are held to then. */
+static int32_t without_request(FIXTURE_DATA(bursts) *self)
+{
+	close(self->burst);
+	self->burst = -1;
+	summary_becomes(-1, "latency-requests", 0);
+	return cpu_latency();
+}
+
+TEST_F(bursts, request_latency)
+{
+	const int32_t before = without_request(self), us = 17;
+	long long old = param_set("latency_us", us);
+	uint32_t model = served_prepare_for(&self->s, self->pool,
+					    NNACCEL_PREFER_FAST_SINGLE_ANSWER);
+	uint32_t low = served_prepare_for(&self->s, self->pool, NNACCEL_PREFER_LOW_POWER);
+	int burst, other;
+
+	ASSERT_GT(old, 0);
+	burst = served_burst(&self->s, low, NULL);
+	EXPECT_EQ(summary_get(-1, "latency-requests"), 0);
+	EXPECT_EQ(cpu_latency(), before);
+	close(burst);
+	burst = served_burst(&self->s, model, NULL);
+	EXPECT_EQ(summary_get(-1, "latency-requests"), 1);
+	EXPECT_EQ(summary_get(burst, "nnaccel-burst-latency-request"), 1);
+	EXPECT_EQ(cpu_latency(), us);
+	other = served_burst_with(&self->s, model, NNACCEL_BURST_NO_SPIN, NULL);
+	EXPECT_EQ(summary_get(-1, "latency-requests"), 1);
+	EXPECT_EQ(summary_get(other, "nnaccel-burst-latency-request"), 0);
+	close(other);
+	close(burst);
+	EXPECT_TRUE(summary_becomes(-1, "latency-requests", 0));
+	EXPECT_EQ(cpu_latency(), before);
+	param_set("latency_us", old);
+}
+
+TEST_F(bursts, latency_ends_with_the_worker)
+{
+	const int32_t before = without_request(self);
+	uint32_t model = served_prepare_for(&self->s, self->pool, NNACCEL_PREFER_SUSTAINED_SPEED);
+	int burst = served_burst(&self->s, model, NULL);
+
+	EXPECT_EQ(summary_get(-1, "latency-requests"), 1);
+	close(self->s.session);
+	self->s.session = -1;
+	EXPECT_TRUE(burst_is_dead(burst, 1000));
+	EXPECT_EQ(summary_get(-1, "latency-requests"), 0);
+	EXPECT_EQ(cpu_latency(), before);
+	close(burst);
+}
+
+/* One more than a user may have lives without. */
+TEST_F(bursts, latency_is_bounded)
+{
+	long long old = param_set("max_latency_requests", 2);
+	uint32_t model = served_prepare_for(&self->s, self->pool,
+					    NNACCEL_PREFER_FAST_SINGLE_ANSWER);
+	int burst[3];
+
+	ASSERT_GT(old, 0);
+	without_request(self);
+	for (int i = 0; i < 3; i++) {
+		burst[i] = served_burst(&self->s, model, NULL);
+		ASSERT_GE(burst[i], 0);
+	}
+	EXPECT_EQ(summary_get(-1, "latency-requests"), 2);
+	EXPECT_EQ(summary_get(burst[2], "nnaccel-burst-latency-request"), 0);
+	close(burst[0]);
+	EXPECT_TRUE(summary_becomes(-1, "latency-requests", 1));
+	close(burst[1]);
+	close(burst[2]);
+	EXPECT_TRUE(summary_becomes(-1, "latency-requests", 0));
+	param_set("max_latency_requests", old);
 }
 
 TEST_HARNESS_MAIN

@@ -58,6 +58,16 @@ uint32_t served_prepare_as(struct served *s, uint32_t pool, uint32_t priority)
 	return call(s, NNACCEL_PREPARE, &prepare, &cmd) ? 0 : prepare.out_model;
 }
 
+uint32_t served_prepare_for(struct served *s, uint32_t pool, uint32_t preference)
+{
+	struct nnaccel_prepare prepare;
+	union command cmd;
+
+	prepare_init(&prepare, pool, 1);
+	prepare.preference = preference;
+	return call(s, NNACCEL_PREPARE, &prepare, &cmd) ? 0 : prepare.out_model;
+}
+
 uint32_t served_prepare(struct served *s, uint32_t pool)
 {
 	return served_prepare_as(s, pool, NNACCEL_PRIORITY_MEDIUM);
@@ -65,10 +75,16 @@ uint32_t served_prepare(struct served *s, uint32_t pool)
 
 int served_burst(struct served *s, uint32_t model, uint32_t *number)
 {
+	return served_burst_with(s, model, 0, number);
+}
+
+int served_burst_with(struct served *s, uint32_t model, uint32_t flags, uint32_t *number)
+{
 	struct nnaccel_burst_create create;
 	union command cmd;
 
 	burst_init(&create, model, 0);
+	create.flags |= flags;
 	if (call(s, NNACCEL_BURST_CREATE, &create, &cmd))
 		return -1;
 	if (number)

@@ -21,6 +21,9 @@ int burst_create(int fd, uint32_t model, uint32_t capacity, int *burst);
 /** served_prepare_as() - Prepares a model of a priority, answered here; its id, or 0. */
 uint32_t served_prepare_as(struct served *s, uint32_t pool, uint32_t priority);
 
+/** served_prepare_for() - Prepares a model with a preference, answered here; its id, or 0. */
+uint32_t served_prepare_for(struct served *s, uint32_t pool, uint32_t preference);
+
 /** served_prepare() - Prepares a model, answered here; its id, or 0. */
 uint32_t served_prepare(struct served *s, uint32_t pool);
 
@@ -30,6 +33,9 @@ uint32_t served_prepare(struct served *s, uint32_t pool);
  * @number: out: what the session calls it; may be NULL. The fd, or -1.
  */
 int served_burst(struct served *s, uint32_t model, uint32_t *number);
+
+/** served_burst_with() - The same with flags of NNACCEL_BURST_CREATE. */
+int served_burst_with(struct served *s, uint32_t model, uint32_t flags, uint32_t *number);
 
 /** slot_bind() - A new slot; @slot may be NULL. */
 int slot_bind(int burst, uint32_t pool, uint32_t prot, uint32_t *slot);

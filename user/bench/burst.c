@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
@@ -134,7 +135,7 @@ static void futex_serve_one(struct peer_memory *m, uint32_t *seen)
 
 /* ---- native: a server per subject, so that each waits for its own thing only ---- */
 
-enum subject { AWAKE, LEAN, ASLEEP, FUTEX, WORK, SUBJECTS };
+enum subject { AWAKE, LEAN, ASLEEP, FUTEX, WORK, FIRST, SUBJECTS };
 
 static void serve(enum subject subject, const struct burst_memory *m, struct peer_memory *peer)
 {
@@ -215,11 +216,62 @@ static void bench_round(struct bench *b, enum subject subject)
 	kill(b->server, SIGSTOP);
 }
 
-static double bench_end(struct bench *b)
+static void bench_stop(const struct bench *b)
 {
 	kill(b->server, SIGKILL);
 	waitpid(b->server, NULL, 0);
+}
+
+static double bench_end(struct bench *b)
+{
+	bench_stop(b);
 	return figure_quantile(b->samples, b->count, 0.5);
+}
+
+/* Holds the CPUs to the latency that the module asks for while a burst lives; -1: we may not. */
+static int hold_latency(void)
+{
+	const int32_t us = 20;
+	int fd = open("/dev/cpu_dma_latency", O_WRONLY | O_CLOEXEC);
+
+	if (fd >= 0 && write(fd, &us, sizeof(us)) != sizeof(us)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static void sample_after_idle(struct bench *b, struct idle_samples *to)
+{
+	kill(b->server, SIGCONT);
+	for (int i = 0; i <= IDLE_TURN; i++) {
+		uint64_t start;
+
+		figure_idle(IDLE_NS);
+		start = figure_ns();
+		trip(b, FIRST);
+		if (i)
+			to->ns[to->count++] = (double)(figure_ns() - start);
+	}
+	kill(b->server, SIGSTOP);
+}
+
+/* The first execution after idle time, with and without a latency request, in turn. */
+static void after_idle(struct bench *b)
+{
+	static struct idle_samples with, without;
+
+	for (int i = 0; i < IDLE_ROUNDS; i++) {
+		int fd = hold_latency();
+
+		if (fd < 0)
+			return;
+		sample_after_idle(b, &with);
+		close(fd);
+		sample_after_idle(b, &without);
+	}
+	figure("burst_first_after_idle", figure_quantile(with.ns, with.count, 0.5) / 1000, "us",
+	       "no_request", figure_quantile(without.ns, without.count, 0.5) / 1000, "native");
 }
 
 static int native(void)
@@ -235,11 +287,13 @@ static int native(void)
 		bench_start(&benches[i], (enum subject)i);
 	settle(0);
 	for (int round = 0; round < ROUNDS; round++)
-		for (int i = 0; i < SUBJECTS; i++)
+		for (int i = 0; i < FIRST; i++)
 			bench_round(&benches[i], (enum subject)i);
-	for (int i = 0; i < SUBJECTS; i++)
-		medians[i] = bench_end(&benches[i]);
 	figure_head();
+	after_idle(&benches[FIRST]);
+	bench_stop(&benches[FIRST]);
+	for (int i = 0; i < FIRST; i++)
+		medians[i] = bench_end(&benches[i]);
 	figure("burst_awake", medians[AWAKE], "ns", "lean_ring", medians[LEAN], "native");
 	figure("burst_asleep", medians[ASLEEP] / 1000, "us", "futex", medians[FUTEX] / 1000,
 	       "native");

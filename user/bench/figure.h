@@ -36,6 +36,14 @@ static inline uint64_t figure_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+/* Sleeps. */
+static inline void figure_idle(uint64_t ns)
+{
+	const struct timespec pause = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+
+	nanosleep(&pause, NULL);
+}
+
 static inline int figure_compare(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;

@@ -5,6 +5,8 @@
  */
 #include "bench/burst/module.h"
 
+#include <stdio.h>
+
 #include <nnaccel/nnaccel.h>
 
 #include "bench/burst/ends.h"
@@ -137,6 +139,60 @@ static void print(const struct module_bench *b, const char *name, double value, 
 	}
 }
 
+/* How many bursts of a user have a CPU-latency request; what it was, -1: it cannot be set. */
+static long set_requests(long count)
+{
+	FILE *file = fopen("/sys/module/nnaccel/parameters/max_latency_requests", "r+e");
+	long old = -1;
+
+	if (!file)
+		return -1;
+	if (fscanf(file, "%ld", &old) != 1)
+		old = -1;
+	rewind(file);
+	fprintf(file, "%ld\n", count);
+	return fclose(file) ? -1 : old;
+}
+
+/* Adds samples: the first execution of a burst after some idle time, several times. */
+static void sample_after_idle(struct module_bench *b, struct idle_samples *to)
+{
+	struct nn_error err = { "" };
+
+	check(nna_burst_create(b->prepared, NULL, &b->burst, &err), &err);
+	for (int i = 0; i <= IDLE_TURN; i++) {
+		uint64_t start_ns;
+
+		figure_idle(IDLE_NS);
+		start_ns = figure_ns();
+		trip(b, BURST);
+		if (i)
+			to->ns[to->count++] = (double)(figure_ns() - start_ns);
+	}
+	nna_burst_free(b->burst);
+	b->burst = NULL;
+}
+
+/* With the module's CPU-latency request and without, in turn. */
+static void measure_after_idle(struct module_bench *b)
+{
+	static struct idle_samples with, without;
+	long requests = set_requests(1);
+
+	if (requests < 0)
+		return;
+	nna_burst_free(b->burst);
+	for (int i = 0; i < IDLE_ROUNDS; i++) {
+		set_requests(1);
+		sample_after_idle(b, &with);
+		set_requests(0);
+		sample_after_idle(b, &without);
+	}
+	set_requests(requests);
+	figure("burst_first_after_idle", figure_quantile(with.ns, with.count, 0.5) / 1000, "us",
+	       "no_request", figure_quantile(without.ns, without.count, 0.5) / 1000, "vm");
+}
+
 int bench_by_time(void)
 {
 	struct module_bench b;
@@ -144,6 +200,7 @@ int bench_by_time(void)
 	start(&b);
 	measure(&b);
 	print(&b, "burst_vm", b.medians[BURST], "ns", "vm");
+	measure_after_idle(&b);
 	stop(&b);
 	return 0;
 }

@@ -5,6 +5,19 @@
 #ifndef NN_BENCH_BURST_MODULE_H
 #define NN_BENCH_BURST_MODULE_H
 
+#include <stddef.h>
+#include <stdint.h>
+
+/* The first execution after idle time: samples of rounds with a latency request and without. */
+#define IDLE_NS		UINT64_C(10000000)
+#define IDLE_ROUNDS	15
+#define IDLE_TURN	10
+
+struct idle_samples {
+	double ns[IDLE_ROUNDS * IDLE_TURN];
+	size_t count;
+};
+
 /* Prints the figures of a machine with the module: by time, and by instructions. */
 int bench_by_time(void);
 int bench_by_instructions(void);
