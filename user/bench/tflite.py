@@ -124,7 +124,7 @@ def main(library, plugin, builtins, xnnpack="", *names):
     operators = model.codes(builtins)
     tflite = runtime.Tflite(library)
     subjects = [Ours(tflite, plugin), Subject("own", tflite)]
-    if xnnpack:
+    if os.path.exists(xnnpack):
         subjects.append(Xnnpack("xnnpack", runtime.Tflite(xnnpack)))
     print("figure\tvalue\tunit\tpeer\tpeer_value\tratio\twhere")
     for name, (_, kinds) in networks.NETWORKS.items():
