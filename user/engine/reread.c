@@ -158,7 +158,9 @@ static void take_names(struct reread *r, struct extensions *e)
 		return;
 	e->has_group = end != line;
 	e->gid = (gid_t)strtoul(line, NULL, 10);
-	for (line = end + 1; (end = memchr(line, '\n', (size_t)(r->text + r->size - line))); line = end + 1) {
+	for (line = end + 1;
+	     (end = memchr(line, '\n', (size_t)(r->text + r->size - line)));
+	     line = end + 1) {
 		*end = '\0';
 		if (e->plugins.count < PLUGIN_MAX)
 			e->files[e->plugins.count] = strdup(line);

@@ -50,8 +50,8 @@ static const char *const sql[STATEMENTS] = {
 	[TRIM_TOKEN] = "DELETE FROM hash WHERE uid = ?1 AND token = ?2 AND hash IN "
 		       "(SELECT hash FROM hash WHERE uid = ?1 AND token = ?2 "
 		       "ORDER BY used DESC LIMIT -1 OFFSET ?5)",
-	[TRIM_USER] = "DELETE FROM hash WHERE uid = ?1 AND used IN (SELECT used FROM hash "
-		      "WHERE uid = ?1 ORDER BY used LIMIT ?5)",
+	[TRIM_USER] = ("DELETE FROM hash WHERE uid = ?1 AND used IN (SELECT used FROM hash "
+		       "WHERE uid = ?1 ORDER BY used LIMIT ?5)"),
 	[OLDEST] = "DELETE FROM hash WHERE used = (SELECT min(used) FROM hash) RETURNING uid",
 	[FIND_ANY] = "SELECT 1 FROM hash WHERE uid = ?1 AND token = ?2 AND hash = ?3",
 	[DATA_VERSION] = "PRAGMA data_version",

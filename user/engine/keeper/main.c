@@ -32,7 +32,7 @@ static void set_up_process(void)
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
-/* Where administrators connect; whoever may enter the folder is one. -1, with a log line: nowhere. */
+/* Where administrators connect, who may enter the folder. -1, with a log line: nowhere. */
 static int listen_in(const char *folder)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
