@@ -9,6 +9,7 @@ NNACCEL_ONNX_DATA is the folder of the test data.
 import glob
 import os
 import sys
+import tempfile
 
 import numpy as np
 import onnxruntime as ort
@@ -22,7 +23,8 @@ def session(path, device):
     if not device:
         return ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     options.enable_profiling = True
-    options.profile_file_prefix = os.path.join(os.environ.get("TMPDIR", "/tmp"), "nnaccel-onnx")
+    options.profile_file_prefix = os.path.join(tempfile.gettempdir(),
+                                               f"nnaccel-onnx-{os.getpid()}")
     options.add_provider_for_devices(
         [d for d in ort.get_ep_devices()
          if d.ep_name == NAME and d.ep_metadata["device"] == device], {})

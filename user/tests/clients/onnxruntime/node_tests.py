@@ -13,6 +13,7 @@ is of the names of the models to run. NNACCEL_ONNX_DATA is the folder of the tes
 import os
 import re
 import sys
+import tempfile
 from functools import partial
 
 import numpy as np
@@ -55,7 +56,8 @@ def session(path, device):
                if d.ep_name == NAME and d.ep_metadata["device"] == device]
     options.add_provider_for_devices(devices, {})
     options.enable_profiling = True
-    options.profile_file_prefix = os.path.join(os.environ.get("TMPDIR", "/tmp"), "nnaccel-onnx")
+    options.profile_file_prefix = os.path.join(tempfile.gettempdir(),
+                                               f"nnaccel-onnx-{os.getpid()}")
     return ort.InferenceSession(path, options, enable_fallback=0)
 
 

@@ -40,7 +40,7 @@ def session(content, device, options=None, profile=False):
     if device is None:
         return ort.InferenceSession(content, so, providers=["CPUExecutionProvider"])
     so.enable_profiling = profile
-    so.profile_file_prefix = os.path.join(tempfile.gettempdir(), "nnaccel-onnx")
+    so.profile_file_prefix = os.path.join(tempfile.gettempdir(), f"nnaccel-onnx-{os.getpid()}")
     so.add_provider_for_devices(
         [d for d in ort.get_ep_devices()
          if d.ep_name == NAME and d.ep_metadata["device"] == device], options or {})
