@@ -241,10 +241,11 @@ $(BUILD)/tests/rebuilt/nnacceld: $(engine) $(archives)
 	$(CC) -o $@ $^ $(ldflags) -Wl,--build-id,--defsym=rebuilt=1 $(engine_libs)
 	ln -sf ../../sbin/nnaccel-keeper $(@D)
 
-$(BUILD)/bin/nnaccel: $(tools) $(call archive,ops model) $(libhal)
+$(BUILD)/bin/nnaccel: $(tools) $(call archive,ops model) $(libhal) $(libhw) $(libnn)
 	@mkdir -p $(@D)
 	$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) $(call rpath,/../lib) \
-		-L$(BUILD)/lib $(if $(hal),-lnnaccel) -lpng -lsqlite3 -lm
+		-L$(BUILD)/lib $(if $(runtime),-lneuralnetworks -lnativewindow) \
+		$(if $(hal),-lnnaccel) -lpng -lsqlite3 -lm
 
 # Writes the source of the demo's weights, user/tools/demo/weights.c, to its standard output.
 $(BUILD)/bin/train_digits: $(obj)/user/tools/demo/train_digits.o $(libdemo) $(call archive,model)
@@ -291,10 +292,11 @@ $(BUILD)/tests/hal_runtime_%_test: $(obj)/user/tests/hal_runtime_%_test.o $(test
 	$(test_link) -lneuralnetworks -lcmocka -lm
 $(BUILD)/tests/hal_%_test: $(obj)/user/tests/hal_%_test.o $(test_lib) $(libhal) $(call archive,ring model)
 	$(test_link) -lnnaccel -lcmocka -lm
-# Its exporter is that of the selftests.
+# Their exporter is that of the selftests.
 exporters := $(obj)/selftests/lib/exporters.o
-$(exporters) $(obj)/user/tests/hal_dmabuf_test.o: base += -D_GNU_SOURCE -Iselftests/lib -Ikernel/test
-$(BUILD)/tests/hal_dmabuf_test: $(exporters)
+$(exporters) $(obj)/user/tests/hal_dmabuf_test.o $(obj)/user/tests/hal_reach_test.o: \
+	base += -D_GNU_SOURCE -Iselftests/lib -Ikernel/test
+$(BUILD)/tests/hal_dmabuf_test $(BUILD)/tests/hal_reach_test: $(exporters)
 $(BUILD)/tests/engine_%_test: $(obj)/user/tests/engine_%_test.o $(test_lib) \
 		$(filter-out %/engine/main.o,$(engine)) $(filter-out %/program.o,$(keeper)) $(archives)
 	$(test_link) $(engine_libs) -lsqlite3 -lcmocka

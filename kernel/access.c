@@ -350,12 +350,19 @@ int nnaccel_command_init_access(struct nnaccel_command *cmd)
 	return cmd->foreign ? nnaccel_access_init(cmd->ctx) : 0;
 }
 
+/* Is a command still of use where the exporter of one of its pools, number @i, refuses? */
+static bool nnaccel_command_may_lack(const struct nnaccel_command *cmd, u32 i)
+{
+	return cmd->head.kind == NNACCEL_DO_SUPPORTED && i;
+}
+
 /**
  * nnaccel_command_begin_access() - Wait until a command's memory can be used; its caller waits
  * @cmd: the command, not queued yet
  *
  * A model's constants are begun when it is prepared; they must not change from then on, so its
- * executions need not look at them again.
+ * executions need not look at them again. What a model is asked about is answered without the
+ * constants that cannot be reached: their grants have no protection.
  *
  * Return: 0, or what nnaccel_access_begin() returned; then some may have begun.
  */
@@ -374,6 +381,10 @@ int nnaccel_command_begin_access(struct nnaccel_command *cmd)
 		else
 			ret = nnaccel_access_wait(dmabuf, prot & NNACCEL_PROT_WRITE,
 						  cmd->head.deadline_ns);
+		if (ret == -EIO && nnaccel_command_may_lack(cmd, cmd->num_accessed)) {
+			cmd->grants[cmd->num_accessed].prot = 0;
+			ret = 0;
+		}
 		if (ret)
 			break;
 	}
@@ -428,7 +439,9 @@ static int nnaccel_command_end_foreign(struct nnaccel_command *cmd)
 		u32 i = cmd->num_accessed - 1;
 		int ret = 0;
 
-		if (nnaccel_access_is_foreign(cmd->pools[i]->dmabuf))
+		/* What a command lacks did not begin. */
+		if (nnaccel_access_is_foreign(cmd->pools[i]->dmabuf) &&
+		    cmd->grants[i].prot & (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE))
 			ret = nnaccel_exporter_end(cmd->pools[i]->dmabuf, cmd->grants[i].prot);
 		if (ret == -EAGAIN)
 			return ret;

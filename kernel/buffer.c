@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * nnaccel: buffers of memory domains. Memory that the engine maps and the client does not: what
- * it may be used for, whether it holds anything and how much, and the copies into and out of it.
+ * it may be used for, and whether it holds anything and how much. Copies are in copy.c.
  *
  * A buffer is written by one use at a time and meanwhile read by none. Nobody waits for a use to
  * end: what comes too early is refused. A use begins when its command is queued and ends with it,
@@ -23,7 +23,14 @@ static struct nnaccel_buffer *to_buffer(struct nnaccel_pool *pool)
 	return container_of(pool, struct nnaccel_buffer, pool);
 }
 
-static struct nnaccel_buffer *nnaccel_buffer_get(struct nnaccel_context *ctx, u64 token)
+/**
+ * nnaccel_buffer_get() - Look up a buffer
+ * @ctx: the context
+ * @token: its token
+ *
+ * Return: the buffer, counted, or an error pointer: -ENOENT.
+ */
+struct nnaccel_buffer *nnaccel_buffer_get(struct nnaccel_context *ctx, u64 token)
 {
 	struct nnaccel_buffer *buffer;
 
@@ -69,7 +76,14 @@ void nnaccel_buffer_destroy_all(struct nnaccel_context *ctx)
 
 /* ---- uses ---- */
 
-static int nnaccel_buffer_check_use(const struct nnaccel_buffer *buffer, enum nnaccel_use_kind kind)
+/**
+ * nnaccel_buffer_check_use() - May a buffer be used now?
+ * @buffer: the buffer; ctx->lock is held
+ * @kind: reading it or writing it
+ *
+ * Return: 0, -EBUSY, -ENODATA.
+ */
+int nnaccel_buffer_check_use(const struct nnaccel_buffer *buffer, enum nnaccel_use_kind kind)
 {
 	lockdep_assert_held(&buffer->pool.obj.ctx->lock);
 	if (buffer->written)
@@ -79,7 +93,12 @@ static int nnaccel_buffer_check_use(const struct nnaccel_buffer *buffer, enum nn
 	return buffer->readers ? -EBUSY : 0;
 }
 
-static void nnaccel_buffer_begin_use(struct nnaccel_buffer *buffer, enum nnaccel_use_kind kind)
+/**
+ * nnaccel_buffer_begin_use() - Begin a use that nnaccel_buffer_check_use() allowed
+ * @buffer: the buffer; ctx->lock has been held since
+ * @kind: reading it or writing it
+ */
+void nnaccel_buffer_begin_use(struct nnaccel_buffer *buffer, enum nnaccel_use_kind kind)
 {
 	if (kind == NNACCEL_USE_READ)
 		buffer->readers++;
@@ -87,9 +106,15 @@ static void nnaccel_buffer_begin_use(struct nnaccel_buffer *buffer, enum nnaccel
 		buffer->written = true;
 }
 
-/* @success, @size: what was written is there, and how much it is */
-static void nnaccel_buffer_end_use(struct nnaccel_buffer *buffer, enum nnaccel_use_kind kind,
-				   bool success, u64 size)
+/**
+ * nnaccel_buffer_end_use() - End a use
+ * @buffer: the buffer; ctx->lock is held
+ * @kind: as it began
+ * @success: what was to be written is there
+ * @size: how much that is
+ */
+void nnaccel_buffer_end_use(struct nnaccel_buffer *buffer, enum nnaccel_use_kind kind,
+			    bool success, u64 size)
 {
 	lockdep_assert_held(&buffer->pool.obj.ctx->lock);
 	if (kind == NNACCEL_USE_READ) {
@@ -427,9 +452,17 @@ static struct nnaccel_buffer *nnaccel_buffer_create(struct nnaccel_context *ctx,
 	return buffer;
 }
 
-/* Names memory in a command: @buffer, counted anew, then @staging, the caller's count of it. */
-static int nnaccel_buffer_set_grants(struct nnaccel_command *cmd, struct nnaccel_buffer *buffer,
-				     struct nnaccel_pool *staging, bool in)
+/**
+ * nnaccel_buffer_set_grants() - Name a buffer in a command, and what it is copied from or to
+ * @cmd: the command
+ * @buffer: the buffer, counted anew
+ * @staging: where its bytes come from or go, or NULL; the caller's count is the command's, or gone
+ * @in: they go into the buffer
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int nnaccel_buffer_set_grants(struct nnaccel_command *cmd, struct nnaccel_buffer *buffer,
+			      struct nnaccel_pool *staging, bool in)
 {
 	const u32 rw = NNACCEL_PROT_READ | NNACCEL_PROT_WRITE;
 
@@ -547,152 +580,4 @@ int nnaccel_buffer_free_ioctl(struct nnaccel_ucmd *ucmd)
 		return -ENOENT;
 	nnaccel_pool_put(&buffer->pool);
 	return 0;
-}
-
-/* ---- copies ---- */
-
-static int nnaccel_copy_check_length(const struct nnaccel_buffer *buffer,
-				     const struct nnaccel_buffer_copy *arg)
-{
-	if (arg->flags == NNACCEL_COPY_OUT)
-		return arg->length == buffer->size ? 0 : -EINVAL;
-	return arg->length && arg->length <= buffer->pool.length ? 0 : -EINVAL;
-}
-
-static void nnaccel_copy_count(struct nnaccel_buffer *buffer, const struct nnaccel_buffer_copy *arg)
-{
-	struct nnaccel_context *ctx = buffer->pool.obj.ctx;
-
-	lockdep_assert_held(&ctx->lock);
-	if (arg->flags == NNACCEL_COPY_IN)
-		ctx->copied_in += arg->length;
-	else
-		ctx->copied_out += arg->length;
-	trace_nnaccel_buffer_copy(buffer, arg->flags, arg->length);
-}
-
-/* The kernel's copy. */
-static int nnaccel_copy_linear(struct nnaccel_buffer *buffer, const struct nnaccel_buffer_copy *arg)
-{
-	bool in = arg->flags == NNACCEL_COPY_IN;
-	enum nnaccel_use_kind kind = in ? NNACCEL_USE_WRITE : NNACCEL_USE_READ;
-	struct nnaccel_context *ctx = buffer->pool.obj.ctx;
-	int ret;
-
-	mutex_lock(&ctx->lock);
-	ret = nnaccel_buffer_check_use(buffer, kind) ?: nnaccel_copy_check_length(buffer, arg);
-	if (!ret) {
-		nnaccel_buffer_begin_use(buffer, kind);
-		nnaccel_copy_count(buffer, arg);
-	}
-	mutex_unlock(&ctx->lock);
-	if (ret)
-		return ret;
-
-	ret = nnaccel_dmabuf_copy(buffer->pool.dmabuf, u64_to_user_ptr(arg->data), arg->length,
-				  in);
-	mutex_lock(&ctx->lock);
-	nnaccel_buffer_end_use(buffer, kind, !ret, arg->length);
-	mutex_unlock(&ctx->lock);
-	return ret;
-}
-
-/* A look before memory is allocated; what it finds is checked again when the use begins. */
-static int nnaccel_copy_check(struct nnaccel_buffer *buffer, const struct nnaccel_buffer_copy *arg)
-{
-	struct nnaccel_context *ctx = buffer->pool.obj.ctx;
-	bool in = arg->flags == NNACCEL_COPY_IN;
-	int ret;
-
-	mutex_lock(&ctx->lock);
-	ret = nnaccel_buffer_check_use(buffer, in ? NNACCEL_USE_WRITE : NNACCEL_USE_READ) ?:
-	      nnaccel_copy_check_length(buffer, arg);
-	if (!ret)
-		nnaccel_copy_count(buffer, arg);
-	mutex_unlock(&ctx->lock);
-	return ret;
-}
-
-/* The worker's copy: from or to memory that goes with the command. */
-static int nnaccel_copy_build(struct nnaccel_command *cmd, struct nnaccel_buffer *buffer,
-			      const struct nnaccel_buffer_copy *arg)
-{
-	bool in = arg->flags == NNACCEL_COPY_IN;
-	struct nnaccel_pool *staging;
-	int ret;
-
-	cmd->uses = kvcalloc(1, sizeof(*cmd->uses), GFP_KERNEL_ACCOUNT);
-	if (!cmd->uses)
-		return -ENOMEM;
-	cmd->uses[0].kind = in ? NNACCEL_USE_WRITE : NNACCEL_USE_READ;
-	cmd->head.wire_length = arg->length;
-	staging = nnaccel_pool_alloc(cmd->ctx, max_t(u64, arg->length, 1));
-	if (IS_ERR(staging))
-		return PTR_ERR(staging);
-	ret = nnaccel_buffer_set_grants(cmd, buffer, staging, in);
-	if (!ret && in)
-		ret = nnaccel_dmabuf_copy(staging->dmabuf, u64_to_user_ptr(arg->data), arg->length,
-					  true);
-	return ret;
-}
-
-static int nnaccel_copy_convert(struct nnaccel_buffer *buffer, struct nnaccel_buffer_copy *arg)
-{
-	bool in = arg->flags == NNACCEL_COPY_IN;
-	struct nnaccel_command *cmd;
-	int ret;
-
-	ret = nnaccel_copy_check(buffer, arg);
-	if (ret)
-		return ret;
-	cmd = nnaccel_command_alloc(buffer->pool.obj.ctx,
-				    in ? NNACCEL_DO_COPY_IN : NNACCEL_DO_COPY_OUT);
-	if (IS_ERR(cmd))
-		return PTR_ERR(cmd);
-	ret = nnaccel_copy_build(cmd, buffer, arg);
-	if (!ret)
-		ret = nnaccel_command_run(cmd);
-	if (!ret && !in && cmd->status == NNACCEL_STATUS_NONE)
-		ret = nnaccel_dmabuf_copy(cmd->pools[1]->dmabuf, u64_to_user_ptr(arg->data),
-					  arg->length, false);
-	if (!ret) {
-		arg->out_status = cmd->status;
-		ret = nnaccel_command_write_message(cmd, arg->message, arg->message_size);
-	}
-	nnaccel_command_put(cmd);
-	return ret;
-}
-
-static int nnaccel_copy_write_nothing(const struct nnaccel_buffer_copy *arg)
-{
-	if (arg->message_size && put_user('\0', (char __user *)u64_to_user_ptr(arg->message)))
-		return -EFAULT;
-	return 0;
-}
-
-/**
- * nnaccel_buffer_copy_ioctl() - NNACCEL_BUFFER_COPY
- * @ucmd: the ioctl
- *
- * Return: 0, -EINVAL, -ENOENT, -ENODATA, -EBUSY, -EFAULT, -EINTR, -EDQUOT, -ENOSPC, -ENOMEM, or
- * what nnaccel_command_run() returned.
- */
-int nnaccel_buffer_copy_ioctl(struct nnaccel_ucmd *ucmd)
-{
-	struct nnaccel_buffer_copy *arg = ucmd->cmd;
-	struct nnaccel_buffer *buffer;
-	int ret;
-
-	if ((arg->flags != NNACCEL_COPY_IN && arg->flags != NNACCEL_COPY_OUT) ||
-	    arg->message_size > NNACCEL_MAX_MESSAGE)
-		return -EINVAL;
-	buffer = nnaccel_buffer_get(ucmd->object, arg->token);
-	if (IS_ERR(buffer))
-		return PTR_ERR(buffer);
-	arg->out_status = NNACCEL_STATUS_NONE;
-	/* Set before the token was known to anybody. */
-	ret = buffer->layout ? nnaccel_copy_convert(buffer, arg) :
-			       nnaccel_copy_linear(buffer, arg) ?: nnaccel_copy_write_nothing(arg);
-	nnaccel_pool_put(&buffer->pool);
-	return ret ?: nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 }

@@ -475,3 +475,35 @@ int nnaccel_dmabuf_copy(const struct dma_buf *dmabuf, void __user *user, u64 len
 	}
 	return 0;
 }
+
+/**
+ * nnaccel_dmabuf_copy_between() - Copy within memory that this module allocated
+ * @to: where to, a dma-buf of ours
+ * @to_offset: bytes into it
+ * @from: where from, a dma-buf of ours, not the same
+ * @from_offset: bytes into it
+ * @length: bytes, which both have there
+ *
+ * Return: 0, or -EINTR: the caller was killed.
+ */
+int nnaccel_dmabuf_copy_between(const struct dma_buf *to, u64 to_offset,
+				const struct dma_buf *from, u64 from_offset, u64 length)
+{
+	const struct nnaccel_dmabuf *target = to->priv, *source = from->priv;
+	size_t bytes;
+
+	for (; length; length -= bytes) {
+		bytes = min_t(u64, length, PAGE_SIZE - max(offset_in_page(to_offset),
+							   offset_in_page(from_offset)));
+		memcpy(page_address(target->pages[to_offset >> PAGE_SHIFT]) +
+		       offset_in_page(to_offset),
+		       page_address(source->pages[from_offset >> PAGE_SHIFT]) +
+		       offset_in_page(from_offset), bytes);
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+		to_offset += bytes;
+		from_offset += bytes;
+	}
+	return 0;
+}

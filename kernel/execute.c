@@ -72,6 +72,45 @@ static int nnaccel_execute_set_args(struct nnaccel_command *cmd, const struct nn
 	return 0;
 }
 
+/*
+ * Names the files of planes that do not lie in their formatted pool's own, behind all that the
+ * caller named: they are accessed as the pool is.
+ */
+static int nnaccel_execute_add_planes(struct nnaccel_command *cmd)
+{
+	u32 i, k, at = cmd->head.num_grants, num = at;
+	struct nnaccel_grant *grants;
+	struct nnaccel_pool **pools;
+
+	for (i = 0; i < cmd->first_buffer; i++)
+		num += nnaccel_pool_num_others(cmd->pools[i]);
+	if (num == at)
+		return 0;
+	pools = kvmalloc_array(num, sizeof(*pools), GFP_KERNEL_ACCOUNT);
+	grants = kvcalloc(num, sizeof(*grants), GFP_KERNEL_ACCOUNT);
+	if (!pools || !grants) {
+		kvfree(pools);
+		kvfree(grants);
+		return -ENOMEM;
+	}
+	memcpy(pools, cmd->pools, at * sizeof(*pools));
+	memcpy(grants, cmd->grants, at * sizeof(*grants));
+	for (i = 0; i < cmd->first_buffer; i++) {
+		for (k = 0; k < nnaccel_pool_num_others(cmd->pools[i]); k++, at++) {
+			pools[at] = cmd->pools[i]->picture->pools[k];
+			refcount_inc(&pools[at]->obj.refs);
+			grants[at].prot = cmd->grants[i].prot;
+			grants[at].length = pools[at]->length;
+		}
+	}
+	swap(cmd->pools, pools);
+	swap(cmd->grants, grants);
+	cmd->head.num_grants = num;
+	kvfree(pools);
+	kvfree(grants);
+	return 0;
+}
+
 static int nnaccel_execute_build(struct nnaccel_command *cmd, const struct nnaccel_execute *arg)
 {
 	int ret;
@@ -86,6 +125,8 @@ static int nnaccel_execute_build(struct nnaccel_command *cmd, const struct nnacc
 		ret = nnaccel_buffer_add_all(cmd, arg->buffers, arg->num_buffers);
 	if (!ret)
 		ret = nnaccel_execute_set_args(cmd, arg);
+	if (!ret)
+		ret = nnaccel_execute_add_planes(cmd);
 	if (!ret)
 		ret = nnaccel_command_set_attributes(cmd, arg->attributes, arg->attributes_size);
 	if (ret)

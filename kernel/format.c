@@ -1,75 +1,219 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: formatted pools. Rows of pixels a stride apart, as cameras and displays have them;
+ * nnaccel: formatted pools. Planes of rows of pixels, as cameras and displays have them;
  * arguments of executions and nothing else. What the pixels mean is user space's business.
+ *
+ * A formatted pool is the file of its first plane. A plane in another file has a pool without an
+ * id, which the formatted pool holds: it is granted, and access to it begins and ends, as for any
+ * other pool, so commands name it behind the pools that their caller named.
  */
 
 #include <linux/dma-buf.h>
 #include <linux/file.h>
 #include <linux/overflow.h>
+#include <linux/slab.h>
 #include <uapi/drm/drm_fourcc.h>
 
 #include "nnaccel_private.h"
 
-/* Formats of one plane, by the bytes of a pixel. */
-static const struct {
+/*
+ * Formats: the bytes of a pixel in the first plane, what width and height must be multiples of, and
+ * for each other plane the bytes of two pixels beside each other, of two rows.
+ */
+static const struct nnaccel_format_info {
 	u32 fourcc;
+	u8 num_planes;
 	u8 pixel_bytes;
 	u8 width_multiple;
+	u8 height_multiple;
+	u8 chroma_bytes;
 } nnaccel_formats[] = {
-	{ DRM_FORMAT_R8, 1, 1 },
-	{ DRM_FORMAT_R16, 2, 1 },
-	{ DRM_FORMAT_RG88, 2, 1 },
-	{ DRM_FORMAT_GR88, 2, 1 },
-	{ DRM_FORMAT_RGB565, 2, 1 },
-	{ DRM_FORMAT_BGR565, 2, 1 },
-	{ DRM_FORMAT_YUYV, 2, 2 },
-	{ DRM_FORMAT_YVYU, 2, 2 },
-	{ DRM_FORMAT_UYVY, 2, 2 },
-	{ DRM_FORMAT_VYUY, 2, 2 },
-	{ DRM_FORMAT_RGB888, 3, 1 },
-	{ DRM_FORMAT_BGR888, 3, 1 },
-	{ DRM_FORMAT_XRGB8888, 4, 1 },
-	{ DRM_FORMAT_XBGR8888, 4, 1 },
-	{ DRM_FORMAT_ARGB8888, 4, 1 },
-	{ DRM_FORMAT_ABGR8888, 4, 1 },
-	{ DRM_FORMAT_ABGR2101010, 4, 1 },
-	{ DRM_FORMAT_XBGR2101010, 4, 1 },
-	{ DRM_FORMAT_ABGR16161616F, 8, 1 },
-	{ DRM_FORMAT_XBGR16161616F, 8, 1 },
+	{ DRM_FORMAT_R8, 1, 1, 1, 1 },
+	{ DRM_FORMAT_R16, 1, 2, 1, 1 },
+	{ DRM_FORMAT_RG88, 1, 2, 1, 1 },
+	{ DRM_FORMAT_GR88, 1, 2, 1, 1 },
+	{ DRM_FORMAT_RGB565, 1, 2, 1, 1 },
+	{ DRM_FORMAT_BGR565, 1, 2, 1, 1 },
+	{ DRM_FORMAT_YUYV, 1, 2, 2, 1 },
+	{ DRM_FORMAT_YVYU, 1, 2, 2, 1 },
+	{ DRM_FORMAT_UYVY, 1, 2, 2, 1 },
+	{ DRM_FORMAT_VYUY, 1, 2, 2, 1 },
+	{ DRM_FORMAT_RGB888, 1, 3, 1, 1 },
+	{ DRM_FORMAT_BGR888, 1, 3, 1, 1 },
+	{ DRM_FORMAT_XRGB8888, 1, 4, 1, 1 },
+	{ DRM_FORMAT_XBGR8888, 1, 4, 1, 1 },
+	{ DRM_FORMAT_ARGB8888, 1, 4, 1, 1 },
+	{ DRM_FORMAT_ABGR8888, 1, 4, 1, 1 },
+	{ DRM_FORMAT_ABGR2101010, 1, 4, 1, 1 },
+	{ DRM_FORMAT_XBGR2101010, 1, 4, 1, 1 },
+	{ DRM_FORMAT_ABGR16161616F, 1, 8, 1, 1 },
+	{ DRM_FORMAT_XBGR16161616F, 1, 8, 1, 1 },
+	{ DRM_FORMAT_NV12, 2, 1, 2, 2, 2 },
+	{ DRM_FORMAT_NV21, 2, 1, 2, 2, 2 },
+	{ DRM_FORMAT_P010, 2, 2, 2, 2, 4 },
+	{ DRM_FORMAT_YUV420, 3, 1, 2, 2, 1 },
+	{ DRM_FORMAT_YVU420, 3, 1, 2, 2, 1 },
 };
 
-/* Checks what a client says of a format, and finds out what follows from it. */
-static int nnaccel_format_init(const struct nnaccel_pool_import_formatted *cmd,
-			       struct nnaccel_format *format, u64 *length)
+/**
+ * struct nnaccel_picture_file - A file that planes of a picture lie in
+ * @import: what is imported of it: from its start to the end of the last row
+ * @file: the file, counted
+ * @dmabuf: the dma-buf that it is, or NULL
+ */
+struct nnaccel_picture_file {
+	struct nnaccel_pool_import import;
+	struct file *file;
+	struct dma_buf *dmabuf;
+};
+
+static const struct nnaccel_format_info *nnaccel_format_find(u32 fourcc)
 {
-	u64 row_bytes, end;
 	size_t i;
 
-	if (cmd->modifier != DRM_FORMAT_MOD_LINEAR)
-		return -EOPNOTSUPP;
 	for (i = 0; i < ARRAY_SIZE(nnaccel_formats); i++)
-		if (nnaccel_formats[i].fourcc == cmd->fourcc)
-			break;
-	if (i == ARRAY_SIZE(nnaccel_formats))
-		return -EOPNOTSUPP;
-	row_bytes = (u64)cmd->width * nnaccel_formats[i].pixel_bytes;
-	if (!cmd->width || !cmd->height || cmd->width % nnaccel_formats[i].width_multiple ||
-	    cmd->stride < row_bytes)
+		if (nnaccel_formats[i].fourcc == fourcc)
+			return &nnaccel_formats[i];
+	return NULL;
+}
+
+/* Bytes of a file up to where the pixels of the plane's last row end. */
+static int nnaccel_plane_end(const struct nnaccel_picture_plane *plane, u64 *end)
+{
+	if (plane->stride < plane->row_bytes ||
+	    check_add_overflow(plane->offset, (u64)plane->stride * (plane->rows - 1), end) ||
+	    check_add_overflow(*end, (u64)plane->row_bytes, end))
 		return -EINVAL;
-	/* The last row ends where its pixels do. */
-	if (check_add_overflow(cmd->offset, (u64)cmd->stride * (cmd->height - 1), &end) ||
-	    check_add_overflow(end, row_bytes, length))
-		return -EINVAL;
-	*format = (struct nnaccel_format) {
-		.fourcc = cmd->fourcc,
-		.width = cmd->width,
-		.height = cmd->height,
-		.stride = cmd->stride,
-		.row_bytes = row_bytes,
-		.offset = cmd->offset,
-	};
 	return 0;
+}
+
+/* Checks what a client says of a picture but for its files, and finds out what follows from it. */
+static int nnaccel_picture_init(const struct nnaccel_pool_import_formatted *cmd,
+				struct nnaccel_picture *picture)
+{
+	const struct nnaccel_format_info *info = nnaccel_format_find(cmd->fourcc);
+	static const struct nnaccel_plane none;
+	u32 i;
+
+	if (!info || cmd->modifier != DRM_FORMAT_MOD_LINEAR)
+		return -EOPNOTSUPP;
+	if (!cmd->width || !cmd->height || cmd->width % info->width_multiple ||
+	    cmd->height % info->height_multiple ||
+	    (u64)cmd->width * info->pixel_bytes > U32_MAX)
+		return -EINVAL;
+	picture->fourcc = cmd->fourcc;
+	picture->width = cmd->width;
+	picture->height = cmd->height;
+	picture->num_planes = info->num_planes;
+	picture->planes[0].stride = cmd->stride;
+	picture->planes[0].offset = cmd->offset;
+	picture->planes[0].row_bytes = cmd->width * info->pixel_bytes;
+	picture->planes[0].rows = cmd->height;
+	for (i = 1; i < NNACCEL_MAX_PLANES; i++) {
+		const struct nnaccel_plane *from = &cmd->planes[i - 1];
+
+		if (i >= info->num_planes) {
+			if (memcmp(from, &none, sizeof(none)))
+				return -EINVAL;
+			continue;
+		}
+		picture->planes[i].stride = from->stride;
+		picture->planes[i].offset = from->offset;
+		picture->planes[i].row_bytes = cmd->width / 2 * info->chroma_bytes;
+		picture->planes[i].rows = cmd->height / 2;
+	}
+	return 0;
+}
+
+/*
+ * Finds the files of all planes: @files of *@num, those of planes of one file once, and @of, which
+ * of them each plane lies in.
+ */
+static int nnaccel_picture_get_files(const struct nnaccel_pool_import_formatted *cmd,
+				     const struct nnaccel_picture *picture,
+				     struct nnaccel_picture_file *files, u32 *num, u32 *of)
+{
+	u32 i, k;
+	int ret;
+
+	*num = 0;
+	for (i = 0; i < picture->num_planes; i++) {
+		struct nnaccel_picture_file *file = &files[*num];
+
+		file->import.prot = cmd->prot;
+		file->import.fd = i ? cmd->planes[i - 1].fd : cmd->fd;
+		if (i && file->import.fd == -1)
+			file->import.fd = cmd->fd;
+		ret = nnaccel_plane_end(&picture->planes[i], &file->import.length);
+		if (ret)
+			return ret;
+		file->file = nnaccel_import_get(&file->import, &file->dmabuf);
+		if (IS_ERR(file->file))
+			return PTR_ERR(file->file);
+		for (k = 0; k < *num; k++)
+			if (files[k].file == file->file)
+				break;
+		of[i] = k;
+		if (k == *num) {
+			++*num;
+			continue;
+		}
+		fput(file->file);
+		files[k].import.length = max(files[k].import.length, file->import.length);
+	}
+	return 0;
+}
+
+static void nnaccel_picture_put_files(struct nnaccel_picture_file *files, u32 num)
+{
+	while (num)
+		fput(files[--num].file);
+}
+
+/**
+ * nnaccel_picture_free() - Free what a formatted pool has besides, and drop its planes' pools
+ * @pool: the pool, formatted or not
+ */
+void nnaccel_picture_free(struct nnaccel_pool *pool)
+{
+	struct nnaccel_picture *picture = pool->picture;
+	u32 i;
+
+	if (!picture)
+		return;
+	for (i = 0; i < picture->num_pools; i++)
+		nnaccel_pool_put(picture->pools[i]);
+	kfree(picture);
+}
+
+/* Makes the pools of a picture, which is theirs from now on, or gone; @files are, too. */
+static struct nnaccel_pool *nnaccel_picture_import(struct nnaccel_context *ctx,
+						   struct nnaccel_picture *picture,
+						   struct nnaccel_picture_file *files, u32 num,
+						   u32 *id)
+{
+	struct nnaccel_pool *pool, *other;
+	u32 i;
+
+	pool = nnaccel_import(ctx, &files[0].import, files[0].file, files[0].dmabuf, id);
+	if (IS_ERR(pool)) {
+		nnaccel_picture_put_files(files + 1, num - 1);
+		kfree(picture);
+		return pool;
+	}
+	pool->picture = picture;
+	for (i = 1; i < num; i++) {
+		other = nnaccel_import(ctx, &files[i].import, files[i].file, files[i].dmabuf,
+				       NULL);
+		if (IS_ERR(other)) {
+			nnaccel_picture_put_files(files + i + 1, num - i - 1);
+			nnaccel_object_unreserve(ctx, *id);
+			nnaccel_pool_put(pool);
+			return other;
+		}
+		picture->pools[picture->num_pools++] = other;
+	}
+	return pool;
 }
 
 /**
@@ -81,38 +225,97 @@ static int nnaccel_format_init(const struct nnaccel_pool_import_formatted *cmd,
 int nnaccel_pool_import_formatted_ioctl(struct nnaccel_ucmd *ucmd)
 {
 	struct nnaccel_pool_import_formatted *cmd = ucmd->cmd;
-	struct nnaccel_pool_import plain = { .fd = cmd->fd, .prot = cmd->prot };
-	struct nnaccel_format format;
+	struct nnaccel_picture_file files[NNACCEL_MAX_PLANES] = {};
+	u32 i, id, num, of[NNACCEL_MAX_PLANES];
+	struct nnaccel_picture *picture;
 	struct nnaccel_pool *pool;
-	struct dma_buf *dmabuf;
-	struct file *file;
-	u32 id;
+	u64 length = 0;
 	int ret;
 
 	if (cmd->flags || cmd->__reserved)
 		return -EINVAL;
-	ret = nnaccel_format_init(cmd, &format, &plain.length);
-	if (ret)
+	picture = kzalloc(sizeof(*picture), GFP_KERNEL_ACCOUNT);
+	if (!picture)
+		return -ENOMEM;
+	ret = nnaccel_picture_init(cmd, picture);
+	if (ret) {
+		kfree(picture);
 		return ret;
-	file = nnaccel_import_get(&plain, &dmabuf);
-	if (IS_ERR(file))
-		return PTR_ERR(file);
-	pool = nnaccel_import(ucmd->object, &plain, file, dmabuf, &id);
+	}
+	ret = nnaccel_picture_get_files(cmd, picture, files, &num, of);
+	if (ret) {
+		nnaccel_picture_put_files(files, num);
+		kfree(picture);
+		return ret;
+	}
+	for (i = 0; i < picture->num_planes; i++) {
+		picture->planes[i].file = of[i];
+		length += (u64)picture->planes[i].row_bytes * picture->planes[i].rows;
+	}
+	pool = nnaccel_picture_import(ucmd->object, picture, files, num, &id);
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);
-	pool->format = format;
-	cmd->out_length = (u64)format.row_bytes * format.height;
+	cmd->out_length = length;
 	cmd->out_id = id;
 	return nnaccel_pool_finish(ucmd, sizeof(*cmd), pool, id);
 }
 
 /**
- * nnaccel_pool_is_formatted() - Are a pool's bytes rows of pixels?
+ * nnaccel_pool_is_formatted() - Is a pool a picture?
  * @pool: the pool
  *
- * Return: whether they are.
+ * Return: whether it is.
  */
 bool nnaccel_pool_is_formatted(const struct nnaccel_pool *pool)
 {
-	return pool->format.fourcc;
+	return pool->picture;
+}
+
+/**
+ * nnaccel_pool_num_others() - How many pools does a pool hold for planes in other files?
+ * @pool: the pool, formatted or not
+ *
+ * Return: how many.
+ */
+u32 nnaccel_pool_num_others(const struct nnaccel_pool *pool)
+{
+	return pool->picture ? pool->picture->num_pools : 0;
+}
+
+/**
+ * nnaccel_picture_tell() - Tell a worker how a formatted pool lies
+ * @pool: the pool, granted as its planes' pools are; context->lock is held
+ * @arg: out: out_format and out_planes
+ */
+void nnaccel_picture_tell(const struct nnaccel_pool *pool, struct nnaccel_session_format *arg)
+{
+	const struct nnaccel_picture *picture = pool->picture;
+	u32 i;
+
+	lockdep_assert_held(&pool->obj.ctx->lock);
+	arg->out_format = (struct nnaccel_format) {
+		.fourcc = picture->fourcc,
+		.width = picture->width,
+		.height = picture->height,
+		.stride = picture->planes[0].stride,
+		.row_bytes = picture->planes[0].row_bytes,
+		.num_planes = picture->num_planes,
+		.offset = picture->planes[0].offset,
+	};
+	memset(arg->out_planes, 0, sizeof(arg->out_planes));
+	for (i = 0; i < picture->num_planes; i++) {
+		const struct nnaccel_picture_plane *plane = &picture->planes[i];
+		const struct nnaccel_pool *of = plane->file ? picture->pools[plane->file - 1] :
+							      pool;
+
+		arg->out_planes[i] = (struct nnaccel_format_plane) {
+			.grant.grant = of->grant,
+			.grant.prot = of->grant_prot | nnaccel_pool_prot_flags(of),
+			.grant.length = of->length,
+			.offset = plane->offset,
+			.stride = plane->stride,
+			.row_bytes = plane->row_bytes,
+			.rows = plane->rows,
+		};
+	}
 }

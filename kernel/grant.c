@@ -239,6 +239,25 @@ int nnaccel_session_sync_ioctl(struct nnaccel_ucmd *ucmd)
 	return ret;
 }
 
+/* The formatted pool of a grant, counted, or an error pointer. */
+static struct nnaccel_pool *nnaccel_session_get_formatted(struct nnaccel_session *session,
+							  u32 grant)
+{
+	struct nnaccel_context *ctx = session->ctx;
+	struct nnaccel_pool *pool;
+
+	mutex_lock(&ctx->lock);
+	pool = xa_load(&session->grants, grant);
+	if (!pool)
+		pool = ERR_PTR(-ENOENT);
+	else if (!nnaccel_pool_is_formatted(pool))
+		pool = ERR_PTR(-EOPNOTSUPP);
+	else
+		refcount_inc(&pool->obj.refs);
+	mutex_unlock(&ctx->lock);
+	return pool;
+}
+
 /**
  * nnaccel_session_format_ioctl() - NNACCEL_SESSION_FORMAT
  * @ucmd: the ioctl
@@ -250,6 +269,7 @@ int nnaccel_session_format_ioctl(struct nnaccel_ucmd *ucmd)
 	struct nnaccel_session_format *arg = ucmd->cmd;
 	struct nnaccel_session *session = ucmd->object;
 	struct nnaccel_context *ctx = session->ctx;
+	u32 i, num, grants[NNACCEL_MAX_PLANES] = {};
 	struct nnaccel_pool *pool;
 	int ret = 0;
 
@@ -257,15 +277,27 @@ int nnaccel_session_format_ioctl(struct nnaccel_ucmd *ucmd)
 		return -EINVAL;
 	if (!nnaccel_session_is_current(session))
 		return -EACCES;
+	pool = nnaccel_session_get_formatted(session, arg->grant);
+	if (IS_ERR(pool))
+		return PTR_ERR(pool);
+	if (pool->picture->num_planes > 1 && ucmd->user_size < sizeof(*arg))
+		ret = -EINVAL;
+	num = nnaccel_pool_num_others(pool);
+	for (i = 0; i < num && !ret; i++)
+		ret = nnaccel_grant_reserve(session, pool->picture->pools[i], &grants[i]);
+
 	mutex_lock(&ctx->lock);
-	pool = xa_load(&session->grants, arg->grant);
-	if (!pool)
-		ret = -ENOENT;
-	else if (!nnaccel_pool_is_formatted(pool))
-		ret = -EOPNOTSUPP;
-	else
-		arg->out_format = pool->format;
+	/* What was reserved before memory ran out is as good as granted. */
+	for (i = 0; i < num; i++) {
+		struct nnaccel_pool *other = pool->picture->pools[i];
+
+		if (grants[i] || other->grant)
+			nnaccel_grant_publish(session, other, &grants[i], pool->grant_prot);
+	}
+	if (!ret)
+		nnaccel_picture_tell(pool, arg);
 	mutex_unlock(&ctx->lock);
+	nnaccel_pool_put(pool);
 	return ret ?: nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 }
 

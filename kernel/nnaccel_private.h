@@ -68,6 +68,7 @@ struct nnaccel_access_queue;
 struct nnaccel_account;
 struct nnaccel_async;
 struct nnaccel_command;
+struct nnaccel_picture;
 struct nnaccel_session;
 struct seq_file;
 struct vm_area_struct;
@@ -134,7 +135,7 @@ struct nnaccel_ioctl_op {
 };
 
 /* Bytes of the longest structure that an ioctl takes. */
-#define NNACCEL_UCMD_SIZE	128
+#define NNACCEL_UCMD_SIZE	256
 
 /* The entry of NNACCEL_@_name in a table that begins with NNACCEL_CMD_@_first. */
 #define NNACCEL_IOCTL_OP(_first, _name, _fn, _struct, _last)			\
@@ -352,7 +353,7 @@ int nnaccel_destroy_ioctl(struct nnaccel_ucmd *ucmd);
  * @imported: not allocated by this context
  * @offset: bytes into @file
  * @length: bytes
- * @format: how its rows of pixels lie; all 0: it is not formatted
+ * @picture: how its planes of pixels lie; NULL: it is not formatted
  * @grant: ctx->lock: number in the session, 0: none
  * @grant_prot: ctx->lock: NNACCEL_PROT_* that commands needed so far
  */
@@ -367,7 +368,7 @@ struct nnaccel_pool {
 	bool imported;
 	u64 offset;
 	u64 length;
-	struct nnaccel_format format;
+	struct nnaccel_picture *picture;
 	u32 grant;
 	u32 grant_prot;
 };
@@ -391,8 +392,47 @@ int nnaccel_pool_finish(struct nnaccel_ucmd *ucmd, size_t size, struct nnaccel_p
 
 /* ---- format.c ---- */
 
+/**
+ * struct nnaccel_picture_plane - A plane of a formatted pool
+ * @file: 0: it lies in the pool's own file; n: in that of the picture's pool n - 1
+ * @stride: bytes from one row to the next
+ * @row_bytes: bytes of a row's pixels
+ * @rows: rows
+ * @offset: bytes into the file to the first row
+ */
+struct nnaccel_picture_plane {
+	u32 file;
+	u32 stride;
+	u32 row_bytes;
+	u32 rows;
+	u64 offset;
+};
+
+/**
+ * struct nnaccel_picture - What a formatted pool has besides
+ * @fourcc: DRM_FORMAT_
+ * @width: pixels
+ * @height: rows
+ * @num_planes: planes
+ * @planes: those
+ * @num_pools: pools of files beyond the first
+ * @pools: those, counted; without ids
+ */
+struct nnaccel_picture {
+	u32 fourcc;
+	u32 width;
+	u32 height;
+	u32 num_planes;
+	struct nnaccel_picture_plane planes[NNACCEL_MAX_PLANES];
+	u32 num_pools;
+	struct nnaccel_pool *pools[NNACCEL_MAX_PLANES - 1];
+};
+
 int nnaccel_pool_import_formatted_ioctl(struct nnaccel_ucmd *ucmd);
 bool nnaccel_pool_is_formatted(const struct nnaccel_pool *pool);
+u32 nnaccel_pool_num_others(const struct nnaccel_pool *pool);
+void nnaccel_picture_tell(const struct nnaccel_pool *pool, struct nnaccel_session_format *arg);
+void nnaccel_picture_free(struct nnaccel_pool *pool);
 
 /* ---- dmabuf.c ---- */
 
@@ -402,6 +442,8 @@ void nnaccel_dmabuf_add_pool(struct nnaccel_pool *pool);
 void nnaccel_dmabuf_remove_pool(struct nnaccel_pool *pool);
 bool nnaccel_dmabuf_sync(const struct dma_buf *dmabuf, bool begin);
 int nnaccel_dmabuf_copy(const struct dma_buf *dmabuf, void __user *user, u64 length, bool in);
+int nnaccel_dmabuf_copy_between(const struct dma_buf *to, u64 to_offset,
+				const struct dma_buf *from, u64 from_offset, u64 length);
 
 /* ---- access.c ---- */
 
@@ -547,8 +589,15 @@ struct nnaccel_use {
 	u32 output;
 };
 
+struct nnaccel_buffer *nnaccel_buffer_get(struct nnaccel_context *ctx, u64 token);
 void nnaccel_buffer_release(struct nnaccel_object *obj);
 void nnaccel_buffer_destroy_all(struct nnaccel_context *ctx);
+int nnaccel_buffer_check_use(const struct nnaccel_buffer *buffer, enum nnaccel_use_kind kind);
+void nnaccel_buffer_begin_use(struct nnaccel_buffer *buffer, enum nnaccel_use_kind kind);
+void nnaccel_buffer_end_use(struct nnaccel_buffer *buffer, enum nnaccel_use_kind kind,
+			    bool success, u64 size);
+int nnaccel_buffer_set_grants(struct nnaccel_command *cmd, struct nnaccel_buffer *buffer,
+			      struct nnaccel_pool *staging, bool in);
 bool nnaccel_buffer_is_served(const struct nnaccel_command *cmd);
 int nnaccel_buffer_begin_all(struct nnaccel_command *cmd);
 void nnaccel_buffer_end_all(struct nnaccel_command *cmd, int error);
@@ -558,8 +607,11 @@ int nnaccel_buffer_add_all(struct nnaccel_command *cmd, u64 tokens, u32 n);
 int nnaccel_buffer_set_arg(struct nnaccel_command *cmd, struct nnaccel_arg *arg, s64 output);
 int nnaccel_buffer_check_roles(const struct nnaccel_command *cmd);
 int nnaccel_buffer_alloc_ioctl(struct nnaccel_ucmd *ucmd);
-int nnaccel_buffer_copy_ioctl(struct nnaccel_ucmd *ucmd);
 int nnaccel_buffer_free_ioctl(struct nnaccel_ucmd *ucmd);
+
+/* ---- copy.c ---- */
+
+int nnaccel_buffer_copy_ioctl(struct nnaccel_ucmd *ucmd);
 
 /* ---- burst.c ---- */
 

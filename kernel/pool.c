@@ -80,6 +80,7 @@ void nnaccel_pool_retire(struct nnaccel_object *obj)
 
 static void nnaccel_pool_free(struct nnaccel_pool *pool)
 {
+	nnaccel_picture_free(pool);
 	if (pool->hold)
 		fput(pool->hold);
 	if (pool->file)
@@ -411,7 +412,7 @@ static u32 nnaccel_import_find(struct nnaccel_context *ctx, const struct nnaccel
  * @cmd: as nnaccel_import_get() looked at it
  * @file: what that returned; the pool's from now on, or gone
  * @dmabuf: likewise
- * @id: out: the pool's reserved id
+ * @id: out: the pool's reserved id; NULL: it gets none
  *
  * Return: the pool, for nnaccel_pool_finish(), or an error pointer: -ENOSPC, -ENOMEM, -EPERM.
  */
@@ -429,7 +430,7 @@ struct nnaccel_pool *nnaccel_import(struct nnaccel_context *ctx,
 			return ERR_CAST(hold);
 		}
 	}
-	pool = nnaccel_pool_create(ctx, id);
+	pool = id ? nnaccel_pool_create(ctx, id) : nnaccel_pool_new(ctx);
 	if (IS_ERR(pool)) {
 		if (hold)
 			fput(hold);

@@ -3,9 +3,12 @@
  * Buffers of memory domains: what the worker is told, each field refused, roles
  * and state at every use, copies, layouts of the engine's own, and ends.
  */
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 
+#include "exporters.h"
 #include "harness.h"
 
 #define CAPACITY (3 * PAGE + 100)
@@ -394,6 +397,160 @@ TEST_F(buffers, copy_refusals)
 				 ARRAY_SIZE(cases)), 0);
 	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_BUFFER_COPY, &arg, sizeof(arg), 0, true), 0);
 	EXPECT_TRUE(holds(self, self->token, CAPACITY));
+}
+
+static struct nnaccel_buffer_copy pool_copy(FIXTURE_DATA(buffers) *self, uint32_t way,
+					    uint32_t pool, uint64_t offset, uint64_t length)
+{
+	return (struct nnaccel_buffer_copy) {
+		.size = sizeof(struct nnaccel_buffer_copy),
+		.flags = way | NNACCEL_COPY_POOL,
+		.token = self->token,
+		.length = length,
+		.out_status = POISON,
+		.pool = pool,
+		.offset = offset,
+	};
+}
+
+static int copy_with_pool(FIXTURE_DATA(buffers) *self, uint32_t way, uint32_t pool,
+			  uint64_t offset, uint64_t length)
+{
+	struct nnaccel_buffer_copy arg = pool_copy(self, way, pool, offset, length);
+	int error = xioctl(self->s.fd, NNACCEL_BUFFER_COPY, &arg);
+
+	return error ?: arg.out_status ? EREMOTEIO : 0;
+}
+
+/* In from one place of a pool and out to another; what lies around that is left alone. */
+static void copy_through(struct __test_metadata *_metadata, FIXTURE_DATA(buffers) *self, int fd,
+			 uint32_t pool, size_t size)
+{
+	const uint64_t lengths[] = { 1, 100, PAGE, PAGE + 1 };
+	unsigned char *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	ASSERT_NE(map, MAP_FAILED);
+	for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
+		const uint64_t n = lengths[i], from = 4093, to = size - n - 3;
+
+		memset(map, 0xee, size);
+		memcpy(map + from, self->data, n);
+		EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_IN, pool, from, n), 0);
+		memset(map, 0xee, size);
+		EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_OUT, pool, to, n), 0);
+		EXPECT_EQ(memcmp(map + to, self->data, n), 0);
+		for (size_t k = 0; k < size; k++)
+			if (k < to || k >= to + n)
+				ASSERT_EQ(map[k], 0xee);
+	}
+	munmap(map, size);
+}
+
+TEST_F(buffers, copy_with_own_pool)
+{
+	uint32_t pool = pool_alloc(self->s.fd, 4 * PAGE), part;
+	int fd = pool_export(self->s.fd, pool);
+
+	copy_through(_metadata, self, fd, pool, 4 * PAGE);
+	/* An import of a part of it: offsets are within the part. */
+	ASSERT_EQ(pool_import(self->s.fd, fd, NNACCEL_PROT_READ, PAGE, PAGE, &part), 0);
+	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_IN, part, PAGE - 7, 7), 0);
+	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_IN, part, PAGE - 7, 8), EINVAL);
+	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_OUT, part, 0, 7), EACCES);
+	close(fd);
+}
+
+TEST_F(buffers, copy_with_files)
+{
+	int fd = memfd_create("copies", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	uint32_t pool, readable;
+
+	ASSERT_EQ(ftruncate(fd, 4 * PAGE), 0);
+	ASSERT_EQ(pool_import(self->s.fd, fd, 3, 0, 4 * PAGE, &pool), 0);
+	copy_through(_metadata, self, fd, pool, 4 * PAGE);
+	EXPECT_EQ(object_destroy(self->s.fd, pool), 0);
+	/* Sealed against writing, then shorter than it was. */
+	ASSERT_EQ(pool_import(self->s.fd, fd, NNACCEL_PROT_READ, 0, 4 * PAGE, &readable), 0);
+	ASSERT_EQ(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), 0);
+	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_IN, readable, 1, 3 * PAGE), 0);
+	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_OUT, readable, 1, 3 * PAGE), EACCES);
+	ASSERT_EQ(ftruncate(fd, PAGE), 0);
+	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_IN, readable, 1, 3 * PAGE), EIO);
+	EXPECT_EQ(buffer_copy_out(self->s.fd, self->token, self->back, 100), ENODATA);
+	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_IN, readable, 1, 100), 0);
+	close(fd);
+}
+
+TEST_F(buffers, copy_with_other_drivers)
+{
+	struct nnaccel_buffer_copy arg;
+	struct exporter_counts counts;
+	struct exporter x;
+	uint32_t pool;
+
+	ASSERT_TRUE(exporter_open(&x, 0));
+	ASSERT_EQ(pool_import(self->s.fd, x.buffer, 3, 0, 4 * PAGE, &pool), 0);
+	copy_through(_metadata, self, x.buffer, pool, 4 * PAGE);
+	/* The exporter heard of each: of what was read, and of what was written. */
+	counts = exporter_counts(&x);
+	EXPECT_EQ(counts.begun[2], 4);
+	EXPECT_EQ(counts.begun[0], 4);
+	EXPECT_EQ(memcmp(counts.begun, counts.ended, sizeof(counts.ended)), 0);
+
+	/* Another driver's fence is waited for; meanwhile the buffer is anybody's. */
+	ASSERT_EQ(ioctl(x.fd, EXPORTER_FENCE, 1), 0);
+	arg = pool_copy(self, NNACCEL_COPY_IN, pool, 5, 500);
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_BUFFER_COPY, &arg));
+	usleep(100000);
+	EXPECT_EQ(exporter_counts(&x).begun[2], 4);
+	ASSERT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, 10), 0);
+	ASSERT_EQ(ioctl(x.fd, EXPORTER_SIGNAL), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+	EXPECT_EQ(arg.out_status, 0);
+	EXPECT_EQ(buffer_copy_out(self->s.fd, self->token, self->back, 500), 0);
+
+	/* One that refuses to begin leaves the buffer alone, one that does not end spoils it. */
+	ASSERT_EQ(ioctl(x.fd, EXPORTER_REFUSE, EXPORTER_NO_BEGIN), 0);
+	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_IN, pool, 0, 100), EIO);
+	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_OUT, pool, 0, 500), EIO);
+	EXPECT_EQ(buffer_copy_out(self->s.fd, self->token, self->back, 500), 0);
+	ASSERT_EQ(ioctl(x.fd, EXPORTER_REFUSE, EXPORTER_NO_END), 0);
+	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_OUT, pool, 0, 500), EIO);
+	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_IN, pool, 0, 100), EIO);
+	EXPECT_EQ(buffer_copy_out(self->s.fd, self->token, self->back, 100), ENODATA);
+	ASSERT_EQ(ioctl(x.fd, EXPORTER_REFUSE, 0), 0);
+	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_IN, pool, 0, 100), 0);
+	close(x.fd);
+	x.fd = -1;
+	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_IN, pool, 0, 100), EIO);
+	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_OUT, pool, 0, 100), EIO);
+	exporter_close(&x);
+}
+
+TEST_F(buffers, pool_copy_refusals)
+{
+	const struct nnaccel_buffer_copy good = pool_copy(self, NNACCEL_COPY_IN, self->pool, 0,
+							  100);
+	const struct refusal cases[] = {
+		REFUSE(struct nnaccel_buffer_copy, flags, NNACCEL_COPY_POOL, EINVAL),
+		REFUSE(struct nnaccel_buffer_copy, flags, 7, EINVAL),
+		/* User memory has no pool. */
+		REFUSE(struct nnaccel_buffer_copy, flags, NNACCEL_COPY_IN, EINVAL),
+		REFUSE(struct nnaccel_buffer_copy, data, 1, EINVAL),
+		REFUSE(struct nnaccel_buffer_copy, __reserved, 1, EINVAL),
+		REFUSE(struct nnaccel_buffer_copy, pool, 0, ENOENT),
+		REFUSE(struct nnaccel_buffer_copy, pool, 4711, ENOENT),
+		REFUSE(struct nnaccel_buffer_copy, pool, self->model, ENOENT),
+		REFUSE(struct nnaccel_buffer_copy, offset, 1ULL << 40, EINVAL),
+		REFUSE(struct nnaccel_buffer_copy, offset, UINT64_MAX, EINVAL),
+		REFUSE(struct nnaccel_buffer_copy, length, 1ULL << 40, EINVAL),
+		REFUSE(struct nnaccel_buffer_copy, length, UINT64_MAX, EINVAL),
+	};
+
+	EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_BUFFER_COPY, &good, sizeof(good), cases,
+				 ARRAY_SIZE(cases)), 0);
+	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_BUFFER_COPY, &good, sizeof(good), 0, true),
+		  0);
 }
 
 /* A copy that breaks off leaves nothing behind, one that never began leaves what was there. */

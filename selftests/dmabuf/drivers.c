@@ -4,7 +4,6 @@
  * system heap and udmabuf, in both directions, and fences that others put on
  * them. A kernel that lacks a driver skips its tests.
  */
-#include <dirent.h>
 #include <drm/drm.h>
 #include <drm/drm_mode.h>
 #include <drm/vgem_drm.h>
@@ -84,53 +83,7 @@ static bool command_waits(FIXTURE_DATA(drivers) *self)
 	return poll(&poller, 1, 200) == 1;
 }
 
-/* Opens the first device of a folder that a driver is behind; -1: none. */
-static int open_device(const char *folder, const char *prefix, bool (*is_it)(int fd))
-{
-	DIR *dir = opendir(folder);
-	struct dirent *entry;
-	int fd = -1;
-
-	while (dir && fd < 0 && (entry = readdir(dir))) {
-		if (strncmp(entry->d_name, prefix, strlen(prefix)))
-			continue;
-		fd = openat(dirfd(dir), entry->d_name, O_RDWR | O_CLOEXEC);
-		if (fd >= 0 && !is_it(fd)) {
-			close(fd);
-			fd = -1;
-		}
-	}
-	if (dir)
-		closedir(dir);
-	return fd;
-}
-
 /* ---- vgem ---- */
-
-static bool is_vgem(int fd)
-{
-	char name[16] = "";
-	struct drm_version version = { .name = name, .name_len = sizeof(name) - 1 };
-
-	return !ioctl(fd, DRM_IOCTL_VERSION, &version) && !strcmp(name, "vgem");
-}
-
-static int open_vgem(void)
-{
-	return module_load("vgem", "") ? open_device("/dev/dri", "card", is_vgem) : -1;
-}
-
-/* A buffer of vgem: its handle, and its dma-buf. */
-static int vgem_buffer(int vgem, uint32_t *handle)
-{
-	struct drm_mode_create_dumb create = { .width = LENGTH / 4, .height = 1, .bpp = 32 };
-	struct drm_prime_handle prime = { .flags = DRM_CLOEXEC | DRM_RDWR };
-
-	if (ioctl(vgem, DRM_IOCTL_MODE_CREATE_DUMB, &create))
-		return -1;
-	*handle = prime.handle = create.handle;
-	return ioctl(vgem, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime) ? -1 : prime.fd;
-}
 
 static uint32_t vgem_fence(int vgem, uint32_t handle, uint32_t flags)
 {
@@ -166,12 +119,12 @@ static void share(struct __test_metadata *_metadata, FIXTURE_DATA(drivers) *self
 
 TEST_F(drivers, vgem_memory)
 {
-	int vgem = open_vgem(), buffer;
+	int vgem = vgem_open(), buffer;
 	uint32_t handle, pool;
 
 	if (vgem < 0)
 		SKIP(return, "this kernel has no vgem");
-	buffer = vgem_buffer(vgem, &handle);
+	buffer = vgem_buffer(vgem, LENGTH, &handle);
 	ASSERT_GE(buffer, 0);
 	share(_metadata, self, buffer, &pool);
 	close(buffer);
@@ -182,12 +135,12 @@ TEST_F(drivers, vgem_memory)
 
 TEST_F(drivers, vgem_fences)
 {
-	int vgem = open_vgem(), buffer;
+	int vgem = vgem_open(), buffer;
 	uint32_t handle, pool, fence;
 
 	if (vgem < 0)
 		SKIP(return, "this kernel has no vgem");
-	buffer = vgem_buffer(vgem, &handle);
+	buffer = vgem_buffer(vgem, LENGTH, &handle);
 	ASSERT_EQ(pool_import(self->s.fd, buffer, PROT_RW, 0, LENGTH, &pool), 0);
 	fence = vgem_fence(vgem, handle, VGEM_FENCE_WRITE);
 	ASSERT_NE(fence, 0);
@@ -208,7 +161,7 @@ TEST_F(drivers, vgem_fences)
 TEST_F(drivers, vgem_imports)
 {
 	struct drm_prime_handle prime = { 0 };
-	int vgem = open_vgem(), buffer;
+	int vgem = vgem_open(), buffer;
 	uint32_t fence;
 
 	if (vgem < 0)
@@ -248,7 +201,7 @@ static int open_vivid(uint32_t memory, uint64_t *length)
 
 	if (!module_load("vivid", "n_devs=1 node_types=0x1"))
 		return -1;
-	fd = open_device("/dev", "video", is_vivid);
+	fd = driver_open("/dev", "video", is_vivid);
 	format.fmt.pix.width = 320;
 	format.fmt.pix.height = 180;
 	format.fmt.pix.pixelformat = V4L2_PIX_FMT_RGB24;

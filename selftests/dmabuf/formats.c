@@ -5,6 +5,7 @@
  */
 #include <drm/drm_fourcc.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 
 #include "exporters.h"
 #include "harness.h"
@@ -94,8 +95,12 @@ TEST_F(formats, refusals)
 		REFUSE_FORMAT(modifier, DRM_FORMAT_MOD_INVALID, EOPNOTSUPP),
 		REFUSE_FORMAT(modifier, 1, EOPNOTSUPP),
 		REFUSE_FORMAT(fourcc, 0, EOPNOTSUPP),
-		REFUSE_FORMAT(fourcc, DRM_FORMAT_NV12, EOPNOTSUPP),
+		REFUSE_FORMAT(fourcc, DRM_FORMAT_NV12, EINVAL),
+		REFUSE_FORMAT(fourcc, DRM_FORMAT_NV16, EOPNOTSUPP),
 		REFUSE_FORMAT(fourcc, DRM_FORMAT_C8, EOPNOTSUPP),
+		REFUSE_FORMAT(planes[0].fd, 1, EINVAL),
+		REFUSE_FORMAT(planes[1].stride, 1, EINVAL),
+		REFUSE_FORMAT(planes[2].offset, 1, EINVAL),
 	};
 
 	EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_POOL_IMPORT_FORMATTED, &self->good,
@@ -238,6 +243,196 @@ TEST_F(formats, are_told)
 	EXPECT_EQ(format.out_format.offset, OFFSET);
 	EXPECT_EQ(in_child(format_as_stranger, self->s.session), 0);
 	close(burst);
+}
+
+/* ---- planes ---- */
+
+TEST_F(formats, modifiers_are_linear)
+{
+	const struct refusal cases[] = {
+		REFUSE_FORMAT(modifier, I915_FORMAT_MOD_X_TILED, EOPNOTSUPP),
+		REFUSE_FORMAT(modifier, I915_FORMAT_MOD_4_TILED, EOPNOTSUPP),
+		REFUSE_FORMAT(modifier, DRM_FORMAT_MOD_ARM_16X16_BLOCK_U_INTERLEAVED, EOPNOTSUPP),
+		REFUSE_FORMAT(modifier, DRM_FORMAT_MOD_BROADCOM_VC4_T_TILED, EOPNOTSUPP),
+		REFUSE_FORMAT(modifier, DRM_FORMAT_MOD_QCOM_COMPRESSED, EOPNOTSUPP),
+		REFUSE_FORMAT(modifier, DRM_FORMAT_MOD_SAMSUNG_64_32_TILE, EOPNOTSUPP),
+		REFUSE_FORMAT(modifier, DRM_FORMAT_MOD_INVALID, EOPNOTSUPP),
+	};
+
+	EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_POOL_IMPORT_FORMATTED, &self->good,
+				 sizeof(self->good), cases, ARRAY_SIZE(cases)), 0);
+}
+
+/* Of each format: strides that are as short as can be, and one byte shorter. */
+TEST_F(formats, planes)
+{
+	const struct {
+		uint32_t fourcc, num_planes, strides[3];
+		uint64_t length;
+	} cases[] = {
+		{ DRM_FORMAT_NV12, 2, { 10, 10 }, 120 },
+		{ DRM_FORMAT_NV21, 2, { 10, 10 }, 120 },
+		{ DRM_FORMAT_YUV420, 3, { 10, 5, 5 }, 120 },
+		{ DRM_FORMAT_YVU420, 3, { 10, 5, 5 }, 120 },
+		{ DRM_FORMAT_P010, 2, { 20, 20 }, 240 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		for (uint32_t shorter = 0; shorter <= cases[i].num_planes; shorter++) {
+			struct nnaccel_pool_import_formatted import = self->good;
+
+			import.fourcc = cases[i].fourcc;
+			import.stride = cases[i].strides[0] - (shorter == 1);
+			for (uint32_t k = 1; k < cases[i].num_planes; k++) {
+				import.planes[k - 1].fd = k == 1 ? -1 : self->buffer;
+				import.planes[k - 1].stride = cases[i].strides[k] -
+							      (shorter == k + 1);
+				import.planes[k - 1].offset = 1000 * k + 1;
+			}
+			EXPECT_EQ(xioctl(self->s.fd, NNACCEL_POOL_IMPORT_FORMATTED, &import),
+				  shorter ? EINVAL : 0)
+				TH_LOG("case %zu, %u", i, shorter);
+			if (!shorter) {
+				EXPECT_EQ(import.out_length, cases[i].length);
+				EXPECT_EQ(object_destroy(self->s.fd, import.out_id), 0);
+			}
+		}
+	}
+	/* All of them lay in one file. */
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), 1);
+}
+
+TEST_F(formats, planes_have_even_sizes_and_files)
+{
+	struct nnaccel_pool_import_formatted nv12 = self->good;
+
+	nv12.fourcc = DRM_FORMAT_NV12;
+	nv12.planes[0] = (struct nnaccel_plane) { .fd = -1, .stride = STRIDE, .offset = 4096 };
+	const struct refusal cases[] = {
+		REFUSE_FORMAT(width, WIDTH + 1, EINVAL),
+		REFUSE_FORMAT(height, HEIGHT + 1, EINVAL),
+		REFUSE_FORMAT(planes[0].fd, 4711, EBADF),
+		REFUSE_FORMAT(planes[0].fd, -2, EBADF),
+		REFUSE_FORMAT(planes[0].fd, self->s.fd, EOPNOTSUPP),
+		REFUSE_FORMAT(planes[0].stride, 0, EINVAL),
+		REFUSE_FORMAT(planes[0].offset, LENGTH, EINVAL),
+		REFUSE_FORMAT(planes[0].offset, ~0ULL, EINVAL),
+		REFUSE_FORMAT(planes[1].stride, STRIDE, EINVAL),
+	};
+
+	EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_POOL_IMPORT_FORMATTED, &nv12, sizeof(nv12),
+				 cases, ARRAY_SIZE(cases)), 0);
+	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_POOL_IMPORT_FORMATTED, &nv12, sizeof(nv12),
+				  0, true), 0);
+}
+
+/* A picture whose second plane lies in a dma-buf of another driver. */
+static uint32_t import_two(FIXTURE_DATA(formats) *self, const struct exporter *x)
+{
+	struct nnaccel_pool_import_formatted import = self->good;
+
+	import.fourcc = DRM_FORMAT_NV12;
+	import.planes[0] = (struct nnaccel_plane) { .fd = x->buffer, .stride = 16, .offset = 7 };
+	return ioctl(self->s.fd, NNACCEL_POOL_IMPORT_FORMATTED, &import) ? 0 : import.out_id;
+}
+
+TEST_F(formats, planes_in_files_are_accessed)
+{
+	struct exporter_counts counts;
+	struct exporter x;
+	uint32_t pool;
+
+	ASSERT_TRUE(exporter_open(&x, 0));
+	pool = import_two(self, &x);
+	ASSERT_NE(pool, 0);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), 3);
+	execution_init(&self->e, self->model, pool, self->own);
+	self->e.args[0].length = 0;
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &self->e.cmd));
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	/* The two pools of the caller, then the plane's. */
+	EXPECT_EQ(self->cmd.head.num_grants, 3);
+	EXPECT_EQ(command_grants(&self->cmd)[2].prot, NNACCEL_PROT_READ | NNACCEL_PROT_SYNC);
+	EXPECT_EQ(command_grants(&self->cmd)[2].length, 7 + 3 * 16 + WIDTH);
+	counts = exporter_counts(&x);
+	EXPECT_EQ(counts.begun[2], 1);
+	EXPECT_EQ(counts.ended[2], 0);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+	EXPECT_EQ(exporter_counts(&x).ended[2], 1);
+
+	/* As an output it is written, and so is the plane; an argument cannot name that. */
+	execution_init(&self->e, self->model, self->own, pool);
+	self->e.args[1].length = 0;
+	self->e.args[1].offset = 0;
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &self->e.cmd));
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	EXPECT_EQ(command_grants(&self->cmd)[2].prot, PROT_RW | NNACCEL_PROT_SYNC);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+	self->e.args[1].pool = 2;
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &self->e.cmd), EINVAL);
+
+	/* The exporter of any plane can refuse. */
+	ASSERT_EQ(ioctl(x.fd, EXPORTER_REFUSE, EXPORTER_NO_BEGIN), 0);
+	self->e.args[1].pool = 1;
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &self->e.cmd), EIO);
+	EXPECT_EQ(object_destroy(self->s.fd, pool), 0);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), 1);
+	exporter_close(&x);
+}
+
+TEST_F(formats, planes_in_files_are_told)
+{
+	struct nnaccel_session_format format = { .size = sizeof(format) };
+	struct nnaccel_grant grant;
+	uint32_t number, slot, pool;
+	struct exporter x;
+	char *map;
+	int burst;
+
+	ASSERT_TRUE(exporter_open(&x, 0));
+	pool = import_two(self, &x);
+	burst = served_burst(&self->s, self->model, &number);
+	ASSERT_NE(pool, 0);
+	ASSERT_GE(burst, 0);
+	ASSERT_EQ(slot_bind(burst, pool, PROT_RW, &slot), 0);
+	ASSERT_EQ(slot_resolve(self->s.session, number, slot, &grant), 0);
+	format.grant = grant.grant;
+	/* One who knows of one plane only is not told of the first of two. */
+	format.size = offsetof(struct nnaccel_session_format, out_planes);
+	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_FORMAT, &format), EINVAL);
+	format.size = sizeof(format);
+	ASSERT_EQ(xioctl(self->s.session, NNACCEL_SESSION_FORMAT, &format), 0);
+	EXPECT_EQ(format.out_format.num_planes, 2);
+	EXPECT_EQ(format.out_planes[0].grant.grant, grant.grant);
+	EXPECT_EQ(format.out_planes[0].offset, OFFSET);
+	EXPECT_EQ(format.out_planes[0].rows, HEIGHT);
+	EXPECT_EQ(format.out_planes[0].row_bytes, WIDTH);
+	EXPECT_EQ(format.out_planes[1].offset, 7);
+	EXPECT_EQ(format.out_planes[1].stride, 16);
+	EXPECT_EQ(format.out_planes[1].rows, HEIGHT / 2);
+	EXPECT_EQ(format.out_planes[1].row_bytes, WIDTH);
+	EXPECT_EQ(format.out_planes[2].rows, 0);
+	EXPECT_NE(format.out_planes[1].grant.grant, grant.grant);
+	EXPECT_EQ(format.out_planes[1].grant.prot, PROT_RW | NNACCEL_PROT_SYNC);
+	map = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, self->s.session,
+		   (off_t)format.out_planes[1].grant.grant << NNACCEL_GRANT_SHIFT);
+	ASSERT_NE(map, MAP_FAILED);
+	map[7] = 42;
+	munmap(map, PAGE);
+	/* Both grants end, and the worker is told of both. */
+	close(burst);
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_BURST_GONE);
+	EXPECT_EQ(object_destroy(self->s.fd, pool), 0);
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_FORGET_GRANT);
+	EXPECT_EQ(self->cmd.head.grant, grant.grant);
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_FORGET_GRANT);
+	EXPECT_EQ(self->cmd.head.grant, format.out_planes[1].grant.grant);
+	exporter_close(&x);
 }
 
 TEST_HARNESS_MAIN

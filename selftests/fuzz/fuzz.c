@@ -228,6 +228,12 @@ static void good_pool_call(struct fuzzer *f, unsigned long request, void *arg)
 			.data = (uintptr_t)f->room->data,
 			.length = draw(f, PAGE),
 		};
+		if (draw(f, 2)) {
+			((struct nnaccel_buffer_copy *)arg)->flags |= NNACCEL_COPY_POOL;
+			((struct nnaccel_buffer_copy *)arg)->data = 0;
+			((struct nnaccel_buffer_copy *)arg)->pool = world.pools[draw(f, 2)];
+			((struct nnaccel_buffer_copy *)arg)->offset = draw(f, PAGE);
+		}
 		break;
 	case NNACCEL_FENCE_INFO:
 		((struct nnaccel_fence_info *)arg)->fd = draw_file(f);

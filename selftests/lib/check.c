@@ -23,7 +23,7 @@
 #include "check.h"
 #include "device.h"
 
-#define MAX_SIZE 128
+#define MAX_SIZE 256
 
 #define IOCTL(_name, _struct, _kind) \
 	{ #_name, NNACCEL_##_name, sizeof(struct nnaccel_##_struct), FILE_##_kind }
@@ -79,6 +79,12 @@ static uint32_t first_size(unsigned long request, size_t size)
 		return offsetof(struct nnaccel_info, max_bursts);
 	case NNACCEL_PREPARE:
 		return offsetof(struct nnaccel_prepare, attributes);
+	case NNACCEL_POOL_IMPORT_FORMATTED:
+		return offsetof(struct nnaccel_pool_import_formatted, planes);
+	case NNACCEL_SESSION_FORMAT:
+		return offsetof(struct nnaccel_session_format, out_planes);
+	case NNACCEL_BUFFER_COPY:
+		return offsetof(struct nnaccel_buffer_copy, pool);
 	case NNACCEL_PREPARE_CACHED:
 		return offsetof(struct nnaccel_prepare_cached, attributes);
 	case NNACCEL_EXECUTE:

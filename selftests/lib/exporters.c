@@ -2,9 +2,11 @@
 /*
  * Exporters of dma-bufs for the tests.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <linux/dma-buf.h>
 #include <linux/dma-heap.h>
 #include <linux/udmabuf.h>
 #include <stdio.h>
@@ -17,6 +19,32 @@
 #include "exporters.h"
 
 #define EXPORTER_PATH "/dev/" EXPORTER_DEVICE
+
+/* Of DRM's interface, whose headers are not everywhere: what makes a buffer of vgem. */
+struct drm_says {
+	int version[3];
+	size_t name_length;
+	char *name;
+	size_t date_length;
+	char *date;
+	size_t description_length;
+	char *description;
+};
+
+struct drm_dumb {
+	uint32_t height, width, bpp, flags;
+	uint32_t handle, pitch;
+	uint64_t size;
+};
+
+struct drm_prime {
+	uint32_t handle, flags;
+	int32_t fd;
+};
+
+#define DRM_SAY		_IOWR('d', 0x00, struct drm_says)
+#define DRM_PRIME	_IOWR('d', 0x2d, struct drm_prime)
+#define DRM_DUMB	_IOWR('d', 0xb2, struct drm_dumb)
 
 /* The tests' module lies beside nnaccel.ko. */
 static bool load_own(void)
@@ -73,6 +101,65 @@ bool module_load(const char *name, const char *options)
 
 	snprintf(command, sizeof(command), "modprobe -q %s %s", name, options);
 	return system(command) == 0;
+}
+
+int driver_open(const char *folder, const char *prefix, bool (*is_it)(int fd))
+{
+	DIR *dir = opendir(folder);
+	struct dirent *entry;
+	int fd = -1;
+
+	while (dir && fd < 0 && (entry = readdir(dir))) {
+		if (strncmp(entry->d_name, prefix, strlen(prefix)))
+			continue;
+		fd = openat(dirfd(dir), entry->d_name, O_RDWR | O_CLOEXEC);
+		if (fd >= 0 && !is_it(fd)) {
+			close(fd);
+			fd = -1;
+		}
+	}
+	if (dir)
+		closedir(dir);
+	return fd;
+}
+
+static bool is_vgem(int fd)
+{
+	char name[16] = "";
+	struct drm_says says = { .name = name, .name_length = sizeof(name) - 1 };
+
+	return !ioctl(fd, DRM_SAY, &says) && !strcmp(name, "vgem");
+}
+
+int vgem_open(void)
+{
+	return module_load("vgem", "") ? driver_open("/dev/dri", "card", is_vgem) : -1;
+}
+
+int vgem_buffer(int vgem, uint64_t length, uint32_t *handle)
+{
+	struct drm_dumb create = { .width = (uint32_t)length / 4, .height = 1, .bpp = 32 };
+	struct drm_prime prime = { .flags = O_CLOEXEC | O_RDWR };
+
+	if (ioctl(vgem, DRM_DUMB, &create))
+		return -1;
+	*handle = prime.handle = create.handle;
+	return ioctl(vgem, DRM_PRIME, &prime) ? -1 : prime.fd;
+}
+
+bool exporter_lend_fence(const struct exporter *e, int buffer)
+{
+	struct dma_buf_export_sync_file export = { .flags = DMA_BUF_SYNC_RW, .fd = -1 };
+	struct dma_buf_import_sync_file import = { .flags = DMA_BUF_SYNC_RW };
+	bool done;
+
+	if (ioctl(e->fd, EXPORTER_FENCE, 1) ||
+	    ioctl(e->buffer, DMA_BUF_IOCTL_EXPORT_SYNC_FILE, &export))
+		return false;
+	import.fd = export.fd;
+	done = !ioctl(buffer, DMA_BUF_IOCTL_IMPORT_SYNC_FILE, &import);
+	close(export.fd);
+	return done;
 }
 
 int heap_buffer(uint64_t length)

@@ -28,6 +28,18 @@ struct exporter_counts exporter_counts(const struct exporter *e);
 /** module_load() - Loads a module of the kernel that runs; false: it has none. */
 bool module_load(const char *name, const char *options);
 
+/** driver_open() - The first device of a folder that a driver is behind; -1: none. */
+int driver_open(const char *folder, const char *prefix, bool (*is_it)(int fd));
+
+/** vgem_open() - vgem's node; -1: this kernel has none. */
+int vgem_open(void);
+
+/** vgem_buffer() - A dma-buf of vgem, and its handle there. */
+int vgem_buffer(int vgem, uint64_t length, uint32_t *handle);
+
+/** exporter_lend_fence() - Puts the exporter's pending fences on another dma-buf, as a writer's. */
+bool exporter_lend_fence(const struct exporter *e, int buffer);
+
 /** heap_buffer() - A dma-buf of the system heap. */
 int heap_buffer(uint64_t length);
 

@@ -13,11 +13,11 @@ static bool find_accesses(const struct executor *executor, struct scratch *s)
 
 	for (uint32_t i = 0; i < r->num_slots; i++) {
 		s->accesses[i] = 0;
-		any |= s->mappings[i]->prot & NNACCEL_PROT_SYNC;
+		any |= s->mappings[i]->is_foreign;
 	}
 	for (uint32_t i = 0; any && i < r->num_inputs + r->num_outputs; i++) {
 		if (r->args[i].flags & NNACCEL_ARG_NO_VALUE ||
-		    !(all || s->mappings[r->args[i].pool]->prot & NNACCEL_PROT_SYNC))
+		    !(all || s->mappings[r->args[i].pool]->is_foreign))
 			continue;
 		s->accesses[r->args[i].pool] |= i < r->num_inputs ? NNACCEL_SYNC_READ :
 						NNACCEL_SYNC_READ | NNACCEL_SYNC_WRITE;

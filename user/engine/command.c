@@ -38,8 +38,9 @@ static enum nn_status check_grants(const struct command *c, struct nn_error *err
 {
 	for (uint32_t i = 0; i < c->head->num_grants; i++) {
 		const struct nnaccel_grant *grant = &c->grants[i];
+		bool may_lack = c->head->kind == NNACCEL_DO_SUPPORTED && i;
 
-		if (!(grant->prot & NNACCEL_PROT_READ) ||
+		if ((!(grant->prot & NNACCEL_PROT_READ) && !may_lack) ||
 		    grant->prot & ~(NNACCEL_PROT_READ | NNACCEL_PROT_WRITE | NNACCEL_PROT_SYNC |
 				    NNACCEL_PROT_FORMATTED))
 			return bad(err, "protection of a grant");

@@ -74,7 +74,16 @@ bool grants_init(struct grants *grants, int session)
 	return sigaction(SIGBUS, &action, NULL) == 0;
 }
 
-/* Unmaps what is stale and unused. */
+static void let_go_of_others(struct mapping *m)
+{
+	for (uint32_t i = 0; i < NNACCEL_MAX_PLANES; i++) {
+		if (m->others[i])
+			m->others[i]->users--;
+		m->others[i] = NULL;
+	}
+}
+
+/* Unmaps what is stale and unused. What a picture held may be before it in the list. */
 static void sweep(struct grants *grants)
 {
 	struct mapping **link = &grants->mappings;
@@ -86,6 +95,10 @@ static void sweep(struct grants *grants)
 			continue;
 		}
 		*link = m->next;
+		if (m->format.num_planes > 1) {
+			let_go_of_others(m);
+			link = &grants->mappings;
+		}
 		munmap(m->base, m->mapped);
 		free(m);
 	}
@@ -105,7 +118,7 @@ static struct mapping *find(struct grants *grants, const struct nnaccel_grant *g
 	return NULL;
 }
 
-/* How the rows of a formatted pool lie; false, and errno: the kernel does not say. */
+/* How a formatted pool lies; false, and errno: the kernel does not say. */
 static bool get_format(const struct grants *grants, struct mapping *m)
 {
 	struct nnaccel_session_format format = { .size = sizeof(format), .grant = m->grant };
@@ -115,7 +128,34 @@ static bool get_format(const struct grants *grants, struct mapping *m)
 	if (ioctl(grants->session, NNACCEL_SESSION_FORMAT, &format))
 		return false;
 	m->format = format.out_format;
+	memcpy(m->planes, format.out_planes, sizeof(m->planes));
 	return true;
+}
+
+static enum nn_status map(struct grants *grants, const struct nnaccel_grant *grant,
+			  struct mapping **mapping, struct nn_error *err);
+
+/* Maps the files of planes that do not lie in the pool's own. */
+static enum nn_status map_others(struct grants *grants, struct mapping *m, struct nn_error *err)
+{
+	enum nn_status status = NN_OK;
+
+	for (uint32_t i = 0; i < m->format.num_planes && !status; i++) {
+		const struct nnaccel_grant *grant = &m->planes[i].grant;
+
+		if (grant->grant == m->grant)
+			continue;
+		m->others[i] = find(grants, grant);
+		if (!m->others[i])
+			status = map(grants, grant, &m->others[i], err);
+		if (status)
+			break;
+		m->others[i]->users++;
+		m->is_foreign |= m->others[i]->is_foreign;
+	}
+	if (status)
+		let_go_of_others(m);
+	return status;
 }
 
 static enum nn_status map(struct grants *grants, const struct nnaccel_grant *grant,
@@ -123,13 +163,16 @@ static enum nn_status map(struct grants *grants, const struct nnaccel_grant *gra
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct mapping *m = calloc(1, sizeof(*m));
+	enum nn_status status;
 
+	*mapping = NULL;
 	if (!m)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	m->grant = grant->grant;
 	m->prot = grant->prot;
 	m->length = grant->length;
 	m->mapped = (grant->length + page - 1) & ~(page - 1);
+	m->is_foreign = grant->prot & NNACCEL_PROT_SYNC;
 	m->base = MAP_FAILED;
 	if (get_format(grants, m))
 		m->base = mmap(NULL, m->mapped, mmap_prot(m->prot), MAP_SHARED, grants->session,
@@ -142,10 +185,25 @@ static enum nn_status map(struct grants *grants, const struct nnaccel_grant *gra
 			       NN_GENERAL_FAILURE, "%llu bytes of memory cannot be mapped: %s",
 			       (unsigned long long)grant->length, strerror(error));
 	}
+	status = map_others(grants, m, err);
+	if (status) {
+		munmap(m->base, m->mapped);
+		free(m);
+		return status;
+	}
 	m->next = grants->mappings;
 	grants->mappings = m;
 	*mapping = m;
 	return NN_OK;
+}
+
+bool mapping_is_broken(struct mapping *mapping)
+{
+	bool broken = atomic_load(&mapping->broken);
+
+	for (uint32_t i = 1; i < mapping->format.num_planes && !broken; i++)
+		broken = mapping->others[i] && atomic_load(&mapping->others[i]->broken);
+	return broken;
 }
 
 enum nn_status grants_get(struct grants *grants, const struct nnaccel_grant *grant,
@@ -174,8 +232,8 @@ void grants_put(struct grants *grants, struct mapping *mapping)
 	pthread_mutex_unlock(&grants->lock);
 }
 
-enum nn_status grants_sync(struct grants *grants, const struct mapping *mapping, uint32_t flags,
-			   struct nn_error *err)
+static enum nn_status sync_one(struct grants *grants, const struct mapping *mapping,
+			       uint32_t flags, struct nn_error *err)
 {
 	struct nnaccel_session_sync sync = {
 		.size = sizeof(sync),
@@ -193,6 +251,32 @@ enum nn_status grants_sync(struct grants *grants, const struct mapping *mapping,
 				       strerror(errno));
 	}
 	return NN_OK;
+}
+
+enum nn_status grants_sync(struct grants *grants, const struct mapping *mapping, uint32_t flags,
+			   struct nn_error *err)
+{
+	enum nn_status status, one;
+
+	status = sync_one(grants, mapping, flags, err);
+	for (uint32_t i = 1; i < mapping->format.num_planes; i++) {
+		if (!mapping->others[i] || (status && !(flags & NNACCEL_SYNC_END)))
+			continue;
+		one = sync_one(grants, mapping->others[i], flags, err);
+		/* What had begun is ended. */
+		if (one && !(flags & NNACCEL_SYNC_END)) {
+			struct nn_error ignored = { "" };
+
+			sync_one(grants, mapping, flags | NNACCEL_SYNC_END, &ignored);
+			while (--i)
+				if (mapping->others[i])
+					sync_one(grants, mapping->others[i],
+						 flags | NNACCEL_SYNC_END, &ignored);
+			return one;
+		}
+		status = status ? status : one;
+	}
+	return status;
 }
 
 void grants_forget(struct grants *grants, uint32_t grant)

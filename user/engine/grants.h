@@ -23,7 +23,11 @@ struct mapping {
 	size_t mapped;		/* length in whole pages */
 	uint32_t grant;
 	uint32_t prot;		/* NNACCEL_PROT_*, NNACCEL_PROT_SYNC included */
-	struct nnaccel_format format;	/* with NNACCEL_PROT_FORMATTED */
+	/* With NNACCEL_PROT_FORMATTED, what follows; else 0. */
+	struct nnaccel_format format;
+	struct nnaccel_format_plane planes[NNACCEL_MAX_PLANES];
+	struct mapping *others[NNACCEL_MAX_PLANES];	/* of planes in other files, or NULL */
+	bool is_foreign;	/* it or another plane's file is another driver's */
 	unsigned int users;
 	bool stale;		/* not to be handed out again */
 	atomic_bool broken;
@@ -62,9 +66,6 @@ enum nn_status grants_sync(struct grants *grants, const struct mapping *mapping,
 			   struct nn_error *err);
 
 /* True once an access hit memory that is no longer there. */
-static inline bool mapping_is_broken(struct mapping *mapping)
-{
-	return atomic_load(&mapping->broken);
-}
+bool mapping_is_broken(struct mapping *mapping);
 
 #endif /* NN_ENGINE_GRANTS_H */

@@ -81,6 +81,9 @@ enum nn_status models_map_pools(struct models *models, const struct command *com
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	loaded->num_pools = count;
 	for (uint32_t i = 0; i < count; i++) {
+		/* Its exporter refused. */
+		if (!(command->grants[i + 1].prot & NNACCEL_PROT_READ))
+			continue;
 		status = grants_get(models->grants, &command->grants[i + 1], &loaded->pools[i],
 				    &reason);
 		if (status && need_all)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Formatted memory as arguments: a tensor has the rows without what lies
- * between them. Where the stride is longer than a row they are copied to or from
- * memory of our own; where it is not, they are used where they lie.
+ * Formatted memory as arguments: a tensor has the rows of all planes without
+ * what lies between them. Where something does, they are copied to or from
+ * memory of our own; where nothing does, they are used where they lie.
  */
 #ifndef NN_ENGINE_ROWS_H
 #define NN_ENGINE_ROWS_H

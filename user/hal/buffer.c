@@ -81,20 +81,32 @@ static enum nn_status grow(struct nna_buffer *b, uint64_t size, struct nn_error 
 	return NN_OK;
 }
 
-static enum nn_status kernel_copy(struct nna_buffer *b, uint32_t flags, uint64_t token, void *data,
-				  uint64_t size, struct nn_error *err)
+/* Where bytes are copied from or to: a memory as a whole, or data of this process. */
+struct place {
+	const struct nna_memory *memory;	/* or NULL */
+	void *data;
+	uint64_t size;
+};
+
+static enum nn_status kernel_copy(struct nna_buffer *b, uint32_t flags, uint64_t token,
+				  const struct place *place, struct nn_error *err)
 {
 	char message[NNACCEL_MAX_MESSAGE] = "";
 	struct nnaccel_buffer_copy c = {
 		.size = sizeof(c),
 		.flags = flags,
 		.token = token,
-		.data = (uintptr_t)data,
-		.length = size,
+		.data = (uintptr_t)place->data,
+		.length = place->size,
 		.message_size = sizeof(message),
 		.message = (uintptr_t)message,
 	};
 
+	if (place->memory) {
+		c.flags |= NNACCEL_COPY_POOL;
+		c.pool = place->memory->pool;
+		c.offset = place->memory->offset;
+	}
 	if (ioctl(b->device->fd, NNACCEL_BUFFER_COPY, &c))
 		return nna_fail_errno(b->device, "buffer copy", errno, err);
 	if (c.out_status)
@@ -388,7 +400,7 @@ uint64_t nna_buffer_size(struct nna_buffer *buffer)
 	return size;
 }
 
-enum nn_status nna_buffer_read(struct nna_buffer *buffer, void *data, uint64_t size,
+static enum nn_status copy_out(struct nna_buffer *buffer, const struct place *to,
 			       struct nn_error *err)
 {
 	uint64_t holds, token;
@@ -401,10 +413,18 @@ enum nn_status nna_buffer_read(struct nna_buffer *buffer, void *data, uint64_t s
 	pthread_mutex_unlock(&buffer->lock);
 	if (!initialised)
 		return nn_fail(err, NN_GENERAL_FAILURE, "buffer: nothing was written to it");
-	if (size != holds)
+	if (to->size != holds)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: it holds %" PRIu64 " bytes, %"
-			       PRIu64 " are to be copied", holds, size);
-	return kernel_copy(buffer, NNACCEL_COPY_OUT, token, data, size, err);
+			       PRIu64 " are to be copied", holds, to->size);
+	return kernel_copy(buffer, NNACCEL_COPY_OUT, token, to, err);
+}
+
+enum nn_status nna_buffer_read(struct nna_buffer *buffer, void *data, uint64_t size,
+			       struct nn_error *err)
+{
+	const struct place to = { .data = data, .size = size };
+
+	return copy_out(buffer, &to, err);
 }
 
 /* Checks the shape of a write and makes room for it. */
@@ -439,48 +459,57 @@ static void end_write(struct nna_buffer *b, bool success, const struct nn_operan
 	pthread_mutex_unlock(&b->lock);
 }
 
-enum nn_status nna_buffer_write(struct nna_buffer *buffer, const void *data, uint64_t size,
-				uint32_t rank, const uint32_t *dims, struct nn_error *err)
+static enum nn_status copy_in(struct nna_buffer *buffer, const struct place *from, uint32_t rank,
+			      const uint32_t *dims, struct nn_error *err)
 {
 	struct nn_operand shape;
 	enum nn_status status;
 	uint64_t token = 0;
 
-	status = begin_write(buffer, size, rank, dims, &shape, &token, err);
+	status = begin_write(buffer, from->size, rank, dims, &shape, &token, err);
 	if (!status)
-		status = kernel_copy(buffer, NNACCEL_COPY_IN, token, (void *)data, size, err);
+		status = kernel_copy(buffer, NNACCEL_COPY_IN, token, from, err);
 	end_write(buffer, !status, &shape);
 	return status;
 }
 
-static enum nn_status map_for_copy(struct nna_buffer *buffer, struct nna_memory *memory, int prot,
-				   void **base, struct nn_error *err)
+enum nn_status nna_buffer_write(struct nna_buffer *buffer, const void *data, uint64_t size,
+				uint32_t rank, const uint32_t *dims, struct nn_error *err)
+{
+	const struct place from = { .data = (void *)data, .size = size };
+
+	return copy_in(buffer, &from, rank, dims, err);
+}
+
+static enum nn_status check_memory(const struct nna_buffer *buffer,
+				   const struct nna_memory *memory, int prot, struct nn_error *err)
 {
 	if (memory->device != buffer->device)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: a memory of another device");
+	if (memory->is_formatted)
+		return nn_fail(err, NN_GENERAL_FAILURE, "buffer: the memory is a picture");
 	if (prot & ~memory->prot)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: the memory is not writable");
-	*base = nna_memory_map(memory, err);
-	return *base ? NN_OK : NN_GENERAL_FAILURE;
+	return NN_OK;
 }
 
 enum nn_status nna_buffer_copy_to(struct nna_buffer *buffer, struct nna_memory *memory,
 				  struct nn_error *err)
 {
-	void *base = NULL;
-	enum nn_status status = map_for_copy(buffer, memory, PROT_WRITE, &base, err);
+	const struct place to = { .memory = memory, .size = memory->size };
+	enum nn_status status = check_memory(buffer, memory, PROT_WRITE, err);
 
-	return status ? status : nna_buffer_read(buffer, base, memory->size, err);
+	return status ? status : copy_out(buffer, &to, err);
 }
 
 enum nn_status nna_buffer_copy_from(struct nna_buffer *buffer, struct nna_memory *memory,
 				    uint32_t rank, const uint32_t *dims, struct nn_error *err)
 {
-	void *base = NULL;
-	enum nn_status status = map_for_copy(buffer, memory, PROT_READ, &base, err);
+	const struct place from = { .memory = memory, .size = memory->size };
+	enum nn_status status = check_memory(buffer, memory, PROT_READ, err);
 
 	if (!status)
-		return nna_buffer_write(buffer, base, memory->size, rank, dims, err);
+		return copy_in(buffer, &from, rank, dims, err);
 	end_write(buffer, false, &buffer->initial);
 	return status;
 }

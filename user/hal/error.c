@@ -24,7 +24,9 @@ static const struct {
 	{ ETIME, NN_MISSED_DEADLINE_TRANSIENT, "the deadline passed" },
 	{ EINTR, NN_GENERAL_FAILURE, "interrupted by a signal" },
 	{ ECANCELED, NN_GENERAL_FAILURE, "cancelled" },
-	{ EIO, NN_GENERAL_FAILURE, "the driver of a dma-buf among the memories refused access" },
+	{ EIO, NN_GENERAL_FAILURE,
+	  "a memory cannot be reached: its driver refused, or took it back, or its "
+	  "file has become shorter" },
 	{ ENOBUFS, NN_GENERAL_FAILURE, "the engine's answer is longer than expected" },
 	/* Something ran out. */
 	{ EDQUOT, NN_RESOURCE_EXHAUSTED_TRANSIENT,

@@ -143,6 +143,15 @@ static int import_pool(struct nna_memory *m)
 	return error;
 }
 
+/* What the kernel refused to import is memory that the device cannot reach: no mistake in a call. */
+static enum nn_status fail_import(const struct nna_device *device, const char *what, int error,
+				  struct nn_error *err)
+{
+	enum nn_status status = nna_fail_errno(device, what, error, err);
+
+	return status == NN_INVALID_ARGUMENT && error != EBADF ? NN_GENERAL_FAILURE : status;
+}
+
 enum nn_status nna_memory_import(struct nna_device *device, int fd, int prot, uint64_t offset,
 				 uint64_t size, struct nna_memory **memory, struct nn_error *err)
 {
@@ -165,7 +174,7 @@ enum nn_status nna_memory_import(struct nna_device *device, int fd, int prot, ui
 	error = m->fd < 0 ? errno : import_pool(m);
 	if (error) {
 		memory_delete(m);
-		return nna_fail_errno(device, "memory", error, err);
+		return fail_import(device, "memory", error, err);
 	}
 	*memory = m;
 	return NN_OK;
@@ -186,6 +195,11 @@ static int import_formatted(struct nna_memory *m, const struct nna_format *forma
 	};
 	int error = 0;
 
+	for (uint32_t k = 0; k < NNACCEL_MAX_PLANES - 1 && format->planes[k].stride; k++) {
+		i.planes[k].fd = format->planes[k].fd;
+		i.planes[k].stride = format->planes[k].stride;
+		i.planes[k].offset = format->planes[k].offset;
+	}
 	pthread_mutex_lock(&m->device->memories_lock);
 	if (ioctl(m->device->fd, NNACCEL_POOL_IMPORT_FORMATTED, &i)) {
 		error = errno;
@@ -196,6 +210,28 @@ static int import_formatted(struct nna_memory *m, const struct nna_format *forma
 	}
 	pthread_mutex_unlock(&m->device->memories_lock);
 	return error;
+}
+
+static enum nn_status fail_formatted(const struct nna_device *device,
+				     const struct nna_format *format, int error,
+				     struct nn_error *err)
+{
+	char name[5];
+
+	if (error == EINVAL)
+		return nna_fail_errno(device, "picture", error, err);
+	if (error != EOPNOTSUPP)
+		return fail_import(device, "picture", error, err);
+	if (format->modifier)
+		return nn_fail(err, NN_GENERAL_FAILURE, "picture: the modifier 0x%llx is not linear",
+			       (unsigned long long)format->modifier);
+	for (int i = 0; i < 4; i++) {
+		name[i] = (char)(format->fourcc >> 8 * i & 0x7f);
+		name[i] = name[i] < ' ' || name[i] == 0x7f ? '?' : name[i];
+	}
+	name[4] = 0;
+	return nn_fail(err, NN_GENERAL_FAILURE, "picture: the format %s (0x%08x), or the kind of "
+		       "its file, is not possible", name, format->fourcc);
 }
 
 enum nn_status nna_memory_import_formatted(struct nna_device *device, int fd, int prot,
@@ -212,7 +248,7 @@ enum nn_status nna_memory_import_formatted(struct nna_device *device, int fd, in
 	error = m->fd < 0 ? errno : import_formatted(m, format);
 	if (error) {
 		memory_delete(m);
-		return nna_fail_errno(device, "picture", error, err);
+		return fail_formatted(device, format, error, err);
 	}
 	*memory = m;
 	return NN_OK;

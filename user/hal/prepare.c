@@ -218,10 +218,31 @@ static enum nn_status ask_supported(const struct nna_device *device, const struc
 	return NN_OK;
 }
 
-enum nn_status nna_get_supported_operations(struct nna_device *device,
-					    const struct nn_model *model,
-					    struct nna_memory *const *memories,
-					    bool *supported, struct nn_error *err)
+/*
+ * In the place of a memory that could not be imported: one whose file became shorter, with the same
+ * consequences.
+ */
+static enum nn_status make_unreachable(struct nna_device *device, uint64_t size,
+				       struct nna_memory **memory, struct nn_error *err)
+{
+	int fd = memfd_create("nnaccel-unreachable", MFD_CLOEXEC);
+	enum nn_status status = NN_RESOURCE_EXHAUSTED_TRANSIENT;
+
+	if (fd < 0 || ftruncate(fd, (off_t)size))
+		nn_fail(err, status, "supported operations: %s", strerror(errno));
+	else
+		status = nna_memory_import(device, fd, PROT_READ, 0, size, memory, err);
+	if (!status && ftruncate(fd, 0))
+		status = nn_fail(err, NN_GENERAL_FAILURE, "supported operations: %s",
+				 strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return status;
+}
+
+static enum nn_status get_supported(struct nna_device *device, const struct nn_model *model,
+				    struct nna_memory *const *memories, bool *supported,
+				    struct nn_error *err)
 {
 	struct sent_model sent;
 	enum nn_status status = send_model(device, model, memories, &sent, err);
@@ -240,6 +261,36 @@ enum nn_status nna_get_supported_operations(struct nna_device *device,
 		supported[i] = flags[i];
 	free(flags);
 	recall_model(device, &sent);
+	return status;
+}
+
+enum nn_status nna_get_supported_operations(struct nna_device *device,
+					    const struct nn_model *model,
+					    struct nna_memory *const *memories,
+					    bool *supported, struct nn_error *err)
+{
+	uint32_t i, n = model->num_pools;
+	enum nn_status status = NN_OK;
+	struct nna_memory **all;
+
+	for (i = 0; i < n && memories[i]; i++)
+		;
+	if (i == n)
+		return get_supported(device, model, memories, supported, err);
+	all = calloc(n, sizeof(*all));
+	if (!all)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "supported operations: out of memory");
+	for (i = 0; i < n && !status; i++) {
+		if (memories[i])
+			all[i] = nna_memory_get(memories[i]);
+		else
+			status = make_unreachable(device, model->pools[i].size, &all[i], err);
+	}
+	if (!status)
+		status = get_supported(device, model, all, supported, err);
+	for (i = 0; i < n; i++)
+		nna_memory_free(all[i]);
+	free(all);
 	return status;
 }
 

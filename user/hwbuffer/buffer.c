@@ -16,23 +16,69 @@
 
 #include <nnaccel/nnaccel.h>
 
-int buffer_new(int fd, const AHardwareBuffer_Desc *desc,
-	       const struct nna_hardware_layout *layout, AHardwareBuffer **buffer)
+/* Adds a file for a plane, or finds that another plane has it. */
+static int add_file(AHardwareBuffer *b, uint32_t plane)
+{
+	uint64_t end = layout_plane_end(&b->layout.planes[plane]);
+	struct stat new, old;
+	uint32_t i;
+	off_t size;
+	int fd;
+
+	fd = fcntl(b->layout.planes[plane].fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0 || fstat(fd, &new)) {
+		int error = errno;
+
+		if (fd >= 0)
+			close(fd);
+		return -error;
+	}
+	for (i = 0; i < b->num_files; i++)
+		if (!fstat(b->files[i].fd, &old) && old.st_dev == new.st_dev &&
+		    old.st_ino == new.st_ino)
+			break;
+	if (i == b->num_files)
+		b->files[b->num_files++].fd = fd;
+	else
+		close(fd);
+	b->file_of[plane] = i;
+	b->layout.planes[plane].fd = b->files[i].fd;
+	if (end > b->files[i].size)
+		b->files[i].size = end;
+	/* Of a dma-buf this is the only way to know. */
+	size = lseek(b->files[i].fd, 0, SEEK_END);
+	return size < 0 || (uint64_t)size < end ? -EINVAL : 0;
+}
+
+int buffer_new(const AHardwareBuffer_Desc *desc, const struct nna_hardware_layout *layout,
+	       AHardwareBuffer **buffer)
 {
 	AHardwareBuffer *b = calloc(1, sizeof(*b));
+	int error = 0;
 
-	if (!b) {
-		close(fd);
+	if (!b)
 		return -ENOMEM;
-	}
 	atomic_init(&b->users, 1);
 	b->desc = *desc;
-	b->desc.stride = layout->stride / layout->pixel_bytes;
+	b->desc.stride = layout->planes[0].stride / layout->pixel_bytes;
 	b->layout = *layout;
-	b->fd = fd;
 	pthread_mutex_init(&b->lock, NULL);
-	*buffer = b;
-	return 0;
+	for (uint32_t i = 0; i < layout->num_planes && !error; i++)
+		error = add_file(b, i);
+	if (error)
+		AHardwareBuffer_release(b);
+	else
+		*buffer = b;
+	return error;
+}
+
+/* The same where all planes lie in one file. */
+static int buffer_new_in(int fd, const AHardwareBuffer_Desc *desc,
+			 struct nna_hardware_layout *layout, AHardwareBuffer **buffer)
+{
+	for (uint32_t i = 0; i < layout->num_planes; i++)
+		layout->planes[i].fd = fd;
+	return buffer_new(desc, layout, buffer);
 }
 
 /* Memory of the device: its dma-buf lives without the context that made it. */
@@ -87,7 +133,11 @@ int AHardwareBuffer_allocate(const AHardwareBuffer_Desc *desc, AHardwareBuffer *
 	error = allocate_on_device(size, &fd);
 	if (error == -ENODEV)
 		error = allocate_memfd(size, &fd);
-	return error ? error : buffer_new(fd, &own, &layout, outBuffer);
+	if (error)
+		return error;
+	error = buffer_new_in(fd, &own, &layout, outBuffer);
+	close(fd);
+	return error;
 }
 
 int AHardwareBuffer_isSupported(const AHardwareBuffer_Desc *desc)
@@ -107,25 +157,32 @@ int nna_hardware_buffer_from_fd(int fd, const AHardwareBuffer_Desc *desc, uint64
 				uint32_t stride, AHardwareBuffer **buffer)
 {
 	struct nna_hardware_layout layout;
-	off_t size;
 	uint64_t end;
-	int error, own;
+	int error;
 
 	if (!desc || !buffer)
 		return -EINVAL;
 	error = layout_init(desc, offset, stride, &layout, &end);
+	return error ? error : buffer_new_in(fd, desc, &layout, buffer);
+}
+
+int nna_hardware_buffer_from_planes(const struct nna_hardware_picture *picture,
+				    AHardwareBuffer **buffer)
+{
+	AHardwareBuffer_Desc desc = { .layers = 1 };
+	struct nna_hardware_layout layout;
+	int error;
+
+	if (!picture || !buffer)
+		return -EINVAL;
+	error = layout_init_picture(picture, &layout);
 	if (error)
 		return error;
-	own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (own < 0)
-		return -errno;
-	/* Of a dma-buf this is the only way to know. */
-	size = lseek(own, 0, SEEK_END);
-	if (size < 0 || (uint64_t)size < end) {
-		close(own);
-		return -EINVAL;
-	}
-	return buffer_new(own, desc, &layout, buffer);
+	desc.width = picture->width;
+	desc.height = picture->height;
+	desc.format = layout_find_fourcc(picture->fourcc)->format;
+	desc.usage = picture->usage;
+	return buffer_new(&desc, &layout, buffer);
 }
 
 void AHardwareBuffer_acquire(AHardwareBuffer *buffer)
@@ -137,9 +194,11 @@ void AHardwareBuffer_release(AHardwareBuffer *buffer)
 {
 	if (!buffer || atomic_fetch_sub_explicit(&buffer->users, 1, memory_order_acq_rel) != 1)
 		return;
-	if (buffer->map)
-		munmap(buffer->map, layout_end(&buffer->layout));
-	close(buffer->fd);
+	for (uint32_t i = 0; i < buffer->num_files; i++) {
+		if (buffer->files[i].map)
+			munmap(buffer->files[i].map, buffer->files[i].size);
+		close(buffer->files[i].fd);
+	}
 	pthread_mutex_destroy(&buffer->lock);
 	free(buffer);
 }
@@ -151,7 +210,7 @@ void AHardwareBuffer_describe(const AHardwareBuffer *buffer, AHardwareBuffer_Des
 
 int nna_hardware_buffer_fd(const AHardwareBuffer *buffer)
 {
-	return buffer->fd;
+	return buffer->files[0].fd;
 }
 
 void nna_hardware_buffer_layout(const AHardwareBuffer *buffer, struct nna_hardware_layout *layout)
@@ -165,7 +224,7 @@ int AHardwareBuffer_getId(const AHardwareBuffer *buffer, uint64_t *outId)
 
 	if (!buffer || !outId)
 		return -EINVAL;
-	if (fstat(buffer->fd, &st))
+	if (fstat(buffer->files[0].fd, &st))
 		return -errno;
 	*outId = (uint64_t)st.st_dev << 32 ^ (uint64_t)st.st_ino;
 	return 0;
@@ -175,42 +234,50 @@ int AHardwareBuffer_getId(const AHardwareBuffer *buffer, uint64_t *outId)
 
 #define HANDLE_MAGIC 0x4248414e		/* "NAHB" */
 
-/* What goes beside the fd; both ends are of one machine. */
+/* What goes beside the fds, one for each plane; both ends are of one machine. */
 struct handle {
 	uint32_t magic;
-	uint32_t stride;
-	uint64_t offset;
+	struct nna_hardware_layout layout;
 	AHardwareBuffer_Desc desc;
 };
 
 union control {
 	struct cmsghdr head;
-	char room[CMSG_SPACE(sizeof(int))];
+	char room[CMSG_SPACE(NNA_HARDWARE_PLANES * sizeof(int))];
 };
 
 int AHardwareBuffer_sendHandleToUnixSocket(const AHardwareBuffer *buffer, int socketFd)
 {
-	struct handle handle = { HANDLE_MAGIC, 0, 0, { 0, 0, 0, 0, 0, 0, 0, 0 } };
-	struct iovec part = { &handle, sizeof(handle) };
-	union control control = { .head = {
-		.cmsg_len = CMSG_LEN(sizeof(int)),
-		.cmsg_level = SOL_SOCKET,
-		.cmsg_type = SCM_RIGHTS,
-	} };
+	struct iovec part;
+	union control control;
 	struct msghdr message = {
 		.msg_iov = &part,
 		.msg_iovlen = 1,
 		.msg_control = &control,
-		.msg_controllen = sizeof(control),
 	};
+	struct handle handle;
+	size_t fds;
 	ssize_t n;
 
 	if (!buffer)
 		return -EINVAL;
-	handle.stride = buffer->layout.stride;
-	handle.offset = buffer->layout.offset;
+	/* Padding goes, too. */
+	memset(&handle, 0, sizeof(handle));
+	memset(&control, 0, sizeof(control));
+	handle.magic = HANDLE_MAGIC;
+	handle.layout = buffer->layout;
 	handle.desc = buffer->desc;
-	memcpy(CMSG_DATA(&control.head), &buffer->fd, sizeof(int));
+	part = (struct iovec){ &handle, sizeof(handle) };
+	fds = buffer->layout.num_planes * sizeof(int);
+	control.head = (struct cmsghdr){
+		.cmsg_len = CMSG_LEN(fds),
+		.cmsg_level = SOL_SOCKET,
+		.cmsg_type = SCM_RIGHTS,
+	};
+	for (uint32_t i = 0; i < buffer->layout.num_planes; i++)
+		memcpy(CMSG_DATA(&control.head) + i * sizeof(int), &buffer->layout.planes[i].fd,
+		       sizeof(int));
+	message.msg_controllen = CMSG_SPACE(fds);
 	do {
 		n = sendmsg(socketFd, &message, MSG_NOSIGNAL);
 	} while (n < 0 && errno == EINTR);
@@ -233,8 +300,38 @@ static bool is_lasting(int fd)
 	return !fstat(fd, &st) && !S_ISREG(st.st_mode);
 }
 
+/* Makes the buffer that a handle describes, as if it were said to one of the functions above. */
+static int take_handle(const struct handle *handle, const int *fds, size_t num_fds,
+		       AHardwareBuffer **buffer)
+{
+	struct nna_hardware_picture picture = {
+		.fourcc = handle->layout.fourcc,
+		.width = handle->layout.width,
+		.height = handle->layout.height,
+		.num_planes = handle->layout.num_planes,
+		.usage = handle->desc.usage,
+	};
+
+	if (handle->magic != HANDLE_MAGIC || !num_fds || num_fds > NNA_HARDWARE_PLANES ||
+	    picture.num_planes != num_fds)
+		return -EINVAL;
+	for (size_t i = 0; i < num_fds; i++)
+		if (!is_lasting(fds[i]))
+			return -EINVAL;
+	if (!picture.fourcc)
+		return nna_hardware_buffer_from_fd(fds[0], &handle->desc,
+						   handle->layout.planes[0].offset,
+						   handle->layout.planes[0].stride, buffer);
+	for (size_t i = 0; i < num_fds; i++) {
+		picture.planes[i] = handle->layout.planes[i];
+		picture.planes[i].fd = fds[i];
+	}
+	return nna_hardware_buffer_from_planes(&picture, buffer);
+}
+
 int AHardwareBuffer_recvHandleFromUnixSocket(int socketFd, AHardwareBuffer **outBuffer)
 {
+	int fds[NNA_HARDWARE_PLANES], error;
 	struct handle handle;
 	struct iovec part = { &handle, sizeof(handle) };
 	union control control;
@@ -245,7 +342,7 @@ int AHardwareBuffer_recvHandleFromUnixSocket(int socketFd, AHardwareBuffer **out
 		.msg_controllen = sizeof(control),
 	};
 	struct cmsghdr *head;
-	int fd, error;
+	size_t num_fds;
 	ssize_t n;
 
 	if (!outBuffer)
@@ -256,13 +353,12 @@ int AHardwareBuffer_recvHandleFromUnixSocket(int socketFd, AHardwareBuffer **out
 	if (n < 0)
 		return -errno;
 	head = CMSG_FIRSTHDR(&message);
-	if (!head || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS ||
-	    head->cmsg_len != CMSG_LEN(sizeof(int)))
+	if (!head || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS)
 		return -EINVAL;
-	memcpy(&fd, CMSG_DATA(head), sizeof(fd));
-	error = n != sizeof(handle) || handle.magic != HANDLE_MAGIC || !is_lasting(fd) ? -EINVAL :
-		nna_hardware_buffer_from_fd(fd, &handle.desc, handle.offset, handle.stride,
-					    outBuffer);
-	close(fd);
+	num_fds = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	memcpy(fds, CMSG_DATA(head), num_fds * sizeof(int));
+	error = n == sizeof(handle) ? take_handle(&handle, fds, num_fds, outBuffer) : -EINVAL;
+	while (num_fds)
+		close(fds[--num_fds]);
 	return error;
 }

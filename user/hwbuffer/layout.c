@@ -9,57 +9,137 @@
 #define FOURCC(a, b, c, d) \
 	((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
 
-/* DRM names the bits of a little-endian number, from the highest down. */
-static const struct {
-	uint32_t format, fourcc, pixel_bytes;
-} formats[] = {
-	{ AHARDWAREBUFFER_FORMAT_R8G8B8A8_UNORM, FOURCC('A', 'B', '2', '4'), 4 },
-	{ AHARDWAREBUFFER_FORMAT_R8G8B8X8_UNORM, FOURCC('X', 'B', '2', '4'), 4 },
-	{ AHARDWAREBUFFER_FORMAT_R8G8B8_UNORM, FOURCC('B', 'G', '2', '4'), 3 },
-	{ AHARDWAREBUFFER_FORMAT_R5G6B5_UNORM, FOURCC('R', 'G', '1', '6'), 2 },
-	{ AHARDWAREBUFFER_FORMAT_R16G16B16A16_FLOAT, FOURCC('A', 'B', '4', 'H'), 8 },
-	{ AHARDWAREBUFFER_FORMAT_R10G10B10A2_UNORM, FOURCC('A', 'B', '3', '0'), 4 },
-	{ AHARDWAREBUFFER_FORMAT_R8_UNORM, FOURCC('R', '8', ' ', ' '), 1 },
-	{ AHARDWAREBUFFER_FORMAT_R16_UINT, FOURCC('R', '1', '6', ' '), 2 },
-	{ AHARDWAREBUFFER_FORMAT_BLOB, 0, 1 },
+#define AHB(name) AHARDWAREBUFFER_FORMAT_##name
+
+/*
+ * DRM names the bits of a little-endian number, from the highest down. Of the formats of a name,
+ * the first is the one that is allocated: a flexible YUV 4:2:0 is NV12.
+ */
+static const struct hardware_format formats[] = {
+	{ AHB(R8G8B8A8_UNORM), FOURCC('A', 'B', '2', '4'), 1, 4, 1, 1, 0, false },
+	{ AHB(R8G8B8X8_UNORM), FOURCC('X', 'B', '2', '4'), 1, 4, 1, 1, 0, false },
+	{ AHB(R8G8B8_UNORM), FOURCC('B', 'G', '2', '4'), 1, 3, 1, 1, 0, false },
+	{ AHB(R5G6B5_UNORM), FOURCC('R', 'G', '1', '6'), 1, 2, 1, 1, 0, false },
+	{ AHB(R16G16B16A16_FLOAT), FOURCC('A', 'B', '4', 'H'), 1, 8, 1, 1, 0, false },
+	{ AHB(R10G10B10A2_UNORM), FOURCC('A', 'B', '3', '0'), 1, 4, 1, 1, 0, false },
+	{ AHB(R8_UNORM), FOURCC('R', '8', ' ', ' '), 1, 1, 1, 1, 0, false },
+	{ AHB(R16_UINT), FOURCC('R', '1', '6', ' '), 1, 2, 1, 1, 0, false },
+	{ AHB(BLOB), 0, 1, 1, 1, 1, 0, false },
+	{ NNA_HARDWARE_FORMAT_YUYV, FOURCC('Y', 'U', 'Y', 'V'), 1, 2, 2, 1, 0, false },
+	{ AHB(Y8Cb8Cr8_420), FOURCC('N', 'V', '1', '2'), 2, 1, 2, 2, 2, false },
+	{ AHB(Y8Cb8Cr8_420), FOURCC('N', 'V', '2', '1'), 2, 1, 2, 2, 2, true },
+	{ AHB(Y8Cb8Cr8_420), FOURCC('Y', 'U', '1', '2'), 3, 1, 2, 2, 1, false },
+	{ AHB(Y8Cb8Cr8_420), FOURCC('Y', 'V', '1', '2'), 3, 1, 2, 2, 1, true },
+	{ AHB(YCbCr_P010), FOURCC('P', '0', '1', '0'), 2, 2, 2, 2, 4, false },
 };
 
 #define NUM_FORMATS (sizeof(formats) / sizeof(formats[0]))
 
-size_t layout_end(const struct nna_hardware_layout *layout)
+const struct hardware_format *layout_find_format(uint32_t format)
 {
-	return layout->offset + (uint64_t)layout->stride * (layout->height - 1) +
-	       layout->row_bytes;
+	for (size_t i = 0; i < NUM_FORMATS; i++)
+		if (formats[i].format == format)
+			return &formats[i];
+	return NULL;
+}
+
+const struct hardware_format *layout_find_fourcc(uint32_t fourcc)
+{
+	for (size_t i = 0; i < NUM_FORMATS; i++)
+		if (fourcc && formats[i].fourcc == fourcc)
+			return &formats[i];
+	return NULL;
+}
+
+uint64_t layout_plane_end(const struct nna_hardware_plane *plane)
+{
+	uint64_t end;
+
+	if (__builtin_mul_overflow((uint64_t)plane->stride, plane->rows - 1, &end) ||
+	    __builtin_add_overflow(end, plane->row_bytes, &end) ||
+	    __builtin_add_overflow(end, plane->offset, &end) || end > INT64_MAX)
+		return 0;
+	return end;
+}
+
+/* Sets all of a layout but where its planes are. */
+static bool init_planes(const struct hardware_format *format, uint32_t width, uint32_t height,
+			struct nna_hardware_layout *layout)
+{
+	if (!width || !height || width % format->multiple_x || height % format->multiple_y ||
+	    (uint64_t)width * format->pixel_bytes > UINT32_MAX)
+		return false;
+	*layout = (struct nna_hardware_layout){
+		.fourcc = format->fourcc,
+		.width = width,
+		.height = height,
+		.pixel_bytes = format->pixel_bytes,
+		.num_planes = format->num_planes,
+	};
+	for (uint32_t i = 0; i < format->num_planes; i++) {
+		struct nna_hardware_plane *plane = &layout->planes[i];
+
+		plane->fd = -1;
+		plane->row_bytes = i ? width / 2 * format->chroma_bytes :
+				   width * format->pixel_bytes;
+		plane->rows = i ? height / 2 : height;
+		layout->size += (uint64_t)plane->row_bytes * plane->rows;
+	}
+	return true;
 }
 
 int layout_init(const AHardwareBuffer_Desc *desc, uint64_t offset, uint32_t stride,
 		struct nna_hardware_layout *layout, uint64_t *end)
 {
-	uint64_t row_bytes, rows, row_stride;
-	size_t i;
+	const struct hardware_format *format = layout_find_format(desc->format);
+	uint64_t row_stride;
 
-	for (i = 0; i < NUM_FORMATS && formats[i].format != desc->format; i++)
-		;
-	if (i == NUM_FORMATS || !desc->width || !desc->height || desc->layers != 1 ||
-	    desc->rfu0 || desc->rfu1 || desc->usage & AHARDWAREBUFFER_USAGE_PROTECTED_CONTENT ||
-	    (!formats[i].fourcc && desc->height != 1))
+	if (!format || desc->layers != 1 || desc->rfu0 || desc->rfu1 ||
+	    desc->usage & AHARDWAREBUFFER_USAGE_PROTECTED_CONTENT ||
+	    (!format->fourcc && desc->height != 1) ||
+	    !init_planes(format, desc->width, desc->height, layout))
 		return -EINVAL;
-	row_bytes = (uint64_t)desc->width * formats[i].pixel_bytes;
-	row_stride = stride ? stride : (uint64_t)desc->stride * formats[i].pixel_bytes;
+	row_stride = stride ? stride : (uint64_t)desc->stride * format->pixel_bytes;
 	if (!row_stride)
-		row_stride = row_bytes;
-	if (row_stride < row_bytes || row_stride > UINT32_MAX ||
-	    __builtin_mul_overflow(row_stride, desc->height - 1, &rows) ||
-	    __builtin_add_overflow(rows, row_bytes, &rows) ||
-	    __builtin_add_overflow(rows, offset, end) || *end > INT64_MAX)
+		row_stride = layout->planes[0].row_bytes;
+	if (row_stride < layout->planes[0].row_bytes || row_stride > UINT32_MAX ||
+	    (layout->num_planes > 1 && row_stride % 2))
 		return -EINVAL;
-	*layout = (struct nna_hardware_layout){
-		.fourcc = formats[i].fourcc,
-		.pixel_bytes = formats[i].pixel_bytes,
-		.row_bytes = (uint32_t)row_bytes,
-		.stride = (uint32_t)row_stride,
-		.height = desc->height,
-		.offset = offset,
-	};
+	for (uint32_t i = 0; i < layout->num_planes; i++) {
+		struct nna_hardware_plane *plane = &layout->planes[i];
+
+		/* Half of the pixels beside each other, of chroma_bytes a pair. */
+		plane->stride = (uint32_t)(i ? row_stride / 2 * format->chroma_bytes /
+						format->pixel_bytes : row_stride);
+		plane->offset = offset;
+		*end = layout_plane_end(plane);
+		/* The next one begins where another row would. */
+		if (!*end || __builtin_add_overflow(offset, (uint64_t)plane->stride * plane->rows,
+						    &offset))
+			return -EINVAL;
+	}
+	return 0;
+}
+
+int layout_init_picture(const struct nna_hardware_picture *picture,
+			struct nna_hardware_layout *layout)
+{
+	const struct hardware_format *format = layout_find_fourcc(picture->fourcc);
+
+	if (!format || picture->modifier)
+		return -EOPNOTSUPP;
+	if (picture->num_planes != format->num_planes ||
+	    picture->usage & AHARDWAREBUFFER_USAGE_PROTECTED_CONTENT ||
+	    !init_planes(format, picture->width, picture->height, layout))
+		return -EINVAL;
+	for (uint32_t i = 0; i < layout->num_planes; i++) {
+		struct nna_hardware_plane *plane = &layout->planes[i];
+
+		plane->fd = picture->planes[i].fd;
+		plane->stride = picture->planes[i].stride;
+		plane->offset = picture->planes[i].offset;
+		if (plane->stride < plane->row_bytes || !layout_plane_end(plane))
+			return -EINVAL;
+	}
 	return 0;
 }

@@ -46,62 +46,95 @@ static bool rect_is_inside(const AHardwareBuffer *b, const ARect *rect)
 }
 
 /* Under the lock. */
-static int map(AHardwareBuffer *b)
+static int map(AHardwareBuffer *b, struct hardware_file *file)
 {
-	size_t size = layout_end(&b->layout);
 	int prot = PROT_READ | PROT_WRITE;
 	void *at;
 
-	if (b->map)
+	if (file->map)
 		return 0;
-	at = mmap(NULL, size, prot, MAP_SHARED, b->fd, 0);
+	at = mmap(NULL, file->size, prot, MAP_SHARED, file->fd, 0);
 	/* A camera's may be for reading only. */
 	if (at == MAP_FAILED && errno == EACCES) {
-		at = mmap(NULL, size, PROT_READ, MAP_SHARED, b->fd, 0);
+		at = mmap(NULL, file->size, PROT_READ, MAP_SHARED, file->fd, 0);
 		b->is_read_only = true;
 	}
 	if (at == MAP_FAILED)
 		return -errno;
-	b->map = at;
+	file->map = at;
 	return 0;
 }
 
-static int begin(AHardwareBuffer *b, uint64_t flags, void **address)
+/* Tells the exporters of the first `count` files; all hear of an end. The first error counts. */
+static int sync_files(const AHardwareBuffer *b, uint32_t count, uint64_t flags)
 {
-	int error;
+	int error = 0, one;
+
+	for (uint32_t i = 0; i < count && (!error || flags & DMA_BUF_SYNC_END); i++) {
+		one = sync_fd(b->files[i].fd, flags);
+		if (one && !(flags & DMA_BUF_SYNC_END))
+			sync_files(b, i, flags | DMA_BUF_SYNC_END);
+		error = error ? error : one;
+	}
+	return error;
+}
+
+static int begin(AHardwareBuffer *b, uint64_t flags, void *data[NNA_HARDWARE_PLANES])
+{
+	int error = 0;
 
 	pthread_mutex_lock(&b->lock);
-	error = map(b);
+	for (uint32_t i = 0; i < b->num_files && !error; i++)
+		error = map(b, &b->files[i]);
 	if (!error && flags & DMA_BUF_SYNC_WRITE && b->is_read_only)
 		error = -EACCES;
 	if (!error)
-		error = sync_fd(b->fd, DMA_BUF_SYNC_START | flags);
+		error = sync_files(b, b->num_files, DMA_BUF_SYNC_START | flags);
 	if (!error) {
 		b->locks++;
 		b->locked |= flags;
-		*address = b->map + b->layout.offset;
+		for (uint32_t i = 0; i < b->layout.num_planes; i++)
+			data[i] = b->files[b->file_of[i]].map + b->layout.planes[i].offset;
 	}
 	pthread_mutex_unlock(&b->lock);
 	return error;
 }
 
-int AHardwareBuffer_lock(AHardwareBuffer *buffer, uint64_t usage, int32_t fence, const ARect *rect,
-			 void **outVirtualAddress)
+/* The flags of DMA_BUF_IOCTL_SYNC for a usage; 0: none of the CPU's, or others besides. */
+static uint64_t sync_flags(uint64_t usage)
 {
 	const uint64_t cpu = AHARDWAREBUFFER_USAGE_CPU_READ_MASK |
 			     AHARDWAREBUFFER_USAGE_CPU_WRITE_MASK;
-	uint64_t flags = 0;
+
+	if (usage & ~cpu)
+		return 0;
+	return (usage & AHARDWAREBUFFER_USAGE_CPU_READ_MASK ? DMA_BUF_SYNC_READ : 0) |
+	       (usage & AHARDWAREBUFFER_USAGE_CPU_WRITE_MASK ? DMA_BUF_SYNC_WRITE : 0);
+}
+
+int nna_hardware_buffer_lock(AHardwareBuffer *buffer, uint64_t usage,
+			     void *data[NNA_HARDWARE_PLANES])
+{
+	uint64_t flags = sync_flags(usage);
+
+	return buffer && data && flags ? begin(buffer, flags, data) : -EINVAL;
+}
+
+int AHardwareBuffer_lock(AHardwareBuffer *buffer, uint64_t usage, int32_t fence, const ARect *rect,
+			 void **outVirtualAddress)
+{
+	void *data[NNA_HARDWARE_PLANES];
 	int error = 0;
 
 	if (fence >= 0)
 		error = wait_for_fence(fence);
-	if (!buffer || !outVirtualAddress || !usage || usage & ~cpu || !rect_is_inside(buffer, rect))
+	if (!buffer || !outVirtualAddress || !sync_flags(usage) || !rect_is_inside(buffer, rect))
 		return -EINVAL;
-	if (usage & AHARDWAREBUFFER_USAGE_CPU_READ_MASK)
-		flags |= DMA_BUF_SYNC_READ;
-	if (usage & AHARDWAREBUFFER_USAGE_CPU_WRITE_MASK)
-		flags |= DMA_BUF_SYNC_WRITE;
-	return error ? error : begin(buffer, flags, outVirtualAddress);
+	if (!error)
+		error = begin(buffer, sync_flags(usage), data);
+	if (!error)
+		*outVirtualAddress = data[0];
+	return error;
 }
 
 int AHardwareBuffer_lockAndGetInfo(AHardwareBuffer *buffer, uint64_t usage, int32_t fence,
@@ -115,29 +148,53 @@ int AHardwareBuffer_lockAndGetInfo(AHardwareBuffer *buffer, uint64_t usage, int3
 	if (outBytesPerPixel)
 		*outBytesPerPixel = (int32_t)buffer->layout.pixel_bytes;
 	if (outBytesPerStride)
-		*outBytesPerStride = (int32_t)buffer->layout.stride;
+		*outBytesPerStride = (int32_t)buffer->layout.planes[0].stride;
 	return 0;
+}
+
+/*
+ * Samples of planes, as the NDK has them: of a picture with two planes, Cb and Cr lie in the second
+ * one; NV21 has Cr first. Otherwise a plane is a plane, and YVU420 has Cr first.
+ */
+static void tell_planes(const AHardwareBuffer *b, void *const data[NNA_HARDWARE_PLANES],
+			AHardwareBuffer_Planes *out)
+{
+	const struct nna_hardware_layout *l = &b->layout;
+	bool cr_first = layout_has_cr_first(l->fourcc);
+
+	*out = (AHardwareBuffer_Planes){
+		.planeCount = l->num_planes == 1 ? 1 : 3,
+		.planes = { { data[0], l->pixel_bytes, l->planes[0].stride } },
+	};
+	for (uint32_t i = 1; i < out->planeCount; i++) {
+		uint32_t nth = cr_first ? 3 - i : i;	/* of the two in the buffer's order */
+		uint32_t of = l->num_planes == 2 ? 1 : nth;
+		uint8_t *first = data[of];
+
+		if (l->num_planes == 2)
+			first += (nth - 1) * l->pixel_bytes;
+		out->planes[i] = (AHardwareBuffer_Plane){
+			first, l->num_planes == 2 ? 2 * l->pixel_bytes : l->pixel_bytes,
+			l->planes[of].stride,
+		};
+	}
 }
 
 int AHardwareBuffer_lockPlanes(AHardwareBuffer *buffer, uint64_t usage, int32_t fence,
 			       const ARect *rect, AHardwareBuffer_Planes *outPlanes)
 {
-	void *address;
-	int error;
+	void *data[NNA_HARDWARE_PLANES];
+	int error = 0;
 
-	if (!outPlanes) {
-		if (fence >= 0)
-			close(fence);
+	if (fence >= 0)
+		error = wait_for_fence(fence);
+	if (!buffer || !outPlanes || !sync_flags(usage) || !rect_is_inside(buffer, rect))
 		return -EINVAL;
-	}
-	error = AHardwareBuffer_lock(buffer, usage, fence, rect, &address);
-	if (error)
-		return error;
-	*outPlanes = (AHardwareBuffer_Planes){
-		.planeCount = 1,
-		.planes = { { address, buffer->layout.pixel_bytes, buffer->layout.stride } },
-	};
-	return 0;
+	if (!error)
+		error = begin(buffer, sync_flags(usage), data);
+	if (!error)
+		tell_planes(buffer, data, outPlanes);
+	return error;
 }
 
 int AHardwareBuffer_unlock(AHardwareBuffer *buffer, int32_t *fence)
@@ -155,7 +212,7 @@ int AHardwareBuffer_unlock(AHardwareBuffer *buffer, int32_t *fence)
 		buffer->locked = 0;
 	}
 	if (flags)
-		error = sync_fd(buffer->fd, DMA_BUF_SYNC_END | flags);
+		error = sync_files(buffer, buffer->num_files, DMA_BUF_SYNC_END | flags);
 	pthread_mutex_unlock(&buffer->lock);
 	if (fence)
 		*fence = -1;

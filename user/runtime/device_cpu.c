@@ -9,8 +9,8 @@
 #include "ops/op.h"
 #include "runtime/cache_cpu.h"
 #include "runtime/device.h"
-#include "runtime/hardware_memory.h"
 #include "runtime/log.h"
+#include "runtime/reachable.h"
 
 #define CPU_NAME "nnapi-reference"
 #define CPU_VERSION "0.1.0"
@@ -23,11 +23,41 @@ struct cpu_prepared {
 	struct cpu_cached cached;	/* where it is from the cache: what `plan` is of */
 };
 
+/* Which of the memories that constants lie in cannot be reached. */
+static int find_unreachable(const struct graph *graph, bool *unreachable)
+{
+	uint32_t i, count = 0;
+
+	for (i = 0; i < graph->model.num_pools; i++) {
+		struct nn_error why = { "" };
+		uint8_t *base;
+
+		unreachable[i] = memory_begin(graph->memories[i], PROT_READ, &base, &why) !=
+				 ANEURALNETWORKS_NO_ERROR;
+		if (unreachable[i])
+			count++;
+		else
+			memory_end(graph->memories[i], PROT_READ, false, base, &why);
+	}
+	return count;
+}
+
 static int cpu_get_supported(const ANeuralNetworksDevice *device, const struct graph *graph,
 			     bool *supported, struct nn_error *err)
 {
+	int result = rt_fail_status(err, nn_ops_check_model(&graph->model, supported, err));
+	bool *unreachable;
+
 	(void)device;
-	return rt_fail_status(err, nn_ops_check_model(&graph->model, supported, err));
+	if (result != ANEURALNETWORKS_NO_ERROR || !graph->model.num_pools)
+		return result;
+	unreachable = calloc(graph->model.num_pools, sizeof(*unreachable));
+	if (!unreachable)
+		return rt_out_of_memory(err);
+	if (find_unreachable(graph, unreachable))
+		result = graph_deny_unreachable(graph, unreachable, supported, err);
+	free(unreachable);
+	return result;
 }
 
 static void cpu_free(struct prepared *prepared)
@@ -41,7 +71,28 @@ static void cpu_free(struct prepared *prepared)
 	free(cpu);
 }
 
-static int map_pools(struct cpu_prepared *cpu, const struct graph *graph, struct nn_error *err)
+/* Ends the accesses to the first `count` memories of constants; what failed before counts. */
+static int end_pools(const struct cpu_prepared *cpu, const struct graph *graph, uint32_t count,
+		     int result, struct nn_error *err)
+{
+	while (count--) {
+		struct nn_error one = { "" };
+		int ended = memory_end(graph->memories[count], PROT_READ, false,
+				       (uint8_t *)cpu->pools[count].base, &one);
+
+		if (result == ANEURALNETWORKS_NO_ERROR && ended != ANEURALNETWORKS_NO_ERROR) {
+			result = ended;
+			*err = one;
+		}
+	}
+	return result;
+}
+
+/*
+ * Begins to access the memory of the constants. They must not change from then on, so the access
+ * ends when the plan is made, though the plan goes on reading them.
+ */
+static int begin_pools(struct cpu_prepared *cpu, const struct graph *graph, struct nn_error *err)
 {
 	uint32_t i;
 
@@ -50,10 +101,10 @@ static int map_pools(struct cpu_prepared *cpu, const struct graph *graph, struct
 		return rt_out_of_memory(err);
 	for (i = 0; i < graph->model.num_pools; i++) {
 		uint8_t *base;
-		int result = memory_map(graph->memories[i], PROT_READ, &base, err);
+		int result = memory_begin(graph->memories[i], PROT_READ, &base, err);
 
 		if (result != ANEURALNETWORKS_NO_ERROR)
-			return result;
+			return end_pools(cpu, graph, i, result, err);
 		cpu->pools[i] = (struct nn_pool){ base, graph->model.pools[i].size };
 	}
 	cpu->model = graph->model;
@@ -80,10 +131,12 @@ static int cpu_prepare(const ANeuralNetworksDevice *device, const struct graph *
 	if (!cpu)
 		return rt_out_of_memory(err);
 	cpu->base.ops = device->ops;
-	result = map_pools(cpu, graph, err);
-	if (result == ANEURALNETWORKS_NO_ERROR)
+	result = begin_pools(cpu, graph, err);
+	if (result == ANEURALNETWORKS_NO_ERROR) {
 		result = rt_fail_status(err, nn_plan_create(&cpu->model, &plan_options,
 							    &cpu->plan, err));
+		result = end_pools(cpu, graph, graph->model.num_pools, result, err);
+	}
 	if (result != ANEURALNETWORKS_NO_ERROR) {
 		cpu_free(&cpu->base);
 		return result;
@@ -141,19 +194,18 @@ static int cpu_prepare_cached(const ANeuralNetworksDevice *device, const struct 
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-static int map_args(const struct request_arg *from, uint32_t count, int prot, struct nn_arg *to,
-		    struct nn_error *err)
+/* Begins the accesses to arguments; those whose data are set have begun. */
+static int begin_args(const struct request_arg *from, uint32_t count, int prot, struct nn_arg *to,
+		      struct nn_error *err)
 {
 	uint32_t i;
 
 	for (i = 0; i < count; i++) {
 		uint8_t *data = from[i].pointer;
-		int result;
 
 		if (from[i].memory) {
-			result = from[i].memory->hardware ?
-				 hardware_begin(from[i].memory, prot & PROT_WRITE, &data, err) :
-				 memory_map(from[i].memory, prot, &data, err);
+			int result = memory_begin(from[i].memory, prot, &data, err);
+
 			if (result != ANEURALNETWORKS_NO_ERROR)
 				return result;
 			data += from[i].offset;
@@ -165,13 +217,13 @@ static int map_args(const struct request_arg *from, uint32_t count, int prot, st
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Ends the access to a hardware buffer that map_args() began; without, the data are NULL. */
-static int end_arg(const struct request_arg *from, const struct nn_arg *arg, bool written,
-		   struct nn_error *err)
+/* Ends the access that begin_args() began; where it did not, the data are NULL. */
+static int end_arg(const struct request_arg *from, const struct nn_arg *arg, int prot,
+		   bool written, struct nn_error *err)
 {
-	if (!from->memory || !from->memory->hardware || !arg->data)
+	if (!from->memory || !arg->data)
 		return ANEURALNETWORKS_NO_ERROR;
-	return hardware_end(from->memory, written, (uint8_t *)arg->data - from->offset, err);
+	return memory_end(from->memory, prot, written, (uint8_t *)arg->data - from->offset, err);
 }
 
 static int end_args(const struct request *request, bool written, const struct nn_arg *args,
@@ -181,11 +233,11 @@ static int end_args(const struct request *request, bool written, const struct nn
 	uint32_t i;
 
 	for (i = 0; i < request->num_inputs; i++) {
-		one = end_arg(&request->inputs[i], args++, false, err);
+		one = end_arg(&request->inputs[i], args++, PROT_READ, false, err);
 		result = result == ANEURALNETWORKS_NO_ERROR ? one : result;
 	}
 	for (i = 0; i < request->num_outputs; i++) {
-		one = end_arg(&request->outputs[i], args++, written, err);
+		one = end_arg(&request->outputs[i], args++, PROT_WRITE, written, err);
 		result = result == ANEURALNETWORKS_NO_ERROR ? one : result;
 	}
 	return result;
@@ -210,10 +262,10 @@ static int cpu_execute(struct prepared *prepared, struct request *request, struc
 
 	if (!args)
 		return rt_out_of_memory(err);
-	result = map_args(request->inputs, request->num_inputs, PROT_READ, args, err);
+	result = begin_args(request->inputs, request->num_inputs, PROT_READ, args, err);
 	if (result == ANEURALNETWORKS_NO_ERROR)
-		result = map_args(request->outputs, request->num_outputs, PROT_WRITE,
-				  args + request->num_inputs, err);
+		result = begin_args(request->outputs, request->num_outputs, PROT_WRITE,
+				    args + request->num_inputs, err);
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		result = rt_fail_status(err, nn_plan_execute(cpu->plan, &execution, err));
 	done = result == ANEURALNETWORKS_NO_ERROR;

@@ -75,7 +75,8 @@ struct channel {
 	struct arena arena;
 };
 
-static int import_pools(struct nna_device *device, const struct graph *graph,
+/* `need_all`: else what cannot be reached is NULL. */
+static int import_pools(struct nna_device *device, const struct graph *graph, bool need_all,
 			struct nna_memory ***memories, struct nn_error *err)
 {
 	int result = ANEURALNETWORKS_NO_ERROR;
@@ -84,8 +85,13 @@ static int import_pools(struct nna_device *device, const struct graph *graph,
 	*memories = calloc(graph->model.num_pools + 1, sizeof(**memories));
 	if (!*memories)
 		return rt_out_of_memory(err);
-	for (i = 0; i < graph->model.num_pools && result == ANEURALNETWORKS_NO_ERROR; i++)
+	for (i = 0; i < graph->model.num_pools && result == ANEURALNETWORKS_NO_ERROR; i++) {
 		result = memory_import(graph->memories[i], PROT_READ, device, &(*memories)[i], err);
+		if (result == ANEURALNETWORKS_UNMAPPABLE && !need_all) {
+			(*memories)[i] = NULL;
+			result = ANEURALNETWORKS_NO_ERROR;
+		}
+	}
 	return result;
 }
 
@@ -97,7 +103,7 @@ static int accel_get_supported(const ANeuralNetworksDevice *device, const struct
 	int result = handle_get(device->handle, &nna, err);
 
 	if (result == ANEURALNETWORKS_NO_ERROR)
-		result = import_pools(nna, graph, &memories, err);
+		result = import_pools(nna, graph, false, &memories, err);
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		result = rt_fail_status(err, nna_get_supported_operations(nna, &graph->model,
 									  memories, supported,
@@ -173,7 +179,7 @@ static int prepare_graph(struct nna_device *device, const struct graph *graph,
 		.cache = cache,
 	};
 	struct nna_memory **memories;
-	int result = import_pools(device, graph, &memories, err);
+	int result = import_pools(device, graph, true, &memories, err);
 
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		result = rt_fail_status(err, nna_prepare_model(device, &graph->model, memories,
@@ -825,6 +831,8 @@ static int allocate(const ANeuralNetworksDevice *device, const struct prepared_r
 								 num_in, out, num_out,
 								 &domain->buffer, &domain->token,
 								 err));
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		domain->device = nna;
 	arena_free(&arena);
 	return result;
 }

@@ -21,10 +21,13 @@ void hardware_free(struct memory_hardware *hardware)
 	free(hardware);
 }
 
-/* What the buffer's file permits. */
-static int protection(int fd)
+/* What the buffer's files permit. */
+static int protection(const struct nna_hardware_layout *layout)
 {
-	return (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR ? PROT_READ | PROT_WRITE : PROT_READ;
+	for (uint32_t i = 0; i < layout->num_planes; i++)
+		if ((fcntl(layout->planes[i].fd, F_GETFL) & O_ACCMODE) != O_RDWR)
+			return PROT_READ;
+	return PROT_READ | PROT_WRITE;
 }
 
 static int create(AHardwareBuffer *buffer, ANeuralNetworksMemory **memory, struct nn_error *err)
@@ -41,9 +44,8 @@ static int create(AHardwareBuffer *buffer, ANeuralNetworksMemory **memory, struc
 		free(hardware);
 		return rt_fail(err, ANEURALNETWORKS_OUT_OF_MEMORY, "too many files are open");
 	}
-	result = memory_create(copy, protection(fd), hardware->layout.offset,
-			       (size_t)hardware->layout.row_bytes * hardware->layout.height, memory,
-			       err);
+	result = memory_create(copy, protection(&hardware->layout),
+			       hardware->layout.planes[0].offset, hardware->layout.size, memory, err);
 	if (result != ANEURALNETWORKS_NO_ERROR) {
 		free(hardware);
 		return result;
@@ -69,28 +71,54 @@ enum nn_status hardware_import(const ANeuralNetworksMemory *memory, struct nna_d
 			       struct nna_memory **imported, struct nn_error *err)
 {
 	const struct nna_hardware_layout *layout = &memory->hardware->layout;
-	const struct nna_format format = {
+	struct nna_format format = {
 		.fourcc = layout->fourcc,
-		.width = layout->row_bytes / layout->pixel_bytes,
+		.width = layout->width,
 		.height = layout->height,
-		.stride = layout->stride,
-		.offset = layout->offset,
+		.stride = layout->planes[0].stride,
+		.offset = layout->planes[0].offset,
 	};
 
-	return nna_memory_import_formatted(device, memory->fd, memory->prot, &format, imported, err);
+	for (uint32_t i = 1; i < layout->num_planes; i++)
+		format.planes[i - 1] = (struct nna_plane){
+			.fd = layout->planes[i].fd,
+			.stride = layout->planes[i].stride,
+			.offset = layout->planes[i].offset,
+		};
+	return nna_memory_import_formatted(device, layout->planes[0].fd, memory->prot, &format,
+					   imported, err);
 }
 
-/* Whether a picture's rows lie one after the other. */
+/* Whether the pixels of all planes lie one after the other. */
 static bool is_dense(const struct nna_hardware_layout *layout)
 {
-	return layout->stride == layout->row_bytes || layout->height == 1;
+	uint64_t at = layout->planes[0].offset;
+
+	for (uint32_t i = 0; i < layout->num_planes; i++) {
+		const struct nna_hardware_plane *plane = &layout->planes[i];
+
+		if (plane->fd != layout->planes[0].fd || plane->offset != at ||
+		    (plane->stride != plane->row_bytes && plane->rows > 1))
+			return false;
+		at += (uint64_t)plane->row_bytes * plane->rows;
+	}
+	return true;
 }
 
-static void copy_rows(uint8_t *to, size_t to_stride, const uint8_t *from, size_t from_stride,
-		      const struct nna_hardware_layout *layout)
+/* Copies pixels between planes and the bytes that they are as a tensor. */
+static void copy_planes(const struct nna_hardware_layout *layout,
+			void *const planes[NNA_HARDWARE_PLANES], uint8_t *data, bool to_planes)
 {
-	for (uint32_t y = 0; y < layout->height; y++)
-		memcpy(to + y * to_stride, from + y * from_stride, layout->row_bytes);
+	for (uint32_t i = 0; i < layout->num_planes; i++) {
+		const struct nna_hardware_plane *plane = &layout->planes[i];
+		uint8_t *row = planes[i];
+
+		for (uint32_t y = 0; y < plane->rows; y++) {
+			memcpy(to_planes ? row : data, to_planes ? data : row, plane->row_bytes);
+			row += plane->stride;
+			data += plane->row_bytes;
+		}
+	}
 }
 
 int hardware_begin(const ANeuralNetworksMemory *memory, bool write, uint8_t **data,
@@ -100,14 +128,14 @@ int hardware_begin(const ANeuralNetworksMemory *memory, bool write, uint8_t **da
 	const struct nna_hardware_layout *layout = &hardware->layout;
 	uint64_t usage = AHARDWAREBUFFER_USAGE_CPU_READ_OFTEN |
 			 (write ? AHARDWAREBUFFER_USAGE_CPU_WRITE_OFTEN : 0);
-	void *address;
+	void *planes[NNA_HARDWARE_PLANES];
 	int error;
 
-	error = AHardwareBuffer_lock(hardware->buffer, usage, -1, NULL, &address);
+	error = nna_hardware_buffer_lock(hardware->buffer, usage, planes);
 	if (error)
 		return rt_fail(err, ANEURALNETWORKS_UNMAPPABLE,
 			       "a hardware buffer cannot be reached: %s", strerror(-error));
-	*data = address;
+	*data = planes[0];
 	if (is_dense(layout))
 		return ANEURALNETWORKS_NO_ERROR;
 	*data = malloc(memory->size);
@@ -116,7 +144,7 @@ int hardware_begin(const ANeuralNetworksMemory *memory, bool write, uint8_t **da
 		return rt_out_of_memory(err);
 	}
 	if (!write)
-		copy_rows(*data, layout->row_bytes, address, layout->stride, layout);
+		copy_planes(layout, planes, *data, false);
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
@@ -126,14 +154,14 @@ int hardware_end(const ANeuralNetworksMemory *memory, bool written, uint8_t *dat
 	const struct memory_hardware *hardware = memory->hardware;
 	const struct nna_hardware_layout *layout = &hardware->layout;
 	uint64_t usage = AHARDWAREBUFFER_USAGE_CPU_WRITE_OFTEN;
+	void *planes[NNA_HARDWARE_PLANES];
 	int error = 0;
-	void *address;
 
 	if (!is_dense(layout)) {
 		if (written)
-			error = AHardwareBuffer_lock(hardware->buffer, usage, -1, NULL, &address);
+			error = nna_hardware_buffer_lock(hardware->buffer, usage, planes);
 		if (written && !error) {
-			copy_rows(address, layout->stride, data, layout->row_bytes, layout);
+			copy_planes(layout, planes, data, true);
 			error = AHardwareBuffer_unlock(hardware->buffer, NULL);
 		}
 		free(data);

@@ -29,14 +29,9 @@ static inline bool memory_is_picture(const ANeuralNetworksMemory *memory)
 enum nn_status hardware_import(const ANeuralNetworksMemory *memory, struct nna_device *device,
 			       struct nna_memory **imported, struct nn_error *err);
 
-/*
- * Begins an access of this process: *data are the bytes of a BLOB, or the rows of a picture without
- * what lies between them, which may be a copy. UNMAPPABLE: they cannot be reached.
- */
+/* memory_begin() and memory_end() of a picture. */
 int hardware_begin(const ANeuralNetworksMemory *memory, bool write, uint8_t **data,
 		   struct nn_error *err);
-
-/* Ends it; `written`: the data are new. UNMAPPABLE: they did not get there. */
 int hardware_end(const ANeuralNetworksMemory *memory, bool written, uint8_t *data,
 		 struct nn_error *err);
 

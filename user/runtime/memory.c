@@ -10,9 +10,14 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+#include <linux/dma-buf.h>
+#include <linux/magic.h>
 
 #include "runtime/hardware_memory.h"
 #include "runtime/log.h"
@@ -119,6 +124,7 @@ void ANeuralNetworksMemory_free(ANeuralNetworksMemory *memory)
 /* Called with the lock held. */
 static int map(ANeuralNetworksMemory *memory, struct nn_error *err)
 {
+	struct statfs fs;
 	struct stat st;
 	size_t end;
 	void *base;
@@ -137,6 +143,7 @@ static int map(ANeuralNetworksMemory *memory, struct nn_error *err)
 			       "%zu bytes at offset %zu of fd %d cannot be mapped: %s",
 			       memory->size, memory->offset, memory->fd, strerror(errno));
 	memory->base = base;
+	memory->is_dmabuf = !fstatfs(memory->fd, &fs) && fs.f_type == DMA_BUF_MAGIC;
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
@@ -167,6 +174,47 @@ int memory_map(const ANeuralNetworksMemory *memory, int prot, uint8_t **base,
 	return result;
 }
 
+/* Tells the exporter of a dma-buf; at the start it waits for other drivers' fences. */
+static int sync_dmabuf(const ANeuralNetworksMemory *memory, uint64_t flags, struct nn_error *err)
+{
+	struct dma_buf_sync sync = { flags };
+
+	while (ioctl(memory->fd, DMA_BUF_IOCTL_SYNC, &sync))
+		if (errno != EINTR && errno != EAGAIN)
+			return rt_fail(err, ANEURALNETWORKS_UNMAPPABLE,
+				       "a dma-buf cannot be reached: its driver says: %s",
+				       strerror(errno));
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
+static uint64_t sync_flags(int prot)
+{
+	return prot & PROT_WRITE ? DMA_BUF_SYNC_RW : DMA_BUF_SYNC_READ;
+}
+
+int memory_begin(const ANeuralNetworksMemory *memory, int prot, uint8_t **data,
+		 struct nn_error *err)
+{
+	int result;
+
+	if (memory_is_picture(memory))
+		return hardware_begin(memory, prot & PROT_WRITE, data, err);
+	result = memory_map(memory, prot, data, err);
+	if (result == ANEURALNETWORKS_NO_ERROR && memory->is_dmabuf)
+		result = sync_dmabuf(memory, DMA_BUF_SYNC_START | sync_flags(prot), err);
+	return result;
+}
+
+int memory_end(const ANeuralNetworksMemory *memory, int prot, bool written, uint8_t *data,
+	       struct nn_error *err)
+{
+	if (memory_is_picture(memory))
+		return hardware_end(memory, written, data, err);
+	if (memory->is_dmabuf)
+		return sync_dmabuf(memory, DMA_BUF_SYNC_END | sync_flags(prot), err);
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
 int memory_import(const ANeuralNetworksMemory *memory, int prot, struct nna_device *device,
 		  struct nna_memory **imported, struct nn_error *err)
 {
@@ -190,8 +238,9 @@ int memory_import(const ANeuralNetworksMemory *memory, int prot, struct nna_devi
 					   &writable(memory)->imported, err);
 	*imported = memory->imported;
 	pthread_mutex_unlock(&writable(memory)->lock);
-	if (status == NN_INVALID_ARGUMENT)
-		return rt_fail(err, ANEURALNETWORKS_UNMAPPABLE, "the device cannot reach it");
+	/* The line of the log says why. */
+	if (status == NN_INVALID_ARGUMENT || status == NN_GENERAL_FAILURE)
+		return ANEURALNETWORKS_UNMAPPABLE;
 	return rt_fail_status(err, status);
 }
 

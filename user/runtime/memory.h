@@ -24,6 +24,7 @@ struct memory_domain {
 	uint32_t num_roles;
 	struct memory_role *roles;
 	struct nna_buffer *buffer;	/* of the device that has its roles; NULL: shared memory */
+	struct nna_device *device;	/* that one; the buffer keeps it */
 	uint32_t token;			/* stands for it in requests to that device */
 
 	/* Under the memory's lock. */
@@ -41,6 +42,7 @@ struct ANeuralNetworksMemory {
 
 	pthread_mutex_t lock;
 	uint8_t *base;			/* NULL until mapped */
+	bool is_dmabuf;			/* once mapped: its exporter wants to be told of accesses */
 	struct nna_memory *imported;	/* NULL until a device needed it */
 	struct nna_device *imported_by;	/* a forked child has another handle of it */
 };
@@ -67,6 +69,18 @@ static inline bool memory_is_on_device(const ANeuralNetworksMemory *memory)
  * not for those. Mapped once and until the memory goes.
  */
 int memory_map(const ANeuralNetworksMemory *memory, int prot, uint8_t **base,
+	       struct nn_error *err);
+
+/*
+ * Begins an access of this process, of `prot`: *data are the bytes, or the pixels of a picture
+ * without what lies between them, which may be a copy. Of a dma-buf, other drivers' fences are
+ * waited for and its exporter is told. UNMAPPABLE: they cannot be reached.
+ */
+int memory_begin(const ANeuralNetworksMemory *memory, int prot, uint8_t **data,
+		 struct nn_error *err);
+
+/* Ends it; `written`: the data are new. UNMAPPABLE: they did not get there. */
+int memory_end(const ANeuralNetworksMemory *memory, int prot, bool written, uint8_t *data,
 	       struct nn_error *err);
 
 /*

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "runtime/hardware_memory.h"
 #include "runtime/log.h"
 #include "runtime/memory_desc.h"
 #include "runtime/operand.h"
@@ -89,32 +90,89 @@ static int copy_through_host(const struct contents *source, const struct content
 	return result;
 }
 
+/*
+ * Between memory of a device and other memory: the device copies what it can reach. Of what it cannot,
+ * *reached is false.
+ */
+static int copy_on_device(const struct contents *source, const struct contents *destination,
+			  bool *reached, struct nn_error *err)
+{
+	bool out = memory_is_on_device(source->memory);
+	const ANeuralNetworksMemory *other = (out ? destination : source)->memory;
+	const struct memory_domain *domain = (out ? source : destination)->memory->domain;
+	struct nna_memory *memory;
+	int result;
+
+	result = memory_import(other, out ? PROT_WRITE : PROT_READ, domain->device, &memory, err);
+	*reached = result == ANEURALNETWORKS_NO_ERROR;
+	if (!*reached)
+		return result;
+	return rt_fail_status(err, out ? nna_buffer_copy_to(domain->buffer, memory, err) :
+			      nna_buffer_copy_from(domain->buffer, memory,
+						   destination->operand.rank,
+						   destination->operand.dims, err));
+}
+
+/* The same by this process, and the copy of one memory of neither to another. */
+static int copy_here(const struct contents *source, const struct contents *destination,
+		     struct nn_error *err)
+{
+	bool from_device = memory_is_on_device(source->memory);
+	bool to_device = memory_is_on_device(destination->memory);
+	struct nn_error late = { "" };
+	int result = ANEURALNETWORKS_NO_ERROR, ended = ANEURALNETWORKS_NO_ERROR;
+	uint8_t *from = NULL, *to = NULL;
+
+	if (!from_device)
+		result = memory_begin(source->memory, PROT_READ, &from, err);
+	if (result == ANEURALNETWORKS_NO_ERROR && !to_device) {
+		result = memory_begin(destination->memory, PROT_WRITE, &to, err);
+		if (result != ANEURALNETWORKS_NO_ERROR && !from_device)
+			memory_end(source->memory, PROT_READ, false, from, &late);
+	}
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		return result;
+	if (from_device)
+		result = read_device(source, to, err);
+	else if (to_device)
+		result = write_device(destination, from, err);
+	else
+		memmove(to, from, source->size);
+	if (!to_device)
+		ended = memory_end(destination->memory, PROT_WRITE,
+				   result == ANEURALNETWORKS_NO_ERROR, to, &late);
+	if (!from_device)
+		memory_end(source->memory, PROT_READ, false, from, &late);
+	if (result == ANEURALNETWORKS_NO_ERROR && ended != ANEURALNETWORKS_NO_ERROR) {
+		*err = late;
+		return ended;
+	}
+	return result;
+}
+
 static int copy_bytes(const struct contents *source, const struct contents *destination,
 		      struct nn_error *err)
 {
 	bool from_device = memory_is_on_device(source->memory);
 	bool to_device = memory_is_on_device(destination->memory);
-	int result = ANEURALNETWORKS_NO_ERROR;
-	uint8_t *from, *to;
+	bool reached = false;
+	int result;
 
 	if (source->size != destination->size)
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
 			       "%zu bytes are copied to a memory of %zu", source->size,
 			       destination->size);
+	if (memory_is_picture(source->memory) || memory_is_picture(destination->memory))
+		return rt_fail(err, ANEURALNETWORKS_UNMAPPABLE,
+			       "a picture's bytes are not a memory's");
 	if (from_device && to_device)
 		return copy_through_host(source, destination, err);
-	if (!from_device)
-		result = memory_map(source->memory, PROT_READ, &from, err);
-	if (result == ANEURALNETWORKS_NO_ERROR && !to_device)
-		result = memory_map(destination->memory, PROT_WRITE, &to, err);
-	if (result != ANEURALNETWORKS_NO_ERROR)
-		return result;
-	if (from_device)
-		return read_device(source, to, err);
-	if (to_device)
-		return write_device(destination, from, err);
-	memmove(to, from, source->size);
-	return ANEURALNETWORKS_NO_ERROR;
+	if (from_device || to_device) {
+		result = copy_on_device(source, destination, &reached, err);
+		if (reached || result != ANEURALNETWORKS_UNMAPPABLE)
+			return result;
+	}
+	return copy_here(source, destination, err);
 }
 
 static int copy(const ANeuralNetworksMemory *src, const ANeuralNetworksMemory *dst,

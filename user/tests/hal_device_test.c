@@ -395,9 +395,9 @@ static void test_foreign_files_are_refused(void **state)
 
 	(void)state;
 	assert_int_equal(nna_memory_import(device, event, PROT_READ, 0, PAGE, &m, &err),
-			 NN_INVALID_ARGUMENT);
+			 NN_GENERAL_FAILURE);
 	assert_int_equal(nna_memory_import(device, file, PROT_READ, 0, PAGE, &m, &err),
-			 NN_INVALID_ARGUMENT);
+			 NN_GENERAL_FAILURE);
 	assert_int_equal(nna_memory_alloc(device, UINT64_C(1) << 62, &m, &err),
 			 NN_RESOURCE_EXHAUSTED_PERSISTENT);
 	close(event);

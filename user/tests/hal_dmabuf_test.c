@@ -456,6 +456,7 @@ static void test_wrong_pictures(void **state)
 {
 	const struct nna_format good = { .fourcc = R8, .width = 8, .height = 8, .stride = 8 };
 	struct nna_format wrong[5] = { good, good, good, good, good };
+	struct nn_error err = { "" };
 	struct nna_memory *m;
 
 	(void)state;
@@ -464,10 +465,19 @@ static void test_wrong_pictures(void **state)
 	wrong[2].height = 1 << 20;
 	wrong[3].modifier = 1;
 	wrong[4].width = 0;
+	/* What is no picture, and what is one that the device cannot reach. */
 	for (int i = 0; i < 5; i++)
 		assert_int_equal(nna_memory_import_formatted(t.device, t.x.buffer, PROT_READ,
-							     &wrong[i], &m, NULL),
-				 NN_INVALID_ARGUMENT);
+							     &wrong[i], &m, &err),
+				 i == 0 || i == 3 ? NN_GENERAL_FAILURE : NN_INVALID_ARGUMENT);
+	wrong[3].modifier = UINT64_C(1) << 56 | 1;
+	err.message[0] = 0;
+	nna_memory_import_formatted(t.device, t.x.buffer, PROT_READ, &wrong[3], &m, &err);
+	assert_non_null(strstr(err.message, "modifier 0x100000000000001 is not linear"));
+	wrong[0].fourcc = 0x3631564e;	/* DRM_FORMAT_NV16 */
+	err.message[0] = 0;
+	nna_memory_import_formatted(t.device, t.x.buffer, PROT_READ, &wrong[0], &m, &err);
+	assert_non_null(strstr(err.message, "format NV16"));
 	assert_int_equal(nna_memory_import_formatted(t.device, -1, PROT_READ, &good, &m, NULL),
 			 NN_INVALID_ARGUMENT);
 }

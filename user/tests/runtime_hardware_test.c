@@ -58,7 +58,7 @@ static void test_allocate(void **state)
 	wrong[0].width = 0;
 	wrong[1].height = 0;
 	wrong[2].layers = 2;
-	wrong[3].format = AHARDWAREBUFFER_FORMAT_Y8Cb8Cr8_420;
+	wrong[3].format = AHARDWAREBUFFER_FORMAT_Y8Cb8Cr8_420;	/* of odd size */
 	wrong[4].format = AHARDWAREBUFFER_FORMAT_BLOB;
 	wrong[5].rfu1 = 1;
 	wrong[6].usage |= AHARDWAREBUFFER_USAGE_PROTECTED_CONTENT;
@@ -162,8 +162,8 @@ static void test_from_fd(void **state)
 		if (cases[i].error)
 			continue;
 		nna_hardware_buffer_layout(buffer, &layout);
-		assert_int_equal(layout.row_bytes, 30);
-		assert_int_equal(layout.stride, cases[i].stride ? cases[i].stride :
+		assert_int_equal(layout.planes[0].row_bytes, 30);
+		assert_int_equal(layout.planes[0].stride, cases[i].stride ? cases[i].stride :
 				 cases[i].pixels ? 3 * cases[i].pixels : 30);
 		assert_true(lock(buffer) != NULL);
 		unlock(buffer);
@@ -257,10 +257,10 @@ static void test_unsealed_memory_is_not_received(void **state)
 #define PIXEL	4
 #define BYTES	(WIDTH * HEIGHT * PIXEL)
 
-/* Bytes as they are: a ReLU of [1, HEIGHT, WIDTH, PIXEL]. */
-static ANeuralNetworksModel *identity(void)
+/* Bytes as they are: a ReLU of [1, height, row_bytes / PIXEL, PIXEL]. */
+static ANeuralNetworksModel *identity_of(uint32_t height, uint32_t row_bytes)
 {
-	static const uint32_t dims[] = { 1, HEIGHT, WIDTH, PIXEL }, in[] = { 0 }, out[] = { 1 };
+	const uint32_t dims[] = { 1, height, row_bytes / PIXEL, PIXEL }, in[] = { 0 }, out[] = { 1 };
 	const ANeuralNetworksOperandType type = {
 		ANEURALNETWORKS_TENSOR_QUANT8_ASYMM, 4, dims, 1.0f, 0,
 	};
@@ -285,10 +285,15 @@ static ANeuralNetworksCompilation *compile_on(const ANeuralNetworksDevice *devic
 	return compilation;
 }
 
-/* What is done on each device. */
-static void on_all_devices(void (*act)(ANeuralNetworksCompilation *compilation))
+static ANeuralNetworksModel *identity(void)
 {
-	ANeuralNetworksModel *model = identity();
+	return identity_of(HEIGHT, WIDTH * PIXEL);
+}
+
+/* What is done on each device, with that model, which goes. */
+static void on_all_devices_with(ANeuralNetworksModel *model,
+				void (*act)(ANeuralNetworksCompilation *compilation))
+{
 	ANeuralNetworksDevice *device;
 	uint32_t count;
 
@@ -305,6 +310,11 @@ static void on_all_devices(void (*act)(ANeuralNetworksCompilation *compilation))
 		ANeuralNetworksCompilation_free(compilation);
 	}
 	ANeuralNetworksModel_free(model);
+}
+
+static void on_all_devices(void (*act)(ANeuralNetworksCompilation *compilation))
+{
+	on_all_devices_with(identity(), act);
 }
 
 static AHardwareBuffer *picture(int fd, uint64_t offset, uint32_t stride)
@@ -368,6 +378,270 @@ static void test_pictures(void **state)
 	(void)state;
 	on_all_devices(use_pictures);
 }
+
+/* ---- planes ---- */
+
+#define P_WIDTH		8
+#define P_HEIGHT	4
+#define P_FILE		8192
+#define P_GAP		0xee
+#define FOURCC(a, b, c, d) \
+	((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
+
+/* Documentation/memory.rst to the byte: rows and bytes of a row of each plane. */
+static const struct plane_case {
+	const char *name;
+	uint32_t fourcc, format, num_planes;
+	struct { uint32_t rows, row_bytes; } planes[NNA_HARDWARE_PLANES];
+	uint32_t size;
+	/* Where lockPlanes finds Y, Cb and Cr: plane, bytes into it, bytes from one to the next. */
+	struct { uint32_t plane, offset, step; } samples[3];
+} plane_cases[] = {
+	{ "NV12", FOURCC('N', 'V', '1', '2'), AHARDWAREBUFFER_FORMAT_Y8Cb8Cr8_420, 2,
+	  { { 4, 8 }, { 2, 8 } }, 48, { { 0, 0, 1 }, { 1, 0, 2 }, { 1, 1, 2 } } },
+	{ "NV21", FOURCC('N', 'V', '2', '1'), AHARDWAREBUFFER_FORMAT_Y8Cb8Cr8_420, 2,
+	  { { 4, 8 }, { 2, 8 } }, 48, { { 0, 0, 1 }, { 1, 1, 2 }, { 1, 0, 2 } } },
+	{ "YUV420", FOURCC('Y', 'U', '1', '2'), AHARDWAREBUFFER_FORMAT_Y8Cb8Cr8_420, 3,
+	  { { 4, 8 }, { 2, 4 }, { 2, 4 } }, 48, { { 0, 0, 1 }, { 1, 0, 1 }, { 2, 0, 1 } } },
+	{ "YVU420", FOURCC('Y', 'V', '1', '2'), AHARDWAREBUFFER_FORMAT_Y8Cb8Cr8_420, 3,
+	  { { 4, 8 }, { 2, 4 }, { 2, 4 } }, 48, { { 0, 0, 1 }, { 2, 0, 1 }, { 1, 0, 1 } } },
+	{ "P010", FOURCC('P', '0', '1', '0'), AHARDWAREBUFFER_FORMAT_YCbCr_P010, 2,
+	  { { 4, 16 }, { 2, 16 } }, 96, { { 0, 0, 2 }, { 1, 0, 4 }, { 1, 2, 4 } } },
+	{ "YUYV", FOURCC('Y', 'U', 'Y', 'V'), NNA_HARDWARE_FORMAT_YUYV, 1,
+	  { { 4, 16 } }, 64, { { 0, 0, 2 } } },
+};
+
+/* How planes lie. */
+enum places { DENSE, GAPS, FILES, LAST_PLACES };
+
+struct planar {
+	int fds[NNA_HARDWARE_PLANES];
+	uint8_t *data[NNA_HARDWARE_PLANES];	/* of the plane's file */
+	AHardwareBuffer *buffer;
+	struct nna_hardware_picture picture;
+};
+
+/* A picture whose files are all P_GAP. */
+static void planar_open(struct planar *p, const struct plane_case *c, enum places places)
+{
+	uint64_t at = 0;
+
+	p->picture = (struct nna_hardware_picture){
+		.fourcc = c->fourcc, .width = P_WIDTH, .height = P_HEIGHT,
+		.num_planes = c->num_planes, .usage = CPU_RW,
+	};
+	for (uint32_t i = 0; i < c->num_planes; i++) {
+		struct nna_hardware_plane *plane = &p->picture.planes[i];
+
+		if (i && places != FILES) {
+			p->fds[i] = fcntl(p->fds[0], F_DUPFD_CLOEXEC, 0);
+			p->data[i] = p->data[0];
+		} else {
+			/* What goes through a socket must be there to stay. */
+			p->fds[i] = memfd_create("plane", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+			assert_int_equal(ftruncate(p->fds[i], P_FILE), 0);
+			assert_int_equal(fcntl(p->fds[i], F_ADD_SEALS, F_SEAL_SHRINK), 0);
+			p->data[i] = mmap(NULL, P_FILE, PROT_READ | PROT_WRITE, MAP_SHARED,
+					  p->fds[i], 0);
+			assert_ptr_not_equal(p->data[i], MAP_FAILED);
+			memset(p->data[i], P_GAP, P_FILE);
+		}
+		plane->fd = p->fds[i];
+		plane->stride = c->planes[i].row_bytes + (places == DENSE ? 0 : 5 + i);
+		plane->offset = places == FILES ? 100 * i + 3 : at;
+		at += (uint64_t)plane->stride * c->planes[i].rows + (places == DENSE ? 0 : 4096);
+		if (places == GAPS)
+			at = at % P_FILE;
+	}
+	assert_int_equal(nna_hardware_buffer_from_planes(&p->picture, &p->buffer), 0);
+}
+
+static void planar_close(struct planar *p, enum places places)
+{
+	for (uint32_t i = 0; i < p->picture.num_planes; i++) {
+		if (!i || places == FILES)
+			munmap(p->data[i], P_FILE);
+		close(p->fds[i]);
+	}
+}
+
+static uint8_t *planar_row(const struct planar *p, uint32_t plane, uint32_t row)
+{
+	return p->data[plane] + p->picture.planes[plane].offset +
+	       row * p->picture.planes[plane].stride;
+}
+
+/* The bytes of the tensor, in their order: sets them to `from` and on, or checks that. */
+static void planar_bytes(const struct planar *p, const struct plane_case *c, uint8_t from, bool set)
+{
+	for (uint32_t i = 0; i < c->num_planes; i++)
+		for (uint32_t y = 0; y < c->planes[i].rows; y++)
+			for (uint32_t x = 0; x < c->planes[i].row_bytes; x++, from++) {
+				if (set)
+					planar_row(p, i, y)[x] = from;
+				else
+					assert_int_equal(planar_row(p, i, y)[x], from);
+			}
+}
+
+/* Bytes of all files that are still what they were at first. */
+static size_t planar_gaps(const struct planar *p, enum places places)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < (places == FILES ? p->picture.num_planes : 1); i++)
+		for (size_t k = 0; k < P_FILE; k++)
+			count += p->data[i][k] == P_GAP;
+	return count;
+}
+
+static const struct plane_case *plane_case;
+
+static void run_planes(ANeuralNetworksCompilation *compilation, enum places from_places,
+		       enum places to_places, bool in_burst)
+{
+	struct planar from, to;
+	ANeuralNetworksMemory *in, *out;
+	ANeuralNetworksExecution *execution;
+	ANeuralNetworksBurst *burst;
+	size_t gaps;
+
+	planar_open(&from, plane_case, from_places);
+	planar_open(&to, plane_case, to_places);
+	planar_bytes(&from, plane_case, 1, true);
+	gaps = planar_gaps(&to, to_places);
+	in = memory_of(from.buffer);
+	out = memory_of(to.buffer);
+	assert_ok(ANeuralNetworksExecution_create(compilation, &execution));
+	assert_ok(ANeuralNetworksExecution_setInputFromMemory(execution, 0, NULL, in, 0, 0));
+	assert_ok(ANeuralNetworksExecution_setOutputFromMemory(execution, 0, NULL, out, 0, 0));
+	assert_ok(ANeuralNetworksBurst_create(compilation, &burst));
+	if (in_burst)
+		assert_ok(ANeuralNetworksExecution_burstCompute(execution, burst));
+	else
+		assert_ok(ANeuralNetworksExecution_compute(execution));
+	ANeuralNetworksBurst_free(burst);
+	planar_bytes(&to, plane_case, 1, false);
+	assert_int_equal(planar_gaps(&to, to_places), gaps - plane_case->size);
+	ANeuralNetworksExecution_free(execution);
+	ANeuralNetworksMemory_free(in);
+	ANeuralNetworksMemory_free(out);
+	planar_close(&from, from_places);
+	planar_close(&to, to_places);
+}
+
+static void use_planes(ANeuralNetworksCompilation *compilation)
+{
+	for (int i = DENSE; i < LAST_PLACES; i++)
+		for (int k = 0; k < 2; k++)
+			run_planes(compilation, i, (i + 1) % LAST_PLACES, k);
+}
+
+static void test_planes(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(plane_cases); i++) {
+		plane_case = &plane_cases[i];
+		print_message("%s\n", plane_case->name);
+		on_all_devices_with(identity_of(plane_case->size / 8, 8), use_planes);
+	}
+}
+
+static void test_lock_planes(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(plane_cases); i++) {
+		const struct plane_case *c = &plane_cases[i];
+		uint32_t num = c->num_planes == 1 ? 1 : 3;
+		AHardwareBuffer_Planes planes;
+		AHardwareBuffer *again;
+		AHardwareBuffer_Desc desc;
+		struct planar p;
+		int ends[2];
+
+		planar_open(&p, c, FILES);
+		planar_bytes(&p, c, 1, true);
+		AHardwareBuffer_describe(p.buffer, &desc);
+		assert_int_equal(desc.format, c->format);
+		/* Through a socket, with a file for each plane. */
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+		assert_int_equal(AHardwareBuffer_sendHandleToUnixSocket(p.buffer, ends[0]), 0);
+		assert_int_equal(AHardwareBuffer_recvHandleFromUnixSocket(ends[1], &again), 0);
+		close(ends[0]);
+		close(ends[1]);
+		assert_int_equal(AHardwareBuffer_lockPlanes(again, CPU_RW, -1, NULL, &planes), 0);
+		assert_int_equal(planes.planeCount, num);
+		for (uint32_t k = 0; k < num; k++) {
+			uint32_t plane = c->samples[k].plane;
+
+			assert_int_equal(*(uint8_t *)planes.planes[k].data,
+					 planar_row(&p, plane, 0)[c->samples[k].offset]);
+			assert_int_equal(planes.planes[k].pixelStride, c->samples[k].step);
+			assert_int_equal(planes.planes[k].rowStride,
+					 p.picture.planes[plane].stride);
+		}
+		unlock(again);
+		AHardwareBuffer_release(again);
+		AHardwareBuffer_release(p.buffer);
+		planar_close(&p, FILES);
+	}
+}
+
+/* What allocate makes of a flexible YUV: NV12, with planes one after the other. */
+static void test_allocate_planes(void **state)
+{
+	AHardwareBuffer *buffer = allocate(AHARDWAREBUFFER_FORMAT_Y8Cb8Cr8_420, 6, 4);
+	struct nna_hardware_layout l;
+
+	(void)state;
+	nna_hardware_buffer_layout(buffer, &l);
+	assert_int_equal(l.fourcc, FOURCC('N', 'V', '1', '2'));
+	assert_int_equal(l.num_planes, 2);
+	assert_int_equal(l.size, 36);
+	assert_int_equal(l.planes[1].offset, 24);
+	assert_int_equal(l.planes[1].stride, 6);
+	AHardwareBuffer_release(buffer);
+}
+
+static void test_wrong_planes(void **state)
+{
+	const uint64_t intel_x_tiled = UINT64_C(1) << 56 | 1, invalid = (UINT64_C(1) << 56) - 1;
+	struct nna_hardware_picture good = {
+		.fourcc = FOURCC('N', 'V', '1', '2'), .width = 8, .height = 4, .num_planes = 2,
+	};
+	struct nna_hardware_picture wrong[12];
+	static const int errors[12] = {
+		-EOPNOTSUPP, -EOPNOTSUPP, -EOPNOTSUPP, -EINVAL, -EINVAL, -EINVAL, -EINVAL, -EINVAL,
+		-EINVAL, -EINVAL, -EBADF, -EINVAL,
+	};
+	AHardwareBuffer *buffer;
+	int fd = new_file(48);
+
+	(void)state;
+	good.planes[0] = (struct nna_hardware_plane){ .fd = fd, .stride = 8 };
+	good.planes[1] = (struct nna_hardware_plane){ .fd = fd, .stride = 8, .offset = 32 };
+	for (int i = 0; i < 12; i++)
+		wrong[i] = good;
+	wrong[0].modifier = intel_x_tiled;
+	wrong[1].modifier = invalid;
+	wrong[2].fourcc = FOURCC('N', 'V', '1', '6');
+	wrong[3].width = 7;
+	wrong[4].height = 3;
+	wrong[5].num_planes = 1;
+	wrong[6].num_planes = 3;
+	wrong[7].planes[0].stride = 7;
+	wrong[8].planes[1].offset = 33;
+	wrong[9].planes[1].offset = UINT64_MAX;
+	wrong[10].planes[1].fd = -1;
+	wrong[11].usage = AHARDWAREBUFFER_USAGE_PROTECTED_CONTENT;
+	for (int i = 0; i < 12; i++)
+		assert_int_equal(nna_hardware_buffer_from_planes(&wrong[i], &buffer), errors[i]);
+	assert_int_equal(nna_hardware_buffer_from_planes(&good, &buffer), 0);
+	AHardwareBuffer_release(buffer);
+	close(fd);
+}
+
+/* ---- what allocate makes ---- */
 
 static void use_allocated(ANeuralNetworksCompilation *compilation)
 {
@@ -454,6 +728,10 @@ int main(void)
 		cmocka_unit_test(test_unsealed_memory_is_not_received),
 		cmocka_unit_test(test_sockets),
 		cmocka_unit_test(test_pictures),
+		cmocka_unit_test(test_planes),
+		cmocka_unit_test(test_lock_planes),
+		cmocka_unit_test(test_allocate_planes),
+		cmocka_unit_test(test_wrong_planes),
 		cmocka_unit_test(test_allocated),
 		cmocka_unit_test(test_refusals),
 	};

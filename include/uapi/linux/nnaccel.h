@@ -278,32 +278,53 @@ struct nnaccel_pool_import {
 };
 #define NNACCEL_POOL_IMPORT _IO(NNACCEL_TYPE, NNACCEL_CMD_POOL_IMPORT)
 
+/* Most planes of a picture. */
+#define NNACCEL_MAX_PLANES	4
+
+/**
+ * struct nnaccel_plane - Where a plane of a picture is
+ * @fd: as of NNACCEL_POOL_IMPORT; -1: the first plane's
+ * @stride: bytes from one row to the next, at least those of a row
+ * @offset: bytes into that file to the first row, any
+ */
+struct nnaccel_plane {
+	__s32 fd;
+	__u32 stride;
+	__aligned_u64 offset;
+};
+
 /**
  * struct nnaccel_pool_import_formatted - ioctl(NNACCEL_POOL_IMPORT_FORMATTED)
  * @size: sizeof(struct nnaccel_pool_import_formatted)
  * @flags: must be 0
- * @fd: as of NNACCEL_POOL_IMPORT
- * @prot: as of NNACCEL_POOL_IMPORT
- * @offset: bytes into the file to the first row, any
+ * @fd: as of NNACCEL_POOL_IMPORT: the file of the first plane
+ * @prot: as of NNACCEL_POOL_IMPORT, of all planes
+ * @offset: bytes into the file to the first row of the first plane, any
  * @modifier: DRM_FORMAT_MOD_LINEAR (0)
- * @fourcc: a DRM_FORMAT_ of one plane whose pixels are whole bytes
- * @width: pixels of a row; even for a format of pairs, as YUYV
- * @height: rows
- * @stride: bytes from one row to the next, at least those of a row
- * @out_length: out: bytes of all rows' pixels: what an argument takes
+ * @fourcc: a DRM_FORMAT_ of one plane whose pixels are whole bytes, or one of
+ *	NV12, NV21, YUV420, YVU420 and P010
+ * @width: pixels of a row; even for a format of pairs, as YUYV, or of several
+ *	planes
+ * @height: rows; even for a format of several planes
+ * @stride: bytes from one row of the first plane to the next, at least those
+ *	of a row
+ * @out_length: out: bytes of all planes' pixels: what an argument takes
  * @out_id: out: the pool
  * @__reserved: must be 0
+ * @planes: the second plane and further ones, in the order of the fourcc's
+ *	definition; 0 for those that it does not have
  *
  * A pool that is a picture. An argument of an execution names it whole, with
- * offset and length 0, and stands for its rows without what lies between
- * them. A model's constants and wire form cannot lie in it, and it cannot be
- * exported.
+ * offset and length 0, and stands for the rows of its planes, one plane after
+ * the other, without what lies between them. A model's constants and wire form
+ * cannot lie in it, and it cannot be exported or copied. Each file beyond the
+ * first counts as a pool of the context.
  *
- * Errors: EINVAL: width or height 0, odd width of a format of pairs, stride
- * shorter than a row, rows beyond the file, unknown or missing protection;
- * EOPNOTSUPP: a format or a modifier that is not known, or not a kind of file
- * that can be imported; EBADF, EACCES, EPERM, ENOSPC: as of
- * NNACCEL_POOL_IMPORT.
+ * Errors: EINVAL: width or height 0, or odd where they must be even, a stride
+ * shorter than a row, rows beyond the file, a plane that the format does not
+ * have, unknown or missing protection; EOPNOTSUPP: a format or a modifier that
+ * is not known, or not a kind of file that can be imported; EBADF, EACCES,
+ * EPERM, ENOSPC: as of NNACCEL_POOL_IMPORT.
  */
 struct nnaccel_pool_import_formatted {
 	__u32 size;
@@ -319,6 +340,7 @@ struct nnaccel_pool_import_formatted {
 	__aligned_u64 out_length;
 	__u32 out_id;
 	__u32 __reserved;
+	struct nnaccel_plane planes[NNACCEL_MAX_PLANES - 1];
 };
 #define NNACCEL_POOL_IMPORT_FORMATTED _IO(NNACCEL_TYPE, NNACCEL_CMD_POOL_IMPORT_FORMATTED)
 
@@ -394,9 +416,13 @@ struct nnaccel_query {
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @__reserved: must be 0
  *
+ * Memory of constants that cannot be reached, because its exporter refuses or
+ * is gone, denies the operations that use it and no others.
+ *
  * Errors: ENOENT: no such pool; EINVAL: range outside the pool, too many
- * pools; EOPNOTSUPP: a formatted pool; EIO: the exporter of a dma-buf refused
- * access; and those of reaching the engine (NNACCEL_QUERY).
+ * pools; EOPNOTSUPP: a formatted pool; EIO: the exporter of a dma-buf that the
+ * wire form lies in refused access; and those of reaching the engine
+ * (NNACCEL_QUERY).
  */
 struct nnaccel_supported {
 	__u32 size;
@@ -790,27 +816,44 @@ struct nnaccel_buffer_alloc {
 };
 #define NNACCEL_BUFFER_ALLOC _IO(NNACCEL_TYPE, NNACCEL_CMD_BUFFER_ALLOC)
 
-/* Flags of NNACCEL_BUFFER_COPY: which way; one of them. */
+/*
+ * Flags of NNACCEL_BUFFER_COPY: which way, one of the first two; and whether the
+ * other side is a pool.
+ */
 #define NNACCEL_COPY_IN		(1 << 0)
 #define NNACCEL_COPY_OUT	(1 << 1)
+#define NNACCEL_COPY_POOL	(1 << 2)
 
 /**
  * struct nnaccel_buffer_copy - ioctl(NNACCEL_BUFFER_COPY)
  * @size: sizeof(struct nnaccel_buffer_copy)
- * @flags: NNACCEL_COPY_IN: into the buffer, or NNACCEL_COPY_OUT: out of it
+ * @flags: NNACCEL_COPY_IN: into the buffer, or NNACCEL_COPY_OUT: out of it;
+ *	NNACCEL_COPY_POOL: from or to a pool
  * @token: a buffer of this context
- * @data: the client's memory
+ * @data: the client's memory; 0 with NNACCEL_COPY_POOL
  * @length: bytes; IN: 1 to the buffer's capacity, its size from now on; OUT:
  *	its size
  * @out_status: out: enum nnaccel_status: of the engine, where it converts
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @message: char[message_size]: out: what is wrong, terminated; or 0
+ * @pool: a pool of this context, with NNACCEL_COPY_POOL; else 0
+ * @__reserved: must be 0
+ * @offset: bytes into the pool, any; else 0
  *
  * A copy into the buffer initialises it; one that fails once begun (EFAULT,
- * EINTR, EPIPE, or a status) leaves it uninitialised.
+ * EINTR, EIO, EPIPE, or a status) leaves it uninitialised.
  *
- * Errors: ENOENT: no such buffer; EINVAL: no or both directions, another
- * length; ENODATA: OUT of a buffer that is not initialised; EBUSY: it is being
+ * The CPU's access to a pool that is a dma-buf begins and ends as for an
+ * execution: other drivers' fences are waited for, without a bound but
+ * theirs, before the buffer is used, and the exporter is told. User memory is
+ * accessed as read() and write() do it: a mapping of a dma-buf at @data needs
+ * DMA_BUF_IOCTL_SYNC around the ioctl.
+ *
+ * Errors: ENOENT: no such buffer, or no such pool; EINVAL: no or both
+ * directions, another length, a range outside the pool; EACCES: OUT to a pool
+ * that is not writable; EOPNOTSUPP: a formatted pool; EIO: the pool's memory
+ * cannot be reached: its exporter refused or is gone, or its file has become
+ * shorter; ENODATA: OUT of a buffer that is not initialised; EBUSY: it is being
  * written, or IN: being read; ESTALE: the worker that knows its layout is dead.
  * Of a buffer that the engine lays out itself also EDQUOT, and those of
  * reaching the engine (NNACCEL_QUERY).
@@ -824,6 +867,9 @@ struct nnaccel_buffer_copy {
 	__u32 out_status;
 	__u32 message_size;
 	__aligned_u64 message;
+	__u32 pool;
+	__u32 __reserved;
+	__aligned_u64 offset;
 };
 #define NNACCEL_BUFFER_COPY _IO(NNACCEL_TYPE, NNACCEL_CMD_BUFFER_COPY)
 
@@ -1568,7 +1614,9 @@ struct nnaccel_model_memory {
  * struct nnaccel_grant - Memory that a command lets the worker map
  * @grant: number, the same for the same pool as long as it lives
  * @prot: NNACCEL_PROT_*: what this command needs; the pool's grant allows at
- *	least that; NNACCEL_PROT_SYNC and NNACCEL_PROT_FORMATTED besides
+ *	least that; NNACCEL_PROT_SYNC and NNACCEL_PROT_FORMATTED besides.
+ *	Neither NNACCEL_PROT_READ nor _WRITE, in SUPPORTED alone: the exporter of
+ *	these constants refused, so operations that use them are not supported
  * @length: bytes
  */
 struct nnaccel_grant {
@@ -1590,7 +1638,8 @@ struct nnaccel_grant {
  *	and the others are the model's pools in their order; for EXECUTE those
  *	that the arguments' pool fields index: pools, then buffers, where an
  *	argument with NNACCEL_ARG_BUFFER has the length that its buffer has
- *	(an input) or can have (an output); for PREPARE_CACHED and
+ *	(an input) or can have (an output); behind them the files of planes
+ *	that NNACCEL_SESSION_FORMAT tells of; for PREPARE_CACHED and
  *	CACHE_SAVE the model part's, then the data part's if there is one;
  *	CACHE_SAVE without any asks for the sizes
  * @grant: FORGET_GRANT: the grant; SLOT_GONE: the slot
@@ -1759,14 +1808,15 @@ struct nnaccel_session_sync {
 #define NNACCEL_SESSION_SYNC _IO(NNACCEL_TYPE, NNACCEL_CMD_SESSION_SYNC)
 
 /**
- * struct nnaccel_format - How the rows of a formatted pool lie
+ * struct nnaccel_format - How a formatted pool lies
  * @fourcc: DRM_FORMAT_
  * @width: pixels of a row
  * @height: rows
- * @stride: bytes from one row to the next
- * @row_bytes: bytes of a row's pixels
- * @__reserved: 0
- * @offset: bytes from the start of the mapping to the first row
+ * @stride: bytes from one row of the first plane to the next
+ * @row_bytes: bytes of a row's pixels in the first plane
+ * @num_planes: planes
+ * @offset: bytes from the start of the mapping to the first row of the first
+ *	plane
  */
 struct nnaccel_format {
 	__u32 fourcc;
@@ -1774,8 +1824,27 @@ struct nnaccel_format {
 	__u32 height;
 	__u32 stride;
 	__u32 row_bytes;
-	__u32 __reserved;
+	__u32 num_planes;
 	__aligned_u64 offset;
+};
+
+/**
+ * struct nnaccel_format_plane - How a plane of a formatted pool lies
+ * @grant: what to map: the pool's own grant, or that of the plane's file, with
+ *	the protection that the pool's grant has so far
+ * @offset: bytes from the start of that mapping to the first row
+ * @stride: bytes from one row to the next
+ * @row_bytes: bytes of a row's pixels
+ * @rows: rows
+ * @__reserved: 0
+ */
+struct nnaccel_format_plane {
+	struct nnaccel_grant grant;
+	__aligned_u64 offset;
+	__u32 stride;
+	__u32 row_bytes;
+	__u32 rows;
+	__u32 __reserved;
 };
 
 /**
@@ -1785,8 +1854,15 @@ struct nnaccel_format {
  * @grant: a grant with NNACCEL_PROT_FORMATTED
  * @__reserved: must be 0
  * @out_format: out: the format, which stays as long as the grant does
+ * @out_planes: out: its planes; 0 beyond them. Grants of planes' own files end
+ *	with NNACCEL_DO_FORGET_GRANT, after the pool's
  *
- * Errors: ENOENT: no such grant; EOPNOTSUPP: it is not formatted; EACCES: not
+ * Commands that name the pool name planes' files, too, so that access to them
+ * has begun when the command is fetched; for requests of a burst
+ * NNACCEL_SESSION_SYNC does that.
+ *
+ * Errors: ENOENT: no such grant; EOPNOTSUPP: it is not formatted; EINVAL: it
+ * has more than one plane, and the structure no room for them; EACCES: not
  * attached.
  */
 struct nnaccel_session_format {
@@ -1795,6 +1871,7 @@ struct nnaccel_session_format {
 	__u32 grant;
 	__u32 __reserved;
 	struct nnaccel_format out_format;
+	struct nnaccel_format_plane out_planes[NNACCEL_MAX_PLANES];
 };
 #define NNACCEL_SESSION_FORMAT _IO(NNACCEL_TYPE, NNACCEL_CMD_SESSION_FORMAT)
 

@@ -29,7 +29,10 @@ typedef struct ARect {
 } ARect;
 #endif
 
-/* Bytes of a pixel are in the order of the name. */
+/*
+ * Bytes of a pixel are in the order of the name. Depth and stencil, R16G16 and R10G10B10A10 are not
+ * made here.
+ */
 enum AHardwareBuffer_Format {
 	AHARDWAREBUFFER_FORMAT_R8G8B8A8_UNORM = 1,
 	AHARDWAREBUFFER_FORMAT_R8G8B8X8_UNORM = 2,
@@ -37,7 +40,7 @@ enum AHardwareBuffer_Format {
 	AHARDWAREBUFFER_FORMAT_R5G6B5_UNORM = 4,
 	AHARDWAREBUFFER_FORMAT_R16G16B16A16_FLOAT = 0x16,
 	AHARDWAREBUFFER_FORMAT_BLOB = 0x21,		/* width bytes; height and layers 1 */
-	AHARDWAREBUFFER_FORMAT_Y8Cb8Cr8_420 = 0x23,	/* not made here, as all without a word */
+	AHARDWAREBUFFER_FORMAT_Y8Cb8Cr8_420 = 0x23,	/* allocate makes NV12 */
 	AHARDWAREBUFFER_FORMAT_R10G10B10A2_UNORM = 0x2b,
 	AHARDWAREBUFFER_FORMAT_D16_UNORM = 0x30,
 	AHARDWAREBUFFER_FORMAT_D24_UNORM = 0x31,
@@ -45,7 +48,7 @@ enum AHardwareBuffer_Format {
 	AHARDWAREBUFFER_FORMAT_D32_FLOAT = 0x33,
 	AHARDWAREBUFFER_FORMAT_D32_FLOAT_S8_UINT = 0x34,
 	AHARDWAREBUFFER_FORMAT_S8_UINT = 0x35,
-	AHARDWAREBUFFER_FORMAT_YCbCr_P010 = 0x36,
+	AHARDWAREBUFFER_FORMAT_YCbCr_P010 = 0x36,	/* 10 bits, the high ones of 16 */
 	AHARDWAREBUFFER_FORMAT_R8_UNORM = 0x38,
 	AHARDWAREBUFFER_FORMAT_R16_UINT = 0x39,
 	AHARDWAREBUFFER_FORMAT_R16G16_UINT = 0x3a,
@@ -112,7 +115,8 @@ int AHardwareBuffer_isSupported(const AHardwareBuffer_Desc *desc);
 /*
  * Begins an access of the CPU; to be ended by unlock, as often as it was begun. Waits for `fence`
  * (-1: none), which it takes over, and for the fences of other drivers. `usage`: CPU_READ, CPU_WRITE
- * or both. The address is that of the buffer, whatever `rect` (NULL: all) says of it.
+ * or both. The address is that of the buffer, whatever `rect` (NULL: all) says of it; of a picture
+ * with several planes, lockPlanes tells those of Y, Cb and Cr.
  */
 int AHardwareBuffer_lock(AHardwareBuffer *buffer, uint64_t usage, int32_t fence, const ARect *rect,
 			 void **outVirtualAddress);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What Linux has besides of AHardwareBuffer: from and to the dma-buf that it is.
+ * What Linux has besides of AHardwareBuffer: from and to the dma-bufs that it is.
  */
 #ifndef NNACCEL_HARDWARE_BUFFER_H
 #define NNACCEL_HARDWARE_BUFFER_H
@@ -12,29 +12,81 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
+/* Most planes of a picture. */
+#define NNA_HARDWARE_PLANES	4
+
+/*
+ * AHardwareBuffer_Desc's format of YUYV, which the NDK has no name for: Android's
+ * HAL_PIXEL_FORMAT_YCBCR_422_I.
+ */
+#define NNA_HARDWARE_FORMAT_YUYV	0x14
+
+/* Where a plane of a picture is. */
+struct nna_hardware_plane {
+	int fd;			/* a dma-buf, or a memfd; several planes can have one */
+	uint32_t stride;	/* bytes from one row to the next */
+	uint64_t offset;	/* bytes into the file to the first row */
+	uint32_t row_bytes;	/* of a row's pixels */
+	uint32_t rows;
+};
+
 /* How a buffer's bytes lie. */
 struct nna_hardware_layout {
 	uint32_t fourcc;	/* DRM_FORMAT_; 0: BLOB */
-	uint32_t pixel_bytes;	/* BLOB: 1 */
-	uint32_t row_bytes;	/* of a row's pixels */
-	uint32_t stride;	/* bytes from one row to the next */
+	uint32_t width;		/* pixels; BLOB: bytes */
 	uint32_t height;
-	uint64_t offset;	/* bytes into the file to the first row */
+	uint32_t pixel_bytes;	/* of the first plane; BLOB: 1 */
+	uint32_t num_planes;
+	uint64_t size;		/* bytes of all planes' pixels: of the tensor that it is */
+	struct nna_hardware_plane planes[NNA_HARDWARE_PLANES];
 };
 
 /*
  * A buffer of a dma-buf (of a camera, a display, a heap), or of a memfd: `desc` says what is in
- * it, from `offset` on; `stride` is bytes from one row to the next, 0: what desc->stride says in
- * pixels, or without that no more than a row. The fd stays the caller's. 0, -EBADF, -ENOMEM,
+ * it, from `offset` on; `stride` is bytes from one row of the first plane to the next, 0: what
+ * desc->stride says in pixels, or without that no more than a row. Other planes follow the first
+ * without a gap; their strides follow from its. The fd stays the caller's. 0, -EBADF, -ENOMEM,
  * -EINVAL: a description of no such buffer, or of more than the file has.
  */
 int nna_hardware_buffer_from_fd(int fd, const AHardwareBuffer_Desc *desc, uint64_t offset,
 				uint32_t stride, AHardwareBuffer **buffer);
 
-/* Its file, which stays the buffer's. */
+/*
+ * A picture as a camera, a decoder or a display has it, in the words of V4L2 and DRM. Planes are
+ * those of the fourcc in DRM's order: of each fd, stride and offset are read, the rest follows. The
+ * formats are those of AHardwareBuffer with one plane, YUYV, NV12, NV21, YUV420, YVU420 and P010;
+ * width and height of the last five are even, YUYV's width is.
+ */
+struct nna_hardware_picture {
+	uint32_t fourcc;	/* DRM_FORMAT_ */
+	uint32_t width;		/* pixels */
+	uint32_t height;
+	uint32_t num_planes;	/* as the fourcc has */
+	uint64_t modifier;	/* DRM_FORMAT_MOD_LINEAR: 0 */
+	uint64_t usage;		/* AHARDWAREBUFFER_USAGE_ */
+	struct nna_hardware_plane planes[NNA_HARDWARE_PLANES];
+};
+
+/*
+ * A buffer of a picture. Its fds stay the caller's. 0, -EBADF, -ENOMEM; -EOPNOTSUPP: another
+ * fourcc, or a modifier that is not linear; -EINVAL: an odd size, a stride shorter than a row, other
+ * planes than the fourcc has, or beyond their files.
+ */
+int nna_hardware_buffer_from_planes(const struct nna_hardware_picture *picture,
+				    AHardwareBuffer **buffer);
+
+/* The file of its first plane, which stays the buffer's. */
 int nna_hardware_buffer_fd(const AHardwareBuffer *buffer);
 
+/* The fds in the layout stay the buffer's. */
 void nna_hardware_buffer_layout(const AHardwareBuffer *buffer, struct nna_hardware_layout *layout);
+
+/*
+ * Begins an access of the CPU, as AHardwareBuffer_lock() without a fence; data[i] is the first row of
+ * plane i of the layout. To be ended by AHardwareBuffer_unlock().
+ */
+int nna_hardware_buffer_lock(AHardwareBuffer *buffer, uint64_t usage,
+			     void *data[NNA_HARDWARE_PLANES]);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

@@ -86,8 +86,10 @@ enum nn_status nna_device_get_context_info(struct nna_device *device,
  *
  * alloc: zeroed memory of the kernel module. import: a dma-buf, memfd or
  * regular file; `offset` any, `prot` PROT_READ or PROT_READ | PROT_WRITE of
- * <sys/mman.h>; the fd stays the caller's. NN_INVALID_ARGUMENT: length 0, bad
- * range, wrong kind of fd; NN_RESOURCE_EXHAUSTED_TRANSIENT: a limit;
+ * <sys/mman.h>; the fd stays the caller's. NN_INVALID_ARGUMENT: length 0, another
+ * protection, no fd; NN_GENERAL_FAILURE: memory that the device cannot reach: a kind
+ * of file that cannot be mapped, a range beyond the file, not opened for `prot`,
+ * sealed against it; NN_RESOURCE_EXHAUSTED_TRANSIENT: a limit;
  * NN_RESOURCE_EXHAUSTED_PERSISTENT: more than the largest pool.
  */
 enum nn_status nna_memory_alloc(struct nna_device *device, uint64_t size,
@@ -97,26 +99,37 @@ enum nn_status nna_memory_import(struct nna_device *device, int fd, int prot, ui
 void nna_memory_free(struct nna_memory *memory);
 uint64_t nna_memory_size(const struct nna_memory *memory);
 
+/* A plane of a picture, after the first. */
+struct nna_plane {
+	int fd;			/* of the plane's file; -1: the first plane's */
+	uint32_t stride;	/* bytes */
+	uint64_t offset;	/* bytes into that file to the first row */
+};
+
 /*
- * A picture as memory: rows of pixels, `stride` bytes from one to the next. The
- * formats are those of one plane whose pixels are whole bytes.
+ * A picture as memory: planes of rows of pixels, `stride` bytes from one to the next.
+ * The formats are those of Documentation/memory.rst: of one plane whose pixels are
+ * whole bytes, and NV12, NV21, YUV420, YVU420 and P010.
  */
 struct nna_format {
 	uint32_t fourcc;	/* DRM_FORMAT_ */
 	uint32_t width;		/* pixels */
 	uint32_t height;
-	uint32_t stride;	/* bytes */
-	uint64_t offset;	/* bytes into the file to the first row */
+	uint32_t stride;	/* bytes, of the first plane */
+	uint64_t offset;	/* bytes into the file to its first row */
 	uint64_t modifier;	/* DRM_FORMAT_MOD_LINEAR: 0 */
+	struct nna_plane planes[3];	/* the second and further ones, as the fourcc has */
 };
 
 /*
  * Imports a picture; fd and prot as of nna_memory_import(). An argument uses it
- * whole, with offset and length 0, and is its rows without what lies between
- * them; nna_memory_size() is their size. Where the stride is that of a row, and
- * so nothing lies between them, no byte is copied. It holds no constants
- * (NN_GENERAL_FAILURE from nna_prepare_model()) and is not mapped or exported here.
- * NN_INVALID_ARGUMENT: no such format, another modifier, rows beyond the file.
+ * whole, with offset and length 0, and is the rows of its planes in their order
+ * without what lies between them; nna_memory_size() is their size. Where nothing
+ * lies between them, no byte is copied. It holds no constants (NN_GENERAL_FAILURE
+ * from nna_prepare_model()) and is not mapped or exported here. NN_INVALID_ARGUMENT:
+ * a size that the format cannot have, a stride shorter than a row, rows beyond the
+ * file; NN_GENERAL_FAILURE: a fourcc, a modifier (both are named) or a file that
+ * the device cannot reach.
  */
 enum nn_status nna_memory_import_formatted(struct nna_device *device, int fd, int prot,
 					   const struct nna_format *format,
@@ -135,7 +148,10 @@ enum nn_status nna_memory_export(struct nna_memory *memory, int *fd, struct nn_e
 /*
  * IDevice::getSupportedOperations_1_3: supported[i] for each operation of the
  * main subgraph. memories[i] stands for pool i of the model, whose `pools` are
- * otherwise not read. NN_INVALID_ARGUMENT: the model is wrong.
+ * otherwise not read. Memory that cannot be reached denies the operations that use
+ * it: because its driver refuses, or has taken it back; because its file has become
+ * shorter; or because it could not be imported: memories[i] is NULL, and
+ * model->pools[i].size its size. NN_INVALID_ARGUMENT: the model is wrong.
  */
 enum nn_status nna_get_supported_operations(struct nna_device *device,
 					    const struct nn_model *model,
@@ -363,10 +379,12 @@ uint64_t nna_buffer_size(struct nna_buffer *buffer);
 /*
  * IBuffer::copyTo and copyFrom: all of the memory, whose size must be the
  * buffer's, or that of the shape that it and `dims` (rank 0: none) leave no
- * dimension of open. A memory must be mappable. _read and _write are the same for
- * bytes of this process. A copy into the buffer that fails leaves it with nothing.
- * NN_INVALID_ARGUMENT: another size or shape; NN_GENERAL_FAILURE: nothing was
- * written to it, it is in use, or the memory cannot be mapped.
+ * dimension of open. The kernel copies, with the accesses and the waits of an
+ * execution where the memory is another driver's. _read and _write are the same
+ * for bytes of this process. A copy into the buffer that fails leaves it with
+ * nothing. NN_INVALID_ARGUMENT: another size or shape, or a copy to memory that is
+ * not writable; NN_GENERAL_FAILURE: nothing was written to it, it is in use, or the
+ * memory cannot be reached.
  */
 enum nn_status nna_buffer_copy_to(struct nna_buffer *buffer, struct nna_memory *memory,
 				  struct nn_error *err);

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * nnaccel: copies into and out of buffers of memory domains. The other side is user memory or a
+ * pool.
+ *
+ * A pool may be anything that can be imported. One that this module allocated is copied page by
+ * page. Any other is mapped into the caller's address space for the time of the copy, as a worker
+ * maps it for an execution: what an execution reaches, a copy reaches, whether or not the exporter
+ * can map for the kernel. Who changes that mapping from another thread changes what is copied,
+ * which is the caller's own.
+ */
+
+#include <linux/dma-buf.h>
+#include <linux/mm.h>
+#include <linux/mman.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "nnaccel_private.h"
+#include "trace.h"
+
+/**
+ * struct nnaccel_copy - One copy
+ * @buffer: the buffer, counted
+ * @arg: the ioctl's structure
+ * @in: into the buffer
+ * @pool: the other side, counted; NULL: user memory
+ * @accessing: access to @pool has begun
+ */
+struct nnaccel_copy {
+	struct nnaccel_buffer *buffer;
+	struct nnaccel_buffer_copy *arg;
+	bool in;
+	struct nnaccel_pool *pool;
+	bool accessing;
+};
+
+static enum nnaccel_use_kind nnaccel_copy_use(const struct nnaccel_copy *copy)
+{
+	return copy->in ? NNACCEL_USE_WRITE : NNACCEL_USE_READ;
+}
+
+static u32 nnaccel_copy_prot(const struct nnaccel_copy *copy)
+{
+	return copy->in ? NNACCEL_PROT_READ : NNACCEL_PROT_READ | NNACCEL_PROT_WRITE;
+}
+
+/* Finds what is copied. */
+static int nnaccel_copy_init(struct nnaccel_copy *copy, struct nnaccel_context *ctx)
+{
+	struct nnaccel_buffer_copy *arg = copy->arg;
+	struct nnaccel_pool *pool;
+	u64 end;
+
+	copy->buffer = nnaccel_buffer_get(ctx, arg->token);
+	if (IS_ERR(copy->buffer))
+		return PTR_ERR(copy->buffer);
+	if (!(arg->flags & NNACCEL_COPY_POOL))
+		return 0;
+	pool = nnaccel_pool_get(ctx, arg->pool);
+	if (IS_ERR(pool))
+		return PTR_ERR(pool);
+	copy->pool = pool;
+	if (nnaccel_pool_is_formatted(pool))
+		return -EOPNOTSUPP;
+	if (check_add_overflow(arg->offset, arg->length, &end) || end > pool->length)
+		return -EINVAL;
+	return nnaccel_copy_prot(copy) & ~pool->prot ? -EACCES : 0;
+}
+
+/* Waits until the other side can be accessed, if it is a dma-buf. */
+static int nnaccel_copy_begin_access(struct nnaccel_copy *copy)
+{
+	int ret;
+
+	if (!copy->pool || !copy->pool->dmabuf)
+		return 0;
+	ret = nnaccel_access_init(copy->buffer->pool.obj.ctx) ?:
+	      nnaccel_access_begin(copy->pool->dmabuf, nnaccel_copy_prot(copy), 0);
+	copy->accessing = !ret;
+	return ret;
+}
+
+static int nnaccel_copy_end_access(struct nnaccel_copy *copy)
+{
+	if (!copy->accessing)
+		return 0;
+	copy->accessing = false;
+	return nnaccel_access_end(copy->buffer->pool.obj.ctx, copy->pool->dmabuf,
+				  nnaccel_copy_prot(copy));
+}
+
+/* The range of the pool, mapped by the caller. */
+static int nnaccel_copy_map(const struct nnaccel_copy *copy, unsigned long *addr, u64 *length)
+{
+	u64 start = copy->pool->offset + copy->arg->offset;
+	unsigned long prot = PROT_READ | (copy->in ? 0 : PROT_WRITE);
+	/* A file that is sealed against writing can be mapped only so, and is only read. */
+	unsigned long flags = copy->in && !copy->pool->dmabuf ? MAP_PRIVATE : MAP_SHARED;
+	unsigned long base;
+
+	*length = PAGE_ALIGN(offset_in_page(start) + copy->arg->length);
+	base = vm_mmap(copy->pool->file, 0, *length, prot, flags, start & PAGE_MASK);
+	if (IS_ERR_VALUE(base))
+		return base == -ENOMEM || base == -EINTR ? (int)base : -EIO;
+	*addr = base + offset_in_page(start);
+	return 0;
+}
+
+/* Moves the bytes between @dmabuf, one of ours, and the pool; ends the access. */
+static int nnaccel_copy_move_pool(struct nnaccel_copy *copy, const struct dma_buf *dmabuf)
+{
+	const struct nnaccel_pool *pool = copy->pool;
+	u64 start = pool->offset + copy->arg->offset, length;
+	unsigned long addr;
+	int ret, error;
+
+	if (pool->dmabuf && nnaccel_dmabuf_is_ours(pool->dmabuf)) {
+		ret = copy->in ? nnaccel_dmabuf_copy_between(dmabuf, 0, pool->dmabuf, start,
+							     copy->arg->length) :
+				 nnaccel_dmabuf_copy_between(pool->dmabuf, start, dmabuf, 0,
+							     copy->arg->length);
+	} else {
+		ret = nnaccel_copy_map(copy, &addr, &length);
+		if (!ret) {
+			ret = nnaccel_dmabuf_copy(dmabuf, (void __user *)addr, copy->arg->length,
+						  copy->in);
+			vm_munmap(addr & PAGE_MASK, length);
+		}
+		if (ret == -EFAULT)
+			ret = -EIO;
+	}
+	error = nnaccel_copy_end_access(copy);
+	return ret ?: error;
+}
+
+/* Moves the bytes between @dmabuf, one of ours, and the other side. */
+static int nnaccel_copy_move(struct nnaccel_copy *copy, const struct dma_buf *dmabuf)
+{
+	if (copy->pool)
+		return nnaccel_copy_move_pool(copy, dmabuf);
+	return nnaccel_dmabuf_copy(dmabuf, u64_to_user_ptr(copy->arg->data), copy->arg->length,
+				   copy->in);
+}
+
+/* Can it be done now? ctx->lock is held. */
+static int nnaccel_copy_check(const struct nnaccel_copy *copy)
+{
+	const struct nnaccel_buffer *buffer = copy->buffer;
+	u64 length = copy->arg->length;
+	int ret;
+
+	ret = nnaccel_buffer_check_use(buffer, nnaccel_copy_use(copy));
+	if (ret)
+		return ret;
+	if (copy->in)
+		return length && length <= buffer->pool.length ? 0 : -EINVAL;
+	return length == buffer->size ? 0 : -EINVAL;
+}
+
+/*
+ * Begins access to the other side. Looks at the buffer before, so that nothing is waited for in
+ * vain, and again when it is used.
+ */
+static int nnaccel_copy_begin(struct nnaccel_copy *copy)
+{
+	struct nnaccel_context *ctx = copy->buffer->pool.obj.ctx;
+	int ret;
+
+	mutex_lock(&ctx->lock);
+	ret = nnaccel_copy_check(copy);
+	mutex_unlock(&ctx->lock);
+	return ret ?: nnaccel_copy_begin_access(copy);
+}
+
+static void nnaccel_copy_count(const struct nnaccel_copy *copy)
+{
+	struct nnaccel_context *ctx = copy->buffer->pool.obj.ctx;
+
+	lockdep_assert_held(&ctx->lock);
+	if (copy->in)
+		ctx->copied_in += copy->arg->length;
+	else
+		ctx->copied_out += copy->arg->length;
+	trace_nnaccel_buffer_copy(copy->buffer, copy->arg->flags, copy->arg->length);
+}
+
+/* The kernel's copy. */
+static int nnaccel_copy_linear(struct nnaccel_copy *copy)
+{
+	struct nnaccel_buffer *buffer = copy->buffer;
+	struct nnaccel_context *ctx = buffer->pool.obj.ctx;
+	int ret;
+
+	mutex_lock(&ctx->lock);
+	ret = nnaccel_copy_check(copy);
+	if (!ret) {
+		nnaccel_buffer_begin_use(buffer, nnaccel_copy_use(copy));
+		nnaccel_copy_count(copy);
+	}
+	mutex_unlock(&ctx->lock);
+	if (ret)
+		return ret;
+
+	ret = nnaccel_copy_move(copy, buffer->pool.dmabuf);
+	mutex_lock(&ctx->lock);
+	nnaccel_buffer_end_use(buffer, nnaccel_copy_use(copy), !ret, copy->arg->length);
+	mutex_unlock(&ctx->lock);
+	return ret;
+}
+
+/* The worker's copy: from or to memory that goes with the command. */
+static int nnaccel_copy_build(struct nnaccel_command *cmd, struct nnaccel_copy *copy)
+{
+	struct nnaccel_pool *staging;
+	int ret;
+
+	cmd->uses = kvcalloc(1, sizeof(*cmd->uses), GFP_KERNEL_ACCOUNT);
+	if (!cmd->uses)
+		return -ENOMEM;
+	cmd->uses[0].kind = nnaccel_copy_use(copy);
+	cmd->head.wire_length = copy->arg->length;
+	staging = nnaccel_pool_alloc(cmd->ctx, max_t(u64, copy->arg->length, 1));
+	if (IS_ERR(staging))
+		return PTR_ERR(staging);
+	ret = nnaccel_buffer_set_grants(cmd, copy->buffer, staging, copy->in);
+	if (!ret && copy->in)
+		ret = nnaccel_copy_move(copy, staging->dmabuf);
+	return ret;
+}
+
+static int nnaccel_copy_convert(struct nnaccel_copy *copy)
+{
+	struct nnaccel_context *ctx = copy->buffer->pool.obj.ctx;
+	struct nnaccel_buffer_copy *arg = copy->arg;
+	struct nnaccel_command *cmd;
+	int ret;
+
+	mutex_lock(&ctx->lock);
+	nnaccel_copy_count(copy);
+	mutex_unlock(&ctx->lock);
+	cmd = nnaccel_command_alloc(ctx, copy->in ? NNACCEL_DO_COPY_IN : NNACCEL_DO_COPY_OUT);
+	if (IS_ERR(cmd))
+		return PTR_ERR(cmd);
+	ret = nnaccel_copy_build(cmd, copy);
+	if (!ret)
+		ret = nnaccel_command_run(cmd);
+	if (!ret && !copy->in && cmd->status == NNACCEL_STATUS_NONE)
+		ret = nnaccel_copy_move(copy, cmd->pools[1]->dmabuf);
+	if (!ret) {
+		arg->out_status = cmd->status;
+		ret = nnaccel_command_write_message(cmd, arg->message, arg->message_size);
+	}
+	nnaccel_command_put(cmd);
+	return ret;
+}
+
+static int nnaccel_copy_write_nothing(const struct nnaccel_buffer_copy *arg)
+{
+	if (arg->message_size && put_user('\0', (char __user *)u64_to_user_ptr(arg->message)))
+		return -EFAULT;
+	return 0;
+}
+
+static bool nnaccel_copy_is_valid(const struct nnaccel_buffer_copy *arg)
+{
+	u32 way = arg->flags & ~NNACCEL_COPY_POOL;
+
+	if ((way != NNACCEL_COPY_IN && way != NNACCEL_COPY_OUT) || arg->__reserved ||
+	    arg->message_size > NNACCEL_MAX_MESSAGE)
+		return false;
+	return arg->flags & NNACCEL_COPY_POOL ? !arg->data : !arg->pool && !arg->offset;
+}
+
+/**
+ * nnaccel_buffer_copy_ioctl() - NNACCEL_BUFFER_COPY
+ * @ucmd: the ioctl
+ *
+ * Return: 0, -EINVAL, -ENOENT, -EACCES, -EOPNOTSUPP, -EIO, -ENODATA, -EBUSY, -EFAULT, -EINTR,
+ * -EDQUOT, -ENOSPC, -ENOMEM, or what nnaccel_access_begin() or nnaccel_command_run() returned.
+ */
+int nnaccel_buffer_copy_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_buffer_copy *arg = ucmd->cmd;
+	struct nnaccel_copy copy = { .arg = arg, .in = arg->flags & NNACCEL_COPY_IN };
+	int ret;
+
+	if (!nnaccel_copy_is_valid(arg))
+		return -EINVAL;
+	arg->out_status = NNACCEL_STATUS_NONE;
+	ret = nnaccel_copy_init(&copy, ucmd->object);
+	if (!ret)
+		ret = nnaccel_copy_begin(&copy);
+	/* The layout was set before the token was known to anybody. */
+	if (!ret)
+		ret = copy.buffer->layout ? nnaccel_copy_convert(&copy) :
+		      nnaccel_copy_linear(&copy) ?: nnaccel_copy_write_nothing(arg);
+	nnaccel_copy_end_access(&copy);
+	if (copy.pool)
+		nnaccel_pool_put(copy.pool);
+	if (!IS_ERR(copy.buffer))
+		nnaccel_pool_put(&copy.buffer->pool);
+	return ret ?: nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+}
