@@ -17,10 +17,10 @@
 
 #define WIDTH	240
 #define HEIGHT	64
-#define STRIDE	(WIDTH * CAMERA_PIXEL)
+#define STRIDE	WIDTH
 
 static const struct camera camera = { .width = WIDTH, .height = HEIGHT, .stride = STRIDE };
-static uint8_t frame[HEIGHT * STRIDE];
+static uint8_t frame[HEIGHT * STRIDE * 3 / 2];
 
 /* A digit of seven strokes, as on a clock. */
 static bool has_ink(uint32_t digit, uint32_t x, uint32_t y)
@@ -36,7 +36,7 @@ static bool has_ink(uint32_t digit, uint32_t x, uint32_t y)
 	       (s & 0x10 && x == 1 && y > 7) || (s & 0x20 && x == 6 && y > 7);
 }
 
-/* A frame of noise with a number, ink on paper. */
+/* A frame of noise with a number, ink on paper, both grey. */
 static void draw(uint32_t number, uint8_t ink, uint8_t paper)
 {
 	uint32_t noise = number * 2654435761u;
@@ -52,9 +52,10 @@ static void draw(uint32_t number, uint8_t ink, uint8_t paper)
 			uint32_t x = p % GLYPH_WIDTH, y = p / GLYPH_WIDTH;
 			bool on = has_ink((uint32_t)(text[i] - '0'), x, y);
 
-			memset(frame + (NUMBER_Y + y) * STRIDE +
-			       (NUMBER_X + (uint32_t)i * GLYPH_WIDTH + x) * CAMERA_PIXEL,
-			       on ? ink : paper, CAMERA_PIXEL);
+			uint32_t at = NUMBER_X + (uint32_t)i * GLYPH_WIDTH + x;
+
+			frame[(NUMBER_Y + y) * STRIDE + at] = on ? ink : paper;
+			frame[(HEIGHT + (NUMBER_Y + y) / 2) * STRIDE + at] = 128;
 		}
 	}
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * nnaccel demo camera: reads the number that a camera draws into each frame,
- * with a network on the device that uses the frames where the camera put them.
+ * with a network of the NNAPI on the device that uses the frames, hardware
+ * buffers, where the camera put them.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -14,11 +15,13 @@
 
 #include <linux/dma-buf.h>
 
+#include "camera/network.h"
 #include "camera/outside.h"
 #include "camera/reader.h"
 #include "camera/sheet.h"
 #include "tool.h"
 
+#define DEFAULT_DEVICE	"nnaccel"
 #define DEFAULT_COUNT	300
 #define DEFAULT_WIDTH	320
 #define DEFAULT_HEIGHT	180
@@ -42,12 +45,8 @@ struct demo {
 	struct glyphs glyphs;
 	struct reader reader;
 	struct sheet sheet;
-	struct nna_device *device;
-	struct nna_memory *frames[CAMERA_BUFFERS];
-	struct nna_memory *output;
-	const float *probabilities;
-	struct nna_prepared_model *prepared;
-	struct nna_burst *burst;
+	struct network network;
+	float probabilities[READER_OUTPUT / sizeof(float)];
 	uint32_t lessons;
 
 	/* Of the frames that count. */
@@ -118,51 +117,42 @@ static bool learn(struct demo *d)
 
 /* ---- the device ---- */
 
-static bool import_frames(struct demo *d)
+/* Each buffer of the camera is a hardware buffer: two planes in one dma-buf. */
+static bool add_frames(struct demo *d)
 {
-	const struct nna_format format = {
+	struct nna_hardware_picture picture = {
 		.fourcc = CAMERA_FOURCC,
 		.width = d->camera.width,
 		.height = d->camera.height,
-		.stride = d->camera.stride,
+		.num_planes = 2,
+		.usage = AHARDWAREBUFFER_USAGE_GPU_SAMPLED_IMAGE,
 	};
 
-	for (int i = 0; i < CAMERA_BUFFERS; i++)
-		if (nna_memory_import_formatted(d->device, d->camera.buffers[i], PROT_READ, &format,
-						&d->frames[i], &d->err))
+	for (int i = 0; i < CAMERA_BUFFERS; i++) {
+		for (int k = 0; k < 2; k++)
+			picture.planes[k] = (struct nna_hardware_plane){
+				.fd = d->camera.buffers[i],
+				.stride = d->camera.stride,
+				.offset = k ? camera_chroma_offset(&d->camera) : 0,
+			};
+		if (network_add_picture(&d->network, &picture, d->probabilities,
+					sizeof(d->probabilities), &d->err))
 			return false;
+	}
 	return true;
 }
 
 static bool open_device(struct demo *d)
 {
 	reader_init(&d->reader, &d->glyphs, d->camera.width, d->camera.height);
-	if (nna_device_open(d->options.device, &d->device, &d->err) || !import_frames(d) ||
-	    nna_memory_alloc(d->device, READER_OUTPUT, &d->output, &d->err) ||
-	    nna_prepare_model(d->device, &d->reader.model, NULL, NULL, &d->prepared, &d->err) ||
-	    nna_burst_create(d->prepared, NULL, &d->burst, &d->err))
-		return false;
-	/* Only the answers are mapped here, by way of their own dma-buf. */
-	d->probabilities = nna_memory_map(d->output, &d->err);
-	return d->probabilities;
+	return !network_open(&d->network, &d->reader.model, d->options.device, &d->err) &&
+	       add_frames(d);
 }
 
 /* Reads the number in a buffer. */
 static bool recognise(struct demo *d, uint32_t buffer, int64_t *answer, float *probability)
 {
-	struct nna_memory *const memories[] = { d->frames[buffer], d->output };
-	const struct nna_argument input = { .pool = 0 };
-	const struct nna_argument output = { .pool = 1, .length = READER_OUTPUT };
-	const struct nna_request request = {
-		.num_inputs = 1,
-		.inputs = &input,
-		.num_outputs = 1,
-		.outputs = &output,
-		.num_memories = 2,
-		.memories = memories,
-	};
-
-	if (nna_burst_execute(d->burst, &request, NULL, NULL, NULL, NULL, &d->err))
+	if (network_execute(&d->network, buffer, &d->err))
 		return false;
 	*answer = reader_answer(d->probabilities, probability);
 	return true;
@@ -181,7 +171,8 @@ static bool run_frame(struct demo *d, uint64_t index, uint32_t *next)
 		camera_set(&d->camera, "Test Pattern", index / PATTERN_FRAMES % NUM_PATTERNS);
 	if (camera_get(&d->camera, &frame, &d->err))
 		return false;
-	if (index)
+	/* A camera that is late may give a number twice. */
+	if (index && (int32_t)(frame.sequence - *next) > 0)
 		d->skipped += frame.sequence - *next;
 	*next = frame.sequence + 1;
 	start = now_ns();
@@ -208,8 +199,7 @@ static bool run(struct demo *d)
 	d->run_ns = now_ns() - start;
 	after = outside_moved_bytes();
 	d->moved = before < 0 || after < 0 ? -1 : after - before;
-	/* The answers' memory is a dma-buf too. */
-	d->mapped = outside_mapped_frames() - 1;
+	d->mapped = outside_mapped_frames(d->camera.buffers, CAMERA_BUFFERS);
 	d->resolves = outside_slot_resolves();
 	return true;
 }
@@ -234,7 +224,7 @@ static bool show_pattern(struct demo *d, uint32_t index)
 	pixels = look_at(d, frame.index);
 	if (!pixels)
 		return false;
-	sheet_put(&d->sheet, index, pixels, d->camera.stride, &d->glyphs, answer,
+	sheet_put(&d->sheet, index, &d->camera, pixels, &d->glyphs, answer,
 		  answer == frame.sequence);
 	look_away(d, frame.index, pixels);
 	return !camera_put(&d->camera, &frame, &d->err);
@@ -284,7 +274,7 @@ static void print_copies(const struct demo *d)
 	printf(", and it had %d frames mapped (/proc/self/maps).\n", d->mapped);
 	printf("The worker was handed %" PRId64 " memories in all (the burst's fdinfo): %d buffers "
 	       "and the answers',\neach once. %s\n", d->resolves, CAMERA_BUFFERS,
-	       d->camera.stride == d->camera.width * CAMERA_PIXEL ?
+	       d->camera.stride == d->camera.width ?
 	       "Rows lie without gaps: it reads them where the camera wrote them." :
 	       "There are gaps between rows: it copies those of each frame together.");
 }
@@ -294,7 +284,7 @@ static void print_report(struct demo *d)
 	uint64_t count = d->options.count;
 
 	qsort(d->execute_ns, count, sizeof(uint64_t), compare);
-	printf("camera: %s (%s), %u x %u, RGB, %u frames a second, in %d dma-bufs\n",
+	printf("camera: %s (%s), %u x %u, NV12, %u frames a second, in %d dma-bufs\n",
 	       d->camera.card, d->camera.driver, d->camera.width, d->camera.height, d->camera.fps,
 	       CAMERA_BUFFERS);
 	printf("%u frames with their numbers taught the digits; then the network read %" PRIu64
@@ -338,12 +328,7 @@ static bool open_camera(struct demo *d)
 
 static void close_all(struct demo *d)
 {
-	nna_burst_free(d->burst);
-	nna_prepared_model_free(d->prepared);
-	for (int i = 0; i < CAMERA_BUFFERS; i++)
-		nna_memory_free(d->frames[i]);
-	nna_memory_free(d->output);
-	nna_device_close(d->device);
+	network_close(&d->network);
 	camera_close(&d->camera);
 	sheet_free(&d->sheet);
 	free(d->execute_ns);
@@ -380,9 +365,9 @@ static int help(void)
 	       "  --fps N        frames a second, 1 to 60, not %d\n"
 	       "  --png FILE     write a contact sheet of %d frames with their answers\n"
 	       "  --video PATH   the camera, not the first one of vivid\n"
-	       "  --device PATH  the device, not %s\n"
+	       "  --device NAME  the device of the NNAPI, not %s\n"
 	       "  --help         this\n", MIN_ACCURACY, DEFAULT_COUNT, DEFAULT_WIDTH,
-	       DEFAULT_HEIGHT, DEFAULT_FPS, SHEET_FRAMES, NNA_DEVICE_PATH);
+	       DEFAULT_HEIGHT, DEFAULT_FPS, SHEET_FRAMES, DEFAULT_DEVICE);
 	return TOOL_OK;
 }
 
@@ -411,7 +396,7 @@ int tool_demo_camera(int argc, char **argv)
 		{ 0 },
 	};
 	struct options options = {
-		.device = NNA_DEVICE_PATH,
+		.device = DEFAULT_DEVICE,
 		.count = DEFAULT_COUNT,
 		.width = DEFAULT_WIDTH,
 		.height = DEFAULT_HEIGHT,

@@ -69,12 +69,12 @@ static enum nn_status set_format(struct camera *c, uint32_t width, uint32_t heig
 
 	f.fmt.pix.width = width;
 	f.fmt.pix.height = height;
-	f.fmt.pix.pixelformat = V4L2_PIX_FMT_RGB24;
+	f.fmt.pix.pixelformat = V4L2_PIX_FMT_NV12;
 	f.fmt.pix.field = V4L2_FIELD_NONE;
 	if (ioctl(c->fd, VIDIOC_S_FMT, &f))
 		return fail("format", err);
-	if (f.fmt.pix.pixelformat != V4L2_PIX_FMT_RGB24)
-		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "camera: it has no frames of RGB");
+	if (f.fmt.pix.pixelformat != V4L2_PIX_FMT_NV12)
+		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "camera: it has no frames of NV12");
 	c->width = f.fmt.pix.width;
 	c->height = f.fmt.pix.height;
 	c->stride = f.fmt.pix.bytesperline;

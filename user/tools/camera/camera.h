@@ -13,8 +13,7 @@
 #include <nnaccel/status.h>
 
 #define CAMERA_BUFFERS	4
-#define CAMERA_FOURCC	0x34324742	/* DRM_FORMAT_BGR888: bytes R, G, B */
-#define CAMERA_PIXEL	3
+#define CAMERA_FOURCC	0x3231564e	/* DRM_FORMAT_NV12 */
 
 struct camera {
 	int fd;
@@ -33,7 +32,7 @@ struct camera_frame {
 
 /*
  * Opens a camera, or (path NULL) the first one of the driver vivid, asks for
- * frames of about width x height of RGB and starts it. NN_DEVICE_UNAVAILABLE:
+ * frames of about width x height of NV12 and starts it. NN_DEVICE_UNAVAILABLE:
  * there is none, or not for that.
  */
 enum nn_status camera_open(struct camera *camera, const char *path, uint32_t width,
@@ -48,8 +47,14 @@ enum nn_status camera_put(struct camera *camera, const struct camera_frame *fram
 /* Sets a control by its name, as far as the camera has it. */
 bool camera_set(struct camera *camera, const char *control, int32_t value);
 
-/* Bytes of a buffer that a frame takes. */
+/* Bytes of a buffer that a frame takes: the plane of Y, then that of Cb and Cr, of the same stride. */
 static inline size_t camera_frame_bytes(const struct camera *camera)
+{
+	return (size_t)camera->stride * camera->height * 3 / 2;
+}
+
+/* Bytes into a buffer to the second plane. */
+static inline size_t camera_chroma_offset(const struct camera *camera)
 {
 	return (size_t)camera->stride * camera->height;
 }

@@ -14,16 +14,13 @@ void glyphs_learn(struct glyphs *g, const struct camera *camera, const uint8_t *
 
 	for (int i = 0; i < digits && i < NUMBER_CELLS; i++) {
 		uint32_t digit = (uint32_t)(text[i] - '0');
-		const uint8_t *cell = pixels + (size_t)NUMBER_Y * camera->stride +
-				      ((size_t)NUMBER_X + (size_t)i * GLYPH_WIDTH) * CAMERA_PIXEL;
+		const uint8_t *cell = pixels + (size_t)NUMBER_Y * camera->stride + NUMBER_X +
+				      (size_t)i * GLYPH_WIDTH;
 
 		g->seen[digit]++;
-		for (uint32_t p = 0; p < GLYPH_PIXELS; p++) {
-			const uint8_t *rgb = cell + (size_t)(p / GLYPH_WIDTH) * camera->stride +
-					     (size_t)(p % GLYPH_WIDTH) * CAMERA_PIXEL;
-
-			g->mean[digit][p] += (float)(rgb[0] + rgb[1] + rgb[2]) / (3 * 255.0f);
-		}
+		for (uint32_t p = 0; p < GLYPH_PIXELS; p++)
+			g->mean[digit][p] += (float)cell[(size_t)(p / GLYPH_WIDTH) *
+							 camera->stride + p % GLYPH_WIDTH] / 255.0f;
 	}
 }
 

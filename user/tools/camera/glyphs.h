@@ -26,7 +26,7 @@ struct glyphs {
 	float mean[NUM_GLYPHS][GLYPH_PIXELS];	/* brightness, 0 to 1; summed until finished */
 };
 
-/* Looks at the digits of a frame that has a number. `pixels`: its first byte. */
+/* Looks at the digits of a frame that has a number. `pixels`: the first byte of its plane of Y. */
 void glyphs_learn(struct glyphs *glyphs, const struct camera *camera, const uint8_t *pixels,
 		  uint32_t number);
 

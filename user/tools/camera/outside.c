@@ -4,23 +4,41 @@
  */
 #include <dirent.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "outside.h"
 
-int outside_mapped_frames(void)
+/* Whether a line is of a mapping of one of these files. */
+static bool is_of(const char *line, const int *buffers, int count)
+{
+	unsigned long inode;
+	struct stat st;
+
+	if (strstr(line, "/dev/video"))
+		return true;
+	if (!strstr(line, " /dmabuf:") || sscanf(line, "%*s %*s %*s %*s %lu", &inode) != 1)
+		return false;
+	for (int i = 0; i < count; i++)
+		if (!fstat(buffers[i], &st) && st.st_ino == inode)
+			return true;
+	return false;
+}
+
+int outside_mapped_frames(const int *buffers, int count)
 {
 	FILE *f = fopen("/proc/self/maps", "re");
 	char line[4400];
-	int count = 0;
+	int mapped = 0;
 
 	if (!f)
 		return -1;
 	while (fgets(line, sizeof(line), f))
-		count += strstr(line, " /dmabuf:") || strstr(line, "/dev/video");
+		mapped += is_of(line, buffers, count);
 	fclose(f);
-	return count;
+	return mapped;
 }
 
 /* The sum of a file's lines of that name; -1: it has none. */

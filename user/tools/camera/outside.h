@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-/* Mappings of dma-bufs or cameras in /proc/self/maps; -1: it cannot be read. */
-int outside_mapped_frames(void);
+/* Mappings of these dma-bufs, or of cameras, in /proc/self/maps; -1: it cannot be read. */
+int outside_mapped_frames(const int *buffers, int count);
 
 /* Bytes that it read and wrote by system calls so far, of /proc/self/io; -1: not told. */
 int64_t outside_moved_bytes(void);

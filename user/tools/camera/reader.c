@@ -14,10 +14,12 @@ enum {
 	OP_CONV_2D = 3,
 	OP_DEQUANTIZE = 6,
 	OP_MAX_POOL_2D = 17,
+	OP_RESHAPE = 22,
 	OP_SOFTMAX = 25,
 	OP_ABS = 38,
 	OP_NEG = 67,
 	OP_SLICE = 86,
+	OP_RESIZE_NEAREST_NEIGHBOR = 94,
 };
 #define PADDING_VALID	2
 
@@ -28,7 +30,10 @@ enum {
 #define NONE_BIAS	2.0f
 
 enum {
-	FRAME, BEGIN, SIZE, TEXT, VALUES,
+	FRAME, BEGIN, SIZE, LUMA,
+	CHROMA_BEGIN, CHROMA_SIZE, CHROMA_BYTES, CHROMA_SHAPE, CHROMA,
+	TEXT_WIDTH, TEXT_HEIGHT, CHANNELS_LAST, CHROMA_OF_PIXELS, TEXT, YUV,
+	TO_RGB, TO_RGB_BIAS, VALUES,
 	WEIGHTS, BIAS, VALID, ONE, WIDTH, HEIGHT, NO_ACTIVATION, SIGNED_SCORES, SCORES,
 	BRIGHTEST, NEGATIVE, DARKEST, CONTRASTS, NONE_WEIGHTS, NONE_BIASES, NONE,
 	LAST_AXIS, LOGITS, BETA, PROBABILITIES,
@@ -40,8 +45,14 @@ static const struct {
 	int32_t type;
 	uint32_t num_inputs, inputs[7], output;
 } layers[READER_OPERATIONS] = {
-	{ OP_SLICE, 3, { FRAME, BEGIN, SIZE }, TEXT },
-	{ OP_DEQUANTIZE, 1, { TEXT }, VALUES },
+	{ OP_SLICE, 3, { FRAME, BEGIN, SIZE }, LUMA },
+	{ OP_SLICE, 3, { FRAME, CHROMA_BEGIN, CHROMA_SIZE }, CHROMA_BYTES },
+	{ OP_RESHAPE, 2, { CHROMA_BYTES, CHROMA_SHAPE }, CHROMA },
+	{ OP_RESIZE_NEAREST_NEIGHBOR, 4, { CHROMA, TEXT_WIDTH, TEXT_HEIGHT, CHANNELS_LAST },
+	  CHROMA_OF_PIXELS },
+	{ OP_CONCATENATION, 3, { LUMA, CHROMA_OF_PIXELS, LAST_AXIS }, TEXT },
+	{ OP_DEQUANTIZE, 1, { TEXT }, YUV },
+	{ OP_CONV_2D, 7, { YUV, TO_RGB, TO_RGB_BIAS, VALID, ONE, ONE, NO_ACTIVATION }, VALUES },
 	{ OP_CONV_2D, 7, { VALUES, WEIGHTS, BIAS, VALID, WIDTH, HEIGHT, NO_ACTIVATION },
 	  SIGNED_SCORES },
 	{ OP_ABS, 1, { SIGNED_SCORES }, SCORES },
@@ -60,21 +71,35 @@ static const struct {
 static void set_weights(struct reader *r, const struct glyphs *g)
 {
 	for (uint32_t d = 0; d < NUM_GLYPHS; d++) {
-		float *w = r->values.weights + (size_t)d * GLYPH_PIXELS * CAMERA_PIXEL;
+		float *w = r->values.weights + (size_t)d * GLYPH_PIXELS * READER_COLOURS;
 		float count = 0;
 
 		for (uint32_t p = 0; p < GLYPH_PIXELS; p++)
 			count += (float)glyph_has_ink(g, d, p);
 		if (count == 0 || count == GLYPH_PIXELS)
 			continue;
-		for (uint32_t p = 0; p < GLYPH_PIXELS * CAMERA_PIXEL; p++)
-			w[p] = SHARPNESS / CAMERA_PIXEL *
-			       (glyph_has_ink(g, d, p / CAMERA_PIXEL) ? 1 / count :
+		for (uint32_t p = 0; p < GLYPH_PIXELS * READER_COLOURS; p++)
+			w[p] = SHARPNESS / READER_COLOURS *
+			       (glyph_has_ink(g, d, p / READER_COLOURS) ? 1 / count :
 				-1 / (GLYPH_PIXELS - count));
 	}
-	for (int i = 0; i < CAMERA_PIXEL; i++)
-		r->values.none_weights[i] = LEAST_MATCH * SHARPNESS / CAMERA_PIXEL;
+	for (int i = 0; i < READER_COLOURS; i++)
+		r->values.none_weights[i] = LEAST_MATCH * SHARPNESS / READER_COLOURS;
 	r->values.none_bias[0] = NONE_BIAS;
+}
+
+/* BT.601 with Y from 16 to 235: what cameras that say nothing else have. */
+static void set_colours(struct reader *r)
+{
+	static const float to_rgb[READER_COLOURS][READER_COLOURS] = {
+		{ 1.164f, 0, 1.596f }, { 1.164f, -0.392f, -0.813f }, { 1.164f, 2.017f, 0 },
+	};
+	static const float zero[READER_COLOURS] = { 16 / 255.0f, 128 / 255.0f, 128 / 255.0f };
+
+	memcpy(r->values.to_rgb, to_rgb, sizeof(to_rgb));
+	for (int i = 0; i < READER_COLOURS; i++)
+		for (int k = 0; k < READER_COLOURS; k++)
+			r->values.to_rgb_bias[i] -= to_rgb[i][k] * zero[k];
 }
 
 static void set_operand(struct reader *r, uint32_t index, int32_t type, enum nn_lifetime lifetime,
@@ -105,25 +130,34 @@ static void set_cells(struct reader *r, uint32_t index, uint32_t channels)
 	set_operand(r, index, NN_TENSOR_FLOAT32, NN_TEMPORARY, DIMS(1, 1, NUMBER_CELLS, channels));
 }
 
+static void set_bytes(struct reader *r, uint32_t index, const uint32_t *dims, uint32_t rank)
+{
+	set_operand(r, index, NN_TENSOR_QUANT8_ASYMM, NN_TEMPORARY, dims, rank);
+	r->operands[index].scale = 1 / 255.0f;
+}
+
 static void set_values(struct reader *r, uint32_t width, uint32_t height)
 {
 	const uint32_t text_width = NUMBER_CELLS * GLYPH_WIDTH;
 
-	set_operand(r, FRAME, NN_TENSOR_QUANT8_ASYMM, NN_SUBGRAPH_INPUT,
-		    DIMS(1, height, width, CAMERA_PIXEL));
-	set_operand(r, TEXT, NN_TENSOR_QUANT8_ASYMM, NN_TEMPORARY,
-		    DIMS(1, GLYPH_HEIGHT, text_width, CAMERA_PIXEL));
-	r->operands[FRAME].scale = 1 / 255.0f;
-	r->operands[TEXT].scale = 1 / 255.0f;
+	set_bytes(r, FRAME, DIMS(1, height * 3 / 2, width, 1));
+	r->operands[FRAME].lifetime = NN_SUBGRAPH_INPUT;
+	set_bytes(r, LUMA, DIMS(1, GLYPH_HEIGHT, text_width, 1));
+	set_bytes(r, CHROMA_BYTES, DIMS(1, GLYPH_HEIGHT / 2, text_width, 1));
+	set_bytes(r, CHROMA, DIMS(1, GLYPH_HEIGHT / 2, text_width / 2, 2));
+	set_bytes(r, CHROMA_OF_PIXELS, DIMS(1, GLYPH_HEIGHT, text_width, 2));
+	set_bytes(r, TEXT, DIMS(1, GLYPH_HEIGHT, text_width, READER_COLOURS));
+	set_operand(r, YUV, NN_TENSOR_FLOAT32, NN_TEMPORARY,
+		    DIMS(1, GLYPH_HEIGHT, text_width, READER_COLOURS));
 	set_operand(r, VALUES, NN_TENSOR_FLOAT32, NN_TEMPORARY,
-		    DIMS(1, GLYPH_HEIGHT, text_width, CAMERA_PIXEL));
+		    DIMS(1, GLYPH_HEIGHT, text_width, READER_COLOURS));
 	set_operand(r, NEGATIVE, NN_TENSOR_FLOAT32, NN_TEMPORARY,
-		    DIMS(1, GLYPH_HEIGHT, text_width, CAMERA_PIXEL));
+		    DIMS(1, GLYPH_HEIGHT, text_width, READER_COLOURS));
 	set_cells(r, SIGNED_SCORES, NUM_GLYPHS);
 	set_cells(r, SCORES, NUM_GLYPHS);
-	set_cells(r, BRIGHTEST, CAMERA_PIXEL);
-	set_cells(r, DARKEST, CAMERA_PIXEL);
-	set_cells(r, CONTRASTS, CAMERA_PIXEL);
+	set_cells(r, BRIGHTEST, READER_COLOURS);
+	set_cells(r, DARKEST, READER_COLOURS);
+	set_cells(r, CONTRASTS, READER_COLOURS);
 	set_cells(r, NONE, 1);
 	set_cells(r, LOGITS, READER_CLASSES);
 	set_cells(r, PROBABILITIES, READER_CLASSES);
@@ -134,11 +168,21 @@ static void set_constants(struct reader *r)
 {
 	set_constant(r, BEGIN, NN_TENSOR_INT32, r->values.begin, DIMS(4));
 	set_constant(r, SIZE, NN_TENSOR_INT32, r->values.size, DIMS(4));
+	set_constant(r, CHROMA_BEGIN, NN_TENSOR_INT32, r->values.chroma_begin, DIMS(4));
+	set_constant(r, CHROMA_SIZE, NN_TENSOR_INT32, r->values.chroma_size, DIMS(4));
+	set_constant(r, CHROMA_SHAPE, NN_TENSOR_INT32, r->values.chroma_shape, DIMS(4));
+	set_constant(r, TEXT_WIDTH, NN_INT32, &r->values.text_width, NULL, 0);
+	set_constant(r, TEXT_HEIGHT, NN_INT32, &r->values.text_height, NULL, 0);
+	set_constant(r, CHANNELS_LAST, NN_BOOL, &r->values.channels_last, NULL, 0);
+	set_constant(r, TO_RGB, NN_TENSOR_FLOAT32, r->values.to_rgb,
+		     DIMS(READER_COLOURS, 1, 1, READER_COLOURS));
+	set_constant(r, TO_RGB_BIAS, NN_TENSOR_FLOAT32, r->values.to_rgb_bias,
+		     DIMS(READER_COLOURS));
 	set_constant(r, WEIGHTS, NN_TENSOR_FLOAT32, r->values.weights,
-		     DIMS(NUM_GLYPHS, GLYPH_HEIGHT, GLYPH_WIDTH, CAMERA_PIXEL));
+		     DIMS(NUM_GLYPHS, GLYPH_HEIGHT, GLYPH_WIDTH, READER_COLOURS));
 	set_constant(r, BIAS, NN_TENSOR_FLOAT32, r->values.bias, DIMS(NUM_GLYPHS));
 	set_constant(r, NONE_WEIGHTS, NN_TENSOR_FLOAT32, r->values.none_weights,
-		     DIMS(1, 1, 1, CAMERA_PIXEL));
+		     DIMS(1, 1, 1, READER_COLOURS));
 	set_constant(r, NONE_BIASES, NN_TENSOR_FLOAT32, r->values.none_bias, DIMS(1));
 	set_constant(r, VALID, NN_INT32, &r->values.valid, NULL, 0);
 	set_constant(r, ONE, NN_INT32, &r->values.one, NULL, 0);
@@ -168,9 +212,18 @@ void reader_init(struct reader *r, const struct glyphs *glyphs, uint32_t width, 
 {
 	static const uint32_t input = FRAME, output = PROBABILITIES;
 	const int32_t begin[] = { 0, NUMBER_Y, NUMBER_X, 0 };
-	const int32_t size[] = { 1, GLYPH_HEIGHT, NUMBER_CELLS * GLYPH_WIDTH, CAMERA_PIXEL };
+	const int32_t size[] = { 1, GLYPH_HEIGHT, NUMBER_CELLS * GLYPH_WIDTH, 1 };
+	/* Cb and Cr of two pixels beside each other, of two rows, below all rows of Y. */
+	const int32_t chroma_begin[] = { 0, (int32_t)height + NUMBER_Y / 2, NUMBER_X, 0 };
+	const int32_t chroma_size[] = { 1, GLYPH_HEIGHT / 2, NUMBER_CELLS * GLYPH_WIDTH, 1 };
+	const int32_t chroma_shape[] = { 1, GLYPH_HEIGHT / 2, NUMBER_CELLS * GLYPH_WIDTH / 2, 2 };
 
 	memset(r, 0, sizeof(*r));
+	memcpy(r->values.chroma_begin, chroma_begin, sizeof(chroma_begin));
+	memcpy(r->values.chroma_size, chroma_size, sizeof(chroma_size));
+	memcpy(r->values.chroma_shape, chroma_shape, sizeof(chroma_shape));
+	r->values.text_width = NUMBER_CELLS * GLYPH_WIDTH;
+	r->values.text_height = GLYPH_HEIGHT;
 	memcpy(r->values.begin, begin, sizeof(begin));
 	memcpy(r->values.size, size, sizeof(size));
 	r->values.valid = PADDING_VALID;
@@ -180,6 +233,7 @@ void reader_init(struct reader *r, const struct glyphs *glyphs, uint32_t width, 
 	r->values.last_axis = 3;
 	r->values.beta = 1;
 	set_weights(r, glyphs);
+	set_colours(r);
 	set_values(r, width, height);
 	set_constants(r);
 	set_operations(r);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The network that reads a frame's number: it takes the whole frame as the
- * camera left it, and gives a probability of each digit, and of none, for each
- * place of the number.
+ * camera left it, in NV12, makes colours of it where the number is, and gives a
+ * probability of each digit, and of none, for each place of the number.
  */
 #ifndef NN_CAMERA_READER_H
 #define NN_CAMERA_READER_H
@@ -14,9 +14,10 @@
 #define READER_CLASSES	(NUM_GLYPHS + 1)	/* the last: no digit */
 #define READER_OUTPUT	(NUMBER_CELLS * READER_CLASSES * sizeof(float))
 
-#define READER_OPERANDS		25
-#define READER_OPERATIONS	11
-#define READER_WEIGHTS	(NUM_GLYPHS * GLYPH_PIXELS * CAMERA_PIXEL)
+#define READER_COLOURS		3
+#define READER_OPERANDS		38
+#define READER_OPERATIONS	16
+#define READER_WEIGHTS	(NUM_GLYPHS * GLYPH_PIXELS * READER_COLOURS)
 
 /* A model and all that it refers to. Not to be copied or moved. */
 struct reader {
@@ -25,11 +26,14 @@ struct reader {
 	struct nn_operand operands[READER_OPERANDS];
 	struct nn_operation operations[READER_OPERATIONS];
 	struct {
-		int32_t begin[4], size[4];
+		int32_t begin[4], size[4], chroma_begin[4], chroma_size[4], chroma_shape[4];
+		int32_t text_width, text_height;
+		float to_rgb[READER_COLOURS * READER_COLOURS], to_rgb_bias[READER_COLOURS];
 		float weights[READER_WEIGHTS], bias[NUM_GLYPHS];
-		float none_weights[CAMERA_PIXEL], none_bias[1];
+		float none_weights[READER_COLOURS], none_bias[1];
 		int32_t valid, one, cell_width, cell_height, no_activation, last_axis;
 		float beta;
+		uint8_t channels_last;
 	} values;
 };
 

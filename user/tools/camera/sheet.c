@@ -12,6 +12,7 @@
 
 #include "sheet.h"
 
+#define SHEET_PIXEL	3		/* bytes R, G, B */
 #define MARGIN	8
 #define ZOOM	2			/* of the answer's digits */
 #define CAPTION	(GLYPH_HEIGHT * ZOOM)
@@ -26,10 +27,10 @@ enum nn_status sheet_init(struct sheet *s, uint32_t frame_width, uint32_t frame_
 		.width = MARGIN + SHEET_COLUMNS * (frame_width + MARGIN),
 		.height = MARGIN + SHEET_ROWS * (frame_height + CAPTION + MARGIN),
 	};
-	s->pixels = malloc((size_t)s->width * s->height * CAMERA_PIXEL);
+	s->pixels = malloc((size_t)s->width * s->height * SHEET_PIXEL);
 	if (!s->pixels)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "no memory for the contact sheet");
-	memset(s->pixels, GROUND, (size_t)s->width * s->height * CAMERA_PIXEL);
+	memset(s->pixels, GROUND, (size_t)s->width * s->height * SHEET_PIXEL);
 	return NN_OK;
 }
 
@@ -40,7 +41,7 @@ void sheet_free(struct sheet *s)
 
 static uint8_t *at(const struct sheet *s, uint32_t x, uint32_t y)
 {
-	return s->pixels + ((size_t)y * s->width + x) * CAMERA_PIXEL;
+	return s->pixels + ((size_t)y * s->width + x) * SHEET_PIXEL;
 }
 
 static void put_digit(struct sheet *s, uint32_t x, uint32_t y, const struct glyphs *glyphs,
@@ -50,21 +51,42 @@ static void put_digit(struct sheet *s, uint32_t x, uint32_t y, const struct glyp
 		uint32_t px = i % (GLYPH_WIDTH * ZOOM), py = i / (GLYPH_WIDTH * ZOOM);
 
 		if (glyph_has_ink(glyphs, digit, py / ZOOM * GLYPH_WIDTH + px / ZOOM))
-			memcpy(at(s, x + px, y + py), colour, CAMERA_PIXEL);
+			memcpy(at(s, x + px, y + py), colour, SHEET_PIXEL);
 	}
 }
 
-void sheet_put(struct sheet *s, uint32_t index, const uint8_t *pixels, uint32_t stride,
-	       const struct glyphs *glyphs, int64_t answer, bool is_right)
+static uint8_t to_byte(float value)
+{
+	return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value + 0.5f);
+}
+
+/* BT.601, as the network has it. */
+static void put_pixel(uint8_t *to, uint8_t y, const uint8_t *cb_cr)
+{
+	float luma = 1.164f * (float)(y - 16);
+	float cb = (float)(cb_cr[0] - 128), cr = (float)(cb_cr[1] - 128);
+
+	to[0] = to_byte(luma + 1.596f * cr);
+	to[1] = to_byte(luma - 0.392f * cb - 0.813f * cr);
+	to[2] = to_byte(luma + 2.017f * cb);
+}
+
+void sheet_put(struct sheet *s, uint32_t index, const struct camera *camera,
+	       const uint8_t *pixels, const struct glyphs *glyphs, int64_t answer, bool is_right)
 {
 	static const uint8_t green[] = { 0x60, 0xe0, 0x60 }, red[] = { 0xff, 0x50, 0x50 };
 	uint32_t x = MARGIN + index % SHEET_COLUMNS * (s->frame_width + MARGIN);
 	uint32_t y = MARGIN + index / SHEET_COLUMNS * (s->frame_height + CAPTION + MARGIN);
 	char text[24];
 
-	for (uint32_t row = 0; row < s->frame_height; row++)
-		memcpy(at(s, x, y + row), pixels + (size_t)row * stride,
-		       (size_t)s->frame_width * CAMERA_PIXEL);
+	for (uint32_t row = 0; row < s->frame_height; row++) {
+		const uint8_t *luma = pixels + (size_t)row * camera->stride;
+		const uint8_t *chroma = pixels + camera_chroma_offset(camera) +
+					(size_t)(row / 2) * camera->stride;
+
+		for (uint32_t k = 0; k < s->frame_width; k++)
+			put_pixel(at(s, x + k, y + row), luma[k], chroma + k / 2 * 2);
+	}
 	if (answer < 0)
 		return;
 	snprintf(text, sizeof(text), "%" PRId64, answer);
