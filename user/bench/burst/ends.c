@@ -52,8 +52,12 @@ struct burst_memory burst_memory_create(void)
 		.doorbell = shared(4096),
 	};
 
-	*m.status = (struct nnaccel_burst_status){ NNACCEL_BURST_ALIVE, nn_ring_lines(CAPACITY),
-						   CAPACITY, (uint32_t)nn_ring_bytes(CAPACITY) };
+	*m.status = (struct nnaccel_burst_status){
+		.state = NNACCEL_BURST_ALIVE,
+		.lines = nn_ring_lines(CAPACITY),
+		.capacity = CAPACITY,
+		.ring_bytes = (uint32_t)nn_ring_bytes(CAPACITY),
+	};
 	return m;
 }
 
