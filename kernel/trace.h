@@ -260,7 +260,7 @@ TRACE_EVENT(nnaccel_buffer_copy,
 	    TP_fast_assign(__entry->context = buffer->pool.obj.ctx->number;
 			   __entry->token = buffer->token;
 			   __entry->length = length;
-			   __entry->in = flags == NNACCEL_COPY_IN;),
+			   __entry->in = flags & NNACCEL_COPY_IN;),
 	    TP_printk("context=%llu token=%llu in=%d length=%llu", __entry->context,
 		      __entry->token, __entry->in, __entry->length));
 

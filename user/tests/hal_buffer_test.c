@@ -528,7 +528,7 @@ static void trace_end(struct seen *seen)
 	while (fgets(line, sizeof(line), trace)) {
 		if (line[0] == '#')
 			continue;
-		seen->executions += strstr(line, "nnaccel_command_queue:") && strstr(line, "kind=4 ");
+		seen->executions += strstr(line, "nnaccel_command_queue:") && strstr(line, "kind=EXECUTE ");
 		seen->copies += strstr(line, "nnaccel_buffer_copy:") != NULL;
 		seen->pools += strstr(line, "nnaccel_pool_create:") != NULL;
 		seen->maps += strstr(line, "sys_mmap(") != NULL;
