@@ -12,6 +12,9 @@
  *   OFFERED -> SERVED	SESSION
  *   SERVED -> IDLE	the session ended
  *   any -> GONE	the context was closed: an event where the broker knew of it
+ *
+ * A context is in the list of events while WANTED, while GONE and the broker knew of it, and while
+ * SERVED where the broker knows another priority than it has.
  */
 
 #include <linux/atomic.h>
@@ -137,8 +140,29 @@ void nnaccel_engine_attached(void)
 void nnaccel_engine_session_ended(struct nnaccel_context *ctx)
 {
 	mutex_lock(&engine.lock);
-	if (ctx->stage == NNACCEL_STAGE_SERVED)
+	if (ctx->stage == NNACCEL_STAGE_SERVED) {
+		list_del_init(&ctx->event);
 		nnaccel_engine_fail_waits(ctx, -EPIPE);
+	}
+	mutex_unlock(&engine.lock);
+}
+
+/**
+ * nnaccel_engine_set_priority() - Tell the broker how much a context's work matters
+ * @ctx: the context
+ * @priority: enum nnaccel_priority, the highest of the models that its worker has
+ *
+ * What the broker makes of it is its own business: it owns the worker's cgroup.
+ */
+void nnaccel_engine_set_priority(struct nnaccel_context *ctx, u32 priority)
+{
+	mutex_lock(&engine.lock);
+	ctx->priority = priority;
+	if (ctx->offered && ctx->stage == NNACCEL_STAGE_SERVED &&
+	    priority != ctx->told_priority && list_empty(&ctx->event)) {
+		list_add_tail(&ctx->event, &engine.events);
+		wake_up(&engine.events_wait);
+	}
 	mutex_unlock(&engine.lock);
 }
 
@@ -232,7 +256,10 @@ int nnaccel_engine_lock_session(struct nnaccel_context *ctx, u64 deadline_ns)
 	}
 }
 
-/* The first event, taken: NEW leaves its context OFFERED, GONE gives its count away. */
+/*
+ * Dequeues the first event. NEW leaves its context OFFERED. The caller puts the context: GONE
+ * passes on the count that the event had.
+ */
 static struct nnaccel_context *nnaccel_engine_dequeue(struct nnaccel_engine_next *arg)
 {
 	struct nnaccel_context *ctx;
@@ -247,8 +274,14 @@ static struct nnaccel_context *nnaccel_engine_dequeue(struct nnaccel_engine_next
 			ctx->stage = NNACCEL_STAGE_OFFERED;
 			ctx->offered = true;
 			nnaccel_context_get(ctx);
+			ctx->priority = NNACCEL_PRIORITY_MEDIUM;
 			trace_nnaccel_engine_offer(ctx);
+		} else if (ctx->stage == NNACCEL_STAGE_SERVED) {
+			arg->out_event = NNACCEL_ENGINE_PRIORITY;
+			nnaccel_context_get(ctx);
 		}
+		arg->out_priority = ctx->priority;
+		ctx->told_priority = ctx->priority;
 	}
 	mutex_unlock(&engine.lock);
 	return ctx;
@@ -261,6 +294,9 @@ static void nnaccel_engine_requeue(struct nnaccel_context *ctx, u32 event)
 	if (event == NNACCEL_ENGINE_GONE) {
 		nnaccel_context_get(ctx);
 		list_add(&ctx->event, &engine.events);
+	} else if (event == NNACCEL_ENGINE_PRIORITY) {
+		if (ctx->stage == NNACCEL_STAGE_SERVED && list_empty(&ctx->event))
+			list_add(&ctx->event, &engine.events);
 	} else if (ctx->stage == NNACCEL_STAGE_OFFERED) {
 		ctx->stage = NNACCEL_STAGE_WANTED;
 		list_add(&ctx->event, &engine.events);
@@ -460,10 +496,11 @@ static int nnaccel_engine_release(struct inode *inode, struct file *file)
 	mutex_lock(&engine.lock);
 	WRITE_ONCE(engine.broker, false);
 	list_for_each_entry_safe(ctx, next, &engine.events, event) {
-		if (ctx->stage != NNACCEL_STAGE_GONE)
+		if (ctx->stage == NNACCEL_STAGE_WANTED)
 			continue;
 		list_del_init(&ctx->event);
-		nnaccel_context_put(ctx);
+		if (ctx->stage == NNACCEL_STAGE_GONE)
+			nnaccel_context_put(ctx);
 	}
 	list_for_each_entry(ctx, &engine.contexts, node) {
 		ctx->offered = false;

@@ -54,7 +54,7 @@ void nnaccel_session_queue(struct nnaccel_session *session, struct nnaccel_comma
 		model->session = session;
 		model->number = ++session->next_model;
 		list_add_tail(&model->node, &session->models);
-		nnaccel_session_weigh(session);
+		nnaccel_session_update_priority(session);
 		cmd->head.model = model->number;
 	}
 	cmd->head.cookie = ++session->next_cookie;

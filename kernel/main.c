@@ -99,11 +99,6 @@ module_param_named(fence_bound_ms, nnaccel_fence_bound_ms, uint, 0644);
 MODULE_PARM_DESC(fence_bound_ms,
 		 "Longest time from a fenced execution's submission to its fence's signal, all waits and its worker's death included, in ms (default 10000)");
 
-unsigned int nnaccel_low_nice = 10;
-module_param_named(low_nice, nnaccel_low_nice, uint, 0644);
-MODULE_PARM_DESC(low_nice,
-		 "How much nicer a worker gets while all its models are of low priority (default 10)");
-
 /*
  * What must not be done where a fence signals or a lock is held. Nothing in it waits for others, or
  * for memory: whoever frees memory may wait for it.
@@ -138,7 +133,7 @@ static_assert(sizeof(struct nnaccel_execute_fenced) == 48);
 static_assert(sizeof(struct nnaccel_fence_info) == 64);
 static_assert(sizeof(struct nnaccel_uring_execute) == 16);
 static_assert(sizeof(struct nnaccel_cancel) == 24);
-static_assert(sizeof(struct nnaccel_engine_next) == 32);
+static_assert(sizeof(struct nnaccel_engine_next) == 40);
 static_assert(sizeof(struct nnaccel_engine_session) == 24);
 static_assert(sizeof(struct nnaccel_engine_refuse) == 16);
 static_assert(sizeof(struct nnaccel_engine_in_group) == 24);

@@ -52,7 +52,7 @@ void nnaccel_model_retire(struct nnaccel_object *obj)
 	if (!model->session)
 		return;
 	list_del(&model->node);
-	nnaccel_session_weigh(model->session);
+	nnaccel_session_update_priority(model->session);
 	if (model->prepared)
 		nnaccel_session_notify(model->session, &obj->notice, NNACCEL_DO_FORGET_MODEL,
 				       model->number, 0);

@@ -97,7 +97,6 @@ extern unsigned int nnaccel_engine_absent_ms;
 extern unsigned int nnaccel_deadline_grace_ms;
 extern unsigned int nnaccel_kill_grace_ms;
 extern unsigned int nnaccel_fence_bound_ms;
-extern unsigned int nnaccel_low_nice;
 extern unsigned long nnaccel_max_pool_bytes;
 extern unsigned long nnaccel_max_context_bytes;
 extern unsigned long nnaccel_max_user_bytes;
@@ -225,6 +224,8 @@ enum nnaccel_object_type {
  * @engine_ns: time that commands were with the worker
  * @stage: engine lock, as all that follows
  * @offered: the broker that is there was told of this context
+ * @priority: the highest of the models of its session, MEDIUM where there are none
+ * @told_priority: what the broker knows that to be
  * @refusals: how often a wish for an engine ended without one
  * @refusal: the error of the last of them
  * @node: in the list of contexts
@@ -266,6 +267,8 @@ struct nnaccel_context {
 
 	enum nnaccel_engine_stage stage;
 	bool offered;
+	u32 priority;
+	u32 told_priority;
 	u32 refusals;
 	int refusal;
 	struct list_head node;
@@ -940,8 +943,6 @@ int nnaccel_uring_cmd(struct io_uring_cmd *ioucmd, unsigned int issue_flags);
  * @number: ctx->lock: which of the context's sessions it is, from 1
  * @mm: ctx->lock: the worker's address space, pinned; NULL: nobody attached
  * @pid: ctx->lock: the worker; with @mm
- * @nice: ctx->lock: the worker's when it attached
- * @low: ctx->lock: it is nicer than that
  * @killed_ns: ctx->lock: when it was killed for what it did not answer; 0: it was not
  * @wait: fetchers and pollers
  * @queue: ctx->lock: commands, the next to take first
@@ -961,8 +962,6 @@ struct nnaccel_session {
 	u64 number;
 	struct mm_struct *mm;
 	struct pid *pid;
-	int nice;
-	bool low;
 	u64 killed_ns;
 	wait_queue_head_t wait;
 	struct list_head queue;
@@ -982,7 +981,7 @@ struct file *nnaccel_session_create(struct nnaccel_context *ctx);
 void nnaccel_session_install(struct file *file);
 bool nnaccel_session_is_current(const struct nnaccel_session *session);
 bool nnaccel_session_kill(struct nnaccel_session *session);
-void nnaccel_session_weigh(struct nnaccel_session *session);
+void nnaccel_session_update_priority(struct nnaccel_session *session);
 
 /* ---- fetch.c ---- */
 
@@ -1020,6 +1019,7 @@ void nnaccel_engine_remove(struct nnaccel_context *ctx);
 int nnaccel_engine_lock_session(struct nnaccel_context *ctx, u64 deadline_ns);
 void nnaccel_engine_attached(void);
 void nnaccel_engine_session_ended(struct nnaccel_context *ctx);
+void nnaccel_engine_set_priority(struct nnaccel_context *ctx, u32 priority);
 u32 nnaccel_engine_state(struct nnaccel_context *ctx);
 void nnaccel_engine_show(struct seq_file *m);
 struct nnaccel_context *nnaccel_engine_next_context(struct nnaccel_context *ctx);

@@ -31,43 +31,21 @@ bool nnaccel_session_is_current(const struct nnaccel_session *session)
 	return READ_ONCE(session->mm) == current->mm;
 }
 
-static bool nnaccel_session_is_low(const struct nnaccel_session *session)
+/**
+ * nnaccel_session_update_priority() - A model came or went: the broker hears of what that changes
+ * @session: the session; ctx->lock is held
+ */
+void nnaccel_session_update_priority(struct nnaccel_session *session)
 {
 	const struct nnaccel_model *model;
-
-	list_for_each_entry(model, &session->models, node)
-		if (model->priority != NNACCEL_PRIORITY_LOW)
-			return false;
-	return !list_empty(&session->models);
-}
-
-/**
- * nnaccel_session_weigh() - A model came or went: how much the worker's threads weigh
- * @session: the session; ctx->lock is held
- *
- * They get nicer while all models are of low priority, and never less nice than the worker was
- * when it attached: no priority gives a client a right against another. A process that serves
- * itself is left alone.
- */
-void nnaccel_session_weigh(struct nnaccel_session *session)
-{
-	bool low = nnaccel_session_is_low(session);
-	struct task_struct *leader, *thread;
-	int nice = session->nice;
+	u32 priority = NNACCEL_PRIORITY_LOW;
 
 	lockdep_assert_held(&session->ctx->lock);
-	if (low == session->low || session->mm == session->ctx->mm)
-		return;
-	session->low = low;
-	if (low)
-		nice = min_t(int, nice + min_t(u32, READ_ONCE(nnaccel_low_nice), NICE_WIDTH),
-			     MAX_NICE);
-	rcu_read_lock();
-	leader = pid_task(session->pid, PIDTYPE_TGID);
-	if (leader)
-		for_each_thread(leader, thread)
-			set_user_nice(thread, nice);
-	rcu_read_unlock();
+	list_for_each_entry(model, &session->models, node)
+		priority = max(priority, model->priority);
+	if (list_empty(&session->models))
+		priority = NNACCEL_PRIORITY_MEDIUM;
+	nnaccel_engine_set_priority(session->ctx, priority);
 }
 
 /**
@@ -111,7 +89,6 @@ static int nnaccel_session_attach_ioctl(struct nnaccel_ucmd *ucmd)
 	} else {
 		mmgrab(current->mm);
 		session->pid = get_pid(task_tgid(current));
-		session->nice = task_nice(current);
 		WRITE_ONCE(session->mm, current->mm);
 		trace_nnaccel_session_attach(ctx);
 	}

@@ -75,6 +75,8 @@ static const char *name_of(unsigned long request)
 static uint32_t first_size(unsigned long request, size_t size)
 {
 	switch (request) {
+	case NNACCEL_ENGINE_NEXT:
+		return offsetof(struct nnaccel_engine_next, out_priority);
 	case NNACCEL_INFO:
 		return offsetof(struct nnaccel_info, max_bursts);
 	case NNACCEL_PREPARE:

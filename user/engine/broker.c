@@ -66,6 +66,7 @@ struct worker {
 	enum worker_state state;
 	bool has_plugins;
 	bool has_cache;			/* the keeper was given its socket */
+	bool low;			/* SERVING: all models are of low priority */
 	uint32_t uid;			/* SERVING: whom */
 	uint64_t context;
 	uint64_t kill_at_ns;		/* NEVER, or when the grace ends */
@@ -158,6 +159,25 @@ static void unlink_worker(struct broker *b, struct worker *w)
 	while (*link != w)
 		link = &(*link)->next;
 	*link = w->next;
+}
+
+/*
+ * Between clients a priority can only take away: a worker has less CPU time while all of its
+ * models are of low priority, and so has a user while that holds for all of its workers.
+ */
+static void update_user_weight(struct broker *b, uint32_t uid)
+{
+	const struct worker *one = NULL;
+	bool low = true;
+
+	for (const struct worker *w = b->workers; w; w = w->next) {
+		if (w->state != SERVING || w->uid != uid)
+			continue;
+		one = w;
+		low = low && w->low;
+	}
+	if (one)
+		cgroup_user_set_low(&b->cgroup, &one->leaf, low);
 }
 
 /* Waits for a dead worker. Returns its exit as waitid() tells it. */
@@ -309,6 +329,8 @@ static void worker_exited(struct broker *b, struct worker *w)
 		start_failed(b);
 	}
 	unlink_worker(b, w);
+	if (w->state == SERVING)
+		update_user_weight(b, w->uid);
 	worker_free(b, w);
 }
 
@@ -429,6 +451,7 @@ static void serve_waiter(struct broker *b, const struct waiter *waiter)
 		 (int)w->process.pid, w->uid, (unsigned long long)w->context);
 	log_debug("%s: serves process %u%s", w->name, waiter->pid,
 		  w->has_plugins ? ", with extensions" : "");
+	update_user_weight(b, w->uid);
 	hand_over(b, w);
 }
 
@@ -516,6 +539,18 @@ static void context_gone(struct broker *b, const struct nnaccel_engine_next *nex
 	waiting_remove(&b->waiting, next->out_context);
 }
 
+static void context_priority(struct broker *b, const struct nnaccel_engine_next *next)
+{
+	for (struct worker *w = b->workers; w; w = w->next) {
+		if (w->state != SERVING || w->context != next->out_context)
+			continue;
+		log_debug("%s: priority %u", w->name, next->out_priority);
+		w->low = next->out_priority == NNACCEL_PRIORITY_LOW;
+		cgroup_leaf_set_low(&b->cgroup, &w->leaf, w->low);
+		update_user_weight(b, w->uid);
+	}
+}
+
 static void engine_told(struct broker *b)
 {
 	struct nnaccel_engine_next next = {
@@ -534,6 +569,8 @@ static void engine_told(struct broker *b)
 		context_new(b, &next);
 	else if (next.out_event == NNACCEL_ENGINE_GONE)
 		context_gone(b, &next);
+	else if (next.out_event == NNACCEL_ENGINE_PRIORITY)
+		context_priority(b, &next);
 }
 
 /* ---- the loop ---- */

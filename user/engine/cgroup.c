@@ -321,6 +321,45 @@ void cgroup_leaf_close(struct cgroup_leaf *leaf)
 	leaf->fd = -1;
 }
 
+static void set_weight(const struct cgroup *cgroup, const char *name, unsigned int weight)
+{
+	char path[CGROUP_NAME_SIZE + 32];
+	int error;
+
+	snprintf(path, sizeof(path), "%s/cpu.weight", name);
+	error = put(cgroup->base, path, "%u", weight ? weight : 1);
+	if (error)
+		log_warning("cgroup %s: cpu.weight: %s", name, strerror(error));
+}
+
+/* What a weight is reduced to while there are models of low priority only. */
+static unsigned int low_weight(const struct cgroup_options *options, unsigned int weight)
+{
+	if (options->low_cpu_weight >= options->cpu_weight)
+		return weight;
+	return weight * options->low_cpu_weight / options->cpu_weight;
+}
+
+void cgroup_leaf_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *leaf, bool low)
+{
+	unsigned int weight = cgroup->options.cpu_weight;
+
+	if (leaf->name[0])
+		set_weight(cgroup, leaf->name, low ? low_weight(&cgroup->options, weight) : weight);
+}
+
+void cgroup_user_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *leaf, bool low)
+{
+	unsigned int weight = cgroup->options.user_cpu_weight;
+	char name[CGROUP_NAME_SIZE];
+
+	if (!leaf->name[0])
+		return;
+	snprintf(name, sizeof(name), "%s", leaf->name);
+	name[strcspn(name, "/")] = '\0';
+	set_weight(cgroup, name, low ? low_weight(&cgroup->options, weight) : weight);
+}
+
 bool cgroup_leaf_was_oom(const struct cgroup *cgroup, const struct cgroup_leaf *leaf)
 {
 	char path[CGROUP_NAME_SIZE + 32], text[512];

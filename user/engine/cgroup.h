@@ -14,6 +14,7 @@ struct cgroup_options {
 	uint64_t max_memory;		/* bytes of a worker, 0: unbounded */
 	uint64_t user_memory;		/* the same of all workers of a user */
 	unsigned int cpu_weight;	/* of a worker among its user's, 1 to 10000 */
+	unsigned int low_cpu_weight;	/* the same, while all models are of low priority */
 	unsigned int user_cpu_weight;	/* of a user's workers among all */
 	unsigned int max_pids;		/* of a worker */
 	unsigned int user_workers;	/* that a user may have */
@@ -55,6 +56,13 @@ void cgroup_leaf_close(struct cgroup_leaf *leaf);
  */
 bool cgroup_leaf_give(struct cgroup *cgroup, struct cgroup_leaf *leaf, pid_t worker, uint32_t uid,
 		      pid_t client);
+
+/*
+ * Gives a worker less CPU time among its user's, or as much again; the same for all of a
+ * user's, by any leaf of that user's.
+ */
+void cgroup_leaf_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *leaf, bool low);
+void cgroup_user_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *leaf, bool low);
 
 /* True when the kernel killed the leaf's worker for want of memory. */
 bool cgroup_leaf_was_oom(const struct cgroup *cgroup, const struct cgroup_leaf *leaf);

@@ -29,6 +29,7 @@ enum option_id {
 	OPT_WORKER_RATE,
 	OPT_WORKER_MEMORY,
 	OPT_WORKER_CPU_WEIGHT,
+	OPT_LOW_CPU_WEIGHT,
 	OPT_USER_MEMORY,
 	OPT_USER_CPU_WEIGHT,
 	OPT_WORKER_USER,
@@ -55,6 +56,7 @@ static const struct option long_options[] = {
 	{ "worker-rate", required_argument, NULL, OPT_WORKER_RATE },
 	{ "worker-memory", required_argument, NULL, OPT_WORKER_MEMORY },
 	{ "worker-cpu-weight", required_argument, NULL, OPT_WORKER_CPU_WEIGHT },
+	{ "low-cpu-weight", required_argument, NULL, OPT_LOW_CPU_WEIGHT },
 	{ "user-memory", required_argument, NULL, OPT_USER_MEMORY },
 	{ "user-cpu-weight", required_argument, NULL, OPT_USER_CPU_WEIGHT },
 	{ "worker-user", required_argument, NULL, OPT_WORKER_USER },
@@ -86,6 +88,7 @@ static const char help[] =
 	"  --worker-rate=N           new workers of one user a second, after 64 (8)\n"
 	"  --worker-memory=MIB       private memory of a worker, 0: unbounded (4096)\n"
 	"  --worker-cpu-weight=N     CPU weight of a worker among its user's, 1 to 10000 (100)\n"
+	"  --low-cpu-weight=N        the same while its models are of low priority (10)\n"
 	"  --user-memory=MIB         memory of a user's workers, 0: unbounded (half the machine's)\n"
 	"  --user-cpu-weight=N       CPU weight of a user's workers among all (100)\n"
 	"  --worker-user=USER        whom workers run as where nnacceld is root (65534)\n"
@@ -170,6 +173,9 @@ static void parse_option(int id, const char *name, struct broker_options *o)
 		break;
 	case OPT_WORKER_CPU_WEIGHT:
 		o->cgroup.cpu_weight = (unsigned int)parse_number(name, optarg, 1, 10000);
+		break;
+	case OPT_LOW_CPU_WEIGHT:
+		o->cgroup.low_cpu_weight = (unsigned int)parse_number(name, optarg, 1, 10000);
 		break;
 	case OPT_USER_MEMORY:
 		o->cgroup.user_memory = parse_number(name, optarg, 0, 1UL << 32) << 20;
@@ -277,6 +283,7 @@ int main(int argc, char **argv)
 			.max_memory = UINT64_C(4096) << 20,
 			.user_memory = half_of_memory(),
 			.cpu_weight = 100,
+			.low_cpu_weight = 10,
 			.user_cpu_weight = 100,
 			.max_pids = 64,
 		},

@@ -1372,7 +1372,12 @@ enum nnaccel_engine_event {
 	 * @NNACCEL_ENGINE_GONE: The context, once offered, is gone:
 	 *	its worker has no more to do.
 	 */
-	NNACCEL_ENGINE_GONE = 2
+	NNACCEL_ENGINE_GONE = 2,
+	/**
+	 * @NNACCEL_ENGINE_PRIORITY: The highest priority of the models that the
+	 *	context's worker has is another.
+	 */
+	NNACCEL_ENGINE_PRIORITY = 3
 };
 
 /* Flags of NNACCEL_ENGINE_NEXT: return EAGAIN rather than wait. */
@@ -1389,6 +1394,12 @@ enum nnaccel_engine_event {
  * @out_gid: out: effective group id of the opener, in the broker's namespace
  * @out_pid: out: process id of the opener in the broker's namespace, 0: none
  * @out_context: out: the context's number, never reused
+ * @out_priority: out: enum nnaccel_priority, the highest of the models that the
+ *	context's worker has; MEDIUM where it has none, as a new one
+ * @__reserved: 0
+ *
+ * PRIORITY is told only of contexts that the broker itself was offered and that
+ * have a session; changes that it was not told of one by one are told as one.
  *
  * Errors: EAGAIN: nothing to tell; EINTR.
  */
@@ -1400,6 +1411,8 @@ struct nnaccel_engine_next {
 	__u32 out_gid;
 	__u32 out_pid;
 	__aligned_u64 out_context;
+	__u32 out_priority;
+	__u32 __reserved;
 };
 #define NNACCEL_ENGINE_NEXT _IO(NNACCEL_TYPE, NNACCEL_CMD_ENGINE_NEXT)
 

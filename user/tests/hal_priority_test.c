@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the priority of models is between clients: a worker whose models are all of low
+ * priority has a lower weight of CPU time. Needs /dev/nnaccel, a running nnacceld and root;
+ * where workers have no cgroups there is nothing to see.
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <linux/nnaccel.h>
+
+#include "tests/hal_fixture.h"
+#include "tests/model_samples.h"
+#include "tests/workers.h"
+
+#define TRIES 2000	/* of 10 ms each, for what the broker does in its own time */
+
+/* The first line of /proc/PID/cgroup's v2 entry; false: there is none. */
+static bool cgroup_of(pid_t pid, char *path, size_t size)
+{
+	char name[64], line[512];
+	bool found = false;
+	FILE *file;
+
+	snprintf(name, sizeof(name), "/proc/%d/cgroup", (int)pid);
+	file = fopen(name, "re");
+	while (file && !found && fgets(line, sizeof(line), file)) {
+		line[strcspn(line, "\n")] = 0;
+		found = !strncmp(line, "0::/", 4) && strstr(line, "/worker-");
+		if (found)
+			snprintf(path, size, "/sys/fs/cgroup%s/cpu.weight", line + 3);
+	}
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/* The same of the folder of all of the user's workers, which the worker's is in or below. */
+static void user_of(const char *path, char *user)
+{
+	char *name = strstr(strcpy(user, path), "/user-");
+
+	assert_non_null(name);
+	strcpy(name + 1 + strcspn(name + 1, "/"), "/cpu.weight");
+}
+
+static int weight_of(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	int weight = 0;
+
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%d", &weight), 1);
+	fclose(file);
+	return weight;
+}
+
+static void assert_weight_becomes(const char *path, int weight)
+{
+	for (int i = 0; i < TRIES && weight_of(path) != weight; i++)
+		usleep(10000);
+	assert_int_equal(weight_of(path), weight);
+}
+
+static struct nna_prepared_model *prepare(uint32_t priority)
+{
+	const struct nna_prepare_options options = {
+		.preference = NNACCEL_PREFER_FAST_SINGLE_ANSWER,
+		.priority = priority,
+	};
+	struct nna_prepared_model *p = NULL;
+	struct model_builder b;
+
+	sample_add(&b);
+	check(nna_prepare_model(device, &b.model, NULL, &options, &p, &err));
+	return p;
+}
+
+static void test_weight(void **state)
+{
+	struct nna_prepared_model *low, *other, *high;
+	char path[640], user[640];
+
+	(void)state;
+	low = prepare(NNACCEL_PRIORITY_LOW);
+	if (!cgroup_of(workers_find(), path, sizeof(path))) {
+		nna_prepared_model_free(low);
+		skip();
+	}
+	user_of(path, user);
+	assert_weight_becomes(path, 10);
+	assert_weight_becomes(user, 10);
+	high = prepare(NNACCEL_PRIORITY_HIGH);
+	assert_weight_becomes(path, 100);
+	assert_weight_becomes(user, 100);
+	other = prepare(NNACCEL_PRIORITY_LOW);
+	nna_prepared_model_free(high);
+	assert_weight_becomes(path, 10);
+	nna_prepared_model_free(low);
+	nna_prepared_model_free(other);
+	assert_weight_becomes(path, 100);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_weight, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
