@@ -92,9 +92,8 @@ static int nnaccel_fence_wait(struct dma_fence *fence, u64 deadline_ns)
 		return 0;
 	if (deadline_ns)
 		timeout = nnaccel_deadline_left(deadline_ns, 0);
-	ret = ___wait_event(wait.wait, ___wait_cond_timeout(READ_ONCE(wait.done)),
-			    (TASK_INTERRUPTIBLE | TASK_FREEZABLE), 0, timeout,
-			    __ret = schedule_timeout(__ret));
+	ret = nnaccel_wait_event_timeout(wait.wait, READ_ONCE(wait.done), TASK_INTERRUPTIBLE,
+					 timeout);
 	/* Without a callback to remove it was signalled after all, and the callback is over now. */
 	if (!dma_fence_remove_callback(fence, &wait.cb))
 		return 0;

@@ -500,7 +500,7 @@ static int nnaccel_buffer_finish(struct nnaccel_ucmd *ucmd, struct nnaccel_comma
 	ret = xa_reserve(&ctx->buffers, token, GFP_KERNEL_ACCOUNT);
 	if (ret)
 		return ret;
-	ret = nnaccel_command_run(cmd);
+	ret = nnaccel_command_run(ucmd, cmd);
 	if (!ret) {
 		arg->out_status = cmd->status;
 		arg->out_token = cmd->status == NNACCEL_STATUS_NONE ? token : 0;
@@ -537,6 +537,13 @@ int nnaccel_buffer_alloc_ioctl(struct nnaccel_ucmd *ucmd)
 		return -EINVAL;
 	if (!nnaccel_pool_may_have(arg->capacity))
 		return -EFBIG;
+	if (ucmd->resumed) {
+		cmd = ucmd->resumed;
+		buffer = nnaccel_command_buffer(cmd, 0);
+		refcount_inc(&buffer->pool.obj.refs);
+		ret = nnaccel_buffer_finish(ucmd, cmd, buffer);
+		goto out;
+	}
 	cmd = nnaccel_command_alloc(ucmd->object, NNACCEL_DO_BUFFER);
 	if (IS_ERR(cmd))
 		return PTR_ERR(cmd);
@@ -551,6 +558,7 @@ int nnaccel_buffer_alloc_ioctl(struct nnaccel_ucmd *ucmd)
 		ret = nnaccel_buffer_set_grants(cmd, buffer, NULL, true);
 	if (!ret)
 		ret = nnaccel_buffer_finish(ucmd, cmd, buffer);
+out:
 	nnaccel_pool_put(&buffer->pool);
 	nnaccel_command_put(cmd);
 	return ret;

@@ -777,6 +777,23 @@ static struct nnaccel_command *nnaccel_burst_command(struct nnaccel_burst *burst
 	return cmd;
 }
 
+/* A new burst, whose file is the command's, and that command. */
+static struct nnaccel_command *nnaccel_burst_open_command(struct nnaccel_context *ctx,
+							  const struct nnaccel_burst_create *arg)
+{
+	struct file *file = nnaccel_burst_open(ctx, arg);
+	struct nnaccel_command *cmd;
+
+	if (IS_ERR(file))
+		return ERR_CAST(file);
+	cmd = nnaccel_burst_command(file->private_data);
+	if (IS_ERR(cmd))
+		fput(file);
+	else
+		cmd->burst_file = file;
+	return cmd;
+}
+
 /* Writes the answer. */
 static int nnaccel_burst_respond(struct nnaccel_ucmd *ucmd, const struct nnaccel_command *cmd,
 				 int fd)
@@ -807,30 +824,23 @@ int nnaccel_burst_create_ioctl(struct nnaccel_ucmd *ucmd)
 	    arg->capacity > NNACCEL_BURST_MAX_CAPACITY ||
 	    arg->message_size > NNACCEL_MAX_MESSAGE)
 		return -EINVAL;
+	cmd = ucmd->resumed ?: nnaccel_burst_open_command(ucmd->object, arg);
+	if (IS_ERR(cmd))
+		return PTR_ERR(cmd);
 	fd = get_unused_fd_flags(arg->flags & NNACCEL_BURST_CLOEXEC ? O_CLOEXEC : 0);
-	if (fd < 0)
-		return fd;
-	file = nnaccel_burst_open(ucmd->object, arg);
-	if (IS_ERR(file)) {
-		ret = PTR_ERR(file);
-		goto err_fd;
-	}
-	cmd = nnaccel_burst_command(file->private_data);
-	if (IS_ERR(cmd)) {
-		ret = PTR_ERR(cmd);
-		goto err_file;
-	}
-	ret = nnaccel_command_run(cmd) ?: nnaccel_burst_respond(ucmd, cmd, fd);
+	ret = fd < 0 ? fd : nnaccel_command_run(ucmd, cmd) ?: nnaccel_burst_respond(ucmd, cmd, fd);
+	file = ret == -ERESTARTNOINTR ? NULL : cmd->burst_file;
+	if (file)
+		cmd->burst_file = NULL;
 	if (!ret && cmd->status == NNACCEL_STATUS_NONE) {
 		nnaccel_burst_request_latency(file->private_data);
 		fd_install(fd, file);
-		nnaccel_command_put(cmd);
-		return 0;
+	} else {
+		if (file)
+			fput(file);
+		if (fd >= 0)
+			put_unused_fd(fd);
 	}
 	nnaccel_command_put(cmd);
-err_file:
-	fput(file);
-err_fd:
-	put_unused_fd(fd);
 	return ret;
 }

@@ -106,12 +106,12 @@ int nnaccel_cache_save_ioctl(struct nnaccel_ucmd *ucmd)
 
 	if (arg->flags || arg->__reserved0 || arg->message_size > NNACCEL_MAX_MESSAGE)
 		return -EINVAL;
-	cmd = nnaccel_command_alloc(ucmd->object, NNACCEL_DO_CACHE_SAVE);
+	cmd = ucmd->resumed ?: nnaccel_command_alloc(ucmd->object, NNACCEL_DO_CACHE_SAVE);
 	if (IS_ERR(cmd))
 		return PTR_ERR(cmd);
-	ret = nnaccel_cache_save_build(cmd, arg);
+	ret = ucmd->resumed ? 0 : nnaccel_cache_save_build(cmd, arg);
 	if (!ret)
-		ret = nnaccel_command_run(cmd);
+		ret = nnaccel_command_run(ucmd, cmd);
 	if (!ret)
 		ret = nnaccel_cache_save_respond(ucmd, cmd);
 	nnaccel_command_put(cmd);

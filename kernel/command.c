@@ -4,10 +4,12 @@
  * queued to the session, waited for.
  */
 
+#include <linux/file.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
+#include <linux/sched/signal.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -179,6 +181,8 @@ struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 k
 	INIT_DELAYED_WORK(&cmd->expiry, nnaccel_command_expire);
 	nnaccel_command_init_access_work(cmd);
 	cmd->ctx = ctx;
+	cmd->wait_state = TASK_KILLABLE;
+	cmd->start_ns = ktime_get_ns();
 	cmd->head.kind = kind;
 	cmd->head.priority = NNACCEL_PRIORITY_MEDIUM;
 	nnaccel_count(NNACCEL_COMMANDS, 1);
@@ -403,7 +407,7 @@ static int nnaccel_command_lock_session(struct nnaccel_command *cmd)
 	bool served;
 
 	if (!copies && (!cmd->model || nnaccel_command_prepares(cmd)))
-		return nnaccel_engine_lock_session(cmd->ctx, cmd->head.deadline_ns);
+		return nnaccel_engine_lock_session(cmd);
 	mutex_lock(&cmd->ctx->lock);
 	/* A model that lives has its worker. */
 	served = copies ? nnaccel_buffer_is_served(cmd) : !!cmd->model->session;
@@ -528,22 +532,18 @@ static int nnaccel_command_wait(struct nnaccel_command *cmd)
 	if (cmd->head.deadline_ns)
 		timeout = nnaccel_deadline_left(cmd->head.deadline_ns, grace_ns);
 	/* Pairs with the release in nnaccel_command_finish(). */
-	ret = nnaccel_wait_event_timeout(cmd->wait, smp_load_acquire(&cmd->done), timeout);
+	ret = nnaccel_wait_event_timeout(cmd->wait, smp_load_acquire(&cmd->done), cmd->wait_state,
+					 timeout);
 	if (ret > 0)
 		return cmd->error;
+	if (ret && cmd->wait_state == TASK_INTERRUPTIBLE && !fatal_signal_pending(current))
+		return -ERESTARTSYS;
 	nnaccel_command_abandon(cmd, !ret);
 	return ret ? -EINTR : -ETIME;
 }
 
-/**
- * nnaccel_command_run() - Send a command to the worker and wait for the answer
- * @cmd: the command
- *
- * Return: 0: the engine answered, see @cmd; or -ETIME, -EINTR, -EPIPE, -ESTALE, -ENOSPC,
- * -ENOTCONN, -EUSERS, -EAGAIN; -EBUSY, -ENODATA: of a buffer; or what
- * nnaccel_command_begin_access() returned.
- */
-int nnaccel_command_run(struct nnaccel_command *cmd)
+/* Gives a new command to the worker; goes on where a signal interrupted it. */
+static int nnaccel_command_start(struct nnaccel_command *cmd)
 {
 	int ret;
 
@@ -556,16 +556,63 @@ int nnaccel_command_run(struct nnaccel_command *cmd)
 		ret = nnaccel_command_count(cmd);
 		mutex_unlock(&cmd->ctx->lock);
 	}
-	if (ret)
-		return ret;
-	ret = nnaccel_command_begin_access(cmd) ?: nnaccel_command_queue(cmd);
-	if (!ret)
-		return nnaccel_command_wait(cmd);
-	if (cmd->foreign) {
-		mutex_lock(&cmd->ctx->lock);
+	return ret ?: nnaccel_command_begin_access(cmd) ?: nnaccel_command_queue(cmd);
+}
+
+/* A command that no worker was given: the access that has begun is ended. */
+static void nnaccel_command_drop_new(struct nnaccel_command *cmd, int error)
+{
+	mutex_lock(&cmd->ctx->lock);
+	if (cmd->foreign && cmd->counted) {
 		cmd->accessed = cmd->num_accessed;
-		nnaccel_command_finish(cmd, ret);
-		mutex_unlock(&cmd->ctx->lock);
+		nnaccel_command_finish(cmd, error);
+	}
+	mutex_unlock(&cmd->ctx->lock);
+}
+
+/**
+ * nnaccel_command_cancel() - Give up a command whose interrupted call does not come back
+ * @cmd: the command; the caller's count stays
+ */
+void nnaccel_command_cancel(struct nnaccel_command *cmd)
+{
+	struct file *file = cmd->burst_file;
+
+	cmd->burst_file = NULL;
+	/* Only its caller, who does not come back, would have given it to a worker. */
+	if (cmd->state == NNACCEL_COMMAND_NEW)
+		nnaccel_command_drop_new(cmd, -ECANCELED);
+	else
+		nnaccel_command_abandon(cmd, false);
+	if (file)
+		fput(file);
+}
+
+/**
+ * nnaccel_command_run() - Send a command to the worker and wait for the answer
+ * @ucmd: the ioctl; what it resumes is not sent again
+ * @cmd: the command
+ *
+ * Return: 0: the engine answered, see @cmd; -ERESTARTNOINTR: a signal came: the call will be
+ * resumed, with what is in @cmd; or -ETIME, -EINTR, -EPIPE, -ESTALE, -ENOSPC, -ENOTCONN, -EUSERS,
+ * -EAGAIN; -EBUSY, -ENODATA: of a buffer; or what nnaccel_command_begin_access() returned.
+ */
+int nnaccel_command_run(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
+{
+	int ret = 0;
+
+	cmd->wait_state = ucmd->resume ? TASK_INTERRUPTIBLE : TASK_KILLABLE;
+	if (cmd->state == NNACCEL_COMMAND_NEW)
+		ret = nnaccel_command_start(cmd);
+	if (!ret)
+		ret = nnaccel_command_wait(cmd);
+	if (ret == -ERESTARTSYS && ucmd->resume && !fatal_signal_pending(current)) {
+		ret = nnaccel_park(ucmd, cmd);
+		if (!ret)
+			return -ERESTARTNOINTR;
+		nnaccel_command_cancel(cmd);
+	} else if (ret && cmd->state == NNACCEL_COMMAND_NEW) {
+		nnaccel_command_drop_new(cmd, ret);
 	}
 	return ret;
 }

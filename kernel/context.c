@@ -9,6 +9,7 @@
 #include <linux/random.h>
 #include <linux/sched/mm.h>
 #include <linux/seq_file.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "nnaccel_private.h"
@@ -72,6 +73,7 @@ static int nnaccel_context_open(struct inode *inode, struct file *file)
 	xa_init_flags(&ctx->buffers, XA_FLAGS_ACCOUNT);
 	INIT_LIST_HEAD(&ctx->bursts);
 	INIT_LIST_HEAD(&ctx->asyncs);
+	INIT_LIST_HEAD(&ctx->parked);
 	INIT_LIST_HEAD(&ctx->event);
 	ctx->number = atomic64_inc_return(&nnaccel_last_number);
 	/* Far from the end: no token is 0, or comes a second time. */
@@ -80,7 +82,6 @@ static int nnaccel_context_open(struct inode *inode, struct file *file)
 	ctx->gid = current_egid();
 	ctx->cred = get_current_cred();
 	ctx->pid = get_pid(task_tgid(current));
-	ctx->files = current->files;
 	ctx->mm = current->mm;
 	mmgrab(ctx->mm);
 
@@ -93,6 +94,19 @@ static int nnaccel_context_open(struct inode *inode, struct file *file)
 }
 
 /*
+ * Does the process that may use the context end? Each thread that leaves closes its table of files
+ * where it has one of its own, so it is not the table that tells.
+ */
+static bool nnaccel_context_is_ending(const struct nnaccel_context *ctx)
+{
+	if (!(current->flags & PF_EXITING))
+		return false;
+	if (!atomic_read(&ctx->mm->mm_users))
+		return true;
+	return task_tgid(current) == ctx->pid && !atomic_read(&current->signal->live);
+}
+
+/*
  * The process that may use the context ends. Commands of its rings hold the file, and before 6.7
  * nothing else would end them.
  */
@@ -100,7 +114,7 @@ static int nnaccel_context_flush(struct file *file, fl_owner_t id)
 {
 	struct nnaccel_context *ctx = file->private_data;
 
-	if (current->flags & PF_EXITING && id == ctx->files)
+	if (nnaccel_context_is_ending(ctx))
 		nnaccel_async_cancel_all(ctx);
 	return 0;
 }
@@ -126,6 +140,7 @@ static int nnaccel_context_release(struct inode *inode, struct file *file)
 	nnaccel_unlock_signalling(ctx, signalling);
 	list_for_each_entry_safe(cmd, next, &dead, node)
 		nnaccel_command_put(cmd);
+	nnaccel_park_cancel_all(ctx);
 
 	nnaccel_buffer_destroy_all(ctx);
 	nnaccel_object_destroy_all(ctx);
@@ -215,6 +230,9 @@ static int nnaccel_info_ioctl(struct nnaccel_ucmd *ucmd)
 #define NNACCEL_OP(_name, _fn, _struct, _last)	\
 	NNACCEL_IOCTL_OP(INFO, _name, _fn, _struct, _last)
 
+#define NNACCEL_WAIT_OP(_name, _fn, _struct, _last)	\
+	NNACCEL_IOCTL_WAIT_OP(INFO, _name, _fn, _struct, _last)
+
 static const struct nnaccel_ioctl_op nnaccel_context_ops[] = {
 	NNACCEL_OP(INFO, nnaccel_info_ioctl, struct nnaccel_info, engine_ns),
 	NNACCEL_OP(DESTROY, nnaccel_destroy_ioctl, struct nnaccel_destroy, id),
@@ -226,24 +244,26 @@ static const struct nnaccel_ioctl_op nnaccel_context_ops[] = {
 		   out_fd),
 	NNACCEL_OP(POOL_IMPORT_FORMATTED, nnaccel_pool_import_formatted_ioctl,
 		   struct nnaccel_pool_import_formatted, __reserved),
-	NNACCEL_OP(QUERY, nnaccel_query_ioctl, struct nnaccel_query, out_status),
-	NNACCEL_OP(SUPPORTED, nnaccel_supported_ioctl, struct nnaccel_supported,
-		   __reserved),
-	NNACCEL_OP(PREPARE, nnaccel_prepare_ioctl, struct nnaccel_prepare, attributes_size),
-	NNACCEL_OP(EXECUTE, nnaccel_execute_ioctl, struct nnaccel_execute, num_buffers),
-	NNACCEL_OP(BURST_CREATE, nnaccel_burst_create_ioctl, struct nnaccel_burst_create,
-		   __reserved),
+	NNACCEL_WAIT_OP(QUERY, nnaccel_query_ioctl, struct nnaccel_query, out_status),
+	NNACCEL_WAIT_OP(SUPPORTED, nnaccel_supported_ioctl, struct nnaccel_supported,
+			__reserved),
+	NNACCEL_WAIT_OP(PREPARE, nnaccel_prepare_ioctl, struct nnaccel_prepare, attributes_size),
+	NNACCEL_WAIT_OP(EXECUTE, nnaccel_execute_ioctl, struct nnaccel_execute, num_buffers),
+	NNACCEL_WAIT_OP(BURST_CREATE, nnaccel_burst_create_ioctl, struct nnaccel_burst_create,
+			__reserved),
 	NNACCEL_OP(EXECUTE_FENCED, nnaccel_execute_fenced_ioctl,
 		   struct nnaccel_execute_fenced, tag),
 	NNACCEL_OP(FENCE_INFO, nnaccel_fence_info_ioctl, struct nnaccel_fence_info,
 		   __reserved2),
 	NNACCEL_OP(CANCEL, nnaccel_cancel_ioctl, struct nnaccel_cancel, __reserved),
-	NNACCEL_OP(PREPARE_CACHED, nnaccel_prepare_cached_ioctl, struct nnaccel_prepare_cached,
-		   attributes_size),
-	NNACCEL_OP(CACHE_SAVE, nnaccel_cache_save_ioctl, struct nnaccel_cache_save, out_status),
-	NNACCEL_OP(BUFFER_ALLOC, nnaccel_buffer_alloc_ioctl, struct nnaccel_buffer_alloc,
-		   __reserved),
-	NNACCEL_OP(BUFFER_COPY, nnaccel_buffer_copy_ioctl, struct nnaccel_buffer_copy, message),
+	NNACCEL_WAIT_OP(PREPARE_CACHED, nnaccel_prepare_cached_ioctl, struct nnaccel_prepare_cached,
+			attributes_size),
+	NNACCEL_WAIT_OP(CACHE_SAVE, nnaccel_cache_save_ioctl, struct nnaccel_cache_save,
+			out_status),
+	NNACCEL_WAIT_OP(BUFFER_ALLOC, nnaccel_buffer_alloc_ioctl, struct nnaccel_buffer_alloc,
+			__reserved),
+	NNACCEL_WAIT_OP(BUFFER_COPY, nnaccel_buffer_copy_ioctl, struct nnaccel_buffer_copy,
+			message),
 	NNACCEL_OP(BUFFER_FREE, nnaccel_buffer_free_ioctl, struct nnaccel_buffer_free, token),
 };
 

@@ -14,6 +14,7 @@
 #include <linux/mm.h>
 #include <linux/mman.h>
 #include <linux/overflow.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -230,10 +231,32 @@ static int nnaccel_copy_build(struct nnaccel_command *cmd, struct nnaccel_copy *
 	return ret;
 }
 
-static int nnaccel_copy_convert(struct nnaccel_copy *copy)
+/* Has the worker convert, and moves what it read; puts the command. */
+static int nnaccel_copy_run(struct nnaccel_ucmd *ucmd, struct nnaccel_copy *copy,
+			    struct nnaccel_command *cmd)
+{
+	struct nnaccel_buffer_copy *arg = copy->arg;
+	int ret;
+
+	ret = nnaccel_command_run(ucmd, cmd);
+	if (!ret && !copy->in && cmd->status == NNACCEL_STATUS_NONE) {
+		/* A call that goes on after a signal has ended its access meanwhile. */
+		ret = copy->accessing ? 0 : nnaccel_copy_begin_access(copy);
+		if (ret == -ERESTARTSYS && ucmd->resume && !fatal_signal_pending(current))
+			ret = nnaccel_park(ucmd, cmd) ?: -ERESTARTNOINTR;
+		ret = ret ?: nnaccel_copy_move(copy, cmd->pools[1]->dmabuf);
+	}
+	if (!ret) {
+		arg->out_status = cmd->status;
+		ret = nnaccel_command_write_message(cmd, arg->message, arg->message_size);
+	}
+	nnaccel_command_put(cmd);
+	return ret;
+}
+
+static int nnaccel_copy_convert(struct nnaccel_ucmd *ucmd, struct nnaccel_copy *copy)
 {
 	struct nnaccel_context *ctx = copy->buffer->pool.obj.ctx;
-	struct nnaccel_buffer_copy *arg = copy->arg;
 	struct nnaccel_command *cmd;
 	int ret;
 
@@ -245,13 +268,7 @@ static int nnaccel_copy_convert(struct nnaccel_copy *copy)
 		return PTR_ERR(cmd);
 	ret = nnaccel_copy_build(cmd, copy);
 	if (!ret)
-		ret = nnaccel_command_run(cmd);
-	if (!ret && !copy->in && cmd->status == NNACCEL_STATUS_NONE)
-		ret = nnaccel_copy_move(copy, cmd->pools[1]->dmabuf);
-	if (!ret) {
-		arg->out_status = cmd->status;
-		ret = nnaccel_command_write_message(cmd, arg->message, arg->message_size);
-	}
+		return nnaccel_copy_run(ucmd, copy, cmd);
 	nnaccel_command_put(cmd);
 	return ret;
 }
@@ -290,12 +307,26 @@ int nnaccel_buffer_copy_ioctl(struct nnaccel_ucmd *ucmd)
 		return -EINVAL;
 	arg->out_status = NNACCEL_STATUS_NONE;
 	ret = nnaccel_copy_init(&copy, ucmd->object);
+	if (ucmd->resumed) {
+		/* What it copied from or to may be gone: then so is the copy. */
+		if (!ret) {
+			ret = nnaccel_copy_run(ucmd, &copy, ucmd->resumed);
+		} else {
+			nnaccel_command_cancel(ucmd->resumed);
+			nnaccel_command_put(ucmd->resumed);
+		}
+		goto out;
+	}
 	if (!ret)
 		ret = nnaccel_copy_begin(&copy);
 	/* The layout was set before the token was known to anybody. */
 	if (!ret)
-		ret = copy.buffer->layout ? nnaccel_copy_convert(&copy) :
+		ret = copy.buffer->layout ? nnaccel_copy_convert(ucmd, &copy) :
 		      nnaccel_copy_linear(&copy) ?: nnaccel_copy_write_nothing(arg);
+	/* Nothing was done yet: the call begins anew. */
+	if (ret == -ERESTARTSYS && ucmd->resume)
+		ret = -ERESTARTNOINTR;
+out:
 	nnaccel_copy_end_access(&copy);
 	if (copy.pool)
 		nnaccel_pool_put(copy.pool);

@@ -24,6 +24,7 @@
 #include <linux/module.h>
 #include <linux/pid.h>
 #include <linux/poll.h>
+#include <linux/sched/signal.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
@@ -185,17 +186,21 @@ u32 nnaccel_engine_state(struct nnaccel_context *ctx)
 }
 
 /*
- * Makes sure that the broker will hear of @ctx. @refusals: how many the caller saw; a new one
- * is its answer. @wait_ms: out: how long it may wait in all.
+ * Makes sure that the broker will hear of @ctx. A refusal that came since @wait began is its
+ * answer. @wait_ms: out: how long it may wait in all.
  */
-static int nnaccel_engine_request(struct nnaccel_context *ctx, s64 *refusals, unsigned int *wait_ms)
+static int nnaccel_engine_request(struct nnaccel_context *ctx, struct nnaccel_engine_wait *wait,
+				  unsigned int *wait_ms)
 {
 	int ret = 0;
 
 	mutex_lock(&engine.lock);
-	if (*refusals < 0)
-		*refusals = ctx->refusals;
-	if (*refusals != ctx->refusals)
+	if (!wait->begun) {
+		wait->begun = true;
+		wait->start = jiffies;
+		wait->refusals = ctx->refusals;
+	}
+	if (wait->refusals != ctx->refusals)
 		ret = ctx->refusal;
 	else if (ctx->stage == NNACCEL_STAGE_IDLE)
 		nnaccel_engine_notify(ctx, NNACCEL_STAGE_WANTED);
@@ -223,19 +228,18 @@ static long nnaccel_engine_time_left(unsigned long start, unsigned int wait_ms, 
 
 /**
  * nnaccel_engine_lock_session() - Wait until a worker is attached, and lock the context
- * @ctx: the context
- * @deadline_ns: CLOCK_MONOTONIC time that ends the wait, 0: none
+ * @cmd: what the worker is wanted for; its wait goes on where a signal interrupted it
  *
- * Return: 0 with ctx->lock held, or without it -ENOTCONN, -ETIME, -EINTR, -EPIPE or what
- * the broker refused with.
+ * Return: 0 with ctx->lock held, or without it -ENOTCONN, -ETIME, -EINTR, -ERESTARTSYS, -EPIPE or
+ * what the broker refused with.
  */
-int nnaccel_engine_lock_session(struct nnaccel_context *ctx, u64 deadline_ns)
+int nnaccel_engine_lock_session(struct nnaccel_command *cmd)
 {
-	unsigned long start = jiffies;
+	struct nnaccel_engine_wait *wait = &cmd->engine_wait;
+	struct nnaccel_context *ctx = cmd->ctx;
 	unsigned int wait_ms;
-	s64 refusals = -1;
-	long left;
 	int ret, changes;
+	long left;
 
 	for (;;) {
 		changes = atomic_read(&engine.changes);
@@ -244,15 +248,17 @@ int nnaccel_engine_lock_session(struct nnaccel_context *ctx, u64 deadline_ns)
 			return 0;
 		mutex_unlock(&ctx->lock);
 
-		ret = nnaccel_engine_request(ctx, &refusals, &wait_ms);
+		ret = nnaccel_engine_request(ctx, wait, &wait_ms);
 		if (ret)
 			return ret;
-		left = nnaccel_engine_time_left(start, wait_ms, deadline_ns);
+		left = nnaccel_engine_time_left(wait->start, wait_ms, cmd->head.deadline_ns);
 		if (left < 0)
 			return left;
-		if (nnaccel_wait_event_timeout(engine.changes_wait,
-					       atomic_read(&engine.changes) != changes, left) < 0)
-			return -EINTR;
+		left = nnaccel_wait_event_timeout(engine.changes_wait,
+						  atomic_read(&engine.changes) != changes,
+						  cmd->wait_state, left);
+		if (left < 0)
+			return fatal_signal_pending(current) ? -EINTR : left;
 	}
 }
 
@@ -323,6 +329,7 @@ static int nnaccel_engine_next_ioctl(struct nnaccel_ucmd *ucmd)
 	arg->out_gid = from_kgid_munged(current_user_ns(), ctx->gid);
 	arg->out_pid = pid_vnr(ctx->pid);
 	arg->out_context = ctx->number;
+	arg->__reserved = 0;
 	ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 	if (ret)
 		nnaccel_engine_requeue(ctx, arg->out_event);

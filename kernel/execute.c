@@ -118,7 +118,7 @@ static int nnaccel_execute_build(struct nnaccel_command *cmd, const struct nnacc
 	if (arg->num_pools > NNACCEL_MAX_CMD_POOLS || arg->num_buffers > NNACCEL_MAX_CMD_BUFFERS)
 		return -EINVAL;
 	cmd->head.flags = arg->flags;
-	cmd->head.deadline_ns = arg->deadline_ns;
+	cmd->head.deadline_ns = nnaccel_time_from_user(arg->deadline_ns);
 	cmd->head.loop_timeout_ns = arg->loop_timeout_ns;
 	ret = nnaccel_command_add_pools(cmd, 0, arg->pools, arg->num_pools, arg->num_buffers);
 	if (!ret)
@@ -156,7 +156,7 @@ struct nnaccel_command *nnaccel_execute_create(struct nnaccel_context *ctx,
 	struct nnaccel_command *cmd;
 	int ret;
 
-	if (arg->flags & ~NNACCEL_EXECUTE_MEASURE || arg->__reserved ||
+	if (arg->flags & ~NNACCEL_EXECUTE_MEASURE || arg->__reserved || arg->resume ||
 	    arg->message_size > NNACCEL_MAX_MESSAGE)
 		return ERR_PTR(-EINVAL);
 	cmd = nnaccel_command_alloc(ctx, NNACCEL_DO_EXECUTE);
@@ -208,15 +208,14 @@ int nnaccel_execute_ioctl(struct nnaccel_ucmd *ucmd)
 {
 	struct nnaccel_execute *arg = ucmd->cmd;
 	struct nnaccel_command *cmd;
-	u64 start = ktime_get_ns();
 	int ret;
 
-	cmd = nnaccel_execute_create(ucmd->object, arg);
+	cmd = ucmd->resumed ?: nnaccel_execute_create(ucmd->object, arg);
 	if (IS_ERR(cmd))
 		return PTR_ERR(cmd);
-	ret = nnaccel_command_run(cmd);
+	ret = nnaccel_command_run(ucmd, cmd);
 	if (!ret)
-		ret = nnaccel_execute_respond(ucmd, cmd, ktime_get_ns() - start);
+		ret = nnaccel_execute_respond(ucmd, cmd, ktime_get_ns() - cmd->start_ns);
 	nnaccel_command_put(cmd);
 	return ret;
 }

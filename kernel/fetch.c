@@ -164,13 +164,15 @@ static void nnaccel_fetch_requeue(struct nnaccel_session *session, struct nnacce
 static int nnaccel_fetch_write(struct nnaccel_ucmd *ucmd, const struct nnaccel_command *cmd)
 {
 	struct nnaccel_session_fetch *arg = ucmd->cmd;
+	struct nnaccel_cmd head = cmd->head;
 	u64 to = arg->buffer;
 	void __user *grants = u64_to_user_ptr(to + sizeof(cmd->head));
 	size_t size = cmd->head.num_grants * sizeof(*cmd->grants);
 	size_t args = (cmd->head.num_inputs + cmd->head.num_outputs) * sizeof(*cmd->args);
 	size_t roles = cmd->head.num_roles * sizeof(*cmd->roles);
 
-	if (copy_to_user(u64_to_user_ptr(to), &cmd->head, sizeof(cmd->head)) ||
+	head.deadline_ns = nnaccel_time_to_user(head.deadline_ns);
+	if (copy_to_user(u64_to_user_ptr(to), &head, sizeof(head)) ||
 	    copy_to_user(grants, cmd->grants, size) ||
 	    copy_to_user(grants + size, cmd->args, args) ||
 	    copy_to_user(grants + size + args, cmd->roles, roles) ||

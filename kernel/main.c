@@ -116,18 +116,18 @@ static_assert(sizeof(struct nnaccel_destroy) == 8);
 static_assert(sizeof(struct nnaccel_pool_alloc) == 24);
 static_assert(sizeof(struct nnaccel_pool_import) == 40);
 static_assert(sizeof(struct nnaccel_pool_export) == 16);
-static_assert(sizeof(struct nnaccel_query) == 24);
-static_assert(sizeof(struct nnaccel_supported) == 72);
-static_assert(sizeof(struct nnaccel_prepare) == 88);
-static_assert(sizeof(struct nnaccel_prepare_cached) == 128);
-static_assert(sizeof(struct nnaccel_cache_save) == 120);
+static_assert(sizeof(struct nnaccel_query) == 32);
+static_assert(sizeof(struct nnaccel_supported) == 80);
+static_assert(sizeof(struct nnaccel_prepare) == 96);
+static_assert(sizeof(struct nnaccel_prepare_cached) == 136);
+static_assert(sizeof(struct nnaccel_cache_save) == 128);
 static_assert(sizeof(struct nnaccel_cache_sizes) == 16);
 static_assert(sizeof(struct nnaccel_arg) == 96);
 static_assert(sizeof(struct nnaccel_shape) == 72);
-static_assert(sizeof(struct nnaccel_execute) == 128);
+static_assert(sizeof(struct nnaccel_execute) == 136);
 static_assert(sizeof(struct nnaccel_role) == 16);
-static_assert(sizeof(struct nnaccel_buffer_alloc) == 56);
-static_assert(sizeof(struct nnaccel_buffer_copy) == 64);
+static_assert(sizeof(struct nnaccel_buffer_alloc) == 64);
+static_assert(sizeof(struct nnaccel_buffer_copy) == 72);
 static_assert(sizeof(struct nnaccel_buffer_free) == 16);
 static_assert(sizeof(struct nnaccel_execute_fenced) == 48);
 static_assert(sizeof(struct nnaccel_fence_info) == 64);
@@ -152,7 +152,7 @@ static_assert(sizeof(struct nnaccel_plane) == 16);
 static_assert(sizeof(struct nnaccel_format_plane) == 40);
 static_assert(sizeof(struct nnaccel_pool_import_formatted) == 112);
 static_assert(NNACCEL_SYNC_READ == NNACCEL_PROT_READ && NNACCEL_SYNC_WRITE == NNACCEL_PROT_WRITE);
-static_assert(sizeof(struct nnaccel_burst_create) == 40);
+static_assert(sizeof(struct nnaccel_burst_create) == 48);
 static_assert(sizeof(struct nnaccel_slot_bind) == 24);
 static_assert(sizeof(struct nnaccel_slot_free) == 8);
 static_assert(sizeof(struct nnaccel_burst_status) == 20);
@@ -208,6 +208,7 @@ long nnaccel_ioctl(const struct nnaccel_ioctl_op *ops, unsigned int num_ops, voi
 	};
 	const struct nnaccel_ioctl_op *op;
 	unsigned int nr = _IOC_NR(cmd) - _IOC_NR(ops[0].ioctl_num);
+	u64 cookie;
 	int ret;
 
 	if (nr >= num_ops)
@@ -217,7 +218,19 @@ long nnaccel_ioctl(const struct nnaccel_ioctl_op *ops, unsigned int num_ops, voi
 		return -ENOTTY;
 
 	ret = nnaccel_copy_struct(&ucmd, op->size, op->min_size);
-	return ret ?: op->execute(&ucmd);
+	if (ret)
+		return ret;
+	if (!op->resume || ucmd.user_size < op->resume + sizeof(u64))
+		return op->execute(&ucmd);
+
+	ucmd.ioctl_num = cmd;
+	ucmd.resume = ucmd.ubuffer + op->resume;
+	cookie = *(u64 *)((void *)buffer + op->resume);
+	ret = cookie ? nnaccel_resume(&ucmd, cookie) : 0;
+	ret = ret ?: op->execute(&ucmd);
+	if (cookie && ret && ret != -ERESTARTNOINTR && put_user(0, ucmd.resume))
+		return -EFAULT;
+	return ret;
 }
 
 /**

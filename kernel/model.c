@@ -183,13 +183,18 @@ static int nnaccel_prepare_run(struct nnaccel_ucmd *ucmd, struct nnaccel_command
 	u32 id;
 	int ret;
 
-	model = nnaccel_model_create(cmd);
-	if (IS_ERR(model))
-		return PTR_ERR(model);
+	if (ucmd->resumed) {
+		model = cmd->model;
+		refcount_inc(&model->obj.refs);
+	} else {
+		model = nnaccel_model_create(cmd);
+		if (IS_ERR(model))
+			return PTR_ERR(model);
+	}
 	ret = nnaccel_object_reserve(cmd->ctx, &id);
 	if (ret)
 		goto err_model;
-	ret = nnaccel_command_run(cmd);
+	ret = nnaccel_command_run(ucmd, cmd);
 	if (ret)
 		goto err_id;
 	return nnaccel_prepare_respond(ucmd, cmd, p, model, id);
@@ -217,12 +222,18 @@ int nnaccel_model_prepare(struct nnaccel_ucmd *ucmd, const struct nnaccel_prepar
 	if (p->message_size > NNACCEL_MAX_MESSAGE ||
 	    p->preference > NNACCEL_PREFER_SUSTAINED_SPEED || p->priority > NNACCEL_PRIORITY_HIGH)
 		return -EINVAL;
+	if (ucmd->resumed) {
+		cmd = ucmd->resumed;
+		ret = nnaccel_prepare_run(ucmd, cmd, p);
+		nnaccel_command_put(cmd);
+		return ret;
+	}
 	cmd = nnaccel_command_alloc(ucmd->object, p->kind);
 	if (IS_ERR(cmd))
 		return PTR_ERR(cmd);
 	cmd->head.preference = p->preference;
 	cmd->head.priority = p->priority;
-	cmd->head.deadline_ns = p->deadline_ns;
+	cmd->head.deadline_ns = nnaccel_time_from_user(p->deadline_ns);
 	ret = p->set_args(cmd, ucmd->cmd) ?:
 	      nnaccel_command_set_attributes(cmd, p->attributes, p->attributes_size) ?:
 	      nnaccel_prepare_run(ucmd, cmd, p);

@@ -74,12 +74,13 @@ struct seq_file;
 struct vm_area_struct;
 
 /*
- * wait_event_killable_timeout() that does not keep the system from being suspended: what is waited
- * for are processes, and they may have been put to sleep before.
+ * wait_event_interruptible_timeout() or wait_event_killable_timeout(), by @state, that do not keep
+ * the system from being suspended: what is waited for are processes, and they may have been put to
+ * sleep before.
  */
-#define nnaccel_wait_event_timeout(wq_head, condition, timeout)			\
+#define nnaccel_wait_event_timeout(wq_head, condition, state, timeout)		\
 	___wait_event(wq_head, ___wait_cond_timeout(condition),			\
-		      (TASK_KILLABLE | TASK_FREEZABLE), 0, timeout,		\
+		      ((state) | TASK_FREEZABLE), 0, timeout,			\
 		      __ret = schedule_timeout(__ret))
 
 /* ---- main.c: parameters, ioctls ---- */
@@ -111,12 +112,19 @@ extern struct workqueue_struct *nnaccel_free_wq;
  * @ubuffer: the caller's structure
  * @user_size: bytes that the caller says it has
  * @cmd: the module's copy, as long as the module knows the structure
+ * @ioctl_num: its number, where @resume is set
+ * @resume: where the caller keeps the cookie of an interrupted call; NULL: the call cannot be
+ *	interrupted
+ * @resumed: the command that an interrupted call had made, with a count; NULL: the call is new
  */
 struct nnaccel_ucmd {
 	void *object;
 	void __user *ubuffer;
 	u32 user_size;
 	void *cmd;
+	unsigned int ioctl_num;
+	u64 __user *resume;
+	struct nnaccel_command *resumed;
 };
 
 /**
@@ -124,12 +132,14 @@ struct nnaccel_ucmd {
  * @ioctl_num: number; 0: none
  * @size: bytes of the structure
  * @min_size: bytes of its first published version
+ * @resume: where its cookie is, for what can be interrupted; 0: it has none
  * @execute: what it does
  */
 struct nnaccel_ioctl_op {
 	unsigned int ioctl_num;
 	unsigned int size;
 	unsigned int min_size;
+	unsigned int resume;
 	int (*execute)(struct nnaccel_ucmd *ucmd);
 };
 
@@ -143,6 +153,17 @@ struct nnaccel_ioctl_op {
 		.size = sizeof(_struct) +					\
 			BUILD_BUG_ON_ZERO(sizeof(_struct) > NNACCEL_UCMD_SIZE),	\
 		.min_size = offsetofend(_struct, _last),			\
+		.execute = _fn,							\
+	}
+
+/* The same for an ioctl that waits for the engine. */
+#define NNACCEL_IOCTL_WAIT_OP(_first, _name, _fn, _struct, _last)		\
+	[NNACCEL_CMD_##_name - NNACCEL_CMD_##_first] = {			\
+		.ioctl_num = NNACCEL_##_name,					\
+		.size = sizeof(_struct) +					\
+			BUILD_BUG_ON_ZERO(sizeof(_struct) > NNACCEL_UCMD_SIZE),	\
+		.min_size = offsetofend(_struct, _last),			\
+		.resume = offsetof(_struct, resume),				\
 		.execute = _fn,							\
 	}
 
@@ -194,7 +215,6 @@ enum nnaccel_object_type {
  * @refs: counts; see the table above
  * @number: names it to the broker
  * @mm: the only address space that may use it; pinned, compared, never entered
- * @files: the opener's table of files; compared, never used
  * @pid: the opener
  * @uid: the user that it is charged to; see account.c
  * @gid: effective group id of the opener
@@ -215,6 +235,9 @@ enum nnaccel_object_type {
  * @num_bursts: those that exist
  * @num_commands: commands waiting for fences, queued or in flight
  * @asyncs: commands that nobody waits for, the oldest first
+ * @parked: calls that were interrupted, the oldest first; see park.c
+ * @num_parked: how many
+ * @last_park: cookie of the last of them
  * @num_sessions: sessions so far
  * @import_bytes: bytes of imported pools that exist
  * @copied_in: bytes that copies into buffers were asked to move
@@ -235,7 +258,6 @@ struct nnaccel_context {
 	struct kref refs;
 	u64 number;
 	struct mm_struct *mm;
-	fl_owner_t files;
 	struct pid *pid;
 	kuid_t uid;
 	kgid_t gid;
@@ -257,6 +279,9 @@ struct nnaccel_context {
 	u32 num_bursts;
 	u32 num_commands;
 	struct list_head asyncs;
+	struct list_head parked;
+	u32 num_parked;
+	u64 last_park;
 	u64 num_sessions;
 	u64 import_bytes;
 	u64 copied_in;
@@ -711,12 +736,28 @@ enum nnaccel_command_state {
 };
 
 /**
+ * struct nnaccel_engine_wait - A wait for a worker, which signals may interrupt
+ * @begun: all below is valid
+ * @start: when it began, in jiffies
+ * @refusals: refusals that its context had by then
+ */
+struct nnaccel_engine_wait {
+	bool begun;
+	unsigned long start;
+	u32 refusals;
+};
+
+/**
  * struct nnaccel_command - One thing that the worker is asked to do
  * @refs: the caller's, the session's (before: that of its wait for fences), @expiry's, @access's
  * @charged: memory that is charged for it
  * @start: jiffies, when it was made
  * @ctx: its context; counted with @async only: else the caller's file and the session hold it
  * @node: ctx->lock: in the session's queue or in its list of commands in flight
+ * @wait_state: how its caller waits: TASK_INTERRUPTIBLE or TASK_KILLABLE
+ * @engine_wait: its caller's wait for an engine
+ * @burst_file: its caller's: the file of the burst that it announces, not installed yet
+ * @start_ns: when it was made
  * @state: ctx->lock
  * @abandoned: ctx->lock: the caller gave up
  * @expired: ctx->lock: its worker is killed because of it
@@ -762,6 +803,10 @@ struct nnaccel_command {
 	struct nnaccel_context *ctx;
 	struct list_head node;
 	enum nnaccel_command_state state;
+	unsigned int wait_state;
+	struct nnaccel_engine_wait engine_wait;
+	struct file *burst_file;
+	u64 start_ns;
 	bool abandoned;
 	bool expired;
 	bool counted;
@@ -839,7 +884,8 @@ int nnaccel_command_set_parts(struct nnaccel_command *cmd, const struct nnaccel_
 int nnaccel_command_set_attributes(struct nnaccel_command *cmd, u64 from, u32 size);
 unsigned long nnaccel_deadline_left(u64 deadline_ns, u64 grace_ns);
 void nnaccel_command_watch(struct nnaccel_command *cmd);
-int nnaccel_command_run(struct nnaccel_command *cmd);
+int nnaccel_command_run(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
+void nnaccel_command_cancel(struct nnaccel_command *cmd);
 int nnaccel_command_count(struct nnaccel_command *cmd);
 void nnaccel_command_submit(struct nnaccel_command *cmd);
 bool nnaccel_command_ended(struct nnaccel_command *cmd, int error);
@@ -847,6 +893,14 @@ void nnaccel_command_show_all(struct nnaccel_context *ctx, struct seq_file *m);
 int nnaccel_write_message(const char *message, u64 to, u32 size);
 int nnaccel_command_write_message(const struct nnaccel_command *cmd, u64 to, u32 size);
 void nnaccel_command_finish(struct nnaccel_command *cmd, int error);
+
+/* ---- park.c ---- */
+
+u64 nnaccel_time_from_user(u64 ns);
+u64 nnaccel_time_to_user(u64 ns);
+int nnaccel_park(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
+int nnaccel_resume(struct nnaccel_ucmd *ucmd, u64 cookie);
+void nnaccel_park_cancel_all(struct nnaccel_context *ctx);
 
 /* ---- query.c ---- */
 
@@ -1016,7 +1070,7 @@ extern const struct file_operations nnaccel_engine_fops;
 void nnaccel_engine_add(struct nnaccel_context *ctx);
 void nnaccel_engine_want_ahead(struct nnaccel_context *ctx);
 void nnaccel_engine_remove(struct nnaccel_context *ctx);
-int nnaccel_engine_lock_session(struct nnaccel_context *ctx, u64 deadline_ns);
+int nnaccel_engine_lock_session(struct nnaccel_command *cmd);
 void nnaccel_engine_attached(void);
 void nnaccel_engine_session_ended(struct nnaccel_context *ctx);
 void nnaccel_engine_set_priority(struct nnaccel_context *ctx, u32 priority);

@@ -24,12 +24,14 @@ int nnaccel_query_ioctl(struct nnaccel_ucmd *ucmd)
 
 	if (arg->data_size > NNACCEL_MAX_QUERY)
 		return -EINVAL;
-	cmd = nnaccel_command_alloc(ucmd->object, NNACCEL_DO_QUERY);
+	cmd = ucmd->resumed ?: nnaccel_command_alloc(ucmd->object, NNACCEL_DO_QUERY);
 	if (IS_ERR(cmd))
 		return PTR_ERR(cmd);
-	cmd->head.query = arg->query;
-	cmd->head.max_payload = NNACCEL_MAX_QUERY;
-	ret = nnaccel_command_run(cmd);
+	if (!ucmd->resumed) {
+		cmd->head.query = arg->query;
+		cmd->head.max_payload = NNACCEL_MAX_QUERY;
+	}
+	ret = nnaccel_command_run(ucmd, cmd);
 	if (ret)
 		goto out;
 
@@ -49,6 +51,24 @@ out:
 	return ret;
 }
 
+static struct nnaccel_command *nnaccel_supported_create(struct nnaccel_context *ctx,
+							const struct nnaccel_supported *arg)
+{
+	struct nnaccel_command *cmd;
+	int ret;
+
+	cmd = nnaccel_command_alloc(ctx, NNACCEL_DO_SUPPORTED);
+	if (IS_ERR(cmd))
+		return cmd;
+	cmd->head.max_payload = arg->num_operations;
+	ret = nnaccel_command_set_model_pools(cmd, arg->wire_pool, arg->wire_offset,
+					      arg->wire_length, arg->pools, arg->num_pools);
+	if (!ret)
+		return cmd;
+	nnaccel_command_put(cmd);
+	return ERR_PTR(ret);
+}
+
 /**
  * nnaccel_supported_ioctl() - NNACCEL_SUPPORTED
  * @ucmd: the ioctl
@@ -64,14 +84,10 @@ int nnaccel_supported_ioctl(struct nnaccel_ucmd *ucmd)
 	if (arg->flags || arg->__reserved || arg->message_size > NNACCEL_MAX_MESSAGE ||
 	    arg->num_operations > NNACCEL_MAX_OPERATIONS)
 		return -EINVAL;
-	cmd = nnaccel_command_alloc(ucmd->object, NNACCEL_DO_SUPPORTED);
+	cmd = ucmd->resumed ?: nnaccel_supported_create(ucmd->object, arg);
 	if (IS_ERR(cmd))
 		return PTR_ERR(cmd);
-	cmd->head.max_payload = arg->num_operations;
-	ret = nnaccel_command_set_model_pools(cmd, arg->wire_pool, arg->wire_offset,
-					      arg->wire_length, arg->pools, arg->num_pools);
-	if (!ret)
-		ret = nnaccel_command_run(cmd);
+	ret = nnaccel_command_run(ucmd, cmd);
 	if (!ret && cmd->status == NNACCEL_STATUS_NONE &&
 	    copy_to_user(u64_to_user_ptr(arg->supported), cmd->payload, cmd->payload_size))
 		ret = -EFAULT;

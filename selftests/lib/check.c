@@ -77,6 +77,16 @@ static uint32_t first_size(unsigned long request, size_t size)
 	switch (request) {
 	case NNACCEL_ENGINE_NEXT:
 		return offsetof(struct nnaccel_engine_next, out_priority);
+	case NNACCEL_QUERY:
+		return offsetof(struct nnaccel_query, resume);
+	case NNACCEL_SUPPORTED:
+		return offsetof(struct nnaccel_supported, resume);
+	case NNACCEL_CACHE_SAVE:
+		return offsetof(struct nnaccel_cache_save, resume);
+	case NNACCEL_BUFFER_ALLOC:
+		return offsetof(struct nnaccel_buffer_alloc, resume);
+	case NNACCEL_BURST_CREATE:
+		return offsetof(struct nnaccel_burst_create, resume);
 	case NNACCEL_INFO:
 		return offsetof(struct nnaccel_info, max_bursts);
 	case NNACCEL_PREPARE:

@@ -23,6 +23,18 @@
  * refused with EINVAL. Ids are 32 bits and per context: an id of another
  * context answers as one that never existed, with ENOENT.
  *
+ * Interrupted calls: QUERY, SUPPORTED, PREPARE, PREPARE_CACHED, CACHE_SAVE,
+ * EXECUTE, BUFFER_ALLOC, BUFFER_COPY and BURST_CREATE wait for the engine. A
+ * signal, a stop, a freezer or a tracer interrupts the wait, and the call is
+ * begun again after it, whatever the handler's flags (SA_RESTART or not): no
+ * caller sees EINTR, and the engine is asked once. Between the two the
+ * structure's @resume holds a number by which the call finds what it asked for.
+ * A caller sets @resume to 0 for a new call; who leaves a handler by
+ * siglongjmp() and uses the structure again sets it to 0 again. ECANCELED:
+ * nothing is known under the number: the context had more interrupted calls
+ * than commands are allowed, and this was the oldest. A structure that ends
+ * before @resume waits until a signal kills the caller.
+ *
  * Errors that every ioctl may return: EFAULT (bad pointer), EINVAL (size, flag
  * or reserved field), E2BIG (unknown non-zero tail, longer than a page), ENOTTY
  * (no such ioctl on this kind of file), EACCES (not the owner's address space),
@@ -372,6 +384,7 @@ struct nnaccel_pool_export {
  * @data: buffer for the answer
  * @data_size: in: bytes at @data, at most NNACCEL_MAX_QUERY; out: bytes written
  * @out_status: out: enum nnaccel_status; INVALID_ARGUMENT: unknown query
+ * @resume: 0; see "Interrupted calls"
  *
  * The kernel does not read the answer.
  *
@@ -387,6 +400,7 @@ struct nnaccel_query {
 	__aligned_u64 data;
 	__u32 data_size;
 	__u32 out_status;
+	__aligned_u64 resume;
 };
 #define NNACCEL_QUERY _IO(NNACCEL_TYPE, NNACCEL_CMD_QUERY)
 
@@ -415,6 +429,7 @@ struct nnaccel_query {
  * @message: char[message_size]: out: what is wrong, terminated; or 0
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @__reserved: must be 0
+ * @resume: 0; see "Interrupted calls"
  *
  * Memory of constants that cannot be reached, because its exporter refuses or
  * is gone, denies the operations that use it and no others.
@@ -438,6 +453,7 @@ struct nnaccel_supported {
 	__aligned_u64 message;
 	__u32 message_size;
 	__u32 __reserved;
+	__aligned_u64 resume;
 };
 #define NNACCEL_SUPPORTED _IO(NNACCEL_TYPE, NNACCEL_CMD_SUPPORTED)
 
@@ -492,6 +508,7 @@ enum nnaccel_priority {
  * @attributes_size: bytes at @attributes, at most NNACCEL_MAX_ATTRIBUTES
  * @attributes: const __u8[attributes_size]: what extensions of the engine are
  *	told besides the model; the kernel does not read it
+ * @resume: 0; see "Interrupted calls"
  *
  * The model dies with the worker that prepared it; its id then answers ESTALE
  * until it is destroyed.
@@ -518,6 +535,7 @@ struct nnaccel_prepare {
 	__u32 message_size;
 	__u32 attributes_size;
 	__aligned_u64 attributes;
+	__aligned_u64 resume;
 };
 #define NNACCEL_PREPARE _IO(NNACCEL_TYPE, NNACCEL_CMD_PREPARE)
 
@@ -546,6 +564,7 @@ struct nnaccel_prepare {
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @attributes_size: as of NNACCEL_PREPARE
  * @attributes: as of NNACCEL_PREPARE; those that the model was prepared with
+ * @resume: 0; see "Interrupted calls"
  *
  * As NNACCEL_PREPARE, from what an earlier model left. The model part is copied
  * and its hash must be known to the engine; the data part is neither, and can
@@ -575,6 +594,7 @@ struct nnaccel_prepare_cached {
 	__u32 message_size;
 	__u32 attributes_size;
 	__aligned_u64 attributes;
+	__aligned_u64 resume;
 };
 #define NNACCEL_PREPARE_CACHED _IO(NNACCEL_TYPE, NNACCEL_CMD_PREPARE_CACHED)
 
@@ -599,6 +619,7 @@ struct nnaccel_prepare_cached {
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @out_status: out: enum nnaccel_status; OUTPUT_INSUFFICIENT_SIZE: there was not
  *	room for both, nothing was written
+ * @resume: 0; see "Interrupted calls"
  *
  * Writes what NNACCEL_PREPARE_CACHED makes the model of again. The engine has
  * noted the hash of the model part durably, for this user and @token, before
@@ -625,6 +646,7 @@ struct nnaccel_cache_save {
 	__aligned_u64 message;
 	__u32 message_size;
 	__u32 out_status;
+	__aligned_u64 resume;
 };
 #define NNACCEL_CACHE_SAVE _IO(NNACCEL_TYPE, NNACCEL_CMD_CACHE_SAVE)
 
@@ -702,6 +724,7 @@ struct nnaccel_shape {
  *	execution
  * @attributes_size: bytes there, at most NNACCEL_MAX_ATTRIBUTES
  * @__reserved: must be 0
+ * @resume: 0; see "Interrupted calls"
  *
  * Waits for the engine; the wait ends when the caller is killed, the worker
  * dies or the deadline is past by the module's grace. The engine may go on
@@ -749,6 +772,7 @@ struct nnaccel_execute {
 	__aligned_u64 attributes;
 	__u32 attributes_size;
 	__u32 __reserved;
+	__aligned_u64 resume;
 };
 #define NNACCEL_EXECUTE _IO(NNACCEL_TYPE, NNACCEL_CMD_EXECUTE)
 
@@ -790,6 +814,7 @@ struct nnaccel_role {
  * @message: char[message_size]: out: what is wrong, terminated; or 0
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @__reserved: must be 0
+ * @resume: 0; see "Interrupted calls"
  *
  * Allocates zeroed memory that the engine maps and the client never does: a
  * buffer of a memory domain. It is not initialised. It outlives its models,
@@ -813,6 +838,7 @@ struct nnaccel_buffer_alloc {
 	__aligned_u64 message;
 	__u32 message_size;
 	__u32 __reserved;
+	__aligned_u64 resume;
 };
 #define NNACCEL_BUFFER_ALLOC _IO(NNACCEL_TYPE, NNACCEL_CMD_BUFFER_ALLOC)
 
@@ -839,6 +865,7 @@ struct nnaccel_buffer_alloc {
  * @pool: a pool of this context, with NNACCEL_COPY_POOL; else 0
  * @__reserved: must be 0
  * @offset: bytes into the pool, any; else 0
+ * @resume: 0; see "Interrupted calls"
  *
  * A copy into the buffer initialises it; one that fails once begun (EFAULT,
  * EINTR, EIO, EPIPE, or a status) leaves it uninitialised.
@@ -870,6 +897,7 @@ struct nnaccel_buffer_copy {
 	__u32 pool;
 	__u32 __reserved;
 	__aligned_u64 offset;
+	__aligned_u64 resume;
 };
 #define NNACCEL_BUFFER_COPY _IO(NNACCEL_TYPE, NNACCEL_CMD_BUFFER_COPY)
 
@@ -1052,6 +1080,7 @@ struct nnaccel_cancel {
  * @message: char[message_size]: out: what is wrong, terminated; or 0
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @__reserved: must be 0
+ * @resume: 0; see "Interrupted calls"
  *
  * The burst is its file: it ends with the last close, with its context and
  * with the worker. It belongs to the address space of its context.
@@ -1070,6 +1099,7 @@ struct nnaccel_burst_create {
 	__aligned_u64 message;
 	__u32 message_size;
 	__u32 __reserved;
+	__aligned_u64 resume;
 };
 #define NNACCEL_BURST_CREATE _IO(NNACCEL_TYPE, NNACCEL_CMD_BURST_CREATE)
 

@@ -1,0 +1,608 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Waits for the engine: a signal, a stop, a tracer and the freezer interrupt them, the call is
+ * begun again, and the engine is asked once.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness.h"
+
+#define FREEZER "/sys/fs/cgroup/nnaccel-wait"
+
+FIXTURE(wait) {
+	struct summary before;
+	struct served s;
+	uint32_t input;
+	uint32_t output;
+	uint32_t model;
+	union command cmd;
+};
+
+FIXTURE_SETUP(wait)
+{
+	int broker = broker_open();
+
+	ASSERT_GE(broker, 0);
+	close(broker);
+	ASSERT_TRUE(summary_read(&self->before));
+	ASSERT_EQ(served_open(&self->s), 0);
+	self->input = pool_alloc(self->s.fd, PAGE);
+	self->output = pool_alloc(self->s.fd, PAGE);
+	self->model = served_prepare(&self->s, self->input);
+	ASSERT_NE(self->model, 0);
+}
+
+FIXTURE_TEARDOWN(wait)
+{
+	served_close(&self->s);
+	EXPECT_TRUE(summary_settles(&self->before));
+}
+
+static volatile sig_atomic_t handled;
+
+static void count(int signal)
+{
+	handled++;
+}
+
+static bool handle(int signal, void (*handler)(int), int flags)
+{
+	const struct sigaction action = { .sa_handler = handler, .sa_flags = flags };
+
+	handled = 0;
+	return !sigaction(signal, &action, NULL);
+}
+
+/* Whether a thread handled another signal. */
+static bool disturb(pthread_t thread)
+{
+	int before = handled;
+
+	if (pthread_kill(thread, SIGUSR1))
+		return false;
+	for (int i = 0; i < 60000 && handled == before; i++)
+		usleep(1000);
+	return handled != before;
+}
+
+/* Makes a call in another thread, disturbs it before and while the worker has it, answers. */
+static int disturbed(FIXTURE_DATA(wait) *self, unsigned long request, void *arg)
+{
+	struct async async;
+	union command more;
+
+	if (!async_start(&async, self->s.fd, request, arg))
+		return ENOMEM;
+	await_commands(self->s.fd, 1);
+	for (int i = 0; i < 3; i++)
+		if (!disturb(async.thread))
+			return ETIMEDOUT;
+	if (session_fetch(self->s.session, 0, &self->cmd))
+		return EPROTO;
+	for (int i = 0; i < 3; i++)
+		if (!disturb(async.thread))
+			return ETIMEDOUT;
+	/* It is asked once. */
+	if (session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &more) != EAGAIN)
+		return EEXIST;
+	if (session_answer(self->s.session, &self->cmd))
+		return EPROTO;
+	return async_wait(&async);
+}
+
+TEST_F(wait, signal_with_and_without_restart)
+{
+	const int flags[] = { SA_RESTART, 0 };
+	struct execution e;
+
+	for (int i = 0; i < 2; i++) {
+		ASSERT_TRUE(handle(SIGUSR1, count, flags[i]));
+		execution_init(&e, self->model, self->input, self->output);
+		EXPECT_EQ(disturbed(self, NNACCEL_EXECUTE, &e.cmd), 0);
+		EXPECT_EQ(e.cmd.out_status, NNACCEL_STATUS_NONE);
+		EXPECT_EQ(e.cmd.out_num_shapes, 1);
+		EXPECT_EQ(e.shape.dims[0], 1);
+		EXPECT_EQ(e.cmd.resume, 0);
+		EXPECT_EQ(summary_get(self->s.fd, "nnaccel-executions"), i + 1);
+	}
+}
+
+TEST_F(wait, each_call)
+{
+	uint8_t supported[4];
+	struct nnaccel_prepare_cached cached;
+	struct nnaccel_supported supports;
+	struct nnaccel_burst_create burst;
+	struct nnaccel_prepare prepare;
+	struct nnaccel_cache_save save;
+	struct nnaccel_query query;
+	struct allocation alloc;
+	uint32_t answer;
+
+	ASSERT_TRUE(handle(SIGUSR1, count, 0));
+	query_init(&query, 1, &answer, sizeof(answer));
+	EXPECT_EQ(disturbed(self, NNACCEL_QUERY, &query), 0);
+	EXPECT_EQ(answer, 1);
+	supported_init(&supports, self->input, 1, supported, 4);
+	EXPECT_EQ(disturbed(self, NNACCEL_SUPPORTED, &supports), 0);
+	EXPECT_EQ(supported[3], 1);
+	prepare_init(&prepare, self->input, 1);
+	EXPECT_EQ(disturbed(self, NNACCEL_PREPARE, &prepare), 0);
+	EXPECT_NE(prepare.out_model, 0);
+	EXPECT_EQ(object_destroy(self->s.fd, prepare.out_model), 0);
+	EXPECT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_FORGET_MODEL);
+	prepare_cached_init(&cached, self->input, 1, 0, 0);
+	EXPECT_EQ(disturbed(self, NNACCEL_PREPARE_CACHED, &cached), 0);
+	EXPECT_NE(cached.out_model, 0);
+	cache_save_init(&save, cached.out_model, self->input, PAGE, 0, 0);
+	EXPECT_EQ(disturbed(self, NNACCEL_CACHE_SAVE, &save), 0);
+	allocation_init(&alloc, self->model, 16);
+	EXPECT_EQ(disturbed(self, NNACCEL_BUFFER_ALLOC, &alloc.cmd), 0);
+	EXPECT_NE(alloc.cmd.out_token, 0);
+	EXPECT_EQ(buffer_free(self->s.fd, alloc.cmd.out_token), 0);
+	EXPECT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_FORGET_GRANT);
+	burst_init(&burst, self->model, 0);
+	EXPECT_EQ(disturbed(self, NNACCEL_BURST_CREATE, &burst), 0);
+	EXPECT_GE(burst.out_fd, 0);
+	close(burst.out_fd);
+}
+
+/* A copy that the worker makes. */
+TEST_F(wait, copy)
+{
+	const uint32_t layout = NNACCEL_LAYOUT_ENGINE;
+	struct nnaccel_buffer_copy copy = {
+		.size = sizeof(copy),
+		.flags = NNACCEL_COPY_IN,
+		.length = 4,
+		.data = (uintptr_t)"data",
+	};
+	struct allocation alloc;
+	struct async async;
+
+	allocation_init(&alloc, self->model, 16);
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_BUFFER_ALLOC, &alloc.cmd));
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	ASSERT_EQ(session_commit(self->s.session, self->cmd.head.cookie, NNACCEL_STATUS_NONE,
+				 &layout, sizeof(layout), NULL), 0);
+	ASSERT_EQ(async_wait(&async), 0);
+	copy.token = alloc.cmd.out_token;
+	ASSERT_TRUE(handle(SIGUSR1, count, 0));
+	EXPECT_EQ(disturbed(self, NNACCEL_BUFFER_COPY, &copy), 0);
+	EXPECT_EQ(copy.out_status, NNACCEL_STATUS_NONE);
+}
+
+/* Every millisecond, and no wait begins anew: that for an engine ends as it would have. */
+TEST_F(wait, storm)
+{
+	const struct itimerval often = { .it_interval.tv_usec = 1000, .it_value.tv_usec = 1000 };
+	long long old = param_set("engine_wait_ms", 500);
+	struct nnaccel_query query;
+	uint32_t answer;
+	int fd;
+
+	ASSERT_TRUE(handle(SIGALRM, count, 0));
+	fd = device_open();
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(setitimer(ITIMER_REAL, &often, NULL), 0);
+	query_init(&query, 1, &answer, sizeof(answer));
+	EXPECT_EQ(xioctl(fd, NNACCEL_QUERY, &query), ENOTCONN);
+	EXPECT_EQ(query.resume, 0);
+	EXPECT_GT(handled, 10);
+	ASSERT_EQ(setitimer(ITIMER_REAL, &(struct itimerval){}, NULL), 0);
+	close(fd);
+	EXPECT_EQ(param_set("engine_wait_ms", old), 500);
+}
+
+TEST_F(wait, deadline)
+{
+	const struct itimerval often = { .it_interval.tv_usec = 1000, .it_value.tv_usec = 1000 };
+	struct execution e;
+
+	ASSERT_TRUE(handle(SIGALRM, count, SA_RESTART));
+	execution_init(&e, self->model, self->input, self->output);
+	e.cmd.deadline_ns = now_ns() + 300000000;
+	ASSERT_EQ(setitimer(ITIMER_REAL, &often, NULL), 0);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), ETIME);
+	ASSERT_EQ(setitimer(ITIMER_REAL, &(struct itimerval){}, NULL), 0);
+	EXPECT_EQ(e.cmd.resume, 0);
+	EXPECT_GE(now_ns(), e.cmd.deadline_ns);
+}
+
+static struct execution nested;
+static int nested_fd, nested_error;
+
+static void execute_nested(int signal)
+{
+	if (!handled++)
+		nested_error = xioctl(nested_fd, NNACCEL_EXECUTE, &nested.cmd);
+}
+
+TEST_F(wait, in_a_handler)
+{
+	struct execution e;
+	struct async async;
+
+	ASSERT_TRUE(handle(SIGUSR1, execute_nested, 0));
+	execution_init(&e, self->model, self->input, self->output);
+	execution_init(&nested, self->model, self->input, self->output);
+	nested_fd = self->s.fd;
+	nested_error = -1;
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+	await_commands(self->s.fd, 1);
+	ASSERT_TRUE(disturb(async.thread));
+	await_commands(self->s.fd, 2);
+	/* The inner wait is interrupted too: SIGUSR1 is blocked in its handler, SIGUSR2 is not. */
+	ASSERT_TRUE(handle(SIGUSR2, count, 0));
+	ASSERT_EQ(pthread_kill(async.thread, SIGUSR2), 0);
+	for (int i = 0; i < 2; i++) {
+		ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+		ASSERT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	}
+	EXPECT_EQ(async_wait(&async), 0);
+	EXPECT_EQ(nested_error, 0);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-executions"), 2);
+}
+
+static sigjmp_buf out;
+
+static void jump(int signal)
+{
+	siglongjmp(out, 1);
+}
+
+/* Calls that a handler leaves: their commands do not pile up, and go with the context. */
+TEST_F(wait, left_by_a_jump)
+{
+	const struct itimerval once = { .it_value.tv_usec = 20000 };
+	long long old = param_set("max_commands", 4);
+	static struct execution e;
+	static volatile int i;
+
+	ASSERT_TRUE(handle(SIGALRM, jump, 0));
+	for (i = 0; i < 10; i++) {
+		execution_init(&e, self->model, self->input, self->output);
+		if (!sigsetjmp(out, 1)) {
+			setitimer(ITIMER_REAL, &once, NULL);
+			/* ENOSPC: as many as may be are with the worker, queued. */
+			EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), ENOSPC);
+			setitimer(ITIMER_REAL, &(struct itimerval){}, NULL);
+		}
+	}
+	EXPECT_LE(summary_get(self->s.fd, "nnaccel-commands"), 4);
+	EXPECT_EQ(param_set("max_commands", old), 4);
+}
+
+/* A structure that was used in a call that was left knows no call any more when that is gone. */
+TEST_F(wait, unknown_number)
+{
+	struct execution e;
+
+	execution_init(&e, self->model, self->input, self->output);
+	e.cmd.resume = 12345;
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), ECANCELED);
+	EXPECT_EQ(e.cmd.resume, 0);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 0);
+}
+
+static void end_thread(int signal)
+{
+	pthread_exit(NULL);
+}
+
+static void *execute_here(void *data)
+{
+	FIXTURE_DATA(wait) *self = data;
+	struct execution e;
+
+	execution_init(&e, self->model, self->input, self->output);
+	xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd);
+	return NULL;
+}
+
+TEST_F(wait, left_by_a_thread)
+{
+	struct execution e;
+	pthread_t thread;
+
+	ASSERT_TRUE(handle(SIGUSR2, end_thread, 0));
+	ASSERT_TRUE(handle(SIGUSR1, count, 0));
+	ASSERT_EQ(pthread_create(&thread, NULL, execute_here, self), 0);
+	await_commands(self->s.fd, 1);
+	ASSERT_EQ(pthread_kill(thread, SIGUSR2), 0);
+	pthread_join(thread, NULL);
+	/* What another thread's interrupted call finds out cancels it: it was not fetched yet. */
+	execution_init(&e, self->model, self->input, self->output);
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	ASSERT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(disturbed(self, NNACCEL_EXECUTE, &e.cmd), 0);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 0);
+}
+
+/* A thread that leaves with a table of files of its own takes no execution along. */
+static void *unshare_files(void *data)
+{
+	return unshare(CLONE_FILES) ? data : NULL;
+}
+
+TEST_F(wait, files_of_a_thread)
+{
+	pthread_t thread;
+	void *failed;
+	int fence;
+
+	fence = fence_start(self->s.fd, self->model, self->input, -1);
+	ASSERT_GE(fence, 0);
+	ASSERT_EQ(pthread_create(&thread, NULL, unshare_files, self), 0);
+	pthread_join(thread, &failed);
+	ASSERT_EQ(failed, NULL);
+	EXPECT_EQ(fence_status(fence), 0);
+	/* Nor does the thread that goes on with a table of its own, while the other leaves. */
+	ASSERT_EQ(unshare(CLONE_FILES), 0);
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	ASSERT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(fence_await(fence), 1);
+	close(fence);
+}
+
+/* ---- other processes ---- */
+
+static void be_client(struct actor *self, void *data)
+{
+	struct nnaccel_prepare prepare;
+	struct execution e;
+	uint32_t pool;
+	int fd;
+
+	alarm(200);
+	fd = device_open();
+	pool = pool_alloc(fd, PAGE);
+	prepare_init(&prepare, pool, 1);
+	if (xioctl(fd, NNACCEL_PREPARE, &prepare))
+		_exit(3);
+	execution_init(&e, prepare.out_model, pool, pool);
+	_exit(xioctl(fd, NNACCEL_EXECUTE, &e.cmd) || e.cmd.out_status ||
+	      summary_get(fd, "nnaccel-executions") != 1);
+}
+
+FIXTURE(client) {
+	struct summary before;
+	int broker;
+	int session;
+	struct actor client;
+	union command cmd;
+};
+
+/* A client whose execution the worker, which is this process, has. */
+FIXTURE_SETUP(client)
+{
+	struct nnaccel_engine_next next;
+
+	self->broker = broker_open();
+	ASSERT_GE(self->broker, 0);
+	ASSERT_TRUE(summary_read(&self->before));
+	ASSERT_TRUE(actor_start(&self->client, be_client, NULL));
+	ASSERT_EQ(broker_next(self->broker, 0, &next), 0);
+	ASSERT_EQ(broker_session(self->broker, next.out_context, &self->session), 0);
+	ASSERT_EQ(session_attach(self->session), 0);
+	ASSERT_EQ(session_fetch(self->session, 0, &self->cmd), 0);
+	ASSERT_EQ(session_answer(self->session, &self->cmd), 0);
+	ASSERT_EQ(session_fetch(self->session, 0, &self->cmd), 0);
+	ASSERT_EQ(self->cmd.head.kind, NNACCEL_DO_EXECUTE);
+	/* It sleeps in the call. */
+	usleep(50000);
+}
+
+FIXTURE_TEARDOWN(client)
+{
+	if (self->client.pid > 0)
+		actor_kill(&self->client);
+	close(self->session);
+	close(self->broker);
+	EXPECT_TRUE(summary_settles(&self->before));
+}
+
+/* Answers; what the client ends with. */
+static int finish(FIXTURE_DATA(client) *self)
+{
+	union command more;
+	int status;
+
+	if (session_fetch(self->session, NNACCEL_FETCH_NONBLOCK, &more) != EAGAIN)
+		return -1;
+	if (session_answer(self->session, &self->cmd))
+		return -2;
+	if (waitpid(self->client.pid, &status, 0) != self->client.pid || !WIFEXITED(status))
+		return -3;
+	self->client.pid = -1;
+	return WEXITSTATUS(status);
+}
+
+TEST_F(client, can_be_stopped)
+{
+	int status;
+
+	for (int i = 0; i < 3; i++) {
+		ASSERT_EQ(kill(self->client.pid, i == 1 ? SIGTSTP : SIGSTOP), 0);
+		ASSERT_EQ(waitpid(self->client.pid, &status, WUNTRACED), self->client.pid);
+		EXPECT_TRUE(WIFSTOPPED(status));
+		ASSERT_EQ(kill(self->client.pid, SIGCONT), 0);
+		ASSERT_EQ(waitpid(self->client.pid, &status, WCONTINUED), self->client.pid);
+		EXPECT_TRUE(WIFCONTINUED(status));
+		usleep(10000);
+	}
+	EXPECT_EQ(finish(self), 0);
+}
+
+TEST_F(client, is_answered_while_stopped)
+{
+	int status;
+
+	ASSERT_EQ(kill(self->client.pid, SIGSTOP), 0);
+	ASSERT_EQ(waitpid(self->client.pid, &status, WUNTRACED), self->client.pid);
+	ASSERT_EQ(session_answer(self->session, &self->cmd), 0);
+	ASSERT_EQ(kill(self->client.pid, SIGCONT), 0);
+	ASSERT_EQ(waitpid(self->client.pid, &status, 0), self->client.pid);
+	EXPECT_TRUE(WIFEXITED(status));
+	EXPECT_EQ(WEXITSTATUS(status), 0);
+	self->client.pid = -1;
+}
+
+TEST_F(client, can_be_traced)
+{
+	int status;
+
+	for (int i = 0; i < 3; i++) {
+		ASSERT_EQ(ptrace(PTRACE_SEIZE, self->client.pid, NULL, NULL), 0);
+		ASSERT_EQ(ptrace(PTRACE_INTERRUPT, self->client.pid, NULL, NULL), 0);
+		ASSERT_EQ(waitpid(self->client.pid, &status, 0), self->client.pid);
+		EXPECT_TRUE(WIFSTOPPED(status));
+		ASSERT_EQ(ptrace(PTRACE_DETACH, self->client.pid, NULL, NULL), 0);
+		usleep(10000);
+	}
+	EXPECT_EQ(finish(self), 0);
+}
+
+static bool put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool done = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	if (fd >= 0)
+		close(fd);
+	return done;
+}
+
+/* Whether cgroup.events says that all processes are frozen, or soon so. */
+static bool is_frozen(int frozen)
+{
+	char text[256], want[16];
+	ssize_t n;
+	int fd;
+
+	snprintf(want, sizeof(want), "frozen %d", frozen);
+	for (int i = 0; i < 6000; i++) {
+		fd = open(FREEZER "/cgroup.events", O_RDONLY | O_CLOEXEC);
+		n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+		close(fd);
+		text[n > 0 ? n : 0] = '\0';
+		if (strstr(text, want))
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+TEST_F(client, can_be_frozen)
+{
+	char pid[16];
+
+	if (mkdir(FREEZER, 0755) && errno != EEXIST)
+		SKIP(return, "no cgroups (v2) here");
+	snprintf(pid, sizeof(pid), "%d", self->client.pid);
+	ASSERT_TRUE(put(FREEZER "/cgroup.procs", pid));
+	for (int i = 0; i < 3; i++) {
+		ASSERT_TRUE(put(FREEZER "/cgroup.freeze", "1"));
+		EXPECT_TRUE(is_frozen(1));
+		ASSERT_TRUE(put(FREEZER "/cgroup.freeze", "0"));
+		EXPECT_TRUE(is_frozen(0));
+		usleep(10000);
+	}
+	EXPECT_EQ(finish(self), 0);
+	for (int i = 0; i < 1000 && rmdir(FREEZER); i++)
+		usleep(10000);
+}
+
+TEST_F(client, can_be_killed)
+{
+	actor_kill(&self->client);
+	self->client.pid = -1;
+	EXPECT_EQ(session_fetch(self->session, 0, &self->cmd), ESHUTDOWN);
+}
+
+/* ---- time ---- */
+
+#define AHEAD_S 1000
+
+/* In a time namespace that is ahead: an execution whose deadline is in a while, as it sees that. */
+static int execute_ahead(uint64_t deadline_ns)
+{
+	struct served s;
+	struct execution e;
+	struct async async;
+	union command cmd;
+	uint32_t pool, model;
+	int64_t off;
+
+	if (served_open(&s))
+		return 2;
+	pool = pool_alloc(s.fd, PAGE);
+	model = served_prepare(&s, pool);
+	execution_init(&e, model, pool, pool);
+	e.cmd.deadline_ns = now_ns() + deadline_ns;
+	if (!async_start(&async, s.fd, NNACCEL_EXECUTE, &e.cmd) || session_fetch(s.session, 0, &cmd))
+		return 3;
+	/* The worker is in the namespace too, and sees what the client gave. */
+	off = (int64_t)(cmd.head.deadline_ns - e.cmd.deadline_ns);
+	if (session_answer(s.session, &cmd) || async_wait(&async) || off)
+		return 4;
+	e.cmd.deadline_ns = now_ns();
+	if (xioctl(s.fd, NNACCEL_EXECUTE, &e.cmd) != ETIME)
+		return 5;
+	served_close(&s);
+	return 0;
+}
+
+TEST(time_namespace)
+{
+	static const int offsets[] = { AHEAD_S, -1 };
+	struct summary before;
+	int status, broker;
+	char text[64];
+	pid_t pid;
+
+	broker = broker_open();
+	ASSERT_GE(broker, 0);
+	close(broker);
+	ASSERT_TRUE(summary_read(&before));
+	for (int i = 0; i < 2; i++) {
+		pid = fork();
+		ASSERT_GE(pid, 0);
+		if (!pid) {
+			if (unshare(CLONE_NEWTIME))
+				_exit(77);
+			snprintf(text, sizeof(text), "monotonic %d 0\n", offsets[i]);
+			if (!put("/proc/self/timens_offsets", text))
+				_exit(78);
+			pid = fork();
+			if (!pid)
+				_exit(execute_ahead(UINT64_C(60000000000)));
+			_exit(waitpid(pid, &status, 0) == pid && WIFEXITED(status) ?
+			      WEXITSTATUS(status) : 79);
+		}
+		ASSERT_EQ(waitpid(pid, &status, 0), pid);
+		ASSERT_TRUE(WIFEXITED(status));
+		if (WEXITSTATUS(status) == 77)
+			SKIP(return, "no time namespaces here");
+		EXPECT_EQ(WEXITSTATUS(status), 0);
+	}
+	EXPECT_TRUE(summary_settles(&before));
+}
+
+TEST_HARNESS_MAIN
