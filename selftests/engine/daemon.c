@@ -200,7 +200,7 @@ TEST_F(engine, killed_worker_is_replaced)
 	}
 }
 
-/* The nnacceld that these tests started; its workers have other names. */
+/* The nnacceld that this test started; what that starts has its name too, for a moment. */
 static pid_t find_broker(void)
 {
 	DIR *proc = opendir("/proc");
@@ -208,15 +208,19 @@ static pid_t find_broker(void)
 	pid_t found = 0;
 
 	while (proc && (entry = readdir(proc))) {
-		char path[300], comm[32] = "";
-		int fd;
+		char path[300], comm[32] = "", state;
+		int parent = 0;
+		FILE *stat;
 
-		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
-		fd = atoi(entry->d_name) > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-		if (fd >= 0 && read(fd, comm, sizeof(comm) - 1) > 0 && !strcmp(comm, "nnacceld\n"))
+		if (atoi(entry->d_name) <= 0)
+			continue;
+		snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
+		stat = fopen(path, "re");
+		if (stat && fscanf(stat, "%*d (%31[^)]) %c %d", comm, &state, &parent) == 3 &&
+		    parent == getpid() && !strcmp(comm, "nnacceld"))
 			found = atoi(entry->d_name);
-		if (fd >= 0)
-			close(fd);
+		if (stat)
+			fclose(stat);
 	}
 	if (proc)
 		closedir(proc);
