@@ -11,6 +11,22 @@ mirror() {
 		grep -oE "https?://[^] ]*/$1/?( |\$)" | head -n 1 | tr -d ' '
 }
 
+# write_apt_conf FOLDER: a configuration of apt that has all that is its own in the folder
+write_apt_conf() {
+	cat >"$1/apt.conf" <<-EOT
+		Dir::State "$1/state";
+		Dir::State::status "$1/state/status";
+		Dir::State::lists "$1/lists";
+		Dir::Cache "$1";
+		Dir::Etc::sourcelist "$1/sources.list";
+		Dir::Etc::sourceparts "-";
+		APT::Architecture "amd64";
+		APT::Sandbox::User "";
+		Acquire::Languages "none";
+		Acquire::Retries "3";
+	EOT
+}
+
 write_apt_config() {
 	local main security suite
 
@@ -21,18 +37,7 @@ write_apt_config() {
 	for suite in "$main bookworm" "$main bookworm-backports" "$security bookworm-security"; do
 		echo "deb [arch=amd64 signed-by=$keyring] $suite main"
 	done >"$cache/apt/sources.list"
-	cat >"$cache/apt/apt.conf" <<-EOT
-		Dir::State "$cache/apt/state";
-		Dir::State::status "$cache/apt/state/status";
-		Dir::State::lists "$cache/apt/lists";
-		Dir::Cache "$cache/apt";
-		Dir::Etc::sourcelist "$cache/apt/sources.list";
-		Dir::Etc::sourceparts "-";
-		APT::Architecture "amd64";
-		APT::Sandbox::User "";
-		Acquire::Languages "none";
-		Acquire::Retries "3";
-	EOT
+	write_apt_conf "$cache/apt"
 }
 
 apt_update() {

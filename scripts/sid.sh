@@ -11,18 +11,7 @@ write_sid_config() {
 	mkdir -p "$1"/{lists/partial,archives/partial,state}
 	: >"$1/state/status"
 	echo "deb [arch=amd64 signed-by=$keyring] $main sid main" >"$1/sources.list"
-	cat >"$1/apt.conf" <<-EOT
-		Dir::State "$1/state";
-		Dir::State::status "$1/state/status";
-		Dir::State::lists "$1/lists";
-		Dir::Cache "$1";
-		Dir::Etc::sourcelist "$1/sources.list";
-		Dir::Etc::sourceparts "-";
-		APT::Architecture "amd64";
-		APT::Sandbox::User "";
-		Acquire::Languages "none";
-		Acquire::Retries "3";
-	EOT
+	write_apt_conf "$1"
 }
 
 # fetch_sid FOLDER PACKAGE...: unpacks the packages and what they depend on to FOLDER
