@@ -24,16 +24,21 @@
 /* A cache line: kernels and copies like arguments that begin and end with one. */
 #define PREFERRED_ALIGNMENT 64
 
-uint64_t deadline_after(uint64_t duration_ns)
+uint64_t clock_now_ns(void)
 {
 	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+uint64_t deadline_after(uint64_t duration_ns)
+{
 	uint64_t deadline;
 
 	if (!duration_ns)
 		return 0;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	deadline = now.tv_sec * NS_PER_S + now.tv_nsec;
-	if (__builtin_add_overflow(deadline, duration_ns, &deadline))
+	if (__builtin_add_overflow(clock_now_ns(), duration_ns, &deadline))
 		return UINT64_MAX;
 	return deadline;
 }

@@ -54,6 +54,7 @@ static inline bool compilation_has_one_device(const ANeuralNetworksCompilation *
 }
 
 /* CLOCK_MONOTONIC now, and then plus a duration: 0 (none) for 0, never past UINT64_MAX. */
+uint64_t clock_now_ns(void);
 uint64_t deadline_after(uint64_t duration_ns);
 
 #endif /* NN_RUNTIME_COMPILATION_H */

@@ -6,15 +6,15 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <time.h>
 
+#include "runtime/compilation.h"
 #include "runtime/feature_level.h"
 #include "runtime/handle.h"
 #include "runtime/log.h"
 
 /* Pauses between looks for a device that was not there: the first, and the longest. */
-#define FIRST_PAUSE_MS 100
-#define LONGEST_PAUSE_MS 5000
+#define FIRST_PAUSE_NS UINT64_C(100000000)
+#define LONGEST_PAUSE_NS UINT64_C(5000000000)
 
 /*
  * Devices are written before they are published by `has_accel`, and never afterwards. The lock is
@@ -27,19 +27,11 @@ static struct {
 	atomic_bool has_accel;
 
 	pthread_mutex_t lock;
-	uint32_t pause_ms;
-	uint64_t next_ms;
+	uint64_t pause_ns;
+	uint64_t next_ns;
 	uint32_t process;		/* that these pauses are of */
 	struct nn_error missing;	/* why it was not there at first */
 } list = { .once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER };
-
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 static void log_device(const ANeuralNetworksDevice *device)
 {
@@ -59,10 +51,10 @@ static void look(bool wait)
 	}
 	if (!list.missing.message[0])
 		list.missing = reason;
-	list.pause_ms = list.pause_ms ? 2 * list.pause_ms : FIRST_PAUSE_MS;
-	if (list.pause_ms > LONGEST_PAUSE_MS)
-		list.pause_ms = LONGEST_PAUSE_MS;
-	list.next_ms = now_ms() + list.pause_ms;
+	list.pause_ns = list.pause_ns ? 2 * list.pause_ns : FIRST_PAUSE_NS;
+	if (list.pause_ns > LONGEST_PAUSE_NS)
+		list.pause_ns = LONGEST_PAUSE_NS;
+	list.next_ns = clock_now_ns() + list.pause_ns;
 }
 
 static void open_devices(void)
@@ -85,7 +77,7 @@ static void find_devices(bool at_once)
 	if (pthread_mutex_trylock(&list.lock))
 		return;
 	if (!atomic_load_explicit(&list.has_accel, memory_order_relaxed) &&
-	    (at_once || list.process != handle_process() || now_ms() >= list.next_ms)) {
+	    (at_once || list.process != handle_process() || clock_now_ns() >= list.next_ns)) {
 		list.process = handle_process();
 		look(false);
 	}

@@ -226,11 +226,6 @@ static int accel_prepare_cached(const ANeuralNetworksDevice *device, const struc
 
 /* ---- Preparing again ---- */
 
-static uint64_t now_ns(void)
-{
-	return deadline_after(1);
-}
-
 /* Called with accel->life held for writing. */
 static int replace(struct accel_prepared *accel, uint64_t deadline_ns, struct nn_error *err)
 {
@@ -268,7 +263,7 @@ static int prepare_again(struct accel_prepared *accel, uint32_t dead, uint64_t d
 	if (accel->generation == dead) {
 		if (atomic_load(&accel->has_served) || accel->process != handle_process())
 			accel->pause_ns = 0;
-		if (accel->pause_ns && now_ns() < accel->next_ns)
+		if (accel->pause_ns && clock_now_ns() < accel->next_ns)
 			result = rt_fail(err, ANEURALNETWORKS_DEAD_OBJECT,
 					 "its worker died again; the model waits before it is prepared once more");
 		else if (!handle_is_served(accel->source->handle))
@@ -280,7 +275,7 @@ static int prepare_again(struct accel_prepared *accel, uint32_t dead, uint64_t d
 			accel->pause_ns = accel->pause_ns ? 2 * accel->pause_ns : FIRST_PAUSE_NS;
 			if (accel->pause_ns > LONGEST_PAUSE_NS)
 				accel->pause_ns = LONGEST_PAUSE_NS;
-			accel->next_ns = now_ns() + accel->pause_ns;
+			accel->next_ns = clock_now_ns() + accel->pause_ns;
 			atomic_store(&accel->has_served, false);
 		}
 	}
