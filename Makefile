@@ -69,11 +69,13 @@ hwbuffer := $(if $(wildcard user/hwbuffer/*.map),$(call objects,user/hwbuffer/*.
 runtime	:= $(if $(wildcard user/runtime/*.map),$(call objects,user/runtime/*.c))
 tflite	:= $(call objects,user/clients/tflite/*.c user/clients/tflite/*/*.c)
 onnx	:= $(call objects,user/clients/onnxruntime/*.c user/clients/onnxruntime/*/*.c)
-engine	:= $(call objects,user/engine/*.c)
-engine_libs := -lseccomp -lcrypto -lm -ldl
-# A program of its own, and what it shares with the engine; the engine has no database.
+# What engines are made of, and the three programs of one: only the worker computes, only the keeper
+# has a database.
+kit	:= $(call objects,user/kit/*.c)
+broker	:= $(call objects,user/engine/broker/*.c)
+worker	:= $(call objects,user/engine/worker/*.c)
 keeper	:= $(call objects,user/engine/keeper/*.c)
-keeper_shared := $(patsubst %,$(obj)/user/engine/%.o,cache_message digest file_message log)
+worker_libs := -lseccomp -lcrypto -lm -ldl
 tools	:= $(filter-out %/train_digits.o,$(call objects,user/tools/*.c user/tools/*/*.c))
 demo	:= $(filter $(obj)/user/tools/demo/% %/camera/glyphs.o %/camera/reader.o,$(tools))
 
@@ -84,7 +86,7 @@ libnn	:= $(if $(runtime),$(BUILD)/lib/libneuralnetworks.so)
 libtflite := $(BUILD)/lib/libnnaccel_tflite.so
 libonnx	:= $(BUILD)/lib/libnnaccel_onnxruntime.so
 libdemo	:= $(if $(demo),$(BUILD)/lib/libdemo.a)
-programs := $(if $(engine),$(BUILD)/sbin/nnacceld $(BUILD)/sbin/nnaccel-keeper) $(if $(tools),$(BUILD)/bin/nnaccel)
+programs := $(patsubst %,$(BUILD)/sbin/%,nnacceld nnaccel-worker nnaccel-keeper) $(if $(tools),$(BUILD)/bin/nnaccel)
 trainer	:= $(if $(demo),$(BUILD)/bin/train_digits)
 examples := $(patsubst user/examples/%.c,$(BUILD)/examples/%,$(wildcard user/examples/*.c))
 # uring is a part of the area memory.
@@ -165,6 +167,7 @@ $(BUILD)/lib/libnnmodel.a: $(model)
 $(BUILD)/lib/libnnops.a: $(ops)
 $(BUILD)/lib/libnnplan.a: $(plan)
 $(BUILD)/lib/libnnring.a: $(ring)
+$(BUILD)/lib/libnnkit.a: $(kit)
 $(BUILD)/lib/libdemo.a: $(demo)
 $(BUILD)/lib/%.a:
 	@mkdir -p $(@D)
@@ -217,7 +220,8 @@ $(libonnx): $(onnx) $(obj)/user/runtime/sha256.o $(obj)/user/ops/float16.o \
 # The same with plug-ins for its CPU device, for tests.
 plugged := $(BUILD)/tests/plugged/libneuralnetworks.so
 $(plugged): $(runtime) $(obj)/user/hal/cache_files.o $(call objects,user/tests/plugged/*.c) \
-		$(patsubst %,$(obj)/user/engine/%.o,plugin plugin_op guard device log) \
+		$(patsubst %,$(obj)/user/engine/worker/%.o,plugin plugin_op device) \
+		$(patsubst %,$(obj)/user/kit/%.o,build_id guard log) \
 		user/runtime/libneuralnetworks.map $(archives) $(libhal) $(libhw) | $(plugins)
 	@mkdir -p $(@D)
 	$(CC) -shared -o $@ $(filter %.o %.a,$^) $(soflags) \
@@ -227,19 +231,26 @@ $(plugged): $(runtime) $(obj)/user/hal/cache_files.o $(call objects,user/tests/p
 $(BUILD)/lib/%.so: $(BUILD)/lib/%.so.1
 	ln -sf $(<F) $@
 
-$(BUILD)/sbin/nnacceld: $(engine) $(archives)
+$(BUILD)/sbin/nnacceld: $(broker) $(BUILD)/lib/libnnkit.a
 	@mkdir -p $(@D)
-	$(CC) -o $@ $^ $(ldflags) -Wl,--build-id $(engine_libs)
+	$(CC) -o $@ $^ $(ldflags) -Wl,--build-id -lcrypto
 
-$(BUILD)/sbin/nnaccel-keeper: $(keeper) $(keeper_shared)
+$(BUILD)/sbin/nnaccel-worker: $(worker) $(BUILD)/lib/libnnkit.a $(archives)
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ $(ldflags) -Wl,--build-id $(worker_libs)
+
+$(BUILD)/sbin/nnaccel-keeper: $(keeper) $(BUILD)/lib/libnnkit.a
 	@mkdir -p $(@D)
 	$(CC) -o $@ $^ $(ldflags) -lseccomp -lsqlite3 -lcrypto
 
-# Another build of it, for tests: the same but for its identity, which is a hash of all of it.
-$(BUILD)/tests/rebuilt/nnacceld: $(engine) $(archives)
+# Another build of the worker, for tests: the same but for its identity, which is a hash of all of
+# it. The broker finds what lies beside it.
+$(BUILD)/tests/rebuilt/nnacceld: $(worker) $(BUILD)/lib/libnnkit.a $(archives) $(BUILD)/sbin/nnacceld
 	@mkdir -p $(@D)
-	$(CC) -o $@ $^ $(ldflags) -Wl,--build-id,--defsym=rebuilt=1 $(engine_libs)
+	$(CC) -o $(@D)/nnaccel-worker $(filter %.o %.a,$^) $(ldflags) -Wl,--build-id,--defsym=rebuilt=1 \
+		$(worker_libs)
 	ln -sf ../../sbin/nnaccel-keeper $(@D)
+	cp $(BUILD)/sbin/nnacceld $@
 
 $(BUILD)/bin/nnaccel: $(tools) $(call archive,ops model) $(libhal) $(libhw) $(libnn)
 	@mkdir -p $(@D)
@@ -280,7 +291,7 @@ $(BUILD)/examples/uring $(BUILD)/tests/hal_async_test $(BUILD)/tests/hal_dmabuf_
 
 # ---- unit tests: NAME_test.c is a program, the other files of user/tests are linked into each ----
 
-tests: $(tests) $(BUILD)/tests/storms $(plugins) $(test_plugins) $(if $(engine),$(BUILD)/tests/rebuilt/nnacceld) \
+tests: $(tests) $(BUILD)/tests/storms $(plugins) $(test_plugins) $(BUILD)/tests/rebuilt/nnacceld \
 	$(plugged)
 test_link = @mkdir -p $(@D); $(show) \
 	$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ldflags) $(call rpath,/../lib) -L$(BUILD)/lib
@@ -298,8 +309,9 @@ $(exporters) $(obj)/user/tests/hal_dmabuf_test.o $(obj)/user/tests/hal_reach_tes
 	base += -D_GNU_SOURCE -Iselftests/lib -Ikernel/test
 $(BUILD)/tests/hal_dmabuf_test $(BUILD)/tests/hal_reach_test: $(exporters)
 $(BUILD)/tests/engine_%_test: $(obj)/user/tests/engine_%_test.o $(test_lib) \
-		$(filter-out %/engine/main.o,$(engine)) $(filter-out %/program.o,$(keeper)) $(archives)
-	$(test_link) $(engine_libs) -lsqlite3 -lcmocka
+		$(filter-out %/main.o,$(broker) $(worker)) $(filter-out %/program.o,$(keeper)) \
+		$(BUILD)/lib/libnnkit.a $(archives)
+	$(test_link) $(worker_libs) -lsqlite3 -lcmocka
 $(BUILD)/tests/allowlist_test: $(obj)/user/tests/allowlist_test.o $(obj)/user/runtime/allowlist.o
 	$(test_link) -lcmocka
 # It plays ONNX Runtime.
@@ -344,7 +356,7 @@ $(fuzz_obj)/%.o: %.c
 	$(CLANG) $(base) $(fuzz_flags) $(fuzz_level) -fsanitize=fuzzer-no-link -pthread -MMD -MP -c -o $@ $<
 $(BUILD)/fuzz/%: $(fuzz_obj)/user/tests/fuzz/%.o $(fuzz_parts)
 	$(CLANG) $(fuzz_flags) -fsanitize=fuzzer -pthread -o $@ $^ -lm -ldl
-$(BUILD)/fuzz/keeper_fuzz: $(fuzz_obj)/user/engine/cache_message.o $(fuzz_obj)/user/engine/file_message.o
+$(BUILD)/fuzz/keeper_fuzz: $(fuzz_obj)/user/kit/cache_message.o $(fuzz_obj)/user/kit/file_message.o
 fuzzers: $(fuzzers)
 
 fuzz:
@@ -437,7 +449,7 @@ $(BUILD)/bench-bin/compute: $(obj)/user/bench/compute.o $(call objects,user/benc
 
 $(BUILD)/bench-bin/cache: $(obj)/user/bench/cache.o $(call objects,user/bench/cache/*.c user/bench/compute/net.c \
 		user/bench/compute/builder.c user/bench/compute/plan_net.c user/engine/keeper/cache_index.c \
-		user/engine/digest.c user/engine/log.c) $(archives) $(libhal)
+		user/kit/digest.c user/kit/log.c) $(archives) $(libhal)
 	@mkdir -p $(@D)
 	$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ldflags) $(call rpath,/../lib) \
 		-L$(BUILD)/lib -lnnaccel -lsqlite3 -lcrypto -lm -ldl
@@ -524,7 +536,7 @@ install: user
 	$(call put,$(libsl) $(libtflite) $(libonnx),$(LIBDIR),755)
 	$(call put,$(wildcard $(BUILD)/bin/nnaccel),$(PREFIX)/bin,755)
 	$(call put,$(wildcard $(BUILD)/sbin/nnacceld),$(PREFIX)/sbin,755)
-	$(call put,$(wildcard $(BUILD)/sbin/nnaccel-keeper),$(PREFIX)/libexec/nnaccel,755)
+	$(call put,$(patsubst %,$(BUILD)/sbin/nnaccel-%,keeper worker),$(PREFIX)/libexec/nnaccel,755)
 	$(call put,$(wildcard user/include/android/*.h),$(PREFIX)/include/android,644)
 	$(call put,$(wildcard user/include/nnaccel/*.h),$(PREFIX)/include/nnaccel,644)
 	$(call put,include/uapi/linux/nnaccel.h,$(PREFIX)/include/linux,644)

@@ -20,7 +20,7 @@
 #include "bench/cache/stages.h"
 #include "compute/builder.h"
 #include "engine/keeper/cache_index.h"
-#include "engine/digest.h"
+#include "kit/digest.h"
 #include "figure.h"
 #include "ops/op.h"
 #include "plan/plan.h"

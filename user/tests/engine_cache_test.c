@@ -12,8 +12,8 @@
 #include <sys/un.h>
 
 #include "engine/keeper/cache_index.h"
-#include "engine/device.h"
-#include "engine/digest.h"
+#include "kit/build_id.h"
+#include "kit/digest.h"
 #include "tests/keeper_fixture.h"
 #include "tests/killing.h"
 
@@ -748,7 +748,7 @@ static int copy_program(bool is_other)
 	int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	int to = memfd_create("engine_cache_test", MFD_CLOEXEC);
 	uint8_t id_bytes[BUILD_ID_MAX], *bytes, *found;
-	char text[2 * BUILD_ID_MAX + 1];
+	char text[BUILD_ID_TEXT];
 	size_t length = 0;
 	struct stat st;
 
@@ -761,7 +761,7 @@ static int copy_program(bool is_other)
 		n = read(from, bytes + at, (size_t)(st.st_size - at));
 		assert_true(n > 0);
 	}
-	device_build_id(text, sizeof(text));
+	assert_true(build_id(text));
 	while (length < BUILD_ID_MAX && sscanf(text + 2 * length, "%2hhx", &id_bytes[length]) == 1)
 		length++;
 	found = memmem(bytes, (size_t)st.st_size, id_bytes, length);
@@ -794,11 +794,13 @@ static int ask_copy(bool is_other)
 static int ask_keeper(const char *of)
 {
 	struct cache_client client;
+	char id_text[BUILD_ID_TEXT];
 	enum nn_status known;
 	int sockets[2];
 
 	options.folder = of;
-	if (!keeper_start(&keeper, &options) ||
+	options.identity = id_text;
+	if (!build_id(id_text) || !keeper_start(&keeper, &options) ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) ||
 	    !keeper_pass(&keeper, sockets[0], 1) || !cache_client_init(&client, sockets[1]))
 		return 1;
@@ -808,6 +810,7 @@ static int ask_keeper(const char *of)
 		return 2;
 	close(sockets[1]);
 	keeper_stop(&keeper);
+	options.identity = "test";
 	return known ? NOT_KNOWN : KNOWN;
 }
 
@@ -830,6 +833,10 @@ static void test_no_keeper(void **state)
 	struct nn_error err = { "" };
 
 	(void)state;
+	options.folder = folder;
+	options.identity = "";
+	assert_false(keeper_start(&keeper, &options));
+	options.identity = "test";
 	options.folder = "/proc/nowhere";
 	assert_false(keeper_start(&keeper, &options));
 	assert_false(keeper_pass(&keeper, 0, 1));

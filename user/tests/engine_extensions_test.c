@@ -17,8 +17,9 @@
 
 #include <cmocka.h>
 
-#include "engine/extensions.h"
-#include "engine/reread.h"
+#include "engine/broker/extensions.h"
+#include "engine/broker/reread.h"
+#include "engine/worker/worker.h"
 
 static struct spawner spawner;
 static char folder[] = "/tmp/nnaccel-extensions.XXXXXX";
@@ -248,6 +249,7 @@ int main(int argc, char **argv)
 	if (argc > 0 && !strcmp(argv[0], WORKER_NAME))
 		worker_main(argv + 1);
 	spawner = (struct spawner){
+		.path = "/proc/self/exe",
 		.uid = geteuid() ? geteuid() : 65534,
 		.gid = geteuid() ? getegid() : 65534,
 		.options.log_level = LOG_INFO,

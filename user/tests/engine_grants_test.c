@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "engine/grants.h"
+#include "kit/grants.h"
 
 /* More than the worker may have of its own. */
 #define POOL (UINT64_C(1) << 32)

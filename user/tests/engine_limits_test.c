@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "engine/limits.h"
-#include "engine/waiting.h"
+#include "engine/broker/limits.h"
+#include "engine/broker/waiting.h"
 
 #define SECOND UINT64_C(1000000000)
 #define START (1000 * SECOND)

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "engine/log.h"
+#include "kit/log.h"
 
 #define SECOND UINT64_C(1000000000)
 

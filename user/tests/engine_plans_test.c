@@ -18,7 +18,7 @@
 #include <sys/time.h>
 
 #include "engine/keeper/blob_store.h"
-#include "engine/file_message.h"
+#include "kit/file_message.h"
 #include "tests/keeper_fixture.h"
 #include "tests/killing.h"
 

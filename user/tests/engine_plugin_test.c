@@ -15,7 +15,7 @@
 
 #include "../examples/extensions/fibonacci.h"
 #include "../examples/extensions/golden.h"
-#include "engine/plugin.h"
+#include "engine/worker/plugin.h"
 #include "model_builder.h"
 #include "plan/plan.h"
 

@@ -27,8 +27,9 @@
 #include <cmocka.h>
 #include <linux/nnaccel.h>
 
-#include "engine/filter.h"
-#include "engine/spawn.h"
+#include "engine/worker/worker.h"
+#include "kit/filter.h"
+#include "kit/spawn.h"
 
 #define PATIENCE_MS 60000
 #define NOBODY 65534
@@ -493,6 +494,7 @@ static int find_isolation(void **state)
 {
 	(void)state;
 	worker.pidfd = -1;
+	spawner.path = "/proc/self/exe";
 	spawner.uid = geteuid() ? geteuid() : NOBODY;
 	spawner.gid = geteuid() ? getegid() : NOBODY;
 	spawner.options.log_level = LOG_INFO;

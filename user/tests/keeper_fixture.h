@@ -20,16 +20,17 @@
 
 #include <cmocka.h>
 
-#include "engine/cache_client.h"
-#include "engine/keeper.h"
+#include "engine/worker/cache_client.h"
+#include "kit/keeper.h"
 #include "engine/keeper/main.h"
-#include "engine/keeper_message.h"
+#include "kit/keeper_message.h"
 
 static char folder[64];
 static struct keeper keeper;
 /* The test is the keeper's program, too. */
 static struct keeper_options options = {
 	.plans = { 1 << 20, 1 << 20 }, .log_level = LOG_INFO, .program = "/proc/self/exe",
+	.identity = "test",
 };
 
 /* For main(): this process is a keeper and does not return. */

@@ -21,7 +21,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "engine/keeper_message.h"
+#include "kit/keeper_message.h"
 #include "tool.h"
 
 #define DEFAULT_STATE "/var/lib/nnaccel"

@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 #include "engine/keeper/blob_store.h"
-#include "engine/keeper_message.h"
-#include "engine/log.h"
+#include "kit/keeper_message.h"
+#include "kit/log.h"
 
 /* The last entries whose checksum was right; others are looked at again. */
 #define MAX_VERIFIED 256

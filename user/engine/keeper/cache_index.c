@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "engine/keeper/cache_index.h"
-#include "engine/keeper_message.h"
-#include "engine/log.h"
+#include "kit/keeper_message.h"
+#include "kit/log.h"
 
 /* Uses that are remembered until they are written. */
 #define MAX_USES 64

@@ -20,11 +20,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "engine/clock.h"
-#include "engine/file_message.h"
 #include "engine/keeper/loop.h"
-#include "engine/keeper_message.h"
-#include "engine/log.h"
+#include "kit/clock.h"
+#include "kit/file_message.h"
+#include "kit/keeper_message.h"
+#include "kit/log.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 

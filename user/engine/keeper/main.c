@@ -18,8 +18,8 @@
 #include "engine/keeper/loop.h"
 #include "engine/keeper/main.h"
 #include "engine/keeper/sandbox.h"
-#include "engine/keeper_message.h"
-#include "engine/log.h"
+#include "kit/keeper_message.h"
+#include "kit/log.h"
 
 /* The end comes from the broker: what it passed before is served first. */
 static void set_up_process(void)

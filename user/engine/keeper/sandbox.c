@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "engine/keeper/sandbox.h"
-#include "engine/log.h"
+#include "kit/log.h"
 
 /* All that the first version knows: what it does not know is left alone. */
 #define HANDLED ((LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/plugin.h"
+#include "engine/worker/plugin.h"
 
 static void must_load(const char *folder, const char *name)
 {

@@ -1,0 +1,803 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The broker: holds the engine node, keeps sandboxed workers ready and gives
+ * each context that wants an engine one of its own.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <linux/nnaccel.h>
+
+#include "engine/broker/broker.h"
+#include "engine/broker/limits.h"
+#include "engine/broker/reread.h"
+#include "engine/broker/waiting.h"
+#include "kit/log.h"
+#include "kit/notify.h"
+#include "kit/program.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+#define NEVER UINT64_MAX
+
+/* How long a worker may outlive its context. */
+#define GONE_GRACE_NS SECOND_NS
+
+/* Longest time between two tries to start a worker. */
+#define MAX_RETRY_S 64
+
+/* Workers that start at a time for contexts that wait, besides those to be kept idle. */
+#define MAX_STARTING 2
+
+/* How long workers that were killed are waited for in the end. */
+#define END_MS 3000
+
+enum watched {
+	ON_ENGINE, ON_SIGNAL, ON_KEEPER, ON_EXIT, ON_CONTROL, ON_LOG, ON_CHANGES, ON_ANSWER
+};
+
+struct worker;
+
+/* What an epoll event is about. */
+struct watch {
+	enum watched what;
+	struct worker *worker;
+};
+
+/* A dying worker did not take a session; its end is yet to be told. */
+enum worker_state { STARTING, IDLE, SERVING, DYING };
+
+struct worker {
+	struct worker *next;
+	struct spawned process;
+	struct cgroup_leaf leaf;
+	enum worker_state state;
+	bool has_plugins;
+	bool has_cache;			/* the keeper was given its socket */
+	bool low;			/* SERVING: all models are of low priority */
+	uint32_t uid;			/* SERVING: whom */
+	uint64_t context;
+	uint64_t kill_at_ns;		/* NEVER, or when the grace ends */
+	bool killed;			/* by us */
+	struct log_relay log;
+	struct watch on_exit, on_control, on_log;
+	char name[80];			/* for the log */
+};
+
+struct broker {
+	const struct broker_options *options;
+	int engine;
+	int signals;
+	int epoll;
+	struct watch on_engine, on_signal, on_keeper, on_changes, on_answer;
+	struct extensions *extensions;
+	struct reread reread;
+	struct cgroup cgroup;
+	struct keeper keeper;
+	struct spawner spawner;
+	struct limits limits;
+	struct waiting waiting;
+	uint64_t look_at_ns;		/* at those who wait; NEVER: when something happens */
+	struct worker *workers;
+	unsigned int failed_starts;	/* in a row */
+	uint64_t start_at_ns;		/* no earlier than that */
+	uint64_t plugins_at_ns;		/* the same of workers with plug-ins */
+	bool ready;			/* a worker was, once */
+	bool stop;
+	int exit_code;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+}
+
+static void stop(struct broker *b, int exit_code)
+{
+	b->stop = true;
+	b->exit_code = exit_code;
+}
+
+static bool watch(struct broker *b, int fd, struct watch *what)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = what };
+
+	if (!epoll_ctl(b->epoll, EPOLL_CTL_ADD, fd, &event))
+		return true;
+	log_error("epoll: %s", strerror(errno));
+	return false;
+}
+
+/* ---- workers ---- */
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/*
+ * Closing is not enough: a worker that was cloned and has not executed yet holds
+ * the file too, and the events would go on.
+ */
+static void unwatch_and_close(struct broker *b, int *fd)
+{
+	if (*fd >= 0)
+		epoll_ctl(b->epoll, EPOLL_CTL_DEL, *fd, NULL);
+	close_fd(fd);
+}
+
+static void worker_free(struct broker *b, struct worker *w)
+{
+	unwatch_and_close(b, &w->process.pidfd);
+	unwatch_and_close(b, &w->process.control);
+	unwatch_and_close(b, &w->process.log);
+	cgroup_leaf_remove(&b->cgroup, &w->leaf);
+	free(w);
+}
+
+static void unlink_worker(struct broker *b, struct worker *w)
+{
+	struct worker **link = &b->workers;
+
+	while (*link != w)
+		link = &(*link)->next;
+	*link = w->next;
+}
+
+/*
+ * Between clients a priority can only take away: a worker has less CPU time while all of its
+ * models are of low priority, and so has a user while that holds for all of its workers.
+ */
+static void update_user_weight(struct broker *b, uint32_t uid)
+{
+	const struct worker *one = NULL;
+	bool low = true;
+
+	for (const struct worker *w = b->workers; w; w = w->next) {
+		if (w->state != SERVING || w->uid != uid)
+			continue;
+		one = w;
+		low = low && w->low;
+	}
+	if (one)
+		cgroup_user_set_low(&b->cgroup, &one->leaf, low);
+}
+
+/* Waits for a dead worker. Returns its exit as waitid() tells it. */
+static siginfo_t reap(struct worker *w)
+{
+	siginfo_t info = { 0 };
+
+	while (waitid(P_PIDFD, (id_t)w->process.pidfd, &info, WEXITED) && errno == EINTR)
+		;
+	return info;
+}
+
+static void start_failed(struct broker *b)
+{
+	unsigned int shift = b->failed_starts < 6 ? b->failed_starts : 6;
+	uint64_t delay_s = UINT64_C(1) << shift;
+
+	if (!b->ready) {
+		log_error("no worker can be started");
+		stop(b, EXIT_FAILURE);
+		return;
+	}
+	b->failed_starts++;
+	b->start_at_ns = now_ns() + (delay_s < MAX_RETRY_S ? delay_s : MAX_RETRY_S) * SECOND_NS;
+}
+
+static bool watch_worker(struct broker *b, struct worker *w)
+{
+	w->on_exit = (struct watch){ ON_EXIT, w };
+	w->on_control = (struct watch){ ON_CONTROL, w };
+	w->on_log = (struct watch){ ON_LOG, w };
+	return watch(b, w->process.pidfd, &w->on_exit) &&
+	       watch(b, w->process.control, &w->on_control) &&
+	       watch(b, w->process.log, &w->on_log);
+}
+
+static struct worker *worker_start(struct broker *b, bool with_plugins)
+{
+	const struct spawn_plugins *plugins = with_plugins ? &b->extensions->plugins : NULL;
+	struct worker *w = calloc(1, sizeof(*w));
+	bool started;
+
+	if (!w || !cgroup_leaf_create(&b->cgroup, &w->leaf)) {
+		free(w);
+		start_failed(b);
+		return NULL;
+	}
+	w->process = (struct spawned){ .pidfd = -1, .control = -1, .log = -1 };
+	started = spawn_worker(&b->spawner, w->leaf.fd, plugins, &w->process);
+	cgroup_leaf_close(&w->leaf);
+	if (!started) {
+		w->process = (struct spawned){ .pidfd = -1, .control = -1, .log = -1 };
+		worker_free(b, w);
+		start_failed(b);
+		return NULL;
+	}
+	if (!watch_worker(b, w)) {
+		spawned_kill(&w->process);
+		reap(w);
+		worker_free(b, w);
+		start_failed(b);
+		return NULL;
+	}
+	w->state = STARTING;
+	w->has_plugins = with_plugins;
+	w->kill_at_ns = NEVER;
+	w->log.fd = w->process.log;
+	snprintf(w->name, sizeof(w->name), "worker %d", (int)w->process.pid);
+	w->next = b->workers;
+	b->workers = w;
+	log_debug("%s: started", w->name);
+	return w;
+}
+
+/* Workers that have no session yet, ready or (also) starting. */
+static unsigned int count_idle(const struct broker *b, bool with_plugins, bool starting)
+{
+	unsigned int count = 0;
+
+	for (const struct worker *w = b->workers; w; w = w->next)
+		count += w->has_plugins == with_plugins &&
+			 (w->state == IDLE || (starting && w->state == STARTING));
+	return count;
+}
+
+/* How many are to be there, or on their way, for those who wait and those to come. */
+static unsigned int wanted_idle(struct broker *b, bool with_plugins, uint64_t now)
+{
+	unsigned int waiting = waiting_count(&b->waiting, &b->limits, with_plugins, now);
+
+	return (waiting < MAX_STARTING ? waiting : MAX_STARTING) +
+	       (with_plugins ? 0 : b->options->idle);
+}
+
+/* Starts workers until enough are idle or on their way there; with plug-ins none is kept. */
+static void refill(struct broker *b, bool with_plugins)
+{
+	const uint64_t *start_at_ns = with_plugins ? &b->plugins_at_ns : &b->start_at_ns;
+	unsigned int idle = count_idle(b, with_plugins, true);
+	unsigned int wanted = wanted_idle(b, with_plugins, now_ns());
+
+	while (!b->stop && idle < wanted && now_ns() >= *start_at_ns &&
+	       worker_start(b, with_plugins))
+		idle++;
+	/* Nobody waits for what cannot be had for longer than a context may wait. */
+	if (!idle && *start_at_ns > now_ns() + (with_plugins ? 0 : WAITING_MAX_NS))
+		waiting_refuse_all(&b->waiting, &b->limits, with_plugins, EAGAIN, now_ns());
+}
+
+/* A SIGKILL is no crash: an administrator's, or ours, unless memory ran out. */
+static bool is_crash(const struct broker *b, const struct worker *w, const siginfo_t *info)
+{
+	if (w->killed)
+		return false;
+	if (info->si_code == CLD_EXITED)
+		return info->si_status != 0;
+	return info->si_status != SIGKILL || cgroup_leaf_was_oom(&b->cgroup, &w->leaf);
+}
+
+static void log_exit(const struct broker *b, const struct worker *w, const siginfo_t *info)
+{
+	if (info->si_code != CLD_EXITED)
+		log_warning("%s: killed by signal %d (%s)%s", w->name, info->si_status,
+			    strsignal(info->si_status),
+			    cgroup_leaf_was_oom(&b->cgroup, &w->leaf) ? ": out of memory" : "");
+	else if (info->si_status)
+		log_warning("%s: ended with %d", w->name, info->si_status);
+	else
+		log_debug("%s: ended", w->name);
+}
+
+static void worker_exited(struct broker *b, struct worker *w)
+{
+	siginfo_t info = reap(w);
+	bool crashed = is_crash(b, w, &info);
+	uint64_t delay_ns;
+
+	log_relay_read(&w->log, w->name, now_ns());
+	if (!w->killed)
+		log_exit(b, w, &info);
+	if (w->state == SERVING) {
+		delay_ns = limits_release(&b->limits, w->uid, crashed, now_ns());
+		if (delay_ns)
+			log_warning("uid %u: its workers crash: it gets none for %llu s", w->uid,
+				    (unsigned long long)(delay_ns / SECOND_NS));
+	} else if (!w->killed && w->has_plugins) {
+		b->plugins_at_ns = now_ns() + SECOND_NS;
+	} else if (!w->killed && (w->state == STARTING || (w->state == IDLE && crashed))) {
+		start_failed(b);
+	}
+	unlink_worker(b, w);
+	if (w->state == SERVING)
+		update_user_weight(b, w->uid);
+	worker_free(b, w);
+}
+
+/* A worker of this broker's that has no cache any more, or never had one. */
+static void give_up_cache(struct broker *b, struct worker *w)
+{
+	log_warning("%s: has no compilation cache", w->name);
+	w->has_cache = false;
+	unwatch_and_close(b, &w->process.control);
+}
+
+/* From now on the worker's socket is the keeper's, which knows the user by us alone. */
+static void hand_over(struct broker *b, struct worker *w)
+{
+	if (!b->spawner.options.cache) {
+		unwatch_and_close(b, &w->process.control);
+		return;
+	}
+	if (b->keeper.socket < 0 && keeper_revive(&b->keeper))
+		watch(b, b->keeper.pidfd, &b->on_keeper);
+	w->has_cache = keeper_pass(&b->keeper, w->process.control, w->uid);
+	if (w->has_cache)
+		epoll_ctl(b->epoll, EPOLL_CTL_DEL, w->process.control, NULL);
+	else
+		give_up_cache(b, w);
+}
+
+/* The next keeper gets the sockets of the last one: workers need not notice. */
+static void keeper_ended(struct broker *b)
+{
+	epoll_ctl(b->epoll, EPOLL_CTL_DEL, b->keeper.pidfd, NULL);
+	if (keeper_revive(&b->keeper))
+		watch(b, b->keeper.pidfd, &b->on_keeper);
+	for (struct worker *w = b->workers; w; w = w->next)
+		if (w->has_cache && !keeper_pass(&b->keeper, w->process.control, w->uid))
+			give_up_cache(b, w);
+}
+
+static void worker_said(struct broker *b, struct worker *w)
+{
+	char byte;
+
+	/* The end of the socket is its worker's end, which the pidfd tells of. */
+	if (recv(w->process.control, &byte, 1, MSG_DONTWAIT) != 1 || byte != WORKER_READY) {
+		epoll_ctl(b->epoll, EPOLL_CTL_DEL, w->process.control, NULL);
+		return;
+	}
+	if (w->state == STARTING)
+		w->state = IDLE;
+	b->failed_starts = 0;
+	log_debug("%s: ready", w->name);
+	if (b->ready)
+		return;
+	b->ready = true;
+	log_info("ready");
+	notify_ready();
+}
+
+/* ---- contexts ---- */
+
+/* A session of the context that waits; -1: it is gone, or something else is wrong. */
+static int get_session(struct broker *b, uint64_t context)
+{
+	struct nnaccel_engine_session session = {
+		.size = sizeof(session),
+		.flags = NNACCEL_SESSION_CLOEXEC,
+		.context = context,
+	};
+
+	if (!ioctl(b->engine, NNACCEL_ENGINE_SESSION, &session))
+		return session.out_fd;
+	if (errno != ENOENT)
+		log_error("context %llu: no session: %s", (unsigned long long)context,
+			  strerror(errno));
+	return -1;
+}
+
+/*
+ * Moves a ready worker to its user's cgroup and passes the session of a context to it. NULL:
+ * there is none that takes it.
+ */
+static struct worker *pass_session(struct broker *b, int session, const struct waiter *waiter)
+{
+	for (struct worker *w = b->workers; w; w = w->next) {
+		if (w->state != IDLE || w->has_plugins != waiter->with_plugins)
+			continue;
+		if (cgroup_leaf_give(&b->cgroup, &w->leaf, w->process.pid, waiter->uid,
+				     (pid_t)waiter->pid) &&
+		    spawned_pass_session(&w->process, session))
+			return w;
+		w->state = DYING;
+		spawned_kill(&w->process);	/* where it is not dead already */
+	}
+	return NULL;
+}
+
+static void serve_waiter(struct broker *b, const struct waiter *waiter)
+{
+	int session = get_session(b, waiter->context);
+	struct worker *w;
+
+	if (session < 0)
+		return;
+	if (limits_acquire(&b->limits, waiter->uid, now_ns())) {
+		close(session);
+		return;
+	}
+	w = pass_session(b, session, waiter);
+	close(session);
+	if (!w) {
+		limits_release(&b->limits, waiter->uid, false, now_ns());
+		return;
+	}
+	w->state = SERVING;
+	w->uid = waiter->uid;
+	w->context = waiter->context;
+	snprintf(w->name, sizeof(w->name), "worker %d (uid %u, context %llu)",
+		 (int)w->process.pid, w->uid, (unsigned long long)w->context);
+	log_debug("%s: serves process %u%s", w->name, waiter->pid,
+		  w->has_plugins ? ", with extensions" : "");
+	update_user_weight(b, w->uid);
+	hand_over(b, w);
+}
+
+/*
+ * Gives ready workers to those who wait. The last idle one is for users that had few lately:
+ * whoever opens one context after the other waits for workers to be started, and others need not.
+ */
+static void serve_waiting(struct broker *b, bool with_plugins)
+{
+	for (;;) {
+		unsigned int ready = count_idle(b, with_plugins, false);
+		struct waiter *waiter = !ready ? NULL :
+			waiting_pick(&b->waiting, &b->limits, with_plugins,
+				     !with_plugins && ready <= b->options->idle, now_ns());
+
+		if (!waiter)
+			return;
+		serve_waiter(b, waiter);
+		waiting_remove(&b->waiting, waiter->context);
+	}
+}
+
+static void refuse(struct broker *b, const struct waiter *waiter)
+{
+	struct nnaccel_engine_refuse refuse = {
+		.size = sizeof(refuse),
+		.error = (uint32_t)waiter->error,
+		.context = waiter->context,
+	};
+	char more[48] = "";
+	unsigned int unlogged;
+
+	if (limits_log(&b->limits, waiter->uid, now_ns(), &unlogged)) {
+		if (unlogged)
+			snprintf(more, sizeof(more), "; so were %u since the last such line",
+				 unlogged);
+		log_info("context %llu of process %u, uid %u: refused: %s%s",
+			 (unsigned long long)waiter->context, waiter->pid, waiter->uid,
+			 waiter->error == EUSERS ? "too many workers" : "no worker for now", more);
+	}
+	/* ENOENT: the context is gone. */
+	if (ioctl(b->engine, NNACCEL_ENGINE_REFUSE, &refuse) && errno != ENOENT)
+		log_error("context %llu: cannot be refused: %s",
+			  (unsigned long long)waiter->context, strerror(errno));
+}
+
+/* Serves or refuses who can be, and starts what others wait for. */
+static void look_at_waiting(struct broker *b)
+{
+	const struct waiter *waiter;
+
+	waiting_judge(&b->waiting, &b->limits, now_ns());
+	for (int with_plugins = 0; with_plugins < 2; with_plugins++) {
+		serve_waiting(b, with_plugins);
+		refill(b, with_plugins);
+	}
+	while ((waiter = waiting_refused(&b->waiting, now_ns()))) {
+		refuse(b, waiter);
+		waiting_remove(&b->waiting, waiter->context);
+	}
+	b->look_at_ns = waiting_judge(&b->waiting, &b->limits, now_ns());
+}
+
+static void context_new(struct broker *b, const struct nnaccel_engine_next *next)
+{
+	const struct waiter waiter = {
+		.context = next->out_context,
+		.uid = next->out_uid,
+		.pid = next->out_pid,
+		.with_plugins = extensions_admit(b->extensions, b->engine, next->out_context),
+		.since_ns = now_ns(),
+	};
+
+	if (!waiting_add(&b->waiting, &waiter))
+		log_error("context %llu: out of memory", (unsigned long long)waiter.context);
+}
+
+/* Its worker knows by itself and ends; one that does not is killed. */
+static void context_gone(struct broker *b, const struct nnaccel_engine_next *next)
+{
+	for (struct worker *w = b->workers; w; w = w->next) {
+		if (w->state == SERVING && w->context == next->out_context)
+			w->kill_at_ns = now_ns() + GONE_GRACE_NS;
+	}
+	waiting_remove(&b->waiting, next->out_context);
+}
+
+static void context_priority(struct broker *b, const struct nnaccel_engine_next *next)
+{
+	for (struct worker *w = b->workers; w; w = w->next) {
+		if (w->state != SERVING || w->context != next->out_context)
+			continue;
+		log_debug("%s: priority %u", w->name, next->out_priority);
+		w->low = next->out_priority == NNACCEL_PRIORITY_LOW;
+		cgroup_leaf_set_low(&b->cgroup, &w->leaf, w->low);
+		update_user_weight(b, w->uid);
+	}
+}
+
+static void engine_told(struct broker *b)
+{
+	struct nnaccel_engine_next next = {
+		.size = sizeof(next),
+		.flags = NNACCEL_ENGINE_NONBLOCK,
+	};
+
+	if (ioctl(b->engine, NNACCEL_ENGINE_NEXT, &next)) {
+		if (errno == EAGAIN || errno == EINTR)
+			return;
+		log_error("%s: %s", b->options->device, strerror(errno));
+		stop(b, EXIT_FAILURE);
+		return;
+	}
+	if (next.out_event == NNACCEL_ENGINE_NEW)
+		context_new(b, &next);
+	else if (next.out_event == NNACCEL_ENGINE_GONE)
+		context_gone(b, &next);
+	else if (next.out_event == NNACCEL_ENGINE_PRIORITY)
+		context_priority(b, &next);
+}
+
+/* ---- the loop ---- */
+
+/* Kills workers whose grace ended. Returns the ms until there is more to do, or -1. */
+static int run_timers(struct broker *b)
+{
+	uint64_t now = now_ns(), next = NEVER;
+
+	for (struct worker *w = b->workers; w; w = w->next) {
+		if (w->kill_at_ns <= now) {
+			log_info("%s: killed: it outlived its context", w->name);
+			w->kill_at_ns = NEVER;
+			w->killed = true;
+			spawned_kill(&w->process);
+		}
+		if (w->kill_at_ns < next)
+			next = w->kill_at_ns;
+	}
+	if (b->start_at_ns > now && b->start_at_ns < next)
+		next = b->start_at_ns;
+	if (b->plugins_at_ns > now && b->plugins_at_ns < next)
+		next = b->plugins_at_ns;
+	if (b->look_at_ns < next)
+		next = b->look_at_ns > now ? b->look_at_ns : now;
+	if (b->reread.at_ns > now && b->reread.at_ns < next)
+		next = b->reread.at_ns;
+	return next == NEVER ? -1 : (int)((next - now) / 1000000) + 1;
+}
+
+/* Workers that wait with plug-ins of another time are of no use. */
+static void drop_old_plugins(struct broker *b)
+{
+	for (struct worker *w = b->workers; w; w = w->next) {
+		if (!w->has_plugins || (w->state != STARTING && w->state != IDLE))
+			continue;
+		w->state = DYING;
+		w->killed = true;
+		spawned_kill(&w->process);
+	}
+	b->plugins_at_ns = 0;
+}
+
+static void dispatch(struct broker *b, const struct watch *what)
+{
+	struct worker *w = what->worker;
+	struct signalfd_siginfo info;
+
+	switch (what->what) {
+	case ON_ENGINE:
+		engine_told(b);
+		break;
+	case ON_SIGNAL:
+		if (read(b->signals, &info, sizeof(info)) == sizeof(info))
+			log_info("%s: ending", strsignal((int)info.ssi_signo));
+		stop(b, EXIT_SUCCESS);
+		break;
+	case ON_KEEPER:
+		keeper_ended(b);
+		break;
+	case ON_EXIT:
+		worker_exited(b, w);
+		break;
+	case ON_CONTROL:
+		worker_said(b, w);
+		break;
+	case ON_CHANGES:
+		reread_changed(&b->reread);
+		break;
+	case ON_ANSWER:
+		if (reread_read(&b->reread, b->extensions)) {
+			unwatch_and_close(b, &b->reread.answer);
+			drop_old_plugins(b);
+		}
+		break;
+	case ON_LOG:
+		if (!log_relay_read(&w->log, w->name, now_ns()))
+			epoll_ctl(b->epoll, EPOLL_CTL_DEL, w->process.log, NULL);
+		break;
+	}
+}
+
+static void loop(struct broker *b)
+{
+	struct epoll_event event;
+	int timeout, n;
+
+	while (!b->stop) {
+		look_at_waiting(b);
+		if (reread_start(&b->reread, b->extensions, &b->spawner))
+			watch(b, b->reread.answer, &b->on_answer);
+		timeout = run_timers(b);
+		/* One event at a time: dealing with it may free what another is about. */
+		n = b->stop ? 0 : epoll_wait(b->epoll, &event, 1, timeout);
+		if (n == 1) {
+			dispatch(b, event.data.ptr);
+		} else if (n < 0 && errno != EINTR) {
+			log_error("epoll: %s", strerror(errno));
+			stop(b, EXIT_FAILURE);
+		}
+	}
+}
+
+/* A worker that waits for memory of its client's may not end: others are not held up by it. */
+static void end_workers(struct broker *b)
+{
+	uint64_t end_ns = now_ns() + END_MS * UINT64_C(1000000);
+	struct worker *w;
+
+	for (w = b->workers; w; w = w->next)
+		spawned_kill(&w->process);
+	while ((w = b->workers)) {
+		struct pollfd ended = { .fd = w->process.pidfd, .events = POLLIN };
+		uint64_t now = now_ns();
+
+		b->workers = w->next;
+		if (poll(&ended, 1, now < end_ns ? (int)((end_ns - now) / 1000000) + 1 : 0) == 1) {
+			reap(w);
+			log_relay_read(&w->log, w->name, now_ns());
+		} else {
+			log_warning("%s: was killed and does not end", w->name);
+			w->leaf.name[0] = '\0';
+		}
+		worker_free(b, w);
+	}
+}
+
+/* Each worker takes a pidfd, a socket and a pipe. */
+static void raise_file_limit(const struct broker_options *options)
+{
+	rlim_t wanted = 3 * ((rlim_t)options->max_workers + options->max_workers_per_user +
+			     options->idle + MAX_STARTING) + 64;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= wanted)
+		return;
+	limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+	if (setrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur < wanted)
+		log_warning("the limit of open files, %llu, is too low for %u workers",
+			    (unsigned long long)limit.rlim_cur, options->max_workers);
+}
+
+static bool open_engine(struct broker *b)
+{
+	b->engine = open(b->options->device, O_RDWR | O_CLOEXEC);
+	if (b->engine >= 0)
+		return true;
+	log_error("%s: %s%s", b->options->device, strerror(errno),
+		  errno == ENOENT ? " (is the module nnaccel loaded?)" :
+		  errno == EBUSY ? " (is another nnacceld running?)" : "");
+	return false;
+}
+
+static bool open_signals(struct broker *b)
+{
+	sigset_t set;
+
+	/* Whoever reads the log may go. Workers are waited for, whatever was inherited. */
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	if (!sigprocmask(SIG_BLOCK, &set, NULL))
+		b->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (b->signals >= 0)
+		return true;
+	log_error("signals: %s", strerror(errno));
+	return false;
+}
+
+static bool open_loop(struct broker *b)
+{
+	b->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (b->epoll < 0) {
+		log_error("epoll: %s", strerror(errno));
+		return false;
+	}
+	b->on_engine.what = ON_ENGINE;
+	b->on_signal.what = ON_SIGNAL;
+	b->on_changes.what = ON_CHANGES;
+	b->on_answer.what = ON_ANSWER;
+	if (b->reread.changes >= 0 && !watch(b, b->reread.changes, &b->on_changes))
+		return false;
+	return watch(b, b->engine, &b->on_engine) && watch(b, b->signals, &b->on_signal);
+}
+
+int broker_run(struct broker_options *options)
+{
+	struct keeper_options keeper = options->keeper;
+	char identity[WORKER_IDENTITY];
+	struct broker b = {
+		.options = options,
+		.spawner = options->spawner,
+		.extensions = &options->extensions,
+		.engine = -1,
+		.signals = -1,
+		.epoll = -1,
+		.look_at_ns = NEVER,
+		.exit_code = EXIT_FAILURE,
+	};
+	if (!limits_init(&b.limits, options->max_workers, options->max_workers_per_user,
+			 options->worker_rate)) {
+		log_error("out of memory");
+		return EXIT_FAILURE;
+	}
+	raise_file_limit(options);
+	reread_init(&b.reread, b.extensions);
+	if (open_engine(&b) && open_signals(&b) && open_loop(&b)) {
+		program_ask(b.spawner.program, WORKER_IDENTIFY, identity, sizeof(identity));
+		keeper.identity = identity;
+		keeper.plugins = &options->extensions.plugins;
+		keeper.log_level = options->spawner.options.log_level;
+		cgroup_init(&b.cgroup, &options->cgroup);
+		b.spawner.options.cache = keeper_start(&b.keeper, &keeper);
+		b.on_keeper.what = ON_KEEPER;
+		if (!b.spawner.options.cache || watch(&b, b.keeper.pidfd, &b.on_keeper))
+			loop(&b);
+		end_workers(&b);
+		keeper_stop(&b.keeper);
+	}
+	reread_end(&b.reread);
+	close_fd(&b.epoll);
+	close_fd(&b.signals);
+	close_fd(&b.engine);
+	waiting_clear(&b.waiting);
+	limits_free(&b.limits);
+	return b.exit_code;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The broker's side of extensions: which files of the configured folder are sound
+ * plug-ins, and which clients get workers that have them. It loads none itself.
+ */
+#ifndef NN_ENGINE_EXTENSIONS_H
+#define NN_ENGINE_EXTENSIONS_H
+
+#include "kit/spawn.h"
+
+struct extensions {
+	const char *folder;		/* from the options, or the default */
+	bool is_default;		/* then it may be missing */
+	const char *group;		/* name or number */
+	bool has_group;			/* it was found, and is */
+	gid_t gid;
+	struct spawn_plugins plugins;
+	char *files[WORKER_MAX_PLUGINS + 1];
+};
+
+/*
+ * Looks for plug-ins and has each loaded by a sandboxed process of its own, behind
+ * those found sound before it; says in the log which are refused and why. False,
+ * with a log line, where the folder itself cannot be used.
+ */
+bool extensions_find(struct extensions *extensions, const struct spawner *spawner);
+void extensions_free(struct extensions *extensions);
+
+/*
+ * Whether the opener of a context that the engine node told of is in the group whose members
+ * get extensions. Groups may be in a directory that answers slowly: extensions_find() asked it.
+ */
+bool extensions_admit(const struct extensions *extensions, int engine, uint64_t context);
+
+#endif /* NN_ENGINE_EXTENSIONS_H */

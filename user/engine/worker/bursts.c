@@ -1,0 +1,510 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Bursts of the client: one thread sleeps on those that are idle, an active one
+ * gets a thread of its own.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "engine/worker/bursts.h"
+#include "engine/worker/executor.h"
+#include "kit/clock.h"
+#include "kit/guard.h"
+#include "kit/log.h"
+#include "ring/ring.h"
+
+/* How long a thread stays with a burst that asks for nothing. */
+#define LINGER_NS UINT64_C(100000000)
+
+/* Longest sleep of the watcher between two looks. */
+#define WATCH_NS UINT64_C(1000000000)
+
+/* Memory of the heap that stays with the process while a burst is open, and otherwise. */
+#define WARM_TRIM INT_MAX
+#define WARM_MMAP (32 << 20)
+#define COLD_BYTES (128 << 10)
+
+enum burst_state {
+	BURST_PARKED,		/* the watcher looks after it */
+	BURST_READY,		/* in the queue */
+	BURST_SERVED,		/* a thread's; only that thread removes it */
+};
+
+/* A thread that waits for a burst. */
+struct idler {
+	struct idler *next;
+	bool called;
+	pthread_cond_t wake;
+};
+
+struct region {
+	void *base;		/* NULL: not mapped */
+	size_t length;
+};
+
+struct burst {
+	struct burst *next;		/* in the list */
+	struct burst *next_ready;	/* in the queue */
+	enum burst_state state;		/* under the lock, as all above */
+	uint32_t number;
+	struct loaded_model *loaded;
+	struct executor *executor;
+	struct region status, requests, results;
+	uint64_t spin_ns;
+	struct nn_ring ring;
+};
+
+bool bursts_init(struct bursts *bursts, struct grants *grants, struct models *models, bool caching)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	*bursts = (struct bursts){
+		.grants = grants,
+		.models = models,
+		.caching = caching,
+		.spin_ns = nn_spin_budget(-1, false),
+		.max_spinning = cpus < 2 ? 0 : (unsigned int)cpus / 2,
+		.queue_end = &bursts->queue,
+	};
+	return !pthread_mutex_init(&bursts->lock, NULL) &&
+	       !pthread_cond_init(&bursts->opened, NULL);
+}
+
+/* ---- warmth ---- */
+
+/* While there is a burst, memory that an execution freed is there for the next. */
+static void keep_warm(bool warm)
+{
+	mallopt(M_TRIM_THRESHOLD, warm ? WARM_TRIM : COLD_BYTES);
+	mallopt(M_MMAP_THRESHOLD, warm ? WARM_MMAP : COLD_BYTES);
+	if (!warm)
+		malloc_trim(0);
+}
+
+/* ---- a burst ---- */
+
+static bool map_region(const struct bursts *bursts, uint32_t number, uint64_t which,
+		       size_t length, int prot, struct region *region)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint64_t offset = NNACCEL_BURST_MAP | (uint64_t)number << NNACCEL_BURST_SHIFT | which;
+	void *base;
+
+	length = (length + page - 1) & ~(page - 1);
+	base = mmap(NULL, length, prot, MAP_SHARED, bursts->grants->session, (off_t)offset);
+	if (base == MAP_FAILED)
+		return false;
+	*region = (struct region){ base, length };
+	return true;
+}
+
+static void unmap_region(const struct region *region)
+{
+	if (region->base)
+		munmap(region->base, region->length);
+}
+
+static void burst_free(struct bursts *bursts, struct burst *burst)
+{
+	if (burst->executor)
+		burst->executor->ops->free(burst->executor);
+	if (burst->loaded)
+		models_put(bursts->models, burst->loaded);
+	unmap_region(&burst->status);
+	unmap_region(&burst->requests);
+	unmap_region(&burst->results);
+	free(burst);
+}
+
+/* The sizes are the kernel's, of a page that it alone writes. */
+static enum nn_status map_rings(const struct bursts *bursts, struct burst *burst,
+				struct nn_error *err)
+{
+	const struct nnaccel_burst_status *status;
+	struct nn_ring_map map;
+
+	if (!map_region(bursts, burst->number, NNACCEL_BURST_STATUS, sizeof(*status), PROT_READ,
+			&burst->status))
+		return nn_fail(err, NN_GENERAL_FAILURE, "a burst's status: %s", strerror(errno));
+	status = burst->status.base;
+	if (!map_region(bursts, burst->number, NNACCEL_BURST_REQUESTS, status->ring_bytes,
+			PROT_READ, &burst->requests) ||
+	    !map_region(bursts, burst->number, NNACCEL_BURST_RESULTS, status->ring_bytes,
+			PROT_READ | PROT_WRITE, &burst->results))
+		return nn_fail(err, NN_GENERAL_FAILURE, "a burst's rings: %s", strerror(errno));
+	map = (struct nn_ring_map){
+		.status = status,
+		.mine = burst->results.base,
+		.peer = burst->requests.base,
+		.lines = status->lines,
+		.capacity = status->capacity,
+	};
+	burst->executor->devices = &status->devices;
+	if (nn_ring_init(&burst->ring, &map, burst->spin_ns))
+		return nn_fail(err, NN_GENERAL_FAILURE, "a burst's rings are none");
+	return NN_OK;
+}
+
+static enum nn_status burst_init(struct bursts *bursts, const struct nnaccel_cmd *head,
+				 struct burst *burst, struct nn_error *err)
+{
+	burst->number = head->burst;
+	burst->spin_ns = head->flags & NNACCEL_BURST_NO_SPIN ? 0 : bursts->spin_ns;
+	burst->loaded = models_get(bursts->models, head->model);
+	if (!burst->loaded)
+		return nn_fail(err, NN_GENERAL_FAILURE, "no such model");
+	burst->executor = (bursts->caching ? executor_caching_create : executor_plain_create)(
+		bursts->grants, burst->loaded, burst->number);
+	if (!burst->executor)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	return map_rings(bursts, burst, err);
+}
+
+/* ---- the list and the queue, under the lock ---- */
+
+static struct burst **find(struct bursts *bursts, uint32_t number)
+{
+	struct burst **link = &bursts->list;
+
+	while (*link && (*link)->number != number)
+		link = &(*link)->next;
+	return link;
+}
+
+static void add(struct bursts *bursts, struct burst *burst)
+{
+	burst->next = bursts->list;
+	bursts->list = burst;
+	if (bursts->count++ == 0)
+		keep_warm(true);
+}
+
+static void take_out(struct bursts *bursts, struct burst *burst)
+{
+	*find(bursts, burst->number) = burst->next;
+	if (--bursts->count)
+		return;
+	while (bursts->scratches) {
+		struct scratch *scratch = bursts->scratches;
+
+		bursts->scratches = scratch->next;
+		scratch_free(scratch);
+	}
+	keep_warm(false);
+}
+
+/* The one that was used last is the warmest. NULL: there is none that is large enough. */
+static struct scratch *take_scratch(struct bursts *bursts, uint32_t capacity)
+{
+	struct scratch **link = &bursts->scratches, *scratch;
+
+	while (*link && (*link)->capacity < capacity)
+		link = &(*link)->next;
+	scratch = *link;
+	if (scratch)
+		*link = scratch->next;
+	return scratch;
+}
+
+static void put_scratch(struct bursts *bursts, struct scratch *scratch)
+{
+	if (!scratch)
+		return;
+	scratch->next = bursts->scratches;
+	bursts->scratches = scratch;
+}
+
+/* Of the threads that wait, the one that worked last: it is the warmest. */
+static void call_thread(struct bursts *bursts)
+{
+	struct idler *idler = bursts->idlers;
+
+	if (!idler)
+		return;
+	bursts->idlers = idler->next;
+	atomic_fetch_sub(&bursts->idle, 1);
+	idler->called = true;
+	pthread_cond_signal(&idler->wake);
+}
+
+static void await_call(struct bursts *bursts, struct idler *idler)
+{
+	idler->called = false;
+	idler->next = bursts->idlers;
+	bursts->idlers = idler;
+	atomic_fetch_add(&bursts->idle, 1);
+	while (!idler->called)
+		pthread_cond_wait(&idler->wake, &bursts->lock);
+}
+
+static void enqueue(struct bursts *bursts, struct burst *burst)
+{
+	burst->state = BURST_READY;
+	burst->next_ready = NULL;
+	*bursts->queue_end = burst;
+	bursts->queue_end = &burst->next_ready;
+	call_thread(bursts);
+}
+
+static struct burst *dequeue(struct bursts *bursts)
+{
+	struct burst *burst = bursts->queue;
+
+	if (!burst)
+		return NULL;
+	bursts->queue = burst->next_ready;
+	if (!bursts->queue)
+		bursts->queue_end = &bursts->queue;
+	burst->state = BURST_SERVED;
+	return burst;
+}
+
+/* Leaves a burst to the watcher; it is ready at once where a request came meanwhile. */
+static void park(struct bursts *bursts, struct burst *burst)
+{
+	if (nn_ring_park(&burst->ring))
+		burst->state = BURST_PARKED;
+	else
+		enqueue(bursts, burst);
+}
+
+/* ---- commands ---- */
+
+enum nn_status bursts_open(struct bursts *bursts, const struct command *command,
+			   struct nn_error *err)
+{
+	struct burst *burst = calloc(1, sizeof(*burst));
+	struct region doorbell = { NULL, 0 };
+	enum nn_status status;
+	bool open;
+
+	if (!burst)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	status = burst_init(bursts, command->head, burst, err);
+	if (status) {
+		burst_free(bursts, burst);
+		return status;
+	}
+	pthread_mutex_lock(&bursts->lock);
+	if (!bursts->doorbell && map_region(bursts, burst->number, NNACCEL_BURST_DOORBELL,
+					    sizeof(uint32_t), PROT_READ, &doorbell)) {
+		bursts->doorbell = doorbell.base;
+		pthread_cond_signal(&bursts->opened);
+	}
+	open = bursts->doorbell;
+	if (open) {
+		add(bursts, burst);
+		park(bursts, burst);
+	}
+	pthread_mutex_unlock(&bursts->lock);
+	if (open)
+		return NN_OK;
+	burst_free(bursts, burst);
+	return nn_fail(err, NN_GENERAL_FAILURE, "the doorbell: %s", strerror(errno));
+}
+
+/* A burst that a thread has, or will have, ends there: the kernel has marked it dead. */
+void bursts_close(struct bursts *bursts, uint32_t number)
+{
+	struct burst *burst;
+
+	pthread_mutex_lock(&bursts->lock);
+	burst = *find(bursts, number);
+	if (burst && burst->state == BURST_PARKED) {
+		take_out(bursts, burst);
+	} else {
+		if (burst)
+			nn_ring_interrupt(&burst->ring);
+		burst = NULL;
+	}
+	pthread_mutex_unlock(&bursts->lock);
+	if (burst)
+		burst_free(bursts, burst);
+}
+
+void bursts_forget_slot(struct bursts *bursts, uint32_t number, uint32_t slot)
+{
+	struct burst *burst;
+
+	pthread_mutex_lock(&bursts->lock);
+	burst = *find(bursts, number);
+	if (burst)
+		burst->executor->ops->forget(burst->executor, slot);
+	pthread_mutex_unlock(&bursts->lock);
+}
+
+/* ---- the watcher ---- */
+
+static void queue_woken(struct bursts *bursts)
+{
+	for (struct burst *burst = bursts->list; burst; burst = burst->next) {
+		if (burst->state != BURST_PARKED)
+			continue;
+		if (nn_ring_has_packet(&burst->ring) || nn_ring_is_dead(&burst->ring)) {
+			nn_ring_unpark(&burst->ring);
+			enqueue(bursts, burst);
+		}
+	}
+}
+
+void bursts_watch(struct bursts *bursts)
+{
+	pthread_mutex_lock(&bursts->lock);
+	while (!bursts->doorbell)
+		pthread_cond_wait(&bursts->opened, &bursts->lock);
+	for (;;) {
+		uint32_t seen = nn_doorbell_read(bursts->doorbell);
+
+		queue_woken(bursts);
+		pthread_mutex_unlock(&bursts->lock);
+		nn_doorbell_wait(bursts->doorbell, seen, WATCH_NS);
+		pthread_mutex_lock(&bursts->lock);
+	}
+}
+
+/* ---- the threads that serve ---- */
+
+static void fail_request(struct scratch *scratch, const struct burst *burst, const char *what,
+			 const char *wrong)
+{
+	log_debug("burst %u: %s: %s", burst->number, what, wrong);
+	scratch->err.message[0] = '\0';
+	nn_fail(&scratch->err, NN_GENERAL_FAILURE, "%s: %s", what, wrong);
+	scratch->result.message = scratch->err.message;
+	scratch->result.status = NNACCEL_STATUS_GENERAL_FAILURE;
+	scratch->result.num_outputs = 0;
+	scratch->result.device_ns = NNACCEL_TIME_NONE;
+	scratch->result.driver_ns = NNACCEL_TIME_NONE;
+}
+
+/* Sends scratch->result, or that it does not fit. */
+static enum nn_ring_result send_result(struct burst *burst, struct scratch *scratch,
+				       uint64_t until_ns)
+{
+	uint32_t length;
+
+	length = nn_result_encode(&scratch->result, scratch->datums, burst->ring.map.capacity);
+	if (!length) {
+		fail_request(scratch, burst, "the result", "it does not fit the ring");
+		length = nn_result_encode(&scratch->result, scratch->datums,
+					  burst->ring.map.capacity);
+	}
+	return nn_ring_send(&burst->ring, scratch->datums, length, until_ns);
+}
+
+/* How long a client whose worker ends may leave no room for saying so. */
+#define FAIL_NS UINT64_C(100000000)
+
+/* A request that is being executed. */
+struct serving {
+	struct guard_job job;
+	struct burst *burst;
+	struct scratch *scratch;
+};
+
+static void fail_serving(struct guard_job *job, const char *reason)
+{
+	const struct serving *s = (struct serving *)job;
+
+	fail_request(s->scratch, s->burst, "execute", reason);
+	send_result(s->burst, s->scratch, clock_ns() + FAIL_NS);
+}
+
+/* Executes the request in scratch->datums and sends its result. */
+static enum nn_ring_result answer(struct burst *burst, struct scratch *scratch, uint32_t count)
+{
+	const char *wrong = nn_request_parse(scratch->datums, count, &scratch->request);
+	struct serving serving = { { fail_serving }, burst, scratch };
+	uint64_t misses = burst->executor->misses;
+
+	guard_set_job(&serving.job);
+	if (wrong)
+		fail_request(scratch, burst, "malformed request", wrong);
+	else
+		executor_run(burst->executor, scratch);
+	guard_set_job(NULL);
+	for (; misses < burst->executor->misses; misses++)
+		nn_ring_count_miss(&burst->ring);
+	return send_result(burst, scratch, NN_RING_FOREVER);
+}
+
+/* One thread always stays free for a burst that wakes up. */
+static uint64_t linger_until(struct bursts *bursts)
+{
+	return atomic_load(&bursts->idle) ? clock_ns() + LINGER_NS : 0;
+}
+
+/* Serves until nothing was asked for a while (AGAIN), or the burst has ended. */
+static enum nn_ring_result serve_requests(struct bursts *bursts, struct burst *burst,
+					  struct scratch *scratch)
+{
+	enum nn_ring_result result = NN_RING_OK;
+	uint32_t count;
+
+	while (result == NN_RING_OK) {
+		burst->ring.waiter.budget_ns =
+			atomic_load(&bursts->serving) > bursts->max_spinning ? 0 : burst->spin_ns;
+		result = nn_ring_try_receive(&burst->ring, scratch->datums, &count);
+		if (result == NN_RING_AGAIN)
+			result = nn_ring_receive(&burst->ring, scratch->datums, &count,
+						 linger_until(bursts));
+		if (result == NN_RING_OK)
+			result = answer(burst, scratch, count);
+	}
+	return result;
+}
+
+/* Ends a burst that a thread has. */
+static void retire(struct burst *burst, enum nn_ring_result result)
+{
+	if (result == NN_RING_DEAD)
+		return;
+	log_warning("burst %u: %s", burst->number, nn_ring_result_name(result));
+	nn_ring_break(&burst->ring);
+}
+
+/* Serves a burst; called and returns with the lock held. */
+static void serve(struct bursts *bursts, struct burst *burst)
+{
+	struct scratch *scratch = take_scratch(bursts, burst->ring.map.capacity);
+	enum nn_ring_result result = NN_RING_BROKEN;
+
+	pthread_mutex_unlock(&bursts->lock);
+	atomic_fetch_add(&bursts->serving, 1);
+	if (!scratch)
+		scratch = scratch_create(burst->ring.map.capacity);
+	if (scratch)
+		result = serve_requests(bursts, burst, scratch);
+	else
+		log_error("burst %u: out of memory", burst->number);
+	atomic_fetch_sub(&bursts->serving, 1);
+	pthread_mutex_lock(&bursts->lock);
+	put_scratch(bursts, scratch);
+	if (result == NN_RING_AGAIN) {
+		park(bursts, burst);
+		return;
+	}
+	retire(burst, result);
+	take_out(bursts, burst);
+	burst_free(bursts, burst);
+}
+
+void bursts_serve(struct bursts *bursts)
+{
+	struct idler self = { .wake = PTHREAD_COND_INITIALIZER };
+	struct burst *burst;
+
+	pthread_mutex_lock(&bursts->lock);
+	for (;;) {
+		burst = dequeue(bursts);
+		if (burst)
+			serve(bursts, burst);
+		else
+			await_call(bursts, &self);
+	}
+}

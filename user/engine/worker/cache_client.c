@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A worker's way to the keeper of the compilation cache.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "engine/worker/cache_client.h"
+#include "kit/file_message.h"
+
+bool cache_client_init(struct cache_client *client, int socket)
+{
+	client->socket = socket;
+	client->serial = 0;
+	return pthread_mutex_init(&client->lock, NULL) == 0;
+}
+
+/*
+ * Asks with the lock held; plain reads and writes of packets: the filter of system
+ * calls allows no more. *file is the file that came with the answer, or -1. An answer
+ * that did not come in time may come before that of a later request. False: errno says
+ * why, EAGAIN where the next one may be answered.
+ */
+static bool exchange(struct cache_client *client, struct cache_request *request,
+		     struct cache_answer *answer, int *file)
+{
+	ssize_t n;
+
+	request->serial = ++client->serial;
+	if (write(client->socket, request, sizeof(*request)) != sizeof(*request))
+		return false;
+	for (;;) {
+		n = file_message_receive(client->socket, answer, sizeof(*answer), 0, file);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return false;
+		if (n == sizeof(*answer) && answer->serial == request->serial)
+			return true;
+		if (*file >= 0)
+			close(*file);
+		*file = -1;
+		errno = EPIPE;
+		if (n != sizeof(*answer))
+			return false;
+	}
+}
+
+static enum nn_status ask_locked(struct cache_client *client, struct cache_request *request,
+				 struct cache_answer *answer, int *file, struct nn_error *err)
+{
+	*file = -1;
+	if (client->socket < 0)
+		return nn_fail(err, NN_GENERAL_FAILURE, "the engine keeps no cache for this client "
+			       "any more, or never did");
+	if (exchange(client, request, answer, file))
+		return NN_OK;
+	if (errno == EAGAIN)
+		return nn_fail(err, NN_GENERAL_FAILURE, "the engine's cache does not answer");
+	client->socket = -1;
+	return nn_fail(err, NN_GENERAL_FAILURE, "the engine's cache is gone");
+}
+
+/* Asks what is answered by a verdict alone. */
+static enum nn_status ask(struct cache_client *client, enum cache_request_kind kind,
+			  const uint8_t *token, const uint8_t *hash, enum cache_verdict *verdict,
+			  struct nn_error *err)
+{
+	struct cache_request request = { .kind = kind };
+	struct cache_answer answer;
+	enum nn_status status;
+	int file;
+
+	memcpy(request.token, token, sizeof(request.token));
+	if (hash)
+		memcpy(request.hash, hash, sizeof(request.hash));
+	pthread_mutex_lock(&client->lock);
+	status = ask_locked(client, &request, &answer, &file, err);
+	if (file >= 0)
+		close(file);
+	pthread_mutex_unlock(&client->lock);
+	if (!status)
+		*verdict = answer.verdict;
+	return status;
+}
+
+enum nn_status cache_client_store(struct cache_client *client, const uint8_t *token,
+				  const uint8_t *hash, struct nn_error *err)
+{
+	enum cache_verdict verdict;
+	enum nn_status status = ask(client, CACHE_STORE, token, hash, &verdict, err);
+
+	if (status || verdict == CACHE_YES)
+		return status;
+	if (verdict == CACHE_LATER)
+		return nn_fail(err, NN_GENERAL_FAILURE, "this client saves too much at a time");
+	return nn_fail(err, NN_GENERAL_FAILURE, "the engine's index cannot be written");
+}
+
+enum nn_status cache_client_query(struct cache_client *client, const uint8_t *token,
+				  const uint8_t *hash, struct nn_error *err)
+{
+	enum cache_verdict verdict;
+	enum nn_status status = ask(client, CACHE_QUERY, token, hash, &verdict, err);
+
+	if (status || verdict == CACHE_YES)
+		return status;
+	if (verdict == CACHE_NO)
+		return nn_fail(err, NN_GENERAL_FAILURE, "the model file is none that this engine "
+			       "saved under this token for this user");
+	return nn_fail(err, NN_GENERAL_FAILURE, "the engine's index cannot be read");
+}
+
+/* ---- the engine's own cache ---- */
+
+/* Maps a plan's file; the file itself is not needed any longer. */
+static bool map_plan(const struct cache_answer *answer, int file, struct kept_plan *plan)
+{
+	size_t size = answer->model_size + answer->data_size;
+
+	if (!answer->model_size || answer->model_size > BLOB_MAX_MODEL ||
+	    answer->data_size % BLOB_PAGE || answer->data_size > INT64_MAX - BLOB_MAX_MODEL)
+		return false;
+	plan->base = mmap(NULL, size, PROT_READ, MAP_SHARED, file, 0);
+	if (plan->base == MAP_FAILED) {
+		plan->base = NULL;
+		return false;
+	}
+	plan->model_size = answer->model_size;
+	plan->data_size = answer->data_size;
+	memcpy(plan->hash, answer->hash, sizeof(plan->hash));
+	return true;
+}
+
+enum nn_status cache_client_get(struct cache_client *client, const uint8_t *key,
+				struct kept_plan *plan, struct nn_error *err)
+{
+	struct cache_request request = { .kind = CACHE_GET };
+	struct cache_answer answer;
+	enum nn_status status;
+	bool mapped = false;
+	int file;
+
+	*plan = (struct kept_plan){ .base = NULL };
+	memcpy(request.token, key, sizeof(request.token));
+	pthread_mutex_lock(&client->lock);
+	status = ask_locked(client, &request, &answer, &file, err);
+	if (file >= 0) {
+		mapped = answer.verdict == CACHE_YES && map_plan(&answer, file, plan);
+		close(file);
+	}
+	pthread_mutex_unlock(&client->lock);
+	if (!status && !mapped)
+		status = nn_fail(err, NN_GENERAL_FAILURE, "no such plan is kept");
+	return status;
+}
+
+void kept_plan_unmap(struct kept_plan *plan)
+{
+	if (plan->base)
+		munmap(plan->base, plan->model_size + plan->data_size);
+	plan->base = NULL;
+}
+
+/* Writes an image to the keeper's memory. */
+static bool write_image(int file, const struct nn_plan_image *image)
+{
+	size_t size = image->model_size + image->data_size;
+	char *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+
+	if (bytes == MAP_FAILED)
+		return false;
+	if (image->data_size)
+		nn_plan_image_data(image, bytes);
+	memcpy(bytes + image->data_size, image->model, image->model_size);
+	munmap(bytes, size);
+	return true;
+}
+
+enum nn_status cache_client_keep(struct cache_client *client, const uint8_t *key,
+				 const struct nn_plan_image *image, struct nn_error *err)
+{
+	struct cache_request request = {
+		.kind = CACHE_NEW,
+		.model_size = image->model_size,
+		.data_size = image->data_size,
+	};
+	struct cache_answer answer = { .verdict = CACHE_FAILED };
+	enum nn_status status;
+	bool written = false;
+	int file;
+
+	memcpy(request.token, key, sizeof(request.token));
+	pthread_mutex_lock(&client->lock);
+	status = ask_locked(client, &request, &answer, &file, err);
+	if (file >= 0) {
+		written = answer.verdict == CACHE_YES && write_image(file, image);
+		close(file);
+	}
+	if (written) {
+		request.kind = CACHE_DONE;
+		request.model_size = 0;
+		request.data_size = 0;
+		status = ask_locked(client, &request, &answer, &file, err);
+		if (file >= 0)
+			close(file);
+	}
+	pthread_mutex_unlock(&client->lock);
+	if (!status && (!written || answer.verdict != CACHE_YES))
+		status = nn_fail(err, NN_GENERAL_FAILURE, "the plan is not kept");
+	return status;
+}
+
+void cache_client_drop(struct cache_client *client, const uint8_t *key)
+{
+	enum cache_verdict verdict;
+
+	ask(client, CACHE_DROP, key, NULL, &verdict, NULL);
+}

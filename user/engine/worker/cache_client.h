@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A worker's way to the keeper of the compilation cache: one request at a time,
+ * on the socket that first was the broker's.
+ */
+#ifndef NN_ENGINE_CACHE_CLIENT_H
+#define NN_ENGINE_CACHE_CLIENT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include <nnaccel/status.h>
+
+#include "kit/cache_message.h"
+#include "plan/plan.h"
+
+struct cache_client {
+	pthread_mutex_t lock;	/* held from a request to its answer; protects the rest */
+	int socket;		/* -1: there is no keeper, or none any more */
+	uint32_t serial;	/* of the last request */
+};
+
+/* socket -1: a worker without a cache. */
+bool cache_client_init(struct cache_client *client, int socket);
+
+/* Notes a hash durably. NN_GENERAL_FAILURE: it is not noted. */
+enum nn_status cache_client_store(struct cache_client *client, const uint8_t *token,
+				  const uint8_t *hash, struct nn_error *err);
+
+/* NN_GENERAL_FAILURE: the hash was not noted for this token and this client's user. */
+enum nn_status cache_client_query(struct cache_client *client, const uint8_t *token,
+				  const uint8_t *hash, struct nn_error *err);
+
+/* A plan of the engine's own cache, mapped: the data part, then the model part. */
+struct kept_plan {
+	void *base;		/* NULL: none */
+	size_t model_size, data_size;
+	uint8_t hash[DIGEST_SIZE];	/* of the model part */
+};
+
+/* NN_GENERAL_FAILURE: there is none. kept_plan_unmap() ends it. */
+enum nn_status cache_client_get(struct cache_client *client, const uint8_t *key,
+				struct kept_plan *plan, struct nn_error *err);
+void kept_plan_unmap(struct kept_plan *plan);
+
+/* Has a plan kept, unless it is or cannot be. NN_GENERAL_FAILURE: it is not. */
+enum nn_status cache_client_keep(struct cache_client *client, const uint8_t *key,
+				 const struct nn_plan_image *image, struct nn_error *err);
+
+/* What was kept is of no use. */
+void cache_client_drop(struct cache_client *client, const uint8_t *key);
+
+#endif /* NN_ENGINE_CACHE_CLIENT_H */

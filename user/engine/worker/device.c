@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The engine's description of its device: version, type, feature level and
+ * performance figures.
+ */
+#define _GNU_SOURCE
+#include <float.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "engine/worker/device.h"
+#include "engine/worker/plugin.h"
+#include "kit/build_id.h"
+#include "model/extension_list.h"
+#include "ops/op.h"
+
+/* Below the CPU reference's 1.0, so that a runtime prefers the device. */
+static const struct nn_performance offered = { .exec_time = 0.9f, .power_usage = 0.9f };
+static const struct nn_performance unoffered = { .exec_time = FLT_MAX, .power_usage = FLT_MAX };
+
+/* What may change how a plan is made on this CPU. */
+static void cpu_features(char *text, size_t size)
+{
+#if defined(__x86_64__)
+	__builtin_cpu_init();
+	snprintf(text, size, "x86%s%s%s%s%s",
+		 __builtin_cpu_supports("avx") ? "-avx" : "",
+		 __builtin_cpu_supports("avx2") ? "-avx2" : "",
+		 __builtin_cpu_supports("fma") ? "-fma" : "",
+		 __builtin_cpu_supports("avx512f") ? "-avx512" : "",
+		 __builtin_cpu_supports("avx512vnni") ? "-vnni" : "");
+#else
+	snprintf(text, size, "hwcap-%lx-%lx", getauxval(AT_HWCAP), getauxval(AT_HWCAP2));
+#endif
+}
+
+static struct nn_performance performance_of(bool is_offered)
+{
+	return is_offered ? offered : unoffered;
+}
+
+void device_describe(struct nn_device_info *info)
+{
+	char id[BUILD_ID_TEXT], cpu[36];
+
+	build_id(id);
+	cpu_features(cpu, sizeof(cpu));
+	memset(info, 0, sizeof(*info));
+	info->magic = NN_DEVICE_MAGIC;
+	info->size = sizeof(*info);
+	snprintf(info->version, sizeof(info->version), "%s-%s", id, cpu);
+	/* Whoever keys something on the version keys it on the plug-ins too. */
+	if (plugin_count())
+		snprintf(info->version, sizeof(info->version), "%s-%s-x%08x", id, cpu,
+			 plugin_fingerprint());
+	info->type = NN_DEVICE_ACCELERATOR;
+	info->feature_level = nn_op_feature_level();
+	info->relaxed_scalar = offered;
+	info->relaxed_tensor = offered;
+	info->if_performance = performance_of(nn_op_find(NN_OP_IF));
+	info->while_performance = performance_of(nn_op_find(NN_OP_WHILE));
+	for (int type = 0; type < NN_TYPE_COUNT; type++)
+		info->operand[type] = performance_of(type != NN_SUBGRAPH_TYPE);
+	for (size_t i = 0; i < nn_op_count(); i++) {
+		int32_t code = nn_op_at(i)->code;
+
+		if (code >= 0 && code < 8 * NN_DEVICE_OPERATIONS)
+			info->operations[code / 8] |= (uint8_t)(1u << (code % 8));
+	}
+}
+
+size_t device_extension_size(const struct nnx_extension *x)
+{
+	return sizeof(struct extension_record) +
+	       (x->num_types + x->num_operations) * sizeof(struct extension_item);
+}
+
+/* Names were checked to fit. */
+static void *put_extension(void *to, const struct nnx_extension *x)
+{
+	struct extension_record *record = to;
+	struct extension_item *item = (struct extension_item *)(record + 1);
+
+	snprintf(record->name, sizeof(record->name), "%s", x->name);
+	record->version = x->version;
+	record->num_types = x->num_types;
+	record->num_operations = x->num_operations;
+	record->oem = !!x->oem_operation;
+	for (uint32_t i = 0; i < x->num_types; i++, item++) {
+		item->code = x->types[i].code;
+		item->is_tensor = x->types[i].flags & NNX_TYPE_TENSOR;
+		item->element_size = x->types[i].element_size;
+		snprintf(item->name, sizeof(item->name), "%s", x->types[i].name);
+	}
+	for (uint32_t i = 0; i < x->num_operations; i++, item++) {
+		item->code = x->operations[i].code;
+		snprintf(item->name, sizeof(item->name), "%s", x->operations[i].name);
+	}
+	return item;
+}
+
+void *device_list_extensions(size_t *size)
+{
+	struct extension_list *list;
+	void *next;
+
+	*size = sizeof(*list);
+	for (uint32_t i = 0; i < plugin_count(); i++)
+		*size += device_extension_size(&plugin_at(i)->descriptor);
+	list = calloc(1, *size);
+	if (!list)
+		return NULL;
+	list->magic = EXTENSION_LIST_MAGIC;
+	list->count = plugin_count();
+	next = list + 1;
+	for (uint32_t i = 0; i < plugin_count(); i++)
+		next = put_extension(next, &plugin_at(i)->descriptor);
+	return list;
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Running a burst's request: its memory found, its arguments checked against
+ * it, the plan executed on them.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "engine/worker/access.h"
+#include "engine/worker/executor.h"
+#include "engine/worker/rows.h"
+#include "kit/clock.h"
+#include "kit/command.h"
+#include "kit/log.h"
+
+struct scratch *scratch_create(uint32_t capacity)
+{
+	struct scratch *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->datums = calloc(capacity, sizeof(*s->datums));
+	s->request.args = calloc(capacity, sizeof(*s->request.args));
+	s->request.slots = calloc(capacity, sizeof(*s->request.slots));
+	s->result.shapes = calloc(capacity, sizeof(*s->result.shapes));
+	s->mappings = calloc(capacity, sizeof(struct mapping *));
+	s->accesses = calloc(capacity, sizeof(*s->accesses));
+	s->args = calloc(capacity, sizeof(*s->args));
+	s->staged = calloc(capacity, sizeof(*s->staged));
+	s->shapes = calloc(capacity, sizeof(*s->shapes));
+	if (!s->datums || !s->request.args || !s->request.slots || !s->result.shapes ||
+	    !s->mappings || !s->accesses || !s->args || !s->staged || !s->shapes) {
+		scratch_free(s);
+		return NULL;
+	}
+	s->request.max_args = capacity;
+	s->request.max_slots = capacity;
+	s->capacity = capacity;
+	return s;
+}
+
+void scratch_free(struct scratch *s)
+{
+	if (!s)
+		return;
+	free(s->datums);
+	free(s->request.args);
+	free(s->request.slots);
+	free(s->result.shapes);
+	free(s->mappings);
+	free(s->accesses);
+	free(s->args);
+	free(s->staged);
+	free(s->shapes);
+	free(s);
+}
+
+enum nn_status executor_resolve(struct executor *executor, uint32_t slot,
+				struct mapping **mapping, struct nn_error *err)
+{
+	struct nnaccel_session_slot s = {
+		.size = sizeof(s),
+		.burst = executor->burst,
+		.slot = slot,
+	};
+
+	executor->misses++;
+	if (ioctl(executor->grants->session, NNACCEL_SESSION_SLOT, &s))
+		return nn_fail(err, NN_INVALID_ARGUMENT, "slot %u: %s", slot, strerror(errno));
+	return grants_get(executor->grants, &s.out_grant, mapping, err);
+}
+
+static enum nn_status set_arg(struct scratch *s, uint32_t index, bool is_output,
+			      struct nn_error *err)
+{
+	const struct nnaccel_arg *from = &s->request.args[index];
+	struct nn_arg *arg = &s->args[index];
+	const struct mapping *m;
+
+	*arg = (struct nn_arg){ .omitted = from->flags & NNACCEL_ARG_NO_VALUE };
+	s->staged[index] = NULL;
+	if (arg->omitted)
+		return NN_OK;
+	m = s->mappings[from->pool];
+	if (mapping_is_formatted(m) && (from->offset || from->length))
+		return nn_fail(err, NN_INVALID_ARGUMENT, "argument %u is a part of a picture", index);
+	if (from->offset > m->length || from->length > m->length - from->offset)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "argument %u lies outside its pool",
+			       index);
+	if (is_output && !(m->prot & NNACCEL_PROT_WRITE))
+		return nn_fail(err, NN_INVALID_ARGUMENT,
+			       "argument %u, an output, lies in a pool that is not writable", index);
+	arg->rank = from->rank;
+	memcpy(arg->dims, from->dims, sizeof(arg->dims));
+	if (mapping_is_formatted(m))
+		return rows_begin(m, is_output, arg, &s->staged[index], err);
+	arg->data = (char *)m->base + from->offset;
+	arg->length = from->length;
+	return NN_OK;
+}
+
+/* Pictures among the first `count` arguments get what was written. */
+static void end_rows(const struct scratch *s, uint32_t count, bool done)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (s->staged[i])
+			rows_end(s->mappings[s->request.args[i].pool],
+				 done && i >= s->request.num_inputs, s->staged[i]);
+}
+
+static enum nn_status set_args(struct scratch *s, struct nn_error *err)
+{
+	uint32_t i, count = s->request.num_inputs + s->request.num_outputs;
+	enum nn_status status = NN_OK;
+
+	for (i = 0; i < count && !status; i++)
+		status = set_arg(s, i, i >= s->request.num_inputs, err);
+	if (status)
+		end_rows(s, i, false);
+	return status;
+}
+
+static void tell_shapes(struct scratch *s)
+{
+	s->result.num_outputs = s->request.num_outputs;
+	for (uint32_t i = 0; i < s->result.num_outputs; i++) {
+		const struct nn_output_shape *from = &s->shapes[i];
+		struct nnaccel_shape *to = &s->result.shapes[i];
+
+		to->flags = from->sufficient ? NNACCEL_SHAPE_SUFFICIENT : 0;
+		to->rank = from->rank;
+		memcpy(to->dims, from->dims, sizeof(to->dims));
+	}
+}
+
+/* The memory is there. */
+static enum nn_status run(struct executor *executor, struct scratch *s, struct nn_error *err)
+{
+	const struct loaded_model *loaded = executor->loaded;
+	struct nn_execution execution = {
+		.num_inputs = s->request.num_inputs,
+		.num_outputs = s->request.num_outputs,
+		.inputs = s->args,
+		.outputs = s->args + s->request.num_inputs,
+		.shapes = s->shapes,
+	};
+	struct nn_error broken = { "" };
+	enum nn_status status, memory_status;
+	uint64_t start_ns;
+
+	status = access_begin(executor, s, err);
+	if (status)
+		return status;
+	start_ns = s->request.measure ? clock_ns() : 0;
+	status = set_args(s, err);
+	if (!status) {
+		status = nn_plan_execute(loaded->plan, &execution, err);
+		end_rows(s, execution.num_inputs + execution.num_outputs, !status);
+	}
+	if (s->request.measure)
+		s->result.device_ns = clock_ns() - start_ns;
+
+	/* Memory that went away explains whatever else went wrong. */
+	memory_status = access_end(executor, s, &broken);
+	if (!memory_status)
+		memory_status = mappings_check(s->mappings, s->request.num_slots, &broken);
+	if (!memory_status)
+		memory_status = mappings_check(loaded->pools, loaded->num_pools, &broken);
+	if (memory_status) {
+		*err = broken;
+		return memory_status;
+	}
+	if (execution.shapes_known)
+		tell_shapes(s);
+	return status;
+}
+
+void executor_run(struct executor *executor, struct scratch *s)
+{
+	uint64_t start_ns = s->request.measure ? clock_ns() : 0;
+	struct nn_error *err = &s->err;
+	enum nn_status status;
+
+	err->message[0] = '\0';
+	s->result.num_outputs = 0;
+	s->result.device_ns = NNACCEL_TIME_NONE;
+	s->result.driver_ns = NNACCEL_TIME_NONE;
+	status = executor->ops->get_memory(executor, &s->request, s->mappings, err);
+	if (!status) {
+		status = run(executor, s, err);
+		executor->ops->put_memory(executor, &s->request, s->mappings);
+	}
+	if (s->request.measure)
+		s->result.driver_ns = clock_ns() - start_ns;
+	s->result.status = command_status(status);
+	s->result.message = status ? err->message : NULL;
+	if (status)
+		log_debug("burst %u: %s: %s", executor->burst, nn_status_name(status),
+			  err->message);
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The program nnaccel-worker.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include <nnaccel/device.h>
+
+#include "engine/worker/device.h"
+#include "engine/worker/worker.h"
+#include "kit/build_id.h"
+#include "plan/plan.h"
+
+/*
+ * What a saved plan depends on besides its model and the plug-ins; nothing where a build
+ * cannot be told from others.
+ */
+static int identify(void)
+{
+	struct nn_device_info info;
+	char build[BUILD_ID_TEXT];
+
+	if (!build_id(build))
+		return 1;
+	device_describe(&info);
+	/* The device's version has the build and the CPU's features. */
+	printf("%s plan %016llx", info.version, (unsigned long long)nn_plan_fingerprint());
+	return fflush(stdout) ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 2 && !strcmp(argv[1], WORKER_IDENTIFY))
+		return identify();
+	worker_main(argv + (argc > 0));
+}

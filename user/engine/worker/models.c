@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Models of the client: loaded from their wire form, judged, prepared, and kept
+ * by number until forgotten and no longer executed.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "engine/worker/models.h"
+#include "engine/worker/plugin.h"
+#include "kit/log.h"
+#include "model/attribute.h"
+#include "ops/op.h"
+
+bool models_init(struct models *models, struct grants *grants, struct cache_client *cache)
+{
+	models->grants = grants;
+	models->cache = cache;
+	models->list = NULL;
+	return pthread_mutex_init(&models->lock, NULL) == 0;
+}
+
+enum nn_status mappings_check(struct mapping *const *mappings, uint32_t count,
+			      struct nn_error *err)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (mappings[i] && mapping_is_broken(mappings[i]))
+			return nn_fail(err, NN_GENERAL_FAILURE,
+				       "the memory of pool %u is gone: its file has "
+				       "become shorter, or its driver has taken it back", i);
+	}
+	return NN_OK;
+}
+
+void models_discard(struct models *models, struct loaded_model *loaded)
+{
+	nn_plan_free(loaded->plan);
+	nn_model_free(loaded->model);
+	kept_plan_unmap(&loaded->kept);
+	free(loaded->attributes);
+	for (uint32_t i = 0; i < loaded->num_pools; i++)
+		grants_put(models->grants, loaded->pools[i]);
+	for (uint32_t i = 0; i < loaded->num_copies; i++)
+		munmap((void *)loaded->copies[i].base, loaded->copies[i].size);
+	free(loaded->copies);
+	free(loaded->pools);
+	free(loaded);
+}
+
+enum nn_status models_copy_wire(struct models *models, const struct command *command, void **wire,
+				struct nn_error *err)
+{
+	size_t length = command->head->wire_length;
+	struct mapping *mapping;
+	enum nn_status status;
+
+	*wire = malloc(length ? length : 1);
+	if (!*wire)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	status = grants_get(models->grants, &command->grants[0], &mapping, err);
+	if (status)
+		return status;
+	memcpy(*wire, (const char *)mapping->base + command->head->wire_offset, length);
+	if (mapping_is_broken(mapping))
+		status = nn_fail(err, NN_GENERAL_FAILURE,
+				 "the file behind the model has become shorter");
+	grants_put(models->grants, mapping);
+	return status;
+}
+
+enum nn_status models_map_pools(struct models *models, const struct command *command,
+				bool need_all, struct loaded_model *loaded, struct nn_error *err)
+{
+	uint32_t count = command->head->num_grants - 1;
+	struct nn_error reason = { "" };
+	enum nn_status status;
+
+	loaded->pools = calloc(count ? count : 1, sizeof(*loaded->pools));
+	if (!loaded->pools)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	loaded->num_pools = count;
+	for (uint32_t i = 0; i < count; i++) {
+		/* Its exporter refused. */
+		if (!(command->grants[i + 1].prot & NNACCEL_PROT_READ))
+			continue;
+		status = grants_get(models->grants, &command->grants[i + 1], &loaded->pools[i],
+				    &reason);
+		if (status && need_all)
+			return nn_fail(err, status, "pool %u of the model: %s", i, reason.message);
+	}
+	return NN_OK;
+}
+
+enum nn_status models_take_attributes(const struct command *command, struct loaded_model *loaded,
+				      struct nn_error *err)
+{
+	enum nn_status status = nn_attributes_decode(command->attributes,
+						     command->head->attributes_size,
+						     &loaded->attributes, err);
+
+	if (!status)
+		status = plugin_check_attributes(loaded->attributes, false, err);
+	if (status)
+		log_warning("a model is refused: %s", err->message);
+	return status;
+}
+
+enum nn_status models_decode(const struct command *command, const void *wire,
+			     struct loaded_model *loaded, struct nn_error *err)
+{
+	struct nn_pool *pools = calloc(loaded->num_pools ? loaded->num_pools : 1, sizeof(*pools));
+	enum nn_status status;
+
+	if (!pools)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	for (uint32_t i = 0; i < loaded->num_pools; i++) {
+		pools[i].base = loaded->pools[i] ? loaded->pools[i]->base : NULL;
+		pools[i].size = command->grants[i + 1].length;
+	}
+	status = nn_model_decode(wire, command->head->wire_length, pools, loaded->num_pools,
+				 &loaded->model, err);
+	free(pools);
+	return status;
+}
+
+enum nn_status models_check(const struct nn_model *model, struct nn_error *err)
+{
+	enum nn_status status = plugin_check_model(model, err);
+
+	if (status)
+		log_warning("a model is refused: %s", err->message);
+	return status;
+}
+
+static enum nn_status load(struct models *models, const struct command *command, bool need_all,
+			   struct loaded_model **out, struct nn_error *err)
+{
+	struct loaded_model *loaded = calloc(1, sizeof(*loaded));
+	enum nn_status status;
+	void *wire = NULL;
+
+	if (!loaded)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	loaded->number = command->head->model;
+	status = models_copy_wire(models, command, &wire, err);
+	if (!status)
+		status = models_map_pools(models, command, need_all, loaded, err);
+	if (!status)
+		status = models_decode(command, wire, loaded, err);
+	free(wire);
+	if (!status)
+		status = models_check(loaded->model, err);
+	if (!status)
+		status = models_take_attributes(command, loaded, err);
+	if (status) {
+		models_discard(models, loaded);
+		return status;
+	}
+	*out = loaded;
+	return NN_OK;
+}
+
+/* Which subgraphs can be read, as far as known: each is looked at once. */
+enum readable { UNKNOWN, READABLE, UNREADABLE };
+
+struct survey {
+	const struct loaded_model *loaded;
+	uint8_t *subgraphs;	/* enum readable of each */
+};
+
+/* Whether a constant can be read: a file ends somewhere, so its last byte tells. */
+static bool constant_is_readable(const struct survey *survey, const struct nn_location *at)
+{
+	struct mapping *mapping = survey->loaded->pools[at->pool];
+
+	if (!mapping)
+		return false;
+	if (at->length)
+		(void)((const volatile uint8_t *)mapping->base)[at->offset + at->length - 1];
+	return !mapping_is_broken(mapping);
+}
+
+static bool subgraph_is_readable(const struct survey *survey, size_t index);
+
+static bool operation_is_readable(const struct survey *survey, const struct nn_subgraph *subgraph,
+				  const struct nn_operation *operation)
+{
+	for (uint32_t i = 0; i < operation->num_inputs; i++) {
+		const struct nn_operand *operand = &subgraph->operands[operation->inputs[i]];
+
+		if (operand->lifetime == NN_CONSTANT_REFERENCE &&
+		    !constant_is_readable(survey, &operand->location))
+			return false;
+		if (operand->lifetime == NN_SUBGRAPH &&
+		    !subgraph_is_readable(survey, operand->location.offset + 1))
+			return false;
+	}
+	return true;
+}
+
+/* The recursion ends: nn_model_check() refuses cycles and bounds the depth. */
+static bool subgraph_is_readable(const struct survey *survey, size_t index)
+{
+	const struct nn_subgraph *subgraph = &survey->loaded->model->subgraphs[index];
+	bool readable = true;
+
+	if (survey->subgraphs[index] != UNKNOWN)
+		return survey->subgraphs[index] == READABLE;
+	for (uint32_t i = 0; readable && i < subgraph->num_operations; i++)
+		readable = operation_is_readable(survey, subgraph, &subgraph->operations[i]);
+	survey->subgraphs[index] = readable ? READABLE : UNREADABLE;
+	return readable;
+}
+
+/* Denies the operations whose constants are out of reach. */
+static enum nn_status deny_unreadable(const struct loaded_model *loaded, bool *supported,
+				      struct nn_error *err)
+{
+	const struct nn_subgraph *subgraph = &loaded->model->subgraphs[0];
+	struct survey survey = {
+		.loaded = loaded,
+		.subgraphs = calloc(loaded->model->num_subgraphs, 1),
+	};
+
+	if (!survey.subgraphs)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	for (uint32_t i = 0; i < subgraph->num_operations; i++) {
+		if (!operation_is_readable(&survey, subgraph, &subgraph->operations[i]))
+			supported[i] = false;
+	}
+	free(survey.subgraphs);
+	return NN_OK;
+}
+
+enum nn_status models_supported(struct models *models, const struct command *command,
+				bool *supported, size_t num_operations, struct nn_error *err)
+{
+	struct loaded_model *loaded;
+	uint32_t actual;
+	enum nn_status status;
+
+	status = load(models, command, false, &loaded, err);
+	if (status)
+		return status;
+	actual = loaded->model->subgraphs[0].num_operations;
+	if (actual != num_operations)
+		status = nn_fail(err, NN_INVALID_ARGUMENT,
+				 "the model has %u operations, %zu were asked about",
+				 actual, num_operations);
+	else
+		status = nn_ops_check_model(loaded->model, supported, err);
+	if (!status)
+		status = deny_unreadable(loaded, supported, err);
+	models_discard(models, loaded);
+	return status;
+}
+
+void models_add(struct models *models, struct loaded_model *loaded)
+{
+	loaded->users = 1;
+	pthread_mutex_lock(&models->lock);
+	loaded->next = models->list;
+	models->list = loaded;
+	pthread_mutex_unlock(&models->lock);
+}
+
+enum nn_status models_prepare(struct models *models, const struct command *command,
+			      struct nn_error *err)
+{
+	struct nn_plan_options options = {
+		.preference = command->head->preference,
+		.deadline_ns = command->head->deadline_ns,
+		.lazy = models->lazy,
+	};
+	struct loaded_model *loaded;
+	enum nn_status status;
+
+	status = load(models, command, true, &loaded, err);
+	if (status)
+		return status;
+	options.attributes = loaded->attributes;
+	status = nn_ops_check_model(loaded->model, NULL, err);
+	if (!status)
+		status = nn_plan_create(loaded->model, &options, &loaded->plan, err);
+	if (!status)
+		status = mappings_check(loaded->pools, loaded->num_pools, err);
+	if (status) {
+		models_discard(models, loaded);
+		return status;
+	}
+	models_add(models, loaded);
+	return NN_OK;
+}
+
+static struct loaded_model **find(struct models *models, uint64_t number)
+{
+	struct loaded_model **link = &models->list;
+
+	while (*link && (*link)->number != number)
+		link = &(*link)->next;
+	return link;
+}
+
+struct loaded_model *models_get(struct models *models, uint64_t number)
+{
+	struct loaded_model *loaded;
+
+	pthread_mutex_lock(&models->lock);
+	loaded = *find(models, number);
+	if (loaded)
+		loaded->users++;
+	pthread_mutex_unlock(&models->lock);
+	return loaded;
+}
+
+void models_put(struct models *models, struct loaded_model *loaded)
+{
+	bool last;
+
+	pthread_mutex_lock(&models->lock);
+	last = --loaded->users == 0;
+	pthread_mutex_unlock(&models->lock);
+	if (last)
+		models_discard(models, loaded);
+}
+
+void models_memory(struct models *models, uint64_t number, struct nnaccel_model_memory *memory)
+{
+	struct loaded_model *loaded = models_get(models, number);
+	struct nn_plan_memory taken = { 0 };
+
+	if (loaded) {
+		nn_plan_memory(loaded->plan, &taken);
+		models_put(models, loaded);
+	}
+	*memory = (struct nnaccel_model_memory){ taken.weights, taken.execution };
+}
+
+void models_forget(struct models *models, uint64_t number)
+{
+	struct loaded_model *loaded, **link;
+
+	pthread_mutex_lock(&models->lock);
+	link = find(models, number);
+	loaded = *link;
+	if (loaded)
+		*link = loaded->next;
+	pthread_mutex_unlock(&models->lock);
+	if (loaded)
+		models_put(models, loaded);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Models of the client: loaded from their wire form, judged, prepared, and kept
+ * by number until forgotten and no longer executed.
+ */
+#ifndef NN_ENGINE_MODELS_H
+#define NN_ENGINE_MODELS_H
+
+#include <nnaccel/model.h>
+
+#include "engine/worker/cache_client.h"
+#include "kit/command.h"
+#include "kit/grants.h"
+#include "plan/plan.h"
+
+/* A model with the mappings of its constants. */
+struct loaded_model {
+	struct loaded_model *next;
+	uint64_t number;
+	unsigned int users;
+	struct nn_model *model;		/* NULL: the plan has one */
+	struct nn_attributes *attributes;	/* of extensions, or NULL; outlives the plan */
+	struct nn_plan *plan;		/* NULL until prepared */
+	struct kept_plan kept;		/* what the plan was made of, where it was kept */
+	struct mapping **pools;		/* NULL entries: could not be mapped */
+	uint32_t num_pools;
+	struct nn_pool *copies;		/* memory of our own in the place of pools */
+	uint32_t num_copies;
+};
+
+struct models {
+	struct grants *grants;
+	struct cache_client *cache;
+	bool lazy;			/* models are compiled at their first execution */
+	pthread_mutex_t lock;		/* protects the list and its entries' users */
+	struct loaded_model *list;
+};
+
+bool models_init(struct models *models, struct grants *grants, struct cache_client *cache);
+
+/*
+ * NNACCEL_DO_SUPPORTED: supported[i] for each of the num_operations operations
+ * of the main subgraph. An operation with a constant in memory that cannot be
+ * mapped or read is not supported.
+ */
+enum nn_status models_supported(struct models *models, const struct command *command,
+				bool *supported, size_t num_operations, struct nn_error *err);
+
+/* NNACCEL_DO_PREPARE: keeps a prepared model under its number. */
+enum nn_status models_prepare(struct models *models, const struct command *command,
+			      struct nn_error *err);
+
+/* What a prepared model takes; zeroes for one that is not there. */
+void models_memory(struct models *models, uint64_t number, struct nnaccel_model_memory *memory);
+
+/*
+ * NNACCEL_DO_PREPARE_CACHED: the same, from parts that were saved.
+ * NN_GENERAL_FAILURE: they are none that the keeper knows, or they are damaged.
+ */
+enum nn_status models_prepare_cached(struct models *models, const struct command *command,
+				     struct nn_error *err);
+
+/*
+ * NNACCEL_DO_CACHE_SAVE: *sizes are set with NN_OK and NN_OUTPUT_INSUFFICIENT_SIZE;
+ * both are 0 for a model that was not compiled yet.
+ */
+enum nn_status models_save(struct models *models, const struct command *command,
+			   struct nnaccel_cache_sizes *sizes, struct nn_error *err);
+
+/* A model that was compiled from a copy, which nobody writes to, and is to be kept. */
+struct keep_work;
+
+/*
+ * NNACCEL_DO_PREPARE with NNACCEL_PREPARE_KEEP: from what was kept, else of a copy of
+ * the model's constants. *work is NULL, or what models_keep() is to do once the client
+ * has its answer.
+ */
+enum nn_status models_prepare_kept(struct models *models, const struct command *command,
+				   struct keep_work **work, struct nn_error *err);
+void models_keep(struct models *models, struct keep_work *work);
+
+/* What the ways to prepare a model share; `loaded` begins as zeroes and its number. */
+
+/* A private copy of the first grant's range, which the client may still be writing. */
+enum nn_status models_copy_wire(struct models *models, const struct command *command, void **wire,
+				struct nn_error *err);
+
+/*
+ * Maps the other grants. Without need_all a pool that cannot be mapped is left
+ * out: only operations that read it suffer.
+ */
+enum nn_status models_map_pools(struct models *models, const struct command *command,
+				bool need_all, struct loaded_model *loaded, struct nn_error *err);
+
+/* Takes over the attributes of a command, once plug-ins have checked them. */
+enum nn_status models_take_attributes(const struct command *command, struct loaded_model *loaded,
+				      struct nn_error *err);
+
+/* Decodes a private copy of a wire form, with the command's pools mapped. */
+enum nn_status models_decode(const struct command *command, const void *wire,
+			     struct loaded_model *loaded, struct nn_error *err);
+
+/* Extensions of a model: what is wrong with them is logged. */
+enum nn_status models_check(const struct nn_model *model, struct nn_error *err);
+
+/* Extensions of a plan that was loaded: NN_GENERAL_FAILURE where they are wrong. */
+enum nn_status models_check_saved(const struct nn_plan *plan, struct nn_error *err);
+void models_add(struct models *models, struct loaded_model *loaded);
+void models_discard(struct models *models, struct loaded_model *loaded);
+
+/* The model of a number, or NULL. models_put() ends its use. */
+struct loaded_model *models_get(struct models *models, uint64_t number);
+void models_put(struct models *models, struct loaded_model *loaded);
+
+/* NNACCEL_DO_FORGET_MODEL: the model goes now, or after its last execution. */
+void models_forget(struct models *models, uint64_t number);
+
+/* NN_GENERAL_FAILURE where the file behind one of the mappings became shorter. */
+enum nn_status mappings_check(struct mapping *const *mappings, uint32_t count,
+			      struct nn_error *err);
+
+#endif /* NN_ENGINE_MODELS_H */

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The engine's own cache of plans. The key of a plan is the hash of all that it
+ * was made of: wire form, constants, preference, attributes; the index is void for
+ * another build or CPU. A client may write its constants at any time: it can thereby find
+ * the wrong plan for itself, but what is not found is compiled from a copy, which the
+ * model keeps, and kept under the copy's key.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "engine/worker/models.h"
+#include "engine/worker/plugin.h"
+#include "kit/digest.h"
+#include "kit/log.h"
+#include "ops/op.h"
+
+struct keep_work {
+	void *wire;
+	size_t wire_size;
+	uint32_t preference;
+	struct loaded_model *loaded;	/* compiled from a copy; ours to put. NULL: not yet */
+};
+
+/* Calls for each constant that lies in a pool. */
+static void each_constant(const struct nn_model *model,
+			  void (*act)(const struct nn_location *at, void *data), void *data)
+{
+	for (uint32_t k = 0; k < model->num_subgraphs; k++) {
+		const struct nn_subgraph *s = &model->subgraphs[k];
+
+		for (uint32_t i = 0; i < s->num_operands; i++) {
+			if (s->operands[i].lifetime == NN_CONSTANT_REFERENCE)
+				act(&s->operands[i].location, data);
+		}
+	}
+}
+
+/* ---- the key ---- */
+
+struct hashing {
+	struct evp_md_ctx_st *context;
+	const struct nn_pool *pools;
+};
+
+static void hash_constant(const struct nn_location *at, void *data)
+{
+	struct hashing *h = data;
+
+	digest_add(h->context, (const char *)h->pools[at->pool].base + at->offset, at->length);
+}
+
+static void hash_attributes(struct evp_md_ctx_st *context, const struct nn_attributes *attributes)
+{
+	for (uint32_t i = 0; attributes && i < attributes->count; i++) {
+		const struct nn_attribute *a = &attributes->list[i];
+		const uint32_t head[] = { a->code, a->size };
+
+		digest_add(context, a->extension, strlen(a->extension) + 1);
+		digest_add(context, head, sizeof(head));
+		digest_add(context, a->data, a->size);
+	}
+}
+
+/* Lengths and places of constants are in the wire form. */
+static enum nn_status make_key(const struct keep_work *work, const struct loaded_model *loaded,
+			       uint8_t key[DIGEST_SIZE], struct nn_error *err)
+{
+	const uint64_t head[] = { work->preference, work->wire_size };
+	struct hashing h = { .context = digest_begin(), .pools = loaded->model->pools };
+
+	digest_add(h.context, head, sizeof(head));
+	digest_add(h.context, work->wire, work->wire_size);
+	each_constant(loaded->model, hash_constant, &h);
+	hash_attributes(h.context, loaded->attributes);
+	if (digest_end(h.context, key))
+		return NN_OK;
+	return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+}
+
+/* ---- what was kept ---- */
+
+/* The plan of an entry; its model part is copied, hashed, and checked as any other. */
+static enum nn_status load_kept(const struct command *command, struct loaded_model *loaded,
+				struct nn_error *err)
+{
+	const struct nn_plan_options options = {
+		.preference = command->head->preference,
+		.deadline_ns = command->head->deadline_ns,
+		.attributes = loaded->attributes,
+	};
+	const struct kept_plan *kept = &loaded->kept;
+	uint8_t hash[DIGEST_SIZE];
+	enum nn_status status;
+	void *part = malloc(kept->model_size);
+
+	if (!part)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	memcpy(part, (const char *)kept->base + kept->data_size, kept->model_size);
+	if (!digest(part, kept->model_size, hash) || memcmp(hash, kept->hash, sizeof(hash))) {
+		free(part);
+		return nn_fail(err, NN_GENERAL_FAILURE, "a kept plan is damaged");
+	}
+	status = nn_plan_adopt(part, kept->model_size, kept->base, kept->data_size, &options,
+			       &loaded->plan, err);
+	return status ? status : models_check_saved(loaded->plan, err);
+}
+
+static enum nn_status prepare_from(struct models *models, const struct command *command,
+				   const uint8_t *key, struct nn_error *err)
+{
+	struct loaded_model *loaded = calloc(1, sizeof(*loaded));
+	enum nn_status status;
+
+	if (!loaded)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	loaded->number = command->head->model;
+	status = models_take_attributes(command, loaded, err);
+	if (!status)
+		status = cache_client_get(models->cache, key, &loaded->kept, err);
+	if (!status) {
+		status = load_kept(command, loaded, err);
+		if (status == NN_GENERAL_FAILURE)
+			cache_client_drop(models->cache, key);
+	}
+	if (status)
+		models_discard(models, loaded);
+	else
+		models_add(models, loaded);
+	return status;
+}
+
+/* ---- the copy ---- */
+
+/* Memory of our own in the place of the model's pools, with the constants in it. */
+struct copying {
+	const struct loaded_model *source;
+	const struct nn_pool *copies;
+};
+
+static void copy_constant(const struct nn_location *at, void *data)
+{
+	const struct copying *c = data;
+	char *to = (char *)c->copies[at->pool].base + at->offset;
+
+	memcpy(to, (const char *)c->source->pools[at->pool]->base + at->offset, at->length);
+}
+
+static enum nn_status copy_constants(const struct loaded_model *source, struct loaded_model *loaded,
+				     struct nn_error *err)
+{
+	const struct nn_model *model = source->model;
+	struct copying copying = { .source = source };
+
+	loaded->copies = calloc(model->num_pools + 1, sizeof(*loaded->copies));
+	if (!loaded->copies)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	for (uint32_t i = 0; i < model->num_pools; i++) {
+		void *base = mmap(NULL, model->pools[i].size, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		if (base == MAP_FAILED)
+			return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+		loaded->copies[i] = (struct nn_pool){ base, model->pools[i].size };
+		loaded->num_copies++;
+	}
+	copying.copies = loaded->copies;
+	each_constant(model, copy_constant, &copying);
+	return mappings_check(source->pools, source->num_pools, err);
+}
+
+/* The model of the copy; it is compiled at once, for it is kept at once. */
+static enum nn_status compile_copy(const struct command *command, const struct keep_work *work,
+				   struct loaded_model *loaded, struct nn_error *err)
+{
+	const struct nn_plan_options options = {
+		.preference = work->preference,
+		.deadline_ns = command->head->deadline_ns,
+		.attributes = loaded->attributes,
+	};
+	enum nn_status status;
+
+	status = nn_model_decode(work->wire, work->wire_size, loaded->copies, loaded->num_copies,
+				 &loaded->model, err);
+	if (!status)
+		status = models_check(loaded->model, err);
+	if (!status)
+		status = nn_ops_check_model(loaded->model, NULL, err);
+	return status ? status : nn_plan_create(loaded->model, &options, &loaded->plan, err);
+}
+
+static enum nn_status prepare_copy(struct models *models, const struct command *command,
+				   const struct loaded_model *source, struct keep_work *work,
+				   struct nn_error *err)
+{
+	struct loaded_model *loaded = calloc(1, sizeof(*loaded));
+	enum nn_status status;
+
+	if (!loaded)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	loaded->number = command->head->model;
+	status = models_take_attributes(command, loaded, err);
+	if (!status)
+		status = copy_constants(source, loaded, err);
+	if (!status)
+		status = compile_copy(command, work, loaded, err);
+	if (status) {
+		models_discard(models, loaded);
+		return status;
+	}
+	models_add(models, loaded);
+	work->loaded = models_get(models, loaded->number);
+	return NN_OK;
+}
+
+/* ---- NNACCEL_DO_PREPARE ---- */
+
+static void work_free(struct models *models, struct keep_work *work)
+{
+	if (work->loaded)
+		models_put(models, work->loaded);
+	free(work->wire);
+	free(work);
+}
+
+/* The model as the client has it now: enough for a key. */
+static enum nn_status load_source(struct models *models, const struct command *command,
+				  struct keep_work *work, struct loaded_model *source,
+				  struct nn_error *err)
+{
+	enum nn_status status = models_copy_wire(models, command, &work->wire, err);
+
+	if (!status)
+		status = models_map_pools(models, command, true, source, err);
+	if (!status)
+		status = models_take_attributes(command, source, err);
+	return status ? status : models_decode(command, work->wire, source, err);
+}
+
+/* work->loaded stays NULL where the plan was kept already. */
+static enum nn_status prepare(struct models *models, const struct command *command,
+			      struct keep_work *work, struct nn_error *err)
+{
+	struct loaded_model *source = calloc(1, sizeof(*source));
+	struct nn_error reason = { "" };
+	uint8_t key[DIGEST_SIZE];
+	enum nn_status status;
+
+	if (!source)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	status = load_source(models, command, work, source, err);
+	/* Another client of this user may have kept what this one may not have. */
+	if (!status)
+		status = models_check(source->model, err);
+	if (!status)
+		status = make_key(work, source, key, err);
+	if (!status)
+		status = mappings_check(source->pools, source->num_pools, err);
+	if (!status && prepare_from(models, command, key, &reason))
+		status = prepare_copy(models, command, source, work, err);
+	models_discard(models, source);
+	return status;
+}
+
+enum nn_status models_prepare_kept(struct models *models, const struct command *command,
+				   struct keep_work **out, struct nn_error *err)
+{
+	struct keep_work *work = calloc(1, sizeof(*work));
+	enum nn_status status;
+
+	*out = NULL;
+	if (!work)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	work->preference = command->head->preference;
+	work->wire_size = command->head->wire_length;
+	status = prepare(models, command, work, err);
+	if (!status && work->loaded)
+		*out = work;
+	else
+		work_free(models, work);
+	return status;
+}
+
+/* ---- keeping ---- */
+
+void models_keep(struct models *models, struct keep_work *work)
+{
+	struct nn_plan_image image = { .model = NULL };
+	uint8_t key[DIGEST_SIZE];
+	struct nn_error err = { "" };
+	enum nn_status status;
+
+	status = make_key(work, work->loaded, key, &err);
+	if (!status)
+		status = nn_plan_save(work->loaded->plan, &image, &err);
+	if (!status)
+		status = cache_client_keep(models->cache, key, &image, &err);
+	if (status)
+		log_debug("a plan is not kept: %s", err.message);
+	nn_plan_image_free(&image);
+	work_free(models, work);
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Models from what was saved, and saving them. The model part is copied before
+ * it is hashed, and hashed before it is believed; the data part is used where it
+ * lies and believed in nothing.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/worker/models.h"
+#include "engine/worker/plugin.h"
+#include "kit/digest.h"
+
+static enum nn_status hash_part(const void *part, size_t size, uint8_t hash[DIGEST_SIZE],
+				struct nn_error *err)
+{
+	if (digest(part, size, hash))
+		return NN_OK;
+	return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+}
+
+enum nn_status models_check_saved(const struct nn_plan *plan, struct nn_error *err)
+{
+	enum nn_status status = NN_OK;
+
+	if (nn_plan_has_extensions(plan))
+		status = plugin_check_model(nn_plan_model(plan), err);
+	return status == NN_INVALID_ARGUMENT ? NN_GENERAL_FAILURE : status;
+}
+
+/* ---- NNACCEL_DO_PREPARE_CACHED ---- */
+
+/* Makes the plan of a model part that is ours alone by now, and the plan's from then on. */
+static enum nn_status make_plan(struct models *models, const struct command *command,
+				void **part, struct loaded_model *loaded, struct nn_error *err)
+{
+	const struct nnaccel_cmd *head = command->head;
+	struct nn_plan_options options = {
+		.preference = head->preference,
+		.deadline_ns = head->deadline_ns,
+	};
+	uint8_t hash[DIGEST_SIZE];
+	const char *data = NULL;
+	enum nn_status status;
+
+	status = hash_part(*part, head->wire_length, hash, err);
+	if (!status)
+		status = cache_client_query(models->cache, head->token, hash, err);
+	if (!status)
+		status = models_map_pools(models, command, true, loaded, err);
+	if (!status)
+		status = models_take_attributes(command, loaded, err);
+	if (status)
+		return status;
+	options.attributes = loaded->attributes;
+	if (loaded->num_pools)
+		data = (const char *)loaded->pools[0]->base + head->data_offset;
+	status = nn_plan_adopt(*part, head->wire_length, data, head->data_length, &options,
+			       &loaded->plan, err);
+	*part = NULL;
+	if (!status)
+		status = models_check_saved(loaded->plan, err);
+	return status ? status : mappings_check(loaded->pools, loaded->num_pools, err);
+}
+
+enum nn_status models_prepare_cached(struct models *models, const struct command *command,
+				     struct nn_error *err)
+{
+	struct loaded_model *loaded = calloc(1, sizeof(*loaded));
+	enum nn_status status;
+	void *part = NULL;
+
+	if (!loaded)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	loaded->number = command->head->model;
+	status = models_copy_wire(models, command, &part, err);
+	if (!status)
+		status = make_plan(models, command, &part, loaded, err);
+	free(part);
+	if (status)
+		models_discard(models, loaded);
+	else
+		models_add(models, loaded);
+	return status;
+}
+
+/* ---- NNACCEL_DO_CACHE_SAVE ---- */
+
+/* Where the client wants the parts. */
+struct target {
+	struct mapping *maps[2];
+	char *model, *data;
+};
+
+static enum nn_status map_target(struct models *models, const struct command *command,
+				 struct target *target, struct nn_error *err)
+{
+	const struct nnaccel_cmd *head = command->head;
+	enum nn_status status = NN_OK;
+
+	for (uint32_t i = 0; i < head->num_grants && !status; i++)
+		status = grants_get(models->grants, &command->grants[i], &target->maps[i], err);
+	if (status)
+		return status;
+	target->model = (char *)target->maps[0]->base + head->wire_offset;
+	if (target->maps[1])
+		target->data = (char *)target->maps[1]->base + head->data_offset;
+	return NN_OK;
+}
+
+/* The hash is on the broker's disk before the client sees a byte of what it is of. */
+static enum nn_status write_parts(struct models *models, const struct command *command,
+				  const struct nn_plan_image *image, struct nn_error *err)
+{
+	struct target target = { .model = NULL };
+	uint8_t hash[DIGEST_SIZE];
+	enum nn_status status = hash_part(image->model, image->model_size, hash, err);
+
+	if (!status)
+		status = cache_client_store(models->cache, command->head->token, hash, err);
+	if (!status)
+		status = map_target(models, command, &target, err);
+	if (!status) {
+		memcpy(target.model, image->model, image->model_size);
+		if (image->data_size)
+			nn_plan_image_data(image, target.data);
+		status = mappings_check(target.maps, command->head->num_grants, err);
+	}
+	for (int i = 0; i < 2; i++)
+		grants_put(models->grants, target.maps[i]);
+	return status;
+}
+
+static enum nn_status save(struct models *models, const struct command *command,
+			   const struct loaded_model *loaded, struct nnaccel_cache_sizes *sizes,
+			   struct nn_error *err)
+{
+	const struct nnaccel_cmd *head = command->head;
+	struct nn_plan_image image = { .model = NULL };
+	enum nn_status status;
+
+	*sizes = (struct nnaccel_cache_sizes){ 0 };
+	if (nn_plan_stage(loaded->plan) == NN_PLAN_PUT_OFF)
+		return NN_OK;
+	status = mappings_check(loaded->pools, loaded->num_pools, err);
+	if (!status)
+		status = nn_plan_save(loaded->plan, &image, err);
+	if (status)
+		return status == NN_OUTPUT_INSUFFICIENT_SIZE ? NN_GENERAL_FAILURE : status;
+	sizes->model = image.model_size;
+	sizes->data = image.data_size;
+	if (head->num_grants &&
+	    (image.model_size > head->wire_length || image.data_size > head->data_length))
+		status = nn_fail(err, NN_OUTPUT_INSUFFICIENT_SIZE, "too little room");
+	else if (head->num_grants)
+		status = write_parts(models, command, &image, err);
+	nn_plan_image_free(&image);
+	return status;
+}
+
+enum nn_status models_save(struct models *models, const struct command *command,
+			   struct nnaccel_cache_sizes *sizes, struct nn_error *err)
+{
+	struct loaded_model *loaded = models_get(models, command->head->model);
+	enum nn_status status;
+
+	if (!loaded)
+		return nn_fail(err, NN_GENERAL_FAILURE, "no such model");
+	status = save(models, command, loaded, sizes, err);
+	models_put(models, loaded);
+	return status;
+}

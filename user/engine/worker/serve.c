@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Serving a session: fetches commands, has them done, commits the answers.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "engine/worker/buffers.h"
+#include "engine/worker/device.h"
+#include "engine/worker/plugin.h"
+#include "engine/worker/rows.h"
+#include "engine/worker/serve.h"
+#include "kit/clock.h"
+#include "kit/command.h"
+#include "kit/guard.h"
+#include "kit/log.h"
+#include "kit/worker.h"
+#include "model/attribute.h"
+
+/* Room for a command with a few arguments; grows where one needs more. */
+#define FIRST_BUFFER 4096
+
+/* What a command came to. payload is malloc()ed or NULL. */
+struct answer {
+	enum nn_status status;
+	struct keep_work *work;		/* to be done after it, or NULL */
+	void *payload;
+	size_t payload_size;
+	uint64_t device_ns;
+	struct nn_error err;
+};
+
+/* Memory for an answer; the answer owns it. At least one byte, so that NULL means failure. */
+static void *answer_reserve(struct answer *answer, size_t count, size_t size)
+{
+	answer->payload = calloc(count ? count : 1, size);
+	if (!answer->payload)
+		answer->status = nn_fail(&answer->err, NN_OUT_OF_MEMORY, "out of memory");
+	return answer->payload;
+}
+
+static void do_query_device(const struct server *server, struct answer *answer)
+{
+	struct nn_device_info *info = answer_reserve(answer, 1, sizeof(*info));
+
+	if (!info)
+		return;
+	device_describe(info);
+	info->model_cache_files = server->cache.socket >= 0;
+	info->data_cache_files = server->cache.socket >= 0;
+	answer->payload_size = sizeof(*info);
+}
+
+static void do_query(struct server *server, const struct command *command, struct answer *answer)
+{
+	switch (command->head->query) {
+	case NNACCEL_QUERY_DEVICE:
+		do_query_device(server, answer);
+		break;
+	case NNACCEL_QUERY_EXTENSIONS:
+		answer->payload = device_list_extensions(&answer->payload_size);
+		if (!answer->payload)
+			answer->status = nn_fail(&answer->err, NN_OUT_OF_MEMORY, "out of memory");
+		break;
+	default:
+		answer->status = nn_fail(&answer->err, NN_INVALID_ARGUMENT, "unknown query %u",
+					 command->head->query);
+	}
+}
+
+static void do_supported(struct server *server, const struct command *command,
+			 struct answer *answer)
+{
+	size_t count = command->head->max_payload;
+	bool *supported = answer_reserve(answer, count, sizeof(*supported));
+
+	_Static_assert(sizeof(bool) == sizeof(__u8), "an array of bool is the payload");
+	if (!supported)
+		return;
+	answer->status = models_supported(&server->models, command, supported, count,
+					  &answer->err);
+	if (!answer->status)
+		answer->payload_size = count;
+}
+
+/* Tells what a model that was just prepared takes. */
+static void tell_memory(struct server *server, const struct command *command,
+			struct answer *answer)
+{
+	struct nnaccel_model_memory *memory = answer->payload;
+
+	if (answer->status || !memory)
+		return;
+	models_memory(&server->models, command->head->model, memory);
+	answer->payload_size = sizeof(*memory);
+}
+
+static void do_prepare(struct server *server, const struct command *command,
+		       struct answer *answer)
+{
+	if (!answer_reserve(answer, 1, sizeof(struct nnaccel_model_memory)))
+		return;
+	if (command->head->flags & NNACCEL_PREPARE_KEEP && server->cache.socket >= 0)
+		answer->status = models_prepare_kept(&server->models, command, &answer->work,
+						     &answer->err);
+	else
+		answer->status = models_prepare(&server->models, command, &answer->err);
+	tell_memory(server, command, answer);
+}
+
+static void do_prepare_cached(struct server *server, const struct command *command,
+			      struct answer *answer)
+{
+	if (!answer_reserve(answer, 1, sizeof(struct nnaccel_model_memory)))
+		return;
+	answer->status = models_prepare_cached(&server->models, command, &answer->err);
+	tell_memory(server, command, answer);
+}
+
+static void do_cache_save(struct server *server, const struct command *command,
+			  struct answer *answer)
+{
+	struct nnaccel_cache_sizes *sizes = answer_reserve(answer, 1, sizeof(*sizes));
+
+	if (!sizes)
+		return;
+	answer->status = models_save(&server->models, command, sizes, &answer->err);
+	if (!answer->status || answer->status == NN_OUTPUT_INSUFFICIENT_SIZE)
+		answer->payload_size = sizeof(*sizes);
+}
+
+static void do_forget_model(struct server *server, const struct command *command,
+			    struct answer *answer)
+{
+	(void)answer;
+	models_forget(&server->models, command->head->model);
+}
+
+static void do_forget_grant(struct server *server, const struct command *command,
+			    struct answer *answer)
+{
+	(void)answer;
+	grants_forget(&server->grants, command->head->grant);
+}
+
+static void do_burst(struct server *server, const struct command *command, struct answer *answer)
+{
+	answer->status = bursts_open(&server->bursts, command, &answer->err);
+}
+
+static void do_burst_gone(struct server *server, const struct command *command,
+			  struct answer *answer)
+{
+	(void)answer;
+	bursts_close(&server->bursts, command->head->burst);
+}
+
+static void do_slot_gone(struct server *server, const struct command *command,
+			 struct answer *answer)
+{
+	(void)answer;
+	bursts_forget_slot(&server->bursts, command->head->burst, command->head->grant);
+}
+
+static void do_buffer(struct server *server, const struct command *command,
+		      struct answer *answer)
+{
+	answer->status = buffer_judge(&server->models, command, &answer->err);
+}
+
+/* The memory of one execution. */
+struct job {
+	struct loaded_model *loaded;
+	struct mapping **pools;
+	struct nn_arg *args;
+	void **staged;			/* of each argument; see rows.h */
+	struct nn_output_shape *shapes;
+	struct nn_attributes *attributes;	/* of the execution, or NULL */
+};
+
+static enum nn_status job_begin(struct server *server, const struct command *command,
+				struct job *job, struct nn_error *err)
+{
+	const struct nnaccel_cmd *head = command->head;
+	struct nn_error reason = { "" };
+	enum nn_status status;
+
+	job->loaded = models_get(&server->models, head->model);
+	if (!job->loaded)
+		return nn_fail(err, NN_GENERAL_FAILURE, "no such model");
+	job->pools = calloc(head->num_grants + 1, sizeof(*job->pools));
+	job->args = calloc(head->num_inputs + head->num_outputs + 1, sizeof(*job->args));
+	job->staged = calloc(head->num_inputs + head->num_outputs + 1, sizeof(*job->staged));
+	job->shapes = calloc(head->num_outputs + 1, sizeof(*job->shapes));
+	if (!job->pools || !job->args || !job->staged || !job->shapes)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	for (uint32_t i = 0; i < head->num_grants; i++) {
+		status = grants_get(&server->grants, &command->grants[i], &job->pools[i], &reason);
+		if (status)
+			return nn_fail(err, status, "pool %u: %s", i, reason.message);
+	}
+	status = nn_attributes_decode(command->attributes, head->attributes_size,
+				      &job->attributes, err);
+	return status ? status : plugin_check_attributes(job->attributes, true, err);
+}
+
+static void job_end(struct server *server, const struct command *command, struct job *job)
+{
+	for (uint32_t i = 0; job->pools && i < command->head->num_grants; i++)
+		grants_put(&server->grants, job->pools[i]);
+	if (job->loaded)
+		models_put(&server->models, job->loaded);
+	free(job->pools);
+	free(job->args);
+	free(job->staged);
+	free(job->shapes);
+	free(job->attributes);
+}
+
+static enum nn_status set_arg(struct job *job, uint32_t index, const struct nnaccel_arg *from,
+			      bool is_output, struct nn_error *err)
+{
+	struct nn_arg *arg = &job->args[index];
+	const struct mapping *m;
+
+	*arg = (struct nn_arg){ .omitted = from->flags & NNACCEL_ARG_NO_VALUE };
+	if (arg->omitted)
+		return NN_OK;
+	m = job->pools[from->pool];
+	arg->rank = from->rank;
+	memcpy(arg->dims, from->dims, sizeof(arg->dims));
+	if (mapping_is_formatted(m))
+		return rows_begin(m, is_output, arg, &job->staged[index], err);
+	arg->data = (char *)m->base + from->offset;
+	arg->length = from->length;
+	return NN_OK;
+}
+
+static enum nn_status set_args(const struct command *command, struct job *job,
+			       struct nn_error *err)
+{
+	const struct nnaccel_cmd *head = command->head;
+	enum nn_status status = NN_OK;
+
+	/* Outputs follow the inputs here and there. */
+	for (uint32_t i = 0; i < head->num_inputs + head->num_outputs && !status; i++)
+		status = set_arg(job, i, &command->inputs[i], i >= head->num_inputs, err);
+	return status;
+}
+
+/* Pictures among the arguments get what was written. */
+static void end_rows(const struct command *command, struct job *job, bool done)
+{
+	const struct nnaccel_cmd *head = command->head;
+
+	for (uint32_t i = 0; i < head->num_inputs + head->num_outputs; i++)
+		if (job->staged[i])
+			rows_end(job->pools[command->inputs[i].pool],
+				 done && i >= head->num_inputs, job->staged[i]);
+}
+
+static void answer_shapes(struct answer *answer, const struct command *command,
+			  const struct job *job, const struct nn_execution *execution)
+{
+	/* As long as asked for: where an output is a buffer, sizes follow. */
+	struct nnaccel_shape *out = answer_reserve(answer, 1, command->head->max_payload);
+
+	_Static_assert(NN_MAX_RANK == NNACCEL_MAX_RANK, "shapes are as large as the kernel's");
+	if (!out)
+		return;
+	for (uint32_t i = 0; i < execution->num_outputs; i++) {
+		const struct nn_output_shape *shape = &execution->shapes[i];
+
+		out[i].flags = shape->sufficient ? NNACCEL_SHAPE_SUFFICIENT : 0;
+		out[i].rank = shape->rank;
+		memcpy(out[i].dims, shape->dims, shape->rank * sizeof(shape->dims[0]));
+	}
+	answer->payload_size = command->head->max_payload;
+	if (answer->payload_size > execution->num_outputs * sizeof(*out))
+		buffer_sizes(job->loaded, execution, (uint64_t *)(out + execution->num_outputs));
+}
+
+static void job_run(const struct command *command, struct job *job, struct answer *answer)
+{
+	const struct nnaccel_cmd *head = command->head;
+	struct nn_execution execution = {
+		.num_inputs = head->num_inputs,
+		.num_outputs = head->num_outputs,
+		.inputs = job->args,
+		.outputs = job->args + head->num_inputs,
+		.shapes = job->shapes,
+		.deadline_ns = head->deadline_ns,
+		.loop_timeout_ns = head->loop_timeout_ns,
+		.attributes = job->attributes,
+	};
+	struct nn_error broken = { "" };
+	enum nn_status memory_status;
+	uint64_t start_ns;
+
+	answer->status = set_args(command, job, &answer->err);
+	if (!answer->status)
+		answer->status = buffer_check_inputs(job->loaded, command, &answer->err);
+	start_ns = clock_ns();
+	if (!answer->status)
+		answer->status = nn_plan_execute(job->loaded->plan, &execution, &answer->err);
+	end_rows(command, job, !answer->status);
+	if (head->flags & NNACCEL_EXECUTE_MEASURE)
+		answer->device_ns = clock_ns() - start_ns;
+
+	/* Memory that went away explains whatever else went wrong. */
+	memory_status = mappings_check(job->pools, head->num_grants, &broken);
+	if (!memory_status)
+		memory_status = mappings_check(job->loaded->pools, job->loaded->num_pools,
+					       &broken);
+	if (memory_status) {
+		answer->status = memory_status;
+		answer->err = broken;
+	} else if (execution.shapes_known) {
+		answer_shapes(answer, command, job, &execution);
+	}
+}
+
+static void do_execute(struct server *server, const struct command *command,
+		       struct answer *answer)
+{
+	struct job job = { .loaded = NULL };
+
+	answer->status = job_begin(server, command, &job, &answer->err);
+	if (!answer->status)
+		job_run(command, &job, answer);
+	job_end(server, command, &job);
+}
+
+/* By enum nnaccel_cmd_kind. */
+static void (*const handlers[])(struct server *server, const struct command *command,
+				struct answer *answer) = {
+	[NNACCEL_DO_QUERY] = do_query,
+	[NNACCEL_DO_SUPPORTED] = do_supported,
+	[NNACCEL_DO_PREPARE] = do_prepare,
+	[NNACCEL_DO_EXECUTE] = do_execute,
+	[NNACCEL_DO_FORGET_MODEL] = do_forget_model,
+	[NNACCEL_DO_FORGET_GRANT] = do_forget_grant,
+	[NNACCEL_DO_BURST] = do_burst,
+	[NNACCEL_DO_BURST_GONE] = do_burst_gone,
+	[NNACCEL_DO_SLOT_GONE] = do_slot_gone,
+	[NNACCEL_DO_PREPARE_CACHED] = do_prepare_cached,
+	[NNACCEL_DO_CACHE_SAVE] = do_cache_save,
+	[NNACCEL_DO_BUFFER] = do_buffer,
+};
+
+__attribute__((noreturn)) static void give_up(const char *what)
+{
+	if (errno == ESHUTDOWN)
+		_exit(0);
+	log_error("%s: %s", what, strerror(errno));
+	_exit(WORKER_EXIT_FAILURE);
+}
+
+static void commit(struct server *server, uint64_t cookie, struct answer *answer)
+{
+	struct nnaccel_session_commit commit = {
+		.size = sizeof(commit),
+		.status = command_status(answer->status),
+		.cookie = cookie,
+		.payload = (uintptr_t)answer->payload,
+		.payload_size = (uint32_t)answer->payload_size,
+		.message_size = answer->status ? (uint32_t)strlen(answer->err.message) : 0,
+		.message = (uintptr_t)answer->err.message,
+		.device_ns = answer->device_ns,
+	};
+
+	if (ioctl(server->session, NNACCEL_SESSION_COMMIT, &commit))
+		give_up("cannot commit an answer");
+}
+
+/* Returns the bytes of the next command, in *buffer, which grows. */
+static size_t fetch(struct server *server, void **buffer, size_t *room)
+{
+	struct nnaccel_session_fetch fetch;
+
+	for (;;) {
+		fetch = (struct nnaccel_session_fetch){
+			.size = sizeof(fetch),
+			.buffer = (uintptr_t)*buffer,
+			.buffer_size = (uint32_t)*room,
+		};
+		if (!ioctl(server->session, NNACCEL_SESSION_FETCH, &fetch))
+			return fetch.out_size <= *room ? fetch.out_size : 0;
+		if (errno == EINTR)
+			continue;
+		if (errno != EMSGSIZE)
+			give_up("cannot fetch a command");
+		free(*buffer);
+		*room = fetch.out_size;
+		*buffer = malloc(*room);
+		if (!*buffer)
+			give_up("cannot fetch a command");
+	}
+}
+
+/* A command whose answer somebody waits for. */
+struct serving {
+	struct guard_job job;
+	struct server *server;
+	uint64_t cookie;
+};
+
+static void fail_command(struct guard_job *job, const char *reason)
+{
+	const struct serving *s = (struct serving *)job;
+	struct answer answer = { .status = NN_GENERAL_FAILURE, .device_ns = NNACCEL_TIME_NONE };
+
+	nn_fail(&answer.err, NN_GENERAL_FAILURE, "%s", reason);
+	commit(s->server, s->cookie, &answer);
+}
+
+static void serve_one(struct server *server, const void *buffer, size_t size)
+{
+	struct answer answer = { .device_ns = NNACCEL_TIME_NONE };
+	struct command command;
+
+	answer.status = command_parse(buffer, size, &command, &answer.err);
+	if (answer.status) {
+		log_error("%s", answer.err.message);
+		if (size < sizeof(*command.head))
+			return;
+	} else {
+		struct serving serving = { { fail_command }, server, command.head->cookie };
+
+		guard_set_job(command.head->cookie ? &serving.job : NULL);
+		handlers[command.head->kind](server, &command, &answer);
+		guard_set_job(NULL);
+	}
+	if (command.head->cookie)
+		commit(server, command.head->cookie, &answer);
+	free(answer.payload);
+	if (answer.work)
+		models_keep(&server->models, answer.work);
+}
+
+bool server_init(struct server *server, int session, bool cache_slots, int cache)
+{
+	server->session = session;
+	return grants_init(&server->grants, session) &&
+	       cache_client_init(&server->cache, cache) &&
+	       models_init(&server->models, &server->grants, &server->cache) &&
+	       bursts_init(&server->bursts, &server->grants, &server->models, cache_slots);
+}
+
+bool server_attach(struct server *server)
+{
+	struct nnaccel_session_attach attach = { .size = sizeof(attach) };
+
+	if (!ioctl(server->session, NNACCEL_SESSION_ATTACH, &attach))
+		return true;
+	if (errno == ESHUTDOWN)
+		_exit(0);
+	log_error("cannot attach to the session: %s", strerror(errno));
+	return false;
+}
+
+void server_run(struct server *server)
+{
+	size_t room = FIRST_BUFFER;
+	void *buffer = malloc(room);
+
+	if (!buffer)
+		give_up("cannot serve");
+	for (;;) {
+		size_t size = fetch(server, &buffer, &room);
+
+		serve_one(server, buffer, size);
+	}
+}

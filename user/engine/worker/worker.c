@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The worker: the sandboxed process that serves one client's session.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "engine/worker/plugin.h"
+#include "engine/worker/serve.h"
+#include "engine/worker/worker.h"
+#include "kit/digest.h"
+#include "kit/file_message.h"
+#include "kit/filter.h"
+#include "kit/guard.h"
+#include "kit/sandbox.h"
+#include "plan/plan.h"
+
+/*
+ * Threads that serve the session: two at least, so that a long execution leaves
+ * one for everything else.
+ */
+#define MIN_THREADS 2
+#define MAX_THREADS 4
+
+struct worker {
+	struct server server;
+	pthread_barrier_t barrier;	/* passed twice: threads are made; session is attached */
+};
+
+__attribute__((noreturn)) static void fail(const char *what)
+{
+	log_error("worker set-up: %s: %s", what, strerror(errno));
+	_exit(WORKER_EXIT_FAILURE);
+}
+
+static unsigned int num_threads(void)
+{
+	cpu_set_t cpus;
+	int count;
+
+	if (sched_getaffinity(0, sizeof(cpus), &cpus))
+		return MAX_THREADS;
+	count = CPU_COUNT(&cpus);
+	return count < MIN_THREADS ? MIN_THREADS : count > MAX_THREADS ? MAX_THREADS :
+	       (unsigned int)count;
+}
+
+static void await_session(struct worker *w)
+{
+	pthread_barrier_wait(&w->barrier);
+	pthread_barrier_wait(&w->barrier);
+}
+
+static void *command_thread(void *arg)
+{
+	struct worker *w = arg;
+
+	await_session(w);
+	server_run(&w->server);
+}
+
+static void *watching_thread(void *arg)
+{
+	struct worker *w = arg;
+
+	await_session(w);
+	bursts_watch(&w->server.bursts);
+}
+
+static void *burst_thread(void *arg)
+{
+	struct worker *w = arg;
+
+	await_session(w);
+	bursts_serve(&w->server.bursts);
+}
+
+static void start(struct worker *w, unsigned int count, void *(*body)(void *arg))
+{
+	pthread_t thread;
+
+	for (unsigned int i = 0; i < count; i++) {
+		errno = pthread_create(&thread, NULL, body, w);
+		if (errno)
+			fail("threads");
+	}
+}
+
+/* All threads are made before the filter, which lets none be made. This one serves, too. */
+static void start_threads(struct worker *w)
+{
+	unsigned int commands = num_threads();
+
+	nn_plan_start_threads();
+	errno = pthread_barrier_init(&w->barrier, NULL, commands + BURST_WATCHERS + BURST_SERVERS);
+	if (errno)
+		fail("barrier");
+	start(w, commands - 1, command_thread);
+	start(w, BURST_WATCHERS, watching_thread);
+	start(w, BURST_SERVERS, burst_thread);
+	pthread_barrier_wait(&w->barrier);
+}
+
+/* Returns false when the broker went away, which ends an idle worker. */
+static bool receive_session(void)
+{
+	char byte;
+	ssize_t n;
+	int fd;
+
+	do {
+		n = file_message_receive(WORKER_CONTROL_FD, &byte, sizeof(byte), 0, &fd);
+	} while (n < 0 && (errno == EINTR || errno == EAGAIN));
+	if (n <= 0)
+		return false;
+	if (fd < 0)
+		fail("no session in the broker's message");
+	if (fd != WORKER_SESSION_FD)
+		fail("the session has an unexpected number");
+	return true;
+}
+
+/* Loads the files of a folder; the last one's result. What was found sound once still is. */
+static enum plugin_result load_plugins(char *const *files)
+{
+	enum plugin_result result = PLUGIN_LOADED;
+	char path[512];
+
+	for (; *files; files++) {
+		struct nn_error err = { "" };
+		struct guard_call call;
+
+		snprintf(path, sizeof(path), SANDBOX_PLUGINS "/%s", *files);
+		guard_begin(&call, *files, "loading");
+		result = plugin_load(path, &err);
+		guard_end(&call);
+		if (result != PLUGIN_LOADED)
+			log_warning("%s: %s", *files, err.message);
+	}
+	return result;
+}
+
+static void on_alarm(int signal)
+{
+	(void)signal;
+	_exit(WORKER_EXIT_SLOW);
+}
+
+/* Constructors run here: in the sandbox, and with few more system calls than later. */
+static void add_plugins(char *const *files, bool probe)
+{
+	enum plugin_result result;
+
+	/* The first process of a namespace does not die of a signal without a handler. */
+	if (probe && signal(SIGALRM, on_alarm) != SIG_ERR)
+		alarm(WORKER_PROBE_S);
+	sandbox_seal_for_plugins();
+	result = load_plugins(files);
+	if (probe)
+		_exit(result == PLUGIN_LOADED ? 0 :
+		      result == PLUGIN_WAITS ? WORKER_EXIT_WAITS : WORKER_EXIT_REFUSED);
+}
+
+void worker_main(char *const *args)
+{
+	const char *text = args[0], *folder = text ? args[1] : NULL;
+	const char ready = WORKER_READY;
+	struct worker_options options;
+	struct worker w;
+
+	if (!text || !worker_options_parse(text, &options)) {
+		log_error("%s is started by nnacceld only", WORKER_NAME);
+		_exit(WORKER_EXIT_FAILURE);
+	}
+	log_to_relay();
+	log_set_level(options.log_level);
+	prctl(PR_SET_NAME, WORKER_NAME);
+	if (close_range(WORKER_SESSION_FD, ~0U, 0))
+		fail("close_range");
+	sandbox_enter(&options, folder);
+	if (!server_init(&w.server, WORKER_SESSION_FD, !options.no_slot_cache,
+			 options.cache ? WORKER_CONTROL_FD : -1) ||
+	    signal(SIGPIPE, SIG_IGN) == SIG_ERR || !digest_init())
+		fail("server");
+	w.server.models.lazy = options.lazy;
+	start_threads(&w);
+	if (folder && options.plugin_s && !options.probe) {
+		errno = guard_start(options.plugin_s);
+		if (errno)
+			fail("guard");
+	}
+	sandbox_stop_processes();
+	if (folder)
+		add_plugins(args + 2, options.probe);
+	sandbox_seal();
+
+	if (write(WORKER_CONTROL_FD, &ready, 1) != 1 || !receive_session())
+		_exit(0);
+	if (!options.cache)
+		close(WORKER_CONTROL_FD);
+	if (!server_attach(&w.server))
+		_exit(WORKER_EXIT_FAILURE);
+	pthread_barrier_wait(&w.barrier);
+	server_run(&w.server);
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What tells one build of a program from another.
+ */
+#define _GNU_SOURCE
+#include <elf.h>
+#include <link.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kit/build_id.h"
+
+#define BUILD_ID_BYTES ((BUILD_ID_TEXT - 1) / 2)
+
+struct id {
+	bool found;
+	uint8_t bytes[BUILD_ID_BYTES];
+};
+
+static size_t align4(size_t n)
+{
+	return (n + 3) & ~(size_t)3;
+}
+
+/* Looks for the GNU build id among one segment's notes. */
+static void read_notes(const uint8_t *notes, size_t size, struct id *id)
+{
+	ElfW(Nhdr) head;
+
+	while (size >= sizeof(head)) {
+		size_t name, whole;
+
+		memcpy(&head, notes, sizeof(head));
+		name = sizeof(head) + align4(head.n_namesz);
+		whole = name + align4(head.n_descsz);
+		if (whole > size)
+			return;
+		if (head.n_type == NT_GNU_BUILD_ID && head.n_namesz == sizeof("GNU") &&
+		    !memcmp(notes + sizeof(head), "GNU", sizeof("GNU")) &&
+		    head.n_descsz >= BUILD_ID_BYTES) {
+			memcpy(id->bytes, notes + name, BUILD_ID_BYTES);
+			id->found = true;
+			return;
+		}
+		notes += whole;
+		size -= whole;
+	}
+}
+
+/* The first object is the program; the others are not asked. */
+static int read_object(struct dl_phdr_info *object, size_t size, void *id)
+{
+	(void)size;
+	for (int i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+
+		if (segment->p_type == PT_NOTE)
+			read_notes((const uint8_t *)(object->dlpi_addr + segment->p_vaddr),
+				   segment->p_memsz, id);
+	}
+	return 1;
+}
+
+bool build_id(char text[BUILD_ID_TEXT])
+{
+	struct id id = { false };
+
+	dl_iterate_phdr(read_object, &id);
+	if (!id.found)
+		strcpy(text, "unidentified");
+	for (size_t i = 0; id.found && i < BUILD_ID_BYTES; i++)
+		sprintf(text + 2 * i, "%02x", id.bytes[i]);
+	return id.found;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What tells one build of a program from another.
+ */
+#ifndef NN_KIT_BUILD_ID_H
+#define NN_KIT_BUILD_ID_H
+
+#include <stdbool.h>
+
+#define BUILD_ID_TEXT 17
+
+/*
+ * The start of this program's build id, which the linker wrote, in hexadecimal. False: the linker
+ * wrote none, and the text is "unidentified".
+ */
+bool build_id(char text[BUILD_ID_TEXT]);
+
+#endif /* NN_KIT_BUILD_ID_H */

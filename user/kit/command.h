@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A fetched command: what NNACCEL_SESSION_FETCH wrote, checked in full before
+ * anything of it is used.
+ */
+#ifndef NN_KIT_COMMAND_H
+#define NN_KIT_COMMAND_H
+
+#include <stdbool.h>
+
+#include <linux/nnaccel.h>
+#include <nnaccel/status.h>
+
+/* A command and its arrays, all inside the buffer that was parsed. */
+struct command {
+	const struct nnaccel_cmd *head;
+	const struct nnaccel_grant *grants;	/* head->num_grants */
+	const struct nnaccel_arg *inputs;	/* head->num_inputs */
+	const struct nnaccel_arg *outputs;	/* head->num_outputs */
+	const struct nnaccel_cmd_role *roles;	/* head->num_roles */
+	const void *attributes;			/* head->attributes_size bytes, to be decoded */
+};
+
+/*
+ * Parses `size` bytes, 8-byte aligned: counts, ranges inside grants, outputs in
+ * writable ones, indices. NN_OK or NN_GENERAL_FAILURE: the kernel sends no such
+ * command. head is valid (but not checked) as soon as size holds one.
+ */
+enum nn_status command_parse(const void *buffer, size_t size, struct command *command,
+			     struct nn_error *err);
+
+/* A status as it travels to the client: those above the HAL's become one of the HAL's. */
+uint32_t command_status(enum nn_status status);
+
+#endif /* NN_KIT_COMMAND_H */

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Packets that may carry a file.
+ */
+#include <string.h>
+#include <sys/socket.h>
+
+#include "kit/file_message.h"
+
+/* Room for one file. */
+union file_room {
+	char buffer[CMSG_SPACE(sizeof(int))];
+	struct cmsghdr align;
+};
+
+bool file_message_send(int socket, const void *bytes, size_t size, int file)
+{
+	union file_room room = { { 0 } };
+	struct iovec data = { .iov_base = (void *)bytes, .iov_len = size };
+	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1 };
+	struct cmsghdr *part;
+
+	if (file >= 0) {
+		message.msg_control = room.buffer;
+		message.msg_controllen = sizeof(room.buffer);
+		part = CMSG_FIRSTHDR(&message);
+		part->cmsg_level = SOL_SOCKET;
+		part->cmsg_type = SCM_RIGHTS;
+		part->cmsg_len = CMSG_LEN(sizeof(file));
+		memcpy(CMSG_DATA(part), &file, sizeof(file));
+	}
+	return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)size;
+}
+
+ssize_t file_message_receive(int socket, void *bytes, size_t size, int flags, int *file)
+{
+	union file_room room;
+	struct iovec data = { .iov_base = bytes, .iov_len = size };
+	struct msghdr message = {
+		.msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = room.buffer,
+		.msg_controllen = sizeof(room.buffer),
+	};
+	ssize_t n = recvmsg(socket, &message, flags);
+	const struct cmsghdr *part = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+
+	*file = -1;
+	if (part && part->cmsg_type == SCM_RIGHTS && part->cmsg_len == CMSG_LEN(sizeof(*file)))
+		memcpy(file, CMSG_DATA(part), sizeof(*file));
+	return n;
+}

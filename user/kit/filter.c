@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The system calls that a worker may make. Any other ends the process, but for
+ * those that its C library tries and can do without.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <seccomp.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <linux/nnaccel.h>
+
+#include "kit/filter.h"
+#include "kit/log.h"
+#include "kit/worker.h"
+
+#define MAX_CONDITIONS 2
+
+/* A call that is allowed where all its conditions hold. */
+struct rule {
+	int call;
+	unsigned int num_conditions;
+	struct scmp_arg_cmp conditions[MAX_CONDITIONS];
+};
+
+#define ANY(name) { .call = SCMP_SYS(name) }
+#define IF(name, ...) { .call = SCMP_SYS(name), \
+	.num_conditions = sizeof((struct scmp_arg_cmp[]){ __VA_ARGS__ }) / \
+			  sizeof(struct scmp_arg_cmp), \
+	.conditions = { __VA_ARGS__ } }
+#define ARG(n, value) { (n), SCMP_CMP_EQ, (value), 0 }
+#define WITHOUT(n, bits) { (n), SCMP_CMP_MASKED_EQ, (bits), 0 }
+#define ONLY(n, bits, among) { (n), SCMP_CMP_MASKED_EQ, (among), (bits) }
+
+static const struct rule rules[] = {
+	/* The session, the log, the broker. */
+	IF(ioctl, ARG(0, WORKER_SESSION_FD), ARG(1, NNACCEL_SESSION_ATTACH)),
+	IF(ioctl, ARG(0, WORKER_SESSION_FD), ARG(1, NNACCEL_SESSION_FETCH)),
+	IF(ioctl, ARG(0, WORKER_SESSION_FD), ARG(1, NNACCEL_SESSION_COMMIT)),
+	IF(ioctl, ARG(0, WORKER_SESSION_FD), ARG(1, NNACCEL_SESSION_SLOT)),
+	IF(ioctl, ARG(0, WORKER_SESSION_FD), ARG(1, NNACCEL_SESSION_SYNC)),
+	IF(ioctl, ARG(0, WORKER_SESSION_FD), ARG(1, NNACCEL_SESSION_FORMAT)),
+	IF(write, ARG(0, STDERR_FILENO)),
+	IF(writev, ARG(0, STDERR_FILENO)),
+	IF(write, ARG(0, WORKER_CONTROL_FD)),
+	IF(recvmsg, ARG(0, WORKER_CONTROL_FD)),
+	IF(close, ARG(0, WORKER_CONTROL_FD)),
+	IF(close, ARG(0, WORKER_FILE_FD)),
+
+	/* Memory, never executable. */
+	IF(mmap, WITHOUT(2, PROT_EXEC)),
+	IF(mprotect, WITHOUT(2, PROT_EXEC)),
+	ANY(munmap),
+	ANY(mremap),
+	ANY(madvise),
+	ANY(brk),
+
+	/* Threads that are there already, and time. The first two: some may just begin. */
+	ANY(rseq),
+	ANY(set_robust_list),
+	ANY(futex),
+	ANY(sched_yield),
+	ANY(sched_getaffinity),
+	ANY(clock_gettime),
+	ANY(getrandom),
+	ANY(sysinfo),		/* qsort() asks for it when its array is no longer small */
+	ANY(restart_syscall),
+
+	/* Signals: handlers, and what abort() does to this process. */
+	ANY(rt_sigreturn),
+	ANY(rt_sigprocmask),
+	ANY(rt_sigaction),
+	ANY(sigaltstack),
+	ANY(getpid),
+	ANY(gettid),
+
+	ANY(exit),
+	ANY(exit_group),
+};
+
+/* What dlopen() takes besides, and what the next filter takes. */
+static const struct rule plugin_rules[] = {
+	IF(openat, ONLY(2, O_RDONLY, O_ACCMODE | O_CREAT | O_TMPFILE)),
+	ANY(read),
+	ANY(pread64),
+	ANY(fstat),
+	ANY(newfstatat),
+	ANY(close),
+	IF(mmap, ONLY(2, PROT_EXEC, PROT_EXEC | PROT_WRITE), WITHOUT(3, MAP_ANONYMOUS)),
+	IF(prctl, ARG(0, PR_SET_NO_NEW_PRIVS)),
+	ANY(seccomp),
+};
+
+static int add(scmp_filter_ctx filter, const struct rule *rule)
+{
+	return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, rule->call, rule->num_conditions,
+				      rule->conditions);
+}
+
+/*
+ * glibc's malloc asks the file system how many processors there are, and whether
+ * memory is overcommitted; it takes a refusal for an answer.
+ */
+static int refuse_open(scmp_filter_ctx filter)
+{
+	return seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(openat), 0, NULL);
+}
+
+static int add_all(scmp_filter_ctx filter, const struct rule *list, size_t count)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < count; i++)
+		error = add(filter, &list[i]);
+	return error;
+}
+
+static bool load(bool for_plugins)
+{
+	const struct rule kill_self = IF(tgkill, ARG(0, (scmp_datum_t)getpid()));
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
+	int error;
+
+	if (!filter)
+		return false;
+	error = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+	if (!error)
+		error = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
+	if (!error)
+		error = add_all(filter, rules, sizeof(rules) / sizeof(rules[0]));
+	if (!error)
+		error = add(filter, &kill_self);
+	if (!error)
+		error = for_plugins ? add_all(filter, plugin_rules,
+					      sizeof(plugin_rules) / sizeof(plugin_rules[0])) :
+				      refuse_open(filter);
+	if (!error)
+		error = seccomp_load(filter);
+	if (error)
+		log_error("seccomp: %s", strerror(-error));
+	seccomp_release(filter);
+	return !error;
+}
+
+bool filter_load(void)
+{
+	return load(false);
+}
+
+bool filter_load_for_plugins(void)
+{
+	return load(true);
+}

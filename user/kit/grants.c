@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Granted memory: mappings through the session, kept until the kernel takes the
+ * grant back, and what happens when the file behind one becomes shorter.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "kit/grants.h"
+#include "kit/log.h"
+#include "kit/worker.h"
+
+static struct grants *the_grants;
+
+static int mmap_prot(uint32_t prot)
+{
+	return PROT_READ | (prot & NNACCEL_PROT_WRITE ? PROT_WRITE : 0);
+}
+
+static struct mapping *find_address(struct grants *grants, const void *address)
+{
+	for (struct mapping *m = grants->mappings; m; m = m->next) {
+		if ((uintptr_t)address - (uintptr_t)m->base < m->mapped)
+			return m;
+	}
+	return NULL;
+}
+
+/*
+ * Runs on the thread that touched the memory. That thread does not hold the
+ * lock: nobody touches client memory under it.
+ */
+static void on_bus_error(int signal, siginfo_t *info, void *context)
+{
+	struct grants *grants = the_grants;
+	int saved_errno = errno;
+	struct mapping *m = NULL;
+	void *zeroes = MAP_FAILED;
+
+	(void)signal;
+	(void)context;
+	pthread_mutex_lock(&grants->lock);
+	if (info->si_code == BUS_ADRERR)
+		m = find_address(grants, info->si_addr);
+	if (m) {
+		zeroes = mmap(m->base, m->mapped, mmap_prot(m->prot),
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+		m->stale = true;
+		atomic_store(&m->broken, true);
+	}
+	pthread_mutex_unlock(&grants->lock);
+	if (zeroes == MAP_FAILED) {
+		log_error("bus error");
+		_exit(WORKER_EXIT_BUS_ERROR);
+	}
+	errno = saved_errno;
+}
+
+bool grants_init(struct grants *grants, int session)
+{
+	struct sigaction action = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
+
+	grants->session = session;
+	grants->mappings = NULL;
+	if (pthread_mutex_init(&grants->lock, NULL))
+		return false;
+	the_grants = grants;
+	sigemptyset(&action.sa_mask);
+	return sigaction(SIGBUS, &action, NULL) == 0;
+}
+
+static void let_go_of_others(struct mapping *m)
+{
+	for (uint32_t i = 0; i < NNACCEL_MAX_PLANES; i++) {
+		if (m->others[i])
+			m->others[i]->users--;
+		m->others[i] = NULL;
+	}
+}
+
+/* Unmaps what is stale and unused. What a picture held may be before it in the list. */
+static void sweep(struct grants *grants)
+{
+	struct mapping **link = &grants->mappings;
+	struct mapping *m;
+
+	while ((m = *link)) {
+		if (!m->stale || m->users) {
+			link = &m->next;
+			continue;
+		}
+		*link = m->next;
+		if (m->format.num_planes > 1) {
+			let_go_of_others(m);
+			link = &grants->mappings;
+		}
+		munmap(m->base, m->mapped);
+		free(m);
+	}
+}
+
+/*
+ * A grant's number is used again only after it was forgotten, but another
+ * thread may still be at that: a mapping of another length is the old one's.
+ */
+static struct mapping *find(struct grants *grants, const struct nnaccel_grant *grant)
+{
+	for (struct mapping *m = grants->mappings; m; m = m->next) {
+		if (m->grant == grant->grant && m->prot == grant->prot && !m->stale &&
+		    m->length == grant->length)
+			return m;
+	}
+	return NULL;
+}
+
+/* How a formatted pool lies; false, and errno: the kernel does not say. */
+static bool get_format(const struct grants *grants, struct mapping *m)
+{
+	struct nnaccel_session_format format = { .size = sizeof(format), .grant = m->grant };
+
+	if (!(m->prot & NNACCEL_PROT_FORMATTED))
+		return true;
+	if (ioctl(grants->session, NNACCEL_SESSION_FORMAT, &format))
+		return false;
+	m->format = format.out_format;
+	memcpy(m->planes, format.out_planes, sizeof(m->planes));
+	return true;
+}
+
+static enum nn_status map(struct grants *grants, const struct nnaccel_grant *grant,
+			  struct mapping **mapping, struct nn_error *err);
+
+/* Maps the files of planes that do not lie in the pool's own. */
+static enum nn_status map_others(struct grants *grants, struct mapping *m, struct nn_error *err)
+{
+	enum nn_status status = NN_OK;
+
+	for (uint32_t i = 0; i < m->format.num_planes && !status; i++) {
+		const struct nnaccel_grant *grant = &m->planes[i].grant;
+
+		if (grant->grant == m->grant)
+			continue;
+		m->others[i] = find(grants, grant);
+		if (!m->others[i])
+			status = map(grants, grant, &m->others[i], err);
+		if (status)
+			break;
+		m->others[i]->users++;
+		m->is_foreign |= m->others[i]->is_foreign;
+	}
+	if (status)
+		let_go_of_others(m);
+	return status;
+}
+
+static enum nn_status map(struct grants *grants, const struct nnaccel_grant *grant,
+			  struct mapping **mapping, struct nn_error *err)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct mapping *m = calloc(1, sizeof(*m));
+	enum nn_status status;
+
+	*mapping = NULL;
+	if (!m)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	m->grant = grant->grant;
+	m->prot = grant->prot;
+	m->length = grant->length;
+	m->mapped = (grant->length + page - 1) & ~(page - 1);
+	m->is_foreign = grant->prot & NNACCEL_PROT_SYNC;
+	m->base = MAP_FAILED;
+	if (get_format(grants, m))
+		m->base = mmap(NULL, m->mapped, mmap_prot(m->prot), MAP_SHARED, grants->session,
+			       (off_t)grant->grant << NNACCEL_GRANT_SHIFT);
+	if (m->base == MAP_FAILED) {
+		int error = errno;
+
+		free(m);
+		return nn_fail(err, error == ENOMEM ? NN_RESOURCE_EXHAUSTED_PERSISTENT :
+			       NN_GENERAL_FAILURE, "%llu bytes of memory cannot be mapped: %s",
+			       (unsigned long long)grant->length, strerror(error));
+	}
+	status = map_others(grants, m, err);
+	if (status) {
+		munmap(m->base, m->mapped);
+		free(m);
+		return status;
+	}
+	m->next = grants->mappings;
+	grants->mappings = m;
+	*mapping = m;
+	return NN_OK;
+}
+
+bool mapping_is_broken(struct mapping *mapping)
+{
+	bool broken = atomic_load(&mapping->broken);
+
+	for (uint32_t i = 1; i < mapping->format.num_planes && !broken; i++)
+		broken = mapping->others[i] && atomic_load(&mapping->others[i]->broken);
+	return broken;
+}
+
+enum nn_status grants_get(struct grants *grants, const struct nnaccel_grant *grant,
+			  struct mapping **mapping, struct nn_error *err)
+{
+	enum nn_status status = NN_OK;
+
+	pthread_mutex_lock(&grants->lock);
+	*mapping = find(grants, grant);
+	if (!*mapping)
+		status = map(grants, grant, mapping, err);
+	if (!status)
+		(*mapping)->users++;
+	pthread_mutex_unlock(&grants->lock);
+	return status;
+}
+
+void grants_put(struct grants *grants, struct mapping *mapping)
+{
+	if (!mapping)
+		return;
+	pthread_mutex_lock(&grants->lock);
+	mapping->users--;
+	if (mapping->stale)
+		sweep(grants);
+	pthread_mutex_unlock(&grants->lock);
+}
+
+static enum nn_status sync_one(struct grants *grants, const struct mapping *mapping,
+			       uint32_t flags, struct nn_error *err)
+{
+	struct nnaccel_session_sync sync = {
+		.size = sizeof(sync),
+		.flags = flags,
+		.grant = mapping->grant,
+	};
+
+	while (ioctl(grants->session, NNACCEL_SESSION_SYNC, &sync)) {
+		/* A file's memory is the CPU's; only what is marked is known to be no file. */
+		if (errno == EOPNOTSUPP && !(mapping->prot & NNACCEL_PROT_SYNC))
+			return NN_OK;
+		if (errno != EINTR)
+			return nn_fail(err, NN_GENERAL_FAILURE,
+				       "memory of another driver cannot be reached: %s",
+				       strerror(errno));
+	}
+	return NN_OK;
+}
+
+enum nn_status grants_sync(struct grants *grants, const struct mapping *mapping, uint32_t flags,
+			   struct nn_error *err)
+{
+	enum nn_status status, one;
+
+	status = sync_one(grants, mapping, flags, err);
+	for (uint32_t i = 1; i < mapping->format.num_planes; i++) {
+		if (!mapping->others[i] || (status && !(flags & NNACCEL_SYNC_END)))
+			continue;
+		one = sync_one(grants, mapping->others[i], flags, err);
+		/* What had begun is ended. */
+		if (one && !(flags & NNACCEL_SYNC_END)) {
+			struct nn_error ignored = { "" };
+
+			sync_one(grants, mapping, flags | NNACCEL_SYNC_END, &ignored);
+			while (--i)
+				if (mapping->others[i])
+					sync_one(grants, mapping->others[i],
+						 flags | NNACCEL_SYNC_END, &ignored);
+			return one;
+		}
+		status = status ? status : one;
+	}
+	return status;
+}
+
+void grants_forget(struct grants *grants, uint32_t grant)
+{
+	pthread_mutex_lock(&grants->lock);
+	for (struct mapping *m = grants->mappings; m; m = m->next) {
+		if (m->grant == grant)
+			m->stale = true;
+	}
+	sweep(grants);
+	pthread_mutex_unlock(&grants->lock);
+}

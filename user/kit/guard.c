@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A bound on each call of a plug-in's functions. A thread watches those that are under
+ * way; it sleeps while there are none. A thread that is overdue may still write what its
+ * client gets back, so it is stopped by a signal before the client is told. One that does
+ * not stop, as its plug-in has seen to that, is told of by the end of the worker alone.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/futex.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kit/clock.h"
+#include "kit/guard.h"
+#include "kit/log.h"
+#include "kit/worker.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+
+/* How long a thread may take to stop. */
+#define STOP_NS (SECOND_NS / 2)
+
+static struct {
+	unsigned int bound_s;		/* 0: nobody watches */
+	pthread_mutex_t lock;
+	pthread_cond_t begun;
+	bool sleeps;			/* the thread, until a call begins; under the lock */
+	struct guard_call *calls;	/* likewise */
+	sem_t stopped;
+} guard = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static _Thread_local struct guard_job *current_job;
+
+static struct timespec to_time(uint64_t ns)
+{
+	return (struct timespec){ (time_t)(ns / SECOND_NS), (long)(ns % SECOND_NS) };
+}
+
+/* Never returns to what it interrupted. */
+static void on_stop(int signal)
+{
+	static uint32_t never;
+
+	(void)signal;
+	sem_post(&guard.stopped);
+	for (;;)
+		syscall(SYS_futex, &never, FUTEX_WAIT_PRIVATE, 0, NULL);
+}
+
+static bool stop(const struct guard_call *call)
+{
+	const struct timespec until = to_time(clock_ns() + STOP_NS);
+	int error;
+
+	if (pthread_kill(call->thread, SIGUSR1))
+		return false;
+	do {
+		error = sem_clockwait(&guard.stopped, CLOCK_MONOTONIC, &until) ? errno : 0;
+	} while (error == EINTR);
+	return !error;
+}
+
+/* The thread of the call may hold malloc's lock. */
+__attribute__((noreturn)) static void end_worker(const struct guard_call *call)
+{
+	char reason[256];
+
+	snprintf(reason, sizeof(reason), "%.64s of extension %.128s did not return within %u s: "
+		 "its worker ends", call->function, call->extension, guard.bound_s);
+	log_error("%s", reason);
+	if (call->job && stop(call))
+		call->job->fail(call->job, reason);
+	_exit(WORKER_EXIT_OVERDUE);
+}
+
+/* The call that is due first, or NULL. */
+static const struct guard_call *find_first(void)
+{
+	const struct guard_call *first = guard.calls;
+
+	for (const struct guard_call *call = first; call; call = call->next)
+		if (call->due_ns < first->due_ns)
+			first = call;
+	return first;
+}
+
+/* Where a call of the past was due there may be no call any more: then it sleeps. */
+static void *watch(void *arg)
+{
+	const struct guard_call *first;
+	struct timespec until;
+
+	(void)arg;
+	pthread_mutex_lock(&guard.lock);
+	for (;;) {
+		first = find_first();
+		guard.sleeps = !first;
+		if (!first) {
+			pthread_cond_wait(&guard.begun, &guard.lock);
+		} else if (clock_ns() >= first->due_ns) {
+			end_worker(first);
+		} else {
+			until = to_time(first->due_ns);
+			pthread_cond_timedwait(&guard.begun, &guard.lock, &until);
+		}
+	}
+	return NULL;
+}
+
+int guard_start(unsigned int bound_s)
+{
+	const struct sigaction action = { .sa_handler = on_stop };
+	pthread_condattr_t attributes;
+	pthread_t thread;
+	int error;
+
+	if (sem_init(&guard.stopped, 0, 0) || sigaction(SIGUSR1, &action, NULL))
+		return errno;
+	error = pthread_condattr_init(&attributes);
+	if (!error)
+		error = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	if (!error)
+		error = pthread_cond_init(&guard.begun, &attributes);
+	guard.bound_s = bound_s;
+	return error ? error : pthread_create(&thread, NULL, watch, NULL);
+}
+
+void guard_set_job(struct guard_job *job)
+{
+	current_job = job;
+}
+
+void guard_begin(struct guard_call *call, const char *extension, const char *function)
+{
+	if (!guard.bound_s)
+		return;
+	*call = (struct guard_call){
+		.extension = extension,
+		.function = function,
+		.job = current_job,
+		.thread = pthread_self(),
+		.due_ns = clock_ns() + guard.bound_s * SECOND_NS,
+		.link = &guard.calls,
+	};
+	pthread_mutex_lock(&guard.lock);
+	call->next = guard.calls;
+	if (call->next)
+		call->next->link = &call->next;
+	guard.calls = call;
+	if (guard.sleeps) {
+		guard.sleeps = false;
+		pthread_cond_signal(&guard.begun);
+	}
+	pthread_mutex_unlock(&guard.lock);
+}
+
+/* Of a call that is overdue this waits for the lock until the worker has ended. */
+void guard_end(struct guard_call *call)
+{
+	if (!guard.bound_s)
+		return;
+	pthread_mutex_lock(&guard.lock);
+	*call->link = call->next;
+	if (call->next)
+		call->next->link = call->link;
+	pthread_mutex_unlock(&guard.lock);
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The keeper of the compilation cache: its start and its end.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kit/clock.h"
+#include "kit/digest.h"
+#include "kit/file_message.h"
+#include "kit/keeper.h"
+#include "kit/keeper_message.h"
+#include "kit/log.h"
+#include "kit/program.h"
+
+/* A keeper that dies is not started again before that. */
+#define RESTART_NS UINT64_C(10000000000)
+
+/* How long what it keeps may take to the disk in the end. */
+#define END_MS 5000
+
+/* ---- the version ---- */
+
+/* Adds a file's name and bytes; false where it cannot be read. */
+static bool hash_file(struct evp_md_ctx_st *context, const char *folder, const char *name)
+{
+	char path[4096], bytes[8192];
+	ssize_t n = -1;
+	int fd;
+
+	if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path))
+		return false;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	digest_add(context, name, strlen(name) + 1);
+	while (fd >= 0 && (n = read(fd, bytes, sizeof(bytes))) > 0)
+		digest_add(context, bytes, (size_t)n);
+	if (fd >= 0)
+		close(fd);
+	return !n;
+}
+
+/* What plug-ins compute may be in a plan: those that there are, and what is in them. */
+static bool hash_plugins(const struct spawn_plugins *plugins, uint8_t hash[DIGEST_SIZE])
+{
+	struct evp_md_ctx_st *context = digest_init() ? digest_begin() : NULL;
+	bool read = context;
+
+	for (unsigned int i = 0; read && plugins && i < plugins->count; i++)
+		read = hash_file(context, plugins->folder, plugins->files[i]);
+	return digest_end(context, hash) && read;
+}
+
+/*
+ * All that an entry depends on besides its model: what computes, and the plug-ins. Where that
+ * cannot be told from another there is no version, and no cache.
+ */
+static bool describe_version(const struct keeper_options *options, char *text, size_t size)
+{
+	uint8_t hash[DIGEST_SIZE];
+
+	if (!options->identity || !options->identity[0] || !hash_plugins(options->plugins, hash))
+		return false;
+	snprintf(text, size, "1 %s plug-ins %02x%02x%02x%02x%02x%02x%02x%02x", options->identity,
+		 hash[0], hash[1], hash[2], hash[3], hash[4], hash[5], hash[6], hash[7]);
+	return true;
+}
+
+/* ---- the process ---- */
+
+__attribute__((noreturn)) static void execute(const struct keeper *keeper, int socket)
+{
+	const struct keeper_options *o = keeper->options;
+	char bytes[24], per_user[24], level[4], name[] = KEEPER_NAME;
+	char *argv[KEEPER_ARGS + 1] = {
+		[KEEPER_ARG_NAME] = name,
+		[KEEPER_ARG_FOLDER] = (char *)o->folder,
+		[KEEPER_ARG_VERSION] = (char *)keeper->version,
+		[KEEPER_ARG_BYTES] = bytes,
+		[KEEPER_ARG_BYTES_PER_USER] = per_user,
+		[KEEPER_ARG_LOG_LEVEL] = level,
+	};
+	int program = fcntl(keeper->program, F_DUPFD_CLOEXEC, KEEPER_BROKER_FD + 1);
+	char *none[] = { NULL };
+	sigset_t signals;
+
+	socket = fcntl(socket, F_DUPFD_CLOEXEC, KEEPER_BROKER_FD + 1);
+	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)o->plans.bytes);
+	snprintf(per_user, sizeof(per_user), "%llu", (unsigned long long)o->plans.bytes_per_user);
+	snprintf(level, sizeof(level), "%d", (int)o->log_level);
+	sigemptyset(&signals);
+	sigprocmask(SIG_SETMASK, &signals, NULL);
+	if (program >= 0 && socket >= 0 && dup2(socket, KEEPER_BROKER_FD) >= 0 &&
+	    !close_range(KEEPER_BROKER_FD + 1, ~0U, CLOSE_RANGE_CLOEXEC))
+		syscall(SYS_execveat, program, "", argv, none, AT_EMPTY_PATH);
+	log_error("no compilation cache: the keeper's program: %s", strerror(errno));
+	_exit(EXIT_FAILURE);
+}
+
+/* ---- the broker's side ---- */
+
+static bool prepare(struct keeper *keeper)
+{
+	const char *folder = keeper->options->folder;
+
+	keeper->program = program_open(keeper->options->program, KEEPER_PROGRAM);
+	if (keeper->program < 0) {
+		log_warning("no compilation cache: " KEEPER_PROGRAM ": %s", strerror(errno));
+		return false;
+	}
+	if (!describe_version(keeper->options, keeper->version, sizeof(keeper->version))) {
+		log_warning("no compilation cache: this build has no id, or a plug-in "
+			    "cannot be read");
+		return false;
+	}
+	if ((!mkdir(folder, 0700) || errno == EEXIST) && !access(folder, R_OK | W_OK | X_OK))
+		return true;
+	log_warning("no compilation cache: %s: %s", folder, strerror(errno));
+	return false;
+}
+
+static bool start_process(struct keeper *keeper)
+{
+	int sockets[2];
+
+	keeper->started_ns = clock_ns();
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets)) {
+		log_error("no compilation cache: socketpair: %s", strerror(errno));
+		return false;
+	}
+	keeper->pid = fork();
+	if (keeper->pid == 0)
+		execute(keeper, sockets[1]);
+	close(sockets[1]);
+	if (keeper->pid > 0)
+		keeper->pidfd = (int)syscall(SYS_pidfd_open, keeper->pid, 0);
+	if (keeper->pid < 0 || keeper->pidfd < 0) {
+		log_error("no compilation cache: fork: %s", strerror(errno));
+		if (keeper->pid > 0)
+			kill(keeper->pid, SIGKILL);
+		close(sockets[0]);
+		keeper->pid = 0;
+		return false;
+	}
+	keeper->socket = sockets[0];
+	return true;
+}
+
+bool keeper_start(struct keeper *keeper, const struct keeper_options *options)
+{
+	static const struct keeper_options none = { .folder = NULL };
+
+	*keeper = (struct keeper){
+		.options = options, .program = -1, .pidfd = -1, .socket = -1,
+	};
+	if (!options->folder)
+		return false;
+	if (prepare(keeper) && start_process(keeper))
+		return true;
+	keeper->options = &none;
+	return false;
+}
+
+/* Reaps it if it has ended. True: it has, or there was none. */
+static bool reap(struct keeper *keeper)
+{
+	siginfo_t info = { 0 };
+
+	if (keeper->pidfd < 0)
+		return true;
+	if (waitid(P_PIDFD, (id_t)keeper->pidfd, &info, WEXITED | WNOHANG) || !info.si_pid)
+		return false;
+	close(keeper->pidfd);
+	close(keeper->socket);
+	keeper->pidfd = -1;
+	keeper->socket = -1;
+	keeper->pid = 0;
+	if (info.si_code != CLD_EXITED)
+		log_warning("the compilation cache's keeper: killed by signal %d%s", info.si_status,
+			    info.si_status == SIGSYS ? ": a system call that is not allowed" : "");
+	else if (info.si_status)
+		log_warning("the compilation cache's keeper failed");
+	return true;
+}
+
+bool keeper_pass(struct keeper *keeper, int worker, uint32_t uid)
+{
+	return keeper->socket >= 0 && file_message_send(keeper->socket, &uid, sizeof(uid), worker);
+}
+
+bool keeper_revive(struct keeper *keeper)
+{
+	return reap(keeper) && keeper->options->folder &&
+	       clock_ns() - keeper->started_ns >= RESTART_NS && start_process(keeper);
+}
+
+void keeper_stop(struct keeper *keeper)
+{
+	struct pollfd ended = { .fd = keeper->pidfd, .events = POLLIN };
+	const uint32_t end = KEEP_END;
+
+	if (keeper->pidfd >= 0) {
+		/* One that is behind with its work sees the end of the socket instead. */
+		file_message_send(keeper->socket, &end, sizeof(end), -1);
+		shutdown(keeper->socket, SHUT_WR);
+		if (poll(&ended, 1, END_MS) != 1) {
+			log_warning("the compilation cache's keeper does not end: killed");
+			kill(keeper->pid, SIGKILL);
+			poll(&ended, 1, END_MS);
+		}
+		reap(keeper);
+	}
+	if (keeper->program >= 0)
+		close(keeper->program);
+	keeper->program = -1;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the broker, and administrators, say to the keeper of the compilation cache. The broker
+ * passes workers' sockets with the user's id; an administrator connects to a socket in the
+ * keeper's folder and sends packets of the form of workers' requests (cache_message.h).
+ */
+#ifndef NN_KIT_KEEPER_MESSAGE_H
+#define NN_KIT_KEEPER_MESSAGE_H
+
+#include "kit/cache_message.h"
+
+/* The program, and argv[0] of a keeper. */
+#define KEEPER_PROGRAM "nnaccel-keeper"
+#define KEEPER_NAME "nnacceld-keeper"
+
+/* What the broker says to end a keeper at once; what it passes are user ids and files. */
+#define KEEP_END UINT32_MAX
+
+/* Files that a keeper has, besides an empty input and output and its log. */
+#define KEEPER_BROKER_FD 3
+
+/* argv[] of a keeper. */
+enum {
+	KEEPER_ARG_NAME,
+	KEEPER_ARG_FOLDER,
+	KEEPER_ARG_VERSION,		/* that the index is good for */
+	KEEPER_ARG_BYTES,		/* of all plans that are kept; 0: none are */
+	KEEPER_ARG_BYTES_PER_USER,
+	KEEPER_ARG_LOG_LEVEL,
+	KEEPER_ARGS
+};
+
+#define KEEPER_SOCKET "keeper.sock"
+
+/* An administrator's request: forget all of a user, model_size, or of all users. */
+#define CACHE_CLEAR 100
+#define CACHE_ALL_USERS UINT64_MAX
+
+/* As cache_request_parse(), of an administrator. */
+bool cache_clear_parse(const void *data, size_t size, struct cache_request *request);
+
+#endif /* NN_KIT_KEEPER_MESSAGE_H */

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A worker's sandbox: what the process gives up before it reads a byte that a
+ * client wrote. Every step that fails ends the process with a log line.
+ */
+#ifndef NN_KIT_SANDBOX_H
+#define NN_KIT_SANDBOX_H
+
+#include "kit/worker.h"
+
+/* Where a worker finds its plug-ins, the only files there are. */
+#define SANDBOX_PLUGINS "/extensions"
+
+/*
+ * Empties the root but for the folder `plugins` (NULL: none), leaves groups, ids
+ * and capabilities, forbids new privileges and dumps, bounds resources. For the
+ * main thread, before there are others.
+ */
+void sandbox_enter(const struct worker_options *options, const char *plugins);
+
+/* Once all threads run: no more of them. */
+void sandbox_stop_processes(void);
+
+/*
+ * Then: system calls by the filter only. Where plug-ins are to be loaded, the first
+ * comes before them and their constructors, and the second after.
+ */
+void sandbox_seal_for_plugins(void);
+void sandbox_seal(void);
+
+#endif /* NN_KIT_SANDBOX_H */

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Starting a worker: a process in namespaces of its own that executes the
+ * worker's program, and the broker's ends of what connects the two.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kit/file_message.h"
+#include "kit/program.h"
+#include "kit/spawn.h"
+
+/* Longest wait of a worker on its socket, for an answer or for room. */
+#define WORKER_PATIENCE_S 10
+
+#define NAMESPACES (CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | \
+		    CLONE_NEWUTS | CLONE_NEWCGROUP)
+
+static const uint64_t clone_flags[] = {
+	[ISOLATE_USERNS] = CLONE_NEWUSER | NAMESPACES,
+	[ISOLATE_ROOT] = NAMESPACES,
+	[ISOLATE_NONE] = 0,
+};
+
+/* As fork(), with namespaces, a pidfd and a cgroup. */
+static pid_t clone_process(enum isolation isolation, int cgroup, int *pidfd)
+{
+	struct clone_args args = {
+		.flags = CLONE_PIDFD | clone_flags[isolation],
+		.pidfd = (uintptr_t)pidfd,
+		.exit_signal = SIGCHLD,
+	};
+
+	if (cgroup >= 0) {
+		args.flags |= CLONE_INTO_CGROUP;
+		args.cgroup = (uint64_t)cgroup;
+	}
+	return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+}
+
+/* Whether a process can be made so; 0 or an errno. */
+static int probe(enum isolation isolation)
+{
+	siginfo_t info;
+	int pidfd;
+	pid_t pid = clone_process(isolation, -1, &pidfd);
+
+	if (pid < 0)
+		return errno;
+	if (pid == 0)
+		_exit(0);
+	close(pidfd);
+	waitid(P_PID, (id_t)pid, &info, WEXITED);
+	return 0;
+}
+
+bool spawner_init(struct spawner *s)
+{
+	int error, root_error;
+
+	s->program = program_open(s->path, WORKER_PROGRAM);
+	if (s->program < 0) {
+		log_error("%s: %s", s->path ? s->path : WORKER_PROGRAM, strerror(errno));
+		return false;
+	}
+	s->options.isolation = ISOLATE_USERNS;
+	error = probe(ISOLATE_USERNS);
+	if (!error)
+		return true;
+	s->options.isolation = ISOLATE_ROOT;
+	root_error = geteuid() == 0 ? probe(ISOLATE_ROOT) : EPERM;
+	if (!root_error) {
+		log_warning("user namespaces are refused (%s): workers do without, as uid %u",
+			    strerror(error), (unsigned int)s->uid);
+		return true;
+	}
+	s->options.isolation = ISOLATE_NONE;
+	if (s->allow_none) {
+		log_warning("user namespaces are refused (%s): workers are confined by seccomp "
+			    "and resource limits only", strerror(error));
+		return true;
+	}
+	log_error("user namespaces are refused (%s): allow them (user.max_user_namespaces, "
+		  "kernel.unprivileged_userns_clone), run as root, or accept weaker workers "
+		  "with --insecure-no-userns", strerror(error));
+	return false;
+}
+
+/* ---- the child, between clone and exec ---- */
+
+__attribute__((noreturn)) static void child_fail(const char *what)
+{
+	log_error("worker start: %s: %s", what, strerror(errno));
+	_exit(WORKER_EXIT_FAILURE);
+}
+
+/* A copy out of the way of the numbers that the worker's files get. */
+static int move_up(int fd)
+{
+	fd = fcntl(fd, F_DUPFD_CLOEXEC, WORKER_SESSION_FD + 1);
+	if (fd < 0)
+		child_fail("files");
+	return fd;
+}
+
+static void put_at(int fd, int number)
+{
+	if (dup2(fd, number) < 0)
+		child_fail("files");
+}
+
+/* Puts the worker's ends at their numbers; all others are closed by the exec. */
+static void child_files(int control, int log)
+{
+	int null;
+
+	put_at(log, STDERR_FILENO);
+	put_at(control, WORKER_CONTROL_FD);
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null < 0)
+		child_fail("/dev/null");
+	put_at(null, STDIN_FILENO);
+	put_at(null, STDOUT_FILENO);
+}
+
+/*
+ * The user id is not in the new namespace's map until the worker sets another,
+ * so that an exec would take the capabilities that the sandbox is made with.
+ * It stays until then because it may be the only one that can read the program.
+ */
+static void child_keep_capabilities(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3];
+
+	if (syscall(SYS_capget, &head, caps))
+		child_fail("capabilities");
+	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
+		caps[i].inheritable = caps[i].permitted;
+	if (syscall(SYS_capset, &head, caps))
+		child_fail("capabilities");
+	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++) {
+		if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap, 0, 0))
+			child_fail("capabilities");
+	}
+}
+
+/* All that a worker is to know of this environment: how long bursts may spin. */
+static char *spin_bound(void)
+{
+	static const char name[] = "NNACCEL_SPIN_US=";
+
+	for (char **entry = environ; entry && *entry; entry++)
+		if (!strncmp(*entry, name, strlen(name)))
+			return *entry;
+	return NULL;
+}
+
+/* The arguments of worker_main(), which end with a NULL. */
+static void child_arguments(char **argv, const struct spawn_plugins *plugins)
+{
+	if (!plugins)
+		return;
+	*argv++ = (char *)plugins->folder;
+	for (unsigned int i = 0; i < plugins->count && i < WORKER_MAX_PLUGINS; i++)
+		*argv++ = plugins->files[i];
+}
+
+__attribute__((noreturn)) static void child_main(const struct spawner *s, int control, int log,
+						 const struct spawn_plugins *plugins)
+{
+	char name[] = WORKER_NAME, text[WORKER_OPTIONS_TEXT];
+	struct worker_options options = s->options;
+	char *argv[WORKER_MAX_PLUGINS + 4] = { name, text }, *envp[] = { spin_bound(), NULL };
+	int program = move_up(s->program);
+	sigset_t none;
+	ssize_t n;
+	char go;
+
+	child_files(move_up(control), move_up(log));
+	log_to_relay();
+	/* The broker writes the id maps first. */
+	do {
+		n = read(WORKER_CONTROL_FD, &go, 1);
+	} while (n < 0 && errno == EAGAIN);
+	if (n != 1)
+		_exit(0);
+	if (options.isolation == ISOLATE_USERNS)
+		child_keep_capabilities();
+	options.uid = options.isolation == ISOLATE_USERNS ? 0 : s->uid;
+	options.gid = options.isolation == ISOLATE_USERNS ? 0 : s->gid;
+	options.probe = plugins && plugins->probe;
+	worker_options_format(&options, text);
+	child_arguments(argv + 2, plugins);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	syscall(SYS_execveat, program, "", argv, envp, AT_EMPTY_PATH);
+	child_fail("exec");
+}
+
+/* ---- the broker's side ---- */
+
+static bool put_file(pid_t pid, const char *file, const char *text)
+{
+	char path[64];
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = write(fd, text, strlen(text));
+		close(fd);
+	}
+	if (n < 0)
+		log_error("%s: %s", path, strerror(errno));
+	return n >= 0;
+}
+
+/* In its namespace the worker is root of nothing; outside it is spawner.uid. */
+static bool map_ids(const struct spawner *s, pid_t pid)
+{
+	char uids[32], gids[32];
+
+	snprintf(uids, sizeof(uids), "0 %u 1", (unsigned int)s->uid);
+	snprintf(gids, sizeof(gids), "0 %u 1", (unsigned int)s->gid);
+	/* Without privileges a group map needs setgroups() denied first. */
+	if (geteuid() && !put_file(pid, "setgroups", "deny"))
+		return false;
+	return put_file(pid, "gid_map", gids) && put_file(pid, "uid_map", uids);
+}
+
+static bool release_child(const struct spawner *s, const struct spawned *spawned)
+{
+	const char go = 'g';
+
+	if (s->options.isolation == ISOLATE_USERNS && !map_ids(s, spawned->pid))
+		return false;
+	return send(spawned->control, &go, 1, MSG_NOSIGNAL) == 1;
+}
+
+bool spawn_worker(const struct spawner *s, int cgroup, const struct spawn_plugins *plugins,
+		  struct spawned *spawned)
+{
+	const struct timeval patience = { .tv_sec = WORKER_PATIENCE_S };
+	int control[2], log[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control)) {
+		log_error("cannot start a worker: socketpair: %s", strerror(errno));
+		return false;
+	}
+	if (pipe2(log, O_CLOEXEC)) {
+		log_error("cannot start a worker: pipe: %s", strerror(errno));
+		close(control[0]);
+		close(control[1]);
+		return false;
+	}
+	fcntl(log[0], F_SETFL, O_NONBLOCK);
+	/* The keeper of the cache may be slow; then its worker does without. */
+	setsockopt(control[1], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(control[1], SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	spawned->control = control[0];
+	spawned->log = log[0];
+	spawned->pid = clone_process(s->options.isolation, cgroup, &spawned->pidfd);
+	if (spawned->pid == 0) {
+		/* Else the end of a broker that dies now would never show on the other. */
+		close(control[0]);
+		child_main(s, control[1], log[1], plugins);
+	}
+	close(control[1]);
+	close(log[1]);
+	if (spawned->pid < 0) {
+		log_error("cannot start a worker: clone3: %s", strerror(errno));
+	} else if (release_child(s, spawned)) {
+		return true;
+	} else {
+		spawned_kill(spawned);
+		waitid(P_PIDFD, (id_t)spawned->pidfd, &(siginfo_t){ 0 }, WEXITED);
+		close(spawned->pidfd);
+	}
+	close(control[0]);
+	close(log[0]);
+	return false;
+}
+
+bool spawned_pass_session(const struct spawned *spawned, int session)
+{
+	const char byte = 's';
+
+	return file_message_send(spawned->control, &byte, sizeof(byte), session);
+}
+
+void spawned_kill(const struct spawned *spawned)
+{
+	syscall(SYS_pidfd_send_signal, spawned->pidfd, SIGKILL, NULL, 0);
+}

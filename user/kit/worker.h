@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How a worker is started: the sandboxed process that serves one client's session. The
+ * broker executes the worker's program with these files, arguments and limits.
+ */
+#ifndef NN_KIT_WORKER_H
+#define NN_KIT_WORKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "kit/log.h"
+
+/* The program, and argv[0] of a worker. */
+#define WORKER_PROGRAM "nnaccel-worker"
+#define WORKER_NAME "nnacceld-worker"
+
+/* In place of options: the program writes what its plans depend on, and ends. */
+#define WORKER_IDENTIFY "--identify"
+
+/* Longest identity, with its NUL. */
+#define WORKER_IDENTITY 112
+
+/* Plug-ins of a worker. */
+#define WORKER_MAX_PLUGINS 32
+
+/* Files that a worker has, besides an empty input and output and its log. */
+#define WORKER_CONTROL_FD 3	/* seqpacket socket: to the broker, then to the cache's keeper */
+#define WORKER_SESSION_FD 4	/* once received */
+#define WORKER_FILE_FD 5	/* of a kept plan, until it is mapped; where there is a cache */
+
+/* What a worker writes on its control socket when it is sandboxed. */
+#define WORKER_READY 'r'
+
+/* Exit codes. 0: the context is gone, or the broker went before there was one. */
+enum {
+	WORKER_EXIT_FAILURE = 1,	/* with a log line */
+	WORKER_EXIT_BUS_ERROR = 2,
+	WORKER_EXIT_REFUSED = 3,	/* a probe: the last plug-in is refused */
+	WORKER_EXIT_WAITS = 4,		/* a probe: it needs an extension that is not there */
+	WORKER_EXIT_SLOW = 5,		/* a probe: it did not end within WORKER_PROBE_S */
+	WORKER_EXIT_OVERDUE = 6,	/* a plug-in's function took too long; with a log line */
+};
+
+/* The longest that the plug-ins of a probe may take. */
+#define WORKER_PROBE_S 10
+
+/* How a worker is kept apart from everything else. */
+enum isolation {
+	/* Own user, pid, mount, net, ipc, uts and cgroup namespaces. */
+	ISOLATE_USERNS = 0,
+	/* The same without a user namespace; needs root, which the worker gives up. */
+	ISOLATE_ROOT = 1,
+	/* No namespace, and the file system stays reachable but for seccomp. */
+	ISOLATE_NONE = 2,
+};
+
+/* What the broker tells a worker, as its argv[1]. */
+struct worker_options {
+	enum isolation isolation;
+	enum log_level log_level;
+	uid_t uid;			/* to run as, in the worker's user namespace */
+	gid_t gid;
+	uint64_t max_memory;		/* bytes of private memory, 0: unbounded */
+	bool no_slot_cache;		/* bursts map their memory for each execution */
+	bool lazy;			/* models are compiled at their first execution */
+	bool cache;			/* there is a keeper of the compilation cache */
+	bool probe;			/* load the plug-ins and end: see WORKER_EXIT_REFUSED */
+	unsigned int plugin_s;		/* that a plug-in's function may take, 0: unbounded */
+};
+
+#define WORKER_OPTIONS_TEXT 96
+
+void worker_options_format(const struct worker_options *options, char text[WORKER_OPTIONS_TEXT]);
+bool worker_options_parse(const char *text, struct worker_options *options);
+
+#endif /* NN_KIT_WORKER_H */
