@@ -436,7 +436,7 @@ static void place_weights(struct compiled *c, const char *next)
 static bool pack_weights(struct compiler *k)
 {
 	struct compiled *c = k->c;
-	void *memory = pages_alloc(c->packed_size);
+	void *memory = pages_alloc_all(c->packed_size);
 
 	if (!memory)
 		return false;

@@ -10,6 +10,9 @@
 
 #define HUGE_PAGE ((size_t)2 << 20)
 #define PAGE ((size_t)4096)
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 static size_t rounded(size_t size)
 {
@@ -42,6 +45,16 @@ void *pages_alloc(size_t size)
 		return map_aligned(size);
 	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	return memory == MAP_FAILED ? NULL : memory;
+}
+
+void *pages_alloc_all(size_t size)
+{
+	void *memory = pages_alloc(size);
+
+	/* Where the kernel cannot, the pages come when they are written. */
+	if (memory)
+		madvise(memory, rounded(size ? size : 1), MADV_POPULATE_WRITE);
+	return memory;
 }
 
 void *pages_zeros(size_t size)

@@ -9,6 +9,9 @@
 
 /* Zeroed memory, aligned to 64 bytes at least; NULL: there is none. */
 void *pages_alloc(size_t size);
+
+/* The same for what is written as a whole at once: all pages in one call, not one by one. */
+void *pages_alloc_all(size_t size);
 void pages_free(void *memory, size_t size);
 
 /* Zeroes that take no memory and cannot be written, freed in the same way. */

@@ -2,6 +2,9 @@
 /*
  * CONV_2D with constant filters as a matrix product: of the input as it lies
  * where the window is one pixel, else of windows that are copied side by side.
+ * Of floats, of many channels, the taps of the filter are parts of the product:
+ * only what is partly outside the image is copied, and what is wholly outside is
+ * not multiplied.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +22,15 @@ enum { X, FILTER, BIAS };
 #define MIN_BLOCK_ROWS 14
 #define CHUNK 16			/* bytes that are copied at a time */
 #define MAX_FEW 256			/* bytes that are not worth a call of memcpy() */
+#define MIN_PART 16			/* channels of a tap that is worth a part of its own */
+#define MAX_PARTS 64
 
 struct conv {
 	struct nn_gemm gemm;
 	struct nn_window window;
 	struct nn_image in;
 	bool direct;			/* the windows are the input's pixels */
+	bool in_parts;			/* each tap of the windows is read where it lies */
 	size_t copy_size;		/* bytes of windows, in the scratch memory */
 	uint8_t padding;		/* each byte of an element outside the image */
 };
@@ -59,16 +65,19 @@ static void set_product(struct conv *c, size_t columns)
 /* What the product tells of the rest. */
 static void set_ready(struct conv *c, struct nn_ready *ready)
 {
-	size_t max_rows;
+	size_t max_rows, copied;
 
 	c->direct &= nn_gemm_takes_rows(&c->gemm);
+	c->in_parts = !c->direct && c->gemm.is_float && c->gemm.rows > 1 && c->in.c >= MIN_PART &&
+		      c->window.h.filter <= MAX_PARTS / c->window.w.filter;
 	c->padding = c->gemm.is_float ? 0 : (uint8_t)(c->gemm.a_zero ^ c->gemm.a_flip);
 	max_rows = (c->direct ? BLOCK_BYTES : COPY_BYTES) / (c->gemm.depth * c->gemm.element) /
 		   MIN_BLOCK_ROWS * MIN_BLOCK_ROWS;
 	nn_gemm_divide(&c->gemm, ready->threads,
 		       max_rows < MIN_BLOCK_ROWS ? MIN_BLOCK_ROWS : max_rows);
 	ready->packed_size = nn_gemm_packed_size(&c->gemm, ready->isa);
-	c->copy_size = c->direct ? 0 : (c->gemm.block_rows * c->gemm.a_stride * c->gemm.element +
+	copied = c->in_parts ? MIN_BLOCK_ROWS : c->gemm.block_rows;
+	c->copy_size = c->direct ? 0 : (copied * c->gemm.a_stride * c->gemm.element +
 					CHUNK + 63) / 64 * 64;
 	ready->scratch_size = c->copy_size + nn_gemm_scratch(&c->gemm, ready->isa);
 	ready->tasks = c->gemm.row_blocks * c->gemm.column_blocks;
@@ -262,6 +271,120 @@ static void copy_windows(const struct conv *c, const char *in, size_t first, siz
 	}
 }
 
+/* Some output pixels that follow one another, which may go on in the next line or image. */
+struct pixels {
+	size_t count;
+	int64_t x[MIN_BLOCK_ROWS];	/* where the window begins */
+	int64_t y[MIN_BLOCK_ROWS];
+	const float *image[MIN_BLOCK_ROWS];
+	bool one_line;
+};
+
+static void find_pixels(const struct conv *c, const float *in, size_t first, size_t count,
+			struct pixels *p)
+{
+	const struct nn_axis *h = &c->window.h, *w = &c->window.w;
+	size_t x = first % w->out, y = first / w->out % h->out;
+
+	in += first / w->out / h->out * c->in.h * c->in.w * c->in.c;
+	p->count = count;
+	p->one_line = x + count <= w->out;
+	for (size_t i = 0; i < count; i++) {
+		p->x[i] = (int64_t)(x * w->stride) - w->head;
+		p->y[i] = (int64_t)(y * h->stride) - h->head;
+		p->image[i] = in;
+		if (++x < w->out)
+			continue;
+		x = 0;
+		if (++y < h->out)
+			continue;
+		y = 0;
+		in += (size_t)c->in.h * c->in.w * c->in.c;
+	}
+}
+
+/* The pixel of the tap at row `i` and column `j` of a window. NULL: outside the image. */
+static const float *tap_of(const struct conv *c, const struct pixels *p, size_t pixel, uint32_t i,
+			   uint32_t j)
+{
+	int64_t y = p->y[pixel] + (int64_t)i * c->window.h.dilation;
+	int64_t x = p->x[pixel] + (int64_t)j * c->window.w.dilation;
+
+	if (y < 0 || y >= c->in.h || x < 0 || x >= c->in.w)
+		return NULL;
+	return p->image[pixel] + ((size_t)y * c->in.w + (size_t)x) * c->in.c;
+}
+
+/* The part of a tap: where it lies, or a copy with 0 for what is outside. False: all is. */
+static bool find_part(const struct conv *c, const struct pixels *p, uint32_t i, uint32_t j,
+		      float *copy, struct nn_gemm_part *part)
+{
+	size_t channels = c->in.c, inside = 0;
+
+	part->first = (i * c->window.w.filter + j) * channels;
+	part->count = channels;
+	part->a = tap_of(c, p, 0, i, j);
+	part->stride = c->window.w.stride * channels;
+	if (p->one_line && part->a && tap_of(c, p, p->count - 1, i, j))
+		return true;
+	for (size_t k = 0; k < p->count; k++)
+		inside += tap_of(c, p, k, i, j) != NULL;
+	if (!inside)
+		return false;
+	part->a = copy + part->first;
+	part->stride = c->gemm.depth;
+	for (size_t k = 0; k < p->count; k++) {
+		const float *tap = tap_of(c, p, k, i, j);
+		float *to = copy + part->first + k * part->stride;
+
+		if (tap)
+			memcpy(to, tap, channels * sizeof(*to));
+		else
+			memset(to, 0, channels * sizeof(*to));
+	}
+	return true;
+}
+
+/* Taps that follow one another in memory are one part. */
+static size_t find_parts(const struct conv *c, const struct pixels *p, float *copy,
+			 struct nn_gemm_part *parts)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < c->window.h.filter; i++) {
+		for (uint32_t j = 0; j < c->window.w.filter; j++) {
+			struct nn_gemm_part *last = count ? &parts[count - 1] : NULL, next;
+
+			if (!find_part(c, p, i, j, copy, &next))
+				continue;
+			if (last && last->a + last->count == next.a &&
+			    last->stride == next.stride && last->first + last->count == next.first)
+				last->count += next.count;
+			else
+				parts[count++] = next;
+		}
+	}
+	return count;
+}
+
+static void run_parts(const struct nn_kernel_call *call, uint32_t task, void *scratch)
+{
+	const struct conv *c = call->ready->state;
+	const struct nn_gemm *g = &c->gemm;
+	struct nn_gemm_part parts[MAX_PARTS];
+	size_t row = task / g->column_blocks * g->block_rows, end = row + g->block_rows, rows;
+	struct pixels pixels;
+
+	if (end > g->rows)
+		end = g->rows;
+	for (; row < end; row += rows) {
+		rows = end - row < MIN_BLOCK_ROWS ? end - row : MIN_BLOCK_ROWS;
+		find_pixels(c, call->inputs[X], row, rows, &pixels);
+		nn_gemm_run_parts(call->ready, g, row, rows, task % g->column_blocks, parts,
+				  find_parts(c, &pixels, scratch, parts), call->outputs[0]);
+	}
+}
+
 static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 {
 	const struct conv *c = call->ready->state;
@@ -270,6 +393,8 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 	size_t first = row_block * g->block_rows, left = g->rows - first;
 	const char *in = call->inputs[X], *a = scratch;
 
+	if (c->in_parts)
+		return run_parts(call, task, scratch);
 	if (c->direct)
 		a = in + first * g->depth * c->gemm.element;
 	else

@@ -247,6 +247,46 @@ void nn_gemm_pack(struct nn_run *r, const struct nn_gemm *g, const struct nn_isa
 
 /* ---- Running ---- */
 
+/* A block of columns. */
+struct block {
+	const char *panels;
+	size_t first;
+	size_t columns;
+};
+
+static struct block block_of(const struct nn_ready *ready, const struct nn_gemm *g,
+			     uint32_t column_block)
+{
+	size_t first = column_block * g->block_columns, left = g->columns - first;
+
+	return (struct block){
+		.panels = (const char *)ready->packed + panels_size(g, ready->isa, first),
+		.first = first,
+		.columns = left < g->block_columns ? left : g->block_columns,
+	};
+}
+
+void nn_gemm_run_parts(const struct nn_ready *ready, const struct nn_gemm *g, size_t row,
+		       size_t rows, uint32_t column_block, const struct nn_gemm_part *parts,
+		       size_t num_parts, void *c)
+{
+	const struct block b = block_of(ready, g, column_block);
+	const struct nn_gemm_f32 gemm = {
+		.rows = rows,
+		.columns = b.columns,
+		.depth = g->depth,
+		.parts = parts,
+		.num_parts = num_parts,
+		.panels = (const void *)b.panels,
+		.c = (float *)c + row * g->columns + b.first,
+		.c_stride = g->columns,
+		.low = g->low,
+		.high = g->high,
+	};
+
+	ready->isa->gemm_f32(&gemm);
+}
+
 static void run_f32(const struct nn_ready *ready, const struct nn_gemm *g, size_t rows,
 		    size_t columns, const void *panels, const void *a, void *c)
 {
@@ -292,17 +332,14 @@ static void run_q8(const struct nn_ready *ready, const struct nn_gemm *g, size_t
 void nn_gemm_run(const struct nn_ready *ready, const struct nn_gemm *g, uint32_t row_block,
 		 uint32_t column_block, const void *a, void *c, void *scratch)
 {
-	size_t row = row_block * g->block_rows, column = column_block * g->block_columns;
-	size_t rows = g->rows - row, columns = g->columns - column;
-	const char *panels = (const char *)ready->packed + panels_size(g, ready->isa, column);
-	char *to = (char *)c + (row * g->columns + column) * g->element;
+	const struct block b = block_of(ready, g, column_block);
+	size_t row = row_block * g->block_rows, rows = g->rows - row;
+	char *to = (char *)c + (row * g->columns + b.first) * g->element;
 
 	if (rows > g->block_rows)
 		rows = g->block_rows;
-	if (columns > g->block_columns)
-		columns = g->block_columns;
 	if (g->is_float)
-		run_f32(ready, g, rows, columns, panels, a, to);
+		run_f32(ready, g, rows, b.columns, b.panels, a, to);
 	else
-		run_q8(ready, g, rows, columns, panels, a, to, scratch);
+		run_q8(ready, g, rows, b.columns, b.panels, a, to, scratch);
 }

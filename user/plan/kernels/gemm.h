@@ -63,6 +63,11 @@ size_t nn_gemm_scratch(const struct nn_gemm *g, const struct nn_isa *isa);
 void nn_gemm_run(const struct nn_ready *ready, const struct nn_gemm *g, uint32_t row_block,
 		 uint32_t column_block, const void *a, void *c, void *scratch);
 
+/* The same of floats for `rows` rows from `row` on, whose elements lie in parts. */
+void nn_gemm_run_parts(const struct nn_ready *ready, const struct nn_gemm *g, size_t row,
+		       size_t rows, uint32_t column_block, const struct nn_gemm_part *parts,
+		       size_t num_parts, void *c);
+
 /* Floats of packed panels, whose layout struct nn_gemm_f32 tells. */
 size_t nn_gemm_panels_f32(const struct nn_isa *isa, size_t columns, size_t depth);
 

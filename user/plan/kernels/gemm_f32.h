@@ -69,36 +69,43 @@ static inline ALWAYS_INLINE TARGET void row_f32(int vectors, const struct nn_gem
 
 /* `rows` of a times one panel of `vectors`; both constants, so that nothing is left of the loops. */
 static inline ALWAYS_INLINE TARGET void tile_f32(int rows, int vectors,
-						 const struct nn_gemm_f32 *g, const float *a,
-						 const float *w, float *c, size_t columns)
+						 const struct nn_gemm_f32 *g, size_t row,
+						 const float *panel, float *c, size_t columns)
 {
-	const size_t stride = g->a_stride, depth = g->depth;
-	/* Every third row has a pointer: the others are one index away. */
-	const float *base[(ROWS + 2) / 3];
+	const struct nn_gemm_part whole = { g->a, g->a_stride, 0, g->depth };
+	const struct nn_gemm_part *part = g->parts ? g->parts : &whole;
 	VF acc[ROWS][NN_PANEL_VECTORS];
 
-	UNROLL
-	for (int i = 0; i < rows; i += 3)
-		base[i / 3] = a + (size_t)i * stride;
 	UNROLL
 	for (int i = 0; i < rows; i++)
 		UNROLL
 		for (int v = 0; v < vectors; v++)
-			acc[i][v] = LOAD(w + v * LANES);
-	for (size_t k = 0; k < depth; k++) {
-		VF b[NN_PANEL_VECTORS];
+			acc[i][v] = LOAD(panel + v * LANES);
+	for (size_t left = g->parts ? g->num_parts : 1; left > 0; left--, part++) {
+		const size_t stride = part->stride, depth = part->count;
+		const float *a = part->a + row * stride;
+		const float *w = panel + part->first * (size_t)(vectors * LANES);
+		/* Every third row has a pointer: the others are one index away. */
+		const float *base[(ROWS + 2) / 3];
 
-		w += vectors * LANES;
 		UNROLL
-		for (int v = 0; v < vectors; v++)
-			b[v] = LOAD(w + v * LANES);
-		UNROLL
-		for (int i = 0; i < rows; i++) {
-			const VF x = SPLAT(base[i / 3][(size_t)(i % 3) * stride + k]);
+		for (int i = 0; i < rows; i += 3)
+			base[i / 3] = a + (size_t)i * stride;
+		for (size_t k = 0; k < depth; k++) {
+			VF b[NN_PANEL_VECTORS];
 
+			w += vectors * LANES;
 			UNROLL
 			for (int v = 0; v < vectors; v++)
-				acc[i][v] = MADD(x, b[v], acc[i][v]);
+				b[v] = LOAD(w + v * LANES);
+			UNROLL
+			for (int i = 0; i < rows; i++) {
+				const VF x = SPLAT(base[i / 3][(size_t)(i % 3) * stride + k]);
+
+				UNROLL
+				for (int v = 0; v < vectors; v++)
+					acc[i][v] = MADD(x, b[v], acc[i][v]);
+			}
 		}
 	}
 	UNROLL
@@ -108,17 +115,17 @@ static inline ALWAYS_INLINE TARGET void tile_f32(int rows, int vectors,
 
 #define TILE_F32(rows, vectors)								\
 static TARGET void tile_f32_##rows##_##vectors(const struct nn_gemm_f32 *g,		\
-					       const float *a, const float *w, float *c,	\
+					       size_t row, const float *w, float *c,	\
 					       size_t columns)				\
 {											\
 	if (rows == 1 && g->one_row)							\
-		row_f32(vectors, g, a, w, c, columns);					\
+		row_f32(vectors, g, g->a, w, c, columns);				\
 	else										\
-		tile_f32(rows, vectors, g, a, w, c, columns);				\
+		tile_f32(rows, vectors, g, row, w, c, columns);				\
 }
 TILES(TILE_F32)
 
-typedef void tile_f32_fn(const struct nn_gemm_f32 *g, const float *a, const float *w, float *c,
+typedef void tile_f32_fn(const struct nn_gemm_f32 *g, size_t row, const float *w, float *c,
 			 size_t columns);
 
 #define TILE_F32_ENTRY(rows, vectors) { rows, vectors, tile_f32_##rows##_##vectors },
@@ -138,8 +145,7 @@ static void panel_f32(const struct nn_gemm_f32 *g, uint32_t vectors, const float
 		if (tiles_f32[t].vectors != vectors)
 			continue;
 		for (; g->rows - row >= tiles_f32[t].rows; row += tiles_f32[t].rows)
-			tiles_f32[t].fn(g, g->a + row * g->a_stride, w, c + row * g->c_stride,
-					columns);
+			tiles_f32[t].fn(g, row, w, c + row * g->c_stride, columns);
 	}
 }
 

@@ -17,6 +17,17 @@
 #define NN_PANEL_VECTORS 2
 
 /*
+ * Elements [first, first + count) of the depth, where the rows of a do not lie in one piece.
+ * What no part has is 0 in all rows, and is not multiplied.
+ */
+struct nn_gemm_part {
+	const float *a;			/* row 0 */
+	size_t stride;			/* elements from row to row */
+	size_t first;
+	size_t count;
+};
+
+/*
  * c = clamp(a * b + bias), b and bias packed. Panels are of 2 * lanes columns;
  * the last one is of `lanes` where no more are left. A float panel is the bias
  * of its columns, then a row of columns for each element of depth.
@@ -28,6 +39,8 @@ struct nn_gemm_f32 {
 	size_t depth;
 	const float *a;
 	size_t a_stride;		/* elements from row to row */
+	const struct nn_gemm_part *parts;	/* instead of a, unless NULL; not with one_row */
+	size_t num_parts;
 	const float *panels;
 	float *c;
 	size_t c_stride;

@@ -116,7 +116,7 @@ static bool convolve(uint32_t groups)
 {
 	uint32_t x = any_image(), in[16], count = 3, oh, ow;
 	uint32_t fh = chance(2) ? 1 : pick(1, 4), fw = chance(2) ? fh : pick(1, 4);
-	uint32_t dilation = groups == 1 && chance(4) ? 2 : 1;
+	uint32_t dilation = groups == 1 && chance(4) ? pick(2, 5) : 1;
 	uint32_t channels = groups * pick(1, groups > 1 ? 20 : 80);
 	struct layout l = layout_of(&g.operands[x], chance(4));
 

@@ -160,6 +160,11 @@ for kind in ALL:
     case(f"fully connected {t} of 4 dimensions, relu, no bias",
          fully(kind, shape=(2, 3, 2, 8), activation=RELU, no_bias=True))
     case(f"fully connected {t} kept dimensions", fully(kind, shape=(2, 3, 8), keep=True))
+# Taps that are read where they lie, that are copied, and that are outside of all windows.
+case("conv float32 of 20 channels", conv(FLOAT32, n=2, size=19, ci=20))
+case("conv float32 of 20 channels, stride 2", conv(FLOAT32, n=2, size=20, ci=20, stride=2))
+case("conv float32 of 20 channels, dilation 12",
+     conv(FLOAT32, n=2, size=33, ci=20, co=40, dilation=12))
 case("conv int8 per channel", conv(INT8, True))
 case("conv int8 per channel, stride 2, relu6", conv(INT8, True, stride=2, activation=RELU6))
 case("conv float32 groups", conv(FLOAT32, groups=2))
