@@ -297,7 +297,7 @@ test_link = @mkdir -p $(@D); $(show) \
 	$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ldflags) $(call rpath,/../lib) -L$(BUILD)/lib
 
 $(BUILD)/tests/runtime_%_test: $(obj)/user/tests/runtime_%_test.o $(test_lib) $(libnn) $(call archive,model)
-	$(test_link) -lneuralnetworks $(if $(libhw),-lnativewindow) -lcmocka -lm
+	$(test_link) -lneuralnetworks $(if $(libhw),-lnativewindow) -lnnaccel -lcmocka -lm
 $(BUILD)/tests/hal_runtime_%_test: $(obj)/user/tests/hal_runtime_%_test.o $(test_lib) $(libnn) \
 		$(call archive,model)
 	$(test_link) -lneuralnetworks -lcmocka -lm

@@ -16,6 +16,9 @@
 /* A buffer whose size is open begins with as much of a page as makes whole elements. */
 #define FIRST_CAPACITY 4096
 
+/* Places of a device's table at first. */
+#define FIRST_BUFFERS 16
+
 struct nna_buffer {
 	struct nna_device *device;
 	atomic_uint users;		/* the handle, and each execution in flight */
@@ -133,7 +136,7 @@ static struct nna_buffer *buffer_find(struct nna_device *device, uint32_t token)
 	struct nna_buffer *b = NULL;
 
 	pthread_mutex_lock(&device->buffers_lock);
-	if (token && token <= device->num_buffers)
+	if (token && token <= device->buffers_size)
 		b = device->buffers[token - 1];
 	if (b)
 		atomic_fetch_add_explicit(&b->users, 1, memory_order_relaxed);
@@ -141,25 +144,33 @@ static struct nna_buffer *buffer_find(struct nna_device *device, uint32_t token)
 	return b;
 }
 
-/* Gives the buffer a token: an index that is free, from 1. */
+/* Under buffers_lock. Twice as many places as before; false: no memory. */
+static bool grow_table(struct nna_device *device)
+{
+	uint32_t before = device->buffers_size, size = before ? 2 * before : FIRST_BUFFERS;
+	struct nna_buffer **buffers = realloc(device->buffers, size * sizeof(*buffers));
+
+	if (!buffers)
+		return false;
+	memset(buffers + before, 0, (size - before) * sizeof(*buffers));
+	device->buffers = buffers;
+	device->buffers_size = size;
+	return true;
+}
+
+/* Gives the buffer a token: the first index that is free, from 1. */
 static bool publish(struct nna_buffer *b)
 {
 	struct nna_device *device = b->device;
-	struct nna_buffer **buffers;
-	uint32_t i = 0;
+	uint32_t i;
 
 	pthread_mutex_lock(&device->buffers_lock);
-	while (i < device->num_buffers && device->buffers[i])
+	i = device->first_free;
+	while (i < device->buffers_size && device->buffers[i])
 		i++;
-	if (i == device->num_buffers) {
-		buffers = realloc(device->buffers, (i + 1) * sizeof(*buffers));
-		if (buffers) {
-			device->buffers = buffers;
-			device->num_buffers++;
-		}
-	}
-	if (i < device->num_buffers) {
+	if (i < device->buffers_size || grow_table(device)) {
 		device->buffers[i] = b;
+		device->first_free = i + 1;
 		b->token = i + 1;
 	}
 	pthread_mutex_unlock(&device->buffers_lock);
@@ -176,6 +187,8 @@ void nna_buffer_free(struct nna_buffer *buffer)
 	if (buffer->token) {
 		pthread_mutex_lock(&device->buffers_lock);
 		device->buffers[buffer->token - 1] = NULL;
+		if (device->first_free > buffer->token - 1)
+			device->first_free = buffer->token - 1;
 		pthread_mutex_unlock(&device->buffers_lock);
 	}
 	buffer_put(buffer);

@@ -61,7 +61,7 @@ static void drop_pool(const struct nna_device *device, uint32_t pool)
 		ioctl(device->fd, NNACCEL_DESTROY, &d);
 }
 
-static enum nn_status ask_cached(const struct nna_device *device, struct nnaccel_prepare_cached *p,
+static enum nn_status ask_cached(struct nna_device *device, struct nnaccel_prepare_cached *p,
 				 struct nn_error *err)
 {
 	char message[NNACCEL_MAX_MESSAGE] = "";
@@ -71,13 +71,14 @@ static enum nn_status ask_cached(const struct nna_device *device, struct nnaccel
 	p->size = sizeof(*p);
 	p->message = (uintptr_t)message;
 	p->message_size = sizeof(message);
+	nna_device_expect_worker(device);
 	error = ioctl(device->fd, NNACCEL_PREPARE_CACHED, p) ? errno : 0;
 	return nna_call_verdict(device, "prepare from cache", error, past, p->out_status, message,
 				err);
 }
 
 /* The kernel's model keeps the data file's pool, which keeps the file and its lock. */
-static enum nn_status load(const struct nna_device *device, const struct nna_cache *cache,
+static enum nn_status load(struct nna_device *device, const struct nna_cache *cache,
 			   const struct nna_cache_files *files,
 			   const struct nna_prepare_options *options, uint32_t *id,
 			   struct nn_error *err)

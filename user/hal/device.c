@@ -21,16 +21,23 @@ struct nna_device *nna_device_get(struct nna_device *device)
 
 void nna_device_put(struct nna_device *device)
 {
+	struct nna_extensions *extensions;
+
 	if (atomic_fetch_sub_explicit(&device->users, 1, memory_order_acq_rel) != 1)
 		return;
 	nna_watcher_destroy(&device->watcher);
 	close(device->fd);
-	free(device->extensions);
+	while ((extensions = device->extensions)) {
+		device->extensions = extensions->older;
+		free(extensions->list);
+		free(extensions);
+	}
 	pthread_mutex_destroy(&device->bursts_lock);
 	pthread_mutex_destroy(&device->buffers_lock);
 	pthread_mutex_destroy(&device->info_lock);
 	pthread_mutex_destroy(&device->memories_lock);
 	free(device->buffers);
+	free(device->memories);
 	free(device);
 }
 
@@ -88,6 +95,7 @@ enum nn_status nna_device_open(const char *path, struct nna_device **device, str
 		return status;
 	}
 	atomic_init(&d->users, 1);
+	atomic_init(&d->worker, 1);
 	pthread_mutex_init(&d->info_lock, NULL);
 	pthread_mutex_init(&d->memories_lock, NULL);
 	pthread_mutex_init(&d->bursts_lock, NULL);
@@ -174,31 +182,69 @@ static enum nn_status query_info(const struct nna_device *device, struct nn_devi
 	return status ? status : nn_device_info_decode(&answer, size, info, err);
 }
 
+/* Under info_lock. A list that is the same as the last is that one. */
 static enum nn_status query_extensions(struct nna_device *device, struct nn_error *err)
 {
+	struct nna_extensions *e, *last = device->extensions;
 	uint32_t size = NNACCEL_MAX_QUERY;
-	void *answer = malloc(size);
 	enum nn_status status;
 
-	if (!answer)
+	e = calloc(1, sizeof(*e) + size);
+	if (!e)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "extensions: out of memory");
-	status = query(device, NNACCEL_QUERY_EXTENSIONS, "extensions", answer, &size, err);
+	status = query(device, NNACCEL_QUERY_EXTENSIONS, "extensions", e->answer, &size, err);
+	if (!status && last && size == last->size && !memcmp(e->answer, last->answer, size)) {
+		free(e);
+		return NN_OK;
+	}
 	if (!status)
-		status = nn_device_extensions_decode(answer, size, &device->extensions,
-						     &device->num_extensions, err);
-	free(answer);
-	return status;
+		status = nn_device_extensions_decode(e->answer, size, &e->list, &e->count, err);
+	if (status) {
+		free(e);
+		return status;
+	}
+	e->size = size;
+	e->older = last;
+	device->extensions = e;
+	return NN_OK;
+}
+
+void nna_device_expect_worker(struct nna_device *device)
+{
+	struct nnaccel_info info;
+
+	if (!get_info(device, "device info", &info, NULL) &&
+	    info.engine == NNACCEL_ENGINE_PENDING)
+		atomic_fetch_add(&device->worker, 1);
+}
+
+/*
+ * Under info_lock: whether the engine is to be asked for what the `of`th worker said, 0: none.
+ * Where there is no engine, what is known stays.
+ */
+static bool is_outdated(struct nna_device *device, uint32_t of)
+{
+	if (!of)
+		return true;
+	nna_device_expect_worker(device);
+	return of != atomic_load(&device->worker) && nna_device_status(device) == NNA_AVAILABLE;
 }
 
 enum nn_status nna_device_get_info(struct nna_device *device, struct nn_device_info *info,
 				   struct nn_error *err)
 {
 	enum nn_status status = NN_OK;
+	struct nn_device_info answer;
+	uint32_t worker;
 
 	pthread_mutex_lock(&device->info_lock);
-	if (!device->has_info) {
-		status = query_info(device, &device->info, err);
-		device->has_info = !status;
+	if (is_outdated(device, device->info_of)) {
+		worker = atomic_load(&device->worker);
+		status = query_info(device, &answer, err);
+		if (!status) {
+			device->info = answer;
+			device->info_of = worker;
+		}
 	}
 	if (!status)
 		*info = device->info;
@@ -211,13 +257,18 @@ enum nn_status nna_device_get_extensions(struct nna_device *device,
 					 uint32_t *count, struct nn_error *err)
 {
 	enum nn_status status = NN_OK;
+	uint32_t worker;
 
 	pthread_mutex_lock(&device->info_lock);
-	if (!device->extensions)
+	if (is_outdated(device, device->extensions_of)) {
+		worker = atomic_load(&device->worker);
 		status = query_extensions(device, err);
+		if (!status)
+			device->extensions_of = worker;
+	}
 	if (!status) {
-		*extensions = device->extensions;
-		*count = device->num_extensions;
+		*extensions = device->extensions->list;
+		*count = device->extensions->count;
 	}
 	pthread_mutex_unlock(&device->info_lock);
 	return status;

@@ -5,13 +5,15 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "hal.h"
+
+/* Lists that the memories of a device are in at first. */
+#define FIRST_LISTS 16
 
 struct nna_memory *nna_memory_get(struct nna_memory *memory)
 {
@@ -28,7 +30,6 @@ static struct nna_memory *memory_new(struct nna_device *device, uint64_t size, i
 		return NULL;
 	m->device = nna_device_get(device);
 	atomic_init(&m->users, 1);
-	m->fd = -1;
 	m->prot = prot;
 	m->size = size;
 	pthread_mutex_init(&m->map_lock, NULL);
@@ -39,36 +40,88 @@ static struct nna_memory *memory_new(struct nna_device *device, uint64_t size, i
 static void memory_delete(struct nna_memory *m)
 {
 	if (m->map)
-		munmap(m->map, m->offset + m->size);
-	if (m->fd >= 0)
-		close(m->fd);
+		munmap(m->map, m->size);
 	pthread_mutex_destroy(&m->map_lock);
 	nna_device_put(m->device);
 	free(m);
 }
 
-/* Under memories_lock. */
+/* Where the list of a pool begins. Under memories_lock, with a table that is there. */
+static struct nna_memory **list_of(struct nna_device *device, uint32_t pool)
+{
+	return &device->memories[pool & (device->memories_size - 1)];
+}
+
+/* Under memories_lock. Without memory the lists get longer; false: there are none yet. */
+static bool make_lists(struct nna_device *device)
+{
+	uint32_t before = device->memories_size, size = before ? 2 * before : FIRST_LISTS;
+	struct nna_memory **old = device->memories, **lists, *m;
+
+	if (device->num_memories < before)
+		return true;
+	lists = calloc(size, sizeof(struct nna_memory *));
+	if (!lists)
+		return before;
+	device->memories = lists;
+	device->memories_size = size;
+	for (uint32_t i = 0; i < before; i++) {
+		while ((m = old[i])) {
+			old[i] = m->next;
+			m->next = *list_of(device, m->pool);
+			*list_of(device, m->pool) = m;
+		}
+	}
+	free(old);
+	return true;
+}
+
+/* Under memories_lock, after make_lists(). */
 static void link_memory(struct nna_memory *m)
 {
-	m->next = m->device->memories;
-	if (m->next)
-		m->next->previous = m;
-	m->device->memories = m;
+	struct nna_memory **list = list_of(m->device, m->pool);
+
+	m->next = *list;
+	*list = m;
+	m->device->num_memories++;
 }
 
 /* Under memories_lock. Tells whether no other memory has the pool. */
 static bool unlink_memory(struct nna_memory *m)
 {
-	if (m->next)
-		m->next->previous = m->previous;
-	if (m->previous)
-		m->previous->next = m->next;
-	else
-		m->device->memories = m->next;
-	for (const struct nna_memory *other = m->device->memories; other; other = other->next)
-		if (other->pool == m->pool)
-			return false;
-	return true;
+	struct nna_memory **at = list_of(m->device, m->pool);
+	bool shared = false;
+
+	for (; *at != m; at = &(*at)->next)
+		shared |= (*at)->pool == m->pool;
+	*at = m->next;
+	for (; *at && !shared; at = &(*at)->next)
+		shared = (*at)->pool == m->pool;
+	m->device->num_memories--;
+	return !shared;
+}
+
+/*
+ * Makes a memory's pool by an ioctl() whose result `id` points to; 0, or an errno. The pool of an
+ * import may be one that another memory has: it must not be destroyed meanwhile.
+ */
+static int make_pool(struct nna_memory *m, unsigned long request, void *argument,
+		     const uint32_t *id)
+{
+	struct nna_device *device = m->device;
+	int error = 0;
+
+	pthread_mutex_lock(&device->memories_lock);
+	if (!make_lists(device)) {
+		error = ENOMEM;
+	} else if (ioctl(device->fd, request, argument)) {
+		error = errno;
+	} else {
+		m->pool = *id;
+		link_memory(m);
+	}
+	pthread_mutex_unlock(&device->memories_lock);
+	return error;
 }
 
 void nna_memory_put(struct nna_memory *memory)
@@ -98,21 +151,14 @@ enum nn_status nna_memory_alloc(struct nna_device *device, uint64_t size,
 {
 	struct nnaccel_pool_alloc a = { .size = sizeof(a), .length = size };
 	struct nna_memory *m;
-	int error = 0;
+	int error;
 
 	if (!size)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "memory: length 0");
 	m = memory_new(device, size, PROT_READ | PROT_WRITE);
 	if (!m)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "memory: out of memory");
-	pthread_mutex_lock(&device->memories_lock);
-	if (ioctl(device->fd, NNACCEL_POOL_ALLOC, &a)) {
-		error = errno;
-	} else {
-		m->pool = a.out_id;
-		link_memory(m);
-	}
-	pthread_mutex_unlock(&device->memories_lock);
+	error = make_pool(m, NNACCEL_POOL_ALLOC, &a, &a.out_id);
 	if (error) {
 		memory_delete(m);
 		return nna_fail_errno(device, "memory", error, err);
@@ -121,26 +167,9 @@ enum nn_status nna_memory_alloc(struct nna_device *device, uint64_t size,
 	return NN_OK;
 }
 
-static int import_pool(struct nna_memory *m)
+static uint32_t pool_prot(int prot)
 {
-	struct nnaccel_pool_import i = {
-		.size = sizeof(i),
-		.fd = m->fd,
-		.prot = NNACCEL_PROT_READ | (m->prot & PROT_WRITE ? NNACCEL_PROT_WRITE : 0),
-		.offset = m->file_offset,
-		.length = m->offset + m->size,
-	};
-	int error = 0;
-
-	pthread_mutex_lock(&m->device->memories_lock);
-	if (ioctl(m->device->fd, NNACCEL_POOL_IMPORT, &i)) {
-		error = errno;
-	} else {
-		m->pool = i.out_id;
-		link_memory(m);
-	}
-	pthread_mutex_unlock(&m->device->memories_lock);
-	return error;
+	return NNACCEL_PROT_READ | (prot & PROT_WRITE ? NNACCEL_PROT_WRITE : 0);
 }
 
 /* What the kernel refused to import is memory that the device cannot reach: no mistake in a call. */
@@ -155,7 +184,14 @@ static enum nn_status fail_import(const struct nna_device *device, const char *w
 enum nn_status nna_memory_import(struct nna_device *device, int fd, int prot, uint64_t offset,
 				 uint64_t size, struct nna_memory **memory, struct nn_error *err)
 {
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t before = offset % (uint64_t)sysconf(_SC_PAGESIZE);
+	struct nnaccel_pool_import i = {
+		.size = sizeof(i),
+		.fd = fd,
+		.prot = pool_prot(prot),
+		.offset = offset - before,
+		.length = before + size,
+	};
 	struct nna_memory *m;
 	int error;
 
@@ -168,48 +204,15 @@ enum nn_status nna_memory_import(struct nna_device *device, int fd, int prot, ui
 	m = memory_new(device, size, prot);
 	if (!m)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "memory: out of memory");
-	m->offset = offset % page;
-	m->file_offset = offset - m->offset;
-	m->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	error = m->fd < 0 ? errno : import_pool(m);
+	m->is_imported = true;
+	m->offset = before;
+	error = make_pool(m, NNACCEL_POOL_IMPORT, &i, &i.out_id);
 	if (error) {
 		memory_delete(m);
 		return fail_import(device, "memory", error, err);
 	}
 	*memory = m;
 	return NN_OK;
-}
-
-static int import_formatted(struct nna_memory *m, const struct nna_format *format)
-{
-	struct nnaccel_pool_import_formatted i = {
-		.size = sizeof(i),
-		.fd = m->fd,
-		.prot = NNACCEL_PROT_READ | (m->prot & PROT_WRITE ? NNACCEL_PROT_WRITE : 0),
-		.offset = format->offset,
-		.modifier = format->modifier,
-		.fourcc = format->fourcc,
-		.width = format->width,
-		.height = format->height,
-		.stride = format->stride,
-	};
-	int error = 0;
-
-	for (uint32_t k = 0; k < NNACCEL_MAX_PLANES - 1 && format->planes[k].stride; k++) {
-		i.planes[k].fd = format->planes[k].fd;
-		i.planes[k].stride = format->planes[k].stride;
-		i.planes[k].offset = format->planes[k].offset;
-	}
-	pthread_mutex_lock(&m->device->memories_lock);
-	if (ioctl(m->device->fd, NNACCEL_POOL_IMPORT_FORMATTED, &i)) {
-		error = errno;
-	} else {
-		m->pool = i.out_id;
-		m->size = i.out_length;
-		link_memory(m);
-	}
-	pthread_mutex_unlock(&m->device->memories_lock);
-	return error;
 }
 
 static enum nn_status fail_formatted(const struct nna_device *device,
@@ -238,14 +241,31 @@ enum nn_status nna_memory_import_formatted(struct nna_device *device, int fd, in
 					   const struct nna_format *format,
 					   struct nna_memory **memory, struct nn_error *err)
 {
+	struct nnaccel_pool_import_formatted i = {
+		.size = sizeof(i),
+		.fd = fd,
+		.prot = pool_prot(prot),
+		.offset = format->offset,
+		.modifier = format->modifier,
+		.fourcc = format->fourcc,
+		.width = format->width,
+		.height = format->height,
+		.stride = format->stride,
+	};
 	struct nna_memory *m = memory_new(device, 0, prot);
 	int error;
 
 	if (!m)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "memory: out of memory");
+	for (uint32_t k = 0; k < NNACCEL_MAX_PLANES - 1 && format->planes[k].stride; k++) {
+		i.planes[k].fd = format->planes[k].fd;
+		i.planes[k].stride = format->planes[k].stride;
+		i.planes[k].offset = format->planes[k].offset;
+	}
+	m->is_imported = true;
 	m->is_formatted = true;
-	m->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	error = m->fd < 0 ? errno : import_formatted(m, format);
+	error = make_pool(m, NNACCEL_POOL_IMPORT_FORMATTED, &i, &i.out_id);
+	m->size = i.out_length;
 	if (error) {
 		memory_delete(m);
 		return fail_formatted(device, format, error, err);
@@ -276,20 +296,17 @@ enum nn_status nna_memory_export(struct nna_memory *memory, int *fd, struct nn_e
 /* Under map_lock. */
 static enum nn_status make_map(struct nna_memory *m, struct nn_error *err)
 {
-	int fd = m->fd, error = 0;
 	enum nn_status status;
+	int fd, error = 0;
 	void *map;
 
-	if (fd < 0) {
-		status = nna_memory_export(m, &fd, err);
-		if (status)
-			return status;
-	}
-	map = mmap(NULL, m->offset + m->size, m->prot, MAP_SHARED, fd, (off_t)m->file_offset);
+	status = nna_memory_export(m, &fd, err);
+	if (status)
+		return status;
+	map = mmap(NULL, m->size, m->prot, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED)
 		error = errno;
-	if (fd != m->fd)
-		close(fd);
+	close(fd);
 	if (error)
 		return nna_fail_errno(m->device, "mapping of memory", error, err);
 	m->map = map;
@@ -300,13 +317,14 @@ void *nna_memory_map(struct nna_memory *memory, struct nn_error *err)
 {
 	void *map = NULL;
 
-	if (memory->is_formatted) {
-		nn_fail(err, NN_INVALID_ARGUMENT, "mapping of memory: it is a picture");
+	if (memory->is_imported) {
+		nn_fail(err, NN_INVALID_ARGUMENT,
+			"mapping of memory: it was imported: map its file");
 		return NULL;
 	}
 	pthread_mutex_lock(&memory->map_lock);
 	if (memory->map || !make_map(memory, err))
-		map = (char *)memory->map + memory->offset;
+		map = memory->map;
 	pthread_mutex_unlock(&memory->map_lock);
 	return map;
 }

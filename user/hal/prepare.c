@@ -195,7 +195,7 @@ static void recall_model(const struct nna_device *device, struct sent_model *sen
 	free(sent->pools);
 }
 
-static enum nn_status ask_supported(const struct nna_device *device, const struct sent_model *sent,
+static enum nn_status ask_supported(struct nna_device *device, const struct sent_model *sent,
 				    uint8_t *flags, uint32_t count, struct nn_error *err)
 {
 	char message[NNACCEL_MAX_MESSAGE] = "";
@@ -211,6 +211,7 @@ static enum nn_status ask_supported(const struct nna_device *device, const struc
 		.message_size = sizeof(message),
 	};
 
+	nna_device_expect_worker(device);
 	if (ioctl(device->fd, NNACCEL_SUPPORTED, &s))
 		return nna_fail_errno(device, "supported operations", errno, err);
 	if (s.out_status)
@@ -301,7 +302,7 @@ static bool wants_keep(const struct nna_prepare_options *options)
 	return options->keep || (text && !strcmp(text, "1"));
 }
 
-static enum nn_status ask_prepare(const struct nna_device *device, struct nnaccel_prepare *p,
+static enum nn_status ask_prepare(struct nna_device *device, struct nnaccel_prepare *p,
 				  struct nn_error *err)
 {
 	char message[NNACCEL_MAX_MESSAGE] = "";
@@ -311,11 +312,12 @@ static enum nn_status ask_prepare(const struct nna_device *device, struct nnacce
 	p->size = sizeof(*p);
 	p->message = (uintptr_t)message;
 	p->message_size = sizeof(message);
+	nna_device_expect_worker(device);
 	error = ioctl(device->fd, NNACCEL_PREPARE, p) ? errno : 0;
 	return nna_call_verdict(device, "prepare", error, past, p->out_status, message, err);
 }
 
-static enum nn_status prepare(const struct nna_device *device, const struct sent_model *sent,
+static enum nn_status prepare(struct nna_device *device, const struct sent_model *sent,
 			      const struct nna_prepare_options *options, uint32_t *id,
 			      struct nn_error *err)
 {

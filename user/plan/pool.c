@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -133,13 +134,32 @@ static void *helper_main(void *arg)
 	return NULL;
 }
 
+/*
+ * In a forked child, which has none of the helpers: it makes its own. Jobs that were in flight are
+ * those of threads that it has not either.
+ */
+static void forget(void)
+{
+	static const pthread_once_t not_yet = PTHREAD_ONCE_INIT;
+
+	memset(pool.jobs, 0, sizeof(pool.jobs));
+	pool.once = not_yet;
+	pool.helpers = 0;
+	pool.sleepers = 0;
+	pool.alone_until = 0;
+}
+
 static void start(void)
 {
+	static bool is_registered;
 	pthread_attr_t attributes;
 	sigset_t all, before;
 	cpu_set_t cpus;
 	uint32_t count;
 
+	if (!is_registered && pthread_atfork(NULL, NULL, forget))
+		return;
+	is_registered = true;
 	if (sched_getaffinity(0, sizeof(cpus), &cpus) || pthread_attr_init(&attributes))
 		return;
 	count = (uint32_t)CPU_COUNT(&cpus) - 1;
@@ -197,7 +217,7 @@ static void close_job(struct job *job)
 
 static bool is_shared(uint32_t count, uint32_t threads)
 {
-	return count > 1 && threads > 1 && pool.helpers &&
+	return count > 1 && threads > 1 && pool_start() > 1 &&
 	       (!atomic_load(&pool.alone_until) || now_ns() >= atomic_load(&pool.alone_until));
 }
 

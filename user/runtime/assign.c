@@ -131,12 +131,12 @@ static int offer_all(const struct graph *graph, const ANeuralNetworksDevice *con
 	uint32_t i, k;
 
 	for (i = 0; i < num_devices; i++) {
-		struct costs costs = { &graph->model, &devices[i]->info, preference, subgraphs };
+		struct costs costs = { &graph->model, device_info(devices[i]), preference, subgraphs };
 		int result = devices[i]->ops->get_supported(devices[i], graph, supported, err);
 
 		/* A device that fails to answer supports nothing. */
 		if (result != ANEURALNETWORKS_NO_ERROR) {
-			rt_log(RT_LOG_WARN, "%s does not say what it supports: %s: %s",
+			nna_log(NNA_LOG_WARN, "%s does not say what it supports: %s: %s",
 			       devices[i]->name, rt_result_name(result), err->message);
 			failure = result;
 			continue;

@@ -26,7 +26,7 @@ static void open_channel(struct prepared *prepared, struct request *request)
 
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		return;
-	rt_log(RT_LOG_WARN, "a step of the burst takes the ordinary path, after %s: %s",
+	nna_log(NNA_LOG_WARN, "a step of the burst takes the ordinary path, after %s: %s",
 	       rt_result_name(result), err.message);
 	request->channel = NULL;
 }

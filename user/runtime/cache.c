@@ -60,7 +60,7 @@ static void make_token(const struct cache_options *cache, const struct step *ste
 		sha256_add(&s, a->data, a->size);
 	}
 	sha256_add(&s, device->name, strlen(device->name));
-	sha256_add(&s, device->info.version, strlen(device->info.version));
+	sha256_add(&s, device_info(device)->version, strlen(device_info(device)->version));
 	sha256_add(&s, &preference, sizeof(preference));
 	sha256_add(&s, &priority, sizeof(priority));
 	sha256_end(&s, token);
@@ -175,9 +175,9 @@ static const char *where(const struct cache_options *cache)
 static void log_late(const char *reason)
 {
 	if (reason[0])
-		rt_log(RT_LOG_WARN, "a cache entry was not saved again: %s", reason);
+		nna_log(NNA_LOG_WARN, "a cache entry was not saved again: %s", reason);
 	else
-		rt_log(RT_LOG_INFO, "a cache entry was saved late");
+		nna_log(NNA_LOG_INFO, "a cache entry was saved late");
 }
 
 /* False: it has to be prepared, and `reason` says why where there is something to be said. */
@@ -188,7 +188,7 @@ static bool load(const struct cache_options *cache, const struct step *step,
 	const ANeuralNetworksDevice *device = step->device;
 	int result;
 
-	if (!open_entry(e, cache, &device->info, 0)) {
+	if (!open_entry(e, cache, device_info(device), 0)) {
 		/* An entry that nobody made yet is as it should be. */
 		if (errno != ENOENT)
 			rt_fail(reason, ANEURALNETWORKS_UNMAPPABLE, "%s: %s", where(cache),
@@ -212,7 +212,7 @@ static int prepare(const struct cache_options *cache, const struct step *step,
 		   struct prepared **prepared, struct nn_error *reason, struct nn_error *err)
 {
 	const ANeuralNetworksDevice *device = step->device;
-	bool is_open = open_entry(e, cache, &device->info, O_CREAT);
+	bool is_open = open_entry(e, cache, device_info(device), O_CREAT);
 	int result;
 
 	if (!is_open)
@@ -234,16 +234,17 @@ int cache_prepare(const struct cache_options *cache, const struct step *step,
 	struct entry e = { .files = { .saved_late = log_late } };
 	int result;
 
-	if (!cache || (cache->fds && step->operations) || !(device->info.model_cache_files || device->info.data_cache_files))
+	if (!cache || (cache->fds && step->operations) ||
+	    !(device_info(device)->model_cache_files || device_info(device)->data_cache_files))
 		return device->ops->prepare(device, &step->graph, options, NULL, prepared, err);
 	make_token(cache, step, options, e.files.token);
 	if (load(cache, step, options, &e, prepared, &not_loaded)) {
-		rt_log(RT_LOG_INFO, "prepared from the cache");
+		nna_log(NNA_LOG_INFO, "prepared from the cache");
 		return ANEURALNETWORKS_NO_ERROR;
 	}
 	result = prepare(cache, step, options, &e, prepared, &not_saved, err);
 	if (not_loaded.message[0] || not_saved.message[0])
-		rt_log(RT_LOG_WARN, "%s: prepared without its cache entry%s%.200s%s%.200s",
+		nna_log(NNA_LOG_WARN, "%s: prepared without its cache entry%s%.200s%s%.200s",
 		       device->name, not_loaded.message[0] ? ": " : "", not_loaded.message,
 		       not_saved.message[0] ? "; not saved: " : "", not_saved.message);
 	return result;

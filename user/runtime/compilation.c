@@ -64,6 +64,7 @@ static int create(const ANeuralNetworksModel *model, const ANeuralNetworksDevice
 		  uint32_t num_devices, ANeuralNetworksCompilation **compilation,
 		  struct nn_error *err)
 {
+	static _Atomic uint64_t last_serial;
 	ANeuralNetworksCompilation *c = calloc(1, sizeof(*c));
 	const ANeuralNetworksDevice *all[DEVICE_MAX];
 	bool is_explicit = devices;
@@ -81,6 +82,7 @@ static int create(const ANeuralNetworksModel *model, const ANeuralNetworksDevice
 		return rt_out_of_memory(err);
 	}
 	c->references = 1;
+	c->serial = ++last_serial;
 	c->model = model_get(model);
 	c->num_devices = num_devices;
 	memcpy(c->devices, devices, num_devices * sizeof(c->devices[0]));
@@ -196,7 +198,7 @@ int compilation_set_cache_files(ANeuralNetworksCompilation *compilation, const i
 				uint32_t num_model, const int *data_fds, uint32_t num_data,
 				const uint8_t *token, struct nn_error *err)
 {
-	const struct nn_device_info *info = &compilation->devices[0]->info;
+	const struct nn_device_info *info = device_info(compilation->devices[0]);
 	uint32_t count;
 	int result = check_mutable(compilation, err), *fds;
 
@@ -332,7 +334,7 @@ static int compile(ANeuralNetworksCompilation *compilation, struct nn_error *err
 		nn_fail(err, NN_GENERAL_FAILURE, "%s", reason.message);
 		return result;
 	}
-	rt_log(RT_LOG_WARN, "compiling for the CPU alone, after %s: %s", rt_result_name(result),
+	nna_log(NNA_LOG_WARN, "compiling for the CPU alone, after %s: %s", rt_result_name(result),
 	       reason.message);
 	rt_log_on_cpu(reason.message);
 	return partition_create(graph, &cpu, 1, &options, cache, &compilation->partition, err);
@@ -348,6 +350,7 @@ int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation *compilation)
 	if (result != ANEURALNETWORKS_NO_ERROR)
 		return rt_end(result, &err);
 	compilation->finished = true;
+	device_refresh();
 	result = compile(compilation, &err);
 	compilation->valid = result == ANEURALNETWORKS_NO_ERROR;
 	return rt_end(result, &err);
@@ -428,7 +431,7 @@ static int get_supported(const ANeuralNetworksModel *model,
 							    &reason);
 
 		if (result != ANEURALNETWORKS_NO_ERROR) {
-			rt_log(RT_LOG_WARN, "%s does not say what it supports: %s: %s",
+			nna_log(NNA_LOG_WARN, "%s does not say what it supports: %s: %s",
 			       devices[i]->name, rt_result_name(result), reason.message);
 			continue;
 		}

@@ -10,6 +10,7 @@
 
 struct ANeuralNetworksCompilation {
 	atomic_uint references;		/* the application, and what was made of it */
+	uint64_t serial;		/* of all compilations of this process, from 1 */
 	const ANeuralNetworksModel *model;
 	const ANeuralNetworksDevice **devices;
 	uint32_t num_devices;

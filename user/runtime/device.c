@@ -17,7 +17,7 @@
 #define LONGEST_PAUSE_NS UINT64_C(5000000000)
 
 /*
- * Devices are written before they are published by `has_accel`, and never afterwards. The lock is
+ * Devices are written before they are published by `has_accel`; later only their facts. The lock is
  * held by whoever looks for the accelerator, and protects when that is done next.
  */
 static struct {
@@ -35,8 +35,8 @@ static struct {
 
 static void log_device(const ANeuralNetworksDevice *device)
 {
-	rt_log(RT_LOG_INFO, "device %s, version %s, feature level %u", device->name,
-	       device->info.version, device->info.feature_level);
+	nna_log(NNA_LOG_INFO, "device %s, version %s, feature level %u", device->name,
+	       device_info(device)->version, device_info(device)->feature_level);
 }
 
 /* Called with the lock held. */
@@ -124,6 +124,12 @@ const ANeuralNetworksDevice *device_at(uint32_t index)
 	return index < list_devices(devices) ? devices[index] : NULL;
 }
 
+void device_refresh(void)
+{
+	if (atomic_load_explicit(&list.has_accel, memory_order_acquire))
+		device_nnaccel_refresh(&list.accel);
+}
+
 const ANeuralNetworksDevice *device_cpu(void)
 {
 	pthread_once(&list.once, open_devices);
@@ -188,7 +194,7 @@ int ANeuralNetworksDevice_getVersion(const ANeuralNetworksDevice *device, const 
 {
 	RT_NOT_NULL(device);
 	RT_NOT_NULL(version);
-	*version = device->info.version;
+	*version = device_info(device)->version;
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
@@ -197,7 +203,7 @@ int ANeuralNetworksDevice_getType(const ANeuralNetworksDevice *device, int32_t *
 {
 	RT_NOT_NULL(device);
 	RT_NOT_NULL(type);
-	*type = device->info.type;
+	*type = device_info(device)->type;
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
@@ -206,7 +212,7 @@ int ANeuralNetworksDevice_getFeatureLevel(const ANeuralNetworksDevice *device,
 {
 	RT_NOT_NULL(device);
 	RT_NOT_NULL(featureLevel);
-	*featureLevel = feature_level_code(device->info.feature_level);
+	*featureLevel = feature_level_code(device_info(device)->feature_level);
 	return ANEURALNETWORKS_NO_ERROR;
 }
 

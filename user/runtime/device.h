@@ -5,6 +5,8 @@
 #ifndef NN_RUNTIME_DEVICE_H
 #define NN_RUNTIME_DEVICE_H
 
+#include <stdatomic.h>
+
 #include <android/NeuralNetworks.h>
 #include <nnaccel/device.h>
 #include <nnaccel/nnaccel.h>
@@ -112,14 +114,33 @@ struct device_ops {
 
 struct accel_handle;
 
-struct ANeuralNetworksDevice {
-	const char *name;
-	const struct device_ops *ops;
-	struct accel_handle *handle;	/* NULL: the CPU */
+/*
+ * What a device says of itself. Never changed or freed: applications have pointers into it. When
+ * another engine serves the device, there are newer ones.
+ */
+struct device_facts {
+	struct device_facts *older;
 	struct nn_device_info info;
 	const struct nn_device_extension *extensions;	/* the device's own */
 	uint32_t num_extensions;
 };
+
+struct ANeuralNetworksDevice {
+	const char *name;
+	const struct device_ops *ops;
+	struct accel_handle *handle;	/* NULL: the CPU */
+	_Atomic(struct device_facts *) facts;	/* the newest */
+};
+
+static inline const struct device_facts *device_facts(const ANeuralNetworksDevice *device)
+{
+	return atomic_load_explicit(&device->facts, memory_order_acquire);
+}
+
+static inline const struct nn_device_info *device_info(const ANeuralNetworksDevice *device)
+{
+	return &device_facts(device)->info;
+}
 
 /*
  * Fill in a device; false where there is none, and err says why. `wait`: for an engine that is just starting, as long
@@ -127,6 +148,10 @@ struct ANeuralNetworksDevice {
  */
 void device_cpu_open(ANeuralNetworksDevice *device);
 bool device_nnaccel_open(ANeuralNetworksDevice *device, bool wait, struct nn_error *err);
+
+/* Asks the engine again what it says of the device, if it may be another than before. */
+void device_nnaccel_refresh(ANeuralNetworksDevice *device);
+void device_refresh(void);
 
 /*
  * All devices in their order, the CPU last. A device that was not there is looked for again, after

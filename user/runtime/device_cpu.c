@@ -315,10 +315,12 @@ static const struct device_ops cpu_ops = {
 void device_cpu_open(ANeuralNetworksDevice *device)
 {
 	const struct nn_performance unit = { 1.0f, 1.0f };
-	struct nn_device_info *info = &device->info;
+	static struct device_facts facts;
+	struct nn_device_info *info = &facts.info;
 	uint32_t i;
 
 	memset(device, 0, sizeof(*device));
+	atomic_init(&device->facts, &facts);
 	device->name = CPU_NAME;
 	device->ops = &cpu_ops;
 	info->magic = NN_DEVICE_MAGIC;

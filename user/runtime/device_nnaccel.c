@@ -312,11 +312,11 @@ static int use(struct accel_prepared *accel, use_fn *fn, void *argument, uint64_
 			break;
 		if (prepare_again(accel, generation, deadline_ns, &again) !=
 		    ANEURALNETWORKS_NO_ERROR) {
-			rt_log(RT_LOG_WARN, "%s: not prepared again: %s", accel->source->name,
+			nna_log(NNA_LOG_WARN, "%s: not prepared again: %s", accel->source->name,
 			       again.message);
 			break;
 		}
-		rt_log(RT_LOG_WARN, "%s: prepared again, after: %s", accel->source->name,
+		nna_log(NNA_LOG_WARN, "%s: prepared again, after: %s", accel->source->name,
 		       reason.message);
 	}
 	if (result != ANEURALNETWORKS_NO_ERROR)
@@ -597,7 +597,7 @@ static void renew_channel(struct accel_prepared *accel, struct channel *channel)
 	nna_memory_free(channel->request.staging);
 	channel->request.staging = NULL;
 	if (nna_burst_create(accel->model, NULL, &channel->burst, &reason)) {
-		rt_log(RT_LOG_WARN, "a burst takes the ordinary path, after: %s", reason.message);
+		nna_log(NNA_LOG_WARN, "a burst takes the ordinary path, after: %s", reason.message);
 		channel->burst = NULL;
 	}
 	channel->generation = accel->generation;
@@ -874,30 +874,65 @@ static const struct device_ops accel_ops = {
 	.allocate = accel_allocate,
 };
 
+static bool is_same(const struct device_facts *a, const struct device_facts *b)
+{
+	return a && a->extensions == b->extensions && a->num_extensions == b->num_extensions &&
+	       !memcmp(&a->info, &b->info, sizeof(a->info));
+}
+
+/* False: the device does not tell, and what was known of it stays. */
+static bool get_facts(ANeuralNetworksDevice *device, struct nna_device *nna, struct nn_error *err)
+{
+	struct device_facts *facts = calloc(1, sizeof(*facts)), *last = atomic_load(&device->facts);
+	enum nn_status status = NN_OUT_OF_MEMORY;
+
+	if (facts)
+		status = nna_device_get_info(nna, &facts->info, err);
+	if (status == NN_OK)
+		status = nna_device_get_extensions(nna, &facts->extensions, &facts->num_extensions,
+						   err);
+	if (status != NN_OK || is_same(last, facts)) {
+		free(facts);
+		return status == NN_OK;
+	}
+	facts->older = last;
+	/* Two threads may both have asked: those of the one that comes second are the newest. */
+	while (!atomic_compare_exchange_weak(&device->facts, &facts->older, facts))
+		;
+	return true;
+}
+
+void device_nnaccel_refresh(ANeuralNetworksDevice *device)
+{
+	const struct device_facts *last = device_facts(device);
+	struct nn_error reason = { "" };
+	struct nna_device *nna;
+
+	if (handle_get(device->handle, &nna, &reason) == ANEURALNETWORKS_NO_ERROR &&
+	    get_facts(device, nna, &reason) && device_facts(device) != last)
+		nna_log(NNA_LOG_INFO, "device %s has another engine, version %s", device->name,
+			device_info(device)->version);
+}
+
 bool device_nnaccel_open(ANeuralNetworksDevice *device, bool wait, struct nn_error *err)
 {
 	static struct accel_handle handle;
 	struct nna_device *nna;
-	enum nn_status status;
 
 	memset(device, 0, sizeof(*device));
 	device->name = NNACCEL_NAME;
 	device->ops = &accel_ops;
 	device->handle = &handle;
 	if (handle_get(&handle, &nna, err) != ANEURALNETWORKS_NO_ERROR) {
-		rt_log(RT_LOG_INFO, "no device %s: %s", NNACCEL_NAME, err->message);
+		nna_log(NNA_LOG_INFO, "no device %s: %s", NNACCEL_NAME, err->message);
 		return false;
 	}
 	if (!wait && nna_device_status(nna) != NNA_AVAILABLE) {
 		nn_fail(err, NN_DEVICE_UNAVAILABLE, "no engine is running");
 		return false;
 	}
-	status = nna_device_get_info(nna, &device->info, err);
-	if (status == NN_OK)
-		status = nna_device_get_extensions(nna, &device->extensions,
-						   &device->num_extensions, err);
-	if (status != NN_OK) {
-		rt_log(RT_LOG_WARN, "device %s is left out for now: %s", NNACCEL_NAME,
+	if (!get_facts(device, nna, err)) {
+		nna_log(NNA_LOG_WARN, "device %s is left out for now: %s", NNACCEL_NAME,
 		       err->message);
 		handle_close(&handle);
 		return false;

@@ -70,7 +70,7 @@ void ANeuralNetworksExecution_free(ANeuralNetworksExecution *execution)
 	if (!execution)
 		return;
 	if (look(execution) == EXECUTION_STARTED) {
-		rt_log(RT_LOG_ERROR, "%s: ignored, the execution runs", __func__);
+		nna_log(NNA_LOG_ERROR, "%s: ignored, the execution runs", __func__);
 		return;
 	}
 	event_put(execution->event);

@@ -59,9 +59,11 @@ static int check_admitted(struct nn_error *err)
 static const struct nn_device_extension *find(const ANeuralNetworksDevice *device,
 					      const char *name)
 {
-	for (uint32_t i = 0; i < device->num_extensions; i++)
-		if (!strcmp(device->extensions[i].name, name))
-			return &device->extensions[i];
+	const struct device_facts *facts = device_facts(device);
+
+	for (uint32_t i = 0; i < facts->num_extensions; i++)
+		if (!strcmp(facts->extensions[i].name, name))
+			return &facts->extensions[i];
 	return NULL;
 }
 

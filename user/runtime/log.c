@@ -1,24 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Result codes and the log: names, mapping from status codes, and lines on
- * stderr as NNACCEL_LOG says.
+ * Result codes: names, mapping from status codes, and lines of the log for calls that fail.
  */
-#define _GNU_SOURCE
 #include "runtime/log.h"
 
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-static const char *const level_names[] = {
-	[RT_LOG_NONE] = "none",
-	[RT_LOG_ERROR] = "error",
-	[RT_LOG_WARN] = "warn",
-	[RT_LOG_INFO] = "info",
-};
 
 static const char *const result_names[] = {
 	[ANEURALNETWORKS_NO_ERROR] = "NO_ERROR",
@@ -54,44 +42,12 @@ static const int results[] = {
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-static enum rt_log_level chosen = RT_LOG_ERROR;
-static pthread_once_t chosen_once = PTHREAD_ONCE_INIT;
-
-static void choose_level(void)
-{
-	const char *name = secure_getenv("NNACCEL_LOG");
-
-	for (size_t i = 0; name && i < ARRAY_SIZE(level_names); i++)
-		if (!strcmp(name, level_names[i]))
-			chosen = i;
-}
-
-static enum rt_log_level chosen_level(void)
-{
-	pthread_once(&chosen_once, choose_level);
-	return chosen;
-}
-
-void rt_log(enum rt_log_level level, const char *format, ...)
-{
-	char line[NN_MESSAGE_SIZE + 128];
-	va_list args;
-
-	if (level > chosen_level())
-		return;
-	va_start(args, format);
-	vsnprintf(line, sizeof(line), format, args);
-	va_end(args);
-	/* One call, so that lines of several threads do not mix. */
-	fprintf(stderr, "nnaccel: %s: %s\n", level_names[level], line);
-}
-
 void rt_log_on_cpu(const char *reason)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 
-	if (chosen_level() >= RT_LOG_ERROR && !atomic_flag_test_and_set(&said))
-		fprintf(stderr, "nnaccel: note: this program computes on the CPU: %s\n", reason);
+	if (!atomic_flag_test_and_set(&said))
+		nna_log(NNA_LOG_NOTE, "this program computes on the CPU: %s", reason);
 }
 
 const char *rt_result_name(int result)
@@ -135,7 +91,7 @@ int rt_fail_status(struct nn_error *err, enum nn_status status)
 int rt_end_call(const char *function, int result, const struct nn_error *err)
 {
 	if (result != ANEURALNETWORKS_NO_ERROR)
-		rt_log(RT_LOG_ERROR, "%s: %s: %s", function, rt_result_name(result),
+		nna_log(NNA_LOG_ERROR, "%s: %s: %s", function, rt_result_name(result),
 		       err->message);
 	return result;
 }

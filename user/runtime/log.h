@@ -1,29 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Result codes and the log: one line on stderr for each call that fails, with
- * its name and the reason. NNACCEL_LOG chooses how much is written.
+ * Result codes, and one line of libnnaccel's log for each call that fails, with its name and the
+ * reason.
  */
 #ifndef NN_RUNTIME_LOG_H
 #define NN_RUNTIME_LOG_H
 
 #include <android/NeuralNetworks.h>
+#include <nnaccel/log.h>
 #include <nnaccel/status.h>
 
-enum rt_log_level {
-	RT_LOG_NONE,
-	RT_LOG_ERROR,		/* calls that fail; the default */
-	RT_LOG_WARN,		/* and what the runtime does without, or in another way */
-	RT_LOG_INFO,		/* and devices and plans */
-};
-
-/* Writes a line, printf-like, if NNACCEL_LOG asks for that level. */
-void rt_log(enum rt_log_level level, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
-/*
- * Says once in a process, unless NNACCEL_LOG is "none", why it computes on the CPU without having
- * asked for that.
- */
+/* Says once in a process why it computes on the CPU without having asked for that. */
 void rt_log_on_cpu(const char *reason);
 
 /* "BAD_DATA" and so on; never NULL. */

@@ -13,7 +13,8 @@
 
 /* A use that a memory was made for: input or output `index` of a compilation. */
 struct memory_role {
-	const ANeuralNetworksCompilation *compilation;
+	const ANeuralNetworksCompilation *compilation;	/* held by the description */
+	uint64_t serial;		/* the compilation's: no other ever has it */
 	uint32_t index;
 	bool output;
 };

@@ -43,7 +43,7 @@ static int check_mutable(const ANeuralNetworksMemoryDesc *desc, struct nn_error 
 
 static bool same_role(const struct memory_role *a, const struct memory_role *b)
 {
-	return a->compilation == b->compilation && a->index == b->index && a->output == b->output;
+	return a->serial == b->serial && a->index == b->index && a->output == b->output;
 }
 
 static int check_role(const ANeuralNetworksMemoryDesc *desc, const struct memory_role *role,
@@ -92,26 +92,28 @@ static int merge_role(const ANeuralNetworksMemoryDesc *desc, const struct memory
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-static int add_role(ANeuralNetworksMemoryDesc *desc, const struct memory_role *role,
+static int add_role(ANeuralNetworksMemoryDesc *desc,
+		    const ANeuralNetworksCompilation *compilation, uint32_t index, bool output,
 		    float frequency, struct nn_error *err)
 {
+	const struct memory_role role = { compilation, compilation->serial, index, output };
 	struct nn_operand merged;
 	struct memory_role *roles;
 	int result;
 
 	result = check_mutable(desc, err);
 	if (result == ANEURALNETWORKS_NO_ERROR)
-		result = check_role(desc, role, frequency, err);
+		result = check_role(desc, &role, frequency, err);
 	if (result == ANEURALNETWORKS_NO_ERROR)
-		result = merge_role(desc, role, &merged, err);
+		result = merge_role(desc, &role, &merged, err);
 	if (result != ANEURALNETWORKS_NO_ERROR)
 		return result;
 	roles = reallocarray(desc->roles, (size_t)desc->num_roles + 1, sizeof(roles[0]));
 	if (!roles)
 		return rt_out_of_memory(err);
 	desc->roles = roles;
-	desc->roles[desc->num_roles++] = *role;
-	compilation_get(role->compilation);
+	desc->roles[desc->num_roles++] = role;
+	compilation_get(compilation);
 	desc->operand = merged;
 	return ANEURALNETWORKS_NO_ERROR;
 }
@@ -120,24 +122,22 @@ int ANeuralNetworksMemoryDesc_addInputRole(ANeuralNetworksMemoryDesc *desc,
 					   const ANeuralNetworksCompilation *compilation,
 					   uint32_t index, float frequency)
 {
-	const struct memory_role role = { compilation, index, false };
 	struct nn_error err = { "" };
 
 	RT_NOT_NULL(desc);
 	RT_NOT_NULL(compilation);
-	return rt_end(add_role(desc, &role, frequency, &err), &err);
+	return rt_end(add_role(desc, compilation, index, false, frequency, &err), &err);
 }
 
 int ANeuralNetworksMemoryDesc_addOutputRole(ANeuralNetworksMemoryDesc *desc,
 					    const ANeuralNetworksCompilation *compilation,
 					    uint32_t index, float frequency)
 {
-	const struct memory_role role = { compilation, index, true };
 	struct nn_error err = { "" };
 
 	RT_NOT_NULL(desc);
 	RT_NOT_NULL(compilation);
-	return rt_end(add_role(desc, &role, frequency, &err), &err);
+	return rt_end(add_role(desc, compilation, index, true, frequency, &err), &err);
 }
 
 static int set_dimensions(ANeuralNetworksMemoryDesc *desc, uint32_t rank, const uint32_t *dims,
@@ -200,6 +200,9 @@ static struct memory_domain *new_domain(const ANeuralNetworksMemoryDesc *desc)
 		return NULL;
 	}
 	memcpy(domain->roles, desc->roles, desc->num_roles * sizeof(domain->roles[0]));
+	/* The memory does not hold compilations: it knows them by their serial numbers. */
+	for (uint32_t i = 0; i < desc->num_roles; i++)
+		domain->roles[i].compilation = NULL;
 	domain->num_roles = desc->num_roles;
 	domain->operand = desc->operand;
 	domain->current = desc->operand;
@@ -240,7 +243,7 @@ static int make_memory(const ANeuralNetworksMemoryDesc *desc, struct memory_doma
 	if (domain->buffer)
 		return memory_create_on_device(size, domain, memory, err);
 	if (result != ANEURALNETWORKS_NO_ERROR)
-		rt_log(RT_LOG_WARN, "shared memory in the place of a device's: %s", reason.message);
+		nna_log(NNA_LOG_WARN, "shared memory in the place of a device's: %s", reason.message);
 	if (!size)
 		return rt_fail(err, ANEURALNETWORKS_OP_FAILED,
 			       "the description leaves the size of its %s open",
@@ -291,7 +294,7 @@ int memory_check_role(const ANeuralNetworksMemory *memory,
 		      const struct nn_operand *operand, size_t offset, size_t length,
 		      struct nn_error *err)
 {
-	const struct memory_role role = { compilation, index, output };
+	const struct memory_role role = { compilation, compilation->serial, index, output };
 	const struct memory_domain *domain = memory->domain;
 	uint32_t i;
 

@@ -408,7 +408,7 @@ static int check_signature(const ANeuralNetworksModel *model,
 	};
 
 	if (operation->type == NN_OP_OEM) {
-		rt_log(RT_LOG_WARN, "OEM_OPERATION is deprecated: use an extension");
+		nna_log(NNA_LOG_WARN, "OEM_OPERATION is deprecated: use an extension");
 		return ANEURALNETWORKS_NO_ERROR;
 	}
 	if (operand_is_extension(operation->type))

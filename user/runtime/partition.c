@@ -330,7 +330,7 @@ static int prepare_steps(struct partition *p, const struct cache_options *cache,
 	for (i = 0; i < p->num_steps && result == ANEURALNETWORKS_NO_ERROR; i++) {
 		struct step *step = &p->steps[i];
 
-		rt_log(RT_LOG_INFO, "step %u of %u: %u operations on %s", i, p->num_steps,
+		nna_log(NNA_LOG_INFO, "step %u of %u: %u operations on %s", i, p->num_steps,
 		       step->graph.model.subgraphs[0].num_operations, step->device->name);
 		result = cache_prepare(cache, step, &p->options, &step->prepared, err);
 	}

@@ -185,7 +185,7 @@ static int run_step(ANeuralNetworksExecution *execution, struct step *step,
 
 	result = run_request(execution, step, step->prepared, request, &reason);
 	if (may_fall_back(execution, step, result)) {
-		rt_log(RT_LOG_WARN, "the CPU takes the place of %s, after %s: %s",
+		nna_log(NNA_LOG_WARN, "the CPU takes the place of %s, after %s: %s",
 		       step->device->name, rt_result_name(result), reason.message);
 		rt_log_on_cpu(reason.message);
 		reason.message[0] = '\0';
@@ -272,7 +272,7 @@ static int run_steps(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *
 				 run_single(execution, step, &reason);
 	}
 	if (p->num_steps > 1 && may_fall_back(execution, step, result)) {
-		rt_log(RT_LOG_WARN, "the CPU executes the whole model, after %s: %s",
+		nna_log(NNA_LOG_WARN, "the CPU executes the whole model, after %s: %s",
 		       rt_result_name(result), reason.message);
 		return run_whole(execution, err);
 	}
@@ -371,7 +371,7 @@ void execution_start_fenced(ANeuralNetworksExecution *execution, const int *wait
 		if (result == ANEURALNETWORKS_NO_ERROR)
 			note_outputs(execution, true);
 		else
-			rt_log(RT_LOG_INFO, "not fenced by %s: %s", step->device->name,
+			nna_log(NNA_LOG_INFO, "not fenced by %s: %s", step->device->name,
 			       reason.message);
 	}
 	arena_free(&arena);

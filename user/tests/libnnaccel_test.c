@@ -24,6 +24,7 @@
 
 #define MAX_IDS 64
 #define PAGE 4096
+#define MANY 60		/* and no multiple of 7 */
 
 /* ---- the kernel ---- */
 
@@ -79,6 +80,8 @@ static int do_import(struct nnaccel_pool_import *i)
 {
 	int seals = fcntl(i->fd, F_GET_SEALS);
 
+	if (i->fd < 0)
+		return give_errno(EBADF);
 	if (seals > 0 && seals & F_SEAL_WRITE) {
 		free(kernel.wire);
 		kernel.wire = malloc(i->length);
@@ -189,7 +192,7 @@ static int set_up(void **state)
 	(void)state;
 	memset(&kernel, 0, sizeof(kernel));
 	kernel.abi = NNACCEL_ABI_VERSION;
-	kernel.engine = NNACCEL_ENGINE_PENDING;
+	kernel.engine = NNACCEL_ENGINE_ATTACHED;
 	kernel.num_shapes = 1;
 	kernel.shape = (struct nnaccel_shape){ NNACCEL_SHAPE_SUFFICIENT, 1, { 4 } };
 	kernel.device_size = sizeof(kernel.device);
@@ -328,6 +331,44 @@ static void test_info_is_asked_once(void **state)
 	assert_int_equal(kernel.queries, 3);
 }
 
+/* The worker that answered is gone: the next one may be of another engine. */
+static void test_info_of_another_engine(void **state)
+{
+	struct nn_device_info info;
+
+	(void)state;
+	assert_int_equal(nna_device_get_info(device, &info, &err), NN_OK);
+	strcpy(kernel.device.version, "2");
+	assert_int_equal(nna_device_get_info(device, &info, &err), NN_OK);
+	assert_string_equal(info.version, "1");
+	/* While there is none, what the last one said is all that there is. */
+	kernel.engine = NNACCEL_ENGINE_ABSENT;
+	assert_int_equal(nna_device_get_info(device, &info, &err), NN_OK);
+	assert_string_equal(info.version, "1");
+	assert_int_equal(kernel.queries, 1);
+	kernel.engine = NNACCEL_ENGINE_PENDING;
+	assert_int_equal(nna_device_get_info(device, &info, &err), NN_OK);
+	assert_string_equal(info.version, "2");
+	assert_int_equal(kernel.queries, 2);
+}
+
+/* The worker came with a model, before anybody asked. */
+static void test_info_after_a_model(void **state)
+{
+	struct nna_memory *m = alloc(24);
+	struct nn_device_info info;
+
+	(void)state;
+	assert_int_equal(nna_device_get_info(device, &info, &err), NN_OK);
+	strcpy(kernel.device.version, "2");
+	kernel.engine = NNACCEL_ENGINE_PENDING;
+	nna_prepared_model_free(prepare(m));
+	kernel.engine = NNACCEL_ENGINE_ATTACHED;
+	assert_int_equal(nna_device_get_info(device, &info, &err), NN_OK);
+	assert_string_equal(info.version, "2");
+	nna_memory_free(m);
+}
+
 static void test_errno_to_status(void **state)
 {
 	static const struct {
@@ -413,9 +454,51 @@ static void test_unaligned_import(void **state)
 	assert_int_equal(kernel.import.length, 150);
 	assert_int_equal(kernel.import.prot, NNACCEL_PROT_READ);
 	assert_int_equal(nna_memory_size(m), 50);
-	assert_memory_equal(nna_memory_map(m, &err), "hello", 5);
-	assert_ptr_equal(nna_memory_map(m, &err), nna_memory_map(m, &err));
+	assert_null(nna_memory_map(m, &err));
 	nna_memory_free(m);
+	assert_int_equal(num_live(), 0);
+}
+
+/* A thousand imports would else be all the descriptors that a process may have. */
+static void test_imports_keep_no_descriptor(void **state)
+{
+	int fd = make_file(), next;
+	struct nna_memory *m[8];
+
+	(void)state;
+	for (int i = 0; i < 8; i++)
+		m[i] = import(fd, 0, PAGE);
+	close(fd);
+	next = make_file();
+	assert_int_equal(next, fd);
+	close(next);
+	for (int i = 0; i < 8; i++)
+		nna_memory_free(m[i]);
+	assert_int_equal(num_live(), 0);
+}
+
+/* More memories than the table has lists at first; every third has the pool of the one before. */
+static void test_memories_go_in_any_order(void **state)
+{
+	struct nna_memory *m[MANY];
+	int fd = make_file();
+
+	(void)state;
+	for (uint32_t i = 0; i < MANY; i++) {
+		kernel.same_id = i % 3 == 2 ? kernel.next_id : 0;
+		m[i] = import(fd, 0, PAGE);
+	}
+	kernel.same_id = 0;
+	close(fd);
+	for (uint32_t i = 0; i < MANY; i++) {
+		uint32_t k = i * 7 % MANY, pool = k - k / 3 - (k % 3 == 2) + 1;
+		bool is_shared = k % 3 && m[k % 3 == 1 ? k + 1 : k - 1];
+
+		assert_int_equal(kernel.live[pool], 1);
+		nna_memory_free(m[k]);
+		m[k] = NULL;
+		assert_int_equal(kernel.live[pool], is_shared);
+	}
 	assert_int_equal(num_live(), 0);
 }
 
@@ -704,10 +787,14 @@ int main(void)
 		TEST(test_open_refusals),
 		TEST(test_device_status),
 		TEST(test_info_is_asked_once),
+		TEST(test_info_of_another_engine),
+		TEST(test_info_after_a_model),
 		TEST(test_errno_to_status),
 		TEST(test_device_of_another_process),
 		TEST(test_memory_refusals),
 		TEST(test_unaligned_import),
+		TEST(test_imports_keep_no_descriptor),
+		TEST(test_memories_go_in_any_order),
 		TEST(test_shared_pool_is_destroyed_once),
 		TEST(test_memory_outlives_device),
 		TEST(test_prepare_sends_sealed_model),

@@ -4,8 +4,11 @@
  * and what was wrong; NNACCEL_LOG decides whether it does.
  */
 #define _GNU_SOURCE
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+
+#include <nnaccel/log.h>
 
 #include "runtime_fixture.h"
 
@@ -75,7 +78,7 @@ static void compile_by_name(void)
 /* A program that computes on the CPU without having asked for it learns why, once. */
 static void test_on_the_cpu(void **state)
 {
-	const char *note = "this program computes on the CPU: ", *text, *at;
+	const char *note = "nnaccel: note: this program computes on the CPU: ", *text, *at;
 
 	(void)state;
 	if (!access("/dev/nnaccel", F_OK))
@@ -112,11 +115,47 @@ static void test_levels(void **state)
 	assert_true(failing_call("loud")[0]);
 }
 
+/* Lines go where the program wants them, of the levels that it wants. */
+static void take_line(void *context, enum nna_log_level level, const char *line)
+{
+	char *text = context;
+
+	sprintf(text + strlen(text), "%s|%s\n", nna_log_level_name(level), line);
+}
+
+static void refused_twice(void)
+{
+	static char text[4096];
+
+	refused_operand();
+	nna_log_set(take_line, text, NNA_LOG_NONE);
+	refused_operand();
+	nna_log_set(take_line, text, NNA_LOG_ERROR);
+	refused_operand();
+	nna_log(NNA_LOG_WARN, "not wanted");
+	nna_log_set(NULL, NULL, NNA_LOG_WARN);
+	nna_log(NNA_LOG_WARN, "from the function: %s", text);
+}
+
+static void test_function(void **state)
+{
+	const char *text = log_of(NULL, refused_twice), *own = strstr(text, "from the function: ");
+
+	(void)state;
+	assert_ptr_equal(text, strstr(text, "nnaccel: error: ANeuralNetworksModel_addOperand"));
+	assert_non_null(own);
+	assert_ptr_equal(own - 15, strchr(text, '\n') + 1);
+	assert_ptr_equal(strstr(own, "error|ANeuralNetworksModel_addOperand"), own + 19);
+	assert_null(strstr(text, "not wanted"));
+	assert_null(strstr(own + 25, "error|"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_line),
 		cmocka_unit_test(test_levels),
+		cmocka_unit_test(test_function),
 		cmocka_unit_test(test_on_the_cpu),
 	};
 

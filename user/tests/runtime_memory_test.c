@@ -289,6 +289,31 @@ static ANeuralNetworksMemory *domain_memory(struct add_models *f)
 	return memory;
 }
 
+/* One compilation that is made where another was has none of its roles. */
+static void test_roles_of_a_freed_compilation(void **state)
+{
+	struct add_models *f = *state;
+	ANeuralNetworksCompilation *gone, *next;
+	ANeuralNetworksExecution *execution;
+	ANeuralNetworksMemoryDesc *desc;
+	ANeuralNetworksMemory *memory;
+
+	gone = compile(f->model, true);
+	assert_ok(ANeuralNetworksMemoryDesc_create(&desc));
+	assert_ok(ANeuralNetworksMemoryDesc_addInputRole(desc, gone, 0, 1));
+	assert_ok(ANeuralNetworksMemoryDesc_finish(desc));
+	assert_ok(ANeuralNetworksMemory_createFromDesc(desc, &memory));
+	ANeuralNetworksMemoryDesc_free(desc);
+	ANeuralNetworksCompilation_free(gone);
+	next = compile(f->model, true);
+	assert_ok(ANeuralNetworksExecution_create(next, &execution));
+	assert_result(BAD_DATA, ANeuralNetworksExecution_setInputFromMemory(execution, 0, NULL,
+									    memory, 0, 0));
+	ANeuralNetworksExecution_free(execution);
+	ANeuralNetworksCompilation_free(next);
+	ANeuralNetworksMemory_free(memory);
+}
+
 static void test_roles(void **state)
 {
 	const uint32_t dims[] = { 2, 2 };
@@ -480,6 +505,7 @@ int main(void)
 		cmocka_unit_test(test_description),
 		cmocka_unit_test(test_unknown_size),
 		cmocka_unit_test(test_roles),
+		cmocka_unit_test(test_roles_of_a_freed_compilation),
 		cmocka_unit_test(test_contents),
 		cmocka_unit_test(test_state_first),
 		cmocka_unit_test(test_refused_copies),

@@ -33,8 +33,8 @@ static int get_cache_files(const ANeuralNetworksDevice *device, uint32_t *num_mo
 	RT_NOT_NULL(device);
 	RT_NOT_NULL(num_model);
 	RT_NOT_NULL(num_data);
-	*num_model = device->info.model_cache_files;
-	*num_data = device->info.data_cache_files;
+	*num_model = device_info(device)->model_cache_files;
+	*num_data = device_info(device)->data_cache_files;
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
@@ -51,16 +51,16 @@ static int get_performance(const ANeuralNetworksDevice *device, int32_t kind,
 	RT_NOT_NULL(performance);
 	switch (kind) {
 	case SL_ANEURALNETWORKS_CAPABILITIES_PERFORMANCE_RELAXED_SCALAR:
-		*performance = figures(&device->info.relaxed_scalar);
+		*performance = figures(&device_info(device)->relaxed_scalar);
 		break;
 	case SL_ANEURALNETWORKS_CAPABILITIES_PERFORMANCE_RELAXED_TENSOR:
-		*performance = figures(&device->info.relaxed_tensor);
+		*performance = figures(&device_info(device)->relaxed_tensor);
 		break;
 	case SL_ANEURALNETWORKS_CAPABILITIES_PERFORMANCE_IF:
-		*performance = figures(&device->info.if_performance);
+		*performance = figures(&device_info(device)->if_performance);
 		break;
 	case SL_ANEURALNETWORKS_CAPABILITIES_PERFORMANCE_WHILE:
-		*performance = figures(&device->info.while_performance);
+		*performance = figures(&device_info(device)->while_performance);
 		break;
 	default:
 		return rt_refuse(ANEURALNETWORKS_BAD_DATA, "kind %d of performance", kind);
@@ -74,7 +74,7 @@ static int for_each_performance(const ANeuralNetworksDevice *device, void *conte
 	RT_NOT_NULL(device);
 	RT_NOT_NULL(callback);
 	for (int32_t type = 0; type < NN_TYPE_COUNT; type++) {
-		const struct nn_performance *p = &device->info.operand[type];
+		const struct nn_performance *p = &device_info(device)->operand[type];
 
 		if (p->exec_time < FLT_MAX)
 			callback((SL_ANeuralNetworksOperandPerformanceInfo){ type, figures(p) },
@@ -87,15 +87,15 @@ static int get_extension_count(const ANeuralNetworksDevice *device, uint32_t *co
 {
 	RT_NOT_NULL(device);
 	RT_NOT_NULL(count);
-	*count = device->num_extensions;
+	*count = device_facts(device)->num_extensions;
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
 static int check_extension(const ANeuralNetworksDevice *device, uint32_t index)
 {
-	return index < device->num_extensions ? ANEURALNETWORKS_NO_ERROR :
+	return index < device_facts(device)->num_extensions ? ANEURALNETWORKS_NO_ERROR :
 	       rt_refuse(ANEURALNETWORKS_BAD_DATA, "%s: extension %u of %u", device->name, index,
-			 device->num_extensions);
+			 device_facts(device)->num_extensions);
 }
 
 static int get_extension_name(const ANeuralNetworksDevice *device, uint32_t index,
@@ -107,7 +107,7 @@ static int get_extension_name(const ANeuralNetworksDevice *device, uint32_t inde
 	RT_NOT_NULL(name);
 	result = check_extension(device, index);
 	if (result == ANEURALNETWORKS_NO_ERROR)
-		*name = device->extensions[index].name;
+		*name = device_facts(device)->extensions[index].name;
 	return result;
 }
 
@@ -115,6 +115,7 @@ static int for_each_extension_type(
 	const ANeuralNetworksDevice *device, uint32_t index, void *context,
 	void (*callback)(SL_ANeuralNetworksExtensionOperandTypeInformation, void *))
 {
+	const struct nn_device_extension *extension;
 	int result;
 
 	RT_NOT_NULL(device);
@@ -122,8 +123,9 @@ static int for_each_extension_type(
 	result = check_extension(device, index);
 	if (result != ANEURALNETWORKS_NO_ERROR)
 		return result;
-	for (uint32_t i = 0; i < device->extensions[index].num_types; i++) {
-		const struct nn_device_extension_item *t = &device->extensions[index].types[i];
+	extension = &device_facts(device)->extensions[index];
+	for (uint32_t i = 0; i < extension->num_types; i++) {
+		const struct nn_device_extension_item *t = &extension->types[i];
 		const SL_ANeuralNetworksExtensionOperandTypeInformation type = {
 			.byteSize = t->element_size,
 			.type = t->code,

@@ -100,7 +100,7 @@ static uint32_t wanted_level(void)
 	long level = text ? strtol(text, &end, 10) : HIGHEST_LEVEL;
 
 	if (text && (end == text || *end || level < LOWEST_LEVEL || level > HIGHEST_LEVEL)) {
-		rt_log(RT_LOG_WARN, "NNACCEL_SL_FEATURE_LEVEL: \"%.32s\" is not a number from %d to %d",
+		nna_log(NNA_LOG_WARN, "NNACCEL_SL_FEATURE_LEVEL: \"%.32s\" is not a number from %d to %d",
 		       text, LOWEST_LEVEL, HIGHEST_LEVEL);
 		return HIGHEST_LEVEL;
 	}

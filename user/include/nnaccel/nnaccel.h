@@ -51,14 +51,15 @@ enum nna_device_status nna_device_status(struct nna_device *device);
 
 /*
  * IDevice::getCapabilities_1_3, getVersionString, getType,
- * getNumberOfCacheFilesNeeded: asks the engine once and remembers the answer.
+ * getNumberOfCacheFilesNeeded: asks the engine, and remembers the answer as long as
+ * one worker serves the device; while no engine is there, what it last said.
  */
 enum nn_status nna_device_get_info(struct nna_device *device, struct nn_device_info *info,
 				   struct nn_error *err);
 
 /*
  * IDevice::getSupportedExtensions, asked and remembered likewise; *extensions is
- * the device's own. None where this client was not admitted to extensions when it
+ * the device's own, and stays as it is until that is closed. None where this client was not admitted to extensions when it
  * opened the device.
  */
 enum nn_status nna_device_get_extensions(struct nna_device *device,
@@ -86,7 +87,7 @@ enum nn_status nna_device_get_context_info(struct nna_device *device,
  *
  * alloc: zeroed memory of the kernel module. import: a dma-buf, memfd or
  * regular file; `offset` any, `prot` PROT_READ or PROT_READ | PROT_WRITE of
- * <sys/mman.h>; the fd stays the caller's. NN_INVALID_ARGUMENT: length 0, another
+ * <sys/mman.h>; the fd stays the caller's, and may be closed. NN_INVALID_ARGUMENT: length 0, another
  * protection, no fd; NN_GENERAL_FAILURE: memory that the device cannot reach: a kind
  * of file that cannot be mapped, a range beyond the file, not opened for `prot`,
  * sealed against it; NN_RESOURCE_EXHAUSTED_TRANSIENT: a limit;
@@ -136,9 +137,9 @@ enum nn_status nna_memory_import_formatted(struct nna_device *device, int fd, in
 					   struct nna_memory **memory, struct nn_error *err);
 
 /*
- * This process's mapping of the memory, made at the first call and kept until
- * the memory goes; NULL (with err) where it can't be mapped. Who reads or writes
- * another driver's dma-buf through it uses DMA_BUF_IOCTL_SYNC of that dma-buf's fd.
+ * This process's mapping of memory that nna_memory_alloc() made, from the first call
+ * on until the memory goes; NULL (with err) where it can't be mapped. Memory that was
+ * imported is mapped by its file: no descriptor of that is kept here.
  */
 void *nna_memory_map(struct nna_memory *memory, struct nn_error *err);
 

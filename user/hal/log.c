@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The log: where lines go, and which of them.
+ */
+#define _GNU_SOURCE
+#include <nnaccel/log.h>
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <nnaccel/status.h>
+
+static const char *const names[] = {
+	[NNA_LOG_NONE] = "none",
+	[NNA_LOG_NOTE] = "note",
+	[NNA_LOG_ERROR] = "error",
+	[NNA_LOG_WARN] = "warn",
+	[NNA_LOG_INFO] = "info",
+};
+
+#define NUM_LEVELS (sizeof(names) / sizeof(names[0]))
+
+static void write_to_stderr(void *context, enum nna_log_level level, const char *line)
+{
+	(void)context;
+	/* One call, so that lines of several threads do not mix. */
+	fprintf(stderr, "nnaccel: %s: %s\n", nna_log_level_name(level), line);
+}
+
+/* Where lines go. One that another replaced may still be in use: it is never freed. */
+struct sink {
+	nna_log_fn *fn;
+	void *context;
+	enum nna_log_level level;
+	struct sink *older;
+};
+
+static struct sink first = { .fn = write_to_stderr, .level = NNA_LOG_ERROR };
+static _Atomic(struct sink *) current;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void choose_level(void)
+{
+	const char *name = secure_getenv("NNACCEL_LOG");
+
+	for (size_t i = 0; name && i < NUM_LEVELS; i++)
+		if (!strcmp(name, names[i]))
+			first.level = (enum nna_log_level)i;
+	atomic_store(&current, &first);
+}
+
+static struct sink *get_sink(void)
+{
+	pthread_once(&once, choose_level);
+	return atomic_load_explicit(&current, memory_order_acquire);
+}
+
+const char *nna_log_level_name(enum nna_log_level level)
+{
+	return (size_t)level < NUM_LEVELS ? names[level] : names[NNA_LOG_NONE];
+}
+
+void nna_log_set(nna_log_fn *fn, void *context, enum nna_log_level level)
+{
+	struct sink *sink = malloc(sizeof(*sink)), *before = get_sink();
+
+	if (!sink)
+		return;
+	*sink = (struct sink){ fn ? fn : write_to_stderr, context, level, before };
+	while (!atomic_compare_exchange_weak(&current, &sink->older, sink))
+		;
+}
+
+void nna_log(enum nna_log_level level, const char *format, ...)
+{
+	const struct sink *sink = get_sink();
+	char line[NN_MESSAGE_SIZE + 128];
+	va_list args;
+
+	if (level == NNA_LOG_NONE || level > sink->level)
+		return;
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	sink->fn(sink->context, level, line);
+}

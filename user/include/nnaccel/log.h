@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The log of libnnaccel and of the NNAPI's libneuralnetworks, which writes to the same:
+ * lines on stderr, or to a function of the program.
+ */
+#ifndef NNACCEL_LOG_H
+#define NNACCEL_LOG_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+/* Each level has the lines of those before it, too. */
+enum nna_log_level {
+	NNA_LOG_NONE = 0,
+	NNA_LOG_NOTE = 1,	/* why a program computes on the CPU: once */
+	NNA_LOG_ERROR = 2,	/* calls that fail; the default */
+	NNA_LOG_WARN = 3,	/* what is done without, or in another way */
+	NNA_LOG_INFO = 4,	/* devices and plans */
+};
+
+/* "error" and so on; "none" for what is no level. */
+const char *nna_log_level_name(enum nna_log_level level);
+
+/* A line without an end of line. Any thread of the program calls it, several at a time. */
+typedef void nna_log_fn(void *context, enum nna_log_level level, const char *line);
+
+/*
+ * Sends lines up to `level` to a function instead of stderr; NULL: to stderr again. Before
+ * the first call of it the level is what NNACCEL_LOG says ("none" to "info"), else
+ * NNA_LOG_ERROR. Other threads may still be in the function before when this returns. The
+ * function must not call what it is told about. A forked child goes on with its parent's.
+ */
+void nna_log_set(nna_log_fn *fn, void *context, enum nna_log_level level);
+
+/* Writes a line, printf-like, if that level is wanted. */
+void nna_log(enum nna_log_level level, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* NNACCEL_LOG_H */
