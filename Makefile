@@ -4,7 +4,7 @@
 
 BUILD	?= build
 VERSION	:= 0.1.0
-KERNELS	:= 6.1 6.12 debug
+KERNELS	:= 6.1 6.12 newest debug
 KERNEL	?= $(firstword $(KERNELS))
 
 PREFIX	?= /usr/local

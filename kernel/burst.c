@@ -19,6 +19,7 @@
 #include <linux/shmem_fs.h>
 #include <linux/slab.h>
 
+#include "compat.h"
 #include "nnaccel_private.h"
 #include "trace.h"
 
@@ -197,7 +198,7 @@ struct nnaccel_pool *nnaccel_burst_resolve(struct nnaccel_burst *burst, u32 numb
 /* Not to be locked: a mapping outlives the burst and so the charge for it. */
 static struct file *nnaccel_burst_file(u64 bytes)
 {
-	struct file *file = shmem_file_setup("nnaccel-burst", bytes, 0);
+	struct file *file = nnaccel_shmem_file("nnaccel-burst", bytes);
 
 	/* No memory for an inode; to the caller, no space is a limit of bursts. */
 	return file == ERR_PTR(-ENOSPC) ? ERR_PTR(-ENOMEM) : file;

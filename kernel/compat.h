@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What differs between the kernels that the module builds for, 6.1 to 6.13 and on. No other
+ * What differs between the kernels that the module builds for, 6.1 to 7.2 and on. No other
  * file asks for LINUX_VERSION_CODE.
  */
 #ifndef NNACCEL_COMPAT_H
 #define NNACCEL_COMPAT_H
 
+#include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/sched.h>
+#include <linux/shmem_fs.h>
 #include <linux/version.h>
 
 #if KERNEL_VERSION(6, 8, 0) > LINUX_VERSION_CODE
@@ -42,7 +44,7 @@ static inline const void *nnaccel_uring_sqe_cmd(const struct io_uring_cmd *ioucm
 #else
 static inline const void *nnaccel_uring_sqe_cmd(const struct io_uring_cmd *ioucmd)
 {
-	return io_uring_sqe_cmd(ioucmd->sqe);
+	return ioucmd->sqe->cmd;
 }
 #endif
 
@@ -67,5 +69,68 @@ static inline bool nnaccel_task_executes(const struct task_struct *task)
 	return false;
 }
 #endif
+
+/* Filesystems describe a mapping before it is made where they can, and else make it. */
+#if KERNEL_VERSION(6, 17, 0) > LINUX_VERSION_CODE
+#define nnaccel_mmap_file	call_mmap
+static inline bool nnaccel_can_mmap_file(struct file *file)
+{
+	return file->f_op->mmap;
+}
+#else
+#define nnaccel_mmap_file	vfs_mmap
+#define nnaccel_can_mmap_file	can_mmap_file
+#endif
+
+/* Ends a ring's command whose completion queue entry has no second result. */
+#if KERNEL_VERSION(6, 18, 0) > LINUX_VERSION_CODE
+static inline void nnaccel_uring_done(struct io_uring_cmd *ioucmd, int ret,
+				      unsigned int issue_flags)
+{
+	io_uring_cmd_done(ioucmd, ret, 0, issue_flags);
+}
+#else
+#define nnaccel_uring_done	io_uring_cmd_done
+#endif
+
+/* Defines what io_uring_cmd_complete_in_task() takes; it calls fn(ioucmd, issue_flags). */
+#if KERNEL_VERSION(6, 19, 0) > LINUX_VERSION_CODE
+#define NNACCEL_URING_IN_TASK(name, fn)						\
+static void name(struct io_uring_cmd *ioucmd, unsigned int issue_flags)		\
+{										\
+	fn(ioucmd, issue_flags);						\
+}
+#else
+#define NNACCEL_URING_IN_TASK(name, fn)						\
+static void name(struct io_tw_req req, io_tw_token_t token)			\
+{										\
+	fn(io_uring_cmd_from_tw(req), IO_URING_CMD_TASK_WORK_ISSUE_FLAGS);	\
+}
+#endif
+
+/* Does its ring poll for completions? Those of 7.0 and on poll for some commands and not for others. */
+#if KERNEL_VERSION(7, 0, 0) > LINUX_VERSION_CODE
+static inline bool nnaccel_uring_polls(struct io_uring_cmd *ioucmd, unsigned int issue_flags)
+{
+	return issue_flags & IO_URING_F_IOPOLL;
+}
+#else
+static inline bool nnaccel_uring_polls(struct io_uring_cmd *ioucmd, unsigned int issue_flags)
+{
+	const struct io_ring_ctx *ring = io_uring_cmd_ctx_handle(ioucmd);
+
+	return ring->flags & IORING_SETUP_IOPOLL;
+}
+#endif
+
+/* A file of memory; its bytes are charged when it is made. */
+static inline struct file *nnaccel_shmem_file(const char *name, loff_t bytes)
+{
+#if KERNEL_VERSION(7, 0, 0) > LINUX_VERSION_CODE
+	return shmem_file_setup(name, bytes, 0);
+#else
+	return shmem_file_setup(name, bytes, EMPTY_VMA_FLAGS);
+#endif
+}
 
 #endif /* NNACCEL_COMPAT_H */

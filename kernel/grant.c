@@ -107,7 +107,7 @@ int nnaccel_session_map_file(struct vm_area_struct *vma, struct file *file, u64 
 			     VM_MAYEXEC | (writable ? 0 : VM_MAYWRITE | VM_SHARED));
 	vma_set_file(vma, file);
 	vma->vm_pgoff = offset >> PAGE_SHIFT;
-	return call_mmap(file, vma);
+	return nnaccel_mmap_file(file, vma);
 }
 
 /* Maps what is behind a grant. A dma-buf's exporter sees VM_SHARED before it goes. */

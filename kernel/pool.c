@@ -14,6 +14,7 @@
 #include <linux/swap.h>
 #include <uapi/linux/fcntl.h>
 
+#include "compat.h"
 #include "nnaccel_private.h"
 #include "trace.h"
 
@@ -285,7 +286,7 @@ static int nnaccel_import_check_regular(const struct nnaccel_pool_import *cmd, s
 	struct inode *inode = file_inode(file);
 	unsigned long magic = inode->i_sb->s_magic;
 
-	if (!S_ISREG(inode->i_mode) || !file->f_op->mmap || magic == HUGETLBFS_MAGIC ||
+	if (!S_ISREG(inode->i_mode) || !nnaccel_can_mmap_file(file) || magic == HUGETLBFS_MAGIC ||
 	    magic == ANON_INODE_FS_MAGIC || magic == SYSFS_MAGIC || magic == PROC_SUPER_MAGIC)
 		return -EOPNOTSUPP;
 	if (cmd->prot & NNACCEL_PROT_WRITE) {

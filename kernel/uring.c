@@ -85,9 +85,11 @@ static void nnaccel_uring_complete(struct io_uring_cmd *ioucmd, unsigned int iss
 {
 	struct nnaccel_uring *uring = *nnaccel_uring_pdu(ioucmd);
 
-	io_uring_cmd_done(ioucmd, nnaccel_uring_respond(uring), 0, issue_flags);
+	nnaccel_uring_done(ioucmd, nnaccel_uring_respond(uring), issue_flags);
 	nnaccel_uring_free(uring);
 }
+
+NNACCEL_URING_IN_TASK(nnaccel_uring_in_task, nnaccel_uring_complete)
 
 static void nnaccel_uring_end(struct nnaccel_command *cmd, int error)
 {
@@ -95,7 +97,7 @@ static void nnaccel_uring_end(struct nnaccel_command *cmd, int error)
 
 	uring->error = error;
 	uring->driver_ns = ktime_get_ns() - cmd->async->start_ns;
-	io_uring_cmd_complete_in_task(uring->ioucmd, nnaccel_uring_complete);
+	io_uring_cmd_complete_in_task(uring->ioucmd, nnaccel_uring_in_task);
 }
 
 /*
@@ -175,7 +177,7 @@ static int nnaccel_uring_execute(struct nnaccel_context *ctx, struct io_uring_cm
 	if (!ret) {
 		nnaccel_async_start(cmd);
 	} else {
-		io_uring_cmd_done(ioucmd, ret, 0, issue_flags);
+		nnaccel_uring_done(ioucmd, ret, issue_flags);
 		nnaccel_uring_free(uring);
 	}
 	nnaccel_command_put(cmd);
@@ -204,8 +206,8 @@ static void nnaccel_uring_cancel(struct nnaccel_command *cmd)
  * @ioucmd: the ring's command
  * @issue_flags: how the ring issues it
  *
- * Return: -EIOCBQUEUED, or what the completion queue entry is to say: -EACCES, -ENOTTY, or what
- * NNACCEL_EXECUTE refuses with.
+ * Return: -EIOCBQUEUED, or what the completion queue entry is to say: -EOPNOTSUPP, -EACCES,
+ * -ENOTTY, or what NNACCEL_EXECUTE refuses with.
  */
 int nnaccel_uring_cmd(struct io_uring_cmd *ioucmd, unsigned int issue_flags)
 {
@@ -215,6 +217,8 @@ int nnaccel_uring_cmd(struct io_uring_cmd *ioucmd, unsigned int issue_flags)
 		nnaccel_uring_cancel((*nnaccel_uring_pdu(ioucmd))->cmd);
 		return 0;
 	}
+	if (nnaccel_uring_polls(ioucmd, issue_flags))
+		return -EOPNOTSUPP;
 	if (ctx->mm != current->mm)
 		return -EACCES;
 	if (ioucmd->cmd_op != NNACCEL_URING_EXECUTE)

@@ -14,16 +14,29 @@ write_sid_config() {
 	write_apt_conf "$1"
 }
 
+# on_sid FOLDER COMMAND...: apt with the configuration and the lists of sid that are in the folder
+on_sid() {
+	local config=$1/apt.conf
+
+	shift
+	APT_CONFIG=$config "$@"
+}
+
+# open_sid FOLDER: reads sid's package lists to it
+open_sid() {
+	write_sid_config "$1"
+	on_sid "$1" apt-get -qq update >&2 || die "cannot read sid's package lists"
+}
+
 # fetch_sid FOLDER PACKAGE...: unpacks the packages and what they depend on to FOLDER
 fetch_sid() {
 	local final=$1 new=$1.new deb
 
 	shift
 	rm -rf "$new"
-	write_sid_config "$new/apt"
+	open_sid "$new/apt"
 	say "downloading $* of sid"
-	APT_CONFIG=$new/apt/apt.conf apt-get -qq update >&2 || die "cannot read sid's package lists"
-	APT_CONFIG=$new/apt/apt.conf apt-get -qq -y --download-only --no-install-recommends \
+	on_sid "$new/apt" apt-get -qq -y --download-only --no-install-recommends \
 		install "$@" libc6 >&2 || die "cannot download $*"
 	for deb in "$new"/apt/archives/*.deb; do
 		dpkg-deb -x "$deb" "$new"

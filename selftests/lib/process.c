@@ -4,6 +4,7 @@
  * passed files, and steps at which they wait to be killed.
  */
 #include <grp.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -39,6 +40,28 @@ int in_child(int (*act)(int fd), int fd)
 	if (pid == 0)
 		_exit(act(fd));
 	return await_exit(pid);
+}
+
+static sigjmp_buf before_read;
+
+static void on_bus_error(int signal)
+{
+	siglongjmp(before_read, signal);
+}
+
+bool bus_error(const volatile char *at)
+{
+	const struct sigaction action = { .sa_handler = on_bus_error };
+	struct sigaction old;
+	volatile bool failed = true;
+
+	sigaction(SIGBUS, &action, &old);
+	if (!sigsetjmp(before_read, 1)) {
+		*at;
+		failed = false;
+	}
+	sigaction(SIGBUS, &old, NULL);
+	return failed;
 }
 
 union control {

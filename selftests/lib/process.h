@@ -13,6 +13,9 @@
 /** in_child() - What @act returns in a forked child, 0 to 255; or -1: it did not return. */
 int in_child(int (*act)(int fd), int fd);
 
+/** bus_error() - Whether reading there is answered with SIGBUS. */
+bool bus_error(const volatile char *at);
+
 /** send_file() - Passes a file through a socket. */
 bool send_file(int socket, int fd);
 

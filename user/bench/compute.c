@@ -185,11 +185,12 @@ static double measure_rss(struct subject (*make)(const struct net *net, uint32_t
 			_exit(1);
 		_exit(0);
 	}
+	/* The child's end alone is left, so that its death ends what is read. */
+	close(fds[1]);
 	if (read(fds[0], &grown, sizeof(grown)) != sizeof(grown))
 		exit(1);
 	waitpid(pid, NULL, 0);
 	close(fds[0]);
-	close(fds[1]);
 	return grown;
 }
 

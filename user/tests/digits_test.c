@@ -13,6 +13,7 @@
 
 #include "ops/op.h"
 #include "plan/plan.h"
+#include "tests/between.h"
 #include "tools/demo/net_model.h"
 #include "tools/demo/train.h"
 #include "tools/demo/weights.h"
@@ -66,7 +67,7 @@ static void test_plain_forward_pass(void **state)
 		net_forward(net_weights.params, digit.pixels, &values);
 		right += net_answer(values.out[NET_LAYERS - 1]) == digit.label;
 	}
-	assert_in_range(right, MIN_RIGHT, PICTURES);
+	assert_between(right, MIN_RIGHT, PICTURES);
 }
 
 static int count_right(const struct net_model *net, const struct nn_plan *plan)
@@ -104,7 +105,7 @@ static void run_plan(const struct net_quant *quant)
 	nn_ops_check_model(&net.model, NULL, &err);
 	assert_string_equal(err.message, "");
 	assert_int_equal(nn_plan_create(&net.model, &options, &plan, &err), NN_OK);
-	assert_in_range(count_right(&net, plan), MIN_RIGHT, PICTURES);
+	assert_between(count_right(&net, plan), MIN_RIGHT, PICTURES);
 	nn_plan_free(plan);
 }
 

@@ -13,6 +13,7 @@
 
 #include "engine/broker/limits.h"
 #include "engine/broker/waiting.h"
+#include "tests/between.h"
 
 #define SECOND UINT64_C(1000000000)
 #define START (1000 * SECOND)
@@ -161,7 +162,7 @@ static void test_rate(void **state)
 			had++;
 		}
 	}
-	assert_in_range(had, 10 * RATE - 1, 10 * RATE);
+	assert_between(had, 10 * RATE - 1, 10 * RATE);
 }
 
 static void test_modesty(void **state)

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "ops/op.h"
+#include "tests/between.h"
 
 #define OC_OPERANDS 72
 
@@ -55,7 +56,7 @@ static inline struct nn_operand *oc_add(struct op_case *c, int32_t type, uint32_
 	struct nn_operand *o = &c->operands[index];
 	struct nn_tensor *t = &c->tensors[index];
 
-	assert_in_range(index, 0, OC_OPERANDS - 1);
+	assert_between(index, 0, OC_OPERANDS - 1);
 	*o = (struct nn_operand){ .type = type, .rank = rank };
 	*t = (struct nn_tensor){ .type = type, .rank = rank, .extra = &o->extra };
 	if (rank) {

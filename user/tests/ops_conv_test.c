@@ -298,7 +298,7 @@ static void compare_float(const struct shape *s, const struct nn_tensor *out, si
 
 static const float *fill_floats(struct values *v, double *exact, uint32_t count)
 {
-	assert_in_range(count, 1, MOST);
+	assert_between(count, 1, MOST);
 	for (uint32_t i = 0; i < count; i++)
 		exact[i] = v->floats[i] = any();
 	return v->floats;
@@ -338,7 +338,7 @@ static void test_float(void **state)
 static const uint8_t *fill_bytes(struct values *v, double *exact, uint32_t count, bool is_signed,
 				 int32_t zero)
 {
-	assert_in_range(count, 1, MOST);
+	assert_between(count, 1, MOST);
 	for (uint32_t i = 0; i < count; i++) {
 		v->bytes[i] = (uint8_t)any_below(256);
 		exact[i] = (is_signed ? (int8_t)v->bytes[i] : v->bytes[i]) - zero;

@@ -144,7 +144,7 @@ static void build(struct op_case *c, const struct move *m, int32_t type, uint32_
 
 	for (uint32_t i = 0; i < m->rank; i++)
 		count *= m->dims[i];
-	assert_in_range(count, 0, sizeof(elements) - 1);
+	assert_between(count, 0, sizeof(elements) - 1);
 	for (uint32_t i = 0; i < count; i++)
 		elements[i] = (uint8_t)i;
 	oc_init(c, m->op);

@@ -82,7 +82,7 @@ static const float *random_input(struct op_case *c, uint32_t d0, uint32_t d1)
 	uint32_t dims[2] = { d0, d1 }, count = d0 * (d1 ? d1 : 1);
 	float values[256];
 
-	assert_in_range(count, 0, 256);
+	assert_between(count, 0, 256);
 	for (uint32_t i = 0; i < count; i++)
 		values[i] = any();
 	oc_input(c, NN_TENSOR_FLOAT32, d1 ? 2 : 1, dims, values);
@@ -95,7 +95,7 @@ static const float *random_sequence(struct op_case *c, uint32_t steps, uint32_t 
 	uint32_t dims[3] = { steps, batch, size };
 	float values[64];
 
-	assert_in_range(steps * batch * size, 0, 64);
+	assert_between(steps * batch * size, 0, 64);
 	for (uint32_t i = 0; i < steps * batch * size; i++)
 		values[i] = any();
 	oc_input(c, NN_TENSOR_FLOAT32, 3, dims, values);
@@ -529,7 +529,7 @@ static void test_random_multinomial(void **state)
 		assert_int_equal(oc_run(&c), NN_OK);
 		out = oc_result(&c, 0)->data;
 		for (uint32_t i = 0; i < SAMPLES; i++) {
-			assert_in_range(out[i], 0, CLASSES - 1);
+			assert_between(out[i], 0, CLASSES - 1);
 			counts[out[i]]++;
 		}
 		assert_int_equal(counts[2], 0);

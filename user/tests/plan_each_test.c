@@ -25,6 +25,7 @@
 #include "ops/float16.h"
 #include "ops/op.h"
 #include "plan/plan.h"
+#include "tests/between.h"
 #include "tests/random.h"
 
 #define MAX_OPERANDS 90
@@ -65,7 +66,7 @@ static uint32_t *take(uint32_t subgraph, uint32_t count)
 	uint32_t *list = g.lists[subgraph] + g.used[subgraph];
 
 	g.used[subgraph] += count;
-	assert_in_range(g.used[subgraph], 0, 2 * MAX_OPERANDS);
+	assert_between(g.used[subgraph], 0, 2 * MAX_OPERANDS);
 	return list;
 }
 
@@ -73,7 +74,7 @@ static uint32_t add_operand(uint32_t subgraph, const struct nn_operand *o)
 {
 	struct nn_subgraph *s = &g.subgraphs[subgraph];
 
-	assert_in_range(s->num_operands, 0, MAX_OPERANDS - 1);
+	assert_between(s->num_operands, 0, MAX_OPERANDS - 1);
 	g.operands[subgraph][s->num_operands] = *o;
 	return s->num_operands++;
 }
@@ -84,7 +85,7 @@ static void *add_value(struct nn_operand *o)
 	o->lifetime = NN_CONSTANT_COPY;
 	o->location.offset = g.model.values_size;
 	g.model.values_size += (o->location.length + 7) / 8 * 8;
-	assert_in_range(g.model.values_size, 0, MAX_BYTES);
+	assert_between(g.model.values_size, 0, MAX_BYTES);
 	return g.values + o->location.offset;
 }
 
@@ -361,7 +362,7 @@ static void read_tensor(const char *word, const struct nn_op *op, uint32_t index
 			g.scales[i] = 0.01f + 0.001f * (float)i;
 	}
 	assert_true(nn_operand_size(o, &size));
-	assert_in_range(size, 0, sizeof(input_data[0]));
+	assert_between(size, 0, sizeof(input_data[0]));
 	if (is_constant(word, op, index)) {
 		fill(o, add_value(o), p);
 		return;

@@ -13,6 +13,7 @@
 #include "model_builder.h"
 #include "ops/op.h"
 #include "plan/compiled.h"
+#include "tests/between.h"
 
 enum {
 	ADD = 0,
@@ -82,7 +83,7 @@ static uint32_t run(const char *kernels, float out[MAX_BYTES / sizeof(float)])
 		args[1 + i] = (struct nn_arg){ .data = (char *)out + at, .length = size };
 		at += size;
 	}
-	assert_in_range(at, 1, MAX_BYTES);
+	assert_between(at, 1, MAX_BYTES);
 	if (nn_plan_execute(plan, &e, &err))
 		fail_msg("%s", err.message);
 	steps = plan->compiled ? plan->compiled->num_steps : 0;

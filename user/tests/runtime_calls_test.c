@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "runtime_fixture.h"
+#include "tests/between.h"
 
 #define LIVES 400
 #define CALLS 300
@@ -48,7 +49,7 @@ static uint32_t below(uint32_t n)
 
 static bool succeeds(int result)
 {
-	assert_in_range(result, ANEURALNETWORKS_NO_ERROR, ANEURALNETWORKS_DEAD_OBJECT);
+	assert_between(result, ANEURALNETWORKS_NO_ERROR, ANEURALNETWORKS_DEAD_OBJECT);
 	return result == ANEURALNETWORKS_NO_ERROR;
 }
 

@@ -14,6 +14,7 @@
 #include <nnaccel/nnaccel.h>
 
 #include "runtime_fixture.h"
+#include "tests/between.h"
 
 struct nna_device {
 	pid_t process;			/* the only one that it serves */
@@ -68,7 +69,7 @@ enum nn_status nna_device_open(const char *path, struct nna_device **device, str
 	(void)path;
 	if (accel.is_absent)
 		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "told to be absent");
-	assert_in_range(accel.opened, 0, MOST_DEVICES - 1);
+	assert_between(accel.opened, 0, MOST_DEVICES - 1);
 	*device = &devices[accel.opened++];
 	(*device)->process = getpid();
 	return NN_OK;

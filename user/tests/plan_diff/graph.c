@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "ops/float16.h"
+#include "tests/between.h"
 #include "tests/plan_diff/graph.h"
 #include "tests/random.h"
 
@@ -48,7 +49,7 @@ uint32_t add_operand(int32_t type, uint32_t rank, const uint32_t *dims, float sc
 {
 	struct nn_operand *o = &g.operands[g.subgraph.num_operands];
 
-	assert_in_range(g.subgraph.num_operands, 0, MAX_OPERANDS - 1);
+	assert_between(g.subgraph.num_operands, 0, MAX_OPERANDS - 1);
 	*o = (struct nn_operand){ .type = type, .rank = rank, .scale = scale, .zero_point = zero };
 	if (rank)
 		memcpy(o->dims, dims, rank * sizeof(*dims));

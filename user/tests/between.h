@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A bound on both sides, as an assertion of cmocka: version 2 has another name for its own than
+ * version 1 has.
+ */
+#ifndef NN_TESTS_BETWEEN_H
+#define NN_TESTS_BETWEEN_H
+
+#include <stdint.h>
+
+/* Fails unless low <= value <= high, which are compared as intmax_t. */
+#define assert_between(value, low, high) do {						\
+	const intmax_t between_value = (intmax_t)(value);				\
+	const intmax_t between_low = (intmax_t)(low), between_high = (intmax_t)(high);	\
+	if (between_value < between_low || between_value > between_high)		\
+		fail_msg("%s: %jd is not in %jd to %jd", #value, between_value,		\
+			 between_low, between_high);					\
+} while (0)
+
+#endif /* NN_TESTS_BETWEEN_H */
