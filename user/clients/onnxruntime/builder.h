@@ -10,7 +10,9 @@
 #include <android/NeuralNetworks.h>
 #include <stdarg.h>
 
-enum { MAX_DIMS = 4, NO_OPERAND = UINT32_MAX };
+enum { MAX_DIMS = 4 };
+
+#define NO_OPERAND	UINT32_MAX
 
 struct operand {
 	int32_t type;			/* OperandCode */
