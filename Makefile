@@ -3,7 +3,8 @@
 # A source file is found by its folder: adding one changes nothing here.
 
 BUILD	?= build
-VERSION	:= 0.1.0
+# The one place of the version; debian/changelog has it too, which scripts/deb checks.
+VERSION	:= 0.2.0
 KERNELS	:= 6.1 6.12 newest debug
 KERNEL	?= $(firstword $(KERNELS))
 
@@ -154,6 +155,11 @@ $(gen)/plan_sources.h: $(plan_src)
 	@mkdir -p $(@D)
 	cat $(plan_src) | sha256sum | sed 's/\(.\{16\}\).*/#define PLAN_SOURCES 0x\1u/' > $@
 $(obj)/user/plan/fingerprint.o $(fuzz_obj)/user/plan/fingerprint.o: $(gen)/plan_sources.h
+
+$(gen)/version.h: Makefile
+	@mkdir -p $(@D)
+	echo '#define NNACCEL_VERSION "$(VERSION)"' > $@
+$(patsubst %,$(obj)/user/%.o,runtime/device_cpu engine/broker/main tools/main): $(gen)/version.h
 
 ifneq ($(SAN),)
 $(obj)/user/tests/%.o: level := -O0

@@ -11,9 +11,9 @@
 #include "runtime/device.h"
 #include "runtime/log.h"
 #include "runtime/reachable.h"
+#include "version.h"
 
 #define CPU_NAME "nnapi-reference"
-#define CPU_VERSION "0.1.0"
 
 struct cpu_prepared {
 	struct prepared base;
@@ -325,7 +325,7 @@ void device_cpu_open(ANeuralNetworksDevice *device)
 	device->ops = &cpu_ops;
 	info->magic = NN_DEVICE_MAGIC;
 	info->size = sizeof(*info);
-	strcpy(info->version, CPU_VERSION);
+	strcpy(info->version, NNACCEL_VERSION);
 	info->type = NN_DEVICE_CPU;
 	info->feature_level = nn_op_feature_level();
 	info->model_cache_files = 1;

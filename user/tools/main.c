@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tool.h"
+#include "version.h"
 
 static const struct {
 	const char *name;
@@ -25,7 +26,8 @@ static int help(FILE *to)
 	fprintf(to, "usage: nnaccel COMMAND [OPTION]...\n\n");
 	for (size_t i = 0; i < NUM_COMMANDS; i++)
 		fprintf(to, "  %-6s %s\n", commands[i].name, commands[i].summary);
-	fprintf(to, "\nnnaccel COMMAND --help tells the options of a command.\n"
+	fprintf(to, "\nnnaccel COMMAND --help tells the options of a command;\n"
+		"nnaccel --version tells the version.\n"
 		"Exit status: 0 success, 1 failure, 2 wrong usage.\n");
 	return to == stdout ? TOOL_OK : TOOL_USAGE;
 }
@@ -42,6 +44,10 @@ int main(int argc, char **argv)
 {
 	if (argc < 2)
 		return help(stderr);
+	if (!strcmp(argv[1], "--version")) {
+		puts("nnaccel " NNACCEL_VERSION);
+		return finish("version", TOOL_OK);
+	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help"))
 		return finish("help", help(stdout));
 	for (size_t i = 0; i < NUM_COMMANDS; i++)

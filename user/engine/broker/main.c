@@ -14,6 +14,7 @@
 #include "engine/broker/broker.h"
 #include "kit/build_id.h"
 #include "kit/log.h"
+#include "version.h"
 
 /* Wrong usage, as of sysexits and most programs of this kind. */
 #define EXIT_USAGE 2
@@ -145,7 +146,7 @@ static void print_version(void)
 	char id[BUILD_ID_TEXT];
 
 	build_id(id);
-	printf("nnacceld (nnaccel), build %s\n", id);
+	printf("nnacceld (nnaccel) %s, build %s\n", NNACCEL_VERSION, id);
 }
 
 static void parse_option(int id, const char *name, struct broker_options *o)
