@@ -11,7 +11,8 @@
 #include "turn.h"
 
 enum { CONCATENATION = 2, DEPTH_TO_SPACE = 5, RESIZE_BILINEAR = 23, SPACE_TO_DEPTH = 26, PAD = 32,
-       INSTANCE_NORMALIZATION = 57, PAD_V2 = 69, RESIZE_NEAREST_NEIGHBOR = 94 };
+       INSTANCE_NORMALIZATION = 57, PAD_V2 = 69, PRELU = 71, SLICE = 86,
+       RESIZE_NEAREST_NEIGHBOR = 94 };
 
 #define NONE UINT32_MAX
 #define VALUE_SIZE 32		/* of the largest constant that is added: paddings */
@@ -24,6 +25,7 @@ struct turned {
 	struct rewrite r;
 	uint32_t *twins;		/* by operand: what it is in NHWC, or NONE */
 	uint32_t *wanted;		/* by operand: operations that want it in NHWC */
+	uint32_t *readers;		/* by operand: the last operation that reads it, or NONE */
 	bool *is_there;			/* by operand: in NCHW, as it was */
 	uint32_t permutations[2];	/* operands: to NHWC, to NCHW; or NONE */
 };
@@ -88,6 +90,7 @@ static uint32_t nchw_input(const struct nn_model *model, const struct nn_operati
 static bool is_function(int32_t code)
 {
 	static const int32_t codes[] = {
+		6,	/* DEQUANTIZE */
 		8,	/* FLOOR */
 		14,	/* LOGISTIC */
 		19,	/* RELU */
@@ -113,7 +116,8 @@ static bool is_function(int32_t code)
 
 static bool is_arithmetic(int32_t code)
 {
-	static const int32_t codes[] = { 0, 18, 30, 36, 65, 66 };	/* ADD ... MINIMUM */
+	/* ADD, MUL, DIV, SUB, MAXIMUM, MINIMUM */
+	static const int32_t codes[] = { 0, 18, 30, 36, 65, 66, PRELU };
 
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
 		if (codes[i] == code)
@@ -127,12 +131,39 @@ static bool is_turned(const struct turned *w, uint32_t operand)
 	return w->twins[operand] != NONE && !w->is_there[operand];
 }
 
-static bool are_alike(const struct nn_operand *a, const struct nn_operand *b)
+static bool is_known_image(const struct nn_operand *o)
 {
-	for (uint32_t i = 0; i < 4; i++)
-		if (!a->dims[i] || a->dims[i] != b->dims[i])
+	return o->rank == 4 && o->dims[0] && o->dims[1] && o->dims[2] && o->dims[3];
+}
+
+/* Whether a constant has one element, or one for each channel of an image in NCHW. */
+static bool is_by_channel(const struct nn_model *model, const struct nn_operand *o)
+{
+	for (uint32_t i = 0; i < o->rank; i++)
+		if (o->dims[i] != 1 && i + 3 != o->rank)
 			return false;
-	return a->rank == 4 && b->rank == 4;
+	return o->rank && o->rank <= 4 && value_of(model, o);
+}
+
+/*
+ * Whether arithmetic of two operands is done in NHWC: both are images that are turned, or
+ * the one is and the other is a constant by channel.
+ */
+static bool is_turned_arithmetic(const struct turned *w, const struct nn_model *model,
+				 const struct nn_operation *o)
+{
+	const struct nn_operand *operands = model->subgraphs[0].operands;
+	uint32_t images = 0;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct nn_operand *x = &operands[o->inputs[i]];
+
+		if (is_known_image(x) && is_turned(w, o->inputs[i]))
+			images++;
+		else if (!is_by_channel(model, x))
+			return false;
+	}
+	return images && is_known_image(&operands[o->outputs[0]]);
 }
 
 /* Whether an operation without a layout of its own is better done in NHWC; its images. */
@@ -142,16 +173,20 @@ static bool follows(const struct turned *w, const struct nn_model *model,
 	const struct nn_operand *operands = model->subgraphs[0].operands;
 
 	*images = 1;
-	if (!o->num_inputs || operands[o->inputs[0]].rank != 4 || o->num_outputs != 1 ||
-	    operands[o->outputs[0]].rank != 4)
+	if (!o->num_inputs || o->num_outputs != 1 || operands[o->outputs[0]].rank != 4)
+		return false;
+	if (is_arithmetic(o->type)) {
+		*images = 2;
+		return is_turned_arithmetic(w, model, o);
+	}
+	if (operands[o->inputs[0]].rank != 4)
 		return false;
 	if (is_function(o->type))
 		return is_turned(w, o->inputs[0]);
-	if (is_arithmetic(o->type)) {
-		*images = 2;
-		return is_turned(w, o->inputs[0]) && is_turned(w, o->inputs[1]) &&
-		       are_alike(&operands[o->inputs[0]], &operands[o->inputs[1]]);
-	}
+	if (o->type == SLICE)
+		return is_turned(w, o->inputs[0]) && value_of(model, &operands[o->inputs[1]]) &&
+		       value_of(model, &operands[o->inputs[2]]) &&
+		       is_known_image(&operands[o->outputs[0]]);
 	if (o->type == CONCATENATION) {
 		*images = o->num_inputs - 1;
 		for (uint32_t i = 0; i < *images; i++)
@@ -170,16 +205,21 @@ static bool follows(const struct turned *w, const struct nn_model *model,
 
 /* ---- The block ---- */
 
-/* Divides the block; returns its size. An operation adds a twin and a constant an operand. */
+/*
+ * Divides the block; returns its size. An operation adds a twin, and up to two constants; the
+ * three of a shuffle become three, with two operands and three constants besides.
+ */
 static size_t divide(const struct nn_model *from, char *base, struct turned *w)
 {
 	const struct nn_subgraph *s = &from->subgraphs[0];
 	size_t at = sizeof(*w), operands = s->num_operands;
 
-	rewrite_divide(&w->r, from, base, &at, operands + s->num_operations + 2, 2 * operands,
-		       6 * operands, VALUE_SIZE * (size_t)(s->num_operations + 2));
+	rewrite_divide(&w->r, from, base, &at, operands + 2 * s->num_operations + 2,
+		       2 * operands, 6 * operands,
+		       VALUE_SIZE * (size_t)(2 * s->num_operations + 2));
 	w->twins = rewrite_take(base, &at, operands, sizeof(*w->twins));
 	w->wanted = rewrite_take(base, &at, operands, sizeof(*w->wanted));
+	w->readers = rewrite_take(base, &at, operands, sizeof(*w->readers));
 	w->is_there = rewrite_take(base, &at, operands, sizeof(*w->is_there));
 	return at;
 }
@@ -246,7 +286,23 @@ static void need_nchw(struct turned *w, uint32_t index)
 	w->is_there[index] = true;
 }
 
-/* The paddings, or the axis, of an operation that has no layout, in NHWC. */
+/* An input of an operation in NHWC: an image, or a constant by channel as a vector. */
+static uint32_t turned_input(struct turned *w, const struct nn_operation *o, uint32_t index)
+{
+	const struct nn_operand *x = &w->r.operands[o->inputs[index]];
+	uint32_t vector;
+
+	if (!is_arithmetic(o->type) || is_turned(w, o->inputs[index]))
+		return in_nhwc(w, o->inputs[index]);
+	vector = w->r.subgraph.num_operands++;
+	w->r.operands[vector] = *x;
+	w->r.operands[vector].rank = 1;
+	memset(w->r.operands[vector].dims, 0, sizeof(x->dims));
+	w->r.operands[vector].dims[0] = x->rank > 2 ? x->dims[x->rank - 3] : 1;
+	return vector;
+}
+
+/* The paddings, axis or bounds of an operation that has no layout, in NHWC. */
 static void turn_arguments(struct turned *w, const struct nn_model *from, uint32_t *list,
 			   const struct nn_operation *o)
 {
@@ -265,6 +321,15 @@ static void turn_arguments(struct turned *w, const struct nn_model *from, uint32
 		for (uint32_t i = 0; i < 8; i++)
 			turned[i] = pads[2 * to_nhwc[i / 2] + i % 2];
 		list[1] = add_constant(w, NN_TENSOR_INT32, 2, 4, turned, sizeof(turned));
+	} else if (o->type == SLICE) {
+		for (uint32_t k = 1; k < 3; k++) {
+			memcpy(pads, nn_operand_value(from, &operands[o->inputs[k]]),
+			       4 * sizeof(*pads));
+			for (uint32_t i = 0; i < 4; i++)
+				turned[i] = pads[to_nhwc[i]];
+			list[k] = add_constant(w, NN_TENSOR_INT32, 1, 4, turned,
+					       4 * sizeof(*turned));
+		}
 	}
 }
 
@@ -272,19 +337,143 @@ static void turn_arguments(struct turned *w, const struct nn_model *from, uint32
 static void turn_operation(struct turned *w, const struct nn_model *from,
 			   const struct nn_operation *o, uint32_t images, uint32_t flag)
 {
-	uint32_t *list;
+	uint32_t *list, inputs[2];
 
-	for (uint32_t i = 0; i < images; i++)
-		in_nhwc(w, o->inputs[i]);
+	/* What is turned by now comes before the operation. */
+	for (uint32_t i = 0; i < images; i++) {
+		uint32_t input = turned_input(w, o, i);
+
+		if (i < 2)
+			inputs[i] = input;
+	}
 	list = rewrite_add(&w->r, o->type, o->num_inputs, 1, o->inputs, o->outputs);
 	for (uint32_t i = 0; i < images; i++)
-		list[i] = w->twins[o->inputs[i]];
+		list[i] = i < 2 ? inputs[i] : w->twins[o->inputs[i]];
 	list[o->num_inputs] = add_twin(w, o->outputs[0]);
 	w->is_there[o->outputs[0]] = false;
 	if (flag != NONE)
 		list[flag] = add_constant(w, NN_BOOL, 0, 0, &(uint8_t){ 0 }, 1);
 	else
 		turn_arguments(w, from, list, o);
+}
+
+/* ---- Channels in another order ---- */
+
+/* RESHAPE, TRANSPOSE and RESHAPE that put the channels [rows, columns] in columns first. */
+struct shuffle {
+	const struct nn_operation *last;
+	uint32_t rows;
+	uint32_t columns;
+};
+
+/* The one operation that reads what `o` writes, if it is of that type; else NULL. */
+static const struct nn_operation *only_reader(const struct turned *w, const struct nn_model *model,
+					      const struct nn_operation *o, int32_t type)
+{
+	const struct nn_subgraph *s = &model->subgraphs[0];
+	const struct nn_operand *out = &s->operands[o->outputs[0]];
+	const struct nn_operation *reader;
+
+	if (out->lifetime != NN_TEMPORARY || out->consumers != 1 ||
+	    w->readers[o->outputs[0]] == NONE)
+		return NULL;
+	reader = &s->operations[w->readers[o->outputs[0]]];
+	return reader->type == type && reader->inputs[0] == o->outputs[0] ? reader : NULL;
+}
+
+/* Whether a shape is of [batch, rows, columns, pixels], or without a batch of 1. */
+static bool is_divided(const struct nn_operand *image, const struct nn_operand *o,
+		       const int32_t *permutation, struct shuffle *found)
+{
+	const uint32_t *dims = o->dims + (o->rank == 4);
+	const int32_t first = o->rank == 4;
+
+	if (o->rank != 4 && (o->rank != 3 || image->dims[0] != 1))
+		return false;
+	for (int32_t i = 0; i < (int32_t)o->rank; i++)
+		if (permutation[i] != (i == first ? i + 1 : i == first + 1 ? i - 1 : i))
+			return false;
+	found->rows = dims[0];
+	found->columns = dims[1];
+	return (!first || o->dims[0] == image->dims[0]) && dims[0] && dims[1] &&
+	       (uint64_t)dims[0] * dims[1] == image->dims[1] &&
+	       (uint64_t)image->dims[2] * image->dims[3] == dims[2];
+}
+
+static bool find_shuffle(const struct turned *w, const struct nn_model *model,
+			 const struct nn_operation *o, struct shuffle *found)
+{
+	const struct nn_operand *operands = model->subgraphs[0].operands;
+	const struct nn_operand *image, *turned, *permutation;
+	const struct nn_operation *middle;
+	int32_t order[4];
+
+	if (o->type != NN_CODE_RESHAPE || !is_turned(w, o->inputs[0]))
+		return false;
+	image = &operands[o->inputs[0]];
+	middle = only_reader(w, model, o, NN_CODE_TRANSPOSE);
+	if (!middle || !is_known_image(image))
+		return false;
+	found->last = only_reader(w, model, middle, NN_CODE_RESHAPE);
+	permutation = &operands[middle->inputs[middle->num_inputs - 1]];
+	if (!found->last || !value_of(model, permutation) || permutation->rank != 1 ||
+	    permutation->dims[0] != operands[middle->inputs[0]].rank ||
+	    permutation->dims[0] > 4)
+		return false;
+	memcpy(order, nn_operand_value(model, permutation), permutation->dims[0] * sizeof(*order));
+	turned = &operands[found->last->outputs[0]];
+	return is_known_image(turned) &&
+	       !memcmp(turned->dims, image->dims, 4 * sizeof(*image->dims)) &&
+	       is_divided(image, &operands[o->outputs[0]], order, found);
+}
+
+/* A temporary operand of the type of an image and of another shape. */
+static uint32_t add_shape(struct turned *w, uint32_t like, uint32_t rank, const uint32_t *dims)
+{
+	uint32_t index = w->r.subgraph.num_operands++;
+
+	w->r.operands[index] = (struct nn_operand){
+		.type = w->r.operands[like].type,
+		.rank = rank,
+		.scale = w->r.operands[like].scale,
+		.zero_point = w->r.operands[like].zero_point,
+	};
+	memcpy(w->r.operands[index].dims, dims, rank * sizeof(*dims));
+	return index;
+}
+
+static void add_reshape(struct turned *w, uint32_t from, uint32_t to)
+{
+	const struct nn_operand *o = &w->r.operands[to];
+	uint32_t shape = add_constant(w, NN_TENSOR_INT32, 1, o->rank, o->dims,
+				      o->rank * (uint32_t)sizeof(*o->dims));
+
+	rewrite_add(&w->r, NN_CODE_RESHAPE, 2, 1, (uint32_t[]){ from, shape }, &to);
+}
+
+/* The same of NHWC images: [pixels, rows, columns] to [pixels, columns, rows]. */
+static void turn_shuffle(struct turned *w, const struct nn_operation *o, const struct shuffle *s)
+{
+	const uint32_t image = w->twins[o->inputs[0]], last = s->last->outputs[0];
+	const struct nn_operand *x = &w->r.operands[image];
+	const uint32_t pixels = x->dims[0] * x->dims[1] * x->dims[2];
+	uint32_t divided, turned, permutation;
+
+	divided = add_shape(w, image, 3, (uint32_t[]){ pixels, s->rows, s->columns });
+	turned = add_shape(w, image, 3, (uint32_t[]){ pixels, s->columns, s->rows });
+	permutation = add_constant(w, NN_TENSOR_INT32, 1, 3, (int32_t[]){ 0, 2, 1 },
+				   3 * sizeof(int32_t));
+	add_reshape(w, image, divided);
+	rewrite_add(&w->r, NN_CODE_TRANSPOSE, 2, 1, (uint32_t[]){ divided, permutation }, &turned);
+	add_reshape(w, turned, add_twin(w, last));
+	w->is_there[last] = false;
+}
+
+/* Whether an operation is one of the last two of a shuffle that was turned. */
+static bool is_within_shuffle(const struct turned *w, const struct nn_operation *o)
+{
+	return (o->type == NN_CODE_TRANSPOSE || o->type == NN_CODE_RESHAPE) &&
+	       !w->is_there[o->inputs[0]] && w->twins[o->inputs[0]] == NONE;
 }
 
 static void turn_operations(struct turned *w, const struct nn_model *from)
@@ -294,7 +483,16 @@ static void turn_operations(struct turned *w, const struct nn_model *from)
 	for (uint32_t i = 0; i < s->num_operations; i++) {
 		const struct nn_operation *o = &s->operations[i];
 		uint32_t flag = nchw_input(from, o), images = 1;
+		struct shuffle shuffle;
 
+		if (is_within_shuffle(w, o))
+			continue;
+		if (find_shuffle(w, from, o, &shuffle)) {
+			turn_shuffle(w, o, &shuffle);
+			w->is_there[o->outputs[0]] = false;
+			w->is_there[shuffle.last->inputs[0]] = false;
+			continue;
+		}
 		if (flag != NONE || follows(w, from, o, &images)) {
 			turn_operation(w, from, o, images, flag);
 			continue;
@@ -330,9 +528,14 @@ static void turn(struct turned *w, const struct nn_model *from)
 		w->twins[i] = NONE;
 		w->is_there[i] = true;
 	}
-	for (uint32_t i = 0; i < s->num_operations; i++)
+	for (uint32_t i = 0; i < s->num_operands; i++)
+		w->readers[i] = NONE;
+	for (uint32_t i = 0; i < s->num_operations; i++) {
 		if (nchw_input(from, &s->operations[i]) != NONE)
 			w->wanted[s->operations[i].inputs[0]]++;
+		for (uint32_t k = 0; k < s->operations[i].num_inputs; k++)
+			w->readers[s->operations[i].inputs[k]] = i;
+	}
 	turn_operations(w, from);
 	settle_operands(w, s->num_operands);
 }

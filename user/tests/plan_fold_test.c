@@ -22,6 +22,7 @@ enum {
 	CONV_2D = 3,
 	DEPTHWISE_CONV_2D = 4,
 	MAX_POOL_2D = 17,
+	MUL = 18,
 	RELU = 19,
 	RESHAPE = 22,
 	DIV = 30,
@@ -31,6 +32,7 @@ enum {
 	GROUPED_CONV_2D = 55,
 	NEG = 67,
 	PAD_V2 = 69,
+	SLICE = 86,
 	SPLIT = 87,
 	PACK = 103,
 };
@@ -204,6 +206,89 @@ static void test_nchw_chain(void **state)
 	mb_operation(&built, ADD, MB_LIST(list[1], list[2], none), MB_LIST(list[3]));
 	mb_operation(&built, CONCATENATION, MB_LIST(list[3], list[2], one), MB_LIST(joined));
 	mb_operation(&built, ABS, MB_LIST(joined), MB_LIST(out));
+	assert_steps(8);
+}
+
+/* A pooling of an image in NCHW with windows of one row by three pixels. */
+static void add_pool(uint32_t x, uint32_t out)
+{
+	uint32_t one = mb_int32(&built, 1);
+
+	mb_operation(&built, MAX_POOL_2D, MB_LIST(x, one, one, one, mb_int32(&built, 3), one,
+						  mb_int32(&built, 0), flag(true)), MB_LIST(out));
+}
+
+/* Arithmetic with numbers by channel, and a slice of channels, between two poolings. */
+static void test_nchw_channels(void **state)
+{
+	uint32_t x, pooled, product, sum, sliced, out, none, numbers, one;
+
+	(void)state;
+	mb_init(&built);
+	x = tensor(NN_SUBGRAPH_INPUT, MB_DIMS(1, 3, 4, 5));
+	pooled = tensor(NN_TEMPORARY, MB_DIMS(1, 3, 4, 5));
+	product = tensor(NN_TEMPORARY, MB_DIMS(1, 3, 4, 5));
+	sum = tensor(NN_TEMPORARY, MB_DIMS(1, 3, 4, 5));
+	sliced = tensor(NN_TEMPORARY, MB_DIMS(1, 2, 4, 5));
+	out = tensor(NN_SUBGRAPH_OUTPUT, MB_DIMS(1, 2, 4, 5));
+	none = mb_int32(&built, 0);
+	numbers = mb_constant(&built, NN_TENSOR_FLOAT32, ((float[]){ 2, -3, 5 }), 12,
+			      MB_DIMS(3, 1, 1));
+	one = mb_constant(&built, NN_TENSOR_FLOAT32, &(float){ 7 }, 4, MB_DIMS(1));
+	add_pool(x, pooled);
+	mb_operation(&built, MUL, MB_LIST(numbers, pooled, none), MB_LIST(product));
+	mb_operation(&built, ADD, MB_LIST(product, one, none), MB_LIST(sum));
+	mb_operation(&built, SLICE, MB_LIST(sum, ints(4, ((int32_t[]){ 0, 1, 0, 0 }), MB_DIMS(4)),
+					    ints(4, ((int32_t[]){ 1, 2, 4, 5 }), MB_DIMS(4))),
+		     MB_LIST(sliced));
+	add_pool(sliced, out);
+	assert_steps(7);
+}
+
+/* Channels [2, 3] in the order of [3, 2], between two poolings: no image is turned for it. */
+static void build_shuffle(uint32_t rank, const uint32_t *dims, const int32_t *order, bool read)
+{
+	uint32_t turned[4], x, list[4], out, more;
+	int32_t shape[4];
+
+	mb_init(&built);
+	for (uint32_t i = 0; i < rank; i++)
+		turned[i] = dims[order[i]];
+	x = tensor(NN_SUBGRAPH_INPUT, MB_DIMS(1, 6, 4, 5));
+	list[0] = tensor(NN_TEMPORARY, MB_DIMS(1, 6, 4, 5));
+	list[1] = tensor(NN_TEMPORARY, rank, dims);
+	list[2] = tensor(NN_TEMPORARY, rank, turned);
+	list[3] = tensor(NN_TEMPORARY, MB_DIMS(1, 6, 4, 5));
+	out = tensor(NN_SUBGRAPH_OUTPUT, MB_DIMS(1, 6, 4, 5));
+	add_pool(x, list[0]);
+	for (uint32_t i = 0; i < rank; i++)
+		shape[i] = (int32_t)dims[i];
+	mb_operation(&built, RESHAPE, MB_LIST(list[0], ints(rank, shape, MB_DIMS(rank))),
+		     MB_LIST(list[1]));
+	mb_operation(&built, TRANSPOSE, MB_LIST(list[1], ints(rank, order, MB_DIMS(rank))),
+		     MB_LIST(list[2]));
+	mb_operation(&built, RESHAPE, MB_LIST(list[2], ints(4, ((int32_t[]){ 1, 6, 4, 5 }),
+							    MB_DIMS(4))), MB_LIST(list[3]));
+	add_pool(list[3], out);
+	if (!read)
+		return;
+	more = tensor(NN_SUBGRAPH_OUTPUT, rank, turned);
+	mb_operation(&built, ABS, MB_LIST(list[2]), MB_LIST(more));
+}
+
+static void test_nchw_shuffle(void **state)
+{
+	(void)state;
+	build_shuffle(MB_DIMS(2, 3, 20), (int32_t[]){ 1, 0, 2 }, false);
+	assert_steps(5);
+	build_shuffle(MB_DIMS(1, 2, 3, 20), (int32_t[]){ 0, 2, 1, 3 }, false);
+	assert_steps(5);
+	/* Another order, other parts, and one that somebody else reads, too. */
+	build_shuffle(MB_DIMS(2, 3, 20), (int32_t[]){ 0, 2, 1 }, false);
+	assert_steps(7);
+	build_shuffle(MB_DIMS(6, 4, 5), (int32_t[]){ 1, 0, 2 }, false);
+	assert_steps(7);
+	build_shuffle(MB_DIMS(2, 3, 20), (int32_t[]){ 1, 0, 2 }, true);
 	assert_steps(8);
 }
 
@@ -436,6 +521,8 @@ int main(void)
 		cmocka_unit_test(test_pad_into_pool),
 		cmocka_unit_test(test_nchw_padded),
 		cmocka_unit_test(test_nchw_chain),
+		cmocka_unit_test(test_nchw_channels),
+		cmocka_unit_test(test_nchw_shuffle),
 		cmocka_unit_test(test_activation_after),
 		cmocka_unit_test(test_transpose_pair),
 		cmocka_unit_test(test_transpose_alone),

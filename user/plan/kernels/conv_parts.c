@@ -57,6 +57,8 @@ struct parts {
 	size_t copy_size;		/* bytes of the largest block's windows; of its result */
 	size_t result_size;
 	uint8_t padding;		/* each byte of an element outside the image */
+	bool in_order;			/* the outputs of a part are pixels in their order */
+	bool is_single;			/* each sees one pixel, in the same order */
 	uint32_t count;
 	struct part parts[];
 };
@@ -135,6 +137,9 @@ static struct parts *group_parts(struct nn_run *r)
 	s->depth = depthwise ? 1 : filter[3];
 	s->filter_step = depthwise ? 1 : (size_t)filter[1] * filter[2] * filter[3];
 	s->tap_step = filter[3];
+	s->in_order = true;
+	s->is_single = filter[1] == 1 && filter[2] == 1 && window.h.stride == 1 &&
+		       window.w.stride == 1 && window.h.out == in.h && window.w.out == in.w;
 	for (uint32_t i = 0; i < groups; i++) {
 		s->parts[i].h = window_span(&window.h);
 		s->parts[i].w = window_span(&window.w);
@@ -391,12 +396,29 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 
 	g.rows = g.rows - first < g.block_rows ? g.rows - first : g.block_rows;
 	ready.packed = (const char *)ready.packed + p->packed;
+	/* Where an output is lies in a line with the others, it is written there. */
+	if (s->in_order) {
+		g.c_stride = s->out.c;
+		result = (char *)call->outputs[0] + (first * s->out.c + p->out_channel) *
+						    g.element;
+	}
+	/* Rows of bytes are read beyond their end, which may be that of the image. */
+	if (s->is_single && g.is_float) {
+		const struct nn_gemm_part part = {
+			.a = (const float *)call->inputs[X] + first * s->in.c + p->in_channel,
+			.stride = s->in.c,
+			.count = s->depth,
+		};
+
+		nn_gemm_run_parts(&ready, &g, 0, g.rows, 0, &part, 1, result);
+		return;
+	}
 	for (size_t i = 0; i < g.rows; i++) {
 		at = pixel_of(p, first + i);
 		copy_window(s, p, call->inputs[X], &at, copies + i * row);
 	}
-	nn_gemm_run(&ready, &g, 0, 0, copies, result, result + s->result_size);
-	for (size_t i = 0; i < g.rows; i++) {
+	nn_gemm_run(&ready, &g, 0, 0, copies, result, copies + s->copy_size + s->result_size);
+	for (size_t i = 0; i < g.rows && !s->in_order; i++) {
 		at = pixel_of(p, first + i);
 		copy_result(s, p, &at, result + i * g.columns * g.element, call->outputs[0]);
 	}

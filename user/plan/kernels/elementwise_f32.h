@@ -91,15 +91,42 @@ static TARGET void sum_f32(const float *x, size_t stride, size_t pixels, size_t 
 }
 
 /* The order of operands lets NaN pass, or not, as the reference does. */
-static TARGET void max_f32(const float *x, size_t stride, size_t pixels, size_t channels,
-			   float *largest)
+static inline ALWAYS_INLINE TARGET VF pooled_f32(const struct nn_pool_f32 *p, bool is_max,
+						 const float *x, size_t count)
 {
-	for (size_t c = 0; c < channels; c += LANES) {
-		VF max = load_f32(largest + c, channels - c);
+	VF value = is_max ? load_f32(x, count) : SPLAT(0.0f);
 
-		for (size_t i = 0; i < pixels; i++)
-			max = MAX(load_f32(x + i * stride + c, channels - c), max);
-		store_f32(largest + c, max, channels - c);
+	for (size_t y = 0; y < p->rows; y++, x += p->row_stride) {
+		VF row = is_max ? value : SPLAT(0.0f);
+
+		for (size_t i = 0; i < p->columns; i++) {
+			const VF pixel = load_f32(x + i * p->channels, count);
+
+			if (is_max)
+				row = MAX(pixel, row);
+			else
+				row = ADD(row, pixel);
+		}
+		if (is_max)
+			value = row;
+		else
+			value = ADD(value, row);
+	}
+	if (!is_max)
+		value = value / SPLAT(p->count);
+	return value;
+}
+
+static TARGET void pool_f32(const struct nn_pool_f32 *p)
+{
+	const VF low = SPLAT(p->low), high = SPLAT(p->high);
+
+	for (size_t c = 0; c < p->channels; c += LANES) {
+		size_t count = p->channels - c;
+		const VF value = p->is_max ? pooled_f32(p, true, p->in + c, count) :
+					     pooled_f32(p, false, p->in + c, count);
+
+		store_f32(p->out + c, MIN(high, MAX(low, value)), count);
 	}
 }
 
@@ -121,7 +148,11 @@ static TARGET void quantize_f32(const struct nn_quantize_f32 *q)
 
 		whole += (ints_f32)(rest <= -half) - (ints_f32)(rest >= half) + (int32_t)q->zero;
 		bytes = __builtin_convertvector(whole, bytes_f32);
-		memcpy(q->out + i, &bytes, count);
+		/* Mostly: a size that the compiler knows. */
+		if (count == LANES)
+			memcpy(q->out + i, &bytes, LANES);
+		else
+			memcpy(q->out + i, &bytes, count);
 	}
 }
 
@@ -136,4 +167,21 @@ static TARGET float sum_row_f32(const float *x, size_t count)
 	for (size_t i = 0; i < LANES; i++)
 		total += lanes[i];
 	return total;
+}
+
+static TARGET void dequantize_f32(const struct nn_dequantize_f32 *d)
+{
+	const VF scale = SPLAT(d->scale);
+
+	for (size_t i = 0; i < d->count; i += LANES) {
+		size_t count = d->count - i < LANES ? d->count - i : LANES;
+		bytes_f32 bytes = { 0 };
+
+		if (count == LANES)
+			memcpy(&bytes, d->in + i, LANES);
+		else
+			memcpy(&bytes, d->in + i, count);
+		store_f32(d->out + i, scale * __builtin_convertvector(
+			__builtin_convertvector(bytes ^ d->flip, ints_f32) - d->zero, VF), count);
+	}
 }

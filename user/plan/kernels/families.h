@@ -10,8 +10,10 @@
 enum {
 	NN_CODE_ADD = 0,
 	NN_CODE_AVERAGE_POOL_2D = 1,
+	NN_CODE_CONCATENATION = 2,
 	NN_CODE_CONV_2D = 3,
 	NN_CODE_DEPTHWISE_CONV_2D = 4,
+	NN_CODE_DEQUANTIZE = 6,
 	NN_CODE_FULLY_CONNECTED = 9,
 	NN_CODE_L2_POOL_2D = 12,
 	NN_CODE_LSTM = 16,
@@ -33,9 +35,11 @@ enum {
 extern const struct nn_kernel nn_kernel_batch_matmul;
 extern const struct nn_kernel nn_kernel_binary;
 extern const struct nn_kernel nn_kernel_cast;
+extern const struct nn_kernel nn_kernel_concatenation;
 extern const struct nn_kernel nn_kernel_conv;
 extern const struct nn_kernel nn_kernel_conv_parts;
 extern const struct nn_kernel nn_kernel_depthwise;
+extern const struct nn_kernel nn_kernel_dequantize;
 extern const struct nn_kernel nn_kernel_fully_connected;
 extern const struct nn_kernel nn_kernel_lstm;
 extern const struct nn_kernel nn_kernel_mean;

@@ -37,6 +37,7 @@ size_t nn_gemm_packed_size(const struct nn_gemm *g, const struct nn_isa *isa)
 /* What follows from the kind of numbers. */
 static void set_element(struct nn_gemm *g, const struct nn_isa *isa, bool is_float)
 {
+	g->c_stride = g->columns;
 	g->is_float = is_float;
 	g->element = is_float ? sizeof(float) : 1;
 	g->a_stride = is_float || isa->pairs ? g->depth :
@@ -278,8 +279,8 @@ void nn_gemm_run_parts(const struct nn_ready *ready, const struct nn_gemm *g, si
 		.parts = parts,
 		.num_parts = num_parts,
 		.panels = (const void *)b.panels,
-		.c = (float *)c + row * g->columns + b.first,
-		.c_stride = g->columns,
+		.c = (float *)c + row * g->c_stride + b.first,
+		.c_stride = g->c_stride,
 		.low = g->low,
 		.high = g->high,
 	};
@@ -299,7 +300,7 @@ static void run_f32(const struct nn_ready *ready, const struct nn_gemm *g, size_
 		.a_stride = g->a_stride,
 		.panels = panels,
 		.c = c,
-		.c_stride = g->columns,
+		.c_stride = g->c_stride,
 		.low = g->low,
 		.high = g->high,
 	};
@@ -322,7 +323,7 @@ static void run_q8(const struct nn_ready *ready, const struct nn_gemm *g, size_t
 		.wide = scratch,
 		.panels = panels,
 		.c = c,
-		.c_stride = g->columns,
+		.c_stride = g->c_stride,
 		.out = g->out,
 	};
 
@@ -334,7 +335,7 @@ void nn_gemm_run(const struct nn_ready *ready, const struct nn_gemm *g, uint32_t
 {
 	const struct block b = block_of(ready, g, column_block);
 	size_t row = row_block * g->block_rows, rows = g->rows - row;
-	char *to = (char *)c + (row * g->columns + b.first) * g->element;
+	char *to = (char *)c + (row * g->c_stride + b.first) * g->element;
 
 	if (rows > g->block_rows)
 		rows = g->block_rows;

@@ -17,6 +17,7 @@ struct nn_gemm {
 	size_t depth;
 	size_t element;			/* bytes */
 	size_t a_stride;		/* elements from row to row, where rows are copied */
+	size_t c_stride;		/* of the result, which is columns at first */
 	float low;
 	float high;
 	uint8_t a_flip;			/* of bytes */

@@ -255,6 +255,33 @@ struct nn_quantize_f32 {
 	float high;
 };
 
+/* out[i] = scale * (in[i] - zero), of bytes that `flip` makes unsigned. */
+struct nn_dequantize_f32 {
+	size_t count;
+	const uint8_t *in;
+	float *out;
+	float scale;
+	uint8_t flip;
+	int32_t zero;
+};
+
+/*
+ * The mean or the largest of each channel of `rows` * `columns` pixels. The largest begins as
+ * the first pixel; a mean is the sum of the rows' sums, divided by `count`.
+ */
+struct nn_pool_f32 {
+	bool is_max;
+	const float *in;
+	size_t row_stride;		/* elements */
+	size_t rows;
+	size_t columns;
+	size_t channels;		/* that is also from pixel to pixel */
+	float count;
+	float low;
+	float high;
+	float *out;
+};
+
 /* Channels that a sum is of at a time, and the largest of bytes. */
 #define NN_SUM_CHANNELS 16
 #define NN_MAX_CHANNELS 32
@@ -271,10 +298,9 @@ struct nn_isa {
 	/* Adds up to NN_SUM_CHANNELS channels of `pixels` pixels, `stride` elements apart. */
 	void (*sum_f32)(const float *x, size_t stride, size_t pixels, size_t channels,
 			float *sums);
-	/* Makes `largest` as large as what lies in the same order of sums. */
-	void (*max_f32)(const float *x, size_t stride, size_t pixels, size_t channels,
-			float *largest);
+	void (*pool_f32)(const struct nn_pool_f32 *p);
 	void (*quantize_f32)(const struct nn_quantize_f32 *q);
+	void (*dequantize_f32)(const struct nn_dequantize_f32 *d);
 	/* The sum of `count` elements in a row. */
 	float (*sum_row_f32)(const float *x, size_t count);
 	bool pairs;			/* how gemm_q8 and depthwise_q8 want their weights */

@@ -9,18 +9,20 @@
 /* The first one that takes an operation has it: what takes few goes before what takes more. */
 static const struct nn_kernel *const kernels[] = {
 	&nn_kernel_batch_matmul,
+	&nn_kernel_table,
 	&nn_kernel_binary,
 	&nn_kernel_cast,
+	&nn_kernel_concatenation,
 	&nn_kernel_conv,
 	&nn_kernel_depthwise,
 	&nn_kernel_conv_parts,
+	&nn_kernel_dequantize,
 	&nn_kernel_fully_connected,
 	&nn_kernel_lstm,
 	&nn_kernel_mean,
 	&nn_kernel_pool,
 	&nn_kernel_quantize,
 	&nn_kernel_softmax,
-	&nn_kernel_table,
 	&nn_kernel_transpose,
 	&nn_kernel_unary,
 };

@@ -16,6 +16,7 @@
 	.unary_f32 = unary_f32, \
 	.softmax_f32 = softmax_f32, \
 	.sum_f32 = sum_f32, \
-	.max_f32 = max_f32, \
+	.pool_f32 = pool_f32, \
 	.quantize_f32 = quantize_f32, \
+	.dequantize_f32 = dequantize_f32, \
 	.sum_row_f32 = sum_row_f32

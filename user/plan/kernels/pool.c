@@ -144,33 +144,30 @@ struct cells {
 	size_t columns;
 };
 
-static float clamp_f32(const struct pool *p, float value)
-{
-	return value < p->low ? p->low : value > p->high ? p->high : value;
-}
-
 static uint8_t clamp_q8(const struct pool *p, int32_t value)
 {
 	value = value < p->low_q8 ? p->low_q8 : value;
 	return (uint8_t)(value > p->high_q8 ? p->high_q8 : value);
 }
 
-static void average_f32(const struct nn_isa *isa, const struct pool *p, const struct cells *cells,
-			const float *in, float *out)
+/* Even the activation "none" clamps: infinity becomes the largest number. */
+static void reduce_f32(const struct nn_isa *isa, const struct pool *p, const struct cells *cells,
+		       const float *in, float *out)
 {
-	size_t channels = p->in.c, row = (size_t)p->in.w * channels;
-	float count = (float)(cells->rows * cells->columns);
+	const struct nn_pool_f32 f32 = {
+		.is_max = p->is_max,
+		.in = in + cells->first * p->in.c,
+		.row_stride = (size_t)p->in.w * p->in.c,
+		.rows = cells->rows,
+		.columns = cells->columns,
+		.channels = p->in.c,
+		.count = (float)(cells->rows * cells->columns),
+		.low = p->low,
+		.high = p->high,
+		.out = out,
+	};
 
-	for (size_t c = 0; c < channels; c += NN_SUM_CHANNELS) {
-		size_t some = channels - c < NN_SUM_CHANNELS ? channels - c : NN_SUM_CHANNELS;
-		float sums[NN_SUM_CHANNELS] = { 0 };
-
-		for (size_t y = 0; y < cells->rows; y++)
-			isa->sum_f32(in + cells->first * channels + y * row + c, channels,
-				     cells->columns, some, sums);
-		for (size_t i = 0; i < some; i++)
-			out[c + i] = clamp_f32(p, sums[i] / count);
-	}
+	isa->pool_f32(&f32);
 }
 
 static void average_q8(const struct nn_isa *isa, const struct pool *p, const struct cells *cells,
@@ -196,24 +193,7 @@ static void average_q8(const struct nn_isa *isa, const struct pool *p, const str
 	}
 }
 
-/*
- * The result is where it belongs while it grows: it begins as the first pixel. Even the
- * activation "none" clamps: infinity becomes the largest number.
- */
-static void max_f32(const struct nn_isa *isa, const struct pool *p, const struct cells *cells,
-		    const float *in, float *out)
-{
-	size_t channels = p->in.c, row = (size_t)p->in.w * channels;
-	const struct pool range = *p;
-
-	in += cells->first * channels;
-	memcpy(out, in, channels * sizeof(*out));
-	for (size_t y = 0; y < cells->rows; y++)
-		isa->max_f32(in + y * row, channels, cells->columns, channels, out);
-	for (size_t i = 0; i < channels; i++)
-		out[i] = clamp_f32(&range, out[i]);
-}
-
+/* The result is where it belongs while it grows: it begins as the first pixel. */
 static void max_q8(const struct nn_isa *isa, const struct pool *p, const struct cells *cells,
 		   const uint8_t *in, uint8_t *out)
 {
@@ -239,10 +219,8 @@ static void reduce(const struct nn_kernel_call *call, const struct pool *p,
 	float *out = (float *)call->outputs[0] + at;
 	uint8_t *out_q8 = (uint8_t *)call->outputs[0] + at;
 
-	if (p->is_float && p->is_max)
-		max_f32(isa, p, cells, call->inputs[0], out);
-	else if (p->is_float)
-		average_f32(isa, p, cells, call->inputs[0], out);
+	if (p->is_float)
+		reduce_f32(isa, p, cells, call->inputs[0], out);
 	else if (p->is_max)
 		max_q8(isa, p, cells, call->inputs[0], out_q8);
 	else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * QUANTIZE of floats.
+ * QUANTIZE of floats, and DEQUANTIZE to them of bytes of one scale.
  */
 #include <stdlib.h>
 
@@ -92,6 +92,92 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 	f32.out = (uint8_t *)call->outputs[0] + first;
 	call->ready->isa->quantize_f32(&f32);
 }
+
+/* ---- Back ---- */
+
+struct dequantize {
+	size_t count;
+	size_t task_count;
+	struct nn_dequantize_f32 f32;	/* but for its pointers */
+};
+
+static bool prepare_back(struct nn_run *r, struct nn_ready *ready)
+{
+	const struct nn_tensor *x = &r->inputs[0];
+	struct dequantize *d;
+
+	if (r->op->code != NN_CODE_DEQUANTIZE || !nn_tensor_count(x) ||
+	    r->outputs[0].type != NN_TENSOR_FLOAT32 ||
+	    (x->type != NN_TENSOR_QUANT8_ASYMM && x->type != NN_TENSOR_QUANT8_ASYMM_SIGNED))
+		return false;
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return false;
+	ready->state = d;
+	d->f32.scale = x->scale;
+	/* A flipped sign bit makes a signed byte 128 larger. */
+	d->f32.flip = x->type == NN_TENSOR_QUANT8_ASYMM ? 0 : 0x80;
+	d->f32.zero = x->zero_point + d->f32.flip;
+	d->count = nn_tensor_count(x);
+	ready->tasks = nn_elementwise_divide(ready->threads, d->count, &d->task_count);
+	return true;
+}
+
+struct saved_back {
+	uint32_t count;
+	float scale;
+	uint32_t flip;
+	int32_t zero;
+};
+
+static uint32_t save_back(const struct nn_ready *ready, uint32_t *words)
+{
+	const struct dequantize *d = ready->state;
+
+	*(struct saved_back *)words = (struct saved_back){ (uint32_t)d->count, d->f32.scale,
+							   d->f32.flip, d->f32.zero };
+	return NN_WORDS(struct saved_back);
+}
+
+static bool restore_back(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
+			 struct nn_ready *ready, void *state)
+{
+	const struct saved_back *s = (const struct saved_back *)words;
+	struct dequantize *d = state;
+
+	if (count != NN_WORDS(*s) || !s->count || !nn_fits(&bounds->inputs[0], s->count, 1) ||
+	    !nn_fits(&bounds->output, s->count * sizeof(float), sizeof(float)) ||
+	    s->flip > UINT8_MAX || s->zero < 0 || s->zero > UINT8_MAX)
+		return false;
+	d->f32 = (struct nn_dequantize_f32){ .scale = s->scale, .flip = (uint8_t)s->flip,
+					     .zero = s->zero };
+	d->count = s->count;
+	ready->tasks = nn_elementwise_divide(ready->threads, d->count, &d->task_count);
+	return true;
+}
+
+static void run_back(const struct nn_kernel_call *call, uint32_t task, void *scratch)
+{
+	const struct dequantize *d = call->ready->state;
+	size_t first = task * d->task_count, left = d->count - first;
+	struct nn_dequantize_f32 f32 = d->f32;
+
+	(void)scratch;
+	f32.count = left < d->task_count ? left : d->task_count;
+	f32.in = (const uint8_t *)call->inputs[0] + first;
+	f32.out = (float *)call->outputs[0] + first;
+	call->ready->isa->dequantize_f32(&f32);
+}
+
+const struct nn_kernel nn_kernel_dequantize = {
+	.name = "dequantisation",
+	.prepare = prepare_back,
+	.run = run_back,
+	.save = save_back,
+	.restore = restore_back,
+	.inputs = 1,
+	.state_size = sizeof(struct dequantize),
+};
 
 const struct nn_kernel nn_kernel_quantize = {
 	.name = "quantisation",

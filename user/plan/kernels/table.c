@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions of one byte: a table of 256, which the reference kernel makes.
+ * Functions of one byte, arithmetic with a constant among them: a table of 256, which the reference kernel makes.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "plan/kernels/elementwise.h"
 #include "plan/kernels/families.h"
 #include "plan/kernels/saved.h"
 
 #define ENTRIES 256
+#define MAX_INPUTS 3
 
 struct table {
 	size_t count;
@@ -33,21 +35,38 @@ static bool is_function(int32_t code)
 	return false;
 }
 
+/* Arithmetic of bytes with a constant of one element is a function of one byte, too. */
+static bool is_with_constant(const struct nn_run *r)
+{
+	static const int32_t codes[] = { NN_CODE_ADD, 18, 36 };	/* ADD, MUL, SUB */
+
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		if (codes[i] == r->op->code)
+			return r->inputs[1].data && nn_tensor_count(&r->inputs[1]) == 1 &&
+			       r->inputs[1].rank <= r->inputs[0].rank;
+	return false;
+}
+
 /* Writes what becomes of each byte; false where the operation fails. */
 static bool make_table(const struct nn_run *r, uint8_t table[ENTRIES])
 {
-	struct nn_tensor in = r->inputs[0], out = r->outputs[0];
+	struct nn_tensor in[MAX_INPUTS], out = r->outputs[0];
 	struct nn_run all = *r;
 	uint8_t bytes[ENTRIES];
 	bool fine;
 
 	for (uint32_t i = 0; i < ENTRIES; i++)
 		bytes[i] = (uint8_t)i;
-	in.rank = out.rank = 1;
-	in.dims[0] = out.dims[0] = ENTRIES;
-	in.data = bytes;
+	memcpy(in, r->inputs, r->num_inputs * sizeof(*in));
+	in[0].rank = out.rank = 1;
+	in[0].dims[0] = out.dims[0] = ENTRIES;
+	in[0].data = bytes;
+	if (r->num_inputs > 1) {
+		in[1].rank = 1;
+		in[1].dims[0] = 1;
+	}
 	out.data = table;
-	all.inputs = &in;
+	all.inputs = in;
 	all.outputs = &out;
 	all.scratch = NULL;
 	fine = !nn_op_execute(&all);
@@ -61,9 +80,11 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	uint8_t table[ENTRIES];
 	struct table *t;
 
-	if (!is_function(r->op->code) || !nn_tensor_count(&r->inputs[0]) ||
-	    (type != NN_TENSOR_QUANT8_ASYMM && type != NN_TENSOR_QUANT8_ASYMM_SIGNED) ||
-	    !make_table(r, table))
+	if (r->num_inputs > MAX_INPUTS || !nn_tensor_count(&r->inputs[0]) ||
+	    (type != NN_TENSOR_QUANT8_ASYMM && type != NN_TENSOR_QUANT8_ASYMM_SIGNED))
+		return false;
+	/* What a constant holds is for pack() to see. */
+	if (is_function(r->op->code) ? !make_table(r, table) : !is_with_constant(r))
 		return false;
 	t = calloc(1, sizeof(*t));
 	if (!t)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * TRANSPOSE of elements of 1, 2 or 4 bytes: in rows where the last axis stays,
- * else in squares.
+ * else in squares, or in vectors where these are narrow.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -181,8 +181,103 @@ TURN(turn_1, uint8_t)
 TURN(turn_2, uint16_t)
 TURN(turn_4, uint32_t)
 
+/* ---- Few columns ---- */
+
+/*
+ * Images to NHWC and channels that are shuffled have three or four columns, whose rows are put
+ * together in vectors. Of three columns each row writes a fourth, which the next one overwrites:
+ * the last rows are left to others.
+ */
+typedef uint8_t u8x16 __attribute__((vector_size(16)));
+typedef uint16_t u16x8 __attribute__((vector_size(16)));
+typedef uint32_t u32x4 __attribute__((vector_size(16)));
+typedef uint64_t u64x2 __attribute__((vector_size(16)));
+
+#define LOW_8(a, b) __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, \
+					    7, 23)
+#define HIGH_8(a, b) __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, \
+					     14, 30, 15, 31)
+#define LOW_16(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+#define HIGH_16(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+#define LOW_32(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
+#define HIGH_32(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
+#define LOW_64(a, b) __builtin_shufflevector(a, b, 0, 2)
+#define HIGH_64(a, b) __builtin_shufflevector(a, b, 1, 3)
+
+/* Rows that were moved. */
+static size_t few_1(const struct part *p)
+{
+	const uint8_t *in = (const uint8_t *)p->in;
+	size_t row = 0;
+
+	for (; row + 16 < p->rows; row += 16) {
+		uint8_t *out = (uint8_t *)p->out + row * p->stride;
+		u8x16 columns[4] = { { 0 } };
+		u16x8 pairs[4], quads[4];
+
+		for (size_t k = 0; k < p->columns; k++)
+			memcpy(&columns[k], in + k * p->step + row, sizeof(columns[k]));
+		pairs[0] = (u16x8)LOW_8(columns[0], columns[1]);
+		pairs[1] = (u16x8)LOW_8(columns[2], columns[3]);
+		pairs[2] = (u16x8)HIGH_8(columns[0], columns[1]);
+		pairs[3] = (u16x8)HIGH_8(columns[2], columns[3]);
+		for (size_t k = 0; k < 2; k++) {
+			quads[2 * k] = LOW_16(pairs[2 * k], pairs[2 * k + 1]);
+			quads[2 * k + 1] = HIGH_16(pairs[2 * k], pairs[2 * k + 1]);
+		}
+		for (size_t i = 0; i < 16; i++, out += p->stride)
+			memcpy(out, (const uint8_t *)quads + 4 * i, 4);
+	}
+	return row;
+}
+
+static size_t few_4(const struct part *p)
+{
+	const uint32_t *in = (const uint32_t *)p->in;
+	size_t row = 0;
+
+	for (; row + 4 < p->rows; row += 4) {
+		uint32_t *out = (uint32_t *)p->out + row * p->stride;
+		u32x4 columns[4] = { { 0 } };
+		u64x2 pairs[4], quads[4];
+
+		for (size_t k = 0; k < p->columns; k++)
+			memcpy(&columns[k], in + k * p->step + row, sizeof(columns[k]));
+		pairs[0] = (u64x2)LOW_32(columns[0], columns[1]);
+		pairs[1] = (u64x2)LOW_32(columns[2], columns[3]);
+		pairs[2] = (u64x2)HIGH_32(columns[0], columns[1]);
+		pairs[3] = (u64x2)HIGH_32(columns[2], columns[3]);
+		for (size_t k = 0; k < 2; k++) {
+			quads[2 * k] = LOW_64(pairs[2 * k], pairs[2 * k + 1]);
+			quads[2 * k + 1] = HIGH_64(pairs[2 * k], pairs[2 * k + 1]);
+		}
+		for (size_t i = 0; i < 4; i++, out += p->stride)
+			memcpy(out, &quads[i], sizeof(quads[i]));
+	}
+	return row;
+}
+
+/* Moves rows of three or four columns that follow one another, and leaves the last ones. */
+static void move_few(const struct transpose *t, struct part *p)
+{
+	size_t rows;
+
+	if ((p->columns != 3 && p->columns != 4) || p->stride != p->columns || t->element == 2)
+		return;
+	rows = t->element == 1 ? few_1(p) : few_4(p);
+	p->in += rows * t->element;
+	p->out += rows * p->stride * t->element;
+	p->rows -= rows;
+}
+
 static void move(const struct transpose *t, const struct part *p)
 {
+	struct part left = *p;
+
+	if (t->unit != t->count - 1) {
+		move_few(t, &left);
+		p = &left;
+	}
 	if (t->unit == t->count - 1)
 		memcpy(p->out, p->in, p->columns * t->element);
 	else if (t->element == 1)

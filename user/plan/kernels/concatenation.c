@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * CONCATENATION: rows of each input, one after the other; bytes of another scale than the
+ * output's by a table of 256, which the reference kernel makes.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/axis.h"
+#include "plan/kernels/elementwise.h"
+#include "plan/kernels/families.h"
+
+#define ENTRIES 256
+
+struct input {
+	size_t row;			/* bytes */
+	size_t at;			/* where its rows begin in the output's */
+	bool is_same;			/* its bytes are copied */
+};
+
+struct concatenation {
+	size_t rows;
+	size_t row;			/* bytes of the output's */
+	size_t task_rows;
+	uint32_t count;
+	struct input inputs[];
+};
+
+static bool is_byte(int32_t type)
+{
+	return type == NN_TENSOR_QUANT8_ASYMM || type == NN_TENSOR_QUANT8_ASYMM_SIGNED;
+}
+
+static bool are_alike(const struct nn_tensor *a, const struct nn_tensor *b)
+{
+	return !is_byte(a->type) || (a->scale == b->scale && a->zero_point == b->zero_point);
+}
+
+static bool prepare(struct nn_run *r, struct nn_ready *ready)
+{
+	const struct nn_tensor *out = &r->outputs[0];
+	const uint32_t count = r->num_inputs - 1;
+	struct concatenation *c;
+	size_t element, task_bytes;
+	uint32_t axis;
+
+	if (r->op->code != NN_CODE_CONCATENATION || !nn_tensor_count(out) ||
+	    !nn_axis(nn_run_int(r, count, 0), out->rank, &axis))
+		return false;
+	c = calloc(1, sizeof(*c) + count * sizeof(c->inputs[0]));
+	if (!c)
+		return false;
+	ready->state = c;
+	element = nn_type_info(out->type)->element_size;
+	c->rows = nn_tensor_product(out, 0, axis);
+	c->row = nn_tensor_product(out, axis, out->rank) * element;
+	c->count = count;
+	for (uint32_t i = 0; i < count; i++) {
+		struct input *in = &c->inputs[i];
+
+		in->row = nn_tensor_product(&r->inputs[i], axis, out->rank) * element;
+		in->at = i ? in[-1].at + in[-1].row : 0;
+		in->is_same = are_alike(&r->inputs[i], out);
+		if (!in->is_same)
+			ready->packed_size = count * ENTRIES;
+	}
+	nn_elementwise_divide(ready->threads, c->rows * c->row, &task_bytes);
+	c->task_rows = (task_bytes + c->row - 1) / c->row;
+	ready->tasks = (uint32_t)((c->rows + c->task_rows - 1) / c->task_rows);
+	return true;
+}
+
+/* What becomes of each byte of an input: that of the input alone. */
+static void make_table(const struct nn_run *r, uint32_t index, uint8_t table[ENTRIES])
+{
+	struct nn_tensor in[2] = { r->inputs[index], r->inputs[r->num_inputs - 1] };
+	struct nn_tensor out = r->outputs[0];
+	struct nn_run alone = *r;
+	uint8_t bytes[ENTRIES];
+	int32_t axis = 0;
+
+	for (uint32_t i = 0; i < ENTRIES; i++)
+		bytes[i] = (uint8_t)i;
+	in[0].rank = out.rank = 1;
+	in[0].dims[0] = out.dims[0] = ENTRIES;
+	in[0].data = bytes;
+	in[1].data = &axis;
+	out.data = table;
+	alone.inputs = in;
+	alone.num_inputs = 2;
+	alone.outputs = &out;
+	alone.scratch = NULL;
+	nn_op_execute(&alone);
+	nn_op_finish(&alone);
+}
+
+static void pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
+{
+	const struct concatenation *c = ready->state;
+
+	for (uint32_t i = 0; ready->packed_size && i < c->count; i++)
+		make_table(r, i, (uint8_t *)packed + i * ENTRIES);
+}
+
+static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
+{
+	const struct concatenation *c = call->ready->state;
+	size_t first = task * c->task_rows, end = first + c->task_rows;
+
+	(void)scratch;
+	end = end < c->rows ? end : c->rows;
+	for (uint32_t i = 0; i < c->count; i++) {
+		const struct input *input = &c->inputs[i];
+		const uint8_t *table = (const uint8_t *)call->ready->packed + i * ENTRIES;
+		const uint8_t *in = (const uint8_t *)call->inputs[i] + first * input->row;
+		uint8_t *out = (uint8_t *)call->outputs[0] + first * c->row + input->at;
+
+		for (size_t k = first; k < end; k++, in += input->row, out += c->row) {
+			if (input->is_same)
+				memcpy(out, in, input->row);
+			else
+				call->ready->isa->lookup_q8(table, in, out, input->row);
+		}
+	}
+}
+
+const struct nn_kernel nn_kernel_concatenation = {
+	.name = "concatenation",
+	.prepare = prepare,
+	.pack = pack,
+	.run = run,
+};
