@@ -25,6 +25,7 @@ struct operand {
 	const void *data;		/* of a constant; of the arena or the graph */
 	size_t size;
 	bool omitted;			/* a constant without a value */
+	uint32_t view_of;		/* the operand, + 1, whose elements these are; 0: none */
 };
 
 struct operation {

@@ -360,6 +360,7 @@ uint32_t constant_bytes(struct translation *t, const struct operand *type, const
 		return NO_OPERAND;
 	operand.data = data;
 	operand.size = operand_size(&operand);
+	operand.view_of = 0;
 	return builder_operand(t->b, &operand);
 }
 
@@ -379,6 +380,11 @@ uint32_t result_type(struct translation *t, int32_t type, uint32_t rank, const u
 	return t->refused ? NO_OPERAND : builder_operand(t->b, &operand);
 }
 
+static bool is_same_shape(const struct operand *operand, uint32_t rank, const uint32_t *dims)
+{
+	return operand->rank == rank && !memcmp(operand->dims, dims, rank * sizeof(*dims));
+}
+
 uint32_t view(struct translation *t, uint32_t x, uint32_t rank, const uint32_t *dims)
 {
 	struct operand operand;
@@ -387,8 +393,11 @@ uint32_t view(struct translation *t, uint32_t x, uint32_t rank, const uint32_t *
 
 	if (t->refused || x == NO_OPERAND)
 		return NO_OPERAND;
+	/* Of a view of a view the one between is not needed. */
+	if (operand_of(t, x)->view_of && !is_same_shape(operand_of(t, x), rank, dims))
+		x = operand_of(t, x)->view_of - 1;
 	operand = *operand_of(t, x);
-	if (operand.rank == rank && !memcmp(operand.dims, dims, rank * sizeof(*dims)))
+	if (is_same_shape(&operand, rank, dims))
 		return x;
 	operand.rank = rank;
 	for (uint32_t i = 0; i < rank; i++) {
@@ -397,6 +406,7 @@ uint32_t view(struct translation *t, uint32_t x, uint32_t rank, const uint32_t *
 	}
 	if (operand.data)
 		return builder_operand(t->b, &operand);
+	operand.view_of = x + 1;
 	out = builder_operand(t->b, &operand);
 	return EMIT(t, ANEURALNETWORKS_RESHAPE, out, x, vector_int(t, rank, shape));
 }

@@ -22,16 +22,44 @@ static void set(struct translation *t, uint32_t x)
 	set_out(t, 0, x, shape_in(t, 0));
 }
 
-void relu_op(struct translation *t)
+/*
+ * An activation between two 8-bit tensors: of one scale it is an operation, and of two it is what
+ * ADD does to its result, with a zero to be added.
+ */
+static bool quantised_activation(struct translation *t, int32_t type, int32_t fused)
 {
 	const struct shape *shape = shape_in(t, 0);
+	uint32_t x, zero;
+	struct operand one;
+	int8_t *byte;
+
+	if (!quantised_node(t, 1, false))
+		return false;
+	x = quantised_in(t, 0);
+	if (same_quantisation(t, 0)) {
+		set_quantised_out(t, unary(t, type, x), shape);
+		return true;
+	}
+	if (t->refused || !fits_quantised(t, NN(ADD), x, x) ||
+	    !(byte = builder_alloc(t->b, 1)))
+		return false;
+	one = *operand_of(t, x);
+	one.rank = 1;
+	one.dims[0] = 1;
+	*byte = (int8_t)one.zero;
+	zero = constant_bytes(t, &one, byte);
+	set_quantised_out(t, EMIT(t, NN(ADD), quantised_result(t, operand_of(t, x)->rank,
+							       operand_of(t, x)->dims),
+				  x, zero, scalar_int(t, fused)), shape);
+	return true;
+}
+
+void relu_op(struct translation *t)
+{
 	uint32_t x;
 
-	if (quantised_node(t, 1, false) && same_quantisation(t, 0)) {
-		x = quantised_in(t, 0);
-		set_quantised_out(t, unary(t, NN(RELU), x), shape);
+	if (quantised_activation(t, NN(RELU), NN(FUSED_RELU)))
 		return;
-	}
 	x = in(t, 0);
 	if (operand_of(t, x)->type == NN(TENSOR_INT32))
 		x = with_number(t, NN(MAXIMUM), x, 0);
@@ -77,6 +105,10 @@ void clip_op(struct translation *t)
 		set(t, x);
 		return;
 	}
+	if (low == 0 && isinf(high) && quantised_activation(t, NN(RELU), NN(FUSED_RELU)))
+		return;
+	if (low == 0 && high == 6 && quantised_activation(t, NN(RELU6), NN(FUSED_RELU6)))
+		return;
 	if (is_float(t, x) && low == 0 && high == 6) {
 		x = unary(t, NN(RELU6), x);
 	} else if (is_float(t, x) && low == -1 && high == 1) {

@@ -76,8 +76,7 @@ void unary_op(struct translation *t)
 	set_out(t, 0, unary(t, type, x), shape);
 }
 
-/* The 8-bit operations take only results that are not too fine for their inputs. */
-static bool fits(const struct translation *t, int32_t type, uint32_t a, uint32_t b)
+bool fits_quantised(const struct translation *t, int32_t type, uint32_t a, uint32_t b)
 {
 	float x = operand_of(t, a)->scale, y = operand_of(t, b)->scale;
 	float out = t->values[t->quantised_out].scale;
@@ -88,8 +87,7 @@ static bool fits(const struct translation *t, int32_t type, uint32_t a, uint32_t
 	return 2.0 * greatest / ((double)(1 << 20) * out) < 1;
 }
 
-static bool quantised_arithmetic(struct translation *t, int32_t type, const struct shape *a,
-				 const struct shape *b, const struct shape *shape)
+static bool quantised_arithmetic(struct translation *t, int32_t type, const struct shape *shape)
 {
 	uint32_t x, y, out, dims[MAX_DIMS], rank;
 
@@ -98,14 +96,12 @@ static bool quantised_arithmetic(struct translation *t, int32_t type, const stru
 		return false;
 	x = quantised_in(t, 0);
 	y = quantised_in(t, 1);
-	if (!fits(t, type, x, y)) {
+	if (!fits_quantised(t, type, x, y)) {
 		t->fused = ANEURALNETWORKS_FUSED_NONE;
 		return false;
 	}
 	rank = flat(shape, dims);
 	out = quantised_result(t, rank, dims);
-	(void)a;
-	(void)b;
 	set_quantised_out(t, EMIT(t, type, out, x, y, scalar_int(t, t->fused)), shape);
 	return true;
 }
@@ -117,7 +113,7 @@ void arithmetic_op(struct translation *t)
 	int32_t type = operation(t);
 	int of = type_in(t, 0);
 
-	if (quantised_arithmetic(t, type, a, b, &shape))
+	if (quantised_arithmetic(t, type, &shape))
 		return;
 	if (of == ONNX_INT64)
 		refuse(t, "arithmetic of int64, which may not fit int32");
@@ -146,8 +142,15 @@ void variadic_op(struct translation *t)
 {
 	struct shape shape = *shape_in(t, 0);
 	int32_t type = operation(t);
-	uint32_t x = in(t, 0), rank, dims[MAX_DIMS];
+	uint32_t x, rank, dims[MAX_DIMS];
 
+	if (is_node(t, "Sum") && t->node->in_count == 2) {
+		struct shape both = broadcast_shape(t, &shape, shape_in(t, 1));
+
+		if (quantised_arithmetic(t, type, &both))
+			return;
+	}
+	x = in(t, 0);
 	if (t->node->in_count > 1 && type_in(t, 0) == ONNX_INT64 && type == ANEURALNETWORKS_ADD)
 		refuse(t, "arithmetic of int64, which may not fit int32");
 	if (is_quant8(t, x) && type == ANEURALNETWORKS_ADD)

@@ -278,23 +278,40 @@ static void around(const struct shape *shape, int axis, uint32_t dims[3])
 		dims[2] *= (uint32_t)shape->dims[i];
 }
 
-/* Elements `begin`, `begin` + `step`, ... of an axis of [before, axis, behind]. */
-static uint32_t taken(struct translation *t, uint32_t x, uint32_t dims[3], int64_t begin,
-		      int64_t step, int64_t count)
+/*
+ * The same of an axis of an operand: four dimensions stay, as those of an image are turned
+ * with it. Returns where the axis is then.
+ */
+static uint32_t seen(const struct shape *shape, int axis, uint32_t *rank, uint32_t dims[MAX_DIMS])
 {
-	uint32_t from = dims[1], out;
+	*rank = 3;
+	if (shape->rank != MAX_DIMS) {
+		around(shape, axis, dims);
+		return 1;
+	}
+	*rank = flat(shape, dims);
+	return (uint32_t)axis;
+}
+
+/* Elements `begin`, `begin` + `step`, ... of an axis. */
+static uint32_t taken(struct translation *t, uint32_t x, const struct shape *shape, int axis,
+		      int64_t begin, int64_t step, int64_t count)
+{
+	uint32_t dims[MAX_DIMS], rank, at = seen(shape, axis, &rank, dims), from = dims[at], out;
 	int32_t *indices;
 
-	x = view(t, x, 3, dims);
-	dims[1] = (uint32_t)count;
+	x = view(t, x, rank, dims);
+	dims[at] = (uint32_t)count;
 	if (step == 1 && count == from)
 		return x;
 	if (step == 1) {
-		int32_t at[3] = { 0, (int32_t)begin, 0 };
-		int32_t size[3] = { (int32_t)dims[0], (int32_t)count, (int32_t)dims[2] };
+		int32_t first[MAX_DIMS] = { 0 }, size[MAX_DIMS];
 
-		return EMIT(t, NN(SLICE), result(t, x, 3, dims), x, vector_int(t, 3, at),
-			    vector_int(t, 3, size));
+		for (uint32_t i = 0; i < rank; i++)
+			size[i] = (int32_t)dims[i];
+		first[at] = (int32_t)begin;
+		return EMIT(t, NN(SLICE), result(t, x, rank, dims), x,
+			    vector_int(t, rank, first), vector_int(t, rank, size));
 	}
 	indices = malloc((size_t)count * sizeof(*indices));
 	if (!indices) {
@@ -303,7 +320,7 @@ static uint32_t taken(struct translation *t, uint32_t x, uint32_t dims[3], int64
 	}
 	for (int64_t i = 0; i < count; i++)
 		indices[i] = (int32_t)(begin + i * step);
-	out = EMIT(t, NN(GATHER), result(t, x, 3, dims), x, scalar_int(t, 1),
+	out = EMIT(t, NN(GATHER), result(t, x, rank, dims), x, scalar_int(t, (int32_t)at),
 		   vector_int(t, (uint32_t)count, indices));
 	free(indices);
 	return out;
@@ -326,7 +343,7 @@ static uint32_t sliced(struct translation *t, uint32_t x, struct shape *shape,
 		       const struct range *range)
 {
 	int64_t size = shape->dims[range->axis], step = range->step, begin, end, count;
-	uint32_t dims[3];
+	const struct shape from = *shape;
 
 	if (step > 0) {
 		begin = cut(range->begin, size, 0, size);
@@ -341,9 +358,8 @@ static uint32_t sliced(struct translation *t, uint32_t x, struct shape *shape,
 		refuse(t, "a part without elements");
 		return NO_OPERAND;
 	}
-	around(shape, range->axis, dims);
 	shape->dims[range->axis] = count;
-	return taken(t, x, dims, begin, count == 1 ? 1 : step, count);
+	return taken(t, x, &from, range->axis, begin, count == 1 ? 1 : step, count);
 }
 
 void slice_op(struct translation *t)
@@ -383,7 +399,7 @@ void split_op(struct translation *t)
 	const struct shape *shape = shape_in(t, 0);
 	int axis = axis_of(t, node_int(t->node, "axis", 0), shape->rank);
 	int64_t count = 0, at = 0, size, part, *parts = ints_of(t, 1, "split", &count);
-	uint32_t x = in(t, 0), dims[3];
+	uint32_t x = in(t, 0);
 
 	if (parts && count != t->node->out_count)
 		refuse(t, "%lld parts in %u outputs", (long long)count, t->node->out_count);
@@ -399,9 +415,8 @@ void split_op(struct translation *t)
 			refuse(t, "a part without elements");
 			return;
 		}
-		around(shape, axis, dims);
 		if (has_out(t, i))
-			set_out(t, i, taken(t, x, dims, at, 1, to.dims[axis]), &to);
+			set_out(t, i, taken(t, x, shape, axis, at, 1, to.dims[axis]), &to);
 		at += to.dims[axis];
 	}
 }
@@ -475,7 +490,8 @@ void gather_op(struct translation *t)
 
 void concat_op(struct translation *t)
 {
-	uint32_t count = t->node->in_count, *ins = calloc(count + 1, sizeof(*ins)), dims[3], out;
+	uint32_t count = t->node->in_count, *ins = calloc(count + 1, sizeof(*ins));
+	uint32_t dims[MAX_DIMS], rank, at, out;
 	const struct shape *first = shape_in(t, 0);
 	int axis = axis_of(t, node_int(t->node, "axis", 1), first->rank);
 	bool quantised = count && quantised_node(t, count, false);
@@ -499,17 +515,18 @@ void concat_op(struct translation *t)
 				refuse(t, "dimensions of %lld and %lld", (long long)to.dims[d],
 				       (long long)shape->dims[d]);
 		to.dims[axis] += shape->dims[axis];
-		around(shape, axis, dims);
-		ins[i] = view(t, quantised ? quantised_in(t, i) : in(t, i), 3, dims);
+		seen(shape, axis, &rank, dims);
+		ins[i] = view(t, quantised ? quantised_in(t, i) : in(t, i), rank, dims);
 		if (!t->refused && !quantised && is_quant8(t, ins[i]) &&
 		    (operand_of(t, ins[i])->scale != operand_of(t, ins[0])->scale ||
 		     operand_of(t, ins[i])->zero != operand_of(t, ins[0])->zero))
 			refuse(t, "8-bit inputs of two scales");
 	}
 	if (!t->refused) {
-		around(&to, axis, dims);
-		out = quantised ? quantised_result(t, 3, dims) : result(t, ins[0], 3, dims);
-		ins[count] = scalar_int(t, 1);
+		at = seen(&to, axis, &rank, dims);
+		out = quantised ? quantised_result(t, rank, dims) :
+				  result(t, ins[0], rank, dims);
+		ins[count] = scalar_int(t, (int32_t)at);
 		out = emit(t, NN(CONCATENATION), out, count + 1, ins);
 		if (quantised)
 			set_quantised_out(t, out, &to);

@@ -44,6 +44,15 @@ struct shape reduced_shape(const struct shape *shape, const bool *marked, bool k
 uint32_t reduced(struct translation *t, int32_t type, uint32_t x, const struct shape *shape,
 		 const bool *marked);
 
+/*
+ * Whether ADD, SUB or MUL takes these 8-bit operands for the quantised output of the node: the
+ * NNAPI has no results that are too fine for their inputs.
+ */
+bool fits_quantised(const struct translation *t, int32_t type, uint32_t a, uint32_t b);
+
+/* The mean or the greatest of each channel of an image, by a window as large as it. */
+uint32_t global_pooled(struct translation *t, int32_t type, uint32_t x, const struct shape *shape);
+
 /* erf(x) of a float operand, within 2e-7; of |x|, where `magnitude` is |x|. */
 uint32_t erf_of_magnitude(struct translation *t, uint32_t magnitude);
 

@@ -74,11 +74,27 @@ void pool_op(struct translation *t)
 		set_out(t, 0, x, &out);
 }
 
+uint32_t global_pooled(struct translation *t, int32_t type, uint32_t x, const struct shape *shape)
+{
+	struct window w = {
+		.spatial = 2,
+		.size = { shape->dims[2], shape->dims[3] },
+		.stride = { 1, 1 },
+		.batch = (uint32_t)shape->dims[0],
+		.channels = (uint32_t)shape->dims[1],
+		.out = { 1, 1 },
+	};
+	struct shape out = window_shape(&w, w.channels);
+
+	return pooled(t, type, x, &w, &out);
+}
+
 /* Over all dimensions of space, which are kept as 1. */
 void global_pool_op(struct translation *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	bool average = is_node(t, "GlobalAveragePool"), quantised;
+	bool average = is_node(t, "GlobalAveragePool");
+	int32_t type = average ? NN(AVERAGE_POOL_2D) : NN(MAX_POOL_2D);
 	uint32_t lines = 1, x, axis;
 	struct shape out = *shape;
 	uint32_t dims[3];
@@ -89,25 +105,18 @@ void global_pool_op(struct translation *t)
 		lines *= (uint32_t)shape->dims[i];
 		out.dims[i] = 1;
 	}
-	quantised = quantised_node(t, 1, false) && same_quantisation(t, 0) && shape->rank == 4;
-	if (quantised) {
-		struct window w = {
-			.spatial = 2,
-			.size = { shape->dims[2], shape->dims[3] },
-			.stride = { 1, 1 },
-			.batch = (uint32_t)shape->dims[0],
-			.channels = (uint32_t)shape->dims[1],
-			.out = { 1, 1 },
-		};
-
-		x = pooled(t, average ? NN(AVERAGE_POOL_2D) : NN(MAX_POOL_2D), quantised_in(t, 0),
-			   &w, shape);
+	if (shape->rank == 4 && quantised_node(t, 1, false) && same_quantisation(t, 0)) {
+		x = global_pooled(t, type, quantised_in(t, 0), shape);
 		set_quantised_out(t, x, &out);
 		return;
 	}
 	x = in(t, 0);
 	if (t->refused)
 		return;
+	if (shape->rank == 4 && is_float(t, x)) {
+		set_out(t, 0, global_pooled(t, type, x, shape), &out);
+		return;
+	}
 	dims[0] = (uint32_t)shape->dims[0];
 	dims[1] = (uint32_t)shape->dims[1];
 	dims[2] = lines;

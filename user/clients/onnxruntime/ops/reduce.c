@@ -41,6 +41,10 @@ uint32_t reduced(struct translation *t, int32_t type, uint32_t x, const struct s
 		dims[rank - 1] *= (uint32_t)shape->dims[i];
 	}
 	t->work += (uint64_t)shape_count(shape);
+	/* Images stay images, which are turned with what is around. */
+	if (type == NN(MEAN) && shape->rank == 4 && is_float(t, x) && !marked[0] && !marked[1] &&
+	    marked[2] && marked[3])
+		return global_pooled(t, NN(AVERAGE_POOL_2D), x, shape);
 	if (count) {
 		x = view(t, x, rank, dims);
 		for (uint32_t i = 0; i < count; i++)
