@@ -35,6 +35,13 @@ static inline void nnaccel_vm_flags_mod(struct vm_area_struct *vma, vm_flags_t s
 #define NNACCEL_IMPORT_DMA_BUF	MODULE_IMPORT_NS("DMA_BUF")
 #endif
 
+/* What a class's devnode() gets. */
+#if KERNEL_VERSION(6, 2, 0) > LINUX_VERSION_CODE
+#define nnaccel_devnode_device	struct device
+#else
+#define nnaccel_devnode_device	const struct device
+#endif
+
 /* The command block of the submission queue entry. */
 #if KERNEL_VERSION(6, 5, 0) > LINUX_VERSION_CODE
 static inline const void *nnaccel_uring_sqe_cmd(const struct io_uring_cmd *ioucmd)

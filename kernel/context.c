@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: contexts. One open of /dev/nnaccel.
+ * nnaccel: contexts. One open of a device.
  */
 
 #include <linux/cred.h>
+#include <linux/device.h>
 #include <linux/module.h>
 #include <linux/pid.h>
 #include <linux/random.h>
@@ -52,9 +53,12 @@ void nnaccel_context_put(struct nnaccel_context *ctx)
 
 static int nnaccel_context_open(struct inode *inode, struct file *file)
 {
+	struct nnaccel_engine *engine = nnaccel_device_open(inode);
 	struct nnaccel_context *ctx;
 	int ret;
 
+	if (!engine)
+		return -ENXIO;
 	if (!current->mm)
 		return -EACCES;
 	ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
@@ -68,6 +72,7 @@ static int nnaccel_context_open(struct inode *inode, struct file *file)
 	}
 
 	kref_init(&ctx->refs);
+	ctx->engine = engine;
 	mutex_init(&ctx->lock);
 	xa_init_flags(&ctx->objects, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
 	xa_init_flags(&ctx->buffers, XA_FLAGS_ACCOUNT);
@@ -182,6 +187,7 @@ static void nnaccel_context_show_fdinfo(struct seq_file *m, struct file *file)
 	seq_printf(m, "drm-engine-nn:\t%llu ns\n", engine_ns);
 
 	seq_printf(m, "nnaccel-client-id:\t%llu\n", ctx->number);
+	seq_printf(m, "nnaccel-device:\t%s\n", dev_name(ctx->engine->dev));
 	seq_printf(m, "nnaccel-memory-alloc:\t%llu KiB\n", allocated >> 10);
 	seq_printf(m, "nnaccel-memory-import:\t%llu KiB\n", imported >> 10);
 	seq_printf(m, "nnaccel-pools:\t%u\n", pools);
@@ -202,7 +208,7 @@ static int nnaccel_info_ioctl(struct nnaccel_ucmd *ucmd)
 	struct nnaccel_context *ctx = ucmd->object;
 	struct nnaccel_info *cmd = ucmd->cmd;
 
-	if (cmd->flags & ~NNACCEL_INFO_WANT || cmd->__reserved)
+	if (cmd->flags & ~NNACCEL_INFO_WANT || cmd->__reserved || cmd->__reserved2)
 		return -EINVAL;
 	if (cmd->flags & NNACCEL_INFO_WANT)
 		nnaccel_engine_want_ahead(ctx);
@@ -224,6 +230,10 @@ static int nnaccel_info_ioctl(struct nnaccel_ucmd *ucmd)
 	cmd->bursts = ctx->num_bursts;
 	cmd->buffers = ctx->num_objects[NNACCEL_OBJECT_BUFFER];
 	mutex_unlock(&ctx->lock);
+	cmd->device = ctx->engine->number;
+	mutex_lock(&ctx->engine->lock);
+	memcpy(cmd->name, ctx->engine->name, sizeof(cmd->name));
+	mutex_unlock(&ctx->engine->lock);
 	return nnaccel_ucmd_respond(ucmd, sizeof(*cmd));
 }
 

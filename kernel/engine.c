@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: the engine node. A broker learns here which contexts want a worker, and gets a
- * session for each or refuses; a context's calls wait here until a worker is attached.
+ * nnaccel: the engine node. A broker registers its engine here as a device, learns which of the
+ * device's contexts want a worker, and gets a session for each or refuses; a context's calls wait
+ * here until a worker is attached. Engines know nothing of each other.
  *
  * A context's stage, under the engine lock:
  *
@@ -19,6 +20,7 @@
 
 #include <linux/atomic.h>
 #include <linux/cred.h>
+#include <linux/ctype.h>
 #include <linux/file.h>
 #include <linux/jiffies.h>
 #include <linux/module.h>
@@ -27,58 +29,48 @@
 #include <linux/sched/signal.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 
 #include "nnaccel_private.h"
 #include "trace.h"
 
 /**
- * struct nnaccel_engine - The engine node; there is one
- * @lock: protects what follows and every context's part that belongs to it
- * @broker: a broker has the node open
- * @contexts: all that are open
- * @events: contexts of which there is something to tell; those GONE are counted
- * @events_wait: where the broker waits for @events
- * @changes: counts what may end a wait for a worker; no lock
- * @changes_wait: where calls wait for a worker
+ * nnaccel_engine_init() - Make an engine without a broker
+ * @engine: the engine, zeroed
  */
-static struct nnaccel_engine {
-	struct mutex lock;	/* innermost but for the account lock */
-	bool broker;
-	struct list_head contexts;
-	struct list_head events;
-	wait_queue_head_t events_wait;
-	atomic_t changes;
-	wait_queue_head_t changes_wait;
-} engine = {
-	.lock = __MUTEX_INITIALIZER(engine.lock),
-	.contexts = LIST_HEAD_INIT(engine.contexts),
-	.events = LIST_HEAD_INIT(engine.events),
-	.events_wait = __WAIT_QUEUE_HEAD_INITIALIZER(engine.events_wait),
-	.changes_wait = __WAIT_QUEUE_HEAD_INITIALIZER(engine.changes_wait),
-};
-
-static void nnaccel_engine_changed(void)
+void nnaccel_engine_init(struct nnaccel_engine *engine)
 {
-	atomic_inc(&engine.changes);
-	wake_up_all(&engine.changes_wait);
+	mutex_init(&engine->lock);
+	INIT_LIST_HEAD(&engine->contexts);
+	INIT_LIST_HEAD(&engine->events);
+	init_waitqueue_head(&engine->events_wait);
+	init_waitqueue_head(&engine->changes_wait);
+}
+
+static void nnaccel_engine_changed(struct nnaccel_engine *engine)
+{
+	atomic_inc(&engine->changes);
+	wake_up_all(&engine->changes_wait);
 }
 
 static void nnaccel_engine_notify(struct nnaccel_context *ctx, enum nnaccel_engine_stage stage)
 {
-	lockdep_assert_held(&engine.lock);
+	struct nnaccel_engine *engine = ctx->engine;
+
+	lockdep_assert_held(&engine->lock);
 	ctx->stage = stage;
-	list_add_tail(&ctx->event, &engine.events);
-	wake_up(&engine.events_wait);
+	list_add_tail(&ctx->event, &engine->events);
+	wake_up(&engine->events_wait);
 }
 
 /* No worker for @ctx: what waits for one returns @error. */
 static void nnaccel_engine_fail_waits(struct nnaccel_context *ctx, int error)
 {
-	lockdep_assert_held(&engine.lock);
+	lockdep_assert_held(&ctx->engine->lock);
 	ctx->stage = NNACCEL_STAGE_IDLE;
 	ctx->refusals++;
 	ctx->refusal = error;
-	nnaccel_engine_changed();
+	nnaccel_engine_changed(ctx->engine);
 }
 
 /**
@@ -90,10 +82,12 @@ static void nnaccel_engine_fail_waits(struct nnaccel_context *ctx, int error)
  */
 void nnaccel_engine_add(struct nnaccel_context *ctx)
 {
-	mutex_lock(&engine.lock);
+	struct nnaccel_engine *engine = ctx->engine;
+
+	mutex_lock(&engine->lock);
 	ctx->stage = NNACCEL_STAGE_IDLE;
-	list_add_tail(&ctx->node, &engine.contexts);
-	mutex_unlock(&engine.lock);
+	list_add_tail(&ctx->node, &engine->contexts);
+	mutex_unlock(&engine->lock);
 }
 
 /**
@@ -102,10 +96,12 @@ void nnaccel_engine_add(struct nnaccel_context *ctx)
  */
 void nnaccel_engine_want_ahead(struct nnaccel_context *ctx)
 {
-	mutex_lock(&engine.lock);
+	struct nnaccel_engine *engine = ctx->engine;
+
+	mutex_lock(&engine->lock);
 	if (ctx->stage == NNACCEL_STAGE_IDLE)
 		nnaccel_engine_notify(ctx, NNACCEL_STAGE_WANTED);
-	mutex_unlock(&engine.lock);
+	mutex_unlock(&engine->lock);
 }
 
 /**
@@ -114,7 +110,9 @@ void nnaccel_engine_want_ahead(struct nnaccel_context *ctx)
  */
 void nnaccel_engine_remove(struct nnaccel_context *ctx)
 {
-	mutex_lock(&engine.lock);
+	struct nnaccel_engine *engine = ctx->engine;
+
+	mutex_lock(&engine->lock);
 	list_del(&ctx->node);
 	list_del_init(&ctx->event);
 	if (ctx->offered) {
@@ -123,15 +121,16 @@ void nnaccel_engine_remove(struct nnaccel_context *ctx)
 	} else {
 		ctx->stage = NNACCEL_STAGE_GONE;
 	}
-	mutex_unlock(&engine.lock);
+	mutex_unlock(&engine->lock);
 }
 
 /**
  * nnaccel_engine_attached() - A worker attached to a session
+ * @ctx: the session's context
  */
-void nnaccel_engine_attached(void)
+void nnaccel_engine_attached(struct nnaccel_context *ctx)
 {
-	nnaccel_engine_changed();
+	nnaccel_engine_changed(ctx->engine);
 }
 
 /**
@@ -140,12 +139,14 @@ void nnaccel_engine_attached(void)
  */
 void nnaccel_engine_session_ended(struct nnaccel_context *ctx)
 {
-	mutex_lock(&engine.lock);
+	struct nnaccel_engine *engine = ctx->engine;
+
+	mutex_lock(&engine->lock);
 	if (ctx->stage == NNACCEL_STAGE_SERVED) {
 		list_del_init(&ctx->event);
 		nnaccel_engine_fail_waits(ctx, -EPIPE);
 	}
-	mutex_unlock(&engine.lock);
+	mutex_unlock(&engine->lock);
 }
 
 /**
@@ -157,14 +158,16 @@ void nnaccel_engine_session_ended(struct nnaccel_context *ctx)
  */
 void nnaccel_engine_set_priority(struct nnaccel_context *ctx, u32 priority)
 {
-	mutex_lock(&engine.lock);
+	struct nnaccel_engine *engine = ctx->engine;
+
+	mutex_lock(&engine->lock);
 	ctx->priority = priority;
 	if (ctx->offered && ctx->stage == NNACCEL_STAGE_SERVED &&
 	    priority != ctx->told_priority && list_empty(&ctx->event)) {
-		list_add_tail(&ctx->event, &engine.events);
-		wake_up(&engine.events_wait);
+		list_add_tail(&ctx->event, &engine->events);
+		wake_up(&engine->events_wait);
 	}
-	mutex_unlock(&engine.lock);
+	mutex_unlock(&engine->lock);
 }
 
 /**
@@ -182,7 +185,7 @@ u32 nnaccel_engine_state(struct nnaccel_context *ctx)
 	mutex_unlock(&ctx->lock);
 	if (attached)
 		return NNACCEL_ENGINE_ATTACHED;
-	return READ_ONCE(engine.broker) ? NNACCEL_ENGINE_PENDING : NNACCEL_ENGINE_ABSENT;
+	return READ_ONCE(ctx->engine->broker) ? NNACCEL_ENGINE_PENDING : NNACCEL_ENGINE_ABSENT;
 }
 
 /*
@@ -192,9 +195,10 @@ u32 nnaccel_engine_state(struct nnaccel_context *ctx)
 static int nnaccel_engine_request(struct nnaccel_context *ctx, struct nnaccel_engine_wait *wait,
 				  unsigned int *wait_ms)
 {
+	struct nnaccel_engine *engine = ctx->engine;
 	int ret = 0;
 
-	mutex_lock(&engine.lock);
+	mutex_lock(&engine->lock);
 	if (!wait->begun) {
 		wait->begun = true;
 		wait->start = jiffies;
@@ -204,9 +208,9 @@ static int nnaccel_engine_request(struct nnaccel_context *ctx, struct nnaccel_en
 		ret = ctx->refusal;
 	else if (ctx->stage == NNACCEL_STAGE_IDLE)
 		nnaccel_engine_notify(ctx, NNACCEL_STAGE_WANTED);
-	*wait_ms = engine.broker ? READ_ONCE(nnaccel_engine_wait_ms) :
+	*wait_ms = engine->broker ? READ_ONCE(nnaccel_engine_wait_ms) :
 				   READ_ONCE(nnaccel_engine_absent_ms);
-	mutex_unlock(&engine.lock);
+	mutex_unlock(&engine->lock);
 	return ret;
 }
 
@@ -237,12 +241,13 @@ int nnaccel_engine_lock_session(struct nnaccel_command *cmd)
 {
 	struct nnaccel_engine_wait *wait = &cmd->engine_wait;
 	struct nnaccel_context *ctx = cmd->ctx;
+	struct nnaccel_engine *engine = ctx->engine;
 	unsigned int wait_ms;
 	int ret, changes;
 	long left;
 
 	for (;;) {
-		changes = atomic_read(&engine.changes);
+		changes = atomic_read(&engine->changes);
 		mutex_lock(&ctx->lock);
 		if (ctx->session && ctx->session->mm)
 			return 0;
@@ -254,24 +259,33 @@ int nnaccel_engine_lock_session(struct nnaccel_command *cmd)
 		left = nnaccel_engine_time_left(wait->start, wait_ms, cmd->head.deadline_ns);
 		if (left < 0)
 			return left;
-		left = nnaccel_wait_event_timeout(engine.changes_wait,
-						  atomic_read(&engine.changes) != changes,
+		left = nnaccel_wait_event_timeout(engine->changes_wait,
+						  atomic_read(&engine->changes) != changes,
 						  cmd->wait_state, left);
 		if (left < 0)
 			return fatal_signal_pending(current) ? -EINTR : left;
 	}
 }
 
+/* The engine that the file of @ucmd was registered for. */
+static struct nnaccel_engine *nnaccel_ucmd_engine(const struct nnaccel_ucmd *ucmd)
+{
+	const struct file *file = ucmd->object;
+
+	return file->private_data;
+}
+
 /*
  * Dequeues the first event. NEW leaves its context OFFERED. The caller puts the context: GONE
  * passes on the count that the event had.
  */
-static struct nnaccel_context *nnaccel_engine_dequeue(struct nnaccel_engine_next *arg)
+static struct nnaccel_context *nnaccel_engine_dequeue(struct nnaccel_engine *engine,
+						      struct nnaccel_engine_next *arg)
 {
 	struct nnaccel_context *ctx;
 
-	mutex_lock(&engine.lock);
-	ctx = list_first_entry_or_null(&engine.events, struct nnaccel_context, event);
+	mutex_lock(&engine->lock);
+	ctx = list_first_entry_or_null(&engine->events, struct nnaccel_context, event);
 	if (ctx) {
 		list_del_init(&ctx->event);
 		arg->out_event = NNACCEL_ENGINE_GONE;
@@ -289,39 +303,42 @@ static struct nnaccel_context *nnaccel_engine_dequeue(struct nnaccel_engine_next
 		arg->out_priority = ctx->priority;
 		ctx->told_priority = ctx->priority;
 	}
-	mutex_unlock(&engine.lock);
+	mutex_unlock(&engine->lock);
 	return ctx;
 }
 
 /* The broker could not be told: the event is the first again. */
 static void nnaccel_engine_requeue(struct nnaccel_context *ctx, u32 event)
 {
-	mutex_lock(&engine.lock);
+	struct nnaccel_engine *engine = ctx->engine;
+
+	mutex_lock(&engine->lock);
 	if (event == NNACCEL_ENGINE_GONE) {
 		nnaccel_context_get(ctx);
-		list_add(&ctx->event, &engine.events);
+		list_add(&ctx->event, &engine->events);
 	} else if (event == NNACCEL_ENGINE_PRIORITY) {
 		if (ctx->stage == NNACCEL_STAGE_SERVED && list_empty(&ctx->event))
-			list_add(&ctx->event, &engine.events);
+			list_add(&ctx->event, &engine->events);
 	} else if (ctx->stage == NNACCEL_STAGE_OFFERED) {
 		ctx->stage = NNACCEL_STAGE_WANTED;
-		list_add(&ctx->event, &engine.events);
+		list_add(&ctx->event, &engine->events);
 	}
-	mutex_unlock(&engine.lock);
+	mutex_unlock(&engine->lock);
 }
 
 static int nnaccel_engine_next_ioctl(struct nnaccel_ucmd *ucmd)
 {
+	struct nnaccel_engine *engine = nnaccel_ucmd_engine(ucmd);
 	struct nnaccel_engine_next *arg = ucmd->cmd;
 	struct nnaccel_context *ctx;
 	int ret;
 
 	if (arg->flags & ~NNACCEL_ENGINE_NONBLOCK)
 		return -EINVAL;
-	while (!(ctx = nnaccel_engine_dequeue(arg))) {
+	while (!(ctx = nnaccel_engine_dequeue(engine, arg))) {
 		if (arg->flags & NNACCEL_ENGINE_NONBLOCK)
 			return -EAGAIN;
-		ret = wait_event_interruptible(engine.events_wait, !list_empty(&engine.events));
+		ret = wait_event_interruptible(engine->events_wait, !list_empty(&engine->events));
 		if (ret)
 			return ret;
 	}
@@ -338,13 +355,13 @@ static int nnaccel_engine_next_ioctl(struct nnaccel_ucmd *ucmd)
 }
 
 /* The context that was offered under a number, at @to from now on; counted. */
-static struct nnaccel_context *nnaccel_engine_end_offer(u64 number, enum nnaccel_engine_stage to,
-							int error)
+static struct nnaccel_context *nnaccel_engine_end_offer(struct nnaccel_engine *engine, u64 number,
+							enum nnaccel_engine_stage to, int error)
 {
 	struct nnaccel_context *ctx, *found = ERR_PTR(-ENOENT);
 
-	mutex_lock(&engine.lock);
-	list_for_each_entry(ctx, &engine.contexts, node) {
+	mutex_lock(&engine->lock);
+	list_for_each_entry(ctx, &engine->contexts, node) {
 		if (ctx->number != number)
 			continue;
 		if (ctx->stage == NNACCEL_STAGE_SERVED) {
@@ -358,17 +375,19 @@ static struct nnaccel_context *nnaccel_engine_end_offer(u64 number, enum nnaccel
 		}
 		break;
 	}
-	mutex_unlock(&engine.lock);
+	mutex_unlock(&engine->lock);
 	return found;
 }
 
 /* A session could not be given: the context waits for another answer. */
 static void nnaccel_engine_restore_offer(struct nnaccel_context *ctx)
 {
-	mutex_lock(&engine.lock);
+	struct nnaccel_engine *engine = ctx->engine;
+
+	mutex_lock(&engine->lock);
 	if (ctx->stage == NNACCEL_STAGE_SERVED)
 		ctx->stage = NNACCEL_STAGE_OFFERED;
-	mutex_unlock(&engine.lock);
+	mutex_unlock(&engine->lock);
 }
 
 /* Gives the broker a session for a context that is SERVED from now on. */
@@ -406,7 +425,8 @@ static int nnaccel_engine_session_ioctl(struct nnaccel_ucmd *ucmd)
 
 	if (arg->flags & ~NNACCEL_SESSION_CLOEXEC || arg->__reserved)
 		return -EINVAL;
-	ctx = nnaccel_engine_end_offer(arg->context, NNACCEL_STAGE_SERVED, 0);
+	ctx = nnaccel_engine_end_offer(nnaccel_ucmd_engine(ucmd), arg->context,
+				       NNACCEL_STAGE_SERVED, 0);
 	if (IS_ERR(ctx))
 		return PTR_ERR(ctx);
 	ret = nnaccel_engine_create_session(ucmd, ctx);
@@ -423,7 +443,8 @@ static int nnaccel_engine_refuse_ioctl(struct nnaccel_ucmd *ucmd)
 
 	if (arg->error != EUSERS && arg->error != EAGAIN)
 		return -EINVAL;
-	ctx = nnaccel_engine_end_offer(arg->context, NNACCEL_STAGE_IDLE, -(int)arg->error);
+	ctx = nnaccel_engine_end_offer(nnaccel_ucmd_engine(ucmd), arg->context,
+				       NNACCEL_STAGE_IDLE, -(int)arg->error);
 	if (IS_ERR(ctx))
 		return PTR_ERR(ctx);
 	trace_nnaccel_engine_refuse(ctx, arg->error);
@@ -432,20 +453,20 @@ static int nnaccel_engine_refuse_ioctl(struct nnaccel_ucmd *ucmd)
 }
 
 /* The credentials of a context that the broker was told of; counted. */
-static const struct cred *nnaccel_engine_cred(u64 number)
+static const struct cred *nnaccel_engine_cred(struct nnaccel_engine *engine, u64 number)
 {
 	const struct cred *cred = ERR_PTR(-ENOENT);
 	struct nnaccel_context *ctx;
 
-	mutex_lock(&engine.lock);
-	list_for_each_entry(ctx, &engine.contexts, node) {
+	mutex_lock(&engine->lock);
+	list_for_each_entry(ctx, &engine->contexts, node) {
 		if (ctx->number != number)
 			continue;
 		if (ctx->offered)
 			cred = get_cred(ctx->cred);
 		break;
 	}
-	mutex_unlock(&engine.lock);
+	mutex_unlock(&engine->lock);
 	return cred;
 }
 
@@ -471,7 +492,7 @@ static int nnaccel_engine_in_group_ioctl(struct nnaccel_ucmd *ucmd)
 	gid = make_kgid(current_user_ns(), arg->gid);
 	if (arg->__reserved || !gid_valid(gid))
 		return -EINVAL;
-	cred = nnaccel_engine_cred(arg->context);
+	cred = nnaccel_engine_cred(nnaccel_ucmd_engine(ucmd), arg->context);
 	if (IS_ERR(cred))
 		return PTR_ERR(cred);
 	arg->out_member = nnaccel_cred_in_group(cred, gid);
@@ -479,50 +500,124 @@ static int nnaccel_engine_in_group_ioctl(struct nnaccel_ucmd *ucmd)
 	return nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 }
 
-static int nnaccel_engine_open(struct inode *inode, struct file *file)
+/* Lower-case letters, digits and hyphens, not first; terminated, and zero from there on. */
+static bool nnaccel_engine_name_is_valid(const char name[NNACCEL_MAX_NAME])
+{
+	size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
+
+	return length && name[0] != '-' && !memchr_inv(name + length, 0, NNACCEL_MAX_NAME - length);
+}
+
+/* Printable ASCII; terminated, and zero from there on. */
+static bool nnaccel_engine_version_is_valid(const char version[NNACCEL_MAX_VERSION])
+{
+	size_t length = 0;
+
+	while (length < NNACCEL_MAX_VERSION - 1 && isascii(version[length]) &&
+	       isprint(version[length]))
+		length++;
+	return !memchr_inv(version + length, 0, NNACCEL_MAX_VERSION - length);
+}
+
+/**
+ * nnaccel_engine_take() - A broker becomes an engine's, unless the engine has one
+ * @engine: the engine
+ * @arg: what the broker says of it
+ *
+ * Return: 0 or -EBUSY.
+ */
+int nnaccel_engine_take(struct nnaccel_engine *engine, const struct nnaccel_engine_register *arg)
 {
 	int ret = 0;
 
-	mutex_lock(&engine.lock);
-	if (engine.broker)
+	mutex_lock(&engine->lock);
+	if (engine->broker) {
 		ret = -EBUSY;
-	else
-		WRITE_ONCE(engine.broker, true);
-	mutex_unlock(&engine.lock);
-	if (ret)
-		return ret;
-	nnaccel_engine_changed();
-	return nonseekable_open(inode, file);
+	} else {
+		WRITE_ONCE(engine->broker, true);
+		memcpy(engine->name, arg->name, sizeof(engine->name));
+		memcpy(engine->version, arg->version, sizeof(engine->version));
+		engine->type = arg->type;
+	}
+	mutex_unlock(&engine->lock);
+	if (!ret)
+		nnaccel_engine_changed(engine);
+	return ret;
 }
 
 /* What the broker was told is void: the next one is told anew. */
-static int nnaccel_engine_release(struct inode *inode, struct file *file)
+static void nnaccel_engine_leave(struct nnaccel_engine *engine)
 {
 	struct nnaccel_context *ctx, *next;
 
-	mutex_lock(&engine.lock);
-	WRITE_ONCE(engine.broker, false);
-	list_for_each_entry_safe(ctx, next, &engine.events, event) {
+	mutex_lock(&engine->lock);
+	WRITE_ONCE(engine->broker, false);
+	list_for_each_entry_safe(ctx, next, &engine->events, event) {
 		if (ctx->stage == NNACCEL_STAGE_WANTED)
 			continue;
 		list_del_init(&ctx->event);
 		if (ctx->stage == NNACCEL_STAGE_GONE)
 			nnaccel_context_put(ctx);
 	}
-	list_for_each_entry(ctx, &engine.contexts, node) {
+	list_for_each_entry(ctx, &engine->contexts, node) {
 		ctx->offered = false;
 		if (ctx->stage == NNACCEL_STAGE_OFFERED)
 			nnaccel_engine_notify(ctx, NNACCEL_STAGE_WANTED);
 	}
-	mutex_unlock(&engine.lock);
-	nnaccel_engine_changed();
+	mutex_unlock(&engine->lock);
+	nnaccel_engine_changed(engine);
+	nnaccel_device_changed(engine);
+}
+
+static int nnaccel_engine_register_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_engine_register *arg = ucmd->cmd;
+	struct file *file = ucmd->object;
+	struct nnaccel_engine *engine;
+	int ret;
+
+	if (arg->flags || arg->type > NNACCEL_DEVICE_ACCELERATOR)
+		return -EINVAL;
+	/* The last byte has to be 0: neither is then read beyond its end. */
+	if (arg->name[NNACCEL_MAX_NAME - 1] || !nnaccel_engine_name_is_valid(arg->name) ||
+	    arg->version[NNACCEL_MAX_VERSION - 1] || !nnaccel_engine_version_is_valid(arg->version))
+		return -EINVAL;
+	engine = nnaccel_device_register(arg);
+	if (IS_ERR(engine))
+		return PTR_ERR(engine);
+	arg->out_device = engine->number;
+	ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+	/* Of two calls on one file at the same time the second one gives its engine up. */
+	if (!ret && cmpxchg_release(&file->private_data, NULL, engine))
+		ret = -EEXIST;
+	if (ret)
+		nnaccel_engine_leave(engine);
+	return ret;
+}
+
+static int nnaccel_engine_open(struct inode *inode, struct file *file)
+{
+	/* It was the misc device's. */
+	file->private_data = NULL;
+	return nonseekable_open(inode, file);
+}
+
+static int nnaccel_engine_release(struct inode *inode, struct file *file)
+{
+	if (file->private_data)
+		nnaccel_engine_leave(file->private_data);
 	return 0;
 }
 
 static __poll_t nnaccel_engine_poll(struct file *file, poll_table *wait)
 {
-	poll_wait(file, &engine.events_wait, wait);
-	return list_empty(&engine.events) ? 0 : EPOLLIN | EPOLLRDNORM;
+	/* Pairs with the registration's release. */
+	struct nnaccel_engine *engine = smp_load_acquire(&file->private_data);
+
+	if (!engine)
+		return EPOLLERR;
+	poll_wait(file, &engine->events_wait, wait);
+	return list_empty(&engine->events) ? 0 : EPOLLIN | EPOLLRDNORM;
 }
 
 static const char *const nnaccel_stage_names[] = {
@@ -533,6 +628,23 @@ static const char *const nnaccel_stage_names[] = {
 	[NNACCEL_STAGE_GONE] = "gone",
 };
 
+static void nnaccel_engine_show_contexts(struct nnaccel_engine *engine, struct seq_file *m)
+{
+	struct nnaccel_context *ctx;
+
+	mutex_lock(&engine->lock);
+	list_for_each_entry(ctx, &engine->contexts, node)
+		seq_printf(m, "%llu %u %d %s %u %u %u %llu %llu %llu %llu %u\n", ctx->number,
+			   from_kuid_munged(seq_user_ns(m), ctx->uid), pid_vnr(ctx->pid),
+			   nnaccel_stage_names[ctx->stage],
+			   READ_ONCE(ctx->num_objects[NNACCEL_OBJECT_POOL]),
+			   READ_ONCE(ctx->num_objects[NNACCEL_OBJECT_MODEL]),
+			   READ_ONCE(ctx->num_commands), nnaccel_account_bytes(ctx->account),
+			   READ_ONCE(ctx->import_bytes), READ_ONCE(ctx->executions),
+			   READ_ONCE(ctx->engine_ns), engine->number);
+	mutex_unlock(&engine->lock);
+}
+
 /**
  * nnaccel_engine_show() - Print a line for each context
  * @m: where to
@@ -541,24 +653,31 @@ static const char *const nnaccel_stage_names[] = {
  */
 void nnaccel_engine_show(struct seq_file *m)
 {
-	struct nnaccel_context *ctx;
+	seq_puts(m, "context uid pid stage pools models commands pool-bytes import-bytes executions engine-ns device\n");
+	for (unsigned int i = 0; i < NNACCEL_MAX_DEVICES; i++)
+		if (nnaccel_device_engine(i))
+			nnaccel_engine_show_contexts(nnaccel_device_engine(i), m);
+}
 
-	seq_puts(m, "context uid pid stage pools models commands pool-bytes import-bytes executions engine-ns\n");
-	mutex_lock(&engine.lock);
-	list_for_each_entry(ctx, &engine.contexts, node)
-		seq_printf(m, "%llu %u %d %s %u %u %u %llu %llu %llu %llu\n", ctx->number,
-			   from_kuid_munged(seq_user_ns(m), ctx->uid), pid_vnr(ctx->pid),
-			   nnaccel_stage_names[ctx->stage],
-			   READ_ONCE(ctx->num_objects[NNACCEL_OBJECT_POOL]),
-			   READ_ONCE(ctx->num_objects[NNACCEL_OBJECT_MODEL]),
-			   READ_ONCE(ctx->num_commands), nnaccel_account_bytes(ctx->account),
-			   READ_ONCE(ctx->import_bytes), READ_ONCE(ctx->executions),
-			   READ_ONCE(ctx->engine_ns));
-	mutex_unlock(&engine.lock);
+/* The context of @engine with the least number above one; counted, or NULL. */
+static struct nnaccel_context *nnaccel_engine_find_next(struct nnaccel_engine *engine, u64 number)
+{
+	struct nnaccel_context *next, *found = NULL;
+
+	mutex_lock(&engine->lock);
+	list_for_each_entry(next, &engine->contexts, node) {
+		if (next->number <= number || (found && next->number > found->number))
+			continue;
+		found = next;
+	}
+	if (found)
+		nnaccel_context_get(found);
+	mutex_unlock(&engine->lock);
+	return found;
 }
 
 /**
- * nnaccel_engine_next_context() - Go through the contexts that are open
+ * nnaccel_engine_next_context() - Go through the contexts that are open, of all engines
  * @ctx: the one before, whose count is given up; NULL: none
  *
  * A caller may stop only at the end. Contexts are in the order of their numbers.
@@ -570,15 +689,18 @@ struct nnaccel_context *nnaccel_engine_next_context(struct nnaccel_context *ctx)
 	struct nnaccel_context *next, *found = NULL;
 	u64 number = ctx ? ctx->number : 0;
 
-	mutex_lock(&engine.lock);
-	list_for_each_entry(next, &engine.contexts, node) {
-		if (next->number <= number)
-			continue;
-		nnaccel_context_get(next);
-		found = next;
-		break;
+	for (unsigned int i = 0; i < NNACCEL_MAX_DEVICES; i++) {
+		struct nnaccel_engine *engine = nnaccel_device_engine(i);
+
+		next = engine ? nnaccel_engine_find_next(engine, number) : NULL;
+		if (next && found && next->number > found->number)
+			swap(next, found);
+		if (next) {
+			if (found)
+				nnaccel_context_put(found);
+			found = next;
+		}
 	}
-	mutex_unlock(&engine.lock);
 	if (ctx)
 		nnaccel_context_put(ctx);
 	return found;
@@ -596,11 +718,20 @@ static const struct nnaccel_ioctl_op nnaccel_engine_ops[] = {
 		   struct nnaccel_engine_refuse, context),
 	NNACCEL_OP(ENGINE_IN_GROUP, nnaccel_engine_in_group_ioctl,
 		   struct nnaccel_engine_in_group, __reserved),
+	NNACCEL_OP(ENGINE_REGISTER, nnaccel_engine_register_ioctl,
+		   struct nnaccel_engine_register, version),
 };
 
 static long nnaccel_engine_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
-	return nnaccel_ioctl(nnaccel_engine_ops, ARRAY_SIZE(nnaccel_engine_ops), NULL, cmd, arg);
+	/* Pairs with the registration's release. */
+	const struct nnaccel_engine *engine = smp_load_acquire(&file->private_data);
+
+	if (!engine && cmd != NNACCEL_ENGINE_REGISTER)
+		return -ENOTCONN;
+	if (engine && cmd == NNACCEL_ENGINE_REGISTER)
+		return -EEXIST;
+	return nnaccel_ioctl(nnaccel_engine_ops, ARRAY_SIZE(nnaccel_engine_ops), file, cmd, arg);
 }
 
 const struct file_operations nnaccel_engine_fops = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: neural network accelerator interface. The module's parameters, its two devices and
+ * nnaccel: neural network accelerator interface. The module's parameters, the engine node and
  * what every ioctl goes through.
  */
 
@@ -16,6 +16,10 @@
 
 #include "compat.h"
 #include "nnaccel_private.h"
+
+unsigned int nnaccel_max_devices = 16;
+module_param_named(max_devices, nnaccel_max_devices, uint, 0644);
+MODULE_PARM_DESC(max_devices, "Devices that engines may register, at most 64 (default 16)");
 
 unsigned int nnaccel_max_contexts = 256;
 module_param_named(max_contexts, nnaccel_max_contexts, uint, 0644);
@@ -111,7 +115,7 @@ struct workqueue_struct *nnaccel_free_wq;
 static_assert(BITS_PER_LONG == 64);
 
 /* The sizes are ABI: a change here breaks programs that are built. */
-static_assert(sizeof(struct nnaccel_info) == 104);
+static_assert(sizeof(struct nnaccel_info) == 144);
 static_assert(sizeof(struct nnaccel_destroy) == 8);
 static_assert(sizeof(struct nnaccel_pool_alloc) == 24);
 static_assert(sizeof(struct nnaccel_pool_import) == 40);
@@ -137,6 +141,7 @@ static_assert(sizeof(struct nnaccel_engine_next) == 40);
 static_assert(sizeof(struct nnaccel_engine_session) == 24);
 static_assert(sizeof(struct nnaccel_engine_refuse) == 16);
 static_assert(sizeof(struct nnaccel_engine_in_group) == 24);
+static_assert(sizeof(struct nnaccel_engine_register) == 112);
 static_assert(sizeof(struct nnaccel_session_attach) == 8);
 static_assert(sizeof(struct nnaccel_grant) == 16);
 static_assert(sizeof(struct nnaccel_cmd) == 152);
@@ -271,13 +276,6 @@ void *nnaccel_copy_in(u64 from, size_t n, size_t size)
 	return copy;
 }
 
-static struct miscdevice nnaccel_misc = {
-	.minor = MISC_DYNAMIC_MINOR,
-	.name = "nnaccel",
-	.fops = &nnaccel_context_fops,
-	.mode = 0660,
-};
-
 static struct miscdevice nnaccel_engine_misc = {
 	.minor = MISC_DYNAMIC_MINOR,
 	.name = "nnaccel-engine",
@@ -310,7 +308,7 @@ static int __init nnaccel_init(void)
 	ret = misc_register(&nnaccel_engine_misc);
 	if (ret)
 		goto err_debugfs;
-	ret = misc_register(&nnaccel_misc);
+	ret = nnaccel_devices_init();
 	if (ret)
 		goto err_engine;
 	return 0;
@@ -327,7 +325,7 @@ err_wq:
 
 static void __exit nnaccel_exit(void)
 {
-	misc_deregister(&nnaccel_misc);
+	nnaccel_devices_exit();
 	misc_deregister(&nnaccel_engine_misc);
 	nnaccel_debugfs_exit();
 	destroy_workqueue(nnaccel_wq);
@@ -335,6 +333,7 @@ static void __exit nnaccel_exit(void)
 	/* What dropped the last count on the module may not have returned from it yet. */
 	rcu_barrier();
 	synchronize_rcu_tasks();
+	nnaccel_devices_free();
 }
 
 module_init(nnaccel_init);

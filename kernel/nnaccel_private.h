@@ -6,7 +6,8 @@
  *
  *   mmap_lock		held by the caller of a session's mmap()
  *   ctx->lock		one mutex a context: its objects, its session, its commands
- *   engine lock	engine.c: the broker, the list of contexts, what the broker was told
+ *   devices' lock	device.c: which devices there are
+ *   engine->lock	engine.c: its broker, the list of its contexts, what the broker was told
  *   account lock	account.c: what users are charged (a spinlock)
  *
  * A dma-buf of this module has a mutex of its own, inside ctx->lock, that devices' attachments and
@@ -38,6 +39,7 @@
  *   buffer's role, layout	name a model, a session by numbers that are never used again
  *   pool -> file		a dma-buf or a regular file; never a file of this module other
  *				than a dma-buf, so that no cycle of files can arise
+ *   context -> its engine	no count: engines live as long as the module is loaded
  *   context, dma-buf -> account; account -> user
  *   dma-buf ...> its pools	weak, under the dma-buf's lock; cleared by the pool's release
  *   command's access -> command	until the exporters have returned
@@ -68,6 +70,7 @@ struct nnaccel_access_queue;
 struct nnaccel_account;
 struct nnaccel_async;
 struct nnaccel_command;
+struct nnaccel_engine;
 struct nnaccel_picture;
 struct nnaccel_session;
 struct seq_file;
@@ -85,6 +88,7 @@ struct vm_area_struct;
 
 /* ---- main.c: parameters, ioctls ---- */
 
+extern unsigned int nnaccel_max_devices;
 extern unsigned int nnaccel_max_contexts;
 extern unsigned int nnaccel_max_pools;
 extern unsigned int nnaccel_max_models;
@@ -108,7 +112,7 @@ extern struct workqueue_struct *nnaccel_free_wq;
 
 /**
  * struct nnaccel_ucmd - One ioctl in progress
- * @object: what the file is: a context, a burst or a session; NULL for the engine node
+ * @object: what the file is: a context, a burst or a session; for the engine node the file itself
  * @ubuffer: the caller's structure
  * @user_size: bytes that the caller says it has
  * @cmd: the module's copy, as long as the module knows the structure
@@ -211,8 +215,9 @@ enum nnaccel_object_type {
 };
 
 /**
- * struct nnaccel_context - One open of /dev/nnaccel
+ * struct nnaccel_context - One open of a device
  * @refs: counts; see the table above
+ * @engine: the device's
  * @number: names it to the broker
  * @mm: the only address space that may use it; pinned, compared, never entered
  * @pid: the opener
@@ -245,7 +250,7 @@ enum nnaccel_object_type {
  * @executions: executions committed
  * @burst_executions: those of bursts that have ended, as their workers said
  * @engine_ns: time that commands were with the worker
- * @stage: engine lock, as all that follows
+ * @stage: the engine's lock, as all that follows
  * @offered: the broker that is there was told of this context
  * @priority: the highest of the models of its session, MEDIUM where there are none
  * @told_priority: what the broker knows that to be
@@ -256,6 +261,7 @@ enum nnaccel_object_type {
  */
 struct nnaccel_context {
 	struct kref refs;
+	struct nnaccel_engine *engine;
 	u64 number;
 	struct mm_struct *mm;
 	struct pid *pid;
@@ -1065,18 +1071,64 @@ int nnaccel_session_format_ioctl(struct nnaccel_ucmd *ucmd);
 
 /* ---- engine.c ---- */
 
+/**
+ * struct nnaccel_engine - An engine, and the device that it is to clients
+ * @number: the device's
+ * @dev: its folder in sysfs
+ * @lock: protects what follows and every context's part that belongs to it
+ * @broker: it has a broker
+ * @name: what it registered as; empty: nothing has yet; does not change again
+ * @version: what the last broker said
+ * @type: enum nnaccel_device_type, the same
+ * @contexts: all that are open
+ * @events: contexts of which there is something to tell; those GONE are counted
+ * @events_wait: where the broker waits for @events
+ * @changes: counts what may end a wait for a worker; no lock
+ * @changes_wait: where calls wait for a worker
+ */
+struct nnaccel_engine {
+	unsigned int number;
+	struct device *dev;
+	struct mutex lock;	/* innermost but for the account lock */
+	bool broker;
+	char name[NNACCEL_MAX_NAME];
+	char version[NNACCEL_MAX_VERSION];
+	u32 type;
+	struct list_head contexts;
+	struct list_head events;
+	wait_queue_head_t events_wait;
+	atomic_t changes;
+	wait_queue_head_t changes_wait;
+};
+
 extern const struct file_operations nnaccel_engine_fops;
+
+void nnaccel_engine_init(struct nnaccel_engine *engine);
+int nnaccel_engine_take(struct nnaccel_engine *engine, const struct nnaccel_engine_register *arg);
 
 void nnaccel_engine_add(struct nnaccel_context *ctx);
 void nnaccel_engine_want_ahead(struct nnaccel_context *ctx);
 void nnaccel_engine_remove(struct nnaccel_context *ctx);
 int nnaccel_engine_lock_session(struct nnaccel_command *cmd);
-void nnaccel_engine_attached(void);
+void nnaccel_engine_attached(struct nnaccel_context *ctx);
 void nnaccel_engine_session_ended(struct nnaccel_context *ctx);
 void nnaccel_engine_set_priority(struct nnaccel_context *ctx, u32 priority);
 u32 nnaccel_engine_state(struct nnaccel_context *ctx);
 void nnaccel_engine_show(struct seq_file *m);
 struct nnaccel_context *nnaccel_engine_next_context(struct nnaccel_context *ctx);
+
+/* ---- device.c ---- */
+
+/* More than anybody has; the parameter max_devices says how many there may be. */
+#define NNACCEL_MAX_DEVICES	64
+
+int nnaccel_devices_init(void);
+void nnaccel_devices_exit(void);
+void nnaccel_devices_free(void);
+struct nnaccel_engine *nnaccel_device_engine(unsigned int number);
+struct nnaccel_engine *nnaccel_device_open(const struct inode *inode);
+struct nnaccel_engine *nnaccel_device_register(const struct nnaccel_engine_register *arg);
+void nnaccel_device_changed(struct nnaccel_engine *engine);
 
 /* ---- debugfs.c: global counters ---- */
 

@@ -94,7 +94,7 @@ static int nnaccel_session_attach_ioctl(struct nnaccel_ucmd *ucmd)
 	}
 	mutex_unlock(&ctx->lock);
 	if (!ret)
-		nnaccel_engine_attached();
+		nnaccel_engine_attached(ctx);
 	return ret;
 }
 

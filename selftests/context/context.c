@@ -36,6 +36,7 @@ static int info_read(int fd, struct nnaccel_info *info)
 	info->size = sizeof(*info);
 	info->flags = 0;
 	info->__reserved = 0;
+	info->__reserved2 = 0;
 	return xioctl(fd, NNACCEL_INFO, info);
 }
 
@@ -117,6 +118,7 @@ TEST_F(context, info_refusals)
 		REFUSE(struct nnaccel_info, flags, 2, EINVAL),
 		REFUSE(struct nnaccel_info, flags, 1U << 31, EINVAL),
 		REFUSE(struct nnaccel_info, __reserved, 1, EINVAL),
+		REFUSE(struct nnaccel_info, __reserved2, 1, EINVAL),
 	};
 
 	EXPECT_EQ(check_refusals(self->fd, NNACCEL_INFO, &good, sizeof(good), cases,

@@ -73,11 +73,11 @@ static pid_t await_worker(FILE *log)
 	return 0;
 }
 
-/* Whether nobody has the node open any more, or soon so. */
+/* Whether no broker is registered any more, or soon so. */
 static bool node_is_free(void)
 {
 	for (int tries = 0; tries < 500; tries++) {
-		int broker = open(ENGINE_NODE, O_RDWR | O_CLOEXEC);
+		int broker = broker_open_as(ENGINE_NAME, NULL);
 
 		if (broker >= 0) {
 			close(broker);

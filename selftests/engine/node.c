@@ -48,11 +48,12 @@ static short events_of(int fd)
 
 TEST_F(node, one_broker)
 {
-	EXPECT_EQ(open(ENGINE_NODE, O_RDWR), -1);
+	EXPECT_EQ(broker_open_as(ENGINE_NAME, NULL), -1);
 	EXPECT_EQ(errno, EBUSY);
 	close(self->broker);
 	self->broker = open(ENGINE_NODE, O_RDONLY);
 	EXPECT_GE(self->broker, 0);
+	EXPECT_EQ(broker_register(self->broker, ENGINE_NAME, NULL), 0);
 }
 
 TEST_F(node, numbers)

@@ -230,7 +230,7 @@ static int try_burst_of_session(int fd)
 
 static int try_node(int fd)
 {
-	int again = open(ENGINE_NODE, O_RDWR);
+	int again = broker_open_as(ENGINE_NAME, NULL);
 
 	if (again >= 0)
 		close(again);
@@ -333,7 +333,7 @@ static const struct {
 	{ "burst", "map through a session", CHILD, SESSION, try_burst_of_session, EACCES },
 	{ "burst", "map through a session", STRANGER, SESSION, try_burst_of_session, EACCES },
 	{ "burst", "map through a session", OTHER_WORKER, SESSION, try_burst_of_session, EINVAL },
-	{ "engine node", "open it again", OWNER, NODE, try_node, EBUSY },
+	{ "engine node", "register it again", OWNER, NODE, try_node, EBUSY },
 	{ "engine node", "open it without privilege", CHILD, NODE, try_unprivileged_node, EACCES },
 	{ "context", "take a second session", OWNER, NODE, try_second_session, EBUSY },
 	{ "context", "refuse it while served", OWNER, NODE, try_refuse_served, EBUSY },

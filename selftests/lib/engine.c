@@ -16,11 +16,42 @@
 
 int broker_open(void)
 {
-	int broker = open(ENGINE_NODE, O_RDWR | O_CLOEXEC);
+	int broker = broker_open_as(ENGINE_NAME, NULL);
 
 	if (broker < 0 && errno == EBUSY && daemon_stop())
-		broker = open(ENGINE_NODE, O_RDWR | O_CLOEXEC);
+		broker = broker_open_as(ENGINE_NAME, NULL);
 	return broker;
+}
+
+int broker_register(int broker, const char *name, uint32_t *device)
+{
+	struct nnaccel_engine_register arg = {
+		.size = sizeof(arg),
+		.type = NNACCEL_DEVICE_OTHER,
+		.out_device = POISON,
+		.version = "1 (a mock)",
+	};
+	int error;
+
+	memcpy(arg.name, name, strnlen(name, sizeof(arg.name)));
+	error = xioctl(broker, NNACCEL_ENGINE_REGISTER, &arg);
+	if (device)
+		*device = arg.out_device;
+	return error;
+}
+
+int broker_open_as(const char *name, uint32_t *device)
+{
+	int broker = open(ENGINE_NODE, O_RDWR | O_CLOEXEC), error;
+
+	if (broker < 0)
+		return -1;
+	error = broker_register(broker, name, device);
+	if (!error)
+		return broker;
+	close(broker);
+	errno = error;
+	return -1;
 }
 
 int broker_next(int broker, uint32_t flags, struct nnaccel_engine_next *next)

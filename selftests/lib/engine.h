@@ -13,11 +13,20 @@
 
 #define ENGINE_NODE	"/dev/nnaccel-engine"
 
+/* nnacceld's, so that the tests' engine is the same device; DEVICE where there is no other. */
+#define ENGINE_NAME	"nnaccel"
+
 /* What the mock worker says of the time an execution took. */
 #define MOCK_DEVICE_NS	4711
 
-/** broker_open() - The engine node, after nnacceld was stopped where it runs; or -1 and errno. */
+/** broker_open() - The broker of ENGINE_NAME, after nnacceld was stopped where it runs; or -1 and errno. */
 int broker_open(void);
+
+/** broker_register() - Registers an engine; @device may be NULL. */
+int broker_register(int broker, const char *name, uint32_t *device);
+
+/** broker_open_as() - The broker of an engine: an fd, or -1 and errno; @device may be NULL. */
+int broker_open_as(const char *name, uint32_t *device);
 
 /** broker_next() - The next event; @flags as of NNACCEL_ENGINE_NEXT. */
 int broker_next(int broker, uint32_t flags, struct nnaccel_engine_next *next);

@@ -391,7 +391,7 @@ static void broker_main(int broker)
 		if (!draw(&seed, 16)) {
 			close(broker);
 			/* A worker that was just forked has it open for a moment. */
-			while ((broker = open(ENGINE_NODE, O_RDWR)) < 0)
+			while ((broker = broker_open()) < 0)
 				pause_ms(1);
 			continue;
 		}

@@ -23,7 +23,7 @@ struct entry {
 #define NUMBER(name, number)		{ #name, name, number }
 
 static const struct entry sizes[] = {
-	SIZE(nnaccel_info, 104),
+	SIZE(nnaccel_info, 144),
 	SIZE(nnaccel_destroy, 8),
 	SIZE(nnaccel_pool_alloc, 24),
 	SIZE(nnaccel_pool_import, 40),
@@ -73,6 +73,10 @@ static const struct entry sizes[] = {
 static const struct entry offsets[] = {
 	OFFSET(nnaccel_info, bursts, 92),
 	OFFSET(nnaccel_info, buffers, 100),
+	OFFSET(nnaccel_info, device, 104),
+	OFFSET(nnaccel_info, name, 112),
+	OFFSET(nnaccel_engine_register, name, 16),
+	OFFSET(nnaccel_engine_register, version, 48),
 	OFFSET(nnaccel_destroy, id, 4),
 	OFFSET(nnaccel_pool_alloc, __reserved, 20),
 	OFFSET(nnaccel_pool_import, __reserved, 36),
@@ -157,6 +161,7 @@ static const struct entry numbers[] = {
 	NUMBER(NNACCEL_ENGINE_SESSION, 0xb941),
 	NUMBER(NNACCEL_ENGINE_REFUSE, 0xb942),
 	NUMBER(NNACCEL_ENGINE_IN_GROUP, 0xb944),
+	NUMBER(NNACCEL_ENGINE_REGISTER, 0xb945),
 	NUMBER(NNACCEL_SESSION_ATTACH, 0xb960),
 	NUMBER(NNACCEL_SESSION_FETCH, 0xb961),
 	NUMBER(NNACCEL_SESSION_COMMIT, 0xb962),

@@ -4,11 +4,13 @@
  *
  * Four kinds of file speak this interface:
  *
- * - /dev/nnaccel: a *context*, one per open. It belongs to the address space
- *   that opened it: a forked child, or a process that was passed the file, is
- *   refused with EACCES.
- * - /dev/nnaccel-engine: the *engine node*. One broker at a time opens it, is
- *   told of contexts that want an engine, and gets a session for each.
+ * - a device, /dev/nnaccel, /dev/nnaccel1 and so on: a *context*, one per open.
+ *   It belongs to the address space that opened it: a forked child, or a
+ *   process that was passed the file, is refused with EACCES.
+ * - /dev/nnaccel-engine: the *engine node*. The broker of each engine opens it,
+ *   registers the engine under a name, which makes it one of the devices, is
+ *   told of the device's contexts that want an engine, and gets a session for
+ *   each.
  * - a *session*: made by NNACCEL_ENGINE_SESSION for one context and never
  *   bound to another. The worker that serves the context attaches to it,
  *   fetches commands, maps the memory that was granted to it and commits the
@@ -65,6 +67,10 @@
 #define NNACCEL_MAX_CMD_BUFFERS	1024
 #define NNACCEL_MAX_ROLES	1024
 
+/* Bytes of an engine's name and of its version, the terminating 0 included. */
+#define NNACCEL_MAX_NAME	32
+#define NNACCEL_MAX_VERSION	64
+
 /* Most bytes of a message, of an answer to a query, and of a model. */
 #define NNACCEL_MAX_MESSAGE	512
 #define NNACCEL_MAX_QUERY	(64 * 1024)
@@ -105,6 +111,7 @@ enum {
 	NNACCEL_CMD_ENGINE_SESSION = 0x41,
 	NNACCEL_CMD_ENGINE_REFUSE = 0x42,
 	NNACCEL_CMD_ENGINE_IN_GROUP = 0x44,
+	NNACCEL_CMD_ENGINE_REGISTER = 0x45,
 
 	NNACCEL_CMD_SESSION_ATTACH = 0x60,
 	NNACCEL_CMD_SESSION_FETCH = 0x61,
@@ -149,14 +156,14 @@ enum nnaccel_status {
 #define NNACCEL_PROT_WRITE	(1 << 1)
 
 /* ------------------------------------------------------------------------
- * /dev/nnaccel
+ * Devices: /dev/nnaccel, /dev/nnaccel1, ...
  */
 
 /**
  * enum nnaccel_engine_state - What NNACCEL_INFO says of a context's engine
  */
 enum nnaccel_engine_state {
-	/** @NNACCEL_ENGINE_ABSENT: No broker has the engine node open. */
+	/** @NNACCEL_ENGINE_ABSENT: No broker is registered for the device. */
 	NNACCEL_ENGINE_ABSENT = 0,
 	/** @NNACCEL_ENGINE_PENDING: A broker is there; no worker is attached to this context. */
 	NNACCEL_ENGINE_PENDING = 1,
@@ -189,6 +196,9 @@ enum nnaccel_engine_state {
  * @bursts: out: bursts that this context holds
  * @max_buffers: out: buffers that this context may hold
  * @buffers: out: buffers that this context holds
+ * @device: out: number of the device
+ * @__reserved2: must be 0
+ * @name: out: name of the device's engine; empty: none has been registered yet
  *
  * The broker is asked for a worker by the first call that needs one, or before
  * it by NNACCEL_INFO_WANT, which does not wait; without either a context costs
@@ -216,6 +226,9 @@ struct nnaccel_info {
 	__u32 bursts;
 	__u32 max_buffers;
 	__u32 buffers;
+	__u32 device;
+	__u32 __reserved2;
+	char name[NNACCEL_MAX_NAME];
 };
 #define NNACCEL_INFO _IO(NNACCEL_TYPE, NNACCEL_CMD_INFO)
 
@@ -1386,11 +1399,64 @@ struct nnaccel_slot_free {
 /* ------------------------------------------------------------------------
  * /dev/nnaccel-engine
  *
- * A second open is refused with EBUSY. poll(): EPOLLIN while NNACCEL_ENGINE_NEXT
- * has something to tell. When the broker closes the node, contexts that were
- * offered to it and have no session yet wait for the next broker; sessions
- * live on.
+ * The first call on a file is NNACCEL_ENGINE_REGISTER; before it all others are
+ * refused with ENOTCONN, and poll() tells EPOLLERR. Afterwards the file speaks of
+ * this engine's contexts alone. poll(): EPOLLIN while NNACCEL_ENGINE_NEXT has
+ * something to tell. When the broker closes the file, contexts that were offered
+ * to it and have no session yet wait for the next one that registers under the
+ * engine's name; sessions live on. Other engines notice nothing.
  */
+
+/**
+ * enum nnaccel_device_type - What an engine computes on
+ *
+ * The values are those of NNAPI's DeviceTypeCode.
+ */
+enum nnaccel_device_type {
+	/** @NNACCEL_DEVICE_UNKNOWN: It does not say. */
+	NNACCEL_DEVICE_UNKNOWN = 0,
+	/** @NNACCEL_DEVICE_OTHER: None of the others. */
+	NNACCEL_DEVICE_OTHER = 1,
+	/** @NNACCEL_DEVICE_CPU: A CPU. */
+	NNACCEL_DEVICE_CPU = 2,
+	/** @NNACCEL_DEVICE_GPU: A GPU. */
+	NNACCEL_DEVICE_GPU = 3,
+	/** @NNACCEL_DEVICE_ACCELERATOR: An accelerator of neural networks. */
+	NNACCEL_DEVICE_ACCELERATOR = 4
+};
+
+/**
+ * struct nnaccel_engine_register - ioctl(NNACCEL_ENGINE_REGISTER)
+ * @size: sizeof(struct nnaccel_engine_register)
+ * @flags: must be 0
+ * @type: enum nnaccel_device_type
+ * @out_device: out: number of the device: 0: /dev/nnaccel, else /dev/nnaccelN
+ * @name: the engine's: lower-case letters, digits and hyphens, the first no
+ *	hyphen; 0 from its end on
+ * @version: printable ASCII; 0 from its end on
+ *
+ * Makes the engine a device. A name that has been registered since the module
+ * was loaded gets the device that it had, with the contexts that are open there;
+ * any other name gets the next number. /dev/nnaccel exists before, without a
+ * name, so that clients can open it before its engine comes; the first name of
+ * all gets it. When the broker closes the file, the device stays, and its state
+ * in sysfs is "absent". /sys/class/nnaccel has a folder for each device with its
+ * name, version, type and state; each registration and its end is a change
+ * event there.
+ *
+ * Errors: EINVAL: an unknown type, a malformed name or version; EEXIST: the
+ * file has been registered; EBUSY: an engine of this name is registered;
+ * ENOSPC: there are as many devices as the module's parameter max_devices says.
+ */
+struct nnaccel_engine_register {
+	__u32 size;
+	__u32 flags;
+	__u32 type;
+	__u32 out_device;
+	char name[NNACCEL_MAX_NAME];
+	char version[NNACCEL_MAX_VERSION];
+};
+#define NNACCEL_ENGINE_REGISTER _IO(NNACCEL_TYPE, NNACCEL_CMD_ENGINE_REGISTER)
 
 /**
  * enum nnaccel_engine_event - What NNACCEL_ENGINE_NEXT tells

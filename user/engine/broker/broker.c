@@ -26,6 +26,7 @@
 #include "engine/broker/limits.h"
 #include "engine/broker/reread.h"
 #include "engine/broker/waiting.h"
+#include "kit/build_id.h"
 #include "kit/log.h"
 #include "kit/notify.h"
 #include "kit/program.h"
@@ -716,13 +717,28 @@ static void raise_file_limit(const struct broker_options *options)
 
 static bool open_engine(struct broker *b)
 {
+	struct nnaccel_engine_register arg = {
+		.size = sizeof(arg),
+		.type = NNACCEL_DEVICE_ACCELERATOR,
+	};
+
 	b->engine = open(b->options->device, O_RDWR | O_CLOEXEC);
-	if (b->engine >= 0)
-		return true;
-	log_error("%s: %s%s", b->options->device, strerror(errno),
-		  errno == ENOENT ? " (is the module nnaccel loaded?)" :
-		  errno == EBUSY ? " (is another nnacceld running?)" : "");
-	return false;
+	if (b->engine < 0) {
+		log_error("%s: %s%s", b->options->device, strerror(errno),
+			  errno == ENOENT ? " (is the module nnaccel loaded?)" : "");
+		return false;
+	}
+	snprintf(arg.name, sizeof(arg.name), "%s", b->options->name);
+	build_id(arg.version);
+	if (ioctl(b->engine, NNACCEL_ENGINE_REGISTER, &arg)) {
+		log_error("%s: engine %s: %s%s", b->options->device, b->options->name,
+			  strerror(errno),
+			  errno == EBUSY ? " (is another nnacceld running?)" :
+			  errno == ENOSPC ? " (the module's max_devices are there)" : "");
+		return false;
+	}
+	log_info("engine %s is device %u", b->options->name, arg.out_device);
+	return true;
 }
 
 static bool open_signals(struct broker *b)

@@ -13,6 +13,7 @@
 
 struct broker_options {
 	const char *device;
+	const char *name;			/* that the engine registers under */
 	unsigned int idle;			/* workers to keep ready, at least 1 */
 	unsigned int max_workers;
 	unsigned int max_workers_per_user;

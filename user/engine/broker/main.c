@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <linux/nnaccel.h>
+
 #include "engine/broker/broker.h"
 #include "kit/build_id.h"
 #include "kit/log.h"
@@ -24,6 +26,7 @@
 
 enum option_id {
 	OPT_DEVICE = 256,
+	OPT_NAME,
 	OPT_IDLE,
 	OPT_MAX_WORKERS,
 	OPT_MAX_WORKERS_PER_USER,
@@ -51,6 +54,7 @@ enum option_id {
 
 static const struct option long_options[] = {
 	{ "device", required_argument, NULL, OPT_DEVICE },
+	{ "name", required_argument, NULL, OPT_NAME },
 	{ "idle", required_argument, NULL, OPT_IDLE },
 	{ "max-workers", required_argument, NULL, OPT_MAX_WORKERS },
 	{ "max-workers-per-user", required_argument, NULL, OPT_MAX_WORKERS_PER_USER },
@@ -79,10 +83,12 @@ static const struct option long_options[] = {
 
 static const char help[] =
 	"usage: nnacceld [OPTION]...\n"
-	"Serves /dev/nnaccel: one sandboxed worker for each context that computes.\n"
+	"Serves a device, as /dev/nnaccel: one sandboxed worker for each context that computes.\n"
 	"Runs in the foreground and logs to standard error.\n"
 	"\n"
 	"  --device=PATH             the engine node (/dev/nnaccel-engine)\n"
+	"  --name=NAME               that it registers under: lower-case letters, digits and\n"
+	"                            hyphens (nnaccel)\n"
 	"  --idle=N                  workers to keep ready, 1 to 64 (1)\n"
 	"  --max-workers=N           workers that serve at a time (256)\n"
 	"  --max-workers-per-user=N  the same, of one user (64)\n"
@@ -141,6 +147,14 @@ static void parse_user(const char *option, const char *text, struct spawner *spa
 		usage_error(option, text);
 }
 
+/* As NNACCEL_ENGINE_REGISTER wants it. */
+static bool is_engine_name(const char *name)
+{
+	size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
+
+	return length && length < NNACCEL_MAX_NAME && !name[length] && name[0] != '-';
+}
+
 static void print_version(void)
 {
 	char id[BUILD_ID_TEXT];
@@ -156,6 +170,11 @@ static void parse_option(int id, const char *name, struct broker_options *o)
 	switch (id) {
 	case OPT_DEVICE:
 		o->device = optarg;
+		break;
+	case OPT_NAME:
+		if (!is_engine_name(optarg))
+			usage_error(name, optarg);
+		o->name = optarg;
 		break;
 	case OPT_IDLE:
 		o->idle = (unsigned int)parse_number(name, optarg, 1, 64);
@@ -276,6 +295,7 @@ int main(int argc, char **argv)
 {
 	struct broker_options options = {
 		.device = "/dev/nnaccel-engine",
+		.name = "nnaccel",
 		.idle = 1,
 		.max_workers = 256,
 		.max_workers_per_user = 64,

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * nnaccel: the devices: their numbers, nodes and folders in sysfs. A device is an engine's; its
+ * number and its name stay until the module is unloaded, whether its engine is there or not.
+ */
+
+#include <linux/cdev.h>
+#include <linux/device.h>
+#include <linux/fs.h>
+#include <linux/kobject.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/sysfs.h>
+
+#include "compat.h"
+#include "nnaccel_private.h"
+
+/* Serializes registrations. */
+static DEFINE_MUTEX(nnaccel_devices_lock);
+/* A pointer that is there stays; written with the lock held. */
+static struct nnaccel_engine *nnaccel_engines[NNACCEL_MAX_DEVICES];
+static dev_t nnaccel_devt;
+static struct cdev *nnaccel_cdev;
+
+static ssize_t name_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	struct nnaccel_engine *engine = dev_get_drvdata(dev);
+	ssize_t length;
+
+	mutex_lock(&engine->lock);
+	length = sysfs_emit(buf, "%s\n", engine->name);
+	mutex_unlock(&engine->lock);
+	return length;
+}
+static DEVICE_ATTR_RO(name);
+
+static ssize_t version_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	struct nnaccel_engine *engine = dev_get_drvdata(dev);
+	ssize_t length;
+
+	mutex_lock(&engine->lock);
+	length = sysfs_emit(buf, "%s\n", engine->version);
+	mutex_unlock(&engine->lock);
+	return length;
+}
+static DEVICE_ATTR_RO(version);
+
+static ssize_t type_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	static const char *const names[] = {
+		[NNACCEL_DEVICE_UNKNOWN] = "unknown",
+		[NNACCEL_DEVICE_OTHER] = "other",
+		[NNACCEL_DEVICE_CPU] = "cpu",
+		[NNACCEL_DEVICE_GPU] = "gpu",
+		[NNACCEL_DEVICE_ACCELERATOR] = "accelerator",
+	};
+	struct nnaccel_engine *engine = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%s\n", names[READ_ONCE(engine->type)]);
+}
+static DEVICE_ATTR_RO(type);
+
+static ssize_t state_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	struct nnaccel_engine *engine = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%s\n", READ_ONCE(engine->broker) ? "ready" : "absent");
+}
+static DEVICE_ATTR_RO(state);
+
+static struct attribute *nnaccel_attrs[] = {
+	&dev_attr_name.attr,
+	&dev_attr_version.attr,
+	&dev_attr_type.attr,
+	&dev_attr_state.attr,
+	NULL
+};
+ATTRIBUTE_GROUPS(nnaccel);
+
+static char *nnaccel_devnode(nnaccel_devnode_device *dev, umode_t *mode)
+{
+	if (mode)
+		*mode = 0660;
+	return NULL;
+}
+
+static struct class nnaccel_class = {
+	.name = "nnaccel",
+	.dev_groups = nnaccel_groups,
+	.devnode = nnaccel_devnode,
+};
+
+/* Makes the device of a number that is free. */
+static struct nnaccel_engine *nnaccel_device_create(unsigned int number)
+{
+	struct nnaccel_engine *engine = kzalloc(sizeof(*engine), GFP_KERNEL_ACCOUNT);
+	struct device *dev;
+
+	if (!engine)
+		return ERR_PTR(-ENOMEM);
+	nnaccel_engine_init(engine);
+	engine->number = number;
+	dev = device_create(&nnaccel_class, NULL, nnaccel_devt + number, engine,
+			    number ? "nnaccel%u" : "nnaccel", number);
+	if (IS_ERR(dev)) {
+		mutex_destroy(&engine->lock);
+		kfree(engine);
+		return ERR_CAST(dev);
+	}
+	engine->dev = dev;
+	/* Whoever was told of the node by then and opened it looks with the lock held. */
+	smp_store_release(&nnaccel_engines[number], engine);
+	return engine;
+}
+
+/**
+ * nnaccel_device_engine() - The engine of a device
+ * @number: the device's
+ *
+ * Return: the engine, which stays as long as the module is loaded, or NULL.
+ */
+struct nnaccel_engine *nnaccel_device_engine(unsigned int number)
+{
+	/* Pairs with the release by which it was published. */
+	return number < NNACCEL_MAX_DEVICES ? smp_load_acquire(&nnaccel_engines[number]) : NULL;
+}
+
+/**
+ * nnaccel_device_open() - The engine of a device's node
+ * @inode: the node
+ *
+ * Waits for a device that is being made, whose node is there before its engine.
+ *
+ * Return: the engine or NULL.
+ */
+struct nnaccel_engine *nnaccel_device_open(const struct inode *inode)
+{
+	struct nnaccel_engine *engine = nnaccel_device_engine(iminor(inode));
+
+	if (engine)
+		return engine;
+	mutex_lock(&nnaccel_devices_lock);
+	engine = nnaccel_device_engine(iminor(inode));
+	mutex_unlock(&nnaccel_devices_lock);
+	return engine;
+}
+
+/**
+ * nnaccel_device_changed() - An engine's broker came or went: sysfs and udev are told
+ * @engine: the engine
+ */
+void nnaccel_device_changed(struct nnaccel_engine *engine)
+{
+	sysfs_notify(&engine->dev->kobj, NULL, "state");
+	kobject_uevent(&engine->dev->kobj, KOBJ_CHANGE);
+}
+
+/* The device of a name, else the first that has none yet, which may have to be made. */
+static struct nnaccel_engine *nnaccel_device_find(const char *name)
+{
+	unsigned int number;
+
+	for (number = 0; number < NNACCEL_MAX_DEVICES; number++) {
+		struct nnaccel_engine *engine = nnaccel_engines[number];
+
+		if (!engine)
+			break;
+		/* Names change only with the devices' lock held. */
+		if (!engine->name[0] || !strcmp(engine->name, name))
+			return engine;
+	}
+	if (number >= min_t(unsigned int, READ_ONCE(nnaccel_max_devices), NNACCEL_MAX_DEVICES))
+		return ERR_PTR(-ENOSPC);
+	return nnaccel_device_create(number);
+}
+
+/**
+ * nnaccel_device_register() - A broker registers its engine
+ * @arg: what it says of it, checked
+ *
+ * Return: the engine, which has a broker now, or -EBUSY, -ENOSPC, -ENOMEM.
+ */
+struct nnaccel_engine *nnaccel_device_register(const struct nnaccel_engine_register *arg)
+{
+	struct nnaccel_engine *engine;
+	int ret;
+
+	mutex_lock(&nnaccel_devices_lock);
+	engine = nnaccel_device_find(arg->name);
+	ret = PTR_ERR_OR_ZERO(engine);
+	if (!ret)
+		ret = nnaccel_engine_take(engine, arg);
+	mutex_unlock(&nnaccel_devices_lock);
+	if (ret)
+		return ERR_PTR(ret);
+	nnaccel_device_changed(engine);
+	return engine;
+}
+
+/**
+ * nnaccel_devices_init() - Make the first device
+ *
+ * Return: 0 or an error.
+ */
+int nnaccel_devices_init(void)
+{
+	struct nnaccel_engine *engine;
+	int ret;
+
+	ret = alloc_chrdev_region(&nnaccel_devt, 0, NNACCEL_MAX_DEVICES, "nnaccel");
+	if (ret)
+		return ret;
+	ret = class_register(&nnaccel_class);
+	if (ret)
+		goto err_region;
+	nnaccel_cdev = cdev_alloc();
+	if (!nnaccel_cdev) {
+		ret = -ENOMEM;
+		goto err_class;
+	}
+	nnaccel_cdev->owner = THIS_MODULE;
+	nnaccel_cdev->ops = &nnaccel_context_fops;
+	ret = cdev_add(nnaccel_cdev, nnaccel_devt, NNACCEL_MAX_DEVICES);
+	if (ret) {
+		kobject_put(&nnaccel_cdev->kobj);
+		goto err_class;
+	}
+	mutex_lock(&nnaccel_devices_lock);
+	engine = nnaccel_device_create(0);
+	mutex_unlock(&nnaccel_devices_lock);
+	if (IS_ERR(engine)) {
+		ret = PTR_ERR(engine);
+		goto err_cdev;
+	}
+	return 0;
+
+err_cdev:
+	cdev_del(nnaccel_cdev);
+err_class:
+	class_unregister(&nnaccel_class);
+err_region:
+	unregister_chrdev_region(nnaccel_devt, NNACCEL_MAX_DEVICES);
+	return ret;
+}
+
+/**
+ * nnaccel_devices_exit() - Take the nodes away
+ */
+void nnaccel_devices_exit(void)
+{
+	for (unsigned int i = 0; i < NNACCEL_MAX_DEVICES; i++)
+		if (nnaccel_engines[i])
+			device_destroy(&nnaccel_class, nnaccel_devt + i);
+	cdev_del(nnaccel_cdev);
+	class_unregister(&nnaccel_class);
+	unregister_chrdev_region(nnaccel_devt, NNACCEL_MAX_DEVICES);
+}
+
+/**
+ * nnaccel_devices_free() - Free the engines, to which nothing points any more
+ */
+void nnaccel_devices_free(void)
+{
+	for (unsigned int i = 0; i < NNACCEL_MAX_DEVICES; i++)
+		kfree(nnaccel_engines[i]);
+}

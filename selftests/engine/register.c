@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Several engines: what REGISTER refuses, what it makes of a name, that each
+ * engine hears of its own contexts alone, and that the death of one is nothing to
+ * the clients of another.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "harness.h"
+
+#define NUM_OTHERS 2
+
+static const char *const others[NUM_OTHERS] = { "test-a", "test-b" };
+
+FIXTURE(engines) {
+	struct summary before;
+	int brokers[1 + NUM_OTHERS];
+	uint32_t devices[1 + NUM_OTHERS];
+};
+
+/* The first is DEVICE; what the others are depends on which tests ran before. */
+FIXTURE_SETUP(engines)
+{
+	int first = broker_open();
+
+	ASSERT_GE(first, 0);
+	self->brokers[0] = first;
+	self->devices[0] = 0;
+	for (int i = 0; i < NUM_OTHERS; i++) {
+		self->brokers[1 + i] = broker_open_as(others[i], &self->devices[1 + i]);
+		ASSERT_GE(self->brokers[1 + i], 0);
+		ASSERT_GT(self->devices[1 + i], 0);
+	}
+	ASSERT_TRUE(summary_read(&self->before));
+}
+
+FIXTURE_TEARDOWN(engines)
+{
+	for (int i = 0; i < 1 + NUM_OTHERS; i++)
+		close(self->brokers[i]);
+	EXPECT_TRUE(summary_settles(&self->before));
+}
+
+static int open_device(uint32_t device)
+{
+	char path[64] = DEVICE;
+
+	if (device)
+		snprintf(path, sizeof(path), DEVICE "%u", device);
+	return open(path, O_RDWR | O_CLOEXEC);
+}
+
+/* A line of sysfs, without its end; static. */
+static const char *attribute(uint32_t device, const char *name)
+{
+	static char line[128];
+	char path[128], number[16] = "";
+	FILE *file;
+
+	if (device)
+		snprintf(number, sizeof(number), "%u", device);
+	snprintf(path, sizeof(path), "/sys/class/nnaccel/nnaccel%s/%s", number, name);
+	file = fopen(path, "re");
+	if (!file)
+		return "no file";
+	if (!fgets(line, sizeof(line), file))
+		line[0] = '\0';
+	fclose(file);
+	line[strcspn(line, "\n")] = '\0';
+	return line;
+}
+
+static int want(int fd, struct nnaccel_info *info)
+{
+	memset(info, 0, sizeof(*info));
+	info->size = sizeof(*info);
+	info->flags = NNACCEL_INFO_WANT;
+	return xioctl(fd, NNACCEL_INFO, info);
+}
+
+static struct nnaccel_engine_register good_register(const char *name)
+{
+	struct nnaccel_engine_register arg = { .size = sizeof(arg), .version = "~ 1" };
+
+	memcpy(arg.name, name, strnlen(name, sizeof(arg.name)));
+	return arg;
+}
+
+TEST_F(engines, refusals)
+{
+	const struct refusal cases[] = {
+		REFUSE(struct nnaccel_engine_register, flags, 1, EINVAL),
+		REFUSE(struct nnaccel_engine_register, flags, 1U << 31, EINVAL),
+		REFUSE(struct nnaccel_engine_register, type, NNACCEL_DEVICE_ACCELERATOR + 1, EINVAL),
+		REFUSE(struct nnaccel_engine_register, type, UINT32_MAX, EINVAL),
+	};
+	static const char *const names[] = {
+		"", "-", "-a", "A", "a_b", "a b", "a/b", "..", "a\n", "\xc3\xa9",
+		"12345678901234567890123456789012",
+	};
+	struct nnaccel_engine_register arg = good_register("test-c");
+	int file = open(ENGINE_NODE, O_RDWR | O_CLOEXEC);
+
+	ASSERT_GE(file, 0);
+	EXPECT_EQ(check_refusals(file, NNACCEL_ENGINE_REGISTER, &arg, sizeof(arg), cases,
+				 ARRAY_SIZE(cases)), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		EXPECT_EQ(broker_register(file, names[i], NULL), EINVAL)
+			TH_LOG("a name that is to be refused: %s", names[i]);
+	}
+	/* Nothing may follow the end of a name or a version. */
+	arg.name[NNACCEL_MAX_NAME - 2] = 'x';
+	EXPECT_EQ(xioctl(file, NNACCEL_ENGINE_REGISTER, &arg), EINVAL);
+	arg = good_register("test-c");
+	arg.version[10] = 'x';
+	EXPECT_EQ(xioctl(file, NNACCEL_ENGINE_REGISTER, &arg), EINVAL);
+	arg = good_register("test-c");
+	arg.version[0] = '\t';
+	EXPECT_EQ(xioctl(file, NNACCEL_ENGINE_REGISTER, &arg), EINVAL);
+	memset(arg.version, 'x', sizeof(arg.version));
+	EXPECT_EQ(xioctl(file, NNACCEL_ENGINE_REGISTER, &arg), EINVAL);
+	EXPECT_EQ(broker_register(file, others[0], NULL), EBUSY);
+	EXPECT_EQ(broker_register(file, ENGINE_NAME, NULL), EBUSY);
+	close(file);
+	EXPECT_EQ(broker_register(self->brokers[0], "test-c", NULL), EEXIST);
+}
+
+TEST_F(engines, structure)
+{
+	struct nnaccel_engine_register good = good_register(others[0]);
+	int file = open(ENGINE_NODE, O_RDWR | O_CLOEXEC);
+
+	ASSERT_GE(file, 0);
+	EXPECT_EQ(check_structure(file, NNACCEL_ENGINE_REGISTER, &good, sizeof(good), EBUSY, false),
+		  0);
+	close(file);
+}
+
+TEST_F(engines, unregistered)
+{
+	struct pollfd poll_fd = { .events = POLLIN };
+	struct nnaccel_engine_next next;
+	int session;
+
+	poll_fd.fd = open(ENGINE_NODE, O_RDWR | O_CLOEXEC);
+	ASSERT_GE(poll_fd.fd, 0);
+	EXPECT_EQ(poll(&poll_fd, 1, 0), 1);
+	EXPECT_EQ(poll_fd.revents, POLLERR);
+	EXPECT_EQ(broker_next(poll_fd.fd, NNACCEL_ENGINE_NONBLOCK, &next), ENOTCONN);
+	EXPECT_EQ(broker_session(poll_fd.fd, 1, &session), ENOTCONN);
+	EXPECT_EQ(broker_refuse(poll_fd.fd, 1, EAGAIN), ENOTCONN);
+	close(poll_fd.fd);
+}
+
+/* A name keeps its device and its clients; another name does not get either. */
+TEST_F(engines, again)
+{
+	struct nnaccel_info info;
+	uint32_t device, other;
+	uint64_t context;
+	int fd, broker;
+
+	fd = open_device(self->devices[1]);
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(want(fd, &info), 0);
+	EXPECT_EQ(info.device, self->devices[1]);
+	EXPECT_EQ(info.engine, NNACCEL_ENGINE_PENDING);
+	EXPECT_STREQ(info.name, others[0]);
+	close(self->brokers[1]);
+	EXPECT_STREQ(attribute(self->devices[1], "state"), "absent");
+	EXPECT_STREQ(attribute(self->devices[1], "name"), others[0]);
+	EXPECT_EQ(want(fd, &info), 0);
+	EXPECT_EQ(info.engine, NNACCEL_ENGINE_ABSENT);
+	EXPECT_STREQ(info.name, others[0]);
+
+	broker = broker_open_as("test-c", &other);
+	ASSERT_GE(broker, 0);
+	EXPECT_NE(other, self->devices[1]);
+	close(broker);
+	self->brokers[1] = broker_open_as(others[0], &device);
+	EXPECT_EQ(device, self->devices[1]);
+	ASSERT_EQ(broker_await_new(self->brokers[1], &context), 0);
+	EXPECT_EQ(context, (uint64_t)summary_get(fd, "nnaccel-client-id"));
+	close(fd);
+}
+
+TEST_F(engines, sysfs)
+{
+	EXPECT_STREQ(attribute(0, "name"), ENGINE_NAME);
+	for (int i = 0; i < NUM_OTHERS; i++) {
+		EXPECT_STREQ(attribute(self->devices[1 + i], "name"), others[i]);
+		EXPECT_STREQ(attribute(self->devices[1 + i], "version"), "1 (a mock)");
+		EXPECT_STREQ(attribute(self->devices[1 + i], "type"), "other");
+		EXPECT_STREQ(attribute(self->devices[1 + i], "state"), "ready");
+	}
+}
+
+/* An engine hears of its own contexts, and can do nothing to those of others. */
+TEST_F(engines, are_apart)
+{
+	struct nnaccel_engine_in_group in_group = { .size = sizeof(in_group) };
+	struct nnaccel_engine_next next;
+	struct nnaccel_info info;
+	uint64_t context;
+	int session, fd;
+
+	fd = open_device(self->devices[1]);
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(want(fd, &info), 0);
+	EXPECT_EQ(broker_next(self->brokers[0], NNACCEL_ENGINE_NONBLOCK, &next), EAGAIN);
+	EXPECT_EQ(broker_next(self->brokers[2], NNACCEL_ENGINE_NONBLOCK, &next), EAGAIN);
+	ASSERT_EQ(broker_await_new(self->brokers[1], &context), 0);
+	in_group.context = context;
+	for (int i = 0; i <= NUM_OTHERS; i += 2) {
+		EXPECT_EQ(broker_session(self->brokers[i], context, &session), ENOENT);
+		EXPECT_EQ(broker_refuse(self->brokers[i], context, EUSERS), ENOENT);
+		EXPECT_EQ(xioctl(self->brokers[i], NNACCEL_ENGINE_IN_GROUP, &in_group), ENOENT);
+	}
+	EXPECT_EQ(broker_session(self->brokers[1], context, &session), 0);
+	close(session);
+	close(fd);
+}
+
+/* A context of a device whose worker is a thread of this process. */
+static bool serve_device(struct served *s, int broker, uint32_t device)
+{
+	struct nnaccel_info info;
+
+	*s = (struct served){ .broker = broker, .fd = open_device(device), .session = -1 };
+	return s->fd >= 0 && !want(s->fd, &info) && !broker_await_new(broker, &s->context) &&
+	       !broker_session(broker, s->context, &s->session) && !session_attach(s->session);
+}
+
+/* One dies, broker and worker, while the worker of another has an execution. */
+TEST_F(engines, death_of_one)
+{
+	struct served alive, dead;
+	struct nnaccel_query query;
+	struct execution e, e2;
+	struct async async;
+	union command *cmd = malloc(sizeof(*cmd));
+	uint32_t pool, model;
+	char answer[16];
+
+	ASSERT_NE(cmd, NULL);
+	ASSERT_TRUE(serve_device(&alive, self->brokers[1], self->devices[1]));
+	ASSERT_TRUE(serve_device(&dead, self->brokers[2], self->devices[2]));
+	pool = pool_alloc(alive.fd, PAGE);
+	model = served_prepare(&alive, pool);
+	ASSERT_NE(model, 0);
+	execution_init(&e, model, pool, pool);
+	ASSERT_TRUE(async_start(&async, alive.fd, NNACCEL_EXECUTE, &e.cmd));
+	do {
+		ASSERT_EQ(session_fetch(alive.session, 0, cmd), 0);
+	} while (cmd->head.kind != NNACCEL_DO_EXECUTE);
+
+	/* The other engine ends with what it has; its client is told. */
+	pool = pool_alloc(dead.fd, PAGE);
+	model = served_prepare(&dead, pool);
+	ASSERT_NE(model, 0);
+	close(dead.session);
+	close(self->brokers[2]);
+	execution_init(&e2, model, pool, pool);
+	EXPECT_EQ(xioctl(dead.fd, NNACCEL_EXECUTE, &e2.cmd), ESTALE);
+	query_init(&query, 0, answer, sizeof(answer));
+	EXPECT_EQ(xioctl(dead.fd, NNACCEL_QUERY, &query), ENOTCONN);
+
+	EXPECT_EQ(session_answer(alive.session, cmd), 0);
+	EXPECT_EQ(async_wait(&async), 0);
+	EXPECT_EQ(e.cmd.out_status, NNACCEL_STATUS_NONE);
+	free(cmd);
+	self->brokers[2] = broker_open_as(others[1], NULL);
+	EXPECT_GE(self->brokers[2], 0);
+	close(dead.fd);
+	close(alive.fd);
+	close(alive.session);
+}
+
+static bool set_max_devices(unsigned int max)
+{
+	FILE *file = fopen("/sys/module/nnaccel/parameters/max_devices", "we");
+	bool done;
+
+	if (!file)
+		return false;
+	done = fprintf(file, "%u", max) > 0;
+	return !fclose(file) && done;
+}
+
+TEST_F(engines, are_bounded)
+{
+	int broker;
+
+	ASSERT_TRUE(set_max_devices(3));
+	EXPECT_EQ(broker_open_as("test-none", NULL), -1);
+	EXPECT_EQ(errno, ENOSPC);
+	ASSERT_TRUE(set_max_devices(16));
+	EXPECT_STREQ(attribute(63, "state"), "no file");
+	EXPECT_EQ(open(DEVICE "63", O_RDWR), -1);
+	EXPECT_EQ(errno, ENOENT);
+	broker = broker_open_as("test-c", NULL);
+	EXPECT_GE(broker, 0);
+	close(broker);
+}
+
+TEST_HARNESS_MAIN
