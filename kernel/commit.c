@@ -146,26 +146,14 @@ static int nnaccel_commit(struct nnaccel_session *session, const struct nnaccel_
 	return 0;
 }
 
-/**
- * nnaccel_session_commit_ioctl() - NNACCEL_SESSION_COMMIT
- * @ucmd: the ioctl
- *
- * Return: 0, -EINVAL, -EACCES, -ENOENT, -EFAULT, -ENOMEM.
- */
-int nnaccel_session_commit_ioctl(struct nnaccel_ucmd *ucmd)
+/* Copies the worker's answer and ends the command that it names. */
+static int nnaccel_commit_answer(struct nnaccel_session *session,
+				 const struct nnaccel_session_commit *arg)
 {
-	struct nnaccel_session_commit *arg = ucmd->cmd;
-	struct nnaccel_session *session = ucmd->object;
 	void *payload;
 	char *message;
 	int ret;
 
-	if (!nnaccel_session_is_current(session))
-		return -EACCES;
-	if (arg->status > NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT ||
-	    arg->payload_size > NNACCEL_MAX_OPERATIONS ||
-	    arg->message_size > NNACCEL_MAX_MESSAGE)
-		return -EINVAL;
 	payload = nnaccel_copy_in(arg->payload, arg->payload_size, 1);
 	if (IS_ERR(payload))
 		return PTR_ERR(payload);
@@ -178,4 +166,54 @@ int nnaccel_session_commit_ioctl(struct nnaccel_ucmd *ucmd)
 	kvfree(message);
 	kvfree(payload);
 	return ret;
+}
+
+/* A structure with a buffer is there as a whole, since all of it is read and written. */
+static bool nnaccel_commit_is_valid(const struct nnaccel_ucmd *ucmd,
+				    const struct nnaccel_session_commit *arg)
+{
+	if (arg->status > NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT ||
+	    arg->payload_size > NNACCEL_MAX_OPERATIONS ||
+	    arg->message_size > NNACCEL_MAX_MESSAGE || arg->__reserved)
+		return false;
+	if (!arg->buffer)
+		return !arg->buffer_size && !arg->flags;
+	return ucmd->user_size >= sizeof(*arg) && IS_ALIGNED(arg->buffer, sizeof(u64)) &&
+	       !(arg->flags & ~NNACCEL_FETCH_NONBLOCK);
+}
+
+/**
+ * nnaccel_session_commit_ioctl() - NNACCEL_SESSION_COMMIT
+ * @ucmd: the ioctl
+ *
+ * Where a signal interrupts the fetch behind the commit, the call begins again with the caller's
+ * structure, whose cookie is 0 by then.
+ *
+ * Return: 0, -EINVAL, -EACCES, -ENOENT, -EFAULT, -ENOMEM, or what nnaccel_session_fetch() returned.
+ */
+int nnaccel_session_commit_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	const struct nnaccel_session_commit *arg = ucmd->cmd;
+	struct nnaccel_session_commit __user *to = ucmd->ubuffer;
+	const struct nnaccel_fetch fetch = {
+		.session = ucmd->object,
+		.buffer = arg->buffer,
+		.buffer_size = arg->buffer_size,
+		.flags = arg->flags,
+		.out_size = &to->out_size,
+	};
+	int ret;
+
+	if (!nnaccel_session_is_current(fetch.session))
+		return -EACCES;
+	if (!nnaccel_commit_is_valid(ucmd, arg))
+		return -EINVAL;
+	if (arg->cookie || !arg->buffer) {
+		ret = nnaccel_commit_answer(fetch.session, arg);
+		if (ret || !arg->buffer)
+			return ret;
+		if (put_user(0, &to->cookie))
+			return -EFAULT;
+	}
+	return nnaccel_session_fetch(&fetch);
 }

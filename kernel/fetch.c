@@ -161,11 +161,10 @@ static void nnaccel_fetch_requeue(struct nnaccel_session *session, struct nnacce
 		nnaccel_command_put(cmd);
 }
 
-static int nnaccel_fetch_write(struct nnaccel_ucmd *ucmd, const struct nnaccel_command *cmd)
+static int nnaccel_fetch_write(const struct nnaccel_fetch *fetch, const struct nnaccel_command *cmd)
 {
-	struct nnaccel_session_fetch *arg = ucmd->cmd;
 	struct nnaccel_cmd head = cmd->head;
-	u64 to = arg->buffer;
+	u64 to = fetch->buffer;
 	void __user *grants = u64_to_user_ptr(to + sizeof(cmd->head));
 	size_t size = cmd->head.num_grants * sizeof(*cmd->grants);
 	size_t args = (cmd->head.num_inputs + cmd->head.num_outputs) * sizeof(*cmd->args);
@@ -179,34 +178,34 @@ static int nnaccel_fetch_write(struct nnaccel_ucmd *ucmd, const struct nnaccel_c
 	    copy_to_user(grants + size + args + roles, cmd->attributes,
 			 cmd->head.attributes_size))
 		return -EFAULT;
-	return nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+	return put_user(head.size, fetch->out_size);
 }
 
 /* Writes how much room what waits takes. */
-static int nnaccel_fetch_too_small(struct nnaccel_ucmd *ucmd)
+static int nnaccel_fetch_too_small(const struct nnaccel_fetch *fetch, u32 size)
 {
-	return nnaccel_ucmd_respond(ucmd, sizeof(struct nnaccel_session_fetch)) ?: -EMSGSIZE;
+	return put_user(size, fetch->out_size) ?: -EMSGSIZE;
 }
 
 /* Fetches the first command of the queue; ctx->lock is held and given back. */
-static int nnaccel_fetch_command(struct nnaccel_ucmd *ucmd)
+static int nnaccel_fetch_command(const struct nnaccel_fetch *fetch)
 {
-	struct nnaccel_session_fetch *arg = ucmd->cmd;
-	struct nnaccel_session *session = ucmd->object;
+	struct nnaccel_session *session = fetch->session;
 	struct nnaccel_context *ctx = session->ctx;
 	struct nnaccel_command *cmd;
+	u32 size;
 	int ret;
 
 	cmd = list_first_entry(&session->queue, struct nnaccel_command, node);
-	cmd->head.size = nnaccel_command_size(cmd);
-	arg->out_size = cmd->head.size;
-	if (arg->out_size > arg->buffer_size) {
+	size = nnaccel_command_size(cmd);
+	cmd->head.size = size;
+	if (size > fetch->buffer_size) {
 		mutex_unlock(&ctx->lock);
-		return nnaccel_fetch_too_small(ucmd);
+		return nnaccel_fetch_too_small(fetch, size);
 	}
 	nnaccel_fetch_dequeue(session, cmd);
 	mutex_unlock(&ctx->lock);
-	ret = nnaccel_fetch_grant(session, cmd) ?: nnaccel_fetch_write(ucmd, cmd);
+	ret = nnaccel_fetch_grant(session, cmd) ?: nnaccel_fetch_write(fetch, cmd);
 	if (ret)
 		nnaccel_fetch_requeue(session, cmd);
 	nnaccel_command_put(cmd);
@@ -214,19 +213,17 @@ static int nnaccel_fetch_command(struct nnaccel_ucmd *ucmd)
 }
 
 /* Fetches the first notice; ctx->lock is held and given back. */
-static int nnaccel_fetch_notice(struct nnaccel_ucmd *ucmd)
+static int nnaccel_fetch_notice(const struct nnaccel_fetch *fetch)
 {
-	struct nnaccel_session_fetch *arg = ucmd->cmd;
-	struct nnaccel_session *session = ucmd->object;
+	struct nnaccel_session *session = fetch->session;
 	struct nnaccel_context *ctx = session->ctx;
 	struct nnaccel_cmd head = { .size = sizeof(head) };
 	struct nnaccel_notice *notice;
 	int ret;
 
-	arg->out_size = sizeof(head);
-	if (arg->out_size > arg->buffer_size) {
+	if (head.size > fetch->buffer_size) {
 		mutex_unlock(&ctx->lock);
-		return nnaccel_fetch_too_small(ucmd);
+		return nnaccel_fetch_too_small(fetch, head.size);
 	}
 	notice = list_first_entry(&session->notices, struct nnaccel_notice, node);
 	list_del(&notice->node);
@@ -239,10 +236,10 @@ static int nnaccel_fetch_notice(struct nnaccel_ucmd *ucmd)
 		head.model = notice->number;
 	else
 		head.grant = notice->number;
-	if (copy_to_user(u64_to_user_ptr(arg->buffer), &head, sizeof(head)))
+	if (copy_to_user(u64_to_user_ptr(fetch->buffer), &head, sizeof(head)))
 		ret = -EFAULT;
 	else
-		ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+		ret = put_user(head.size, fetch->out_size);
 
 	mutex_lock(&ctx->lock);
 	if (ret) {
@@ -285,9 +282,9 @@ static int nnaccel_fetch_expire(struct nnaccel_session *session)
 }
 
 /* Fetches what waits: notices first, they free memory and ask for no work. */
-static int nnaccel_fetch(struct nnaccel_ucmd *ucmd)
+static int nnaccel_fetch(const struct nnaccel_fetch *fetch)
 {
-	struct nnaccel_session *session = ucmd->object;
+	struct nnaccel_session *session = fetch->session;
 	struct nnaccel_context *ctx = session->ctx;
 	int ret = -EAGAIN;
 
@@ -295,45 +292,64 @@ static int nnaccel_fetch(struct nnaccel_ucmd *ucmd)
 	if (ctx->closed)
 		ret = -ESHUTDOWN;
 	else if (!list_empty(&session->notices))
-		return nnaccel_fetch_notice(ucmd);
+		return nnaccel_fetch_notice(fetch);
 	else if (nnaccel_fetch_first_expired(session))
 		ret = -ERESTART;
 	else if (!list_empty(&session->queue))
-		return nnaccel_fetch_command(ucmd);
+		return nnaccel_fetch_command(fetch);
 	mutex_unlock(&ctx->lock);
 	return ret == -ERESTART ? nnaccel_fetch_expire(session) : ret;
 }
 
 /**
- * nnaccel_session_fetch_ioctl() - NNACCEL_SESSION_FETCH
- * @ucmd: the ioctl
+ * nnaccel_session_fetch() - Give the worker what waits for it, or wait for it
+ * @fetch: the call, of the session's worker; its flags and its buffer's alignment are checked
  *
- * Return: 0, -EINVAL, -EACCES, -EAGAIN, -ESHUTDOWN, -EMSGSIZE, -EFAULT, -ENOMEM or -ERESTARTSYS.
+ * Return: 0, -EAGAIN, -ESHUTDOWN, -EMSGSIZE, -EFAULT, -ENOMEM or -ERESTARTSYS.
  */
-int nnaccel_session_fetch_ioctl(struct nnaccel_ucmd *ucmd)
+int nnaccel_session_fetch(const struct nnaccel_fetch *fetch)
 {
-	struct nnaccel_session_fetch *arg = ucmd->cmd;
-	struct nnaccel_session *session = ucmd->object;
+	struct nnaccel_session *session = fetch->session;
 	int ret;
-
-	if (arg->flags & ~NNACCEL_FETCH_NONBLOCK || !IS_ALIGNED(arg->buffer, sizeof(u64)))
-		return -EINVAL;
-	if (!nnaccel_session_is_current(session))
-		return -EACCES;
 
 	for (;;) {
 		do {
-			ret = nnaccel_fetch(ucmd);
+			ret = nnaccel_fetch(fetch);
 		} while (ret == -ERESTART);
-		if (ret != -EAGAIN || arg->flags & NNACCEL_FETCH_NONBLOCK)
+		if (ret != -EAGAIN || fetch->flags & NNACCEL_FETCH_NONBLOCK)
 			break;
 		ret = wait_event_interruptible_exclusive(session->wait,
 							 nnaccel_session_ready(session));
 		if (ret)
 			break;
 	}
-	/* One wake-up, one fetcher: pass it on when there is more. */
+	/* A wake-up reaches one thread in FETCH. Where there is more, that thread wakes another. */
 	if (nnaccel_session_ready(session))
 		wake_up(&session->wait);
 	return ret;
+}
+
+/**
+ * nnaccel_session_fetch_ioctl() - NNACCEL_SESSION_FETCH
+ * @ucmd: the ioctl
+ *
+ * Return: -EINVAL, -EACCES, or what nnaccel_session_fetch() returned.
+ */
+int nnaccel_session_fetch_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	const struct nnaccel_session_fetch *arg = ucmd->cmd;
+	struct nnaccel_session_fetch __user *to = ucmd->ubuffer;
+	const struct nnaccel_fetch fetch = {
+		.session = ucmd->object,
+		.buffer = arg->buffer,
+		.buffer_size = arg->buffer_size,
+		.flags = arg->flags,
+		.out_size = &to->out_size,
+	};
+
+	if (arg->flags & ~NNACCEL_FETCH_NONBLOCK || !IS_ALIGNED(arg->buffer, sizeof(u64)))
+		return -EINVAL;
+	if (!nnaccel_session_is_current(fetch.session))
+		return -EACCES;
+	return nnaccel_session_fetch(&fetch);
 }

@@ -115,7 +115,7 @@ struct workqueue_struct *nnaccel_free_wq;
 static_assert(BITS_PER_LONG == 64);
 
 /* The sizes are ABI: a change here breaks programs that are built. */
-static_assert(sizeof(struct nnaccel_info) == 144);
+static_assert(sizeof(struct nnaccel_info) == 152);
 static_assert(sizeof(struct nnaccel_destroy) == 8);
 static_assert(sizeof(struct nnaccel_pool_alloc) == 24);
 static_assert(sizeof(struct nnaccel_pool_import) == 40);
@@ -142,13 +142,13 @@ static_assert(sizeof(struct nnaccel_engine_session) == 24);
 static_assert(sizeof(struct nnaccel_engine_refuse) == 16);
 static_assert(sizeof(struct nnaccel_engine_in_group) == 24);
 static_assert(sizeof(struct nnaccel_engine_register) == 112);
-static_assert(sizeof(struct nnaccel_session_attach) == 8);
+static_assert(sizeof(struct nnaccel_session_attach) == 16);
 static_assert(sizeof(struct nnaccel_grant) == 16);
 static_assert(sizeof(struct nnaccel_cmd) == 152);
 static_assert(sizeof(struct nnaccel_cmd_role) == 16);
 static_assert(sizeof(struct nnaccel_model_memory) == 16);
 static_assert(sizeof(struct nnaccel_session_fetch) == 24);
-static_assert(sizeof(struct nnaccel_session_commit) == 48);
+static_assert(sizeof(struct nnaccel_session_commit) == 72);
 static_assert(sizeof(struct nnaccel_session_slot) == 32);
 static_assert(sizeof(struct nnaccel_session_sync) == 16);
 static_assert(sizeof(struct nnaccel_format) == 32);

@@ -147,6 +147,13 @@ struct nnaccel_ioctl_op {
 	int (*execute)(struct nnaccel_ucmd *ucmd);
 };
 
+/* What this module can do: all that the header has a name for. */
+#define NNACCEL_FEATURES							\
+	(NNACCEL_FEATURE_BURSTS | NNACCEL_FEATURE_BUFFERS | NNACCEL_FEATURE_FENCES |	\
+	 NNACCEL_FEATURE_URING | NNACCEL_FEATURE_CACHE | NNACCEL_FEATURE_PICTURES |	\
+	 NNACCEL_FEATURE_ATTRIBUTES | NNACCEL_FEATURE_POOL_COPY | NNACCEL_FEATURE_RESUME | \
+	 NNACCEL_FEATURE_COMMIT_AND_FETCH | NNACCEL_FEATURE_DEVICES)
+
 /* Bytes of the longest structure that an ioctl takes. */
 #define NNACCEL_UCMD_SIZE	256
 
@@ -1045,11 +1052,28 @@ void nnaccel_session_update_priority(struct nnaccel_session *session);
 
 /* ---- fetch.c ---- */
 
+/**
+ * struct nnaccel_fetch - A worker's call for a command
+ * @session: its session
+ * @buffer: user address of the room for the command
+ * @buffer_size: bytes there
+ * @flags: NNACCEL_FETCH_NONBLOCK
+ * @out_size: where the command's size goes
+ */
+struct nnaccel_fetch {
+	struct nnaccel_session *session;
+	u64 buffer;
+	u32 buffer_size;
+	u32 flags;
+	u32 __user *out_size;
+};
+
 bool nnaccel_session_ready(const struct nnaccel_session *session);
 void nnaccel_session_queue(struct nnaccel_session *session, struct nnaccel_command *cmd);
 void nnaccel_session_notify(struct nnaccel_session *session, struct nnaccel_notice **from,
 			    u32 kind, u64 number, u32 burst);
 int nnaccel_session_fetch_ioctl(struct nnaccel_ucmd *ucmd);
+int nnaccel_session_fetch(const struct nnaccel_fetch *fetch);
 
 /* ---- commit.c ---- */
 

@@ -269,6 +269,12 @@ static void good_session_call(struct fuzzer *f, unsigned long request, void *arg
 			.payload = (uintptr_t)f->room->data,
 			.payload_size = draw(f, 64),
 		};
+		if (draw(f, 2)) {
+			((struct nnaccel_session_commit *)arg)->buffer = (uintptr_t)f->room->data;
+			((struct nnaccel_session_commit *)arg)->buffer_size =
+				draw(f, sizeof(f->room->data));
+			((struct nnaccel_session_commit *)arg)->flags = NNACCEL_FETCH_NONBLOCK;
+		}
 		break;
 	case NNACCEL_SESSION_SYNC:
 	case NNACCEL_SESSION_FORMAT:

@@ -67,12 +67,14 @@ TEST_F(sessions, are_no_data)
 TEST_F(sessions, attach)
 {
 	struct nnaccel_session_attach good = { .size = sizeof(good) };
+	struct nnaccel_info info = { .size = sizeof(info) };
 	const struct refusal cases[] = {
 		REFUSE(struct nnaccel_session_attach, flags, 1, EINVAL),
 		REFUSE(struct nnaccel_session_attach, flags, 1U << 31, EINVAL),
 	};
 	int other, session;
 	uint64_t context;
+	void *page;
 
 	EXPECT_EQ(check_refusals(self->s.session, NNACCEL_SESSION_ATTACH, &good, sizeof(good), cases,
 				 ARRAY_SIZE(cases)), 0);
@@ -87,6 +89,21 @@ TEST_F(sessions, attach)
 	EXPECT_EQ(session_attach(session), ESHUTDOWN);
 	EXPECT_EQ(events_of(session, 0), POLLHUP);
 	close(session);
+	/* The worker hears what its client hears. An answer that cannot be written is none. */
+	other = device_open();
+	ASSERT_EQ(broker_await_new(self->s.broker, &context), 0);
+	ASSERT_EQ(broker_session(self->s.broker, context, &session), 0);
+	page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	memcpy(page, &good, sizeof(good));
+	mprotect(page, PAGE, PROT_READ);
+	EXPECT_EQ(xioctl(session, NNACCEL_SESSION_ATTACH, page), EFAULT);
+	munmap(page, PAGE);
+	EXPECT_EQ(xioctl(session, NNACCEL_SESSION_ATTACH, &good), 0);
+	EXPECT_EQ(xioctl(other, NNACCEL_INFO, &info), 0);
+	EXPECT_EQ(good.out_features, info.features);
+	EXPECT_TRUE(info.features & NNACCEL_FEATURE_COMMIT_AND_FETCH);
+	close(session);
+	close(other);
 }
 
 TEST_F(sessions, nothing_before_attach)
@@ -352,6 +369,14 @@ TEST_F(sessions, commit_refusals)
 			REFUSE(struct nnaccel_session_commit, message_size,
 			       NNACCEL_MAX_MESSAGE + 1, EINVAL),
 			REFUSE(struct nnaccel_session_commit, message_size, UINT32_MAX, EINVAL),
+			REFUSE(struct nnaccel_session_commit, __reserved, 1, EINVAL),
+			/* Of a fetch, and there is none. */
+			REFUSE(struct nnaccel_session_commit, flags, NNACCEL_FETCH_NONBLOCK,
+			       EINVAL),
+			REFUSE(struct nnaccel_session_commit, buffer_size, 1, EINVAL),
+			/* Of a fetch that nothing is committed for. */
+			REFUSE(struct nnaccel_session_commit, buffer, 4, EINVAL),
+			REFUSE(struct nnaccel_session_commit, buffer, UINT64_MAX, EINVAL),
 		};
 
 		EXPECT_EQ(check_refusals(self->s.session, NNACCEL_SESSION_COMMIT, &good, sizeof(good),
@@ -362,6 +387,136 @@ TEST_F(sessions, commit_refusals)
 	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &good), ENOENT);
 	EXPECT_EQ(check_structure(self->s.session, NNACCEL_SESSION_COMMIT, &good, sizeof(good), ENOENT,
 				  false), 0);
+}
+
+/* A second client call, whose command is queued when this returns. */
+static bool ask_again(FIXTURE_DATA(sessions) *self, struct async *async,
+		      struct nnaccel_query *query, uint32_t *answer)
+{
+	*query = self->query;
+	query->query = 8;
+	query->data = (uintptr_t)answer;
+	return async_start(async, self->s.fd, NNACCEL_QUERY, query) &&
+	       events_of(self->s.session, -1) == POLLIN;
+}
+
+/* An answer to the command that was fetched, which goes on with a fetch that does not wait. */
+static struct nnaccel_session_commit commit_and_fetch(FIXTURE_DATA(sessions) *self)
+{
+	return (struct nnaccel_session_commit){
+		.size = sizeof(struct nnaccel_session_commit),
+		.cookie = self->cmd.head.cookie,
+		.payload = (uintptr_t)&self->cmd.head.query,
+		.payload_size = sizeof(self->cmd.head.query),
+		.buffer = (uintptr_t)&self->cmd,
+		.buffer_size = sizeof(self->cmd),
+		.flags = NNACCEL_FETCH_NONBLOCK,
+	};
+}
+
+/* The next command comes with the commit of the last. */
+TEST_F(sessions, commit_and_fetch)
+{
+	struct nnaccel_session_commit commit;
+	struct nnaccel_query query;
+	struct async async;
+	uint32_t answer;
+
+	ASSERT_TRUE(ask(self));
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	ASSERT_TRUE(ask_again(self, &async, &query, &answer));
+	commit = commit_and_fetch(self);
+	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &commit), 0);
+	EXPECT_EQ(commit.cookie, 0);
+	EXPECT_EQ(commit.out_size, sizeof(struct nnaccel_cmd));
+	EXPECT_EQ(async_wait(&self->async), 0);
+	EXPECT_EQ(self->answer, 7);
+	EXPECT_EQ(self->cmd.head.query, 8);
+
+	/* Nothing waits: the answer counts all the same, and only a fetch is left of the call. */
+	commit = commit_and_fetch(self);
+	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &commit), EAGAIN);
+	EXPECT_EQ(commit.cookie, 0);
+	EXPECT_EQ(async_wait(&async), 0);
+	EXPECT_EQ(answer, 8);
+	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &commit), EAGAIN);
+	ASSERT_TRUE(ask_again(self, &async, &query, &answer));
+	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &commit), 0);
+	EXPECT_EQ(self->cmd.head.query, 8);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(async_wait(&async), 0);
+}
+
+/* A commit that is refused fetches nothing; a fetch that fails takes no answer back. */
+TEST_F(sessions, commit_and_fetch_errors)
+{
+	const uint64_t bad[] = { 8, 0xffff888000000000UL };
+	struct nnaccel_session_commit commit, wrong;
+	struct nnaccel_query query;
+	struct async async;
+	uint32_t answer;
+
+	ASSERT_TRUE(ask(self));
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	ASSERT_TRUE(ask_again(self, &async, &query, &answer));
+	commit = commit_and_fetch(self);
+	wrong = commit;
+	wrong.cookie++;
+	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &wrong), ENOENT);
+	EXPECT_EQ(wrong.cookie, commit.cookie + 1);
+	wrong = commit;
+	wrong.flags = 2;
+	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &wrong), EINVAL);
+	wrong = commit;
+	wrong.size = offsetof(struct nnaccel_session_commit, out_size);
+	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &wrong), EINVAL);
+
+	commit.buffer_size = sizeof(struct nnaccel_cmd) - 1;
+	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &commit), EMSGSIZE);
+	EXPECT_EQ(commit.cookie, 0);
+	EXPECT_EQ(commit.out_size, sizeof(struct nnaccel_cmd));
+	EXPECT_EQ(async_wait(&self->async), 0);
+	commit.buffer_size = sizeof(self->cmd);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		commit.buffer = bad[i];
+		EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &commit), EFAULT);
+	}
+	commit.buffer = (uintptr_t)&self->cmd;
+	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &commit), 0);
+	EXPECT_EQ(self->cmd.head.query, 8);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(async_wait(&async), 0);
+}
+
+/* A signal interrupts the fetch; the call that begins again commits nothing a second time. */
+TEST_F(sessions, commit_and_fetch_restarts)
+{
+	const struct sigaction action = { .sa_handler = ignore, .sa_flags = SA_RESTART };
+	struct nnaccel_session_commit commit;
+	struct nnaccel_query query;
+	struct async async, worker;
+	uint32_t answer;
+
+	ASSERT_EQ(sigaction(SIGUSR1, &action, NULL), 0);
+	ASSERT_TRUE(ask(self));
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	commit = commit_and_fetch(self);
+	commit.flags = 0;
+	ASSERT_TRUE(async_start(&worker, self->s.session, NNACCEL_SESSION_COMMIT, &commit));
+	EXPECT_EQ(async_wait(&self->async), 0);
+	for (int i = 0; i < 20; i++) {
+		pthread_kill(worker.thread, SIGUSR1);
+		usleep(1000);
+	}
+	query = self->query;
+	query.query = 8;
+	query.data = (uintptr_t)&answer;
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_QUERY, &query));
+	EXPECT_EQ(async_wait(&worker), 0);
+	EXPECT_EQ(commit.cookie, 0);
+	EXPECT_EQ(self->cmd.head.query, 8);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(async_wait(&async), 0);
 }
 
 /* A command that waits in the queue has a cookie, and is not the worker's yet. */

@@ -139,6 +139,7 @@ enum nn_status nna_device_get_context_info(struct nna_device *device, struct nna
 		.max_bursts = i.max_bursts,
 		.bursts = i.bursts,
 		.engine_ns = i.engine_ns,
+		.features = i.features,
 	};
 	return NN_OK;
 }

@@ -49,8 +49,34 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-/* Version of this interface, as NNACCEL_INFO reports it. */
+/*
+ * Version of this interface, as NNACCEL_INFO reports it. It changes only where old programs could
+ * not go on; what was added since is told by NNACCEL_FEATURE_*.
+ */
 #define NNACCEL_ABI_VERSION	1
+
+/*
+ * What a module can do: bits of nnaccel_info.features and of
+ * nnaccel_session_attach.out_features. A bit that is not named here is one of a newer module.
+ *
+ * BURSTS: BURST_CREATE and slots. BUFFERS: BUFFER_ALLOC, _COPY and _FREE. FENCES:
+ * EXECUTE_FENCED, FENCE_INFO and CANCEL. URING: URING_EXECUTE. CACHE: PREPARE_CACHED and
+ * CACHE_SAVE. PICTURES: POOL_IMPORT_FORMATTED, with planes. ATTRIBUTES: of
+ * preparations and executions. POOL_COPY: NNACCEL_COPY_POOL. RESUME: interrupted calls
+ * go on. COMMIT_AND_FETCH: SESSION_COMMIT can fetch the next command. DEVICES: engines
+ * register under names, and INFO tells whose device it is.
+ */
+#define NNACCEL_FEATURE_BURSTS			(1ULL << 0)
+#define NNACCEL_FEATURE_BUFFERS			(1ULL << 1)
+#define NNACCEL_FEATURE_FENCES			(1ULL << 2)
+#define NNACCEL_FEATURE_URING			(1ULL << 3)
+#define NNACCEL_FEATURE_CACHE			(1ULL << 4)
+#define NNACCEL_FEATURE_PICTURES		(1ULL << 5)
+#define NNACCEL_FEATURE_ATTRIBUTES		(1ULL << 6)
+#define NNACCEL_FEATURE_POOL_COPY		(1ULL << 7)
+#define NNACCEL_FEATURE_RESUME			(1ULL << 8)
+#define NNACCEL_FEATURE_COMMIT_AND_FETCH	(1ULL << 9)
+#define NNACCEL_FEATURE_DEVICES			(1ULL << 10)
 
 #define NNACCEL_TYPE		0xB9
 
@@ -199,6 +225,7 @@ enum nnaccel_engine_state {
  * @device: out: number of the device
  * @__reserved2: must be 0
  * @name: out: name of the device's engine; empty: none has been registered yet
+ * @features: out: NNACCEL_FEATURE_*; a module that does not know this field leaves it alone
  *
  * The broker is asked for a worker by the first call that needs one, or before
  * it by NNACCEL_INFO_WANT, which does not wait; without either a context costs
@@ -229,6 +256,7 @@ struct nnaccel_info {
 	__u32 device;
 	__u32 __reserved2;
 	char name[NNACCEL_MAX_NAME];
+	__aligned_u64 features;
 };
 #define NNACCEL_INFO _IO(NNACCEL_TYPE, NNACCEL_CMD_INFO)
 
@@ -1599,6 +1627,7 @@ struct nnaccel_engine_in_group {
  * struct nnaccel_session_attach - ioctl(NNACCEL_SESSION_ATTACH)
  * @size: sizeof(struct nnaccel_session_attach)
  * @flags: must be 0
+ * @out_features: out: NNACCEL_FEATURE_*; a module that does not know this field leaves it alone
  *
  * Binds the session to the caller's address space: only it can fetch, commit
  * and map from now on.
@@ -1608,6 +1637,7 @@ struct nnaccel_engine_in_group {
 struct nnaccel_session_attach {
 	__u32 size;
 	__u32 flags;
+	__aligned_u64 out_features;
 };
 #define NNACCEL_SESSION_ATTACH _IO(NNACCEL_TYPE, NNACCEL_CMD_SESSION_ATTACH)
 
@@ -1806,7 +1836,7 @@ struct nnaccel_cmd {
 	__u32 attributes_size;
 };
 
-/* Flags of NNACCEL_SESSION_FETCH: return EAGAIN rather than wait. */
+/* Flags of NNACCEL_SESSION_FETCH and _COMMIT: return EAGAIN rather than wait. */
 #define NNACCEL_FETCH_NONBLOCK	(1 << 0)
 
 /**
@@ -1836,14 +1866,26 @@ struct nnaccel_session_fetch {
  * struct nnaccel_session_commit - ioctl(NNACCEL_SESSION_COMMIT)
  * @size: sizeof(struct nnaccel_session_commit)
  * @status: enum nnaccel_status
- * @cookie: the command's
+ * @cookie: the command's; with @buffer: set to 0 once the answer was taken, and
+ *	0 from the start commits nothing
  * @payload: the answer; see enum nnaccel_cmd_kind
  * @payload_size: bytes at @payload, at most the command's max_payload
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @message: what is wrong, for the client to log; need not be terminated
  * @device_ns: time on the device in ns, or NNACCEL_TIME_NONE
+ * @buffer: room for the next command, as NNACCEL_SESSION_FETCH has it; 0: none is
+ *	fetched
+ * @buffer_size: bytes there
+ * @flags: NNACCEL_FETCH_NONBLOCK, where there is a @buffer
+ * @out_size: out, where there is a @buffer: as NNACCEL_SESSION_FETCH has it
+ * @__reserved: must be 0
  *
  * A commit to a command whose caller has given up succeeds and is dropped.
+ *
+ * With @buffer (NNACCEL_FEATURE_COMMIT_AND_FETCH) the call goes on as
+ * NNACCEL_SESSION_FETCH when the answer was taken, and has its errors besides. An
+ * error with @cookie 0 is of the fetch: the answer counts. The call may be made
+ * again then with the same structure, and only fetches.
  *
  * Errors: ENOENT: no such command is being worked on in this session; EINVAL:
  * unknown status, or a payload of another size than the command's kind
@@ -1858,6 +1900,11 @@ struct nnaccel_session_commit {
 	__u32 message_size;
 	__aligned_u64 message;
 	__aligned_u64 device_ns;
+	__aligned_u64 buffer;
+	__u32 buffer_size;
+	__u32 flags;
+	__u32 out_size;
+	__u32 __reserved;
 };
 #define NNACCEL_SESSION_COMMIT _IO(NNACCEL_TYPE, NNACCEL_CMD_SESSION_COMMIT)
 

@@ -359,7 +359,15 @@ __attribute__((noreturn)) static void give_up(const char *what)
 	_exit(WORKER_EXIT_FAILURE);
 }
 
-static void commit(struct server *server, uint64_t cookie, struct answer *answer)
+/* Room for commands; it grows. */
+struct room {
+	void *data;
+	size_t size;
+};
+
+/* Commits an answer; with `next` fetches there too, and returns the bytes of what came. */
+static size_t commit(struct server *server, uint64_t cookie, struct answer *answer,
+		     struct room *next)
 {
 	struct nnaccel_session_commit commit = {
 		.size = sizeof(commit),
@@ -372,31 +380,39 @@ static void commit(struct server *server, uint64_t cookie, struct answer *answer
 		.device_ns = answer->device_ns,
 	};
 
-	if (ioctl(server->session, NNACCEL_SESSION_COMMIT, &commit))
+	if (next && server->features & NNACCEL_FEATURE_COMMIT_AND_FETCH) {
+		commit.buffer = (uintptr_t)next->data;
+		commit.buffer_size = (uint32_t)next->size;
+	}
+	if (!ioctl(server->session, NNACCEL_SESSION_COMMIT, &commit))
+		return commit.buffer && commit.out_size <= next->size ? commit.out_size : 0;
+	/* Once the answer was taken the rest is what a fetch can do too, and says. */
+	if (!commit.buffer || commit.cookie)
 		give_up("cannot commit an answer");
+	return 0;
 }
 
-/* Returns the bytes of the next command, in *buffer, which grows. */
-static size_t fetch(struct server *server, void **buffer, size_t *room)
+/* Returns the bytes of the next command, which is in the room. */
+static size_t fetch(struct server *server, struct room *room)
 {
 	struct nnaccel_session_fetch fetch;
 
 	for (;;) {
 		fetch = (struct nnaccel_session_fetch){
 			.size = sizeof(fetch),
-			.buffer = (uintptr_t)*buffer,
-			.buffer_size = (uint32_t)*room,
+			.buffer = (uintptr_t)room->data,
+			.buffer_size = (uint32_t)room->size,
 		};
 		if (!ioctl(server->session, NNACCEL_SESSION_FETCH, &fetch))
-			return fetch.out_size <= *room ? fetch.out_size : 0;
+			return fetch.out_size <= room->size ? fetch.out_size : 0;
 		if (errno == EINTR)
 			continue;
 		if (errno != EMSGSIZE)
 			give_up("cannot fetch a command");
-		free(*buffer);
-		*room = fetch.out_size;
-		*buffer = malloc(*room);
-		if (!*buffer)
+		free(room->data);
+		room->size = fetch.out_size;
+		room->data = malloc(room->size);
+		if (!room->data)
 			give_up("cannot fetch a command");
 	}
 }
@@ -414,19 +430,24 @@ static void fail_command(struct guard_job *job, const char *reason)
 	struct answer answer = { .status = NN_GENERAL_FAILURE, .device_ns = NNACCEL_TIME_NONE };
 
 	nn_fail(&answer.err, NN_GENERAL_FAILURE, "%s", reason);
-	commit(s->server, s->cookie, &answer);
+	commit(s->server, s->cookie, &answer, NULL);
 }
 
-static void serve_one(struct server *server, const void *buffer, size_t size)
+/*
+ * Serves the command in the room, and returns the bytes of the next one where it came with the
+ * commit, else 0. It does with executions alone: what others leave to be done must not wait.
+ */
+static size_t serve_one(struct server *server, struct room *room, size_t size)
 {
 	struct answer answer = { .device_ns = NNACCEL_TIME_NONE };
 	struct command command;
+	size_t next = 0;
 
-	answer.status = command_parse(buffer, size, &command, &answer.err);
+	answer.status = command_parse(room->data, size, &command, &answer.err);
 	if (answer.status) {
 		log_error("%s", answer.err.message);
 		if (size < sizeof(*command.head))
-			return;
+			return 0;
 	} else {
 		struct serving serving = { { fail_command }, server, command.head->cookie };
 
@@ -435,10 +456,12 @@ static void serve_one(struct server *server, const void *buffer, size_t size)
 		guard_set_job(NULL);
 	}
 	if (command.head->cookie)
-		commit(server, command.head->cookie, &answer);
+		next = commit(server, command.head->cookie, &answer,
+			      command.head->kind == NNACCEL_DO_EXECUTE ? room : NULL);
 	free(answer.payload);
 	if (answer.work)
 		models_keep(&server->models, answer.work);
+	return next;
 }
 
 bool server_init(struct server *server, int session, bool cache_slots, int cache)
@@ -454,8 +477,10 @@ bool server_attach(struct server *server)
 {
 	struct nnaccel_session_attach attach = { .size = sizeof(attach) };
 
-	if (!ioctl(server->session, NNACCEL_SESSION_ATTACH, &attach))
+	if (!ioctl(server->session, NNACCEL_SESSION_ATTACH, &attach)) {
+		server->features = attach.out_features;
 		return true;
+	}
 	if (errno == ESHUTDOWN)
 		_exit(0);
 	log_error("cannot attach to the session: %s", strerror(errno));
@@ -464,14 +489,11 @@ bool server_attach(struct server *server)
 
 void server_run(struct server *server)
 {
-	size_t room = FIRST_BUFFER;
-	void *buffer = malloc(room);
+	struct room room = { malloc(FIRST_BUFFER), FIRST_BUFFER };
+	size_t size = 0;
 
-	if (!buffer)
+	if (!room.data)
 		give_up("cannot serve");
-	for (;;) {
-		size_t size = fetch(server, &buffer, &room);
-
-		serve_one(server, buffer, size);
-	}
+	for (;;)
+		size = serve_one(server, &room, size ? size : fetch(server, &room));
 }

@@ -12,6 +12,7 @@
 
 struct server {
 	int session;
+	uint64_t features;	/* NNACCEL_FEATURE_*, of the module */
 	struct grants grants;
 	struct cache_client cache;
 	struct models models;
