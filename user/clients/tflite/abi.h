@@ -252,6 +252,10 @@ struct tfl_mirror_pad {
 	int mode;
 };
 
+struct tfl_lsh {
+	int type;
+};
+
 struct tfl_svdf {
 	int rank, activation;
 };

@@ -261,6 +261,14 @@ struct value graph_value_of(struct graph *g, const struct tfl_tensor *tensor)
 	case TFL_BOOL:
 		v.type = ANEURALNETWORKS_TENSOR_BOOL8;
 		break;
+	case TFL_INT16:
+		if (!g->take_int16 || tensor->params.zero_point || !(tensor->params.scale > 0)) {
+			graph_refuse(g, "a tensor of type int16");
+			break;
+		}
+		v.type = ANEURALNETWORKS_TENSOR_QUANT16_SYMM;
+		v.scale = tensor->params.scale;
+		break;
 	case TFL_UINT8:
 		v.type = ANEURALNETWORKS_TENSOR_QUANT8_ASYMM;
 		quantised(g, tensor, &v);
@@ -303,6 +311,7 @@ static uint64_t element_size(int32_t type)
 	case ANEURALNETWORKS_INT32:
 		return 4;
 	case ANEURALNETWORKS_TENSOR_FLOAT16:
+	case ANEURALNETWORKS_TENSOR_QUANT16_SYMM:
 		return 2;
 	default:
 		return 1;
@@ -511,6 +520,24 @@ uint32_t graph_filled(struct graph *g, const struct value *value, int byte)
 	return add_constant(g, value, data, size, false);
 }
 
+uint32_t graph_floats(struct graph *g, uint32_t count, float value)
+{
+	const struct value v = { .type = ANEURALNETWORKS_TENSOR_FLOAT32, .rank = 1,
+				 .dims = { count } };
+	float *data = g->refused ? NULL : malloc((count + 1) * sizeof(data[0]));
+	uint32_t operand;
+
+	if (!data) {
+		graph_refuse(g, "no memory");
+		return GRAPH_NONE;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		data[i] = value;
+	operand = graph_constant(g, &v, data, count * sizeof(data[0]));
+	free(data);
+	return operand;
+}
+
 uint32_t graph_i32(struct graph *g, int32_t value)
 {
 	static const struct value scalar = { .type = ANEURALNETWORKS_INT32 };
@@ -545,30 +572,53 @@ uint32_t graph_omitted(struct graph *g, const struct value *value)
 	return g->refused ? GRAPH_NONE : add_constant(g, value, NULL, 0, false);
 }
 
-uint32_t graph_state(struct graph *g, int i)
+/* Adds a port for the new value of variable tensor input i, whose operand is not known yet. */
+static struct graph_port *add_state(struct graph *g, int i)
 {
 	const struct tfl_tensor *t = graph_input(g, i);
 	struct graph_port *states;
 	struct value v;
 
 	if (g->refused)
-		return GRAPH_NONE;
+		return NULL;
 	if (!t || !t->is_variable) {
 		graph_refuse(g, "state input %d is not a variable tensor", i);
-		return GRAPH_NONE;
+		return NULL;
 	}
 	states = realloc(g->states, (g->num_states + 1) * sizeof(states[0]));
 	if (!states) {
 		graph_refuse(g, "no memory");
-		return GRAPH_NONE;
+		return NULL;
 	}
 	g->states = states;
 	v = graph_value_of(g, t);
-	states[g->num_states++] = (struct graph_port){
-		.operand = graph_temporary(g, &v), .tensor = graph_input_index(g, i),
-		.state = true, .size = (uint32_t)value_size(&v),
+	states[g->num_states] = (struct graph_port){
+		.tensor = graph_input_index(g, i), .state = true, .also = TFL_NO_TENSOR,
+		.size = (uint32_t)value_size(&v),
 	};
-	return states[g->num_states - 1].operand;
+	return &states[g->num_states++];
+}
+
+uint32_t graph_state(struct graph *g, int i)
+{
+	struct graph_port *port = add_state(g, i);
+	struct value v;
+
+	if (!port)
+		return GRAPH_NONE;
+	v = graph_value_of(g, graph_input(g, i));
+	port->operand = graph_temporary(g, &v);
+	return port->operand;
+}
+
+void graph_state_as(struct graph *g, int i, uint32_t operand)
+{
+	struct graph_port *port = add_state(g, i);
+
+	if (!port)
+		return;
+	port->operand = operand;
+	port->shared = true;
 }
 
 /* ---- Operations ---- */

@@ -38,6 +38,8 @@ struct graph_port {
 	uint32_t operand;
 	int tensor;
 	bool state;			/* the new value of a variable tensor: copied back to it */
+	bool shared;			/* a state that is also an output of its node */
+	int also;			/* the tensor of that output, if others read it; or NO_TENSOR */
 	uint32_t size;
 };
 
@@ -63,6 +65,7 @@ struct graph {
 
 	const struct tfl_node *node;	/* being converted */
 	int node_index;
+	bool take_int16;		/* the node's converter takes int16 tensors */
 	uint64_t work;			/* of the node, in multiplications or elements moved */
 	bool refused;
 	char why[200];
@@ -119,6 +122,8 @@ uint32_t graph_constant(struct graph *g, const struct value *value, const void *
 			uint64_t size);
 /* A constant whose bytes are all the same. */
 uint32_t graph_filled(struct graph *g, const struct value *value, int byte);
+/* A constant list of floats that are all the same. */
+uint32_t graph_floats(struct graph *g, uint32_t count, float value);
 uint32_t graph_i32(struct graph *g, int32_t value);
 uint32_t graph_f32(struct graph *g, float value);
 uint32_t graph_bool(struct graph *g, bool value);
@@ -126,6 +131,8 @@ uint32_t graph_ints(struct graph *g, const int32_t *values, uint32_t count);
 uint32_t graph_omitted(struct graph *g, const struct value *value);
 /* An operand with the new value of variable tensor input i. */
 uint32_t graph_state(struct graph *g, int i);
+/* The operand of an output of the node is also the new value of variable tensor input i. */
+void graph_state_as(struct graph *g, int i, uint32_t operand);
 
 /* ---- Operations ---- */
 

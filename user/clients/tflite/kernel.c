@@ -35,7 +35,7 @@ struct kernel {
 	bool built;
 	struct graph_port *ports;	/* inputs, then outputs; the same order as in the model */
 	uint32_t num_inputs, num_ports;
-	int *shapes;			/* what it was built for: rank and dimensions of each port */
+	int *shapes;			/* what it was built for: ranks and dimensions */
 	size_t num_shapes;
 
 	ANeuralNetworksCompilation *compilation;
@@ -108,11 +108,23 @@ static void add_port(struct kernel *k, struct tfl_context *context, int tensor)
 	uint32_t operand = k->graph.operand_of[tensor];
 
 	k->ports[k->num_ports++] = (struct graph_port){
-		.operand = operand, .tensor = tensor,
+		.operand = operand, .tensor = tensor, .also = TFL_NO_TENSOR,
 		.size = (uint32_t)(tensor_count(t) * (t->type == TFL_FLOAT32 ||
 						      t->type == TFL_INT32 ? 4 :
-						      t->type == TFL_FLOAT16 ? 2 : 1)),
+						      t->type == TFL_FLOAT16 ||
+						      t->type == TFL_INT16 ? 2 : 1)),
 	};
+}
+
+/* An output that is a state, which its node wrote: it is received once, and copied to both. */
+static bool is_state(struct graph *g, int tensor)
+{
+	for (uint32_t i = 0; i < g->num_states; i++)
+		if (g->states[i].shared && g->states[i].operand == g->operand_of[tensor]) {
+			g->states[i].also = tensor;
+			return true;
+		}
+	return false;
 }
 
 /* Inputs: what the nodes read and do not write. Outputs: what others read, and states. */
@@ -134,7 +146,8 @@ static int find_ports(struct kernel *k, struct tfl_context *context)
 			return fail(context, "an output is not made",
 				    context->tensors[k->outputs[i]].name ?
 				    context->tensors[k->outputs[i]].name : "");
-		add_port(k, context, k->outputs[i]);
+		if (!is_state(g, k->outputs[i]))
+			add_port(k, context, k->outputs[i]);
 	}
 	for (uint32_t i = 0; i < g->num_states; i++)
 		k->ports[k->num_ports++] = g->states[i];
@@ -205,34 +218,51 @@ static int compile(struct kernel *k, struct tfl_context *context, const uint8_t 
 	return fail(context, "cannot compile", result_name(result));
 }
 
-/* Rank and dimensions of all ports, one after the other. Returns how many ints. */
-static size_t describe(const struct kernel *k, const struct tfl_context *context, int *to)
+/* Rank and dimensions of a list's tensors, one after the other, to `to` unless it is NULL. */
+static size_t describe_list(const struct tfl_context *context, const struct tfl_ints *list, int *to)
 {
 	size_t count = 0;
 
-	for (uint32_t i = 0; i < k->num_ports; i++) {
-		const struct tfl_ints *dims = context->tensors[k->ports[i].tensor].dims;
+	for (int i = 0; list && i < list->size; i++) {
+		const struct tfl_ints *dims;
 
-		for (int d = -1; d < dims->size; d++, count++)
+		if (list->data[i] < 0 || (size_t)list->data[i] >= context->num_tensors)
+			continue;
+		dims = context->tensors[list->data[i]].dims;
+		for (int d = -1; dims && d < dims->size; d++, count++)
 			if (to)
 				to[count] = d < 0 ? dims->size : dims->data[d];
 	}
 	return count;
 }
 
-static bool same_shapes(const struct kernel *k, const struct tfl_context *context)
+/* The same of all that the nodes read and write. */
+static size_t describe(const struct kernel *k, const struct tfl_context *context, int *to)
 {
 	size_t count = 0;
 
-	for (uint32_t i = 0; i < k->num_ports; i++) {
-		const struct tfl_ints *dims = context->tensors[k->ports[i].tensor].dims;
+	for (int i = 0; i < k->num_nodes; i++) {
+		const struct tfl_node *node = &k->nodes[i].node;
 
-		for (int d = -1; d < dims->size; d++, count++)
-			if (count >= k->num_shapes ||
-			    k->shapes[count] != (d < 0 ? dims->size : dims->data[d]))
-				return false;
+		count += describe_list(context, node->inputs, to ? to + count : NULL);
+		count += describe_list(context, node->outputs, to ? to + count : NULL);
 	}
-	return count == k->num_shapes;
+	return count;
+}
+
+/* Whether the shapes are those that it was built for. */
+static bool same_shapes(const struct kernel *k, const struct tfl_context *context)
+{
+	size_t count = describe(k, context, NULL);
+	int *shapes = count == k->num_shapes ? malloc((count + 1) * sizeof(shapes[0])) : NULL;
+	bool same;
+
+	if (!shapes)
+		return false;
+	describe(k, context, shapes);
+	same = !memcmp(shapes, k->shapes, count * sizeof(shapes[0]));
+	free(shapes);
+	return same;
 }
 
 static int build(struct kernel *k, struct tfl_context *context)
@@ -454,12 +484,16 @@ static int kernel_invoke(struct tfl_context *context, struct tfl_node *node)
 	if (result != ANEURALNETWORKS_NO_ERROR)
 		return fail(context, "cannot execute", result_name(result));
 	for (uint32_t i = k->num_inputs; i < k->num_ports; i++) {
-		struct tfl_tensor *t = &context->tensors[k->ports[i].tensor];
+		const struct graph_port *port = &k->ports[i];
+		struct tfl_tensor *t = &context->tensors[port->tensor];
 
-		if (k->states[i])
-			memcpy(t->data, k->states[i], k->ports[i].size);
-		else
+		if (!k->states[i]) {
 			t->data_is_stale = k->places[i].handle != TFL_NO_BUFFER;
+			continue;
+		}
+		memcpy(t->data, k->states[i], port->size);
+		if (port->also != TFL_NO_TENSOR)
+			memcpy(context->tensors[port->also].data, k->states[i], port->size);
 	}
 	return TFL_OK;
 }

@@ -13,6 +13,10 @@
 #define INPUTS(min, max) .min_inputs = (min), .max_inputs = (max)
 #define NNAPI(name) .code = ANEURALNETWORKS_##name
 
+#define CONTROL "TensorFlow Lite runs its subgraphs, which are given to the device one by one"
+#define CUSTOM "a custom operation"
+#define RANDOM "NNAPI draws the same numbers in each execution, TensorFlow Lite does not"
+
 static const struct operation operations[] = {
 	[0] = { convert_add, NNAPI(ADD), COMMON | TYPE_INT, INPUTS(2, 2), RANK4, PARAMS },
 	[1] = { convert_pool, NNAPI(AVERAGE_POOL_2D), COMMON, INPUTS(1, 1), RANK4, PARAMS },
@@ -24,11 +28,13 @@ static const struct operation operations[] = {
 	[7] = { convert_embedding_lookup, 0, MOVED, .data = 1, INPUTS(2, 2), RAW },
 	[8] = { convert_unary, NNAPI(FLOOR), TYPE_FLOAT, INPUTS(1, 1), RANK4 },
 	[9] = { convert_fully_connected, 0, COMMON, INPUTS(2, 3), PARAMS },
+	[10] = { convert_hashtable_lookup, 0, MOVED, .data = 2, INPUTS(3, 3), RAW },
 	[11] = { convert_l2_normalization, 0, COMMON, INPUTS(1, 1), RANK4, PARAMS },
 	[12] = { convert_pool, NNAPI(L2_POOL_2D), TYPE_FLOAT, INPUTS(1, 1), RANK4, PARAMS },
 	[13] = { convert_response_norm, 0, TYPE_FLOAT, INPUTS(1, 1), RANK4, PARAMS },
 	[14] = { convert_sigmoid, NNAPI(LOGISTIC), COMMON, INPUTS(1, 1), RANK4 },
-	[16] = { convert_lstm, 0, TYPE_FLOAT, INPUTS(5, 24), PARAMS, OPTIONAL },
+	[15] = { convert_lsh_projection, 0, NUMBERS | TYPE(TFL_UINT8), .data = 1, INPUTS(2, 3), PARAMS, RAW },
+	[16] = { convert_lstm, 0, COMMON, INPUTS(5, 24), PARAMS, OPTIONAL },
 	[17] = { convert_pool, NNAPI(MAX_POOL_2D), COMMON, INPUTS(1, 1), RANK4, PARAMS },
 	[18] = { convert_mul, 0, COMMON | TYPE_INT, INPUTS(2, 2), RANK4, PARAMS },
 	[19] = { convert_relu, NNAPI(RELU), COMMON, INPUTS(1, 1), RANK4 },
@@ -43,6 +49,7 @@ static const struct operation operations[] = {
 	[26] = { convert_block, NNAPI(SPACE_TO_DEPTH), COMMON, INPUTS(1, 1), RANK4, PARAMS, RAW },
 	[27] = { convert_svdf, 0, TYPE_FLOAT, INPUTS(5, 5), PARAMS, OPTIONAL },
 	[28] = { convert_sigmoid, NNAPI(TANH), COMMON, INPUTS(1, 1), RANK4 },
+	[32] = { .why = CUSTOM },
 	[34] = { convert_pad, 0, COMMON, INPUTS(2, 2), RANK4, RAW, .shape_inputs = SHAPE_INPUT(1) },
 	[35] = { convert_sequence_rnn, 0, TYPE_FLOAT, INPUTS(5, 5), PARAMS },
 	[36] = { convert_gather, 0, MOVED, INPUTS(2, 2), PARAMS, RAW },
@@ -57,7 +64,7 @@ static const struct operation operations[] = {
 	[41] = { convert_add, NNAPI(SUB), COMMON | TYPE_INT, INPUTS(2, 2), RANK4, PARAMS },
 	[42] = { convert_div, 0, TYPE_FLOAT, INPUTS(2, 2), RANK4, PARAMS },
 	[43] = { convert_reshape, 0, MOVED, INPUTS(1, 1), RANK4, RAW },
-	[44] = { convert_sequence_lstm, 0, TYPE_FLOAT, INPUTS(20, 24), PARAMS, OPTIONAL },
+	[44] = { convert_sequence_lstm, 0, TYPE_FLOAT | TYPE(TFL_INT8), INPUTS(20, 24), PARAMS, OPTIONAL },
 	[45] = { convert_strided_slice, 0, MOVED, INPUTS(4, 4), PARAMS, RAW,
 		 .shape_inputs = SHAPE_INPUT(1) | SHAPE_INPUT(2) | SHAPE_INPUT(3) },
 	[46] = { convert_bidirectional_rnn, 0, TYPE_FLOAT, INPUTS(12, 12), PARAMS, OPTIONAL },
@@ -81,7 +88,7 @@ static const struct operation operations[] = {
 	[61] = { convert_compare, NNAPI(GREATER), MOVED, INPUTS(2, 2) },
 	[62] = { convert_compare, NNAPI(GREATER_EQUAL), MOVED, INPUTS(2, 2) },
 	[63] = { convert_compare, NNAPI(LESS_EQUAL), MOVED, INPUTS(2, 2) },
-	[64] = { convert_select, 0, MOVED, .data = 1, INPUTS(3, 3), RAW },
+	[64] = { convert_select, 1, MOVED, .data = 1, INPUTS(3, 3), RAW },
 	[65] = { convert_slice, 0, MOVED, INPUTS(3, 3), RAW,
 		 .shape_inputs = SHAPE_INPUT(1) | SHAPE_INPUT(2) },
 	[66] = { convert_unary, NNAPI(SIN), TYPE_FLOAT, INPUTS(1, 1) },
@@ -98,6 +105,7 @@ static const struct operation operations[] = {
 		 .shape_inputs = SHAPE_INPUT(1) },
 	[75] = { convert_unary, NNAPI(SQRT), TYPE_FLOAT, INPUTS(1, 1) },
 	[76] = { convert_unary, NNAPI(RSQRT), TYPE_FLOAT, INPUTS(1, 1) },
+	[77] = { convert_shape, 0, MOVED | TYPE_BOOL, INPUTS(1, 1), RAW },
 	[78] = { convert_pow, 0, TYPE_FLOAT, INPUTS(2, 2) },
 	[79] = { convert_arg, NNAPI(ARGMIN), MOVED, INPUTS(2, 2), RAW,
 		 .shape_inputs = SHAPE_INPUT(1) },
@@ -117,7 +125,8 @@ static const struct operation operations[] = {
 	[91] = { convert_reduce, NNAPI(REDUCE_ANY), TYPE_BOOL, INPUTS(2, 2), RANK4, PARAMS,
 		 .shape_inputs = SHAPE_INPUT(1) },
 	[92] = { convert_square, 0, TYPE_FLOAT, INPUTS(1, 1), RANK4 },
-	[94] = { .shape_inputs = SHAPE_INPUT(0) },
+	[94] = { convert_fill, 0, MOVED, .data = 1, INPUTS(2, 2), RAW,
+		 .shape_inputs = SHAPE_INPUT(0) },
 	[96] = { .shape_inputs = SHAPE_INPUT(0) | SHAPE_INPUT(1) | SHAPE_INPUT(2) },
 	[97] = { convert_resize, NNAPI(RESIZE_NEAREST_NEIGHBOR), COMMON, INPUTS(2, 2), RANK4,
 		 PARAMS, .shape_inputs = SHAPE_INPUT(1) },
@@ -133,11 +142,12 @@ static const struct operation operations[] = {
 	[105] = { convert_reverse, 0, MOVED, INPUTS(2, 2), RAW },
 	[106] = { convert_add_n, 0, NUMBERS, INPUTS(2, 255), RANK4 },
 	[109] = { .shape_inputs = SHAPE_OF_VALUES },
+	[110] = { convert_shape, NNAPI(RANK), MOVED | TYPE_BOOL, INPUTS(1, 1), RAW },
 	[111] = { convert_elu, 0, COMMON, INPUTS(1, 1) },
 	[114] = { convert_quantize, 0, COMMON, INPUTS(1, 1) },
 	[117] = { convert_hard_swish, 0, COMMON, INPUTS(1, 1) },
-	[118] = { .shape_inputs = SHAPE_OF_VALUES },
-	[119] = { .shape_inputs = SHAPE_OF_VALUES },
+	[118] = { .shape_inputs = SHAPE_OF_VALUES, .why = CONTROL },
+	[119] = { .shape_inputs = SHAPE_OF_VALUES, .why = CONTROL },
 	[120] = { .shape_inputs = SHAPE_INPUT(2) },
 	[121] = { .shape_inputs = SHAPE_INPUT(2) },
 	[122] = { .shape_inputs = SHAPE_INPUT(2) },
@@ -151,9 +161,9 @@ static const struct operation operations[] = {
 	[140] = { convert_reduce, NNAPI(REDUCE_ALL), TYPE_BOOL, INPUTS(2, 2), RANK4, PARAMS,
 		  .shape_inputs = SHAPE_INPUT(1) },
 	[141] = { .shape_inputs = SHAPE_INPUT(0) },
-	[146] = { .shape_inputs = SHAPE_INPUT(0) },
-	[148] = { .shape_inputs = SHAPE_INPUT(0) },
-	[149] = { .shape_inputs = SHAPE_INPUT(1) },
+	[146] = { .shape_inputs = SHAPE_INPUT(0), .why = RANDOM },
+	[148] = { .shape_inputs = SHAPE_INPUT(0), .why = RANDOM },
+	[149] = { .shape_inputs = SHAPE_INPUT(1), .why = RANDOM },
 	[150] = { convert_gelu, 0, COMMON, INPUTS(1, 1), RANK4, PARAMS },
 	[152] = { convert_relu_0_to_1, 0, COMMON, INPUTS(1, 1), RANK4 },
 	[153] = { .shape_inputs = SHAPE_OF_VALUES },
@@ -240,13 +250,19 @@ static void check(struct graph *g, const struct operation *op)
 	}
 }
 
+const char *operation_why(int32_t code)
+{
+	return find(code)->why;
+}
+
 void operation_convert(struct graph *g, int32_t code)
 {
 	const struct operation *op = find(code);
 
 	g->work = 0;
+	g->take_int16 = false;
 	if (!op->convert)
-		return graph_refuse(g, "NNAPI has no such operation");
+		return graph_refuse(g, "%s", op->why ? op->why : "NNAPI has no such operation");
 	check(g, op);
 	if (!g->refused)
 		op->convert(g, op);

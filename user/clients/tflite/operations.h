@@ -24,6 +24,7 @@ struct operation {
 	bool optional;			/* inputs below min_inputs may be absent */
 	bool raw;			/* quantised values are moved, so they need no scale */
 	uint32_t shape_inputs;		/* bits of inputs that the output's shape depends on */
+	const char *why;		/* NNAPI cannot express it; NULL: it has nothing like it */
 };
 
 #define TYPE(type) (1u << (type))
@@ -36,6 +37,9 @@ struct operation {
 
 /* "RESHAPE"; NULL: there is no such code. */
 const char *operation_name(int32_t builtin_code);
+
+/* Why NNAPI cannot express it. NULL: it can, or it has nothing like it. */
+const char *operation_why(int32_t builtin_code);
 
 /* Converts a node of this code, or refuses it. */
 void operation_convert(struct graph *g, int32_t builtin_code);
@@ -59,12 +63,19 @@ convert_fn convert_reshape, convert_transpose, convert_concatenation, convert_sp
 	convert_split_v, convert_pack, convert_unpack, convert_slice, convert_strided_slice,
 	convert_tile, convert_broadcast_to, convert_pad, convert_pad_v2, convert_mirror_pad,
 	convert_gather, convert_embedding_lookup, convert_space_to_batch, convert_batch_to_space,
-	convert_block, convert_reverse;
+	convert_block, convert_reverse, convert_fill, convert_shape, convert_hashtable_lookup,
+	convert_lsh_projection;
 convert_fn convert_cast, convert_quantize, convert_dequantize;
 convert_fn convert_mean, convert_reduce, convert_arg, convert_top_k;
 convert_fn convert_resize;
 convert_fn convert_lstm, convert_sequence_lstm, convert_bidirectional_lstm, convert_rnn,
 	convert_sequence_rnn, convert_bidirectional_rnn, convert_svdf;
+
+/* Kinds of LSTM that other converters meet. */
+void convert_basic_lstm(struct graph *g);
+void convert_integer_lstm(struct graph *g, float cell_clip, float projection_clip);
+void convert_integer_sequence_lstm(struct graph *g, float cell_clip, float projection_clip,
+				   bool time_major);
 
 /* ---- What converters share ---- */
 

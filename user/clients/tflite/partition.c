@@ -93,6 +93,8 @@ static bool check_each(struct choice *c)
 		g.node = n->node;
 		g.node_index = n->index;
 		g.refused = false;
+		if (operation_why(n->code))
+			graph_refuse(&g, "%s", operation_why(n->code));
 		if (dynamic(c, n->node->inputs, false)) {
 			graph_refuse(&g, "the shape of an input is known only when it runs");
 			dynamic(c, n->node->outputs, true);
@@ -149,7 +151,8 @@ static bool finish(struct choice *c, struct graph *g)
 			inputs[num_inputs++] = g->operand_of[t];
 	}
 	for (uint32_t i = 0; i < g->num_states; i++)
-		outputs[num_outputs++] = g->states[i].operand;
+		if (!g->states[i].shared)
+			outputs[num_outputs++] = g->states[i].operand;
 	result = ANeuralNetworksModel_identifyInputsAndOutputs(g->model, num_inputs, inputs,
 							       num_outputs, outputs);
 	if (result == ANEURALNETWORKS_NO_ERROR)

@@ -143,33 +143,82 @@ void convert_elu(struct graph *g, const struct operation *op)
 	graph_end_real(g, 0, out);
 }
 
-/* The form with TANH: x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 * x^3))) */
+/* A step of arithmetic of floats, shaped as x, with an operand or with a number. */
+static uint32_t step(struct graph *g, const struct value *shape, int32_t code, uint32_t a,
+		     uint32_t b)
+{
+	uint32_t to = graph_temporary(g, shape);
+
+	emit(g, code, to, a, b, no_activation(g));
+	return to;
+}
+
+static uint32_t with(struct graph *g, const struct value *shape, int32_t code, uint32_t a,
+		     double number)
+{
+	return step(g, shape, code, a, constant_like(g, graph_input(g, 0), (float)number));
+}
+
+/* sqrt(2/pi) * (x + 0.044715 * x^3) */
+static uint32_t tanh_argument(struct graph *g, const struct value *v, uint32_t x)
+{
+	uint32_t y = step(g, v, ANEURALNETWORKS_MUL, x, x);
+
+	y = with(g, v, ANEURALNETWORKS_MUL, y, 0.044715 * M_2_SQRTPI * M_SQRT1_2);
+	y = with(g, v, ANEURALNETWORKS_ADD, y, M_2_SQRTPI * M_SQRT1_2);
+	return step(g, v, ANEURALNETWORKS_MUL, y, x);
+}
+
+/*
+ * erf(x) for x >= 0, within 1.5e-7: 1 - (a1 k + ... + a5 k^5) exp(-x^2), k = 1 / (1 + p x),
+ * formula 7.1.26 of Abramowitz and Stegun, Handbook of Mathematical Functions.
+ */
+static uint32_t erf_of_magnitude(struct graph *g, const struct value *v, uint32_t x)
+{
+	static const double a[] = { 1.061405429, -1.453152027, 1.421413741, -0.284496736,
+				    0.254829592 };
+	uint32_t one = constant_like(g, graph_input(g, 0), 1), k, sum, minus, power;
+
+	k = with(g, v, ANEURALNETWORKS_MUL, x, 0.3275911);
+	k = with(g, v, ANEURALNETWORKS_ADD, k, 1);
+	k = step(g, v, ANEURALNETWORKS_DIV, one, k);
+	sum = with(g, v, ANEURALNETWORKS_MUL, k, a[0]);
+	for (int i = 1; i < 5; i++)
+		sum = step(g, v, ANEURALNETWORKS_MUL, with(g, v, ANEURALNETWORKS_ADD, sum, a[i]), k);
+	minus = graph_temporary(g, v);
+	power = graph_temporary(g, v);
+	emit(g, ANEURALNETWORKS_NEG, minus, step(g, v, ANEURALNETWORKS_MUL, x, x));
+	emit(g, ANEURALNETWORKS_EXP, power, minus);
+	return step(g, v, ANEURALNETWORKS_SUB, one, step(g, v, ANEURALNETWORKS_MUL, sum, power));
+}
+
+/*
+ * x/2 * (1 + tanh(...)), or the exact x/2 * (1 + erf(x / sqrt(2))), whose second half is
+ * |x|/2 * erf(|x| / sqrt(2)).
+ */
 void convert_gelu(struct graph *g, const struct operation *op)
 {
 	const struct tfl_gelu *p = g->node->builtin_data;
-	const struct tfl_tensor *x = graph_input(g, 0);
-	struct value v = graph_float(x);
-	uint32_t step[7], from, out;
+	struct value v = graph_float(graph_input(g, 0));
+	uint32_t x, half, second, out;
 
 	(void)op;
 	if (!same_type(g, 0, 0))
 		return;
-	if (!p->approximate)
-		return graph_refuse(g, "the exact form, by the error function, which NNAPI has not");
-	from = graph_real_in(g, 0);
-	for (int i = 0; i < 7; i++)
-		step[i] = graph_temporary(g, &v);
-	emit(g, ANEURALNETWORKS_MUL, step[0], from, from, no_activation(g));
-	emit(g, ANEURALNETWORKS_MUL, step[1], step[0],
-	     constant_like(g, x, (float)(0.044715 * M_2_SQRTPI * M_SQRT1_2)), no_activation(g));
-	emit(g, ANEURALNETWORKS_ADD, step[2], step[1],
-	     constant_like(g, x, (float)(M_2_SQRTPI * M_SQRT1_2)), no_activation(g));
-	emit(g, ANEURALNETWORKS_MUL, step[3], step[2], from, no_activation(g));
-	emit(g, ANEURALNETWORKS_TANH, step[4], step[3]);
-	emit(g, ANEURALNETWORKS_ADD, step[5], step[4], constant_like(g, x, 1), no_activation(g));
-	emit(g, ANEURALNETWORKS_MUL, step[6], step[5], from, no_activation(g));
+	x = graph_real_in(g, 0);
+	half = with(g, &v, ANEURALNETWORKS_MUL, x, .5);
+	second = graph_temporary(g, &v);
+	if (p->approximate) {
+		emit(g, ANEURALNETWORKS_TANH, second, tanh_argument(g, &v, x));
+		second = step(g, &v, ANEURALNETWORKS_MUL, second, half);
+	} else {
+		emit(g, ANEURALNETWORKS_ABS, second, x);
+		x = with(g, &v, ANEURALNETWORKS_MUL, second, M_SQRT1_2);
+		second = with(g, &v, ANEURALNETWORKS_MUL, second, .5);
+		second = step(g, &v, ANEURALNETWORKS_MUL, second, erf_of_magnitude(g, &v, x));
+	}
 	out = graph_begin_real(g, 0);
-	emit(g, ANEURALNETWORKS_MUL, out, step[6], constant_like(g, x, .5f), no_activation(g));
+	emit(g, ANEURALNETWORKS_ADD, out, half, second, no_activation(g));
 	graph_end_real(g, 0, out);
 }
 

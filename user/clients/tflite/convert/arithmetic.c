@@ -211,21 +211,95 @@ void convert_add_n(struct graph *g, const struct operation *op)
 	}
 }
 
-/* NNAPI's SELECT does not broadcast. */
-void convert_select(struct graph *g, const struct operation *op)
+/* Dimensions of input `i`, with ones in front of them up to the output's `rank`. */
+static bool aligned(struct graph *g, int i, uint32_t rank, uint32_t *dims)
+{
+	const struct tfl_ints *have = graph_input(g, i)->dims;
+	uint32_t before = rank - (uint32_t)have->size;
+
+	if ((uint32_t)have->size > rank || rank > GRAPH_MAX_RANK) {
+		graph_refuse(g, "input %d of more dimensions than the output", i);
+		return false;
+	}
+	for (uint32_t k = 0; k < rank; k++)
+		dims[k] = k >= before ? (uint32_t)have->data[k - before] : 1;
+	return true;
+}
+
+/* A condition for each row: NNAPI reshapes floats, not booleans. */
+static uint32_t condition_of_rows(struct graph *g, const struct value *wide)
+{
+	struct value zeros = *wide, row = { .type = ANEURALNETWORKS_TENSOR_FLOAT32, .rank = 1 };
+	uint32_t dims[GRAPH_MAX_RANK] = { wide->dims[0], 1, 1, 1 }, real, to;
+
+	row.dims[0] = wide->dims[0];
+	zeros.type = ANEURALNETWORKS_TENSOR_FLOAT32;
+	real = graph_temporary(g, &row);
+	emit(g, ANEURALNETWORKS_SELECT, real, graph_in(g, 0),
+	     graph_floats(g, wide->dims[0], 1), graph_floats(g, wide->dims[0], 0));
+	to = graph_temporary(g, wide);
+	emit(g, ANEURALNETWORKS_GREATER, to, graph_reshaped(g, real, wide->rank, dims),
+	     graph_filled(g, &zeros, 0));
+	return to;
+}
+
+/* NNAPI's LOGICAL_OR broadcasts, which its SELECT does not: the condition, or false everywhere. */
+static uint32_t wide_condition(struct graph *g, bool by_rows)
 {
 	const struct tfl_tensor *out = graph_output(g, 0);
+	struct value v = graph_value_of(g, out);
+	uint32_t to;
 
-	(void)op;
-	for (int i = 0; i < 3; i++) {
-		if (!graph_input(g, i) || !tensor_same_shape(graph_input(g, i), out))
-			return graph_refuse(g, "inputs of different shapes");
-		if (i && !same_quant(g, i, 0))
+	if (tensor_same_shape(graph_input(g, 0), out))
+		return graph_in(g, 0);
+	if (v.rank > 4)
+		graph_refuse(g, "shapes that differ, of %u dimensions", v.rank);
+	if (g->refused)
+		return GRAPH_NONE;
+	v.type = ANEURALNETWORKS_TENSOR_BOOL8;
+	v.scale = 0;
+	v.zero_point = 0;
+	if (by_rows)
+		return condition_of_rows(g, &v);
+	to = graph_temporary(g, &v);
+	emit(g, ANEURALNETWORKS_LOGICAL_OR, to, graph_in(g, 0), graph_filled(g, &v, 0));
+	return to;
+}
+
+static uint32_t wide_value(struct graph *g, int i)
+{
+	const struct tfl_tensor *x = graph_input(g, i), *out = graph_output(g, 0);
+	struct value v = graph_value_of(g, out);
+	uint32_t dims[GRAPH_MAX_RANK], to, narrow;
+	int32_t times[GRAPH_MAX_RANK];
+
+	if (tensor_same_shape(x, out))
+		return graph_in(g, i);
+	if (g->refused || !aligned(g, i, v.rank, dims))
+		return GRAPH_NONE;
+	for (uint32_t k = 0; k < v.rank; k++)
+		times[k] = (int32_t)(v.dims[k] / dims[k]);
+	narrow = graph_reshaped(g, graph_in(g, i), v.rank, dims);
+	to = graph_temporary(g, &v);
+	emit(g, ANEURALNETWORKS_TILE, to, narrow, graph_ints(g, times, v.rank));
+	return to;
+}
+
+/*
+ * NNAPI's SELECT takes one shape only. The first form of TensorFlow Lite's has a condition of
+ * one element, or one for each row; the second broadcasts all three.
+ */
+void convert_select(struct graph *g, const struct operation *op)
+{
+	const struct tfl_tensor *condition = graph_input(g, 0), *out = graph_output(g, 0);
+	uint32_t wide;
+
+	for (int i = 1; i < 3; i++)
+		if (!same_quant(g, i, 0))
 			return;
-	}
-	if (graph_input(g, 0)->type != TFL_BOOL)
-		return graph_refuse(g, "a condition of type %s",
-				    tensor_type_name(graph_input(g, 0)->type));
-	emit(g, ANEURALNETWORKS_SELECT, graph_out(g, 0), graph_in(g, 0), graph_in(g, 1),
-	     graph_in(g, 2));
+	if (condition->type != TFL_BOOL)
+		return graph_refuse(g, "a condition of type %s", tensor_type_name(condition->type));
+	wide = wide_condition(g, op->code == 1 && condition->dims->size == 1 &&
+			      condition->dims->data[0] == (out->dims->size ? out->dims->data[0] : 1));
+	emit(g, ANEURALNETWORKS_SELECT, graph_out(g, 0), wide, wide_value(g, 1), wide_value(g, 2));
 }

@@ -82,7 +82,9 @@ void convert_lstm(struct graph *g, const struct operation *op)
 
 	(void)op;
 	if (p->kernel_type)
-		return graph_refuse(g, "the basic kernel");
+		return convert_basic_lstm(g);
+	if (x->type == TFL_INT8)
+		return convert_integer_lstm(g, p->cell_clip, p->proj_clip);
 	if (g->node->inputs->size < 20 || !cell || cell->dims->size != 2 || x->dims->size != 2)
 		return graph_refuse(g, "%d inputs", g->node->inputs->size);
 	inputs(g, &a, 0, 20, lstm_ranks);
@@ -111,6 +113,8 @@ void convert_sequence_lstm(struct graph *g, const struct operation *op)
 	uint32_t outputs[3];
 
 	(void)op;
+	if (graph_input(g, 0)->type == TFL_INT8)
+		return convert_integer_sequence_lstm(g, p->cell_clip, p->proj_clip, p->time_major);
 	inputs(g, &a, 0, 20, lstm_ranks);
 	append(&a, activation(g, p->activation));
 	append(&a, graph_f32(g, p->cell_clip));

@@ -308,6 +308,42 @@ void convert_broadcast_to(struct graph *g, const struct operation *op)
 	     graph_ints(g, times, (uint32_t)rank));
 }
 
+/* A value for all elements, which need not be constant: NNAPI's FILL takes constants only. */
+void convert_fill(struct graph *g, const struct operation *op)
+{
+	const struct tfl_tensor *out = graph_output(g, 0);
+	struct value v = graph_value_of(g, out);
+	uint32_t ones[GRAPH_MAX_RANK];
+	int32_t times[GRAPH_MAX_RANK];
+
+	(void)op;
+	if (!same_quant(g, 1, 0))
+		return;
+	if (tensor_count(graph_input(g, 1)) != 1 || !out->dims->size)
+		return graph_refuse(g, "not one value for one dimension or more");
+	for (uint32_t i = 0; i < v.rank; i++) {
+		ones[i] = 1;
+		times[i] = (int32_t)v.dims[i];
+	}
+	emit(g, ANEURALNETWORKS_TILE, graph_out(g, 0),
+	     graph_reshaped(g, graph_in(g, 1), v.rank, ones), graph_ints(g, times, v.rank));
+}
+
+/* Shapes are known when a partition is compiled: of other shapes it is compiled again. */
+void convert_shape(struct graph *g, const struct operation *op)
+{
+	const struct tfl_ints *dims = graph_input(g, 0)->dims;
+	const struct tfl_tensor *out = graph_output(g, 0);
+	bool rank = op->code == ANEURALNETWORKS_RANK;
+
+	if (out->type != TFL_INT32)
+		return graph_refuse(g, "an output of type %s", tensor_type_name(out->type));
+	if (tensor_count(out) != (rank ? 1 : (uint64_t)dims->size) || (!rank && !dims->size))
+		return graph_refuse(g, "an output of another size than the input's rank");
+	graph_reshape_to(g, rank ? graph_ints(g, &dims->size, 1) :
+			 graph_ints(g, dims->data, (uint32_t)dims->size), 0);
+}
+
 /* The constant pairs of input 1, as a tensor [rank, 2]. */
 static uint32_t paddings(struct graph *g)
 {
@@ -400,6 +436,67 @@ void convert_embedding_lookup(struct graph *g, const struct operation *op)
 	if (same_quant(g, 1, 0))
 		emit(g, ANEURALNETWORKS_EMBEDDING_LOOKUP, graph_out(g, 0), graph_in(g, 0),
 		     graph_in(g, 1));
+}
+
+/* Of equal keys, and of keys in another order, the interfaces may find different ones. */
+static bool are_ascending(const struct tfl_tensor *keys)
+{
+	int32_t last = 0, key;
+
+	for (size_t i = 0; i + sizeof(key) <= keys->bytes; i += sizeof(key), last = key) {
+		memcpy(&key, (const char *)keys->data + i, sizeof(key));
+		if (i && key <= last)
+			return false;
+	}
+	return true;
+}
+
+void convert_hashtable_lookup(struct graph *g, const struct operation *op)
+{
+	const struct tfl_tensor *lookups = graph_input(g, 0), *keys = graph_input(g, 1);
+
+	(void)op;
+	if (lookups->type != TFL_INT32 || keys->type != TFL_INT32)
+		return graph_refuse(g, "keys that are not int32");
+	if (!tensor_is_constant(keys) || !are_ascending(keys))
+		return graph_refuse(g, "keys that are not constant and in ascending order");
+	if (!graph_output(g, 1) || graph_output(g, 1)->type != TFL_UINT8)
+		return graph_refuse(g, "hits that are not uint8");
+	if (same_quant(g, 2, 0))
+		graph_operation(g, ANEURALNETWORKS_HASHTABLE_LOOKUP,
+				(const uint32_t[]){ graph_in(g, 0), graph_in(g, 1),
+						    graph_in(g, 2) }, 3,
+				(const uint32_t[]){ graph_out(g, 0), graph_out(g, 1) }, 2);
+}
+
+/* The interfaces' codes for a projection's type differ: NNAPI's 1 is another sparse one. */
+void convert_lsh_projection(struct graph *g, const struct operation *op)
+{
+	enum { SPARSE = 1, DENSE = 2, NNAPI_DENSE = 2, NNAPI_SPARSE = 3 };
+	const struct tfl_lsh *p = g->node->builtin_data;
+	const struct tfl_tensor *x = graph_input(g, 1), *weight = graph_input(g, 2);
+	const struct value none = { .type = ANEURALNETWORKS_TENSOR_FLOAT32, .rank = 1 };
+	uint32_t weights;
+
+	(void)op;
+	if (p->type != SPARSE && p->type != DENSE)
+		return graph_refuse(g, "type %d", p->type);
+	if (graph_input(g, 0)->type != TFL_FLOAT32 || (weight && weight->type != TFL_FLOAT32))
+		return graph_refuse(g, "hash functions or weights that are not float32");
+	if (weight && p->type == SPARSE)
+		return graph_refuse(g, "a sparse projection with weights, which NNAPI does not take");
+	if (!x->dims->size)
+		return graph_refuse(g, "no dimensions");
+	if (p->type == SPARSE)
+		weights = graph_omitted(g, &none);
+	else if (weight)
+		weights = graph_in(g, 2);
+	else
+		weights = graph_floats(g, (uint32_t)x->dims->data[0], 1);
+	emit(g, ANEURALNETWORKS_LSH_PROJECTION, graph_out(g, 0), graph_in(g, 0), graph_in(g, 1),
+	     weights, graph_i32(g, p->type == SPARSE ? NNAPI_SPARSE : NNAPI_DENSE));
+	if (!g->refused)
+		g->work += tensor_count(graph_input(g, 0)) * tensor_count(x);
 }
 
 static bool read_blocks(struct graph *g, int32_t block[2], int32_t margins[4], const char *what)

@@ -217,6 +217,7 @@ SAME(struct tfl_gelu, approximate, TfLiteGeluParams, approximate);
 SAME(struct tfl_batch_matmul, adj_x, TfLiteBatchMatMulParams, adj_x);
 SAME(struct tfl_batch_matmul, adj_y, TfLiteBatchMatMulParams, adj_y);
 SAME(struct tfl_mirror_pad, mode, TfLiteMirrorPaddingParams, mode);
+SAME(struct tfl_lsh, type, TfLiteLSHProjectionParams, type);
 SAME(struct tfl_svdf, rank, TfLiteSVDFParams, rank);
 SAME(struct tfl_svdf, activation, TfLiteSVDFParams, activation);
 SAME(struct tfl_rnn, activation, TfLiteRNNParams, activation);

@@ -314,6 +314,46 @@ def test_constants_that_others_need_stay(w):
     plain.close()
 
 
+def test_branches(w):
+    """IF stays with TensorFlow Lite, and what is in its branches is taken."""
+    m = model.Model(w.operators)
+    condition, x = m.input([1], model.BOOL), m.input([1, 8, 8, 3])
+    y = m.op("IF", [condition, x], [m.tensor([1, 8, 8, 4])], 1, 2)
+    for _ in range(2):
+        branch = m.branch()
+        branch.outputs = [conv(branch, branch.input([1, 8, 8, 3]), 8, 3, 4)]
+    plain, ours, delegate, said = w.both(m.finish(y))
+    assert "IF, is left to TensorFlow Lite: TensorFlow Lite runs its subgraphs" in said, said
+    assert said.count("1 of 1 nodes in 1 partition") == 2, said
+    image = floats(192)
+    results = [ours.run(bytes([flag]), image)[0] for flag in (1, 0)]
+    assert not near(*results)
+    assert all(near(r, plain.run(bytes([flag]), image)[0]) for flag, r in zip((1, 0), results))
+    ours.close()
+    delegate.close()
+    plain.close()
+
+
+def test_shapes_as_values(w):
+    """SHAPE of an input that nothing else reads: it is compiled again when that is resized."""
+    m = model.Model(w.operators)
+    x, y = m.input([2, 3]), m.input([4])
+    shape = m.op("SHAPE", [x], [m.tensor([2], model.INT32)], 2)
+    exp = m.op("EXP", [y], [m.tensor([4])])
+    plain, ours, delegate, said = w.both(m.finish(shape, exp))
+    assert nodes(said)[:2] == (2, 2), said
+    for n in (2, 5, 1):
+        for i in (plain, ours):
+            i.resize(0, [n, 7])
+            i.allocate()
+        data = floats(7 * n), floats(4)
+        a, b = plain.run(*data), ours.run(*data)
+        assert a[0] == b[0] == struct.pack("2i", n, 7) and near(a[1], b[1])
+    ours.close()
+    delegate.close()
+    plain.close()
+
+
 def test_wrong_models(w):
     """Shapes, scales and parameters that cannot be: an error or TensorFlow Lite's, never a crash."""
     def broken(change):

@@ -2,7 +2,7 @@
 """Models of one operation: every operation of the plug-in's table, in its types and parameters."""
 import random
 
-from model import (BOOL, FLOAT16, FLOAT32, INT32, INT64, INT8, NAMES, NONE, RELU, RELU6,
+from model import (BOOL, FLOAT16, FLOAT32, INT16, INT32, INT64, INT8, NAMES, NONE, RELU, RELU6,
                    RELU_N1_TO_1, SAME, TANH, UINT8, VALID, count)
 
 ALL = (FLOAT32, UINT8, INT8)
@@ -302,11 +302,11 @@ def logical(name):
     return make
 
 
-def select(name, kind, shape=(2, 3)):
+def select(name, kind, condition=(2, 3), a=(2, 3), b=(2, 3), out=(2, 3)):
     def make(m):
-        c = m.input(list(shape), BOOL)
-        a, b = m.input([2, 3], **typed(kind)), m.input([2, 3], **typed(kind))
-        return [m.op(name, [c, a, b], [m.tensor([2, 3], **typed(kind))])]
+        c = m.input(list(condition), BOOL)
+        xs = [m.input(list(shape), **typed(kind)) for shape in (a, b)]
+        return [m.op(name, [c] + xs, [m.tensor(list(out), **typed(kind))])]
     return make
 
 
@@ -318,7 +318,16 @@ case("logical_or", logical("LOGICAL_OR"))
 for kind in MOVED:
     case(f"select {NAMES[kind]}", select("SELECT", kind))
     case(f"select_v2 {NAMES[kind]}", select("SELECT_V2", kind))
-case("select_v2 broadcast", select("SELECT_V2", FLOAT32, (1, 3)), left="different shapes")
+    case(f"select_v2 {NAMES[kind]}, a condition of fewer dimensions",
+         select("SELECT_V2", kind, (3,)))
+    case(f"select_v2 {NAMES[kind]}, all three broadcast",
+         select("SELECT_V2", kind, (4, 1, 1), (3, 2), (1, 1, 2), (4, 3, 2)))
+case("select float32 by rows", select("SELECT", FLOAT32, (2,)))
+case("select int8 by rows", select("SELECT", INT8, (2,), (2, 2, 3), (2, 2, 3), (2, 2, 3)))
+case("select float32 of one condition", select("SELECT", FLOAT32, ()))
+case("select_v2 float32 of a scalar", select("SELECT_V2", FLOAT32, (2, 3), ()))
+case("select_v2 of 5 dimensions", select("SELECT_V2", FLOAT32, (1, 3), (2, 1, 2, 2, 3),
+                                         (2, 1, 2, 2, 3), (2, 1, 2, 2, 3)), left="5 dimensions")
 
 
 # ---- Functions of one tensor ----
@@ -380,8 +389,11 @@ case("elu float32", unary("ELU", FLOAT32))
 case("elu int8", unary("ELU", INT8, -4, 4))
 case("gelu float32, approximate", unary("GELU", FLOAT32, -4, 4, None, (2, 3, 5), True),
      tolerance=1e-4)
-case("gelu float32, exact", unary("GELU", FLOAT32, -4, 4, None, (2, 3, 5), False),
-     left="error function")
+case("gelu float32, exact", unary("GELU", FLOAT32, -4, 4, None, (2, 3, 50), False))
+for kind in (UINT8, INT8):
+    for how in (True, False):
+        case(f"gelu {NAMES[kind]}, {'approximate' if how else 'exact'}",
+             unary("GELU", kind, -4, 4, quant(kind, -.2, 4), (2, 3, 50), how))
 case("local_response_normalization",
      unary("LOCAL_RESPONSE_NORMALIZATION", FLOAT32, -1, 1, None, (1, 2, 3, 8), 2, 1.0, .5, .75))
 
@@ -553,6 +565,68 @@ case("gather float32, axis -1", gather(FLOAT32, (3, 1), -1, (2, 3, 2)))
 case("embedding_lookup float32", embedding(FLOAT32))
 
 
+def fill(kind):
+    def make(m):
+        value = m.input([], **typed(kind))
+        return [m.op("FILL", [ints(m, [2, 3, 4]), value], [m.tensor([2, 3, 4], **typed(kind))])]
+    return make
+
+
+def shape_of(name, kind, out=INT32):
+    def make(m):
+        x = m.input([2, 3, 4], **typed(kind))
+        y = m.tensor([3] if name == "SHAPE" else [], out)
+        return [m.op(name, [x], [y], 2 if out == INT32 else 4)]
+    return make
+
+
+def hashtable(kind, keys=(-7, -2, 0, 5, 11, 12), shape=(6, 3), constant=True):
+    def make(m):
+        lookups = m.input([40], INT32)
+        table = ints(m, list(keys)) if constant else m.input([6], INT32)
+        rows = m.tensor(list(shape), data=values(kind, shape), **typed(kind))
+        out = m.tensor([40] + list(shape[1:]), **typed(kind))
+        hits = m.tensor([40], UINT8)
+        m.op("HASHTABLE_LOOKUP", [lookups, table, rows], [out, hits])
+        return [out, hits]
+    return make
+
+
+def lsh(kind, dense, weighted, bits=8):
+    def make(m):
+        x = m.input([5, 3], **typed(kind))
+        functions = m.tensor([4, bits], data=values(FLOAT32, [4, bits]))
+        more = [m.tensor([5], data=values(FLOAT32, [5]))] if weighted else []
+        y = m.tensor([4 * bits] if dense else [4], INT32)
+        return [m.op("LSH_PROJECTION", [functions, x] + more, [y], 2 if dense else 1)]
+    return make
+
+
+for kind in (FLOAT32, INT32, INT8):
+    t = NAMES[kind]
+    case(f"fill {t}", fill(kind), quanta=0)
+    case(f"shape of {t}", shape_of("SHAPE", kind))
+    case(f"rank of {t}", shape_of("RANK", kind))
+case("shape of bool", shape_of("SHAPE", BOOL))
+case("shape to int64", shape_of("SHAPE", FLOAT32, INT64), left="int64")
+for kind in (FLOAT32, INT32):
+    t = NAMES[kind]
+    case(f"hashtable_lookup {t}", hashtable(kind))
+    case(f"hashtable_lookup {t} of images", hashtable(kind, shape=(6, 2, 2, 3)))
+case("hashtable_lookup uint8", hashtable(UINT8), quanta=0)
+case("hashtable_lookup, keys in no order", hashtable(FLOAT32, (3, 1, 2, 4, 5, 6)),
+     left="ascending")
+case("hashtable_lookup, an equal key", hashtable(FLOAT32, (1, 1, 2, 4, 5, 6)), left="ascending")
+case("lsh_projection int8", lsh(INT8, True, False), left="int8")
+for kind in (FLOAT32, INT32, UINT8):
+    t = NAMES[kind]
+    case(f"lsh_projection {t}, dense", lsh(kind, True, False))
+    case(f"lsh_projection {t}, dense with weights", lsh(kind, True, True))
+    case(f"lsh_projection {t}, sparse", lsh(kind, False, False))
+case("lsh_projection of 32 bits", lsh(FLOAT32, True, False, 32))
+case("lsh_projection, sparse with weights", lsh(FLOAT32, False, True), left="with weights")
+
+
 # ---- Reductions ----
 
 def reduce(name, kind, axes=(1,), keep=False, shape=(2, 3, 4), target=None):
@@ -610,6 +684,18 @@ for kind in MOVED:
 case("arg_max to int64", arg("ARG_MAX", FLOAT32, INT64), left="int64")
 
 
+# ---- What NNAPI does otherwise ----
+
+def random_uniform(m):
+    x = m.input([2, 3])
+    y = m.op("RANDOM_UNIFORM", [ints(m, [2, 3])], [m.tensor([2, 3])], 1, 2)
+    return [m.op("MUL", [m.op("MUL", [x, m.tensor([1], data=[0.0])], [m.tensor([2, 3])], NONE),
+                         y], [m.tensor([2, 3])], NONE)]
+
+
+case("random_uniform", random_uniform, left="the same numbers in each execution")
+
+
 # ---- Recurrent ----
 
 def matrix(m, rows, columns):
@@ -657,6 +743,71 @@ for sequence in (False, True):
     case(f"{t}, peephole and projection", lstm(sequence, peephole=True, projection=True), runs=3)
     case(f"{t}, layer normalisation", lstm(sequence, norm=True), runs=3, tolerance=1e-4)
 case("sequence lstm, time major", lstm(True, time_major=True), runs=3)
+
+
+def basic_lstm(kind, size=5, units=6):
+    """The kernel of one matrix for all gates; its result and its state are read."""
+    def make(m):
+        small = {} if kind == FLOAT32 else {"kind": UINT8, "scale": 1 / 128, "zero": 128}
+        wide = {} if kind == FLOAT32 else {"kind": INT16, "scale": 2 ** -11}
+        x = m.input([2, size], **small)
+        last = m.tensor([2, units], variable=True, **small)
+        state = m.tensor([2, units], variable=True, **wide)
+        if kind == FLOAT32:
+            w, b = matrix(m, 4 * units, size + units), vector(m, 4 * units)
+        else:
+            shape = [4 * units, size + units]
+            w = m.tensor(shape, UINT8, scale=1 / 127, zero=121, data=values(UINT8, shape))
+            b = m.tensor([4 * units], INT32, scale=1 / 127 / 128,
+                         data=[random.randrange(-9000, 9000) for _ in range(4 * units)])
+        result, new = m.tensor([2, units], **small), m.tensor([2, units], **wide)
+        m.op("LSTM", [x, last, w, b, state],
+             [result, new, m.tensor([2, size + units], **small), m.tensor([2, 4 * units], **wide)],
+             TANH, 0.0, 0.0, 1)
+        return [result, new]
+    return make
+
+
+def integer_lstm(sequence, cifg=False, peephole=False, projection=False, norm=False,
+                 time_major=False, clip=0.0, steps=3):
+    """A cell of 8-bit weights and 16-bit state."""
+    def make(m):
+        size, units = 5, 6
+        out = 4 if projection else units
+
+        def w(rows, columns):
+            return m.tensor([rows, columns], INT8, scale=random.uniform(.5, 1.5) / 127, zero=0,
+                            data=values(INT8, [rows, columns]))
+
+        def wide(scale):
+            return m.tensor([units], INT16, scale=scale, zero=0,
+                            data=[random.randrange(-20000, 20000) for _ in range(units)])
+
+        def b(count, most=3000):
+            return m.tensor([count], INT32, scale=1e-5, zero=0,
+                            data=[random.randrange(-most, most) for _ in range(count)])
+
+        def gates(make_one):
+            return [-1 if cifg and i == 0 else make_one() for i in range(4)]
+
+        shape = [3, 2, size] if time_major else [2, steps, size] if sequence else [2, size]
+        x = m.input(shape, **quant(INT8, -1, 1.2))
+        inputs = [x] + gates(lambda: w(units, size)) + gates(lambda: w(units, out))
+        inputs += [wide(2 ** -15) if peephole and not (cifg and i == 0) else -1 for i in range(3)]
+        inputs += gates(lambda: b(units))
+        inputs += [w(out, units), b(out)] if projection else [-1, -1]
+        inputs += [m.tensor([2, out], variable=True, **quant(INT8, -1, 1.1)),
+                   m.tensor([2, units], INT16, scale=2 ** -11, variable=True)]
+        if norm:
+            inputs += gates(lambda: wide(2 ** -15))
+        between = [m.tensor([], INT16, scale=random.uniform(.5, 1) * 2 ** -12, zero=0)
+                   for _ in range(4)] + [m.tensor([], **quant(INT8, -1, 1))]
+        y = m.tensor(shape[:-1] + [out], **quant(INT8, -1, 1.1))
+        options = (TANH, clip, 0.0) + ((time_major, False, False) if sequence else (0, False))
+        m.op("UNIDIRECTIONAL_SEQUENCE_LSTM" if sequence else "LSTM", inputs, [y], *options,
+             intermediates=between)
+        return [y]
+    return make
 
 
 def bidirectional_lstm(merge):
@@ -710,6 +861,31 @@ def svdf(rank, activation):
     return make
 
 
+case("basic lstm float32", basic_lstm(FLOAT32), runs=3)
+# TensorFlow Lite's vector kernel rounds its state of 16 bits otherwise than its plain one; a
+# quantum of the result is sixteen of the state's.
+case("basic lstm uint8", basic_lstm(UINT8), runs=3, quanta=4)
+case("basic lstm uint8 of one unit", basic_lstm(UINT8, 3, 1), runs=2, quanta=4)
+case("basic lstm uint8, more units than inputs", basic_lstm(UINT8, 3, 40), runs=2,
+     quanta=4)
+case("basic lstm uint8, fewer units than inputs", basic_lstm(UINT8, 40, 5), runs=4,
+     quanta=4)
+for sequence in (False, True):
+    t = "integer sequence lstm" if sequence else "integer lstm"
+    case(t, integer_lstm(sequence), runs=3, quanta=0)
+    case(f"{t}, cifg", integer_lstm(sequence, cifg=True), runs=3, quanta=0)
+    case(f"{t}, projection", integer_lstm(sequence, projection=True), runs=3, quanta=0)
+    case(f"{t}, layer normalisation", integer_lstm(sequence, norm=True), runs=3, quanta=0)
+    case(f"{t}, peephole and clipped", integer_lstm(sequence, peephole=True, clip=1.5), runs=3,
+         quanta=0)
+    case(f"{t}, peephole and normalisation, cifg",
+         integer_lstm(sequence, cifg=True, peephole=True, norm=True), runs=3, quanta=0)
+    case(f"{t}, projection and normalisation, cifg",
+         integer_lstm(sequence, cifg=True, projection=True, norm=True), runs=3, quanta=0)
+    case(f"{t}, peephole and projection", integer_lstm(sequence, peephole=True, projection=True),
+         left="peepholes with a projection")
+case("integer sequence lstm, time major", integer_lstm(True, time_major=True), runs=3, quanta=0)
+case("integer sequence lstm of one step", integer_lstm(True, steps=1), runs=3, quanta=0)
 case("bidirectional sequence lstm", bidirectional_lstm(False), runs=3)
 # TensorFlow Lite's own results of merged outputs differ from run to run (2.14.1).
 case("bidirectional sequence lstm, merged", bidirectional_lstm(True), runs=3,

@@ -33,7 +33,8 @@ OPTIONS = {
     "UNIDIRECTIONAL_SEQUENCE_LSTM": (71, "bffBBB"), "RESIZE_NEAREST_NEIGHBOR": (74, "BB"),
     "LEAKY_RELU": (75, "f"), "MIRROR_PAD": (77, "b"), "SPLIT_V": (79, "i"),
     "DEPTH_TO_SPACE": (94, "i"), "BATCH_MATMUL": (101, "BBB"), "CUMSUM": (102, "BB"),
-    "GELU": (116, "B"),
+    "GELU": (116, "B"), "SHAPE": (55, "b"), "LSH_PROJECTION": (4, "b"), "IF": (92, "ii"),
+    "RANDOM_UNIFORM": (114, "qq"), "MULTINOMIAL": (114, "qq"),
 }
 
 # Of the operations whose first version is not 1.
@@ -72,6 +73,14 @@ class Model:
         self.quants = []
         self.inputs = []
         self.outputs = []
+        self.branches = []
+
+    def branch(self):
+        """Another subgraph of the model; its number is that of those made so far, from 1 on."""
+        other = Model(self.operators)
+        other.buffers, other.used = self.buffers, self.used
+        self.branches.append(other)
+        return other
 
     def tensor(self, shape, kind=FLOAT32, scale=None, zero=0, data=None, variable=False, axis=0,
                name=None):
@@ -99,11 +108,13 @@ class Model:
         self.inputs.append(self.tensor(*args, **keys))
         return self.inputs[-1]
 
-    def op(self, name, inputs, outputs, *options):
+    def op(self, name, inputs, outputs, *options, intermediates=None):
         if name not in self.used:
             self.used.append(name)
         node = {0: Scalar("I", self.used.index(name)), 1: Vector("i", inputs),
                 2: Vector("i", outputs)}
+        if intermediates:
+            node[8] = Vector("i", intermediates)
         if name in OPTIONS:
             kind, formats = OPTIONS[name]
             node[3] = Scalar("B", kind)
@@ -121,7 +132,7 @@ class Model:
         codes_ = [{0: Scalar("b", min(self.operators[n], 127)),
                    2: Scalar("i", VERSIONS.get(n, 1)),
                    3: Scalar("i", self.operators[n])} for n in self.used]
-        subgraph = {0: self.tensors, 1: Vector("i", self.inputs), 2: Vector("i", self.outputs),
-                    3: self.nodes, 4: "main"}
-        return flat.write({0: Scalar("I", 3), 1: codes_, 2: [subgraph], 3: "made by a test",
+        subgraphs = [{0: m.tensors, 1: Vector("i", m.inputs), 2: Vector("i", m.outputs),
+                      3: m.nodes, 4: "main"} for m in [self] + self.branches]
+        return flat.write({0: Scalar("I", 3), 1: codes_, 2: subgraphs, 3: "made by a test",
                            4: self.buffers}, b"TFL3")

@@ -43,7 +43,7 @@ def compare(case, kind, expected, got):
             return "not a number"
         return f"off by {worst:g}, of {most:g}" if worst > case.tolerance * max(most, 1) else None
     worst = max((abs(int(v) - int(w)) for v, w in zip(a, b)), default=0)
-    allowed = case.quanta if kind in (model.UINT8, model.INT8) else 0
+    allowed = case.quanta if kind in (model.UINT8, model.INT8, model.INT16) else 0
     return f"off by {worst}, {sum(v != w for v, w in zip(a, b))} of {n}" if worst > allowed else None
 
 
