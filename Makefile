@@ -86,6 +86,7 @@ libhw	:= $(if $(hwbuffer),$(BUILD)/lib/libnativewindow.so)
 libnn	:= $(if $(runtime),$(BUILD)/lib/libneuralnetworks.so)
 libtflite := $(BUILD)/lib/libnnaccel_tflite.so
 libonnx	:= $(BUILD)/lib/libnnaccel_onnxruntime.so
+libengine := $(BUILD)/lib/libnnaccel-engine.so
 libdemo	:= $(if $(demo),$(BUILD)/lib/libdemo.a)
 programs := $(patsubst %,$(BUILD)/sbin/%,nnacceld nnaccel-worker nnaccel-keeper) $(if $(tools),$(BUILD)/bin/nnaccel)
 trainer	:= $(if $(demo),$(BUILD)/bin/train_digits)
@@ -136,7 +137,7 @@ help:
 
 # ---- user space: objects, archives, libraries, programs ----
 
-user: $(archives) $(libhal) $(libhw) $(libnn) $(libtflite) $(libonnx) $(programs) $(trainer) \
+user: $(archives) $(libengine) $(libhal) $(libhw) $(libnn) $(libtflite) $(libonnx) $(programs) $(trainer) \
 	$(BUILD)/lib/libnnapi_sl_nnaccel.so
 
 # Objects are rebuilt when the compiler or its flags change.
@@ -234,6 +235,12 @@ $(plugged): $(runtime) $(obj)/user/hal/cache_files.o $(call objects,user/tests/p
 		-Wl,--version-script,user/runtime/libneuralnetworks.map \
 		$(call rpath,/../../lib) -L$(BUILD)/lib -lnativewindow -lnnaccel -lm -ldl
 
+# The kit with the models that it decodes, for engines outside of this tree.
+$(libengine).1: $(kit) $(ring) $(model) user/kit/libnnaccel-engine.map
+	@mkdir -p $(@D)
+	$(CC) -shared -o $@ $(filter %.o,$^) $(soflags) -Wl,-soname,$(@F) \
+		-Wl,--version-script,user/kit/libnnaccel-engine.map -lseccomp -lcrypto
+
 $(BUILD)/lib/%.so: $(BUILD)/lib/%.so.1
 	ln -sf $(<F) $@
 
@@ -273,9 +280,7 @@ retrain: $(trainer)
 	$< > $(BUILD)/weights.c
 	cmp $(BUILD)/weights.c user/tools/demo/weights.c || cp $(BUILD)/weights.c user/tools/demo
 
-examples: $(examples) $(plugins)
-$(BUILD)/stage/include/nnaccel/extension.h: user/include/nnaccel/extension.h
-	install -D -m 644 $< $@
+examples: $(examples) $(plugins) $(BUILD)/examples/sample-engine
 # Recipes of several commands are shown as make shows others, and as little with -s.
 show	= $(if $(findstring s,$(firstword -$(MAKEFLAGS))),,set -x;)
 plugin_build = @mkdir -p $(@D); $(show) $(CC) -std=gnu11 $(warnings) $(CFLAGS) -fPIC \
@@ -290,6 +295,16 @@ $(BUILD)/examples/%: $(obj)/user/examples/%.o $(call archive,model) $(libhal) $(
 	@mkdir -p $(@D)
 	$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) $(call rpath,/../lib) \
 		-L$(BUILD)/lib $(if $(runtime),-lneuralnetworks) $(if $(hal),-lnnaccel) -lm
+
+# An engine of its own: installed headers, the library, and nothing else of this tree.
+staged_headers := $(patsubst user/include/%,$(BUILD)/stage/include/%,$(wildcard user/include/nnaccel/*.h))
+$(BUILD)/stage/include/nnaccel/%.h: user/include/nnaccel/%.h
+	install -D -m 644 $< $@
+$(BUILD)/examples/sample-engine: user/examples/engine/sample.c $(staged_headers) $(libengine)
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(warnings) -Wno-unused-parameter $(CFLAGS) $(san) -fPIE -pie -I$(BUILD)/stage/include \
+		-o $@ $< -Wl,--build-id $(call rpath,/../lib) -L$(BUILD)/lib -lnnaccel-engine
+	ln -sf ../sbin/nnaccel-keeper $(@D)/nnaccel-keeper
 
 # What submits to a ring.
 $(BUILD)/examples/uring $(BUILD)/tests/hal_async_test $(BUILD)/tests/hal_dmabuf_test \
@@ -523,6 +538,13 @@ Version: $(VERSION)
 Libs: -L$(LIBDIR) -lnnaccel
 Cflags: -I$(PREFIX)/include
 endef
+define engine_pc
+Name: libnnaccel-engine
+Description: What engines behind /dev/nnaccel are made of
+Version: $(VERSION)
+Libs: -L$(LIBDIR) -lnnaccel-engine
+Cflags: -I$(PREFIX)/include
+endef
 define neuralnetworks_pc
 Name: libneuralnetworks
 Description: NNAPI for Linux
@@ -530,15 +552,15 @@ Version: $(VERSION)
 Libs: -L$(LIBDIR) -lneuralnetworks -lnativewindow
 Cflags: -I$(PREFIX)/include
 endef
-export nnaccel_pc neuralnetworks_pc
+export nnaccel_pc engine_pc neuralnetworks_pc
 
 dist	:= user/engine/dist
 # FROM files, TO folder, MODE
 put	= $(if $(1),install -D -m $(3) -t $(DESTDIR)$(2) $(1))
 
 install: user
-	$(call put,$(libhal:%=%.1) $(libhw:%=%.1) $(libnn:%=%.1),$(LIBDIR),755)
-	$(foreach l,$(notdir $(libhal) $(libhw) $(libnn)),ln -sf $(l).1 $(DESTDIR)$(LIBDIR)/$(l) &&) true
+	$(call put,$(libengine:%=%.1) $(libhal:%=%.1) $(libhw:%=%.1) $(libnn:%=%.1),$(LIBDIR),755)
+	$(foreach l,$(notdir $(libengine) $(libhal) $(libhw) $(libnn)),ln -sf $(l).1 $(DESTDIR)$(LIBDIR)/$(l) &&) true
 	$(call put,$(libsl) $(libtflite) $(libonnx),$(LIBDIR),755)
 	$(call put,$(wildcard $(BUILD)/bin/nnaccel),$(PREFIX)/bin,755)
 	$(call put,$(wildcard $(BUILD)/sbin/nnacceld),$(PREFIX)/sbin,755)
@@ -554,6 +576,8 @@ install: user
 		install -D -m 644 /dev/stdin $(DESTDIR)$(LIBDIR)/pkgconfig/libnnaccel.pc
 	echo "$$neuralnetworks_pc" | \
 		install -D -m 644 /dev/stdin $(DESTDIR)$(LIBDIR)/pkgconfig/libneuralnetworks.pc
+	echo "$$engine_pc" | \
+		install -D -m 644 /dev/stdin $(DESTDIR)$(LIBDIR)/pkgconfig/libnnaccel-engine.pc
 	$(if $(DESTDIR),,ldconfig)
 
 clean:

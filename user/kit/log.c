@@ -24,10 +24,16 @@ static const char *const level_names[] = {
 
 static enum log_level threshold = LOG_INFO;
 static bool relayed;
+static const char *log_name = "nnacceld";
 
 void log_set_level(enum log_level level)
 {
 	threshold = level;
+}
+
+void log_set_name(const char *name)
+{
+	log_name = name;
 }
 
 void log_to_relay(void)
@@ -57,7 +63,7 @@ void log_line(enum log_level level, const char *format, ...)
 	if (relayed)
 		snprintf(line, sizeof(line), "<%d>", (int)level);
 	else
-		snprintf(line, sizeof(line), "nnacceld: %s",
+		snprintf(line, sizeof(line), "%.64s: %s", log_name,
 			 level == LOG_ERROR ? "error: " : level == LOG_WARNING ? "warning: " : "");
 	length = strlen(line);
 	va_start(args, format);

@@ -20,6 +20,9 @@ enum log_level {
 /* Lines above this level are not written; LOG_INFO until told. */
 void log_set_level(enum log_level level);
 
+/* The name that lines begin with; "nnacceld" until told. It stays the caller's. */
+void log_set_name(const char *name);
+
 /* From now on lines carry their level and no name: they go to a broker's relay. */
 void log_to_relay(void);
 

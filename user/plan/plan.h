@@ -6,7 +6,7 @@
 #ifndef NN_PLAN_PLAN_H
 #define NN_PLAN_PLAN_H
 
-#include <nnaccel/model.h>
+#include <nnaccel/execution.h>
 
 struct nn_plan;
 
@@ -28,34 +28,6 @@ struct nn_plan_options {
 	 * each execution: stays the caller's and outlives the plan.
 	 */
 	const struct nn_attributes *attributes;
-};
-
-/* One input or output of an execution. */
-struct nn_arg {
-	void *data;			/* may be memory that others write meanwhile */
-	uint64_t length;		/* bytes at data */
-	uint32_t rank;			/* 0: the model's dimensions */
-	uint32_t dims[NN_MAX_RANK];
-	bool omitted;
-};
-
-/* Shape of an output after an execution. */
-struct nn_output_shape {
-	uint32_t rank;
-	uint32_t dims[NN_MAX_RANK];
-	bool sufficient;
-};
-
-struct nn_execution {
-	uint32_t num_inputs;
-	uint32_t num_outputs;
-	const struct nn_arg *inputs;
-	const struct nn_arg *outputs;
-	struct nn_output_shape *shapes;	/* nn_output_shape[num_outputs], or NULL; */
-	bool shapes_known;		/* out: shapes were filled */
-	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
-	uint64_t loop_timeout_ns;	/* 0: 2 s; clamped at 15 s */
-	const struct nn_attributes *attributes;	/* NULL, or as of the plan, for this execution */
 };
 
 /*

@@ -19,7 +19,8 @@
 
 #include "engine/broker/extensions.h"
 #include "engine/broker/reread.h"
-#include "engine/worker/worker.h"
+#include "engine/worker/engine.h"
+#include "kit/process.h"
 
 static struct spawner spawner;
 static char folder[] = "/tmp/nnaccel-extensions.XXXXXX";
@@ -247,7 +248,7 @@ int main(int argc, char **argv)
 	};
 
 	if (argc > 0 && !strcmp(argv[0], WORKER_NAME))
-		worker_main(argv + 1);
+		worker_main(&cpu_engine, argv + 1);
 	spawner = (struct spawner){
 		.path = "/proc/self/exe",
 		.uid = geteuid() ? geteuid() : 65534,

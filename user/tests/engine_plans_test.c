@@ -814,19 +814,20 @@ static void test_verified_for_many(void **state)
 static void test_client(void **state)
 {
 	struct cache_client client;
-	struct kept_plan plan;
-	struct nn_plan_image image = { .model = "a model part", .model_size = 13 };
+	struct kept_parts plan;
+	const struct nna_engine engine = { .size = sizeof(engine) };	/* nothing is asked of it */
+	struct nna_engine_image image = { .model = "a model part", .model_size = 13 };
 
 	(void)state;
 	client_of(&client, 1);
 	assert_int_equal(cache_client_get(&client, key_of(1), &plan, NULL), NN_GENERAL_FAILURE);
-	assert_int_equal(cache_client_keep(&client, key_of(1), &image, NULL), NN_OK);
-	assert_int_equal(cache_client_keep(&client, key_of(1), &image, NULL), NN_GENERAL_FAILURE);
+	assert_int_equal(cache_client_keep(&client, key_of(1), &engine, &image, NULL), NN_OK);
+	assert_int_equal(cache_client_keep(&client, key_of(1), &engine, &image, NULL), NN_GENERAL_FAILURE);
 	assert_int_equal(cache_client_get(&client, key_of(1), &plan, NULL), NN_OK);
 	assert_int_equal(plan.model_size, 13);
 	assert_int_equal(plan.data_size, 0);
 	assert_string_equal(plan.base, "a model part");
-	kept_plan_unmap(&plan);
+	kept_parts_unmap(&plan);
 	cache_client_drop(&client, key_of(1));
 	assert_int_equal(cache_client_get(&client, key_of(1), &plan, NULL), NN_GENERAL_FAILURE);
 	close(client.socket);

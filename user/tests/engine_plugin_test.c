@@ -49,21 +49,21 @@ static void test_loading(void **state)
 
 	(void)state;
 	assert_int_equal(plugin_fingerprint(), 0);
-	assert_load(PLUGIN_WAITS, "../extensions/golden",
+	assert_load(NNA_ENGINE_PLUGIN_WAITS, "../extensions/golden",
 		    "extension com.example.golden needs com.example.fibonacci");
-	assert_load(PLUGIN_LOADED, "../extensions/fibonacci", "");
-	assert_load(PLUGIN_LOADED, "../extensions/golden", "");
-	assert_load(PLUGIN_LOADED, "plugins/hostile", "");
-	assert_load(PLUGIN_LOADED, "plugins/old", "");
+	assert_load(NNA_ENGINE_PLUGIN_LOADED, "../extensions/fibonacci", "");
+	assert_load(NNA_ENGINE_PLUGIN_LOADED, "../extensions/golden", "");
+	assert_load(NNA_ENGINE_PLUGIN_LOADED, "plugins/hostile", "");
+	assert_load(NNA_ENGINE_PLUGIN_LOADED, "plugins/old", "");
 	assert_int_equal(plugin_count(), 4);
 	assert_int_not_equal(plugin_fingerprint(), 0);
 	/* Plans that were saved without them, or with others, are not loaded. */
 	assert_int_not_equal(nn_plan_fingerprint(), plan);
-	assert_load(PLUGIN_REFUSED, "../extensions/fibonacci",
+	assert_load(NNA_ENGINE_PLUGIN_REFUSED, "../extensions/fibonacci",
 		    "extension com.example.fibonacci is there already");
-	assert_load(PLUGIN_REFUSED, "plugins/nothing", "exports no nnaccel_extension");
-	assert_load(PLUGIN_REFUSED, "plugins/abi", "built for version 3 of the interface");
-	assert_load(PLUGIN_REFUSED, "plugins/none", "No such file");
+	assert_load(NNA_ENGINE_PLUGIN_REFUSED, "plugins/nothing", "exports no nnaccel_extension");
+	assert_load(NNA_ENGINE_PLUGIN_REFUSED, "plugins/abi", "built for version 3 of the interface");
+	assert_load(NNA_ENGINE_PLUGIN_REFUSED, "plugins/none", "No such file");
 	assert_int_equal(plugin_count(), 4);
 }
 
@@ -196,7 +196,7 @@ static void test_descriptors(void **state)
 
 		sample_init(&s);
 		descriptors[i].spoil(&s);
-		if (plugin_register(&s.x, 0, &err) == PLUGIN_LOADED ||
+		if (plugin_register(&s.x, 0, &err) == NNA_ENGINE_PLUGIN_LOADED ||
 		    !strstr(err.message, descriptors[i].message))
 			fail_msg("%s: \"%s\"", descriptors[i].name, err.message);
 	}
@@ -557,7 +557,7 @@ static void test_attributes_compiled(void **state)
 	s.x.name = "a.told";
 	s.operations[0].compile = note_compile;
 	s.operations[0].release = free;
-	assert_int_equal(plugin_register(&s.x, 0, &err), PLUGIN_LOADED);
+	assert_int_equal(plugin_register(&s.x, 0, &err), NNA_ENGINE_PLUGIN_LOADED);
 	mb_init(&b);
 	b.model.num_extensions = 1;
 	b.extensions[0] = (struct nn_extension_prefix){ "a.told", 9 };
@@ -599,7 +599,7 @@ static void test_large_data(void **state)
 	sample_init(&s);
 	s.x.name = "a.large";
 	s.types[1].check_data = check_large;
-	assert_int_equal(plugin_register(&s.x, 0, &err), PLUGIN_LOADED);
+	assert_int_equal(plugin_register(&s.x, 0, &err), NNA_ENGINE_PLUGIN_LOADED);
 	mb_init(&b);
 	b.model.num_extensions = 1;
 	b.extensions[0] = (struct nn_extension_prefix){ "a.large", 65535 };
@@ -754,14 +754,14 @@ static void test_oem(void **state)
 			 NN_INVALID_ARGUMENT);
 	assert_non_null(strstr(err.message, "operation 10000: not an operation that is known"));
 
-	assert_load(PLUGIN_LOADED, "plugins/oem", "");
+	assert_load(NNA_ENGINE_PLUGIN_LOADED, "plugins/oem", "");
 	err.message[0] = '\0';
 	assert_int_equal(run(&b, NULL, in, sizeof(in), out, sizeof(out), &err), NN_OK);
 	assert_memory_equal(out, want, sizeof(want));
 
 	sample_init(&s);
 	s.x.oem_operation = &s.oem;
-	assert_int_equal(plugin_register(&s.x, 0, &err), PLUGIN_REFUSED);
+	assert_int_equal(plugin_register(&s.x, 0, &err), NNA_ENGINE_PLUGIN_REFUSED);
 	assert_non_null(strstr(err.message, "another extension has the OEM operation already"));
 }
 

@@ -27,8 +27,9 @@
 #include <cmocka.h>
 #include <linux/nnaccel.h>
 
-#include "engine/worker/worker.h"
+#include "engine/worker/engine.h"
 #include "kit/filter.h"
+#include "kit/process.h"
 #include "kit/spawn.h"
 
 #define PATIENCE_MS 60000
@@ -524,6 +525,6 @@ int main(int argc, char **argv)
 	};
 
 	if (argc > 0 && !strcmp(argv[0], WORKER_NAME))
-		worker_main(argv + 1);
+		worker_main(&cpu_engine, argv + 1);
 	return cmocka_run_group_tests_name("engine sandbox", tests, find_isolation, NULL);
 }

@@ -20,9 +20,9 @@
 
 #include <cmocka.h>
 
-#include "engine/worker/cache_client.h"
-#include "kit/keeper.h"
 #include "engine/keeper/main.h"
+#include "kit/cache_client.h"
+#include "kit/keeper.h"
 #include "kit/keeper_message.h"
 
 static char folder[64];

@@ -13,7 +13,6 @@
 #include "engine/worker/device.h"
 #include "engine/worker/plugin.h"
 #include "kit/build_id.h"
-#include "model/extension_list.h"
 #include "ops/op.h"
 
 /* Below the CPU reference's 1.0, so that a runtime prefers the device. */
@@ -69,53 +68,4 @@ void device_describe(struct nn_device_info *info)
 		if (code >= 0 && code < 8 * NN_DEVICE_OPERATIONS)
 			info->operations[code / 8] |= (uint8_t)(1u << (code % 8));
 	}
-}
-
-size_t device_extension_size(const struct nnx_extension *x)
-{
-	return sizeof(struct extension_record) +
-	       (x->num_types + x->num_operations) * sizeof(struct extension_item);
-}
-
-/* Names were checked to fit. */
-static void *put_extension(void *to, const struct nnx_extension *x)
-{
-	struct extension_record *record = to;
-	struct extension_item *item = (struct extension_item *)(record + 1);
-
-	snprintf(record->name, sizeof(record->name), "%s", x->name);
-	record->version = x->version;
-	record->num_types = x->num_types;
-	record->num_operations = x->num_operations;
-	record->oem = !!x->oem_operation;
-	for (uint32_t i = 0; i < x->num_types; i++, item++) {
-		item->code = x->types[i].code;
-		item->is_tensor = x->types[i].flags & NNX_TYPE_TENSOR;
-		item->element_size = x->types[i].element_size;
-		snprintf(item->name, sizeof(item->name), "%s", x->types[i].name);
-	}
-	for (uint32_t i = 0; i < x->num_operations; i++, item++) {
-		item->code = x->operations[i].code;
-		snprintf(item->name, sizeof(item->name), "%s", x->operations[i].name);
-	}
-	return item;
-}
-
-void *device_list_extensions(size_t *size)
-{
-	struct extension_list *list;
-	void *next;
-
-	*size = sizeof(*list);
-	for (uint32_t i = 0; i < plugin_count(); i++)
-		*size += device_extension_size(&plugin_at(i)->descriptor);
-	list = calloc(1, *size);
-	if (!list)
-		return NULL;
-	list->magic = EXTENSION_LIST_MAGIC;
-	list->count = plugin_count();
-	next = list + 1;
-	for (uint32_t i = 0; i < plugin_count(); i++)
-		next = put_extension(next, &plugin_at(i)->descriptor);
-	return list;
 }

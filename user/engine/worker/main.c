@@ -8,8 +8,9 @@
 #include <nnaccel/device.h>
 
 #include "engine/worker/device.h"
-#include "engine/worker/worker.h"
+#include "engine/worker/engine.h"
 #include "kit/build_id.h"
+#include "kit/process.h"
 #include "plan/plan.h"
 
 /*
@@ -33,5 +34,5 @@ int main(int argc, char **argv)
 {
 	if (argc == 2 && !strcmp(argv[1], WORKER_IDENTIFY))
 		return identify();
-	worker_main(argv + (argc > 0));
+	worker_main(&cpu_engine, argv + (argc > 0));
 }

@@ -13,12 +13,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/worker/device.h"
 #include "engine/worker/plugin.h"
 #include "model/extension_list.h"
 #include "ops/fingerprint.h"
 
 static struct plugin plugins[PLUGIN_MAX];
+static struct nn_device_extension list[PLUGIN_MAX];
 static uint32_t num_plugins;
 
 uint32_t plugin_count(void)
@@ -29,6 +29,12 @@ uint32_t plugin_count(void)
 const struct plugin *plugin_at(uint32_t index)
 {
 	return &plugins[index];
+}
+
+const struct nn_device_extension *plugin_list(uint32_t *count)
+{
+	*count = num_plugins;
+	return list;
 }
 
 uint32_t plugin_fingerprint(void)
@@ -199,6 +205,40 @@ static enum nn_status check_descriptor(const struct nnx_extension *x, struct nn_
 
 /* ---- registering ---- */
 
+/* What clients are told of it. */
+static bool set_up_list(struct plugin *p)
+{
+	const struct nnx_extension *x = &p->descriptor;
+	struct nn_device_extension_item *items;
+
+	items = calloc(x->num_types + x->num_operations + 1, sizeof(*items));
+	if (!items)
+		return false;
+	for (uint32_t i = 0; i < x->num_types; i++)
+		items[i] = (struct nn_device_extension_item){
+			.code = x->types[i].code,
+			.is_tensor = x->types[i].flags & NNX_TYPE_TENSOR,
+			.element_size = x->types[i].element_size,
+			.name = x->types[i].name,
+		};
+	for (uint32_t i = 0; i < x->num_operations; i++)
+		items[x->num_types + i] = (struct nn_device_extension_item){
+			.code = x->operations[i].code,
+			.name = x->operations[i].name,
+		};
+	p->items = items;
+	list[num_plugins] = (struct nn_device_extension){
+		.name = x->name,
+		.version = x->version,
+		.has_oem_operation = x->oem_operation,
+		.num_types = x->num_types,
+		.num_operations = x->num_operations,
+		.types = items,
+		.operations = items + x->num_types,
+	};
+	return true;
+}
+
 static bool set_up(struct plugin *p)
 {
 	const struct nnx_extension *x = &p->descriptor;
@@ -218,7 +258,7 @@ static bool set_up(struct plugin *p)
 			},
 		};
 	p->extension = (struct nn_extension){ x->name, x->num_types, p->types };
-	return true;
+	return set_up_list(p);
 }
 
 static enum nn_status join(struct plugin *p, struct nn_error *err)
@@ -249,17 +289,23 @@ static const char *missing_need(const struct nnx_extension *x)
 	return NULL;
 }
 
+static size_t size_in_list(const struct nnx_extension *x)
+{
+	return sizeof(struct extension_record) +
+	       (x->num_types + x->num_operations) * sizeof(struct extension_item);
+}
+
 /* Whether all can still be told to a client in one answer. */
 static bool fits(const struct nnx_extension *x)
 {
-	size_t size = sizeof(struct extension_list) + device_extension_size(x);
+	size_t size = sizeof(struct extension_list) + size_in_list(x);
 
 	for (uint32_t i = 0; i < num_plugins; i++)
-		size += device_extension_size(&plugins[i].descriptor);
+		size += size_in_list(&plugins[i].descriptor);
 	return size <= EXTENSION_LIST_MAX_SIZE;
 }
 
-enum plugin_result plugin_register(const struct nnx_extension *descriptor, uint64_t fingerprint,
+enum nna_engine_plugin plugin_register(const struct nnx_extension *descriptor, uint64_t fingerprint,
 				   struct nn_error *err)
 {
 	struct plugin *p = &plugins[num_plugins];
@@ -267,30 +313,31 @@ enum plugin_result plugin_register(const struct nnx_extension *descriptor, uint6
 	const char *need;
 
 	if (read_descriptor(descriptor, &x, err) || check_descriptor(&x, err))
-		return PLUGIN_REFUSED;
+		return NNA_ENGINE_PLUGIN_REFUSED;
 	need = missing_need(&x);
 	if (need) {
 		nn_fail(err, NN_INVALID_ARGUMENT, "extension %s needs %.128s, which is not there",
 			x.name, need);
-		return PLUGIN_WAITS;
+		return NNA_ENGINE_PLUGIN_WAITS;
 	}
 	if (num_plugins == PLUGIN_MAX || !fits(&x)) {
 		nn_fail(err, NN_INVALID_ARGUMENT, "one more than can be");
-		return PLUGIN_REFUSED;
+		return NNA_ENGINE_PLUGIN_REFUSED;
 	}
 	*p = (struct plugin){ .descriptor = x, .fingerprint = fingerprint };
 	if (!set_up(p)) {
 		nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	} else if (!join(p, err)) {
 		num_plugins++;
-		return PLUGIN_LOADED;
+		return NNA_ENGINE_PLUGIN_LOADED;
 	}
 	/* What joined the tables stays there, and so must this. */
 	if (!p->prefix) {
 		free(p->types);
 		free(p->ops);
+		free(p->items);
 	}
-	return PLUGIN_REFUSED;
+	return NNA_ENGINE_PLUGIN_REFUSED;
 }
 
 /* ---- the file ---- */
@@ -315,25 +362,25 @@ static uint64_t fingerprint_of(const char *path)
 	return fingerprint;
 }
 
-enum plugin_result plugin_load(const char *path, struct nn_error *err)
+enum nna_engine_plugin plugin_load(const char *path, struct nn_error *err)
 {
 	const struct nnx_extension *descriptor;
-	enum plugin_result result;
+	enum nna_engine_plugin result;
 	void *object = dlopen(path, RTLD_LOCAL | RTLD_NOW);
 
 	if (!object) {
 		nn_fail(err, NN_INVALID_ARGUMENT, "%s", dlerror());
-		return PLUGIN_REFUSED;
+		return NNA_ENGINE_PLUGIN_REFUSED;
 	}
 	descriptor = dlsym(object, NNX_SYMBOL);
 	if (!descriptor) {
 		nn_fail(err, NN_INVALID_ARGUMENT, "it exports no " NNX_SYMBOL);
-		result = PLUGIN_REFUSED;
+		result = NNA_ENGINE_PLUGIN_REFUSED;
 	} else {
 		result = plugin_register(descriptor, fingerprint_of(path), err);
 	}
 	/* Names of one that failed half-way may be in the tables: only one that waits may go. */
-	if (result == PLUGIN_WAITS)
+	if (result == NNA_ENGINE_PLUGIN_WAITS)
 		dlclose(object);
 	return result;
 }

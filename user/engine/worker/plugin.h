@@ -6,6 +6,7 @@
 #ifndef NN_ENGINE_PLUGIN_H
 #define NN_ENGINE_PLUGIN_H
 
+#include <nnaccel/engine.h>
 #include <nnaccel/extension.h>
 #include <nnaccel/model.h>
 
@@ -28,26 +29,24 @@ struct plugin {
 	uint64_t fingerprint;		/* of the file, or 0 */
 	uint16_t prefix;		/* in this process */
 	struct nn_extension extension;
+	struct nn_device_extension_item *items;	/* of what clients are told */
 	struct nn_extension_type *types;
 	struct plugin_op *ops;		/* the OEM's last */
 	uint32_t num_ops;
-};
-
-enum plugin_result {
-	PLUGIN_LOADED,
-	PLUGIN_REFUSED,
-	PLUGIN_WAITS,			/* for an extension that is not there yet */
 };
 
 /*
  * Loads the shared object at `path` and registers what it has; err says why it is
  * refused. For one thread, before models are decoded.
  */
-enum plugin_result plugin_load(const char *path, struct nn_error *err);
+enum nna_engine_plugin plugin_load(const char *path, struct nn_error *err);
 
 /* The same for a descriptor that is there already; for tests too. */
-enum plugin_result plugin_register(const struct nnx_extension *descriptor, uint64_t fingerprint,
+enum nna_engine_plugin plugin_register(const struct nnx_extension *descriptor, uint64_t fingerprint,
 				   struct nn_error *err);
+
+/* Those that are loaded; as clients are told. */
+const struct nn_device_extension *plugin_list(uint32_t *count);
 
 /* Those that are loaded. */
 uint32_t plugin_count(void);

@@ -18,7 +18,7 @@ static void must_load(const char *folder, const char *name)
 	char path[4200];
 
 	snprintf(path, sizeof(path), "%s/../../extensions/%s.so", folder, name);
-	if (plugin_load(path, &err) == PLUGIN_LOADED)
+	if (plugin_load(path, &err) == NNA_ENGINE_PLUGIN_LOADED)
 		return;
 	fprintf(stderr, "%s: %s\n", path, err.message);
 	abort();

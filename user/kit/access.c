@@ -3,7 +3,7 @@
  * A burst's request and memory that devices use: of other drivers, and of pools that one is
  * attached to.
  */
-#include "engine/worker/access.h"
+#include "kit/access.h"
 
 /* What the request does with each of its slots; false: no device uses any of them. */
 static bool find_accesses(const struct executor *executor, struct scratch *s)

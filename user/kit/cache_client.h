@@ -3,16 +3,15 @@
  * A worker's way to the keeper of the compilation cache: one request at a time,
  * on the socket that first was the broker's.
  */
-#ifndef NN_ENGINE_CACHE_CLIENT_H
-#define NN_ENGINE_CACHE_CLIENT_H
+#ifndef NN_KIT_CACHE_CLIENT_H
+#define NN_KIT_CACHE_CLIENT_H
 
 #include <pthread.h>
 #include <stdbool.h>
 
-#include <nnaccel/status.h>
+#include <nnaccel/engine.h>
 
 #include "kit/cache_message.h"
-#include "plan/plan.h"
 
 struct cache_client {
 	pthread_mutex_t lock;	/* held from a request to its answer; protects the rest */
@@ -31,23 +30,24 @@ enum nn_status cache_client_store(struct cache_client *client, const uint8_t *to
 enum nn_status cache_client_query(struct cache_client *client, const uint8_t *token,
 				  const uint8_t *hash, struct nn_error *err);
 
-/* A plan of the engine's own cache, mapped: the data part, then the model part. */
-struct kept_plan {
+/* What the engine's own cache has of a prepared model, mapped: the data part, then the model part. */
+struct kept_parts {
 	void *base;		/* NULL: none */
 	size_t model_size, data_size;
 	uint8_t hash[DIGEST_SIZE];	/* of the model part */
 };
 
-/* NN_GENERAL_FAILURE: there is none. kept_plan_unmap() ends it. */
+/* NN_GENERAL_FAILURE: there is none. kept_parts_unmap() ends it. */
 enum nn_status cache_client_get(struct cache_client *client, const uint8_t *key,
-				struct kept_plan *plan, struct nn_error *err);
-void kept_plan_unmap(struct kept_plan *plan);
+				struct kept_parts *plan, struct nn_error *err);
+void kept_parts_unmap(struct kept_parts *plan);
 
 /* Has a plan kept, unless it is or cannot be. NN_GENERAL_FAILURE: it is not. */
 enum nn_status cache_client_keep(struct cache_client *client, const uint8_t *key,
-				 const struct nn_plan_image *image, struct nn_error *err);
+				 const struct nna_engine *engine,
+				 const struct nna_engine_image *image, struct nn_error *err);
 
 /* What was kept is of no use. */
 void cache_client_drop(struct cache_client *client, const uint8_t *key);
 
-#endif /* NN_ENGINE_CACHE_CLIENT_H */
+#endif /* NN_KIT_CACHE_CLIENT_H */

@@ -12,15 +12,14 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "engine/worker/plugin.h"
-#include "engine/worker/serve.h"
-#include "engine/worker/worker.h"
+#include "kit/device.h"
 #include "kit/digest.h"
 #include "kit/file_message.h"
 #include "kit/filter.h"
 #include "kit/guard.h"
+#include "kit/process.h"
 #include "kit/sandbox.h"
-#include "plan/plan.h"
+#include "kit/serve.h"
 
 /*
  * Threads that serve the session: two at least, so that a long execution leaves
@@ -94,11 +93,12 @@ static void start(struct worker *w, unsigned int count, void *(*body)(void *arg)
 }
 
 /* All threads are made before the filter, which lets none be made. This one serves, too. */
-static void start_threads(struct worker *w)
+static void start_threads(const struct nna_engine *engine, struct worker *w)
 {
 	unsigned int commands = num_threads();
 
-	nn_plan_start_threads();
+	if (engine->start && !engine->start(engine))
+		fail("the engine");
 	errno = pthread_barrier_init(&w->barrier, NULL, commands + BURST_WATCHERS + BURST_SERVERS);
 	if (errno)
 		fail("barrier");
@@ -128,9 +128,9 @@ static bool receive_session(void)
 }
 
 /* Loads the files of a folder; the last one's result. What was found sound once still is. */
-static enum plugin_result load_plugins(char *const *files)
+static enum nna_engine_plugin load_plugins(const struct nna_engine *engine, char *const *files)
 {
-	enum plugin_result result = PLUGIN_LOADED;
+	enum nna_engine_plugin result = NNA_ENGINE_PLUGIN_LOADED;
 	char path[512];
 
 	for (; *files; files++) {
@@ -139,9 +139,9 @@ static enum plugin_result load_plugins(char *const *files)
 
 		snprintf(path, sizeof(path), SANDBOX_PLUGINS "/%s", *files);
 		guard_begin(&call, *files, "loading");
-		result = plugin_load(path, &err);
+		result = engine->load_plugin(engine, path, &err);
 		guard_end(&call);
-		if (result != PLUGIN_LOADED)
+		if (result != NNA_ENGINE_PLUGIN_LOADED)
 			log_warning("%s: %s", *files, err.message);
 	}
 	return result;
@@ -154,21 +154,21 @@ static void on_alarm(int signal)
 }
 
 /* Constructors run here: in the sandbox, and with few more system calls than later. */
-static void add_plugins(char *const *files, bool probe)
+static void add_plugins(const struct nna_engine *engine, char *const *files, bool probe)
 {
-	enum plugin_result result;
+	enum nna_engine_plugin result;
 
 	/* The first process of a namespace does not die of a signal without a handler. */
 	if (probe && signal(SIGALRM, on_alarm) != SIG_ERR)
 		alarm(WORKER_PROBE_S);
 	sandbox_seal_for_plugins();
-	result = load_plugins(files);
+	result = load_plugins(engine, files);
 	if (probe)
-		_exit(result == PLUGIN_LOADED ? 0 :
-		      result == PLUGIN_WAITS ? WORKER_EXIT_WAITS : WORKER_EXIT_REFUSED);
+		_exit(result == NNA_ENGINE_PLUGIN_LOADED ? 0 :
+		      result == NNA_ENGINE_PLUGIN_WAITS ? WORKER_EXIT_WAITS : WORKER_EXIT_REFUSED);
 }
 
-void worker_main(char *const *args)
+void worker_main(const struct nna_engine *engine, char *const *args)
 {
 	const char *text = args[0], *folder = text ? args[1] : NULL;
 	const char ready = WORKER_READY;
@@ -176,7 +176,7 @@ void worker_main(char *const *args)
 	struct worker w;
 
 	if (!text || !worker_options_parse(text, &options)) {
-		log_error("%s is started by nnacceld only", WORKER_NAME);
+		log_error("a worker is started by its engine only");
 		_exit(WORKER_EXIT_FAILURE);
 	}
 	log_to_relay();
@@ -185,20 +185,22 @@ void worker_main(char *const *args)
 	if (close_range(WORKER_SESSION_FD, ~0U, 0))
 		fail("close_range");
 	sandbox_enter(&options, folder);
-	if (!server_init(&w.server, WORKER_SESSION_FD, !options.no_slot_cache,
+	if (!server_init(&w.server, engine, WORKER_SESSION_FD, !options.no_slot_cache,
 			 options.cache ? WORKER_CONTROL_FD : -1) ||
 	    signal(SIGPIPE, SIG_IGN) == SIG_ERR || !digest_init())
 		fail("server");
 	w.server.models.lazy = options.lazy;
-	start_threads(&w);
+	if (!device_register_extensions(engine))
+		_exit(WORKER_EXIT_FAILURE);
+	start_threads(engine, &w);
 	if (folder && options.plugin_s && !options.probe) {
 		errno = guard_start(options.plugin_s);
 		if (errno)
 			fail("guard");
 	}
 	sandbox_stop_processes();
-	if (folder)
-		add_plugins(args + 2, options.probe);
+	if (folder && engine->load_plugin)
+		add_plugins(engine, args + 2, options.probe);
 	sandbox_seal();
 
 	if (write(WORKER_CONTROL_FD, &ready, 1) != 1 || !receive_session())

@@ -3,17 +3,17 @@
  * Bursts of the client: one thread sleeps on those that are idle, an active one
  * gets a thread of its own.
  */
-#ifndef NN_ENGINE_BURSTS_H
-#define NN_ENGINE_BURSTS_H
+#ifndef NN_KIT_BURSTS_H
+#define NN_KIT_BURSTS_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/worker/models.h"
 #include "kit/command.h"
 #include "kit/grants.h"
+#include "kit/models.h"
 
 /* Threads that a worker has for bursts: one that watches, the others serve. */
 #define BURST_WATCHERS 1
@@ -61,4 +61,4 @@ void bursts_forget_slot(struct bursts *bursts, uint32_t number, uint32_t slot);
 __attribute__((noreturn)) void bursts_watch(struct bursts *bursts);
 __attribute__((noreturn)) void bursts_serve(struct bursts *bursts);
 
-#endif /* NN_ENGINE_BURSTS_H */
+#endif /* NN_KIT_BURSTS_H */

@@ -4,11 +4,12 @@
  * what lies between them. Where something does, they are copied to or from
  * memory of our own; where nothing does, they are used where they lie.
  */
-#ifndef NN_ENGINE_ROWS_H
-#define NN_ENGINE_ROWS_H
+#ifndef NN_KIT_ROWS_H
+#define NN_KIT_ROWS_H
+
+#include <nnaccel/execution.h>
 
 #include "kit/grants.h"
-#include "plan/plan.h"
 
 /*
  * Gives an argument the rows of a mapping. *staged: what rows_end() frees, or
@@ -25,4 +26,4 @@ static inline bool mapping_is_formatted(const struct mapping *mapping)
 	return mapping->prot & NNACCEL_PROT_FORMATTED;
 }
 
-#endif /* NN_ENGINE_ROWS_H */
+#endif /* NN_KIT_ROWS_H */

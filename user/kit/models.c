@@ -7,14 +7,15 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "engine/worker/models.h"
-#include "engine/worker/plugin.h"
 #include "kit/log.h"
+#include "kit/models.h"
 #include "model/attribute.h"
-#include "ops/op.h"
+#include "model/extension.h"
 
-bool models_init(struct models *models, struct grants *grants, struct cache_client *cache)
+bool models_init(struct models *models, const struct nna_engine *engine, struct grants *grants,
+		 struct cache_client *cache)
 {
+	models->engine = engine;
 	models->grants = grants;
 	models->cache = cache;
 	models->list = NULL;
@@ -35,9 +36,10 @@ enum nn_status mappings_check(struct mapping *const *mappings, uint32_t count,
 
 void models_discard(struct models *models, struct loaded_model *loaded)
 {
-	nn_plan_free(loaded->plan);
+	if (loaded->prepared)
+		models->engine->release(models->engine, loaded->prepared);
 	nn_model_free(loaded->model);
-	kept_plan_unmap(&loaded->kept);
+	kept_parts_unmap(&loaded->kept);
 	free(loaded->attributes);
 	for (uint32_t i = 0; i < loaded->num_pools; i++)
 		grants_put(models->grants, loaded->pools[i]);
@@ -92,15 +94,15 @@ enum nn_status models_map_pools(struct models *models, const struct command *com
 	return NN_OK;
 }
 
-enum nn_status models_take_attributes(const struct command *command, struct loaded_model *loaded,
-				      struct nn_error *err)
+enum nn_status models_take_attributes(struct models *models, const struct command *command,
+				      struct loaded_model *loaded, struct nn_error *err)
 {
 	enum nn_status status = nn_attributes_decode(command->attributes,
 						     command->head->attributes_size,
 						     &loaded->attributes, err);
 
 	if (!status)
-		status = plugin_check_attributes(loaded->attributes, false, err);
+		status = models_check_attributes(models, loaded->attributes, false, err);
 	if (status)
 		log_warning("a model is refused: %s", err->message);
 	return status;
@@ -124,9 +126,37 @@ enum nn_status models_decode(const struct command *command, const void *wire,
 	return status;
 }
 
-enum nn_status models_check(const struct nn_model *model, struct nn_error *err)
+enum nn_status models_check_attributes(const struct models *models,
+				       const struct nn_attributes *attributes, bool is_execution,
+				       struct nn_error *err)
 {
-	enum nn_status status = plugin_check_model(model, err);
+	const struct nna_engine *engine = models->engine;
+
+	if (engine->check_attributes)
+		return engine->check_attributes(engine, attributes, is_execution, err);
+	if (attributes && attributes->count)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "extension %.128s takes no attribute %u",
+			       attributes->list[0].extension, attributes->list[0].code);
+	return NN_OK;
+}
+
+/* Decoding brought extensions' codes to those that were registered, and refused others. */
+static enum nn_status check_extensions(const struct nn_model *model, struct nn_error *err)
+{
+	for (uint32_t i = 0; i < model->num_extensions; i++)
+		if (!nn_extension_prefix(model->extensions[i].name))
+			return nn_fail(err, NN_INVALID_ARGUMENT,
+				       "extension %.128s: this device does not have it",
+				       model->extensions[i].name);
+	return NN_OK;
+}
+
+enum nn_status models_check(const struct models *models, const struct nn_model *model,
+			    struct nn_error *err)
+{
+	const struct nna_engine *engine = models->engine;
+	enum nn_status status = engine->check_model ? engine->check_model(engine, model, err) :
+						      check_extensions(model, err);
 
 	if (status)
 		log_warning("a model is refused: %s", err->message);
@@ -150,9 +180,9 @@ static enum nn_status load(struct models *models, const struct command *command,
 		status = models_decode(command, wire, loaded, err);
 	free(wire);
 	if (!status)
-		status = models_check(loaded->model, err);
+		status = models_check(models, loaded->model, err);
 	if (!status)
-		status = models_take_attributes(command, loaded, err);
+		status = models_take_attributes(models, command, loaded, err);
 	if (status) {
 		models_discard(models, loaded);
 		return status;
@@ -249,7 +279,8 @@ enum nn_status models_supported(struct models *models, const struct command *com
 				 "the model has %u operations, %zu were asked about",
 				 actual, num_operations);
 	else
-		status = nn_ops_check_model(loaded->model, supported, err);
+		status = models->engine->supported(models->engine, loaded->model, supported,
+						   err);
 	if (!status)
 		status = deny_unreadable(loaded, supported, err);
 	models_discard(models, loaded);
@@ -268,10 +299,10 @@ void models_add(struct models *models, struct loaded_model *loaded)
 enum nn_status models_prepare(struct models *models, const struct command *command,
 			      struct nn_error *err)
 {
-	struct nn_plan_options options = {
+	struct nna_engine_preparation how = {
 		.preference = command->head->preference,
 		.deadline_ns = command->head->deadline_ns,
-		.lazy = models->lazy,
+		.may_be_put_off = models->lazy,
 	};
 	struct loaded_model *loaded;
 	enum nn_status status;
@@ -279,10 +310,9 @@ enum nn_status models_prepare(struct models *models, const struct command *comma
 	status = load(models, command, true, &loaded, err);
 	if (status)
 		return status;
-	options.attributes = loaded->attributes;
-	status = nn_ops_check_model(loaded->model, NULL, err);
-	if (!status)
-		status = nn_plan_create(loaded->model, &options, &loaded->plan, err);
+	how.attributes = loaded->attributes;
+	status = models->engine->prepare(models->engine, loaded->model, &how, &loaded->prepared,
+					 err);
 	if (!status)
 		status = mappings_check(loaded->pools, loaded->num_pools, err);
 	if (status) {
@@ -328,10 +358,11 @@ void models_put(struct models *models, struct loaded_model *loaded)
 void models_memory(struct models *models, uint64_t number, struct nnaccel_model_memory *memory)
 {
 	struct loaded_model *loaded = models_get(models, number);
-	struct nn_plan_memory taken = { 0 };
+	struct nna_engine_memory taken = { 0 };
 
 	if (loaded) {
-		nn_plan_memory(loaded->plan, &taken);
+		if (models->engine->memory)
+			models->engine->memory(models->engine, loaded->prepared, &taken);
 		models_put(models, loaded);
 	}
 	*memory = (struct nnaccel_model_memory){ taken.weights, taken.execution };
@@ -349,4 +380,13 @@ void models_forget(struct models *models, uint64_t number)
 	pthread_mutex_unlock(&models->lock);
 	if (loaded)
 		models_put(models, loaded);
+}
+
+const struct nn_subgraph *models_signature(const struct models *models,
+					   const struct loaded_model *loaded)
+{
+	const struct nna_engine *engine = models->engine;
+
+	return loaded->model ? &loaded->model->subgraphs[0] :
+			       engine->signature(engine, loaded->prepared);
 }

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "engine/worker/cache_client.h"
+#include "kit/cache_client.h"
 #include "kit/file_message.h"
 
 bool cache_client_init(struct cache_client *client, int socket)
@@ -116,7 +116,7 @@ enum nn_status cache_client_query(struct cache_client *client, const uint8_t *to
 /* ---- the engine's own cache ---- */
 
 /* Maps a plan's file; the file itself is not needed any longer. */
-static bool map_plan(const struct cache_answer *answer, int file, struct kept_plan *plan)
+static bool map_plan(const struct cache_answer *answer, int file, struct kept_parts *plan)
 {
 	size_t size = answer->model_size + answer->data_size;
 
@@ -135,7 +135,7 @@ static bool map_plan(const struct cache_answer *answer, int file, struct kept_pl
 }
 
 enum nn_status cache_client_get(struct cache_client *client, const uint8_t *key,
-				struct kept_plan *plan, struct nn_error *err)
+				struct kept_parts *plan, struct nn_error *err)
 {
 	struct cache_request request = { .kind = CACHE_GET };
 	struct cache_answer answer;
@@ -143,7 +143,7 @@ enum nn_status cache_client_get(struct cache_client *client, const uint8_t *key,
 	bool mapped = false;
 	int file;
 
-	*plan = (struct kept_plan){ .base = NULL };
+	*plan = (struct kept_parts){ .base = NULL };
 	memcpy(request.token, key, sizeof(request.token));
 	pthread_mutex_lock(&client->lock);
 	status = ask_locked(client, &request, &answer, &file, err);
@@ -157,7 +157,7 @@ enum nn_status cache_client_get(struct cache_client *client, const uint8_t *key,
 	return status;
 }
 
-void kept_plan_unmap(struct kept_plan *plan)
+void kept_parts_unmap(struct kept_parts *plan)
 {
 	if (plan->base)
 		munmap(plan->base, plan->model_size + plan->data_size);
@@ -165,7 +165,8 @@ void kept_plan_unmap(struct kept_plan *plan)
 }
 
 /* Writes an image to the keeper's memory. */
-static bool write_image(int file, const struct nn_plan_image *image)
+static bool write_image(int file, const struct nna_engine *engine,
+			const struct nna_engine_image *image)
 {
 	size_t size = image->model_size + image->data_size;
 	char *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -173,14 +174,15 @@ static bool write_image(int file, const struct nn_plan_image *image)
 	if (bytes == MAP_FAILED)
 		return false;
 	if (image->data_size)
-		nn_plan_image_data(image, bytes);
+		engine->write_data(engine, image, bytes);
 	memcpy(bytes + image->data_size, image->model, image->model_size);
 	munmap(bytes, size);
 	return true;
 }
 
 enum nn_status cache_client_keep(struct cache_client *client, const uint8_t *key,
-				 const struct nn_plan_image *image, struct nn_error *err)
+				 const struct nna_engine *engine,
+				 const struct nna_engine_image *image, struct nn_error *err)
 {
 	struct cache_request request = {
 		.kind = CACHE_NEW,
@@ -196,7 +198,7 @@ enum nn_status cache_client_keep(struct cache_client *client, const uint8_t *key
 	pthread_mutex_lock(&client->lock);
 	status = ask_locked(client, &request, &answer, &file, err);
 	if (file >= 0) {
-		written = answer.verdict == CACHE_YES && write_image(file, image);
+		written = answer.verdict == CACHE_YES && write_image(file, engine, image);
 		close(file);
 	}
 	if (written) {

@@ -7,9 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/worker/models.h"
-#include "engine/worker/plugin.h"
 #include "kit/digest.h"
+#include "kit/models.h"
 
 static enum nn_status hash_part(const void *part, size_t size, uint8_t hash[DIGEST_SIZE],
 				struct nn_error *err)
@@ -19,15 +18,6 @@ static enum nn_status hash_part(const void *part, size_t size, uint8_t hash[DIGE
 	return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 }
 
-enum nn_status models_check_saved(const struct nn_plan *plan, struct nn_error *err)
-{
-	enum nn_status status = NN_OK;
-
-	if (nn_plan_has_extensions(plan))
-		status = plugin_check_model(nn_plan_model(plan), err);
-	return status == NN_INVALID_ARGUMENT ? NN_GENERAL_FAILURE : status;
-}
-
 /* ---- NNACCEL_DO_PREPARE_CACHED ---- */
 
 /* Makes the plan of a model part that is ours alone by now, and the plan's from then on. */
@@ -35,7 +25,7 @@ static enum nn_status make_plan(struct models *models, const struct command *com
 				void **part, struct loaded_model *loaded, struct nn_error *err)
 {
 	const struct nnaccel_cmd *head = command->head;
-	struct nn_plan_options options = {
+	struct nna_engine_preparation how = {
 		.preference = head->preference,
 		.deadline_ns = head->deadline_ns,
 	};
@@ -49,17 +39,15 @@ static enum nn_status make_plan(struct models *models, const struct command *com
 	if (!status)
 		status = models_map_pools(models, command, true, loaded, err);
 	if (!status)
-		status = models_take_attributes(command, loaded, err);
+		status = models_take_attributes(models, command, loaded, err);
 	if (status)
 		return status;
-	options.attributes = loaded->attributes;
+	how.attributes = loaded->attributes;
 	if (loaded->num_pools)
 		data = (const char *)loaded->pools[0]->base + head->data_offset;
-	status = nn_plan_adopt(*part, head->wire_length, data, head->data_length, &options,
-			       &loaded->plan, err);
+	status = models->engine->load(models->engine, *part, head->wire_length, data,
+				      head->data_length, &how, &loaded->prepared, err);
 	*part = NULL;
-	if (!status)
-		status = models_check_saved(loaded->plan, err);
 	return status ? status : mappings_check(loaded->pools, loaded->num_pools, err);
 }
 
@@ -110,7 +98,7 @@ static enum nn_status map_target(struct models *models, const struct command *co
 
 /* The hash is on the broker's disk before the client sees a byte of what it is of. */
 static enum nn_status write_parts(struct models *models, const struct command *command,
-				  const struct nn_plan_image *image, struct nn_error *err)
+				  const struct nna_engine_image *image, struct nn_error *err)
 {
 	struct target target = { .model = NULL };
 	uint8_t hash[DIGEST_SIZE];
@@ -123,7 +111,7 @@ static enum nn_status write_parts(struct models *models, const struct command *c
 	if (!status) {
 		memcpy(target.model, image->model, image->model_size);
 		if (image->data_size)
-			nn_plan_image_data(image, target.data);
+			models->engine->write_data(models->engine, image, target.data);
 		status = mappings_check(target.maps, command->head->num_grants, err);
 	}
 	for (int i = 0; i < 2; i++)
@@ -136,17 +124,18 @@ static enum nn_status save(struct models *models, const struct command *command,
 			   struct nn_error *err)
 {
 	const struct nnaccel_cmd *head = command->head;
-	struct nn_plan_image image = { .model = NULL };
+	const struct nna_engine *engine = models->engine;
+	struct nna_engine_image image = { .model = NULL };
 	enum nn_status status;
 
 	*sizes = (struct nnaccel_cache_sizes){ 0 };
-	if (nn_plan_stage(loaded->plan) == NN_PLAN_PUT_OFF)
-		return NN_OK;
 	status = mappings_check(loaded->pools, loaded->num_pools, err);
 	if (!status)
-		status = nn_plan_save(loaded->plan, &image, err);
+		status = engine->save(engine, loaded->prepared, &image, err);
 	if (status)
 		return status == NN_OUTPUT_INSUFFICIENT_SIZE ? NN_GENERAL_FAILURE : status;
+	if (!image.model)
+		return NN_OK;
 	sizes->model = image.model_size;
 	sizes->data = image.data_size;
 	if (head->num_grants &&
@@ -154,7 +143,7 @@ static enum nn_status save(struct models *models, const struct command *command,
 		status = nn_fail(err, NN_OUTPUT_INSUFFICIENT_SIZE, "too little room");
 	else if (head->num_grants)
 		status = write_parts(models, command, &image, err);
-	nn_plan_image_free(&image);
+	engine->end_save(engine, &image);
 	return status;
 }
 

@@ -3,10 +3,10 @@
  * Executors: what runs a burst's requests. An executor knows the prepared model
  * and how the memory behind slots is come by.
  */
-#ifndef NN_ENGINE_EXECUTOR_H
-#define NN_ENGINE_EXECUTOR_H
+#ifndef NN_KIT_EXECUTOR_H
+#define NN_KIT_EXECUTOR_H
 
-#include "engine/worker/models.h"
+#include "kit/models.h"
 #include "ring/packet.h"
 
 /*
@@ -24,6 +24,7 @@ struct scratch {
 	struct mapping **mappings;	/* and so have these */
 	uint32_t *accesses;		/* NNACCEL_SYNC_* of each slot, where has_accesses */
 	struct nn_arg *args;
+	uint32_t *arg_slots;		/* of each argument; 0: it is omitted */
 	void **staged;			/* of each argument; see rows.h */
 	struct nn_output_shape *shapes;
 };
@@ -45,12 +46,16 @@ struct executor_ops {
 			   struct mapping **mappings);
 	/* The client freed a slot. From any thread. */
 	void (*forget)(struct executor *executor, uint32_t slot);
+	/* NULL: the prepared model is executed. slots[]: of each argument. */
+	enum nn_status (*execute)(struct executor *executor, const uint32_t *slots,
+				  struct nn_execution *execution, struct nn_error *err);
 	void (*free)(struct executor *executor);
 };
 
 /* Each kind begins with this. */
 struct executor {
 	const struct executor_ops *ops;
+	struct models *models;
 	struct grants *grants;
 	struct loaded_model *loaded;
 	uint32_t burst;			/* whose slots it knows */
@@ -60,11 +65,12 @@ struct executor {
 
 /*
  * The two kinds: one maps memory for each execution afresh, the other keeps it
- * from the first use of a slot until the slot is freed. NULL: no memory.
+ * from the first use of a slot until the slot is freed, and has the engine's own executor
+ * where it has one. NULL: no memory, or the engine made none.
  */
-struct executor *executor_plain_create(struct grants *grants, struct loaded_model *loaded,
+struct executor *executor_plain_create(struct models *models, struct loaded_model *loaded,
 				       uint32_t burst);
-struct executor *executor_caching_create(struct grants *grants, struct loaded_model *loaded,
+struct executor *executor_caching_create(struct models *models, struct loaded_model *loaded,
 					 uint32_t burst);
 
 /*
@@ -78,4 +84,4 @@ void executor_run(struct executor *executor, struct scratch *scratch);
 enum nn_status executor_resolve(struct executor *executor, uint32_t slot,
 				struct mapping **mapping, struct nn_error *err);
 
-#endif /* NN_ENGINE_EXECUTOR_H */
+#endif /* NN_KIT_EXECUTOR_H */

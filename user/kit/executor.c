@@ -8,12 +8,12 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "engine/worker/access.h"
-#include "engine/worker/executor.h"
-#include "engine/worker/rows.h"
+#include "kit/access.h"
 #include "kit/clock.h"
 #include "kit/command.h"
+#include "kit/executor.h"
 #include "kit/log.h"
+#include "kit/rows.h"
 
 struct scratch *scratch_create(uint32_t capacity)
 {
@@ -28,10 +28,11 @@ struct scratch *scratch_create(uint32_t capacity)
 	s->mappings = calloc(capacity, sizeof(struct mapping *));
 	s->accesses = calloc(capacity, sizeof(*s->accesses));
 	s->args = calloc(capacity, sizeof(*s->args));
+	s->arg_slots = calloc(capacity, sizeof(*s->arg_slots));
 	s->staged = calloc(capacity, sizeof(*s->staged));
 	s->shapes = calloc(capacity, sizeof(*s->shapes));
 	if (!s->datums || !s->request.args || !s->request.slots || !s->result.shapes ||
-	    !s->mappings || !s->accesses || !s->args || !s->staged || !s->shapes) {
+	    !s->mappings || !s->accesses || !s->args || !s->arg_slots || !s->staged || !s->shapes) {
 		scratch_free(s);
 		return NULL;
 	}
@@ -52,6 +53,7 @@ void scratch_free(struct scratch *s)
 	free(s->mappings);
 	free(s->accesses);
 	free(s->args);
+	free(s->arg_slots);
 	free(s->staged);
 	free(s->shapes);
 	free(s);
@@ -81,9 +83,11 @@ static enum nn_status set_arg(struct scratch *s, uint32_t index, bool is_output,
 
 	*arg = (struct nn_arg){ .omitted = from->flags & NNACCEL_ARG_NO_VALUE };
 	s->staged[index] = NULL;
+	s->arg_slots[index] = 0;
 	if (arg->omitted)
 		return NN_OK;
 	m = s->mappings[from->pool];
+	s->arg_slots[index] = s->request.slots[from->pool];
 	if (mapping_is_formatted(m) && (from->offset || from->length))
 		return nn_fail(err, NN_INVALID_ARGUMENT, "argument %u is a part of a picture", index);
 	if (from->offset > m->length || from->length > m->length - from->offset)
@@ -135,6 +139,16 @@ static void tell_shapes(struct scratch *s)
 	}
 }
 
+static enum nn_status execute(struct executor *executor, struct scratch *s,
+			      struct nn_execution *execution, struct nn_error *err)
+{
+	const struct nna_engine *engine = executor->models->engine;
+
+	if (executor->ops->execute)
+		return executor->ops->execute(executor, s->arg_slots, execution, err);
+	return engine->execute(engine, executor->loaded->prepared, execution, err);
+}
+
 /* The memory is there. */
 static enum nn_status run(struct executor *executor, struct scratch *s, struct nn_error *err)
 {
@@ -156,7 +170,7 @@ static enum nn_status run(struct executor *executor, struct scratch *s, struct n
 	start_ns = s->request.measure ? clock_ns() : 0;
 	status = set_args(s, err);
 	if (!status) {
-		status = nn_plan_execute(loaded->plan, &execution, err);
+		status = execute(executor, s, &execution, err);
 		end_rows(s, execution.num_inputs + execution.num_outputs, !status);
 	}
 	if (s->request.measure)

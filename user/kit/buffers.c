@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "engine/worker/buffers.h"
+#include "kit/buffers.h"
 
 /* What the roles so far leave of the buffer's operand. */
 struct merged {
@@ -31,17 +31,12 @@ static enum nn_status merge(struct merged *merged, const struct nn_operand *oper
 	return NN_OK;
 }
 
-/* A model from the cache has no other arguments than its plan's. */
-static const struct nn_subgraph *main_of(const struct loaded_model *loaded)
-{
-	return loaded->model ? &loaded->model->subgraphs[0] : nn_plan_main(loaded->plan);
-}
-
-static enum nn_status add_role(struct merged *merged, const struct loaded_model *loaded,
+static enum nn_status add_role(struct models *models, struct merged *merged,
+			       const struct loaded_model *loaded,
 			       const struct nnaccel_cmd_role *role, uint32_t index,
 			       struct nn_error *err)
 {
-	const struct nn_subgraph *main = main_of(loaded);
+	const struct nn_subgraph *main = models_signature(models, loaded);
 	bool is_output = role->kind == NNACCEL_ROLE_OUTPUT;
 	uint32_t count = is_output ? main->num_outputs : main->num_inputs;
 	const uint32_t *operands = is_output ? main->outputs : main->inputs;
@@ -89,7 +84,7 @@ enum nn_status buffer_judge(struct models *models, const struct command *command
 			status = nn_fail(err, NN_GENERAL_FAILURE, "role %u: no such model", i);
 			break;
 		}
-		status = add_role(&merged, loaded, role, i, err);
+		status = add_role(models, &merged, loaded, role, i, err);
 		if (i)
 			models_put(models, loaded);
 		else
@@ -114,10 +109,11 @@ static uint64_t shape_size(int32_t type, uint32_t rank, const uint32_t *dims)
 	return size;
 }
 
-enum nn_status buffer_check_inputs(const struct loaded_model *loaded,
+enum nn_status buffer_check_inputs(const struct models *models,
+				   const struct loaded_model *loaded,
 				   const struct command *command, struct nn_error *err)
 {
-	const struct nn_subgraph *main = main_of(loaded);
+	const struct nn_subgraph *main = models_signature(models, loaded);
 
 	for (uint32_t i = 0; i < command->head->num_inputs && i < main->num_inputs; i++) {
 		const struct nn_operand *operand = &main->operands[main->inputs[i]];
@@ -136,10 +132,10 @@ enum nn_status buffer_check_inputs(const struct loaded_model *loaded,
 	return NN_OK;
 }
 
-void buffer_sizes(const struct loaded_model *loaded, const struct nn_execution *execution,
-		  uint64_t *sizes)
+void buffer_sizes(const struct models *models, const struct loaded_model *loaded,
+		  const struct nn_execution *execution, uint64_t *sizes)
 {
-	const struct nn_subgraph *main = main_of(loaded);
+	const struct nn_subgraph *main = models_signature(models, loaded);
 
 	for (uint32_t i = 0; i < execution->num_outputs; i++) {
 		const struct nn_output_shape *shape = &execution->shapes[i];

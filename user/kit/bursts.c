@@ -11,9 +11,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "engine/worker/bursts.h"
-#include "engine/worker/executor.h"
+#include "kit/bursts.h"
 #include "kit/clock.h"
+#include "kit/executor.h"
 #include "kit/guard.h"
 #include "kit/log.h"
 #include "ring/ring.h"
@@ -159,7 +159,7 @@ static enum nn_status burst_init(struct bursts *bursts, const struct nnaccel_cmd
 	if (!burst->loaded)
 		return nn_fail(err, NN_GENERAL_FAILURE, "no such model");
 	burst->executor = (bursts->caching ? executor_caching_create : executor_plain_create)(
-		bursts->grants, burst->loaded, burst->number);
+		bursts->models, burst->loaded, burst->number);
 	if (!burst->executor)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	return map_rings(bursts, burst, err);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The worker, as a function: tests are workers, too.
+ * What serves a client, as a process.
  */
-#ifndef NN_ENGINE_WORKER_WORKER_H
-#define NN_ENGINE_WORKER_WORKER_H
+#ifndef NN_KIT_PROCESS_H
+#define NN_KIT_PROCESS_H
+
+#include <nnaccel/engine.h>
 
 #include "kit/worker.h"
 
@@ -12,6 +14,6 @@
  * session, serves it. `args` are argv[1] on: the options' text, then, where there
  * are plug-ins, their folder and the names of their files. Does not return.
  */
-__attribute__((noreturn)) void worker_main(char *const *args);
+__attribute__((noreturn)) void worker_main(const struct nna_engine *engine, char *const *args);
 
-#endif /* NN_ENGINE_WORKER_WORKER_H */
+#endif /* NN_KIT_PROCESS_H */

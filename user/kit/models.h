@@ -3,25 +3,24 @@
  * Models of the client: loaded from their wire form, judged, prepared, and kept
  * by number until forgotten and no longer executed.
  */
-#ifndef NN_ENGINE_MODELS_H
-#define NN_ENGINE_MODELS_H
+#ifndef NN_KIT_MODELS_H
+#define NN_KIT_MODELS_H
 
-#include <nnaccel/model.h>
+#include <nnaccel/engine.h>
 
-#include "engine/worker/cache_client.h"
+#include "kit/cache_client.h"
 #include "kit/command.h"
 #include "kit/grants.h"
-#include "plan/plan.h"
 
 /* A model with the mappings of its constants. */
 struct loaded_model {
 	struct loaded_model *next;
 	uint64_t number;
 	unsigned int users;
-	struct nn_model *model;		/* NULL: the plan has one */
-	struct nn_attributes *attributes;	/* of extensions, or NULL; outlives the plan */
-	struct nn_plan *plan;		/* NULL until prepared */
-	struct kept_plan kept;		/* what the plan was made of, where it was kept */
+	struct nn_model *model;		/* NULL: it was loaded */
+	struct nn_attributes *attributes;	/* of extensions, or NULL; outlives `prepared` */
+	void *prepared;			/* the engine's; NULL until then */
+	struct kept_parts kept;		/* what it was loaded from, where that was kept */
 	struct mapping **pools;		/* NULL entries: could not be mapped */
 	uint32_t num_pools;
 	struct nn_pool *copies;		/* memory of our own in the place of pools */
@@ -29,6 +28,7 @@ struct loaded_model {
 };
 
 struct models {
+	const struct nna_engine *engine;
 	struct grants *grants;
 	struct cache_client *cache;
 	bool lazy;			/* models are compiled at their first execution */
@@ -36,7 +36,8 @@ struct models {
 	struct loaded_model *list;
 };
 
-bool models_init(struct models *models, struct grants *grants, struct cache_client *cache);
+bool models_init(struct models *models, const struct nna_engine *engine, struct grants *grants,
+		 struct cache_client *cache);
 
 /*
  * NNACCEL_DO_SUPPORTED: supported[i] for each of the num_operations operations
@@ -92,8 +93,8 @@ enum nn_status models_copy_wire(struct models *models, const struct command *com
 enum nn_status models_map_pools(struct models *models, const struct command *command,
 				bool need_all, struct loaded_model *loaded, struct nn_error *err);
 
-/* Takes over the attributes of a command, once plug-ins have checked them. */
-enum nn_status models_take_attributes(const struct command *command, struct loaded_model *loaded,
+/* Takes over the attributes of a command, once the engine has checked them. */
+enum nn_status models_take_attributes(struct models *models, const struct command *command, struct loaded_model *loaded,
 				      struct nn_error *err);
 
 /* Decodes a private copy of a wire form, with the command's pools mapped. */
@@ -101,10 +102,17 @@ enum nn_status models_decode(const struct command *command, const void *wire,
 			     struct loaded_model *loaded, struct nn_error *err);
 
 /* Extensions of a model: what is wrong with them is logged. */
-enum nn_status models_check(const struct nn_model *model, struct nn_error *err);
+enum nn_status models_check(const struct models *models, const struct nn_model *model,
+			    struct nn_error *err);
 
-/* Extensions of a plan that was loaded: NN_GENERAL_FAILURE where they are wrong. */
-enum nn_status models_check_saved(const struct nn_plan *plan, struct nn_error *err);
+/* Attributes of a preparation or an execution, by the engine. NULL is fine. */
+enum nn_status models_check_attributes(const struct models *models,
+				       const struct nn_attributes *attributes, bool is_execution,
+				       struct nn_error *err);
+
+/* What a model's executions take and give. */
+const struct nn_subgraph *models_signature(const struct models *models,
+					   const struct loaded_model *loaded);
 void models_add(struct models *models, struct loaded_model *loaded);
 void models_discard(struct models *models, struct loaded_model *loaded);
 
@@ -119,4 +127,4 @@ void models_forget(struct models *models, uint64_t number);
 enum nn_status mappings_check(struct mapping *const *mappings, uint32_t count,
 			      struct nn_error *err);
 
-#endif /* NN_ENGINE_MODELS_H */
+#endif /* NN_KIT_MODELS_H */

@@ -8,15 +8,14 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "engine/worker/buffers.h"
-#include "engine/worker/device.h"
-#include "engine/worker/plugin.h"
-#include "engine/worker/rows.h"
-#include "engine/worker/serve.h"
+#include "kit/buffers.h"
 #include "kit/clock.h"
 #include "kit/command.h"
+#include "kit/device.h"
 #include "kit/guard.h"
 #include "kit/log.h"
+#include "kit/rows.h"
+#include "kit/serve.h"
 #include "kit/worker.h"
 #include "model/attribute.h"
 
@@ -42,13 +41,14 @@ static void *answer_reserve(struct answer *answer, size_t count, size_t size)
 	return answer->payload;
 }
 
-static void do_query_device(const struct server *server, struct answer *answer)
+static void do_query_device(struct server *server, struct answer *answer)
 {
 	struct nn_device_info *info = answer_reserve(answer, 1, sizeof(*info));
 
 	if (!info)
 		return;
-	device_describe(info);
+	device_init(info);
+	server->engine->describe(server->engine, info);
 	info->model_cache_files = server->cache.socket >= 0;
 	info->data_cache_files = server->cache.socket >= 0;
 	answer->payload_size = sizeof(*info);
@@ -61,7 +61,7 @@ static void do_query(struct server *server, const struct command *command, struc
 		do_query_device(server, answer);
 		break;
 	case NNACCEL_QUERY_EXTENSIONS:
-		answer->payload = device_list_extensions(&answer->payload_size);
+		answer->payload = device_list_extensions(server->engine, &answer->payload_size);
 		if (!answer->payload)
 			answer->status = nn_fail(&answer->err, NN_OUT_OF_MEMORY, "out of memory");
 		break;
@@ -204,7 +204,8 @@ static enum nn_status job_begin(struct server *server, const struct command *com
 	}
 	status = nn_attributes_decode(command->attributes, head->attributes_size,
 				      &job->attributes, err);
-	return status ? status : plugin_check_attributes(job->attributes, true, err);
+	return status ? status : models_check_attributes(&server->models, job->attributes, true,
+							err);
 }
 
 static void job_end(struct server *server, const struct command *command, struct job *job)
@@ -262,8 +263,9 @@ static void end_rows(const struct command *command, struct job *job, bool done)
 				 done && i >= head->num_inputs, job->staged[i]);
 }
 
-static void answer_shapes(struct answer *answer, const struct command *command,
-			  const struct job *job, const struct nn_execution *execution)
+static void answer_shapes(struct server *server, struct answer *answer,
+			  const struct command *command, const struct job *job,
+			  const struct nn_execution *execution)
 {
 	/* As long as asked for: where an output is a buffer, sizes follow. */
 	struct nnaccel_shape *out = answer_reserve(answer, 1, command->head->max_payload);
@@ -280,10 +282,12 @@ static void answer_shapes(struct answer *answer, const struct command *command,
 	}
 	answer->payload_size = command->head->max_payload;
 	if (answer->payload_size > execution->num_outputs * sizeof(*out))
-		buffer_sizes(job->loaded, execution, (uint64_t *)(out + execution->num_outputs));
+		buffer_sizes(&server->models, job->loaded, execution,
+			     (uint64_t *)(out + execution->num_outputs));
 }
 
-static void job_run(const struct command *command, struct job *job, struct answer *answer)
+static void job_run(struct server *server, const struct command *command, struct job *job,
+		    struct answer *answer)
 {
 	const struct nnaccel_cmd *head = command->head;
 	struct nn_execution execution = {
@@ -302,10 +306,12 @@ static void job_run(const struct command *command, struct job *job, struct answe
 
 	answer->status = set_args(command, job, &answer->err);
 	if (!answer->status)
-		answer->status = buffer_check_inputs(job->loaded, command, &answer->err);
+		answer->status = buffer_check_inputs(&server->models, job->loaded, command,
+						      &answer->err);
 	start_ns = clock_ns();
 	if (!answer->status)
-		answer->status = nn_plan_execute(job->loaded->plan, &execution, &answer->err);
+		answer->status = server->engine->execute(server->engine, job->loaded->prepared,
+							 &execution, &answer->err);
 	end_rows(command, job, !answer->status);
 	if (head->flags & NNACCEL_EXECUTE_MEASURE)
 		answer->device_ns = clock_ns() - start_ns;
@@ -319,7 +325,7 @@ static void job_run(const struct command *command, struct job *job, struct answe
 		answer->status = memory_status;
 		answer->err = broken;
 	} else if (execution.shapes_known) {
-		answer_shapes(answer, command, job, &execution);
+		answer_shapes(server, answer, command, job, &execution);
 	}
 }
 
@@ -330,7 +336,7 @@ static void do_execute(struct server *server, const struct command *command,
 
 	answer->status = job_begin(server, command, &job, &answer->err);
 	if (!answer->status)
-		job_run(command, &job, answer);
+		job_run(server, command, &job, answer);
 	job_end(server, command, &job);
 }
 
@@ -464,12 +470,14 @@ static size_t serve_one(struct server *server, struct room *room, size_t size)
 	return next;
 }
 
-bool server_init(struct server *server, int session, bool cache_slots, int cache)
+bool server_init(struct server *server, const struct nna_engine *engine, int session,
+		 bool cache_slots, int cache)
 {
+	server->engine = engine;
 	server->session = session;
 	return grants_init(&server->grants, session) &&
 	       cache_client_init(&server->cache, cache) &&
-	       models_init(&server->models, &server->grants, &server->cache) &&
+	       models_init(&server->models, engine, &server->grants, &server->cache) &&
 	       bursts_init(&server->bursts, &server->grants, &server->models, cache_slots);
 }
 

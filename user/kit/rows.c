@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/worker/rows.h"
+#include "kit/rows.h"
 
 static char *plane_base(const struct mapping *mapping, uint32_t i)
 {

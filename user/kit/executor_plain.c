@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "engine/worker/executor.h"
+#include "kit/executor.h"
 
 static void put(struct executor *executor, uint32_t count, struct mapping **mappings)
 {
@@ -52,13 +52,14 @@ static const struct executor_ops plain_ops = {
 	.free = plain_free,
 };
 
-struct executor *executor_plain_create(struct grants *grants, struct loaded_model *loaded,
+struct executor *executor_plain_create(struct models *models, struct loaded_model *loaded,
 				       uint32_t burst)
 {
 	struct executor *executor = calloc(1, sizeof(*executor));
 
 	if (executor)
-		*executor = (struct executor){ .ops = &plain_ops, .grants = grants,
-					       .loaded = loaded, .burst = burst };
+		*executor = (struct executor){ .ops = &plain_ops, .models = models,
+					       .grants = models->grants, .loaded = loaded,
+					       .burst = burst };
 	return executor;
 }

@@ -10,11 +10,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "engine/worker/models.h"
-#include "engine/worker/plugin.h"
 #include "kit/digest.h"
 #include "kit/log.h"
-#include "ops/op.h"
+#include "kit/models.h"
 
 struct keep_work {
 	void *wire;
@@ -82,17 +80,16 @@ static enum nn_status make_key(const struct keep_work *work, const struct loaded
 /* ---- what was kept ---- */
 
 /* The plan of an entry; its model part is copied, hashed, and checked as any other. */
-static enum nn_status load_kept(const struct command *command, struct loaded_model *loaded,
-				struct nn_error *err)
+static enum nn_status load_kept(struct models *models, const struct command *command,
+				struct loaded_model *loaded, struct nn_error *err)
 {
-	const struct nn_plan_options options = {
+	const struct nna_engine_preparation how = {
 		.preference = command->head->preference,
 		.deadline_ns = command->head->deadline_ns,
 		.attributes = loaded->attributes,
 	};
-	const struct kept_plan *kept = &loaded->kept;
+	const struct kept_parts *kept = &loaded->kept;
 	uint8_t hash[DIGEST_SIZE];
-	enum nn_status status;
 	void *part = malloc(kept->model_size);
 
 	if (!part)
@@ -102,9 +99,8 @@ static enum nn_status load_kept(const struct command *command, struct loaded_mod
 		free(part);
 		return nn_fail(err, NN_GENERAL_FAILURE, "a kept plan is damaged");
 	}
-	status = nn_plan_adopt(part, kept->model_size, kept->base, kept->data_size, &options,
-			       &loaded->plan, err);
-	return status ? status : models_check_saved(loaded->plan, err);
+	return models->engine->load(models->engine, part, kept->model_size, kept->base,
+				    kept->data_size, &how, &loaded->prepared, err);
 }
 
 static enum nn_status prepare_from(struct models *models, const struct command *command,
@@ -116,11 +112,11 @@ static enum nn_status prepare_from(struct models *models, const struct command *
 	if (!loaded)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	loaded->number = command->head->model;
-	status = models_take_attributes(command, loaded, err);
+	status = models_take_attributes(models, command, loaded, err);
 	if (!status)
 		status = cache_client_get(models->cache, key, &loaded->kept, err);
 	if (!status) {
-		status = load_kept(command, loaded, err);
+		status = load_kept(models, command, loaded, err);
 		if (status == NN_GENERAL_FAILURE)
 			cache_client_drop(models->cache, key);
 	}
@@ -171,10 +167,11 @@ static enum nn_status copy_constants(const struct loaded_model *source, struct l
 }
 
 /* The model of the copy; it is compiled at once, for it is kept at once. */
-static enum nn_status compile_copy(const struct command *command, const struct keep_work *work,
-				   struct loaded_model *loaded, struct nn_error *err)
+static enum nn_status compile_copy(struct models *models, const struct command *command,
+				   const struct keep_work *work, struct loaded_model *loaded,
+				   struct nn_error *err)
 {
-	const struct nn_plan_options options = {
+	const struct nna_engine_preparation how = {
 		.preference = work->preference,
 		.deadline_ns = command->head->deadline_ns,
 		.attributes = loaded->attributes,
@@ -184,10 +181,9 @@ static enum nn_status compile_copy(const struct command *command, const struct k
 	status = nn_model_decode(work->wire, work->wire_size, loaded->copies, loaded->num_copies,
 				 &loaded->model, err);
 	if (!status)
-		status = models_check(loaded->model, err);
-	if (!status)
-		status = nn_ops_check_model(loaded->model, NULL, err);
-	return status ? status : nn_plan_create(loaded->model, &options, &loaded->plan, err);
+		status = models_check(models, loaded->model, err);
+	return status ? status : models->engine->prepare(models->engine, loaded->model, &how,
+							 &loaded->prepared, err);
 }
 
 static enum nn_status prepare_copy(struct models *models, const struct command *command,
@@ -200,11 +196,11 @@ static enum nn_status prepare_copy(struct models *models, const struct command *
 	if (!loaded)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	loaded->number = command->head->model;
-	status = models_take_attributes(command, loaded, err);
+	status = models_take_attributes(models, command, loaded, err);
 	if (!status)
 		status = copy_constants(source, loaded, err);
 	if (!status)
-		status = compile_copy(command, work, loaded, err);
+		status = compile_copy(models, command, work, loaded, err);
 	if (status) {
 		models_discard(models, loaded);
 		return status;
@@ -234,7 +230,7 @@ static enum nn_status load_source(struct models *models, const struct command *c
 	if (!status)
 		status = models_map_pools(models, command, true, source, err);
 	if (!status)
-		status = models_take_attributes(command, source, err);
+		status = models_take_attributes(models, command, source, err);
 	return status ? status : models_decode(command, work->wire, source, err);
 }
 
@@ -252,7 +248,7 @@ static enum nn_status prepare(struct models *models, const struct command *comma
 	status = load_source(models, command, work, source, err);
 	/* Another client of this user may have kept what this one may not have. */
 	if (!status)
-		status = models_check(source->model, err);
+		status = models_check(models, source->model, err);
 	if (!status)
 		status = make_key(work, source, key, err);
 	if (!status)
@@ -286,18 +282,19 @@ enum nn_status models_prepare_kept(struct models *models, const struct command *
 
 void models_keep(struct models *models, struct keep_work *work)
 {
-	struct nn_plan_image image = { .model = NULL };
+	const struct nna_engine *engine = models->engine;
+	struct nna_engine_image image = { .model = NULL };
 	uint8_t key[DIGEST_SIZE];
 	struct nn_error err = { "" };
 	enum nn_status status;
 
 	status = make_key(work, work->loaded, key, &err);
 	if (!status)
-		status = nn_plan_save(work->loaded->plan, &image, &err);
-	if (!status)
-		status = cache_client_keep(models->cache, key, &image, &err);
+		status = engine->save(engine, work->loaded->prepared, &image, &err);
+	if (!status && image.model)
+		status = cache_client_keep(models->cache, key, engine, &image, &err);
 	if (status)
 		log_debug("a plan is not kept: %s", err.message);
-	nn_plan_image_free(&image);
+	engine->end_save(engine, &image);
 	work_free(models, work);
 }

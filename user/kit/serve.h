@@ -2,15 +2,16 @@
 /*
  * Serving a session: fetches commands, has them done, commits the answers.
  */
-#ifndef NN_ENGINE_SERVE_H
-#define NN_ENGINE_SERVE_H
+#ifndef NN_KIT_SERVE_H
+#define NN_KIT_SERVE_H
 
-#include "engine/worker/bursts.h"
-#include "engine/worker/cache_client.h"
-#include "engine/worker/models.h"
+#include "kit/bursts.h"
+#include "kit/cache_client.h"
 #include "kit/grants.h"
+#include "kit/models.h"
 
 struct server {
+	const struct nna_engine *engine;
 	int session;
 	uint64_t features;	/* NNACCEL_FEATURE_*, of the module */
 	struct grants grants;
@@ -23,7 +24,8 @@ struct server {
  * cache_slots: bursts keep their memory mapped between executions. cache: the
  * socket to the keeper of the compilation cache, -1: there is none.
  */
-bool server_init(struct server *server, int session, bool cache_slots, int cache);
+bool server_init(struct server *server, const struct nna_engine *engine, int session,
+		 bool cache_slots, int cache);
 
 /* Binds the session to this address space; false, with a log line, where it cannot be. */
 bool server_attach(struct server *server);
@@ -34,4 +36,4 @@ bool server_attach(struct server *server);
  */
 __attribute__((noreturn)) void server_run(struct server *server);
 
-#endif /* NN_ENGINE_SERVE_H */
+#endif /* NN_KIT_SERVE_H */

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * The executor that keeps memory mapped: a slot is resolved at its first use
- * and found by its index from then on, until the client frees it.
+ * and found by its index from then on, until the client frees it. Where the engine has
+ * an executor of its own, it is told of the memory that comes and goes, and executes.
  */
 #include <stdlib.h>
 
-#include "engine/worker/executor.h"
+#include "kit/executor.h"
+#include "kit/log.h"
 
 /* Places that the table has at first. */
 #define FIRST_SIZE 16
@@ -17,22 +19,47 @@ struct place {
 
 struct caching {
 	struct executor base;
+	const struct nna_engine_burst *burst;	/* the engine's, or NULL */
+	void *own;			/* its executor */
 	pthread_mutex_t lock;		/* not held while a model runs */
 	struct place *places;		/* by NNACCEL_SLOT_INDEX() */
 	uint32_t size;
 	bool running;			/* mappings are in use: */
-	struct mapping **leaving;	/* these go afterwards */
+	struct place *leaving;		/* these go afterwards */
 	uint32_t num_leaving;
 	uint32_t max_leaving;
 };
 
+/* Under the lock, while nothing executes. */
+static void drop(struct caching *c, const struct place *place)
+{
+	if (!place->mapping)
+		return;
+	if (c->burst)
+		c->burst->remove(c->own, place->slot);
+	grants_put(c->base.grants, place->mapping);
+}
+
 /* Under the lock. */
-static void let_go(struct caching *c, struct mapping *mapping)
+static void let_go(struct caching *c, const struct place *place)
 {
 	if (c->running)
-		c->leaving[c->num_leaving++] = mapping;
+		c->leaving[c->num_leaving++] = *place;
 	else
-		grants_put(c->base.grants, mapping);
+		drop(c, place);
+}
+
+/* Under the lock. Tells the engine's executor of a slot's memory. */
+static enum nn_status tell(struct caching *c, const struct place *place, struct nn_error *err)
+{
+	const struct nna_engine_slot slot = {
+		.slot = place->slot,
+		.is_writable = place->mapping->prot & NNACCEL_PROT_WRITE,
+		.base = place->mapping->base,
+		.length = place->mapping->length,
+	};
+
+	return c->burst ? c->burst->add(c->own, &slot, err) : NN_OK;
 }
 
 /* Under the lock. Makes room for an index, and for all that the table holds to leave. */
@@ -40,7 +67,7 @@ static bool grow(struct caching *c, uint32_t index)
 {
 	uint32_t size = c->size ? c->size : FIRST_SIZE;
 	struct place *places;
-	struct mapping **leaving;
+	struct place *leaving;
 
 	while (size <= index)
 		size *= 2;
@@ -64,7 +91,7 @@ static enum nn_status add(struct caching *c, const struct nn_request *request, u
 			  struct nn_error *err)
 {
 	uint32_t slot = request->slots[i], index = NNACCEL_SLOT_INDEX(slot);
-	struct mapping *mapping;
+	struct place place = { .slot = slot };
 	enum nn_status status;
 
 	/* The memory of the one would go while it is in use. */
@@ -75,13 +102,18 @@ static enum nn_status add(struct caching *c, const struct nn_request *request, u
 				       slot);
 	if (index >= c->max_leaving && !grow(c, index))
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
-	status = executor_resolve(&c->base, slot, &mapping, err);
+	status = executor_resolve(&c->base, slot, &place.mapping, err);
 	if (status)
 		return status;
 	/* Another slot of this index is gone, and the message of it on its way. */
-	grants_put(c->base.grants, c->places[index].mapping);
-	c->places[index] = (struct place){ slot, mapping };
-	return NN_OK;
+	drop(c, &c->places[index]);
+	c->places[index].mapping = NULL;
+	status = tell(c, &place, err);
+	if (status)
+		grants_put(c->base.grants, place.mapping);
+	else
+		c->places[index] = place;
+	return status;
 }
 
 static bool holds(const struct caching *c, uint32_t slot)
@@ -104,6 +136,8 @@ static enum nn_status caching_get_memory(struct executor *executor,
 
 		if (!holds(c, slot))
 			status = add(c, request, i, err);
+		else if (c->burst && !c->burst->is_cached(c->own, slot))
+			status = tell(c, &c->places[NNACCEL_SLOT_INDEX(slot)], err);
 		if (!status)
 			mappings[i] = c->places[NNACCEL_SLOT_INDEX(slot)].mapping;
 	}
@@ -122,7 +156,7 @@ static void caching_put_memory(struct executor *executor, const struct nn_reques
 	pthread_mutex_lock(&c->lock);
 	c->running = false;
 	while (c->num_leaving)
-		grants_put(c->base.grants, c->leaving[--c->num_leaving]);
+		drop(c, &c->leaving[--c->num_leaving]);
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -134,7 +168,7 @@ static void caching_forget(struct executor *executor, uint32_t slot)
 	pthread_mutex_lock(&c->lock);
 	if (holds(c, slot)) {
 		place = &c->places[NNACCEL_SLOT_INDEX(slot)];
-		let_go(c, place->mapping);
+		let_go(c, place);
 		place->mapping = NULL;
 	}
 	pthread_mutex_unlock(&c->lock);
@@ -145,11 +179,21 @@ static void caching_free(struct executor *executor)
 	struct caching *c = (struct caching *)executor;
 
 	for (uint32_t i = 0; i < c->size; i++)
-		grants_put(c->base.grants, c->places[i].mapping);
+		drop(c, &c->places[i]);
+	if (c->burst)
+		c->burst->destroy(c->own);
 	pthread_mutex_destroy(&c->lock);
 	free(c->places);
 	free(c->leaving);
 	free(c);
+}
+
+static enum nn_status caching_execute(struct executor *executor, const uint32_t *slots,
+				      struct nn_execution *execution, struct nn_error *err)
+{
+	struct caching *c = (struct caching *)executor;
+
+	return c->burst->execute(c->own, slots, execution, err);
 }
 
 static const struct executor_ops caching_ops = {
@@ -159,15 +203,31 @@ static const struct executor_ops caching_ops = {
 	.free = caching_free,
 };
 
-struct executor *executor_caching_create(struct grants *grants, struct loaded_model *loaded,
+static const struct executor_ops own_ops = {
+	.get_memory = caching_get_memory,
+	.put_memory = caching_put_memory,
+	.forget = caching_forget,
+	.execute = caching_execute,
+	.free = caching_free,
+};
+
+struct executor *executor_caching_create(struct models *models, struct loaded_model *loaded,
 					 uint32_t burst)
 {
+	const struct nna_engine *engine = models->engine;
 	struct caching *c = calloc(1, sizeof(*c));
+	struct nn_error err = { "" };
 
 	if (!c)
 		return NULL;
-	c->base = (struct executor){ .ops = &caching_ops, .grants = grants, .loaded = loaded,
-				     .burst = burst };
+	if (engine->burst && engine->burst->create(engine, loaded->prepared, &c->own, &err)) {
+		log_error("a burst: the engine makes no executor: %s", err.message);
+		free(c);
+		return NULL;
+	}
+	c->burst = engine->burst;
+	c->base = (struct executor){ .ops = c->burst ? &own_ops : &caching_ops, .models = models,
+				     .grants = models->grants, .loaded = loaded, .burst = burst };
 	pthread_mutex_init(&c->lock, NULL);
 	return &c->base;
 }

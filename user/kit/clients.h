@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The clients of an engine that is made of the kit: each has a process of its own.
+ */
+#ifndef NN_KIT_CLIENTS_H
+#define NN_KIT_CLIENTS_H
+
+#include <nnaccel/engine.h>
+
+#include "kit/keeper.h"
+#include "kit/spawn.h"
+
+struct clients_options {
+	const char *device;
+	unsigned int max;		/* processes at a time */
+	struct spawner spawner;
+	struct keeper_options keeper;
+};
+
+/* Serves until SIGTERM or SIGINT. Returns the exit code; EXIT_FAILURE comes with a log line. */
+int clients_serve(const struct clients_options *options);
+
+#endif /* NN_KIT_CLIENTS_H */
