@@ -107,7 +107,7 @@ fuzzers	:= $(patsubst user/tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard user/tests/
 plugins	:= $(patsubst user/examples/extensions/%.c,$(BUILD)/extensions/%.so,$(wildcard user/examples/extensions/*.c))
 test_plugins := $(patsubst user/tests/plugins/%.c,$(BUILD)/tests/plugins/%.so,$(wildcard user/tests/plugins/*.c))
 
-.PHONY: all user module kmod tests examples selftests demo demo-camera check test test-all fuzz fuzzers conformance \
+.PHONY: all user module kmod tests examples selftests demo demo-camera demo-pci check test test-all fuzz fuzzers conformance \
 	storms test-clients check-kernel bench bench-onnxruntime retrain install modules_install clean help FORCE
 
 all: user module examples selftests
@@ -116,6 +116,7 @@ help:
 	@echo 'make                 everything: libraries, tools, engine, module (for $(KERNEL)), selftests'
 	@echo 'make demo            sets up, boots a VM with the module and shows a network running in it'
 	@echo 'make demo-camera     the same with a camera: frames go through a network without a copy'
+	@echo 'make demo-pci        a VM with a PCI device that an engine drives by VFIO'
 	@echo 'make check           builds and runs the quick tests, which need no VM: before each change'
 	@echo 'make test            sets up and runs the tests, in VMs where they need the module'
 	@echo 'make test-all        the same with what another day would run too'
@@ -280,7 +281,12 @@ retrain: $(trainer)
 	$< > $(BUILD)/weights.c
 	cmp $(BUILD)/weights.c user/tools/demo/weights.c || cp $(BUILD)/weights.c user/tools/demo
 
-examples: $(examples) $(plugins) $(BUILD)/examples/sample-engine
+# The engine of a PCI device.
+edu_engine := $(BUILD)/examples/edu-engine
+examples: $(examples) $(plugins) $(BUILD)/examples/sample-engine $(edu_engine)
+$(edu_engine): $(call objects,user/examples/edu-engine/*.c) $(call archive,model)
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ $(ldflags)
 # Recipes of several commands are shown as make shows others, and as little with -s.
 show	= $(if $(findstring s,$(firstword -$(MAKEFLAGS))),,set -x;)
 plugin_build = @mkdir -p $(@D); $(show) $(CC) -std=gnu11 $(warnings) $(CFLAGS) -fPIC \
@@ -312,7 +318,7 @@ $(BUILD)/examples/uring $(BUILD)/tests/hal_async_test $(BUILD)/tests/hal_dmabuf_
 
 # ---- unit tests: NAME_test.c is a program, the other files of user/tests are linked into each ----
 
-tests: $(tests) $(BUILD)/tests/storms $(plugins) $(test_plugins) $(BUILD)/tests/rebuilt/nnacceld \
+tests: $(tests) $(BUILD)/tests/storms $(BUILD)/tests/edu $(BUILD)/tests/edu_iommu $(plugins) $(test_plugins) $(BUILD)/tests/rebuilt/nnacceld \
 	$(plugged)
 test_link = @mkdir -p $(@D); $(show) \
 	$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ldflags) $(call rpath,/../lib) -L$(BUILD)/lib
@@ -358,6 +364,14 @@ $(BUILD)/tests/plan_alloc_test: private ldflags += $(patsubst %,-Wl$(comma)--wra
 	aligned_alloc free mmap munmap pthread_mutex_lock)
 $(BUILD)/tests/%_test: $(obj)/user/tests/%_test.o $(test_lib) $(libdemo) $(archives)
 	$(test_link) -lcmocka -lm -ldl
+
+# For a VM with the PCI device.
+$(obj)/user/tests/edu/edu.o: base += -Iselftests/lib -Ikernel/test
+$(BUILD)/tests/edu: $(obj)/user/tests/edu/edu.o $(obj)/user/tests/model_builder.o $(exporters) $(libhal) \
+		$(call archive,model)
+	$(test_link) -lnnaccel -lcmocka
+$(BUILD)/tests/edu_iommu: $(obj)/user/tests/edu/iommu.o $(obj)/user/examples/edu-engine/device.o
+	$(test_link) -lcmocka
 
 # What one user can do to others, as a table: for a VM.
 $(BUILD)/tests/storms: $(obj)/user/tests/storms/storms.o $(obj)/user/tests/model_builder.o $(libhal) \
@@ -424,6 +438,11 @@ demo-camera:
 	BUILD=$(BUILD) scripts/vm -- scripts/guest/camera
 	cp $(BUILD)/vm-out/demo-camera.png $(BUILD)/demo-camera.png
 	@echo 'The contact sheet is $(BUILD)/demo-camera.png.'
+
+demo-pci:
+	scripts/setup
+	$(MAKE) all
+	BUILD=$(BUILD) scripts/vm --edu --no-engine -- scripts/guest/edu demo
 
 check:
 	scripts/setup

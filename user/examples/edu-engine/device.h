@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * QEMU's PCI device for education, driven from user space by VFIO: its registers, its
+ * interrupt as an eventfd, and the memory that its DMA reaches through the IOMMU.
+ */
+#ifndef EDU_DEVICE_H
+#define EDU_DEVICE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The device has 28 address lines. */
+#define EDU_DMA_MASK 0x0fffffffull
+
+/* Memory that the device can reach; device.c's own. */
+struct edu_mapping;
+
+struct edu {
+	int container;
+	int group;
+	int device;
+	int irq;			/* eventfd */
+	uint64_t config;		/* offset of the configuration space in `device` */
+	volatile uint8_t *regs;
+	uint64_t regs_size;
+
+	pthread_mutex_t busy;		/* held by who uses the registers; protects what follows */
+	bool stopped;			/* reset after a hang; not known to be idle since */
+	uint64_t transfers;
+	uint64_t dma_bytes;
+	uint64_t factorials;
+	uint64_t interrupts;
+	uint64_t resets;
+
+	pthread_mutex_t map_lock;	/* protects the list */
+	struct edu_mapping *mappings;	/* by address */
+};
+
+enum edu_result {
+	EDU_DONE,
+	EDU_LATE,		/* the deadline passed; the device was stopped */
+	EDU_CANCELLED,		/* `cancel` hung up; the device was stopped */
+	EDU_FAILED,		/* a system call did */
+};
+
+/* Until when somebody waits for the device, and a file whose POLLHUP ends that too. */
+struct edu_limit {
+	uint64_t deadline_ns;		/* CLOCK_MONOTONIC */
+	int cancel;			/* -1: none */
+};
+
+uint64_t edu_now_ns(void);
+
+/*
+ * Takes the device at a PCI address ("0000:01:00.0"; NULL: the first) from its driver, gives it
+ * to vfio-pci and opens it. Says what went wrong on stderr.
+ */
+bool edu_open(struct edu *edu, const char *address);
+
+/*
+ * Gives the device up. DMA that is under way reaches no memory any more: the kernel ends bus
+ * mastering and the mappings.
+ */
+void edu_close(struct edu *edu);
+
+/*
+ * Lets the device's DMA read, and where `writable` write, memory of this process: whole pages,
+ * pinned until edu_unmap(). False and errno: ENOSPC: no room below the device's DMA mask; EFAULT:
+ * memory that is not there (a file that became shorter) or cannot be pinned.
+ */
+bool edu_map(struct edu *edu, void *memory, uint64_t size, bool writable, uint64_t *iova);
+void edu_unmap(struct edu *edu, uint64_t iova);
+
+/*
+ * Both wait for their turn and for the device's interrupts. When they fail, the device has been
+ * stopped: it does not access memory for this call any more when they return.
+ */
+enum edu_result edu_copy(struct edu *edu, uint64_t to, uint64_t from, uint64_t size,
+			 const struct edu_limit *limit);
+enum edu_result edu_factorial(struct edu *edu, uint32_t n, uint32_t *result,
+			      const struct edu_limit *limit);
+
+/* Bus mastering, which edu_open() turns on: without it no DMA leaves the device. */
+bool edu_set_master(struct edu *edu, bool on);
+
+#endif /* EDU_DEVICE_H */

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Models of the extension: operations that each take a model's input to one of its outputs.
+ */
+#ifndef EDU_MODEL_H
+#define EDU_MODEL_H
+
+#include <nnaccel/model.h>
+
+struct edu_step {
+	uint16_t operation;		/* EDU_FACTORIAL, EDU_COPY */
+	uint32_t input;			/* which of the model's inputs, and of its outputs */
+	uint32_t output;
+	struct nn_operand operand;	/* type and shape of both */
+};
+
+struct edu_model {
+	uint64_t number;
+	struct edu_model *next;
+	uint32_t num_inputs;
+	uint32_t num_outputs;
+	uint32_t num_steps;
+	struct edu_step steps[];
+};
+
+/* Which operations of a decoded model's main subgraph the device has. */
+void edu_model_supported(const struct nn_model *model, bool *supported);
+
+/* NN_INVALID_ARGUMENT: an operation is not supported. The model is one allocation. */
+enum nn_status edu_model_make(const struct nn_model *from, struct edu_model **model,
+			      struct nn_error *err);
+
+#endif /* EDU_MODEL_H */

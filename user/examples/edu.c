@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An application of the engine of QEMU's PCI device for education: factorials, a picture that
+ * the device moves, and a command that it does not finish in time. See
+ * Documentation/hardware.rst.
+ */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <android/NeuralNetworks.h>
+#include <android/NeuralNetworksExtensions.h>
+
+#include "edu-engine/edu.h"
+
+#define NUMBERS		13
+#define WIDTH		96
+#define HEIGHT		96
+#define PICTURE		(WIDTH * HEIGHT)
+#define NEVER		UINT32_MAX	/* its factorial takes the device seconds */
+#define TIMEOUT_NS	300000000u
+
+static void must(int result, const char *what)
+{
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		return;
+	/* The library has written why. */
+	fprintf(stderr, "edu: cannot %s (%d)\n", what, result);
+	exit(EXIT_FAILURE);
+}
+
+static void check(int is_true, const char *what)
+{
+	if (is_true)
+		return;
+	fprintf(stderr, "edu: %s\n", what);
+	exit(EXIT_FAILURE);
+}
+
+/* Lists the devices; the one that has the extension. */
+static const ANeuralNetworksDevice *find_device(void)
+{
+	ANeuralNetworksDevice *device, *found = NULL;
+	uint32_t count = 0;
+
+	must(ANeuralNetworks_getDeviceCount(&count), "count devices");
+	for (uint32_t i = 0; i < count; i++) {
+		const char *name, *version;
+		bool has_it;
+
+		must(ANeuralNetworks_getDevice(i, &device), "get a device");
+		must(ANeuralNetworksDevice_getName(device, &name), "get a name");
+		must(ANeuralNetworksDevice_getVersion(device, &version), "get a version");
+		must(ANeuralNetworksDevice_getExtensionSupport(device, EDU_NAME, &has_it),
+		     "ask for an extension");
+		printf("device %s, version %s%s\n", name, version,
+		       has_it ? ", extension " EDU_NAME : "");
+		if (has_it)
+			found = device;
+	}
+	check(found != NULL, "no device has the extension " EDU_NAME);
+	return found;
+}
+
+/* A model of one operation of the extension, compiled for the device. */
+static ANeuralNetworksCompilation *compile(const ANeuralNetworksDevice *device, uint16_t code,
+					   int32_t type, uint32_t count)
+{
+	const ANeuralNetworksOperandType operand = {
+		.type = type,
+		.dimensionCount = 1,
+		.dimensions = &count,
+		.scale = type == ANEURALNETWORKS_TENSOR_QUANT8_ASYMM ? 1.0f : 0.0f,
+	};
+	const uint32_t in = 0, out = 1;
+	ANeuralNetworksCompilation *compilation;
+	ANeuralNetworksOperationType operation;
+	ANeuralNetworksModel *model;
+
+	must(ANeuralNetworksModel_create(&model), "create a model");
+	must(ANeuralNetworksModel_addOperand(model, &operand), "add the input");
+	must(ANeuralNetworksModel_addOperand(model, &operand), "add the output");
+	must(ANeuralNetworksModel_getExtensionOperationType(model, EDU_NAME, code, &operation),
+	     "get the operation");
+	must(ANeuralNetworksModel_addOperation(model, operation, 1, &in, 1, &out),
+	     "add the operation");
+	must(ANeuralNetworksModel_identifyInputsAndOutputs(model, 1, &in, 1, &out),
+	     "name input and output");
+	must(ANeuralNetworksModel_finish(model), "finish the model");
+	must(ANeuralNetworksCompilation_createForDevices(model, &device, 1, &compilation),
+	     "create a compilation");
+	must(ANeuralNetworksCompilation_finish(compilation), "compile the model");
+	ANeuralNetworksModel_free(model);
+	return compilation;
+}
+
+/* Computes factorials; with a time limit where that is not 0. */
+static int factorials(const ANeuralNetworksCompilation *compilation, const uint32_t *numbers,
+		      uint32_t *values, size_t size, uint64_t timeout_ns)
+{
+	ANeuralNetworksExecution *execution;
+	int result;
+
+	must(ANeuralNetworksExecution_create((ANeuralNetworksCompilation *)compilation,
+					     &execution), "create an execution");
+	must(ANeuralNetworksExecution_setInput(execution, 0, NULL, numbers, size), "set the input");
+	must(ANeuralNetworksExecution_setOutput(execution, 0, NULL, values, size),
+	     "set the output");
+	if (timeout_ns)
+		must(ANeuralNetworksExecution_setTimeout(execution, timeout_ns), "set a limit");
+	result = ANeuralNetworksExecution_compute(execution);
+	ANeuralNetworksExecution_free(execution);
+	return result;
+}
+
+static void count(const ANeuralNetworksDevice *device)
+{
+	ANeuralNetworksCompilation *compilation =
+		compile(device, EDU_FACTORIAL, ANEURALNETWORKS_TENSOR_INT32, NUMBERS);
+	uint32_t numbers[NUMBERS], values[NUMBERS], expected = 1;
+
+	for (uint32_t i = 0; i < NUMBERS; i++)
+		numbers[i] = i;
+	must(factorials(compilation, numbers, values, sizeof(numbers), 0), "compute factorials");
+	for (uint32_t i = 0; i < NUMBERS; i++) {
+		expected *= i ? i : 1;
+		printf("%u! = %" PRIu32 "\n", i, values[i]);
+		check(values[i] == expected, "that is wrong");
+	}
+	ANeuralNetworksCompilation_free(compilation);
+}
+
+/* A file of memory with a picture's room, mapped, and as the NNAPI has it. */
+static uint8_t *make_memory(ANeuralNetworksMemory **memory)
+{
+	int fd = memfd_create("picture", MFD_CLOEXEC);
+	uint8_t *at = MAP_FAILED;
+
+	if (fd >= 0 && !ftruncate(fd, PICTURE))
+		at = mmap(NULL, PICTURE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	check(at != MAP_FAILED, "no memory");
+	must(ANeuralNetworksMemory_createFromFd(PICTURE, PROT_READ | PROT_WRITE, fd, 0, memory),
+	     "make memory");
+	close(fd);
+	return at;
+}
+
+/* A disc with a shadow. */
+static void draw(uint8_t *picture)
+{
+	for (int y = 0; y < HEIGHT; y++) {
+		for (int x = 0; x < WIDTH; x++) {
+			int dx = x - WIDTH / 2, dy = y - HEIGHT / 2;
+			int inside = dx * dx + dy * dy < WIDTH * WIDTH / 6;
+
+			picture[y * WIDTH + x] = (uint8_t)(inside ? 128 + dx + dy : 16);
+		}
+	}
+}
+
+static void show(const uint8_t *picture)
+{
+	static const char shades[] = " .:-=+*#%@";
+
+	for (int y = 0; y < HEIGHT; y += 6) {
+		for (int x = 0; x < WIDTH; x += 3)
+			putchar(shades[picture[y * WIDTH + x] * 10 / 256]);
+		putchar('\n');
+	}
+}
+
+static void move_picture(const ANeuralNetworksDevice *device)
+{
+	ANeuralNetworksCompilation *compilation =
+		compile(device, EDU_COPY, ANEURALNETWORKS_TENSOR_QUANT8_ASYMM, PICTURE);
+	ANeuralNetworksMemory *in, *out;
+	ANeuralNetworksExecution *execution;
+	uint8_t *from = make_memory(&in), *to = make_memory(&out);
+
+	draw(from);
+	must(ANeuralNetworksExecution_create(compilation, &execution), "create an execution");
+	must(ANeuralNetworksExecution_setInputFromMemory(execution, 0, NULL, in, 0, PICTURE),
+	     "set the input");
+	must(ANeuralNetworksExecution_setOutputFromMemory(execution, 0, NULL, out, 0, PICTURE),
+	     "set the output");
+	must(ANeuralNetworksExecution_compute(execution), "move the picture");
+	show(to);
+	check(!memcmp(from, to, PICTURE), "the picture is another one");
+	printf("a picture of %d bytes was moved by the device\n", PICTURE);
+	ANeuralNetworksExecution_free(execution);
+	ANeuralNetworksCompilation_free(compilation);
+	ANeuralNetworksMemory_free(in);
+	ANeuralNetworksMemory_free(out);
+	munmap(from, PICTURE);
+	munmap(to, PICTURE);
+}
+
+static void hang(const ANeuralNetworksDevice *device)
+{
+	ANeuralNetworksCompilation *compilation =
+		compile(device, EDU_FACTORIAL, ANEURALNETWORKS_TENSOR_INT32, 1);
+	uint32_t number = NEVER, value = 0;
+	int result = factorials(compilation, &number, &value, sizeof(number), TIMEOUT_NS);
+
+	check(result == ANEURALNETWORKS_MISSED_DEADLINE_TRANSIENT, "no deadline was missed");
+	printf("a command that the device did not finish in time ended with MISSED_DEADLINE\n");
+	number = 5;
+	must(factorials(compilation, &number, &value, sizeof(number), 0), "compute after that");
+	check(value == 120, "5! is wrong after a reset");
+	printf("after the reset: 5! = %" PRIu32 "\n", value);
+	ANeuralNetworksCompilation_free(compilation);
+}
+
+int main(void)
+{
+	const ANeuralNetworksDevice *device = find_device();
+
+	count(device);
+	move_picture(device);
+	hang(device);
+	return 0;
+}
