@@ -380,9 +380,9 @@ static uint32_t any(uint32_t below)
 static void random_tensor(struct world *w)
 {
 	static const int types[] = { TFL_FLOAT32, TFL_FLOAT32, TFL_INT32, TFL_UINT8, TFL_INT8,
-				     TFL_BOOL, TFL_INT64, TFL_FLOAT16 };
+				     TFL_BOOL, TFL_INT64, TFL_FLOAT16, TFL_INT16 };
 	static const int sizes[] = { 1, 2, 3, 4, 4, 2, 1, 0, -1, 1 << 30 };
-	int rank = (int)any(6), dims[6], type = types[any(8)], i;
+	int rank = (int)any(6), dims[6], type = types[any(9)], i;
 	struct tfl_tensor *t;
 
 	for (i = 0; i < rank; i++)

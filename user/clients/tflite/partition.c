@@ -35,6 +35,41 @@ static void refuse(struct choice *c, struct candidate *n, const char *why)
 		     name ? name : "an unknown operation", why);
 }
 
+static bool exist(const struct choice *c, const struct tfl_ints *tensors, int least)
+{
+	for (int i = 0; tensors && i < tensors->size; i++)
+		if (tensors->data[i] < least || (tensors->data[i] >= 0 &&
+						 (size_t)tensors->data[i] >= c->context->num_tensors))
+			return false;
+	return true;
+}
+
+/*
+ * TensorFlow Lite divides a graph without looking whether its tensors exist, and whether each is
+ * written once, before it is read. A graph in which they are not is left as it is.
+ */
+static bool is_sound(struct choice *c)
+{
+	bool *used = calloc(c->context->num_tensors + 1, sizeof(used[0]));
+	bool sound = used;
+
+	for (int i = 0; i < c->count && sound; i++) {
+		const struct tfl_ints *in = c->nodes[i].node->inputs;
+		const struct tfl_ints *out = c->nodes[i].node->outputs;
+
+		sound = exist(c, in, TFL_NO_TENSOR) && exist(c, out, 0);
+		for (int k = 0; sound && in && k < in->size; k++)
+			if (in->data[k] != TFL_NO_TENSOR)
+				used[in->data[k]] = true;
+		for (int k = 0; sound && out && k < out->size; k++) {
+			sound = !used[out->data[k]];
+			used[out->data[k]] = true;
+		}
+	}
+	free(used);
+	return sound;
+}
+
 static bool read_plan(struct choice *c)
 {
 	struct tfl_registration *registration;
@@ -403,7 +438,13 @@ int partition_graph(struct tfl_context *context, struct tfl_delegate *delegate)
 	struct choice c = { .context = context, .delegate = delegate->data };
 	int status = TFL_ERROR, partitions;
 
-	if (read_plan(&c) && check_each(&c) && check_devices(&c)) {
+	bool read = read_plan(&c);
+
+	if (read && !is_sound(&c)) {
+		delegate_say(c.delegate, 1, "the graph is left to TensorFlow Lite: a tensor does not "
+			     "exist, or is written twice, or after it is read");
+		status = TFL_OK;
+	} else if (read && check_each(&c) && check_devices(&c)) {
 		leave_constants(&c);
 		if (choose_partitions(&c, &partitions))
 			status = replace(&c, partitions);

@@ -4,6 +4,8 @@ models that are wrong: TAP.
 
 usage: behaviour.py LIBTENSORFLOW_LITE LIBNNACCEL_TFLITE DEVICE BUILTINS
 """
+import ctypes
+import mmap
 import os
 import random
 import re
@@ -386,6 +388,130 @@ def test_wrong_models(w):
                 pass
             ours.close()
             delegate.close()
+
+
+def outcome(w, path, size, with_plugin):
+    """What becomes of a model file, in a child: its exit status, of a signal below 0."""
+    child = os.fork()
+    if child:
+        status = os.waitpid(child, 0)[1]
+        return os.waitstatus_to_exitcode(status)
+    try:
+        signal.alarm(20)
+        delegates = [w.delegate(verbosity=1).handle] if with_plugin else []
+        ours = runtime.Interpreter(w.tflite, path, delegates)
+        ours.allocate()
+        ours.run(floats(size))
+        os._exit(0)
+    except RuntimeError:
+        os._exit(1)
+    finally:
+        os._exit(2)
+
+
+def damaged(data):
+    """The file cut off, and with bytes, words and offsets that are something else."""
+    for length in (0, 1, 4, 8, 40, 300, len(data) // 2, len(data) - 1000,
+                   len(data) - 100):
+        yield f"cut off at {length}", data[:length]
+    # What describes the graph is not in the weights: places that are not random.
+    at = [i for i in range(0, len(data) - 4, 4) if struct.unpack_from("i", data, i)[0] in
+          range(-70000, 70000)]
+    for _ in range(150):
+        place = random.choice(at)
+        word = random.choice((0, -1, 1, 2, 7, 255, 65536, 2 ** 31 - 1, -2 ** 31, 2 ** 30))
+        yield f"{word} at {place}", data[:place] + struct.pack("i", word) + data[place + 4:]
+
+
+def test_damaged_files(w):
+    """What TensorFlow Lite itself bears, it bears with the plug-in."""
+    m = model.Model(w.operators)
+    x = m.input([1, 8, 8, 3])
+    y = m.op("RELU", [conv(m, x, 8, 3, 8)], [m.tensor([1, 8, 8, 8])])
+    y = m.op("RESHAPE", [y, cases.ints(m, [8, 64])], [m.tensor([8, 64])])
+    y = m.op("STRIDED_SLICE", [y] + [cases.ints(m, v) for v in ([0, 1], [8, 60], [1, 2])],
+             [m.tensor([8, 30])], 0, 0, 0, 0, 0)
+    y = m.op("MEAN", [y, cases.ints(m, [1])], [m.tensor([8, 1])], True)
+    data = m.finish(m.op("SOFTMAX", [y], [m.tensor([8, 1])], 1.0))
+    worse, counts = [], {}
+    with tempfile.TemporaryDirectory() as folder, runtime.Stderr():
+        path = os.path.join(folder, "model.tflite")
+        for name, content in damaged(data):
+            with open(path, "wb") as file:
+                file.write(content)
+            got = outcome(w, path, 192, True)
+            counts[got] = counts.get(got, 0) + 1
+            if got < 0 and outcome(w, path, 192, False) >= 0:
+                worse.append(f"{name}: signal {-got}")
+            assert got == 1 or not name.startswith("cut off"), name
+    assert not worse, worse
+    assert counts.get(0, 0) > 10 and counts.get(1, 0) > 10, counts
+
+
+def exported(w, size):
+    """A dma-buf of the module's memory, as another program would get it."""
+    lib = ctypes.CDLL(os.path.join(os.path.dirname(w.plugin), "libnnaccel.so"))
+    device, memory, fd = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
+    assert not lib.nna_device_open(None, ctypes.byref(device), None)
+    assert not lib.nna_memory_alloc(device, ctypes.c_uint64(size), ctypes.byref(memory), None)
+    assert not lib.nna_memory_export(memory, ctypes.byref(fd), None)
+    lib.nna_memory_free(memory)
+    lib.nna_device_close(device)
+    return fd.value
+
+
+def test_buffer_handles(w):
+    """Input, output and what goes between two partitions are in buffers: memfds, and dma-bufs of
+    the module's. TensorFlow Lite's own COS between them reads by CopyFromBufferHandle."""
+    data = network(w.operators, "COS")
+    makers = [lambda size: os.memfd_create("tensor")]
+    if w.device == "nnaccel":
+        makers.append(lambda size: exported(w, size))
+    for make in makers:
+        plain, ours, delegate, said = w.both(data)
+        assert nodes(said) == (2, 3, 2), said
+        image, maps = floats(192), {}
+        # Tensors: 0 is the input, 3 and 4 are before and after COS, 7 is the output.
+        for tensor, size in ((0, 768), (3, 2048), (7, 1024)):
+            fd = make(4096)
+            if make is makers[0]:
+                os.truncate(fd, 4096)
+            maps[tensor] = mmap.mmap(fd, 4096)
+            handle = delegate.add_buffer(fd, size)
+            assert handle >= 0, os.strerror(-handle)
+            ours.set_buffer_handle(tensor, delegate, handle)
+            os.close(fd)
+        for turn in range(3):
+            image = floats(192)
+            expected = plain.run(image)[0]
+            maps[0][:768] = image
+            ours.invoke()
+            assert near(ours.get(0), expected), turn
+            assert near(maps[7][:1024], expected), turn
+            assert any(maps[3][:2048])
+        for m in maps.values():
+            m.close()
+        ours.close()
+        delegate.close()
+        plain.close()
+
+
+def test_graphs_that_go_in_circles(w):
+    """A node that writes an input that was read, a tensor that two nodes write."""
+    for circle in (True, False):
+        m = model.Model(w.operators)
+        x = m.input([2, 3])
+        y = m.tensor([2, 3])
+        m.op("EXP", [x], [y])
+        m.op("EXP", [y], [x if circle else y])
+        with runtime.Stderr() as said:
+            delegate = w.delegate(verbosity=1)
+            try:
+                runtime.Interpreter(w.tflite, m.finish(y), [delegate.handle]).close()
+            except RuntimeError:
+                pass
+            delegate.close()
+        assert "written twice" in said.text or "nnaccel" not in said.text, said.text
 
 
 def test_tensors_that_do_not_exist(w):

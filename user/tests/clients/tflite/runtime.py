@@ -12,7 +12,8 @@ class Tflite:
     def __init__(self, path):
         self.lib = ctypes.CDLL(path)
         pointers = ("ModelCreate ModelCreateFromFile InterpreterOptionsCreate "
-                    "InterpreterCreate InterpreterGetInputTensor InterpreterGetOutputTensor TensorData")
+                    "InterpreterCreate InterpreterGetInputTensor InterpreterGetOutputTensor "
+                    "InterpreterGetTensor TensorData")
         for name in pointers.split():
             getattr(self.lib, "TfLite" + name).restype = c_void_p
         self.lib.TfLiteTensorByteSize.restype = c_size_t
@@ -39,6 +40,10 @@ class Delegate:
 
     def close(self):
         self.lib.tflite_plugin_destroy_delegate(c_void_p(self.handle))
+
+    def add_buffer(self, fd, size, offset=0):
+        return self.lib.nnaccel_tflite_add_buffer(c_void_p(self.handle), fd, c_size_t(size),
+                                                  c_size_t(offset))
 
 
 class Interpreter:
@@ -95,6 +100,13 @@ class Interpreter:
             self.set(i, data)
         self.invoke()
         return [self.get(i) for i in range(self.outputs)]
+
+    def set_buffer_handle(self, index, delegate, handle):
+        """What Interpreter::SetBufferHandle() does: the C interface has no such function. The
+        places in struct TfLiteTensor are those that abi_test.c compares."""
+        tensor = self.t.InterpreterGetTensor(c_void_p(self.handle), index)
+        c_void_p.from_address(tensor + 64).value = delegate.handle
+        c_int.from_address(tensor + 72).value = handle
 
     def reset(self):
         check(self.t.InterpreterResetVariableTensors(c_void_p(self.handle)))
