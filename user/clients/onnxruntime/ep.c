@@ -213,17 +213,15 @@ static OrtStatus *choose_devices(struct ep *ep, uint32_t count, const char *cons
 static OrtStatus *read_options(struct ep *ep, const OrtSessionOptions *session)
 {
 	OrtKeyValuePairs *entries;
+	char wrong[OPTIONS_ERROR_SIZE];
 	OrtStatus *status;
-	char *wrong;
 
 	status = ep->ort->GetSessionOptionsConfigEntries(session, &entries);
 	if (status)
 		return status;
-	wrong = options_read(&ep->options, ep->ort, entries, ep->name);
+	if (!options_read(&ep->options, ep->ort, entries, ep->name, wrong))
+		status = failed(ep->ort, ORT_CODE_INVALID_ARGUMENT, "%s; see " OPTION_HELP, wrong);
 	ep->ort->ReleaseKeyValuePairs(entries);
-	if (wrong)
-		status = failed(ep->ort, ORT_CODE_INVALID_ARGUMENT, "%s", wrong);
-	free(wrong);
 	return status;
 }
 

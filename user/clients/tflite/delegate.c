@@ -12,6 +12,8 @@
 #include "clients/tflite/partition.h"
 #include <nnaccel/tflite.h>
 
+#define MIN_WORK 4096		/* of a partition that is not the whole graph */
+
 void delegate_say(const struct delegate *delegate, uint32_t level, const char *format, ...)
 {
 	char line[400];
@@ -213,6 +215,18 @@ static void free_buffer(struct tfl_context *context, struct tfl_delegate *base, 
 
 /* ---- Life ---- */
 
+static bool read_options(struct options *options, char **names, char **values, size_t count,
+			 char error[OPTIONS_ERROR_SIZE])
+{
+	options_init(options);
+	options->min_work = MIN_WORK;
+	for (size_t i = 0; i < count; i++)
+		if (!options_set(options, names && names[i] ? names[i] : "",
+				 values && values[i] ? values[i] : "", error))
+			return false;
+	return true;
+}
+
 struct delegate *delegate_create(char **names, char **values, size_t count,
 				 char error[OPTIONS_ERROR_SIZE])
 {
@@ -223,7 +237,7 @@ struct delegate *delegate_create(char **names, char **values, size_t count,
 		return NULL;
 	}
 	pthread_mutex_init(&d->lock, NULL);
-	if (!options_read(&d->options, names, values, count, error) ||
+	if (!read_options(&d->options, names, values, count, error) ||
 	    !choose_devices(d, error)) {
 		delegate_destroy(d);
 		return NULL;

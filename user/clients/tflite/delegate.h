@@ -11,8 +11,8 @@
 
 #include <android/NeuralNetworks.h>
 
+#include "clients/options.h"
 #include "clients/tflite/abi.h"
-#include "clients/tflite/options.h"
 
 struct buffer {
 	ANeuralNetworksMemory *memory;	/* NULL: the handle is free */

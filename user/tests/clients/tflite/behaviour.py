@@ -92,6 +92,8 @@ def test_options_are_errors_by_name(w):
     assert "option priority" in w.refusal(priority="urgent")
     assert "option verbosity" in w.refusal(verbosity="-1")
     assert "option max_partitions" in w.refusal(max_partitions="2x")
+    assert "option min_work" in w.refusal(min_work=2 ** 31)
+    assert 'no option "max_shapes"' in w.refusal(max_shapes=1)
     assert 'no device "abacus"' in w.refusal(device="abacus")
     assert "nnapi-reference" in w.refusal(device="nnapi-reference", disallow_cpu=1)
 
@@ -102,7 +104,8 @@ def test_options_are_taken(w):
     plain = None
     for options in ({"preference": "low_power"}, {"preference": "sustained_speed"},
                     {"priority": "low"}, {"execution_priority": "high"}, {"burst": 0},
-                    {"allow_fp16": "true"}, {"model_token": "m"}, {"max_partitions": 3}):
+                    {"allow_fp16": "true"}, {"burst": "Off"}, {"priority": "HIGH"},
+                    {"min_work": 2 ** 31 - 1}, {"model_token": "m"}, {"max_partitions": 3}):
         plain, ours, delegate, said = w.both(data, **options)
         assert nodes(said) == (2, 2, 1), said
         assert near(plain.run(image)[0], ours.run(image)[0]) or "allow_fp16" in options

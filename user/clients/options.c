@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "clients/tflite/options.h"
+#include "clients/options.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -31,6 +31,7 @@ static const struct choice priorities[] = {
 };
 
 #define AT(member) offsetof(struct options, member)
+#define NUMBERS "a number up to 2147483647"
 
 /* The second names are those of TensorFlow Lite's own NNAPI delegate in its tools. */
 static const struct rule {
@@ -39,18 +40,23 @@ static const struct rule {
 	enum kind kind;
 	size_t at;
 	const struct choice *choices;
+	const char *takes;
 } rules[] = {
-	{ "device", "accelerator_name", TEXT, AT(device), NULL },
-	{ "cache_dir", "cache_directory", TEXT, AT(cache_dir), NULL },
-	{ "cache_token", "model_token", TEXT, AT(cache_token), NULL },
-	{ "preference", "execution_preference", CHOICE, AT(preference), preferences },
-	{ "priority", "execution_priority", CHOICE, AT(priority), priorities },
-	{ "allow_fp16", "allow_fp16_precision_for_fp32", FLAG, AT(allow_fp16), NULL },
-	{ "burst", "use_burst_mode", FLAG, AT(burst), NULL },
-	{ "disallow_cpu", "disallow_nnapi_cpu", FLAG, AT(disallow_cpu), NULL },
-	{ "max_partitions", "max_number_delegated_partitions", NUMBER, AT(max_partitions), NULL },
-	{ "min_work", NULL, NUMBER, AT(min_work), NULL },
-	{ "verbosity", NULL, NUMBER, AT(verbosity), NULL },
+	{ "device", "accelerator_name", TEXT, AT(device), NULL, "the name of a device" },
+	{ "cache_dir", "cache_directory", TEXT, AT(cache_dir), NULL, "a folder" },
+	{ "cache_token", "model_token", TEXT, AT(cache_token), NULL, "a text" },
+	{ "preference", "execution_preference", CHOICE, AT(preference), preferences,
+	  "low_power, fast_single_answer or sustained_speed" },
+	{ "priority", "execution_priority", CHOICE, AT(priority), priorities,
+	  "low, medium or high" },
+	{ "allow_fp16", "allow_fp16_precision_for_fp32", FLAG, AT(allow_fp16), NULL, "0 or 1" },
+	{ "burst", "use_burst_mode", FLAG, AT(burst), NULL, "0 or 1" },
+	{ "disallow_cpu", "disallow_nnapi_cpu", FLAG, AT(disallow_cpu), NULL, "0 or 1" },
+	{ "max_partitions", "max_number_delegated_partitions", NUMBER, AT(max_partitions), NULL,
+	  NUMBERS },
+	{ "min_work", NULL, NUMBER, AT(min_work), NULL, NUMBERS },
+	{ "max_shapes", NULL, NUMBER, AT(max_shapes), NULL, NUMBERS ", and at least 1" },
+	{ "verbosity", NULL, NUMBER, AT(verbosity), NULL, NUMBERS },
 };
 
 static bool read_flag(const char *text, bool *flag)
@@ -68,15 +74,17 @@ static bool read_flag(const char *text, bool *flag)
 	return false;
 }
 
-static bool read_number(const char *text, uint32_t *number)
+static bool read_number(const char *text, uint32_t least, uint32_t *number)
 {
 	unsigned long value;
 	char *end;
 
 	errno = 0;
 	value = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || errno || value > INT32_MAX || value < least)
+		return false;
 	*number = (uint32_t)value;
-	return *text >= '0' && *text <= '9' && !*end && !errno && value < UINT32_MAX;
+	return true;
 }
 
 static bool read_choice(const char *text, const struct choice *choices, int32_t *value)
@@ -99,7 +107,6 @@ static bool read_text(const char *text, char **to)
 static bool set(struct options *options, const struct rule *rule, const char *text)
 {
 	void *to = (char *)options + rule->at;
-	uint32_t number;
 
 	switch (rule->kind) {
 	case TEXT:
@@ -109,61 +116,43 @@ static bool set(struct options *options, const struct rule *rule, const char *te
 	case CHOICE:
 		return read_choice(text, rule->choices, to);
 	case NUMBER:
-		if (!read_number(text, &number))
-			return false;
-		*(uint32_t *)to = number;
-		return true;
+		return read_number(text, rule->at == AT(max_shapes), to);
 	}
 	return false;
 }
 
-static const struct rule *find(const char *name)
+static const struct rule *find(const struct options *options, const char *name)
 {
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		if (!strcmp(name, rules[i].name) ||
 		    (rules[i].other && !strcmp(name, rules[i].other)))
-			return &rules[i];
+			return rules[i].at == AT(max_shapes) && !options->max_shapes ? NULL :
+			       &rules[i];
 	return NULL;
 }
 
-static const char *expected(const struct rule *rule)
-{
-	switch (rule->kind) {
-	case FLAG:
-		return "0 or 1";
-	case NUMBER:
-		return "a number";
-	case CHOICE:
-		return rule->choices == priorities ? "low, medium or high" :
-		       "low_power, fast_single_answer or sustained_speed";
-	default:
-		return "a text";
-	}
-}
-
-bool options_read(struct options *options, char **names, char **values, size_t count,
-		  char error[OPTIONS_ERROR_SIZE])
+void options_init(struct options *options)
 {
 	*options = (struct options){
 		.preference = ANEURALNETWORKS_PREFER_FAST_SINGLE_ANSWER,
 		.priority = ANEURALNETWORKS_PRIORITY_DEFAULT,
 		.burst = true,
-		.min_work = OPTIONS_MIN_WORK,
 	};
-	for (size_t i = 0; i < count; i++) {
-		const char *name = names && names[i] ? names[i] : "";
-		const char *value = values && values[i] ? values[i] : "";
-		const struct rule *rule = find(name);
+}
 
-		if (!rule) {
-			snprintf(error, OPTIONS_ERROR_SIZE, "there is no option \"%.80s\"", name);
-			return false;
-		}
-		if (!set(options, rule, value)) {
-			snprintf(error, OPTIONS_ERROR_SIZE, "option %s is \"%.80s\", must be %s",
-				 name, value, expected(rule));
-			return false;
-		}
+bool options_set(struct options *options, const char *name, const char *value,
+		 char error[OPTIONS_ERROR_SIZE])
+{
+	const struct rule *rule = find(options, name);
+
+	if (!rule) {
+		snprintf(error, OPTIONS_ERROR_SIZE, "there is no option \"%.80s\"", name);
+		return false;
+	}
+	if (!set(options, rule, value)) {
+		snprintf(error, OPTIONS_ERROR_SIZE, "option %s: \"%.80s\" is not %s", name, value,
+			 rule->takes);
+		return false;
 	}
 	return true;
 }
