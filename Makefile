@@ -10,6 +10,8 @@ KERNEL	?= $(firstword $(KERNELS))
 
 PREFIX	?= /usr/local
 LIBDIR	?= $(PREFIX)/lib
+# Of what inference runtimes load by its path.
+PLUGINDIR ?= $(LIBDIR)
 KDIR	?= /lib/modules/$(shell uname -r)/build
 
 CC	?= cc
@@ -108,7 +110,7 @@ fuzzers	:= $(patsubst user/tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard user/tests/
 plugins	:= $(patsubst user/examples/extensions/%.c,$(BUILD)/extensions/%.so,$(wildcard user/examples/extensions/*.c))
 test_plugins := $(patsubst user/tests/plugins/%.c,$(BUILD)/tests/plugins/%.so,$(wildcard user/tests/plugins/*.c))
 
-.PHONY: all user module kmod tests examples selftests demo demo-camera demo-pci check test test-all fuzz fuzzers conformance \
+.PHONY: all user man deb module kmod tests examples selftests demo demo-camera demo-pci check test test-all fuzz fuzzers conformance \
 	storms test-clients check-kernel bench bench-onnxruntime retrain install modules_install clean help FORCE
 
 all: user module examples selftests
@@ -132,6 +134,7 @@ help:
 	@echo 'make kmod            the module for each of: $(KERNELS)'
 	@echo 'make check-kernel    W=1, sparse and checkpatch over the module'
 	@echo 'make install         user space, below DESTDIR, PREFIX=$(PREFIX)'
+	@echo 'make deb             packages for Debian 12 and 13, each built in a clean one: $(BUILD)/deb'
 	@echo 'make modules_install the module for the kernel of KDIR=$(KDIR)'
 	@echo 'make clean           removes $(BUILD); the cache of kernels is outside and stays'
 	@echo 'Variables: BUILD, CC, CFLAGS, SAN=1 (address and undefined behaviour sanitizers)'
@@ -162,7 +165,7 @@ $(obj)/user/plan/fingerprint.o $(fuzz_obj)/user/plan/fingerprint.o: $(gen)/plan_
 $(gen)/version.h: Makefile
 	@mkdir -p $(@D)
 	echo '#define NNACCEL_VERSION "$(VERSION)"' > $@
-$(patsubst %,$(obj)/user/%.o,runtime/device_cpu engine/broker/main tools/main): $(gen)/version.h
+$(patsubst %,$(obj)/user/%.o,runtime/device_cpu engine/broker/main tools/main tools/doctor): $(gen)/version.h
 
 ifneq ($(SAN),)
 $(obj)/user/tests/%.o: level := -O0
@@ -433,6 +436,9 @@ demo:
 	$(MAKE) all
 	BUILD=$(BUILD) scripts/vm -- nnaccel demo
 
+deb:
+	BUILD=$(BUILD) scripts/deb
+
 demo-camera:
 	scripts/setup
 	$(MAKE) all
@@ -549,6 +555,31 @@ bench-onnxruntime: user
 		nnapi-reference $$nets 2>/dev/null; done > $(BUILD)/bench/onnxruntime.tsv
 	column -t -s '	' $(BUILD)/bench/onnxruntime.tsv
 
+# ---- manual pages: of what commands say of themselves, and of headers ----
+
+man	:= $(patsubst %,$(BUILD)/man/man1/nnaccel%.1,$(addprefix -,info stat cache doctor demo) \
+	-demo-camera) $(BUILD)/man/man1/nnaccel.1 $(BUILD)/man/man8/nnacceld.8 \
+	$(patsubst user/include/nnaccel/%,$(BUILD)/man/man3/nnaccel-%.3,$(wildcard user/include/nnaccel/*.h))
+man: $(man)
+
+$(BUILD)/man/man1/nnaccel.1: $(BUILD)/bin/nnaccel scripts/man
+	@mkdir -p $(@D)
+	scripts/man $(VERSION) 1 nnaccel 'shows and checks neural network accelerators' $< --help > $@
+$(BUILD)/man/man1/nnaccel-demo-camera.1: $(BUILD)/bin/nnaccel scripts/man
+	@mkdir -p $(@D)
+	scripts/man $(VERSION) 1 nnaccel-demo-camera 'reads the frames of a camera on a device' \
+		$< demo camera --help > $@
+# A command's summary is that of nnaccel --help.
+$(BUILD)/man/man1/nnaccel-%.1: $(BUILD)/bin/nnaccel scripts/man
+	@mkdir -p $(@D)
+	scripts/man $(VERSION) 1 nnaccel-$* "$$($< --help | sed -n 's/^  $* *//p')" $< $* --help > $@
+$(BUILD)/man/man8/nnacceld.8: $(BUILD)/sbin/nnacceld scripts/man
+	@mkdir -p $(@D)
+	scripts/man $(VERSION) 8 nnacceld 'engine of neural network accelerators' $< --help > $@
+$(BUILD)/man/man3/nnaccel-%.3: user/include/nnaccel/% scripts/man
+	@mkdir -p $(@D)
+	scripts/man $(VERSION) 3 nnaccel-$* --header $< > $@
+
 # ---- installing ----
 
 define nnaccel_pc
@@ -578,13 +609,19 @@ dist	:= user/engine/dist
 # FROM files, TO folder, MODE
 put	= $(if $(1),install -D -m $(3) -t $(DESTDIR)$(2) $(1))
 
-install: user
+install: user man
 	$(call put,$(libengine:%=%.1) $(libhal:%=%.1) $(libhw:%=%.1) $(libnn:%=%.1),$(LIBDIR),755)
 	$(foreach l,$(notdir $(libengine) $(libhal) $(libhw) $(libnn)),ln -sf $(l).1 $(DESTDIR)$(LIBDIR)/$(l) &&) true
-	$(call put,$(libsl) $(libtflite) $(libonnx),$(LIBDIR),755)
+	$(call put,$(libsl) $(libtflite) $(libonnx),$(PLUGINDIR),755)
 	$(call put,$(wildcard $(BUILD)/bin/nnaccel),$(PREFIX)/bin,755)
 	$(call put,$(wildcard $(BUILD)/sbin/nnacceld),$(PREFIX)/sbin,755)
 	$(call put,$(patsubst %,$(BUILD)/sbin/nnaccel-%,keeper worker),$(PREFIX)/libexec/nnaccel,755)
+	$(foreach s,1 3 8,$(call put,$(filter %.$(s),$(man)),$(PREFIX)/share/man/man$(s),644) &&) true
+	install -D -m 644 user/tools/dist/nnaccel.bash \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/nnaccel
+	ln -sf nnaccel $(DESTDIR)$(PREFIX)/share/bash-completion/completions/nnacceld
+	$(call put,user/tools/dist/_nnaccel,$(PREFIX)/share/zsh/vendor-completions,644)
+	$(call put,user/tools/dist/nnaccel.fish,$(PREFIX)/share/fish/vendor_completions.d,644)
 	$(call put,$(wildcard user/include/android/*.h),$(PREFIX)/include/android,644)
 	$(call put,$(wildcard user/include/nnaccel/*.h),$(PREFIX)/include/nnaccel,644)
 	$(call put,include/uapi/linux/nnaccel.h,$(PREFIX)/include/linux,644)

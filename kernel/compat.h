@@ -115,7 +115,7 @@ static void name(struct io_tw_req req, io_tw_token_t token)			\
 }
 #endif
 
-/* Does its ring poll for completions? Those of 7.0 and on poll for some commands and not for others. */
+/* Does its ring poll for completions? One of 7.0 and on does so for some commands only. */
 #if KERNEL_VERSION(7, 0, 0) > LINUX_VERSION_CODE
 static inline bool nnaccel_uring_polls(struct io_uring_cmd *ioucmd, unsigned int issue_flags)
 {

@@ -16,6 +16,7 @@ static const struct {
 	{ "info", "what the module, the device and its engine say of themselves", tool_info },
 	{ "stat", "what each client of the device does, redrawn as it goes", tool_stat },
 	{ "cache", "what the engine's compilation cache holds, and emptying it", tool_cache },
+	{ "doctor", "what is wrong with the installation, and what to do", tool_doctor },
 	{ "demo", "runs a trained network on pictures of digits, on the device", tool_demo },
 };
 

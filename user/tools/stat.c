@@ -27,32 +27,35 @@ static const struct field {
 	const char *name;	/* in JSON */
 	const char *title;	/* in the table; NULL: not there */
 	bool of_burst;
+	bool is_gauge;		/* it may fall */
 } fields[] = {
-	{ "nnaccel-executions", "executions", "IOCTLS", false },
-	{ "nnaccel-burst-executions", "burst_executions", "BURSTED", false },
-	{ "nnaccel-client-spins", "client_spins", "SPINS", true },
-	{ "nnaccel-client-sleeps", "client_sleeps", "SLEEPS", true },
-	{ "nnaccel-client-wakes", "client_wakes", "WAKES", true },
-	{ "nnaccel-client-misses", "client_misses", "MISSES", true },
-	{ "nnaccel-client-fallbacks", "client_fallbacks", "FALLBACKS", true },
-	{ "nnaccel-engine-spins", "engine_spins", "E-SPINS", true },
-	{ "nnaccel-engine-sleeps", "engine_sleeps", "E-SLEEPS", true },
-	{ "nnaccel-engine-wakes", "engine_wakes", "E-WAKES", true },
-	{ "nnaccel-engine-misses", "engine_misses", "E-MISSES", true },
-	{ "nnaccel-slots", "slots", NULL, true },
-	{ "nnaccel-slot-resolves", "slot_resolves", NULL, true },
-	{ "nnaccel-bursts", "bursts", "BURSTS", false },
-	{ "nnaccel-models", "models", "MODELS", false },
-	{ "nnaccel-pools", "pools", "POOLS", false },
-	{ "nnaccel-commands", "commands", NULL, false },
-	{ "nnaccel-memory-alloc", "memory_kib", "KIB", false },
-	{ "nnaccel-memory-import", "import_kib", NULL, false },
-	{ "nnaccel-engine-time", "engine_ns", NULL, false },
-	{ "nnaccel-model-weights", "weights_kib", "W-KIB", false },
-	{ "nnaccel-model-executions", "execution_kib", "X-KIB", false },
+	{ "nnaccel-executions", "executions", "IOCTLS", false, false },
+	{ "nnaccel-burst-executions", "burst_executions", "BURSTED", false, false },
+	{ "nnaccel-client-spins", "client_spins", "SPINS", true, false },
+	{ "nnaccel-client-sleeps", "client_sleeps", "SLEEPS", true, false },
+	{ "nnaccel-client-wakes", "client_wakes", "WAKES", true, false },
+	{ "nnaccel-client-misses", "client_misses", "MISSES", true, false },
+	{ "nnaccel-client-fallbacks", "client_fallbacks", "FALLBACKS", true, false },
+	{ "nnaccel-engine-spins", "engine_spins", "E-SPINS", true, false },
+	{ "nnaccel-engine-sleeps", "engine_sleeps", "E-SLEEPS", true, false },
+	{ "nnaccel-engine-wakes", "engine_wakes", "E-WAKES", true, false },
+	{ "nnaccel-engine-misses", "engine_misses", "E-MISSES", true, false },
+	{ "nnaccel-slots", "slots", NULL, true, true },
+	{ "nnaccel-slot-resolves", "slot_resolves", NULL, true, false },
+	{ "nnaccel-bursts", "bursts", "BURSTS", false, true },
+	{ "nnaccel-models", "models", "MODELS", false, true },
+	{ "nnaccel-pools", "pools", "POOLS", false, true },
+	{ "nnaccel-commands", "commands", NULL, false, true },
+	{ "nnaccel-memory-alloc", "memory_kib", "KIB", false, true },
+	{ "nnaccel-memory-import", "import_kib", NULL, false, true },
+	{ "nnaccel-engine-time", "engine_ns", NULL, false, false },
+	{ "nnaccel-model-weights", "weights_kib", "W-KIB", false, true },
+	{ "nnaccel-model-executions", "execution_kib", "X-KIB", false, true },
 };
 
 #define NUM_FIELDS (sizeof(fields) / sizeof(fields[0]))
+
+enum format { TABLE, JSON, OPENMETRICS };
 
 struct client {
 	uint64_t id;
@@ -168,6 +171,19 @@ static void print_table(const struct clients *clients)
 	}
 }
 
+/* A label's value: what JSON escapes otherwise is no part of the names that we show. */
+static void print_label(const char *text)
+{
+	char plain[CLIENT_NAME_SIZE + 1];
+
+	strcpy(plain, text);
+	tool_make_plain(plain);
+	putchar('"');
+	for (const char *c = plain; *c; c++)
+		printf(*c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
+	putchar('"');
+}
+
 /* One line, so that redrawing makes a stream of values. */
 static void print_json(const struct clients *clients)
 {
@@ -185,12 +201,41 @@ static void print_json(const struct clients *clients)
 	puts("]}");
 }
 
-static int show(bool once, bool json, uint64_t interval_ms)
+/*
+ * What Prometheus reads, of an exporter or a file for its node exporter. Each client is a series
+ * of each counter, by its id; its process may have several.
+ */
+static void print_openmetrics(const struct clients *clients)
+{
+	for (size_t i = 0; i < NUM_FIELDS; i++) {
+		const char *suffix = fields[i].is_gauge ? "" : "_total";
+
+		printf("# TYPE nnaccel_client_%s %s\n# HELP nnaccel_client_%s %s of fdinfo.\n",
+		       fields[i].name, fields[i].is_gauge ? "gauge" : "counter", fields[i].name,
+		       fields[i].key);
+		for (size_t k = 0; k < clients->count; k++) {
+			const struct client *c = &clients->list[k];
+
+			printf("nnaccel_client_%s%s{client=\"%" PRIu64 "\",pid=\"%ld\",name=",
+			       fields[i].name, suffix, c->id, c->pid);
+			print_label(c->name);
+			printf("} %" PRIu64 "\n", c->values[i]);
+		}
+	}
+	puts("# EOF");
+}
+
+static int show(bool once, enum format format, uint64_t interval_ms)
 {
 	const struct timespec pause = { (time_t)(interval_ms / 1000),
 					(long)(interval_ms % 1000) * 1000000 };
+	static void (*const print[])(const struct clients *clients) = {
+		[TABLE] = print_table,
+		[JSON] = print_json,
+		[OPENMETRICS] = print_openmetrics,
+	};
 	struct clients *clients = malloc(sizeof(*clients));
-	bool redraw = !once && !json && isatty(STDOUT_FILENO);
+	bool redraw = !once && format == TABLE && isatty(STDOUT_FILENO);
 	int status = TOOL_OK;
 
 	if (!clients)
@@ -202,10 +247,7 @@ static int show(bool once, bool json, uint64_t interval_ms)
 		}
 		if (redraw)
 			fputs("\033[H\033[2J", stdout);
-		if (json)
-			print_json(clients);
-		else
-			print_table(clients);
+		print[format](clients);
 		fflush(stdout);
 	} while (!once && !ferror(stdout) && !nanosleep(&pause, NULL));
 	free(clients);
@@ -221,6 +263,7 @@ static void print_help(void)
 	       "takes.\n\n"
 	       "  --once         once; otherwise again and again until interrupted\n"
 	       "  --json         JSON, one line each time\n"
+	       "  --openmetrics  once, as Prometheus reads it\n"
 	       "  --interval MS  time between two looks (%d)\n"
 	       "  --help         this\n", DEFAULT_INTERVAL_MS);
 }
@@ -230,12 +273,14 @@ int tool_stat(int argc, char **argv)
 	static const struct option options[] = {
 		{ "once", no_argument, NULL, 'o' },
 		{ "json", no_argument, NULL, 'j' },
+		{ "openmetrics", no_argument, NULL, 'm' },
 		{ "interval", required_argument, NULL, 'i' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
 	uint64_t interval_ms = DEFAULT_INTERVAL_MS;
-	bool once = false, json = false;
+	enum format format = TABLE;
+	bool once = false;
 	int option;
 
 	opterr = 0;
@@ -245,7 +290,11 @@ int tool_stat(int argc, char **argv)
 			once = true;
 			break;
 		case 'j':
-			json = true;
+			format = JSON;
+			break;
+		case 'm':
+			format = OPENMETRICS;
+			once = true;
 			break;
 		case 'i':
 			if (!tool_number(optarg, 10, 3600000, &interval_ms))
@@ -260,5 +309,5 @@ int tool_stat(int argc, char **argv)
 	}
 	if (optind < argc)
 		return tool_usage("stat", "unexpected argument %s", argv[optind]);
-	return show(once, json, interval_ms);
+	return show(once, format, interval_ms);
 }

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+# Completion for bash: nnaccel and nnacceld. Their --help tells what there is.
+
+# Options of the text that is read, as they are typed
+_nnaccel_options() {
+	sed -nE 's/^  ((--[a-z-]+(=[A-Z]+)?(, )?)+).*/\1/p' | sed -E 's/=[A-Z]+/=/g; s/, / /g'
+}
+
+_nnaccel_help() {
+	local commands
+
+	commands=$("$1" --help 2>/dev/null | sed -nE 's/^  ([a-z]+) .*/\1/p')
+	if [ "$COMP_CWORD" -eq 1 ]; then
+		echo "$commands" --help --version
+	elif grep -qx -- "${COMP_WORDS[1]}" <<<"$commands"; then
+		"$1" "${COMP_WORDS[1]}" --help 2>/dev/null | _nnaccel_options
+		"$1" "${COMP_WORDS[1]}" --help 2>/dev/null |
+			sed -nE '1s/.*\[([a-z]+\|[a-z|]+)\].*/\1/p' | tr '|' ' '
+	fi
+}
+
+_nnaccel() {
+	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
+
+	case $before in
+	--device | --state | --png | --video) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+	*) mapfile -t COMPREPLY < <(compgen -W "$(_nnaccel_help "$1")" -- "$word") ;;
+	esac
+}
+
+_nnacceld() {
+	mapfile -t COMPREPLY < <(compgen -W "$("$1" --help 2>/dev/null | _nnaccel_options)" \
+		-- "${COMP_WORDS[COMP_CWORD]}")
+	case ${COMPREPLY[0]-} in
+	*=) compopt -o nospace 2>/dev/null ;;
+	esac
+}
+
+complete -F _nnaccel nnaccel
+complete -F _nnacceld nnacceld

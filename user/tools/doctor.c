@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * nnaccel doctor: looks at each part of an installation in the order in which they need each
+ * other, says what is wrong, and what to do.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <linux/nnaccel.h>
+
+#include "tool.h"
+#include "version.h"
+
+#define ENGINE_NODE "/dev/nnaccel-engine"
+#define STATE "/var/lib/nnaccel"
+#define MAX_GROUPS 256
+
+enum verdict { GOOD, NOTE, PROBLEM, NUM_VERDICTS };
+
+/* What a check found; `remedy` is empty where there is nothing to do. */
+struct finding {
+	enum verdict verdict;
+	char text[384];
+	char remedy[384];
+};
+
+struct patient {
+	const char *path;		/* the device */
+	struct utsname system;
+	bool has_module;
+	bool has_node;			/* and this user may open it */
+	struct nna_device *device;	/* NULL: it does not open */
+	bool has_engine;
+};
+
+static void set(char *to, size_t size, const char *format, va_list args)
+{
+	vsnprintf(to, size, format, args);
+	tool_make_plain(to);
+}
+
+__attribute__((format(printf, 3, 4)))
+static void find(struct finding *f, enum verdict verdict, const char *format, ...)
+{
+	va_list args;
+
+	f->verdict = verdict;
+	va_start(args, format);
+	set(f->text, sizeof(f->text), format, args);
+	va_end(args);
+}
+
+__attribute__((format(printf, 2, 3)))
+static void advise(struct finding *f, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	set(f->remedy, sizeof(f->remedy), format, args);
+	va_end(args);
+}
+
+/* Whether a line of the file holds the text; false too where the file cannot be read. */
+static bool file_has(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "re");
+	char line[1024];
+	bool has = false;
+
+	if (!file)
+		return false;
+	while (!has && fgets(line, sizeof(line), file))
+		has = strstr(line, text);
+	fclose(file);
+	return has;
+}
+
+/* The first number in the file, or `otherwise`. */
+static long long file_number(const char *path, long long otherwise)
+{
+	FILE *file = fopen(path, "re");
+	long long number;
+
+	if (!file)
+		return otherwise;
+	if (fscanf(file, "%lld", &number) != 1)
+		number = otherwise;
+	fclose(file);
+	return number;
+}
+
+/* ---- the checks ---- */
+
+static void check_kernel(struct patient *p, struct finding *f)
+{
+	int major = 0, minor = 0;
+
+	if (sscanf(p->system.release, "%d.%d", &major, &minor) == 2 &&
+	    (major > 6 || (major == 6 && minor >= 1))) {
+		find(f, GOOD, "%s", p->system.release);
+		return;
+	}
+	find(f, PROBLEM, "%s is older than 6.1, which the module needs", p->system.release);
+	advise(f, "boot a newer kernel");
+}
+
+static void check_module(struct patient *p, struct finding *f)
+{
+	char index[sizeof(p->system.release) + 64];
+
+	p->has_module = !access("/sys/module/nnaccel", F_OK);
+	if (p->has_module) {
+		find(f, GOOD, "loaded");
+		return;
+	}
+	snprintf(index, sizeof(index), "/lib/modules/%s/modules.dep", p->system.release);
+	if (!file_has(index, "/nnaccel.ko")) {
+		find(f, PROBLEM, "not loaded, and not built for %s", p->system.release);
+		advise(f, "install nnaccel-dkms and linux-headers-%s; \"dkms status\" tells what "
+		       "became of it", p->system.release);
+		return;
+	}
+	find(f, PROBLEM, "built for this kernel, but not loaded");
+	advise(f, "run: sudo modprobe nnaccel");
+	if (file_has("/sys/kernel/security/lockdown", "[integrity]") ||
+	    file_has("/sys/kernel/security/lockdown", "[confidentiality]"))
+		advise(f, "run: sudo modprobe nnaccel; if its key is rejected: "
+		       "sudo mokutil --import /var/lib/dkms/mok.pub, and boot");
+}
+
+/* Whether the group is the process's, and whether the user's account has it. */
+static void look_for_group(gid_t gid, bool *has_now, bool *has_account)
+{
+	const struct passwd *user = getpwuid(getuid());
+	gid_t groups[MAX_GROUPS];
+	int count = getgroups(MAX_GROUPS, groups);
+
+	*has_now = getegid() == gid;
+	for (int i = 0; i < count; i++)
+		*has_now |= groups[i] == gid;
+	*has_account = false;
+	count = MAX_GROUPS;
+	if (!user || getgrouplist(user->pw_name, user->pw_gid, groups, &count) < 0)
+		return;
+	for (int i = 0; i < count; i++)
+		*has_account |= groups[i] == gid;
+}
+
+static void check_node(struct patient *p, struct finding *f)
+{
+	const struct group *group;
+	bool has_now, has_account;
+	struct stat node;
+	const char *name;
+
+	if (stat(p->path, &node)) {
+		find(f, PROBLEM, "%s: %s", p->path, strerror(errno));
+		advise(f, p->has_module ? "udev makes it: sudo udevadm trigger --subsystem-match=misc" :
+		       "it comes with the module");
+		return;
+	}
+	if (!S_ISCHR(node.st_mode)) {
+		find(f, PROBLEM, "%s is no device", p->path);
+		advise(f, "remove it, and load the module anew");
+		return;
+	}
+	group = getgrgid(node.st_gid);
+	name = group ? group->gr_name : "?";
+	p->has_node = !access(p->path, R_OK | W_OK);
+	if (p->has_node) {
+		find(f, GOOD, "%s, mode %03o, group %s", p->path, node.st_mode & 0777, name);
+		return;
+	}
+	find(f, PROBLEM, "%s, mode %03o, group %s: you may not open it", p->path,
+	     node.st_mode & 0777, name);
+	look_for_group(node.st_gid, &has_now, &has_account);
+	if (has_account && !has_now)
+		advise(f, "your account is in the group, this session is not: log in anew");
+	else
+		advise(f, "run: sudo usermod -aG %s %s, then log in anew", name,
+		       getpwuid(getuid()) ? getpwuid(getuid())->pw_name : "USER");
+}
+
+static void check_engine_node(struct patient *p, struct finding *f)
+{
+	const struct passwd *user = getpwnam("nnaccel");
+	struct stat node;
+
+	if (!p->has_module) {
+		find(f, NOTE, "not looked at: there is no module");
+	} else if (!user) {
+		find(f, PROBLEM, "there is no user nnaccel");
+		advise(f, "run: sudo systemd-sysusers");
+	} else if (stat(ENGINE_NODE, &node)) {
+		find(f, PROBLEM, ENGINE_NODE ": %s", strerror(errno));
+		advise(f, "run: sudo udevadm trigger --subsystem-match=misc");
+	} else if (node.st_uid != user->pw_uid || node.st_mode & 0077) {
+		find(f, PROBLEM, ENGINE_NODE " belongs to uid %u, mode %03o", node.st_uid,
+		     node.st_mode & 0777);
+		advise(f, "run: sudo udevadm control --reload; sudo udevadm trigger "
+		       "--subsystem-match=misc");
+	} else {
+		find(f, GOOD, "%s, of the user nnaccel", ENGINE_NODE);
+	}
+}
+
+/* Where workers find no user namespaces nnacceld refuses to start them. */
+static void check_namespaces(struct patient *p, struct finding *f)
+{
+	(void)p;
+	if (file_number("/proc/sys/user/max_user_namespaces", 1) == 0) {
+		find(f, PROBLEM, "user namespaces are switched off, which workers are confined by");
+		advise(f, "run: sudo sysctl user.max_user_namespaces=16384, and put it in /etc/sysctl.d");
+	} else if (file_number("/proc/sys/kernel/unprivileged_userns_clone", 1) == 0) {
+		find(f, PROBLEM, "user namespaces are for root only");
+		advise(f, "run: sudo sysctl kernel.unprivileged_userns_clone=1, and put it in "
+		       "/etc/sysctl.d");
+	} else {
+		find(f, GOOD, "user namespaces can be made");
+	}
+}
+
+static void check_engine(struct patient *p, struct finding *f)
+{
+	struct nna_context_info context;
+	struct nn_error err = { "" };
+
+	if (!p->has_node) {
+		find(f, NOTE, "not looked at: the device cannot be opened");
+		return;
+	}
+	if (nna_device_open(p->path, &p->device, &err) ||
+	    nna_device_get_context_info(p->device, &context, &err)) {
+		find(f, PROBLEM, "%s", err.message);
+		advise(f, "the module and the libraries may be of different releases: upgrade both");
+		return;
+	}
+	if (context.abi != NNACCEL_ABI_VERSION) {
+		find(f, PROBLEM, "the module has interface %" PRIu32 ", these programs have %d",
+		     context.abi, NNACCEL_ABI_VERSION);
+		advise(f, "upgrade the older one, and boot");
+	} else if (context.engine == NNACCEL_ENGINE_ABSENT) {
+		find(f, PROBLEM, "no engine serves the device");
+		advise(f, "run: sudo systemctl start nnacceld; \"journalctl -u nnacceld\" tells "
+		       "why it ended");
+	} else {
+		p->has_engine = true;
+		find(f, GOOD, "serves the device, interface %" PRIu32, context.abi);
+	}
+}
+
+/* A worker is started for it, so that this finds what hinders workers. */
+static void check_worker(struct patient *p, struct finding *f)
+{
+	static struct nn_device_info info;
+	struct nn_error err = { "" };
+
+	if (!p->has_engine) {
+		find(f, NOTE, "not looked at: there is no engine");
+	} else if (nna_device_get_info(p->device, &info, &err)) {
+		find(f, PROBLEM, "the engine does not answer: %s", err.message);
+		advise(f, "\"journalctl -u nnacceld\" tells what hinders its workers");
+	} else {
+		find(f, GOOD, "%s, feature level %" PRId64, tool_device_type(info.type),
+		     (int64_t)info.feature_level);
+	}
+}
+
+static void check_limits(struct patient *p, struct finding *f)
+{
+	struct nna_context_info context;
+	struct nn_error err = { "" };
+	struct rlimit files = { 0 };
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	if (files.rlim_cur < 256) {
+		find(f, PROBLEM, "%llu open files are too few: each pool, fence and burst is one",
+		     (unsigned long long)files.rlim_cur);
+		advise(f, "run: ulimit -n 1024");
+	} else if (p->device && !nna_device_get_context_info(p->device, &context, &err)) {
+		find(f, GOOD, "%" PRIu64 " MiB for you, %" PRIu32 " models a client, %llu open files",
+		     context.max_user_bytes >> 20, context.max_models,
+		     (unsigned long long)files.rlim_cur);
+	} else {
+		find(f, GOOD, "%llu open files", (unsigned long long)files.rlim_cur);
+	}
+}
+
+/* Whoever may write to the list says which programs get vendor extensions. */
+static void check_allowlist(struct patient *p, struct finding *f)
+{
+	const char *path = NN_CONFIG_DIR "/extensions_app_allowlist";
+	struct stat list;
+
+	(void)p;
+	if (stat(path, &list)) {
+		find(f, errno == ENOENT ? GOOD : PROBLEM, "%s: %s", path,
+		     errno == ENOENT ? "none, so no program gets vendor extensions" :
+		     strerror(errno));
+	} else if (access(path, R_OK)) {
+		find(f, PROBLEM, "%s cannot be read, so you get no vendor extensions", path);
+		advise(f, "run: sudo chmod 644 %s", path);
+	} else if (list.st_mode & 0022 || list.st_uid) {
+		find(f, PROBLEM, "%s can be written by others than root", path);
+		advise(f, "run: sudo chown root:root %s; sudo chmod 644 %s", path, path);
+	} else {
+		find(f, GOOD, "%s", path);
+	}
+}
+
+static void check_cache(struct patient *p, struct finding *f)
+{
+	const struct passwd *user = getpwnam("nnaccel");
+	struct statvfs space;
+	struct stat folder;
+
+	(void)p;
+	if (stat(STATE, &folder)) {
+		find(f, NOTE, STATE ": %s; nnacceld makes it when it starts", strerror(errno));
+	} else if (!user || folder.st_uid != user->pw_uid || folder.st_mode & 0077) {
+		find(f, PROBLEM, STATE " belongs to uid %u, mode %03o", folder.st_uid,
+		     folder.st_mode & 0777);
+		advise(f, "run: sudo chown -R nnaccel:nnaccel " STATE "; sudo chmod 700 " STATE);
+	} else if (!statvfs(STATE, &space) && space.f_blocks && space.f_bavail < space.f_blocks / 100) {
+		find(f, PROBLEM, STATE ": its file system is full");
+		advise(f, "make room, or run: sudo nnaccel cache clear");
+	} else {
+		find(f, GOOD, STATE);
+	}
+}
+
+static const struct {
+	const char *name;
+	void (*look)(struct patient *p, struct finding *f);
+} checks[] = {
+	{ "kernel", check_kernel },
+	{ "module", check_module },
+	{ "device", check_node },
+	{ "engine node", check_engine_node },
+	{ "namespaces", check_namespaces },
+	{ "engine", check_engine },
+	{ "worker", check_worker },
+	{ "limits", check_limits },
+	{ "allowlist", check_allowlist },
+	{ "cache", check_cache },
+};
+
+static int examine(const char *path, bool json)
+{
+	static const char *const verdicts[NUM_VERDICTS] = { "ok", "note", "problem" };
+	struct patient patient = { .path = path };
+	int problems = 0;
+
+	uname(&patient.system);
+	if (json)
+		printf("{\"version\": \"%s\", \"checks\": [", NNACCEL_VERSION);
+	else
+		printf("%-8s %-12s nnaccel %s\n", verdicts[GOOD], "tools", NNACCEL_VERSION);
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+		struct finding f = { GOOD, "", "" };
+
+		checks[i].look(&patient, &f);
+		problems += f.verdict == PROBLEM;
+		if (json) {
+			printf("%s{\"name\": \"%s\", \"verdict\": \"%s\", \"text\": ",
+			       i ? ", " : "", checks[i].name, verdicts[f.verdict]);
+			tool_json_string(f.text);
+			printf(", \"remedy\": ");
+			tool_json_string(f.remedy);
+			putchar('}');
+			continue;
+		}
+		printf("%-8s %-12s %s\n", verdicts[f.verdict], checks[i].name, f.text);
+		if (*f.remedy)
+			printf("%-8s %-12s -> %s\n", "", "", f.remedy);
+	}
+	if (json)
+		puts("]}");
+	else if (problems)
+		printf("%d problem%s\n", problems, problems == 1 ? "" : "s");
+	nna_device_close(patient.device);
+	return problems ? TOOL_FAILED : TOOL_OK;
+}
+
+static void print_help(void)
+{
+	printf("usage: nnaccel doctor [OPTION]...\n\n"
+	       "Looks at kernel, module, device, permissions, engine, limits, the list of\n"
+	       "programs that get extensions and the compilation cache, and says what to\n"
+	       "do about what is wrong. Changes nothing. Exit status 1: there is a problem.\n\n"
+	       "  --json         JSON instead of text\n"
+	       "  --device PATH  the device, not %s\n"
+	       "  --help         this\n", NNA_DEVICE_PATH);
+}
+
+int tool_doctor(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "device", required_argument, NULL, 'd' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	const char *path = NNA_DEVICE_PATH;
+	bool json = false;
+	int option;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (option) {
+		case 'd':
+			path = optarg;
+			break;
+		case 'j':
+			json = true;
+			break;
+		case 'h':
+			print_help();
+			return TOOL_OK;
+		default:
+			return tool_usage("doctor", "wrong option %s", argv[optind - 1]);
+		}
+	}
+	if (optind < argc)
+		return tool_usage("doctor", "unexpected argument %s", argv[optind]);
+	return examine(path, json);
+}
