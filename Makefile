@@ -437,6 +437,7 @@ demo:
 	BUILD=$(BUILD) scripts/vm -- nnaccel demo
 
 deb:
+	scripts/setup
 	BUILD=$(BUILD) scripts/deb
 
 demo-camera:
