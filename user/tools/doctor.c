@@ -167,8 +167,8 @@ static void check_node(struct patient *p, struct finding *f)
 
 	if (stat(p->path, &node)) {
 		find(f, PROBLEM, "%s: %s", p->path, strerror(errno));
-		advise(f, p->has_module ? "udev makes it: sudo udevadm trigger --subsystem-match=misc" :
-		       "it comes with the module");
+		advise(f, p->has_module ? "it comes with its engine: sudo systemctl start nnacceld" :
+		       "it comes with the module and its engine");
 		return;
 	}
 	if (!S_ISCHR(node.st_mode)) {
