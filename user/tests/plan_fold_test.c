@@ -21,6 +21,7 @@ enum {
 	CONCATENATION = 2,
 	CONV_2D = 3,
 	DEPTHWISE_CONV_2D = 4,
+	DEQUANTIZE = 6,
 	MAX_POOL_2D = 17,
 	MUL = 18,
 	RELU = 19,
@@ -32,6 +33,7 @@ enum {
 	GROUPED_CONV_2D = 55,
 	NEG = 67,
 	PAD_V2 = 69,
+	QUANTIZE = 72,
 	SLICE = 86,
 	SPLIT = 87,
 	PACK = 103,
@@ -312,6 +314,36 @@ static void test_activation_after(void **state)
 
 /* ---- TRANSPOSE ---- */
 
+/* Rows of three and of four columns, of floats and of bytes, more than a vector has. */
+static void test_few_columns(void **state)
+{
+	(void)state;
+	for (uint32_t columns = 3; columns < 5; columns++)
+		for (uint32_t bytes = 0; bytes < 2; bytes++) {
+			const int32_t type = bytes ? NN_TENSOR_QUANT8_ASYMM : NN_TENSOR_FLOAT32;
+			const int32_t order[] = { 0, 2, 1 };
+			uint32_t x, before, after, out;
+
+			mb_init(&built);
+			x = tensor(NN_SUBGRAPH_INPUT, MB_DIMS(2, columns, 37));
+			before = mb_operand(&built, type, NN_TEMPORARY, MB_DIMS(2, columns, 37));
+			after = mb_operand(&built, type, NN_TEMPORARY, MB_DIMS(2, 37, columns));
+			out = tensor(NN_SUBGRAPH_OUTPUT, MB_DIMS(2, 37, columns));
+			if (bytes) {
+				built.operands[0][before].scale = built.operands[0][after].scale = 1;
+				built.operands[0][before].zero_point = 9;
+				built.operands[0][after].zero_point = 9;
+			}
+			mb_operation(&built, bytes ? QUANTIZE : NEG, MB_LIST(x), MB_LIST(before));
+			mb_operation(&built, TRANSPOSE, MB_LIST(before,
+								ints(3, order, MB_DIMS(3))),
+				     MB_LIST(after));
+			mb_operation(&built, bytes ? DEQUANTIZE : NEG, MB_LIST(after),
+				     MB_LIST(out));
+			assert_steps(3);
+		}
+}
+
 /* NEG, one TRANSPOSE after the other, ABS; what is between may be read besides. */
 static void build_turns(const int32_t *first, const uint32_t *between, const int32_t *second,
 			bool read_twice)
@@ -520,6 +552,7 @@ int main(void)
 		cmocka_unit_test(test_pad_into_convolution),
 		cmocka_unit_test(test_pad_into_pool),
 		cmocka_unit_test(test_nchw_padded),
+		cmocka_unit_test(test_few_columns),
 		cmocka_unit_test(test_nchw_chain),
 		cmocka_unit_test(test_nchw_channels),
 		cmocka_unit_test(test_nchw_shuffle),

@@ -204,55 +204,67 @@ typedef uint64_t u64x2 __attribute__((vector_size(16)));
 #define LOW_64(a, b) __builtin_shufflevector(a, b, 0, 2)
 #define HIGH_64(a, b) __builtin_shufflevector(a, b, 1, 3)
 
-/* Rows that were moved. */
-static size_t few_1(const struct part *p)
+static inline u8x16 load_16(const void *p)
+{
+	u8x16 v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+/* Writes a vector as four rows, of which each is a quarter. */
+static inline uint8_t *store_quads(uint8_t *out, size_t columns, u32x4 quads)
+{
+	if (columns == 4) {
+		memcpy(out, &quads, sizeof(quads));
+		return out + sizeof(quads);
+	}
+	for (size_t i = 0; i < 4; i++, out += columns)
+		memcpy(out, (const uint8_t *)&quads + 4 * i, 4);
+	return out;
+}
+
+/* Both return how many rows they moved; `columns` is a constant where they are called. */
+static inline size_t few_1(const struct part *p, size_t columns)
 {
 	const uint8_t *in = (const uint8_t *)p->in;
+	uint8_t *out = (uint8_t *)p->out;
 	size_t row = 0;
 
-	for (; row + 16 < p->rows; row += 16) {
-		uint8_t *out = (uint8_t *)p->out + row * p->stride;
-		u8x16 columns[4] = { { 0 } };
-		u16x8 pairs[4], quads[4];
+	for (; row + 16 < p->rows; row += 16, in += 16) {
+		const u8x16 a = load_16(in), b = load_16(in + p->step);
+		const u8x16 c = load_16(in + 2 * p->step);
+		const u8x16 d = columns == 3 ? c : load_16(in + 3 * p->step);
+		const u16x8 ab = (u16x8)LOW_8(a, b), cd = (u16x8)LOW_8(c, d);
+		const u16x8 above = (u16x8)HIGH_8(a, b), beside = (u16x8)HIGH_8(c, d);
 
-		for (size_t k = 0; k < p->columns; k++)
-			memcpy(&columns[k], in + k * p->step + row, sizeof(columns[k]));
-		pairs[0] = (u16x8)LOW_8(columns[0], columns[1]);
-		pairs[1] = (u16x8)LOW_8(columns[2], columns[3]);
-		pairs[2] = (u16x8)HIGH_8(columns[0], columns[1]);
-		pairs[3] = (u16x8)HIGH_8(columns[2], columns[3]);
-		for (size_t k = 0; k < 2; k++) {
-			quads[2 * k] = LOW_16(pairs[2 * k], pairs[2 * k + 1]);
-			quads[2 * k + 1] = HIGH_16(pairs[2 * k], pairs[2 * k + 1]);
-		}
-		for (size_t i = 0; i < 16; i++, out += p->stride)
-			memcpy(out, (const uint8_t *)quads + 4 * i, 4);
+		out = store_quads(out, columns, (u32x4)LOW_16(ab, cd));
+		out = store_quads(out, columns, (u32x4)HIGH_16(ab, cd));
+		out = store_quads(out, columns, (u32x4)LOW_16(above, beside));
+		out = store_quads(out, columns, (u32x4)HIGH_16(above, beside));
 	}
 	return row;
 }
 
-static size_t few_4(const struct part *p)
+static inline size_t few_4(const struct part *p, size_t columns)
 {
 	const uint32_t *in = (const uint32_t *)p->in;
+	uint32_t *out = (uint32_t *)p->out;
 	size_t row = 0;
 
-	for (; row + 4 < p->rows; row += 4) {
-		uint32_t *out = (uint32_t *)p->out + row * p->stride;
-		u32x4 columns[4] = { { 0 } };
-		u64x2 pairs[4], quads[4];
+	for (; row + 4 < p->rows; row += 4, in += 4, out += 4 * columns) {
+		const u32x4 a = (u32x4)load_16(in), b = (u32x4)load_16(in + p->step);
+		const u32x4 c = (u32x4)load_16(in + 2 * p->step);
+		const u32x4 d = columns == 3 ? c : (u32x4)load_16(in + 3 * p->step);
+		const u64x2 ab = (u64x2)LOW_32(a, b), cd = (u64x2)LOW_32(c, d);
+		const u64x2 above = (u64x2)HIGH_32(a, b), beside = (u64x2)HIGH_32(c, d);
+		const u64x2 rows[] = { LOW_64(ab, cd), HIGH_64(ab, cd), LOW_64(above, beside),
+				       HIGH_64(above, beside) };
 
-		for (size_t k = 0; k < p->columns; k++)
-			memcpy(&columns[k], in + k * p->step + row, sizeof(columns[k]));
-		pairs[0] = (u64x2)LOW_32(columns[0], columns[1]);
-		pairs[1] = (u64x2)LOW_32(columns[2], columns[3]);
-		pairs[2] = (u64x2)HIGH_32(columns[0], columns[1]);
-		pairs[3] = (u64x2)HIGH_32(columns[2], columns[3]);
-		for (size_t k = 0; k < 2; k++) {
-			quads[2 * k] = LOW_64(pairs[2 * k], pairs[2 * k + 1]);
-			quads[2 * k + 1] = HIGH_64(pairs[2 * k], pairs[2 * k + 1]);
-		}
-		for (size_t i = 0; i < 4; i++, out += p->stride)
-			memcpy(out, &quads[i], sizeof(quads[i]));
+		memcpy(out, &rows[0], sizeof(rows[0]));
+		memcpy(out + columns, &rows[1], sizeof(rows[1]));
+		memcpy(out + 2 * columns, &rows[2], sizeof(rows[2]));
+		memcpy(out + 3 * columns, &rows[3], sizeof(rows[3]));
 	}
 	return row;
 }
@@ -264,7 +276,10 @@ static void move_few(const struct transpose *t, struct part *p)
 
 	if ((p->columns != 3 && p->columns != 4) || p->stride != p->columns || t->element == 2)
 		return;
-	rows = t->element == 1 ? few_1(p) : few_4(p);
+	if (t->element == 1)
+		rows = p->columns == 3 ? few_1(p, 3) : few_1(p, 4);
+	else
+		rows = p->columns == 3 ? few_4(p, 3) : few_4(p, 4);
 	p->in += rows * t->element;
 	p->out += rows * p->stride * t->element;
 	p->rows -= rows;
