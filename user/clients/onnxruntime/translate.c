@@ -385,6 +385,24 @@ static bool is_same_shape(const struct operand *operand, uint32_t rank, const ui
 	return operand->rank == rank && !memcmp(operand->dims, dims, rank * sizeof(*dims));
 }
 
+uint32_t bool_as_float(struct translation *t, uint32_t x)
+{
+	uint32_t rank = operand_of(t, x)->rank, dims[MAX_DIMS], like;
+
+	memcpy(dims, operand_of(t, x)->dims, sizeof(dims));
+	like = result_type(t, ANEURALNETWORKS_TENSOR_FLOAT32, rank, dims);
+	return EMIT(t, ANEURALNETWORKS_SELECT, like, x, filled(t, like, rank, dims, 1),
+		    filled(t, like, rank, dims, 0));
+}
+
+uint32_t float_as_bool(struct translation *t, uint32_t x)
+{
+	const struct operand *operand = operand_of(t, x);
+	uint32_t out = result_type(t, ANEURALNETWORKS_TENSOR_BOOL8, operand->rank, operand->dims);
+
+	return EMIT(t, ANEURALNETWORKS_NOT_EQUAL, out, x, number(t, x, 0));
+}
+
 uint32_t view(struct translation *t, uint32_t x, uint32_t rank, const uint32_t *dims)
 {
 	struct operand operand;
@@ -399,6 +417,8 @@ uint32_t view(struct translation *t, uint32_t x, uint32_t rank, const uint32_t *
 	operand = *operand_of(t, x);
 	if (is_same_shape(&operand, rank, dims))
 		return x;
+	if (operand.type == ANEURALNETWORKS_TENSOR_BOOL8 && !operand.data)
+		return float_as_bool(t, view(t, bool_as_float(t, x), rank, dims));
 	operand.rank = rank;
 	for (uint32_t i = 0; i < rank; i++) {
 		operand.dims[i] = dims[i];

@@ -85,6 +85,9 @@ uint32_t constant_bytes(struct translation *t, const struct operand *type, const
 /* A result of the type of `like`. */
 uint32_t result(struct translation *t, uint32_t like, uint32_t rank, const uint32_t *dims);
 uint32_t result_type(struct translation *t, int32_t type, uint32_t rank, const uint32_t *dims);
+/* Truth values as 0 and 1, and back: what the NNAPI moves are numbers. */
+uint32_t bool_as_float(struct translation *t, uint32_t x);
+uint32_t float_as_bool(struct translation *t, uint32_t x);
 /* The same elements in another shape. */
 uint32_t view(struct translation *t, uint32_t operand, uint32_t rank, const uint32_t *dims);
 /* The shape of an operand for a value of this shape. */

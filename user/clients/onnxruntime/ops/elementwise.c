@@ -113,7 +113,7 @@ void arithmetic_op(struct translation *t)
 	int32_t type = operation(t);
 	int of = type_in(t, 0);
 
-	if (quantised_arithmetic(t, type, &shape))
+	if (quantised_arithmetic(t, type, &shape) || folded_arithmetic(t, type, &shape))
 		return;
 	if (of == ONNX_INT64)
 		refuse(t, "arithmetic of int64, which may not fit int32");

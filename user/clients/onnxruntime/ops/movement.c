@@ -13,6 +13,7 @@
  */
 struct moved {
 	bool quantised;
+	bool is_bool;			/* and x is of floats */
 	uint32_t x;
 };
 
@@ -21,11 +22,20 @@ static struct moved moved_in(struct translation *t)
 	struct moved m = { .quantised = quantised_node(t, 1, false) && same_quantisation(t, 0) };
 
 	m.x = m.quantised ? quantised_in(t, 0) : in(t, 0);
+	m.is_bool = type_in(t, 0) == ONNX_BOOL && !t->refused;
+	if (m.is_bool)
+		m.x = bool_as_float(t, m.x);
 	return m;
 }
 
 static void moved_out(struct translation *t, struct moved m, const struct shape *shape)
 {
+	uint32_t dims[MAX_DIMS], rank;
+
+	if (m.is_bool) {
+		rank = flat(shape, dims);
+		m.x = float_as_bool(t, view(t, m.x, rank, dims));
+	}
 	if (m.quantised)
 		set_quantised_out(t, m.x, shape);
 	else
@@ -34,21 +44,44 @@ static void moved_out(struct translation *t, struct moved m, const struct shape 
 
 /* ---- the same elements in the same order ---- */
 
+/* The input in another shape; of a constant a constant. */
+static void viewed(struct translation *t, const struct shape *shape)
+{
+	size_t size;
+	const void *data = small_data_in(t, 0, &size);
+
+	if (data)
+		set_out_data(t, 0, data, shape);
+	else
+		moved_out(t, moved_in(t), shape);
+}
+
 void identity_op(struct translation *t)
 {
-	moved_out(t, moved_in(t), shape_in(t, 0));
+	viewed(t, shape_in(t, 0));
 }
 
 void dropout_op(struct translation *t)
 {
 	int64_t count;
 	const bool *training = has_in(t, 2) ? data_in(t, 2, &count) : NULL;
+	void *mask;
 
 	if (has_in(t, 2) && (!training || count != 1 || *training))
 		refuse(t, "training");
-	if (has_out(t, 1))
-		refuse(t, "the mask as an output");
+	if (has_out(t, 1) && shape_count(shape_in(t, 0)) > 1 << 24)
+		refuse(t, "a large mask as an output");
 	set_out(t, 0, in(t, 0), shape_in(t, 0));
+	if (t->refused || !has_out(t, 1))
+		return;
+	/* Nothing is dropped. */
+	count = shape_count(shape_in(t, 0));
+	mask = builder_alloc(t->b, (size_t)count + 1);
+	if (mask)
+		memset(mask, t->graph->values[t->node->out[1]].type == ONNX_BOOL, (size_t)count);
+	if (t->graph->values[t->node->out[1]].type != ONNX_BOOL)
+		refuse(t, "a mask that is not bool");
+	set_out_data(t, 1, mask, shape_in(t, 0));
 }
 
 void reshape_op(struct translation *t)
@@ -83,7 +116,7 @@ void reshape_op(struct translation *t)
 	if (shape_count(&to) != all)
 		refuse(t, "%lld elements to a shape of %lld", (long long)all,
 		       (long long)shape_count(&to));
-	moved_out(t, moved_in(t), &to);
+	viewed(t, &to);
 }
 
 void flatten_op(struct translation *t)
@@ -95,7 +128,7 @@ void flatten_op(struct translation *t)
 	axis = axis == shape->rank ? axis : axis_of(t, axis, shape->rank);
 	for (int i = 0; i < shape->rank; i++)
 		to.dims[i >= axis] *= shape->dims[i];
-	moved_out(t, moved_in(t), &to);
+	viewed(t, &to);
 }
 
 /* Squeeze and Unsqueeze. */
@@ -126,7 +159,7 @@ void squeeze_op(struct translation *t)
 			to.dims[to.rank++] = shape->dims[i];
 		}
 	}
-	moved_out(t, moved_in(t), &to);
+	viewed(t, &to);
 }
 
 /* ---- another order ---- */
@@ -329,6 +362,7 @@ static uint32_t taken(struct translation *t, uint32_t x, const struct shape *sha
 struct range {
 	int axis;
 	int64_t begin, end, step;
+	int64_t count;			/* elements, once it is cut */
 };
 
 /* What ONNX makes of numbers outside: counted from the end, then cut. */
@@ -339,27 +373,49 @@ static int64_t cut(int64_t at, int64_t size, int64_t low, int64_t high)
 	return at < low ? low : at > high ? high : at;
 }
 
+/* Cuts a range to what there is; false: that is nothing. */
+static bool cut_range(struct translation *t, const struct shape *shape, struct range *range)
+{
+	int64_t size = shape->dims[range->axis], step = range->step;
+
+	if (!step || step < INT32_MIN || step > INT32_MAX) {
+		refuse(t, "a step of %lld", (long long)step);
+		return false;
+	}
+	if (step > 0) {
+		range->begin = cut(range->begin, size, 0, size);
+		range->end = cut(range->end, size, 0, size);
+		range->count = range->end > range->begin ?
+			       (range->end - range->begin - 1) / step + 1 : 0;
+	} else {
+		range->begin = cut(range->begin, size, 0, size - 1);
+		range->end = cut(range->end, size, -1, size - 1);
+		range->count = range->begin > range->end ?
+			       (range->begin - range->end - 1) / -step + 1 : 0;
+	}
+	if (!range->count)
+		refuse(t, "a part without elements");
+	return range->count;
+}
+
 static uint32_t sliced(struct translation *t, uint32_t x, struct shape *shape,
 		       const struct range *range)
 {
-	int64_t size = shape->dims[range->axis], step = range->step, begin, end, count;
 	const struct shape from = *shape;
 
-	if (step > 0) {
-		begin = cut(range->begin, size, 0, size);
-		end = cut(range->end, size, 0, size);
-		count = end > begin ? (end - begin - 1) / step + 1 : 0;
-	} else {
-		begin = cut(range->begin, size, 0, size - 1);
-		end = cut(range->end, size, -1, size - 1);
-		count = begin > end ? (begin - end - 1) / -step + 1 : 0;
-	}
-	if (!count) {
-		refuse(t, "a part without elements");
-		return NO_OPERAND;
-	}
-	shape->dims[range->axis] = count;
-	return taken(t, x, &from, range->axis, begin, count == 1 ? 1 : step, count);
+	shape->dims[range->axis] = range->count;
+	return taken(t, x, &from, range->axis, range->begin, range->count == 1 ? 1 : range->step,
+		     range->count);
+}
+
+static bool folded_slice(struct translation *t, const void **data, struct shape *shape,
+			 const struct range *range)
+{
+	int64_t *at = builder_alloc(t->b, (size_t)range->count * sizeof(*at));
+
+	for (int64_t i = 0; at && i < range->count; i++)
+		at[i] = range->begin + i * range->step;
+	return at && folded_picks(t, range->axis, at, range->count, data, shape);
 }
 
 void slice_op(struct translation *t)
@@ -368,7 +424,9 @@ void slice_op(struct translation *t)
 	int64_t count = 0, ends = 0, axis_count = 0, step_count = 0;
 	int64_t *begin = ints_of(t, 1, "starts", &count), *end = ints_of(t, 2, "ends", &ends);
 	int64_t *axes = ints_of(t, 3, "axes", &axis_count), *steps = NULL;
+	const void *data;
 	struct moved m;
+	size_t size;
 
 	if (has_in(t, 4))
 		steps = ints_in(t, 4, &step_count);
@@ -377,7 +435,8 @@ void slice_op(struct translation *t)
 		refuse(t, "bounds that are not constant");
 		return;
 	}
-	m = moved_in(t);
+	data = small_data_in(t, 0, &size);
+	m = data ? (struct moved){ 0 } : moved_in(t);
 	for (int64_t i = 0; !t->refused && i < count; i++) {
 		struct range range = {
 			.axis = axis_of(t, axes ? axes[i] : i, shape.rank),
@@ -386,12 +445,17 @@ void slice_op(struct translation *t)
 			.step = steps ? steps[i] : 1,
 		};
 
-		if (!range.step || range.step < INT32_MIN || range.step > INT32_MAX)
-			refuse(t, "a step of %lld", (long long)range.step);
-		else
+		if (!cut_range(t, &shape, &range))
+			return;
+		if (!data)
 			m.x = sliced(t, m.x, &shape, &range);
+		else if (!folded_slice(t, &data, &shape, &range))
+			return;
 	}
-	moved_out(t, m, &shape);
+	if (data)
+		set_out_data(t, 0, data, &shape);
+	else
+		moved_out(t, m, &shape);
 }
 
 void split_op(struct translation *t)
@@ -455,6 +519,28 @@ static uint32_t indices_in(struct translation *t, int64_t size)
 						       &(float){ (float)size })), x);
 }
 
+/* Of a constant by constant indices. */
+static bool folded_gather(struct translation *t, int axis, const struct shape *to)
+{
+	struct shape shape = *shape_in(t, 0);
+	int64_t count, *at;
+	size_t size;
+	const void *data = small_data_in(t, 0, &size);
+
+	if (!data || !data_in(t, 1, &count))
+		return false;
+	at = ints_in(t, 1, &count);
+	for (int64_t i = 0; at && i < count; i++) {
+		if (at[i] < -shape.dims[axis] || at[i] >= shape.dims[axis])
+			return false;
+		at[i] += at[i] < 0 ? shape.dims[axis] : 0;
+	}
+	if (!at || !folded_picks(t, axis, at, count, &data, &shape))
+		return false;
+	set_out_data(t, 0, data, to);
+	return true;
+}
+
 void gather_op(struct translation *t)
 {
 	const struct shape *shape = shape_in(t, 0), *indices = shape_in(t, 1);
@@ -477,6 +563,8 @@ void gather_op(struct translation *t)
 		to.dims[to.rank++] = indices->dims[i];
 	for (int i = axis + 1; i < shape->rank; i++)
 		to.dims[to.rank++] = shape->dims[i];
+	if (folded_gather(t, axis, &to))
+		return;
 	around(shape, axis, dims);
 	at = view(t, indices_in(t, shape->dims[axis]), 1, (uint32_t[]){ (uint32_t)count });
 	m = moved_in(t);
@@ -488,6 +576,40 @@ void gather_op(struct translation *t)
 
 /* ---- more ---- */
 
+/* Constants one after the other. */
+static bool folded_concat(struct translation *t, int axis)
+{
+	struct shape to = *shape_in(t, 0);
+	size_t size = 0, row = 0, at = 0, outer = 1;
+	char *data;
+
+	to.dims[axis] = 0;
+	for (uint32_t i = 0; i < t->node->in_count; i++) {
+		const struct shape *shape = shape_in(t, i);
+
+		if (!small_data_in(t, i, &size) || shape->rank != to.rank)
+			return false;
+		for (int d = 0; d < to.rank; d++)
+			if (d != axis && shape->dims[d] != to.dims[d])
+				return false;
+		to.dims[axis] += shape->dims[axis];
+	}
+	for (int d = 0; d < axis; d++)
+		outer *= (size_t)to.dims[d];
+	row = (size_t)shape_count(&to) / outer * size;
+	data = builder_alloc(t->b, row * outer + 1);
+	for (uint32_t i = 0; data && i < t->node->in_count; i++) {
+		const char *from = small_data_in(t, i, &size);
+		size_t part = (size_t)shape_count(shape_in(t, i)) / outer * size;
+
+		for (size_t o = 0; o < outer; o++)
+			memcpy(data + o * row + at, from + o * part, part);
+		at += part;
+	}
+	set_out_data(t, 0, data, &to);
+	return data;
+}
+
 void concat_op(struct translation *t)
 {
 	uint32_t count = t->node->in_count, *ins = calloc(count + 1, sizeof(*ins));
@@ -497,8 +619,9 @@ void concat_op(struct translation *t)
 	bool quantised = count && quantised_node(t, count, false);
 	struct shape to = *first;
 
-	if (!ins || !first->rank) {
-		refuse(t, "of a scalar");
+	if (!ins || !first->rank || (!t->refused && folded_concat(t, axis))) {
+		if (!first->rank)
+			refuse(t, "of a scalar");
 		free(ins);
 		return;
 	}
@@ -516,7 +639,10 @@ void concat_op(struct translation *t)
 				       (long long)shape->dims[d]);
 		to.dims[axis] += shape->dims[axis];
 		seen(shape, axis, &rank, dims);
-		ins[i] = view(t, quantised ? quantised_in(t, i) : in(t, i), rank, dims);
+		ins[i] = quantised ? quantised_in(t, i) : in(t, i);
+		if (type_in(t, i) == ONNX_BOOL && !t->refused)
+			ins[i] = bool_as_float(t, ins[i]);
+		ins[i] = view(t, ins[i], rank, dims);
 		if (!t->refused && !quantised && is_quant8(t, ins[i]) &&
 		    (operand_of(t, ins[i])->scale != operand_of(t, ins[0])->scale ||
 		     operand_of(t, ins[i])->zero != operand_of(t, ins[0])->zero))
@@ -528,6 +654,8 @@ void concat_op(struct translation *t)
 				  result(t, ins[0], rank, dims);
 		ins[count] = scalar_int(t, (int32_t)at);
 		out = emit(t, NN(CONCATENATION), out, count + 1, ins);
+		if (type_in(t, 0) == ONNX_BOOL && !t->refused)
+			out = float_as_bool(t, out);
 		if (quantised)
 			set_quantised_out(t, out, &to);
 		else
@@ -541,6 +669,7 @@ void expand_op(struct translation *t)
 	const struct shape *shape = shape_in(t, 0);
 	struct shape wanted = { 0 }, to;
 	int64_t count = 0, *dims = ints_in(t, 1, &count);
+	struct moved m;
 
 	if (!dims || count > MAX_RANK) {
 		refuse(t, "a shape that is not constant");
@@ -552,7 +681,9 @@ void expand_op(struct translation *t)
 	to = broadcast_shape(t, shape, &wanted);
 	if (shape_count(&to) <= 0)
 		refuse(t, "a shape without elements");
-	set_out(t, 0, expanded(t, in(t, 0), shape, &to), &to);
+	m = moved_in(t);
+	m.x = expanded(t, m.x, shape, &to);
+	moved_out(t, m, &to);
 }
 
 void tile_op(struct translation *t)
@@ -701,6 +832,8 @@ void cast_op(struct translation *t)
 	if (type < 0)
 		refuse(t, "to %s", onnx_name(to));
 	if (t->refused)
+		return;
+	if (folded_cast(t))
 		return;
 	if (type == operand_of(t, x)->type) {
 		set_out(t, 0, x, shape);

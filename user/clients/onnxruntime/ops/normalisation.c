@@ -26,31 +26,66 @@ static struct shape channel_shape(const struct shape *shape)
 	return of;
 }
 
-/* x * scale + bias, numbers per channel. */
-static uint32_t per_channel(struct translation *t, uint32_t x, const struct shape *shape,
-			    const float *scale, const float *bias)
+/* A vector of numbers as an operand of the shape that these are broadcast from. */
+static uint32_t by_channel(struct translation *t, uint32_t x, const struct shape *shape)
 {
 	struct shape of = channel_shape(shape);
-	uint32_t dims[MAX_DIMS], rank = flat(&of, dims), channels = (uint32_t)shape->dims[1];
+	uint32_t dims[MAX_DIMS], rank = flat(&of, dims);
 
-	/* Where leading dimensions are one, so are those of the constant. */
-	if (shape->rank > MAX_DIMS) {
-		x = broadcast(t, NN(MUL), x, shape, constant(t, x, 1, &channels, scale), &of,
-			      shape);
-		return broadcast(t, NN(ADD), x, shape, constant(t, x, 1, &channels, bias), &of,
-				 shape);
+	/* Where leading dimensions are one, so are those of the numbers. */
+	if (shape->rank <= MAX_DIMS)
+		return view(t, x, rank, dims);
+	return view(t, x, 1, (uint32_t[]){ (uint32_t)shape->dims[1] });
+}
+
+/* x * scale + bias, vectors of a number for each channel. */
+static uint32_t per_channel(struct translation *t, uint32_t x, const struct shape *shape,
+			    uint32_t scale, uint32_t bias)
+{
+	const struct shape of = channel_shape(shape);
+
+	scale = by_channel(t, scale, shape);
+	x = broadcast(t, NN(MUL), x, shape, scale, &of, shape);
+	return broadcast(t, NN(ADD), x, shape, by_channel(t, bias, shape), &of, shape);
+}
+
+/* Inputs of a number for each channel. */
+static bool are_by_channel(struct translation *t, const struct shape *shape, uint32_t first,
+			   uint32_t count)
+{
+	for (uint32_t i = first; !t->refused && i < first + count; i++)
+		if (shape_count(shape_in(t, i)) != shape->dims[1] ||
+		    (!t->refused && operand_of(t, in(t, i))->type !=
+				    operand_of(t, in(t, 0))->type))
+			refuse(t, "input %u is not of a number for each channel", i);
+	return !t->refused;
+}
+
+/* Numbers that are known are put together now. */
+static void folded_batch_norm(struct translation *t, const struct shape *shape, float epsilon)
+{
+	uint32_t channels = (uint32_t)shape->dims[1], x = in(t, 0);
+	float *numbers[4];
+	int64_t count;
+
+	for (uint32_t i = 0; i < 4; i++)
+		numbers[i] = floats_in(t, i + 1, &count);
+	for (uint32_t c = 0; !t->refused && c < channels; c++) {
+		numbers[0][c] /= sqrtf(numbers[3][c] + epsilon);
+		numbers[1][c] -= numbers[0][c] * numbers[2][c];
 	}
-	x = broadcast(t, NN(MUL), x, shape, constant(t, x, rank, dims, scale), &of, shape);
-	return broadcast(t, NN(ADD), x, shape, constant(t, x, rank, dims, bias), &of, shape);
+	if (!t->refused)
+		set_out(t, 0, per_channel(t, x, shape, constant(t, x, 1, &channels, numbers[0]),
+					  constant(t, x, 1, &channels, numbers[1])), shape);
 }
 
 void batch_norm_op(struct translation *t)
 {
 	const struct shape *shape = shape_in(t, 0);
 	float epsilon = node_float(t->node, "epsilon", 1e-5f);
-	int64_t count[4];
-	float *numbers[4];
-	uint32_t x = float_in(t);
+	uint32_t x = float_in(t), scale, bias;
+	bool is_known = true;
+	int64_t count;
 
 	if (node_int(t->node, "training_mode", 0) || !node_int(t->node, "spatial", 1))
 		refuse(t, "training");
@@ -59,18 +94,18 @@ void batch_norm_op(struct translation *t)
 			refuse(t, "training");
 	if (shape->rank < 2)
 		refuse(t, "without channels");
-	for (uint32_t i = 0; !t->refused && i < 4; i++) {
-		numbers[i] = floats_in(t, i + 1, &count[i]);
-		if (numbers[i] && count[i] != shape->dims[1])
-			refuse(t, "%lld numbers for %lld channels", (long long)count[i],
-			       (long long)shape->dims[1]);
+	if (t->refused || !are_by_channel(t, shape, 1, 4))
+		return;
+	for (uint32_t i = 1; i < 5; i++)
+		is_known &= data_in(t, i, &count) != NULL;
+	if (is_known) {
+		folded_batch_norm(t, shape, epsilon);
+		return;
 	}
-	for (int64_t c = 0; !t->refused && c < count[0]; c++) {
-		numbers[0][c] /= sqrtf(numbers[3][c] + epsilon);
-		numbers[1][c] -= numbers[0][c] * numbers[2][c];
-	}
-	if (!t->refused)
-		set_out(t, 0, per_channel(t, x, shape, numbers[0], numbers[1]), shape);
+	scale = arithmetic(t, NN(MUL), in(t, 1),
+			   unary(t, NN(RSQRT), with_number(t, NN(ADD), in(t, 4), epsilon)));
+	bias = arithmetic(t, NN(SUB), in(t, 2), arithmetic(t, NN(MUL), scale, in(t, 3)));
+	set_out(t, 0, per_channel(t, x, shape, scale, bias), shape);
 }
 
 /* Each of `rows` lines of `count` elements around its mean, by its deviation. */
@@ -88,40 +123,36 @@ static uint32_t normalised(struct translation *t, uint32_t x, uint32_t rows, uin
 void instance_norm_op(struct translation *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	int64_t count[2];
-	float *scale = floats_in(t, 1, &count[0]), *bias = floats_in(t, 2, &count[1]);
 	uint32_t x = float_in(t), rows, dims[MAX_DIMS], rank;
 
-	if (!t->refused && (shape->rank < 3 || count[0] != shape->dims[1] || count[1] != count[0]))
+	if (!t->refused && shape->rank < 3)
 		refuse(t, "without channels");
-	if (t->refused)
+	if (t->refused || !are_by_channel(t, shape, 1, 2))
 		return;
 	rows = (uint32_t)(shape->dims[0] * shape->dims[1]);
 	x = normalised(t, x, rows, (uint32_t)(shape_count(shape) / rows),
 		       node_float(t->node, "epsilon", 1e-5f));
 	rank = flat(shape, dims);
 	t->work = 4 * (uint64_t)shape_count(shape);
-	set_out(t, 0, per_channel(t, view(t, x, rank, dims), shape, scale, bias), shape);
+	set_out(t, 0, per_channel(t, view(t, x, rank, dims), shape, in(t, 1), in(t, 2)), shape);
 }
 
 void group_norm_op(struct translation *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	int64_t groups = node_int(t->node, "num_groups", 0), count[2];
-	float *scale = floats_in(t, 1, &count[0]), *bias = floats_in(t, 2, &count[1]);
+	int64_t groups = node_int(t->node, "num_groups", 0);
 	uint32_t x = float_in(t), rows, dims[MAX_DIMS], rank;
 
-	if (!t->refused && (shape->rank < 3 || groups < 1 || shape->dims[1] % groups ||
-			    count[0] != shape->dims[1] || count[1] != count[0]))
+	if (!t->refused && (shape->rank < 3 || groups < 1 || shape->dims[1] % groups))
 		refuse(t, "%lld groups", (long long)groups);
-	if (t->refused)
+	if (t->refused || !are_by_channel(t, shape, 1, 2))
 		return;
 	rows = (uint32_t)(shape->dims[0] * groups);
 	x = normalised(t, x, rows, (uint32_t)(shape_count(shape) / rows),
 		       node_float(t->node, "epsilon", 1e-5f));
 	rank = flat(shape, dims);
 	t->work = 4 * (uint64_t)shape_count(shape);
-	set_out(t, 0, per_channel(t, view(t, x, rank, dims), shape, scale, bias), shape);
+	set_out(t, 0, per_channel(t, view(t, x, rank, dims), shape, in(t, 1), in(t, 2)), shape);
 }
 
 /* The axes from one on. */

@@ -28,6 +28,11 @@ struct window {
  */
 bool window_read(struct translation *t, const struct shape *shape, const int64_t *size,
 		 struct window *window);
+/*
+ * The windows of a pooling in three dimensions, one after the other: rows and columns of images
+ * [batch * channels, depth], then the depth of [batch * channels, 1] images of [depth, pixels].
+ */
+bool windows_read(struct translation *t, const struct shape *shape, struct window w[2]);
 /* The shape of the output with so many channels. */
 struct shape window_shape(const struct window *window, uint32_t channels);
 /* The input as an image. */
@@ -52,6 +57,18 @@ bool fits_quantised(const struct translation *t, int32_t type, uint32_t a, uint3
 
 /* The mean or the greatest of each channel of an image, by a window as large as it. */
 uint32_t global_pooled(struct translation *t, int32_t type, uint32_t x, const struct shape *shape);
+
+/*
+ * Constants that are folded while a graph is translated. The elements of an input that is one and
+ * is small, NULL where it is not; `size` is that of an element.
+ */
+const void *small_data_in(struct translation *t, uint32_t index, size_t *size);
+/* Of such elements those at these places of an axis; data and shape become the result's. */
+bool folded_picks(struct translation *t, int axis, const int64_t *at, int64_t count,
+		  const void **data, struct shape *shape);
+/* ADD, SUB, MUL or DIV of two constants of integers, and a cast of one. */
+bool folded_arithmetic(struct translation *t, int32_t operation, const struct shape *shape);
+bool folded_cast(struct translation *t);
 
 /* erf(x) of a float operand, within 2e-7; of |x|, where `magnitude` is |x|. */
 uint32_t erf_of_magnitude(struct translation *t, uint32_t magnitude);

@@ -35,6 +35,43 @@ static uint32_t pooled(struct translation *t, int32_t type, uint32_t x, const st
 	return emit(t, type, result(t, x, 4, dims), 11, ins);
 }
 
+/*
+ * Windows of three dimensions: over rows and columns, then over the first dimension of space. The
+ * greatest of the greatest is the greatest; a mean of means is the mean where all are of as many.
+ */
+static void deep_pool(struct translation *t, bool average)
+{
+	const struct shape *shape = shape_in(t, 0);
+	struct window w[2];
+	struct shape out;
+	uint32_t x = in(t, 0);
+
+	if (!windows_read(t, shape, w))
+		return;
+	for (int i = 0; i < 2; i++) {
+		bool bordered = w[i].head[0] || w[i].head[1] || w[i].tail[0] || w[i].tail[1];
+
+		if (w[i].dilation[0] != 1 || w[i].dilation[1] != 1)
+			refuse(t, "a dilated window");
+		if (!pads_fit(&w[i]) || (average && bordered))
+			refuse(t, "a border of a mean, or one wider than the window");
+	}
+	if (!t->refused && !is_float(t, x))
+		refuse(t, "of %s", onnx_name(type_in(t, 0)));
+	if (has_out(t, 1))
+		refuse(t, "indices as an output");
+	for (int i = 0; !t->refused && i < 2; i++) {
+		out = window_shape(&w[i], w[i].channels);
+		x = pooled(t, average ? NN(AVERAGE_POOL_2D) : NN(MAX_POOL_2D),
+			   window_view(t, x, &w[i]), &w[i], &out);
+	}
+	out = *shape;
+	out.dims[2] = w[1].out[0];
+	out.dims[3] = w[0].out[0];
+	out.dims[4] = w[0].out[1];
+	set_out(t, 0, x, &out);
+}
+
 void pool_op(struct translation *t)
 {
 	bool average = is_node(t, "AveragePool"), quantised;
@@ -43,6 +80,10 @@ void pool_op(struct translation *t)
 	struct window w;
 	uint32_t x;
 
+	if (shape->rank == 5) {
+		deep_pool(t, average);
+		return;
+	}
 	if (!window_read(t, shape, NULL, &w))
 		return;
 	out = window_shape(&w, w.channels);

@@ -69,6 +69,19 @@ static void widen_tail(struct window *w, int i)
 		w->tail[i] += (out - 1) * w->stride[i] - room;
 }
 
+/* How many windows there are along a dimension. */
+static void count_windows(struct translation *t, struct window *w, int i)
+{
+	int64_t room;
+
+	if (node_int(t->node, "ceil_mode", 0))
+		widen_tail(w, i);
+	room = w->in[i] + w->head[i] + w->tail[i] - ((w->size[i] - 1) * w->dilation[i] + 1);
+	if (room < 0)
+		refuse(t, "a window larger than what it is on");
+	w->out[i] = room < 0 ? 0 : (uint32_t)(room / w->stride[i] + 1);
+}
+
 bool window_read(struct translation *t, const struct shape *shape, const int64_t *size,
 		 struct window *w)
 {
@@ -94,17 +107,47 @@ bool window_read(struct translation *t, const struct shape *shape, const int64_t
 	if (t->refused)
 		return false;
 	read_pads(t, w, first);
-	for (int i = 0; i < 2; i++) {
-		int64_t room;
-
-		if (node_int(t->node, "ceil_mode", 0))
-			widen_tail(w, i);
-		room = w->in[i] + w->head[i] + w->tail[i] - ((w->size[i] - 1) * w->dilation[i] + 1);
-		if (room < 0)
-			refuse(t, "a window larger than what it is on");
-		w->out[i] = room < 0 ? 0 : (uint32_t)(room / w->stride[i] + 1);
-	}
+	for (int i = 0; i < 2; i++)
+		count_windows(t, w, i);
 	return !t->refused;
+}
+
+bool windows_read(struct translation *t, const struct shape *shape, struct window w[2])
+{
+	int64_t size[3], stride[3], dilation[3], pads[6];
+	const char *automatic = node_string(t->node, "auto_pad", "NOTSET");
+
+	read_numbers(t, "kernel_shape", 1, 1, 3, size);
+	read_numbers(t, "strides", 1, 1, 3, stride);
+	read_numbers(t, "dilations", 1, 1, 3, dilation);
+	read_numbers(t, "pads", 0, 0, 6, pads);
+	if (t->refused)
+		return false;
+	for (int k = 0; k < 3; k++) {
+		struct window *to = &w[!k];
+		int i = k == 2;
+
+		if (k < 2)
+			*to = (struct window){ .spatial = 2, .size = { 1, 1 }, .stride = { 1, 1 },
+					       .dilation = { 1, 1 }, .channels = 1 };
+		to->size[i] = size[k];
+		to->stride[i] = stride[k];
+		to->dilation[i] = dilation[k];
+		to->in[i] = (uint32_t)shape->dims[2 + k];
+		if (!strncmp(automatic, "SAME_", 5)) {
+			pad_automatically(to, i, !strcmp(automatic, "SAME_UPPER"));
+		} else if (strcmp(automatic, "VALID")) {
+			to->head[i] = pads[k];
+			to->tail[i] = pads[3 + k];
+		}
+		count_windows(t, to, i);
+	}
+	if (t->refused)
+		return false;
+	w[0].batch = w[1].batch = (uint32_t)(shape->dims[0] * shape->dims[1]);
+	w[0].channels = (uint32_t)shape->dims[2];
+	w[1].in[1] = w[1].out[1] = w[0].out[0] * w[0].out[1];
+	return true;
 }
 
 struct shape window_shape(const struct window *w, uint32_t channels)

@@ -4,11 +4,14 @@ is unloaded. Prints TAP.
 
 usage: session_tests.py LIBRARY nnaccel|nnapi-reference
 """
+import glob
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 import numpy as np
 import onnx
@@ -16,6 +19,8 @@ import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
 from node_tests import NAME, placed
+
+WORKER = "nnacceld-worker"
 
 random = np.random.default_rng(1)
 
@@ -47,13 +52,13 @@ def session(content, device, options=None, profile=False):
     return ort.InferenceSession(content, so, enable_fallback=0)
 
 
-def agree(got, want, quanta=0):
+def agree(got, want, quanta=0, most=1e-5):
     for g, w in zip(got, want):
         if g.dtype != w.dtype or g.shape != w.shape:
             raise ValueError(f"{g.dtype} {g.shape}, not {w.dtype} {w.shape}")
         if g.dtype.kind == "f":
             apart = np.max(np.abs(g - w)) / max(np.max(np.abs(w)), 1e-30)
-            if not apart <= 1e-5:
+            if not apart <= most:
                 raise ValueError(f"differs by {apart:.2g}")
         elif np.max(np.abs(g.astype(np.int64) - w.astype(np.int64))) > quanta:
             raise ValueError("differs")
@@ -109,6 +114,75 @@ def test_dynamic(device):
     for batch in (1, 2, 3, 1, 5, 3, 2):
         x = {"x": floats(batch, 3, 16, 16)}
         agree(tried.run(None, x), reference.run(None, x))
+
+
+def test_shapes(device):
+    """shapes that a model computes of its inputs' are known when they are"""
+    nodes = [helper.make_node("Shape", ["x"], ["s"]),
+             helper.make_node("Gather", ["s", "zero"], ["n"]),
+             helper.make_node("Slice", ["s", "one", "three"], ["cd"]),
+             helper.make_node("Gather", ["cd", "zero"], ["c"]),
+             helper.make_node("Gather", ["cd", "minus"], ["d"]),
+             helper.make_node("Mul", ["c", "d"], ["cds"]),
+             helper.make_node("Add", ["cds", "zero"], ["sum"]),
+             helper.make_node("Unsqueeze", ["n", "axes"], ["n1"]),
+             helper.make_node("Unsqueeze", ["sum", "axes"], ["sum1"]),
+             helper.make_node("Concat", ["n1", "sum1", "rest"], ["to"], axis=0),
+             helper.make_node("Relu", ["x"], ["r"]),
+             helper.make_node("Reshape", ["r", "to"], ["y"])]
+    content = model(nodes, [("x", 1, ["N", "C", 4, "W"])], [("y", 1, ["A", "B", "C2"])],
+                    {"zero": np.array(0, np.int64), "minus": np.array(-1, np.int64),
+                     "one": np.array([1], np.int64), "three": np.array([3], np.int64),
+                     "axes": np.array([0], np.int64), "rest": np.array([-1], np.int64)})
+    for shape in ((2, 3, 4, 5), (1, 1, 4, 7)):
+        compare(content, {"x": floats(*shape)}, device)
+
+
+def test_masks(device):
+    """truth values are moved"""
+    nodes = [helper.make_node("Less", ["x", "half"], ["m"]),
+             helper.make_node("Transpose", ["m"], ["t"], perm=[1, 0, 2]),
+             helper.make_node("Unsqueeze", ["t", "axes"], ["u"]),
+             helper.make_node("Slice", ["u", "one", "end", "axes"], ["s"]),
+             helper.make_node("Concat", ["u", "s"], ["c"], axis=0),
+             helper.make_node("Reshape", ["c", "flat"], ["y"]),
+             helper.make_node("Trilu", ["y"], ["z"])]
+    content = model(nodes, [("x", 1, [3, 4, 5])], [("y", 9, None), ("z", 9, None)],
+                    {"half": np.float32(0.5).reshape(()), "axes": np.array([0], np.int64),
+                     "one": np.array([0], np.int64), "end": np.array([1], np.int64),
+                     "flat": np.array([2, 4, 15], np.int64)})
+    compare(content, {"x": floats(3, 4, 5)}, device)
+
+
+def shuffled():
+    """Grouped convolutions, channels that are shuffled and sliced, numbers by channel, a sum."""
+    nodes = [helper.make_node("Conv", ["x", "w"], ["a"], group=4),
+             helper.make_node("Reshape", ["a", "five"], ["b"]),
+             helper.make_node("Transpose", ["b"], ["c"], perm=[0, 2, 1, 3, 4]),
+             helper.make_node("Reshape", ["c", "four"], ["d"]),
+             helper.make_node("Conv", ["d", "v"], ["e"], group=24, pads=[1, 1, 1, 1]),
+             helper.make_node("Mul", ["e", "by"], ["f"]),
+             helper.make_node("Sum", ["f", "d"], ["g"]),
+             helper.make_node("Split", ["g"], ["h", "i"], axis=1),
+             helper.make_node("Concat", ["i", "h"], ["j"], axis=1),
+             helper.make_node("GlobalAveragePool", ["j"], ["k"]),
+             helper.make_node("Mul", ["j", "k"], ["y"])]
+    return model(nodes, [("x", 1, [2, 8, 9, 7])], [("y", 1, None)],
+                 {"w": floats(24, 2, 1, 1), "v": floats(24, 1, 3, 3), "by": floats(24, 1, 1),
+                  "five": np.array([2, 4, 6, 9, 7], np.int64),
+                  "four": np.array([2, 24, 9, 7], np.int64)}, opset=11)
+
+
+def test_shuffle(device):
+    """channels in groups, shuffled, sliced and joined"""
+    compare(shuffled(), {"x": floats(2, 8, 9, 7)}, device)
+
+
+def test_allow_fp16(device):
+    """float32 that may be computed as float16 is near"""
+    x = {"x": floats(2, 3, 16, 16)}
+    got = session(conv(2), device, {"allow_fp16": "1"}).run(None, x)
+    agree(got, session(conv(2), None).run(None, x), most=1e-2)
 
 
 def test_options(device):
@@ -252,6 +326,90 @@ def test_threads(device):
         raise errors[0]
 
 
+def rescaled(kind):
+    """Sum, Relu and Clip between 8-bit tensors of different scales."""
+    zero = kind(120 if kind == np.uint8 else -8)
+    number = TensorProto.UINT8 if kind == np.uint8 else TensorProto.INT8
+    constants = {f"s{i}": np.float32(scale).reshape(())
+                 for i, scale in enumerate((0.02, 0.03, 0.045, 0.025, 0.03))}
+    constants.update({f"z{i}": np.array(kind(zero + i)) for i in range(5)})
+    constants["low"], constants["high"] = np.float32(0).reshape(()), np.float32(6).reshape(())
+
+    def pair(i, name):
+        return [helper.make_node("QuantizeLinear", [name, f"s{i}", f"z{i}"], [name + "q"]),
+                helper.make_node("DequantizeLinear", [name + "q", f"s{i}", f"z{i}"], [name + "d"])]
+
+    nodes = pair(0, "a") + pair(1, "b") + [helper.make_node("Sum", ["ad", "bd"], ["c"])] + \
+        pair(2, "c") + [helper.make_node("Relu", ["cd"], ["e"])] + pair(3, "e") + \
+        [helper.make_node("Clip", ["ed", "low", "high"], ["f"])] + pair(4, "f")[:1]
+    return model(nodes, [("a", 1, [1, 5, 6, 7]), ("b", 1, [1, 5, 6, 7])], [("fq", number, None)],
+                 constants)
+
+
+def test_rescaled(device):
+    """8-bit tensors of different scales: sums and activations"""
+    for kind in (np.uint8, np.int8):
+        # Twice rounded, and the first time to larger steps.
+        compare(rescaled(kind), {n: floats(1, 5, 6, 7) for n in "ab"}, device, quanta=2)
+
+
+def kill_workers():
+    """Kills what executes in the engine; returns how many there were."""
+    killed = 0
+    for path in glob.glob("/proc/[0-9]*/comm"):
+        try:
+            with open(path) as file:
+                if file.read().strip() == WORKER:
+                    os.kill(int(path.split("/")[2]), signal.SIGKILL)
+                    killed += 1
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return killed
+
+
+def runs_right(tried, inputs, want, may_fail):
+    """Runs until a result is right. A failure says what failed, if there may be one at all."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            got = tried.run(None, inputs)
+            break
+        except Exception as error:
+            if not may_fail or time.monotonic() > deadline or \
+                    not ("the execution failed" in str(error) or "cannot compile" in str(error)):
+                raise
+            time.sleep(0.2)
+    agree(got, want)
+
+
+def test_engine_death(device):
+    """after the engine's death a run is right, or says that it failed and a later one is"""
+    content, x = conv("N"), {"x": floats(2, 3, 16, 16)}
+    want = session(content, None).run(None, x)
+    for options in ({"disallow_cpu": "1"}, {}):
+        tried, errors = session(content, device, options), []
+        runs_right(tried, x, want, True)
+
+        def work():
+            try:
+                for _ in range(20):
+                    runs_right(tried, x, want, bool(options))
+            except Exception as error:  # told by the main thread
+                errors.append(error)
+
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        killed = kill_workers()
+        for thread in threads:
+            thread.join()
+        if errors:
+            raise errors[0]
+        if not killed:
+            raise ValueError("no worker was killed")
+        runs_right(tried, x, want, bool(options))
+
+
 def test_external(device):
     """weights in a file of their own"""
     content = onnx.load_from_string(conv(1))
@@ -323,7 +481,9 @@ def main():
     library, device = os.path.realpath(sys.argv[1]), sys.argv[2]
     ort.set_default_logger_severity(4)
     ort.register_execution_provider_library(NAME, library)
-    tests = [(name, test) for name, test in sorted(globals().items()) if name.startswith("test_")]
+    # The CPU's device has no engine that could die.
+    tests = [(name, test) for name, test in sorted(globals().items()) if name.startswith("test_")
+             and (device == "nnaccel" or not name.startswith("test_engine"))]
     bad = 0
     for name, test in tests:
         try:

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+/* Attention: products of heads, a mask and Softmax between them; and what tells positions. */
+#include "ops.h"
+
+#include <math.h>
+#include <string.h>
+
+#define NN(name) ANEURALNETWORKS_##name
+
+struct attention {
+	uint32_t batch, heads, groups;	/* groups: heads of K and V, which several of Q share */
+	uint32_t rows, past, columns;	/* positions of Q, of the past, of K with the past */
+	uint32_t depth, width;		/* of a head of Q and K, and of V */
+};
+
+/* An input of three or four dimensions as [batch, heads, positions, depth]. */
+static uint32_t heads_in(struct translation *t, uint32_t index, const char *named, uint32_t dims[4])
+{
+	const struct shape *shape = shape_in(t, index);
+	int64_t heads = node_int(t->node, named, 0);
+	uint32_t x = in(t, index);
+
+	if (!t->refused && !is_float(t, x))
+		refuse(t, "of %s", onnx_name(type_in(t, index)));
+	if (!t->refused && shape->rank == 4) {
+		flat(shape, dims);
+		return x;
+	}
+	if (!t->refused && (shape->rank != 3 || heads < 1 || shape->dims[2] % heads))
+		refuse(t, "%lld heads in %d dimensions", (long long)heads, shape->rank);
+	if (t->refused)
+		return NO_OPERAND;
+	dims[0] = (uint32_t)shape->dims[0];
+	dims[1] = (uint32_t)heads;
+	dims[2] = (uint32_t)shape->dims[1];
+	dims[3] = (uint32_t)(shape->dims[2] / heads);
+	x = view(t, x, 4, (uint32_t[]){ dims[0], dims[2], dims[1], dims[3] });
+	return transposed(t, x, 4, (int[]){ 0, 2, 1, 3 });
+}
+
+/* What was there before, [batch, heads, past, depth], and behind it what is new. */
+static uint32_t with_past(struct translation *t, uint32_t index, uint32_t x, uint32_t dims[4],
+			  uint32_t out, uint32_t *past)
+{
+	struct shape shape = { .rank = 4 };
+
+	*past = 0;
+	if (has_in(t, index)) {
+		const struct shape *before = shape_in(t, index);
+		uint32_t old = in(t, index);
+
+		if (!t->refused && (before->rank != 4 || before->dims[0] != dims[0] ||
+				    before->dims[1] != dims[1] || before->dims[3] != dims[3]))
+			refuse(t, "another past");
+		*past = (uint32_t)before->dims[2];
+		dims[2] += *past;
+		x = EMIT(t, NN(CONCATENATION), result(t, x, 4, dims), old, x, scalar_int(t, 2));
+	}
+	for (int i = 0; i < 4; i++)
+		shape.dims[i] = dims[i];
+	if (has_out(t, out))
+		set_out(t, out, x, &shape);
+	return x;
+}
+
+/* Numbers to add: 0 where a position may be seen, and else the lowest. */
+static uint32_t masked(struct translation *t, uint32_t x, uint32_t seen, const struct shape *shape)
+{
+	uint32_t dims[MAX_DIMS], rank = flat(shape, dims);
+
+	return EMIT(t, NN(SELECT), result(t, x, rank, dims), seen, filled(t, x, rank, dims, 0),
+		    filled(t, x, rank, dims, operand_of(t, x)->type == NN(TENSOR_FLOAT16) ?
+					     -65504 : -3.402823466e+38f));
+}
+
+static uint32_t add_mask(struct translation *t, const struct attention *a, uint32_t x,
+			 const struct shape *shape)
+{
+	struct shape of, to;
+	uint32_t mask;
+
+	if (node_int(t->node, "is_causal", 0)) {
+		uint8_t *seen = builder_alloc(t->b, (size_t)a->rows * a->columns + 1);
+		struct operand type = { .type = NN(TENSOR_BOOL8), .rank = 2,
+					.dims = { a->rows, a->columns } };
+
+		of = (struct shape){ 2, { a->rows, a->columns } };
+		for (uint32_t i = 0; seen && i < a->rows * a->columns; i++)
+			seen[i] = i % a->columns <= i / a->columns + a->past;
+		mask = masked(t, x, constant_bytes(t, &type, seen), &of);
+		x = broadcast(t, NN(ADD), x, shape, mask, &of, shape);
+	}
+	if (!has_in(t, 3))
+		return x;
+	of = *shape_in(t, 3);
+	mask = in(t, 3);
+	to = broadcast_shape(t, shape, &of);
+	if (!t->refused && (to.rank != 4 || memcmp(to.dims, shape->dims, 4 * sizeof(*to.dims))))
+		refuse(t, "a mask of another shape");
+	if (type_in(t, 3) == ONNX_BOOL)
+		mask = masked(t, x, mask, &of);
+	else if (!t->refused && operand_of(t, mask)->type != operand_of(t, x)->type)
+		refuse(t, "a mask of %s", onnx_name(type_in(t, 3)));
+	return broadcast(t, NN(ADD), x, shape, mask, &of, shape);
+}
+
+static bool read_attention(struct translation *t, struct attention *a, uint32_t *q, uint32_t *k,
+			   uint32_t *v)
+{
+	uint32_t qs[4] = { 1, 1, 1, 1 }, ks[4] = { 1, 1, 1, 1 }, vs[4] = { 1, 1, 1, 1 }, past;
+
+	if (has_in(t, 6) || node_attribute(t->node, "softmax_precision"))
+		refuse(t, "lengths or a precision");
+	*q = heads_in(t, 0, "q_num_heads", qs);
+	*k = heads_in(t, 1, "kv_num_heads", ks);
+	*v = heads_in(t, 2, "kv_num_heads", vs);
+	if (t->refused)
+		return false;
+	*k = with_past(t, 4, *k, ks, 1, &a->past);
+	*v = with_past(t, 5, *v, vs, 2, &past);
+	if (!t->refused && (qs[0] != ks[0] || ks[0] != vs[0] || ks[1] != vs[1] || qs[1] % ks[1] ||
+			    qs[3] != ks[3] || ks[2] != vs[2] || past != a->past))
+		refuse(t, "heads that do not fit");
+	if (!t->refused && operand_of(t, *q)->type == NN(TENSOR_FLOAT16))
+		refuse(t, "of float16, which is too coarse for its parts");
+	a->batch = qs[0];
+	a->heads = qs[1];
+	a->groups = ks[1];
+	a->rows = qs[2];
+	a->columns = ks[2];
+	a->depth = qs[3];
+	a->width = vs[3];
+	return !t->refused;
+}
+
+/* One product for each head of K or V: those of Q that share it are rows of it. */
+static uint32_t head_product(struct translation *t, const struct attention *a, uint32_t x,
+			     uint32_t y, uint32_t inner, uint32_t columns, bool is_turned)
+{
+	uint32_t batch = a->batch * a->groups, rows = a->heads / a->groups * a->rows;
+	uint32_t of = is_turned ? columns : inner, out;
+
+	x = view(t, x, 3, (uint32_t[]){ batch, rows, inner });
+	y = view(t, y, 3, (uint32_t[]){ batch, of, is_turned ? inner : columns });
+	t->work += (uint64_t)batch * rows * inner * columns;
+	out = EMIT(t, NN(BATCH_MATMUL), result(t, x, 3, (uint32_t[]){ batch, rows, columns }), x,
+		   y, scalar_bool(t, false), scalar_bool(t, is_turned));
+	return view(t, out, 4, (uint32_t[]){ a->batch, a->heads, a->rows, columns });
+}
+
+void attention_op(struct translation *t)
+{
+	int64_t mode = node_int(t->node, "qk_matmul_output_mode", 0);
+	float cap = node_float(t->node, "softcap", 0), scale;
+	struct shape shape = { .rank = 4 }, out;
+	struct attention a;
+	uint32_t q, k, v, x, stages[4], dims[4];
+
+	if (!read_attention(t, &a, &q, &k, &v))
+		return;
+	shape = (struct shape){ 4, { a.batch, a.heads, a.rows, a.columns } };
+	flat(&shape, dims);
+	scale = node_float(t->node, "scale", 1 / sqrtf((float)a.depth));
+	x = head_product(t, &a, with_number(t, NN(MUL), q, scale), k, a.depth, a.columns, true);
+	stages[0] = x;
+	stages[1] = x = add_mask(t, &a, x, &shape);
+	if (cap > 0)
+		x = with_number(t, NN(MUL),
+				unary(t, NN(TANH), with_number(t, NN(DIV), x, cap)), cap);
+	stages[2] = x;
+	stages[3] = x = EMIT(t, NN(SOFTMAX), result(t, x, 4, dims), x, scalar_float(t, x, 1),
+			     scalar_int(t, 3));
+	if (has_out(t, 3)) {
+		if (mode < 0 || mode > 3)
+			refuse(t, "output mode %lld", (long long)mode);
+		else
+			set_out(t, 3, stages[mode], &shape);
+	}
+	x = head_product(t, &a, x, v, a.columns, a.width, false);
+	out = (struct shape){ 4, { a.batch, a.heads, a.rows, a.width } };
+	if (shape_in(t, 0)->rank == 3) {
+		x = transposed(t, x, 4, (int[]){ 0, 2, 1, 3 });
+		out = (struct shape){ 3, { a.batch, a.rows, (int64_t)a.heads * a.width } };
+	}
+	set_out(t, 0, x, &out);
+}
+
+/* ---- positions ---- */
+
+/* Elements [first, first + count) of the last of three axes. */
+static uint32_t columns_of(struct translation *t, uint32_t x, uint32_t dims[3], uint32_t first,
+			   uint32_t count)
+{
+	const int32_t at[3] = { 0, 0, (int32_t)first };
+	const int32_t size[3] = { (int32_t)dims[0], (int32_t)dims[1], (int32_t)count };
+	const uint32_t to[3] = { dims[0], dims[1], count };
+
+	return EMIT(t, NN(SLICE), result(t, x, 3, to), x, vector_int(t, 3, at),
+		    vector_int(t, 3, size));
+}
+
+/* Cosines or sines, [batch, 1, positions, half]: those of the positions that are named, or all. */
+static uint32_t angles_in(struct translation *t, uint32_t index, const uint32_t dims[4],
+			  uint32_t half)
+{
+	const struct shape *shape = shape_in(t, index);
+	uint32_t x = in(t, index), at, count = dims[0] * dims[2];
+	uint32_t rank = has_in(t, 3) ? 2 : 3;
+
+	if (!t->refused && (shape->rank != (int)rank || shape->dims[rank - 1] != half ||
+			    (rank == 3 && shape_count(shape) != (int64_t)count * half)))
+		refuse(t, "angles of another shape");
+	if (t->refused)
+		return NO_OPERAND;
+	if (has_in(t, 3)) {
+		if (shape_count(shape_in(t, 3)) != count)
+			refuse(t, "positions of another shape");
+		at = view(t, in(t, 3), 1, &count);
+		x = EMIT(t, NN(GATHER), result(t, x, 2, (uint32_t[]){ count, half }), x,
+			 scalar_int(t, 0), at);
+	}
+	return view(t, x, 4, (uint32_t[]){ dims[0], 1, dims[2], half });
+}
+
+/* The two halves of what is turned become the sides of a turned rectangle. */
+static void turn(struct translation *t, uint32_t parts[2], const uint32_t dims[4], uint32_t half)
+{
+	const struct shape all = { 4, { dims[0], dims[1], dims[2], half } };
+	const struct shape one = { 4, { dims[0], 1, dims[2], half } };
+	uint32_t cosine = angles_in(t, 1, dims, half), sine = angles_in(t, 2, dims, half);
+	uint32_t to[4] = { dims[0], dims[1], dims[2], half }, by[2][2];
+
+	for (int i = 0; i < 2; i++) {
+		parts[i] = view(t, parts[i], 4, to);
+		by[i][0] = broadcast(t, NN(MUL), parts[i], &all, cosine, &one, &all);
+		by[i][1] = broadcast(t, NN(MUL), parts[i], &all, sine, &one, &all);
+	}
+	parts[0] = arithmetic(t, NN(SUB), by[0][0], by[1][1]);
+	parts[1] = arithmetic(t, NN(ADD), by[0][1], by[1][0]);
+}
+
+void rotary_embedding_op(struct translation *t)
+{
+	int64_t turned_size = node_int(t->node, "rotary_embedding_dim", 0);
+	bool interleaved = node_int(t->node, "interleaved", 0);
+	uint32_t dims[4] = { 1, 1, 1, 2 }, x = heads_in(t, 0, "num_heads", dims), flat_dims[3];
+	uint32_t parts[3], half, rows = dims[0] * dims[1] * dims[2], whole;
+
+	if (!turned_size)
+		turned_size = dims[3];
+	if (!t->refused && (turned_size % 2 || turned_size < 2 || turned_size > dims[3]))
+		refuse(t, "%lld of %u elements", (long long)turned_size, dims[3]);
+	if (t->refused)
+		return;
+	half = (uint32_t)turned_size / 2;
+	whole = 2 * half;
+	flat_dims[0] = 1;
+	flat_dims[1] = rows;
+	flat_dims[2] = dims[3];
+	x = view(t, x, 3, flat_dims);
+	parts[2] = whole < dims[3] ? columns_of(t, x, flat_dims, whole, dims[3] - whole) : NO_OPERAND;
+	if (interleaved) {
+		uint32_t pairs[3] = { rows, half, 2 };
+
+		if (whole < dims[3])
+			x = columns_of(t, x, flat_dims, 0, whole);
+		x = view(t, x, 3, pairs);
+		for (uint32_t i = 0; i < 2; i++)
+			parts[i] = columns_of(t, x, pairs, i, 1);
+	} else {
+		for (uint32_t i = 0; i < 2; i++)
+			parts[i] = columns_of(t, x, flat_dims, i * half, half);
+	}
+	turn(t, parts, dims, half);
+	for (uint32_t i = 0; i < 2; i++)
+		parts[i] = interleaved ? view(t, parts[i], 3, (uint32_t[]){ rows, half, 1 }) :
+					 view(t, parts[i], 3, (uint32_t[]){ 1, rows, half });
+	x = EMIT(t, NN(CONCATENATION),
+		 result(t, x, 3, interleaved ? (uint32_t[]){ rows, half, 2 } :
+					       (uint32_t[]){ 1, rows, whole }),
+		 parts[0], parts[1], scalar_int(t, 2));
+	x = view(t, x, 3, (uint32_t[]){ 1, rows, whole });
+	if (parts[2] != NO_OPERAND)
+		x = EMIT(t, NN(CONCATENATION), result(t, x, 3, flat_dims), x, parts[2],
+			 scalar_int(t, 2));
+	x = view(t, x, 4, dims);
+	if (shape_in(t, 0)->rank == 3)
+		x = transposed(t, x, 4, (int[]){ 0, 2, 1, 3 });
+	t->work = 4 * (uint64_t)rows * whole;
+	set_out(t, 0, x, shape_in(t, 0));
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What is computed of constants while a graph is translated: shapes, mostly, which ONNX has as
+ * tensors of int64.
+ */
+#include "ops.h"
+
+#include <string.h>
+
+enum { MOST = 1 << 16 };		/* elements: larger constants are for the device */
+
+const void *small_data_in(struct translation *t, uint32_t index, size_t *size)
+{
+	int type = type_in(t, index);
+	int64_t count;
+	const void *data = data_in(t, index, &count);
+
+	*size = onnx_size(type);
+	/* 8-bit numbers may have a scale, which their value knows. */
+	if (t->refused || !data || count < 1 || count > MOST || !*size || type == ONNX_UINT8 ||
+	    type == ONNX_INT8)
+		return NULL;
+	return data;
+}
+
+bool folded_picks(struct translation *t, int axis, const int64_t *at, int64_t count,
+		  const void **data, struct shape *shape)
+{
+	size_t size = onnx_size(type_in(t, 0)), inner = size;
+	int64_t outer = 1, dim = shape->dims[axis];
+	char *to;
+
+	for (int i = 0; i < axis; i++)
+		outer *= shape->dims[i];
+	for (int i = axis + 1; i < shape->rank; i++)
+		inner *= (size_t)shape->dims[i];
+	if (count < 1 || outer * count * (int64_t)inner > MOST * (int64_t)sizeof(int64_t))
+		return false;
+	to = builder_alloc(t->b, (size_t)(outer * count) * inner + 1);
+	for (int64_t o = 0; to && o < outer; o++)
+		for (int64_t i = 0; i < count; i++)
+			memcpy(to + (size_t)(o * count + i) * inner,
+			       (const char *)*data + (size_t)(o * dim + at[i]) * inner, inner);
+	*data = to;
+	shape->dims[axis] = count;
+	return to;
+}
+
+/* The element of a constant of shape `of` that is broadcast to element `at` of `to`. */
+static int64_t place(const struct shape *of, const struct shape *to, int64_t at)
+{
+	int64_t index = 0, step = 1;
+
+	for (int i = 1; i <= to->rank; i++) {
+		int64_t here = at % to->dims[to->rank - i];
+
+		at /= to->dims[to->rank - i];
+		if (i > of->rank)
+			continue;
+		if (of->dims[of->rank - i] != 1)
+			index += here * step;
+		step *= of->dims[of->rank - i];
+	}
+	return index;
+}
+
+static int64_t whole(int type, const void *data, int64_t at)
+{
+	return type == ONNX_INT64 ? ((const int64_t *)data)[at] : ((const int32_t *)data)[at];
+}
+
+/* False: the result does not fit, or there is none. Division is towards zero, as in ONNX. */
+static bool operate(int32_t type, int64_t a, int64_t b, int64_t *result)
+{
+	switch (type) {
+	case ANEURALNETWORKS_ADD:
+		return !__builtin_add_overflow(a, b, result);
+	case ANEURALNETWORKS_SUB:
+		return !__builtin_sub_overflow(a, b, result);
+	case ANEURALNETWORKS_MUL:
+		return !__builtin_mul_overflow(a, b, result);
+	case ANEURALNETWORKS_DIV:
+		if (!b || (a == INT64_MIN && b == -1))
+			return false;
+		*result = a / b;
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool folded_arithmetic(struct translation *t, int32_t operation, const struct shape *shape)
+{
+	const struct shape *as = shape_in(t, 0), *bs = shape_in(t, 1);
+	int64_t count = shape_count(shape), x;
+	size_t size;
+	const void *a = small_data_in(t, 0, &size), *b = small_data_in(t, 1, &size);
+	int type = type_in(t, 0);
+	char *to;
+
+	if (!a || !b || count < 1 || count > MOST || (type != ONNX_INT64 && type != ONNX_INT32))
+		return false;
+	to = builder_alloc(t->b, (size_t)count * size + 1);
+	for (int64_t i = 0; to && i < count; i++) {
+		if (!operate(operation, whole(type, a, place(as, shape, i)),
+			     whole(type, b, place(bs, shape, i)), &x) ||
+		    (type == ONNX_INT32 && x != (int32_t)x))
+			return false;
+		if (type == ONNX_INT64)
+			((int64_t *)to)[i] = x;
+		else
+			((int32_t *)to)[i] = (int32_t)x;
+	}
+	set_out_data(t, 0, to, shape);
+	return to;
+}
+
+/* Integers to integers and floats, where they fit. */
+bool folded_cast(struct translation *t)
+{
+	int from = type_in(t, 0), to = t->graph->values[t->node->out[0]].type;
+	const struct shape *shape = shape_in(t, 0);
+	int64_t count = shape_count(shape);
+	size_t size;
+	const void *data = small_data_in(t, 0, &size);
+	void *out;
+
+	if (!data || (from != ONNX_INT64 && from != ONNX_INT32) ||
+	    (to != ONNX_INT64 && to != ONNX_INT32 && to != ONNX_FLOAT))
+		return false;
+	out = builder_alloc(t->b, (size_t)count * sizeof(int64_t) + 1);
+	for (int64_t i = 0; out && i < count; i++) {
+		int64_t x = whole(from, data, i);
+
+		if (to == ONNX_INT64)
+			((int64_t *)out)[i] = x;
+		else if (to == ONNX_FLOAT)
+			((float *)out)[i] = (float)x;
+		else if (x == (int32_t)x)
+			((int32_t *)out)[i] = (int32_t)x;
+		else
+			return false;
+	}
+	set_out_data(t, 0, out, shape);
+	return out;
+}

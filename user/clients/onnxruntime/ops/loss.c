@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+/* Losses: what a class that is named has, by comparing the name with each class. */
+#include "ops.h"
+
+#include <string.h>
+
+#define NN(name) ANEURALNETWORKS_##name
+
+/* An input [batch, classes, rest] and the class of each element of [batch, rest]. */
+struct loss {
+	uint32_t batch, classes, rest;
+	uint32_t dims[3];		/* of the input */
+	uint32_t chosen;		/* bool, of the input's shape: the class that is named */
+};
+
+static bool read_loss(struct translation *t, struct loss *l)
+{
+	const struct shape *shape = shape_in(t, 0), *of = shape_in(t, 1);
+	struct shape full, small;
+	int32_t *numbers;
+	uint32_t target, classes;
+
+	if (!t->refused && (shape->rank < 2 || of->rank != shape->rank - 1))
+		refuse(t, "of %d dimensions", shape->rank);
+	if (!t->refused && !is_float(t, in(t, 0)))
+		refuse(t, "of %s", onnx_name(type_in(t, 0)));
+	target = in(t, 1);
+	if (!t->refused && operand_of(t, target)->type != NN(TENSOR_INT32))
+		refuse(t, "classes of %s", onnx_name(type_in(t, 1)));
+	if (t->refused)
+		return false;
+	l->batch = (uint32_t)shape->dims[0];
+	l->classes = (uint32_t)shape->dims[1];
+	l->rest = (uint32_t)(shape_count(shape) / shape->dims[0] / shape->dims[1]);
+	if (shape_count(of) != (int64_t)l->batch * l->rest) {
+		refuse(t, "%lld classes", (long long)shape_count(of));
+		return false;
+	}
+	l->dims[0] = l->batch;
+	l->dims[1] = l->classes;
+	l->dims[2] = l->rest;
+	numbers = builder_alloc(t->b, l->classes * sizeof(*numbers) + 1);
+	for (uint32_t i = 0; numbers && i < l->classes; i++)
+		numbers[i] = (int32_t)i;
+	classes = constant_bytes(t, &(struct operand){ .type = NN(TENSOR_INT32), .rank = 3,
+						       .dims = { 1, l->classes, 1 } }, numbers);
+	full = (struct shape){ 3, { l->batch, l->classes, l->rest } };
+	small = (struct shape){ 3, { 1, l->classes, 1 } };
+	target = view(t, target, 3, (uint32_t[]){ l->batch, 1, l->rest });
+	l->chosen = broadcast(t, NN(EQUAL), target, &(struct shape){ 3, { l->batch, 1, l->rest } },
+			      classes, &small, &full);
+	return !t->refused;
+}
+
+/* Of each element what `x` has for its class: [batch, 1, rest], 0 where no class is named. */
+static uint32_t of_class(struct translation *t, const struct loss *l, uint32_t x)
+{
+	const struct shape full = { 3, { l->batch, l->classes, l->rest } };
+	const bool marked[MAX_RANK] = { false, true };
+
+	x = EMIT(t, NN(SELECT), result(t, x, 3, l->dims), l->chosen, x,
+		 filled(t, x, 3, l->dims, 0));
+	return reduced(t, NN(REDUCE_SUM), x, &full, marked);
+}
+
+/* The weight of each class, 0 for the one that is to be ignored, in the input's shape. */
+static uint32_t weights(struct translation *t, const struct loss *l, uint32_t like)
+{
+	const struct shape full = { 3, { l->batch, l->classes, l->rest } };
+	const struct shape small = { 3, { 1, l->classes, 1 } };
+	const struct attribute *ignored = node_attribute(t->node, "ignore_index");
+	float *ones = builder_alloc(t->b, l->classes * sizeof(*ones) + 1);
+	uint32_t x, dims[3] = { 1, l->classes, 1 };
+
+	for (uint32_t i = 0; ones && i < l->classes; i++)
+		ones[i] = !ignored || ignored->ints[0] != i;
+	x = constant(t, like, 3, dims, ones);
+	if (has_in(t, 2)) {
+		if (shape_count(shape_in(t, 2)) != l->classes)
+			refuse(t, "weights of other classes");
+		x = broadcast(t, NN(MUL), view(t, in(t, 2), 3, dims), &small, x, &small, &small);
+	}
+	return broadcast(t, NN(MUL), filled(t, like, 3, l->dims, 1), &full, x, &small, &full);
+}
+
+static void set_loss(struct translation *t, const struct loss *l, uint32_t x)
+{
+	const char *reduction = node_string(t->node, "reduction", "mean");
+	const struct shape small = { 3, { l->batch, 1, l->rest } }, scalar = { 0 };
+	const bool marked[MAX_RANK] = { true, true, true };
+	uint32_t weight = of_class(t, l, weights(t, l, x)), loss;
+
+	loss = unary(t, NN(NEG), arithmetic(t, NN(MUL), of_class(t, l, x), weight));
+	t->work = 4 * (uint64_t)l->batch * l->classes * l->rest;
+	if (!strcmp(reduction, "none")) {
+		set_out(t, 0, loss, shape_in(t, 1));
+		return;
+	}
+	loss = reduced(t, NN(REDUCE_SUM), loss, &small, marked);
+	if (!strcmp(reduction, "mean"))
+		loss = arithmetic(t, NN(DIV), loss,
+				  reduced(t, NN(REDUCE_SUM), weight, &small, marked));
+	set_out(t, 0, loss, &scalar);
+}
+
+void likelihood_loss_op(struct translation *t)
+{
+	struct loss l;
+
+	if (read_loss(t, &l))
+		set_loss(t, &l, view(t, in(t, 0), 3, l.dims));
+}
+
+void cross_entropy_op(struct translation *t)
+{
+	struct loss l;
+	uint32_t x;
+
+	if (!read_loss(t, &l))
+		return;
+	x = view(t, in(t, 0), 3, l.dims);
+	x = EMIT(t, NN(LOG_SOFTMAX), result(t, x, 3, l.dims), x, scalar_float(t, x, 1),
+		 scalar_int(t, 1));
+	set_loss(t, &l, x);
+	if (has_out(t, 1))
+		set_out(t, 1, x, shape_in(t, 0));
+}

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: MIT
+/* Operators that choose by position or by comparing: masks, one-hot vectors, elements. */
+#include "ops.h"
+
+#include <math.h>
+#include <string.h>
+
+#define NN(name) ANEURALNETWORKS_##name
+
+static uint32_t selected(struct translation *t, uint32_t mask, uint32_t a, uint32_t b)
+{
+	const struct operand *operand = operand_of(t, a);
+
+	return EMIT(t, NN(SELECT), result(t, a, operand->rank, operand->dims), mask, a, b);
+}
+
+static uint32_t compared(struct translation *t, int32_t type, uint32_t a, uint32_t b)
+{
+	const struct operand *operand = operand_of(t, a);
+
+	return EMIT(t, type, result_type(t, NN(TENSOR_BOOL8), operand->rank, operand->dims), a, b);
+}
+
+static uint32_t filled_like(struct translation *t, uint32_t x, float value)
+{
+	uint32_t dims[MAX_DIMS], rank = operand_of(t, x)->rank;
+
+	memcpy(dims, operand_of(t, x)->dims, sizeof(dims));
+	return filled(t, x, rank, dims, value);
+}
+
+/* The one number of a constant input; where it is missing, another. */
+static int64_t number_in(struct translation *t, uint32_t index, int64_t otherwise)
+{
+	int64_t count = 0, *given = has_in(t, index) ? ints_in(t, index, &count) : NULL;
+
+	if (given && count != 1)
+		refuse(t, "input %u of %lld numbers", index, (long long)count);
+	return given ? given[0] : otherwise;
+}
+
+/* The upper or lower triangle of matrices; the rest is 0. */
+void trilu_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0);
+	bool upper = node_int(t->node, "upper", 1);
+	int64_t k = number_in(t, 1, 0), rows, columns;
+	struct operand type = { .type = NN(TENSOR_BOOL8) };
+	uint32_t x = in(t, 0);
+	uint8_t *mask;
+
+	if (!t->refused && (shape->rank < 2 || shape_count(shape) > 1 << 24))
+		refuse(t, "of %d dimensions", shape->rank);
+	if (t->refused)
+		return;
+	rows = shape->dims[shape->rank - 2];
+	columns = shape->dims[shape->rank - 1];
+	type.rank = flat(shape, type.dims);
+	mask = builder_alloc(t->b, (size_t)shape_count(shape) + 1);
+	for (int64_t i = 0; mask && i < shape_count(shape); i++) {
+		int64_t beyond = i % columns - i / columns % rows - k;
+
+		mask[i] = upper ? beyond >= 0 : beyond <= 0;
+	}
+	if (operand_of(t, x)->type == NN(TENSOR_BOOL8))
+		x = broadcast(t, NN(LOGICAL_AND), x, shape, constant_bytes(t, &type, mask), shape,
+			      shape);
+	else if (is_quant8(t, x))
+		refuse(t, "of %s", onnx_name(type_in(t, 0)));
+	else
+		x = selected(t, constant_bytes(t, &type, mask), x, filled_like(t, x, 0));
+	set_out(t, 0, x, shape);
+}
+
+/* To the nearest whole number, halves to the even one. What is subtracted is exact. */
+void round_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0);
+	uint32_t x = in(t, 0), low, high, rest, half, even;
+
+	if (!t->refused && !is_float(t, x))
+		refuse(t, "of %s", onnx_name(type_in(t, 0)));
+	low = unary(t, NN(FLOOR), x);
+	high = with_number(t, NN(ADD), low, 1);
+	rest = arithmetic(t, NN(SUB), x, low);
+	half = with_number(t, NN(MUL), low, 0.5f);
+	even = compared(t, NN(EQUAL), half, unary(t, NN(FLOOR), half));
+	even = selected(t, even, low, high);
+	x = selected(t, compared(t, NN(LESS), rest, number(t, x, 0.5f)), low,
+		     selected(t, compared(t, NN(EQUAL), rest, number(t, x, 0.5f)), even, high));
+	set_out(t, 0, x, shape);
+}
+
+void is_inf_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0);
+	bool above = node_int(t->node, "detect_positive", 1);
+	bool below = node_int(t->node, "detect_negative", 1);
+	uint32_t x = in(t, 0), out = NO_OPERAND, low;
+
+	if (!t->refused && (!is_float(t, x) || (!above && !below)))
+		refuse(t, "of %s", onnx_name(type_in(t, 0)));
+	if (above)
+		out = compared(t, NN(EQUAL), x, number(t, x, INFINITY));
+	if (below) {
+		low = compared(t, NN(EQUAL), x, number(t, x, -INFINITY));
+		out = above ? broadcast(t, NN(LOGICAL_OR), out, shape, low, shape, shape) : low;
+	}
+	set_out(t, 0, out, shape);
+}
+
+void shrink_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0);
+	float bias = node_float(t->node, "bias", 0), lambda = node_float(t->node, "lambd", 0.5f);
+	uint32_t x = in(t, 0), other;
+
+	if (!t->refused && !is_float(t, x))
+		refuse(t, "of %s", onnx_name(type_in(t, 0)));
+	other = selected(t, compared(t, NN(GREATER), x, number(t, x, lambda)),
+			 with_number(t, NN(SUB), x, bias), filled_like(t, x, 0));
+	set_out(t, 0, selected(t, compared(t, NN(LESS), x, number(t, x, -lambda)),
+			       with_number(t, NN(ADD), x, bias), other), shape);
+}
+
+/* The remainder of integers that has the sign of the divisor, as division rounds downwards. */
+void mod_op(struct translation *t)
+{
+	const struct shape *a = shape_in(t, 0), *b = shape_in(t, 1);
+	struct shape shape = broadcast_shape(t, a, b);
+	uint32_t x = in(t, 0), y = in(t, 1), dims[MAX_DIMS], rank;
+
+	if (!t->refused && (operand_of(t, x)->type != NN(TENSOR_INT32) ||
+			    node_int(t->node, "fmod", 0)))
+		refuse(t, "of %s with that sign", onnx_name(type_in(t, 0)));
+	if (shape.rank > MAX_DIMS)
+		refuse(t, "more than four dimensions");
+	if (t->refused)
+		return;
+	rank = flat(&shape, dims);
+	x = expanded(t, x, a, &shape);
+	y = expanded(t, y, b, &shape);
+	x = view(t, x, rank, dims);
+	y = view(t, y, rank, dims);
+	set_out(t, 0, arithmetic(t, NN(SUB), x,
+				 arithmetic(t, NN(MUL), arithmetic(t, NN(DIV), x, y), y)), &shape);
+}
+
+void cosh_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0);
+	uint32_t x = in(t, 0);
+
+	if (!t->refused && !is_float(t, x))
+		refuse(t, "of %s", onnx_name(type_in(t, 0)));
+	x = arithmetic(t, NN(ADD), unary(t, NN(EXP), x), unary(t, NN(EXP), unary(t, NN(NEG), x)));
+	set_out(t, 0, with_number(t, NN(MUL), x, 0.5f), shape);
+}
+
+/* ---- one of many ---- */
+
+/* 0, 1, ... along the middle of [1, count, 1]. */
+static uint32_t numbered(struct translation *t, uint32_t count)
+{
+	struct operand type = { .type = NN(TENSOR_INT32), .rank = 3, .dims = { 1, count, 1 } };
+	int32_t *numbers = builder_alloc(t->b, ((size_t)count + 1) * sizeof(*numbers));
+
+	for (uint32_t i = 0; numbers && i < count; i++)
+		numbers[i] = (int32_t)i;
+	return constant_bytes(t, &type, numbers);
+}
+
+/* Where [before, 1, behind] names a place of [before, count, behind]. */
+static uint32_t named(struct translation *t, uint32_t at, uint32_t before, uint32_t count,
+		      uint32_t behind)
+{
+	const struct shape one = { 3, { before, 1, behind } }, line = { 3, { 1, count, 1 } };
+	const struct shape all = { 3, { before, count, behind } };
+
+	at = view(t, at, 3, (uint32_t[]){ before, 1, behind });
+	return broadcast(t, NN(EQUAL), at, &one, numbered(t, count), &line, &all);
+}
+
+/* Places that may count from the end, as those that do not. */
+static uint32_t from_start(struct translation *t, uint32_t x, uint32_t size)
+{
+	return selected(t, compared(t, NN(LESS), x, number(t, x, 0)),
+			with_number(t, NN(ADD), x, (float)size), x);
+}
+
+void hardmax_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0);
+	bool old = t->node->version < 13;
+	int axis = axis_of(t, node_int(t->node, "axis", old ? 1 : -1), shape->rank);
+	uint32_t dims[3] = { 1, 1, 1 }, x = in(t, 0), at, mask;
+
+	if (!t->refused && !is_float(t, x))
+		refuse(t, "of %s", onnx_name(type_in(t, 0)));
+	for (int i = 0; i < shape->rank; i++)
+		dims[i < axis ? 0 : i == axis || old ? 1 : 2] *= (uint32_t)shape->dims[i];
+	x = view(t, x, 3, dims);
+	at = EMIT(t, NN(ARGMAX), result_type(t, NN(TENSOR_INT32), 2,
+					     (uint32_t[]){ dims[0], dims[2] }),
+		  x, scalar_int(t, 1));
+	mask = named(t, at, dims[0], dims[1], dims[2]);
+	set_out(t, 0, selected(t, mask, filled_like(t, x, 1), filled_like(t, x, 0)), shape);
+}
+
+void one_hot_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0);
+	int64_t axis = node_int(t->node, "axis", -1), depth = 0, count = 0;
+	struct shape to = { .rank = shape->rank + 1 };
+	uint32_t x = in(t, 0), dims[3] = { 1, 0, 1 }, mask, off, on;
+	float *values = NULL;
+
+	if (type_in(t, 1) == ONNX_FLOAT) {
+		const float *given = data_in(t, 1, &count);
+
+		depth = given && count == 1 && *given >= 1 && *given < 1 << 24 ? (int64_t)*given : 0;
+	} else {
+		depth = number_in(t, 1, 0);
+	}
+	if (!t->refused && operand_of(t, x)->type != NN(TENSOR_INT32))
+		refuse(t, "places of %s", onnx_name(type_in(t, 0)));
+	if (depth < 1 || depth > 1 << 24 || to.rank > MAX_RANK)
+		refuse(t, "a depth of %lld", (long long)depth);
+	if (!t->refused && (type_in(t, 2) == ONNX_FLOAT || type_in(t, 2) == ONNX_FLOAT16))
+		values = floats_in(t, 2, &count);
+	else if (!t->refused && type_in(t, 2) == ONNX_INT32 && data_in(t, 2, &count))
+		refuse(t, "values of integers");
+	if (!values || count != 2)
+		refuse(t, "values that are not constant floats");
+	axis = axis_of(t, axis, to.rank);
+	if (t->refused)
+		return;
+	for (int i = 0; i < to.rank; i++) {
+		to.dims[i] = i == axis ? depth : shape->dims[i < axis ? i : i - 1];
+		if (i != axis)
+			dims[i < axis ? 0 : 2] *= (uint32_t)to.dims[i];
+	}
+	dims[1] = (uint32_t)depth;
+	mask = named(t, from_start(t, x, (uint32_t)depth), dims[0], dims[1], dims[2]);
+	x = in(t, 2);
+	off = filled(t, x, 3, dims, values[0]);
+	on = filled(t, x, 3, dims, values[1]);
+	set_out(t, 0, selected(t, mask, on, off), &to);
+}
+
+/* ---- elements ---- */
+
+/* Where in memory each element is that is asked for: its place along an axis, and the rest. */
+void gather_elements_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0), *to = shape_in(t, 1);
+	int axis = axis_of(t, node_int(t->node, "axis", 0), shape->rank);
+	uint32_t x = in(t, 0), at = in(t, 1), rank, dims[MAX_DIMS], count, stride = 1;
+	struct operand type = { .type = NN(TENSOR_INT32) };
+	int64_t all = shape_count(shape);
+	int32_t *rest;
+
+	if (!t->refused && (shape->rank != to->rank || !shape->rank || all >= 1 << 24))
+		refuse(t, "of %d and %d dimensions", shape->rank, to->rank);
+	if (!t->refused && operand_of(t, at)->type != NN(TENSOR_INT32))
+		refuse(t, "indices of %s", onnx_name(type_in(t, 1)));
+	if (t->refused)
+		return;
+	count = (uint32_t)shape_count(to);
+	for (int i = axis + 1; i < shape->rank; i++)
+		stride *= (uint32_t)shape->dims[i];
+	rest = builder_alloc(t->b, ((size_t)count + 1) * sizeof(*rest));
+	for (uint32_t i = 0; rest && i < count; i++) {
+		int64_t step = 1, left = i;
+
+		for (int d = shape->rank - 1; d >= 0; d--) {
+			if (to->dims[d] > shape->dims[d] && d != axis)
+				refuse(t, "more indices than elements");
+			if (d != axis)
+				rest[i] += (int32_t)(left % to->dims[d] * step);
+			left /= to->dims[d];
+			step *= shape->dims[d];
+		}
+	}
+	type.rank = 1;
+	type.dims[0] = count;
+	at = from_start(t, view(t, at, 1, &count), (uint32_t)shape->dims[axis]);
+	at = with_number(t, NN(MUL), at, (float)stride);
+	at = arithmetic(t, NN(ADD), at, constant_bytes(t, &type, rest));
+	x = view(t, x, 1, (uint32_t[]){ (uint32_t)all });
+	rank = flat(to, dims);
+	x = EMIT(t, NN(GATHER), result(t, x, 1, &count), x, scalar_int(t, 0), at);
+	set_out(t, 0, view(t, x, rank, dims), to);
+}
+
+/* ---- constants ---- */
+
+void eye_like_op(struct translation *t)
+{
+	const struct shape *shape = shape_in(t, 0);
+	int type = t->graph->values[t->node->out[0]].type;
+	int64_t k = node_int(t->node, "k", 0);
+	size_t size = onnx_size(type);
+	char *data;
+
+	if (!t->refused && (shape->rank != 2 || shape_count(shape) > 1 << 24 ||
+			    (type != ONNX_FLOAT && type != ONNX_INT32 && type != ONNX_INT64)))
+		refuse(t, "of %s", onnx_name(type));
+	if (t->refused)
+		return;
+	data = builder_alloc(t->b, size * (size_t)shape_count(shape) + 1);
+	for (int64_t i = 0; data && i < shape_count(shape); i++) {
+		bool is = i % shape->dims[1] - i / shape->dims[1] == k;
+
+		if (is && type == ONNX_FLOAT)
+			((float *)data)[i] = 1;
+		else if (is)
+			memcpy(data + size * (size_t)i, &(int64_t){ 1 }, size);
+	}
+	set_out_data(t, 0, data, shape);
+}
+
+void range_op(struct translation *t)
+{
+	struct shape to = { .rank = 1 };
+	int64_t numbers[3], count;
+	void *data;
+
+	for (uint32_t i = 0; i < 3; i++)
+		numbers[i] = number_in(t, i, 0);
+	if (!t->refused && !numbers[2])
+		refuse(t, "a step of 0");
+	if (t->refused)
+		return;
+	count = (numbers[1] - numbers[0] + numbers[2] + (numbers[2] < 0 ? 1 : -1)) / numbers[2];
+	to.dims[0] = count;
+	if (count < 1 || count > 1 << 24) {
+		refuse(t, "%lld elements", (long long)count);
+		return;
+	}
+	data = builder_alloc(t->b, (size_t)count * sizeof(int64_t));
+	for (int64_t i = 0; data && i < count; i++) {
+		if (type_in(t, 0) == ONNX_INT64)
+			((int64_t *)data)[i] = numbers[0] + i * numbers[2];
+		else
+			((int32_t *)data)[i] = (int32_t)(numbers[0] + i * numbers[2]);
+	}
+	set_out_data(t, 0, data, &to);
+}
