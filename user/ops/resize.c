@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ops/check.h"
+#include "ops/dot.h"
 #include "ops/image.h"
 #include "ops/q8.h"
 
@@ -133,15 +134,24 @@ static const struct nn_source *all_sources(struct nn_run *r, const struct resize
 	return s;
 }
 
+/* The sum of four elements has the same order in a vector, so results are the same to the bit. */
 static void blend_float(const struct nn_corners *k, const float *in, float *restrict out,
 			size_t channels)
 {
 	const float *a = in + k->at[0], *b = in + k->at[1];
 	const float *c = in + k->at[2], *d = in + k->at[3];
 
-	for (size_t i = 0; i < channels; i++)
-		out[i] = a[i] * k->weight[0] + b[i] * k->weight[1] +
-			 c[i] * k->weight[2] + d[i] * k->weight[3];
+	const float wa = k->weight[0], wb = k->weight[1], wc = k->weight[2], wd = k->weight[3];
+	size_t i = 0;
+
+	for (; i + 4 <= channels; i += 4) {
+		const nn_dot_four sum = nn_dot_load(a + i) * wa + nn_dot_load(b + i) * wb +
+					nn_dot_load(c + i) * wc + nn_dot_load(d + i) * wd;
+
+		memcpy(out + i, &sum, sizeof(sum));
+	}
+	for (; i < channels; i++)
+		out[i] = a[i] * wa + b[i] * wb + c[i] * wc + d[i] * wd;
 }
 
 /* Stored values are blended as they are and cut to integers. */

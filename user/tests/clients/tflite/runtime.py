@@ -12,8 +12,7 @@ class Tflite:
     def __init__(self, path):
         self.lib = ctypes.CDLL(path)
         pointers = ("ModelCreate ModelCreateFromFile InterpreterOptionsCreate "
-                    "InterpreterCreate InterpreterGetInputTensor InterpreterGetOutputTensor "
-                    "InterpreterGetTensor TensorData")
+                    "InterpreterCreate InterpreterGetInputTensor InterpreterGetOutputTensor TensorData")
         for name in pointers.split():
             getattr(self.lib, "TfLite" + name).restype = c_void_p
         self.lib.TfLiteTensorByteSize.restype = c_size_t
@@ -104,6 +103,7 @@ class Interpreter:
     def set_buffer_handle(self, index, delegate, handle):
         """What Interpreter::SetBufferHandle() does: the C interface has no such function. The
         places in struct TfLiteTensor are those that abi_test.c compares."""
+        self.t.lib.TfLiteInterpreterGetTensor.restype = c_void_p
         tensor = self.t.InterpreterGetTensor(c_void_p(self.handle), index)
         c_void_p.from_address(tensor + 64).value = delegate.handle
         c_int.from_address(tensor + 72).value = handle
