@@ -4,9 +4,14 @@ and with its own kernels, by turns in one run. Prints figures as the other bench
 
 usage: tflite.py LIBTENSORFLOW_LITE LIBNNACCEL_TFLITE BUILTINS [LIBRARY WITH XNNPACK [NAME...]]
 
-NETWORK_KIND_1t is an invocation, the shortest of many; NETWORK_KIND_1t_own the same beside
+KIND is f32, u8, s8 (a scale per channel) or s8t (a scale per tensor). The XNNPACK that is there
+takes bytes as s8t only: that is the peer of u8 and s8 too, as xnnpack_s8t, measured before in the
+same run. NETWORK_KIND_1t is an invocation, the shortest of many; NETWORK_KIND_1t_own the same beside
 TensorFlow Lite's own kernels; NETWORK_KIND_first is making the interpreter and its first
 invocation. The device is nnapi-reference, the CPU; the peer is XNNPACK where it is there.
+
+Times are the CPU time of the process with all of its threads, which share one CPU: on an idle
+machine that is the time that passes, and on a busy one it leaves out when others run.
 """
 import ctypes
 import os
@@ -21,7 +26,9 @@ import model  # noqa: E402
 import networks  # noqa: E402
 import runtime  # noqa: E402
 
-SHORT = {model.FLOAT32: "f32", model.UINT8: "u8", model.INT8: "s8"}
+# Name, type, and whether weights have one scale a tensor.
+KINDS = (("f32", model.FLOAT32, False), ("s8t", model.INT8, True), ("u8", model.UINT8, False),
+         ("s8", model.INT8, False))
 SECONDS = 4
 
 
@@ -58,13 +65,13 @@ class Xnnpack(Subject):
 
 def start(subject, data, image):
     """The time until the first result, the interpreter, and how to close it."""
-    begin = time.perf_counter_ns()
+    begin = time.process_time_ns()
     handles, close_delegate = subject.open()
     interpreter = runtime.Interpreter(subject.tflite, data, handles)
     interpreter.allocate()
     interpreter.set(0, image)
     interpreter.invoke()
-    took = time.perf_counter_ns() - begin
+    took = time.process_time_ns() - begin
 
     def close():
         interpreter.close()
@@ -87,9 +94,9 @@ def measure(subjects, data, image):
         for s, interpreter, _ in opened:
             # A short burst each: caches are warm as they are in use.
             for _ in range(3):
-                begin = time.perf_counter_ns()
+                begin = time.process_time_ns()
                 interpreter.invoke()
-                times[s.name].append(time.perf_counter_ns() - begin)
+                times[s.name].append(time.process_time_ns() - begin)
     for _, _, close in opened:
         close()
     return {s.name: (min(times[s.name]) / 1e6, min(firsts[s.name]) / 1e6) for s in subjects}
@@ -128,20 +135,26 @@ def main(library, plugin, builtins, xnnpack="", *names):
         subjects.append(Xnnpack("xnnpack", runtime.Tflite(xnnpack)))
     print("figure\tvalue\tunit\tpeer\tpeer_value\tratio\twhere")
     for name, (_, kinds) in networks.NETWORKS.items():
-        for kind in kinds:
-            figure_name = f"{name}_{SHORT[kind]}"
-            if names and not any(n in figure_name for n in names):
+        bytes_peer = None
+        for short, kind, per_tensor in KINDS:
+            figure_name = f"{name}_{short}"
+            if kind not in kinds or (names and not any(n in figure_name for n in names)):
                 continue
-            _, data, image = networks.make(operators, name, kind)
+            _, data, image = networks.make(operators, name, kind, per_tensor=per_tensor)
             with tempfile.NamedTemporaryFile(suffix=".tflite") as file, runtime.Stderr():
                 file.write(data)
                 file.flush()
                 found = measure([s for s in subjects if works(s, file.name, image)], file.name,
                                 image)
-            peer = found.get("xnnpack", (None, None))
-            figure(f"{figure_name}_1t", found["nnaccel"][0], "xnnpack", peer[0])
+            peer, peer_name = found.get("xnnpack"), "xnnpack"
+            if per_tensor:
+                bytes_peer = peer
+            elif not peer and kind != model.FLOAT32:
+                peer, peer_name = bytes_peer, "xnnpack_s8t"
+            peer = peer or (None, None)
+            figure(f"{figure_name}_1t", found["nnaccel"][0], peer_name, peer[0])
             figure(f"{figure_name}_1t_own", found["nnaccel"][0], "tflite", found["own"][0])
-            figure(f"{figure_name}_first", found["nnaccel"][1], "xnnpack", peer[1])
+            figure(f"{figure_name}_first", found["nnaccel"][1], peer_name, peer[1])
 
 
 if __name__ == "__main__":

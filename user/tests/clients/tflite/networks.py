@@ -27,9 +27,10 @@ def gauss(count, deviation):
 class Net:
     """A model of one kind: tensors have the scales that fit their ranges."""
 
-    def __init__(self, operators, kind):
+    def __init__(self, operators, kind, per_tensor=False):
         self.m = model.Model(operators)
         self.kind = kind
+        self.per_tensor = per_tensor
 
     def quant(self, low, high):
         if self.kind == FLOAT32:
@@ -63,7 +64,7 @@ class Net:
             data = bytes(max(0, min(255, int(v) + 128)) for v in numbers)
             return self.m.tensor(shape, UINT8, scale=scale, zero=128, data=data), scale
         data = bytes(max(-127, min(127, int(v))) & 255 for v in numbers)
-        if axis is None:
+        if axis is None or self.per_tensor:
             return self.m.tensor(shape, INT8, scale=scale, data=data), scale
         scales = [scale * random.uniform(.8, 1.25) for _ in range(shape[axis])]
         return self.m.tensor(shape, INT8, scale=scales, axis=axis, data=data), scale
@@ -266,10 +267,10 @@ SMALL = {"mobilenet_v1": (96, .25), "mobilenet_v2": (96, .25), "ssd_head": (10, 
          "deeplab_head": (9, 24), "transformer_block": (16, 32, 2)}
 
 
-def make(operators, name, kind, *arguments):
-    """A model, and data for its input."""
+def make(operators, name, kind, *arguments, per_tensor=False):
+    """A model, and data for its input; `per_tensor`: int8 weights have one scale a tensor."""
     random.seed(name)
-    net = Net(operators, kind)
+    net = Net(operators, kind, per_tensor)
     outputs = NETWORKS[name][0](net, *arguments)
     data = net.m.finish(*(outputs if isinstance(outputs, tuple) else (outputs,)))
     n = model.count(net.shape(net.m.inputs[0]))
