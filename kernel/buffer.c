@@ -258,41 +258,30 @@ int nnaccel_buffer_check_answer(const struct nnaccel_command *cmd, u32 status, c
  * @tokens: user address of the tokens
  * @n: how many
  *
- * Return: 0, -EINVAL, -ENOENT, -EFAULT, -ENOMEM.
+ * Return: 0, -EINVAL, -ENOENT, -EFAULT.
  */
 int nnaccel_buffer_add_all(struct nnaccel_command *cmd, u64 tokens, u32 n)
 {
 	struct nnaccel_buffer *buffer;
+	const u64 __user *from = u64_to_user_ptr(tokens);
 	u32 i, k, at = cmd->head.num_grants;
-	int ret = 0;
-	u64 *copy;
+	u64 token;
 
 	cmd->first_buffer = at;
-	if (!n)
-		return 0;
-	cmd->uses = kvcalloc(n, sizeof(*cmd->uses), GFP_KERNEL_ACCOUNT);
-	if (!cmd->uses)
-		return -ENOMEM;
-	copy = nnaccel_copy_in(tokens, n, sizeof(*copy));
-	if (IS_ERR(copy))
-		return PTR_ERR(copy);
-	for (i = 0; i < n && !ret; i++) {
-		buffer = nnaccel_buffer_get(cmd->ctx, copy[i]);
-		if (IS_ERR(buffer)) {
-			ret = PTR_ERR(buffer);
-			break;
-		}
-		cmd->pools[at + i] = &buffer->pool;
-		cmd->grants[at + i].prot = NNACCEL_PROT_READ;
-		cmd->grants[at + i].length = buffer->pool.length;
+	for (i = 0; i < n; i++) {
+		if (get_user(token, from + i))
+			return -EFAULT;
+		buffer = nnaccel_buffer_get(cmd->ctx, token);
+		if (IS_ERR(buffer))
+			return PTR_ERR(buffer);
+		nnaccel_command_set_grant(cmd, at + i, &buffer->pool, NNACCEL_PROT_READ);
 		cmd->head.num_grants++;
 		cmd->num_buffers++;
 		for (k = 0; k < i; k++)
 			if (cmd->pools[at + k] == &buffer->pool)
-				ret = -EINVAL;
+				return -EINVAL;
 	}
-	kvfree(copy);
-	return ret;
+	return 0;
 }
 
 /**
@@ -384,9 +373,11 @@ static int nnaccel_buffer_set_role(struct nnaccel_buffer *buffer, struct nnaccel
 	buffer->roles[i].model = model->serial;
 	buffer->roles[i].kind = from->kind;
 	buffer->roles[i].index = from->index;
-	cmd->roles[i].model = model->number;
-	cmd->roles[i].kind = from->kind;
-	cmd->roles[i].index = from->index;
+	cmd->roles[i] = (struct nnaccel_cmd_role){
+		.model = model->number,
+		.kind = from->kind,
+		.index = from->index,
+	};
 	mutex_lock(&cmd->ctx->lock);
 	alive = model->session;
 	mutex_unlock(&cmd->ctx->lock);
@@ -404,16 +395,14 @@ static int nnaccel_buffer_set_roles(struct nnaccel_buffer *buffer, struct nnacce
 	struct nnaccel_role *copy;
 	int ret;
 
-	ret = nnaccel_object_charge(&buffer->pool.obj, n * sizeof(*buffer->roles)) ?:
-	      nnaccel_command_charge(cmd, n * sizeof(*cmd->roles));
+	ret = nnaccel_object_charge(&buffer->pool.obj, n * sizeof(*buffer->roles));
 	if (ret)
 		return ret;
 	copy = nnaccel_copy_in(arg->roles, n, sizeof(*copy));
 	if (IS_ERR(copy))
 		return PTR_ERR(copy);
 	buffer->roles = kvcalloc(n, sizeof(*buffer->roles), GFP_KERNEL_ACCOUNT);
-	cmd->roles = kvcalloc(n, sizeof(*cmd->roles), GFP_KERNEL_ACCOUNT);
-	if (!buffer->roles || !cmd->roles)
+	if (!buffer->roles)
 		ret = -ENOMEM;
 	for (i = 0; i < n && !ret; i++)
 		ret = nnaccel_buffer_set_role(buffer, cmd, &copy[i], i);
@@ -454,38 +443,24 @@ static struct nnaccel_buffer *nnaccel_buffer_create(struct nnaccel_context *ctx,
 
 /**
  * nnaccel_buffer_set_grants() - Name a buffer in a command, and what it is copied from or to
- * @cmd: the command
+ * @cmd: the command, with room for both
  * @buffer: the buffer, counted anew
- * @staging: where its bytes come from or go, or NULL; the caller's count is the command's, or gone
+ * @staging: where its bytes come from or go, or NULL; the caller's count is the command's
  * @in: they go into the buffer
- *
- * Return: 0 or -ENOMEM.
  */
-int nnaccel_buffer_set_grants(struct nnaccel_command *cmd, struct nnaccel_buffer *buffer,
-			      struct nnaccel_pool *staging, bool in)
+void nnaccel_buffer_set_grants(struct nnaccel_command *cmd, struct nnaccel_buffer *buffer,
+			       struct nnaccel_pool *staging, bool in)
 {
 	const u32 rw = NNACCEL_PROT_READ | NNACCEL_PROT_WRITE;
 
-	cmd->pools = kvcalloc(2, sizeof(*cmd->pools), GFP_KERNEL_ACCOUNT);
-	cmd->grants = kvcalloc(2, sizeof(*cmd->grants), GFP_KERNEL_ACCOUNT);
-	if (!cmd->pools || !cmd->grants) {
-		if (staging)
-			nnaccel_pool_put(staging);
-		return -ENOMEM;
-	}
 	refcount_inc(&buffer->pool.obj.refs);
-	cmd->pools[0] = &buffer->pool;
-	cmd->grants[0].prot = in ? rw : NNACCEL_PROT_READ;
-	cmd->grants[0].length = buffer->pool.length;
+	nnaccel_command_set_grant(cmd, 0, &buffer->pool, in ? rw : NNACCEL_PROT_READ);
 	cmd->num_buffers = 1;
 	cmd->head.num_grants = 1;
 	if (staging) {
-		cmd->pools[1] = staging;
-		cmd->grants[1].prot = in ? NNACCEL_PROT_READ : rw;
-		cmd->grants[1].length = staging->length;
+		nnaccel_command_set_grant(cmd, 1, staging, in ? NNACCEL_PROT_READ : rw);
 		cmd->head.num_grants = 2;
 	}
-	return 0;
 }
 
 /* Lets the worker judge the buffer; then writes the answer and publishes. */
@@ -528,6 +503,11 @@ static int nnaccel_buffer_finish(struct nnaccel_ucmd *ucmd, struct nnaccel_comma
 int nnaccel_buffer_alloc_ioctl(struct nnaccel_ucmd *ucmd)
 {
 	struct nnaccel_buffer_alloc *arg = ucmd->cmd;
+	const struct nnaccel_arrays layout = {
+		.num_grants = 1,
+		.num_roles = arg->num_roles,
+		.max_payload = sizeof(u32),
+	};
 	struct nnaccel_buffer *buffer;
 	struct nnaccel_command *cmd;
 	int ret;
@@ -544,7 +524,7 @@ int nnaccel_buffer_alloc_ioctl(struct nnaccel_ucmd *ucmd)
 		ret = nnaccel_buffer_finish(ucmd, cmd, buffer);
 		goto out;
 	}
-	cmd = nnaccel_command_alloc(ucmd->object, NNACCEL_DO_BUFFER);
+	cmd = nnaccel_command_alloc(ucmd->object, NNACCEL_DO_BUFFER, &layout);
 	if (IS_ERR(cmd))
 		return PTR_ERR(cmd);
 	buffer = nnaccel_buffer_create(ucmd->object, arg->capacity);
@@ -552,12 +532,11 @@ int nnaccel_buffer_alloc_ioctl(struct nnaccel_ucmd *ucmd)
 		nnaccel_command_put(cmd);
 		return PTR_ERR(buffer);
 	}
-	cmd->head.max_payload = sizeof(u32);
 	ret = nnaccel_buffer_set_roles(buffer, cmd, arg);
-	if (!ret)
-		ret = nnaccel_buffer_set_grants(cmd, buffer, NULL, true);
-	if (!ret)
+	if (!ret) {
+		nnaccel_buffer_set_grants(cmd, buffer, NULL, true);
 		ret = nnaccel_buffer_finish(ucmd, cmd, buffer);
+	}
 out:
 	nnaccel_pool_put(&buffer->pool);
 	nnaccel_command_put(cmd);

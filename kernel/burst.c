@@ -765,7 +765,7 @@ static struct nnaccel_command *nnaccel_burst_command(struct nnaccel_burst *burst
 	struct nnaccel_model *model = burst->model;
 	struct nnaccel_command *cmd;
 
-	cmd = nnaccel_command_alloc(burst->ctx, NNACCEL_DO_BURST);
+	cmd = nnaccel_command_alloc(burst->ctx, NNACCEL_DO_BURST, NULL);
 	if (IS_ERR(cmd))
 		return cmd;
 	nnaccel_burst_get(burst);

@@ -11,43 +11,65 @@
 #include "nnaccel_private.h"
 #include "trace.h"
 
-static int nnaccel_prepare_cached_set_args(struct nnaccel_command *cmd, const void *from)
+static struct nnaccel_command *
+nnaccel_prepare_cached_create(struct nnaccel_context *ctx, const struct nnaccel_prepare_cached *arg)
 {
-	const struct nnaccel_prepare_cached *arg = from;
+	const struct nnaccel_arrays layout = {
+		.num_grants = arg->data_pool ? 2 : 1,
+		.attributes_size = arg->attributes_size,
+		.max_payload = sizeof(struct nnaccel_model_memory),
+	};
 	const struct nnaccel_part parts[] = {
 		{ arg->model_pool, arg->model_offset, arg->model_length },
 		{ arg->data_pool, arg->data_offset, arg->data_length },
 	};
+	struct nnaccel_command *cmd;
+	int ret;
 
+	cmd = nnaccel_command_alloc(ctx, NNACCEL_DO_PREPARE_CACHED, &layout);
+	if (IS_ERR(cmd))
+		return cmd;
+	cmd->head.preference = arg->preference;
+	cmd->head.priority = arg->priority;
+	cmd->head.deadline_ns = nnaccel_time_from_user(arg->deadline_ns);
 	memcpy(cmd->head.token, arg->token, sizeof(arg->token));
-	return nnaccel_command_set_parts(cmd, parts, NNACCEL_PROT_READ);
+	ret = nnaccel_command_set_parts(cmd, parts, NNACCEL_PROT_READ) ?:
+	      nnaccel_command_set_attributes(cmd, arg->attributes);
+	if (!ret)
+		return cmd;
+	nnaccel_command_put(cmd);
+	return ERR_PTR(ret);
 }
 
 /**
  * nnaccel_prepare_cached_ioctl() - NNACCEL_PREPARE_CACHED
  * @ucmd: the ioctl
  *
- * Return: 0, -EOPNOTSUPP, or what nnaccel_model_prepare() returned.
+ * Return: 0, -EINVAL, -ENOENT, -EOPNOTSUPP, -EACCES, -EFAULT, or what nnaccel_model_prepare()
+ * returned.
  */
 int nnaccel_prepare_cached_ioctl(struct nnaccel_ucmd *ucmd)
 {
 	struct nnaccel_prepare_cached *arg = ucmd->cmd;
-	const struct nnaccel_preparation p = {
-		.kind = NNACCEL_DO_PREPARE_CACHED,
-		.set_args = nnaccel_prepare_cached_set_args,
-		.preference = arg->preference,
-		.priority = arg->priority,
-		.deadline_ns = arg->deadline_ns,
-		.attributes = arg->attributes,
-		.attributes_size = arg->attributes_size,
-		.message_size = arg->message_size,
-		.message = arg->message,
-		.out_model = &arg->out_model,
-		.out_status = &arg->out_status,
-		.size = sizeof(*arg),
-	};
+	struct nnaccel_command *cmd;
+	u32 id;
+	int ret;
 
-	return arg->flags ? -EINVAL : nnaccel_model_prepare(ucmd, &p);
+	if (arg->flags || !nnaccel_model_may_prepare(arg->preference, arg->priority,
+						     arg->attributes_size, arg->message_size))
+		return -EINVAL;
+	cmd = ucmd->resumed ?: nnaccel_prepare_cached_create(ucmd->object, arg);
+	if (IS_ERR(cmd))
+		return PTR_ERR(cmd);
+	ret = nnaccel_model_prepare(ucmd, cmd, &id);
+	if (!ret) {
+		arg->out_status = cmd->status;
+		arg->out_model = cmd->status == NNACCEL_STATUS_NONE ? id : 0;
+		ret = nnaccel_model_finish(ucmd, cmd, id, arg->message, arg->message_size,
+					   sizeof(*arg));
+	}
+	nnaccel_command_put(cmd);
+	return ret;
 }
 
 static int nnaccel_cache_save_build(struct nnaccel_command *cmd,
@@ -74,7 +96,6 @@ static int nnaccel_cache_save_build(struct nnaccel_command *cmd,
 		return PTR_ERR(model);
 	cmd->model = model;
 	cmd->head.model = model->number;
-	cmd->head.max_payload = sizeof(struct nnaccel_cache_sizes);
 	memcpy(cmd->head.token, arg->token, sizeof(arg->token));
 	return 0;
 }
@@ -100,13 +121,18 @@ static int nnaccel_cache_save_respond(struct nnaccel_ucmd *ucmd, const struct nn
  */
 int nnaccel_cache_save_ioctl(struct nnaccel_ucmd *ucmd)
 {
+	const struct nnaccel_arrays layout = {
+		.num_grants = 2,
+		.max_payload = sizeof(struct nnaccel_cache_sizes),
+	};
 	struct nnaccel_cache_save *arg = ucmd->cmd;
 	struct nnaccel_command *cmd;
 	int ret;
 
 	if (arg->flags || arg->__reserved0 || arg->message_size > NNACCEL_MAX_MESSAGE)
 		return -EINVAL;
-	cmd = ucmd->resumed ?: nnaccel_command_alloc(ucmd->object, NNACCEL_DO_CACHE_SAVE);
+	cmd = ucmd->resumed ?:
+	      nnaccel_command_alloc(ucmd->object, NNACCEL_DO_CACHE_SAVE, &layout);
 	if (IS_ERR(cmd))
 		return PTR_ERR(cmd);
 	ret = ucmd->resumed ? 0 : nnaccel_cache_save_build(cmd, arg);

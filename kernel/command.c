@@ -153,27 +153,105 @@ static void nnaccel_command_expire(struct work_struct *work)
 	nnaccel_command_put(cmd);
 }
 
+/* Bytes of the arrays of a command that comes from the cache. */
+#define NNACCEL_SMALL_ARRAYS	512
+
+static struct kmem_cache *nnaccel_command_cache;
+
+/**
+ * nnaccel_command_init() - Make the cache of small commands
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int nnaccel_command_init(void)
+{
+	const unsigned int told = offsetof(struct nnaccel_command, head);
+	const unsigned int size = sizeof(struct nnaccel_command) + NNACCEL_SMALL_ARRAYS;
+
+	/* What is behind the head is copied from users and to them. */
+	nnaccel_command_cache = kmem_cache_create_usercopy("nnaccel_command", size,
+							   __alignof__(struct nnaccel_command),
+							   SLAB_ACCOUNT, told, size - told, NULL);
+	return nnaccel_command_cache ? 0 : -ENOMEM;
+}
+
+/**
+ * nnaccel_command_exit() - Undo nnaccel_command_init(); there is no command any more
+ */
+void nnaccel_command_exit(void)
+{
+	kmem_cache_destroy(nnaccel_command_cache);
+}
+
+/* Bytes that the worker is told behind the head. */
+static size_t nnaccel_layout_told(const struct nnaccel_arrays *layout)
+{
+	return layout->num_grants * sizeof(struct nnaccel_grant) +
+	       layout->num_args * sizeof(struct nnaccel_arg) +
+	       layout->num_roles * sizeof(struct nnaccel_cmd_role) +
+	       ALIGN((size_t)layout->attributes_size, sizeof(u64));
+}
+
+/* Bytes of the arrays that are behind those. */
+static size_t nnaccel_layout_kept(const struct nnaccel_arrays *layout)
+{
+	return layout->num_grants * sizeof(struct nnaccel_pool *) +
+	       layout->num_uses * sizeof(struct nnaccel_use) +
+	       min_t(size_t, layout->max_payload, NNACCEL_SMALL_PAYLOAD);
+}
+
+static void nnaccel_command_place(struct nnaccel_command *cmd, const struct nnaccel_arrays *layout)
+{
+	cmd->grants = (void *)cmd->told;
+	cmd->args = (void *)(cmd->grants + layout->num_grants);
+	cmd->roles = (void *)(cmd->args + layout->num_args);
+	cmd->attributes = cmd->roles + layout->num_roles;
+	cmd->pools = (void *)(cmd->told + nnaccel_layout_told(layout));
+	cmd->room = cmd->pools + layout->num_grants;
+	if (layout->num_uses) {
+		cmd->uses = cmd->room;
+		cmd->room = cmd->uses + layout->num_uses;
+		memset(cmd->uses, 0, layout->num_uses * sizeof(*cmd->uses));
+	}
+	cmd->head.attributes_size = layout->attributes_size;
+	cmd->head.max_payload = layout->max_payload;
+}
+
 /**
  * nnaccel_command_alloc() - Begin a command
  * @ctx: the context
  * @kind: enum nnaccel_cmd_kind
+ * @layout: its arrays, of which nothing is set yet, and whose numbers are within their bounds;
+ *	NULL: it has none
  *
  * Return: a command with one count, or an error pointer: -ENOMEM, -EDQUOT.
  */
-struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 kind)
+struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 kind,
+					      const struct nnaccel_arrays *layout)
 {
+	static const struct nnaccel_arrays none;
 	struct nnaccel_command *cmd;
+	size_t arrays, charge;
 	int ret;
 
-	ret = nnaccel_charge_kernel(ctx->account, NNACCEL_COMMAND_BYTES);
+	layout = layout ?: &none;
+	arrays = nnaccel_layout_told(layout) + nnaccel_layout_kept(layout);
+	/* What the command waits for is allocated later. */
+	charge = NNACCEL_COMMAND_BYTES + arrays + layout->num_grants * NNACCEL_WAIT_BYTES;
+	ret = nnaccel_charge_kernel(ctx->account, charge);
 	if (ret)
 		return ERR_PTR(ret);
-	cmd = kzalloc(sizeof(*cmd), GFP_KERNEL_ACCOUNT);
+	if (arrays <= NNACCEL_SMALL_ARRAYS)
+		cmd = kmem_cache_alloc(nnaccel_command_cache, GFP_KERNEL);
+	else
+		cmd = kvmalloc(struct_size(cmd, told, arrays), GFP_KERNEL_ACCOUNT);
 	if (!cmd) {
-		nnaccel_uncharge_kernel(ctx->account, NNACCEL_COMMAND_BYTES);
+		nnaccel_uncharge_kernel(ctx->account, charge);
 		return ERR_PTR(-ENOMEM);
 	}
-	cmd->charged = NNACCEL_COMMAND_BYTES;
+	memset(cmd, 0, sizeof(*cmd));
+	cmd->cached = arrays <= NNACCEL_SMALL_ARRAYS;
+	cmd->charged = charge;
 	cmd->start = jiffies;
 	kref_init(&cmd->refs);
 	INIT_LIST_HEAD(&cmd->node);
@@ -185,6 +263,7 @@ struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 k
 	cmd->start_ns = ktime_get_ns();
 	cmd->head.kind = kind;
 	cmd->head.priority = NNACCEL_PRIORITY_MEDIUM;
+	nnaccel_command_place(cmd, layout);
 	nnaccel_count(NNACCEL_COMMANDS, 1);
 	return cmd;
 }
@@ -204,16 +283,16 @@ static void nnaccel_command_free(struct kref *refs)
 		nnaccel_model_put(cmd->model);
 	for (i = 0; i < cmd->head.num_grants; i++)
 		nnaccel_pool_put(cmd->pools[i]);
-	kvfree(cmd->pools);
-	kvfree(cmd->grants);
-	kvfree(cmd->uses);
-	kvfree(cmd->args);
-	kvfree(cmd->roles);
-	kvfree(cmd->attributes);
-	kvfree(cmd->payload);
+	kvfree(cmd->others);
+	if (cmd->payload != cmd->room)
+		kvfree(cmd->payload);
+	kfree(cmd->message);
 	if (cmd->async)
 		nnaccel_async_free(cmd);
-	kfree(cmd);
+	if (cmd->cached)
+		kmem_cache_free(nnaccel_command_cache, cmd);
+	else
+		kvfree(cmd);
 	nnaccel_count(NNACCEL_COMMANDS, -1);
 }
 
@@ -227,7 +306,7 @@ void nnaccel_command_put(struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_command_charge() - Charge an array of a command; until its end
+ * nnaccel_command_charge() - Charge what a command has besides; until its end
  * @cmd: the command
  * @bytes: how much
  *
@@ -242,7 +321,7 @@ int nnaccel_command_charge(struct nnaccel_command *cmd, size_t bytes)
 	return ret;
 }
 
-/* Adds a pool, which the command is to read; arrays have room. */
+/* Adds a pool, which the command is to read; the arrays have room. */
 static int nnaccel_command_add_pool(struct nnaccel_command *cmd, u32 id)
 {
 	struct nnaccel_pool *pool;
@@ -251,48 +330,33 @@ static int nnaccel_command_add_pool(struct nnaccel_command *cmd, u32 id)
 	pool = nnaccel_pool_get(cmd->ctx, id);
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);
-	cmd->pools[i] = pool;
-	cmd->grants[i].prot = NNACCEL_PROT_READ;
-	cmd->grants[i].length = pool->length;
+	nnaccel_command_set_grant(cmd, i, pool, NNACCEL_PROT_READ);
 	cmd->head.num_grants++;
 	return 0;
 }
 
 /**
  * nnaccel_command_add_pools() - Name pools, which the command is to read
- * @cmd: the command, which names none yet
+ * @cmd: the command, which names none yet and has room for them
  * @first: id of the first; 0: none
  * @ids: user address of the ids of those behind it
  * @num_pools: how many
- * @num_buffers: room for so many buffers behind them
  *
- * Return: 0, -ENOENT, -EDQUOT, -EFAULT, -ENOMEM.
+ * Return: 0, -ENOENT, -EFAULT.
  */
-int nnaccel_command_add_pools(struct nnaccel_command *cmd, u32 first, u64 ids, u32 num_pools,
-			      u32 num_buffers)
+int nnaccel_command_add_pools(struct nnaccel_command *cmd, u32 first, u64 ids, u32 num_pools)
 {
-	u32 i, *copy, n = num_pools + !!first + num_buffers;
-	int ret;
+	const u32 __user *from = u64_to_user_ptr(ids);
+	u32 i, id;
+	int ret = 0;
 
-	if (!n)
-		return 0;
-	/* What the command does with each, and what it waits for, is allocated later. */
-	ret = nnaccel_command_charge(cmd, n * (sizeof(*cmd->pools) + sizeof(*cmd->grants) +
-					       sizeof(*cmd->uses) + NNACCEL_WAIT_BYTES));
-	if (ret)
-		return ret;
-	copy = nnaccel_copy_in(ids, num_pools, sizeof(*copy));
-	if (IS_ERR(copy))
-		return PTR_ERR(copy);
-	cmd->pools = kvmalloc_array(n, sizeof(*cmd->pools), GFP_KERNEL_ACCOUNT);
-	cmd->grants = kvcalloc(n, sizeof(*cmd->grants), GFP_KERNEL_ACCOUNT);
-	if (!cmd->pools || !cmd->grants)
-		ret = -ENOMEM;
-	if (!ret && first)
+	if (first)
 		ret = nnaccel_command_add_pool(cmd, first);
-	for (i = 0; i < num_pools && !ret; i++)
-		ret = nnaccel_command_add_pool(cmd, copy[i]);
-	kvfree(copy);
+	for (i = 0; i < num_pools && !ret; i++) {
+		if (get_user(id, from + i))
+			return -EFAULT;
+		ret = nnaccel_command_add_pool(cmd, id);
+	}
 	return ret;
 }
 
@@ -305,7 +369,9 @@ int nnaccel_command_add_pools(struct nnaccel_command *cmd, u32 first, u64 ids, u
  * @ids: user address of the ids of the constants' pools
  * @num_pools: how many
  *
- * Return: 0, -EINVAL, -ENOENT, -EOPNOTSUPP, -EFAULT, -ENOMEM.
+ * The command has room for these pools and no more.
+ *
+ * Return: 0, -EINVAL, -ENOENT, -EOPNOTSUPP, -EFAULT.
  */
 int nnaccel_command_set_model_pools(struct nnaccel_command *cmd, u32 wire_pool, u64 offset,
 				    u64 length, u64 ids, u32 num_pools)
@@ -314,11 +380,11 @@ int nnaccel_command_set_model_pools(struct nnaccel_command *cmd, u32 wire_pool, 
 	u32 i;
 	int ret;
 
-	if (num_pools > NNACCEL_MAX_CMD_POOLS - 1 || length > NNACCEL_MAX_WIRE)
+	if (length > NNACCEL_MAX_WIRE)
 		return -EINVAL;
 	if (!wire_pool)
 		return -ENOENT;
-	ret = nnaccel_command_add_pools(cmd, wire_pool, ids, num_pools, 0);
+	ret = nnaccel_command_add_pools(cmd, wire_pool, ids, num_pools);
 	if (ret)
 		return ret;
 	for (i = 0; i < cmd->head.num_grants; i++)
@@ -333,11 +399,11 @@ int nnaccel_command_set_model_pools(struct nnaccel_command *cmd, u32 wire_pool, 
 
 /**
  * nnaccel_command_set_parts() - Name the memory of a saved model
- * @cmd: the command
+ * @cmd: the command, with room for two
  * @parts: the model part and the data part; the data part may have no pool
  * @prot: NNACCEL_PROT_* that the worker needs
  *
- * Return: 0, -EINVAL, -ENOENT, -EOPNOTSUPP, -EACCES, -ENOMEM.
+ * Return: 0, -EINVAL, -ENOENT, -EOPNOTSUPP, -EACCES.
  */
 int nnaccel_command_set_parts(struct nnaccel_command *cmd, const struct nnaccel_part parts[2],
 			      u32 prot)
@@ -350,10 +416,6 @@ int nnaccel_command_set_parts(struct nnaccel_command *cmd, const struct nnaccel_
 		return -EINVAL;
 	if (!parts[1].pool && (parts[1].offset || parts[1].length))
 		return -EINVAL;
-	cmd->pools = kvmalloc_array(n, sizeof(*cmd->pools), GFP_KERNEL_ACCOUNT);
-	cmd->grants = kvcalloc(n, sizeof(*cmd->grants), GFP_KERNEL_ACCOUNT);
-	if (!cmd->pools || !cmd->grants)
-		return -ENOMEM;
 	for (i = 0; i < n; i++) {
 		ret = nnaccel_command_add_pool(cmd, parts[i].pool);
 		if (ret)
@@ -376,28 +438,16 @@ int nnaccel_command_set_parts(struct nnaccel_command *cmd, const struct nnaccel_
 
 /**
  * nnaccel_command_set_attributes() - Take what the worker alone reads
- * @cmd: the command
+ * @cmd: the command, with room for as many as there are
  * @from: user address
- * @size: bytes there
  *
- * Return: 0, -EINVAL, -EFAULT, -ENOMEM.
+ * Return: 0 or -EFAULT.
  */
-int nnaccel_command_set_attributes(struct nnaccel_command *cmd, u64 from, u32 size)
+int nnaccel_command_set_attributes(struct nnaccel_command *cmd, u64 from)
 {
-	void *copy;
-	int ret;
+	u32 size = cmd->head.attributes_size;
 
-	if (size > NNACCEL_MAX_ATTRIBUTES)
-		return -EINVAL;
-	ret = nnaccel_command_charge(cmd, size);
-	if (ret)
-		return ret;
-	copy = nnaccel_copy_in(from, size, 1);
-	if (IS_ERR(copy))
-		return PTR_ERR(copy);
-	cmd->attributes = copy;
-	cmd->head.attributes_size = size;
-	return 0;
+	return size && copy_from_user(cmd->attributes, u64_to_user_ptr(from), size) ? -EFAULT : 0;
 }
 
 /* Locks the context with the session that the command is for; 0: it is locked. */
@@ -687,7 +737,7 @@ bool nnaccel_command_ended(struct nnaccel_command *cmd, int error)
 
 /**
  * nnaccel_write_message() - Give the engine's message to the client
- * @from: the message, terminated
+ * @from: the message, terminated, or NULL
  * @to: user address
  * @size: bytes there; 0: none
  *
@@ -700,8 +750,8 @@ int nnaccel_write_message(const char *from, u64 to, u32 size)
 
 	if (!size)
 		return 0;
-	n = strnlen(from, size - 1);
-	if (copy_to_user(message, from, n) || put_user('\0', message + n))
+	n = from ? strnlen(from, size - 1) : 0;
+	if ((n && copy_to_user(message, from, n)) || put_user('\0', message + n))
 		return -EFAULT;
 	return 0;
 }

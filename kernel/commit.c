@@ -6,6 +6,7 @@
 
 #include <linux/ktime.h>
 #include <linux/mm.h>
+#include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
@@ -26,9 +27,25 @@ static int nnaccel_commit_check_shapes(const struct nnaccel_shape *shape, u32 n)
 	return 0;
 }
 
+/**
+ * struct nnaccel_answer - The module's copy of an answer
+ * @payload: the payload: @small or @large; NULL: there is none
+ * @large: allocated for one that is not small, or NULL
+ * @flags: of a large payload: all its bytes are 0 or 1
+ * @message: allocated, terminated, or NULL
+ * @small: a small payload
+ */
+struct nnaccel_answer {
+	const void *payload;
+	void *large;
+	bool flags;
+	char *message;
+	u64 small[NNACCEL_SMALL_PAYLOAD / sizeof(u64)];
+};
+
 /*
- * Are all bytes 0 or 1? Of an answer with a megabyte this takes a while, so it is asked before
- * ctx->lock is taken, whatever is answered.
+ * Are all bytes 0 or 1? Of an answer with a megabyte this takes a while, so of one that is not
+ * small it is asked before ctx->lock is taken, whatever is answered.
  */
 static bool nnaccel_payload_is_flags(const void *payload, u32 size)
 {
@@ -62,10 +79,12 @@ static int nnaccel_commit_check_sizes(const struct nnaccel_command *cmd,
 
 /* Checks the module's own copy of an answer against what was asked. */
 static int nnaccel_commit_check(const struct nnaccel_command *cmd,
-				const struct nnaccel_session_commit *arg, const void *payload,
-				bool flags)
+				const struct nnaccel_session_commit *arg,
+				const struct nnaccel_answer *answer)
 {
+	const void *payload = answer->payload;
 	u32 max = cmd->head.max_payload;
+	bool flags;
 
 	switch (cmd->head.kind) {
 	case NNACCEL_DO_QUERY:
@@ -74,6 +93,8 @@ static int nnaccel_commit_check(const struct nnaccel_command *cmd,
 		if (arg->payload_size != max &&
 		    (arg->payload_size || arg->status == NNACCEL_STATUS_NONE))
 			return -EINVAL;
+		flags = answer->large ? answer->flags :
+					nnaccel_payload_is_flags(payload, arg->payload_size);
 		return flags ? 0 : -EINVAL;
 	case NNACCEL_DO_EXECUTE:
 		if (arg->payload_size != max && arg->payload_size)
@@ -106,20 +127,35 @@ static void nnaccel_commit_count(struct nnaccel_command *cmd)
 	}
 }
 
-/* Ends the command that the worker names; takes over *@payload where that works. */
-static int nnaccel_commit(struct nnaccel_session *session, const struct nnaccel_session_commit *arg,
-			  void **payload, const char *message)
+/* Gives a command its answer; what is allocated of it is the command's from then on. */
+static void nnaccel_commit_take(struct nnaccel_command *cmd, struct nnaccel_answer *answer,
+				u32 payload_size)
 {
-	bool signalling, flags = nnaccel_payload_is_flags(*payload, arg->payload_size);
+	if (answer->large) {
+		swap(cmd->payload, answer->large);
+	} else if (payload_size) {
+		/* The check has found that it is not longer than the room. */
+		memcpy(cmd->room, answer->small, payload_size);
+		cmd->payload = cmd->room;
+	}
+	cmd->payload_size = payload_size;
+	swap(cmd->message, answer->message);
+}
+
+/* Ends the command that the worker names. */
+static int nnaccel_commit(struct nnaccel_session *session, const struct nnaccel_session_commit *arg,
+			  struct nnaccel_answer *answer)
+{
 	struct nnaccel_context *ctx = session->ctx;
 	struct nnaccel_command *cmd;
 	int ret = -ENOENT;
+	bool signalling;
 
 	signalling = nnaccel_lock_signalling(ctx);
 	list_for_each_entry(cmd, &session->in_flight, node) {
 		if (cmd->head.cookie != arg->cookie)
 			continue;
-		ret = nnaccel_commit_check(cmd, arg, *payload, flags);
+		ret = nnaccel_commit_check(cmd, arg, answer);
 		break;
 	}
 	if (ret) {
@@ -127,12 +163,9 @@ static int nnaccel_commit(struct nnaccel_session *session, const struct nnaccel_
 		return ret;
 	}
 	list_del_init(&cmd->node);
-	swap(cmd->payload, *payload);
-	cmd->payload_size = arg->payload_size;
+	nnaccel_commit_take(cmd, answer, arg->payload_size);
 	cmd->status = arg->status;
 	cmd->device_ns = arg->device_ns;
-	if (arg->message_size)
-		memcpy(cmd->message, message, arg->message_size);
 	if (nnaccel_command_prepares(cmd)) {
 		cmd->model->prepared = arg->status == NNACCEL_STATUS_NONE;
 		if (cmd->payload_size)
@@ -146,25 +179,50 @@ static int nnaccel_commit(struct nnaccel_session *session, const struct nnaccel_
 	return 0;
 }
 
+/* Copies the worker's answer. What is allocated is the caller's to free, even where it fails. */
+static int nnaccel_answer_copy(struct nnaccel_answer *answer,
+			       const struct nnaccel_session_commit *arg)
+{
+	const void __user *payload = u64_to_user_ptr(arg->payload);
+
+	answer->payload = NULL;
+	answer->large = NULL;
+	answer->message = NULL;
+	if (arg->payload_size > sizeof(answer->small)) {
+		void *large = nnaccel_copy_in(arg->payload, arg->payload_size, 1);
+
+		if (IS_ERR(large))
+			return PTR_ERR(large);
+		answer->large = large;
+		answer->payload = large;
+		answer->flags = nnaccel_payload_is_flags(large, arg->payload_size);
+	} else if (arg->payload_size) {
+		if (copy_from_user(answer->small, payload, arg->payload_size))
+			return -EFAULT;
+		answer->payload = answer->small;
+	}
+	if (arg->message_size) {
+		answer->message = kmalloc(arg->message_size + 1, GFP_KERNEL_ACCOUNT);
+		if (!answer->message)
+			return -ENOMEM;
+		if (copy_from_user(answer->message, u64_to_user_ptr(arg->message),
+				   arg->message_size))
+			return -EFAULT;
+		answer->message[arg->message_size] = '\0';
+	}
+	return 0;
+}
+
 /* Copies the worker's answer and ends the command that it names. */
 static int nnaccel_commit_answer(struct nnaccel_session *session,
 				 const struct nnaccel_session_commit *arg)
 {
-	void *payload;
-	char *message;
+	struct nnaccel_answer answer;
 	int ret;
 
-	payload = nnaccel_copy_in(arg->payload, arg->payload_size, 1);
-	if (IS_ERR(payload))
-		return PTR_ERR(payload);
-	message = nnaccel_copy_in(arg->message, arg->message_size, 1);
-	if (IS_ERR(message)) {
-		kvfree(payload);
-		return PTR_ERR(message);
-	}
-	ret = nnaccel_commit(session, arg, &payload, message);
-	kvfree(message);
-	kvfree(payload);
+	ret = nnaccel_answer_copy(&answer, arg) ?: nnaccel_commit(session, arg, &answer);
+	kfree(answer.message);
+	kvfree(answer.large);
 	return ret;
 }
 

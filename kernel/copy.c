@@ -215,20 +215,14 @@ static int nnaccel_copy_linear(struct nnaccel_copy *copy)
 static int nnaccel_copy_build(struct nnaccel_command *cmd, struct nnaccel_copy *copy)
 {
 	struct nnaccel_pool *staging;
-	int ret;
 
-	cmd->uses = kvcalloc(1, sizeof(*cmd->uses), GFP_KERNEL_ACCOUNT);
-	if (!cmd->uses)
-		return -ENOMEM;
 	cmd->uses[0].kind = nnaccel_copy_use(copy);
 	cmd->head.wire_length = copy->arg->length;
 	staging = nnaccel_pool_alloc(cmd->ctx, max_t(u64, copy->arg->length, 1));
 	if (IS_ERR(staging))
 		return PTR_ERR(staging);
-	ret = nnaccel_buffer_set_grants(cmd, copy->buffer, staging, copy->in);
-	if (!ret && copy->in)
-		ret = nnaccel_copy_move(copy, staging->dmabuf);
-	return ret;
+	nnaccel_buffer_set_grants(cmd, copy->buffer, staging, copy->in);
+	return copy->in ? nnaccel_copy_move(copy, staging->dmabuf) : 0;
 }
 
 /* Has the worker convert, and moves what it read; puts the command. */
@@ -257,13 +251,15 @@ static int nnaccel_copy_run(struct nnaccel_ucmd *ucmd, struct nnaccel_copy *copy
 static int nnaccel_copy_convert(struct nnaccel_ucmd *ucmd, struct nnaccel_copy *copy)
 {
 	struct nnaccel_context *ctx = copy->buffer->pool.obj.ctx;
+	const struct nnaccel_arrays layout = { .num_grants = 2, .num_uses = 1 };
 	struct nnaccel_command *cmd;
 	int ret;
 
 	mutex_lock(&ctx->lock);
 	nnaccel_copy_count(copy);
 	mutex_unlock(&ctx->lock);
-	cmd = nnaccel_command_alloc(ctx, copy->in ? NNACCEL_DO_COPY_IN : NNACCEL_DO_COPY_OUT);
+	cmd = nnaccel_command_alloc(ctx, copy->in ? NNACCEL_DO_COPY_IN : NNACCEL_DO_COPY_OUT,
+				    &layout);
 	if (IS_ERR(cmd))
 		return PTR_ERR(cmd);
 	ret = nnaccel_copy_build(cmd, copy);

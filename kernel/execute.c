@@ -46,20 +46,11 @@ static int nnaccel_execute_check_arg(struct nnaccel_command *cmd, struct nnaccel
 
 static int nnaccel_execute_set_args(struct nnaccel_command *cmd, const struct nnaccel_execute *arg)
 {
-	u32 i, num;
+	u32 i, num = arg->num_inputs + arg->num_outputs;
 	int ret;
 
-	if (check_add_overflow(arg->num_inputs, arg->num_outputs, &num) || num > NNACCEL_MAX_ARGS)
-		return -EINVAL;
-	ret = nnaccel_command_charge(cmd, num * sizeof(*cmd->args));
-	if (ret)
-		return ret;
-	cmd->args = nnaccel_copy_in(arg->args, num, sizeof(*cmd->args));
-	if (IS_ERR(cmd->args)) {
-		ret = PTR_ERR(cmd->args);
-		cmd->args = NULL;
-		return ret;
-	}
+	if (num && copy_from_user(cmd->args, u64_to_user_ptr(arg->args), num * sizeof(*cmd->args)))
+		return -EFAULT;
 	for (i = 0; i < num; i++) {
 		ret = nnaccel_execute_check_arg(cmd, &cmd->args[i], (s64)i - arg->num_inputs);
 		if (ret)
@@ -74,40 +65,40 @@ static int nnaccel_execute_set_args(struct nnaccel_command *cmd, const struct nn
 
 /*
  * Names the files of planes that do not lie in their formatted pool's own, behind all that the
- * caller named: they are accessed as the pool is.
+ * caller named: they are accessed as the pool is. How many there are shows when the pools are
+ * known, so the arrays are made anew.
  */
 static int nnaccel_execute_add_planes(struct nnaccel_command *cmd)
 {
 	u32 i, k, at = cmd->head.num_grants, num = at;
-	struct nnaccel_grant *grants;
-	struct nnaccel_pool **pools;
+	const struct nnaccel_grant *grants = cmd->grants;
+	struct nnaccel_pool **pools = cmd->pools;
+	int ret;
 
 	for (i = 0; i < cmd->first_buffer; i++)
-		num += nnaccel_pool_num_others(cmd->pools[i]);
+		num += nnaccel_pool_num_others(pools[i]);
 	if (num == at)
 		return 0;
-	pools = kvmalloc_array(num, sizeof(*pools), GFP_KERNEL_ACCOUNT);
-	grants = kvcalloc(num, sizeof(*grants), GFP_KERNEL_ACCOUNT);
-	if (!pools || !grants) {
-		kvfree(pools);
-		kvfree(grants);
+	ret = nnaccel_command_charge(cmd, num * (sizeof(*pools) + sizeof(*grants)) +
+					  (num - at) * NNACCEL_WAIT_BYTES);
+	if (ret)
+		return ret;
+	cmd->others = kvmalloc_array(num, sizeof(*pools) + sizeof(*grants), GFP_KERNEL_ACCOUNT);
+	if (!cmd->others)
 		return -ENOMEM;
-	}
-	memcpy(pools, cmd->pools, at * sizeof(*pools));
-	memcpy(grants, cmd->grants, at * sizeof(*grants));
+	cmd->pools = cmd->others;
+	cmd->grants = (void *)(cmd->pools + num);
+	memcpy(cmd->pools, pools, at * sizeof(*pools));
+	memcpy(cmd->grants, grants, at * sizeof(*grants));
 	for (i = 0; i < cmd->first_buffer; i++) {
-		for (k = 0; k < nnaccel_pool_num_others(cmd->pools[i]); k++, at++) {
-			pools[at] = cmd->pools[i]->picture->pools[k];
-			refcount_inc(&pools[at]->obj.refs);
-			grants[at].prot = cmd->grants[i].prot;
-			grants[at].length = pools[at]->length;
+		for (k = 0; k < nnaccel_pool_num_others(pools[i]); k++, at++) {
+			struct nnaccel_pool *other = pools[i]->picture->pools[k];
+
+			refcount_inc(&other->obj.refs);
+			nnaccel_command_set_grant(cmd, at, other, grants[i].prot);
 		}
 	}
-	swap(cmd->pools, pools);
-	swap(cmd->grants, grants);
 	cmd->head.num_grants = num;
-	kvfree(pools);
-	kvfree(grants);
 	return 0;
 }
 
@@ -115,12 +106,10 @@ static int nnaccel_execute_build(struct nnaccel_command *cmd, const struct nnacc
 {
 	int ret;
 
-	if (arg->num_pools > NNACCEL_MAX_CMD_POOLS || arg->num_buffers > NNACCEL_MAX_CMD_BUFFERS)
-		return -EINVAL;
 	cmd->head.flags = arg->flags;
 	cmd->head.deadline_ns = nnaccel_time_from_user(arg->deadline_ns);
 	cmd->head.loop_timeout_ns = arg->loop_timeout_ns;
-	ret = nnaccel_command_add_pools(cmd, 0, arg->pools, arg->num_pools, arg->num_buffers);
+	ret = nnaccel_command_add_pools(cmd, 0, arg->pools, arg->num_pools);
 	if (!ret)
 		ret = nnaccel_buffer_add_all(cmd, arg->buffers, arg->num_buffers);
 	if (!ret)
@@ -128,7 +117,7 @@ static int nnaccel_execute_build(struct nnaccel_command *cmd, const struct nnacc
 	if (!ret)
 		ret = nnaccel_execute_add_planes(cmd);
 	if (!ret)
-		ret = nnaccel_command_set_attributes(cmd, arg->attributes, arg->attributes_size);
+		ret = nnaccel_command_set_attributes(cmd, arg->attributes);
 	if (ret)
 		return ret;
 	cmd->model = nnaccel_model_get(cmd->ctx, arg->model);
@@ -142,6 +131,18 @@ static int nnaccel_execute_build(struct nnaccel_command *cmd, const struct nnacc
 	return nnaccel_buffer_check_roles(cmd);
 }
 
+static bool nnaccel_execute_is_valid(const struct nnaccel_execute *arg)
+{
+	u32 num;
+
+	return !(arg->flags & ~NNACCEL_EXECUTE_MEASURE) && !arg->__reserved && !arg->resume &&
+	       arg->message_size <= NNACCEL_MAX_MESSAGE &&
+	       arg->num_pools <= NNACCEL_MAX_CMD_POOLS &&
+	       arg->num_buffers <= NNACCEL_MAX_CMD_BUFFERS &&
+	       !check_add_overflow(arg->num_inputs, arg->num_outputs, &num) &&
+	       num <= NNACCEL_MAX_ARGS && arg->attributes_size <= NNACCEL_MAX_ATTRIBUTES;
+}
+
 /**
  * nnaccel_execute_create() - Make an execution of a client's description
  * @ctx: the context
@@ -153,13 +154,19 @@ static int nnaccel_execute_build(struct nnaccel_command *cmd, const struct nnacc
 struct nnaccel_command *nnaccel_execute_create(struct nnaccel_context *ctx,
 					       const struct nnaccel_execute *arg)
 {
+	const struct nnaccel_arrays layout = {
+		.num_grants = arg->num_pools + arg->num_buffers,
+		.num_args = arg->num_inputs + arg->num_outputs,
+		.attributes_size = arg->attributes_size,
+		.num_uses = arg->num_buffers,
+		.max_payload = arg->num_outputs * (sizeof(struct nnaccel_shape) + sizeof(u64)),
+	};
 	struct nnaccel_command *cmd;
 	int ret;
 
-	if (arg->flags & ~NNACCEL_EXECUTE_MEASURE || arg->__reserved || arg->resume ||
-	    arg->message_size > NNACCEL_MAX_MESSAGE)
+	if (!nnaccel_execute_is_valid(arg))
 		return ERR_PTR(-EINVAL);
-	cmd = nnaccel_command_alloc(ctx, NNACCEL_DO_EXECUTE);
+	cmd = nnaccel_command_alloc(ctx, NNACCEL_DO_EXECUTE, &layout);
 	if (IS_ERR(cmd))
 		return cmd;
 	ret = nnaccel_execute_build(cmd, arg);
@@ -180,8 +187,11 @@ struct nnaccel_command *nnaccel_execute_create(struct nnaccel_context *ctx,
 int nnaccel_execute_respond(struct nnaccel_ucmd *ucmd, const struct nnaccel_command *cmd,
 			    u64 driver_ns)
 {
+	const size_t first = offsetof(struct nnaccel_execute, out_status);
+	const size_t end = offsetofend(struct nnaccel_execute, out_driver_ns);
 	struct nnaccel_execute *arg = ucmd->cmd;
 	bool measured = arg->flags & NNACCEL_EXECUTE_MEASURE;
+	int ret;
 
 	arg->out_status = cmd->status;
 	arg->out_num_shapes = 0;
@@ -193,8 +203,11 @@ int nnaccel_execute_respond(struct nnaccel_ucmd *ucmd, const struct nnaccel_comm
 			return -EFAULT;
 		arg->out_num_shapes = arg->num_outputs;
 	}
-	return nnaccel_command_write_message(cmd, arg->message, arg->message_size) ?:
-	       nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+	ret = nnaccel_command_write_message(cmd, arg->message, arg->message_size);
+	if (ret)
+		return ret;
+	/* All of the answer is in the first published version of the structure. */
+	return copy_to_user(ucmd->ubuffer + first, (void *)arg + first, end - first) ? -EFAULT : 0;
 }
 
 /**

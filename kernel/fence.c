@@ -27,7 +27,7 @@
  * @device_ns: as NNACCEL_FENCE_INFO tells them
  * @launched_ns: likewise
  * @fenced_ns: likewise
- * @message: what is wrong, terminated
+ * @message: what is wrong, terminated, or NULL
  */
 struct nnaccel_fence {
 	struct dma_fence base;
@@ -40,7 +40,7 @@ struct nnaccel_fence {
 	u64 device_ns;
 	u64 launched_ns;
 	u64 fenced_ns;
-	char message[NNACCEL_MAX_MESSAGE + 1];
+	char *message;
 };
 
 static struct nnaccel_fence *to_nnaccel_fence(struct dma_fence *base)
@@ -61,7 +61,10 @@ static const char *nnaccel_fence_timeline_name(struct dma_fence *base)
 /* The module's exit waits for this to return. */
 static void nnaccel_fence_free(struct rcu_head *rcu)
 {
-	kfree(container_of(rcu, struct nnaccel_fence, rcu));
+	struct nnaccel_fence *fence = container_of(rcu, struct nnaccel_fence, rcu);
+
+	kfree(fence->message);
+	kfree(fence);
 	nnaccel_count(NNACCEL_FENCES, -1);
 	module_put(THIS_MODULE);
 }
@@ -99,8 +102,8 @@ static bool nnaccel_status_is_late(u32 status)
 	       status == NNACCEL_STATUS_MISSED_DEADLINE_PERSISTENT;
 }
 
-static void nnaccel_fence_fill(struct nnaccel_fence *fence, const struct nnaccel_command *cmd,
-			       int error)
+/* The message goes from the command to the fence: nothing is allocated on the way to a signal. */
+static void nnaccel_fence_fill(struct nnaccel_fence *fence, struct nnaccel_command *cmd, int error)
 {
 	const struct nnaccel_async *async = cmd->async;
 	u64 now = ktime_get_ns();
@@ -115,7 +118,7 @@ static void nnaccel_fence_fill(struct nnaccel_fence *fence, const struct nnaccel
 		return;
 	}
 	fence->status = cmd->status;
-	memcpy(fence->message, cmd->message, sizeof(fence->message));
+	swap(fence->message, cmd->message);
 	if (cmd->head.flags & NNACCEL_EXECUTE_MEASURE) {
 		fence->device_ns = cmd->device_ns;
 		fence->launched_ns = now - async->start_ns;

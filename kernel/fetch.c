@@ -163,22 +163,23 @@ static void nnaccel_fetch_requeue(struct nnaccel_session *session, struct nnacce
 
 static int nnaccel_fetch_write(const struct nnaccel_fetch *fetch, const struct nnaccel_command *cmd)
 {
-	struct nnaccel_cmd head = cmd->head;
-	u64 to = fetch->buffer;
-	void __user *grants = u64_to_user_ptr(to + sizeof(cmd->head));
-	size_t size = cmd->head.num_grants * sizeof(*cmd->grants);
-	size_t args = (cmd->head.num_inputs + cmd->head.num_outputs) * sizeof(*cmd->args);
-	size_t roles = cmd->head.num_roles * sizeof(*cmd->roles);
+	struct nnaccel_cmd __user *to = u64_to_user_ptr(fetch->buffer);
+	u64 deadline_ns = nnaccel_time_to_user(cmd->head.deadline_ns);
+	size_t grants = cmd->head.num_grants * sizeof(*cmd->grants);
+	size_t rest = cmd->head.size - sizeof(*to) - grants;
 
-	head.deadline_ns = nnaccel_time_to_user(head.deadline_ns);
-	if (copy_to_user(u64_to_user_ptr(to), &head, sizeof(head)) ||
-	    copy_to_user(grants, cmd->grants, size) ||
-	    copy_to_user(grants + size, cmd->args, args) ||
-	    copy_to_user(grants + size + args, cmd->roles, roles) ||
-	    copy_to_user(grants + size + args + roles, cmd->attributes,
-			 cmd->head.attributes_size))
+	/* All of it lies behind the head, but for the grants where planes were added. */
+	if (!cmd->others) {
+		if (copy_to_user(to, &cmd->head, cmd->head.size))
+			return -EFAULT;
+	} else if (copy_to_user(to, &cmd->head, sizeof(*to)) ||
+		   copy_to_user(to + 1, cmd->grants, grants) ||
+		   copy_to_user((void __user *)(to + 1) + grants, cmd->args, rest)) {
 		return -EFAULT;
-	return put_user(head.size, fetch->out_size);
+	}
+	if (deadline_ns != cmd->head.deadline_ns && put_user(deadline_ns, &to->deadline_ns))
+		return -EFAULT;
+	return put_user(cmd->head.size, fetch->out_size);
 }
 
 /* Writes how much room what waits takes. */

@@ -233,7 +233,7 @@ long nnaccel_ioctl(const struct nnaccel_ioctl_op *ops, unsigned int num_ops, voi
 	cookie = *(u64 *)((void *)buffer + op->resume);
 	ret = cookie ? nnaccel_resume(&ucmd, cookie) : 0;
 	ret = ret ?: op->execute(&ucmd);
-	if (cookie && ret && ret != -ERESTARTNOINTR && put_user(0, ucmd.resume))
+	if (cookie && ret != -ERESTARTNOINTR && put_user(0, ucmd.resume))
 		return -EFAULT;
 	return ret;
 }
@@ -304,6 +304,9 @@ static int __init nnaccel_init(void)
 		ret = -ENOMEM;
 		goto err_wq;
 	}
+	ret = nnaccel_command_init();
+	if (ret)
+		goto err_free_wq;
 	nnaccel_debugfs_init();
 	ret = misc_register(&nnaccel_engine_misc);
 	if (ret)
@@ -317,6 +320,8 @@ err_engine:
 	misc_deregister(&nnaccel_engine_misc);
 err_debugfs:
 	nnaccel_debugfs_exit();
+	nnaccel_command_exit();
+err_free_wq:
 	destroy_workqueue(nnaccel_free_wq);
 err_wq:
 	destroy_workqueue(nnaccel_wq);
@@ -334,6 +339,7 @@ static void __exit nnaccel_exit(void)
 	rcu_barrier();
 	synchronize_rcu_tasks();
 	nnaccel_devices_free();
+	nnaccel_command_exit();
 }
 
 module_init(nnaccel_init);

@@ -149,23 +149,78 @@ static struct nnaccel_model *nnaccel_model_create(struct nnaccel_command *cmd)
 	model->serial = atomic64_inc_return(&nnaccel_last_serial);
 	refcount_inc(&model->obj.refs);
 	cmd->model = model;
-	cmd->head.max_payload = sizeof(model->memory);
 	return model;
 }
 
-/* Writes the answer, then publishes the model; without one the id goes back. */
-static int nnaccel_prepare_respond(struct nnaccel_ucmd *ucmd, const struct nnaccel_command *cmd,
-				   const struct nnaccel_preparation *p,
-				   struct nnaccel_model *model, u32 id)
+/**
+ * nnaccel_model_may_prepare() - Check what the ioctls that prepare a model have in common
+ * @preference: enum nnaccel_preference
+ * @priority: enum nnaccel_priority
+ * @attributes_size: bytes of attributes
+ * @message_size: bytes of room for the message
+ *
+ * Return: whether it is in order.
+ */
+bool nnaccel_model_may_prepare(u32 preference, u32 priority, u32 attributes_size,
+			       u32 message_size)
 {
-	bool prepared = cmd->status == NNACCEL_STATUS_NONE;
+	return preference <= NNACCEL_PREFER_SUSTAINED_SPEED && priority <= NNACCEL_PRIORITY_HIGH &&
+	       attributes_size <= NNACCEL_MAX_ATTRIBUTES && message_size <= NNACCEL_MAX_MESSAGE;
+}
+
+/**
+ * nnaccel_model_prepare() - Make a model, and let the worker prepare it
+ * @ucmd: the ioctl
+ * @cmd: its command, whose pools from the second on are the model's; has the model where the call
+ *	is resumed
+ * @id: out: the model's id, which names nothing yet
+ *
+ * Return: 0: answered, and to be finished by nnaccel_model_finish(); -ENOSPC, -EDQUOT, -ENOMEM, or
+ * what nnaccel_command_run() returned.
+ */
+int nnaccel_model_prepare(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd, u32 *id)
+{
+	struct nnaccel_model *model = cmd->model;
 	int ret;
 
-	*p->out_status = cmd->status;
-	*p->out_model = prepared ? id : 0;
-	ret = nnaccel_command_write_message(cmd, p->message, p->message_size) ?:
-	      nnaccel_ucmd_respond(ucmd, p->size);
-	if (ret || !prepared) {
+	if (ucmd->resumed) {
+		refcount_inc(&model->obj.refs);
+	} else {
+		model = nnaccel_model_create(cmd);
+		if (IS_ERR(model))
+			return PTR_ERR(model);
+	}
+	ret = nnaccel_object_reserve(cmd->ctx, id);
+	if (!ret) {
+		ret = nnaccel_command_run(ucmd, cmd);
+		if (ret)
+			nnaccel_object_unreserve(cmd->ctx, *id);
+	}
+	if (ret)
+		nnaccel_model_put(model);
+	return ret;
+}
+
+/**
+ * nnaccel_model_finish() - Write the answer, then let the id name the model
+ * @ucmd: the ioctl, its structure filled in
+ * @cmd: its command, after nnaccel_model_prepare()
+ * @id: the model's id; without a model that was prepared and told of it goes back
+ * @message: user address of the room for the message
+ * @message_size: bytes there
+ * @size: bytes of the ioctl's structure
+ *
+ * Return: 0 or -EFAULT.
+ */
+int nnaccel_model_finish(struct nnaccel_ucmd *ucmd, const struct nnaccel_command *cmd, u32 id,
+			 u64 message, u32 message_size, size_t size)
+{
+	struct nnaccel_model *model = cmd->model;
+	int ret;
+
+	ret = nnaccel_command_write_message(cmd, message, message_size) ?:
+	      nnaccel_ucmd_respond(ucmd, size);
+	if (ret || cmd->status != NNACCEL_STATUS_NONE) {
 		nnaccel_object_unreserve(cmd->ctx, id);
 		nnaccel_model_put(model);
 		return ret;
@@ -175,104 +230,62 @@ static int nnaccel_prepare_respond(struct nnaccel_ucmd *ucmd, const struct nnacc
 	return 0;
 }
 
-/* Makes a model, reserves its id and lets the worker prepare it. */
-static int nnaccel_prepare_run(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd,
-			       const struct nnaccel_preparation *p)
+static struct nnaccel_command *nnaccel_prepare_create(struct nnaccel_context *ctx,
+						      const struct nnaccel_prepare *arg)
 {
-	struct nnaccel_model *model;
-	u32 id;
-	int ret;
-
-	if (ucmd->resumed) {
-		model = cmd->model;
-		refcount_inc(&model->obj.refs);
-	} else {
-		model = nnaccel_model_create(cmd);
-		if (IS_ERR(model))
-			return PTR_ERR(model);
-	}
-	ret = nnaccel_object_reserve(cmd->ctx, &id);
-	if (ret)
-		goto err_model;
-	ret = nnaccel_command_run(ucmd, cmd);
-	if (ret)
-		goto err_id;
-	return nnaccel_prepare_respond(ucmd, cmd, p, model, id);
-
-err_id:
-	nnaccel_object_unreserve(cmd->ctx, id);
-err_model:
-	nnaccel_model_put(model);
-	return ret;
-}
-
-/**
- * nnaccel_model_prepare() - Have a model prepared
- * @ucmd: the ioctl
- * @p: what the ioctls that do it have in common
- *
- * Return: 0, -EINVAL, -ENOENT, -ENOSPC, -EDQUOT, -EFAULT, -ENOMEM, or what nnaccel_command_run()
- * returned.
- */
-int nnaccel_model_prepare(struct nnaccel_ucmd *ucmd, const struct nnaccel_preparation *p)
-{
+	const struct nnaccel_arrays layout = {
+		.num_grants = arg->num_pools + 1,
+		.attributes_size = arg->attributes_size,
+		.max_payload = sizeof(struct nnaccel_model_memory),
+	};
 	struct nnaccel_command *cmd;
 	int ret;
 
-	if (p->message_size > NNACCEL_MAX_MESSAGE ||
-	    p->preference > NNACCEL_PREFER_SUSTAINED_SPEED || p->priority > NNACCEL_PRIORITY_HIGH)
-		return -EINVAL;
-	if (ucmd->resumed) {
-		cmd = ucmd->resumed;
-		ret = nnaccel_prepare_run(ucmd, cmd, p);
-		nnaccel_command_put(cmd);
-		return ret;
-	}
-	cmd = nnaccel_command_alloc(ucmd->object, p->kind);
+	if (arg->num_pools > NNACCEL_MAX_CMD_POOLS - 1)
+		return ERR_PTR(-EINVAL);
+	cmd = nnaccel_command_alloc(ctx, NNACCEL_DO_PREPARE, &layout);
 	if (IS_ERR(cmd))
-		return PTR_ERR(cmd);
-	cmd->head.preference = p->preference;
-	cmd->head.priority = p->priority;
-	cmd->head.deadline_ns = nnaccel_time_from_user(p->deadline_ns);
-	ret = p->set_args(cmd, ucmd->cmd) ?:
-	      nnaccel_command_set_attributes(cmd, p->attributes, p->attributes_size) ?:
-	      nnaccel_prepare_run(ucmd, cmd, p);
-	nnaccel_command_put(cmd);
-	return ret;
-}
-
-static int nnaccel_prepare_set_args(struct nnaccel_command *cmd, const void *from)
-{
-	const struct nnaccel_prepare *arg = from;
-
+		return cmd;
 	cmd->head.flags = arg->flags;
-	return nnaccel_command_set_model_pools(cmd, arg->wire_pool, arg->wire_offset,
-					       arg->wire_length, arg->pools, arg->num_pools);
+	cmd->head.preference = arg->preference;
+	cmd->head.priority = arg->priority;
+	cmd->head.deadline_ns = nnaccel_time_from_user(arg->deadline_ns);
+	ret = nnaccel_command_set_model_pools(cmd, arg->wire_pool, arg->wire_offset,
+					      arg->wire_length, arg->pools, arg->num_pools) ?:
+	      nnaccel_command_set_attributes(cmd, arg->attributes);
+	if (!ret)
+		return cmd;
+	nnaccel_command_put(cmd);
+	return ERR_PTR(ret);
 }
 
 /**
  * nnaccel_prepare_ioctl() - NNACCEL_PREPARE
  * @ucmd: the ioctl
  *
- * Return: 0 or what nnaccel_model_prepare() returned.
+ * Return: 0, -EINVAL, -ENOENT, -EOPNOTSUPP, -EFAULT, or what nnaccel_model_prepare() returned.
  */
 int nnaccel_prepare_ioctl(struct nnaccel_ucmd *ucmd)
 {
 	struct nnaccel_prepare *arg = ucmd->cmd;
-	const struct nnaccel_preparation p = {
-		.kind = NNACCEL_DO_PREPARE,
-		.set_args = nnaccel_prepare_set_args,
-		.preference = arg->preference,
-		.priority = arg->priority,
-		.deadline_ns = arg->deadline_ns,
-		.attributes = arg->attributes,
-		.attributes_size = arg->attributes_size,
-		.message_size = arg->message_size,
-		.message = arg->message,
-		.out_model = &arg->out_model,
-		.out_status = &arg->out_status,
-		.size = sizeof(*arg),
-	};
+	struct nnaccel_command *cmd;
+	u32 id;
+	int ret;
 
-	return arg->flags & ~NNACCEL_PREPARE_KEEP ? -EINVAL : nnaccel_model_prepare(ucmd, &p);
+	if (arg->flags & ~NNACCEL_PREPARE_KEEP ||
+	    !nnaccel_model_may_prepare(arg->preference, arg->priority, arg->attributes_size,
+				       arg->message_size))
+		return -EINVAL;
+	cmd = ucmd->resumed ?: nnaccel_prepare_create(ucmd->object, arg);
+	if (IS_ERR(cmd))
+		return PTR_ERR(cmd);
+	ret = nnaccel_model_prepare(ucmd, cmd, &id);
+	if (!ret) {
+		arg->out_status = cmd->status;
+		arg->out_model = cmd->status == NNACCEL_STATUS_NONE ? id : 0;
+		ret = nnaccel_model_finish(ucmd, cmd, id, arg->message, arg->message_size,
+					   sizeof(*arg));
+	}
+	nnaccel_command_put(cmd);
+	return ret;
 }

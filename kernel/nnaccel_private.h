@@ -537,38 +537,11 @@ void nnaccel_model_show_memory(struct nnaccel_context *ctx, struct seq_file *m);
 void nnaccel_model_retire(struct nnaccel_object *obj);
 void nnaccel_model_release(struct nnaccel_object *obj);
 
-/**
- * struct nnaccel_preparation - What the ioctls that prepare a model have in common
- * @kind: NNACCEL_DO_PREPARE or NNACCEL_DO_PREPARE_CACHED
- * @set_args: names to the command what is the ioctl's own; the pools from the second on are the
- *	model's
- * @preference: enum nnaccel_preference
- * @priority: enum nnaccel_priority
- * @deadline_ns: CLOCK_MONOTONIC time, 0: none
- * @attributes: user address
- * @attributes_size: bytes there
- * @message_size: bytes at @message
- * @message: user address
- * @out_model: the model, in the module's copy of the structure
- * @out_status: enum nnaccel_status, there too
- * @size: bytes of the structure
- */
-struct nnaccel_preparation {
-	u32 kind;
-	int (*set_args)(struct nnaccel_command *cmd, const void *arg);
-	u32 preference;
-	u32 priority;
-	u64 deadline_ns;
-	u64 attributes;
-	u32 attributes_size;
-	u32 message_size;
-	u64 message;
-	u32 *out_model;
-	u32 *out_status;
-	size_t size;
-};
-
-int nnaccel_model_prepare(struct nnaccel_ucmd *ucmd, const struct nnaccel_preparation *p);
+bool nnaccel_model_may_prepare(u32 preference, u32 priority, u32 attributes_size,
+			       u32 message_size);
+int nnaccel_model_prepare(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd, u32 *id);
+int nnaccel_model_finish(struct nnaccel_ucmd *ucmd, const struct nnaccel_command *cmd, u32 id,
+			 u64 message, u32 message_size, size_t size);
 int nnaccel_prepare_ioctl(struct nnaccel_ucmd *ucmd);
 
 /* ---- cache.c ---- */
@@ -637,8 +610,8 @@ int nnaccel_buffer_check_use(const struct nnaccel_buffer *buffer, enum nnaccel_u
 void nnaccel_buffer_begin_use(struct nnaccel_buffer *buffer, enum nnaccel_use_kind kind);
 void nnaccel_buffer_end_use(struct nnaccel_buffer *buffer, enum nnaccel_use_kind kind,
 			    bool success, u64 size);
-int nnaccel_buffer_set_grants(struct nnaccel_command *cmd, struct nnaccel_buffer *buffer,
-			      struct nnaccel_pool *staging, bool in);
+void nnaccel_buffer_set_grants(struct nnaccel_command *cmd, struct nnaccel_buffer *buffer,
+			       struct nnaccel_pool *staging, bool in);
 bool nnaccel_buffer_is_served(const struct nnaccel_command *cmd);
 int nnaccel_buffer_begin_all(struct nnaccel_command *cmd);
 void nnaccel_buffer_end_all(struct nnaccel_command *cmd, int error);
@@ -761,6 +734,27 @@ struct nnaccel_engine_wait {
 };
 
 /**
+ * struct nnaccel_arrays - What arrays a command has
+ * @num_grants: pools and buffers
+ * @num_args: arguments of an execution
+ * @num_roles: roles of a new buffer
+ * @attributes_size: bytes of the client's attributes
+ * @num_uses: buffers whose use is noted
+ * @max_payload: bytes that its answer may have
+ */
+struct nnaccel_arrays {
+	u32 num_grants;
+	u32 num_args;
+	u32 num_roles;
+	u32 attributes_size;
+	u32 num_uses;
+	u32 max_payload;
+};
+
+/* An answer of so many bytes has its room in the command; a longer one is allocated. */
+#define NNACCEL_SMALL_PAYLOAD	256
+
+/**
  * struct nnaccel_command - One thing that the worker is asked to do
  * @refs: the caller's, the session's (before: that of its wait for fences), @expiry's, @access's
  * @charged: memory that is charged for it
@@ -777,17 +771,12 @@ struct nnaccel_engine_wait {
  * @counted: ctx->lock: it is one of the context's num_commands
  * @async: of an execution that nobody waits for, or NULL
  * @expiry: ends it where it takes too long; holds a count while it is pending
- * @head: what the worker is told
  * @pools: one for each of @grants
- * @grants: what the worker is told of them
  * @first_buffer: where buffers begin in @pools
  * @num_buffers: buffers in @pools
  * @uses: what is done with each of them; NULL: nothing that others must not do meanwhile
  * @writes: some of them are written
  * @using: ctx->lock: the uses have begun
- * @args: arguments of an execution
- * @roles: of a new buffer
- * @attributes: the client's, for the worker alone to read
  * @model: the model to prepare, to execute or to serve
  * @burst: the burst to serve
  * @foreign: some of @pools are of exporters that are told of accesses; see access.c
@@ -804,10 +793,22 @@ struct nnaccel_engine_wait {
  * @done: @state is DONE, and all below is written; the caller looks at it without the lock
  * @error: 0, or why there is no answer
  * @status: enum nnaccel_status
- * @payload: the answer, checked
+ * @payload: the answer, checked: @room or allocated; NULL: none
+ * @room: for a small answer
  * @payload_size: bytes of it
  * @device_ns: time on the device
- * @message: what is wrong, terminated
+ * @message: what is wrong, terminated, or NULL
+ * @cached: it is of the cache of small commands
+ * @others: the array behind @pools and @grants, where planes were added
+ * @grants: what the worker is told of @pools
+ * @args: arguments of an execution
+ * @roles: of a new buffer
+ * @attributes: the client's, for the worker alone to read
+ * @head: what the worker is told
+ * @told: the worker is told this behind @head: grants, arguments, roles, attributes; then come
+ *	@pools, @uses and @room
+ *
+ * A command is one allocation, but for answers that are long, and for planes.
  */
 struct nnaccel_command {
 	struct kref refs;
@@ -825,17 +826,12 @@ struct nnaccel_command {
 	bool counted;
 	struct nnaccel_async *async;
 	struct delayed_work expiry;
-	struct nnaccel_cmd head;
 	struct nnaccel_pool **pools;
-	struct nnaccel_grant *grants;
 	u32 first_buffer;
 	u32 num_buffers;
 	struct nnaccel_use *uses;
 	bool writes;
 	bool using;
-	struct nnaccel_arg *args;
-	struct nnaccel_cmd_role *roles;
-	void *attributes;
 	struct nnaccel_model *model;
 	struct nnaccel_burst *burst;
 	bool foreign;
@@ -852,9 +848,18 @@ struct nnaccel_command {
 	int error;
 	u32 status;
 	void *payload;
+	void *room;
 	u32 payload_size;
 	u64 device_ns;
-	char message[NNACCEL_MAX_MESSAGE + 1];
+	char *message;
+	bool cached;
+	void *others;
+	struct nnaccel_grant *grants;
+	struct nnaccel_arg *args;
+	struct nnaccel_cmd_role *roles;
+	void *attributes;
+	struct nnaccel_cmd head;
+	u8 told[] __aligned(__alignof__(u64));
 };
 
 /**
@@ -875,6 +880,14 @@ static inline bool nnaccel_command_prepares(const struct nnaccel_command *cmd)
 	return cmd->head.kind == NNACCEL_DO_PREPARE || cmd->head.kind == NNACCEL_DO_PREPARE_CACHED;
 }
 
+/* Names a pool, counted by the caller, in a place of a command's arrays. */
+static inline void nnaccel_command_set_grant(struct nnaccel_command *cmd, u32 i,
+					     struct nnaccel_pool *pool, u32 prot)
+{
+	cmd->pools[i] = pool;
+	cmd->grants[i] = (struct nnaccel_grant){ .prot = prot, .length = pool->length };
+}
+
 /* After this time a worker that was killed counts as dead, whatever it is stuck in. */
 #define NNACCEL_KILL_NS		(2 * (u64)NSEC_PER_SEC)
 
@@ -886,15 +899,17 @@ static inline bool nnaccel_command_prepares(const struct nnaccel_command *cmd)
 #define NNACCEL_WAIT_BYTES	64
 
 int nnaccel_command_charge(struct nnaccel_command *cmd, size_t bytes);
-struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 kind);
+int nnaccel_command_init(void);
+void nnaccel_command_exit(void);
+struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 kind,
+					      const struct nnaccel_arrays *layout);
 void nnaccel_command_put(struct nnaccel_command *cmd);
-int nnaccel_command_add_pools(struct nnaccel_command *cmd, u32 first, u64 ids, u32 num_pools,
-			      u32 num_buffers);
+int nnaccel_command_add_pools(struct nnaccel_command *cmd, u32 first, u64 ids, u32 num_pools);
 int nnaccel_command_set_model_pools(struct nnaccel_command *cmd, u32 wire_pool, u64 offset,
 				    u64 length, u64 ids, u32 num_pools);
 int nnaccel_command_set_parts(struct nnaccel_command *cmd, const struct nnaccel_part parts[2],
 			      u32 prot);
-int nnaccel_command_set_attributes(struct nnaccel_command *cmd, u64 from, u32 size);
+int nnaccel_command_set_attributes(struct nnaccel_command *cmd, u64 from);
 unsigned long nnaccel_deadline_left(u64 deadline_ns, u64 grace_ns);
 void nnaccel_command_watch(struct nnaccel_command *cmd);
 int nnaccel_command_run(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);

@@ -17,6 +17,7 @@
  */
 int nnaccel_query_ioctl(struct nnaccel_ucmd *ucmd)
 {
+	const struct nnaccel_arrays layout = { .max_payload = NNACCEL_MAX_QUERY };
 	struct nnaccel_query *arg = ucmd->cmd;
 	struct nnaccel_command *cmd;
 	u32 size = 0;
@@ -24,13 +25,11 @@ int nnaccel_query_ioctl(struct nnaccel_ucmd *ucmd)
 
 	if (arg->data_size > NNACCEL_MAX_QUERY)
 		return -EINVAL;
-	cmd = ucmd->resumed ?: nnaccel_command_alloc(ucmd->object, NNACCEL_DO_QUERY);
+	cmd = ucmd->resumed ?: nnaccel_command_alloc(ucmd->object, NNACCEL_DO_QUERY, &layout);
 	if (IS_ERR(cmd))
 		return PTR_ERR(cmd);
-	if (!ucmd->resumed) {
+	if (!ucmd->resumed)
 		cmd->head.query = arg->query;
-		cmd->head.max_payload = NNACCEL_MAX_QUERY;
-	}
 	ret = nnaccel_command_run(ucmd, cmd);
 	if (ret)
 		goto out;
@@ -39,7 +38,7 @@ int nnaccel_query_ioctl(struct nnaccel_ucmd *ucmd)
 		size = cmd->payload_size;
 	if (size > arg->data_size)
 		ret = -ENOBUFS;
-	else if (copy_to_user(u64_to_user_ptr(arg->data), cmd->payload, size))
+	else if (size && copy_to_user(u64_to_user_ptr(arg->data), cmd->payload, size))
 		ret = -EFAULT;
 	if (ret)
 		goto out;
@@ -54,13 +53,18 @@ out:
 static struct nnaccel_command *nnaccel_supported_create(struct nnaccel_context *ctx,
 							const struct nnaccel_supported *arg)
 {
+	const struct nnaccel_arrays layout = {
+		.num_grants = arg->num_pools + 1,
+		.max_payload = arg->num_operations,
+	};
 	struct nnaccel_command *cmd;
 	int ret;
 
-	cmd = nnaccel_command_alloc(ctx, NNACCEL_DO_SUPPORTED);
+	if (arg->num_pools > NNACCEL_MAX_CMD_POOLS - 1)
+		return ERR_PTR(-EINVAL);
+	cmd = nnaccel_command_alloc(ctx, NNACCEL_DO_SUPPORTED, &layout);
 	if (IS_ERR(cmd))
 		return cmd;
-	cmd->head.max_payload = arg->num_operations;
 	ret = nnaccel_command_set_model_pools(cmd, arg->wire_pool, arg->wire_offset,
 					      arg->wire_length, arg->pools, arg->num_pools);
 	if (!ret)

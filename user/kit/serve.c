@@ -22,20 +22,34 @@
 /* Room for a command with a few arguments; grows where one needs more. */
 #define FIRST_BUFFER 4096
 
-/* What a command came to. payload is malloc()ed or NULL. */
+/* What a command came to. */
 struct answer {
 	enum nn_status status;
 	struct keep_work *work;		/* to be done after it, or NULL */
+	void *memory;			/* malloc()ed, or NULL: where the payload is */
 	void *payload;
 	size_t payload_size;
 	uint64_t device_ns;
 	struct nn_error err;
 };
 
+/* As much as has to be set: the room for a message is large. */
+static void answer_init(struct answer *answer)
+{
+	answer->status = NN_OK;
+	answer->work = NULL;
+	answer->memory = NULL;
+	answer->payload = NULL;
+	answer->payload_size = 0;
+	answer->device_ns = NNACCEL_TIME_NONE;
+	answer->err.message[0] = '\0';
+}
+
 /* Memory for an answer; the answer owns it. At least one byte, so that NULL means failure. */
 static void *answer_reserve(struct answer *answer, size_t count, size_t size)
 {
-	answer->payload = calloc(count ? count : 1, size);
+	answer->memory = calloc(count ? count : 1, size);
+	answer->payload = answer->memory;
 	if (!answer->payload)
 		answer->status = nn_fail(&answer->err, NN_OUT_OF_MEMORY, "out of memory");
 	return answer->payload;
@@ -61,7 +75,8 @@ static void do_query(struct server *server, const struct command *command, struc
 		do_query_device(server, answer);
 		break;
 	case NNACCEL_QUERY_EXTENSIONS:
-		answer->payload = device_list_extensions(server->engine, &answer->payload_size);
+		answer->memory = device_list_extensions(server->engine, &answer->payload_size);
+		answer->payload = answer->memory;
 		if (!answer->payload)
 			answer->status = nn_fail(&answer->err, NN_OUT_OF_MEMORY, "out of memory");
 		break;
@@ -171,31 +186,54 @@ static void do_buffer(struct server *server, const struct command *command,
 	answer->status = buffer_judge(&server->models, command, &answer->err);
 }
 
-/* The memory of one execution. */
+/* The memory of one execution; its arrays are the answer's memory. */
 struct job {
 	struct loaded_model *loaded;
 	struct mapping **pools;
-	struct nn_arg *args;
 	void **staged;			/* of each argument; see rows.h */
+	struct nn_arg *args;
 	struct nn_output_shape *shapes;
+	struct nnaccel_shape *payload;	/* as long as asked for */
 	struct nn_attributes *attributes;	/* of the execution, or NULL */
 };
 
+/* One block for all, of which pointers alone are read before they are set. */
+static bool job_alloc(struct job *job, const struct nnaccel_cmd *head, struct answer *answer)
+{
+	size_t num_args = (size_t)head->num_inputs + head->num_outputs;
+	size_t pointers = head->num_grants * sizeof(*job->pools) + num_args * sizeof(*job->staged);
+	size_t args = num_args * sizeof(*job->args);
+	size_t shapes = head->num_outputs * sizeof(*job->shapes);
+	char *block = malloc(pointers + args + head->max_payload + shapes + 1);
+
+	_Static_assert(sizeof(struct nn_arg) % sizeof(uint64_t) == 0 &&
+		       sizeof(struct nnaccel_shape) % sizeof(uint64_t) == 0,
+		       "what follows them is aligned");
+	if (!block)
+		return false;
+	memset(block, 0, pointers);
+	job->pools = (void *)block;
+	job->staged = (void *)(job->pools + head->num_grants);
+	job->args = (void *)(block + pointers);
+	job->payload = (void *)(block + pointers + args);
+	job->shapes = (void *)(block + pointers + args + head->max_payload);
+	answer->memory = block;
+	return true;
+}
+
 static enum nn_status job_begin(struct server *server, const struct command *command,
-				struct job *job, struct nn_error *err)
+				struct job *job, struct answer *answer)
 {
 	const struct nnaccel_cmd *head = command->head;
-	struct nn_error reason = { "" };
+	struct nn_error *err = &answer->err;
+	struct nn_error reason;
 	enum nn_status status;
 
 	job->loaded = models_get(&server->models, head->model);
 	if (!job->loaded)
 		return nn_fail(err, NN_GENERAL_FAILURE, "no such model");
-	job->pools = calloc(head->num_grants + 1, sizeof(*job->pools));
-	job->args = calloc(head->num_inputs + head->num_outputs + 1, sizeof(*job->args));
-	job->staged = calloc(head->num_inputs + head->num_outputs + 1, sizeof(*job->staged));
-	job->shapes = calloc(head->num_outputs + 1, sizeof(*job->shapes));
-	if (!job->pools || !job->args || !job->staged || !job->shapes)
+	reason.message[0] = '\0';
+	if (!job_alloc(job, head, answer))
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	for (uint32_t i = 0; i < head->num_grants; i++) {
 		status = grants_get(&server->grants, &command->grants[i], &job->pools[i], &reason);
@@ -214,10 +252,6 @@ static void job_end(struct server *server, const struct command *command, struct
 		grants_put(&server->grants, job->pools[i]);
 	if (job->loaded)
 		models_put(&server->models, job->loaded);
-	free(job->pools);
-	free(job->args);
-	free(job->staged);
-	free(job->shapes);
 	free(job->attributes);
 }
 
@@ -267,19 +301,20 @@ static void answer_shapes(struct server *server, struct answer *answer,
 			  const struct command *command, const struct job *job,
 			  const struct nn_execution *execution)
 {
-	/* As long as asked for: where an output is a buffer, sizes follow. */
-	struct nnaccel_shape *out = answer_reserve(answer, 1, command->head->max_payload);
+	struct nnaccel_shape *out = job->payload;
 
 	_Static_assert(NN_MAX_RANK == NNACCEL_MAX_RANK, "shapes are as large as the kernel's");
-	if (!out)
-		return;
 	for (uint32_t i = 0; i < execution->num_outputs; i++) {
 		const struct nn_output_shape *shape = &execution->shapes[i];
 
-		out[i].flags = shape->sufficient ? NNACCEL_SHAPE_SUFFICIENT : 0;
-		out[i].rank = shape->rank;
+		out[i] = (struct nnaccel_shape){
+			.flags = shape->sufficient ? NNACCEL_SHAPE_SUFFICIENT : 0,
+			.rank = shape->rank,
+		};
 		memcpy(out[i].dims, shape->dims, shape->rank * sizeof(shape->dims[0]));
 	}
+	/* Where an output is a buffer, sizes follow. */
+	answer->payload = out;
 	answer->payload_size = command->head->max_payload;
 	if (answer->payload_size > execution->num_outputs * sizeof(*out))
 		buffer_sizes(&server->models, job->loaded, execution,
@@ -300,15 +335,17 @@ static void job_run(struct server *server, const struct command *command, struct
 		.loop_timeout_ns = head->loop_timeout_ns,
 		.attributes = job->attributes,
 	};
-	struct nn_error broken = { "" };
 	enum nn_status memory_status;
-	uint64_t start_ns;
+	struct nn_error broken;
+	uint64_t start_ns = 0;
 
+	broken.message[0] = '\0';
 	answer->status = set_args(command, job, &answer->err);
 	if (!answer->status)
 		answer->status = buffer_check_inputs(&server->models, job->loaded, command,
-						      &answer->err);
-	start_ns = clock_ns();
+						     &answer->err);
+	if (head->flags & NNACCEL_EXECUTE_MEASURE)
+		start_ns = clock_ns();
 	if (!answer->status)
 		answer->status = server->engine->execute(server->engine, job->loaded->prepared,
 							 &execution, &answer->err);
@@ -334,7 +371,7 @@ static void do_execute(struct server *server, const struct command *command,
 {
 	struct job job = { .loaded = NULL };
 
-	answer->status = job_begin(server, command, &job, &answer->err);
+	answer->status = job_begin(server, command, &job, answer);
 	if (!answer->status)
 		job_run(server, command, &job, answer);
 	job_end(server, command, &job);
@@ -433,8 +470,10 @@ struct serving {
 static void fail_command(struct guard_job *job, const char *reason)
 {
 	const struct serving *s = (struct serving *)job;
-	struct answer answer = { .status = NN_GENERAL_FAILURE, .device_ns = NNACCEL_TIME_NONE };
+	struct answer answer;
 
+	answer_init(&answer);
+	answer.status = NN_GENERAL_FAILURE;
 	nn_fail(&answer.err, NN_GENERAL_FAILURE, "%s", reason);
 	commit(s->server, s->cookie, &answer, NULL);
 }
@@ -445,10 +484,11 @@ static void fail_command(struct guard_job *job, const char *reason)
  */
 static size_t serve_one(struct server *server, struct room *room, size_t size)
 {
-	struct answer answer = { .device_ns = NNACCEL_TIME_NONE };
 	struct command command;
+	struct answer answer;
 	size_t next = 0;
 
+	answer_init(&answer);
 	answer.status = command_parse(room->data, size, &command, &answer.err);
 	if (answer.status) {
 		log_error("%s", answer.err.message);
@@ -464,7 +504,7 @@ static size_t serve_one(struct server *server, struct room *room, size_t size)
 	if (command.head->cookie)
 		next = commit(server, command.head->cookie, &answer,
 			      command.head->kind == NNACCEL_DO_EXECUTE ? room : NULL);
-	free(answer.payload);
+	free(answer.memory);
 	if (answer.work)
 		models_keep(&server->models, answer.work);
 	return next;
