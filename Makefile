@@ -59,6 +59,13 @@ comma	:= ,
 
 obj	:= $(BUILD)/obj
 fuzz_obj := $(BUILD)/fuzz/obj
+# A line a file, as the commands begin with; V=1 shows commands instead, and -s nothing.
+is_silent = $(findstring s,$(firstword -$(MAKEFLAGS)))
+line	= $(if $(is_silent),,printf '  %-5s %s\n' $(1) $(@:$(BUILD)/%=%);)
+short	= $(if $(V),,@$(line))
+# The same in recipes of several commands in a shell, which begin with "@".
+show	= $(if $(V),$(if $(is_silent),,set -x;),$(line))
+
 objects	= $(patsubst %.c,$(obj)/%.o,$(wildcard $(1)))
 archive	= $(patsubst %,$(BUILD)/lib/libnn%.a,$(foreach a,$(1),$(if $(wildcard user/$(a)/*.c),$(a))))
 rpath	= -Wl,-rpath,'$$ORIGIN$(1)'
@@ -137,7 +144,8 @@ help:
 	@echo 'make deb             packages for Debian 12 and 13, each built in a clean one: $(BUILD)/deb'
 	@echo 'make modules_install the module for the kernel of KDIR=$(KDIR)'
 	@echo 'make clean           removes $(BUILD); the cache of kernels is outside and stays'
-	@echo 'Variables: BUILD, CC, CFLAGS, SAN=1 (address and undefined behaviour sanitizers)'
+	@echo 'Variables: V=1 (shows the commands)'
+	@echo '           BUILD, CC, CFLAGS, SAN=1 (address and undefined behaviour sanitizers)'
 	@echo '           EXTENSIONS_DIR, CONFIG_DIR (folders that the programs look into)'
 
 # ---- user space: objects, archives, libraries, programs ----
@@ -152,19 +160,19 @@ $(obj)/flags: FORCE
 
 $(obj)/%.o: %.c $(obj)/flags
 	@mkdir -p $(@D)
-	$(CC) $(cflags) -MMD -MP -c -o $@ $<
+	$(call short,CC)$(CC) $(cflags) -MMD -MP -c -o $@ $<
 
 # A saved plan is good for the sources that it was made by: their hash is in it.
 plan_src := $(sort $(wildcard user/include/nnaccel/*.h user/model/*.[ch] user/ops/*.[chd]* \
 	user/plan/*.[ch] user/plan/*/*.[ch]))
 $(gen)/plan_sources.h: $(plan_src)
 	@mkdir -p $(@D)
-	cat $(plan_src) | sha256sum | sed 's/\(.\{16\}\).*/#define PLAN_SOURCES 0x\1u/' > $@
+	$(call short,GEN)cat $(plan_src) | sha256sum | sed 's/\(.\{16\}\).*/#define PLAN_SOURCES 0x\1u/' > $@
 $(obj)/user/plan/fingerprint.o $(fuzz_obj)/user/plan/fingerprint.o: $(gen)/plan_sources.h
 
 $(gen)/version.h: Makefile
 	@mkdir -p $(@D)
-	echo '#define NNACCEL_VERSION "$(VERSION)"' > $@
+	$(call short,GEN)echo '#define NNACCEL_VERSION "$(VERSION)"' > $@
 $(patsubst %,$(obj)/user/%.o,runtime/device_cpu engine/broker/main tools/main tools/doctor): $(gen)/version.h
 
 ifneq ($(SAN),)
@@ -183,24 +191,23 @@ $(BUILD)/lib/libnnkit.a: $(kit)
 $(BUILD)/lib/libdemo.a: $(demo)
 $(BUILD)/lib/%.a:
 	@mkdir -p $(@D)
-	rm -f $@
-	$(AR) rcs $@ $^
+	$(call short,AR)rm -f $@; $(AR) rcs $@ $^
 
 $(BUILD)/lib/libnnaccel.so.1: $(hal) $(ring) $(model) user/hal/libnnaccel.map
 	@mkdir -p $(@D)
-	$(CC) -shared -o $@ $(filter %.o %.a,$^) $(soflags) -Wl,-soname,$(@F) \
+	$(call short,LD)$(CC) -shared -o $@ $(filter %.o %.a,$^) $(soflags) -Wl,-soname,$(@F) \
 		-Wl,--version-script,user/hal/libnnaccel.map -lm
 
 # Cache files of nnapi-reference are opened, locked and written as those of nnaccel.
 $(BUILD)/lib/libnativewindow.so.1: $(hwbuffer) user/hwbuffer/libnativewindow.map $(libhal)
 	@mkdir -p $(@D)
-	$(CC) -shared -o $@ $(filter %.o,$^) $(soflags) -Wl,-soname,$(@F) \
+	$(call short,LD)$(CC) -shared -o $@ $(filter %.o,$^) $(soflags) -Wl,-soname,$(@F) \
 		-Wl,--version-script,user/hwbuffer/libnativewindow.map \
 		$(call rpath,) -L$(BUILD)/lib -lnnaccel
 
 $(BUILD)/lib/libneuralnetworks.so.1: $(runtime) $(obj)/user/hal/cache_files.o user/runtime/libneuralnetworks.map $(archives) $(libhal) $(libhw)
 	@mkdir -p $(@D)
-	$(CC) -shared -o $@ $(filter %.o %.a,$^) $(soflags) -Wl,-soname,$(@F) \
+	$(call short,LD)$(CC) -shared -o $@ $(filter %.o %.a,$^) $(soflags) -Wl,-soname,$(@F) \
 		-Wl,--version-script,user/runtime/libneuralnetworks.map \
 		$(call rpath,) -L$(BUILD)/lib $(if $(libhw),-lnativewindow) $(if $(hal),-lnnaccel) -lm -ldl
 
@@ -210,14 +217,14 @@ sl_map	:= user/clients/support_library/support_library.map
 $(libsl): $(runtime) $(obj)/user/hal/cache_files.o \
 		$(call objects,user/clients/support_library/*.c) $(sl_map) $(archives) $(libhal) $(libhw)
 	@mkdir -p $(@D)
-	$(CC) -shared -o $@ $(filter %.o %.a,$^) $(soflags) -Wl,-soname,$(@F) \
+	$(call short,LD)$(CC) -shared -o $@ $(filter %.o %.a,$^) $(soflags) -Wl,-soname,$(@F) \
 		-Wl,--version-script,$(sl_map) $(call rpath,) -L$(BUILD)/lib -lnativewindow -lnnaccel -lm -ldl
 
 # TensorFlow Lite loads it by the path that it is given, so it has no version in its name.
 $(libtflite): $(tflite) $(obj)/user/runtime/sha256.o \
 		user/clients/tflite/libnnaccel_tflite.map $(libnn)
 	@mkdir -p $(@D)
-	$(CC) -shared -o $@ $(filter %.o,$^) $(soflags) -Wl,-soname,$(@F) \
+	$(call short,LD)$(CC) -shared -o $@ $(filter %.o,$^) $(soflags) -Wl,-soname,$(@F) \
 		-Wl,--version-script,user/clients/tflite/libnnaccel_tflite.map \
 		$(call rpath,) -L$(BUILD)/lib -lneuralnetworks -lm
 
@@ -225,7 +232,7 @@ $(libtflite): $(tflite) $(obj)/user/runtime/sha256.o \
 $(libonnx): $(onnx) $(obj)/user/runtime/sha256.o $(obj)/user/ops/float16.o \
 		user/clients/onnxruntime/onnxruntime.map $(libnn)
 	@mkdir -p $(@D)
-	$(CC) -shared -o $@ $(filter %.o,$^) $(soflags) -Wl,-soname,$(@F) \
+	$(call short,LD)$(CC) -shared -o $@ $(filter %.o,$^) $(soflags) -Wl,-soname,$(@F) \
 		-Wl,--version-script,user/clients/onnxruntime/onnxruntime.map \
 		$(call rpath,) -L$(BUILD)/lib -lneuralnetworks -lm
 
@@ -236,50 +243,50 @@ $(plugged): $(runtime) $(obj)/user/hal/cache_files.o $(call objects,user/tests/p
 		$(patsubst %,$(obj)/user/kit/%.o,build_id guard log) \
 		user/runtime/libneuralnetworks.map $(archives) $(libhal) $(libhw) | $(plugins)
 	@mkdir -p $(@D)
-	$(CC) -shared -o $@ $(filter %.o %.a,$^) $(soflags) \
+	$(call short,LD)$(CC) -shared -o $@ $(filter %.o %.a,$^) $(soflags) \
 		-Wl,--version-script,user/runtime/libneuralnetworks.map \
 		$(call rpath,/../../lib) -L$(BUILD)/lib -lnativewindow -lnnaccel -lm -ldl
 
 # The kit with the models that it decodes, for engines outside of this tree.
 $(libengine).1: $(kit) $(ring) $(model) user/kit/libnnaccel-engine.map
 	@mkdir -p $(@D)
-	$(CC) -shared -o $@ $(filter %.o,$^) $(soflags) -Wl,-soname,$(@F) \
+	$(call short,LD)$(CC) -shared -o $@ $(filter %.o,$^) $(soflags) -Wl,-soname,$(@F) \
 		-Wl,--version-script,user/kit/libnnaccel-engine.map -lseccomp -lcrypto
 
 $(BUILD)/lib/%.so: $(BUILD)/lib/%.so.1
-	ln -sf $(<F) $@
+	$(if $(V),,@)ln -sf $(<F) $@
 
 $(BUILD)/sbin/nnacceld: $(broker) $(BUILD)/lib/libnnkit.a
 	@mkdir -p $(@D)
-	$(CC) -o $@ $^ $(ldflags) -Wl,--build-id -lcrypto
+	$(call short,LD)$(CC) -o $@ $^ $(ldflags) -Wl,--build-id -lcrypto
 
 $(BUILD)/sbin/nnaccel-worker: $(worker) $(BUILD)/lib/libnnkit.a $(archives)
 	@mkdir -p $(@D)
-	$(CC) -o $@ $^ $(ldflags) -Wl,--build-id $(worker_libs)
+	$(call short,LD)$(CC) -o $@ $^ $(ldflags) -Wl,--build-id $(worker_libs)
 
 $(BUILD)/sbin/nnaccel-keeper: $(keeper) $(BUILD)/lib/libnnkit.a
 	@mkdir -p $(@D)
-	$(CC) -o $@ $^ $(ldflags) -lseccomp -lsqlite3 -lcrypto
+	$(call short,LD)$(CC) -o $@ $^ $(ldflags) -lseccomp -lsqlite3 -lcrypto
 
 # Another build of the worker, for tests: the same but for its identity, which is a hash of all of
 # it. The broker finds what lies beside it.
 $(BUILD)/tests/rebuilt/nnacceld: $(worker) $(BUILD)/lib/libnnkit.a $(archives) $(BUILD)/sbin/nnacceld
 	@mkdir -p $(@D)
-	$(CC) -o $(@D)/nnaccel-worker $(filter %.o %.a,$^) $(ldflags) -Wl,--build-id,--defsym=rebuilt=1 \
+	$(call short,LD)$(CC) -o $(@D)/nnaccel-worker $(filter %.o %.a,$^) $(ldflags) -Wl,--build-id,--defsym=rebuilt=1 \
 		$(worker_libs)
-	ln -sf ../../sbin/nnaccel-keeper $(@D)
+	$(if $(V),,@)ln -sf ../../sbin/nnaccel-keeper $(@D)
 	cp $(BUILD)/sbin/nnacceld $@
 
 $(BUILD)/bin/nnaccel: $(tools) $(call archive,ops model) $(libhal) $(libhw) $(libnn)
 	@mkdir -p $(@D)
-	$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) $(call rpath,/../lib) \
+	$(call short,LD)$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) $(call rpath,/../lib) \
 		-L$(BUILD)/lib $(if $(runtime),-lneuralnetworks -lnativewindow) \
 		$(if $(hal),-lnnaccel) -lpng -lsqlite3 -lm
 
 # Writes the source of the demo's weights, user/tools/demo/weights.c, to its standard output.
 $(BUILD)/bin/train_digits: $(obj)/user/tools/demo/train_digits.o $(libdemo) $(call archive,model)
 	@mkdir -p $(@D)
-	$(CC) -o $@ $^ $(ldflags) -lm
+	$(call short,LD)$(CC) -o $@ $^ $(ldflags) -lm
 
 retrain: $(trainer)
 	$< > $(BUILD)/weights.c
@@ -290,10 +297,8 @@ edu_engine := $(BUILD)/examples/edu-engine
 examples: $(examples) $(plugins) $(BUILD)/examples/sample-engine $(edu_engine)
 $(edu_engine): $(call objects,user/examples/edu-engine/*.c) $(call archive,model)
 	@mkdir -p $(@D)
-	$(CC) -o $@ $^ $(ldflags)
-# Recipes of several commands are shown as make shows others, and as little with -s.
-show	= $(if $(findstring s,$(firstword -$(MAKEFLAGS))),,set -x;)
-plugin_build = @mkdir -p $(@D); $(show) $(CC) -std=gnu11 $(warnings) $(CFLAGS) -fPIC \
+	$(call short,LD)$(CC) -o $@ $^ $(ldflags)
+plugin_build = @mkdir -p $(@D); $(call show,LD) $(CC) -std=gnu11 $(warnings) $(CFLAGS) -fPIC \
 	-fvisibility=hidden -I$(BUILD)/stage/include -shared -o $@ $< -lm
 $(BUILD)/extensions/%.so: user/examples/extensions/%.c $(wildcard user/examples/extensions/*.h) \
 		$(BUILD)/stage/include/nnaccel/extension.h
@@ -303,18 +308,18 @@ $(BUILD)/tests/plugins/%.so: user/tests/plugins/%.c $(wildcard user/tests/plugin
 	$(plugin_build)
 $(BUILD)/examples/%: $(obj)/user/examples/%.o $(call archive,model) $(libhal) $(libnn)
 	@mkdir -p $(@D)
-	$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) $(call rpath,/../lib) \
+	$(call short,LD)$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) $(call rpath,/../lib) \
 		-L$(BUILD)/lib $(if $(runtime),-lneuralnetworks) $(if $(hal),-lnnaccel) -lm
 
 # An engine of its own: installed headers, the library, and nothing else of this tree.
 staged_headers := $(patsubst user/include/%,$(BUILD)/stage/include/%,$(wildcard user/include/nnaccel/*.h))
 $(BUILD)/stage/include/nnaccel/%.h: user/include/nnaccel/%.h
-	install -D -m 644 $< $@
+	$(call short,CP)install -D -m 644 $< $@
 $(BUILD)/examples/sample-engine: user/examples/engine/sample.c $(staged_headers) $(libengine)
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 $(warnings) -Wno-unused-parameter $(CFLAGS) $(san) -fPIE -pie -I$(BUILD)/stage/include \
+	$(call short,LD)$(CC) -std=gnu11 $(warnings) -Wno-unused-parameter $(CFLAGS) $(san) -fPIE -pie -I$(BUILD)/stage/include \
 		-o $@ $< -Wl,--build-id $(call rpath,/../lib) -L$(BUILD)/lib -lnnaccel-engine
-	ln -sf ../sbin/nnaccel-keeper $(@D)/nnaccel-keeper
+	$(if $(V),,@)ln -sf ../sbin/nnaccel-keeper $(@D)/nnaccel-keeper
 
 # What submits to a ring.
 $(BUILD)/examples/uring $(BUILD)/tests/hal_async_test $(BUILD)/tests/hal_dmabuf_test \
@@ -324,7 +329,7 @@ $(BUILD)/examples/uring $(BUILD)/tests/hal_async_test $(BUILD)/tests/hal_dmabuf_
 
 tests: $(tests) $(BUILD)/tests/storms $(BUILD)/tests/edu $(BUILD)/tests/edu_iommu $(plugins) $(test_plugins) $(BUILD)/tests/rebuilt/nnacceld \
 	$(plugged)
-test_link = @mkdir -p $(@D); $(show) \
+test_link = @mkdir -p $(@D); $(call show,LD) \
 	$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ldflags) $(call rpath,/../lib) -L$(BUILD)/lib
 
 $(BUILD)/tests/runtime_%_test: $(obj)/user/tests/runtime_%_test.o $(test_lib) $(libnn) $(call archive,model)
@@ -392,9 +397,9 @@ fuzz_level := -O1
 $(fuzz_obj)/user/plan/kernels/%.o: fuzz_level := -O0
 $(fuzz_obj)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CLANG) $(base) $(fuzz_flags) $(fuzz_level) -fsanitize=fuzzer-no-link -pthread -MMD -MP -c -o $@ $<
+	$(call short,CC)$(CLANG) $(base) $(fuzz_flags) $(fuzz_level) -fsanitize=fuzzer-no-link -pthread -MMD -MP -c -o $@ $<
 $(BUILD)/fuzz/%: $(fuzz_obj)/user/tests/fuzz/%.o $(fuzz_parts)
-	$(CLANG) $(fuzz_flags) -fsanitize=fuzzer -pthread -o $@ $^ -lm -ldl
+	$(call short,LD)$(CLANG) $(fuzz_flags) -fsanitize=fuzzer -pthread -o $@ $^ -lm -ldl
 $(BUILD)/fuzz/keeper_fuzz: $(fuzz_obj)/user/kit/cache_message.o $(fuzz_obj)/user/kit/file_message.o
 fuzzers: $(fuzzers)
 
@@ -410,9 +415,9 @@ kmod: $(KERNELS:%=$(BUILD)/kmod/%/nnaccel.ko)
 
 kernel_src := Kbuild $(wildcard kernel/*.[ch] kernel/test/*.[ch] include/uapi/linux/nnaccel.h)
 $(BUILD)/kmod/%/nnaccel.ko: $(kernel_src) scripts/kmod
-	scripts/kmod $* $(@D) NNACCEL_TESTS=m
+	$(call short,KMOD)scripts/kmod $* $(@D) NNACCEL_TESTS=m
 $(BUILD)/nnaccel.ko: $(BUILD)/kmod/$(KERNEL)/nnaccel.ko
-	cp $< $@
+	$(call short,CP)cp $< $@
 
 modules_install:
 	scripts/kmod $(KDIR) $(BUILD)/kmod/native
@@ -481,7 +486,7 @@ test-clients:
 
 $(BUILD)/bench-bin/%: $(obj)/user/bench/%.o $(archives) $(libhal) $(libnn)
 	@mkdir -p $(@D)
-	$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ldflags) $(call rpath,/../lib) \
+	$(call short,LD)$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ldflags) $(call rpath,/../lib) \
 		-L$(BUILD)/lib $(if $(runtime),-lneuralnetworks) $(if $(hal),-lnnaccel) -lm -ldl
 
 # The peer of the networks is called where its header is.
@@ -492,14 +497,14 @@ levels	:= $(if $(findstring cpuinfo,$(xnnpack)),avx512 avx2 sse4 sse2)
 $(BUILD)/bench-bin/compute: $(obj)/user/bench/compute.o $(call objects,user/bench/compute/*.c) \
 		$(archives) $(libhal) $(libnn)
 	@mkdir -p $(@D)
-	$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) $(call rpath,/../lib) \
+	$(call short,LD)$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) $(call rpath,/../lib) \
 		-L$(BUILD)/lib -lneuralnetworks -lnnaccel $(xnnpack) -lm -ldl
 
 $(BUILD)/bench-bin/cache: $(obj)/user/bench/cache.o $(call objects,user/bench/cache/*.c user/bench/compute/net.c \
 		user/bench/compute/builder.c user/bench/compute/plan_net.c user/engine/keeper/cache_index.c \
 		user/kit/digest.c user/kit/log.c) $(archives) $(libhal)
 	@mkdir -p $(@D)
-	$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ldflags) $(call rpath,/../lib) \
+	$(call short,LD)$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ldflags) $(call rpath,/../lib) \
 		-L$(BUILD)/lib -lnnaccel -lsqlite3 -lcrypto -lm -ldl
 
 $(BUILD)/bench-bin/burst: $(call objects,user/bench/burst/*.c)
@@ -565,21 +570,21 @@ man: $(man)
 
 $(BUILD)/man/man1/nnaccel.1: $(BUILD)/bin/nnaccel scripts/man
 	@mkdir -p $(@D)
-	scripts/man $(VERSION) 1 nnaccel 'shows and checks neural network accelerators' $< --help > $@
+	$(call short,MAN)scripts/man $(VERSION) 1 nnaccel 'shows and checks neural network accelerators' $< --help > $@
 $(BUILD)/man/man1/nnaccel-demo-camera.1: $(BUILD)/bin/nnaccel scripts/man
 	@mkdir -p $(@D)
-	scripts/man $(VERSION) 1 nnaccel-demo-camera 'reads the frames of a camera on a device' \
+	$(call short,MAN)scripts/man $(VERSION) 1 nnaccel-demo-camera 'reads the frames of a camera on a device' \
 		$< demo camera --help > $@
 # A command's summary is that of nnaccel --help.
 $(BUILD)/man/man1/nnaccel-%.1: $(BUILD)/bin/nnaccel scripts/man
 	@mkdir -p $(@D)
-	scripts/man $(VERSION) 1 nnaccel-$* "$$($< --help | sed -n 's/^  $* *//p')" $< $* --help > $@
+	$(call short,MAN)scripts/man $(VERSION) 1 nnaccel-$* "$$($< --help | sed -n 's/^  $* *//p')" $< $* --help > $@
 $(BUILD)/man/man8/nnacceld.8: $(BUILD)/sbin/nnacceld scripts/man
 	@mkdir -p $(@D)
-	scripts/man $(VERSION) 8 nnacceld 'engine of neural network accelerators' $< --help > $@
+	$(call short,MAN)scripts/man $(VERSION) 8 nnacceld 'engine of neural network accelerators' $< --help > $@
 $(BUILD)/man/man3/nnaccel-%.3: user/include/nnaccel/% scripts/man
 	@mkdir -p $(@D)
-	scripts/man $(VERSION) 3 nnaccel-$* --header $< > $@
+	$(call short,MAN)scripts/man $(VERSION) 3 nnaccel-$* --header $< > $@
 
 # ---- installing ----
 
