@@ -117,7 +117,7 @@ fuzzers	:= $(patsubst user/tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard user/tests/
 plugins	:= $(patsubst user/examples/extensions/%.c,$(BUILD)/extensions/%.so,$(wildcard user/examples/extensions/*.c))
 test_plugins := $(patsubst user/tests/plugins/%.c,$(BUILD)/tests/plugins/%.so,$(wildcard user/tests/plugins/*.c))
 
-.PHONY: all user man deb module kmod tests examples selftests demo demo-camera demo-pci check test test-all fuzz fuzzers conformance \
+.PHONY: all user man doc deb test-install module kmod tests examples selftests demo demo-camera demo-pci check test test-all fuzz fuzzers conformance \
 	storms test-clients check-kernel bench bench-onnxruntime retrain install modules_install clean help FORCE
 
 all: user module examples selftests
@@ -141,6 +141,8 @@ help:
 	@echo 'make kmod            the module for each of: $(KERNELS)'
 	@echo 'make check-kernel    W=1, sparse and checkpatch over the module'
 	@echo 'make install         user space, below DESTDIR, PREFIX=$(PREFIX)'
+	@echo 'make doc             the documentation as pages: $(BUILD)/doc/index.html'
+	@echo 'make test-install    boots machines with these packages, and tests what is installed'
 	@echo 'make deb             packages for Debian 12 and 13, each built in a clean one: $(BUILD)/deb'
 	@echo 'make modules_install the module for the kernel of KDIR=$(KDIR)'
 	@echo 'make clean           removes $(BUILD); the cache of kernels is outside and stays'
@@ -441,6 +443,14 @@ demo:
 	$(MAKE) all
 	BUILD=$(BUILD) scripts/vm -- nnaccel demo
 
+# In machines of Debian 12 and 13 with systemd, which boot what make deb made.
+test-install:
+	scripts/setup
+	for release in bookworm trixie; do \
+		[ -e $(BUILD)/deb/$$release ] || BUILD=$(BUILD) scripts/deb $$release || exit; \
+		BUILD=$(BUILD) scripts/machine $$release || exit; \
+	done
+
 deb:
 	scripts/setup
 	BUILD=$(BUILD) scripts/deb
@@ -585,6 +595,11 @@ $(BUILD)/man/man8/nnacceld.8: $(BUILD)/sbin/nnacceld scripts/man
 $(BUILD)/man/man3/nnaccel-%.3: user/include/nnaccel/% scripts/man
 	@mkdir -p $(@D)
 	$(call short,MAN)scripts/man $(VERSION) 3 nnaccel-$* --header $< > $@
+
+# The documentation as pages; what Sphinx warns of is an error.
+doc:
+	NNACCEL_VERSION=$(VERSION) PYTHONDONTWRITEBYTECODE=1 \
+		sphinx-build -q -n -W --keep-going -b html -d $(BUILD)/doc.trees Documentation $(BUILD)/doc
 
 # ---- installing ----
 

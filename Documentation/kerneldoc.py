@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""The directive kernel-doc of Linux' documentation, for Sphinx: what a file's /** comments say."""
+
+import os
+import re
+
+from docutils import nodes
+from docutils.parsers.rst import Directive, directives
+
+
+def comments(path):
+    """Texts of the comments, without their stars."""
+    with open(path, encoding='utf-8') as file:
+        for comment in re.findall(r'^\s*/\*\*(.*?)\*/', file.read(), re.M | re.S):
+            yield re.sub(r'^\s*\* ?', '', comment, flags=re.M).strip('\n ')
+
+
+def paragraph(text):
+    """Lists and columns stay as they are, text is filled."""
+    if re.search(r'^(\t|\s*- |  )', text, re.M) and '\n' in text:
+        return nodes.literal_block(text, text, language='none')
+    return nodes.paragraph(text, ' '.join(text.split()))
+
+
+def entry(text):
+    """A term, what is said of it, and its parameters or fields; None for no kernel-doc."""
+    head, _, rest = text.partition('\n')
+    head = re.fullmatch(r'((?:struct |enum |union )?\w+(?:\(\))?)\s+-\s+(.*)', head)
+    if not head:
+        return None
+    about = nodes.definition('', nodes.paragraph('', head[2] + '.'))
+    fields = nodes.field_list()
+    for block in re.split(r'\n\s*\n|\n(?=@)', rest):
+        field = re.match(r'@([\w.\[\]]+):\s*(.*)', block, re.S)
+        if field:
+            fields += nodes.field('', nodes.field_name('', field[1]), nodes.field_body(
+                '', nodes.paragraph('', ' '.join(field[2].split()))))
+            if len(fields) == 1:
+                about += fields
+        elif block.strip():
+            about += paragraph(block.strip('\n'))
+    return nodes.definition_list_item('', nodes.term('', '', nodes.literal('', head[1])), about)
+
+
+class KernelDoc(Directive):
+    """.. kernel-doc:: FILE, with Linux' option that leaves nothing out here"""
+
+    option_spec = {'internal': directives.flag}
+
+    required_arguments = 1
+
+    def run(self):
+        env = self.state.document.settings.env
+        path = os.path.join(os.path.dirname(env.srcdir), self.arguments[0])
+        env.note_dependency(path)
+        try:
+            entries = [entry(text) for text in comments(path)]
+        except OSError as error:
+            raise self.error(f'{path}: {error}') from error
+        entries = [item for item in entries if item is not None]
+        if not entries:
+            raise self.error(f'{path} has no kernel-doc')
+        return [nodes.definition_list('', *entries)]
+
+
+def setup(app):
+    app.add_directive('kernel-doc', KernelDoc)
+    return {'version': '1', 'parallel_read_safe': True}
