@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #include "runtime/compilation.h"
 #include "runtime/feature_level.h"
@@ -17,21 +18,26 @@
 #define LONGEST_PAUSE_NS UINT64_C(5000000000)
 
 /*
- * Devices are written before they are published by `has_accel`; later only their facts. The lock is
- * held by whoever looks for the accelerator, and protects when that is done next.
+ * Devices are written before they are published by `num_accels`; later only their facts. The lock is
+ * held by whoever looks for accelerators, and protects when that is done next.
  */
 static struct {
 	pthread_once_t once;
 	ANeuralNetworksDevice cpu;
-	ANeuralNetworksDevice accel;
-	atomic_bool has_accel;
+	ANeuralNetworksDevice accels[NNA_MAX_DEVICES];
+	atomic_uint num_accels;
 
 	pthread_mutex_t lock;
 	uint64_t pause_ns;
 	uint64_t next_ns;
 	uint32_t process;		/* that these pauses are of */
-	struct nn_error missing;	/* why it was not there at first */
+	struct nn_error missing;	/* why there was none at first */
 } list = { .once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static uint32_t count_accels(void)
+{
+	return atomic_load_explicit(&list.num_accels, memory_order_acquire);
+}
 
 static void log_device(const ANeuralNetworksDevice *device)
 {
@@ -39,20 +45,43 @@ static void log_device(const ANeuralNetworksDevice *device)
 	       device_info(device)->version, device_info(device)->feature_level);
 }
 
-/* Called with the lock held. */
+static bool is_listed(const struct nna_device_entry *entry)
+{
+	for (uint32_t i = 0; i < count_accels(); i++)
+		if (!strcmp(list.accels[i].path, entry->path))
+			return true;
+	/* Programs tell devices by their names. */
+	return !strcmp(entry->name, list.cpu.name);
+}
+
+/* Called with the lock held. `wait`: for the first device's engine, which may be just starting. */
 static void look(bool wait)
 {
+	struct nna_device_entry entries[NNA_MAX_DEVICES];
+	uint32_t count = NNA_MAX_DEVICES, num_accels = count_accels();
 	struct nn_error reason = { "" };
 
-	if (device_nnaccel_open(&list.accel, wait, &reason)) {
-		log_device(&list.accel);
-		atomic_store_explicit(&list.has_accel, true, memory_order_release);
-		return;
+	if (nna_device_list(entries, sizeof(entries[0]), &count, &reason))
+		count = 0;
+	if (!count) {
+		/* To open it tells why there is none. */
+		memset(&entries[0], 0, sizeof(entries[0]));
+		strcpy(entries[0].path, NNA_DEVICE_PATH);
+		count = 1;
 	}
-	if (!list.missing.message[0])
+	for (uint32_t i = 0; i < count && i < NNA_MAX_DEVICES && num_accels < NNA_MAX_DEVICES; i++) {
+		if (is_listed(&entries[i]) || (i && !entries[i].is_ready))
+			continue;
+		if (!device_nnaccel_open(&list.accels[num_accels], &entries[i], wait && !i,
+					 &reason))
+			continue;
+		log_device(&list.accels[num_accels]);
+		atomic_store_explicit(&list.num_accels, ++num_accels, memory_order_release);
+	}
+	if (!num_accels && !list.missing.message[0])
 		list.missing = reason;
 	list.pause_ns = list.pause_ns ? 2 * list.pause_ns : FIRST_PAUSE_NS;
-	if (list.pause_ns > LONGEST_PAUSE_NS)
+	if (list.pause_ns > LONGEST_PAUSE_NS || num_accels)
 		list.pause_ns = LONGEST_PAUSE_NS;
 	list.next_ns = clock_now_ns() + list.pause_ns;
 }
@@ -67,17 +96,18 @@ static void open_devices(void)
 	pthread_mutex_unlock(&list.lock);
 }
 
-/* Looks for the accelerator where it is not there: at once, or if it is time. */
+/*
+ * Looks for accelerators if it is time; where none is there, in a forked child that has not looked
+ * yet, and at once if that is asked for, too.
+ */
 static void find_devices(bool at_once)
 {
 	pthread_once(&list.once, open_devices);
-	if (atomic_load_explicit(&list.has_accel, memory_order_acquire))
-		return;
 	/* Who finds the lock taken sees what the one who has it finds, next time. */
 	if (pthread_mutex_trylock(&list.lock))
 		return;
-	if (!atomic_load_explicit(&list.has_accel, memory_order_relaxed) &&
-	    (at_once || list.process != handle_process() || clock_now_ns() >= list.next_ns)) {
+	if (clock_now_ns() >= list.next_ns ||
+	    (!count_accels() && (at_once || list.process != handle_process()))) {
 		list.process = handle_process();
 		look(false);
 	}
@@ -86,10 +116,10 @@ static void find_devices(bool at_once)
 
 static uint32_t list_devices(const ANeuralNetworksDevice *devices[DEVICE_MAX])
 {
-	uint32_t count = 0;
+	uint32_t count = count_accels();
 
-	if (atomic_load_explicit(&list.has_accel, memory_order_acquire))
-		devices[count++] = &list.accel;
+	for (uint32_t i = 0; i < count; i++)
+		devices[i] = &list.accels[i];
 	devices[count++] = &list.cpu;
 	return count;
 }
@@ -111,8 +141,7 @@ uint32_t device_count(void)
 const char *device_missing(void)
 {
 	pthread_once(&list.once, open_devices);
-	return atomic_load_explicit(&list.has_accel, memory_order_acquire) ? NULL :
-	       list.missing.message;
+	return count_accels() ? NULL : list.missing.message;
 }
 
 /* Does not look for devices: an index is of the list that device_count() counted. */
@@ -126,8 +155,8 @@ const ANeuralNetworksDevice *device_at(uint32_t index)
 
 void device_refresh(void)
 {
-	if (atomic_load_explicit(&list.has_accel, memory_order_acquire))
-		device_nnaccel_refresh(&list.accel);
+	for (uint32_t i = 0; i < count_accels(); i++)
+		device_nnaccel_refresh(&list.accels[i]);
 }
 
 const ANeuralNetworksDevice *device_cpu(void)

@@ -127,6 +127,7 @@ struct device_facts {
 
 struct ANeuralNetworksDevice {
 	const char *name;
+	const char *path;		/* of its node; NULL: the CPU */
 	const struct device_ops *ops;
 	struct accel_handle *handle;	/* NULL: the CPU */
 	_Atomic(struct device_facts *) facts;	/* the newest */
@@ -147,15 +148,16 @@ static inline const struct nn_device_info *device_info(const ANeuralNetworksDevi
  * as the kernel waits for one.
  */
 void device_cpu_open(ANeuralNetworksDevice *device);
-bool device_nnaccel_open(ANeuralNetworksDevice *device, bool wait, struct nn_error *err);
+bool device_nnaccel_open(ANeuralNetworksDevice *device, const struct nna_device_entry *entry,
+			 bool wait, struct nn_error *err);
 
 /* Asks the engine again what it says of the device, if it may be another than before. */
 void device_nnaccel_refresh(ANeuralNetworksDevice *device);
 void device_refresh(void);
 
 /*
- * All devices in their order, the CPU last. A device that was not there is looked for again, after
- * growing pauses; once there, it stays in the list.
+ * All devices in the order in which they were found, the CPU last. Devices that were not there are
+ * looked for again, after growing pauses; once there, they stay in the list.
  */
 uint32_t device_count(void);
 const ANeuralNetworksDevice *device_at(uint32_t index);
@@ -164,7 +166,7 @@ const ANeuralNetworksDevice *device_cpu(void);
 /* Why there is no device but the CPU, as of the first look; NULL: there is one. */
 const char *device_missing(void);
 
-#define DEVICE_MAX 2
+#define DEVICE_MAX (NNA_MAX_DEVICES + 1)
 
 /* The devices at one moment, which are looked for now; returns their number. */
 uint32_t device_list(const ANeuralNetworksDevice *devices[DEVICE_MAX]);

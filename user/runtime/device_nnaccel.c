@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The device nnaccel: libnnaccel's device behind the runtime's interface. What
+ * The devices of engines: libnnaccel's device behind the runtime's interface. What
  * applications give by pointer travels in memory of the runtime's own.
  */
 #include <pthread.h>
@@ -14,8 +14,6 @@
 #include "runtime/hardware_memory.h"
 #include "runtime/log.h"
 #include "runtime/operand.h"
-
-#define NNACCEL_NAME "nnaccel"
 
 /* Arguments in staging memory begin at multiples of a cache line. */
 #define STAGING_ALIGN 64
@@ -748,7 +746,7 @@ static int accel_wait(const ANeuralNetworksDevice *device, struct nn_error *err)
 {
 	if (!handle_is_served(device->handle))
 		return rt_fail(err, ANEURALNETWORKS_DEAD_OBJECT, "no engine serves %s",
-			       NNA_DEVICE_PATH);
+			       device->name);
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
@@ -914,17 +912,35 @@ void device_nnaccel_refresh(ANeuralNetworksDevice *device)
 			device_info(device)->version);
 }
 
-bool device_nnaccel_open(ANeuralNetworksDevice *device, bool wait, struct nn_error *err)
+/* What a device points to as long as the process lives. */
+struct accel_place {
+	struct accel_handle handle;
+	struct nna_device_entry entry;
+};
+
+/* Where the engine registered after the devices were listed, it has a name by now. */
+static void read_name(struct nna_device_entry *entry)
 {
-	static struct accel_handle handle;
+	struct nna_device_entry entries[NNA_MAX_DEVICES];
+	uint32_t count = NNA_MAX_DEVICES;
+
+	if (entry->name[0] || nna_device_list(entries, sizeof(entries[0]), &count, NULL))
+		return;
+	for (uint32_t i = 0; i < count && i < NNA_MAX_DEVICES; i++)
+		if (!strcmp(entries[i].path, entry->path))
+			*entry = entries[i];
+	/* Without sysfs nobody tells. */
+	if (!entry->name[0])
+		strcpy(entry->name, "nnaccel");
+}
+
+static bool open_place(ANeuralNetworksDevice *device, struct accel_place *place, bool wait,
+		       struct nn_error *err)
+{
 	struct nna_device *nna;
 
-	memset(device, 0, sizeof(*device));
-	device->name = NNACCEL_NAME;
-	device->ops = &accel_ops;
-	device->handle = &handle;
-	if (handle_get(&handle, &nna, err) != ANEURALNETWORKS_NO_ERROR) {
-		nna_log(NNA_LOG_INFO, "no device %s: %s", NNACCEL_NAME, err->message);
+	if (handle_get(&place->handle, &nna, err) != ANEURALNETWORKS_NO_ERROR) {
+		nna_log(NNA_LOG_INFO, "no device %s: %s", place->entry.path, err->message);
 		return false;
 	}
 	if (!wait && nna_device_status(nna) != NNA_AVAILABLE) {
@@ -932,10 +948,33 @@ bool device_nnaccel_open(ANeuralNetworksDevice *device, bool wait, struct nn_err
 		return false;
 	}
 	if (!get_facts(device, nna, err)) {
-		nna_log(NNA_LOG_WARN, "device %s is left out for now: %s", NNACCEL_NAME,
-		       err->message);
-		handle_close(&handle);
+		nna_log(NNA_LOG_WARN, "device %s is left out for now: %s", place->entry.path,
+			err->message);
 		return false;
 	}
+	read_name(&place->entry);
 	return true;
+}
+
+bool device_nnaccel_open(ANeuralNetworksDevice *device, const struct nna_device_entry *entry,
+			 bool wait, struct nn_error *err)
+{
+	struct accel_place *place = calloc(1, sizeof(*place));
+
+	memset(device, 0, sizeof(*device));
+	if (!place) {
+		nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+		return false;
+	}
+	place->entry = *entry;
+	place->handle.path = place->entry.path;
+	device->name = place->entry.name;
+	device->path = place->entry.path;
+	device->ops = &accel_ops;
+	device->handle = &place->handle;
+	if (open_place(device, place, wait, err))
+		return true;
+	handle_close(&place->handle);
+	free(place);
+	return false;
 }

@@ -52,7 +52,7 @@ int handle_get(struct accel_handle *handle, struct nna_device **device, struct n
 	}
 	if (!handle->device) {
 		handle->process = handle_process();
-		status = nna_device_open(NULL, &handle->device, err);
+		status = nna_device_open(handle->path, &handle->device, err);
 		if (status)
 			handle->device = NULL;
 	}

@@ -12,6 +12,7 @@
 
 /* Zeroed: not open. One lock in handle.c protects all handles, so that a child can have it. */
 struct accel_handle {
+	const char *path;		/* of its node; NULL: NNA_DEVICE_PATH */
 	struct nna_device *device;	/* NULL: not open */
 	uint32_t process;		/* handle_process() when it was opened */
 };

@@ -106,7 +106,13 @@ void ANeuralNetworksMemory_free(ANeuralNetworksMemory *memory)
 {
 	if (!memory)
 		return;
-	nna_memory_free(memory->imported);
+	while (memory->imports) {
+		struct memory_import *import = memory->imports;
+
+		memory->imports = import->next;
+		nna_memory_free(import->imported);
+		free(import);
+	}
 	if (memory->base)
 		munmap(memory->base, memory->size);
 	if (memory->fd >= 0)
@@ -215,6 +221,32 @@ int memory_end(const ANeuralNetworksMemory *memory, int prot, bool written, uint
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
+/* Called with the lock held. */
+static enum nn_status add_import(ANeuralNetworksMemory *memory, struct nna_device *device,
+				 struct nna_memory **imported, struct nn_error *err)
+{
+	struct memory_import *import = calloc(1, sizeof(*import));
+	enum nn_status status;
+
+	if (!import)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	if (memory_is_picture(memory))
+		status = hardware_import(memory, device, &import->imported, err);
+	else
+		/* As with mmap(), what can be written can be read. */
+		status = nna_memory_import(device, memory->fd, memory->prot | PROT_READ,
+					   memory->offset, memory->size, &import->imported, err);
+	if (status) {
+		free(import);
+		return status;
+	}
+	import->device = device;
+	import->next = memory->imports;
+	memory->imports = import;
+	*imported = import->imported;
+	return NN_OK;
+}
+
 int memory_import(const ANeuralNetworksMemory *memory, int prot, struct nna_device *device,
 		  struct nna_memory **imported, struct nn_error *err)
 {
@@ -223,20 +255,13 @@ int memory_import(const ANeuralNetworksMemory *memory, int prot, struct nna_devi
 
 	if (result != ANEURALNETWORKS_NO_ERROR)
 		return result;
+	*imported = NULL;
 	pthread_mutex_lock(&writable(memory)->lock);
-	if (memory->imported && memory->imported_by != device) {
-		nna_memory_free(memory->imported);
-		writable(memory)->imported = NULL;
-	}
-	writable(memory)->imported_by = device;
-	if (!memory->imported && memory_is_picture(memory))
-		status = hardware_import(memory, device, &writable(memory)->imported, err);
-	else if (!memory->imported)
-		/* As with mmap(), what can be written can be read. */
-		status = nna_memory_import(device, memory->fd, memory->prot | PROT_READ,
-					   memory->offset, memory->size,
-					   &writable(memory)->imported, err);
-	*imported = memory->imported;
+	for (const struct memory_import *i = memory->imports; i && !*imported; i = i->next)
+		if (i->device == device)
+			*imported = i->imported;
+	if (!*imported)
+		status = add_import(writable(memory), device, imported, err);
 	pthread_mutex_unlock(&writable(memory)->lock);
 	/* The line of the log says why. */
 	if (status == NN_INVALID_ARGUMENT || status == NN_GENERAL_FAILURE)

@@ -33,6 +33,13 @@ struct memory_domain {
 	struct nn_operand current;	/* with the dimensions of what was written last */
 };
 
+/* A memory as one device reaches it. A forked child has other handles of the same devices. */
+struct memory_import {
+	struct memory_import *next;
+	struct nna_device *device;	/* `imported` keeps it */
+	struct nna_memory *imported;
+};
+
 struct ANeuralNetworksMemory {
 	int fd;
 	int prot;
@@ -44,8 +51,7 @@ struct ANeuralNetworksMemory {
 	pthread_mutex_t lock;
 	uint8_t *base;			/* NULL until mapped */
 	bool is_dmabuf;			/* once mapped: its exporter wants to be told of accesses */
-	struct nna_memory *imported;	/* NULL until a device needed it */
-	struct nna_device *imported_by;	/* a forked child has another handle of it */
+	struct memory_import *imports;	/* of the devices that needed it */
 };
 
 /* Takes the fd over, in failure too. */
@@ -86,7 +92,7 @@ int memory_end(const ANeuralNetworksMemory *memory, int prot, bool written, uint
 
 /*
  * The memory as the device reaches it, for the accesses of `prot`; UNMAPPABLE where it does
- * not, or not for those. Made once, too.
+ * not, or not for those. Made once for each device, too.
  */
 int memory_import(const ANeuralNetworksMemory *memory, int prot, struct nna_device *device,
 		  struct nna_memory **imported, struct nn_error *err);

@@ -520,6 +520,47 @@ static void test_freed_first(void **state)
 	assert_int_equal(accel.bursts, 0);
 }
 
+/* A second engine that comes later is a device too, and gets what it is better at. */
+static void test_second_appears(void **state)
+{
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *first, *all;
+	ANeuralNetworksDevice *second;
+	const char *name;
+	uint32_t count;
+
+	(void)state;
+	assert_ok(ANeuralNetworks_getDeviceCount(&count));
+	assert_int_equal(count, 2);
+	accel.has_second = true;
+	/* It is not looked for all the time. */
+	do {
+		usleep(50000);
+		assert_ok(ANeuralNetworks_getDeviceCount(&count));
+	} while (count < 3);
+	assert_ok(ANeuralNetworks_getDevice(1, &second));
+	assert_ok(ANeuralNetworksDevice_getName(second, &name));
+	assert_string_equal(name, "second");
+	assert_ok(ANeuralNetworksDevice_getName(accelerator(), &name));
+	assert_string_equal(name, "nnaccel");
+
+	first = for_accelerator(model);
+	assert_ok(ANeuralNetworksCompilation_finish(first));
+	assert_ok(compute_sum(first));
+	assert_int_equal(accel.executed, 1);
+	assert_int_equal(accel.executed_by_second, 0);
+	all = compile(model, false);
+	assert_ok(compute_sum(all));
+	assert_int_equal(accel.executed, 2);
+	assert_int_equal(accel.executed_by_second, 1);
+	accel.has_second = false;
+	assert_result(DEAD_OBJECT, ANeuralNetworksDevice_wait(second));
+	assert_ok(ANeuralNetworksDevice_wait(accelerator()));
+	ANeuralNetworksCompilation_free(first);
+	ANeuralNetworksCompilation_free(all);
+	ANeuralNetworksModel_free(model);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -537,6 +578,7 @@ int main(void)
 		cmocka_unit_test_setup(test_busy, reset),
 		cmocka_unit_test_setup(test_bursts, reset),
 		cmocka_unit_test_setup(test_freed_first, reset),
+		cmocka_unit_test_setup(test_second_appears, reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

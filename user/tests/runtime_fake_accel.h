@@ -17,6 +17,7 @@
 #include "tests/between.h"
 
 struct nna_device {
+	int number;
 	pid_t process;			/* the only one that it serves */
 };
 
@@ -56,6 +57,8 @@ static struct {
 	bool is_absent;			/* there is no device */
 	bool is_offline;		/* it has no engine */
 	bool keeps_dying;		/* every execution kills its worker */
+	bool has_second;		/* a second device is there, with an engine */
+	uint32_t executed_by_second;	/* of all */
 	uint32_t opened;		/* devices, by this process */
 	atomic_uint worker;		/* that lives: models of others are dead */
 } accel;
@@ -66,12 +69,26 @@ static struct nna_device devices[MOST_DEVICES];
 
 enum nn_status nna_device_open(const char *path, struct nna_device **device, struct nn_error *err)
 {
-	(void)path;
 	if (accel.is_absent)
 		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "told to be absent");
 	assert_between(accel.opened, 0, MOST_DEVICES - 1);
 	*device = &devices[accel.opened++];
 	(*device)->process = getpid();
+	(*device)->number = strcmp(path, NNA_DEVICE_PATH) != 0;
+	return NN_OK;
+}
+
+enum nn_status nna_device_list(struct nna_device_entry *entries, size_t entry_size,
+			       uint32_t *count, struct nn_error *err)
+{
+	(void)err;
+	assert_int_equal(entry_size, sizeof(entries[0]));
+	assert_true(*count >= 2);
+	entries[0] = (struct nna_device_entry){ NNA_DEVICE_PATH, "nnaccel", "fake",
+						NN_DEVICE_ACCELERATOR, !accel.is_offline };
+	entries[1] = (struct nna_device_entry){ NNA_DEVICE_PATH "1", "second", "fake",
+						NN_DEVICE_ACCELERATOR, accel.has_second };
+	*count = accel.is_absent ? 0 : 2;
 	return NN_OK;
 }
 
@@ -82,7 +99,8 @@ void nna_device_close(struct nna_device *device)
 
 enum nna_device_status nna_device_status(struct nna_device *device)
 {
-	(void)device;
+	if (device->number)
+		return accel.has_second ? NNA_AVAILABLE : NNA_OFFLINE;
 	return accel.is_offline ? NNA_OFFLINE : NNA_AVAILABLE;
 }
 
@@ -97,15 +115,14 @@ enum nn_status nna_device_get_extensions(struct nna_device *device,
 	return NN_OK;
 }
 
-/* Twice as fast as the CPU, for twice the power. */
+/* Twice as fast as the CPU, for twice the power; the second device is four times as fast. */
 enum nn_status nna_device_get_info(struct nna_device *device, struct nn_device_info *info,
 				   struct nn_error *err)
 {
-	const struct nn_performance figure = { 0.5f, 2.0f };
+	const struct nn_performance figure = { device->number ? 0.25f : 0.5f, 2.0f };
 	int i;
 
-	(void)device;
-	if (accel.is_offline)
+	if (device->number ? !accel.has_second : accel.is_offline)
 		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "told to have no engine");
 	*info = (struct nn_device_info){ .magic = NN_DEVICE_MAGIC, .size = sizeof(*info),
 					 .version = "fake", .type = NN_DEVICE_ACCELERATOR,
@@ -290,6 +307,7 @@ enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna
 	if (prepared->worker != accel.worker)
 		return nn_fail(err, NN_DEAD_OBJECT, "its worker is dead");
 	accel.executed++;
+	accel.executed_by_second += (uint32_t)prepared->device->number;
 	accel.loop_timeout_ns = options->loop_timeout_ns;
 	accel.saw_deadline = options->deadline_ns;
 	if (accel.blocks) {

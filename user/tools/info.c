@@ -21,6 +21,8 @@
 /* All that is printed. */
 struct report {
 	const char *path;
+	struct nna_device_entry devices[NNA_MAX_DEVICES];
+	uint32_t num_devices;
 	struct nna_context_info context;
 	bool has_device;
 	struct nn_device_info device;
@@ -223,10 +225,29 @@ static void text_extensions(const struct report *r)
 	}
 }
 
+static const char *entry_state(const struct nna_device_entry *entry)
+{
+	return entry->is_ready ? "ready" : "absent";
+}
+
+static void text_devices(const struct report *r)
+{
+	printf("Devices\n  %-16s %-24s %-12s %-7s %s\n", "NODE", "NAME", "TYPE", "STATE",
+	       "VERSION");
+	for (uint32_t i = 0; i < r->num_devices; i++) {
+		const struct nna_device_entry *d = &r->devices[i];
+
+		printf("  %-16s %-24s %-12s %-7s %s\n", d->path, d->name[0] ? d->name : "-",
+		       tool_device_type(d->type), entry_state(d), d->version[0] ? d->version : "-");
+	}
+	putchar('\n');
+}
+
 static void print_text(const struct report *r)
 {
 	struct number numbers[8];
 
+	text_devices(r);
 	printf("Device          %s\n", r->path);
 	printf("Module          interface version %u\n", r->context.abi);
 	printf("Features        ");
@@ -255,6 +276,24 @@ static void json_numbers(const char *name, const struct number *n, size_t count)
 	for (size_t i = 0; i < count; i++)
 		printf("%s\n    \"%s\": %" PRIu64, i ? "," : "", n[i].name, n[i].value);
 	printf("\n  }");
+}
+
+static void json_devices(const struct report *r)
+{
+	printf(",\n  \"devices\": [");
+	for (uint32_t i = 0; i < r->num_devices; i++) {
+		const struct nna_device_entry *d = &r->devices[i];
+
+		printf("%s\n    { \"path\": ", i ? "," : "");
+		tool_json_string(d->path);
+		printf(", \"name\": ");
+		tool_json_string(d->name);
+		printf(", \"type\": \"%s\", \"state\": \"%s\", \"version\": ",
+		       tool_device_type(d->type), entry_state(d));
+		tool_json_string(d->version);
+		printf(" }");
+	}
+	printf("%s]", r->num_devices ? "\n  " : "");
 }
 
 static void json_models(const struct client_models *models)
@@ -348,6 +387,7 @@ static void print_json(const struct report *r)
 	printf("],\n  \"engine\": \"%s\"", engine_state(r->context.engine));
 	json_numbers("limits", numbers, get_limits(&r->context, numbers));
 	json_numbers("usage", numbers, get_usage(&r->context, numbers));
+	json_devices(r);
 	json_models(&r->models);
 	printf(",\n  \"device\": ");
 	if (r->has_device)
@@ -357,15 +397,34 @@ static void print_json(const struct report *r)
 	printf("\n}\n");
 }
 
-/* The module is shown even where no engine tells of the device. */
-static int show(const char *path, bool json)
+/* Finds the path of a device that is named; false, with a message: there is none. */
+static bool find_named(struct report *report, const char *name)
 {
-	struct report report = { .path = path };
+	for (uint32_t i = 0; i < report->num_devices; i++) {
+		if (!strcmp(report->devices[i].name, name)) {
+			report->path = report->devices[i].path;
+			return true;
+		}
+	}
+	tool_fail("info", "no device is named %s", name);
+	return false;
+}
+
+/* The module is shown even where no engine tells of the device. */
+static int show(const char *path, const char *name, bool json)
+{
+	struct report report = { .path = path, .num_devices = NNA_MAX_DEVICES };
 	struct nn_error err = { "" };
 	struct nna_device *device;
 	enum nn_status status;
 
-	if (nna_device_open(path, &device, &err))
+	if (nna_device_list(report.devices, sizeof(report.devices[0]), &report.num_devices, &err))
+		return tool_fail("info", "%s", err.message);
+	if (report.num_devices > NNA_MAX_DEVICES)
+		report.num_devices = NNA_MAX_DEVICES;
+	if (name && !find_named(&report, name))
+		return TOOL_FAILED;
+	if (nna_device_open(report.path, &device, &err))
 		return tool_fail("info", "%s", err.message);
 	status = nna_device_get_info(device, &report.device, &err);
 	if (!status)
@@ -390,12 +449,13 @@ static int show(const char *path, bool json)
 static void print_help(void)
 {
 	printf("usage: nnaccel info [OPTION]...\n\n"
-	       "Shows the module, its limits, what memory the prepared models of all\n"
+	       "Shows the devices, the module, its limits, what memory the prepared models of all\n"
 	       "clients take that this user may see (packed weights, arena and scratch\n"
-	       "memory of one execution, and both: the peak) and, with an engine, the\n"
+	       "memory of one execution, and both: the peak) and, with an engine, one\n"
 	       "device.\n\n"
 	       "  --json         JSON instead of text\n"
 	       "  --device PATH  the device, not %s\n"
+	       "  --name NAME    the device of an engine\n"
 	       "  --help         this\n", NNA_DEVICE_PATH);
 }
 
@@ -403,11 +463,12 @@ int tool_info(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "device", required_argument, NULL, 'd' },
+		{ "name", required_argument, NULL, 'n' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
-	const char *path = NNA_DEVICE_PATH;
+	const char *path = NNA_DEVICE_PATH, *name = NULL;
 	bool json = false;
 	int option;
 
@@ -416,6 +477,10 @@ int tool_info(int argc, char **argv)
 		switch (option) {
 		case 'd':
 			path = optarg;
+			name = NULL;
+			break;
+		case 'n':
+			name = optarg;
 			break;
 		case 'j':
 			json = true;
@@ -429,5 +494,5 @@ int tool_info(int argc, char **argv)
 	}
 	if (optind < argc)
 		return tool_usage("info", "unexpected argument %s", argv[optind]);
-	return show(path, json);
+	return show(path, name, json);
 }

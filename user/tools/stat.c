@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nnaccel stat: what each client of the device does, from the fdinfo of its
+ * nnaccel stat: what each client of the devices does, from the fdinfo of its
  * files: redrawn until interrupted, or once, as a table or as JSON.
  */
 #include <getopt.h>
@@ -61,6 +61,7 @@ struct client {
 	uint64_t id;
 	long pid;
 	char name[CLIENT_NAME_SIZE + 1];
+	char device[16];		/* its node's name, "nnaccel1" */
 	bool has_context;		/* what is not a burst's was read */
 	uint64_t values[NUM_FIELDS];
 };
@@ -74,6 +75,7 @@ struct clients {
 struct info {
 	uint64_t id;
 	bool is_client;
+	char device[16];		/* of a context */
 	uint64_t burst;			/* 0: the file is a context */
 	uint64_t values[NUM_FIELDS];
 };
@@ -88,6 +90,8 @@ static void take_line(struct info *info, char *line)
 	if (!strcmp(line, "nnaccel-client-id")) {
 		info->is_client = true;
 		info->id = strtoull(value, NULL, 10);
+	} else if (!strcmp(line, "nnaccel-device")) {
+		sscanf(value, "%15s", info->device);
 	} else if (!strcmp(line, "nnaccel-burst")) {
 		info->burst = strtoull(value, NULL, 10);
 	}
@@ -130,6 +134,8 @@ static void add_info(struct clients *clients, const char *pid, const struct info
 	if (!c || (!info->burst && c->has_context))
 		return;
 	c->has_context |= !info->burst;
+	if (!info->burst)
+		strcpy(c->device, info->device);
 	for (size_t i = 0; i < NUM_FIELDS; i++)
 		if (fields[i].of_burst == (info->burst != 0))
 			c->values[i] += info->values[i];
@@ -152,7 +158,7 @@ static bool read_clients(struct clients *clients)
 
 static void print_table(const struct clients *clients)
 {
-	printf("%6s %7s %-*s", "CLIENT", "PID", CLIENT_NAME_SIZE, "NAME");
+	printf("%6s %7s %-*s %-10s", "CLIENT", "PID", CLIENT_NAME_SIZE, "NAME", "DEVICE");
 	for (size_t i = 0; i < NUM_FIELDS; i++)
 		if (fields[i].title)
 			printf(" %9s", fields[i].title);
@@ -163,7 +169,8 @@ static void print_table(const struct clients *clients)
 
 		strcpy(name, c->name);
 		tool_make_plain(name);
-		printf("%6" PRIu64 " %7ld %-*s", c->id, c->pid, CLIENT_NAME_SIZE, name);
+		printf("%6" PRIu64 " %7ld %-*s %-10s", c->id, c->pid, CLIENT_NAME_SIZE, name,
+		       c->device);
 		for (size_t i = 0; i < NUM_FIELDS; i++)
 			if (fields[i].title)
 				printf(" %9" PRIu64, c->values[i]);
@@ -194,6 +201,8 @@ static void print_json(const struct clients *clients)
 		printf("%s{\"id\": %" PRIu64 ", \"pid\": %ld, \"name\": ", k ? ", " : "", c->id,
 		       c->pid);
 		tool_json_string(c->name);
+		printf(", \"device\": ");
+		tool_json_string(c->device);
 		for (size_t i = 0; i < NUM_FIELDS; i++)
 			printf(", \"%s\": %" PRIu64, fields[i].name, c->values[i]);
 		putchar('}');
@@ -257,7 +266,7 @@ static int show(bool once, enum format format, uint64_t interval_ms)
 static void print_help(void)
 {
 	printf("usage: nnaccel stat [OPTION]...\n\n"
-	       "Shows what each client of the device does that this user may see.\n"
+	       "Shows what each client of the devices does that this user may see.\n"
 	       "E- columns are what the engine says of its side of bursts, W-KIB\n"
 	       "and X-KIB what it says that models keep and an execution of each\n"
 	       "takes.\n\n"

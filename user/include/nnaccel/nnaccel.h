@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libnnaccel: the NN HAL 1.2/1.3 surface over /dev/nnaccel.
+ * libnnaccel: the NN HAL 1.2/1.3 surface over /dev/nnaccel and its like.
  *
  * Handles are opaque and made and destroyed in pairs; a call returns a status
  * and puts what it makes into its last parameters. All functions may be called
@@ -39,6 +39,30 @@ struct nna_buffer;
 enum nn_status nna_device_open(const char *path, struct nna_device **device,
 			       struct nn_error *err);
 void nna_device_close(struct nna_device *device);
+
+/* Most devices that there can be. */
+#define NNA_MAX_DEVICES 64
+
+/* A device: an engine that registered with the module under a name. */
+struct nna_device_entry {
+	char path[32];		/* of its node */
+	char name[32];		/* of its engine; empty: none has registered yet, or no sysfs */
+	char version[64];	/* of its engine's broker */
+	uint32_t type;		/* enum nn_device_type; 0: not told */
+	uint32_t is_ready;	/* the engine is there */
+};
+
+/*
+ * The devices in the order of their numbers, as /sys/class/nnaccel has them; where there is no
+ * sysfs, NNA_DEVICE_PATH if it exists. *count in: entries that have room, out: devices that there
+ * are, which may be more. entry_size: sizeof(struct nna_device_entry).
+ */
+enum nn_status nna_device_list(struct nna_device_entry *entries, size_t entry_size,
+			       uint32_t *count, struct nn_error *err);
+
+/* The same as nna_device_open() for the device of an engine's name. */
+enum nn_status nna_device_open_by_name(const char *name, struct nna_device **device,
+				       struct nn_error *err);
 
 /* IDevice::getStatus: AVAILABLE, or OFFLINE while no engine is there. */
 enum nna_device_status {
