@@ -4,7 +4,9 @@ models that are wrong: TAP.
 
 usage: behaviour.py LIBTENSORFLOW_LITE LIBNNACCEL_TFLITE DEVICE BUILTINS
 """
+import contextlib
 import ctypes
+import io
 import mmap
 import os
 import random
@@ -15,6 +17,8 @@ import subprocess
 import sys
 import tempfile
 import threading
+import types
+from unittest import mock
 
 import cases
 import model
@@ -557,20 +561,69 @@ def python():
     return words[:[i for i, word in enumerate(words) if word.endswith("python3")][0] + 1]
 
 
-def test_example_of_the_page(w):
+def example(first):
+    """The lines of an example of the page, of which the first one is known."""
     with open(PAGE, encoding="ascii") as file:
         text = file.read()
-    block = text[text.index("    import ctypes, sys\n"):]
     lines = []
-    for line in block.splitlines():
+    for line in text[text.index(first):].splitlines():
         if line and not line.startswith("    "):
             break
         lines.append(line[4:])
+    return "\n".join(lines)
+
+
+class Package:
+    """What the first example uses of the module tflite_runtime.interpreter, over the C library."""
+
+    def __init__(self, w):
+        self.__path__ = []
+        self.interpreter = self
+        self.load_delegate = lambda name, options: runtime.Delegate(
+            os.path.join(os.path.dirname(w.plugin), name), options)
+        self.Interpreter = lambda path, experimental_delegates: Loaded(
+            w.tflite, path, [d.handle for d in experimental_delegates])
+
+
+class Loaded(runtime.Interpreter):
+    allocate_tensors = runtime.Interpreter.allocate
+    get_tensor = runtime.Interpreter.get
+
+    def get_input_details(self):
+        return [{"index": i} for i in range(self.inputs)]
+
+    def get_output_details(self):
+        return [{"index": i} for i in range(self.outputs)]
+
+    def tensor(self, index):
+        tensor = ctypes.c_void_p(self.t.InterpreterGetInputTensor(ctypes.c_void_p(self.handle),
+                                                                  index))
+        data, size = self.t.TensorData(tensor), self.t.TensorByteSize(tensor)
+        return lambda: types.SimpleNamespace(
+            fill=lambda value: ctypes.memset(ctypes.c_void_p(data), value, size))
+
+
+def test_first_example_of_the_page(w):
+    package = Package(w)
+    modules = {"tflite_runtime": package, "tflite_runtime.interpreter": package}
+    output = io.StringIO()
+    with tempfile.NamedTemporaryFile(suffix=".tflite") as file, runtime.Stderr() as said:
+        file.write(network(w.operators))
+        file.flush()
+        with mock.patch.dict(sys.modules, modules), contextlib.redirect_stdout(output), \
+                mock.patch.object(sys, "argv", ["example", file.name, w.device]):
+            exec(example("    import sys\n    from tflite_runtime"), {})
+    assert f"2 of 2 nodes in 1 partition, for {w.device}" in said.text, said.text
+    assert len(output.getvalue()) > 1024, output.getvalue()
+
+
+def test_second_example_of_the_page(w):
     with tempfile.NamedTemporaryFile(suffix=".tflite") as file:
         file.write(network(w.operators))
         file.flush()
-        done = subprocess.run(python() + ["-c", "\n".join(lines), w.library, w.plugin, file.name,
-                                          w.device], check=True, capture_output=True, text=True)
+        done = subprocess.run(python() + ["-c", example("    import ctypes, sys\n"), w.library,
+                                          w.plugin, file.name, w.device],
+                              check=True, capture_output=True, text=True)
     assert done.stdout.strip() == f"{8 * 8 * 4 * 4} bytes", done.stdout
     assert f"2 of 2 nodes in 1 partition, for {w.device}" in done.stderr, done.stderr
 
