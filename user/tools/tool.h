@@ -22,6 +22,7 @@ int tool_demo(int argc, char **argv);
 int tool_demo_camera(int argc, char **argv);
 int tool_stat(int argc, char **argv);
 int tool_cache(int argc, char **argv);
+int tool_cdi(int argc, char **argv);
 int tool_doctor(int argc, char **argv);
 
 /* Tells on the standard error what failed; returns TOOL_FAILED. */

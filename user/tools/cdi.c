@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * nnaccel cdi: describes the devices for containers, as the Container Device Interface has it:
+ * the nodes, and the libraries that reach them, which a container has from its host.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <dlfcn.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <android/NeuralNetworks.h>
+#include <nnaccel/hardware_buffer.h>
+
+#include "tool.h"
+
+#define CLASS "/sys/class/nnaccel"
+
+static int is_device(const struct dirent *entry)
+{
+	return !strncmp(entry->d_name, "nnaccel", 7) &&
+	       strspn(entry->d_name + 7, "0123456789") == strlen(entry->d_name + 7);
+}
+
+/* "nnaccel" is the device 0, "nnaccel1" the device 1. */
+static const char *number_of(const char *name)
+{
+	return name[7] ? name + 7 : "0";
+}
+
+static void print_node(const char *name, bool first)
+{
+	printf("%s{\"path\": \"/dev/%s\", \"permissions\": \"rw\"}", first ? "" : ", ", name);
+}
+
+/* Each device by its number, and all of them. */
+static void print_devices(struct dirent **names, int count)
+{
+	for (int i = 0; i < count; i++) {
+		printf("    {\"name\": \"%s\", \"containerEdits\": {\"deviceNodes\": [",
+		       number_of(names[i]->d_name));
+		print_node(names[i]->d_name, true);
+		puts("]}},");
+	}
+	printf("    {\"name\": \"all\", \"containerEdits\": {\"deviceNodes\": [");
+	for (int i = 0; i < count; i++)
+		print_node(names[i]->d_name, i == 0);
+	puts("]}}");
+}
+
+/* The file that a function comes from is mounted where programs look for it. */
+static bool print_mount(const void *function, bool first)
+{
+	char *real;
+	Dl_info info;
+
+	if (!dladdr(function, &info) || !info.dli_fname)
+		return false;
+	real = realpath(info.dli_fname, NULL);
+	if (!real)
+		return false;
+	printf("%s      {\"hostPath\": ", first ? "" : ",\n");
+	tool_json_string(real);
+	printf(", \"containerPath\": ");
+	tool_json_string(real);
+	printf(", \"options\": [\"ro\", \"nosuid\", \"nodev\", \"bind\"]}");
+	free(real);
+	return true;
+}
+
+static int generate(void)
+{
+	const void *const functions[] = {
+		(const void *)ANeuralNetworks_getRuntimeFeatureLevel,
+		(const void *)nna_device_open,
+		(const void *)AHardwareBuffer_allocate,
+	};
+	struct dirent **names;
+	int count = scandir(CLASS, &names, is_device, versionsort);
+	bool complete = true;
+
+	if (count <= 0) {
+		if (count == 0)
+			free(names);
+		return tool_fail("cdi", "there is no device: nnaccel doctor tells why");
+	}
+	printf("{\n  \"cdiVersion\": \"0.5.0\",\n  \"kind\": \"nnaccel.dev/npu\",\n"
+	       "  \"devices\": [\n");
+	print_devices(names, count);
+	printf("  ],\n  \"containerEdits\": {\n    \"mounts\": [\n");
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+		complete &= print_mount(functions[i], i == 0);
+	printf("\n    ]\n  }\n}\n");
+	for (int i = 0; i < count; i++)
+		free(names[i]);
+	free(names);
+	return complete ? TOOL_OK : tool_fail("cdi", "the libraries are not found");
+}
+
+static void print_help(void)
+{
+	printf("usage: nnaccel cdi [OPTION]... [generate]\n\n"
+	       "Prints the description of the devices for containers, to be put into\n"
+	       "/etc/cdi/nnaccel.json: podman run --device nnaccel.dev/npu=0 then gives a\n"
+	       "container the device and the libraries.\n\n"
+	       "  --help  this\n");
+}
+
+int tool_cdi(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	int option;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (option != 'h')
+			return tool_usage("cdi", "wrong option %s", argv[optind - 1]);
+		print_help();
+		return TOOL_OK;
+	}
+	if (optind < argc && strcmp(argv[optind++], "generate"))
+		return tool_usage("cdi", "no action '%s'", argv[optind - 1]);
+	if (optind < argc)
+		return tool_usage("cdi", "unexpected argument %s", argv[optind]);
+	return generate();
+}
