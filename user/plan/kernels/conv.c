@@ -24,6 +24,7 @@ enum { X, FILTER, BIAS };
 #define MAX_FEW 256			/* bytes that are not worth a call of memcpy() */
 #define MIN_PART 16			/* channels of a tap that is worth a part of its own */
 #define MAX_PARTS 64
+#define PART_BLOCK_ROWS 84		/* of a task: a multiple of all tiles */
 
 struct conv {
 	struct nn_gemm gemm;
@@ -71,8 +72,8 @@ static void set_ready(struct conv *c, struct nn_ready *ready)
 	c->in_parts = !c->direct && c->gemm.is_float && c->gemm.rows > 1 && c->in.c >= MIN_PART &&
 		      c->window.h.filter <= MAX_PARTS / c->window.w.filter;
 	c->padding = c->gemm.is_float ? 0 : (uint8_t)(c->gemm.a_zero ^ c->gemm.a_flip);
-	max_rows = (c->direct ? BLOCK_BYTES : COPY_BYTES) / (c->gemm.depth * c->gemm.element) /
-		   MIN_BLOCK_ROWS * MIN_BLOCK_ROWS;
+	max_rows = c->in_parts ? PART_BLOCK_ROWS : (c->direct ? BLOCK_BYTES : COPY_BYTES) /
+		   (c->gemm.depth * c->gemm.element) / MIN_BLOCK_ROWS * MIN_BLOCK_ROWS;
 	nn_gemm_divide(&c->gemm, ready->threads,
 		       max_rows < MIN_BLOCK_ROWS ? MIN_BLOCK_ROWS : max_rows);
 	ready->packed_size = nn_gemm_packed_size(&c->gemm, ready->isa);
@@ -373,12 +374,14 @@ static void run_parts(const struct nn_kernel_call *call, uint32_t task, void *sc
 	const struct nn_gemm *g = &c->gemm;
 	struct nn_gemm_part parts[MAX_PARTS];
 	size_t row = task / g->column_blocks * g->block_rows, end = row + g->block_rows, rows;
+	/* Tiles are of 14 rows of the widest vectors, else of 6 or 4. */
+	const size_t most = call->ready->isa->lanes == 16 ? MIN_BLOCK_ROWS : 12;
 	struct pixels pixels;
 
 	if (end > g->rows)
 		end = g->rows;
 	for (; row < end; row += rows) {
-		rows = end - row < MIN_BLOCK_ROWS ? end - row : MIN_BLOCK_ROWS;
+		rows = end - row < most ? end - row : most;
 		find_pixels(c, call->inputs[X], row, rows, &pixels);
 		nn_gemm_run_parts(call->ready, g, row, rows, task % g->column_blocks, parts,
 				  find_parts(c, &pixels, scratch, parts), call->outputs[0]);
