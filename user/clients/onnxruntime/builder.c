@@ -155,8 +155,9 @@ void builder_prune(struct builder *b, uint32_t count, const uint32_t *keep)
 			wanted[b->refs[operation.first + k]] = true;
 		b->operations[--at] = operation;
 	}
-	memmove(b->operations, b->operations + at,
-		(b->operation_count - at) * sizeof(*b->operations));
+	if (b->operation_count)
+		memmove(b->operations, b->operations + at,
+			(b->operation_count - at) * sizeof(*b->operations));
 	b->operation_count -= at;
 	free(wanted);
 }
