@@ -500,7 +500,10 @@ $(BUILD)/bench-bin/%: $(obj)/user/bench/%.o $(archives) $(libhal) $(libnn)
 		-L$(BUILD)/lib $(if $(runtime),-lneuralnetworks) $(if $(hal),-lnnaccel) -lm -ldl
 
 # The peer of the networks is called where its header is.
-xnnpack	:= $(if $(wildcard /usr/include/xnnpack.h),-lXNNPACK -lpthreadpool \
+# That of Debian 13 has another interface: operators are set up otherwise, and sigmoid is another one's.
+has_xnnpack := $(shell grep -ls xnn_setup_sigmoid_nc_f32 /usr/include/xnnpack.h)
+$(obj)/user/bench/compute/%.o: private base += $(if $(has_xnnpack),-DNN_BENCH_XNNPACK)
+xnnpack	:= $(if $(has_xnnpack),-lXNNPACK -lpthreadpool \
 	$(if $(wildcard /usr/include/cpuinfo.h),-lcpuinfo))
 # It picks its kernels once in a process.
 levels	:= $(if $(findstring cpuinfo,$(xnnpack)),avx512 avx2 sse4 sse2)

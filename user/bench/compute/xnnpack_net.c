@@ -8,7 +8,7 @@
 
 #include "subject.h"
 
-#if __has_include(<xnnpack.h>)
+#ifdef NN_BENCH_XNNPACK
 
 #include "xnnpack_peer.h"
 

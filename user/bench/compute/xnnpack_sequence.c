@@ -11,7 +11,7 @@
 #include "sequence.h"
 #include "subject.h"
 
-#if __has_include(<xnnpack.h>)
+#ifdef NN_BENCH_XNNPACK
 
 #include "xnnpack_peer.h"
 
