@@ -384,7 +384,8 @@ void nnaccel_async_end(struct nnaccel_command *cmd, int error)
 int nnaccel_async_cancel(struct nnaccel_command *cmd)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
-	if (cmd->state == NNACCEL_COMMAND_IN_FLIGHT || cmd->state == NNACCEL_COMMAND_ENDING) {
+	if (cmd->state == NNACCEL_COMMAND_IN_FLIGHT || cmd->state == NNACCEL_COMMAND_FENCED ||
+	    cmd->state == NNACCEL_COMMAND_ENDING) {
 		if (!cmd->async->may_leave)
 			return -EALREADY;
 		cmd->abandoned = true;
@@ -429,6 +430,7 @@ void nnaccel_async_fail(struct nnaccel_context *ctx, const struct nnaccel_sessio
 		struct nnaccel_command *cmd = async->cmd;
 
 		if (cmd->state == NNACCEL_COMMAND_IN_FLIGHT ||
+		    cmd->state == NNACCEL_COMMAND_FENCED ||
 		    cmd->state == NNACCEL_COMMAND_ENDING ||
 		    (session && (cmd->state == NNACCEL_COMMAND_QUEUED ||
 				 cmd->model->session != session)))

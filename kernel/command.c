@@ -44,6 +44,12 @@ static u64 nnaccel_command_due_ns(const struct nnaccel_command *cmd)
 		if (!async || async->ended)
 			return U64_MAX;
 		return async->bound_ns ?: killed_ns;
+	case NNACCEL_COMMAND_FENCED:
+		if (async && async->may_leave && !async->ended)
+			return min(nnaccel_after_ms(deadline_ns,
+						    READ_ONCE(nnaccel_deadline_grace_ms)),
+				   nnaccel_commit_fence_due_ns(cmd));
+		return nnaccel_commit_fence_due_ns(cmd);
 	case NNACCEL_COMMAND_IN_FLIGHT:
 		if (async && async->may_leave && !async->ended)
 			return nnaccel_after_ms(deadline_ns, READ_ONCE(nnaccel_deadline_grace_ms));
@@ -104,8 +110,13 @@ static bool nnaccel_command_check(struct nnaccel_command *cmd)
 	struct nnaccel_async *async = cmd->async;
 
 	lockdep_assert_held(&cmd->ctx->lock);
-	if (async && !async->ended && async->must_leave && async->must_leave(cmd))
-		return !nnaccel_async_cancel(cmd);
+	if (async && !async->ended && async->must_leave && async->must_leave(cmd)) {
+		if (!nnaccel_async_cancel(cmd))
+			return true;
+		if (cmd->state == NNACCEL_COMMAND_FENCED)
+			nnaccel_command_watch(cmd);
+		return false;
+	}
 	switch (cmd->state) {
 	case NNACCEL_COMMAND_DONE:
 		return false;
@@ -115,6 +126,15 @@ static bool nnaccel_command_check(struct nnaccel_command *cmd)
 			nnaccel_async_end(cmd, -ETIME);
 		else if (async && async->bound_ns && nnaccel_command_end_is_awaited(cmd))
 			nnaccel_async_end(cmd, cmd->error);
+		break;
+	case NNACCEL_COMMAND_FENCED:
+		if (nnaccel_commit_fence_expire(cmd))
+			return false;
+		if (!due)
+			break;
+		/* The client is told; the hardware gets the rest of its time. */
+		cmd->abandoned = true;
+		nnaccel_async_end(cmd, -ETIME);
 		break;
 	case NNACCEL_COMMAND_IN_FLIGHT:
 		if (!due)
@@ -287,6 +307,8 @@ static void nnaccel_command_free(struct kref *refs)
 	if (cmd->payload != cmd->room)
 		kvfree(cmd->payload);
 	kfree(cmd->message);
+	if (cmd->fence)
+		nnaccel_commit_fence_free(cmd->fence);
 	if (cmd->async)
 		nnaccel_async_free(cmd);
 	if (cmd->cached)
@@ -776,6 +798,7 @@ static const char *const nnaccel_command_states[] = {
 	[NNACCEL_COMMAND_WAITING] = "waiting",
 	[NNACCEL_COMMAND_QUEUED] = "queued",
 	[NNACCEL_COMMAND_IN_FLIGHT] = "in-flight",
+	[NNACCEL_COMMAND_FENCED] = "fenced",
 	[NNACCEL_COMMAND_ENDING] = "ending",
 	[NNACCEL_COMMAND_DONE] = "done",
 };
@@ -819,6 +842,8 @@ void nnaccel_command_show_all(struct nnaccel_context *ctx, struct seq_file *m)
 		if (async->cmd->state == NNACCEL_COMMAND_WAITING ||
 		    async->cmd->state == NNACCEL_COMMAND_ENDING)
 			nnaccel_command_show(async->cmd, m);
+	list_for_each_entry(cmd, &ctx->fenced, node)
+		nnaccel_command_show(cmd, m);
 	if (ctx->session) {
 		list_for_each_entry(cmd, &ctx->session->queue, node)
 			nnaccel_command_show(cmd, m);

@@ -4,14 +4,42 @@
  * command.
  */
 
+#include <linux/dma-fence.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/sync_file.h>
 #include <linux/uaccess.h>
 
 #include "nnaccel_private.h"
 #include "trace.h"
+
+/* Bytes of the message on a fence's error. */
+#define NNACCEL_FENCE_MESSAGE	48
+
+/**
+ * struct nnaccel_commit_fence - A fence of hardware that decides a command's end
+ * @cmd: the command, whose count is that of its session before
+ * @fence: the fence, counted
+ * @cb: in the fence's list until it signals
+ * @work: ends the command; queued once, by the fence's signal or at @due_ns
+ * @due_ns: when the command ends without the fence
+ * @late: ctx->lock: it did
+ * @message: room for what is wrong with the fence; nothing is allocated on the way to an end
+ * @payload: an answer that does not count, to be freed
+ */
+struct nnaccel_commit_fence {
+	struct nnaccel_command *cmd;
+	struct dma_fence *fence;
+	struct dma_fence_cb cb;
+	struct work_struct work;
+	u64 due_ns;
+	bool late;
+	char *message;
+	void *payload;
+};
 
 static int nnaccel_commit_check_shapes(const struct nnaccel_shape *shape, u32 n)
 {
@@ -33,6 +61,7 @@ static int nnaccel_commit_check_shapes(const struct nnaccel_shape *shape, u32 n)
  * @large: allocated for one that is not small, or NULL
  * @flags: of a large payload: all its bytes are 0 or 1
  * @message: allocated, terminated, or NULL
+ * @fence: whose end is the command's, or NULL
  * @small: a small payload
  */
 struct nnaccel_answer {
@@ -40,6 +69,7 @@ struct nnaccel_answer {
 	void *large;
 	bool flags;
 	char *message;
+	struct nnaccel_commit_fence *fence;
 	u64 small[NNACCEL_SMALL_PAYLOAD / sizeof(u64)];
 };
 
@@ -142,6 +172,148 @@ static void nnaccel_commit_take(struct nnaccel_command *cmd, struct nnaccel_answ
 	swap(cmd->message, answer->message);
 }
 
+/* What a fence that ended with an error makes of an answer. */
+static void nnaccel_commit_fence_fail(struct nnaccel_command *cmd, int error)
+{
+	bool late = error == -ETIME || error == -ETIMEDOUT;
+
+	cmd->fence_error = error;
+	cmd->status = late ? NNACCEL_STATUS_MISSED_DEADLINE_TRANSIENT :
+			     NNACCEL_STATUS_GENERAL_FAILURE;
+	cmd->payload_size = 0;
+	if (cmd->payload != cmd->room)
+		cmd->fence->payload = cmd->payload;
+	cmd->payload = NULL;
+	snprintf(cmd->fence->message, NNACCEL_FENCE_MESSAGE, "the engine's fence has error %d",
+		 -error);
+	swap(cmd->message, cmd->fence->message);
+}
+
+static void nnaccel_commit_fence_end(struct work_struct *work)
+{
+	struct nnaccel_commit_fence *end = container_of(work, struct nnaccel_commit_fence, work);
+	struct nnaccel_command *cmd = end->cmd;
+	int error = dma_fence_get_status(end->fence);
+	bool signalling;
+
+	signalling = nnaccel_lock_signalling(cmd->ctx);
+	list_del_init(&cmd->node);
+	if (!end->late && error < 0)
+		nnaccel_commit_fence_fail(cmd, error);
+	nnaccel_commit_count(cmd);
+	nnaccel_command_finish(cmd, end->late ? -ETIME : 0);
+	nnaccel_unlock_signalling(cmd->ctx, signalling);
+	nnaccel_command_put(cmd);
+	/* The module's exit waits for this to return. */
+	module_put(THIS_MODULE);
+}
+
+/* Context of the fence's signal, its lock held. */
+static void nnaccel_commit_fence_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
+{
+	struct nnaccel_commit_fence *end = container_of(cb, struct nnaccel_commit_fence, cb);
+
+	queue_work(nnaccel_wq, &end->work);
+}
+
+/**
+ * nnaccel_commit_fence_due_ns() - When a command ends without the fence of its commit
+ * @cmd: the command, in the state FENCED; ctx->lock is held
+ *
+ * Return: CLOCK_MONOTONIC time.
+ */
+u64 nnaccel_commit_fence_due_ns(const struct nnaccel_command *cmd)
+{
+	lockdep_assert_held(&cmd->ctx->lock);
+	return cmd->fence->due_ns;
+}
+
+/**
+ * nnaccel_commit_fence_expire() - End a command whose fence takes too long
+ * @cmd: the command, in the state FENCED; ctx->lock is held
+ *
+ * Return: false: there is time left.
+ */
+bool nnaccel_commit_fence_expire(struct nnaccel_command *cmd)
+{
+	struct nnaccel_commit_fence *end = cmd->fence;
+
+	lockdep_assert_held(&cmd->ctx->lock);
+	if (ktime_get_ns() < end->due_ns)
+		return false;
+	/* Else it signals now, and its callback queues the work. */
+	if (dma_fence_remove_callback(end->fence, &end->cb)) {
+		end->late = true;
+		queue_work(nnaccel_wq, &end->work);
+	}
+	return true;
+}
+
+/**
+ * nnaccel_commit_fence_free() - Drop the fence of a commit
+ * @end: the fence; nothing waits for it any more
+ */
+void nnaccel_commit_fence_free(struct nnaccel_commit_fence *end)
+{
+	if (end->fence)
+		dma_fence_put(end->fence);
+	kvfree(end->payload);
+	kfree(end->message);
+	kfree(end);
+}
+
+/* The fence that a commit names, NULL: none, or an error pointer. */
+static struct nnaccel_commit_fence *
+nnaccel_commit_fence_get(const struct nnaccel_session_commit *arg)
+{
+	struct nnaccel_commit_fence *end;
+	int ret;
+
+	if (!(arg->flags & NNACCEL_COMMIT_FENCE))
+		return NULL;
+	end = kzalloc(sizeof(*end), GFP_KERNEL_ACCOUNT);
+	if (!end)
+		return ERR_PTR(-ENOMEM);
+	INIT_WORK(&end->work, nnaccel_commit_fence_end);
+	INIT_LIST_HEAD(&end->cb.node);
+	end->fence = sync_file_get_fence(arg->fence);
+	end->message = kmalloc(NNACCEL_FENCE_MESSAGE, GFP_KERNEL_ACCOUNT);
+	if (end->fence && end->message)
+		return end;
+	ret = end->fence ? -ENOMEM : -EINVAL;
+	nnaccel_commit_fence_free(end);
+	return ERR_PTR(ret);
+}
+
+/*
+ * From here on the session has no part in the command: hardware does not stop with its worker. Its
+ * pools, and so its context, stay until the fence has signalled, and the module is held for that.
+ */
+static void nnaccel_commit_fence_wait(struct nnaccel_command *cmd,
+				      struct nnaccel_commit_fence *end)
+{
+	u64 bound_ns = (u64)READ_ONCE(nnaccel_fence_bound_ms) * NSEC_PER_MSEC;
+
+	lockdep_assert_held(&cmd->ctx->lock);
+	__module_get(THIS_MODULE);
+	end->cmd = cmd;
+	end->due_ns = ktime_get_ns() + bound_ns;
+	if (cmd->async && cmd->async->bound_ns)
+		end->due_ns = min(end->due_ns, cmd->async->bound_ns);
+	cmd->fence = end;
+	cmd->state = NNACCEL_COMMAND_FENCED;
+	list_add_tail(&cmd->node, &cmd->ctx->fenced);
+	nnaccel_command_watch(cmd);
+	if (dma_fence_add_callback(end->fence, &end->cb, nnaccel_commit_fence_signalled))
+		queue_work(nnaccel_wq, &end->work);
+}
+
+static bool nnaccel_commit_may_be_fenced(const struct nnaccel_command *cmd)
+{
+	return cmd->head.kind == NNACCEL_DO_EXECUTE || cmd->head.kind == NNACCEL_DO_COPY_IN ||
+	       cmd->head.kind == NNACCEL_DO_COPY_OUT;
+}
+
 /* Ends the command that the worker names. */
 static int nnaccel_commit(struct nnaccel_session *session, const struct nnaccel_session_commit *arg,
 			  struct nnaccel_answer *answer)
@@ -156,6 +328,8 @@ static int nnaccel_commit(struct nnaccel_session *session, const struct nnaccel_
 		if (cmd->head.cookie != arg->cookie)
 			continue;
 		ret = nnaccel_commit_check(cmd, arg, answer);
+		if (!ret && answer->fence && !nnaccel_commit_may_be_fenced(cmd))
+			ret = -EINVAL;
 		break;
 	}
 	if (ret) {
@@ -171,8 +345,15 @@ static int nnaccel_commit(struct nnaccel_session *session, const struct nnaccel_
 		if (cmd->payload_size)
 			memcpy(&cmd->model->memory, cmd->payload, sizeof(cmd->model->memory));
 	}
-	nnaccel_commit_count(cmd);
 	trace_nnaccel_command_commit(cmd);
+	if (answer->fence) {
+		/* The session's count goes with it. */
+		nnaccel_commit_fence_wait(cmd, answer->fence);
+		answer->fence = NULL;
+		nnaccel_unlock_signalling(ctx, signalling);
+		return 0;
+	}
+	nnaccel_commit_count(cmd);
 	nnaccel_command_finish(cmd, 0);
 	nnaccel_unlock_signalling(ctx, signalling);
 	nnaccel_command_put(cmd);
@@ -184,10 +365,17 @@ static int nnaccel_answer_copy(struct nnaccel_answer *answer,
 			       const struct nnaccel_session_commit *arg)
 {
 	const void __user *payload = u64_to_user_ptr(arg->payload);
+	int ret;
 
 	answer->payload = NULL;
 	answer->large = NULL;
 	answer->message = NULL;
+	answer->fence = nnaccel_commit_fence_get(arg);
+	if (IS_ERR(answer->fence)) {
+		ret = PTR_ERR(answer->fence);
+		answer->fence = NULL;
+		return ret;
+	}
 	if (arg->payload_size > sizeof(answer->small)) {
 		void *large = nnaccel_copy_in(arg->payload, arg->payload_size, 1);
 
@@ -223,21 +411,28 @@ static int nnaccel_commit_answer(struct nnaccel_session *session,
 	ret = nnaccel_answer_copy(&answer, arg) ?: nnaccel_commit(session, arg, &answer);
 	kfree(answer.message);
 	kvfree(answer.large);
+	if (answer.fence)
+		nnaccel_commit_fence_free(answer.fence);
 	return ret;
 }
 
-/* A structure with a buffer is there as a whole, since all of it is read and written. */
+/* A structure with a buffer or a fence is there as a whole, since all of it is read and written. */
 static bool nnaccel_commit_is_valid(const struct nnaccel_ucmd *ucmd,
 				    const struct nnaccel_session_commit *arg)
 {
+	bool fenced = arg->flags & NNACCEL_COMMIT_FENCE;
+
 	if (arg->status > NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT ||
 	    arg->payload_size > NNACCEL_MAX_OPERATIONS ||
-	    arg->message_size > NNACCEL_MAX_MESSAGE || arg->__reserved)
+	    arg->message_size > NNACCEL_MAX_MESSAGE ||
+	    arg->flags & ~(NNACCEL_COMMIT_FENCE | NNACCEL_FETCH_NONBLOCK))
 		return false;
-	if (!arg->buffer)
-		return !arg->buffer_size && !arg->flags;
-	return ucmd->user_size >= sizeof(*arg) && IS_ALIGNED(arg->buffer, sizeof(u64)) &&
-	       !(arg->flags & ~NNACCEL_FETCH_NONBLOCK);
+	if (fenced ? arg->status != NNACCEL_STATUS_NONE : arg->fence)
+		return false;
+	if (!arg->buffer && (arg->buffer_size || arg->flags & NNACCEL_FETCH_NONBLOCK))
+		return false;
+	return (!arg->buffer && !fenced) ||
+	       (ucmd->user_size >= sizeof(*arg) && IS_ALIGNED(arg->buffer, sizeof(u64)));
 }
 
 /**
@@ -257,7 +452,7 @@ int nnaccel_session_commit_ioctl(struct nnaccel_ucmd *ucmd)
 		.session = ucmd->object,
 		.buffer = arg->buffer,
 		.buffer_size = arg->buffer_size,
-		.flags = arg->flags,
+		.flags = arg->flags & NNACCEL_FETCH_NONBLOCK,
 		.out_size = &to->out_size,
 	};
 	int ret;

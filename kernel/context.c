@@ -78,6 +78,7 @@ static int nnaccel_context_open(struct inode *inode, struct file *file)
 	xa_init_flags(&ctx->buffers, XA_FLAGS_ACCOUNT);
 	INIT_LIST_HEAD(&ctx->bursts);
 	INIT_LIST_HEAD(&ctx->asyncs);
+	INIT_LIST_HEAD(&ctx->fenced);
 	INIT_LIST_HEAD(&ctx->parked);
 	INIT_LIST_HEAD(&ctx->event);
 	ctx->number = atomic64_inc_return(&nnaccel_last_number);

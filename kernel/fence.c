@@ -133,7 +133,7 @@ static void nnaccel_fence_end(struct nnaccel_command *cmd, int error)
 
 	nnaccel_fence_fill(fence, cmd, error);
 	if (error || fence->status != NNACCEL_STATUS_NONE)
-		dma_fence_set_error(&fence->base, error ?:
+		dma_fence_set_error(&fence->base, error ?: cmd->fence_error ?:
 				    nnaccel_status_is_late(fence->status) ? -ETIME : -EIO);
 	trace_nnaccel_fence_signal(cmd->ctx, cmd->async->tag, &fence->base, fence->status, error);
 	dma_fence_signal(&fence->base);

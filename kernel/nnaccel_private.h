@@ -152,7 +152,8 @@ struct nnaccel_ioctl_op {
 	(NNACCEL_FEATURE_BURSTS | NNACCEL_FEATURE_BUFFERS | NNACCEL_FEATURE_FENCES |	\
 	 NNACCEL_FEATURE_URING | NNACCEL_FEATURE_CACHE | NNACCEL_FEATURE_PICTURES |	\
 	 NNACCEL_FEATURE_ATTRIBUTES | NNACCEL_FEATURE_POOL_COPY | NNACCEL_FEATURE_RESUME | \
-	 NNACCEL_FEATURE_COMMIT_AND_FETCH | NNACCEL_FEATURE_DEVICES)
+	 NNACCEL_FEATURE_COMMIT_AND_FETCH | NNACCEL_FEATURE_DEVICES |			\
+	 NNACCEL_FEATURE_COMMIT_FENCE)
 
 /* Bytes of the longest structure that an ioctl takes. */
 #define NNACCEL_UCMD_SIZE	256
@@ -247,6 +248,7 @@ enum nnaccel_object_type {
  * @num_bursts: those that exist
  * @num_commands: commands waiting for fences, queued or in flight
  * @asyncs: commands that nobody waits for, the oldest first
+ * @fenced: @lock: commands that end with a fence of hardware
  * @parked: calls that were interrupted, the oldest first; see park.c
  * @num_parked: how many
  * @last_park: cookie of the last of them
@@ -292,6 +294,7 @@ struct nnaccel_context {
 	u32 num_bursts;
 	u32 num_commands;
 	struct list_head asyncs;
+	struct list_head fenced;
 	struct list_head parked;
 	u32 num_parked;
 	u64 last_park;
@@ -717,6 +720,7 @@ enum nnaccel_command_state {
 	NNACCEL_COMMAND_WAITING,
 	NNACCEL_COMMAND_QUEUED,
 	NNACCEL_COMMAND_IN_FLIGHT,
+	NNACCEL_COMMAND_FENCED,	/* answered; the end is that of a fence of hardware */
 	NNACCEL_COMMAND_ENDING,	/* exporters are told that the access to their memory has ended */
 	NNACCEL_COMMAND_DONE,
 };
@@ -760,7 +764,7 @@ struct nnaccel_arrays {
  * @charged: memory that is charged for it
  * @start: jiffies, when it was made
  * @ctx: its context; counted with @async only: else the caller's file and the session hold it
- * @node: ctx->lock: in the session's queue or in its list of commands in flight
+ * @node: ctx->lock: in the session's queue, its list of commands in flight, or ctx->fenced
  * @wait_state: how its caller waits: TASK_INTERRUPTIBLE or TASK_KILLABLE
  * @engine_wait: its caller's wait for an engine
  * @burst_file: its caller's: the file of the burst that it announces, not installed yet
@@ -789,6 +793,8 @@ struct nnaccel_arrays {
  * @num_accessed: of @pools, those before this one are accessed; the caller's until the command is
  *	queued, @access's own while @accessing
  * @fetched_ns: when the worker took it
+ * @fence: of hardware, whose end is the command's; written once, with ctx->lock held
+ * @fence_error: 0 or the error with which it ended
  * @wait: the caller
  * @done: @state is DONE, and all below is written; the caller looks at it without the lock
  * @error: 0, or why there is no answer
@@ -843,6 +849,8 @@ struct nnaccel_command {
 	int access_error;
 	u32 num_accessed;
 	u64 fetched_ns;
+	struct nnaccel_commit_fence *fence;
+	int fence_error;
 	wait_queue_head_t wait;
 	bool done;
 	int error;
@@ -1093,6 +1101,9 @@ int nnaccel_session_fetch(const struct nnaccel_fetch *fetch);
 /* ---- commit.c ---- */
 
 int nnaccel_session_commit_ioctl(struct nnaccel_ucmd *ucmd);
+u64 nnaccel_commit_fence_due_ns(const struct nnaccel_command *cmd);
+bool nnaccel_commit_fence_expire(struct nnaccel_command *cmd);
+void nnaccel_commit_fence_free(struct nnaccel_commit_fence *end);
 
 /* ---- grant.c ---- */
 

@@ -158,6 +158,19 @@ int session_commit(int session, uint64_t cookie, uint32_t status, const void *pa
 	return xioctl(session, NNACCEL_SESSION_COMMIT, &commit);
 }
 
+int session_commit_fenced(int session, uint64_t cookie, int fence)
+{
+	struct nnaccel_session_commit commit = {
+		.size = sizeof(commit),
+		.cookie = cookie,
+		.flags = NNACCEL_COMMIT_FENCE,
+		.fence = fence,
+		.device_ns = MOCK_DEVICE_NS,
+	};
+
+	return xioctl(session, NNACCEL_SESSION_COMMIT, &commit);
+}
+
 int session_answer(int session, const union command *cmd)
 {
 	uint32_t i, size = 0;

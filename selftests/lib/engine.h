@@ -68,6 +68,9 @@ const void *command_attributes(const union command *cmd);
 int session_commit(int session, uint64_t cookie, uint32_t status, const void *payload,
 		   uint32_t payload_size, const char *message);
 
+/** session_commit_fenced() - Answers a command that ends with a fence. */
+int session_commit_fenced(int session, uint64_t cookie, int fence);
+
 /** session_answer() - Commits a success with a payload of the right form. */
 int session_answer(int session, const union command *cmd);
 

@@ -147,18 +147,23 @@ int vgem_buffer(int vgem, uint64_t length, uint32_t *handle)
 	return ioctl(vgem, DRM_PRIME, &prime) ? -1 : prime.fd;
 }
 
-bool exporter_lend_fence(const struct exporter *e, int buffer)
+int buffer_fence(int buffer)
 {
 	struct dma_buf_export_sync_file export = { .flags = DMA_BUF_SYNC_RW, .fd = -1 };
+
+	return ioctl(buffer, DMA_BUF_IOCTL_EXPORT_SYNC_FILE, &export) ? -1 : export.fd;
+}
+
+bool exporter_lend_fence(const struct exporter *e, int buffer)
+{
 	struct dma_buf_import_sync_file import = { .flags = DMA_BUF_SYNC_RW };
 	bool done;
 
-	if (ioctl(e->fd, EXPORTER_FENCE, 1) ||
-	    ioctl(e->buffer, DMA_BUF_IOCTL_EXPORT_SYNC_FILE, &export))
+	if (ioctl(e->fd, EXPORTER_FENCE, 1))
 		return false;
-	import.fd = export.fd;
-	done = !ioctl(buffer, DMA_BUF_IOCTL_IMPORT_SYNC_FILE, &import);
-	close(export.fd);
+	import.fd = buffer_fence(e->buffer);
+	done = import.fd >= 0 && !ioctl(buffer, DMA_BUF_IOCTL_IMPORT_SYNC_FILE, &import);
+	close(import.fd);
 	return done;
 }
 

@@ -37,6 +37,9 @@ int vgem_open(void);
 /** vgem_buffer() - A dma-buf of vgem, and its handle there. */
 int vgem_buffer(int vgem, uint64_t length, uint32_t *handle);
 
+/** buffer_fence() - The fences of a dma-buf, as a sync_file; or -1. */
+int buffer_fence(int buffer);
+
 /** exporter_lend_fence() - Puts the exporter's pending fences on another dma-buf, as a writer's. */
 bool exporter_lend_fence(const struct exporter *e, int buffer);
 

@@ -369,7 +369,7 @@ TEST_F(sessions, commit_refusals)
 			REFUSE(struct nnaccel_session_commit, message_size,
 			       NNACCEL_MAX_MESSAGE + 1, EINVAL),
 			REFUSE(struct nnaccel_session_commit, message_size, UINT32_MAX, EINVAL),
-			REFUSE(struct nnaccel_session_commit, __reserved, 1, EINVAL),
+			REFUSE(struct nnaccel_session_commit, fence, 1, EINVAL),
 			/* Of a fetch, and there is none. */
 			REFUSE(struct nnaccel_session_commit, flags, NNACCEL_FETCH_NONBLOCK,
 			       EINVAL),

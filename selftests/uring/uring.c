@@ -5,9 +5,11 @@
  */
 #include <liburing.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#include "exporters.h"
 #include "harness.h"
 
 #define LENGTH 64
@@ -391,6 +393,43 @@ TEST_F(uring, cancel)
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), 0);
 	EXPECT_EQ(self->e.cmd.out_status, POISON);
 	EXPECT_EQ(io_uring_cq_ready(&self->ring), 0);
+}
+
+/* Hardware has it: the ring is told at once or at the deadline, the command ends with the fence. */
+TEST_F(uring, hardware_has_it)
+{
+	struct exporter exporter;
+	int hardware;
+
+	ASSERT_TRUE(exporter_open(&exporter, 0));
+	for (int deadline = 0; deadline < 2; deadline++) {
+		ASSERT_EQ(ioctl(exporter.fd, EXPORTER_FENCE, 1), 0);
+		hardware = buffer_fence(exporter.buffer);
+		self->e.cmd.deadline_ns = deadline ? now_ns() + 50000000 : 0;
+		ASSERT_EQ(submit(&self->ring, self->s.fd, &self->e.cmd, 1), 1);
+		ASSERT_EQ(fetch(self), 0);
+		ASSERT_EQ(session_commit_fenced(self->s.session, self->cmd.head.cookie, hardware), 0);
+		if (!deadline)
+			EXPECT_EQ(cancel(self->s.fd, 1), 0);
+		EXPECT_EQ(reap(&self->ring, NULL), deadline ? -ETIME : -ECANCELED);
+		EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 1));
+		EXPECT_EQ(ioctl(exporter.fd, EXPORTER_SIGNAL, 0), 0);
+		EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
+		close(hardware);
+	}
+	/* One that nobody gives up. */
+	self->e.cmd.deadline_ns = 0;
+	ASSERT_EQ(ioctl(exporter.fd, EXPORTER_FENCE, 1), 0);
+	hardware = buffer_fence(exporter.buffer);
+	ASSERT_EQ(submit(&self->ring, self->s.fd, &self->e.cmd, 1), 1);
+	ASSERT_EQ(fetch(self), 0);
+	ASSERT_EQ(session_commit_fenced(self->s.session, self->cmd.head.cookie, hardware), 0);
+	EXPECT_EQ(io_uring_cq_ready(&self->ring), 0);
+	EXPECT_EQ(ioctl(exporter.fd, EXPORTER_SIGNAL, 0), 0);
+	EXPECT_EQ(reap(&self->ring, NULL), 0);
+	EXPECT_EQ(self->e.cmd.out_status, NNACCEL_STATUS_NONE);
+	close(hardware);
+	exporter_close(&exporter);
 }
 
 struct canceller {

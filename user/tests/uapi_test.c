@@ -125,7 +125,7 @@ static const struct entry offsets[] = {
 	OFFSET(nnaccel_cmd_role, index, 12),
 	OFFSET(nnaccel_session_fetch, out_size, 20),
 	OFFSET(nnaccel_session_commit, device_ns, 40),
-	OFFSET(nnaccel_session_commit, __reserved, 68),
+	OFFSET(nnaccel_session_commit, fence, 68),
 	OFFSET(nnaccel_session_slot, out_grant, 16),
 	OFFSET(nnaccel_burst_create, __reserved, 36),
 	OFFSET(nnaccel_burst_create, resume, 40),

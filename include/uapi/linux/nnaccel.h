@@ -77,6 +77,7 @@
 #define NNACCEL_FEATURE_RESUME			(1ULL << 8)
 #define NNACCEL_FEATURE_COMMIT_AND_FETCH	(1ULL << 9)
 #define NNACCEL_FEATURE_DEVICES			(1ULL << 10)
+#define NNACCEL_FEATURE_COMMIT_FENCE		(1ULL << 11)
 
 #define NNACCEL_TYPE		0xB9
 
@@ -1862,6 +1863,9 @@ struct nnaccel_session_fetch {
 };
 #define NNACCEL_SESSION_FETCH _IO(NNACCEL_TYPE, NNACCEL_CMD_SESSION_FETCH)
 
+/* Flags of NNACCEL_SESSION_COMMIT, beside those of the fetch: the end is @fence's. */
+#define NNACCEL_COMMIT_FENCE	(1 << 1)
+
 /**
  * struct nnaccel_session_commit - ioctl(NNACCEL_SESSION_COMMIT)
  * @size: sizeof(struct nnaccel_session_commit)
@@ -1876,9 +1880,9 @@ struct nnaccel_session_fetch {
  * @buffer: room for the next command, as NNACCEL_SESSION_FETCH has it; 0: none is
  *	fetched
  * @buffer_size: bytes there
- * @flags: NNACCEL_FETCH_NONBLOCK, where there is a @buffer
+ * @flags: NNACCEL_FETCH_NONBLOCK, where there is a @buffer; NNACCEL_COMMIT_FENCE
  * @out_size: out, where there is a @buffer: as NNACCEL_SESSION_FETCH has it
- * @__reserved: must be 0
+ * @fence: with NNACCEL_COMMIT_FENCE: a sync_file, of any driver; else 0
  *
  * A commit to a command whose caller has given up succeeds and is dropped.
  *
@@ -1887,9 +1891,22 @@ struct nnaccel_session_fetch {
  * error with @cookie 0 is of the fetch: the answer counts. The call may be made
  * again then with the same structure, and only fetches.
  *
+ * With NNACCEL_COMMIT_FENCE (NNACCEL_FEATURE_COMMIT_FENCE) hardware is still at
+ * it: an EXECUTE, COPY_IN or COPY_OUT, answered with NNACCEL_STATUS_NONE, ends
+ * when @fence does. An error of the fence makes the status
+ * MISSED_DEADLINE_TRANSIENT (ETIME, ETIMEDOUT) or GENERAL_FAILURE, without
+ * shapes, and is the error of the sync_file of a fenced execution. From the
+ * commit on the fence alone decides: the death of the worker, of the broker or
+ * of the client ends nothing, since the hardware goes on. A fence that takes
+ * longer than the module's bound (from the commit, of a fenced execution from
+ * its call) ends the command with ETIME; what the hardware then still writes is
+ * its driver's to stop. A caller with a deadline does not wait longer than for
+ * other commands.
+ *
  * Errors: ENOENT: no such command is being worked on in this session; EINVAL:
  * unknown status, or a payload of another size than the command's kind
- * allows; EACCES: not attached.
+ * allows, or a fence for another kind or status, or no sync_file; EACCES: not
+ * attached.
  */
 struct nnaccel_session_commit {
 	__u32 size;
@@ -1904,7 +1921,7 @@ struct nnaccel_session_commit {
 	__u32 buffer_size;
 	__u32 flags;
 	__u32 out_size;
-	__u32 __reserved;
+	__s32 fence;
 };
 #define NNACCEL_SESSION_COMMIT _IO(NNACCEL_TYPE, NNACCEL_CMD_SESSION_COMMIT)
 

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Commits with a fence: the command ends when hardware says so, whoever dies meanwhile.
+ */
+#include <drm/drm.h>
+#include <drm/vgem_drm.h>
+#include <sys/ioctl.h>
+
+#include "exporters.h"
+#include "harness.h"
+
+#define LENGTH 64
+#define MS 1000000ULL
+
+FIXTURE(commit) {
+	struct summary before;
+	struct served s;
+	uint32_t pool;
+	uint32_t model;
+	struct fenced f;
+	struct async async;
+	struct execution e;
+	union command cmd;
+	struct nnaccel_fence_info info;
+	struct exporter exporter;
+	int hardware;		/* its fence, pending */
+};
+
+FIXTURE_SETUP(commit)
+{
+	int broker = broker_open();
+
+	ASSERT_GE(broker, 0);
+	close(broker);
+	ASSERT_TRUE(exporter_open(&self->exporter, 0));
+	ASSERT_EQ(ioctl(self->exporter.fd, EXPORTER_FENCE, 1), 0);
+	self->hardware = buffer_fence(self->exporter.buffer);
+	ASSERT_GE(self->hardware, 0);
+	ASSERT_TRUE(summary_read(&self->before));
+	ASSERT_EQ(served_open(&self->s), 0);
+	self->pool = pool_alloc(self->s.fd, LENGTH);
+	self->model = served_prepare(&self->s, self->pool);
+	ASSERT_NE(self->model, 0);
+	fenced_init(&self->f, self->model, self->pool, self->pool);
+}
+
+FIXTURE_TEARDOWN(commit)
+{
+	served_close(&self->s);
+	EXPECT_TRUE(summary_settles(&self->before));
+	close(self->hardware);
+	exporter_close(&self->exporter);
+}
+
+/* What the hardware does when it is done. */
+static int signal_hardware(FIXTURE_DATA(commit) *self)
+{
+	return ioctl(self->exporter.fd, EXPORTER_SIGNAL, 0) ? errno : 0;
+}
+
+static int commit_fenced(FIXTURE_DATA(commit) *self, int fence)
+{
+	return session_commit_fenced(self->s.session, self->cmd.head.cookie, fence);
+}
+
+/* A fenced execution that the worker has committed with a fence; its own fence, or -1. */
+static int start_fenced(FIXTURE_DATA(commit) *self, int fence)
+{
+	int out;
+
+	if (xioctl(self->s.fd, NNACCEL_EXECUTE_FENCED, &self->f.cmd))
+		return -1;
+	out = self->f.cmd.out_fd;
+	if (!session_fetch(self->s.session, 0, &self->cmd) && !commit_fenced(self, fence))
+		return out;
+	close(out);
+	return -1;
+}
+
+/* Likewise one that a thread waits for. */
+static int start_waited(FIXTURE_DATA(commit) *self, uint64_t deadline_ns)
+{
+	execution_init(&self->e, self->model, self->pool, self->pool);
+	self->e.cmd.deadline_ns = deadline_ns;
+	if (!async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &self->e.cmd))
+		return EAGAIN;
+	return session_fetch(self->s.session, 0, &self->cmd) ?: commit_fenced(self, self->hardware);
+}
+
+TEST_F(commit, ends_a_fenced_execution)
+{
+	int fence = start_fenced(self, self->hardware);
+
+	ASSERT_GE(fence, 0);
+	usleep(20000);
+	EXPECT_EQ(fence_status(fence), 0);
+	EXPECT_EQ(fence_info(self->s.fd, fence, &self->info), EBUSY);
+	/* It is no command of the worker's any more. */
+	EXPECT_EQ(commit_fenced(self, self->hardware), ENOENT);
+	EXPECT_EQ(signal_hardware(self), 0);
+	EXPECT_EQ(fence_await(fence), 1);
+	ASSERT_EQ(fence_info(self->s.fd, fence, &self->info), 0);
+	EXPECT_EQ(self->info.out_status, NNACCEL_STATUS_NONE);
+	EXPECT_EQ(self->info.out_error, 0);
+	close(fence);
+}
+
+TEST_F(commit, ends_an_execution)
+{
+	ASSERT_EQ(start_waited(self, 0), 0);
+	usleep(20000);
+	EXPECT_EQ(self->e.cmd.out_status, POISON);
+	EXPECT_EQ(signal_hardware(self), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+	EXPECT_EQ(self->e.cmd.out_status, NNACCEL_STATUS_NONE);
+}
+
+TEST_F(commit, fence_that_has_signalled)
+{
+	int fence;
+
+	EXPECT_EQ(signal_hardware(self), 0);
+	fence = start_fenced(self, self->hardware);
+	ASSERT_GE(fence, 0);
+	EXPECT_EQ(fence_await(fence), 1);
+	close(fence);
+}
+
+TEST_F(commit, fence_of_vgem)
+{
+	struct drm_vgem_fence_attach attach = { .flags = VGEM_FENCE_WRITE };
+	struct drm_vgem_fence_signal signal = {};
+	int vgem = vgem_open(), buffer, hardware, fence;
+
+	if (vgem < 0)
+		SKIP(return, "this kernel has no vgem");
+	buffer = vgem_buffer(vgem, PAGE, &attach.handle);
+	ASSERT_EQ(ioctl(vgem, DRM_IOCTL_VGEM_FENCE_ATTACH, &attach), 0);
+	hardware = buffer_fence(buffer);
+	fence = start_fenced(self, hardware);
+	ASSERT_GE(fence, 0);
+	EXPECT_EQ(fence_status(fence), 0);
+	signal.fence = attach.out_fence;
+	EXPECT_EQ(ioctl(vgem, DRM_IOCTL_VGEM_FENCE_SIGNAL, &signal), 0);
+	EXPECT_EQ(fence_await(fence), 1);
+	close(fence);
+	close(hardware);
+	close(buffer);
+	close(vgem);
+}
+
+/* The fence of another execution, which is cancelled. */
+TEST_F(commit, error_of_the_fence)
+{
+	int out = -1, fence;
+
+	self->f.cmd.tag = 4711;
+	fenced_wait_for(&self->f, self->hardware);
+	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE_FENCED, &self->f.cmd), 0);
+	out = self->f.cmd.out_fd;
+	fenced_init(&self->f, self->model, self->pool, self->pool);
+	fence = start_fenced(self, out);
+	ASSERT_GE(fence, 0);
+	EXPECT_EQ(fence_status(fence), 0);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_CANCEL,
+			 &((struct nnaccel_cancel){ .size = sizeof(struct nnaccel_cancel),
+						    .tag = 4711 })), 0);
+	EXPECT_EQ(fence_await(fence), -ECANCELED);
+	ASSERT_EQ(fence_info(self->s.fd, fence, &self->info), 0);
+	EXPECT_EQ(self->info.out_status, NNACCEL_STATUS_GENERAL_FAILURE);
+	EXPECT_EQ(self->info.out_error, 0);
+	close(fence);
+	/* One that ended so before the commit. */
+	fence = start_fenced(self, out);
+	ASSERT_GE(fence, 0);
+	EXPECT_EQ(fence_await(fence), -ECANCELED);
+	close(fence);
+	close(out);
+	EXPECT_EQ(signal_hardware(self), 0);
+}
+
+TEST_F(commit, error_of_sw_sync)
+{
+	int timeline = timeline_open(), hardware, fence;
+
+	if (timeline < 0)
+		SKIP(return, "this kernel has no sw_sync");
+	hardware = timeline_fence(timeline, 1);
+	fence = start_fenced(self, hardware);
+	ASSERT_GE(fence, 0);
+	EXPECT_EQ(timeline_advance(timeline), 0);
+	EXPECT_EQ(fence_await(fence), 1);
+	close(fence);
+	close(hardware);
+	hardware = timeline_fence(timeline, 2);
+	fence = start_fenced(self, hardware);
+	ASSERT_GE(fence, 0);
+	close(timeline);
+	EXPECT_EQ(fence_await(fence), -ENOENT);
+	close(fence);
+	close(hardware);
+}
+
+/* The hardware goes on without it, so its fence decides. */
+TEST_F(commit, worker_dies)
+{
+	int fence = start_fenced(self, self->hardware);
+
+	ASSERT_GE(fence, 0);
+	close(self->s.session);
+	self->s.session = -1;
+	EXPECT_EQ(fence_start(self->s.fd, self->model, self->pool, -1), -1);
+	EXPECT_EQ(errno, ESTALE);
+	EXPECT_EQ(fence_status(fence), 0);
+	EXPECT_EQ(signal_hardware(self), 0);
+	EXPECT_EQ(fence_await(fence), 1);
+	EXPECT_EQ(fence_error(self->s.fd, fence), 0);
+	close(fence);
+}
+
+TEST_F(commit, worker_and_client_die)
+{
+	int fence = start_fenced(self, self->hardware);
+
+	ASSERT_GE(fence, 0);
+	served_close(&self->s);
+	self->s = (struct served){ .broker = -1, .fd = -1, .session = -1 };
+	usleep(20000);
+	EXPECT_EQ(fence_status(fence), 0);
+	EXPECT_EQ(signal_hardware(self), 0);
+	EXPECT_EQ(fence_await(fence), 1);
+	close(fence);
+}
+
+TEST_F(commit, worker_of_a_waiting_client_dies)
+{
+	ASSERT_EQ(start_waited(self, 0), 0);
+	close(self->s.session);
+	self->s.session = -1;
+	usleep(20000);
+	EXPECT_EQ(self->e.cmd.out_status, POISON);
+	EXPECT_EQ(signal_hardware(self), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+	EXPECT_EQ(self->e.cmd.out_status, NNACCEL_STATUS_NONE);
+}
+
+TEST_F(commit, bound)
+{
+	long long bound = param_set("fence_bound_ms", 100);
+	int fence = start_fenced(self, self->hardware);
+
+	EXPECT_GE(fence, 0);
+	EXPECT_EQ(fence_await(fence), -ETIME);
+	EXPECT_EQ(fence_error(self->s.fd, fence), ETIME);
+	close(fence);
+	EXPECT_EQ(start_waited(self, 0), 0);
+	EXPECT_EQ(async_wait(&self->async), ETIME);
+	param_set("fence_bound_ms", bound);
+	/* The worker lives, and what comes too late changes nothing. */
+	EXPECT_EQ(signal_hardware(self), 0);
+	ASSERT_EQ(start_waited(self, 0), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+}
+
+/* The caller hears of it, the command is there until the fence. */
+TEST_F(commit, deadline)
+{
+	ASSERT_EQ(start_waited(self, now_ns() + 50 * MS), 0);
+	EXPECT_EQ(async_wait(&self->async), ETIME);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 1));
+	EXPECT_EQ(signal_hardware(self), 0);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
+}
+
+TEST_F(commit, is_not_cancelled)
+{
+	struct nnaccel_cancel all = { .size = sizeof(all), .flags = NNACCEL_CANCEL_ANY };
+	int fence = start_fenced(self, self->hardware);
+
+	ASSERT_GE(fence, 0);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_CANCEL, &all), EALREADY);
+	EXPECT_EQ(signal_hardware(self), 0);
+	EXPECT_EQ(fence_await(fence), 1);
+	close(fence);
+}
+
+TEST_F(commit, refusals)
+{
+	struct nnaccel_session_commit good = {
+		.size = sizeof(good),
+		.flags = NNACCEL_COMMIT_FENCE,
+		.fence = self->hardware,
+	}, bad;
+	struct nnaccel_query query = { .size = sizeof(query) };
+
+	execution_init(&self->e, self->model, self->pool, self->pool);
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &self->e.cmd));
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	good.cookie = self->cmd.head.cookie;
+	bad = good;
+	bad.status = NNACCEL_STATUS_GENERAL_FAILURE;
+	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &bad), EINVAL);
+	bad = good;
+	bad.flags = 0;
+	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &bad), EINVAL);
+	bad = good;
+	bad.fence = self->exporter.buffer;
+	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &bad), EINVAL);
+	bad.fence = -1;
+	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &bad), EINVAL);
+	bad = good;
+	bad.flags |= NNACCEL_FETCH_NONBLOCK;
+	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &bad), EINVAL);
+	bad = good;
+	bad.size = offsetof(struct nnaccel_session_commit, out_size);
+	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &bad), EINVAL);
+	/* The command is still the worker's. */
+	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &good), 0);
+	EXPECT_EQ(signal_hardware(self), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+	/* What no hardware does. */
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_QUERY, &query));
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	EXPECT_EQ(commit_fenced(self, self->hardware), EINVAL);
+	EXPECT_EQ(session_commit(self->s.session, self->cmd.head.cookie,
+				 NNACCEL_STATUS_INVALID_ARGUMENT, NULL, 0, NULL), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+}
+
+/* The next command comes with the same call. */
+TEST_F(commit, fetches)
+{
+	struct nnaccel_session_commit commit = {
+		.size = sizeof(commit),
+		.flags = NNACCEL_COMMIT_FENCE | NNACCEL_FETCH_NONBLOCK,
+		.fence = self->hardware,
+		.buffer = (uintptr_t)&self->cmd,
+		.buffer_size = sizeof(self->cmd),
+	};
+	int first, second;
+
+	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE_FENCED, &self->f.cmd), 0);
+	first = self->f.cmd.out_fd;
+	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE_FENCED, &self->f.cmd), 0);
+	second = self->f.cmd.out_fd;
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	commit.cookie = self->cmd.head.cookie;
+	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &commit), 0);
+	EXPECT_EQ(commit.cookie, 0);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(fence_await(second), 1);
+	EXPECT_EQ(fence_status(first), 0);
+	EXPECT_EQ(signal_hardware(self), 0);
+	EXPECT_EQ(fence_await(first), 1);
+	close(first);
+	close(second);
+}
+
+TEST_HARNESS_MAIN
