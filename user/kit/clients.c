@@ -256,6 +256,28 @@ static int serve(struct clients *cs)
 	return exit_code;
 }
 
+/* The name is one that a client, or an administrator, finds the device by. */
+static bool register_engine(const struct clients *cs)
+{
+	const struct clients_options *o = cs->options;
+	struct nnaccel_engine_register arg = { .size = sizeof(arg), .type = o->type };
+
+	if (strlen(o->name) >= sizeof(arg.name)) {
+		log_error("the engine's name is too long");
+		return false;
+	}
+	strcpy(arg.name, o->name);
+	snprintf(arg.version, sizeof(arg.version), "%s", o->version);
+	if (ioctl(cs->engine, NNACCEL_ENGINE_REGISTER, &arg)) {
+		log_error("%s: engine %s: %s%s", o->device, o->name, strerror(errno),
+			  errno == EBUSY ? " (is it running already?)" :
+			  errno == ENOSPC ? " (the module's max_devices are there)" : "");
+		return false;
+	}
+	log_info("engine %s is device %u", o->name, arg.out_device);
+	return true;
+}
+
 static bool open_all(struct clients *cs)
 {
 	const char *device = cs->options->device;
@@ -273,11 +295,11 @@ static bool open_all(struct clients *cs)
 		return false;
 	}
 	cs->engine = open(device, O_RDWR | O_CLOEXEC);
-	if (cs->engine < 0)
-		log_error("%s: %s%s", device, strerror(errno),
-			  errno == ENOENT ? " (is the module nnaccel loaded?)" :
-			  errno == EBUSY ? " (is another engine running?)" : "");
-	return cs->engine >= 0;
+	if (cs->engine >= 0)
+		return register_engine(cs);
+	log_error("%s: %s%s", device, strerror(errno),
+		  errno == ENOENT ? " (is the module nnaccel loaded?)" : "");
+	return false;
 }
 
 int clients_serve(const struct clients_options *options)

@@ -12,6 +12,9 @@
 
 struct clients_options {
 	const char *device;
+	const char *name;		/* the engine registers under */
+	const char *version;		/* of the device, for the kernel to show */
+	uint32_t type;			/* enum nn_device_type */
 	unsigned int max;		/* processes at a time */
 	struct spawner spawner;
 	struct keeper_options keeper;

@@ -28,12 +28,13 @@
 #define MIB (UINT64_C(1) << 20)
 
 enum option_id {
-	OPT_DEVICE = 256, OPT_STATE, OPT_KEEP, OPT_KEEPER, OPT_MAX, OPT_MEMORY, OPT_NO_USERNS,
+	OPT_DEVICE = 256, OPT_NAME, OPT_STATE, OPT_KEEP, OPT_KEEPER, OPT_MAX, OPT_MEMORY, OPT_NO_USERNS,
 	OPT_NO_SLOT_CACHE, OPT_LOG_LEVEL, OPT_HELP,
 };
 
 static const struct option long_options[] = {
 	{ "device", required_argument, NULL, OPT_DEVICE },
+	{ "name", required_argument, NULL, OPT_NAME },
 	{ "state", required_argument, NULL, OPT_STATE },
 	{ "keep", required_argument, NULL, OPT_KEEP },
 	{ "keeper", required_argument, NULL, OPT_KEEPER },
@@ -51,6 +52,7 @@ static const char help[] =
 	"Serves /dev/nnaccel in the foreground, and logs to standard error.\n"
 	"\n"
 	"  --device=PATH         the engine node (/dev/nnaccel-engine)\n"
+	"  --name=NAME           of the engine, by which its device is found again\n"
 	"  --state=FOLDER        where the compilation cache's index is (none: no cache)\n"
 	"  --keep=MIB            models kept for clients that want it, 0: none (64)\n"
 	"  --keeper=PATH         the keeper's program (nnaccel-keeper, beside this one or installed)\n"
@@ -78,6 +80,9 @@ static bool parse_option(int id, struct clients_options *o)
 	case OPT_DEVICE:
 		o->device = optarg;
 		return true;
+	case OPT_NAME:
+		o->name = optarg;
+		return optarg[0];
 	case OPT_STATE:
 		o->keeper.folder = optarg;
 		return optarg[0];
@@ -153,17 +158,14 @@ const char *engine_fault(const struct nna_engine *e)
 }
 
 /* What saved models depend on besides themselves: this build, and the device's version. */
-static const char *identify(const struct nna_engine *engine, char *text, size_t size)
+static const char *identify(const struct nna_engine *engine, const struct nn_device_info *info,
+			    char *text, size_t size)
 {
 	char program[BUILD_ID_TEXT];
-	struct nn_device_info info;
 
-	device_init(&info);
-	engine->describe(engine, &info);
-	info.version[sizeof(info.version) - 1] = '\0';
 	if (!build_id(program))
 		return "";
-	snprintf(text, size, "%.20s %s %s", engine->name, program, info.version);
+	snprintf(text, size, "%.20s %s %s", engine->name, program, info->version);
 	return text;
 }
 
@@ -172,6 +174,7 @@ int nna_engine_main(const struct nna_engine *engine, int argc, char **argv)
 	const unsigned int uid = geteuid() ? geteuid() : CLIENT_UID;
 	struct clients_options options = {
 		.device = "/dev/nnaccel-engine",
+		.name = engine->name,
 		.max = 64,
 		.spawner = {
 			.path = "/proc/self/exe",
@@ -182,6 +185,7 @@ int nna_engine_main(const struct nna_engine *engine, int argc, char **argv)
 		.keeper.plans = { 64 * MIB, 16 * MIB },
 	};
 	char identity[WORKER_IDENTITY];
+	struct nn_device_info info;
 	const char *fault = engine_fault(engine);
 	int exit_code;
 
@@ -198,7 +202,12 @@ int nna_engine_main(const struct nna_engine *engine, int argc, char **argv)
 		return exit_code;
 	log_set_level(options.spawner.options.log_level);
 	options.keeper.log_level = options.spawner.options.log_level;
-	options.keeper.identity = identify(engine, identity, sizeof(identity));
+	device_init(&info);
+	engine->describe(engine, &info);
+	info.version[sizeof(info.version) - 1] = '\0';
+	options.version = info.version;
+	options.type = info.type;
+	options.keeper.identity = identify(engine, &info, identity, sizeof(identity));
 	if (!engine->save)
 		options.keeper.folder = NULL;
 	return clients_serve(&options);

@@ -48,6 +48,9 @@ static struct nna_prepared_model *prepare(uint32_t count)
 	uint32_t x, y, none, sum;
 	struct model_builder b;
 
+	/* The sample engine has no open dimensions, */
+	if (!count && getenv("NN_TEST_SAMPLE"))
+		skip();
 	mb_init(&b);
 	x = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(count));
 	y = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(count));
@@ -343,6 +346,9 @@ static struct nna_prepared_model *prepare_loop(void)
 	struct nna_prepared_model *p = NULL;
 	struct model_builder b;
 
+	/* and no loops. */
+	if (getenv("NN_TEST_SAMPLE"))
+		skip();
 	sample_while(&b);
 	check(nna_prepare_model(device, &b.model, NULL, NULL, &p, &err));
 	return p;

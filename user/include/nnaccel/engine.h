@@ -99,7 +99,7 @@ struct nna_engine_burst {
 struct nna_engine {
 	uint32_t size;			/* sizeof(struct nna_engine) */
 	uint32_t reserved;		/* 0 */
-	const char *name;		/* for the log: letters, digits, '-' */
+	const char *name;		/* lower-case letters, digits, '-': of the device and the log */
 	void *data;			/* the engine's own */
 
 	/* ---- the device ---- */
