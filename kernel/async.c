@@ -324,7 +324,7 @@ void nnaccel_async_free(struct nnaccel_command *cmd)
  * nnaccel_async_admit() - From now on the execution has an end that is told
  * @cmd: the execution; a count is taken that its end gives back
  *
- * Return: 0, -ESTALE, -ENOSPC, -ECANCELED.
+ * Return: 0, -ESTALE, -EXFULL, -ECANCELED.
  */
 int nnaccel_async_admit(struct nnaccel_command *cmd)
 {

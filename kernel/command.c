@@ -174,7 +174,7 @@ static void nnaccel_command_expire(struct work_struct *work)
 }
 
 /* Bytes of the arrays of a command that comes from the cache. */
-#define NNACCEL_SMALL_ARRAYS	512
+#define NNACCEL_SMALL_ARRAYS	384
 
 static struct kmem_cache *nnaccel_command_cache;
 
@@ -231,7 +231,6 @@ static void nnaccel_command_place(struct nnaccel_command *cmd, const struct nnac
 	if (layout->num_uses) {
 		cmd->uses = cmd->room;
 		cmd->room = cmd->uses + layout->num_uses;
-		memset(cmd->uses, 0, layout->num_uses * sizeof(*cmd->uses));
 	}
 	cmd->head.attributes_size = layout->attributes_size;
 	cmd->head.max_payload = layout->max_payload;
@@ -262,14 +261,13 @@ struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 k
 	if (ret)
 		return ERR_PTR(ret);
 	if (arrays <= NNACCEL_SMALL_ARRAYS)
-		cmd = kmem_cache_alloc(nnaccel_command_cache, GFP_KERNEL);
+		cmd = kmem_cache_zalloc(nnaccel_command_cache, GFP_KERNEL);
 	else
-		cmd = kvmalloc(struct_size(cmd, told, arrays), GFP_KERNEL_ACCOUNT);
+		cmd = kvzalloc(struct_size(cmd, told, arrays), GFP_KERNEL_ACCOUNT);
 	if (!cmd) {
 		nnaccel_uncharge_kernel(ctx->account, charge);
 		return ERR_PTR(-ENOMEM);
 	}
-	memset(cmd, 0, sizeof(*cmd));
 	cmd->cached = arrays <= NNACCEL_SMALL_ARRAYS;
 	cmd->charged = charge;
 	cmd->start = jiffies;
@@ -493,7 +491,7 @@ static int nnaccel_command_lock_session(struct nnaccel_command *cmd)
  * nnaccel_command_count() - Let a command be one of those that its context has
  * @cmd: the command, counted already or not; ctx->lock is held
  *
- * Return: 0 or -ENOSPC.
+ * Return: 0 or -EXFULL.
  */
 int nnaccel_command_count(struct nnaccel_command *cmd)
 {
@@ -501,7 +499,7 @@ int nnaccel_command_count(struct nnaccel_command *cmd)
 	if (cmd->counted)
 		return 0;
 	if (cmd->ctx->num_commands >= READ_ONCE(nnaccel_max_commands))
-		return -ENOSPC;
+		return -EXFULL;
 	cmd->ctx->num_commands++;
 	cmd->counted = true;
 	return 0;
@@ -666,7 +664,7 @@ void nnaccel_command_cancel(struct nnaccel_command *cmd)
  * @cmd: the command
  *
  * Return: 0: the engine answered, see @cmd; -ERESTARTNOINTR: a signal came: the call will be
- * resumed, with what is in @cmd; or -ETIME, -EINTR, -EPIPE, -ESTALE, -ENOSPC, -ENOTCONN, -EUSERS,
+ * resumed, with what is in @cmd; or -ETIME, -EINTR, -EPIPE, -ESTALE, -EXFULL, -ENOTCONN, -EUSERS,
  * -EAGAIN; -EBUSY, -ENODATA: of a buffer; or what nnaccel_command_begin_access() returned.
  */
 int nnaccel_command_run(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)

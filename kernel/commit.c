@@ -43,14 +43,12 @@ struct nnaccel_commit_fence {
 
 static int nnaccel_commit_check_shapes(const struct nnaccel_shape *shape, u32 n)
 {
-	u32 i;
-
 	for (; n; n--, shape++) {
 		if (shape->flags & ~NNACCEL_SHAPE_SUFFICIENT || shape->rank > NNACCEL_MAX_RANK)
 			return -EINVAL;
-		for (i = shape->rank; i < NNACCEL_MAX_RANK; i++)
-			if (shape->dims[i])
-				return -EINVAL;
+		if (memchr_inv(shape->dims + shape->rank, 0,
+			       sizeof(shape->dims) - shape->rank * sizeof(u32)))
+			return -EINVAL;
 	}
 	return 0;
 }

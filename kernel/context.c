@@ -73,6 +73,7 @@ static int nnaccel_context_open(struct inode *inode, struct file *file)
 
 	kref_init(&ctx->refs);
 	ctx->engine = engine;
+	init_waitqueue_head(&ctx->changes_wait);
 	mutex_init(&ctx->lock);
 	xa_init_flags(&ctx->objects, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
 	xa_init_flags(&ctx->buffers, XA_FLAGS_ACCOUNT);

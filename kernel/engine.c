@@ -44,13 +44,13 @@ void nnaccel_engine_init(struct nnaccel_engine *engine)
 	INIT_LIST_HEAD(&engine->contexts);
 	INIT_LIST_HEAD(&engine->events);
 	init_waitqueue_head(&engine->events_wait);
-	init_waitqueue_head(&engine->changes_wait);
 }
 
-static void nnaccel_engine_changed(struct nnaccel_engine *engine)
+/* Something that may end the waits of a context for a worker. */
+static void nnaccel_engine_changed(struct nnaccel_context *ctx)
 {
-	atomic_inc(&engine->changes);
-	wake_up_all(&engine->changes_wait);
+	atomic_inc(&ctx->changes);
+	wake_up_all(&ctx->changes_wait);
 }
 
 static void nnaccel_engine_notify(struct nnaccel_context *ctx, enum nnaccel_engine_stage stage)
@@ -70,7 +70,7 @@ static void nnaccel_engine_fail_waits(struct nnaccel_context *ctx, int error)
 	ctx->stage = NNACCEL_STAGE_IDLE;
 	ctx->refusals++;
 	ctx->refusal = error;
-	nnaccel_engine_changed(ctx->engine);
+	nnaccel_engine_changed(ctx);
 }
 
 /**
@@ -130,7 +130,7 @@ void nnaccel_engine_remove(struct nnaccel_context *ctx)
  */
 void nnaccel_engine_attached(struct nnaccel_context *ctx)
 {
-	nnaccel_engine_changed(ctx->engine);
+	nnaccel_engine_changed(ctx);
 }
 
 /**
@@ -241,13 +241,12 @@ int nnaccel_engine_lock_session(struct nnaccel_command *cmd)
 {
 	struct nnaccel_engine_wait *wait = &cmd->engine_wait;
 	struct nnaccel_context *ctx = cmd->ctx;
-	struct nnaccel_engine *engine = ctx->engine;
 	unsigned int wait_ms;
 	int ret, changes;
 	long left;
 
 	for (;;) {
-		changes = atomic_read(&engine->changes);
+		changes = atomic_read(&ctx->changes);
 		mutex_lock(&ctx->lock);
 		if (ctx->session && ctx->session->mm)
 			return 0;
@@ -259,8 +258,8 @@ int nnaccel_engine_lock_session(struct nnaccel_command *cmd)
 		left = nnaccel_engine_time_left(wait->start, wait_ms, cmd->head.deadline_ns);
 		if (left < 0)
 			return left;
-		left = nnaccel_wait_event_timeout(engine->changes_wait,
-						  atomic_read(&engine->changes) != changes,
+		left = nnaccel_wait_event_timeout(ctx->changes_wait,
+						  atomic_read(&ctx->changes) != changes,
 						  cmd->wait_state, left);
 		if (left < 0)
 			return fatal_signal_pending(current) ? -EINTR : left;
@@ -528,6 +527,7 @@ static bool nnaccel_engine_version_is_valid(const char version[NNACCEL_MAX_VERSI
  */
 int nnaccel_engine_take(struct nnaccel_engine *engine, const struct nnaccel_engine_register *arg)
 {
+	struct nnaccel_context *ctx;
 	int ret = 0;
 
 	mutex_lock(&engine->lock);
@@ -538,10 +538,10 @@ int nnaccel_engine_take(struct nnaccel_engine *engine, const struct nnaccel_engi
 		memcpy(engine->name, arg->name, sizeof(engine->name));
 		memcpy(engine->version, arg->version, sizeof(engine->version));
 		engine->type = arg->type;
+		list_for_each_entry(ctx, &engine->contexts, node)
+			nnaccel_engine_changed(ctx);
 	}
 	mutex_unlock(&engine->lock);
-	if (!ret)
-		nnaccel_engine_changed(engine);
 	return ret;
 }
 
@@ -563,9 +563,9 @@ static void nnaccel_engine_leave(struct nnaccel_engine *engine)
 		ctx->offered = false;
 		if (ctx->stage == NNACCEL_STAGE_OFFERED)
 			nnaccel_engine_notify(ctx, NNACCEL_STAGE_WANTED);
+		nnaccel_engine_changed(ctx);
 	}
 	mutex_unlock(&engine->lock);
-	nnaccel_engine_changed(engine);
 	nnaccel_device_changed(engine);
 }
 

@@ -7,6 +7,7 @@
 #include <linux/nospec.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/uaccess.h>
 
 #include "nnaccel_private.h"
@@ -18,16 +19,15 @@ static int nnaccel_execute_check_arg(struct nnaccel_command *cmd, struct nnaccel
 	u32 prot = NNACCEL_PROT_READ | (output < 0 ? 0 : NNACCEL_PROT_WRITE);
 	const struct nnaccel_arg omitted = { .flags = NNACCEL_ARG_NO_VALUE };
 	struct nnaccel_pool *pool;
-	u32 i;
 	u64 end;
+	u32 i;
 
 	if (arg->flags & NNACCEL_ARG_NO_VALUE)
 		return memcmp(arg, &omitted, sizeof(omitted)) ? -EINVAL : 0;
 	if (arg->flags & ~NNACCEL_ARG_BUFFER || arg->__reserved || arg->rank > NNACCEL_MAX_RANK)
 		return -EINVAL;
-	for (i = arg->rank; i < NNACCEL_MAX_RANK; i++)
-		if (arg->dims[i])
-			return -EINVAL;
+	if (memchr_inv(arg->dims + arg->rank, 0, sizeof(arg->dims) - arg->rank * sizeof(u32)))
+		return -EINVAL;
 
 	if (arg->flags & NNACCEL_ARG_BUFFER)
 		return nnaccel_buffer_set_arg(cmd, arg, output);

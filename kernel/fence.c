@@ -234,7 +234,7 @@ static int nnaccel_fenced_submit(struct nnaccel_ucmd *ucmd, struct nnaccel_comma
  * nnaccel_execute_fenced_ioctl() - NNACCEL_EXECUTE_FENCED
  * @ucmd: the ioctl
  *
- * Return: 0, -EINVAL, -E2BIG, -ENOENT, -ESTALE, -EACCES, -ENOSPC, -EMFILE, -EFAULT, -ENOMEM.
+ * Return: 0, -EINVAL, -E2BIG, -ENOENT, -ESTALE, -EACCES, -EXFULL, -EMFILE, -EFAULT, -ENOMEM.
  */
 int nnaccel_execute_fenced_ioctl(struct nnaccel_ucmd *ucmd)
 {

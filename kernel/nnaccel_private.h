@@ -236,6 +236,8 @@ enum nnaccel_object_type {
  * @doorbell: its bursts' common page; NULL until the first; never changes after
  * @access: its threads that call exporters; NULL until the first; never changes after
  * @last_token: of its buffers; begins anywhere, so that it tells nothing of those of others
+ * @changes: counts what may end a wait for a worker
+ * @changes_wait: where its calls wait for one
  * @lock: protects what follows, up to @stage
  * @closed: the file is closed; waits look at it without the lock
  * @has_devices: a device was attached to memory of this module that it has as a pool
@@ -281,6 +283,8 @@ struct nnaccel_context {
 	struct file *doorbell;
 	struct nnaccel_access_queue *access;
 	atomic64_t last_token;
+	atomic_t changes;
+	wait_queue_head_t changes_wait;
 
 	struct mutex lock;	/* see the lock order above */
 	bool closed;
@@ -1133,8 +1137,6 @@ int nnaccel_session_format_ioctl(struct nnaccel_ucmd *ucmd);
  * @contexts: all that are open
  * @events: contexts of which there is something to tell; those GONE are counted
  * @events_wait: where the broker waits for @events
- * @changes: counts what may end a wait for a worker; no lock
- * @changes_wait: where calls wait for a worker
  */
 struct nnaccel_engine {
 	unsigned int number;
@@ -1147,8 +1149,6 @@ struct nnaccel_engine {
 	struct list_head contexts;
 	struct list_head events;
 	wait_queue_head_t events_wait;
-	atomic_t changes;
-	wait_queue_head_t changes_wait;
 };
 
 extern const struct file_operations nnaccel_engine_fops;

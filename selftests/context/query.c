@@ -172,7 +172,7 @@ TEST_F(query, too_many_commands)
 	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_QUERY, &query));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &cmd), 0);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 1);
-	EXPECT_EQ(ask(self->s.fd), ENOSPC);
+	EXPECT_EQ(ask(self->s.fd), EXFULL);
 	EXPECT_EQ(session_answer(self->s.session, &cmd), 0);
 	EXPECT_EQ(async_wait(&async), 0);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 0);

@@ -399,7 +399,7 @@ TEST_F(misbehave, what_blocks_counts_against_the_limit)
 		close(fences[i]);
 	}
 	EXPECT_EQ(start_own(self, -1), -1);
-	EXPECT_EQ(errno, ENOSPC);
+	EXPECT_EQ(errno, EXFULL);
 	misbehave(self, 0);
 	EXPECT_PAIRS(2);
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));

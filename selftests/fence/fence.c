@@ -483,7 +483,7 @@ TEST_F(fence, too_many)
 
 	for (size_t i = 0; i < ARRAY_SIZE(fences); i++) {
 		fences[i] = start_after(self, i ? fences[0] : -1);
-		EXPECT_EQ(fences[i] < 0 ? errno : 0, i < 4 ? 0 : ENOSPC);
+		EXPECT_EQ(fences[i] < 0 ? errno : 0, i < 4 ? 0 : EXFULL);
 	}
 	param_set("max_commands", old);
 	ASSERT_EQ(served_start(&self->s), 0);

@@ -351,7 +351,7 @@ TEST_F(uring, too_many)
 
 	for (uint64_t i = 0; i < 3; i++)
 		ASSERT_EQ(submit(&self->ring, self->s.fd, &self->e.cmd, i), 1);
-	EXPECT_EQ(reap(&self->ring, NULL), -ENOSPC);
+	EXPECT_EQ(reap(&self->ring, NULL), -EXFULL);
 	param_set("max_commands", old);
 	ASSERT_EQ(served_start(&self->s), 0);
 	EXPECT_EQ(reap(&self->ring, NULL), 0);

@@ -280,8 +280,8 @@ TEST_F(wait, left_by_a_jump)
 		execution_init(&e, self->model, self->input, self->output);
 		if (!sigsetjmp(out, 1)) {
 			setitimer(ITIMER_REAL, &once, NULL);
-			/* ENOSPC: as many as may be are with the worker, queued. */
-			EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), ENOSPC);
+			/* EXFULL: as many as may be are with the worker, queued. */
+			EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), EXFULL);
 			setitimer(ITIMER_REAL, &(struct itimerval){}, NULL);
 		}
 	}

@@ -197,7 +197,7 @@ struct job {
 	struct nn_attributes *attributes;	/* of the execution, or NULL */
 };
 
-/* One block for all, of which pointers alone are read before they are set. */
+/* One block for all. Pointers and shapes are 0: an engine may leave some of them alone. */
 static bool job_alloc(struct job *job, const struct nnaccel_cmd *head, struct answer *answer)
 {
 	size_t num_args = (size_t)head->num_inputs + head->num_outputs;
@@ -212,6 +212,7 @@ static bool job_alloc(struct job *job, const struct nnaccel_cmd *head, struct an
 	if (!block)
 		return false;
 	memset(block, 0, pointers);
+	memset(block + pointers + args + head->max_payload, 0, shapes);
 	job->pools = (void *)block;
 	job->staged = (void *)(job->pools + head->num_grants);
 	job->args = (void *)(block + pointers);

@@ -433,7 +433,7 @@ struct nnaccel_pool_export {
  * Errors: those of reaching the engine: ENOTCONN: no worker attached within
  * the module's bound; EUSERS: the broker refused a worker (too many for this
  * user); EAGAIN: the broker backs off from crashing workers; EPIPE: the worker
- * died; EINTR: killed; ENOSPC: too many commands in flight. ENOBUFS: the
+ * died; EINTR: killed; EXFULL: too many commands in flight. ENOBUFS: the
  * answer does not fit into @data_size.
  */
 struct nnaccel_query {
@@ -988,7 +988,7 @@ struct nnaccel_buffer_free {
  * not signal: before the bound the worker is killed.
  *
  * Errors: those of NNACCEL_EXECUTE but ETIME, and EINVAL: too many fences, an
- * fd that is no sync_file; EMFILE. ENOSPC: too many commands in flight.
+ * fd that is no sync_file; EMFILE. EXFULL: too many commands in flight.
  */
 struct nnaccel_execute_fenced {
 	__u32 size;

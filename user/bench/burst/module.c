@@ -243,6 +243,7 @@ int bench_by_instructions(void)
 	measure(&b);
 	print(&b, "burst_insn_asleep", b.medians[BURST], "instructions", "icount");
 	print(&b, "burst_insn", awake_instructions(), "instructions", "icount");
+	figure("exec_insn", b.medians[IOCTL], "instructions", "socket", b.medians[SOCKET], "icount");
 	stop(&b);
 	return 0;
 }

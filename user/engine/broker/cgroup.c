@@ -169,6 +169,11 @@ static int set_limits(int fd, uint64_t memory, unsigned int cpu_weight, unsigned
 		error = put(fd, "pids.max", "max");
 	if (!error)
 		error = put(fd, "cpu.weight", "%u", cpu_weight);
+	/*
+	 * Pressure is accounted at each switch to and from a worker, for each folder that it is in.
+	 * The kernel still accounts it for the engine's own. Older kernels have no such file.
+	 */
+	put(fd, "cgroup.pressure", "0");
 	return error ? error : set_memory(fd, memory);
 }
 
