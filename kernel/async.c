@@ -13,18 +13,6 @@
 #include "nnaccel_private.h"
 #include "trace.h"
 
-/**
- * struct nnaccel_async_wait - A fence that an execution waits for
- * @async: the execution
- * @fence: the fence, counted
- * @cb: in the fence's list until it signals
- */
-struct nnaccel_async_wait {
-	struct nnaccel_async *async;
-	struct dma_fence *fence;
-	struct dma_fence_cb cb;
-};
-
 /* Did the client name it? The others are of the memory that the execution uses. */
 static bool nnaccel_async_is_named(const struct nnaccel_async_wait *wait)
 {
@@ -123,11 +111,14 @@ static int nnaccel_async_queue(struct nnaccel_command *cmd)
 	return 0;
 }
 
-/*
- * Takes an execution one step on: from the fences that its client named to those of its memory, to
- * the exporters of the memory, to the worker's queue. It may have ended meanwhile.
+/**
+ * nnaccel_async_advance() - Take an execution one step on
+ * @cmd: the execution, admitted; it may have ended meanwhile, and may be at its end on return
+ *
+ * It goes from the fences that its client named to those of its memory, to the exporters of the
+ * memory, to the worker's queue.
  */
-static void nnaccel_async_advance(struct nnaccel_command *cmd)
+void nnaccel_async_advance(struct nnaccel_command *cmd)
 {
 	struct nnaccel_async *async = cmd->async;
 	bool signalling, drop = false;
@@ -201,69 +192,32 @@ bool nnaccel_async_begun(struct nnaccel_command *cmd, int error)
 	return waits;
 }
 
-/* The fences that the client named. */
-static int nnaccel_async_get_fences(struct nnaccel_async *async, u64 fences, u32 num_fences)
-{
-	s32 *fds = nnaccel_copy_in(fences, num_fences, sizeof(*fds));
-	u32 i;
-
-	if (IS_ERR(fds))
-		return PTR_ERR(fds);
-	for (i = 0; i < num_fences; i++) {
-		struct dma_fence *fence = sync_file_get_fence(fds[i]);
-
-		if (!fence)
-			break;
-		nnaccel_async_add_wait(async, fence);
-	}
-	async->num_fences = async->num_waits;
-	kvfree(fds);
-	return i == num_fences ? 0 : -EINVAL;
-}
-
-/*
- * The fences of the memory as they are now, before anybody can see the execution's own: what comes
- * later may wait for this execution, and is not waited for.
- */
-static int nnaccel_async_get_dependencies(struct nnaccel_async *async)
-{
-	const struct nnaccel_command *cmd = async->cmd;
-	u32 i;
-
-	for (i = 0; i < cmd->head.num_grants; i++) {
-		struct dma_buf *dmabuf = cmd->pools[i]->dmabuf;
-		struct dma_fence *fence;
-		int ret;
-
-		if (!dmabuf)
-			continue;
-		ret = nnaccel_access_get_fence(dmabuf, cmd->grants[i].prot & NNACCEL_PROT_WRITE,
-					       &fence);
-		if (ret)
-			return ret;
-		if (fence)
-			nnaccel_async_add_wait(async, fence);
-	}
-	return 0;
-}
-
 /**
  * nnaccel_async_init() - Make an execution one that nobody waits for
  * @cmd: the execution, not admitted yet
  * @fences: user address of the fds of what it waits for
  * @num_fences: how many
+ * @fenced: its end is a fence: it ends within fence_bound_ms, whatever anybody does
  *
- * Return: 0, -EINVAL, -EFAULT, -ENOMEM.
+ * Return: 0, -EINVAL, -EDQUOT, -EFAULT, -ENOMEM.
  */
-int nnaccel_async_init(struct nnaccel_command *cmd, u64 fences, u32 num_fences)
+int nnaccel_async_init(struct nnaccel_command *cmd, u64 fences, u32 num_fences, bool fenced)
 {
-	u32 room = num_fences + cmd->head.num_grants;
+	u64 bound_ns = (u64)READ_ONCE(nnaccel_fence_bound_ms) * NSEC_PER_MSEC;
+	u64 grace_ns = (u64)READ_ONCE(nnaccel_kill_grace_ms) * NSEC_PER_MSEC;
+	u64 kill_ns = min_t(u64, NNACCEL_KILL_NS, bound_ns / 4);
+	const s32 __user *fds = u64_to_user_ptr(fences);
+	u32 i, room = num_fences + cmd->head.num_grants;
 	struct nnaccel_async *async;
-	int ret;
+	struct dma_fence *fence;
+	int fd, ret;
 
 	if (num_fences > NNACCEL_MAX_FENCES)
 		return -EINVAL;
-	async = kzalloc(sizeof(*async), GFP_KERNEL_ACCOUNT);
+	ret = nnaccel_command_charge(cmd, num_fences * NNACCEL_WAIT_BYTES);
+	if (ret)
+		return ret;
+	async = kvzalloc(struct_size(async, waits, room), GFP_KERNEL_ACCOUNT);
 	if (!async)
 		return -ENOMEM;
 	INIT_LIST_HEAD(&async->node);
@@ -273,35 +227,42 @@ int nnaccel_async_init(struct nnaccel_command *cmd, u64 fences, u32 num_fences)
 	async->ready_ns = async->start_ns;
 	cmd->async = async;
 	nnaccel_context_get(cmd->ctx);
-	if (room) {
-		async->waits = kvcalloc(room, sizeof(*async->waits), GFP_KERNEL_ACCOUNT);
-		if (!async->waits)
-			return -ENOMEM;
+
+	for (i = 0; i < num_fences; i++) {
+		if (get_user(fd, fds + i))
+			return -EFAULT;
+		fence = sync_file_get_fence(fd);
+		if (!fence)
+			return -EINVAL;
+		nnaccel_async_add_wait(async, fence);
+		async->num_fences++;
 	}
-	ret = nnaccel_async_get_fences(async, fences, num_fences);
-	if (!ret)
-		ret = nnaccel_async_get_dependencies(async);
-	return ret ?: nnaccel_command_init_access(cmd);
-}
+	/*
+	 * The fences of the memory as they are now, before anybody can see the execution's own: what
+	 * comes later may wait for this execution, and is not waited for.
+	 */
+	for (i = 0; i < cmd->head.num_grants; i++) {
+		if (!cmd->pools[i]->dmabuf)
+			continue;
+		ret = nnaccel_access_get_fence(cmd->pools[i]->dmabuf,
+					       cmd->grants[i].prot & NNACCEL_PROT_WRITE, &fence);
+		if (ret)
+			return ret;
+		if (fence)
+			nnaccel_async_add_wait(async, fence);
+	}
 
-/**
- * nnaccel_async_bound() - End an execution within fence_bound_ms, whatever anybody does
- * @cmd: the execution, after nnaccel_async_init()
- *
- * The last part of the time is for the death of a worker that does not answer: it must not write
- * any more when the fence signals.
- */
-void nnaccel_async_bound(struct nnaccel_command *cmd)
-{
-	u64 bound_ns = (u64)READ_ONCE(nnaccel_fence_bound_ms) * NSEC_PER_MSEC;
-	u64 grace_ns = (u64)READ_ONCE(nnaccel_kill_grace_ms) * NSEC_PER_MSEC;
-	u64 kill_ns = min_t(u64, NNACCEL_KILL_NS, bound_ns / 4);
-	struct nnaccel_async *async = cmd->async;
-
-	grace_ns = min(grace_ns, bound_ns / 4);
-	async->bound_ns = async->start_ns + bound_ns;
-	async->kill_ns = async->bound_ns - kill_ns;
-	nnaccel_async_limit(cmd, async->start_ns, bound_ns - kill_ns - grace_ns);
+	/*
+	 * The last part of the time is for the death of a worker that does not answer: it must not
+	 * write any more when the fence signals.
+	 */
+	if (fenced) {
+		async->bound_ns = async->start_ns + bound_ns;
+		async->kill_ns = async->bound_ns - kill_ns;
+		nnaccel_async_limit(cmd, async->start_ns,
+				    bound_ns - kill_ns - min(grace_ns, bound_ns / 4));
+	}
+	return nnaccel_command_init_access(cmd);
 }
 
 /**
@@ -315,8 +276,7 @@ void nnaccel_async_free(struct nnaccel_command *cmd)
 
 	for (i = 0; i < async->num_waits; i++)
 		dma_fence_put(async->waits[i].fence);
-	kvfree(async->waits);
-	kfree(async);
+	kvfree(async);
 	nnaccel_context_put(cmd->ctx);
 }
 
@@ -345,15 +305,6 @@ int nnaccel_async_admit(struct nnaccel_command *cmd)
 	}
 	mutex_unlock(&ctx->lock);
 	return ret;
-}
-
-/**
- * nnaccel_async_start() - Let the fences queue the execution
- * @cmd: the execution, admitted; it may be at its end before this returns
- */
-void nnaccel_async_start(struct nnaccel_command *cmd)
-{
-	nnaccel_async_advance(cmd);
 }
 
 /**

@@ -140,12 +140,7 @@ static void nnaccel_fence_end(struct nnaccel_command *cmd, int error)
 	dma_fence_put(&fence->base);
 }
 
-/* What an execution whose results nobody waits for must not ask for. */
-static int nnaccel_fenced_check(const struct nnaccel_execute *execute)
-{
-	return execute->shapes || execute->message || execute->message_size ? -EINVAL : 0;
-}
-
+/* The execution that a call describes, which waits for the fences that the call names. */
 static struct nnaccel_command *nnaccel_fenced_create(struct nnaccel_context *ctx,
 						     const struct nnaccel_execute_fenced *arg)
 {
@@ -157,15 +152,16 @@ static struct nnaccel_command *nnaccel_fenced_create(struct nnaccel_context *ctx
 	struct nnaccel_command *cmd;
 	int ret;
 
-	ret = nnaccel_copy_struct(&ucmd, sizeof(execute), NNACCEL_EXECUTE_MIN_SIZE) ?:
-	      nnaccel_fenced_check(&execute);
+	ret = nnaccel_copy_struct(&ucmd, sizeof(execute), NNACCEL_EXECUTE_MIN_SIZE);
 	if (ret)
 		return ERR_PTR(ret);
+	/* Nobody waits for these. */
+	if (execute.shapes || execute.message || execute.message_size)
+		return ERR_PTR(-EINVAL);
 	cmd = nnaccel_execute_create(ctx, &execute);
 	if (IS_ERR(cmd))
 		return cmd;
-	ret = nnaccel_async_init(cmd, arg->fences, arg->num_fences) ?:
-	      nnaccel_command_charge(cmd, arg->num_fences * NNACCEL_WAIT_BYTES);
+	ret = nnaccel_async_init(cmd, arg->fences, arg->num_fences, true);
 	if (ret) {
 		nnaccel_command_put(cmd);
 		return ERR_PTR(ret);
@@ -173,81 +169,74 @@ static struct nnaccel_command *nnaccel_fenced_create(struct nnaccel_context *ctx
 	cmd->async->duration_ns = arg->duration_ns;
 	cmd->async->tag = arg->tag;
 	cmd->async->end = nnaccel_fence_end;
-	nnaccel_async_bound(cmd);
 	return cmd;
-}
-
-/* Admits the execution and tells its client of @fd; no fence of ours is visible before. */
-static int nnaccel_fenced_publish(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd,
-				  struct nnaccel_fence *fence, int fd)
-{
-	struct nnaccel_execute_fenced *arg = ucmd->cmd;
-	struct sync_file *sync_file = sync_file_create(&fence->base);
-	bool signalling;
-	int ret;
-
-	if (!sync_file)
-		return -ENOMEM;
-	cmd->async->data = dma_fence_get(&fence->base);
-	ret = nnaccel_async_admit(cmd);
-	if (ret) {
-		dma_fence_put(&fence->base);
-		fput(sync_file->file);
-		return ret;
-	}
-	trace_nnaccel_fence_create(cmd->ctx, arg->tag, &fence->base, NNACCEL_STATUS_NONE, 0);
-	arg->out_fd = fd;
-	ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
-	if (ret) {
-		nnaccel_async_cancel_unstarted(cmd);
-		fput(sync_file->file);
-		return ret;
-	}
-	/* From here on others may wait for the fence: nothing on its way waits for them. */
-	signalling = dma_fence_begin_signalling();
-	fd_install(fd, sync_file->file);
-	nnaccel_async_start(cmd);
-	dma_fence_end_signalling(signalling);
-	return 0;
-}
-
-static int nnaccel_fenced_submit(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
-{
-	const struct nnaccel_execute_fenced *arg = ucmd->cmd;
-	struct nnaccel_fence *fence;
-	int fd, ret = -ENOMEM;
-
-	fd = get_unused_fd_flags(arg->flags & NNACCEL_FENCE_CLOEXEC ? O_CLOEXEC : 0);
-	if (fd < 0)
-		return fd;
-	fence = nnaccel_fence_create(cmd->ctx);
-	if (fence) {
-		ret = nnaccel_fenced_publish(ucmd, cmd, fence, fd);
-		dma_fence_put(&fence->base);
-	}
-	if (ret)
-		put_unused_fd(fd);
-	return ret;
 }
 
 /**
  * nnaccel_execute_fenced_ioctl() - NNACCEL_EXECUTE_FENCED
  * @ucmd: the ioctl
  *
- * Return: 0, -EINVAL, -E2BIG, -ENOENT, -ESTALE, -EACCES, -EXFULL, -EMFILE, -EFAULT, -ENOMEM.
+ * Return: 0, -EINVAL, -E2BIG, -ENOENT, -ESTALE, -EACCES, -EXFULL, -EMFILE, -EDQUOT, -EFAULT,
+ * -ENOMEM.
  */
 int nnaccel_execute_fenced_ioctl(struct nnaccel_ucmd *ucmd)
 {
 	struct nnaccel_execute_fenced *arg = ucmd->cmd;
+	struct sync_file *sync_file;
+	struct nnaccel_fence *fence;
 	struct nnaccel_command *cmd;
-	int ret;
+	bool signalling;
+	int fd, ret;
 
 	if (arg->flags & ~NNACCEL_FENCE_CLOEXEC)
 		return -EINVAL;
 	cmd = nnaccel_fenced_create(ucmd->object, arg);
 	if (IS_ERR(cmd))
 		return PTR_ERR(cmd);
-	ret = nnaccel_fenced_submit(ucmd, cmd);
+
+	fd = get_unused_fd_flags(arg->flags & NNACCEL_FENCE_CLOEXEC ? O_CLOEXEC : 0);
+	if (fd < 0) {
+		ret = fd;
+		goto err_command;
+	}
+	ret = -ENOMEM;
+	fence = nnaccel_fence_create(cmd->ctx);
+	if (!fence)
+		goto err_fd;
+	sync_file = sync_file_create(&fence->base);
+	/* The sync_file has its own count; this one becomes the execution's. */
+	if (!sync_file)
+		goto err_fence;
+	cmd->async->data = &fence->base;
+	ret = nnaccel_async_admit(cmd);
+	if (ret)
+		goto err_file;
+
+	/* From here on the fence signals, and its count goes, with the execution's end. */
+	trace_nnaccel_fence_create(cmd->ctx, arg->tag, &fence->base, NNACCEL_STATUS_NONE, 0);
+	arg->out_fd = fd;
+	ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+	if (ret) {
+		nnaccel_async_cancel_unstarted(cmd);
+		fput(sync_file->file);
+		goto err_fd;
+	}
+
+	/* From here on others may wait for the fence: nothing on its way waits for them. */
+	signalling = dma_fence_begin_signalling();
+	fd_install(fd, sync_file->file);
+	nnaccel_async_advance(cmd);
+	dma_fence_end_signalling(signalling);
+	nnaccel_command_put(cmd);
+	return 0;
+
+err_file:
+	fput(sync_file->file);
+err_fence:
+	dma_fence_put(&fence->base);
+err_fd:
+	put_unused_fd(fd);
+err_command:
 	nnaccel_command_put(cmd);
 	return ret;
 }

@@ -961,6 +961,18 @@ int nnaccel_execute_ioctl(struct nnaccel_ucmd *ucmd);
 /* ---- async.c ---- */
 
 /**
+ * struct nnaccel_async_wait - A fence that an execution waits for
+ * @async: the execution
+ * @fence: the fence, counted
+ * @cb: in the fence's list until it signals
+ */
+struct nnaccel_async_wait {
+	struct nnaccel_async *async;
+	struct dma_fence *fence;
+	struct dma_fence_cb cb;
+};
+
+/**
  * struct nnaccel_async - What an execution has that nobody waits for
  * @cmd: the execution
  * @node: ctx->lock: in the context's list until its end
@@ -1003,15 +1015,14 @@ struct nnaccel_async {
 	u32 num_fences;
 	u32 num_waits;
 	u32 num_armed;
-	struct nnaccel_async_wait *waits;
+	struct nnaccel_async_wait waits[];
 };
 
-int nnaccel_async_init(struct nnaccel_command *cmd, u64 fences, u32 num_fences);
-void nnaccel_async_bound(struct nnaccel_command *cmd);
+int nnaccel_async_init(struct nnaccel_command *cmd, u64 fences, u32 num_fences, bool fenced);
 bool nnaccel_async_begun(struct nnaccel_command *cmd, int error);
 void nnaccel_async_free(struct nnaccel_command *cmd);
 int nnaccel_async_admit(struct nnaccel_command *cmd);
-void nnaccel_async_start(struct nnaccel_command *cmd);
+void nnaccel_async_advance(struct nnaccel_command *cmd);
 void nnaccel_async_end(struct nnaccel_command *cmd, int error);
 int nnaccel_async_cancel(struct nnaccel_command *cmd);
 void nnaccel_async_cancel_unstarted(struct nnaccel_command *cmd);

@@ -134,7 +134,7 @@ static int nnaccel_uring_build(struct nnaccel_context *ctx, struct nnaccel_uring
 	if (IS_ERR(cmd))
 		return PTR_ERR(cmd);
 	uring->cmd = cmd;
-	ret = nnaccel_async_init(cmd, 0, 0);
+	ret = nnaccel_async_init(cmd, 0, 0, false);
 	if (ret)
 		return ret;
 	cmd->async->may_leave = true;
@@ -175,7 +175,7 @@ static int nnaccel_uring_execute(struct nnaccel_context *ctx, struct io_uring_cm
 	ret = nnaccel_async_admit(cmd);
 	/* From there on the end is nnaccel_uring_complete(), which may have come already. */
 	if (!ret) {
-		nnaccel_async_start(cmd);
+		nnaccel_async_advance(cmd);
 	} else {
 		nnaccel_uring_done(ioucmd, ret, issue_flags);
 		nnaccel_uring_free(uring);
