@@ -398,6 +398,7 @@ int nnaccel_command_begin_access(struct nnaccel_command *cmd)
  * Only memory that a device has mapped takes time, and only where the device is not coherent.
  */
 void nnaccel_command_sync_own(const struct nnaccel_command *cmd, bool begin)
+	__must_hold(&cmd->ctx->lock)
 {
 	u32 i;
 
@@ -486,6 +487,7 @@ void nnaccel_command_init_access_work(struct nnaccel_command *cmd)
  * @cmd: the command; ctx->lock is held; a count is taken
  */
 void nnaccel_command_queue_access(struct nnaccel_command *cmd)
+	__must_hold(&cmd->ctx->lock)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
 	cmd->accessing = true;
@@ -500,6 +502,7 @@ void nnaccel_command_queue_access(struct nnaccel_command *cmd)
  * An exporter that is being called is not waited for. What it begins is ended by the same thread.
  */
 void nnaccel_command_cancel_access(struct nnaccel_command *cmd)
+	__must_hold(&cmd->ctx->lock)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
 	if (!cmd->accessing || !cancel_delayed_work(&cmd->access))

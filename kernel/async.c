@@ -96,6 +96,7 @@ static void nnaccel_async_limit(struct nnaccel_command *cmd, u64 from_ns, u64 du
 
 /* Return: 0: the session has the command; else it is to be ended. */
 static int nnaccel_async_queue(struct nnaccel_command *cmd)
+	__must_hold(&cmd->ctx->lock)
 {
 	int ret;
 
@@ -313,6 +314,7 @@ int nnaccel_async_admit(struct nnaccel_command *cmd)
  * @error: 0: it is answered
  */
 void nnaccel_async_end(struct nnaccel_command *cmd, int error)
+	__must_hold(&cmd->ctx->lock)
 {
 	struct nnaccel_async *async = cmd->async;
 
@@ -333,6 +335,7 @@ void nnaccel_async_end(struct nnaccel_command *cmd, int error)
  * goes on with it; -EALREADY: the worker has it, and it must not end before.
  */
 int nnaccel_async_cancel(struct nnaccel_command *cmd)
+	__must_hold(&cmd->ctx->lock)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
 	if (cmd->state == NNACCEL_COMMAND_IN_FLIGHT || cmd->state == NNACCEL_COMMAND_FENCED ||
@@ -373,6 +376,7 @@ void nnaccel_async_cancel_unstarted(struct nnaccel_command *cmd)
  */
 void nnaccel_async_fail(struct nnaccel_context *ctx, const struct nnaccel_session *session,
 			int error, struct list_head *dead)
+	__must_hold(&ctx->lock)
 {
 	struct nnaccel_async *async, *next;
 
@@ -395,6 +399,7 @@ void nnaccel_async_fail(struct nnaccel_context *ctx, const struct nnaccel_sessio
 /* Cancels what is named; @dead: to put. Return: how many, -ENOENT or -EALREADY. */
 static int nnaccel_cancel(struct nnaccel_context *ctx, const struct nnaccel_cancel *arg,
 			  struct list_head *dead)
+	__must_hold(&ctx->lock)
 {
 	struct nnaccel_async *async, *next;
 	int cancelled = 0, error = -ENOENT;

@@ -140,6 +140,7 @@ static int nnaccel_slot_bind_ioctl(struct nnaccel_ucmd *ucmd)
 
 /* The slot of that number, or NULL; ctx->lock is held. */
 static struct nnaccel_slot *nnaccel_slot_find(struct nnaccel_burst *burst, u32 number)
+	__must_hold(&burst->ctx->lock)
 {
 	struct nnaccel_slot *slot;
 
@@ -405,6 +406,7 @@ static void nnaccel_burst_request_latency(struct nnaccel_burst *burst)
 }
 
 static void nnaccel_burst_drop_latency(struct nnaccel_burst *burst)
+	__must_hold(&burst->ctx->lock)
 {
 	lockdep_assert_held(&burst->ctx->lock);
 	if (!burst->requests_latency)
@@ -446,6 +448,7 @@ void nnaccel_burst_tell_devices(struct nnaccel_context *ctx)
 
 /* Ends a burst that lives; ctx->lock is held. */
 static void nnaccel_burst_kill(struct nnaccel_burst *burst)
+	__must_hold(&burst->ctx->lock)
 {
 	struct nnaccel_session *session = burst->ctx->session;
 
@@ -471,6 +474,7 @@ static void nnaccel_burst_kill(struct nnaccel_burst *burst)
  * @ctx: the context; its lock is held
  */
 void nnaccel_burst_kill_all(struct nnaccel_context *ctx)
+	__must_hold(&ctx->lock)
 {
 	struct nnaccel_burst *burst, *next;
 
@@ -508,6 +512,7 @@ int nnaccel_burst_reserve(struct nnaccel_burst *burst, struct nnaccel_session *s
  * Return: 0, or -ECANCELED: it died meanwhile.
  */
 int nnaccel_burst_announce(struct nnaccel_burst *burst, u32 number)
+	__must_hold(&burst->ctx->lock)
 {
 	struct nnaccel_session *session = burst->ctx->session;
 

@@ -60,6 +60,7 @@ static u64 nnaccel_command_due_ns(const struct nnaccel_command *cmd)
 }
 
 static void nnaccel_command_watch_until(struct nnaccel_command *cmd, u64 ns)
+	__must_hold(&cmd->ctx->lock)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
 	kref_get(&cmd->refs);
@@ -91,6 +92,7 @@ void nnaccel_command_watch(struct nnaccel_command *cmd)
 
 /* The worker has been at it for too long: its client hears of it when it cannot write any more. */
 static void nnaccel_command_overdue(struct nnaccel_command *cmd)
+	__must_hold(&cmd->ctx->lock)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
 	cmd->expired = true;
@@ -105,6 +107,7 @@ static void nnaccel_command_overdue(struct nnaccel_command *cmd)
 
 /* Return: true: the command was finished, and the count of the list that it was in is to be put. */
 static bool nnaccel_command_check(struct nnaccel_command *cmd)
+	__must_hold(&cmd->ctx->lock)
 {
 	bool due = !nnaccel_deadline_left(nnaccel_command_due_ns(cmd), 0);
 	struct nnaccel_async *async = cmd->async;
@@ -494,6 +497,7 @@ static int nnaccel_command_lock_session(struct nnaccel_command *cmd)
  * Return: 0 or -EXFULL.
  */
 int nnaccel_command_count(struct nnaccel_command *cmd)
+	__must_hold(&cmd->ctx->lock)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
 	if (cmd->counted)
@@ -506,6 +510,7 @@ int nnaccel_command_count(struct nnaccel_command *cmd)
 }
 
 static void nnaccel_command_uncount(struct nnaccel_command *cmd)
+	__must_hold(&cmd->ctx->lock)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
 	if (cmd->counted)
@@ -541,6 +546,7 @@ static int nnaccel_command_queue(struct nnaccel_command *cmd)
  * @cmd: the command, counted; ctx->lock is held; the session takes a count of the caller's
  */
 void nnaccel_command_submit(struct nnaccel_command *cmd)
+	__must_hold(&cmd->ctx->lock)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
 	nnaccel_command_sync_own(cmd, true);
@@ -689,6 +695,7 @@ int nnaccel_command_run(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
 
 /* Everything is over: the client is told. */
 static void nnaccel_command_complete(struct nnaccel_command *cmd)
+	__must_hold(&cmd->ctx->lock)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
 	cmd->state = NNACCEL_COMMAND_DONE;
@@ -715,6 +722,7 @@ static void nnaccel_command_complete(struct nnaccel_command *cmd)
  * Where the memory is another driver's, that is told first, by a thread of the context.
  */
 void nnaccel_command_finish(struct nnaccel_command *cmd, int error)
+	__must_hold(&cmd->ctx->lock)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
 	cmd->error = error && cmd->expired ? -ETIME : error;

@@ -54,6 +54,7 @@ static void nnaccel_engine_changed(struct nnaccel_context *ctx)
 }
 
 static void nnaccel_engine_notify(struct nnaccel_context *ctx, enum nnaccel_engine_stage stage)
+	__must_hold(&ctx->engine->lock)
 {
 	struct nnaccel_engine *engine = ctx->engine;
 
@@ -65,6 +66,7 @@ static void nnaccel_engine_notify(struct nnaccel_context *ctx, enum nnaccel_engi
 
 /* No worker for @ctx: what waits for one returns @error. */
 static void nnaccel_engine_fail_waits(struct nnaccel_context *ctx, int error)
+	__must_hold(&ctx->engine->lock)
 {
 	lockdep_assert_held(&ctx->engine->lock);
 	ctx->stage = NNACCEL_STAGE_IDLE;

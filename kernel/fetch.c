@@ -46,6 +46,7 @@ static void nnaccel_session_insert(struct nnaccel_session *session, struct nnacc
  * @cmd: the command; the session takes a count of the caller's
  */
 void nnaccel_session_queue(struct nnaccel_session *session, struct nnaccel_command *cmd)
+	__must_hold(&session->ctx->lock)
 {
 	struct nnaccel_model *model = cmd->model;
 
@@ -74,6 +75,7 @@ void nnaccel_session_queue(struct nnaccel_session *session, struct nnaccel_comma
  */
 void nnaccel_session_notify(struct nnaccel_session *session, struct nnaccel_notice **from,
 			    u32 kind, u64 number, u32 burst)
+	__must_hold(&session->ctx->lock)
 {
 	struct nnaccel_notice *notice = *from;
 

@@ -288,6 +288,7 @@ u32 nnaccel_pool_num_others(const struct nnaccel_pool *pool)
  * @arg: out: out_format and out_planes
  */
 void nnaccel_picture_tell(const struct nnaccel_pool *pool, struct nnaccel_session_format *arg)
+	__must_hold(&pool->obj.ctx->lock)
 {
 	const struct nnaccel_picture *picture = pool->picture;
 	u32 i;

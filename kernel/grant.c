@@ -54,6 +54,7 @@ int nnaccel_grant_reserve(struct nnaccel_session *session, const struct nnaccel_
  */
 void nnaccel_grant_publish(struct nnaccel_session *session, struct nnaccel_pool *pool,
 			   u32 *number, u32 prot)
+	__must_hold(&session->ctx->lock)
 {
 	lockdep_assert_held(&session->ctx->lock);
 	if (!pool->grant) {
@@ -78,6 +79,7 @@ void nnaccel_grant_publish(struct nnaccel_session *session, struct nnaccel_pool 
  * use allocates nothing.
  */
 void nnaccel_grant_remove(struct nnaccel_session *session, struct nnaccel_pool *pool)
+	__must_hold(&session->ctx->lock)
 {
 	lockdep_assert_held(&session->ctx->lock);
 	xa_store(&session->grants, pool->grant, NULL, GFP_NOWAIT);

@@ -327,15 +327,19 @@ extern const struct file_operations nnaccel_context_fops;
  * fence's signal, and so nobody who holds the lock, waits for memory.
  */
 static inline bool nnaccel_lock_signalling(struct nnaccel_context *ctx)
+	__acquires(&ctx->lock)
 {
 	bool signalling = dma_fence_begin_signalling();
 
 	mutex_lock(&ctx->lock);
+	__acquire(&ctx->lock);
 	return signalling;
 }
 
 static inline void nnaccel_unlock_signalling(struct nnaccel_context *ctx, bool signalling)
+	__releases(&ctx->lock)
 {
+	__release(&ctx->lock);
 	mutex_unlock(&ctx->lock);
 	dma_fence_end_signalling(signalling);
 }

@@ -108,6 +108,7 @@ static bool nnaccel_park_is_left(const struct nnaccel_park *park)
 
 /* Takes out of the list what does not come back, and the oldest where there is no room. */
 static void nnaccel_park_make_room(struct nnaccel_context *ctx, struct list_head *dead)
+	__must_hold(&ctx->lock)
 {
 	u32 max = READ_ONCE(nnaccel_max_commands);
 	struct nnaccel_park *park, *next;

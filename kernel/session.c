@@ -36,6 +36,7 @@ bool nnaccel_session_is_current(const struct nnaccel_session *session)
  * @session: the session; ctx->lock is held
  */
 void nnaccel_session_update_priority(struct nnaccel_session *session)
+	__must_hold(&session->ctx->lock)
 {
 	const struct nnaccel_model *model;
 	u32 priority = NNACCEL_PRIORITY_LOW;
@@ -57,6 +58,7 @@ void nnaccel_session_update_priority(struct nnaccel_session *session)
  * Return: true: no thread of the worker can write any more.
  */
 bool nnaccel_session_kill(struct nnaccel_session *session)
+	__must_hold(&session->ctx->lock)
 {
 	lockdep_assert_held(&session->ctx->lock);
 	if (session->mm == session->ctx->mm)
@@ -129,6 +131,7 @@ static void nnaccel_session_fail_commands(struct list_head *from, struct list_he
  * of it first: a call that finds no session from now on is not one that this death ends.
  */
 static void nnaccel_session_disconnect(struct nnaccel_session *session, struct list_head *dead)
+	__must_hold(&session->ctx->lock)
 {
 	struct nnaccel_context *ctx = session->ctx;
 	struct nnaccel_model *model, *next;
