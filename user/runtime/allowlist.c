@@ -167,14 +167,122 @@ static bool lists_name(const struct allowlist_file *list, const char *name)
 	return name && name[0] != '/' && strchr(name, '.') && lists(list, name);
 }
 
-bool allowlist_admits(struct allowlist *a, const char *path, const char *name,
+/* ---- what the service manager and the security module call a program ---- */
+
+static bool ends_with(const char *text, size_t length, const char *end)
+{
+	return length > strlen(end) && !strncmp(text + length - strlen(end), end, strlen(end));
+}
+
+static int hex_digit(char c)
+{
+	const char *digits = "0123456789abcdef", *at = c ? strchr(digits, c) : NULL;
+
+	return at ? (int)(at - digits) : -1;
+}
+
+/* Units write what would mean something else in their names as \xHH. */
+static void unescape(char *text)
+{
+	char *to = text;
+
+	while (*text) {
+		int high = -1, low = -1;
+
+		if (text[0] == '\\' && text[1] == 'x' && (high = hex_digit(text[2])) >= 0)
+			low = hex_digit(text[3]);
+		if (low >= 0 && (high || low)) {
+			*to++ = (char)(high << 4 | low);
+			text += 4;
+		} else {
+			*to++ = *text++;
+		}
+	}
+	*to = '\0';
+}
+
+/* Cuts the id out of the name of an application's unit. */
+static void cut_application(char *name, bool is_scope)
+{
+	char *end = strrchr(name, '.'), *id;
+
+	*end = '\0';
+	end = strrchr(name, is_scope ? '-' : '@');
+	if (end && end > name + strlen("app-"))
+		*end = '\0';
+	id = strrchr(name, '-') + 1;
+	memmove(name, id, strlen(id) + 1);
+	unescape(name);
+}
+
+bool allowlist_unit_name(const char *cgroup, char name[ALLOWLIST_NAME_SIZE])
+{
+	bool is_users = false, is_scope = false, found = false;
+
+	while (*cgroup) {
+		size_t length = strcspn(cgroup, "/");
+		bool scope = ends_with(cgroup, length, ".scope");
+
+		/* What is below a user's slice is for the user to name. */
+		if (length == strlen("user.slice") && !strncmp(cgroup, "user.slice", length))
+			is_users = true;
+		if ((scope || ends_with(cgroup, length, ".service")) &&
+		    length < ALLOWLIST_NAME_SIZE) {
+			memcpy(name, cgroup, length);
+			name[length] = '\0';
+			is_scope = scope;
+			found = true;
+		}
+		cgroup += length;
+		cgroup += *cgroup == '/';
+	}
+	if (found && !strncmp(name, "app-", strlen("app-")))
+		cut_application(name, is_scope);
+	else if (is_users || is_scope)
+		found = false;
+	return found && name[0];
+}
+
+/* By a line "label LABEL". A profile of AppArmor counts while it is enforced. */
+static bool lists_label(const struct allowlist_file *list, const char *label)
+{
+	size_t length = strcspn(label, "\n");
+	const char *value, *mode = strstr(label, " (");
+
+	if (mode && strncmp(mode, " (enforce)", length - (size_t)(mode - label)))
+		return false;
+	if (mode)
+		length = (size_t)(mode - label);
+	for (const char *line = NULL; length && (line = next_line(list, line)); ) {
+		value = value_of(line, "label");
+		if (value && strlen(value) == length && !strncmp(value, label, length))
+			return true;
+	}
+	return false;
+}
+
+/* By what neither the program nor its path has a say in: an interpreter may be meant, too. */
+static bool lists_application(const struct allowlist_file *list,
+			      const struct allowlist_program *program)
+{
+	char name[ALLOWLIST_NAME_SIZE];
+
+	return (program->cgroup && allowlist_unit_name(program->cgroup, name) &&
+		lists_name(list, name)) ||
+	       (program->label && lists_label(list, program->label));
+}
+
+bool allowlist_admits(struct allowlist *a, const struct allowlist_program *program,
 		      const char **reason)
 {
+	const char *path = program->path, *name = program->name;
 	size_t trusted, system;
 
 	refresh(&a->list);
 	refresh(&a->config);
 	*reason = NULL;
+	if (lists_application(&a->list, program))
+		return true;
 	if (!path || path[0] != '/') {
 		*reason = "the program's path is not known";
 		return false;

@@ -21,17 +21,33 @@ struct allowlist_file {
 };
 
 struct allowlist {
-	struct allowlist_file list;	/* a line each: an absolute path, or a name with a dot */
+	struct allowlist_file list;	/* a line each; see Documentation/extensions.rst */
 	struct allowlist_file config;	/* see Documentation/extensions.rst */
 };
 
+/* What is known of a program; NULL: that is not. The kernel tells all but the name. */
+struct allowlist_program {
+	const char *path;	/* of its executable */
+	const char *cgroup;	/* its path, as /proc/self/cgroup has it */
+	const char *label;	/* of its security module, as /proc/self/attr/current has it */
+	const char *name;	/* that it gives itself */
+};
+
 /*
- * Whether a program may use extensions: `path` of its executable (NULL: not
- * known), `name` that it gives itself (NULL: none). *reason says why it may not.
- * Reads the files when they changed. One thread at a time.
+ * Whether a program may use extensions. *reason says why it may not. Reads the files
+ * when they changed. One thread at a time.
  */
-bool allowlist_admits(struct allowlist *allowlist, const char *path, const char *name,
+bool allowlist_admits(struct allowlist *allowlist, const struct allowlist_program *program,
 		      const char **reason);
+
+#define ALLOWLIST_NAME_SIZE 256
+
+/*
+ * The name that the service manager gives what runs in a cgroup, by the innermost unit: the
+ * application's id of a unit "app-[LAUNCHER-]ID[-RANDOM].scope" or "app-[LAUNCHER-]ID[@RANDOM].service",
+ * whoever's it is, else the name of a service of the system's manager. False: it gives none.
+ */
+bool allowlist_unit_name(const char *cgroup, char name[ALLOWLIST_NAME_SIZE]);
 
 void allowlist_free(struct allowlist *allowlist);
 

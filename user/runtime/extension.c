@@ -8,6 +8,7 @@
 
 #include <android/NeuralNetworksExtensions.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,10 +19,29 @@
 #include "runtime/log.h"
 #include "runtime/operand.h"
 
-/* The name that a program gives itself, which counts where the configuration trusts it. */
+/* The name that a program gives itself: for tests, and where the configuration trusts it. */
 #define APP_NAME "NNACCEL_APP_NAME"
 
 /* ---- permission ---- */
+
+/*
+ * A line of a file of the kernel's that begins so, after that; else NULL. `text` has room for it, and
+ * ends where the file does.
+ */
+static const char *read_line(const char *path, const char *start, char *text, int size)
+{
+	FILE *file = fopen(path, "re");
+	const char *found = NULL;
+
+	while (file && !found && fgets(text, size, file)) {
+		text[strcspn(text, "\n")] = '\0';
+		if (!strncmp(text, start, strlen(start)))
+			found = text + strlen(start);
+	}
+	if (file)
+		fclose(file);
+	return found;
+}
 
 /* Called anew for each use: both files are read again when they change. */
 static bool is_admitted(const char **reason)
@@ -31,15 +51,20 @@ static bool is_admitted(const char **reason)
 		.list.path = NN_CONFIG_DIR "/extensions_app_allowlist",
 		.config.path = NN_CONFIG_DIR "/extensions.conf",
 	};
-	char path[4096];
+	char path[4096], cgroup[4096], label[512];
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path));
+	struct allowlist_program program = {
+		.path = n >= 0 && n < (ssize_t)sizeof(path) ? path : NULL,
+		.cgroup = read_line("/proc/self/cgroup", "0::", cgroup, sizeof(cgroup)),
+		.label = read_line("/proc/self/attr/current", "", label, sizeof(label)),
+		.name = secure_getenv(APP_NAME),
+	};
 	bool admitted;
 
 	if (n >= 0 && n < (ssize_t)sizeof(path))
 		path[n] = '\0';
 	pthread_mutex_lock(&lock);
-	admitted = allowlist_admits(&allowlist, n >= 0 && n < (ssize_t)sizeof(path) ? path : NULL,
-				    secure_getenv(APP_NAME), reason);
+	admitted = allowlist_admits(&allowlist, &program, reason);
 	pthread_mutex_unlock(&lock);
 	return admitted;
 }

@@ -96,12 +96,16 @@ static void test_cases(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct allowlist a = { .list.path = list_path, .config.path = config_path };
+		const struct allowlist_program program = {
+			.path = cases[i].path,
+			.name = cases[i].app_name,
+		};
 		const char *reason;
 		bool admitted;
 
 		put(list_path, cases[i].list);
 		put(config_path, cases[i].config);
-		admitted = allowlist_admits(&a, cases[i].path, cases[i].app_name, &reason);
+		admitted = allowlist_admits(&a, &program, &reason);
 		if (admitted != !cases[i].refusal ||
 		    (cases[i].refusal && !strstr(reason, cases[i].refusal)))
 			fail_msg("%s: %s", cases[i].name, admitted ? "admitted" : reason);
@@ -109,8 +113,99 @@ static void test_cases(void **state)
 	}
 }
 
+/* Of an interpreter, whose path admits nothing. */
+static const struct {
+	const char *name;
+	const char *list;
+	const char *cgroup;
+	const char *label;
+	bool admitted;
+} applications[] = {
+	{ "service", "camera.service\n", "/system.slice/camera.service", NULL, true },
+	{ "another service", "camera.service\n", "/system.slice/came.service", NULL, false },
+	{ "a user's service", "camera.service\n", "/user.slice/user-1.slice/camera.service", NULL,
+	  false },
+	{ "application", "com.example.b\n", "/user.slice/app-gnome-com.example.b-7.scope", NULL, true },
+	{ "another application", "com.example.a\n", "/user.slice/app-com.example.b-7.scope", NULL,
+	  false },
+	{ "name without a dot", "b\n", "/user.slice/app-b-7.scope", NULL, false },
+	{ "path", "/usr/bin/python3\n", "/system.slice/camera.service", NULL, false },
+	{ "label", "label camera\n", NULL, "camera (enforce)", true },
+	{ "label of SELinux", "label u:r:camera_t:s0\n", "/", "u:r:camera_t:s0", true },
+	{ "profile that only complains", "label camera\n", NULL, "camera (complain)", false },
+	{ "longer label", "label camera\n", NULL, "camera2", false },
+	{ "shorter label", "label camera\n", NULL, "came (enforce)", false },
+	{ "no label", "label \n", NULL, "", false },
+	{ "label without its key", "camera.label\n", NULL, "camera.label", false },
+};
+
+static void test_applications(void **state)
+{
+	(void)state;
+	put(config_path, NULL);
+	for (size_t i = 0; i < sizeof(applications) / sizeof(applications[0]); i++) {
+		struct allowlist a = { .list.path = list_path, .config.path = config_path };
+		const struct allowlist_program program = {
+			.path = "/usr/bin/python3",
+			.cgroup = applications[i].cgroup,
+			.label = applications[i].label,
+		};
+		const char *reason;
+
+		put(list_path, applications[i].list);
+		if (allowlist_admits(&a, &program, &reason) != applications[i].admitted)
+			fail_msg("%s: %s", applications[i].name, reason ? reason : "admitted");
+		allowlist_free(&a);
+	}
+}
+
+static void test_unit_names(void **state)
+{
+	static const struct {
+		const char *cgroup;
+		const char *name;	/* NULL: none */
+	} units[] = {
+		{ "/", NULL },
+		{ "", NULL },
+		{ "/system.slice/a.service", "a.service" },
+		{ "/system.slice/a.service/below/it", "a.service" },
+		{ "/system.slice/a@1.service", "a@1.service" },
+		{ "/a.service/b.service", "b.service" },
+		{ "/system.slice/run-1.scope", NULL },
+		{ "/system.slice", NULL },
+		{ "/.service", NULL },
+		{ "/user.slice/user-1.slice/session-2.scope", NULL },
+		{ "/user.slice/user-1.slice/user@1.service/a.service", NULL },
+		{ "/user.slice/u/app.slice/app-org.example.A-12.scope", "org.example.A" },
+		{ "/user.slice/u/app.slice/app-kde-org.example.A-12.scope", "org.example.A" },
+		{ "/user.slice/u/app.slice/app-org.example.A.service", "org.example.A" },
+		{ "/user.slice/u/app.slice/app-kde-org.example.A@3f.service", "org.example.A" },
+		{ "/user.slice/u/app-org.example.B\\x2dc-1.scope", "org.example.B-c" },
+		{ "/user.slice/u/app-a\\x2.scope", "a\\x2" },
+		{ "/user.slice/u/app-a\\x00-1.scope", "a\\x00" },
+		{ "/user.slice/u/app-a.scope", "a" },
+		{ "/user.slice/u/app-.scope", NULL },
+		{ "/user.slice/u/app--.scope", NULL },
+		{ "/user.slice/u/app-@.service", "@" },
+	};
+	char name[ALLOWLIST_NAME_SIZE], longest[2 * ALLOWLIST_NAME_SIZE];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		bool has_name = allowlist_unit_name(units[i].cgroup, name);
+
+		if (has_name != !!units[i].name || (has_name && strcmp(name, units[i].name)))
+			fail_msg("%s: %s", units[i].cgroup, has_name ? name : "no name");
+	}
+	/* One that is too long is no name; nothing is cut off. */
+	memset(longest, 'a', sizeof(longest));
+	strcpy(longest + sizeof(longest) - sizeof(".service"), ".service");
+	assert_false(allowlist_unit_name(longest, name));
+}
+
 static void test_changes(void **state)
 {
+	static const struct allowlist_program b = { .path = "/opt/b" }, c = { .path = "/opt/c" };
 	struct allowlist a = { .list.path = list_path, .config.path = config_path };
 	const struct timespec times[] = { { 1, 0 }, { 1, 0 } };
 	const char *reason;
@@ -118,21 +213,21 @@ static void test_changes(void **state)
 	(void)state;
 	put(list_path, NULL);
 	put(config_path, NULL);
-	assert_false(allowlist_admits(&a, "/opt/b", NULL, &reason));
+	assert_false(allowlist_admits(&a, &b, &reason));
 	put(list_path, "/opt/b\n");
-	assert_true(allowlist_admits(&a, "/opt/b", NULL, &reason));
-	assert_true(allowlist_admits(&a, "/opt/b", NULL, &reason));
+	assert_true(allowlist_admits(&a, &b, &reason));
+	assert_true(allowlist_admits(&a, &b, &reason));
 	put(config_path, "trusted-prefix /data\n");
-	assert_false(allowlist_admits(&a, "/opt/b", NULL, &reason));
+	assert_false(allowlist_admits(&a, &b, &reason));
 	put(config_path, NULL);
-	assert_true(allowlist_admits(&a, "/opt/b", NULL, &reason));
+	assert_true(allowlist_admits(&a, &b, &reason));
 	/* As long as before, and the time alone tells. */
 	put(list_path, "/opt/c\n");
 	assert_int_equal(utimensat(AT_FDCWD, list_path, times, 0), 0);
-	assert_false(allowlist_admits(&a, "/opt/b", NULL, &reason));
-	assert_true(allowlist_admits(&a, "/opt/c", NULL, &reason));
+	assert_false(allowlist_admits(&a, &b, &reason));
+	assert_true(allowlist_admits(&a, &c, &reason));
 	put(list_path, NULL);
-	assert_false(allowlist_admits(&a, "/opt/c", NULL, &reason));
+	assert_false(allowlist_admits(&a, &c, &reason));
 	allowlist_free(&a);
 }
 
@@ -154,6 +249,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cases),
+		cmocka_unit_test(test_applications),
+		cmocka_unit_test(test_unit_names),
 		cmocka_unit_test(test_changes),
 	};
 
