@@ -12,6 +12,9 @@
 #include <sys/mman.h>
 
 #include "buffer.h"
+#include "error.h"
+#include "memory.h"
+#include "prepare.h"
 
 /* A buffer whose size is open begins with as much of a page as makes whole elements. */
 #define FIRST_CAPACITY 4096
@@ -529,14 +532,18 @@ enum nn_status nna_buffer_copy_from(struct nna_buffer *buffer, struct nna_memory
 
 /* ---- executions ---- */
 
-enum nn_status nna_buffer_uses_begin(struct nna_buffer_uses *uses, struct nna_device *device,
-				     const struct nna_request *request, struct nn_error *err)
+void nna_buffers_init(struct nna_buffer_uses *uses)
 {
-	uint32_t n = request->num_tokens;
-
 	uses->count = 0;
 	uses->buffers = uses->small_buffers;
 	uses->tokens = uses->small_tokens;
+}
+
+static enum nn_status hold(struct nna_buffer_uses *uses, struct nna_device *device,
+			   const struct nna_request *request, struct nn_error *err)
+{
+	uint32_t n = request->num_tokens;
+
 	if (n > NNACCEL_MAX_CMD_BUFFERS)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %u buffers, at most %d are "
 			       "possible", n, NNACCEL_MAX_CMD_BUFFERS);
@@ -558,16 +565,6 @@ enum nn_status nna_buffer_uses_begin(struct nna_buffer_uses *uses, struct nna_de
 					       "there twice", request->tokens[i]);
 	}
 	return NN_OK;
-}
-
-void nna_buffer_uses_end(struct nna_buffer_uses *uses)
-{
-	for (uint32_t i = 0; i < uses->count; i++)
-		buffer_put(uses->buffers[i]);
-	if (uses->buffers != uses->small_buffers) {
-		free(uses->buffers);
-		free(uses->tokens);
-	}
 }
 
 /* Under the lock. */
@@ -599,11 +596,11 @@ static enum nn_status check_output(struct nna_buffer *b, const struct nnaccel_ar
 	return nn_operand_is_specified(&shape) ? grow(b, bytes_of(b, &shape), err) : NN_OK;
 }
 
-enum nn_status nna_buffer_uses_check(struct nna_buffer_uses *uses,
-				     const struct nna_request *request, struct nnaccel_arg *args,
-				     struct nn_error *err)
+enum nn_status nna_buffers_in(struct nna_buffer_uses *uses, struct nna_device *device,
+			      const struct nna_request *request, struct nnaccel_arg *args,
+			      struct nn_error *err)
 {
-	enum nn_status status = NN_OK;
+	enum nn_status status = uses->count ? NN_OK : hold(uses, device, request, err);
 
 	for (uint32_t i = 0; i < request->num_inputs + request->num_outputs && !status; i++) {
 		struct nna_buffer *b;
@@ -617,7 +614,7 @@ enum nn_status nna_buffer_uses_check(struct nna_buffer_uses *uses,
 			 check_output(b, &args[i], i - request->num_inputs, err);
 		pthread_mutex_unlock(&b->lock);
 	}
-	for (uint32_t i = 0; i < uses->count; i++) {
+	for (uint32_t i = 0; i < uses->count && !status; i++) {
 		pthread_mutex_lock(&uses->buffers[i]->lock);
 		uses->tokens[i] = uses->buffers[i]->kernel_token;
 		pthread_mutex_unlock(&uses->buffers[i]->lock);
@@ -644,9 +641,9 @@ static void note_output(struct nna_buffer *b, bool success, const struct nnaccel
 		*again |= !grow(b, bytes_of(b, &operand), NULL) && b->capacity > had;
 }
 
-void nna_buffer_uses_note(struct nna_buffer_uses *uses, const struct nna_request *request,
-			  enum nn_status status, const struct nnaccel_shape *shapes,
-			  uint32_t num_shapes, bool *again)
+void nna_buffers_out(struct nna_buffer_uses *uses, const struct nna_request *request,
+		     enum nn_status status, const struct nnaccel_shape *shapes,
+		     uint32_t num_shapes, bool *again)
 {
 	*again = false;
 	/* Most likely nothing was begun; where it was, the kernel knows. */
@@ -656,14 +653,27 @@ void nna_buffer_uses_note(struct nna_buffer_uses *uses, const struct nna_request
 		const struct nna_argument *a = &request->outputs[i];
 		const struct nnaccel_shape *shape = i < num_shapes ? &shapes[i] : NULL;
 		struct nna_buffer *b;
+		uint32_t token;
 
 		if (a->has_no_value || a->pool < request->num_memories)
 			continue;
-		b = uses->buffers[a->pool - request->num_memories];
+		token = a->pool - request->num_memories;
+		b = uses->buffers[token];
 		if (status != NN_OK && status != NN_OUTPUT_INSUFFICIENT_SIZE)
 			shape = NULL;
 		pthread_mutex_lock(&b->lock);
 		note_output(b, status == NN_OK, shape, again);
+		uses->tokens[token] = b->kernel_token;
 		pthread_mutex_unlock(&b->lock);
+	}
+}
+
+void nna_buffers_release(struct nna_buffer_uses *uses)
+{
+	for (uint32_t i = 0; i < uses->count; i++)
+		buffer_put(uses->buffers[i]);
+	if (uses->buffers != uses->small_buffers) {
+		free(uses->buffers);
+		free(uses->tokens);
 	}
 }

@@ -11,8 +11,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "hal.h"
+#include "error.h"
+#include "execute.h"
 #include "late.h"
+#include "memory.h"
 #include "ring/packet.h"
 #include "ring/ring.h"
 #include "slots.h"
@@ -230,6 +232,16 @@ void nna_burst_free(struct nna_burst *burst)
 
 /* ---- executing ---- */
 
+/* Whether the request has a chance, and the longest result is sure to fit. */
+static bool may_fit(const struct nna_burst *b, const struct nna_request *r)
+{
+	uint64_t args = (uint64_t)r->num_inputs + r->num_outputs;
+	uint64_t result = 2 + (uint64_t)r->num_outputs * (1 + NN_MAX_RANK);
+
+	/* Only the kernel may judge the state of buffers. */
+	return !r->num_tokens && args <= b->capacity && result <= b->capacity;
+}
+
 /* An array with room for `count` elements; what it held is of no more use. NULL: no memory. */
 static void *reserve(void *array, uint32_t *room, uint32_t count, size_t size)
 {
@@ -282,19 +294,6 @@ static bool get_slots(struct nna_burst *b, const struct nna_request *r)
 		    !bind_slot(b, r->memories[i], &b->numbers[i]))
 			return false;
 	return true;
-}
-
-static enum nn_status set_args(struct nna_burst *b, const struct nna_request *r,
-			       struct nn_error *err)
-{
-	enum nn_status status = NN_OK;
-
-	for (uint32_t i = 0; !status && i < r->num_inputs; i++)
-		status = nna_set_arg(&b->args[i], &r->inputs[i], r, "input", i, err);
-	for (uint32_t i = 0; !status && i < r->num_outputs; i++)
-		status = nna_set_arg(&b->args[r->num_inputs + i], &r->outputs[i], r, "output", i,
-				     err);
-	return status;
 }
 
 /* False where the rings cannot carry it: nothing was sent. */
@@ -369,17 +368,7 @@ static enum nn_status take_result(const struct nna_request *r, const struct nn_r
 	return status;
 }
 
-/* Whether the request has a chance, and the longest result is sure to fit. */
-static bool may_fit(const struct nna_burst *b, const struct nna_request *r)
-{
-	uint64_t args = (uint64_t)r->num_inputs + r->num_outputs;
-	uint64_t result = 2 + (uint64_t)r->num_outputs * (1 + NN_MAX_RANK);
-
-	/* Only the kernel may judge the state of buffers. */
-	return !r->num_tokens && args <= b->capacity && result <= b->capacity;
-}
-
-/* The burst is ours. *sent tells whether it took the request; else status is an error, or OK. */
+/* The rings' way; *sent: they took the request. Where they did not, NN_OK: it goes the other way. */
 static enum nn_status execute(struct nna_burst *b, const struct nna_request *r, bool measure,
 			      bool *sent, struct nna_output_shape *shapes, uint32_t *num_shapes,
 			      struct nna_timing *timing, struct nn_error *err)
@@ -387,14 +376,9 @@ static enum nn_status execute(struct nna_burst *b, const struct nna_request *r, 
 	struct nn_result result;
 	enum nn_status status;
 
-	*sent = false;
-	status = nna_check_memories(b->device, "execute", r->memories, r->num_memories, err);
-	if (!status && !may_fit(b, r))
-		return NN_OK;
+	status = reserve_all(b, r, err);
 	if (!status)
-		status = reserve_all(b, r, err);
-	if (!status)
-		status = set_args(b, r, err);
+		status = nna_set_args(r, b->args, err);
 	if (status)
 		return status;
 	*sent = send_request(b, r, measure);
@@ -404,32 +388,17 @@ static enum nn_status execute(struct nna_burst *b, const struct nna_request *r, 
 	return status ? status : take_result(r, &result, shapes, num_shapes, timing, err);
 }
 
-static void hold_memories(const struct nna_request *r)
-{
-	for (uint32_t i = 0; i < r->num_memories; i++)
-		if (r->memories[i])
-			nna_memory_get(r->memories[i]);
-}
-
-static void drop_memories(const struct nna_request *r)
-{
-	for (uint32_t i = 0; i < r->num_memories; i++)
-		if (r->memories[i])
-			nna_memory_put(r->memories[i]);
-}
-
 enum nn_status nna_burst_execute(struct nna_burst *burst, const struct nna_request *request,
 				 const struct nna_execute_options *options,
 				 struct nna_output_shape *shapes, uint32_t *num_shapes,
 				 struct nna_timing *timing, struct nn_error *err)
 {
-	static const struct nna_execute_options defaults;
-	enum nn_status status = NN_OK;
+	enum nn_status status;
 	struct nna_timing no_timing;
 	uint32_t no_count;
 	bool sent = false;
 
-	options = options ? options : &defaults;
+	options = options ? options : &nna_execute_defaults;
 	timing = timing ? timing : &no_timing;
 	num_shapes = num_shapes ? num_shapes : &no_count;
 	*timing = (struct nna_timing){ NNA_TIME_NONE, NNA_TIME_NONE };
@@ -437,18 +406,22 @@ enum nn_status nna_burst_execute(struct nna_burst *burst, const struct nna_reque
 	if (atomic_flag_test_and_set_explicit(&burst->busy, memory_order_acquire))
 		return nn_fail(err, NN_DEVICE_UNAVAILABLE,
 			       "burst: another execution is in flight");
-	hold_memories(request);
-	if (!options->deadline_ns && !options->loop_timeout_ns && !options->attributes)
-		status = execute(burst, request, options->measure, &sent, shapes, num_shapes,
-				 timing, err);
-	if (!status && !sent) {
-		nn_ring_count_fallback(&burst->ring);
-		status = nna_execute(burst->prepared, request, options, shapes, num_shapes,
-				     timing, err);
-	} else if (!status) {
-		nna_late_executed(burst->prepared);
+	status = nna_memories_hold(burst->device, "execute", request->memories,
+				   request->num_memories, err);
+	if (!status) {
+		if (!options->deadline_ns && !options->loop_timeout_ns && !options->attributes &&
+		    may_fit(burst, request))
+			status = execute(burst, request, options->measure, &sent, shapes,
+					 num_shapes, timing, err);
+		if (sent && !status)
+			nna_late_executed(burst->prepared);
+		if (!sent && !status) {
+			nn_ring_count_fallback(&burst->ring);
+			status = nna_execute(burst->prepared, request, options, shapes, num_shapes,
+					     timing, err);
+		}
+		nna_memories_release(request->memories, request->num_memories);
 	}
-	drop_memories(request);
 	atomic_flag_clear_explicit(&burst->busy, memory_order_release);
 	return status;
 }

@@ -12,7 +12,9 @@
 
 #include "cache.h"
 #include "cache_files.h"
+#include "error.h"
 #include "late.h"
+#include "memory.h"
 #include "model/attribute.h"
 
 /* Sizes are asked for once more where they changed in between. */

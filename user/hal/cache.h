@@ -5,7 +5,7 @@
 #ifndef NN_HAL_CACHE_H
 #define NN_HAL_CACHE_H
 
-#include "hal.h"
+#include "prepare.h"
 
 /*
  * Saves what was prepared; says in err why not. *put_off: there is nothing to be saved

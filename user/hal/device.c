@@ -11,7 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "hal.h"
+#include "device.h"
+#include "error.h"
 
 struct nna_device *nna_device_get(struct nna_device *device)
 {

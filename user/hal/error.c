@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "hal.h"
+#include "error.h"
 
 static const struct {
 	int error;

@@ -1,51 +1,256 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Synchronous execution of a prepared model.
+ * Execution of a prepared model, from a request of the HAL to the kernel and back to its results, in
+ * the order in which it happens. Small requests need no memory of the heap.
  */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 
-#include "call.h"
+#include "error.h"
+#include "execute.h"
 #include "late.h"
+#include "memory.h"
+#include "model/attribute.h"
 
-/* Executes once; buffers that the request names get what they hold from then on. */
-static enum nn_status attempt(const struct nna_prepared_model *p, const struct nna_request *r,
-			      const struct nna_execute_options *options, struct nna_call *c,
-			      bool *again, struct nn_error *err)
+const struct nna_execute_options nna_execute_defaults;
+
+/* ---- begin: check and hold ---- */
+
+static enum nn_status make_room(struct nna_call *c, const struct nna_request *r,
+				struct nn_error *err)
 {
-	enum nn_status status = nna_call_set(c, p, r, options, err);
-	int error;
+	size_t args = (size_t)r->num_inputs + r->num_outputs;
 
-	*again = false;
-	if (status)
-		return status;
-	error = ioctl(p->device->fd, NNACCEL_EXECUTE, &c->execute) ? errno : 0;
-	return nna_call_note(c, p->device, r, error, again, err);
+	c->args = c->small.args;
+	c->shapes = c->small.shapes;
+	c->pools = c->small.pools;
+	if (args <= SMALL_ARGS && r->num_outputs <= SMALL_OUTPUTS && r->num_memories <= SMALL_POOLS)
+		return NN_OK;
+	if (args > NNACCEL_MAX_ARGS || r->num_memories > NNACCEL_MAX_CMD_POOLS)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %zu arguments in %u memories; "
+			       "%d and %d are possible", args, r->num_memories, NNACCEL_MAX_ARGS,
+			       NNACCEL_MAX_CMD_POOLS);
+	c->block = malloc(args * sizeof(*c->args) + r->num_outputs * sizeof(*c->shapes) +
+			  r->num_memories * sizeof(*c->pools));
+	if (!c->block)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "execute: out of memory");
+	c->args = c->block;
+	c->shapes = (struct nnaccel_shape *)(c->args + args);
+	c->pools = (uint32_t *)(c->shapes + r->num_outputs);
+	return NN_OK;
 }
 
-/* The request's memories are there and held. */
-static enum nn_status execute(const struct nna_prepared_model *p, const struct nna_request *r,
-			      const struct nna_execute_options *options,
-			      struct nna_output_shape *shapes, uint32_t *num_shapes,
-			      struct nna_timing *timing, struct nn_error *err)
+enum nn_status nna_call_begin(struct nna_call *c, const struct nna_prepared_model *p,
+			      const struct nna_request *r, struct nn_error *err)
 {
 	enum nn_status status;
-	struct nna_call c;
-	bool again;
 
-	status = nna_call_begin(&c, p, r, err);
+	status = nna_memories_hold(p->device, "execute", r->memories, r->num_memories, err);
 	if (status)
 		return status;
-	/* For an attempt that does not get as far. */
-	c.execute.out_device_ns = NNACCEL_TIME_NONE;
-	c.execute.out_driver_ns = NNACCEL_TIME_NONE;
-	status = attempt(p, r, options, &c, &again, err);
-	/* A buffer of open size has grown to what the first attempt asked for. */
-	if (again)
-		status = attempt(p, r, options, &c, &again, err);
-	status = nna_call_results(&c, status, shapes, num_shapes, timing, err);
-	nna_call_end(&c);
+	c->prepared = p;
+	c->request = r;
+	c->block = NULL;
+	c->attributes = NULL;
+	c->attributes_size = 0;
+	nna_buffers_init(&c->buffers);
+	status = make_room(c, r, err);
+	if (status) {
+		nna_call_end(c);
+		return status;
+	}
+	for (uint32_t i = 0; i < r->num_memories; i++)
+		c->pools[i] = r->memories[i]->pool;
+	return NN_OK;
+}
+
+/* ---- translate ---- */
+
+/* A whole buffer. */
+static enum nn_status set_buffer_arg(struct nnaccel_arg *arg, const struct nna_argument *a,
+				     const struct nna_request *r, const char *kind, uint32_t index,
+				     struct nn_error *err)
+{
+	if (a->offset || a->length)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u is a buffer, which has "
+			       "neither offset nor length", kind, index);
+	if (a->rank > NN_MAX_RANK)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u: rank %u, at most %d is "
+			       "possible", kind, index, a->rank, NN_MAX_RANK);
+	arg->flags = NNACCEL_ARG_BUFFER;
+	arg->pool = a->pool - r->num_memories;
+	arg->rank = a->rank;
+	memcpy(arg->dims, a->dims, a->rank * sizeof(*a->dims));
+	return NN_OK;
+}
+
+static enum nn_status set_arg(struct nnaccel_arg *arg, const struct nna_argument *a,
+			      const struct nna_request *r, const char *kind, uint32_t index,
+			      struct nn_error *err)
+{
+	memset(arg, 0, sizeof(*arg));
+	if (a->has_no_value) {
+		if (a->pool || a->offset || a->length || a->rank)
+			return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u has no value, "
+				       "but a location or dimensions", kind, index);
+		arg->flags = NNACCEL_ARG_NO_VALUE;
+		return NN_OK;
+	}
+	if (a->pool >= r->num_memories && a->pool - r->num_memories < r->num_tokens)
+		return set_buffer_arg(arg, a, r, kind, index, err);
+	if (a->pool >= r->num_memories)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u is in memory %u of %u",
+			       kind, index, a->pool, r->num_memories + r->num_tokens);
+	if (r->memories[a->pool]->is_formatted && (a->offset || a->length))
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u is a part of a picture, "
+			       "which is used whole, with offset and length 0", kind, index);
+	if (a->offset > r->memories[a->pool]->size ||
+	    a->length > r->memories[a->pool]->size - a->offset)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u: %" PRIu64 " bytes at %"
+			       PRIu64 " are outside of memory %u of %" PRIu64 " bytes", kind, index,
+			       a->length, a->offset, a->pool, r->memories[a->pool]->size);
+	if (a->rank > NN_MAX_RANK)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u: rank %u, at most %d is "
+			       "possible", kind, index, a->rank, NN_MAX_RANK);
+	arg->pool = a->pool;
+	arg->offset = r->memories[a->pool]->offset + a->offset;
+	arg->length = a->length;
+	arg->rank = a->rank;
+	memcpy(arg->dims, a->dims, a->rank * sizeof(*a->dims));
+	return NN_OK;
+}
+
+enum nn_status nna_set_args(const struct nna_request *r, struct nnaccel_arg *args,
+			    struct nn_error *err)
+{
+	enum nn_status status = NN_OK;
+
+	for (uint32_t i = 0; !status && i < r->num_inputs; i++)
+		status = set_arg(&args[i], &r->inputs[i], r, "input", i, err);
+	for (uint32_t i = 0; !status && i < r->num_outputs; i++)
+		status = set_arg(&args[r->num_inputs + i], &r->outputs[i], r, "output", i, err);
 	return status;
+}
+
+enum nn_status nna_call_translate(struct nna_call *c, const struct nna_execute_options *options,
+				  struct nn_error *err)
+{
+	const struct nna_request *r = c->request;
+	enum nn_status status = nna_set_args(r, c->args, err);
+
+	if (!status && options->attributes && !c->attributes)
+		status = nn_attributes_encode(options->attributes, NNACCEL_MAX_ATTRIBUTES,
+					      &c->attributes, &c->attributes_size, err);
+	if (!status && r->num_tokens)
+		status = nna_buffers_in(&c->buffers, c->prepared->device, r, c->args, err);
+	if (status)
+		return status;
+	c->message[0] = 0;
+	c->execute = (struct nnaccel_execute){
+		.size = sizeof(c->execute),
+		.flags = options->measure ? NNACCEL_EXECUTE_MEASURE : 0,
+		.model = c->prepared->id,
+		.num_pools = r->num_memories,
+		.pools = (uintptr_t)c->pools,
+		.num_inputs = r->num_inputs,
+		.num_outputs = r->num_outputs,
+		.args = (uintptr_t)c->args,
+		.shapes = (uintptr_t)c->shapes,
+		.deadline_ns = options->deadline_ns,
+		.loop_timeout_ns = options->loop_timeout_ns,
+		.message = (uintptr_t)c->message,
+		.message_size = sizeof(c->message),
+		.num_buffers = c->buffers.count,
+		.buffers = (uintptr_t)c->buffers.tokens,
+		.attributes = (uintptr_t)c->attributes,
+		.attributes_size = (uint32_t)c->attributes_size,
+	};
+	return NN_OK;
+}
+
+/* ---- read back ---- */
+
+enum nn_status nna_get_shapes(const struct nnaccel_shape *from, uint32_t count,
+			      struct nna_output_shape *shapes, struct nn_error *err)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const struct nnaccel_shape *s = &from[i];
+
+		if (s->rank > NN_MAX_RANK)
+			return nn_fail(err, NN_GENERAL_FAILURE, "execute: the engine says that "
+				       "output %u has rank %u", i, s->rank);
+		shapes[i].rank = s->rank;
+		shapes[i].is_sufficient = s->flags & NNACCEL_SHAPE_SUFFICIENT;
+		memcpy(shapes[i].dims, s->dims, sizeof(s->dims));
+	}
+	return NN_OK;
+}
+
+uint64_t nna_microseconds(uint64_t ns)
+{
+	return ns == NNACCEL_TIME_NONE ? NNA_TIME_NONE : ns / 1000;
+}
+
+enum nn_status nna_call_read_back(struct nna_call *c, int error, bool was_past, bool *again,
+				  struct nn_error *err)
+{
+	enum nn_status status = nna_call_verdict(c->prepared->device, "execute", error, was_past,
+						 c->execute.out_status, c->message, err);
+
+	*again = false;
+	if (error) {
+		c->execute.out_num_shapes = 0;
+		c->execute.out_device_ns = NNACCEL_TIME_NONE;
+		c->execute.out_driver_ns = NNACCEL_TIME_NONE;
+	}
+	if (c->request->num_tokens)
+		nna_buffers_out(&c->buffers, c->request, status, c->shapes,
+				c->execute.out_num_shapes, again);
+	return status;
+}
+
+enum nn_status nna_call_results(const struct nna_call *c, enum nn_status status,
+				struct nna_output_shape *shapes, uint32_t *num_shapes,
+				struct nna_timing *timing, struct nn_error *err)
+{
+	const struct nnaccel_execute *e = &c->execute;
+	enum nn_status bad;
+
+	timing->on_device_us = nna_microseconds(e->out_device_ns);
+	timing->in_driver_us = nna_microseconds(e->out_driver_ns);
+	if (status != NN_OK && status != NN_OUTPUT_INSUFFICIENT_SIZE)
+		return status;
+	if (e->out_num_shapes != e->num_outputs)
+		return nn_fail(err, NN_GENERAL_FAILURE, "execute: the engine gave %u of %u output "
+			       "shapes", e->out_num_shapes, e->num_outputs);
+	bad = shapes ? nna_get_shapes(c->shapes, e->num_outputs, shapes, err) : NN_OK;
+	if (bad)
+		return bad;
+	*num_shapes = e->num_outputs;
+	return status;
+}
+
+/* ---- end: release ---- */
+
+void nna_call_end(struct nna_call *c)
+{
+	nna_buffers_release(&c->buffers);
+	nna_memories_release(c->request->memories, c->request->num_memories);
+	free(c->block);
+	free(c->attributes);
+}
+
+/* ---- the synchronous way ---- */
+
+static enum nn_status submit(struct nna_call *c, bool *again, struct nn_error *err)
+{
+	bool past = nna_is_past(c->execute.deadline_ns);
+	int error = ioctl(c->prepared->device->fd, NNACCEL_EXECUTE, &c->execute) ? errno : 0;
+
+	return nna_call_read_back(c, error, past, again, err);
 }
 
 enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna_request *request,
@@ -54,20 +259,30 @@ enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna
 			   struct nna_timing *timing, struct nn_error *err)
 {
 	struct nna_timing no_timing;
-	uint32_t no_count;
 	enum nn_status status;
+	uint32_t no_count;
+	struct nna_call c;
+	bool again;
 
 	options = options ? options : &nna_execute_defaults;
 	timing = timing ? timing : &no_timing;
 	num_shapes = num_shapes ? num_shapes : &no_count;
 	*timing = (struct nna_timing){ NNA_TIME_NONE, NNA_TIME_NONE };
 	*num_shapes = 0;
-	status = nna_request_get(prepared, request, err);
+
+	status = nna_call_begin(&c, prepared, request, err);
 	if (status)
 		return status;
-	status = execute(prepared, request, options, shapes, num_shapes, timing, err);
+	status = nna_call_translate(&c, options, err);
+	if (!status) {
+		status = submit(&c, &again, err);
+		/* A buffer of open size has grown to what the first time asked for. */
+		if (again)
+			status = submit(&c, &again, err);
+		status = nna_call_results(&c, status, shapes, num_shapes, timing, err);
+	}
+	nna_call_end(&c);
 	if (!status)
 		nna_late_executed(prepared);
-	nna_request_put(request);
 	return status;
 }

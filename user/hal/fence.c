@@ -7,7 +7,8 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "call.h"
+#include "error.h"
+#include "execute.h"
 #include "late.h"
 
 /*
@@ -41,39 +42,38 @@ static enum nn_status declared_shape(const struct nna_prepared_model *p,
 }
 
 /* What outputs that are buffers will hold: what comes after in a chain asks for it. */
-static enum nn_status declare_shapes(struct nna_call *c, const struct nna_prepared_model *p,
-				     const struct nna_request *r, struct nn_error *err)
+static enum nn_status declare_shapes(struct nna_call *c, struct nn_error *err)
 {
+	const struct nna_request *r = c->request;
 	enum nn_status status = NN_OK;
 
 	for (uint32_t i = 0; !status && i < r->num_outputs; i++)
-		status = declared_shape(p, &r->outputs[i], i, &c->shapes[i], err);
-	if (!status && r->num_tokens && !p->signature)
+		status = declared_shape(c->prepared, &r->outputs[i], i, &c->shapes[i], err);
+	if (!status && r->num_tokens && !c->prepared->signature)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: a fenced execution of a model "
 			       "from a cache cannot have buffers");
 	return status;
 }
 
-static enum nn_status start(const struct nna_prepared_model *p, const struct nna_request *r,
-			    struct nna_call *c, struct nnaccel_execute_fenced *e,
-			    struct nn_error *err)
+/* Its result is asked for by the fence; here buffers get what they will hold. */
+static enum nn_status submit(struct nna_call *c, struct nnaccel_execute_fenced *e,
+			     struct nn_error *err)
 {
+	const struct nna_request *r = c->request;
 	bool again;
 
-	e->size = sizeof(*e);
-	e->flags = NNACCEL_FENCE_CLOEXEC;
 	e->execute = (uintptr_t)&c->execute;
 	c->execute.shapes = 0;
 	c->execute.message = 0;
 	c->execute.message_size = 0;
-	if (ioctl(p->device->fd, NNACCEL_EXECUTE_FENCED, e)) {
+	if (ioctl(c->prepared->device->fd, NNACCEL_EXECUTE_FENCED, e)) {
 		if (errno == EINVAL)
 			return nn_fail(err, NN_INVALID_ARGUMENT, "execute: refused by the kernel: "
 				       "a range is not valid, or an fd is not a sync_file");
-		return nna_fail_errno(p->device, "execute", errno, err);
+		return nna_fail_errno(c->prepared->device, "execute", errno, err);
 	}
 	if (r->num_tokens)
-		nna_buffer_uses_note(&c->buffers, r, NN_OK, c->shapes, r->num_outputs, &again);
+		nna_buffers_out(&c->buffers, r, NN_OK, c->shapes, r->num_outputs, &again);
 	return NN_OK;
 }
 
@@ -84,6 +84,8 @@ enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
 				  uint64_t duration_ns, int *fence, struct nn_error *err)
 {
 	struct nnaccel_execute_fenced e = {
+		.size = sizeof(e),
+		.flags = NNACCEL_FENCE_CLOEXEC,
 		.fences = (uintptr_t)wait_for,
 		.num_fences = num_wait_for,
 		.duration_ns = duration_ns,
@@ -91,30 +93,28 @@ enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
 	enum nn_status status;
 	struct nna_call c;
 
+	options = options ? options : &nna_execute_defaults;
 	*fence = -1;
 	if (num_wait_for > NNACCEL_MAX_FENCES)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %u fences to wait for, at most "
 			       "%d are possible", num_wait_for, NNACCEL_MAX_FENCES);
-	status = nna_request_get(prepared, request, err);
+	status = nna_call_begin(&c, prepared, request, err);
 	if (status)
 		return status;
-	status = nna_call_begin(&c, prepared, request, err);
-	if (!status) {
-		status = nna_call_set(&c, prepared, request,
-				      options ? options : &nna_execute_defaults, err);
-		if (!status)
-			status = declare_shapes(&c, prepared, request, err);
-		if (!status)
-			status = start(prepared, request, &c, &e, err);
-		nna_call_end(&c);
-	}
-	nna_request_put(request);
-	if (!status) {
-		*fence = e.out_fd;
-		nna_late_executed(prepared);
-	}
-	return status;
+	status = nna_call_translate(&c, options, err);
+	if (!status)
+		status = declare_shapes(&c, err);
+	if (!status)
+		status = submit(&c, &e, err);
+	nna_call_end(&c);
+	if (status)
+		return status;
+	*fence = e.out_fd;
+	nna_late_executed(prepared);
+	return NN_OK;
 }
+
+/* ---- what became of one ---- */
 
 static void take_times(const struct nnaccel_fence_info *info, struct nna_timing *launched,
 		       struct nna_timing *fenced)

@@ -6,7 +6,7 @@
 #ifndef NN_HAL_LATE_H
 #define NN_HAL_LATE_H
 
-#include "hal.h"
+#include "prepare.h"
 
 /*
  * Keeps duplicates of an entry's handles with a model. put_off: nothing was saved,

@@ -10,7 +10,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "hal.h"
+#include "burst.h"
+#include "error.h"
+#include "memory.h"
 
 /* Lists that the memories of a device are in at first. */
 #define FIRST_LISTS 16
@@ -329,9 +331,9 @@ void *nna_memory_map(struct nna_memory *memory, struct nn_error *err)
 	return map;
 }
 
-enum nn_status nna_check_memories(const struct nna_device *device, const char *call,
-				  struct nna_memory *const *memories, uint32_t count,
-				  struct nn_error *err)
+enum nn_status nna_memories_hold(const struct nna_device *device, const char *call,
+				 struct nna_memory *const *memories, uint32_t count,
+				 struct nn_error *err)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		if (!memories[i])
@@ -341,5 +343,13 @@ enum nn_status nna_check_memories(const struct nna_device *device, const char *c
 			return nn_fail(err, NN_INVALID_ARGUMENT, "%s: memory %u is of another "
 				       "device", call, i);
 	}
+	for (uint32_t i = 0; i < count; i++)
+		nna_memory_get(memories[i]);
 	return NN_OK;
+}
+
+void nna_memories_release(struct nna_memory *const *memories, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		nna_memory_put(memories[i]);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a model to a prepared model: checked, written into a sealed memfd in its
- * wire form, and handed to the engine.
+ * From a model to a prepared model: check and hold, translate (into a sealed memfd that holds its wire
+ * form), submit to the engine, read back, release.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -13,17 +13,21 @@
 #include <unistd.h>
 
 #include "cache.h"
-#include "hal.h"
+#include "error.h"
 #include "late.h"
+#include "memory.h"
 #include "model/attribute.h"
 
-/* A model on its way: the pool of its wire form, and the pools of its constants. */
+/* A model on its way: the pool of its wire form, and the pools of its constants, which are held. */
 struct sent_model {
+	struct nna_memory *const *memories;
 	uint32_t wire_pool;
 	uint64_t wire_length;
 	uint32_t num_pools;
 	uint32_t *pools;
 };
+
+/* ---- translate ---- */
 
 /* Copies a subgraph's operands, with constants where they lie in the kernel's pools. */
 static struct nn_operand *moved_operands(const struct nn_subgraph *g,
@@ -153,47 +157,55 @@ static enum nn_status import_wire(const struct nna_device *device, const void *w
 	return NN_OK;
 }
 
-/* Makes a model known to the kernel. To be followed by recall_model(). */
-static enum nn_status send_model(const struct nna_device *device, const struct nn_model *model,
-				 struct nna_memory *const *memories, struct sent_model *sent,
-				 struct nn_error *err)
+/* ---- check, hold, and in the end release ---- */
+
+static void model_end(const struct nna_device *device, struct sent_model *sent)
 {
+	struct nnaccel_destroy d = { .size = sizeof(d), .id = sent->wire_pool };
+
+	if (sent->wire_pool)
+		ioctl(device->fd, NNACCEL_DESTROY, &d);
+	nna_memories_release(sent->memories, sent->num_pools);
+	free(sent->pools);
+}
+
+/* Makes a model known to the kernel. To be followed by model_end(), unless it fails. */
+static enum nn_status model_begin(const struct nna_device *device, const struct nn_model *model,
+				  struct nna_memory *const *memories, struct sent_model *sent,
+				  struct nn_error *err)
+{
+	uint32_t n = model->num_pools;
 	enum nn_status status;
 	void *wire = NULL;
 	size_t size = 0;
 
-	status = nna_check_memories(device, "model", memories, model->num_pools, err);
-	for (uint32_t i = 0; i < model->num_pools && !status; i++)
+	if (n >= NNACCEL_MAX_CMD_POOLS)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "model: %u pools, at most %d are possible",
+			       n, NNACCEL_MAX_CMD_POOLS - 1);
+	status = nna_memories_hold(device, "model", memories, n, err);
+	if (status)
+		return status;
+	*sent = (struct sent_model){ .memories = memories, .num_pools = n };
+	for (uint32_t i = 0; i < n && !status; i++)
 		if (memories[i]->is_formatted)
 			status = nn_fail(err, NN_GENERAL_FAILURE, "model: memory %u is a picture, "
 					 "which holds no constants", i);
-	if (status)
-		return status;
-	if (model->num_pools >= NNACCEL_MAX_CMD_POOLS)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "model: %u pools, at most %d are possible",
-			       model->num_pools, NNACCEL_MAX_CMD_POOLS - 1);
-	sent->num_pools = model->num_pools;
-	sent->pools = calloc(model->num_pools ? model->num_pools : 1, sizeof(*sent->pools));
-	if (!sent->pools)
-		return nn_fail(err, NN_OUT_OF_MEMORY, "model: out of memory");
-	for (uint32_t i = 0; i < model->num_pools; i++)
+	sent->pools = calloc(n ? n : 1, sizeof(*sent->pools));
+	if (!status && !sent->pools)
+		status = nn_fail(err, NN_OUT_OF_MEMORY, "model: out of memory");
+	for (uint32_t i = 0; i < n && !status; i++)
 		sent->pools[i] = memories[i]->pool;
-	status = encode(model, memories, &wire, &size, err);
+	if (!status)
+		status = encode(model, memories, &wire, &size, err);
 	if (!status)
 		status = import_wire(device, wire, size, sent, err);
 	free(wire);
 	if (status)
-		free(sent->pools);
+		model_end(device, sent);
 	return status;
 }
 
-static void recall_model(const struct nna_device *device, struct sent_model *sent)
-{
-	struct nnaccel_destroy d = { .size = sizeof(d), .id = sent->wire_pool };
-
-	ioctl(device->fd, NNACCEL_DESTROY, &d);
-	free(sent->pools);
-}
+/* ---- supported operations ---- */
 
 static enum nn_status ask_supported(struct nna_device *device, const struct sent_model *sent,
 				    uint8_t *flags, uint32_t count, struct nn_error *err)
@@ -246,7 +258,7 @@ static enum nn_status get_supported(struct nna_device *device, const struct nn_m
 				    struct nn_error *err)
 {
 	struct sent_model sent;
-	enum nn_status status = send_model(device, model, memories, &sent, err);
+	enum nn_status status = model_begin(device, model, memories, &sent, err);
 	uint32_t count;
 	uint8_t *flags;
 
@@ -261,7 +273,7 @@ static enum nn_status get_supported(struct nna_device *device, const struct nn_m
 	for (uint32_t i = 0; !status && i < count; i++)
 		supported[i] = flags[i];
 	free(flags);
-	recall_model(device, &sent);
+	model_end(device, &sent);
 	return status;
 }
 
@@ -294,6 +306,8 @@ enum nn_status nna_get_supported_operations(struct nna_device *device,
 	free(all);
 	return status;
 }
+
+/* ---- preparing ---- */
 
 static bool wants_keep(const struct nna_prepare_options *options)
 {
@@ -408,11 +422,11 @@ enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_mode
 	options = options ? options : &nna_prepare_defaults;
 	status = nna_check_prepare_options(options, err);
 	if (!status)
-		status = send_model(device, model, memories, &sent, err);
+		status = model_begin(device, model, memories, &sent, err);
 	if (status)
 		return status;
 	status = prepare(device, &sent, options, &id, err);
-	recall_model(device, &sent);
+	model_end(device, &sent);
 	if (!status)
 		status = nna_prepared_model_new(device, id, options, prepared, err);
 	if (!status) {

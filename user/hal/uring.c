@@ -10,7 +10,8 @@
 
 #include <nnaccel/uring.h>
 
-#include "call.h"
+#include "error.h"
+#include "execute.h"
 #include "late.h"
 
 struct nna_submission {
@@ -18,6 +19,7 @@ struct nna_submission {
 	struct nna_execute_options options;
 	struct nna_request request;	/* its arrays are ours */
 	struct nna_call call;
+	bool was_past;			/* the deadline, when it was prepared */
 };
 
 static void *copy(const void *from, size_t count, size_t size)
@@ -50,35 +52,6 @@ static bool copy_request(struct nna_request *to, const struct nna_request *from)
 	return false;
 }
 
-static enum nn_status set(struct nna_submission *s, struct nn_error *err)
-{
-	return nna_call_set(&s->call, s->prepared, &s->request, &s->options, err);
-}
-
-static void drop(struct nna_submission *s)
-{
-	nna_call_end(&s->call);
-	nna_request_put(&s->request);
-}
-
-/* Holds what the request names, and sees whether it is possible. */
-static enum nn_status hold(struct nna_submission *s, struct nn_error *err)
-{
-	enum nn_status status = nna_request_get(s->prepared, &s->request, err);
-
-	if (status)
-		return status;
-	status = nna_call_begin(&s->call, s->prepared, &s->request, err);
-	if (status) {
-		nna_request_put(&s->request);
-		return status;
-	}
-	status = set(s, err);
-	if (status)
-		drop(s);
-	return status;
-}
-
 enum nn_status nna_submission_create(struct nna_prepared_model *prepared,
 				     const struct nna_request *request,
 				     const struct nna_execute_options *options,
@@ -94,7 +67,13 @@ enum nn_status nna_submission_create(struct nna_prepared_model *prepared,
 	}
 	s->prepared = prepared;
 	s->options = options ? *options : nna_execute_defaults;
-	status = hold(s, err);
+	status = nna_call_begin(&s->call, prepared, &s->request, err);
+	if (!status) {
+		/* Whether it is possible; the caller's attributes may go after this. */
+		status = nna_call_translate(&s->call, &s->options, err);
+		if (status)
+			nna_call_end(&s->call);
+	}
 	if (status) {
 		free_arrays(&s->request);
 		free(s);
@@ -108,7 +87,7 @@ void nna_submission_free(struct nna_submission *s)
 {
 	if (!s)
 		return;
-	drop(s);
+	nna_call_end(&s->call);
 	free_arrays(&s->request);
 	free(s);
 }
@@ -120,13 +99,14 @@ enum nn_status nna_submission_prepare(struct nna_submission *s, struct io_uring_
 		.execute = (uintptr_t)&s->call.execute,
 		.tag = (uintptr_t)s,
 	};
-	enum nn_status status = set(s, err);
+	enum nn_status status = nna_call_translate(&s->call, &s->options, err);
 
 	memset(sqe, 0, sizeof(*sqe));
 	sqe->opcode = status ? IORING_OP_NOP : IORING_OP_URING_CMD;
 	sqe->user_data = (uintptr_t)s;
 	if (status)
 		return status;
+	s->was_past = nna_is_past(s->options.deadline_ns);
 	sqe->fd = s->prepared->device->fd;
 	sqe->cmd_op = NNACCEL_URING_EXECUTE;
 	memcpy(sqe->cmd, &block, sizeof(block));
@@ -147,8 +127,7 @@ enum nn_status nna_submission_result(struct nna_submission *s, int res,
 	*num_shapes = 0;
 	/* What the engine failed is an error of the entry too; only then is there a status. */
 	answered = res >= 0 || s->call.execute.out_status;
-	status = nna_call_note(&s->call, s->prepared->device, &s->request, answered ? 0 : -res,
-			       &again, err);
+	status = nna_call_read_back(&s->call, answered ? 0 : -res, s->was_past, &again, err);
 	status = nna_call_results(&s->call, status, shapes, num_shapes, timing, err);
 	if (!status)
 		nna_late_executed(s->prepared);

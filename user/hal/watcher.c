@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "burst.h"
-#include "hal.h"
+#include "device.h"
 
 void nna_watcher_init(struct nna_watcher *watcher)
 {

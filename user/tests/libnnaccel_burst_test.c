@@ -23,7 +23,7 @@
 
 #include <linux/nnaccel.h>
 
-#include "hal/hal.h"
+#include "hal/prepare.h"
 #include "ring/packet.h"
 #include "ring/ring.h"
 

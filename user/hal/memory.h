@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory that the device reaches: a pool of the kernel, or a part of one.
+ */
+#ifndef NN_HAL_MEMORY_H
+#define NN_HAL_MEMORY_H
+
+#include "device.h"
+
+struct nna_memory {
+	struct nna_device *device;
+	struct nna_memory *next;	/* of its list, under memories_lock */
+	atomic_uint users;		/* the handle, and each execution in flight */
+	uint32_t pool;
+	bool is_imported;
+	int prot;			/* of <sys/mman.h> */
+	atomic_bool has_slots;		/* may be in the slots of a burst */
+	uint64_t offset;		/* into the pool, of the memory's first byte */
+	uint64_t size;
+	bool is_formatted;		/* a picture, used whole: size is that of its rows */
+
+	pthread_mutex_t map_lock;
+	void *map;			/* of the whole pool, or NULL */
+};
+
+struct nna_memory *nna_memory_get(struct nna_memory *memory);
+void nna_memory_put(struct nna_memory *memory);
+
+/*
+ * Holds each memory of a list, which all have to be there and of the device: NN_INVALID_ARGUMENT
+ * otherwise, and none is held.
+ */
+enum nn_status nna_memories_hold(const struct nna_device *device, const char *call,
+				 struct nna_memory *const *memories, uint32_t count,
+				 struct nn_error *err);
+void nna_memories_release(struct nna_memory *const *memories, uint32_t count);
+
+#endif /* NN_HAL_MEMORY_H */
