@@ -56,7 +56,8 @@ static struct nna_prepared_model *prepare(uint32_t elements)
 					  .operands = operands, .operations = &reshape,
 					  .inputs = arguments, .outputs = outputs };
 	_Alignas(8) uint32_t value = elements;
-	const struct nn_model model = { .num_subgraphs = 1, .subgraphs = &main,
+	const struct nn_model model = { .size = sizeof(model),
+					.num_subgraphs = 1, .subgraphs = &main,
 					.values = (const uint8_t *)&value,
 					.values_size = sizeof(value) };
 	struct nna_prepared_model *prepared;
@@ -123,7 +124,7 @@ static void execute(struct nna_burst *burst, struct nna_memory *m)
 {
 	const struct nna_argument in = { .length = MIB / 2 };
 	const struct nna_argument out = { .offset = MIB / 2, .length = MIB / 2 };
-	const struct nna_request r = { 1, 1, 1, &in, &out, &m, 0, NULL };
+	const struct nna_request r = { .size = sizeof(r), 1, 1, 1, &in, &out, &m, 0, NULL };
 
 	check(nna_burst_execute(burst, &r, NULL, NULL, NULL, NULL, &err));
 }

@@ -281,7 +281,8 @@ static void measure(const struct shape *s, uint32_t preference)
 	m.subgraph.inputs = m.inputs;
 	m.subgraph.outputs = m.operation.outputs;
 	m.subgraph.num_outputs = m.operation.num_outputs;
-	m.model = (struct nn_model){ .num_subgraphs = 1, .subgraphs = &m.subgraph,
+	m.model = (struct nn_model){ .size = sizeof(struct nn_model),
+				     .num_subgraphs = 1, .subgraphs = &m.subgraph,
 				     .num_pools = 1, .pools = &m.pool };
 	if (nn_model_check(&m.model, &err) || nn_ops_check_model(&m.model, NULL, &err) ||
 	    nn_plan_create(&m.model, &options, &plan, &err))

@@ -59,7 +59,8 @@ static const struct nn_model *small_model(void)
 						 .num_inputs = 1, .num_outputs = 1,
 						 .operands = operands, .operations = &add,
 						 .inputs = inputs, .outputs = outputs };
-	static const struct nn_model model = { .num_subgraphs = 1, .subgraphs = &main,
+	static const struct nn_model model = { .size = sizeof(model),
+					       .num_subgraphs = 1, .subgraphs = &main,
 					       .values = (const uint8_t *)&none,
 					       .values_size = sizeof(none) };
 
@@ -73,7 +74,8 @@ static void start(void)
 	check(nna_memory_alloc(b.device, (MOST + 1) * SIZE, &b.memory, &b.err));
 	b.in = (struct nna_argument){ .length = SIZE };
 	b.out = (struct nna_argument){ .offset = SIZE, .length = SIZE };
-	b.request = (struct nna_request){ .num_inputs = 1, .inputs = &b.in, .num_outputs = 1,
+	b.request = (struct nna_request){ .size = sizeof(struct nna_request),
+					  .num_inputs = 1, .inputs = &b.in, .num_outputs = 1,
 					  .outputs = &b.out, .num_memories = 1,
 					  .memories = &b.memory };
 	for (size_t i = 0; i < MOST; i++) {

@@ -41,6 +41,7 @@ static const struct nn_subgraph subgraph = {
 	.num_outputs = 1, .outputs = outputs,
 };
 static const struct nn_model model = {
+	.size = sizeof(model),
 	.num_subgraphs = 1, .subgraphs = &subgraph,
 	.values = (const uint8_t *)values, .values_size = sizeof(values),
 };
@@ -57,6 +58,7 @@ static enum nn_status run(struct nna_prepared_model *prepared, struct nna_memory
 	};
 	const struct nna_argument out = { .pool = 0, .offset = 2 * size, .length = size };
 	const struct nna_request request = {
+		.size = sizeof(request),
 		.num_inputs = 2, .inputs = in,
 		.num_outputs = 1, .outputs = &out,
 		.num_memories = 1, .memories = &memory,

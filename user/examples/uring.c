@@ -44,6 +44,7 @@ static const struct nn_subgraph subgraph = {
 	.num_outputs = 1, .outputs = outputs,
 };
 static const struct nn_model model = {
+	.size = sizeof(model),
 	.num_subgraphs = 1, .subgraphs = &subgraph,
 	.values = (const uint8_t *)values, .values_size = sizeof(values),
 };
@@ -60,6 +61,7 @@ static enum nn_status make(struct nna_prepared_model *prepared, struct nna_memor
 	};
 	const struct nna_argument out = { .offset = ((size_t)i * 3 + 2) * size, .length = size };
 	const struct nna_request request = {
+		.size = sizeof(request),
 		.num_inputs = 2, .inputs = in,
 		.num_outputs = 1, .outputs = &out,
 		.num_memories = 1, .memories = &memory,

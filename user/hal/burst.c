@@ -17,6 +17,7 @@
 #include "memory.h"
 #include "ring/packet.h"
 #include "ring/ring.h"
+#include "sized.h"
 #include "slots.h"
 
 /* Elements that an array has room for at first. */
@@ -199,17 +200,22 @@ enum nn_status nna_burst_create(struct nna_prepared_model *prepared,
 				const struct nna_burst_options *options,
 				struct nna_burst **burst, struct nn_error *err)
 {
-	static const struct nna_burst_options defaults = { .spin_us = -1 };
-	struct nna_burst *b = calloc(1, sizeof(*b));
-	enum nn_status status;
+	struct nna_burst_options o = { .size = sizeof(o), .spin_us = -1 };
+	enum nn_status status = NN_OK;
+	struct nna_burst *b;
 
+	if (options)
+		status = NNA_TAKE(&o, spin_us, options, "burst: the options", err);
+	if (status)
+		return status;
+	b = calloc(1, sizeof(*b));
 	if (!b)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "burst: out of memory");
 	b->device = nna_device_get(prepared->device);
 	b->prepared = prepared;
 	b->fd = -1;
 	nna_slots_init(&b->slots);
-	status = create(b, options ? options : &defaults, err);
+	status = create(b, &o, err);
 	if (!status)
 		status = publish(b, err);
 	if (status) {
@@ -393,34 +399,38 @@ enum nn_status nna_burst_execute(struct nna_burst *burst, const struct nna_reque
 				 struct nna_output_shape *shapes, uint32_t *num_shapes,
 				 struct nna_timing *timing, struct nn_error *err)
 {
-	enum nn_status status;
+	struct nna_execute_options o;
 	struct nna_timing no_timing;
+	enum nn_status status;
+	struct nna_request r;
 	uint32_t no_count;
 	bool sent = false;
 
-	options = options ? options : &nna_execute_defaults;
 	timing = timing ? timing : &no_timing;
 	num_shapes = num_shapes ? num_shapes : &no_count;
 	*timing = (struct nna_timing){ NNA_TIME_NONE, NNA_TIME_NONE };
 	*num_shapes = 0;
+	status = nna_take_request(&r, request, err);
+	if (!status)
+		status = nna_take_options(&o, options, err);
+	if (status)
+		return status;
 	if (atomic_flag_test_and_set_explicit(&burst->busy, memory_order_acquire))
 		return nn_fail(err, NN_DEVICE_UNAVAILABLE,
 			       "burst: another execution is in flight");
-	status = nna_memories_hold(burst->device, "execute", request->memories,
-				   request->num_memories, err);
+	status = nna_memories_hold(burst->device, "execute", r.memories, r.num_memories, err);
 	if (!status) {
-		if (!options->deadline_ns && !options->loop_timeout_ns && !options->attributes &&
-		    may_fit(burst, request))
-			status = execute(burst, request, options->measure, &sent, shapes,
-					 num_shapes, timing, err);
+		if (!o.deadline_ns && !o.loop_timeout_ns && !o.attributes && may_fit(burst, &r))
+			status = execute(burst, &r, o.measure, &sent, shapes, num_shapes, timing,
+					 err);
 		if (sent && !status)
 			nna_late_executed(burst->prepared);
 		if (!sent && !status) {
 			nn_ring_count_fallback(&burst->ring);
-			status = nna_execute(burst->prepared, request, options, shapes, num_shapes,
-					     timing, err);
+			status = nna_execute(burst->prepared, &r, &o, shapes, num_shapes, timing,
+					     err);
 		}
-		nna_memories_release(request->memories, request->num_memories);
+		nna_memories_release(r.memories, r.num_memories);
 	}
 	atomic_flag_clear_explicit(&burst->busy, memory_order_release);
 	return status;

@@ -16,6 +16,7 @@
 #include "late.h"
 #include "memory.h"
 #include "model/attribute.h"
+#include "sized.h"
 
 /* Sizes are asked for once more where they changed in between. */
 #define SAVE_TRIES 3
@@ -23,7 +24,7 @@
 enum nn_status nna_cache_files_needed(struct nna_device *device, uint32_t *model_files,
 				      uint32_t *data_files, struct nn_error *err)
 {
-	struct nn_device_info info;
+	struct nn_device_info info = { .size = sizeof(info) };
 	enum nn_status status = nna_device_get_info(device, &info, err);
 
 	if (status)
@@ -31,6 +32,12 @@ enum nn_status nna_cache_files_needed(struct nna_device *device, uint32_t *model
 	*model_files = info.model_cache_files;
 	*data_files = info.data_cache_files;
 	return NN_OK;
+}
+
+enum nn_status nna_take_cache(struct nna_cache *ours, const struct nna_cache *cache,
+			      struct nn_error *err)
+{
+	return NNA_TAKE(ours, saved_late, cache, "cache: the entry", err);
 }
 
 /* ---- loading ---- */
@@ -128,21 +135,24 @@ enum nn_status nna_prepare_model_from_cache(struct nna_device *device,
 					    struct nn_error *err)
 {
 	struct nna_cache_files files;
+	struct nna_prepare_options o;
 	enum nn_status status;
+	struct nna_cache c;
 	uint32_t id = 0;
 
-	options = options ? options : &nna_prepare_defaults;
-	status = nna_check_prepare_options(options, err);
+	status = nna_take_prepare_options(&o, options, err);
 	if (!status)
-		status = nna_cache_files_open(cache, F_RDLCK, &files, err);
+		status = nna_take_cache(&c, cache, err);
+	if (!status)
+		status = nna_cache_files_open(&c, F_RDLCK, &files, err);
 	if (status)
 		return status;
-	status = load(device, cache, &files, options, &id, err);
+	status = load(device, &c, &files, &o, &id, err);
 	nna_cache_files_close(&files);
 	if (!status)
-		status = nna_prepared_model_new(device, id, options, prepared, err);
+		status = nna_prepared_model_new(device, id, &o, prepared, err);
 	if (!status)
-		nna_late_begin(*prepared, cache, false);
+		nna_late_begin(*prepared, &c, false);
 	return status;
 }
 

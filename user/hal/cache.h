@@ -7,6 +7,10 @@
 
 #include "prepare.h"
 
+/* An entry of a caller as this library knows it. NN_INVALID_ARGUMENT: of no size that it can have. */
+enum nn_status nna_take_cache(struct nna_cache *ours, const struct nna_cache *cache,
+			      struct nn_error *err);
+
 /*
  * Saves what was prepared; says in err why not. *put_off: there is nothing to be saved
  * before the first execution, which is no failure.

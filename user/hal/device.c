@@ -13,6 +13,7 @@
 
 #include "device.h"
 #include "error.h"
+#include "sized.h"
 
 struct nna_device *nna_device_get(struct nna_device *device)
 {
@@ -120,12 +121,14 @@ void nna_device_close(struct nna_device *device)
 enum nn_status nna_device_get_context_info(struct nna_device *device, struct nna_context_info *info,
 					   struct nn_error *err)
 {
+	struct nna_context_info answer;
 	struct nnaccel_info i;
 	enum nn_status status = get_info(device, "context info", &i, err);
 
 	if (status)
 		return status;
-	*info = (struct nna_context_info){
+	answer = (struct nna_context_info){
+		.size = sizeof(answer),
 		.abi = i.abi,
 		.engine = i.engine,
 		.max_pools = i.max_pools,
@@ -142,14 +145,14 @@ enum nn_status nna_device_get_context_info(struct nna_device *device, struct nna
 		.engine_ns = i.engine_ns,
 		.features = i.features,
 	};
-	return NN_OK;
+	return NNA_GIVE(info, &info->size, &answer, engine_ns, "context info", err);
 }
 
 enum nna_device_status nna_device_status(struct nna_device *device)
 {
-	struct nna_context_info info;
+	struct nnaccel_info info;
 
-	if (nna_device_get_context_info(device, &info, NULL))
+	if (get_info(device, "status", &info, NULL))
 		return NNA_UNKNOWN;
 	return info.engine == NNACCEL_ENGINE_ABSENT ? NNA_OFFLINE : NNA_AVAILABLE;
 }
@@ -249,7 +252,8 @@ enum nn_status nna_device_get_info(struct nna_device *device, struct nn_device_i
 		}
 	}
 	if (!status)
-		*info = device->info;
+		status = NNA_GIVE(info, &info->size, &device->info, operations, "device info",
+				  err);
 	pthread_mutex_unlock(&device->info_lock);
 	return status;
 }

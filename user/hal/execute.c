@@ -13,11 +13,25 @@
 #include "execute.h"
 #include "late.h"
 #include "memory.h"
+#include "sized.h"
 #include "model/attribute.h"
 
-const struct nna_execute_options nna_execute_defaults;
-
 /* ---- begin: check and hold ---- */
+
+enum nn_status nna_take_request(struct nna_request *ours, const struct nna_request *request,
+				struct nn_error *err)
+{
+	return NNA_TAKE(ours, tokens, request, "execute: the request", err);
+}
+
+enum nn_status nna_take_options(struct nna_execute_options *ours,
+				const struct nna_execute_options *options, struct nn_error *err)
+{
+	if (options)
+		return NNA_TAKE(ours, attributes, options, "execute: the options", err);
+	*ours = (struct nna_execute_options){ .size = sizeof(*ours) };
+	return NN_OK;
+}
 
 static enum nn_status make_room(struct nna_call *c, const struct nna_request *r,
 				struct nn_error *err)
@@ -258,22 +272,27 @@ enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna
 			   struct nna_output_shape *shapes, uint32_t *num_shapes,
 			   struct nna_timing *timing, struct nn_error *err)
 {
+	struct nna_execute_options o;
 	struct nna_timing no_timing;
 	enum nn_status status;
+	struct nna_request r;
 	uint32_t no_count;
 	struct nna_call c;
 	bool again;
 
-	options = options ? options : &nna_execute_defaults;
 	timing = timing ? timing : &no_timing;
 	num_shapes = num_shapes ? num_shapes : &no_count;
 	*timing = (struct nna_timing){ NNA_TIME_NONE, NNA_TIME_NONE };
 	*num_shapes = 0;
 
-	status = nna_call_begin(&c, prepared, request, err);
+	status = nna_take_request(&r, request, err);
+	if (!status)
+		status = nna_take_options(&o, options, err);
+	if (!status)
+		status = nna_call_begin(&c, prepared, &r, err);
 	if (status)
 		return status;
-	status = nna_call_translate(&c, options, err);
+	status = nna_call_translate(&c, &o, err);
 	if (!status) {
 		status = submit(&c, &again, err);
 		/* A buffer of open size has grown to what the first time asked for. */

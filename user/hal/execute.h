@@ -33,8 +33,14 @@ struct nna_call {
 	char message[NNACCEL_MAX_MESSAGE];
 };
 
-/* Options where the caller has none. */
-extern const struct nna_execute_options nna_execute_defaults;
+/*
+ * A request and options of a caller (NULL: the defaults) as this library knows them: the first thing
+ * that is done with them. NN_INVALID_ARGUMENT: of no size that they can have.
+ */
+enum nn_status nna_take_request(struct nna_request *ours, const struct nna_request *request,
+				struct nn_error *err);
+enum nn_status nna_take_options(struct nna_execute_options *ours,
+				const struct nna_execute_options *options, struct nn_error *err);
 
 /*
  * Checks and holds the request's memories and makes room for a call, which must not be moved from

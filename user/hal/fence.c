@@ -90,18 +90,23 @@ enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
 		.num_fences = num_wait_for,
 		.duration_ns = duration_ns,
 	};
+	struct nna_execute_options o;
 	enum nn_status status;
+	struct nna_request r;
 	struct nna_call c;
 
-	options = options ? options : &nna_execute_defaults;
 	*fence = -1;
 	if (num_wait_for > NNACCEL_MAX_FENCES)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %u fences to wait for, at most "
 			       "%d are possible", num_wait_for, NNACCEL_MAX_FENCES);
-	status = nna_call_begin(&c, prepared, request, err);
+	status = nna_take_request(&r, request, err);
+	if (!status)
+		status = nna_take_options(&o, options, err);
+	if (!status)
+		status = nna_call_begin(&c, prepared, &r, err);
 	if (status)
 		return status;
-	status = nna_call_translate(&c, options, err);
+	status = nna_call_translate(&c, &o, err);
 	if (!status)
 		status = declare_shapes(&c, err);
 	if (!status)

@@ -13,6 +13,7 @@
 #include "burst.h"
 #include "error.h"
 #include "memory.h"
+#include "sized.h"
 
 /* Lists that the memories of a device are in at first. */
 #define FIRST_LISTS 16
@@ -243,26 +244,29 @@ enum nn_status nna_memory_import_formatted(struct nna_device *device, int fd, in
 					   const struct nna_format *format,
 					   struct nna_memory **memory, struct nn_error *err)
 {
-	struct nnaccel_pool_import_formatted i = {
-		.size = sizeof(i),
-		.fd = fd,
-		.prot = pool_prot(prot),
-		.offset = format->offset,
-		.modifier = format->modifier,
-		.fourcc = format->fourcc,
-		.width = format->width,
-		.height = format->height,
-		.stride = format->stride,
-	};
-	struct nna_memory *m = memory_new(device, 0, prot);
+	struct nnaccel_pool_import_formatted i = { .size = sizeof(i), .fd = fd };
+	struct nna_memory *m;
+	enum nn_status status;
+	struct nna_format f;
 	int error;
 
+	status = NNA_TAKE(&f, planes, format, "picture: the format", err);
+	if (status)
+		return status;
+	m = memory_new(device, 0, prot);
 	if (!m)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "memory: out of memory");
-	for (uint32_t k = 0; k < NNACCEL_MAX_PLANES - 1 && format->planes[k].stride; k++) {
-		i.planes[k].fd = format->planes[k].fd;
-		i.planes[k].stride = format->planes[k].stride;
-		i.planes[k].offset = format->planes[k].offset;
+	i.prot = pool_prot(prot);
+	i.offset = f.offset;
+	i.modifier = f.modifier;
+	i.fourcc = f.fourcc;
+	i.width = f.width;
+	i.height = f.height;
+	i.stride = f.stride;
+	for (uint32_t k = 0; k < NNACCEL_MAX_PLANES - 1 && f.planes[k].stride; k++) {
+		i.planes[k].fd = f.planes[k].fd;
+		i.planes[k].stride = f.planes[k].stride;
+		i.planes[k].offset = f.planes[k].offset;
 	}
 	m->is_imported = true;
 	m->is_formatted = true;
@@ -270,7 +274,7 @@ enum nn_status nna_memory_import_formatted(struct nna_device *device, int fd, in
 	m->size = i.out_length;
 	if (error) {
 		memory_delete(m);
-		return fail_formatted(device, format, error, err);
+		return fail_formatted(device, &f, error, err);
 	}
 	*memory = m;
 	return NN_OK;

@@ -17,6 +17,7 @@
 #include "late.h"
 #include "memory.h"
 #include "model/attribute.h"
+#include "sized.h"
 
 /* A model on its way: the pool of its wire form, and the pools of its constants, which are held. */
 struct sent_model {
@@ -159,6 +160,12 @@ static enum nn_status import_wire(const struct nna_device *device, const void *w
 
 /* ---- check, hold, and in the end release ---- */
 
+static enum nn_status take_model(struct nn_model *ours, const struct nn_model *model,
+				 struct nn_error *err)
+{
+	return NNA_TAKE(ours, values_size, model, "model", err);
+}
+
 static void model_end(const struct nna_device *device, struct sent_model *sent)
 {
 	struct nnaccel_destroy d = { .size = sizeof(d), .id = sent->wire_pool };
@@ -282,14 +289,19 @@ enum nn_status nna_get_supported_operations(struct nna_device *device,
 					    struct nna_memory *const *memories,
 					    bool *supported, struct nn_error *err)
 {
-	uint32_t i, n = model->num_pools;
-	enum nn_status status = NN_OK;
 	struct nna_memory **all;
+	enum nn_status status;
+	struct nn_model m;
+	uint32_t i, n;
 
+	status = take_model(&m, model, err);
+	if (status)
+		return status;
+	n = m.num_pools;
 	for (i = 0; i < n && memories[i]; i++)
 		;
 	if (i == n)
-		return get_supported(device, model, memories, supported, err);
+		return get_supported(device, &m, memories, supported, err);
 	all = calloc(n, sizeof(*all));
 	if (!all)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "supported operations: out of memory");
@@ -297,10 +309,10 @@ enum nn_status nna_get_supported_operations(struct nna_device *device,
 		if (memories[i])
 			all[i] = nna_memory_get(memories[i]);
 		else
-			status = make_unreachable(device, model->pools[i].size, &all[i], err);
+			status = make_unreachable(device, m.pools[i].size, &all[i], err);
 	}
 	if (!status)
-		status = get_supported(device, model, all, supported, err);
+		status = get_supported(device, &m, all, supported, err);
 	for (i = 0; i < n; i++)
 		nna_memory_free(all[i]);
 	free(all);
@@ -361,19 +373,27 @@ static enum nn_status prepare(struct nna_device *device, const struct sent_model
 	return status;
 }
 
-const struct nna_prepare_options nna_prepare_defaults = {
-	.preference = NNACCEL_PREFER_FAST_SINGLE_ANSWER,
-	.priority = NNACCEL_PRIORITY_MEDIUM,
-};
-
-enum nn_status nna_check_prepare_options(const struct nna_prepare_options *options,
-					 struct nn_error *err)
+enum nn_status nna_take_prepare_options(struct nna_prepare_options *ours,
+					const struct nna_prepare_options *options,
+					struct nn_error *err)
 {
-	if (options->preference > NNACCEL_PREFER_SUSTAINED_SPEED)
+	enum nn_status status;
+
+	*ours = (struct nna_prepare_options){
+		.size = sizeof(*ours),
+		.preference = NNACCEL_PREFER_FAST_SINGLE_ANSWER,
+		.priority = NNACCEL_PRIORITY_MEDIUM,
+	};
+	if (!options)
+		return NN_OK;
+	status = NNA_TAKE(ours, attributes, options, "prepare: the options", err);
+	if (status)
+		return status;
+	if (ours->preference > NNACCEL_PREFER_SUSTAINED_SPEED)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "prepare: preference %u",
-			       options->preference);
-	if (options->priority > NNACCEL_PRIORITY_HIGH)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "prepare: priority %u", options->priority);
+			       ours->preference);
+	if (ours->priority > NNACCEL_PRIORITY_HIGH)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "prepare: priority %u", ours->priority);
 	return NN_OK;
 }
 
@@ -415,27 +435,33 @@ enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_mode
 				 const struct nna_prepare_options *options,
 				 struct nna_prepared_model **prepared, struct nn_error *err)
 {
+	struct nna_prepare_options o;
 	struct sent_model sent;
+	struct nna_cache cache;
 	enum nn_status status;
-	uint32_t id;
+	struct nn_model m;
+	uint32_t id = 0;
 
-	options = options ? options : &nna_prepare_defaults;
-	status = nna_check_prepare_options(options, err);
+	status = nna_take_prepare_options(&o, options, err);
 	if (!status)
-		status = model_begin(device, model, memories, &sent, err);
+		status = take_model(&m, model, err);
+	if (!status && o.cache)
+		status = nna_take_cache(&cache, o.cache, err);
+	if (!status)
+		status = model_begin(device, &m, memories, &sent, err);
 	if (status)
 		return status;
-	status = prepare(device, &sent, options, &id, err);
+	status = prepare(device, &sent, &o, &id, err);
 	model_end(device, &sent);
 	if (!status)
-		status = nna_prepared_model_new(device, id, options, prepared, err);
+		status = nna_prepared_model_new(device, id, &o, prepared, err);
 	if (!status) {
-		status = nna_prepared_model_set_signature(*prepared, model, err);
+		status = nna_prepared_model_set_signature(*prepared, &m, err);
 		if (status)
 			nna_prepared_model_free(*prepared);
 	}
-	if (!status && options->cache)
-		save(*prepared, options->cache);
+	if (!status && o.cache)
+		save(*prepared, &cache);
 	return status;
 }
 
@@ -444,14 +470,19 @@ enum nn_status nna_prepared_model_set_signature(struct nna_prepared_model *prepa
 						struct nn_error *err)
 {
 	const struct nn_device_extension *extensions = NULL;
+	enum nn_status status;
 	uint32_t count = 0;
+	struct nn_model m;
 
 	if (prepared->signature)
 		return NN_OK;
+	status = take_model(&m, model, err);
+	if (status)
+		return status;
 	/* Without them nothing is known of their types, and only buffers ask. */
-	if (nna_signature_needs_extensions(model))
+	if (nna_signature_needs_extensions(&m))
 		nna_device_get_extensions(prepared->device, &extensions, &count, NULL);
-	prepared->signature = nna_signature_create(model, extensions, count);
+	prepared->signature = nna_signature_create(&m, extensions, count);
 	return prepared->signature ? NN_OK : nn_fail(err, NN_OUT_OF_MEMORY,
 						     "prepare: out of memory");
 }

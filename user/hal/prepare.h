@@ -16,11 +16,13 @@ struct nna_prepared_model {
 	struct nna_late *late;		/* NULL: nothing will be saved later */
 };
 
-/* Options where the caller has none. */
-extern const struct nna_prepare_options nna_prepare_defaults;
-
-enum nn_status nna_check_prepare_options(const struct nna_prepare_options *options,
-					 struct nn_error *err);
+/*
+ * Options of a caller (NULL: the defaults) as this library knows them. NN_INVALID_ARGUMENT: of no size
+ * or values that they can have.
+ */
+enum nn_status nna_take_prepare_options(struct nna_prepare_options *ours,
+					const struct nna_prepare_options *options,
+					struct nn_error *err);
 
 /* The handle of a model that the kernel has; where that fails, the model is gone. */
 enum nn_status nna_prepared_model_new(struct nna_device *device, uint32_t id,

@@ -57,17 +57,23 @@ enum nn_status nna_submission_create(struct nna_prepared_model *prepared,
 				     const struct nna_execute_options *options,
 				     struct nna_submission **submission, struct nn_error *err)
 {
-	struct nna_submission *s = calloc(1, sizeof(*s));
+	struct nna_submission *s;
 	enum nn_status status;
+	struct nna_request r;
 
 	*submission = NULL;
-	if (!s || !copy_request(&s->request, request)) {
+	status = nna_take_request(&r, request, err);
+	if (status)
+		return status;
+	s = calloc(1, sizeof(*s));
+	if (!s || !copy_request(&s->request, &r)) {
 		free(s);
 		return nn_fail(err, NN_OUT_OF_MEMORY, "execute: out of memory");
 	}
 	s->prepared = prepared;
-	s->options = options ? *options : nna_execute_defaults;
-	status = nna_call_begin(&s->call, prepared, &s->request, err);
+	status = nna_take_options(&s->options, options, err);
+	if (!status)
+		status = nna_call_begin(&s->call, prepared, &s->request, err);
 	if (!status) {
 		/* Whether it is possible; the caller's attributes may go after this. */
 		status = nna_call_translate(&s->call, &s->options, err);

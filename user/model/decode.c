@@ -306,6 +306,7 @@ static enum nn_status fill(uint8_t *base, const struct layout *l, const uint8_t 
 		.err = err,
 	};
 	struct nn_model model = {
+		.size = sizeof(model),
 		.num_subgraphs = h->num_subgraphs,
 		.num_pools = h->num_pools,
 		.num_extensions = h->num_extensions,

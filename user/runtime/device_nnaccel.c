@@ -170,6 +170,7 @@ static int prepare_graph(struct nna_device *device, const struct graph *graph,
 			 struct nna_prepared_model **model, struct nn_error *err)
 {
 	const struct nna_prepare_options nna_options = {
+		.size = sizeof(nna_options),
 		.preference = options->preference,
 		.priority = options->priority,
 		.deadline_ns = options->deadline_ns,
@@ -204,6 +205,7 @@ static int accel_prepare_cached(const ANeuralNetworksDevice *device, const struc
 				struct nn_error *err)
 {
 	const struct nna_prepare_options nna_options = {
+		.size = sizeof(nna_options),
 		.preference = options->preference,
 		.priority = options->priority,
 		.deadline_ns = options->deadline_ns,
@@ -528,6 +530,7 @@ static int run(struct accel_prepared *accel, struct request *request, struct acc
 	       struct nn_error *err)
 {
 	const struct nna_request nna_request = {
+		.size = sizeof(nna_request),
 		.num_inputs = request->num_inputs,
 		.num_outputs = request->num_outputs,
 		.num_memories = r->num_memories,
@@ -541,6 +544,7 @@ static int run(struct accel_prepared *accel, struct request *request, struct acc
 	bool usual = request->channel && request->channel->burst &&
 		     request->loop_timeout_ns == ANeuralNetworks_getDefaultLoopTimeout();
 	const struct nna_execute_options options = {
+		.size = sizeof(options),
 		.measure = request->measure,
 		.deadline_ns = request->deadline_ns,
 		.loop_timeout_ns = usual ? 0 : request->loop_timeout_ns,
@@ -645,6 +649,7 @@ static int execute_fenced(struct accel_prepared *accel, void *argument, struct n
 	const struct fenced *f = argument;
 	const struct request *request = f->request;
 	const struct nna_execute_options options = {
+		.size = sizeof(options),
 		.measure = request->measure,
 		.deadline_ns = request->deadline_ns,
 		.loop_timeout_ns = request->loop_timeout_ns,
@@ -661,6 +666,7 @@ static int execute_fenced(struct accel_prepared *accel, void *argument, struct n
 	result = place(accel, request, &r, err);
 	if (result == ANEURALNETWORKS_NO_ERROR) {
 		const struct nna_request nna_request = {
+			.size = sizeof(nna_request),
 			.num_inputs = request->num_inputs,
 			.num_outputs = request->num_outputs,
 			.num_memories = r.num_memories,
@@ -884,8 +890,10 @@ static bool get_facts(ANeuralNetworksDevice *device, struct nna_device *nna, str
 	struct device_facts *facts = calloc(1, sizeof(*facts)), *last = atomic_load(&device->facts);
 	enum nn_status status = NN_OUT_OF_MEMORY;
 
-	if (facts)
+	if (facts) {
+		facts->info.size = sizeof(facts->info);
 		status = nna_device_get_info(nna, &facts->info, err);
+	}
 	if (status == NN_OK)
 		status = nna_device_get_extensions(nna, &facts->extensions, &facts->num_extensions,
 						   err);

@@ -295,6 +295,7 @@ static bool flatten(ANeuralNetworksModel *model)
 
 	model->graph.memories = b.memories;
 	model->graph.model = (struct nn_model){
+		.size = sizeof(struct nn_model),
 		.num_subgraphs = b.num_subgraphs,
 		.num_pools = b.num_pools,
 		.relaxed = model->relaxed,

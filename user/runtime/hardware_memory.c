@@ -72,6 +72,7 @@ enum nn_status hardware_import(const ANeuralNetworksMemory *memory, struct nna_d
 {
 	const struct nna_hardware_layout *layout = &memory->hardware->layout;
 	struct nna_format format = {
+		.size = sizeof(format),
 		.fourcc = layout->fourcc,
 		.width = layout->width,
 		.height = layout->height,

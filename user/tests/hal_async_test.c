@@ -38,6 +38,7 @@ static void set_add(struct add *a, uint64_t from, uint64_t to)
 	a->in = (struct nna_argument){ .offset = from, .length = SIZE };
 	a->out = (struct nna_argument){ .offset = to, .length = SIZE };
 	a->request = (struct nna_request){
+		.size = sizeof(struct nna_request),
 		.num_inputs = 1, .inputs = &a->in,
 		.num_outputs = 1, .outputs = &a->out,
 		.num_memories = 1, .memories = &memory,
@@ -80,7 +81,7 @@ static int await(int fence)
 
 static void test_fence(void **state)
 {
-	const struct nna_execute_options measured = { .measure = true };
+	const struct nna_execute_options measured = { .size = sizeof(measured), .measure = true };
 	struct nna_timing launched, fenced;
 	struct add a;
 	int fence;
@@ -242,13 +243,15 @@ static void assert_late(enum nn_status status)
 /* A loop that goes on for as long as it may; its worker stops between operations and lives. */
 static void test_deadline_while_running(void **state)
 {
-	struct nna_execute_options options = { .loop_timeout_ns = UINT64_MAX };
+	struct nna_execute_options options = { .size = sizeof(options),
+					       .loop_timeout_ns = UINT64_MAX };
 	struct nna_prepared_model *loop;
 	struct nna_argument in[3] = { { .length = 4 }, { .offset = 4, .length = 4 },
 				      { .offset = 8, .length = 4 } };
 	struct nna_argument out[2] = { { .offset = 64, .length = 4 },
 				       { .offset = 68, .length = 4 } };
 	struct nna_request request = {
+		.size = sizeof(request),
 		.num_inputs = 3, .inputs = in, .num_outputs = 2, .outputs = out,
 		.num_memories = 1, .memories = &memory,
 	};
@@ -316,7 +319,7 @@ static int reap(struct nna_submission **submission)
 
 static void test_uring(void **state)
 {
-	const struct nna_execute_options measured = { .measure = true };
+	const struct nna_execute_options measured = { .size = sizeof(measured), .measure = true };
 	struct nna_submission *submissions[DEPTH], *done;
 	struct nna_output_shape shape;
 	struct nna_timing timing;
@@ -387,7 +390,7 @@ static void test_uring_beside_others(void **state)
 
 static void test_uring_failures(void **state)
 {
-	struct nna_execute_options late = { .deadline_ns = 1 };
+	struct nna_execute_options late = { .size = sizeof(late), .deadline_ns = 1 };
 	struct nna_submission *submission, *done;
 	struct add a;
 	int res;

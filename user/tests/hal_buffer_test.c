@@ -106,6 +106,7 @@ static enum nn_status add(struct nna_prepared_model *p, uint32_t x, uint32_t y, 
 	const struct nna_argument in[] = { { .pool = 0 }, { .pool = x == y ? 0 : 2 } };
 	const struct nna_argument out = { .pool = 1 };
 	const struct nna_request r = {
+		.size = sizeof(r),
 		.num_inputs = 2, .num_outputs = 1, .inputs = in, .outputs = &out,
 		.num_tokens = x == y ? 2 : 3, .tokens = tokens,
 	};
@@ -286,6 +287,7 @@ static void test_arguments(void **state)
 	uint32_t token;
 	struct nna_buffer *b = allocate(p, &token);
 	struct nna_request r = {
+		.size = sizeof(r),
 		.num_inputs = 2, .num_outputs = 1, .num_memories = 1, .inputs = in,
 		.outputs = &out, .memories = &m, .num_tokens = 1, .tokens = &token,
 	};
@@ -354,6 +356,7 @@ static void test_burst(void **state)
 	const struct nna_argument in[] = { { .pool = 0 }, { .pool = 0 } };
 	const struct nna_argument out = { .pool = 1 };
 	const struct nna_request r = {
+		.size = sizeof(r),
 		.num_inputs = 2, .num_outputs = 1, .inputs = in, .outputs = &out,
 		.num_tokens = 2, .tokens = tokens,
 	};
@@ -457,6 +460,7 @@ static void lstm_by_hand(struct nna_prepared_model *p, float *state)
 	struct nna_argument in[3], out[4];
 	struct nna_memory *m;
 	const struct nna_request r = {
+		.size = sizeof(r),
 		.num_inputs = 3, .num_outputs = 4, .num_memories = 1,
 		.inputs = in, .outputs = out, .memories = &m,
 	};
@@ -575,6 +579,7 @@ static void test_lstm_chain(void **state)
 	const struct nna_argument out[] = { { .pool = 3 }, { .pool = 4 }, { .pool = 5 },
 					    { .pool = 6 } };
 	struct nna_request r = {
+		.size = sizeof(r),
 		.num_inputs = 3, .num_outputs = 4, .inputs = in, .outputs = out, .num_tokens = 7,
 	};
 	float start[UNITS] = { 0.5F, -0.25F }, zero[UNITS] = { 0 }, expected[2 * UNITS];

@@ -63,7 +63,8 @@ static struct nna_prepared_model *prepare(uint32_t count)
 
 static struct nna_burst *open_burst(struct nna_prepared_model *p, uint32_t capacity)
 {
-	const struct nna_burst_options options = { .capacity = capacity, .spin_us = -1 };
+	const struct nna_burst_options options = { .size = sizeof(options),
+						   .capacity = capacity, .spin_us = -1 };
 	struct nna_burst *b = NULL;
 
 	check(nna_burst_create(p, &options, &b, &err));
@@ -84,7 +85,7 @@ static enum nn_status add(struct nna_burst *b, struct nna_memory *m,
 {
 	const struct nna_argument in[] = { { .length = SIZE }, { .offset = SIZE, .length = SIZE } };
 	const struct nna_argument out = { .offset = 2 * SIZE, .length = SIZE };
-	const struct nna_request r = { 2, 1, 1, in, &out, &m, 0, NULL };
+	const struct nna_request r = { .size = sizeof(r), 2, 1, 1, in, &out, &m, 0, NULL };
 
 	return nna_burst_execute(b, &r, options, NULL, NULL, timing, NULL);
 }
@@ -140,7 +141,7 @@ static void test_memory_frees_its_slots(void **state)
 	struct nna_prepared_model *p = prepare(COUNT);
 	struct nna_burst *b[] = { open_burst(p, 0), open_burst(p, 0) };
 	struct nna_memory *m = alloc(), *kept = alloc();
-	struct nna_context_info before, after;
+	struct nna_context_info before = { .size = sizeof(before) }, after = { .size = sizeof(after) };
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
@@ -180,7 +181,7 @@ static void test_dynamic_shapes(void **state)
 	struct nna_prepared_model *p = prepare(0);
 	struct nna_burst *b = open_burst(p, 0);
 	struct nna_memory *m = alloc();
-	struct nna_request r = { 2, 1, 1, in, &out, &m, 0, NULL };
+	struct nna_request r = { .size = sizeof(r), 2, 1, 1, in, &out, &m, 0, NULL };
 	struct nna_output_shape shape;
 	enum nn_status plain;
 	uint32_t count;
@@ -213,7 +214,7 @@ static void test_dynamic_shapes(void **state)
 
 static void test_timing(void **state)
 {
-	const struct nna_execute_options measure = { .measure = true };
+	const struct nna_execute_options measure = { .size = sizeof(measure), .measure = true };
 	struct nna_prepared_model *p = prepare(COUNT);
 	struct nna_burst *b = open_burst(p, 0);
 	struct nna_memory *m = alloc();
@@ -236,7 +237,8 @@ static void test_timing(void **state)
 /* What the rings cannot carry goes the ordinary way. */
 static void test_fallback(void **state)
 {
-	struct nna_execute_options options = { .deadline_ns = now_ns() + WAIT_NS };
+	struct nna_execute_options options = { .size = sizeof(options),
+					       .deadline_ns = now_ns() + WAIT_NS };
 	struct nna_prepared_model *p = prepare(COUNT);
 	struct nna_burst *b = open_burst(p, 4);
 	struct nna_memory *m = alloc();
@@ -251,7 +253,8 @@ static void test_fallback(void **state)
 	check(add(b, m, &options, NULL));
 	options.deadline_ns = 1;
 	assert_int_equal(add(b, m, &options, NULL), NN_MISSED_DEADLINE_PERSISTENT);
-	options = (struct nna_execute_options){ .loop_timeout_ns = WAIT_NS };
+	options = (struct nna_execute_options){ .size = sizeof(struct nna_execute_options),
+						.loop_timeout_ns = WAIT_NS };
 	check(add(b, m, &options, NULL));
 	assert_int_equal(burst_counter("nnaccel-client-packets", NULL), 0);
 	assert_int_equal(burst_counter("nnaccel-client-fallbacks", NULL), 3);
@@ -267,8 +270,9 @@ static void test_wrong_requests(void **state)
 	struct nna_prepared_model *p = prepare(COUNT);
 	struct nna_burst *b = open_burst(p, 0);
 	struct nna_memory *m = alloc(), *none = NULL;
-	struct nna_request r = { 2, 1, 1, in, &out, &m, 0, NULL };
-	const struct nna_burst_options too_big = { .capacity = NNACCEL_BURST_MAX_CAPACITY + 1 };
+	struct nna_request r = { .size = sizeof(r), 2, 1, 1, in, &out, &m, 0, NULL };
+	const struct nna_burst_options too_big = { .size = sizeof(too_big),
+						   .capacity = NNACCEL_BURST_MAX_CAPACITY + 1 };
 	struct nn_error plain = { "" };
 	struct nna_burst *no_burst;
 
@@ -304,7 +308,7 @@ static void test_read_only_memory(void **state)
 	struct nna_burst *b = open_burst(p, 0);
 	int fd = memfd_create("read-only", 0);
 	struct nna_memory *m[2] = { alloc() };
-	const struct nna_request r = { 2, 1, 2, in, &out, m, 0, NULL };
+	const struct nna_request r = { .size = sizeof(r), 2, 1, 2, in, &out, m, 0, NULL };
 
 	(void)state;
 	assert_int_equal(ftruncate(fd, PAGE), 0);
@@ -335,7 +339,7 @@ static void *loop_main(void *arg)
 					   { .offset = 8, .length = 4 } };
 	const struct nna_argument out[] = { { .offset = 12, .length = 4 },
 					    { .offset = 16, .length = 4 } };
-	const struct nna_request r = { 3, 2, 1, in, out, &l->memory, 0, NULL };
+	const struct nna_request r = { .size = sizeof(r), 3, 2, 1, in, out, &l->memory, 0, NULL };
 
 	l->status = nna_burst_execute(l->burst, &r, NULL, NULL, NULL, NULL, NULL);
 	return NULL;
@@ -360,7 +364,8 @@ static void test_one_at_a_time(void **state)
 	struct nna_prepared_model *p = prepare_loop();
 	struct looping l = { .burst = open_burst(p, 0), .memory = alloc() };
 	float *data = nna_memory_map(l.memory, NULL);
-	const struct nna_request empty = { 0, 0, 0, NULL, NULL, NULL, 0, NULL };
+	const struct nna_request empty = { .size = sizeof(empty),
+					   0, 0, 0, NULL, NULL, NULL, 0, NULL };
 	pthread_t thread;
 
 	(void)state;
@@ -416,7 +421,7 @@ static void test_many(void **state)
 {
 	struct nna_prepared_model *p = prepare(COUNT);
 	struct nna_memory *m = alloc();
-	struct nna_context_info info;
+	struct nna_context_info info = { .size = sizeof(info) };
 	struct nna_burst *b[MANY];
 	int wrong = 0;
 

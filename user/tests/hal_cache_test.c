@@ -330,6 +330,7 @@ static void build_chain(struct model_builder *b)
 static void save_chain(struct entry *e)
 {
 	struct nna_prepare_options options = {
+		.size = sizeof(options),
 		.preference = NNACCEL_PREFER_FAST_SINGLE_ANSWER,
 		.priority = NNACCEL_PRIORITY_MEDIUM,
 		.cache = &e->cache,
@@ -598,6 +599,7 @@ static void test_full_disk(void **state)
 static struct nna_prepared_model *prepare_kept_of(struct nna_device *d, struct nna_memory *weights)
 {
 	struct nna_prepare_options options = {
+		.size = sizeof(options),
 		.preference = NNACCEL_PREFER_FAST_SINGLE_ANSWER,
 		.priority = NNACCEL_PRIORITY_MEDIUM,
 		.keep = true,

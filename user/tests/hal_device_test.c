@@ -97,7 +97,7 @@ static enum nn_status add(struct nna_prepared_model *p, struct nna_memory *m,
 {
 	const struct nna_argument in[] = { { .length = SIZE }, { .offset = SIZE, .length = SIZE } };
 	const struct nna_argument out = { .offset = 2 * SIZE, .length = SIZE };
-	const struct nna_request r = { 2, 1, 1, in, &out, &m, 0, NULL };
+	const struct nna_request r = { .size = sizeof(r), 2, 1, 1, in, &out, &m, 0, NULL };
 
 	return nna_execute(p, &r, options, NULL, NULL, timing, e);
 }
@@ -120,8 +120,8 @@ static int add_numbers(struct nna_prepared_model *p, struct nna_memory *m, float
 
 static void test_device(void **state)
 {
-	struct nna_context_info context;
-	struct nn_device_info info;
+	struct nna_context_info context = { .size = sizeof(context) };
+	struct nn_device_info info = { .size = sizeof(info) };
 
 	(void)state;
 	assert_int_equal(nna_device_status(device), NNA_AVAILABLE);
@@ -138,7 +138,7 @@ static void test_executions_are_counted(void **state)
 {
 	struct nna_prepared_model *p = prepare(device, COUNT);
 	struct nna_memory *m = alloc();
-	struct nna_context_info context;
+	struct nna_context_info context = { .size = sizeof(context) };
 
 	(void)state;
 	for (int i = 0; i < 3; i++)
@@ -209,7 +209,7 @@ static void test_wrong_model(void **state)
 
 static void test_options(void **state)
 {
-	struct nna_prepare_options options = { .deadline_ns = 1 };
+	struct nna_prepare_options options = { .size = sizeof(options), .deadline_ns = 1 };
 	struct nna_prepared_model *p;
 	struct model_builder b;
 
@@ -227,7 +227,7 @@ static void test_options(void **state)
 
 static void test_deadline(void **state)
 {
-	struct nna_execute_options options = { .deadline_ns = 1 };
+	struct nna_execute_options options = { .size = sizeof(options), .deadline_ns = 1 };
 	struct nna_prepared_model *p = prepare(device, COUNT);
 	struct nna_memory *m = alloc();
 
@@ -241,7 +241,7 @@ static void test_deadline(void **state)
 
 static void test_timing(void **state)
 {
-	const struct nna_execute_options measure = { .measure = true };
+	const struct nna_execute_options measure = { .size = sizeof(measure), .measure = true };
 	struct nna_prepared_model *p = prepare(device, COUNT);
 	struct nna_memory *m = alloc();
 	struct nna_timing timing;
@@ -268,7 +268,7 @@ static void test_dynamic_shapes(void **state)
 	struct nna_argument out = { .offset = 2 * SIZE, .length = SIZE };
 	struct nna_prepared_model *p = prepare(device, 0);
 	struct nna_memory *m = alloc();
-	struct nna_request r = { 2, 1, 1, in, &out, &m, 0, NULL };
+	struct nna_request r = { .size = sizeof(r), 2, 1, 1, in, &out, &m, 0, NULL };
 	struct nna_output_shape shape;
 	uint32_t count;
 
@@ -299,7 +299,7 @@ static void add_constant(struct nna_memory *constants)
 {
 	struct nna_memory *m = alloc();
 	const struct nna_argument in = { .length = SIZE }, out = { .offset = SIZE, .length = SIZE };
-	const struct nna_request r = { 1, 1, 1, &in, &out, &m, 0, NULL };
+	const struct nna_request r = { .size = sizeof(r), 1, 1, 1, &in, &out, &m, 0, NULL };
 	struct nna_prepared_model *p;
 	struct model_builder b;
 	float *data = map(m);
@@ -343,18 +343,30 @@ static void test_constants_in_files(void **state)
 	}
 }
 
+/* Imported memory is mapped by its file. */
+static float *map_file(int fd)
+{
+	float *data = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	assert_true(data != MAP_FAILED);
+	return data;
+}
+
 static void test_execution_in_memfd(void **state)
 {
 	int fd = memfd_create("arguments", MFD_CLOEXEC);
 	struct nna_prepared_model *p = prepare(device, COUNT);
 	struct nna_memory *m, *readable;
+	float *data;
 
 	(void)state;
 	assert_return_code(ftruncate(fd, PAGE), errno);
 	check(nna_memory_import(device, fd, PROT_READ | PROT_WRITE, 256, 512, &m, &err));
 	check(nna_memory_import(device, fd, PROT_READ, 256, 512, &readable, &err));
+	data = map_file(fd);
 	close(fd);
-	assert_int_equal(add_numbers(p, m, map(m), 5), 0);
+	assert_int_equal(add_numbers(p, m, data + 256 / sizeof(*data), 5), 0);
+	munmap(data, PAGE);
 	assert_int_equal(add(p, readable, NULL, NULL, &err), NN_INVALID_ARGUMENT);
 	nna_memory_free(m);
 	nna_memory_free(readable);
@@ -367,6 +379,7 @@ static void test_shared_buffer(void **state)
 	struct nna_prepared_model *p = prepare(device, COUNT), *other_p;
 	struct nna_memory *m = alloc(), *again, *other;
 	struct nna_device *d;
+	float *data;
 	int fd;
 
 	(void)state;
@@ -375,13 +388,15 @@ static void test_shared_buffer(void **state)
 	check(nna_memory_export(m, &fd, &err));
 	check(nna_memory_import(device, fd, PROT_READ | PROT_WRITE, 0, PAGE, &again, &err));
 	check(nna_memory_import(d, fd, PROT_READ | PROT_WRITE, 0, PAGE, &other, &err));
+	data = map_file(fd);
 	close(fd);
 	assert_int_equal(add_numbers(other_p, other, map(m), 3), 0);
 	assert_int_equal(add(p, other, NULL, NULL, &err), NN_INVALID_ARGUMENT);
 	nna_memory_free(m);
-	assert_int_equal(add_numbers(p, again, map(other), 4), 0);
+	assert_int_equal(add_numbers(p, again, data, 4), 0);
 	nna_memory_free(again);
-	assert_int_equal(add_numbers(other_p, other, map(other), 5), 0);
+	assert_int_equal(add_numbers(other_p, other, data, 5), 0);
+	munmap(data, PAGE);
 	nna_memory_free(other);
 	nna_prepared_model_free(other_p);
 	nna_prepared_model_free(p);
@@ -406,7 +421,7 @@ static void test_foreign_files_are_refused(void **state)
 
 static void test_child_is_refused(void **state)
 {
-	struct nna_context_info context;
+	struct nna_context_info context = { .size = sizeof(context) };
 	int status = 0;
 	pid_t pid = fork();
 

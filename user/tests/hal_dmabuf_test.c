@@ -90,7 +90,8 @@ static enum nn_status run(bool in_burst, struct nna_memory *from, struct nna_mem
 	struct nna_memory *const memories[] = { from, to };
 	const struct nna_argument in = { .pool = 0, .length = SIZE };
 	const struct nna_argument out = { .pool = 1, .offset = SIZE, .length = SIZE };
-	const struct nna_request request = { 1, 1, 2, &in, &out, memories, 0, NULL };
+	const struct nna_request request = { .size = sizeof(request),
+					     1, 1, 2, &in, &out, memories, 0, NULL };
 
 	if (in_burst)
 		return nna_burst_execute(t.burst, &request, NULL, NULL, NULL, NULL, NULL);
@@ -188,7 +189,8 @@ static enum nn_status run_on_path(enum path path, struct nna_memory *from, struc
 	struct nna_memory *const memories[] = { from, to };
 	const struct nna_argument in = { .pool = 0, .length = SIZE };
 	const struct nna_argument out = { .pool = 1, .offset = SIZE, .length = SIZE };
-	const struct nna_request request = { 1, 1, 2, &in, &out, memories, 0, NULL };
+	const struct nna_request request = { .size = sizeof(request),
+					     1, 1, 2, &in, &out, memories, 0, NULL };
 
 	if (path == FENCED)
 		return run_fenced(&request);
@@ -371,6 +373,7 @@ static enum nn_status prepare_identity(struct nna_prepared_model **prepared)
 static struct nna_memory *import_picture(uint64_t offset, uint32_t stride)
 {
 	const struct nna_format format = {
+		.size = sizeof(format),
 		.fourcc = R8, .width = WIDTH, .height = HEIGHT, .stride = stride, .offset = offset,
 	};
 	struct nna_memory *m = NULL;
@@ -396,7 +399,8 @@ static enum nn_status copy_picture(bool in_burst, struct nna_memory *from, uint6
 {
 	struct nna_memory *const memories[] = { from, to };
 	const struct nna_argument in = { .pool = 0, .length = length }, out = { .pool = 1 };
-	const struct nna_request request = { 1, 1, 2, &in, &out, memories, 0, NULL };
+	const struct nna_request request = { .size = sizeof(request),
+					     1, 1, 2, &in, &out, memories, 0, NULL };
 
 	if (in_burst)
 		return nna_burst_execute(t.burst, &request, NULL, NULL, NULL, NULL, NULL);
@@ -454,7 +458,8 @@ static void test_pictures_are_no_constants(void **state)
 
 static void test_wrong_pictures(void **state)
 {
-	const struct nna_format good = { .fourcc = R8, .width = 8, .height = 8, .stride = 8 };
+	const struct nna_format good = { .size = sizeof(good),
+					 .fourcc = R8, .width = 8, .height = 8, .stride = 8 };
 	struct nna_format wrong[5] = { good, good, good, good, good };
 	struct nn_error err = { "" };
 	struct nna_memory *m;

@@ -45,7 +45,7 @@ static inline void entry_open_in(struct entry *e, const char *in, int number)
 	*e = (struct entry){
 		.model = open_part(in, number, "model"),
 		.data = open_part(in, number, "data"),
-		.cache = { .num_model_files = 1, .num_data_files = 1 },
+		.cache = { .size = sizeof(e->cache), .num_model_files = 1, .num_data_files = 1 },
 	};
 	assert_true(e->model >= 0 && e->data >= 0);
 	e->cache.model_files = &e->model;
@@ -106,6 +106,7 @@ static inline struct nna_prepared_model *prepare(struct nna_device *d,
 						 const struct nna_cache *cache, float diagonal)
 {
 	struct nna_prepare_options options = {
+		.size = sizeof(options),
 		.preference = NNACCEL_PREFER_FAST_SINGLE_ANSWER,
 		.priority = NNACCEL_PRIORITY_MEDIUM,
 		.cache = cache,
@@ -146,7 +147,7 @@ static inline enum nn_status run(struct nna_device *d, struct nna_prepared_model
 {
 	const struct nna_argument in = { .length = ROW }, out = { .offset = ROW, .length = ROW };
 	struct nna_memory *m;
-	const struct nna_request r = { 1, 1, 1, &in, &out, &m, 0, NULL };
+	const struct nna_request r = { .size = sizeof(r), 1, 1, 1, &in, &out, &m, 0, NULL };
 	enum nn_status status = nna_memory_alloc(d, PAGE, &m, NULL);
 	float *x;
 

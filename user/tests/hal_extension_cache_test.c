@@ -26,6 +26,7 @@ static void end_golden(struct job *j)
 static void save_golden(struct entry *e, struct nna_device *client)
 {
 	const struct nna_prepare_options options = {
+		.size = sizeof(options),
 		.preference = NNACCEL_PREFER_FAST_SINGLE_ANSWER,
 		.priority = NNACCEL_PRIORITY_MEDIUM,
 		.cache = &e->cache,
@@ -121,6 +122,7 @@ static void test_bits(void **state)
 /* ---- the engine's own cache ---- */
 
 static const struct nna_prepare_options keeping = {
+	.size = sizeof(keeping),
 	.preference = NNACCEL_PREFER_FAST_SINGLE_ANSWER,
 	.priority = NNACCEL_PRIORITY_MEDIUM,
 	.keep = true,

@@ -96,7 +96,8 @@ static inline void job_init(struct job *j, struct nna_device *client, uint64_t i
 	assert_non_null(j->map);
 	j->in = (struct nna_argument){ .length = in };
 	j->out = (struct nna_argument){ .offset = PAGE / 2, .length = out };
-	j->request = (struct nna_request){ 1, 1, 1, &j->in, &j->out, &j->memory, 0, NULL };
+	j->request = (struct nna_request){ .size = sizeof(struct nna_request),
+					   1, 1, 1, &j->in, &j->out, &j->memory, 0, NULL };
 }
 
 static inline void job_free(struct job *j)

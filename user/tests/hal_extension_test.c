@@ -45,7 +45,7 @@ static void test_member(void **state)
 {
 	struct nna_device *client = open_as(true), *stranger = open_as(false);
 	const struct nn_device_extension *e = find(client, FIBONACCI_NAME);
-	struct nn_device_info info, strangers;
+	struct nn_device_info info = { .size = sizeof(info) }, strangers = info;
 
 	(void)state;
 	assert_non_null(e);
@@ -271,7 +271,7 @@ static void check_numbers(struct job *j, bool has_modulus, bool has_skip)
 /* One execution by each path, with an attribute and without. */
 static void check_paths(struct job *j, bool has_modulus)
 {
-	struct nna_execute_options options = { .measure = true };
+	struct nna_execute_options options = { .size = sizeof(options), .measure = true };
 	struct nna_burst *burst;
 	int fence;
 
@@ -306,7 +306,8 @@ static void numbers_init(struct job *j, struct nna_device *client,
 
 static void test_attributes(void **state)
 {
-	struct nna_prepare_options options = { .attributes = &of_model, .priority = 1 };
+	struct nna_prepare_options options = { .size = sizeof(options),
+					       .attributes = &of_model, .priority = 1 };
 	struct nna_device *client = open_as(true);
 	struct job with, without;
 
@@ -336,10 +337,12 @@ static void test_attributes_cached(void **state)
 	int data_file = memfd_create("data", MFD_CLOEXEC);
 	struct nn_error not_saved = { "" };
 	const struct nna_cache cache = {
+		.size = sizeof(cache),
 		.model_files = &model_file, .num_model_files = 1, .data_files = &data_file,
 		.num_data_files = 1, .token = "attributes", .not_saved = &not_saved,
 	};
-	struct nna_prepare_options options = { .attributes = &of_model, .cache = &cache,
+	struct nna_prepare_options options = { .size = sizeof(options),
+					       .attributes = &of_model, .cache = &cache,
 					       .priority = 1 };
 	struct nna_device *client = open_as(true);
 	struct job j;
@@ -375,7 +378,7 @@ static void test_attributes_refused(void **state)
 		{ { { "", 1, 0, NULL } }, "no proper name" },
 	};
 	struct nna_device *client = open_as(true), *stranger = open_as(false);
-	struct nna_execute_options options = { .attributes = &of_model };
+	struct nna_execute_options options = { .size = sizeof(options), .attributes = &of_model };
 	struct nna_prepared_model *prepared;
 	struct model_builder b;
 	struct job j;
@@ -384,7 +387,8 @@ static void test_attributes_refused(void **state)
 	build_numbers(&b, COUNT);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct nn_attributes a = { 1 + !!cases[i].list[1].extension, cases[i].list };
-		const struct nna_prepare_options prepare = { .attributes = &a };
+		const struct nna_prepare_options prepare = { .size = sizeof(prepare),
+							     .attributes = &a };
 
 		assert_int_equal(nna_prepare_model(client, &b.model, NULL, &prepare, &prepared,
 						   &err), NN_INVALID_ARGUMENT);
@@ -404,7 +408,8 @@ static void test_attributes_refused(void **state)
 	mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(1));
 	mb_operation(&b, 19 /* RELU */, MB_LIST(0), MB_LIST(1));
 	assert_int_equal(nna_prepare_model(stranger, &b.model, NULL,
-					   &(struct nna_prepare_options){ .attributes = &of_model },
+					   &(struct nna_prepare_options){ .size = sizeof(struct nna_prepare_options),
+									  .attributes = &of_model },
 					   &prepared, &err), NN_INVALID_ARGUMENT);
 	assert_non_null(strstr(err.message, "com.example.fibonacci takes no attribute 1"));
 	err.message[0] = '\0';
@@ -455,7 +460,8 @@ static void test_crash(void **state)
 static void test_endless(void **state)
 {
 	struct nna_device *client = open_as(true), *other = open_as(true);
-	const struct nna_execute_options options = { .deadline_ns = now_ns() + S_NS / 5 };
+	const struct nna_execute_options options = { .size = sizeof(options),
+						     .deadline_ns = now_ns() + S_NS / 5 };
 	struct job loop, copy;
 	enum nn_status status;
 

@@ -139,7 +139,7 @@ static void test_hot_in_burst(void **state)
 	struct nna_prepared_model *p;
 	struct nna_burst *burst;
 	struct nna_memory *m;
-	const struct nna_request r = { 1, 1, 1, &in, &out, &m, 0, NULL };
+	const struct nna_request r = { .size = sizeof(r), 1, 1, 1, &in, &out, &m, 0, NULL };
 
 	(void)state;
 	p = prepare_late(3);
@@ -164,7 +164,7 @@ static void test_hot_behind_fences(void **state)
 	const struct nna_argument in = { .length = ROW }, out = { .offset = ROW, .length = ROW };
 	struct nna_prepared_model *p;
 	struct nna_memory *m;
-	const struct nna_request r = { 1, 1, 1, &in, &out, &m, 0, NULL };
+	const struct nna_request r = { .size = sizeof(r), 1, 1, 1, &in, &out, &m, 0, NULL };
 	int fence;
 
 	(void)state;

@@ -68,6 +68,7 @@ static void assert_weight_becomes(const char *path, int weight)
 static struct nna_prepared_model *prepare(uint32_t priority)
 {
 	const struct nna_prepare_options options = {
+		.size = sizeof(options),
 		.preference = NNACCEL_PREFER_FAST_SINGLE_ANSWER,
 		.priority = priority,
 	};

@@ -265,7 +265,8 @@ static enum nn_status execute(struct nna_prepared_model *p, struct nna_memory *f
 	struct nna_memory *const memories[] = { from, to };
 	const struct nna_argument in = { .pool = 0, .length = SIZE };
 	const struct nna_argument out = { .pool = 1, .length = SIZE };
-	const struct nna_request request = { 1, 1, 2, &in, &out, memories, 0, NULL };
+	const struct nna_request request = { .size = sizeof(request),
+					     1, 1, 2, &in, &out, memories, 0, NULL };
 
 	return nna_execute(p, &request, NULL, NULL, NULL, NULL, NULL);
 }

@@ -199,7 +199,7 @@ static int add_often(struct nna_burst *b, struct nna_memory *m, int count)
 {
 	const struct nna_argument in[] = { { .length = SIZE }, { .offset = SIZE, .length = SIZE } };
 	const struct nna_argument out = { .offset = 2 * SIZE, .length = SIZE };
-	const struct nna_request r = { 2, 1, 1, in, &out, &m, 0, NULL };
+	const struct nna_request r = { .size = sizeof(r), 2, 1, 1, in, &out, &m, 0, NULL };
 	int failed = 0;
 
 	for (int i = 0; i < count; i++)

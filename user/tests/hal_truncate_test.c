@@ -44,6 +44,7 @@ static const struct nn_subgraph subgraph = {
 };
 static const struct nn_pool pool = { .size = BYTES };
 static const struct nn_model model = {
+	.size = sizeof(model),
 	.num_subgraphs = 1, .subgraphs = &subgraph,
 	.num_pools = 1, .pools = &pool,
 	.values = (const uint8_t *)values, .values_size = sizeof(values),
@@ -98,6 +99,7 @@ static enum nn_status execute(struct nn_error *err)
 	const struct nna_argument in = { .pool = 0, .length = BYTES };
 	const struct nna_argument out = { .pool = 1, .length = BYTES };
 	const struct nna_request request = {
+		.size = sizeof(request),
 		.num_inputs = 1, .inputs = &in,
 		.num_outputs = 1, .outputs = &out,
 		.num_memories = 2, .memories = memories,

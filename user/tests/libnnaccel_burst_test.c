@@ -250,11 +250,14 @@ static struct nn_error err;
 
 static int set_up(void **state)
 {
+	struct nna_prepare_options options;
+
 	(void)state;
 	memset(&kernel, 0, sizeof(kernel));
 	err.message[0] = '\0';
-	return nna_device_open("/dev/null", &device, &err) ||
-	       nna_prepared_model_new(device, 1, &nna_prepare_defaults, &prepared, &err) ||
+	return nna_take_prepare_options(&options, NULL, &err) ||
+	       nna_device_open("/dev/null", &device, &err) ||
+	       nna_prepared_model_new(device, 1, &options, &prepared, &err) ||
 	       nna_memory_alloc(device, PAGE, &memory, &err);
 }
 
@@ -286,7 +289,7 @@ static void close_burst(struct nna_burst *burst)
 static enum nn_status execute(struct nna_burst *burst)
 {
 	const struct nna_argument in = { .length = 16 }, out = { .offset = 64, .length = 16 };
-	const struct nna_request r = { 1, 1, 1, &in, &out, &memory, 0, NULL };
+	const struct nna_request r = { .size = sizeof(r), 1, 1, 1, &in, &out, &memory, 0, NULL };
 	struct nna_output_shape shape = { .rank = 0 };
 	enum nn_status status;
 	uint32_t count;
@@ -453,7 +456,8 @@ static void test_one_at_a_time(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, execute_once, b), 0);
 	while (!__atomic_load_n(&kernel.requests->packets, __ATOMIC_ACQUIRE))
 		usleep(1000);
-	assert_int_equal(nna_burst_execute(b, &(struct nna_request){ .num_inputs = 0 }, NULL, NULL,
+	assert_int_equal(nna_burst_execute(b, &(struct nna_request){ .size = sizeof(struct nna_request),
+								     .num_inputs = 0 }, NULL, NULL,
 					   NULL, NULL, &other), NN_DEVICE_UNAVAILABLE);
 	die();
 	pthread_join(thread, &status);

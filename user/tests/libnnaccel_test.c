@@ -232,6 +232,7 @@ static const struct nn_subgraph add_subgraph = {
 };
 static const uint64_t add_values[1];
 static const struct nn_model add_model = {
+	.size = sizeof(add_model),
 	.num_subgraphs = 1, .num_pools = 1, .subgraphs = &add_subgraph,
 	.values = (const uint8_t *)add_values, .values_size = 4,
 };
@@ -274,7 +275,7 @@ static enum nn_status execute(struct nna_prepared_model *p, struct nna_memory *m
 			      struct nna_argument input, const struct nna_execute_options *options)
 {
 	struct nna_argument output = { .offset = 64, .length = 16 };
-	struct nna_request r = { 1, 1, 1, &input, &output, &m, 0, NULL };
+	struct nna_request r = { .size = sizeof(r), 1, 1, 1, &input, &output, &m, 0, NULL };
 
 	return nna_execute(p, &r, options, NULL, NULL, NULL, &err);
 }
@@ -316,7 +317,7 @@ static void test_device_status(void **state)
 
 static void test_info_is_asked_once(void **state)
 {
-	struct nn_device_info info;
+	struct nn_device_info info = { .size = sizeof(info) };
 
 	(void)state;
 	kernel.device_size--;
@@ -334,7 +335,7 @@ static void test_info_is_asked_once(void **state)
 /* The worker that answered is gone: the next one may be of another engine. */
 static void test_info_of_another_engine(void **state)
 {
-	struct nn_device_info info;
+	struct nn_device_info info = { .size = sizeof(info) };
 
 	(void)state;
 	assert_int_equal(nna_device_get_info(device, &info, &err), NN_OK);
@@ -356,7 +357,7 @@ static void test_info_of_another_engine(void **state)
 static void test_info_after_a_model(void **state)
 {
 	struct nna_memory *m = alloc(24);
-	struct nn_device_info info;
+	struct nn_device_info info = { .size = sizeof(info) };
 
 	(void)state;
 	assert_int_equal(nna_device_get_info(device, &info, &err), NN_OK);
@@ -575,7 +576,7 @@ static void test_prepare_failures_leave_nothing(void **state)
 {
 	static const unsigned long requests[] = { NNACCEL_POOL_IMPORT, NNACCEL_PREPARE };
 	struct nna_memory *small = alloc(23), *m = alloc(24), *none = NULL;
-	struct nna_prepare_options wrong = { .preference = 3 };
+	struct nna_prepare_options wrong = { .size = sizeof(wrong), .preference = 3 };
 	struct nna_prepared_model *p;
 
 	(void)state;
@@ -585,7 +586,8 @@ static void test_prepare_failures_leave_nothing(void **state)
 			 NN_INVALID_ARGUMENT);
 	assert_int_equal(nna_prepare_model(device, &add_model, &m, &wrong, &p, NULL),
 			 NN_INVALID_ARGUMENT);
-	wrong = (struct nna_prepare_options){ .priority = 3 };
+	wrong = (struct nna_prepare_options){ .size = sizeof(struct nna_prepare_options),
+					      .priority = 3 };
 	assert_int_equal(nna_prepare_model(device, &add_model, &m, &wrong, &p, NULL),
 			 NN_INVALID_ARGUMENT);
 	for (int i = 0; i < 2; i++) {
@@ -626,8 +628,10 @@ static void test_deadlines(void **state)
 	struct nna_memory *m = alloc(PAGE);
 	struct nna_prepared_model *p = prepare(m), *other;
 	const struct nna_argument input = { .length = 16 };
-	struct nna_execute_options execute_options = { .deadline_ns = 1 };
-	struct nna_prepare_options prepare_options = { .deadline_ns = 1 };
+	struct nna_execute_options execute_options = { .size = sizeof(execute_options),
+						       .deadline_ns = 1 };
+	struct nna_prepare_options prepare_options = { .size = sizeof(prepare_options),
+						       .deadline_ns = 1 };
 
 	(void)state;
 	kernel.fail_error = ETIME;
@@ -704,8 +708,8 @@ static void test_execute_answers(void **state)
 	struct nna_memory *m = alloc(PAGE);
 	struct nna_prepared_model *p = prepare(m);
 	const struct nna_argument a = { .length = 16 };
-	const struct nna_request r = { 1, 1, 1, &a, &a, &m, 0, NULL };
-	const struct nna_execute_options measure = { .measure = true };
+	const struct nna_request r = { .size = sizeof(r), 1, 1, 1, &a, &a, &m, 0, NULL };
+	const struct nna_execute_options measure = { .size = sizeof(measure), .measure = true };
 	struct nna_output_shape shape;
 	struct nna_timing timing;
 	uint32_t count;
@@ -738,7 +742,7 @@ static void test_execute_distrusts_shapes(void **state)
 	struct nna_memory *m = alloc(PAGE);
 	struct nna_prepared_model *p = prepare(m);
 	const struct nna_argument a = { .length = 16 };
-	const struct nna_request r = { 1, 1, 1, &a, &a, &m, 0, NULL };
+	const struct nna_request r = { .size = sizeof(r), 1, 1, 1, &a, &a, &m, 0, NULL };
 	struct nna_output_shape shape;
 	uint32_t count;
 
@@ -759,7 +763,7 @@ static void test_execute_many_arguments(void **state)
 	struct nna_memory *m[20];
 	struct nna_prepared_model *p;
 	struct nna_argument a[15];
-	const struct nna_request r = { 14, 1, 20, a, a + 14, m, 0, NULL };
+	const struct nna_request r = { .size = sizeof(r), 14, 1, 20, a, a + 14, m, 0, NULL };
 
 	(void)state;
 	for (int i = 0; i < 20; i++)
@@ -781,6 +785,77 @@ static void test_execute_many_arguments(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+/*
+ * A structure of a caller's with something behind it, as of a newer header. The library takes what it
+ * knows of it and nothing that it does not.
+ */
+#define GROWN(type) struct { struct type now; uint64_t later; }
+
+/* Calls with a size of 0, a larger one with nothing behind, and one with something behind. */
+#define assert_sizes(grown, call) \
+	do { \
+		(grown).now.size = 0; \
+		assert_int_equal(call, NN_INVALID_ARGUMENT); \
+		(grown).now.size = sizeof(grown); \
+		(grown).later = 0; \
+		assert_int_equal(call, NN_OK); \
+		(grown).later = UINT64_C(1) << 40; \
+		assert_int_equal(call, NN_INVALID_ARGUMENT); \
+	} while (0)
+
+static void test_sizes(void **state)
+{
+	struct nna_memory *m = alloc(24);
+	GROWN(nn_model) model = { .now = add_model };
+	GROWN(nna_prepare_options) prepare_options = { .now = { .preference = 1, .priority = 1 } };
+	GROWN(nna_execute_options) execute_options = { .now = { .measure = true } };
+	GROWN(nna_request) request = { .later = 0 };
+	struct nna_request plain = { .size = sizeof(plain) };
+	struct nna_prepared_model *p = NULL, *last = prepare(m);
+	bool supported[1];
+
+	(void)state;
+	assert_sizes(model, nna_prepare_model(device, &model.now, &m, NULL, &p, &err));
+	nna_prepared_model_free(p);
+	assert_sizes(model, nna_get_supported_operations(device, &model.now, &m, supported, &err));
+	assert_sizes(prepare_options, nna_prepare_model(device, &add_model, &m,
+							&prepare_options.now, &p, &err));
+	nna_prepared_model_free(p);
+	kernel.num_shapes = 0;
+	assert_sizes(execute_options, nna_execute(last, &plain, &execute_options.now, NULL, NULL,
+						  NULL, &err));
+	assert_sizes(request, nna_execute(last, &request.now, NULL, NULL, NULL, NULL, &err));
+	nna_prepared_model_free(last);
+	nna_memory_free(m);
+}
+
+/* What the library writes ends where the caller's structure does. */
+static void test_sizes_of_answers(void **state)
+{
+	GROWN(nna_context_info) context = { .later = 1 };
+	GROWN(nn_device_info) info = { .later = 1 };
+
+	(void)state;
+	assert_int_equal(nna_device_get_context_info(device, &context.now, &err),
+			 NN_INVALID_ARGUMENT);
+	assert_int_equal(nna_device_get_info(device, &info.now, &err), NN_INVALID_ARGUMENT);
+	context.now.size = sizeof(context.now);
+	info.now.size = sizeof(info.now);
+	assert_int_equal(nna_device_get_context_info(device, &context.now, &err), NN_OK);
+	assert_int_equal(nna_device_get_info(device, &info.now, &err), NN_OK);
+	assert_int_equal(context.later, 1);
+	assert_int_equal(info.later, 1);
+	context.now.size = sizeof(context);
+	info.now.size = sizeof(info);
+	assert_int_equal(nna_device_get_context_info(device, &context.now, &err), NN_OK);
+	assert_int_equal(nna_device_get_info(device, &info.now, &err), NN_OK);
+	assert_int_equal(context.now.size, sizeof(context.now));
+	assert_int_equal(info.now.size, sizeof(info.now));
+	assert_int_equal(context.later, 0);
+	assert_int_equal(info.later, 0);
+	assert_int_equal(context.now.executions, 42);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -794,6 +869,8 @@ int main(void)
 		TEST(test_memory_refusals),
 		TEST(test_unaligned_import),
 		TEST(test_imports_keep_no_descriptor),
+		TEST(test_sizes),
+		TEST(test_sizes_of_answers),
 		TEST(test_memories_go_in_any_order),
 		TEST(test_shared_pool_is_destroyed_once),
 		TEST(test_memory_outlives_device),

@@ -22,6 +22,7 @@ static void begin(struct model_builder *b)
 void mb_init(struct model_builder *b)
 {
 	memset(b, 0, sizeof(*b));
+	b->model.size = sizeof(b->model);
 	b->model.subgraphs = b->subgraphs;
 	b->model.pools = b->pools;
 	b->model.extensions = b->extensions;

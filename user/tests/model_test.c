@@ -289,7 +289,8 @@ static enum nn_status check_chain(uint32_t length, struct nn_error *err)
 	struct nn_subgraph *subgraphs = calloc(length, sizeof(*subgraphs));
 	const struct nn_operation operation = { .type = 0, .num_outputs = 1,
 						.outputs = &(uint32_t){ 0 } };
-	struct nn_model model = { .num_subgraphs = length, .subgraphs = subgraphs };
+	struct nn_model model = { .size = sizeof(model),
+				  .num_subgraphs = length, .subgraphs = subgraphs };
 	enum nn_status status;
 	uint32_t i;
 

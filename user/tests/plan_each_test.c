@@ -94,6 +94,7 @@ static void begin(int32_t type)
 	memset(&g, 0, sizeof(g));
 	g.type = type;
 	g.model = (struct nn_model){
+		.size = sizeof(struct nn_model),
 		.num_subgraphs = 1,
 		.subgraphs = g.subgraphs,
 		.values = g.values,

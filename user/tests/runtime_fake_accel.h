@@ -213,7 +213,6 @@ enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_mode
 	void *wire;
 	uint32_t i;
 
-	(void)options;
 	if (accel.prepare_status)
 		return nn_fail(err, accel.prepare_status, "told to fail");
 	if (device->process != getpid())
@@ -229,6 +228,9 @@ enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_mode
 		p->memories[i]->references++;
 		p->pools[i] = (struct nn_pool){ memories[i]->base, memories[i]->size };
 	}
+	/* As of every structure that the library may let grow. */
+	assert_int_equal(model->size, sizeof(*model));
+	assert_int_equal(options->size, sizeof(*options));
 	assert_int_equal(nn_model_check(model, err), NN_OK);
 	assert_int_equal(nn_model_encode(model, &wire, &size, err), NN_OK);
 	assert_int_equal(nn_model_decode(wire, size, p->pools, model->num_pools, &p->model, err),
@@ -300,6 +302,8 @@ enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna
 {
 	uint32_t i;
 
+	assert_int_equal(request->size, sizeof(*request));
+	assert_int_equal(options->size, sizeof(*options));
 	if (prepared->device->process != getpid())
 		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "another process's device");
 	if (accel.keeps_dying)

@@ -371,7 +371,8 @@ static void test_too_large(void **state)
 	};
 	const struct nn_operand operands[2] = { operand, operand };
 	const struct nn_subgraph subgraphs[1] = { { .num_operands = 2, .operands = operands } };
-	const struct nn_model model = { .num_subgraphs = 1, .subgraphs = subgraphs };
+	const struct nn_model model = { .size = sizeof(model),
+					.num_subgraphs = 1, .subgraphs = subgraphs };
 	size_t size = 1;
 	void *wire = &size;
 

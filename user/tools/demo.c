@@ -82,6 +82,7 @@ static bool open_device(struct demo *d)
 {
 	uint64_t start = now_ns();
 
+	d->info.size = sizeof(d->info);
 	if (nna_device_open(d->options.path, &d->device, &d->err) ||
 	    nna_device_get_info(d->device, &d->info, &d->err))
 		return false;
@@ -127,6 +128,7 @@ static bool recognise(struct demo *d, struct form *f, const struct digit *digit,
 		.length = net_model_output_size(&f->net),
 	};
 	const struct nna_request request = {
+		.size = sizeof(request),
 		.num_inputs = 1,
 		.num_outputs = 1,
 		.num_memories = 1,
@@ -134,7 +136,7 @@ static bool recognise(struct demo *d, struct form *f, const struct digit *digit,
 		.outputs = &output,
 		.memories = &f->memory,
 	};
-	const struct nna_execute_options options = { .measure = true };
+	const struct nna_execute_options options = { .size = sizeof(options), .measure = true };
 	struct picture_answer answer;
 	struct nna_timing timing;
 	uint64_t start;
@@ -155,7 +157,7 @@ static bool recognise(struct demo *d, struct form *f, const struct digit *digit,
 static bool run(struct demo *d)
 {
 	struct random r = { d->options.seed };
-	struct nna_context_info before, after;
+	struct nna_context_info before = { .size = sizeof(before) }, after = { .size = sizeof(after) };
 	struct digit digit;
 
 	if (nna_device_get_context_info(d->device, &before, &d->err))

@@ -413,7 +413,12 @@ static bool find_named(struct report *report, const char *name)
 /* The module is shown even where no engine tells of the device. */
 static int show(const char *path, const char *name, bool json)
 {
-	struct report report = { .path = path, .num_devices = NNA_MAX_DEVICES };
+	struct report report = {
+		.path = path,
+		.num_devices = NNA_MAX_DEVICES,
+		.context.size = sizeof(report.context),
+		.device.size = sizeof(report.device),
+	};
 	struct nn_error err = { "" };
 	struct nna_device *device;
 	enum nn_status status;

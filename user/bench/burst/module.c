@@ -51,7 +51,8 @@ static const struct nn_model *small_model(void)
 					  .num_inputs = 1, .num_outputs = 1,
 					  .operands = operands, .operations = &reshape,
 					  .inputs = arguments, .outputs = outputs };
-	static const struct nn_model model = { .num_subgraphs = 1, .subgraphs = &main,
+	static const struct nn_model model = { .size = sizeof(model),
+					       .num_subgraphs = 1, .subgraphs = &main,
 					.values = (const uint8_t *)&to,
 					.values_size = sizeof(to) };
 
@@ -71,7 +72,8 @@ static void start(struct module_bench *b)
 	check(nna_memory_alloc(b->device, POOL_BYTES, &b->memory, &err), &err);
 	b->in = (struct nna_argument){ .length = 4 * ELEMENTS };
 	b->out = (struct nna_argument){ .offset = 1024, .length = 4 * ELEMENTS };
-	b->request = (struct nna_request){ .num_inputs = 1, .num_outputs = 1, .num_memories = 1,
+	b->request = (struct nna_request){ .size = sizeof(struct nna_request),
+					   .num_inputs = 1, .num_outputs = 1, .num_memories = 1,
 					   .inputs = &b->in, .outputs = &b->out,
 					   .memories = &b->memory };
 	check(nna_burst_create(b->prepared, NULL, &b->burst, &err), &err);

@@ -24,6 +24,7 @@ struct builder *builder_create(void)
 	/* Offsets count from 8, for 0 is no address. */
 	b->pool = (struct nn_pool){ .base = (void *)8, .size = UINT64_MAX - 8 };
 	b->model = (struct nn_model){
+		.size = sizeof(struct nn_model),
 		.num_subgraphs = 1,
 		.num_pools = 1,
 		.subgraphs = &b->subgraph,

@@ -35,6 +35,7 @@ static void run(void *state)
 {
 	const struct worker_net *w = state;
 	const struct nna_request request = {
+		.size = sizeof(request),
 		.num_inputs = 1,
 		.num_outputs = 1,
 		.num_memories = 1,
@@ -74,7 +75,8 @@ static void make_arguments(struct worker_net *w, const struct net *net)
 
 struct subject subject_worker(const struct net *net)
 {
-	const struct nna_prepare_options options = { .preference = 0, .priority = 1 };
+	const struct nna_prepare_options options = { .size = sizeof(options),
+						     .preference = 0, .priority = 1 };
 	struct worker_net *w = must_alloc(sizeof(*w));
 
 	w->builder = builder_net(net);

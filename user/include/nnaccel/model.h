@@ -152,6 +152,7 @@ struct nn_extension_prefix {
  * single allocation and owns all but the pools' memory.
  */
 struct nn_model {
+	uint32_t size;				/* sizeof(struct nn_model), for libnnaccel */
 	uint32_t num_subgraphs;			/* at least 1: the main one is [0] */
 	uint32_t num_pools;
 	uint32_t num_extensions;

@@ -8,6 +8,10 @@
  * an object needs every other call on it to have returned. Nothing is kept per
  * process. Every `err` may be NULL; where not, a failing call leaves one line.
  * Objects made from a device hold it: it may be closed before them.
+ *
+ * A structure whose first field is `size` may grow: the caller sets that to the size of the structure,
+ * before the library reads or writes it. NN_INVALID_ARGUMENT: a size that no release had, or fields
+ * of a newer header that are not 0, which this library does not know. Other structures never change.
  */
 #ifndef NNACCEL_NNACCEL_H
 #define NNACCEL_NNACCEL_H
@@ -92,6 +96,7 @@ enum nn_status nna_device_get_extensions(struct nna_device *device,
 
 /* What the kernel says of this context: limits, memory in use, counters. */
 struct nna_context_info {
+	uint32_t size;
 	uint32_t abi;
 	uint32_t engine;		/* enum nnaccel_engine_state */
 	uint32_t max_pools, max_models, max_commands, max_bursts;
@@ -138,6 +143,7 @@ struct nna_plane {
  * whole bytes, and NV12, NV21, YUV420, YVU420 and P010.
  */
 struct nna_format {
+	uint32_t size;
 	uint32_t fourcc;	/* DRM_FORMAT_ */
 	uint32_t width;		/* pixels */
 	uint32_t height;
@@ -202,6 +208,7 @@ enum nn_status nna_cache_files_needed(struct nna_device *device, uint32_t *model
  * lives: nobody who heeds the locks writes into a model in use.
  */
 struct nna_cache {
+	uint32_t size;
 	const int *model_files;
 	uint32_t num_model_files;
 	const int *data_files;
@@ -224,6 +231,7 @@ struct nna_cache {
 };
 
 struct nna_prepare_options {
+	uint32_t size;
 	uint32_t preference;	/* enum nnaccel_preference of the uapi */
 	uint32_t priority;	/* enum nnaccel_priority of the uapi */
 	uint64_t deadline_ns;	/* CLOCK_MONOTONIC, 0: none */
@@ -291,6 +299,7 @@ struct nna_argument {
 };
 
 struct nna_request {
+	uint32_t size;
 	uint32_t num_inputs;
 	uint32_t num_outputs;
 	uint32_t num_memories;
@@ -313,6 +322,7 @@ struct nna_timing {
 };
 
 struct nna_execute_options {
+	uint32_t size;
 	bool measure;
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
 	uint64_t loop_timeout_ns;	/* 0: default of 2 s; at most 15 s */
@@ -422,6 +432,7 @@ enum nn_status nna_buffer_write(struct nna_buffer *buffer, const void *data, uin
 				uint32_t rank, const uint32_t *dims, struct nn_error *err);
 
 struct nna_burst_options {
+	uint32_t size;
 	uint32_t capacity;	/* datums of each ring, 0: 1024 */
 	int32_t spin_us;	/* longest spin of a wait, 0: none; negative: the default */
 };

@@ -33,6 +33,7 @@ void begin(void)
 	};
 	g.pool = (struct nn_pool){ g.values, VALUES_SIZE };
 	g.model = (struct nn_model){
+		.size = sizeof(struct nn_model),
 		.num_subgraphs = 1,
 		.num_pools = 1,
 		.subgraphs = &g.subgraph,

@@ -146,7 +146,7 @@ static void next_subid(void)
 static enum nn_status prepare_add(struct nna_device *device, float value, bool keep,
 				  struct nna_prepared_model **p, struct nn_error *err)
 {
-	const struct nna_prepare_options options = { .keep = keep };
+	const struct nna_prepare_options options = { .size = sizeof(options), .keep = keep };
 	uint32_t in, add, none, out;
 	struct model_builder b;
 
@@ -166,7 +166,8 @@ static enum nn_status execute(struct nna_device *device, struct nna_prepared_mod
 	const struct nna_argument out = { .offset = 2048, .length = out_size };
 	struct nna_memory *memory;
 	enum nn_status status = nna_memory_alloc(device, 4096, &memory, err);
-	const struct nna_request request = { 1, 1, 1, &in, &out, &memory, 0, NULL };
+	const struct nna_request request = { .size = sizeof(request),
+					     1, 1, 1, &in, &out, &memory, 0, NULL };
 
 	if (status)
 		return status;
@@ -207,7 +208,7 @@ static enum nn_status prepare_huge(struct nna_device *device, struct nna_prepare
 static struct nna_device *take(void)
 {
 	struct nna_device *device = NULL;
-	struct nn_device_info info;
+	struct nn_device_info info = { .size = sizeof(info) };
 	struct nn_error err = { "" };
 
 	next_subid();
@@ -256,7 +257,7 @@ static void ask_and_close(void)
 static void be_crashed(void)
 {
 	struct nna_device *device = take();
-	struct nn_device_info info;
+	struct nn_device_info info = { .size = sizeof(info) };
 	struct nn_error err = { "" };
 
 	for (int i = 0; device && i < 100 && !nna_device_get_info(device, &info, &err); i++)
@@ -362,7 +363,7 @@ static bool do_round(uint32_t us[STEPS], struct nn_error *err)
 {
 	struct nna_prepared_model *p = NULL;
 	struct nna_device *device = NULL;
-	struct nn_device_info info;
+	struct nn_device_info info = { .size = sizeof(info) };
 	uint64_t start = now_us(), opened, prepared;
 	bool done;
 
@@ -412,7 +413,7 @@ static pid_t start_b(void)
 
 static pid_t start_root(void)
 {
-	struct nn_device_info info;
+	struct nn_device_info info = { .size = sizeof(info) };
 	pid_t pid = fork();
 	struct nn_error err = { "" };
 

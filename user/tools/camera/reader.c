@@ -248,6 +248,7 @@ void reader_init(struct reader *r, const struct glyphs *glyphs, uint32_t width, 
 		.outputs = &output,
 	};
 	r->model = (struct nn_model){
+		.size = sizeof(struct nn_model),
 		.num_subgraphs = 1,
 		.subgraphs = &r->subgraph,
 		.values = (const uint8_t *)&r->values,

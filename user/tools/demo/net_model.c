@@ -213,6 +213,7 @@ void net_model_init(struct net_model *net, const float *params, const struct net
 		.outputs = &net->output,
 	};
 	net->model = (struct nn_model){
+		.size = sizeof(struct nn_model),
 		.num_subgraphs = 1,
 		.subgraphs = &net->subgraph,
 		.values = (const uint8_t *)net->values,

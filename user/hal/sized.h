@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Structures of callers that begin with their size: those of an older header are shorter than this
+ * library's, those of a newer one longer.
+ */
+#ifndef NN_HAL_SIZED_H
+#define NN_HAL_SIZED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <nnaccel/status.h>
+
+/*
+ * Copies a caller's structure into one of ours, with zeros where the caller's ends. NN_INVALID_ARGUMENT:
+ * it is shorter than `least`, or has anything but zeros where ours ends. `what` names it.
+ */
+enum nn_status nna_take_struct(void *ours, size_t size, size_t least, const void *callers,
+			       const char *what, struct nn_error *err);
+
+/* The same where `last` was the last field in the first release that had the structure. */
+#define NNA_TAKE(ours, last, callers, what, err) \
+	nna_take_struct(ours, sizeof(*(ours)), \
+			offsetof(__typeof__(*(ours)), last) + sizeof((ours)->last), callers, \
+			what, err)
+
+/*
+ * Copies a structure of ours to a caller, as much of it as the caller's size (which `callers` is at
+ * some place of) says, with zeros where ours ends; *callers_size is then how much it got.
+ */
+enum nn_status nna_give_struct(void *callers, uint32_t *callers_size, const void *ours, size_t size,
+			       size_t least, const char *what, struct nn_error *err);
+
+#define NNA_GIVE(callers, callers_size, ours, last, what, err) \
+	nna_give_struct(callers, callers_size, ours, sizeof(*(ours)), \
+			offsetof(__typeof__(*(ours)), last) + sizeof((ours)->last), what, err)
+
+#endif /* NN_HAL_SIZED_H */
