@@ -308,9 +308,10 @@ $(BUILD)/extensions/%.so: user/examples/extensions/%.c $(wildcard user/examples/
 $(BUILD)/tests/plugins/%.so: user/tests/plugins/%.c $(wildcard user/tests/plugins/*.h) \
 		$(BUILD)/stage/include/nnaccel/extension.h
 	$(plugin_build)
-$(BUILD)/examples/%: $(obj)/user/examples/%.o $(call archive,model) $(libhal) $(libnn)
+# They have what other programs have of the libraries: what is exported.
+$(BUILD)/examples/%: $(obj)/user/examples/%.o $(libhal) $(libnn)
 	@mkdir -p $(@D)
-	$(call short,LD)$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) $(call rpath,/../lib) \
+	$(call short,LD)$(CC) -o $@ $(filter %.o,$^) $(ldflags) $(call rpath,/../lib) \
 		-L$(BUILD)/lib $(if $(runtime),-lneuralnetworks) $(if $(hal),-lnnaccel) -lm
 
 # An engine of its own: installed headers, the library, and nothing else of this tree.
@@ -363,7 +364,7 @@ $(BUILD)/tests/tflite_test: $(obj)/user/tests/tflite_test.o $(libtflite)
 	$(test_link) -lnnaccel_tflite -lcmocka
 $(BUILD)/tests/tools_%_test: $(obj)/user/tests/tools_%_test.o $(obj)/user/tools/tool.o
 	$(test_link) -lcmocka
-$(BUILD)/tests/libnnaccel_test: $(obj)/user/tests/libnnaccel_test.o $(libhal)
+$(BUILD)/tests/libnnaccel_test: $(obj)/user/tests/libnnaccel_test.o $(libhal) $(call archive,model)
 	$(test_link) -lnnaccel -lcmocka
 # What is inside of the library, or what plays the kernel to it by being its ioctl().
 $(BUILD)/tests/libnnaccel_%_test: $(obj)/user/tests/libnnaccel_%_test.o $(hal) $(call archive,ring model)

@@ -94,7 +94,7 @@ int main(void)
 	if (!status)
 		status = run(prepared, memory, &err);
 	if (status)
-		fprintf(stderr, "add: %s: %s\n", nn_status_name(status), err.message);
+		fprintf(stderr, "add: %s: %s\n", nna_status_name(status), err.message);
 	nna_memory_free(memory);
 	nna_prepared_model_free(prepared);
 	nna_device_close(device);

@@ -71,6 +71,12 @@ static enum nn_status make(struct nna_prepared_model *prepared, struct nna_memor
 }
 
 /* Takes one completion. */
+static enum nn_status fail(struct nn_error *err, const char *what, int error)
+{
+	snprintf(err->message, sizeof(err->message), "%s: %s", what, strerror(-error));
+	return NN_GENERAL_FAILURE;
+}
+
 static enum nn_status take(struct io_uring *ring, struct nna_submission *const *submissions,
 			   const float *data, struct nn_error *err)
 {
@@ -81,7 +87,7 @@ static enum nn_status take(struct io_uring *ring, struct nna_submission *const *
 
 	error = io_uring_wait_cqe(ring, &cqe);
 	if (error)
-		return nn_fail(err, NN_GENERAL_FAILURE, "io_uring: %s", strerror(-error));
+		return fail(err, "io_uring", error);
 	done = io_uring_cqe_get_data(cqe);
 	status = nna_submission_result(done, cqe->res, NULL, NULL, NULL, err);
 	io_uring_cqe_seen(ring, cqe);
@@ -123,7 +129,7 @@ static enum nn_status batch(struct nna_prepared_model *prepared, struct nna_memo
 	int error = io_uring_queue_init(BATCH, &ring, 0);
 
 	if (error)
-		return nn_fail(err, NN_GENERAL_FAILURE, "no ring: %s", strerror(-error));
+		return fail(err, "no ring", error);
 	for (int i = 0; !status && i < BATCH; i++) {
 		data[i * 3 * COUNT] = (float)i;
 		data[(i * 3 + 1) * COUNT] = 10;
@@ -153,7 +159,7 @@ int main(void)
 	if (!status)
 		status = batch(prepared, memory, &err);
 	if (status)
-		fprintf(stderr, "uring: %s: %s\n", nn_status_name(status), err.message);
+		fprintf(stderr, "uring: %s: %s\n", nna_status_name(status), err.message);
 	nna_memory_free(memory);
 	nna_prepared_model_free(prepared);
 	nna_device_close(device);

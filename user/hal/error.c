@@ -102,3 +102,8 @@ enum nn_status nna_call_verdict(const struct nna_device *device, const char *cal
 		return nna_fail_errno(device, call, error, err);
 	return status ? nna_fail_status(call, status, message, err) : NN_OK;
 }
+
+const char *nna_status_name(enum nn_status status)
+{
+	return nn_status_name(status);
+}

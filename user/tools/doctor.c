@@ -234,7 +234,7 @@ static void check_namespaces(struct patient *p, struct finding *f)
 
 static void check_engine(struct patient *p, struct finding *f)
 {
-	struct nna_context_info context;
+	struct nna_context_info context = { .size = sizeof(context) };
 	struct nn_error err = { "" };
 
 	if (!p->has_node) {
@@ -264,7 +264,7 @@ static void check_engine(struct patient *p, struct finding *f)
 /* A worker is started for it, so that this finds what hinders workers. */
 static void check_worker(struct patient *p, struct finding *f)
 {
-	static struct nn_device_info info;
+	static struct nn_device_info info = { .size = sizeof(info) };
 	struct nn_error err = { "" };
 
 	if (!p->has_engine) {
@@ -280,7 +280,7 @@ static void check_worker(struct patient *p, struct finding *f)
 
 static void check_limits(struct patient *p, struct finding *f)
 {
-	struct nna_context_info context;
+	struct nna_context_info context = { .size = sizeof(context) };
 	struct nn_error err = { "" };
 	struct rlimit files = { 0 };
 

@@ -55,13 +55,6 @@ struct nn_device_info {
 	uint8_t operations[NN_DEVICE_OPERATIONS];
 };
 
-/*
- * Checks what a worker sent (`size` bytes at `data`) and copies it to *info.
- * NN_GENERAL_FAILURE with the field named where it makes no sense.
- */
-enum nn_status nn_device_info_decode(const void *data, size_t size, struct nn_device_info *info,
-				     struct nn_error *err);
-
 /* A type or an operation of a vendor extension. */
 struct nn_device_extension_item {
 	uint16_t code;			/* within the extension */
@@ -80,6 +73,15 @@ struct nn_device_extension {
 	const struct nn_device_extension_item *types;
 	const struct nn_device_extension_item *operations;
 };
+
+/* ---- what engines use: libnnaccel-engine.so exports it, libnnaccel.so does not ---- */
+
+/*
+ * Checks what a worker sent (`size` bytes at `data`) and copies it to *info.
+ * NN_GENERAL_FAILURE with the field named where it makes no sense.
+ */
+enum nn_status nn_device_info_decode(const void *data, size_t size, struct nn_device_info *info,
+				     struct nn_error *err);
 
 /*
  * Checks what a worker sent (`size` bytes at `data`): names, each once, codes, each

@@ -180,6 +180,8 @@ struct nn_attributes {
 	const struct nn_attribute *list;	/* each extension's code once */
 };
 
+/* ---- what engines use: libnnaccel-engine.so exports it, libnnaccel.so does not ---- */
+
 /*
  * Bytes of an operand's value: element size times dimensions; 0 when a
  * dimension or the rank is unknown, or for a type of no fixed size. Returns

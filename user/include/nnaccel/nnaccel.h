@@ -32,6 +32,9 @@ struct nna_buffer;
 
 #define NNA_DEVICE_PATH "/dev/nnaccel"
 
+/* Name of a status as the HAL spells it ("GENERAL_FAILURE"); never NULL. */
+const char *nna_status_name(enum nn_status status);
+
 /* A time that was not measured, in microseconds. */
 #define NNA_TIME_NONE UINT64_MAX
 

@@ -31,9 +31,6 @@ enum nn_status {
 	NN_OUT_OF_MEMORY = 10,
 };
 
-/* Name of a status as the HAL spells it ("GENERAL_FAILURE"); never NULL. */
-const char *nn_status_name(enum nn_status status);
-
 #define NN_MESSAGE_SIZE 512
 
 /*
@@ -44,6 +41,11 @@ const char *nn_status_name(enum nn_status status);
 struct nn_error {
 	char message[NN_MESSAGE_SIZE];
 };
+
+/* ---- what engines use: libnnaccel-engine.so exports it, libnnaccel.so does not ---- */
+
+/* Name of a status as the HAL spells it ("GENERAL_FAILURE"); never NULL. */
+const char *nn_status_name(enum nn_status status);
 
 /*
  * Writes the reason, printf-like, unless one is there already, and returns

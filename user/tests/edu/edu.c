@@ -62,6 +62,7 @@ static enum nn_status run(struct nna_prepared_model *prepared, struct nna_memory
 	const struct nna_argument input = { .offset = in_offset, .length = size };
 	const struct nna_argument output = { .pool = 1, .offset = out_offset, .length = size };
 	const struct nna_request request = {
+		.size = sizeof(request),
 		.num_inputs = 1,
 		.num_outputs = 1,
 		.num_memories = 2,
@@ -69,7 +70,8 @@ static enum nn_status run(struct nna_prepared_model *prepared, struct nna_memory
 		.outputs = &output,
 		.memories = memories,
 	};
-	const struct nna_execute_options options = { .deadline_ns = deadline_ns };
+	const struct nna_execute_options options = { .size = sizeof(options),
+						     .deadline_ns = deadline_ns };
 
 	err.message[0] = '\0';
 	return nna_execute(prepared, &request, &options, NULL, NULL, NULL, &err);
@@ -105,7 +107,7 @@ static uint8_t *map(int fd, uint64_t size)
 static void test_describes_itself(void **state)
 {
 	const struct nn_device_extension *list;
-	struct nn_device_info info;
+	struct nn_device_info info = { .size = sizeof(info) };
 	uint32_t count;
 
 	(void)state;
