@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hal.h"
+#include "device.h"
+#include "error.h"
 
 #define CLASS "/sys/class/nnaccel"
 

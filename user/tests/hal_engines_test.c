@@ -53,7 +53,7 @@ static enum nn_status add(struct adder *a, float from)
 {
 	const struct nna_argument in[] = { { .length = SIZE }, { .offset = SIZE, .length = SIZE } };
 	const struct nna_argument out = { .offset = 2 * SIZE, .length = SIZE };
-	const struct nna_request r = { 2, 1, 1, in, &out, &a->memory, 0, NULL };
+	const struct nna_request r = { .size = sizeof(r), 2, 1, 1, in, &out, &a->memory, 0, NULL };
 	enum nn_status status;
 
 	for (int i = 0; i < COUNT; i++) {
