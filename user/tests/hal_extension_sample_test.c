@@ -59,7 +59,7 @@ static enum nn_status run_sample(struct nna_prepared_model *p, struct nna_burst 
 	const struct nna_argument in[] = { { .length = SIZE }, { .offset = SIZE, .length = SIZE } };
 	const struct nna_argument out = { .offset = 2 * SIZE, .length = SIZE };
 	struct nna_output_shape shape = { .rank = 0 };
-	struct nna_request r = { 2, 1, 1, in, &out, NULL, 0, NULL };
+	struct nna_request r = { .size = sizeof(r), 2, 1, 1, in, &out, NULL, 0, NULL };
 	struct nna_memory *m = NULL;
 	enum nn_status status;
 	uint32_t count = 0;
@@ -127,7 +127,7 @@ static void test_refused(void **state)
 
 static void test_executions(void **state)
 {
-	const struct nna_execute_options late = { .deadline_ns = 1 };
+	const struct nna_execute_options late = { .size = sizeof(late), .deadline_ns = 1 };
 	struct nna_prepared_model *p = prepare_sample(NULL);
 	struct nna_burst *burst = NULL;
 
