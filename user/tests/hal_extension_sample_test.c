@@ -91,7 +91,7 @@ static void test_device(void **state)
 {
 	const struct nn_device_extension *extensions;
 	bool supported[4] = { false };
-	struct nn_device_info info;
+	struct nn_device_info info = { .size = sizeof(info) };
 	struct model_builder b;
 	uint32_t count;
 
