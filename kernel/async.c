@@ -239,8 +239,8 @@ int nnaccel_async_init(struct nnaccel_command *cmd, u64 fences, u32 num_fences, 
 		async->num_fences++;
 	}
 	/*
-	 * The fences of the memory as they are now, before anybody can see the execution's own: what
-	 * comes later may wait for this execution, and is not waited for.
+	 * The fences of the memory as they are now, before anybody can see the execution's own:
+	 * what comes later may wait for this execution, and is not waited for.
 	 */
 	for (i = 0; i < cmd->head.num_grants; i++) {
 		if (!cmd->pools[i]->dmabuf)

@@ -291,7 +291,8 @@ static bool nnaccel_copy_is_valid(const struct nnaccel_buffer_copy *arg)
  * @ucmd: the ioctl
  *
  * Return: 0, -EINVAL, -ENOENT, -EACCES, -EOPNOTSUPP, -EIO, -ENODATA, -EBUSY, -EFAULT, -EINTR,
- * -EDQUOT, -EXFULL, -ENOSPC, -ENOMEM, or what nnaccel_access_begin() or nnaccel_command_run() returned.
+ * -EDQUOT, -EXFULL, -ENOSPC, -ENOMEM, or what nnaccel_access_begin() or nnaccel_command_run()
+ * returned.
  */
 int nnaccel_buffer_copy_ioctl(struct nnaccel_ucmd *ucmd)
 {

@@ -163,7 +163,18 @@ TEST_F(wait, each_call)
 	close(burst.out_fd);
 }
 
-/* A copy that the worker makes. */
+/* A copy that the worker makes; the memory that went with it is forgotten afterwards. */
+static int disturbed_copy(FIXTURE_DATA(wait) *self, struct nnaccel_buffer_copy *copy)
+{
+	int ret = disturbed(self, NNACCEL_BUFFER_COPY, copy);
+
+	if (ret || copy->out_status != NNACCEL_STATUS_NONE)
+		return ret ?: EIO;
+	ret = session_fetch(self->s.session, 0, &self->cmd);
+	return self->cmd.head.kind == NNACCEL_DO_FORGET_GRANT ? ret : EPROTO;
+}
+
+/* Copies that the worker makes: of the client's memory, of a pool of the module's and of a file. */
 TEST_F(wait, copy)
 {
 	const uint32_t layout = NNACCEL_LAYOUT_ENGINE;
@@ -173,9 +184,17 @@ TEST_F(wait, copy)
 		.length = 4,
 		.data = (uintptr_t)"data",
 	};
+	const int file = file_new(PAGE);
+	uint32_t pools[2] = { self->output };
 	struct allocation alloc;
 	struct async async;
+	char *bytes;
 
+	ASSERT_GE(file, 0);
+	bytes = map_shared(file, PAGE, PROT_READ | PROT_WRITE);
+	ASSERT_NE(bytes, NULL);
+	memset(bytes, 'x', PAGE);
+	ASSERT_EQ(pool_import(self->s.fd, file, PROT_READ | PROT_WRITE, 0, PAGE, &pools[1]), 0);
 	allocation_init(&alloc, self->model, 16);
 	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_BUFFER_ALLOC, &alloc.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
@@ -184,8 +203,20 @@ TEST_F(wait, copy)
 	ASSERT_EQ(async_wait(&async), 0);
 	copy.token = alloc.cmd.out_token;
 	ASSERT_TRUE(handle(SIGUSR1, count, 0));
-	EXPECT_EQ(disturbed(self, NNACCEL_BUFFER_COPY, &copy), 0);
-	EXPECT_EQ(copy.out_status, NNACCEL_STATUS_NONE);
+	EXPECT_EQ(disturbed_copy(self, &copy), 0);
+	copy.data = 0;
+	copy.offset = 3;
+	for (int i = 0; i < 2; i++) {
+		copy.pool = pools[i];
+		copy.flags = NNACCEL_COPY_IN | NNACCEL_COPY_POOL;
+		EXPECT_EQ(disturbed_copy(self, &copy), 0);
+		copy.flags = NNACCEL_COPY_OUT | NNACCEL_COPY_POOL;
+		EXPECT_EQ(disturbed_copy(self, &copy), 0);
+	}
+	/* What the worker left in new memory, and nothing beside it. */
+	EXPECT_EQ(memcmp(bytes, "xxx\0\0\0\0xxx", 10), 0);
+	munmap(bytes, PAGE);
+	close(file);
 }
 
 /* Every millisecond, and no wait begins anew: that for an engine ends as it would have. */
