@@ -429,7 +429,9 @@ static void place_weights(struct compiled *c, const char *next)
 		if (!ready->kernel || !ready->kernel->pack)
 			continue;
 		ready->packed = next;
-		next += nn_kernel_aligned(ready->packed_size);
+		/* There may be no memory where nobody needs any. */
+		if (ready->packed_size)
+			next += nn_kernel_aligned(ready->packed_size);
 	}
 }
 
