@@ -214,21 +214,19 @@ static bool map_registers(struct edu *edu)
 
 static bool set_interrupt(struct edu *edu)
 {
-	struct {
-		struct vfio_irq_set set;
-		int32_t fd;
-	} arg = {
-		.set = {
-			.argsz = sizeof(arg),
-			.flags = VFIO_IRQ_SET_DATA_EVENTFD | VFIO_IRQ_SET_ACTION_TRIGGER,
-			.index = VFIO_PCI_MSI_IRQ_INDEX,
-			.count = 1,
-		},
+	/* The structure and, behind it, the file. */
+	_Alignas(struct vfio_irq_set) char arg[sizeof(struct vfio_irq_set) + sizeof(int32_t)];
+	const struct vfio_irq_set set = {
+		.argsz = sizeof(arg),
+		.flags = VFIO_IRQ_SET_DATA_EVENTFD | VFIO_IRQ_SET_ACTION_TRIGGER,
+		.index = VFIO_PCI_MSI_IRQ_INDEX,
+		.count = 1,
 	};
 
 	edu->irq = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	arg.fd = edu->irq;
-	if (edu->irq < 0 || ioctl(edu->device, VFIO_DEVICE_SET_IRQS, &arg))
+	memcpy(arg, &set, sizeof(set));
+	memcpy(arg + sizeof(set), &edu->irq, sizeof(edu->irq));
+	if (edu->irq < 0 || ioctl(edu->device, VFIO_DEVICE_SET_IRQS, arg))
 		return fail("cannot have its interrupts");
 	return true;
 }
