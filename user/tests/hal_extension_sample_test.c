@@ -145,15 +145,16 @@ static void test_executions(void **state)
 
 static void test_saved(void **state)
 {
-	struct nna_prepared_model *p = NULL;
 	struct entry e;
+	const struct nna_prepare_options options = { .size = sizeof(options), .cache = &e.cache };
+	struct nna_prepared_model *p;
 	uint8_t byte;
 
 	(void)state;
 	strcpy(folder, "/tmp/nnaccel-cache-XXXXXX");
 	assert_non_null(mkdtemp(folder));
 	entry_open(&e, 1);
-	p = prepare_sample(&(struct nna_prepare_options){ .cache = &e.cache });
+	p = prepare_sample(&options);
 	assert_string_equal(e.not_saved.message, "");
 	nna_prepared_model_free(p);
 	check(nna_prepare_model_from_cache(device, &e.cache, NULL, &p, &err));
@@ -172,11 +173,12 @@ static void test_saved(void **state)
 /* The keeper has what was prepared once, also for another process of this user. */
 static void test_kept(void **state)
 {
+	static const struct nna_prepare_options options = { .size = sizeof(options), .keep = true };
 	struct nna_prepared_model *p;
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		p = prepare_sample(&(struct nna_prepare_options){ .keep = true });
+		p = prepare_sample(&options);
 		check(run_sample(p, NULL, NULL));
 		nna_prepared_model_free(p);
 		tear_down(state);
