@@ -165,7 +165,7 @@ $(obj)/%.o: %.c $(obj)/flags
 	$(call short,CC)$(CC) $(cflags) -MMD -MP -c -o $@ $<
 
 # A saved plan is good for the sources that it was made by: their hash is in it.
-plan_src := $(sort $(wildcard user/include/nnaccel/*.h user/model/*.[ch] user/ops/*.[chd]* \
+plan_src := $(sort $(wildcard user/include/nnaccel/*.h user/base/*.h user/model/*.[ch] user/ops/*.[chd]* \
 	user/plan/*.[ch] user/plan/*/*.[ch]))
 $(gen)/plan_sources.h: $(plan_src)
 	@mkdir -p $(@D)

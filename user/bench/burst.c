@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "bench/burst/ends.h"
 #include "bench/burst/module.h"
 #include "bench/figure.h"
@@ -207,11 +208,11 @@ static void bench_round(struct bench *b, enum subject subject)
 	for (int i = 0; i < AWAKE_BATCH / 10; i++)
 		trip(b, subject);
 	for (int i = 0; i < samples; i++) {
-		uint64_t start = figure_ns();
+		uint64_t start = clock_ns();
 
 		for (int k = 0; k < trips; k++)
 			trip(b, subject);
-		b->samples[b->count++] = (double)(figure_ns() - start) / trips;
+		b->samples[b->count++] = (double)(clock_ns() - start) / trips;
 	}
 	kill(b->server, SIGSTOP);
 }
@@ -248,10 +249,10 @@ static void sample_after_idle(struct bench *b, struct idle_samples *to)
 		uint64_t start;
 
 		figure_idle(IDLE_NS);
-		start = figure_ns();
+		start = clock_ns();
 		trip(b, FIRST);
 		if (i)
-			to->ns[to->count++] = (double)(figure_ns() - start);
+			to->ns[to->count++] = (double)(clock_ns() - start);
 	}
 	kill(b->server, SIGSTOP);
 }

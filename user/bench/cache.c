@@ -17,6 +17,7 @@
 
 #include <nnaccel/nnaccel.h>
 
+#include "base/clock.h"
 #include "bench/cache/stages.h"
 #include "compute/builder.h"
 #include "engine/keeper/cache_index.h"
@@ -97,14 +98,14 @@ static void *map_file(const char *path, size_t *size)
 
 static double time_floor(const struct worker *w)
 {
-	uint64_t start = figure_ns();
+	uint64_t start = clock_ns();
 	size_t model_size, data_size;
 	void *model = map_file(w->model, &model_size), *data = map_file(w->data, &data_size);
 	uint8_t hash[DIGEST_SIZE];
 	double us;
 
 	must(digest(model, model_size, hash), "hash");
-	us = (double)(figure_ns() - start) * 1e-3;
+	us = (double)(clock_ns() - start) * 1e-3;
 	munmap(model, model_size);
 	munmap(data, data_size);
 	return us;
@@ -114,7 +115,7 @@ static double time_floor(const struct worker *w)
 static double time_cached(const struct worker *w)
 {
 	const struct nn_plan_options options = { .preference = 1 };
-	uint64_t start = figure_ns();
+	uint64_t start = clock_ns();
 	size_t model_size, data_size;
 	void *model = map_file(w->model, &model_size), *data = map_file(w->data, &data_size);
 	void *copy = must_alloc(model_size);
@@ -126,7 +127,7 @@ static double time_cached(const struct worker *w)
 	must(digest(copy, model_size, hash), "hash");
 	must(cache_index_query(w->index, UID, token, hash) == CACHE_YES, "index");
 	must(!nn_plan_adopt(copy, model_size, data, data_size, &options, &plan, &err), "load");
-	us = (double)(figure_ns() - start) * 1e-3;
+	us = (double)(clock_ns() - start) * 1e-3;
 	nn_plan_free(plan);
 	munmap(model, model_size);
 	munmap(data, data_size);
@@ -135,10 +136,10 @@ static double time_cached(const struct worker *w)
 
 static double time_cold(const struct worker *w)
 {
-	uint64_t start = figure_ns();
+	uint64_t start = clock_ns();
 	struct nn_model *model;
 	struct nn_plan *plan = cold(w, &model);
-	double us = (double)(figure_ns() - start) * 1e-3;
+	double us = (double)(clock_ns() - start) * 1e-3;
 
 	nn_plan_free(plan);
 	nn_model_free(model);
@@ -232,12 +233,12 @@ static double time_hal(struct nna_device *d, const struct nn_model *model,
 
 	/* The engine is done with the last model by then. */
 	usleep(SETTLE_US);
-	start = figure_ns();
+	start = clock_ns();
 	if (cache)
 		must(!nna_prepare_model_from_cache(d, cache, NULL, &p, &err), "prepare from cache");
 	else
 		must(!nna_prepare_model(d, model, &memory, NULL, &p, &err), "prepare");
-	us = (double)(figure_ns() - start) * 1e-3;
+	us = (double)(clock_ns() - start) * 1e-3;
 	nna_prepared_model_free(p);
 	return us;
 }

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "compute/api.h"
 #include "compute/subject.h"
 
@@ -27,10 +27,7 @@
 
 static double now_us(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+	return (double)clock_ns() * 1e-3;
 }
 
 static int by_value(const void *a, const void *b)

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
+
 static inline void figure_head(void)
 {
 	puts("figure\tvalue\tunit\tpeer\tpeer_value\tratio\twhere");
@@ -27,19 +29,10 @@ static inline void figure(const char *name, double value, const char *unit, cons
 	fflush(stdout);
 }
 
-/* CLOCK_MONOTONIC in ns. */
-static inline uint64_t figure_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* Sleeps. */
 static inline void figure_idle(uint64_t ns)
 {
-	const struct timespec pause = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+	const struct timespec pause = { (time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S) };
 
 	nanosleep(&pause, NULL);
 }

@@ -11,6 +11,7 @@
 
 #include <nnaccel/nnaccel.h>
 
+#include "base/clock.h"
 #include "bench/figure.h"
 
 #define MIB		(1UL << 20)
@@ -80,7 +81,7 @@ enum copy { COPY_IN, COPY_OUT, MEMCPY, COPY_SUBJECTS };
 
 static double copy_once(enum copy subject, struct nna_buffer *b, char *one, char *other)
 {
-	uint64_t start = figure_ns();
+	uint64_t start = clock_ns();
 
 	if (subject == COPY_IN)
 		check(nna_buffer_write(b, one, COPY_BYTES, 0, NULL, &err));
@@ -90,7 +91,7 @@ static double copy_once(enum copy subject, struct nna_buffer *b, char *one, char
 		memcpy(other, one, COPY_BYTES);
 	/* Keeps the copy. */
 	__asm__ volatile("" : : "r"(other) : "memory");
-	return (double)(figure_ns() - start);
+	return (double)(clock_ns() - start);
 }
 
 static void bench_copies(void)
@@ -132,7 +133,7 @@ static void execute(struct nna_burst *burst, struct nna_memory *m)
 /* Executes on memory that is kept, or (NULL) that is imported for it and goes again. */
 static double execute_once(struct nna_burst *burst, struct nna_memory *kept, int file)
 {
-	uint64_t start = figure_ns();
+	uint64_t start = clock_ns();
 	struct nna_memory *m = kept;
 
 	if (!kept)
@@ -140,7 +141,7 @@ static double execute_once(struct nna_burst *burst, struct nna_memory *kept, int
 	execute(burst, m);
 	if (!kept)
 		nna_memory_free(m);
-	return (double)(figure_ns() - start);
+	return (double)(clock_ns() - start);
 }
 
 static void bench_mapping(void)

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/round.h"
 #include "figure.h"
 #include "ops/op.h"
 #include "plan/compiled.h"
@@ -102,7 +104,7 @@ static void *add_value(struct case_model *m, struct nn_operand *o)
 	o->lifetime = NN_CONSTANT_REFERENCE;
 	o->location.offset = (uint32_t)(m->at - (const char *)m->pool.base);
 	value = m->at;
-	m->at += (o->location.length + 63) / 64 * 64;
+	m->at += round_up(o->location.length, 64);
 	return value;
 }
 
@@ -214,7 +216,7 @@ static size_t set_args(const struct case_model *m, const uint32_t *list, uint32_
 		uint32_t size;
 
 		nn_operand_size(&m->operands[list[i]], &size);
-		args[i] = (struct nn_arg){ .data = aligned_alloc(64, (size + 63) / 64 * 64),
+		args[i] = (struct nn_arg){ .data = aligned_alloc(64, round_up(size, 64)),
 					   .length = size };
 		fill(m->operands[list[i]].type, args[i].data, size);
 		bytes += size;
@@ -229,12 +231,12 @@ static double time_copy(size_t bytes)
 	double least = 1e9;
 
 	for (int i = 0; i < 30; i++) {
-		uint64_t start = figure_ns();
+		uint64_t start = clock_ns();
 
 		memcpy(to, from, bytes / 2);
 		__asm__ volatile("" : : "r"(to) : "memory");
-		least = least < (double)(figure_ns() - start) ? least :
-			(double)(figure_ns() - start);
+		least = least < (double)(clock_ns() - start) ? least :
+			(double)(clock_ns() - start);
 	}
 	free(from);
 	free(to);
@@ -243,17 +245,17 @@ static double time_copy(size_t bytes)
 
 static double time_plan(const struct nn_plan *plan, struct nn_execution *e, const char *name)
 {
-	uint64_t end = figure_ns() + RUN_NS;
+	uint64_t end = clock_ns() + RUN_NS;
 	struct nn_error err = { "" };
 	double least = 1e9;
 
-	for (int i = 0; i < MAX_RUNS && (i < 3 || figure_ns() < end); i++) {
-		uint64_t start = figure_ns();
+	for (int i = 0; i < MAX_RUNS && (i < 3 || clock_ns() < end); i++) {
+		uint64_t start = clock_ns();
 		double us;
 
 		if (nn_plan_execute(plan, e, &err))
 			fail(name, err.message);
-		us = (double)(figure_ns() - start) * 1e-3;
+		us = (double)(clock_ns() - start) * 1e-3;
 		least = us < least ? us : least;
 	}
 	return least;

@@ -8,6 +8,7 @@
 
 #include <nnaccel/uring.h>
 
+#include "base/clock.h"
 #include "bench/figure.h"
 
 #define ELEMENTS	16
@@ -140,13 +141,13 @@ static void run_ioctl(void)
 /* Executions per second in one turn. */
 static double turn(int subject)
 {
-	uint64_t start_ns = figure_ns();
+	uint64_t start_ns = clock_ns();
 
 	if (subject == IOCTL)
 		run_ioctl();
 	else
 		run_ring(depths[subject]);
-	return COUNT * 1e9 / (double)(figure_ns() - start_ns);
+	return COUNT * 1e9 / (double)(clock_ns() - start_ns);
 }
 
 int main(int argc, char **argv)

@@ -3,6 +3,7 @@
  * Bursts: executions through rings in memory that is shared with the worker.
  */
 #define _GNU_SOURCE
+#include "base/round.h"
 #include "burst.h"
 
 #include <errno.h>
@@ -99,7 +100,7 @@ static bool map_region(const struct nna_burst *b, uint64_t offset, size_t length
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	void *base;
 
-	length = (length + page - 1) & ~(page - 1);
+	length = round_up(length, page);
 	base = mmap(NULL, length, prot, MAP_SHARED, b->fd, (off_t)offset);
 	if (base == MAP_FAILED)
 		return false;

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "device.h"
 #include "error.h"
 #include "sized.h"
@@ -43,17 +43,9 @@ void nna_device_put(struct nna_device *device)
 	free(device);
 }
 
-uint64_t nna_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 bool nna_is_past(uint64_t deadline_ns)
 {
-	return deadline_ns && nna_now_ns() >= deadline_ns;
+	return deadline_ns && clock_ns() >= deadline_ns;
 }
 
 static enum nn_status get_info(const struct nna_device *device, const char *call,

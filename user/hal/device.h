@@ -63,8 +63,6 @@ void nna_device_put(struct nna_device *device);
 /* To be called before what may get this context another worker than the last. */
 void nna_device_expect_worker(struct nna_device *device);
 
-/* Current time of CLOCK_MONOTONIC. */
-uint64_t nna_now_ns(void);
 
 /* Whether there is a deadline, and it has passed. */
 bool nna_is_past(uint64_t deadline_ns);

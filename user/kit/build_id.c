@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/round.h"
 #include "kit/build_id.h"
 
 #define BUILD_ID_BYTES ((BUILD_ID_TEXT - 1) / 2)
@@ -17,11 +18,6 @@ struct id {
 	bool found;
 	uint8_t bytes[BUILD_ID_BYTES];
 };
-
-static size_t align4(size_t n)
-{
-	return (n + 3) & ~(size_t)3;
-}
 
 /* Looks for the GNU build id among one segment's notes. */
 static void read_notes(const uint8_t *notes, size_t size, struct id *id)
@@ -32,8 +28,8 @@ static void read_notes(const uint8_t *notes, size_t size, struct id *id)
 		size_t name, whole;
 
 		memcpy(&head, notes, sizeof(head));
-		name = sizeof(head) + align4(head.n_namesz);
-		whole = name + align4(head.n_descsz);
+		name = sizeof(head) + round_up(head.n_namesz, 4);
+		whole = name + round_up(head.n_descsz, 4);
 		if (whole > size)
 			return;
 		if (head.n_type == NT_GNU_BUILD_ID && head.n_namesz == sizeof("GNU") &&

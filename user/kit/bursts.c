@@ -11,8 +11,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/round.h"
 #include "kit/bursts.h"
-#include "kit/clock.h"
 #include "kit/executor.h"
 #include "kit/guard.h"
 #include "kit/log.h"
@@ -22,7 +23,7 @@
 #define LINGER_NS UINT64_C(100000000)
 
 /* Longest sleep of the watcher between two looks. */
-#define WATCH_NS UINT64_C(1000000000)
+#define WATCH_NS NS_PER_S
 
 /* Memory of the heap that stays with the process while a burst is open, and otherwise. */
 #define WARM_TRIM INT_MAX
@@ -95,7 +96,7 @@ static bool map_region(const struct bursts *bursts, uint32_t number, uint64_t wh
 	uint64_t offset = NNACCEL_BURST_MAP | (uint64_t)number << NNACCEL_BURST_SHIFT | which;
 	void *base;
 
-	length = (length + page - 1) & ~(page - 1);
+	length = round_up(length, page);
 	base = mmap(NULL, length, prot, MAP_SHARED, bursts->grants->session, (off_t)offset);
 	if (base == MAP_FAILED)
 		return false;

@@ -20,13 +20,13 @@
 
 #include <linux/nnaccel.h>
 
+#include "base/clock.h"
 #include "kit/clients.h"
-#include "kit/clock.h"
 #include "kit/log.h"
 #include "kit/notify.h"
 
 /* How long a client's process may outlive the client. */
-#define GRACE_NS UINT64_C(1000000000)
+#define GRACE_NS NS_PER_S
 
 /* What is polled besides the processes. */
 enum { ON_ENGINE, ON_SIGNAL, ON_KEEPER, ON_CLIENTS };

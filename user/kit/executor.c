@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "base/clock.h"
 #include "kit/access.h"
-#include "kit/clock.h"
 #include "kit/command.h"
 #include "kit/executor.h"
 #include "kit/log.h"

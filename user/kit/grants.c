@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/round.h"
 #include "kit/grants.h"
 #include "kit/log.h"
 #include "kit/worker.h"
@@ -171,7 +172,7 @@ static enum nn_status map(struct grants *grants, const struct nnaccel_grant *gra
 	m->grant = grant->grant;
 	m->prot = grant->prot;
 	m->length = grant->length;
-	m->mapped = (grant->length + page - 1) & ~(page - 1);
+	m->mapped = round_up(grant->length, page);
 	m->is_foreign = grant->prot & NNACCEL_PROT_SYNC;
 	m->base = MAP_FAILED;
 	if (get_format(grants, m))

@@ -16,15 +16,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "kit/clock.h"
+#include "base/clock.h"
 #include "kit/guard.h"
 #include "kit/log.h"
 #include "kit/worker.h"
 
-#define SECOND_NS UINT64_C(1000000000)
 
 /* How long a thread may take to stop. */
-#define STOP_NS (SECOND_NS / 2)
+#define STOP_NS (NS_PER_S / 2)
 
 static struct {
 	unsigned int bound_s;		/* 0: nobody watches */
@@ -39,7 +38,7 @@ static _Thread_local struct guard_job *current_job;
 
 static struct timespec to_time(uint64_t ns)
 {
-	return (struct timespec){ (time_t)(ns / SECOND_NS), (long)(ns % SECOND_NS) };
+	return (struct timespec){ (time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S) };
 }
 
 /* Never returns to what it interrupted. */
@@ -145,7 +144,7 @@ void guard_begin(struct guard_call *call, const char *extension, const char *fun
 		.function = function,
 		.job = current_job,
 		.thread = pthread_self(),
-		.due_ns = clock_ns() + guard.bound_s * SECOND_NS,
+		.due_ns = clock_ns() + guard.bound_s * NS_PER_S,
 		.link = &guard.calls,
 	};
 	pthread_mutex_lock(&guard.lock);

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "kit/clock.h"
+#include "base/clock.h"
 #include "kit/digest.h"
 #include "kit/file_message.h"
 #include "kit/keeper.h"

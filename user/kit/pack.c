@@ -7,6 +7,8 @@
 
 #include <nnaccel/engine.h>
 
+#include "base/round.h"
+
 /* Where constants are aligned, as in models that clients send. */
 #define ALIGNMENT 8
 
@@ -21,15 +23,14 @@ struct packing {
 /* Bytes of all values once constants from pools are among them. */
 static uint64_t values_size(const struct nn_model *model)
 {
-	uint64_t size = (model->values_size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+	uint64_t size = round_up(model->values_size, ALIGNMENT);
 
 	for (uint32_t k = 0; k < model->num_subgraphs; k++) {
 		const struct nn_subgraph *s = &model->subgraphs[k];
 
 		for (uint32_t i = 0; i < s->num_operands; i++)
 			if (s->operands[i].lifetime == NN_CONSTANT_REFERENCE)
-				size += ((uint64_t)s->operands[i].location.length + ALIGNMENT - 1) /
-					ALIGNMENT * ALIGNMENT;
+				size += round_up(s->operands[i].location.length, ALIGNMENT);
 	}
 	return size;
 }
@@ -53,7 +54,7 @@ static bool copy_operands(struct packing *p, const struct nn_model *model, uint3
 		memcpy(p->values + *used, nn_operand_value(model, &s->operands[i]), length);
 		copy[i].lifetime = NN_CONSTANT_COPY;
 		copy[i].location = (struct nn_location){ .offset = *used, .length = length };
-		*used += ((uint64_t)length + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+		*used += round_up(length, ALIGNMENT);
 	}
 	return true;
 }
@@ -61,7 +62,7 @@ static bool copy_operands(struct packing *p, const struct nn_model *model, uint3
 static bool fill(struct packing *p, const struct nn_model *model)
 {
 	uint64_t size = values_size(model);
-	uint64_t used = (model->values_size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+	uint64_t used = round_up(model->values_size, ALIGNMENT);
 
 	p->subgraphs = calloc(model->num_subgraphs, sizeof(*p->subgraphs));
 	p->operands = calloc(model->num_subgraphs, sizeof(struct nn_operand *));

@@ -8,8 +8,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "kit/buffers.h"
-#include "kit/clock.h"
 #include "kit/command.h"
 #include "kit/device.h"
 #include "kit/guard.h"

@@ -2,6 +2,7 @@
 /*
  * The form in which attributes of extensions go from a client to its worker.
  */
+#include "base/round.h"
 #include "attribute.h"
 
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 /* What follows each part of a record up to the next. */
 static size_t padded(size_t size)
 {
-	return (size + 7) & ~(size_t)7;
+	return round_up(size, 8);
 }
 
 static bool is_name(const char *name, size_t size)

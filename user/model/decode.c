@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/round.h"
 #include "extension.h"
 #include "wire.h"
 
@@ -70,7 +71,7 @@ static size_t place(size_t *end, uint64_t count, size_t size)
 {
 	size_t at = *end;
 
-	*end = (at + count * size + 7) & ~(size_t)7;
+	*end = round_up(at + count * size, 8);
 	return at;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "compiled.h"
 #include "pages.h"
 #include "pool.h"
@@ -178,7 +179,7 @@ static bool takes(const struct compiled *c, const struct nn_execution *e)
 	for (uint32_t i = 0; i < e->num_outputs; i++)
 		if (!is_as_compiled(c, s->outputs[i], &e->outputs[i]))
 			return false;
-	return !e->deadline_ns || now_ns() < e->deadline_ns;
+	return !e->deadline_ns || clock_ns() < e->deadline_ns;
 }
 
 static void set_args(const struct compiled *c, const struct nn_execution *e, struct context *x)
@@ -327,9 +328,9 @@ static void run_fast(const struct compiled *c, uint32_t index, const struct cont
 		run_kernel(c, step, x, threads ? threads : c->threads);
 		return;
 	}
-	start = now_ns();
+	start = clock_ns();
 	run_kernel(c, step, x, tuning_threads(tuning, c->threads));
-	tuning_add(tuning, index, now_ns() - start);
+	tuning_add(tuning, index, clock_ns() - start);
 }
 
 static bool run_steps(struct compiled *c, struct context *x, uint64_t deadline_ns,
@@ -339,7 +340,7 @@ static bool run_steps(struct compiled *c, struct context *x, uint64_t deadline_n
 	for (uint32_t i = 0; i < c->num_steps && !*status; i++) {
 		const struct compiled_step *step = &c->steps[i];
 
-		if (deadline_ns && now_ns() >= deadline_ns)
+		if (deadline_ns && clock_ns() >= deadline_ns)
 			*status = nn_fail(err, NN_MISSED_DEADLINE_TRANSIENT,
 					  "subgraph 0, operation %u (%s): the deadline is past",
 					  step->index, nn_op_name(step->operation->type));

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "internal.h"
 
 static const struct nn_operand *operand_of(const struct frame *f, uint32_t index)
@@ -125,7 +126,7 @@ static enum nn_status run_body(struct loop *l)
 	enum nn_status status;
 	uint32_t i;
 
-	if (now_ns() - l->start_ns > l->frame->run->loop_timeout_ns)
+	if (clock_ns() - l->start_ns > l->frame->run->loop_timeout_ns)
 		return fail_step(l->frame, l->step, NN_MISSED_DEADLINE_TRANSIENT,
 				 "the loop runs longer than %" PRIu64 " ns",
 				 l->frame->run->loop_timeout_ns);
@@ -180,7 +181,7 @@ enum nn_status run_while(struct frame *f, const struct step *step)
 		.condition = referenced(f, step, 0),
 		.body = referenced(f, step, 1),
 		.num_values = step->operation->num_inputs - 2,
-		.start_ns = now_ns(),
+		.start_ns = clock_ns(),
 	};
 	enum nn_status status = NN_OUT_OF_MEMORY;
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "compiled.h"
 #include "late.h"
 #include "thaw.h"
@@ -140,7 +141,7 @@ static enum nn_status run_main(const struct nn_plan *plan, struct nn_execution *
 	status = check_args(plan->graphs[0].subgraph, e, inputs, err);
 	if (status)
 		return status;
-	if (now_ns() >= run.deadline_ns)
+	if (clock_ns() >= run.deadline_ns)
 		return nn_fail(err, NN_MISSED_DEADLINE_PERSISTENT,
 			       "the deadline was past before the execution");
 	status = run_subgraph(&run, 0, inputs, e->outputs, results);

@@ -68,7 +68,6 @@ struct frame {
 	void **staged;			/* void *[max_inputs]: private copies of inputs */
 };
 
-uint64_t now_ns(void);
 
 /* NN_INVALID_ARGUMENT, or NN_MISSED_DEADLINE_PERSISTENT. */
 enum nn_status plan_check_options(const struct nn_plan_options *options, struct nn_error *err);

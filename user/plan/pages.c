@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
+#include "base/round.h"
 #include "pages.h"
 
 #define HUGE_PAGE ((size_t)2 << 20)
@@ -13,11 +14,6 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
-
-static size_t rounded(size_t size)
-{
-	return (size + PAGE - 1) / PAGE * PAGE;
-}
 
 /* Memory that begins with a huge page: one more is reserved, then what is not needed returned. */
 static void *map_aligned(size_t size)
@@ -40,7 +36,7 @@ void *pages_alloc(size_t size)
 {
 	void *memory;
 
-	size = rounded(size ? size : 1);
+	size = round_up(size ? size : 1, PAGE);
 	if (size >= HUGE_PAGE)
 		return map_aligned(size);
 	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -53,13 +49,13 @@ void *pages_alloc_all(size_t size)
 
 	/* Where the kernel cannot, the pages come when they are written. */
 	if (memory)
-		madvise(memory, rounded(size ? size : 1), MADV_POPULATE_WRITE);
+		madvise(memory, round_up(size ? size : 1, PAGE), MADV_POPULATE_WRITE);
 	return memory;
 }
 
 void *pages_zeros(size_t size)
 {
-	void *memory = mmap(NULL, rounded(size ? size : 1), PROT_READ,
+	void *memory = mmap(NULL, round_up(size ? size : 1, PAGE), PROT_READ,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return memory == MAP_FAILED ? NULL : memory;
@@ -68,5 +64,5 @@ void *pages_zeros(size_t size)
 void pages_free(void *memory, size_t size)
 {
 	if (memory)
-		munmap(memory, rounded(size ? size : 1));
+		munmap(memory, round_up(size ? size : 1, PAGE));
 }

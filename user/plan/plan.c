@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "compiled.h"
 #include "late.h"
 #include "pool.h"
@@ -15,14 +15,6 @@
 #include "widen.h"
 
 #define MAX_PREFERENCE 2	/* sustained speed */
-
-uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + t.tv_nsec;
-}
 
 static bool is_control_flow(int32_t code)
 {
@@ -175,7 +167,7 @@ enum nn_status plan_check_options(const struct nn_plan_options *options, struct 
 		return nn_fail(err, NN_INVALID_ARGUMENT, "preference %u", options->preference);
 	if (options->kernels && !nn_plan_has_kernels(options->kernels))
 		return nn_fail(err, NN_INVALID_ARGUMENT, "no kernels %s", options->kernels);
-	if (options->deadline_ns && now_ns() >= options->deadline_ns)
+	if (options->deadline_ns && clock_ns() >= options->deadline_ns)
 		return nn_fail(err, NN_MISSED_DEADLINE_PERSISTENT,
 			       "the deadline was past before the model was prepared");
 	return NN_OK;

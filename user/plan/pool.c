@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "internal.h"
 #include "pool.h"
 
@@ -106,7 +107,7 @@ static bool join_any(uint32_t thread)
 /* Waits until a job was opened after the `seen`th: spins for a moment, then sleeps. */
 static void wait_for_job(uint32_t seen)
 {
-	uint64_t start = now_ns();
+	uint64_t start = clock_ns();
 
 	do {
 		for (uint32_t i = 0; i < SPIN_TURNS; i++) {
@@ -114,7 +115,7 @@ static void wait_for_job(uint32_t seen)
 				return;
 			relax();
 		}
-	} while (now_ns() - start < SPIN_NS);
+	} while (clock_ns() - start < SPIN_NS);
 	atomic_fetch_add(&pool.sleepers, 1);
 	while (atomic_load(&pool.opened) == seen)
 		futex_wait(&pool.opened, seen);
@@ -206,19 +207,19 @@ static void close_job(struct job *job)
 		if (turn % SPIN_TURNS)
 			continue;
 		if (!start)
-			start = now_ns();
-		else if (now_ns() - start > SPIN_NS)
+			start = clock_ns();
+		else if (clock_ns() - start > SPIN_NS)
 			futex_wait(&job->users, users);
 	}
-	if (start && now_ns() - start > LATE_NS)
-		atomic_store(&pool.alone_until, now_ns() + ALONE_NS);
+	if (start && clock_ns() - start > LATE_NS)
+		atomic_store(&pool.alone_until, clock_ns() + ALONE_NS);
 	atomic_store(&job->taken, false);
 }
 
 static bool is_shared(uint32_t count, uint32_t threads)
 {
 	return count > 1 && threads > 1 && pool_start() > 1 &&
-	       (!atomic_load(&pool.alone_until) || now_ns() >= atomic_load(&pool.alone_until));
+	       (!atomic_load(&pool.alone_until) || clock_ns() >= atomic_load(&pool.alone_until));
 }
 
 void pool_run(pool_fn *fn, void *arg, uint32_t count, uint32_t threads)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/round.h"
 #include "ops/op.h"
 #include "rewrite.h"
 
@@ -12,7 +13,7 @@ void *rewrite_take(char *base, size_t *at, size_t count, size_t size)
 {
 	size_t offset = *at;
 
-	*at += (count * size + 7) / 8 * 8;
+	*at += round_up(count * size, 8);
 	return base ? base + offset : NULL;
 }
 
@@ -37,7 +38,7 @@ void rewrite_begin(struct rewrite *w, const struct nn_model *from)
 	w->model = *from;
 	w->model.subgraphs = &w->subgraph;
 	w->model.values = w->bytes;
-	w->model.values_size = (from->values_size + 7) / 8 * 8;
+	w->model.values_size = round_up(from->values_size, 8);
 	if (from->values_size)
 		memcpy(w->bytes, from->values, from->values_size);
 	w->subgraph = *s;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "internal.h"
 
 enum nn_status fail_step(const struct frame *f, const struct step *step, enum nn_status status,
@@ -180,7 +181,7 @@ static enum nn_status run_step(struct frame *f, const struct step *step)
 	enum nn_status status;
 	uint32_t i;
 
-	if (now_ns() >= f->run->deadline_ns)
+	if (clock_ns() >= f->run->deadline_ns)
 		return fail_step(f, step, NN_MISSED_DEADLINE_TRANSIENT, "the deadline is past");
 	if (step->op->code == NN_OP_IF)
 		status = run_if(f, step);

@@ -7,17 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/round.h"
 #include "ops/fingerprint.h"
 #include "freeze.h"
 #include "late.h"
 #include "saver.h"
 #include "thaw.h"
 #include "tuning.h"
-
-static uint64_t aligned(uint64_t size, uint64_t alignment)
-{
-	return (size + alignment - 1) / alignment * alignment;
-}
 
 /* ---- The copy ---- */
 
@@ -214,10 +210,10 @@ static void place_constant(struct saver *s, size_t index, uint64_t *used)
 	if (s->steers[index]) {
 		o->lifetime = NN_CONSTANT_COPY;
 		o->location.offset = *used;
-		*used += aligned(length, 8);
+		*used += round_up(length, 8);
 	} else {
 		o->lifetime = NN_CONSTANT_REFERENCE;
-		o->location.offset = aligned(s->pieces->data_size, SAVED_ALIGN);
+		o->location.offset = round_up(s->pieces->data_size, SAVED_ALIGN);
 		add_piece(s, s->values[index], o->location.offset, length);
 	}
 }
@@ -258,7 +254,7 @@ static bool place_constants(struct saver *s)
 			if (saver_is_constant(&g->operands[i]))
 				place_constant(s, saver_first(s, k) + i, &used);
 	}
-	p->data_size = p->count ? aligned(p->data_size, NN_PLAN_DATA_ALIGN) : 0;
+	p->data_size = p->count ? round_up(p->data_size, NN_PLAN_DATA_ALIGN) : 0;
 	s->pool.size = p->data_size;
 	s->model.pools = &s->pool;
 	s->model.num_pools = p->count ? 1 : 0;

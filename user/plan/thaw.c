@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/round.h"
 #include "compiled.h"
 #include "load.h"
 #include "pool.h"
@@ -32,11 +33,8 @@ struct block {
 	struct nn_subgraph main;
 };
 
-/* Rounds up to what any object may need: malloc()'s own alignment. */
-static size_t fit(size_t size)
-{
-	return (size + 15) / 16 * 16;
-}
+/* What any object may need: malloc()'s own alignment. */
+#define OBJECT_ALIGN 16
 
 /* What is left of the form. */
 struct cursor {
@@ -109,7 +107,7 @@ static size_t states_size(const struct thawing *t)
 
 		if (!kernel || !take(&c, step->words, sizeof(uint32_t)))
 			break;
-		size += fit(kernel->state_size);
+		size += round_up(kernel->state_size, OBJECT_ALIGN);
 	}
 	return size;
 }
@@ -254,7 +252,7 @@ static bool thaw_step(struct thawing *t, struct compiled_step *step,
 	step->ready.state = *state;
 	if (!kernel->restore(words, from->words, &bounds, &step->ready, *state))
 		return false;
-	*state += fit(kernel->state_size);
+	*state += round_up(kernel->state_size, OBJECT_ALIGN);
 	if (kernel->pack) {
 		step->ready.packed = t->packed + c->packed_size;
 		c->packed_size += nn_kernel_aligned(step->ready.packed_size);
@@ -281,7 +279,7 @@ static size_t place(size_t *end, uint64_t count, size_t size)
 {
 	size_t at = *end;
 
-	*end += fit(count * size);
+	*end += round_up(count * size, OBJECT_ALIGN);
 	return at;
 }
 

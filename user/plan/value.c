@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/round.h"
 #include "value.h"
 
 #define ALIGNMENT 64	/* a cache line, and the widest vector */
@@ -73,7 +74,7 @@ bool value_is_aligned(const void *data, int32_t type)
 
 void *value_alloc(uint32_t size)
 {
-	size_t rounded = ((size_t)size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+	size_t rounded = round_up(size, ALIGNMENT);
 
 	return aligned_alloc(ALIGNMENT, size ? rounded : ALIGNMENT);
 }

@@ -8,6 +8,7 @@
  * word is as it was); who gives it gives it, then looks whether somebody said so.
  * user/ring/model checks this.
  */
+#include "base/clock.h"
 #include "ring/ring.h"
 
 #include <errno.h>
@@ -70,20 +71,12 @@ static void count(__u64 *counter)
 	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* Sleeps while the word has the value, until then at most. True: time was up. */
 static bool futex_wait(const uint32_t *word, uint32_t value, uint64_t until_ns)
 {
 	struct timespec until = {
-		.tv_sec = (time_t)(until_ns / 1000000000),
-		.tv_nsec = (long)(until_ns % 1000000000),
+		.tv_sec = (time_t)(until_ns / NS_PER_S),
+		.tv_nsec = (long)(until_ns % NS_PER_S),
 	};
 
 	return syscall(SYS_futex, word, FUTEX_WAIT_BITSET, value, &until, NULL,
@@ -314,7 +307,7 @@ enum nn_ring_result nn_ring_send(struct nn_ring *ring, const struct nnaccel_datu
 			return result;
 		if (ring->owes_wake)
 			look_for_sleeper(ring, NULL);
-		now = now_ns();
+		now = clock_ns();
 		if (now >= until_ns)
 			return NN_RING_AGAIN;
 		sleep_for_room(ring, min_u64(now + ring->slice_ns, until_ns));
@@ -432,7 +425,7 @@ static void spin(const struct nn_ring *ring, uint64_t until_ns)
 				return;
 			pause_cpu();
 		}
-	} while (!nn_ring_is_dead(ring) && now_ns() < until_ns);
+	} while (!nn_ring_is_dead(ring) && clock_ns() < until_ns);
 }
 
 /* Sleeps until a packet is there or time is up; true: it was. */
@@ -455,13 +448,13 @@ static bool sleep_for_packet(struct nn_ring *ring, uint64_t until_ns)
 static void wait_step(struct nn_ring *ring, const struct nn_wait_plan *plan, uint64_t start_ns,
 		      uint64_t until_ns)
 {
-	uint64_t now = now_ns(), took = now - start_ns;
+	uint64_t now = clock_ns(), took = now - start_ns;
 	uint64_t tail_ns = start_ns + plan->sleep_ns;
 	uint64_t slice_ns = min_u64(now + ring->slice_ns, until_ns);
 
 	if (took < plan->sleep_ns && tail_ns <= slice_ns) {
 		if (sleep_for_packet(ring, tail_ns))
-			nn_waiter_learn_late(&ring->waiter, now_ns() - tail_ns);
+			nn_waiter_learn_late(&ring->waiter, clock_ns() - tail_ns);
 	} else if (took >= plan->sleep_ns && took < plan->spin_ns) {
 		spin(ring, min_u64(start_ns + plan->spin_ns, until_ns));
 	} else {
@@ -478,7 +471,7 @@ static enum nn_ring_result wait_by_clock(struct nn_ring *ring, struct nnaccel_da
 					 uint32_t *size, uint64_t until_ns)
 {
 	struct nn_wait_plan plan = nn_waiter_plan(&ring->waiter);
-	uint64_t start_ns = now_ns();
+	uint64_t start_ns = clock_ns();
 	enum nn_ring_result result;
 
 	ring->slept = false;
@@ -487,10 +480,10 @@ static enum nn_ring_result wait_by_clock(struct nn_ring *ring, struct nnaccel_da
 		result = nn_ring_try_receive(ring, datums, size);
 		if (result != NN_RING_AGAIN)
 			break;
-		if (until_ns != NN_RING_FOREVER && now_ns() >= until_ns)
+		if (until_ns != NN_RING_FOREVER && clock_ns() >= until_ns)
 			break;
 	}
-	nn_waiter_learn(&ring->waiter, now_ns() - start_ns, ring->slept);
+	nn_waiter_learn(&ring->waiter, clock_ns() - start_ns, ring->slept);
 	count_wait(ring);
 	return result;
 }
@@ -548,7 +541,7 @@ uint32_t nn_doorbell_read(const uint32_t *doorbell)
 
 void nn_doorbell_wait(const uint32_t *doorbell, uint32_t seen, uint64_t timeout_ns)
 {
-	futex_wait(doorbell, seen, now_ns() + timeout_ns);
+	futex_wait(doorbell, seen, clock_ns() + timeout_ns);
 }
 
 void nn_doorbell_wake(const uint32_t *doorbell)

@@ -4,6 +4,7 @@
  * to the CPU, and what may be asked afterwards.
  */
 #define _GNU_SOURCE
+#include "base/clock.h"
 #include "runtime/compilation.h"
 
 #include <errno.h>
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "runtime/cache.h"
@@ -19,18 +19,9 @@
 #include "runtime/log.h"
 #include "runtime/operand.h"
 
-#define NS_PER_S UINT64_C(1000000000)
 
 /* A cache line: kernels and copies like arguments that begin and end with one. */
 #define PREFERRED_ALIGNMENT 64
-
-uint64_t clock_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * NS_PER_S + now.tv_nsec;
-}
 
 uint64_t deadline_after(uint64_t duration_ns)
 {
@@ -38,7 +29,7 @@ uint64_t deadline_after(uint64_t duration_ns)
 
 	if (!duration_ns)
 		return 0;
-	if (__builtin_add_overflow(clock_now_ns(), duration_ns, &deadline))
+	if (__builtin_add_overflow(clock_ns(), duration_ns, &deadline))
 		return UINT64_MAX;
 	return deadline;
 }

@@ -54,8 +54,7 @@ static inline bool compilation_has_one_device(const ANeuralNetworksCompilation *
 	return compilation->is_explicit && compilation->num_devices == 1;
 }
 
-/* CLOCK_MONOTONIC now, and then plus a duration: 0 (none) for 0, never past UINT64_MAX. */
-uint64_t clock_now_ns(void);
+/* CLOCK_MONOTONIC now plus a duration: 0 (none) for 0, never past UINT64_MAX. */
 uint64_t deadline_after(uint64_t duration_ns);
 
 #endif /* NN_RUNTIME_COMPILATION_H */

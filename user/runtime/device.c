@@ -2,6 +2,7 @@
 /*
  * The list of devices, and what applications may ask of one.
  */
+#include "base/clock.h"
 #include "runtime/device.h"
 
 #include <pthread.h>
@@ -83,7 +84,7 @@ static void look(bool wait)
 	list.pause_ns = list.pause_ns ? 2 * list.pause_ns : FIRST_PAUSE_NS;
 	if (list.pause_ns > LONGEST_PAUSE_NS || num_accels)
 		list.pause_ns = LONGEST_PAUSE_NS;
-	list.next_ns = clock_now_ns() + list.pause_ns;
+	list.next_ns = clock_ns() + list.pause_ns;
 }
 
 static void open_devices(void)
@@ -106,7 +107,7 @@ static void find_devices(bool at_once)
 	/* Who finds the lock taken sees what the one who has it finds, next time. */
 	if (pthread_mutex_trylock(&list.lock))
 		return;
-	if (clock_now_ns() >= list.next_ns ||
+	if (clock_ns() >= list.next_ns ||
 	    (!count_accels() && (at_once || list.process != handle_process()))) {
 		list.process = handle_process();
 		look(false);

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/clock.h"
+#include "base/round.h"
 #include "runtime/compilation.h"
 #include "runtime/handle.h"
 #include "runtime/hardware_memory.h"
@@ -19,7 +21,7 @@
 #define STAGING_ALIGN 64
 
 /* A model whose worker keeps dying is prepared again after pauses: the first, and the longest. */
-#define FIRST_PAUSE_NS UINT64_C(1000000000)
+#define FIRST_PAUSE_NS NS_PER_S
 #define LONGEST_PAUSE_NS UINT64_C(60000000000)
 
 /*
@@ -263,7 +265,7 @@ static int prepare_again(struct accel_prepared *accel, uint32_t dead, uint64_t d
 	if (accel->generation == dead) {
 		if (atomic_load(&accel->has_served) || accel->process != handle_process())
 			accel->pause_ns = 0;
-		if (accel->pause_ns && clock_now_ns() < accel->next_ns)
+		if (accel->pause_ns && clock_ns() < accel->next_ns)
 			result = rt_fail(err, ANEURALNETWORKS_DEAD_OBJECT,
 					 "its worker died again; the model waits before it is prepared once more");
 		else if (!handle_is_served(accel->source->handle))
@@ -275,7 +277,7 @@ static int prepare_again(struct accel_prepared *accel, uint32_t dead, uint64_t d
 			accel->pause_ns = accel->pause_ns ? 2 * accel->pause_ns : FIRST_PAUSE_NS;
 			if (accel->pause_ns > LONGEST_PAUSE_NS)
 				accel->pause_ns = LONGEST_PAUSE_NS;
-			accel->next_ns = clock_now_ns() + accel->pause_ns;
+			accel->next_ns = clock_ns() + accel->pause_ns;
 			atomic_store(&accel->has_served, false);
 		}
 	}
@@ -326,13 +328,12 @@ static int use(struct accel_prepared *accel, use_fn *fn, void *argument, uint64_
 
 static uint64_t staged_size(const struct request_arg *args, uint32_t count)
 {
-	const uint64_t mask = STAGING_ALIGN - 1;
 	uint64_t size = 0;
 	uint32_t i;
 
 	for (i = 0; i < count; i++)
 		if (!args[i].memory && !args[i].omitted)
-			size += (args[i].length + mask) & ~mask;
+			size += round_up(args[i].length, STAGING_ALIGN);
 	return size;
 }
 

@@ -3,6 +3,7 @@
  * Finishing a model: topological order, one flat graph with the referenced
  * models, large constants in one shared memory, the check of the whole.
  */
+#include "base/round.h"
 #include "runtime/finish.h"
 
 #include <stdlib.h>
@@ -118,7 +119,7 @@ static int copy_large_values(ANeuralNetworksModel *model, struct nn_error *err)
 			continue;
 		at->pool = model->num_memories;
 		at->offset = size;
-		size += ((size_t)at->length + CONSTANT_ALIGN - 1) & ~(size_t)(CONSTANT_ALIGN - 1);
+		size += round_up(at->length, CONSTANT_ALIGN);
 	}
 	if (!size)
 		return ANEURALNETWORKS_NO_ERROR;
@@ -163,7 +164,7 @@ static uint32_t add_pool(struct building *b, ANeuralNetworksMemory *memory)
 /* Appends values at a multiple of 8, where they keep the alignment that they had. */
 static uint64_t add_values(struct building *b, const uint8_t *values, uint64_t size)
 {
-	uint64_t at = (b->values_size + 7) & ~UINT64_C(7);
+	uint64_t at = round_up(b->values_size, 8);
 
 	if (size)
 		memcpy(b->values + at, values, size);

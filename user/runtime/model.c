@@ -2,6 +2,7 @@
 /*
  * The model builder: checks each operand, value and operation as it is added.
  */
+#include "base/round.h"
 #include "runtime/model.h"
 
 #include <stdlib.h>
@@ -188,7 +189,7 @@ static int copy_value(ANeuralNetworksModel *model, struct nn_operand *operand, c
 		      size_t length, struct nn_error *err)
 {
 	size_t align = length >= 4 ? 4 : length >= 2 ? 2 : 1;
-	size_t offset = (model->values_size + align - 1) & ~(align - 1);
+	size_t offset = round_up(model->values_size, align);
 	/* An OEM's scalar may have no bytes, and realloc() of none would free. */
 	uint8_t *values = realloc(model->values, offset + length + 1);
 

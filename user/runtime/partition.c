@@ -3,6 +3,7 @@
  * Partitions: groups the operations of each device into steps, makes a graph of
  * each step, and has the devices prepare them.
  */
+#include "base/round.h"
 #include "runtime/partition.h"
 
 #include <string.h>
@@ -118,8 +119,7 @@ static int place_crossing(struct dividing *d, struct nn_error *err)
 		if (operand->lifetime != NN_TEMPORARY)
 			continue;
 		p->places[i] = (struct place){ PLACE_TEMPORARY, 0, p->temporaries_size };
-		p->temporaries_size += ((uint64_t)operand_size(operand) + TEMPORARY_ALIGN - 1) &
-				       ~(uint64_t)(TEMPORARY_ALIGN - 1);
+		p->temporaries_size += round_up(operand_size(operand), TEMPORARY_ALIGN);
 	}
 	return ANEURALNETWORKS_NO_ERROR;
 }

@@ -11,15 +11,15 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "engine/broker/limits.h"
 #include "engine/broker/waiting.h"
 #include "tests/between.h"
 
-#define SECOND UINT64_C(1000000000)
-#define START (1000 * SECOND)
+#define START (1000 * NS_PER_S)
 
 #define RATE 10
-#define PRICE (SECOND / RATE)
+#define PRICE (NS_PER_S / RATE)
 
 static struct limits limits;
 static struct waiting waiting;
@@ -114,10 +114,10 @@ static void test_orderly_users_are_forgotten(void **state)
 	}
 	assert_int_equal(limits.workers, 0);
 	/* What they took is paid. */
-	assert_int_equal(limits_acquire(&limits, 1, START + SECOND), 0);
-	limits_release(&limits, 1, false, START + SECOND);
+	assert_int_equal(limits_acquire(&limits, 1, START + NS_PER_S), 0);
+	limits_release(&limits, 1, false, START + NS_PER_S);
 	for (uint32_t uid = 2; uid < limits.max_users; uid++)
-		limits_log(&limits, uid, START + SECOND, &(unsigned int){ 0 });
+		limits_log(&limits, uid, START + NS_PER_S, &(unsigned int){ 0 });
 	assert_true(limits.num_users <= limits.max_users);
 }
 
@@ -156,7 +156,7 @@ static void test_rate(void **state)
 	assert_int_equal(limits_ask(&limits, 1000, now, &later), LIMITS_LATER);
 	assert_int_equal(later, now + PRICE);
 	assert_int_equal(limits_acquire(&limits, 1001, now), 0);
-	for (had = 0; now < START + 10 * SECOND; now += SECOND / 1000) {
+	for (had = 0; now < START + 10 * NS_PER_S; now += NS_PER_S / 1000) {
 		if (!limits_acquire(&limits, 1000, now)) {
 			limits_release(&limits, 1000, false, now);
 			had++;
@@ -193,7 +193,7 @@ static void test_refusals_slow_down(void **state)
 	}
 	assert_int_equal(delay, LIMITS_LAST_REFUSAL_NS);
 	assert_int_equal(limits_refuse(&limits, 1001, START), 0);
-	assert_int_equal(limits_refuse(&limits, 1000, START + 100 * SECOND), 0);
+	assert_int_equal(limits_refuse(&limits, 1000, START + 100 * NS_PER_S), 0);
 }
 
 static void test_refusals_are_logged_seldom(void **state)

@@ -14,9 +14,9 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "kit/log.h"
 
-#define SECOND UINT64_C(1000000000)
 
 static int from_worker[2], to_log[2], real_stderr;
 static struct log_relay relay;
@@ -115,9 +115,9 @@ static void test_flood_is_dropped(void **state)
 		lines++;
 	assert_int_equal(lines, 51);
 	say("<2>later\n", 9);
-	assert_string_equal(heard(9 * SECOND), "");
+	assert_string_equal(heard(9 * NS_PER_S), "");
 	say("<2>later\n", 9);
-	assert_string_equal(heard(10 * SECOND), "nnacceld: worker 7: later\n");
+	assert_string_equal(heard(10 * NS_PER_S), "nnacceld: worker 7: later\n");
 }
 
 static void test_end_of_pipe(void **state)

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "base/round.h"
 #include "plan/saved.h"
 
 /* The steps that are left of a form; words is NULL where it is cut off. */
@@ -89,7 +90,7 @@ static inline void form_mend(struct saved_header *h)
 		if (!kernel)
 			return;
 		if (kernel->pack)
-			packed += (ready.packed_size + SAVED_ALIGN - 1) / SAVED_ALIGN * SAVED_ALIGN;
+			packed += round_up(ready.packed_size, SAVED_ALIGN);
 	}
 	h->packed_size = packed;
 }

@@ -21,6 +21,8 @@
 #include <linux/nnaccel.h>
 #include <nnaccel/nnaccel.h>
 
+#include "base/clock.h"
+#include "base/round.h"
 #include "ring/packet.h"
 #include "ring/ring.h"
 #include "tests/burst_counter.h"
@@ -238,7 +240,7 @@ static void test_timing(void **state)
 static void test_fallback(void **state)
 {
 	struct nna_execute_options options = { .size = sizeof(options),
-					       .deadline_ns = now_ns() + WAIT_NS };
+					       .deadline_ns = clock_ns() + WAIT_NS };
 	struct nna_prepared_model *p = prepare(COUNT);
 	struct nna_burst *b = open_burst(p, 4);
 	struct nna_memory *m = alloc();
@@ -469,9 +471,9 @@ static void test_idle(void **state)
 		print_message("this kernel has no schedstat: nothing is measured\n");
 	else
 		assert_true(used_ns > 0);
-	idle_ns = now_ns();
+	idle_ns = clock_ns();
 	sleep(4);
-	idle_ns = now_ns() - idle_ns;
+	idle_ns = clock_ns() - idle_ns;
 	used_ns = workers_cpu_time(worker) - used_ns;
 	print_message("# %d idle bursts: %lld us of CPU time in %llu us\n", IDLE,
 		      (long long)used_ns / 1000, (unsigned long long)idle_ns / 1000);
@@ -498,7 +500,7 @@ struct hostile {
 
 static void *map_region(int fd, uint64_t offset, size_t length, int prot)
 {
-	void *base = mmap(NULL, (length + PAGE - 1) & ~(size_t)(PAGE - 1), prot, MAP_SHARED, fd,
+	void *base = mmap(NULL, round_up(length, PAGE), prot, MAP_SHARED, fd,
 			  (off_t)offset);
 
 	assert_ptr_not_equal(base, MAP_FAILED);
@@ -533,8 +535,8 @@ static void hostile_close(struct hostile *h)
 {
 	nna_burst_free(h->burst);
 	munmap(h->regions[0], PAGE);
-	munmap(h->regions[1], (h->ring_bytes + PAGE - 1) & ~(size_t)(PAGE - 1));
-	munmap(h->regions[2], (h->ring_bytes + PAGE - 1) & ~(size_t)(PAGE - 1));
+	munmap(h->regions[1], round_up(h->ring_bytes, PAGE));
+	munmap(h->regions[2], round_up(h->ring_bytes, PAGE));
 	munmap(h->regions[3], PAGE);
 }
 
@@ -565,7 +567,7 @@ static void hostile_send(struct hostile *h)
 	uint32_t count;
 
 	assert_int_equal(nn_ring_try_send(&h->ring, h->request, h->length), NN_RING_OK);
-	received = nn_ring_receive(&h->ring, datums, &count, now_ns() + WAIT_NS);
+	received = nn_ring_receive(&h->ring, datums, &count, clock_ns() + WAIT_NS);
 	if (received == NN_RING_OK) {
 		assert_null(nn_result_parse(datums, count, &result));
 		assert_true(result.status == NNACCEL_STATUS_GENERAL_FAILURE ||
@@ -649,13 +651,13 @@ static void test_dead_worker(void **state)
 
 	(void)state;
 	assert_int_equal(add_numbers(b, m, 1), 0);
-	start = now_ns();
+	start = clock_ns();
 	assert_true(workers_kill());
 	do
 		status = add(b, m, NULL, NULL);
 	while (status == NN_OK);
 	print_message("# executions fail %llu us after the worker was killed\n",
-		      (unsigned long long)(now_ns() - start) / 1000);
+		      (unsigned long long)(clock_ns() - start) / 1000);
 	assert_int_equal(status, NN_DEAD_OBJECT);
 	assert_int_equal(add(b, m, NULL, NULL), NN_DEAD_OBJECT);
 	assert_true(nna_burst_create(p, NULL, &(struct nna_burst *){ NULL }, NULL) != NN_OK);
@@ -679,11 +681,11 @@ static void test_death_during_execution(void **state)
 	while (!burst_counter("nnaccel-client-packets", NULL))
 		usleep(1000);
 	usleep(200000);
-	start = now_ns();
+	start = clock_ns();
 	assert_true(workers_kill());
 	pthread_join(thread, NULL);
 	print_message("# the client knew %llu us after the worker was killed\n",
-		      (unsigned long long)(now_ns() - start) / 1000);
+		      (unsigned long long)(clock_ns() - start) / 1000);
 	assert_int_equal(l.status, NN_DEAD_OBJECT);
 	nna_burst_free(l.burst);
 	nna_memory_free(l.memory);

@@ -24,6 +24,7 @@
 #include <linux/nnaccel.h>
 #include <nnaccel/nnaccel.h>
 
+#include "base/clock.h"
 #include "tests/hal_fixture.h"
 #include "tests/model_builder.h"
 #include "tests/workers.h"
@@ -219,7 +220,7 @@ static void test_options(void **state)
 			 NN_MISSED_DEADLINE_PERSISTENT);
 	for (uint32_t i = 0; i < 3; i++) {
 		options.preference = options.priority = i;
-		options.deadline_ns = now_ns() + UINT64_C(100000000000);
+		options.deadline_ns = clock_ns() + UINT64_C(100000000000);
 		check(nna_prepare_model(device, &b.model, NULL, &options, &p, &err));
 		nna_prepared_model_free(p);
 	}
@@ -233,7 +234,7 @@ static void test_deadline(void **state)
 
 	(void)state;
 	assert_int_equal(add(p, m, &options, NULL, &err), NN_MISSED_DEADLINE_PERSISTENT);
-	options.deadline_ns = now_ns() + UINT64_C(100000000000);
+	options.deadline_ns = clock_ns() + UINT64_C(100000000000);
 	check(add(p, m, &options, NULL, &err));
 	nna_prepared_model_free(p);
 	nna_memory_free(m);

@@ -19,7 +19,6 @@
 #define GROUP		"nnaccel-ext"
 #define CODE(prefix, code) ((prefix) << 16 | (code))
 #define COUNT		8
-#define S_NS		UINT64_C(1000000000)
 
 #ifndef PAGE
 #define PAGE		4096

@@ -10,7 +10,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -42,15 +41,6 @@ static inline void check(enum nn_status status)
 	if (status)
 		print_error("%s: %s\n", nn_status_name(status), err.message);
 	assert_int_equal(status, NN_OK);
-}
-
-/* Current time of CLOCK_MONOTONIC. */
-static inline uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 #endif /* NN_TESTS_HAL_FIXTURE_H */

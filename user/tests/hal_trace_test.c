@@ -26,6 +26,7 @@
 
 #include <nnaccel/nnaccel.h>
 
+#include "base/clock.h"
 #include "tests/burst_counter.h"
 #include "tests/model_builder.h"
 #include "tests/workers.h"
@@ -242,14 +243,6 @@ static void close_used_burst(struct used_burst *u)
 	nna_device_close(u->device);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* Returns how many milliseconds the slowest few of the executions took that were traced. */
 static unsigned int trace_executions(const struct used_burst *u, int count)
 {
@@ -261,10 +254,10 @@ static unsigned int trace_executions(const struct used_burst *u, int count)
 	failed = add_often(u->burst, u->memory, WARM_UP);
 	put(INSTANCE "/tracing_on", "1");
 	for (int i = 0; i < count; i += FEW) {
-		uint64_t start = now_ns();
+		uint64_t start = clock_ns();
 
 		failed += add_often(u->burst, u->memory, FEW);
-		start = now_ns() - start;
+		start = clock_ns() - start;
 		slowest = start > slowest ? start : slowest;
 	}
 	put(INSTANCE "/tracing_on", "0");

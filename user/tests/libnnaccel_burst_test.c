@@ -23,6 +23,7 @@
 
 #include <linux/nnaccel.h>
 
+#include "base/round.h"
 #include "hal/prepare.h"
 #include "ring/packet.h"
 #include "ring/ring.h"
@@ -75,7 +76,7 @@ static void *map(uint64_t offset, size_t length)
 
 static size_t ring_bytes(void)
 {
-	return (nn_ring_bytes(CAPACITY) + PAGE - 1) & ~(size_t)(PAGE - 1);
+	return round_up(nn_ring_bytes(CAPACITY), PAGE);
 }
 
 static void *work(void *unused);

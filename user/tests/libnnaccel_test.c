@@ -14,13 +14,14 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include <linux/nnaccel.h>
 #include <nnaccel/nnaccel.h>
+
+#include "base/clock.h"
 
 #define MAX_IDS 64
 #define PAGE 4096
@@ -282,10 +283,7 @@ static enum nn_status execute(struct nna_prepared_model *p, struct nna_memory *m
 
 static uint64_t seconds_from_now(int64_t seconds)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)(t.tv_sec + seconds) * 1000000000;
+	return clock_ns() + (uint64_t)seconds * NS_PER_S;
 }
 
 /* ---- tests ---- */

@@ -13,12 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "ops/float16.h"
 #include "ops/op.h"
 #include "plan/plan.h"
@@ -31,14 +31,6 @@
 #define RUN_NS UINT64_C(6000000000)
 #define MAX_GRAPHS 4000
 #define FIRST_SEED 1
-
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
-}
 
 /* ---- Comparing ---- */
 
@@ -350,7 +342,7 @@ static void test_random_graphs(void **unused)
 {
 	const char *given = getenv("NN_SEED");
 	uint64_t first = given ? strtoull(given, NULL, 0) : FIRST_SEED;
-	uint64_t end = now() + RUN_NS;
+	uint64_t end = clock_ns() + RUN_NS;
 	uint32_t count = 0;
 
 	(void)unused;
@@ -358,7 +350,7 @@ static void test_random_graphs(void **unused)
 	assert_non_null(g.values);
 	watch();
 	is_running = true;
-	for (; count < MAX_GRAPHS && now() < end; count++) {
+	for (; count < MAX_GRAPHS && clock_ns() < end; count++) {
 		current = first + count;
 		random_start(current * 7919);
 		make_graph();

@@ -12,10 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "model_samples.h"
 #include "ops/op.h"
 #include "plan/compiled.h"
@@ -47,10 +47,7 @@ static struct model_builder built;
 
 static uint64_t from_now(uint64_t ns)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * UINT64_C(1000000000) + t.tv_nsec + ns;
+	return clock_ns() + ns;
 }
 
 static struct nn_plan *make_plan(void)

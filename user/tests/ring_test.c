@@ -12,17 +12,17 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/clock.h"
+#include "base/round.h"
 #include "ring/packet.h"
 #include "ring/ring.h"
 
 #define MAX_CAPACITY 64
 #define RESULT_DATUMS 5	/* of result_sample(), without its message */
-#define SECOND_NS 1000000000ULL
 
 /* A burst as both ends see it. */
 struct pair {
@@ -34,18 +34,10 @@ struct pair {
 	struct nnaccel_datum in[MAX_CAPACITY];
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
-}
-
 static void pair_init(struct pair *p, uint32_t capacity, uint64_t spin_ns)
 {
 	struct nn_ring_map map;
-	size_t bytes = (nn_ring_bytes(capacity) + 63) & ~(size_t)63;
+	size_t bytes = round_up(nn_ring_bytes(capacity), 64);
 
 	memset(p, 0, sizeof(*p));
 	p->status.state = NNACCEL_BURST_ALIVE;
@@ -159,7 +151,7 @@ static void test_full_ring(void **state)
 	/* One line is left: two are not written in part. */
 	assert_int_equal(nn_ring_try_send(&p.client, out, 4), NN_RING_AGAIN);
 	assert_int_equal(lines_of(&p, 0)[2].sequence, 0);
-	assert_int_equal(nn_ring_send(&p.client, out, 4, now_ns() + 1000000), NN_RING_AGAIN);
+	assert_int_equal(nn_ring_send(&p.client, out, 4, clock_ns() + 1000000), NN_RING_AGAIN);
 	make_packet(out, 3, 2);
 	assert_int_equal(nn_ring_try_send(&p.client, out, 3), NN_RING_OK);
 	assert_int_equal(nn_ring_try_send(&p.client, out, 3), NN_RING_AGAIN);
@@ -335,7 +327,7 @@ static void test_time_is_up(void **state)
 	(void)state;
 	pair_init(&p, 9, 100000);
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(nn_ring_receive(&p.client, p.in, &n, now_ns() + 2000000),
+		assert_int_equal(nn_ring_receive(&p.client, p.in, &n, clock_ns() + 2000000),
 				 NN_RING_AGAIN);
 	assert_int_equal(control_of(&p, 0)->waiting, 0);
 	pair_free(&p);
@@ -437,7 +429,7 @@ static void test_parked_end_rings(void **state)
 	assert_int_equal(nn_ring_try_send(&p.client, out, 1), NN_RING_OK);
 	assert_int_not_equal(nn_doorbell_read(&p.doorbell), seen);
 	/* The word changed: this does not sleep. */
-	nn_doorbell_wait(&p.doorbell, seen, 3600 * SECOND_NS);
+	nn_doorbell_wait(&p.doorbell, seen, 3600 * NS_PER_S);
 	assert_true(nn_ring_has_packet(&p.worker));
 	nn_ring_unpark(&p.worker);
 	/* A packet that is there already keeps an end from parking. */
@@ -499,7 +491,7 @@ static void test_pause_is_forgotten(void **state)
 	nn_waiter_init(&waiter, 200000);
 	for (int i = 0; i < 32; i++)
 		nn_waiter_learn(&waiter, 3000, false);
-	nn_waiter_learn(&waiter, 3600 * SECOND_NS, true);
+	nn_waiter_learn(&waiter, 3600 * NS_PER_S, true);
 	for (int i = 0; i < 8; i++)
 		nn_waiter_learn(&waiter, 3000, false);
 	assert_int_equal(nn_waiter_plan(&waiter).spin_ns, 200000);

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "demo/digits.h"
 #include "demo/net_model.h"
 #include "demo/picture.h"
@@ -58,14 +58,6 @@ struct demo {
 	struct nn_error err;
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 static double ms(uint64_t ns)
 {
 	return (double)ns / 1e6;
@@ -80,13 +72,13 @@ static bool no_memory(struct demo *d)
 /* Opens the device and waits for its engine. */
 static bool open_device(struct demo *d)
 {
-	uint64_t start = now_ns();
+	uint64_t start = clock_ns();
 
 	d->info.size = sizeof(d->info);
 	if (nna_device_open(d->options.path, &d->device, &d->err) ||
 	    nna_device_get_info(d->device, &d->info, &d->err))
 		return false;
-	d->open_ns = now_ns() - start;
+	d->open_ns = clock_ns() - start;
 	return true;
 }
 
@@ -101,10 +93,10 @@ static bool open_form(struct demo *d, struct form *f, const char *name,
 	if (!f->execute_ns || !f->device_ns)
 		return no_memory(d);
 	net_model_init(&f->net, net_weights.params, quant);
-	start = now_ns();
+	start = clock_ns();
 	if (nna_prepare_model(d->device, &f->net.model, NULL, NULL, &f->prepared, &d->err))
 		return false;
-	f->prepare_ns = now_ns() - start;
+	f->prepare_ns = clock_ns() - start;
 	if (nna_memory_alloc(d->device, 2 * OUTPUT_OFFSET, &f->memory, &d->err))
 		return false;
 	f->data = nna_memory_map(f->memory, &d->err);
@@ -142,10 +134,10 @@ static bool recognise(struct demo *d, struct form *f, const struct digit *digit,
 	uint64_t start;
 
 	net_model_put_picture(&f->net, digit->pixels, f->data);
-	start = now_ns();
+	start = clock_ns();
 	if (nna_execute(f->prepared, &request, &options, NULL, NULL, &timing, &d->err))
 		return false;
-	f->execute_ns[index] = now_ns() - start;
+	f->execute_ns[index] = clock_ns() - start;
 	f->device_ns[index] = timing.on_device_us * 1000;
 	answer.digit = net_model_answer(&f->net, f->data + OUTPUT_OFFSET, &answer.probability);
 	f->right += answer.digit == digit->label;

@@ -11,10 +11,10 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include <linux/dma-buf.h>
 
+#include "base/clock.h"
 #include "camera/network.h"
 #include "camera/outside.h"
 #include "camera/reader.h"
@@ -59,14 +59,6 @@ struct demo {
 	int64_t moved, resolves;
 	struct nn_error err;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 /* ---- looking at frames: to learn and for the contact sheet, never to recognise ---- */
 
@@ -175,10 +167,10 @@ static bool run_frame(struct demo *d, uint64_t index, uint32_t *next)
 	if (index && (int32_t)(frame.sequence - *next) > 0)
 		d->skipped += frame.sequence - *next;
 	*next = frame.sequence + 1;
-	start = now_ns();
+	start = clock_ns();
 	if (!recognise(d, frame.index, &answer, &probability))
 		return false;
-	d->execute_ns[index] = now_ns() - start;
+	d->execute_ns[index] = clock_ns() - start;
 	if (answer == frame.sequence) {
 		d->right++;
 		d->least = probability < d->least ? probability : d->least;
@@ -189,14 +181,14 @@ static bool run_frame(struct demo *d, uint64_t index, uint32_t *next)
 static bool run(struct demo *d)
 {
 	int64_t before = outside_moved_bytes(), after;
-	uint64_t start = now_ns();
+	uint64_t start = clock_ns();
 	uint32_t next = 0;
 
 	d->least = 1;
 	for (uint64_t i = 0; i < d->options.count; i++)
 		if (!run_frame(d, i, &next))
 			return false;
-	d->run_ns = now_ns() - start;
+	d->run_ns = clock_ns() - start;
 	after = outside_moved_bytes();
 	d->moved = before < 0 || after < 0 ? -1 : after - before;
 	d->mapped = outside_mapped_frames(d->camera.buffers, CAMERA_BUFFERS);

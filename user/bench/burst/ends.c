@@ -4,6 +4,7 @@
  * processes share, with all checks and the lookup of slots.
  */
 #define _GNU_SOURCE
+#include "base/clock.h"
 #include "bench/burst/ends.h"
 
 #include <errno.h>
@@ -101,9 +102,9 @@ static void execute(struct burst_end *end, const struct nn_plan *plan, uint64_t 
 	struct nn_output_shape shape;
 	struct nn_execution e = { .num_inputs = 1, .num_outputs = 1, .inputs = &in,
 				  .outputs = &out, .shapes = &shape };
-	uint64_t start = work_ns ? figure_ns() : 0;
+	uint64_t start = work_ns ? clock_ns() : 0;
 
-	while (work_ns && figure_ns() - start < work_ns)
+	while (work_ns && clock_ns() - start < work_ns)
 		;
 	if (plan && nn_plan_execute(plan, &e, NULL))
 		die("plan");

@@ -3,6 +3,7 @@
  * What a burst costs through the module and the engine, against the synchronous
  * ioctl, io_uring, and a server that is asked through a unix socket.
  */
+#include "base/clock.h"
 #include "bench/burst/module.h"
 
 #include <stdio.h>
@@ -117,9 +118,9 @@ static void measure(struct module_bench *b)
 		enum subject subject = (enum subject)(i / TURN % SUBJECTS);
 		int sample = i / (TURN * SUBJECTS) * TURN + i % TURN;
 
-		start_ns = figure_ns();
+		start_ns = clock_ns();
 		trip(b, subject);
-		b->samples[subject][sample] = (double)(figure_ns() - start_ns);
+		b->samples[subject][sample] = (double)(clock_ns() - start_ns);
 	}
 	for (int i = 0; i < SUBJECTS; i++)
 		b->medians[i] = figure_quantile(b->samples[i], TRIPS, 0.5);
@@ -166,10 +167,10 @@ static void sample_after_idle(struct module_bench *b, struct idle_samples *to)
 		uint64_t start_ns;
 
 		figure_idle(IDLE_NS);
-		start_ns = figure_ns();
+		start_ns = clock_ns();
 		trip(b, BURST);
 		if (i)
-			to->ns[to->count++] = (double)(figure_ns() - start_ns);
+			to->ns[to->count++] = (double)(clock_ns() - start_ns);
 	}
 	nna_burst_free(b->burst);
 	b->burst = NULL;
@@ -227,11 +228,11 @@ static double awake_instructions(void)
 	burst_end_init(&client, &m, true, 0);
 	burst_end_init(&worker, &m, false, 0);
 	for (int i = 0; i < TRIPS; i++) {
-		start = figure_ns();
+		start = clock_ns();
 		burst_send(&client);
 		burst_serve_one(&worker, places, plan, 0);
 		burst_receive(&client);
-		samples[i] = (double)(figure_ns() - start);
+		samples[i] = (double)(clock_ns() - start);
 	}
 	nn_plan_free(plan);
 	return figure_quantile(samples, TRIPS, 0.5);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "bench/cache/stages.h"
 #include "bench/compute/builder.h"
 #include "bench/figure.h"
@@ -97,9 +98,9 @@ static double time_run(const struct subject_net *n, const struct nn_plan *plan)
 	uint64_t start;
 
 	usleep(PAUSE_US);
-	start = figure_ns();
+	start = clock_ns();
 	run(n, plan);
-	return (double)(figure_ns() - start) * 1e-3;
+	return (double)(clock_ns() - start) * 1e-3;
 }
 
 static void save(struct nn_plan *plan, struct stage *stage)

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #include <android/NeuralNetworks.h>
 
+#include "base/clock.h"
 #include "api.h"
 
 #define RUNS 2000
@@ -75,17 +75,16 @@ static double run_once(ANeuralNetworksCompilation *compilation)
 {
 	float a = 1, b = 2, out;
 	ANeuralNetworksExecution *execution;
-	struct timespec start, end;
+	uint64_t start_ns;
 
-	clock_gettime(CLOCK_MONOTONIC, &start);
+	start_ns = clock_ns();
 	must(ANeuralNetworksExecution_create(compilation, &execution), "execution");
 	must(ANeuralNetworksExecution_setInput(execution, 0, NULL, &a, sizeof(a)), "input");
 	must(ANeuralNetworksExecution_setInput(execution, 1, NULL, &b, sizeof(b)), "input");
 	must(ANeuralNetworksExecution_setOutput(execution, 0, NULL, &out, sizeof(out)), "output");
 	must(ANeuralNetworksExecution_compute(execution), "compute");
 	ANeuralNetworksExecution_free(execution);
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	return (double)(end.tv_sec - start.tv_sec) * 1e9 + (double)(end.tv_nsec - start.tv_nsec);
+	return (double)(clock_ns() - start_ns);
 }
 
 static int by_value(const void *a, const void *b)

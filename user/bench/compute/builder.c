@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/round.h"
 #include "builder.h"
 #include "ops/float16.h"
 #include "ops/op.h"
@@ -132,7 +133,7 @@ size_t builder_place(struct builder *b, char *to)
 			       o->location.length);
 			o->location.offset = at;
 		}
-		at += (o->location.length + 63) & ~(size_t)63;
+		at += round_up(o->location.length, 64);
 	}
 	return at;
 }

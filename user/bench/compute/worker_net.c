@@ -8,6 +8,7 @@
 
 #include <nnaccel/nnaccel.h>
 
+#include "base/round.h"
 #include "builder.h"
 
 struct worker_net {
@@ -68,7 +69,7 @@ static void make_arguments(struct worker_net *w, const struct net *net)
 	nn_operand_size(&b->operands[b->inputs[0]], &in);
 	nn_operand_size(&b->operands[b->outputs[0]], &out);
 	w->input.length = in;
-	w->output = (struct nna_argument){ .offset = (in + 63) / 64 * 64, .length = out };
+	w->output = (struct nna_argument){ .offset = round_up(in, 64), .length = out };
 	must(nna_memory_alloc(w->device, w->output.offset + out, &w->arguments, &err));
 	fill_random(net->type, nna_memory_map(w->arguments, &err), in / net_element(net));
 }

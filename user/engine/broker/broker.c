@@ -17,11 +17,11 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <linux/nnaccel.h>
 
+#include "base/clock.h"
 #include "engine/broker/broker.h"
 #include "engine/broker/limits.h"
 #include "engine/broker/reread.h"
@@ -31,11 +31,10 @@
 #include "kit/notify.h"
 #include "kit/program.h"
 
-#define SECOND_NS UINT64_C(1000000000)
 #define NEVER UINT64_MAX
 
 /* How long a worker may outlive its context. */
-#define GONE_GRACE_NS SECOND_NS
+#define GONE_GRACE_NS NS_PER_S
 
 /* Longest time between two tries to start a worker. */
 #define MAX_RETRY_S 64
@@ -100,14 +99,6 @@ struct broker {
 	bool stop;
 	int exit_code;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
-}
 
 static void stop(struct broker *b, int exit_code)
 {
@@ -203,7 +194,7 @@ static void start_failed(struct broker *b)
 		return;
 	}
 	b->failed_starts++;
-	b->start_at_ns = now_ns() + (delay_s < MAX_RETRY_S ? delay_s : MAX_RETRY_S) * SECOND_NS;
+	b->start_at_ns = clock_ns() + (delay_s < MAX_RETRY_S ? delay_s : MAX_RETRY_S) * NS_PER_S;
 }
 
 static bool watch_worker(struct broker *b, struct worker *w)
@@ -279,14 +270,14 @@ static void refill(struct broker *b, bool with_plugins)
 {
 	const uint64_t *start_at_ns = with_plugins ? &b->plugins_at_ns : &b->start_at_ns;
 	unsigned int idle = count_idle(b, with_plugins, true);
-	unsigned int wanted = wanted_idle(b, with_plugins, now_ns());
+	unsigned int wanted = wanted_idle(b, with_plugins, clock_ns());
 
-	while (!b->stop && idle < wanted && now_ns() >= *start_at_ns &&
+	while (!b->stop && idle < wanted && clock_ns() >= *start_at_ns &&
 	       worker_start(b, with_plugins))
 		idle++;
 	/* Nobody waits for what cannot be had for longer than a context may wait. */
-	if (!idle && *start_at_ns > now_ns() + (with_plugins ? 0 : WAITING_MAX_NS))
-		waiting_refuse_all(&b->waiting, &b->limits, with_plugins, EAGAIN, now_ns());
+	if (!idle && *start_at_ns > clock_ns() + (with_plugins ? 0 : WAITING_MAX_NS))
+		waiting_refuse_all(&b->waiting, &b->limits, with_plugins, EAGAIN, clock_ns());
 }
 
 /* A SIGKILL is no crash: an administrator's, or ours, unless memory ran out. */
@@ -317,16 +308,16 @@ static void worker_exited(struct broker *b, struct worker *w)
 	bool crashed = is_crash(b, w, &info);
 	uint64_t delay_ns;
 
-	log_relay_read(&w->log, w->name, now_ns());
+	log_relay_read(&w->log, w->name, clock_ns());
 	if (!w->killed)
 		log_exit(b, w, &info);
 	if (w->state == SERVING) {
-		delay_ns = limits_release(&b->limits, w->uid, crashed, now_ns());
+		delay_ns = limits_release(&b->limits, w->uid, crashed, clock_ns());
 		if (delay_ns)
 			log_warning("uid %u: its workers crash: it gets none for %llu s", w->uid,
-				    (unsigned long long)(delay_ns / SECOND_NS));
+				    (unsigned long long)(delay_ns / NS_PER_S));
 	} else if (!w->killed && w->has_plugins) {
-		b->plugins_at_ns = now_ns() + SECOND_NS;
+		b->plugins_at_ns = clock_ns() + NS_PER_S;
 	} else if (!w->killed && (w->state == STARTING || (w->state == IDLE && crashed))) {
 		start_failed(b);
 	}
@@ -436,14 +427,14 @@ static void serve_waiter(struct broker *b, const struct waiter *waiter)
 
 	if (session < 0)
 		return;
-	if (limits_acquire(&b->limits, waiter->uid, now_ns())) {
+	if (limits_acquire(&b->limits, waiter->uid, clock_ns())) {
 		close(session);
 		return;
 	}
 	w = pass_session(b, session, waiter);
 	close(session);
 	if (!w) {
-		limits_release(&b->limits, waiter->uid, false, now_ns());
+		limits_release(&b->limits, waiter->uid, false, clock_ns());
 		return;
 	}
 	w->state = SERVING;
@@ -467,7 +458,7 @@ static void serve_waiting(struct broker *b, bool with_plugins)
 		unsigned int ready = count_idle(b, with_plugins, false);
 		struct waiter *waiter = !ready ? NULL :
 			waiting_pick(&b->waiting, &b->limits, with_plugins,
-				     !with_plugins && ready <= b->options->idle, now_ns());
+				     !with_plugins && ready <= b->options->idle, clock_ns());
 
 		if (!waiter)
 			return;
@@ -486,7 +477,7 @@ static void refuse(struct broker *b, const struct waiter *waiter)
 	char more[48] = "";
 	unsigned int unlogged;
 
-	if (limits_log(&b->limits, waiter->uid, now_ns(), &unlogged)) {
+	if (limits_log(&b->limits, waiter->uid, clock_ns(), &unlogged)) {
 		if (unlogged)
 			snprintf(more, sizeof(more), "; so were %u since the last such line",
 				 unlogged);
@@ -505,16 +496,16 @@ static void look_at_waiting(struct broker *b)
 {
 	const struct waiter *waiter;
 
-	waiting_judge(&b->waiting, &b->limits, now_ns());
+	waiting_judge(&b->waiting, &b->limits, clock_ns());
 	for (int with_plugins = 0; with_plugins < 2; with_plugins++) {
 		serve_waiting(b, with_plugins);
 		refill(b, with_plugins);
 	}
-	while ((waiter = waiting_refused(&b->waiting, now_ns()))) {
+	while ((waiter = waiting_refused(&b->waiting, clock_ns()))) {
 		refuse(b, waiter);
 		waiting_remove(&b->waiting, waiter->context);
 	}
-	b->look_at_ns = waiting_judge(&b->waiting, &b->limits, now_ns());
+	b->look_at_ns = waiting_judge(&b->waiting, &b->limits, clock_ns());
 }
 
 static void context_new(struct broker *b, const struct nnaccel_engine_next *next)
@@ -524,7 +515,7 @@ static void context_new(struct broker *b, const struct nnaccel_engine_next *next
 		.uid = next->out_uid,
 		.pid = next->out_pid,
 		.with_plugins = extensions_admit(b->extensions, b->engine, next->out_context),
-		.since_ns = now_ns(),
+		.since_ns = clock_ns(),
 	};
 
 	if (!waiting_add(&b->waiting, &waiter))
@@ -536,7 +527,7 @@ static void context_gone(struct broker *b, const struct nnaccel_engine_next *nex
 {
 	for (struct worker *w = b->workers; w; w = w->next) {
 		if (w->state == SERVING && w->context == next->out_context)
-			w->kill_at_ns = now_ns() + GONE_GRACE_NS;
+			w->kill_at_ns = clock_ns() + GONE_GRACE_NS;
 	}
 	waiting_remove(&b->waiting, next->out_context);
 }
@@ -580,7 +571,7 @@ static void engine_told(struct broker *b)
 /* Kills workers whose grace ended. Returns the ms until there is more to do, or -1. */
 static int run_timers(struct broker *b)
 {
-	uint64_t now = now_ns(), next = NEVER;
+	uint64_t now = clock_ns(), next = NEVER;
 
 	for (struct worker *w = b->workers; w; w = w->next) {
 		if (w->kill_at_ns <= now) {
@@ -649,7 +640,7 @@ static void dispatch(struct broker *b, const struct watch *what)
 		}
 		break;
 	case ON_LOG:
-		if (!log_relay_read(&w->log, w->name, now_ns()))
+		if (!log_relay_read(&w->log, w->name, clock_ns()))
 			epoll_ctl(b->epoll, EPOLL_CTL_DEL, w->process.log, NULL);
 		break;
 	}
@@ -679,19 +670,19 @@ static void loop(struct broker *b)
 /* A worker that waits for memory of its client's may not end: others are not held up by it. */
 static void end_workers(struct broker *b)
 {
-	uint64_t end_ns = now_ns() + END_MS * UINT64_C(1000000);
+	uint64_t end_ns = clock_ns() + END_MS * UINT64_C(1000000);
 	struct worker *w;
 
 	for (w = b->workers; w; w = w->next)
 		spawned_kill(&w->process);
 	while ((w = b->workers)) {
 		struct pollfd ended = { .fd = w->process.pidfd, .events = POLLIN };
-		uint64_t now = now_ns();
+		uint64_t now = clock_ns();
 
 		b->workers = w->next;
 		if (poll(&ended, 1, now < end_ns ? (int)((end_ns - now) / 1000000) + 1 : 0) == 1) {
 			reap(w);
-			log_relay_read(&w->log, w->name, now_ns());
+			log_relay_read(&w->log, w->name, clock_ns());
 		} else {
 			log_warning("%s: was killed and does not end", w->name);
 			w->leaf.name[0] = '\0';

@@ -19,12 +19,12 @@
 
 #include <linux/nnaccel.h>
 
+#include "base/clock.h"
 #include "engine/broker/extensions.h"
-#include "kit/clock.h"
 #include "kit/log.h"
 
 /* A probe ends itself a little earlier, unless its plug-in prevents that. */
-#define PATIENCE_NS ((WORKER_PROBE_S + 2) * UINT64_C(1000000000))
+#define PATIENCE_NS ((WORKER_PROBE_S + 2) * NS_PER_S)
 
 /* ---- files ---- */
 

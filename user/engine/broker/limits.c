@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "engine/broker/limits.h"
 
-#define SECOND_NS UINT64_C(1000000000)
 
 bool limits_init(struct limits *limits, unsigned int max_workers,
 		 unsigned int max_workers_per_user, unsigned int starts_per_s)
@@ -103,7 +103,7 @@ static struct limits_user *get(struct limits *limits, uint32_t uid, uint64_t now
 
 static uint64_t price_ns(const struct limits *limits)
 {
-	return SECOND_NS / limits->starts_per_s;
+	return NS_PER_S / limits->starts_per_s;
 }
 
 /* How much of a bucket is taken, in time. */

@@ -10,12 +10,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
+
 /* Users without workers that are remembered; beyond that the one seen longest ago is forgotten. */
 #define LIMITS_MAX_IDLE_USERS 1024
 
 /* Crashes that are forgiven at once; each further one doubles the first delay. */
 #define LIMITS_FREE_CRASHES 3
-#define LIMITS_FIRST_DELAY_NS UINT64_C(1000000000)
+#define LIMITS_FIRST_DELAY_NS NS_PER_S
 #define LIMITS_LAST_DELAY_NS UINT64_C(64000000000)
 
 /* A user whose workers did not crash for so long starts anew. */

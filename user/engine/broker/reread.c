@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "engine/broker/reread.h"
-#include "kit/clock.h"
 #include "kit/log.h"
 
 /* How long nothing may have changed: files are written in several steps. */

@@ -20,13 +20,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "engine/keeper/loop.h"
-#include "kit/clock.h"
 #include "kit/file_message.h"
 #include "kit/keeper_message.h"
 #include "kit/log.h"
 
-#define SECOND_NS UINT64_C(1000000000)
 
 /* Idle for so long, the index writes what can wait. */
 #define FLUSH_S 1
@@ -37,7 +36,7 @@
 
 /* Bytes of plans that a user may have written in an hour, in times of what it may keep. */
 #define WRITE_TIMES 4
-#define WRITE_NS (3600 * SECOND_NS)
+#define WRITE_NS (3600 * NS_PER_S)
 
 /* Sockets to begin with; room grows. */
 #define FIRST_ROOM 16

@@ -78,8 +78,8 @@ static void set_ready(struct conv *c, struct nn_ready *ready)
 		       max_rows < MIN_BLOCK_ROWS ? MIN_BLOCK_ROWS : max_rows);
 	ready->packed_size = nn_gemm_packed_size(&c->gemm, ready->isa);
 	copied = c->in_parts ? MIN_BLOCK_ROWS : c->gemm.block_rows;
-	c->copy_size = c->direct ? 0 : (copied * c->gemm.a_stride * c->gemm.element +
-					CHUNK + 63) / 64 * 64;
+	c->copy_size = c->direct ? 0 :
+		       nn_kernel_aligned(copied * c->gemm.a_stride * c->gemm.element + CHUNK);
 	ready->scratch_size = c->copy_size + nn_gemm_scratch(&c->gemm, ready->isa);
 	ready->tasks = c->gemm.row_blocks * c->gemm.column_blocks;
 }

@@ -6,6 +6,7 @@
 #ifndef NN_PLAN_KERNELS_KERNEL_H
 #define NN_PLAN_KERNELS_KERNEL_H
 
+#include "base/round.h"
 #include "ops/op.h"
 #include "plan/kernels/isa.h"
 
@@ -20,7 +21,7 @@ struct nn_kernel;
 
 static inline size_t nn_kernel_aligned(size_t size)
 {
-	return (size + NN_KERNEL_ALIGN - 1) / NN_KERNEL_ALIGN * NN_KERNEL_ALIGN;
+	return round_up(size, NN_KERNEL_ALIGN);
 }
 
 /* One operation made ready. Whoever prepares it fills all but `isa` and `threads`. */

@@ -14,6 +14,7 @@
 
 #include <exporters.h>
 
+#include "base/clock.h"
 #include "examples/edu-engine/edu.h"
 #include "tests/hal_fixture.h"
 #include "tests/model_builder.h"
@@ -298,7 +299,7 @@ static void test_hang(void **state)
 	(void)state;
 	check(nna_memory_alloc(device, PAGE, &memory, &err));
 	*(uint32_t *)nna_memory_map(memory, &err) = NEVER;
-	assert_int_equal(run(one, memory, 0, memory, 4, 4, now_ns() + 300000000),
+	assert_int_equal(run(one, memory, 0, memory, 4, 4, clock_ns() + 300000000),
 			 NN_MISSED_DEADLINE_TRANSIENT);
 	factorials_of(four, memory);
 	nna_memory_free(memory);

@@ -3,6 +3,7 @@
  * Fuzzes what a worker does with a client's model: decodes hostile bytes and,
  * where they are a model, checks its operations, plans it and runs it once.
  */
+#include "base/clock.h"
 #include "model/extension.h"
 #include "run_plan.h"
 
@@ -107,7 +108,7 @@ static void check_prefixes(const struct nn_model *model)
 
 static void plan_and_run(const struct nn_model *model, uint8_t seed)
 {
-	const struct nn_plan_options options = { .deadline_ns = now_ns() + RUN_NS };
+	const struct nn_plan_options options = { .deadline_ns = clock_ns() + RUN_NS };
 	struct nn_error err = { "" };
 	struct nn_plan *plan;
 

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "../frozen_form.h"
+#include "base/clock.h"
 #include "plan/compiled.h"
 #include "run_plan.h"
 
@@ -49,7 +50,7 @@ static struct nn_plan *plan_of(const struct nn_model *model, uint8_t kernels)
 	static const char *const names[] = { NULL, "avx2", "plain" };
 	const struct nn_isa *isa = nn_isa_find(names[kernels % 3]);
 	const struct nn_plan_options options = {
-		.deadline_ns = now_ns() + RUN_NS,
+		.deadline_ns = clock_ns() + RUN_NS,
 		.kernels = isa ? isa->name : NULL,
 	};
 	struct nn_error err = { "" };
@@ -150,7 +151,7 @@ static void load_and_run(const struct nn_plan_image *image, uint8_t *data, const
 {
 	const struct nn_plan_options options = {
 		.preference = p->preference % 3,
-		.deadline_ns = now_ns() + RUN_NS,
+		.deadline_ns = clock_ns() + RUN_NS,
 	};
 	struct nn_error err = { "" };
 	struct nn_plan *plan;
@@ -158,7 +159,7 @@ static void load_and_run(const struct nn_plan_image *image, uint8_t *data, const
 	if (nn_plan_load(image->model, image->model_size, data, image->data_size, &options, &plan,
 			 &err)) {
 		/* What was not damaged can be loaded, if there was the time. */
-		if (!err.message[0] || (!p->num_damage && now_ns() < options.deadline_ns))
+		if (!err.message[0] || (!p->num_damage && clock_ns() < options.deadline_ns))
 			abort();
 		return;
 	}

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "model/wire.h"
 #include "plan/internal.h"
 
@@ -87,7 +88,7 @@ static void run_plan(const struct nn_plan *plan, uint8_t seed)
 		.inputs = inputs,
 		.outputs = outputs,
 		.shapes = shapes,
-		.deadline_ns = now_ns() + RUN_NS,
+		.deadline_ns = clock_ns() + RUN_NS,
 		.loop_timeout_ns = LOOP_NS,
 	};
 	struct nn_error err = { "" };

@@ -24,11 +24,11 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <nnaccel/nnaccel.h>
 
+#include "base/clock.h"
 #include "tests/model_builder.h"
 
 #define UID_A 7001
@@ -73,10 +73,7 @@ static void die(const char *what)
 
 static uint64_t now_us(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+	return clock_ns() / 1000;
 }
 
 /* ---- who is who ---- */

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/round.h"
 #include "net_model.h"
 
 #define NN_OP_SOFTMAX	25
@@ -44,7 +45,7 @@ static void *add_constant(struct builder *b, struct nn_operand operand)
 	operand.lifetime = NN_CONSTANT_COPY;
 	operand.location.offset = net->model.values_size;
 	nn_operand_size(&operand, &operand.location.length);
-	net->model.values_size += (operand.location.length + 7) & ~7u;
+	net->model.values_size += round_up(operand.location.length, 8);
 	use(b, add_operand(b, operand));
 	return value;
 }
