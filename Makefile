@@ -2,7 +2,20 @@
 # The face of nnaccel: builds, tests, demonstrates and installs it; `make help` lists what there is.
 # A source file is found by its folder: adding one changes nothing here.
 
-BUILD	?= build
+# What is built for: amd64 or arm64; another than this machine takes what scripts/setup --arm64 installs.
+MACHINE	:= $(if $(filter aarch64,$(shell uname -m)),arm64,amd64)
+ARCH	?= $(MACHINE)
+override ARCH := $(patsubst aarch64,arm64,$(patsubst x86_64,amd64,$(ARCH)))
+ifeq ($(filter amd64 arm64,$(ARCH)),)
+$(error ARCH is amd64 or arm64, not $(ARCH))
+endif
+cross	:= $(filter-out $(MACHINE),$(ARCH))
+ifneq ($(filter amd64,$(cross)),)
+$(error Nothing here builds for $(ARCH) on $(MACHINE))
+endif
+setup	:= scripts/setup $(if $(cross),--arm64)
+
+BUILD	?= build$(cross:%=/%)
 # The one place of the version; debian/changelog has it too, which scripts/deb checks.
 VERSION	:= 0.2.0
 KERNELS	:= 6.1 6.12 newest debug
@@ -14,6 +27,15 @@ LIBDIR	?= $(PREFIX)/lib
 PLUGINDIR ?= $(LIBDIR)
 KDIR	?= /lib/modules/$(shell uname -r)/build
 
+ifneq ($(cross),)
+export ARCH
+sysroot	:= $(shell scripts/sysroot --cached)
+ifeq ($(origin CC),default)
+CC	:= aarch64-linux-gnu-gcc
+endif
+override CC += $(if $(findstring clang,$(CC)),--target=aarch64-linux-gnu) --sysroot=$(sysroot)
+AR	:= aarch64-linux-gnu-ar
+endif
 CC	?= cc
 AR	?= ar
 # A folder that was built with -Werror, as the tests build, goes on with it: nothing is compiled twice.
@@ -147,6 +169,7 @@ help:
 	@echo 'make modules_install the module for the kernel of KDIR=$(KDIR)'
 	@echo 'make clean           removes $(BUILD); the cache of kernels is outside and stays'
 	@echo 'Variables: V=1 (shows the commands)'
+	@echo '           ARCH=arm64 (cross-building, in build/arm64, and emulation: see arm64.rst)'
 	@echo '           BUILD, CC, CFLAGS, SAN=1 (address and undefined behaviour sanitizers)'
 	@echo '           EXTENSIONS_DIR, CONFIG_DIR (folders that the programs look into)'
 
@@ -157,6 +180,7 @@ user: $(archives) $(libengine) $(libhal) $(libhw) $(libnn) $(libtflite) $(libonn
 
 # Objects are rebuilt when the compiler or its flags change.
 $(obj)/flags: FORCE
+	$(if $(cross),$(if $(sysroot),,$(error No libraries of $(ARCH) to link: run scripts/setup --arm64)))
 	@mkdir -p $(@D)
 	@echo '$(CC) $(cflags)' | cmp -s - $@ || echo '$(CC) $(cflags)' > $@
 
@@ -407,7 +431,7 @@ $(BUILD)/fuzz/keeper_fuzz: $(fuzz_obj)/user/kit/cache_message.o $(fuzz_obj)/user
 fuzzers: $(fuzzers)
 
 fuzz:
-	scripts/setup
+	$(setup)
 	$(MAKE) fuzzers
 	scripts/fuzz -max_total_time=$(FUZZ_SECONDS) $(fuzzers)
 
@@ -435,53 +459,53 @@ check-kernel:
 	scripts/check-kernel $(BUILD)/kmod/check
 
 selftests:
-	+$(MAKE) -C selftests BUILD=$(abspath $(BUILD)) CFLAGS='$(CFLAGS)'
+	+$(MAKE) -C selftests BUILD=$(abspath $(BUILD)) CC='$(CC)' CFLAGS='$(CFLAGS)'
 
 # ---- running it ----
 
 demo:
-	scripts/setup
+	$(setup)
 	$(MAKE) all
 	BUILD=$(BUILD) scripts/vm -- nnaccel demo
 
 # In machines of Debian 12 and 13 with systemd, which boot what make deb made.
 test-install:
-	scripts/setup
+	$(setup)
 	for release in bookworm trixie; do \
 		[ -e $(BUILD)/deb/$$release ] || BUILD=$(BUILD) scripts/deb $$release || exit; \
 		BUILD=$(BUILD) scripts/machine $$release || exit; \
 	done
 
 deb:
-	scripts/setup
+	$(setup)
 	BUILD=$(BUILD) scripts/deb
 
 demo-camera:
-	scripts/setup
+	$(setup)
 	$(MAKE) all
 	BUILD=$(BUILD) scripts/vm -- scripts/guest/camera
 	cp $(BUILD)/vm-out/demo-camera.png $(BUILD)/demo-camera.png
 	@echo 'The contact sheet is $(BUILD)/demo-camera.png.'
 
 demo-pci:
-	scripts/setup
+	$(setup)
 	$(MAKE) all
 	BUILD=$(BUILD) scripts/vm --edu --no-engine -- scripts/guest/edu demo
 
 check:
-	scripts/setup
+	$(setup)
 	BUILD=$(BUILD) scripts/run-tests --quick
 
 test:
-	scripts/setup
+	$(setup)
 	BUILD=$(BUILD) scripts/run-tests
 
 test-all:
-	scripts/setup
+	$(setup)
 	BUILD=$(BUILD) NNACCEL_ALL=1 scripts/run-tests
 
 conformance:
-	scripts/setup
+	$(setup)
 	BUILD=$(BUILD) NNACCEL_ALL=1 scripts/run-tests \
 		conformance conformance-clang conformance-san conformance-vm conformance-no-engine
 
@@ -489,7 +513,7 @@ storms: user $(BUILD)/tests/storms
 	BUILD=$(BUILD) scripts/vm --mem 2048 --timeout 1200 -- $(abspath $(BUILD)/tests/storms) $(STORM_SECONDS)
 
 test-clients:
-	scripts/setup
+	$(setup)
 	scripts/torch
 	scripts/tflite
 	scripts/onnxruntime
@@ -502,12 +526,12 @@ $(BUILD)/bench-bin/%: $(obj)/user/bench/%.o $(archives) $(libhal) $(libnn)
 
 # The peer of the networks is called where its header is.
 # That of Debian 13 has another interface: operators are set up otherwise, and sigmoid is another one's.
-has_xnnpack := $(shell grep -ls xnn_setup_sigmoid_nc_f32 /usr/include/xnnpack.h)
+has_xnnpack := $(shell grep -ls xnn_setup_sigmoid_nc_f32 $(sysroot)/usr/include/xnnpack.h)
 $(obj)/user/bench/compute/%.o: private base += $(if $(has_xnnpack),-DNN_BENCH_XNNPACK)
 xnnpack	:= $(if $(has_xnnpack),-lXNNPACK -lpthreadpool \
-	$(if $(wildcard /usr/include/cpuinfo.h),-lcpuinfo))
+	$(if $(wildcard $(sysroot)/usr/include/cpuinfo.h),-lcpuinfo))
 # It picks its kernels once in a process.
-levels	:= $(if $(findstring cpuinfo,$(xnnpack)),avx512 avx2 sse4 sse2)
+levels	:= $(if $(findstring cpuinfo,$(xnnpack)),$(if $(filter amd64,$(ARCH)),avx512 avx2 sse4 sse2))
 $(BUILD)/bench-bin/compute: $(obj)/user/bench/compute.o $(call objects,user/bench/compute/*.c) \
 		$(archives) $(libhal) $(libnn)
 	@mkdir -p $(@D)

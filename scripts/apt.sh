@@ -11,7 +11,7 @@ mirror() {
 		grep -oE "https?://[^] ]*/$1/?( |\$)" | head -n 1 | tr -d ' '
 }
 
-# write_apt_conf FOLDER: a configuration of apt that has all that is its own in the folder
+# write_apt_conf FOLDER [ARCHITECTURE]: a configuration of apt that has all that is its own in the folder
 write_apt_conf() {
 	cat >"$1/apt.conf" <<-EOT
 		Dir::State "$1/state";
@@ -20,7 +20,8 @@ write_apt_conf() {
 		Dir::Cache "$1";
 		Dir::Etc::sourcelist "$1/sources.list";
 		Dir::Etc::sourceparts "-";
-		APT::Architecture "amd64";
+		APT::Architecture "${2:-$machine_arch}";
+		APT::Architectures { "${2:-$machine_arch}"; };
 		APT::Sandbox::User "";
 		Acquire::Languages "none";
 		Acquire::Retries "3";
@@ -35,7 +36,7 @@ write_apt_config() {
 	mkdir -p "$cache"/apt/{lists/partial,archives/partial,state}
 	touch "$cache/apt/state/status"
 	for suite in "$main bookworm" "$main bookworm-backports" "$security bookworm-security"; do
-		echo "deb [arch=amd64 signed-by=$keyring] $suite main"
+		echo "deb [arch=$machine_arch signed-by=$keyring] $suite main"
 	done >"$cache/apt/sources.list"
 	write_apt_conf "$cache/apt"
 }

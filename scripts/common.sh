@@ -7,6 +7,19 @@ top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${NNACCEL_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/nnaccel}
 me=${0##*/}
 
+# Debian's names of this machine's architecture and of the one to build for: ARCH, by either name
+case $(uname -m) in
+aarch64) machine_arch=arm64 ;;
+*) machine_arch=amd64 ;;
+esac
+case ${ARCH:-$machine_arch} in
+amd64 | x86_64) arch=amd64 ;;
+arm64 | aarch64) arch=arm64 ;;
+*) echo "${0##*/}: ARCH is amd64 or arm64, not $ARCH" >&2; exit 1 ;;
+esac
+# Kernels take other names.
+unset ARCH
+
 # A make that called us keeps its flags and variables to itself: CC is not for kernels.
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 

@@ -10,7 +10,7 @@ write_sid_config() {
 	main=$(mirror debian) || main=http://deb.debian.org/debian
 	mkdir -p "$1"/{lists/partial,archives/partial,state}
 	: >"$1/state/status"
-	echo "deb [arch=amd64 signed-by=$keyring] $main sid main" >"$1/sources.list"
+	echo "deb [arch=$machine_arch signed-by=$keyring] $main sid main" >"$1/sources.list"
 	write_apt_conf "$1"
 }
 

@@ -14,6 +14,13 @@
 
 #include "harness.h"
 
+/* What the C library's epoll_wait() calls. */
+#ifdef SYS_epoll_wait
+#define EPOLL_WAIT_NR SYS_epoll_wait
+#else
+#define EPOLL_WAIT_NR SYS_epoll_pwait
+#endif
+
 FIXTURE(broker) {
 	pid_t pid;
 	FILE *log;
@@ -108,7 +115,7 @@ static bool step(pid_t pid, int files)
 		if (ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(info), &info) <= 0 ||
 		    info.op != PTRACE_SYSCALL_INFO_ENTRY)
 			continue;
-		if (info.entry.nr == SYS_epoll_wait)
+		if (info.entry.nr == EPOLL_WAIT_NR)
 			return false;
 		cloned = cloned || info.entry.nr == SYS_clone3;
 		files -= cloned && info.entry.nr == SYS_openat;
