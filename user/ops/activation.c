@@ -337,7 +337,7 @@ static enum nn_status execute_hard_swish(struct nn_run *r)
 /* ---- The operations ---- */
 
 const struct nn_op nn_op_LOGISTIC = {
-	.code = 14,
+	.code = NN_OP_LOGISTIC,
 	.name = "LOGISTIC",
 	.zero_sized = NN_ZERO_ALLOWED,
 	.float16_as_float32 = true,
@@ -347,7 +347,7 @@ const struct nn_op nn_op_LOGISTIC = {
 };
 
 const struct nn_op nn_op_RELU = {
-	.code = 19,
+	.code = NN_OP_RELU,
 	.name = "RELU",
 	.zero_sized = NN_ZERO_ALLOWED,
 	.float16_as_float32 = true,
@@ -357,7 +357,7 @@ const struct nn_op nn_op_RELU = {
 };
 
 const struct nn_op nn_op_RELU1 = {
-	.code = 20,
+	.code = NN_OP_RELU1,
 	.name = "RELU1",
 	.zero_sized = NN_ZERO_ALLOWED,
 	.float16_as_float32 = true,
@@ -367,7 +367,7 @@ const struct nn_op nn_op_RELU1 = {
 };
 
 const struct nn_op nn_op_RELU6 = {
-	.code = 21,
+	.code = NN_OP_RELU6,
 	.name = "RELU6",
 	.zero_sized = NN_ZERO_ALLOWED,
 	.float16_as_float32 = true,
@@ -377,7 +377,7 @@ const struct nn_op nn_op_RELU6 = {
 };
 
 const struct nn_op nn_op_TANH = {
-	.code = 28,
+	.code = NN_OP_TANH,
 	.name = "TANH",
 	.zero_sized = NN_ZERO_ALLOWED,
 	.float16_as_float32 = true,
@@ -387,7 +387,7 @@ const struct nn_op nn_op_TANH = {
 };
 
 const struct nn_op nn_op_ELU = {
-	.code = 98,
+	.code = NN_OP_ELU,
 	.name = "ELU",
 	.zero_sized = NN_ZERO_ALLOWED,
 	.float16_as_float32 = true,
@@ -397,7 +397,7 @@ const struct nn_op nn_op_ELU = {
 };
 
 const struct nn_op nn_op_HARD_SWISH = {
-	.code = 99,
+	.code = NN_OP_HARD_SWISH,
 	.name = "HARD_SWISH",
 	.zero_sized = NN_ZERO_ALLOWED,
 	.float16_as_float32 = true,

@@ -162,7 +162,7 @@ static enum nn_status check_arg(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_ARGMAX = {
-	.code = 39,
+	.code = NN_OP_ARGMAX,
 	.name = "ARGMAX",
 	.float16_as_float32 = true,
 	.check = check_arg,
@@ -171,7 +171,7 @@ const struct nn_op nn_op_ARGMAX = {
 };
 
 const struct nn_op nn_op_ARGMIN = {
-	.code = 40,
+	.code = NN_OP_ARGMIN,
 	.name = "ARGMIN",
 	.float16_as_float32 = true,
 	.check = check_arg,
@@ -191,7 +191,7 @@ static enum nn_status check_topk(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_TOPK_V2 = {
-	.code = 90,
+	.code = NN_OP_TOPK_V2,
 	.name = "TOPK_V2",
 	.float16_as_float32 = true,
 	.check = check_topk,

@@ -74,7 +74,7 @@ static enum nn_status execute(struct nn_run *r)
 }
 
 const struct nn_op nn_op_AXIS_ALIGNED_BBOX_TRANSFORM = {
-	.code = 41,
+	.code = NN_OP_AXIS_ALIGNED_BBOX_TRANSFORM,
 	.name = "AXIS_ALIGNED_BBOX_TRANSFORM",
 	.zero_sized = NN_ZERO_ALLOWED,
 	.steering = NN_IN(BATCH),

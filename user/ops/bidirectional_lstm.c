@@ -168,7 +168,7 @@ static enum nn_status check_bidirectional_lstm(const struct nn_check *c)
 #define FOUR(first) (UINT64_C(0xf) << (first))
 
 const struct nn_op nn_op_BIDIRECTIONAL_SEQUENCE_LSTM = {
-	.code = 42,
+	.code = NN_OP_BIDIRECTIONAL_SEQUENCE_LSTM,
 	.name = "BIDIRECTIONAL_SEQUENCE_LSTM",
 	.omissible = OPTIONAL(FW_WEIGHTS) | OPTIONAL(BW_WEIGHTS) | NN_IN(AUX) | FOUR(FW_AUX) |
 		     FOUR(BW_AUX) | FOUR(FW_NORM) | FOUR(BW_NORM),

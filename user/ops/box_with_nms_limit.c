@@ -196,7 +196,7 @@ static enum nn_status execute(struct nn_run *r)
 }
 
 const struct nn_op nn_op_BOX_WITH_NMS_LIMIT = {
-	.code = 44,
+	.code = NN_OP_BOX_WITH_NMS_LIMIT,
 	.name = "BOX_WITH_NMS_LIMIT",
 	.zero_sized = NN_ZERO_ALLOWED,
 	.steering = NN_IN(BATCH),

@@ -101,7 +101,7 @@ static enum nn_status execute(struct nn_run *r)
 }
 
 const struct nn_op nn_op_CAST = {
-	.code = 45,
+	.code = NN_OP_CAST,
 	.name = "CAST",
 	.float16_as_float32 = true,
 	.check = check,

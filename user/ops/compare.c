@@ -7,8 +7,6 @@
 #include "ops/check.h"
 #include "ops/q8.h"
 
-enum { EQUAL = 48, GREATER = 53, GREATER_EQUAL = 54, LESS = 58, LESS_EQUAL = 59, NOT_EQUAL = 68 };
-
 static enum nn_status check(const struct nn_check *c)
 {
 	static const struct nn_rule inputs[] = {
@@ -61,9 +59,12 @@ struct kernels {
 static const struct kernels *kernels_of(int32_t code)
 {
 	static const struct kernels all[] = {
-		KERNELS(EQUAL, equal), KERNELS(NOT_EQUAL, not_equal), KERNELS(GREATER, greater),
-		KERNELS(GREATER_EQUAL, greater_equal), KERNELS(LESS, less),
-		KERNELS(LESS_EQUAL, less_equal),
+		KERNELS(NN_OP_EQUAL, equal),
+		KERNELS(NN_OP_NOT_EQUAL, not_equal),
+		KERNELS(NN_OP_GREATER, greater),
+		KERNELS(NN_OP_GREATER_EQUAL, greater_equal),
+		KERNELS(NN_OP_LESS, less),
+		KERNELS(NN_OP_LESS_EQUAL, less_equal),
 	};
 	const struct kernels *k = all;
 

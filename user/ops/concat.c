@@ -152,7 +152,7 @@ static enum nn_status check_concatenation(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_CONCATENATION = {
-	.code = 2,
+	.code = NN_OP_CONCATENATION,
 	.name = "CONCATENATION",
 	.zero_sized = NN_ZERO_ALLOWED,
 	.check = check_concatenation,
@@ -188,7 +188,7 @@ static enum nn_status check_pack(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_PACK = {
-	.code = 103,
+	.code = NN_OP_PACK,
 	.name = "PACK",
 	.check = check_pack,
 	.infer = infer_pack,

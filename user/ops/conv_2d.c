@@ -127,7 +127,7 @@ static enum nn_status execute_grouped(struct nn_run *r)
 }
 
 const struct nn_op nn_op_CONV_2D = {
-	.code = 3,
+	.code = NN_OP_CONV_2D,
 	.name = "CONV_2D",
 	.zero_sized = NN_ZERO_ALLOWED,
 	.float16_as_float32 = true,
@@ -137,7 +137,7 @@ const struct nn_op nn_op_CONV_2D = {
 };
 
 const struct nn_op nn_op_GROUPED_CONV_2D = {
-	.code = 55,
+	.code = NN_OP_GROUPED_CONV_2D,
 	.name = "GROUPED_CONV_2D",
 	.float16_as_float32 = true,
 	.check = check_grouped,

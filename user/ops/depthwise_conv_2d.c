@@ -196,7 +196,7 @@ static enum nn_status execute(struct nn_run *r)
 }
 
 const struct nn_op nn_op_DEPTHWISE_CONV_2D = {
-	.code = 4,
+	.code = NN_OP_DEPTHWISE_CONV_2D,
 	.name = "DEPTHWISE_CONV_2D",
 	.zero_sized = NN_ZERO_ALLOWED,
 	.float16_as_float32 = true,

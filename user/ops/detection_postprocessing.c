@@ -267,7 +267,7 @@ static enum nn_status execute(struct nn_run *r)
 }
 
 const struct nn_op nn_op_DETECTION_POSTPROCESSING = {
-	.code = 47,
+	.code = NN_OP_DETECTION_POSTPROCESSING,
 	.name = "DETECTION_POSTPROCESSING",
 	.float16_as_float32 = true,
 	.check = check,

@@ -7,7 +7,6 @@
 #include "ops/q8.h"
 #include "ops/quant.h"
 
-enum { ADD = 0, MUL = 18, DIV = 30, SUB = 36 };
 enum { A, B, ACTIVATION };
 
 /* ---- Signatures ---- */
@@ -145,7 +144,7 @@ static bool prepare_sum(const struct nn_run *r, struct quantised *p)
 	    !nn_quant_encode_below_one(scale_b / common, &b) ||
 	    !nn_quant_encode_below_one(common / (0x1p20 * (double)r->outputs[0].scale), &p->out))
 		return false;
-	if (r->op->code == SUB)
+	if (r->op->code == NN_OP_SUB)
 		b.value = -b.value;
 	fill_terms(p->terms_a, &r->inputs[A], &a);
 	fill_terms(p->terms_b, &r->inputs[B], &b);
@@ -213,7 +212,7 @@ static enum nn_status execute_div(struct nn_run *r)
 }
 
 const struct nn_op nn_op_ADD = {
-	.code = ADD,
+	.code = NN_OP_ADD,
 	.name = "ADD",
 	.zero_sized = NN_ZERO_ALLOWED,
 	.float16_as_float32 = true,
@@ -223,7 +222,7 @@ const struct nn_op nn_op_ADD = {
 };
 
 const struct nn_op nn_op_MUL = {
-	.code = MUL,
+	.code = NN_OP_MUL,
 	.name = "MUL",
 	.zero_sized = NN_ZERO_ALLOWED,
 	.float16_as_float32 = true,
@@ -233,7 +232,7 @@ const struct nn_op nn_op_MUL = {
 };
 
 const struct nn_op nn_op_DIV = {
-	.code = DIV,
+	.code = NN_OP_DIV,
 	.name = "DIV",
 	.zero_sized = NN_ZERO_ALLOWED,
 	.float16_as_float32 = true,
@@ -243,7 +242,7 @@ const struct nn_op nn_op_DIV = {
 };
 
 const struct nn_op nn_op_SUB = {
-	.code = SUB,
+	.code = NN_OP_SUB,
 	.name = "SUB",
 	.zero_sized = NN_ZERO_ALLOWED,
 	.float16_as_float32 = true,

@@ -57,7 +57,7 @@ static enum nn_status execute(struct nn_run *r)
 }
 
 const struct nn_op nn_op_FILL = {
-	.code = 100,
+	.code = NN_OP_FILL,
 	.name = "FILL",
 	.steering = NN_IN(DIMS),
 	.check = check,

@@ -142,7 +142,7 @@ static enum nn_status execute(struct nn_run *r)
 }
 
 const struct nn_op nn_op_FULLY_CONNECTED = {
-	.code = 9,
+	.code = NN_OP_FULLY_CONNECTED,
 	.name = "FULLY_CONNECTED",
 	.zero_sized = NN_ZERO_ALLOWED,
 	.float16_as_float32 = true,

@@ -141,7 +141,7 @@ static enum nn_status check_gather(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_GATHER = {
-	.code = 51,
+	.code = NN_OP_GATHER,
 	.name = "GATHER",
 	.steering = NN_IN(2),
 	.check = check_gather,
@@ -165,7 +165,7 @@ static enum nn_status check_embedding_lookup(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_EMBEDDING_LOOKUP = {
-	.code = 7,
+	.code = NN_OP_EMBEDDING_LOOKUP,
 	.name = "EMBEDDING_LOOKUP",
 	.steering = NN_IN(0),
 	.check = check_embedding_lookup,
@@ -193,7 +193,7 @@ static enum nn_status check_hashtable_lookup(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_HASHTABLE_LOOKUP = {
-	.code = 10,
+	.code = NN_OP_HASHTABLE_LOOKUP,
 	.name = "HASHTABLE_LOOKUP",
 	.steering = NN_IN(0) | NN_IN(1),
 	.check = check_hashtable_lookup,

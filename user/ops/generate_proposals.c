@@ -204,7 +204,7 @@ static enum nn_status execute(struct nn_run *r)
 }
 
 const struct nn_op nn_op_GENERATE_PROPOSALS = {
-	.code = 52,
+	.code = NN_OP_GENERATE_PROPOSALS,
 	.name = "GENERATE_PROPOSALS",
 	.float16_as_float32 = true,
 	.check = check,

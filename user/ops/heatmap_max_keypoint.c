@@ -162,7 +162,7 @@ static enum nn_status execute(struct nn_run *r)
 }
 
 const struct nn_op nn_op_HEATMAP_MAX_KEYPOINT = {
-	.code = 56,
+	.code = NN_OP_HEATMAP_MAX_KEYPOINT,
 	.name = "HEATMAP_MAX_KEYPOINT",
 	.float16_as_float32 = true,
 	.check = check,

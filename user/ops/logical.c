@@ -57,7 +57,7 @@ static enum nn_status execute_not(struct nn_run *r)
 }
 
 const struct nn_op nn_op_LOGICAL_AND = {
-	.code = 61,
+	.code = NN_OP_LOGICAL_AND,
 	.name = "LOGICAL_AND",
 	.check = check_two,
 	.infer = nn_broadcast_infer,
@@ -65,7 +65,7 @@ const struct nn_op nn_op_LOGICAL_AND = {
 };
 
 const struct nn_op nn_op_LOGICAL_NOT = {
-	.code = 62,
+	.code = NN_OP_LOGICAL_NOT,
 	.name = "LOGICAL_NOT",
 	.check = check_not,
 	.infer = infer_not,
@@ -73,7 +73,7 @@ const struct nn_op nn_op_LOGICAL_NOT = {
 };
 
 const struct nn_op nn_op_LOGICAL_OR = {
-	.code = 63,
+	.code = NN_OP_LOGICAL_OR,
 	.name = "LOGICAL_OR",
 	.check = check_two,
 	.infer = nn_broadcast_infer,

@@ -97,7 +97,7 @@ static enum nn_status check_lsh_projection(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_LSH_PROJECTION = {
-	.code = 15,
+	.code = NN_OP_LSH_PROJECTION,
 	.name = "LSH_PROJECTION",
 	.omissible = NN_IN(WEIGHT),
 	.check = check_lsh_projection,

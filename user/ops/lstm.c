@@ -8,8 +8,6 @@
 #include "ops/check.h"
 #include "ops/lstm_cell.h"
 
-enum { LSTM = 16 };
-
 /* Positions of what follows the weights. */
 enum { STATE_H = 18, STATE_C = 19, ACTIVATION = 20, CELL_CLIP = 21, PROJECTION_CLIP = 22 };
 
@@ -29,7 +27,7 @@ static struct nn_lstm_cell lstm_cell(const struct nn_run *r, uint32_t layer_norm
 enum nn_status nn_lstm_shape(const struct nn_run *r, struct nn_sequence *s,
 			     struct nn_lstm_cell *c)
 {
-	bool single = r->op->code == LSTM;
+	bool single = r->op->code == NN_OP_LSTM;
 	const struct nn_tensor *x = &r->inputs[0];
 	enum nn_status status;
 
@@ -149,7 +147,7 @@ static enum nn_status check_lstm(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_LSTM = {
-	.code = LSTM,
+	.code = NN_OP_LSTM,
 	.name = "LSTM",
 	.omissible = NN_IN(1) | NN_IN(5) | NN_IN(9) | NN_IN(10) | NN_IN(11) | NN_IN(12) | NN_IN(16) |
 		     NN_IN(17) | NN_IN(23) | NN_IN(24) | NN_IN(25) | NN_IN(26),
@@ -177,7 +175,7 @@ static enum nn_status check_unidirectional_lstm(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_UNIDIRECTIONAL_SEQUENCE_LSTM = {
-	.code = 92,
+	.code = NN_OP_UNIDIRECTIONAL_SEQUENCE_LSTM,
 	.name = "UNIDIRECTIONAL_SEQUENCE_LSTM",
 	.omissible = NN_IN(1) | NN_IN(5) | NN_IN(9) | NN_IN(10) | NN_IN(11) | NN_IN(12) | NN_IN(16) |
 		     NN_IN(17) | NN_IN(24) | NN_IN(25) | NN_IN(26) | NN_IN(27),

@@ -203,7 +203,7 @@ static enum nn_status check_batch_matmul(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_BATCH_MATMUL = {
-	.code = 102,
+	.code = NN_OP_BATCH_MATMUL,
 	.name = "BATCH_MATMUL",
 	.float16_as_float32 = true,
 	.check = check_batch_matmul,

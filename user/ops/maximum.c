@@ -66,7 +66,7 @@ static enum nn_status execute_minimum(struct nn_run *r)
 }
 
 const struct nn_op nn_op_MAXIMUM = {
-	.code = 65,
+	.code = NN_OP_MAXIMUM,
 	.name = "MAXIMUM",
 	.float16_as_float32 = true,
 	.check = check,
@@ -75,7 +75,7 @@ const struct nn_op nn_op_MAXIMUM = {
 };
 
 const struct nn_op nn_op_MINIMUM = {
-	.code = 66,
+	.code = NN_OP_MINIMUM,
 	.name = "MINIMUM",
 	.float16_as_float32 = true,
 	.check = check,

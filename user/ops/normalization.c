@@ -251,7 +251,7 @@ static enum nn_status execute_instance(struct nn_run *r)
 }
 
 const struct nn_op nn_op_L2_NORMALIZATION = {
-	.code = 11,
+	.code = NN_OP_L2_NORMALIZATION,
 	.name = "L2_NORMALIZATION",
 	.float16_as_float32 = true,
 	.check = check_l2,
@@ -260,7 +260,7 @@ const struct nn_op nn_op_L2_NORMALIZATION = {
 };
 
 const struct nn_op nn_op_LOCAL_RESPONSE_NORMALIZATION = {
-	.code = 13,
+	.code = NN_OP_LOCAL_RESPONSE_NORMALIZATION,
 	.name = "LOCAL_RESPONSE_NORMALIZATION",
 	.float16_as_float32 = true,
 	.check = check_lrn,
@@ -269,7 +269,7 @@ const struct nn_op nn_op_LOCAL_RESPONSE_NORMALIZATION = {
 };
 
 const struct nn_op nn_op_INSTANCE_NORMALIZATION = {
-	.code = 57,
+	.code = NN_OP_INSTANCE_NORMALIZATION,
 	.name = "INSTANCE_NORMALIZATION",
 	.float16_as_float32 = true,
 	.check = check_instance,

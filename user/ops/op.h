@@ -136,7 +136,7 @@ struct nn_op {
 /* One of several operations of a file that look at run->op->code; floats of 16 bits are widened. */
 #define NN_FLOAT_OP(which, check_fn, infer_fn, execute_fn)	\
 const struct nn_op nn_op_##which = {				\
-	.code = which,						\
+	.code = NN_OP_##which,					\
 	.name = #which,						\
 	.float16_as_float32 = true,				\
 	.check = check_fn,					\

@@ -158,7 +158,7 @@ static enum nn_status check_pad(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_PAD = {
-	.code = 32,
+	.code = NN_OP_PAD,
 	.name = "PAD",
 	.steering = NN_IN(1),
 	.check = check_pad,
@@ -187,7 +187,7 @@ static enum nn_status check_pad_v2(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_PAD_V2 = {
-	.code = 69,
+	.code = NN_OP_PAD_V2,
 	.name = "PAD_V2",
 	.steering = NN_IN(1),
 	.check = check_pad_v2,
@@ -221,7 +221,7 @@ static enum nn_status check_mirror_pad(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_MIRROR_PAD = {
-	.code = 104,
+	.code = NN_OP_MIRROR_PAD,
 	.name = "MIRROR_PAD",
 	.steering = NN_IN(1),
 	.check = check_mirror_pad,

@@ -278,7 +278,7 @@ static enum nn_status execute_l2(struct nn_run *r)
 }
 
 const struct nn_op nn_op_AVERAGE_POOL_2D = {
-	.code = 1,
+	.code = NN_OP_AVERAGE_POOL_2D,
 	.name = "AVERAGE_POOL_2D",
 	.zero_sized = NN_ZERO_ALLOWED,
 	.float16_as_float32 = true,
@@ -288,7 +288,7 @@ const struct nn_op nn_op_AVERAGE_POOL_2D = {
 };
 
 const struct nn_op nn_op_L2_POOL_2D = {
-	.code = 12,
+	.code = NN_OP_L2_POOL_2D,
 	.name = "L2_POOL_2D",
 	.zero_sized = NN_ZERO_ALLOWED,
 	.float16_as_float32 = true,
@@ -298,7 +298,7 @@ const struct nn_op nn_op_L2_POOL_2D = {
 };
 
 const struct nn_op nn_op_MAX_POOL_2D = {
-	.code = 17,
+	.code = NN_OP_MAX_POOL_2D,
 	.name = "MAX_POOL_2D",
 	.zero_sized = NN_ZERO_ALLOWED,
 	.float16_as_float32 = true,

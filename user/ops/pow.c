@@ -24,7 +24,7 @@ static enum nn_status execute(struct nn_run *r)
 }
 
 const struct nn_op nn_op_POW = {
-	.code = 70,
+	.code = NN_OP_POW,
 	.name = "POW",
 	.float16_as_float32 = true,
 	.check = check,

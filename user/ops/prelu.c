@@ -62,7 +62,7 @@ static enum nn_status execute(struct nn_run *r)
 }
 
 const struct nn_op nn_op_PRELU = {
-	.code = 71,
+	.code = NN_OP_PRELU,
 	.name = "PRELU",
 	.float16_as_float32 = true,
 	.check = check,

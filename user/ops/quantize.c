@@ -98,7 +98,7 @@ static enum nn_status execute_dequantize(struct nn_run *r)
 }
 
 const struct nn_op nn_op_DEQUANTIZE = {
-	.code = 6,
+	.code = NN_OP_DEQUANTIZE,
 	.name = "DEQUANTIZE",
 	.zero_sized = NN_ZERO_ALLOWED,
 	.float16_as_float32 = true,
@@ -108,7 +108,7 @@ const struct nn_op nn_op_DEQUANTIZE = {
 };
 
 const struct nn_op nn_op_QUANTIZE = {
-	.code = 72,
+	.code = NN_OP_QUANTIZE,
 	.name = "QUANTIZE",
 	.zero_sized = NN_ZERO_ALLOWED,
 	.float16_as_float32 = true,

@@ -155,7 +155,7 @@ static enum nn_status check_quantized_16bit_lstm(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_QUANTIZED_16BIT_LSTM = {
-	.code = 73,
+	.code = NN_OP_QUANTIZED_16BIT_LSTM,
 	.name = "QUANTIZED_16BIT_LSTM",
 	.check = check_quantized_16bit_lstm,
 	.infer = infer_quantized_16bit_lstm,

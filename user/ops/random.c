@@ -133,7 +133,7 @@ static enum nn_status check_random_multinomial(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_RANDOM_MULTINOMIAL = {
-	.code = 74,
+	.code = NN_OP_RANDOM_MULTINOMIAL,
 	.name = "RANDOM_MULTINOMIAL",
 	.float16_as_float32 = true,
 	.check = check_random_multinomial,

@@ -30,7 +30,7 @@ static enum nn_status execute(struct nn_run *r)
 }
 
 const struct nn_op nn_op_RANK = {
-	.code = 101,
+	.code = NN_OP_RANK,
 	.name = "RANK",
 	.check = check,
 	.infer = infer,

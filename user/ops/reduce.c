@@ -190,7 +190,7 @@ static enum nn_status check_mean(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_MEAN = {
-	.code = 31,
+	.code = NN_OP_MEAN,
 	.name = "MEAN",
 	.steering = NN_IN(1),
 	.float16_as_float32 = true,
@@ -236,7 +236,7 @@ static enum nn_status check_reduce_bool(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_REDUCE_ALL = {
-	.code = 75,
+	.code = NN_OP_REDUCE_ALL,
 	.name = "REDUCE_ALL",
 	.steering = NN_IN(1),
 	.check = check_reduce_bool,
@@ -245,7 +245,7 @@ const struct nn_op nn_op_REDUCE_ALL = {
 };
 
 const struct nn_op nn_op_REDUCE_ANY = {
-	.code = 76,
+	.code = NN_OP_REDUCE_ANY,
 	.name = "REDUCE_ANY",
 	.steering = NN_IN(1),
 	.check = check_reduce_bool,
@@ -254,7 +254,7 @@ const struct nn_op nn_op_REDUCE_ANY = {
 };
 
 const struct nn_op nn_op_REDUCE_MAX = {
-	.code = 77,
+	.code = NN_OP_REDUCE_MAX,
 	.name = "REDUCE_MAX",
 	.steering = NN_IN(1),
 	.float16_as_float32 = true,
@@ -264,7 +264,7 @@ const struct nn_op nn_op_REDUCE_MAX = {
 };
 
 const struct nn_op nn_op_REDUCE_MIN = {
-	.code = 78,
+	.code = NN_OP_REDUCE_MIN,
 	.name = "REDUCE_MIN",
 	.steering = NN_IN(1),
 	.float16_as_float32 = true,
@@ -274,7 +274,7 @@ const struct nn_op nn_op_REDUCE_MIN = {
 };
 
 const struct nn_op nn_op_REDUCE_PROD = {
-	.code = 79,
+	.code = NN_OP_REDUCE_PROD,
 	.name = "REDUCE_PROD",
 	.steering = NN_IN(1),
 	.float16_as_float32 = true,
@@ -284,7 +284,7 @@ const struct nn_op nn_op_REDUCE_PROD = {
 };
 
 const struct nn_op nn_op_REDUCE_SUM = {
-	.code = 80,
+	.code = NN_OP_REDUCE_SUM,
 	.name = "REDUCE_SUM",
 	.steering = NN_IN(1),
 	.float16_as_float32 = true,

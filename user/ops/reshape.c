@@ -116,7 +116,7 @@ static enum nn_status check_reshape(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_RESHAPE = {
-	.code = 22,
+	.code = NN_OP_RESHAPE,
 	.name = "RESHAPE",
 	.steering = NN_IN(1),
 	.check = check_reshape,
@@ -136,7 +136,7 @@ static enum nn_status check_squeeze(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_SQUEEZE = {
-	.code = 34,
+	.code = NN_OP_SQUEEZE,
 	.name = "SQUEEZE",
 	.omissible = NN_IN(1),
 	.steering = NN_IN(1),
@@ -157,7 +157,7 @@ static enum nn_status check_expand_dims(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_EXPAND_DIMS = {
-	.code = 50,
+	.code = NN_OP_EXPAND_DIMS,
 	.name = "EXPAND_DIMS",
 	.check = check_expand_dims,
 	.infer = infer_expand_dims,

@@ -248,7 +248,7 @@ static enum nn_status execute_nearest(struct nn_run *r)
 }
 
 const struct nn_op nn_op_RESIZE_BILINEAR = {
-	.code = 23,
+	.code = NN_OP_RESIZE_BILINEAR,
 	.name = "RESIZE_BILINEAR",
 	.zero_sized = NN_ZERO_ALLOWED,
 	.float16_as_float32 = true,
@@ -258,7 +258,7 @@ const struct nn_op nn_op_RESIZE_BILINEAR = {
 };
 
 const struct nn_op nn_op_RESIZE_NEAREST_NEIGHBOR = {
-	.code = 94,
+	.code = NN_OP_RESIZE_NEAREST_NEIGHBOR,
 	.name = "RESIZE_NEAREST_NEIGHBOR",
 	.zero_sized = NN_ZERO_ALLOWED,
 	.float16_as_float32 = true,

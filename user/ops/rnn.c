@@ -272,7 +272,7 @@ static enum nn_status check_rnn(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_RNN = {
-	.code = 24,
+	.code = NN_OP_RNN,
 	.name = "RNN",
 	.float16_as_float32 = true,
 	.check = check_rnn,
@@ -301,7 +301,7 @@ static enum nn_status check_unidirectional_rnn(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_UNIDIRECTIONAL_SEQUENCE_RNN = {
-	.code = 93,
+	.code = NN_OP_UNIDIRECTIONAL_SEQUENCE_RNN,
 	.name = "UNIDIRECTIONAL_SEQUENCE_RNN",
 	.float16_as_float32 = true,
 	.check = check_unidirectional_rnn,
@@ -328,7 +328,7 @@ static enum nn_status check_bidirectional_rnn(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_BIDIRECTIONAL_SEQUENCE_RNN = {
-	.code = 43,
+	.code = NN_OP_BIDIRECTIONAL_SEQUENCE_RNN,
 	.name = "BIDIRECTIONAL_SEQUENCE_RNN",
 	.omissible = NN_IN(9) | NN_IN(10) | NN_IN(11),
 	.float16_as_float32 = true,

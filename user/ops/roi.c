@@ -470,7 +470,7 @@ static enum nn_status execute_pooling(struct nn_run *r)
 }
 
 const struct nn_op nn_op_ROI_ALIGN = {
-	.code = 81,
+	.code = NN_OP_ROI_ALIGN,
 	.name = "ROI_ALIGN",
 	.zero_sized = NN_ZERO_ALLOWED,
 	.steering = NN_IN(ROIS) | NN_IN(BATCH),
@@ -481,7 +481,7 @@ const struct nn_op nn_op_ROI_ALIGN = {
 };
 
 const struct nn_op nn_op_ROI_POOLING = {
-	.code = 82,
+	.code = NN_OP_ROI_POOLING,
 	.name = "ROI_POOLING",
 	.steering = NN_IN(ROIS) | NN_IN(BATCH),
 	.float16_as_float32 = true,

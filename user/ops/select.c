@@ -83,7 +83,7 @@ static enum nn_status execute(struct nn_run *r)
 }
 
 const struct nn_op nn_op_SELECT = {
-	.code = 84,
+	.code = NN_OP_SELECT,
 	.name = "SELECT",
 	.float16_as_float32 = true,
 	.check = check,

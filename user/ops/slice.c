@@ -210,7 +210,7 @@ static enum nn_status check_slice(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_SLICE = {
-	.code = 86,
+	.code = NN_OP_SLICE,
 	.name = "SLICE",
 	.zero_sized = NN_ZERO_ALLOWED,
 	.steering = NN_IN(1) | NN_IN(2),
@@ -236,7 +236,7 @@ static enum nn_status check_strided_slice(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_STRIDED_SLICE = {
-	.code = 35,
+	.code = NN_OP_STRIDED_SLICE,
 	.name = "STRIDED_SLICE",
 	.steering = NN_IN(1) | NN_IN(2) | NN_IN(3),
 	.check = check_strided_slice,
@@ -261,7 +261,7 @@ static enum nn_status check_split(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_SPLIT = {
-	.code = 87,
+	.code = NN_OP_SPLIT,
 	.name = "SPLIT",
 	.check = check_split,
 	.infer = infer_split,
@@ -280,7 +280,7 @@ static enum nn_status check_tile(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_TILE = {
-	.code = 89,
+	.code = NN_OP_TILE,
 	.name = "TILE",
 	.steering = NN_IN(1),
 	.check = check_tile,

@@ -218,7 +218,7 @@ static enum nn_status execute_log_softmax(struct nn_run *r)
 }
 
 const struct nn_op nn_op_SOFTMAX = {
-	.code = 25,
+	.code = NN_OP_SOFTMAX,
 	.name = "SOFTMAX",
 	.zero_sized = NN_ZERO_ALLOWED,
 	.float16_as_float32 = true,
@@ -228,7 +228,7 @@ const struct nn_op nn_op_SOFTMAX = {
 };
 
 const struct nn_op nn_op_LOG_SOFTMAX = {
-	.code = 64,
+	.code = NN_OP_LOG_SOFTMAX,
 	.name = "LOG_SOFTMAX",
 	.float16_as_float32 = true,
 	.check = check_log_softmax,

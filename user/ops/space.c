@@ -273,7 +273,7 @@ static enum nn_status check_depth(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_DEPTH_TO_SPACE = {
-	.code = 5,
+	.code = NN_OP_DEPTH_TO_SPACE,
 	.name = "DEPTH_TO_SPACE",
 	.check = check_depth,
 	.infer = infer_depth_to_space,
@@ -281,7 +281,7 @@ const struct nn_op nn_op_DEPTH_TO_SPACE = {
 };
 
 const struct nn_op nn_op_SPACE_TO_DEPTH = {
-	.code = 26,
+	.code = NN_OP_SPACE_TO_DEPTH,
 	.name = "SPACE_TO_DEPTH",
 	.check = check_depth,
 	.infer = infer_space_to_depth,
@@ -301,7 +301,7 @@ static enum nn_status check_batch_to_space(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_BATCH_TO_SPACE_ND = {
-	.code = 29,
+	.code = NN_OP_BATCH_TO_SPACE_ND,
 	.name = "BATCH_TO_SPACE_ND",
 	.steering = NN_IN(1),
 	.check = check_batch_to_space,
@@ -324,7 +324,7 @@ static enum nn_status check_space_to_batch(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_SPACE_TO_BATCH_ND = {
-	.code = 33,
+	.code = NN_OP_SPACE_TO_BATCH_ND,
 	.name = "SPACE_TO_BATCH_ND",
 	.steering = NN_IN(1) | NN_IN(2),
 	.check = check_space_to_batch,

@@ -102,7 +102,7 @@ static enum nn_status check_svdf(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_SVDF = {
-	.code = 27,
+	.code = NN_OP_SVDF,
 	.name = "SVDF",
 	.omissible = NN_IN(BIAS),
 	.float16_as_float32 = true,

@@ -132,7 +132,7 @@ static enum nn_status check_transpose(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_TRANSPOSE = {
-	.code = 37,
+	.code = NN_OP_TRANSPOSE,
 	.name = "TRANSPOSE",
 	.zero_sized = NN_ZERO_ALLOWED,
 	.omissible = NN_IN(1),
@@ -162,7 +162,7 @@ static enum nn_status check_reverse(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_REVERSE = {
-	.code = 105,
+	.code = NN_OP_REVERSE,
 	.name = "REVERSE",
 	.steering = NN_IN(1),
 	.check = check_reverse,
@@ -183,7 +183,7 @@ static enum nn_status check_channel_shuffle(const struct nn_check *c)
 }
 
 const struct nn_op nn_op_CHANNEL_SHUFFLE = {
-	.code = 46,
+	.code = NN_OP_CHANNEL_SHUFFLE,
 	.name = "CHANNEL_SHUFFLE",
 	.check = check_channel_shuffle,
 	.infer = infer_channel_shuffle,

@@ -127,7 +127,7 @@ static enum nn_status execute(struct nn_run *r)
 }
 
 const struct nn_op nn_op_TRANSPOSE_CONV_2D = {
-	.code = 91,
+	.code = NN_OP_TRANSPOSE_CONV_2D,
 	.name = "TRANSPOSE_CONV_2D",
 	.zero_sized = NN_ZERO_ALLOWED,
 	.steering = NN_IN(SHAPE),

@@ -9,12 +9,11 @@
 #include "ops/q8.h"
 #include "ops/quant.h"
 
-enum { FLOOR = 8, ABS = 38, EXP = 49, LOG = 60, NEG = 67, RSQRT = 83, SIN = 85, SQRT = 88 };
-
 static enum nn_status check(const struct nn_check *c)
 {
-	bool on_int = c->op->code == ABS || c->op->code == NEG, on_q8 = c->op->code == RSQRT;
-	uint8_t max_rank = c->op->code == FLOOR ? 4 : 0;
+	int32_t code = c->op->code;
+	bool on_int = code == NN_OP_ABS || code == NN_OP_NEG, on_q8 = code == NN_OP_RSQRT;
+	uint8_t max_rank = code == NN_OP_FLOOR ? 4 : 0;
 	const struct nn_rule inputs[] = {
 		{ NN_FLOATS | (on_int ? NN_T(NN_TENSOR_INT32) : 0) | (on_q8 ? NN_QUANT8 : 0), 0,
 		  max_rank },
@@ -91,9 +90,14 @@ static enum nn_status execute(struct nn_run *r)
 		void (*on_float)(const struct nn_run *r);
 		void (*on_others)(const struct nn_run *r);
 	} kernels[] = {
-		{ FLOOR, floor_float, NULL }, { ABS, abs_float, abs_int }, { EXP, exp_float, NULL },
-		{ LOG, log_float, NULL }, { NEG, neg_float, neg_int }, { RSQRT, rsqrt_float, rsqrt_q8 },
-		{ SIN, sin_float, NULL }, { SQRT, sqrt_float, NULL },
+		{ NN_OP_FLOOR, floor_float, NULL },
+		{ NN_OP_ABS, abs_float, abs_int },
+		{ NN_OP_EXP, exp_float, NULL },
+		{ NN_OP_LOG, log_float, NULL },
+		{ NN_OP_NEG, neg_float, neg_int },
+		{ NN_OP_RSQRT, rsqrt_float, rsqrt_q8 },
+		{ NN_OP_SIN, sin_float, NULL },
+		{ NN_OP_SQRT, sqrt_float, NULL },
 	};
 	uint32_t i = 0;
 

@@ -7,7 +7,7 @@
 
 #include "compiled.h"
 #include "ops/axis.h"
-#include "plan/kernels/families.h"
+#include "plan/kernels/kernel.h"
 
 enum { CONCATENATION = 2, SQUEEZE = 34, EXPAND_DIMS = 50, SPLIT = 87, PACK = 103 };
 
@@ -143,7 +143,7 @@ static bool is_done(struct compiled *c, const struct compiled_step *step)
 	if (step->is_identity)
 		return share(c, step->input, step->output);
 	switch (step->op->code) {
-	case NN_CODE_RESHAPE:
+	case NN_OP_RESHAPE:
 	case EXPAND_DIMS:
 	case SQUEEZE:
 		return share(c, step->input, step->output);

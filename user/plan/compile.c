@@ -16,8 +16,6 @@
 
 /* Operations that must run every time, and those whose steering leaves the shape alone. */
 enum { EMBEDDING_LOOKUP = 7, HASHTABLE_LOOKUP = 10, GATHER = 51, RANDOM_MULTINOMIAL = 74 };
-enum { RELU = 19, RELU1 = 20, RELU6 = 21, MUL = 18, DIV = 30, SUB = 36 };
-
 /* What only compiling needs. */
 struct compiler {
 	struct compiled *c;
@@ -232,23 +230,23 @@ static bool add_operations(struct compiler *k)
 int32_t compiled_activation_input(const struct nn_run *r)
 {
 	switch (r->op->code) {
-	case NN_CODE_ADD:
-	case MUL:
-	case DIV:
-	case SUB:
+	case NN_OP_ADD:
+	case NN_OP_MUL:
+	case NN_OP_DIV:
+	case NN_OP_SUB:
 		return 2;
-	case NN_CODE_FULLY_CONNECTED:
+	case NN_OP_FULLY_CONNECTED:
 		return 3;
-	case NN_CODE_CONV_2D:
+	case NN_OP_CONV_2D:
 		return (int32_t)nn_window_run_args(r, 3, 0).activation;
-	case NN_CODE_DEPTHWISE_CONV_2D:
-	case NN_CODE_GROUPED_CONV_2D:
+	case NN_OP_DEPTHWISE_CONV_2D:
+	case NN_OP_GROUPED_CONV_2D:
 		return (int32_t)nn_window_run_args(r, 3, 1).activation;
-	case NN_CODE_AVERAGE_POOL_2D:
-	case NN_CODE_L2_POOL_2D:
-	case NN_CODE_MAX_POOL_2D:
+	case NN_OP_AVERAGE_POOL_2D:
+	case NN_OP_L2_POOL_2D:
+	case NN_OP_MAX_POOL_2D:
 		return (int32_t)nn_window_run_args(r, 1, 2).activation;
-	case NN_CODE_TRANSPOSE_CONV_2D:
+	case NN_OP_TRANSPOSE_CONV_2D:
 		return r->num_inputs == 9 ? 7 : 9;
 	default:
 		return -1;
@@ -257,7 +255,7 @@ int32_t compiled_activation_input(const struct nn_run *r)
 
 static int32_t activation_of(int32_t code)
 {
-	return code == RELU ? 1 : code == RELU1 ? 2 : code == RELU6 ? 3 : 0;
+	return code == NN_OP_RELU ? 1 : code == NN_OP_RELU1 ? 2 : code == NN_OP_RELU6 ? 3 : 0;
 }
 
 /* Whether nothing is lost when operand x is never there, but y only. */

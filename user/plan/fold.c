@@ -9,9 +9,7 @@
 #include "compiled.h"
 #include "ops/quant.h"
 #include "ops/window.h"
-#include "plan/kernels/families.h"
-
-enum { DEQUANTIZE = 6, RELU = 19, RELU6 = 21, PAD = 32, PAD_V2 = 69 };
+#include "plan/kernels/kernel.h"
 
 /* Scales of which 255 times one is neither infinite nor rounded for want of exponents. */
 #define MIN_SCALE 1e-30f
@@ -55,12 +53,12 @@ static struct compiled_step *step_before(const struct folding *f,
 static uint32_t layout_input(const struct nn_run *r)
 {
 	switch (r->op->code) {
-	case NN_CODE_CONV_2D:
+	case NN_OP_CONV_2D:
 		return nn_window_run_args(r, 3, 0).nchw;
-	case NN_CODE_DEPTHWISE_CONV_2D:
-	case NN_CODE_GROUPED_CONV_2D:
+	case NN_OP_DEPTHWISE_CONV_2D:
+	case NN_OP_GROUPED_CONV_2D:
 		return nn_window_run_args(r, 3, 1).nchw;
-	case NN_CODE_MAX_POOL_2D:
+	case NN_OP_MAX_POOL_2D:
 		return nn_window_run_args(r, 1, 2).nchw;
 	default:
 		return 0;
@@ -93,7 +91,7 @@ static bool read_padding(const struct folding *f, const struct compiled_step *pa
 	int32_t stored;
 
 	*value = 0;
-	if (pad->op->code == PAD)
+	if (pad->op->code == NN_OP_PAD)
 		return true;
 	scalar = f->data[pad->operation->inputs[2]];
 	if (!scalar)
@@ -127,8 +125,8 @@ static float least_value(const struct folding *f, uint32_t operand)
 			return least;
 		step = &f->c->steps[f->producers[operand] - 1];
 		operand = step->input;
-	} while (step->op->code == NN_CODE_TRANSPOSE || step->op->code == NN_CODE_RESHAPE);
-	if (step->op->code == RELU || step->op->code == RELU6)
+	} while (step->op->code == NN_OP_TRANSPOSE || step->op->code == NN_OP_RESHAPE);
+	if (step->op->code == NN_OP_RELU || step->op->code == NN_OP_RELU6)
 		return 0;
 	compiled_run_init(f->c, step, f->data, f->inputs, f->outputs, &r);
 	activation = compiled_activation_input(&r);
@@ -140,7 +138,7 @@ static float least_value(const struct folding *f, uint32_t operand)
 static bool is_padding(const struct folding *f, const struct compiled_step *step, uint32_t operand,
 		       float value)
 {
-	if (step->op->code == NN_CODE_MAX_POOL_2D)
+	if (step->op->code == NN_OP_MAX_POOL_2D)
 		return value <= least_value(f, operand);
 	return value == 0;
 }
@@ -169,7 +167,7 @@ static void fold_pad(const struct folding *f, struct compiled_step *step)
 	uint32_t flag;
 	float value;
 
-	if (!pad || (pad->op->code != PAD && pad->op->code != PAD_V2) ||
+	if (!pad || (pad->op->code != NN_OP_PAD && pad->op->code != NN_OP_PAD_V2) ||
 	    operand_of(f, step->input)->consumers != 1 || f->data[pad->input])
 		return;
 	compiled_run_init(f->c, step, f->data, f->inputs, f->outputs, &r);
@@ -206,7 +204,7 @@ static void fold_quantize(const struct folding *f, struct compiled_step *step)
 	struct compiled_step *before = step_before(f, step);
 	const struct nn_tensor *tensors = f->c->tensors;
 
-	if (!before || before->op->code != DEQUANTIZE || step->op->code != NN_CODE_QUANTIZE ||
+	if (!before || before->op->code != NN_OP_DEQUANTIZE || step->op->code != NN_OP_QUANTIZE ||
 	    !is_internal(f, before->input) ||
 	    !is_internal(f, step->output) || tensors[step->input].type != NN_TENSOR_FLOAT32 ||
 	    !is_exact(&tensors[before->input], &tensors[step->output]))
@@ -259,7 +257,7 @@ static bool can_alias(const struct folding *f, uint32_t from, uint32_t to)
 
 static bool is_transpose(const struct folding *f, const struct compiled_step *step)
 {
-	return step->op->code == NN_CODE_TRANSPOSE && !step->is_identity &&
+	return step->op->code == NN_OP_TRANSPOSE && !step->is_identity &&
 	       (f->c->tensors[step->operation->inputs[1]].omitted ||
 		f->data[step->operation->inputs[1]]);
 }
@@ -268,7 +266,7 @@ static void fold_transpose(const struct folding *f, struct compiled_step *step)
 {
 	struct compiled_step *before;
 
-	if (step->op->code != NN_CODE_TRANSPOSE || !is_transpose(f, step))
+	if (step->op->code != NN_OP_TRANSPOSE || !is_transpose(f, step))
 		return;
 	before = step_before(f, step);
 	if (before && is_transpose(f, before) && can_alias(f, before->input, step->output) &&

@@ -6,13 +6,8 @@
 #include <string.h>
 
 #include "ops/window.h"
-#include "plan/kernels/families.h"
 #include "rewrite.h"
 #include "turn.h"
-
-enum { CONCATENATION = 2, DEPTH_TO_SPACE = 5, RESIZE_BILINEAR = 23, SPACE_TO_DEPTH = 26, PAD = 32,
-       INSTANCE_NORMALIZATION = 57, PAD_V2 = 69, PRELU = 71, SLICE = 86,
-       RESIZE_NEAREST_NEIGHBOR = 94 };
 
 #define NONE UINT32_MAX
 #define VALUE_SIZE 32		/* of the largest constant that is added: paddings */
@@ -46,24 +41,24 @@ static uint32_t layout_input(const struct nn_subgraph *s, const struct nn_operat
 	const struct nn_check c = { .op = nn_op_find(o->type), .scope = &scope, .operation = o };
 
 	switch (o->type) {
-	case NN_CODE_AVERAGE_POOL_2D:
-	case NN_CODE_L2_POOL_2D:
-	case NN_CODE_MAX_POOL_2D:
+	case NN_OP_AVERAGE_POOL_2D:
+	case NN_OP_L2_POOL_2D:
+	case NN_OP_MAX_POOL_2D:
 		return nn_window_check_args(&c, 1, 2).nchw;
-	case NN_CODE_CONV_2D:
+	case NN_OP_CONV_2D:
 		return nn_window_check_args(&c, 3, 0).nchw;
-	case NN_CODE_DEPTHWISE_CONV_2D:
-	case NN_CODE_GROUPED_CONV_2D:
+	case NN_OP_DEPTHWISE_CONV_2D:
+	case NN_OP_GROUPED_CONV_2D:
 		return nn_window_check_args(&c, 3, 1).nchw;
-	case NN_CODE_TRANSPOSE_CONV_2D:
+	case NN_OP_TRANSPOSE_CONV_2D:
 		return o->num_inputs == 11 ? 10 : NONE;
-	case RESIZE_BILINEAR:
-	case RESIZE_NEAREST_NEIGHBOR:
+	case NN_OP_RESIZE_BILINEAR:
+	case NN_OP_RESIZE_NEAREST_NEIGHBOR:
 		return 3;
-	case DEPTH_TO_SPACE:
-	case SPACE_TO_DEPTH:
+	case NN_OP_DEPTH_TO_SPACE:
+	case NN_OP_SPACE_TO_DEPTH:
 		return 2;
-	case INSTANCE_NORMALIZATION:
+	case NN_OP_INSTANCE_NORMALIZATION:
 		return 4;
 	default:
 		return NONE;
@@ -90,22 +85,22 @@ static uint32_t nchw_input(const struct nn_model *model, const struct nn_operati
 static bool is_function(int32_t code)
 {
 	static const int32_t codes[] = {
-		6,	/* DEQUANTIZE */
-		8,	/* FLOOR */
-		14,	/* LOGISTIC */
-		19,	/* RELU */
-		20,	/* RELU1 */
-		21,	/* RELU6 */
-		28,	/* TANH */
-		38,	/* ABS */
-		45,	/* CAST */
-		49,	/* EXP */
-		67,	/* NEG */
-		72,	/* QUANTIZE */
-		83,	/* RSQRT */
-		88,	/* SQRT */
-		98,	/* ELU */
-		99,	/* HARD_SWISH */
+		NN_OP_DEQUANTIZE,
+		NN_OP_FLOOR,
+		NN_OP_LOGISTIC,
+		NN_OP_RELU,
+		NN_OP_RELU1,
+		NN_OP_RELU6,
+		NN_OP_TANH,
+		NN_OP_ABS,
+		NN_OP_CAST,
+		NN_OP_EXP,
+		NN_OP_NEG,
+		NN_OP_QUANTIZE,
+		NN_OP_RSQRT,
+		NN_OP_SQRT,
+		NN_OP_ELU,
+		NN_OP_HARD_SWISH,
 	};
 
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
@@ -116,8 +111,10 @@ static bool is_function(int32_t code)
 
 static bool is_arithmetic(int32_t code)
 {
-	/* ADD, MUL, DIV, SUB, MAXIMUM, MINIMUM */
-	static const int32_t codes[] = { 0, 18, 30, 36, 65, 66, PRELU };
+	static const int32_t codes[] = {
+		NN_OP_ADD, NN_OP_MUL, NN_OP_DIV, NN_OP_SUB, NN_OP_MAXIMUM, NN_OP_MINIMUM,
+		NN_OP_PRELU,
+	};
 
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
 		if (codes[i] == code)
@@ -183,18 +180,18 @@ static bool follows(const struct turned *w, const struct nn_model *model,
 		return false;
 	if (is_function(o->type))
 		return is_turned(w, o->inputs[0]);
-	if (o->type == SLICE)
+	if (o->type == NN_OP_SLICE)
 		return is_turned(w, o->inputs[0]) && value_of(model, &operands[o->inputs[1]]) &&
 		       value_of(model, &operands[o->inputs[2]]) &&
 		       is_known_image(&operands[o->outputs[0]]);
-	if (o->type == CONCATENATION) {
+	if (o->type == NN_OP_CONCATENATION) {
 		*images = o->num_inputs - 1;
 		for (uint32_t i = 0; i < *images; i++)
 			if (!is_turned(w, o->inputs[i]))
 				return false;
 		return value_of(model, &operands[o->inputs[*images]]);
 	}
-	if (o->type != PAD && o->type != PAD_V2)
+	if (o->type != NN_OP_PAD && o->type != NN_OP_PAD_V2)
 		return false;
 	return value_of(model, &operands[o->inputs[1]]) && operands[o->inputs[1]].rank == 2 &&
 	       operands[o->inputs[1]].dims[0] == 4 && operands[o->inputs[1]].dims[1] == 2 &&
@@ -248,7 +245,7 @@ static void add_transpose(struct turned *w, uint32_t from, uint32_t to, bool nch
 	if (*permutation == NONE)
 		*permutation = add_constant(w, NN_TENSOR_INT32, 1, 4, nchw ? to_nchw : to_nhwc,
 					    sizeof(to_nhwc));
-	rewrite_add(&w->r, NN_CODE_TRANSPOSE, 2, 1, (uint32_t[]){ from, *permutation }, &to);
+	rewrite_add(&w->r, NN_OP_TRANSPOSE, 2, 1, (uint32_t[]){ from, *permutation }, &to);
 }
 
 /* ---- Turning ---- */
@@ -310,18 +307,18 @@ static void turn_arguments(struct turned *w, const struct nn_model *from, uint32
 	uint32_t last = o->num_inputs - 1;
 	int32_t pads[8], turned[8], axis;
 
-	if (o->type == CONCATENATION) {
+	if (o->type == NN_OP_CONCATENATION) {
 		memcpy(&axis, nn_operand_value(from, &operands[o->inputs[last]]), sizeof(axis));
 		/* One that is wrong stays so. */
 		if (axis >= 0 && axis < 4)
 			axis = (int32_t)to_nchw[axis];
 		list[last] = add_constant(w, NN_INT32, 0, 0, &axis, sizeof(axis));
-	} else if (o->type == PAD || o->type == PAD_V2) {
+	} else if (o->type == NN_OP_PAD || o->type == NN_OP_PAD_V2) {
 		memcpy(pads, nn_operand_value(from, &operands[o->inputs[1]]), sizeof(pads));
 		for (uint32_t i = 0; i < 8; i++)
 			turned[i] = pads[2 * to_nhwc[i / 2] + i % 2];
 		list[1] = add_constant(w, NN_TENSOR_INT32, 2, 4, turned, sizeof(turned));
-	} else if (o->type == SLICE) {
+	} else if (o->type == NN_OP_SLICE) {
 		for (uint32_t k = 1; k < 3; k++) {
 			memcpy(pads, nn_operand_value(from, &operands[o->inputs[k]]),
 			       4 * sizeof(*pads));
@@ -408,13 +405,13 @@ static bool find_shuffle(const struct turned *w, const struct nn_model *model,
 	const struct nn_operation *middle;
 	int32_t order[4];
 
-	if (o->type != NN_CODE_RESHAPE || !is_turned(w, o->inputs[0]))
+	if (o->type != NN_OP_RESHAPE || !is_turned(w, o->inputs[0]))
 		return false;
 	image = &operands[o->inputs[0]];
-	middle = only_reader(w, model, o, NN_CODE_TRANSPOSE);
+	middle = only_reader(w, model, o, NN_OP_TRANSPOSE);
 	if (!middle || !is_known_image(image))
 		return false;
-	found->last = only_reader(w, model, middle, NN_CODE_RESHAPE);
+	found->last = only_reader(w, model, middle, NN_OP_RESHAPE);
 	permutation = &operands[middle->inputs[middle->num_inputs - 1]];
 	if (!found->last || !value_of(model, permutation) || permutation->rank != 1 ||
 	    permutation->dims[0] != operands[middle->inputs[0]].rank ||
@@ -448,7 +445,7 @@ static void add_reshape(struct turned *w, uint32_t from, uint32_t to)
 	uint32_t shape = add_constant(w, NN_TENSOR_INT32, 1, o->rank, o->dims,
 				      o->rank * (uint32_t)sizeof(*o->dims));
 
-	rewrite_add(&w->r, NN_CODE_RESHAPE, 2, 1, (uint32_t[]){ from, shape }, &to);
+	rewrite_add(&w->r, NN_OP_RESHAPE, 2, 1, (uint32_t[]){ from, shape }, &to);
 }
 
 /* The same of NHWC images: [pixels, rows, columns] to [pixels, columns, rows]. */
@@ -464,7 +461,7 @@ static void turn_shuffle(struct turned *w, const struct nn_operation *o, const s
 	permutation = add_constant(w, NN_TENSOR_INT32, 1, 3, (int32_t[]){ 0, 2, 1 },
 				   3 * sizeof(int32_t));
 	add_reshape(w, image, divided);
-	rewrite_add(&w->r, NN_CODE_TRANSPOSE, 2, 1, (uint32_t[]){ divided, permutation }, &turned);
+	rewrite_add(&w->r, NN_OP_TRANSPOSE, 2, 1, (uint32_t[]){ divided, permutation }, &turned);
 	add_reshape(w, turned, add_twin(w, last));
 	w->is_there[last] = false;
 }
@@ -472,7 +469,7 @@ static void turn_shuffle(struct turned *w, const struct nn_operation *o, const s
 /* Whether an operation is one of the last two of a shuffle that was turned. */
 static bool is_within_shuffle(const struct turned *w, const struct nn_operation *o)
 {
-	return (o->type == NN_CODE_TRANSPOSE || o->type == NN_CODE_RESHAPE) &&
+	return (o->type == NN_OP_TRANSPOSE || o->type == NN_OP_RESHAPE) &&
 	       !w->is_there[o->inputs[0]] && w->twins[o->inputs[0]] == NONE;
 }
 

@@ -10,8 +10,6 @@
 #include "rewrite.h"
 #include "widen.h"
 
-enum { LSH_PROJECTION = 15, CAST = 45, HEATMAP_MAX_KEYPOINT = 56 };
-
 /* A model under construction: one block, of which nn_model is the beginning. */
 struct wide {
 	struct rewrite r;
@@ -35,14 +33,14 @@ static bool needs_cast(const struct nn_operand *o)
 /* Rounding is what such an operation is for. */
 static bool is_rounding(const struct nn_subgraph *s, const struct nn_operation *o)
 {
-	return o->type == CAST && s->operands[o->outputs[0]].type == NN_TENSOR_FLOAT16 &&
+	return o->type == NN_OP_CAST && s->operands[o->outputs[0]].type == NN_TENSOR_FLOAT16 &&
 	       s->operands[o->inputs[0]].type != NN_TENSOR_FLOAT16;
 }
 
 /* Hashes bytes, has a tolerance of the type's, or is not the NNAPI's. */
 static bool sees_types(const struct nn_op *op)
 {
-	return op->code == LSH_PROJECTION || op->code == HEATMAP_MAX_KEYPOINT ||
+	return op->code == NN_OP_LSH_PROJECTION || op->code == NN_OP_HEATMAP_MAX_KEYPOINT ||
 	       op->code == NN_OP_OEM || op->version;
 }
 
@@ -163,9 +161,9 @@ static void add_casts(struct wide *w, uint32_t count, bool outputs)
 		    outputs != (w->r.operands[i].lifetime == NN_SUBGRAPH_OUTPUT))
 			continue;
 		if (outputs)
-			rewrite_add(&w->r, CAST, 1, 1, &w->twins[i], &i);
+			rewrite_add(&w->r, NN_OP_CAST, 1, 1, &w->twins[i], &i);
 		else
-			rewrite_add(&w->r, CAST, 1, 1, &i, &w->twins[i]);
+			rewrite_add(&w->r, NN_OP_CAST, 1, 1, &i, &w->twins[i]);
 	}
 }
 
@@ -182,7 +180,7 @@ static void widen_operations(struct wide *w, const struct nn_subgraph *s)
 		if (!is_rounding(s, o))
 			continue;
 		list[1] = o->outputs[0];
-		rewrite_add(&w->r, CAST, 1, 1, &list[1], &w->twins[list[1]]);
+		rewrite_add(&w->r, NN_OP_CAST, 1, 1, &list[1], &w->twins[list[1]]);
 	}
 	add_casts(w, s->num_operands, true);
 }

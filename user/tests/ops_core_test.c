@@ -6,13 +6,15 @@
  */
 #include <math.h>
 
+#include <android/NeuralNetworksTypes.h>
+
 #include "model_samples.h"
 #include "op_case.h"
 #include "ops/float16.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
-enum { ADD = 0, UNKNOWN = 4711 };
+enum { UNKNOWN = 4711 };
 
 /* ---- The table ---- */
 
@@ -37,6 +39,28 @@ static void test_table(void **state)
 	assert_null(nn_op_find(-1));
 	assert_null(nn_op_find(NN_OP_OEM));
 	assert_string_equal(nn_op_name(UNKNOWN), "operation 4711");
+}
+
+/* The codes are the NNAPI's, and a name is that of its entry. */
+static void test_codes(void **state)
+{
+	static const struct {
+		const char *name;
+		int32_t code;
+		int32_t nnapi;
+	} all[] = {
+#define NN_OP(name) { #name, NN_OP_##name, ANEURALNETWORKS_##name },
+#include "ops/ops.def"
+#undef NN_OP
+	};
+
+	(void)state;
+	assert_int_equal(sizeof(all) / sizeof(all[0]), nn_op_count());
+	for (size_t i = 0; i < nn_op_count(); i++) {
+		assert_int_equal(all[i].code, all[i].nnapi);
+		assert_ptr_equal(nn_op_at(i), nn_op_find(all[i].code));
+		assert_string_equal(nn_op_at(i)->name, all[i].name);
+	}
 }
 
 /* Every operation of feature levels 1 to 4. */
@@ -151,7 +175,7 @@ static void test_halves_may_be_unaligned(void **state)
 
 static void test_run_memory(void **state)
 {
-	struct nn_run r = { .op = nn_op_find(ADD) };
+	struct nn_run r = { .op = nn_op_find(NN_OP_ADD) };
 	uint8_t *block;
 
 	(void)state;
@@ -532,6 +556,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_codes),
 		cmocka_unit_test(test_table_is_complete),
 		cmocka_unit_test(test_halves_are_exact),
 		cmocka_unit_test(test_halves_round),

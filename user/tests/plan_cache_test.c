@@ -18,9 +18,6 @@
 #include "plan/plan.h"
 #include "plan/saved.h"
 
-enum { ADD = 0, CONV_2D = 3, DEPTHWISE_CONV_2D = 4, FULLY_CONNECTED = 9, MUL = 18, RESHAPE = 22,
-       GATHER = 51 };
-
 #define WEIGHT 1234.5f		/* by which weights are found in the parts */
 
 static struct model_builder built;
@@ -142,24 +139,25 @@ static void build_mixed(void)
 	x = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(3, 2));
 	list = mb_constant(&built, NN_TENSOR_INT32, indices, sizeof(indices), MB_DIMS(2));
 	gathered = mb_operand(&built, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(2, 2));
-	mb_operation(&built, GATHER, MB_LIST(x, mb_int32(&built, 0), list), MB_LIST(gathered));
+	mb_operation(&built, NN_OP_GATHER, MB_LIST(x, mb_int32(&built, 0), list),
+		     MB_LIST(gathered));
 	w = mb_constant(&built, NN_TENSOR_FLOAT32, weights, sizeof(weights), MB_DIMS(2, 2));
 	c = mb_constant(&built, NN_TENSOR_FLOAT32, bias, sizeof(bias), MB_DIMS(2));
 	product = mb_operand(&built, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(2, 2));
-	mb_operation(&built, FULLY_CONNECTED, MB_LIST(gathered, w, c, mb_int32(&built, 0)),
+	mb_operation(&built, NN_OP_FULLY_CONNECTED, MB_LIST(gathered, w, c, mb_int32(&built, 0)),
 		     MB_LIST(product));
 	f = mb_constant(&built, NN_TENSOR_INT32, first, sizeof(first), MB_DIMS(2));
 	s = mb_constant(&built, NN_TENSOR_INT32, second, sizeof(second), MB_DIMS(2));
 	shape = mb_operand(&built, NN_TENSOR_INT32, NN_TEMPORARY, MB_NONE);
-	mb_operation(&built, ADD, MB_LIST(f, s, mb_int32(&built, 0)), MB_LIST(shape));
+	mb_operation(&built, NN_OP_ADD, MB_LIST(f, s, mb_int32(&built, 0)), MB_LIST(shape));
 	reshaped = mb_operand(&built, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_NONE);
-	mb_operation(&built, RESHAPE, MB_LIST(product, shape), MB_LIST(reshaped));
+	mb_operation(&built, NN_OP_RESHAPE, MB_LIST(product, shape), MB_LIST(reshaped));
 	p = mb_constant(&built, NN_TENSOR_FLOAT32, a, sizeof(a), MB_DIMS(2));
 	q = mb_constant(&built, NN_TENSOR_FLOAT32, b, sizeof(b), MB_DIMS(2));
 	ab = mb_operand(&built, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_NONE);
-	mb_operation(&built, MUL, MB_LIST(p, q, mb_int32(&built, 0)), MB_LIST(ab));
+	mb_operation(&built, NN_OP_MUL, MB_LIST(p, q, mb_int32(&built, 0)), MB_LIST(ab));
 	out = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(2, 2));
-	mb_operation(&built, ADD, MB_LIST(reshaped, ab, mb_int32(&built, 0)), MB_LIST(out));
+	mb_operation(&built, NN_OP_ADD, MB_LIST(reshaped, ab, mb_int32(&built, 0)), MB_LIST(out));
 }
 
 static const float six[] = { 1, 2, 3, 4, 5, 6 };
@@ -186,15 +184,16 @@ static void build_frozen(void)
 	one = mb_int32(&built, 1);
 	zero = mb_int32(&built, 0);
 	product = mb_operand(&built, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(1, 3, 1, 2));
-	mb_operation(&built, CONV_2D, MB_LIST(x, w, c, one, one, one, zero), MB_LIST(product));
+	mb_operation(&built, NN_OP_CONV_2D, MB_LIST(x, w, c, one, one, one, zero),
+		     MB_LIST(product));
 	sum = mb_operand(&built, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(1, 3, 1, 2));
-	mb_operation(&built, ADD, MB_LIST(product, mb_constant(&built, NN_TENSOR_FLOAT32, b,
+	mb_operation(&built, NN_OP_ADD, MB_LIST(product, mb_constant(&built, NN_TENSOR_FLOAT32, b,
 							       sizeof(b), MB_DIMS(2)), zero),
 		     MB_LIST(sum));
 	out = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(1, 3, 1, 2));
 	w = mb_constant(&built, NN_TENSOR_FLOAT32, ones, sizeof(ones), MB_DIMS(1, 1, 1, 2));
 	c = mb_constant(&built, NN_TENSOR_FLOAT32, zeros, sizeof(zeros), MB_DIMS(2));
-	mb_operation(&built, DEPTHWISE_CONV_2D, MB_LIST(sum, w, c, one, one, one, one, zero),
+	mb_operation(&built, NN_OP_DEPTHWISE_CONV_2D, MB_LIST(sum, w, c, one, one, one, one, zero),
 		     MB_LIST(out));
 }
 
@@ -829,7 +828,7 @@ static void test_form_without_data(void **state)
 	c = mb_constant(&built, NN_TENSOR_FLOAT32, bias, sizeof(bias), MB_DIMS(2));
 	one = mb_int32(&built, 1);
 	out = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(1, 3, 1, 2));
-	mb_operation(&built, CONV_2D, MB_LIST(x, w, c, one, one, one, mb_int32(&built, 0)),
+	mb_operation(&built, NN_OP_CONV_2D, MB_LIST(x, w, c, one, one, one, mb_int32(&built, 0)),
 		     MB_LIST(out));
 	s = save_built();
 	assert_true(header_of(&s)->frozen_size > 0);

@@ -4,7 +4,6 @@
  */
 #include "builder.h"
 
-enum { ADD = 0, AVERAGE_POOL_2D = 1, CONV_2D = 3, DEPTHWISE_CONV_2D = 4 };
 enum { NONE = 0, RELU6 = 3 };
 enum { SAME = 1, VALID = 2 };
 
@@ -81,8 +80,9 @@ static void add_windowed(struct builder *b, const struct net *net, uint32_t inde
 		in[count++] = builder_int(b, 1);
 	}
 	in[count++] = builder_int(b, l->relu6 ? RELU6 : NONE);
-	builder_operation(b, l->kind == LAYER_CONV ? CONV_2D : l->kind == LAYER_POOL ?
-			  AVERAGE_POOL_2D : DEPTHWISE_CONV_2D, count, in, images[index + 1]);
+	builder_operation(b, l->kind == LAYER_CONV ? NN_OP_CONV_2D : l->kind == LAYER_POOL ?
+			  NN_OP_AVERAGE_POOL_2D : NN_OP_DEPTHWISE_CONV_2D, count, in,
+			  images[index + 1]);
 }
 
 struct builder *builder_net(const struct net *net)
@@ -98,7 +98,7 @@ struct builder *builder_net(const struct net *net)
 		const struct layer *l = &net->layers[i];
 
 		if (l->kind == LAYER_ADD)
-			builder_operation(b, ADD, 3, (uint32_t[]){ images[l->from],
+			builder_operation(b, NN_OP_ADD, 3, (uint32_t[]){ images[l->from],
 					  images[l->other], builder_int(b, NONE) },
 					  images[i + 1]);
 		else

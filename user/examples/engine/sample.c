@@ -12,8 +12,6 @@
 
 /* ---- step 1: the device ---- */
 
-#define ADD 0
-#define RELU 19
 #define SAMPLE "com.example.sample"
 #define SQUARE 1
 
@@ -26,8 +24,8 @@ static void describe(const struct nna_engine *engine, struct nn_device_info *inf
 	info->feature_level = 4;
 	info->relaxed_tensor = info->relaxed_scalar = fast;
 	info->operand[NN_TENSOR_FLOAT32] = fast;
-	info->operations[ADD / 8] |= 1 << (ADD % 8);
-	info->operations[RELU / 8] |= 1 << (RELU % 8);
+	info->operations[NN_OP_ADD / 8] |= 1 << (NN_OP_ADD % 8);
+	info->operations[NN_OP_RELU / 8] |= 1 << (NN_OP_RELU % 8);
 }
 
 /* ---- step 2: which operations of a model are supported ---- */
@@ -58,10 +56,10 @@ static bool is_supported(const struct nn_model *model, const struct nn_operation
 
 	if (in->type != NN_TENSOR_FLOAT32 || !nn_operand_is_specified(in) || !same_shape(in, out))
 		return false;
-	if (op->type == ADD)
+	if (op->type == NN_OP_ADD)
 		return op->num_inputs == 3 && same_shape(in, &operands[op->inputs[1]]) &&
 		       activation_of(model, &operands[op->inputs[2]]) >= 0;
-	return (op->type == RELU || op->type == nna_engine_code(SAMPLE, SQUARE)) &&
+	return (op->type == NN_OP_RELU || op->type == nna_engine_code(SAMPLE, SQUARE)) &&
 	       op->num_inputs == 1;
 }
 
@@ -159,7 +157,7 @@ static void compute(const struct nn_model *model, const struct nn_operation *op,
 		    const struct value *values)
 {
 	const struct value *a = &values[op->inputs[0]], *out = &values[op->outputs[0]];
-	const struct value *b = op->type == ADD ? &values[op->inputs[1]] : NULL;
+	const struct value *b = op->type == NN_OP_ADD ? &values[op->inputs[1]] : NULL;
 	int activation = b ? activation_of(model, values[op->inputs[2]].operand) : 0;
 	uint32_t size = 0;
 
@@ -170,7 +168,7 @@ static void compute(const struct nn_model *model, const struct nn_operation *op,
 		if (b)
 			f = activate(f + get(b, i), activation);
 		else
-			f = op->type == RELU ? activate(f, 1) : f * f;
+			f = op->type == NN_OP_RELU ? activate(f, 1) : f * f;
 		memcpy(out->data + i * sizeof(f), &f, sizeof(f));
 	}
 }

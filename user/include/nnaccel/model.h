@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <nnaccel/operation.h>
 #include <nnaccel/status.h>
 
 #ifdef __cplusplus
@@ -65,11 +66,6 @@ const struct nn_type_info *nn_type_info(int32_t type);
 
 /* Name for messages; "unknown type" for one that nn_type_info() does not know. */
 const char *nn_type_name(int32_t type);
-
-/* Codes of the operations that code outside user/ops must know; the table is in ops. */
-#define NN_OP_IF 96
-#define NN_OP_WHILE 97
-#define NN_OP_OEM 10000
 
 /* Where an operand's value comes from: values of the HAL's OperandLifeTime. */
 enum nn_lifetime {

@@ -65,7 +65,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	const struct nn_tensor *x = &r->inputs[X], *out = &r->outputs[0];
 	struct matmul *m;
 
-	if (r->op->code != NN_CODE_BATCH_MATMUL || x->type != NN_TENSOR_FLOAT32 ||
+	if (r->op->code != NN_OP_BATCH_MATMUL || x->type != NN_TENSOR_FLOAT32 ||
 	    x->rank > 2 + MAX_BATCH_AXES || !nn_tensor_count(out))
 		return false;
 	m = calloc(1, sizeof(*m));

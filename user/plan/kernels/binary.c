@@ -30,13 +30,13 @@ static const struct {
 	enum nn_binary operation;
 	bool clamps;			/* input 2 is an activation */
 } operations[] = {
-	{ NN_CODE_ADD, NN_BINARY_ADD, true },
-	{ 18, NN_BINARY_MUL, true },	/* MUL */
-	{ 30, NN_BINARY_DIV, true },	/* DIV */
-	{ 36, NN_BINARY_SUB, true },	/* SUB */
-	{ 65, NN_BINARY_MAX, false },	/* MAXIMUM */
-	{ 66, NN_BINARY_MIN, false },	/* MINIMUM */
-	{ 71, NN_BINARY_PRELU, false },	/* PRELU */
+	{ NN_OP_ADD, NN_BINARY_ADD, true },
+	{ NN_OP_MUL, NN_BINARY_MUL, true },
+	{ NN_OP_DIV, NN_BINARY_DIV, true },
+	{ NN_OP_SUB, NN_BINARY_SUB, true },
+	{ NN_OP_MAXIMUM, NN_BINARY_MAX, false },
+	{ NN_OP_MINIMUM, NN_BINARY_MIN, false },
+	{ NN_OP_PRELU, NN_BINARY_PRELU, false },
 };
 
 /* Cuts the rows, or the only one. */

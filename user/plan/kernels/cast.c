@@ -21,7 +21,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	bool widens = from == NN_TENSOR_FLOAT16 && to == NN_TENSOR_FLOAT32;
 	struct cast *c;
 
-	if (r->op->code != NN_CODE_CAST || !nn_tensor_count(&r->inputs[0]) ||
+	if (r->op->code != NN_OP_CAST || !nn_tensor_count(&r->inputs[0]) ||
 	    (!widens && (from != NN_TENSOR_FLOAT32 || to != NN_TENSOR_FLOAT16)))
 		return false;
 	c = calloc(1, sizeof(*c));

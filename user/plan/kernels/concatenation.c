@@ -44,7 +44,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	size_t element, task_bytes;
 	uint32_t axis;
 
-	if (r->op->code != NN_CODE_CONCATENATION || !nn_tensor_count(out) ||
+	if (r->op->code != NN_OP_CONCATENATION || !nn_tensor_count(out) ||
 	    !nn_axis(nn_run_int(r, count, 0), out->rank, &axis))
 		return false;
 	c = calloc(1, sizeof(*c) + count * sizeof(c->inputs[0]));

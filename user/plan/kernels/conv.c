@@ -89,7 +89,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	struct conv *c;
 	uint32_t activation;
 
-	if (r->op->code != NN_CODE_CONV_2D)
+	if (r->op->code != NN_OP_CONV_2D)
 		return false;
 	c = calloc(1, sizeof(*c));
 	if (!c)

@@ -113,7 +113,7 @@ static struct parts *alloc_parts(uint32_t count)
  */
 static struct parts *group_parts(struct nn_run *r)
 {
-	const bool depthwise = r->op->code == NN_CODE_DEPTHWISE_CONV_2D;
+	const bool depthwise = r->op->code == NN_OP_DEPTHWISE_CONV_2D;
 	const struct nn_window_args args = nn_window_run_args(r, 3, 1);
 	const uint32_t *filter = r->inputs[FILTER].dims;
 	struct nn_window window = { .h.filter = filter[1], .w.filter = filter[2] };
@@ -268,10 +268,10 @@ static bool prepare_parts(struct nn_run *r, struct nn_ready *ready, struct parts
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
-	bool transposed = r->op->code == NN_CODE_TRANSPOSE_CONV_2D, fine;
+	bool transposed = r->op->code == NN_OP_TRANSPOSE_CONV_2D, fine;
 
-	if ((r->op->code != NN_CODE_GROUPED_CONV_2D && !transposed &&
-	     r->op->code != NN_CODE_DEPTHWISE_CONV_2D) ||
+	if ((r->op->code != NN_OP_GROUPED_CONV_2D && !transposed &&
+	     r->op->code != NN_OP_DEPTHWISE_CONV_2D) ||
 	    !nn_tensor_count(&r->inputs[X]) || !r->inputs[FILTER].data || !r->inputs[BIAS].data ||
 	    r->num_inputs > MAX_INPUTS)
 		return false;

@@ -164,7 +164,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	struct nn_window_args args;
 	struct depthwise *d;
 
-	if (r->op->code != NN_CODE_DEPTHWISE_CONV_2D || !r->inputs[FILTER].data ||
+	if (r->op->code != NN_OP_DEPTHWISE_CONV_2D || !r->inputs[FILTER].data ||
 	    !r->inputs[BIAS].data || !nn_tensor_count(x))
 		return false;
 	d = calloc(1, sizeof(*d));

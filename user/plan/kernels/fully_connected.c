@@ -28,7 +28,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	const uint32_t *weights = r->inputs[WEIGHTS].dims;
 	struct nn_gemm *g;
 
-	if (r->op->code != NN_CODE_FULLY_CONNECTED)
+	if (r->op->code != NN_OP_FULLY_CONNECTED)
 		return false;
 	g = calloc(1, sizeof(*g));
 	if (!g)

@@ -135,7 +135,7 @@ static bool read_one(const struct nn_run *r, struct cells *cells)
 	cells->count = 1;
 	if (nn_lstm_shape(r, &l->sequence, &l->cell))
 		return false;
-	l->single = r->op->code == NN_CODE_LSTM;
+	l->single = r->op->code == NN_OP_LSTM;
 	l->is_alone = true;
 	l->columns = l->cell.outputs;
 	l->states = r->num_outputs > 1;
@@ -168,11 +168,11 @@ static bool read_both(const struct nn_run *r, struct cells *cells)
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
-	const bool both = r->op->code == NN_CODE_BIDIRECTIONAL_SEQUENCE_LSTM;
+	const bool both = r->op->code == NN_OP_BIDIRECTIONAL_SEQUENCE_LSTM;
 	struct cells *cells;
 
-	if ((r->op->code != NN_CODE_LSTM && !both &&
-	     r->op->code != NN_CODE_UNIDIRECTIONAL_SEQUENCE_LSTM) ||
+	if ((r->op->code != NN_OP_LSTM && !both &&
+	     r->op->code != NN_OP_UNIDIRECTIONAL_SEQUENCE_LSTM) ||
 	    r->inputs[0].type != NN_TENSOR_FLOAT32)
 		return false;
 	cells = calloc(1, sizeof(*cells));

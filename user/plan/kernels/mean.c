@@ -49,7 +49,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	struct mean *m;
 	uint32_t first, end;
 
-	if (r->op->code != NN_CODE_MEAN && r->op->code != NN_CODE_REDUCE_SUM)
+	if (r->op->code != NN_OP_MEAN && r->op->code != NN_OP_REDUCE_SUM)
 		return false;
 	ready->reads = NN_IN(AXES);
 	if (x->type != NN_TENSOR_FLOAT32 || !nn_tensor_count(x) || !read_axes(r, &first, &end))
@@ -60,7 +60,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	ready->state = m;
 	m->count = nn_tensor_product(x, first, end);
 	m->stride = nn_tensor_product(x, end, x->rank);
-	m->divisor = r->op->code == NN_CODE_MEAN ? (float)m->count : 1;
+	m->divisor = r->op->code == NN_OP_MEAN ? (float)m->count : 1;
 	ready->tasks = nn_tensor_product(x, 0, first);
 	return true;
 }

@@ -54,14 +54,14 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	int32_t type = r->inputs[0].type;
 	struct pool *p;
 
-	if ((r->op->code != NN_CODE_AVERAGE_POOL_2D && r->op->code != NN_CODE_MAX_POOL_2D) ||
+	if ((r->op->code != NN_OP_AVERAGE_POOL_2D && r->op->code != NN_OP_MAX_POOL_2D) ||
 	    !nn_tensor_count(&r->inputs[0]) || type == NN_TENSOR_FLOAT16)
 		return false;
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return false;
 	ready->state = p;
-	p->is_max = r->op->code == NN_CODE_MAX_POOL_2D;
+	p->is_max = r->op->code == NN_OP_MAX_POOL_2D;
 	p->is_float = type == NN_TENSOR_FLOAT32;
 	if (!read_window(r, p) ||
 	    (!p->is_float && (uint64_t)p->window.h.filter * p->window.w.filter > MAX_PIXELS))

@@ -21,7 +21,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	struct quantize *q;
 	int32_t low, high;
 
-	if (r->op->code != NN_CODE_QUANTIZE || x->type != NN_TENSOR_FLOAT32 || !nn_tensor_count(x))
+	if (r->op->code != NN_OP_QUANTIZE || x->type != NN_TENSOR_FLOAT32 || !nn_tensor_count(x))
 		return false;
 	q = calloc(1, sizeof(*q));
 	if (!q)
@@ -106,7 +106,7 @@ static bool prepare_back(struct nn_run *r, struct nn_ready *ready)
 	const struct nn_tensor *x = &r->inputs[0];
 	struct dequantize *d;
 
-	if (r->op->code != NN_CODE_DEQUANTIZE || !nn_tensor_count(x) ||
+	if (r->op->code != NN_OP_DEQUANTIZE || !nn_tensor_count(x) ||
 	    r->outputs[0].type != NN_TENSOR_FLOAT32 ||
 	    (x->type != NN_TENSOR_QUANT8_ASYMM && x->type != NN_TENSOR_QUANT8_ASYMM_SIGNED))
 		return false;

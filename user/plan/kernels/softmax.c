@@ -34,7 +34,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	struct softmax *s;
 	uint32_t axis;
 
-	if (r->op->code != NN_CODE_SOFTMAX || x->type != NN_TENSOR_FLOAT32 ||
+	if (r->op->code != NN_OP_SOFTMAX || x->type != NN_TENSOR_FLOAT32 ||
 	    !nn_tensor_count(x) || !nn_axis(nn_run_int(r, AXIS, -1), x->rank, &axis) ||
 	    nn_tensor_product(x, axis + 1, x->rank) != 1)
 		return false;

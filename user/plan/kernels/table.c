@@ -20,13 +20,13 @@ struct table {
 static bool is_function(int32_t code)
 {
 	static const int32_t codes[] = {
-		14,	/* LOGISTIC */
-		19,	/* RELU */
-		20,	/* RELU1 */
-		21,	/* RELU6 */
-		28,	/* TANH */
-		83,	/* RSQRT */
-		99,	/* HARD_SWISH */
+		NN_OP_LOGISTIC,
+		NN_OP_RELU,
+		NN_OP_RELU1,
+		NN_OP_RELU6,
+		NN_OP_TANH,
+		NN_OP_RSQRT,
+		NN_OP_HARD_SWISH,
 	};
 
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
@@ -38,7 +38,7 @@ static bool is_function(int32_t code)
 /* Arithmetic of bytes with a constant of one element is a function of one byte, too. */
 static bool is_with_constant(const struct nn_run *r)
 {
-	static const int32_t codes[] = { NN_CODE_ADD, 18, 36 };	/* ADD, MUL, SUB */
+	static const int32_t codes[] = { NN_OP_ADD, NN_OP_MUL, NN_OP_SUB };
 
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
 		if (codes[i] == r->op->code)

@@ -79,7 +79,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	const struct nn_tensor *x = &r->inputs[0];
 	struct transpose *t;
 
-	if (r->op->code != NN_CODE_TRANSPOSE || !nn_tensor_count(x))
+	if (r->op->code != NN_OP_TRANSPOSE || !nn_tensor_count(x))
 		return false;
 	t = calloc(1, sizeof(*t));
 	if (!t)

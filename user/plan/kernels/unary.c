@@ -21,18 +21,18 @@ static const struct {
 	enum nn_unary function;
 	int32_t activation;		/* of CLAMP */
 } functions[] = {
-	{ 14, NN_UNARY_LOGISTIC, 0 },	/* LOGISTIC */
-	{ 19, NN_UNARY_CLAMP, 1 },	/* RELU */
-	{ 20, NN_UNARY_CLAMP, 2 },	/* RELU1 */
-	{ 21, NN_UNARY_CLAMP, 3 },	/* RELU6 */
-	{ 28, NN_UNARY_TANH, 0 },	/* TANH */
-	{ 38, NN_UNARY_ABS, 0 },	/* ABS */
-	{ 49, NN_UNARY_EXP, 0 },	/* EXP */
-	{ 67, NN_UNARY_NEG, 0 },	/* NEG */
-	{ 83, NN_UNARY_RSQRT, 0 },	/* RSQRT */
-	{ 88, NN_UNARY_SQRT, 0 },	/* SQRT */
-	{ 98, NN_UNARY_ELU, 0 },	/* ELU */
-	{ 99, NN_UNARY_HARD_SWISH, 0 },	/* HARD_SWISH */
+	{ NN_OP_LOGISTIC, NN_UNARY_LOGISTIC, 0 },
+	{ NN_OP_RELU, NN_UNARY_CLAMP, 1 },
+	{ NN_OP_RELU1, NN_UNARY_CLAMP, 2 },
+	{ NN_OP_RELU6, NN_UNARY_CLAMP, 3 },
+	{ NN_OP_TANH, NN_UNARY_TANH, 0 },
+	{ NN_OP_ABS, NN_UNARY_ABS, 0 },
+	{ NN_OP_EXP, NN_UNARY_EXP, 0 },
+	{ NN_OP_NEG, NN_UNARY_NEG, 0 },
+	{ NN_OP_RSQRT, NN_UNARY_RSQRT, 0 },
+	{ NN_OP_SQRT, NN_UNARY_SQRT, 0 },
+	{ NN_OP_ELU, NN_UNARY_ELU, 0 },
+	{ NN_OP_HARD_SWISH, NN_UNARY_HARD_SWISH, 0 },
 };
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
