@@ -11,6 +11,7 @@
 #include <linux/sched/mm.h>
 #include <linux/seq_file.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 #include <linux/slab.h>
 
 #include "nnaccel_private.h"
@@ -49,6 +50,35 @@ static void nnaccel_context_free(struct kref *refs)
 void nnaccel_context_put(struct nnaccel_context *ctx)
 {
 	kref_put(&ctx->refs, nnaccel_context_free);
+}
+
+/**
+ * nnaccel_context_opener_lives() - Is the process that opened a context still there, as it was?
+ * @ctx: the context
+ *
+ * A thread of it has the address space that the context was opened in: it has executed nothing
+ * since. @ctx->mm is pinned, so no other address space lies there.
+ *
+ * Return: whether it is.
+ */
+bool nnaccel_context_opener_lives(const struct nnaccel_context *ctx)
+{
+	struct task_struct *process, *thread;
+	bool lives = false;
+
+	rcu_read_lock();
+	process = pid_task(ctx->pid, PIDTYPE_TGID);
+	if (process) {
+		for_each_thread(process, thread) {
+			task_lock(thread);
+			lives = thread->mm == ctx->mm;
+			task_unlock(thread);
+			if (lives)
+				break;
+		}
+	}
+	rcu_read_unlock();
+	return lives;
 }
 
 static int nnaccel_context_open(struct inode *inode, struct file *file)

@@ -453,22 +453,23 @@ static int nnaccel_engine_refuse_ioctl(struct nnaccel_ucmd *ucmd)
 	return 0;
 }
 
-/* The credentials of a context that the broker was told of; counted. */
-static const struct cred *nnaccel_engine_cred(struct nnaccel_engine *engine, u64 number)
+/* A context that the broker was told of; counted. */
+static struct nnaccel_context *nnaccel_engine_told(struct nnaccel_engine *engine, u64 number)
 {
-	const struct cred *cred = ERR_PTR(-ENOENT);
-	struct nnaccel_context *ctx;
+	struct nnaccel_context *ctx, *found = ERR_PTR(-ENOENT);
 
 	mutex_lock(&engine->lock);
 	list_for_each_entry(ctx, &engine->contexts, node) {
 		if (ctx->number != number)
 			continue;
-		if (ctx->offered)
-			cred = get_cred(ctx->cred);
+		if (ctx->offered) {
+			nnaccel_context_get(ctx);
+			found = ctx;
+		}
 		break;
 	}
 	mutex_unlock(&engine->lock);
-	return cred;
+	return found;
 }
 
 static bool nnaccel_cred_in_group(const struct cred *cred, kgid_t gid)
@@ -487,17 +488,33 @@ static bool nnaccel_cred_in_group(const struct cred *cred, kgid_t gid)
 static int nnaccel_engine_in_group_ioctl(struct nnaccel_ucmd *ucmd)
 {
 	struct nnaccel_engine_in_group *arg = ucmd->cmd;
-	const struct cred *cred;
+	struct nnaccel_context *ctx;
 	kgid_t gid;
 
 	gid = make_kgid(current_user_ns(), arg->gid);
 	if (arg->__reserved || !gid_valid(gid))
 		return -EINVAL;
-	cred = nnaccel_engine_cred(nnaccel_ucmd_engine(ucmd), arg->context);
-	if (IS_ERR(cred))
-		return PTR_ERR(cred);
-	arg->out_member = nnaccel_cred_in_group(cred, gid);
-	put_cred(cred);
+	ctx = nnaccel_engine_told(nnaccel_ucmd_engine(ucmd), arg->context);
+	if (IS_ERR(ctx))
+		return PTR_ERR(ctx);
+	arg->out_member = nnaccel_cred_in_group(ctx->cred, gid);
+	nnaccel_context_put(ctx);
+	return nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+}
+
+static int nnaccel_engine_opener_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_engine_opener *arg = ucmd->cmd;
+	struct nnaccel_context *ctx;
+
+	if (arg->flags)
+		return -EINVAL;
+	ctx = nnaccel_engine_told(nnaccel_ucmd_engine(ucmd), arg->context);
+	if (IS_ERR(ctx))
+		return PTR_ERR(ctx);
+	arg->out_lives = nnaccel_context_opener_lives(ctx);
+	arg->out_pid = arg->out_lives ? pid_vnr(ctx->pid) : 0;
+	nnaccel_context_put(ctx);
 	return nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 }
 
@@ -722,6 +739,8 @@ static const struct nnaccel_ioctl_op nnaccel_engine_ops[] = {
 		   struct nnaccel_engine_in_group, __reserved),
 	NNACCEL_OP(ENGINE_REGISTER, nnaccel_engine_register_ioctl,
 		   struct nnaccel_engine_register, version),
+	NNACCEL_OP(ENGINE_OPENER, nnaccel_engine_opener_ioctl,
+		   struct nnaccel_engine_opener, out_pid),
 };
 
 static long nnaccel_engine_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

@@ -153,7 +153,7 @@ struct nnaccel_ioctl_op {
 	 NNACCEL_FEATURE_URING | NNACCEL_FEATURE_CACHE | NNACCEL_FEATURE_PICTURES |	\
 	 NNACCEL_FEATURE_ATTRIBUTES | NNACCEL_FEATURE_POOL_COPY | NNACCEL_FEATURE_RESUME | \
 	 NNACCEL_FEATURE_COMMIT_AND_FETCH | NNACCEL_FEATURE_DEVICES |			\
-	 NNACCEL_FEATURE_COMMIT_FENCE)
+	 NNACCEL_FEATURE_COMMIT_FENCE | NNACCEL_FEATURE_OPENER)
 
 /* Bytes of the longest structure that an ioctl takes. */
 #define NNACCEL_UCMD_SIZE	256
@@ -346,6 +346,7 @@ static inline void nnaccel_unlock_signalling(struct nnaccel_context *ctx, bool s
 
 void nnaccel_context_get(struct nnaccel_context *ctx);
 void nnaccel_context_put(struct nnaccel_context *ctx);
+bool nnaccel_context_opener_lives(const struct nnaccel_context *ctx);
 
 /* ---- object.c ---- */
 

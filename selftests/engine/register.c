@@ -202,6 +202,7 @@ TEST_F(engines, sysfs)
 TEST_F(engines, are_apart)
 {
 	struct nnaccel_engine_in_group in_group = { .size = sizeof(in_group) };
+	struct nnaccel_engine_opener opener = { .size = sizeof(opener) };
 	struct nnaccel_engine_next next;
 	struct nnaccel_info info;
 	uint64_t context;
@@ -214,10 +215,12 @@ TEST_F(engines, are_apart)
 	EXPECT_EQ(broker_next(self->brokers[2], NNACCEL_ENGINE_NONBLOCK, &next), EAGAIN);
 	ASSERT_EQ(broker_await_new(self->brokers[1], &context), 0);
 	in_group.context = context;
+	opener.context = context;
 	for (int i = 0; i <= NUM_OTHERS; i += 2) {
 		EXPECT_EQ(broker_session(self->brokers[i], context, &session), ENOENT);
 		EXPECT_EQ(broker_refuse(self->brokers[i], context, EUSERS), ENOENT);
 		EXPECT_EQ(xioctl(self->brokers[i], NNACCEL_ENGINE_IN_GROUP, &in_group), ENOENT);
+		EXPECT_EQ(xioctl(self->brokers[i], NNACCEL_ENGINE_OPENER, &opener), ENOENT);
 	}
 	EXPECT_EQ(broker_session(self->brokers[1], context, &session), 0);
 	close(session);

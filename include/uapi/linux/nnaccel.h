@@ -64,7 +64,8 @@
  * CACHE_SAVE. PICTURES: POOL_IMPORT_FORMATTED, with planes. ATTRIBUTES: of
  * preparations and executions. POOL_COPY: NNACCEL_COPY_POOL. RESUME: interrupted calls
  * go on. COMMIT_AND_FETCH: SESSION_COMMIT can fetch the next command. DEVICES: engines
- * register under names, and INFO tells whose device it is.
+ * register under names, and INFO tells whose device it is. COMMIT_FENCE: a commit can
+ * leave the end to a sync_file. OPENER: ENGINE_OPENER.
  */
 #define NNACCEL_FEATURE_BURSTS			(1ULL << 0)
 #define NNACCEL_FEATURE_BUFFERS			(1ULL << 1)
@@ -78,6 +79,7 @@
 #define NNACCEL_FEATURE_COMMIT_AND_FETCH	(1ULL << 9)
 #define NNACCEL_FEATURE_DEVICES			(1ULL << 10)
 #define NNACCEL_FEATURE_COMMIT_FENCE		(1ULL << 11)
+#define NNACCEL_FEATURE_OPENER			(1ULL << 12)
 
 #define NNACCEL_TYPE		0xB9
 
@@ -139,6 +141,7 @@ enum {
 	NNACCEL_CMD_ENGINE_REFUSE = 0x42,
 	NNACCEL_CMD_ENGINE_IN_GROUP = 0x44,
 	NNACCEL_CMD_ENGINE_REGISTER = 0x45,
+	NNACCEL_CMD_ENGINE_OPENER = 0x46,
 
 	NNACCEL_CMD_SESSION_ATTACH = 0x60,
 	NNACCEL_CMD_SESSION_FETCH = 0x61,
@@ -1608,6 +1611,34 @@ struct nnaccel_engine_in_group {
 	__u32 __reserved;
 };
 #define NNACCEL_ENGINE_IN_GROUP _IO(NNACCEL_TYPE, NNACCEL_CMD_ENGINE_IN_GROUP)
+
+/**
+ * struct nnaccel_engine_opener - ioctl(NNACCEL_ENGINE_OPENER)
+ * @size: sizeof(struct nnaccel_engine_opener)
+ * @flags: must be 0
+ * @context: the number that NNACCEL_ENGINE_NEXT gave
+ * @out_lives: out: 1: the process that opened the context lives, and has executed
+ *	no other program since; 0: neither can be said any more
+ * @out_pid: out: its process id in the broker's namespace; 0: it has none there,
+ *	or @out_lives is 0
+ *
+ * For a broker that reads in /proc what the opener is. A process id is used again
+ * only after its process is gone, and nobody gets back an address space that a
+ * program has left. So with @out_lives 1 all that the broker read under @out_pid
+ * between NNACCEL_ENGINE_NEXT and this call was of the opener, and a pidfd
+ * that it opened meanwhile is the opener's. With 0 it may have been of another
+ * process or of another program, and proves nothing.
+ *
+ * Errors: ENOENT: the broker was not told of such a context, or it is gone.
+ */
+struct nnaccel_engine_opener {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 context;
+	__u32 out_lives;
+	__u32 out_pid;
+};
+#define NNACCEL_ENGINE_OPENER _IO(NNACCEL_TYPE, NNACCEL_CMD_ENGINE_OPENER)
 
 /* ------------------------------------------------------------------------
  * Session
