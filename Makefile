@@ -104,12 +104,12 @@ onnx	:= $(call objects,user/clients/options.c user/clients/onnxruntime/*.c \
 		user/clients/onnxruntime/*/*.c)
 # What engines are made of, and the three programs of one: only the worker computes, only the keeper
 # has a database.
-kit	:= $(call objects,user/kit/*.c)
+kit	:= $(call objects,user/base/*.c user/kit/*.c)
 broker	:= $(call objects,user/engine/broker/*.c)
 worker	:= $(call objects,user/engine/worker/*.c)
 keeper	:= $(call objects,user/engine/keeper/*.c)
 worker_libs := -lseccomp -lcrypto -lm -ldl
-tools	:= $(filter-out %/train_digits.o,$(call objects,user/tools/*.c user/tools/*/*.c))
+tools	:= $(filter-out %/train_digits.o,$(call objects,user/base/*.c user/tools/*.c user/tools/*/*.c))
 demo	:= $(filter $(obj)/user/tools/demo/% %/camera/glyphs.o %/camera/reader.o,$(tools))
 
 archives := $(call archive,plan ops ring model)
@@ -386,7 +386,7 @@ $(BUILD)/tests/support_library_test: $(obj)/user/tests/support_library_test.o | 
 	$(test_link) -lcmocka -ldl
 $(BUILD)/tests/tflite_test: $(obj)/user/tests/tflite_test.o $(libtflite)
 	$(test_link) -lnnaccel_tflite -lcmocka
-$(BUILD)/tests/tools_%_test: $(obj)/user/tests/tools_%_test.o $(obj)/user/tools/tool.o
+$(BUILD)/tests/tools_%_test: $(obj)/user/tests/tools_%_test.o $(obj)/user/tools/tool.o $(call objects,user/base/*.c)
 	$(test_link) -lcmocka
 $(BUILD)/tests/libnnaccel_test: $(obj)/user/tests/libnnaccel_test.o $(libhal) $(call archive,model)
 	$(test_link) -lnnaccel -lcmocka

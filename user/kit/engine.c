@@ -3,7 +3,6 @@
  * nna_engine_main(): an engine's options, and what it is told to be.
  */
 #define _GNU_SOURCE
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 
 #include <nnaccel/engine.h>
 
+#include "base/option.h"
 #include "kit/build_id.h"
 #include "kit/clients.h"
 #include "kit/device.h"
@@ -19,123 +19,70 @@
 #include "kit/log.h"
 #include "kit/process.h"
 
-/* Wrong usage. */
-#define EXIT_USAGE 2
-
 /* Who a client's process is outside of its user namespace, where the engine is root. */
 #define CLIENT_UID 65534
 
 #define MIB (UINT64_C(1) << 20)
 
-enum option_id {
-	OPT_DEVICE = 256, OPT_NAME, OPT_STATE, OPT_KEEP, OPT_KEEPER, OPT_MAX, OPT_MEMORY, OPT_NO_USERNS,
-	OPT_NO_SLOT_CACHE, OPT_LOG_LEVEL, OPT_HELP,
+struct arguments {
+	struct clients_options clients;
+	bool help;
 };
 
-static const struct option long_options[] = {
-	{ "device", required_argument, NULL, OPT_DEVICE },
-	{ "name", required_argument, NULL, OPT_NAME },
-	{ "state", required_argument, NULL, OPT_STATE },
-	{ "keep", required_argument, NULL, OPT_KEEP },
-	{ "keeper", required_argument, NULL, OPT_KEEPER },
-	{ "max-clients", required_argument, NULL, OPT_MAX },
-	{ "client-memory", required_argument, NULL, OPT_MEMORY },
-	{ "insecure-no-userns", no_argument, NULL, OPT_NO_USERNS },
-	{ "no-slot-cache", no_argument, NULL, OPT_NO_SLOT_CACHE },
-	{ "log-level", required_argument, NULL, OPT_LOG_LEVEL },
-	{ "help", no_argument, NULL, OPT_HELP },
-	{ NULL, 0, NULL, 0 },
+static bool take_log_level(void *into, const char *text, char fault[OPTION_FAULT])
+{
+	(void)fault;
+	return log_parse_level(text,
+			       &((struct arguments *)into)->clients.spawner.options.log_level);
+}
+
+#define AT(member) OPTION_AT(struct arguments, member)
+
+static const struct option_row rows[] = {
+	{ "device", "PATH", "the engine node (/dev/nnaccel-engine)", OPTION_TEXT,
+	  AT(clients.device) },
+	{ "name", "NAME", "of the engine, by which its device is found again", OPTION_TEXT,
+	  AT(clients.name) },
+	{ "state", "FOLDER", "where the compilation cache's index is (none: no cache)", OPTION_TEXT,
+	  AT(clients.keeper.folder) },
+	{ "keep", "MIB", "models kept for clients that want it, 0: none (64)", OPTION_UINT64,
+	  AT(clients.keeper.plans.bytes), .max = UINT32_MAX, .unit = MIB },
+	{ "keeper", "PATH", "the keeper's program (nnaccel-keeper, beside this one or installed)",
+	  OPTION_TEXT, AT(clients.keeper.program) },
+	{ "max-clients", "N", "clients at a time (64)", OPTION_UINT, AT(clients.max),
+	  .min = 1, .max = 4096 },
+	{ "client-memory", "MIB", "private memory for a client, 0: unbounded (4096)", OPTION_UINT64,
+	  AT(clients.spawner.options.max_memory), .max = UINT32_MAX, .unit = MIB },
+	{ "no-slot-cache", NULL, "bursts map their memory for each execution afresh", OPTION_FLAG,
+	  AT(clients.spawner.options.no_slot_cache) },
+	{ "insecure-no-userns", NULL, "where user namespaces are refused, make do with less",
+	  OPTION_FLAG, AT(clients.spawner.allow_none) },
+	{ "log-level", "LEVEL", "error, warning, info or debug (info)", OPTION_CALL,
+	  .take = take_log_level },
+	{ "help", NULL, "", OPTION_STOP, AT(help) },
+	{ 0 },
 };
-
-static const char help[] =
-	"usage: %s [OPTION]...\n"
-	"Serves /dev/nnaccel in the foreground, and logs to standard error.\n"
-	"\n"
-	"  --device=PATH         the engine node (/dev/nnaccel-engine)\n"
-	"  --name=NAME           of the engine, by which its device is found again\n"
-	"  --state=FOLDER        where the compilation cache's index is (none: no cache)\n"
-	"  --keep=MIB            models kept for clients that want it, 0: none (64)\n"
-	"  --keeper=PATH         the keeper's program (nnaccel-keeper, beside this one or installed)\n"
-	"  --max-clients=N       clients at a time (64)\n"
-	"  --client-memory=MIB   private memory for a client, 0: unbounded (4096)\n"
-	"  --no-slot-cache       bursts map their memory for each execution afresh\n"
-	"  --insecure-no-userns  where user namespaces are refused, make do with less\n"
-	"  --log-level=LEVEL     error, warning, info or debug (info)\n"
-	"  --help\n";
-
-static bool parse_number(const char *text, uint64_t max, uint64_t *value)
-{
-	char *end;
-
-	*value = strtoull(text, &end, 10);
-	return end != text && !*end && text[0] != '-' && *value <= max;
-}
-
-/* False: the value is wrong. */
-static bool parse_option(int id, struct clients_options *o)
-{
-	uint64_t number = 0;
-
-	switch (id) {
-	case OPT_DEVICE:
-		o->device = optarg;
-		return true;
-	case OPT_NAME:
-		o->name = optarg;
-		return optarg[0];
-	case OPT_STATE:
-		o->keeper.folder = optarg;
-		return optarg[0];
-	case OPT_KEEP:
-		if (!parse_number(optarg, UINT32_MAX, &number))
-			return false;
-		o->keeper.plans.bytes = number * MIB;
-		return true;
-	case OPT_KEEPER:
-		o->keeper.program = optarg;
-		return true;
-	case OPT_MAX:
-		if (!parse_number(optarg, 4096, &number) || !number)
-			return false;
-		o->max = (unsigned int)number;
-		return true;
-	case OPT_MEMORY:
-		if (!parse_number(optarg, UINT32_MAX, &number))
-			return false;
-		o->spawner.options.max_memory = number * MIB;
-		return true;
-	case OPT_NO_USERNS:
-		o->spawner.allow_none = true;
-		return true;
-	case OPT_NO_SLOT_CACHE:
-		o->spawner.options.no_slot_cache = true;
-		return true;
-	default:
-		return id == OPT_LOG_LEVEL &&
-		       log_parse_level(optarg, &o->spawner.options.log_level);
-	}
-}
 
 /* -1, or main()'s exit code. */
-static int parse_options(int argc, char **argv, struct clients_options *o)
+static int parse_options(int argc, char **argv, struct arguments *a)
 {
-	int id, index = 0;
+	char fault[OPTION_FAULT];
+	int first = option_read(rows, argc, argv, a, fault);
 
-	while ((id = getopt_long(argc, argv, "", long_options, &index)) >= 0) {
-		if (id == OPT_HELP) {
-			printf(help, argv[0]);
-			return EXIT_SUCCESS;
-		}
-		if (id == '?' || !parse_option(id, o)) {
-			log_error("--%s: see --help", id == '?' ? "" : long_options[index].name);
-			return EXIT_USAGE;
-		}
+	if (first >= 0 && a->help) {
+		printf("usage: %s [OPTION]...\n"
+		       "Serves /dev/nnaccel in the foreground, and logs to standard error.\n\n",
+		       argv[0]);
+		option_help(rows, '=');
+		return EXIT_SUCCESS;
 	}
-	if (optind < argc) {
-		log_error("unknown argument '%s'; see --help", argv[optind]);
-		return EXIT_USAGE;
-	}
-	return -1;
+	if (first == argc)
+		return -1;
+	if (first < 0)
+		log_error("%s; see --help", fault);
+	else
+		log_error("unknown argument '%s'; see --help", argv[first]);
+	return EXIT_USAGE;
 }
 
 const char *engine_fault(const struct nna_engine *e)
@@ -172,18 +119,21 @@ static const char *identify(const struct nna_engine *engine, const struct nn_dev
 int nna_engine_main(const struct nna_engine *engine, int argc, char **argv)
 {
 	const unsigned int uid = geteuid() ? geteuid() : CLIENT_UID;
-	struct clients_options options = {
-		.device = "/dev/nnaccel-engine",
-		.name = engine->name,
-		.max = 64,
-		.spawner = {
-			.path = "/proc/self/exe",
-			.uid = uid,
-			.gid = geteuid() ? getegid() : CLIENT_UID,
-			.options = { .log_level = LOG_INFO, .max_memory = 4096 * MIB },
+	struct arguments arguments = {
+		.clients = {
+			.device = "/dev/nnaccel-engine",
+			.name = engine->name,
+			.max = 64,
+			.spawner = {
+				.path = "/proc/self/exe",
+				.uid = uid,
+				.gid = geteuid() ? getegid() : CLIENT_UID,
+				.options = { .log_level = LOG_INFO, .max_memory = 4096 * MIB },
+			},
+			.keeper.plans = { 64 * MIB, 16 * MIB },
 		},
-		.keeper.plans = { 64 * MIB, 16 * MIB },
 	};
+	struct clients_options *options = &arguments.clients;
 	char identity[WORKER_IDENTITY];
 	struct nn_device_info info;
 	const char *fault = engine_fault(engine);
@@ -197,20 +147,20 @@ int nna_engine_main(const struct nna_engine *engine, int argc, char **argv)
 	}
 	if (argc > 1 && !strcmp(argv[0], WORKER_NAME))
 		worker_main(engine, argv + 1);
-	exit_code = parse_options(argc, argv, &options);
+	exit_code = parse_options(argc, argv, &arguments);
 	if (exit_code >= 0)
 		return exit_code;
-	log_set_level(options.spawner.options.log_level);
-	options.keeper.log_level = options.spawner.options.log_level;
+	log_set_level(options->spawner.options.log_level);
+	options->keeper.log_level = options->spawner.options.log_level;
 	device_init(&info);
 	engine->describe(engine, &info);
 	info.version[sizeof(info.version) - 1] = '\0';
-	options.version = info.version;
-	options.type = info.type;
-	options.keeper.identity = identify(engine, &info, identity, sizeof(identity));
+	options->version = info.version;
+	options->type = info.type;
+	options->keeper.identity = identify(engine, &info, identity, sizeof(identity));
 	if (!engine->save)
-		options.keeper.folder = NULL;
-	return clients_serve(&options);
+		options->keeper.folder = NULL;
+	return clients_serve(options);
 }
 
 void nna_engine_log(enum nna_engine_level level, const char *format, ...)

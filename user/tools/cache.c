@@ -8,7 +8,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <sqlite3.h>
@@ -38,6 +37,7 @@ struct cache {
 	sqlite3 *db;
 	bool json;
 	uint64_t uid;			/* clear: whose; or ALL_USERS */
+	bool help;
 };
 
 /* ---- the index ---- */
@@ -278,21 +278,6 @@ static const struct {
 	{ "clear", clear, true },
 };
 
-static int help(void)
-{
-	printf("usage: nnaccel cache [OPTION]... [show|size|clear]\n\n"
-	       "What the engine's compilation cache holds of each user: hashes of what it saved\n"
-	       "for NNAPI's cache files, and plans that it keeps itself. For root.\n\n"
-	       "  show            tokens, hashes and plans of each user; the default\n"
-	       "  size            bytes of the index and of the plans\n"
-	       "  clear           forgets all; with --uid what one user has\n\n"
-	       "  --json          JSON\n"
-	       "  --uid UID       clear: of this user only\n"
-	       "  --state FOLDER  nnacceld's (%s)\n"
-	       "  --help          this\n", DEFAULT_STATE);
-	return TOOL_OK;
-}
-
 static int run(struct cache *c, const char *name)
 {
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
@@ -315,36 +300,30 @@ static int run(struct cache *c, const char *name)
 
 int tool_cache(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "json", no_argument, NULL, 'j' },
-		{ "uid", required_argument, NULL, 'u' },
-		{ "state", required_argument, NULL, 's' },
-		{ "help", no_argument, NULL, 'h' },
+	static const struct option_row options[] = {
+		{ "json", NULL, "JSON", OPTION_FLAG, OPTION_AT(struct cache, json) },
+		{ "uid", "UID", "clear: of this user only", OPTION_UINT64,
+		  OPTION_AT(struct cache, uid), .max = UINT32_MAX },
+		{ "state", "FOLDER", "nnacceld's (" DEFAULT_STATE ")", OPTION_TEXT,
+		  OPTION_AT(struct cache, state) },
+		{ "help", NULL, "this", OPTION_STOP, OPTION_AT(struct cache, help) },
 		{ 0 },
 	};
+	static const struct tool_command command = {
+		.name = "cache",
+		.about = "cache [OPTION]... [show|size|clear]\n\n"
+		"What the engine's compilation cache holds of each user: hashes of what it saved\n"
+		"for NNAPI's cache files, and plans that it keeps itself. For root.\n\n"
+		"  show            tokens, hashes and plans of each user; the default\n"
+		"  size            bytes of the index and of the plans\n"
+		"  clear           forgets all; with --uid what one user has\n",
+		.options = options,
+		.help = offsetof(struct cache, help),
+		.has_action = true,
+	};
 	struct cache c = { .state = DEFAULT_STATE, .uid = ALL_USERS };
-	int option;
+	const char *action = NULL;
+	int status = tool_options(&command, argc, argv, &c, &action);
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (option) {
-		case 'j':
-			c.json = true;
-			break;
-		case 'u':
-			if (!tool_number(optarg, 0, UINT32_MAX, &c.uid))
-				return tool_usage("cache", "wrong user id %s", optarg);
-			break;
-		case 's':
-			c.state = optarg;
-			break;
-		case 'h':
-			return help();
-		default:
-			return tool_usage("cache", "wrong option %s", argv[optind - 1]);
-		}
-	}
-	if (argc - optind > 1)
-		return tool_usage("cache", "unexpected argument %s", argv[optind + 1]);
-	return run(&c, optind < argc ? argv[optind] : "show");
+	return status == TOOL_GO_ON ? run(&c, action ? action : "show") : status;
 }

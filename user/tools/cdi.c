@@ -6,7 +6,6 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,33 +99,31 @@ static int generate(void)
 	return complete ? TOOL_OK : tool_fail("cdi", "the libraries are not found");
 }
 
-static void print_help(void)
-{
-	printf("usage: nnaccel cdi [OPTION]... [generate]\n\n"
-	       "Prints the description of the devices for containers, to be put into\n"
-	       "/etc/cdi/nnaccel.json: podman run --device nnaccel.dev/npu=0 then gives a\n"
-	       "container the device and the libraries.\n\n"
-	       "  --help  this\n");
-}
-
 int tool_cdi(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "help", no_argument, NULL, 'h' },
+	struct arguments {
+		bool help;
+	} a = { false };
+	static const struct option_row options[] = {
+		{ "help", NULL, "this", OPTION_STOP, OPTION_AT(struct arguments, help) },
 		{ 0 },
 	};
-	int option;
+	static const struct tool_command command = {
+		.name = "cdi",
+		.about = "cdi [OPTION]... [generate]\n\n"
+		"Prints the description of the devices for containers, to be put into\n"
+		"/etc/cdi/nnaccel.json: podman run --device nnaccel.dev/npu=0 then gives a\n"
+		"container the device and the libraries.\n",
+		.options = options,
+		.help = offsetof(struct arguments, help),
+		.has_action = true,
+	};
+	const char *action = NULL;
+	int status = tool_options(&command, argc, argv, &a, &action);
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (option != 'h')
-			return tool_usage("cdi", "wrong option %s", argv[optind - 1]);
-		print_help();
-		return TOOL_OK;
-	}
-	if (optind < argc && strcmp(argv[optind++], "generate"))
-		return tool_usage("cdi", "no action '%s'", argv[optind - 1]);
-	if (optind < argc)
-		return tool_usage("cdi", "unexpected argument %s", argv[optind]);
+	if (status != TOOL_GO_ON)
+		return status;
+	if (action && strcmp(action, "generate"))
+		return tool_usage("cdi", "no action '%s'", action);
 	return generate();
 }

@@ -3,7 +3,6 @@
  * nnaccel demo: recognises drawn digits on the device, in float32 and in 8
  * bits, and shows pictures, accuracy and times.
  */
-#include <getopt.h>
 #include <inttypes.h>
 #include <langinfo.h>
 #include <locale.h>
@@ -30,7 +29,7 @@ struct options {
 	const char *path;
 	uint32_t count;
 	uint64_t seed;
-	bool ascii;
+	bool ascii, help;
 };
 
 /* The network in one number format, on the device. */
@@ -260,68 +259,48 @@ static int show(const struct options *options)
 	return status;
 }
 
-static int help(void)
-{
-	printf("usage: nnaccel demo [OPTION]...\n"
-	       "       nnaccel demo camera [OPTION]...\n\n"
-	       "Recognises drawn digits with a trained network that runs on the device, in\n"
-	       "float32 and in 8 bits. Fails where less than %d %% are right.\n\n"
-	       "  --count N      pictures, 1 to 1000000, not %d\n"
-	       "  --seed N       seed of the pictures, not %d; %d was the training's\n"
-	       "  --ascii        draw with ASCII only, as is done where the locale is not UTF-8\n"
-	       "  --device PATH  the device, not %s\n"
-	       "  --help         this\n\n"
-	       "nnaccel demo camera --help tells of the other demo, which reads the frames of a\n"
-	       "camera without copying them.\n", MIN_ACCURACY, DEFAULT_COUNT, DEFAULT_SEED, TRAIN_SEED,
-	       NNA_DEVICE_PATH);
-	return TOOL_OK;
-}
-
 int tool_demo(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "count", required_argument, NULL, 'c' },
-		{ "seed", required_argument, NULL, 's' },
-		{ "ascii", no_argument, NULL, 'a' },
-		{ "device", required_argument, NULL, 'd' },
-		{ "help", no_argument, NULL, 'h' },
+	static const struct option_row rows[] = {
+		{ "count", "N", "pictures, 1 to 1000000, not " OPTION_STRING(DEFAULT_COUNT),
+		  OPTION_UINT, OPTION_AT(struct options, count), .min = 1, .max = 1000000 },
+		{ "seed", "N", "seed of the pictures, not " OPTION_STRING(DEFAULT_SEED) "; "
+		  OPTION_STRING(TRAIN_SEED) " was the training's", OPTION_UINT64,
+		  OPTION_AT(struct options, seed), .max = UINT64_MAX },
+		{ "ascii", NULL, "draw with ASCII only, as is done where the locale is not UTF-8",
+		  OPTION_FLAG, OPTION_AT(struct options, ascii) },
+		{ "device", "PATH", "the device, not " NNA_DEVICE_PATH, OPTION_TEXT,
+		  OPTION_AT(struct options, path) },
+		{ "help", NULL, "this", OPTION_STOP, OPTION_AT(struct options, help) },
 		{ 0 },
 	};
-	struct options options = { NNA_DEVICE_PATH, DEFAULT_COUNT, DEFAULT_SEED, false };
-	uint64_t count = DEFAULT_COUNT;
-	int option;
+	static const struct tool_command command = {
+		.name = "demo",
+		.about = "demo [OPTION]...\n"
+		"       nnaccel demo camera [OPTION]...\n\n"
+		"Recognises drawn digits with a trained network that runs on the device, in\n"
+		"float32 and in 8 bits. Fails where less than " OPTION_STRING(MIN_ACCURACY)
+		" % are right.\n",
+		.more = "\nnnaccel demo camera --help tells of the other demo, which reads the\n"
+		"frames of a camera without copying them.\n",
+		.options = rows,
+		.help = offsetof(struct options, help),
+	};
+	struct options options = {
+		.path = NNA_DEVICE_PATH,
+		.count = DEFAULT_COUNT,
+		.seed = DEFAULT_SEED,
+	};
+	int status;
 
 	if (argc > 1 && !strcmp(argv[1], "camera"))
 		return tool_demo_camera(argc - 1, argv + 1);
 	setlocale(LC_CTYPE, "");
 	options.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, "", longs, NULL)) != -1) {
-		switch (option) {
-		case 'c':
-			if (!tool_number(optarg, 1, 1000000, &count))
-				return tool_usage("demo", "--count %s", optarg);
-			break;
-		case 's':
-			if (!tool_number(optarg, 0, UINT64_MAX, &options.seed))
-				return tool_usage("demo", "--seed %s", optarg);
-			break;
-		case 'a':
-			options.ascii = true;
-			break;
-		case 'd':
-			options.path = optarg;
-			break;
-		case 'h':
-			return help();
-		default:
-			return tool_usage("demo", "wrong option %s", argv[optind - 1]);
-		}
-	}
-	if (optind < argc)
-		return tool_usage("demo", "unexpected argument %s", argv[optind]);
+	status = tool_options(&command, argc, argv, &options, NULL);
+	if (status != TOOL_GO_ON)
+		return status;
 	if (options.seed == TRAIN_SEED)
 		return tool_usage("demo", "seed %d drew the training's pictures", TRAIN_SEED);
-	options.count = (uint32_t)count;
 	return show(&options);
 }

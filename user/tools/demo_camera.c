@@ -4,7 +4,6 @@
  * with a network of the NNAPI on the device that uses the frames, hardware
  * buffers, where the camera put them.
  */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +36,7 @@
 struct options {
 	const char *device, *video, *png;
 	uint64_t count, width, height, fps;
+	bool help;
 };
 
 struct demo {
@@ -346,46 +346,46 @@ static int show(const struct options *options)
 	return status;
 }
 
-static int help(void)
+static bool take_size(void *into, const char *text, char fault[OPTION_FAULT])
 {
-	printf("usage: nnaccel demo camera [OPTION]...\n\n"
-	       "Reads the number that the camera of the driver vivid draws into each frame, with a\n"
-	       "network that runs on the device and uses the frames where they are. Fails where\n"
-	       "less than %d %% are right, or a frame was copied.\n\n"
-	       "  --count N      frames, 1 to 1000000, not %d\n"
-	       "  --size WxH     of about this size, not %dx%d\n"
-	       "  --fps N        frames a second, 1 to 60, not %d\n"
-	       "  --png FILE     write a contact sheet of %d frames with their answers\n"
-	       "  --video PATH   the camera, not the first one of vivid\n"
-	       "  --device NAME  the device of the NNAPI, not %s\n"
-	       "  --help         this\n", MIN_ACCURACY, DEFAULT_COUNT, DEFAULT_WIDTH,
-	       DEFAULT_HEIGHT, DEFAULT_FPS, SHEET_FRAMES, DEFAULT_DEVICE);
-	return TOOL_OK;
-}
-
-static bool read_size(const char *text, struct options *options)
-{
+	struct options *options = into;
 	const char *x = strchr(text, 'x');
 	char width[8] = "";
 
+	(void)fault;
 	if (!x || x - text >= (int)sizeof(width))
 		return false;
 	memcpy(width, text, (size_t)(x - text));
-	return tool_number(width, 320, 8192, &options->width) &&
-	       tool_number(x + 1, 180, 8192, &options->height);
+	return option_number(width, 320, 8192, &options->width) &&
+	       option_number(x + 1, 180, 8192, &options->height);
 }
 
 int tool_demo_camera(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "count", required_argument, NULL, 'c' },
-		{ "size", required_argument, NULL, 's' },
-		{ "fps", required_argument, NULL, 'f' },
-		{ "png", required_argument, NULL, 'p' },
-		{ "video", required_argument, NULL, 'v' },
-		{ "device", required_argument, NULL, 'd' },
-		{ "help", no_argument, NULL, 'h' },
+	static const struct option_row rows[] = {
+		{ "count", "N", "frames, 1 to 1000000, not " OPTION_STRING(DEFAULT_COUNT),
+		  OPTION_UINT64, OPTION_AT(struct options, count), .min = 1, .max = 1000000 },
+		{ "size", "WxH", "of about this size, not " OPTION_STRING(DEFAULT_WIDTH) "x"
+		  OPTION_STRING(DEFAULT_HEIGHT), OPTION_CALL, .take = take_size },
+		{ "fps", "N", "frames a second, 1 to 60, not " OPTION_STRING(DEFAULT_FPS),
+		  OPTION_UINT64, OPTION_AT(struct options, fps), .min = 1, .max = 60 },
+		{ "png", "FILE", "write a contact sheet of frames with their answers", OPTION_TEXT,
+		  OPTION_AT(struct options, png) },
+		{ "video", "PATH", "the camera, not the first one of vivid", OPTION_TEXT,
+		  OPTION_AT(struct options, video) },
+		{ "device", "NAME", "the device of the NNAPI, not " DEFAULT_DEVICE, OPTION_TEXT,
+		  OPTION_AT(struct options, device) },
+		{ "help", NULL, "this", OPTION_STOP, OPTION_AT(struct options, help) },
 		{ 0 },
+	};
+	static const struct tool_command command = {
+		.name = "demo camera",
+		.about = "demo camera [OPTION]...\n\n"
+		"Reads the number that the camera of the driver vivid draws into each frame, with a\n"
+		"network that runs on the device and uses the frames where they are. Fails where\n"
+		"less than " OPTION_STRING(MIN_ACCURACY) " % are right, or a frame was copied.\n",
+		.options = rows,
+		.help = offsetof(struct options, help),
 	};
 	struct options options = {
 		.device = DEFAULT_DEVICE,
@@ -394,39 +394,7 @@ int tool_demo_camera(int argc, char **argv)
 		.height = DEFAULT_HEIGHT,
 		.fps = DEFAULT_FPS,
 	};
-	int option;
+	int status = tool_options(&command, argc, argv, &options, NULL);
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, "", longs, NULL)) != -1) {
-		switch (option) {
-		case 'c':
-			if (!tool_number(optarg, 1, 1000000, &options.count))
-				return tool_usage("demo camera", "--count %s", optarg);
-			break;
-		case 's':
-			if (!read_size(optarg, &options))
-				return tool_usage("demo camera", "--size %s", optarg);
-			break;
-		case 'f':
-			if (!tool_number(optarg, 1, 60, &options.fps))
-				return tool_usage("demo camera", "--fps %s", optarg);
-			break;
-		case 'p':
-			options.png = optarg;
-			break;
-		case 'v':
-			options.video = optarg;
-			break;
-		case 'd':
-			options.device = optarg;
-			break;
-		case 'h':
-			return help();
-		default:
-			return tool_usage("demo camera", "wrong option %s", argv[optind - 1]);
-		}
-	}
-	if (optind < argc)
-		return tool_usage("demo camera", "unexpected argument %s", argv[optind]);
-	return show(&options);
+	return status == TOOL_GO_ON ? show(&options) : status;
 }

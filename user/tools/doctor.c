@@ -4,7 +4,6 @@
  * other, says what is wrong, and what to do.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <grp.h>
 #include <inttypes.h>
 #include <pwd.h>
@@ -394,46 +393,30 @@ static int examine(const char *path, bool json)
 	return problems ? TOOL_FAILED : TOOL_OK;
 }
 
-static void print_help(void)
-{
-	printf("usage: nnaccel doctor [OPTION]...\n\n"
-	       "Looks at kernel, module, device, permissions, engine, limits, the list of\n"
-	       "programs that get extensions and the compilation cache, and says what to\n"
-	       "do about what is wrong. Changes nothing. Exit status 1: there is a problem.\n\n"
-	       "  --json         JSON instead of text\n"
-	       "  --device PATH  the device, not %s\n"
-	       "  --help         this\n", NNA_DEVICE_PATH);
-}
-
 int tool_doctor(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "device", required_argument, NULL, 'd' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
+	struct arguments {
+		const char *path;
+		bool json, help;
+	} a = { .path = NNA_DEVICE_PATH };
+	static const struct option_row options[] = {
+		{ "json", NULL, "JSON instead of text", OPTION_FLAG,
+		  OPTION_AT(struct arguments, json) },
+		{ "device", "PATH", "the device, not " NNA_DEVICE_PATH, OPTION_TEXT,
+		  OPTION_AT(struct arguments, path) },
+		{ "help", NULL, "this", OPTION_STOP, OPTION_AT(struct arguments, help) },
 		{ 0 },
 	};
-	const char *path = NNA_DEVICE_PATH;
-	bool json = false;
-	int option;
+	static const struct tool_command command = {
+		.name = "doctor",
+		.about = "doctor [OPTION]...\n\n"
+		"Looks at kernel, module, device, permissions, engine, limits, the list of\n"
+		"programs that get extensions and the compilation cache, and says what to\n"
+		"do about what is wrong. Changes nothing. Exit status 1: there is a problem.\n",
+		.options = options,
+		.help = offsetof(struct arguments, help),
+	};
+	int status = tool_options(&command, argc, argv, &a, NULL);
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (option) {
-		case 'd':
-			path = optarg;
-			break;
-		case 'j':
-			json = true;
-			break;
-		case 'h':
-			print_help();
-			return TOOL_OK;
-		default:
-			return tool_usage("doctor", "wrong option %s", argv[optind - 1]);
-		}
-	}
-	if (optind < argc)
-		return tool_usage("doctor", "unexpected argument %s", argv[optind]);
-	return examine(path, json);
+	return status == TOOL_GO_ON ? examine(a.path, a.json) : status;
 }

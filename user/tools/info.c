@@ -4,7 +4,6 @@
  * operations, as text or as JSON.
  */
 #include <float.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -451,53 +450,46 @@ static int show(const char *path, const char *name, bool json)
 	return status ? tool_fail("info", "%s", err.message) : TOOL_OK;
 }
 
-static void print_help(void)
+struct arguments {
+	const char *path, *name;
+	bool json, help;
+};
+
+/* The last of --device and --name counts. */
+static bool take_path(void *into, const char *text, char fault[OPTION_FAULT])
 {
-	printf("usage: nnaccel info [OPTION]...\n\n"
-	       "Shows the devices, the module, its limits, what memory the prepared models of all\n"
-	       "clients take that this user may see (packed weights, arena and scratch\n"
-	       "memory of one execution, and both: the peak) and, with an engine, one\n"
-	       "device.\n\n"
-	       "  --json         JSON instead of text\n"
-	       "  --device PATH  the device, not %s\n"
-	       "  --name NAME    the device of an engine\n"
-	       "  --help         this\n", NNA_DEVICE_PATH);
+	struct arguments *a = into;
+
+	(void)fault;
+	a->path = text;
+	a->name = NULL;
+	return text[0];
 }
 
 int tool_info(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "device", required_argument, NULL, 'd' },
-		{ "name", required_argument, NULL, 'n' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
+	static const struct option_row options[] = {
+		{ "json", NULL, "JSON instead of text", OPTION_FLAG,
+		  OPTION_AT(struct arguments, json) },
+		{ "device", "PATH", "the device, not " NNA_DEVICE_PATH, OPTION_CALL,
+		  .take = take_path },
+		{ "name", "NAME", "the device of an engine", OPTION_TEXT,
+		  OPTION_AT(struct arguments, name) },
+		{ "help", NULL, "this", OPTION_STOP, OPTION_AT(struct arguments, help) },
 		{ 0 },
 	};
-	const char *path = NNA_DEVICE_PATH, *name = NULL;
-	bool json = false;
-	int option;
+	static const struct tool_command command = {
+		.name = "info",
+		.about = "info [OPTION]...\n\n"
+		"Shows the devices, the module, its limits, what memory the prepared models of all\n"
+		"clients take that this user may see (packed weights, arena and scratch\n"
+		"memory of one execution, and both: the peak) and, with an engine, one\n"
+		"device.\n",
+		.options = options,
+		.help = offsetof(struct arguments, help),
+	};
+	struct arguments a = { .path = NNA_DEVICE_PATH };
+	int status = tool_options(&command, argc, argv, &a, NULL);
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (option) {
-		case 'd':
-			path = optarg;
-			name = NULL;
-			break;
-		case 'n':
-			name = optarg;
-			break;
-		case 'j':
-			json = true;
-			break;
-		case 'h':
-			print_help();
-			return TOOL_OK;
-		default:
-			return tool_usage("info", "wrong option %s", argv[optind - 1]);
-		}
-	}
-	if (optind < argc)
-		return tool_usage("info", "unexpected argument %s", argv[optind]);
-	return show(path, name, json);
+	return status == TOOL_GO_ON ? show(a.path, a.name, a.json) : status;
 }

@@ -3,7 +3,6 @@
  * nnaccel stat: what each client of the devices does, from the fdinfo of its
  * files: redrawn until interrupted, or once, as a table or as JSON.
  */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -263,60 +262,57 @@ static int show(bool once, enum format format, uint64_t interval_ms)
 	return status;
 }
 
-static void print_help(void)
+struct arguments {
+	enum format format;
+	bool once, help;
+	uint64_t interval_ms;
+};
+
+static bool take_json(void *into, const char *text, char fault[OPTION_FAULT])
 {
-	printf("usage: nnaccel stat [OPTION]...\n\n"
-	       "Shows what each client of the devices does that this user may see.\n"
-	       "E- columns are what the engine says of its side of bursts, W-KIB\n"
-	       "and X-KIB what it says that models keep and an execution of each\n"
-	       "takes.\n\n"
-	       "  --once         once; otherwise again and again until interrupted\n"
-	       "  --json         JSON, one line each time\n"
-	       "  --openmetrics  once, as Prometheus reads it\n"
-	       "  --interval MS  time between two looks (%d)\n"
-	       "  --help         this\n", DEFAULT_INTERVAL_MS);
+	(void)text;
+	(void)fault;
+	((struct arguments *)into)->format = JSON;
+	return true;
+}
+
+static bool take_openmetrics(void *into, const char *text, char fault[OPTION_FAULT])
+{
+	struct arguments *a = into;
+
+	(void)text;
+	(void)fault;
+	a->format = OPENMETRICS;
+	a->once = true;
+	return true;
 }
 
 int tool_stat(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "once", no_argument, NULL, 'o' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "openmetrics", no_argument, NULL, 'm' },
-		{ "interval", required_argument, NULL, 'i' },
-		{ "help", no_argument, NULL, 'h' },
+	static const struct option_row options[] = {
+		{ "once", NULL, "once; otherwise again and again until interrupted", OPTION_FLAG,
+		  OPTION_AT(struct arguments, once) },
+		{ "json", NULL, "JSON, one line each time", OPTION_CALL, .take = take_json },
+		{ "openmetrics", NULL, "once, as Prometheus reads it", OPTION_CALL,
+		  .take = take_openmetrics },
+		{ "interval", "MS", "time between two looks (" OPTION_STRING(DEFAULT_INTERVAL_MS) ")",
+		  OPTION_UINT64, OPTION_AT(struct arguments, interval_ms), .min = 10,
+		  .max = 3600000 },
+		{ "help", NULL, "this", OPTION_STOP, OPTION_AT(struct arguments, help) },
 		{ 0 },
 	};
-	uint64_t interval_ms = DEFAULT_INTERVAL_MS;
-	enum format format = TABLE;
-	bool once = false;
-	int option;
+	static const struct tool_command command = {
+		.name = "stat",
+		.about = "stat [OPTION]...\n\n"
+		"Shows what each client of the devices does that this user may see.\n"
+		"E- columns are what the engine says of its side of bursts, W-KIB\n"
+		"and X-KIB what it says that models keep and an execution of each\n"
+		"takes.\n",
+		.options = options,
+		.help = offsetof(struct arguments, help),
+	};
+	struct arguments a = { .interval_ms = DEFAULT_INTERVAL_MS };
+	int status = tool_options(&command, argc, argv, &a, NULL);
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (option) {
-		case 'o':
-			once = true;
-			break;
-		case 'j':
-			format = JSON;
-			break;
-		case 'm':
-			format = OPENMETRICS;
-			once = true;
-			break;
-		case 'i':
-			if (!tool_number(optarg, 10, 3600000, &interval_ms))
-				return tool_usage("stat", "wrong interval %s", optarg);
-			break;
-		case 'h':
-			print_help();
-			return TOOL_OK;
-		default:
-			return tool_usage("stat", "wrong option %s", argv[optind - 1]);
-		}
-	}
-	if (optind < argc)
-		return tool_usage("stat", "unexpected argument %s", argv[optind]);
-	return show(once, format, interval_ms);
+	return status == TOOL_GO_ON ? show(a.once, a.format, a.interval_ms) : status;
 }

@@ -2,8 +2,6 @@
 /*
  * Messages and parsing for the commands of the `nnaccel` tool.
  */
-#include <ctype.h>
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,15 +36,26 @@ int tool_usage(const char *command, const char *format, ...)
 	return TOOL_USAGE;
 }
 
-bool tool_number(const char *text, uint64_t low, uint64_t high, uint64_t *number)
+int tool_options(const struct tool_command *command, int argc, char **argv, void *into,
+		 const char **action)
 {
-	char *end;
+	char fault[OPTION_FAULT];
+	int first = option_read(command->options, argc, argv, into, fault);
 
-	if (!isdigit((unsigned char)*text))
-		return false;
-	errno = 0;
-	*number = strtoull(text, &end, 10);
-	return !errno && !*end && *number >= low && *number <= high;
+	if (first < 0)
+		return tool_usage(command->name, "%s", fault);
+	if (*((const bool *)into + command->help)) {
+		printf("usage: nnaccel %s\n", command->about);
+		option_help(command->options, ' ');
+		fputs(command->more ? command->more : "", stdout);
+		return TOOL_OK;
+	}
+	if (argc - first > command->has_action)
+		return tool_usage(command->name, "unexpected argument %s",
+				  argv[first + command->has_action]);
+	if (command->has_action)
+		*action = argv[first];
+	return TOOL_GO_ON;
 }
 
 const char *tool_device_type(uint32_t type)

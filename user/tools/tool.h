@@ -9,12 +9,27 @@
 
 #include <nnaccel/nnaccel.h>
 
+#include "base/option.h"
+
 /* Exit statuses. */
 enum {
 	TOOL_OK = 0,
 	TOOL_FAILED = 1,
-	TOOL_USAGE = 2,
+	TOOL_USAGE = EXIT_USAGE,
 };
+
+/* What --help and the options of a command are made of. */
+struct tool_command {
+	const char *name;
+	const char *about;		/* what --help says before the options */
+	const char *more;		/* and after them; NULL: nothing */
+	const struct option_row *options;
+	size_t help;			/* where --help, a bool, is read into */
+	bool has_action;		/* an argument is allowed */
+};
+
+/* tool_options(): the command is to be run. */
+#define TOOL_GO_ON (-1)
 
 /* The commands: argv[0] is the command's name. Each returns an exit status. */
 int tool_info(int argc, char **argv);
@@ -31,8 +46,12 @@ int tool_fail(const char *command, const char *format, ...) __attribute__((forma
 /* Tells of a wrong option or argument and of --help; returns TOOL_USAGE. */
 int tool_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Reads a whole number in [low, high]; false where `text` is none. */
-bool tool_number(const char *text, uint64_t low, uint64_t high, uint64_t *number);
+/*
+ * Reads a command's options into *into, and its argument, or NULL, into *action (which is
+ * not looked at where there can be none). Returns TOOL_GO_ON or an exit status.
+ */
+int tool_options(const struct tool_command *command, int argc, char **argv, void *into,
+		 const char **action);
 
 /* Prints a JSON string; what is no UTF-8 in it becomes U+FFFD. */
 void tool_json_string(const char *text);

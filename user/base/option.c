@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads options by a table, and prints it.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/option.h"
+
+#define MAX_ROWS 64
+
+bool option_number(const char *text, uint64_t low, uint64_t high, uint64_t *number)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	errno = 0;
+	*number = strtoull(text, &end, 10);
+	return !errno && !*end && *number >= low && *number <= high;
+}
+
+/* False: the value is wrong. */
+static bool take(const struct option_row *row, const char *text, char *into,
+		 char fault[OPTION_FAULT])
+{
+	uint64_t number;
+
+	switch (row->kind) {
+	case OPTION_FLAG:
+	case OPTION_STOP:
+		*(bool *)(into + row->offset) = true;
+		return true;
+	case OPTION_TEXT:
+		*(const char **)(into + row->offset) = text;
+		return text[0];
+	case OPTION_UINT:
+		if (!option_number(text, row->min, row->max, &number))
+			return false;
+		*(unsigned int *)(into + row->offset) = (unsigned int)number;
+		return true;
+	case OPTION_UINT64:
+		if (!option_number(text, row->min, row->max, &number))
+			return false;
+		*(uint64_t *)(into + row->offset) = number * (row->unit ? row->unit : 1);
+		return true;
+	default:
+		return row->take(into, text, fault);
+	}
+}
+
+int option_read(const struct option_row *rows, int argc, char **argv, void *into,
+		char fault[OPTION_FAULT])
+{
+	struct option list[MAX_ROWS + 1] = { { 0 } };
+	int index = -1, found;
+	size_t count = 0;
+
+	for (; rows[count].kind != OPTION_END && count < MAX_ROWS; count++)
+		list[count] = (struct option){
+			rows[count].name, rows[count].value ? required_argument : no_argument,
+			NULL, 'o',
+		};
+	opterr = 0;
+	optind = 0;	/* whatever was read before */
+	while ((found = getopt_long(argc, argv, "", list, &index)) != -1) {
+		if (found != 'o') {
+			snprintf(fault, OPTION_FAULT, "wrong option %s", argv[optind - 1]);
+			return -1;
+		}
+		fault[0] = '\0';
+		if (!take(&rows[index], optarg, into, fault)) {
+			if (!fault[0])
+				snprintf(fault, OPTION_FAULT, "--%s: wrong value '%.100s'",
+					 rows[index].name, optarg);
+			return -1;
+		}
+		if (rows[index].kind == OPTION_STOP)
+			return argc;
+	}
+	return optind;
+}
+
+static int width_of(const struct option_row *row)
+{
+	return (int)(strlen("--") + strlen(row->name) + (row->value ? 1 + strlen(row->value) : 0));
+}
+
+void option_help(const struct option_row *rows, char between)
+{
+	int widest = 0;
+
+	for (const struct option_row *row = rows; row->kind != OPTION_END; row++)
+		if (row->help && width_of(row) > widest)
+			widest = width_of(row);
+	for (const struct option_row *row = rows; row->kind != OPTION_END; row++) {
+		const char *line = row->help, *end;
+
+		printf("%s--%s", row != rows && !row[-1].help ? ", " : "  ", row->name);
+		if (row->value)
+			printf("%c%s", between, row->value);
+		if (!line)
+			continue;
+		for (int gap = widest + 2 - width_of(row); *line; gap = widest + 4) {
+			end = strchr(line, '\n');
+			if (!end)
+				end = line + strlen(line);
+			printf("%*s%.*s\n", gap, "", (int)(end - line), line);
+			line = end + (*end == '\n');
+		}
+		if (!row->help[0])
+			putchar('\n');
+	}
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The options of a command as one table, which they are read by and --help is printed from.
+ */
+#ifndef NN_BASE_OPTION_H
+#define NN_BASE_OPTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Wrong usage: the exit status of all commands. */
+#define EXIT_USAGE 2
+
+#define OPTION_FAULT 256
+
+enum option_kind {
+	OPTION_END,
+	OPTION_FLAG,		/* a bool, which becomes true */
+	OPTION_STOP,		/* the same, and nothing behind it is read: --help */
+	OPTION_TEXT,		/* a const char *, not empty */
+	OPTION_UINT,		/* an unsigned int in [min, max] */
+	OPTION_UINT64,		/* a uint64_t, times `unit` (0: 1) */
+	OPTION_CALL,		/* what `take` makes of it */
+};
+
+/*
+ * One option: a row of a table that OPTION_END ends. What it is read into is `offset` bytes into
+ * the caller's structure.
+ */
+struct option_row {
+	const char *name;	/* without "--" */
+	const char *value;	/* what --help calls the value; NULL: there is none */
+	const char *help;	/* '\n' separates its lines; NULL: as one with the next row's */
+	enum option_kind kind;
+	size_t offset;
+	uint64_t min, max, unit;
+	/*
+	 * False: the value is wrong. `text` is NULL where the option has no value. A reason that
+	 * it writes into `fault` is told in place of "wrong value".
+	 */
+	bool (*take)(void *into, const char *text, char fault[OPTION_FAULT]);
+};
+
+#define OPTION_AT(type, member) .offset = offsetof(type, member)
+
+/* A number of a macro as text, for `help`. */
+#define OPTION_STRING_(text) #text
+#define OPTION_STRING(macro) OPTION_STRING_(macro)
+
+/*
+ * Reads the options. Returns the index in `argv` of the first argument that is none, or -1 with what was
+ * wrong in `fault`. Options and arguments may be mixed.
+ */
+int option_read(const struct option_row *rows, int argc, char **argv, void *into,
+		char fault[OPTION_FAULT]);
+
+/* Prints the lines of --help; `between` stands between a name and its value: '=' or ' '. */
+void option_help(const struct option_row *rows, char between);
+
+/* Reads a whole number in [low, high]; false where `text` is none. */
+bool option_number(const char *text, uint64_t low, uint64_t high, uint64_t *number);
+
+#endif /* NN_BASE_OPTION_H */

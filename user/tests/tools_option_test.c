@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Options by a table: what they are read into, what is refused and in which words.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/option.h"
+
+struct arguments {
+	bool flag, help;
+	const char *text;
+	unsigned int number;
+	uint64_t bytes;
+	char first;
+};
+
+static bool take_letter(void *into, const char *text, char fault[OPTION_FAULT])
+{
+	if (text[0] == 'x')
+		strcpy(fault, "no x today");
+	((struct arguments *)into)->first = text[0];
+	return text[0] == 'a';
+}
+
+static const struct option_row rows[] = {
+	{ "flag", NULL, "", OPTION_FLAG, OPTION_AT(struct arguments, flag) },
+	{ "text", "TEXT", "", OPTION_TEXT, OPTION_AT(struct arguments, text) },
+	{ "number", "N", "", OPTION_UINT, OPTION_AT(struct arguments, number), .min = 2, .max = 9 },
+	{ "bytes", "MIB", "", OPTION_UINT64, OPTION_AT(struct arguments, bytes), .max = 5000,
+	  .unit = 1 << 20 },
+	{ "letter", "C", "", OPTION_CALL, .take = take_letter },
+	{ "help", NULL, "", OPTION_STOP, OPTION_AT(struct arguments, help) },
+	{ 0 },
+};
+
+#define MAX_WORDS 6
+
+static void test_values(void **state)
+{
+	char *argv[] = { "x", "--flag", "--text=t", "rest", "--number", "9", "--bytes=5000",
+			 "--letter", "a", NULL };
+	struct arguments a = { 0 };
+	char fault[OPTION_FAULT];
+
+	(void)state;
+	assert_int_equal(option_read(rows, 9, argv, &a, fault), 8);
+	assert_string_equal(argv[8], "rest");
+	assert_true(a.flag);
+	assert_string_equal(a.text, "t");
+	assert_int_equal(a.number, 9);
+	assert_int_equal(a.bytes, UINT64_C(5000) << 20);
+	assert_int_equal(a.first, 'a');
+	assert_false(a.help);
+}
+
+static void test_help_ends_it(void **state)
+{
+	char *argv[] = { "x", "--help", "--number=1", "--none", NULL };
+	struct arguments a = { 0 };
+	char fault[OPTION_FAULT];
+
+	(void)state;
+	assert_int_equal(option_read(rows, 4, argv, &a, fault), 4);
+	assert_true(a.help);
+}
+
+static void test_faults(void **state)
+{
+	static const struct {
+		const char *words[MAX_WORDS];
+		const char *fault;
+	} cases[] = {
+		{ { "--none" }, "wrong option --none" },
+		{ { "-f" }, "wrong option -f" },
+		{ { "--text" }, "wrong option --text" },
+		{ { "--flag=1" }, "wrong option --flag=1" },
+		{ { "--text=" }, "--text: wrong value ''" },
+		{ { "--number=1" }, "--number: wrong value '1'" },
+		{ { "--number", "10" }, "--number: wrong value '10'" },
+		{ { "--number=-3" }, "--number: wrong value '-3'" },
+		{ { "--number= 3" }, "--number: wrong value ' 3'" },
+		{ { "--number=3x" }, "--number: wrong value '3x'" },
+		{ { "--bytes=99999999999999999999" }, "--bytes: wrong value '99999999999999999999'" },
+		{ { "--flag", "--letter=b" }, "--letter: wrong value 'b'" },
+		{ { "--letter=x" }, "no x today" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *argv[MAX_WORDS + 2] = { "x" };
+		struct arguments a = { 0 };
+		char fault[OPTION_FAULT];
+		int argc = 1;
+
+		while (argc <= MAX_WORDS && cases[i].words[argc - 1]) {
+			argv[argc] = (char *)cases[i].words[argc - 1];
+			argc++;
+		}
+		assert_int_equal(option_read(rows, argc, argv, &a, fault), -1);
+		assert_string_equal(fault, cases[i].fault);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_help_ends_it),
+		cmocka_unit_test(test_faults),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
