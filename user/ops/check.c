@@ -19,12 +19,6 @@ const struct nn_operand *nn_check_out(const struct nn_check *c, uint32_t index)
 	return &c->scope->operands[c->operation->outputs[index]];
 }
 
-bool nn_check_is_omitted(const struct nn_check *c, uint32_t index)
-{
-	return index >= c->operation->num_inputs ||
-	       nn_check_in(c, index)->lifetime == NN_NO_VALUE;
-}
-
 /* "input 1 (TENSOR_INT32)", and the message behind it. */
 static enum nn_status fail_operand(const struct nn_check *c, const char *side, uint32_t index,
 				   int32_t type, const char *format, va_list args)

@@ -57,9 +57,6 @@ enum nn_status nn_check_output(const struct nn_check *c, uint32_t index, struct 
 const struct nn_operand *nn_check_in(const struct nn_check *c, uint32_t index);
 const struct nn_operand *nn_check_out(const struct nn_check *c, uint32_t index);
 
-/* Whether an input is omitted in the model. */
-bool nn_check_is_omitted(const struct nn_check *c, uint32_t index);
-
 /*
  * Fails for an input or output: "CONV_2D: input 1 (TENSOR_INT32): <message>".
  * Return NN_INVALID_ARGUMENT. nn_check_fail() is for the operation as a whole.

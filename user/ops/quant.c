@@ -109,6 +109,7 @@ static int32_t subtract(int bits, int32_t a, int32_t b)
 	return wrap(bits, (int64_t)a - b);
 }
 
+/* x * 2^exponent, saturating to the left and rounding to the right. */
 static int32_t shift_bits(int bits, int32_t x, int32_t exponent)
 {
 	int64_t most = largest(bits), shifted;
@@ -117,11 +118,6 @@ static int32_t shift_bits(int bits, int32_t x, int32_t exponent)
 		return nn_rdp(x, -exponent);
 	shifted = (int64_t)x * (INT64_C(1) << exponent);
 	return (int32_t)(shifted > most ? most : shifted < -most - 1 ? -most - 1 : shifted);
-}
-
-int32_t nn_quant_shift(int32_t x, int32_t exponent)
-{
-	return shift_bits(32, x, exponent);
 }
 
 /* exp(a) for a in [-1/4, 0), without integer bits: a Taylor series around -1/8. */

@@ -46,9 +46,6 @@ static inline int32_t nn_quant_scale(int32_t x, const struct nn_multiplier *m)
 /* Largest |x| whose product with 2^shift fits a fixed point of `integer_bits`. */
 int32_t nn_quant_radius(int32_t integer_bits, int32_t shift);
 
-/* x * 2^exponent, saturating to the left and rounding to the right. */
-int32_t nn_quant_shift(int32_t x, int32_t exponent);
-
 /*
  * Functions of a fixed-point number with `integer_bits` integer bits, in 32 or
  * 16 bits; the result has none (raw 2^31 or 2^15 stands for 1).

@@ -544,11 +544,6 @@ void nn_doorbell_wait(const uint32_t *doorbell, uint32_t seen, uint64_t timeout_
 	futex_wait(doorbell, seen, clock_ns() + timeout_ns);
 }
 
-void nn_doorbell_wake(const uint32_t *doorbell)
-{
-	futex_wake(doorbell);
-}
-
 void nn_ring_count_miss(struct nn_ring *ring)
 {
 	count(&ring->map.mine->misses);

@@ -133,9 +133,6 @@ uint32_t nn_doorbell_read(const uint32_t *doorbell);
 /* Sleeps while the word is `seen`, at most timeout_ns; may return early. */
 void nn_doorbell_wait(const uint32_t *doorbell, uint32_t seen, uint64_t timeout_ns);
 
-/* Wakes those who sleep on the doorbell, from any end: they look at everything again. */
-void nn_doorbell_wake(const uint32_t *doorbell);
-
 /* Counters that only the user of the end knows; see struct nnaccel_ring_control. */
 void nn_ring_count_miss(struct nn_ring *ring);
 void nn_ring_count_fallback(struct nn_ring *ring);

@@ -373,11 +373,6 @@ void partition_free(struct partition *partition)
 	arena_free(&partition->arena);
 }
 
-bool partition_is_on_cpu(const struct partition *partition)
-{
-	return partition->num_steps == 1 && device_is_cpu(partition->steps[0].device);
-}
-
 bool step_init_request(const struct step *step, struct arena *arena, struct request *request)
 {
 	const struct nn_subgraph *main = &step->graph.model.subgraphs[0];

@@ -59,9 +59,6 @@ int partition_create(const struct graph *graph, const ANeuralNetworksDevice *con
 		     struct partition *partition, struct nn_error *err);
 void partition_free(struct partition *partition);
 
-/* True when the CPU alone executes it. */
-bool partition_is_on_cpu(const struct partition *partition);
-
 /* Gives a request the arrays that a step needs; false: there is no memory. */
 bool step_init_request(const struct step *step, struct arena *arena, struct request *request);
 

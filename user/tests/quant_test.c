@@ -56,15 +56,6 @@ static void test_rdp(void **state)
 		assert_int_equal(nn_rdp(table[i].x, table[i].exponent), table[i].result);
 }
 
-static void test_shift(void **state)
-{
-	(void)state;
-	assert_int_equal(nn_quant_shift(3, 2), 12);
-	assert_int_equal(nn_quant_shift(1 << 30, 1), INT32_MAX);
-	assert_int_equal(nn_quant_shift(-(1 << 30), 2), INT32_MIN);
-	assert_int_equal(nn_quant_shift(5, -1), 3);
-}
-
 static void test_encode(void **state)
 {
 	static const double bad[] = { -1, -1e-300, NAN, INFINITY };
@@ -249,7 +240,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_srdhm),
 		cmocka_unit_test(test_rdp),
-		cmocka_unit_test(test_shift),
 		cmocka_unit_test(test_encode),
 		cmocka_unit_test(test_scale),
 		cmocka_unit_test(test_functions_of_16_bits),

@@ -8,32 +8,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 
 #include "engine/worker/device.h"
 #include "engine/worker/plugin.h"
 #include "kit/build_id.h"
 #include "ops/op.h"
+#include "plan/kernels/isa.h"
 
 /* Below the CPU reference's 1.0, so that a runtime prefers the device. */
 static const struct nn_performance offered = { .exec_time = 0.9f, .power_usage = 0.9f };
 static const struct nn_performance unoffered = { .exec_time = FLT_MAX, .power_usage = FLT_MAX };
-
-/* What may change how a plan is made on this CPU. */
-static void cpu_features(char *text, size_t size)
-{
-#if defined(__x86_64__)
-	__builtin_cpu_init();
-	snprintf(text, size, "x86%s%s%s%s%s",
-		 __builtin_cpu_supports("avx") ? "-avx" : "",
-		 __builtin_cpu_supports("avx2") ? "-avx2" : "",
-		 __builtin_cpu_supports("fma") ? "-fma" : "",
-		 __builtin_cpu_supports("avx512f") ? "-avx512" : "",
-		 __builtin_cpu_supports("avx512vnni") ? "-vnni" : "");
-#else
-	snprintf(text, size, "hwcap-%lx-%lx", getauxval(AT_HWCAP), getauxval(AT_HWCAP2));
-#endif
-}
 
 static struct nn_performance performance_of(bool is_offered)
 {
@@ -42,10 +26,11 @@ static struct nn_performance performance_of(bool is_offered)
 
 void device_describe(struct nn_device_info *info)
 {
-	char id[BUILD_ID_TEXT], cpu[36];
+	/* What changes how a plan is made on this CPU. */
+	const char *cpu = nn_isa_find(NULL)->name;
+	char id[BUILD_ID_TEXT];
 
 	build_id(id);
-	cpu_features(cpu, sizeof(cpu));
 	memset(info, 0, sizeof(*info));
 	info->magic = NN_DEVICE_MAGIC;
 	info->size = sizeof(*info);

@@ -26,11 +26,6 @@ uint32_t plugin_count(void)
 	return num_plugins;
 }
 
-const struct plugin *plugin_at(uint32_t index)
-{
-	return &plugins[index];
-}
-
 const struct nn_device_extension *plugin_list(uint32_t *count)
 {
 	*count = num_plugins;

@@ -50,7 +50,6 @@ const struct nn_device_extension *plugin_list(uint32_t *count);
 
 /* Those that are loaded. */
 uint32_t plugin_count(void);
-const struct plugin *plugin_at(uint32_t index);
 
 /* Stands for the set of those loaded, by their files' contents; 0: none. */
 uint32_t plugin_fingerprint(void);

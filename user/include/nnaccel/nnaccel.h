@@ -71,7 +71,10 @@ enum nn_status nna_device_list(struct nna_device_entry *entries, size_t entry_si
 enum nn_status nna_device_open_by_name(const char *name, struct nna_device **device,
 				       struct nn_error *err);
 
-/* IDevice::getStatus: AVAILABLE, or OFFLINE while no engine is there. */
+/*
+ * IDevice::getStatus: AVAILABLE, or OFFLINE while no engine is there; UNKNOWN where the module cannot
+ * be asked. BUSY is the HAL's and no device's here.
+ */
 enum nna_device_status {
 	NNA_AVAILABLE = 0,
 	NNA_BUSY = 1,
