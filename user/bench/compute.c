@@ -109,6 +109,14 @@ static void compare(const char *figure, struct subject ours, struct subject peer
 		peer.free(peer.state);
 }
 
+/* Threads of the peer that share a CPU spin for each other's time. */
+static bool has_two_cpus(void)
+{
+	cpu_set_t cpus;
+
+	return !sched_getaffinity(0, sizeof(cpus), &cpus) && CPU_COUNT(&cpus) > 1;
+}
+
 typedef void net_fn(struct net *net, enum net_type type);
 
 static void compare_net(const char *figure, net_fn *make, enum net_type type, uint32_t threads)
@@ -130,9 +138,10 @@ static void compare_half(void)
 	net_free(&net);
 }
 
+typedef struct subject subject_fn(const struct net *net, uint32_t threads);
+
 /* From the network's description to something that can be run. */
-static double time_prepare(const struct net *net, struct subject (*make)(const struct net *net,
-									 uint32_t threads))
+static double time_prepare(const struct net *net, subject_fn *make)
 {
 	double start = now_us(), time;
 	struct subject s = make(net, 1);
@@ -158,8 +167,39 @@ static void compare_prepare(const char *figure, net_fn *make, enum net_type type
 	net_free(&net);
 }
 
+/* From the network's description to its first result. */
+static double time_first(const struct net *net, subject_fn *make, uint32_t threads)
+{
+	double start = now_us(), time;
+	struct subject s = make(net, threads);
+
+	if (s.state)
+		s.run(s.state);
+	time = now_us() - start;
+	if (s.state)
+		s.free(s.state);
+	return time;
+}
+
+static void compare_first(const char *figure, net_fn *make, enum net_type type)
+{
+	const uint32_t threads = has_two_cpus() ? 2 : 1;
+	double times[PREPARES], peer_times[PREPARES];
+	static struct net net;
+
+	make(&net, type);
+	for (size_t i = 0; i < PREPARES; i++) {
+		times[i] = time_first(&net, subject_nnapi, threads);
+		peer_times[i] = time_first(&net, subject_xnnpack, threads);
+		usleep(SPINNING_US);
+	}
+	report(figure, percentile(times, PREPARES, 50), "us",
+	       subject_has_peer() ? "xnnpack" : NULL, percentile(peer_times, PREPARES, 50));
+	net_free(&net);
+}
+
 /* Peak of resident memory that a process needs to prepare and run, beyond the network's own. */
-static double measure_rss(struct subject (*make)(const struct net *net, uint32_t threads))
+static double measure_rss(subject_fn *make)
 {
 	double grown = 0;
 	int fds[2];
@@ -348,12 +388,11 @@ static int compare_level(const char *level)
 	return 2;
 }
 
-/* Threads of the peer that share a CPU spin for each other's time. */
-static bool has_two_cpus(void)
+static int compare_firsts(void)
 {
-	cpu_set_t cpus;
-
-	return !sched_getaffinity(0, sizeof(cpus), &cpus) && CPU_COUNT(&cpus) > 1;
+	compare_first("mnv2_f32_first", net_mobilenet_v2, NET_F32);
+	compare_first("mnv2_qc8_first", net_mobilenet_v2, NET_QC8);
+	return 0;
 }
 
 int main(int argc, char **argv)
@@ -362,10 +401,12 @@ int main(int argc, char **argv)
 
 	if (argc == 2 && !strcmp(argv[1], "--vm"))
 		return compare_worker();
+	if (argc == 2 && !strcmp(argv[1], "--first"))
+		return compare_firsts();
 	if (argc == 3 && !strcmp(argv[1], "--isa"))
 		return compare_level(argv[2]);
 	if (argc != 1) {
-		fprintf(stderr, "usage: compute [--vm | --isa LEVEL]\n");
+		fprintf(stderr, "usage: compute [--vm | --first | --isa LEVEL]\n");
 		return 2;
 	}
 	/* Before there are threads, which a fork leaves behind. */
@@ -383,6 +424,7 @@ int main(int argc, char **argv)
 	compare("lstm_f32_1t", subject_lstm(), subject_lstm_xnnpack(), 1);
 	compare("transformer_f32_1t", subject_transformer(), subject_transformer_xnnpack(), 1);
 	compare_nets("prepare", true);
+	compare_firsts();
 	report("empty_model_api", api_empty_model_ns(), "ns", NULL, 0);
 	compare_loaded();
 	return 0;

@@ -7,8 +7,6 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include <android/NeuralNetworks.h>
-
 #include "base/clock.h"
 #include "api.h"
 
@@ -21,7 +19,7 @@ long peak_rss_kib(void)
 	return getrusage(RUSAGE_SELF, &usage) ? 0 : usage.ru_maxrss;
 }
 
-static void must(int result, const char *what)
+void api_must(int result, const char *what)
 {
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		return;
@@ -40,30 +38,30 @@ static ANeuralNetworksModel *make_model(void)
 	const int32_t none = 0;
 	ANeuralNetworksModel *model;
 
-	must(ANeuralNetworksModel_create(&model), "model");
-	must(ANeuralNetworksModel_addOperand(model, &tensor), "operand");
-	must(ANeuralNetworksModel_addOperand(model, &tensor), "operand");
-	must(ANeuralNetworksModel_addOperand(model, &scalar), "operand");
-	must(ANeuralNetworksModel_addOperand(model, &tensor), "operand");
-	must(ANeuralNetworksModel_setOperandValue(model, 2, &none, sizeof(none)), "value");
-	must(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_ADD, 3, inputs, 1, &output),
+	api_must(ANeuralNetworksModel_create(&model), "model");
+	api_must(ANeuralNetworksModel_addOperand(model, &tensor), "operand");
+	api_must(ANeuralNetworksModel_addOperand(model, &tensor), "operand");
+	api_must(ANeuralNetworksModel_addOperand(model, &scalar), "operand");
+	api_must(ANeuralNetworksModel_addOperand(model, &tensor), "operand");
+	api_must(ANeuralNetworksModel_setOperandValue(model, 2, &none, sizeof(none)), "value");
+	api_must(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_ADD, 3, inputs, 1, &output),
 	     "operation");
-	must(ANeuralNetworksModel_identifyInputsAndOutputs(model, 2, inputs, 1, &output), "list");
-	must(ANeuralNetworksModel_finish(model), "finish");
+	api_must(ANeuralNetworksModel_identifyInputsAndOutputs(model, 2, inputs, 1, &output), "list");
+	api_must(ANeuralNetworksModel_finish(model), "finish");
 	return model;
 }
 
-static ANeuralNetworksDevice *cpu_device(void)
+ANeuralNetworksDevice *api_cpu_device(void)
 {
 	uint32_t count;
 
-	must(ANeuralNetworks_getDeviceCount(&count), "devices");
+	api_must(ANeuralNetworks_getDeviceCount(&count), "devices");
 	for (uint32_t i = 0; i < count; i++) {
 		ANeuralNetworksDevice *device;
 		const char *name;
 
-		must(ANeuralNetworks_getDevice(i, &device), "device");
-		must(ANeuralNetworksDevice_getName(device, &name), "name");
+		api_must(ANeuralNetworks_getDevice(i, &device), "device");
+		api_must(ANeuralNetworksDevice_getName(device, &name), "name");
 		if (!strcmp(name, "nnapi-reference"))
 			return device;
 	}
@@ -78,11 +76,11 @@ static double run_once(ANeuralNetworksCompilation *compilation)
 	uint64_t start_ns;
 
 	start_ns = clock_ns();
-	must(ANeuralNetworksExecution_create(compilation, &execution), "execution");
-	must(ANeuralNetworksExecution_setInput(execution, 0, NULL, &a, sizeof(a)), "input");
-	must(ANeuralNetworksExecution_setInput(execution, 1, NULL, &b, sizeof(b)), "input");
-	must(ANeuralNetworksExecution_setOutput(execution, 0, NULL, &out, sizeof(out)), "output");
-	must(ANeuralNetworksExecution_compute(execution), "compute");
+	api_must(ANeuralNetworksExecution_create(compilation, &execution), "execution");
+	api_must(ANeuralNetworksExecution_setInput(execution, 0, NULL, &a, sizeof(a)), "input");
+	api_must(ANeuralNetworksExecution_setInput(execution, 1, NULL, &b, sizeof(b)), "input");
+	api_must(ANeuralNetworksExecution_setOutput(execution, 0, NULL, &out, sizeof(out)), "output");
+	api_must(ANeuralNetworksExecution_compute(execution), "compute");
 	ANeuralNetworksExecution_free(execution);
 	return (double)(clock_ns() - start_ns);
 }
@@ -96,14 +94,14 @@ static int by_value(const void *a, const void *b)
 
 double api_empty_model_ns(void)
 {
-	const ANeuralNetworksDevice *device = cpu_device();
+	const ANeuralNetworksDevice *device = api_cpu_device();
 	ANeuralNetworksModel *model = make_model();
 	ANeuralNetworksCompilation *compilation;
 	static double times[RUNS];
 
-	must(ANeuralNetworksCompilation_createForDevices(model, &device, 1, &compilation),
+	api_must(ANeuralNetworksCompilation_createForDevices(model, &device, 1, &compilation),
 	     "compilation");
-	must(ANeuralNetworksCompilation_finish(compilation), "compilation");
+	api_must(ANeuralNetworksCompilation_finish(compilation), "compilation");
 	for (int i = 0; i < RUNS; i++)
 		times[i] = run_once(compilation);
 	qsort(times, RUNS, sizeof(times[0]), by_value);

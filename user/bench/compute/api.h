@@ -5,6 +5,13 @@
 #ifndef NN_BENCH_API_H
 #define NN_BENCH_API_H
 
+#include <android/NeuralNetworks.h>
+
+/* Ends the program where a call failed. */
+void api_must(int result, const char *what);
+
+ANeuralNetworksDevice *api_cpu_device(void);
+
 /* Median time of an execution that does next to nothing, through the API. */
 double api_empty_model_ns(void);
 

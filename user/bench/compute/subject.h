@@ -20,6 +20,9 @@ struct subject subject_plan(const struct net *net, uint32_t threads);
 struct subject subject_plan_half(const struct net *net, uint32_t threads);	/* in float16 */
 struct subject subject_xnnpack(const struct net *net, uint32_t threads);
 
+/* A model of the NNAPI for nnapi-reference, compiled. */
+struct subject subject_nnapi(const struct net *net, uint32_t threads);
+
 /* The first one, in a worker: through libnnaccel, in a VM. */
 struct subject subject_worker(const struct net *net);
 
