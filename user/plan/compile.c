@@ -433,27 +433,50 @@ static void place_weights(struct compiled *c, const char *next)
 	}
 }
 
+/* Packing of all steps; each thread has tensors of its own. */
+struct packing {
+	const struct compiler *k;
+	struct nn_tensor *inputs;	/* by thread: max_inputs + 1 */
+	struct nn_tensor *outputs;
+};
+
+/* The last steps of networks have the most weights: they are begun first. */
+static void pack_step(void *arg, uint32_t task, uint32_t thread)
+{
+	const struct packing *p = arg;
+	const struct compiled *c = p->k->c;
+	const struct compiled_step *step = &c->steps[c->num_steps - 1 - task];
+	struct nn_error err = { "" };
+	struct nn_run r;
+
+	if (!step->ready.packed)
+		return;
+	compiled_run_init(c, step, p->k->data, p->inputs + thread * (c->max_inputs + 1),
+			  p->outputs + thread * (c->max_outputs + 1), &r);
+	r.err = &err;
+	step->ready.kernel->pack(&r, &step->ready, (void *)step->ready.packed);
+	nn_op_finish(&r);
+}
+
 static bool pack_weights(struct compiler *k)
 {
 	struct compiled *c = k->c;
-	void *memory = pages_alloc_all(c->packed_size);
+	struct packing p = {
+		.k = k,
+		.inputs = calloc(c->threads * ((size_t)c->max_inputs + 1), sizeof(*p.inputs)),
+		.outputs = calloc(c->threads * ((size_t)c->max_outputs + 1), sizeof(*p.outputs)),
+	};
+	/* Threads get the pages that they write. */
+	void *memory = c->threads > 1 ? pages_alloc(c->packed_size) :
+				       pages_alloc_all(c->packed_size);
 
-	if (!memory)
-		return false;
-	place_weights(c, memory);
-	for (uint32_t i = 0; i < c->num_steps; i++) {
-		const struct nn_ready *ready = &c->steps[i].ready;
-		struct nn_error err = { "" };
-		struct nn_run r;
-
-		if (!ready->packed)
-			continue;
-		compiled_run_init(c, &c->steps[i], k->data, k->inputs, k->outputs, &r);
-		r.err = &err;
-		ready->kernel->pack(&r, ready, (void *)ready->packed);
-		nn_op_finish(&r);
-	}
-	return true;
+	if (memory)
+		place_weights(c, memory);
+	if (memory && p.inputs && p.outputs)
+		pool_run_long(pack_step, &p, c->num_steps, c->threads);
+	free(p.inputs);
+	free(p.outputs);
+	return memory && p.inputs && p.outputs;
 }
 
 /* Uses weights that were packed before; whether they were packed for this is another's to say. */

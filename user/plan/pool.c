@@ -195,10 +195,10 @@ static struct job *take_job(void)
 	return NULL;
 }
 
-/* Closes a job and waits for the helpers that are at it. */
-static void close_job(struct job *job)
+/* Closes a job and waits for the helpers that are at it; returns for how long. */
+static uint64_t close_job(struct job *job)
 {
-	uint64_t start = 0;
+	uint64_t start = 0, waited;
 	uint32_t users;
 
 	atomic_store(&job->open, false);
@@ -211,9 +211,9 @@ static void close_job(struct job *job)
 		else if (clock_ns() - start > SPIN_NS)
 			futex_wait(&job->users, users);
 	}
-	if (start && clock_ns() - start > LATE_NS)
-		atomic_store(&pool.alone_until, clock_ns() + ALONE_NS);
+	waited = start ? clock_ns() - start : 0;
 	atomic_store(&job->taken, false);
+	return waited;
 }
 
 static bool is_shared(uint32_t count, uint32_t threads)
@@ -222,14 +222,15 @@ static bool is_shared(uint32_t count, uint32_t threads)
 	       (!atomic_load(&pool.alone_until) || clock_ns() >= atomic_load(&pool.alone_until));
 }
 
-void pool_run(pool_fn *fn, void *arg, uint32_t count, uint32_t threads)
+/* How long helpers were waited for in the end. */
+static uint64_t run(pool_fn *fn, void *arg, uint32_t count, uint32_t threads)
 {
 	struct job *job = is_shared(count, threads) ? take_job() : NULL;
 
 	if (!job) {
 		for (uint32_t task = 0; task < count; task++)
 			fn(arg, task, 0);
-		return;
+		return 0;
 	}
 	job->fn = fn;
 	job->arg = arg;
@@ -241,5 +242,16 @@ void pool_run(pool_fn *fn, void *arg, uint32_t count, uint32_t threads)
 	if (atomic_load(&pool.sleepers))
 		futex_wake(&pool.opened, (int)job->max_users);
 	run_tasks(job, 0);
-	close_job(job);
+	return close_job(job);
+}
+
+void pool_run(pool_fn *fn, void *arg, uint32_t count, uint32_t threads)
+{
+	if (run(fn, arg, count, threads) > LATE_NS)
+		atomic_store(&pool.alone_until, clock_ns() + ALONE_NS);
+}
+
+void pool_run_long(pool_fn *fn, void *arg, uint32_t count, uint32_t threads)
+{
+	run(fn, arg, count, threads);
 }

@@ -21,4 +21,7 @@ uint32_t pool_start(void);
  */
 void pool_run(pool_fn *fn, void *arg, uint32_t count, uint32_t threads);
 
+/* The same for tasks of any length: that one is waited for does not mean that the CPUs are taken. */
+void pool_run_long(pool_fn *fn, void *arg, uint32_t count, uint32_t threads);
+
 #endif /* NN_PLAN_POOL_H */

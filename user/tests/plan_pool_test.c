@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The threads that share the work of executions, in a process that forks: the child has none of its
- * parent's, and makes its own.
+ * The threads that share the work of executions: tasks of any length, and a process that forks,
+ * whose child has none of its parent's threads and makes its own.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -19,6 +19,7 @@
 #include "plan/pool.h"
 
 #define JOBS	8		/* as many as can be shared at a time */
+#define LONG_US 5000		/* more than a helper of pool_run() may be late */
 #define CHILD_S 60		/* after which one that hangs is killed */
 
 static struct {
@@ -54,6 +55,31 @@ static void meet(void *arg, uint32_t task, uint32_t thread)
 		sched_yield();
 }
 
+/* The helper's is by far the longer one. */
+static void meet_and_stay(void *arg, uint32_t task, uint32_t thread)
+{
+	meet(arg, task, thread);
+	if (thread)
+		usleep(LONG_US);
+}
+
+/* Who waited for a helper in a long task shares the next job nevertheless. */
+static void test_long_tasks(void **state)
+{
+	atomic_uint met = 0;
+
+	(void)state;
+	if (pool_start() < 2)
+		skip();
+	alarm(CHILD_S);
+	pool_run_long(meet_and_stay, &met, 2, 2);
+	assert_int_equal(met, 2);
+	met = 0;
+	pool_run(meet, &met, 2, 2);
+	assert_int_equal(met, 2);
+	alarm(0);
+}
+
 static void test_forked_child(void **state)
 {
 	pthread_t threads[JOBS];
@@ -86,7 +112,10 @@ static void test_forked_child(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_forked_child) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_long_tasks),
+		cmocka_unit_test(test_forked_child),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
