@@ -123,7 +123,7 @@ static int copy_large_values(ANeuralNetworksModel *model, struct nn_error *err)
 	}
 	if (!size)
 		return ANEURALNETWORKS_NO_ERROR;
-	result = memory_create_shared(size, &model->large_memory, err);
+	result = memory_create_private(size, &model->large_memory, err);
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		result = memory_map(model->large_memory, PROT_READ | PROT_WRITE, &base, err);
 	if (result != ANEURALNETWORKS_NO_ERROR)

@@ -41,7 +41,7 @@ struct memory_import {
 };
 
 struct ANeuralNetworksMemory {
-	int fd;
+	int fd;				/* -1: it has none, or none yet */
 	int prot;
 	size_t offset;
 	size_t size;
@@ -60,6 +60,12 @@ int memory_create(int fd, int prot, size_t offset, size_t size, ANeuralNetworksM
 
 /* Memory of the runtime's own; zeroed. */
 int memory_create_shared(size_t size, ANeuralNetworksMemory **memory, struct nn_error *err);
+
+/*
+ * The same, mapped, of this process alone: the fastest to fill. It becomes a file, at the same
+ * address, when a device imports it; nobody may write then.
+ */
+int memory_create_private(size_t size, ANeuralNetworksMemory **memory, struct nn_error *err);
 
 /* Takes over what a device allocated for a description: memory that nobody maps. */
 int memory_create_on_device(size_t size, struct memory_domain *domain,
