@@ -109,7 +109,8 @@ broker	:= $(call objects,user/engine/broker/*.c)
 worker	:= $(call objects,user/engine/worker/*.c)
 keeper	:= $(call objects,user/engine/keeper/*.c)
 worker_libs := -lseccomp -lcrypto -lm -ldl
-tools	:= $(filter-out %/train_digits.o,$(call objects,user/base/*.c user/tools/*.c user/tools/*/*.c))
+tools	:= $(filter-out %/train_digits.o,$(call objects,user/base/*.c user/kit/file_message.c \
+		user/tools/*.c user/tools/*/*.c))
 demo	:= $(filter $(obj)/user/tools/demo/% %/camera/glyphs.o %/camera/reader.o,$(tools))
 
 archives := $(call archive,plan ops ring model)
@@ -510,7 +511,7 @@ conformance:
 		conformance conformance-clang conformance-san conformance-vm conformance-no-engine
 
 storms: user $(BUILD)/tests/storms
-	BUILD=$(BUILD) scripts/vm --mem 2048 --timeout 1200 -- $(abspath $(BUILD)/tests/storms) $(STORM_SECONDS)
+	BUILD=$(BUILD) scripts/vm --mem 2048 --timeout $(shell echo $$(($(STORM_SECONDS) * 12 + 300))) -- $(abspath $(BUILD)/tests/storms) $(STORM_SECONDS)
 
 test-clients:
 	$(setup)

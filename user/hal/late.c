@@ -12,11 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/tuned.h"
 #include "cache.h"
 #include "late.h"
-
-/* Executions after which an engine has tuned a model for certain, if it ever does. */
-#define HOT 150
 
 #define NEVER UINT64_MAX
 
@@ -50,7 +48,7 @@ void nna_late_begin(struct nna_prepared_model *prepared, const struct nna_cache 
 	late->cache.data_files = &late->data;
 	late->cache.not_saved = NULL;
 	late->is_last = !put_off;
-	atomic_init(&late->next, put_off ? 1 : HOT);
+	atomic_init(&late->next, put_off ? 1 : TUNED_EXECUTIONS);
 	prepared->late = late;
 	if (late->model < 0 || late->data < 0)
 		nna_late_end(prepared);
@@ -72,7 +70,7 @@ static void *save(void *arg)
 	}
 	if (!late->is_last) {
 		late->is_last = true;
-		atomic_store(&late->next, HOT);
+		atomic_store(&late->next, TUNED_EXECUTIONS);
 	}
 	if (late->cache.saved_late)
 		late->cache.saved_late(reason.message);

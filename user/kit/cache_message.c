@@ -33,11 +33,15 @@ bool cache_request_parse(const void *data, size_t size, struct cache_request *re
 	return false;
 }
 
-bool cache_clear_parse(const void *data, size_t size, struct cache_request *request)
+bool cache_admin_parse(const void *data, size_t size, struct cache_request *request)
 {
 	if (size != sizeof(*request))
 		return false;
 	memcpy(request, data, sizeof(*request));
-	return request->kind == CACHE_CLEAR && is_zero(request->hash) && !request->data_size &&
+	if (!is_zero(request->hash) || request->data_size)
+		return false;
+	if (request->kind == CACHE_SHOW)
+		return !request->model_size;
+	return request->kind == CACHE_CLEAR &&
 	       (request->model_size <= UINT32_MAX || request->model_size == CACHE_ALL_USERS);
 }

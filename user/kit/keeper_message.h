@@ -32,11 +32,32 @@ enum {
 
 #define KEEPER_SOCKET "keeper.sock"
 
-/* An administrator's request: forget all of a user, model_size, or of all users. */
+/* An administrator's requests: forget all of a user, model_size, or of all users; */
 #define CACHE_CLEAR 100
 #define CACHE_ALL_USERS UINT64_MAX
 
+/* and tell what each user has: a file comes with the answer, a report and model_size rows. */
+#define CACHE_SHOW 101
+
+struct cache_report {
+	char version[160];		/* that the index is good for; empty: none yet */
+};
+
+struct cache_report_user {
+	uint64_t uid;
+	uint64_t tokens, hashes;
+	uint64_t plans, plan_bytes;
+};
+
+/* The rows, in the order of users, as the index has them. */
+#define CACHE_REPORT_SQL \
+	"SELECT uid, sum(tokens), sum(hashes), sum(plans), sum(bytes) FROM" \
+	" (SELECT uid, count(DISTINCT token) AS tokens, count(*) AS hashes, 0 AS plans," \
+	"  0 AS bytes FROM hash GROUP BY uid UNION ALL" \
+	"  SELECT uid, 0, 0, count(*), sum(model_size + data_size) FROM plan GROUP BY uid)" \
+	" GROUP BY uid ORDER BY uid"
+
 /* As cache_request_parse(), of an administrator. */
-bool cache_clear_parse(const void *data, size_t size, struct cache_request *request);
+bool cache_admin_parse(const void *data, size_t size, struct cache_request *request);
 
 #endif /* NN_KIT_KEEPER_MESSAGE_H */

@@ -44,7 +44,7 @@ enum nn_status nn_plan_create(const struct nn_model *model, const struct nn_plan
 
 /*
  * Runs a plan. Any number of threads may run one plan at a time. Checks the
- * arguments against the model (hal.md 10.2): counts, dimensions, lengths,
+ * arguments against the model: counts, dimensions, lengths,
  * omitted ones.
  *
  * NN_OUTPUT_INSUFFICIENT_SIZE: some output was too small; shapes tell all true

@@ -5,7 +5,10 @@
  */
 #include <stdlib.h>
 
+#include "base/tuned.h"
 #include "tuning.h"
+
+_Static_assert(NN_PLAN_HOT + NN_PLAN_TUNING < TUNED_EXECUTIONS, "clients save too early");
 
 enum way { ALL, ALONE, WAYS };
 

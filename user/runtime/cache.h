@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Compilation caching: which files hold what was prepared of a step, and
- * preparing from them. Follows runtime.md 9.
+ * preparing from them.
  */
 #ifndef NN_RUNTIME_CACHE_H
 #define NN_RUNTIME_CACHE_H

@@ -14,6 +14,7 @@
 #include "engine/keeper/cache_index.h"
 #include "kit/build_id.h"
 #include "kit/digest.h"
+#include "kit/file_message.h"
 #include "tests/keeper_fixture.h"
 #include "tests/killing.h"
 
@@ -663,7 +664,7 @@ static void test_ends_with_its_broker(void **state)
 }
 
 /* What an administrator asks on the socket in the folder; the verdict, or 0: shut out. */
-static uint32_t ask_to_clear(uint64_t uid, uint32_t kind, struct cache_answer *answer)
+static uint32_t ask_as_admin(uint64_t uid, uint32_t kind, struct cache_answer *answer, int *file)
 {
 	struct cache_request request = { .kind = kind, .serial = 5, .model_size = uid };
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -673,9 +674,58 @@ static uint32_t ask_to_clear(uint64_t uid, uint32_t kind, struct cache_answer *a
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s/" KEEPER_SOCKET, folder);
 	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
 	assert_int_equal(send(fd, &request, sizeof(request), MSG_NOSIGNAL), sizeof(request));
-	n = recv(fd, answer, sizeof(*answer), 0);
+	n = file_message_receive(fd, answer, sizeof(*answer), 0, file);
 	close(fd);
 	return n == sizeof(*answer) ? answer->verdict : 0;
+}
+
+static uint32_t ask_to_clear(uint64_t uid, uint32_t kind, struct cache_answer *answer)
+{
+	uint32_t verdict;
+	int file;
+
+	verdict = ask_as_admin(uid, kind, answer, &file);
+	assert_int_equal(file, -1);
+	return verdict;
+}
+
+/* Only the keeper opens its index: it tells what each user has. */
+static void test_show(void **state)
+{
+	struct cache_report_user users[3];
+	struct cache_client one, two;
+	struct cache_report report;
+	struct cache_answer answer;
+	int file;
+
+	(void)state;
+	client_of(&one, 1);
+	client_of(&two, 2);
+	/* It listens when it has answered once. */
+	assert_int_equal(cache_client_query(&one, id(1), id(1), NULL), NN_GENERAL_FAILURE);
+	assert_int_equal(ask_as_admin(0, CACHE_SHOW, &answer, &file), CACHE_YES);
+	assert_int_equal(answer.model_size, 0);
+	assert_int_equal(lseek(file, 0, SEEK_END), sizeof(report));
+	close(file);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(cache_client_store(&one, id(i % 2), id(i), NULL), NN_OK);
+	assert_int_equal(cache_client_store(&two, id(1), id(1), NULL), NN_OK);
+	assert_int_equal(ask_as_admin(0, CACHE_SHOW, &answer, &file), CACHE_YES);
+	assert_int_equal(answer.model_size, 2);
+	assert_int_equal(pread(file, &report, sizeof(report), 0), sizeof(report));
+	assert_true(report.version[0]);
+	assert_int_equal(pread(file, users, sizeof(users), sizeof(report)), 2 * sizeof(*users));
+	close(file);
+	assert_int_equal(users[0].uid, 1);
+	assert_int_equal(users[0].tokens, 2);
+	assert_int_equal(users[0].hashes, 3);
+	assert_int_equal(users[0].plans, 0);
+	assert_int_equal(users[1].uid, 2);
+	assert_int_equal(users[1].hashes, 1);
+	/* Not of one user, and not a worker. */
+	assert_int_equal(ask_to_clear(1, CACHE_SHOW, &answer), 0);
+	close(one.socket);
+	close(two.socket);
 }
 
 /* S8: only the keeper writes to its index, and forgets what it had in memory of it. */
@@ -875,6 +925,7 @@ int main(int argc, char **argv)
 		KEEPER(keeper_dies),
 		KEEPER(shut_out),
 		KEEPER(ends_with_its_broker),
+		KEEPER(show),
 		KEEPER(clear),
 		KEEPER(sandbox),
 		KEEPER(plugins),

@@ -129,7 +129,7 @@ static double sigmoid(double v)
 
 enum { B = 2, I = 3, U = 4, O = 5 };
 
-/* One gate of batch b, as operations.md 10.1 writes it. */
+/* One gate of batch b, as the NNAPI writes it. */
 static void lstm_gate(const struct op_case *c, uint32_t g, uint32_t b, const double *cell,
 		      double out[U])
 {

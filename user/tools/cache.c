@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * nnaccel cache: what the engine's compilation cache holds, how large it is, and
- * emptying it. Reads the engine's index where it lies; where the engine runs, its keeper clears
- * it.
+ * emptying it. Asks the engine's keeper; where none runs, the index is opened where it lies.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -20,6 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "kit/file_message.h"
 #include "kit/keeper_message.h"
 #include "tool.h"
 
@@ -39,6 +39,40 @@ struct cache {
 	uint64_t uid;			/* clear: whose; or ALL_USERS */
 	bool help;
 };
+
+/* ---- the keeper ---- */
+
+/*
+ * Asks the engine's keeper, where one runs: then nobody else has the index. False: none does.
+ * The file that came with the answer, -1 where none did, is the caller's to close.
+ */
+static bool ask_keeper(const struct cache *c, const struct cache_request *request,
+		       struct cache_answer *answer, int *file, int *status)
+{
+	const struct timeval patience = { .tv_sec = KEEPER_PATIENCE_S };
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	size_t size = sizeof(address.sun_path);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	*file = -1;
+	*status = TOOL_OK;
+	if (fd < 0)
+		return false;
+	if (snprintf(address.sun_path, size, "%s/" KEEPER_SOCKET, c->state) >= (int)size ||
+	    connect(fd, (struct sockaddr *)&address, sizeof(address))) {
+		close(fd);
+		return false;
+	}
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	if (send(fd, request, sizeof(*request), MSG_NOSIGNAL) != sizeof(*request) ||
+	    file_message_receive(fd, answer, sizeof(*answer), MSG_CMSG_CLOEXEC, file) !=
+	    sizeof(*answer))
+		*status = tool_fail("cache", "the engine's keeper does not answer");
+	else if (answer->verdict != CACHE_YES)
+		*status = tool_fail("cache", "the engine's keeper cannot do it: see its log");
+	close(fd);
+	return true;
+}
 
 /* ---- the index ---- */
 
@@ -65,77 +99,123 @@ static int fail_index(const struct cache *c)
 	return tool_fail("cache", "%s/index.db: %s", c->state, sqlite3_errmsg(c->db));
 }
 
-/* Runs a query and calls for each row. */
-static int each_row(const struct cache *c, const char *sql, void (*act)(sqlite3_stmt *row, bool json),
-		    unsigned int *count)
+/* ---- show ---- */
+
+/* What is shown. */
+struct report {
+	struct cache_report head;
+	struct cache_report_user *users;
+	uint64_t count;
+};
+
+/* What the keeper wrote. */
+static int read_report(struct report *r, int file, uint64_t count)
+{
+	struct stat st;
+	size_t size;
+
+	if (fstat(file, &st) || (uint64_t)st.st_size < sizeof(r->head) ||
+	    ((uint64_t)st.st_size - sizeof(r->head)) / sizeof(*r->users) != count)
+		return tool_fail("cache", "the engine's keeper is of another build");
+	size = count * sizeof(*r->users);
+	r->users = malloc(size + 1);
+	if (!r->users)
+		return tool_fail("cache", "out of memory");
+	r->count = count;
+	if (pread(file, &r->head, sizeof(r->head), 0) != sizeof(r->head) ||
+	    pread(file, r->users, size, sizeof(r->head)) != (ssize_t)size)
+		return tool_fail("cache", "the keeper's report: %s", strerror(errno));
+	r->head.version[sizeof(r->head.version) - 1] = '\0';
+	return TOOL_OK;
+}
+
+static bool add_user(struct report *r, sqlite3_stmt *row)
+{
+	struct cache_report_user *users = realloc(r->users, (r->count + 1) * sizeof(*users));
+
+	if (!users)
+		return false;
+	users[r->count++] = (struct cache_report_user){
+		.uid = (uint64_t)sqlite3_column_int64(row, 0),
+		.tokens = (uint64_t)sqlite3_column_int64(row, 1),
+		.hashes = (uint64_t)sqlite3_column_int64(row, 2),
+		.plans = (uint64_t)sqlite3_column_int64(row, 3),
+		.plan_bytes = (uint64_t)sqlite3_column_int64(row, 4),
+	};
+	r->users = users;
+	return true;
+}
+
+/* The same of the index itself. */
+static int query_report(const struct cache *c, struct report *r)
 {
 	sqlite3_stmt *s = NULL;
-	int error = sqlite3_prepare_v2(c->db, sql, -1, &s, NULL);
+	int error = sqlite3_prepare_v2(c->db, "SELECT value FROM meta WHERE key = 'version'", -1, &s,
+				       NULL);
 
-	*count = 0;
-	while (!error && (error = sqlite3_step(s)) == SQLITE_ROW) {
-		if (c->json && *count)
-			fputs(", ", stdout);
-		act(s, c->json);
-		++*count;
-		error = SQLITE_OK;
-	}
+	if (!error && sqlite3_step(s) == SQLITE_ROW)
+		snprintf(r->head.version, sizeof(r->head.version), "%s",
+			 (const char *)sqlite3_column_text(s, 0));
+	sqlite3_finalize(s);
+	s = NULL;
+	if (!error)
+		error = sqlite3_prepare_v2(c->db, CACHE_REPORT_SQL, -1, &s, NULL);
+	while (!error && (error = sqlite3_step(s)) == SQLITE_ROW)
+		error = add_user(r, s) ? SQLITE_OK : SQLITE_NOMEM;
 	sqlite3_finalize(s);
 	return error == SQLITE_DONE ? TOOL_OK : fail_index(c);
 }
 
-/* ---- show ---- */
-
-static void show_user(sqlite3_stmt *row, bool json)
+static void print_json(const struct cache *c, const struct report *r)
 {
-	const char *format = json ? "{\"uid\": %" PRId64 ", \"tokens\": %" PRId64 ", \"hashes\": %"
-				    PRId64 ", \"plans\": %" PRId64 ", \"plan_bytes\": %" PRId64 "}" :
-				    "%10" PRId64 " %8" PRId64 " %8" PRId64 " %8" PRId64 " %14" PRId64
-				    "\n";
-
-	printf(format, (int64_t)sqlite3_column_int64(row, 0), (int64_t)sqlite3_column_int64(row, 1),
-	       (int64_t)sqlite3_column_int64(row, 2), (int64_t)sqlite3_column_int64(row, 3),
-	       (int64_t)sqlite3_column_int64(row, 4));
-}
-
-static void show_version(sqlite3_stmt *row, bool json)
-{
-	const char *text = (const char *)sqlite3_column_text(row, 0);
-
-	if (json)
-		tool_json_string(text ? text : "");
+	fputs("{\"state\": ", stdout);
+	tool_json_string(c->state);
+	fputs(", \"version\": ", stdout);
+	if (r->head.version[0])
+		tool_json_string(r->head.version);
 	else
-		printf("made by %s\n", text ? text : "nobody");
+		fputs("null", stdout);
+	fputs(", \"users\": [", stdout);
+	for (uint64_t i = 0; i < r->count; i++)
+		printf("%s{\"uid\": %" PRIu64 ", \"tokens\": %" PRIu64 ", \"hashes\": %" PRIu64
+		       ", \"plans\": %" PRIu64 ", \"plan_bytes\": %" PRIu64 "}", i ? ", " : "",
+		       r->users[i].uid, r->users[i].tokens, r->users[i].hashes, r->users[i].plans,
+		       r->users[i].plan_bytes);
+	puts("]}");
 }
 
-static const char by_user[] =
-	"SELECT uid, sum(tokens), sum(hashes), sum(plans), sum(bytes) FROM"
-	" (SELECT uid, count(DISTINCT token) AS tokens, count(*) AS hashes, 0 AS plans, 0 AS bytes"
-	"  FROM hash GROUP BY uid UNION ALL"
-	"  SELECT uid, 0, 0, count(*), sum(model_size + data_size) FROM plan GROUP BY uid)"
-	" GROUP BY uid ORDER BY uid";
+static void print_table(const struct report *r)
+{
+	if (r->head.version[0])
+		printf("made by %s\n", r->head.version);
+	printf("%10s %8s %8s %8s %14s\n", "user", "tokens", "hashes", "plans", "bytes of plans");
+	for (uint64_t i = 0; i < r->count; i++)
+		printf("%10" PRIu64 " %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %14" PRIu64 "\n",
+		       r->users[i].uid, r->users[i].tokens, r->users[i].hashes, r->users[i].plans,
+		       r->users[i].plan_bytes);
+}
 
 static int show(struct cache *c)
 {
-	unsigned int count;
-	int status;
+	const struct cache_request request = { .kind = CACHE_SHOW };
+	struct report r = { .users = NULL };
+	struct cache_answer answer;
+	int status, file;
 
-	if (c->json) {
-		fputs("{\"state\": ", stdout);
-		tool_json_string(c->state);
-		fputs(", \"version\": ", stdout);
+	if (!ask_keeper(c, &request, &answer, &file, &status)) {
+		status = open_index(c, false);
+		if (!status)
+			status = query_report(c, &r);
+	} else if (!status) {
+		status = read_report(&r, file, answer.model_size);
 	}
-	status = each_row(c, "SELECT value FROM meta WHERE key = 'version'", show_version, &count);
-	if (status)
-		return status;
-	if (c->json)
-		fputs(count ? ", \"users\": [" : "null, \"users\": [", stdout);
-	else
-		printf("%10s %8s %8s %8s %14s\n", "user", "tokens", "hashes", "plans",
-		       "bytes of plans");
-	status = each_row(c, by_user, show_user, &count);
+	if (file >= 0)
+		close(file);
 	if (!status && c->json)
-		puts("]}");
+		print_json(c, &r);
+	else if (!status)
+		print_table(&r);
+	free(r.users);
 	return status;
 }
 
@@ -165,6 +245,8 @@ static int show_size(struct cache *c)
 	uint64_t index_size, plan_size;
 
 	snprintf(plans, sizeof(plans), "%s/plans", c->state);
+	if (access(c->state, R_OK | X_OK))
+		return tool_fail("cache", "%s: %s", c->state, strerror(errno));
 	index_size = folder_size(c->state);
 	plan_size = folder_size(plans);
 	printf(c->json ? "{\"index_bytes\": %" PRIu64 ", \"plan_bytes\": %" PRIu64 "}\n" :
@@ -210,39 +292,7 @@ static int say_cleared(const struct cache *c, uint64_t count)
 	return TOOL_OK;
 }
 
-/*
- * Has the engine's keeper clear it, where one runs: then nobody else writes to the index. False:
- * none does.
- */
-static bool ask_keeper(const struct cache *c, int *status)
-{
-	struct cache_request request = { .kind = CACHE_CLEAR, .model_size = c->uid };
-	const struct timeval patience = { .tv_sec = KEEPER_PATIENCE_S };
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	size_t size = sizeof(address.sun_path);
-	struct cache_answer answer;
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		return false;
-	if (snprintf(address.sun_path, size, "%s/" KEEPER_SOCKET, c->state) >= (int)size ||
-	    connect(fd, (struct sockaddr *)&address, sizeof(address))) {
-		close(fd);
-		return false;
-	}
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	if (send(fd, &request, sizeof(request), MSG_NOSIGNAL) != sizeof(request) ||
-	    recv(fd, &answer, sizeof(answer), 0) != sizeof(answer))
-		*status = tool_fail("cache", "the engine's keeper does not answer");
-	else if (answer.verdict != CACHE_YES)
-		*status = tool_fail("cache", "the engine's keeper cannot clear it: see its log");
-	else
-		*status = say_cleared(c, answer.model_size + answer.data_size);
-	close(fd);
-	return true;
-}
-
-static int clear(struct cache *c)
+static int clear_index(struct cache *c)
 {
 	int before, error;
 	char *sql;
@@ -266,12 +316,27 @@ static int clear(struct cache *c)
 	return say_cleared(c, (uint64_t)before);
 }
 
+static int clear(struct cache *c)
+{
+	const struct cache_request request = { .kind = CACHE_CLEAR, .model_size = c->uid };
+	struct cache_answer answer;
+	int status, file;
+
+	if (!ask_keeper(c, &request, &answer, &file, &status)) {
+		status = open_index(c, true);
+		return status ? status : clear_index(c);
+	}
+	if (file >= 0)
+		close(file);
+	return status ? status : say_cleared(c, answer.model_size + answer.data_size);
+}
+
 /* ---- the command ---- */
 
 static const struct {
 	const char *name;
 	int (*run)(struct cache *c);
-	bool writes;
+	bool has_user;
 } actions[] = {
 	{ "show", show, false },
 	{ "size", show_size, false },
@@ -285,13 +350,9 @@ static int run(struct cache *c, const char *name)
 
 		if (strcmp(actions[i].name, name))
 			continue;
-		if (c->uid != ALL_USERS && !actions[i].writes)
+		if (c->uid != ALL_USERS && !actions[i].has_user)
 			return tool_usage("cache", "--uid is for clear");
-		if (actions[i].writes && ask_keeper(c, &status))
-			return status;
-		status = open_index(c, actions[i].writes);
-		if (!status)
-			status = actions[i].run(c);
+		status = actions[i].run(c);
 		sqlite3_close(c->db);
 		return status;
 	}

@@ -511,6 +511,42 @@ bool cache_index_clear(struct cache_index *index, uint64_t uid, uint64_t *count)
 	return !error;
 }
 
+static bool write_all(int file, const void *bytes, size_t size)
+{
+	return write(file, bytes, size) == (ssize_t)size;
+}
+
+bool cache_index_report(struct cache_index *index, int file, uint64_t *count)
+{
+	struct cache_report head = { "" };
+	sqlite3_stmt *s = NULL;
+	int error;
+
+	*count = 0;
+	if (!index->db)
+		return false;
+	snprintf(head.version, sizeof(head.version), "%s", index->version);
+	if (!write_all(file, &head, sizeof(head)))
+		return false;
+	error = sqlite3_prepare_v2(index->db, CACHE_REPORT_SQL, -1, &s, NULL);
+	while (!error && (error = sqlite3_step(s)) == SQLITE_ROW) {
+		const struct cache_report_user user = {
+			.uid = (uint64_t)sqlite3_column_int64(s, 0),
+			.tokens = (uint64_t)sqlite3_column_int64(s, 1),
+			.hashes = (uint64_t)sqlite3_column_int64(s, 2),
+			.plans = (uint64_t)sqlite3_column_int64(s, 3),
+			.plan_bytes = (uint64_t)sqlite3_column_int64(s, 4),
+		};
+
+		error = write_all(file, &user, sizeof(user)) ? SQLITE_OK : SQLITE_IOERR;
+		++*count;
+	}
+	sqlite3_finalize(s);
+	if (error != SQLITE_DONE)
+		cache_index_failed(index, error);
+	return error == SQLITE_DONE;
+}
+
 static void remember(struct cache_index *index, const struct use *use)
 {
 	if (index->num_uses == MAX_USES)

@@ -39,6 +39,9 @@ bool cache_index_commit(struct cache_index *index);
 /* Forgets a user's hashes, or all: CACHE_ALL_USERS, and counts them. */
 bool cache_index_clear(struct cache_index *index, uint64_t uid, uint64_t *count);
 
+/* Writes what each user has, as keeper_message.h tells, and counts the users. */
+bool cache_index_report(struct cache_index *index, int file, uint64_t *count);
+
 /*
  * Notes a hash. CACHE_YES: it is on the disk; CACHE_FAILED, with a log line.
  * Others of the token, of the user or of all go where there are too many.

@@ -26,7 +26,6 @@
 #include "kit/keeper_message.h"
 #include "kit/log.h"
 
-
 /* Idle for so long, the index writes what can wait. */
 #define FLUSH_S 1
 
@@ -234,6 +233,21 @@ static void clear_user(struct keep *k, struct task *t)
 		t->answer.verdict = CACHE_YES;
 }
 
+/* A file that tells what each user has. */
+static void show_users(struct keep *k, struct task *t)
+{
+	t->answer.verdict = CACHE_FAILED;
+	t->file = memfd_create("nnaccel-report", MFD_CLOEXEC);
+	if (t->file < 0)
+		return;
+	if (cache_index_report(k->index, t->file, &t->answer.model_size)) {
+		t->answer.verdict = CACHE_YES;
+		return;
+	}
+	close(t->file);
+	t->file = -1;
+}
+
 static void ask_index(struct keep *k, struct task *t)
 {
 	t->to = INDEX;
@@ -267,6 +281,9 @@ static void ask_index(struct keep *k, struct task *t)
 	case CACHE_CLEAR:
 		clear_user(k, t);
 		break;
+	case CACHE_SHOW:
+		show_users(k, t);
+		break;
 	}
 	t->stage = FINISH;
 }
@@ -274,14 +291,14 @@ static void ask_index(struct keep *k, struct task *t)
 static bool changes_index(const struct task *t)
 {
 	return t->request.kind != CACHE_QUERY && t->request.kind != CACHE_NEW &&
-	       (t->request.kind != CACHE_GET || t->stage == FINISH);
+	       t->request.kind != CACHE_SHOW && (t->request.kind != CACHE_GET || t->stage == FINISH);
 }
 
 /* What was answered in vain, as it is not on the disk. */
 static void fail_task(struct keep *k, struct task *t, bool was_finish)
 {
 	if (t->request.kind == CACHE_GET || t->request.kind == CACHE_QUERY ||
-	    t->request.kind == CACHE_NEW)
+	    t->request.kind == CACHE_NEW || t->request.kind == CACHE_SHOW)
 		return;
 	if (t->request.kind == CACHE_DONE && was_finish)
 		blob_store_abandon(k->plans, &t->work);
@@ -681,7 +698,7 @@ static bool serve_client(struct keep *k, size_t i)
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR;
-	if (c->is_admin ? cache_clear_parse(bytes, (size_t)n, &request) :
+	if (c->is_admin ? cache_admin_parse(bytes, (size_t)n, &request) :
 			  cache_request_parse(bytes, (size_t)n, &request))
 		return serve_request(k, i, &request);
 	if (n)

@@ -45,7 +45,7 @@ static int listen_in(const char *folder)
 		if (!bind(fd, (struct sockaddr *)&address, sizeof(address)) && !listen(fd, 4))
 			return fd;
 	}
-	log_warning("%s/" KEEPER_SOCKET ": `nnaccel cache clear` cannot reach the keeper: %s", folder,
+	log_warning("%s/" KEEPER_SOCKET ": `nnaccel cache` cannot reach the keeper: %s", folder,
 		    strerror(errno));
 	if (fd >= 0)
 		close(fd);

@@ -209,7 +209,7 @@ const void *nn_operand_value(const struct nn_model *model, const struct nn_opera
  * overflow, lifetimes and locations inside values and pools, lists of inputs
  * and outputs, indices, single assignment, every operand known before its use,
  * consumer counts, references between subgraphs without a cycle and no deeper
- * than NN_MAX_NESTING, extension prefixes. Follows runtime.md 2.5 and hal.md 10.1.
+ * than NN_MAX_NESTING, extension prefixes.
  *
  * Returns NN_OK or NN_INVALID_ARGUMENT with the operand or operation named in
  * err ("subgraph 0, operation 3 (code 3), input 1: ..."), or NN_OUT_OF_MEMORY.

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzes the keeper of the compilation cache: three workers, two of them one user's, send
- * packets and do with the memory that they are given what they like. What is durable
+ * Fuzzes the keeper of the compilation cache: three workers, two of them one user's, and an
+ * administrator send packets, and workers do with the memory that they are given what they like. What is durable
  * is stood in for by tables in memory, which also tell what may be answered.
  */
 #include "engine/keeper/loop.c"
 
 #define WORKERS 3
+#define ADMIN WORKERS		/* the last client */
+#define CLIENTS (WORKERS + 1)
 #define ENTRIES 16
 #define MAX_PLAN 65536
 
@@ -20,21 +22,22 @@ struct step {
 	uint8_t byte;
 };
 
-enum act { PACKET, POKE, UNMAP, RESIZE, HANG_UP, FILL, LATER };
+enum act { PACKET, POKE, UNMAP, RESIZE, HANG_UP, FILL, LATER, LOOK };
 
 static struct worker {
 	int socket;
 	int memory;			/* that it was given, -1: none */
 	uint8_t *map;			/* NULL: it has it not mapped */
-	size_t size;
+	const uint8_t *view;		/* mapped as private: sealing does not mind */
+	size_t size, view_size;
 	bool is_filled;			/* every page of it was written */
-} workers[WORKERS];
+} workers[CLIENTS];
 
 static struct keep *keep;
 
 static uint32_t uid_of(size_t worker)
 {
-	return worker < 2 ? 7 : 9;
+	return worker == ADMIN ? 0 : worker < 2 ? 7 : 9;
 }
 
 /* ---- what stands for the disk ---- */
@@ -156,6 +159,42 @@ uint64_t blob_store_user_bytes(const struct blob_store *store)
 	return MAX_PLAN;
 }
 
+/* Removes a user's entries, or all, and counts them. */
+static uint64_t clear_entries(struct entry *entries, unsigned int *count, uint64_t uid)
+{
+	unsigned int kept = 0;
+	uint64_t gone;
+
+	for (unsigned int i = 0; i < *count; i++)
+		if (uid != CACHE_ALL_USERS && entries[i].uid != uid)
+			entries[kept++] = entries[i];
+	gone = *count - kept;
+	*count = kept;
+	return gone;
+}
+
+bool cache_index_clear(struct cache_index *index, uint64_t uid, uint64_t *count)
+{
+	(void)index;
+	*count = clear_entries(hashes, &num_hashes, uid);
+	return true;
+}
+
+bool blob_store_clear(struct blob_store *store, uint64_t uid, uint64_t *count)
+{
+	(void)store;
+	*count = clear_entries(plans, &num_plans, uid);
+	return true;
+}
+
+/* A file of as many bytes as there are hashes stands for the report. */
+bool cache_index_report(struct cache_index *index, int file, uint64_t *count)
+{
+	(void)index;
+	*count = num_hashes;
+	return !ftruncate(file, num_hashes);
+}
+
 /* ---- what the fuzzer has no use for ---- */
 
 bool cache_index_begin(struct cache_index *index)
@@ -170,23 +209,7 @@ bool cache_index_commit(struct cache_index *index)
 	return true;
 }
 
-/* No worker can ask for these, and all is committed. */
-bool cache_index_clear(struct cache_index *index, uint64_t uid, uint64_t *count)
-{
-	(void)index;
-	(void)uid;
-	(void)count;
-	abort();
-}
-
-bool blob_store_clear(struct blob_store *store, uint64_t uid, uint64_t *count)
-{
-	(void)store;
-	(void)uid;
-	(void)count;
-	abort();
-}
-
+/* All is committed. */
 void blob_store_abandon(struct blob_store *store, const struct blob_work *work)
 {
 	(void)store;
@@ -228,6 +251,9 @@ static void unmap(struct worker *w)
 static void let_go(struct worker *w)
 {
 	unmap(w);
+	if (w->view)
+		munmap((void *)w->view, w->view_size);
+	w->view = NULL;
 	if (w->memory >= 0)
 		close(w->memory);
 	w->memory = -1;
@@ -238,7 +264,7 @@ static size_t place(size_t i)
 	return FIRST_CLIENT + i;
 }
 
-/* Worker i is behind keep->fds[place(i)]: one that goes makes the last take its place. */
+/* Client i is behind keep->fds[place(i)]: one that goes makes the last take its place. */
 static void begin(size_t i)
 {
 	int sockets[2];
@@ -246,7 +272,7 @@ static void begin(size_t i)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
 		abort();
 	workers[i] = (struct worker){ .socket = sockets[1], .memory = -1 };
-	add_client(keep, sockets[0], uid_of(i), false);
+	add_client(keep, sockets[0], uid_of(i), i == ADMIN);
 	if (place(i) + 1 < keep->count) {
 		struct pollfd fd = keep->fds[place(i)];
 		struct client *client = keep->clients[place(i)];
@@ -316,12 +342,39 @@ static void check_answer(size_t i, const struct cache_request *request, bool was
 		close(file);
 }
 
-/* A packet that is a request has an answer, any other ends the worker. */
+/* What it is told is what there is no more of, or what there is. */
+static void check_admin(const struct cache_request *request, unsigned int old_hashes,
+			unsigned int old_plans)
+{
+	struct cache_answer answer;
+	int file = receive(&workers[ADMIN], &answer);
+	struct stat st;
+
+	if (answer.verdict != CACHE_YES || answer.serial != request->serial ||
+	    (file >= 0) != (request->kind == CACHE_SHOW))
+		abort();
+	if (file < 0) {
+		if (answer.model_size != old_hashes - num_hashes ||
+		    answer.data_size != old_plans - num_plans ||
+		    (request->model_size == CACHE_ALL_USERS && (num_hashes || num_plans)))
+			abort();
+		return;
+	}
+	if (fstat(file, &st) || (uint64_t)st.st_size != answer.model_size ||
+	    answer.model_size != num_hashes)
+		abort();
+	close(file);
+}
+
+/* A packet that is a request has an answer, any other ends the client. */
 static void send_packet(size_t i, const uint8_t *bytes, size_t size)
 {
+	unsigned int old_hashes = num_hashes, old_plans = num_plans;
 	struct cache_request request;
-	bool is_request = cache_request_parse(bytes, size, &request), was_known;
+	bool is_request, was_known;
 
+	is_request = i == ADMIN ? cache_admin_parse(bytes, size, &request) :
+				  cache_request_parse(bytes, size, &request);
 	was_known = is_request && cache_index_query(NULL, uid_of(i), request.token,
 						    request.hash) == CACHE_YES;
 	if (send(workers[i].socket, bytes, size, MSG_NOSIGNAL) != (ssize_t)size)
@@ -332,6 +385,10 @@ static void send_packet(size_t i, const uint8_t *bytes, size_t size)
 	while (is_request && keep->clients[place(i)]->is_busy) {
 		poll(&keep->fds[WORK_END], 1, -1);
 		end_work(keep);
+	}
+	if (is_request && i == ADMIN) {
+		check_admin(&request, old_hashes, old_plans);
+		return;
 	}
 	if (is_request) {
 		check_answer(i, &request, was_known);
@@ -370,6 +427,20 @@ static void fill_memory(struct worker *w, uint8_t byte)
 	w->is_filled = true;
 }
 
+/* Looks at its memory, from now on even when that is sealed, and holds what is there. */
+static void look(struct worker *w)
+{
+	void *view;
+
+	if (w->memory < 0 || w->view || !w->size)
+		return;
+	view = mmap(NULL, w->size, PROT_READ, MAP_PRIVATE, w->memory, 0);
+	if (view == MAP_FAILED)
+		abort();
+	w->view = view;
+	w->view_size = w->size;
+}
+
 /* Time passes: users may store again. */
 static void pay_all(void)
 {
@@ -379,7 +450,7 @@ static void pay_all(void)
 
 static void act(const struct step *step, const uint8_t *packet)
 {
-	size_t i = step->worker % WORKERS;
+	size_t i = step->worker % CLIENTS;
 
 	switch (step->what) {
 	case POKE:
@@ -398,6 +469,9 @@ static void act(const struct step *step, const uint8_t *packet)
 		break;
 	case LATER:
 		pay_all();
+		break;
+	case LOOK:
+		look(&workers[i]);
 		break;
 	case HANG_UP:
 		end(i);
@@ -419,13 +493,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	num_hashes = num_plans = 0;
 	pay_all();
-	for (size_t i = 0; i < WORKERS; i++)
+	for (size_t i = 0; i < CLIENTS; i++)
 		begin(i);
 	while (size >= sizeof(step)) {
 		memcpy(&step, data, sizeof(step));
 		data += sizeof(step);
 		size -= sizeof(step);
-		if (step.what >= POKE && step.what <= LATER)
+		if (step.what >= POKE && step.what <= LOOK)
 			step.size = 0;
 		else if (step.size > size)
 			break;
@@ -433,7 +507,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		data += step.size;
 		size -= step.size;
 	}
-	for (size_t i = WORKERS; i--;)
+	for (size_t i = CLIENTS; i--;)
 		end(i);
 	if (keep->count != FIRST_CLIENT)
 		abort();

@@ -4,7 +4,9 @@
  *
  * What one user can do to others: user A, with 65,536 subordinate ids, takes the device by
  * storm in several ways, each for so many seconds (60), while user B opens the device, prepares a
- * model and executes it, and root asks the device for its description. Prints B's times as a
+ * model and executes it, and root asks the device for its description. A third of that time
+ * before and after each storm is quiet, and what B's times are compared with. In the first storm A
+ * only computes, without the device: what the scheduler alone gives A. Prints B's times as a
  * table, and a TAP line for each storm: it passes where neither B nor root was refused.
  * For root, in a VM (make storms), where nnacceld runs. The users have cgroups of their own, as
  * a login gives them.
@@ -62,8 +64,11 @@ static struct shared {
 	uint32_t samples[STEPS][MAX_SAMPLES];	/* us */
 } *shared;
 
-/* Times without a storm, in us. */
-static double idle[STEPS];
+/* Of B's times, in us, while it is quiet: before a storm and after it. */
+static struct quiet {
+	unsigned int count;
+	uint32_t samples[STEPS][MAX_SAMPLES];
+} quiet[2];
 
 static void die(const char *what)
 {
@@ -201,6 +206,13 @@ static enum nn_status prepare_huge(struct nna_device *device, struct nna_prepare
 
 /* ---- A's storms: each is done over and over ---- */
 
+/* Without the device. */
+static void compute(void)
+{
+	for (volatile int i = 0; i < 1000000; i++)
+		;
+}
+
 /* Opens the device under another id and has a worker; NULL: refused. */
 static struct nna_device *take(void)
 {
@@ -311,7 +323,7 @@ static const struct storm {
 	void (*act)(void);
 	bool crash;			/* A's workers are crashed */
 } storms[] = {
-	{ "none", NULL, false },
+	{ "no device", compute, false },
 	{ "open and hold", hold, false },
 	{ "open and close", open_and_close, false },
 	{ "ask and close", ask_and_close, false },
@@ -476,38 +488,36 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void print_times(bool is_idle)
+/* The quantile, in tenths, of samples that become sorted; 0: there are none. */
+static double quantile(uint32_t *samples, unsigned int count, unsigned int tenths)
 {
-	unsigned int n = atomic_load(&shared->rounds);
+	if (!count)
+		return 0;
+	qsort(samples, count, sizeof(*samples), compare);
+	return samples[count * tenths / 10] / 1e3;
+}
 
-	for (int step = 0; step < STEPS; step++) {
-		uint32_t *samples = shared->samples[step];
-		double median, late;
+/* The median of both times that it was quiet. */
+static double quiet_median(enum step step)
+{
+	static uint32_t all[2 * MAX_SAMPLES];
 
-		if (!n) {
-			printf("  %21s", "-");
-			continue;
-		}
-		qsort(samples, n, sizeof(*samples), compare);
-		median = samples[n / 2] / 1e3;
-		late = samples[n * 9 / 10] / 1e3;
-		if (is_idle)
-			idle[step] = median;
-		printf("  %6.1f %6.1f %6.2f", median, late, idle[step] > 0 ? median / idle[step] : 0);
-	}
+	memcpy(all, quiet[0].samples[step], quiet[0].count * sizeof(*all));
+	memcpy(all + quiet[0].count, quiet[1].samples[step], quiet[1].count * sizeof(*all));
+	return quantile(all, quiet[0].count + quiet[1].count, 5);
 }
 
 static void print_head(unsigned int seconds)
 {
 	printf("user A storms with %d processes and %d ids for %u s each; user B's times in ms:\n"
-	       "median, 90th percentile, and the median over that without a storm\n\n",
+	       "median when it is quiet, median, 90th percentile, and median over quiet median\n\n",
 	       STORMERS, SUBIDS, seconds);
-	printf("%-14s %9s %9s  %-20s  %-20s  %-20s  %9s  %9s\n", "A's storm", "tries", "refused",
+	printf("%-14s %9s %9s  %-27s  %-27s  %-27s  %9s  %9s\n", "A's storm", "tries", "refused",
 	       "B opens", "B prepares", "B executes", "B failed", "root f.");
 }
 
-/* Whether nobody but A was refused. */
-static bool run(const struct storm *storm, unsigned int seconds)
+/* What is happening in `storm`, NULL: nothing, so long. */
+static void blow(const struct storm *storm, unsigned int seconds)
 {
 	pid_t pids[STORMERS + 3];
 	int count = 0;
@@ -515,9 +525,9 @@ static bool run(const struct storm *storm, unsigned int seconds)
 	memset(shared, 0, sizeof(*shared));
 	pids[count++] = start_b();
 	pids[count++] = start_root();
-	for (int i = 0; storm->act && i < STORMERS; i++)
+	for (int i = 0; storm && i < STORMERS; i++)
 		pids[count++] = start_stormer(storm);
-	if (storm->crash)
+	if (storm && storm->crash)
 		pids[count++] = start_crasher();
 	sleep(seconds);
 	atomic_store(&shared->stop, true);
@@ -527,21 +537,62 @@ static bool run(const struct storm *storm, unsigned int seconds)
 		kill(pids[i], SIGKILL);
 		waitpid(pids[i], NULL, 0);
 	}
+	/* What is left of it goes with A's processes. */
+	sleep(1);
+}
+
+/* Whether nobody but A was refused meanwhile; `failures` adds up those who were. */
+static bool is_fair(unsigned int *failures, unsigned int *unanswered)
+{
+	*failures += atomic_load(&shared->failures);
+	*unanswered += atomic_load(&shared->unanswered);
+	return !atomic_load(&shared->failures) && !atomic_load(&shared->unanswered) &&
+	       atomic_load(&shared->rounds);
+}
+
+static bool be_quiet(struct quiet *q, unsigned int seconds)
+{
+	unsigned int none = 0;
+
+	blow(NULL, seconds);
+	q->count = atomic_load(&shared->rounds);
+	memcpy(q->samples, shared->samples, sizeof(q->samples));
+	return is_fair(&none, &none);
+}
+
+/* A storm and the quiet after it. Whether nobody but A was refused. */
+static bool run(const struct storm *storm, unsigned int seconds, char message[200])
+{
+	static uint32_t samples[STEPS][MAX_SAMPLES];
+	unsigned int rounds, failures = 0, unanswered = 0, questions;
+	bool fair;
+
+	blow(storm, seconds);
+	fair = is_fair(&failures, &unanswered) &&
+	       (storm->act == compute || atomic_load(&shared->tries));
 	printf("%-14s %9u %9u", storm->name, atomic_load(&shared->tries),
 	       atomic_load(&shared->refused));
-	print_times(!storm->act);
-	printf("  %4u/%4u  %4u/%4u\n", atomic_load(&shared->failures),
-	       atomic_load(&shared->rounds) + atomic_load(&shared->failures),
-	       atomic_load(&shared->unanswered), atomic_load(&shared->questions));
+	rounds = atomic_load(&shared->rounds);
+	questions = atomic_load(&shared->questions);
+	memcpy(samples, shared->samples, sizeof(samples));
+	memcpy(message, shared->message, 200);
+	fair = be_quiet(&quiet[1], seconds / 3 + 1) && fair;
+	for (int step = 0; step < STEPS; step++) {
+		double usual = quiet_median(step), median = quantile(samples[step], rounds, 5);
+
+		printf("  %6.1f %6.1f %6.1f %6.2f", usual, median,
+		       quantile(samples[step], rounds, 9), usual > 0 ? median / usual : 0);
+	}
+	printf("  %4u/%4u  %4u/%4u\n", failures, rounds + failures, unanswered, questions);
 	fflush(stdout);
-	return !atomic_load(&shared->failures) && !atomic_load(&shared->unanswered) &&
-	       atomic_load(&shared->rounds) && (!storm->act || atomic_load(&shared->tries));
+	quiet[0] = quiet[1];
+	return fair;
 }
 
 int main(int argc, char **argv)
 {
 	unsigned int seconds = argc > 1 ? (unsigned int)atoi(argv[1]) : 60;
-	bool good[sizeof(storms) / sizeof(storms[0])], all = true;
+	bool good[sizeof(storms) / sizeof(storms[0])], all;
 	char messages[sizeof(storms) / sizeof(storms[0])][200];
 
 	if (geteuid()) {
@@ -553,12 +604,10 @@ int main(int argc, char **argv)
 	if (shared == MAP_FAILED)
 		die("mmap");
 	print_head(seconds);
+	all = be_quiet(&quiet[0], seconds / 3 + 1);
 	for (size_t i = 0; i < sizeof(storms) / sizeof(storms[0]); i++) {
-		good[i] = run(&storms[i], seconds);
-		memcpy(messages[i], shared->message, sizeof(messages[i]));
+		good[i] = run(&storms[i], seconds, messages[i]);
 		all = all && good[i];
-		/* What is left of it goes with A's processes. */
-		sleep(1);
 	}
 	puts("");
 	for (size_t i = 0; i < sizeof(storms) / sizeof(storms[0]); i++)
