@@ -45,6 +45,7 @@ endif
 CLANG	?= clang
 FUZZ_SECONDS ?= 60
 STORM_SECONDS ?= 60
+MINUTES	?= 20
 
 # Where plug-ins of the engine are, and the lists of who may use them.
 EXTENSIONS_DIR ?= /usr/lib/nnaccel/extensions
@@ -141,7 +142,7 @@ plugins	:= $(patsubst user/examples/extensions/%.c,$(BUILD)/extensions/%.so,$(wi
 test_plugins := $(patsubst user/tests/plugins/%.c,$(BUILD)/tests/plugins/%.so,$(wildcard user/tests/plugins/*.c))
 
 .PHONY: all user man doc deb test-install module kmod tests examples selftests demo demo-camera demo-pci check test test-all fuzz fuzzers conformance \
-	storms test-clients check-kernel bench bench-onnxruntime retrain install modules_install clean help FORCE
+	storms soak test-clients check-kernel bench bench-onnxruntime retrain install modules_install clean help FORCE
 
 all: user module examples selftests
 
@@ -155,6 +156,7 @@ help:
 	@echo 'make test-all        the same with what another day would run too'
 	@echo 'make conformance     runs all NNAPI conformance vectors in all modes, natively and in a VM'
 	@echo 'make storms          what one user can do to another, STORM_SECONDS=$(STORM_SECONDS) each, in a VM'
+	@echo 'make soak            ten clients at once for MINUTES=$(MINUTES), in a VM; $(BUILD)/soak/soak.png shows it'
 	@echo 'make test-clients    downloads PyTorch, TensorFlow Lite and ONNX Runtime, and runs them'
 	@echo 'make fuzz            fuzzes each target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
 	@echo 'make bench           runs the benchmarks; make bench-AREA runs one area'
@@ -355,7 +357,7 @@ $(BUILD)/examples/uring $(BUILD)/tests/hal_async_test $(BUILD)/tests/hal_dmabuf_
 
 # ---- unit tests: NAME_test.c is a program, the other files of user/tests are linked into each ----
 
-tests: $(tests) $(BUILD)/tests/storms $(BUILD)/tests/edu $(BUILD)/tests/edu_iommu $(plugins) $(test_plugins) $(BUILD)/tests/rebuilt/nnacceld \
+tests: $(tests) $(BUILD)/tests/storms $(BUILD)/tests/soak $(BUILD)/tests/edu $(BUILD)/tests/edu_iommu $(plugins) $(test_plugins) $(BUILD)/tests/rebuilt/nnacceld \
 	$(plugged)
 test_link = @mkdir -p $(@D); $(call show,LD) \
 	$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ldflags) $(call rpath,/../lib) -L$(BUILD)/lib
@@ -414,6 +416,15 @@ $(BUILD)/tests/edu_iommu: $(obj)/user/tests/edu/iommu.o $(obj)/user/examples/edu
 $(BUILD)/tests/storms: $(obj)/user/tests/storms/storms.o $(obj)/user/tests/model_builder.o $(libhal) \
 		$(call archive,model)
 	$(test_link) -lnnaccel -lm
+
+# The device under load for long: for a VM.
+$(obj)/user/tests/soak/%.o: base += -D_GNU_SOURCE -Iselftests/lib -Ikernel/test
+$(obj)/selftests/lib/summary.o: base += -D_GNU_SOURCE
+soak_parts := $(call objects,user/tests/soak/*.c user/tests/plan_diff/*.c)
+$(BUILD)/tests/soak: private ldflags += -luring
+$(BUILD)/tests/soak: $(filter-out %/damage.o,$(soak_parts)) $(obj)/user/tests/model_builder.o $(obj)/user/tests/random.o \
+		$(exporters) $(obj)/selftests/lib/summary.o $(libhal) $(archives)
+	$(test_link) -lnnaccel -lcmocka -lm
 
 # ---- fuzzing: the same sources once more, with clang and its instrumentation ----
 
@@ -509,6 +520,12 @@ conformance:
 	$(setup)
 	BUILD=$(BUILD) NNACCEL_ALL=1 scripts/run-tests \
 		conformance conformance-clang conformance-san conformance-vm conformance-no-engine
+
+# The picture takes gnuplot.
+soak: user $(BUILD)/tests/soak $(plugins)
+	BUILD=$(BUILD) scripts/vm --mem 2048 --check-log --out $(BUILD)/soak \
+		--timeout $$(($(MINUTES) * 60 + 600)) -- scripts/guest/soak --minutes=$(MINUTES) $(SOAK)
+	user/tests/soak/plot $(BUILD)/soak/samples.tsv $(BUILD)/soak/soak.png
 
 storms: user $(BUILD)/tests/storms
 	BUILD=$(BUILD) scripts/vm --mem 2048 --timeout $(shell echo $$(($(STORM_SECONDS) * 12 + 300))) -- $(abspath $(BUILD)/tests/storms) $(STORM_SECONDS)

@@ -23,6 +23,7 @@
 #include "ops/op.h"
 #include "plan/plan.h"
 #include "plan/saved.h"
+#include "tests/plan_diff/compare.h"
 #include "tests/plan_diff/damage.h"
 #include "tests/plan_diff/graph.h"
 #include "tests/plan_diff/operations.h"
@@ -71,42 +72,6 @@ static void free_result(struct result *r)
 		free(r->data[i]);
 }
 
-static float float_at(const void *data, uint32_t i)
-{
-	uint16_t small;
-	float value;
-
-	if (g.type == NN_TENSOR_FLOAT16) {
-		memcpy(&small, (const char *)data + i * sizeof(small), sizeof(small));
-		return nn_half_to_float(small);
-	}
-	memcpy(&value, (const char *)data + i * sizeof(value), sizeof(value));
-	return value;
-}
-
-/*
- * What interpreted halves lose between operations is in proportion to what was summed:
- * to the largest of an output, not to one where much cancelled.
- */
-static bool is_close(float a, float b, float largest)
-{
-	float tolerance = g.type == NN_TENSOR_FLOAT16 ? 2e-2f : g.is_delicate ? 2e-3f : 1e-4f;
-	float size = g.type == NN_TENSOR_FLOAT16 ? largest : fabsf(b);
-
-	return a == b || fabsf(a - b) <= tolerance * (1 + size) || (isnan(a) && isnan(b));
-}
-
-static float largest_of(const void *data, uint32_t count)
-{
-	float largest = 0;
-
-	for (uint32_t i = 0; is_float() && i < count; i++) {
-		if (isfinite(float_at(data, i)))
-			largest = fmaxf(largest, fabsf(float_at(data, i)));
-	}
-	return largest;
-}
-
 /* Fails with what is different. */
 static void compare(const struct result *a, const struct result *b, const char *what,
 		    uint64_t seed)
@@ -115,22 +80,14 @@ static void compare(const struct result *a, const struct result *b, const char *
 	if (a->status)
 		return;
 	for (uint32_t i = 0; i < g.subgraph.num_outputs; i++) {
-		const struct nn_operand *o = &g.operands[g.outputs[i]];
-		uint32_t count = elements(o);
-		float largest = largest_of(b->data[i], count);
+		int64_t k = graph_differs(i, a->data[i], b->data[i]);
 
 		assert_memory_equal(&a->shapes[i], &b->shapes[i], sizeof(a->shapes[i]));
-		for (uint32_t k = 0; k < count; k++) {
-			const uint8_t *x = a->data[i], *y = b->data[i];
-
-			if (is_float() ? !is_close(float_at(x, k), float_at(y, k), largest) :
-					 x[k] != y[k])
-				fail_msg("seed %llu, kernels %s, type %s, output %u element %u: "
-					 "%g, not %g",
-					 (unsigned long long)seed, what, nn_type_name(g.type), i, k,
-					 is_float() ? (double)float_at(x, k) : x[k],
-					 is_float() ? (double)float_at(y, k) : y[k]);
-		}
+		if (k >= 0)
+			fail_msg("seed %llu, kernels %s, type %s, output %u element %lld: %g, not %g",
+				 (unsigned long long)seed, what, nn_type_name(g.type), i,
+				 (long long)k, (double)graph_element(a->data[i], (uint32_t)k),
+				 (double)graph_element(b->data[i], (uint32_t)k));
 	}
 }
 

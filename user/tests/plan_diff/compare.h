@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whether an output of the graph is what it should be: bytes are equal, floats nearly so.
+ */
+#ifndef NN_TESTS_PLAN_DIFF_COMPARE_H
+#define NN_TESTS_PLAN_DIFF_COMPARE_H
+
+#include <stdint.h>
+
+/* An element of a tensor of the graph's type. */
+float graph_element(const void *data, uint32_t i);
+
+/* The first element in which output number `output` is not what is right; -1: there is none. */
+int64_t graph_differs(uint32_t output, const void *data, const void *right);
+
+#endif /* NN_TESTS_PLAN_DIFF_COMPARE_H */

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a soak looks at: the module's counters, the kernel's memory, and the engine's processes.
+ */
+#include <dirent.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "summary.h"
+#include "tests/soak/soak.h"
+
+#define CGROUP "/sys/fs/cgroup/nnacceld/"
+
+/* The module's gauges are compared otherwise: at rest they are what they were before. */
+const struct soak_value soak_values[SOAK_VALUES] = {
+	{ "contexts", 0, 0 },
+	{ "models", 0, 0 },
+	{ "commands", 0, 0 },
+	{ "pool-KiB", 0, 0 },
+	{ "slab-KiB", 5, 2048 },		/* SUnreclaim */
+	{ "engine-KiB", 5, 2048 },		/* of its cgroup: anonymous and the kernel's */
+	{ "engine-threads", 20, 64 },		/* also of workers that wait for clients */
+	{ "broker-fds", 0, 8 },
+	{ "keeper-fds", 0, 8 },
+	{ "broker-KiB", 10, 1024 },		/* private memory */
+	{ "keeper-KiB", 10, 1024 },
+	{ "open-files", 0, 64 },		/* of the whole machine */
+};
+
+/* The number after `name` in a file of lines; -1: there is none. */
+static long long number_in(const char *path, const char *name)
+{
+	size_t length = strlen(name);
+	long long value = -1;
+	char line[256];
+	FILE *file = fopen(path, "re");
+
+	while (file && fgets(line, sizeof(line), file))
+		if (!strncmp(line, name, length) && strchr(": \t", line[length]))
+			value = atoll(line + length + 1);
+	if (file)
+		fclose(file);
+	return value;
+}
+
+static long long first_in(const char *path)
+{
+	long long value = -1;
+	FILE *file = fopen(path, "re");
+
+	if (file && fscanf(file, "%lld", &value) != 1)
+		value = -1;
+	if (file)
+		fclose(file);
+	return value;
+}
+
+/* The name that a process runs under: its first argument's last part. */
+static bool is_named(const char *pid, const char *name)
+{
+	char path[300], text[256] = "";
+	const char *last;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%s/cmdline", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	if (!fread(text, 1, sizeof(text) - 1, file))
+		text[0] = '\0';
+	fclose(file);
+	last = strrchr(text, '/');
+	return !strcmp(last ? last + 1 : text, name);
+}
+
+/* One of the processes of a name, any of them as `turn` says; 0: there is none. */
+static pid_t find(const char *name, unsigned int turn)
+{
+	pid_t found[256] = { 0 };
+	unsigned int count = 0;
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+
+	while (proc && (entry = readdir(proc)))
+		if (count < 256 && entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+		    is_named(entry->d_name, name))
+			found[count++] = atoi(entry->d_name);
+	if (proc)
+		closedir(proc);
+	return count ? found[turn % count] : 0;
+}
+
+bool soak_kill(const char *name)
+{
+	pid_t pid = find(name, (unsigned int)rand());
+
+	return pid > 0 && !kill(pid, SIGKILL);
+}
+
+static long long fds_of(pid_t pid)
+{
+	char path[64];
+	long long count = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	dir = opendir(path);
+	if (!pid || !dir)
+		return -1;
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count - 2;
+}
+
+static long long memory_of(pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	return pid ? number_in(path, "RssAnon") : -1;
+}
+
+static long long bytes_to_kib(long long bytes)
+{
+	return bytes < 0 ? -1 : bytes / 1024;
+}
+
+void soak_sample(struct soak_sample *sample)
+{
+	pid_t broker = find("nnacceld", 0), keeper = find("nnacceld-keeper", 0);
+	long long anon = number_in(CGROUP "memory.stat", "anon");
+	long long kernel = number_in(CGROUP "memory.stat", "kernel");
+
+	*sample = (struct soak_sample){ .values = {
+		summary_get(-1, "contexts"), summary_get(-1, "models"), summary_get(-1, "commands"),
+		bytes_to_kib(summary_get(-1, "pool-bytes")),
+		number_in("/proc/meminfo", "SUnreclaim"),
+		anon < 0 ? -1 : bytes_to_kib(anon + (kernel > 0 ? kernel : 0)),
+		first_in(CGROUP "pids.current"),
+		fds_of(broker), fds_of(keeper), memory_of(broker), memory_of(keeper),
+		first_in("/proc/sys/fs/file-nr"),
+	} };
+}

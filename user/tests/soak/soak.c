@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The device under load for long: ten clients of different kinds, whose answers are compared with
+ * the reference. In rounds: between two all clients end, and what the module, the kernel and
+ * the engine have then must not grow from round to round. See --help. For root, in a VM (make soak).
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "summary.h"
+#include "tests/soak/soak.h"
+
+#define MOST_ROUNDS	4096
+/* Rests that the growth is judged by; the first ones fill caches. */
+#define LEAST_ROUNDS	6
+/* Times 10 ms that clients may take to end, and the engine to be as before. */
+#define PATIENCE	12000
+
+static const char help[] =
+"usage: soak [OPTION]...\n"
+"Ten clients of different kinds execute random models on /dev/nnaccel, and compare the answers\n"
+"with the reference; what is there between two rounds must not grow. Prints TAP.\n\n"
+"  --minutes=N       how long (2)\n"
+"  --round=SECONDS   of load between two rests (15)\n"
+"  --seed=N          the first one of models and deaths (1)\n"
+"  --kill-one-in=N   executions in which the client is killed, 0: none (1000)\n"
+"  --disturb=MS      kill a worker, the keeper or the broker every so often; calls may\n"
+"                    fail then, answers may not be wrong (0: never)\n"
+"  --restart=COMMAND starts the engine again when the broker was killed\n"
+"  --folder=FOLDER   for cache files (/tmp)\n"
+"  --samples=FILE    a line of samples each second, for plotting\n"
+"  --help            this\n\n"
+"Exit status: 1: something failed; 2: wrong usage.\n";
+
+static struct {
+	double minutes;
+	unsigned int round, kill_one_in, disturb;
+	uint64_t seed;
+	const char *restart, *folder, *samples;
+} options = { 2, 15, 1000, 0, 1, NULL, "/tmp", NULL };
+
+static struct soak *soak;
+static pid_t pids[SOAK_KINDS];
+static unsigned int deaths[SOAK_KINDS], kills[3], failed;
+static const char *const parts[3] = { "nnacceld-worker", "nnacceld-keeper", "nnacceld" };
+static struct soak_sample rests[MOST_ROUNDS];
+static FILE *samples;
+static uint64_t began, next_seed;
+
+static void result(bool passed, const char *name)
+{
+	printf("%sok - soak: %s\n", passed ? "" : "not ", name);
+	failed += !passed;
+}
+
+static void parse(int argc, char **argv)
+{
+	static const struct option known[] = {
+		{ "minutes", required_argument, NULL, 'm' }, { "round", required_argument, NULL, 'r' },
+		{ "seed", required_argument, NULL, 's' },
+		{ "kill-one-in", required_argument, NULL, 'k' },
+		{ "disturb", required_argument, NULL, 'd' },
+		{ "restart", required_argument, NULL, 'c' },
+		{ "folder", required_argument, NULL, 'f' },
+		{ "samples", required_argument, NULL, 'o' }, { "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", known, NULL)) >= 0) {
+		switch (option) {
+		case 'm': options.minutes = atof(optarg); break;
+		case 'r': options.round = (unsigned int)atoi(optarg); break;
+		case 's': options.seed = strtoull(optarg, NULL, 0); break;
+		case 'k': options.kill_one_in = (unsigned int)atoi(optarg); break;
+		case 'd': options.disturb = (unsigned int)atoi(optarg); break;
+		case 'c': options.restart = optarg; break;
+		case 'f': options.folder = optarg; break;
+		case 'o': options.samples = optarg; break;
+		case 'h': fputs(help, stdout); exit(0);
+		default: exit(2);
+		}
+	}
+	if (optind < argc || options.minutes <= 0 || !options.round) {
+		fprintf(stderr, "soak: %s; see soak --help\n", optind < argc ?
+			argv[optind] : "--minutes and --round are above 0");
+		exit(2);
+	}
+}
+
+static unsigned long long executions(void)
+{
+	unsigned long long sum = 0;
+
+	for (int i = 0; i < SOAK_KINDS; i++)
+		sum += atomic_load(&soak->clients[i].executions);
+	return sum;
+}
+
+static void start(enum soak_kind kind)
+{
+	uint64_t seed = next_seed += 1000;
+
+	fflush(NULL);
+	pids[kind] = fork();
+	if (!pids[kind])
+		soak_client(soak, kind, seed);
+	if (pids[kind] < 0) {
+		perror("fork");
+		exit(1);
+	}
+}
+
+/* What has ended: one that was killed is started again. */
+static void look_after_clients(void)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		for (int i = 0; i < SOAK_KINDS; i++) {
+			if (pids[i] != pid)
+				continue;
+			pids[i] = 0;
+			if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) {
+				deaths[i]++;
+			} else if (status) {
+				printf("# client %s: status %#x\n", soak_kinds[i], status);
+				snprintf(soak->clients[i].message + strlen(soak->clients[i].message),
+					 2, " ");
+				failed++;
+			}
+			if (!atomic_load(&soak->stop) && !soak->clients[i].message[0])
+				start(i);
+		}
+	}
+}
+
+static void write_sample(bool is_rest)
+{
+	struct soak_sample now;
+
+	if (!samples)
+		return;
+	soak_sample(&now);
+	fprintf(samples, "%.2f\t%d\t%llu", (double)(clock_ns() - began) / NS_PER_S, is_rest,
+		executions());
+	for (int i = 0; i < SOAK_VALUES; i++)
+		fprintf(samples, "\t%lld", now.values[i]);
+	fputc('\n', samples);
+	fflush(samples);
+}
+
+/* Workers die most often; the broker has to be started again. */
+static void disturb(void)
+{
+	int part = rand() % 8;
+
+	part = part < 5 ? 0 : part < 7 ? 1 : 2;
+	if (!soak_kill(parts[part]))
+		return;
+	kills[part]++;
+	if (part == 2 && options.restart && system(options.restart))
+		result(false, "the engine starts again");
+}
+
+/* All clients run for a round, unless one fails. */
+static void load(void)
+{
+	uint64_t end = clock_ns() + options.round * NS_PER_S, sample = 0, kill = 0;
+
+	for (int i = 0; i < SOAK_KINDS; i++)
+		start(i);
+	while (clock_ns() < end && !failed) {
+		usleep(10000);
+		look_after_clients();
+		if (clock_ns() > sample) {
+			sample = clock_ns() + NS_PER_S;
+			write_sample(false);
+		}
+		if (options.disturb && clock_ns() > kill) {
+			kill = clock_ns() + options.disturb * (NS_PER_S / 2000) +
+			       (uint64_t)(rand() % (int)options.disturb) * (NS_PER_S / 1000);
+			disturb();
+		}
+	}
+}
+
+/* The clients end, each after what it does. */
+static bool rest(const struct summary *before, struct soak_sample *sample, const char **why)
+{
+	bool any = true;
+
+	atomic_store(&soak->stop, true);
+	for (int tries = 0; any && tries < PATIENCE; tries++) {
+		usleep(10000);
+		look_after_clients();
+		any = false;
+		for (int i = 0; i < SOAK_KINDS; i++)
+			any |= pids[i] > 0;
+	}
+	*why = "each client came back";
+	for (int i = 0; any && i < SOAK_KINDS; i++) {
+		if (pids[i] <= 0)
+			continue;
+		printf("# client %s does not end\n", soak_kinds[i]);
+		kill(pids[i], SIGKILL);
+	}
+	if (any)
+		return false;
+	atomic_store(&soak->stop, false);
+	*why = "the module's counters are those of before the round";
+	if (!summary_settles(before))
+		return false;
+	/* Workers of clients that are gone, and the keeper, go in their own time. */
+	usleep(1500000);
+	soak_sample(sample);
+	write_sample(true);
+	return true;
+}
+
+static int compare(const void *a, const void *b)
+{
+	long long x = *(const long long *)a, y = *(const long long *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static long long middle(int value, unsigned int from, unsigned int to)
+{
+	long long sorted[MOST_ROUNDS];
+	unsigned int count = 0;
+
+	for (unsigned int i = from; i < to; i++)
+		sorted[count++] = rests[i].values[value];
+	qsort(sorted, count, sizeof(*sorted), compare);
+	return sorted[count / 2];
+}
+
+/* Medians of the rests of the second third and of the last one. */
+static void judge(unsigned int rounds)
+{
+	char text[160];
+
+	if (rounds < LEAST_ROUNDS) {
+		printf("# %u rounds: %d are the least that growth is judged by\n", rounds, LEAST_ROUNDS);
+		return;
+	}
+	for (int i = 0; i < SOAK_VALUES; i++) {
+		const struct soak_value *v = &soak_values[i];
+		long long old = middle(i, rounds / 3, rounds * 2 / 3);
+		long long now = middle(i, rounds * 2 / 3, rounds);
+		bool grew = now > old + old * v->percent / 100 && now > old + v->slack;
+
+		/* Processes that are new begin small. */
+		if (options.disturb && (strstr(v->name, "keeper") || strstr(v->name, "broker")))
+			continue;
+		snprintf(text, sizeof(text), "%s does not grow: %lld, then %lld", v->name, old, now);
+		result(!grew, text);
+	}
+}
+
+static void tell(unsigned int rounds)
+{
+	double seconds = (double)(clock_ns() - began) / NS_PER_S;
+
+	printf("# %-14s %12s %8s %8s %8s %8s\n", "client", "executions", "models", "killed", "refused",
+	       "cached");
+	for (int i = 0; i < SOAK_KINDS; i++)
+		printf("# %-14s %12llu %8u %8u %8u %8u\n", soak_kinds[i],
+		       (unsigned long long)atomic_load(&soak->clients[i].executions),
+		       atomic_load(&soak->clients[i].models), deaths[i],
+		       atomic_load(&soak->clients[i].refused), atomic_load(&soak->clients[i].cached));
+	printf("# %llu executions in %.0f s and %u rounds\n", executions(), seconds, rounds);
+	if (options.disturb)
+		printf("# killed: %u workers, %u keepers, %u brokers\n", kills[0], kills[1], kills[2]);
+}
+
+static void open_samples(void)
+{
+	if (!options.samples)
+		return;
+	samples = fopen(options.samples, "we");
+	if (!samples) {
+		fprintf(stderr, "soak: %s: %s\n", options.samples, strerror(errno));
+		exit(1);
+	}
+	fprintf(samples, "seconds\trest\texecutions");
+	for (int i = 0; i < SOAK_VALUES; i++)
+		fprintf(samples, "\t%s", soak_values[i].name);
+	fputc('\n', samples);
+}
+
+int main(int argc, char **argv)
+{
+	const char *why = "";
+	struct summary before;
+	unsigned int rounds = 0;
+	bool rested = true;
+
+	parse(argc, argv);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	soak = mmap(NULL, sizeof(*soak), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (soak == MAP_FAILED || !summary_read(&before)) {
+		fputs("soak: no module, or not root: its counters are not to be read\n", stderr);
+		return 1;
+	}
+	open_samples();
+	soak->kill_one_in = options.kill_one_in;
+	soak->disturbed = options.disturb > 0;
+	snprintf(soak->folder, sizeof(soak->folder), "%s/soak-XXXXXX", options.folder);
+	if (!mkdtemp(soak->folder)) {
+		fprintf(stderr, "soak: %s: %s\n", soak->folder, strerror(errno));
+		return 1;
+	}
+	srand((unsigned int)options.seed);
+	next_seed = options.seed;
+	began = clock_ns();
+	while (rested && !failed && rounds < MOST_ROUNDS &&
+	       (double)(clock_ns() - began) < options.minutes * 60 * NS_PER_S) {
+		load();
+		rested = rest(&before, &rests[rounds], &why);
+		rounds += rested;
+	}
+	tell(rounds);
+	for (int i = 0; i < SOAK_KINDS; i++) {
+		char name[400];
+
+		snprintf(name, sizeof(name), "answers of the client %s%s%s", soak_kinds[i],
+			 soak->clients[i].message[0] ? ": " : "", soak->clients[i].message);
+		result(!soak->clients[i].message[0] && atomic_load(&soak->clients[i].executions), name);
+	}
+	result(rested, rested ? "all clients ended, and the module's counters with them" : why);
+	if (rested && !failed)
+		judge(rounds);
+	return failed ? 1 : 0;
+}

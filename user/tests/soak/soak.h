@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the parts of the soak share: the clients, what they tell the program that watches them,
+ * and what that one samples.
+ */
+#ifndef NN_TESTS_SOAK_SOAK_H
+#define NN_TESTS_SOAK_SOAK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum soak_kind {
+	SOAK_SYNC, SOAK_MEASURED, SOAK_FENCED, SOAK_URING, SOAK_BURST, SOAK_SLEEPY_BURST,
+	SOAK_BUFFERS, SOAK_CACHED, SOAK_EXTENSION, SOAK_FRAMES, SOAK_KINDS,
+};
+
+/* Of one client, in memory that all share. */
+struct soak_client {
+	atomic_ullong executions;
+	atomic_uint models;
+	atomic_uint refused;		/* calls that failed, where that may be */
+	atomic_uint cached;		/* models that came from the cache */
+	char message[300];		/* why it ended, where it should not have */
+};
+
+struct soak {
+	atomic_bool stop;
+	bool disturbed;			/* parts of the engine are killed: calls may fail */
+	unsigned int kill_one_in;	/* executions; 0: no client is killed */
+	char folder[64];		/* of cache files */
+	struct soak_client clients[SOAK_KINDS];
+};
+
+extern const char *const soak_kinds[SOAK_KINDS];
+
+/* Is client number `kind` until soak.stop, then ends the process. */
+_Noreturn void soak_client(struct soak *soak, enum soak_kind kind, uint64_t seed);
+
+/* Kills a process of the engine, "nnacceld", its keeper or a worker; false: there is none. */
+bool soak_kill(const char *name);
+
+/* ---- samples ---- */
+
+#define SOAK_VALUES 12
+
+struct soak_sample {
+	long long values[SOAK_VALUES];	/* -1: this machine does not tell */
+};
+
+/* What a value is, and what it may grow by from rest to rest, in percent and at the least. */
+struct soak_value {
+	const char *name;
+	unsigned int percent;
+	long long slack;
+};
+
+extern const struct soak_value soak_values[SOAK_VALUES];
+
+void soak_sample(struct soak_sample *sample);
+
+#endif /* NN_TESTS_SOAK_SOAK_H */
