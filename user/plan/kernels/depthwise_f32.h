@@ -32,18 +32,19 @@ static inline ALWAYS_INLINE TARGET void store_f32(float *p, VF v, size_t count)
 /* The width of the filters that matter, and output columns that are summed together. */
 #define FAST_F32 3
 #define COLUMNS_F32 4
+#define NEAR_F32 (COLUMNS_F32 + FAST_F32 - 1)	/* what these read of a row, if they are near */
 
 /* One row of a fast filter, for a few windows; those that are near share what they read. */
 static inline ALWAYS_INLINE TARGET void sum_taps_f32(bool near, const float *in, size_t tap,
-						     size_t step, const VF w[FAST_F32],
-						     VF acc[COLUMNS_F32])
+						     size_t step, const size_t *taps,
+						     const VF w[FAST_F32], VF acc[COLUMNS_F32])
 {
-	VF x[COLUMNS_F32 + FAST_F32 - 1];
+	VF x[NEAR_F32];
 
 	UNROLL
-	for (int k = 0; k < COLUMNS_F32 + FAST_F32 - 1; k++)
+	for (int k = 0; k < NEAR_F32; k++)
 		if (near)
-			x[k] = LOAD(in + (size_t)k * tap);
+			x[k] = LOAD(in + taps[k]);
 	UNROLL
 	for (int j = 0; j < FAST_F32; j++) {
 		UNROLL
@@ -66,9 +67,13 @@ static inline ALWAYS_INLINE TARGET void inner_f32(const struct nn_depthwise_f32 
 	const size_t step = near ? tap : d->stride * channels;
 	const size_t start = first * d->stride - (size_t)d->head;
 	const float *in[FAST_F32];
-	float *out = d->out + c;
+	float *out = d->out + first * channels + c;
 	VF w[FAST_F32][FAST_F32];
+	size_t taps[NEAR_F32];
 
+	UNROLL
+	for (int k = 0; k < NEAR_F32; k++)
+		taps[k] = (size_t)k * tap;
 	UNROLL
 	for (int i = 0; i < height; i++) {
 		in[i] = d->rows[row + (size_t)i] + start * channels + c;
@@ -89,12 +94,13 @@ static inline ALWAYS_INLINE TARGET void inner_f32(const struct nn_depthwise_f32 
 			by = COLUMNS_F32;
 		UNROLL
 		for (int i = 0; i < height; i++) {
-			sum_taps_f32(near, in[i], tap, step, w[i], acc);
+			sum_taps_f32(near, in[i], tap, step, taps, w[i], acc);
 			in[i] += by * step;
 		}
 		UNROLL
 		for (int k = 0; k < COLUMNS_F32; k++)
-			STORE(out + (x + (size_t)k) * channels, MIN(high, MAX(low, acc[k])));
+			STORE(out + (size_t)k * channels, CLAMP(acc[k], low, high));
+		out += by * channels;
 		if (!by)
 			break;
 	}
@@ -144,7 +150,7 @@ static inline ALWAYS_INLINE TARGET void window_f32(const struct nn_depthwise_f32
 			acc = MADD(load_f32(in + j * tap, count), load_f32(w + j * channels, count),
 				   acc);
 	}
-	store_f32(d->out + x * channels + c, MIN(SPLAT(d->high), MAX(SPLAT(d->low), acc)), count);
+	store_f32(d->out + x * channels + c, CLAMP(acc, SPLAT(d->low), SPLAT(d->high)), count);
 }
 
 /* Channels from `c` on of one output column, any of whose taps may be padding. */

@@ -43,7 +43,7 @@ static inline ALWAYS_INLINE TARGET void row_of_f32(enum nn_binary operation, boo
 		const VF value = operate_f32(operation, one_a ? x : load_f32(b->a + i, count),
 					     one_b ? y : load_f32(b->b + i, count));
 
-		store_f32(b->out + i, MIN(high, MAX(low, value)), count);
+		store_f32(b->out + i, CLAMP(value, low, high), count);
 	}
 }
 
@@ -126,7 +126,7 @@ static TARGET void pool_f32(const struct nn_pool_f32 *p)
 		const VF value = p->is_max ? pooled_f32(p, true, p->in + c, count) :
 					     pooled_f32(p, false, p->in + c, count);
 
-		store_f32(p->out + c, MIN(high, MAX(low, value)), count);
+		store_f32(p->out + c, CLAMP(value, low, high), count);
 	}
 }
 

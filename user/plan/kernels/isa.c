@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "plan/kernels/isa.h"
+#include "plan/kernels/isa_arm64.h"
 #include "plan/kernels/isa_x86.h"
 
 extern const struct nn_isa nn_isa_plain;
@@ -50,6 +51,8 @@ static const struct {
 	{ &nn_isa_avx512, runs_avx512 },
 	{ &nn_isa_avx2, runs_avx2 },
 	{ &nn_isa_sse4, runs_sse4 },
+#elif defined(__aarch64__)
+	{ &nn_isa_neon, runs_always },
 #endif
 	{ &nn_isa_plain, runs_always },
 };

@@ -17,7 +17,7 @@ static inline ALWAYS_INLINE TARGET VF exp_f32(VF x)
 	const VF rounder = SPLAT(0x1.8p23f);
 	VF shifted, n, r, p;
 
-	x = MIN(SPLAT(EXP_HIGH), MAX(SPLAT(EXP_LOW), x));
+	x = CLAMP(x, SPLAT(EXP_LOW), SPLAT(EXP_HIGH));
 	shifted = MADD(x, SPLAT(0x1.715476p0f), rounder);
 	n = shifted - rounder;
 	r = MADD(n, SPLAT(-0x1.62e4p-1f), x);
@@ -67,7 +67,7 @@ static inline ALWAYS_INLINE TARGET VF function_f32(enum nn_unary function,
 
 	switch (function) {
 	case NN_UNARY_CLAMP:
-		return MIN(SPLAT(u->high), MAX(SPLAT(u->low), x));
+		return CLAMP(x, SPLAT(u->low), SPLAT(u->high));
 	case NN_UNARY_LOGISTIC:
 		return logistic_f32(x);
 	case NN_UNARY_TANH:

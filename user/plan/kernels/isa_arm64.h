@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The instruction sets of arm64 CPUs, and the inner loops that are shared among
+ * the files of one.
+ */
+#ifndef NN_PLAN_KERNELS_ISA_ARM64_H
+#define NN_PLAN_KERNELS_ISA_ARM64_H
+
+#include "plan/kernels/isa.h"
+
+extern const struct nn_isa nn_isa_neon;
+
+#endif /* NN_PLAN_KERNELS_ISA_ARM64_H */

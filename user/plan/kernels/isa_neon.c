@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inner loops for arm64 CPUs, of which all have NEON.
+ */
+#if defined(__aarch64__)
+
+/* Without it gcc copies sums from register to register in every step of a product. */
+#ifndef __clang__
+#pragma GCC optimize("rename-registers")
+#endif
+
+#include <arm_neon.h>
+#include <math.h>
+#include <string.h>
+
+#include "plan/kernels/isa_arm64.h"
+#include "plan/kernels/quant8.h"
+#include "plan/kernels/unroll.h"
+
+#define TARGET
+#define LANES 4
+#define ROWS 7
+#define VF float32x4_t
+#define LOAD(p) vld1q_f32(p)
+#define LOAD_SOME(p, n) load_some(p, n)
+#define STORE(p, v) vst1q_f32(p, v)
+#define STORE_SOME(p, v, n) store_some(p, v, n)
+#define SPLAT(x) vdupq_n_f32(x)
+#define MADD(a, b, c) vfmaq_f32(c, a, b)
+#define MADD_LANE(a, lane, b, c) vfmaq_laneq_f32(c, b, a, lane)
+#define ADD(a, b) vaddq_f32(a, b)
+#define SQRT(a) vsqrtq_f32(a)
+/* The second one where either is NaN, as on x86, which takes an instruction more than a clamp. */
+#define MIN(a, b) smaller(a, b)
+#define MAX(a, b) larger(a, b)
+#define CLAMP(x, low, high) vminq_f32(high, vmaxq_f32(low, x))
+#define TILES(T) T(7, 2) T(4, 2) T(2, 2) T(1, 2) T(7, 1) T(4, 1) T(2, 1) T(1, 1)
+
+static inline ALWAYS_INLINE float32x4_t smaller(float32x4_t a, float32x4_t b)
+{
+	return vbslq_f32(vcltq_f32(a, b), a, b);
+}
+
+static inline ALWAYS_INLINE float32x4_t larger(float32x4_t a, float32x4_t b)
+{
+	return vbslq_f32(vcgtq_f32(a, b), a, b);
+}
+
+/* Fewer than LANES. A call would cost all vector registers. */
+static inline ALWAYS_INLINE float32x4_t load_some(const float *p, size_t n)
+{
+	float32x4_t v = vdupq_n_f32(0);
+
+	if (n & 2) {
+		v = vcombine_f32(vld1_f32(p), vdup_n_f32(0));
+		if (n & 1)
+			v = vld1q_lane_f32(p + 2, v, 2);
+	} else if (n & 1) {
+		v = vld1q_lane_f32(p, v, 0);
+	}
+	return v;
+}
+
+static inline ALWAYS_INLINE void store_some(float *p, float32x4_t v, size_t n)
+{
+	if (n & 2) {
+		vst1_f32(p, vget_low_f32(v));
+		if (n & 1)
+			vst1q_lane_f32(p + 2, v, 2);
+	} else if (n & 1) {
+		vst1q_lane_f32(p, v, 0);
+	}
+}
+
+#include "plan/kernels/loops_f32.h"
+
+/* ---- Bytes ---- */
+
+typedef int32_t sums_q8 __attribute__((vector_size(16)));
+typedef int16_t wide_q8 __attribute__((vector_size(16)));
+
+#define Q8_ROWS 7
+#define DOT(a, b) dot(a, b)
+#define LOW_PAIRS(a, b) ((wide_q8)vzip1q_s16((int16x8_t)(a), (int16x8_t)(b)))
+#define HIGH_PAIRS(a, b) ((wide_q8)vzip2q_s16((int16x8_t)(a), (int16x8_t)(b)))
+
+static inline ALWAYS_INLINE sums_q8 dot(wide_q8 a, wide_q8 b)
+{
+	const int16x8_t x = (int16x8_t)a, y = (int16x8_t)b;
+
+	return (sums_q8)vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)),
+				   vmull_high_s16(x, y));
+}
+
+/*
+ * NNAPI's fixed-point arithmetic, as q8_scaled() of q8_avx512.h has it: the doubled product's
+ * upper half is rounded by the instruction, a negative tie of the shift is not.
+ */
+static inline ALWAYS_INLINE sums_q8 scale_q8(sums_q8 acc, const struct nn_q8_scale *s)
+{
+	const int32x4_t shift = vnegq_s32(vld1q_s32(s->shift));
+	const int32x4_t x = vqrdmulhq_s32((int32x4_t)acc, vld1q_s32(s->multiplier));
+
+	return (sums_q8)vrshlq_s32(vsraq_n_s32(x, vandq_s32(x, shift), 31), shift);
+}
+
+/* Up to 8 bytes. */
+static inline ALWAYS_INLINE void store_q8(uint8_t *out, sums_q8 x, sums_q8 y,
+					  const struct nn_q8_output *o, size_t count)
+{
+	int16x8_t v = vqmovn_high_s32(vqmovn_s32((int32x4_t)x), (int32x4_t)y);
+	uint8x8_t bytes;
+
+	v = vqaddq_s16(v, vdupq_n_s16((int16_t)o->zero));
+	v = vmaxq_s16(v, vdupq_n_s16((int16_t)o->low));
+	v = vminq_s16(v, vdupq_n_s16((int16_t)o->high));
+	bytes = vmovn_u16(vreinterpretq_u16_s16(v));
+	if (count >= 8)
+		vst1_u8(out, bytes);
+	else
+		memcpy(out, &bytes, count);
+}
+
+#include "plan/kernels/loops_q8.h"
+
+const struct nn_isa nn_isa_neon = {
+	.name = "neon",
+	LOOPS_F32,
+	LOOPS_Q8,
+};
+
+#endif
