@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "compute/api.h"
 #include "compute/subject.h"
+#include "count/mark.h"
 
 #define WARM_UP 5
 #define RUNS 100
@@ -388,6 +389,39 @@ static int compare_level(const char *level)
 	return 2;
 }
 
+/*
+ * A network once to warm up and once between marks, for who counts instructions: of ours, of
+ * ours in float16, or of the peer.
+ */
+static int run_marked(const char *name, const char *who)
+{
+	static struct net net;
+	size_t i = 0;
+	struct subject s;
+
+	while (i < sizeof(nets) / sizeof(nets[0]) && strcmp(nets[i].name, name))
+		i++;
+	if (i == sizeof(nets) / sizeof(nets[0])) {
+		fprintf(stderr, "no network %s: there are mnv1 and mnv2, of f32, qc8 and qu8\n", name);
+		return 2;
+	}
+	nets[i].make(&net, nets[i].type);
+	s = !strcmp(who, "ours") ? subject_plan(&net, 1) :
+	    !strcmp(who, "half") ? subject_plan_half(&net, 1) :
+	    !strcmp(who, "peer") ? subject_xnnpack(&net, 1) : (struct subject){ 0 };
+	if (!s.state) {
+		fprintf(stderr, "no %s here: there are ours, half and, with XNNPACK, peer\n", who);
+		return 2;
+	}
+	s.run(s.state);
+	mark_count();
+	s.run(s.state);
+	mark_count();
+	s.free(s.state);
+	net_free(&net);
+	return 0;
+}
+
 static int compare_firsts(void)
 {
 	compare_first("mnv2_f32_first", net_mobilenet_v2, NET_F32);
@@ -405,8 +439,11 @@ int main(int argc, char **argv)
 		return compare_firsts();
 	if (argc == 3 && !strcmp(argv[1], "--isa"))
 		return compare_level(argv[2]);
+	if (argc == 4 && !strcmp(argv[1], "--marked"))
+		return run_marked(argv[2], argv[3]);
 	if (argc != 1) {
-		fprintf(stderr, "usage: compute [--vm | --first | --isa LEVEL]\n");
+		fprintf(stderr, "usage: compute [--vm | --first | --isa LEVEL | "
+			"--marked NETWORK WHO]\n");
 		return 2;
 	}
 	/* Before there are threads, which a fork leaves behind. */

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A plug-in of qemu-user: counts the instructions of a program between its marks, which are
+ * calls of getpgid(MARK), and prints a line with the count at each mark but the first.
+ */
+#include <stdint.h>
+#include <stdio.h>
+
+#include "mark.h"
+
+/*
+ * What is used of the emulator's interface, as its documentation describes version 1 of it; Debian
+ * has no package of its header.
+ */
+typedef uint64_t qemu_plugin_id_t;
+
+struct qemu_info_t;
+struct qemu_plugin_tb;
+
+enum qemu_plugin_op { QEMU_PLUGIN_INLINE_ADD_U64 };
+
+typedef void translated_fn(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
+typedef void system_call_fn(qemu_plugin_id_t id, unsigned int cpu, int64_t number, uint64_t a1,
+			    uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6,
+			    uint64_t a7, uint64_t a8);
+
+extern void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, translated_fn *fn);
+extern void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *tb,
+						     enum qemu_plugin_op op, void *counter,
+						     uint64_t value);
+extern void qemu_plugin_register_vcpu_syscall_cb(qemu_plugin_id_t id, system_call_fn *fn);
+extern size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
+
+#define EXPORTED __attribute__((visibility("default")))
+
+extern EXPORTED int qemu_plugin_version;
+EXPORTED int qemu_plugin_version = 1;
+
+EXPORTED int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info_t *info, int argc,
+				 char **argv);
+
+/* Of all threads: what is measured has one. */
+static uint64_t counter;
+static uint64_t marked;
+static int marks;
+
+static void count_block(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+{
+	(void)id;
+	qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64, &counter,
+						 qemu_plugin_tb_n_insns(tb));
+}
+
+static void see_call(qemu_plugin_id_t id, unsigned int cpu, int64_t number, uint64_t a1,
+		     uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7,
+		     uint64_t a8)
+{
+	(void)id, (void)cpu, (void)a2, (void)a3, (void)a4, (void)a5, (void)a6, (void)a7, (void)a8;
+	if (number != MARK_CALL_ARM64 || (int32_t)a1 != MARK)
+		return;
+	if (marks++) {
+		printf("%llu\n", (unsigned long long)(counter - marked));
+		fflush(stdout);
+	}
+	marked = counter;
+}
+
+int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info_t *info, int argc,
+			char **argv)
+{
+	(void)info, (void)argc, (void)argv;
+	qemu_plugin_register_vcpu_tb_trans_cb(id, count_block);
+	qemu_plugin_register_vcpu_syscall_cb(id, see_call);
+	return 0;
+}
