@@ -6,8 +6,10 @@
 
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
+#include <linux/log2.h>
 #include <linux/module.h>
 #include <linux/sched/signal.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
@@ -15,8 +17,11 @@
 #include "compat.h"
 #include "nnaccel_private.h"
 
-/* Huge pages are tried first: fewer calls, longer copies, fewer entries for devices to map. */
-#define NNACCEL_DMABUF_ORDER	(PMD_SHIFT - PAGE_SHIFT)
+/*
+ * Blocks of 2 MiB are tried first: fewer calls, longer copies, fewer entries for devices to map.
+ * A huge page is larger where pages have 16 or 64 KiB, 32 or 512 MiB: too much to zero at once.
+ */
+#define NNACCEL_DMABUF_ORDER	(ilog2(SZ_2M) - PAGE_SHIFT)
 
 /* Pages that a fault maps, and that are freed in one go. */
 #define NNACCEL_DMABUF_CHUNK	BIT(NNACCEL_DMABUF_ORDER)

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/spin.h"
 #include "bench/burst/ends.h"
 #include "bench/burst/module.h"
 #include "bench/figure.h"
@@ -31,13 +32,6 @@
 #define WORK_NS		1500000
 #define SPIN_NS		150000
 #define MAX_SAMPLES	(ROUNDS * AWAKE_BATCHES)
-
-static void relax(void)
-{
-#if defined(__x86_64__)
-	__builtin_ia32_pause();
-#endif
-}
 
 /* One CPU each, and before everybody else where we may. */
 static void settle(int cpu)
@@ -69,7 +63,7 @@ static void lean_send(struct lean_ring *ring, const struct nnaccel_datum *datums
 	uint32_t head = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
 
 	while (LEAN_DATUMS - (head - __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE)) < count)
-		relax();
+		spin_pause();
 	for (uint32_t i = 0; i < count; i++)
 		ring->datums[(head + i) % LEAN_DATUMS] = datums[i];
 	__atomic_store_n(&ring->head, head + count, __ATOMIC_RELEASE);

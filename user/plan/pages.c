@@ -5,15 +5,21 @@
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/round.h"
 #include "pages.h"
 
 #define HUGE_PAGE ((size_t)2 << 20)
-#define PAGE ((size_t)4096)
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
+
+/* In pages, which have 4, 16 or 64 KiB: huge pages, as they are here, are multiples of each. */
+static size_t in_pages(size_t size)
+{
+	return round_up(size ? size : 1, (size_t)sysconf(_SC_PAGESIZE));
+}
 
 /* Memory that begins with a huge page: one more is reserved, then what is not needed returned. */
 static void *map_aligned(size_t size)
@@ -36,7 +42,7 @@ void *pages_alloc(size_t size)
 {
 	void *memory;
 
-	size = round_up(size ? size : 1, PAGE);
+	size = in_pages(size);
 	if (size >= HUGE_PAGE)
 		return map_aligned(size);
 	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -49,13 +55,13 @@ void *pages_alloc_all(size_t size)
 
 	/* Where the kernel cannot, the pages come when they are written. */
 	if (memory)
-		madvise(memory, round_up(size ? size : 1, PAGE), MADV_POPULATE_WRITE);
+		madvise(memory, in_pages(size), MADV_POPULATE_WRITE);
 	return memory;
 }
 
 void *pages_zeros(size_t size)
 {
-	void *memory = mmap(NULL, round_up(size ? size : 1, PAGE), PROT_READ,
+	void *memory = mmap(NULL, in_pages(size), PROT_READ,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return memory == MAP_FAILED ? NULL : memory;
@@ -64,5 +70,5 @@ void *pages_zeros(size_t size)
 void pages_free(void *memory, size_t size)
 {
 	if (memory)
-		munmap(memory, round_up(size ? size : 1, PAGE));
+		munmap(memory, in_pages(size));
 }

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/spin.h"
 #include "internal.h"
 #include "pool.h"
 
@@ -52,13 +53,6 @@ static struct {
 	_Atomic uint64_t alone_until;	/* the CPUs are busy with something else */
 	struct job jobs[MAX_JOBS];
 } pool = { .once = PTHREAD_ONCE_INIT };
-
-static inline void relax(void)
-{
-#if defined(__x86_64__)
-	__builtin_ia32_pause();
-#endif
-}
 
 static void futex_wait(_Atomic uint32_t *word, uint32_t value)
 {
@@ -113,7 +107,7 @@ static void wait_for_job(uint32_t seen)
 		for (uint32_t i = 0; i < SPIN_TURNS; i++) {
 			if (atomic_load(&pool.opened) != seen)
 				return;
-			relax();
+			spin_pause();
 		}
 	} while (clock_ns() - start < SPIN_NS);
 	atomic_fetch_add(&pool.sleepers, 1);
@@ -203,7 +197,7 @@ static uint64_t close_job(struct job *job)
 
 	atomic_store(&job->open, false);
 	for (uint32_t turn = 0; (users = atomic_load(&job->users)); turn++) {
-		relax();
+		spin_pause();
 		if (turn % SPIN_TURNS)
 			continue;
 		if (!start)

@@ -9,6 +9,7 @@
  * user/ring/model checks this.
  */
 #include "base/clock.h"
+#include "base/spin.h"
 #include "ring/ring.h"
 
 #include <errno.h>
@@ -55,15 +56,6 @@ static void full_barrier(void)
 static void copied(void)
 {
 	__asm__ volatile("" : : : "memory");
-}
-
-static void pause_cpu(void)
-{
-#if defined(__x86_64__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
 }
 
 static void count(__u64 *counter)
@@ -411,7 +403,7 @@ static bool look_blindly(const struct nn_ring *ring)
 	for (int i = 0; i < BLIND_LOOKS; i++) {
 		if (line_changed(ring))
 			return true;
-		pause_cpu();
+		spin_pause();
 	}
 	return false;
 }
@@ -423,7 +415,7 @@ static void spin(const struct nn_ring *ring, uint64_t until_ns)
 		for (int i = 0; i < LOOKS_PER_TIME; i++) {
 			if (line_changed(ring))
 				return;
-			pause_cpu();
+			spin_pause();
 		}
 	} while (!nn_ring_is_dead(ring) && clock_ns() < until_ns);
 }

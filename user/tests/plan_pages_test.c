@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Large blocks of memory, whatever the size of the system's pages: what is mapped to align a block
+ * is returned, and the block with it when it is freed.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/round.h"
+#include "plan/pages.h"
+
+#define HUGE_PAGE ((size_t)2 << 20)
+
+static bool is_mapped(void *page)
+{
+	return !msync(page, 1, MS_ASYNC) || errno != ENOMEM;
+}
+
+static void check_block(size_t size)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	const size_t taken = round_up(size, page);
+	char *block = pages_alloc(size);
+
+	assert_non_null(block);
+	assert_int_equal((uintptr_t)block % (size < HUGE_PAGE ? page : HUGE_PAGE), 0);
+	memset(block, 1, size);
+	assert_true(is_mapped(block + taken - page));
+	/* A page at least that alignment took was there. */
+	if (size >= HUGE_PAGE)
+		assert_false(is_mapped(block + taken));
+	pages_free(block, size);
+	assert_false(is_mapped(block));
+	assert_false(is_mapped(block + taken - page));
+}
+
+static void test_blocks(void **state)
+{
+	static const size_t sizes[] = {
+		1, 4095, 4096, 4097, 16384, 65535, 65537, HUGE_PAGE - 1, HUGE_PAGE, HUGE_PAGE + 1,
+		HUGE_PAGE + 4097, 3 * HUGE_PAGE - 4096, 3 * HUGE_PAGE + 20480,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+		check_block(sizes[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_blocks) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
