@@ -6,6 +6,10 @@
 #ifndef NNACCEL_MODEL_H
 #define NNACCEL_MODEL_H
 
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "nnaccel is for little-endian CPUs: models and packets have their byte order"
+#endif
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
