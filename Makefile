@@ -18,7 +18,8 @@ setup	:= scripts/setup $(if $(cross),--arm64)
 BUILD	?= build$(cross:%=/%)
 # The one place of the version; debian/changelog has it too, which scripts/deb checks.
 VERSION	:= 0.2.0
-KERNELS	:= 6.1 6.12 newest debug
+# 16k: with pages of 16 KiB
+KERNELS	:= 6.1 6.12 $(if $(cross),6.12-16k,newest) debug
 KERNEL	?= $(firstword $(KERNELS))
 
 PREFIX	?= /usr/local

@@ -3,7 +3,17 @@
 # the machine's apt and packages stay as they are. Sourced after common.sh, never run.
 
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-export APT_CONFIG=$cache/apt/apt.conf
+export APT_CONFIG
+
+# for_arch ARCHITECTURE: the packages that apt downloads from here on are of this one
+for_arch() {
+	apt_arch=$1 updated=''
+	apt_folder=$cache/apt
+	[ "$1" = "$machine_arch" ] || apt_folder=$cache/apt-$1
+	APT_CONFIG=$apt_folder/apt.conf
+}
+
+for_arch "$machine_arch"
 
 # mirror FRAGMENT: the first address in the machine's apt sources that ends so
 mirror() {
@@ -33,12 +43,12 @@ write_apt_config() {
 
 	main=$(mirror debian) || main=http://deb.debian.org/debian
 	security=$(mirror debian-security) || security=http://deb.debian.org/debian-security
-	mkdir -p "$cache"/apt/{lists/partial,archives/partial,state}
-	touch "$cache/apt/state/status"
+	mkdir -p "$apt_folder"/{lists/partial,archives/partial,state}
+	touch "$apt_folder/state/status"
 	for suite in "$main bookworm" "$main bookworm-backports" "$security bookworm-security"; do
-		echo "deb [arch=$machine_arch signed-by=$keyring] $suite main"
-	done >"$cache/apt/sources.list"
-	write_apt_conf "$cache/apt"
+		echo "deb [arch=$apt_arch signed-by=$keyring] $suite main"
+	done >"$apt_folder/sources.list"
+	write_apt_conf "$apt_folder" "$apt_arch"
 }
 
 apt_update() {
