@@ -343,6 +343,13 @@ $(BUILD)/examples/%: $(obj)/user/examples/%.o $(libhal) $(libnn)
 		-L$(BUILD)/lib $(if $(runtime),-lneuralnetworks) $(if $(hal),-lnnaccel) -lm
 
 # An engine of its own: installed headers, the library, and nothing else of this tree.
+# For tests of the kit: what nnacceld's worker is, as an engine by itself.
+kit_engine := $(BUILD)/tests/kit_engine
+$(kit_engine): $(call objects,user/tests/kit_engine/*.c) $(filter-out %/main.o,$(worker)) \
+		$(BUILD)/lib/libnnkit.a $(archives)
+	@mkdir -p $(@D)
+	$(call short,LD)$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) -Wl,--build-id $(worker_libs)
+
 staged_headers := $(patsubst user/include/%,$(BUILD)/stage/include/%,$(wildcard user/include/nnaccel/*.h))
 $(BUILD)/stage/include/nnaccel/%.h: user/include/nnaccel/%.h
 	$(call short,CP)install -D -m 644 $< $@
@@ -358,7 +365,7 @@ $(BUILD)/examples/uring $(BUILD)/tests/hal_async_test $(BUILD)/tests/hal_dmabuf_
 
 # ---- unit tests: NAME_test.c is a program, the other files of user/tests are linked into each ----
 
-tests: $(tests) $(BUILD)/tests/storms $(BUILD)/tests/soak $(BUILD)/tests/edu $(BUILD)/tests/edu_iommu $(plugins) $(test_plugins) $(BUILD)/tests/rebuilt/nnacceld \
+tests: $(tests) $(kit_engine) $(BUILD)/tests/storms $(BUILD)/tests/soak $(BUILD)/tests/edu $(BUILD)/tests/edu_iommu $(plugins) $(test_plugins) $(BUILD)/tests/rebuilt/nnacceld \
 	$(plugged)
 test_link = @mkdir -p $(@D); $(call show,LD) \
 	$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ldflags) $(call rpath,/../lib) -L$(BUILD)/lib
@@ -372,9 +379,9 @@ $(BUILD)/tests/hal_%_test: $(obj)/user/tests/hal_%_test.o $(test_lib) $(libhal) 
 	$(test_link) -lnnaccel -lcmocka -lm
 # Their exporter is that of the selftests.
 exporters := $(obj)/selftests/lib/exporters.o
-$(exporters) $(obj)/user/tests/hal_dmabuf_test.o $(obj)/user/tests/hal_reach_test.o: \
+$(exporters) $(patsubst %,$(obj)/user/tests/%.o,hal_dmabuf_test hal_reach_test hal_kit_test kit_engine/engine): \
 	base += -D_GNU_SOURCE -Iselftests/lib -Ikernel/test
-$(BUILD)/tests/hal_dmabuf_test $(BUILD)/tests/hal_reach_test: $(exporters)
+$(patsubst %,$(BUILD)/tests/%,hal_dmabuf_test hal_reach_test hal_kit_test kit_engine): $(exporters)
 $(BUILD)/tests/engine_%_test: $(obj)/user/tests/engine_%_test.o $(test_lib) \
 		$(filter-out %/main.o,$(broker) $(worker)) $(filter-out %/program.o,$(keeper)) \
 		$(BUILD)/lib/libnnkit.a $(archives)

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * Buffers of memory domains: whether one can have its roles, and whether what
- * it holds is the input that an execution takes it for.
+ * Buffers of memory domains: whether one can have its roles, whether what
+ * it holds is the input that an execution takes it for, and those whose layout is the engine's.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "kit/buffers.h"
+#include "kit/engine.h"
+
+/* ---- a new buffer ---- */
 
 /* What the roles so far leave of the buffer's operand. */
 struct merged {
@@ -70,8 +74,39 @@ static enum nn_status check_capacity(const struct nn_operand *operand, uint64_t 
 	return NN_OK;
 }
 
-enum nn_status buffer_judge(struct models *models, const struct command *command,
-			    struct nn_error *err)
+static enum nn_status add_buffer(struct buffers *buffers, const struct command *command,
+				 const struct nn_operand *operand, uint32_t *layout,
+				 struct nn_error *err)
+{
+	const struct nna_engine *engine = buffers->engine;
+	const struct nnaccel_grant *grant = &command->grants[0];
+	struct buffer *b;
+	enum nn_status status;
+
+	if (!ENGINE_HAS(engine, buffers))
+		return NN_OK;
+	b = calloc(1, sizeof(*b));
+	if (!b || pthread_mutex_init(&b->lock, NULL)) {
+		free(b);
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	}
+	status = engine->buffers->create(engine, operand, grant->length, &b->own, err);
+	if (status || !b->own) {
+		pthread_mutex_destroy(&b->lock);
+		free(b);
+		return status;
+	}
+	b->grant = grant->grant;
+	pthread_mutex_lock(&buffers->lock);
+	b->next = buffers->list;
+	buffers->list = b;
+	pthread_mutex_unlock(&buffers->lock);
+	*layout = NNACCEL_LAYOUT_ENGINE;
+	return NN_OK;
+}
+
+enum nn_status buffer_judge(struct buffers *buffers, struct models *models,
+			    const struct command *command, uint32_t *layout, struct nn_error *err)
 {
 	struct merged merged = { .first = NULL };
 	enum nn_status status = NN_OK;
@@ -92,10 +127,140 @@ enum nn_status buffer_judge(struct models *models, const struct command *command
 	}
 	if (!status)
 		status = check_capacity(&merged.operand, command->grants[0].length, err);
+	*layout = NNACCEL_LAYOUT_LINEAR;
+	if (!status)
+		status = add_buffer(buffers, command, &merged.operand, layout, err);
 	if (merged.first)
 		models_put(models, merged.first);
 	return status;
 }
+
+/* ---- those of the engine's layout ---- */
+
+bool buffers_init(struct buffers *buffers, const struct nna_engine *engine)
+{
+	*buffers = (struct buffers){ .engine = engine };
+	return pthread_mutex_init(&buffers->lock, NULL) == 0;
+}
+
+/* Under the lock. Takes out those that were forgotten and nobody uses; returns them as a list. */
+static struct buffer *take_forgotten(struct buffers *buffers)
+{
+	struct buffer **link = &buffers->list, *taken = NULL, *b;
+
+	while ((b = *link)) {
+		if (!b->forgotten || b->users) {
+			link = &b->next;
+			continue;
+		}
+		*link = b->next;
+		b->next = taken;
+		taken = b;
+	}
+	return taken;
+}
+
+static void destroy_all(const struct nna_engine *engine, struct buffer *list)
+{
+	struct buffer *b;
+
+	while ((b = list)) {
+		list = b->next;
+		engine->buffers->destroy(engine, b->own);
+		pthread_mutex_destroy(&b->lock);
+		free(b);
+	}
+}
+
+void buffers_free(struct buffers *buffers)
+{
+	destroy_all(buffers->engine, buffers->list);
+	buffers->list = NULL;
+	pthread_mutex_destroy(&buffers->lock);
+}
+
+/* A number is used again only after it was forgotten: what was is the old one's. */
+struct buffer *buffers_get(struct buffers *buffers, uint32_t grant)
+{
+	struct buffer *b;
+
+	pthread_mutex_lock(&buffers->lock);
+	b = buffers->list;
+	while (b && (b->grant != grant || b->forgotten))
+		b = b->next;
+	if (b)
+		b->users++;
+	pthread_mutex_unlock(&buffers->lock);
+	return b;
+}
+
+void buffers_put(struct buffers *buffers, struct buffer *buffer)
+{
+	struct buffer *gone;
+
+	if (!buffer)
+		return;
+	pthread_mutex_lock(&buffers->lock);
+	buffer->users--;
+	gone = take_forgotten(buffers);
+	pthread_mutex_unlock(&buffers->lock);
+	destroy_all(buffers->engine, gone);
+}
+
+void buffers_forget(struct buffers *buffers, uint32_t grant)
+{
+	struct buffer *gone;
+
+	pthread_mutex_lock(&buffers->lock);
+	for (struct buffer *b = buffers->list; b; b = b->next)
+		b->forgotten |= b->grant == grant;
+	gone = take_forgotten(buffers);
+	pthread_mutex_unlock(&buffers->lock);
+	destroy_all(buffers->engine, gone);
+}
+
+/* Converts between the buffer's memory and the other. */
+static enum nn_status convert(struct buffers *buffers, struct buffer *buffer,
+			      const struct command *command, struct mapping *const maps[2],
+			      struct nn_error *err)
+{
+	const struct nna_engine *engine = buffers->engine;
+	const uint64_t length = command->head->wire_length;
+	enum nn_status status;
+
+	pthread_mutex_lock(&buffer->lock);
+	if (command->head->kind == NNACCEL_DO_COPY_IN)
+		status = engine->buffers->copy_in(engine, buffer->own, maps[0]->base,
+						  maps[1]->base, length, err);
+	else
+		status = engine->buffers->copy_out(engine, buffer->own, maps[0]->base,
+						   maps[1]->base, length, err);
+	pthread_mutex_unlock(&buffer->lock);
+	return status;
+}
+
+enum nn_status buffers_copy(struct buffers *buffers, struct grants *grants,
+			    const struct command *command, struct nn_error *err)
+{
+	struct buffer *buffer = buffers_get(buffers, command->grants[0].grant);
+	struct mapping *maps[2] = { NULL, NULL };
+	enum nn_status status = NN_OK;
+
+	if (!buffer)
+		return nn_fail(err, NN_GENERAL_FAILURE, "no buffer of the engine's layout");
+	for (uint32_t i = 0; i < 2 && !status; i++)
+		status = grants_get(grants, &command->grants[i], &maps[i], err);
+	if (!status)
+		status = convert(buffers, buffer, command, maps, err);
+	if (!status)
+		status = mappings_check(maps, 2, err);
+	for (uint32_t i = 0; i < 2; i++)
+		grants_put(grants, maps[i]);
+	buffers_put(buffers, buffer);
+	return status;
+}
+
+/* ---- executions ---- */
 
 /* Bytes of a shape; with a dimension of 0 there is nothing. */
 static uint64_t shape_size(int32_t type, uint32_t rank, const uint32_t *dims)

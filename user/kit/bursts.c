@@ -3,6 +3,7 @@
  * Bursts of the client: one thread sleeps on those that are idle, an active one
  * gets a thread of its own.
  */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
 #include <malloc.h>
@@ -81,6 +82,11 @@ bool bursts_init(struct bursts *bursts, struct grants *grants, struct models *mo
 /* While there is a burst, memory that an execution freed is there for the next. */
 static void keep_warm(bool warm)
 {
+	static atomic_uint clients;
+
+	/* Others of this process have bursts. */
+	if (warm ? atomic_fetch_add(&clients, 1) : atomic_fetch_sub(&clients, 1) > 1)
+		return;
 	mallopt(M_TRIM_THRESHOLD, warm ? WARM_TRIM : COLD_BYTES);
 	mallopt(M_MMAP_THRESHOLD, warm ? WARM_MMAP : COLD_BYTES);
 	if (!warm)
@@ -292,12 +298,14 @@ enum nn_status bursts_open(struct bursts *bursts, const struct command *command,
 		return status;
 	}
 	pthread_mutex_lock(&bursts->lock);
-	if (!bursts->doorbell && map_region(bursts, burst->number, NNACCEL_BURST_DOORBELL,
+	errno = ESHUTDOWN;
+	if (!bursts->ended && !bursts->doorbell && map_region(bursts, burst->number, NNACCEL_BURST_DOORBELL,
 					    sizeof(uint32_t), PROT_READ, &doorbell)) {
 		bursts->doorbell = doorbell.base;
+		bursts->doorbell_size = doorbell.length;
 		pthread_cond_signal(&bursts->opened);
 	}
-	open = bursts->doorbell;
+	open = bursts->doorbell && !bursts->ended;
 	if (open) {
 		add(bursts, burst);
 		park(bursts, burst);
@@ -356,9 +364,9 @@ static void queue_woken(struct bursts *bursts)
 void bursts_watch(struct bursts *bursts)
 {
 	pthread_mutex_lock(&bursts->lock);
-	while (!bursts->doorbell)
+	while (!bursts->doorbell && !bursts->ended)
 		pthread_cond_wait(&bursts->opened, &bursts->lock);
-	for (;;) {
+	while (!bursts->ended) {
 		uint32_t seen = nn_doorbell_read(bursts->doorbell);
 
 		queue_woken(bursts);
@@ -366,6 +374,7 @@ void bursts_watch(struct bursts *bursts)
 		nn_doorbell_wait(bursts->doorbell, seen, WATCH_NS);
 		pthread_mutex_lock(&bursts->lock);
 	}
+	pthread_mutex_unlock(&bursts->lock);
 }
 
 /* ---- the threads that serve ---- */
@@ -463,7 +472,7 @@ static enum nn_ring_result serve_requests(struct bursts *bursts, struct burst *b
 /* Ends a burst that a thread has. */
 static void retire(struct burst *burst, enum nn_ring_result result)
 {
-	if (result == NN_RING_DEAD)
+	if (result == NN_RING_DEAD || result == NN_RING_AGAIN)
 		return;
 	log_warning("burst %u: %s", burst->number, nn_ring_result_name(result));
 	nn_ring_break(&burst->ring);
@@ -486,7 +495,7 @@ static void serve(struct bursts *bursts, struct burst *burst)
 	atomic_fetch_sub(&bursts->serving, 1);
 	pthread_mutex_lock(&bursts->lock);
 	put_scratch(bursts, scratch);
-	if (result == NN_RING_AGAIN) {
+	if (result == NN_RING_AGAIN && !bursts->ended) {
 		park(bursts, burst);
 		return;
 	}
@@ -501,11 +510,72 @@ void bursts_serve(struct bursts *bursts)
 	struct burst *burst;
 
 	pthread_mutex_lock(&bursts->lock);
-	for (;;) {
+	while (!bursts->ended) {
 		burst = dequeue(bursts);
 		if (burst)
 			serve(bursts, burst);
 		else
 			await_call(bursts, &self);
 	}
+	pthread_mutex_unlock(&bursts->lock);
+}
+
+/* ---- the end ---- */
+
+void bursts_end(struct bursts *bursts)
+{
+	pthread_mutex_lock(&bursts->lock);
+	bursts->ended = true;
+	pthread_cond_broadcast(&bursts->opened);
+	while (bursts->idlers)
+		call_thread(bursts);
+	for (struct burst *burst = bursts->list; burst; burst = burst->next)
+		nn_ring_interrupt(&burst->ring);
+	pthread_mutex_unlock(&bursts->lock);
+}
+
+/* What is there after it is ours and zeroes, but for what `first` has; at every moment it is mapped. */
+static void replace(const struct region *region, uint32_t first)
+{
+	uint32_t *own;
+
+	if (!region->base)
+		return;
+	own = mmap(NULL, region->length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (own != MAP_FAILED) {
+		*own = first;
+		if (mremap(own, region->length, region->length, MREMAP_MAYMOVE | MREMAP_FIXED,
+			   region->base) != MAP_FAILED)
+			return;
+	}
+	log_error("a burst of a session that has ended stays: %s", strerror(errno));
+}
+
+void bursts_revoke(struct bursts *bursts)
+{
+	const struct region doorbell = { (void *)bursts->doorbell, bursts->doorbell_size };
+
+	_Static_assert(offsetof(struct nnaccel_burst_status, state) == 0, "what replace() writes");
+	pthread_mutex_lock(&bursts->lock);
+	for (struct burst *burst = bursts->list; burst; burst = burst->next) {
+		replace(&burst->status, NNACCEL_BURST_DEAD);
+		replace(&burst->requests, 0);
+		replace(&burst->results, 0);
+	}
+	replace(&doorbell, 0);
+	pthread_mutex_unlock(&bursts->lock);
+}
+
+void bursts_free(struct bursts *bursts)
+{
+	const struct region doorbell = { (void *)bursts->doorbell, bursts->doorbell_size };
+	struct burst *burst;
+
+	while ((burst = bursts->list)) {
+		take_out(bursts, burst);
+		burst_free(bursts, burst);
+	}
+	unmap_region(&doorbell);
+	pthread_cond_destroy(&bursts->opened);
+	pthread_mutex_destroy(&bursts->lock);
 }

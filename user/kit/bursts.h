@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "kit/command.h"
@@ -27,6 +28,7 @@ struct bursts {
 	struct grants *grants;
 	struct models *models;
 	bool caching;			/* memory stays mapped between executions */
+	bool ended;			/* under the lock: threads are to end */
 	uint64_t spin_ns;		/* longest spin of a wait */
 	unsigned int max_spinning;	/* bursts that may spin at a time */
 	atomic_uint serving;		/* bursts that have a thread */
@@ -35,6 +37,7 @@ struct bursts {
 	pthread_mutex_t lock;
 	pthread_cond_t opened;		/* the first burst; there is a doorbell */
 	const uint32_t *doorbell;	/* NULL until the first burst */
+	size_t doorbell_size;
 	struct burst *list;
 	unsigned int count;
 	struct burst *queue;		/* those that want a thread, the first first */
@@ -57,8 +60,17 @@ void bursts_close(struct bursts *bursts, uint32_t number);
 /* NNACCEL_DO_SLOT_GONE: its memory is unmapped now, or after what executes on it. */
 void bursts_forget_slot(struct bursts *bursts, uint32_t number, uint32_t slot);
 
-/* What the BURST_WATCHERS and BURST_SERVERS threads do. */
-__attribute__((noreturn)) void bursts_watch(struct bursts *bursts);
-__attribute__((noreturn)) void bursts_serve(struct bursts *bursts);
+/* What the BURST_WATCHERS and BURST_SERVERS threads do, until bursts_end(). */
+void bursts_watch(struct bursts *bursts);
+void bursts_serve(struct bursts *bursts);
+
+/* Has the threads end, each after what it executes. */
+void bursts_end(struct bursts *bursts);
+
+/* After bursts_end(): takes what a session gave out of threads that still execute. */
+void bursts_revoke(struct bursts *bursts);
+
+/* Frees all, once the threads have ended. */
+void bursts_free(struct bursts *bursts);
 
 #endif /* NN_KIT_BURSTS_H */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "kit/cache_client.h"
@@ -32,7 +33,8 @@ static bool exchange(struct cache_client *client, struct cache_request *request,
 	if (write(client->socket, request, sizeof(*request)) != sizeof(*request))
 		return false;
 	for (;;) {
-		n = file_message_receive(client->socket, answer, sizeof(*answer), 0, file);
+		n = file_message_receive(client->socket, answer, sizeof(*answer), MSG_CMSG_CLOEXEC,
+					 file);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)

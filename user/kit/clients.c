@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * The clients of an engine that is made of the kit: each has a process of its own, which is started
- * when the kernel tells of the client. nnacceld has a broker instead, which keeps processes ready
+ * The clients of an engine that is made of the kit: each has a process of its own, or threads of
+ * this one, which are started when the kernel tells of the client. nnacceld has a broker instead, which keeps processes ready
  * and shares them out among users.
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,15 +21,20 @@
 #include "base/clock.h"
 #include "kit/clients.h"
 #include "kit/log.h"
+#include "kit/node.h"
 #include "kit/notify.h"
+#include "kit/threads.h"
 
 /* How long a client's process may outlive the client. */
 #define GRACE_NS NS_PER_S
 
+/* How long threads that serve clients are waited for in the end. */
+#define END_NS (3 * NS_PER_S)
+
 /* What is polled besides the processes. */
 enum { ON_ENGINE, ON_SIGNAL, ON_KEEPER, ON_CLIENTS };
 
-/* Of each process: its end, its log, and until it is ready its socket. */
+/* Of each client: its end; of a process its log, and until it is ready its socket. */
 enum { ON_EXIT, ON_LOG, ON_CONTROL, ON_COUNT };
 
 struct client {
@@ -40,6 +43,7 @@ struct client {
 	uint32_t uid;
 	int session;			/* until the process is ready for it; else -1 */
 	uint64_t kill_at_ns;		/* 0: not */
+	struct thread_client *threads;	/* NULL: it has a process */
 	struct spawned process;
 	struct log_relay log;
 	char name[64];
@@ -57,6 +61,11 @@ struct clients {
 
 static void close_client(struct client *c)
 {
+	if (c->threads) {
+		thread_client_free(c->threads);
+		free(c);
+		return;
+	}
 	if (c->session >= 0)
 		close(c->session);
 	close(c->process.pidfd);
@@ -81,27 +90,74 @@ static void refuse(const struct clients *cs, uint64_t context, int error)
 			  strerror(errno));
 }
 
-static void client_new(struct clients *cs, const struct nnaccel_engine_next *next)
+/* -1: the client is gone, or something else is wrong. */
+static int get_session(const struct clients *cs, uint64_t context)
 {
 	struct nnaccel_engine_session session = {
 		.size = sizeof(session),
 		.flags = NNACCEL_SESSION_CLOEXEC,
-		.context = next->out_context,
+		.context = context,
 	};
+
+	return ioctl(cs->engine, NNACCEL_ENGINE_SESSION, &session) ? -1 : session.out_fd;
+}
+
+static bool start_process(struct clients *cs, struct client *c)
+{
+	if (!spawn_worker(&cs->spawner, -1, NULL, &c->process))
+		return false;
+	c->log.fd = c->process.log;
+	snprintf(c->name, sizeof(c->name), "client %d (uid %u)", (int)c->process.pid, c->uid);
+	c->session = get_session(cs, c->context);
+	if (c->session < 0)
+		spawned_kill(&c->process);
+	return true;
+}
+
+/* The threads' end of a socket to the keeper; -1: they have no cache. */
+static int connect_to_keeper(struct clients *cs, const struct client *c)
+{
+	int ends[2];
+
+	if (!cs->spawner.options.cache || !spawn_control(ends))
+		return -1;
+	if (keeper_pass(&cs->keeper, ends[0], c->uid)) {
+		close(ends[0]);
+		return ends[1];
+	}
+	log_warning("%s: without a cache", c->name);
+	close(ends[0]);
+	close(ends[1]);
+	return -1;
+}
+
+static bool start_threads(struct clients *cs, struct client *c)
+{
+	int session = get_session(cs, c->context);
+
+	if (session < 0)
+		return false;
+	snprintf(c->name, sizeof(c->name), "client %llu (uid %u)", (unsigned long long)c->context,
+		 c->uid);
+	c->session = -1;
+	c->threads = thread_client_start(cs->options->engine, session, connect_to_keeper(cs, c),
+					 !cs->spawner.options.no_slot_cache, c->name);
+	return c->threads;
+}
+
+static void client_new(struct clients *cs, const struct nnaccel_engine_next *next)
+{
 	struct client *c = cs->count < cs->options->max ? calloc(1, sizeof(*c)) : NULL;
 
-	if (!c || !spawn_worker(&cs->spawner, -1, NULL, &c->process)) {
+	if (c) {
+		c->context = next->out_context;
+		c->uid = next->out_uid;
+	}
+	if (!c || !(cs->options->threads ? start_threads(cs, c) : start_process(cs, c))) {
 		refuse(cs, next->out_context, EUSERS);
 		free(c);
 		return;
 	}
-	c->context = next->out_context;
-	c->uid = next->out_uid;
-	c->log.fd = c->process.log;
-	snprintf(c->name, sizeof(c->name), "client %d (uid %u)", (int)c->process.pid, c->uid);
-	c->session = ioctl(cs->engine, NNACCEL_ENGINE_SESSION, &session) ? -1 : session.out_fd;
-	if (c->session < 0)
-		spawned_kill(&c->process);
 	c->next = cs->list;
 	cs->list = c;
 	cs->count++;
@@ -111,7 +167,7 @@ static void client_new(struct clients *cs, const struct nnaccel_engine_next *nex
 static void client_gone(struct clients *cs, uint64_t context)
 {
 	for (struct client *c = cs->list; c; c = c->next)
-		if (c->context == context)
+		if (c->context == context && !c->threads)
 			c->kill_at_ns = clock_ns() + GRACE_NS;
 }
 
@@ -168,6 +224,8 @@ static void client_ended(const struct client *c)
 /* What poll() says of a process; true: it has ended. */
 static bool look_at_client(struct clients *cs, struct client *c, const struct pollfd *fds)
 {
+	if (c->threads)
+		return fds[ON_EXIT].revents;
 	if (fds[ON_LOG].revents && !log_relay_read(&c->log, c->name, clock_ns()))
 		c->log.fd = -1;
 	if (fds[ON_CONTROL].revents && c->session >= 0)
@@ -209,8 +267,14 @@ static int fill_polled(const struct clients *cs, struct pollfd *fds)
 	fds[ON_KEEPER] = (struct pollfd){ .fd = cs->keeper.pidfd, .events = POLLIN };
 	fds += ON_CLIENTS;
 	for (const struct client *c = cs->list; c; c = c->next, fds += ON_COUNT) {
-		fds[ON_EXIT] = (struct pollfd){ .fd = c->process.pidfd, .events = POLLIN };
-		fds[ON_LOG] = (struct pollfd){ .fd = c->log.fd, .events = POLLIN };
+		fds[ON_EXIT] = (struct pollfd){
+			.fd = c->threads ? thread_client_file(c->threads) : c->process.pidfd,
+			.events = POLLIN,
+		};
+		fds[ON_LOG] = (struct pollfd){
+			.fd = c->threads ? -1 : c->log.fd,
+			.events = POLLIN,
+		};
 		fds[ON_CONTROL] = (struct pollfd){
 			.fd = c->session >= 0 ? c->process.control : -1,
 			.events = POLLIN,
@@ -256,50 +320,41 @@ static int serve(struct clients *cs)
 	return exit_code;
 }
 
-/* The name is one that a client, or an administrator, finds the device by. */
-static bool register_engine(const struct clients *cs)
-{
-	const struct clients_options *o = cs->options;
-	struct nnaccel_engine_register arg = { .size = sizeof(arg), .type = o->type };
-
-	if (strlen(o->name) >= sizeof(arg.name)) {
-		log_error("the engine's name is too long");
-		return false;
-	}
-	strcpy(arg.name, o->name);
-	snprintf(arg.version, sizeof(arg.version), "%s", o->version);
-	if (ioctl(cs->engine, NNACCEL_ENGINE_REGISTER, &arg)) {
-		log_error("%s: engine %s: %s%s", o->device, o->name, strerror(errno),
-			  errno == EBUSY ? " (is it running already?)" :
-			  errno == ENOSPC ? " (the module's max_devices are there)" : "");
-		return false;
-	}
-	log_info("engine %s is device %u", o->name, arg.out_device);
-	return true;
-}
-
 static bool open_all(struct clients *cs)
 {
-	const char *device = cs->options->device;
-	sigset_t set;
+	const struct clients_options *o = cs->options;
 
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGCHLD, SIG_DFL);
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	if (!sigprocmask(SIG_BLOCK, &set, NULL))
-		cs->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (cs->signals < 0) {
-		log_error("signals: %s", strerror(errno));
-		return false;
+	cs->signals = node_open_signals();
+	cs->engine = cs->signals < 0 ? -1 : node_open(o->device, o->name, o->version, o->type);
+	return cs->engine >= 0;
+}
+
+/* A client whose threads do not end ends with this process. */
+static void end_clients(struct clients *cs)
+{
+	const uint64_t end_ns = clock_ns() + END_NS;
+
+	for (struct client *c = cs->list; c; c = c->next) {
+		if (c->threads)
+			thread_client_stop(c->threads);
+		else
+			spawned_kill(&c->process);
 	}
-	cs->engine = open(device, O_RDWR | O_CLOEXEC);
-	if (cs->engine >= 0)
-		return register_engine(cs);
-	log_error("%s: %s%s", device, strerror(errno),
-		  errno == ENOENT ? " (is the module nnaccel loaded?)" : "");
-	return false;
+	while (cs->list) {
+		struct client *c = cs->list;
+		const uint64_t now = clock_ns();
+		struct pollfd ended = {
+			.fd = c->threads ? thread_client_file(c->threads) : c->process.pidfd,
+			.events = POLLIN,
+		};
+
+		cs->list = c->next;
+		if (!c->threads)
+			waitid(P_PIDFD, (id_t)c->process.pidfd, &(siginfo_t){ 0 }, WEXITED);
+		else if (poll(&ended, 1, now < end_ns ? (int)((end_ns - now) / 1000000) : 0) != 1)
+			continue;
+		close_client(c);
+	}
 }
 
 int clients_serve(const struct clients_options *options)
@@ -308,20 +363,13 @@ int clients_serve(const struct clients_options *options)
 			      .signals = -1 };
 	int exit_code = EXIT_FAILURE;
 
-	if (open_all(&cs) && spawner_init(&cs.spawner)) {
+	if ((!options->threads || thread_clients_init(options->engine)) && open_all(&cs) &&
+	    (options->threads || spawner_init(&cs.spawner))) {
 		cs.spawner.options.cache = keeper_start(&cs.keeper, &options->keeper);
 		log_info("ready");
 		notify_ready();
 		exit_code = serve(&cs);
-		for (struct client *c = cs.list; c; c = c->next)
-			spawned_kill(&c->process);
-		while (cs.list) {
-			struct client *c = cs.list;
-
-			cs.list = c->next;
-			waitid(P_PIDFD, (id_t)c->process.pidfd, &(siginfo_t){ 0 }, WEXITED);
-			close_client(c);
-		}
+		end_clients(&cs);
 		keeper_stop(&cs.keeper);
 	}
 	if (cs.engine >= 0)

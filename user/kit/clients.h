@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clients of an engine that is made of the kit: each has a process of its own.
+ * The clients of an engine that is made of the kit: each has a process of its own, or threads of
+ * the engine's.
  */
 #ifndef NN_KIT_CLIENTS_H
 #define NN_KIT_CLIENTS_H
@@ -11,11 +12,13 @@
 #include "kit/spawn.h"
 
 struct clients_options {
+	const struct nna_engine *engine;
+	bool threads;			/* of this process serve them, not a process each */
 	const char *device;
 	const char *name;		/* the engine registers under */
 	const char *version;		/* of the device, for the kernel to show */
 	uint32_t type;			/* enum nn_device_type */
-	unsigned int max;		/* processes at a time */
+	unsigned int max;		/* at a time */
 	struct spawner spawner;
 	struct keeper_options keeper;
 };

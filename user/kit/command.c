@@ -124,6 +124,23 @@ static enum nn_status check_range(const struct command *c, uint32_t grant, uint6
 	return NN_OK;
 }
 
+/* Between a buffer, the first grant, and the second. */
+static enum nn_status check_copy(const struct command *c, uint32_t from, uint32_t to,
+				 struct nn_error *err)
+{
+	const struct nnaccel_cmd *head = c->head;
+
+	if (head->num_grants != 2)
+		return bad(err, "a copy is of two grants");
+	if (!head->wire_length || head->wire_length > c->grants[0].length ||
+	    head->wire_length > c->grants[1].length)
+		return bad(err, "length of a copy");
+	if (!(c->grants[to].prot & NNACCEL_PROT_WRITE) ||
+	    !(c->grants[from].prot & NNACCEL_PROT_READ))
+		return bad(err, "protection of a copy");
+	return NN_OK;
+}
+
 /* The parts of a saved model; `least` of them are there. */
 static enum nn_status check_parts(const struct command *c, uint32_t least, uint32_t prot,
 				  struct nn_error *err)
@@ -181,6 +198,10 @@ enum nn_status command_parse(const void *buffer, size_t size, struct command *c,
 		return check_parts(c, 0, NNACCEL_PROT_READ | NNACCEL_PROT_WRITE, err);
 	case NNACCEL_DO_BUFFER:
 		return check_buffer(c, err);
+	case NNACCEL_DO_COPY_IN:
+		return check_copy(c, 1, 0, err);
+	case NNACCEL_DO_COPY_OUT:
+		return check_copy(c, 0, 1, err);
 	}
 	return bad(err, "unknown kind");
 }

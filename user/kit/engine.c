@@ -24,6 +24,9 @@
 
 #define MIB (UINT64_C(1) << 20)
 
+/* What engines of 0.2.0 have. */
+#define FIRST_SIZE offsetof(struct nna_engine, log)
+
 struct arguments {
 	struct clients_options clients;
 	bool help;
@@ -36,6 +39,22 @@ static bool take_log_level(void *into, const char *text, char fault[OPTION_FAULT
 			       &((struct arguments *)into)->clients.spawner.options.log_level);
 }
 
+static bool take_clients(void *into, const char *text, char fault[OPTION_FAULT])
+{
+	struct clients_options *o = &((struct arguments *)into)->clients;
+	const uint32_t choice = o->engine->clients;
+
+	o->threads = !strcmp(text, "threads");
+	if (!o->threads && strcmp(text, "processes"))
+		return false;
+	if (choice == NNA_ENGINE_CLIENTS_EITHER ||
+	    o->threads == (choice == NNA_ENGINE_CLIENTS_THREADS))
+		return true;
+	snprintf(fault, OPTION_FAULT, "--clients=%s: this engine serves by %s only", text,
+		 o->threads ? "processes" : "threads");
+	return false;
+}
+
 #define AT(member) OPTION_AT(struct arguments, member)
 
 static const struct option_row rows[] = {
@@ -43,6 +62,9 @@ static const struct option_row rows[] = {
 	  AT(clients.device) },
 	{ "name", "NAME", "of the engine, by which its device is found again", OPTION_TEXT,
 	  AT(clients.name) },
+	{ "clients", "WHAT", "processes, one for each, or threads of this process, which is then\n"
+	  "trusted with what any client sends (unless the engine says: processes)", OPTION_CALL,
+	  .take = take_clients },
 	{ "state", "FOLDER", "where the compilation cache's index is (none: no cache)", OPTION_TEXT,
 	  AT(clients.keeper.folder) },
 	{ "keep", "MIB", "models kept for clients that want it, 0: none (64)", OPTION_UINT64,
@@ -74,6 +96,8 @@ static int parse_options(int argc, char **argv, struct arguments *a)
 		       "Serves /dev/nnaccel in the foreground, and logs to standard error.\n\n",
 		       argv[0]);
 		option_help(rows, '=');
+		if (ENGINE_HAS(a->clients.engine, help))
+			fputs(a->clients.engine->help, stdout);
 		return EXIT_SUCCESS;
 	}
 	if (first == argc)
@@ -89,11 +113,12 @@ const char *engine_fault(const struct nna_engine *e)
 {
 	const struct nna_engine_burst *b = e->burst;
 
-	/* This is the first version: there is no shorter one. */
-	if (e->size < sizeof(*e))
+	if (e->size < FIRST_SIZE)
 		return "it is of a version before the first";
-	if (!e->name || !e->name[0] || e->reserved)
-		return "it has no name, or something where nothing is to be";
+	if (!e->name || !e->name[0])
+		return "it has no name";
+	if (e->clients > NNA_ENGINE_CLIENTS_THREADS)
+		return "its clients are neither processes nor threads";
 	if (!e->describe || !e->supported || !e->prepare || !e->release || !e->execute)
 		return "it lacks describe, supported, prepare, release or execute";
 	if (!e->save != !e->load || !e->save != !e->end_save || !e->save != !e->signature)
@@ -101,6 +126,10 @@ const char *engine_fault(const struct nna_engine *e)
 	if (b && (b->size < sizeof(*b) || !b->create || !b->destroy || !b->add || !b->is_cached ||
 		  !b->remove || !b->execute))
 		return "its executor of bursts lacks a function";
+	if (ENGINE_HAS(e, buffers) &&
+	    (e->buffers->size < sizeof(*e->buffers) || !e->buffers->create ||
+	     !e->buffers->destroy || !e->buffers->copy_in || !e->buffers->copy_out))
+		return "its buffers lack a function";
 	return NULL;
 }
 
@@ -116,11 +145,20 @@ static const char *identify(const struct nna_engine *engine, const struct nn_dev
 	return text;
 }
 
+static void log_to_engine(void *data, enum log_level level, const char *line)
+{
+	const struct nna_engine *engine = data;
+
+	engine->log(engine, (enum nna_engine_level)level, line);
+}
+
 int nna_engine_main(const struct nna_engine *engine, int argc, char **argv)
 {
 	const unsigned int uid = geteuid() ? geteuid() : CLIENT_UID;
 	struct arguments arguments = {
 		.clients = {
+			.engine = engine,
+			.threads = engine->clients == NNA_ENGINE_CLIENTS_THREADS,
 			.device = "/dev/nnaccel-engine",
 			.name = engine->name,
 			.max = 64,
@@ -151,6 +189,8 @@ int nna_engine_main(const struct nna_engine *engine, int argc, char **argv)
 	if (exit_code >= 0)
 		return exit_code;
 	log_set_level(options->spawner.options.log_level);
+	if (ENGINE_HAS(engine, log))
+		log_set_sink(log_to_engine, (void *)engine);
 	options->keeper.log_level = options->spawner.options.log_level;
 	device_init(&info);
 	engine->describe(engine, &info);

@@ -14,6 +14,7 @@
 #include "kit/executor.h"
 #include "kit/log.h"
 #include "kit/rows.h"
+#include "kit/running.h"
 
 struct scratch *scratch_create(uint32_t capacity)
 {
@@ -170,7 +171,13 @@ static enum nn_status run(struct executor *executor, struct scratch *s, struct n
 	start_ns = s->request.measure ? clock_ns() : 0;
 	status = set_args(s, err);
 	if (!status) {
+		struct running running = {
+			.pools = s->mappings, .num_pools = s->request.num_slots, .fence = -1,
+		};
+
+		running_set(&running);
 		status = execute(executor, s, &execution, err);
+		running_set(NULL);
 		end_rows(s, execution.num_inputs + execution.num_outputs, !status);
 	}
 	if (s->request.measure)

@@ -12,11 +12,16 @@
 #include <unistd.h>
 
 #include "base/round.h"
+#include "kit/engine.h"
 #include "kit/grants.h"
 #include "kit/log.h"
 #include "kit/worker.h"
 
-static struct grants *the_grants;
+/* Of this process: one for each client that it serves. */
+static struct {
+	pthread_mutex_t lock;	/* taken before that of grants */
+	struct grants *list;
+} all = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static int mmap_prot(uint32_t prot)
 {
@@ -32,45 +37,56 @@ static struct mapping *find_address(struct grants *grants, const void *address)
 	return NULL;
 }
 
+/* Under the lock. Puts zeroes of our own in the place of what is mapped. */
+static bool take_away(struct mapping *m)
+{
+	void *zeroes = mmap(m->base, m->mapped, mmap_prot(m->prot),
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+
+	m->stale = true;
+	atomic_store(&m->broken, true);
+	return zeroes != MAP_FAILED;
+}
+
 /*
- * Runs on the thread that touched the memory. That thread does not hold the
- * lock: nobody touches client memory under it.
+ * Runs on the thread that touched the memory. That thread holds none of the
+ * locks: nobody touches client memory under them.
  */
 static void on_bus_error(int signal, siginfo_t *info, void *context)
 {
-	struct grants *grants = the_grants;
 	int saved_errno = errno;
-	struct mapping *m = NULL;
-	void *zeroes = MAP_FAILED;
+	bool found = false;
 
 	(void)signal;
 	(void)context;
-	pthread_mutex_lock(&grants->lock);
-	if (info->si_code == BUS_ADRERR)
-		m = find_address(grants, info->si_addr);
-	if (m) {
-		zeroes = mmap(m->base, m->mapped, mmap_prot(m->prot),
-			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-		m->stale = true;
-		atomic_store(&m->broken, true);
+	pthread_mutex_lock(&all.lock);
+	for (struct grants *g = all.list; g && !found && info->si_code == BUS_ADRERR; g = g->next) {
+		struct mapping *m;
+
+		pthread_mutex_lock(&g->lock);
+		m = find_address(g, info->si_addr);
+		found = m && take_away(m);
+		pthread_mutex_unlock(&g->lock);
 	}
-	pthread_mutex_unlock(&grants->lock);
-	if (zeroes == MAP_FAILED) {
+	pthread_mutex_unlock(&all.lock);
+	if (!found) {
 		log_error("bus error");
 		_exit(WORKER_EXIT_BUS_ERROR);
 	}
 	errno = saved_errno;
 }
 
-bool grants_init(struct grants *grants, int session)
+bool grants_init(struct grants *grants, const struct nna_engine *engine, int session)
 {
 	struct sigaction action = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
 
-	grants->session = session;
-	grants->mappings = NULL;
+	*grants = (struct grants){ .engine = engine, .session = session };
 	if (pthread_mutex_init(&grants->lock, NULL))
 		return false;
-	the_grants = grants;
+	pthread_mutex_lock(&all.lock);
+	grants->next = all.list;
+	all.list = grants;
+	pthread_mutex_unlock(&all.lock);
 	sigemptyset(&action.sa_mask);
 	return sigaction(SIGBUS, &action, NULL) == 0;
 }
@@ -82,6 +98,23 @@ static void let_go_of_others(struct mapping *m)
 			m->others[i]->users--;
 		m->others[i] = NULL;
 	}
+}
+
+struct nna_engine_region mapping_region(const struct mapping *m)
+{
+	return (struct nna_engine_region){
+		.base = m->base,
+		.length = m->length,
+		.is_writable = m->prot & NNACCEL_PROT_WRITE,
+	};
+}
+
+static void forget_region(const struct grants *grants, struct mapping *m)
+{
+	const struct nna_engine_region region = mapping_region(m);
+
+	if (atomic_load(&m->told) && ENGINE_HAS(grants->engine, forget_region))
+		grants->engine->forget_region(grants->engine, &region);
 }
 
 /* Unmaps what is stale and unused. What a picture held may be before it in the list. */
@@ -100,6 +133,7 @@ static void sweep(struct grants *grants)
 			let_go_of_others(m);
 			link = &grants->mappings;
 		}
+		forget_region(grants, m);
 		munmap(m->base, m->mapped);
 		free(m);
 	}
@@ -167,6 +201,10 @@ static enum nn_status map(struct grants *grants, const struct nnaccel_grant *gra
 	enum nn_status status;
 
 	*mapping = NULL;
+	if (grants->revoked) {
+		free(m);
+		return nn_fail(err, NN_GENERAL_FAILURE, "the session has ended");
+	}
 	if (!m)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	m->grant = grant->grant;
@@ -289,4 +327,30 @@ void grants_forget(struct grants *grants, uint32_t grant)
 	}
 	sweep(grants);
 	pthread_mutex_unlock(&grants->lock);
+}
+
+void grants_revoke(struct grants *grants)
+{
+	pthread_mutex_lock(&grants->lock);
+	grants->revoked = true;
+	for (struct mapping *m = grants->mappings; m; m = m->next)
+		if (!take_away(m))
+			log_error("memory of a session that has ended stays: %s", strerror(errno));
+	sweep(grants);
+	pthread_mutex_unlock(&grants->lock);
+}
+
+void grants_free(struct grants *grants)
+{
+	struct grants **link = &all.list;
+
+	pthread_mutex_lock(&all.lock);
+	while (*link != grants)
+		link = &(*link)->next;
+	*link = grants->next;
+	pthread_mutex_unlock(&all.lock);
+	for (struct mapping *m = grants->mappings; m; m = m->next)
+		m->stale = true;
+	sweep(grants);
+	pthread_mutex_destroy(&grants->lock);
 }

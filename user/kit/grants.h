@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include <linux/nnaccel.h>
+#include <nnaccel/engine.h>
 #include <nnaccel/status.h>
 
 /* A mapping in use. Only base, length and mapping_is_broken() are for users. */
@@ -31,21 +32,34 @@ struct mapping {
 	unsigned int users;
 	bool stale;		/* not to be handed out again */
 	atomic_bool broken;
+	atomic_bool told;	/* the engine knows it */
 };
 
 struct grants {
+	struct grants *next;	/* of those of this process */
+	const struct nna_engine *engine;
 	int session;
 	pthread_mutex_t lock;	/* protects the list and all but `broken` of its entries */
 	struct mapping *mappings;
+	bool revoked;		/* nothing is mapped any more; under the lock */
 };
 
 /*
  * Makes an empty cache for a session's memory and catches SIGBUS: an access
  * beyond the end of a file that a client made shorter turns the whole mapping
  * into zeroes of our own and marks it broken, so that whoever uses it runs on
- * and fails afterwards. There is one cache in a process.
+ * and fails afterwards.
  */
-bool grants_init(struct grants *grants, int session);
+bool grants_init(struct grants *grants, const struct nna_engine *engine, int session);
+
+/*
+ * Turns all memory into zeroes of our own, which whoever still uses it may read and write, and
+ * maps nothing from now on: the session has ended.
+ */
+void grants_revoke(struct grants *grants);
+
+/* Unmaps everything, once nobody uses any of it. */
+void grants_free(struct grants *grants);
 
 /* Maps a grant with its protection, or finds it mapped; grants_put() ends the use. */
 enum nn_status grants_get(struct grants *grants, const struct nnaccel_grant *grant,
@@ -64,6 +78,9 @@ void grants_forget(struct grants *grants, uint32_t grant);
  */
 enum nn_status grants_sync(struct grants *grants, const struct mapping *mapping, uint32_t flags,
 			   struct nn_error *err);
+
+/* What engines know of a mapping. */
+struct nna_engine_region mapping_region(const struct mapping *mapping);
 
 /* True once an access hit memory that is no longer there. */
 bool mapping_is_broken(struct mapping *mapping);

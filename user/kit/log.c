@@ -25,6 +25,8 @@ static const char *const level_names[] = {
 static enum log_level threshold = LOG_INFO;
 static bool relayed;
 static const char *log_name = "nnacceld";
+static void (*log_sink)(void *data, enum log_level level, const char *line);
+static void *log_data;
 
 void log_set_level(enum log_level level)
 {
@@ -36,8 +38,16 @@ void log_set_name(const char *name)
 	log_name = name;
 }
 
+void log_set_sink(void (*sink)(void *data, enum log_level level, const char *line), void *data)
+{
+	log_data = data;
+	log_sink = sink;
+}
+
+/* A process that has a relay leaves its lines to that. */
 void log_to_relay(void)
 {
+	log_sink = NULL;
 	relayed = true;
 }
 
@@ -60,7 +70,9 @@ void log_line(enum log_level level, const char *format, ...)
 
 	if (level > threshold)
 		return;
-	if (relayed)
+	if (log_sink)
+		line[0] = '\0';
+	else if (relayed)
 		snprintf(line, sizeof(line), "<%d>", (int)level);
 	else
 		snprintf(line, sizeof(line), "%.64s: %s", log_name,
@@ -69,6 +81,10 @@ void log_line(enum log_level level, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(line + length, sizeof(line) - 1 - length, format, args);
 	va_end(args);
+	if (log_sink) {
+		log_sink(log_data, level, line);
+		return;
+	}
 	length = strlen(line);
 	line[length++] = '\n';
 	/* A log that nobody takes is no reason to stop. */

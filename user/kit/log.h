@@ -23,6 +23,12 @@ void log_set_level(enum log_level level);
 /* The name that lines begin with; "nnacceld" until told. It stays the caller's. */
 void log_set_name(const char *name);
 
+/*
+ * From now on lines go there instead of standard error, without name and end; from any thread.
+ * `data` stays the caller's.
+ */
+void log_set_sink(void (*sink)(void *data, enum log_level level, const char *line), void *data);
+
 /* From now on lines carry their level and no name: they go to a broker's relay. */
 void log_to_relay(void);
 

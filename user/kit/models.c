@@ -390,3 +390,14 @@ const struct nn_subgraph *models_signature(const struct models *models,
 	return loaded->model ? &loaded->model->subgraphs[0] :
 			       engine->signature(engine, loaded->prepared);
 }
+
+void models_free(struct models *models)
+{
+	struct loaded_model *loaded;
+
+	while ((loaded = models->list)) {
+		models->list = loaded->next;
+		models_discard(models, loaded);
+	}
+	pthread_mutex_destroy(&models->lock);
+}

@@ -39,6 +39,9 @@ struct models {
 bool models_init(struct models *models, const struct nna_engine *engine, struct grants *grants,
 		 struct cache_client *cache);
 
+/* Releases all that were not forgotten, once nobody uses any. */
+void models_free(struct models *models);
+
 /*
  * NNACCEL_DO_SUPPORTED: supported[i] for each of the num_operations operations
  * of the main subgraph. An operation with a constant in memory that cannot be

@@ -5,7 +5,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,13 +20,6 @@
 #include "kit/sandbox.h"
 #include "kit/serve.h"
 
-/*
- * Threads that serve the session: two at least, so that a long execution leaves
- * one for everything else.
- */
-#define MIN_THREADS 2
-#define MAX_THREADS 4
-
 struct worker {
 	struct server server;
 	pthread_barrier_t barrier;	/* passed twice: threads are made; session is attached */
@@ -37,18 +29,6 @@ __attribute__((noreturn)) static void fail(const char *what)
 {
 	log_error("worker set-up: %s: %s", what, strerror(errno));
 	_exit(WORKER_EXIT_FAILURE);
-}
-
-static unsigned int num_threads(void)
-{
-	cpu_set_t cpus;
-	int count;
-
-	if (sched_getaffinity(0, sizeof(cpus), &cpus))
-		return MAX_THREADS;
-	count = CPU_COUNT(&cpus);
-	return count < MIN_THREADS ? MIN_THREADS : count > MAX_THREADS ? MAX_THREADS :
-	       (unsigned int)count;
 }
 
 static void await_session(struct worker *w)
@@ -63,6 +43,7 @@ static void *command_thread(void *arg)
 
 	await_session(w);
 	server_run(&w->server);
+	return NULL;
 }
 
 static void *watching_thread(void *arg)
@@ -71,6 +52,7 @@ static void *watching_thread(void *arg)
 
 	await_session(w);
 	bursts_watch(&w->server.bursts);
+	return NULL;
 }
 
 static void *burst_thread(void *arg)
@@ -79,6 +61,7 @@ static void *burst_thread(void *arg)
 
 	await_session(w);
 	bursts_serve(&w->server.bursts);
+	return NULL;
 }
 
 static void start(struct worker *w, unsigned int count, void *(*body)(void *arg))
@@ -95,7 +78,7 @@ static void start(struct worker *w, unsigned int count, void *(*body)(void *arg)
 /* All threads are made before the filter, which lets none be made. This one serves, too. */
 static void start_threads(const struct nna_engine *engine, struct worker *w)
 {
-	unsigned int commands = num_threads();
+	unsigned int commands = server_threads();
 
 	if (engine->start && !engine->start(engine))
 		fail("the engine");
@@ -208,7 +191,8 @@ void worker_main(const struct nna_engine *engine, char *const *args)
 	if (!options.cache)
 		close(WORKER_CONTROL_FD);
 	if (!server_attach(&w.server))
-		_exit(WORKER_EXIT_FAILURE);
+		_exit(errno == ESHUTDOWN ? 0 : WORKER_EXIT_FAILURE);
 	pthread_barrier_wait(&w.barrier);
 	server_run(&w.server);
+	_exit(0);
 }

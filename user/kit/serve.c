@@ -2,9 +2,14 @@
 /*
  * Serving a session: fetches commands, has them done, commits the answers.
  */
+#define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -12,9 +17,11 @@
 #include "kit/buffers.h"
 #include "kit/command.h"
 #include "kit/device.h"
+#include "kit/engine.h"
 #include "kit/guard.h"
 #include "kit/log.h"
 #include "kit/rows.h"
+#include "kit/running.h"
 #include "kit/serve.h"
 #include "kit/worker.h"
 #include "model/attribute.h"
@@ -30,6 +37,7 @@ struct answer {
 	void *payload;
 	size_t payload_size;
 	uint64_t device_ns;
+	int fence;			/* sync_file that the command ends with, or -1 */
 	struct nn_error err;
 };
 
@@ -42,6 +50,7 @@ static void answer_init(struct answer *answer)
 	answer->payload = NULL;
 	answer->payload_size = 0;
 	answer->device_ns = NNACCEL_TIME_NONE;
+	answer->fence = -1;
 	answer->err.message[0] = '\0';
 }
 
@@ -158,6 +167,7 @@ static void do_forget_grant(struct server *server, const struct command *command
 			    struct answer *answer)
 {
 	(void)answer;
+	buffers_forget(&server->buffers, command->head->grant);
 	grants_forget(&server->grants, command->head->grant);
 }
 
@@ -183,25 +193,40 @@ static void do_slot_gone(struct server *server, const struct command *command,
 static void do_buffer(struct server *server, const struct command *command,
 		      struct answer *answer)
 {
-	answer->status = buffer_judge(&server->models, command, &answer->err);
+	uint32_t *layout = answer_reserve(answer, 1, sizeof(*layout));
+
+	if (!layout)
+		return;
+	answer->status = buffer_judge(&server->buffers, &server->models, command, layout,
+				      &answer->err);
+	if (!answer->status)
+		answer->payload_size = sizeof(*layout);
+}
+
+static void do_copy(struct server *server, const struct command *command, struct answer *answer)
+{
+	answer->status = buffers_copy(&server->buffers, &server->grants, command, &answer->err);
 }
 
 /* The memory of one execution; its arrays are the answer's memory. */
 struct job {
 	struct loaded_model *loaded;
 	struct mapping **pools;
+	struct buffer **buffers;	/* of each pool, where the layout is the engine's */
 	void **staged;			/* of each argument; see rows.h */
 	struct nn_arg *args;
 	struct nn_output_shape *shapes;
 	struct nnaccel_shape *payload;	/* as long as asked for */
 	struct nn_attributes *attributes;	/* of the execution, or NULL */
+	struct running running;
 };
 
 /* One block for all. Pointers and shapes are 0: an engine may leave some of them alone. */
 static bool job_alloc(struct job *job, const struct nnaccel_cmd *head, struct answer *answer)
 {
 	size_t num_args = (size_t)head->num_inputs + head->num_outputs;
-	size_t pointers = head->num_grants * sizeof(*job->pools) + num_args * sizeof(*job->staged);
+	size_t pointers = head->num_grants * (sizeof(*job->pools) + sizeof(*job->buffers)) +
+			  num_args * sizeof(*job->staged);
 	size_t args = num_args * sizeof(*job->args);
 	size_t shapes = head->num_outputs * sizeof(*job->shapes);
 	char *block = malloc(pointers + args + head->max_payload + shapes + 1);
@@ -214,10 +239,14 @@ static bool job_alloc(struct job *job, const struct nnaccel_cmd *head, struct an
 	memset(block, 0, pointers);
 	memset(block + pointers + args + head->max_payload, 0, shapes);
 	job->pools = (void *)block;
-	job->staged = (void *)(job->pools + head->num_grants);
+	job->buffers = (void *)(job->pools + head->num_grants);
+	job->staged = (void *)(job->buffers + head->num_grants);
 	job->args = (void *)(block + pointers);
 	job->payload = (void *)(block + pointers + args);
 	job->shapes = (void *)(block + pointers + args + head->max_payload);
+	job->running.pools = job->pools;
+	job->running.buffers = job->buffers;
+	job->running.num_pools = head->num_grants;
 	answer->memory = block;
 	return true;
 }
@@ -240,6 +269,8 @@ static enum nn_status job_begin(struct server *server, const struct command *com
 		status = grants_get(&server->grants, &command->grants[i], &job->pools[i], &reason);
 		if (status)
 			return nn_fail(err, status, "pool %u: %s", i, reason.message);
+		if (ENGINE_HAS(server->engine, buffers))
+			job->buffers[i] = buffers_get(&server->buffers, command->grants[i].grant);
 	}
 	status = nn_attributes_decode(command->attributes, head->attributes_size,
 				      &job->attributes, err);
@@ -249,8 +280,10 @@ static enum nn_status job_begin(struct server *server, const struct command *com
 
 static void job_end(struct server *server, const struct command *command, struct job *job)
 {
-	for (uint32_t i = 0; job->pools && i < command->head->num_grants; i++)
+	for (uint32_t i = 0; job->pools && i < command->head->num_grants; i++) {
+		buffers_put(&server->buffers, job->buffers[i]);
 		grants_put(&server->grants, job->pools[i]);
+	}
 	if (job->loaded)
 		models_put(&server->models, job->loaded);
 	free(job->attributes);
@@ -322,6 +355,30 @@ static void answer_shapes(struct server *server, struct answer *answer,
 			     (uint64_t *)(out + execution->num_outputs));
 }
 
+/* Nothing is to be done by this process after the hardware. */
+static bool may_have_fence(const struct server *server, const struct nnaccel_cmd *head,
+			   const struct job *job)
+{
+	bool may = server->shared && server->features & NNACCEL_FEATURE_COMMIT_FENCE;
+
+	for (uint32_t i = 0; i < head->num_inputs + head->num_outputs; i++)
+		may &= !job->staged[i];
+	return may;
+}
+
+/* The engine's fence counts where the execution did not fail before. */
+static void end_with_fence(struct job *job, struct answer *answer)
+{
+	if (job->running.fence < 0)
+		return;
+	if (answer->status) {
+		close(job->running.fence);
+		return;
+	}
+	answer->fence = job->running.fence;
+	answer->device_ns = NNACCEL_TIME_NONE;
+}
+
 static void job_run(struct server *server, const struct command *command, struct job *job,
 		    struct answer *answer)
 {
@@ -347,9 +404,13 @@ static void job_run(struct server *server, const struct command *command, struct
 						     &answer->err);
 	if (head->flags & NNACCEL_EXECUTE_MEASURE)
 		start_ns = clock_ns();
-	if (!answer->status)
+	job->running.may_have_fence = may_have_fence(server, head, job);
+	if (!answer->status) {
+		running_set(&job->running);
 		answer->status = server->engine->execute(server->engine, job->loaded->prepared,
 							 &execution, &answer->err);
+		running_set(NULL);
+	}
 	end_rows(command, job, !answer->status);
 	if (head->flags & NNACCEL_EXECUTE_MEASURE)
 		answer->device_ns = clock_ns() - start_ns;
@@ -365,12 +426,13 @@ static void job_run(struct server *server, const struct command *command, struct
 	} else if (execution.shapes_known) {
 		answer_shapes(server, answer, command, job, &execution);
 	}
+	end_with_fence(job, answer);
 }
 
 static void do_execute(struct server *server, const struct command *command,
 		       struct answer *answer)
 {
-	struct job job = { .loaded = NULL };
+	struct job job = { .running.fence = -1 };
 
 	answer->status = job_begin(server, command, &job, answer);
 	if (!answer->status)
@@ -393,14 +455,27 @@ static void (*const handlers[])(struct server *server, const struct command *com
 	[NNACCEL_DO_PREPARE_CACHED] = do_prepare_cached,
 	[NNACCEL_DO_CACHE_SAVE] = do_cache_save,
 	[NNACCEL_DO_BUFFER] = do_buffer,
+	[NNACCEL_DO_COPY_IN] = do_copy,
+	[NNACCEL_DO_COPY_OUT] = do_copy,
 };
 
-__attribute__((noreturn)) static void give_up(const char *what)
+/* ---- commands ---- */
+
+static bool has_ended(const struct server *server)
 {
-	if (errno == ESHUTDOWN)
-		_exit(0);
-	log_error("%s: %s", what, strerror(errno));
-	_exit(WORKER_EXIT_FAILURE);
+	return server->shared && atomic_load(&server->shared->ended);
+}
+
+/* The session is of no use any more. */
+static void give_up(struct server *server, const char *what)
+{
+	int error = errno;
+
+	if (error != ESHUTDOWN && !has_ended(server))
+		log_error("%s: %s", what, strerror(error));
+	if (!server->shared)
+		_exit(error == ESHUTDOWN ? 0 : WORKER_EXIT_FAILURE);
+	server_end(server);
 }
 
 /* Room for commands; it grows. */
@@ -427,23 +502,40 @@ static size_t commit(struct server *server, uint64_t cookie, struct answer *answ
 	if (next && server->features & NNACCEL_FEATURE_COMMIT_AND_FETCH) {
 		commit.buffer = (uintptr_t)next->data;
 		commit.buffer_size = (uint32_t)next->size;
+		commit.flags = server->shared ? NNACCEL_FETCH_NONBLOCK : 0;
+	}
+	if (answer->fence >= 0) {
+		commit.flags |= NNACCEL_COMMIT_FENCE;
+		commit.fence = answer->fence;
 	}
 	if (!ioctl(server->session, NNACCEL_SESSION_COMMIT, &commit))
 		return commit.buffer && commit.out_size <= next->size ? commit.out_size : 0;
 	/* Once the answer was taken the rest is what a fetch can do too, and says. */
 	if (!commit.buffer || commit.cookie)
-		give_up("cannot commit an answer");
+		give_up(server, "cannot commit an answer");
 	return 0;
 }
 
-/* Returns the bytes of the next command, which is in the room. */
+/* Threads of a shared process wait for their server's end, too. */
+static void await_command(const struct server *server)
+{
+	struct pollfd fds[] = {
+		{ .fd = server->session, .events = POLLIN },
+		{ .fd = server->shared->gone, .events = POLLIN },
+	};
+
+	poll(fds, 2, -1);
+}
+
+/* Returns the bytes of the next command, which is in the room; 0: look again. */
 static size_t fetch(struct server *server, struct room *room)
 {
 	struct nnaccel_session_fetch fetch;
 
-	for (;;) {
+	while (!has_ended(server)) {
 		fetch = (struct nnaccel_session_fetch){
 			.size = sizeof(fetch),
+			.flags = server->shared ? NNACCEL_FETCH_NONBLOCK : 0,
 			.buffer = (uintptr_t)room->data,
 			.buffer_size = (uint32_t)room->size,
 		};
@@ -451,15 +543,72 @@ static size_t fetch(struct server *server, struct room *room)
 			return fetch.out_size <= room->size ? fetch.out_size : 0;
 		if (errno == EINTR)
 			continue;
-		if (errno != EMSGSIZE)
-			give_up("cannot fetch a command");
+		if (errno == EAGAIN && server->shared) {
+			await_command(server);
+			continue;
+		}
+		if (errno != EMSGSIZE) {
+			give_up(server, "cannot fetch a command");
+			continue;
+		}
 		free(room->data);
 		room->size = fetch.out_size;
 		room->data = malloc(room->size);
-		if (!room->data)
-			give_up("cannot fetch a command");
+		if (!room->data) {
+			room->size = 0;
+			give_up(server, "cannot fetch a command");
+		}
 	}
+	return 0;
 }
+
+/* ---- deadlines, where the process is shared ---- */
+
+/* An execution is the kernel's to end at its deadline; other commands may take their time. */
+static void due_begin(struct server *server, const struct nnaccel_cmd *head, struct due *due)
+{
+	struct shared *s = server->shared;
+
+	due->at_ns = 0;
+	if (!s || !head->deadline_ns || !head->cookie)
+		return;
+	pthread_mutex_lock(&s->lock);
+	due->at_ns = head->deadline_ns;
+	due->link = &s->due;
+	due->next = s->due;
+	if (due->next)
+		due->next->link = &due->next;
+	s->due = due;
+	pthread_mutex_unlock(&s->lock);
+	eventfd_write(s->changed, 1);
+}
+
+static void due_end(struct server *server, struct due *due)
+{
+	struct shared *s = server->shared;
+
+	if (!due->at_ns)
+		return;
+	pthread_mutex_lock(&s->lock);
+	*due->link = due->next;
+	if (due->next)
+		due->next->link = due->link;
+	pthread_mutex_unlock(&s->lock);
+}
+
+uint64_t server_due_ns(struct server *server)
+{
+	uint64_t first_ns = UINT64_MAX;
+
+	pthread_mutex_lock(&server->shared->lock);
+	for (const struct due *due = server->shared->due; due; due = due->next)
+		if (due->at_ns < first_ns)
+			first_ns = due->at_ns;
+	pthread_mutex_unlock(&server->shared->lock);
+	return first_ns;
+}
+
+/* ---- one command ---- */
 
 /* A command whose answer somebody waits for. */
 struct serving {
@@ -485,6 +634,7 @@ static void fail_command(struct guard_job *job, const char *reason)
  */
 static size_t serve_one(struct server *server, struct room *room, size_t size)
 {
+	struct due due = { .at_ns = 0 };
 	struct command command;
 	struct answer answer;
 	size_t next = 0;
@@ -498,6 +648,7 @@ static size_t serve_one(struct server *server, struct room *room, size_t size)
 	} else {
 		struct serving serving = { { fail_command }, server, command.head->cookie };
 
+		due_begin(server, command.head, &due);
 		guard_set_job(command.head->cookie ? &serving.job : NULL);
 		handlers[command.head->kind](server, &command, &answer);
 		guard_set_job(NULL);
@@ -505,10 +656,32 @@ static size_t serve_one(struct server *server, struct room *room, size_t size)
 	if (command.head->cookie)
 		next = commit(server, command.head->cookie, &answer,
 			      command.head->kind == NNACCEL_DO_EXECUTE ? room : NULL);
+	due_end(server, &due);
+	if (answer.fence >= 0)
+		close(answer.fence);
 	free(answer.memory);
 	if (answer.work)
 		models_keep(&server->models, answer.work);
 	return next;
+}
+
+/*
+ * Threads that serve a session: two at least, so that a long execution leaves
+ * one for everything else.
+ */
+#define MIN_THREADS 2
+#define MAX_THREADS 4
+
+unsigned int server_threads(void)
+{
+	cpu_set_t cpus;
+	int count;
+
+	if (sched_getaffinity(0, sizeof(cpus), &cpus))
+		return MAX_THREADS;
+	count = CPU_COUNT(&cpus);
+	return count < MIN_THREADS ? MIN_THREADS : count > MAX_THREADS ? MAX_THREADS :
+	       (unsigned int)count;
 }
 
 bool server_init(struct server *server, const struct nna_engine *engine, int session,
@@ -516,10 +689,12 @@ bool server_init(struct server *server, const struct nna_engine *engine, int ses
 {
 	server->engine = engine;
 	server->session = session;
-	return grants_init(&server->grants, session) &&
+	server->shared = NULL;
+	return grants_init(&server->grants, engine, session) &&
 	       cache_client_init(&server->cache, cache) &&
 	       models_init(&server->models, engine, &server->grants, &server->cache) &&
-	       bursts_init(&server->bursts, &server->grants, &server->models, cache_slots);
+	       bursts_init(&server->bursts, &server->grants, &server->models, cache_slots) &&
+	       buffers_init(&server->buffers, engine);
 }
 
 bool server_attach(struct server *server)
@@ -530,9 +705,8 @@ bool server_attach(struct server *server)
 		server->features = attach.out_features;
 		return true;
 	}
-	if (errno == ESHUTDOWN)
-		_exit(0);
-	log_error("cannot attach to the session: %s", strerror(errno));
+	if (errno != ESHUTDOWN)
+		log_error("cannot attach to the session: %s", strerror(errno));
 	return false;
 }
 
@@ -541,8 +715,46 @@ void server_run(struct server *server)
 	struct room room = { malloc(FIRST_BUFFER), FIRST_BUFFER };
 	size_t size = 0;
 
+	running_set_gone(server->shared ? server->shared->gone : -1);
 	if (!room.data)
-		give_up("cannot serve");
-	for (;;)
-		size = serve_one(server, &room, size ? size : fetch(server, &room));
+		give_up(server, "cannot serve");
+	while (!has_ended(server)) {
+		if (!size)
+			size = fetch(server, &room);
+		if (size)
+			size = serve_one(server, &room, size);
+	}
+	free(room.data);
+}
+
+/* ---- the end, where the process is shared ---- */
+
+void server_end(struct server *server)
+{
+	atomic_store(&server->shared->ended, true);
+	eventfd_write(server->shared->gone, 1);
+	bursts_end(&server->bursts);
+}
+
+/* The session's number stays taken: threads that do not end would call another file otherwise. */
+void server_abandon(struct server *server)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	grants_revoke(&server->grants);
+	bursts_revoke(&server->bursts);
+	if (null < 0 || dup3(null, server->session, O_CLOEXEC) < 0)
+		log_error("a session that has ended stays: %s", strerror(errno));
+	if (null >= 0)
+		close(null);
+}
+
+void server_free(struct server *server)
+{
+	bursts_free(&server->bursts);
+	models_free(&server->models);
+	buffers_free(&server->buffers);
+	grants_free(&server->grants);
+	pthread_mutex_destroy(&server->cache.lock);
+	close(server->session);
 }

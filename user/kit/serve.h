@@ -5,19 +5,45 @@
 #ifndef NN_KIT_SERVE_H
 #define NN_KIT_SERVE_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kit/buffers.h"
 #include "kit/bursts.h"
 #include "kit/cache_client.h"
 #include "kit/grants.h"
 #include "kit/models.h"
 
+/* A command under way that the kernel does not wait for endlessly. */
+struct due {
+	struct due *next, **link;
+	uint64_t at_ns;			/* its deadline */
+};
+
+/*
+ * Of a server whose process is not its own: what ends its threads, and who has to know of what
+ * they do.
+ */
+struct shared {
+	atomic_bool ended;
+	int gone;			/* eventfd: readable once it ended */
+	pthread_mutex_t lock;
+	struct due *due;		/* under the lock */
+	int changed;			/* eventfd: there is one that is due earlier */
+};
+
 struct server {
 	const struct nna_engine *engine;
 	int session;
+	struct shared *shared;		/* NULL: the process serves this client alone */
 	uint64_t features;	/* NNACCEL_FEATURE_*, of the module */
 	struct grants grants;
 	struct cache_client cache;
 	struct models models;
 	struct bursts bursts;
+	struct buffers buffers;
 };
 
 /*
@@ -27,13 +53,35 @@ struct server {
 bool server_init(struct server *server, const struct nna_engine *engine, int session,
 		 bool cache_slots, int cache);
 
-/* Binds the session to this address space; false, with a log line, where it cannot be. */
+/* How many threads server_run() is for. */
+unsigned int server_threads(void);
+
+/*
+ * Binds the session to this address space; false where it cannot be: with a log line, but where
+ * the context is gone.
+ */
 bool server_attach(struct server *server);
 
 /*
- * Serves until the context is gone, then ends the process: with 0, or where the
- * session fails, with 1 and a log line. Runs on any number of threads.
+ * Serves until the context is gone. Ends the process then: with 0, or where the
+ * session fails, with 1 and a log line. Returns where the process is shared with others. Runs on
+ * any number of threads.
  */
-__attribute__((noreturn)) void server_run(struct server *server);
+void server_run(struct server *server);
+
+/* The earliest deadline of a command that is under way, UINT64_MAX: none. For a shared process. */
+uint64_t server_due_ns(struct server *server);
+
+/* Has all threads of a server in a shared process end, each after what it does. */
+void server_end(struct server *server);
+
+/*
+ * Takes the client's memory and the session out of threads that do not end: they go on with
+ * memory of our own, and what they answer is lost. The kernel then fails the client's commands.
+ */
+void server_abandon(struct server *server);
+
+/* Frees what a server of a shared process had, once no thread runs: models, memory, the session. */
+void server_free(struct server *server);
 
 #endif /* NN_KIT_SERVE_H */

@@ -251,13 +251,24 @@ static bool release_child(const struct spawner *s, const struct spawned *spawned
 	return send(spawned->control, &go, 1, MSG_NOSIGNAL) == 1;
 }
 
+bool spawn_control(int ends[2])
+{
+	const struct timeval patience = { .tv_sec = WORKER_PATIENCE_S };
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return false;
+	/* The keeper of the cache may be slow; then its worker does without. */
+	setsockopt(ends[1], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(ends[1], SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	return true;
+}
+
 bool spawn_worker(const struct spawner *s, int cgroup, const struct spawn_plugins *plugins,
 		  struct spawned *spawned)
 {
-	const struct timeval patience = { .tv_sec = WORKER_PATIENCE_S };
 	int control[2], log[2];
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control)) {
+	if (!spawn_control(control)) {
 		log_error("cannot start a worker: socketpair: %s", strerror(errno));
 		return false;
 	}
@@ -268,9 +279,6 @@ bool spawn_worker(const struct spawner *s, int cgroup, const struct spawn_plugin
 		return false;
 	}
 	fcntl(log[0], F_SETFL, O_NONBLOCK);
-	/* The keeper of the cache may be slow; then its worker does without. */
-	setsockopt(control[1], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	setsockopt(control[1], SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	spawned->control = control[0];
 	spawned->log = log[0];
 	spawned->pid = clone_process(s->options.isolation, cgroup, &spawned->pidfd);

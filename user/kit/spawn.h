@@ -48,6 +48,9 @@ bool spawner_init(struct spawner *spawner);
 bool spawn_worker(const struct spawner *spawner, int cgroup, const struct spawn_plugins *plugins,
 		  struct spawned *spawned);
 
+/* A socket between whoever serves a client, ends[1], and the broker or keeper. False: errno. */
+bool spawn_control(int ends[2]);
+
 /* Gives the session away: it is the worker's alone once the caller closes it. */
 bool spawned_pass_session(const struct spawned *spawned, int session);
 

@@ -29,7 +29,7 @@ static int touch(uint32_t prot)
 	struct grants grants;
 	volatile char *bytes;
 
-	if (!grants_init(&grants, memfd_create("session", MFD_CLOEXEC)) ||
+	if (!grants_init(&grants, NULL, memfd_create("session", MFD_CLOEXEC)) ||
 	    grants_get(&grants, &grant, &mapping, NULL))
 		return 10;
 #if !defined(__SANITIZE_ADDRESS__)

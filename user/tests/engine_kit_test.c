@@ -21,14 +21,24 @@
 static void test_fault(void **state)
 {
 	const struct nna_engine_burst none = { .size = sizeof(none) };
+	const struct nna_engine_buffers no_buffers = { .size = sizeof(no_buffers) };
 	struct nna_engine e = cpu_engine;
 
 	(void)state;
 	assert_null(engine_fault(&e));
+	/* One of 0.2.0 has nothing behind its size. */
+	e.size = offsetof(struct nna_engine, log);
+	e.buffers = &no_buffers;
+	assert_null(engine_fault(&e));
+	assert_false(ENGINE_HAS(&e, buffers));
 	e.size--;
 	assert_non_null(engine_fault(&e));
 	e = cpu_engine;
-	e.reserved = 1;
+	e.buffers = &no_buffers;
+	assert_true(ENGINE_HAS(&e, buffers));
+	assert_non_null(engine_fault(&e));
+	e = cpu_engine;
+	e.clients = NNA_ENGINE_CLIENTS_THREADS + 1;
 	assert_non_null(engine_fault(&e));
 	e = cpu_engine;
 	e.execute = NULL;

@@ -5,7 +5,6 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,6 +27,7 @@
 #include "engine/broker/waiting.h"
 #include "kit/build_id.h"
 #include "kit/log.h"
+#include "kit/node.h"
 #include "kit/notify.h"
 #include "kit/program.h"
 
@@ -708,46 +708,13 @@ static void raise_file_limit(const struct broker_options *options)
 
 static bool open_engine(struct broker *b)
 {
-	struct nnaccel_engine_register arg = {
-		.size = sizeof(arg),
-		.type = NNACCEL_DEVICE_ACCELERATOR,
-	};
+	char version[BUILD_ID_TEXT];
 
-	b->engine = open(b->options->device, O_RDWR | O_CLOEXEC);
-	if (b->engine < 0) {
-		log_error("%s: %s%s", b->options->device, strerror(errno),
-			  errno == ENOENT ? " (is the module nnaccel loaded?)" : "");
-		return false;
-	}
-	snprintf(arg.name, sizeof(arg.name), "%s", b->options->name);
-	build_id(arg.version);
-	if (ioctl(b->engine, NNACCEL_ENGINE_REGISTER, &arg)) {
-		log_error("%s: engine %s: %s%s", b->options->device, b->options->name,
-			  strerror(errno),
-			  errno == EBUSY ? " (is another nnacceld running?)" :
-			  errno == ENOSPC ? " (the module's max_devices are there)" : "");
-		return false;
-	}
-	log_info("engine %s is device %u", b->options->name, arg.out_device);
-	return true;
-}
-
-static bool open_signals(struct broker *b)
-{
-	sigset_t set;
-
-	/* Whoever reads the log may go. Workers are waited for, whatever was inherited. */
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGCHLD, SIG_DFL);
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	if (!sigprocmask(SIG_BLOCK, &set, NULL))
-		b->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (b->signals >= 0)
-		return true;
-	log_error("signals: %s", strerror(errno));
-	return false;
+	build_id(version);
+	b->signals = node_open_signals();
+	b->engine = b->signals < 0 ? -1 : node_open(b->options->device, b->options->name, version,
+						    NNACCEL_DEVICE_ACCELERATOR);
+	return b->engine >= 0;
 }
 
 static bool open_loop(struct broker *b)
@@ -787,7 +754,7 @@ int broker_run(struct broker_options *options)
 	}
 	raise_file_limit(options);
 	reread_init(&b.reread, b.extensions);
-	if (open_engine(&b) && open_signals(&b) && open_loop(&b)) {
+	if (open_engine(&b) && open_loop(&b)) {
 		program_ask(b.spawner.program, WORKER_IDENTIFY, identity, sizeof(identity));
 		keeper.identity = identity;
 		keeper.plugins = &options->extensions.plugins;

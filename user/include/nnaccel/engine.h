@@ -72,6 +72,13 @@ struct nna_engine_slot {
 	uint64_t length;		/* bytes; may become unreadable zeroes, never a fault */
 };
 
+/* Memory of a client. */
+struct nna_engine_region {
+	void *base;			/* others may write it at any time */
+	uint64_t length;		/* bytes; mapped in whole pages */
+	bool is_writable;
+};
+
 /*
  * An engine's own executor of bursts, which keeps what it made of a client's memory: as the HAL's
  * IBurstExecutorWithCache. Without one the library executes the prepared model on memory that it
@@ -95,10 +102,53 @@ struct nna_engine_burst {
 				  struct nn_execution *execution, struct nn_error *err);
 };
 
+/*
+ * Buffers of memory domains whose bytes lie as the device has them: clients' copies in and out
+ * are converted. Calls for one buffer come one at a time, but `destroy`, which is the last.
+ */
+struct nna_engine_buffers {
+	uint32_t size;			/* sizeof(struct nna_engine_buffers) */
+	/*
+	 * A new one of `capacity` bytes for values like `operand`, which is there during the call;
+	 * dimensions that its roles leave open are 0. *buffer: what the engine knows it by; NULL:
+	 * it lies as in the client's memory.
+	 */
+	enum nn_status (*create)(const struct nna_engine *engine, const struct nn_operand *operand,
+				 uint64_t capacity, void **buffer, struct nn_error *err);
+	/* The client freed it, and nobody uses it. */
+	void (*destroy)(const struct nna_engine *engine, void *buffer);
+	/* Writes what lies at `from` to the buffer's memory, or the other way round. */
+	enum nn_status (*copy_in)(const struct nna_engine *engine, void *buffer, void *base,
+				  const void *from, uint64_t length, struct nn_error *err);
+	enum nn_status (*copy_out)(const struct nna_engine *engine, void *buffer, const void *base,
+				   void *to, uint64_t length, struct nn_error *err);
+};
+
+/* What serves an engine's clients. */
+enum nna_engine_clients {
+	/* A process each, or with the option --clients=threads what THREADS says. */
+	NNA_ENGINE_CLIENTS_EITHER = 0,
+	/* A sandboxed process each: what breaks there is that client's only. */
+	NNA_ENGINE_CLIENTS_PROCESSES = 1,
+	/*
+	 * Threads of the engine's process, for engines that reach hardware and trust themselves
+	 * with what any client sends: functions are called for several clients at a time.
+	 */
+	NNA_ENGINE_CLIENTS_THREADS = 2,
+};
+
+/* Of the lines of the log. */
+enum nna_engine_level {
+	NNA_ENGINE_ERROR = 0,
+	NNA_ENGINE_WARNING = 1,
+	NNA_ENGINE_INFO = 2,
+	NNA_ENGINE_DEBUG = 3,
+};
+
 /* An engine. Functions that are not marked "or NULL" are needed. */
 struct nna_engine {
 	uint32_t size;			/* sizeof(struct nna_engine) */
-	uint32_t reserved;		/* 0 */
+	uint32_t clients;		/* enum nna_engine_clients */
 	const char *name;		/* lower-case letters, digits, '-': of the device and the log */
 	void *data;			/* the engine's own */
 
@@ -178,13 +228,33 @@ struct nna_engine {
 	/* ---- the process ---- */
 
 	/*
-	 * NULL, or called once in each process that serves a client, sandboxed but for its
-	 * filter of system calls: what makes threads makes them here.
+	 * NULL, or called once in each process that serves clients: a client's own is sandboxed
+	 * but for its filter of system calls: what makes threads makes them here.
 	 */
 	bool (*start)(const struct nna_engine *engine);
 	/* NULL, or loads a plug-in, a file of the folder of extensions. */
 	enum nna_engine_plugin (*load_plugin)(const struct nna_engine *engine, const char *path,
 					      struct nn_error *err);
+
+	/* ---- what 0.2.0 did not have ---- */
+
+	/*
+	 * NULL, or: lines of the log, those of clients' processes included, come here instead of
+	 * to standard error, without an end of line, from any thread of the engine's own process.
+	 */
+	void (*log)(const struct nna_engine *engine, enum nna_engine_level level,
+		    const char *line);
+	/*
+	 * NULL, or told of memory that nna_engine_region() told of before it is unmapped, from any
+	 * thread and after the executions that use it: what makes hardware reach it ends here. It
+	 * must not wait for an execution.
+	 */
+	void (*forget_region)(const struct nna_engine *engine,
+			      const struct nna_engine_region *region);
+	/* NULL, or memory domains with layouts of the engine's own. See nna_engine_buffer(). */
+	const struct nna_engine_buffers *buffers;
+	/* NULL, or lines of --help for options that the program itself takes out of its arguments. */
+	const char *help;
 };
 
 /*
@@ -200,6 +270,35 @@ int nna_engine_main(const struct nna_engine *engine, int argc, char **argv);
 int32_t nna_engine_code(const char *extension, uint16_t code);
 
 /*
+ * In an execution: a file that is readable once the client has gone, or has lost its session, to be
+ * polled while hardware is waited for; the library's. -1: a process serves the client, which is
+ * ended then.
+ */
+int nna_engine_gone_file(void);
+
+/*
+ * In an execution that threads serve: it ends as the fence of a sync_file does, of any driver, and
+ * when that does, once `execute` returned NN_OK with the shapes. The file is the library's then. From there the
+ * kernel looks after the end: deadlines, too, are the fence's driver's to keep. False: it cannot,
+ * and the engine waits itself: of a burst's request, where a picture is to be copied afterwards,
+ * for a client's process, or with a module that is too old.
+ */
+bool nna_engine_end_with_fence(int sync_file);
+
+/*
+ * In an execution: the memory of the client that an argument's `data` lies in, all of it, for an
+ * engine that has hardware reach it. It stays mapped, at this place and for further executions,
+ * until forget_region(). False: it is the library's copy of a picture.
+ */
+bool nna_engine_region(const void *data, struct nna_engine_region *region);
+
+/*
+ * In an execution: the buffer of the engine's own layout whose memory an argument's `data` is, as
+ * nna_engine_buffers.create made it; NULL: it is none.
+ */
+void *nna_engine_buffer(const void *data);
+
+/*
  * A model with all of its constants in one block, malloc()ed, which nna_engine_unpack() makes a
  * model of again, for a model part. The block is used up by neither.
  */
@@ -207,14 +306,6 @@ enum nn_status nna_engine_pack(const struct nn_model *model, void **block, size_
 			       struct nn_error *err);
 enum nn_status nna_engine_unpack(const void *block, size_t size, struct nn_model **model,
 				 struct nn_error *err);
-
-/* Of the lines of the log. */
-enum nna_engine_level {
-	NNA_ENGINE_ERROR = 0,
-	NNA_ENGINE_WARNING = 1,
-	NNA_ENGINE_INFO = 2,
-	NNA_ENGINE_DEBUG = 3,
-};
 
 /* Writes a line, printf-like, to the engine's log; of a client's process by way of the engine. */
 void nna_engine_log(enum nna_engine_level level, const char *format, ...)

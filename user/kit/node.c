@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The engine node, and the signals that end who holds it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <linux/nnaccel.h>
+
+#include "kit/log.h"
+#include "kit/node.h"
+
+static bool register_engine(int node, const char *device, const char *name, const char *version,
+			    uint32_t type)
+{
+	struct nnaccel_engine_register arg = { .size = sizeof(arg), .type = type };
+
+	if (strlen(name) >= sizeof(arg.name)) {
+		log_error("the engine's name is too long");
+		return false;
+	}
+	strcpy(arg.name, name);
+	snprintf(arg.version, sizeof(arg.version), "%s", version);
+	if (ioctl(node, NNACCEL_ENGINE_REGISTER, &arg)) {
+		log_error("%s: engine %s: %s%s", device, name, strerror(errno),
+			  errno == EBUSY ? " (is it running already?)" :
+			  errno == ENOSPC ? " (the module's max_devices are there)" : "");
+		return false;
+	}
+	log_info("engine %s is device %u", name, arg.out_device);
+	return true;
+}
+
+int node_open(const char *device, const char *name, const char *version, uint32_t type)
+{
+	int node = open(device, O_RDWR | O_CLOEXEC);
+
+	if (node < 0) {
+		log_error("%s: %s%s", device, strerror(errno),
+			  errno == ENOENT ? " (is the module nnaccel loaded?)" : "");
+		return -1;
+	}
+	if (register_engine(node, device, name, version, type))
+		return node;
+	close(node);
+	return -1;
+}
+
+int node_open_signals(void)
+{
+	int signals = -1;
+	sigset_t set;
+
+	/* Whoever reads the log may go. */
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	if (!sigprocmask(SIG_BLOCK, &set, NULL))
+		signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (signals < 0)
+		log_error("signals: %s", strerror(errno));
+	return signals;
+}

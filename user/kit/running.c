@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What a thread executes, for the functions of <nnaccel/engine.h> that an engine calls meanwhile.
+ */
+#include <nnaccel/engine.h>
+
+#include "kit/running.h"
+
+static _Thread_local struct running *current;
+static _Thread_local int gone_file = -1;
+
+void running_set(struct running *running)
+{
+	current = running;
+}
+
+void running_set_gone(int file)
+{
+	gone_file = file;
+}
+
+int nna_engine_gone_file(void)
+{
+	return gone_file;
+}
+
+/* Which pool an argument's data is of; num_pools: none, but memory of ours. */
+static uint32_t find_pool(const void *data)
+{
+	uint32_t i = 0;
+
+	while (i < current->num_pools &&
+	       (uintptr_t)data - (uintptr_t)current->pools[i]->base >= current->pools[i]->mapped)
+		i++;
+	return i;
+}
+
+void *nna_engine_buffer(const void *data)
+{
+	uint32_t i = current && current->buffers ? find_pool(data) : 0;
+
+	return current && current->buffers && i < current->num_pools && current->buffers[i] ?
+	       current->buffers[i]->own : NULL;
+}
+
+bool nna_engine_region(const void *data, struct nna_engine_region *region)
+{
+	uint32_t i = current ? find_pool(data) : 0;
+
+	if (!current || i == current->num_pools)
+		return false;
+	atomic_store(&current->pools[i]->told, true);
+	*region = mapping_region(current->pools[i]);
+	return true;
+}
+
+bool nna_engine_end_with_fence(int sync_file)
+{
+	if (!current || !current->may_have_fence || current->fence >= 0)
+		return false;
+	current->fence = sync_file;
+	return true;
+}

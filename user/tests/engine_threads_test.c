@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A client that threads serve, without a kernel: this file plays it by being their ioctl(). A file
+ * of memory stands for the session, in which grant N lies at N times GRANT_SIZE.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "kit/command.h"
+#include "kit/threads.h"
+#include "tests/model_builder.h"
+
+#define OP_ADD 0
+#define GRANT_SIZE (UINT64_C(1) << NNACCEL_GRANT_SHIFT)
+#define WIRE 1
+#define MEMORY 2
+#define MODEL 7
+#define PATIENCE_MS 60000
+
+/* ---- the kernel ---- */
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool closed;
+	uint8_t command[2048] __attribute__((aligned(8)));	/* the next one; size 0: none */
+	uint32_t size;
+	uint64_t committed;		/* cookie of the last answer */
+	uint32_t status;
+	int fence;			/* of that, or -1 */
+} kernel = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, .fence = -1 };
+
+static int refuse(int error)
+{
+	errno = error;
+	return -1;
+}
+
+/* Threads that find nothing poll the session, which is always readable here. */
+static int fetch(void *buffer, uint32_t room, uint32_t *size)
+{
+	int result = 0;
+
+	pthread_mutex_lock(&kernel.lock);
+	if (kernel.closed)
+		result = refuse(ESHUTDOWN);
+	else if (!kernel.size)
+		result = refuse(EAGAIN);
+	else if (kernel.size > room)
+		result = refuse(EMSGSIZE);
+	*size = kernel.size;
+	if (!result) {
+		memcpy(buffer, kernel.command, kernel.size);
+		kernel.size = 0;
+		pthread_cond_broadcast(&kernel.changed);
+	}
+	pthread_mutex_unlock(&kernel.lock);
+	if (result && errno == EAGAIN) {
+		usleep(1000);
+		errno = EAGAIN;
+	}
+	return result;
+}
+
+static int commit(struct nnaccel_session_commit *c)
+{
+	if (c->cookie) {
+		pthread_mutex_lock(&kernel.lock);
+		kernel.committed = c->cookie;
+		kernel.status = c->status;
+		kernel.fence = c->flags & NNACCEL_COMMIT_FENCE ? c->fence : -1;
+		pthread_cond_broadcast(&kernel.changed);
+		pthread_mutex_unlock(&kernel.lock);
+		c->cookie = c->buffer ? 0 : c->cookie;
+	}
+	return c->buffer ? fetch((void *)(uintptr_t)c->buffer, c->buffer_size, &c->out_size) : 0;
+}
+
+static int is_session(int file)
+{
+	struct stat st;
+
+	return !fstat(file, &st) && S_ISREG(st.st_mode);
+}
+
+int ioctl(int file, unsigned long request, ...)
+{
+	struct nnaccel_session_fetch *f;
+	va_list args;
+	void *arg;
+
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	if (!is_session(file))
+		return refuse(ENOTTY);
+	switch (request) {
+	case NNACCEL_SESSION_ATTACH:
+		((struct nnaccel_session_attach *)arg)->out_features =
+			NNACCEL_FEATURE_COMMIT_AND_FETCH | NNACCEL_FEATURE_COMMIT_FENCE;
+		return 0;
+	case NNACCEL_SESSION_FETCH:
+		f = arg;
+		return fetch((void *)(uintptr_t)f->buffer, f->buffer_size, &f->out_size);
+	case NNACCEL_SESSION_COMMIT:
+		return commit(arg);
+	default:
+		return refuse(ENOTTY);
+	}
+}
+
+/* Has a command fetched; false: nobody did in time. */
+static bool send_command(const struct nnaccel_cmd *head, const struct nnaccel_grant *grants,
+			 const struct nnaccel_arg *args)
+{
+	struct timespec until = { .tv_sec = (time_t)(clock_ns() / NS_PER_S) + 60 };
+	uint32_t num_args = head->num_inputs + head->num_outputs, size = sizeof(*head);
+	uint8_t *to = kernel.command;
+	bool taken;
+	int error = 0;
+
+	pthread_mutex_lock(&kernel.lock);
+	kernel.committed = 0;
+	memcpy(to, head, sizeof(*head));
+	if (head->num_grants)
+		memcpy(to + size, grants, head->num_grants * sizeof(*grants));
+	size += head->num_grants * (uint32_t)sizeof(*grants);
+	if (num_args)
+		memcpy(to + size, args, num_args * sizeof(*args));
+	kernel.size = size + num_args * (uint32_t)sizeof(*args);
+	((struct nnaccel_cmd *)(void *)to)->size = kernel.size;
+	while (kernel.size && !error)
+		error = pthread_cond_clockwait(&kernel.changed, &kernel.lock, CLOCK_MONOTONIC,
+					       &until);
+	taken = !kernel.size;
+	pthread_mutex_unlock(&kernel.lock);
+	return taken;
+}
+
+/* The status of an answer. */
+static uint32_t await_answer(uint64_t cookie)
+{
+	struct timespec until = { .tv_sec = (time_t)(clock_ns() / NS_PER_S) + 60 };
+	uint32_t status;
+	int error = 0;
+
+	pthread_mutex_lock(&kernel.lock);
+	while (kernel.committed != cookie && !error)
+		error = pthread_cond_clockwait(&kernel.changed, &kernel.lock, CLOCK_MONOTONIC,
+					       &until);
+	status = error ? UINT32_MAX : kernel.status;
+	pthread_mutex_unlock(&kernel.lock);
+	return status;
+}
+
+static void close_context(void)
+{
+	pthread_mutex_lock(&kernel.lock);
+	kernel.closed = true;
+	pthread_mutex_unlock(&kernel.lock);
+}
+
+/* ---- the engine ---- */
+
+static struct {
+	atomic_bool executes;
+	atomic_bool go_on;		/* with what waits for that */
+	atomic_bool told;		/* that the client is gone */
+	bool waits, waits_for_end;
+	int fence;			/* to end with, or -1 */
+	_Atomic(void *) base;		/* of the region that it saw */
+	_Atomic(void *) forgotten;
+	atomic_int released;
+} engine_state;
+
+static void describe(const struct nna_engine *engine, struct nn_device_info *info)
+{
+	(void)engine;
+	strcpy(info->version, "1");
+}
+
+static enum nn_status supported(const struct nna_engine *engine, const struct nn_model *model,
+				bool *operations, struct nn_error *err)
+{
+	(void)engine;
+	(void)model;
+	(void)operations;
+	(void)err;
+	return NN_OK;
+}
+
+static enum nn_status prepare(const struct nna_engine *engine, const struct nn_model *model,
+			      const struct nna_engine_preparation *how, void **prepared,
+			      struct nn_error *err)
+{
+	(void)engine;
+	(void)how;
+	(void)err;
+	*prepared = (void *)model;
+	return NN_OK;
+}
+
+static void release(const struct nna_engine *engine, void *prepared)
+{
+	(void)engine;
+	(void)prepared;
+	engine_state.released++;
+}
+
+static enum nn_status execute(const struct nna_engine *engine, void *prepared,
+			      struct nn_execution *e, struct nn_error *err)
+{
+	struct pollfd gone = { .fd = nna_engine_gone_file(), .events = POLLIN };
+	struct nna_engine_region region;
+
+	(void)engine;
+	(void)prepared;
+	(void)err;
+	if (!nna_engine_region(e->inputs[0].data, &region))
+		return NN_GENERAL_FAILURE;
+	engine_state.base = region.base;
+	engine_state.executes = true;
+	if (engine_state.waits_for_end)
+		engine_state.told = poll(&gone, 1, PATIENCE_MS) == 1;
+	while (engine_state.waits && !engine_state.go_on)
+		usleep(1000);
+	((float *)e->outputs[0].data)[0] = 2 * ((const float *)e->inputs[0].data)[0];
+	if (engine_state.fence >= 0 && !nna_engine_end_with_fence(engine_state.fence))
+		return NN_GENERAL_FAILURE;
+	e->shapes[0] = (struct nn_output_shape){ .rank = 1, .dims = { 1 }, .sufficient = true };
+	e->shapes_known = true;
+	return NN_OK;
+}
+
+static void forget_region(const struct nna_engine *engine, const struct nna_engine_region *region)
+{
+	(void)engine;
+	engine_state.forgotten = region->base;
+}
+
+static const struct nna_engine engine = {
+	.size = sizeof(engine), .name = "threads", .clients = NNA_ENGINE_CLIENTS_THREADS,
+	.describe = describe, .supported = supported, .prepare = prepare, .release = release,
+	.execute = execute, .forget_region = forget_region,
+};
+
+/* ---- a client ---- */
+
+static struct thread_client *client;
+static int session, session_copy;
+static float *memory;			/* the client's: x, 2 x */
+static float written;			/* there, in the end */
+
+/* x + x, one number, as it travels. */
+static size_t write_model(void)
+{
+	uint32_t x, none, sum;
+	struct nn_error err;
+	struct model_builder b;
+	void *wire;
+	size_t size;
+
+	mb_init(&b);
+	x = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1));
+	none = mb_int32(&b, 0);
+	sum = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(1));
+	mb_operation(&b, OP_ADD, MB_LIST(x, x, none), MB_LIST(sum));
+	assert_int_equal(nn_model_encode(&b.model, &wire, &size, &err), NN_OK);
+	assert_int_equal(pwrite(session, wire, size, (off_t)(WIRE * GRANT_SIZE)), size);
+	free(wire);
+	return size;
+}
+
+static void execute_command(uint64_t cookie, uint64_t deadline_ns)
+{
+	const struct nnaccel_grant grant = {
+		.grant = MEMORY, .prot = NNACCEL_PROT_READ | NNACCEL_PROT_WRITE, .length = 4096,
+	};
+	const struct nnaccel_arg args[] = {
+		{ .length = sizeof(float) }, { .offset = sizeof(float), .length = sizeof(float) },
+	};
+	const struct nnaccel_cmd head = {
+		.kind = NNACCEL_DO_EXECUTE, .cookie = cookie, .model = MODEL, .num_grants = 1,
+		.num_inputs = 1, .num_outputs = 1, .deadline_ns = deadline_ns,
+		.max_payload = sizeof(struct nnaccel_shape),
+	};
+
+	assert_true(send_command(&head, &grant, args));
+}
+
+static int set_up(void **state)
+{
+	struct nnaccel_grant grant = { .grant = WIRE, .prot = NNACCEL_PROT_READ, .length = 4096 };
+	struct nnaccel_cmd head = {
+		.kind = NNACCEL_DO_PREPARE, .cookie = 1, .model = MODEL, .num_grants = 1,
+		.max_payload = sizeof(struct nnaccel_model_memory),
+	};
+
+	(void)state;
+	kernel.closed = false;
+	memset(&engine_state, 0, sizeof(engine_state));
+	engine_state.fence = -1;
+	session = memfd_create("session", MFD_CLOEXEC);
+	session_copy = dup(session);
+	assert_int_equal(ftruncate(session, (off_t)(3 * GRANT_SIZE)), 0);
+	memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, session,
+		      (off_t)(MEMORY * GRANT_SIZE));
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	head.wire_length = write_model();
+	client = thread_client_start(&engine, session, -1, true, "client");
+	assert_non_null(client);
+	assert_true(send_command(&head, &grant, NULL));
+	assert_int_equal(await_answer(1), NN_OK);
+	return 0;
+}
+
+static void await_end(void)
+{
+	struct pollfd ended = { .fd = thread_client_file(client), .events = POLLIN };
+
+	assert_int_equal(poll(&ended, 1, PATIENCE_MS), 1);
+	thread_client_free(client);
+	assert_int_equal(engine_state.released, 1);
+	written = memory[1];
+	munmap(memory, 4096);
+	close(session_copy);
+}
+
+static void test_execution(void **state)
+{
+	const struct nnaccel_cmd forget = { .kind = NNACCEL_DO_FORGET_GRANT, .grant = MEMORY };
+
+	(void)state;
+	memory[0] = 21;
+	execute_command(2, 0);
+	assert_int_equal(await_answer(2), NN_OK);
+	assert_int_equal(kernel.fence, -1);
+	assert_true(memory[1] == 42);
+	assert_null(engine_state.forgotten);
+	assert_true(send_command(&forget, NULL, NULL));
+	for (int i = 0; i < PATIENCE_MS && !engine_state.forgotten; i++)
+		usleep(1000);
+	assert_ptr_equal(engine_state.forgotten, engine_state.base);
+	close_context();
+	await_end();
+}
+
+/* The engine's fence goes with the answer, and is the library's to close. */
+static void test_fence(void **state)
+{
+	int fence = eventfd(0, EFD_CLOEXEC);
+
+	(void)state;
+	engine_state.fence = fence;
+	execute_command(2, 0);
+	assert_int_equal(await_answer(2), NN_OK);
+	assert_int_equal(kernel.fence, fence);
+	close_context();
+	await_end();
+	assert_int_equal(close(fence), -1);
+}
+
+/* The engine is told of the client's end while it executes. */
+static void test_gone(void **state)
+{
+	(void)state;
+	engine_state.waits_for_end = true;
+	execute_command(2, 0);
+	close_context();
+	await_end();
+	assert_true(engine_state.told);
+	assert_ptr_equal(engine_state.forgotten, engine_state.base);
+}
+
+/* An execution that is overdue loses the session and the client's memory, and goes on alone. */
+static void test_overdue(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	engine_state.waits = true;
+	memory[0] = 21;
+	memory[1] = -1;
+	execute_command(2, clock_ns() + NS_PER_S / 10);
+	for (int i = 0; i < PATIENCE_MS && is_session(session); i++)
+		usleep(1000);
+	assert_int_equal(fstat(session, &st), 0);
+	assert_true(S_ISCHR(st.st_mode));
+	assert_null(engine_state.forgotten);
+	engine_state.go_on = true;
+	await_end();
+	/* What it wrote then is not the client's, and its answer is nobody's. */
+	assert_ptr_equal(engine_state.forgotten, engine_state.base);
+	assert_int_not_equal(kernel.committed, 2);
+	assert_true(written == -1);
+}
+
+/* An end that nobody asked for is one, too. */
+static void test_stop(void **state)
+{
+	(void)state;
+	thread_client_stop(client);
+	await_end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_execution, set_up),
+		cmocka_unit_test_setup(test_fence, set_up),
+		cmocka_unit_test_setup(test_gone, set_up),
+		cmocka_unit_test_setup(test_overdue, set_up),
+		cmocka_unit_test_setup(test_stop, set_up),
+	};
+
+	if (!thread_clients_init(&engine))
+		return 1;
+	return cmocka_run_group_tests_name("engine threads", tests, NULL, NULL);
+}

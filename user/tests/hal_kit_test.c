@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What an engine made of the kit does with clients whose executions last: it has other clients,
+ * whom that must not concern. Needs /dev/nnaccel and the engine of tests/kit_engine, whose log is
+ * the file $NN_TEST_LOG.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "exporters.h"
+#include "tests/hal_fixture.h"
+#include "tests/kit_engine/engine.h"
+#include "tests/model_builder.h"
+
+#define OP_ADD 0
+
+/* Times 100 ms that something may take that is waited for. */
+#define TRIES 600
+
+/* x + x, one number. */
+static struct nna_prepared_model *prepare_double(struct nna_device *from)
+{
+	struct nna_prepared_model *p;
+	uint32_t x, none, sum;
+	struct model_builder b;
+
+	mb_init(&b);
+	x = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1));
+	none = mb_int32(&b, 0);
+	sum = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(1));
+	mb_operation(&b, OP_ADD, MB_LIST(x, x, none), MB_LIST(sum));
+	check(nna_prepare_model(from, &b.model, NULL, NULL, &p, &err));
+	return p;
+}
+
+/* The numbers, which both sides have mapped: x, then 2 x. */
+static float *numbers;
+static int numbers_file;
+
+static enum nn_status twice(struct nna_device *from, struct nna_prepared_model *p, float x,
+			    uint64_t deadline_ns)
+{
+	const struct nna_execute_options options = { .size = sizeof(options),
+						     .deadline_ns = deadline_ns };
+	const struct nna_argument in = { .length = sizeof(float) };
+	const struct nna_argument out = { .offset = sizeof(float), .length = sizeof(float) };
+	struct nna_memory *memory;
+	struct nna_request r = {
+		.size = sizeof(r),
+		.num_inputs = 1, .num_outputs = 1, .inputs = &in, .outputs = &out,
+		.num_memories = 1, .memories = &memory,
+	};
+	enum nn_status status;
+
+	check(nna_memory_import(from, numbers_file, PROT_READ | PROT_WRITE, 0,
+				2 * sizeof(float), &memory, &err));
+	numbers[0] = x;
+	numbers[1] = -1;
+	status = nna_execute(p, &r, &options, NULL, NULL, NULL, &err);
+	nna_memory_free(memory);
+	return status;
+}
+
+static void make_numbers(void)
+{
+	numbers_file = memfd_create("numbers", MFD_CLOEXEC);
+	assert_int_equal(ftruncate(numbers_file, 4096), 0);
+	numbers = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, numbers_file, 0);
+	assert_ptr_not_equal(numbers, MAP_FAILED);
+}
+
+static void free_numbers(void)
+{
+	munmap(numbers, 4096);
+	close(numbers_file);
+}
+
+/* One client's execution is overdue: it loses its models, and no other client does. */
+static void test_overdue(void **state)
+{
+	struct nna_device *other;
+	struct nna_prepared_model *p = prepare_double(device), *of_other;
+
+	(void)state;
+	make_numbers();
+	check(nna_device_open(NULL, &other, &err));
+	of_other = prepare_double(other);
+	check(twice(other, of_other, 1, 0));
+	assert_int_equal(twice(device, p, KIT_ENGINE_LATE, clock_ns() + NS_PER_S / 5),
+			 NN_MISSED_DEADLINE_TRANSIENT);
+	while (twice(device, p, 2, 0) == NN_OK)
+		usleep(100000);
+	assert_int_equal(twice(device, p, 2, 0), NN_DEAD_OBJECT);
+	check(twice(other, of_other, 21, 0));
+	assert_true(numbers[1] == 42);
+	nna_prepared_model_free(p);
+	p = prepare_double(device);
+	check(twice(device, p, 4, 0));
+	/* What still ran wrote nothing any more. */
+	usleep(KIT_ENGINE_LATE_NS / 1000);
+	assert_true(numbers[1] == 8);
+	check(twice(device, p, 5, 0));
+	check(twice(other, of_other, 6, 0));
+	nna_prepared_model_free(p);
+	nna_prepared_model_free(of_other);
+	nna_device_close(other);
+	free_numbers();
+}
+
+/* Lines of the log, by the engine's function. */
+static bool log_has(const char *text)
+{
+	FILE *file = fopen(getenv("NN_TEST_LOG"), "re");
+	char line[1024];
+	bool found = false;
+
+	assert_non_null(file);
+	while (!found && fgets(line, sizeof(line), file))
+		found = strstr(line, text) && strstr(line, "kit-engine of level 2: ");
+	fclose(file);
+	return found;
+}
+
+static void await_log(const char *text)
+{
+	int tries = 0;
+
+	while (!log_has(text) && ++tries < TRIES)
+		usleep(100000);
+	assert_true(log_has(text));
+}
+
+/* A client dies while the engine computes for it. */
+static void test_gone(void **state)
+{
+	struct nna_prepared_model *p = prepare_double(device);
+	pid_t pid;
+
+	(void)state;
+	make_numbers();
+	pid = fork();
+	if (!pid) {
+		struct nna_device *own;
+
+		check(nna_device_open(NULL, &own, &err));
+		twice(own, prepare_double(own), KIT_ENGINE_UNTIL_GONE, 0);
+		_exit(1);
+	}
+	await_log(KIT_ENGINE_WAITS);
+	check(twice(device, p, 3, 0));
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	if (getenv("NN_TEST_THREADS"))
+		await_log(KIT_ENGINE_TOLD);
+	check(twice(device, p, 4, 0));
+	nna_prepared_model_free(p);
+	free_numbers();
+}
+
+/* An execution ends when the fence does that the engine gave for it. */
+static void test_fence(void **state)
+{
+	struct nna_prepared_model *p = prepare_double(device);
+	struct exporter exporter;
+
+	(void)state;
+	make_numbers();
+	/* It loads the module; the engine is not root. */
+	assert_true(exporter_open(&exporter, 0));
+	exporter_close(&exporter);
+	assert_int_equal(chmod("/dev/" EXPORTER_DEVICE, 0666), 0);
+	if (getenv("NN_TEST_THREADS")) {
+		check(twice(device, p, KIT_ENGINE_FENCED, 0));
+		assert_true(numbers[1] == 2 * KIT_ENGINE_FENCED);
+		assert_true(log_has(KIT_ENGINE_SIGNALS));
+	}
+	check(twice(device, p, 4, 0));
+	nna_prepared_model_free(p);
+	free_numbers();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_overdue, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_gone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_fence, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests_name("hal kit", tests, NULL, NULL);
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+/*
+ * An engine for tests of the kit: nnacceld's operations, but buffers of memory domains lie in a
+ * layout of its own, lines of the log go through a function, and some inputs make an execution
+ * last.
+ */
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <nnaccel/engine.h>
+
+#include "base/clock.h"
+#include "engine/worker/engine.h"
+#include "exporters.h"
+#include "tests/kit_engine/engine.h"
+
+/* ---- buffers: each byte of them is as the client's, exclusive or this ---- */
+
+#define MASK 0xa5
+
+/* What the engine knows a buffer by. */
+struct own_buffer {
+	uint64_t capacity;
+};
+
+static void convert(void *to, const void *from, uint64_t length)
+{
+	for (uint64_t i = 0; i < length; i++)
+		((uint8_t *)to)[i] = ((const uint8_t *)from)[i] ^ MASK;
+}
+
+/* Those of scalars, or of one element, lie as they are. */
+static enum nn_status create(const struct nna_engine *engine, const struct nn_operand *operand,
+			     uint64_t capacity, void **buffer, struct nn_error *err)
+{
+	struct own_buffer *b;
+
+	(void)engine;
+	if (!operand->rank || capacity <= sizeof(float))
+		return NN_OK;
+	b = malloc(sizeof(*b));
+	if (!b)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	b->capacity = capacity;
+	*buffer = b;
+	return NN_OK;
+}
+
+static void destroy(const struct nna_engine *engine, void *buffer)
+{
+	(void)engine;
+	free(buffer);
+}
+
+static enum nn_status copy_in(const struct nna_engine *engine, void *buffer, void *base,
+			      const void *from, uint64_t length, struct nn_error *err)
+{
+	const struct own_buffer *b = buffer;
+
+	(void)engine;
+	if (length > b->capacity)
+		return nn_fail(err, NN_GENERAL_FAILURE, "more than the buffer holds");
+	convert(base, from, length);
+	return NN_OK;
+}
+
+static enum nn_status copy_out(const struct nna_engine *engine, void *buffer, const void *base,
+			       void *to, uint64_t length, struct nn_error *err)
+{
+	const struct own_buffer *b = buffer;
+
+	(void)engine;
+	if (length > b->capacity)
+		return nn_fail(err, NN_GENERAL_FAILURE, "more than the buffer holds");
+	convert(to, base, length);
+	return NN_OK;
+}
+
+static const struct nna_engine_buffers buffers = {
+	.size = sizeof(buffers), .create = create, .destroy = destroy, .copy_in = copy_in,
+	.copy_out = copy_out,
+};
+
+/* ---- executions ---- */
+
+/* Signals after a while, as hardware would. */
+static void *be_hardware(void *arg)
+{
+	struct exporter *exporter = arg;
+
+	usleep(KIT_ENGINE_FENCE_US);
+	nna_engine_log(NNA_ENGINE_INFO, KIT_ENGINE_SIGNALS);
+	ioctl(exporter->fd, EXPORTER_SIGNAL);
+	exporter_close(exporter);
+	free(exporter);
+	return NULL;
+}
+
+/* Gives the execution's end to the fence of the tests' exporter. */
+static bool leave_to_fence(void)
+{
+	struct exporter *exporter = calloc(1, sizeof(*exporter));
+	pthread_t thread;
+	int fence = -1;
+
+	if (!exporter || !exporter_open(exporter, 0) || ioctl(exporter->fd, EXPORTER_FENCE, 1))
+		return false;
+	fence = buffer_fence(exporter->buffer);
+	return fence >= 0 && nna_engine_end_with_fence(fence) &&
+	       !pthread_create(&thread, NULL, be_hardware, exporter) && !pthread_detach(thread);
+}
+
+/* Does what the first input asks for, where it is one number. */
+static bool obey(const struct nn_execution *e)
+{
+	struct pollfd gone = { .fd = nna_engine_gone_file(), .events = POLLIN };
+	float wish = 0;
+
+	if (e->num_inputs && e->inputs[0].length == sizeof(wish))
+		memcpy(&wish, e->inputs[0].data, sizeof(wish));
+	if (wish == KIT_ENGINE_LATE) {
+		for (uint64_t end_ns = clock_ns() + KIT_ENGINE_LATE_NS; clock_ns() < end_ns;)
+			;
+	} else if (wish == KIT_ENGINE_UNTIL_GONE) {
+		nna_engine_log(NNA_ENGINE_INFO, KIT_ENGINE_WAITS);
+		while (gone.fd < 0)
+			;
+		poll(&gone, 1, -1);
+		nna_engine_log(NNA_ENGINE_INFO, KIT_ENGINE_TOLD);
+	} else if (wish == KIT_ENGINE_FENCED) {
+		return leave_to_fence();
+	}
+	return true;
+}
+
+/* Has the arguments that are such buffers in memory of its own. */
+struct plain {
+	struct nn_arg *args;		/* inputs, then outputs */
+	void **copies;			/* of each, or NULL */
+};
+
+static bool begin(const struct nn_execution *e, struct plain *p)
+{
+	const uint32_t count = e->num_inputs + e->num_outputs;
+	bool done = true;
+
+	p->args = calloc(count + 1, sizeof(*p->args));
+	p->copies = calloc(count + 1, sizeof(*p->copies));
+	for (uint32_t i = 0; i < count && p->args && p->copies; i++) {
+		const struct nn_arg *from = i < e->num_inputs ? &e->inputs[i] :
+					    &e->outputs[i - e->num_inputs];
+
+		p->args[i] = *from;
+		if (!from->data || !nna_engine_buffer(from->data))
+			continue;
+		p->copies[i] = malloc(from->length + 1);
+		done &= p->copies[i] != NULL;
+		if (p->copies[i])
+			convert(p->copies[i], from->data, from->length);
+		p->args[i].data = p->copies[i];
+	}
+	return done && p->args && p->copies;
+}
+
+static void end(const struct nn_execution *e, struct plain *p)
+{
+	for (uint32_t i = 0; p->copies && i < e->num_inputs + e->num_outputs; i++) {
+		if (p->copies[i] && i >= e->num_inputs)
+			convert(e->outputs[i - e->num_inputs].data, p->copies[i],
+				e->outputs[i - e->num_inputs].length);
+		free(p->copies[i]);
+	}
+	free(p->copies);
+	free(p->args);
+}
+
+static enum nn_status execute(const struct nna_engine *engine, void *prepared,
+			      struct nn_execution *execution, struct nn_error *err)
+{
+	struct nn_execution e = *execution;
+	enum nn_status status;
+	struct plain p;
+
+	if (!obey(execution))
+		return nn_fail(err, NN_GENERAL_FAILURE, "no fence can be had");
+	if (begin(execution, &p)) {
+		e.inputs = p.args;
+		e.outputs = p.args + e.num_inputs;
+		status = cpu_engine.execute(engine, prepared, &e, err);
+		execution->shapes_known = e.shapes_known;
+	} else {
+		status = nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	}
+	end(execution, &p);
+	return status;
+}
+
+/* ---- the engine ---- */
+
+static void write_line(const struct nna_engine *engine, enum nna_engine_level level,
+		       const char *line)
+{
+	char text[1100];
+	int length = snprintf(text, sizeof(text), "%s of level %d: %s\n", engine->name, level, line);
+
+	if (write(STDERR_FILENO, text, (size_t)length) < 0)
+		return;
+}
+
+int main(int argc, char **argv)
+{
+	struct nna_engine engine = cpu_engine;
+
+	engine.size = sizeof(engine);
+	engine.name = "kit-engine";
+	engine.execute = execute;
+	engine.load_plugin = NULL;
+	engine.log = write_line;
+	engine.buffers = &buffers;
+	return nna_engine_main(&engine, argc, argv);
+}

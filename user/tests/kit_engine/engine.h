@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the engine for tests of the kit does when an execution's first input is one number.
+ */
+#ifndef NN_TESTS_KIT_ENGINE_H
+#define NN_TESTS_KIT_ENGINE_H
+
+#include <stdint.h>
+
+/* It computes for this long, whatever the deadline is. */
+#define KIT_ENGINE_LATE 666.0F
+#define KIT_ENGINE_LATE_NS UINT64_C(4000000000)
+
+/* It waits until it is told that the client is gone, and logs this before and after. */
+#define KIT_ENGINE_UNTIL_GONE 667.0F
+#define KIT_ENGINE_WAITS "waits for the client's end"
+#define KIT_ENGINE_TOLD "was told of the client's end"
+
+/* Another driver's fence ends it, which it lets signal after this time, and logs before. */
+#define KIT_ENGINE_FENCED 668.0F
+#define KIT_ENGINE_FENCE_US 500000
+#define KIT_ENGINE_SIGNALS "signals the fence"
+
+#endif /* NN_TESTS_KIT_ENGINE_H */
