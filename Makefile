@@ -704,6 +704,8 @@ install: user man
 	install -D -m 644 $(dist)/nnaccel-sysusers.conf $(DESTDIR)/usr/lib/sysusers.d/nnaccel.conf
 	sed 's,@PREFIX@,$(PREFIX),g' $(dist)/nnacceld.service | \
 		install -D -m 644 /dev/stdin $(DESTDIR)/usr/lib/systemd/system/nnacceld.service
+	sed 's,@PREFIX@,$(PREFIX),g' $(dist)/nnacceld.service | scripts/unit-template | \
+		install -D -m 644 /dev/stdin $(DESTDIR)/usr/lib/systemd/system/nnacceld@.service
 	echo "$$nnaccel_pc" | \
 		install -D -m 644 /dev/stdin $(DESTDIR)$(LIBDIR)/pkgconfig/libnnaccel.pc
 	echo "$$neuralnetworks_pc" | \

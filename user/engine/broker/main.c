@@ -17,6 +17,10 @@
 #include "kit/log.h"
 #include "version.h"
 
+/* The engine's name, unless told, and where its state is. */
+#define NAME "nnaccel"
+#define STATE "/var/lib/nnaccel"
+
 /* Who a worker is outside of its user namespace, where the broker is root. */
 #define DEFAULT_WORKER_UID 65534
 
@@ -112,7 +116,8 @@ static const struct option_row rows[] = {
 	  AT(broker.spawner.options.no_slot_cache) },
 	{ "lazy", NULL, "compile models at their first execution", OPTION_FLAG,
 	  AT(broker.spawner.options.lazy) },
-	{ "state", "FOLDER", "of the compilation cache's index (/var/lib/nnaccel)", OPTION_TEXT,
+	{ "state", "FOLDER", "of the compilation cache's index (" STATE ", and with another\n"
+	  "--name " STATE "-NAME)", OPTION_TEXT,
 	  AT(broker.keeper.folder) },
 	{ "no-cache", NULL, "no compilation cache", OPTION_FLAG, AT(no_cache) },
 	{ "keep", "MIB", "plans kept for clients that want it, 0: none (1024)", OPTION_UINT64,
@@ -194,7 +199,7 @@ int main(int argc, char **argv)
 	struct arguments arguments = {
 		.broker = {
 			.device = "/dev/nnaccel-engine",
-			.name = "nnaccel",
+			.name = NAME,
 			.idle = 1,
 			.max_workers = 256,
 			.max_workers_per_user = 64,
@@ -208,7 +213,6 @@ int main(int argc, char **argv)
 				.max_pids = 64,
 			},
 			.keeper = {
-				.folder = "/var/lib/nnaccel",
 				.plans = { UINT64_C(1024) << 20, UINT64_C(256) << 20 },
 			},
 			.spawner = {
@@ -224,14 +228,19 @@ int main(int argc, char **argv)
 		},
 	};
 	struct broker_options *options = &arguments.broker;
+	char state[sizeof(STATE) + 1 + NNACCEL_MAX_NAME];
 	int exit_code;
 
 	fill_standard_files();
 	exit_code = parse_options(argc, argv, &arguments);
 	if (exit_code >= 0)
 		return exit_code;
+	snprintf(state, sizeof(state), STATE "%s%s", strcmp(options->name, NAME) ? "-" : "",
+		 strcmp(options->name, NAME) ? options->name : "");
 	if (arguments.no_cache)
 		options->keeper.folder = NULL;
+	else if (!options->keeper.folder)
+		options->keeper.folder = state;
 	log_set_level(options->spawner.options.log_level);
 	options->spawner.options.max_memory = options->cgroup.max_memory;
 	options->cgroup.user_workers = options->max_workers_per_user;
