@@ -100,7 +100,7 @@ plan	:= $(call objects,user/plan/*.c user/plan/*/*.c)
 ring	:= $(call objects,user/ring/*.c)
 hal	:= $(if $(wildcard user/hal/*.map),$(call objects,user/hal/*.c))
 hwbuffer := $(if $(wildcard user/hwbuffer/*.map),$(call objects,user/hwbuffer/*.c))
-runtime	:= $(if $(wildcard user/runtime/*.map),$(call objects,user/runtime/*.c))
+runtime	:= $(if $(wildcard user/runtime/*.map),$(call objects,user/runtime/*.c user/base/allowlist.c))
 tflite	:= $(call objects,user/clients/options.c user/clients/tflite/*.c user/clients/tflite/*/*.c)
 onnx	:= $(call objects,user/clients/options.c user/clients/onnxruntime/*.c \
 		user/clients/onnxruntime/*/*.c)
@@ -386,7 +386,7 @@ $(BUILD)/tests/engine_%_test: $(obj)/user/tests/engine_%_test.o $(test_lib) \
 		$(filter-out %/main.o,$(broker) $(worker)) $(filter-out %/program.o,$(keeper)) \
 		$(BUILD)/lib/libnnkit.a $(archives)
 	$(test_link) $(worker_libs) -lsqlite3 -lcmocka
-$(BUILD)/tests/allowlist_test: $(obj)/user/tests/allowlist_test.o $(obj)/user/runtime/allowlist.o
+$(BUILD)/tests/allowlist_test: $(obj)/user/tests/allowlist_test.o $(obj)/user/base/allowlist.o
 	$(test_link) -lcmocka
 # It plays ONNX Runtime.
 $(BUILD)/tests/onnxruntime_test: $(obj)/user/tests/onnxruntime_test.o $(onnx) \

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "model/extension.h"
-#include "runtime/allowlist.h"
+#include "base/allowlist.h"
 #include "runtime/execution.h"
 #include "runtime/log.h"
 #include "runtime/operand.h"

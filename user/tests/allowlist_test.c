@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "runtime/allowlist.h"
+#include "base/allowlist.h"
 
 static char list_path[] = "/tmp/nnaccel-list.XXXXXX";
 static char config_path[] = "/tmp/nnaccel-config.XXXXXX";
@@ -203,6 +203,60 @@ static void test_unit_names(void **state)
 	assert_false(allowlist_unit_name(longest, name));
 }
 
+/* What only the system's manager can name. */
+static void test_services(void **state)
+{
+	static const struct {
+		const char *cgroup, *name;
+	} services[] = {
+		{ "/system.slice/camera.service", "camera.service" },
+		{ "/system.slice/camera.service/worker", "camera.service" },
+		{ "/a.slice/a-b.slice/c@1.service", "c@1.service" },
+		{ "/machine.slice/box.service/payload/system.slice/camera.service", "box.service" },
+		{ "/user.slice/user-1.slice/user@1.service/app.slice/camera.service", NULL },
+		{ "/user.slice/camera.service", NULL },
+		{ "/system.slice/run-1.scope/camera.service", NULL },
+		{ "/camera/camera.service", NULL },
+		{ "/system.slice", NULL },
+		{ "/", NULL },
+		{ "", NULL },
+	};
+	char name[ALLOWLIST_NAME_SIZE];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(services) / sizeof(services[0]); i++) {
+		bool found = allowlist_service_name(services[i].cgroup, name);
+
+		print_message("%s\n", services[i].cgroup);
+		assert_int_equal(found, services[i].name != NULL);
+		if (found)
+			assert_string_equal(name, services[i].name);
+	}
+}
+
+static void test_admitted_services(void **state)
+{
+	static const char camera[] = "/system.slice/camera.service";
+	struct allowlist a = { .list.path = list_path, .config.path = config_path };
+
+	(void)state;
+	put(list_path, NULL);
+	assert_false(allowlist_admits_service(&a, camera, NULL));
+	put(list_path, "camera.service\nlabel seeing\n/opt/b\n");
+	assert_int_equal(chmod(list_path, 0644), 0);
+	assert_true(allowlist_admits_service(&a, camera, NULL));
+	assert_true(allowlist_admits_service(&a, camera, "other"));
+	assert_true(allowlist_admits_service(&a, NULL, "seeing (enforce)"));
+	assert_false(allowlist_admits_service(&a, NULL, "seeing (complain)"));
+	assert_false(allowlist_admits_service(&a, "/system.slice/other.service", "other"));
+	assert_false(allowlist_admits_service(&a, NULL, NULL));
+	/* Its mode is looked at anew, too. */
+	assert_int_equal(chmod(list_path, 0646), 0);
+	assert_false(allowlist_admits_service(&a, camera, NULL));
+	assert_int_equal(chmod(list_path, 0644), 0);
+	allowlist_free(&a);
+}
+
 static void test_changes(void **state)
 {
 	static const struct allowlist_program b = { .path = "/opt/b" }, c = { .path = "/opt/c" };
@@ -251,6 +305,8 @@ int main(void)
 		cmocka_unit_test(test_cases),
 		cmocka_unit_test(test_applications),
 		cmocka_unit_test(test_unit_names),
+		cmocka_unit_test(test_services),
+		cmocka_unit_test(test_admitted_services),
 		cmocka_unit_test(test_changes),
 	};
 

@@ -53,8 +53,7 @@ static int put(int folder, const char *file, const char *format, ...)
 	return errno;
 }
 
-/* The cgroup of a process, "/" and so on; false where there is no v2, or no such process. */
-static bool path_of(const char *process, char *path, size_t size)
+bool cgroup_path_of(const char *process, char *path, size_t size)
 {
 	char line[1024], name[64];
 	bool found = false;
@@ -132,7 +131,7 @@ void cgroup_init(struct cgroup *cgroup, const struct cgroup_options *options)
 	int error;
 
 	*cgroup = (struct cgroup){ .base = -1, .options = *options };
-	if (!is_cgroup2(MOUNT) || !path_of("self", own, sizeof(own))) {
+	if (!is_cgroup2(MOUNT) || !cgroup_path_of("self", own, sizeof(own))) {
 		log_info("no cgroups (v2) here: workers are bounded by resource limits only");
 		return;
 	}
@@ -263,7 +262,7 @@ static uint64_t client_memory(pid_t client, uint64_t *box)
 	struct stat st;
 
 	snprintf(process, sizeof(process), "%d", (int)client);
-	if (!client || !path_of(process, own, 1024) || strstr(own, "/.."))
+	if (!client || !cgroup_path_of(process, own, 1024) || strstr(own, "/.."))
 		return 0;
 	while (own[1]) {
 		memory = memory_of(path);

@@ -20,6 +20,7 @@
 #include <linux/nnaccel.h>
 
 #include "base/clock.h"
+#include "engine/broker/cgroup.h"
 #include "engine/broker/extensions.h"
 #include "kit/log.h"
 
@@ -236,7 +237,8 @@ bool extensions_find(struct extensions *e, const struct spawner *spawner)
 	free(found);
 	find_group(e);
 	if (e->plugins.count && !e->has_group)
-		log_warning("extensions: there is no group %s: no client gets them", e->group);
+		log_warning("extensions: there is no group %s: only services and labels of %s get them",
+			    e->group, e->list.list.path);
 	return true;
 }
 
@@ -244,9 +246,10 @@ void extensions_free(struct extensions *e)
 {
 	while (e->plugins.count)
 		free(e->files[--e->plugins.count]);
+	allowlist_free(&e->list);
 }
 
-bool extensions_admit(const struct extensions *e, int engine, uint64_t context)
+static bool is_in_group(const struct extensions *e, int engine, uint64_t context)
 {
 	struct nnaccel_engine_in_group arg = {
 		.size = sizeof(arg),
@@ -254,7 +257,7 @@ bool extensions_admit(const struct extensions *e, int engine, uint64_t context)
 		.context = context,
 	};
 
-	if (!e->plugins.count || !e->has_group)
+	if (!e->has_group)
 		return false;
 	if (!ioctl(engine, NNACCEL_ENGINE_IN_GROUP, &arg))
 		return arg.out_member;
@@ -262,4 +265,52 @@ bool extensions_admit(const struct extensions *e, int engine, uint64_t context)
 		log_error("context %llu: its groups are not known: %s",
 			  (unsigned long long)context, strerror(errno));
 	return false;
+}
+
+/* The opener of a context, while it lives and has executed nothing else; 0: that cannot be said. */
+static uint32_t find_opener(int engine, uint64_t context)
+{
+	struct nnaccel_engine_opener opener = { .size = sizeof(opener), .context = context };
+
+	return !ioctl(engine, NNACCEL_ENGINE_OPENER, &opener) && opener.out_lives ?
+	       opener.out_pid : 0;
+}
+
+/* A file of /proc as a line, or NULL. */
+static const char *read_line(const char *path, char *line, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, line, size - 1);
+
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0)
+		return NULL;
+	line[n] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	return line;
+}
+
+/* What /proc says of the opener counts once it is known to have been the opener's all the time. */
+static bool is_listed(struct extensions *e, int engine, uint64_t context)
+{
+	uint32_t pid = find_opener(engine, context);
+	char process[16], path[64], cgroup[4096], line[512];
+	const char *label;
+	bool has_cgroup, listed;
+
+	if (!pid)
+		return false;
+	snprintf(process, sizeof(process), "%u", pid);
+	snprintf(path, sizeof(path), "/proc/%u/attr/current", pid);
+	has_cgroup = cgroup_path_of(process, cgroup, sizeof(cgroup)) && !strstr(cgroup, "/..");
+	label = read_line(path, line, sizeof(line));
+	listed = allowlist_admits_service(&e->list, has_cgroup ? cgroup : NULL, label);
+	return listed && find_opener(engine, context) == pid;
+}
+
+bool extensions_admit(struct extensions *e, int engine, uint64_t context)
+{
+	return e->plugins.count && (is_in_group(e, engine, context) ||
+				    is_listed(e, engine, context));
 }

@@ -6,6 +6,7 @@
 #ifndef NN_ENGINE_EXTENSIONS_H
 #define NN_ENGINE_EXTENSIONS_H
 
+#include "base/allowlist.h"
 #include "kit/spawn.h"
 
 struct extensions {
@@ -14,6 +15,7 @@ struct extensions {
 	const char *group;		/* name or number */
 	bool has_group;			/* it was found, and is */
 	gid_t gid;
+	struct allowlist list;		/* of services and labels that get them without the group */
 	struct spawn_plugins plugins;
 	char *files[WORKER_MAX_PLUGINS + 1];
 };
@@ -27,9 +29,10 @@ bool extensions_find(struct extensions *extensions, const struct spawner *spawne
 void extensions_free(struct extensions *extensions);
 
 /*
- * Whether the opener of a context that the engine node told of is in the group whose members
- * get extensions. Groups may be in a directory that answers slowly: extensions_find() asked it.
+ * Whether the opener of a context that the engine node told of gets extensions: it is in the
+ * group, or the list names its service or its label. Groups may be in a directory that answers
+ * slowly: extensions_find() asked it.
  */
-bool extensions_admit(const struct extensions *extensions, int engine, uint64_t context);
+bool extensions_admit(struct extensions *extensions, int engine, uint64_t context);
 
 #endif /* NN_ENGINE_EXTENSIONS_H */

@@ -17,6 +17,9 @@
 #include "kit/log.h"
 #include "version.h"
 
+/* Of programs that may use extensions; see Documentation/extensions.rst. */
+#define EXTENSIONS_LIST NN_CONFIG_DIR "/extensions_app_allowlist"
+
 /* The engine's name, unless told, and where its state is. */
 #define NAME "nnaccel"
 #define STATE "/var/lib/nnaccel"
@@ -128,6 +131,8 @@ static const struct option_row rows[] = {
 	  .take = take_extensions },
 	{ "extensions-group", "GROUP", "whose clients get them (nnaccel-ext)", OPTION_TEXT,
 	  AT(broker.extensions.group) },
+	{ "extensions-list", "FILE", "services and labels that get them without the group\n"
+	  "(" EXTENSIONS_LIST ")", OPTION_TEXT, AT(broker.extensions.list.list.path) },
 	{ "extension-time", "SECONDS", "that a call of a plug-in may take, 0: unbounded (60)",
 	  OPTION_UINT, AT(broker.spawner.options.plugin_s), .max = 1000000 },
 	{ "insecure-no-userns", NULL, "where user namespaces are refused, make do with less",
@@ -224,6 +229,7 @@ int main(int argc, char **argv)
 				.folder = NN_EXTENSIONS_DIR,
 				.is_default = true,
 				.group = "nnaccel-ext",
+				.list.list.path = EXTENSIONS_LIST,
 			},
 		},
 	};

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list of programs that may use vendor extensions, against accidents: who
- * means to go round it can. Against that the engine goes by groups.
+ * The list of programs that may use vendor extensions.
  */
-#include "runtime/allowlist.h"
+#include "base/allowlist.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -22,6 +21,7 @@ static const char *const system_prefixes[] = { "/usr/", "/bin/", "/sbin/", "/lib
 static bool is_same(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mode == b->st_mode && a->st_uid == b->st_uid &&
 	       a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
 	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
@@ -243,6 +243,25 @@ bool allowlist_unit_name(const char *cgroup, char name[ALLOWLIST_NAME_SIZE])
 	return found && name[0];
 }
 
+bool allowlist_service_name(const char *cgroup, char name[ALLOWLIST_NAME_SIZE])
+{
+	size_t length;
+
+	for (;; cgroup += length) {
+		cgroup += *cgroup == '/';
+		length = strcspn(cgroup, "/");
+		if (length == strlen("user.slice") && !strncmp(cgroup, "user.slice", length))
+			return false;
+		if (!ends_with(cgroup, length, ".slice"))
+			break;
+	}
+	if (!ends_with(cgroup, length, ".service") || length >= ALLOWLIST_NAME_SIZE)
+		return false;
+	memcpy(name, cgroup, length);
+	name[length] = '\0';
+	return true;
+}
+
 /* By a line "label LABEL". A profile of AppArmor counts while it is enforced. */
 static bool lists_label(const struct allowlist_file *list, const char *label)
 {
@@ -270,6 +289,19 @@ static bool lists_application(const struct allowlist_file *list,
 	return (program->cgroup && allowlist_unit_name(program->cgroup, name) &&
 		lists_name(list, name)) ||
 	       (program->label && lists_label(list, program->label));
+}
+
+bool allowlist_admits_service(struct allowlist *a, const char *cgroup, const char *label)
+{
+	const struct stat *seen = &a->list.seen;
+	char name[ALLOWLIST_NAME_SIZE];
+
+	refresh(&a->list);
+	if (!a->list.exists || (seen->st_uid && seen->st_uid != geteuid()) ||
+	    seen->st_mode & (S_IWGRP | S_IWOTH))
+		return false;
+	return (cgroup && allowlist_service_name(cgroup, name) && lists_name(&a->list, name)) ||
+	       (label && lists_label(&a->list, label));
 }
 
 bool allowlist_admits(struct allowlist *a, const struct allowlist_program *program,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list of programs that may use vendor extensions, against accidents: who
- * means to go round it can. Against that the engine goes by groups.
+ * The list of programs that may use vendor extensions. What the library reads in it is against
+ * accidents: who means to go round it can. Against that the engine goes by groups, and by those of
+ * the lines that nobody but the system's managers can make true of a process.
  */
-#ifndef NN_RUNTIME_ALLOWLIST_H
-#define NN_RUNTIME_ALLOWLIST_H
+#ifndef NN_BASE_ALLOWLIST_H
+#define NN_BASE_ALLOWLIST_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,6 +41,13 @@ struct allowlist_program {
 bool allowlist_admits(struct allowlist *allowlist, const struct allowlist_program *program,
 		      const char **reason);
 
+/*
+ * Whether a line names what the system's service manager or the security module calls a program:
+ * its service, which no user and no container below another service can name, or its label. Reads the list when it changed;
+ * one that others than root or this process's user may write admits nobody. One thread at a time.
+ */
+bool allowlist_admits_service(struct allowlist *allowlist, const char *cgroup, const char *label);
+
 #define ALLOWLIST_NAME_SIZE 256
 
 /*
@@ -49,6 +57,12 @@ bool allowlist_admits(struct allowlist *allowlist, const struct allowlist_progra
  */
 bool allowlist_unit_name(const char *cgroup, char name[ALLOWLIST_NAME_SIZE]);
 
+/*
+ * The name of the system's service that a cgroup is of: the first unit of its path that is no
+ * slice. False: it is none, but a scope or a user's.
+ */
+bool allowlist_service_name(const char *cgroup, char name[ALLOWLIST_NAME_SIZE]);
+
 void allowlist_free(struct allowlist *allowlist);
 
-#endif /* NN_RUNTIME_ALLOWLIST_H */
+#endif /* NN_BASE_ALLOWLIST_H */
