@@ -6,6 +6,7 @@
 #ifndef NNACCEL_COMPAT_H
 #define NNACCEL_COMPAT_H
 
+#include <linux/dma-buf.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -33,6 +34,15 @@ static inline void nnaccel_vm_flags_mod(struct vm_area_struct *vma, vm_flags_t s
 #define NNACCEL_IMPORT_DMA_BUF	MODULE_IMPORT_NS(DMA_BUF)
 #else
 #define NNACCEL_IMPORT_DMA_BUF	MODULE_IMPORT_NS("DMA_BUF")
+#endif
+
+/* Tells importers that can do without their mappings to give them back. */
+#if KERNEL_VERSION(7, 1, 0) > LINUX_VERSION_CODE
+#define nnaccel_dma_buf_invalidate	dma_buf_move_notify
+#define nnaccel_importer_told		move_notify
+#else
+#define nnaccel_dma_buf_invalidate	dma_buf_invalidate_mappings
+#define nnaccel_importer_told		invalidate_mappings
 #endif
 
 /* What a class's devnode() gets. */

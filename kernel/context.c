@@ -172,8 +172,10 @@ static int nnaccel_context_release(struct inode *inode, struct file *file)
 	WRITE_ONCE(ctx->closed, true);
 	nnaccel_async_fail(ctx, NULL, -ECANCELED, &dead);
 	nnaccel_burst_kill_all(ctx);
-	if (ctx->session)
+	if (ctx->session) {
+		nnaccel_grant_revoke_fds(ctx->session);
 		wake_up_all(&ctx->session->wait);
+	}
 	nnaccel_unlock_signalling(ctx, signalling);
 	list_for_each_entry_safe(cmd, next, &dead, node)
 		nnaccel_command_put(cmd);

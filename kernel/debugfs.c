@@ -28,6 +28,7 @@ static const char *const nnaccel_counter_names[NNACCEL_COUNTERS] = {
 	[NNACCEL_FENCES] = "fences",
 	[NNACCEL_SESSIONS] = "sessions",
 	[NNACCEL_GRANTS] = "grants",
+	[NNACCEL_PROXIES] = "proxies",
 	[NNACCEL_EXECUTIONS_TOTAL] = "executions-total",
 	[NNACCEL_BURST_PACKETS_TOTAL] = "burst-packets-total",
 };

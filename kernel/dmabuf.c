@@ -50,14 +50,16 @@ struct nnaccel_dmabuf {
 };
 
 /**
- * struct nnaccel_attachment - A device that the memory is attached to
+ * struct nnaccel_attachment - A device that the memory, or a part of it, is attached to
  * @node: in the memory's list
+ * @memory: the memory
  * @dev: the device
  * @table: the pages, as the device sees them
  * @dir: how they are mapped; DMA_NONE: they are not
  */
 struct nnaccel_attachment {
 	struct list_head node;
+	struct nnaccel_dmabuf *memory;
 	struct device *dev;
 	struct sg_table table;
 	enum dma_data_direction dir;
@@ -122,7 +124,17 @@ void nnaccel_dmabuf_remove_pool(struct nnaccel_pool *pool)
 	mutex_unlock(&memory->lock);
 }
 
-static int nnaccel_dmabuf_attach(struct dma_buf *dmabuf, struct dma_buf_attachment *attach)
+/**
+ * nnaccel_dmabuf_attach_part() - Attach a device to a part of memory that this module allocated
+ * @dmabuf: the dma-buf of the memory
+ * @offset: bytes into it, whole pages
+ * @length: bytes, whole pages
+ * @attach: the attachment, to the memory's dma-buf or to one that stands for the part
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int nnaccel_dmabuf_attach_part(const struct dma_buf *dmabuf, u64 offset, u64 length,
+			       struct dma_buf_attachment *attach)
 {
 	struct nnaccel_dmabuf *memory = dmabuf->priv;
 	struct nnaccel_attachment *a;
@@ -131,13 +143,15 @@ static int nnaccel_dmabuf_attach(struct dma_buf *dmabuf, struct dma_buf_attachme
 	a = kzalloc(sizeof(*a), GFP_KERNEL_ACCOUNT);
 	if (!a)
 		return -ENOMEM;
-	ret = sg_alloc_table_from_pages_segment(&a->table, memory->pages, memory->num_pages, 0,
-						dmabuf->size, dma_get_max_seg_size(attach->dev),
+	ret = sg_alloc_table_from_pages_segment(&a->table, memory->pages + (offset >> PAGE_SHIFT),
+						length >> PAGE_SHIFT, 0, length,
+						dma_get_max_seg_size(attach->dev),
 						GFP_KERNEL_ACCOUNT);
 	if (ret) {
 		kfree(a);
 		return ret;
 	}
+	a->memory = memory;
 	a->dev = attach->dev;
 	a->dir = DMA_NONE;
 	attach->priv = a;
@@ -150,10 +164,20 @@ static int nnaccel_dmabuf_attach(struct dma_buf *dmabuf, struct dma_buf_attachme
 	return 0;
 }
 
-static void nnaccel_dmabuf_detach(struct dma_buf *dmabuf, struct dma_buf_attachment *attach)
+static int nnaccel_dmabuf_attach(struct dma_buf *dmabuf, struct dma_buf_attachment *attach)
 {
-	struct nnaccel_dmabuf *memory = dmabuf->priv;
+	return nnaccel_dmabuf_attach_part(dmabuf, 0, dmabuf->size, attach);
+}
+
+/**
+ * nnaccel_dmabuf_detach() - Undo nnaccel_dmabuf_attach_part()
+ * @dmabuf: what the device was attached to
+ * @attach: the attachment
+ */
+void nnaccel_dmabuf_detach(struct dma_buf *dmabuf, struct dma_buf_attachment *attach)
+{
 	struct nnaccel_attachment *a = attach->priv;
+	struct nnaccel_dmabuf *memory = a->memory;
 
 	mutex_lock(&memory->lock);
 	list_del(&a->node);
@@ -162,11 +186,17 @@ static void nnaccel_dmabuf_detach(struct dma_buf *dmabuf, struct dma_buf_attachm
 	kfree(a);
 }
 
-static struct sg_table *nnaccel_dmabuf_map(struct dma_buf_attachment *attach,
-					   enum dma_data_direction dir)
+/**
+ * nnaccel_dmabuf_map() - Map what a device was attached to
+ * @attach: the attachment
+ * @dir: how
+ *
+ * Return: the table or an error pointer.
+ */
+struct sg_table *nnaccel_dmabuf_map(struct dma_buf_attachment *attach, enum dma_data_direction dir)
 {
-	struct nnaccel_dmabuf *memory = attach->dmabuf->priv;
 	struct nnaccel_attachment *a = attach->priv;
+	struct nnaccel_dmabuf *memory = a->memory;
 	int ret;
 
 	ret = dma_map_sgtable(attach->dev, &a->table, dir, 0);
@@ -180,11 +210,17 @@ static struct sg_table *nnaccel_dmabuf_map(struct dma_buf_attachment *attach,
 	return &a->table;
 }
 
-static void nnaccel_dmabuf_unmap(struct dma_buf_attachment *attach, struct sg_table *table,
-				 enum dma_data_direction dir)
+/**
+ * nnaccel_dmabuf_unmap() - Undo nnaccel_dmabuf_map()
+ * @attach: the attachment
+ * @table: the table
+ * @dir: as it was mapped
+ */
+void nnaccel_dmabuf_unmap(struct dma_buf_attachment *attach, struct sg_table *table,
+			  enum dma_data_direction dir)
 {
-	struct nnaccel_dmabuf *memory = attach->dmabuf->priv;
 	struct nnaccel_attachment *a = attach->priv;
+	struct nnaccel_dmabuf *memory = a->memory;
 
 	mutex_lock(&memory->lock);
 	a->dir = DMA_NONE;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * nnaccel: what a worker may map: pools that commands name or that slots of its bursts stand for,
- * and the memory of bursts.
+ * the memory of bursts, and dma-bufs that stand for grants.
  */
 
 #include <linux/dma-buf.h>
+#include <linux/file.h>
 #include <linux/mm.h>
 #include <linux/uaccess.h>
 
@@ -82,11 +83,27 @@ void nnaccel_grant_remove(struct nnaccel_session *session, struct nnaccel_pool *
 	__must_hold(&session->ctx->lock)
 {
 	lockdep_assert_held(&session->ctx->lock);
+	nnaccel_proxy_revoke_all(pool);
 	xa_store(&session->grants, pool->grant, NULL, GFP_NOWAIT);
 	nnaccel_session_notify(session, &pool->obj.notice, NNACCEL_DO_FORGET_GRANT, pool->grant,
 			       0);
 	pool->grant = 0;
 	nnaccel_count(NNACCEL_GRANTS, -1);
+}
+
+/**
+ * nnaccel_grant_revoke_fds() - End the dma-bufs that stand for grants of a session
+ * @session: the session, at its end or at that of its context; ctx->lock is held
+ */
+void nnaccel_grant_revoke_fds(struct nnaccel_session *session)
+	__must_hold(&session->ctx->lock)
+{
+	struct nnaccel_pool *pool;
+	unsigned long grant;
+
+	lockdep_assert_held(&session->ctx->lock);
+	xa_for_each(&session->grants, grant, pool)
+		nnaccel_proxy_revoke_all(pool);
 }
 
 /**
@@ -112,22 +129,29 @@ int nnaccel_session_map_file(struct vm_area_struct *vma, struct file *file, u64 
 	return nnaccel_mmap_file(file, vma);
 }
 
-/* Maps what is behind a grant. A dma-buf's exporter sees VM_SHARED before it goes. */
-static int nnaccel_session_map(struct vm_area_struct *vma, struct file *file,
-			       struct dma_buf *dmabuf, u64 offset, bool writable)
+/**
+ * nnaccel_map_dmabuf() - Map a dma-buf in the place of the file that mmap() was called on
+ * @vma: the mapping
+ * @dmabuf: what to map
+ * @offset: bytes into it
+ * @writable: it may be written, now or after mprotect()
+ *
+ * The exporter sees VM_SHARED before it goes.
+ *
+ * Return: 0 or what the exporter's mmap() returned.
+ */
+int nnaccel_map_dmabuf(struct vm_area_struct *vma, struct dma_buf *dmabuf, u64 offset,
+		       bool writable)
 {
 	vm_flags_t clear = VM_MAYEXEC | (writable ? 0 : VM_MAYWRITE);
 	int ret;
 
-	if (dmabuf) {
-		nnaccel_vm_flags_mod(vma, VM_DONTCOPY | VM_DONTEXPAND, clear);
-		ret = dma_buf_mmap(dmabuf, vma, offset >> PAGE_SHIFT);
-		if (!ret)
-			nnaccel_vm_flags_mod(vma, VM_DONTCOPY | VM_DONTEXPAND,
-					     clear | (writable ? 0 : VM_SHARED));
-		return ret;
-	}
-	return nnaccel_session_map_file(vma, file, offset, writable);
+	nnaccel_vm_flags_mod(vma, VM_DONTCOPY | VM_DONTEXPAND, clear);
+	ret = dma_buf_mmap(dmabuf, vma, offset >> PAGE_SHIFT);
+	if (!ret)
+		nnaccel_vm_flags_mod(vma, VM_DONTCOPY | VM_DONTEXPAND,
+				     clear | (writable ? 0 : VM_SHARED));
+	return ret;
 }
 
 /* The pool of a slot that the worker asks for, counted, or an error pointer. */
@@ -238,6 +262,71 @@ int nnaccel_session_sync_ioctl(struct nnaccel_ucmd *ucmd)
 	else if (!ret)
 		ret = nnaccel_access_begin(dmabuf, prot, 0);
 	dma_buf_put(dmabuf);
+	return ret;
+}
+
+/* The pool of a grant that a dma-buf is asked for, counted, or an error pointer. */
+static struct nnaccel_pool *nnaccel_session_get_granted(struct nnaccel_session *session,
+							const struct nnaccel_session_grant_fd *arg)
+{
+	struct nnaccel_context *ctx = session->ctx;
+	struct nnaccel_pool *pool;
+
+	mutex_lock(&ctx->lock);
+	pool = xa_load(&session->grants, arg->grant);
+	if (!pool)
+		pool = ERR_PTR(-ENOENT);
+	else if (!pool->dmabuf)
+		pool = ERR_PTR(-EOPNOTSUPP);
+	else if (arg->prot & ~pool->grant_prot & NNACCEL_PROT_WRITE)
+		pool = ERR_PTR(-EACCES);
+	else
+		refcount_inc(&pool->obj.refs);
+	mutex_unlock(&ctx->lock);
+	return pool;
+}
+
+/**
+ * nnaccel_session_grant_fd_ioctl() - NNACCEL_SESSION_GRANT_FD
+ * @ucmd: the ioctl
+ *
+ * Return: 0, -EINVAL, -EACCES, -ENOENT, -EOPNOTSUPP, -ESHUTDOWN, -EDQUOT, -ENOMEM, -EMFILE,
+ * -EFAULT.
+ */
+int nnaccel_session_grant_fd_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_session_grant_fd *arg = ucmd->cmd;
+	struct nnaccel_session *session = ucmd->object;
+	struct nnaccel_pool *pool;
+	struct dma_buf *dmabuf;
+	int fd, ret;
+
+	if (arg->flags & ~NNACCEL_GRANT_FD_CLOEXEC || arg->__reserved ||
+	    (arg->prot & ~NNACCEL_PROT_WRITE) != NNACCEL_PROT_READ)
+		return -EINVAL;
+	if (!nnaccel_session_is_current(session))
+		return -EACCES;
+	pool = nnaccel_session_get_granted(session, arg);
+	if (IS_ERR(pool))
+		return PTR_ERR(pool);
+	dmabuf = nnaccel_proxy_get(pool, arg->prot & NNACCEL_PROT_WRITE);
+	nnaccel_pool_put(pool);
+	if (IS_ERR(dmabuf))
+		return PTR_ERR(dmabuf);
+	fd = get_unused_fd_flags(arg->flags & NNACCEL_GRANT_FD_CLOEXEC ? O_CLOEXEC : 0);
+	if (fd < 0) {
+		dma_buf_put(dmabuf);
+		return fd;
+	}
+	arg->out_fd = fd;
+	arg->out_length = dmabuf->size;
+	ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+	if (ret) {
+		put_unused_fd(fd);
+		dma_buf_put(dmabuf);
+	} else {
+		fd_install(fd, dmabuf->file);
+	}
 	return ret;
 }
 
@@ -379,7 +468,8 @@ int nnaccel_session_mmap(struct file *session_file, struct vm_area_struct *vma)
 	writable = pool->grant_prot & NNACCEL_PROT_WRITE;
 	mutex_unlock(&ctx->lock);
 
-	ret = nnaccel_session_map(vma, file, dmabuf, offset, writable);
+	ret = dmabuf ? nnaccel_map_dmabuf(vma, dmabuf, offset, writable) :
+		       nnaccel_session_map_file(vma, file, offset, writable);
 	if (hold)
 		fput(hold);
 	fput(file);

@@ -108,7 +108,7 @@ MODULE_PARM_DESC(fence_bound_ms,
  * for memory: whoever frees memory may wait for it.
  */
 struct workqueue_struct *nnaccel_wq;
-/* Ends the threads of contexts that are gone; waits for memory. */
+/* Ends the threads of contexts that are gone, tells importers; waits for memory and for others. */
 struct workqueue_struct *nnaccel_free_wq;
 
 /* Grants have their numbers in the upper half of mmap() offsets. */
@@ -152,6 +152,7 @@ static_assert(sizeof(struct nnaccel_session_fetch) == 24);
 static_assert(sizeof(struct nnaccel_session_commit) == 72);
 static_assert(sizeof(struct nnaccel_session_slot) == 32);
 static_assert(sizeof(struct nnaccel_session_sync) == 16);
+static_assert(sizeof(struct nnaccel_session_grant_fd) == 32);
 static_assert(sizeof(struct nnaccel_format) == 32);
 static_assert(sizeof(struct nnaccel_session_format) == 208);
 static_assert(sizeof(struct nnaccel_plane) == 16);

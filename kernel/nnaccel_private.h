@@ -42,6 +42,9 @@
  *   context -> its engine	no count: engines live as long as the module is loaded
  *   context, dma-buf -> account; account -> user
  *   dma-buf ...> its pools	weak, under the dma-buf's lock; cleared by the pool's release
+ *   pool -> proxies of its grant	until the grant or the context ends; then the work that
+ *				tells importers, until they were told
+ *   proxy -> the pool's dma-buf, account
  *   command's access -> command	until the exporters have returned
  *   context's access queue -> module	until its threads are gone
  *   mapping -> file		the pool's or the ring's file, not the session's or the burst's:
@@ -51,6 +54,7 @@
 #ifndef NNACCEL_PRIVATE_H
 #define NNACCEL_PRIVATE_H
 
+#include <linux/dma-direction.h>
 #include <linux/dma-fence.h>
 #include <linux/fs.h>
 #include <linux/kref.h>
@@ -65,6 +69,7 @@
 #include <linux/nnaccel.h>
 
 struct dma_buf;
+struct dma_buf_attachment;
 struct io_uring_cmd;
 struct nnaccel_access_queue;
 struct nnaccel_account;
@@ -74,6 +79,7 @@ struct nnaccel_engine;
 struct nnaccel_picture;
 struct nnaccel_session;
 struct seq_file;
+struct sg_table;
 struct vm_area_struct;
 
 /*
@@ -153,7 +159,8 @@ struct nnaccel_ioctl_op {
 	 NNACCEL_FEATURE_URING | NNACCEL_FEATURE_CACHE | NNACCEL_FEATURE_PICTURES |	\
 	 NNACCEL_FEATURE_ATTRIBUTES | NNACCEL_FEATURE_POOL_COPY | NNACCEL_FEATURE_RESUME | \
 	 NNACCEL_FEATURE_COMMIT_AND_FETCH | NNACCEL_FEATURE_DEVICES |			\
-	 NNACCEL_FEATURE_COMMIT_FENCE | NNACCEL_FEATURE_OPENER)
+	 NNACCEL_FEATURE_COMMIT_FENCE | NNACCEL_FEATURE_OPENER |			\
+	 NNACCEL_FEATURE_GRANT_FD)
 
 /* Bytes of the longest structure that an ioctl takes. */
 #define NNACCEL_UCMD_SIZE	256
@@ -409,6 +416,8 @@ int nnaccel_destroy_ioctl(struct nnaccel_ucmd *ucmd);
  * @picture: how its planes of pixels lie; NULL: it is not formatted
  * @grant: ctx->lock: number in the session, 0: none
  * @grant_prot: ctx->lock: NNACCEL_PROT_* that commands needed so far
+ * @proxies: ctx->lock: dma-bufs that stand for the grant, counted: one that can only be read, and
+ *	one that can be written; NULL: nobody asked for it yet
  */
 struct nnaccel_pool {
 	struct nnaccel_object obj;
@@ -424,6 +433,7 @@ struct nnaccel_pool {
 	struct nnaccel_picture *picture;
 	u32 grant;
 	u32 grant_prot;
+	struct dma_buf *proxies[2];
 };
 
 struct nnaccel_pool *nnaccel_pool_get(struct nnaccel_context *ctx, u32 id);
@@ -491,12 +501,24 @@ void nnaccel_picture_free(struct nnaccel_pool *pool);
 
 struct dma_buf *nnaccel_dmabuf_create(struct nnaccel_account *account, u64 length);
 bool nnaccel_dmabuf_is_ours(const struct dma_buf *dmabuf);
+int nnaccel_dmabuf_attach_part(const struct dma_buf *dmabuf, u64 offset, u64 length,
+			       struct dma_buf_attachment *attach);
+void nnaccel_dmabuf_detach(struct dma_buf *dmabuf, struct dma_buf_attachment *attach);
+struct sg_table *nnaccel_dmabuf_map(struct dma_buf_attachment *attach, enum dma_data_direction dir);
+void nnaccel_dmabuf_unmap(struct dma_buf_attachment *attach, struct sg_table *table,
+			  enum dma_data_direction dir);
 void nnaccel_dmabuf_add_pool(struct nnaccel_pool *pool);
 void nnaccel_dmabuf_remove_pool(struct nnaccel_pool *pool);
 bool nnaccel_dmabuf_sync(const struct dma_buf *dmabuf, bool begin);
 int nnaccel_dmabuf_copy(const struct dma_buf *dmabuf, void __user *user, u64 length, bool in);
 int nnaccel_dmabuf_copy_between(const struct dma_buf *to, u64 to_offset,
 				const struct dma_buf *from, u64 from_offset, u64 length);
+
+/* ---- proxy.c ---- */
+
+bool nnaccel_dmabuf_is_proxy(const struct dma_buf *dmabuf);
+struct dma_buf *nnaccel_proxy_get(struct nnaccel_pool *pool, bool writable);
+void nnaccel_proxy_revoke_all(struct nnaccel_pool *pool);
 
 /* ---- access.c ---- */
 
@@ -1132,12 +1154,16 @@ int nnaccel_grant_reserve(struct nnaccel_session *session, const struct nnaccel_
 void nnaccel_grant_publish(struct nnaccel_session *session, struct nnaccel_pool *pool,
 			   u32 *number, u32 prot);
 void nnaccel_grant_remove(struct nnaccel_session *session, struct nnaccel_pool *pool);
+void nnaccel_grant_revoke_fds(struct nnaccel_session *session);
+int nnaccel_map_dmabuf(struct vm_area_struct *vma, struct dma_buf *dmabuf, u64 offset,
+		       bool writable);
 int nnaccel_session_map_file(struct vm_area_struct *vma, struct file *file, u64 offset,
 			     bool writable);
 int nnaccel_session_mmap(struct file *session_file, struct vm_area_struct *vma);
 int nnaccel_session_slot_ioctl(struct nnaccel_ucmd *ucmd);
 int nnaccel_session_sync_ioctl(struct nnaccel_ucmd *ucmd);
 int nnaccel_session_format_ioctl(struct nnaccel_ucmd *ucmd);
+int nnaccel_session_grant_fd_ioctl(struct nnaccel_ucmd *ucmd);
 
 /* ---- engine.c ---- */
 
@@ -1215,6 +1241,7 @@ enum nnaccel_counter {
 	NNACCEL_FENCES,
 	NNACCEL_SESSIONS,
 	NNACCEL_GRANTS,
+	NNACCEL_PROXIES,
 	NNACCEL_EXECUTIONS_TOTAL,
 	NNACCEL_BURST_PACKETS_TOTAL,
 	NNACCEL_COUNTERS

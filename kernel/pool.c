@@ -272,7 +272,7 @@ static int nnaccel_import_check_range(const struct nnaccel_pool_import *cmd, u64
 static int nnaccel_import_check_dmabuf(const struct nnaccel_pool_import *cmd,
 				       const struct dma_buf *dmabuf)
 {
-	if (!dmabuf->ops->mmap)
+	if (!dmabuf->ops->mmap || nnaccel_dmabuf_is_proxy(dmabuf))
 		return -EOPNOTSUPP;
 	return nnaccel_import_check_range(cmd, dmabuf->size);
 }

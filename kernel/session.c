@@ -149,6 +149,7 @@ static void nnaccel_session_disconnect(struct nnaccel_session *session, struct l
 		model->session = NULL;
 		trace_nnaccel_model_dead(model);
 	}
+	nnaccel_grant_revoke_fds(session);
 	xa_for_each(&session->grants, grant, pool) {
 		pool->grant = 0;
 		nnaccel_count(NNACCEL_GRANTS, -1);
@@ -208,6 +209,8 @@ static const struct nnaccel_ioctl_op nnaccel_session_ops[] = {
 		   struct nnaccel_session_sync, __reserved),
 	NNACCEL_OP(SESSION_FORMAT, nnaccel_session_format_ioctl,
 		   struct nnaccel_session_format, out_format),
+	NNACCEL_OP(SESSION_GRANT_FD, nnaccel_session_grant_fd_ioctl,
+		   struct nnaccel_session_grant_fd, __reserved),
 };
 
 static long nnaccel_session_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

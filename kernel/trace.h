@@ -82,6 +82,25 @@ TRACE_EVENT(nnaccel_engine_refuse,
 			   __entry->error = error;),
 	    TP_printk("context=%llu error=%u", __entry->context, __entry->error));
 
+DECLARE_EVENT_CLASS(nnaccel_grant_event,
+	    TP_PROTO(const struct nnaccel_context *ctx, u32 grant, bool writable),
+	    TP_ARGS(ctx, grant, writable),
+	    TP_STRUCT__entry(__field(u64, context)
+			     __field(u32, grant)
+			     __field(bool, writable)),
+	    TP_fast_assign(__entry->context = ctx->number;
+			   __entry->grant = grant;
+			   __entry->writable = writable;),
+	    TP_printk("context=%llu grant=%u writable=%d", __entry->context, __entry->grant,
+		      __entry->writable));
+
+DEFINE_EVENT(nnaccel_grant_event, nnaccel_grant_fd,
+	     TP_PROTO(const struct nnaccel_context *ctx, u32 grant, bool writable),
+	     TP_ARGS(ctx, grant, writable));
+DEFINE_EVENT(nnaccel_grant_event, nnaccel_grant_revoke,
+	     TP_PROTO(const struct nnaccel_context *ctx, u32 grant, bool writable),
+	     TP_ARGS(ctx, grant, writable));
+
 TRACE_EVENT(nnaccel_pool_create,
 	    TP_PROTO(const struct nnaccel_pool *pool, u32 id),
 	    TP_ARGS(pool, id),

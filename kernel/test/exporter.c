@@ -33,7 +33,8 @@
  * @counts: for EXPORTER_COUNTS
  * @wait: calls that block; they look without the lock
  * @attachment: the test's device's to a dma-buf, or NULL
- * @table: how that is mapped
+ * @table: how that is mapped; NULL: it is not
+ * @direction: the same
  * @num_fences: fences to signal
  * @fences: those
  * @fence_lock: theirs
@@ -50,6 +51,7 @@ struct exporter {
 	wait_queue_head_t wait;
 	struct dma_buf_attachment *attachment;
 	struct sg_table *table;
+	enum dma_data_direction direction;
 	unsigned int num_fences;
 	struct dma_fence *fences[EXPORTER_MAX_FENCES];
 	spinlock_t fence_lock;	/* taken by dma-fence */
@@ -133,12 +135,31 @@ static int exporter_make_device(struct device *dev)
 static struct sg_table *exporter_map(struct dma_buf_attachment *attach,
 				     enum dma_data_direction dir)
 {
-	return ERR_PTR(-EOPNOTSUPP);
+	struct exporter *e = attach->dmabuf->priv;
+	struct sg_table *table = kzalloc(sizeof(*table), GFP_KERNEL);
+	int ret;
+
+	if (!table)
+		return ERR_PTR(-ENOMEM);
+	ret = sg_alloc_table_from_pages(table, e->pages, EXPORTER_NUM_PAGES, 0,
+					EXPORTER_NUM_PAGES * PAGE_SIZE, GFP_KERNEL);
+	if (!ret) {
+		ret = dma_map_sgtable(attach->dev, table, dir, 0);
+		if (ret)
+			sg_free_table(table);
+	}
+	if (!ret)
+		return table;
+	kfree(table);
+	return ERR_PTR(ret);
 }
 
 static void exporter_unmap(struct dma_buf_attachment *attach, struct sg_table *table,
 			   enum dma_data_direction dir)
 {
+	dma_unmap_sgtable(attach->dev, table, dir, 0);
+	sg_free_table(table);
+	kfree(table);
 }
 
 /* Waits for whoever writes, as drivers do that track by fences what their device does. */
@@ -364,33 +385,42 @@ static int exporter_tell(struct exporter *e, struct exporter_counts __user *to)
 
 /* ---- a device that maps dma-bufs, and is not coherent ---- */
 
-static int exporter_attach(struct exporter *e, int fd)
+static void exporter_told(struct dma_buf_attachment *attachment)
 {
-	struct dma_buf_attachment *attachment;
-	struct dma_buf *dmabuf;
+	struct exporter *e = attachment->importer_priv;
+
+	/* The test looks whether it was told, and detaches. */
+	WRITE_ONCE(e->counts.told, e->counts.told + 1);
+}
+
+static const struct dma_buf_attach_ops exporter_importer_ops = {
+	.nnaccel_importer_told = exporter_told,
+};
+
+static int exporter_map_attachment(struct exporter *e)
+{
+	struct dma_buf *dmabuf = e->attachment->dmabuf;
 	struct sg_table *table;
 
-	if (e->attachment || !exporter_has_device)
-		return -EOPNOTSUPP;
-	dmabuf = dma_buf_get(fd);
-	if (IS_ERR(dmabuf))
-		return PTR_ERR(dmabuf);
-	attachment = dma_buf_attach(dmabuf, exporter_misc.this_device);
-	if (IS_ERR(attachment)) {
-		dma_buf_put(dmabuf);
-		return PTR_ERR(attachment);
-	}
 	dma_resv_lock(dmabuf->resv, NULL);
-	table = dma_buf_map_attachment(attachment, DMA_BIDIRECTIONAL);
+	table = dma_buf_map_attachment(e->attachment, e->direction);
 	dma_resv_unlock(dmabuf->resv);
-	if (IS_ERR(table)) {
-		dma_buf_detach(dmabuf, attachment);
-		dma_buf_put(dmabuf);
+	if (IS_ERR(table))
 		return PTR_ERR(table);
-	}
-	e->attachment = attachment;
 	e->table = table;
 	return 0;
+}
+
+static void exporter_unmap_attachment(struct exporter *e)
+{
+	struct dma_buf *dmabuf = e->attachment->dmabuf;
+
+	if (!e->table)
+		return;
+	dma_resv_lock(dmabuf->resv, NULL);
+	dma_buf_unmap_attachment(e->attachment, e->table, e->direction);
+	dma_resv_unlock(dmabuf->resv);
+	e->table = NULL;
 }
 
 static void exporter_detach(struct exporter *e)
@@ -401,11 +431,84 @@ static void exporter_detach(struct exporter *e)
 	if (!attachment)
 		return;
 	dmabuf = attachment->dmabuf;
-	dma_resv_lock(dmabuf->resv, NULL);
-	dma_buf_unmap_attachment(attachment, e->table, DMA_BIDIRECTIONAL);
-	dma_resv_unlock(dmabuf->resv);
+	exporter_unmap_attachment(e);
 	dma_buf_detach(dmabuf, attachment);
 	dma_buf_put(dmabuf);
+	e->attachment = NULL;
+}
+
+static int exporter_attach(struct exporter *e, const struct exporter_import *import)
+{
+	struct dma_buf_attachment *attachment;
+	struct dma_buf *dmabuf;
+	int ret;
+
+	if (e->attachment || !exporter_has_device)
+		return -EOPNOTSUPP;
+	if (import->direction > DMA_FROM_DEVICE)
+		return -EINVAL;
+	dmabuf = dma_buf_get(import->fd);
+	if (IS_ERR(dmabuf))
+		return PTR_ERR(dmabuf);
+	attachment = dma_buf_dynamic_attach(dmabuf, exporter_misc.this_device,
+					    import->dynamic ? &exporter_importer_ops : NULL, e);
+	if (IS_ERR(attachment)) {
+		dma_buf_put(dmabuf);
+		return PTR_ERR(attachment);
+	}
+	e->attachment = attachment;
+	e->direction = import->direction;
+	ret = exporter_map_attachment(e);
+	if (ret)
+		exporter_detach(e);
+	return ret;
+}
+
+static int exporter_import(struct exporter *e, const struct exporter_import __user *from)
+{
+	struct exporter_import import;
+
+	if (copy_from_user(&import, from, sizeof(import)))
+		return -EFAULT;
+	return exporter_attach(e, &import);
+}
+
+static int exporter_remap(struct exporter *e)
+{
+	if (!e->attachment)
+		return -ENODEV;
+	exporter_unmap_attachment(e);
+	return exporter_map_attachment(e);
+}
+
+/* The device's addresses are physical ones. */
+static int exporter_dma(struct exporter *e, struct exporter_dma __user *user)
+{
+	struct exporter_dma dma;
+	struct scatterlist *sg;
+	unsigned int i;
+	u32 *at = NULL;
+
+	if (copy_from_user(&dma, user, sizeof(dma)))
+		return -EFAULT;
+	if (!e->table || dma.offset % sizeof(*at))
+		return -EINVAL;
+	if (dma.write && e->direction == DMA_TO_DEVICE)
+		return -EACCES;
+	for_each_sgtable_dma_sg(e->table, sg, i) {
+		if (dma.offset < sg_dma_len(sg)) {
+			at = phys_to_virt(sg_dma_address(sg) + dma.offset);
+			break;
+		}
+		dma.offset -= sg_dma_len(sg);
+	}
+	if (!at)
+		return -ERANGE;
+	if (dma.write)
+		WRITE_ONCE(*at, dma.value);
+	else
+		dma.value = READ_ONCE(*at);
+	return put_user(dma.value, &user->value);
 }
 
 static int exporter_fail(struct exporter *e, const struct exporter_failures __user *from)
@@ -443,7 +546,16 @@ static long exporter_ioctl(struct file *file, unsigned int cmd, unsigned long ar
 	case EXPORTER_FAIL:
 		return exporter_fail(e, (void __user *)arg);
 	case EXPORTER_ATTACH:
-		return exporter_attach(e, arg);
+		return exporter_attach(e, &(struct exporter_import){ .fd = arg });
+	case EXPORTER_IMPORT:
+		return exporter_import(e, (void __user *)arg);
+	case EXPORTER_REMAP:
+		return exporter_remap(e);
+	case EXPORTER_DMA:
+		return exporter_dma(e, (void __user *)arg);
+	case EXPORTER_DETACH:
+		exporter_detach(e);
+		return 0;
 	default:
 		return -ENOTTY;
 	}

@@ -35,6 +35,7 @@ enum {
  * @blocked: of these, those that have not returned
  * @to_cpu: how often a mapping of the test's device was given to the CPU; of all files
  * @to_device: the same, to the device
+ * @told: how often the importer that the file is was told to give a mapping back
  */
 struct exporter_counts {
 	__u32 begun[3];
@@ -44,6 +45,7 @@ struct exporter_counts {
 	__u32 blocked;
 	__u32 to_cpu;
 	__u32 to_device;
+	__u32 told;
 };
 
 /**
@@ -70,5 +72,37 @@ struct exporter_failures {
 #define EXPORTER_FAIL	_IOW(0xBA, 5, struct exporter_failures)
 /* Attaches the test's device to the dma-buf of the fd and maps it, until the file is closed. */
 #define EXPORTER_ATTACH	_IO(0xBA, 6)
+
+/**
+ * struct exporter_import - What the test's device is attached to
+ * @fd: a dma-buf
+ * @direction: how it is mapped: 0: both, 1: to the device, 2: from it
+ * @dynamic: it can be told to give the mapping back
+ */
+struct exporter_import {
+	__s32 fd;
+	__u32 direction;
+	__u32 dynamic;
+};
+
+/**
+ * struct exporter_dma - A word that the test's device reads or writes
+ * @offset: bytes into what it has mapped, a multiple of 4
+ * @value: what it writes, or has read
+ * @write: it writes
+ */
+struct exporter_dma {
+	__u32 offset;
+	__u32 value;
+	__u32 write;
+};
+
+/* The same as EXPORTER_ATTACH, with a choice. */
+#define EXPORTER_IMPORT	_IOW(0xBA, 7, struct exporter_import)
+/* Maps it anew. */
+#define EXPORTER_REMAP	_IO(0xBA, 8)
+#define EXPORTER_DMA	_IOWR(0xBA, 9, struct exporter_dma)
+/* Ends the attachment. */
+#define EXPORTER_DETACH	_IO(0xBA, 10)
 
 #endif /* NNACCEL_TEST_EXPORTER_H */

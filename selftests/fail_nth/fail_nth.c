@@ -457,6 +457,13 @@ static int call_slot_resolve(FIXTURE_DATA(fail_nth) *self, int *made)
 	return slot_resolve(self->s.session, self->number, self->slot, &grant);
 }
 
+/* The first success makes what further calls are given. */
+static int call_grant_fd(FIXTURE_DATA(fail_nth) *self, int *made)
+{
+	return session_grant_fd(self->s.session, command_grants(&self->cmd)[0].grant,
+				NNACCEL_PROT_READ, made);
+}
+
 static int call_burst_map(FIXTURE_DATA(fail_nth) *self, int *made)
 {
 	self->mapped = burst_map(self->burst, NNACCEL_BURST_DOORBELL, PAGE, PROT_READ | PROT_WRITE);
@@ -656,6 +663,7 @@ SWEEP(announcement, ready_announcement, undo_announcement)
 SWEEP(fetch, ready_queued, undo_fetch)
 SWEEP(commit, ready_fetched, undo_commit)
 SWEEP(map, ready_fetched, undo_map)
+SWEEP(grant_fd, ready_fetched, undo_fd)
 SWEEP(next, ready_wanted, undo_next)
 SWEEP(session, ready_offered, undo_session)
 SWEEP(refuse, ready_offered, undo_next)

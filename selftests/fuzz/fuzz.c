@@ -282,6 +282,11 @@ static void good_session_call(struct fuzzer *f, unsigned long request, void *arg
 		((struct nnaccel_session_sync *)arg)->flags = request == NNACCEL_SESSION_SYNC;
 		((struct nnaccel_session_sync *)arg)->grant = draw(f, 8);
 		break;
+	case NNACCEL_SESSION_GRANT_FD:
+		((struct nnaccel_session_grant_fd *)arg)->grant = 1 + draw(f, 4);
+		((struct nnaccel_session_grant_fd *)arg)->prot =
+			NNACCEL_PROT_READ | (draw(f, 2) ? NNACCEL_PROT_WRITE : 0);
+		break;
 	case NNACCEL_SESSION_SLOT:
 		((struct nnaccel_session_slot *)arg)->burst = 1;
 		((struct nnaccel_session_slot *)arg)->slot = world.slot;
@@ -309,6 +314,9 @@ static void keep(struct fuzzer *f, unsigned long request, const void *arg)
 		break;
 	case NNACCEL_SLOT_BIND:
 		world.slot = ((const struct nnaccel_slot_bind *)arg)->out_slot;
+		break;
+	case NNACCEL_SESSION_GRANT_FD:
+		keep_file(f, ((const struct nnaccel_session_grant_fd *)arg)->out_fd);
 		break;
 	case NNACCEL_ENGINE_SESSION:
 		keep_file(f, ((const struct nnaccel_engine_session *)arg)->out_fd);

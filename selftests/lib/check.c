@@ -62,6 +62,7 @@ const struct ioctl_desc ioctls[] = {
 	IOCTL(SESSION_SLOT, session_slot, SESSION),
 	IOCTL(SESSION_SYNC, session_sync, SESSION),
 	IOCTL(SESSION_FORMAT, session_format, SESSION),
+	IOCTL(SESSION_GRANT_FD, session_grant_fd, SESSION),
 };
 const size_t num_ioctls = sizeof(ioctls) / sizeof(ioctls[0]);
 

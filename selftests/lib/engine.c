@@ -230,6 +230,21 @@ void *session_map(int session, uint64_t grant, uint64_t length, int prot)
 	return at == MAP_FAILED ? NULL : at;
 }
 
+int session_grant_fd(int session, uint32_t grant, uint32_t prot, int *fd)
+{
+	struct nnaccel_session_grant_fd arg = {
+		.size = sizeof(arg),
+		.flags = NNACCEL_GRANT_FD_CLOEXEC,
+		.grant = grant,
+		.prot = prot,
+		.out_fd = -1,
+	};
+	int error = xioctl(session, NNACCEL_SESSION_GRANT_FD, &arg);
+
+	*fd = arg.out_fd;
+	return error;
+}
+
 int served_open(struct served *s)
 {
 	int error;

@@ -80,6 +80,9 @@ int session_serve(int session);
 /** session_map() - Maps a grant of @length bytes; NULL and errno: refused. */
 void *session_map(int session, uint64_t grant, uint64_t length, int prot);
 
+/** session_grant_fd() - A dma-buf of a grant. */
+int session_grant_fd(int session, uint32_t grant, uint32_t prot, int *fd);
+
 /**
  * struct served - A context of this process with a worker that is this process
  * too, in the same thread or in another

@@ -14,7 +14,7 @@
 /* All but the totals, which never go down. */
 static const char *const names[NUM_COUNTERS] = {
 	"contexts", "users", "pools", "pool-bytes", "imports", "import-bytes", "models",
-	"bursts", "slots", "commands", "fences", "sessions", "grants", "buffers",
+	"bursts", "slots", "commands", "fences", "sessions", "grants", "proxies", "buffers",
 	"contexts-held", "latency-requests",
 };
 

@@ -65,7 +65,8 @@
  * preparations and executions. POOL_COPY: NNACCEL_COPY_POOL. RESUME: interrupted calls
  * go on. COMMIT_AND_FETCH: SESSION_COMMIT can fetch the next command. DEVICES: engines
  * register under names, and INFO tells whose device it is. COMMIT_FENCE: a commit can
- * leave the end to a sync_file. OPENER: ENGINE_OPENER.
+ * leave the end to a sync_file. OPENER: ENGINE_OPENER. GRANT_FD:
+ * SESSION_GRANT_FD.
  */
 #define NNACCEL_FEATURE_BURSTS			(1ULL << 0)
 #define NNACCEL_FEATURE_BUFFERS			(1ULL << 1)
@@ -80,6 +81,7 @@
 #define NNACCEL_FEATURE_DEVICES			(1ULL << 10)
 #define NNACCEL_FEATURE_COMMIT_FENCE		(1ULL << 11)
 #define NNACCEL_FEATURE_OPENER			(1ULL << 12)
+#define NNACCEL_FEATURE_GRANT_FD		(1ULL << 13)
 
 #define NNACCEL_TYPE		0xB9
 
@@ -148,7 +150,8 @@ enum {
 	NNACCEL_CMD_SESSION_COMMIT = 0x62,
 	NNACCEL_CMD_SESSION_SLOT = 0x63,
 	NNACCEL_CMD_SESSION_SYNC = 0x68,
-	NNACCEL_CMD_SESSION_FORMAT = 0x69
+	NNACCEL_CMD_SESSION_FORMAT = 0x69,
+	NNACCEL_CMD_SESSION_GRANT_FD = 0x6A
 };
 
 /**
@@ -2078,5 +2081,46 @@ struct nnaccel_session_format {
 	struct nnaccel_format_plane out_planes[NNACCEL_MAX_PLANES];
 };
 #define NNACCEL_SESSION_FORMAT _IO(NNACCEL_TYPE, NNACCEL_CMD_SESSION_FORMAT)
+
+/* Flags of NNACCEL_SESSION_GRANT_FD. */
+#define NNACCEL_GRANT_FD_CLOEXEC	(1 << 0)
+
+/**
+ * struct nnaccel_session_grant_fd - ioctl(NNACCEL_SESSION_GRANT_FD)
+ * @size: sizeof(struct nnaccel_session_grant_fd)
+ * @flags: NNACCEL_GRANT_FD_CLOEXEC
+ * @grant: a grant of a dma-buf
+ * @prot: NNACCEL_PROT_READ, or NNACCEL_PROT_READ | NNACCEL_PROT_WRITE where the
+ *	grant has NNACCEL_PROT_WRITE
+ * @out_length: out: bytes of the dma-buf: the grant's, rounded up to pages
+ * @out_fd: out: the dma-buf
+ * @__reserved: must be 0
+ *
+ * A dma-buf that is the granted memory and no more, for a driver of the engine's
+ * to import. While the grant lives, each call with the same @prot gives the same
+ * dma-buf. Without NNACCEL_PROT_WRITE importers can map it DMA_TO_DEVICE only,
+ * and mmap() and DMA_BUF_IOCTL_SYNC refuse what writes (EACCES). It has the
+ * fences of the memory; the client's calls wait for those that are put there. It
+ * cannot be imported as a pool.
+ *
+ * It is revoked when the grant ends, the session is closed or the client closes its
+ * context: attaching, mapping, mmap() and DMA_BUF_IOCTL_SYNC give ENODEV from
+ * then on, and dynamic importers are told (move_notify). What another importer has
+ * mapped stays mapped, and the pages are not freed, until it lets go.
+ *
+ * Errors: EINVAL: another @prot; ENOENT: no such grant; EOPNOTSUPP: not a dma-buf,
+ * or a part of one of another driver; EACCES: not attached, or a write that is
+ * not granted; ESHUTDOWN: the context is gone; EMFILE.
+ */
+struct nnaccel_session_grant_fd {
+	__u32 size;
+	__u32 flags;
+	__u32 grant;
+	__u32 prot;
+	__aligned_u64 out_length;
+	__s32 out_fd;
+	__u32 __reserved;
+};
+#define NNACCEL_SESSION_GRANT_FD _IO(NNACCEL_TYPE, NNACCEL_CMD_SESSION_GRANT_FD)
 
 #endif /* _UAPI_LINUX_NNACCEL_H */

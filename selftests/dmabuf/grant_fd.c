@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: MIT
+/*
+ * SESSION_GRANT_FD: dma-bufs that stand for grants, imported by a device of the tests and by
+ * vgem. They are the granted memory, no more, with its protection, until the grant ends.
+ */
+#include <drm/drm.h>
+#include <linux/dma-buf.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "exporters.h"
+#include "harness.h"
+
+#define LENGTH	(EXPORTER_NUM_PAGES * PAGE)
+#define PROT_RW	(NNACCEL_PROT_READ | NNACCEL_PROT_WRITE)
+
+enum { BOTH, TO_DEVICE, FROM_DEVICE };
+
+FIXTURE(grant_fd) {
+	struct summary before;
+	struct served s;
+	struct exporter x;
+	uint32_t pool;
+	volatile uint32_t *memory;	/* the client's mapping of it */
+	uint32_t model;
+	int burst;
+	uint32_t number;
+	uint32_t slot;
+	uint32_t grant;
+	int fd;
+};
+
+/* The grant that a slot of a pool stands for, or 0. */
+static uint32_t grant_of(FIXTURE_DATA(grant_fd) *self, uint32_t pool, uint32_t prot, uint32_t *slot)
+{
+	struct nnaccel_grant grant;
+
+	if (slot_bind(self->burst, pool, prot, slot) ||
+	    slot_resolve(self->s.session, self->number, *slot, &grant))
+		return 0;
+	return grant.grant;
+}
+
+FIXTURE_SETUP(grant_fd)
+{
+	int broker = broker_open(), buffer;
+
+	ASSERT_GE(broker, 0);
+	close(broker);
+	ASSERT_TRUE(summary_read(&self->before));
+	ASSERT_EQ(served_open(&self->s), 0);
+	ASSERT_TRUE(exporter_open(&self->x, 0));
+	self->pool = pool_alloc(self->s.fd, LENGTH - 1);
+	buffer = pool_export(self->s.fd, self->pool);
+	self->memory = map_shared(buffer, LENGTH, PROT_READ | PROT_WRITE);
+	ASSERT_NE(self->memory, NULL);
+	close(buffer);
+	for (uint32_t i = 0; i < LENGTH / 4; i++)
+		self->memory[i] = i;
+	self->model = served_prepare(&self->s, self->pool);
+	self->burst = served_burst(&self->s, self->model, &self->number);
+	ASSERT_GE(self->burst, 0);
+	self->grant = grant_of(self, self->pool, PROT_RW, &self->slot);
+	ASSERT_NE(self->grant, 0);
+	ASSERT_EQ(session_grant_fd(self->s.session, self->grant, PROT_RW, &self->fd), 0);
+}
+
+FIXTURE_TEARDOWN(grant_fd)
+{
+	close(self->fd);
+	close(self->burst);
+	munmap((void *)self->memory, LENGTH);
+	exporter_close(&self->x);
+	served_close(&self->s);
+	EXPECT_TRUE(summary_settles(&self->before));
+}
+
+/* The device's side: 0 or an errno. */
+static int import(FIXTURE_DATA(grant_fd) *self, int fd, uint32_t direction)
+{
+	struct exporter_import import = { .fd = fd, .direction = direction };
+
+	return xioctl(self->x.fd, EXPORTER_IMPORT, &import);
+}
+
+static int remap(FIXTURE_DATA(grant_fd) *self)
+{
+	return xioctl(self->x.fd, EXPORTER_REMAP, NULL);
+}
+
+static int detach(FIXTURE_DATA(grant_fd) *self)
+{
+	return xioctl(self->x.fd, EXPORTER_DETACH, NULL);
+}
+
+/* What the device reads there, or POISON. */
+static uint32_t device_read(FIXTURE_DATA(grant_fd) *self, uint32_t offset)
+{
+	struct exporter_dma dma = { .offset = offset };
+
+	return xioctl(self->x.fd, EXPORTER_DMA, &dma) ? POISON : dma.value;
+}
+
+static int device_write(FIXTURE_DATA(grant_fd) *self, uint32_t offset, uint32_t value)
+{
+	struct exporter_dma dma = { .offset = offset, .value = value, .write = 1 };
+
+	return xioctl(self->x.fd, EXPORTER_DMA, &dma);
+}
+
+static int sync_buffer(int fd, uint64_t flags)
+{
+	struct dma_buf_sync sync = { .flags = flags };
+
+	return xioctl(fd, DMA_BUF_IOCTL_SYNC, &sync);
+}
+
+/* 0, or why the dma-buf cannot be mapped. */
+static int map_error(int fd, size_t length, int prot)
+{
+	void *at = mmap(NULL, length, prot, MAP_SHARED, fd, 0);
+
+	if (at == MAP_FAILED)
+		return errno;
+	munmap(at, length);
+	return 0;
+}
+
+static off_t inode(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) ? -1 : (off_t)st.st_ino;
+}
+
+/* Frees the slot, so that the pool's grant ends with the pool. */
+static void end_grant(struct __test_metadata *_metadata, FIXTURE_DATA(grant_fd) *self)
+{
+	union command cmd;
+
+	ASSERT_EQ(object_destroy(self->s.fd, self->pool), 0);
+	ASSERT_EQ(slot_free(self->burst, self->slot), 0);
+	ASSERT_EQ(object_destroy(self->s.fd, self->model), 0);
+	close(self->burst);
+	self->burst = -1;
+	do {
+		ASSERT_EQ(session_fetch(self->s.session, 0, &cmd), 0);
+	} while (cmd.head.kind != NNACCEL_DO_FORGET_GRANT || cmd.head.grant != self->grant);
+}
+
+/* Nothing new is to be had of a dma-buf whose grant ended. */
+static void expect_revoked(struct __test_metadata *_metadata, FIXTURE_DATA(grant_fd) *self)
+{
+	struct exporter other;
+
+	EXPECT_EQ(map_error(self->fd, LENGTH, PROT_READ), ENODEV);
+	EXPECT_EQ(sync_buffer(self->fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ), ENODEV);
+	ASSERT_TRUE(exporter_open(&other, 0));
+	EXPECT_EQ(ioctl(other.fd, EXPORTER_ATTACH, self->fd), -1);
+	EXPECT_EQ(errno, ENODEV);
+	exporter_close(&other);
+}
+
+TEST_F(grant_fd, refusals)
+{
+	const struct nnaccel_session_grant_fd good = {
+		.size = sizeof(good),
+		.flags = NNACCEL_GRANT_FD_CLOEXEC,
+		.grant = self->grant,
+		.prot = PROT_RW,
+	};
+	const struct refusal cases[] = {
+		REFUSE(struct nnaccel_session_grant_fd, flags, 2, EINVAL),
+		REFUSE(struct nnaccel_session_grant_fd, prot, 0, EINVAL),
+		REFUSE(struct nnaccel_session_grant_fd, prot, NNACCEL_PROT_WRITE, EINVAL),
+		REFUSE(struct nnaccel_session_grant_fd, prot, PROT_RW | NNACCEL_PROT_SYNC, EINVAL),
+		REFUSE(struct nnaccel_session_grant_fd, __reserved, 1, EINVAL),
+		REFUSE(struct nnaccel_session_grant_fd, grant, 0, ENOENT),
+		REFUSE(struct nnaccel_session_grant_fd, grant, 4711, ENOENT),
+	};
+
+	EXPECT_EQ(check_refusals(self->s.session, NNACCEL_SESSION_GRANT_FD, &good, sizeof(good),
+				 cases, ARRAY_SIZE(cases)), 0);
+	/* Each that succeeds makes an fd; the process has room for them. */
+	EXPECT_EQ(check_structure(self->s.session, NNACCEL_SESSION_GRANT_FD, &good, sizeof(good),
+				  0, true), 0);
+	for (int fd = self->fd + 1; fd < 1000; fd++)
+		if (inode(fd) == inode(self->fd))
+			close(fd);
+}
+
+static int ask_as_stranger(int session)
+{
+	int fd;
+
+	return session_grant_fd(session, 1, NNACCEL_PROT_READ, &fd) != EACCES;
+}
+
+TEST_F(grant_fd, is_the_attached_workers)
+{
+	EXPECT_EQ(in_child(ask_as_stranger, self->s.session), 0);
+}
+
+TEST_F(grant_fd, is_the_memory)
+{
+	struct nnaccel_session_grant_fd arg = {
+		.size = sizeof(arg), .grant = self->grant, .prot = PROT_RW,
+	};
+
+	ASSERT_EQ(import(self, self->fd, BOTH), 0);
+	EXPECT_EQ(device_read(self, 0), 0);
+	EXPECT_EQ(device_read(self, LENGTH - 4), LENGTH / 4 - 1);
+	EXPECT_EQ(device_read(self, LENGTH), POISON);
+	EXPECT_EQ(device_write(self, PAGE, 4711), 0);
+	EXPECT_EQ(self->memory[PAGE / 4], 4711);
+	EXPECT_EQ(map_error(self->fd, LENGTH, PROT_READ | PROT_WRITE), 0);
+	EXPECT_EQ(sync_buffer(self->fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW), 0);
+	EXPECT_EQ(sync_buffer(self->fd, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW), 0);
+	/* The same grant is the same dma-buf; drivers tell by that what they have imported. */
+	ASSERT_EQ(xioctl(self->s.session, NNACCEL_SESSION_GRANT_FD, &arg), 0);
+	EXPECT_EQ(arg.out_length, LENGTH);
+	EXPECT_NE(arg.out_fd, self->fd);
+	EXPECT_EQ(inode(arg.out_fd), inode(self->fd));
+	EXPECT_EQ(summary_get(-1, "proxies"), 1);
+	close(arg.out_fd);
+}
+
+TEST_F(grant_fd, read_only)
+{
+	uint32_t other = 0, slot;
+	void *at;
+	int fd;
+
+	ASSERT_EQ(pool_import(self->s.fd, self->x.buffer, PROT_RW, 0, LENGTH, &other), 0);
+	/* Neither of a grant for reading, nor of one that allows more than was asked for. */
+	for (int i = 0; i < 2; i++) {
+		uint32_t grant = i ? self->grant :
+				     grant_of(self, other, NNACCEL_PROT_READ, &slot);
+
+		ASSERT_NE(grant, 0);
+		EXPECT_EQ(session_grant_fd(self->s.session, grant, PROT_RW, &fd), i ? 0 : EACCES);
+		if (i)
+			close(fd);
+		ASSERT_EQ(session_grant_fd(self->s.session, grant, NNACCEL_PROT_READ, &fd), 0);
+		EXPECT_EQ(import(self, fd, BOTH), EACCES);
+		EXPECT_EQ(import(self, fd, FROM_DEVICE), EACCES);
+		EXPECT_EQ(import(self, fd, TO_DEVICE), 0);
+		EXPECT_EQ(device_read(self, 4), i ? 1 : 0);
+		EXPECT_EQ(device_write(self, 4, 4711), EACCES);
+		EXPECT_EQ(detach(self), 0);
+		EXPECT_EQ(map_error(fd, LENGTH, PROT_READ | PROT_WRITE), EACCES);
+		EXPECT_EQ(map_error(fd, LENGTH, PROT_READ | PROT_EXEC), EACCES);
+		at = mmap(NULL, LENGTH, PROT_READ, MAP_SHARED, fd, 0);
+		ASSERT_NE(at, MAP_FAILED);
+		EXPECT_EQ(((uint32_t *)at)[1], i ? 1 : 0);
+		EXPECT_EQ(mprotect(at, LENGTH, PROT_READ | PROT_WRITE), -1);
+		munmap(at, LENGTH);
+		EXPECT_EQ(sync_buffer(fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ), 0);
+		EXPECT_EQ(sync_buffer(fd, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ), 0);
+		EXPECT_EQ(sync_buffer(fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_WRITE), EACCES);
+		EXPECT_EQ(sync_buffer(fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW), EACCES);
+		close(fd);
+	}
+}
+
+/* A grant of a part is that part. */
+TEST_F(grant_fd, part)
+{
+	int buffer = pool_export(self->s.fd, self->pool), fd;
+	uint32_t part, slot, grant;
+
+	ASSERT_EQ(pool_import(self->s.fd, buffer, PROT_RW, PAGE, 2 * PAGE, &part), 0);
+	close(buffer);
+	grant = grant_of(self, part, PROT_RW, &slot);
+	ASSERT_NE(grant, 0);
+	ASSERT_EQ(session_grant_fd(self->s.session, grant, PROT_RW, &fd), 0);
+	ASSERT_EQ(import(self, fd, BOTH), 0);
+	EXPECT_EQ(device_read(self, 0), PAGE / 4);
+	EXPECT_EQ(device_read(self, 2 * PAGE - 4), 3 * PAGE / 4 - 1);
+	EXPECT_EQ(device_read(self, 2 * PAGE), POISON);
+	EXPECT_EQ(map_error(fd, 2 * PAGE, PROT_READ), 0);
+	EXPECT_NE(map_error(fd, 3 * PAGE, PROT_READ), 0);
+	close(fd);
+}
+
+/* Of another driver's dma-buf the whole; there is no dma-buf of a file. */
+TEST_F(grant_fd, other_memory)
+{
+	uint32_t whole, part, filed, slot;
+	int file = file_new(PAGE), fd;
+	uint32_t *memory = map_shared(self->x.buffer, LENGTH, PROT_READ | PROT_WRITE);
+	struct exporter device;
+
+	ASSERT_NE(memory, NULL);
+	ASSERT_EQ(pool_import(self->s.fd, self->x.buffer, PROT_RW, 0, LENGTH, &whole), 0);
+	ASSERT_EQ(pool_import(self->s.fd, self->x.buffer, PROT_RW, PAGE, PAGE, &part), 0);
+	ASSERT_EQ(pool_import(self->s.fd, file, PROT_RW, 0, PAGE, &filed), 0);
+	close(file);
+	EXPECT_EQ(session_grant_fd(self->s.session, grant_of(self, part, PROT_RW, &slot), PROT_RW,
+				   &fd), EOPNOTSUPP);
+	EXPECT_EQ(session_grant_fd(self->s.session, grant_of(self, filed, PROT_RW, &slot), PROT_RW,
+				   &fd), EOPNOTSUPP);
+	ASSERT_EQ(session_grant_fd(self->s.session, grant_of(self, whole, PROT_RW, &slot), PROT_RW,
+				   &fd), 0);
+	ASSERT_TRUE(exporter_open(&device, 0));
+	memory[3] = 4711;
+	EXPECT_EQ(import(self, fd, BOTH), 0);
+	EXPECT_EQ(device_read(self, 12), 4711);
+	EXPECT_EQ(device_write(self, 16, 4712), 0);
+	EXPECT_EQ(memory[4], 4712);
+	/* The other exporter is told of what the CPU does. */
+	EXPECT_EQ(sync_buffer(fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ), 0);
+	EXPECT_EQ(exporter_counts(&self->x).begun[FROM_DEVICE], 1);
+	EXPECT_EQ(sync_buffer(fd, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ), 0);
+	EXPECT_EQ(exporter_counts(&self->x).ended[FROM_DEVICE], 1);
+	exporter_close(&device);
+	munmap(memory, LENGTH);
+	close(fd);
+}
+
+/* What it costs is charged to the client, whose memory it is. */
+TEST_F(grant_fd, is_charged)
+{
+	long long old;
+	int fd;
+
+	/* The user holds something: this context, at least. */
+	old = param_set("max_user_kernel_bytes", 1);
+	EXPECT_EQ(session_grant_fd(self->s.session, self->grant, NNACCEL_PROT_READ, &fd), EDQUOT);
+	EXPECT_EQ(summary_get(-1, "proxies"), 1);
+	param_set("max_user_kernel_bytes", old);
+	EXPECT_EQ(session_grant_fd(self->s.session, self->grant, NNACCEL_PROT_READ, &fd), 0);
+	EXPECT_EQ(summary_get(-1, "proxies"), 2);
+	close(fd);
+}
+
+/* It stands for a pool, and is none. */
+TEST_F(grant_fd, is_no_pool)
+{
+	EXPECT_EQ(pool_import(self->s.fd, self->fd, NNACCEL_PROT_READ, 0, LENGTH, NULL),
+		  EOPNOTSUPP);
+}
+
+TEST_F(grant_fd, ends_with_the_grant)
+{
+	ASSERT_EQ(import(self, self->fd, BOTH), 0);
+	end_grant(_metadata, self);
+	EXPECT_EQ(session_grant_fd(self->s.session, self->grant, PROT_RW, &(int){ -1 }), ENOENT);
+	expect_revoked(_metadata, self);
+	/* What is mapped stays, and is nobody else's memory, until the device lets go. */
+	EXPECT_EQ(device_read(self, 4), 1);
+	EXPECT_EQ(remap(self), ENODEV);
+	EXPECT_EQ(detach(self), 0);
+}
+
+TEST_F(grant_fd, ends_with_the_session)
+{
+	ASSERT_EQ(import(self, self->fd, BOTH), 0);
+	close(self->s.session);
+	self->s.session = -1;
+	expect_revoked(_metadata, self);
+	EXPECT_EQ(device_read(self, 4), 1);
+	EXPECT_EQ(remap(self), ENODEV);
+}
+
+TEST_F(grant_fd, ends_with_the_client)
+{
+	long long bytes;
+	int fd;
+
+	ASSERT_EQ(import(self, self->fd, BOTH), 0);
+	close(self->s.fd);
+	self->s.fd = -1;
+	EXPECT_EQ(session_grant_fd(self->s.session, self->grant, PROT_RW, &fd), ESHUTDOWN);
+	expect_revoked(_metadata, self);
+	close(self->burst);
+	self->burst = -1;
+	munmap((void *)self->memory, LENGTH);
+	/* The memory is its user's as long as a device can write it. */
+	EXPECT_EQ(device_read(self, 4), 1);
+	EXPECT_EQ(device_write(self, 8, 4711), 0);
+	bytes = summary_get(-1, "pool-bytes");
+	EXPECT_GE(bytes, (long long)LENGTH);
+	EXPECT_EQ(detach(self), 0);
+	close(self->fd);
+	self->fd = -1;
+	EXPECT_TRUE(summary_becomes(-1, "pool-bytes", bytes - (long long)LENGTH));
+}
+
+/* Importers that can do without what they have mapped are told. */
+TEST_F(grant_fd, tells_dynamic_importers)
+{
+	struct exporter_import import = { .fd = self->fd, .dynamic = 1 };
+
+	ASSERT_EQ(xioctl(self->x.fd, EXPORTER_IMPORT, &import), 0);
+	EXPECT_EQ(exporter_counts(&self->x).told, 0);
+	end_grant(_metadata, self);
+	for (int tries = 0; tries < 2000 && !exporter_counts(&self->x).told; tries++)
+		poll(NULL, 0, 10);
+	EXPECT_EQ(exporter_counts(&self->x).told, 1);
+	EXPECT_EQ(detach(self), 0);
+}
+
+/* A fence that the engine's driver puts there is one of the memory's. */
+TEST_F(grant_fd, fences)
+{
+	struct execution e;
+	struct async async;
+	union command cmd;
+
+	ASSERT_TRUE(exporter_lend_fence(&self->x, self->fd));
+	execution_init(&e, self->model, self->pool, self->pool);
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+	usleep(100000);
+	EXPECT_EQ(session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &cmd), EAGAIN);
+	EXPECT_EQ(ioctl(self->x.fd, EXPORTER_SIGNAL), 0);
+	EXPECT_EQ(session_fetch(self->s.session, 0, &cmd), 0);
+	EXPECT_EQ(session_answer(self->s.session, &cmd), 0);
+	EXPECT_EQ(async_wait(&async), 0);
+}
+
+/* A driver of the kernel's own: DRM maps for both directions, always. */
+TEST_F(grant_fd, prime)
+{
+	struct drm_prime_handle prime = { .fd = self->fd }, again = { .fd = self->fd };
+	struct drm_gem_close gem = {};
+	int vgem = vgem_open(), fd;
+
+	if (vgem < 0)
+		SKIP(return, "this kernel has no vgem");
+	ASSERT_EQ(xioctl(vgem, DRM_IOCTL_PRIME_FD_TO_HANDLE, &prime), 0);
+	ASSERT_EQ(xioctl(vgem, DRM_IOCTL_PRIME_FD_TO_HANDLE, &again), 0);
+	EXPECT_EQ(again.handle, prime.handle);
+	ASSERT_EQ(session_grant_fd(self->s.session, self->grant, NNACCEL_PROT_READ, &fd), 0);
+	again.fd = fd;
+	EXPECT_EQ(xioctl(vgem, DRM_IOCTL_PRIME_FD_TO_HANDLE, &again), EACCES);
+	close(fd);
+	end_grant(_metadata, self);
+	EXPECT_EQ(self->memory[1], 1);
+	gem.handle = prime.handle;
+	EXPECT_EQ(xioctl(vgem, DRM_IOCTL_GEM_CLOSE, &gem), 0);
+	prime.fd = self->fd;
+	EXPECT_EQ(xioctl(vgem, DRM_IOCTL_PRIME_FD_TO_HANDLE, &prime), ENODEV);
+	close(vgem);
+}
+
+/* Threads that ask while the client closes: each answer is one of these. */
+static void *ask_again(void *data)
+{
+	FIXTURE_DATA(grant_fd) *self = data;
+	intptr_t wrong = 0;
+	int error = 0;
+
+	while (error != ESHUTDOWN && error != ENOENT && !wrong) {
+		int fd = -1;
+
+		error = session_grant_fd(self->s.session, self->grant, PROT_RW, &fd);
+		wrong = error && error != ESHUTDOWN && error != ENOENT;
+		if (!error)
+			close(fd);
+	}
+	return (void *)wrong;
+}
+
+TEST_F(grant_fd, races_with_the_end)
+{
+	pthread_t threads[4];
+	void *wrong;
+
+	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+		ASSERT_EQ(pthread_create(&threads[i], NULL, ask_again, self), 0);
+	poll(NULL, 0, 50);
+	close(self->s.fd);
+	self->s.fd = -1;
+	for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {
+		ASSERT_EQ(pthread_join(threads[i], &wrong), 0);
+		EXPECT_EQ(wrong, NULL);
+	}
+	expect_revoked(_metadata, self);
+}
+
+TEST_HARNESS_MAIN
