@@ -325,9 +325,10 @@ retrain: $(trainer)
 # The engine of a PCI device.
 edu_engine := $(BUILD)/examples/edu-engine
 examples: $(examples) $(plugins) $(BUILD)/examples/sample-engine $(edu_engine)
-$(edu_engine): $(call objects,user/examples/edu-engine/*.c) $(call archive,model)
+$(edu_engine): $(call objects,user/examples/edu-engine/*.c) $(libengine)
 	@mkdir -p $(@D)
-	$(call short,LD)$(CC) -o $@ $^ $(ldflags)
+	$(call short,LD)$(CC) -o $@ $(filter %.o,$^) $(ldflags) -Wl,--build-id $(call rpath,/../lib) \
+		-L$(BUILD)/lib -lnnaccel-engine
 plugin_build = @mkdir -p $(@D); $(call show,LD) $(CC) -std=gnu11 $(warnings) $(CFLAGS) -fPIC \
 	-fvisibility=hidden -I$(BUILD)/stage/include -shared -o $@ $< -lm
 $(BUILD)/extensions/%.so: user/examples/extensions/%.c $(wildcard user/examples/extensions/*.h) \
@@ -342,7 +343,6 @@ $(BUILD)/examples/%: $(obj)/user/examples/%.o $(libhal) $(libnn)
 	$(call short,LD)$(CC) -o $@ $(filter %.o,$^) $(ldflags) $(call rpath,/../lib) \
 		-L$(BUILD)/lib $(if $(runtime),-lneuralnetworks) $(if $(hal),-lnnaccel) -lm
 
-# An engine of its own: installed headers, the library, and nothing else of this tree.
 # For tests of the kit: what nnacceld's worker is, as an engine by itself.
 kit_engine := $(BUILD)/tests/kit_engine
 $(kit_engine): $(call objects,user/tests/kit_engine/*.c) $(filter-out %/main.o,$(worker)) \
@@ -350,6 +350,7 @@ $(kit_engine): $(call objects,user/tests/kit_engine/*.c) $(filter-out %/main.o,$
 	@mkdir -p $(@D)
 	$(call short,LD)$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) -Wl,--build-id $(worker_libs)
 
+# An engine of its own: installed headers, the library, and nothing else of this tree.
 staged_headers := $(patsubst user/include/%,$(BUILD)/stage/include/%,$(wildcard user/include/nnaccel/*.h))
 $(BUILD)/stage/include/nnaccel/%.h: user/include/nnaccel/%.h
 	$(call short,CP)install -D -m 644 $< $@

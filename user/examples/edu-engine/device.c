@@ -359,9 +359,9 @@ static int left_ms(const struct edu_limit *limit)
 /* Is anything to end the wait, now? */
 static enum edu_result check(const struct edu_limit *limit)
 {
-	struct pollfd cancel = { .fd = limit->cancel };
+	struct pollfd cancel = { .fd = limit->cancel, .events = POLLIN };
 
-	if (poll(&cancel, 1, 0) > 0 && cancel.revents & (POLLHUP | POLLERR))
+	if (poll(&cancel, 1, 0) > 0 && cancel.revents)
 		return EDU_CANCELLED;
 	return left_ms(limit) ? EDU_DONE : EDU_LATE;
 }
@@ -406,7 +406,7 @@ static enum edu_result await(struct edu *edu, uint32_t what, const struct edu_li
 {
 	struct pollfd fds[] = {
 		{ .fd = edu->irq, .events = POLLIN },
-		{ .fd = limit->cancel },
+		{ .fd = limit->cancel, .events = POLLIN },
 	};
 	uint32_t pending = 0;
 	uint64_t count;
@@ -418,7 +418,7 @@ static enum edu_result await(struct edu *edu, uint32_t what, const struct edu_li
 			return EDU_FAILED;
 		if (!n)
 			return EDU_LATE;
-		if (n > 0 && fds[1].revents & (POLLHUP | POLLERR))
+		if (n > 0 && fds[1].revents)
 			return EDU_CANCELLED;
 		if (read(edu->irq, &count, sizeof(count)) == sizeof(count))
 			edu->interrupts += count;

@@ -40,11 +40,11 @@ struct edu {
 enum edu_result {
 	EDU_DONE,
 	EDU_LATE,		/* the deadline passed; the device was stopped */
-	EDU_CANCELLED,		/* `cancel` hung up; the device was stopped */
+	EDU_CANCELLED,		/* `cancel` was readable; the device was stopped */
 	EDU_FAILED,		/* a system call did */
 };
 
-/* Until when somebody waits for the device, and a file whose POLLHUP ends that too. */
+/* Until when somebody waits for the device, and a file that ends that too once it is readable. */
 struct edu_limit {
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC */
 	int cancel;			/* -1: none */

@@ -1,173 +1,232 @@
 // SPDX-License-Identifier: MIT
 /*
- * edu-engine: an engine for QEMU's PCI device for education, driven by VFIO. See
+ * edu-engine: an engine for QEMU's PCI device for education, driven by VFIO, made of
+ * libnnaccel-engine.so. It has one device, so threads of one process serve its clients. See
  * Documentation/hardware.rst.
  */
-#define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
-#include <getopt.h>
-#include <linux/nnaccel.h>
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
+
+#include <nnaccel/engine.h>
 
 #include "device.h"
-#include "session.h"
+#include "edu.h"
+#include "memory.h"
+#include "model.h"
 
-#define NODE "/dev/nnaccel-engine"
+/* How long the device may take for one operation of a command without a deadline. */
+#define LIMIT_NS	(30 * 1000000000ull)
 
-static const char usage[] =
-	"usage: edu-engine [OPTION...]\n"
-	"\n"
-	"Makes a device of nnaccel of QEMU's PCI device for education.\n"
-	"\n"
-	"  -d, --device=ADDRESS  its PCI address (default: the first one)\n"
-	"  -h, --help            prints this\n";
+static struct edu edu;
+static const char *address;
 
-static volatile sig_atomic_t ended;
+static struct {
+	atomic_ullong executions;
+	atomic_ullong cpu_copies;	/* of arguments, or parts of them, by the CPU */
+} counts[EDU_COPY + 1];			/* by the operation's code */
 
-static void end(int signal)
+/* ---- what the device is ---- */
+
+static void describe(const struct nna_engine *engine, struct nn_device_info *info)
 {
-	(void)signal;
-	ended = 1;
+	const struct nn_performance some = { 0.9f, 0.9f };
+
+	(void)engine;
+	strcpy(info->version, "edu-1");
+	info->type = NN_DEVICE_OTHER;
+	info->feature_level = 4;
+	info->operand[NN_TENSOR_INT32] = info->operand[NN_TENSOR_QUANT8_ASYMM] = some;
 }
 
-/* A client that is served by a thread of its own. */
-struct client {
-	struct edu *edu;
-	int session;
-	uint64_t context;
-};
-
-static void *serve(void *data)
+static const struct nn_device_extension *extensions(const struct nna_engine *engine,
+						    uint32_t *count)
 {
-	struct client client = *(struct client *)data;
-
-	free(data);
-	edu_session_serve(client.edu, client.session, client.context);
-	return NULL;
-}
-
-/* A client that gets no session waits until its own limit. */
-static void admit(struct edu *edu, int node, uint64_t context)
-{
-	struct nnaccel_engine_session session = {
-		.size = sizeof(session),
-		.flags = NNACCEL_SESSION_CLOEXEC,
-		.context = context,
+	static const struct nn_device_extension_item operations[] = {
+		{ .code = EDU_FACTORIAL, .name = "FACTORIAL" },
+		{ .code = EDU_COPY, .name = "COPY" },
 	};
-	struct client *client = malloc(sizeof(*client));
-	pthread_t thread;
-
-	if (!client || ioctl(node, NNACCEL_ENGINE_SESSION, &session)) {
-		free(client);
-		return;
-	}
-	*client = (struct client){ edu, session.out_fd, context };
-	if (pthread_create(&thread, NULL, serve, client)) {
-		close(session.out_fd);
-		free(client);
-		return;
-	}
-	pthread_detach(thread);
-}
-
-/* The engine's node, registered: -1 and a message where there is none. */
-static int open_node(void)
-{
-	struct nnaccel_engine_register arg = {
-		.size = sizeof(arg),
-		.type = NNACCEL_DEVICE_OTHER,
-		.name = "edu",
-		.version = EDU_VERSION,
+	static const struct nn_device_extension list[] = {
+		{ .name = EDU_NAME, .version = 1, .num_operations = 2, .operations = operations },
 	};
-	int node = open(NODE, O_RDWR | O_CLOEXEC);
 
-	if (node >= 0 && !ioctl(node, NNACCEL_ENGINE_REGISTER, &arg)) {
-		fprintf(stderr, "edu: ready, device %u\n", arg.out_device);
-		return node;
-	}
-	perror("edu: " NODE);
-	if (node >= 0)
-		close(node);
-	return -1;
+	(void)engine;
+	*count = 1;
+	return list;
 }
 
-static int run(struct edu *edu, const sigset_t *unblocked)
+/* ---- models ---- */
+
+static enum nn_status supported(const struct nna_engine *engine, const struct nn_model *model,
+				bool *operations, struct nn_error *err)
 {
-	int node = open_node();
+	(void)engine;
+	(void)err;
+	edu_model_supported(model, operations);
+	return NN_OK;
+}
 
-	if (node < 0)
-		return EXIT_FAILURE;
-	while (!ended) {
-		struct nnaccel_engine_next next = {
-			.size = sizeof(next),
-			.flags = NNACCEL_ENGINE_NONBLOCK,
-		};
-		struct pollfd event = { .fd = node, .events = POLLIN };
+static enum nn_status prepare(const struct nna_engine *engine, const struct nn_model *model,
+			      const struct nna_engine_preparation *how, void **prepared,
+			      struct nn_error *err)
+{
+	struct edu_model *made = NULL;
+	enum nn_status status = edu_model_make(model, &made, err);
 
-		if (ppoll(&event, 1, NULL, unblocked) < 0)
-			continue;
-		if (!ioctl(node, NNACCEL_ENGINE_NEXT, &next)) {
-			if (next.out_event == NNACCEL_ENGINE_NEW)
-				admit(edu, node, next.out_context);
-		} else if (errno != EAGAIN) {
-			perror("edu: " NODE);
-			break;
-		}
+	(void)engine;
+	(void)how;
+	*prepared = made;
+	return status;
+}
+
+static void release(const struct nna_engine *engine, void *prepared)
+{
+	(void)engine;
+	free(prepared);
+}
+
+/* ---- executions ---- */
+
+static enum nn_status from_device(enum edu_result result, const struct nn_execution *e,
+				  struct nn_error *err)
+{
+	switch (result) {
+	case EDU_DONE:
+		return NN_OK;
+	case EDU_LATE:
+		return nn_fail(err, e->deadline_ns ? NN_MISSED_DEADLINE_TRANSIENT :
+			       NN_GENERAL_FAILURE, "the device did not answer in time");
+	case EDU_CANCELLED:
+		return nn_fail(err, NN_GENERAL_FAILURE, "the client is gone");
+	default:
+		return nn_fail(err, NN_GENERAL_FAILURE, "the device failed: %s", strerror(errno));
 	}
-	close(node);
-	return ended ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+static enum nn_status run_copy(const struct nn_execution *e, const struct nn_arg *in,
+			       const struct nn_arg *out, uint64_t size,
+			       const struct edu_limit *limit, struct nn_error *err)
+{
+	uint64_t from, to;
+	enum nn_status status = edu_memory_reach(&edu, out->data, &to, err);
+
+	if (!status)
+		status = edu_memory_reach(&edu, in->data, &from, err);
+	return status ? status : from_device(edu_copy(&edu, to, from, size, limit), e, err);
+}
+
+/* The numbers go through the device's registers, so the CPU carries them. */
+static enum nn_status run_factorial(const struct nn_execution *e, const struct nn_arg *in,
+				    const struct nn_arg *out, uint64_t size,
+				    const struct edu_limit *limit, struct nn_error *err)
+{
+	enum nn_status status = NN_OK;
+	uint32_t n, value;
+
+	for (uint64_t i = 0; i < size && !status; i += sizeof(n)) {
+		counts[EDU_FACTORIAL].cpu_copies += 2;
+		memcpy(&n, (const char *)in->data + i, sizeof(n));
+		status = from_device(edu_factorial(&edu, n, &value, limit), e, err);
+		if (!status)
+			memcpy((char *)out->data + i, &value, sizeof(value));
+	}
+	return status;
+}
+
+static enum nn_status run_step(struct nn_execution *e, const struct edu_step *step,
+			       struct nn_error *err)
+{
+	struct edu_limit limit = { edu_now_ns() + LIMIT_NS, nna_engine_gone_file() };
+	const struct nn_arg *in = &e->inputs[step->input], *out = &e->outputs[step->output];
+	struct nn_operand shape = step->operand;
+	struct nn_output_shape *told = &e->shapes[step->output];
+	uint32_t size;
+
+	if (e->deadline_ns && e->deadline_ns < limit.deadline_ns)
+		limit.deadline_ns = e->deadline_ns;
+	if (in->omitted || out->omitted)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "an argument is omitted");
+	if (!nn_operand_merge_dims(&shape, in->rank, in->dims) || !nn_operand_size(&shape, &size) ||
+	    !nn_operand_is_specified(&shape) || in->length != size)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "shape or size of input %u", step->input);
+	*told = (struct nn_output_shape){ .rank = shape.rank, .sufficient = out->length >= size };
+	memcpy(told->dims, shape.dims, sizeof(told->dims));
+	if (!told->sufficient)
+		return nn_fail(err, NN_OUTPUT_INSUFFICIENT_SIZE, "output %u is too small",
+			       step->output);
+	counts[step->operation].executions++;
+	return step->operation == EDU_COPY ? run_copy(e, in, out, size, &limit, err) :
+					     run_factorial(e, in, out, size, &limit, err);
+}
+
+static enum nn_status execute(const struct nna_engine *engine, void *prepared,
+			      struct nn_execution *e, struct nn_error *err)
+{
+	const struct edu_model *model = prepared;
+	enum nn_status status = NN_OK;
+
+	(void)engine;
+	if (e->num_inputs != model->num_inputs || e->num_outputs != model->num_outputs)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "number of arguments");
+	for (uint32_t i = 0; i < model->num_steps && !status; i++)
+		status = run_step(e, &model->steps[i], err);
+	e->shapes_known = !status || status == NN_OUTPUT_INSUFFICIENT_SIZE;
+	return status;
+}
+
+static void forget_region(const struct nna_engine *engine, const struct nna_engine_region *region)
+{
+	(void)engine;
+	edu_memory_forget(&edu, region);
+}
+
+/* ---- the program ---- */
+
+static bool start(const struct nna_engine *engine)
+{
+	(void)engine;
+	return edu_open(&edu, address);
+}
+
+/* Takes --pci=ADDRESS out of the arguments. */
+static int take_address(int argc, char **argv)
+{
+	static const char option[] = "--pci=";
+	int kept = 0;
+
+	for (int i = 0; i < argc; i++) {
+		if (!strncmp(argv[i], option, strlen(option)))
+			address = argv[i] + strlen(option);
+		else
+			argv[kept++] = argv[i];
+	}
+	argv[kept] = NULL;
+	return kept;
 }
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "device", required_argument, NULL, 'd' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
+	const struct nna_engine engine = {
+		.size = sizeof(engine), .name = "edu", .clients = NNA_ENGINE_CLIENTS_THREADS,
+		.describe = describe, .extensions = extensions, .supported = supported,
+		.prepare = prepare, .release = release, .execute = execute, .start = start,
+		.forget_region = forget_region,
+		.help = "  --pci=ADDRESS          of the device (the first one)\n",
 	};
-	const struct sigaction action = { .sa_handler = end };
-	const char *address = NULL;
-	sigset_t signals, unblocked;
-	struct edu edu;
-	int option, status;
+	int status = nna_engine_main(&engine, take_address(argc, argv), argv);
 
-	while ((option = getopt_long(argc, argv, "d:h", options, NULL)) != -1) {
-		switch (option) {
-		case 'd':
-			address = optarg;
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			return EXIT_SUCCESS;
-		default:
-			fputs(usage, stderr);
-			return 2;
-		}
-	}
-	if (!edu_open(&edu, address)) {
-		edu_close(&edu);
-		return EXIT_FAILURE;
-	}
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGINT);
-	/* They arrive while this thread waits, and nowhere else. */
-	pthread_sigmask(SIG_BLOCK, &signals, &unblocked);
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGINT, &action, NULL);
-	status = run(&edu, &unblocked);
-	fprintf(stderr, "edu: %llu transfers, %llu bytes by DMA, %llu factorials, %llu interrupts, %llu resets\n",
-		(unsigned long long)edu.transfers, (unsigned long long)edu.dma_bytes,
-		(unsigned long long)edu.factorials, (unsigned long long)edu.interrupts,
-		(unsigned long long)edu.resets);
-	/* Sessions end with the process; the kernel gives up the device. */
+	for (int i = EDU_FACTORIAL; i <= EDU_COPY; i++)
+		if (counts[i].executions)
+			fprintf(stderr, "edu: %s: %llu executions, %llu copies by the CPU\n",
+				i == EDU_COPY ? "COPY" : "FACTORIAL", counts[i].executions,
+				counts[i].cpu_copies);
+	if (edu.regs)
+		fprintf(stderr, "edu: %llu transfers, %llu bytes by DMA, %llu factorials, %llu interrupts, %llu resets\n",
+			(unsigned long long)edu.transfers, (unsigned long long)edu.dma_bytes,
+			(unsigned long long)edu.factorials, (unsigned long long)edu.interrupts,
+			(unsigned long long)edu.resets);
+	/* The kernel gives up the device with the process. */
 	return status;
 }

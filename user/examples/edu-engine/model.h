@@ -15,8 +15,6 @@ struct edu_step {
 };
 
 struct edu_model {
-	uint64_t number;
-	struct edu_model *next;
 	uint32_t num_inputs;
 	uint32_t num_outputs;
 	uint32_t num_steps;

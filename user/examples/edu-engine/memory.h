@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Clients' memory within the device's reach: pinned at its first use, until the library forgets it.
+ */
+#ifndef EDU_MEMORY_H
+#define EDU_MEMORY_H
+
+#include <nnaccel/engine.h>
+
+#include "device.h"
+
+/* Where the device finds what an argument of an execution that runs has as `data`. */
+enum nn_status edu_memory_reach(struct edu *edu, const void *data, uint64_t *at,
+				struct nn_error *err);
+
+/* The device reaches it no longer. */
+void edu_memory_forget(struct edu *edu, const struct nna_engine_region *region);
+
+#endif /* EDU_MEMORY_H */
