@@ -302,7 +302,7 @@ static int serve(struct clients *cs)
 		return EXIT_FAILURE;
 	}
 	for (;;) {
-		int timeout_ms = fill_polled(cs, fds);
+		int timeout_ms = notify_alive(fill_polled(cs, fds));
 
 		if (poll(fds, ON_CLIENTS + ON_COUNT * cs->count, timeout_ms) < 0 && errno != EINTR)
 			break;

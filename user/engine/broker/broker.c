@@ -655,7 +655,7 @@ static void loop(struct broker *b)
 		look_at_waiting(b);
 		if (reread_start(&b->reread, b->extensions, &b->spawner))
 			watch(b, b->reread.answer, &b->on_answer);
-		timeout = run_timers(b);
+		timeout = notify_alive(run_timers(b));
 		/* One event at a time: dealing with it may free what another is about. */
 		n = b->stop ? 0 : epoll_wait(b->epoll, &event, 1, timeout);
 		if (n == 1) {
