@@ -100,6 +100,14 @@ static long long file_number(const char *path, long long otherwise)
 	return number;
 }
 
+/* Whether the kernel loads no module but signed ones. */
+static bool wants_signatures(void)
+{
+	return file_has("/sys/module/module/parameters/sig_enforce", "Y") ||
+	       file_has("/sys/kernel/security/lockdown", "[integrity]") ||
+	       file_has("/sys/kernel/security/lockdown", "[confidentiality]");
+}
+
 /* ---- the checks ---- */
 
 static void check_kernel(struct patient *p, struct finding *f)
@@ -133,8 +141,7 @@ static void check_module(struct patient *p, struct finding *f)
 	}
 	find(f, PROBLEM, "built for this kernel, but not loaded");
 	advise(f, "run: sudo modprobe nnaccel");
-	if (file_has("/sys/kernel/security/lockdown", "[integrity]") ||
-	    file_has("/sys/kernel/security/lockdown", "[confidentiality]"))
+	if (wants_signatures())
 		advise(f, "run: sudo modprobe nnaccel; if its key is rejected: "
 		       "sudo mokutil --import /var/lib/dkms/mok.pub, and boot");
 }
