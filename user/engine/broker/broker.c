@@ -25,7 +25,6 @@
 #include "engine/broker/limits.h"
 #include "engine/broker/reread.h"
 #include "engine/broker/waiting.h"
-#include "kit/build_id.h"
 #include "kit/log.h"
 #include "kit/node.h"
 #include "kit/notify.h"
@@ -706,11 +705,12 @@ static void raise_file_limit(const struct broker_options *options)
 			    (unsigned long long)limit.rlim_cur, options->max_workers);
 }
 
-static bool open_engine(struct broker *b)
+/* The device's version is that of its workers, the first word of their identity. */
+static bool open_engine(struct broker *b, const char *identity)
 {
-	char version[BUILD_ID_TEXT];
+	char version[NNACCEL_MAX_VERSION];
 
-	build_id(version);
+	snprintf(version, sizeof(version), "%.*s", (int)strcspn(identity, " "), identity);
 	b->signals = node_open_signals();
 	b->engine = b->signals < 0 ? -1 : node_open(b->options->device, b->options->name, version,
 						    NNACCEL_DEVICE_ACCELERATOR);
@@ -754,8 +754,8 @@ int broker_run(struct broker_options *options)
 	}
 	raise_file_limit(options);
 	reread_init(&b.reread, b.extensions);
-	if (open_engine(&b) && open_loop(&b)) {
-		program_ask(b.spawner.program, WORKER_IDENTIFY, identity, sizeof(identity));
+	program_ask(b.spawner.program, WORKER_IDENTIFY, identity, sizeof(identity));
+	if (open_engine(&b, identity) && open_loop(&b)) {
 		keeper.identity = identity;
 		keeper.plugins = &options->extensions.plugins;
 		keeper.log_level = options->spawner.options.log_level;

@@ -384,39 +384,49 @@ bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t key[
 	       !find(store, uid, key, &row);
 }
 
-/* Entries go, the least recently used first, until those of `where` are within limits. */
-static bool make_room(struct blob_store *store, const char *which, const char *first, uint32_t uid,
+/* The two numbers that a statement has of a user, or of all. False: it has none. */
+static bool ask_two(struct blob_store *store, const char *sql, uint32_t uid, int64_t numbers[2])
+{
+	sqlite3_stmt *s = prepare(store, sql, uid, NULL, 0);
+	bool found = s && sqlite3_step(s) == SQLITE_ROW;
+
+	for (int i = 0; found && i < 2; i++)
+		numbers[i] = sqlite3_column_int64(s, i);
+	sqlite3_finalize(s);
+	return found;
+}
+
+/*
+ * Entries go, the least recently used first, until what `sums` tells is within limits: it is
+ * asked once, however many go.
+ */
+static bool make_room(struct blob_store *store, const char *sums, const char *first, uint32_t uid,
 		      int64_t max_entries, uint64_t max_bytes, uint64_t size)
 {
-	for (;;) {
-		sqlite3_stmt *s = prepare(store, which, uid, NULL, 0);
-		int64_t entries = 0, bytes = 0, file;
+	int64_t sum[2], entry[2];
 
-		if (!s)
+	if (!ask_two(store, sums, uid, sum))
+		return false;
+	for (; sum[0] >= max_entries || (uint64_t)sum[1] + size > max_bytes; sum[0]--) {
+		if (!ask_two(store, first, uid, entry) || !forget(store, entry[0]))
 			return false;
-		if (sqlite3_step(s) == SQLITE_ROW) {
-			entries = sqlite3_column_int64(s, 0);
-			bytes = sqlite3_column_int64(s, 1);
-		}
-		sqlite3_finalize(s);
-		if (entries < max_entries && (uint64_t)bytes + size <= max_bytes)
-			return true;
-		file = ask(store, first, uid);
-		if (file < 0 || !forget(store, file))
-			return false;
-		remove_later(store, file);
+		remove_later(store, entry[0]);
+		sum[1] -= entry[1];
 	}
+	return true;
 }
 
 static bool make_all_room(struct blob_store *store, uint32_t uid, uint64_t size)
 {
 	return make_room(store, "SELECT count(*), coalesce(sum(model_size + data_size), 0) "
 			 "FROM plan WHERE uid = ?1",
-			 "SELECT file FROM plan WHERE uid = ?1 ORDER BY used LIMIT 1", uid,
+			 "SELECT file, model_size + data_size FROM plan WHERE uid = ?1 "
+			 "ORDER BY used LIMIT 1", uid,
 			 BLOB_PER_USER, store->limits.bytes_per_user, size) &&
 	       make_room(store,
 			 "SELECT count(*), coalesce(sum(model_size + data_size), 0) FROM plan",
-			 "SELECT file FROM plan ORDER BY used LIMIT 1", uid, BLOB_ALL,
+			 "SELECT file, model_size + data_size FROM plan ORDER BY used LIMIT 1",
+			 uid, BLOB_ALL,
 			 store->limits.bytes, size);
 }
 

@@ -7,7 +7,8 @@
  * model and executes it, and root asks the device for its description. A third of that time
  * before and after each storm is quiet, and what B's times are compared with. In the first storm A
  * only computes, without the device: what the scheduler alone gives A. Prints B's times as a
- * table, and a TAP line for each storm: it passes where neither B nor root was refused.
+ * table, and a TAP line for each storm on the device: it passes where neither B nor root was
+ * refused.
  * For root, in a VM (make storms), where nnacceld runs. The users have cgroups of their own, as
  * a login gives them.
  */
@@ -607,10 +608,11 @@ int main(int argc, char **argv)
 	all = be_quiet(&quiet[0], seconds / 3 + 1);
 	for (size_t i = 0; i < sizeof(storms) / sizeof(storms[0]); i++) {
 		good[i] = run(&storms[i], seconds, messages[i]);
-		all = all && good[i];
+		/* The first is a storm of the scheduler's. */
+		all = all && (good[i] || !i);
 	}
 	puts("");
-	for (size_t i = 0; i < sizeof(storms) / sizeof(storms[0]); i++)
+	for (size_t i = 1; i < sizeof(storms) / sizeof(storms[0]); i++)
 		printf("%sok - storm of user A: %s: neither B nor root is refused%s%s\n",
 		       good[i] ? "" : "not ", storms[i].name, good[i] ? "" : ": ",
 		       good[i] ? "" : messages[i]);

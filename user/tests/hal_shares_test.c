@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whose cgroup bounds a worker: the client's container where that has less memory than a user.
+ * For root; where workers have no cgroups there is nothing to see.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <glob.h>
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/hal_fixture.h"
+#include "tests/model_builder.h"
+
+#define USER 7003
+#define ENGINE "/sys/fs/cgroup/*/user-7003"
+#define CONTAINER "/sys/fs/cgroup/shares-test"
+#define INNER CONTAINER "/inner"
+#define POD INNER "/pod"
+#define OTHER CONTAINER "/other"
+
+#define OUTER_BYTES (256 << 20)
+#define INNER_BYTES (96 << 20)
+
+/* What a model needs that does not fit: 128 MiB. */
+#define HUGE (1 << 25)
+
+static bool write_to(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool fine = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	if (fd >= 0)
+		close(fd);
+	return fine;
+}
+
+static uint64_t number_in(const char *folder, const char *name)
+{
+	char path[512], text[32] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	f = fopen(path, "r");
+	if (f && !fgets(text, sizeof(text), f))
+		text[0] = '\0';
+	if (f)
+		fclose(f);
+	return strtoull(text, NULL, 10);
+}
+
+/* The only folder of that pattern; false: there is none, or several. */
+static bool find(const char *pattern, char path[512])
+{
+	glob_t found;
+	bool one;
+
+	one = !glob(pattern, 0, NULL, &found) && found.gl_pathc == 1;
+	if (one)
+		snprintf(path, 512, "%s", found.gl_pathv[0]);
+	globfree(&found);
+	return one;
+}
+
+/* ---- a client of the user's, in a cgroup: it does as it is told, a letter each ---- */
+
+struct client {
+	pid_t pid;
+	int to, from;
+};
+
+enum { ASK = 'a', HUGE_MODEL = 'h', CLOSE = 'c' };
+
+static enum nn_status compute_huge(void)
+{
+	const int32_t size = HUGE, axis = 0;
+	const struct nna_argument in = { .length = 4 }, out = { .offset = 2048, .length = 4 };
+	uint32_t value, dims, filled, axes, keep, most;
+	struct nna_prepared_model *p = NULL;
+	struct nna_memory *memory;
+	const struct nna_request request = { .size = sizeof(request),
+					     1, 1, 1, &in, &out, &memory, 0, NULL };
+	struct model_builder b;
+	enum nn_status status;
+
+	mb_init(&b);
+	value = mb_operand(&b, NN_FLOAT32, NN_SUBGRAPH_INPUT, MB_NONE);
+	dims = mb_constant(&b, NN_TENSOR_INT32, &size, sizeof(size), MB_DIMS(1));
+	filled = mb_operand(&b, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS((uint32_t)size));
+	mb_operation(&b, NN_OP_FILL, MB_LIST(dims, value), MB_LIST(filled));
+	axes = mb_constant(&b, NN_TENSOR_INT32, &axis, sizeof(axis), MB_DIMS(1));
+	keep = mb_constant(&b, NN_BOOL, &(bool){ true }, 1, MB_NONE);
+	most = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(1));
+	mb_operation(&b, NN_OP_REDUCE_MAX, MB_LIST(filled, axes, keep), MB_LIST(most));
+	status = nna_memory_alloc(device, 4096, &memory, &err);
+	if (!status)
+		status = nna_prepare_model(device, &b.model, NULL, NULL, &p, &err);
+	if (!status)
+		status = nna_execute(p, &request, NULL, NULL, NULL, NULL, &err);
+	nna_prepared_model_free(p);
+	return status;
+}
+
+static uint8_t act(char what)
+{
+	struct nn_device_info info = { .size = sizeof(info) };
+	uint8_t status = 0;
+
+	if (what == CLOSE) {
+		nna_device_close(device);
+		device = NULL;
+		return 0;
+	}
+	if (!device)
+		status = (uint8_t)nna_device_open(NULL, &device, &err);
+	if (!status)
+		status = (uint8_t)nna_device_get_info(device, &info, &err);
+	if (!status && what == HUGE_MODEL)
+		status = (uint8_t)compute_huge();
+	return status;
+}
+
+static struct client begin(const char *cgroup)
+{
+	char path[512], what;
+	int to[2], from[2];
+	struct stat node;
+	struct client c;
+	uint8_t status;
+	gid_t group;
+
+	assert_int_equal(pipe(to), 0);
+	assert_int_equal(pipe(from), 0);
+	assert_int_equal(stat(NNA_DEVICE_PATH, &node), 0);
+	c = (struct client){ fork(), to[1], from[0] };
+	if (!c.pid) {
+		close(to[1]);
+		group = node.st_gid;
+		snprintf(path, sizeof(path), "%s/cgroup.procs", cgroup);
+		if ((cgroup[0] && !write_to(path, "0")) || setgroups(1, &group) ||
+		    setresgid(USER, USER, USER) || setresuid(USER, USER, USER))
+			_exit(1);
+		while (read(to[0], &what, 1) == 1) {
+			status = act(what);
+			if (write(from[1], &status, 1) != 1)
+				break;
+		}
+		_exit(0);
+	}
+	close(to[0]);
+	close(from[1]);
+	return c;
+}
+
+static enum nn_status tell(const struct client *c, char what)
+{
+	uint8_t status = 0;
+
+	assert_int_equal(write(c->to, &what, 1), 1);
+	assert_int_equal(read(c->from, &status, 1), 1);
+	return status;
+}
+
+static void end(const struct client *c)
+{
+	close(c->to);
+	close(c->from);
+	waitpid(c->pid, NULL, 0);
+}
+
+/* ---- tests ---- */
+
+static int set_up_container(void **state)
+{
+	static char text[32];
+
+	(void)state;
+	mkdir(CONTAINER, 0755);
+	if (!write_to(CONTAINER "/cgroup.subtree_control", "+memory"))
+		return 0;	/* no cgroups: what follows is skipped */
+	mkdir(INNER, 0755);
+	mkdir(OTHER, 0755);
+	write_to(INNER "/cgroup.subtree_control", "+memory");
+	mkdir(POD, 0755);
+	snprintf(text, sizeof(text), "%d", OUTER_BYTES);
+	write_to(CONTAINER "/memory.max", text);
+	snprintf(text, sizeof(text), "%d", INNER_BYTES);
+	write_to(INNER "/memory.max", text);
+	return 0;
+}
+
+static int tear_down_container(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 200 && !access(CONTAINER, F_OK); i++) {
+		rmdir(POD);
+		rmdir(INNER);
+		rmdir(OTHER);
+		rmdir(CONTAINER);
+		usleep(20000);
+	}
+	return 0;
+}
+
+/* All clients in a container share what it has: the least of what bounds them. */
+static void test_containers(void **state)
+{
+	struct client inner, twin, outer, free_one;
+	char folder[512], box[512], again[512];
+
+	(void)state;
+	if (access(INNER "/memory.max", F_OK))
+		skip();
+	inner = begin(POD);
+	assert_int_equal(tell(&inner, ASK), NN_OK);
+	if (!find(ENGINE, folder)) {
+		end(&inner);
+		skip();
+	}
+	assert_true(find(ENGINE "/box-*", box));
+	assert_int_equal(number_in(box, "memory.max"), INNER_BYTES);
+	assert_true(find(ENGINE "/box-*/worker-*", folder));
+	twin = begin(POD);
+	assert_int_equal(tell(&twin, ASK), NN_OK);
+	assert_true(find(ENGINE "/box-*", again));
+	assert_string_equal(again, box);
+	end(&twin);
+	/* Its model does not fit, and ends its own worker. */
+	assert_int_not_equal(tell(&inner, HUGE_MODEL), NN_OK);
+	end(&inner);
+	for (int i = 0; i < 500 && !access(box, F_OK); i++)
+		usleep(10000);
+	assert_int_not_equal(access(box, F_OK), 0);
+	/* What has less only because of what is above it. */
+	outer = begin(OTHER);
+	assert_int_equal(tell(&outer, ASK), NN_OK);
+	assert_true(find(ENGINE "/box-*", box));
+	assert_int_equal(number_in(box, "memory.max"), OUTER_BYTES);
+	/* And one that nothing bounds: it can have what a user can. */
+	free_one = begin("");
+	assert_int_equal(tell(&free_one, HUGE_MODEL), NN_OK);
+	assert_true(find(ENGINE "/worker-*", folder));
+	end(&free_one);
+	end(&outer);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_containers, set_up_container,
+						tear_down_container),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
