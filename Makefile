@@ -212,6 +212,10 @@ endif
 # Weights may be anything: what is computed of them wraps, and is never undefined.
 fast_kernels := $(call objects,user/plan/kernels/*.c)
 $(fast_kernels) $(fast_kernels:$(obj)/%=$(fuzz_obj)/%): private base += -fwrapv
+# A file of an instruction set that not all CPUs of arm64 have.
+ifeq ($(ARCH),arm64)
+$(filter %_dotprod.o,$(fast_kernels)): private base += -march=armv8.2-a+dotprod
+endif
 
 $(BUILD)/lib/libnnmodel.a: $(model)
 $(BUILD)/lib/libnnops.a: $(ops)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arithmetic on rows of bytes for one instruction set; included after q8_pairs.h.
+ * Arithmetic on rows of bytes for one instruction set; included after wide_q8.h, by
+ * who defines LOW_PAIRS and HIGH_PAIRS as q8_pairs.h tells, scale_q8() and store_q8().
  */
 
 static struct nn_q8_scale splat_factor(const struct nn_q8_factor *f)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sums and extremes of pixels of bytes and tables of them for one instruction set,
- * in loops that compilers make vectors of; included after q8_pairs.h.
+ * in loops that compilers make vectors of; included after wide_q8.h.
  */
 
 static TARGET void sum_q8(const uint8_t *x, size_t stride, size_t pixels, size_t channels,

@@ -10,6 +10,7 @@
 #include "ops/window.h"
 #include "plan/kernels/depthwise_q8.h"
 #include "plan/kernels/families.h"
+#include "plan/kernels/pack_q8.h"
 #include "plan/kernels/quant8.h"
 #include "plan/kernels/saved.h"
 
@@ -105,6 +106,13 @@ static bool set_q8(struct depthwise *d, const struct nn_saved_bytes *bytes,
 	if (nn_times((uint64_t)(w->out - 1) * w->stride + (uint64_t)w->filter * w->dilation +
 		     w->stride, d->q8.padded) > MAX_ROW)
 		return false;
+	if (ready->isa->eights) {
+		size_t taps = d->q8.height * d->q8.width;
+
+		ready->packed_size = (d->in.c + (size_t)7) / 8 * nn_q8_taps_size(taps);
+		ready->scratch_size = taps * sizeof(void *) + d->in.c;
+		return true;
+	}
 	if (ready->isa->pairs) {
 		size_t lanes = ready->isa->lanes, panel = NN_PANEL_VECTORS * lanes;
 		size_t taps = (d->q8.height * d->q8.width + 1) / 2 * 2;
@@ -360,12 +368,36 @@ static void pack_pairs(struct nn_run *r, const struct depthwise *d, const struct
 	}
 }
 
+static void pack_eights(struct nn_run *r, const struct depthwise *d, char *packed)
+{
+	const struct nn_window_args args = nn_window_run_args(r, 3, 1);
+	const struct nn_tensor *filter = &r->inputs[FILTER];
+	const uint8_t *from = filter->data;
+	size_t taps = d->q8.height * d->q8.width;
+	struct nn_q8_channels q;
+
+	memset(packed, 0, (d->q8.channels + 7) / 8 * nn_q8_taps_size(taps));
+	if (!nn_q8_channels(r, (uint32_t)d->q8.channels, args.activation, taps, &q))
+		return;
+	for (size_t c = 0; c < d->q8.channels; c++) {
+		struct nn_q8_eight *eight = (void *)(packed + c / 8 * nn_q8_taps_size(taps));
+		int16_t *to = (int16_t *)(eight + 1) + c % 8;
+
+		nn_pack_eight_q8(&q, c, 0, eight, c % 8);
+		for (size_t t = 0; t < taps; t++)
+			to[t * 8] = (int16_t)(nn_q8_signed(filter, from[t * d->q8.channels + c]) -
+					      d->q8.filter_zero);
+	}
+}
+
 static void pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 {
 	const struct depthwise *d = ready->state;
 
 	if (d->is_float)
 		pack_f32(r, d, packed);
+	else if (ready->isa->eights)
+		pack_eights(r, d, packed);
 	else if (ready->isa->pairs)
 		pack_pairs(r, d, ready, packed);
 	else

@@ -24,6 +24,7 @@ static size_t divide(size_t a, size_t b)
 static size_t panels_size(const struct nn_gemm *g, const struct nn_isa *isa, size_t columns)
 {
 	return g->is_float ? nn_gemm_panels_f32(isa, columns, g->depth) * sizeof(float) :
+	       isa->eights ? divide(columns, 8) * nn_q8_eight_size(isa->eights, g->depth) :
 	       isa->pairs ? divide(columns, NN_PANEL_VECTORS * isa->lanes) *
 			    nn_q8_pairs_panel_size(isa->lanes, g->depth) :
 			    nn_q8_panel_size(divide(columns, NN_MAX_LANES), g->depth);
@@ -40,7 +41,7 @@ static void set_element(struct nn_gemm *g, const struct nn_isa *isa, bool is_flo
 	g->c_stride = g->columns;
 	g->is_float = is_float;
 	g->element = is_float ? sizeof(float) : 1;
-	g->a_stride = is_float || isa->pairs ? g->depth :
+	g->a_stride = is_float || isa->pairs || isa->eights ? g->depth :
 		      divide(g->depth, NN_Q8_GROUP) * NN_Q8_GROUP;
 }
 
@@ -240,6 +241,8 @@ void nn_gemm_pack(struct nn_run *r, const struct nn_gemm *g, const struct nn_isa
 				      g->columns, g->depth, packed);
 	else if (!nn_q8_channels(r, (uint32_t)g->columns, activation, g->depth, &q))
 		return;
+	else if (isa->eights)
+		nn_pack_eights_q8(&pack, isa->eights, packed);
 	else if (isa->pairs)
 		nn_pack_pairs_q8(&pack, packed);
 	else

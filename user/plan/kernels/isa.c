@@ -3,6 +3,7 @@
  * Which inner loops this CPU runs.
  */
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "plan/kernels/isa.h"
 #include "plan/kernels/isa_arm64.h"
@@ -41,6 +42,13 @@ static bool runs_sse4(void)
 }
 #endif
 
+#if defined(__aarch64__)
+static bool runs_dotprod(void)
+{
+	return getauxval(AT_HWCAP) & HWCAP_ASIMDDP;
+}
+#endif
+
 /* The best first. */
 static const struct {
 	const struct nn_isa *isa;
@@ -52,6 +60,7 @@ static const struct {
 	{ &nn_isa_avx2, runs_avx2 },
 	{ &nn_isa_sse4, runs_sse4 },
 #elif defined(__aarch64__)
+	{ &nn_isa_dotprod, runs_dotprod },
 	{ &nn_isa_neon, runs_always },
 #endif
 	{ &nn_isa_plain, runs_always },

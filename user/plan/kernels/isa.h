@@ -124,6 +124,30 @@ static inline size_t nn_q8_pairs_panel_size(size_t lanes, size_t depth)
 }
 
 /*
+ * In eights, for arm64: a panel is the parameters of eight columns, then for each group of
+ * `group` bytes of depth those of each column. Weights are unsigned where a is, else signed as
+ * a is. What is padded is 0.
+ */
+struct nn_q8_eight {
+	int32_t bias[8];
+	int32_t multiplier[8];
+	int32_t shift[8];		/* to the left: 0 or less */
+	int32_t has_least;		/* whether a weight is -128 */
+	int32_t padding[3];
+};
+
+static inline size_t nn_q8_eight_size(size_t group, size_t depth)
+{
+	return sizeof(struct nn_q8_eight) + (depth + group - 1) / group * group * 8;
+}
+
+/* The same of a depthwise convolution: eight values of 16 bits a tap, less their zero point. */
+static inline size_t nn_q8_taps_size(size_t taps)
+{
+	return sizeof(struct nn_q8_eight) + taps * 8 * sizeof(int16_t);
+}
+
+/*
  * One output row of a depthwise convolution with multiplier 1: the first `count`
  * channels. rows[i] is the input row of tap i of the height, NULL where that is
  * padding.
@@ -151,7 +175,7 @@ struct nn_depthwise_f32 {
 
 /*
  * The same of bytes. Packed as depthwise_q8.h tells; in pairs, as panels of two
- * vectors of channels, whose depth are the taps row by row.
+ * vectors of channels, whose depth are the taps row by row; in eights, as they tell.
  */
 struct nn_depthwise_q8 {
 	size_t channels;
@@ -303,7 +327,9 @@ struct nn_isa {
 	void (*dequantize_f32)(const struct nn_dequantize_f32 *d);
 	/* The sum of `count` elements in a row. */
 	float (*sum_row_f32)(const float *x, size_t count);
-	bool pairs;			/* how gemm_q8 and depthwise_q8 want their weights */
+	/* How gemm_q8 and depthwise_q8 want their weights: in pairs, in eights of that group. */
+	bool pairs;
+	uint32_t eights;
 	/* NULL where the reference kernel is as fast. */
 	void (*gemm_q8)(const struct nn_gemm_q8 *g);
 	void (*depthwise_q8)(const struct nn_depthwise_q8 *d);

@@ -4,18 +4,11 @@
  */
 #if defined(__aarch64__)
 
-/* Without it gcc copies sums from register to register in every step of a product. */
-#ifndef __clang__
-#pragma GCC optimize("rename-registers")
-#endif
+#include "plan/kernels/q8_neon.h"
 
-#include <arm_neon.h>
 #include <math.h>
-#include <string.h>
 
-#include "plan/kernels/isa_arm64.h"
 #include "plan/kernels/quant8.h"
-#include "plan/kernels/unroll.h"
 
 #define TARGET
 #define LANES 4
@@ -79,54 +72,49 @@ static inline ALWAYS_INLINE void store_some(float *p, float32x4_t v, size_t n)
 typedef int32_t sums_q8 __attribute__((vector_size(16)));
 typedef int16_t wide_q8 __attribute__((vector_size(16)));
 
-#define Q8_ROWS 7
-#define DOT(a, b) dot(a, b)
 #define LOW_PAIRS(a, b) ((wide_q8)vzip1q_s16((int16x8_t)(a), (int16x8_t)(b)))
 #define HIGH_PAIRS(a, b) ((wide_q8)vzip2q_s16((int16x8_t)(a), (int16x8_t)(b)))
 
-static inline ALWAYS_INLINE sums_q8 dot(wide_q8 a, wide_q8 b)
-{
-	const int16x8_t x = (int16x8_t)a, y = (int16x8_t)b;
-
-	return (sums_q8)vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)),
-				   vmull_high_s16(x, y));
-}
-
-/*
- * NNAPI's fixed-point arithmetic, as q8_scaled() of q8_avx512.h has it: the doubled product's
- * upper half is rounded by the instruction, a negative tie of the shift is not.
- */
 static inline ALWAYS_INLINE sums_q8 scale_q8(sums_q8 acc, const struct nn_q8_scale *s)
 {
-	const int32x4_t shift = vnegq_s32(vld1q_s32(s->shift));
-	const int32x4_t x = vqrdmulhq_s32((int32x4_t)acc, vld1q_s32(s->multiplier));
-
-	return (sums_q8)vrshlq_s32(vsraq_n_s32(x, vandq_s32(x, shift), 31), shift);
+	return (sums_q8)q8_scaled((int32x4_t)acc, vld1q_s32(s->multiplier),
+				  vnegq_s32(vld1q_s32(s->shift)), false);
 }
 
 /* Up to 8 bytes. */
 static inline ALWAYS_INLINE void store_q8(uint8_t *out, sums_q8 x, sums_q8 y,
 					  const struct nn_q8_output *o, size_t count)
 {
-	int16x8_t v = vqmovn_high_s32(vqmovn_s32((int32x4_t)x), (int32x4_t)y);
-	uint8x8_t bytes;
+	const struct q8_bounds bounds = q8_bounds_of(o);
 
-	v = vqaddq_s16(v, vdupq_n_s16((int16_t)o->zero));
-	v = vmaxq_s16(v, vdupq_n_s16((int16_t)o->low));
-	v = vminq_s16(v, vdupq_n_s16((int16_t)o->high));
-	bytes = vmovn_u16(vreinterpretq_u16_s16(v));
-	if (count >= 8)
-		vst1_u8(out, bytes);
-	else
-		memcpy(out, &bytes, count);
+	q8_store_eight(out, (int32x4_t)x, (int32x4_t)y, &bounds, count);
 }
 
-#include "plan/kernels/loops_q8.h"
+#include "plan/kernels/wide_q8.h"
+#include "plan/kernels/binary_q8.h"
+#include "plan/kernels/bytes_q8.h"
+
+#define ARM64_Q8 \
+	.depthwise_q8 = nn_depthwise_q8_neon, \
+	.binary_q8 = binary_q8, \
+	.sum_q8 = sum_q8, \
+	.max_q8 = max_q8, \
+	.lookup_q8 = lookup_q8
+
+const struct nn_isa nn_isa_dotprod = {
+	.name = "dotprod",
+	LOOPS_F32,
+	.eights = 4,
+	.gemm_q8 = nn_gemm_q8_dotprod,
+	ARM64_Q8,
+};
 
 const struct nn_isa nn_isa_neon = {
 	.name = "neon",
 	LOOPS_F32,
-	LOOPS_Q8,
+	.eights = 16,
+	.gemm_q8 = nn_gemm_q8_neon,
+	ARM64_Q8,
 };
 
 #endif

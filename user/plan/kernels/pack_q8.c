@@ -207,3 +207,53 @@ void nn_pack_pairs_q8(const struct nn_pack_q8 *p, void *to)
 		}
 	}
 }
+
+/* ---- Eights ---- */
+
+void nn_pack_eight_q8(const struct nn_q8_channels *q, size_t index, int32_t bias,
+		      struct nn_q8_eight *eight, size_t lane)
+{
+	eight->bias[lane] = q->bias[index] + bias;
+	eight->multiplier[lane] = q->multipliers[index].value;
+	eight->shift[lane] = q->multipliers[index].shift;
+}
+
+/* A column in lane `lane`; what is added to its bias for the input's zero point. */
+static int32_t pack_lane(const struct nn_pack_q8 *p, size_t index, size_t group, size_t lane,
+			 struct nn_q8_eight *eight)
+{
+	const bool is_signed = p->x->type != NN_TENSOR_QUANT8_ASYMM;
+	/* What makes bytes signed as the input's are. */
+	const uint8_t flip = unsigned_flip(p) ^ (is_signed ? 0x80 : 0);
+	const int32_t zero = nn_q8_signed_zero(p->weights) + (is_signed ? 0 : 128);
+	const uint8_t *from = column(p, index);
+	uint8_t *to = (uint8_t *)(eight + 1) + lane * group;
+	int32_t sum = 0;
+
+	for (size_t k = 0; k < p->depth; k += group, to += 8 * group) {
+		size_t count = p->depth - k < group ? p->depth - k : group;
+
+		for (size_t i = 0; i < count; i++) {
+			uint8_t byte = from[k + i] ^ flip;
+
+			to[i] = byte;
+			sum += is_signed ? (int8_t)byte : byte;
+			eight->has_least |= byte == 0x80;
+		}
+	}
+	return -p->x->zero_point * (sum - zero * (int32_t)p->depth);
+}
+
+void nn_pack_eights_q8(const struct nn_pack_q8 *p, size_t group, void *to)
+{
+	const size_t size = nn_q8_eight_size(group, p->depth);
+
+	for (size_t at = 0; at < p->columns; at += 8, to = (char *)to + size) {
+		struct nn_q8_eight *eight = to;
+
+		memset(to, 0, size);
+		for (size_t lane = 0; lane < 8 && at + lane < p->columns; lane++)
+			nn_pack_eight_q8(p->q, at + lane, pack_lane(p, at + lane, group, lane,
+								     eight), eight, lane);
+	}
+}

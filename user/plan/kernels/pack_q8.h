@@ -17,8 +17,13 @@ struct nn_pack_q8 {
 	size_t lanes;
 };
 
-/* Panels of four bytes a column, or of pairs of 16 bits, as isa.h tells; aligned to 64. */
+/* The layouts that isa.h tells: four bytes a column, pairs of 16 bits, eights; aligned to 64. */
 void nn_pack_bytes_q8(const struct nn_pack_q8 *p, void *to);
 void nn_pack_pairs_q8(const struct nn_pack_q8 *p, void *to);
+void nn_pack_eights_q8(const struct nn_pack_q8 *p, size_t group, void *to);
+
+/* The parameters of output channel `index` in lane `lane` of eight. */
+void nn_pack_eight_q8(const struct nn_q8_channels *q, size_t index, int32_t bias,
+		      struct nn_q8_eight *eight, size_t lane);
 
 #endif /* NN_PLAN_KERNELS_PACK_Q8_H */

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Depthwise convolution of bytes with NEON: values less their zero points, in 16 bits,
+ * of eight channels at a time.
+ */
+#if defined(__aarch64__)
+
+#include "plan/kernels/q8_neon.h"
+
+#define FAST 3			/* the width and height of the filters that matter */
+#define COLUMNS 4		/* output columns that are summed together */
+
+/* Where the filter of the channels from a panel on begins: eight values of 16 bits a tap. */
+static const int16_t *filter_of(const struct nn_q8_eight *panel)
+{
+	return (const int16_t *)(panel + 1);
+}
+
+static inline ALWAYS_INLINE int16x8_t widen(bool is_signed, uint8x8_t x, uint8x8_t zero)
+{
+	if (is_signed)
+		return vsubl_s8(vreinterpret_s8_u8(x), vreinterpret_s8_u8(zero));
+	return vreinterpretq_s16_u16(vsubl_u8(x, zero));
+}
+
+/* What takes the input's zero point away: of the bytes as they are. */
+static uint8x8_t zero_of(const struct nn_depthwise_q8 *d)
+{
+	return vdup_n_u8(d->in_zero ^ d->in_flip);
+}
+
+/*
+ * Columns [first, last), at least COLUMNS, of windows that have `height` rows from `row` on, and
+ * all columns, inside the image: eight channels from `c` on.
+ */
+static inline ALWAYS_INLINE void run_inner(const struct nn_depthwise_q8 *d, int height,
+					   int stride, bool is_signed, bool positive, size_t row,
+					   size_t c, size_t first, size_t last,
+					   const struct nn_q8_eight *panel)
+{
+	const int reach = (COLUMNS - 1) * stride + FAST;
+	const size_t channels = d->channels;
+	const size_t start = first * (size_t)stride - (size_t)d->head;
+	const struct q8_bounds bounds = q8_bounds_of(&d->output);
+	const int16_t *filter = filter_of(panel) + row * FAST * 8;
+	const uint8x8_t zero = zero_of(d);
+	const uint8_t *in[FAST];
+	uint8_t *out = d->out + first * channels + c;
+	int16x8_t w[FAST][FAST];
+
+	UNROLL
+	for (int i = 0; i < height; i++) {
+		in[i] = d->rows[row + (size_t)i] + start * channels + c;
+		UNROLL
+		for (int j = 0; j < FAST; j++)
+			w[i][j] = vld1q_s16(filter + (i * FAST + j) * 8);
+	}
+	/* The last ones may be some that were done already. */
+	for (size_t x = first, by = COLUMNS; x < last; x += by) {
+		int32x4_t acc[COLUMNS][2];
+
+		UNROLL
+		for (int k = 0; k < COLUMNS; k++) {
+			acc[k][0] = vld1q_s32(panel->bias);
+			acc[k][1] = vld1q_s32(panel->bias + 4);
+		}
+		by = last - x - COLUMNS;
+		if (by > COLUMNS)
+			by = COLUMNS;
+		UNROLL
+		for (int i = 0; i < height; i++) {
+			const uint8_t *from = in[i];
+
+			UNROLL
+			for (int n = 0; n < reach; n++, from += channels) {
+				const int16x8_t v = widen(is_signed, vld1_u8(from), zero);
+
+				UNROLL
+				for (int k = 0; k < COLUMNS; k++) {
+					const int j = n - k * stride;
+
+					if (j < 0 || j >= FAST)
+						continue;
+					acc[k][0] = vmlal_s16(acc[k][0], vget_low_s16(v),
+							      vget_low_s16(w[i][j]));
+					acc[k][1] = vmlal_high_s16(acc[k][1], v, w[i][j]);
+				}
+			}
+			in[i] += by * (size_t)stride * channels;
+		}
+		UNROLL
+		for (int k = 0; k < COLUMNS; k++)
+			q8_store_sums(out + (size_t)k * channels, acc[k][0], acc[k][1], panel,
+				      positive, &bounds, 8);
+		out += by * channels;
+		if (!by)
+			break;
+	}
+}
+
+typedef void inner_fn(const struct nn_depthwise_q8 *d, size_t row, size_t c, size_t first,
+		      size_t last, const struct nn_q8_eight *panel);
+
+#define INNER(name, height, stride, is_signed)						\
+static void name(const struct nn_depthwise_q8 *d, size_t row, size_t c, size_t first,	\
+		 size_t last, const struct nn_q8_eight *panel)				\
+{											\
+	run_inner(d, height, stride, is_signed, false, row, c, first, last, panel);	\
+}											\
+static void name##_positive(const struct nn_depthwise_q8 *d, size_t row, size_t c,	\
+			    size_t first, size_t last,					\
+			    const struct nn_q8_eight *panel)				\
+{											\
+	run_inner(d, height, stride, is_signed, true, row, c, first, last, panel);	\
+}
+INNER(near_2, 2, 1, false)
+INNER(near_3, 3, 1, false)
+INNER(far_2, 2, 2, false)
+INNER(far_3, 3, 2, false)
+INNER(near_2_signed, 2, 1, true)
+INNER(near_3_signed, 3, 1, true)
+INNER(far_2_signed, 2, 2, true)
+INNER(far_3_signed, 3, 2, true)
+
+/* For two or three rows of a fast filter inside the image, of which `row` is the first one. */
+static inner_fn *find_inner(const struct nn_depthwise_q8 *d, size_t *row)
+{
+	/* By sign, stride, whether three rows are inside, and what is positive. */
+	static inner_fn *const all[2][2][2][2] = {
+		{ { { near_2, near_2_positive }, { near_3, near_3_positive } },
+		  { { far_2, far_2_positive }, { far_3, far_3_positive } } },
+		{ { { near_2_signed, near_2_signed_positive },
+		    { near_3_signed, near_3_signed_positive } },
+		  { { far_2_signed, far_2_signed_positive },
+		    { far_3_signed, far_3_signed_positive } } },
+	};
+
+	*row = d->height == FAST && !d->rows[0];
+	if (d->width != FAST || d->height != FAST || d->dilation != 1 || d->stride > 2 ||
+	    !d->rows[1] || (!d->rows[0] && !d->rows[2]))
+		return NULL;
+	return all[!!d->in_flip][d->stride - 1][d->rows[0] && d->rows[2]]
+		  [q8_is_positive(&d->output)];
+}
+
+/* Up to eight bytes. */
+static inline uint8x8_t load_bytes(const uint8_t *p, size_t count)
+{
+	uint8_t bytes[8] = { 0 };
+
+	if (count >= 8)
+		return vld1_u8(p);
+	for (size_t i = 0; i < count; i++)
+		bytes[i] = p[i];
+	return vld1_u8(bytes);
+}
+
+/* Up to eight channels from `c` on of one output column, whose taps are where `taps` tells. */
+static inline ALWAYS_INLINE void run_window(const struct nn_depthwise_q8 *d, bool is_signed,
+					    const uint8_t *const *taps, size_t c, size_t count,
+					    const struct nn_q8_eight *panel, uint8_t *out)
+{
+	const struct q8_bounds bounds = q8_bounds_of(&d->output);
+	const size_t num_taps = d->height * d->width;
+	const int16_t *w = filter_of(panel);
+	const uint8x8_t zero = zero_of(d);
+	int32x4_t x = vld1q_s32(panel->bias), y = vld1q_s32(panel->bias + 4);
+
+	for (size_t i = 0; i < num_taps; i++, w += 8) {
+		const int16x8_t v = widen(is_signed, load_bytes(taps[i] + c, count), zero);
+		const int16x8_t f = vld1q_s16(w);
+
+		x = vmlal_s16(x, vget_low_s16(v), vget_low_s16(f));
+		y = vmlal_high_s16(y, v, f);
+	}
+	q8_store_sums(out, x, y, panel, false, &bounds, count);
+}
+
+/* Where the taps of output column `x` are; those of padding are at `padding`. */
+static void find_taps(const struct nn_depthwise_q8 *d, size_t x, const uint8_t *padding,
+		      const uint8_t **taps)
+{
+	const ptrdiff_t start = (ptrdiff_t)(x * d->stride) - d->head;
+
+	for (size_t i = 0; i < d->height; i++) {
+		ptrdiff_t at = start;
+
+		for (size_t j = 0; j < d->width; j++, at += (ptrdiff_t)d->dilation) {
+			bool inside = d->rows[i] && at >= 0 && at < (ptrdiff_t)d->in_width;
+
+			*taps++ = inside ? d->rows[i] + (size_t)at * d->channels : padding;
+		}
+	}
+}
+
+/* The channels from `c` on of one output column. */
+static void run_column(const struct nn_depthwise_q8 *d, size_t x, size_t c,
+		       const uint8_t *padding, const uint8_t **taps)
+{
+	const size_t size = nn_q8_taps_size(d->height * d->width);
+	const uint8_t *panel = d->packed + c / 8 * size;
+	uint8_t *out = d->out + x * d->channels;
+
+	find_taps(d, x, padding, taps);
+	for (; c < d->channels; c += 8, panel += size) {
+		size_t count = d->channels - c;
+
+		if (d->in_flip)
+			run_window(d, true, taps, c, count, (const void *)panel, out + c);
+		else
+			run_window(d, false, taps, c, count, (const void *)panel, out + c);
+	}
+}
+
+/* The stretch of output columns whose windows lie inside the row: [first, last). */
+static void find_inside(const struct nn_depthwise_q8 *d, size_t *first, size_t *last)
+{
+	const ptrdiff_t reach = (ptrdiff_t)((d->width - 1) * d->dilation) + 1 - d->head;
+	const ptrdiff_t room = (ptrdiff_t)d->in_width - reach;
+
+	*first = d->head > 0 ? ((size_t)d->head + d->stride - 1) / d->stride : 0;
+	*last = room < 0 ? 0 : (size_t)room / d->stride + 1;
+	*last = *last < d->out_width ? *last : d->out_width;
+	*first = *first < *last ? *first : *last;
+}
+
+void nn_depthwise_q8_neon(const struct nn_depthwise_q8 *d)
+{
+	const size_t num_taps = d->height * d->width, size = nn_q8_taps_size(num_taps);
+	const uint8_t **taps = (const uint8_t **)(void *)d->scratch;
+	uint8_t *padding = d->scratch + num_taps * sizeof(*taps);
+	const uint8_t *panel = d->packed;
+	size_t first, last, row, c = 0;
+	inner_fn *inner = find_inner(d, &row);
+
+	memset(padding, d->in_zero ^ d->in_flip, d->channels);
+	find_inside(d, &first, &last);
+	if (inner && last - first >= COLUMNS)
+		for (; c + 8 <= d->channels; c += 8, panel += size)
+			inner(d, row, c, first, last, (const void *)panel);
+	for (size_t x = 0; x < d->out_width; x++) {
+		size_t from = x >= first && x < last ? c : 0;
+
+		if (from < d->channels)
+			run_column(d, x, from, padding, taps);
+	}
+}
+
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Matrix product of bytes with NEON alone: sixteen elements of depth of a row and a
+ * column at a time, whose products are summed in pairs.
+ */
+#if defined(__aarch64__)
+
+#include "plan/kernels/q8_neon.h"
+
+#define ROWS 3
+#define GROUP 16
+
+/* How products are summed: two fit 16 bits unless both factors are -128 twice. */
+enum kind { UNSIGNED, SIGNED, SIGNED_TWICE };
+
+static inline ALWAYS_INLINE int32x4_t add_products(enum kind kind, int32x4_t sum, uint8x16_t x,
+						   uint8x16_t y)
+{
+	const int8x16_t a = vreinterpretq_s8_u8(x), b = vreinterpretq_s8_u8(y);
+	int16x8_t low;
+
+	if (kind == UNSIGNED) {
+		uint32x4_t s = vreinterpretq_u32_s32(sum);
+
+		s = vpadalq_u16(s, vmull_u8(vget_low_u8(x), vget_low_u8(y)));
+		return vreinterpretq_s32_u32(vpadalq_u16(s, vmull_high_u8(x, y)));
+	}
+	low = vmull_s8(vget_low_s8(a), vget_low_s8(b));
+	if (kind == SIGNED_TWICE)
+		return vpadalq_s16(sum, vmlal_high_s8(low, a, b));
+	return vpadalq_s16(vpadalq_s16(sum, low), vmull_high_s8(a, b));
+}
+
+/* The sums of four vectors, each in the lane of its number. */
+static inline ALWAYS_INLINE int32x4_t sum_lanes(const int32x4_t x[4])
+{
+	return vpaddq_s32(vpaddq_s32(x[0], x[1]), vpaddq_s32(x[2], x[3]));
+}
+
+struct tile {
+	const struct nn_gemm_q8 *g;
+	const struct q8_tail *tail;
+	const uint8_t *a;
+	const int32_t *corrections;
+	const struct nn_q8_eight *panel;
+	uint8_t *c;
+	size_t columns;
+};
+
+/* One group of `rows` rows times one of eight columns. */
+static inline ALWAYS_INLINE void add_group(int rows, enum kind kind, const uint8x16_t x[ROWS],
+					   const uint8_t *w, int32x4_t acc[ROWS][8])
+{
+	UNROLL
+	for (int j = 0; j < 8; j++) {
+		const uint8x16_t b = vld1q_u8(w + j * GROUP);
+
+		UNROLL
+		for (int i = 0; i < rows; i++)
+			acc[i][j] = add_products(kind, acc[i][j], x[i], b);
+	}
+}
+
+static inline ALWAYS_INLINE void run_tile(int rows, enum kind kind, bool positive,
+					  const struct tile *t, size_t row)
+{
+	const struct nn_gemm_q8 *g = t->g;
+	const uint8_t *a = t->a + row * g->a_stride, *w = (const uint8_t *)(t->panel + 1);
+	const size_t depth = g->depth / GROUP * GROUP, c_stride = g->c_stride;
+	const struct q8_bounds bounds = q8_bounds_of(&g->out);
+	const int32x4_t bias0 = vld1q_s32(t->panel->bias), bias1 = vld1q_s32(t->panel->bias + 4);
+	uint8_t *c = t->c + row * c_stride;
+	int32x4_t acc[ROWS][8];
+	uint8x16_t x[ROWS];
+
+	UNROLL
+	for (int i = 0; i < rows; i++) {
+		UNROLL
+		for (int j = 0; j < 8; j++)
+			acc[i][j] = vdupq_n_s32(0);
+	}
+	for (size_t k = 0; k < depth; k += GROUP, w += 8 * GROUP) {
+		UNROLL
+		for (int i = 0; i < rows; i++)
+			x[i] = vld1q_u8(a + (size_t)i * g->a_stride + k);
+		add_group(rows, kind, x, w, acc);
+	}
+	if (t->tail->count) {
+		UNROLL
+		for (int i = 0; i < rows; i++)
+			x[i] = q8_load_tail(a + (size_t)i * g->a_stride, t->tail);
+		add_group(rows, kind, x, w, acc);
+	}
+	UNROLL
+	for (int i = 0; i < rows; i++) {
+		const int32x4_t correction = vdupq_n_s32(t->corrections[row + (size_t)i]);
+
+		acc[i][0] = vaddq_s32(sum_lanes(acc[i]), vaddq_s32(bias0, correction));
+		acc[i][1] = vaddq_s32(sum_lanes(acc[i] + 4), vaddq_s32(bias1, correction));
+	}
+	UNROLL
+	for (int i = 0; i < rows; i++)
+		q8_store_sums(c + (size_t)i * c_stride, acc[i][0], acc[i][1], t->panel, positive,
+			      &bounds, t->columns);
+}
+
+/* All rows, the largest tiles first. */
+static inline ALWAYS_INLINE void run_panel(enum kind kind, bool positive, const struct tile *t,
+					   size_t rows)
+{
+	size_t row = 0;
+
+	for (; rows - row >= ROWS; row += ROWS)
+		run_tile(ROWS, kind, positive, t, row);
+	for (; row < rows; row++)
+		run_tile(1, kind, positive, t, row);
+}
+
+#define PANEL(name, kind, positive)						\
+static void name(const struct tile *t, size_t rows)				\
+{										\
+	run_panel(kind, positive, t, rows);					\
+}
+PANEL(run_unsigned, UNSIGNED, false)
+PANEL(run_unsigned_positive, UNSIGNED, true)
+PANEL(run_signed, SIGNED, false)
+PANEL(run_signed_positive, SIGNED, true)
+PANEL(run_twice, SIGNED_TWICE, false)
+PANEL(run_twice_positive, SIGNED_TWICE, true)
+
+void nn_gemm_q8_neon(const struct nn_gemm_q8 *g)
+{
+	static void (*const run[3][2])(const struct tile *t, size_t rows) = {
+		[UNSIGNED] = { run_unsigned, run_unsigned_positive },
+		[SIGNED] = { run_signed, run_signed_positive },
+		[SIGNED_TWICE] = { run_twice, run_twice_positive },
+	};
+	const size_t panel_size = nn_q8_eight_size(GROUP, g->depth);
+	const bool positive = q8_is_positive(&g->out);
+	const struct q8_tail tail = q8_tail_of(g->depth);
+	int32_t corrections[Q8_BLOCK];
+
+	for (size_t row = 0; row < g->rows; row += Q8_BLOCK) {
+		size_t rows = g->rows - row < Q8_BLOCK ? g->rows - row : Q8_BLOCK;
+		const uint8_t *a = g->a + row * g->a_stride;
+		const char *panel = g->panels;
+
+		q8_correct_rows(g, a, rows, &tail, corrections);
+		for (size_t at = 0; at < g->columns; at += 8, panel += panel_size) {
+			const struct tile t = {
+				.g = g,
+				.tail = &tail,
+				.a = a,
+				.corrections = corrections,
+				.panel = (const void *)panel,
+				.c = g->c + row * g->c_stride + at,
+				.columns = g->columns - at,
+			};
+			enum kind kind = !g->a_flip ? UNSIGNED :
+					 t.panel->has_least ? SIGNED : SIGNED_TWICE;
+
+			run[kind][positive](&t, rows);
+		}
+	}
+}
+
+#endif

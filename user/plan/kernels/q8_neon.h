@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Accumulators of eight columns to quantised outputs, for NEON: NNAPI's fixed-point
+ * arithmetic, bit for bit, in two to four instructions for four values.
+ */
+#ifndef NN_PLAN_KERNELS_Q8_NEON_H
+#define NN_PLAN_KERNELS_Q8_NEON_H
+
+/* Without it gcc copies sums from register to register in every step of a product. */
+#ifndef __clang__
+#pragma GCC optimize("rename-registers")
+#endif
+
+#include <arm_neon.h>
+#include <string.h>
+
+#include "plan/kernels/isa_arm64.h"
+#include "plan/kernels/unroll.h"
+
+/*
+ * The instruction rounds the upper half of the doubled product, the shift rounds ties up. What is
+ * left is to round a negative tie away from zero, unless all that is negative becomes the same
+ * byte.
+ */
+static inline ALWAYS_INLINE int32x4_t q8_scaled(int32x4_t acc, int32x4_t multiplier,
+						int32x4_t shift, bool positive)
+{
+	int32x4_t x = vqrdmulhq_s32(acc, multiplier);
+
+	if (!positive)
+		x = vsraq_n_s32(x, vandq_s32(x, shift), 31);
+	return vrshlq_s32(x, shift);
+}
+
+/* Whether all that is negative before the zero point is added becomes `low`. */
+static inline bool q8_is_positive(const struct nn_q8_output *o)
+{
+	return o->low >= o->zero;
+}
+
+/* What holds for all channels of an output, in registers. */
+struct q8_bounds {
+	int16x8_t zero;
+	int16x8_t low;
+	int16x8_t high;
+};
+
+static inline ALWAYS_INLINE struct q8_bounds q8_bounds_of(const struct nn_q8_output *o)
+{
+	return (struct q8_bounds){
+		vdupq_n_s16((int16_t)o->zero), vdupq_n_s16((int16_t)o->low),
+		vdupq_n_s16((int16_t)o->high),
+	};
+}
+
+/* Scaled values to the bytes of up to eight columns. */
+static inline ALWAYS_INLINE void q8_store_eight(uint8_t *out, int32x4_t x, int32x4_t y,
+						const struct q8_bounds *b, size_t count)
+{
+	int16x8_t v = vqmovn_high_s32(vqmovn_s32(x), y);
+	uint8x8_t bytes;
+
+	v = vminq_s16(vmaxq_s16(vqaddq_s16(v, b->zero), b->low), b->high);
+	bytes = vmovn_u16(vreinterpretq_u16_s16(v));
+	if (count >= 8) {
+		vst1_u8(out, bytes);
+		return;
+	}
+	if (count & 4) {
+		vst1_lane_u32((uint32_t *)(void *)out, vreinterpret_u32_u8(bytes), 0);
+		bytes = vext_u8(bytes, bytes, 4);
+		out += 4;
+	}
+	if (count & 2) {
+		vst1_lane_u16((uint16_t *)(void *)out, vreinterpret_u16_u8(bytes), 0);
+		bytes = vext_u8(bytes, bytes, 2);
+		out += 2;
+	}
+	if (count & 1)
+		vst1_lane_u8(out, bytes, 0);
+}
+
+/* Rows whose corrections are computed at a time: a multiple of all tiles. */
+#define Q8_BLOCK 168
+
+/* Where the last elements of a row's depth are read, fewer than 16. */
+struct q8_tail {
+	size_t depth;		/* of the row, without them */
+	size_t count;
+	bool back;		/* read with those before them, whose place `order` tells */
+	uint8x16_t order;
+};
+
+static inline struct q8_tail q8_tail_of(size_t depth)
+{
+	struct q8_tail t = { .depth = depth / 16 * 16, .count = depth % 16, .back = depth >= 16 };
+	uint8_t order[16];
+
+	for (size_t i = 0; i < 16; i++)
+		order[i] = (uint8_t)(i + 16 - t.count);
+	t.order = vld1q_u8(order);
+	return t;
+}
+
+/* They, and zeros. */
+static inline ALWAYS_INLINE uint8x16_t q8_load_tail(const uint8_t *row, const struct q8_tail *t)
+{
+	uint8_t bytes[16] = { 0 };
+
+	if (t->back)
+		return vqtbl1q_u8(vld1q_u8(row + t->depth + t->count - 16), t->order);
+	for (size_t i = 0; i < t->count; i++)
+		bytes[i] = row[i];
+	return vld1q_u8(bytes);
+}
+
+/* The sum of a row, of signed or unsigned bytes. */
+static inline int32_t q8_sum_row(const uint8_t *row, const struct q8_tail *t, bool is_signed)
+{
+	int32x4_t sum = vdupq_n_s32(0);
+
+	for (size_t k = 0; k < t->depth + 16; k += 16) {
+		const uint8x16_t x = k < t->depth ? vld1q_u8(row + k) : q8_load_tail(row, t);
+
+		if (is_signed)
+			sum = vpadalq_s16(sum, vpaddlq_s8(vreinterpretq_s8_u8(x)));
+		else
+			sum = vreinterpretq_s32_u32(vpadalq_u16(vreinterpretq_u32_s32(sum),
+								vpaddlq_u8(x)));
+	}
+	return vaddvq_s32(sum);
+}
+
+/* What b's zero point takes away from each row. */
+static inline void q8_correct_rows(const struct nn_gemm_q8 *g, const uint8_t *a, size_t rows,
+				   const struct q8_tail *t, int32_t *corrections)
+{
+	const bool is_signed = g->a_flip;
+	const int32_t zero = g->b_zero + (is_signed ? 0 : 128);
+
+	for (size_t i = 0; i < rows; i++)
+		corrections[i] = zero ? -zero * q8_sum_row(a + i * g->a_stride, t, is_signed) : 0;
+}
+
+/* Sums of a row, corrections included, of a panel's eight columns to bytes. */
+static inline ALWAYS_INLINE void q8_store_sums(uint8_t *c, int32x4_t x, int32x4_t y,
+					       const struct nn_q8_eight *e, bool positive,
+					       const struct q8_bounds *b, size_t columns)
+{
+	x = q8_scaled(x, vld1q_s32(e->multiplier), vld1q_s32(e->shift), positive);
+	y = q8_scaled(y, vld1q_s32(e->multiplier + 4), vld1q_s32(e->shift + 4), positive);
+	q8_store_eight(c, x, y, b, columns);
+}
+
+#endif /* NN_PLAN_KERNELS_Q8_NEON_H */
