@@ -583,6 +583,13 @@ bench-%: $(BUILD)/bench-bin/%
 	@mkdir -p $(BUILD)/bench
 	$< > $(BUILD)/bench/$*.tsv
 	column -t -s '	' $(BUILD)/bench/$*.tsv
+# An emulated CPU has no times: instructions are counted.
+ifneq ($(cross),)
+bench-compute: $(BUILD)/bench-bin/compute $(BUILD)/bench-bin/count.so
+	@mkdir -p $(BUILD)/bench
+	scripts/count-arm64 $^ > $(BUILD)/bench/compute.tsv
+	column -t -s '	' $(BUILD)/bench/compute.tsv
+else
 bench-compute: $(BUILD)/bench-bin/compute
 	@mkdir -p $(BUILD)/bench
 	$< > $(BUILD)/bench/compute.tsv
@@ -590,6 +597,11 @@ bench-compute: $(BUILD)/bench-bin/compute
 	BUILD=$(BUILD) scripts/vm -- env NN_BENCH_WHERE=vm $(abspath $<) --vm \
 		>> $(BUILD)/bench/compute.tsv
 	column -t -s '	' $(BUILD)/bench/compute.tsv
+endif
+# The plug-in is the emulator's, which is of this machine.
+$(BUILD)/bench-bin/count.so: user/bench/count/plugin.c user/bench/count/mark.h
+	@mkdir -p $(@D)
+	$(call short,CC)cc -std=gnu11 $(warnings) -O2 -fPIC -fvisibility=hidden -shared -o $@ $<
 bench-cache: $(BUILD)/bench-bin/cache
 	@mkdir -p $(BUILD)/bench
 	$< > $(BUILD)/bench/cache.tsv

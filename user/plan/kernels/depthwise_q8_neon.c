@@ -9,6 +9,7 @@
 
 #define FAST 3			/* the width and height of the filters that matter */
 #define COLUMNS 4		/* output columns that are summed together */
+#define REACH (2 * COLUMNS + 1)	/* input columns that they meet, at most */
 
 /* Where the filter of the channels from a panel on begins: eight values of 16 bits a tap. */
 static const int16_t *filter_of(const struct nn_q8_eight *panel)
@@ -43,17 +44,23 @@ static inline ALWAYS_INLINE void run_inner(const struct nn_depthwise_q8 *d, int 
 	const size_t start = first * (size_t)stride - (size_t)d->head;
 	const struct q8_bounds bounds = q8_bounds_of(&d->output);
 	const int16_t *filter = filter_of(panel) + row * FAST * 8;
+	const int32x4_t multiplier[2] = { vld1q_s32(panel->multiplier),
+					  vld1q_s32(panel->multiplier + 4) };
+	const int32x4_t shift[2] = { vld1q_s32(panel->shift), vld1q_s32(panel->shift + 4) };
+	const int32x4_t bias[2] = { vld1q_s32(panel->bias), vld1q_s32(panel->bias + 4) };
 	const uint8x8_t zero = zero_of(d);
 	const uint8_t *in[FAST];
 	uint8_t *out = d->out + first * channels + c;
-	int16x8_t w[FAST][FAST];
+	size_t offsets[REACH];
 
 	UNROLL
-	for (int i = 0; i < height; i++) {
+	for (int i = 0; i < height; i++)
 		in[i] = d->rows[row + (size_t)i] + start * channels + c;
-		UNROLL
-		for (int j = 0; j < FAST; j++)
-			w[i][j] = vld1q_s16(filter + (i * FAST + j) * 8);
+	/* Else a compiler adds them up for each row anew. */
+	UNROLL
+	for (int n = 0; n < reach; n++) {
+		offsets[n] = (size_t)n * channels;
+		__asm__("" : "+r"(offsets[n]));
 	}
 	/* The last ones may be some that were done already. */
 	for (size_t x = first, by = COLUMNS; x < last; x += by) {
@@ -61,19 +68,23 @@ static inline ALWAYS_INLINE void run_inner(const struct nn_depthwise_q8 *d, int 
 
 		UNROLL
 		for (int k = 0; k < COLUMNS; k++) {
-			acc[k][0] = vld1q_s32(panel->bias);
-			acc[k][1] = vld1q_s32(panel->bias + 4);
+			acc[k][0] = bias[0];
+			acc[k][1] = bias[1];
 		}
 		by = last - x - COLUMNS;
 		if (by > COLUMNS)
 			by = COLUMNS;
 		UNROLL
 		for (int i = 0; i < height; i++) {
-			const uint8_t *from = in[i];
+			int16x8_t w[FAST];
 
 			UNROLL
-			for (int n = 0; n < reach; n++, from += channels) {
-				const int16x8_t v = widen(is_signed, vld1_u8(from), zero);
+			for (int j = 0; j < FAST; j++)
+				w[j] = vld1q_s16(filter + (i * FAST + j) * 8);
+			UNROLL
+			for (int n = 0; n < reach; n++) {
+				const int16x8_t v = widen(is_signed, vld1_u8(in[i] + offsets[n]),
+							  zero);
 
 				UNROLL
 				for (int k = 0; k < COLUMNS; k++) {
@@ -82,16 +93,16 @@ static inline ALWAYS_INLINE void run_inner(const struct nn_depthwise_q8 *d, int 
 					if (j < 0 || j >= FAST)
 						continue;
 					acc[k][0] = vmlal_s16(acc[k][0], vget_low_s16(v),
-							      vget_low_s16(w[i][j]));
-					acc[k][1] = vmlal_high_s16(acc[k][1], v, w[i][j]);
+							      vget_low_s16(w[j]));
+					acc[k][1] = vmlal_high_s16(acc[k][1], v, w[j]);
 				}
 			}
 			in[i] += by * (size_t)stride * channels;
 		}
 		UNROLL
 		for (int k = 0; k < COLUMNS; k++)
-			q8_store_sums(out + (size_t)k * channels, acc[k][0], acc[k][1], panel,
-				      positive, &bounds, 8);
+			q8_store_sums(out + (size_t)k * channels, acc[k][0], acc[k][1], multiplier,
+				      shift, positive, &bounds, 8);
 		out += by * channels;
 		if (!by)
 			break;
@@ -163,6 +174,9 @@ static inline ALWAYS_INLINE void run_window(const struct nn_depthwise_q8 *d, boo
 	const struct q8_bounds bounds = q8_bounds_of(&d->output);
 	const size_t num_taps = d->height * d->width;
 	const int16_t *w = filter_of(panel);
+	const int32x4_t multiplier[2] = { vld1q_s32(panel->multiplier),
+					  vld1q_s32(panel->multiplier + 4) };
+	const int32x4_t shift[2] = { vld1q_s32(panel->shift), vld1q_s32(panel->shift + 4) };
 	const uint8x8_t zero = zero_of(d);
 	int32x4_t x = vld1q_s32(panel->bias), y = vld1q_s32(panel->bias + 4);
 
@@ -173,7 +187,7 @@ static inline ALWAYS_INLINE void run_window(const struct nn_depthwise_q8 *d, boo
 		x = vmlal_s16(x, vget_low_s16(v), vget_low_s16(f));
 		y = vmlal_high_s16(y, v, f);
 	}
-	q8_store_sums(out, x, y, panel, false, &bounds, count);
+	q8_store_sums(out, x, y, multiplier, shift, false, &bounds, count);
 }
 
 /* Where the taps of output column `x` are; those of padding are at `padding`. */

@@ -5,6 +5,11 @@
  */
 #if defined(__aarch64__)
 
+/* Of loads that gcc moves to the front 24 sums leave no room. */
+#ifndef __clang__
+#pragma GCC optimize("no-schedule-insns")
+#endif
+
 #include "plan/kernels/q8_neon.h"
 
 #define ROWS 3
@@ -37,16 +42,6 @@ static inline ALWAYS_INLINE int32x4_t sum_lanes(const int32x4_t x[4])
 	return vpaddq_s32(vpaddq_s32(x[0], x[1]), vpaddq_s32(x[2], x[3]));
 }
 
-struct tile {
-	const struct nn_gemm_q8 *g;
-	const struct q8_tail *tail;
-	const uint8_t *a;
-	const int32_t *corrections;
-	const struct nn_q8_eight *panel;
-	uint8_t *c;
-	size_t columns;
-};
-
 /* One group of `rows` rows times one of eight columns. */
 static inline ALWAYS_INLINE void add_group(int rows, enum kind kind, const uint8x16_t x[ROWS],
 					   const uint8_t *w, int32x4_t acc[ROWS][8])
@@ -62,15 +57,10 @@ static inline ALWAYS_INLINE void add_group(int rows, enum kind kind, const uint8
 }
 
 static inline ALWAYS_INLINE void run_tile(int rows, enum kind kind, bool positive,
-					  const struct tile *t, size_t row)
+					  const struct q8_panel *p)
 {
-	const struct nn_gemm_q8 *g = t->g;
-	const uint8_t *a = t->a + row * g->a_stride, *w = (const uint8_t *)(t->panel + 1);
-	const size_t depth = g->depth / GROUP * GROUP, c_stride = g->c_stride;
-	const struct q8_bounds bounds = q8_bounds_of(&g->out);
-	const int32x4_t bias0 = vld1q_s32(t->panel->bias), bias1 = vld1q_s32(t->panel->bias + 4);
-	uint8_t *c = t->c + row * c_stride;
-	int32x4_t acc[ROWS][8];
+	const uint8_t *w = p->w;
+	int32x4_t acc[ROWS][8], sums[ROWS][2];
 	uint8x16_t x[ROWS];
 
 	UNROLL
@@ -79,47 +69,45 @@ static inline ALWAYS_INLINE void run_tile(int rows, enum kind kind, bool positiv
 		for (int j = 0; j < 8; j++)
 			acc[i][j] = vdupq_n_s32(0);
 	}
-	for (size_t k = 0; k < depth; k += GROUP, w += 8 * GROUP) {
+	for (size_t k = 0; k < p->depth; k += GROUP) {
 		UNROLL
 		for (int i = 0; i < rows; i++)
-			x[i] = vld1q_u8(a + (size_t)i * g->a_stride + k);
-		add_group(rows, kind, x, w, acc);
+			x[i] = vld1q_u8(p->a + (size_t)i * p->a_stride + k);
+		add_group(rows, kind, x, w + k * 8, acc);
 	}
-	if (t->tail->count) {
+	w += p->depth * 8;
+	if (p->tail.count) {
 		UNROLL
 		for (int i = 0; i < rows; i++)
-			x[i] = q8_load_tail(a + (size_t)i * g->a_stride, t->tail);
+			x[i] = q8_load_tail(p->a + (size_t)i * p->a_stride, &p->tail);
 		add_group(rows, kind, x, w, acc);
 	}
 	UNROLL
 	for (int i = 0; i < rows; i++) {
-		const int32x4_t correction = vdupq_n_s32(t->corrections[row + (size_t)i]);
+		const int32x4_t correction = vld1q_dup_s32(p->corrections + i);
 
-		acc[i][0] = vaddq_s32(sum_lanes(acc[i]), vaddq_s32(bias0, correction));
-		acc[i][1] = vaddq_s32(sum_lanes(acc[i] + 4), vaddq_s32(bias1, correction));
+		UNROLL
+		for (int v = 0; v < 2; v++)
+			sums[i][v] = vaddq_s32(sum_lanes(acc[i] + 4 * v),
+					       vaddq_s32(p->bias[v], correction));
 	}
-	UNROLL
-	for (int i = 0; i < rows; i++)
-		q8_store_sums(c + (size_t)i * c_stride, acc[i][0], acc[i][1], t->panel, positive,
-			      &bounds, t->columns);
+	q8_panel_store(p, rows, positive, sums);
 }
 
 /* All rows, the largest tiles first. */
-static inline ALWAYS_INLINE void run_panel(enum kind kind, bool positive, const struct tile *t,
+static inline ALWAYS_INLINE void run_panel(enum kind kind, bool positive, struct q8_panel p,
 					   size_t rows)
 {
-	size_t row = 0;
-
-	for (; rows - row >= ROWS; row += ROWS)
-		run_tile(ROWS, kind, positive, t, row);
-	for (; row < rows; row++)
-		run_tile(1, kind, positive, t, row);
+	for (; rows >= ROWS; rows -= ROWS, q8_panel_advance(&p, ROWS))
+		run_tile(ROWS, kind, positive, &p);
+	for (; rows; rows--, q8_panel_advance(&p, 1))
+		run_tile(1, kind, positive, &p);
 }
 
 #define PANEL(name, kind, positive)						\
-static void name(const struct tile *t, size_t rows)				\
+static void name(const struct q8_panel *p, size_t rows)				\
 {										\
-	run_panel(kind, positive, t, rows);					\
+	run_panel(kind, positive, *p, rows);					\
 }
 PANEL(run_unsigned, UNSIGNED, false)
 PANEL(run_unsigned_positive, UNSIGNED, true)
@@ -130,7 +118,7 @@ PANEL(run_twice_positive, SIGNED_TWICE, true)
 
 void nn_gemm_q8_neon(const struct nn_gemm_q8 *g)
 {
-	static void (*const run[3][2])(const struct tile *t, size_t rows) = {
+	static void (*const run[3][2])(const struct q8_panel *p, size_t rows) = {
 		[UNSIGNED] = { run_unsigned, run_unsigned_positive },
 		[SIGNED] = { run_signed, run_signed_positive },
 		[SIGNED_TWICE] = { run_twice, run_twice_positive },
@@ -142,24 +130,17 @@ void nn_gemm_q8_neon(const struct nn_gemm_q8 *g)
 
 	for (size_t row = 0; row < g->rows; row += Q8_BLOCK) {
 		size_t rows = g->rows - row < Q8_BLOCK ? g->rows - row : Q8_BLOCK;
-		const uint8_t *a = g->a + row * g->a_stride;
 		const char *panel = g->panels;
 
-		q8_correct_rows(g, a, rows, &tail, corrections);
+		q8_correct_rows(g, g->a + row * g->a_stride, rows, &tail, corrections);
 		for (size_t at = 0; at < g->columns; at += 8, panel += panel_size) {
-			const struct tile t = {
-				.g = g,
-				.tail = &tail,
-				.a = a,
-				.corrections = corrections,
-				.panel = (const void *)panel,
-				.c = g->c + row * g->c_stride + at,
-				.columns = g->columns - at,
-			};
+			const struct nn_q8_eight *eight = (const void *)panel;
+			const struct q8_panel p = q8_panel_of(g, &tail, row, at, corrections,
+							      eight);
 			enum kind kind = !g->a_flip ? UNSIGNED :
-					 t.panel->has_least ? SIGNED : SIGNED_TWICE;
+					 eight->has_least ? SIGNED : SIGNED_TWICE;
 
-			run[kind][positive](&t, rows);
+			run[kind][positive](&p, rows);
 		}
 	}
 }

@@ -102,16 +102,27 @@ static inline struct q8_tail q8_tail_of(size_t depth)
 	return t;
 }
 
+/* Fewer than 8 bytes: a copy would be a call, which costs all vector registers. */
+static inline ALWAYS_INLINE uint64_t q8_load_few(const uint8_t *p, size_t count)
+{
+	uint64_t bytes = 0;
+
+	while (count--)
+		bytes = bytes << 8 | p[count];
+	return bytes;
+}
+
 /* They, and zeros. */
 static inline ALWAYS_INLINE uint8x16_t q8_load_tail(const uint8_t *row, const struct q8_tail *t)
 {
-	uint8_t bytes[16] = { 0 };
+	uint64_t few;
 
 	if (t->back)
 		return vqtbl1q_u8(vld1q_u8(row + t->depth + t->count - 16), t->order);
-	for (size_t i = 0; i < t->count; i++)
-		bytes[i] = row[i];
-	return vld1q_u8(bytes);
+	few = q8_load_few(row + (t->count & 8), t->count & 7);
+	if (t->count & 8)
+		return vcombine_u8(vld1_u8(row), vcreate_u8(few));
+	return vcombine_u8(vcreate_u8(few), vcreate_u8(0));
 }
 
 /* The sum of a row, of signed or unsigned bytes. */
@@ -142,14 +153,83 @@ static inline void q8_correct_rows(const struct nn_gemm_q8 *g, const uint8_t *a,
 		corrections[i] = zero ? -zero * q8_sum_row(a + i * g->a_stride, t, is_signed) : 0;
 }
 
-/* Sums of a row, corrections included, of a panel's eight columns to bytes. */
+/*
+ * Rows times a panel: all in values of its own, which no store changes as far as a compiler
+ * knows.
+ */
+struct q8_panel {
+	const uint8_t *a;
+	size_t a_stride;
+	size_t depth;			/* without the tail */
+	struct q8_tail tail;
+	const int32_t *corrections;
+	const uint8_t *w;
+	uint8_t *c;
+	size_t c_stride;
+	size_t columns;
+	int32x4_t bias[2];
+	int32x4_t multiplier[2];
+	int32x4_t shift[2];
+	struct q8_bounds bounds;
+};
+
+/* Columns from `column` on, of rows from `row` on. */
+static inline ALWAYS_INLINE struct q8_panel q8_panel_of(const struct nn_gemm_q8 *g,
+							const struct q8_tail *tail, size_t row,
+							size_t column,
+							const int32_t *corrections,
+							const struct nn_q8_eight *eight)
+{
+	return (struct q8_panel){
+		.a = g->a + row * g->a_stride,
+		.a_stride = g->a_stride,
+		.depth = tail->depth,
+		.tail = *tail,
+		.corrections = corrections,
+		.w = (const uint8_t *)(eight + 1),
+		.c = g->c + row * g->c_stride + column,
+		.c_stride = g->c_stride,
+		.columns = g->columns - column,
+		.bias = { vld1q_s32(eight->bias), vld1q_s32(eight->bias + 4) },
+		.multiplier = { vld1q_s32(eight->multiplier), vld1q_s32(eight->multiplier + 4) },
+		.shift = { vld1q_s32(eight->shift), vld1q_s32(eight->shift + 4) },
+		.bounds = q8_bounds_of(&g->out),
+	};
+}
+
+/* The next `rows` rows. */
+static inline ALWAYS_INLINE void q8_panel_advance(struct q8_panel *p, size_t rows)
+{
+	p->a += rows * p->a_stride;
+	p->c += rows * p->c_stride;
+	p->corrections += rows;
+}
+
+/* Sums of eight columns to bytes. */
 static inline ALWAYS_INLINE void q8_store_sums(uint8_t *c, int32x4_t x, int32x4_t y,
-					       const struct nn_q8_eight *e, bool positive,
+					       const int32x4_t multiplier[2],
+					       const int32x4_t shift[2], bool positive,
 					       const struct q8_bounds *b, size_t columns)
 {
-	x = q8_scaled(x, vld1q_s32(e->multiplier), vld1q_s32(e->shift), positive);
-	y = q8_scaled(y, vld1q_s32(e->multiplier + 4), vld1q_s32(e->shift + 4), positive);
+	x = q8_scaled(x, multiplier[0], shift[0], positive);
+	y = q8_scaled(y, multiplier[1], shift[1], positive);
 	q8_store_eight(c, x, y, b, columns);
+}
+
+/* Sums of `rows` rows, two vectors each. */
+static inline ALWAYS_INLINE void q8_panel_store(const struct q8_panel *p, int rows, bool positive,
+						int32x4_t sums[][2])
+{
+	if (p->columns >= 8) {
+		UNROLL
+		for (int i = 0; i < rows; i++)
+			q8_store_sums(p->c + (size_t)i * p->c_stride, sums[i][0], sums[i][1],
+				      p->multiplier, p->shift, positive, &p->bounds, 8);
+		return;
+	}
+	for (int i = 0; i < rows; i++)
+		q8_store_sums(p->c + (size_t)i * p->c_stride, sums[i][0], sums[i][1],
+			      p->multiplier, p->shift, positive, &p->bounds, p->columns);
 }
 
 #endif /* NN_PLAN_KERNELS_Q8_NEON_H */
