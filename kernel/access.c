@@ -186,10 +186,12 @@ static int nnaccel_exporter_end(struct dma_buf *dmabuf, u32 prot)
 	return ret;
 }
 
-/* Is there anything to tell the exporter of a dma-buf that may block? */
-static bool nnaccel_access_is_foreign(const struct dma_buf *dmabuf)
+/* Is there anything to tell the exporter of a pool that may block? */
+static bool nnaccel_access_is_foreign(const struct nnaccel_pool *pool)
 {
-	return dmabuf && !nnaccel_dmabuf_is_ours(dmabuf) &&
+	const struct dma_buf *dmabuf = pool->dmabuf;
+
+	return dmabuf && !pool->device && !nnaccel_dmabuf_is_ours(dmabuf) &&
 	       (dmabuf->ops->begin_cpu_access || dmabuf->ops->end_cpu_access);
 }
 
@@ -345,7 +347,7 @@ int nnaccel_command_init_access(struct nnaccel_command *cmd)
 	u32 i;
 
 	for (i = 0; i < cmd->head.num_grants && !cmd->foreign; i++)
-		cmd->foreign = nnaccel_access_is_foreign(cmd->pools[i]->dmabuf);
+		cmd->foreign = nnaccel_access_is_foreign(cmd->pools[i]);
 	return cmd->foreign ? nnaccel_access_init(cmd->ctx) : 0;
 }
 
@@ -370,12 +372,13 @@ int nnaccel_command_begin_access(struct nnaccel_command *cmd)
 	int ret = 0;
 
 	for (; cmd->num_accessed < cmd->head.num_grants; cmd->num_accessed++) {
-		struct dma_buf *dmabuf = cmd->pools[cmd->num_accessed]->dmabuf;
+		const struct nnaccel_pool *pool = cmd->pools[cmd->num_accessed];
+		struct dma_buf *dmabuf = pool->dmabuf;
 		u32 prot = cmd->grants[cmd->num_accessed].prot;
 
 		if (!dmabuf)
 			continue;
-		if (nnaccel_access_is_foreign(dmabuf))
+		if (nnaccel_access_is_foreign(pool))
 			ret = nnaccel_access_begin(dmabuf, prot, cmd->head.deadline_ns);
 		else
 			ret = nnaccel_access_wait(dmabuf, prot & NNACCEL_PROT_WRITE,
@@ -406,7 +409,7 @@ void nnaccel_command_sync_own(const struct nnaccel_command *cmd, bool begin)
 	for (i = 0; i < cmd->head.num_grants; i++) {
 		const struct dma_buf *dmabuf = cmd->pools[i]->dmabuf;
 
-		if (!dmabuf || !nnaccel_dmabuf_is_ours(dmabuf) ||
+		if (!dmabuf || cmd->pools[i]->device || !nnaccel_dmabuf_is_ours(dmabuf) ||
 		    !nnaccel_dmabuf_sync(dmabuf, begin))
 			continue;
 		if (begin)
@@ -424,7 +427,7 @@ static int nnaccel_command_begin_foreign(struct nnaccel_command *cmd)
 	for (; cmd->num_accessed < cmd->head.num_grants; cmd->num_accessed++) {
 		u32 i = cmd->num_accessed;
 
-		if (nnaccel_access_is_foreign(cmd->pools[i]->dmabuf))
+		if (nnaccel_access_is_foreign(cmd->pools[i]))
 			ret = nnaccel_exporter_begin(cmd->pools[i]->dmabuf, cmd->grants[i].prot);
 		if (ret)
 			break;
@@ -440,7 +443,7 @@ static int nnaccel_command_end_foreign(struct nnaccel_command *cmd)
 		int ret = 0;
 
 		/* What a command lacks did not begin. */
-		if (nnaccel_access_is_foreign(cmd->pools[i]->dmabuf) &&
+		if (nnaccel_access_is_foreign(cmd->pools[i]) &&
 		    cmd->grants[i].prot & (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE))
 			ret = nnaccel_exporter_end(cmd->pools[i]->dmabuf, cmd->grants[i].prot);
 		if (ret == -EAGAIN)
@@ -530,10 +533,10 @@ bool nnaccel_command_end_is_awaited(const struct nnaccel_command *cmd)
 	u32 i;
 
 	for (i = 0; i < cmd->head.num_grants; i++) {
-		struct dma_buf *dmabuf = cmd->pools[i]->dmabuf;
+		const struct nnaccel_pool *pool = cmd->pools[i];
 
-		if (nnaccel_access_is_foreign(dmabuf) &&
-		    !dma_resv_test_signaled(dmabuf->resv, DMA_RESV_USAGE_READ))
+		if (nnaccel_access_is_foreign(pool) &&
+		    !dma_resv_test_signaled(pool->dmabuf->resv, DMA_RESV_USAGE_READ))
 			return true;
 	}
 	return false;

@@ -80,7 +80,8 @@ static struct nnaccel_slot *nnaccel_slot_create(struct nnaccel_burst *burst,
 		ret = PTR_ERR(slot->pool);
 		goto err_slot;
 	}
-	ret = slot->prot & ~slot->pool->prot ? -EACCES : 0;
+	ret = slot->prot & ~slot->pool->prot ? -EACCES :
+	      nnaccel_pool_may_execute(slot->pool) ? 0 : -EOPNOTSUPP;
 	if (!ret)
 		ret = xa_alloc(&burst->slots, &index, XA_ZERO_ENTRY, NNACCEL_SLOT_LIMIT,
 			       GFP_KERNEL_ACCOUNT);

@@ -411,7 +411,7 @@ int nnaccel_command_set_model_pools(struct nnaccel_command *cmd, u32 wire_pool, 
 	if (ret)
 		return ret;
 	for (i = 0; i < cmd->head.num_grants; i++)
-		if (nnaccel_pool_is_formatted(cmd->pools[i]))
+		if (!nnaccel_pool_is_bytes(cmd->pools[i]))
 			return -EOPNOTSUPP;
 	if (check_add_overflow(offset, length, &end) || end > cmd->pools[0]->length)
 		return -EINVAL;
@@ -443,7 +443,7 @@ int nnaccel_command_set_parts(struct nnaccel_command *cmd, const struct nnaccel_
 		ret = nnaccel_command_add_pool(cmd, parts[i].pool);
 		if (ret)
 			return ret;
-		if (nnaccel_pool_is_formatted(cmd->pools[i]))
+		if (!nnaccel_pool_is_bytes(cmd->pools[i]))
 			return -EOPNOTSUPP;
 		if (check_add_overflow(parts[i].offset, parts[i].length, &end) ||
 		    end > cmd->pools[i]->length)

@@ -63,7 +63,7 @@ static int nnaccel_copy_init(struct nnaccel_copy *copy, struct nnaccel_context *
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);
 	copy->pool = pool;
-	if (nnaccel_pool_is_formatted(pool))
+	if (!nnaccel_pool_is_bytes(pool))
 		return -EOPNOTSUPP;
 	if (check_add_overflow(arg->offset, arg->length, &end) || end > pool->length)
 		return -EINVAL;

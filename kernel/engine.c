@@ -554,6 +554,7 @@ int nnaccel_engine_take(struct nnaccel_engine *engine, const struct nnaccel_engi
 		ret = -EBUSY;
 	} else {
 		WRITE_ONCE(engine->broker, true);
+		WRITE_ONCE(engine->device_pools, arg->flags & NNACCEL_ENGINE_DEVICE_POOLS);
 		memcpy(engine->name, arg->name, sizeof(engine->name));
 		memcpy(engine->version, arg->version, sizeof(engine->version));
 		engine->type = arg->type;
@@ -595,7 +596,7 @@ static int nnaccel_engine_register_ioctl(struct nnaccel_ucmd *ucmd)
 	struct nnaccel_engine *engine;
 	int ret;
 
-	if (arg->flags || arg->type > NNACCEL_DEVICE_ACCELERATOR)
+	if (arg->flags & ~NNACCEL_ENGINE_DEVICE_POOLS || arg->type > NNACCEL_DEVICE_ACCELERATOR)
 		return -EINVAL;
 	/* The last byte has to be 0: neither is then read beyond its end. */
 	if (arg->name[NNACCEL_MAX_NAME - 1] || !nnaccel_engine_name_is_valid(arg->name) ||

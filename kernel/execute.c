@@ -40,6 +40,8 @@ static int nnaccel_execute_check_arg(struct nnaccel_command *cmd, struct nnaccel
 		return -EINVAL;
 	if (prot & ~pool->prot)
 		return -EACCES;
+	if (!nnaccel_pool_may_execute(pool))
+		return -EOPNOTSUPP;
 	cmd->grants[i].prot |= prot;
 	return 0;
 }

@@ -221,7 +221,7 @@ static struct dma_buf *nnaccel_session_dmabuf(struct nnaccel_session *session, u
 	pool = xa_load(&session->grants, grant);
 	if (!pool) {
 		dmabuf = ERR_PTR(-ENOENT);
-	} else if (!pool->dmabuf) {
+	} else if (!pool->dmabuf || pool->device) {
 		dmabuf = ERR_PTR(-EOPNOTSUPP);
 	} else if (prot & ~pool->grant_prot) {
 		dmabuf = ERR_PTR(-EACCES);
@@ -406,7 +406,7 @@ static struct nnaccel_pool *nnaccel_session_find_grant(struct nnaccel_session *s
 		return ERR_PTR(-EINVAL);
 	if (vma->vm_flags & VM_WRITE && !(pool->grant_prot & NNACCEL_PROT_WRITE))
 		return ERR_PTR(-EACCES);
-	return pool;
+	return pool->device ? ERR_PTR(-EOPNOTSUPP) : pool;
 }
 
 /* Maps a region of a burst. */
@@ -434,7 +434,7 @@ static int nnaccel_session_map_burst(struct nnaccel_session *session, struct vm_
  * @session_file: the session
  * @vma: the mapping
  *
- * Return: 0, -EACCES, -EINVAL, or what the mmap() of the memory returned.
+ * Return: 0, -EACCES, -EINVAL, -EOPNOTSUPP, or what the mmap() of the memory returned.
  */
 int nnaccel_session_mmap(struct file *session_file, struct vm_area_struct *vma)
 {

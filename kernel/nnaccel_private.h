@@ -160,7 +160,7 @@ struct nnaccel_ioctl_op {
 	 NNACCEL_FEATURE_ATTRIBUTES | NNACCEL_FEATURE_POOL_COPY | NNACCEL_FEATURE_RESUME | \
 	 NNACCEL_FEATURE_COMMIT_AND_FETCH | NNACCEL_FEATURE_DEVICES |			\
 	 NNACCEL_FEATURE_COMMIT_FENCE | NNACCEL_FEATURE_OPENER |			\
-	 NNACCEL_FEATURE_GRANT_FD)
+	 NNACCEL_FEATURE_GRANT_FD | NNACCEL_FEATURE_DEVICE_POOLS)
 
 /* Bytes of the longest structure that an ioctl takes. */
 #define NNACCEL_UCMD_SIZE	256
@@ -411,6 +411,7 @@ int nnaccel_destroy_ioctl(struct nnaccel_ucmd *ucmd);
  * @has_devices: under that lock: its context was told that a device is attached
  * @prot: NNACCEL_PROT_*
  * @imported: not allocated by this context
+ * @device: only devices reach it
  * @offset: bytes into @file
  * @length: bytes
  * @picture: how its planes of pixels lie; NULL: it is not formatted
@@ -428,6 +429,7 @@ struct nnaccel_pool {
 	bool has_devices;
 	u32 prot;
 	bool imported;
+	bool device;
 	u64 offset;
 	u64 length;
 	struct nnaccel_picture *picture;
@@ -439,6 +441,8 @@ struct nnaccel_pool {
 struct nnaccel_pool *nnaccel_pool_get(struct nnaccel_context *ctx, u32 id);
 void nnaccel_pool_put(struct nnaccel_pool *pool);
 u32 nnaccel_pool_prot_flags(const struct nnaccel_pool *pool);
+bool nnaccel_pool_may_execute(const struct nnaccel_pool *pool);
+bool nnaccel_pool_is_bytes(const struct nnaccel_pool *pool);
 bool nnaccel_pool_may_have(u64 length);
 int nnaccel_pool_fill(struct nnaccel_pool *pool, u64 length);
 struct nnaccel_pool *nnaccel_pool_alloc(struct nnaccel_context *ctx, u64 length);
@@ -1173,6 +1177,7 @@ int nnaccel_session_grant_fd_ioctl(struct nnaccel_ucmd *ucmd);
  * @dev: its folder in sysfs
  * @lock: protects what follows and every context's part that belongs to it
  * @broker: it has a broker
+ * @device_pools: it takes pools that only devices reach
  * @name: what it registered as; empty: nothing has yet; does not change again
  * @version: what the last broker said
  * @type: enum nnaccel_device_type, the same
@@ -1185,6 +1190,7 @@ struct nnaccel_engine {
 	struct device *dev;
 	struct mutex lock;	/* innermost but for the account lock */
 	bool broker;
+	bool device_pools;
 	char name[NNACCEL_MAX_NAME];
 	char version[NNACCEL_MAX_VERSION];
 	u32 type;

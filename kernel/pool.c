@@ -53,14 +53,38 @@ void nnaccel_pool_put(struct nnaccel_pool *pool)
  * @pool: the pool
  *
  * Return: NNACCEL_PROT_SYNC for a dma-buf of another driver, NNACCEL_PROT_FORMATTED for rows of
- * pixels.
+ * pixels, NNACCEL_PROT_DEVICE for one that only devices reach.
  */
 u32 nnaccel_pool_prot_flags(const struct nnaccel_pool *pool)
 {
 	bool foreign = pool->dmabuf && !nnaccel_dmabuf_is_ours(pool->dmabuf);
 
+	if (pool->device)
+		return NNACCEL_PROT_DEVICE;
 	return (foreign ? NNACCEL_PROT_SYNC : 0) |
 	       (nnaccel_pool_is_formatted(pool) ? NNACCEL_PROT_FORMATTED : 0);
+}
+
+/**
+ * nnaccel_pool_may_execute() - Can executions name a pool?
+ * @pool: the pool
+ *
+ * Return: false: only devices reach it, and the engine wants no such pools.
+ */
+bool nnaccel_pool_may_execute(const struct nnaccel_pool *pool)
+{
+	return !pool->device || READ_ONCE(pool->obj.ctx->engine->device_pools);
+}
+
+/**
+ * nnaccel_pool_is_bytes() - Is a pool memory that the CPU can take byte for byte?
+ * @pool: the pool
+ *
+ * Return: false: only devices reach it, or it is a picture.
+ */
+bool nnaccel_pool_is_bytes(const struct nnaccel_pool *pool)
+{
+	return !pool->device && !nnaccel_pool_is_formatted(pool);
 }
 
 /**
@@ -256,7 +280,7 @@ int nnaccel_pool_alloc_ioctl(struct nnaccel_ucmd *ucmd)
 static bool nnaccel_pool_is_whole(const struct nnaccel_pool *pool)
 {
 	return pool->dmabuf && pool->prot == NNACCEL_PROT_RW && !pool->offset &&
-	       !nnaccel_pool_is_formatted(pool) &&
+	       nnaccel_pool_is_bytes(pool) &&
 	       PAGE_ALIGN(pool->length) >= pool->dmabuf->size;
 }
 
@@ -272,7 +296,8 @@ static int nnaccel_import_check_range(const struct nnaccel_pool_import *cmd, u64
 static int nnaccel_import_check_dmabuf(const struct nnaccel_pool_import *cmd,
 				       const struct dma_buf *dmabuf)
 {
-	if (!dmabuf->ops->mmap || nnaccel_dmabuf_is_proxy(dmabuf))
+	if ((!dmabuf->ops->mmap && !(cmd->flags & NNACCEL_IMPORT_DEVICE)) ||
+	    nnaccel_dmabuf_is_proxy(dmabuf))
 		return -EOPNOTSUPP;
 	return nnaccel_import_check_range(cmd, dmabuf->size);
 }
@@ -287,7 +312,8 @@ static int nnaccel_import_check_regular(const struct nnaccel_pool_import *cmd, s
 	struct inode *inode = file_inode(file);
 	unsigned long magic = inode->i_sb->s_magic;
 
-	if (!S_ISREG(inode->i_mode) || !nnaccel_can_mmap_file(file) || magic == HUGETLBFS_MAGIC ||
+	if (cmd->flags & NNACCEL_IMPORT_DEVICE ||
+	    !S_ISREG(inode->i_mode) || !nnaccel_can_mmap_file(file) || magic == HUGETLBFS_MAGIC ||
 	    magic == ANON_INODE_FS_MAGIC || magic == SYSFS_MAGIC || magic == PROC_SUPER_MAGIC)
 		return -EOPNOTSUPP;
 	if (cmd->prot & NNACCEL_PROT_WRITE) {
@@ -348,7 +374,7 @@ static struct file *nnaccel_hold_create(struct file *file)
 
 /**
  * nnaccel_import_get() - Look for what is to be imported
- * @cmd: fd, prot, offset and length are looked at
+ * @cmd: flags, fd, prot, offset and length are looked at
  * @dmabuf: out: the dma-buf that the file is, or NULL
  *
  * Return: the file, counted, or an error pointer: -EBADF, -EINVAL, -EOPNOTSUPP, -EACCES, -EPERM.
@@ -392,7 +418,7 @@ static u32 nnaccel_import_find(struct nnaccel_context *ctx, const struct nnaccel
 	unsigned long id;
 	u32 found = 0;
 
-	if (cmd->prot != NNACCEL_PROT_RW || cmd->offset)
+	if (cmd->prot != NNACCEL_PROT_RW || cmd->offset || cmd->flags)
 		return 0;
 	xa_lock(&ctx->objects);
 	xa_for_each(&ctx->objects, id, obj) {
@@ -444,6 +470,7 @@ struct nnaccel_pool *nnaccel_import(struct nnaccel_context *ctx,
 	pool->hold = hold;
 	pool->prot = cmd->prot;
 	pool->imported = true;
+	pool->device = cmd->flags & NNACCEL_IMPORT_DEVICE;
 	pool->offset = cmd->offset;
 	pool->length = cmd->length;
 	mutex_lock(&ctx->lock);
@@ -463,25 +490,28 @@ struct nnaccel_pool *nnaccel_import(struct nnaccel_context *ctx,
 int nnaccel_pool_import_ioctl(struct nnaccel_ucmd *ucmd)
 {
 	struct nnaccel_pool_import *cmd = ucmd->cmd;
+	struct nnaccel_context *ctx = ucmd->object;
 	struct nnaccel_pool *pool;
 	struct dma_buf *dmabuf;
 	struct file *file;
 	u32 id;
 
-	if (cmd->flags || cmd->__reserved)
+	if (cmd->flags & ~NNACCEL_IMPORT_DEVICE || cmd->__reserved)
 		return -EINVAL;
+	if (cmd->flags && !READ_ONCE(ctx->engine->device_pools))
+		return -EOPNOTSUPP;
 	file = nnaccel_import_get(cmd, &dmabuf);
 	if (IS_ERR(file))
 		return PTR_ERR(file);
 	if (dmabuf && nnaccel_dmabuf_is_ours(dmabuf)) {
-		id = nnaccel_import_find(ucmd->object, cmd, dmabuf);
+		id = nnaccel_import_find(ctx, cmd, dmabuf);
 		if (id) {
 			fput(file);
 			cmd->out_id = id;
 			return nnaccel_ucmd_respond(ucmd, sizeof(*cmd));
 		}
 	}
-	pool = nnaccel_import(ucmd->object, cmd, file, dmabuf, &id);
+	pool = nnaccel_import(ctx, cmd, file, dmabuf, &id);
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);
 	cmd->out_id = id;

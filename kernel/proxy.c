@@ -27,6 +27,7 @@
  * @account: who is charged, counted
  * @offset: bytes into @memory
  * @writable: it may be written
+ * @device: only devices reach it
  * @revoked: nothing new can be had of it; does not change again
  * @revoke: tells importers; has a count of the proxy's from when it is queued
  * @dmabuf: the proxy, for @revoke
@@ -36,6 +37,7 @@ struct nnaccel_proxy {
 	struct nnaccel_account *account;
 	u64 offset;
 	bool writable;
+	bool device;
 	bool revoked;
 	struct work_struct revoke;
 	struct dma_buf *dmabuf;
@@ -103,6 +105,8 @@ static int nnaccel_proxy_begin_cpu_access(struct dma_buf *dmabuf, enum dma_data_
 
 	if (READ_ONCE(proxy->revoked))
 		return -ENODEV;
+	if (proxy->device)
+		return -EOPNOTSUPP;
 	/* The CPU reads what comes from the device. */
 	if (!proxy->writable && dir != DMA_FROM_DEVICE)
 		return -EACCES;
@@ -113,6 +117,8 @@ static int nnaccel_proxy_end_cpu_access(struct dma_buf *dmabuf, enum dma_data_di
 {
 	struct nnaccel_proxy *proxy = dmabuf->priv;
 
+	if (proxy->device)
+		return -EOPNOTSUPP;
 	if (!proxy->writable && dir != DMA_FROM_DEVICE)
 		return -EACCES;
 	return dma_buf_end_cpu_access(proxy->memory, dir);
@@ -125,6 +131,8 @@ static int nnaccel_proxy_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma
 
 	if (READ_ONCE(proxy->revoked))
 		return -ENODEV;
+	if (proxy->device)
+		return -EOPNOTSUPP;
 	if (vma->vm_flags & VM_EXEC || (!proxy->writable && vma->vm_flags & VM_WRITE))
 		return -EACCES;
 	return nnaccel_map_dmabuf(vma, proxy->memory,
@@ -213,6 +221,7 @@ static struct dma_buf *nnaccel_proxy_create(const struct nnaccel_pool *pool, boo
 	nnaccel_account_get(proxy->account);
 	proxy->offset = pool->offset;
 	proxy->writable = writable;
+	proxy->device = pool->device;
 	INIT_WORK(&proxy->revoke, nnaccel_proxy_revoke);
 	info.priv = proxy;
 	dmabuf = dma_buf_export(&info);

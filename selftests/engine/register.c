@@ -92,7 +92,7 @@ static struct nnaccel_engine_register good_register(const char *name)
 TEST_F(engines, refusals)
 {
 	const struct refusal cases[] = {
-		REFUSE(struct nnaccel_engine_register, flags, 1, EINVAL),
+		REFUSE(struct nnaccel_engine_register, flags, 2, EINVAL),
 		REFUSE(struct nnaccel_engine_register, flags, 1U << 31, EINVAL),
 		REFUSE(struct nnaccel_engine_register, type, NNACCEL_DEVICE_ACCELERATOR + 1, EINVAL),
 		REFUSE(struct nnaccel_engine_register, type, UINT32_MAX, EINVAL),

@@ -23,10 +23,11 @@ int broker_open(void)
 	return broker;
 }
 
-int broker_register(int broker, const char *name, uint32_t *device)
+int broker_register_with(int broker, const char *name, uint32_t flags, uint32_t *device)
 {
 	struct nnaccel_engine_register arg = {
 		.size = sizeof(arg),
+		.flags = flags,
 		.type = NNACCEL_DEVICE_OTHER,
 		.out_device = POISON,
 		.version = "1 (a mock)",
@@ -38,6 +39,11 @@ int broker_register(int broker, const char *name, uint32_t *device)
 	if (device)
 		*device = arg.out_device;
 	return error;
+}
+
+int broker_register(int broker, const char *name, uint32_t *device)
+{
+	return broker_register_with(broker, name, 0, device);
 }
 
 int broker_open_as(const char *name, uint32_t *device)

@@ -25,6 +25,9 @@ int broker_open(void);
 /** broker_register() - Registers an engine; @device may be NULL. */
 int broker_register(int broker, const char *name, uint32_t *device);
 
+/** broker_register_with() - The same with flags of NNACCEL_ENGINE_REGISTER. */
+int broker_register_with(int broker, const char *name, uint32_t flags, uint32_t *device);
+
 /** broker_open_as() - The broker of an engine: an fd, or -1 and errno; @device may be NULL. */
 int broker_open_as(const char *name, uint32_t *device);
 

@@ -194,7 +194,7 @@ TEST_F(pools, import_refusals)
 		.length = 3 * PAGE,
 	};
 	const struct refusal cases[] = {
-		REFUSE(struct nnaccel_pool_import, flags, 1, EINVAL),
+		REFUSE(struct nnaccel_pool_import, flags, 2, EINVAL),
 		REFUSE(struct nnaccel_pool_import, flags, 1U << 31, EINVAL),
 		REFUSE(struct nnaccel_pool_import, __reserved, 1, EINVAL),
 		REFUSE(struct nnaccel_pool_import, fd, -1, EBADF),

@@ -66,7 +66,7 @@
  * go on. COMMIT_AND_FETCH: SESSION_COMMIT can fetch the next command. DEVICES: engines
  * register under names, and INFO tells whose device it is. COMMIT_FENCE: a commit can
  * leave the end to a sync_file. OPENER: ENGINE_OPENER. GRANT_FD:
- * SESSION_GRANT_FD.
+ * SESSION_GRANT_FD. DEVICE_POOLS: pools that only devices reach, of IMPORT_DEVICE.
  */
 #define NNACCEL_FEATURE_BURSTS			(1ULL << 0)
 #define NNACCEL_FEATURE_BUFFERS			(1ULL << 1)
@@ -82,6 +82,7 @@
 #define NNACCEL_FEATURE_COMMIT_FENCE		(1ULL << 11)
 #define NNACCEL_FEATURE_OPENER			(1ULL << 12)
 #define NNACCEL_FEATURE_GRANT_FD		(1ULL << 13)
+#define NNACCEL_FEATURE_DEVICE_POOLS		(1ULL << 14)
 
 #define NNACCEL_TYPE		0xB9
 
@@ -306,10 +307,13 @@ struct nnaccel_pool_alloc {
 };
 #define NNACCEL_POOL_ALLOC _IO(NNACCEL_TYPE, NNACCEL_CMD_POOL_ALLOC)
 
+/* Flags of NNACCEL_POOL_IMPORT: the pool is one that only devices reach. */
+#define NNACCEL_IMPORT_DEVICE	(1 << 0)
+
 /**
  * struct nnaccel_pool_import - ioctl(NNACCEL_POOL_IMPORT)
  * @size: sizeof(struct nnaccel_pool_import)
- * @flags: must be 0
+ * @flags: NNACCEL_IMPORT_DEVICE
  * @fd: a dma-buf, or a regular file (memfd included) that can be mapped
  * @prot: NNACCEL_PROT_READ, or NNACCEL_PROT_READ | NNACCEL_PROT_WRITE
  * @offset: bytes into the file, a multiple of the page size
@@ -320,6 +324,13 @@ struct nnaccel_pool_alloc {
  * The file is held, not the fd. A dma-buf that this module exported gives the
  * pool's own memory; imported whole and writable into the context that holds
  * that pool, it gives the pool's own id (one NNACCEL_DESTROY ends it).
+ *
+ * With NNACCEL_IMPORT_DEVICE (NNACCEL_FEATURE_DEVICE_POOLS) the dma-buf need not be
+ * one that can be mapped: the engine's device alone reaches it, and its exporter is
+ * told of no access of a CPU. Arguments of executions and slots of bursts name such
+ * a pool; whatever else would have a CPU look at it (constants and wire forms of
+ * models, parts of saved ones, NNACCEL_BUFFER_COPY) gives EOPNOTSUPP. So does all of
+ * it where the engine did not register with NNACCEL_ENGINE_DEVICE_POOLS.
  *
  * Errors: EBADF: no such fd; EINVAL: length 0, offset unaligned, range beyond
  * the file, unknown or missing protection; EOPNOTSUPP: not a kind of file that
@@ -1460,10 +1471,13 @@ enum nnaccel_device_type {
 	NNACCEL_DEVICE_ACCELERATOR = 4
 };
 
+/* Flags of NNACCEL_ENGINE_REGISTER: clients may have pools that only devices reach. */
+#define NNACCEL_ENGINE_DEVICE_POOLS	(1 << 0)
+
 /**
  * struct nnaccel_engine_register - ioctl(NNACCEL_ENGINE_REGISTER)
  * @size: sizeof(struct nnaccel_engine_register)
- * @flags: must be 0
+ * @flags: NNACCEL_ENGINE_DEVICE_POOLS
  * @type: enum nnaccel_device_type
  * @out_device: out: number of the device: 0: /dev/nnaccel, else /dev/nnaccelN
  * @name: the engine's: lower-case letters, digits and hyphens, the first no
@@ -1652,7 +1666,8 @@ struct nnaccel_engine_opener {
  * NNACCEL_GRANT_SHIFT, length = the grant's length rounded up to pages,
  * MAP_SHARED, PROT_READ and, where granted, PROT_WRITE. Errors: EACCES: not
  * the attached address space, or a protection that is not granted; EINVAL: no
- * such grant, or another offset or length. The regions of a burst: see there.
+ * such grant, or another offset or length; EOPNOTSUPP: only devices reach it. The
+ * regions of a burst: see there.
  */
 
 /* mmap() offset of grant g: (off_t)g << NNACCEL_GRANT_SHIFT. */
@@ -1784,11 +1799,17 @@ struct nnaccel_model_memory {
 /* In a grant's prot: a formatted pool; see NNACCEL_SESSION_FORMAT. */
 #define NNACCEL_PROT_FORMATTED	(1 << 3)
 
+/*
+ * In a grant's prot: a pool that only devices reach: mmap() and NNACCEL_SESSION_SYNC give
+ * EOPNOTSUPP, and NNACCEL_SESSION_GRANT_FD gives the dma-buf for the device.
+ */
+#define NNACCEL_PROT_DEVICE	(1 << 4)
+
 /**
  * struct nnaccel_grant - Memory that a command lets the worker map
  * @grant: number, the same for the same pool as long as it lives
  * @prot: NNACCEL_PROT_*: what this command needs; the pool's grant allows at
- *	least that; NNACCEL_PROT_SYNC and NNACCEL_PROT_FORMATTED besides.
+ *	least that; NNACCEL_PROT_SYNC, _FORMATTED and _DEVICE besides.
  *	Neither NNACCEL_PROT_READ nor _WRITE, in SUPPORTED alone: the exporter of
  *	these constants refused, so operations that use them are not supported
  * @length: bytes
@@ -2003,8 +2024,9 @@ struct nnaccel_session_slot {
  * end is never lost.
  *
  * Errors: EINVAL: neither read nor write; ENOENT: no such grant; EOPNOTSUPP:
- * not a dma-buf; EACCES: not attached, or a write that is not granted; EIO: the
- * exporter refused; EINTR: killed, or a signal before it began; ENOMEM.
+ * not a dma-buf, or one that only devices reach; EACCES: not attached, or a
+ * write that is not granted; EIO: the exporter refused; EINTR: killed, or a signal
+ * before it began; ENOMEM.
  */
 struct nnaccel_session_sync {
 	__u32 size;

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Pools that only devices reach: NNACCEL_IMPORT_DEVICE, for engines that registered with
+ * NNACCEL_ENGINE_DEVICE_POOLS. No CPU maps them, and their exporter is told of no CPU's access.
+ */
+#include <fcntl.h>
+#include <linux/dma-buf.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+
+#include "exporters.h"
+#include "harness.h"
+
+#define LENGTH	(EXPORTER_NUM_PAGES * PAGE)
+#define PROT_RW	(NNACCEL_PROT_READ | NNACCEL_PROT_WRITE)
+
+FIXTURE(device_pool) {
+	struct summary before;
+	struct served s;
+	struct exporter x;	/* without mmap() */
+	struct exporter device;
+	uint32_t own;
+	uint32_t model;
+	uint32_t pool;
+	struct execution e;
+	struct async async;
+	union command cmd;
+};
+
+/* Imports what only devices reach. */
+static int import(int fd, int buffer, uint32_t prot, uint32_t *id)
+{
+	struct nnaccel_pool_import arg = {
+		.size = sizeof(arg),
+		.flags = NNACCEL_IMPORT_DEVICE,
+		.fd = buffer,
+		.prot = prot,
+		.length = LENGTH,
+	};
+	int error = xioctl(fd, NNACCEL_POOL_IMPORT, &arg);
+
+	*id = arg.out_id;
+	return error;
+}
+
+FIXTURE_SETUP(device_pool)
+{
+	struct served *s = &self->s;
+	int broker = broker_open();
+
+	ASSERT_GE(broker, 0);
+	close(broker);
+	ASSERT_TRUE(summary_read(&self->before));
+	s->broker = open(ENGINE_NODE, O_RDWR | O_CLOEXEC);
+	ASSERT_GE(s->broker, 0);
+	ASSERT_EQ(broker_register_with(s->broker, ENGINE_NAME, NNACCEL_ENGINE_DEVICE_POOLS, NULL),
+		  0);
+	s->fd = device_open();
+	ASSERT_GE(s->fd, 0);
+	ASSERT_EQ(broker_await_new(s->broker, &s->context), 0);
+	ASSERT_EQ(broker_session(s->broker, s->context, &s->session), 0);
+	ASSERT_EQ(session_attach(s->session), 0);
+	ASSERT_TRUE(exporter_open(&self->x, EXPORTER_NO_MMAP));
+	ASSERT_TRUE(exporter_open(&self->device, 0));
+	self->own = pool_alloc(s->fd, LENGTH);
+	self->model = served_prepare(s, self->own);
+	ASSERT_EQ(import(s->fd, self->x.buffer, PROT_RW, &self->pool), 0);
+}
+
+FIXTURE_TEARDOWN(device_pool)
+{
+	exporter_close(&self->device);
+	exporter_close(&self->x);
+	served_close(&self->s);
+	EXPECT_TRUE(summary_settles(&self->before));
+}
+
+/* The worker has an execution that reads one pool and writes another. */
+static bool begin(FIXTURE_DATA(device_pool) *self, uint32_t input, uint32_t output)
+{
+	execution_init(&self->e, self->model, input, output);
+	return async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &self->e.cmd) &&
+	       !session_fetch(self->s.session, 0, &self->cmd);
+}
+
+static int end(FIXTURE_DATA(device_pool) *self)
+{
+	return session_answer(self->s.session, &self->cmd) ?: async_wait(&self->async);
+}
+
+static uint32_t device_word(int device, uint32_t offset, const uint32_t *written)
+{
+	struct exporter_dma dma = { .offset = offset };
+
+	if (written) {
+		dma.value = *written;
+		dma.write = 1;
+	}
+	return xioctl(device, EXPORTER_DMA, &dma) ? POISON : dma.value;
+}
+
+TEST_F(device_pool, imports)
+{
+	int file = file_new(LENGTH);
+	uint32_t id;
+
+	EXPECT_EQ(pool_import(self->s.fd, self->x.buffer, PROT_RW, 0, LENGTH, &id), EOPNOTSUPP);
+	EXPECT_EQ(import(self->s.fd, file, PROT_RW, &id), EOPNOTSUPP);
+	EXPECT_EQ(import(self->s.fd, self->x.fd, PROT_RW, &id), EOPNOTSUPP);
+	EXPECT_EQ(import(self->s.fd, -1, PROT_RW, &id), EBADF);
+	close(file);
+}
+
+/* The engine's device gets the memory; no CPU does. */
+TEST_F(device_pool, executes)
+{
+	struct nnaccel_session_sync sync = { .size = sizeof(sync), .flags = NNACCEL_SYNC_READ };
+	const uint32_t said = 4711;
+	struct dma_buf_sync cpu = { .flags = DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ };
+	const struct nnaccel_grant *grant = command_grants(&self->cmd);
+	int fd;
+
+	ASSERT_TRUE(begin(self, self->own, self->pool));
+	EXPECT_EQ(grant[0].prot, NNACCEL_PROT_READ);
+	EXPECT_EQ(grant[1].prot & ~NNACCEL_PROT_READ, NNACCEL_PROT_WRITE | NNACCEL_PROT_DEVICE);
+	EXPECT_EQ(session_map(self->s.session, grant[1].grant, LENGTH, PROT_READ), NULL);
+	EXPECT_EQ(errno, EOPNOTSUPP);
+	sync.grant = grant[1].grant;
+	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_SYNC, &sync), EOPNOTSUPP);
+	ASSERT_EQ(session_grant_fd(self->s.session, grant[1].grant, PROT_RW, &fd), 0);
+	EXPECT_EQ(mmap(NULL, LENGTH, PROT_READ, MAP_SHARED, fd, 0), MAP_FAILED);
+	EXPECT_EQ(errno, EOPNOTSUPP);
+	EXPECT_EQ(xioctl(fd, DMA_BUF_IOCTL_SYNC, &cpu), EOPNOTSUPP);
+	ASSERT_EQ(ioctl(self->device.fd, EXPORTER_ATTACH, fd), 0);
+	EXPECT_EQ(device_word(self->device.fd, 16, &said), said);
+	EXPECT_EQ(end(self), 0);
+	EXPECT_EQ(ioctl(self->device.fd, EXPORTER_DETACH), 0);
+	close(fd);
+	/* It is the exporter's memory that was written, as its own device sees it. */
+	ASSERT_EQ(ioctl(self->device.fd, EXPORTER_ATTACH, self->x.buffer), 0);
+	EXPECT_EQ(device_word(self->device.fd, 16, NULL), said);
+	EXPECT_EQ(object_destroy(self->s.fd, self->pool), 0);
+}
+
+/* Memory that could be mapped is not, where the client says so; its exporter hears nothing. */
+TEST_F(device_pool, the_exporter_is_told_nothing)
+{
+	uint32_t id;
+
+	ASSERT_EQ(import(self->s.fd, self->device.buffer, PROT_RW, &id), 0);
+	ASSERT_EQ(ioctl(self->device.fd, EXPORTER_REFUSE, EXPORTER_NO_BEGIN | EXPORTER_NO_END), 0);
+	ASSERT_TRUE(begin(self, id, self->own));
+	EXPECT_EQ(session_map(self->s.session, command_grants(&self->cmd)[0].grant, LENGTH,
+			      PROT_READ), NULL);
+	EXPECT_EQ(end(self), 0);
+	EXPECT_EQ(exporter_counts(&self->device).calls, 0);
+}
+
+/* Whatever else names a pool is for a CPU to do. */
+TEST_F(device_pool, nothing_else)
+{
+	const uint32_t others[] = { self->pool };
+	struct nnaccel_prepare prepare;
+	struct nnaccel_cache_save save;
+	uint8_t answer[4];
+	struct nnaccel_supported supported;
+
+	prepare_init(&prepare, self->pool, 16);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_PREPARE, &prepare), EOPNOTSUPP);
+	prepare_init(&prepare, self->own, 16);
+	prepare.pools = (uintptr_t)others;
+	prepare.num_pools = 1;
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_PREPARE, &prepare), EOPNOTSUPP);
+	supported_init(&supported, self->pool, 16, answer, sizeof(answer));
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_SUPPORTED, &supported), EOPNOTSUPP);
+	cache_save_init(&save, self->model, self->pool, PAGE, 0, 0);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_CACHE_SAVE, &save), EOPNOTSUPP);
+	EXPECT_EQ(pool_export(self->s.fd, self->pool), -1);
+	EXPECT_EQ(errno, EOPNOTSUPP);
+}
+
+TEST_F(device_pool, copies)
+{
+	struct nnaccel_buffer_copy copy = {
+		.size = sizeof(copy),
+		.flags = NNACCEL_COPY_POOL | NNACCEL_COPY_IN,
+		.pool = self->pool,
+		.length = 16,
+	};
+
+	ASSERT_EQ(served_start(&self->s), 0);
+	copy.token = buffer_alloc(self->s.fd, self->model, PAGE);
+	ASSERT_NE(copy.token, 0);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_BUFFER_COPY, &copy), EOPNOTSUPP);
+	copy.pool = self->own;
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_BUFFER_COPY, &copy), 0);
+}
+
+TEST_F(device_pool, slots)
+{
+	struct nnaccel_grant grant;
+	uint32_t number, slot;
+	int burst = served_burst(&self->s, self->model, &number);
+
+	ASSERT_GE(burst, 0);
+	ASSERT_EQ(slot_bind(burst, self->pool, NNACCEL_PROT_READ, &slot), 0);
+	ASSERT_EQ(slot_resolve(self->s.session, number, slot, &grant), 0);
+	EXPECT_EQ(grant.prot, NNACCEL_PROT_READ | NNACCEL_PROT_DEVICE);
+	close(burst);
+}
+
+/* An engine that did not ask for such pools never sees one. */
+TEST_F(device_pool, another_engine)
+{
+	int burst = served_burst(&self->s, self->model, NULL);
+	uint32_t id;
+
+	ASSERT_GE(burst, 0);
+	close(self->s.broker);
+	self->s.broker = broker_open();
+	ASSERT_GE(self->s.broker, 0);
+	EXPECT_EQ(import(self->s.fd, self->x.buffer, PROT_RW, &id), EOPNOTSUPP);
+	EXPECT_EQ(slot_bind(burst, self->pool, NNACCEL_PROT_READ, NULL), EOPNOTSUPP);
+	execution_init(&self->e, self->model, self->pool, self->own);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &self->e.cmd), EOPNOTSUPP);
+	close(burst);
+}
+
+TEST_HARNESS_MAIN
