@@ -18,22 +18,32 @@
 /* How products are summed: two fit 16 bits unless both factors are -128 twice. */
 enum kind { UNSIGNED, SIGNED, SIGNED_TWICE };
 
-static inline ALWAYS_INLINE int32x4_t add_products(enum kind kind, int32x4_t sum, uint8x16_t x,
-						   uint8x16_t y)
+/* The products of the lower eight, then those of the upper eight, which are added where they fit. */
+static inline ALWAYS_INLINE uint16x8_t low_products(enum kind kind, uint8x16_t x, uint8x16_t y)
+{
+	const uint8x8_t a = vget_low_u8(x), b = vget_low_u8(y);
+
+	if (kind == UNSIGNED)
+		return vmull_u8(a, b);
+	return vreinterpretq_u16_s16(vmull_s8(vreinterpret_s8_u8(a), vreinterpret_s8_u8(b)));
+}
+
+static inline ALWAYS_INLINE uint16x8_t high_products(enum kind kind, uint16x8_t low, uint8x16_t x,
+						     uint8x16_t y)
 {
 	const int8x16_t a = vreinterpretq_s8_u8(x), b = vreinterpretq_s8_u8(y);
-	int16x8_t low;
 
-	if (kind == UNSIGNED) {
-		uint32x4_t s = vreinterpretq_u32_s32(sum);
+	if (kind == UNSIGNED)
+		return vmull_high_u8(x, y);
+	return vreinterpretq_u16_s16(kind == SIGNED ? vmull_high_s8(a, b) :
+				     vmlal_high_s8(vreinterpretq_s16_u16(low), a, b));
+}
 
-		s = vpadalq_u16(s, vmull_u8(vget_low_u8(x), vget_low_u8(y)));
-		return vreinterpretq_s32_u32(vpadalq_u16(s, vmull_high_u8(x, y)));
-	}
-	low = vmull_s8(vget_low_s8(a), vget_low_s8(b));
-	if (kind == SIGNED_TWICE)
-		return vpadalq_s16(sum, vmlal_high_s8(low, a, b));
-	return vpadalq_s16(vpadalq_s16(sum, low), vmull_high_s8(a, b));
+static inline ALWAYS_INLINE int32x4_t add_pairs(enum kind kind, int32x4_t sum, uint16x8_t products)
+{
+	if (kind == UNSIGNED)
+		return vreinterpretq_s32_u32(vpadalq_u16(vreinterpretq_u32_s32(sum), products));
+	return vpadalq_s16(sum, vreinterpretq_s16_u16(products));
 }
 
 /* The sums of four vectors, each in the lane of its number. */
@@ -50,9 +60,21 @@ static inline ALWAYS_INLINE void add_group(int rows, enum kind kind, const uint8
 	for (int j = 0; j < 8; j++) {
 		const uint8x16_t b = vld1q_u8(w + j * GROUP);
 
+		uint16x8_t products[ROWS];
+
+		/* Step by step for all rows: a CPU that runs them in order would wait for each. */
 		UNROLL
 		for (int i = 0; i < rows; i++)
-			acc[i][j] = add_products(kind, acc[i][j], x[i], b);
+			products[i] = low_products(kind, x[i], b);
+		UNROLL
+		for (int i = 0; kind != SIGNED_TWICE && i < rows; i++)
+			acc[i][j] = add_pairs(kind, acc[i][j], products[i]);
+		UNROLL
+		for (int i = 0; i < rows; i++)
+			products[i] = high_products(kind, products[i], x[i], b);
+		UNROLL
+		for (int i = 0; i < rows; i++)
+			acc[i][j] = add_pairs(kind, acc[i][j], products[i]);
 	}
 }
 
