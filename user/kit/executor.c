@@ -172,7 +172,7 @@ static enum nn_status run(struct executor *executor, struct scratch *s, struct n
 	status = set_args(s, err);
 	if (!status) {
 		struct running running = {
-			.pools = s->mappings, .num_pools = s->request.num_slots, .fence = -1,
+			.grants = executor->grants, .pools = s->mappings, .num_pools = s->request.num_slots, .fence = -1,
 		};
 
 		running_set(&running);

@@ -2,6 +2,10 @@
 /*
  * What a thread executes, for the functions of <nnaccel/engine.h> that an engine calls meanwhile.
  */
+#include <errno.h>
+#include <sys/ioctl.h>
+
+#include <linux/nnaccel.h>
 #include <nnaccel/engine.h>
 
 #include "kit/running.h"
@@ -52,6 +56,19 @@ bool nna_engine_region(const void *data, struct nna_engine_region *region)
 	atomic_store(&current->pools[i]->told, true);
 	*region = mapping_region(current->pools[i]);
 	return true;
+}
+
+int nna_engine_region_file(const void *data)
+{
+	struct nnaccel_session_grant_fd arg = { .size = sizeof(arg), .flags = NNACCEL_GRANT_FD_CLOEXEC };
+	uint32_t i = current ? find_pool(data) : 0;
+
+	errno = !current || i == current->num_pools ? EINVAL : gone_file < 0 ? EPERM : EOPNOTSUPP;
+	if (errno != EOPNOTSUPP || !(current->grants->features & NNACCEL_FEATURE_GRANT_FD))
+		return -1;
+	arg.grant = current->pools[i]->grant;
+	arg.prot = current->pools[i]->prot & (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE);
+	return ioctl(current->grants->session, NNACCEL_SESSION_GRANT_FD, &arg) ? -1 : arg.out_fd;
 }
 
 bool nna_engine_end_with_fence(int sync_file)

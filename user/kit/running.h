@@ -12,6 +12,7 @@
 #include "kit/grants.h"
 
 struct running {
+	const struct grants *grants;
 	struct mapping **pools;
 	struct buffer **buffers;	/* of each pool, or NULL */
 	uint32_t num_pools;

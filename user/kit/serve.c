@@ -404,6 +404,7 @@ static void job_run(struct server *server, const struct command *command, struct
 						     &answer->err);
 	if (head->flags & NNACCEL_EXECUTE_MEASURE)
 		start_ns = clock_ns();
+	job->running.grants = &server->grants;
 	job->running.may_have_fence = may_have_fence(server, head, job);
 	if (!answer->status) {
 		running_set(&job->running);
@@ -703,6 +704,7 @@ bool server_attach(struct server *server)
 
 	if (!ioctl(server->session, NNACCEL_SESSION_ATTACH, &attach)) {
 		server->features = attach.out_features;
+		server->grants.features = attach.out_features;
 		return true;
 	}
 	if (errno != ESHUTDOWN)

@@ -44,6 +44,7 @@ static struct {
 	uint64_t committed;		/* cookie of the last answer */
 	uint32_t status;
 	int fence;			/* of that, or -1 */
+	struct nnaccel_session_grant_fd exported;	/* what was asked for last */
 } kernel = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, .fence = -1 };
 
 static int refuse(int error)
@@ -113,13 +114,18 @@ int ioctl(int file, unsigned long request, ...)
 	switch (request) {
 	case NNACCEL_SESSION_ATTACH:
 		((struct nnaccel_session_attach *)arg)->out_features =
-			NNACCEL_FEATURE_COMMIT_AND_FETCH | NNACCEL_FEATURE_COMMIT_FENCE;
+			NNACCEL_FEATURE_COMMIT_AND_FETCH | NNACCEL_FEATURE_COMMIT_FENCE |
+			NNACCEL_FEATURE_GRANT_FD;
 		return 0;
 	case NNACCEL_SESSION_FETCH:
 		f = arg;
 		return fetch((void *)(uintptr_t)f->buffer, f->buffer_size, &f->out_size);
 	case NNACCEL_SESSION_COMMIT:
 		return commit(arg);
+	case NNACCEL_SESSION_GRANT_FD:
+		kernel.exported = *(struct nnaccel_session_grant_fd *)arg;
+		((struct nnaccel_session_grant_fd *)arg)->out_fd = dup(file);
+		return 0;
 	default:
 		return refuse(ENOTTY);
 	}
@@ -182,7 +188,7 @@ static struct {
 	atomic_bool executes;
 	atomic_bool go_on;		/* with what waits for that */
 	atomic_bool told;		/* that the client is gone */
-	bool waits, waits_for_end;
+	bool waits, waits_for_end, exports;
 	int fence;			/* to end with, or -1 */
 	_Atomic(void *) base;		/* of the region that it saw */
 	_Atomic(void *) forgotten;
@@ -233,6 +239,8 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 	(void)prepared;
 	(void)err;
 	if (!nna_engine_region(e->inputs[0].data, &region))
+		return NN_GENERAL_FAILURE;
+	if (engine_state.exports && close(nna_engine_region_file(e->inputs[0].data)))
 		return NN_GENERAL_FAILURE;
 	engine_state.base = region.base;
 	engine_state.executes = true;
@@ -347,10 +355,16 @@ static void test_execution(void **state)
 	const struct nnaccel_cmd forget = { .kind = NNACCEL_DO_FORGET_GRANT, .grant = MEMORY };
 
 	(void)state;
+	/* Memory that is no argument's has no file. */
+	assert_int_equal(nna_engine_region_file(memory), -1);
+	engine_state.exports = true;
 	memory[0] = 21;
 	execute_command(2, 0);
 	assert_int_equal(await_answer(2), NN_OK);
 	assert_int_equal(kernel.fence, -1);
+	assert_int_equal(kernel.exported.grant, MEMORY);
+	assert_int_equal(kernel.exported.prot, NNACCEL_PROT_READ | NNACCEL_PROT_WRITE);
+	assert_int_equal(kernel.exported.flags, NNACCEL_GRANT_FD_CLOEXEC);
 	assert_true(memory[1] == 42);
 	assert_null(engine_state.forgotten);
 	assert_true(send_command(&forget, NULL, NULL));

@@ -187,12 +187,50 @@ static void test_fence(void **state)
 	free_numbers();
 }
 
+/* The engine finds the memory behind its dma-buf, where it has one. */
+static void test_export(void **state)
+{
+	struct nna_prepared_model *p = prepare_double(device);
+	const struct nna_argument in = { .length = sizeof(float) };
+	const struct nna_argument out = { .offset = sizeof(float), .length = sizeof(float) };
+	struct nna_memory *memory;
+	const struct nna_request r = {
+		.size = sizeof(r),
+		.num_inputs = 1, .num_outputs = 1, .inputs = &in, .outputs = &out,
+		.num_memories = 1, .memories = &memory,
+	};
+	float *data;
+
+	(void)state;
+	check(nna_memory_alloc(device, 2 * sizeof(float), &memory, &err));
+	data = nna_memory_map(memory, &err);
+	assert_non_null(data);
+	data[0] = KIT_ENGINE_EXPORT;
+	if (getenv("NN_TEST_THREADS")) {
+		check(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err));
+		assert_true(data[1] == 2 * KIT_ENGINE_EXPORT);
+	} else {
+		assert_int_equal(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err),
+				 NN_GENERAL_FAILURE);
+	}
+	nna_memory_free(memory);
+	nna_prepared_model_free(p);
+	/* A file's memory has none. */
+	p = prepare_double(device);
+	make_numbers();
+	assert_int_equal(twice(device, p, KIT_ENGINE_EXPORT, 0), NN_GENERAL_FAILURE);
+	check(twice(device, p, 5, 0));
+	nna_prepared_model_free(p);
+	free_numbers();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_overdue, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_gone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_fence, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_export, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests_name("hal kit", tests, NULL, NULL);

@@ -277,6 +277,14 @@ int32_t nna_engine_code(const char *extension, uint16_t code);
 int nna_engine_gone_file(void);
 
 /*
+ * In an execution that threads serve: a dma-buf that is the memory of nna_engine_region() and no
+ * more, for another driver to import; writable as the region is, and revoked when the client or
+ * its memory goes. The caller's to close. -1 and errno: EOPNOTSUPP: the memory is a file's, which is
+ * reached at its place only, or the module is too old; EPERM: a process serves the client.
+ */
+int nna_engine_region_file(const void *data);
+
+/*
  * In an execution that threads serve: it ends as the fence of a sync_file does, of any driver, and
  * when that does, once `execute` returned NN_OK with the shapes. The file is the library's then. From there the
  * kernel looks after the end: deadlines, too, are the fence's driver's to keep. False: it cannot,
