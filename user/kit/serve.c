@@ -575,6 +575,7 @@ static void due_begin(struct server *server, const struct nnaccel_cmd *head, str
 		return;
 	pthread_mutex_lock(&s->lock);
 	due->at_ns = head->deadline_ns;
+	due->cookie = head->cookie;
 	due->link = &s->due;
 	due->next = s->due;
 	if (due->next)
@@ -730,6 +731,29 @@ void server_run(struct server *server)
 }
 
 /* ---- the end, where the process is shared ---- */
+
+/* The threads' own answers find no such command any more. */
+void server_answer_late(struct server *server, uint64_t before_ns)
+{
+	static const char message[] = "the engine did not answer in time";
+	struct nnaccel_session_commit commit = {
+		.size = sizeof(commit),
+		.status = NNACCEL_STATUS_MISSED_DEADLINE_TRANSIENT,
+		.message = (uintptr_t)message,
+		.message_size = sizeof(message) - 1,
+		.device_ns = NNACCEL_TIME_NONE,
+	};
+
+	grants_revoke(&server->grants);
+	pthread_mutex_lock(&server->shared->lock);
+	for (const struct due *due = server->shared->due; due; due = due->next) {
+		commit.cookie = due->cookie;
+		if (due->at_ns <= before_ns &&
+		    ioctl(server->session, NNACCEL_SESSION_COMMIT, &commit) && errno != ENOENT)
+			log_error("cannot answer in an engine's place: %s", strerror(errno));
+	}
+	pthread_mutex_unlock(&server->shared->lock);
+}
 
 void server_end(struct server *server)
 {

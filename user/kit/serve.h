@@ -20,6 +20,7 @@
 struct due {
 	struct due *next, **link;
 	uint64_t at_ns;			/* its deadline */
+	uint64_t cookie;
 };
 
 /*
@@ -71,6 +72,12 @@ void server_run(struct server *server);
 
 /* The earliest deadline of a command that is under way, UINT64_MAX: none. For a shared process. */
 uint64_t server_due_ns(struct server *server);
+
+/*
+ * Answers, in the place of threads that have not, what was due before a time: once the client's
+ * memory is out of their reach. The kernel would end the process instead.
+ */
+void server_answer_late(struct server *server, uint64_t before_ns);
 
 /* Has all threads of a server in a shared process end, each after what it does. */
 void server_end(struct server *server);

@@ -109,7 +109,7 @@ static bool start(struct thread_client *c, unsigned int count, void *(*body)(voi
 
 /* ---- the one that looks after them ---- */
 
-/* Three quarters of the way to where the kernel would kill whoever has not answered. */
+/* Halfway to where the kernel would kill whoever has not answered. */
 static uint64_t answer_grace_ns(void)
 {
 	FILE *file = fopen("/sys/module/nnaccel/parameters/kill_grace_ms", "re");
@@ -120,7 +120,7 @@ static uint64_t answer_grace_ns(void)
 			ms = 1000;
 		fclose(file);
 	}
-	return ms * UINT64_C(1000000) / 4 * 3;
+	return ms * UINT64_C(1000000) / 2;
 }
 
 static int ms_until(uint64_t ns)
@@ -186,6 +186,8 @@ static void *look(void *arg)
 	struct thread_client *c = arg;
 	bool in_time = await_end(c);
 
+	if (!in_time)
+		server_answer_late(&c->server, clock_ns());
 	server_end(&c->server);
 	if (!in_time || !await_threads(c, clock_ns() + GRACE_NS)) {
 		if (in_time)
