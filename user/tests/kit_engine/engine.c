@@ -6,6 +6,7 @@
  */
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,7 +150,7 @@ static bool obey(const struct nn_execution *e)
 	} else if (wish == KIT_ENGINE_UNTIL_GONE) {
 		nna_engine_log(NNA_ENGINE_INFO, KIT_ENGINE_WAITS);
 		while (gone.fd < 0)
-			;
+			sched_yield();
 		poll(&gone, 1, -1);
 		nna_engine_log(NNA_ENGINE_INFO, KIT_ENGINE_TOLD);
 	} else if (wish == KIT_ENGINE_FENCED) {
