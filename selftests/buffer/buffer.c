@@ -12,6 +12,7 @@
 #include "harness.h"
 
 #define CAPACITY (3 * PAGE + 100)
+#define MAX_CAPACITY (3 * MAX_PAGE + 100)
 
 FIXTURE(buffers) {
 	struct summary before;
@@ -20,8 +21,8 @@ FIXTURE(buffers) {
 	uint32_t model;
 	uint32_t other_model;
 	uint64_t token;
-	unsigned char data[CAPACITY];
-	unsigned char back[CAPACITY];
+	unsigned char data[MAX_CAPACITY];
+	unsigned char back[MAX_CAPACITY];
 	union command cmd;
 	struct async async;
 };

@@ -241,17 +241,22 @@ TEST_F(bursts, be_of_any_capacity)
 
 struct region {
 	uint64_t offset;
-	uint64_t length;
+	bool is_ring;		/* else a page */
 	bool client_writes;
 	bool worker_writes;
 };
 
 static const struct region regions[] = {
-	{ NNACCEL_BURST_STATUS, PAGE, false, false },
-	{ NNACCEL_BURST_REQUESTS, RING_BYTES, true, false },
-	{ NNACCEL_BURST_RESULTS, RING_BYTES, false, true },
-	{ NNACCEL_BURST_DOORBELL, PAGE, true, false },
+	{ NNACCEL_BURST_STATUS, false, false, false },
+	{ NNACCEL_BURST_REQUESTS, true, true, false },
+	{ NNACCEL_BURST_RESULTS, true, false, true },
+	{ NNACCEL_BURST_DOORBELL, false, true, false },
 };
+
+static uint64_t length_of(const struct region *r)
+{
+	return r->is_ring ? RING_BYTES : PAGE;
+}
 
 /* A mapping by the client, or with @number by the worker; 0 or an errno. */
 static int try_map(int fd, uint32_t number, uint64_t offset, uint64_t length, int prot)
@@ -271,27 +276,27 @@ static int check_region(struct __test_metadata *_metadata, int fd, uint32_t numb
 	void *at;
 	int error;
 
-	EXPECT_EQ(try_map(fd, number, r->offset, r->length, PROT_READ), 0);
-	EXPECT_EQ(try_map(fd, number, r->offset, r->length, PROT_RW), writes ? 0 : EACCES);
+	EXPECT_EQ(try_map(fd, number, r->offset, length_of(r), PROT_READ), 0);
+	EXPECT_EQ(try_map(fd, number, r->offset, length_of(r), PROT_RW), writes ? 0 : EACCES);
 	/* Kernels from 6.17 on have anonymous inodes where nothing is executed. */
-	error = try_map(fd, number, r->offset, r->length, PROT_READ | PROT_EXEC);
+	error = try_map(fd, number, r->offset, length_of(r), PROT_READ | PROT_EXEC);
 	EXPECT_TRUE(error == EACCES || error == EPERM);
-	EXPECT_EQ(try_map(fd, number, r->offset, r->length + PAGE, PROT_READ), EINVAL);
-	EXPECT_EQ(try_map(fd, number, r->offset + PAGE, r->length, PROT_READ), EINVAL);
-	if (r->length > PAGE)
-		EXPECT_EQ(try_map(fd, number, r->offset, r->length - PAGE, PROT_READ), EINVAL);
+	EXPECT_EQ(try_map(fd, number, r->offset, length_of(r) + PAGE, PROT_READ), EINVAL);
+	EXPECT_EQ(try_map(fd, number, r->offset + PAGE, length_of(r), PROT_READ), EINVAL);
+	if (length_of(r) > PAGE)
+		EXPECT_EQ(try_map(fd, number, r->offset, length_of(r) - PAGE, PROT_READ), EINVAL);
 
-	at = number ? session_burst_map(fd, number, r->offset, r->length, PROT_READ) :
-		      burst_map(fd, r->offset, r->length, PROT_READ);
-	EXPECT_EQ(mprotect(at, r->length, PROT_RW) ? errno : 0, writes ? 0 : EACCES);
-	EXPECT_NE(mprotect(at, r->length, PROT_READ | PROT_EXEC), 0);
+	at = number ? session_burst_map(fd, number, r->offset, length_of(r), PROT_READ) :
+		      burst_map(fd, r->offset, length_of(r), PROT_READ);
+	EXPECT_EQ(mprotect(at, length_of(r), PROT_RW) ? errno : 0, writes ? 0 : EACCES);
+	EXPECT_NE(mprotect(at, length_of(r), PROT_READ | PROT_EXEC), 0);
 	/* Neither larger, nor another part of the file, nor holes in what others wrote. */
-	EXPECT_EQ(mremap(at, r->length, 2 * r->length, MREMAP_MAYMOVE), MAP_FAILED);
+	EXPECT_EQ(mremap(at, length_of(r), 2 * length_of(r), MREMAP_MAYMOVE), MAP_FAILED);
 	if (!writes) {
 		EXPECT_NE(syscall(SYS_remap_file_pages, at, PAGE, 0, 0, 0), 0);
 		EXPECT_NE(madvise(at, PAGE, MADV_REMOVE), 0);
 	}
-	munmap(at, r->length);
+	munmap(at, length_of(r));
 	return 0;
 }
 
@@ -319,10 +324,10 @@ TEST_F(bursts, share_memory)
 
 	for (i = 0; i < ARRAY_SIZE(regions); i++) {
 		const struct region *r = &regions[i];
-		uint32_t *client = burst_map(self->burst, r->offset, r->length,
+		uint32_t *client = burst_map(self->burst, r->offset, length_of(r),
 					     r->client_writes ? PROT_RW : PROT_READ);
 		uint32_t *worker = session_burst_map(self->s.session, self->number, r->offset,
-						     r->length,
+						     length_of(r),
 						     r->worker_writes ? PROT_RW : PROT_READ);
 
 		ASSERT_NE(client, NULL);
@@ -333,8 +338,8 @@ TEST_F(bursts, share_memory)
 			worker[17] = 0x1234;
 		EXPECT_EQ(client[17], worker[17]);
 		EXPECT_EQ(client[17], r->client_writes || r->worker_writes ? 0x1234 : 0);
-		munmap(client, r->length);
-		munmap(worker, r->length);
+		munmap(client, length_of(r));
+		munmap(worker, length_of(r));
 	}
 }
 

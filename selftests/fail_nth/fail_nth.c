@@ -22,7 +22,7 @@ FIXTURE(fail_nth) {
 	uint32_t model;
 	uint64_t token;
 	struct allocation allocation;
-	char data[PAGE + 1];
+	char data[MAX_PAGE + 1];
 	int buffer;
 	int file;
 	/* What the engine's calls are about. */
@@ -318,8 +318,8 @@ static void undo_buffer_alloc(FIXTURE_DATA(fail_nth) *self, int made)
 
 static int call_buffer_copy(FIXTURE_DATA(fail_nth) *self, int *made)
 {
-	return buffer_copy_in(self->s.fd, self->token, self->data, sizeof(self->data)) ?:
-	       buffer_copy_out(self->s.fd, self->token, self->data, sizeof(self->data));
+	return buffer_copy_in(self->s.fd, self->token, self->data, PAGE + 1) ?:
+	       buffer_copy_out(self->s.fd, self->token, self->data, PAGE + 1);
 }
 
 static int call_buffer_free(FIXTURE_DATA(fail_nth) *self, int *made)

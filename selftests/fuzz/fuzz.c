@@ -30,7 +30,7 @@ struct room {
 	struct buffer_execution bound;
 	uint32_t pools[4];
 	struct nnaccel_role roles[2];
-	char data[PAGE];
+	char data[MAX_PAGE];
 };
 
 /* Of all threads of a process. */

@@ -11,9 +11,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #define DEVICE		"/dev/nnaccel"
-#define PAGE		4096UL
+
+/* The system's pages, and the largest that there are. */
+#define PAGE		((unsigned long)sysconf(_SC_PAGESIZE))
+#define MAX_PAGE	65536UL
 
 /* What outputs hold before a call. */
 #define POISON		0xa5a5a5a5U

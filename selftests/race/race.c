@@ -160,7 +160,7 @@ static _Atomic uint64_t tokens[TOKENS];
 /* A use of a buffer that others may be using, or have freed. */
 static void use_buffer(int fd, unsigned int *seed, uint32_t model, uint64_t token, uint64_t other)
 {
-	static __thread char data[PAGE];
+	static __thread char data[MAX_PAGE];
 	struct buffer_execution e;
 
 	switch (draw(seed, 4)) {
