@@ -51,9 +51,14 @@ nnaccel_prepare_cached_create(struct nnaccel_context *ctx, const struct nnaccel_
 int nnaccel_prepare_cached_ioctl(struct nnaccel_ucmd *ucmd)
 {
 	struct nnaccel_prepare_cached *arg = ucmd->cmd;
+	const struct nnaccel_model_answer answer = {
+		.status = &arg->out_status,
+		.model = &arg->out_model,
+		.message = arg->message,
+		.message_size = arg->message_size,
+		.size = sizeof(*arg),
+	};
 	struct nnaccel_command *cmd;
-	u32 id;
-	int ret;
 
 	if (arg->flags || !nnaccel_model_may_prepare(arg->preference, arg->priority,
 						     arg->attributes_size, arg->message_size))
@@ -61,15 +66,7 @@ int nnaccel_prepare_cached_ioctl(struct nnaccel_ucmd *ucmd)
 	cmd = ucmd->resumed ?: nnaccel_prepare_cached_create(ucmd->object, arg);
 	if (IS_ERR(cmd))
 		return PTR_ERR(cmd);
-	ret = nnaccel_model_prepare(ucmd, cmd, &id);
-	if (!ret) {
-		arg->out_status = cmd->status;
-		arg->out_model = cmd->status == NNACCEL_STATUS_NONE ? id : 0;
-		ret = nnaccel_model_finish(ucmd, cmd, id, arg->message, arg->message_size,
-					   sizeof(*arg));
-	}
-	nnaccel_command_put(cmd);
-	return ret;
+	return nnaccel_model_prepare(ucmd, cmd, &answer);
 }
 
 static int nnaccel_cache_save_build(struct nnaccel_command *cmd,

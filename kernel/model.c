@@ -169,17 +169,8 @@ bool nnaccel_model_may_prepare(u32 preference, u32 priority, u32 attributes_size
 	       attributes_size <= NNACCEL_MAX_ATTRIBUTES && message_size <= NNACCEL_MAX_MESSAGE;
 }
 
-/**
- * nnaccel_model_prepare() - Make a model, and let the worker prepare it
- * @ucmd: the ioctl
- * @cmd: its command, whose pools from the second on are the model's; has the model where the call
- *	is resumed
- * @id: out: the model's id, which names nothing yet
- *
- * Return: 0: answered, and to be finished by nnaccel_model_finish(); -ENOSPC, -EDQUOT, -ENOMEM, or
- * what nnaccel_command_run() returned.
- */
-int nnaccel_model_prepare(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd, u32 *id)
+/* Lets the worker prepare the model, which no id names yet. */
+static int nnaccel_model_run(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd, u32 *id)
 {
 	struct nnaccel_model *model = cmd->model;
 	int ret;
@@ -202,25 +193,17 @@ int nnaccel_model_prepare(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd
 	return ret;
 }
 
-/**
- * nnaccel_model_finish() - Write the answer, then let the id name the model
- * @ucmd: the ioctl, its structure filled in
- * @cmd: its command, after nnaccel_model_prepare()
- * @id: the model's id; without a model that was prepared and told of it goes back
- * @message: user address of the room for the message
- * @message_size: bytes there
- * @size: bytes of the ioctl's structure
- *
- * Return: 0 or -EFAULT.
- */
-int nnaccel_model_finish(struct nnaccel_ucmd *ucmd, const struct nnaccel_command *cmd, u32 id,
-			 u64 message, u32 message_size, size_t size)
+/* Writes the answer, then lets the id name the model that was prepared. */
+static int nnaccel_model_finish(struct nnaccel_ucmd *ucmd, const struct nnaccel_command *cmd,
+				u32 id, const struct nnaccel_model_answer *answer)
 {
 	struct nnaccel_model *model = cmd->model;
 	int ret;
 
-	ret = nnaccel_command_write_message(cmd, message, message_size) ?:
-	      nnaccel_ucmd_respond(ucmd, size);
+	*answer->status = cmd->status;
+	*answer->model = cmd->status == NNACCEL_STATUS_NONE ? id : 0;
+	ret = nnaccel_command_write_message(cmd, answer->message, answer->message_size) ?:
+	      nnaccel_ucmd_respond(ucmd, answer->size);
 	if (ret || cmd->status != NNACCEL_STATUS_NONE) {
 		nnaccel_object_unreserve(cmd->ctx, id);
 		nnaccel_model_put(model);
@@ -229,6 +212,26 @@ int nnaccel_model_finish(struct nnaccel_ucmd *ucmd, const struct nnaccel_command
 	trace_nnaccel_model_prepare(model, id);
 	nnaccel_object_publish(&model->obj, id);
 	return 0;
+}
+
+/**
+ * nnaccel_model_prepare() - Make a model, let the worker prepare it, and answer the call
+ * @ucmd: the ioctl
+ * @cmd: its command, whose pools from the second on are the model's; has the model where the call
+ *	is resumed; its count is given up
+ * @answer: where the answer goes
+ *
+ * Return: 0, -EFAULT, -ENOSPC, -EDQUOT, -ENOMEM, or what nnaccel_command_run() returned.
+ */
+int nnaccel_model_prepare(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd,
+			  const struct nnaccel_model_answer *answer)
+{
+	u32 id;
+	int ret;
+
+	ret = nnaccel_model_run(ucmd, cmd, &id) ?: nnaccel_model_finish(ucmd, cmd, id, answer);
+	nnaccel_command_put(cmd);
+	return ret;
 }
 
 static struct nnaccel_command *nnaccel_prepare_create(struct nnaccel_context *ctx,
@@ -269,9 +272,14 @@ static struct nnaccel_command *nnaccel_prepare_create(struct nnaccel_context *ct
 int nnaccel_prepare_ioctl(struct nnaccel_ucmd *ucmd)
 {
 	struct nnaccel_prepare *arg = ucmd->cmd;
+	const struct nnaccel_model_answer answer = {
+		.status = &arg->out_status,
+		.model = &arg->out_model,
+		.message = arg->message,
+		.message_size = arg->message_size,
+		.size = sizeof(*arg),
+	};
 	struct nnaccel_command *cmd;
-	u32 id;
-	int ret;
 
 	if (arg->flags & ~NNACCEL_PREPARE_KEEP ||
 	    !nnaccel_model_may_prepare(arg->preference, arg->priority, arg->attributes_size,
@@ -280,13 +288,5 @@ int nnaccel_prepare_ioctl(struct nnaccel_ucmd *ucmd)
 	cmd = ucmd->resumed ?: nnaccel_prepare_create(ucmd->object, arg);
 	if (IS_ERR(cmd))
 		return PTR_ERR(cmd);
-	ret = nnaccel_model_prepare(ucmd, cmd, &id);
-	if (!ret) {
-		arg->out_status = cmd->status;
-		arg->out_model = cmd->status == NNACCEL_STATUS_NONE ? id : 0;
-		ret = nnaccel_model_finish(ucmd, cmd, id, arg->message, arg->message_size,
-					   sizeof(*arg));
-	}
-	nnaccel_command_put(cmd);
-	return ret;
+	return nnaccel_model_prepare(ucmd, cmd, &answer);
 }

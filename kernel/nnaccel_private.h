@@ -569,6 +569,22 @@ struct nnaccel_model {
 	struct nnaccel_pool **pools;
 };
 
+/**
+ * struct nnaccel_model_answer - Where the answer of an ioctl goes that prepares a model
+ * @status: enum nnaccel_status
+ * @model: the model's id, 0: none
+ * @message: user address of the room for the message
+ * @message_size: bytes there
+ * @size: bytes of the ioctl's structure
+ */
+struct nnaccel_model_answer {
+	__u32 *status;
+	__u32 *model;
+	u64 message;
+	u32 message_size;
+	size_t size;
+};
+
 struct nnaccel_model *nnaccel_model_get(struct nnaccel_context *ctx, u32 id);
 void nnaccel_model_put(struct nnaccel_model *model);
 void nnaccel_model_show_memory(struct nnaccel_context *ctx, struct seq_file *m);
@@ -577,9 +593,8 @@ void nnaccel_model_release(struct nnaccel_object *obj);
 
 bool nnaccel_model_may_prepare(u32 preference, u32 priority, u32 attributes_size,
 			       u32 message_size);
-int nnaccel_model_prepare(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd, u32 *id);
-int nnaccel_model_finish(struct nnaccel_ucmd *ucmd, const struct nnaccel_command *cmd, u32 id,
-			 u64 message, u32 message_size, size_t size);
+int nnaccel_model_prepare(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd,
+			  const struct nnaccel_model_answer *answer);
 int nnaccel_prepare_ioctl(struct nnaccel_ucmd *ucmd);
 
 /* ---- cache.c ---- */
