@@ -241,6 +241,9 @@ static int nnaccel_copy_run(struct nnaccel_ucmd *ucmd, struct nnaccel_copy *copy
 		ret = ret ?: nnaccel_copy_move(copy, cmd->pools[1]->dmabuf);
 	}
 	if (!ret) {
+		mutex_lock(&cmd->ctx->lock);
+		nnaccel_copy_count(copy);
+		mutex_unlock(&cmd->ctx->lock);
 		arg->out_status = cmd->status;
 		ret = nnaccel_command_write_message(cmd, arg->message, arg->message_size);
 	}
@@ -255,9 +258,6 @@ static int nnaccel_copy_convert(struct nnaccel_ucmd *ucmd, struct nnaccel_copy *
 	struct nnaccel_command *cmd;
 	int ret;
 
-	mutex_lock(&ctx->lock);
-	nnaccel_copy_count(copy);
-	mutex_unlock(&ctx->lock);
 	cmd = nnaccel_command_alloc(ctx, copy->in ? NNACCEL_DO_COPY_IN : NNACCEL_DO_COPY_OUT,
 				    &layout);
 	if (IS_ERR(cmd))
