@@ -4,6 +4,7 @@
  * few words of what was good changed, and changed again while the kernel reads it.
  * NNACCEL_FUZZ_SECONDS says how long, NNACCEL_FUZZ_SEED where it begins.
  */
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -18,6 +19,7 @@
 #define CLIENTS		4	/* threads that call */
 #define WORKERS		2	/* threads that fetch and answer */
 #define LIFE_MS		400	/* of a process, at most */
+#define FENCE_MS	300	/* of a command whose end waits for itself, at most */
 #define FILES		16
 
 /* What a thread gives to the kernel, where another thread writes too. */
@@ -52,6 +54,7 @@ static struct room *rooms;		/* by thread */
 /* Of all processes. */
 static struct {
 	_Atomic unsigned long calls, good;
+	_Atomic unsigned long registered, fenced;
 	_Atomic unsigned long by_ioctl[64];	/* of the good ones */
 } *count;
 
@@ -276,6 +279,12 @@ static void good_session_call(struct fuzzer *f, unsigned long request, void *arg
 				draw(f, sizeof(f->room->data));
 			((struct nnaccel_session_commit *)arg)->flags = NNACCEL_FETCH_NONBLOCK;
 		}
+		if (!draw(f, 4)) {
+			((struct nnaccel_session_commit *)arg)->flags |= NNACCEL_COMMIT_FENCE;
+			((struct nnaccel_session_commit *)arg)->fence = draw_file(f);
+			((struct nnaccel_session_commit *)arg)->status = NNACCEL_STATUS_NONE;
+			((struct nnaccel_session_commit *)arg)->payload_size = 0;
+		}
 		break;
 	case NNACCEL_SESSION_SYNC:
 	case NNACCEL_SESSION_FORMAT:
@@ -382,6 +391,30 @@ static void call_mmap(struct fuzzer *f)
 	munmap(at, length);
 }
 
+/* Another engine on a file of its own, as the world's has been registered. */
+static void call_register(struct fuzzer *f)
+{
+	struct nnaccel_engine_register *arg = (void *)&f->room->arg;
+	int node = open(ENGINE_NODE, O_RDWR | O_CLOEXEC);
+
+	if (node < 0)
+		return;
+	memset(&f->room->arg, 0, sizeof(f->room->arg));
+	/* A name is a device until the module goes: only what is beside it is damaged. */
+	strcpy(arg->name, "fuzz");
+	strcpy(arg->version, "1");
+	arg->size = sizeof(*arg);
+	arg->flags = draw(f, 2);
+	arg->type = draw(f, 5);
+	damage(f, draw(f, 2) ? (char *)arg : arg->version, 16, 1);
+	count->calls++;
+	if (!xioctl(node, NNACCEL_ENGINE_REGISTER, arg)) {
+		count->good++;
+		count->registered++;
+	}
+	keep_file(f, node);
+}
+
 static void *client_thread(void *data)
 {
 	struct fuzzer *f = data;
@@ -393,6 +426,8 @@ static void *client_thread(void *data)
 			keep_file(f, device_open());
 		else if (what < 4)
 			call_mmap(f);
+		else if (what < 5)
+			call_register(f);
 		else
 			call_ioctl(f);
 	}
@@ -414,7 +449,10 @@ static void *worker_thread(void *data)
 			session_map(world.files[FILE_SESSION], command_grants(&cmd)[i].grant, PAGE,
 				    PROT_READ);
 		world.cookie = cmd.head.cookie;
-		if (draw(f, 8))
+		if (!draw(f, 8))
+			count->fenced += !session_commit_fenced(world.files[FILE_SESSION],
+								cmd.head.cookie, draw_file(f));
+		else if (draw(f, 8))
 			session_answer(world.files[FILE_SESSION], &cmd);
 		else if (draw(f, 2))
 			session_commit(world.files[FILE_SESSION], cmd.head.cookie, draw(f, 12),
@@ -494,12 +532,14 @@ TEST(fuzz)
 	uint64_t end = now_ns() + wish("NNACCEL_FUZZ_SECONDS", SECONDS) * 1000000000ULL;
 	struct summary before;
 	int broker = broker_open(), status;
+	long long bound;
 
 	ASSERT_GE(broker, 0);
 	close(broker);
 	ASSERT_TRUE(summary_read(&before));
 	count = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(count, MAP_FAILED);
+	bound = param_set("fence_bound_ms", FENCE_MS);
 	do {
 		pid_t child = fork();
 
@@ -515,11 +555,13 @@ TEST(fuzz)
 		seed++;
 	} while (now_ns() < end);
 	EXPECT_TRUE(summary_settles(&before));
+	param_set("fence_bound_ms", bound);
 	EXPECT_GT((unsigned long)count->good, seed - first);
 	for (size_t i = 0; i < num_ioctls; i++)
 		if (!count->by_ioctl[i])
 			TH_LOG("%s was always refused", ioctls[i].name);
-	TH_LOG("%lu calls, %lu of them good, seeds %llu to %llu", count->calls, count->good,
+	TH_LOG("%lu calls, %lu of them good (%lu engines, %lu answers with fences), seeds %llu to %llu",
+	       count->calls, count->good, count->registered, count->fenced,
 	       (unsigned long long)first, (unsigned long long)seed - 1);
 }
 
