@@ -42,6 +42,7 @@ static struct {
 	uint32_t pools[2];
 	uint32_t model;
 	uint64_t token;
+	_Atomic int fence;		/* the last sync_file that a call made, or what is there now */
 	_Atomic uint64_t last;		/* the last id or token that a call made */
 	_Atomic uint64_t context;	/* the last that wanted a worker */
 	_Atomic uint64_t cookie;	/* of a command that nobody answers but by chance */
@@ -54,7 +55,7 @@ static struct room *rooms;		/* by thread */
 /* Of all processes. */
 static struct {
 	_Atomic unsigned long calls, good;
-	_Atomic unsigned long registered, fenced;
+	_Atomic unsigned long fenced;	/* answers that end with a fence */
 	_Atomic unsigned long by_ioctl[64];	/* of the good ones */
 } *count;
 
@@ -281,7 +282,7 @@ static void good_session_call(struct fuzzer *f, unsigned long request, void *arg
 		}
 		if (!draw(f, 4)) {
 			((struct nnaccel_session_commit *)arg)->flags |= NNACCEL_COMMIT_FENCE;
-			((struct nnaccel_session_commit *)arg)->fence = draw_file(f);
+			((struct nnaccel_session_commit *)arg)->fence = world.fence;
 			((struct nnaccel_session_commit *)arg)->status = NNACCEL_STATUS_NONE;
 			((struct nnaccel_session_commit *)arg)->payload_size = 0;
 		}
@@ -316,6 +317,7 @@ static void keep(struct fuzzer *f, unsigned long request, const void *arg)
 		keep_file(f, ((const struct nnaccel_burst_create *)arg)->out_fd);
 		break;
 	case NNACCEL_EXECUTE_FENCED:
+		world.fence = ((const struct nnaccel_execute_fenced *)arg)->out_fd;
 		keep_file(f, ((const struct nnaccel_execute_fenced *)arg)->out_fd);
 		break;
 	case NNACCEL_ENGINE_NEXT:
@@ -410,7 +412,8 @@ static void call_register(struct fuzzer *f)
 	count->calls++;
 	if (!xioctl(node, NNACCEL_ENGINE_REGISTER, arg)) {
 		count->good++;
-		count->registered++;
+		for (size_t i = 0; i < num_ioctls; i++)
+			count->by_ioctl[i] += ioctls[i].request == NNACCEL_ENGINE_REGISTER;
 	}
 	keep_file(f, node);
 }
@@ -451,7 +454,9 @@ static void *worker_thread(void *data)
 		world.cookie = cmd.head.cookie;
 		if (!draw(f, 8))
 			count->fenced += !session_commit_fenced(world.files[FILE_SESSION],
-								cmd.head.cookie, draw_file(f));
+								cmd.head.cookie,
+								draw(f, 4) ? world.fence :
+								draw_file(f));
 		else if (draw(f, 8))
 			session_answer(world.files[FILE_SESSION], &cmd);
 		else if (draw(f, 2))
@@ -560,8 +565,8 @@ TEST(fuzz)
 	for (size_t i = 0; i < num_ioctls; i++)
 		if (!count->by_ioctl[i])
 			TH_LOG("%s was always refused", ioctls[i].name);
-	TH_LOG("%lu calls, %lu of them good (%lu engines, %lu answers with fences), seeds %llu to %llu",
-	       count->calls, count->good, count->registered, count->fenced,
+	TH_LOG("%lu calls, %lu of them good, %lu answers with fences, seeds %llu to %llu",
+	       count->calls, count->good, count->fenced,
 	       (unsigned long long)first, (unsigned long long)seed - 1);
 }
 
