@@ -34,7 +34,7 @@ sysroot	:= $(shell scripts/sysroot --cached)
 ifeq ($(origin CC),default)
 CC	:= aarch64-linux-gnu-gcc
 endif
-override CC += $(if $(findstring clang,$(CC)),--target=aarch64-linux-gnu) --sysroot=$(sysroot)
+override CC := $(CC) $(if $(findstring clang,$(CC)),--target=aarch64-linux-gnu) --sysroot=$(sysroot)
 AR	:= aarch64-linux-gnu-ar
 endif
 CC	?= cc
@@ -65,7 +65,8 @@ endif
 # Hostile input is read here: see security.rst. Fortified calls need an optimiser, and would hide
 # what a sanitizer looks for.
 machine	:= $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
-harden	:= -fstack-protector-strong -fstack-clash-protection \
+harden	:= -fstack-protector-strong \
+	$(if $(and $(findstring clang,$(CC)),$(filter aarch64,$(machine))),,-fstack-clash-protection) \
 	$(if $(filter x86_64 i%86,$(machine)),-fcf-protection=full) \
 	$(if $(filter aarch64,$(machine)),-mbranch-protection=standard)
 fortify	= $(if $(san),,$(if $(filter -O -O1 -O2 -O3 -Os -Og,$(CFLAGS)),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3))
