@@ -3,6 +3,11 @@
  * Calls with damaged structures: every ioctl and mmap() of every kind of file, with a
  * few words of what was good changed, and changed again while the kernel reads it.
  * NNACCEL_FUZZ_SECONDS says how long, NNACCEL_FUZZ_SEED where it begins.
+ *
+ * Where the kernel has KCOV a second test is guided by it: sequences of calls that reached new code
+ * of the module are kept in a corpus and changed. NNACCEL_FUZZ_CALLS is how many calls it makes;
+ * NNACCEL_FUZZ_CORPUS is a file with sequences to begin with. In the folder NNACCEL_OUT it leaves
+ * the corpus and the places that were reached, for scripts/coverage.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -13,6 +18,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "coverage.h"
 #include "harness.h"
 
 #define SECONDS		8	/* or NNACCEL_FUZZ_SECONDS */
@@ -21,6 +27,13 @@
 #define LIFE_MS		400	/* of a process, at most */
 #define FENCE_MS	300	/* of a command whose end waits for itself, at most */
 #define FILES		16
+#define TAPE		384	/* numbers that a sequence is made by */
+#define SEQUENCE	16	/* calls of one */
+#define ENTRIES		8192	/* of the corpus */
+#define GUIDED		1	/* processes at a time; each is the broker, too */
+#define STUCK_MS	200	/* without a call: another process takes its place */
+#define GUIDED_LIFE	20000	/* calls of a process that is guided */
+#define GUIDED_CALLS	100000	/* or NNACCEL_FUZZ_CALLS */
 
 /* What a thread gives to the kernel, where another thread writes too. */
 struct room {
@@ -33,6 +46,7 @@ struct room {
 	uint32_t pools[4];
 	struct nnaccel_role roles[2];
 	char data[MAX_PAGE];
+	struct coverage coverage;	/* of its thread, where that is guided */
 };
 
 /* Of all threads of a process. */
@@ -59,13 +73,46 @@ static struct {
 	_Atomic unsigned long by_ioctl[64];	/* of the good ones */
 } *count;
 
+/* The numbers that a sequence of calls has drawn: drawn again they make the same calls. */
+struct tape {
+	uint32_t length;
+	uint16_t draws[TAPE];
+};
+
+/* What is kept of guided processes when they are gone. */
+static struct {
+	uint8_t seen[COVERAGE_TEXT];
+	_Atomic uint32_t places, num_entries;
+	_Atomic unsigned long calls[GUIDED];
+	struct tape entries[ENTRIES];
+	_Atomic uint32_t num_old, next_old;	/* what there was before, which is run first */
+	struct tape old[ENTRIES];
+} *guide;
+
 struct fuzzer {
 	uint64_t seed;
 	struct room *room;
+	struct tape *tape;	/* or NULL */
+	uint32_t at;
 };
+
+/* The next number of the tape; at its end it becomes longer. */
+static uint32_t draw_tape(struct fuzzer *f)
+{
+	if (f->at < f->tape->length)
+		return f->tape->draws[f->at++];
+	f->seed = f->seed * 6364136223846793005u + 1442695040888963407u;
+	if (f->at < TAPE) {
+		f->tape->draws[f->at++] = (uint16_t)(f->seed >> 40);
+		f->tape->length = f->at;
+	}
+	return (uint16_t)(f->seed >> 40);
+}
 
 static uint32_t draw(struct fuzzer *f, uint32_t n)
 {
+	if (f->tape)
+		return (n > UINT16_MAX ? draw_tape(f) << 16 | draw_tape(f) : draw_tape(f)) % n;
 	f->seed = f->seed * 6364136223846793005u + 1442695040888963407u;
 	return (uint32_t)(f->seed >> 33) % n;
 }
@@ -353,6 +400,17 @@ static int file_for(struct fuzzer *f, enum file_kind kind)
 	return draw(f, 8) ? world.files[kind] : draw_file(f);
 }
 
+/* What would wait for somebody else to begin something. */
+static void do_not_wait(unsigned long request, void *arg)
+{
+	if (request == NNACCEL_ENGINE_NEXT)
+		((struct nnaccel_engine_next *)arg)->flags |= NNACCEL_ENGINE_NONBLOCK;
+	else if (request == NNACCEL_SESSION_FETCH)
+		((struct nnaccel_session_fetch *)arg)->flags |= NNACCEL_FETCH_NONBLOCK;
+	else if (request == NNACCEL_SESSION_COMMIT)
+		((struct nnaccel_session_commit *)arg)->flags |= NNACCEL_FETCH_NONBLOCK;
+}
+
 static void call_ioctl(struct fuzzer *f)
 {
 	const struct ioctl_desc *d = &ioctls[draw(f, (uint32_t)num_ioctls)];
@@ -365,6 +423,8 @@ static void call_ioctl(struct fuzzer *f)
 	good_session_call(f, d->request, arg);
 	*(uint32_t *)arg = (uint32_t)d->size;
 	damage(f, arg, d->size, 3);
+	if (guide && draw(f, 64))
+		do_not_wait(d->request, arg);
 	count->calls++;
 	if (xioctl(file_for(f, d->kind), d->request, arg))
 		return;
@@ -442,6 +502,8 @@ static void *worker_thread(void *data)
 {
 	static __thread union command cmd;
 	struct fuzzer *f = data;
+	uint32_t how;
+	bool fenced;
 
 	for (;;) {
 		if (session_fetch(world.files[FILE_SESSION], 0, &cmd)) {
@@ -452,16 +514,19 @@ static void *worker_thread(void *data)
 			session_map(world.files[FILE_SESSION], command_grants(&cmd)[i].grant, PAGE,
 				    PROT_READ);
 		world.cookie = cmd.head.cookie;
-		if (!draw(f, 8))
+		how = draw(f, 16);
+		fenced = !draw(f, 8);
+		if (fenced)
 			count->fenced += !session_commit_fenced(world.files[FILE_SESSION],
 								cmd.head.cookie,
 								draw(f, 4) ? world.fence :
 								draw_file(f));
-		else if (draw(f, 8))
-			session_answer(world.files[FILE_SESSION], &cmd);
-		else if (draw(f, 2))
+		else if (how == 1)
 			session_commit(world.files[FILE_SESSION], cmd.head.cookie, draw(f, 12),
 				       f->room->data, draw(f, 64), draw(f, 2) ? "no" : NULL);
+		/* Where one thread calls it waits for each answer. */
+		if (guide || (how > 1 && !fenced))
+			session_answer(world.files[FILE_SESSION], &cmd);
 	}
 	return NULL;
 }
@@ -524,6 +589,194 @@ static void fuzz_main(uint64_t seed)
 	meddle(&fuzzers[CLIENTS + WORKERS]);
 }
 
+/* ---- guided by coverage ---- */
+
+/* Makes the next allocation, or the one after some, of the calling thread fail. */
+static void inject_fault(int fail_nth, uint32_t nth)
+{
+	char text[12];
+	int length = snprintf(text, sizeof(text), "%u", nth);
+
+	if (fail_nth >= 0 && pwrite(fail_nth, text, length, 0) < 0)
+		return;
+}
+
+/* Another sequence: one of the corpus, of which some numbers are changed or the end is cut off. */
+static void next_tape(struct fuzzer *chooser, struct tape *tape)
+{
+	*tape = (struct tape){ 0 };
+	if (guide->next_old < guide->num_old) {
+		*tape = guide->old[guide->next_old++];
+		return;
+	}
+	if (!guide->num_entries || !draw(chooser, 8))
+		return;
+	*tape = guide->entries[draw(chooser, guide->num_entries)];
+	for (uint32_t n = draw(chooser, 6); n && tape->length; n--)
+		tape->draws[draw(chooser, tape->length)] = (uint16_t)draw(chooser, UINT16_MAX);
+	if (!draw(chooser, 3) && tape->length)
+		tape->length = draw(chooser, tape->length);
+}
+
+static void *guided_worker(void *data)
+{
+	struct fuzzer *f = data;
+
+	coverage_begin(&f->room->coverage);
+	return worker_thread(f);
+}
+
+static void guided_main(int number, uint64_t seed)
+{
+	struct fuzzer chooser = { .seed = seed * 64 }, f = { .seed = seed * 64 + 1 };
+	struct fuzzer worker = { .seed = seed * 64 + 2 };
+	struct coverage own;
+	struct tape tape;
+	pthread_t thread;
+	int fail_nth = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
+
+	rooms = calloc(2, sizeof(*rooms));
+	if (!rooms)
+		_exit(1);
+	f.room = &rooms[0];
+	worker.room = &rooms[1];
+	make_world();
+	if (!coverage_begin(&own) || pthread_create(&thread, NULL, guided_worker, &worker))
+		_exit(1);
+	world.token = buffer_alloc(world.s.fd, world.model, PAGE);
+	for (unsigned long calls = 0; calls < GUIDED_LIFE; calls += SEQUENCE) {
+		unsigned int found = 0;
+
+		next_tape(&chooser, &tape);
+		f.tape = &tape;
+		f.at = 0;
+		for (int i = 0; i < SEQUENCE; i++) {
+			uint32_t what = draw(&f, 32);
+
+			if (!draw(&f, 24))
+				inject_fault(fail_nth, 1 + draw(&f, 12));
+			if (!what)
+				keep_file(&f, device_open());
+			else if (what < 3)
+				call_mmap(&f);
+			else
+				call_ioctl(&f);
+		}
+		inject_fault(fail_nth, 0);
+		guide->calls[number] += SEQUENCE;
+		found = coverage_take(&own, guide->seen);
+		if (rooms[1].coverage.places)
+			found += coverage_take(&rooms[1].coverage, guide->seen);
+		guide->places += found;
+		if (found && guide->num_entries < ENTRIES - GUIDED)
+			guide->entries[guide->num_entries++] = tape;
+	}
+	raise(SIGKILL);
+}
+
+static unsigned long guided_calls(void)
+{
+	unsigned long sum = 0;
+
+	for (int i = 0; i < GUIDED; i++)
+		sum += guide->calls[i];
+	return sum;
+}
+
+static struct {
+	pid_t pid;
+	unsigned long calls;
+	uint64_t since;
+} processes[GUIDED];
+
+static void kill_guided(void)
+{
+	for (int i = 0; i < GUIDED; i++) {
+		if (processes[i].pid <= 0)
+			continue;
+		kill(processes[i].pid, SIGKILL);
+		waitpid(processes[i].pid, NULL, 0);
+		processes[i].pid = 0;
+	}
+}
+
+/*
+ * Starts one of the guided processes anew where it is gone or stuck; false: it ended otherwise
+ * than by a kill.
+ */
+static bool look_after(int number, uint64_t *seed)
+{
+	int status = SIGKILL;
+	pid_t gone = 0;
+
+	if (processes[number].pid) {
+		gone = waitpid(processes[number].pid, &status, WNOHANG);
+		if (!gone && processes[number].calls != guide->calls[number]) {
+			processes[number].calls = guide->calls[number];
+			processes[number].since = now_ns();
+		}
+		if (!gone && now_ns() - processes[number].since > STUCK_MS * 1000000ULL)
+			kill(processes[number].pid, SIGKILL);
+		if (!gone)
+			return true;
+	}
+	processes[number].since = now_ns();
+	processes[number].pid = fork();
+	if (!processes[number].pid)
+		guided_main(number, *seed);
+	(*seed)++;
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && processes[number].pid > 0;
+}
+
+/* The kernel does not tell of each failure that it injects. */
+static void fail_quietly(void)
+{
+	static const char *const files[] = { "failslab", "fail_page_alloc", "fail_usercopy" };
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		char path[64];
+		int fd;
+
+		snprintf(path, sizeof(path), "/sys/kernel/debug/%s/verbose", files[i]);
+		fd = open(path, O_WRONLY | O_CLOEXEC);
+		if (fd >= 0 && write(fd, "0", 1) == 1)
+			close(fd);
+	}
+}
+
+/* A sequence in a file: how many numbers, then those. */
+static void read_corpus(const char *path)
+{
+	FILE *file = path ? fopen(path, "re") : NULL;
+	struct tape *tape;
+
+	while (file && guide->num_old < ENTRIES) {
+		tape = &guide->old[guide->num_old];
+		if (fread(&tape->length, sizeof(tape->length), 1, file) != 1 || tape->length > TAPE ||
+		    fread(tape->draws, sizeof(*tape->draws), tape->length, file) != tape->length)
+			break;
+		guide->num_old++;
+	}
+	if (file)
+		fclose(file);
+}
+
+/* Only what reached something that nothing before it in this run had. */
+static bool write_corpus(const char *path)
+{
+	FILE *file = fopen(path, "we");
+
+	if (!file)
+		return false;
+	for (uint32_t i = 0; i < guide->num_entries; i++) {
+		const struct tape *tape = &guide->entries[i];
+
+		fwrite(&tape->length, sizeof(tape->length), 1, file);
+		fwrite(tape->draws, sizeof(*tape->draws), tape->length, file);
+	}
+	return !fclose(file);
+}
+
 static uint64_t wish(const char *name, uint64_t otherwise)
 {
 	const char *value = getenv(name);
@@ -568,6 +821,46 @@ TEST(fuzz)
 	TH_LOG("%lu calls, %lu of them good, %lu answers with fences, seeds %llu to %llu",
 	       count->calls, count->good, count->fenced,
 	       (unsigned long long)first, (unsigned long long)seed - 1);
+}
+
+TEST(guided)
+{
+	uint64_t seed = wish("NNACCEL_FUZZ_SEED", 1);
+	uint64_t calls = wish("NNACCEL_FUZZ_CALLS", GUIDED_CALLS);
+	uint64_t begin = now_ns(), end = begin + wish("NNACCEL_FUZZ_LIMIT", 240) * 1000000000ULL;
+	const char *out = getenv("NNACCEL_OUT");
+	struct summary before;
+	char path[4096];
+
+	if (access("/sys/kernel/debug/kcov", F_OK))
+		SKIP(return, "this kernel has no KCOV");
+	ASSERT_TRUE(summary_read(&before));
+	count = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	guide = mmap(NULL, sizeof(*guide), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
+	ASSERT_NE(count, MAP_FAILED);
+	ASSERT_NE(guide, MAP_FAILED);
+	fail_quietly();
+	read_corpus(getenv("NNACCEL_FUZZ_CORPUS"));
+	TH_LOG("%u sequences to begin with", guide->num_old);
+	while (guided_calls() < calls && now_ns() < end) {
+		for (int i = 0; i < GUIDED; i++)
+			ASSERT_TRUE(look_after(i, &seed))
+				TH_LOG("a process ended before seed %llu", (unsigned long long)seed);
+		poll(NULL, 0, 5);
+	}
+	kill_guided();
+	EXPECT_TRUE(summary_settles(&before));
+	EXPECT_GT(guide->places, 0);
+	TH_LOG("%lu calls in %llu s, %lu of ioctls that succeeded; %u places, %u sequences",
+	       guided_calls(), (unsigned long long)(now_ns() - begin) / 1000000000, count->good,
+	       guide->places, guide->num_entries);
+	if (!out)
+		return;
+	snprintf(path, sizeof(path), "%s/places", out);
+	EXPECT_TRUE(coverage_write(guide->seen, path));
+	snprintf(path, sizeof(path), "%s/corpus", out);
+	EXPECT_TRUE(write_corpus(path));
 }
 
 TEST_HARNESS_MAIN

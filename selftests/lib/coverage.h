@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What code of the module a thread's calls have reached, by the kernel's KCOV; scripts/uml has it.
+ */
+#ifndef SELFTESTS_COVERAGE_H
+#define SELFTESTS_COVERAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** COVERAGE_TEXT - Bytes of the module's code that are told apart */
+#define COVERAGE_TEXT (1u << 19)
+
+/** struct coverage - Of a thread: [0] is how many places follow; any thread may read it */
+struct coverage {
+	volatile unsigned long *places;
+};
+
+/** coverage_begin() - From here on the calling thread's calls are seen; false: there is no KCOV. */
+bool coverage_begin(struct coverage *c);
+
+/**
+ * coverage_take() - Adds the places that were reached to @seen, a byte for each byte of the module's
+ * code, and forgets them; how many of them are new.
+ */
+unsigned int coverage_take(struct coverage *c, uint8_t *seen);
+
+/** coverage_write() - Writes a line for each place of @seen to a file, an offset into the code. */
+bool coverage_write(const uint8_t *seen, const char *path);
+
+#endif
