@@ -84,7 +84,7 @@ TEST_F(formats, refusals)
 		REFUSE_FORMAT(width, 22, EINVAL),
 		REFUSE_FORMAT(width, 0xffffffff, EINVAL),
 		REFUSE_FORMAT(height, 0, EINVAL),
-		REFUSE_FORMAT(height, 256, EINVAL),
+		REFUSE_FORMAT(height, LENGTH / STRIDE, EINVAL),
 		REFUSE_FORMAT(height, 0xffffffff, EINVAL),
 		REFUSE_FORMAT(stride, 0, EINVAL),
 		REFUSE_FORMAT(stride, 3 * WIDTH - 1, EINVAL),
