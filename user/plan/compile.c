@@ -438,12 +438,13 @@ struct packing {
 	const struct compiler *k;
 	struct nn_tensor *inputs;	/* by thread: max_inputs + 1 */
 	struct nn_tensor *outputs;
+	_Atomic(bool) failed;
 };
 
 /* The last steps of networks have the most weights: they are begun first. */
 static void pack_step(void *arg, uint32_t task, uint32_t thread)
 {
-	const struct packing *p = arg;
+	struct packing *p = arg;
 	const struct compiled *c = p->k->c;
 	const struct compiled_step *step = &c->steps[c->num_steps - 1 - task];
 	struct nn_error err = { "" };
@@ -454,7 +455,8 @@ static void pack_step(void *arg, uint32_t task, uint32_t thread)
 	compiled_run_init(c, step, p->k->data, p->inputs + thread * (c->max_inputs + 1),
 			  p->outputs + thread * (c->max_outputs + 1), &r);
 	r.err = &err;
-	step->ready.kernel->pack(&r, &step->ready, (void *)step->ready.packed);
+	if (!step->ready.kernel->pack(&r, &step->ready, (void *)step->ready.packed))
+		p->failed = true;
 	nn_op_finish(&r);
 }
 
@@ -476,7 +478,7 @@ static bool pack_weights(struct compiler *k)
 		pool_run_long(pack_step, &p, c->num_steps, c->threads);
 	free(p.inputs);
 	free(p.outputs);
-	return memory && p.inputs && p.outputs;
+	return memory && p.inputs && p.outputs && !p.failed;
 }
 
 /* Uses weights that were packed before; whether they were packed for this is another's to say. */

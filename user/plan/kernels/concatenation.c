@@ -70,14 +70,15 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	return true;
 }
 
-/* What becomes of each byte of an input: that of the input alone. */
-static void make_table(const struct nn_run *r, uint32_t index, uint8_t table[ENTRIES])
+/* What becomes of each byte of an input: that of the input alone. False: no memory. */
+static bool make_table(const struct nn_run *r, uint32_t index, uint8_t table[ENTRIES])
 {
 	struct nn_tensor in[2] = { r->inputs[index], r->inputs[r->num_inputs - 1] };
 	struct nn_tensor out = r->outputs[0];
 	struct nn_run alone = *r;
 	uint8_t bytes[ENTRIES];
 	int32_t axis = 0;
+	bool fine;
 
 	for (uint32_t i = 0; i < ENTRIES; i++)
 		bytes[i] = (uint8_t)i;
@@ -90,16 +91,19 @@ static void make_table(const struct nn_run *r, uint32_t index, uint8_t table[ENT
 	alone.num_inputs = 2;
 	alone.outputs = &out;
 	alone.scratch = NULL;
-	nn_op_execute(&alone);
+	fine = !nn_op_execute(&alone);
 	nn_op_finish(&alone);
+	return fine;
 }
 
-static void pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
+static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 {
 	const struct concatenation *c = ready->state;
 
 	for (uint32_t i = 0; ready->packed_size && i < c->count; i++)
-		make_table(r, i, (uint8_t *)packed + i * ENTRIES);
+		if (!make_table(r, i, (uint8_t *)packed + i * ENTRIES))
+			return false;
+	return true;
 }
 
 static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)

@@ -146,11 +146,12 @@ static bool restore(const uint32_t *words, uint32_t count, const struct nn_bound
 	return true;
 }
 
-static void pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
+static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 {
 	const struct conv *c = ready->state;
 
-	nn_gemm_pack(r, &c->gemm, ready->isa, nn_window_run_args(r, 3, 0).activation, packed);
+	return nn_gemm_pack(r, &c->gemm, ready->isa, nn_window_run_args(r, 3, 0).activation,
+			    packed);
 }
 
 /* Copies a row of a window, which begins at column `x` of an image's row (NULL: padding). */

@@ -303,12 +303,13 @@ static void gather_filter(const struct parts *s, const struct part *p, const cha
 	}
 }
 
-static void pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
+static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 {
 	const struct nn_tensor *filter = &r->inputs[FILTER];
 	const struct parts *s = ready->state;
+	bool fine = true;
 
-	for (uint32_t i = 0; i < s->count; i++) {
+	for (uint32_t i = 0; fine && i < s->count; i++) {
 		const struct part *p = &s->parts[i];
 		char *part;
 		struct view v;
@@ -317,14 +318,16 @@ static void pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 			continue;
 		view_part(r, s, p, filter->data, &v);
 		part = nn_run_alloc(&v.run, p->gemm.columns * p->gemm.depth, p->gemm.element);
-		if (part) {
+		fine = part;
+		if (fine) {
 			gather_filter(s, p, filter->data, part);
 			v.inputs[FILTER].data = part;
-			nn_gemm_pack(&v.run, &p->gemm, ready->isa, s->activation,
-				     (char *)packed + p->packed);
+			fine = nn_gemm_pack(&v.run, &p->gemm, ready->isa, s->activation,
+					    (char *)packed + p->packed);
 		}
 		nn_op_finish(&v.run);
 	}
+	return fine;
 }
 
 /* ---- Running ---- */

@@ -305,7 +305,7 @@ static void pack_channel(const struct nn_run *r, const struct depthwise *d,
 	       place % 4 / 2 * sizeof(round), &round, sizeof(round));
 }
 
-static void pack_q8(struct nn_run *r, const struct depthwise *d, uint8_t *packed)
+static bool pack_q8(struct nn_run *r, const struct depthwise *d, uint8_t *packed)
 {
 	const struct depthwise_q8_layout l = depthwise_q8_layout(&d->q8);
 	const struct nn_window_args args = nn_window_run_args(r, 3, 1);
@@ -314,13 +314,14 @@ static void pack_q8(struct nn_run *r, const struct depthwise *d, uint8_t *packed
 	memset(packed, 0, l.packed);
 	if (!nn_q8_channels(r, (uint32_t)d->q8.channels, args.activation,
 			    d->q8.height * d->q8.width, &q))
-		return;
+		return false;
 	for (size_t place = 0; place < l.blocks * DEPTHWISE_Q8_BLOCK; place++) {
 		size_t channel = place % d->q8.padded;
 
 		if (channel < d->q8.channels)
 			pack_channel(r, d, &l, &q, channel, place, packed);
 	}
+	return true;
 }
 
 /* A panel of pairs: its depth are the taps, the last one alone where their count is odd. */
@@ -352,7 +353,7 @@ static void pack_panel_pairs(const struct nn_run *r, const struct depthwise *d, 
 	}
 }
 
-static void pack_pairs(struct nn_run *r, const struct depthwise *d, const struct nn_ready *ready,
+static bool pack_pairs(struct nn_run *r, const struct depthwise *d, const struct nn_ready *ready,
 		       char *packed)
 {
 	const struct nn_window_args args = nn_window_run_args(r, 3, 1);
@@ -361,14 +362,15 @@ static void pack_pairs(struct nn_run *r, const struct depthwise *d, const struct
 
 	memset(packed, 0, ready->packed_size);
 	if (!nn_q8_channels(r, (uint32_t)d->q8.channels, args.activation, taps, &q))
-		return;
+		return false;
 	for (size_t c = 0; c < d->q8.channels; c += NN_PANEL_VECTORS * lanes) {
 		pack_panel_pairs(r, d, lanes, &q, c, packed);
 		packed += nn_q8_pairs_panel_size(lanes, (taps + 1) / 2 * 2);
 	}
+	return true;
 }
 
-static void pack_eights(struct nn_run *r, const struct depthwise *d, char *packed)
+static bool pack_eights(struct nn_run *r, const struct depthwise *d, char *packed)
 {
 	const struct nn_window_args args = nn_window_run_args(r, 3, 1);
 	const struct nn_tensor *filter = &r->inputs[FILTER];
@@ -378,7 +380,7 @@ static void pack_eights(struct nn_run *r, const struct depthwise *d, char *packe
 
 	memset(packed, 0, (d->q8.channels + 7) / 8 * nn_q8_taps_size(taps));
 	if (!nn_q8_channels(r, (uint32_t)d->q8.channels, args.activation, taps, &q))
-		return;
+		return false;
 	for (size_t c = 0; c < d->q8.channels; c++) {
 		struct nn_q8_eight *eight = (void *)(packed + c / 8 * nn_q8_taps_size(taps));
 		int16_t *to = (int16_t *)(eight + 1) + c % 8;
@@ -388,20 +390,22 @@ static void pack_eights(struct nn_run *r, const struct depthwise *d, char *packe
 			to[t * 8] = (int16_t)(nn_q8_signed(filter, from[t * d->q8.channels + c]) -
 					      d->q8.filter_zero);
 	}
+	return true;
 }
 
-static void pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
+static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 {
 	const struct depthwise *d = ready->state;
 
-	if (d->is_float)
+	if (d->is_float) {
 		pack_f32(r, d, packed);
-	else if (ready->isa->eights)
-		pack_eights(r, d, packed);
-	else if (ready->isa->pairs)
-		pack_pairs(r, d, ready, packed);
-	else
-		pack_q8(r, d, packed);
+		return true;
+	}
+	if (ready->isa->eights)
+		return pack_eights(r, d, packed);
+	if (ready->isa->pairs)
+		return pack_pairs(r, d, ready, packed);
+	return pack_q8(r, d, packed);
 }
 
 /* ---- Running ---- */

@@ -81,9 +81,9 @@ static bool restore(const uint32_t *words, uint32_t count, const struct nn_bound
 	return true;
 }
 
-static void pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
+static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 {
-	nn_gemm_pack(r, ready->state, ready->isa, ACTIVATION, packed);
+	return nn_gemm_pack(r, ready->state, ready->isa, ACTIVATION, packed);
 }
 
 static const void *copy_rows(const struct nn_gemm *g, const char *from, size_t rows, char *to)

@@ -223,7 +223,7 @@ void nn_gemm_pack_columns_f32(const struct nn_isa *isa, const float *b, size_t c
 	}
 }
 
-void nn_gemm_pack(struct nn_run *r, const struct nn_gemm *g, const struct nn_isa *isa,
+bool nn_gemm_pack(struct nn_run *r, const struct nn_gemm *g, const struct nn_isa *isa,
 		  uint32_t activation, void *packed)
 {
 	struct nn_q8_channels q;
@@ -240,13 +240,14 @@ void nn_gemm_pack(struct nn_run *r, const struct nn_gemm *g, const struct nn_isa
 		nn_gemm_pack_rows_f32(isa, r->inputs[WEIGHTS].data, r->inputs[BIAS].data,
 				      g->columns, g->depth, packed);
 	else if (!nn_q8_channels(r, (uint32_t)g->columns, activation, g->depth, &q))
-		return;
+		return false;
 	else if (isa->eights)
 		nn_pack_eights_q8(&pack, isa->eights, packed);
 	else if (isa->pairs)
 		nn_pack_pairs_q8(&pack, packed);
 	else
 		nn_pack_bytes_q8(&pack, packed);
+	return true;
 }
 
 /* ---- Running ---- */

@@ -54,7 +54,9 @@ static inline bool nn_gemm_takes_rows(const struct nn_gemm *g)
 void nn_gemm_divide(struct nn_gemm *g, uint32_t threads, size_t max_rows);
 
 size_t nn_gemm_packed_size(const struct nn_gemm *g, const struct nn_isa *isa);
-void nn_gemm_pack(struct nn_run *r, const struct nn_gemm *g, const struct nn_isa *isa,
+
+/* False: no memory. */
+bool nn_gemm_pack(struct nn_run *r, const struct nn_gemm *g, const struct nn_isa *isa,
 		  uint32_t activation, void *packed);
 
 /* Bytes of scratch memory that running a block takes. */

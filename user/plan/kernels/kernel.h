@@ -69,8 +69,11 @@ struct nn_kernel {
 	 * names in `reads`, also where it then does not take the operation.
 	 */
 	bool (*prepare)(struct nn_run *r, struct nn_ready *ready);
-	/* Writes packed_size bytes, aligned to 64. NULL: there are none. */
-	void (*pack)(struct nn_run *r, const struct nn_ready *ready, void *packed);
+	/*
+	 * Writes packed_size bytes, aligned to 64; false: no memory, or a constant that the
+	 * operation refuses. NULL: there are none.
+	 */
+	bool (*pack)(struct nn_run *r, const struct nn_ready *ready, void *packed);
 	/* Runs a task, of which any may run at a time. `scratch` is aligned to 64. */
 	void (*run)(const struct nn_kernel_call *call, uint32_t task, void *scratch);
 	/*

@@ -210,12 +210,13 @@ static void pack_cell(struct nn_run *r, const struct nn_ready *ready, const stru
 				      to);
 }
 
-static void pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
+static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 {
 	const struct cells *cells = ready->state;
 
 	for (uint32_t i = 0; i < cells->count; i++)
 		pack_cell(r, ready, &cells->lstm[i], (float *)packed + cells->lstm[i].packed);
+	return true;
 }
 
 /* ---- Running ---- */

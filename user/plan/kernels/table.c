@@ -96,10 +96,10 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	return true;
 }
 
-static void pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
+static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 {
 	(void)ready;
-	make_table(r, packed);
+	return make_table(r, packed);
 }
 
 static uint32_t save(const struct nn_ready *ready, uint32_t *words)
