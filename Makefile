@@ -412,6 +412,9 @@ $(BUILD)/tests/libnnaccel_%_test: $(obj)/user/tests/libnnaccel_%_test.o $(hal) $
 	$(test_link) -lcmocka -lm
 # The makers of its graphs, and what damages its plans.
 $(BUILD)/tests/plan_diff_test: $(call objects,user/tests/plan_diff/*.c)
+# Its allocations fail.
+$(BUILD)/tests/plan_fail_test: $(filter-out %/damage.o,$(call objects,user/tests/plan_diff/*.c))
+$(BUILD)/tests/plan_fail_test: private ldflags += $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc aligned_alloc)
 # It counts what plans call.
 $(BUILD)/tests/plan_alloc_test: private ldflags += $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc \
 	aligned_alloc free mmap munmap pthread_mutex_lock)

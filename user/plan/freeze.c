@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "compiled.h"
 #include "freeze.h"
@@ -13,10 +14,8 @@
 #include "squeeze.h"
 #include "thaw.h"
 
-/* Where the data part is said to be: nothing there is read. */
-#define IMAGINED ((const void *)NN_PLAN_DATA_ALIGN)
-
 struct freezer {
+	const void *data;	/* where the data part is said to be */
 	const struct compiled *c;
 	const struct saved_header *h;
 	uint32_t *numbers;		/* by operand: its number in the form + 1; 0: none yet */
@@ -66,7 +65,7 @@ static bool find_place(const struct freezer *f, uint32_t operand, struct frozen_
 		return true;
 	case PLACE_CONSTANT:
 		place->in = FROZEN_DATA;
-		place->offset = (uintptr_t)p->constant - (uintptr_t)IMAGINED;
+		place->offset = (uintptr_t)p->constant - (uintptr_t)f->data;
 		return place->offset < f->h->data_size;
 	case PLACE_INPUT:
 	case PLACE_OUTPUT:
@@ -191,7 +190,7 @@ static uint8_t *write_part(struct freezer *f, const struct nn_plan_image *image,
 }
 
 /* Whether what was frozen can be thawed: whatever a kernel saves, it is to take back. */
-static bool can_be_thawed(const uint8_t *part, size_t size)
+static bool can_be_thawed(const uint8_t *part, size_t size, const void *data)
 {
 	static const struct nn_plan_options options;
 	struct saved_header *copy = malloc(size);
@@ -200,7 +199,7 @@ static bool can_be_thawed(const uint8_t *part, size_t size)
 	if (!copy)
 		return false;
 	memcpy(copy, part, size);
-	if (plan_thaw(copy, IMAGINED, &options, &plan, NULL)) {
+	if (plan_thaw(copy, data, &options, &plan, NULL)) {
 		free(copy);
 		return false;
 	}
@@ -209,9 +208,9 @@ static bool can_be_thawed(const uint8_t *part, size_t size)
 }
 
 static enum nn_status freeze(const struct nn_plan *plan, const struct saved_header *h,
-			     struct nn_plan_image *image)
+			     const void *data, struct nn_plan_image *image)
 {
-	struct freezer f = { .c = plan->compiled, .h = h };
+	struct freezer f = { .data = data, .c = plan->compiled, .h = h };
 	enum nn_status status = NN_OK;
 	uint8_t *part = NULL;
 	size_t size;
@@ -221,7 +220,7 @@ static enum nn_status freeze(const struct nn_plan *plan, const struct saved_head
 	else if (freeze_all(&f))
 		part = write_part(&f, image, &size);
 	free_lists(&f);
-	if (part && can_be_thawed(part, size)) {
+	if (part && can_be_thawed(part, size, data)) {
 		free(image->model);
 		image->model = part;
 		image->model_size = size;
@@ -237,13 +236,22 @@ enum nn_status plan_freeze(struct nn_plan_image *image)
 	enum nn_status status = NN_OK;
 	struct saved_header h;
 	struct nn_plan *plan;
+	size_t room;
+	void *data;
 
 	memcpy(&h, image->model, sizeof(h));
-	if (!h.kernels[0] || image->model_size > UINT32_MAX / 2 ||
-	    plan_load_whole(&h, image->model, IMAGINED, &options, &plan, NULL))
+	if (!h.kernels[0] || image->model_size > UINT32_MAX / 2)
 		return NN_OK;
-	if (plan->compiled)
-		status = freeze(plan, &h, image);
-	nn_plan_free(plan);
+	/* Where a kernel has no memory the next one is tried, and may read: zeros, then no plan loads. */
+	room = h.data_size + NN_PLAN_DATA_ALIGN;
+	data = mmap(NULL, room, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (data == MAP_FAILED)
+		return NN_OK;
+	if (!plan_load_whole(&h, image->model, data, &options, &plan, NULL)) {
+		if (plan->compiled)
+			status = freeze(plan, &h, data, image);
+		nn_plan_free(plan);
+	}
+	munmap(data, room);
 	return status;
 }
