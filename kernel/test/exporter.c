@@ -76,7 +76,8 @@ static struct miscdevice exporter_misc;
 
 #if defined(CONFIG_DMA_OPS) || defined(CONFIG_ARCH_HAS_DMA_OPS)
 
-static const bool exporter_has_device = true;
+/* Mappings of the test's device are told which way they are synced. */
+static const bool exporter_counts_syncs = true;
 
 static int exporter_map_sg(struct device *dev, struct scatterlist *sgl, int n,
 			   enum dma_data_direction dir, unsigned long attrs)
@@ -123,11 +124,11 @@ static int exporter_make_device(struct device *dev)
 
 #else
 
-static const bool exporter_has_device;
+static const bool exporter_counts_syncs;
 
 static int exporter_make_device(struct device *dev)
 {
-	return 0;
+	return dma_coerce_mask_and_coherent(dev, DMA_BIT_MASK(64));
 }
 
 #endif
@@ -443,7 +444,7 @@ static int exporter_attach(struct exporter *e, const struct exporter_import *imp
 	struct dma_buf *dmabuf;
 	int ret;
 
-	if (e->attachment || !exporter_has_device)
+	if (e->attachment)
 		return -EOPNOTSUPP;
 	if (import->direction > DMA_FROM_DEVICE)
 		return -EINVAL;
@@ -546,7 +547,8 @@ static long exporter_ioctl(struct file *file, unsigned int cmd, unsigned long ar
 	case EXPORTER_FAIL:
 		return exporter_fail(e, (void __user *)arg);
 	case EXPORTER_ATTACH:
-		return exporter_attach(e, &(struct exporter_import){ .fd = arg });
+		return exporter_counts_syncs ?
+		       exporter_attach(e, &(struct exporter_import){ .fd = arg }) : -EOPNOTSUPP;
 	case EXPORTER_IMPORT:
 		return exporter_import(e, (void __user *)arg);
 	case EXPORTER_REMAP:

@@ -97,7 +97,7 @@ struct exporter_dma {
 	__u32 write;
 };
 
-/* The same as EXPORTER_ATTACH, with a choice. */
+/* The same as EXPORTER_ATTACH, with a choice, also where no syncs can be counted. */
 #define EXPORTER_IMPORT	_IOW(0xBA, 7, struct exporter_import)
 /* Maps it anew. */
 #define EXPORTER_REMAP	_IO(0xBA, 8)

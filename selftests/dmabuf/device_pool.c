@@ -88,6 +88,13 @@ static int end(FIXTURE_DATA(device_pool) *self)
 	return session_answer(self->s.session, &self->cmd) ?: async_wait(&self->async);
 }
 
+static int device_attach(int device, int buffer)
+{
+	struct exporter_import import = { .fd = buffer };
+
+	return xioctl(device, EXPORTER_IMPORT, &import);
+}
+
 static uint32_t device_word(int device, uint32_t offset, const uint32_t *written)
 {
 	struct exporter_dma dma = { .offset = offset };
@@ -131,13 +138,13 @@ TEST_F(device_pool, executes)
 	EXPECT_EQ(mmap(NULL, LENGTH, PROT_READ, MAP_SHARED, fd, 0), MAP_FAILED);
 	EXPECT_EQ(errno, EOPNOTSUPP);
 	EXPECT_EQ(xioctl(fd, DMA_BUF_IOCTL_SYNC, &cpu), EOPNOTSUPP);
-	ASSERT_EQ(ioctl(self->device.fd, EXPORTER_ATTACH, fd), 0);
+	ASSERT_EQ(device_attach(self->device.fd, fd), 0);
 	EXPECT_EQ(device_word(self->device.fd, 16, &said), said);
 	EXPECT_EQ(end(self), 0);
 	EXPECT_EQ(ioctl(self->device.fd, EXPORTER_DETACH), 0);
 	close(fd);
 	/* It is the exporter's memory that was written, as its own device sees it. */
-	ASSERT_EQ(ioctl(self->device.fd, EXPORTER_ATTACH, self->x.buffer), 0);
+	ASSERT_EQ(device_attach(self->device.fd, self->x.buffer), 0);
 	EXPECT_EQ(device_word(self->device.fd, 16, NULL), said);
 	EXPECT_EQ(object_destroy(self->s.fd, self->pool), 0);
 }

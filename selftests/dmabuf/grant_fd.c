@@ -153,12 +153,13 @@ static void end_grant(struct __test_metadata *_metadata, FIXTURE_DATA(grant_fd) 
 /* Nothing new is to be had of a dma-buf whose grant ended. */
 static void expect_revoked(struct __test_metadata *_metadata, FIXTURE_DATA(grant_fd) *self)
 {
+	const struct exporter_import import = { .fd = self->fd };
 	struct exporter other;
 
 	EXPECT_EQ(map_error(self->fd, LENGTH, PROT_READ), ENODEV);
 	EXPECT_EQ(sync_buffer(self->fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ), ENODEV);
 	ASSERT_TRUE(exporter_open(&other, 0));
-	EXPECT_EQ(ioctl(other.fd, EXPORTER_ATTACH, self->fd), -1);
+	EXPECT_EQ(ioctl(other.fd, EXPORTER_IMPORT, &import), -1);
 	EXPECT_EQ(errno, ENODEV);
 	exporter_close(&other);
 }
