@@ -392,6 +392,8 @@ enum nn_status nn_plan_save(const struct nn_plan *plan, struct nn_plan_image *im
 		image->data_size = s.pieces->data_size;
 		image->pieces = s.pieces;
 		s.pieces = NULL;
+	} else {
+		nn_plan_image_free(image);
 	}
 	free(s.subgraphs);
 	free(s.operands);
