@@ -155,6 +155,7 @@ TEST_F(observe, log_of_a_kill)
 	long long grace = param_set("kill_grace_ms", 50);
 	struct nnaccel_prepare prepare;
 	struct actor worker;
+	long long sessions;
 	struct execution e;
 	uint64_t context;
 	int fd, session;
@@ -169,10 +170,11 @@ TEST_F(observe, log_of_a_kill)
 	ASSERT_EQ(xioctl(fd, NNACCEL_PREPARE, &prepare), 0);
 	execution_init(&e, prepare.out_model, prepare.wire_pool, prepare.wire_pool);
 	e.cmd.deadline_ns = now_ns() + 100 * MS;
+	sessions = summary_get(-1, "sessions");
 	EXPECT_EQ(xioctl(fd, NNACCEL_EXECUTE, &e.cmd), ETIME);
 	snprintf(line, sizeof(line), "nnaccel: worker %d of context %llu killed", worker.pid,
 		 (unsigned long long)context);
-	EXPECT_TRUE(summary_becomes(-1, "sessions", summary_get(-1, "sessions") - 1));
+	EXPECT_TRUE(summary_becomes(-1, "sessions", sessions - 1));
 	EXPECT_TRUE(log_has(line));
 	actor_kill(&worker);
 	close(fd);
