@@ -128,7 +128,9 @@ static const bool exporter_counts_syncs;
 
 static int exporter_make_device(struct device *dev)
 {
-	return dma_coerce_mask_and_coherent(dev, DMA_BIT_MASK(64));
+	/* Where nothing does DMA it fails, and later the attaching. */
+	dma_coerce_mask_and_coherent(dev, DMA_BIT_MASK(64));
+	return 0;
 }
 
 #endif

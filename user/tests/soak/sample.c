@@ -20,7 +20,7 @@ const struct soak_value soak_values[SOAK_VALUES] = {
 	{ "commands", 0, 0 },
 	{ "pool-KiB", 0, 0 },
 	{ "slab-KiB", 5, 2048 },		/* SUnreclaim */
-	{ "engine-KiB", 5, 2048 },		/* of its cgroup: anonymous and the kernel's */
+	{ "engine-KiB", 5, 8192 },		/* of its cgroup; a worker more or less is ready */
 	{ "engine-threads", 20, 64 },		/* also of workers that wait for clients */
 	{ "broker-fds", 0, 8 },
 	{ "keeper-fds", 0, 8 },
