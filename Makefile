@@ -559,19 +559,33 @@ $(BUILD)/bench-bin/%: $(obj)/user/bench/%.o $(archives) $(libhal) $(libnn)
 	$(call short,LD)$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ldflags) $(call rpath,/../lib) \
 		-L$(BUILD)/lib $(if $(runtime),-lneuralnetworks) $(if $(hal),-lnnaccel) -lm -ldl
 
-# The peer of the networks is called where its header is.
-# That of Debian 13 has another interface: operators are set up otherwise, and sigmoid is another one's.
-has_xnnpack := $(shell grep -ls xnn_setup_sigmoid_nc_f32 $(sysroot)/usr/include/xnnpack.h)
-$(obj)/user/bench/compute/%.o: private base += $(if $(has_xnnpack),-DNN_BENCH_XNNPACK)
-xnnpack	:= $(if $(has_xnnpack),-lXNNPACK -lpthreadpool \
+# The peer of the networks is called where its header is: XNNPACK of Debian 12, 2022-02, or of
+# Debian 13, 2024-11, whose interface is another.
+xnnpack_header := $(wildcard $(sysroot)/usr/include/xnnpack.h)
+xnnpack_year := $(if $(xnnpack_header),$(if $(shell grep -ls xnn_setup_sigmoid_nc_f32 $(xnnpack_header)),2022,2024))
+$(obj)/user/bench/compute/%.o: private base += $(xnnpack_year:%=-DNN_BENCH_XNNPACK=%)
+xnnpack	:= $(if $(xnnpack_year),-lXNNPACK -lpthreadpool \
 	$(if $(wildcard $(sysroot)/usr/include/cpuinfo.h),-lcpuinfo))
 # It picks its kernels once in a process.
 levels	:= $(if $(findstring cpuinfo,$(xnnpack)),$(if $(filter amd64,$(ARCH)),avx512 avx2 sse4 sse2))
-$(BUILD)/bench-bin/compute: $(obj)/user/bench/compute.o $(call objects,user/bench/compute/*.c) \
-		$(archives) $(libhal) $(libnn)
+compute	:= $(call objects,user/bench/compute.c user/bench/compute/*.c)
+compute_link = @mkdir -p $(@D); $(call show,LD) $(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) \
+	$(call rpath,/../lib) -L$(BUILD)/lib -lneuralnetworks -lnnaccel
+$(BUILD)/bench-bin/compute: $(compute) $(archives) $(libhal) $(libnn)
+	$(compute_link) $(xnnpack) -lm -ldl
+
+# The same with XNNPACK of Debian 13 wherever it is built: scripts/xnnpack has unpacked it with the
+# loader and the libraries that it runs with.
+trixie	:= $(if $(cross),,$(shell scripts/xnnpack --cached))
+trixie_lib := $(trixie)/usr/lib/$(shell $(CC) -print-multiarch)
+from_trixie := $(patsubst $(obj)/%,$(obj)/trixie/%,$(filter $(obj)/user/bench/compute/xnnpack_%,$(compute)))
+$(from_trixie): $(obj)/trixie/%.o: %.c $(obj)/flags
 	@mkdir -p $(@D)
-	$(call short,LD)$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) $(call rpath,/../lib) \
-		-L$(BUILD)/lib -lneuralnetworks -lnnaccel $(xnnpack) -lm -ldl
+	$(call short,CC)$(CC) $(cflags) -DNN_BENCH_XNNPACK=2024 -isystem $(trixie)/usr/include -MMD -MP -c -o $@ $<
+$(BUILD)/bench-bin/compute-trixie: $(from_trixie) $(filter-out $(from_trixie:$(obj)/trixie/%=$(obj)/%),$(compute)) \
+		$(archives) $(libhal) $(libnn)
+	$(compute_link) -L$(trixie_lib) -lXNNPACK -lpthreadpool -lcpuinfo -lm -ldl -Wl,--allow-shlib-undefined \
+		-Wl,--disable-new-dtags,-rpath,$(trixie_lib) -Wl,--dynamic-linker,$(wildcard $(trixie_lib)/ld-linux-*)
 
 $(BUILD)/bench-bin/cache: $(obj)/user/bench/cache.o $(call objects,user/bench/cache/*.c user/bench/compute/net.c \
 		user/bench/compute/builder.c user/bench/compute/plan_net.c user/engine/keeper/cache_index.c \
@@ -594,9 +608,10 @@ bench-compute: $(BUILD)/bench-bin/compute $(BUILD)/bench-bin/count.so
 	scripts/count-arm64 $^ > $(BUILD)/bench/compute.tsv
 	column -t -s '	' $(BUILD)/bench/compute.tsv
 else
-bench-compute: $(BUILD)/bench-bin/compute
+bench-compute: $(BUILD)/bench-bin/compute $(if $(trixie),$(BUILD)/bench-bin/compute-trixie)
 	@mkdir -p $(BUILD)/bench
 	$< > $(BUILD)/bench/compute.tsv
+	$(if $(trixie),$<-trixie >> $(BUILD)/bench/compute.tsv)
 	set -e; for level in $(levels); do $< --isa $$level >> $(BUILD)/bench/compute.tsv; done
 	BUILD=$(BUILD) scripts/vm -- env NN_BENCH_WHERE=vm $(abspath $<) --vm \
 		>> $(BUILD)/bench/compute.tsv

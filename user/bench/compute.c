@@ -101,7 +101,7 @@ static void compare(const char *figure, struct subject ours, struct subject peer
 		if (threads > 1)
 			usleep(SPINNING_US);
 	}
-	report(figure, percentile(times, RUNS, 50), "us", peer.state ? "xnnpack" : NULL,
+	report(figure, percentile(times, RUNS, 50), "us", peer.state ? subject_peer() : NULL,
 	       percentile(peer_times, RUNS, 50));
 	fprintf(stderr, "%s: p99 %.0f us, peer %.0f us\n", figure, percentile(times, RUNS, 99),
 		percentile(peer_times, RUNS, 99));
@@ -164,7 +164,7 @@ static void compare_prepare(const char *figure, net_fn *make, enum net_type type
 		peer_times[i] = time_prepare(&net, subject_xnnpack);
 	}
 	report(figure, percentile(times, PREPARES, 50), "us",
-	       subject_has_peer() ? "xnnpack" : NULL, percentile(peer_times, PREPARES, 50));
+	       subject_peer(), percentile(peer_times, PREPARES, 50));
 	net_free(&net);
 }
 
@@ -195,7 +195,7 @@ static void compare_first(const char *figure, net_fn *make, enum net_type type)
 		usleep(SPINNING_US);
 	}
 	report(figure, percentile(times, PREPARES, 50), "us",
-	       subject_has_peer() ? "xnnpack" : NULL, percentile(peer_times, PREPARES, 50));
+	       subject_peer(), percentile(peer_times, PREPARES, 50));
 	net_free(&net);
 }
 
@@ -449,9 +449,9 @@ int main(int argc, char **argv)
 	/* Before there are threads, which a fork leaves behind. */
 	rss = measure_rss(subject_plan);
 	peer_rss = measure_rss(subject_xnnpack);
-	if (!subject_has_peer())
+	if (!subject_peer())
 		fprintf(stderr, "built without libxnnpack-dev: no peer\n");
-	report("mnv2_f32_rss", rss, "KiB", subject_has_peer() ? "xnnpack" : NULL, peer_rss);
+	report("mnv2_f32_rss", rss, "KiB", subject_peer(), peer_rss);
 	compare_nets("1t", false);
 	if (has_two_cpus()) {
 		compare_net("mnv1_f32_2t", net_mobilenet_v1, NET_F32, 2);

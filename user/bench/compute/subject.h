@@ -26,8 +26,11 @@ struct subject subject_nnapi(const struct net *net, uint32_t threads);
 /* The first one, in a worker: through libnnaccel, in a VM. */
 struct subject subject_worker(const struct net *net);
 
-/* Whether XNNPACK was there when this was built; without it its subjects have no state. */
-bool subject_has_peer(void);
+/*
+ * The XNNPACK that was there when this was built, by its year; NULL: none, and its subjects have no
+ * state.
+ */
+const char *subject_peer(void);
 
 /*
  * Makes XNNPACK take this CPU for one of lesser instructions: "avx512", which is all

@@ -78,6 +78,34 @@ static uint32_t define_bias(xnn_subgraph_t g, const struct net *net, uint32_t in
 	return id;
 }
 
+#if NN_BENCH_XNNPACK >= 2024
+
+static void define_add(xnn_subgraph_t g, uint32_t a, uint32_t b, uint32_t out)
+{
+	xnn_must(xnn_define_binary(g, xnn_binary_add, NULL, a, b, out, 0), "add");
+}
+
+/* Without the flag the output has two dimensions, which the next convolution would take for four. */
+static void define_pool(xnn_subgraph_t g, uint32_t in, uint32_t out)
+{
+	xnn_must(xnn_define_static_reduce(g, xnn_reduce_mean, 2, (size_t[]){ 1, 2 }, in, out,
+					  XNN_FLAG_KEEP_DIMS), "pool");
+}
+
+#else
+
+static void define_add(xnn_subgraph_t g, uint32_t a, uint32_t b, uint32_t out)
+{
+	xnn_must(xnn_define_add2(g, -FLT_MAX, FLT_MAX, a, b, out, 0), "add");
+}
+
+static void define_pool(xnn_subgraph_t g, uint32_t in, uint32_t out)
+{
+	xnn_must(xnn_define_global_average_pooling_2d(g, -FLT_MAX, FLT_MAX, in, out, 0), "pool");
+}
+
+#endif
+
 static void define_layer(xnn_subgraph_t g, const struct net *net, uint32_t index,
 			 const uint32_t *images)
 {
@@ -88,11 +116,11 @@ static void define_layer(xnn_subgraph_t g, const struct net *net, uint32_t index
 	uint32_t f = l->filter, s = l->stride;
 
 	if (l->kind == LAYER_ADD) {
-		xnn_must(xnn_define_add2(g, low, high, in, images[l->other], out, 0), "add");
+		define_add(g, in, images[l->other], out);
 		return;
 	}
 	if (l->kind == LAYER_POOL) {
-		xnn_must(xnn_define_global_average_pooling_2d(g, low, high, in, out, 0), "pool");
+		define_pool(g, in, out);
 		return;
 	}
 	w = define_weights(g, net, index);

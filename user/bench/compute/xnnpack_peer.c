@@ -52,9 +52,9 @@ struct peer_state {
 	void *out;
 };
 
-bool subject_has_peer(void)
+const char *subject_peer(void)
 {
-	return true;
+	return NN_BENCH_XNNPACK >= 2024 ? "xnnpack-2024" : "xnnpack-2022";
 }
 
 void xnn_must(enum xnn_status status, const char *what)
@@ -90,6 +90,18 @@ static void free_state(void *state)
 	free(s);
 }
 
+static void set_up(xnn_runtime_t runtime, void *in, void *out)
+{
+	const struct xnn_external_value values[] = { { PEER_IN, in }, { PEER_OUT, out } };
+
+#if NN_BENCH_XNNPACK >= 2024
+	xnn_must(xnn_reshape_runtime(runtime), "reshape");
+	xnn_must(xnn_setup_runtime_v2(runtime, 2, values), "set up");
+#else
+	xnn_must(xnn_setup_runtime(runtime, 2, values), "set up");
+#endif
+}
+
 struct subject peer_end(xnn_subgraph_t g, uint32_t threads, size_t in_bytes, size_t out_bytes,
 			enum net_type type)
 {
@@ -101,16 +113,15 @@ struct subject peer_end(xnn_subgraph_t g, uint32_t threads, size_t in_bytes, siz
 	s->in = must_alloc(in_bytes);
 	s->out = must_alloc(out_bytes);
 	fill_random(type, s->in, type == NET_F32 ? in_bytes / sizeof(float) : in_bytes);
-	xnn_must(xnn_setup_runtime(s->runtime, 2, (struct xnn_external_value[]){
-		{ PEER_IN, s->in }, { PEER_OUT, s->out } }), "setup");
+	set_up(s->runtime, s->in, s->out);
 	return (struct subject){ s, run, free_state };
 }
 
 #else
 
-bool subject_has_peer(void)
+const char *subject_peer(void)
 {
-	return false;
+	return NULL;
 }
 
 bool subject_limit_peer(const char *level)

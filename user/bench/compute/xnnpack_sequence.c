@@ -56,33 +56,78 @@ static float *random_weights(struct calls *c, size_t count)
 	return weights;
 }
 
-static uint32_t product(struct calls *c, size_t rows, size_t depth, size_t units, float low)
-{
-	xnn_operator_t *o = &c->operators[c->num_operators];
+#if NN_BENCH_XNNPACK >= 2024
 
+static void make_product(struct calls *c, size_t rows, size_t depth, size_t units, float low,
+			 xnn_operator_t *o)
+{
+	xnn_must(xnn_create_fully_connected_nc_f32(depth, units, depth, units,
+						   random_weights(c, units * depth),
+						   random_weights(c, units), low, FLT_MAX, 0, NULL,
+						   NULL, o), "product");
+	xnn_must(xnn_reshape_fully_connected_nc_f32(*o, rows, NULL), "reshape");
+	xnn_must(xnn_setup_fully_connected_nc_f32(*o, c->in, c->out), "set up");
+}
+
+static void make_sigmoid(struct calls *c, size_t channels, xnn_operator_t *o)
+{
+	xnn_must(xnn_create_unary_elementwise_nc(xnn_unary_sigmoid, xnn_datatype_fp32,
+						 xnn_datatype_fp32, NULL, NULL, NULL, 0, o),
+		 "sigmoid");
+	xnn_must(xnn_reshape_unary_elementwise_nc(*o, 1, channels, channels, channels, NULL),
+		 "reshape");
+	xnn_must(xnn_setup_unary_elementwise_nc(*o, c->in, c->out), "set up");
+}
+
+static void make_softmax(struct calls *c, size_t rows, size_t channels, xnn_operator_t *o)
+{
+	xnn_must(xnn_create_softmax_nc_f32(0, o), "softmax");
+	xnn_must(xnn_reshape_softmax_nc_f32(*o, channels, channels, channels, rows, NULL),
+		 "reshape");
+	xnn_must(xnn_setup_softmax_nc_f32(*o, c->in, c->out), "set up");
+}
+
+#else
+
+static void make_product(struct calls *c, size_t rows, size_t depth, size_t units, float low,
+			 xnn_operator_t *o)
+{
 	xnn_must(xnn_create_fully_connected_nc_f32(depth, units, depth, units,
 						   random_weights(c, units * depth),
 						   random_weights(c, units), low, FLT_MAX, 0, o),
 		 "product");
 	xnn_must(xnn_setup_fully_connected_nc_f32(*o, rows, c->in, c->out, NULL), "set up");
+}
+
+static void make_sigmoid(struct calls *c, size_t channels, xnn_operator_t *o)
+{
+	xnn_must(xnn_create_sigmoid_nc_f32(channels, channels, channels, 0, o), "sigmoid");
+	xnn_must(xnn_setup_sigmoid_nc_f32(*o, 1, c->in, c->out, NULL), "set up");
+}
+
+static void make_softmax(struct calls *c, size_t rows, size_t channels, xnn_operator_t *o)
+{
+	xnn_must(xnn_create_softmax_nc_f32(channels, channels, channels, 0, o), "softmax");
+	xnn_must(xnn_setup_softmax_nc_f32(*o, rows, c->in, c->out, NULL), "set up");
+}
+
+#endif
+
+static uint32_t product(struct calls *c, size_t rows, size_t depth, size_t units, float low)
+{
+	make_product(c, rows, depth, units, low, &c->operators[c->num_operators]);
 	return c->num_operators++;
 }
 
 static uint32_t sigmoid(struct calls *c, size_t channels)
 {
-	xnn_operator_t *o = &c->operators[c->num_operators];
-
-	xnn_must(xnn_create_sigmoid_nc_f32(channels, channels, channels, 0, o), "sigmoid");
-	xnn_must(xnn_setup_sigmoid_nc_f32(*o, 1, c->in, c->out, NULL), "set up");
+	make_sigmoid(c, channels, &c->operators[c->num_operators]);
 	return c->num_operators++;
 }
 
 static uint32_t softmax(struct calls *c, size_t rows, size_t channels)
 {
-	xnn_operator_t *o = &c->operators[c->num_operators];
-
-	xnn_must(xnn_create_softmax_nc_f32(channels, channels, channels, 0, o), "softmax");
-	xnn_must(xnn_setup_softmax_nc_f32(*o, rows, c->in, c->out, NULL), "set up");
+	make_softmax(c, rows, channels, &c->operators[c->num_operators]);
 	return c->num_operators++;
 }
 
