@@ -231,8 +231,8 @@ TEST_F(grant_fd, is_the_memory)
 TEST_F(grant_fd, read_only)
 {
 	uint32_t other = 0, slot;
+	int fd, error;
 	void *at;
-	int fd;
 
 	ASSERT_EQ(pool_import(self->s.fd, self->x.buffer, PROT_RW, 0, LENGTH, &other), 0);
 	/* Neither of a grant for reading, nor of one that allows more than was asked for. */
@@ -252,7 +252,9 @@ TEST_F(grant_fd, read_only)
 		EXPECT_EQ(device_write(self, 4, 4711), EACCES);
 		EXPECT_EQ(detach(self), 0);
 		EXPECT_EQ(map_error(fd, LENGTH, PROT_READ | PROT_WRITE), EACCES);
-		EXPECT_EQ(map_error(fd, LENGTH, PROT_READ | PROT_EXEC), EACCES);
+		error = map_error(fd, LENGTH, PROT_READ | PROT_EXEC);
+		/* Kernels from 6.17 on have anonymous inodes where nothing is executed. */
+		EXPECT_TRUE(error == EACCES || error == EPERM);
 		at = mmap(NULL, LENGTH, PROT_READ, MAP_SHARED, fd, 0);
 		ASSERT_NE(at, MAP_FAILED);
 		EXPECT_EQ(((uint32_t *)at)[1], i ? 1 : 0);
@@ -422,12 +424,15 @@ TEST_F(grant_fd, fences)
 	EXPECT_EQ(async_wait(&async), 0);
 }
 
-/* A driver of the kernel's own: DRM maps for both directions, always. */
+/*
+ * A driver of the kernel's own. Where DRM maps what it imports at once, it does so for both
+ * directions; newer kernels map when a driver needs addresses, which vgem does not.
+ */
 TEST_F(grant_fd, prime)
 {
 	struct drm_prime_handle prime = { .fd = self->fd }, again = { .fd = self->fd };
 	struct drm_gem_close gem = {};
-	int vgem = vgem_open(), fd;
+	int vgem = vgem_open(), fd, error;
 
 	if (vgem < 0)
 		SKIP(return, "this kernel has no vgem");
@@ -436,8 +441,12 @@ TEST_F(grant_fd, prime)
 	EXPECT_EQ(again.handle, prime.handle);
 	ASSERT_EQ(session_grant_fd(self->s.session, self->grant, NNACCEL_PROT_READ, &fd), 0);
 	again.fd = fd;
-	EXPECT_EQ(xioctl(vgem, DRM_IOCTL_PRIME_FD_TO_HANDLE, &again), EACCES);
+	error = xioctl(vgem, DRM_IOCTL_PRIME_FD_TO_HANDLE, &again);
+	EXPECT_TRUE(!error || error == EACCES);
 	close(fd);
+	gem.handle = again.handle;
+	if (!error)
+		EXPECT_EQ(xioctl(vgem, DRM_IOCTL_GEM_CLOSE, &gem), 0);
 	end_grant(_metadata, self);
 	EXPECT_EQ(self->memory[1], 1);
 	gem.handle = prime.handle;
