@@ -751,7 +751,7 @@ static int accel_open_channel(struct prepared *prepared, struct channel **channe
 
 static int accel_wait(const ANeuralNetworksDevice *device, struct nn_error *err)
 {
-	if (!handle_is_served(device->handle))
+	if (!handle_comes_back(device->handle, 0) && !handle_is_served(device->handle))
 		return rt_fail(err, ANEURALNETWORKS_DEAD_OBJECT, "no engine serves %s",
 			       device->name);
 	return ANEURALNETWORKS_NO_ERROR;

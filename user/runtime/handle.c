@@ -5,8 +5,14 @@
 #include "runtime/handle.h"
 
 #include <pthread.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "runtime/log.h"
+
+/* What a restart of an engine may take, and how often is looked whether it is over. */
+#define RESTART_NS UINT64_C(10000000000)
+#define LOOK_EVERY_NS 20000000
 
 /* How often this process and its parents were forked off. Written in a child's only thread. */
 static atomic_uint forks;
@@ -81,11 +87,44 @@ void handle_renew(atomic_uint *process, void (*renew)(void *argument), void *arg
 	pthread_mutex_unlock(&lock);
 }
 
-bool handle_is_served(struct accel_handle *handle)
+/* Whether it is served, and until when a restart of its engine is waited for. */
+static bool look(struct accel_handle *handle, uint64_t *end_ns)
 {
 	struct nna_device *device;
 	struct nn_error err = { "" };
+	bool served = handle_get(handle, &device, &err) == ANEURALNETWORKS_NO_ERROR &&
+		      nna_device_status(device) == NNA_AVAILABLE;
 
-	return handle_get(handle, &device, &err) == ANEURALNETWORKS_NO_ERROR &&
-	       nna_device_status(device) == NNA_AVAILABLE;
+	pthread_mutex_lock(&lock);
+	if (served)
+		handle->missed_ns = 0;
+	else if (!handle->missed_ns)
+		handle->missed_ns = clock_ns();
+	*end_ns = handle->missed_ns + RESTART_NS;
+	pthread_mutex_unlock(&lock);
+	return served;
+}
+
+bool handle_is_served(struct accel_handle *handle)
+{
+	uint64_t end_ns;
+
+	return look(handle, &end_ns);
+}
+
+bool handle_comes_back(struct accel_handle *handle, uint64_t deadline_ns)
+{
+	const struct timespec pause = { .tv_nsec = LOOK_EVERY_NS };
+	bool waited = false;
+	uint64_t end_ns;
+
+	while (!look(handle, &end_ns)) {
+		uint64_t now = clock_ns();
+
+		if (now >= end_ns || (deadline_ns && now >= deadline_ns))
+			return false;
+		waited = true;
+		nanosleep(&pause, NULL);
+	}
+	return waited;
 }

@@ -7,6 +7,8 @@
 #define NN_RUNTIME_HANDLE_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include <nnaccel/nnaccel.h>
 
@@ -15,6 +17,7 @@ struct accel_handle {
 	const char *path;		/* of its node; NULL: NNA_DEVICE_PATH */
 	struct nna_device *device;	/* NULL: not open */
 	uint32_t process;		/* handle_process() when it was opened */
+	uint64_t missed_ns;		/* when its engine was first missed; 0: it is there */
 };
 
 /* A number that a forked child does not share with its parent. Costs no system call. */
@@ -37,5 +40,12 @@ void handle_renew(atomic_uint *process, void (*renew)(void *argument), void *arg
 
 /* Whether an engine serves the device at this moment. Does not wait for one. */
 bool handle_is_served(struct accel_handle *handle);
+
+/*
+ * Waits where the engine was first missed less than 10 s ago, as it is while it is restarted, until
+ * one serves the device, or until deadline_ns where that is not 0. True: one came. False: none did,
+ * or there was one all the time.
+ */
+bool handle_comes_back(struct accel_handle *handle, uint64_t deadline_ns);
 
 #endif /* NN_RUNTIME_HANDLE_H */

@@ -9,6 +9,7 @@
 #include "runtime/domain.h"
 #include "runtime/execution.h"
 #include "runtime/extension.h"
+#include "runtime/handle.h"
 #include "runtime/log.h"
 #include "runtime/memory_desc.h"
 #include "runtime/operand.h"
@@ -184,6 +185,13 @@ static int run_step(ANeuralNetworksExecution *execution, struct step *step,
 	int result;
 
 	result = run_request(execution, step, step->prepared, request, &reason);
+	/* Where the CPU may not take its place, an engine that is restarted is waited for. */
+	if (result == ANEURALNETWORKS_DEAD_OBJECT && execution->compilation->is_explicit &&
+	    !device_is_cpu(step->device) &&
+	    handle_comes_back(step->device->handle, execution->deadline_ns)) {
+		reason.message[0] = '\0';
+		result = run_request(execution, step, step->prepared, request, &reason);
+	}
 	if (may_fall_back(execution, step, result)) {
 		nna_log(NNA_LOG_WARN, "the CPU takes the place of %s, after %s: %s",
 		       step->device->name, rt_result_name(result), reason.message);

@@ -21,7 +21,7 @@
 
 #define DEATHS 3
 #define CHILDREN 8
-#define COMPUTING 2		/* threads that execute while the engine is restarted */
+#define COMPUTING 2		/* threads that execute while the engine is restarted: by name, and not */
 #define COMPILING 2		/* and that compile */
 #define NOBODY 65534
 #define TRIES 1000		/* of 10 ms, for a worker's room to be free */
@@ -96,18 +96,17 @@ static void test_engine_comes_later(void **state)
 }
 
 static struct {
-	ANeuralNetworksCompilation *c;
 	atomic_bool stop;
 	atomic_uint computed, compiled;
 } load;
 
-static void *keep_computing(void *unused)
+static void *keep_computing(void *compilation)
 {
 	while (!load.stop) {
-		compute(load.c, NULL);
+		compute(compilation, NULL);
 		load.computed++;
 	}
-	return unused;
+	return NULL;
 }
 
 static void *keep_compiling(void *unused)
@@ -120,21 +119,22 @@ static void *keep_compiling(void *unused)
 }
 
 /*
- * Every execution and every compilation succeeds, wherever it is computed; and after each restart
- * what names the device computes there.
+ * Every execution and every compilation succeeds, wherever it is computed; what names the device
+ * computes there, before, during and after each restart.
  */
 static void test_engine_restarts(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
 	ANeuralNetworksCompilation *named = compile_for_nnaccel(model);
+	ANeuralNetworksCompilation *unnamed = compile(model, false);
 	pthread_t threads[COMPUTING + COMPILING];
 	int restarts = pick(50, 3);
 
 	(void)state;
-	load.c = compile(model, false);
 	for (int i = 0; i < COMPUTING + COMPILING; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, i < COMPUTING ?
-						keep_computing : keep_compiling, NULL), 0);
+						keep_computing : keep_compiling,
+						i & 1 ? named : unnamed), 0);
 	for (int i = 0; i < restarts; i++) {
 		engine("restart");
 		compute(named, NULL);
@@ -146,7 +146,7 @@ static void test_engine_restarts(void **state)
 	print_message("%d restarts, %u executions, %u compilations\n", restarts, load.computed,
 		      load.compiled);
 	assert_true(load.computed && load.compiled);
-	ANeuralNetworksCompilation_free(load.c);
+	ANeuralNetworksCompilation_free(unnamed);
 	ANeuralNetworksCompilation_free(named);
 	ANeuralNetworksModel_free(model);
 }

@@ -852,6 +852,8 @@ int broker_run(struct broker_options *options)
 		b.on_keeper.what = ON_KEEPER;
 		if (!b.spawner.options.cache || watch(&b, b.keeper.pidfd, &b.on_keeper))
 			loop(&b);
+		/* Clients whose worker ends see that there is no engine to prepare again with. */
+		close_fd(&b.engine);
 		end_workers(&b);
 		keeper_stop(&b.keeper);
 	}
