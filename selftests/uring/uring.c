@@ -153,7 +153,7 @@ static void batch(struct __test_metadata *_metadata, FIXTURE_DATA(uring) *self,
 		  unsigned int ring_flags, unsigned int sqe_flags)
 {
 	struct execution e[DEPTH];
-	uint64_t seen = 0, tag;
+	uint64_t seen = 0, tag = 0;
 	struct io_uring ring;
 
 	ASSERT_EQ(io_uring_queue_init(DEPTH, &ring, ring_flags), 0);
