@@ -649,6 +649,13 @@ bench-burst: $(BUILD)/bench-bin/burst
 	BUILD=$(BUILD) scripts/vm --icount -- $(abspath $<) --icount >> $(BUILD)/bench/burst.tsv
 	column -t -s '	' $(BUILD)/bench/burst.tsv
 
+# The picture takes gnuplot.
+bench-waits: $(BUILD)/bench-bin/burst
+	@mkdir -p $(BUILD)/bench
+	$< --waits > $(BUILD)/bench/waits.tsv
+	column -t -s '	' $(BUILD)/bench/waits.tsv
+	user/bench/burst/plot $(BUILD)/bench/waits.tsv $(BUILD)/bench/waits.png
+
 # Networks on ONNX Runtime, on our provider and on its own, with one thread and with two.
 bench-onnxruntime: user
 	@mkdir -p $(BUILD)/bench

@@ -2,7 +2,8 @@
 /*
  * What a burst costs: natively over rings in memory that two processes share,
  * against a lean ring and a bare futex; with --vm or --icount through the
- * module, against the synchronous ioctl, io_uring and a unix socket.
+ * module, against the synchronous ioctl, io_uring and a unix socket; with --waits
+ * what each way to wait adds to an execution, and what it takes of the CPUs.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,9 +20,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/spin.h"
 #include "bench/burst/ends.h"
+#include "bench/burst/lean.h"
 #include "bench/burst/module.h"
+#include "bench/burst/waits.h"
 #include "bench/figure.h"
 
 #define ROUNDS		40	/* subject and peer in turn: where the CPUs sit may change */
@@ -47,60 +49,11 @@ static void settle(int cpu)
 
 /* ---- peers ---- */
 
-/* A ring with a head and a tail; a packet is as many words as a burst's with these arguments. */
-#define LEAN_DATUMS	256
-#define REQUEST_DATUMS	7
-#define RESULT_DATUMS	5
-
-struct lean_ring {
-	_Alignas(64) uint32_t head;
-	_Alignas(64) uint32_t tail;
-	_Alignas(64) struct nnaccel_datum datums[LEAN_DATUMS];
-};
-
-static void lean_send(struct lean_ring *ring, const struct nnaccel_datum *datums, uint32_t count)
-{
-	uint32_t head = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
-
-	while (LEAN_DATUMS - (head - __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE)) < count)
-		spin_pause();
-	for (uint32_t i = 0; i < count; i++)
-		ring->datums[(head + i) % LEAN_DATUMS] = datums[i];
-	__atomic_store_n(&ring->head, head + count, __ATOMIC_RELEASE);
-}
-
-static void lean_receive(struct lean_ring *ring, struct nnaccel_datum *datums, uint32_t count)
-{
-	uint32_t tail = __atomic_load_n(&ring->tail, __ATOMIC_RELAXED);
-
-	while (__atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) - tail < count)
-		;
-	for (uint32_t i = 0; i < count; i++)
-		datums[i] = ring->datums[(tail + i) % LEAN_DATUMS];
-	__atomic_store_n(&ring->tail, tail + count, __ATOMIC_RELEASE);
-}
-
 struct peer_memory {
-	struct lean_ring requests, results;
+	struct lean_rings rings;
 	_Alignas(64) uint32_t ping;
 	_Alignas(64) uint32_t pong;
 };
-
-static void lean_trip(struct peer_memory *m)
-{
-	struct nnaccel_datum datums[REQUEST_DATUMS] = { { .kind = 1 } };
-
-	lean_send(&m->requests, datums, REQUEST_DATUMS);
-	lean_receive(&m->results, datums, RESULT_DATUMS);
-}
-
-static void lean_serve_one(struct peer_memory *m)
-{
-	struct nnaccel_datum datums[REQUEST_DATUMS];
-
-	lean_receive(&m->requests, datums, REQUEST_DATUMS);
-	lean_send(&m->results, datums, RESULT_DATUMS);
-}
 
 static void futex_post(uint32_t *word, uint32_t value)
 {
@@ -143,7 +96,7 @@ static void serve(enum subject subject, const struct burst_memory *m, struct pee
 		burst_end_init(&end, m, false, subject == ASLEEP ? 0 : SPIN_NS);
 	for (;;) {
 		if (subject == LEAN)
-			lean_serve_one(peer);
+			lean_serve_one(&peer->rings, 0);
 		else if (subject == FUTEX)
 			futex_serve_one(peer, &seen);
 		else
@@ -185,7 +138,7 @@ static void bench_start(struct bench *b, enum subject subject)
 static void trip(struct bench *b, enum subject subject)
 {
 	if (subject == LEAN)
-		lean_trip(b->peer);
+		lean_trip(&b->peer->rings);
 	else if (subject == FUTEX)
 		futex_trip(b->peer);
 	else
@@ -302,8 +255,10 @@ int main(int argc, char **argv)
 		return bench_by_time();
 	if (argc == 2 && !strcmp(argv[1], "--icount"))
 		return bench_by_instructions();
+	if (argc == 2 && !strcmp(argv[1], "--waits"))
+		return bench_waits();
 	if (argc > 1) {
-		fprintf(stderr, "usage: burst [--vm | --icount]\n");
+		fprintf(stderr, "usage: burst [--vm | --icount | --waits]\n");
 		return 2;
 	}
 	return native();

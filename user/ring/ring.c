@@ -408,16 +408,30 @@ static bool look_blindly(const struct nn_ring *ring)
 	return false;
 }
 
-/* Looks for a packet until then. */
-static void spin(const struct nn_ring *ring, uint64_t until_ns)
+/* Looks a few times; true: a packet is there. */
+static bool look(const struct nn_ring *ring)
 {
+	for (int i = 0; i < LOOKS_PER_TIME; i++) {
+		if (line_changed(ring))
+			return true;
+		spin_pause();
+	}
+	return false;
+}
+
+/* Looks for a packet until then. */
+static void spin(struct nn_ring *ring, uint64_t now_ns, uint64_t until_ns)
+{
+	bool found;
+
 	do {
-		for (int i = 0; i < LOOKS_PER_TIME; i++) {
-			if (line_changed(ring))
-				return;
-			spin_pause();
-		}
-	} while (!nn_ring_is_dead(ring) && clock_ns() < until_ns);
+		uint64_t last_ns = now_ns;
+
+		found = look(ring);
+		now_ns = clock_ns();
+		if (now_ns - last_ns >= NN_HELD_UP_NS)
+			nn_waiter_held_up(&ring->waiter);
+	} while (!found && !nn_ring_is_dead(ring) && now_ns < until_ns);
 }
 
 /* Sleeps until a packet is there or time is up; true: it was. */
@@ -448,7 +462,7 @@ static void wait_step(struct nn_ring *ring, const struct nn_wait_plan *plan, uin
 		if (sleep_for_packet(ring, tail_ns))
 			nn_waiter_learn_late(&ring->waiter, clock_ns() - tail_ns);
 	} else if (took >= plan->sleep_ns && took < plan->spin_ns) {
-		spin(ring, min_u64(start_ns + plan->spin_ns, until_ns));
+		spin(ring, now, min_u64(start_ns + plan->spin_ns, until_ns));
 	} else {
 		sleep_for_packet(ring, slice_ns);
 	}

@@ -15,12 +15,23 @@
 /* Timed sleeps are this late until one was seen: the kernel's slack and a wake. */
 #define FIRST_LATE_NS 65000
 
+/* Longer ones were held up by something else. */
+#define MAX_LATE_NS 1000000
+
 /* Time that is always left between a timed sleep and what it waits for. */
 #define MARGIN_NS 2000
 
 /* Waits that sleep before one tries a spin in their stead: at first, and when that keeps failing. */
 #define FIRST_PROBE 8
 #define LAST_PROBE 1024
+
+/* Waits that only sleep once others wanted the CPU: at first, and when they always do. */
+#define FIRST_YIELDS 8
+#define LAST_YIELDS 1024
+
+/* What the tail of a long wait may spin in parts of it, and in budgets. */
+#define TAIL_PART 4
+#define TAIL_BUDGETS(budget) ((budget) * 5 / 2)
 
 /* How far a sample may be above the mean; a pause is not how long things take. */
 #define MAX_RISE 4
@@ -58,6 +69,7 @@ void nn_waiter_init(struct nn_waiter *waiter, uint64_t budget_ns)
 		.budget_ns = budget_ns,
 		.late_ns = FIRST_LATE_NS,
 		.probe = FIRST_PROBE,
+		.next_yields = FIRST_YIELDS,
 	};
 }
 
@@ -65,6 +77,16 @@ void nn_waiter_init(struct nn_waiter *waiter, uint64_t budget_ns)
 static uint64_t lead_ns(const struct nn_waiter *waiter)
 {
 	return 2 * waiter->deviation_ns + waiter->late_ns + waiter->late_ns / 4 + MARGIN_NS;
+}
+
+/* Longest spin after a timed sleep: a long wait is worth more of it. */
+static uint64_t tail_ns(const struct nn_waiter *waiter)
+{
+	uint64_t part = waiter->mean_ns / TAIL_PART, most = TAIL_BUDGETS(waiter->budget_ns);
+
+	if (part > most)
+		part = most;
+	return part > waiter->budget_ns ? part : waiter->budget_ns;
 }
 
 enum way {
@@ -82,11 +104,11 @@ static enum way choose(const struct nn_waiter *waiter)
 {
 	uint64_t spread = 2 * waiter->deviation_ns, lead = lead_ns(waiter);
 
-	if (!waiter->samples || !waiter->budget_ns)
+	if (!waiter->samples || !waiter->budget_ns || waiter->yields)
 		return SLEEP;
 	if (waiter->mean_ns + spread <= waiter->budget_ns)
 		return SPIN;
-	if (waiter->mean_ns > lead && lead + spread <= waiter->budget_ns)
+	if (waiter->mean_ns > lead && lead + spread <= tail_ns(waiter))
 		return TAIL;
 	return waiter->sleeps < waiter->probe ? SLEEP : PROBE;
 }
@@ -101,7 +123,7 @@ struct nn_wait_plan nn_waiter_plan(const struct nn_waiter *waiter)
 		return (struct nn_wait_plan){ 0, waiter->budget_ns };
 	case TAIL:
 		sleep_ns = waiter->mean_ns - lead_ns(waiter);
-		return (struct nn_wait_plan){ sleep_ns, sleep_ns + waiter->budget_ns };
+		return (struct nn_wait_plan){ sleep_ns, sleep_ns + tail_ns(waiter) };
 	case SLEEP:
 		break;
 	}
@@ -158,6 +180,20 @@ void nn_waiter_learn(struct nn_waiter *waiter, uint64_t took_ns, bool slept)
 {
 	enum way way = choose(waiter);
 
+	/* What waits take while others have the CPU says nothing of the other end. */
+	if (waiter->yields) {
+		waiter->yields--;
+		return;
+	}
+	if (waiter->held_up) {
+		waiter->held_up = false;
+		waiter->yields = waiter->next_yields;
+		if (waiter->next_yields < LAST_YIELDS)
+			waiter->next_yields *= 2;
+		return;
+	}
+	if (way != SLEEP && waiter->next_yields > FIRST_YIELDS)
+		waiter->next_yields /= 2;
 	if (way == PROBE) {
 		learn_probe(waiter, took_ns, slept);
 		return;
@@ -170,7 +206,15 @@ void nn_waiter_learn(struct nn_waiter *waiter, uint64_t took_ns, bool slept)
 		learn_first(waiter, took_ns);
 }
 
+void nn_waiter_held_up(struct nn_waiter *waiter)
+{
+	waiter->held_up = true;
+}
+
+/* One that is later than was thought costs more than some that are earlier. */
 void nn_waiter_learn_late(struct nn_waiter *waiter, uint64_t late_ns)
 {
-	waiter->late_ns = approach(waiter->late_ns, late_ns < 1000000 ? late_ns : 1000000, 3);
+	if (late_ns > MAX_LATE_NS)
+		late_ns = MAX_LATE_NS;
+	waiter->late_ns = approach(waiter->late_ns, late_ns, late_ns > waiter->late_ns ? 1 : 4);
 }

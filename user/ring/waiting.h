@@ -21,14 +21,23 @@ uint64_t nn_spin_budget(int wanted_us, bool low_power);
 
 /* What was learned. All private but budget_ns. */
 struct nn_waiter {
-	uint64_t budget_ns;	/* longest spin */
+	uint64_t budget_ns;	/* longest spin of a short wait */
 	uint64_t mean_ns;	/* how long waits take */
 	uint64_t deviation_ns;	/* how far they are from the mean, on average */
 	uint64_t late_ns;	/* how late a timed sleep ends */
 	uint32_t samples;
 	uint32_t sleeps;	/* waits that only slept, since a spin was tried in their stead */
 	uint32_t probe;		/* how many of these there are before a spin is tried */
+	bool held_up;		/* the wait that goes on was */
+	uint32_t yields;	/* waits that will only sleep, as others want the CPU */
+	uint32_t next_yields;	/* as many, the next time that they do */
 };
+
+/*
+ * A spin that is off its CPU for so long between two looks has held others up, who have it now.
+ * What a thread gets of a CPU that two want is longer.
+ */
+#define NN_HELD_UP_NS 500000
 
 /* What to do: sleep until sleep_ns after the start, spin until spin_ns after it, then sleep. */
 struct nn_wait_plan {
@@ -41,6 +50,9 @@ struct nn_wait_plan nn_waiter_plan(const struct nn_waiter *waiter);
 
 /* A wait took this long, and slept or only spun. */
 void nn_waiter_learn(struct nn_waiter *waiter, uint64_t took_ns, bool slept);
+
+/* The wait that goes on was held up in its spin: see NN_HELD_UP_NS. */
+void nn_waiter_held_up(struct nn_waiter *waiter);
 
 /* A timed sleep ended this much after its time. */
 void nn_waiter_learn_late(struct nn_waiter *waiter, uint64_t late_ns);

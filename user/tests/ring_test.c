@@ -454,7 +454,8 @@ static struct nn_wait_plan plan_after(uint64_t budget_ns, const uint64_t *took, 
 
 static void test_plans(void **state)
 {
-	const uint64_t fast[] = { 2000 }, slow[] = { 1500000 }, wild[] = { 5000, 3000000, 900000 };
+	const uint64_t fast[] = { 2000 }, slow[] = { 1500000 }, long_one[] = { 150000000 };
+	const uint64_t wild[] = { 5000, 3000000, 900000 };
 	struct nn_wait_plan plan;
 	struct nn_waiter waiter;
 
@@ -471,7 +472,11 @@ static void test_plans(void **state)
 	plan = plan_after(200000, slow, 1);
 	assert_true(plan.sleep_ns > 1000000 && plan.sleep_ns < 1500000);
 	assert_true(plan.spin_ns > 1500000);
-	assert_int_equal(plan.spin_ns - plan.sleep_ns, 200000);
+	assert_int_equal(plan.spin_ns - plan.sleep_ns, 1500000 / 4);
+	/* But no longer than two and a half times the budget. */
+	plan = plan_after(200000, long_one, 1);
+	assert_true(plan.sleep_ns > 140000000);
+	assert_int_equal(plan.spin_ns - plan.sleep_ns, 500000);
 	/* Who can tell: sleep. */
 	plan = plan_after(200000, wild, 3);
 	assert_int_equal(plan.spin_ns, 0);
@@ -533,6 +538,56 @@ static void test_probes(void **state)
 	/* None where spinning is not allowed. */
 	nn_waiter_init(&waiter, 0);
 	assert_int_equal(sleeps_before_probe(&waiter), 10000);
+}
+
+/* Who is held up leaves the CPU to others for a while, longer each time, and forgets nothing. */
+static void test_held_up(void **state)
+{
+	struct nn_waiter waiter;
+	uint64_t mean_ns;
+	int waits;
+
+	(void)state;
+	nn_waiter_init(&waiter, 200000);
+	for (int i = 0; i < 32; i++)
+		nn_waiter_learn(&waiter, 3000, false);
+	mean_ns = waiter.mean_ns;
+	for (int most = 8; most <= 2048; most *= 2) {
+		nn_waiter_held_up(&waiter);
+		nn_waiter_learn(&waiter, 4000000, false);
+		for (waits = 0; !nn_waiter_plan(&waiter).spin_ns; waits++)
+			nn_waiter_learn(&waiter, 100000, true);
+		assert_int_equal(waits, most < 1024 ? most : 1024);
+	}
+	assert_int_equal(waiter.mean_ns, mean_ns);
+	/* The CPU is free again. */
+	for (int i = 0; i < 7; i++)
+		nn_waiter_learn(&waiter, 3000, false);
+	nn_waiter_held_up(&waiter);
+	nn_waiter_learn(&waiter, 4000000, false);
+	for (waits = 0; !nn_waiter_plan(&waiter).spin_ns; waits++)
+		nn_waiter_learn(&waiter, 100000, true);
+	assert_int_equal(waits, 8);
+}
+
+/* A timed sleep that ends later than it was thought counts at once, an earlier one by and by. */
+static void test_late(void **state)
+{
+	struct nn_waiter waiter;
+	uint64_t late_ns;
+
+	(void)state;
+	nn_waiter_init(&waiter, 200000);
+	for (int i = 0; i < 4; i++)
+		nn_waiter_learn_late(&waiter, 150000);
+	assert_true(waiter.late_ns > 140000 && waiter.late_ns <= 150000);
+	late_ns = waiter.late_ns;
+	for (int i = 0; i < 4; i++)
+		nn_waiter_learn_late(&waiter, 10000);
+	assert_true(waiter.late_ns < late_ns && waiter.late_ns > late_ns / 2);
+	for (int i = 0; i < 100; i++)
+		nn_waiter_learn_late(&waiter, 10 * NS_PER_S);
+	assert_true(waiter.late_ns > 999000 && waiter.late_ns <= 1000000);
 }
 
 /* An end waits for what comes then. Returns the time that it takes to wake up, 0: it spun. */
@@ -871,6 +926,8 @@ int main(void)
 		cmocka_unit_test(test_plans),
 		cmocka_unit_test(test_pause_is_forgotten),
 		cmocka_unit_test(test_probes),
+		cmocka_unit_test(test_held_up),
+		cmocka_unit_test(test_late),
 		cmocka_unit_test(test_no_sleep_for_sleeps_sake),
 		cmocka_unit_test(test_budget),
 		cmocka_unit_test(test_request_round_trip),

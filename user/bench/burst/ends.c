@@ -93,6 +93,14 @@ static bool args_are_inside(const struct nn_request *r, const struct place *plac
 	return true;
 }
 
+void work(uint64_t ns)
+{
+	uint64_t start = ns ? clock_ns() : 0;
+
+	while (ns && clock_ns() - start < ns)
+		;
+}
+
 /* Runs the plan where there is one, or takes its time. */
 static void execute(struct burst_end *end, const struct nn_plan *plan, uint64_t work_ns)
 {
@@ -102,10 +110,8 @@ static void execute(struct burst_end *end, const struct nn_plan *plan, uint64_t 
 	struct nn_output_shape shape;
 	struct nn_execution e = { .num_inputs = 1, .num_outputs = 1, .inputs = &in,
 				  .outputs = &out, .shapes = &shape };
-	uint64_t start = work_ns ? clock_ns() : 0;
 
-	while (work_ns && clock_ns() - start < work_ns)
-		;
+	work(work_ns);
 	if (plan && nn_plan_execute(plan, &e, NULL))
 		die("plan");
 	end->shapes[0] = (struct nnaccel_shape){ NNACCEL_SHAPE_SUFFICIENT, 2, { 1, 16 } };

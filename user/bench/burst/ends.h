@@ -62,6 +62,9 @@ struct place {
 void burst_serve_one(struct burst_end *end, const struct place *places,
 		     const struct nn_plan *plan, uint64_t work_ns);
 
+/* Takes that much time, by the clock, and does nothing. */
+void work(uint64_t ns);
+
 /* The client's. */
 void burst_send(struct burst_end *end);
 void burst_receive(struct burst_end *end);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a burst is compared with: a ring with a head and a tail, which both ends spin on and check
+ * nothing of; a packet is as many words as a burst's with one small request.
+ */
+#ifndef NN_BENCH_BURST_LEAN_H
+#define NN_BENCH_BURST_LEAN_H
+
+#include <stdint.h>
+
+#include <linux/nnaccel.h>
+
+#define LEAN_DATUMS	256
+
+struct lean_ring {
+	_Alignas(64) uint32_t head;
+	_Alignas(64) uint32_t tail;
+	_Alignas(64) struct nnaccel_datum datums[LEAN_DATUMS];
+};
+
+/* In shared memory, zeroed. */
+struct lean_rings {
+	struct lean_ring requests, results;
+};
+
+/* The client's part: a request and its result. */
+void lean_trip(struct lean_rings *rings);
+
+/* The server's: a request, work for so long, and the result. */
+void lean_serve_one(struct lean_rings *rings, uint64_t work_ns);
+
+#endif /* NN_BENCH_BURST_LEAN_H */
