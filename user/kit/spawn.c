@@ -121,8 +121,11 @@ static void put_at(int fd, int number)
 		child_fail("files");
 }
 
-/* Puts the worker's ends at their numbers; all others are closed by the exec. */
-static void child_files(int control, int log)
+/*
+ * Puts the worker's ends at their numbers and closes all others but `program`: while one has the
+ * engine's node open the engine is not gone, whatever becomes of the broker.
+ */
+static void child_files(int program, int control, int log)
 {
 	int null;
 
@@ -133,6 +136,9 @@ static void child_files(int control, int log)
 		child_fail("/dev/null");
 	put_at(null, STDIN_FILENO);
 	put_at(null, STDOUT_FILENO);
+	if (close_range(WORKER_SESSION_FD, (unsigned int)program - 1, 0) ||
+	    close_range((unsigned int)program + 1, ~0U, 0))
+		child_fail("files");
 }
 
 /*
@@ -189,7 +195,7 @@ __attribute__((noreturn)) static void child_main(const struct spawner *s, int co
 	ssize_t n;
 	char go;
 
-	child_files(move_up(control), move_up(log));
+	child_files(program, move_up(control), move_up(log));
 	log_to_relay();
 	/* The broker writes the id maps first. */
 	do {
