@@ -264,8 +264,8 @@ static bool is_fusible(const struct compiler *k, uint32_t x, uint32_t y)
 	const struct nn_tensor *from = &k->c->tensors[x], *to = &k->c->tensors[y];
 
 	return k->producers[x] && operand_of(k, x)->lifetime == NN_TEMPORARY &&
-	       operand_of(k, x)->consumers == 1 && from->type != NN_TENSOR_FLOAT16 &&
-	       from->scale == to->scale && from->zero_point == to->zero_point;
+	       operand_of(k, x)->consumers == 1 && from->scale == to->scale &&
+	       from->zero_point == to->zero_point;
 }
 
 /* Gives the activation `step` to the operation before it; false: it stays. */

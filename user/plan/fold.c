@@ -174,7 +174,8 @@ static void fold_pad(const struct folding *f, struct compiled_step *step)
 	flag = layout_input(&r);
 	x = &f->c->tensors[pad->input];
 	y = &f->c->tensors[step->input];
-	if (!flag || x->type == NN_TENSOR_FLOAT16 || !nn_tensor_count(x) ||
+	if (!flag || !nn_tensor_count(x) || (x->type == NN_TENSOR_FLOAT16 &&
+	     (pad->op->code != NN_OP_PAD || step->op->code == NN_OP_MAX_POOL_2D)) ||
 	    x->scale != y->scale || x->zero_point != y->zero_point ||
 	    !read_border(f, pad, nn_run_bool(&r, flag, false) ? 2 : 1, folded.border) ||
 	    !read_padding(f, pad, &value) || !is_padding(f, step, pad->input, value))

@@ -39,7 +39,7 @@ struct thawed;
 struct nn_plan {
 	const struct nn_model *model;	/* NULL, as are graphs, in a thawed plan */
 	struct nn_model *owned;		/* the same where the plan made it, else NULL */
-	struct nn_model *base;		/* what that refers to, where the plan made it too */
+	struct nn_model *bases[2];	/* what that refers to, where the plan made it too */
 	const struct nn_attributes *attributes;	/* the caller's, or NULL */
 	struct graph *graphs;		/* graph[model->num_subgraphs] */
 	struct compiled *compiled;	/* NULL: every execution is interpreted */

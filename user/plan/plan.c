@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "compiled.h"
 #include "late.h"
+#include "narrow.h"
 #include "pool.h"
 #include "thaw.h"
 #include "turn.h"
@@ -204,19 +205,26 @@ enum nn_status plan_create(const struct nn_model *model, const struct nn_plan_op
 static struct nn_plan *create_rewritten(const struct nn_model *model,
 					const struct nn_plan_options *options)
 {
+	const struct nn_isa *isa = nn_isa_find(options->kernels);
 	struct nn_model *wide = plan_widen(model), *turned = plan_turn(wide ? wide : model);
-	struct nn_model *last = turned ? turned : wide;
+	struct nn_model *last = turned ? turned : wide, *narrow = NULL;
 	struct nn_error err = { "" };
 	struct nn_plan *p;
 
+	if (isa->gemm_f16 && (wide || model->relaxed))
+		narrow = plan_narrow(last ? last : model);
+	if (narrow)
+		last = narrow;
 	if (!last || plan_create(last, options, &p, &err)) {
+		nn_model_free(narrow);
 		nn_model_free(turned);
 		nn_model_free(wide);
 		return NULL;
 	}
 	p->owned = last;
-	p->base = turned ? wide : NULL;
-	p->compiled = compiled_create(p, nn_isa_find(options->kernels), options->preference, NULL);
+	p->bases[0] = last == wide ? NULL : wide;
+	p->bases[1] = last == turned ? NULL : turned;
+	p->compiled = compiled_create(p, isa, options->preference, NULL);
 	if (p->compiled)
 		return p;
 	nn_plan_free(p);
@@ -294,6 +302,13 @@ bool nn_plan_has_kernels(const char *name)
 	return !strcmp(name, NO_KERNELS) || nn_isa_find(name);
 }
 
+const char *nn_plan_kernels_at(uint32_t index)
+{
+	const struct nn_isa *isa = nn_isa_at(index);
+
+	return isa ? isa->name : NULL;
+}
+
 void nn_plan_start_threads(void)
 {
 	pool_start();
@@ -322,6 +337,7 @@ void nn_plan_free(struct nn_plan *plan)
 	}
 	free(plan->graphs);
 	nn_model_free(plan->owned);
-	nn_model_free(plan->base);
+	nn_model_free(plan->bases[0]);
+	nn_model_free(plan->bases[1]);
 	free(plan);
 }

@@ -18,7 +18,7 @@ struct nn_plan_options {
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
 	/*
 	 * For tests and comparisons: the inner loops of the kernels by name
-	 * ("avx512-vnni", "avx512", "avx2", "sse4", "plain"), or "none" for a plan that is
+	 * (nn_plan_kernels_at() tells their names), or "none" for a plan that is
 	 * interpreted. NULL: the best that the CPU has.
 	 */
 	const char *kernels;
@@ -58,6 +58,9 @@ enum nn_status nn_plan_execute(const struct nn_plan *plan, struct nn_execution *
 
 /* Whether this CPU runs the kernels of that name; "none" always. */
 bool nn_plan_has_kernels(const char *name);
+
+/* The names of those that this CPU runs, the best first; NULL: beyond the last one. */
+const char *nn_plan_kernels_at(uint32_t index);
 
 /* Bytes that a plan keeps besides its model, and that each execution at a time takes. */
 struct nn_plan_memory {

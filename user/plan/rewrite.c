@@ -67,6 +67,18 @@ uint32_t *rewrite_add(struct rewrite *w, int32_t type, uint32_t num_inputs, uint
 	return list;
 }
 
+void rewrite_settle(struct rewrite *w, uint32_t count, const bool *is_there)
+{
+	for (uint32_t i = 0; i < w->subgraph.num_operands; i++)
+		w->operands[i].consumers = 0;
+	for (uint32_t i = 0; i < w->subgraph.num_operations; i++)
+		for (uint32_t k = 0; k < w->operations[i].num_inputs; k++)
+			w->operands[w->operations[i].inputs[k]].consumers++;
+	for (uint32_t i = 0; i < count; i++)
+		if (!is_there[i])
+			w->operands[i].lifetime = NN_NO_VALUE;
+}
+
 struct nn_model *rewrite_end(struct rewrite *w)
 {
 	struct nn_error err = { "" };

@@ -35,6 +35,12 @@ void rewrite_begin(struct rewrite *w, const struct nn_model *from);
 uint32_t *rewrite_add(struct rewrite *w, int32_t type, uint32_t num_inputs, uint32_t num_outputs,
 		      const uint32_t *inputs, const uint32_t *outputs);
 
+/*
+ * Counts who reads what anew, and makes those of the first `count` operands that are not there
+ * nothing: temporaries that nobody writes.
+ */
+void rewrite_settle(struct rewrite *w, uint32_t count, const bool *is_there);
+
 /* The model if it passes all checks; else it is freed and NULL. */
 struct nn_model *rewrite_end(struct rewrite *w);
 

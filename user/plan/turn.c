@@ -502,19 +502,6 @@ static void turn_operations(struct turned *w, const struct nn_model *from)
 		need_nchw(w, s->outputs[i]);
 }
 
-/* Who reads what is different now; temporaries that nobody writes are nothing. */
-static void settle_operands(struct turned *w, uint32_t before)
-{
-	for (uint32_t i = 0; i < w->r.subgraph.num_operands; i++)
-		w->r.operands[i].consumers = 0;
-	for (uint32_t i = 0; i < w->r.subgraph.num_operations; i++)
-		for (uint32_t k = 0; k < w->r.operations[i].num_inputs; k++)
-			w->r.operands[w->r.operations[i].inputs[k]].consumers++;
-	for (uint32_t i = 0; i < before; i++)
-		if (!w->is_there[i])
-			w->r.operands[i].lifetime = NN_NO_VALUE;
-}
-
 static void turn(struct turned *w, const struct nn_model *from)
 {
 	const struct nn_subgraph *s = &from->subgraphs[0];
@@ -534,7 +521,7 @@ static void turn(struct turned *w, const struct nn_model *from)
 			w->readers[s->operations[i].inputs[k]] = i;
 	}
 	turn_operations(w, from);
-	settle_operands(w, s->num_operands);
+	rewrite_settle(&w->r, s->num_operands, w->is_there);
 }
 
 static bool has_nchw(const struct nn_model *model)

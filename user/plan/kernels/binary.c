@@ -17,7 +17,7 @@ enum { A, B, ACTIVATION };
 
 struct binary {
 	struct nn_broadcast_axes axes;
-	bool is_float;
+	enum nn_number number;
 	size_t rows;			/* the product of all axes but the last */
 	size_t task_rows;
 	size_t task_count;		/* elements of a task, where there is one row */
@@ -105,6 +105,7 @@ static bool prepare_q8(const struct nn_run *r, struct nn_binary_q8 *q, int32_t a
 static bool takes_type(const struct nn_ready *ready, int32_t type)
 {
 	return type == NN_TENSOR_FLOAT32 ||
+	       (ready->isa->binary_f16 && type == NN_TENSOR_FLOAT16) ||
 	       (ready->isa->binary_q8 && (type == NN_TENSOR_QUANT8_ASYMM ||
 					  type == NN_TENSOR_QUANT8_ASYMM_SIGNED));
 }
@@ -136,7 +137,8 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	if (!s)
 		return false;
 	ready->state = s;
-	s->is_float = r->inputs[A].type == NN_TENSOR_FLOAT32;
+	s->number = r->inputs[A].type == NN_TENSOR_FLOAT32 ? NN_IN_FLOATS :
+		    r->inputs[A].type == NN_TENSOR_FLOAT16 ? NN_IN_HALVES : NN_IN_BYTES;
 	s->f32 = (struct nn_binary_f32){
 		.operation = operations[i].operation,
 		.low = -INFINITY,
@@ -145,7 +147,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	s->q8.operation = operations[i].operation;
 	activation = operations[i].clamps ? nn_run_int(r, ACTIVATION, 0) : 0;
 	/* No activation at all lets infinity pass, which the activation "none" does not. */
-	if (s->is_float ? operations[i].clamps &&
+	if (s->number != NN_IN_BYTES ? operations[i].clamps &&
 			  !nn_fused_range_float(activation, &s->f32.low, &s->f32.high) :
 			  !prepare_q8(r, &s->q8, activation))
 		return false;
@@ -171,7 +173,7 @@ struct saved_bytes {
 /* The axes follow what there is of it. */
 struct saved {
 	uint32_t operation;
-	uint32_t is_float;
+	uint32_t number;
 	union {
 		float range[2];
 		struct saved_bytes bytes;
@@ -186,13 +188,13 @@ _Static_assert(NN_WORDS(struct saved) + NN_MAX_RANK * NN_WORDS(struct saved_axis
 static uint32_t save(const struct nn_ready *ready, uint32_t *words)
 {
 	const struct binary *b = ready->state;
-	const uint32_t before = b->is_float ? FLOAT_WORDS : NN_WORDS(struct saved);
+	const uint32_t before = b->number != NN_IN_BYTES ? FLOAT_WORDS : NN_WORDS(struct saved);
 	struct saved_axis *axes = (struct saved_axis *)(words + before);
 	struct saved *s = (struct saved *)words;
 
-	s->operation = b->is_float ? b->f32.operation : b->q8.operation;
-	s->is_float = b->is_float;
-	if (b->is_float) {
+	s->operation = b->number != NN_IN_BYTES ? b->f32.operation : b->q8.operation;
+	s->number = b->number;
+	if (b->number != NN_IN_BYTES) {
 		s->range[0] = b->f32.low;
 		s->range[1] = b->f32.high;
 	} else {
@@ -264,21 +266,23 @@ static bool restore(const uint32_t *words, uint32_t count, const struct nn_bound
 	struct binary *b = state;
 	uint32_t before, axes;
 
-	if (count < FLOAT_WORDS || s->is_float > 1)
+	if (count < FLOAT_WORDS || s->number > NN_IN_HALVES)
 		return false;
-	before = s->is_float ? FLOAT_WORDS : NN_WORDS(*s);
+	before = s->number != NN_IN_BYTES ? FLOAT_WORDS : NN_WORDS(*s);
 	if (count <= before || (count - before) % NN_WORDS(struct saved_axis))
 		return false;
 	axes = (count - before) / NN_WORDS(struct saved_axis);
-	b->is_float = s->is_float;
+	b->number = s->number;
 	if (axes > NN_MAX_RANK || s->operation > NN_BINARY_PRELU ||
-	    (!b->is_float && (!ready->isa->binary_q8 || !restore_bytes(&s->bytes, &b->q8))) ||
+	    (b->number == NN_IN_BYTES &&
+	     (!ready->isa->binary_q8 || !restore_bytes(&s->bytes, &b->q8))) ||
+	    (b->number == NN_IN_HALVES && !ready->isa->binary_f16) ||
 	    !restore_axes((const struct saved_axis *)(words + before), axes,
-			  b->is_float ? sizeof(float) : 1, bounds, &b->axes))
+			  nn_number_size(b->number), bounds, &b->axes))
 		return false;
 	b->f32.operation = b->q8.operation = s->operation;
-	b->f32.low = s->is_float ? s->range[0] : 0;
-	b->f32.high = s->is_float ? s->range[1] : 0;
+	b->f32.low = s->number != NN_IN_BYTES ? s->range[0] : 0;
+	b->f32.high = s->number != NN_IN_BYTES ? s->range[1] : 0;
 	set_rows(ready, b);
 	return true;
 }
@@ -296,20 +300,32 @@ static void find_row(const struct nn_broadcast_axes *x, size_t row, size_t *a, s
 	}
 }
 
+/* What lies where these elements of both operands and of the output do. */
+static void run_f32(const struct nn_kernel_call *call, const struct binary *s, size_t count,
+		    size_t a, size_t b, size_t out)
+{
+	const size_t element = nn_number_size(s->number);
+	struct nn_binary_f32 f32 = s->f32;
+
+	f32.count = count;
+	f32.a = (const char *)call->inputs[A] + a * element;
+	f32.b = (const char *)call->inputs[B] + b * element;
+	f32.out = (char *)call->outputs[0] + out * element;
+	if (s->number == NN_IN_HALVES)
+		call->ready->isa->binary_f16(&f32);
+	else
+		call->ready->isa->binary_f32(&f32);
+}
+
 /* `rows` rows of elements, of which row `row` of the output is the first. */
 static void run_rows_f32(const struct nn_kernel_call *call, const struct binary *s, size_t row,
 			 size_t rows)
 {
-	struct nn_binary_f32 f32 = s->f32;
-
 	for (size_t end = row + rows; row < end; row++) {
 		size_t a, b;
 
 		find_row(&s->axes, row, &a, &b);
-		f32.a = (const float *)call->inputs[A] + a;
-		f32.b = (const float *)call->inputs[B] + b;
-		f32.out = (float *)call->outputs[0] + row * f32.count;
-		call->ready->isa->binary_f32(&f32);
+		run_f32(call, s, s->f32.count, a, b, row * s->f32.count);
 	}
 }
 
@@ -340,15 +356,10 @@ static void run_one(const struct nn_kernel_call *call, const struct binary *s, s
 {
 	size_t left = s->f32.count - first, count = left < s->task_count ? left : s->task_count;
 	size_t a = s->f32.one_a ? 0 : first, b = s->f32.one_b ? 0 : first;
-	struct nn_binary_f32 f32 = s->f32;
 	struct nn_binary_q8 q8 = s->q8;
 
-	if (s->is_float) {
-		f32.count = count;
-		f32.a = (const float *)call->inputs[A] + a;
-		f32.b = (const float *)call->inputs[B] + b;
-		f32.out = (float *)call->outputs[0] + first;
-		call->ready->isa->binary_f32(&f32);
+	if (s->number != NN_IN_BYTES) {
+		run_f32(call, s, count, a, b, first);
 		return;
 	}
 	q8.rows = 1;
@@ -368,7 +379,7 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 	left = left < s->task_rows ? left : s->task_rows;
 	if (s->rows == 1)
 		run_one(call, s, task * s->task_count);
-	else if (s->is_float)
+	else if (s->number != NN_IN_BYTES)
 		run_rows_f32(call, s, first, left);
 	else
 		run_rows_q8(call, s, first, left);

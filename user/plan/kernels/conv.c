@@ -69,9 +69,10 @@ static void set_ready(struct conv *c, struct nn_ready *ready)
 	size_t max_rows, copied;
 
 	c->direct &= nn_gemm_takes_rows(&c->gemm);
-	c->in_parts = !c->direct && c->gemm.is_float && c->gemm.rows > 1 && c->in.c >= MIN_PART &&
+	c->in_parts = !c->direct && c->gemm.number != NN_IN_BYTES && c->gemm.rows > 1 &&
+		      c->in.c >= MIN_PART &&
 		      c->window.h.filter <= MAX_PARTS / c->window.w.filter;
-	c->padding = c->gemm.is_float ? 0 : (uint8_t)(c->gemm.a_zero ^ c->gemm.a_flip);
+	c->padding = c->gemm.number != NN_IN_BYTES ? 0 : (uint8_t)(c->gemm.a_zero ^ c->gemm.a_flip);
 	max_rows = c->in_parts ? PART_BLOCK_ROWS : (c->direct ? BLOCK_BYTES : COPY_BYTES) /
 		   (c->gemm.depth * c->gemm.element) / MIN_BLOCK_ROWS * MIN_BLOCK_ROWS;
 	nn_gemm_divide(&c->gemm, ready->threads,
@@ -278,17 +279,18 @@ struct pixels {
 	size_t count;
 	int64_t x[MIN_BLOCK_ROWS];	/* where the window begins */
 	int64_t y[MIN_BLOCK_ROWS];
-	const float *image[MIN_BLOCK_ROWS];
+	const char *image[MIN_BLOCK_ROWS];
 	bool one_line;
 };
 
-static void find_pixels(const struct conv *c, const float *in, size_t first, size_t count,
+static void find_pixels(const struct conv *c, const char *in, size_t first, size_t count,
 			struct pixels *p)
 {
 	const struct nn_axis *h = &c->window.h, *w = &c->window.w;
+	size_t image_size = (size_t)c->in.h * c->in.w * c->in.c * c->gemm.element;
 	size_t x = first % w->out, y = first / w->out % h->out;
 
-	in += first / w->out / h->out * c->in.h * c->in.w * c->in.c;
+	in += first / w->out / h->out * image_size;
 	p->count = count;
 	p->one_line = x + count <= w->out;
 	for (size_t i = 0; i < count; i++) {
@@ -301,12 +303,12 @@ static void find_pixels(const struct conv *c, const float *in, size_t first, siz
 		if (++y < h->out)
 			continue;
 		y = 0;
-		in += (size_t)c->in.h * c->in.w * c->in.c;
+		in += image_size;
 	}
 }
 
 /* The pixel of the tap at row `i` and column `j` of a window. NULL: outside the image. */
-static const float *tap_of(const struct conv *c, const struct pixels *p, size_t pixel, uint32_t i,
+static const char *tap_of(const struct conv *c, const struct pixels *p, size_t pixel, uint32_t i,
 			   uint32_t j)
 {
 	int64_t y = p->y[pixel] + (int64_t)i * c->window.h.dilation;
@@ -314,14 +316,15 @@ static const float *tap_of(const struct conv *c, const struct pixels *p, size_t 
 
 	if (y < 0 || y >= c->in.h || x < 0 || x >= c->in.w)
 		return NULL;
-	return p->image[pixel] + ((size_t)y * c->in.w + (size_t)x) * c->in.c;
+	return p->image[pixel] + ((size_t)y * c->in.w + (size_t)x) * c->in.c * c->gemm.element;
 }
 
 /* The part of a tap: where it lies, or a copy with 0 for what is outside. False: all is. */
 static bool find_part(const struct conv *c, const struct pixels *p, uint32_t i, uint32_t j,
-		      float *copy, struct nn_gemm_part *part)
+		      char *copy, struct nn_gemm_part *part)
 {
-	size_t channels = c->in.c, inside = 0;
+	const size_t element = c->gemm.element, channels = c->in.c;
+	size_t inside = 0;
 
 	part->first = (i * c->window.w.filter + j) * channels;
 	part->count = channels;
@@ -333,22 +336,22 @@ static bool find_part(const struct conv *c, const struct pixels *p, uint32_t i, 
 		inside += tap_of(c, p, k, i, j) != NULL;
 	if (!inside)
 		return false;
-	part->a = copy + part->first;
+	part->a = copy + part->first * element;
 	part->stride = c->gemm.depth;
 	for (size_t k = 0; k < p->count; k++) {
-		const float *tap = tap_of(c, p, k, i, j);
-		float *to = copy + part->first + k * part->stride;
+		const char *tap = tap_of(c, p, k, i, j);
+		char *to = copy + (part->first + k * part->stride) * element;
 
 		if (tap)
-			memcpy(to, tap, channels * sizeof(*to));
+			memcpy(to, tap, channels * element);
 		else
-			memset(to, 0, channels * sizeof(*to));
+			memset(to, 0, channels * element);
 	}
 	return true;
 }
 
 /* Taps that follow one another in memory are one part. */
-static size_t find_parts(const struct conv *c, const struct pixels *p, float *copy,
+static size_t find_parts(const struct conv *c, const struct pixels *p, char *copy,
 			 struct nn_gemm_part *parts)
 {
 	size_t count = 0;
@@ -359,7 +362,7 @@ static size_t find_parts(const struct conv *c, const struct pixels *p, float *co
 
 			if (!find_part(c, p, i, j, copy, &next))
 				continue;
-			if (last && last->a + last->count == next.a &&
+			if (last && (const char *)last->a + last->count * c->gemm.element == next.a &&
 			    last->stride == next.stride && last->first + last->count == next.first)
 				last->count += next.count;
 			else

@@ -406,7 +406,7 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 						    g.element;
 	}
 	/* Rows of bytes are read beyond their end, which may be that of the image. */
-	if (s->is_single && g.is_float) {
+	if (s->is_single && g.number == NN_IN_FLOATS) {
 		const struct nn_gemm_part part = {
 			.a = (const float *)call->inputs[X] + first * s->in.c + p->in_channel,
 			.stride = s->in.c,

@@ -23,7 +23,7 @@ enum { X, FILTER, BIAS };
 #define MAX_ROW (UINT64_C(1) << 36)	/* bytes of input with its padding */
 
 struct depthwise {
-	bool is_float;
+	enum nn_number number;
 	size_t element;
 	struct nn_image in;
 	struct nn_window window;
@@ -50,19 +50,19 @@ static bool read_window(struct nn_run *r, const struct nn_window_args *args, str
 static size_t block_f32(const struct depthwise *d)
 {
 	size_t pixels = (size_t)d->window.h.filter * d->window.w.in;
-	size_t most = BLOCK_BYTES / sizeof(float) / pixels / NN_MAX_LANES * NN_MAX_LANES;
+	size_t most = BLOCK_BYTES / d->element / pixels / NN_MAX_LANES * NN_MAX_LANES;
 
 	return most < NN_MAX_LANES ? NN_MAX_LANES : most;
 }
 
 /* What the window tells of the inner loop, and of its memory. */
-static void set_f32(struct depthwise *d, struct nn_ready *ready)
+static void set_f32(struct depthwise *d, enum nn_number number, struct nn_ready *ready)
 {
 	const struct nn_axis *w = &d->window.w;
 	size_t weights = (size_t)d->window.h.filter * w->filter * d->in.c;
 
-	d->is_float = true;
-	d->element = sizeof(float);
+	d->number = number;
+	d->element = nn_number_size(number);
 	d->block = block_f32(d);
 	d->f32 = (struct nn_depthwise_f32){
 		.channels = d->in.c,
@@ -75,7 +75,7 @@ static void set_f32(struct depthwise *d, struct nn_ready *ready)
 		.head = w->head,
 	};
 	/* The filter lies as the inner loop wants it, but may not be aligned, or may change. */
-	ready->packed_size = (weights + d->in.c) * sizeof(float);
+	ready->packed_size = (weights + d->in.c) * d->element;
 }
 
 /* False: a row of the input would take more memory than there can be. */
@@ -85,8 +85,8 @@ static bool set_q8(struct depthwise *d, const struct nn_saved_bytes *bytes,
 	const struct nn_axis *w = &d->window.w;
 	struct depthwise_q8_layout layout;
 
-	d->is_float = false;
-	d->element = 1;
+	d->number = NN_IN_BYTES;
+	d->element = nn_number_size(NN_IN_BYTES);
 	d->block = d->in.c;
 	d->q8 = (struct nn_depthwise_q8){
 		.channels = d->in.c,
@@ -131,7 +131,9 @@ static bool set_q8(struct depthwise *d, const struct nn_saved_bytes *bytes,
 static bool prepare_f32(struct nn_run *r, const struct nn_window_args *args, struct depthwise *d,
 			struct nn_ready *ready)
 {
-	set_f32(d, ready);
+	if (r->inputs[X].type == NN_TENSOR_FLOAT16 && !ready->isa->depthwise_f16)
+		return false;
+	set_f32(d, r->inputs[X].type == NN_TENSOR_FLOAT16 ? NN_IN_HALVES : NN_IN_FLOATS, ready);
 	return nn_fused_range_float(nn_run_int(r, args->activation, 0), &d->f32.low, &d->f32.high);
 }
 
@@ -182,8 +184,8 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	args = nn_window_run_args(r, 3, 1);
 	if (!read_window(r, &args, d))
 		return false;
-	if (x->type == NN_TENSOR_FLOAT32 ? !prepare_f32(r, &args, d, ready) :
-	    x->type == NN_TENSOR_FLOAT16 || !prepare_q8(r, &args, d, ready))
+	if (x->type == NN_TENSOR_FLOAT32 || x->type == NN_TENSOR_FLOAT16 ?
+		    !prepare_f32(r, &args, d, ready) : !prepare_q8(r, &args, d, ready))
 		return false;
 	divide(d, ready);
 	return true;
@@ -204,8 +206,8 @@ static uint32_t save(const struct nn_ready *ready, uint32_t *words)
 
 	if (!nn_window_save(&d->in, &d->window, &s->window))
 		return 0;
-	s->numbers = (struct nn_saved_numbers){ .is_float = d->is_float };
-	if (d->is_float) {
+	s->numbers = (struct nn_saved_numbers){ .number = d->number };
+	if (d->number != NN_IN_BYTES) {
 		s->numbers.range[0] = d->f32.low;
 		s->numbers.range[1] = d->f32.high;
 	} else {
@@ -227,10 +229,11 @@ static bool restore(const uint32_t *words, uint32_t count, const struct nn_bound
 	    !nn_numbers_are_sane(&s->numbers, count - NN_WORDS(s->window)) ||
 	    !nn_window_restore(&s->window, &d->in, &d->window) ||
 	    d->window.h.filter > MAX_HEIGHT || d->window.w.filter > MAX_HEIGHT ||
-	    (!s->numbers.is_float && !ready->isa->depthwise_q8))
+	    (s->numbers.number == NN_IN_BYTES && !ready->isa->depthwise_q8) ||
+	    (s->numbers.number == NN_IN_HALVES && !ready->isa->depthwise_f16))
 		return false;
-	if (s->numbers.is_float) {
-		set_f32(d, ready);
+	if (s->numbers.number != NN_IN_BYTES) {
+		set_f32(d, s->numbers.number, ready);
 		d->f32.low = s->numbers.range[0];
 		d->f32.high = s->numbers.range[1];
 	} else if (!set_q8(d, &s->numbers.bytes, ready)) {
@@ -246,12 +249,12 @@ static bool restore(const uint32_t *words, uint32_t count, const struct nn_bound
 
 /* ---- Packing ---- */
 
-static void pack_f32(const struct nn_run *r, const struct depthwise *d, float *to)
+static void pack_f32(const struct nn_run *r, const struct depthwise *d, char *to)
 {
-	size_t weights = d->f32.height * d->f32.width * d->f32.channels;
+	size_t biases = d->f32.channels * d->element;
 
-	memcpy(to, r->inputs[BIAS].data, d->f32.channels * sizeof(*to));
-	memcpy(to + d->f32.channels, r->inputs[FILTER].data, weights * sizeof(*to));
+	memcpy(to, r->inputs[BIAS].data, biases);
+	memcpy(to + biases, r->inputs[FILTER].data, d->f32.height * d->f32.width * biases);
 }
 
 /* Where parameter `index` of a block is for the channel at `place` in the run of all blocks. */
@@ -397,7 +400,7 @@ static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 {
 	const struct depthwise *d = ready->state;
 
-	if (d->is_float) {
+	if (d->number != NN_IN_BYTES) {
 		pack_f32(r, d, packed);
 		return true;
 	}
@@ -413,17 +416,21 @@ static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 static void run_row_f32(const struct nn_ready *ready, const struct depthwise *d,
 			const char *const *rows, size_t first, char *out)
 {
-	const float *from[MAX_HEIGHT];
+	const size_t at = first * d->element;
+	const void *from[MAX_HEIGHT];
 	struct nn_depthwise_f32 row = d->f32;
 
 	for (size_t i = 0; i < row.height; i++)
-		from[i] = rows[i] ? (const float *)rows[i] + first : NULL;
+		from[i] = rows[i] ? rows[i] + at : NULL;
 	row.rows = from;
 	row.count = row.channels - first < d->block ? row.channels - first : d->block;
-	row.bias = (const float *)ready->packed + first;
-	row.filter = row.bias + row.channels;
-	row.out = (float *)out + first;
-	ready->isa->depthwise_f32(&row);
+	row.bias = (const char *)ready->packed + at;
+	row.filter = (const char *)row.bias + row.channels * d->element;
+	row.out = out + at;
+	if (d->number == NN_IN_HALVES)
+		ready->isa->depthwise_f16(&row);
+	else
+		ready->isa->depthwise_f32(&row);
 }
 
 static void run_row_q8(const struct nn_ready *ready, const struct depthwise *d,
@@ -452,7 +459,7 @@ static void run_row(const struct nn_kernel_call *call, size_t index, size_t firs
 
 	for (uint32_t i = 0; i < h->filter; i++, y += h->dilation)
 		rows[i] = y >= 0 && y < h->in ? image + (size_t)y * row_size : NULL;
-	if (d->is_float)
+	if (d->number != NN_IN_BYTES)
 		run_row_f32(call->ready, d, rows, first, out);
 	else
 		run_row_q8(call->ready, d, rows, scratch, out);

@@ -16,12 +16,12 @@ static void inside_f32(const struct nn_depthwise_f32 *d, size_t *first, size_t *
 	*first = *first < *last ? *first : *last;
 }
 
-static inline ALWAYS_INLINE TARGET VF load_f32(const float *p, size_t count)
+static inline ALWAYS_INLINE TARGET VF load_f32(const NUM *p, size_t count)
 {
 	return count >= LANES ? LOAD(p) : LOAD_SOME(p, count);
 }
 
-static inline ALWAYS_INLINE TARGET void store_f32(float *p, VF v, size_t count)
+static inline ALWAYS_INLINE TARGET void store_f32(NUM *p, VF v, size_t count)
 {
 	if (count >= LANES)
 		STORE(p, v);
@@ -35,7 +35,7 @@ static inline ALWAYS_INLINE TARGET void store_f32(float *p, VF v, size_t count)
 #define NEAR_F32 (COLUMNS_F32 + FAST_F32 - 1)	/* what these read of a row, if they are near */
 
 /* One row of a fast filter, for a few windows; those that are near share what they read. */
-static inline ALWAYS_INLINE TARGET void sum_taps_f32(bool near, const float *in, size_t tap,
+static inline ALWAYS_INLINE TARGET void sum_taps_f32(bool near, const NUM *in, size_t tap,
 						     size_t step, const size_t *taps,
 						     const VF w[FAST_F32], VF acc[COLUMNS_F32])
 {
@@ -62,12 +62,12 @@ static inline ALWAYS_INLINE TARGET void inner_f32(const struct nn_depthwise_f32 
 						  bool near, size_t row, size_t c, size_t first,
 						  size_t last)
 {
-	const VF low = SPLAT(d->low), high = SPLAT(d->high), bias = LOAD(d->bias + c);
+	const VF low = SPLAT(d->low), high = SPLAT(d->high), bias = LOAD((const NUM *)d->bias + c);
 	const size_t channels = d->channels, tap = d->dilation * channels;
 	const size_t step = near ? tap : d->stride * channels;
 	const size_t start = first * d->stride - (size_t)d->head;
-	const float *in[FAST_F32];
-	float *out = d->out + first * channels + c;
+	const NUM *filter = d->filter, *in[FAST_F32];
+	NUM *out = (NUM *)d->out + first * channels + c;
 	VF w[FAST_F32][FAST_F32];
 	size_t taps[NEAR_F32];
 
@@ -76,11 +76,11 @@ static inline ALWAYS_INLINE TARGET void inner_f32(const struct nn_depthwise_f32 
 		taps[k] = (size_t)k * tap;
 	UNROLL
 	for (int i = 0; i < height; i++) {
-		in[i] = d->rows[row + (size_t)i] + start * channels + c;
+		in[i] = (const NUM *)d->rows[row + (size_t)i] + start * channels + c;
 		UNROLL
 		for (int j = 0; j < FAST_F32; j++)
-			w[i][j] = LOAD(d->filter + ((row + (size_t)i) * FAST_F32 + (size_t)j) *
-						   channels + c);
+			w[i][j] = LOAD(filter + ((row + (size_t)i) * FAST_F32 + (size_t)j) *
+						channels + c);
 	}
 	/* The last ones may be some that were done already. */
 	for (size_t x = first, by = COLUMNS_F32; x < last; x += by) {
@@ -137,11 +137,11 @@ static inline ALWAYS_INLINE TARGET void window_f32(const struct nn_depthwise_f32
 {
 	const size_t channels = d->channels, tap = d->dilation * channels;
 	const ptrdiff_t start = (ptrdiff_t)(x * d->stride + first * d->dilation) - d->head;
-	VF acc = load_f32(d->bias + c, count);
+	VF acc = load_f32((const NUM *)d->bias + c, count);
 
 	for (size_t i = 0; i < d->height; i++) {
-		const float *w = d->filter + (i * d->width + first) * channels + c;
-		const float *in = d->rows[i];
+		const NUM *w = (const NUM *)d->filter + (i * d->width + first) * channels + c;
+		const NUM *in = d->rows[i];
 
 		if (!in)
 			continue;
@@ -150,7 +150,8 @@ static inline ALWAYS_INLINE TARGET void window_f32(const struct nn_depthwise_f32
 			acc = MADD(load_f32(in + j * tap, count), load_f32(w + j * channels, count),
 				   acc);
 	}
-	store_f32(d->out + x * channels + c, CLAMP(acc, SPLAT(d->low), SPLAT(d->high)), count);
+	store_f32((NUM *)d->out + x * channels + c, CLAMP(acc, SPLAT(d->low), SPLAT(d->high)),
+		  count);
 }
 
 /* Channels from `c` on of one output column, any of whose taps may be padding. */

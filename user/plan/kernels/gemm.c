@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A matrix product with constant weights, in both kinds of numbers: packing,
+ * A matrix product with constant weights, in all kinds of numbers: packing,
  * and running a part of its rows and columns.
  */
 #include <string.h>
@@ -23,7 +23,10 @@ static size_t divide(size_t a, size_t b)
 /* Bytes of the panels of so many columns. */
 static size_t panels_size(const struct nn_gemm *g, const struct nn_isa *isa, size_t columns)
 {
-	return g->is_float ? nn_gemm_panels_f32(isa, columns, g->depth) * sizeof(float) :
+	const size_t lanes = nn_number_lanes(isa, g->number);
+
+	return g->number != NN_IN_BYTES ?
+		       divide(columns, lanes) * lanes * (g->depth + 1) * g->element :
 	       isa->eights ? divide(columns, 8) * nn_q8_eight_size(isa->eights, g->depth) :
 	       isa->pairs ? divide(columns, NN_PANEL_VECTORS * isa->lanes) *
 			    nn_q8_pairs_panel_size(isa->lanes, g->depth) :
@@ -36,12 +39,12 @@ size_t nn_gemm_packed_size(const struct nn_gemm *g, const struct nn_isa *isa)
 }
 
 /* What follows from the kind of numbers. */
-static void set_element(struct nn_gemm *g, const struct nn_isa *isa, bool is_float)
+static void set_element(struct nn_gemm *g, const struct nn_isa *isa, enum nn_number number)
 {
 	g->c_stride = g->columns;
-	g->is_float = is_float;
-	g->element = is_float ? sizeof(float) : 1;
-	g->a_stride = is_float || isa->pairs || isa->eights ? g->depth :
+	g->number = number;
+	g->element = nn_number_size(number);
+	g->a_stride = number != NN_IN_BYTES || isa->pairs || isa->eights ? g->depth :
 		      divide(g->depth, NN_Q8_GROUP) * NN_Q8_GROUP;
 }
 
@@ -52,8 +55,10 @@ bool nn_gemm_prepare(struct nn_run *r, uint32_t activation, struct nn_ready *rea
 
 	if (!r->inputs[WEIGHTS].data || !r->inputs[BIAS].data || !g->rows)
 		return false;
-	if (r->inputs[X].type == NN_TENSOR_FLOAT32) {
-		set_element(g, ready->isa, true);
+	if (r->inputs[X].type == NN_TENSOR_FLOAT32 ||
+	    (r->inputs[X].type == NN_TENSOR_FLOAT16 && ready->isa->gemm_f16)) {
+		set_element(g, ready->isa, r->inputs[X].type == NN_TENSOR_FLOAT32 ? NN_IN_FLOATS :
+										    NN_IN_HALVES);
 		return nn_fused_range_float(nn_run_int(r, activation, 0), &g->low, &g->high);
 	}
 	if (r->inputs[X].type != NN_TENSOR_QUANT8_ASYMM &&
@@ -63,7 +68,7 @@ bool nn_gemm_prepare(struct nn_run *r, uint32_t activation, struct nn_ready *rea
 	if (!ready->isa->gemm_q8 || !nn_q8_channels(r, (uint32_t)g->columns, activation, g->depth,
 						    &q))
 		return false;
-	set_element(g, ready->isa, false);
+	set_element(g, ready->isa, NN_IN_BYTES);
 	g->a_flip = r->inputs[X].type == NN_TENSOR_QUANT8_ASYMM ? 0 : 0x80;
 	g->a_zero = r->inputs[X].zero_point + g->a_flip;
 	g->b_zero = nn_q8_signed_zero(&r->inputs[WEIGHTS]);
@@ -73,8 +78,8 @@ bool nn_gemm_prepare(struct nn_run *r, uint32_t activation, struct nn_ready *rea
 
 void nn_gemm_save(const struct nn_gemm *g, struct nn_saved_numbers *saved)
 {
-	*saved = (struct nn_saved_numbers){ .is_float = g->is_float };
-	if (g->is_float) {
+	*saved = (struct nn_saved_numbers){ .number = g->number };
+	if (g->number != NN_IN_BYTES) {
 		saved->range[0] = g->low;
 		saved->range[1] = g->high;
 	} else {
@@ -88,11 +93,13 @@ bool nn_gemm_restore(const struct nn_saved_numbers *saved, uint32_t count,
 {
 	const struct nn_saved_bytes *b = &saved->bytes;
 
-	if (!nn_numbers_are_sane(saved, count) || (!saved->is_float && !isa->gemm_q8) ||
+	if (!nn_numbers_are_sane(saved, count) ||
+	    (saved->number == NN_IN_BYTES && !isa->gemm_q8) ||
+	    (saved->number == NN_IN_HALVES && !isa->gemm_f16) ||
 	    nn_times(g->columns, g->depth) > UINT32_MAX)
 		return false;
-	set_element(g, isa, saved->is_float);
-	if (saved->is_float) {
+	set_element(g, isa, saved->number);
+	if (saved->number != NN_IN_BYTES) {
 		g->low = saved->range[0];
 		g->high = saved->range[1];
 		return true;
@@ -106,7 +113,7 @@ bool nn_gemm_restore(const struct nn_saved_numbers *saved, uint32_t count,
 
 size_t nn_gemm_scratch(const struct nn_gemm *g, const struct nn_isa *isa)
 {
-	return g->is_float || !isa->pairs ? 0 :
+	return g->number != NN_IN_BYTES || !isa->pairs ? 0 :
 	       NN_Q8_WIDE_ROWS * divide(g->depth, NN_Q8_PAIR) * NN_Q8_PAIR * sizeof(int16_t);
 }
 
@@ -223,6 +230,22 @@ void nn_gemm_pack_columns_f32(const struct nn_isa *isa, const float *b, size_t c
 	}
 }
 
+/* The same of halves. */
+static void pack_rows_f16(size_t lanes, const uint16_t *rows, const uint16_t *bias, size_t columns,
+			  size_t depth, uint16_t *to)
+{
+	size_t count, valid;
+
+	for (size_t at = 0; at < columns; at += count, to += (depth + 1) * count) {
+		count = panel_f32(lanes, columns - at, &valid);
+		memset(to, 0, (depth + 1) * count * sizeof(*to));
+		memcpy(to, bias + at, valid * sizeof(*to));
+		for (size_t c = 0; c < valid; c++)
+			for (size_t k = 0; k < depth; k++)
+				to[(k + 1) * count + c] = rows[(at + c) * depth + k];
+	}
+}
+
 bool nn_gemm_pack(struct nn_run *r, const struct nn_gemm *g, const struct nn_isa *isa,
 		  uint32_t activation, void *packed)
 {
@@ -236,9 +259,12 @@ bool nn_gemm_pack(struct nn_run *r, const struct nn_gemm *g, const struct nn_isa
 		.lanes = isa->lanes,
 	};
 
-	if (g->is_float)
+	if (g->number == NN_IN_FLOATS)
 		nn_gemm_pack_rows_f32(isa, r->inputs[WEIGHTS].data, r->inputs[BIAS].data,
 				      g->columns, g->depth, packed);
+	else if (g->number == NN_IN_HALVES)
+		pack_rows_f16(nn_number_lanes(isa, g->number), r->inputs[WEIGHTS].data,
+			      r->inputs[BIAS].data, g->columns, g->depth, packed);
 	else if (!nn_q8_channels(r, (uint32_t)g->columns, activation, g->depth, &q))
 		return false;
 	else if (isa->eights)
@@ -271,6 +297,15 @@ static struct block block_of(const struct nn_ready *ready, const struct nn_gemm 
 	};
 }
 
+static void multiply(const struct nn_ready *ready, const struct nn_gemm *g,
+		     const struct nn_gemm_f32 *gemm)
+{
+	if (g->number == NN_IN_HALVES)
+		ready->isa->gemm_f16(gemm);
+	else
+		ready->isa->gemm_f32(gemm);
+}
+
 void nn_gemm_run_parts(const struct nn_ready *ready, const struct nn_gemm *g, size_t row,
 		       size_t rows, uint32_t column_block, const struct nn_gemm_part *parts,
 		       size_t num_parts, void *c)
@@ -282,14 +317,14 @@ void nn_gemm_run_parts(const struct nn_ready *ready, const struct nn_gemm *g, si
 		.depth = g->depth,
 		.parts = parts,
 		.num_parts = num_parts,
-		.panels = (const void *)b.panels,
-		.c = (float *)c + row * g->c_stride + b.first,
+		.panels = b.panels,
+		.c = (char *)c + (row * g->c_stride + b.first) * g->element,
 		.c_stride = g->c_stride,
 		.low = g->low,
 		.high = g->high,
 	};
 
-	ready->isa->gemm_f32(&gemm);
+	multiply(ready, g, &gemm);
 }
 
 static void run_f32(const struct nn_ready *ready, const struct nn_gemm *g, size_t rows,
@@ -309,7 +344,7 @@ static void run_f32(const struct nn_ready *ready, const struct nn_gemm *g, size_
 		.high = g->high,
 	};
 
-	ready->isa->gemm_f32(&gemm);
+	multiply(ready, g, &gemm);
 }
 
 static void run_q8(const struct nn_ready *ready, const struct nn_gemm *g, size_t rows,
@@ -343,7 +378,7 @@ void nn_gemm_run(const struct nn_ready *ready, const struct nn_gemm *g, uint32_t
 
 	if (rows > g->block_rows)
 		rows = g->block_rows;
-	if (g->is_float)
+	if (g->number != NN_IN_BYTES)
 		run_f32(ready, g, rows, b.columns, b.panels, a, to);
 	else
 		run_q8(ready, g, rows, b.columns, b.panels, a, to, scratch);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A matrix product with constant weights, in both kinds of numbers: packing,
+ * A matrix product with constant weights, in all kinds of numbers: packing,
  * and running a part of its rows and columns.
  */
 #ifndef NN_PLAN_KERNELS_GEMM_H
@@ -11,7 +11,7 @@
 #include "plan/kernels/saved.h"
 
 struct nn_gemm {
-	bool is_float;
+	enum nn_number number;
 	size_t rows;
 	size_t columns;
 	size_t depth;
@@ -66,7 +66,7 @@ size_t nn_gemm_scratch(const struct nn_gemm *g, const struct nn_isa *isa);
 void nn_gemm_run(const struct nn_ready *ready, const struct nn_gemm *g, uint32_t row_block,
 		 uint32_t column_block, const void *a, void *c, void *scratch);
 
-/* The same of floats for `rows` rows from `row` on, whose elements lie in parts. */
+/* The same of floats or halves for `rows` rows from `row` on, whose elements lie in parts. */
 void nn_gemm_run_parts(const struct nn_ready *ready, const struct nn_gemm *g, size_t row,
 		       size_t rows, uint32_t column_block, const struct nn_gemm_part *parts,
 		       size_t num_parts, void *c);

@@ -2,10 +2,16 @@
 /*
  * Matrix product of floats for one instruction set; whoever includes it defines
  * TARGET, LANES, ROWS, VF, LOAD, STORE, STORE_SOME, SPLAT, MADD, ADD, MIN and MAX,
- * and CLAMP and MADD_LANE, which takes one of four lanes, where it has instructions for them.
+ * and CLAMP and MADD_LANE, which takes one lane of a vector, where it has instructions for them.
+ * Of other numbers than float it defines NUM, and SUM_MOST: how many products at most are summed
+ * before their sum is added to the result's.
  */
 #include "plan/kernels/isa.h"
 #include "plan/kernels/unroll.h"
+
+#ifndef NUM
+#define NUM float
+#endif
 
 /* Operands in this order let NaN pass, as the reference does. */
 #ifndef CLAMP
@@ -14,7 +20,7 @@
 
 /* Sums of one row to the result's row. */
 static inline ALWAYS_INLINE TARGET void store_tile_f32(int vectors, VF low, VF high,
-						       const VF *acc, float *c, size_t columns)
+						       const VF *acc, NUM *c, size_t columns)
 {
 	UNROLL
 	for (int v = 0; v < vectors; v++) {
@@ -30,23 +36,13 @@ static inline ALWAYS_INLINE TARGET void store_tile_f32(int vectors, VF low, VF h
 /* Sums that a single row is cut in: one alone would wait for itself. */
 #define SPLITS 4
 
-/* One row of a times one panel. */
-static inline ALWAYS_INLINE TARGET void row_f32(int vectors, const struct nn_gemm_f32 *g,
-						const float *a, const float *w, float *c,
-						size_t columns)
+/* Adds up to `depth` products of a row and a panel; returns the weights behind them. */
+static inline ALWAYS_INLINE TARGET const NUM *add_row_f32(int vectors, const NUM *a, size_t depth,
+							  const NUM *w,
+							  VF acc[SPLITS][NN_PANEL_VECTORS])
 {
-	const size_t depth = g->depth;
-	VF acc[SPLITS][NN_PANEL_VECTORS];
 	size_t k = 0;
 
-	UNROLL
-	for (int v = 0; v < vectors; v++) {
-		acc[0][v] = LOAD(w + v * LANES);
-		UNROLL
-		for (int i = 1; i < SPLITS; i++)
-			acc[i][v] = SPLAT(0.0f);
-	}
-	w += vectors * LANES;
 	for (; k + SPLITS <= depth; k += SPLITS, w += SPLITS * vectors * LANES) {
 		UNROLL
 		for (int i = 0; i < SPLITS; i++) {
@@ -62,12 +58,51 @@ static inline ALWAYS_INLINE TARGET void row_f32(int vectors, const struct nn_gem
 		for (int v = 0; v < vectors; v++)
 			acc[0][v] = MADD(SPLAT(a[k]), LOAD(w + v * LANES), acc[0][v]);
 	}
+	return w;
+}
+
+static inline ALWAYS_INLINE TARGET void add_splits_f32(int vectors,
+						       VF acc[SPLITS][NN_PANEL_VECTORS])
+{
 	UNROLL
 	for (int i = 1; i < SPLITS; i++) {
 		UNROLL
 		for (int v = 0; v < vectors; v++)
 			acc[0][v] = ADD(acc[0][v], acc[i][v]);
 	}
+}
+
+/* One row of a times one panel. */
+static inline ALWAYS_INLINE TARGET void row_f32(int vectors, const struct nn_gemm_f32 *g,
+						const NUM *a, const NUM *w, NUM *c,
+						size_t columns)
+{
+	VF acc[SPLITS][NN_PANEL_VECTORS];
+
+	UNROLL
+	for (int v = 0; v < vectors; v++) {
+		acc[0][v] = LOAD(w + v * LANES);
+		UNROLL
+		for (int i = 1; i < SPLITS; i++)
+			acc[i][v] = SPLAT(0.0f);
+	}
+	w += vectors * LANES;
+#ifdef SUM_MOST
+	for (size_t k = 0, some; k < g->depth; k += some) {
+		VF sums[SPLITS][NN_PANEL_VECTORS];
+
+		some = g->depth - k < SUM_MOST * SPLITS ? g->depth - k : SUM_MOST * SPLITS;
+		memset(sums, 0, sizeof(sums));
+		w = add_row_f32(vectors, a + k, some, w, sums);
+		add_splits_f32(vectors, sums);
+		UNROLL
+		for (int v = 0; v < vectors; v++)
+			acc[0][v] = ADD(acc[0][v], sums[0][v]);
+	}
+#else
+	add_row_f32(vectors, a, g->depth, w, acc);
+	add_splits_f32(vectors, acc);
+#endif
 	store_tile_f32(vectors, SPLAT(g->low), SPLAT(g->high), acc[0], c, columns);
 }
 
@@ -75,7 +110,7 @@ static inline ALWAYS_INLINE TARGET void row_f32(int vectors, const struct nn_gem
 
 #define STEP_F32 8		/* elements of depth that are taken at a time */
 
-/* Element `at`, the lane `lane` of x, of a step. */
+/* Element `at` of a step, the lane `lane` of x. */
 #define STEP_LANE(at, lane)								\
 	do {										\
 		VF b[NN_PANEL_VECTORS];							\
@@ -92,11 +127,11 @@ static inline ALWAYS_INLINE TARGET void row_f32(int vectors, const struct nn_gem
 	} while (0)
 
 /* As many steps of the depth as there are, of rows that are read by vectors; returns their depth. */
-static inline ALWAYS_INLINE TARGET size_t steps_f32(int rows, int vectors, const float *a,
-						    size_t stride, size_t depth, const float *w,
+static inline ALWAYS_INLINE TARGET size_t steps_f32(int rows, int vectors, const NUM *a,
+						    size_t stride, size_t depth, const NUM *w,
 						    VF acc[ROWS][NN_PANEL_VECTORS])
 {
-	const float *row[ROWS];
+	const NUM *row[ROWS];
 	size_t k = 0;
 
 	UNROLL
@@ -104,16 +139,22 @@ static inline ALWAYS_INLINE TARGET size_t steps_f32(int rows, int vectors, const
 		row[i] = a + (size_t)i * stride;
 	for (; k + STEP_F32 <= depth; k += STEP_F32, w += STEP_F32 * vectors * LANES) {
 		UNROLL
-		for (int half = 0; half < STEP_F32; half += 4) {
+		for (int at = 0; at < STEP_F32; at += LANES) {
 			VF x[ROWS];
 
 			UNROLL
 			for (int i = 0; i < rows; i++)
-				x[i] = LOAD(row[i] + k + half);
-			STEP_LANE(half, 0);
-			STEP_LANE(half + 1, 1);
-			STEP_LANE(half + 2, 2);
-			STEP_LANE(half + 3, 3);
+				x[i] = LOAD(row[i] + k + at);
+			STEP_LANE(at, 0);
+			STEP_LANE(at + 1, 1);
+			STEP_LANE(at + 2, 2);
+			STEP_LANE(at + 3, 3);
+#if LANES == 8
+			STEP_LANE(at + 4, 4);
+			STEP_LANE(at + 5, 5);
+			STEP_LANE(at + 6, 6);
+			STEP_LANE(at + 7, 7);
+#endif
 		}
 	}
 	return k;
@@ -121,8 +162,8 @@ static inline ALWAYS_INLINE TARGET size_t steps_f32(int rows, int vectors, const
 
 #else
 
-static inline ALWAYS_INLINE TARGET size_t steps_f32(int rows, int vectors, const float *a,
-						    size_t stride, size_t depth, const float *w,
+static inline ALWAYS_INLINE TARGET size_t steps_f32(int rows, int vectors, const NUM *a,
+						    size_t stride, size_t depth, const NUM *w,
 						    VF acc[ROWS][NN_PANEL_VECTORS])
 {
 	(void)rows, (void)vectors, (void)a, (void)stride, (void)depth, (void)w, (void)acc;
@@ -132,12 +173,12 @@ static inline ALWAYS_INLINE TARGET size_t steps_f32(int rows, int vectors, const
 #endif
 
 /* Elements of the depth that are one part, for `rows` rows from `row` on. */
-static inline ALWAYS_INLINE TARGET void part_f32(int rows, int vectors, const float *a,
-						 size_t stride, size_t depth, const float *w,
+static inline ALWAYS_INLINE TARGET void part_f32(int rows, int vectors, const NUM *a,
+						 size_t stride, size_t depth, const NUM *w,
 						 VF acc[ROWS][NN_PANEL_VECTORS])
 {
 	/* Every third row has a pointer: the others are one index away. */
-	const float *base[(ROWS + 2) / 3];
+	const NUM *base[(ROWS + 2) / 3];
 	size_t k = steps_f32(rows, vectors, a, stride, depth, w, acc);
 
 	w += k * (size_t)(vectors * LANES);
@@ -161,12 +202,44 @@ static inline ALWAYS_INLINE TARGET void part_f32(int rows, int vectors, const fl
 	}
 }
 
+#ifdef SUM_MOST
+
+/* The same, in sums of their own of at most SUM_MOST products. */
+static inline ALWAYS_INLINE TARGET void sums_f32(int rows, int vectors, const NUM *a, size_t stride,
+						 size_t depth, const NUM *w,
+						 VF total[ROWS][NN_PANEL_VECTORS])
+{
+	for (size_t k = 0, some; k < depth; k += some, w += some * (size_t)(vectors * LANES)) {
+		VF acc[ROWS][NN_PANEL_VECTORS];
+
+		some = depth - k < SUM_MOST ? depth - k : SUM_MOST;
+		UNROLL
+		for (int i = 0; i < rows; i++)
+			UNROLL
+			for (int v = 0; v < vectors; v++)
+				acc[i][v] = SPLAT(0.0f);
+		part_f32(rows, vectors, a + k, stride, some, w, acc);
+		/* The totals stay in memory: there are no registers for both. */
+		UNROLL
+		for (int i = 0; i < rows; i++)
+			UNROLL
+			for (int v = 0; v < vectors; v++) {
+				__asm__("" : "+m"(total[i][v]));
+				total[i][v] = ADD(total[i][v], acc[i][v]);
+			}
+	}
+}
+
+#else
+#define sums_f32 part_f32
+#endif
+
 /* `rows` of a times one panel of `vectors`; both constants, so that nothing is left of the loops. */
 static inline ALWAYS_INLINE TARGET void tile_f32(int rows, int vectors, bool parts,
 						 const struct nn_gemm_f32 *g, size_t row,
-						 const float *panel, float *c, size_t columns)
+						 const NUM *panel, NUM *c, size_t columns)
 {
-	const float *w = panel + vectors * LANES;
+	const NUM *w = panel + vectors * LANES;
 	const size_t c_stride = g->c_stride;
 	VF acc[ROWS][NN_PANEL_VECTORS], low, high;
 
@@ -179,11 +252,12 @@ static inline ALWAYS_INLINE TARGET void tile_f32(int rows, int vectors, bool par
 		for (size_t i = 0; i < g->num_parts; i++) {
 			const struct nn_gemm_part *p = &g->parts[i];
 
-			part_f32(rows, vectors, p->a + row * p->stride, p->stride, p->count,
-				 w + p->first * (size_t)(vectors * LANES), acc);
+			sums_f32(rows, vectors, (const NUM *)p->a + row * p->stride, p->stride,
+				 p->count, w + p->first * (size_t)(vectors * LANES), acc);
 		}
 	else
-		part_f32(rows, vectors, g->a + row * g->a_stride, g->a_stride, g->depth, w, acc);
+		sums_f32(rows, vectors, (const NUM *)g->a + row * g->a_stride, g->a_stride,
+			 g->depth, w, acc);
 	/* Read before the first store, which may change them as far as a compiler knows. */
 	low = SPLAT(g->low);
 	high = SPLAT(g->high);
@@ -202,7 +276,7 @@ static inline ALWAYS_INLINE TARGET void tile_f32(int rows, int vectors, bool par
 /* As many tiles as there are from `row` on; returns the row behind them. */
 static inline ALWAYS_INLINE TARGET size_t all_tiles_f32(int rows, int vectors, bool parts,
 							const struct nn_gemm_f32 *g, size_t row,
-							const float *w, float *c, size_t columns)
+							const NUM *w, NUM *c, size_t columns)
 {
 	for (; g->rows - row >= (size_t)rows; row += (size_t)rows)
 		tile_f32(rows, vectors, parts, g, row, w, c + row * g->c_stride, columns);
@@ -211,13 +285,13 @@ static inline ALWAYS_INLINE TARGET size_t all_tiles_f32(int rows, int vectors, b
 
 #define TILE_F32(rows, vectors)								\
 static TARGET size_t whole_f32_##rows##_##vectors(const struct nn_gemm_f32 *g,		\
-						  size_t row, const float *w, float *c,	\
+						  size_t row, const NUM *w, NUM *c,	\
 						  size_t columns)			\
 {											\
 	return all_tiles_f32(rows, vectors, false, g, row, w, c, columns);		\
 }											\
 static TARGET size_t parts_f32_##rows##_##vectors(const struct nn_gemm_f32 *g,		\
-						  size_t row, const float *w, float *c,	\
+						  size_t row, const NUM *w, NUM *c,	\
 						  size_t columns)			\
 {											\
 	return all_tiles_f32(rows, vectors, true, g, row, w, c, columns);		\
@@ -229,12 +303,12 @@ TILES(TILE_F32)
 static const struct {
 	uint8_t rows;
 	uint8_t vectors;
-	size_t (*fn[2])(const struct nn_gemm_f32 *g, size_t row, const float *w, float *c,
+	size_t (*fn[2])(const struct nn_gemm_f32 *g, size_t row, const NUM *w, NUM *c,
 			size_t columns);	/* by whether there are parts */
 } tiles_f32[] = { TILES(TILE_F32_ENTRY) };
 
-static TARGET void one_row_f32(const struct nn_gemm_f32 *g, uint32_t vectors, const float *w,
-			       float *c, size_t columns)
+static TARGET void one_row_f32(const struct nn_gemm_f32 *g, uint32_t vectors, const NUM *w,
+			       NUM *c, size_t columns)
 {
 	if (vectors == 1)
 		row_f32(1, g, g->a, w, c, columns);
@@ -243,7 +317,7 @@ static TARGET void one_row_f32(const struct nn_gemm_f32 *g, uint32_t vectors, co
 }
 
 /* All rows against one panel, the largest tiles first. */
-static void panel_f32(const struct nn_gemm_f32 *g, uint32_t vectors, const float *w, float *c,
+static void panel_f32(const struct nn_gemm_f32 *g, uint32_t vectors, const NUM *w, NUM *c,
 		      size_t columns)
 {
 	size_t row = 0;
@@ -259,13 +333,13 @@ static void panel_f32(const struct nn_gemm_f32 *g, uint32_t vectors, const float
 
 static void gemm_f32(const struct nn_gemm_f32 *g)
 {
-	const float *w = g->panels;
+	const NUM *w = g->panels;
 
 	for (size_t at = 0; at < g->columns; at += NN_PANEL_VECTORS * LANES) {
 		size_t columns = g->columns - at;
 		uint32_t vectors = columns > LANES ? NN_PANEL_VECTORS : 1;
 
-		panel_f32(g, vectors, w, g->c + at,
+		panel_f32(g, vectors, w, (NUM *)g->c + at,
 			  columns < vectors * LANES ? columns : vectors * LANES);
 		w += vectors * LANES * (g->depth + 1);
 	}

@@ -47,6 +47,11 @@ static bool runs_dotprod(void)
 {
 	return getauxval(AT_HWCAP) & HWCAP_ASIMDDP;
 }
+
+static bool runs_fp16(void)
+{
+	return runs_dotprod() && getauxval(AT_HWCAP) & HWCAP_ASIMDHP;
+}
 #endif
 
 /* The best first. */
@@ -60,16 +65,27 @@ static const struct {
 	{ &nn_isa_avx2, runs_avx2 },
 	{ &nn_isa_sse4, runs_sse4 },
 #elif defined(__aarch64__)
+	{ &nn_isa_fp16, runs_fp16 },
 	{ &nn_isa_dotprod, runs_dotprod },
 	{ &nn_isa_neon, runs_always },
 #endif
 	{ &nn_isa_plain, runs_always },
 };
 
-const struct nn_isa *nn_isa_find(const char *name)
+const struct nn_isa *nn_isa_at(size_t index)
 {
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if ((!name || !strcmp(name, all[i].isa->name)) && all[i].runs())
+		if (all[i].runs() && !index--)
 			return all[i].isa;
+	return NULL;
+}
+
+const struct nn_isa *nn_isa_find(const char *name)
+{
+	const struct nn_isa *isa;
+
+	for (size_t i = 0; (isa = nn_isa_at(i)); i++)
+		if (!name || !strcmp(name, isa->name))
+			return isa;
 	return NULL;
 }

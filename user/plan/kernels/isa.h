@@ -21,7 +21,7 @@
  * What no part has is 0 in all rows, and is not multiplied.
  */
 struct nn_gemm_part {
-	const float *a;			/* row 0 */
+	const void *a;			/* row 0 */
 	size_t stride;			/* elements from row to row */
 	size_t first;
 	size_t count;
@@ -30,19 +30,20 @@ struct nn_gemm_part {
 /*
  * c = clamp(a * b + bias), b and bias packed. Panels are of 2 * lanes columns;
  * the last one is of `lanes` where no more are left. A float panel is the bias
- * of its columns, then a row of columns for each element of depth.
+ * of its columns, then a row of columns for each element of depth. All numbers are floats, or for
+ * gemm_f16 halves, of which a vector has twice as many.
  */
 struct nn_gemm_f32 {
 	size_t rows;
 	bool one_row;			/* in all: sums are cut, however the rows are divided */
 	size_t columns;
 	size_t depth;
-	const float *a;
+	const void *a;
 	size_t a_stride;		/* elements from row to row */
 	const struct nn_gemm_part *parts;	/* instead of a, unless NULL; not with one_row */
 	size_t num_parts;
-	const float *panels;
-	float *c;
+	const void *panels;
+	void *c;
 	size_t c_stride;
 	float low;
 	float high;
@@ -150,7 +151,7 @@ static inline size_t nn_q8_taps_size(size_t taps)
 /*
  * One output row of a depthwise convolution with multiplier 1: the first `count`
  * channels. rows[i] is the input row of tap i of the height, NULL where that is
- * padding.
+ * padding. Numbers are floats, or halves.
  */
 struct nn_depthwise_f32 {
 	size_t channels;		/* from pixel to pixel */
@@ -162,10 +163,10 @@ struct nn_depthwise_f32 {
 	size_t stride;
 	size_t dilation;
 	ptrdiff_t head;			/* padding before the row */
-	const float *const *rows;
-	const float *filter;		/* height * width * channels */
-	const float *bias;
-	float *out;
+	const void *const *rows;
+	const void *filter;		/* height * width * channels */
+	const void *bias;
+	void *out;
 	float low;
 	float high;
 };
@@ -201,15 +202,15 @@ struct nn_depthwise_q8 {
 enum nn_binary { NN_BINARY_ADD, NN_BINARY_SUB, NN_BINARY_MUL, NN_BINARY_DIV, NN_BINARY_MAX,
 		 NN_BINARY_MIN, NN_BINARY_PRELU };
 
-/* out[i] = clamp(a[i] operation b[i]), or of one a or one b for all. */
+/* out[i] = clamp(a[i] operation b[i]), or of one a or one b for all; of floats, or of halves. */
 struct nn_binary_f32 {
 	enum nn_binary operation;
 	size_t count;
-	const float *a;
-	const float *b;
+	const void *a;
+	const void *b;
 	bool one_a;
 	bool one_b;
-	float *out;
+	void *out;
 	float low;
 	float high;
 };
@@ -327,6 +328,10 @@ struct nn_isa {
 	void (*dequantize_f32)(const struct nn_dequantize_f32 *d);
 	/* The sum of `count` elements in a row. */
 	float (*sum_row_f32)(const float *x, size_t count);
+	/* The same of halves; NULL where they are computed as floats. */
+	void (*gemm_f16)(const struct nn_gemm_f32 *g);
+	void (*depthwise_f16)(const struct nn_depthwise_f32 *d);
+	void (*binary_f16)(const struct nn_binary_f32 *b);
 	/* How gemm_q8 and depthwise_q8 want their weights: in pairs, in eights of that group. */
 	bool pairs;
 	uint32_t eights;
@@ -345,5 +350,8 @@ struct nn_isa {
 
 /* The inner loops of that name, or with NULL the best, that this CPU runs; NULL: it does not. */
 const struct nn_isa *nn_isa_find(const char *name);
+
+/* Those that this CPU runs, the best first; NULL: beyond the last one. */
+const struct nn_isa *nn_isa_at(size_t index);
 
 #endif /* NN_PLAN_KERNELS_ISA_H */

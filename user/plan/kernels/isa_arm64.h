@@ -8,11 +8,15 @@
 
 #include "plan/kernels/isa.h"
 
+extern const struct nn_isa nn_isa_fp16;
 extern const struct nn_isa nn_isa_dotprod;
 extern const struct nn_isa nn_isa_neon;
 
 void nn_gemm_q8_neon(const struct nn_gemm_q8 *g);
 void nn_gemm_q8_dotprod(const struct nn_gemm_q8 *g);
 void nn_depthwise_q8_neon(const struct nn_depthwise_q8 *d);
+void nn_gemm_f16_neon(const struct nn_gemm_f32 *g);
+void nn_depthwise_f16_neon(const struct nn_depthwise_f32 *d);
+void nn_binary_f16_neon(const struct nn_binary_f32 *b);
 
 #endif /* NN_PLAN_KERNELS_ISA_ARM64_H */

@@ -101,6 +101,20 @@ static inline ALWAYS_INLINE void store_q8(uint8_t *out, sums_q8 x, sums_q8 y,
 	.max_q8 = max_q8, \
 	.lookup_q8 = lookup_q8
 
+#define ARM64_F16 \
+	.gemm_f16 = nn_gemm_f16_neon, \
+	.depthwise_f16 = nn_depthwise_f16_neon, \
+	.binary_f16 = nn_binary_f16_neon
+
+const struct nn_isa nn_isa_fp16 = {
+	.name = "fp16",
+	LOOPS_F32,
+	ARM64_F16,
+	.eights = 4,
+	.gemm_q8 = nn_gemm_q8_dotprod,
+	ARM64_Q8,
+};
+
 const struct nn_isa nn_isa_dotprod = {
 	.name = "dotprod",
 	LOOPS_F32,

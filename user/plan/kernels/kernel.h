@@ -12,6 +12,20 @@
 
 struct nn_kernel;
 
+/* What a fast kernel computes in: quantised bytes, float32, or float16 where the CPU can. */
+enum nn_number { NN_IN_BYTES, NN_IN_FLOATS, NN_IN_HALVES };
+
+static inline size_t nn_number_size(enum nn_number number)
+{
+	return number == NN_IN_BYTES ? 1 : number == NN_IN_HALVES ? sizeof(uint16_t) : sizeof(float);
+}
+
+/* Lanes of a vector of floats or halves. */
+static inline size_t nn_number_lanes(const struct nn_isa *isa, enum nn_number number)
+{
+	return number == NN_IN_HALVES ? 2 * (size_t)isa->lanes : isa->lanes;
+}
+
 /* Most 32-bit numbers that a step is saved as, and inputs that it may read then. */
 #define NN_SAVED_WORDS 64
 #define NN_SAVED_INPUTS 2

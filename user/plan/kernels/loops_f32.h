@@ -5,6 +5,7 @@
  */
 #include "plan/kernels/gemm_f32.h"
 #include "plan/kernels/depthwise_f32.h"
+#include "plan/kernels/binary_f32.h"
 #include "plan/kernels/elementwise_f32.h"
 #include "plan/kernels/math_f32.h"
 

@@ -298,8 +298,9 @@ static void run_block(void *arg, uint32_t task, uint32_t thread)
 
 	(void)thread;
 	gemm.columns = left < p->block_columns ? left : p->block_columns;
-	gemm.panels += gate * p->panels_size + nn_gemm_panels_f32(p->isa, first, gemm.depth);
-	gemm.c += gate * p->gemm.columns + first;
+	gemm.panels = (const float *)gemm.panels + gate * p->panels_size +
+		      nn_gemm_panels_f32(p->isa, first, gemm.depth);
+	gemm.c = (float *)gemm.c + gate * p->gemm.columns + first;
 	p->isa->gemm_f32(&gemm);
 }
 

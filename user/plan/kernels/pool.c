@@ -90,7 +90,7 @@ static uint32_t save(const struct nn_ready *ready, uint32_t *words)
 		return 0;
 	s->is_max = p->is_max;
 	s->clamps = p->clamps;
-	s->numbers = (struct nn_saved_numbers){ .is_float = p->is_float };
+	s->numbers = (struct nn_saved_numbers){ .number = p->is_float ? NN_IN_FLOATS : NN_IN_BYTES };
 	if (p->is_float) {
 		s->numbers.range[0] = p->low;
 		s->numbers.range[1] = p->high;
@@ -108,12 +108,13 @@ static bool restore(const uint32_t *words, uint32_t count, const struct nn_bound
 		    struct nn_ready *ready, void *state)
 {
 	const struct saved *s = (const struct saved *)words;
-	const size_t element = count > BEFORE_NUMBERS && s->numbers.is_float ?
+	const size_t element = count > BEFORE_NUMBERS && s->numbers.number == NN_IN_FLOATS ?
 			       sizeof(float) : 1;
 	struct pool *p = state;
 
 	if (count <= BEFORE_NUMBERS ||
 	    !nn_numbers_are_sane(&s->numbers, count - BEFORE_NUMBERS) ||
+	    s->numbers.number == NN_IN_HALVES ||
 	    !nn_window_restore(&s->window, &p->in, &p->window) ||
 	    p->window.h.dilation != 1 || p->window.w.dilation != 1 ||
 	    (uint64_t)p->window.h.filter * p->window.w.filter > MAX_PIXELS ||
@@ -122,7 +123,7 @@ static bool restore(const uint32_t *words, uint32_t count, const struct nn_bound
 		return false;
 	p->is_max = s->is_max;
 	p->clamps = s->clamps;
-	p->is_float = s->numbers.is_float;
+	p->is_float = s->numbers.number == NN_IN_FLOATS;
 	if (p->is_float) {
 		p->low = s->numbers.range[0];
 		p->high = s->numbers.range[1];

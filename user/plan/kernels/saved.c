@@ -57,9 +57,9 @@ bool nn_numbers_are_sane(const struct nn_saved_numbers *n, uint32_t count)
 {
 	const struct nn_saved_bytes *b = &n->bytes;
 
-	if (!count || n->is_float > 1 || count != nn_numbers_words(n))
+	if (!count || n->number > NN_IN_HALVES || count != nn_numbers_words(n))
 		return false;
-	return n->is_float || ((b->flip == 0 || b->flip == 0x80) &&
+	return n->number != NN_IN_BYTES || ((b->flip == 0 || b->flip == 0x80) &&
 			       is_between(b->in_zero, 0, MAX_ZERO) &&
 			       is_between(b->filter_zero, -MAX_ZERO, MAX_ZERO) &&
 			       is_between(b->zero, -MAX_ZERO, MAX_ZERO) &&

@@ -64,7 +64,7 @@ bool nn_window_restore(const struct nn_saved_window *saved, struct nn_image *in,
 uint64_t nn_window_input(const struct nn_saved_window *w, uint64_t element);
 uint64_t nn_window_output(const struct nn_saved_window *w, uint64_t channels, uint64_t element);
 
-/* How an operation with constant weights computes: in floats, or in bytes. */
+/* How an operation with constant weights computes: in bytes, or in others, which have a range. */
 struct nn_saved_bytes {
 	uint32_t flip;			/* of the input: 0 or 0x80 */
 	int32_t in_zero;		/* after the flip */
@@ -75,7 +75,7 @@ struct nn_saved_bytes {
 };
 
 struct nn_saved_numbers {
-	uint32_t is_float;
+	uint32_t number;		/* enum nn_number */
 	union {
 		float range[2];		/* of the output; the form ends there */
 		struct nn_saved_bytes bytes;
@@ -85,10 +85,10 @@ struct nn_saved_numbers {
 /* Words that it takes. */
 static inline uint32_t nn_numbers_words(const struct nn_saved_numbers *n)
 {
-	return n->is_float ? 3 : NN_WORDS(struct nn_saved_numbers);
+	return n->number != NN_IN_BYTES ? 3 : NN_WORDS(struct nn_saved_numbers);
 }
 
-/* Whether `count` words are one of either kind, with values that the arithmetic can bear. */
+/* Whether `count` words are one of any kind, with values that the arithmetic can bear. */
 bool nn_numbers_are_sane(const struct nn_saved_numbers *n, uint32_t count);
 
 #endif /* NN_PLAN_KERNELS_SAVED_H */

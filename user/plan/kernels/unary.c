@@ -11,6 +11,7 @@
 #include "plan/kernels/saved.h"
 
 struct unary {
+	bool is_half;			/* a CLAMP of float16 */
 	size_t count;
 	size_t task_count;		/* elements of a task */
 	struct nn_unary_f32 f32;	/* but for its pointers */
@@ -35,6 +36,12 @@ static const struct {
 	{ NN_OP_HARD_SWISH, NN_UNARY_HARD_SWISH, 0 },
 };
 
+static bool takes_type(const struct nn_isa *isa, int32_t type, enum nn_unary function)
+{
+	return type == NN_TENSOR_FLOAT32 ||
+	       (type == NN_TENSOR_FLOAT16 && isa->binary_f16 && function == NN_UNARY_CLAMP);
+}
+
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
 	struct unary *u;
@@ -43,12 +50,14 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	while (i < sizeof(functions) / sizeof(functions[0]) && functions[i].code != r->op->code)
 		i++;
 	if (i == sizeof(functions) / sizeof(functions[0]) ||
-	    r->inputs[0].type != NN_TENSOR_FLOAT32 || !nn_tensor_count(&r->inputs[0]))
+	    !takes_type(ready->isa, r->inputs[0].type, functions[i].function) ||
+	    !nn_tensor_count(&r->inputs[0]))
 		return false;
 	u = calloc(1, sizeof(*u));
 	if (!u)
 		return false;
 	ready->state = u;
+	u->is_half = r->inputs[0].type == NN_TENSOR_FLOAT16;
 	u->f32.function = functions[i].function;
 	if (u->f32.function == NN_UNARY_ELU)
 		u->f32.alpha = nn_run_float(r, 1, 0);
@@ -60,6 +69,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 
 struct saved {
 	uint32_t function;
+	uint32_t is_half;
 	uint32_t count;
 	float low;
 	float high;
@@ -70,8 +80,9 @@ static uint32_t save(const struct nn_ready *ready, uint32_t *words)
 {
 	const struct unary *u = ready->state;
 
-	*(struct saved *)words = (struct saved){ u->f32.function, (uint32_t)u->count, u->f32.low,
-						 u->f32.high, u->f32.alpha };
+	*(struct saved *)words = (struct saved){ u->f32.function, u->is_half,
+						 (uint32_t)u->count, u->f32.low, u->f32.high,
+						 u->f32.alpha };
 	return NN_WORDS(struct saved);
 }
 
@@ -80,18 +91,43 @@ static bool restore(const uint32_t *words, uint32_t count, const struct nn_bound
 {
 	const struct saved *s = (const struct saved *)words;
 	struct unary *u = state;
+	size_t element;
 
 	if (count != NN_WORDS(*s) || s->function > NN_UNARY_ELU || !s->count ||
-	    !nn_fits(&bounds->inputs[0], s->count * sizeof(float), sizeof(float)) ||
-	    !nn_fits(&bounds->output, s->count * sizeof(float), sizeof(float)))
+	    !takes_type(ready->isa, s->is_half ? NN_TENSOR_FLOAT16 : NN_TENSOR_FLOAT32,
+			s->function))
+		return false;
+	element = nn_number_size(s->is_half ? NN_IN_HALVES : NN_IN_FLOATS);
+	if (!nn_fits(&bounds->inputs[0], s->count * element, element) ||
+	    !nn_fits(&bounds->output, s->count * element, element))
 		return false;
 	*u = (struct unary){
+		.is_half = s->is_half,
 		.count = s->count,
 		.f32 = { .function = s->function, .low = s->low, .high = s->high,
 			 .alpha = s->alpha },
 	};
 	ready->tasks = nn_elementwise_divide(ready->threads, u->count, &u->task_count);
 	return true;
+}
+
+/* As the larger of each and of what is below all; of NaN that is NaN. */
+static void clamp_halves(const struct nn_kernel_call *call, const struct unary *u, size_t first,
+			 size_t count)
+{
+	static const uint16_t least = 0xfc00;	/* minus infinity */
+	const struct nn_binary_f32 b = {
+		.operation = NN_BINARY_MAX,
+		.count = count,
+		.a = &least,
+		.b = (const uint16_t *)call->inputs[0] + first,
+		.one_a = true,
+		.out = (uint16_t *)call->outputs[0] + first,
+		.low = u->f32.low,
+		.high = u->f32.high,
+	};
+
+	call->ready->isa->binary_f16(&b);
 }
 
 static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
@@ -102,6 +138,10 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 
 	(void)scratch;
 	f32.count = left < u->task_count ? left : u->task_count;
+	if (u->is_half) {
+		clamp_halves(call, u, first, f32.count);
+		return;
+	}
 	f32.in = (const float *)call->inputs[0] + first;
 	f32.out = (float *)call->outputs[0] + first;
 	call->ready->isa->unary_f32(&f32);

@@ -21,14 +21,20 @@ float graph_element(const void *data, uint32_t i)
 	return value;
 }
 
+/* Whether it may be computed in halves. */
+static bool is_half(void)
+{
+	return g.type == NN_TENSOR_FLOAT16 || g.model.relaxed;
+}
+
 /*
- * What interpreted halves lose between operations is in proportion to what was summed:
+ * What halves lose, also between operations that are interpreted, is in proportion to what was summed:
  * to the largest of an output, not to one where much cancelled.
  */
 static bool is_close(float a, float b, float largest)
 {
-	float tolerance = g.type == NN_TENSOR_FLOAT16 ? 2e-2f : g.is_delicate ? 2e-3f : 1e-4f;
-	float size = g.type == NN_TENSOR_FLOAT16 ? largest : fabsf(b);
+	float tolerance = is_half() ? 2e-2f : g.is_delicate ? 2e-3f : 1e-4f;
+	float size = is_half() ? largest : fabsf(b);
 
 	return a == b || fabsf(a - b) <= tolerance * (1 + size) || (isnan(a) && isnan(b));
 }

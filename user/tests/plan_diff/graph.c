@@ -38,6 +38,7 @@ void begin(void)
 		.num_pools = 1,
 		.subgraphs = &g.subgraph,
 		.pools = &g.pool,
+		.relaxed = g.type == NN_TENSOR_FLOAT32 && chance(4),
 	};
 }
 

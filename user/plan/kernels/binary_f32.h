@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Arithmetic of two floats for one instruction set; included like, and after, depthwise_f32.h.
+ * Of other numbers than float who includes it defines BITS, an integer of their size.
+ */
+
+#ifndef BITS
+#define BITS uint32_t
+#endif
+
+typedef BITS bits_f32 __attribute__((vector_size(sizeof(VF))));
+
+/* a where the mask is set, else b. */
+static inline ALWAYS_INLINE TARGET VF choose_f32(bits_f32 mask, VF a, VF b)
+{
+	return (VF)((mask & (bits_f32)a) | (~mask & (bits_f32)b));
+}
+
+static inline ALWAYS_INLINE TARGET VF operate_f32(enum nn_binary operation, VF x, VF y)
+{
+	switch (operation) {
+	case NN_BINARY_ADD:
+		return x + y;
+	case NN_BINARY_SUB:
+		return x - y;
+	case NN_BINARY_MUL:
+		return x * y;
+	case NN_BINARY_DIV:
+		return x / y;
+	case NN_BINARY_MAX:
+		return MAX(x, y);
+	case NN_BINARY_MIN:
+		return MIN(x, y);
+	case NN_BINARY_PRELU:
+		return choose_f32((bits_f32)(x >= SPLAT(0.0f)), x, x * y);
+	}
+	return x;
+}
+
+static inline ALWAYS_INLINE TARGET void row_of_f32(enum nn_binary operation, bool one_a, bool one_b,
+						   const struct nn_binary_f32 *b)
+{
+	const NUM *from_a = b->a, *from_b = b->b;
+	const VF low = SPLAT(b->low), high = SPLAT(b->high);
+	const VF x = SPLAT(*from_a), y = SPLAT(*from_b);
+
+	for (size_t i = 0; i < b->count; i += LANES) {
+		size_t count = b->count - i;
+		const VF value = operate_f32(operation, one_a ? x : load_f32(from_a + i, count),
+					     one_b ? y : load_f32(from_b + i, count));
+
+		store_f32((NUM *)b->out + i, CLAMP(value, low, high), count);
+	}
+}
+
+static inline ALWAYS_INLINE TARGET void rows_of_f32(enum nn_binary operation,
+						    const struct nn_binary_f32 *b)
+{
+	if (b->one_a)
+		row_of_f32(operation, true, b->one_b, b);
+	else if (b->one_b)
+		row_of_f32(operation, false, true, b);
+	else
+		row_of_f32(operation, false, false, b);
+}
+
+static TARGET void binary_f32(const struct nn_binary_f32 *b)
+{
+	switch (b->operation) {
+	case NN_BINARY_ADD:
+		return rows_of_f32(NN_BINARY_ADD, b);
+	case NN_BINARY_SUB:
+		return rows_of_f32(NN_BINARY_SUB, b);
+	case NN_BINARY_MUL:
+		return rows_of_f32(NN_BINARY_MUL, b);
+	case NN_BINARY_DIV:
+		return rows_of_f32(NN_BINARY_DIV, b);
+	case NN_BINARY_MAX:
+		return rows_of_f32(NN_BINARY_MAX, b);
+	case NN_BINARY_MIN:
+		return rows_of_f32(NN_BINARY_MIN, b);
+	case NN_BINARY_PRELU:
+		return rows_of_f32(NN_BINARY_PRELU, b);
+	}
+}
