@@ -211,7 +211,10 @@ static enum nn_status alloc_parts(struct nna_device *device, struct parts *parts
 	return status;
 }
 
-/* Gets the parts into memory of this process; no model part is what was put off. */
+/*
+ * Gets the parts into memory of this process; no model part is what was put off. `err` is
+ * no NULL, and says nothing where this succeeds.
+ */
 static enum nn_status get_parts(const struct nna_prepared_model *prepared,
 				const struct nna_cache *cache, struct parts *parts,
 				struct nn_error *err)
@@ -229,7 +232,9 @@ static enum nn_status get_parts(const struct nna_prepared_model *prepared,
 			status = ask_save(prepared, cache, parts, err);
 		if (status != NN_OUTPUT_INSUFFICIENT_SIZE)
 			return status;
+		/* The model was tuned in between: the next try is no failure. */
 		free_parts(parts);
+		err->message[0] = '\0';
 		status = NN_OK;
 	}
 	return status ? status : nn_fail(err, NN_GENERAL_FAILURE, "cache: sizes keep changing");

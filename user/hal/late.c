@@ -24,10 +24,11 @@ struct nna_late {
 	struct nna_cache cache;		/* of them */
 	_Atomic(uint64_t) executions;
 	_Atomic(uint64_t) next;		/* execution after which to save; NEVER while a thread does */
-	bool is_last;			/* the thread's: what it saves is the second stage */
+	bool is_last;			/* set by the thread alone: what it saves is the second stage */
+	pthread_mutex_t lock;		/* of what follows */
 	pthread_t thread;
 	pid_t process;			/* that the thread is in: not a forked child */
-	bool has_thread;		/* whoever set `next` to NEVER may touch these */
+	bool has_thread;
 };
 
 void nna_late_begin(struct nna_prepared_model *prepared, const struct nna_cache *cache,
@@ -49,6 +50,7 @@ void nna_late_begin(struct nna_prepared_model *prepared, const struct nna_cache 
 	late->cache.not_saved = NULL;
 	late->is_last = !put_off;
 	atomic_init(&late->next, put_off ? 1 : TUNED_EXECUTIONS);
+	pthread_mutex_init(&late->lock, NULL);
 	prepared->late = late;
 	if (late->model < 0 || late->data < 0)
 		nna_late_end(prepared);
@@ -109,8 +111,11 @@ void nna_late_executed(struct nna_prepared_model *prepared)
 	if (atomic_fetch_add_explicit(&late->executions, 1, memory_order_relaxed) + 1 < next ||
 	    !atomic_compare_exchange_strong(&late->next, &next, NEVER))
 		return;
+	/* The thread that is over may be one that another caller is still starting. */
+	pthread_mutex_lock(&late->lock);
 	join_thread(late);
 	late->has_thread = start_thread(late);
+	pthread_mutex_unlock(&late->lock);
 }
 
 void nna_late_end(struct nna_prepared_model *prepared)
@@ -125,5 +130,6 @@ void nna_late_end(struct nna_prepared_model *prepared)
 		close(late->model);
 	if (late->data >= 0)
 		close(late->data);
+	pthread_mutex_destroy(&late->lock);
 	free(late);
 }
