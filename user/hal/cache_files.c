@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/write.h"
 #include "cache_files.h"
 
 /* How often a lock is tried, and the pause between. */
@@ -131,27 +132,6 @@ void nna_cache_files_close(struct nna_cache_files *files)
 	files->data = -1;
 }
 
-/* One write as a rule: the kernel takes up to 2 GiB at a time. */
-static bool write_file(int fd, const char *bytes, size_t size)
-{
-	off_t at = 0;
-
-	while (size) {
-		ssize_t n = pwrite(fd, bytes, size, at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			errno = n ? errno : ENOSPC;
-			return false;
-		}
-		bytes += n;
-		at += n;
-		size -= (size_t)n;
-	}
-	return true;
-}
-
 /* Whether a file holds just these bytes. */
 static bool holds(int fd, uint64_t file_size, const char *bytes, size_t size)
 {
@@ -189,10 +169,10 @@ enum nn_status nna_cache_files_write(struct nna_cache_files *files, const void *
 	if (!has_data && lock_file("data", files->data, F_WRLCK, err))
 		return NN_GENERAL_FAILURE;
 	if (!ftruncate(files->model, 0) && !fdatasync(files->model) &&
-	    (has_data || (write_file(files->data, data, data_size) &&
+	    (has_data || (write_at(files->data, data, data_size, 0) &&
 			  !ftruncate(files->data, (off_t)data_size) &&
 			  !fdatasync(files->data))) &&
-	    write_file(files->model, model, model_size) && !fdatasync(files->model))
+	    write_at(files->model, model, model_size, 0) && !fdatasync(files->model))
 		return NN_OK;
 	error = errno;
 	if (ftruncate(files->model, 0))

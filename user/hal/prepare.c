@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/write.h"
 #include "cache.h"
 #include "error.h"
 #include "late.h"
@@ -101,21 +102,6 @@ static enum nn_status encode(const struct nn_model *model, struct nna_memory *co
 	return status;
 }
 
-static bool write_all(int fd, const char *data, size_t size)
-{
-	while (size) {
-		ssize_t n = write(fd, data, size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		data += n;
-		size -= (size_t)n;
-	}
-	return true;
-}
-
 /* A memfd that holds `data` and can never change; -1 with errno. */
 static int sealed_memfd(const void *data, size_t size)
 {
@@ -123,7 +109,7 @@ static int sealed_memfd(const void *data, size_t size)
 
 	if (fd < 0)
 		return -1;
-	if (write_all(fd, data, size) &&
+	if (write_at(fd, data, size, 0) &&
 	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL))
 		return fd;
 	error = errno;

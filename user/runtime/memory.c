@@ -19,6 +19,7 @@
 #include <linux/dma-buf.h>
 #include <linux/magic.h>
 
+#include "base/write.h"
 #include "runtime/hardware_memory.h"
 #include "runtime/log.h"
 
@@ -249,23 +250,6 @@ int memory_end(const ANeuralNetworksMemory *memory, int prot, bool written, uint
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Writing is twice as fast as storing: pages that are written whole are not cleared before. */
-static int write_all(int fd, const uint8_t *from, size_t size, struct nn_error *err)
-{
-	size_t done = 0;
-
-	while (done < size) {
-		ssize_t n = pwrite(fd, from + done, size - done, (off_t)done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return no_memory(size, err);
-		done += (size_t)n;
-	}
-	return ANEURALNETWORKS_NO_ERROR;
-}
-
 /*
  * Makes a private memory a file that is mapped where the memory was: those who read it notice
  * nothing. Called with the lock held.
@@ -276,8 +260,8 @@ static int share(ANeuralNetworksMemory *memory, struct nn_error *err)
 
 	if (result != ANEURALNETWORKS_NO_ERROR)
 		return result;
-	result = write_all(fd, memory->base, memory->size, err);
-	if (result == ANEURALNETWORKS_NO_ERROR &&
+	/* Writing is twice as fast as storing: pages that are written whole are not cleared before. */
+	if (!write_at(fd, memory->base, memory->size, 0) ||
 	    mmap(memory->base, memory->size, memory->prot, MAP_SHARED | MAP_FIXED, fd, 0) ==
 	    MAP_FAILED)
 		result = no_memory(memory->size, err);

@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/write.h"
 #include "engine/keeper/blob_store.h"
 #include "kit/keeper_message.h"
 #include "kit/log.h"
@@ -196,7 +197,6 @@ static bool write_file(int folder, int64_t file, const char *bytes, uint64_t siz
 {
 	char name[24];
 	bool written;
-	ssize_t n = 1;
 	int fd;
 
 	file_name(name, file);
@@ -205,16 +205,7 @@ static bool write_file(int folder, int64_t file, const char *bytes, uint64_t siz
 	fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return false;
-	while (size && n > 0) {
-		n = write(fd, bytes, size);
-		if (n < 0 && errno == EINTR)
-			n = 1;
-		else if (n > 0) {
-			bytes += n;
-			size -= (uint64_t)n;
-		}
-	}
-	written = !size && !fsync(fd);
+	written = write_at(fd, bytes, size, 0) && !fsync(fd);
 	close(fd);
 	return written && !fsync(folder);
 }

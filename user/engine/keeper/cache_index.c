@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/write.h"
 #include "engine/keeper/cache_index.h"
 #include "kit/keeper_message.h"
 #include "kit/log.h"
@@ -511,14 +512,10 @@ bool cache_index_clear(struct cache_index *index, uint64_t uid, uint64_t *count)
 	return !error;
 }
 
-static bool write_all(int file, const void *bytes, size_t size)
-{
-	return write(file, bytes, size) == (ssize_t)size;
-}
-
 bool cache_index_report(struct cache_index *index, int file, uint64_t *count)
 {
 	struct cache_report head = { "" };
+	off_t at = sizeof(head);
 	sqlite3_stmt *s = NULL;
 	int error;
 
@@ -526,7 +523,7 @@ bool cache_index_report(struct cache_index *index, int file, uint64_t *count)
 	if (!index->db)
 		return false;
 	snprintf(head.version, sizeof(head.version), "%s", index->version);
-	if (!write_all(file, &head, sizeof(head)))
+	if (!write_at(file, &head, sizeof(head), 0))
 		return false;
 	error = sqlite3_prepare_v2(index->db, CACHE_REPORT_SQL, -1, &s, NULL);
 	while (!error && (error = sqlite3_step(s)) == SQLITE_ROW) {
@@ -538,7 +535,8 @@ bool cache_index_report(struct cache_index *index, int file, uint64_t *count)
 			.plan_bytes = (uint64_t)sqlite3_column_int64(s, 4),
 		};
 
-		error = write_all(file, &user, sizeof(user)) ? SQLITE_OK : SQLITE_IOERR;
+		error = write_at(file, &user, sizeof(user), at) ? SQLITE_OK : SQLITE_IOERR;
+		at += sizeof(user);
 		++*count;
 	}
 	sqlite3_finalize(s);
