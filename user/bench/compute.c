@@ -141,40 +141,21 @@ static void compare_half(void)
 
 typedef struct subject subject_fn(const struct net *net, uint32_t threads);
 
-/* From the network's description to something that can be run. */
-static double time_prepare(const struct net *net, subject_fn *make)
+/* What is waited for before the first result. */
+struct wait {
+	subject_fn *ours;
+	uint32_t threads;
+	bool runs;			/* its first run too */
+	useconds_t pause_us;		/* after which the peer's threads sleep */
+};
+
+/* From the network's description to something that can be run, or that ran. */
+static double time_wait(const struct net *net, subject_fn *make, const struct wait *wait)
 {
 	double start = now_us(), time;
-	struct subject s = make(net, 1);
+	struct subject s = make(net, wait->threads);
 
-	time = now_us() - start;
-	if (s.state)
-		s.free(s.state);
-	return time;
-}
-
-static void compare_prepare(const char *figure, net_fn *make, enum net_type type)
-{
-	double times[PREPARES], peer_times[PREPARES];
-	static struct net net;
-
-	make(&net, type);
-	for (size_t i = 0; i < PREPARES; i++) {
-		times[i] = time_prepare(&net, subject_plan);
-		peer_times[i] = time_prepare(&net, subject_xnnpack);
-	}
-	report(figure, percentile(times, PREPARES, 50), "us",
-	       subject_peer(), percentile(peer_times, PREPARES, 50));
-	net_free(&net);
-}
-
-/* From the network's description to its first result. */
-static double time_first(const struct net *net, subject_fn *make, uint32_t threads)
-{
-	double start = now_us(), time;
-	struct subject s = make(net, threads);
-
-	if (s.state)
+	if (s.state && wait->runs)
 		s.run(s.state);
 	time = now_us() - start;
 	if (s.state)
@@ -182,17 +163,17 @@ static double time_first(const struct net *net, subject_fn *make, uint32_t threa
 	return time;
 }
 
-static void compare_first(const char *figure, net_fn *make, enum net_type type)
+static void compare_wait(const char *figure, net_fn *make, enum net_type type,
+			 const struct wait *wait)
 {
-	const uint32_t threads = has_two_cpus() ? 2 : 1;
 	double times[PREPARES], peer_times[PREPARES];
 	static struct net net;
 
 	make(&net, type);
 	for (size_t i = 0; i < PREPARES; i++) {
-		times[i] = time_first(&net, subject_nnapi, threads);
-		peer_times[i] = time_first(&net, subject_xnnpack, threads);
-		usleep(SPINNING_US);
+		times[i] = time_wait(&net, wait->ours, wait);
+		peer_times[i] = time_wait(&net, subject_xnnpack, wait);
+		usleep(wait->pause_us);
 	}
 	report(figure, percentile(times, PREPARES, 50), "us",
 	       subject_peer(), percentile(peer_times, PREPARES, 50));
@@ -353,9 +334,11 @@ static const char *figure_of(size_t net, const char *what)
 /* The networks on one thread, or how long they take to prepare. */
 static void compare_nets(const char *what, bool prepare)
 {
+	static const struct wait preparing = { .ours = subject_plan, .threads = 1 };
+
 	for (size_t i = 0; i < sizeof(nets) / sizeof(nets[0]); i++) {
 		if (prepare)
-			compare_prepare(figure_of(i, what), nets[i].make, nets[i].type);
+			compare_wait(figure_of(i, what), nets[i].make, nets[i].type, &preparing);
 		else
 			compare_net(figure_of(i, what), nets[i].make, nets[i].type, 1);
 	}
@@ -424,8 +407,10 @@ static int run_marked(const char *name, const char *who)
 
 static int compare_firsts(void)
 {
-	compare_first("mnv2_f32_first", net_mobilenet_v2, NET_F32);
-	compare_first("mnv2_qc8_first", net_mobilenet_v2, NET_QC8);
+	const struct wait first = { subject_nnapi, has_two_cpus() ? 2 : 1, true, SPINNING_US };
+
+	compare_wait("mnv2_f32_first", net_mobilenet_v2, NET_F32, &first);
+	compare_wait("mnv2_qc8_first", net_mobilenet_v2, NET_QC8, &first);
 	return 0;
 }
 
