@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "compiled.h"
 #include "late.h"
-#include "thaw.h"
+#include "staged.h"
 
 #define DEFAULT_LOOP_TIMEOUT_NS UINT64_C(2000000000)
 #define MAX_LOOP_TIMEOUT_NS UINT64_C(15000000000)
@@ -77,8 +77,8 @@ static enum nn_status set_input(const struct nn_operand *o, const struct nn_arg 
 	return NN_OK;
 }
 
-static enum nn_status check_args(const struct nn_subgraph *s, const struct nn_execution *e,
-				 struct value *inputs, struct nn_error *err)
+enum nn_status plan_check_args(const struct nn_subgraph *s, const struct nn_execution *e,
+			       struct value *inputs, struct nn_error *err)
 {
 	enum nn_status status = NN_OK;
 	uint32_t i;
@@ -90,9 +90,8 @@ static enum nn_status check_args(const struct nn_subgraph *s, const struct nn_ex
 	return status;
 }
 
-/* Tells the shapes; NN_OUTPUT_INSUFFICIENT_SIZE where some output did not get its data. */
-static enum nn_status tell_shapes(struct nn_execution *e, const struct value *results,
-				  struct nn_error *err)
+enum nn_status plan_tell_shapes(struct nn_execution *e, const struct value *results,
+				struct nn_error *err)
 {
 	enum nn_status status = NN_OK;
 	uint32_t i;
@@ -138,7 +137,7 @@ static enum nn_status run_main(const struct nn_plan *plan, struct nn_execution *
 	enum nn_status status;
 	uint32_t i;
 
-	status = check_args(plan->graphs[0].subgraph, e, inputs, err);
+	status = plan_check_args(plan->graphs[0].subgraph, e, inputs, err);
 	if (status)
 		return status;
 	if (clock_ns() >= run.deadline_ns)
@@ -146,7 +145,7 @@ static enum nn_status run_main(const struct nn_plan *plan, struct nn_execution *
 			       "the deadline was past before the execution");
 	status = run_subgraph(&run, 0, inputs, e->outputs, results);
 	if (!status)
-		status = tell_shapes(e, results, err);
+		status = plan_tell_shapes(e, results, err);
 	for (i = 0; i < e->num_outputs; i++)
 		value_release(&results[i]);
 	return status;
@@ -180,7 +179,5 @@ enum nn_status nn_plan_execute(const struct nn_plan *plan, struct nn_execution *
 	plan = late_get(plan);
 	if (plan->compiled && compiled_execute(plan->compiled, e, &status, err))
 		return status;
-	if (plan->thawed)
-		plan = thawed_whole(plan->thawed, err);
-	return plan ? interpret(plan, e, err) : NN_GENERAL_FAILURE;
+	return plan->thawed ? staged_execute(plan, e, err) : interpret(plan, e, err);
 }

@@ -10,8 +10,7 @@
 #include "compiled.h"
 #include "freeze.h"
 #include "load.h"
-#include "saved.h"
-#include "squeeze.h"
+#include "saver.h"
 #include "thaw.h"
 
 struct freezer {
@@ -141,10 +140,35 @@ static void free_lists(struct freezer *f)
 	free(f->steps);
 }
 
+/*
+ * Whether an execution may omit an argument. That is interpreted: shapes follow from what is
+ * there. An input that nothing reads may be omitted too.
+ */
+static bool may_omit(const struct nn_subgraph *s)
+{
+	for (uint32_t i = 0; i < s->num_inputs; i++)
+		if (!s->operands[s->inputs[i]].consumers)
+			return true;
+	for (uint32_t i = 0; i < s->num_operations; i++) {
+		const struct nn_operation *o = &s->operations[i];
+		const struct nn_op *op = nn_op_find(o->type);
+
+		for (uint32_t j = 0; j < o->num_inputs && j < 64; j++)
+			if (op->omissible & NN_IN(j) &&
+			    s->operands[o->inputs[j]].lifetime == NN_SUBGRAPH_INPUT)
+				return true;
+		for (uint32_t j = 0; j < o->num_outputs && j < 64; j++)
+			if (op->omissible_outputs & NN_IN(j) &&
+			    s->operands[o->outputs[j]].lifetime == NN_SUBGRAPH_OUTPUT)
+				return true;
+	}
+	return false;
+}
+
 /* False: it cannot be frozen. */
 static bool freeze_all(struct freezer *f)
 {
-	if (!set_args(f))
+	if (may_omit(f->c->main) || !set_args(f))
 		return false;
 	f->head.arena_size = f->c->arena_size;
 	f->head.num_steps = f->c->num_steps;
@@ -160,32 +184,82 @@ static void append(uint8_t **to, const void *from, size_t size)
 	*to += size;
 }
 
-/* The image's model part with the form; NULL: no memory. */
-static uint8_t *write_part(struct freezer *f, const struct nn_plan_image *image, size_t *size)
+/* The piece that a place of the data part lies in; NULL: it is not in one. */
+static struct piece *piece_of(const struct nn_plan_pieces *p, const struct frozen_place *place)
 {
-	const uint8_t *wire = (const uint8_t *)image->model + sizeof(*f->h);
-	const size_t wire_size = image->model_size - sizeof(*f->h) - f->h->tuned_steps;
+	for (uint32_t i = 0; i < p->count; i++) {
+		const struct piece *piece = &p->list[i];
+
+		if (place->offset >= piece->offset &&
+		    place->offset - piece->offset < piece->size)
+			return (struct piece *)piece;
+	}
+	return NULL;
+}
+
+/*
+ * Leaves of the data part the packed weights, which are its first piece, and the constants
+ * that steps read. False: no memory, or a place is in no piece.
+ */
+static bool keep_used(struct freezer *f, const struct nn_plan_pieces *all,
+		      struct nn_plan_pieces *kept)
+{
+	bool *used = calloc((size_t)all->count + 1, sizeof(*used));
+	uint64_t *moved = calloc((size_t)all->count + 1, sizeof(*moved));
+	bool fine = used && moved;
+
+	if (fine && f->h->packed_size)
+		used[0] = true;
+	for (uint32_t i = 0; i < f->head.num_places && fine; i++) {
+		const struct piece *piece = piece_of(all, &f->places[i]);
+
+		if (f->places[i].in != FROZEN_DATA)
+			continue;
+		fine = piece;
+		if (piece)
+			used[piece - all->list] = true;
+	}
+	kept->data_size = sizeof(struct saved_stamp);
+	for (uint32_t i = 0; i < all->count && fine; i++)
+		if (used[i])
+			moved[i] = pieces_add(kept, all->list[i].from, all->list[i].size);
+	pieces_end(kept);
+	for (uint32_t i = 0; i < f->head.num_places && fine; i++) {
+		const struct piece *piece = piece_of(all, &f->places[i]);
+
+		if (f->places[i].in == FROZEN_DATA)
+			f->places[i].offset += moved[piece - all->list] - piece->offset;
+	}
+	free(used);
+	free(moved);
+	return fine;
+}
+
+/* The model part; NULL: no memory. */
+static uint8_t *write_part(struct freezer *f, const struct nn_plan_image *image,
+			   uint64_t data_size, size_t *size)
+{
+	const uint8_t *tuned = (const uint8_t *)image->model + image->model_size - f->h->tuned_steps;
 	const size_t args = ((size_t)f->head.num_inputs + f->head.num_outputs) * sizeof(*f->args);
 	const size_t places = f->head.num_places * sizeof(*f->places);
 	const size_t steps = f->steps_words * sizeof(*f->steps);
 	struct saved_header h = *f->h;
 	uint8_t *part, *to;
 
-	f->head.wire_size = (uint32_t)wire_size;
 	h.frozen_size = (uint32_t)(sizeof(f->head) + args + places + steps);
-	part = malloc(sizeof(h) + h.frozen_size + squeeze_bound(wire_size) + h.tuned_steps);
+	h.data_size = data_size;
+	h.model_size = sizeof(h) + h.frozen_size + h.tuned_steps;
+	*size = h.model_size;
+	part = malloc(*size);
 	if (!part)
 		return NULL;
-	to = part + sizeof(h);
+	to = part;
+	append(&to, &h, sizeof(h));
 	append(&to, &f->head, sizeof(f->head));
 	append(&to, f->args, args);
 	append(&to, f->places, places);
 	append(&to, f->steps, steps);
-	to += squeeze(wire, wire_size, to);
-	append(&to, wire + wire_size, h.tuned_steps);
-	*size = (size_t)(to - part);
-	h.model_size = *size;
-	memcpy(part, &h, sizeof(h));
+	append(&to, tuned, h.tuned_steps);
 	return part;
 }
 
@@ -208,29 +282,34 @@ static bool can_be_thawed(const uint8_t *part, size_t size, const void *data)
 }
 
 static enum nn_status freeze(const struct nn_plan *plan, const struct saved_header *h,
-			     const void *data, struct nn_plan_image *image)
+			     const void *data, struct nn_plan_image *image,
+			     struct nn_plan_pieces *pieces)
 {
+	const size_t room = sizeof(*pieces) + pieces->count * sizeof(struct piece);
 	struct freezer f = { .data = data, .c = plan->compiled, .h = h };
+	struct nn_plan_pieces *kept = calloc(1, room);
 	enum nn_status status = NN_OK;
 	uint8_t *part = NULL;
 	size_t size;
 
-	if (!alloc_lists(&f))
+	if (!kept || !alloc_lists(&f))
 		status = NN_OUT_OF_MEMORY;
-	else if (freeze_all(&f))
-		part = write_part(&f, image, &size);
+	else if (freeze_all(&f) && keep_used(&f, pieces, kept))
+		part = write_part(&f, image, kept->data_size, &size);
 	free_lists(&f);
 	if (part && can_be_thawed(part, size, data)) {
 		free(image->model);
 		image->model = part;
 		image->model_size = size;
+		memcpy(pieces, kept, room);
 	} else {
 		free(part);
 	}
+	free(kept);
 	return status;
 }
 
-enum nn_status plan_freeze(struct nn_plan_image *image)
+enum nn_status plan_freeze(struct nn_plan_image *image, struct nn_plan_pieces *pieces)
 {
 	static const struct nn_plan_options options;
 	enum nn_status status = NN_OK;
@@ -249,7 +328,7 @@ enum nn_status plan_freeze(struct nn_plan_image *image)
 		return NN_OK;
 	if (!plan_load_whole(&h, image->model, data, &options, &plan, NULL)) {
 		if (plan->compiled)
-			status = freeze(plan, &h, data, image);
+			status = freeze(plan, &h, data, image, pieces);
 		nn_plan_free(plan);
 	}
 	munmap(data, room);

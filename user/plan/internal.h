@@ -86,6 +86,17 @@ static inline uint32_t value_length(const struct nn_arg *arg)
 }
 
 /*
+ * Checks an execution's arguments against a main subgraph and makes its inputs values, which
+ * own nothing.
+ */
+enum nn_status plan_check_args(const struct nn_subgraph *s, const struct nn_execution *e,
+			       struct value *inputs, struct nn_error *err);
+
+/* Tells the shapes; NN_OUTPUT_INSUFFICIENT_SIZE where some output did not get its data. */
+enum nn_status plan_tell_shapes(struct nn_execution *e, const struct value *results,
+				struct nn_error *err);
+
+/*
  * Runs a subgraph: `inputs` are read only and stay the caller's, `results` are
  * written on success only and own their memory, but where `args` holds it.
  */

@@ -9,7 +9,6 @@
 
 #include "compiled.h"
 #include "load.h"
-#include "squeeze.h"
 #include "thaw.h"
 #include "tuning.h"
 
@@ -99,41 +98,13 @@ static enum nn_status decode(const struct saved_header *h, const void *wire, siz
 	return status;
 }
 
-/* The same of a wire form that was squeezed. */
-static enum nn_status decode_squeezed(const struct saved_header *h, const uint8_t *from,
-				      size_t size, const void *data, struct nn_model **out,
-				      struct nn_error *err)
-{
-	const struct frozen_header *head = (const struct frozen_header *)(from - h->frozen_size);
-	enum nn_status status;
-	struct frozen_header frozen;
-	uint8_t *wire;
-	size_t whole;
-
-	if (h->frozen_size < sizeof(frozen) || !squeezed_size(from, size, &whole))
-		return nn_fail(err, NN_GENERAL_FAILURE, "the plan's model is damaged");
-	memcpy(&frozen, head, sizeof(frozen));
-	if (frozen.wire_size > whole)
-		return nn_fail(err, NN_GENERAL_FAILURE, "the plan's model has %zu bytes, not %u",
-			       whole, frozen.wire_size);
-	wire = malloc(whole + 1);
-	if (!wire)
-		return nn_fail(err, NN_OUT_OF_MEMORY, "no memory for a model of %zu bytes", whole);
-	unsqueeze(from, size, wire);
-	status = decode(h, wire, frozen.wire_size, data, out, err);
-	free(wire);
-	return status;
-}
-
-/* The model of a model part, checked. */
+/* The model of a model part that has a wire form, checked. */
 static enum nn_status read_model(const struct saved_header *h, const void *model, const void *data,
 				 struct nn_model **out, struct nn_error *err)
 {
-	const uint8_t *wire = (const uint8_t *)model + sizeof(*h) + h->frozen_size;
-	size_t size = h->model_size - sizeof(*h) - h->frozen_size - h->tuned_steps;
+	size_t size = h->model_size - sizeof(*h) - h->tuned_steps;
 
-	return h->frozen_size ? decode_squeezed(h, wire, size, data, out, err) :
-	       decode(h, wire, size, data, out, err);
+	return decode(h, (const char *)model + sizeof(*h), size, data, out, err);
 }
 
 /* Whether the plan's kernels are those that are to run it, and can. */
@@ -217,7 +188,7 @@ static enum nn_status load(const struct saved_header *h, void **model, const voi
 {
 	enum nn_status status;
 
-	if (!h->frozen_size || is_interpreted(h, options))
+	if (!h->frozen_size)
 		return plan_load_whole(h, *model, data, options, plan, err);
 	status = thaw(*model, data, options, plan, err);
 	if (!status)

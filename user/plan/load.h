@@ -8,7 +8,7 @@
 #include "saved.h"
 
 /*
- * The plan of parts whose header was checked. The data part is not read, and is
+ * The plan of parts whose header was checked, of a wire form. The data part is not read, and is
  * NULL where its size is 0.
  */
 enum nn_status plan_load_whole(const struct saved_header *h, const void *model, const void *data,

@@ -267,9 +267,7 @@ enum nn_status nn_plan_create(const struct nn_model *model, const struct nn_plan
 
 const struct nn_model *nn_plan_model(const struct nn_plan *plan)
 {
-	if (plan->thawed)
-		plan = thawed_whole(plan->thawed, NULL);
-	return plan ? plan->model : NULL;
+	return plan->model;
 }
 
 bool nn_plan_has_extensions(const struct nn_plan *plan)

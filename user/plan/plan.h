@@ -127,12 +127,12 @@ enum nn_status nn_plan_adopt(void *model, size_t model_size, const void *data, s
 
 /*
  * The model that a plan runs: of a loaded one it belongs to the plan, and of one
- * with float16 operands it may be another that computes the same. Of most loaded ones it
- * is read when it is first asked for: NULL where it is damaged then, or for want of memory.
+ * with float16 operands it may be another that computes the same. NULL: most loaded ones
+ * have none, but only what their kernels need.
  */
 const struct nn_model *nn_plan_model(const struct nn_plan *plan);
 
-/* Whether that model has extensions; nothing is read for it. */
+/* Whether there is a model and it has extensions. */
 bool nn_plan_has_extensions(const struct nn_plan *plan);
 
 /*

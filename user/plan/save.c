@@ -186,14 +186,20 @@ static void mark_steering(struct saver *s)
 
 /* ---- Where constants go ---- */
 
-static void add_piece(struct saver *s, const void *from, uint64_t offset, uint64_t size)
+uint64_t pieces_add(struct nn_plan_pieces *p, const void *from, uint64_t size)
 {
-	struct nn_plan_pieces *p = s->pieces;
+	uint64_t offset = round_up(p->data_size, SAVED_ALIGN);
 
 	if (!size)
-		return;
+		return offset;
 	p->list[p->count++] = (struct piece){ from, offset, size };
 	p->data_size = offset + size;
+	return offset;
+}
+
+void pieces_end(struct nn_plan_pieces *p)
+{
+	p->data_size = p->count ? round_up(p->data_size, NN_PLAN_DATA_ALIGN) : 0;
 }
 
 /* Gives a constant its place; `used` bytes of values were given before. */
@@ -213,8 +219,7 @@ static void place_constant(struct saver *s, size_t index, uint64_t *used)
 		*used += round_up(length, 8);
 	} else {
 		o->lifetime = NN_CONSTANT_REFERENCE;
-		o->location.offset = round_up(s->pieces->data_size, SAVED_ALIGN);
-		add_piece(s, s->values[index], o->location.offset, length);
+		o->location.offset = pieces_add(s->pieces, s->values[index], length);
 	}
 }
 
@@ -243,10 +248,9 @@ static bool place_constants(struct saver *s)
 	struct nn_plan_pieces *p = s->pieces;
 	uint64_t used = 0;
 
+	p->data_size = sizeof(struct saved_stamp);
 	if (c)
-		add_piece(s, c->packed, sizeof(struct saved_stamp), c->packed_size);
-	if (!p->data_size)
-		p->data_size = sizeof(struct saved_stamp);
+		pieces_add(p, c->packed, c->packed_size);
 	for (uint32_t k = 0; k < s->model.num_subgraphs; k++) {
 		const struct nn_subgraph *g = &s->subgraphs[k];
 
@@ -254,7 +258,7 @@ static bool place_constants(struct saver *s)
 			if (saver_is_constant(&g->operands[i]))
 				place_constant(s, saver_first(s, k) + i, &used);
 	}
-	p->data_size = p->count ? round_up(p->data_size, NN_PLAN_DATA_ALIGN) : 0;
+	pieces_end(p);
 	s->pool.size = p->data_size;
 	s->model.pools = &s->pool;
 	s->model.num_pools = p->count ? 1 : 0;
@@ -283,7 +287,6 @@ static enum nn_status write_model(struct saver *s, struct nn_plan_image *image)
 		.magic = SAVED_MAGIC,
 		.fingerprint = nn_plan_fingerprint(),
 		.data_size = s->pieces->data_size,
-		.data_identity = s->pieces->stamp.identity,
 		.tuned_steps = tuned ? c->num_steps : 0,
 	};
 	enum nn_status status;
@@ -308,13 +311,24 @@ static enum nn_status write_model(struct saver *s, struct nn_plan_image *image)
 		image->model_size = h.model_size;
 	}
 	free(wire);
-	return image->model ? plan_freeze(image) : NN_OUT_OF_MEMORY;
+	return image->model ? plan_freeze(image, s->pieces) : NN_OUT_OF_MEMORY;
+}
+
+/* Tells both parts which data part it is. */
+static void stamp(struct saver *s, struct nn_plan_image *image)
+{
+	struct saved_header *h = image->model;
+
+	h->data_identity = identify(s->pieces);
+	s->pieces->stamp.magic = SAVED_MAGIC;
+	s->pieces->stamp.identity = h->data_identity;
 }
 
 static enum nn_status save(struct saver *s, struct nn_plan_image *image)
 {
 	const struct compiled *c = s->plan->compiled;
 	struct nn_error reason = { "" };
+	enum nn_status status;
 
 	if (!copy_model(s))
 		return NN_OUT_OF_MEMORY;
@@ -333,9 +347,10 @@ static enum nn_status save(struct saver *s, struct nn_plan_image *image)
 	if (nn_model_check(&s->model, &reason) || nn_ops_check_model(&s->model, NULL, &reason))
 		return nn_fail(s->err, NN_GENERAL_FAILURE, "the plan cannot be saved: %.400s",
 			       reason.message);
-	s->pieces->stamp.magic = SAVED_MAGIC;
-	s->pieces->stamp.identity = identify(s->pieces);
-	return write_model(s, image);
+	status = write_model(s, image);
+	if (!status)
+		stamp(s, image);
+	return status;
 }
 
 /* A thawed plan again: the parts that it was made of, with what it measured meanwhile. */

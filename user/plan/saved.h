@@ -2,19 +2,20 @@
 /*
  * The form of a saved plan: shared by those who write and read it.
  *
- * Model part: struct saved_header, then the wire form of a model (model/wire.h)
- * whose constants that steer are copied values and whose other constants lie in
- * its one pool, the data part. What was computed from constants alone is itself a
- * constant there, and the operations that computed it are gone. Of a plan that was
- * tuned a byte for each step follows.
+ * Model part: struct saved_header, then one of two forms. Of a plan that was tuned a byte
+ * for each step follows.
  *
- * Where every step has a kernel that can be saved, the frozen form stands before the
- * wire form: what an execution needs, so that loading compiles nothing. The wire form
- * is for what is rare then, and squeezed (squeeze.h).
+ * The frozen form, where every step has a kernel that can be saved and no argument may be
+ * omitted: what an execution needs, so that loading compiles nothing.
+ *
+ * Otherwise the wire form of a model (model/wire.h) whose constants that steer are copied
+ * values and whose other constants lie in its one pool, the data part. What was computed
+ * from constants alone is itself a constant there, and the operations that computed it are
+ * gone.
  *
  * Data part: struct saved_stamp, the packed weights as compiling lays them out, then
- * the constants of the model, each aligned to SAVED_ALIGN; padded to
- * NN_PLAN_DATA_ALIGN.
+ * constants, each aligned to SAVED_ALIGN: of a frozen form those that steps read, else
+ * all; padded to NN_PLAN_DATA_ALIGN.
  */
 #ifndef NN_PLAN_SAVED_H
 #define NN_PLAN_SAVED_H
@@ -35,7 +36,7 @@ struct saved_header {
 	uint64_t packed_size;
 	uint64_t choice;		/* which kernel runs what: compiled.choice */
 	uint32_t tuned_steps;		/* 0: not tuned */
-	uint32_t frozen_size;		/* of the frozen form; 0: there is none */
+	uint32_t frozen_size;		/* of the frozen form; 0: it is the wire form */
 	char kernels[16];		/* "avx2"; "" for a plan that is interpreted */
 };
 
@@ -50,8 +51,6 @@ struct frozen_header {
 	uint32_t num_outputs;
 	uint32_t num_places;
 	uint32_t num_steps;
-	uint32_t wire_size;		/* before it was squeezed */
-	uint32_t reserved;		/* 0 */
 };
 
 /* An argument as the model declares it, which leaves nothing open. */
@@ -92,7 +91,7 @@ struct saved_stamp {
 };
 
 _Static_assert(sizeof(struct saved_header) == 80, "no hidden padding");
-_Static_assert(sizeof(struct frozen_header) == 32, "no hidden padding");
+_Static_assert(sizeof(struct frozen_header) == 24, "no hidden padding");
 _Static_assert(sizeof(struct frozen_arg) == 80, "no hidden padding");
 _Static_assert(sizeof(struct frozen_place) == 16, "no hidden padding");
 _Static_assert(sizeof(struct frozen_step) == 24, "no hidden padding");

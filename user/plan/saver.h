@@ -23,6 +23,12 @@ struct nn_plan_pieces {
 	struct piece list[];
 };
 
+/* Adds a piece, aligned, to what data_size bytes have so far; returns its offset. */
+uint64_t pieces_add(struct nn_plan_pieces *p, const void *from, uint64_t size);
+
+/* Ends the data part at a page; without pieces there is none. */
+void pieces_end(struct nn_plan_pieces *p);
+
 struct saver {
 	const struct nn_plan *plan;
 	struct nn_model model;

@@ -5,7 +5,6 @@
  * the model part, which keeps the lists of operands.
  */
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,8 +20,6 @@
 struct thawed {
 	struct saved_header *part;
 	const void *data;
-	pthread_mutex_t lock;
-	_Atomic(struct nn_plan *) whole;
 };
 
 /* The block of a plan begins with it. */
@@ -82,7 +79,8 @@ static enum nn_status find_parts(struct thawing *t)
 	struct cursor c = { (const char *)(t->h + 1), t->h->frozen_size };
 
 	t->head = take(&c, 1, sizeof(*t->head));
-	if (!t->head || t->head->reserved || t->head->arena_size > MAX_ARENA)
+	if (!t->head || t->head->arena_size > MAX_ARENA ||
+	    t->h->model_size != sizeof(*t->h) + t->h->frozen_size + t->h->tuned_steps)
 		return refuse(t, "header", 0);
 	t->args = take(&c, (uint64_t)t->head->num_inputs + t->head->num_outputs,
 		       sizeof(*t->args));
@@ -382,7 +380,6 @@ enum nn_status plan_thaw(struct saved_header *part, const void *data,
 		free(b);
 		return status;
 	}
-	pthread_mutex_init(&b->thawed.lock, NULL);
 	*plan = &b->plan;
 	return NN_OK;
 }
@@ -393,8 +390,6 @@ void thawed_free(struct nn_plan *plan)
 
 	compiled_release(&b->compiled);
 	tuning_free(b->compiled.tuning);
-	nn_plan_free(atomic_load(&b->thawed.whole));
-	pthread_mutex_destroy(&b->thawed.lock);
 	free(b->thawed.part);
 	free(b);
 }
@@ -407,37 +402,4 @@ const struct saved_header *thawed_part(const struct thawed *t)
 const void *thawed_data(const struct thawed *t)
 {
 	return t->data;
-}
-
-/* ---- The model ---- */
-
-/* A frozen form has no extensions: nobody was asked whether they are the client's. */
-static bool is_of(const struct nn_plan *whole, const struct thawed *t)
-{
-	const struct frozen_header *head = (const struct frozen_header *)(t->part + 1);
-	const struct nn_subgraph *s = &whole->model->subgraphs[0];
-
-	return s->num_inputs == head->num_inputs && s->num_outputs == head->num_outputs &&
-	       !whole->model->num_extensions;
-}
-
-const struct nn_plan *thawed_whole(struct thawed *t, struct nn_error *err)
-{
-	const struct nn_plan_options options = { .kernels = NO_KERNELS };
-	struct nn_plan *whole = atomic_load_explicit(&t->whole, memory_order_acquire);
-
-	if (whole)
-		return whole;
-	pthread_mutex_lock(&t->lock);
-	whole = atomic_load(&t->whole);
-	if (!whole && !plan_load_whole(t->part, t->part, t->data, &options, &whole, err)) {
-		if (!is_of(whole, t)) {
-			nn_fail(err, NN_GENERAL_FAILURE, "the plan's model is not its own");
-			nn_plan_free(whole);
-			whole = NULL;
-		}
-		atomic_store_explicit(&t->whole, whole, memory_order_release);
-	}
-	pthread_mutex_unlock(&t->lock);
-	return whole;
 }

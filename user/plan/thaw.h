@@ -26,10 +26,4 @@ const struct saved_header *thawed_part(const struct thawed *t);
 /* The data part. */
 const void *thawed_data(const struct thawed *t);
 
-/*
- * The plan of the model, which is interpreted: made when it is first asked for, by
- * any thread. NULL: the model is not what the form is of, or there is no memory.
- */
-const struct nn_plan *thawed_whole(struct thawed *t, struct nn_error *err);
-
 #endif /* NN_PLAN_THAW_H */

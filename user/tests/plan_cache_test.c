@@ -263,16 +263,27 @@ static void test_parts(void **state)
 	free_saved(&s);
 }
 
-/* What a frozen form is the form of, and the model that it comes with. */
+/* How often bytes are in a part. */
+static uint32_t count_in(const void *part, size_t size, const void *value, size_t length)
+{
+	const char *at = part, *end = at + size;
+	uint32_t count = 0;
+
+	while ((at = memmem(at, (size_t)(end - at), value, length))) {
+		count++;
+		at++;
+	}
+	return count;
+}
+
+/* What a frozen form is the form of; it has no model and, of the data, only what is read. */
 static void test_frozen(void **state)
 {
 	const struct sample *sample = &samples[1];
 	static const float weight[] = { WEIGHT };
 	const struct nn_subgraph *main;
 	struct nn_plan *plan, *none;
-	char odd[sizeof(six) + 1];
 	struct nn_error err;
-	float out[6];
 	struct saved s;
 
 	(void)state;
@@ -280,23 +291,122 @@ static void test_frozen(void **state)
 	s = save_built();
 	assert_true(((struct saved_header *)s.image.model)->frozen_size > 0);
 	assert_false(contains(s.image.model, s.image.model_size, weight, sizeof(weight)));
+	assert_int_equal(count_in(s.data, s.image.data_size, weight, sizeof(weight)), 1);
 	plan = load(&s);
+	assert_null(nn_plan_model(plan));
 	assert_false(nn_plan_has_extensions(plan));
 	main = nn_plan_main(plan);
 	assert_int_equal(main->num_inputs, 1);
 	assert_int_equal(main->operands[main->outputs[0]].dims[1], 3);
 	assert_int_equal(main->operands[main->outputs[0]].lifetime, NN_SUBGRAPH_OUTPUT);
 	assert_right(sample, plan);
-	/* Not aligned, and too small: the model is asked. */
-	memcpy(odd + 1, six, sizeof(six));
-	assert_int_equal(run(plan, odd + 1, 6, out, 6), NN_OK);
-	assert_memory_equal(out, sample->right, sizeof(out));
-	assert_int_equal(run(plan, six, 6, out, 5), NN_OUTPUT_INSUFFICIENT_SIZE);
-	assert_int_equal(nn_plan_model(plan)->subgraphs[0].num_operations, 3);
 	nn_plan_free(plan);
-	assert_int_equal(load_with(&s, "none", &none, &err), NN_OK);
-	assert_right(sample, none);
-	nn_plan_free(none);
+	assert_int_equal(load_with(&s, "none", &none, &err), NN_GENERAL_FAILURE);
+	assert_non_null(strstr(err.message, "is for the kernels"));
+	free_saved(&s);
+}
+
+/* Runs the plan of build_frozen() on arguments as they are; *shape is filled. */
+static enum nn_status run_args(const struct nn_plan *plan, struct nn_arg in, struct nn_arg out,
+			       uint64_t deadline_ns, struct nn_output_shape *shape)
+{
+	struct nn_execution e = {
+		.num_inputs = 1, .num_outputs = 1, .inputs = &in, .outputs = &out,
+		.shapes = shape, .deadline_ns = deadline_ns,
+	};
+	struct nn_error err = { "" };
+	enum nn_status status;
+
+	memset(shape, 0xee, sizeof(*shape));
+	status = nn_plan_execute(plan, &e, &err);
+	assert_true(!status == !err.message[0]);
+	assert_true(e.shapes_known == (!status || status == NN_OUTPUT_INSUFFICIENT_SIZE));
+	return status;
+}
+
+/* Arguments that a frozen plan's kernels do not take as they are. */
+static void test_frozen_arguments(void **state)
+{
+	const struct sample *sample = &samples[1];
+	const struct nn_arg in = { .data = (void *)six, .length = sizeof(six) };
+	char odd_in[sizeof(six) + 1], odd_out[sizeof(six) + 1];
+	struct nn_arg x = in, y = { .data = odd_out + 1, .length = sizeof(six) };
+	struct nn_output_shape shape;
+	struct nn_plan *plan;
+	float out[6] = { 0 };
+	struct saved s;
+
+	(void)state;
+	build_frozen();
+	s = save_built();
+	plan = load(&s);
+	memcpy(odd_in + 1, six, sizeof(six));
+	x.data = odd_in + 1;
+	assert_int_equal(run_args(plan, x, y, 0, &shape), NN_OK);
+	assert_memory_equal(odd_out + 1, sample->right, sizeof(six));
+	assert_true(shape.sufficient && shape.rank == 4 && shape.dims[1] == 3);
+
+	/* Dimensions that leave the model's; a wrong one. */
+	y.data = out;
+	x = in;
+	x.rank = 4;
+	memcpy(x.dims, (uint32_t[]){ 1, 3, 1, 2 }, 4 * sizeof(uint32_t));
+	assert_int_equal(run_args(plan, x, y, 0, &shape), NN_OK);
+	assert_memory_equal(out, sample->right, sizeof(out));
+	x.dims[1] = 0;
+	assert_int_equal(run_args(plan, x, y, 0, &shape), NN_INVALID_ARGUMENT);
+	x.dims[1] = 4;
+	assert_int_equal(run_args(plan, x, y, 0, &shape), NN_INVALID_ARGUMENT);
+
+	x = in;
+	y.rank = 4;
+	memset(out, 0, sizeof(out));
+	assert_int_equal(run_args(plan, x, y, 0, &shape), NN_OK);
+	assert_memory_equal(out, sample->right, sizeof(out));
+	y.rank = 0;
+
+	/* Too little, nothing at all, and too late. */
+	y.length--;
+	assert_int_equal(run_args(plan, x, y, 0, &shape), NN_OUTPUT_INSUFFICIENT_SIZE);
+	assert_true(!shape.sufficient && shape.rank == 4 && shape.dims[3] == 2);
+	assert_int_equal(run_args(plan, x, (struct nn_arg){ 0 }, 0, &shape),
+			 NN_OUTPUT_INSUFFICIENT_SIZE);
+	y.length++;
+	x.length--;
+	assert_int_equal(run_args(plan, x, y, 0, &shape), NN_INVALID_ARGUMENT);
+	assert_int_equal(run_args(plan, (struct nn_arg){ .omitted = true }, y, 0, &shape),
+			 NN_GENERAL_FAILURE);
+	assert_int_equal(run_args(plan, in, (struct nn_arg){ .omitted = true }, 0, &shape),
+			 NN_GENERAL_FAILURE);
+	assert_int_equal(run_args(plan, in, y, 1, &shape), NN_MISSED_DEADLINE_PERSISTENT);
+	assert_right(sample, plan);
+	nn_plan_free(plan);
+	free_saved(&s);
+}
+
+/* A model that an execution may run without an argument is saved with its wire form. */
+static void test_may_omit(void **state)
+{
+	const struct nn_arg args[] = {
+		{ .data = (void *)six, .length = sizeof(six) }, { .omitted = true },
+	};
+	float y[6] = { 0 };
+	const struct nn_arg out = { .data = y, .length = sizeof(y) };
+	struct nn_execution e = { .num_inputs = 2, .num_outputs = 1, .inputs = args,
+				  .outputs = &out };
+	struct nn_error err = { "" };
+	struct nn_plan *plan;
+	struct saved s;
+
+	(void)state;
+	build_frozen();
+	mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(2));
+	s = save_built();
+	assert_int_equal(((struct saved_header *)s.image.model)->frozen_size, 0);
+	plan = load(&s);
+	assert_int_equal(nn_plan_execute(plan, &e, &err), NN_OK);
+	assert_memory_equal(y, frozen_right, sizeof(y));
+	nn_plan_free(plan);
 	free_saved(&s);
 }
 
@@ -623,11 +733,6 @@ static void spoil_arena_less(struct form f)
 	f.head->arena_size -= 64;
 }
 
-static void spoil_reserved(struct form f)
-{
-	f.head->reserved = 1;
-}
-
 static void spoil_num_args(struct form f)
 {
 	f.head->num_inputs = f.head->num_outputs = UINT32_MAX;
@@ -773,7 +878,6 @@ static void test_form_refused(void **state)
 	} cases[] = {
 		{ spoil_arena, "header 0" },
 		{ spoil_arena_less, "place" },
-		{ spoil_reserved, "header 0" },
 		{ spoil_num_args, "list 0" },
 		{ spoil_num_places, "list 0" },
 		{ spoil_num_steps, "step 2" },
@@ -835,30 +939,6 @@ static void test_form_without_data(void **state)
 	header_of(&s)->data_size = 0;
 	s.image.data_size = 0;
 	assert_refused(&s, NN_GENERAL_FAILURE, "bytes of packed weights in 0 of data");
-	free_saved(&s);
-}
-
-/* The model of a frozen form is looked at when it is needed, and then no less. */
-static void test_form_model(void **state)
-{
-	struct nn_plan *plan;
-	float out[6];
-	struct saved s;
-
-	(void)state;
-	build_frozen();
-	s = save_built();
-	form_of(&s).head->wire_size--;
-	plan = load(&s);
-	assert_right(&samples[1], plan);
-	assert_int_equal(run(plan, six, 6, out, 5), NN_GENERAL_FAILURE);
-	assert_null(nn_plan_model(plan));
-	assert_right(&samples[1], plan);
-	nn_plan_free(plan);
-	form_of(&s).head->wire_size = UINT32_MAX;
-	plan = load(&s);
-	assert_int_equal(run(plan, six, 6, out, 5), NN_GENERAL_FAILURE);
-	nn_plan_free(plan);
 	free_saved(&s);
 }
 
@@ -964,7 +1044,7 @@ static void check_all_bits(const struct sample *sample)
 			refused++;
 		} else {
 			run(plan, six, 6, out, 64);
-			/* What it was not compiled for, by the model. */
+			/* What its kernels do not take. */
 			run(plan, six, 6, out, 0);
 			nn_plan_free(plan);
 			loaded++;
@@ -988,6 +1068,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_frozen),
+		cmocka_unit_test(test_frozen_arguments),
+		cmocka_unit_test(test_may_omit),
 		cmocka_unit_test(test_save_again),
 		cmocka_unit_test(test_control_flow),
 		cmocka_unit_test(test_lazy),
@@ -995,7 +1077,6 @@ int main(void)
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_form_refused),
 		cmocka_unit_test(test_form_without_data),
-		cmocka_unit_test(test_form_model),
 		cmocka_unit_test(test_cut_short),
 		cmocka_unit_test(test_options),
 		cmocka_unit_test(test_noise),

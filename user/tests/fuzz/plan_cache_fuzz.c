@@ -61,7 +61,7 @@ static struct nn_plan *plan_of(const struct nn_model *model, uint8_t kernels)
 	return plan;
 }
 
-/* A frozen form, or else a wire form: now and then the one that was squeezed. */
+/* A frozen form, now and then with what follows it, or else a wire form. */
 static void damage(struct nn_plan_image *image, const struct program *p)
 {
 	const struct saved_header *h = image->model;
