@@ -329,7 +329,7 @@ static void run_fast(const struct compiled *c, uint32_t index, const struct cont
 		return;
 	}
 	start = clock_ns();
-	run_kernel(c, step, x, tuning_threads(tuning, c->threads));
+	run_kernel(c, step, x, tuning_threads(tuning, index, c->threads));
 	tuning_add(tuning, index, clock_ns() - start);
 }
 

@@ -155,15 +155,16 @@ enum nn_plan_stage {
 };
 
 /*
- * A plan tunes itself when it is hot: of the executions that follow NN_PLAN_HOT, the
+ * A plan tunes itself when it is hot: of the executions that follow NN_PLAN_HOT, at most the
  * next NN_PLAN_TUNING measure for every step whether all threads or the caller's alone
- * are faster, and then it runs so. What it computes stays the same; what was measured
- * is saved with it. A plan of one thread has nothing to be tuned.
+ * are faster, then whether the plan as a whole is. Only where it is, it runs so from then on.
+ * What it computes stays the same; what was measured is saved with it. A plan of one thread has
+ * nothing to be tuned.
  */
 enum nn_plan_stage nn_plan_stage(const struct nn_plan *plan);
 
 #define NN_PLAN_HOT 100
-#define NN_PLAN_TUNING 16
+#define NN_PLAN_TUNING 48
 
 /*
  * Makes the threads that all plans of this process share, one a CPU besides the

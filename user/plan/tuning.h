@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tuning of a compiled plan that is hot: each step on all threads or on one,
- * whichever was faster in the executions that measured it.
+ * Tuning of a compiled plan that is hot: each step on all threads or on one, where that made the
+ * whole plan faster by more than chance would.
  */
 #ifndef NN_PLAN_TUNING_H
 #define NN_PLAN_TUNING_H
@@ -14,8 +14,8 @@ void tuning_free(struct tuning *t);
 
 /* The execution that begins is to measure; NULL, also for a tuning of NULL: it is not. */
 struct tuning *tuning_begin(struct tuning *t);
-/* The threads that it is to use, of so many. */
-uint32_t tuning_threads(const struct tuning *t, uint32_t threads);
+/* The threads that a step is to use, of so many. */
+uint32_t tuning_threads(const struct tuning *t, uint32_t step, uint32_t threads);
 void tuning_add(struct tuning *t, uint32_t step, uint64_t ns);
 /* Ends it; the last one sets the steps' threads. */
 void tuning_end(struct compiled *c, bool succeeded);

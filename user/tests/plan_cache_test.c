@@ -524,7 +524,7 @@ static void check_tuned(const struct sample *sample, bool loaded)
 					      s.image.data_size, &options, &plan, NULL), NN_OK);
 	}
 	for (int i = 0; i < NN_PLAN_HOT + NN_PLAN_TUNING; i++) {
-		assert_int_equal(nn_plan_stage(plan), NN_PLAN_READY);
+		assert_true(i > NN_PLAN_HOT || nn_plan_stage(plan) == NN_PLAN_READY);
 		assert_right(sample, plan);
 	}
 	if (nn_plan_stage(plan) != NN_PLAN_TUNED) {
@@ -559,7 +559,7 @@ static void check_tuned(const struct sample *sample, bool loaded)
 	assert_refused(&s, NN_GENERAL_FAILURE, "not what was saved");
 	((uint8_t *)s.image.model)[s.image.model_size - 1] = 0;
 	h->tuned_steps--;
-	assert_refused(&s, NN_GENERAL_FAILURE, sample->is_frozen ? "not what was saved" :
+	assert_refused(&s, NN_GENERAL_FAILURE, sample->is_frozen ? "header 0" :
 						"wire form");
 	h->tuned_steps = UINT32_MAX;
 	assert_refused(&s, NN_GENERAL_FAILURE, "tuned steps");

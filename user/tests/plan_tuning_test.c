@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What tuning makes of times: they are told here, not measured.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "plan/tuning.h"
+
+#define STEPS 3
+#define THREADS 4
+
+/* Times of a step on so many threads, `others`: how many of the plan's steps run on one. */
+typedef uint64_t time_fn(uint32_t run, uint32_t step, uint32_t threads, uint32_t others);
+
+struct tuned {
+	uint32_t runs;			/* until it was done */
+	uint32_t threads[STEPS];
+};
+
+static struct tuned tune(time_fn *time)
+{
+	struct compiled_step steps[STEPS] = { 0 };
+	struct compiled c = { .steps = steps, .num_steps = STEPS, .threads = THREADS };
+	struct tuned result = { 0 };
+	struct tuning *t;
+
+	assert_true(tuning_create(&c));
+	for (int i = 0; i < NN_PLAN_HOT; i++)
+		assert_null(tuning_begin(c.tuning));
+	while (!tuning_is_done(c.tuning)) {
+		uint32_t alone = 0;
+
+		t = tuning_begin(c.tuning);
+		assert_non_null(t);
+		assert_null(tuning_begin(c.tuning));
+		for (uint32_t i = 0; i < STEPS; i++)
+			alone += tuning_threads(t, i, THREADS) == 1;
+		for (uint32_t i = 0; i < STEPS; i++)
+			tuning_add(t, i, time(result.runs, i, tuning_threads(t, i, THREADS),
+					      alone));
+		/* One that failed is not counted. */
+		tuning_end(&c, result.runs != 5);
+		if (result.runs == 5) {
+			t = tuning_begin(c.tuning);
+			assert_non_null(t);
+			for (uint32_t i = 0; i < STEPS; i++)
+				tuning_add(t, i, time(5, i, tuning_threads(t, i, THREADS), alone));
+			tuning_end(&c, true);
+		}
+		result.runs++;
+		assert_true(result.runs <= NN_PLAN_TUNING);
+	}
+	assert_null(tuning_begin(c.tuning));
+	for (uint32_t i = 0; i < STEPS; i++)
+		result.threads[i] = steps[i].threads;
+	tuning_free(c.tuning);
+	return result;
+}
+
+/* Step 1 is faster alone, whatever the others do. */
+static uint64_t one_is_faster(uint32_t run, uint32_t step, uint32_t threads, uint32_t others)
+{
+	(void)run;
+	(void)others;
+	return step == 1 && threads == 1 ? 50 : 100 + (threads == 1);
+}
+
+/* So it is by itself, but where one step runs alone the others have threads to wake. */
+static uint64_t together_is_slower(uint32_t run, uint32_t step, uint32_t threads, uint32_t others)
+{
+	return one_is_faster(run, step, threads, others) +
+	       (threads > 1 && others && others < STEPS ? 40 : 0);
+}
+
+/* A step that seemed faster alone at first, on a machine that is now fast, now slow. */
+static uint64_t noise(uint32_t run, uint32_t step, uint32_t threads, uint32_t others)
+{
+	uint32_t mixed = (run * STEPS + step + 1) * 2654435761u;
+
+	(void)others;
+	mixed = (mixed ^ mixed >> 15) * 2246822519u;
+	return 200 + (mixed ^ mixed >> 13) % 64 -
+	       (step == 1 && threads == 1 && run < 16 ? 100 : 0);
+}
+
+static uint64_t all_are_faster(uint32_t run, uint32_t step, uint32_t threads, uint32_t others)
+{
+	(void)run;
+	(void)step;
+	(void)others;
+	return threads == 1 ? 100 : 60;
+}
+
+static void test_keeps_what_is_faster(void **state)
+{
+	struct tuned t = tune(one_is_faster);
+
+	(void)state;
+	assert_int_equal(t.runs, NN_PLAN_TUNING);
+	assert_memory_equal(t.threads, ((uint32_t[STEPS]){ 0, 1, 0 }), sizeof(t.threads));
+}
+
+static void test_keeps_what_was(void **state)
+{
+	static time_fn *const times[] = { together_is_slower, noise };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct tuned t = tune(times[i]);
+
+		assert_int_equal(t.runs, NN_PLAN_TUNING);
+		assert_memory_equal(t.threads, ((uint32_t[STEPS]){ 0 }), sizeof(t.threads));
+	}
+}
+
+/* Where no step is faster alone there is nothing to compare. */
+static void test_proposes_nothing(void **state)
+{
+	struct tuned t = tune(all_are_faster);
+
+	(void)state;
+	assert_true(t.runs < NN_PLAN_TUNING);
+	assert_memory_equal(t.threads, ((uint32_t[STEPS]){ 0 }), sizeof(t.threads));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_keeps_what_is_faster),
+		cmocka_unit_test(test_keeps_what_was),
+		cmocka_unit_test(test_proposes_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
