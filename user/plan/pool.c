@@ -2,13 +2,12 @@
 /*
  * The threads of this process that share the work of executions. A caller opens
  * a job and works at it itself; threads that are idle join, spin for a moment
- * for the next job, then sleep. Nobody waits for a thread that did not join.
+ * for the next job, then sleep. Nobody waits for a thread that did not join. The opener wakes a
+ * few sleepers, each of which wakes a few more.
  */
 #define _GNU_SOURCE
-#include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -19,10 +18,12 @@
 
 #include "base/clock.h"
 #include "base/spin.h"
+#include "cpus.h"
 #include "internal.h"
 #include "pool.h"
 
-#define MAX_HELPERS 15
+#define MAX_HELPERS 255
+#define FAN_OUT 4		/* sleepers that one thread wakes */
 #define MAX_JOBS 8		/* at a time; more run on their own thread alone */
 #define SPIN_NS 50000		/* more than the time between two operations of an execution */
 #define SPIN_TURNS 64		/* between looks at the clock */
@@ -39,6 +40,7 @@ struct job {
 	_Atomic bool open;
 	_Atomic uint32_t users;		/* helpers that look at it; a futex */
 	_Atomic uint64_t next;		/* task; never wraps, however many there are */
+	_Atomic uint32_t unwoken;	/* helpers that may still be woken for it */
 	uint32_t count;
 	uint32_t max_users;
 	pool_fn *fn;
@@ -72,6 +74,18 @@ static void run_tasks(struct job *job, uint32_t thread)
 		job->fn(job->arg, (uint32_t)task, thread);
 }
 
+static void wake_some(struct job *job)
+{
+	uint32_t left = atomic_load(&job->unwoken), woken;
+
+	do {
+		woken = left < FAN_OUT ? left : FAN_OUT;
+		if (!woken || !atomic_load(&pool.sleepers))
+			return;
+	} while (!atomic_compare_exchange_weak(&job->unwoken, &left, left - woken));
+	futex_wake(&pool.opened, (int)woken);
+}
+
 /* Joins a job that is open and has work left; false: there was none. */
 static bool join(struct job *job, uint32_t thread)
 {
@@ -82,6 +96,7 @@ static bool join(struct job *job, uint32_t thread)
 	atomic_fetch_add(&job->users, 1);
 	if (atomic_load(&job->open) &&
 	    atomic_load(&job->users) <= job->max_users && atomic_load(&job->next) < job->count) {
+		wake_some(job);
 		run_tasks(job, thread);
 		joined = true;
 	}
@@ -149,15 +164,14 @@ static void start(void)
 	static bool is_registered;
 	pthread_attr_t attributes;
 	sigset_t all, before;
-	cpu_set_t cpus;
 	uint32_t count;
 
 	if (!is_registered && pthread_atfork(NULL, NULL, forget))
 		return;
 	is_registered = true;
-	if (sched_getaffinity(0, sizeof(cpus), &cpus) || pthread_attr_init(&attributes))
+	if (pthread_attr_init(&attributes))
 		return;
-	count = (uint32_t)CPU_COUNT(&cpus) - 1;
+	count = cpus_usable() - 1;
 	pthread_attr_setstacksize(&attributes, STACK_SIZE);
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	/* Signals are the application's, for its own threads. */
@@ -230,11 +244,11 @@ static uint64_t run(pool_fn *fn, void *arg, uint32_t count, uint32_t threads)
 	job->arg = arg;
 	job->count = count;
 	job->max_users = (threads < count ? threads : count) - 1;
+	atomic_store(&job->unwoken, job->max_users);
 	atomic_store(&job->next, 0);
 	atomic_store(&job->open, true);
 	atomic_fetch_add(&pool.opened, 1);
-	if (atomic_load(&pool.sleepers))
-		futex_wake(&pool.opened, (int)job->max_users);
+	wake_some(job);
 	run_tasks(job, 0);
 	return close_job(job);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The threads of this process that share the work of executions: one a CPU
- * besides the caller's, however many executions there are.
+ * The threads of this process that share the work of executions: one besides the caller's for
+ * each CPU that it may keep busy, up to 256, however many executions there are.
  */
 #ifndef NN_PLAN_POOL_H
 #define NN_PLAN_POOL_H
