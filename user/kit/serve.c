@@ -361,8 +361,8 @@ static bool may_have_fence(const struct server *server, const struct nnaccel_cmd
 {
 	bool may = server->shared && server->features & NNACCEL_FEATURE_COMMIT_FENCE;
 
-	for (uint32_t i = 0; i < head->num_inputs + head->num_outputs; i++)
-		may &= !job->staged[i];
+	for (uint32_t i = 0; may && i < head->num_inputs + head->num_outputs; i++)
+		may = !job->staged[i];
 	return may;
 }
 
@@ -672,7 +672,6 @@ static size_t serve_one(struct server *server, struct room *room, size_t size)
  * one for everything else.
  */
 #define MIN_THREADS 2
-#define MAX_THREADS 4
 
 unsigned int server_threads(void)
 {
@@ -680,10 +679,11 @@ unsigned int server_threads(void)
 	int count;
 
 	if (sched_getaffinity(0, sizeof(cpus), &cpus))
-		return MAX_THREADS;
+		return SERVER_MAX_THREADS;
 	count = CPU_COUNT(&cpus);
-	return count < MIN_THREADS ? MIN_THREADS : count > MAX_THREADS ? MAX_THREADS :
-	       (unsigned int)count;
+	if (count > SERVER_MAX_THREADS)
+		count = SERVER_MAX_THREADS;
+	return count < MIN_THREADS ? MIN_THREADS : (unsigned int)count;
 }
 
 bool server_init(struct server *server, const struct nna_engine *engine, int session,

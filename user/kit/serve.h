@@ -54,7 +54,9 @@ struct server {
 bool server_init(struct server *server, const struct nna_engine *engine, int session,
 		 bool cache_slots, int cache);
 
-/* How many threads server_run() is for. */
+#define SERVER_MAX_THREADS 4
+
+/* How many threads server_run() is for: SERVER_MAX_THREADS at most. */
 unsigned int server_threads(void);
 
 /*
