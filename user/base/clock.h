@@ -19,4 +19,16 @@ static inline uint64_t clock_ns(void)
 	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
+/* The ms until then, rounded up, as poll() takes them: 0 for the past, -1 for UINT64_MAX. */
+static inline int clock_ms_until(uint64_t then_ns)
+{
+	const uint64_t now_ns = clock_ns(), longest_ns = 1000 * NS_PER_S;
+
+	if (then_ns == UINT64_MAX)
+		return -1;
+	if (then_ns <= now_ns)
+		return 0;
+	return (int)((then_ns - now_ns < longest_ns ? then_ns - now_ns : longest_ns) / 1000000) + 1;
+}
+
 #endif /* NN_BASE_CLOCK_H */

@@ -342,7 +342,6 @@ static void end_clients(struct clients *cs)
 	}
 	while (cs->list) {
 		struct client *c = cs->list;
-		const uint64_t now = clock_ns();
 		struct pollfd ended = {
 			.fd = c->threads ? thread_client_file(c->threads) : c->process.pidfd,
 			.events = POLLIN,
@@ -351,7 +350,7 @@ static void end_clients(struct clients *cs)
 		cs->list = c->next;
 		if (!c->threads)
 			waitid(P_PIDFD, (id_t)c->process.pidfd, &(siginfo_t){ 0 }, WEXITED);
-		else if (poll(&ended, 1, now < end_ns ? (int)((end_ns - now) / 1000000) : 0) != 1)
+		else if (poll(&ended, 1, clock_ms_until(end_ns)) != 1)
 			continue;
 		close_client(c);
 	}

@@ -25,7 +25,7 @@
 /* How long threads may go on after the client, or what they were told to end. */
 #define GRACE_NS NS_PER_S
 
-#define MAX_THREADS (8 + BURST_WATCHERS + BURST_SERVERS)
+#define MAX_THREADS (SERVER_MAX_THREADS + BURST_WATCHERS + BURST_SERVERS)
 
 struct thread_client {
 	struct server server;
@@ -123,15 +123,6 @@ static uint64_t answer_grace_ns(void)
 	return ms * UINT64_C(1000000) / 2;
 }
 
-static int ms_until(uint64_t ns)
-{
-	uint64_t now = clock_ns();
-
-	if (ns == UINT64_MAX)
-		return -1;
-	return ns <= now ? 0 : ns - now > 1000 * NS_PER_S ? 1000000 : (int)((ns - now) / 1000000) + 1;
-}
-
 /* Waits until the session is of no use any more. False: it is to be taken from its threads now. */
 static bool await_end(struct thread_client *c)
 {
@@ -152,7 +143,7 @@ static bool await_end(struct thread_client *c)
 			log_warning("%s: an execution is overdue: its session ends", c->name);
 			return false;
 		}
-		poll(fds, 3, ms_until(due_ns));
+		poll(fds, 3, clock_ms_until(due_ns));
 		if (fds[1].revents)
 			eventfd_read(c->shared.changed, &count);
 		if (fds[0].revents || fds[2].revents)

@@ -678,7 +678,7 @@ static int run_timers(struct broker *b)
 		next = b->look_at_ns > now ? b->look_at_ns : now;
 	if (b->reread.at_ns > now && b->reread.at_ns < next)
 		next = b->reread.at_ns;
-	return next == NEVER ? -1 : (int)((next - now) / 1000000) + 1;
+	return clock_ms_until(next);
 }
 
 /* Workers that wait with plug-ins of another time are of no use. */
@@ -764,10 +764,9 @@ static void end_workers(struct broker *b)
 		spawned_kill(&w->process);
 	while ((w = b->workers)) {
 		struct pollfd ended = { .fd = w->process.pidfd, .events = POLLIN };
-		uint64_t now = clock_ns();
 
 		b->workers = w->next;
-		if (poll(&ended, 1, now < end_ns ? (int)((end_ns - now) / 1000000) + 1 : 0) == 1) {
+		if (poll(&ended, 1, clock_ms_until(end_ns)) == 1) {
 			reap(w);
 			log_relay_read(&w->log, w->name, clock_ns());
 		} else {

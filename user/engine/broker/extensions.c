@@ -76,11 +76,12 @@ static siginfo_t await_probe(struct spawned *process, const char *name)
 			{ .fd = process->pidfd, .events = POLLIN },
 			{ .fd = relay.fd, .events = POLLIN },
 		};
-		uint64_t now_ns = clock_ns();
 
-		if (now_ns >= end_ns)
+		if (clock_ns() >= end_ns) {
 			spawned_kill(process);
-		poll(fds, 2, now_ns >= end_ns ? -1 : (int)((end_ns - now_ns) / 1000000) + 1);
+			end_ns = UINT64_MAX;
+		}
+		poll(fds, 2, clock_ms_until(end_ns));
 		if (fds[1].revents && !log_relay_read(&relay, name, clock_ns()))
 			relay.fd = -1;
 		if (fds[0].revents)

@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "engine/broker/limits.h"
 
-
 bool limits_init(struct limits *limits, unsigned int max_workers,
 		 unsigned int max_workers_per_user, unsigned int starts_per_s)
 {
