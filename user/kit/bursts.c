@@ -44,11 +44,6 @@ struct idler {
 	pthread_cond_t wake;
 };
 
-struct region {
-	void *base;		/* NULL: not mapped */
-	size_t length;
-};
-
 struct burst {
 	struct burst *next;		/* in the list */
 	struct burst *next_ready;	/* in the queue */
@@ -286,7 +281,6 @@ enum nn_status bursts_open(struct bursts *bursts, const struct command *command,
 			   struct nn_error *err)
 {
 	struct burst *burst = calloc(1, sizeof(*burst));
-	struct region doorbell = { NULL, 0 };
 	enum nn_status status;
 	bool open;
 
@@ -299,13 +293,11 @@ enum nn_status bursts_open(struct bursts *bursts, const struct command *command,
 	}
 	pthread_mutex_lock(&bursts->lock);
 	errno = ESHUTDOWN;
-	if (!bursts->ended && !bursts->doorbell && map_region(bursts, burst->number, NNACCEL_BURST_DOORBELL,
-					    sizeof(uint32_t), PROT_READ, &doorbell)) {
-		bursts->doorbell = doorbell.base;
-		bursts->doorbell_size = doorbell.length;
+	if (!bursts->ended && !bursts->doorbell.base &&
+	    map_region(bursts, burst->number, NNACCEL_BURST_DOORBELL, sizeof(uint32_t), PROT_READ,
+		       &bursts->doorbell))
 		pthread_cond_signal(&bursts->opened);
-	}
-	open = bursts->doorbell && !bursts->ended;
+	open = bursts->doorbell.base && !bursts->ended;
 	if (open) {
 		add(bursts, burst);
 		park(bursts, burst);
@@ -364,14 +356,14 @@ static void queue_woken(struct bursts *bursts)
 void bursts_watch(struct bursts *bursts)
 {
 	pthread_mutex_lock(&bursts->lock);
-	while (!bursts->doorbell && !bursts->ended)
+	while (!bursts->doorbell.base && !bursts->ended)
 		pthread_cond_wait(&bursts->opened, &bursts->lock);
 	while (!bursts->ended) {
-		uint32_t seen = nn_doorbell_read(bursts->doorbell);
+		uint32_t seen = nn_doorbell_read(bursts->doorbell.base);
 
 		queue_woken(bursts);
 		pthread_mutex_unlock(&bursts->lock);
-		nn_doorbell_wait(bursts->doorbell, seen, WATCH_NS);
+		nn_doorbell_wait(bursts->doorbell.base, seen, WATCH_NS);
 		pthread_mutex_lock(&bursts->lock);
 	}
 	pthread_mutex_unlock(&bursts->lock);
@@ -553,8 +545,6 @@ static void replace(const struct region *region, uint32_t first)
 
 void bursts_revoke(struct bursts *bursts)
 {
-	const struct region doorbell = { (void *)bursts->doorbell, bursts->doorbell_size };
-
 	_Static_assert(offsetof(struct nnaccel_burst_status, state) == 0, "what replace() writes");
 	pthread_mutex_lock(&bursts->lock);
 	for (struct burst *burst = bursts->list; burst; burst = burst->next) {
@@ -562,20 +552,19 @@ void bursts_revoke(struct bursts *bursts)
 		replace(&burst->requests, 0);
 		replace(&burst->results, 0);
 	}
-	replace(&doorbell, 0);
+	replace(&bursts->doorbell, 0);
 	pthread_mutex_unlock(&bursts->lock);
 }
 
 void bursts_free(struct bursts *bursts)
 {
-	const struct region doorbell = { (void *)bursts->doorbell, bursts->doorbell_size };
 	struct burst *burst;
 
 	while ((burst = bursts->list)) {
 		take_out(bursts, burst);
 		burst_free(bursts, burst);
 	}
-	unmap_region(&doorbell);
+	unmap_region(&bursts->doorbell);
 	pthread_cond_destroy(&bursts->opened);
 	pthread_mutex_destroy(&bursts->lock);
 }

@@ -24,6 +24,12 @@ struct burst;
 struct idler;
 struct scratch;
 
+/* Mapped memory of the session. */
+struct region {
+	void *base;			/* NULL: not mapped */
+	size_t length;
+};
+
 struct bursts {
 	struct grants *grants;
 	struct models *models;
@@ -36,8 +42,7 @@ struct bursts {
 
 	pthread_mutex_t lock;
 	pthread_cond_t opened;		/* the first burst; there is a doorbell */
-	const uint32_t *doorbell;	/* NULL until the first burst */
-	size_t doorbell_size;
+	struct region doorbell;		/* not mapped until the first burst */
 	struct burst *list;
 	unsigned int count;
 	struct burst *queue;		/* those that want a thread, the first first */
