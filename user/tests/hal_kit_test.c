@@ -83,14 +83,68 @@ static void free_numbers(void)
 	close(numbers_file);
 }
 
-/* One client's execution is overdue: it loses its models, and no other client does. */
-static void test_overdue(void **state)
+/* Where the lines of a test begin in the log, which engines before this one wrote, too. */
+static long log_start;
+
+static void begin_log(void)
+{
+	struct stat st;
+
+	assert_int_equal(stat(getenv("NN_TEST_LOG"), &st), 0);
+	log_start = (long)st.st_size;
+}
+
+/* Lines of the log since, by the engine's function. */
+static bool log_has(const char *text)
+{
+	FILE *file = fopen(getenv("NN_TEST_LOG"), "re");
+	char line[1024];
+	bool found = false;
+
+	assert_non_null(file);
+	assert_int_equal(fseek(file, log_start, SEEK_SET), 0);
+	while (!found && fgets(line, sizeof(line), file))
+		found = strstr(line, text) && strstr(line, "kit-engine of level ");
+	fclose(file);
+	return found;
+}
+
+static void await_log(const char *text)
+{
+	int tries = 0;
+
+	while (!log_has(text) && ++tries < TRIES)
+		usleep(100000);
+	assert_true(log_has(text));
+}
+
+/* A parameter of the module. Returns what it was. */
+static int set_kill_grace_ms(int ms)
+{
+	FILE *file = fopen("/sys/module/nnaccel/parameters/kill_grace_ms", "r+e");
+	int before = -1;
+
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%d", &before), 1);
+	rewind(file);
+	assert_true(fprintf(file, "%d\n", ms) > 0);
+	assert_int_equal(fclose(file), 0);
+	return before;
+}
+
+/*
+ * One client's execution is overdue: it loses its models, and no other client does. An engine of
+ * threads is earlier than the kernel, unless the module's bound is lowered once its threads know it.
+ */
+static void lose_overdue(int kill_grace_ms)
 {
 	struct nna_device *other;
 	struct nna_prepared_model *p = prepare_double(device), *of_other;
+	int before = 0;
 
-	(void)state;
 	make_numbers();
+	if (kill_grace_ms)
+		before = set_kill_grace_ms(kill_grace_ms);
 	check(nna_device_open(NULL, &other, &err));
 	of_other = prepare_double(other);
 	check(twice(other, of_other, 1, 0));
@@ -98,6 +152,8 @@ static void test_overdue(void **state)
 			 NN_MISSED_DEADLINE_TRANSIENT);
 	while (twice(device, p, 2, 0) == NN_OK)
 		usleep(100000);
+	if (kill_grace_ms)
+		set_kill_grace_ms(before);
 	assert_int_equal(twice(device, p, 2, 0), NN_DEAD_OBJECT);
 	check(twice(other, of_other, 21, 0));
 	assert_true(numbers[1] == 42);
@@ -115,27 +171,19 @@ static void test_overdue(void **state)
 	free_numbers();
 }
 
-/* Lines of the log, by the engine's function. */
-static bool log_has(const char *text)
+static void test_overdue(void **state)
 {
-	FILE *file = fopen(getenv("NN_TEST_LOG"), "re");
-	char line[1024];
-	bool found = false;
-
-	assert_non_null(file);
-	while (!found && fgets(line, sizeof(line), file))
-		found = strstr(line, text) && strstr(line, "kit-engine of level 2: ");
-	fclose(file);
-	return found;
+	(void)state;
+	lose_overdue(0);
 }
 
-static void await_log(const char *text)
+static void test_overdue_for_kernel(void **state)
 {
-	int tries = 0;
-
-	while (!log_has(text) && ++tries < TRIES)
-		usleep(100000);
-	assert_true(log_has(text));
+	(void)state;
+	begin_log();
+	lose_overdue(20);
+	if (getenv("NN_TEST_THREADS"))
+		await_log("the kernel ended its session");
 }
 
 /* A client dies while the engine computes for it. */
@@ -146,6 +194,7 @@ static void test_gone(void **state)
 
 	(void)state;
 	make_numbers();
+	begin_log();
 	pid = fork();
 	if (!pid) {
 		struct nna_device *own;
@@ -228,6 +277,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_overdue, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_overdue_for_kernel, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_gone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_fence, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_export, set_up, tear_down),
