@@ -20,7 +20,7 @@
 bool nnaccel_session_ready(const struct nnaccel_session *session)
 {
 	return !list_empty(&session->notices) || !list_empty(&session->queue) ||
-	       READ_ONCE(session->ctx->closed);
+	       READ_ONCE(session->ctx->closed) || READ_ONCE(session->ended);
 }
 
 /* Into the queue: before or behind those of its priority. */
@@ -292,7 +292,7 @@ static int nnaccel_fetch(const struct nnaccel_fetch *fetch)
 	int ret = -EAGAIN;
 
 	mutex_lock(&ctx->lock);
-	if (ctx->closed)
+	if (ctx->closed || session->ended)
 		ret = -ESHUTDOWN;
 	else if (!list_empty(&session->notices))
 		return nnaccel_fetch_notice(fetch);

@@ -399,6 +399,8 @@ static struct nnaccel_pool *nnaccel_session_find_grant(struct nnaccel_session *s
 	unsigned int shift = NNACCEL_GRANT_SHIFT - PAGE_SHIFT;
 	struct nnaccel_pool *pool;
 
+	if (session->ended)
+		return ERR_PTR(-ESHUTDOWN);
 	if (vma->vm_pgoff & ((1UL << shift) - 1))
 		return ERR_PTR(-EINVAL);
 	pool = xa_load(&session->grants, vma->vm_pgoff >> shift);

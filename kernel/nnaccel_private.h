@@ -160,7 +160,8 @@ struct nnaccel_ioctl_op {
 	 NNACCEL_FEATURE_ATTRIBUTES | NNACCEL_FEATURE_POOL_COPY | NNACCEL_FEATURE_RESUME | \
 	 NNACCEL_FEATURE_COMMIT_AND_FETCH | NNACCEL_FEATURE_DEVICES |			\
 	 NNACCEL_FEATURE_COMMIT_FENCE | NNACCEL_FEATURE_OPENER |			\
-	 NNACCEL_FEATURE_GRANT_FD | NNACCEL_FEATURE_DEVICE_POOLS)
+	 NNACCEL_FEATURE_GRANT_FD | NNACCEL_FEATURE_DEVICE_POOLS |			\
+	 NNACCEL_FEATURE_ATTACH_SHARED)
 
 /* Bytes of the longest structure that an ioctl takes. */
 #define NNACCEL_UCMD_SIZE	256
@@ -1095,6 +1096,8 @@ int nnaccel_uring_cmd(struct io_uring_cmd *ioucmd, unsigned int issue_flags);
  * @mm: ctx->lock: the worker's address space, pinned; NULL: nobody attached
  * @pid: ctx->lock: the worker; with @mm
  * @killed_ns: ctx->lock: when it was killed for what it did not answer; 0: it was not
+ * @shared: ctx->lock: with @mm: the worker serves others, too, and is not killed
+ * @ended: ctx->lock: such a worker has lost the session, which it is to close; with @killed_ns
  * @wait: fetchers and pollers
  * @queue: ctx->lock: commands, the next to take first
  * @in_flight: ctx->lock: commands that the worker has
@@ -1114,6 +1117,8 @@ struct nnaccel_session {
 	struct mm_struct *mm;
 	struct pid *pid;
 	u64 killed_ns;
+	bool shared;
+	bool ended;
 	wait_queue_head_t wait;
 	struct list_head queue;
 	struct list_head in_flight;

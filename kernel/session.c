@@ -53,9 +53,10 @@ void nnaccel_session_update_priority(struct nnaccel_session *session)
  * nnaccel_session_kill() - Kill the worker, which does not answer
  * @session: the session, attached; ctx->lock is held
  *
- * A process that serves itself is its own problem, and lives.
+ * A process that serves itself is its own problem, and lives. One that serves others loses the
+ * session and is given time to close it, which fails all that the session has.
  *
- * Return: true: no thread of the worker can write any more.
+ * Return: true: no thread of the worker can write any more, or none is waited for any longer.
  */
 bool nnaccel_session_kill(struct nnaccel_session *session)
 	__must_hold(&session->ctx->lock)
@@ -65,9 +66,15 @@ bool nnaccel_session_kill(struct nnaccel_session *session)
 		return true;
 	if (!session->killed_ns) {
 		session->killed_ns = ktime_get_ns();
-		kill_pid(session->pid, SIGKILL, 1);
-		pr_warn_ratelimited("worker %d of context %llu killed: an execution took too long\n",
-				    pid_nr(session->pid), session->ctx->number);
+		if (session->shared) {
+			WRITE_ONCE(session->ended, true);
+			wake_up_all(&session->wait);
+		} else {
+			kill_pid(session->pid, SIGKILL, 1);
+		}
+		pr_warn_ratelimited("worker %d of context %llu %s: an execution took too long\n",
+				    pid_nr(session->pid), session->ctx->number,
+				    session->shared ? "loses its session" : "killed");
 		trace_nnaccel_session_kill(session->ctx);
 	}
 	return !atomic_read(&session->mm->mm_users) ||
@@ -81,7 +88,7 @@ static int nnaccel_session_attach_ioctl(struct nnaccel_ucmd *ucmd)
 	struct nnaccel_context *ctx = session->ctx;
 	int ret = 0;
 
-	if (arg->flags)
+	if (arg->flags & ~NNACCEL_ATTACH_SHARED)
 		return -EINVAL;
 	arg->out_features = NNACCEL_FEATURES;
 	/* The answer is written first, since to be attached cannot be undone. */
@@ -97,6 +104,7 @@ static int nnaccel_session_attach_ioctl(struct nnaccel_ucmd *ucmd)
 	} else {
 		mmgrab(current->mm);
 		session->pid = get_pid(task_tgid(current));
+		session->shared = arg->flags & NNACCEL_ATTACH_SHARED;
 		WRITE_ONCE(session->mm, current->mm);
 		trace_nnaccel_session_attach(ctx);
 	}
@@ -113,6 +121,8 @@ static __poll_t nnaccel_session_poll(struct file *file, poll_table *wait)
 	poll_wait(file, &session->wait, wait);
 	if (READ_ONCE(session->ctx->closed))
 		return EPOLLHUP;
+	if (READ_ONCE(session->ended))
+		return EPOLLHUP | EPOLLERR;
 	return nnaccel_session_ready(session) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 

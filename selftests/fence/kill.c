@@ -3,6 +3,7 @@
  * Workers that do not answer are killed before their client is told, and fences
  * signal whoever is killed, at each stage.
  */
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -166,6 +167,119 @@ TEST_F(kill, worker_that_is_stopped)
 	EXPECT_EQ(fence_await(fence), -ETIME);
 	expect_dead(_metadata, self);
 	close(fence);
+}
+
+/* ---- workers that others need ---- */
+
+FIXTURE(shared) {
+	struct summary before;
+	long long grace;
+	int broker;
+	int fd;
+	int session;
+	uint32_t pool;
+	uint32_t model;
+	struct actor worker;
+};
+
+#define EXPECT_IN_CHILD(condition) do {					\
+	if (!(condition)) {						\
+		fprintf(stderr, "# %s:%d: %s\n", __FILE__, __LINE__, #condition); \
+		_exit(1);						\
+	}								\
+} while (0)
+
+/*
+ * Lets an execution get overdue, hears that the session has ended, lets go of all, and lives. What
+ * poll() waits for is the end alone.
+ */
+static void outlive_session(struct actor *self, void *data)
+{
+	int session = *(int *)data;
+	struct pollfd end = { .fd = session };
+	union command cmd, next;
+	uint32_t grant;
+	void *memory;
+
+	EXPECT_IN_CHILD(!session_attach_shared(session));
+	EXPECT_IN_CHILD(!session_fetch(session, 0, &cmd) && !session_answer(session, &cmd));
+	EXPECT_IN_CHILD(!session_fetch(session, 0, &cmd));
+	grant = command_grants(&cmd)[1].grant;
+	memory = session_map(session, grant, LENGTH, PROT_READ | PROT_WRITE);
+	EXPECT_IN_CHILD(memory);
+	EXPECT_IN_CHILD(poll(&end, 1, 60000) == 1 && end.revents == (POLLHUP | POLLERR));
+	EXPECT_IN_CHILD(session_fetch(session, 0, &next) == ESHUTDOWN);
+	EXPECT_IN_CHILD(!session_map(session, grant, LENGTH, PROT_READ) && errno == ESHUTDOWN);
+	munmap(memory, LENGTH);
+	actor_reached(self);
+	close(session);
+	actor_reached(self);
+	_exit(0);
+}
+
+FIXTURE_SETUP(shared)
+{
+	struct nnaccel_prepare prepare;
+	uint64_t context;
+
+	self->broker = broker_open();
+	ASSERT_GE(self->broker, 0);
+	ASSERT_TRUE(summary_read(&self->before));
+	self->grace = param_set("kill_grace_ms", 50);
+	self->fd = device_open();
+	self->pool = pool_alloc(self->fd, LENGTH);
+	ASSERT_EQ(broker_await_new(self->broker, &context), 0);
+	ASSERT_EQ(broker_session(self->broker, context, &self->session), 0);
+	ASSERT_TRUE(actor_start(&self->worker, outlive_session, &self->session));
+	close(self->session);
+	prepare_init(&prepare, self->pool, 1);
+	ASSERT_EQ(xioctl(self->fd, NNACCEL_PREPARE, &prepare), 0);
+	self->model = prepare.out_model;
+}
+
+FIXTURE_TEARDOWN(shared)
+{
+	actor_kill(&self->worker);
+	close(self->fd);
+	close(self->broker);
+	param_set("kill_grace_ms", self->grace);
+	EXPECT_TRUE(summary_settles(&self->before));
+}
+
+/* Its session goes, its client is told, and it lives. */
+TEST_F(shared, loses_its_session)
+{
+	struct execution e;
+	struct fenced f;
+	siginfo_t info = {};
+
+	fenced_init(&f, self->model, self->pool, self->pool);
+	f.execution.cmd.deadline_ns = now_ns() + 300 * MS;
+	ASSERT_EQ(xioctl(self->fd, NNACCEL_EXECUTE_FENCED, &f.cmd), 0);
+	ASSERT_TRUE(actor_await(&self->worker));
+	actor_go(&self->worker);
+	ASSERT_TRUE(actor_await(&self->worker));
+	EXPECT_EQ(fence_await(f.cmd.out_fd), -ETIME);
+	close(f.cmd.out_fd);
+	execution_init(&e, self->model, self->pool, self->pool);
+	EXPECT_EQ(xioctl(self->fd, NNACCEL_EXECUTE, &e.cmd), ESTALE);
+	EXPECT_EQ(waitid(P_PID, (id_t)self->worker.pid, &info, WEXITED | WNOWAIT | WNOHANG), 0);
+	EXPECT_EQ(info.si_pid, 0);
+	actor_go(&self->worker);
+	EXPECT_EQ(waitid(P_PID, (id_t)self->worker.pid, &info, WEXITED | WNOWAIT), 0);
+	EXPECT_EQ(info.si_code, CLD_EXITED);
+	EXPECT_EQ(info.si_status, 0);
+}
+
+/* One that does not let go is waited for, but not for ever. */
+TEST_F(shared, keeps_its_session)
+{
+	struct execution e;
+
+	execution_init(&e, self->model, self->pool, self->pool);
+	e.cmd.deadline_ns = now_ns() + 300 * MS;
+	EXPECT_EQ(xioctl(self->fd, NNACCEL_EXECUTE, &e.cmd), ETIME);
+	ASSERT_TRUE(actor_await(&self->worker));
 }
 
 /* ---- clients ---- */

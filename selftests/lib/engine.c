@@ -114,6 +114,16 @@ int session_attach(int session)
 	return xioctl(session, NNACCEL_SESSION_ATTACH, &attach);
 }
 
+int session_attach_shared(int session)
+{
+	struct nnaccel_session_attach attach = {
+		.size = sizeof(attach),
+		.flags = NNACCEL_ATTACH_SHARED,
+	};
+
+	return xioctl(session, NNACCEL_SESSION_ATTACH, &attach);
+}
+
 int session_fetch(int session, uint32_t flags, union command *cmd)
 {
 	struct nnaccel_session_fetch fetch = {

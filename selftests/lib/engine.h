@@ -46,6 +46,9 @@ int broker_refuse(int broker, uint64_t context, uint32_t error);
 /** session_attach() - Attaches this process. */
 int session_attach(int session);
 
+/** session_attach_shared() - The same with NNACCEL_ATTACH_SHARED. */
+int session_attach_shared(int session);
+
 /** union command - A command with its arrays */
 union command {
 	struct nnaccel_cmd head;

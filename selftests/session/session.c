@@ -69,7 +69,7 @@ TEST_F(sessions, attach)
 	struct nnaccel_session_attach good = { .size = sizeof(good) };
 	struct nnaccel_info info = { .size = sizeof(info) };
 	const struct refusal cases[] = {
-		REFUSE(struct nnaccel_session_attach, flags, 1, EINVAL),
+		REFUSE(struct nnaccel_session_attach, flags, 2, EINVAL),
 		REFUSE(struct nnaccel_session_attach, flags, 1U << 31, EINVAL),
 	};
 	int other, session;

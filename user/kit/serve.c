@@ -701,9 +701,18 @@ bool server_init(struct server *server, const struct nna_engine *engine, int ses
 
 bool server_attach(struct server *server)
 {
-	struct nnaccel_session_attach attach = { .size = sizeof(attach) };
+	struct nnaccel_session_attach attach = {
+		.size = sizeof(attach),
+		.flags = server->shared ? NNACCEL_ATTACH_SHARED : 0,
+	};
+	int error = ioctl(server->session, NNACCEL_SESSION_ATTACH, &attach);
 
-	if (!ioctl(server->session, NNACCEL_SESSION_ATTACH, &attach)) {
+	/* A module that is too old. */
+	if (error && errno == EINVAL && attach.flags) {
+		attach.flags = 0;
+		error = ioctl(server->session, NNACCEL_SESSION_ATTACH, &attach);
+	}
+	if (!error) {
 		server->features = attach.out_features;
 		server->grants.features = attach.out_features;
 		return true;

@@ -77,7 +77,8 @@ uint64_t server_due_ns(struct server *server);
 
 /*
  * Answers, in the place of threads that have not, what was due before a time: once the client's
- * memory is out of their reach. The kernel would end the process instead.
+ * memory is out of their reach. The kernel would end the session without an answer, and one that is
+ * too old the process.
  */
 void server_answer_late(struct server *server, uint64_t before_ns);
 

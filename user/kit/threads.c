@@ -109,7 +109,7 @@ static bool start(struct thread_client *c, unsigned int count, void *(*body)(voi
 
 /* ---- the one that looks after them ---- */
 
-/* Halfway to where the kernel would kill whoever has not answered. */
+/* Halfway to where the kernel would end the session, or an old one whoever has not answered. */
 static uint64_t answer_grace_ns(void)
 {
 	FILE *file = fopen("/sys/module/nnaccel/parameters/kill_grace_ms", "re");
@@ -146,6 +146,11 @@ static bool await_end(struct thread_client *c)
 		poll(fds, 3, clock_ms_until(due_ns));
 		if (fds[1].revents)
 			eventfd_read(c->shared.changed, &count);
+		if (fds[0].revents & POLLERR) {
+			log_warning("%s: an execution is overdue: the kernel ended its session",
+				    c->name);
+			return false;
+		}
 		if (fds[0].revents || fds[2].revents)
 			break;
 	}

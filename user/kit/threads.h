@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A client that is served by threads of the engine's own process. What the kernel does to a
- * client's process whose execution is overdue, it does to the whole engine: so a client here loses
- * its session before that.
+ * A client that is served by threads of the engine's own process. Where an execution
+ * is overdue, the kernel ends the session of a client here, as it kills a client's process; this
+ * library is earlier, and answers.
  */
 #ifndef NN_KIT_THREADS_H
 #define NN_KIT_THREADS_H

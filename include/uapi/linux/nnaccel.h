@@ -67,6 +67,7 @@
  * register under names, and INFO tells whose device it is. COMMIT_FENCE: a commit can
  * leave the end to a sync_file. OPENER: ENGINE_OPENER. GRANT_FD:
  * SESSION_GRANT_FD. DEVICE_POOLS: pools that only devices reach, of IMPORT_DEVICE.
+ * ATTACH_SHARED: SESSION_ATTACH takes NNACCEL_ATTACH_SHARED.
  */
 #define NNACCEL_FEATURE_BURSTS			(1ULL << 0)
 #define NNACCEL_FEATURE_BUFFERS			(1ULL << 1)
@@ -83,6 +84,7 @@
 #define NNACCEL_FEATURE_OPENER			(1ULL << 12)
 #define NNACCEL_FEATURE_GRANT_FD		(1ULL << 13)
 #define NNACCEL_FEATURE_DEVICE_POOLS		(1ULL << 14)
+#define NNACCEL_FEATURE_ATTACH_SHARED		(1ULL << 15)
 
 #define NNACCEL_TYPE		0xB9
 
@@ -1660,7 +1662,8 @@ struct nnaccel_engine_opener {
 /* ------------------------------------------------------------------------
  * Session
  *
- * poll(): EPOLLIN while a command waits, EPOLLHUP when the context is gone.
+ * poll(): EPOLLIN while a command waits, EPOLLHUP when the context is gone,
+ * EPOLLHUP | EPOLLERR when the session was ended: see NNACCEL_ATTACH_SHARED.
  *
  * mmap(): maps granted memory, whole: offset = (off_t)grant <<
  * NNACCEL_GRANT_SHIFT, length = the grant's length rounded up to pages,
@@ -1673,10 +1676,21 @@ struct nnaccel_engine_opener {
 /* mmap() offset of grant g: (off_t)g << NNACCEL_GRANT_SHIFT. */
 #define NNACCEL_GRANT_SHIFT	40
 
+/*
+ * nnaccel_session_attach.flags: the process serves other clients, too. It is not
+ * killed for an execution that it did not answer in time. The session ends
+ * instead: poll() tells, FETCH and mmap() of grants are refused with ESHUTDOWN,
+ * and the process is to unmap the client's memory and to close the session within
+ * two seconds. Its client is told then, as of a worker that was killed, or else
+ * after these two seconds; what the process still has mapped it can write even
+ * then.
+ */
+#define NNACCEL_ATTACH_SHARED	(1U << 0)
+
 /**
  * struct nnaccel_session_attach - ioctl(NNACCEL_SESSION_ATTACH)
  * @size: sizeof(struct nnaccel_session_attach)
- * @flags: must be 0
+ * @flags: 0 or NNACCEL_ATTACH_SHARED (NNACCEL_FEATURE_ATTACH_SHARED)
  * @out_features: out: NNACCEL_FEATURE_*; a module that does not know this field leaves it alone
  *
  * Binds the session to the caller's address space: only it can fetch, commit
@@ -1907,7 +1921,7 @@ struct nnaccel_cmd {
  * threads may fetch at once. A command that does not fit stays.
  *
  * Errors: EAGAIN: nothing waits; EMSGSIZE: @buffer is too small; EACCES: not
- * attached; ESHUTDOWN: the context is gone; EINTR.
+ * attached; ESHUTDOWN: the context is gone, or the session was ended; EINTR.
  */
 struct nnaccel_session_fetch {
 	__u32 size;
