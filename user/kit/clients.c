@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The clients of an engine that is made of the kit: each has a process of its own, or threads of
- * this one, which are started when the kernel tells of the client. nnacceld has a broker instead, which keeps processes ready
- * and shares them out among users.
+ * The clients of an engine that is made of the kit: each has a process of its own, some of which are
+ * kept ready, or threads of this one. Users have shares of them. nnacceld has a broker instead, which
+ * has cgroups and plug-ins, too.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -11,19 +11,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <linux/nnaccel.h>
-
 #include "base/clock.h"
 #include "kit/clients.h"
+#include "kit/contexts.h"
 #include "kit/log.h"
 #include "kit/node.h"
 #include "kit/notify.h"
 #include "kit/threads.h"
+#include "kit/waiting.h"
 
 /* How long a client's process may outlive the client. */
 #define GRACE_NS NS_PER_S
@@ -31,14 +30,24 @@
 /* How long threads that serve clients are waited for in the end. */
 #define END_NS (3 * NS_PER_S)
 
+/* New clients of a user in a second, after LIMITS_BURST of them. */
+#define RATE 8
+
+/* Longest time between two tries to start a process that is kept ready. */
+#define MAX_RETRY_S 64
+
 /* What is polled besides the processes. */
 enum { ON_ENGINE, ON_SIGNAL, ON_KEEPER, ON_CLIENTS };
 
 /* Of each client: its end; of a process its log, and until it is ready its socket. */
 enum { ON_EXIT, ON_LOG, ON_CONTROL, ON_COUNT };
 
+/* A client, or a process that is kept ready for one. */
 struct client {
 	struct client *next;
+	bool serves;			/* else it is nobody's yet */
+	bool ready;			/* the process said so */
+	bool killed;			/* by us */
 	uint64_t context;
 	uint32_t uid;
 	int session;			/* until the process is ready for it; else -1 */
@@ -56,7 +65,14 @@ struct clients {
 	int engine;
 	int signals;
 	struct client *list;
-	unsigned int count;
+	unsigned int count;		/* in the list */
+	struct limits limits;
+	struct waiting waiting;
+	uint64_t look_at_ns;		/* at those who wait; UINT64_MAX: when something happens */
+	unsigned int failed_starts;	/* in a row, of processes that were nobody's */
+	uint64_t start_at_ns;		/* no such process earlier */
+	struct pollfd *fds;
+	size_t max_fds;
 };
 
 static void close_client(struct client *c)
@@ -69,49 +85,83 @@ static void close_client(struct client *c)
 	if (c->session >= 0)
 		close(c->session);
 	close(c->process.pidfd);
-	close(c->process.control);
+	if (c->process.control >= 0)
+		close(c->process.control);
 	close(c->process.log);
 	free(c);
 }
 
-/* ---- the kernel's events ---- */
-
-static void refuse(const struct clients *cs, uint64_t context, int error)
+static void add_client(struct clients *cs, struct client *c)
 {
-	struct nnaccel_engine_refuse refusal = {
-		.size = sizeof(refusal),
-		.error = (uint32_t)error,
-		.context = context,
-	};
-
-	/* ENOENT: the client is gone. */
-	if (ioctl(cs->engine, NNACCEL_ENGINE_REFUSE, &refusal) && errno != ENOENT)
-		log_error("context %llu: cannot be refused: %s", (unsigned long long)context,
-			  strerror(errno));
+	c->next = cs->list;
+	cs->list = c;
+	cs->count++;
 }
 
-/* -1: the client is gone, or something else is wrong. */
-static int get_session(const struct clients *cs, uint64_t context)
+static void kill_client(struct client *c)
 {
-	struct nnaccel_engine_session session = {
-		.size = sizeof(session),
-		.flags = NNACCEL_SESSION_CLOEXEC,
-		.context = context,
-	};
-
-	return ioctl(cs->engine, NNACCEL_ENGINE_SESSION, &session) ? -1 : session.out_fd;
+	c->killed = true;
+	spawned_kill(&c->process);
 }
 
-static bool start_process(struct clients *cs, struct client *c)
+/* ---- starting ---- */
+
+/* A process that is nobody's yet; NULL, with a log line: it cannot be started. */
+static struct client *start_process(struct clients *cs)
 {
-	if (!spawn_worker(&cs->spawner, -1, NULL, &c->process))
-		return false;
+	struct client *c = calloc(1, sizeof(*c));
+
+	if (!c || !spawn_worker(&cs->spawner, -1, NULL, &c->process)) {
+		free(c);
+		return NULL;
+	}
 	c->log.fd = c->process.log;
-	snprintf(c->name, sizeof(c->name), "client %d (uid %u)", (int)c->process.pid, c->uid);
-	c->session = get_session(cs, c->context);
-	if (c->session < 0)
-		spawned_kill(&c->process);
-	return true;
+	c->session = -1;
+	snprintf(c->name, sizeof(c->name), "process %d", (int)c->process.pid);
+	add_client(cs, c);
+	return c;
+}
+
+static unsigned int count_idle(const struct clients *cs)
+{
+	unsigned int count = 0;
+
+	for (const struct client *c = cs->list; c; c = c->next)
+		count += !c->serves && !c->killed;
+	return count;
+}
+
+static void start_failed(struct clients *cs)
+{
+	uint64_t delay_s = UINT64_C(1) << (cs->failed_starts < 6 ? cs->failed_starts : 6);
+
+	cs->failed_starts++;
+	cs->start_at_ns = clock_ns() + (delay_s < MAX_RETRY_S ? delay_s : MAX_RETRY_S) * NS_PER_S;
+}
+
+/* Starts processes until enough are kept ready. */
+static void refill(struct clients *cs)
+{
+	unsigned int idle = count_idle(cs);
+
+	while (!cs->options->threads && idle < cs->options->idle && clock_ns() >= cs->start_at_ns) {
+		if (!start_process(cs)) {
+			start_failed(cs);
+			return;
+		}
+		idle++;
+	}
+}
+
+/* One that is ready, if there is, one that starts, or a new one. */
+static struct client *take_process(struct clients *cs)
+{
+	struct client *found = NULL;
+
+	for (struct client *c = cs->list; c; c = c->next)
+		if (!c->serves && !c->killed && c->process.control >= 0 && (!found || c->ready))
+			found = c;
+	return found ? found : start_process(cs);
 }
 
 /* The threads' end of a socket to the keeper; -1: they have no cache. */
@@ -131,84 +181,158 @@ static int connect_to_keeper(struct clients *cs, const struct client *c)
 	return -1;
 }
 
-static bool start_threads(struct clients *cs, struct client *c)
+static struct client *start_threads(struct clients *cs, const struct waiter *waiter, int session)
 {
-	int session = get_session(cs, c->context);
+	struct client *c = calloc(1, sizeof(*c));
 
-	if (session < 0)
-		return false;
-	snprintf(c->name, sizeof(c->name), "client %llu (uid %u)", (unsigned long long)c->context,
-		 c->uid);
+	if (!c) {
+		close(session);
+		return NULL;
+	}
+	c->uid = waiter->uid;
+	snprintf(c->name, sizeof(c->name), "client %llu (uid %u)",
+		 (unsigned long long)waiter->context, waiter->uid);
 	c->session = -1;
 	c->threads = thread_client_start(cs->options->engine, session, connect_to_keeper(cs, c),
 					 !cs->spawner.options.no_slot_cache, c->name);
-	return c->threads;
-}
-
-static void client_new(struct clients *cs, const struct nnaccel_engine_next *next)
-{
-	struct client *c = cs->count < cs->options->max ? calloc(1, sizeof(*c)) : NULL;
-
-	if (c) {
-		c->context = next->out_context;
-		c->uid = next->out_uid;
-	}
-	if (!c || !(cs->options->threads ? start_threads(cs, c) : start_process(cs, c))) {
-		refuse(cs, next->out_context, EUSERS);
+	if (!c->threads) {
 		free(c);
-		return;
+		return NULL;
 	}
-	c->next = cs->list;
-	cs->list = c;
-	cs->count++;
-	log_debug("%s: process %u", c->name, next->out_pid);
+	add_client(cs, c);
+	return c;
 }
 
-static void client_gone(struct clients *cs, uint64_t context)
-{
-	for (struct client *c = cs->list; c; c = c->next)
-		if (c->context == context && !c->threads)
-			c->kill_at_ns = clock_ns() + GRACE_NS;
-}
-
-/* False: the engine node is of no use any longer. */
-static bool take_event(struct clients *cs)
-{
-	struct nnaccel_engine_next next = {
-		.size = sizeof(next),
-		.flags = NNACCEL_ENGINE_NONBLOCK,
-	};
-
-	if (ioctl(cs->engine, NNACCEL_ENGINE_NEXT, &next)) {
-		if (errno == EAGAIN || errno == EINTR)
-			return true;
-		log_error("%s: %s", cs->options->device, strerror(errno));
-		return false;
-	}
-	if (next.out_event == NNACCEL_ENGINE_NEW)
-		client_new(cs, &next);
-	else if (next.out_event == NNACCEL_ENGINE_GONE)
-		client_gone(cs, next.out_context);
-	return true;
-}
-
-/* ---- the processes ---- */
-
-/* A process that says that it is ready gets its session, and the keeper its socket. */
+/* A process that is ready gets its session, and the keeper its socket. */
 static void hand_over(struct clients *cs, struct client *c)
 {
-	char byte;
-
-	if (recv(c->process.control, &byte, 1, MSG_DONTWAIT) != 1 || byte != WORKER_READY ||
-	    !spawned_pass_session(&c->process, c->session))
-		spawned_kill(&c->process);
+	if (!spawned_pass_session(&c->process, c->session))
+		kill_client(c);
 	else if (cs->spawner.options.cache && !keeper_pass(&cs->keeper, c->process.control, c->uid))
 		log_warning("%s: without a cache", c->name);
 	close(c->session);
 	c->session = -1;
 }
 
-static void client_ended(const struct client *c)
+static struct client *assign_process(struct clients *cs, const struct waiter *waiter, int session)
+{
+	struct client *c = take_process(cs);
+
+	if (!c) {
+		close(session);
+		return NULL;
+	}
+	c->uid = waiter->uid;
+	c->session = session;
+	snprintf(c->name, sizeof(c->name), "client %d (uid %u)", (int)c->process.pid, c->uid);
+	if (c->ready)
+		hand_over(cs, c);
+	return c;
+}
+
+/* ---- those who wait ---- */
+
+/* False: what serves it cannot be started. */
+static bool serve_waiter(struct clients *cs, const struct waiter *waiter)
+{
+	int session = context_session(cs->engine, waiter->context);
+	struct client *c;
+
+	if (session < 0)
+		return true;
+	if (limits_acquire(&cs->limits, waiter->uid, clock_ns())) {
+		close(session);
+		return false;
+	}
+	c = cs->options->threads ? start_threads(cs, waiter, session) :
+				   assign_process(cs, waiter, session);
+	if (!c) {
+		limits_release(&cs->limits, waiter->uid, false, clock_ns());
+		return false;
+	}
+	c->serves = true;
+	c->context = waiter->context;
+	log_debug("%s: process %u", c->name, waiter->pid);
+	return true;
+}
+
+/* Serves or refuses who can be. */
+static void look_at_waiting(struct clients *cs)
+{
+	struct waiter *waiter;
+
+	waiting_judge(&cs->waiting, &cs->limits, clock_ns());
+	while ((waiter = waiting_pick(&cs->waiting, &cs->limits, false, WAITING_ALL, clock_ns()))) {
+		if (!serve_waiter(cs, waiter)) {
+			waiting_refuse_all(&cs->waiting, &cs->limits, false, EAGAIN, clock_ns());
+			break;
+		}
+		waiting_remove(&cs->waiting, waiter->context);
+	}
+	while ((waiter = waiting_refused(&cs->waiting, clock_ns()))) {
+		context_refuse(cs->engine, &cs->limits, waiter);
+		waiting_remove(&cs->waiting, waiter->context);
+	}
+	cs->look_at_ns = waiting_judge(&cs->waiting, &cs->limits, clock_ns());
+}
+
+/* ---- the kernel's events ---- */
+
+static void client_new(struct clients *cs, const struct nnaccel_engine_next *next)
+{
+	const struct waiter waiter = {
+		.context = next->out_context,
+		.uid = next->out_uid,
+		.pid = next->out_pid,
+		.since_ns = clock_ns(),
+	};
+
+	if (!waiting_add(&cs->waiting, &waiter))
+		log_error("context %llu: out of memory", (unsigned long long)waiter.context);
+}
+
+static void client_gone(struct clients *cs, uint64_t context)
+{
+	for (struct client *c = cs->list; c; c = c->next)
+		if (c->serves && c->context == context && !c->threads)
+			c->kill_at_ns = clock_ns() + GRACE_NS;
+	waiting_remove(&cs->waiting, context);
+}
+
+/* False: the engine node is of no use any longer. */
+static bool take_event(struct clients *cs)
+{
+	struct nnaccel_engine_next next;
+	int told = context_next(cs->engine, cs->options->device, &next);
+
+	if (told > 0 && next.out_event == NNACCEL_ENGINE_NEW)
+		client_new(cs, &next);
+	else if (told > 0 && next.out_event == NNACCEL_ENGINE_GONE)
+		client_gone(cs, next.out_context);
+	return told >= 0;
+}
+
+/* ---- the processes ---- */
+
+static void process_said(struct clients *cs, struct client *c)
+{
+	char byte;
+
+	if (recv(c->process.control, &byte, 1, MSG_DONTWAIT) != 1 || byte != WORKER_READY) {
+		/* Its end, which its pidfd tells of, is as good as its own. */
+		close(c->process.control);
+		c->process.control = -1;
+		spawned_kill(&c->process);
+		return;
+	}
+	c->ready = true;
+	cs->failed_starts = 0;
+	if (c->session >= 0)
+		hand_over(cs, c);
+}
+
+/* Whether it crashed: a SIGKILL is ours, or an administrator's. */
+static bool log_end(const struct client *c)
 {
 	siginfo_t info = { 0 };
 
@@ -219,6 +343,22 @@ static void client_ended(const struct client *c)
 			    info.si_status == SIGSYS ? ": a system call that is not allowed" : "");
 	else if (info.si_code == CLD_EXITED && info.si_status)
 		log_warning("%s: ended with status %d", c->name, info.si_status);
+	return !c->killed && info.si_status && info.si_status != SIGKILL;
+}
+
+/* What had a client is its user's no longer. */
+static void client_ended(struct clients *cs, const struct client *c)
+{
+	bool crashed = !c->threads && log_end(c);
+	uint64_t delay_ns = 0;
+
+	if (c->serves)
+		delay_ns = limits_release(&cs->limits, c->uid, crashed, clock_ns());
+	else if (!c->killed)
+		start_failed(cs);
+	if (delay_ns)
+		log_warning("uid %u: its processes crash: it gets none for %llu s", c->uid,
+			    (unsigned long long)(delay_ns / NS_PER_S));
 }
 
 /* What poll() says of a process; true: it has ended. */
@@ -228,16 +368,13 @@ static bool look_at_client(struct clients *cs, struct client *c, const struct po
 		return fds[ON_EXIT].revents;
 	if (fds[ON_LOG].revents && !log_relay_read(&c->log, c->name, clock_ns()))
 		c->log.fd = -1;
-	if (fds[ON_CONTROL].revents && c->session >= 0)
-		hand_over(cs, c);
+	if (fds[ON_CONTROL].revents)
+		process_said(cs, c);
 	if (c->kill_at_ns && clock_ns() >= c->kill_at_ns)
-		spawned_kill(&c->process);
-	if (!fds[ON_EXIT].revents)
-		return false;
-	if (c->log.fd >= 0)
+		kill_client(c);
+	if (fds[ON_EXIT].revents && c->log.fd >= 0)
 		log_relay_read(&c->log, c->name, clock_ns());
-	client_ended(c);
-	return true;
+	return fds[ON_EXIT].revents;
 }
 
 static void look_at_clients(struct clients *cs, const struct pollfd *fds)
@@ -248,6 +385,7 @@ static void look_at_clients(struct clients *cs, const struct pollfd *fds)
 		if (look_at_client(cs, c, fds)) {
 			*link = c->next;
 			cs->count--;
+			client_ended(cs, c);
 			close_client(c);
 		} else {
 			link = &c->next;
@@ -258,31 +396,52 @@ static void look_at_clients(struct clients *cs, const struct pollfd *fds)
 
 /* ---- the loop ---- */
 
-static int fill_polled(const struct clients *cs, struct pollfd *fds)
+/* Room for all that is polled. */
+static bool make_room(struct clients *cs)
 {
-	int timeout_ms = -1;
+	size_t wanted = ON_CLIENTS + ON_COUNT * (size_t)cs->count;
+	struct pollfd *fds;
+
+	if (wanted <= cs->max_fds)
+		return true;
+	fds = realloc(cs->fds, 2 * wanted * sizeof(*fds));
+	if (!fds) {
+		log_error("out of memory");
+		return false;
+	}
+	cs->fds = fds;
+	cs->max_fds = 2 * wanted;
+	return true;
+}
+
+/* Returns the ms until there is something to do, -1: something has to happen. */
+static int fill_polled(const struct clients *cs)
+{
+	uint64_t next_ns = cs->look_at_ns;
+	struct pollfd *fds = cs->fds;
 
 	fds[ON_ENGINE] = (struct pollfd){ .fd = cs->engine, .events = POLLIN };
 	fds[ON_SIGNAL] = (struct pollfd){ .fd = cs->signals, .events = POLLIN };
 	fds[ON_KEEPER] = (struct pollfd){ .fd = cs->keeper.pidfd, .events = POLLIN };
 	fds += ON_CLIENTS;
 	for (const struct client *c = cs->list; c; c = c->next, fds += ON_COUNT) {
+		const bool is_process = !c->threads;
+
 		fds[ON_EXIT] = (struct pollfd){
-			.fd = c->threads ? thread_client_file(c->threads) : c->process.pidfd,
+			.fd = is_process ? c->process.pidfd : thread_client_file(c->threads),
 			.events = POLLIN,
 		};
-		fds[ON_LOG] = (struct pollfd){
-			.fd = c->threads ? -1 : c->log.fd,
-			.events = POLLIN,
-		};
+		fds[ON_LOG] = (struct pollfd){ .fd = is_process ? c->log.fd : -1, .events = POLLIN };
 		fds[ON_CONTROL] = (struct pollfd){
-			.fd = c->session >= 0 ? c->process.control : -1,
+			.fd = is_process && !c->ready ? c->process.control : -1,
 			.events = POLLIN,
 		};
-		if (c->kill_at_ns)
-			timeout_ms = 100;
+		if (c->kill_at_ns && !c->killed && c->kill_at_ns < next_ns)
+			next_ns = c->kill_at_ns;
 	}
-	return timeout_ms;
+	if (cs->start_at_ns > clock_ns() && cs->start_at_ns < next_ns)
+		next_ns = cs->start_at_ns;
+	return clock_ms_until(next_ns);
 }
 
 /* Another keeper knows none of the processes: those that there are do without. */
@@ -294,30 +453,28 @@ static void look_after_keeper(struct clients *cs)
 
 static int serve(struct clients *cs)
 {
-	struct pollfd *fds = calloc(ON_CLIENTS + ON_COUNT * (size_t)cs->options->max, sizeof(*fds));
-	int exit_code = EXIT_FAILURE;
-
-	if (!fds) {
-		log_error("out of memory");
-		return EXIT_FAILURE;
-	}
 	for (;;) {
-		int timeout_ms = notify_alive(fill_polled(cs, fds));
+		int timeout_ms;
 
-		if (poll(fds, ON_CLIENTS + ON_COUNT * cs->count, timeout_ms) < 0 && errno != EINTR)
-			break;
-		look_at_clients(cs, fds + ON_CLIENTS);
-		if (fds[ON_KEEPER].revents)
-			look_after_keeper(cs);
-		if (fds[ON_ENGINE].revents && !take_event(cs))
-			break;
-		if (fds[ON_SIGNAL].revents) {
-			exit_code = EXIT_SUCCESS;
-			break;
+		look_at_waiting(cs);
+		refill(cs);
+		if (!make_room(cs))
+			return EXIT_FAILURE;
+		timeout_ms = notify_alive(fill_polled(cs));
+		if (poll(cs->fds, ON_CLIENTS + ON_COUNT * cs->count, timeout_ms) < 0) {
+			if (errno == EINTR)
+				continue;
+			log_error("poll: %s", strerror(errno));
+			return EXIT_FAILURE;
 		}
+		look_at_clients(cs, cs->fds + ON_CLIENTS);
+		if (cs->fds[ON_KEEPER].revents)
+			look_after_keeper(cs);
+		if (cs->fds[ON_ENGINE].revents && !take_event(cs))
+			return EXIT_FAILURE;
+		if (cs->fds[ON_SIGNAL].revents)
+			return EXIT_SUCCESS;
 	}
-	free(fds);
-	return exit_code;
 }
 
 static bool open_all(struct clients *cs)
@@ -362,6 +519,12 @@ int clients_serve(const struct clients_options *options)
 			      .signals = -1 };
 	int exit_code = EXIT_FAILURE;
 
+	if (!limits_init(&cs.limits, options->max, options->max_per_user, RATE)) {
+		log_error("out of memory");
+		return EXIT_FAILURE;
+	}
+	if (!options->threads)
+		spawn_raise_files(options->max + options->max_per_user + options->idle);
 	if ((!options->threads || thread_clients_init(options->engine)) && open_all(&cs) &&
 	    (options->threads || spawner_init(&cs.spawner))) {
 		cs.spawner.options.cache = keeper_start(&cs.keeper, &options->keeper);
@@ -371,6 +534,9 @@ int clients_serve(const struct clients_options *options)
 		end_clients(&cs);
 		keeper_stop(&cs.keeper);
 	}
+	waiting_clear(&cs.waiting);
+	limits_free(&cs.limits);
+	free(cs.fds);
 	if (cs.engine >= 0)
 		close(cs.engine);
 	if (cs.signals >= 0)

@@ -19,6 +19,8 @@ struct clients_options {
 	const char *version;		/* of the device, for the kernel to show */
 	uint32_t type;			/* enum nn_device_type */
 	unsigned int max;		/* at a time */
+	unsigned int max_per_user;
+	unsigned int idle;		/* processes to keep ready */
 	struct spawner spawner;
 	struct keeper_options keeper;
 };

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -307,6 +308,20 @@ bool spawn_worker(const struct spawner *s, int cgroup, const struct spawn_plugin
 	close(control[0]);
 	close(log[0]);
 	return false;
+}
+
+/* Each worker takes a pidfd, a socket and a pipe. */
+void spawn_raise_files(unsigned int workers)
+{
+	rlim_t wanted = 3 * (rlim_t)workers + 64;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= wanted)
+		return;
+	limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+	if (setrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur < wanted)
+		log_warning("the limit of open files, %llu, is too low for %u workers",
+			    (unsigned long long)limit.rlim_cur, workers);
 }
 
 bool spawned_pass_session(const struct spawned *spawned, int session)

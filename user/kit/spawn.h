@@ -51,6 +51,9 @@ bool spawn_worker(const struct spawner *spawner, int cgroup, const struct spawn_
 /* A socket between whoever serves a client, ends[1], and the broker or keeper. False: errno. */
 bool spawn_control(int ends[2]);
 
+/* Allows this process the files for so many workers; a log line where it may not have as many. */
+void spawn_raise_files(unsigned int workers);
+
 /* Gives the session away: it is the worker's alone once the caller closes it. */
 bool spawned_pass_session(const struct spawned *spawned, int session);
 

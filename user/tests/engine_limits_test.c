@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "engine/broker/limits.h"
-#include "engine/broker/waiting.h"
+#include "kit/limits.h"
+#include "kit/waiting.h"
 #include "tests/between.h"
 
 #define START (1000 * NS_PER_S)

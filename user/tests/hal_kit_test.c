@@ -5,6 +5,7 @@
  * the file $NN_TEST_LOG.
  */
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,9 +27,8 @@
 #define TRIES 600
 
 /* x + x, one number. */
-static struct nna_prepared_model *prepare_double(struct nna_device *from)
+static enum nn_status try_prepare_double(struct nna_device *from, struct nna_prepared_model **p)
 {
-	struct nna_prepared_model *p;
 	uint32_t x, none, sum;
 	struct model_builder b;
 
@@ -37,7 +37,14 @@ static struct nna_prepared_model *prepare_double(struct nna_device *from)
 	none = mb_int32(&b, 0);
 	sum = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(1));
 	mb_operation(&b, OP_ADD, MB_LIST(x, x, none), MB_LIST(sum));
-	check(nna_prepare_model(from, &b.model, NULL, NULL, &p, &err));
+	return nna_prepare_model(from, &b.model, NULL, NULL, p, &err);
+}
+
+static struct nna_prepared_model *prepare_double(struct nna_device *from)
+{
+	struct nna_prepared_model *p;
+
+	check(try_prepare_double(from, &p));
 	return p;
 }
 
@@ -118,42 +125,19 @@ static void await_log(const char *text)
 	assert_true(log_has(text));
 }
 
-/* A parameter of the module. Returns what it was. */
-static int set_kill_grace_ms(int ms)
-{
-	FILE *file = fopen("/sys/module/nnaccel/parameters/kill_grace_ms", "r+e");
-	int before = -1;
-
-	assert_non_null(file);
-	assert_int_equal(fscanf(file, "%d", &before), 1);
-	rewind(file);
-	assert_true(fprintf(file, "%d\n", ms) > 0);
-	assert_int_equal(fclose(file), 0);
-	return before;
-}
-
-/*
- * One client's execution is overdue: it loses its models, and no other client does. An engine of
- * threads is earlier than the kernel, unless the module's bound is lowered once its threads know it.
- */
-static void lose_overdue(int kill_grace_ms)
+/* One client's execution is overdue: it loses its models, and no other client does. */
+static void lose_overdue(enum nn_status (*overdue)(struct nna_prepared_model *p))
 {
 	struct nna_device *other;
 	struct nna_prepared_model *p = prepare_double(device), *of_other;
-	int before = 0;
 
 	make_numbers();
-	if (kill_grace_ms)
-		before = set_kill_grace_ms(kill_grace_ms);
 	check(nna_device_open(NULL, &other, &err));
 	of_other = prepare_double(other);
 	check(twice(other, of_other, 1, 0));
-	assert_int_equal(twice(device, p, KIT_ENGINE_LATE, clock_ns() + NS_PER_S / 5),
-			 NN_MISSED_DEADLINE_TRANSIENT);
+	assert_int_equal(overdue(p), NN_MISSED_DEADLINE_TRANSIENT);
 	while (twice(device, p, 2, 0) == NN_OK)
 		usleep(100000);
-	if (kill_grace_ms)
-		set_kill_grace_ms(before);
 	assert_int_equal(twice(device, p, 2, 0), NN_DEAD_OBJECT);
 	check(twice(other, of_other, 21, 0));
 	assert_true(numbers[1] == 42);
@@ -171,17 +155,64 @@ static void lose_overdue(int kill_grace_ms)
 	free_numbers();
 }
 
+static enum nn_status be_late(struct nna_prepared_model *p)
+{
+	return twice(device, p, KIT_ENGINE_LATE, clock_ns() + NS_PER_S / 5);
+}
+
 static void test_overdue(void **state)
 {
 	(void)state;
-	lose_overdue(0);
+	lose_overdue(be_late);
+}
+
+/* The module's bound of fenced executions. Returns what it was. */
+static int set_bound_ms(int ms)
+{
+	FILE *file = fopen("/sys/module/nnaccel/parameters/fence_bound_ms", "r+e");
+	int before = -1;
+
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%d", &before), 1);
+	rewind(file);
+	assert_true(fprintf(file, "%d\n", ms) > 0);
+	assert_int_equal(fclose(file), 0);
+	return before;
+}
+
+/* With a bound this low the kernel's patience ends before that of an engine of threads does. */
+static enum nn_status be_late_fenced(struct nna_prepared_model *p)
+{
+	const int before_ms = set_bound_ms(1000);
+	const struct nna_argument in = { .length = sizeof(float) };
+	const struct nna_argument out = { .offset = sizeof(float), .length = sizeof(float) };
+	struct pollfd end = { .events = POLLIN };
+	struct nna_memory *memory;
+	const struct nna_request r = {
+		.size = sizeof(r),
+		.num_inputs = 1, .num_outputs = 1, .inputs = &in, .outputs = &out,
+		.num_memories = 1, .memories = &memory,
+	};
+	enum nn_status status;
+
+	check(nna_memory_import(device, numbers_file, PROT_READ | PROT_WRITE, 0,
+				2 * sizeof(float), &memory, &err));
+	numbers[0] = KIT_ENGINE_LATE;
+	numbers[1] = -1;
+	check(nna_execute_fenced(p, &r, NULL, NULL, 0, 0, &end.fd, &err));
+	nna_memory_free(memory);
+	assert_int_equal(poll(&end, 1, 60000), 1);
+	status = nna_fence_get_info(device, end.fd, NULL, NULL, &err);
+	close(end.fd);
+	set_bound_ms(before_ms);
+	return status;
 }
 
 static void test_overdue_for_kernel(void **state)
 {
 	(void)state;
 	begin_log();
-	lose_overdue(20);
+	lose_overdue(be_late_fenced);
 	if (getenv("NN_TEST_THREADS"))
 		await_log("the kernel ended its session");
 }
@@ -273,6 +304,42 @@ static void test_export(void **state)
 	free_numbers();
 }
 
+/* Opens clients until one is refused, and closes all. Returns how many were served. */
+static int count_served(void)
+{
+	struct nna_device *clients[KIT_ENGINE_MOST + 1];
+	enum nn_status status = NN_OK;
+	struct nna_prepared_model *p;
+	int opened = 0, served;
+
+	while (!status && opened <= KIT_ENGINE_MOST) {
+		check(nna_device_open(NULL, &clients[opened++], &err));
+		status = try_prepare_double(clients[opened - 1], &p);
+		if (!status)
+			nna_prepared_model_free(p);
+	}
+	served = opened - !!status;
+	if (status)
+		assert_int_equal(status, NN_DEVICE_UNAVAILABLE);
+	while (opened)
+		nna_device_close(clients[--opened]);
+	return served;
+}
+
+/* A user has its share of clients, and those that go make room. */
+static void test_share(void **state)
+{
+	int served, tries = 0;
+
+	(void)state;
+	/* Those of other tests may be at their end. */
+	while ((served = count_served()) != KIT_ENGINE_MOST && ++tries < TRIES) {
+		assert_true(served < KIT_ENGINE_MOST);
+		usleep(100000);
+	}
+	assert_int_equal(served, KIT_ENGINE_MOST);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -281,6 +348,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_gone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_fence, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_export, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_share, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests_name("hal kit", tests, NULL, NULL);

@@ -11,24 +11,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <linux/nnaccel.h>
-
 #include "base/clock.h"
 #include "engine/broker/broker.h"
-#include "engine/broker/limits.h"
 #include "engine/broker/reread.h"
-#include "engine/broker/waiting.h"
+#include "kit/contexts.h"
+#include "kit/limits.h"
 #include "kit/log.h"
 #include "kit/node.h"
 #include "kit/notify.h"
 #include "kit/program.h"
+#include "kit/waiting.h"
 
 #define NEVER UINT64_MAX
 
@@ -395,23 +392,6 @@ static void worker_said(struct broker *b, struct worker *w)
 
 /* ---- contexts ---- */
 
-/* A session of the context that waits; -1: it is gone, or something else is wrong. */
-static int get_session(struct broker *b, uint64_t context)
-{
-	struct nnaccel_engine_session session = {
-		.size = sizeof(session),
-		.flags = NNACCEL_SESSION_CLOEXEC,
-		.context = context,
-	};
-
-	if (!ioctl(b->engine, NNACCEL_ENGINE_SESSION, &session))
-		return session.out_fd;
-	if (errno != ENOENT)
-		log_error("context %llu: no session: %s", (unsigned long long)context,
-			  strerror(errno));
-	return -1;
-}
-
 /*
  * Moves a ready worker to its user's cgroup and passes the session of a context to it. NULL:
  * there is none that takes it.
@@ -448,7 +428,7 @@ static void begin_serving(struct broker *b, struct worker *w, const struct waite
 
 static void serve_waiter(struct broker *b, const struct waiter *waiter)
 {
-	int session = get_session(b, waiter->context);
+	int session = context_session(b->engine, waiter->context);
 	struct worker *w;
 
 	if (session < 0)
@@ -486,30 +466,6 @@ static void serve_waiting(struct broker *b, bool with_plugins)
 	}
 }
 
-static void refuse(struct broker *b, const struct waiter *waiter)
-{
-	struct nnaccel_engine_refuse refuse = {
-		.size = sizeof(refuse),
-		.error = (uint32_t)waiter->error,
-		.context = waiter->context,
-	};
-	char more[48] = "";
-	unsigned int unlogged;
-
-	if (limits_log(&b->limits, waiter->uid, clock_ns(), &unlogged)) {
-		if (unlogged)
-			snprintf(more, sizeof(more), "; so were %u since the last such line",
-				 unlogged);
-		log_info("context %llu of process %u, uid %u: refused: %s%s",
-			 (unsigned long long)waiter->context, waiter->pid, waiter->uid,
-			 waiter->error == EUSERS ? "too many workers" : "no worker for now", more);
-	}
-	/* ENOENT: the context is gone. */
-	if (ioctl(b->engine, NNACCEL_ENGINE_REFUSE, &refuse) && errno != ENOENT)
-		log_error("context %llu: cannot be refused: %s",
-			  (unsigned long long)waiter->context, strerror(errno));
-}
-
 /* A promise ends before the worker serves: it is of no use to others, whose cgroup it is not in. */
 static void break_promise(struct worker *w)
 {
@@ -528,7 +484,7 @@ static void keep_promises(struct broker *b)
 		if (!w->promised || w->state != IDLE)
 			continue;
 		waiter = waiting_find(&b->waiting, w->context);
-		session = waiter ? get_session(b, w->context) : -1;
+		session = waiter ? context_session(b->engine, w->context) : -1;
 		if (session >= 0 && spawned_pass_session(&w->process, session)) {
 			begin_serving(b, w, waiter);
 			waiting_remove(&b->waiting, w->context);
@@ -585,7 +541,7 @@ static void look_at_waiting(struct broker *b)
 		refill(b, with_plugins);
 	}
 	while ((waiter = waiting_refused(&b->waiting, clock_ns()))) {
-		refuse(b, waiter);
+		context_refuse(b->engine, &b->limits, waiter);
 		waiting_remove(&b->waiting, waiter->context);
 	}
 	b->look_at_ns = waiting_judge(&b->waiting, &b->limits, clock_ns());
@@ -633,18 +589,13 @@ static void context_priority(struct broker *b, const struct nnaccel_engine_next 
 
 static void engine_told(struct broker *b)
 {
-	struct nnaccel_engine_next next = {
-		.size = sizeof(next),
-		.flags = NNACCEL_ENGINE_NONBLOCK,
-	};
+	struct nnaccel_engine_next next;
+	int told = context_next(b->engine, b->options->device, &next);
 
-	if (ioctl(b->engine, NNACCEL_ENGINE_NEXT, &next)) {
-		if (errno == EAGAIN || errno == EINTR)
-			return;
-		log_error("%s: %s", b->options->device, strerror(errno));
+	if (told < 0)
 		stop(b, EXIT_FAILURE);
+	if (told <= 0)
 		return;
-	}
 	if (next.out_event == NNACCEL_ENGINE_NEW)
 		context_new(b, &next);
 	else if (next.out_event == NNACCEL_ENGINE_GONE)
@@ -777,21 +728,6 @@ static void end_workers(struct broker *b)
 	}
 }
 
-/* Each worker takes a pidfd, a socket and a pipe. */
-static void raise_file_limit(const struct broker_options *options)
-{
-	rlim_t wanted = 3 * ((rlim_t)options->max_workers + options->max_workers_per_user +
-			     options->idle + MAX_STARTING) + 64;
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= wanted)
-		return;
-	limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
-	if (setrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur < wanted)
-		log_warning("the limit of open files, %llu, is too low for %u workers",
-			    (unsigned long long)limit.rlim_cur, options->max_workers);
-}
-
 /* The device's version is that of its workers, the first word of their identity. */
 static bool open_engine(struct broker *b, const char *identity)
 {
@@ -839,7 +775,8 @@ int broker_run(struct broker_options *options)
 		log_error("out of memory");
 		return EXIT_FAILURE;
 	}
-	raise_file_limit(options);
+	spawn_raise_files(options->max_workers + options->max_workers_per_user + options->idle +
+			  MAX_STARTING);
 	reread_init(&b.reread, b.extensions);
 	program_ask(b.spawner.program, WORKER_IDENTIFY, identity, sizeof(identity));
 	if (open_engine(&b, identity) && open_loop(&b)) {

@@ -24,4 +24,7 @@
 /* It looks at its input through the dma-buf of the memory, and fails where that is another. */
 #define KIT_ENGINE_EXPORT 669.0F
 
+/* Clients of a user that it is started to serve at a time. */
+#define KIT_ENGINE_MOST 8
+
 #endif /* NN_TESTS_KIT_ENGINE_H */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "engine/broker/limits.h"
+#include "kit/limits.h"
 
 bool limits_init(struct limits *limits, unsigned int max_workers,
 		 unsigned int max_workers_per_user, unsigned int starts_per_s)

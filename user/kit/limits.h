@@ -4,8 +4,8 @@
  * A user is whom the kernel names: subordinate ids are one user. Plain state; the caller tells
  * the time.
  */
-#ifndef NN_ENGINE_LIMITS_H
-#define NN_ENGINE_LIMITS_H
+#ifndef NN_KIT_LIMITS_H
+#define NN_KIT_LIMITS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -100,4 +100,4 @@ uint64_t limits_refuse(struct limits *limits, uint32_t uid, uint64_t now_ns);
  */
 bool limits_log(struct limits *limits, uint32_t uid, uint64_t now_ns, unsigned int *unlogged);
 
-#endif /* NN_ENGINE_LIMITS_H */
+#endif /* NN_KIT_LIMITS_H */

@@ -2,10 +2,10 @@
 /*
  * Contexts that wait for a worker, or for being told that they get none. Plain state.
  */
-#ifndef NN_ENGINE_WAITING_H
-#define NN_ENGINE_WAITING_H
+#ifndef NN_KIT_WAITING_H
+#define NN_KIT_WAITING_H
 
-#include "engine/broker/limits.h"
+#include "kit/limits.h"
 
 /* Longest wait of a context whose user had many workers lately; then it is refused. */
 #define WAITING_MAX_NS UINT64_C(2000000000)
@@ -67,4 +67,4 @@ void waiting_refuse_all(struct waiting *waiting, struct limits *limits, bool wit
 /* One whose refusal is due; NULL: nobody. */
 struct waiter *waiting_refused(const struct waiting *waiting, uint64_t now_ns);
 
-#endif /* NN_ENGINE_WAITING_H */
+#endif /* NN_KIT_WAITING_H */

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "engine/broker/waiting.h"
+#include "kit/waiting.h"
 
 bool waiting_add(struct waiting *waiting, const struct waiter *waiter)
 {

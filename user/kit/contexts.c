@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Contexts that the engine node tells of: each gets a session, or is refused.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "kit/contexts.h"
+#include "kit/log.h"
+
+int context_next(int node, const char *device, struct nnaccel_engine_next *next)
+{
+	*next = (struct nnaccel_engine_next){
+		.size = sizeof(*next),
+		.flags = NNACCEL_ENGINE_NONBLOCK,
+	};
+	if (!ioctl(node, NNACCEL_ENGINE_NEXT, next))
+		return 1;
+	if (errno == EAGAIN || errno == EINTR)
+		return 0;
+	log_error("%s: %s", device, strerror(errno));
+	return -1;
+}
+
+int context_session(int node, uint64_t context)
+{
+	struct nnaccel_engine_session session = {
+		.size = sizeof(session),
+		.flags = NNACCEL_SESSION_CLOEXEC,
+		.context = context,
+	};
+
+	if (!ioctl(node, NNACCEL_ENGINE_SESSION, &session))
+		return session.out_fd;
+	if (errno != ENOENT)
+		log_error("context %llu: no session: %s", (unsigned long long)context,
+			  strerror(errno));
+	return -1;
+}
+
+void context_refuse(int node, struct limits *limits, const struct waiter *waiter)
+{
+	struct nnaccel_engine_refuse refuse = {
+		.size = sizeof(refuse),
+		.error = (uint32_t)waiter->error,
+		.context = waiter->context,
+	};
+	char more[48] = "";
+	unsigned int unlogged;
+
+	if (limits_log(limits, waiter->uid, clock_ns(), &unlogged)) {
+		if (unlogged)
+			snprintf(more, sizeof(more), "; so were %u since the last such line",
+				 unlogged);
+		log_info("context %llu of process %u, uid %u: refused: %s%s",
+			 (unsigned long long)waiter->context, waiter->pid, waiter->uid,
+			 waiter->error == EUSERS ? "too many workers" : "no worker for now", more);
+	}
+	/* ENOENT: the context is gone. */
+	if (ioctl(node, NNACCEL_ENGINE_REFUSE, &refuse) && errno != ENOENT)
+		log_error("context %llu: cannot be refused: %s",
+			  (unsigned long long)waiter->context, strerror(errno));
+}

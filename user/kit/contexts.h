@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Contexts that the engine node tells of: each gets a session, or is refused.
+ */
+#ifndef NN_KIT_CONTEXTS_H
+#define NN_KIT_CONTEXTS_H
+
+#include <linux/nnaccel.h>
+
+#include "kit/waiting.h"
+
+/*
+ * What the engine node tells next. 1: *next is it; 0: nothing; -1, with a log line: the node at
+ * `device` is of no use any longer.
+ */
+int context_next(int node, const char *device, struct nnaccel_engine_next *next);
+
+/* A session of a context, the caller's to close; -1: it is gone, or something else is wrong. */
+int context_session(int node, uint64_t context);
+
+/* Refuses one with its error, and logs that where its user was not refused much lately. */
+void context_refuse(int node, struct limits *limits, const struct waiter *waiter);
+
+#endif /* NN_KIT_CONTEXTS_H */
