@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-#include "internal.h"
+#include "plan/internal.h"
 #include "plan/kernels/kernel.h"
 
 /* Executions that can be in progress before one more has to allocate its memory. */

@@ -6,8 +6,8 @@
 #ifndef NN_PLAN_INTERNAL_H
 #define NN_PLAN_INTERNAL_H
 
-#include "plan.h"
-#include "value.h"
+#include "plan/plan.h"
+#include "plan/run/value.h"
 
 /* In place of a name of kernels: the plan is interpreted. */
 #define NO_KERNELS "none"
@@ -33,7 +33,7 @@ struct graph {
 };
 
 struct compiled;
-struct late;
+struct lazy;
 struct thawed;
 
 struct nn_plan {
@@ -43,7 +43,7 @@ struct nn_plan {
 	const struct nn_attributes *attributes;	/* the caller's, or NULL */
 	struct graph *graphs;		/* graph[model->num_subgraphs] */
 	struct compiled *compiled;	/* NULL: every execution is interpreted */
-	struct late *late;		/* of a lazy plan: what is executed in its place */
+	struct lazy *lazy;		/* of a lazy plan: what is executed in its place */
 	struct thawed *thawed;		/* of one that was loaded from its frozen form */
 };
 

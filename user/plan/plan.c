@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "compiled.h"
-#include "late.h"
-#include "narrow.h"
-#include "pool.h"
-#include "thaw.h"
-#include "turn.h"
-#include "widen.h"
+#include "plan/compiled.h"
+#include "plan/run/lazy.h"
+#include "plan/passes/float16.h"
+#include "plan/run/threads.h"
+#include "plan/saved/thaw.h"
+#include "plan/passes/nhwc.h"
+#include "plan/passes/float32.h"
 
 #define MAX_PREFERENCE 2	/* sustained speed */
 
@@ -201,29 +201,45 @@ enum nn_status plan_create(const struct nn_model *model, const struct nn_plan_op
 	return NN_OK;
 }
 
+/* Passes that make a model another that computes the same, in their order; NULL: as it was. */
+enum { FLOAT32, NHWC, FLOAT16, REWRITES };
+
+static const struct {
+	const char *name;
+	struct nn_model *(*run)(const struct nn_model *model);
+} rewrites[REWRITES] = {
+	[FLOAT32] = { "float32", plan_float32 },
+	[NHWC] = { "nhwc", plan_nhwc },
+	[FLOAT16] = { "float16", plan_float16 },
+};
+
 /* The plan of a model that was made another for the kernels' sake; NULL: none that is compiled. */
 static struct nn_plan *create_rewritten(const struct nn_model *model,
 					const struct nn_plan_options *options)
 {
 	const struct nn_isa *isa = nn_isa_find(options->kernels);
-	struct nn_model *wide = plan_widen(model), *turned = plan_turn(wide ? wide : model);
-	struct nn_model *last = turned ? turned : wide, *narrow = NULL;
+	struct nn_model *made[REWRITES] = { NULL }, *last = NULL;
 	struct nn_error err = { "" };
 	struct nn_plan *p;
 
-	if (isa->gemm_f16 && (wide || model->relaxed))
-		narrow = plan_narrow(last ? last : model);
-	if (narrow)
-		last = narrow;
+	for (uint32_t i = 0; i < REWRITES; i++) {
+		if (i == FLOAT16 && (!isa->gemm_f16 || !(made[FLOAT32] || model->relaxed)))
+			continue;
+		made[i] = rewrites[i].run(last ? last : model);
+		if (made[i])
+			last = made[i];
+	}
 	if (!last || plan_create(last, options, &p, &err)) {
-		nn_model_free(narrow);
-		nn_model_free(turned);
-		nn_model_free(wide);
+		for (uint32_t i = REWRITES; i; i--)
+			nn_model_free(made[i - 1]);
 		return NULL;
 	}
-	p->owned = last;
-	p->bases[0] = last == wide ? NULL : wide;
-	p->bases[1] = last == turned ? NULL : turned;
+	for (uint32_t i = 0, k = 0; i < REWRITES; i++) {
+		if (made[i] == last)
+			p->owned = last;
+		else if (made[i])
+			p->bases[k++] = made[i];
+	}
 	p->compiled = compiled_create(p, isa, options->preference, NULL);
 	if (p->compiled)
 		return p;
@@ -238,7 +254,7 @@ static enum nn_status create_lazy(const struct nn_model *model,
 {
 	enum nn_status status = plan_create(model, options, plan, err);
 
-	if (status || late_create(*plan, options))
+	if (status || lazy_create(*plan, options))
 		return status;
 	nn_plan_free(*plan);
 	*plan = NULL;
@@ -289,7 +305,7 @@ bool plan_steers(const struct nn_op *op, uint32_t index, int32_t type)
 
 void nn_plan_memory(const struct nn_plan *plan, struct nn_plan_memory *memory)
 {
-	plan = late_plan(plan);
+	plan = lazy_plan(plan);
 	*memory = (struct nn_plan_memory){ 0 };
 	if (plan->compiled)
 		compiled_memory(plan->compiled, memory);
@@ -309,7 +325,7 @@ const char *nn_plan_kernels_at(uint32_t index)
 
 void nn_plan_start_threads(void)
 {
-	pool_start();
+	threads_start();
 }
 
 void nn_plan_free(struct nn_plan *plan)
@@ -322,7 +338,7 @@ void nn_plan_free(struct nn_plan *plan)
 		thawed_free(plan);
 		return;
 	}
-	late_free(plan->late);
+	lazy_free(plan->lazy);
 	compiled_free(plan->compiled);
 	for (i = 0; i < plan->model->num_subgraphs; i++) {
 		struct graph *g = &plan->graphs[i];

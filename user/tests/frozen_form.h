@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/round.h"
-#include "plan/saved.h"
+#include "plan/saved/saved.h"
 
 /* The steps that are left of a form; words is NULL where it is cut off. */
 struct form_steps {

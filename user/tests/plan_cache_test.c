@@ -16,7 +16,7 @@
 #include "model_samples.h"
 #include "ops/op.h"
 #include "plan/plan.h"
-#include "plan/saved.h"
+#include "plan/saved/saved.h"
 
 #define WEIGHT 1234.5f		/* by which weights are found in the parts */
 

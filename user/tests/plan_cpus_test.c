@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "plan/cpus.h"
+#include "plan/run/cpus.h"
 
 static char root[] = "/tmp/nnaccel-cpus-XXXXXX";
 

@@ -22,7 +22,7 @@
 #include "ops/float16.h"
 #include "ops/op.h"
 #include "plan/plan.h"
-#include "plan/saved.h"
+#include "plan/saved/saved.h"
 #include "tests/plan_diff/compare.h"
 #include "tests/plan_diff/damage.h"
 #include "tests/plan_diff/graph.h"

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "plan/cpus.h"
-#include "plan/pool.h"
+#include "plan/run/cpus.h"
+#include "plan/run/threads.h"
 
 #define CPUS	300
 #define MOST	256		/* threads, the caller's included */
@@ -47,14 +47,14 @@ static void meet(void *arg, uint32_t task, uint32_t thread)
 static void test_all_are_woken(void **state)
 {
 	(void)state;
-	assert_int_equal(pool_start(), MOST);
+	assert_int_equal(threads_start(), MOST);
 	alarm(HANG_S);
 	for (int i = 0; i < 3; i++) {
 		usleep(SLEEP_US);
 		met = 0;
 		for (int k = 0; k < MOST; k++)
 			seen[k] = false;
-		pool_run_long(meet, NULL, MOST, MOST);
+		threads_run_long(meet, NULL, MOST, MOST);
 		assert_int_equal(met, MOST);
 	}
 	alarm(0);
@@ -77,7 +77,7 @@ static void test_each_task_once(void **state)
 
 		if (i % 16 == 0)
 			usleep(SLEEP_US);
-		pool_run_long(count, NULL, tasks, 1 + i % MOST);
+		threads_run_long(count, NULL, tasks, 1 + i % MOST);
 		for (uint32_t k = 0; k < tasks; k++)
 			assert_int_equal(atomic_exchange(&done[k], 0), 1);
 	}

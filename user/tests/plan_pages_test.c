@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "base/round.h"
-#include "plan/pages.h"
+#include "plan/run/pages.h"
 
 #define HUGE_PAGE ((size_t)2 << 20)
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "plan/tuning.h"
+#include "plan/run/tuning.h"
 
 #define STEPS 3
 #define THREADS 4

@@ -11,7 +11,7 @@
 #include "ops/quant.h"
 #include "plan/kernels/families.h"
 #include "plan/kernels/gemm.h"
-#include "plan/pool.h"
+#include "plan/run/threads.h"
 
 #define MAX_ROWS 56		/* of inputs that are multiplied at a time */
 #define MIN_SHARED 200000	/* products that are worth a thread that is awake */
@@ -349,7 +349,7 @@ static void multiply(const struct nn_kernel_call *call, const struct lstm *l, co
 	uint32_t threads = l->is_alone && is_shared(l, rows, depth) ? call->threads : 1;
 
 	divide_product(&p, threads);
-	pool_run(run_block, &p, l->gates * p.blocks, threads);
+	threads_run(run_block, &p, l->gates * p.blocks, threads);
 }
 
 /* The products of `steps` steps' inputs from step `first` on. */

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "plan/value.h"
+#include "plan/run/value.h"
 #include "tests/frozen_form.h"
 #include "tests/plan_diff/damage.h"
 #include "tests/plan_diff/graph.h"

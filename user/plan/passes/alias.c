@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Operands that lie in the memory of others: steps that only change a shape, join
+ * what can be written side by side, or split what lies so, cost nothing.
+ */
+#include <string.h>
+
+#include "plan/compiled.h"
+#include "ops/axis.h"
+#include "plan/kernels/kernel.h"
+
+enum { CONCATENATION = 2, SQUEEZE = 34, EXPAND_DIMS = 50, SPLIT = 87, PACK = 103 };
+
+/* The operand in whose memory one lies in the end, and how far from its beginning. */
+static uint32_t find_root(const struct compiled *c, uint32_t operand, size_t *delta)
+{
+	*delta = 0;
+	while (c->places[operand].root != operand) {
+		*delta += c->places[operand].delta;
+		operand = c->places[operand].root;
+	}
+	return operand;
+}
+
+static void put(struct compiled *c, uint32_t operand, uint32_t into, size_t delta)
+{
+	c->places[operand].root = into;
+	c->places[operand].delta = delta;
+}
+
+static uint32_t size_of(const struct compiled *c, uint32_t operand)
+{
+	return nn_tensor_size(&c->tensors[operand]);
+}
+
+/* Whether there is memory that another can share. */
+static bool has_memory(const struct compiled *c, uint32_t operand)
+{
+	enum place_kind kind = c->places[operand].kind;
+
+	return kind == PLACE_ARENA || kind == PLACE_INPUT || kind == PLACE_OUTPUT;
+}
+
+/* What is the same bytes: an operand of the arena, or one that the caller has memory for. */
+static bool share(struct compiled *c, uint32_t from, uint32_t to)
+{
+	size_t delta;
+	uint32_t root = find_root(c, from, &delta);
+	struct place *p = &c->places[root], *q = &c->places[to];
+
+	if (!has_memory(c, root))
+		return false;
+	if (q->kind == PLACE_ARENA) {
+		put(c, to, from, 0);
+		return true;
+	}
+	if (q->kind != PLACE_OUTPUT || p->kind != PLACE_ARENA || delta ||
+	    size_of(c, root) != size_of(c, to))
+		return false;
+	p->kind = PLACE_OUTPUT;
+	p->index = q->index;
+	return true;
+}
+
+/* An operand of the arena that fills its memory, or UINT32_MAX. */
+static uint32_t whole_root(const struct compiled *c, uint32_t operand)
+{
+	size_t delta;
+	uint32_t root = find_root(c, operand, &delta);
+
+	return c->places[root].kind == PLACE_ARENA && !delta &&
+	       size_of(c, root) == size_of(c, operand) ? root : UINT32_MAX;
+}
+
+static bool is_quantised_alike(const struct nn_tensor *a, const struct nn_tensor *b)
+{
+	return a->type == b->type && a->scale == b->scale && a->zero_point == b->zero_point;
+}
+
+/* `count` inputs from `first` on, of which the output has slabs one after the other. */
+static bool join(struct compiled *c, const struct compiled_step *step, uint32_t first,
+		 uint32_t count)
+{
+	size_t delta = 0;
+
+	if (c->places[step->output].kind != PLACE_ARENA &&
+	    c->places[step->output].kind != PLACE_OUTPUT)
+		return false;
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t operand = compiled_input(step, first + i);
+		uint32_t root = whole_root(c, operand);
+
+		if (root == UINT32_MAX || !is_quantised_alike(&c->tensors[operand],
+							      &c->tensors[step->output]))
+			return false;
+		for (uint32_t k = 0; k < i; k++)
+			if (root == whole_root(c, compiled_input(step, first + k)))
+				return false;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t operand = compiled_input(step, first + i);
+
+		put(c, whole_root(c, operand), step->output, delta);
+		delta += size_of(c, operand);
+	}
+	return true;
+}
+
+static bool split(struct compiled *c, const struct compiled_step *step)
+{
+	const struct nn_operation *o = step->operation;
+	size_t delta, parts = 0;
+
+	if (!has_memory(c, find_root(c, step->input, &delta)))
+		return false;
+	for (uint32_t i = 0; i < o->num_outputs; i++)
+		if (c->places[o->outputs[i]].kind != PLACE_ARENA)
+			return false;
+	for (uint32_t i = 0; i < o->num_outputs; i++) {
+		put(c, o->outputs[i], step->input, parts);
+		parts += size_of(c, o->outputs[i]);
+	}
+	return true;
+}
+
+/* Whether the axis that a scalar names is the first one of more than one element, or before it. */
+static bool is_outermost(const struct compiled *c, uint32_t scalar, uint32_t operand)
+{
+	const struct nn_tensor *t = &c->tensors[operand];
+	int32_t value;
+	uint32_t axis;
+
+	memcpy(&value, c->places[scalar].constant, sizeof(value));
+	return nn_axis(value, t->rank, &axis) && nn_tensor_product(t, 0, axis) == 1;
+}
+
+/* Whether a step has nothing left to do. */
+static bool is_done(struct compiled *c, const struct compiled_step *step)
+{
+	const struct nn_operation *o = step->operation;
+	uint32_t count = o->num_inputs;
+
+	if (step->is_identity)
+		return share(c, step->input, step->output);
+	switch (step->op->code) {
+	case NN_OP_RESHAPE:
+	case EXPAND_DIMS:
+	case SQUEEZE:
+		return share(c, step->input, step->output);
+	case CONCATENATION:
+		return is_outermost(c, o->inputs[count - 1], step->output) &&
+		       join(c, step, 0, count - 1);
+	case PACK:
+		return is_outermost(c, o->inputs[0], step->output) && join(c, step, 1, count - 1);
+	case SPLIT:
+		return is_outermost(c, o->inputs[1], step->input) && split(c, step);
+	default:
+		return false;
+	}
+}
+
+/* Every operand knows its root, and who lies in memory of the caller is listed. */
+static void flatten(struct compiled *c, uint32_t operands)
+{
+	for (uint32_t i = 0; i < operands; i++) {
+		struct place *p = &c->places[i];
+		size_t delta;
+
+		p->root = find_root(c, i, &delta);
+		p->delta = delta;
+		p->kind = c->places[p->root].kind;
+		p->index = c->places[p->root].index;
+		if (p->kind == PLACE_INPUT || p->kind == PLACE_OUTPUT)
+			c->borrowers[c->num_borrowers++] = i;
+	}
+}
+
+void compiled_alias(struct compiled *c, uint32_t operands)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < c->num_steps; i++)
+		if (!is_done(c, &c->steps[i]))
+			c->steps[count++] = c->steps[i];
+	c->num_steps = count;
+	flatten(c, operands);
+}

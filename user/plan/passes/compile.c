@@ -1,0 +1,620 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Compiles a plan: infers every shape, computes what is constant, folds and fuses
+ * operations, chooses kernels and packs their weights.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan/compiled.h"
+#include "plan/run/pages.h"
+#include "plan/kernels/families.h"
+#include "plan/run/threads.h"
+#include "plan/run/tuning.h"
+#include "ops/fingerprint.h"
+#include "ops/window.h"
+
+/* Operations that must run every time, and those whose steering leaves the shape alone. */
+enum { EMBEDDING_LOOKUP = 7, HASHTABLE_LOOKUP = 10, GATHER = 51, RANDOM_MULTINOMIAL = 74 };
+/* What only compiling needs. */
+struct compiler {
+	struct compiled *c;
+	const struct nn_subgraph *s;
+	void **data;			/* by operand: of constants */
+	uint32_t *producers;		/* by operand: step + 1 that writes it, or 0 */
+	void *zeros;			/* stands for values that are not known yet */
+	size_t zeros_size;
+	struct nn_tensor *inputs;
+	struct nn_tensor *outputs;
+	const struct packed_weights *weights;	/* NULL: they are to be packed */
+};
+
+static const struct nn_operand *operand_of(const struct compiler *k, uint32_t index)
+{
+	return &k->s->operands[index];
+}
+
+static bool is_scalar(const struct nn_tensor *t)
+{
+	const struct nn_type_info *info = nn_type_info(t->type);
+
+	return info && !info->is_tensor;
+}
+
+void compiled_run_init(const struct compiled *c, const struct compiled_step *step,
+		       void *const *data, struct nn_tensor *inputs, struct nn_tensor *outputs,
+		       struct nn_run *r)
+{
+	const struct nn_operation *o = step->operation;
+
+	for (uint32_t i = 0; i < o->num_inputs; i++) {
+		uint32_t operand = compiled_input(step, i);
+
+		inputs[i] = c->tensors[operand];
+		inputs[i].data = data[operand];
+	}
+	if (step->activation)
+		inputs[step->activation_input].data = (void *)&step->activation;
+	for (uint32_t i = 0; i < o->num_outputs; i++) {
+		uint32_t operand = i ? o->outputs[i] : step->output;
+
+		outputs[i] = c->tensors[operand];
+		outputs[i].data = data[operand];
+	}
+	*r = (struct nn_run){
+		.op = step->op,
+		.num_inputs = o->num_inputs,
+		.num_outputs = o->num_outputs,
+		.inputs = inputs,
+		.outputs = outputs,
+		.relaxed = c->plan->model->relaxed,
+		.border = step->is_padded ? step->border : NULL,
+		.state = step->state,
+		.plan_attributes = c->plan->attributes,
+	};
+}
+
+/* ---- Constants ---- */
+
+/* Memory that the plan owns; NULL: none. */
+static void *own(struct compiler *k, size_t size)
+{
+	struct compiled *c = k->c;
+	void *memory = value_alloc((uint32_t)size);
+
+	if (memory) {
+		c->owned[c->num_owned++] = memory;
+		c->owned_size += size;
+	}
+	return memory;
+}
+
+static bool set_constants(struct compiler *k)
+{
+	const struct graph *g = &k->c->plan->graphs[0];
+
+	for (uint32_t i = 0; i < k->s->num_operands; i++) {
+		const struct value *v = &g->initial[i];
+
+		k->c->tensors[i] = v->tensor;
+		k->data[i] = v->tensor.data;
+		if (!v->tensor.data || value_is_aligned(v->tensor.data, v->tensor.type))
+			continue;
+		if (k->weights)
+			return false;
+		k->data[i] = own(k, nn_tensor_size(&v->tensor));
+		if (!k->data[i])
+			return false;
+		memcpy(k->data[i], v->tensor.data, nn_tensor_size(&v->tensor));
+	}
+	return true;
+}
+
+/* Values that steer are copied from memory that others may write. */
+static bool fix_steering(struct compiler *k, const struct nn_op *op,
+			 const struct nn_operation *o)
+{
+	for (uint32_t i = 0; i < o->num_inputs; i++) {
+		const struct nn_tensor *t = &k->c->tensors[o->inputs[i]];
+		void **data = &k->data[o->inputs[i]], *copy;
+
+		if (t->omitted || !plan_steers(op, i, t->type))
+			continue;
+		if (!*data && (is_scalar(t) || (op->code != EMBEDDING_LOOKUP &&
+						op->code != HASHTABLE_LOOKUP &&
+						op->code != GATHER)))
+			return false;
+		if (!*data || operand_of(k, o->inputs[i])->lifetime != NN_CONSTANT_REFERENCE ||
+		    *data != k->c->tensors[o->inputs[i]].data)
+			continue;
+		copy = own(k, nn_tensor_size(t));
+		if (!copy)
+			return false;
+		memcpy(copy, *data, nn_tensor_size(t));
+		*data = copy;
+	}
+	return true;
+}
+
+static bool is_foldable(const struct compiler *k, const struct nn_op *op,
+			const struct nn_operation *o)
+{
+	if (op->code == RANDOM_MULTINOMIAL || op->every_time || k->weights)
+		return false;
+	for (uint32_t i = 0; i < o->num_inputs; i++)
+		if (!k->data[o->inputs[i]] && !k->c->tensors[o->inputs[i]].omitted)
+			return false;
+	for (uint32_t i = 0; i < o->num_outputs; i++)
+		if (operand_of(k, o->outputs[i])->lifetime != NN_TEMPORARY)
+			return false;
+	return true;
+}
+
+/* Computes the outputs of an operation on constants. */
+static bool fold(struct compiler *k, struct nn_run *r, const struct nn_operation *o)
+{
+	for (uint32_t i = 0; i < o->num_outputs; i++) {
+		r->outputs[i].data = own(k, nn_tensor_size(&r->outputs[i]));
+		if (!r->outputs[i].data)
+			return false;
+	}
+	if (nn_op_execute(r))
+		return false;
+	for (uint32_t i = 0; i < o->num_outputs; i++)
+		k->data[o->outputs[i]] = r->outputs[i].data;
+	return true;
+}
+
+/* ---- Shapes ---- */
+
+/* Whether nothing is known of an operand's value by now, or nobody may look at it. */
+static bool is_unknown(const struct compiler *k, uint32_t operand)
+{
+	return !k->data[operand] ||
+	       (k->weights && operand_of(k, operand)->lifetime == NN_CONSTANT_REFERENCE);
+}
+
+/* Infers an operation's outputs, and computes them or makes it a step. */
+static bool add_operation(struct compiler *k, uint32_t index)
+{
+	const struct step *from = &k->c->plan->graphs[0].steps[index];
+	const struct nn_operation *o = from->operation;
+	struct compiled_step *step = &k->c->steps[k->c->num_steps];
+	struct nn_error err = { "" };
+	struct nn_run r;
+	bool fine;
+
+	*step = (struct compiled_step){ .op = from->op, .operation = o, .index = index,
+					.state = from->state };
+	/* An OEM's values may be of no fixed size. */
+	if (!from->op->execute || from->op->code == NN_OP_OEM || !fix_steering(k, from->op, o))
+		return false;
+	step->input = o->num_inputs ? o->inputs[0] : 0;
+	step->output = o->num_outputs ? o->outputs[0] : 0;
+	compiled_run_init(k->c, step, k->data, k->inputs, k->outputs, &r);
+	r.err = &err;
+	for (uint32_t i = 0; i < o->num_inputs; i++) {
+		if (k->inputs[i].omitted || !is_unknown(k, o->inputs[i]))
+			continue;
+		if (nn_tensor_size(&k->inputs[i]) > k->zeros_size)
+			return false;
+		k->inputs[i].data = k->zeros;
+	}
+	/* A result by now is one that depends on what we do not know. */
+	fine = !nn_op_infer(&r) && !nn_run_result(&r);
+	for (uint32_t i = 0; fine && i < o->num_outputs; i++) {
+		k->c->tensors[o->outputs[i]] = r.outputs[i];
+		k->producers[o->outputs[i]] = k->c->num_steps + 1;
+	}
+	if (fine && is_foldable(k, from->op, o))
+		fine = fold(k, &r, o);
+	else
+		k->c->num_steps++;
+	nn_op_finish(&r);
+	return fine;
+}
+
+static bool add_operations(struct compiler *k)
+{
+	for (uint32_t i = 0; i < k->s->num_inputs; i++)
+		if (!nn_operand_is_specified(operand_of(k, k->s->inputs[i])))
+			return false;
+	for (uint32_t i = 0; i < k->s->num_operations; i++)
+		if (!add_operation(k, i))
+			return false;
+	return true;
+}
+
+/* ---- Fusing ---- */
+
+int32_t compiled_activation_input(const struct nn_run *r)
+{
+	switch (r->op->code) {
+	case NN_OP_ADD:
+	case NN_OP_MUL:
+	case NN_OP_DIV:
+	case NN_OP_SUB:
+		return 2;
+	case NN_OP_FULLY_CONNECTED:
+		return 3;
+	case NN_OP_CONV_2D:
+		return (int32_t)nn_window_run_args(r, 3, 0).activation;
+	case NN_OP_DEPTHWISE_CONV_2D:
+	case NN_OP_GROUPED_CONV_2D:
+		return (int32_t)nn_window_run_args(r, 3, 1).activation;
+	case NN_OP_AVERAGE_POOL_2D:
+	case NN_OP_L2_POOL_2D:
+	case NN_OP_MAX_POOL_2D:
+		return (int32_t)nn_window_run_args(r, 1, 2).activation;
+	case NN_OP_TRANSPOSE_CONV_2D:
+		return r->num_inputs == 9 ? 7 : 9;
+	default:
+		return -1;
+	}
+}
+
+static int32_t activation_of(int32_t code)
+{
+	return code == NN_OP_RELU ? 1 : code == NN_OP_RELU1 ? 2 : code == NN_OP_RELU6 ? 3 : 0;
+}
+
+/* Whether nothing is lost when operand x is never there, but y only. */
+static bool is_fusible(const struct compiler *k, uint32_t x, uint32_t y)
+{
+	const struct nn_tensor *from = &k->c->tensors[x], *to = &k->c->tensors[y];
+
+	return k->producers[x] && operand_of(k, x)->lifetime == NN_TEMPORARY &&
+	       operand_of(k, x)->consumers == 1 && from->scale == to->scale &&
+	       from->zero_point == to->zero_point;
+}
+
+/* Gives the activation `step` to the operation before it; false: it stays. */
+static bool fuse(struct compiler *k, const struct compiled_step *step)
+{
+	struct compiled_step *before;
+	struct nn_run r;
+	int32_t input;
+	uint32_t x;
+
+	if (!activation_of(step->op->code))
+		return false;
+	x = step->operation->inputs[0];
+	if (!is_fusible(k, x, step->output))
+		return false;
+	before = &k->c->steps[k->producers[x] - 1];
+	if (before->output != x)
+		return false;
+	compiled_run_init(k->c, before, k->data, k->inputs, k->outputs, &r);
+	input = compiled_activation_input(&r);
+	if (input < 0 || nn_run_int(&r, (uint32_t)input, -1))
+		return false;
+	before->activation = activation_of(step->op->code);
+	before->activation_input = (uint32_t)input;
+	before->output = step->output;
+	k->producers[step->output] = k->producers[x];
+	return true;
+}
+
+static bool fuse_activations(struct compiler *k)
+{
+	struct compiled *c = k->c;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < c->num_steps; i++) {
+		if (c->steps[i].is_gone || fuse(k, &c->steps[i]))
+			continue;
+		if (c->steps[i].operation->num_outputs)
+			k->producers[c->steps[i].output] = count + 1;
+		c->steps[count++] = c->steps[i];
+	}
+	c->num_steps = count;
+	return true;
+}
+
+/* ---- Places ---- */
+
+static bool place_operands(struct compiler *k)
+{
+	struct compiled *c = k->c;
+
+	for (uint32_t i = 0; i < k->s->num_operands; i++) {
+		struct place *p = &c->places[i];
+
+		p->root = i;
+		p->first = UINT32_MAX;
+		p->constant = k->data[i];
+		if (c->tensors[i].omitted)
+			p->kind = PLACE_NONE;
+		else if (k->data[i])
+			p->kind = PLACE_CONSTANT;
+		else if (operand_of(k, i)->lifetime == NN_TEMPORARY)
+			p->kind = PLACE_ARENA;
+	}
+	for (uint32_t i = 0; i < k->s->num_inputs; i++) {
+		c->places[k->s->inputs[i]].kind = PLACE_INPUT;
+		c->places[k->s->inputs[i]].index = i;
+	}
+	for (uint32_t i = 0; i < k->s->num_outputs; i++) {
+		c->places[k->s->outputs[i]].kind = PLACE_OUTPUT;
+		c->places[k->s->outputs[i]].index = i;
+	}
+	return true;
+}
+
+static void touch(struct compiled *c, uint32_t operand, uint32_t step)
+{
+	struct place *p = &c->places[c->places[operand].root];
+
+	if (p->first > step)
+		p->first = step;
+	if (p->last < step)
+		p->last = step;
+}
+
+static void find_lifetimes(struct compiled *c)
+{
+	for (uint32_t i = 0; i < c->num_steps; i++) {
+		const struct nn_operation *o = c->steps[i].operation;
+
+		for (uint32_t j = 0; j < o->num_inputs; j++)
+			touch(c, compiled_input(&c->steps[i], j), i);
+		for (uint32_t j = 0; j < o->num_outputs; j++)
+			touch(c, j ? o->outputs[j] : c->steps[i].output, i);
+	}
+}
+
+/* Temporaries that no step touches any more take no memory. */
+static void drop_untouched(struct compiled *c, uint32_t operands)
+{
+	for (uint32_t i = 0; i < operands; i++)
+		if (c->places[i].kind == PLACE_ARENA && c->places[c->places[i].root].first ==
+		    UINT32_MAX)
+			c->places[i].kind = PLACE_NONE;
+}
+
+/* ---- Kernels ---- */
+
+/* Takes another number into a hash. */
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+	return hash ^ hash >> 32;
+}
+
+/* Values that a kernel is chosen by must not be those that anybody may change. */
+static bool reads_fixed(const struct compiler *k, const struct compiled_step *step)
+{
+	for (uint32_t i = 0; i < step->operation->num_inputs && i < 64; i++)
+		if (step->ready.reads & NN_IN(i) &&
+		    operand_of(k, compiled_input(step, i))->lifetime == NN_CONSTANT_REFERENCE)
+			return false;
+	return true;
+}
+
+static bool find_kernels(struct compiler *k)
+{
+	struct compiled *c = k->c;
+
+	for (uint32_t i = 0; i < c->num_steps; i++) {
+		struct nn_ready *ready = &c->steps[i].ready;
+		struct nn_error err = { "" };
+		struct nn_run r;
+
+		compiled_run_init(c, &c->steps[i], k->data, k->inputs, k->outputs, &r);
+		r.err = &err;
+		*ready = (struct nn_ready){ .isa = c->isa, .threads = c->threads };
+		if (nn_kernel_find(&r, ready)) {
+			const char *name = ready->kernel->name;
+
+			c->packed_size += nn_kernel_aligned(ready->packed_size);
+			if (ready->scratch_size > c->scratch_size)
+				c->scratch_size = nn_kernel_aligned(ready->scratch_size);
+			c->choice = mix(mix(c->choice, i), ready->packed_size);
+			c->choice = mix(c->choice, nn_fingerprint64(name, strlen(name)));
+		}
+		nn_op_finish(&r);
+		if (k->weights && !reads_fixed(k, &c->steps[i]))
+			return false;
+	}
+	return true;
+}
+
+/* Tells each kernel where its packed weights are, or will be. */
+static void place_weights(struct compiled *c, const char *next)
+{
+	c->packed = next;
+	for (uint32_t i = 0; i < c->num_steps; i++) {
+		struct nn_ready *ready = &c->steps[i].ready;
+
+		if (!ready->kernel || !ready->kernel->pack)
+			continue;
+		ready->packed = next;
+		/* There may be no memory where nobody needs any. */
+		if (ready->packed_size)
+			next += nn_kernel_aligned(ready->packed_size);
+	}
+}
+
+/* Packing of all steps; each thread has tensors of its own. */
+struct packing {
+	const struct compiler *k;
+	struct nn_tensor *inputs;	/* by thread: max_inputs + 1 */
+	struct nn_tensor *outputs;
+	_Atomic(bool) failed;
+};
+
+/* The last steps of networks have the most weights: they are begun first. */
+static void pack_step(void *arg, uint32_t task, uint32_t thread)
+{
+	struct packing *p = arg;
+	const struct compiled *c = p->k->c;
+	const struct compiled_step *step = &c->steps[c->num_steps - 1 - task];
+	struct nn_error err = { "" };
+	struct nn_run r;
+
+	if (!step->ready.packed)
+		return;
+	compiled_run_init(c, step, p->k->data, p->inputs + thread * (c->max_inputs + 1),
+			  p->outputs + thread * (c->max_outputs + 1), &r);
+	r.err = &err;
+	if (!step->ready.kernel->pack(&r, &step->ready, (void *)step->ready.packed))
+		p->failed = true;
+	nn_op_finish(&r);
+}
+
+static bool pack_weights(struct compiler *k)
+{
+	struct compiled *c = k->c;
+	struct packing p = {
+		.k = k,
+		.inputs = calloc(c->threads * ((size_t)c->max_inputs + 1), sizeof(*p.inputs)),
+		.outputs = calloc(c->threads * ((size_t)c->max_outputs + 1), sizeof(*p.outputs)),
+	};
+	/* Threads get the pages that they write. */
+	void *memory = c->threads > 1 ? pages_alloc(c->packed_size) :
+				       pages_alloc_all(c->packed_size);
+
+	if (memory)
+		place_weights(c, memory);
+	if (memory && p.inputs && p.outputs)
+		threads_run_long(pack_step, &p, c->num_steps, c->threads);
+	free(p.inputs);
+	free(p.outputs);
+	return memory && p.inputs && p.outputs && !p.failed;
+}
+
+/* Uses weights that were packed before; whether they were packed for this is another's to say. */
+static bool adopt_weights(struct compiler *k)
+{
+	struct compiled *c = k->c;
+
+	c->packed_is_mapped = true;
+	if (c->packed_size > k->weights->size)
+		return false;
+	place_weights(c, k->weights->data);
+	return true;
+}
+
+/* ---- All of it ---- */
+
+static bool fold_steps(struct compiler *k)
+{
+	compiled_fold(k->c, k->data, k->producers, k->inputs, k->outputs);
+	return true;
+}
+
+static bool alias(struct compiler *k)
+{
+	compiled_alias(k->c, k->s->num_operands);
+	find_lifetimes(k->c);
+	drop_untouched(k->c, k->s->num_operands);
+	return true;
+}
+
+static bool lay_out(struct compiler *k)
+{
+	return compiled_layout(k->c);
+}
+
+/* The passes over a compiled plan, in their order. False: the plan is interpreted. */
+static const struct {
+	const char *name;
+	bool (*run)(struct compiler *k);
+} passes[] = {
+	{ "constants", set_constants },
+	{ "shapes", add_operations },	/* and what is computed from constants */
+	{ "fold", fold_steps },
+	{ "fuse", fuse_activations },
+	{ "places", place_operands },
+	{ "alias", alias },
+	{ "kernels", find_kernels },
+	{ "layout", lay_out },
+};
+
+static bool compile(struct compiler *k)
+{
+	for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++)
+		if (!passes[i].run(k))
+			return false;
+	/* Who loads a plan is in a hurry: memory is then for the first execution to get. */
+	return k->weights ? adopt_weights(k) : pack_weights(k) && compiled_reserve(k->c);
+}
+
+static size_t largest_operand(const struct nn_subgraph *s)
+{
+	size_t largest = NN_KERNEL_ALIGN;
+
+	for (uint32_t i = 0; i < s->num_operands; i++) {
+		uint32_t size;
+
+		if (nn_operand_size(&s->operands[i], &size) && size > largest)
+			largest = size;
+	}
+	return largest;
+}
+
+static bool alloc_lists(struct compiler *k, const struct graph *g)
+{
+	struct compiled *c = k->c;
+	size_t operands = (size_t)k->s->num_operands + 1;
+
+	c->tensors = calloc(operands, sizeof(*c->tensors));
+	c->places = calloc(operands, sizeof(*c->places));
+	c->borrowers = calloc(operands, sizeof(*c->borrowers));
+	c->steps = calloc((size_t)k->s->num_operations + 1, sizeof(*c->steps));
+	c->owned = calloc(3 * operands, sizeof(*c->owned));
+	k->data = calloc(operands, sizeof(*k->data));
+	k->producers = calloc(operands, sizeof(*k->producers));
+	k->inputs = calloc((size_t)g->max_inputs + 1, sizeof(*k->inputs));
+	k->outputs = calloc((size_t)g->max_outputs + 1, sizeof(*k->outputs));
+	return c->tensors && c->places && c->borrowers && c->steps && c->owned && k->data &&
+	       k->producers && k->inputs && k->outputs;
+}
+
+struct compiled *compiled_create(const struct nn_plan *plan, const struct nn_isa *isa,
+				 uint32_t preference, const struct packed_weights *weights)
+{
+	const struct graph *g = &plan->graphs[0];
+	struct compiler k = { .c = calloc(1, sizeof(*k.c)), .s = g->subgraph, .weights = weights };
+
+	if (!k.c)
+		return NULL;
+	k.c->plan = plan;
+	k.c->main = g->subgraph;
+	k.c->max_inputs = g->max_inputs;
+	k.c->max_outputs = g->max_outputs;
+	k.c->isa = isa;
+	k.c->threads = preference == NN_PREFER_LOW_POWER ? 1 : threads_start();
+	k.zeros_size = largest_operand(k.s);
+	k.zeros = pages_zeros(k.zeros_size);
+	if (!k.zeros || !alloc_lists(&k, g) || !compile(&k) || !tuning_create(k.c)) {
+		compiled_free(k.c);
+		k.c = NULL;
+	}
+	pages_free(k.zeros, k.zeros_size);
+	free(k.data);
+	free(k.producers);
+	free(k.inputs);
+	free(k.outputs);
+	return k.c;
+}
+
+void compiled_free(struct compiled *c)
+{
+	if (!c)
+		return;
+	compiled_release(c);
+	for (uint32_t i = 0; i < c->num_steps; i++)
+		free(c->steps[i].ready.state);
+	for (uint32_t i = 0; i < c->num_owned; i++)
+		free(c->owned[i]);
+	if (!c->packed_is_mapped)
+		pages_free((void *)c->packed, c->packed_size);
+	free(c->tensors);
+	free(c->places);
+	free(c->borrowers);
+	free(c->steps);
+	tuning_free(c->tuning);
+	free(c->owned);
+	free(c);
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Folds steps of a compiled plan: PAD into a window's own padding, DEQUANTIZE and
+ * QUANTIZE to what it was before, and TRANSPOSE there and back, into nothing.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "plan/compiled.h"
+#include "ops/quant.h"
+#include "ops/window.h"
+#include "plan/kernels/kernel.h"
+
+/* Scales of which 255 times one is neither infinite nor rounded for want of exponents. */
+#define MIN_SCALE 1e-30f
+#define MAX_SCALE 1e30f
+
+struct folding {
+	struct compiled *c;
+	void *const *data;
+	const uint32_t *producers;
+	struct nn_tensor *inputs;
+	struct nn_tensor *outputs;
+};
+
+static const struct nn_operand *operand_of(const struct folding *f, uint32_t index)
+{
+	return &f->c->plan->graphs[0].subgraph->operands[index];
+}
+
+/* An operand of the arena, as far as can be told by now. */
+static bool is_internal(const struct folding *f, uint32_t index)
+{
+	return operand_of(f, index)->lifetime == NN_TEMPORARY && !f->data[index] &&
+	       f->producers[index];
+}
+
+/* The step whose result another one reads first, or NULL. */
+static struct compiled_step *step_before(const struct folding *f,
+					 const struct compiled_step *step)
+{
+	struct compiled_step *before;
+
+	if (!step->operation->num_inputs || !is_internal(f, step->input))
+		return NULL;
+	before = &f->c->steps[f->producers[step->input] - 1];
+	return before->is_gone || before->output != step->input ? NULL : before;
+}
+
+/* ---- PAD ---- */
+
+/* Where an operation with a window has its NCHW flag, or 0 for other operations. */
+static uint32_t layout_input(const struct nn_run *r)
+{
+	switch (r->op->code) {
+	case NN_OP_CONV_2D:
+		return nn_window_run_args(r, 3, 0).nchw;
+	case NN_OP_DEPTHWISE_CONV_2D:
+	case NN_OP_GROUPED_CONV_2D:
+		return nn_window_run_args(r, 3, 1).nchw;
+	case NN_OP_MAX_POOL_2D:
+		return nn_window_run_args(r, 1, 2).nchw;
+	default:
+		return 0;
+	}
+}
+
+/* What a PAD puts around axes `first`, rows, and `first` + 1; false: around others too. */
+static bool read_border(const struct folding *f, const struct compiled_step *pad, uint32_t first,
+			uint32_t border[4])
+{
+	const int32_t *p = f->data[pad->operation->inputs[1]];
+
+	if (!p || f->c->tensors[pad->input].rank != 4)
+		return false;
+	for (uint32_t i = 0; i < 8; i++)
+		if (p[i] && (i < 2 * first || i >= 2 * first + 4))
+			return false;
+	for (uint32_t i = 0; i < 2; i++) {
+		border[i] = (uint32_t)p[2 * (first + 1) + i];
+		border[2 + i] = (uint32_t)p[2 * first + i];
+	}
+	return true;
+}
+
+/* What a PAD writes, in units of the scale: 0, or PAD_V2's value; false: that is not known. */
+static bool read_padding(const struct folding *f, const struct compiled_step *pad, float *value)
+{
+	const struct nn_tensor *x = &f->c->tensors[pad->input];
+	const void *scalar;
+	int32_t stored;
+
+	*value = 0;
+	if (pad->op->code == NN_OP_PAD)
+		return true;
+	scalar = f->data[pad->operation->inputs[2]];
+	if (!scalar)
+		return false;
+	if (x->type == NN_TENSOR_FLOAT32) {
+		memcpy(value, scalar, sizeof(*value));
+		return true;
+	}
+	/* A stored byte: in steps of the scale. */
+	memcpy(&stored, scalar, sizeof(stored));
+	stored = x->type == NN_TENSOR_QUANT8_ASYMM ? (uint8_t)stored : (int8_t)stored;
+	*value = (float)(stored - x->zero_point);
+	return true;
+}
+
+/* The least that an operand can be in these units, as an activation or its type bound it. */
+static float least_value(const struct folding *f, uint32_t operand)
+{
+	const struct nn_tensor *t = &f->c->tensors[operand];
+	const struct compiled_step *step;
+	int32_t activation, low, high;
+	float least = -INFINITY;
+	struct nn_run r;
+
+	if (t->type != NN_TENSOR_FLOAT32) {
+		nn_quant_range(t->type, &low, &high);
+		least = (float)(low - t->zero_point);
+	}
+	do {
+		if (!is_internal(f, operand))
+			return least;
+		step = &f->c->steps[f->producers[operand] - 1];
+		operand = step->input;
+	} while (step->op->code == NN_OP_TRANSPOSE || step->op->code == NN_OP_RESHAPE);
+	if (step->op->code == NN_OP_RELU || step->op->code == NN_OP_RELU6)
+		return 0;
+	compiled_run_init(f->c, step, f->data, f->inputs, f->outputs, &r);
+	activation = compiled_activation_input(&r);
+	activation = activation < 0 ? 0 : nn_run_int(&r, (uint32_t)activation, 0);
+	return activation == 1 || activation == 3 ? 0 : least;
+}
+
+/* Whether a window sees a border of this value as it sees its own padding. */
+static bool is_padding(const struct folding *f, const struct compiled_step *step, uint32_t operand,
+		       float value)
+{
+	if (step->op->code == NN_OP_MAX_POOL_2D)
+		return value <= least_value(f, operand);
+	return value == 0;
+}
+
+/* Whether a step with its border takes what a PAD reads, and writes what it did before. */
+static bool is_same_with_border(const struct folding *f, const struct compiled_step *step)
+{
+	const struct nn_tensor *out = &f->c->tensors[step->output];
+	struct nn_error err = { "" };
+	struct nn_run r;
+	bool same;
+
+	compiled_run_init(f->c, step, f->data, f->inputs, f->outputs, &r);
+	r.err = &err;
+	same = !nn_op_infer(&r) && !nn_run_result(&r) && r.outputs[0].rank == out->rank &&
+	       !memcmp(r.outputs[0].dims, out->dims, out->rank * sizeof(out->dims[0]));
+	nn_op_finish(&r);
+	return same;
+}
+
+static void fold_pad(const struct folding *f, struct compiled_step *step)
+{
+	struct compiled_step *pad = step_before(f, step), folded = *step;
+	const struct nn_tensor *x, *y;
+	struct nn_run r;
+	uint32_t flag;
+	float value;
+
+	if (!pad || (pad->op->code != NN_OP_PAD && pad->op->code != NN_OP_PAD_V2) ||
+	    operand_of(f, step->input)->consumers != 1 || f->data[pad->input])
+		return;
+	compiled_run_init(f->c, step, f->data, f->inputs, f->outputs, &r);
+	flag = layout_input(&r);
+	x = &f->c->tensors[pad->input];
+	y = &f->c->tensors[step->input];
+	if (!flag || !nn_tensor_count(x) || (x->type == NN_TENSOR_FLOAT16 &&
+	     (pad->op->code != NN_OP_PAD || step->op->code == NN_OP_MAX_POOL_2D)) ||
+	    x->scale != y->scale || x->zero_point != y->zero_point ||
+	    !read_border(f, pad, nn_run_bool(&r, flag, false) ? 2 : 1, folded.border) ||
+	    !read_padding(f, pad, &value) || !is_padding(f, step, pad->input, value))
+		return;
+	folded.input = pad->input;
+	folded.is_padded = true;
+	if (!is_same_with_border(f, &folded))
+		return;
+	*step = folded;
+	pad->is_gone = true;
+}
+
+/* ---- DEQUANTIZE and QUANTIZE ---- */
+
+/*
+ * Of eight bits n with a scale s, n * s / s is off by less than 255 * 2^-22: it rounds to n.
+ */
+static bool is_exact(const struct nn_tensor *x, const struct nn_tensor *y)
+{
+	return x->type == y->type && x->scale == y->scale && x->zero_point == y->zero_point &&
+	       (x->type == NN_TENSOR_QUANT8_ASYMM || x->type == NN_TENSOR_QUANT8_ASYMM_SIGNED) &&
+	       x->scale >= MIN_SCALE && x->scale <= MAX_SCALE;
+}
+
+static void fold_quantize(const struct folding *f, struct compiled_step *step)
+{
+	struct compiled_step *before = step_before(f, step);
+	const struct nn_tensor *tensors = f->c->tensors;
+
+	if (!before || before->op->code != NN_OP_DEQUANTIZE || step->op->code != NN_OP_QUANTIZE ||
+	    !is_internal(f, before->input) ||
+	    !is_internal(f, step->output) || tensors[step->input].type != NN_TENSOR_FLOAT32 ||
+	    !is_exact(&tensors[before->input], &tensors[step->output]))
+		return;
+	before->is_gone = operand_of(f, step->input)->consumers == 1;
+	step->input = before->input;
+	step->is_identity = true;
+}
+
+/* ---- TRANSPOSE ---- */
+
+/* The axis of the input that becomes axis `i`. */
+static uint32_t permuted(const struct folding *f, const struct compiled_step *step, uint32_t i)
+{
+	const int32_t *permutation = f->data[step->operation->inputs[1]];
+
+	return permutation ? (uint32_t)permutation[i] : f->c->tensors[step->input].rank - 1 - i;
+}
+
+/* Whether axes of more than one element keep their order in a step, with `before` before it. */
+static bool keeps_order(const struct folding *f, const struct compiled_step *before,
+			const struct compiled_step *step)
+{
+	const struct nn_tensor *x = &f->c->tensors[before ? before->input : step->input];
+	uint32_t next = 0;
+
+	for (uint32_t i = 0; i < x->rank; i++) {
+		uint32_t axis = permuted(f, step, i);
+
+		if (before)
+			axis = permuted(f, before, axis);
+		if (x->dims[axis] == 1)
+			continue;
+		if (axis < next)
+			return false;
+		next = axis + 1;
+	}
+	return true;
+}
+
+/* Whether a step may become nothing: both operands can lie in one place. */
+static bool can_alias(const struct folding *f, uint32_t from, uint32_t to)
+{
+	enum nn_lifetime lifetime = operand_of(f, from)->lifetime;
+
+	return is_internal(f, to) && !f->data[from] &&
+	       (lifetime == NN_TEMPORARY || lifetime == NN_SUBGRAPH_INPUT ||
+		lifetime == NN_SUBGRAPH_OUTPUT);
+}
+
+static bool is_transpose(const struct folding *f, const struct compiled_step *step)
+{
+	return step->op->code == NN_OP_TRANSPOSE && !step->is_identity &&
+	       (f->c->tensors[step->operation->inputs[1]].omitted ||
+		f->data[step->operation->inputs[1]]);
+}
+
+static void fold_transpose(const struct folding *f, struct compiled_step *step)
+{
+	struct compiled_step *before;
+
+	if (step->op->code != NN_OP_TRANSPOSE || !is_transpose(f, step))
+		return;
+	before = step_before(f, step);
+	if (before && is_transpose(f, before) && can_alias(f, before->input, step->output) &&
+	    keeps_order(f, before, step)) {
+		before->is_gone = operand_of(f, step->input)->consumers == 1;
+		step->input = before->input;
+		step->is_identity = true;
+	} else if (can_alias(f, step->input, step->output) && keeps_order(f, NULL, step)) {
+		step->is_identity = true;
+	}
+}
+
+void compiled_fold(struct compiled *c, void *const *data, const uint32_t *producers,
+		   struct nn_tensor *inputs, struct nn_tensor *outputs)
+{
+	const struct folding f = { c, data, producers, inputs, outputs };
+
+	for (uint32_t i = 0; i < c->num_steps; i++) {
+		fold_pad(&f, &c->steps[i]);
+		fold_quantize(&f, &c->steps[i]);
+		fold_transpose(&f, &c->steps[i]);
+	}
+}

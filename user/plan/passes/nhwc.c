@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Operations on NCHW images as operations on NHWC ones, which have fast kernels.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/window.h"
+#include "plan/passes/rewrite.h"
+#include "plan/passes/nhwc.h"
+
+#define NONE UINT32_MAX
+#define VALUE_SIZE 32		/* of the largest constant that is added: paddings */
+
+/* By axis of one order, that of the other. */
+static const uint32_t to_nhwc[] = { 0, 2, 3, 1 }, to_nchw[] = { 0, 3, 1, 2 };
+
+/* A model under construction: one block, of which nn_model is the beginning. */
+struct turned {
+	struct rewrite r;
+	uint32_t *twins;		/* by operand: what it is in NHWC, or NONE */
+	uint32_t *wanted;		/* by operand: operations that want it in NHWC */
+	uint32_t *readers;		/* by operand: the last operation that reads it, or NONE */
+	bool *is_there;			/* by operand: in NCHW, as it was */
+	uint32_t permutations[2];	/* operands: to NHWC, to NCHW; or NONE */
+};
+
+/* ---- What can be turned ---- */
+
+/* The value of a constant whose memory is there, or NULL. */
+static const void *value_of(const struct nn_model *model, const struct nn_operand *o)
+{
+	return o->lifetime == NN_CONSTANT_COPY || o->lifetime == NN_CONSTANT_REFERENCE ?
+	       nn_operand_value(model, o) : NULL;
+}
+
+/* The input that tells the layout of an operation, or NONE. */
+static uint32_t layout_input(const struct nn_subgraph *s, const struct nn_operation *o)
+{
+	const struct nn_scope scope = { .operands = s->operands, .num_operands = s->num_operands };
+	const struct nn_check c = { .op = nn_op_find(o->type), .scope = &scope, .operation = o };
+
+	switch (o->type) {
+	case NN_OP_AVERAGE_POOL_2D:
+	case NN_OP_L2_POOL_2D:
+	case NN_OP_MAX_POOL_2D:
+		return nn_window_check_args(&c, 1, 2).nchw;
+	case NN_OP_CONV_2D:
+		return nn_window_check_args(&c, 3, 0).nchw;
+	case NN_OP_DEPTHWISE_CONV_2D:
+	case NN_OP_GROUPED_CONV_2D:
+		return nn_window_check_args(&c, 3, 1).nchw;
+	case NN_OP_TRANSPOSE_CONV_2D:
+		return o->num_inputs == 11 ? 10 : NONE;
+	case NN_OP_RESIZE_BILINEAR:
+	case NN_OP_RESIZE_NEAREST_NEIGHBOR:
+		return 3;
+	case NN_OP_DEPTH_TO_SPACE:
+	case NN_OP_SPACE_TO_DEPTH:
+		return 2;
+	case NN_OP_INSTANCE_NORMALIZATION:
+		return 4;
+	default:
+		return NONE;
+	}
+}
+
+/* Where an operation on NCHW images says so; NONE: it is none, or cannot be turned. */
+static uint32_t nchw_input(const struct nn_model *model, const struct nn_operation *o)
+{
+	const struct nn_subgraph *s = &model->subgraphs[0];
+	uint32_t input = layout_input(s, o);
+	const struct nn_operand *flag;
+	const uint8_t *value;
+
+	if (input >= o->num_inputs || s->operands[o->inputs[0]].rank != 4 ||
+	    s->operands[o->outputs[0]].rank != 4)
+		return NONE;
+	flag = &s->operands[o->inputs[input]];
+	value = value_of(model, flag);
+	return value && *value ? input : NONE;
+}
+
+/* Functions of one element, which do not mind where it lies. */
+static bool is_function(int32_t code)
+{
+	static const int32_t codes[] = {
+		NN_OP_DEQUANTIZE,
+		NN_OP_FLOOR,
+		NN_OP_LOGISTIC,
+		NN_OP_RELU,
+		NN_OP_RELU1,
+		NN_OP_RELU6,
+		NN_OP_TANH,
+		NN_OP_ABS,
+		NN_OP_CAST,
+		NN_OP_EXP,
+		NN_OP_NEG,
+		NN_OP_QUANTIZE,
+		NN_OP_RSQRT,
+		NN_OP_SQRT,
+		NN_OP_ELU,
+		NN_OP_HARD_SWISH,
+	};
+
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		if (codes[i] == code)
+			return true;
+	return false;
+}
+
+static bool is_arithmetic(int32_t code)
+{
+	static const int32_t codes[] = {
+		NN_OP_ADD, NN_OP_MUL, NN_OP_DIV, NN_OP_SUB, NN_OP_MAXIMUM, NN_OP_MINIMUM,
+		NN_OP_PRELU,
+	};
+
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		if (codes[i] == code)
+			return true;
+	return false;
+}
+
+/* Whether an image is known in NHWC and not known, so far, in NCHW. */
+static bool is_turned(const struct turned *w, uint32_t operand)
+{
+	return w->twins[operand] != NONE && !w->is_there[operand];
+}
+
+static bool is_known_image(const struct nn_operand *o)
+{
+	return o->rank == 4 && o->dims[0] && o->dims[1] && o->dims[2] && o->dims[3];
+}
+
+/* Whether a constant has one element, or one for each channel of an image in NCHW. */
+static bool is_by_channel(const struct nn_model *model, const struct nn_operand *o)
+{
+	for (uint32_t i = 0; i < o->rank; i++)
+		if (o->dims[i] != 1 && i + 3 != o->rank)
+			return false;
+	return o->rank && o->rank <= 4 && value_of(model, o);
+}
+
+/*
+ * Whether arithmetic of two operands is done in NHWC: both are images that are turned, or
+ * the one is and the other is a constant by channel.
+ */
+static bool is_turned_arithmetic(const struct turned *w, const struct nn_model *model,
+				 const struct nn_operation *o)
+{
+	const struct nn_operand *operands = model->subgraphs[0].operands;
+	uint32_t images = 0;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct nn_operand *x = &operands[o->inputs[i]];
+
+		if (is_known_image(x) && is_turned(w, o->inputs[i]))
+			images++;
+		else if (!is_by_channel(model, x))
+			return false;
+	}
+	return images && is_known_image(&operands[o->outputs[0]]);
+}
+
+/* Whether an operation without a layout of its own is better done in NHWC; its images. */
+static bool follows(const struct turned *w, const struct nn_model *model,
+		    const struct nn_operation *o, uint32_t *images)
+{
+	const struct nn_operand *operands = model->subgraphs[0].operands;
+
+	*images = 1;
+	if (!o->num_inputs || o->num_outputs != 1 || operands[o->outputs[0]].rank != 4)
+		return false;
+	if (is_arithmetic(o->type)) {
+		*images = 2;
+		return is_turned_arithmetic(w, model, o);
+	}
+	if (operands[o->inputs[0]].rank != 4)
+		return false;
+	if (is_function(o->type))
+		return is_turned(w, o->inputs[0]);
+	if (o->type == NN_OP_SLICE)
+		return is_turned(w, o->inputs[0]) && value_of(model, &operands[o->inputs[1]]) &&
+		       value_of(model, &operands[o->inputs[2]]) &&
+		       is_known_image(&operands[o->outputs[0]]);
+	if (o->type == NN_OP_CONCATENATION) {
+		*images = o->num_inputs - 1;
+		for (uint32_t i = 0; i < *images; i++)
+			if (!is_turned(w, o->inputs[i]))
+				return false;
+		return value_of(model, &operands[o->inputs[*images]]);
+	}
+	if (o->type != NN_OP_PAD && o->type != NN_OP_PAD_V2)
+		return false;
+	return value_of(model, &operands[o->inputs[1]]) && operands[o->inputs[1]].rank == 2 &&
+	       operands[o->inputs[1]].dims[0] == 4 && operands[o->inputs[1]].dims[1] == 2 &&
+	       (is_turned(w, o->inputs[0]) ||
+		(w->wanted[o->outputs[0]] &&
+		 w->wanted[o->outputs[0]] == operands[o->outputs[0]].consumers));
+}
+
+/* ---- The block ---- */
+
+/*
+ * Divides the block; returns its size. An operation adds a twin, and up to two constants; the
+ * three of a shuffle become three, with two operands and three constants besides.
+ */
+static size_t divide(const struct nn_model *from, char *base, struct turned *w)
+{
+	const struct nn_subgraph *s = &from->subgraphs[0];
+	size_t at = sizeof(*w), operands = s->num_operands;
+
+	rewrite_divide(&w->r, from, base, &at, operands + 2 * s->num_operations + 2,
+		       2 * operands, 6 * operands,
+		       VALUE_SIZE * (size_t)(2 * s->num_operations + 2));
+	w->twins = rewrite_take(base, &at, operands, sizeof(*w->twins));
+	w->wanted = rewrite_take(base, &at, operands, sizeof(*w->wanted));
+	w->readers = rewrite_take(base, &at, operands, sizeof(*w->readers));
+	w->is_there = rewrite_take(base, &at, operands, sizeof(*w->is_there));
+	return at;
+}
+
+static uint32_t add_constant(struct turned *w, int32_t type, uint32_t rank, uint32_t rows,
+			     const void *value, uint32_t size)
+{
+	uint32_t index = w->r.subgraph.num_operands++;
+
+	w->r.operands[index] = (struct nn_operand){
+		.type = type,
+		.rank = rank,
+		.dims = { rank ? rows : 0, rank > 1 ? 2 : 0 },
+		.lifetime = NN_CONSTANT_COPY,
+		.location = { .length = size, .offset = w->r.model.values_size },
+	};
+	memcpy(w->r.bytes + w->r.model.values_size, value, size);
+	w->r.model.values_size += VALUE_SIZE;
+	return index;
+}
+
+static void add_transpose(struct turned *w, uint32_t from, uint32_t to, bool nchw)
+{
+	uint32_t *permutation = &w->permutations[nchw];
+
+	if (*permutation == NONE)
+		*permutation = add_constant(w, NN_TENSOR_INT32, 1, 4, nchw ? to_nchw : to_nhwc,
+					    sizeof(to_nhwc));
+	rewrite_add(&w->r, NN_OP_TRANSPOSE, 2, 1, (uint32_t[]){ from, *permutation }, &to);
+}
+
+/* ---- Turning ---- */
+
+/* The NHWC operand of an image, which nobody has written yet. */
+static uint32_t add_twin(struct turned *w, uint32_t index)
+{
+	const struct nn_operand *o = &w->r.operands[index];
+	uint32_t twin = w->r.subgraph.num_operands++;
+
+	w->r.operands[twin] = (struct nn_operand){
+		.type = o->type,
+		.rank = 4,
+		.scale = o->scale,
+		.zero_point = o->zero_point,
+	};
+	for (uint32_t i = 0; i < 4; i++)
+		w->r.operands[twin].dims[i] = o->dims[to_nhwc[i]];
+	w->twins[index] = twin;
+	return twin;
+}
+
+static uint32_t in_nhwc(struct turned *w, uint32_t index)
+{
+	if (w->twins[index] == NONE)
+		add_transpose(w, index, add_twin(w, index), false);
+	return w->twins[index];
+}
+
+static void need_nchw(struct turned *w, uint32_t index)
+{
+	if (w->is_there[index] || w->twins[index] == NONE)
+		return;
+	add_transpose(w, w->twins[index], index, true);
+	w->is_there[index] = true;
+}
+
+/* An input of an operation in NHWC: an image, or a constant by channel as a vector. */
+static uint32_t turned_input(struct turned *w, const struct nn_operation *o, uint32_t index)
+{
+	const struct nn_operand *x = &w->r.operands[o->inputs[index]];
+	uint32_t vector;
+
+	if (!is_arithmetic(o->type) || is_turned(w, o->inputs[index]))
+		return in_nhwc(w, o->inputs[index]);
+	vector = w->r.subgraph.num_operands++;
+	w->r.operands[vector] = *x;
+	w->r.operands[vector].rank = 1;
+	memset(w->r.operands[vector].dims, 0, sizeof(x->dims));
+	w->r.operands[vector].dims[0] = x->rank > 2 ? x->dims[x->rank - 3] : 1;
+	return vector;
+}
+
+/* The paddings, axis or bounds of an operation that has no layout, in NHWC. */
+static void turn_arguments(struct turned *w, const struct nn_model *from, uint32_t *list,
+			   const struct nn_operation *o)
+{
+	const struct nn_operand *operands = from->subgraphs[0].operands;
+	uint32_t last = o->num_inputs - 1;
+	int32_t pads[8], turned[8], axis;
+
+	if (o->type == NN_OP_CONCATENATION) {
+		memcpy(&axis, nn_operand_value(from, &operands[o->inputs[last]]), sizeof(axis));
+		/* One that is wrong stays so. */
+		if (axis >= 0 && axis < 4)
+			axis = (int32_t)to_nchw[axis];
+		list[last] = add_constant(w, NN_INT32, 0, 0, &axis, sizeof(axis));
+	} else if (o->type == NN_OP_PAD || o->type == NN_OP_PAD_V2) {
+		memcpy(pads, nn_operand_value(from, &operands[o->inputs[1]]), sizeof(pads));
+		for (uint32_t i = 0; i < 8; i++)
+			turned[i] = pads[2 * to_nhwc[i / 2] + i % 2];
+		list[1] = add_constant(w, NN_TENSOR_INT32, 2, 4, turned, sizeof(turned));
+	} else if (o->type == NN_OP_SLICE) {
+		for (uint32_t k = 1; k < 3; k++) {
+			memcpy(pads, nn_operand_value(from, &operands[o->inputs[k]]),
+			       4 * sizeof(*pads));
+			for (uint32_t i = 0; i < 4; i++)
+				turned[i] = pads[to_nhwc[i]];
+			list[k] = add_constant(w, NN_TENSOR_INT32, 1, 4, turned,
+					       4 * sizeof(*turned));
+		}
+	}
+}
+
+/* Adds an operation on NHWC images, of which its first `images` inputs are. */
+static void turn_operation(struct turned *w, const struct nn_model *from,
+			   const struct nn_operation *o, uint32_t images, uint32_t flag)
+{
+	uint32_t *list, inputs[2];
+
+	/* What is turned by now comes before the operation. */
+	for (uint32_t i = 0; i < images; i++) {
+		uint32_t input = turned_input(w, o, i);
+
+		if (i < 2)
+			inputs[i] = input;
+	}
+	list = rewrite_add(&w->r, o->type, o->num_inputs, 1, o->inputs, o->outputs);
+	for (uint32_t i = 0; i < images; i++)
+		list[i] = i < 2 ? inputs[i] : w->twins[o->inputs[i]];
+	list[o->num_inputs] = add_twin(w, o->outputs[0]);
+	w->is_there[o->outputs[0]] = false;
+	if (flag != NONE)
+		list[flag] = add_constant(w, NN_BOOL, 0, 0, &(uint8_t){ 0 }, 1);
+	else
+		turn_arguments(w, from, list, o);
+}
+
+/* ---- Channels in another order ---- */
+
+/* RESHAPE, TRANSPOSE and RESHAPE that put the channels [rows, columns] in columns first. */
+struct shuffle {
+	const struct nn_operation *last;
+	uint32_t rows;
+	uint32_t columns;
+};
+
+/* The one operation that reads what `o` writes, if it is of that type; else NULL. */
+static const struct nn_operation *only_reader(const struct turned *w, const struct nn_model *model,
+					      const struct nn_operation *o, int32_t type)
+{
+	const struct nn_subgraph *s = &model->subgraphs[0];
+	const struct nn_operand *out = &s->operands[o->outputs[0]];
+	const struct nn_operation *reader;
+
+	if (out->lifetime != NN_TEMPORARY || out->consumers != 1 ||
+	    w->readers[o->outputs[0]] == NONE)
+		return NULL;
+	reader = &s->operations[w->readers[o->outputs[0]]];
+	return reader->type == type && reader->inputs[0] == o->outputs[0] ? reader : NULL;
+}
+
+/* Whether a shape is of [batch, rows, columns, pixels], or without a batch of 1. */
+static bool is_divided(const struct nn_operand *image, const struct nn_operand *o,
+		       const int32_t *permutation, struct shuffle *found)
+{
+	const uint32_t *dims = o->dims + (o->rank == 4);
+	const int32_t first = o->rank == 4;
+
+	if (o->rank != 4 && (o->rank != 3 || image->dims[0] != 1))
+		return false;
+	for (int32_t i = 0; i < (int32_t)o->rank; i++)
+		if (permutation[i] != (i == first ? i + 1 : i == first + 1 ? i - 1 : i))
+			return false;
+	found->rows = dims[0];
+	found->columns = dims[1];
+	return (!first || o->dims[0] == image->dims[0]) && dims[0] && dims[1] &&
+	       (uint64_t)dims[0] * dims[1] == image->dims[1] &&
+	       (uint64_t)image->dims[2] * image->dims[3] == dims[2];
+}
+
+static bool find_shuffle(const struct turned *w, const struct nn_model *model,
+			 const struct nn_operation *o, struct shuffle *found)
+{
+	const struct nn_operand *operands = model->subgraphs[0].operands;
+	const struct nn_operand *image, *turned, *permutation;
+	const struct nn_operation *middle;
+	int32_t order[4];
+
+	if (o->type != NN_OP_RESHAPE || !is_turned(w, o->inputs[0]))
+		return false;
+	image = &operands[o->inputs[0]];
+	middle = only_reader(w, model, o, NN_OP_TRANSPOSE);
+	if (!middle || !is_known_image(image))
+		return false;
+	found->last = only_reader(w, model, middle, NN_OP_RESHAPE);
+	permutation = &operands[middle->inputs[middle->num_inputs - 1]];
+	if (!found->last || !value_of(model, permutation) || permutation->rank != 1 ||
+	    permutation->dims[0] != operands[middle->inputs[0]].rank ||
+	    permutation->dims[0] > 4)
+		return false;
+	memcpy(order, nn_operand_value(model, permutation), permutation->dims[0] * sizeof(*order));
+	turned = &operands[found->last->outputs[0]];
+	return is_known_image(turned) &&
+	       !memcmp(turned->dims, image->dims, 4 * sizeof(*image->dims)) &&
+	       is_divided(image, &operands[o->outputs[0]], order, found);
+}
+
+/* A temporary operand of the type of an image and of another shape. */
+static uint32_t add_shape(struct turned *w, uint32_t like, uint32_t rank, const uint32_t *dims)
+{
+	uint32_t index = w->r.subgraph.num_operands++;
+
+	w->r.operands[index] = (struct nn_operand){
+		.type = w->r.operands[like].type,
+		.rank = rank,
+		.scale = w->r.operands[like].scale,
+		.zero_point = w->r.operands[like].zero_point,
+	};
+	memcpy(w->r.operands[index].dims, dims, rank * sizeof(*dims));
+	return index;
+}
+
+static void add_reshape(struct turned *w, uint32_t from, uint32_t to)
+{
+	const struct nn_operand *o = &w->r.operands[to];
+	uint32_t shape = add_constant(w, NN_TENSOR_INT32, 1, o->rank, o->dims,
+				      o->rank * (uint32_t)sizeof(*o->dims));
+
+	rewrite_add(&w->r, NN_OP_RESHAPE, 2, 1, (uint32_t[]){ from, shape }, &to);
+}
+
+/* The same of NHWC images: [pixels, rows, columns] to [pixels, columns, rows]. */
+static void turn_shuffle(struct turned *w, const struct nn_operation *o, const struct shuffle *s)
+{
+	const uint32_t image = w->twins[o->inputs[0]], last = s->last->outputs[0];
+	const struct nn_operand *x = &w->r.operands[image];
+	const uint32_t pixels = x->dims[0] * x->dims[1] * x->dims[2];
+	uint32_t divided, turned, permutation;
+
+	divided = add_shape(w, image, 3, (uint32_t[]){ pixels, s->rows, s->columns });
+	turned = add_shape(w, image, 3, (uint32_t[]){ pixels, s->columns, s->rows });
+	permutation = add_constant(w, NN_TENSOR_INT32, 1, 3, (int32_t[]){ 0, 2, 1 },
+				   3 * sizeof(int32_t));
+	add_reshape(w, image, divided);
+	rewrite_add(&w->r, NN_OP_TRANSPOSE, 2, 1, (uint32_t[]){ divided, permutation }, &turned);
+	add_reshape(w, turned, add_twin(w, last));
+	w->is_there[last] = false;
+}
+
+/* Whether an operation is one of the last two of a shuffle that was turned. */
+static bool is_within_shuffle(const struct turned *w, const struct nn_operation *o)
+{
+	return (o->type == NN_OP_TRANSPOSE || o->type == NN_OP_RESHAPE) &&
+	       !w->is_there[o->inputs[0]] && w->twins[o->inputs[0]] == NONE;
+}
+
+static void turn_operations(struct turned *w, const struct nn_model *from)
+{
+	const struct nn_subgraph *s = &from->subgraphs[0];
+
+	for (uint32_t i = 0; i < s->num_operations; i++) {
+		const struct nn_operation *o = &s->operations[i];
+		uint32_t flag = nchw_input(from, o), images = 1;
+		struct shuffle shuffle;
+
+		if (is_within_shuffle(w, o))
+			continue;
+		if (find_shuffle(w, from, o, &shuffle)) {
+			turn_shuffle(w, o, &shuffle);
+			w->is_there[o->outputs[0]] = false;
+			w->is_there[shuffle.last->inputs[0]] = false;
+			continue;
+		}
+		if (flag != NONE || follows(w, from, o, &images)) {
+			turn_operation(w, from, o, images, flag);
+			continue;
+		}
+		for (uint32_t k = 0; k < o->num_inputs; k++)
+			need_nchw(w, o->inputs[k]);
+		rewrite_add(&w->r, o->type, o->num_inputs, o->num_outputs, o->inputs, o->outputs);
+	}
+	for (uint32_t i = 0; i < s->num_outputs; i++)
+		need_nchw(w, s->outputs[i]);
+}
+
+static void turn(struct turned *w, const struct nn_model *from)
+{
+	const struct nn_subgraph *s = &from->subgraphs[0];
+
+	rewrite_begin(&w->r, from);
+	w->permutations[0] = w->permutations[1] = NONE;
+	for (uint32_t i = 0; i < s->num_operands; i++) {
+		w->twins[i] = NONE;
+		w->is_there[i] = true;
+	}
+	for (uint32_t i = 0; i < s->num_operands; i++)
+		w->readers[i] = NONE;
+	for (uint32_t i = 0; i < s->num_operations; i++) {
+		if (nchw_input(from, &s->operations[i]) != NONE)
+			w->wanted[s->operations[i].inputs[0]]++;
+		for (uint32_t k = 0; k < s->operations[i].num_inputs; k++)
+			w->readers[s->operations[i].inputs[k]] = i;
+	}
+	turn_operations(w, from);
+	rewrite_settle(&w->r, s->num_operands, w->is_there);
+}
+
+static bool has_nchw(const struct nn_model *model)
+{
+	for (uint32_t i = 0; i < model->subgraphs[0].num_operations; i++)
+		if (nchw_input(model, &model->subgraphs[0].operations[i]) != NONE)
+			return true;
+	return false;
+}
+
+struct nn_model *plan_nhwc(const struct nn_model *model)
+{
+	struct turned sizes, *w;
+
+	if (model->num_subgraphs != 1 || model->num_extensions || !has_nchw(model))
+		return NULL;
+	w = calloc(1, divide(model, NULL, &sizes));
+	if (!w)
+		return NULL;
+	divide(model, (char *)w, w);
+	turn(w, model);
+	return rewrite_end(&w->r);
+}

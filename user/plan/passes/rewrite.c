@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A model of one subgraph that is written anew.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/round.h"
+#include "ops/op.h"
+#include "plan/passes/rewrite.h"
+
+void *rewrite_take(char *base, size_t *at, size_t count, size_t size)
+{
+	size_t offset = *at;
+
+	*at += round_up(count * size, 8);
+	return base ? base + offset : NULL;
+}
+
+void rewrite_divide(struct rewrite *w, const struct nn_model *from, char *base, size_t *at,
+		    size_t operands, size_t operations, size_t indices, size_t bytes)
+{
+	const struct nn_subgraph *s = &from->subgraphs[0];
+
+	for (uint32_t i = 0; i < s->num_operations; i++)
+		indices += (size_t)s->operations[i].num_inputs + s->operations[i].num_outputs;
+	w->operands = rewrite_take(base, at, s->num_operands + operands, sizeof(*w->operands));
+	w->operations = rewrite_take(base, at, s->num_operations + operations,
+				     sizeof(*w->operations));
+	w->indices = rewrite_take(base, at, indices, sizeof(*w->indices));
+	w->bytes = rewrite_take(base, at, from->values_size + 8 + bytes, 1);
+}
+
+void rewrite_begin(struct rewrite *w, const struct nn_model *from)
+{
+	const struct nn_subgraph *s = &from->subgraphs[0];
+
+	w->model = *from;
+	w->model.subgraphs = &w->subgraph;
+	w->model.values = w->bytes;
+	w->model.values_size = round_up(from->values_size, 8);
+	if (from->values_size)
+		memcpy(w->bytes, from->values, from->values_size);
+	w->subgraph = *s;
+	w->subgraph.operands = w->operands;
+	w->subgraph.operations = w->operations;
+	w->subgraph.num_operations = 0;
+	memcpy(w->operands, s->operands, s->num_operands * sizeof(*w->operands));
+}
+
+uint32_t *rewrite_add(struct rewrite *w, int32_t type, uint32_t num_inputs, uint32_t num_outputs,
+		      const uint32_t *inputs, const uint32_t *outputs)
+{
+	struct nn_operation *o = &w->operations[w->subgraph.num_operations++];
+	uint32_t *list = w->indices;
+
+	w->indices += num_inputs + num_outputs;
+	memcpy(list, inputs, num_inputs * sizeof(*list));
+	memcpy(list + num_inputs, outputs, num_outputs * sizeof(*list));
+	*o = (struct nn_operation){
+		.type = type,
+		.num_inputs = num_inputs,
+		.num_outputs = num_outputs,
+		.inputs = list,
+		.outputs = list + num_inputs,
+	};
+	return list;
+}
+
+void rewrite_settle(struct rewrite *w, uint32_t count, const bool *is_there)
+{
+	for (uint32_t i = 0; i < w->subgraph.num_operands; i++)
+		w->operands[i].consumers = 0;
+	for (uint32_t i = 0; i < w->subgraph.num_operations; i++)
+		for (uint32_t k = 0; k < w->operations[i].num_inputs; k++)
+			w->operands[w->operations[i].inputs[k]].consumers++;
+	for (uint32_t i = 0; i < count; i++)
+		if (!is_there[i])
+			w->operands[i].lifetime = NN_NO_VALUE;
+}
+
+struct nn_model *rewrite_end(struct rewrite *w)
+{
+	struct nn_error err = { "" };
+
+	if (!nn_model_check(&w->model, &err) && !nn_ops_check_model(&w->model, NULL, &err))
+		return &w->model;
+	nn_model_free(&w->model);
+	return NULL;
+}

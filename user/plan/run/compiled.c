@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Executes a compiled plan. The memory of an execution is one block, kept for
+ * the next one; nothing is allocated, locked or copied on the way.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "plan/compiled.h"
+#include "plan/run/pages.h"
+#include "plan/run/threads.h"
+#include "plan/saved/saved.h"
+#include "plan/run/tuning.h"
+
+/* The memory of one execution. What follows the struct is in the same block. */
+struct context {
+	size_t size;			/* of the block */
+	void **data;			/* by operand */
+	struct nn_tensor *inputs;	/* of the step that runs */
+	struct nn_tensor *outputs;
+	const void **kernel_inputs;
+	void **kernel_outputs;
+	char *scratch;			/* for thread 0; the others' follow */
+	const struct nn_attributes *attributes;	/* of the execution */
+	struct nn_run_memory memory;	/* of reference kernels: grows until it is enough */
+};
+
+/* Takes an aligned part of a block; with a base of NULL it only counts. */
+static void *take(char *base, size_t *at, size_t count, size_t size)
+{
+	size_t offset = *at;
+
+	*at += nn_kernel_aligned(count * size);
+	return base ? base + offset : NULL;
+}
+
+/* Divides a block; returns its size. */
+static size_t divide(const struct compiled *c, char *base, struct context *x, char **arena)
+{
+	size_t at = nn_kernel_aligned(sizeof(*x));
+
+	x->data = take(base, &at, (size_t)c->main->num_operands + 1, sizeof(*x->data));
+	x->inputs = take(base, &at, c->max_inputs + 1, sizeof(*x->inputs));
+	x->outputs = take(base, &at, c->max_outputs + 1, sizeof(*x->outputs));
+	x->kernel_inputs = take(base, &at, c->max_inputs + 1, sizeof(*x->kernel_inputs));
+	x->kernel_outputs = take(base, &at, c->max_outputs + 1, sizeof(*x->kernel_outputs));
+	*arena = take(base, &at, 1, c->arena_size);
+	x->scratch = take(base, &at, c->threads, c->scratch_size);
+	return at;
+}
+
+static void context_free(struct context *x)
+{
+	if (!x)
+		return;
+	pages_free(x->memory.base, x->memory.size);
+	pages_free(x, x->size);
+}
+
+/* Makes its memory as large as any run of a reference kernel wanted it, if it can be had. */
+static void grow(struct compiled *c, struct context *x, size_t wanted)
+{
+	struct nn_run_memory *m = &x->memory;
+	size_t most = atomic_load(&c->run_memory);
+
+	while (wanted > most && !atomic_compare_exchange_weak(&c->run_memory, &most, wanted))
+		;
+	pages_free(m->base, m->size);
+	m->size = wanted > most ? wanted : most;
+	m->base = m->size ? pages_alloc(m->size) : NULL;
+	if (!m->base)
+		m->size = 0;
+}
+
+/* Where an operand lies that is no argument; NULL: nowhere. */
+static void *memory_of(const struct compiled *c, uint32_t operand, char *arena)
+{
+	const struct place *p = &c->places[operand];
+
+	if (p->kind == PLACE_CONSTANT)
+		return (void *)p->constant;
+	return p->kind == PLACE_ARENA ? arena + c->places[p->root].offset + p->delta : NULL;
+}
+
+static void *thawed_memory_of(const struct compiled *c, uint32_t operand, char *arena)
+{
+	uint32_t args = c->main->num_inputs + c->main->num_outputs;
+	const struct frozen_place *p;
+
+	if (operand < args)
+		return NULL;
+	p = &c->frozen[operand - args];
+	return p->in >= FROZEN_ARG ? NULL :
+	       (p->in == FROZEN_DATA ? (char *)c->data : arena) + p->offset;
+}
+
+static struct context *context_create(struct compiled *c)
+{
+	struct context *x, sizes;
+	char *arena;
+
+	sizes.size = divide(c, NULL, &sizes, &arena);
+	x = pages_alloc(sizes.size);
+	if (!x)
+		return NULL;
+	divide(c, (char *)x, x, &arena);
+	x->size = sizes.size;
+	for (uint32_t i = 0; i < c->main->num_operands; i++)
+		x->data[i] = c->places ? memory_of(c, i, arena) : thawed_memory_of(c, i, arena);
+	grow(c, x, 0);
+	return x;
+}
+
+static void context_put(struct compiled *c, struct context *x)
+{
+	for (uint32_t i = 0; i < COMPILED_CONTEXTS; i++) {
+		struct context *none = NULL;
+
+		if (atomic_compare_exchange_strong(&c->contexts[i], &none, x))
+			return;
+	}
+	context_free(x);
+}
+
+static struct context *context_get(struct compiled *c)
+{
+	for (uint32_t i = 0; i < COMPILED_CONTEXTS; i++) {
+		struct context *x = atomic_exchange(&c->contexts[i], NULL);
+
+		if (x)
+			return x;
+	}
+	return context_create(c);
+}
+
+bool compiled_reserve(struct compiled *c)
+{
+	struct context *x = context_create(c);
+
+	if (x)
+		context_put(c, x);
+	return x;
+}
+
+void compiled_release(struct compiled *c)
+{
+	for (uint32_t i = 0; i < COMPILED_CONTEXTS; i++)
+		context_free(atomic_load(&c->contexts[i]));
+}
+
+void compiled_memory(const struct compiled *c, struct nn_plan_memory *memory)
+{
+	struct context x;
+	char *arena;
+
+	memory->weights = c->owned_size + (c->packed_is_mapped ? 0 : c->packed_size);
+	memory->execution = divide(c, NULL, &x, &arena) + atomic_load(&c->run_memory);
+}
+
+/* ---- Arguments ---- */
+
+static bool is_as_compiled(const struct compiled *c, uint32_t operand, const struct nn_arg *arg)
+{
+	const struct nn_tensor *t = &c->tensors[operand];
+
+	return !arg->omitted && arg->data && arg->length >= nn_tensor_size(t) &&
+	       value_is_aligned(arg->data, t->type) && (!arg->rank || (arg->rank == t->rank &&
+			!memcmp(arg->dims, t->dims, t->rank * sizeof(t->dims[0]))));
+}
+
+static bool takes(const struct compiled *c, const struct nn_execution *e)
+{
+	const struct nn_subgraph *s = c->main;
+
+	for (uint32_t i = 0; i < e->num_inputs; i++)
+		if (!is_as_compiled(c, s->inputs[i], &e->inputs[i]))
+			return false;
+	for (uint32_t i = 0; i < e->num_outputs; i++)
+		if (!is_as_compiled(c, s->outputs[i], &e->outputs[i]))
+			return false;
+	return !e->deadline_ns || clock_ns() < e->deadline_ns;
+}
+
+static void set_args(const struct compiled *c, const struct nn_execution *e, struct context *x)
+{
+	for (uint32_t i = 0; i < c->num_borrowers; i++) {
+		const struct place *p = &c->places[c->borrowers[i]];
+		const struct nn_arg *args = p->kind == PLACE_INPUT ? e->inputs : e->outputs;
+
+		x->data[c->borrowers[i]] = (char *)args[p->index].data + p->delta;
+	}
+	x->attributes = e->attributes;
+}
+
+/* The same of a thawed plan, whose first operands are the arguments. */
+static void set_thawed_args(const struct compiled *c, const struct nn_execution *e,
+			    struct context *x)
+{
+	const uint32_t inputs = c->main->num_inputs, args = inputs + c->main->num_outputs;
+
+	for (uint32_t i = 0; i < args; i++)
+		x->data[i] = i < inputs ? e->inputs[i].data : e->outputs[i - inputs].data;
+	for (uint32_t i = 0; i < c->num_borrowers; i++) {
+		const struct frozen_place *p = &c->frozen[c->borrowers[i] - args];
+
+		x->data[c->borrowers[i]] = (char *)x->data[p->in - FROZEN_ARG] + p->offset;
+	}
+}
+
+static void tell_shapes(const struct compiled *c, struct nn_execution *e)
+{
+	const struct nn_subgraph *s = c->main;
+
+	for (uint32_t i = 0; e->shapes && i < e->num_outputs; i++) {
+		const struct nn_tensor *t = &c->tensors[s->outputs[i]];
+
+		e->shapes[i] = (struct nn_output_shape){ .rank = t->rank, .sufficient = true };
+		memcpy(e->shapes[i].dims, t->dims, t->rank * sizeof(t->dims[0]));
+	}
+	e->shapes_known = e->shapes;
+}
+
+/* ---- Steps ---- */
+
+/* A run of a kernel, whose tasks are shared. */
+struct launch {
+	struct nn_kernel_call call;
+	char *scratch;
+	size_t scratch_size;
+};
+
+static void run_task(void *arg, uint32_t task, uint32_t thread)
+{
+	const struct launch *l = arg;
+
+	l->call.ready->kernel->run(&l->call, task, l->scratch + thread * l->scratch_size);
+}
+
+static void run_kernel(const struct compiled *c, const struct compiled_step *step,
+		       const struct context *x, uint32_t threads)
+{
+	const struct nn_operation *o = step->operation;
+	struct launch l = {
+		.call = { &step->ready, x->kernel_inputs, x->kernel_outputs, threads },
+		.scratch = x->scratch,
+		.scratch_size = c->scratch_size,
+	};
+
+	for (uint32_t i = 0; i < o->num_inputs; i++)
+		x->kernel_inputs[i] = x->data[compiled_input(step, i)];
+	for (uint32_t i = 0; i < o->num_outputs; i++)
+		x->kernel_outputs[i] = x->data[i ? o->outputs[i] : step->output];
+	threads_run(run_task, &l, step->ready.tasks, threads);
+}
+
+/* Private copies of inputs that steer and lie in memory of others. */
+static bool stage(const struct compiled *c, const struct compiled_step *step, struct nn_run *r,
+		  struct nn_tensor *in)
+{
+	const struct nn_operation *o = step->operation;
+
+	for (uint32_t i = 0; i < o->num_inputs && i < 64; i++) {
+		enum place_kind kind = c->places[compiled_input(step, i)].kind;
+		const void *from = in[i].data;
+
+		if (!(step->op->steering & NN_IN(i)) ||
+		    (kind != PLACE_INPUT && kind != PLACE_OUTPUT))
+			continue;
+		in[i].data = nn_run_alloc(r, nn_tensor_size(&in[i]), 1);
+		if (!in[i].data)
+			return false;
+		memcpy(in[i].data, from, nn_tensor_size(&in[i]));
+	}
+	return true;
+}
+
+static bool is_inferred(const struct compiled *c, const struct compiled_step *step,
+			const struct nn_run *r)
+{
+	for (uint32_t i = 0; i < r->num_outputs; i++) {
+		const struct nn_tensor *t =
+			&c->tensors[i ? step->operation->outputs[i] : step->output];
+
+		if (r->outputs[i].rank != t->rank ||
+		    memcmp(r->outputs[i].dims, t->dims, t->rank * sizeof(t->dims[0])))
+			return false;
+	}
+	return true;
+}
+
+/* False: a shape is not what was compiled for. */
+static bool run_reference(struct compiled *c, const struct compiled_step *step,
+			  struct context *x, enum nn_status *status, struct nn_error *err)
+{
+	struct nn_error reason = { "" };
+	bool as_compiled = true;
+	struct nn_run r;
+
+	compiled_run_init(c, step, x->data, x->inputs, x->outputs, &r);
+	r.attributes = x->attributes;
+	r.err = &reason;
+	r.memory = &x->memory;
+	*status = NN_OUT_OF_MEMORY;
+	if (stage(c, step, &r, x->inputs))
+		*status = nn_op_infer(&r);
+	if (!*status)
+		as_compiled = is_inferred(c, step, &r);
+	if (!*status && as_compiled)
+		*status = nn_op_execute(&r);
+	nn_op_finish(&r);
+	if (x->memory.wanted > x->memory.size)
+		grow(c, x, x->memory.wanted);
+	if (*status)
+		nn_fail(err, *status, "subgraph 0, operation %u: %s", step->index, reason.message);
+	return as_compiled;
+}
+
+/* Runs a step's kernel on its threads, or measures it on others. */
+static void run_fast(const struct compiled *c, uint32_t index, const struct context *x,
+		     struct tuning *tuning)
+{
+	const struct compiled_step *step = &c->steps[index];
+	uint32_t threads = atomic_load_explicit(&step->threads, memory_order_relaxed);
+	uint64_t start;
+
+	if (!tuning) {
+		run_kernel(c, step, x, threads ? threads : c->threads);
+		return;
+	}
+	start = clock_ns();
+	run_kernel(c, step, x, tuning_threads(tuning, index, c->threads));
+	tuning_add(tuning, index, clock_ns() - start);
+}
+
+static bool run_steps(struct compiled *c, struct context *x, uint64_t deadline_ns,
+		      struct tuning *tuning, enum nn_status *status, struct nn_error *err)
+{
+	*status = NN_OK;
+	for (uint32_t i = 0; i < c->num_steps && !*status; i++) {
+		const struct compiled_step *step = &c->steps[i];
+
+		if (deadline_ns && clock_ns() >= deadline_ns)
+			*status = nn_fail(err, NN_MISSED_DEADLINE_TRANSIENT,
+					  "subgraph 0, operation %u (%s): the deadline is past",
+					  step->index, nn_op_name(step->operation->type));
+		else if (step->ready.kernel)
+			run_fast(c, i, x, tuning);
+		else if (!run_reference(c, step, x, status, err))
+			return false;
+	}
+	return true;
+}
+
+bool compiled_execute(struct compiled *c, struct nn_execution *e, enum nn_status *status,
+		      struct nn_error *err)
+{
+	struct tuning *tuning;
+	struct context *x;
+	bool done;
+
+	if (!takes(c, e))
+		return false;
+	x = context_get(c);
+	if (!x)
+		return false;
+	if (c->places)
+		set_args(c, e, x);
+	else
+		set_thawed_args(c, e, x);
+	tuning = tuning_begin(c->tuning);
+	done = run_steps(c, x, e->deadline_ns, tuning, status, err);
+	if (tuning)
+		tuning_end(c, done && !*status);
+	context_put(c, x);
+	if (done && !*status)
+		tell_shapes(c, e);
+	return done;
+}

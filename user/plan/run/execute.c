@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Executes a plan: checks the arguments against the model, runs the main
+ * subgraph on them and tells the outputs' shapes.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "plan/compiled.h"
+#include "plan/run/lazy.h"
+#include "plan/run/staged.h"
+
+#define DEFAULT_LOOP_TIMEOUT_NS UINT64_C(2000000000)
+#define MAX_LOOP_TIMEOUT_NS UINT64_C(15000000000)
+
+/* What holds for inputs and outputs alike; `what` names the one. */
+static enum nn_status check_arg(const struct nn_operand *o, const struct nn_arg *arg,
+				const char *what, uint32_t index, struct nn_error *err)
+{
+	const struct nn_type_info *info = nn_type_info(o->type);
+	bool any_rank = !o->rank && info && info->is_tensor;
+	uint32_t i, size;
+
+	if (arg->omitted && (arg->length || arg->rank))
+		return nn_fail(err, NN_INVALID_ARGUMENT, "%s %u: omitted but of %" PRIu64
+			       " bytes and rank %u", what, index, arg->length, arg->rank);
+	if (arg->length && !arg->data)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "%s %u: no memory", what, index);
+	if (!arg->rank)
+		return NN_OK;
+	if (arg->rank > NN_MAX_RANK || (arg->rank != o->rank && !any_rank))
+		return nn_fail(err, NN_INVALID_ARGUMENT, "%s %u: rank %u, not %u", what, index,
+			       arg->rank, o->rank);
+	for (i = 0; i < o->rank; i++)
+		if (arg->dims[i] && o->dims[i] && arg->dims[i] != o->dims[i])
+			return nn_fail(err, NN_INVALID_ARGUMENT,
+				       "%s %u: dimension %u is %u, not %u", what, index, i,
+				       arg->dims[i], o->dims[i]);
+	if (!value_size(o->type, arg->rank, arg->dims, &size))
+		return nn_fail(err, NN_INVALID_ARGUMENT, "%s %u: its size does not fit 32 bits",
+			       what, index);
+	return NN_OK;
+}
+
+/* Checks an input argument and makes it a value of the main subgraph. */
+static enum nn_status set_input(const struct nn_operand *o, const struct nn_arg *arg,
+				uint32_t index, struct value *v, struct nn_error *err)
+{
+	enum nn_status status = check_arg(o, arg, "input", index, err);
+	uint32_t i, size;
+
+	if (status)
+		return status;
+	*v = value_declared(o);
+	v->tensor.omitted = arg->omitted;
+	if (arg->omitted)
+		return NN_OK;
+	if (!arg->rank && !nn_operand_is_specified(o))
+		return nn_fail(err, NN_INVALID_ARGUMENT, "input %u: unknown shape", index);
+	for (i = 0; i < arg->rank; i++)
+		if (!arg->dims[i])
+			return nn_fail(err, NN_INVALID_ARGUMENT, "input %u: dimension %u is 0",
+				       index, i);
+	if (arg->rank) {
+		v->tensor.rank = arg->rank;
+		memcpy(v->tensor.dims, arg->dims, arg->rank * sizeof(arg->dims[0]));
+	}
+	value_size(o->type, v->tensor.rank, v->tensor.dims, &size);
+	v->tensor.length = value_length(arg);
+	if (!arg->data || arg->length < size)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "input %u: %" PRIu64 " bytes, not %u",
+			       index, arg->length, size);
+	v->tensor.data = arg->data;
+	v->foreign = true;
+	return NN_OK;
+}
+
+enum nn_status plan_check_args(const struct nn_subgraph *s, const struct nn_execution *e,
+			       struct value *inputs, struct nn_error *err)
+{
+	enum nn_status status = NN_OK;
+	uint32_t i;
+
+	for (i = 0; i < s->num_inputs && !status; i++)
+		status = set_input(&s->operands[s->inputs[i]], &e->inputs[i], i, &inputs[i], err);
+	for (i = 0; i < s->num_outputs && !status; i++)
+		status = check_arg(&s->operands[s->outputs[i]], &e->outputs[i], "output", i, err);
+	return status;
+}
+
+enum nn_status plan_tell_shapes(struct nn_execution *e, const struct value *results,
+				struct nn_error *err)
+{
+	enum nn_status status = NN_OK;
+	uint32_t i;
+
+	for (i = 0; i < e->num_outputs; i++) {
+		const struct nn_tensor *t = &results[i].tensor;
+
+		if (results[i].insufficient)
+			status = nn_fail(err, NN_OUTPUT_INSUFFICIENT_SIZE, "output %u: %" PRIu64
+					 " bytes, not %u", i, e->outputs[i].length,
+					 nn_tensor_size(t));
+		if (!e->shapes)
+			continue;
+		e->shapes[i] = (struct nn_output_shape){
+			.rank = t->rank,
+			.sufficient = !results[i].insufficient,
+		};
+		memcpy(e->shapes[i].dims, t->dims, t->rank * sizeof(t->dims[0]));
+	}
+	e->shapes_known = e->shapes;
+	return status;
+}
+
+static uint64_t loop_timeout(const struct nn_execution *e)
+{
+	if (!e->loop_timeout_ns)
+		return DEFAULT_LOOP_TIMEOUT_NS;
+	if (e->loop_timeout_ns > MAX_LOOP_TIMEOUT_NS)
+		return MAX_LOOP_TIMEOUT_NS;
+	return e->loop_timeout_ns;
+}
+
+static enum nn_status run_main(const struct nn_plan *plan, struct nn_execution *e,
+			       struct value *inputs, struct value *results, struct nn_error *err)
+{
+	struct run run = {
+		.plan = plan,
+		.deadline_ns = e->deadline_ns ? e->deadline_ns : UINT64_MAX,
+		.loop_timeout_ns = loop_timeout(e),
+		.attributes = e->attributes,
+		.err = err,
+	};
+	enum nn_status status;
+	uint32_t i;
+
+	status = plan_check_args(plan->graphs[0].subgraph, e, inputs, err);
+	if (status)
+		return status;
+	if (clock_ns() >= run.deadline_ns)
+		return nn_fail(err, NN_MISSED_DEADLINE_PERSISTENT,
+			       "the deadline was past before the execution");
+	status = run_subgraph(&run, 0, inputs, e->outputs, results);
+	if (!status)
+		status = plan_tell_shapes(e, results, err);
+	for (i = 0; i < e->num_outputs; i++)
+		value_release(&results[i]);
+	return status;
+}
+
+/* Interprets the main subgraph: for arguments that it was not compiled for. */
+static enum nn_status interpret(const struct nn_plan *plan, struct nn_execution *e,
+				struct nn_error *err)
+{
+	struct value *values = calloc((size_t)e->num_inputs + e->num_outputs + 1, sizeof(*values));
+	enum nn_status status;
+
+	if (!values)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "no memory for the arguments");
+	status = run_main(plan, e, values, values + e->num_inputs, err);
+	free(values);
+	return status;
+}
+
+enum nn_status nn_plan_execute(const struct nn_plan *plan, struct nn_execution *e,
+			       struct nn_error *err)
+{
+	const struct nn_subgraph *s = nn_plan_main(plan);
+	enum nn_status status;
+
+	e->shapes_known = false;
+	if (e->num_inputs != s->num_inputs || e->num_outputs != s->num_outputs)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "%u inputs and %u outputs for a model of "
+			       "%u and %u", e->num_inputs, e->num_outputs, s->num_inputs,
+			       s->num_outputs);
+	plan = lazy_get(plan);
+	if (plan->compiled && compiled_execute(plan->compiled, e, &status, err))
+		return status;
+	return plan->thawed ? staged_execute(plan, e, err) : interpret(plan, e, err);
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Runs a subgraph, step by step: private copies of what steers addresses,
+ * shapes, memory for the outputs, the kernel, and memory back after its last use.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "plan/internal.h"
+
+enum nn_status fail_step(const struct frame *f, const struct step *step, enum nn_status status,
+			 const char *format, ...)
+{
+	char reason[NN_MESSAGE_SIZE];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(reason, sizeof(reason), format, args);
+	va_end(args);
+	return nn_fail(f->run->err, status, "subgraph %u, operation %u (%s): %s", f->index,
+		       (uint32_t)(step - f->graph->steps), step->op->name, reason);
+}
+
+/* The caller's memory of an operand that is an output of the model, else NULL. */
+static const struct nn_arg *caller_memory(const struct frame *f, uint32_t operand)
+{
+	uint32_t position = f->graph->outputs[operand];
+
+	return f->args && position ? &f->args[position - 1] : NULL;
+}
+
+/* Elsewhere a value may change between the shape rule and the kernel. */
+static bool needs_copy(const struct step *step, uint32_t input, const struct value *v)
+{
+	return (v->foreign && plan_steers(step->op, input, v->tensor.type)) ||
+	       !value_is_aligned(v->tensor.data, v->tensor.type);
+}
+
+/* Fills f->inputs; what it copied is in f->staged. */
+static enum nn_status stage_inputs(struct frame *f, const struct step *step)
+{
+	uint32_t i, size;
+
+	for (i = 0; i < step->operation->num_inputs; i++) {
+		const struct value *v = &f->values[step->operation->inputs[i]];
+
+		f->inputs[i] = v->tensor;
+		f->staged[i] = NULL;
+		if (!v->tensor.data || !needs_copy(step, i, v))
+			continue;
+		size = nn_tensor_size(&v->tensor);
+		f->staged[i] = value_alloc(size);
+		f->inputs[i].data = f->staged[i];
+		if (!f->staged[i])
+			return fail_step(f, step, NN_OUT_OF_MEMORY, "input %u: no memory for %u "
+					 "bytes", i, size);
+		memcpy(f->staged[i], v->tensor.data, size);
+	}
+	return NN_OK;
+}
+
+static void unstage_inputs(struct frame *f, const struct step *step)
+{
+	uint32_t i;
+
+	for (i = 0; i < step->operation->num_inputs; i++) {
+		free(f->staged[i]);
+		f->staged[i] = NULL;
+	}
+}
+
+/* Memory of an output whose shape is known: the caller's where a kernel can write it. */
+static enum nn_status place_output(struct frame *f, const struct step *step, uint32_t output)
+{
+	uint32_t operand = step->operation->outputs[output];
+	const struct nn_arg *arg = caller_memory(f, operand);
+	struct value *v = &f->values[operand];
+	uint32_t size;
+
+	v->tensor = f->outputs[output];
+	if (v->tensor.omitted)
+		return NN_OK;
+	size = nn_tensor_size(&v->tensor);
+	v->insufficient = arg && arg->length < size;
+	if (arg && arg->data && !v->insufficient && value_is_aligned(arg->data, v->tensor.type)) {
+		v->tensor.data = arg->data;
+		v->foreign = true;
+	} else if (!value_allocate(v)) {
+		return fail_step(f, step, NN_OUT_OF_MEMORY, "output %u: no memory for %u bytes",
+				 output, size);
+	}
+	f->outputs[output].data = v->tensor.data;
+	return NN_OK;
+}
+
+/* What a kernel could not write into the caller's memory itself. */
+static void copy_to_caller(const struct frame *f, uint32_t operand)
+{
+	const struct nn_arg *arg = caller_memory(f, operand);
+	const struct value *v = &f->values[operand];
+
+	if (arg && arg->data && v->owned && !v->insufficient)
+		memcpy(arg->data, v->owned, nn_tensor_size(&v->tensor));
+}
+
+static enum nn_status run_kernel(struct frame *f, const struct step *step, struct nn_error *err)
+{
+	const struct nn_operation *operation = step->operation;
+	struct nn_run r = {
+		.op = step->op,
+		.num_inputs = operation->num_inputs,
+		.num_outputs = operation->num_outputs,
+		.inputs = f->inputs,
+		.outputs = f->outputs,
+		.relaxed = f->run->plan->model->relaxed,
+		.state = step->state,
+		.plan_attributes = f->run->plan->attributes,
+		.attributes = f->run->attributes,
+		.err = err,
+	};
+	enum nn_status status;
+	uint32_t i;
+
+	for (i = 0; i < operation->num_outputs; i++)
+		f->outputs[i] = f->values[operation->outputs[i]].tensor;
+	status = nn_op_infer(&r);
+	for (i = 0; i < operation->num_outputs && !status; i++)
+		status = place_output(f, step, i);
+	if (!status)
+		status = nn_op_execute(&r);
+	nn_op_finish(&r);
+	return status;
+}
+
+static enum nn_status run_operation(struct frame *f, const struct step *step)
+{
+	struct nn_error err = { "" };
+	enum nn_status status;
+	uint32_t i;
+
+	status = stage_inputs(f, step);
+	if (!status)
+		status = run_kernel(f, step, &err);
+	unstage_inputs(f, step);
+	if (status)
+		return nn_fail(f->run->err, status, "subgraph %u, operation %u: %s", f->index,
+			       (uint32_t)(step - f->graph->steps), err.message);
+	for (i = 0; i < step->operation->num_outputs; i++)
+		copy_to_caller(f, step->operation->outputs[i]);
+	return NN_OK;
+}
+
+enum nn_status store_result(struct frame *f, const struct step *step, uint32_t output,
+			    struct value *result)
+{
+	uint32_t operand = step->operation->outputs[output];
+	const struct nn_arg *arg = caller_memory(f, operand);
+	struct value *v = &f->values[operand];
+
+	if (v->tensor.omitted)
+		return fail_step(f, step, NN_GENERAL_FAILURE, "output %u is omitted", output);
+	if (!value_fits(&result->tensor, &v->tensor))
+		return fail_step(f, step, NN_GENERAL_FAILURE,
+				 "output %u: type or shape are not as declared", output);
+	if (v->tensor.is_model_output && (result->tensor.scale != v->tensor.scale ||
+					  result->tensor.zero_point != v->tensor.zero_point))
+		return fail_step(f, step, NN_GENERAL_FAILURE,
+				 "output %u: scale or zero point are not as declared", output);
+	*v = *result;
+	v->insufficient = arg && arg->length < nn_tensor_size(&v->tensor);
+	result->owned = NULL;
+	copy_to_caller(f, operand);
+	return NN_OK;
+}
+
+static enum nn_status run_step(struct frame *f, const struct step *step)
+{
+	enum nn_status status;
+	uint32_t i;
+
+	if (clock_ns() >= f->run->deadline_ns)
+		return fail_step(f, step, NN_MISSED_DEADLINE_TRANSIENT, "the deadline is past");
+	if (step->op->code == NN_OP_IF)
+		status = run_if(f, step);
+	else if (step->op->code == NN_OP_WHILE)
+		status = run_while(f, step);
+	else
+		status = run_operation(f, step);
+	for (i = 0; i < step->num_releases; i++)
+		value_release(&f->values[step->releases[i]]);
+	return status;
+}
+
+/* Shapes that are known only now may contradict what the subgraph declares. */
+static enum nn_status set_inputs(struct frame *f, const struct value *inputs)
+{
+	const struct nn_subgraph *s = f->graph->subgraph;
+	uint32_t i;
+
+	for (i = 0; i < s->num_inputs; i++) {
+		struct value *v = &f->values[s->inputs[i]];
+
+		if (!inputs[i].tensor.omitted && !value_fits(&inputs[i].tensor, &v->tensor))
+			return nn_fail(f->run->err, NN_GENERAL_FAILURE, "subgraph %u, input %u: "
+				       "type or shape are not as declared", f->index, i);
+		*v = inputs[i];
+		v->owned = NULL;
+	}
+	return NN_OK;
+}
+
+/* An argument may know more of an output's shape than the model. */
+static void set_output_dims(struct frame *f)
+{
+	const struct nn_subgraph *s = f->graph->subgraph;
+	uint32_t i, j;
+
+	for (i = 0; i < s->num_outputs; i++) {
+		struct nn_tensor *t = &f->values[s->outputs[i]].tensor;
+
+		t->omitted = f->args[i].omitted;
+		t->length = value_length(&f->args[i]);
+		if (f->args[i].rank)
+			t->rank = f->args[i].rank;
+		for (j = 0; j < f->args[i].rank; j++)
+			if (f->args[i].dims[j])
+				t->dims[j] = f->args[i].dims[j];
+	}
+}
+
+static enum nn_status frame_init(struct frame *f)
+{
+	const struct graph *g = f->graph;
+
+	/* An operation without inputs or outputs makes an empty list, not a failure. */
+	f->values = calloc(g->subgraph->num_operands, sizeof(*f->values));
+	f->inputs = calloc(g->max_inputs + 1, sizeof(*f->inputs));
+	f->outputs = calloc(g->max_outputs + 1, sizeof(*f->outputs));
+	f->staged = calloc(g->max_inputs + 1, sizeof(*f->staged));
+	if (!f->values || !f->inputs || !f->outputs || !f->staged)
+		return nn_fail(f->run->err, NN_OUT_OF_MEMORY, "no memory to run subgraph %u",
+			       f->index);
+	memcpy(f->values, g->initial, g->subgraph->num_operands * sizeof(*f->values));
+	return NN_OK;
+}
+
+static void frame_destroy(struct frame *f)
+{
+	uint32_t i;
+
+	for (i = 0; f->values && i < f->graph->subgraph->num_operands; i++)
+		value_release(&f->values[i]);
+	free(f->values);
+	free(f->inputs);
+	free(f->outputs);
+	free(f->staged);
+}
+
+enum nn_status run_subgraph(struct run *run, uint32_t index, const struct value *inputs,
+			    const struct nn_arg *args, struct value *results)
+{
+	const struct graph *g = &run->plan->graphs[index];
+	struct frame f = { .run = run, .graph = g, .index = index, .args = args };
+	enum nn_status status;
+	uint32_t i;
+
+	status = frame_init(&f);
+	if (!status)
+		status = set_inputs(&f, inputs);
+	if (!status && args)
+		set_output_dims(&f);
+	for (i = 0; i < g->subgraph->num_operations && !status; i++)
+		status = run_step(&f, &g->steps[i]);
+	for (i = 0; i < g->subgraph->num_outputs && !status; i++) {
+		struct value *v = &f.values[g->subgraph->outputs[i]];
+
+		results[i] = *v;
+		v->owned = NULL;
+	}
+	frame_destroy(&f);
+	return status;
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The threads of this process that share the work of executions. A caller opens
+ * a job and works at it itself; threads that are idle join, spin for a moment
+ * for the next job, then sleep. Nobody waits for a thread that did not join. The opener wakes a
+ * few sleepers, each of which wakes a few more.
+ */
+#define _GNU_SOURCE
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/spin.h"
+#include "plan/run/cpus.h"
+#include "plan/internal.h"
+#include "plan/run/threads.h"
+
+#define MAX_HELPERS 255
+#define FAN_OUT 4		/* sleepers that one thread wakes */
+#define MAX_JOBS 8		/* at a time; more run on their own thread alone */
+#define SPIN_NS 50000		/* more than the time between two operations of an execution */
+#define SPIN_TURNS 64		/* between looks at the clock */
+#define STACK_SIZE (256 * 1024)
+#define LATE_NS 300000		/* what a helper may be late before we do without */
+#define ALONE_NS 20000000	/* for how long */
+
+/*
+ * A job. Its fields are the opener's until it sets `open`, and again once it has
+ * cleared it and `users` is 0: who wants to join counts itself first.
+ */
+struct job {
+	_Atomic bool taken;
+	_Atomic bool open;
+	_Atomic uint32_t users;		/* helpers that look at it; a futex */
+	_Atomic uint64_t next;		/* task; never wraps, however many there are */
+	_Atomic uint32_t unwoken;	/* helpers that may still be woken for it */
+	uint32_t count;
+	uint32_t max_users;
+	threads_fn *fn;
+	void *arg;
+};
+
+static struct {
+	pthread_once_t once;
+	uint32_t helpers;
+	_Atomic uint32_t opened;	/* jobs ever; a futex that idle helpers sleep on */
+	_Atomic uint32_t sleepers;
+	_Atomic uint64_t alone_until;	/* the CPUs are busy with something else */
+	struct job jobs[MAX_JOBS];
+} shared = { .once = PTHREAD_ONCE_INIT };
+
+static void futex_wait(_Atomic uint32_t *word, uint32_t value)
+{
+	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+static void futex_wake(_Atomic uint32_t *word, int count)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
+static void run_tasks(struct job *job, uint32_t thread)
+{
+	uint64_t task;
+
+	while ((task = atomic_fetch_add(&job->next, 1)) < job->count)
+		job->fn(job->arg, (uint32_t)task, thread);
+}
+
+static void wake_some(struct job *job)
+{
+	uint32_t left = atomic_load(&job->unwoken), woken;
+
+	do {
+		woken = left < FAN_OUT ? left : FAN_OUT;
+		if (!woken || !atomic_load(&shared.sleepers))
+			return;
+	} while (!atomic_compare_exchange_weak(&job->unwoken, &left, left - woken));
+	futex_wake(&shared.opened, (int)woken);
+}
+
+/* Joins a job that is open and has work left; false: there was none. */
+static bool join(struct job *job, uint32_t thread)
+{
+	bool joined = false;
+
+	if (!atomic_load(&job->open))
+		return false;
+	atomic_fetch_add(&job->users, 1);
+	if (atomic_load(&job->open) &&
+	    atomic_load(&job->users) <= job->max_users && atomic_load(&job->next) < job->count) {
+		wake_some(job);
+		run_tasks(job, thread);
+		joined = true;
+	}
+	if (atomic_fetch_sub(&job->users, 1) == 1 && !atomic_load(&job->open))
+		futex_wake(&job->users, 1);
+	return joined;
+}
+
+static bool join_any(uint32_t thread)
+{
+	for (uint32_t i = 0; i < MAX_JOBS; i++)
+		if (join(&shared.jobs[i], thread))
+			return true;
+	return false;
+}
+
+/* Waits until a job was opened after the `seen`th: spins for a moment, then sleeps. */
+static void wait_for_job(uint32_t seen)
+{
+	uint64_t start = clock_ns();
+
+	do {
+		for (uint32_t i = 0; i < SPIN_TURNS; i++) {
+			if (atomic_load(&shared.opened) != seen)
+				return;
+			spin_pause();
+		}
+	} while (clock_ns() - start < SPIN_NS);
+	atomic_fetch_add(&shared.sleepers, 1);
+	while (atomic_load(&shared.opened) == seen)
+		futex_wait(&shared.opened, seen);
+	atomic_fetch_sub(&shared.sleepers, 1);
+}
+
+static void *helper_main(void *arg)
+{
+	uint32_t thread = (uint32_t)(uintptr_t)arg;
+
+	for (;;) {
+		uint32_t seen = atomic_load(&shared.opened);
+
+		if (!join_any(thread))
+			wait_for_job(seen);
+	}
+	return NULL;
+}
+
+/*
+ * In a forked child, which has none of the helpers: it makes its own. Jobs that were in flight are
+ * those of threads that it has not either.
+ */
+static void forget(void)
+{
+	static const pthread_once_t not_yet = PTHREAD_ONCE_INIT;
+
+	memset(shared.jobs, 0, sizeof(shared.jobs));
+	shared.once = not_yet;
+	shared.helpers = 0;
+	shared.sleepers = 0;
+	shared.alone_until = 0;
+}
+
+static void start(void)
+{
+	static bool is_registered;
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	uint32_t count;
+
+	if (!is_registered && pthread_atfork(NULL, NULL, forget))
+		return;
+	is_registered = true;
+	if (pthread_attr_init(&attributes))
+		return;
+	count = cpus_usable() - 1;
+	pthread_attr_setstacksize(&attributes, STACK_SIZE);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	/* Signals are the application's, for its own threads. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	while (shared.helpers < count && shared.helpers < MAX_HELPERS) {
+		pthread_t thread;
+
+		if (pthread_create(&thread, &attributes, helper_main,
+				   (void *)(uintptr_t)(shared.helpers + 1)))
+			break;
+		shared.helpers++;
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+}
+
+uint32_t threads_start(void)
+{
+	pthread_once(&shared.once, start);
+	return shared.helpers + 1;
+}
+
+static struct job *take_job(void)
+{
+	for (uint32_t i = 0; i < MAX_JOBS; i++)
+		if (!atomic_exchange(&shared.jobs[i].taken, true))
+			return &shared.jobs[i];
+	return NULL;
+}
+
+/* Closes a job and waits for the helpers that are at it; returns for how long. */
+static uint64_t close_job(struct job *job)
+{
+	uint64_t start = 0, waited;
+	uint32_t users;
+
+	atomic_store(&job->open, false);
+	for (uint32_t turn = 0; (users = atomic_load(&job->users)); turn++) {
+		spin_pause();
+		if (turn % SPIN_TURNS)
+			continue;
+		if (!start)
+			start = clock_ns();
+		else if (clock_ns() - start > SPIN_NS)
+			futex_wait(&job->users, users);
+	}
+	waited = start ? clock_ns() - start : 0;
+	atomic_store(&job->taken, false);
+	return waited;
+}
+
+static bool is_shared(uint32_t count, uint32_t threads)
+{
+	return count > 1 && threads > 1 && threads_start() > 1 &&
+	       (!atomic_load(&shared.alone_until) || clock_ns() >= atomic_load(&shared.alone_until));
+}
+
+/* How long helpers were waited for in the end. */
+static uint64_t run(threads_fn *fn, void *arg, uint32_t count, uint32_t threads)
+{
+	struct job *job = is_shared(count, threads) ? take_job() : NULL;
+
+	if (!job) {
+		for (uint32_t task = 0; task < count; task++)
+			fn(arg, task, 0);
+		return 0;
+	}
+	job->fn = fn;
+	job->arg = arg;
+	job->count = count;
+	job->max_users = (threads < count ? threads : count) - 1;
+	atomic_store(&job->unwoken, job->max_users);
+	atomic_store(&job->next, 0);
+	atomic_store(&job->open, true);
+	atomic_fetch_add(&shared.opened, 1);
+	wake_some(job);
+	run_tasks(job, 0);
+	return close_job(job);
+}
+
+void threads_run(threads_fn *fn, void *arg, uint32_t count, uint32_t threads)
+{
+	if (run(fn, arg, count, threads) > LATE_NS)
+		atomic_store(&shared.alone_until, clock_ns() + ALONE_NS);
+}
+
+void threads_run_long(threads_fn *fn, void *arg, uint32_t count, uint32_t threads)
+{
+	run(fn, arg, count, threads);
+}

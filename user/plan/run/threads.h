@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The threads of this process that share the work of executions: one besides the caller's for
+ * each CPU that it may keep busy, up to 256, however many executions there are.
+ */
+#ifndef NN_PLAN_THREADS_H
+#define NN_PLAN_THREADS_H
+
+#include <stdint.h>
+
+/* Runs one task; `thread` is below the number of threads that threads_start() told. */
+typedef void threads_fn(void *arg, uint32_t task, uint32_t thread);
+
+/* Makes the threads if they are not there; returns how many can run tasks, the caller included. */
+uint32_t threads_start(void);
+
+/*
+ * Runs tasks 0 ... count - 1 on this thread, and on others that have nothing
+ * else to do; returns when all are done. `threads` bounds how many, this one
+ * included.
+ */
+void threads_run(threads_fn *fn, void *arg, uint32_t count, uint32_t threads);
+
+/* The same for tasks of any length: that one is waited for does not mean that the CPUs are taken. */
+void threads_run_long(threads_fn *fn, void *arg, uint32_t count, uint32_t threads);
+
+#endif /* NN_PLAN_THREADS_H */

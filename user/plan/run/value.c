@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Values while a plan runs: their sizes, their memory and whose it is.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/round.h"
+#include "plan/run/value.h"
+
+#define ALIGNMENT 64	/* a cache line, and the widest vector */
+
+struct value value_declared(const struct nn_operand *operand)
+{
+	struct value value = {
+		.tensor = {
+			.type = operand->type,
+			.rank = operand->rank,
+			.scale = operand->scale,
+			.zero_point = operand->zero_point,
+			.extra = &operand->extra,
+			.length = operand->location.length,
+			.omitted = operand->lifetime == NN_NO_VALUE,
+			.is_model_output = operand->lifetime == NN_SUBGRAPH_OUTPUT,
+		},
+	};
+
+	memcpy(value.tensor.dims, operand->dims, sizeof(operand->dims));
+	return value;
+}
+
+bool value_size(int32_t type, uint32_t rank, const uint32_t *dims, uint32_t *size)
+{
+	const struct nn_type_info *info = nn_type_info(type);
+	uint64_t product = info ? info->element_size : 0;
+	bool is_empty = false;
+	uint32_t i;
+
+	for (i = 0; i < rank; i++) {
+		is_empty |= !dims[i];
+		product *= dims[i] ? dims[i] : 1;
+		if (product > UINT32_MAX)
+			return false;
+	}
+	*size = is_empty ? 0 : product;
+	return true;
+}
+
+bool value_fits(const struct nn_tensor *tensor, const struct nn_tensor *declared)
+{
+	const struct nn_type_info *info = nn_type_info(declared->type);
+	uint32_t i;
+
+	if (tensor->type != declared->type)
+		return false;
+	if (!declared->rank && info && info->is_tensor)
+		return true;
+	if (tensor->rank != declared->rank)
+		return false;
+	for (i = 0; i < tensor->rank; i++)
+		if (declared->dims[i] && declared->dims[i] != tensor->dims[i])
+			return false;
+	return true;
+}
+
+bool value_is_aligned(const void *data, int32_t type)
+{
+	const struct nn_type_info *info = nn_type_info(type);
+	/* Extensions' elements may be of any size: the largest power of two in it counts. */
+	uint32_t alignment = info ? info->element_size & -info->element_size : 0;
+
+	return !alignment || (uintptr_t)data % alignment == 0;
+}
+
+void *value_alloc(uint32_t size)
+{
+	size_t rounded = round_up(size, ALIGNMENT);
+
+	return aligned_alloc(ALIGNMENT, size ? rounded : ALIGNMENT);
+}
+
+bool value_allocate(struct value *value)
+{
+	value->owned = value_alloc(nn_tensor_size(&value->tensor));
+	value->tensor.data = value->owned;
+	value->foreign = false;
+	return value->owned;
+}
+
+bool value_own(struct value *value)
+{
+	const void *from = value->tensor.data;
+
+	if (value->owned)
+		return true;
+	if (!value_allocate(value))
+		return false;
+	memcpy(value->owned, from, nn_tensor_size(&value->tensor));
+	return true;
+}
+
+void value_release(struct value *value)
+{
+	free(value->owned);
+	value->owned = NULL;
+}

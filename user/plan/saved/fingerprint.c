@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What saved plans depend on besides their models: the sources that wrote them,
+ * of which any may change a layout or a result, the CPU, and the operations of
+ * extensions.
+ */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "ops/fingerprint.h"
+#include "ops/op.h"
+#include "plan/plan.h"
+#include "plan/kernels/isa.h"
+
+#include "plan_sources.h"
+
+static uint64_t with_added(uint64_t added)
+{
+	const char *best = nn_isa_find(NULL)->name;
+	uint64_t on[3] = { PLAN_SOURCES, nn_fingerprint64(best, strlen(best)), added };
+
+	return nn_fingerprint64(on, sizeof(on));
+}
+
+/* Mostly nothing is added: then it is computed once. */
+uint64_t nn_plan_fingerprint(void)
+{
+	static _Atomic(uint64_t) plain;
+	uint64_t added = nn_op_added_fingerprint(), known;
+
+	if (added)
+		return with_added(added);
+	known = atomic_load_explicit(&plain, memory_order_relaxed);
+	if (known)
+		return known;
+	known = with_added(0);
+	atomic_store_explicit(&plain, known, memory_order_relaxed);
+	return known;
+}

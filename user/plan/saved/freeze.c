@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The frozen form of a plan: what a load compiles, so that loads need not. It is made
+ * from a load, of which nothing but the addresses of its data is imagined.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "plan/compiled.h"
+#include "plan/saved/freeze.h"
+#include "plan/saved/load.h"
+#include "plan/saved/saver.h"
+#include "plan/saved/thaw.h"
+
+struct freezer {
+	const void *data;	/* where the data part is said to be */
+	const struct compiled *c;
+	const struct saved_header *h;
+	uint32_t *numbers;		/* by operand: its number in the form + 1; 0: none yet */
+	struct frozen_header head;
+	struct frozen_arg *args;
+	struct frozen_place *places;
+	uint32_t *steps;		/* struct frozen_step, words, and so on */
+	size_t steps_words;
+};
+
+/* False: the form has no place for what there is to know of it. */
+static bool set_arg(struct freezer *f, uint32_t operand)
+{
+	uint32_t number = f->head.num_inputs + f->head.num_outputs;
+	const struct nn_operand *o = &f->c->main->operands[operand];
+	struct frozen_arg *arg = &f->args[number];
+
+	*arg = (struct frozen_arg){ .type = o->type, .rank = o->rank, .scale = o->scale,
+				    .zero_point = o->zero_point };
+	memcpy(arg->dims, o->dims, sizeof(arg->dims));
+	f->numbers[operand] = number + 1;
+	return nn_operand_is_specified(o) && o->extra.kind == NN_EXTRA_NONE;
+}
+
+static bool set_args(struct freezer *f)
+{
+	const struct nn_subgraph *s = f->c->main;
+	bool fine = true;
+
+	for (uint32_t i = 0; i < s->num_inputs && fine; i++, f->head.num_inputs++)
+		fine = set_arg(f, s->inputs[i]);
+	for (uint32_t i = 0; i < s->num_outputs && fine; i++, f->head.num_outputs++)
+		fine = set_arg(f, s->outputs[i]);
+	return fine;
+}
+
+/* The memory of an operand that is no argument; false: none that the form can tell. */
+static bool find_place(const struct freezer *f, uint32_t operand, struct frozen_place *place)
+{
+	const struct place *p = &f->c->places[operand];
+
+	place->size = nn_tensor_size(&f->c->tensors[operand]);
+	switch (p->kind) {
+	case PLACE_ARENA:
+		place->in = FROZEN_ARENA;
+		place->offset = f->c->places[p->root].offset + p->delta;
+		return true;
+	case PLACE_CONSTANT:
+		place->in = FROZEN_DATA;
+		place->offset = (uintptr_t)p->constant - (uintptr_t)f->data;
+		return place->offset < f->h->data_size;
+	case PLACE_INPUT:
+	case PLACE_OUTPUT:
+		place->in = FROZEN_ARG + p->index +
+			    (p->kind == PLACE_OUTPUT ? f->head.num_inputs : 0);
+		place->offset = p->delta;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool number_of(struct freezer *f, uint32_t operand, uint32_t *number)
+{
+	uint32_t args = f->head.num_inputs + f->head.num_outputs;
+
+	if (!f->numbers[operand]) {
+		if (!find_place(f, operand, &f->places[f->head.num_places]))
+			return false;
+		f->numbers[operand] = args + ++f->head.num_places;
+	}
+	*number = f->numbers[operand] - 1;
+	return true;
+}
+
+static bool number_of_kernel(const struct nn_kernel *kernel, uint16_t *number)
+{
+	const struct nn_kernel *k;
+
+	for (uint16_t i = 0; (k = nn_kernel_at(i)); i++) {
+		*number = i;
+		if (k == kernel)
+			return k->save;
+	}
+	return false;
+}
+
+static bool add_step(struct freezer *f, const struct compiled_step *step)
+{
+	struct frozen_step *to = (struct frozen_step *)(f->steps + f->steps_words);
+	const struct nn_kernel *kernel = step->ready.kernel;
+	const struct nn_operation *o = step->operation;
+
+	*to = (struct frozen_step){ .code = o->type, .index = step->index };
+	if (!kernel || !number_of_kernel(kernel, &to->kernel) || o->num_outputs != 1 ||
+	    o->num_inputs < kernel->inputs || !number_of(f, step->output, &to->output))
+		return false;
+	for (uint32_t i = 0; i < kernel->inputs; i++)
+		if (!number_of(f, compiled_input(step, i), &to->inputs[i]))
+			return false;
+	to->words = (uint16_t)kernel->save(&step->ready, (uint32_t *)(to + 1));
+	f->steps_words += sizeof(*to) / sizeof(uint32_t) + to->words;
+	return to->words;
+}
+
+static bool alloc_lists(struct freezer *f)
+{
+	const struct nn_subgraph *s = f->c->main;
+	size_t most = sizeof(struct frozen_step) + NN_SAVED_WORDS * sizeof(uint32_t);
+
+	f->numbers = calloc((size_t)s->num_operands + 1, sizeof(*f->numbers));
+	f->args = calloc((size_t)s->num_inputs + s->num_outputs + 1, sizeof(*f->args));
+	f->places = calloc((size_t)s->num_operands + 1, sizeof(*f->places));
+	f->steps = calloc((size_t)f->c->num_steps + 1, most);
+	return f->numbers && f->args && f->places && f->steps;
+}
+
+static void free_lists(struct freezer *f)
+{
+	free(f->numbers);
+	free(f->args);
+	free(f->places);
+	free(f->steps);
+}
+
+/*
+ * Whether an execution may omit an argument. That is interpreted: shapes follow from what is
+ * there. An input that nothing reads may be omitted too.
+ */
+static bool may_omit(const struct nn_subgraph *s)
+{
+	for (uint32_t i = 0; i < s->num_inputs; i++)
+		if (!s->operands[s->inputs[i]].consumers)
+			return true;
+	for (uint32_t i = 0; i < s->num_operations; i++) {
+		const struct nn_operation *o = &s->operations[i];
+		const struct nn_op *op = nn_op_find(o->type);
+
+		for (uint32_t j = 0; j < o->num_inputs && j < 64; j++)
+			if (op->omissible & NN_IN(j) &&
+			    s->operands[o->inputs[j]].lifetime == NN_SUBGRAPH_INPUT)
+				return true;
+		for (uint32_t j = 0; j < o->num_outputs && j < 64; j++)
+			if (op->omissible_outputs & NN_IN(j) &&
+			    s->operands[o->outputs[j]].lifetime == NN_SUBGRAPH_OUTPUT)
+				return true;
+	}
+	return false;
+}
+
+/* False: it cannot be frozen. */
+static bool freeze_all(struct freezer *f)
+{
+	if (may_omit(f->c->main) || !set_args(f))
+		return false;
+	f->head.arena_size = f->c->arena_size;
+	f->head.num_steps = f->c->num_steps;
+	for (uint32_t i = 0; i < f->c->num_steps; i++)
+		if (!add_step(f, &f->c->steps[i]))
+			return false;
+	return true;
+}
+
+static void append(uint8_t **to, const void *from, size_t size)
+{
+	memcpy(*to, from, size);
+	*to += size;
+}
+
+/* The piece that a place of the data part lies in; NULL: it is not in one. */
+static struct piece *piece_of(const struct nn_plan_pieces *p, const struct frozen_place *place)
+{
+	for (uint32_t i = 0; i < p->count; i++) {
+		const struct piece *piece = &p->list[i];
+
+		if (place->offset >= piece->offset &&
+		    place->offset - piece->offset < piece->size)
+			return (struct piece *)piece;
+	}
+	return NULL;
+}
+
+/*
+ * Leaves of the data part the packed weights, which are its first piece, and the constants
+ * that steps read. False: no memory, or a place is in no piece.
+ */
+static bool keep_used(struct freezer *f, const struct nn_plan_pieces *all,
+		      struct nn_plan_pieces *kept)
+{
+	bool *used = calloc((size_t)all->count + 1, sizeof(*used));
+	uint64_t *moved = calloc((size_t)all->count + 1, sizeof(*moved));
+	bool fine = used && moved;
+
+	if (fine && f->h->packed_size)
+		used[0] = true;
+	for (uint32_t i = 0; i < f->head.num_places && fine; i++) {
+		const struct piece *piece = piece_of(all, &f->places[i]);
+
+		if (f->places[i].in != FROZEN_DATA)
+			continue;
+		fine = piece;
+		if (piece)
+			used[piece - all->list] = true;
+	}
+	kept->data_size = sizeof(struct saved_stamp);
+	for (uint32_t i = 0; i < all->count && fine; i++)
+		if (used[i])
+			moved[i] = pieces_add(kept, all->list[i].from, all->list[i].size);
+	pieces_end(kept);
+	for (uint32_t i = 0; i < f->head.num_places && fine; i++) {
+		const struct piece *piece = piece_of(all, &f->places[i]);
+
+		if (f->places[i].in == FROZEN_DATA)
+			f->places[i].offset += moved[piece - all->list] - piece->offset;
+	}
+	free(used);
+	free(moved);
+	return fine;
+}
+
+/* The model part; NULL: no memory. */
+static uint8_t *write_part(struct freezer *f, const struct nn_plan_image *image,
+			   uint64_t data_size, size_t *size)
+{
+	const uint8_t *tuned = (const uint8_t *)image->model + image->model_size - f->h->tuned_steps;
+	const size_t args = ((size_t)f->head.num_inputs + f->head.num_outputs) * sizeof(*f->args);
+	const size_t places = f->head.num_places * sizeof(*f->places);
+	const size_t steps = f->steps_words * sizeof(*f->steps);
+	struct saved_header h = *f->h;
+	uint8_t *part, *to;
+
+	h.frozen_size = (uint32_t)(sizeof(f->head) + args + places + steps);
+	h.data_size = data_size;
+	h.model_size = sizeof(h) + h.frozen_size + h.tuned_steps;
+	*size = h.model_size;
+	part = malloc(*size);
+	if (!part)
+		return NULL;
+	to = part;
+	append(&to, &h, sizeof(h));
+	append(&to, &f->head, sizeof(f->head));
+	append(&to, f->args, args);
+	append(&to, f->places, places);
+	append(&to, f->steps, steps);
+	append(&to, tuned, h.tuned_steps);
+	return part;
+}
+
+/* Whether what was frozen can be thawed: whatever a kernel saves, it is to take back. */
+static bool can_be_thawed(const uint8_t *part, size_t size, const void *data)
+{
+	static const struct nn_plan_options options;
+	struct saved_header *copy = malloc(size);
+	struct nn_plan *plan = NULL;
+
+	if (!copy)
+		return false;
+	memcpy(copy, part, size);
+	if (plan_thaw(copy, data, &options, &plan, NULL)) {
+		free(copy);
+		return false;
+	}
+	nn_plan_free(plan);
+	return true;
+}
+
+static enum nn_status freeze(const struct nn_plan *plan, const struct saved_header *h,
+			     const void *data, struct nn_plan_image *image,
+			     struct nn_plan_pieces *pieces)
+{
+	const size_t room = sizeof(*pieces) + pieces->count * sizeof(struct piece);
+	struct freezer f = { .data = data, .c = plan->compiled, .h = h };
+	struct nn_plan_pieces *kept = calloc(1, room);
+	enum nn_status status = NN_OK;
+	uint8_t *part = NULL;
+	size_t size;
+
+	if (!kept || !alloc_lists(&f))
+		status = NN_OUT_OF_MEMORY;
+	else if (freeze_all(&f) && keep_used(&f, pieces, kept))
+		part = write_part(&f, image, kept->data_size, &size);
+	free_lists(&f);
+	if (part && can_be_thawed(part, size, data)) {
+		free(image->model);
+		image->model = part;
+		image->model_size = size;
+		memcpy(pieces, kept, room);
+	} else {
+		free(part);
+	}
+	free(kept);
+	return status;
+}
+
+enum nn_status plan_freeze(struct nn_plan_image *image, struct nn_plan_pieces *pieces)
+{
+	static const struct nn_plan_options options;
+	enum nn_status status = NN_OK;
+	struct saved_header h;
+	struct nn_plan *plan;
+	size_t room;
+	void *data;
+
+	memcpy(&h, image->model, sizeof(h));
+	if (!h.kernels[0] || image->model_size > UINT32_MAX / 2)
+		return NN_OK;
+	/* Where a kernel has no memory the next one is tried, and may read: zeros, then no plan loads. */
+	room = h.data_size + NN_PLAN_DATA_ALIGN;
+	data = mmap(NULL, room, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (data == MAP_FAILED)
+		return NN_OK;
+	if (!plan_load_whole(&h, image->model, data, &options, &plan, NULL)) {
+		if (plan->compiled)
+			status = freeze(plan, &h, data, image, pieces);
+		nn_plan_free(plan);
+	}
+	munmap(data, room);
+	return status;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The form of a saved plan: shared by those who write and read it.
+ *
+ * Model part: struct saved_header, then one of two forms. Of a plan that was tuned a byte
+ * for each step follows.
+ *
+ * The frozen form, where every step has a kernel that can be saved and no argument may be
+ * omitted: what an execution needs, so that loading compiles nothing.
+ *
+ * Otherwise the wire form of a model (model/wire.h) whose constants that steer are copied
+ * values and whose other constants lie in its one pool, the data part. What was computed
+ * from constants alone is itself a constant there, and the operations that computed it are
+ * gone.
+ *
+ * Data part: struct saved_stamp, the packed weights as compiling lays them out, then
+ * constants, each aligned to SAVED_ALIGN: of a frozen form those that steps read, else
+ * all; padded to NN_PLAN_DATA_ALIGN.
+ */
+#ifndef NN_PLAN_SAVED_H
+#define NN_PLAN_SAVED_H
+
+#include "plan/plan.h"
+#include "plan/kernels/kernel.h"
+
+#define SAVED_MAGIC UINT64_C(0x314e414c504e4e01)
+#define SAVED_ALIGN 64
+
+/* All of it is covered by the hash that the model part is trusted by. */
+struct saved_header {
+	uint64_t magic;
+	uint64_t fingerprint;		/* nn_plan_fingerprint() of who wrote it */
+	uint64_t model_size;		/* of the whole model part */
+	uint64_t data_size;
+	uint64_t data_identity;		/* of the data part that belongs to it */
+	uint64_t packed_size;
+	uint64_t choice;		/* which kernel runs what: compiled.choice */
+	uint32_t tuned_steps;		/* 0: not tuned */
+	uint32_t frozen_size;		/* of the frozen form; 0: it is the wire form */
+	char kernels[16];		/* "avx2"; "" for a plan that is interpreted */
+};
+
+/*
+ * The frozen form: this, then frozen_arg[num_inputs + num_outputs],
+ * frozen_place[num_places], and the steps, each of which has `words` words more.
+ * Operands are numbered in this order: inputs, outputs, places.
+ */
+struct frozen_header {
+	uint64_t arena_size;
+	uint32_t num_inputs;
+	uint32_t num_outputs;
+	uint32_t num_places;
+	uint32_t num_steps;
+};
+
+/* An argument as the model declares it, which leaves nothing open. */
+struct frozen_arg {
+	int32_t type;
+	uint32_t rank;
+	uint32_t dims[NN_MAX_RANK];	/* 0 from rank on */
+	float scale;
+	int32_t zero_point;
+};
+
+/* Where an operand is: in the arena, in the data part, or in argument `in - FROZEN_ARG`. */
+enum { FROZEN_ARENA, FROZEN_DATA, FROZEN_ARG };
+
+struct frozen_place {
+	uint64_t offset;
+	uint32_t size;
+	uint32_t in;
+};
+
+struct frozen_step {
+	uint16_t kernel;		/* by number */
+	uint16_t words;			/* that the kernel made of it; they follow */
+	int32_t code;			/* of the operation, and its place, for messages */
+	uint32_t index;
+	uint32_t output;		/* operands */
+	uint32_t inputs[NN_SAVED_INPUTS];	/* 0 beyond those of the kernel */
+};
+
+/*
+ * What the data part begins with: tells it from another plan's, or from one that
+ * was never finished. It vouches for nothing.
+ */
+struct saved_stamp {
+	uint64_t magic;
+	uint64_t identity;
+	uint64_t reserved[6];		/* 0 */
+};
+
+_Static_assert(sizeof(struct saved_header) == 80, "no hidden padding");
+_Static_assert(sizeof(struct frozen_header) == 24, "no hidden padding");
+_Static_assert(sizeof(struct frozen_arg) == 80, "no hidden padding");
+_Static_assert(sizeof(struct frozen_place) == 16, "no hidden padding");
+_Static_assert(sizeof(struct frozen_step) == 24, "no hidden padding");
+_Static_assert(sizeof(struct saved_stamp) == SAVED_ALIGN, "packed weights follow it, aligned");
+
+#endif /* NN_PLAN_SAVED_H */

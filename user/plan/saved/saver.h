@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A plan that is being saved: a copy of its model that is changed to what will be
+ * read back.
+ */
+#ifndef NN_PLAN_SAVER_H
+#define NN_PLAN_SAVER_H
+
+#include "plan/compiled.h"
+#include "plan/saved/saved.h"
+
+/* Bytes of the data part, in their order. */
+struct piece {
+	const void *from;
+	uint64_t offset;
+	uint64_t size;
+};
+
+struct nn_plan_pieces {
+	struct saved_stamp stamp;
+	uint64_t data_size;
+	uint32_t count;
+	struct piece list[];
+};
+
+/* Adds a piece, aligned, to what data_size bytes have so far; returns its offset. */
+uint64_t pieces_add(struct nn_plan_pieces *p, const void *from, uint64_t size);
+
+/* Ends the data part at a page; without pieces there is none. */
+void pieces_end(struct nn_plan_pieces *p);
+
+struct saver {
+	const struct nn_plan *plan;
+	struct nn_model model;
+	struct nn_pool pool;
+	struct nn_subgraph *subgraphs;
+	struct nn_operand *operands;	/* of all subgraphs, as far from another as at first; */
+	struct nn_operation *operations; /* and so are these */
+	bool *steers;			/* by operand */
+	const void **values;		/* by operand: of constants */
+	uint32_t *indices;		/* the operations' lists, once they were changed */
+	uint8_t *copied;		/* the model's values */
+	struct nn_plan_pieces *pieces;
+	struct nn_error *err;
+};
+
+static inline bool saver_is_constant(const struct nn_operand *o)
+{
+	return o->lifetime == NN_CONSTANT_COPY || o->lifetime == NN_CONSTANT_REFERENCE;
+}
+
+/* Where a subgraph's operands are in the lists of all. */
+static inline size_t saver_first(const struct saver *s, uint32_t subgraph)
+{
+	return (size_t)(s->subgraphs[subgraph].operands - s->operands);
+}
+
+/*
+ * Drops operands that nothing refers to, and all but one of those that are equal
+ * constants that steer: most models have a scalar of its own for every argument.
+ * False: no memory.
+ */
+bool saver_shrink(struct saver *s);
+
+#endif /* NN_PLAN_SAVER_H */

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads a frozen form in one pass, in which each number is checked when it is met: whoever
+ * wrote it may have meant harm. All that the plan consists of is one block of memory, and
+ * the model part, which keeps the lists of operands.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/round.h"
+#include "plan/compiled.h"
+#include "plan/saved/load.h"
+#include "plan/run/threads.h"
+#include "plan/saved/thaw.h"
+#include "plan/run/tuning.h"
+
+#define MAX_ARENA (UINT64_C(1) << 40)
+
+struct thawed {
+	struct saved_header *part;
+	const void *data;
+};
+
+/* The block of a plan begins with it. */
+struct block {
+	struct nn_plan plan;
+	struct thawed thawed;
+	struct compiled compiled;
+	struct nn_subgraph main;
+};
+
+/* What any object may need: malloc()'s own alignment. */
+#define OBJECT_ALIGN 16
+
+/* What is left of the form. */
+struct cursor {
+	const char *at;
+	uint64_t left;
+};
+
+/* The form's parts, and what was found out about them. */
+struct thawing {
+	const struct saved_header *h;
+	const struct frozen_header *head;
+	const struct frozen_arg *args;
+	uint32_t num_args;
+	const struct frozen_place *places;
+	struct cursor steps;
+	struct nn_operand *operands;	/* of the arguments; */
+	struct nn_tensor *tensors;	/* so are these */
+	struct compiled *c;
+	const char *packed;
+	struct nn_error *err;
+};
+
+static enum nn_status refuse(const struct thawing *t, const char *what, uint32_t index)
+{
+	return nn_fail(t->err, NN_GENERAL_FAILURE, "the plan's frozen form: %s %u is damaged", what,
+		       index);
+}
+
+/* The next `count` records; NULL: there are fewer. Inline, so that it divides by a constant. */
+static inline __attribute__((always_inline))
+const void *take(struct cursor *c, uint64_t count, size_t size)
+{
+	const char *at = c->at;
+
+	if (count > c->left / size)
+		return NULL;
+	c->at += count * size;
+	c->left -= count * size;
+	return at;
+}
+
+/* Finds the parts of the form. */
+static enum nn_status find_parts(struct thawing *t)
+{
+	struct cursor c = { (const char *)(t->h + 1), t->h->frozen_size };
+
+	t->head = take(&c, 1, sizeof(*t->head));
+	if (!t->head || t->head->arena_size > MAX_ARENA ||
+	    t->h->model_size != sizeof(*t->h) + t->h->frozen_size + t->h->tuned_steps)
+		return refuse(t, "header", 0);
+	t->args = take(&c, (uint64_t)t->head->num_inputs + t->head->num_outputs,
+		       sizeof(*t->args));
+	if (t->args)
+		t->places = take(&c, t->head->num_places, sizeof(*t->places));
+	if (!t->args || !t->places)
+		return refuse(t, "list", 0);
+	t->num_args = t->head->num_inputs + t->head->num_outputs;
+	t->steps = c;
+	return NN_OK;
+}
+
+/* Bytes that the states of all steps take; where a step is wrong it is found later. */
+static size_t states_size(const struct thawing *t)
+{
+	struct cursor c = t->steps;
+	size_t size = 0;
+
+	for (uint32_t i = 0; i < t->head->num_steps; i++) {
+		const struct frozen_step *step = take(&c, 1, sizeof(*step));
+		const struct nn_kernel *kernel = step ? nn_kernel_at(step->kernel) : NULL;
+
+		if (!kernel || !take(&c, step->words, sizeof(uint32_t)))
+			break;
+		size += round_up(kernel->state_size, OBJECT_ALIGN);
+	}
+	return size;
+}
+
+/* ---- Operands ---- */
+
+static enum nn_status thaw_arg(struct thawing *t, uint32_t index)
+{
+	const struct frozen_arg *arg = &t->args[index];
+	const struct nn_type_info *info = arg->type >= 0 && arg->type < NN_TYPE_COUNT ?
+					  nn_type_info(arg->type) : NULL;
+	static const struct nn_extra no_extra;
+	struct nn_tensor *tensor = &t->tensors[index];
+	struct nn_operand *o = &t->operands[index];
+	uint32_t size;
+
+	if (!info || !info->element_size || arg->rank > NN_MAX_RANK ||
+	    !value_size(arg->type, arg->rank, arg->dims, &size))
+		return refuse(t, "argument", index);
+	*o = (struct nn_operand){
+		.type = arg->type,
+		.lifetime = index < t->head->num_inputs ? NN_SUBGRAPH_INPUT : NN_SUBGRAPH_OUTPUT,
+		.rank = arg->rank,
+		.scale = arg->scale,
+		.zero_point = arg->zero_point,
+	};
+	*tensor = (struct nn_tensor){ .type = arg->type, .rank = arg->rank, .extra = &no_extra };
+	memcpy(tensor->dims, arg->dims, arg->rank * sizeof(arg->dims[0]));
+	memcpy(o->dims, arg->dims, arg->rank * sizeof(arg->dims[0]));
+	return NN_OK;
+}
+
+static enum nn_status check_place(struct thawing *t, uint32_t index)
+{
+	const struct frozen_place *p = &t->places[index];
+	uint64_t end = t->head->arena_size, first = 0;
+
+	if (p->in == FROZEN_DATA) {
+		first = sizeof(struct saved_stamp);
+		end = t->h->data_size;
+	} else if (p->in >= FROZEN_ARG) {
+		if (p->in - FROZEN_ARG >= t->num_args)
+			return refuse(t, "place", index);
+		end = nn_tensor_size(&t->tensors[p->in - FROZEN_ARG]);
+		t->c->borrowers[t->c->num_borrowers++] = t->num_args + index;
+	}
+	if (p->offset < first || p->offset > end || p->size > end - p->offset)
+		return refuse(t, "place", index);
+	return NN_OK;
+}
+
+static enum nn_status thaw_operands(struct thawing *t)
+{
+	enum nn_status status = NN_OK;
+
+	for (uint32_t i = 0; i < t->num_args && !status; i++)
+		status = thaw_arg(t, i);
+	for (uint32_t i = 0; i < t->head->num_places && !status; i++)
+		status = check_place(t, i);
+	return status;
+}
+
+/* ---- Steps ---- */
+
+/* The memory of an operand that a step reads or writes; false: it is none for that. */
+static bool bound_operand(const struct thawing *t, uint32_t operand, bool written,
+			  struct nn_room *room)
+{
+	const struct frozen_place *p;
+	const struct nn_tensor *arg;
+	uint32_t in;
+
+	if (operand < t->num_args) {
+		arg = &t->tensors[operand];
+		*room = (struct nn_room){ nn_tensor_size(arg),
+					  nn_type_info(arg->type)->element_size };
+		return !written || operand >= t->head->num_inputs;
+	}
+	if (operand - t->num_args >= t->head->num_places)
+		return false;
+	p = &t->places[operand - t->num_args];
+	in = p->in;
+	*room = (struct nn_room){ p->size, NN_KERNEL_ALIGN };
+	if (in >= FROZEN_ARG)
+		room->align = nn_type_info(t->tensors[in - FROZEN_ARG].type)->element_size;
+	if (p->offset % NN_KERNEL_ALIGN & (room->align - 1))
+		room->align = (uint32_t)(p->offset & -p->offset);
+	return !written || in == FROZEN_ARENA || in >= FROZEN_ARG + t->head->num_inputs;
+}
+
+/* The place of an operand that can be found in the form. */
+static struct frozen_place place_of(const struct thawing *t, uint32_t operand)
+{
+	if (operand >= t->num_args)
+		return t->places[operand - t->num_args];
+	return (struct frozen_place){ 0, nn_tensor_size(&t->tensors[operand]),
+				      FROZEN_ARG + operand };
+}
+
+/* Whether two operands have memory in common. */
+static bool overlap(const struct thawing *t, uint32_t a, uint32_t b)
+{
+	const struct frozen_place p = place_of(t, a), q = place_of(t, b);
+
+	return p.in == q.in && p.offset < q.offset + q.size && q.offset < p.offset + p.size;
+}
+
+static bool bound_step(const struct thawing *t, const struct frozen_step *from, uint32_t inputs,
+		       struct nn_bounds *bounds)
+{
+	if (!bound_operand(t, from->output, true, &bounds->output))
+		return false;
+	for (uint32_t i = 0; i < inputs; i++)
+		if (!bound_operand(t, from->inputs[i], false, &bounds->inputs[i]) ||
+		    overlap(t, from->inputs[i], from->output))
+			return false;
+	return true;
+}
+
+/* Fills the next step, which is zeroed; its state is at `state`. */
+static bool thaw_step(struct thawing *t, struct compiled_step *step,
+		      struct nn_operation *operation, char **state)
+{
+	const struct frozen_step *from = take(&t->steps, 1, sizeof(*from));
+	const struct nn_kernel *kernel = from ? nn_kernel_at(from->kernel) : NULL;
+	const uint32_t *words = from ? take(&t->steps, from->words, sizeof(*words)) : NULL;
+	struct compiled *c = t->c;
+	struct nn_bounds bounds;
+
+	if (!kernel || !kernel->restore || !words ||
+	    !bound_step(t, from, kernel->inputs, &bounds))
+		return false;
+	*operation = (struct nn_operation){ from->code, kernel->inputs, 1, from->inputs,
+					    &from->output };
+	step->operation = operation;
+	step->index = from->index;
+	step->input = from->inputs[0];
+	step->output = from->output;
+	step->ready.isa = c->isa;
+	step->ready.threads = c->threads;
+	step->ready.kernel = kernel;
+	step->ready.state = *state;
+	if (!kernel->restore(words, from->words, &bounds, &step->ready, *state))
+		return false;
+	*state += round_up(kernel->state_size, OBJECT_ALIGN);
+	if (kernel->pack) {
+		step->ready.packed = t->packed + c->packed_size;
+		c->packed_size += nn_kernel_aligned(step->ready.packed_size);
+	}
+	if (c->scratch_size < step->ready.scratch_size)
+		c->scratch_size = nn_kernel_aligned(step->ready.scratch_size);
+	return c->packed_size <= t->h->packed_size;
+}
+
+static enum nn_status thaw_steps(struct thawing *t, struct nn_operation *operations, char *states)
+{
+	memset(t->c->steps, 0, t->head->num_steps * sizeof(*t->c->steps));
+	for (uint32_t i = 0; i < t->head->num_steps; i++, t->c->num_steps++)
+		if (!thaw_step(t, &t->c->steps[i], &operations[i], &states))
+			return refuse(t, "step", i);
+	if (t->steps.left || t->c->packed_size != t->h->packed_size)
+		return refuse(t, "step", t->head->num_steps);
+	return NN_OK;
+}
+
+/* ---- All of it ---- */
+
+static size_t place(size_t *end, uint64_t count, size_t size)
+{
+	size_t at = *end;
+
+	*end += round_up(count * size, OBJECT_ALIGN);
+	return at;
+}
+
+/* No sum overflows: each record was found to be in the form, and is a few times as long here. */
+static enum nn_status fill(struct thawing *t, struct saved_header *part, const void *data,
+			   uint32_t preference, struct block **out)
+{
+	size_t size = sizeof(struct block);
+	const size_t operands = place(&size, t->num_args, sizeof(struct nn_operand));
+	const size_t tensors = place(&size, t->num_args, sizeof(struct nn_tensor));
+	const size_t list = place(&size, t->num_args, sizeof(uint32_t));
+	const size_t steps = place(&size, t->head->num_steps, sizeof(struct compiled_step));
+	const size_t operations = place(&size, t->head->num_steps, sizeof(struct nn_operation));
+	const size_t borrowers = place(&size, t->head->num_places, sizeof(uint32_t));
+	const size_t states = place(&size, 1, states_size(t));
+	char *base = malloc(size);
+	struct block *b = (struct block *)base;
+	uint32_t *args = (uint32_t *)(base + list);
+	enum nn_status status;
+
+	*out = b;
+	if (!b)
+		return nn_fail(t->err, NN_OUT_OF_MEMORY, "no memory for a plan");
+	b->plan = (struct nn_plan){ .compiled = &b->compiled, .thawed = &b->thawed };
+	b->thawed = (struct thawed){ .part = part, .data = data };
+	b->main = (struct nn_subgraph){
+		.num_operands = t->num_args + t->head->num_places,
+		.num_inputs = t->head->num_inputs,
+		.num_outputs = t->head->num_outputs,
+		.operands = (struct nn_operand *)(base + operands),
+		.inputs = args,
+		.outputs = args + t->head->num_inputs,
+	};
+	b->compiled = (struct compiled){
+		.plan = &b->plan,
+		.main = &b->main,
+		.max_inputs = NN_SAVED_INPUTS,
+		.max_outputs = 1,
+		.isa = nn_isa_find(t->h->kernels),
+		.tensors = (struct nn_tensor *)(base + tensors),
+		.frozen = t->places,
+		.data = data,
+		.borrowers = (uint32_t *)(base + borrowers),
+		.steps = (struct compiled_step *)(base + steps),
+		.packed = t->packed,
+		.packed_is_mapped = true,
+		.arena_size = t->head->arena_size,
+		.threads = preference == NN_PREFER_LOW_POWER ? 1 : threads_start(),
+	};
+	for (uint32_t i = 0; i < t->num_args; i++)
+		args[i] = i;
+	t->c = &b->compiled;
+	t->operands = (struct nn_operand *)(base + operands);
+	t->tensors = b->compiled.tensors;
+	status = thaw_operands(t);
+	return status ? status : thaw_steps(t, (struct nn_operation *)(base + operations),
+					    base + states);
+}
+
+/* Whether the steps are as many as there can be, before there is memory for them. */
+static bool is_plausible(const struct thawing *t)
+{
+	return t->head->num_steps <= t->steps.left / sizeof(struct frozen_step) &&
+	       (uint64_t)t->num_args + t->head->num_places <= UINT32_MAX;
+}
+
+static enum nn_status thaw_tuning(const struct thawing *t)
+{
+	const uint8_t *tuned = (const uint8_t *)t->h + t->h->model_size - t->h->tuned_steps;
+
+	if (!tuning_create(t->c))
+		return nn_fail(t->err, NN_OUT_OF_MEMORY, "no memory for a plan");
+	if (t->h->tuned_steps && !tuning_load(t->c, tuned, t->h->tuned_steps))
+		return nn_fail(t->err, NN_GENERAL_FAILURE, "the plan is not what was saved");
+	return NN_OK;
+}
+
+enum nn_status plan_thaw(struct saved_header *part, const void *data,
+			 const struct nn_plan_options *options, struct nn_plan **plan,
+			 struct nn_error *err)
+{
+	struct thawing t = {
+		.h = part,
+		.packed = data ? (const char *)data + sizeof(struct saved_stamp) : NULL,
+		.err = err,
+	};
+	enum nn_status status = find_parts(&t);
+	struct block *b = NULL;
+
+	if (status)
+		return status;
+	if (!is_plausible(&t))
+		return refuse(&t, "header", 0);
+	status = fill(&t, part, data, options->preference, &b);
+	if (!status)
+		status = thaw_tuning(&t);
+	if (status) {
+		if (b)
+			tuning_free(b->compiled.tuning);
+		free(b);
+		return status;
+	}
+	*plan = &b->plan;
+	return NN_OK;
+}
+
+void thawed_free(struct nn_plan *plan)
+{
+	struct block *b = (struct block *)plan;
+
+	compiled_release(&b->compiled);
+	tuning_free(b->compiled.tuning);
+	free(b->thawed.part);
+	free(b);
+}
+
+const struct saved_header *thawed_part(const struct thawed *t)
+{
+	return t->part;
+}
+
+const void *thawed_data(const struct thawed *t)
+{
+	return t->data;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Plans of frozen forms: nothing of them is compiled, and all of it is checked.
+ */
+#ifndef NN_PLAN_THAW_H
+#define NN_PLAN_THAW_H
+
+#include "plan/internal.h"
+#include "plan/saved/saved.h"
+
+/*
+ * Makes a plan of a model part that has a frozen form and whose header was checked.
+ * The part, from malloc(), is the plan's from then on; it stays the caller's where
+ * that fails.
+ */
+enum nn_status plan_thaw(struct saved_header *part, const void *data,
+			 const struct nn_plan_options *options, struct nn_plan **plan,
+			 struct nn_error *err);
+
+/* Frees a plan that was thawed. */
+void thawed_free(struct nn_plan *plan);
+
+/* The model part that it was made of. */
+const struct saved_header *thawed_part(const struct thawed *t);
+
+/* The data part. */
+const void *thawed_data(const struct thawed *t);
+
+#endif /* NN_PLAN_THAW_H */

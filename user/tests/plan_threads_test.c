@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The threads that share the work of executions: tasks of any length, and a process that forks,
+ * whose child has none of its parent's threads and makes its own.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "plan/run/threads.h"
+
+#define JOBS	8		/* as many as can be shared at a time */
+#define LONG_US 5000		/* more than a helper of threads_run() may be late */
+#define CHILD_S 60		/* after which one that hangs is killed */
+
+static struct {
+	atomic_uint inside;	/* tasks of blocked jobs */
+	atomic_bool go;
+} blocked;
+
+static void block(void *arg, uint32_t task, uint32_t thread)
+{
+	(void)arg;
+	(void)task;
+	(void)thread;
+	atomic_fetch_add(&blocked.inside, 1);
+	while (!blocked.go)
+		sched_yield();
+}
+
+static void *open_job(void *arg)
+{
+	threads_run(block, arg, 2, 2);
+	return NULL;
+}
+
+/* Each task waits for the other: one thread alone never ends. */
+static void meet(void *arg, uint32_t task, uint32_t thread)
+{
+	atomic_uint *met = arg;
+
+	(void)task;
+	(void)thread;
+	atomic_fetch_add(met, 1);
+	while (*met < 2)
+		sched_yield();
+}
+
+/* The helper's is by far the longer one. */
+static void meet_and_stay(void *arg, uint32_t task, uint32_t thread)
+{
+	meet(arg, task, thread);
+	if (thread)
+		usleep(LONG_US);
+}
+
+/* Who waited for a helper in a long task shares the next job nevertheless. */
+static void test_long_tasks(void **state)
+{
+	atomic_uint met = 0;
+
+	(void)state;
+	if (threads_start() < 2)
+		skip();
+	alarm(CHILD_S);
+	threads_run_long(meet_and_stay, &met, 2, 2);
+	assert_int_equal(met, 2);
+	met = 0;
+	threads_run(meet, &met, 2, 2);
+	assert_int_equal(met, 2);
+	alarm(0);
+}
+
+static void test_forked_child(void **state)
+{
+	pthread_t threads[JOBS];
+	atomic_uint met = 0;
+	int status;
+	pid_t child;
+
+	(void)state;
+	if (threads_start() < 2)
+		skip();
+	for (int i = 0; i < JOBS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, open_job, NULL), 0);
+	/* Each opener is in a task of its own job, and all helpers are in some. */
+	while (blocked.inside < JOBS + threads_start() - 1)
+		sched_yield();
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		alarm(CHILD_S);
+		threads_run(meet, &met, 2, 2);
+		_exit(met == 2 ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	blocked.go = true;
+	for (int i = 0; i < JOBS; i++)
+		pthread_join(threads[i], NULL);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_long_tasks),
+		cmocka_unit_test(test_forked_child),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
