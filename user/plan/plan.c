@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "plan/compiled.h"
 #include "plan/run/lazy.h"
+#include "plan/passes/dump.h"
 #include "plan/passes/float16.h"
 #include "plan/run/threads.h"
 #include "plan/saved/thaw.h"
@@ -222,12 +223,15 @@ static struct nn_plan *create_rewritten(const struct nn_model *model,
 	struct nn_error err = { "" };
 	struct nn_plan *p;
 
+	plan_dump_model("model", model);
 	for (uint32_t i = 0; i < REWRITES; i++) {
 		if (i == FLOAT16 && (!isa->gemm_f16 || !(made[FLOAT32] || model->relaxed)))
 			continue;
 		made[i] = rewrites[i].run(last ? last : model);
-		if (made[i])
-			last = made[i];
+		if (!made[i])
+			continue;
+		last = made[i];
+		plan_dump_model(rewrites[i].name, last);
 	}
 	if (!last || plan_create(last, options, &p, &err)) {
 		for (uint32_t i = REWRITES; i; i--)

@@ -9,6 +9,7 @@
 #include "plan/compiled.h"
 #include "plan/run/pages.h"
 #include "plan/kernels/families.h"
+#include "plan/passes/dump.h"
 #include "plan/run/threads.h"
 #include "plan/run/tuning.h"
 #include "ops/fingerprint.h"
@@ -533,9 +534,13 @@ static const struct {
 
 static bool compile(struct compiler *k)
 {
-	for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++)
+	for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++) {
 		if (!passes[i].run(k))
 			return false;
+		/* What is loaded was dumped when it was compiled. */
+		if (!k->weights)
+			plan_dump_compiled(passes[i].name, k->c);
+	}
 	/* Who loads a plan is in a hurry: memory is then for the first execution to get. */
 	return k->weights ? adopt_weights(k) : pack_weights(k) && compiled_reserve(k->c);
 }

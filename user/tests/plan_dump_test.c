@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What NNACCEL_PLAN_DUMP shows of the passes: the network of Documentation/passes.rst.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "model_samples.h"
+#include "ops/op.h"
+#include "plan/plan.h"
+
+/* The passes in their order. */
+static const char *const passes[] = {
+	"model", "nhwc", "constants", "shapes", "fold", "fuse", "places", "alias", "kernels",
+	"layout",
+};
+
+#define NUM_PASSES (sizeof(passes) / sizeof(passes[0]))
+
+static struct model_builder built;
+
+/* An NCHW image, PAD, CONV_2D of 3 by 3, RELU, and weights that are a product of constants. */
+static void build(void)
+{
+	static const int32_t paddings[] = { 0, 0, 0, 0, 1, 1, 1, 1 };
+	static const uint8_t nchw = 1;
+	static const float weights[8 * 3 * 3 * 2], bias[8], two[] = { 2 };
+	uint32_t x, padded, scale, half, w, b, convolved, y, one, zero, flag;
+
+	mb_init(&built);
+	one = mb_int32(&built, 1);
+	zero = mb_int32(&built, 0);
+	x = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1, 2, 8, 8));
+	half = mb_constant(&built, NN_TENSOR_FLOAT32, weights, sizeof(weights),
+			   MB_DIMS(8, 3, 3, 2));
+	scale = mb_constant(&built, NN_TENSOR_FLOAT32, two, sizeof(two), MB_DIMS(1));
+	w = mb_operand(&built, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(8, 3, 3, 2));
+	mb_operation(&built, NN_OP_MUL, MB_LIST(half, scale, zero), MB_LIST(w));
+	b = mb_constant(&built, NN_TENSOR_FLOAT32, bias, sizeof(bias), MB_DIMS(8));
+	padded = mb_operand(&built, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(1, 2, 10, 10));
+	mb_operation(&built, NN_OP_PAD, MB_LIST(x, mb_constant(&built, NN_TENSOR_INT32, paddings,
+							   sizeof(paddings), MB_DIMS(4, 2))),
+		     MB_LIST(padded));
+	convolved = mb_operand(&built, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(1, 8, 8, 8));
+	flag = mb_constant(&built, NN_BOOL, &nchw, sizeof(nchw), MB_NONE);
+	mb_operation(&built, NN_OP_CONV_2D, MB_LIST(padded, w, b, zero, zero, zero, zero, one, one,
+						    zero, flag), MB_LIST(convolved));
+	y = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(1, 8, 8, 8));
+	mb_operation(&built, NN_OP_RELU, MB_LIST(convolved), MB_LIST(y));
+}
+
+/* What preparing the network wrote to standard error; to be freed. */
+static char *dump(const char *format)
+{
+	static const struct nn_plan_options options;
+	char *text = calloc(1, 65536);
+	int before = dup(STDERR_FILENO), file = memfd_create("dump", MFD_CLOEXEC);
+	struct nn_error err = { "" };
+	struct nn_plan *plan = NULL;
+	enum nn_status status;
+
+	assert_non_null(text);
+	assert_true(before >= 0 && file >= 0);
+	build();
+	assert_int_equal(nn_model_check(&built.model, &err), NN_OK);
+	if (format)
+		setenv("NNACCEL_PLAN_DUMP", format, 1);
+	fflush(stderr);
+	dup2(file, STDERR_FILENO);
+	status = nn_plan_create(&built.model, &options, &plan, &err);
+	fflush(stderr);
+	dup2(before, STDERR_FILENO);
+	unsetenv("NNACCEL_PLAN_DUMP");
+	assert_int_equal(status, NN_OK);
+	nn_plan_free(plan);
+	assert_true(pread(file, text, 65535, 0) >= 0);
+	close(file);
+	close(before);
+	return text;
+}
+
+/* The lines of one pass: a pointer to the first, whose end is cut. */
+static char *lines_of(char *text, const char *pass)
+{
+	char head[64], *begin, *end;
+
+	snprintf(head, sizeof(head), "plan: after %s: ", pass);
+	begin = strstr(text, head);
+	if (!begin)
+		fail_msg("no pass %s in:\n%s", pass, text);
+	end = strstr(begin + 1, "plan: after ");
+	return strndup(begin, end ? (size_t)(end - begin) : strlen(begin));
+}
+
+static void assert_shows(char *text, const char *pass, const char *what)
+{
+	char *lines = lines_of(text, pass);
+
+	if (!strstr(lines, what))
+		fail_msg("no \"%s\" in:\n%s", what, lines);
+	free(lines);
+}
+
+static void assert_hides(char *text, const char *pass, const char *what)
+{
+	char *lines = lines_of(text, pass);
+
+	if (strstr(lines, what))
+		fail_msg("\"%s\" in:\n%s", what, lines);
+	free(lines);
+}
+
+static void test_text(void **state)
+{
+	char *text = dump("text"), *at = text;
+
+	(void)state;
+	for (size_t i = 0; i < NUM_PASSES; i++) {
+		char head[64];
+
+		snprintf(head, sizeof(head), "plan: after %s: ", passes[i]);
+		at = strstr(at, head);
+		assert_non_null(at);
+	}
+	assert_shows(text, "model", "4 operations");
+	assert_hides(text, "model", "TRANSPOSE");
+	assert_shows(text, "nhwc", "TRANSPOSE");
+	assert_shows(text, "nhwc", "FLOAT32[1,8,8,8]");
+	assert_hides(text, "shapes", "MUL");
+	assert_shows(text, "fold", "+ PAD 1,1,1,1");
+	assert_shows(text, "fuse", "+ RELU");
+	assert_hides(text, "fuse", "PAD FLOAT32");
+	assert_shows(text, "places", "input0+0");
+	assert_shows(text, "kernels", "kernel ");
+	assert_shows(text, "layout", "an arena of ");
+	free(text);
+}
+
+static void test_dot(void **state)
+{
+	char *text = dump("dot"), *at = text;
+	size_t graphs = 0;
+
+	(void)state;
+	while ((at = strstr(at, "digraph \"after "))) {
+		graphs++;
+		at++;
+	}
+	assert_int_equal(graphs, NUM_PASSES);
+	assert_non_null(strstr(text, "[label=\"CONV_2D\\nFLOAT32[1,8,8,8]"));
+	assert_non_null(strstr(text, " -> n0;"));
+	free(text);
+}
+
+static void test_nothing(void **state)
+{
+	char *text = dump(NULL);
+
+	(void)state;
+	assert_string_equal(text, "");
+	free(text);
+	text = dump("everything");
+	assert_string_equal(text, "");
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_dot),
+		cmocka_unit_test(test_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
