@@ -216,6 +216,7 @@ $(fast_kernels) $(fast_kernels:$(obj)/%=$(fuzz_obj)/%): private base += -fwrapv
 # A file of an instruction set that not all CPUs of arm64 have.
 ifeq ($(ARCH),arm64)
 $(filter %_dotprod.o,$(fast_kernels)): private base += -march=armv8.2-a+dotprod
+$(filter %_i8mm.o,$(fast_kernels)): private base += -march=armv8.2-a+i8mm
 $(filter %_fp16.o,$(fast_kernels)): private base += -march=armv8.2-a+fp16
 endif
 

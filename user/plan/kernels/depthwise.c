@@ -110,7 +110,7 @@ static bool set_q8(struct depthwise *d, const struct nn_saved_bytes *bytes,
 		size_t taps = d->q8.height * d->q8.width;
 
 		ready->packed_size = (d->in.c + (size_t)7) / 8 * nn_q8_taps_size(taps);
-		ready->scratch_size = taps * sizeof(void *) + d->in.c;
+		ready->scratch_size = taps * sizeof(struct nn_q8_tap);
 		return true;
 	}
 	if (ready->isa->pairs) {

@@ -166,13 +166,13 @@ static inline uint8x8_t load_bytes(const uint8_t *p, size_t count)
 	return vld1_u8(bytes);
 }
 
-/* Up to eight channels from `c` on of one output column, whose taps are where `taps` tells. */
+/* Up to eight channels from `c` on of one output column, of the taps that are inside the image. */
 static inline ALWAYS_INLINE void run_window(const struct nn_depthwise_q8 *d, bool is_signed,
-					    const uint8_t *const *taps, size_t c, size_t count,
+					    const struct nn_q8_tap *taps, size_t num_taps,
+					    size_t c, size_t count,
 					    const struct nn_q8_eight *panel, uint8_t *out)
 {
 	const struct q8_bounds bounds = q8_bounds_of(&d->output);
-	const size_t num_taps = d->height * d->width;
 	const int16_t *w = filter_of(panel);
 	const int32x4_t multiplier[2] = { vld1q_s32(panel->multiplier),
 					  vld1q_s32(panel->multiplier + 4) };
@@ -180,9 +180,9 @@ static inline ALWAYS_INLINE void run_window(const struct nn_depthwise_q8 *d, boo
 	const uint8x8_t zero = zero_of(d);
 	int32x4_t x = vld1q_s32(panel->bias), y = vld1q_s32(panel->bias + 4);
 
-	for (size_t i = 0; i < num_taps; i++, w += 8) {
-		const int16x8_t v = widen(is_signed, load_bytes(taps[i] + c, count), zero);
-		const int16x8_t f = vld1q_s16(w);
+	for (size_t i = 0; i < num_taps; i++) {
+		const int16x8_t v = widen(is_signed, load_bytes(taps[i].in + c, count), zero);
+		const int16x8_t f = vld1q_s16(w + taps[i].weights);
 
 		x = vmlal_s16(x, vget_low_s16(v), vget_low_s16(f));
 		y = vmlal_high_s16(y, v, f);
@@ -190,39 +190,43 @@ static inline ALWAYS_INLINE void run_window(const struct nn_depthwise_q8 *d, boo
 	q8_store_sums(out, x, y, multiplier, shift, false, &bounds, count);
 }
 
-/* Where the taps of output column `x` are; those of padding are at `padding`. */
-static void find_taps(const struct nn_depthwise_q8 *d, size_t x, const uint8_t *padding,
-		      const uint8_t **taps)
+/* The taps of output column `x` that are inside the image: what is padding counts for nothing. */
+static size_t find_taps(const struct nn_depthwise_q8 *d, size_t x, struct nn_q8_tap *taps)
 {
 	const ptrdiff_t start = (ptrdiff_t)(x * d->stride) - d->head;
+	size_t count = 0;
 
 	for (size_t i = 0; i < d->height; i++) {
 		ptrdiff_t at = start;
 
 		for (size_t j = 0; j < d->width; j++, at += (ptrdiff_t)d->dilation) {
-			bool inside = d->rows[i] && at >= 0 && at < (ptrdiff_t)d->in_width;
-
-			*taps++ = inside ? d->rows[i] + (size_t)at * d->channels : padding;
+			if (!d->rows[i] || at < 0 || at >= (ptrdiff_t)d->in_width)
+				continue;
+			taps[count].in = d->rows[i] + (size_t)at * d->channels;
+			taps[count++].weights = (i * d->width + j) * 8;
 		}
 	}
+	return count;
 }
 
 /* The channels from `c` on of one output column. */
 static void run_column(const struct nn_depthwise_q8 *d, size_t x, size_t c,
-		       const uint8_t *padding, const uint8_t **taps)
+		       struct nn_q8_tap *taps)
 {
+	const size_t num_taps = find_taps(d, x, taps);
 	const size_t size = nn_q8_taps_size(d->height * d->width);
 	const uint8_t *panel = d->packed + c / 8 * size;
 	uint8_t *out = d->out + x * d->channels;
 
-	find_taps(d, x, padding, taps);
 	for (; c < d->channels; c += 8, panel += size) {
 		size_t count = d->channels - c;
 
 		if (d->in_flip)
-			run_window(d, true, taps, c, count, (const void *)panel, out + c);
+			run_window(d, true, taps, num_taps, c, count, (const void *)panel,
+				   out + c);
 		else
-			run_window(d, false, taps, c, count, (const void *)panel, out + c);
+			run_window(d, false, taps, num_taps, c, count, (const void *)panel,
+				   out + c);
 	}
 }
 
@@ -240,14 +244,12 @@ static void find_inside(const struct nn_depthwise_q8 *d, size_t *first, size_t *
 
 void nn_depthwise_q8_neon(const struct nn_depthwise_q8 *d)
 {
-	const size_t num_taps = d->height * d->width, size = nn_q8_taps_size(num_taps);
-	const uint8_t **taps = (const uint8_t **)(void *)d->scratch;
-	uint8_t *padding = d->scratch + num_taps * sizeof(*taps);
+	const size_t size = nn_q8_taps_size(d->height * d->width);
+	struct nn_q8_tap *taps = (void *)d->scratch;
 	const uint8_t *panel = d->packed;
 	size_t first, last, row, c = 0;
 	inner_fn *inner = find_inner(d, &row);
 
-	memset(padding, d->in_zero ^ d->in_flip, d->channels);
 	find_inside(d, &first, &last);
 	if (inner && last - first >= COLUMNS)
 		for (; c + 8 <= d->channels; c += 8, panel += size)
@@ -256,7 +258,7 @@ void nn_depthwise_q8_neon(const struct nn_depthwise_q8 *d)
 		size_t from = x >= first && x < last ? c : 0;
 
 		if (from < d->channels)
-			run_column(d, x, from, padding, taps);
+			run_column(d, x, from, taps);
 	}
 }
 

@@ -33,7 +33,7 @@
 static inline ALWAYS_INLINE void run_tile(int rows, bool is_signed, bool positive,
 					  const struct q8_panel *p)
 {
-	const uint8_t *w = p->w;
+	const uint8_t *w = p->w, *row[ROWS];
 	int32x4_t acc[ROWS][2];
 	uint8x16_t x[ROWS];
 
@@ -41,13 +41,14 @@ static inline ALWAYS_INLINE void run_tile(int rows, bool is_signed, bool positiv
 	for (int i = 0; i < rows; i++) {
 		const int32x4_t correction = vld1q_dup_s32(p->corrections + i);
 
+		row[i] = p->a + (size_t)i * p->a_stride;
 		acc[i][0] = vaddq_s32(p->bias[0], correction);
 		acc[i][1] = vaddq_s32(p->bias[1], correction);
 	}
 	for (size_t k = 0; k < p->depth; k += 4 * GROUP, w += 4 * 8 * GROUP) {
 		UNROLL
 		for (int i = 0; i < rows; i++)
-			x[i] = vld1q_u8(p->a + (size_t)i * p->a_stride + k);
+			x[i] = vld1q_u8(row[i] + k);
 		ADD_GROUP(0);
 		ADD_GROUP(1);
 		ADD_GROUP(2);
@@ -56,7 +57,7 @@ static inline ALWAYS_INLINE void run_tile(int rows, bool is_signed, bool positiv
 	if (p->tail.count) {
 		UNROLL
 		for (int i = 0; i < rows; i++)
-			x[i] = q8_load_tail(p->a + (size_t)i * p->a_stride, &p->tail);
+			x[i] = q8_load_tail(row[i], &p->tail);
 		ADD_GROUP(0);
 		if (p->tail.count > GROUP)
 			ADD_GROUP(1);
@@ -92,26 +93,11 @@ PANEL(run_signed_positive, true, true)
 
 void nn_gemm_q8_dotprod(const struct nn_gemm_q8 *g)
 {
-	static void (*const run[2][2])(const struct q8_panel *p, size_t rows) = {
+	static q8_panel_fn *const run[2][2] = {
 		{ run_unsigned, run_unsigned_positive }, { run_signed, run_signed_positive },
 	};
-	const size_t panel_size = nn_q8_eight_size(GROUP, g->depth);
-	const bool positive = q8_is_positive(&g->out);
-	const struct q8_tail tail = q8_tail_of(g->depth);
-	int32_t corrections[Q8_BLOCK];
 
-	for (size_t row = 0; row < g->rows; row += Q8_BLOCK) {
-		size_t rows = g->rows - row < Q8_BLOCK ? g->rows - row : Q8_BLOCK;
-		const char *panel = g->panels;
-
-		q8_correct_rows(g, g->a + row * g->a_stride, rows, &tail, corrections);
-		for (size_t at = 0; at < g->columns; at += 8, panel += panel_size) {
-			const struct q8_panel p = q8_panel_of(g, &tail, row, at, corrections,
-							      (const void *)panel);
-
-			run[!!g->a_flip][positive](&p, rows);
-		}
-	}
+	q8_run_panels(g, GROUP, run[!!g->a_flip]);
 }
 
 #endif

@@ -13,37 +13,24 @@
 #include "plan/kernels/q8_neon.h"
 
 #define ROWS 3
-#define GROUP 16
+#define GROUP NN_Q8_SIGNED_GROUP
 
-/* How products are summed: two fit 16 bits unless both factors are -128 twice. */
-enum kind { UNSIGNED, SIGNED, SIGNED_TWICE };
+/*
+ * How products are summed: two fit 16 bits unless all four factors are -128. FLIPPED: rows are
+ * unsigned, and become signed.
+ */
+enum kind { SIGNED, SIGNED_TWICE, FLIPPED, FLIPPED_TWICE };
 
-/* The products of the lower eight, then those of the upper eight, which are added where they fit. */
-static inline ALWAYS_INLINE uint16x8_t low_products(enum kind kind, uint8x16_t x, uint8x16_t y)
+static inline ALWAYS_INLINE bool is_twice(enum kind kind)
 {
-	const uint8x8_t a = vget_low_u8(x), b = vget_low_u8(y);
-
-	if (kind == UNSIGNED)
-		return vmull_u8(a, b);
-	return vreinterpretq_u16_s16(vmull_s8(vreinterpret_s8_u8(a), vreinterpret_s8_u8(b)));
+	return kind == SIGNED_TWICE || kind == FLIPPED_TWICE;
 }
 
-static inline ALWAYS_INLINE uint16x8_t high_products(enum kind kind, uint16x8_t low, uint8x16_t x,
-						     uint8x16_t y)
+static inline ALWAYS_INLINE int8x16_t as_signed(enum kind kind, uint8x16_t x)
 {
-	const int8x16_t a = vreinterpretq_s8_u8(x), b = vreinterpretq_s8_u8(y);
-
-	if (kind == UNSIGNED)
-		return vmull_high_u8(x, y);
-	return vreinterpretq_u16_s16(kind == SIGNED ? vmull_high_s8(a, b) :
-				     vmlal_high_s8(vreinterpretq_s16_u16(low), a, b));
-}
-
-static inline ALWAYS_INLINE int32x4_t add_pairs(enum kind kind, int32x4_t sum, uint16x8_t products)
-{
-	if (kind == UNSIGNED)
-		return vreinterpretq_s32_u32(vpadalq_u16(vreinterpretq_u32_s32(sum), products));
-	return vpadalq_s16(sum, vreinterpretq_s16_u16(products));
+	if (kind == FLIPPED || kind == FLIPPED_TWICE)
+		x = veorq_u8(x, vdupq_n_u8(0x80));
+	return vreinterpretq_s8_u8(x);
 }
 
 /* The sums of four vectors, each in the lane of its number. */
@@ -53,28 +40,38 @@ static inline ALWAYS_INLINE int32x4_t sum_lanes(const int32x4_t x[4])
 }
 
 /* One group of `rows` rows times one of eight columns. */
-static inline ALWAYS_INLINE void add_group(int rows, enum kind kind, const uint8x16_t x[ROWS],
+static inline ALWAYS_INLINE void add_group(int rows, enum kind kind, const int8x16_t x[ROWS],
 					   const uint8_t *w, int32x4_t acc[ROWS][8])
 {
+	int8x16_t two[2];
+
 	UNROLL
 	for (int j = 0; j < 8; j++) {
-		const uint8x16_t b = vld1q_u8(w + j * GROUP);
+		int16x8_t products[ROWS];
+		int8x16_t b;
 
-		uint16x8_t products[ROWS];
+		if (!(j % 2)) {
+			two[0] = vreinterpretq_s8_u8(vld1q_u8(w + j * GROUP));
+			two[1] = vreinterpretq_s8_u8(vld1q_u8(w + (j + 1) * GROUP));
+		}
+		b = two[j % 2];
 
 		/* Step by step for all rows: a CPU that runs them in order would wait for each. */
 		UNROLL
 		for (int i = 0; i < rows; i++)
-			products[i] = low_products(kind, x[i], b);
-		UNROLL
-		for (int i = 0; kind != SIGNED_TWICE && i < rows; i++)
-			acc[i][j] = add_pairs(kind, acc[i][j], products[i]);
+			products[i] = vmull_s8(vget_low_s8(x[i]), vget_low_s8(b));
+		if (!is_twice(kind)) {
+			UNROLL
+			for (int i = 0; i < rows; i++)
+				acc[i][j] = vpadalq_s16(acc[i][j], products[i]);
+		}
 		UNROLL
 		for (int i = 0; i < rows; i++)
-			products[i] = high_products(kind, products[i], x[i], b);
+			products[i] = is_twice(kind) ? vmlal_high_s8(products[i], x[i], b) :
+						       vmull_high_s8(x[i], b);
 		UNROLL
 		for (int i = 0; i < rows; i++)
-			acc[i][j] = add_pairs(kind, acc[i][j], products[i]);
+			acc[i][j] = vpadalq_s16(acc[i][j], products[i]);
 	}
 }
 
@@ -83,7 +80,7 @@ static inline ALWAYS_INLINE void run_tile(int rows, enum kind kind, bool positiv
 {
 	const uint8_t *w = p->w;
 	int32x4_t acc[ROWS][8], sums[ROWS][2];
-	uint8x16_t x[ROWS];
+	int8x16_t x[ROWS];
 
 	UNROLL
 	for (int i = 0; i < rows; i++) {
@@ -94,14 +91,15 @@ static inline ALWAYS_INLINE void run_tile(int rows, enum kind kind, bool positiv
 	for (size_t k = 0; k < p->depth; k += GROUP) {
 		UNROLL
 		for (int i = 0; i < rows; i++)
-			x[i] = vld1q_u8(p->a + (size_t)i * p->a_stride + k);
+			x[i] = as_signed(kind, vld1q_u8(p->a + (size_t)i * p->a_stride + k));
 		add_group(rows, kind, x, w + k * 8, acc);
 	}
 	w += p->depth * 8;
 	if (p->tail.count) {
 		UNROLL
 		for (int i = 0; i < rows; i++)
-			x[i] = q8_load_tail(p->a + (size_t)i * p->a_stride, &p->tail);
+			x[i] = as_signed(kind, q8_load_tail(p->a + (size_t)i * p->a_stride,
+							    &p->tail));
 		add_group(rows, kind, x, w, acc);
 	}
 	UNROLL
@@ -131,19 +129,22 @@ static void name(const struct q8_panel *p, size_t rows)				\
 {										\
 	run_panel(kind, positive, *p, rows);					\
 }
-PANEL(run_unsigned, UNSIGNED, false)
-PANEL(run_unsigned_positive, UNSIGNED, true)
 PANEL(run_signed, SIGNED, false)
 PANEL(run_signed_positive, SIGNED, true)
 PANEL(run_twice, SIGNED_TWICE, false)
 PANEL(run_twice_positive, SIGNED_TWICE, true)
+PANEL(run_flipped, FLIPPED, false)
+PANEL(run_flipped_positive, FLIPPED, true)
+PANEL(run_flipped_twice, FLIPPED_TWICE, false)
+PANEL(run_flipped_twice_positive, FLIPPED_TWICE, true)
 
 void nn_gemm_q8_neon(const struct nn_gemm_q8 *g)
 {
-	static void (*const run[3][2])(const struct q8_panel *p, size_t rows) = {
-		[UNSIGNED] = { run_unsigned, run_unsigned_positive },
+	static q8_panel_fn *const run[4][2] = {
 		[SIGNED] = { run_signed, run_signed_positive },
 		[SIGNED_TWICE] = { run_twice, run_twice_positive },
+		[FLIPPED] = { run_flipped, run_flipped_positive },
+		[FLIPPED_TWICE] = { run_flipped_twice, run_flipped_twice_positive },
 	};
 	const size_t panel_size = nn_q8_eight_size(GROUP, g->depth);
 	const bool positive = q8_is_positive(&g->out);
@@ -154,13 +155,15 @@ void nn_gemm_q8_neon(const struct nn_gemm_q8 *g)
 		size_t rows = g->rows - row < Q8_BLOCK ? g->rows - row : Q8_BLOCK;
 		const char *panel = g->panels;
 
-		q8_correct_rows(g, g->a + row * g->a_stride, rows, &tail, corrections);
+		q8_correct_rows(g, !g->a_flip, g->a + row * g->a_stride, rows, &tail,
+				corrections);
 		for (size_t at = 0; at < g->columns; at += 8, panel += panel_size) {
 			const struct nn_q8_eight *eight = (const void *)panel;
 			const struct q8_panel p = q8_panel_of(g, &tail, row, at, corrections,
 							      eight);
-			enum kind kind = !g->a_flip ? UNSIGNED :
-					 eight->has_least ? SIGNED : SIGNED_TWICE;
+			const enum kind kind = g->a_flip ?
+				(eight->has_least ? SIGNED : SIGNED_TWICE) :
+				(eight->has_least ? FLIPPED : FLIPPED_TWICE);
 
 			run[kind][positive](&p, rows);
 		}

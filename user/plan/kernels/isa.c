@@ -52,6 +52,11 @@ static bool runs_fp16(void)
 {
 	return runs_dotprod() && getauxval(AT_HWCAP) & HWCAP_ASIMDHP;
 }
+
+static bool runs_i8mm(void)
+{
+	return runs_fp16() && getauxval(AT_HWCAP2) & HWCAP2_I8MM;
+}
 #endif
 
 /* The best first. */
@@ -65,6 +70,7 @@ static const struct {
 	{ &nn_isa_avx2, runs_avx2 },
 	{ &nn_isa_sse4, runs_sse4 },
 #elif defined(__aarch64__)
+	{ &nn_isa_i8mm, runs_i8mm },
 	{ &nn_isa_fp16, runs_fp16 },
 	{ &nn_isa_dotprod, runs_dotprod },
 	{ &nn_isa_neon, runs_always },

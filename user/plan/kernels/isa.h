@@ -127,13 +127,16 @@ static inline size_t nn_q8_pairs_panel_size(size_t lanes, size_t depth)
 /*
  * In eights, for arm64: a panel is the parameters of eight columns, then for each group of
  * `group` bytes of depth those of each column. Weights are unsigned where a is, else signed as
- * a is. What is padded is 0.
+ * a is; in groups of NN_Q8_SIGNED_GROUP always signed, and an unsigned a becomes so. What is
+ * padded is 0.
  */
+#define NN_Q8_SIGNED_GROUP 16
+
 struct nn_q8_eight {
 	int32_t bias[8];
 	int32_t multiplier[8];
 	int32_t shift[8];		/* to the left: 0 or less */
-	int32_t has_least;		/* whether a weight is -128 */
+	int32_t has_least;		/* whether two weights, half a group apart, are -128 */
 	int32_t padding[3];
 };
 
@@ -147,6 +150,12 @@ static inline size_t nn_q8_taps_size(size_t taps)
 {
 	return sizeof(struct nn_q8_eight) + taps * 8 * sizeof(int16_t);
 }
+
+/* One of these, in its scratch memory: where it lies, and its weights from the first tap's on. */
+struct nn_q8_tap {
+	const uint8_t *in;
+	size_t weights;
+};
 
 /*
  * One output row of a depthwise convolution with multiplier 1: the first `count`

@@ -8,12 +8,14 @@
 
 #include "plan/kernels/isa.h"
 
+extern const struct nn_isa nn_isa_i8mm;
 extern const struct nn_isa nn_isa_fp16;
 extern const struct nn_isa nn_isa_dotprod;
 extern const struct nn_isa nn_isa_neon;
 
 void nn_gemm_q8_neon(const struct nn_gemm_q8 *g);
 void nn_gemm_q8_dotprod(const struct nn_gemm_q8 *g);
+void nn_gemm_q8_i8mm(const struct nn_gemm_q8 *g);
 void nn_depthwise_q8_neon(const struct nn_depthwise_q8 *d);
 void nn_gemm_f16_neon(const struct nn_gemm_f32 *g);
 void nn_depthwise_f16_neon(const struct nn_depthwise_f32 *d);

@@ -106,6 +106,15 @@ static inline ALWAYS_INLINE void store_q8(uint8_t *out, sums_q8 x, sums_q8 y,
 	.depthwise_f16 = nn_depthwise_f16_neon, \
 	.binary_f16 = nn_binary_f16_neon
 
+const struct nn_isa nn_isa_i8mm = {
+	.name = "i8mm",
+	LOOPS_F32,
+	ARM64_F16,
+	.eights = 8,
+	.gemm_q8 = nn_gemm_q8_i8mm,
+	ARM64_Q8,
+};
+
 const struct nn_isa nn_isa_fp16 = {
 	.name = "fp16",
 	LOOPS_F32,

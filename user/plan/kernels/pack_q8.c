@@ -222,7 +222,8 @@ void nn_pack_eight_q8(const struct nn_q8_channels *q, size_t index, int32_t bias
 static int32_t pack_lane(const struct nn_pack_q8 *p, size_t index, size_t group, size_t lane,
 			 struct nn_q8_eight *eight)
 {
-	const bool is_signed = p->x->type != NN_TENSOR_QUANT8_ASYMM;
+	const bool flips = group == NN_Q8_SIGNED_GROUP && p->x->type == NN_TENSOR_QUANT8_ASYMM;
+	const bool is_signed = flips || p->x->type != NN_TENSOR_QUANT8_ASYMM;
 	/* What makes bytes signed as the input's are. */
 	const uint8_t flip = unsigned_flip(p) ^ (is_signed ? 0x80 : 0);
 	const int32_t zero = nn_q8_signed_zero(p->weights) + (is_signed ? 0 : 128);
@@ -238,10 +239,11 @@ static int32_t pack_lane(const struct nn_pack_q8 *p, size_t index, size_t group,
 
 			to[i] = byte;
 			sum += is_signed ? (int8_t)byte : byte;
-			eight->has_least |= byte == 0x80;
+			eight->has_least |= i >= group / 2 && byte == 0x80 &&
+					    to[i - group / 2] == 0x80;
 		}
 	}
-	return -p->x->zero_point * (sum - zero * (int32_t)p->depth);
+	return -(p->x->zero_point - (flips ? 128 : 0)) * (sum - zero * (int32_t)p->depth);
 }
 
 void nn_pack_eights_q8(const struct nn_pack_q8 *p, size_t group, void *to)

@@ -142,15 +142,17 @@ static inline int32_t q8_sum_row(const uint8_t *row, const struct q8_tail *t, bo
 	return vaddvq_s32(sum);
 }
 
-/* What b's zero point takes away from each row. */
-static inline void q8_correct_rows(const struct nn_gemm_q8 *g, const uint8_t *a, size_t rows,
-				   const struct q8_tail *t, int32_t *corrections)
+/* What b's zero point takes away from each row. Unsigned bytes may be summed as signed ones. */
+static inline void q8_correct_rows(const struct nn_gemm_q8 *g, bool flips, const uint8_t *a,
+				   size_t rows, const struct q8_tail *t, int32_t *corrections)
 {
 	const bool is_signed = g->a_flip;
-	const int32_t zero = g->b_zero + (is_signed ? 0 : 128);
+	const int32_t zero = g->b_zero + (is_signed || flips ? 0 : 128);
+	const int32_t more = flips ? 128 * (int32_t)g->depth : 0;
 
 	for (size_t i = 0; i < rows; i++)
-		corrections[i] = zero ? -zero * q8_sum_row(a + i * g->a_stride, t, is_signed) : 0;
+		corrections[i] = zero ? -zero * (q8_sum_row(a + i * g->a_stride, t, is_signed) -
+						 more) : 0;
 }
 
 /*
@@ -203,6 +205,32 @@ static inline ALWAYS_INLINE void q8_panel_advance(struct q8_panel *p, size_t row
 	p->a += rows * p->a_stride;
 	p->c += rows * p->c_stride;
 	p->corrections += rows;
+}
+
+/* Rows times a panel, by whether all that is negative becomes the same byte. */
+typedef void q8_panel_fn(const struct q8_panel *p, size_t rows);
+
+/* All rows times all panels, in blocks of rows. */
+static inline void q8_run_panels(const struct nn_gemm_q8 *g, size_t group,
+				 q8_panel_fn *const run[2])
+{
+	const size_t panel_size = nn_q8_eight_size(group, g->depth);
+	const bool positive = q8_is_positive(&g->out);
+	const struct q8_tail tail = q8_tail_of(g->depth);
+	int32_t corrections[Q8_BLOCK];
+
+	for (size_t row = 0; row < g->rows; row += Q8_BLOCK) {
+		size_t rows = g->rows - row < Q8_BLOCK ? g->rows - row : Q8_BLOCK;
+		const char *panel = g->panels;
+
+		q8_correct_rows(g, false, g->a + row * g->a_stride, rows, &tail, corrections);
+		for (size_t at = 0; at < g->columns; at += 8, panel += panel_size) {
+			const struct q8_panel p = q8_panel_of(g, &tail, row, at, corrections,
+							      (const void *)panel);
+
+			run[positive](&p, rows);
+		}
+	}
 }
 
 /* Sums of eight columns to bytes. */
