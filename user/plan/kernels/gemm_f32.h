@@ -204,34 +204,52 @@ static inline ALWAYS_INLINE TARGET void part_f32(int rows, int vectors, const NU
 
 #ifdef SUM_MOST
 
-/* The same, in sums of their own of at most SUM_MOST products. */
-static inline ALWAYS_INLINE TARGET void sums_f32(int rows, int vectors, const NUM *a, size_t stride,
-						 size_t depth, const NUM *w,
-						 VF total[ROWS][NN_PANEL_VECTORS])
+/* Ends the sums of a piece of the depth. Totals stay in memory: there are no registers for both. */
+static inline ALWAYS_INLINE TARGET void end_piece_f32(int rows, int vectors,
+						      VF total[ROWS][NN_PANEL_VECTORS],
+						      VF acc[ROWS][NN_PANEL_VECTORS])
 {
-	for (size_t k = 0, some; k < depth; k += some, w += some * (size_t)(vectors * LANES)) {
-		VF acc[ROWS][NN_PANEL_VECTORS];
-
-		some = depth - k < SUM_MOST ? depth - k : SUM_MOST;
+	UNROLL
+	for (int i = 0; i < rows; i++)
 		UNROLL
-		for (int i = 0; i < rows; i++)
-			UNROLL
-			for (int v = 0; v < vectors; v++)
-				acc[i][v] = SPLAT(0.0f);
-		part_f32(rows, vectors, a + k, stride, some, w, acc);
-		/* The totals stay in memory: there are no registers for both. */
-		UNROLL
-		for (int i = 0; i < rows; i++)
-			UNROLL
-			for (int v = 0; v < vectors; v++) {
-				__asm__("" : "+m"(total[i][v]));
-				total[i][v] = ADD(total[i][v], acc[i][v]);
-			}
-	}
+		for (int v = 0; v < vectors; v++) {
+			__asm__("" : "+m"(total[i][v]));
+			total[i][v] = ADD(total[i][v], acc[i][v]);
+			acc[i][v] = SPLAT(0.0f);
+		}
 }
 
+/*
+ * Adds elements [first, first + depth) of the depth, in pieces of SUM_MOST. Which elements are
+ * summed together does not depend on the parts that they come in, as these depend on how rows
+ * are divided. `piece` is the one that acc is the sum of.
+ */
+static inline ALWAYS_INLINE TARGET size_t pieces_f32(int rows, int vectors, const NUM *a,
+						     size_t stride, size_t first, size_t depth,
+						     const NUM *w, size_t piece,
+						     VF total[ROWS][NN_PANEL_VECTORS],
+						     VF acc[ROWS][NN_PANEL_VECTORS])
+{
+	for (size_t k = 0, some; k < depth; k += some) {
+		const size_t at = first + k, room = SUM_MOST - at % SUM_MOST;
+
+		if (at / SUM_MOST != piece) {
+			end_piece_f32(rows, vectors, total, acc);
+			piece = at / SUM_MOST;
+		}
+		some = depth - k < room ? depth - k : room;
+		part_f32(rows, vectors, a + k, stride, some, w + at * (size_t)(vectors * LANES), acc);
+	}
+	return piece;
+}
+
+/* Elements [first, first + depth) of the depth to the sums of a tile. */
+#define ADD_PART(a, stride, first, depth)						\
+	(piece = pieces_f32(rows, vectors, a, stride, first, depth, w, piece, total, acc))
+
 #else
-#define sums_f32 part_f32
+#define ADD_PART(a, stride, first, depth)						\
+	part_f32(rows, vectors, a, stride, depth, w + (first) * (size_t)(vectors * LANES), acc)
 #endif
 
 /* `rows` of a times one panel of `vectors`; both constants, so that nothing is left of the loops. */
@@ -242,22 +260,38 @@ static inline ALWAYS_INLINE TARGET void tile_f32(int rows, int vectors, bool par
 	const NUM *w = panel + vectors * LANES;
 	const size_t c_stride = g->c_stride;
 	VF acc[ROWS][NN_PANEL_VECTORS], low, high;
+#ifdef SUM_MOST
+	VF total[ROWS][NN_PANEL_VECTORS];
+	size_t piece = 0;
+#endif
 
 	UNROLL
 	for (int i = 0; i < rows; i++)
 		UNROLL
-		for (int v = 0; v < vectors; v++)
+		for (int v = 0; v < vectors; v++) {
+#ifdef SUM_MOST
+			total[i][v] = LOAD(panel + v * LANES);
+			acc[i][v] = SPLAT(0.0f);
+#else
 			acc[i][v] = LOAD(panel + v * LANES);
+#endif
+		}
 	if (parts)
 		for (size_t i = 0; i < g->num_parts; i++) {
 			const struct nn_gemm_part *p = &g->parts[i];
 
-			sums_f32(rows, vectors, (const NUM *)p->a + row * p->stride, p->stride,
-				 p->count, w + p->first * (size_t)(vectors * LANES), acc);
+			ADD_PART((const NUM *)p->a + row * p->stride, p->stride, p->first,
+				 p->count);
 		}
 	else
-		sums_f32(rows, vectors, (const NUM *)g->a + row * g->a_stride, g->a_stride,
-			 g->depth, w, acc);
+		ADD_PART((const NUM *)g->a + row * g->a_stride, g->a_stride, 0, g->depth);
+#ifdef SUM_MOST
+	UNROLL
+	for (int i = 0; i < rows; i++)
+		UNROLL
+		for (int v = 0; v < vectors; v++)
+			acc[i][v] = ADD(total[i][v], acc[i][v]);
+#endif
 	/* Read before the first store, which may change them as far as a compiler knows. */
 	low = SPLAT(g->low);
 	high = SPLAT(g->high);

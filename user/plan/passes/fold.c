@@ -143,6 +143,14 @@ static bool is_padding(const struct folding *f, const struct compiled_step *step
 	return value == 0;
 }
 
+/* Makes float16 tensors float32: their values, which are not all known, would be converted. */
+static void widen_tensors(struct nn_tensor *tensors, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (tensors[i].type == NN_TENSOR_FLOAT16)
+			tensors[i].type = NN_TENSOR_FLOAT32;
+}
+
 /* Whether a step with its border takes what a PAD reads, and writes what it did before. */
 static bool is_same_with_border(const struct folding *f, const struct compiled_step *step)
 {
@@ -153,6 +161,8 @@ static bool is_same_with_border(const struct folding *f, const struct compiled_s
 
 	compiled_run_init(f->c, step, f->data, f->inputs, f->outputs, &r);
 	r.err = &err;
+	widen_tensors(f->inputs, r.num_inputs);
+	widen_tensors(f->outputs, r.num_outputs);
 	same = !nn_op_infer(&r) && !nn_run_result(&r) && r.outputs[0].rank == out->rank &&
 	       !memcmp(r.outputs[0].dims, out->dims, out->rank * sizeof(out->dims[0]));
 	nn_op_finish(&r);
