@@ -6,6 +6,11 @@
  */
 #if defined(__aarch64__)
 
+/* gcc moves the products of a row side by side, of which each waits for the one before. */
+#ifndef __clang__
+#pragma GCC optimize("no-schedule-insns")
+#endif
+
 #include <arm_neon.h>
 #include <string.h>
 
