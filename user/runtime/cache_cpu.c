@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,15 +18,19 @@
 
 #include "hal/cache_files.h"
 #include "ops/fingerprint.h"
+#include "plan/run/threads.h"
 
-#define MAGIC UINT64_C(0x3165686361636e6e)	/* "nncache1" */
+#define MAGIC UINT64_C(0x3265686361636e6e)	/* "nncache2" */
+
+/* Bytes of data that are read and hashed at a time, by any thread: they are in its cache then. */
+#define CHUNK (UINT64_C(256) << 10)
 
 /* Against accidents: nobody vouches for files that are the application's own. */
 struct file_header {
 	uint64_t magic;
 	uint64_t data_size;
 	uint64_t model_hash;		/* nn_fingerprint64() of the model part */
-	uint64_t data_hash;
+	uint64_t data_hash;		/* the same of the hashes of the data's chunks */
 };
 
 /* Zeroed pages, huge ones where there are; NULL: none, also for a size of 0. */
@@ -41,13 +47,14 @@ static void *pages(uint64_t size)
 	return memory;
 }
 
-static enum nn_status read_all(int fd, const char *kind, void *to, uint64_t size,
+/* Reads `size` bytes of a file from `from` on. */
+static enum nn_status read_all(int fd, const char *kind, void *to, uint64_t from, uint64_t size,
 			       struct nn_error *err)
 {
 	uint64_t at = 0;
 
 	while (at < size) {
-		ssize_t n = pread(fd, (char *)to + at, size - at, (off_t)at);
+		ssize_t n = pread(fd, (char *)to + at, size - at, (off_t)(from + at));
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -57,6 +64,55 @@ static enum nn_status read_all(int fd, const char *kind, void *to, uint64_t size
 		at += (uint64_t)n;
 	}
 	return NN_OK;
+}
+
+/* ---- Hashing data ---- */
+
+/* Data in chunks. */
+struct chunks {
+	int fd;				/* from which they are read first; -1: they are there */
+	char *data;
+	uint64_t size;
+	uint64_t *hashes;
+	atomic_bool failed;
+	pthread_mutex_t lock;		/* of err */
+	struct nn_error *err;
+};
+
+static void take_chunk(void *arg, uint32_t index, uint32_t thread)
+{
+	struct chunks *c = arg;
+	const uint64_t at = index * CHUNK, left = c->size - at, size = left < CHUNK ? left : CHUNK;
+	struct nn_error err = { "" };
+
+	(void)thread;
+	if (c->fd >= 0 && read_all(c->fd, "data", c->data + at, at, size, &err)) {
+		pthread_mutex_lock(&c->lock);
+		nn_fail(c->err, NN_GENERAL_FAILURE, "%s", err.message);
+		pthread_mutex_unlock(&c->lock);
+		atomic_store(&c->failed, true);
+		return;
+	}
+	c->hashes[index] = nn_fingerprint64(c->data + at, size);
+}
+
+/* Reads data, unless fd is -1, and hashes it, on as many threads. */
+static enum nn_status hash_data(int fd, void *data, uint64_t size, uint32_t threads,
+				uint64_t *hash, struct nn_error *err)
+{
+	const uint64_t count = size / CHUNK + (size % CHUNK != 0);
+	struct chunks c = {
+		.fd = fd, .data = data, .size = size, .lock = PTHREAD_MUTEX_INITIALIZER,
+		.err = err, .hashes = count > UINT32_MAX ? NULL : malloc((count + 1) * sizeof(*hash)),
+	};
+
+	if (!c.hashes)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "no memory for data of %" PRIu64 " bytes",
+			       size);
+	threads_run_long(take_chunk, &c, (uint32_t)count, threads);
+	*hash = nn_fingerprint64(c.hashes, c.failed ? 0 : count * sizeof(*hash));
+	free(c.hashes);
+	return c.failed ? NN_GENERAL_FAILURE : NN_OK;
 }
 
 /* ---- Saving ---- */
@@ -70,7 +126,9 @@ static enum nn_status write_image(const struct nn_plan_image *image, const struc
 
 	nn_plan_image_data(image, data);
 	h.model_hash = nn_fingerprint64(image->model, image->model_size);
-	h.data_hash = nn_fingerprint64(data, image->data_size);
+	status = hash_data(-1, data, image->data_size, 1, &h.data_hash, err);
+	if (status)
+		return status;
 	memcpy(model, &h, sizeof(h));
 	memcpy(model + sizeof(h), image->model, image->model_size);
 	status = nna_cache_files_open(cache, F_WRLCK, &files, err);
@@ -118,7 +176,7 @@ static enum nn_status read_model(const struct nna_cache_files *files, void **mod
 	if (!*model)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "no memory for a model file of %" PRIu64
 			       " bytes", files->model_size);
-	if (read_all(files->model, "model", *model, files->model_size, err))
+	if (read_all(files->model, "model", *model, 0, files->model_size, err))
 		return NN_GENERAL_FAILURE;
 	if (files->model_size < sizeof(h))
 		return nn_fail(err, NN_GENERAL_FAILURE, "cache: a model file of %" PRIu64 " bytes",
@@ -136,9 +194,13 @@ static enum nn_status read_model(const struct nna_cache_files *files, void **mod
 }
 
 static enum nn_status read_data(const struct nna_cache_files *files, const void *model,
-				struct cpu_cached *cached, struct nn_error *err)
+				uint32_t preference, struct cpu_cached *cached,
+				struct nn_error *err)
 {
+	const uint32_t threads = preference == NN_PREFER_LOW_POWER ? 1 : threads_start();
+	enum nn_status status;
 	struct file_header h;
+	uint64_t hash;
 
 	memcpy(&h, model, sizeof(h));
 	cached->data_size = files->data_size;
@@ -146,9 +208,10 @@ static enum nn_status read_data(const struct nna_cache_files *files, const void 
 	if (files->data_size && !cached->data)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "no memory for a data file of %" PRIu64
 			       " bytes", files->data_size);
-	if (read_all(files->data, "data", cached->data, files->data_size, err))
-		return NN_GENERAL_FAILURE;
-	if (nn_fingerprint64(cached->data, cached->data_size) != h.data_hash)
+	status = hash_data(files->data, cached->data, cached->data_size, threads, &hash, err);
+	if (status)
+		return status;
+	if (hash != h.data_hash)
 		return nn_fail(err, NN_GENERAL_FAILURE, "cache: the data file is damaged");
 	return NN_OK;
 }
@@ -162,7 +225,7 @@ static enum nn_status load(const struct nna_cache_files *files,
 	enum nn_status status = read_model(files, &model, err);
 
 	if (!status)
-		status = read_data(files, model, cached, err);
+		status = read_data(files, model, options->preference, cached, err);
 	if (!status)
 		status = nn_plan_load((char *)model + header, files->model_size - header,
 				      cached->data, cached->data_size, options, &cached->plan,
