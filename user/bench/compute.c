@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "compute/api.h"
+#include "compute/clients.h"
 #include "compute/subject.h"
 #include "count/mark.h"
 
@@ -170,6 +171,8 @@ static void compare_wait(const char *figure, net_fn *make, enum net_type type,
 	static struct net net;
 
 	make(&net, type);
+	/* What is cached is saved by this one. */
+	time_wait(&net, wait->ours, wait);
 	for (size_t i = 0; i < PREPARES; i++) {
 		times[i] = time_wait(&net, wait->ours, wait);
 		peer_times[i] = time_wait(&net, subject_xnnpack, wait);
@@ -408,9 +411,12 @@ static int run_marked(const char *name, const char *who)
 static int compare_firsts(void)
 {
 	const struct wait first = { subject_nnapi, has_two_cpus() ? 2 : 1, true, SPINNING_US };
+	const struct wait cached = { subject_nnapi_cached, first.threads, true, SPINNING_US };
 
 	compare_wait("mnv2_f32_first", net_mobilenet_v2, NET_F32, &first);
 	compare_wait("mnv2_qc8_first", net_mobilenet_v2, NET_QC8, &first);
+	compare_wait("mnv2_f32_cached_first", net_mobilenet_v2, NET_F32, &cached);
+	compare_wait("mnv2_qc8_cached_first", net_mobilenet_v2, NET_QC8, &cached);
 	return 0;
 }
 
@@ -422,16 +428,20 @@ int main(int argc, char **argv)
 		return compare_worker();
 	if (argc == 2 && !strcmp(argv[1], "--first"))
 		return compare_firsts();
+	if (argc == 2 && !strcmp(argv[1], "--clients"))
+		return !bench_clients(has_two_cpus() ? 2 : 1, where());
 	if (argc == 3 && !strcmp(argv[1], "--isa"))
 		return compare_level(argv[2]);
 	if (argc == 4 && !strcmp(argv[1], "--marked"))
 		return run_marked(argv[2], argv[3]);
 	if (argc != 1) {
-		fprintf(stderr, "usage: compute [--vm | --first | --isa LEVEL | "
+		fprintf(stderr, "usage: compute [--vm | --first | --clients | --isa LEVEL | "
 			"--marked NETWORK WHO]\n");
 		return 2;
 	}
 	/* Before there are threads, which a fork leaves behind. */
+	if (!bench_clients(has_two_cpus() ? 2 : 1, where()))
+		fprintf(stderr, "clients: no memory\n");
 	rss = measure_rss(subject_plan);
 	peer_rss = measure_rss(subject_xnnpack);
 	if (!subject_peer())

@@ -3,7 +3,9 @@
  * A network of images through the NNAPI, on the device nnapi-reference: as an application
  * meets it, from the first call of the model on. Constants are given by pointers.
  */
+#include <dirent.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "api.h"
 #include "builder.h"
@@ -84,7 +86,31 @@ static void free_net(void *state)
 	free(n);
 }
 
-struct subject subject_nnapi(const struct net *net, uint32_t threads)
+/* Files of the compilation cache, in a folder that goes when the program ends. */
+static char folder[] = "/tmp/nnaccel-bench-XXXXXX";
+
+static void remove_folder(void)
+{
+	struct dirent *entry;
+	DIR *files = opendir(folder);
+
+	while (files && (entry = readdir(files)))
+		unlinkat(dirfd(files), entry->d_name, 0);
+	if (files)
+		closedir(files);
+	rmdir(folder);
+}
+
+static const char *cache_folder(void)
+{
+	static bool is_there;
+
+	if (!is_there && mkdtemp(folder))
+		is_there = !atexit(remove_folder);
+	return folder;
+}
+
+static struct subject make(const struct net *net, uint32_t threads, bool cached)
 {
 	struct nnapi_net *n = must_alloc(sizeof(*n));
 	const ANeuralNetworksDevice *device = api_cpu_device();
@@ -101,6 +127,21 @@ struct subject subject_nnapi(const struct net *net, uint32_t threads)
 	api_must(ANeuralNetworksCompilation_setPreference(
 			n->compilation, threads > 1 ? ANEURALNETWORKS_PREFER_FAST_SINGLE_ANSWER :
 			ANEURALNETWORKS_PREFER_LOW_POWER), "preference");
+	if (cached)
+		api_must(ANeuralNetworksCompilation_setCaching(
+				n->compilation, cache_folder(),
+				(uint8_t[ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN]){
+					net->type, (uint8_t)net->num_layers }), "caching");
 	api_must(ANeuralNetworksCompilation_finish(n->compilation), "compilation");
 	return (struct subject){ n, run, free_net };
+}
+
+struct subject subject_nnapi(const struct net *net, uint32_t threads)
+{
+	return make(net, threads, false);
+}
+
+struct subject subject_nnapi_cached(const struct net *net, uint32_t threads)
+{
+	return make(net, threads, true);
 }

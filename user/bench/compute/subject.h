@@ -22,6 +22,8 @@ struct subject subject_xnnpack(const struct net *net, uint32_t threads);
 
 /* A model of the NNAPI for nnapi-reference, compiled. */
 struct subject subject_nnapi(const struct net *net, uint32_t threads);
+/* The same from the compilation cache, to which the first one of a network is saved. */
+struct subject subject_nnapi_cached(const struct net *net, uint32_t threads);
 
 /* The first one, in a worker: through libnnaccel, in a VM. */
 struct subject subject_worker(const struct net *net);
