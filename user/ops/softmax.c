@@ -7,11 +7,9 @@
 #include "ops/axis.h"
 #include "ops/check.h"
 #include "ops/q8.h"
-#include "ops/quant.h"
+#include "ops/softmax_q8.h"
 
 enum { X, BETA, AXIS };
-
-#define SUM_BITS 12	/* integer bits of the sum of quantised exponentials */
 
 static enum nn_status check_softmax(const struct nn_check *c)
 {
@@ -129,76 +127,22 @@ static void walk_float(const struct nn_run *r, float_fn *fn)
 
 /* ---- Quantised ---- */
 
-/* By distance from the largest value: exponentials without integer bits. */
-struct exponentials {
-	int32_t table[256];
-};
-
-static void fill_exponentials(struct exponentials *e, const struct nn_multiplier *m)
-{
-	int32_t radius = nn_quant_radius(5, m->shift);
-
-	for (int32_t d = 0; d < 256 && d <= radius; d++) {
-		int32_t shifted = (int32_t)((uint32_t)-d << m->shift);
-
-		e->table[d] = nn_quant_exp_negative(nn_srdhm(shifted, m->value), 5);
-	}
-}
-
-/* In shared memory a value may meanwhile have become larger than the largest. */
-static inline int32_t distant(const struct exponentials *e, int32_t max, int32_t value)
-{
-	return e->table[(uint8_t)(max - value)];
-}
-
-/* The bytes' order is that of the values: a signed byte's sign bit is flipped. */
-static void softmax_q8(const struct lane *lane, const struct exponentials *e, uint8_t flip,
-		       const uint8_t *in, uint8_t *out)
-{
-	int32_t max = 0, reciprocal, headroom, exponent;
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < lane->size; i++) {
-		int32_t value = in[i * lane->stride] ^ flip;
-
-		max = value > max ? value : max;
-	}
-	for (size_t i = 0; i < lane->size; i++)
-		sum += (uint64_t)nn_rdp(distant(e, max, in[i * lane->stride] ^ flip), SUM_BITS);
-	/* At least 2^19, unless the input changes meanwhile. */
-	sum += !sum;
-	/* sum = 2^(SUM_BITS - headroom) * (1 + x), x in [0, 1) with 31 bits */
-	headroom = __builtin_clzll(sum) - 32;
-	sum = headroom >= 0 ? sum << headroom : sum >> -headroom;
-	reciprocal = nn_quant_one_over_one_plus((int32_t)(sum - (UINT64_C(1) << 31)));
-	exponent = SUM_BITS - headroom + 31 - 8;
-	for (size_t i = 0; i < lane->size; i++) {
-		int32_t e_i = distant(e, max, in[i * lane->stride] ^ flip);
-		int32_t value = 0;
-
-		if (exponent <= 31)
-			value = nn_rdp(nn_srdhm(reciprocal, e_i), exponent);
-		out[i * lane->stride] = (uint8_t)(value > 255 ? 255 : value) ^ flip;
-	}
-}
-
 static enum nn_status walk_q8(const struct nn_run *r)
 {
-	const uint8_t *in = r->inputs[X].data, flip = nn_q8_of(&r->inputs[X]).flip;
-	double factor = (double)nn_run_float(r, BETA, 1) * (double)r->inputs[X].scale * 0x1p26;
-	struct exponentials e = { { 0 } };
+	const uint8_t *in = r->inputs[X].data;
 	uint8_t *out = r->outputs[0].data;
-	struct nn_multiplier m;
+	struct nn_multiplier factor;
+	struct nn_softmax_q8 s;
 	struct lane lane;
 	size_t outer, step = lane_of(r, &lane, &outer);
 
-	if (!nn_quant_encode_above_one(fmin(factor, INT32_MAX), &m))
+	if (!nn_softmax_q8_factor(&r->inputs[X], nn_run_float(r, BETA, 1), &factor))
 		return nn_run_fail(r, "input 0: scale %g is too small",
 				   (double)r->inputs[X].scale);
-	fill_exponentials(&e, &m);
+	nn_softmax_q8_init(&s, nn_q8_of(&r->inputs[X]).flip, &factor);
 	for (size_t o = 0; step && o < outer; o++, in += step, out += step) {
 		for (size_t i = 0; i < lane.stride; i++)
-			softmax_q8(&lane, &e, flip, in + i, out + i);
+			nn_softmax_q8(&s, in + i, out + i, lane.size, lane.stride);
 	}
 	return NN_OK;
 }

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * SOFTMAX of bytes: of 256 values there are 256 distances from the largest, and as many
+ * exponentials.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "ops/softmax_q8.h"
+
+#define SUM_BITS 12	/* integer bits of the sum of exponentials */
+
+bool nn_softmax_q8_factor(const struct nn_tensor *in, float beta, struct nn_multiplier *factor)
+{
+	double d = (double)beta * (double)in->scale * 0x1p26;
+
+	return nn_quant_encode_above_one(fmin(d, INT32_MAX), factor);
+}
+
+void nn_softmax_q8_init(struct nn_softmax_q8 *s, uint8_t flip, const struct nn_multiplier *factor)
+{
+	int32_t radius = nn_quant_radius(5, factor->shift);
+
+	memset(s, 0, sizeof(*s));
+	s->flip = flip;
+	for (int32_t d = 0; d < 256 && d <= radius; d++) {
+		int32_t shifted = (int32_t)((uint32_t)-d << factor->shift);
+
+		s->exponentials[d] = nn_quant_exp_negative(nn_srdhm(shifted, factor->value), 5);
+		s->parts[d] = nn_rdp(s->exponentials[d], SUM_BITS);
+	}
+}
+
+static inline uint8_t largest(const uint8_t *in, size_t size, size_t stride, uint8_t flip)
+{
+	uint8_t max = 0;
+
+	for (size_t i = 0; i < size; i++) {
+		uint8_t value = in[i * stride] ^ flip;
+
+		max = value > max ? value : max;
+	}
+	return max;
+}
+
+/* How a sum divides exponentials. */
+struct divisor {
+	int32_t reciprocal;
+	int32_t exponent;		/* of 2 */
+	int64_t half;			/* of that */
+};
+
+static struct divisor divisor_of(uint64_t sum)
+{
+	int32_t headroom, exponent;
+
+	/* At least 2^19, unless the input changes meanwhile. */
+	sum += !sum;
+	/* sum = 2^(SUM_BITS - headroom) * (1 + x), x in [0, 1) with 31 bits */
+	headroom = __builtin_clzll(sum) - 32;
+	sum = headroom >= 0 ? sum << headroom : sum >> -headroom;
+	/* Of a sum that is so large every part is 0. */
+	exponent = SUM_BITS - headroom + 31 - 8;
+	if (exponent > 31)
+		return (struct divisor){ 0 };
+	return (struct divisor){
+		.reciprocal = nn_quant_one_over_one_plus((int32_t)(sum - (UINT64_C(1) << 31))),
+		.exponent = exponent,
+		.half = exponent ? INT64_C(1) << (exponent - 1) : 0,
+	};
+}
+
+/* nn_rdp() of nn_srdhm() where nothing is negative: both round halves up then. */
+static inline uint8_t divide(int32_t exponential, const struct divisor *by)
+{
+	int64_t product = ((int64_t)by->reciprocal * exponential + (1 << 30)) >> 31;
+	int64_t value = (product + by->half) >> by->exponent;
+
+	return (uint8_t)(value > 255 ? 255 : value);
+}
+
+/* Which of the tables' entries a value has: distances are bytes whatever the input becomes. */
+static inline uint8_t distance(const struct nn_softmax_q8 *s, uint8_t max, uint8_t value)
+{
+	return (uint8_t)(max - (value ^ s->flip));
+}
+
+static inline __attribute__((always_inline))
+void run(const struct nn_softmax_q8 *s, const uint8_t *in, uint8_t *out, size_t size, size_t stride)
+{
+	const uint8_t max = largest(in, size, stride, s->flip);
+	uint8_t results[256];
+	struct divisor by;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < size; i++)
+		sum += (uint64_t)s->parts[distance(s, max, in[i * stride])];
+	by = divisor_of(sum);
+	if (size < sizeof(results)) {
+		for (size_t i = 0; i < size; i++)
+			out[i * stride] = divide(s->exponentials[distance(s, max, in[i * stride])],
+						 &by) ^ s->flip;
+		return;
+	}
+	for (size_t d = 0; d < sizeof(results); d++)
+		results[d] = divide(s->exponentials[d], &by) ^ s->flip;
+	for (size_t i = 0; i < size; i++)
+		out[i * stride] = results[distance(s, max, in[i * stride])];
+}
+
+void nn_softmax_q8(const struct nn_softmax_q8 *s, const uint8_t *in, uint8_t *out, size_t size,
+		   size_t stride)
+{
+	/* Of neighbours the compiler makes vectors. */
+	if (stride == 1)
+		run(s, in, out, size, 1);
+	else
+		run(s, in, out, size, stride);
+}
