@@ -16,6 +16,7 @@
 #include "kit/clients.h"
 #include "kit/device.h"
 #include "kit/engine.h"
+#include "kit/files.h"
 #include "kit/log.h"
 #include "kit/process.h"
 
@@ -113,6 +114,24 @@ static int parse_options(int argc, char **argv, struct arguments *a)
 	return EXIT_USAGE;
 }
 
+static const char *files_fault(const struct nna_engine *e)
+{
+	const uint32_t count = files_count(e);
+
+	if (count > FILES_MAX)
+		return "it has too many files";
+	for (uint32_t i = 0; i < count; i++) {
+		const struct nna_engine_file *file = e->files[i];
+
+		if (file->size < sizeof(*file) || !file->path ||
+		    (file->num_requests && !file->requests) ||
+		    file->use & ~(NNA_ENGINE_FILE_READ | NNA_ENGINE_FILE_WRITE |
+				  NNA_ENGINE_FILE_POLL))
+			return "one of its files is of no size or path, or of an unknown use";
+	}
+	return NULL;
+}
+
 const char *engine_fault(const struct nna_engine *e)
 {
 	const struct nna_engine_burst *b = e->burst;
@@ -134,7 +153,7 @@ const char *engine_fault(const struct nna_engine *e)
 	    (e->buffers->size < sizeof(*e->buffers) || !e->buffers->create ||
 	     !e->buffers->destroy || !e->buffers->copy_in || !e->buffers->copy_out))
 		return "its buffers lack a function";
-	return NULL;
+	return files_fault(e);
 }
 
 /* What saved models depend on besides themselves: this build, and the device's version. */

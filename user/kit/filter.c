@@ -10,10 +10,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <linux/nnaccel.h>
 
+#include "kit/files.h"
 #include "kit/filter.h"
 #include "kit/log.h"
 #include "kit/worker.h"
@@ -95,6 +97,14 @@ static const struct rule plugin_rules[] = {
 	ANY(seccomp),
 };
 
+/* Waiting for a file of the engine's own. */
+static const struct rule poll_rules[] = {
+#ifdef SYS_poll
+	ANY(poll),
+#endif
+	ANY(ppoll),
+};
+
 static int add(scmp_filter_ctx filter, const struct rule *rule)
 {
 	return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, rule->call, rule->num_conditions,
@@ -119,7 +129,45 @@ static int add_all(scmp_filter_ctx filter, const struct rule *list, size_t count
 	return error;
 }
 
-static bool load(bool for_plugins)
+/* What an engine does with a file of its own. */
+static int add_file(scmp_filter_ctx filter, const struct nna_engine_file *file, int fd)
+{
+	const struct rule reading[] = {
+		IF(read, ARG(0, (scmp_datum_t)fd)),
+		IF(pread64, ARG(0, (scmp_datum_t)fd)),
+	};
+	const struct rule writing[] = {
+		IF(write, ARG(0, (scmp_datum_t)fd)),
+		IF(pwrite64, ARG(0, (scmp_datum_t)fd)),
+	};
+	int error = 0;
+
+	if (file->use & NNA_ENGINE_FILE_READ)
+		error = add_all(filter, reading, sizeof(reading) / sizeof(reading[0]));
+	if (!error && file->use & NNA_ENGINE_FILE_WRITE)
+		error = add_all(filter, writing, sizeof(writing) / sizeof(writing[0]));
+	if (!error && file->use & NNA_ENGINE_FILE_POLL)
+		error = add_all(filter, poll_rules, sizeof(poll_rules) / sizeof(poll_rules[0]));
+	for (uint32_t i = 0; !error && i < file->num_requests; i++) {
+		/* The kernel looks at 32 bits. */
+		const struct rule request = IF(ioctl, ARG(0, (scmp_datum_t)fd),
+					       ONLY(1, file->requests[i], UINT32_MAX));
+
+		error = add(filter, &request);
+	}
+	return error;
+}
+
+static int add_files(scmp_filter_ctx filter, const struct nna_engine *engine)
+{
+	int error = 0;
+
+	for (uint32_t i = 0; !error && i < files_count(engine); i++)
+		error = add_file(filter, engine->files[i], nna_engine_file(i));
+	return error;
+}
+
+static bool load(const struct nna_engine *engine, bool for_plugins)
 {
 	const struct rule kill_self = IF(tgkill, ARG(0, (scmp_datum_t)getpid()));
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
@@ -135,6 +183,8 @@ static bool load(bool for_plugins)
 	if (!error)
 		error = add(filter, &kill_self);
 	if (!error)
+		error = add_files(filter, engine);
+	if (!error)
 		error = for_plugins ? add_all(filter, plugin_rules,
 					      sizeof(plugin_rules) / sizeof(plugin_rules[0])) :
 				      refuse_open(filter);
@@ -146,12 +196,12 @@ static bool load(bool for_plugins)
 	return !error;
 }
 
-bool filter_load(void)
+bool filter_load(const struct nna_engine *engine)
 {
-	return load(false);
+	return load(engine, false);
 }
 
-bool filter_load_for_plugins(void)
+bool filter_load_for_plugins(const struct nna_engine *engine)
 {
-	return load(true);
+	return load(engine, true);
 }

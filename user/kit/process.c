@@ -14,6 +14,7 @@
 #include "kit/device.h"
 #include "kit/digest.h"
 #include "kit/file_message.h"
+#include "kit/files.h"
 #include "kit/filter.h"
 #include "kit/guard.h"
 #include "kit/process.h"
@@ -144,7 +145,7 @@ static void add_plugins(const struct nna_engine *engine, char *const *files, boo
 	/* The first process of a namespace does not die of a signal without a handler. */
 	if (probe && signal(SIGALRM, on_alarm) != SIG_ERR)
 		alarm(WORKER_PROBE_S);
-	sandbox_seal_for_plugins();
+	sandbox_seal_for_plugins(engine);
 	result = load_plugins(engine, files);
 	if (probe)
 		_exit(result == NNA_ENGINE_PLUGIN_LOADED ? 0 :
@@ -167,6 +168,8 @@ void worker_main(const struct nna_engine *engine, char *const *args)
 	prctl(PR_SET_NAME, WORKER_NAME);
 	if (close_range(WORKER_SESSION_FD, ~0U, 0))
 		fail("close_range");
+	if (!files_open(engine))
+		_exit(WORKER_EXIT_FAILURE);
 	sandbox_enter(&options, folder);
 	if (!server_init(&w.server, engine, WORKER_SESSION_FD, !options.no_slot_cache,
 			 options.cache ? WORKER_CONTROL_FD : -1) ||
@@ -184,7 +187,7 @@ void worker_main(const struct nna_engine *engine, char *const *args)
 	sandbox_stop_processes();
 	if (folder && engine->load_plugin)
 		add_plugins(engine, args + 2, options.probe);
-	sandbox_seal();
+	sandbox_seal(engine);
 
 	if (write(WORKER_CONTROL_FD, &ready, 1) != 1 || !receive_session())
 		_exit(0);

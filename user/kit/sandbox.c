@@ -148,12 +148,12 @@ void sandbox_stop_processes(void)
 	limit(RLIMIT_NPROC, 0, "limit of processes");
 }
 
-void sandbox_seal_for_plugins(void)
+void sandbox_seal_for_plugins(const struct nna_engine *engine)
 {
-	must_load(filter_load_for_plugins());
+	must_load(filter_load_for_plugins(engine));
 }
 
-void sandbox_seal(void)
+void sandbox_seal(const struct nna_engine *engine)
 {
-	must_load(filter_load());
+	must_load(filter_load(engine));
 }

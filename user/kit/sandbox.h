@@ -6,6 +6,8 @@
 #ifndef NN_KIT_SANDBOX_H
 #define NN_KIT_SANDBOX_H
 
+#include <nnaccel/engine.h>
+
 #include "kit/worker.h"
 
 /* Where a worker finds its plug-ins, the only files there are. */
@@ -22,10 +24,10 @@ void sandbox_enter(const struct worker_options *options, const char *plugins);
 void sandbox_stop_processes(void);
 
 /*
- * Then: system calls by the filter only. Where plug-ins are to be loaded, the first
+ * Then: system calls by the filter only, which allows what the engine does with its files. Where plug-ins are to be loaded, the first
  * comes before them and their constructors, and the second after.
  */
-void sandbox_seal_for_plugins(void);
-void sandbox_seal(void);
+void sandbox_seal_for_plugins(const struct nna_engine *engine);
+void sandbox_seal(const struct nna_engine *engine);
 
 #endif /* NN_KIT_SANDBOX_H */

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "kit/device.h"
 #include "kit/digest.h"
+#include "kit/files.h"
 #include "kit/log.h"
 #include "kit/running.h"
 #include "kit/serve.h"
@@ -44,7 +45,7 @@ struct thread_client {
 
 bool thread_clients_init(const struct nna_engine *engine)
 {
-	if (!digest_init() || !device_register_extensions(engine))
+	if (!digest_init() || !device_register_extensions(engine) || !files_open(engine))
 		return false;
 	if (!engine->start || engine->start(engine))
 		return true;

@@ -12,8 +12,8 @@
 struct thread_client;
 
 /*
- * Once, before any: makes the engine's extensions known and calls its start(). False, with a log
- * line.
+ * Once, before any: makes the engine's extensions known, opens its files and calls its start().
+ * False, with a log line.
  */
 bool thread_clients_init(const struct nna_engine *engine);
 

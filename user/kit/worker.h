@@ -30,6 +30,7 @@
 #define WORKER_CONTROL_FD 3	/* seqpacket socket: to the broker, then to the cache's keeper */
 #define WORKER_SESSION_FD 4	/* once received */
 #define WORKER_FILE_FD 5	/* of a kept plan, until it is mapped; where there is a cache */
+#define WORKER_ENGINE_FD 6	/* and further ones: files of the engine's own */
 
 /* What a worker writes on its control socket when it is sandboxed. */
 #define WORKER_READY 'r'

@@ -22,6 +22,8 @@ static void test_fault(void **state)
 {
 	const struct nna_engine_burst none = { .size = sizeof(none) };
 	const struct nna_engine_buffers no_buffers = { .size = sizeof(no_buffers) };
+	struct nna_engine_file file = { .size = sizeof(file), .path = "/dev/null" };
+	const struct nna_engine_file *const files[] = { &file, NULL };
 	struct nna_engine e = cpu_engine;
 
 	(void)state;
@@ -39,6 +41,14 @@ static void test_fault(void **state)
 	assert_non_null(engine_fault(&e));
 	e = cpu_engine;
 	e.clients = NNA_ENGINE_CLIENTS_THREADS + 1;
+	assert_non_null(engine_fault(&e));
+	e = cpu_engine;
+	e.files = files;
+	assert_null(engine_fault(&e));
+	file.use = NNA_ENGINE_FILE_POLL << 1;
+	assert_non_null(engine_fault(&e));
+	file.use = 0;
+	file.num_requests = 1;
 	assert_non_null(engine_fault(&e));
 	e = cpu_engine;
 	e.execute = NULL;

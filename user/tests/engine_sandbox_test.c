@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/random.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -28,6 +29,7 @@
 #include <linux/nnaccel.h>
 
 #include "engine/worker/engine.h"
+#include "kit/files.h"
 #include "kit/filter.h"
 #include "kit/process.h"
 #include "kit/spawn.h"
@@ -46,6 +48,15 @@
 #else
 #define MAX_MEMORY (UINT64_C(1) << 30)
 #endif
+
+/* The engine that the worker is of: nnacceld's, with a file of its own. */
+static const uint32_t requests[] = { RNDGETENTCNT };
+static const struct nna_engine_file random_file = {
+	.size = sizeof(random_file), .use = NNA_ENGINE_FILE_READ, .path = "/dev/urandom",
+	.requests = requests, .num_requests = 1,
+};
+static const struct nna_engine_file *const own_files[] = { &random_file, NULL };
+static struct nna_engine engine;
 
 static struct spawner spawner;
 static struct spawned worker;
@@ -250,11 +261,12 @@ static void test_files(void **state)
 	while ((entry = readdir(files))) {
 		if (entry->d_name[0] == '.')
 			continue;
-		assert_true(atoi(entry->d_name) <= WORKER_CONTROL_FD);
+		assert_true(atoi(entry->d_name) <= WORKER_CONTROL_FD ||
+			    atoi(entry->d_name) == WORKER_ENGINE_FD);
 		count++;
 	}
 	closedir(files);
-	assert_int_equal(count, WORKER_CONTROL_FD + 1);
+	assert_int_equal(count, WORKER_CONTROL_FD + 2);
 }
 
 static void test_limits(void **state)
@@ -428,6 +440,35 @@ static long write_log(void)
 	return syscall(SYS_write, STDERR_FILENO, NULL, 0);
 }
 
+static long use_own_file(void)
+{
+	int bits;
+
+	return syscall(SYS_ioctl, nna_engine_file(0), RNDGETENTCNT, &bits);
+}
+
+static long read_own_file(void)
+{
+	char byte;
+
+	return syscall(SYS_read, nna_engine_file(0), &byte, 1);
+}
+
+static long other_ioctl_of_own_file(void)
+{
+	return syscall(SYS_ioctl, nna_engine_file(0), RNDCLEARPOOL, NULL);
+}
+
+static long write_own_file(void)
+{
+	return syscall(SYS_write, nna_engine_file(0), NULL, 0);
+}
+
+static long await_file(void)
+{
+	return syscall(SYS_ppoll, NULL, 0, NULL, NULL, 0);
+}
+
 /* What the filter makes of a call; a refused one gets EACCES. */
 enum verdict { ALLOWED = 0, REFUSED = 1, KILLED, BROKEN };
 
@@ -454,6 +495,11 @@ static const struct {
 	{ "unshare", make_namespace, KILLED },
 	{ "bpf", load_bpf, KILLED },
 	{ "io_uring_setup", make_ring, KILLED },
+	{ "ioctl of another number of the engine's file", other_ioctl_of_own_file, KILLED },
+	{ "write to the engine's file", write_own_file, KILLED },
+	{ "ppoll", await_file, KILLED },
+	{ "ioctl of the engine's file", use_own_file, ALLOWED },
+	{ "read of the engine's file", read_own_file, ALLOWED },
 	{ "mmap", map_memory, ALLOWED },
 	{ "mprotect", protect_memory, ALLOWED },
 	{ "clock_gettime", tell_time, ALLOWED },
@@ -469,7 +515,8 @@ static enum verdict try_call(long (*call)(void))
 
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || !filter_load())
+		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || !files_open(&engine) ||
+		    !filter_load(&engine))
 			_exit(BROKEN);
 		_exit(call() < 0 && errno == EACCES ? REFUSED : ALLOWED);
 	}
@@ -524,7 +571,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_filter),
 	};
 
+	engine = cpu_engine;
+	engine.files = own_files;
 	if (argc > 0 && !strcmp(argv[0], WORKER_NAME))
-		worker_main(&cpu_engine, argv + 1);
+		worker_main(&engine, argv + 1);
 	return cmocka_run_group_tests_name("engine sandbox", tests, find_isolation, NULL);
 }

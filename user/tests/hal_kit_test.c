@@ -304,6 +304,22 @@ static void test_export(void **state)
 	free_numbers();
 }
 
+/* The engine has a file of its own, and does what it said of it and no more. */
+static void test_file(void **state)
+{
+	struct nna_prepared_model *p = prepare_double(device);
+
+	(void)state;
+	make_numbers();
+	check(twice(device, p, KIT_ENGINE_READ, 0));
+	assert_true(numbers[1] == 2 * KIT_ENGINE_READ);
+	/* Threads have no filter, and no right to that. */
+	assert_int_equal(twice(device, p, KIT_ENGINE_STRAY, 0),
+			 getenv("NN_TEST_THREADS") ? NN_GENERAL_FAILURE : NN_DEAD_OBJECT);
+	nna_prepared_model_free(p);
+	free_numbers();
+}
+
 /* Opens clients until one is refused, and closes all. Returns how many were served. */
 static int count_served(void)
 {
@@ -348,6 +364,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_gone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_fence, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_export, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_file, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_share, set_up, tear_down),
 	};
 

@@ -124,6 +124,26 @@ struct nna_engine_buffers {
 				   void *to, uint64_t length, struct nn_error *err);
 };
 
+/* What an engine does with a file of its own besides mapping it. */
+enum nna_engine_file_use {
+	NNA_ENGINE_FILE_READ = 1,	/* read(), pread() */
+	NNA_ENGINE_FILE_WRITE = 2,	/* write(), pwrite(); it is opened for writing, too */
+	NNA_ENGINE_FILE_POLL = 4,	/* poll(), ppoll() */
+};
+
+/*
+ * A file that a client's process has besides the library's, as the node of a driver. It is opened
+ * before the process is sandboxed, by the engine's user; the process does what is told here with
+ * it, and nothing else.
+ */
+struct nna_engine_file {
+	uint32_t size;			/* sizeof(struct nna_engine_file) */
+	uint32_t use;			/* enum nna_engine_file_use, of 0 on */
+	const char *path;
+	const uint32_t *requests;	/* of ioctl(), or NULL */
+	uint32_t num_requests;
+};
+
 /* What serves an engine's clients. */
 enum nna_engine_clients {
 	/* A process each, or with the option --clients=threads what THREADS says. */
@@ -255,6 +275,11 @@ struct nna_engine {
 	const struct nna_engine_buffers *buffers;
 	/* NULL, or lines of --help for options that the program itself takes out of its arguments. */
 	const char *help;
+	/*
+	 * NULL, or files that what serves clients has: 16 at most, ended by a NULL. They are open when
+	 * `start` is called; where one cannot be opened, nothing serves. See nna_engine_file().
+	 */
+	const struct nna_engine_file *const *files;
 };
 
 /*
@@ -268,6 +293,12 @@ int nna_engine_main(const struct nna_engine *engine, int argc, char **argv);
  * struct nn_operand and struct nn_operation have as type. 0: nobody registered the extension.
  */
 int32_t nna_engine_code(const char *extension, uint16_t code);
+
+/*
+ * The file of that place in the engine's list of files, from `start` on; the library's. Threads have
+ * each once, a client's process has its own. -1: there is none.
+ */
+int nna_engine_file(uint32_t index);
 
 /*
  * In an execution: a file that is readable once the client has gone, or has lost its session, to be

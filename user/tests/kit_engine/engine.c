@@ -4,6 +4,7 @@
  * layout of its own, lines of the log go through a function, and some inputs make an execution
  * last.
  */
+#include <linux/random.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -136,6 +137,16 @@ static bool look_at_file(const struct nn_arg *arg)
 	return same;
 }
 
+/* Uses the first file, with a request. */
+static bool use_file(unsigned long request)
+{
+	char byte;
+	int bits;
+
+	return read(nna_engine_file(0), &byte, 1) == 1 &&
+	       !ioctl(nna_engine_file(0), request, &bits);
+}
+
 /* Does what the first input asks for, where it is one number. */
 static bool obey(const struct nn_execution *e)
 {
@@ -157,6 +168,10 @@ static bool obey(const struct nn_execution *e)
 		return leave_to_fence();
 	} else if (wish == KIT_ENGINE_EXPORT) {
 		return look_at_file(&e->inputs[0]);
+	} else if (wish == KIT_ENGINE_READ) {
+		return use_file(RNDGETENTCNT);
+	} else if (wish == KIT_ENGINE_STRAY) {
+		return use_file(RNDRESEEDCRNG);
 	}
 	return true;
 }
@@ -210,7 +225,7 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 	struct plain p;
 
 	if (!obey(execution))
-		return nn_fail(err, NN_GENERAL_FAILURE, "no fence or dma-buf can be had");
+		return nn_fail(err, NN_GENERAL_FAILURE, "no fence, dma-buf or file can be had");
 	if (begin(execution, &p)) {
 		e.inputs = p.args;
 		e.outputs = p.args + e.num_inputs;
@@ -235,6 +250,13 @@ static void write_line(const struct nna_engine *engine, enum nna_engine_level le
 		return;
 }
 
+static const uint32_t requests[] = { RNDGETENTCNT };
+static const struct nna_engine_file random_file = {
+	.size = sizeof(random_file), .use = NNA_ENGINE_FILE_READ, .path = "/dev/urandom",
+	.requests = requests, .num_requests = 1,
+};
+static const struct nna_engine_file *const files[] = { &random_file, NULL };
+
 int main(int argc, char **argv)
 {
 	struct nna_engine engine = cpu_engine;
@@ -245,5 +267,6 @@ int main(int argc, char **argv)
 	engine.load_plugin = NULL;
 	engine.log = write_line;
 	engine.buffers = &buffers;
+	engine.files = files;
 	return nna_engine_main(&engine, argc, argv);
 }

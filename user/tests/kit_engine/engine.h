@@ -24,6 +24,10 @@
 /* It looks at its input through the dma-buf of the memory, and fails where that is another. */
 #define KIT_ENGINE_EXPORT 669.0F
 
+/* It reads a file of its own, and makes an ioctl of it that is allowed, or one that is not. */
+#define KIT_ENGINE_READ 670.0F
+#define KIT_ENGINE_STRAY 671.0F
+
 /* Clients of a user that it is started to serve at a time. */
 #define KIT_ENGINE_MOST 8
 
