@@ -277,7 +277,7 @@ $(libonnx): $(onnx) $(obj)/user/runtime/sha256.o $(obj)/user/ops/float16.o \
 plugged := $(BUILD)/tests/plugged/libneuralnetworks.so
 $(plugged): $(runtime) $(obj)/user/hal/cache_files.o $(call objects,user/tests/plugged/*.c) \
 		$(patsubst %,$(obj)/user/engine/worker/%.o,plugin plugin_op device) \
-		$(patsubst %,$(obj)/user/kit/%.o,build_id guard log) \
+		$(patsubst %,$(obj)/user/%.o,base/build_id kit/guard kit/log) \
 		user/runtime/libneuralnetworks.map $(archives) $(libhal) $(libhw) | $(plugins)
 	@mkdir -p $(@D)
 	$(call short,LD)$(CC) -shared -o $@ $(filter %.o %.a,$^) $(soflags) \

@@ -11,8 +11,8 @@
 
 #include <nnaccel/engine.h>
 
+#include "base/build_id.h"
 #include "base/option.h"
-#include "kit/build_id.h"
 #include "kit/clients.h"
 #include "kit/device.h"
 #include "kit/engine.h"

@@ -8,22 +8,39 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <nnaccel/engine.h>
 
 #include "base/clock.h"
 #include "kit/guard.h"
 #include "kit/log.h"
 #include "kit/worker.h"
 
-
 /* How long a thread may take to stop. */
 #define STOP_NS (NS_PER_S / 2)
+
+/* A call that is under way, in what its caller has for it. */
+struct guard_call {
+	struct guard_call *next, **link;
+	const char *extension;
+	const char *function;
+	struct guard_job *job;
+	pthread_t thread;
+	uint64_t due_ns;
+};
+
+_Static_assert(sizeof(struct guard_call) <= sizeof(struct nna_engine_call) &&
+	       _Alignof(struct guard_call) <= _Alignof(struct nna_engine_call),
+	       "a call fits into what its caller has");
 
 static struct {
 	unsigned int bound_s;		/* 0: nobody watches */
@@ -135,8 +152,11 @@ void guard_set_job(struct guard_job *job)
 	current_job = job;
 }
 
-void guard_begin(struct guard_call *call, const char *extension, const char *function)
+void nna_engine_call_begin(struct nna_engine_call *memory, const char *extension,
+			   const char *function)
 {
+	struct guard_call *call = (struct guard_call *)memory;
+
 	if (!guard.bound_s)
 		return;
 	*call = (struct guard_call){
@@ -160,8 +180,10 @@ void guard_begin(struct guard_call *call, const char *extension, const char *fun
 }
 
 /* Of a call that is overdue this waits for the lock until the worker has ended. */
-void guard_end(struct guard_call *call)
+void nna_engine_call_end(struct nna_engine_call *memory)
 {
+	struct guard_call *call = (struct guard_call *)memory;
+
 	if (!guard.bound_s)
 		return;
 	pthread_mutex_lock(&guard.lock);

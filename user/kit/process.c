@@ -119,12 +119,12 @@ static enum nna_engine_plugin load_plugins(const struct nna_engine *engine, char
 
 	for (; *files; files++) {
 		struct nn_error err = { "" };
-		struct guard_call call;
+		struct nna_engine_call call;
 
 		snprintf(path, sizeof(path), SANDBOX_PLUGINS "/%s", *files);
-		guard_begin(&call, *files, "loading");
+		nna_engine_call_begin(&call, *files, "loading");
 		result = engine->load_plugin(engine, path, &err);
-		guard_end(&call);
+		nna_engine_call_end(&call);
 		if (result != NNA_ENGINE_PLUGIN_LOADED)
 			log_warning("%s: %s", *files, err.message);
 	}

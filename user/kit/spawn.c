@@ -181,7 +181,7 @@ static void child_arguments(char **argv, const struct spawn_plugins *plugins)
 	if (!plugins)
 		return;
 	*argv++ = (char *)plugins->folder;
-	for (unsigned int i = 0; i < plugins->count && i < WORKER_MAX_PLUGINS; i++)
+	for (unsigned int i = 0; i < plugins->count && i < NNA_ENGINE_MAX_PLUGINS; i++)
 		*argv++ = plugins->files[i];
 }
 
@@ -190,7 +190,7 @@ __attribute__((noreturn)) static void child_main(const struct spawner *s, int co
 {
 	char name[] = WORKER_NAME, text[WORKER_OPTIONS_TEXT];
 	struct worker_options options = s->options;
-	char *argv[WORKER_MAX_PLUGINS + 4] = { name, text }, *envp[] = { spin_bound(), NULL };
+	char *argv[NNA_ENGINE_MAX_PLUGINS + 4] = { name, text }, *envp[] = { spin_bound(), NULL };
 	int program = move_up(s->program);
 	sigset_t none;
 	ssize_t n;

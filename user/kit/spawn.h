@@ -6,6 +6,8 @@
 #ifndef NN_KIT_SPAWN_H
 #define NN_KIT_SPAWN_H
 
+#include <nnaccel/engine.h>
+
 #include "kit/worker.h"
 
 /* How workers are started. */

@@ -23,9 +23,6 @@
 /* Longest identity, with its NUL. */
 #define WORKER_IDENTITY 112
 
-/* Plug-ins of a worker. */
-#define WORKER_MAX_PLUGINS 32
-
 /* Files that a worker has, besides an empty input and output and its log. */
 #define WORKER_CONTROL_FD 3	/* seqpacket socket: to the broker, then to the cache's keeper */
 #define WORKER_SESSION_FD 4	/* once received */

@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "base/build_id.h"
 #include "engine/keeper/cache_index.h"
-#include "kit/build_id.h"
 #include "kit/digest.h"
 #include "kit/file_message.h"
 #include "tests/keeper_fixture.h"

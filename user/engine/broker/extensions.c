@@ -137,9 +137,9 @@ static unsigned int try_all(struct extensions *e, const struct spawner *spawner,
 	for (unsigned int i = 0; i < count; i++) {
 		enum probed result = REFUSED;
 
-		if (list->count == WORKER_MAX_PLUGINS) {
+		if (list->count == NNA_ENGINE_MAX_PLUGINS) {
 			log_warning("extension %s: refused: one more than %d", left[i]->d_name,
-				    WORKER_MAX_PLUGINS);
+				    NNA_ENGINE_MAX_PLUGINS);
 		} else {
 			e->files[list->count++] = left[i]->d_name;
 			result = probe(spawner, list, last_round);

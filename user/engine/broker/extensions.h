@@ -17,7 +17,7 @@ struct extensions {
 	gid_t gid;
 	struct allowlist list;		/* of services and labels that get them without the group */
 	struct spawn_plugins plugins;
-	char *files[WORKER_MAX_PLUGINS + 1];
+	char *files[NNA_ENGINE_MAX_PLUGINS + 1];
 };
 
 /*

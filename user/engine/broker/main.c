@@ -11,9 +11,9 @@
 
 #include <linux/nnaccel.h>
 
+#include "base/build_id.h"
 #include "base/option.h"
 #include "engine/broker/broker.h"
-#include "kit/build_id.h"
 #include "kit/log.h"
 #include "version.h"
 

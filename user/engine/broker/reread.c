@@ -162,9 +162,9 @@ static void take_names(struct reread *r, struct extensions *e)
 	     (end = memchr(line, '\n', (size_t)(r->text + r->size - line)));
 	     line = end + 1) {
 		*end = '\0';
-		if (e->plugins.count < WORKER_MAX_PLUGINS)
+		if (e->plugins.count < NNA_ENGINE_MAX_PLUGINS)
 			e->files[e->plugins.count] = strdup(line);
-		if (e->plugins.count < WORKER_MAX_PLUGINS && e->files[e->plugins.count])
+		if (e->plugins.count < NNA_ENGINE_MAX_PLUGINS && e->files[e->plugins.count])
 			e->plugins.count++;
 	}
 	e->files[e->plugins.count] = NULL;

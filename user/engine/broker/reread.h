@@ -9,7 +9,7 @@
 #include "engine/broker/extensions.h"
 
 /* Longest answer: a line for each file. */
-#define REREAD_MAX (WORKER_MAX_PLUGINS * 256 + 16)
+#define REREAD_MAX (NNA_ENGINE_MAX_PLUGINS * 256 + 16)
 
 struct reread {
 	int changes;			/* to be polled: something changed; -1: nobody looks */

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/build_id.h"
 #include "engine/worker/device.h"
 #include "engine/worker/plugin.h"
-#include "kit/build_id.h"
 #include "ops/op.h"
 #include "plan/kernels/isa.h"
 

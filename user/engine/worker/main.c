@@ -7,9 +7,9 @@
 
 #include <nnaccel/device.h>
 
+#include "base/build_id.h"
 #include "engine/worker/device.h"
 #include "engine/worker/engine.h"
-#include "kit/build_id.h"
 #include "kit/process.h"
 #include "plan/plan.h"
 

@@ -17,8 +17,8 @@
 #include "model/extension_list.h"
 #include "ops/fingerprint.h"
 
-static struct plugin plugins[PLUGIN_MAX];
-static struct nn_device_extension list[PLUGIN_MAX];
+static struct plugin plugins[NNA_ENGINE_MAX_PLUGINS];
+static struct nn_device_extension list[NNA_ENGINE_MAX_PLUGINS];
 static uint32_t num_plugins;
 
 uint32_t plugin_count(void)
@@ -34,7 +34,7 @@ const struct nn_device_extension *plugin_list(uint32_t *count)
 
 uint32_t plugin_fingerprint(void)
 {
-	uint64_t all[PLUGIN_MAX];
+	uint64_t all[NNA_ENGINE_MAX_PLUGINS];
 
 	if (!num_plugins)
 		return 0;
@@ -315,7 +315,7 @@ enum nna_engine_plugin plugin_register(const struct nnx_extension *descriptor, u
 			x.name, need);
 		return NNA_ENGINE_PLUGIN_WAITS;
 	}
-	if (num_plugins == PLUGIN_MAX || !fits(&x)) {
+	if (num_plugins == NNA_ENGINE_MAX_PLUGINS || !fits(&x)) {
 		nn_fail(err, NN_INVALID_ARGUMENT, "one more than can be");
 		return NNA_ENGINE_PLUGIN_REFUSED;
 	}

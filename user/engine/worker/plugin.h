@@ -10,12 +10,8 @@
 #include <nnaccel/extension.h>
 #include <nnaccel/model.h>
 
-#include "kit/worker.h"
 #include "model/extension.h"
 #include "ops/op.h"
-
-/* Loaded at a time. */
-#define PLUGIN_MAX WORKER_MAX_PLUGINS
 
 /* One operation, in the table of operations from its registration on. */
 struct plugin_op {

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "engine/worker/plugin.h"
-#include "kit/guard.h"
 #include "ops/check.h"
 
 _Static_assert(NNX_MAX_RANK == NN_MAX_RANK, "the ranks of plug-ins are ours");
@@ -19,7 +18,7 @@ struct call {
 	struct nnx_call public;
 	struct nn_run memory;		/* for its blocks */
 	struct nn_error reason;
-	struct guard_call guard;
+	struct nna_engine_call guard;
 };
 
 static const struct plugin_op *plugin_of(const struct nn_op *op)
@@ -62,7 +61,7 @@ static void call_begin(struct call *c, const struct nnx_operation *operation,
 			.fail = call_fail,
 		},
 	};
-	guard_begin(&c->guard, extension, name);
+	nna_engine_call_begin(&c->guard, extension, name);
 }
 
 static bool call_make_operands(struct call *c, uint32_t num_inputs, uint32_t num_outputs)
@@ -103,7 +102,7 @@ static enum nn_status call_end(struct call *c, enum nnx_status result, enum nn_s
 {
 	enum nn_status status = failure;
 
-	guard_end(&c->guard);
+	nna_engine_call_end(&c->guard);
 	nn_op_finish(&c->memory);
 	if (result == NNX_OK)
 		return NN_OK;
@@ -351,11 +350,11 @@ static enum nn_status op_compile(const struct nn_op *op, const struct nn_model *
 
 static void op_release(const struct nn_op *op, void *state)
 {
-	struct guard_call call;
+	struct nna_engine_call call;
 
-	guard_begin(&call, plugin_of(op)->extension, op->name);
+	nna_engine_call_begin(&call, plugin_of(op)->extension, op->name);
 	plugin_of(op)->descriptor->release(state);
-	guard_end(&call);
+	nna_engine_call_end(&call);
 }
 
 void plugin_op_init(struct plugin_op *op, const struct nnx_operation *descriptor,

@@ -57,6 +57,14 @@ struct nna_engine_image {
 
 #define NNA_ENGINE_DATA_ALIGN 4096
 
+/* Plug-ins that a process loads at most. */
+#define NNA_ENGINE_MAX_PLUGINS 32
+
+/* A call of a plug-in's function that is under way; the caller's. What is in it is the library's. */
+struct nna_engine_call {
+	uint64_t reserved[8];
+};
+
 /* What came of loading a plug-in. */
 enum nna_engine_plugin {
 	NNA_ENGINE_PLUGIN_LOADED,
@@ -345,6 +353,15 @@ enum nn_status nna_engine_pack(const struct nn_model *model, void **block, size_
 			       struct nn_error *err);
 enum nn_status nna_engine_unpack(const void *block, size_t size, struct nn_model **model,
 				 struct nn_error *err);
+
+/*
+ * Around a call of a function of the plug-in of that extension, on one thread: where it takes longer
+ * than the broker allows, the library tells the client and ends its process. The names stay the
+ * caller's until the end.
+ */
+void nna_engine_call_begin(struct nna_engine_call *call, const char *extension,
+			   const char *function);
+void nna_engine_call_end(struct nna_engine_call *call);
 
 /* Writes a line, printf-like, to the engine's log; of a client's process by way of the engine. */
 void nna_engine_log(enum nna_engine_level level, const char *format, ...)

@@ -2,8 +2,8 @@
 /*
  * What tells one build of a program from another.
  */
-#ifndef NN_KIT_BUILD_ID_H
-#define NN_KIT_BUILD_ID_H
+#ifndef NN_BASE_BUILD_ID_H
+#define NN_BASE_BUILD_ID_H
 
 #include <stdbool.h>
 
@@ -15,4 +15,4 @@
  */
 bool build_id(char text[BUILD_ID_TEXT]);
 
-#endif /* NN_KIT_BUILD_ID_H */
+#endif /* NN_BASE_BUILD_ID_H */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/round.h"
-#include "kit/build_id.h"
+#include "base/build_id.h"
 
 #define BUILD_ID_BYTES ((BUILD_ID_TEXT - 1) / 2)
 
