@@ -579,7 +579,7 @@ $(BUILD)/bench-bin/compute: $(compute) $(archives) $(libhal) $(libnn)
 # The same with XNNPACK of Debian 13 wherever it is built: scripts/xnnpack has unpacked it with the
 # loader and the libraries that it runs with.
 trixie	:= $(if $(cross),,$(shell scripts/xnnpack --cached))
-trixie_lib := $(trixie)/usr/lib/$(shell $(CC) -print-multiarch)
+trixie_lib := $(patsubst %/libXNNPACK.so,%,$(if $(trixie),$(wildcard $(trixie)/usr/lib/*/libXNNPACK.so)))
 from_trixie := $(patsubst $(obj)/%,$(obj)/trixie/%,$(filter $(obj)/user/bench/compute/xnnpack_%,$(compute)))
 $(from_trixie): $(obj)/trixie/%.o: %.c $(obj)/flags
 	@mkdir -p $(@D)

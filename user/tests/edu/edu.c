@@ -200,7 +200,7 @@ static void test_copy_within(void **state)
 	check(run(prepared, file, 0, own, 0, 100, 0));
 	check(run(prepared, own, 0, file, 1000, 100, 0));
 	check(run(prepared, file, 1000, file, 2000, 100, 0));
-	assert_string_equal(at + 2000, "from the file");
+	assert_string_equal((char *)at + 2000, "from the file");
 	nna_memory_free(file);
 	nna_memory_free(own);
 	nna_prepared_model_free(prepared);
