@@ -199,7 +199,7 @@ plan_src := $(sort $(wildcard user/include/nnaccel/*.h user/base/*.h user/model/
 $(gen)/plan_sources.h: $(plan_src)
 	@mkdir -p $(@D)
 	$(call short,GEN)cat $(plan_src) | sha256sum | sed 's/\(.\{16\}\).*/#define PLAN_SOURCES 0x\1u/' > $@
-$(obj)/user/plan/fingerprint.o $(fuzz_obj)/user/plan/fingerprint.o: $(gen)/plan_sources.h
+$(obj)/user/plan/saved/fingerprint.o $(fuzz_obj)/user/plan/saved/fingerprint.o: $(gen)/plan_sources.h
 
 $(gen)/version.h: Makefile
 	@mkdir -p $(@D)
