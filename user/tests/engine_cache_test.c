@@ -272,18 +272,22 @@ static void test_no_folder(void **state)
 	assert_null(cache_index_open("/proc/nowhere", VERSION));
 }
 
-/* ---- killed at every system call ---- */
+/* ---- killed, or failed by the disk, at every system call ---- */
 
-/* What the process that is killed does: one hash more than a token may have. */
-static int be_killed(const char *in)
+/* What the victim does: one hash more than a token may have. */
+static int be_victim(const char *in, bool opening)
 {
-	struct cache_index *index = cache_index_open(in, VERSION);
+	struct cache_index *index;
 
+	if (opening)
+		killing_mark();
+	index = cache_index_open(in, VERSION);
 	if (!index)
-		return 1;
-	killing_mark();
+		return KILLING_REFUSED;
+	if (!opening)
+		killing_mark();
 	if (cache_index_store(index, 1, id(1), id(STORED)) != CACHE_YES)
-		return 1;
+		return KILLING_REFUSED;
 	killing_acknowledge();
 	killing_mark();
 	cache_index_close(index);
@@ -326,6 +330,14 @@ static void test_killed_anywhere(void **state)
 {
 	(void)state;
 	if (!killing_run("be-killed", folder, prepare_victim, check_survival))
+		skip();
+}
+
+/* The same on a disk with errors, the opening included. */
+static void test_disk_errors(void **state)
+{
+	(void)state;
+	if (!failing_run("be-refused", folder, prepare_victim, check_survival))
 		skip();
 }
 
@@ -914,6 +926,7 @@ int main(int argc, char **argv)
 		INDEX(damaged_anywhere),
 		INDEX(cut_short),
 		INDEX(killed_anywhere),
+		INDEX(disk_errors),
 		cmocka_unit_test(test_no_folder),
 		cmocka_unit_test(test_requests),
 		cmocka_unit_test(test_digest),
@@ -935,7 +948,9 @@ int main(int argc, char **argv)
 
 	be_keeper(argc, argv);
 	if (argc == 3 && !strcmp(argv[1], "be-killed"))
-		return be_killed(argv[2]);
+		return be_victim(argv[2], false);
+	if (argc == 3 && !strcmp(argv[1], "be-refused"))
+		return be_victim(argv[2], true);
 	if (argc == 3 && !strcmp(argv[1], "ask"))
 		return ask_keeper(argv[2]);
 	return cmocka_run_group_tests(tests, NULL, NULL);

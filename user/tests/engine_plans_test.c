@@ -352,22 +352,25 @@ static void test_taken_over(void **state)
 	cache_index_close(other);
 }
 
-/* ---- killed at every system call ---- */
+/* ---- killed, or failed by the disk, at every system call ---- */
 
-/* What the process that is killed does, in a folder with FITTING entries: one more. */
-static int be_killed(const char *in)
+/* What the victim does, in a folder with FITTING entries: one more. */
+static int be_victim(const char *in, bool opening)
 {
 	strcpy(folder, in);
 	limits = (struct blob_limits){ FITTING * ENTRY, FITTING * ENTRY };
 	if (!digest_init())
 		return 1;
+	if (opening)
+		killing_mark();
 	index_ = cache_index_open(folder, VERSION);
 	store = index_ ? blob_store_open(index_, folder, &limits) : NULL;
 	if (!store)
-		return 1;
-	killing_mark();
+		return KILLING_REFUSED;
+	if (!opening)
+		killing_mark();
 	if (!put(1, FITTING))
-		return 1;
+		return KILLING_REFUSED;
 	killing_acknowledge();
 	killing_mark();
 	close_store();
@@ -414,6 +417,18 @@ static void test_killed_anywhere(void **state)
 	(void)state;
 	limits = (struct blob_limits){ FITTING * ENTRY, FITTING * ENTRY };
 	if (!killing_run("be-killed", folder, prepare_victim, check_survival))
+		skip();
+	limits = usual;
+}
+
+/* The same on a disk with errors, the opening included. */
+static void test_disk_errors(void **state)
+{
+	struct blob_limits usual = limits;
+
+	(void)state;
+	limits = (struct blob_limits){ FITTING * ENTRY, FITTING * ENTRY };
+	if (!failing_run("be-refused", folder, prepare_victim, check_survival))
 		skip();
 	limits = usual;
 }
@@ -853,6 +868,7 @@ int main(int argc, char **argv)
 		STORE(interrupted),
 		STORE(taken_over),
 		FOLDER(killed_anywhere),
+		FOLDER(disk_errors),
 		KEEPER(keeper),
 		KEEPER(no_late_writes),
 		KEEPER(no_holes),
@@ -866,6 +882,8 @@ int main(int argc, char **argv)
 
 	be_keeper(argc, argv);
 	if (argc == 3 && !strcmp(argv[1], "be-killed"))
-		return be_killed(argv[2]);
+		return be_victim(argv[2], false);
+	if (argc == 3 && !strcmp(argv[1], "be-refused"))
+		return be_victim(argv[2], true);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Death at every system call in turn.
+ * Death, or an error of the disk, at every system call in turn.
  */
 #define _GNU_SOURCE
 #include "tests/killing.h"
@@ -54,6 +54,28 @@ void killing_acknowledge(void)
 	if (write(ACKNOWLEDGED_FD, "a", 1) != 1)
 		_exit(98);
 }
+
+/*
+ * Errors that a disk which is full, read-only or broken has for a call. Reads do not fail
+ * with EIO: SQLite takes a page that has it for a damaged one.
+ */
+static const struct disk_error {
+	const char *call, *error;
+} disk_errors[] = {
+	{ "openat", "EIO" },
+	{ "openat", "EROFS" },
+	{ "pread64", "ETIMEDOUT" },
+	{ "pwrite64", "EIO" },
+	{ "pwrite64", "ENOSPC" },
+	{ "fsync", "EIO" },
+	{ "fdatasync", "EIO" },
+	{ "ftruncate", "EIO" },
+	{ "ftruncate", "ENOSPC" },
+	{ "mkdir", "EROFS" },
+	{ "rename", "EROFS" },
+	{ "unlink", "EROFS" },
+	{ "unlinkat", "EROFS" },
+};
 
 /* strace with those arguments on this program; its exit status as of waitpid(). */
 static int strace(const char *log, const char *inject, const char *what, const char *folder,
@@ -171,4 +193,51 @@ unsigned int killing_run(const char *what, const char *folder, void (*prepare)(v
 	unlink(log);
 	print_message("%u system calls\n", calls.count);
 	return calls.count;
+}
+
+/* Once, or from that call on. True: the victim was refused. */
+static bool fail_call(const char *log, const struct call *call, const char *error, bool once,
+		      const char *what, const char *folder, void (*check)(bool acknowledged))
+{
+	bool acknowledged;
+	char inject[96];
+	int status;
+
+	snprintf(inject, sizeof(inject), "inject=%.23s:error=%s:when=%u%s", call->name, error,
+		 call->number, once ? "" : "+");
+	status = strace(log, inject, what, folder, &acknowledged);
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != (acknowledged ? 0 : KILLING_REFUSED))
+		fail_msg("%s: status %#x, acknowledged: %d", inject, status, acknowledged);
+	check(acknowledged);
+	return !acknowledged;
+}
+
+unsigned int failing_run(const char *what, const char *folder, void (*prepare)(void),
+			 void (*check)(bool acknowledged))
+{
+	static struct calls calls;
+	unsigned int runs = 0, refused = 0;
+	char log[64];
+
+	if (system("command -v strace >/dev/null"))
+		return 0;
+	snprintf(log, sizeof(log), "/tmp/killing.%d", (int)getpid());
+	prepare();
+	find_calls(log, what, folder, &calls);
+	check(true);
+	for (unsigned int i = 0; i < calls.count; i++) {
+		for (size_t e = 0; e < sizeof(disk_errors) / sizeof(*disk_errors); e++) {
+			if (strcmp(disk_errors[e].call, calls.list[i].name))
+				continue;
+			for (int once = 0; once < 2; once++, runs++) {
+				prepare();
+				refused += fail_call(log, &calls.list[i], disk_errors[e].error,
+						     once, what, folder, check);
+			}
+		}
+	}
+	assert_true(refused > 0);
+	unlink(log);
+	print_message("%u errors of the disk, %u refused\n", runs, refused);
+	return runs;
 }

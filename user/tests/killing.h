@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Death at every system call in turn: this program is started again under strace,
- * as often as it makes calls between two marks, and killed at another one each time.
+ * Death, or an error of the disk, at every system call in turn: this program is started again
+ * under strace, as often as it makes calls between two marks, and killed at another one each
+ * time, or another one fails.
  */
 #ifndef NN_TESTS_KILLING_H
 #define NN_TESTS_KILLING_H
@@ -22,6 +23,17 @@ void killing_acknowledge(void);
  * there is no strace.
  */
 unsigned int killing_run(const char *what, const char *folder, void (*prepare)(void),
+			 void (*check)(bool acknowledged));
+
+/* What a victim exits with that did not do its work and says so. */
+#define KILLING_REFUSED 3
+
+/*
+ * The same with calls that fail as they do on a disk that is full, read-only or broken: each one
+ * alone, and each one with all later calls of its name. A victim either acknowledges and
+ * exits with 0, or exits with KILLING_REFUSED. Returns the number of runs; 0: there is no strace.
+ */
+unsigned int failing_run(const char *what, const char *folder, void (*prepare)(void),
 			 void (*check)(bool acknowledged));
 
 #endif /* NN_TESTS_KILLING_H */

@@ -122,38 +122,52 @@ static void disconnect(struct cache_index *index)
 	index->counted = false;
 }
 
-/* Gives the one number or text that a query has for an answer, or NULL. */
-static char *ask(sqlite3 *db, const char *query)
+/* The one number or text that a query has for an answer, NULL: none. SQLITE_OK or an error. */
+static int ask(sqlite3 *db, const char *query, char **answer)
 {
 	sqlite3_stmt *statement = NULL;
-	char *answer = NULL;
+	int error = sqlite3_prepare_v2(db, query, -1, &statement, NULL);
 
-	if (sqlite3_prepare_v2(db, query, -1, &statement, NULL) == SQLITE_OK &&
-	    sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_text(statement, 0))
-		answer = strdup((const char *)sqlite3_column_text(statement, 0));
-	sqlite3_finalize(statement);
-	return answer;
+	*answer = NULL;
+	if (!error && sqlite3_step(statement) == SQLITE_ROW &&
+	    sqlite3_column_text(statement, 0)) {
+		*answer = strdup((const char *)sqlite3_column_text(statement, 0));
+		error = *answer ? SQLITE_OK : SQLITE_NOMEM;
+		sqlite3_finalize(statement);
+		return error;
+	}
+	/* Tells of the step's error. */
+	return error ? error : sqlite3_finalize(statement);
 }
 
-static bool answers(sqlite3 *db, const char *query, const char *expected)
+/* SQLITE_OK or an error: a query that failed says nothing of the database. */
+static int answers(sqlite3 *db, const char *query, const char *expected, bool *same)
 {
-	char *answer = ask(db, query);
-	bool same = answer && !strcmp(answer, expected);
+	char *answer;
+	int error = ask(db, query, &answer);
 
+	*same = answer && !strcmp(answer, expected);
 	free(answer);
-	return same;
+	return error;
 }
 
 /* What was noted for another version is void. */
 static int reset(struct cache_index *index)
 {
+	bool same, empty;
 	char *text;
 	int error;
 
-	if (answers(index->db, "SELECT value FROM meta WHERE key = 'version'", index->version))
-		return SQLITE_OK;
-	if (!answers(index->db, "SELECT (SELECT count(*) FROM hash) + (SELECT count(*) FROM plan)",
-		     "0"))
+	error = answers(index->db, "SELECT value FROM meta WHERE key = 'version'", index->version,
+			&same);
+	if (error || same)
+		return error;
+	error = answers(index->db,
+			"SELECT (SELECT count(*) FROM hash) + (SELECT count(*) FROM plan)", "0",
+			&empty);
+	if (error)
+		return error;
+	if (!empty)
 		log_info("the compilation cache is emptied: it was made by another engine");
 	text = sqlite3_mprintf("BEGIN IMMEDIATE; DELETE FROM hash; DELETE FROM plan;"
 			       "INSERT OR REPLACE INTO meta VALUES ('version', %Q); COMMIT",
@@ -175,6 +189,27 @@ static int make_view(struct cache_index *index)
 	return error;
 }
 
+/*
+ * Whether the database is sound: SQLITE_OK, SQLITE_CORRUPT or another error. A page that could not
+ * be read for another reason than EIO, by which SQLite knows damage, is in the answer's text.
+ */
+static int check(sqlite3 *db)
+{
+	static const char unread[] = "error code=";
+	const char *code;
+	char *answer;
+	int error = ask(db, "PRAGMA quick_check(1)", &answer);
+
+	if (!error && (!answer || strcmp(answer, "ok"))) {
+		code = answer ? strstr(answer, unread) : NULL;
+		error = code ? atoi(code + strlen(unread)) : SQLITE_CORRUPT;
+		if ((error & 0xff) != SQLITE_IOERR || error == SQLITE_IOERR_CORRUPTFS)
+			error = SQLITE_CORRUPT;
+	}
+	free(answer);
+	return error;
+}
+
 /* A rollback journal and every write through to the disk: any file system will do. */
 static int connect(struct cache_index *index)
 {
@@ -188,8 +223,8 @@ static int connect(struct cache_index *index)
 				     "PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF",
 				     NULL, NULL, NULL);
 	}
-	if (!error && !answers(index->db, "PRAGMA quick_check(1)", "ok"))
-		error = SQLITE_CORRUPT;
+	if (!error)
+		error = check(index->db);
 	if (!error)
 		error = sqlite3_exec(index->db, schema, NULL, NULL, NULL);
 	if (!error)
@@ -199,10 +234,11 @@ static int connect(struct cache_index *index)
 	for (int i = 0; !error && i < STATEMENTS; i++)
 		error = sqlite3_prepare_v3(index->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT,
 					   &index->statements[i], NULL);
+	if (!error)
+		error = ask(index->db, "SELECT max((SELECT coalesce(max(used), 0) FROM hash), "
+			    "(SELECT coalesce(max(used), 0) FROM plan))", &last);
 	if (error)
 		return error;
-	last = ask(index->db, "SELECT max((SELECT coalesce(max(used), 0) FROM hash), "
-		   "(SELECT coalesce(max(used), 0) FROM plan))");
 	index->last_use = last ? strtoll(last, NULL, 10) : 0;
 	free(last);
 	return SQLITE_OK;
