@@ -24,6 +24,7 @@
 #define SECONDS		8	/* or NNACCEL_FUZZ_SECONDS */
 #define CLIENTS		4	/* threads that call */
 #define WORKERS		2	/* threads that fetch and answer */
+#define ROOM_MARGIN	(1UL << 32)
 #define LIFE_MS		400	/* of a process, at most */
 #define FENCE_MS	300	/* of a command whose end waits for itself, at most */
 #define FILES		16
@@ -565,8 +566,23 @@ static void make_world(void)
 			  0);
 	if (!world.model || burst < 0 || world.edge == MAP_FAILED)
 		_exit(1);
-	munmap(world.edge + PAGE, PAGE);
+	mprotect(world.edge + PAGE, PAGE, PROT_NONE);
 	world.edge += PAGE - 4;
+}
+
+/*
+ * Rooms lie alone: a pointer into one whose lower bytes were damaged is not a pointer to this
+ * program's own memory, where the kernel would write an answer.
+ */
+static void make_rooms(size_t num_rooms)
+{
+	char *base = mmap(NULL, 2 * ROOM_MARGIN, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	rooms = (void *)(base + ROOM_MARGIN);
+	if (base == MAP_FAILED ||
+	    mprotect(rooms, num_rooms * sizeof(*rooms), PROT_READ | PROT_WRITE))
+		_exit(1);
 }
 
 static void fuzz_main(uint64_t seed)
@@ -574,9 +590,7 @@ static void fuzz_main(uint64_t seed)
 	struct fuzzer fuzzers[CLIENTS + WORKERS + 1];
 	pthread_t thread;
 
-	rooms = calloc(CLIENTS + WORKERS + 1, sizeof(*rooms));
-	if (!rooms)
-		_exit(1);
+	make_rooms(CLIENTS + WORKERS + 1);
 	make_world();
 	for (uint32_t i = 0; i < CLIENTS + WORKERS + 1; i++)
 		fuzzers[i] = (struct fuzzer){ .seed = seed * 64 + i, .room = &rooms[i] };
@@ -635,9 +649,7 @@ static void guided_main(int number, uint64_t seed)
 	pthread_t thread;
 	int fail_nth = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
 
-	rooms = calloc(2, sizeof(*rooms));
-	if (!rooms)
-		_exit(1);
+	make_rooms(2);
 	f.room = &rooms[0];
 	worker.room = &rooms[1];
 	make_world();
