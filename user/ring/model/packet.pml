@@ -3,7 +3,7 @@
  * Sending and receiving as ring.c does it, in a ring of one line: both ends sleep where they must.
  * Checked: every packet arrives as it was sent, and nobody sleeps for good. Stores sit in store
  * buffers, one for each word, and reach memory in any order; a futex's look at its word is a load
- * like any other. WITHOUT_* takes one step out; user/ring/model/check sees each of them missed.
+ * like any other. WITHOUT_* takes one step out; scripts/check-models sees each of them missed.
  */
 
 #define PACKETS 3

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory as C's and the kernel's models allow it, for spin. A word remembers its stores; a thread
+ * knows of each word the oldest store that it may still read, and reads that or any later one. A
+ * release store carries what its thread knew, an acquire load takes it over; a full barrier
+ * exchanges it with all threads that had one. Loads and stores of a thread are done in its order,
+ * but for late_load(), which ends at any time before something waits for it: what is not in the
+ * model is a store that is seen before a condition on which it depends.
+ *
+ * A model defines THREADS, WORDS and STORES (of a word at most), and includes this.
+ */
+
+#define RELAXED	0
+#define ORDERED	1	/* acquire or release */
+
+typedef view {
+	byte oldest[WORDS]
+}
+
+typedef one_store {
+	byte value;
+	view knew
+}
+
+typedef word {
+	byte last;
+	one_store stores[STORES]
+}
+
+word words[WORDS];
+view knows[THREADS];
+view all;			/* what threads with full barriers know together */
+hidden byte at, w;
+
+inline join(to, from)
+{
+	for (w : 0 .. WORDS - 1) {
+		if
+		:: to.oldest[w] < from.oldest[w] -> to.oldest[w] = from.oldest[w]
+		:: else
+		fi
+	}
+}
+
+inline copy(to, from)
+{
+	for (w : 0 .. WORDS - 1) {
+		to.oldest[w] = from.oldest[w]
+	}
+}
+
+inline load(thread, name, order, into)
+{
+	atomic {
+		select(at : knows[thread].oldest[name] .. words[name].last);
+		knows[thread].oldest[name] = at;
+		into = words[name].stores[at].value;
+		if
+		:: order -> join(knows[thread], words[name].stores[at].knew)
+		:: else
+		fi;
+		at = 0;
+		w = 0
+	}
+}
+
+inline put(thread, name, with, order)
+{
+	words[name].last++;
+	assert(words[name].last < STORES);
+	at = words[name].last;
+	words[name].stores[at].value = with;
+	knows[thread].oldest[name] = at;
+	if
+	:: order -> copy(words[name].stores[at].knew, knows[thread])
+	:: else -> words[name].stores[at].knew.oldest[name] = at
+	fi;
+	at = 0;
+	w = 0
+}
+
+/*
+ * A load that ends when it likes: late_load() begins it, `late_loads` does it, and late_wait() is
+ * where it has to have ended. One at a time, of LATE_THREAD.
+ */
+#ifdef LATE_THREAD
+bool late;
+byte late_word, late_value;
+
+active proctype late_loads()
+{
+end:	do
+	:: atomic {
+		late ->
+		late_value = words[late_word].stores[words[late_word].last].value;
+		late = false
+	   }
+	od
+}
+#define late_load(name) atomic { late_word = name; late = true }
+#define late_wait() !late
+#endif
+
+inline store(thread, name, with, order)
+{
+	atomic { put(thread, name, with, order) }
+}
+
+inline barrier(thread)
+{
+	atomic {
+		join(knows[thread], all);
+		copy(all, knows[thread]);
+		w = 0
+	}
+}
+
+/* Reads the last store and follows it with another, with both orders or none. */
+inline add(thread, name, what, order, into)
+{
+	atomic {
+		into = words[name].stores[words[name].last].value;
+		if
+		:: order -> join(knows[thread], words[name].stores[words[name].last].knew)
+		:: else
+		fi;
+		put(thread, name, into + what, order)
+	}
+}
+
+inline exchange(thread, name, with, order, into)
+{
+	atomic {
+		into = words[name].stores[words[name].last].value;
+		if
+		:: order -> join(knows[thread], words[name].stores[words[name].last].knew)
+		:: else
+		fi;
+		put(thread, name, with, order)
+	}
+}
+
+/* A mutex or spinlock. */
+bool locked;
+view under_lock;
+
+inline lock(thread)
+{
+	atomic {
+		!locked;
+		locked = true;
+		join(knows[thread], under_lock);
+		w = 0
+	}
+}
+
+inline unlock(thread)
+{
+	atomic {
+		copy(under_lock, knows[thread]);
+		locked = false;
+		w = 0
+	}
+}
+
+/* A sequentially consistent load or store, as full barriers make it. */
+inline sc_load(thread, name, into)
+{
+	atomic {
+		join(knows[thread], all);
+		w = 0
+	}
+	load(thread, name, ORDERED, into);
+	barrier(thread)
+}
+
+inline sc_store(thread, name, with)
+{
+	atomic {
+		join(knows[thread], all);
+		put(thread, name, with, ORDERED);
+		copy(all, knows[thread]);
+		w = 0
+	}
+}
+
+inline sc_add(thread, name, what, into)
+{
+	atomic {
+		join(knows[thread], all);
+		into = words[name].stores[words[name].last].value;
+		join(knows[thread], words[name].stores[words[name].last].knew);
+		put(thread, name, into + what, ORDERED);
+		copy(all, knows[thread]);
+		w = 0
+	}
+}
