@@ -262,7 +262,7 @@ static void look_at_waiting(struct clients *cs)
 	struct waiter *waiter;
 
 	waiting_judge(&cs->waiting, &cs->limits, clock_ns());
-	while ((waiter = waiting_pick(&cs->waiting, &cs->limits, false, WAITING_ALL, clock_ns()))) {
+	while ((waiter = waiting_pick(&cs->waiting, &cs->limits, false, false, clock_ns()))) {
 		if (!serve_waiter(cs, waiter)) {
 			waiting_refuse_all(&cs->waiting, &cs->limits, false, EAGAIN, clock_ns());
 			break;

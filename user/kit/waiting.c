@@ -40,36 +40,25 @@ void waiting_clear(struct waiting *waiting)
 		waiting_remove(waiting, waiting->first->context);
 }
 
-struct waiter *waiting_find(const struct waiting *waiting, uint64_t context)
-{
-	struct waiter *w = waiting->first;
-
-	while (w && w->context != context)
-		w = w->next;
-	return w;
-}
-
 /* Whether one may be served now. */
 static bool is_wanted(const struct waiter *waiter, struct limits *limits, bool with_plugins,
-		      enum waiting_users users, uint64_t now_ns)
+		      uint64_t now_ns)
 {
 	uint64_t later_ns;
 
-	if (waiter->error || waiter->promised || waiter->with_plugins != with_plugins ||
-	    limits_ask(limits, waiter->uid, now_ns, &later_ns))
-		return false;
-	return users == WAITING_ALL ||
-	       limits_is_modest(limits, waiter->uid, now_ns) == (users == WAITING_MODEST);
+	return !waiter->error && waiter->with_plugins == with_plugins &&
+	       !limits_ask(limits, waiter->uid, now_ns, &later_ns);
 }
 
 struct waiter *waiting_pick(const struct waiting *waiting, struct limits *limits,
-			    bool with_plugins, enum waiting_users users, uint64_t now_ns)
+			    bool with_plugins, bool modest, uint64_t now_ns)
 {
 	struct waiter *found = NULL;
 	unsigned int least = 0, workers;
 
 	for (struct waiter *w = waiting->first; w; w = w->next) {
-		if (!is_wanted(w, limits, with_plugins, users, now_ns))
+		if (!is_wanted(w, limits, with_plugins, now_ns) ||
+		    (modest && !limits_is_modest(limits, w->uid, now_ns)))
 			continue;
 		workers = limits_workers(limits, w->uid);
 		if (!found || workers < least) {
@@ -81,12 +70,12 @@ struct waiter *waiting_pick(const struct waiting *waiting, struct limits *limits
 }
 
 unsigned int waiting_count(const struct waiting *waiting, struct limits *limits,
-			   bool with_plugins, enum waiting_users users, uint64_t now_ns)
+			   bool with_plugins, uint64_t now_ns)
 {
 	unsigned int count = 0;
 
 	for (const struct waiter *w = waiting->first; w; w = w->next)
-		count += is_wanted(w, limits, with_plugins, users, now_ns);
+		count += is_wanted(w, limits, with_plugins, now_ns);
 	return count;
 }
 
@@ -101,11 +90,8 @@ uint64_t waiting_judge(struct waiting *waiting, struct limits *limits, uint64_t 
 	uint64_t next_ns = UINT64_MAX, later_ns;
 
 	for (struct waiter *w = waiting->first; w; w = w->next) {
-		int error;
+		int error = w->error ? 0 : limits_ask(limits, w->uid, now_ns, &later_ns);
 
-		if (w->promised)
-			continue;
-		error = w->error ? 0 : limits_ask(limits, w->uid, now_ns, &later_ns);
 		if (error == LIMITS_LATER && now_ns - w->since_ns >= WAITING_MAX_NS)
 			error = EAGAIN;
 		if (error == LIMITS_LATER) {
@@ -127,19 +113,8 @@ void waiting_refuse_all(struct waiting *waiting, struct limits *limits, bool wit
 			int error, uint64_t now_ns)
 {
 	for (struct waiter *w = waiting->first; w; w = w->next)
-		if (!w->error && !w->promised && w->with_plugins == with_plugins)
+		if (!w->error && w->with_plugins == with_plugins)
 			refuse(w, limits, error, now_ns);
-}
-
-void waiting_break_promise(struct waiting *waiting, struct limits *limits, uint64_t context,
-			   int error, uint64_t now_ns)
-{
-	struct waiter *w = waiting_find(waiting, context);
-
-	if (!w)
-		return;
-	w->promised = false;
-	refuse(w, limits, error, now_ns);
 }
 
 struct waiter *waiting_refused(const struct waiting *waiting, uint64_t now_ns)

@@ -15,14 +15,10 @@ struct waiter {
 	uint64_t context;
 	uint32_t uid, pid;
 	bool with_plugins;
-	bool promised;			/* a worker starts for it, and counts as its user's */
 	uint64_t since_ns;
 	int error;			/* 0, or what it is refused with, */
 	uint64_t refuse_at_ns;		/* at that time */
 };
-
-/* Whose contexts: users that had few workers lately, the others, or both. */
-enum waiting_users { WAITING_MODEST, WAITING_GREEDY, WAITING_ALL };
 
 /* First come, first. Zeroed: none wait. */
 struct waiting {
@@ -38,21 +34,14 @@ void waiting_clear(struct waiting *waiting);
 
 /*
  * The one to be served next with or without plug-ins, NULL: nobody. Users with the fewest
- * workers come first; those with a promise are served otherwise.
+ * workers come first. Where `modest`, only users that had few workers lately.
  */
 struct waiter *waiting_pick(const struct waiting *waiting, struct limits *limits,
-			    bool with_plugins, enum waiting_users users, uint64_t now_ns);
+			    bool with_plugins, bool modest, uint64_t now_ns);
 
-/* How many may be served now, with or without plug-ins, and have no promise. */
+/* How many may be served now, with or without plug-ins. */
 unsigned int waiting_count(const struct waiting *waiting, struct limits *limits,
-			   bool with_plugins, enum waiting_users users, uint64_t now_ns);
-
-/* The one of a context; NULL: it does not wait. */
-struct waiter *waiting_find(const struct waiting *waiting, uint64_t context);
-
-/* A promise cannot be kept: it waits for a refusal, if it still waits. */
-void waiting_break_promise(struct waiting *waiting, struct limits *limits, uint64_t context,
-			   int error, uint64_t now_ns);
+			   bool with_plugins, uint64_t now_ns);
 
 /*
  * Has those wait for a refusal who will get no worker: see limits_ask(). Returns the first

@@ -220,9 +220,9 @@ static void add(uint64_t context, uint32_t uid)
 }
 
 /* The context that is served next; 0: none. */
-static uint64_t serve(enum waiting_users users)
+static uint64_t serve(bool modest)
 {
-	const struct waiter *waiter = waiting_pick(&waiting, &limits, false, users, START);
+	const struct waiter *waiter = waiting_pick(&waiting, &limits, false, modest, START);
 	uint64_t context = waiter ? waiter->context : 0;
 
 	if (!waiter)
@@ -240,15 +240,15 @@ static void test_users_take_turns(void **state)
 		add(context, 1000);
 	add(100, 1001);
 	add(101, 1001);
-	assert_int_equal(waiting_count(&waiting, &limits, false, WAITING_ALL, START), 32);
-	assert_int_equal(waiting_count(&waiting, &limits, true, WAITING_ALL, START), 0);
-	assert_int_equal(serve(WAITING_ALL), 1);
-	assert_int_equal(serve(WAITING_ALL), 100);
-	assert_int_equal(serve(WAITING_ALL), 2);
-	assert_int_equal(serve(WAITING_ALL), 101);
-	assert_int_equal(serve(WAITING_ALL), 3);
+	assert_int_equal(waiting_count(&waiting, &limits, false, START), 32);
+	assert_int_equal(waiting_count(&waiting, &limits, true, START), 0);
+	assert_int_equal(serve(false), 1);
+	assert_int_equal(serve(false), 100);
+	assert_int_equal(serve(false), 2);
+	assert_int_equal(serve(false), 101);
+	assert_int_equal(serve(false), 3);
 	waiting_remove(&waiting, 4);
-	assert_int_equal(serve(WAITING_ALL), 5);
+	assert_int_equal(serve(false), 5);
 }
 
 /* The last idle worker is not for whoever had many. */
@@ -260,45 +260,10 @@ static void test_the_modest_first(void **state)
 		limits_release(&limits, 1000, false, START);
 	}
 	add(1, 1000);
-	assert_int_equal(serve(WAITING_MODEST), 0);
+	assert_int_equal(serve(true), 0);
 	add(2, 1001);
-	assert_int_equal(serve(WAITING_MODEST), 2);
-	assert_int_equal(serve(WAITING_ALL), 1);
-}
-
-/* A worker that starts for a context is not counted twice, and a start that fails is its user's. */
-static void test_promises(void **state)
-{
-	struct waiter *waiter;
-
-	(void)state;
-	for (int i = 0; i < LIMITS_BURST / 2; i++) {
-		assert_int_equal(limits_acquire(&limits, 1000, START), 0);
-		limits_release(&limits, 1000, false, START);
-	}
-	add(1, 1001);
-	assert_null(waiting_pick(&waiting, &limits, false, WAITING_GREEDY, START));
-	add(2, 1000);
-	waiter = waiting_pick(&waiting, &limits, false, WAITING_GREEDY, START);
-	assert_non_null(waiter);
-	assert_ptr_equal(waiter, waiting_find(&waiting, 2));
-	waiter->promised = true;
-	assert_null(waiting_pick(&waiting, &limits, false, WAITING_GREEDY, START));
-	assert_int_equal(waiting_count(&waiting, &limits, false, WAITING_ALL, START), 1);
-	assert_int_equal(serve(WAITING_ALL), 1);
-	assert_int_equal(serve(WAITING_ALL), 0);
-	/* Whatever its user has meanwhile: its place is taken already. */
-	while (!limits_acquire(&limits, 1000, START))
-		;
-	waiting_judge(&waiting, &limits, START + 2 * WAITING_MAX_NS);
-	waiting_refuse_all(&waiting, &limits, false, EAGAIN, START);
-	assert_null(waiting_refused(&waiting, START + 2 * WAITING_MAX_NS));
-	waiting_break_promise(&waiting, &limits, 2, EAGAIN, START);
-	assert_ptr_equal(waiting_refused(&waiting, START), waiter);
-	assert_int_equal(waiter->error, EAGAIN);
-	waiting_remove(&waiting, 2);
-	assert_null(waiting_find(&waiting, 2));
-	waiting_break_promise(&waiting, &limits, 2, EAGAIN, START);
+	assert_int_equal(serve(true), 2);
+	assert_int_equal(serve(false), 1);
 }
 
 static void test_too_many_are_refused(void **state)
@@ -308,7 +273,7 @@ static void test_too_many_are_refused(void **state)
 	(void)state;
 	for (uint64_t context = 1; context <= 64; context++) {
 		add(context, 1000);
-		assert_int_equal(serve(WAITING_ALL), context);
+		assert_int_equal(serve(false), context);
 	}
 	add(65, 1000);
 	add(66, 1001);
@@ -319,7 +284,7 @@ static void test_too_many_are_refused(void **state)
 	assert_int_equal(waiter->error, EUSERS);
 	waiting_remove(&waiting, 65);
 	assert_null(waiting_refused(&waiting, START));
-	assert_int_equal(serve(WAITING_ALL), 66);
+	assert_int_equal(serve(false), 66);
 }
 
 /* Whoever had too many new workers lately waits for the next, but not for long. */
@@ -333,7 +298,7 @@ static void test_too_fast_is_later(void **state)
 		limits_release(&limits, 1000, false, START);
 	}
 	add(1, 1000);
-	assert_int_equal(serve(WAITING_ALL), 0);
+	assert_int_equal(serve(false), 0);
 	assert_int_equal(waiting_judge(&waiting, &limits, START), START + PRICE);
 	assert_null(waiting_refused(&waiting, START));
 	for (int i = 0; i < LIMITS_BURST; i++)
@@ -441,7 +406,6 @@ int main(void)
 		SMALL(test_refusals_are_logged_seldom),
 		LARGE(test_users_take_turns),
 		LARGE(test_the_modest_first),
-		LARGE(test_promises),
 		LARGE(test_too_many_are_refused),
 		LARGE(test_too_fast_is_later),
 		LARGE(test_all_are_refused),

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Whose cgroup bounds a worker: the client's container where that has less memory than a user.
- * And whose time it takes to start one. For root; where workers have no cgroups there is nothing
- * to see.
+ * For root; where workers have no cgroups there is nothing to see.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -17,7 +16,6 @@
 
 #include "tests/hal_fixture.h"
 #include "tests/model_builder.h"
-#include "tests/workers.h"
 
 #define USER 7003
 #define ENGINE "/sys/fs/cgroup/*/user-7003"
@@ -31,10 +29,6 @@
 
 /* What a model needs that does not fit: 128 MiB. */
 #define HUGE (1 << 25)
-
-/* Clients that ask at once, and how often, to have many workers in a short time. */
-#define TOGETHER 8
-#define ROUNDS 40
 
 static bool write_to(const char *path, const char *text)
 {
@@ -146,7 +140,6 @@ static struct client begin(const char *cgroup)
 	c = (struct client){ fork(), to[1], from[0] };
 	if (!c.pid) {
 		close(to[1]);
-		close(from[0]);
 		group = node.st_gid;
 		snprintf(path, sizeof(path), "%s/cgroup.procs", cgroup);
 		if ((cgroup[0] && !write_to(path, "0")) || setgroups(1, &group) ||
@@ -164,23 +157,13 @@ static struct client begin(const char *cgroup)
 	return c;
 }
 
-static void ask(const struct client *c, char what)
-{
-	assert_int_equal(write(c->to, &what, 1), 1);
-}
-
-static enum nn_status answer(const struct client *c)
+static enum nn_status tell(const struct client *c, char what)
 {
 	uint8_t status = 0;
 
+	assert_int_equal(write(c->to, &what, 1), 1);
 	assert_int_equal(read(c->from, &status, 1), 1);
 	return status;
-}
-
-static enum nn_status tell(const struct client *c, char what)
-{
-	ask(c, what);
-	return answer(c);
 }
 
 static void end(const struct client *c)
@@ -266,97 +249,9 @@ static void test_containers(void **state)
 	end(&outer);
 }
 
-/* The CPU time of a cgroup, in ns. */
-static int64_t cpu_time_of(const char *folder)
-{
-	char path[600];
-	long long us = -1;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/cpu.stat", folder);
-	f = fopen(path, "r");
-	if (f && fscanf(f, "usage_usec %lld", &us) != 1)
-		us = -1;
-	if (f)
-		fclose(f);
-	return us * 1000;
-}
-
-/* Whether all workers of the user's have ended, which they were given time for. */
-static bool await_no_worker(void)
-{
-	glob_t found;
-	bool none = false;
-
-	for (int i = 0; i < 1000 && !none; i++) {
-		none = glob(ENGINE "/worker-*", 0, NULL, &found) == GLOB_NOMATCH;
-		globfree(&found);
-		if (!none)
-			usleep(10000);
-	}
-	return none;
-}
-
-/*
- * The share of a worker's CPU time that its user's cgroup was charged with, in percent; -1: there
- * are no cgroups.
- */
-static int charged(const struct client *c)
-{
-	int64_t in_cgroup, all;
-	char folder[512];
-	pid_t worker;
-
-	assert_true(await_no_worker());
-	assert_int_equal(tell(c, ASK), NN_OK);
-	if (!find(ENGINE "/worker-*", folder))
-		return -1;
-	worker = (pid_t)number_in(folder, "cgroup.procs");
-	assert_true(worker > 0);
-	in_cgroup = cpu_time_of(folder);
-	all = workers_cpu_time(worker);
-	assert_true(in_cgroup > 0 && all > 0);
-	printf("# %lld of %lld us\n", (long long)in_cgroup / 1000, (long long)all / 1000);
-	tell(c, CLOSE);
-	return (int)(100 * in_cgroup / all);
-}
-
-/* Who had many workers lately pays for the next from its start on; for others one was started. */
-static void test_starts(void **state)
-{
-	struct client clients[TOGETHER];
-	int share;
-
-	(void)state;
-	if (!workers_have_option("--worker-rate=1"))
-		skip();
-	for (int i = 0; i < TOGETHER; i++)
-		clients[i] = begin("");
-	share = charged(&clients[0]);
-	assert_true(share < 60);
-	/* More than one a second, which is what is forgiven. */
-	for (int round = 0; share >= 0 && share < 60 && round < ROUNDS; round++) {
-		for (int i = 0; i < TOGETHER; i++)
-			ask(&clients[i], ASK);
-		for (int i = 0; i < TOGETHER; i++)
-			assert_int_equal(answer(&clients[i]), NN_OK);
-		for (int i = 0; i < TOGETHER; i++)
-			tell(&clients[i], CLOSE);
-		share = charged(&clients[0]);
-	}
-	/* Each holds the pipes of those before it. */
-	for (int i = TOGETHER; i--;)
-		end(&clients[i]);
-	if (share < 0)
-		skip();
-	assert_true(share >= 60);
-	assert_true(await_no_worker());
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_starts),
 		cmocka_unit_test_setup_teardown(test_containers, set_up_container,
 						tear_down_container),
 	};

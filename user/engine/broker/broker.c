@@ -64,8 +64,7 @@ struct worker {
 	bool has_plugins;
 	bool has_cache;			/* the keeper was given its socket */
 	bool low;			/* SERVING: all models are of low priority */
-	bool promised;			/* to one context, and counted: not SERVING yet */
-	uint32_t uid;			/* SERVING or promised: whom */
+	uint32_t uid;			/* SERVING: whom */
 	uint64_t context;
 	uint64_t kill_at_ns;		/* NEVER, or when the grace ends */
 	bool killed;			/* by us */
@@ -204,16 +203,15 @@ static bool watch_worker(struct broker *b, struct worker *w)
 	       watch(b, w->process.log, &w->on_log);
 }
 
-/* For whoever comes, or in the cgroup of the user that it is promised to. NULL: not started. */
-static struct worker *worker_start(struct broker *b, bool with_plugins, const struct waiter *to)
+static struct worker *worker_start(struct broker *b, bool with_plugins)
 {
 	const struct spawn_plugins *plugins = with_plugins ? &b->extensions->plugins : NULL;
 	struct worker *w = calloc(1, sizeof(*w));
 	bool started;
 
-	if (!w || !(to ? cgroup_leaf_create_for(&b->cgroup, &w->leaf, to->uid, (pid_t)to->pid) :
-			 cgroup_leaf_create(&b->cgroup, &w->leaf))) {
+	if (!w || !cgroup_leaf_create(&b->cgroup, &w->leaf)) {
 		free(w);
+		start_failed(b);
 		return NULL;
 	}
 	w->process = (struct spawned){ .pidfd = -1, .control = -1, .log = -1 };
@@ -222,12 +220,14 @@ static struct worker *worker_start(struct broker *b, bool with_plugins, const st
 	if (!started) {
 		w->process = (struct spawned){ .pidfd = -1, .control = -1, .log = -1 };
 		worker_free(b, w);
+		start_failed(b);
 		return NULL;
 	}
 	if (!watch_worker(b, w)) {
 		spawned_kill(&w->process);
 		reap(w);
 		worker_free(b, w);
+		start_failed(b);
 		return NULL;
 	}
 	w->state = STARTING;
@@ -235,24 +235,19 @@ static struct worker *worker_start(struct broker *b, bool with_plugins, const st
 	w->kill_at_ns = NEVER;
 	w->log.fd = w->process.log;
 	snprintf(w->name, sizeof(w->name), "worker %d", (int)w->process.pid);
-	if (to) {
-		w->promised = true;
-		w->uid = to->uid;
-		w->context = to->context;
-	}
 	w->next = b->workers;
 	b->workers = w;
 	log_debug("%s: started", w->name);
 	return w;
 }
 
-/* Workers that are anybody's and have no session yet, ready or (also) starting. */
+/* Workers that have no session yet, ready or (also) starting. */
 static unsigned int count_idle(const struct broker *b, bool with_plugins, bool starting)
 {
 	unsigned int count = 0;
 
 	for (const struct worker *w = b->workers; w; w = w->next)
-		count += w->has_plugins == with_plugins && !w->promised &&
+		count += w->has_plugins == with_plugins &&
 			 (w->state == IDLE || (starting && w->state == STARTING));
 	return count;
 }
@@ -260,8 +255,7 @@ static unsigned int count_idle(const struct broker *b, bool with_plugins, bool s
 /* How many are to be there, or on their way, for those who wait and those to come. */
 static unsigned int wanted_idle(struct broker *b, bool with_plugins, uint64_t now)
 {
-	unsigned int waiting = waiting_count(&b->waiting, &b->limits, with_plugins,
-					     with_plugins ? WAITING_ALL : WAITING_MODEST, now);
+	unsigned int waiting = waiting_count(&b->waiting, &b->limits, with_plugins, now);
 
 	return (waiting < MAX_STARTING ? waiting : MAX_STARTING) +
 	       (with_plugins ? 0 : b->options->idle);
@@ -274,13 +268,9 @@ static void refill(struct broker *b, bool with_plugins)
 	unsigned int idle = count_idle(b, with_plugins, true);
 	unsigned int wanted = wanted_idle(b, with_plugins, clock_ns());
 
-	while (!b->stop && idle < wanted && clock_ns() >= *start_at_ns) {
-		if (!worker_start(b, with_plugins, NULL)) {
-			start_failed(b);
-			break;
-		}
+	while (!b->stop && idle < wanted && clock_ns() >= *start_at_ns &&
+	       worker_start(b, with_plugins))
 		idle++;
-	}
 	/* Nobody waits for what cannot be had for longer than a context may wait. */
 	if (!idle && *start_at_ns > clock_ns() + (with_plugins ? 0 : WAITING_MAX_NS))
 		waiting_refuse_all(&b->waiting, &b->limits, with_plugins, EAGAIN, clock_ns());
@@ -317,7 +307,7 @@ static void worker_exited(struct broker *b, struct worker *w)
 	log_relay_read(&w->log, w->name, clock_ns());
 	if (!w->killed)
 		log_exit(b, w, &info);
-	if (w->state == SERVING || w->promised) {
+	if (w->state == SERVING) {
 		delay_ns = limits_release(&b->limits, w->uid, crashed, clock_ns());
 		if (delay_ns)
 			log_warning("uid %u: its workers crash: it gets none for %llu s", w->uid,
@@ -327,8 +317,6 @@ static void worker_exited(struct broker *b, struct worker *w)
 	} else if (!w->killed && (w->state == STARTING || (w->state == IDLE && crashed))) {
 		start_failed(b);
 	}
-	if (w->promised)
-		waiting_break_promise(&b->waiting, &b->limits, w->context, EAGAIN, clock_ns());
 	unlink_worker(b, w);
 	if (w->state == SERVING)
 		update_user_weight(b, w->uid);
@@ -399,7 +387,7 @@ static void worker_said(struct broker *b, struct worker *w)
 static struct worker *pass_session(struct broker *b, int session, const struct waiter *waiter)
 {
 	for (struct worker *w = b->workers; w; w = w->next) {
-		if (w->state != IDLE || w->promised || w->has_plugins != waiter->with_plugins)
+		if (w->state != IDLE || w->has_plugins != waiter->with_plugins)
 			continue;
 		if (cgroup_leaf_give(&b->cgroup, &w->leaf, w->process.pid, waiter->uid,
 				     (pid_t)waiter->pid) &&
@@ -409,21 +397,6 @@ static struct worker *pass_session(struct broker *b, int session, const struct w
 		spawned_kill(&w->process);	/* where it is not dead already */
 	}
 	return NULL;
-}
-
-/* A worker has the session of a context that it counts for. */
-static void begin_serving(struct broker *b, struct worker *w, const struct waiter *waiter)
-{
-	w->state = SERVING;
-	w->promised = false;
-	w->uid = waiter->uid;
-	w->context = waiter->context;
-	snprintf(w->name, sizeof(w->name), "worker %d (uid %u, context %llu)",
-		 (int)w->process.pid, w->uid, (unsigned long long)w->context);
-	log_debug("%s: serves process %u%s", w->name, waiter->pid,
-		  w->has_plugins ? ", with extensions" : "");
-	update_user_weight(b, w->uid);
-	hand_over(b, w);
 }
 
 static void serve_waiter(struct broker *b, const struct waiter *waiter)
@@ -443,7 +416,15 @@ static void serve_waiter(struct broker *b, const struct waiter *waiter)
 		limits_release(&b->limits, waiter->uid, false, clock_ns());
 		return;
 	}
-	begin_serving(b, w, waiter);
+	w->state = SERVING;
+	w->uid = waiter->uid;
+	w->context = waiter->context;
+	snprintf(w->name, sizeof(w->name), "worker %d (uid %u, context %llu)",
+		 (int)w->process.pid, w->uid, (unsigned long long)w->context);
+	log_debug("%s: serves process %u%s", w->name, waiter->pid,
+		  w->has_plugins ? ", with extensions" : "");
+	update_user_weight(b, w->uid);
+	hand_over(b, w);
 }
 
 /*
@@ -456,75 +437,12 @@ static void serve_waiting(struct broker *b, bool with_plugins)
 		unsigned int ready = count_idle(b, with_plugins, false);
 		struct waiter *waiter = !ready ? NULL :
 			waiting_pick(&b->waiting, &b->limits, with_plugins,
-				     !with_plugins && ready <= b->options->idle ?
-				     WAITING_MODEST : WAITING_ALL, clock_ns());
+				     !with_plugins && ready <= b->options->idle, clock_ns());
 
 		if (!waiter)
 			return;
 		serve_waiter(b, waiter);
 		waiting_remove(&b->waiting, waiter->context);
-	}
-}
-
-/* A promise ends before the worker serves: it is of no use to others, whose cgroup it is not in. */
-static void break_promise(struct worker *w)
-{
-	w->state = DYING;
-	w->killed = true;
-	spawned_kill(&w->process);
-}
-
-/* Gives those workers that were promised and are ready to whom they were promised. */
-static void keep_promises(struct broker *b)
-{
-	for (struct worker *w = b->workers; w; w = w->next) {
-		struct waiter *waiter;
-		int session;
-
-		if (!w->promised || w->state != IDLE)
-			continue;
-		waiter = waiting_find(&b->waiting, w->context);
-		session = waiter ? context_session(b->engine, w->context) : -1;
-		if (session >= 0 && spawned_pass_session(&w->process, session)) {
-			begin_serving(b, w, waiter);
-			waiting_remove(&b->waiting, w->context);
-		} else {
-			break_promise(w);
-		}
-		close_fd(&session);
-	}
-}
-
-static unsigned int count_promised(const struct broker *b)
-{
-	unsigned int count = 0;
-
-	for (const struct worker *w = b->workers; w; w = w->next)
-		count += w->promised;
-	return count;
-}
-
-/*
- * Starts workers for those who had many lately. What that costs is the user's, from the start on:
- * the time in its cgroup, and the place among its workers.
- */
-static void promise(struct broker *b)
-{
-	unsigned int starting = count_promised(b);
-	struct waiter *waiter;
-
-	while (!b->stop && starting < MAX_STARTING && clock_ns() >= b->start_at_ns) {
-		waiter = waiting_pick(&b->waiting, &b->limits, false, WAITING_GREEDY, clock_ns());
-		if (!waiter || limits_acquire(&b->limits, waiter->uid, clock_ns()))
-			return;
-		waiter->promised = true;
-		if (!worker_start(b, false, waiter)) {
-			limits_release(&b->limits, waiter->uid, false, clock_ns());
-			waiting_break_promise(&b->waiting, &b->limits, waiter->context, EAGAIN,
-					      clock_ns());
-			return;
-		}
-		starting++;
 	}
 }
 
@@ -534,8 +452,6 @@ static void look_at_waiting(struct broker *b)
 	const struct waiter *waiter;
 
 	waiting_judge(&b->waiting, &b->limits, clock_ns());
-	keep_promises(b);
-	promise(b);
 	for (int with_plugins = 0; with_plugins < 2; with_plugins++) {
 		serve_waiting(b, with_plugins);
 		refill(b, with_plugins);
@@ -565,12 +481,8 @@ static void context_new(struct broker *b, const struct nnaccel_engine_next *next
 static void context_gone(struct broker *b, const struct nnaccel_engine_next *next)
 {
 	for (struct worker *w = b->workers; w; w = w->next) {
-		if (w->context != next->out_context)
-			continue;
-		if (w->state == SERVING)
+		if (w->state == SERVING && w->context == next->out_context)
 			w->kill_at_ns = clock_ns() + GONE_GRACE_NS;
-		else if (w->promised && w->state != DYING)
-			break_promise(w);
 	}
 	waiting_remove(&b->waiting, next->out_context);
 }

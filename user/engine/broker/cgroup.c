@@ -292,37 +292,23 @@ static int make_home(const struct cgroup *cgroup, uint32_t uid, pid_t client, ch
 	return make_group(cgroup, name, memory, options->user_workers);
 }
 
-bool cgroup_leaf_create_for(struct cgroup *cgroup, struct cgroup_leaf *leaf, uint32_t uid,
-			    pid_t client)
-{
-	char home[64];
-	int error;
-
-	*leaf = (struct cgroup_leaf){ .fd = -1 };
-	if (cgroup->base < 0)
-		return true;
-	error = make_home(cgroup, uid, client, home);
-	if (error) {
-		log_error("cgroup %s: %s", home, strerror(error));
-		return false;
-	}
-	return !make_leaf(cgroup, home, leaf);
-}
-
 bool cgroup_leaf_give(struct cgroup *cgroup, struct cgroup_leaf *leaf, pid_t worker, uint32_t uid,
 		      pid_t client)
 {
-	struct cgroup_leaf to;
+	struct cgroup_leaf to = { .fd = -1 };
+	char home[64];
 	int error;
 
 	if (!leaf->name[0])
 		return true;
-	if (!cgroup_leaf_create_for(cgroup, &to, uid, client))
-		return false;
-	error = put(to.fd, "cgroup.procs", "%d", (int)worker);
+	error = make_home(cgroup, uid, client, home);
+	if (!error)
+		error = make_leaf(cgroup, home, &to);
+	if (!error)
+		error = put(to.fd, "cgroup.procs", "%d", (int)worker);
 	cgroup_leaf_close(&to);
 	if (error) {
-		log_error("cgroup %s: worker %d cannot be moved there: %s", to.name, (int)worker,
+		log_error("cgroup %s: worker %d cannot be moved there: %s", home, (int)worker,
 			  strerror(error));
 		cgroup_leaf_remove(cgroup, &to);
 		return false;

@@ -49,19 +49,13 @@ void cgroup_init(struct cgroup *cgroup, const struct cgroup_options *options);
  * cgroups but not another.
  */
 bool cgroup_leaf_create(struct cgroup *cgroup, struct cgroup_leaf *leaf);
-
-/*
- * The same in a user's cgroup. Where the client, by its process id, has less memory in its own
- * cgroup than a user here, all workers of clients in that cgroup share what it has. What bounds
- * the client is looked at once, here.
- */
-bool cgroup_leaf_create_for(struct cgroup *cgroup, struct cgroup_leaf *leaf, uint32_t uid,
-			    pid_t client);
 void cgroup_leaf_close(struct cgroup_leaf *leaf);
 
 /*
- * Moves a worker to a leaf in its user's cgroup, as cgroup_leaf_create_for() makes it. False,
- * with a log line: it could not be moved.
+ * Moves a worker to a leaf of its user's cgroup. Where the client, by its process id, has less
+ * memory in its own cgroup than a user here, all workers of clients in that cgroup share what
+ * it has. What bounds the client is looked at once, here. False, with a log line: it could not
+ * be moved.
  */
 bool cgroup_leaf_give(struct cgroup *cgroup, struct cgroup_leaf *leaf, pid_t worker, uint32_t uid,
 		      pid_t client);
