@@ -3,7 +3,7 @@
  * A pointer that is published once: what is behind it was written before. So do the plan of a lazy
  * one (user/plan/run/lazy.c), the engines of the module (kernel/device.c), the engine of a file
  * (kernel/engine.c), the queue of accesses of a context (kernel/access.c), the end of a command and
- * its answer (kernel/command.c), and the number of devices of a burst (kernel/burst.c).
+ * its answer (kernel/command.c), and the number of devices and the end of a burst (kernel/burst.c).
  */
 #define THREADS 3
 #define WORDS 2
