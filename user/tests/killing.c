@@ -164,6 +164,19 @@ static void find_calls(const char *log, const char *what, const char *folder, st
 	assert_true(c->written > 0 && c->synced > c->written);
 }
 
+/* The first run of either kind; false: there is no strace. */
+static bool begin(char log[64], const char *what, const char *folder, void (*prepare)(void),
+		  void (*check)(bool acknowledged), struct calls *calls)
+{
+	if (system("command -v strace >/dev/null"))
+		return false;
+	snprintf(log, 64, "/tmp/killing.%d", (int)getpid());
+	prepare();
+	find_calls(log, what, folder, calls);
+	check(true);
+	return true;
+}
+
 unsigned int killing_run(const char *what, const char *folder, void (*prepare)(void),
 			 void (*check)(bool acknowledged))
 {
@@ -173,12 +186,8 @@ unsigned int killing_run(const char *what, const char *folder, void (*prepare)(v
 	bool acknowledged;
 	int status;
 
-	if (system("command -v strace >/dev/null"))
+	if (!begin(log, what, folder, prepare, check, &calls))
 		return 0;
-	snprintf(log, sizeof(log), "/tmp/killing.%d", (int)getpid());
-	prepare();
-	find_calls(log, what, folder, &calls);
-	check(true);
 	for (unsigned int i = 0; i < calls.count; i++) {
 		prepare();
 		snprintf(inject, sizeof(inject), "inject=%.23s:signal=SIGKILL:when=%u",
@@ -219,12 +228,8 @@ unsigned int failing_run(const char *what, const char *folder, void (*prepare)(v
 	unsigned int runs = 0, refused = 0;
 	char log[64];
 
-	if (system("command -v strace >/dev/null"))
+	if (!begin(log, what, folder, prepare, check, &calls))
 		return 0;
-	snprintf(log, sizeof(log), "/tmp/killing.%d", (int)getpid());
-	prepare();
-	find_calls(log, what, folder, &calls);
-	check(true);
 	for (unsigned int i = 0; i < calls.count; i++) {
 		for (size_t e = 0; e < sizeof(disk_errors) / sizeof(*disk_errors); e++) {
 			if (strcmp(disk_errors[e].call, calls.list[i].name))
