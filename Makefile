@@ -350,6 +350,19 @@ $(BUILD)/examples/%: $(obj)/user/examples/%.o $(libhal) $(libnn)
 	$(call short,LD)$(CC) -o $@ $(filter %.o,$^) $(ldflags) $(call rpath,/../lib) \
 		-L$(BUILD)/lib $(if $(runtime),-lneuralnetworks) $(if $(hal),-lnnaccel) -lm
 
+# Allocations that fail; which of them, a test says. The programs of such an engine lie together.
+failing	:= $(call objects,user/tests/failing/*.c)
+failing_calls := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc reallocarray aligned_alloc strdup \
+	open_memstream fopen mmap memfd_create eventfd epoll_create1 pthread_create)
+failing_engine := $(patsubst %,$(BUILD)/tests/failing/%,nnacceld nnaccel-worker nnaccel-keeper)
+$(BUILD)/tests/failing/nnacceld: $(broker)
+$(BUILD)/tests/failing/nnaccel-worker: $(worker)
+$(BUILD)/tests/failing/nnaccel-keeper: $(keeper)
+$(failing_engine): $(failing) $(call objects,user/tests/failing_engine/*.c) $(BUILD)/lib/libnnkit.a $(archives)
+	@mkdir -p $(@D)
+	$(call short,LD)$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ldflags) $(failing_calls) -Wl,--build-id \
+		$(worker_libs) -lsqlite3
+
 # For tests of the kit: what nnacceld's worker is, as an engine by itself.
 kit_engine := $(BUILD)/tests/kit_engine
 $(kit_engine): $(call objects,user/tests/kit_engine/*.c) $(filter-out %/main.o,$(worker)) \
@@ -373,7 +386,7 @@ $(BUILD)/examples/uring $(BUILD)/tests/hal_async_test $(BUILD)/tests/hal_dmabuf_
 
 # ---- unit tests: NAME_test.c is a program, the other files of user/tests are linked into each ----
 
-tests: $(tests) $(kit_engine) $(BUILD)/tests/storms $(BUILD)/tests/soak $(BUILD)/tests/edu $(BUILD)/tests/edu_iommu $(plugins) $(test_plugins) $(BUILD)/tests/rebuilt/nnacceld \
+tests: $(tests) $(kit_engine) $(failing_engine) $(BUILD)/tests/storms $(BUILD)/tests/soak $(BUILD)/tests/edu $(BUILD)/tests/edu_iommu $(plugins) $(test_plugins) $(BUILD)/tests/rebuilt/nnacceld \
 	$(plugged)
 test_link = @mkdir -p $(@D); $(call show,LD) \
 	$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ldflags) $(call rpath,/../lib) -L$(BUILD)/lib
@@ -414,9 +427,14 @@ $(BUILD)/tests/libnnaccel_%_test: $(obj)/user/tests/libnnaccel_%_test.o $(hal) $
 	$(test_link) -lcmocka -lm
 # The makers of its graphs, and what damages its plans.
 $(BUILD)/tests/plan_diff_test: $(call objects,user/tests/plan_diff/*.c)
-# Its allocations fail.
-$(BUILD)/tests/plan_fail_test: $(filter-out %/damage.o,$(call objects,user/tests/plan_diff/*.c))
-$(BUILD)/tests/plan_fail_test: private ldflags += $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc aligned_alloc)
+# Their allocations fail.
+$(BUILD)/tests/plan_fail_test $(BUILD)/tests/runtime_fail_test $(BUILD)/tests/hal_fail_test: private ldflags += $(failing_calls)
+$(BUILD)/tests/plan_fail_test: $(failing) $(filter-out %/damage.o,$(call objects,user/tests/plan_diff/*.c))
+$(BUILD)/tests/hal_fail_test: $(failing)
+# The libraries are in it, and so are their allocations.
+$(BUILD)/tests/runtime_fail_test: $(obj)/user/tests/runtime_fail_test.o $(test_lib) $(failing) $(runtime) $(hwbuffer) \
+		$(hal) $(call archive,plan ops ring model)
+	$(test_link) -lcmocka -lm -ldl
 # It counts what plans call.
 $(BUILD)/tests/plan_alloc_test: private ldflags += $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc \
 	aligned_alloc free mmap munmap pthread_mutex_lock)
@@ -447,7 +465,9 @@ $(BUILD)/tests/soak: $(filter-out %/damage.o,$(soak_parts)) $(obj)/user/tests/mo
 
 # ---- fuzzing: the same sources once more, with clang and its instrumentation ----
 
-fuzz_flags := -g -fsanitize=address,undefined -fno-sanitize-recover=all
+# FUZZ_COVERAGE: for scripts/fuzz --coverage
+fuzz_flags := -g -fsanitize=address,undefined -fno-sanitize-recover=all \
+	$(if $(FUZZ_COVERAGE),-fprofile-instr-generate -fcoverage-mapping)
 fuzz_parts := $(patsubst %.c,$(fuzz_obj)/%.o,$(wildcard user/model/*.c user/ops/*.c user/plan/*.c user/plan/*/*.c user/ring/*.c))
 
 fuzz_level := -O1

@@ -443,8 +443,10 @@ enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_mode
 		status = nna_prepared_model_new(device, id, &o, prepared, err);
 	if (!status) {
 		status = nna_prepared_model_set_signature(*prepared, &m, err);
-		if (status)
+		if (status) {
 			nna_prepared_model_free(*prepared);
+			*prepared = NULL;
+		}
 	}
 	if (!status && o.cache)
 		save(*prepared, &cache);

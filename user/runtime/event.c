@@ -248,8 +248,9 @@ int event_start_execution(ANeuralNetworksExecution *execution,
 		event_put(*event);
 		*event = NULL;
 		drop_job(job);
-		execution_abandon(execution, ANEURALNETWORKS_OP_FAILED);
-		return rt_fail(err, ANEURALNETWORKS_OP_FAILED, "no thread: %s", strerror(error));
+		execution_abandon(execution, ANEURALNETWORKS_RESOURCE_EXHAUSTED_TRANSIENT);
+		return rt_fail(err, ANEURALNETWORKS_RESOURCE_EXHAUSTED_TRANSIENT, "no thread: %s",
+			       strerror(error));
 	}
 	return ANEURALNETWORKS_NO_ERROR;
 }

@@ -14,6 +14,7 @@
 
 #include "ops/op.h"
 #include "plan/plan.h"
+#include "tests/failing/failing.h"
 #include "tests/plan_diff/compare.h"
 #include "tests/plan_diff/graph.h"
 #include "tests/plan_diff/operations.h"
@@ -21,38 +22,6 @@
 
 #define GRAPHS 12
 #define FIRST_SEED 1
-
-/* Allocations yet to come before the one that fails; 0: none does. */
-static _Thread_local unsigned int countdown;
-static _Thread_local bool lasting;
-static unsigned int failures;
-
-static bool fails(void)
-{
-	if (!countdown)
-		return false;
-	if (countdown > 1) {
-		countdown--;
-		return false;
-	}
-	failures++;
-	if (!lasting)
-		countdown = 0;
-	return true;
-}
-
-#define FAILING(type, name, params, args)		\
-	type __real_##name params;			\
-	type __wrap_##name params;			\
-	type __wrap_##name params			\
-	{						\
-		return fails() ? NULL : __real_##name args; \
-	}
-
-FAILING(void *, malloc, (size_t size), (size))
-FAILING(void *, calloc, (size_t count, size_t size), (count, size))
-FAILING(void *, realloc, (void *memory, size_t size), (memory, size))
-FAILING(void *, aligned_alloc, (size_t alignment, size_t size), (alignment, size))
 
 /* What a run needs, made before allocations fail. */
 static struct {
@@ -162,18 +131,14 @@ static void set_right(void)
 }
 
 /* Until a run has no more allocations to fail. */
-static unsigned int fail_each(bool all_from_there)
+static unsigned int fail_each(bool lasting)
 {
-	unsigned int n = 0, before;
+	unsigned int n = 0;
 
 	do {
-		n++;
-		before = failures;
-		countdown = n;
-		lasting = all_from_there;
+		failing_begin(FAILING_SELF, ++n, lasting);
 		run();
-		countdown = 0;
-	} while (failures > before);
+	} while (failing_end(FAILING_SELF));
 	return n - 1;
 }
 

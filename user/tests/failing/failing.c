@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Allocations that fail, by the linker's --wrap.
+ */
+#define _GNU_SOURCE
+#include "tests/failing/failing.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+void *__real_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
+
+static struct failing own;
+static struct failing *_Atomic mine = &own;
+
+/* The file's, one for each; NULL: there is none. */
+static struct failing *map_file(void)
+{
+	int fd = open(FAILING_FILE, O_RDWR | O_CLOEXEC);
+	void *map = __real_mmap(NULL, FAILING_COUNT * sizeof(struct failing), PROT_READ | PROT_WRITE,
+				MAP_SHARED, fd, 0);
+
+	close(fd);
+	return map == MAP_FAILED ? NULL : map;
+}
+
+static struct failing *find(enum failing_who who)
+{
+	static struct failing *file;
+
+	if (who == FAILING_SELF)
+		return &own;
+	if (!file)
+		file = map_file();
+	return file ? file + who : NULL;
+}
+
+void failing_obey(enum failing_who who)
+{
+	struct failing *f = find(who);
+
+	if (f)
+		mine = f;
+}
+
+bool failing_begin(enum failing_who who, unsigned int number, bool lasting)
+{
+	struct failing *f = find(who);
+
+	if (!f)
+		return false;
+	atomic_store(&f->failures, 0);
+	atomic_store(&f->is_lasting, lasting);
+	atomic_store(&f->countdown, number);
+	return true;
+}
+
+unsigned int failing_end(enum failing_who who)
+{
+	struct failing *f = find(who);
+
+	if (!f)
+		return 0;
+	atomic_store(&f->countdown, 0);
+	return atomic_load(&f->failures);
+}
+
+static bool fails(void)
+{
+	struct failing *f = mine;
+	unsigned int left = atomic_load(&f->countdown), next;
+
+	do {
+		if (!left)
+			return false;
+		next = left == 1 && atomic_load(&f->is_lasting) ? 1 : left - 1;
+	} while (!atomic_compare_exchange_weak(&f->countdown, &left, next));
+	if (left > 1)
+		return false;
+	atomic_fetch_add(&f->failures, 1);
+	errno = ENOMEM;
+	return true;
+}
+
+#define FAILING(type, name, params, args, failed)		\
+	type __real_##name params;				\
+	type __wrap_##name params;				\
+	type __wrap_##name params				\
+	{							\
+		return fails() ? failed : __real_##name args;	\
+	}
+
+FAILING(void *, malloc, (size_t size), (size), NULL)
+FAILING(void *, calloc, (size_t count, size_t size), (count, size), NULL)
+FAILING(void *, realloc, (void *memory, size_t size), (memory, size), NULL)
+FAILING(void *, reallocarray, (void *memory, size_t count, size_t size), (memory, count, size), NULL)
+FAILING(void *, aligned_alloc, (size_t alignment, size_t size), (alignment, size), NULL)
+FAILING(char *, strdup, (const char *text), (text), NULL)
+FAILING(FILE *, open_memstream, (char **text, size_t *size), (text, size), NULL)
+FAILING(FILE *, fopen, (const char *path, const char *mode), (path, mode), NULL)
+FAILING(void *, mmap, (void *at, size_t size, int prot, int flags, int fd, off_t offset),
+	(at, size, prot, flags, fd, offset), MAP_FAILED)
+FAILING(int, memfd_create, (const char *name, unsigned int flags), (name, flags), -1)
+FAILING(int, eventfd, (unsigned int count, int flags), (count, flags), -1)
+FAILING(int, epoll_create1, (int flags), (flags), -1)
+FAILING(int, pthread_create, (pthread_t *thread, const pthread_attr_t *attributes,
+	void *(*start)(void *), void *argument), (thread, attributes, start, argument), EAGAIN)

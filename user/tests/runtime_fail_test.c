@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Each allocation of libneuralnetworks and libnnaccel fails in turn, and then each from one on: a
+ * call says so or has done what it says, nothing crashes or is left behind, and the same calls are
+ * right afterwards. On nnapi-reference, or on the device that NN_TEST_DEVICE names.
+ */
+#define _GNU_SOURCE
+#include <sys/wait.h>
+
+#include <android/hardware_buffer.h>
+
+#include "runtime_cache_fixture.h"
+#include "tests/failing/failing.h"
+
+#define IN 4
+#define OUT 40
+#define IN_SIZE (IN * sizeof(float))
+#define OUT_SIZE (OUT * sizeof(float))
+
+/* What a run makes, freed after it. */
+struct made {
+	ANeuralNetworksModel *model, *all;
+	ANeuralNetworksCompilation *compilation;
+	ANeuralNetworksExecution *execution, *second;
+	ANeuralNetworksBurst *burst;
+	ANeuralNetworksEvent *event, *next;
+	ANeuralNetworksMemoryDesc *desc;
+	ANeuralNetworksMemory *in, *out, *device;
+	AHardwareBuffer *buffer;
+};
+
+/* Made before anything fails. */
+static struct {
+	const ANeuralNetworksDevice *device;
+	ANeuralNetworksModel *model;
+	ANeuralNetworksCompilation *compilation;
+	int in_file, out_file;
+	float weights[OUT * IN], bias[OUT], right[OUT];
+} ready;
+
+static const float in[IN] = { 1, -2, 3, 0.5f };
+static float out[OUT];
+
+/* Ends a run with what a call says that was not done. */
+#define TRY(call) do {			\
+	int result_ = call;		\
+					\
+	if (result_)			\
+		return result_;		\
+} while (0)
+
+static void release(struct made *m)
+{
+	ANeuralNetworksEvent_free(m->next);
+	ANeuralNetworksEvent_free(m->event);
+	ANeuralNetworksExecution_free(m->second);
+	ANeuralNetworksExecution_free(m->execution);
+	ANeuralNetworksBurst_free(m->burst);
+	ANeuralNetworksCompilation_free(m->compilation);
+	ANeuralNetworksModel_free(m->all);
+	ANeuralNetworksModel_free(m->model);
+	ANeuralNetworksMemory_free(m->in);
+	ANeuralNetworksMemory_free(m->out);
+	ANeuralNetworksMemory_free(m->device);
+	ANeuralNetworksMemoryDesc_free(m->desc);
+	if (m->buffer)
+		AHardwareBuffer_release(m->buffer);
+}
+
+/* ---- what is done while allocations fail ---- */
+
+static int finish(ANeuralNetworksModel *model, const uint32_t *input, uint32_t output)
+{
+	TRY(ANeuralNetworksModel_identifyInputsAndOutputs(model, 1, input, 1, &output));
+	return ANeuralNetworksModel_finish(model);
+}
+
+/* out = relu(weights * in + bias); the weights are in the application's memory. */
+static int make_model(ANeuralNetworksModel **made)
+{
+	static const uint32_t dims[][2] = { { 1, IN }, { OUT, IN }, { OUT }, { 1, OUT } };
+	static const uint32_t inputs[] = { 0, 1, 2, 3 }, sum = 4, end = 5;
+	const ANeuralNetworksOperandType types[] = {
+		tensor_type(2, dims[0]), tensor_type(2, dims[1]), tensor_type(1, dims[2]),
+		scalar_type(ANEURALNETWORKS_INT32), tensor_type(2, dims[3]), tensor_type(2, dims[3]),
+	};
+	const int32_t none = ANEURALNETWORKS_FUSED_NONE;
+	ANeuralNetworksModel *m;
+
+	TRY(ANeuralNetworksModel_create(made));
+	m = *made;
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+		TRY(ANeuralNetworksModel_addOperand(m, &types[i]));
+	TRY(ANeuralNetworksModel_setOperandValue(m, 1, ready.weights, sizeof(ready.weights)));
+	TRY(ANeuralNetworksModel_setOperandValue(m, 2, ready.bias, sizeof(ready.bias)));
+	TRY(ANeuralNetworksModel_setOperandValue(m, 3, &none, sizeof(none)));
+	TRY(ANeuralNetworksModel_addOperation(m, ANEURALNETWORKS_FULLY_CONNECTED, 4, inputs, 1, &sum));
+	TRY(ANeuralNetworksModel_addOperation(m, ANEURALNETWORKS_RELU, 1, &sum, 1, &end));
+	return finish(m, inputs, end);
+}
+
+static int run_model(struct made *m)
+{
+	return make_model(&m->model);
+}
+
+static int create(const ANeuralNetworksModel *model, ANeuralNetworksCompilation **made)
+{
+	return ANeuralNetworksCompilation_createForDevices((ANeuralNetworksModel *)model,
+							   &ready.device, 1, made);
+}
+
+static int execution_of(ANeuralNetworksCompilation *compilation, ANeuralNetworksExecution **made)
+{
+	TRY(ANeuralNetworksExecution_create(compilation, made));
+	TRY(ANeuralNetworksExecution_setInput(*made, 0, NULL, in, IN_SIZE));
+	return ANeuralNetworksExecution_setOutput(*made, 0, NULL, out, OUT_SIZE);
+}
+
+static int compute(struct made *m, ANeuralNetworksCompilation *compilation)
+{
+	TRY(execution_of(compilation, &m->execution));
+	return ANeuralNetworksExecution_compute(m->execution);
+}
+
+static int run_compilation(struct made *m)
+{
+	TRY(create(ready.model, &m->compilation));
+	TRY(ANeuralNetworksCompilation_setPreference(m->compilation, ANEURALNETWORKS_PREFER_LOW_POWER));
+	TRY(ANeuralNetworksCompilation_finish(m->compilation));
+	return compute(m, m->compilation);
+}
+
+/* A model in another one, for all devices. */
+static int run_split(struct made *m)
+{
+	static const uint32_t one[] = { 1 }, dims[][2] = { { 1, IN }, { 1, OUT } };
+	static const uint32_t inputs[] = { 0, 1, 2, 3 }, in_operand = 3, end = 4;
+	const ANeuralNetworksOperandType types[] = {
+		tensor_type(1, one), scalar_type(ANEURALNETWORKS_MODEL),
+		scalar_type(ANEURALNETWORKS_MODEL), tensor_type(2, dims[0]), tensor_type(2, dims[1]),
+	};
+	const ANeuralNetworksOperandType is_type = { ANEURALNETWORKS_TENSOR_BOOL8, 1, one, 0, 0 };
+	const uint8_t is = 1;
+	bool supported[1];
+
+	TRY(make_model(&m->model));
+	TRY(ANeuralNetworksModel_create(&m->all));
+	TRY(ANeuralNetworksModel_addOperand(m->all, &is_type));
+	for (size_t i = 1; i < ARRAY_SIZE(types); i++)
+		TRY(ANeuralNetworksModel_addOperand(m->all, &types[i]));
+	TRY(ANeuralNetworksModel_setOperandValue(m->all, 0, &is, sizeof(is)));
+	TRY(ANeuralNetworksModel_setOperandValueFromModel(m->all, 1, m->model));
+	TRY(ANeuralNetworksModel_setOperandValueFromModel(m->all, 2, ready.model));
+	TRY(ANeuralNetworksModel_addOperation(m->all, ANEURALNETWORKS_IF, 4, inputs, 1, &end));
+	TRY(finish(m->all, &in_operand, end));
+	TRY(ANeuralNetworksModel_getSupportedOperationsForDevices(m->all, &ready.device, 1, supported));
+	TRY(ANeuralNetworksCompilation_create(m->all, &m->compilation));
+	TRY(ANeuralNetworksCompilation_finish(m->compilation));
+	return compute(m, m->compilation);
+}
+
+static int run_caching(struct made *m)
+{
+	TRY(create(ready.model, &m->compilation));
+	TRY(ANeuralNetworksCompilation_setCaching(m->compilation, dir, token));
+	TRY(ANeuralNetworksCompilation_finish(m->compilation));
+	return compute(m, m->compilation);
+}
+
+static int run_execution(struct made *m)
+{
+	uint64_t duration;
+
+	TRY(execution_of(ready.compilation, &m->execution));
+	TRY(ANeuralNetworksExecution_setReusable(m->execution, true));
+	TRY(ANeuralNetworksExecution_setMeasureTiming(m->execution, true));
+	TRY(ANeuralNetworksExecution_compute(m->execution));
+	TRY(ANeuralNetworksExecution_compute(m->execution));
+	return ANeuralNetworksExecution_getDuration(m->execution, ANEURALNETWORKS_DURATION_ON_HARDWARE,
+						    &duration);
+}
+
+static int run_async(struct made *m)
+{
+	TRY(execution_of(ready.compilation, &m->execution));
+	TRY(ANeuralNetworksExecution_startCompute(m->execution, &m->event));
+	return ANeuralNetworksEvent_wait(m->event);
+}
+
+static int run_dependencies(struct made *m)
+{
+	const ANeuralNetworksEvent *first;
+
+	TRY(execution_of(ready.compilation, &m->execution));
+	TRY(execution_of(ready.compilation, &m->second));
+	TRY(ANeuralNetworksExecution_startComputeWithDependencies(m->execution, NULL, 0, 0, &m->event));
+	first = m->event;
+	TRY(ANeuralNetworksExecution_startComputeWithDependencies(m->second, &first, 1, 0, &m->next));
+	/* What depends on one that failed fails, too, with a code of its own. */
+	TRY(ANeuralNetworksEvent_wait(m->event));
+	return ANeuralNetworksEvent_wait(m->next);
+}
+
+static int run_burst(struct made *m)
+{
+	TRY(ANeuralNetworksBurst_create(ready.compilation, &m->burst));
+	TRY(execution_of(ready.compilation, &m->execution));
+	TRY(ANeuralNetworksExecution_burstCompute(m->execution, m->burst));
+	TRY(execution_of(ready.compilation, &m->second));
+	return ANeuralNetworksExecution_burstCompute(m->second, m->burst);
+}
+
+static int run_files(struct made *m)
+{
+	TRY(ANeuralNetworksMemory_createFromFd(IN_SIZE, PROT_READ | PROT_WRITE, ready.in_file, 0, &m->in));
+	TRY(ANeuralNetworksMemory_createFromFd(OUT_SIZE, PROT_READ | PROT_WRITE, ready.out_file, 0,
+					       &m->out));
+	TRY(ANeuralNetworksExecution_create(ready.compilation, &m->execution));
+	TRY(ANeuralNetworksExecution_setInputFromMemory(m->execution, 0, NULL, m->in, 0, IN_SIZE));
+	TRY(ANeuralNetworksExecution_setOutputFromMemory(m->execution, 0, NULL, m->out, 0, OUT_SIZE));
+	TRY(ANeuralNetworksExecution_compute(m->execution));
+	assert_int_equal(pread(ready.out_file, out, OUT_SIZE, 0), OUT_SIZE);
+	return 0;
+}
+
+/* What is computed stays on the device, and is copied to a file. */
+static int run_domain(struct made *m)
+{
+	TRY(ANeuralNetworksMemoryDesc_create(&m->desc));
+	TRY(ANeuralNetworksMemoryDesc_addOutputRole(m->desc, ready.compilation, 0, 1));
+	TRY(ANeuralNetworksMemoryDesc_finish(m->desc));
+	TRY(ANeuralNetworksMemory_createFromDesc(m->desc, &m->device));
+	TRY(ANeuralNetworksMemory_createFromFd(OUT_SIZE, PROT_READ | PROT_WRITE, ready.out_file, 0,
+					       &m->out));
+	TRY(ANeuralNetworksExecution_create(ready.compilation, &m->execution));
+	TRY(ANeuralNetworksExecution_setInput(m->execution, 0, NULL, in, IN_SIZE));
+	TRY(ANeuralNetworksExecution_setOutputFromMemory(m->execution, 0, NULL, m->device, 0, 0));
+	TRY(ANeuralNetworksExecution_compute(m->execution));
+	TRY(ANeuralNetworksMemory_copy(m->device, m->out));
+	assert_int_equal(pread(ready.out_file, out, OUT_SIZE, 0), OUT_SIZE);
+	return 0;
+}
+
+static int run_hardware_buffer(struct made *m)
+{
+	const AHardwareBuffer_Desc desc = {
+		.width = IN_SIZE, .height = 1, .layers = 1, .format = AHARDWAREBUFFER_FORMAT_BLOB,
+		.usage = AHARDWAREBUFFER_USAGE_CPU_READ_OFTEN | AHARDWAREBUFFER_USAGE_CPU_WRITE_OFTEN,
+	};
+	void *at;
+
+	if (AHardwareBuffer_allocate(&desc, &m->buffer) ||
+	    AHardwareBuffer_lock(m->buffer, AHARDWAREBUFFER_USAGE_CPU_WRITE_OFTEN, -1, NULL, &at))
+		return ANEURALNETWORKS_OUT_OF_MEMORY;
+	memcpy(at, in, IN_SIZE);
+	AHardwareBuffer_unlock(m->buffer, NULL);
+	TRY(ANeuralNetworksMemory_createFromAHardwareBuffer(m->buffer, &m->in));
+	TRY(ANeuralNetworksExecution_create(ready.compilation, &m->execution));
+	TRY(ANeuralNetworksExecution_setInputFromMemory(m->execution, 0, NULL, m->in, 0, IN_SIZE));
+	TRY(ANeuralNetworksExecution_setOutput(m->execution, 0, NULL, out, OUT_SIZE));
+	return ANeuralNetworksExecution_compute(m->execution);
+}
+
+/* ---- all of them fail ---- */
+
+static const struct run {
+	const char *name;
+	int (*run)(struct made *m);
+	bool computes;
+	bool is_cold;		/* nothing is in the cache */
+} runs[] = {
+	{ "model", run_model, false, false },
+	{ "compilation", run_compilation, true, false },
+	{ "a model in a model", run_split, true, false },
+	{ "caching, cold", run_caching, true, true },
+	{ "caching, warm", run_caching, true, false },
+	{ "execution", run_execution, true, false },
+	{ "async", run_async, true, false },
+	{ "dependencies", run_dependencies, true, false },
+	{ "burst", run_burst, true, false },
+	{ "files", run_files, true, false },
+	{ "device memory", run_domain, true, false },
+	{ "hardware buffer", run_hardware_buffer, true, false },
+};
+
+/* Codes that tell of what was not to be had; a file that cannot be mapped has one of its own. */
+static bool says_so(int result)
+{
+	return result == ANEURALNETWORKS_OUT_OF_MEMORY || result == ANEURALNETWORKS_UNMAPPABLE ||
+	       result == ANEURALNETWORKS_RESOURCE_EXHAUSTED_TRANSIENT;
+}
+
+/* How many allocations failed; *result: what came of it. */
+static unsigned int run_once(const struct run *run, unsigned int number, bool lasting, int *result)
+{
+	struct made made = { 0 };
+	unsigned int failures;
+
+	memset(out, 0x55, sizeof(out));
+	if (run->is_cold)
+		remove_all();
+	failing_begin(FAILING_SELF, number, lasting);
+	*result = run->run(&made);
+	failures = failing_end(FAILING_SELF);
+	if (!*result && run->computes && memcmp(out, ready.right, sizeof(out)))
+		fail_msg("%s: allocation %u: a wrong answer", run->name, number);
+	release(&made);
+	return failures;
+}
+
+static unsigned int count_files(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	unsigned int count = 0;
+
+	assert_non_null(d);
+	while (readdir(d))
+		count++;
+	closedir(d);
+	return count;
+}
+
+/* Until a run has no more allocations to fail; returns how many it had. */
+static unsigned int fail_each(const struct run *run, bool lasting)
+{
+	unsigned int number = 0, refused = 0, failures, files;
+	int result;
+
+	run_once(run, 0, false, &result);
+	assert_int_equal(result, ANEURALNETWORKS_NO_ERROR);
+	files = count_files();
+	do {
+		failures = run_once(run, ++number, lasting, &result);
+		if (result && (!failures || !says_so(result)))
+			fail_msg("%s: allocation %u%s: result %d", run->name, number,
+				 lasting ? " and all later ones" : "", result);
+		refused += result != 0;
+		run_once(run, 0, false, &result);
+		assert_int_equal(result, ANEURALNETWORKS_NO_ERROR);
+	} while (failures);
+	if (count_files() != files)
+		fail_msg("%s: %u files, then %u", run->name, files, count_files());
+	print_message("%s%s: %u allocations, %u runs refused\n", run->name, lasting ? ", lasting" : "",
+		      number - 1, refused);
+	return number - 1;
+}
+
+static void test_each_allocation(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(runs); i++)
+		for (int lasting = 0; lasting < 2; lasting++)
+			assert_true(fail_each(&runs[i], lasting) > 0);
+}
+
+/* The first call of a process, which finds the devices: the CPU is there whatever fails. */
+static int first_call(unsigned int number, bool lasting)
+{
+	ANeuralNetworksDevice *last;
+	const char *name = "";
+	uint32_t count = 0;
+	int result;
+
+	failing_begin(FAILING_SELF, number, lasting);
+	result = ANeuralNetworks_getDeviceCount(&count);
+	if (!failing_end(FAILING_SELF))
+		return 2;
+	if (result || !count || ANeuralNetworks_getDevice(count - 1, &last) ||
+	    ANeuralNetworksDevice_getName(last, &name))
+		return 1;
+	return strcmp(name, "nnapi-reference") ? 1 : 0;
+}
+
+static void test_first_call(void **state)
+{
+	(void)state;
+	for (int lasting = 0; lasting < 2; lasting++) {
+		int status = 0;
+
+		for (unsigned int number = 1; !status; number++) {
+			pid_t pid = fork();
+
+			if (!pid)
+				_exit(first_call(number, lasting));
+			assert_int_equal(waitpid(pid, &status, 0), pid);
+		}
+		assert_true(WIFEXITED(status));
+		assert_int_equal(WEXITSTATUS(status), 2);
+	}
+}
+
+static int file_of(const void *bytes, size_t size)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, bytes, size, 0), size);
+	return fd;
+}
+
+static int get_ready(void **state)
+{
+	for (uint32_t i = 0; i < OUT; i++) {
+		ready.bias[i] = (float)i - 5;
+		ready.right[i] = ready.bias[i];
+		for (uint32_t k = 0; k < IN; k++) {
+			ready.weights[i * IN + k] = (float)((i * 7 + k * 3) % 11) - 5;
+			ready.right[i] += in[k] * ready.weights[i * IN + k];
+		}
+		ready.right[i] = ready.right[i] > 0 ? ready.right[i] : 0;
+	}
+	ready.device = getenv("NN_TEST_DEVICE") ? nnaccel_device() : cpu_device();
+	assert_ok(make_model(&ready.model));
+	assert_ok(create(ready.model, &ready.compilation));
+	assert_ok(ANeuralNetworksCompilation_finish(ready.compilation));
+	ready.in_file = file_of(in, IN_SIZE);
+	ready.out_file = file_of(out, OUT_SIZE);
+	return make_dir(state);
+}
+
+static int let_go(void **state)
+{
+	close(ready.in_file);
+	close(ready.out_file);
+	ANeuralNetworksCompilation_free(ready.compilation);
+	ANeuralNetworksModel_free(ready.model);
+	return remove_dir(state);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_first_call),
+		cmocka_unit_test_setup_teardown(test_each_allocation, get_ready, let_go),
+	};
+
+	cache_fixture_init();
+	setenv("NNACCEL_LOG", "none", 1);
+	return cmocka_run_group_tests_name("runtime_fail", tests, NULL, NULL);
+}
