@@ -116,18 +116,6 @@ inline barrier(thread)
 }
 
 /* Reads the last store and follows it with another, with both orders or none. */
-inline add(thread, name, what, order, into)
-{
-	atomic {
-		into = words[name].stores[words[name].last].value;
-		if
-		:: order -> join(knows[thread], words[name].stores[words[name].last].knew)
-		:: else
-		fi;
-		put(thread, name, into + what, order)
-	}
-}
-
 inline exchange(thread, name, with, order, into)
 {
 	atomic {
@@ -138,6 +126,12 @@ inline exchange(thread, name, with, order, into)
 		fi;
 		put(thread, name, with, order)
 	}
+}
+
+/* The same where the other is the last one and something. */
+inline add(thread, name, what, order, into)
+{
+	exchange(thread, name, into + what, order, into)
 }
 
 /* A mutex or spinlock. */
