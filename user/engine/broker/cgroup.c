@@ -20,10 +20,10 @@
 
 #include <linux/magic.h>
 
+#include "base/cgroup_path.h"
 #include "engine/broker/cgroup.h"
 #include "kit/log.h"
 
-#define MOUNT "/sys/fs/cgroup"
 #define BROKER_LEAF "broker"
 #define IDLE "idle"
 #define CONTROLLERS "+memory +pids +cpu"
@@ -51,24 +51,6 @@ static int put(int folder, const char *file, const char *format, ...)
 		errno = 0;
 	close(fd);
 	return errno;
-}
-
-bool cgroup_path_of(const char *process, char *path, size_t size)
-{
-	char line[1024], name[64];
-	bool found = false;
-	FILE *file;
-
-	snprintf(name, sizeof(name), "/proc/%s/cgroup", process);
-	file = fopen(name, "re");
-	while (file && !found && fgets(line, sizeof(line), file)) {
-		line[strcspn(line, "\n")] = '\0';
-		found = !strncmp(line, "0::/", 4) &&
-			(size_t)snprintf(path, size, "%s", line + 3) < size;
-	}
-	if (file)
-		fclose(file);
-	return found;
 }
 
 static bool is_cgroup2(const char *path)
@@ -110,7 +92,7 @@ static int open_base(const char *own)
 	char path[1200];
 	int root, base;
 
-	snprintf(path, sizeof(path), "%s%s", MOUNT, own);
+	snprintf(path, sizeof(path), "%s%s", CGROUP_MOUNT, own);
 	if (strcmp(own, "/"))
 		return open(path, FOLDER_FLAGS);
 	root = open(path, FOLDER_FLAGS);
@@ -131,7 +113,7 @@ void cgroup_init(struct cgroup *cgroup, const struct cgroup_options *options)
 	int error;
 
 	*cgroup = (struct cgroup){ .base = -1, .options = *options };
-	if (!is_cgroup2(MOUNT) || !cgroup_path_of("self", own, sizeof(own))) {
+	if (!is_cgroup2(CGROUP_MOUNT) || !cgroup_path_of("self", own, sizeof(own))) {
 		log_info("no cgroups (v2) here: workers are bounded by resource limits only");
 		return;
 	}
@@ -257,7 +239,7 @@ static uint64_t memory_of(const char *folder)
 /* The least that bounds a process, and the folder that does, by its number; 0: nothing. */
 static uint64_t client_memory(pid_t client, uint64_t *box)
 {
-	char path[1100] = MOUNT, *own = path + strlen(MOUNT), process[32];
+	char path[1100] = CGROUP_MOUNT, *own = path + strlen(CGROUP_MOUNT), process[32];
 	uint64_t least = 0, memory;
 	struct stat st;
 

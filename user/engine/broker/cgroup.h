@@ -34,9 +34,6 @@ struct cgroup {
 	struct cgroup_options options;
 };
 
-/* The cgroup of a process, "/" and so on; false where there is no v2, or no such process. */
-bool cgroup_path_of(const char *process, char *path, size_t size);
-
 /*
  * Moves the broker into a leaf of its own cgroup and lets the controllers into
  * the others. Where that is not possible, says why, leaves everything as it was

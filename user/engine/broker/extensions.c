@@ -19,8 +19,8 @@
 
 #include <linux/nnaccel.h>
 
+#include "base/cgroup_path.h"
 #include "base/clock.h"
-#include "engine/broker/cgroup.h"
 #include "engine/broker/extensions.h"
 #include "kit/log.h"
 

@@ -5,13 +5,11 @@
 #define _GNU_SOURCE
 #include <limits.h>
 #include <sched.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cgroup_path.h"
 #include "plan/run/cpus.h"
-
-#define CGROUPS "/sys/fs/cgroup"
 
 /* More than any kernel is built for. */
 #define MOST_CPUS 65536
@@ -71,21 +69,13 @@ uint32_t cpus_of_cgroup(const char *root, const char *path)
 	}
 }
 
-/* The line "0::/PATH" is that of cgroups of version 2; those of version 1 have no cpu.max. */
+/* Cgroups of version 1 have no cpu.max. */
 static uint32_t cpus_of_own_cgroup(void)
 {
-	FILE *f = fopen("/proc/self/cgroup", "re");
-	uint32_t cpus = UINT32_MAX;
-	char line[PATH_MAX];
+	char path[PATH_MAX];
 
-	while (f && fgets(line, sizeof(line), f)) {
-		line[strcspn(line, "\n")] = '\0';
-		if (!strncmp(line, "0::/", 4))
-			cpus = cpus_of_cgroup(CGROUPS, line + 3);
-	}
-	if (f)
-		fclose(f);
-	return cpus;
+	return cgroup_path_of("self", path, sizeof(path)) ? cpus_of_cgroup(CGROUP_MOUNT, path) :
+							    UINT32_MAX;
 }
 
 uint32_t cpus_usable(void)

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where a process is among the cgroups of version 2.
+ */
+#ifndef NN_BASE_CGROUP_PATH_H
+#define NN_BASE_CGROUP_PATH_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Where they are mounted; paths are below it. */
+#define CGROUP_MOUNT "/sys/fs/cgroup"
+
+/*
+ * The path, "/" and so on, of a process by its id or "self". False where there is no version 2, no
+ * such process or too little room.
+ */
+static inline bool cgroup_path_of(const char *process, char *path, size_t size)
+{
+	char line[4200], name[64];
+	bool found = false;
+	FILE *file;
+
+	snprintf(name, sizeof(name), "/proc/%s/cgroup", process);
+	file = fopen(name, "re");
+	while (file && !found && fgets(line, sizeof(line), file)) {
+		line[strcspn(line, "\n")] = '\0';
+		found = !strncmp(line, "0::/", 4) &&
+			(size_t)snprintf(path, size, "%s", line + 3) < size;
+	}
+	if (file)
+		fclose(file);
+	return found;
+}
+
+#endif /* NN_BASE_CGROUP_PATH_H */
