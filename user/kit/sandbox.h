@@ -24,8 +24,9 @@ void sandbox_enter(const struct worker_options *options, const char *plugins);
 void sandbox_stop_processes(void);
 
 /*
- * Then: system calls by the filter only, which allows what the engine does with its files. Where plug-ins are to be loaded, the first
- * comes before them and their constructors, and the second after.
+ * Then: system calls by the filter only, which allows what the engine does with its files. Where
+ * plug-ins are to be loaded, the first comes before them and their constructors, and the second
+ * after.
  */
 void sandbox_seal_for_plugins(const struct nna_engine *engine);
 void sandbox_seal(const struct nna_engine *engine);
