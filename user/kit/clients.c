@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "kit/backoff.h"
 #include "kit/clients.h"
 #include "kit/contexts.h"
 #include "kit/log.h"
@@ -32,9 +33,6 @@
 
 /* New clients of a user in a second, after LIMITS_BURST of them. */
 #define RATE 8
-
-/* Longest time between two tries to start a process that is kept ready. */
-#define MAX_RETRY_S 64
 
 /* What is polled besides the processes. */
 enum { ON_ENGINE, ON_SIGNAL, ON_KEEPER, ON_CLIENTS };
@@ -69,8 +67,7 @@ struct clients {
 	struct limits limits;
 	struct waiting waiting;
 	uint64_t look_at_ns;		/* at those who wait; UINT64_MAX: when something happens */
-	unsigned int failed_starts;	/* in a row, of processes that were nobody's */
-	uint64_t start_at_ns;		/* no such process earlier */
+	struct backoff starts;		/* of processes that are nobody's */
 	struct pollfd *fds;
 	size_t max_fds;
 };
@@ -131,22 +128,14 @@ static unsigned int count_idle(const struct clients *cs)
 	return count;
 }
 
-static void start_failed(struct clients *cs)
-{
-	uint64_t delay_s = UINT64_C(1) << (cs->failed_starts < 6 ? cs->failed_starts : 6);
-
-	cs->failed_starts++;
-	cs->start_at_ns = clock_ns() + (delay_s < MAX_RETRY_S ? delay_s : MAX_RETRY_S) * NS_PER_S;
-}
-
 /* Starts processes until enough are kept ready. */
 static void refill(struct clients *cs)
 {
 	unsigned int idle = count_idle(cs);
 
-	while (!cs->options->threads && idle < cs->options->idle && clock_ns() >= cs->start_at_ns) {
+	while (!cs->options->threads && idle < cs->options->idle && clock_ns() >= cs->starts.until_ns) {
 		if (!start_process(cs)) {
-			start_failed(cs);
+			backoff_fail(&cs->starts, clock_ns());
 			return;
 		}
 		idle++;
@@ -262,18 +251,15 @@ static void look_at_waiting(struct clients *cs)
 	struct waiter *waiter;
 
 	waiting_judge(&cs->waiting, &cs->limits, clock_ns());
-	while ((waiter = waiting_pick(&cs->waiting, &cs->limits, false, false, clock_ns()))) {
+	while ((waiter = waiting_pick(&cs->waiting, &cs->limits, false, WAITING_ALL,
+				      clock_ns()))) {
 		if (!serve_waiter(cs, waiter)) {
 			waiting_refuse_all(&cs->waiting, &cs->limits, false, EAGAIN, clock_ns());
 			break;
 		}
 		waiting_remove(&cs->waiting, waiter->context);
 	}
-	while ((waiter = waiting_refused(&cs->waiting, clock_ns()))) {
-		context_refuse(cs->engine, &cs->limits, waiter);
-		waiting_remove(&cs->waiting, waiter->context);
-	}
-	cs->look_at_ns = waiting_judge(&cs->waiting, &cs->limits, clock_ns());
+	cs->look_at_ns = contexts_refuse(cs->engine, &cs->waiting, &cs->limits);
 }
 
 /* ---- the kernel's events ---- */
@@ -326,7 +312,7 @@ static void process_said(struct clients *cs, struct client *c)
 		return;
 	}
 	c->ready = true;
-	cs->failed_starts = 0;
+	cs->starts.failures = 0;
 	if (c->session >= 0)
 		hand_over(cs, c);
 }
@@ -355,7 +341,7 @@ static void client_ended(struct clients *cs, const struct client *c)
 	if (c->serves)
 		delay_ns = limits_release(&cs->limits, c->uid, crashed, clock_ns());
 	else if (!c->killed)
-		start_failed(cs);
+		backoff_fail(&cs->starts, clock_ns());
 	if (delay_ns)
 		log_warning("uid %u: its processes crash: it gets none for %llu s", c->uid,
 			    (unsigned long long)(delay_ns / NS_PER_S));
@@ -439,8 +425,8 @@ static int fill_polled(const struct clients *cs)
 		if (c->kill_at_ns && !c->killed && c->kill_at_ns < next_ns)
 			next_ns = c->kill_at_ns;
 	}
-	if (cs->start_at_ns > clock_ns() && cs->start_at_ns < next_ns)
-		next_ns = cs->start_at_ns;
+	if (cs->starts.until_ns > clock_ns() && cs->starts.until_ns < next_ns)
+		next_ns = cs->starts.until_ns;
 	return clock_ms_until(next_ns);
 }
 

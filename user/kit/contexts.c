@@ -40,7 +40,8 @@ int context_session(int node, uint64_t context)
 	return -1;
 }
 
-void context_refuse(int node, struct limits *limits, const struct waiter *waiter)
+/* Refuses one with its error, and logs that where its user was not refused much lately. */
+static void refuse(int node, struct limits *limits, const struct waiter *waiter)
 {
 	struct nnaccel_engine_refuse refuse = {
 		.size = sizeof(refuse),
@@ -62,4 +63,15 @@ void context_refuse(int node, struct limits *limits, const struct waiter *waiter
 	if (ioctl(node, NNACCEL_ENGINE_REFUSE, &refuse) && errno != ENOENT)
 		log_error("context %llu: cannot be refused: %s",
 			  (unsigned long long)waiter->context, strerror(errno));
+}
+
+uint64_t contexts_refuse(int node, struct waiting *waiting, struct limits *limits)
+{
+	const struct waiter *waiter;
+
+	while ((waiter = waiting_refused(waiting, clock_ns()))) {
+		refuse(node, limits, waiter);
+		waiting_remove(waiting, waiter->context);
+	}
+	return waiting_judge(waiting, limits, clock_ns());
 }

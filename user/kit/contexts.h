@@ -18,7 +18,10 @@ int context_next(int node, const char *device, struct nnaccel_engine_next *next)
 /* A session of a context, the caller's to close; -1: it is gone, or something else is wrong. */
 int context_session(int node, uint64_t context);
 
-/* Refuses one with its error, and logs that where its user was not refused much lately. */
-void context_refuse(int node, struct limits *limits, const struct waiter *waiter);
+/*
+ * Refuses those whose refusal is due. Returns when those who wait are to be looked at again,
+ * UINT64_MAX: when something happens.
+ */
+uint64_t contexts_refuse(int node, struct waiting *waiting, struct limits *limits);
 
 #endif /* NN_KIT_CONTEXTS_H */

@@ -50,15 +50,34 @@ static bool is_wanted(const struct waiter *waiter, struct limits *limits, bool w
 	       !limits_ask(limits, waiter->uid, now_ns, &later_ns);
 }
 
+/* Whether another context of its user's waits, too. */
+static bool has_company(const struct waiting *waiting, const struct waiter *waiter)
+{
+	const struct waiter *w = waiting->first;
+
+	while (w && (w == waiter || w->uid != waiter->uid || w->error))
+		w = w->next;
+	return w;
+}
+
+static bool is_one_of(const struct waiting *waiting, const struct waiter *waiter,
+		      const struct limits *limits, enum waiting_whom whom, uint64_t now_ns)
+{
+	if (whom == WAITING_ALONE && now_ns - waiter->since_ns < WAITING_GIVES_WAY_NS &&
+	    (waiter->is_second || has_company(waiting, waiter)))
+		return false;
+	return whom == WAITING_ALL || limits_is_modest(limits, waiter->uid, now_ns);
+}
+
 struct waiter *waiting_pick(const struct waiting *waiting, struct limits *limits,
-			    bool with_plugins, bool modest, uint64_t now_ns)
+			    bool with_plugins, enum waiting_whom whom, uint64_t now_ns)
 {
 	struct waiter *found = NULL;
 	unsigned int least = 0, workers;
 
 	for (struct waiter *w = waiting->first; w; w = w->next) {
 		if (!is_wanted(w, limits, with_plugins, now_ns) ||
-		    (modest && !limits_is_modest(limits, w->uid, now_ns)))
+		    !is_one_of(waiting, w, limits, whom, now_ns))
 			continue;
 		workers = limits_workers(limits, w->uid);
 		if (!found || workers < least) {

@@ -10,11 +10,22 @@
 /* Longest wait of a context whose user had many workers lately; then it is refused. */
 #define WAITING_MAX_NS UINT64_C(2000000000)
 
+/* Whom a worker may be given to. */
+enum waiting_whom {
+	WAITING_ALL,
+	WAITING_MODEST,			/* users that had few workers lately */
+	WAITING_ALONE,			/* of these, whose only context it is, or waited long */
+};
+
+/* How long a context gives way to those who are alone. */
+#define WAITING_GIVES_WAY_NS NS_PER_S
+
 struct waiter {
 	struct waiter *next;
 	uint64_t context;
 	uint32_t uid, pid;
 	bool with_plugins;
+	bool is_second;			/* another context of its user's is served, the caller says */
 	uint64_t since_ns;
 	int error;			/* 0, or what it is refused with, */
 	uint64_t refuse_at_ns;		/* at that time */
@@ -33,11 +44,11 @@ void waiting_remove(struct waiting *waiting, uint64_t context);
 void waiting_clear(struct waiting *waiting);
 
 /*
- * The one to be served next with or without plug-ins, NULL: nobody. Users with the fewest
- * workers come first. Where `modest`, only users that had few workers lately.
+ * The one to be served next with or without plug-ins, of `whom`, NULL: nobody. Users with the
+ * fewest workers come first.
  */
 struct waiter *waiting_pick(const struct waiting *waiting, struct limits *limits,
-			    bool with_plugins, bool modest, uint64_t now_ns);
+			    bool with_plugins, enum waiting_whom whom, uint64_t now_ns);
 
 /* How many may be served now, with or without plug-ins. */
 unsigned int waiting_count(const struct waiting *waiting, struct limits *limits,

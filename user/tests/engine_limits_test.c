@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "kit/backoff.h"
 #include "kit/limits.h"
 #include "kit/waiting.h"
 #include "tests/between.h"
@@ -220,9 +221,9 @@ static void add(uint64_t context, uint32_t uid)
 }
 
 /* The context that is served next; 0: none. */
-static uint64_t serve(bool modest)
+static uint64_t serve(enum waiting_whom whom)
 {
-	const struct waiter *waiter = waiting_pick(&waiting, &limits, false, modest, START);
+	const struct waiter *waiter = waiting_pick(&waiting, &limits, false, whom, START);
 	uint64_t context = waiter ? waiter->context : 0;
 
 	if (!waiter)
@@ -242,13 +243,13 @@ static void test_users_take_turns(void **state)
 	add(101, 1001);
 	assert_int_equal(waiting_count(&waiting, &limits, false, START), 32);
 	assert_int_equal(waiting_count(&waiting, &limits, true, START), 0);
-	assert_int_equal(serve(false), 1);
-	assert_int_equal(serve(false), 100);
-	assert_int_equal(serve(false), 2);
-	assert_int_equal(serve(false), 101);
-	assert_int_equal(serve(false), 3);
+	assert_int_equal(serve(WAITING_ALL), 1);
+	assert_int_equal(serve(WAITING_ALL), 100);
+	assert_int_equal(serve(WAITING_ALL), 2);
+	assert_int_equal(serve(WAITING_ALL), 101);
+	assert_int_equal(serve(WAITING_ALL), 3);
 	waiting_remove(&waiting, 4);
-	assert_int_equal(serve(false), 5);
+	assert_int_equal(serve(WAITING_ALL), 5);
 }
 
 /* The last idle worker is not for whoever had many. */
@@ -260,10 +261,57 @@ static void test_the_modest_first(void **state)
 		limits_release(&limits, 1000, false, START);
 	}
 	add(1, 1000);
-	assert_int_equal(serve(true), 0);
+	assert_int_equal(serve(WAITING_MODEST), 0);
 	add(2, 1001);
-	assert_int_equal(serve(true), 2);
-	assert_int_equal(serve(false), 1);
+	assert_int_equal(serve(WAITING_MODEST), 2);
+	assert_int_equal(serve(WAITING_ALL), 1);
+}
+
+/* Some idle workers are only for users with no other context, served or waiting. */
+static void test_the_alone_first(void **state)
+{
+	(void)state;
+	add(1, 1000);
+	add(2, 1000);
+	assert_int_equal(serve(WAITING_ALONE), 0);
+	add(3, 1001);
+	waiting.first->next->next->is_second = true;
+	assert_int_equal(serve(WAITING_ALONE), 0);
+	add(4, 1002);
+	assert_int_equal(serve(WAITING_ALONE), 4);
+	assert_int_equal(serve(WAITING_MODEST), 1);
+	/* Another that is to be refused is no other. */
+	add(5, 1000);
+	waiting.first->error = EUSERS;
+	assert_int_equal(serve(WAITING_ALONE), 5);
+}
+
+/* They do not give way for ever. */
+static void test_waited_long(void **state)
+{
+	(void)state;
+	add(1, 1000);
+	add(2, 1000);
+	assert_null(waiting_pick(&waiting, &limits, false, WAITING_ALONE,
+				 START + WAITING_GIVES_WAY_NS - 1));
+	assert_non_null(waiting_pick(&waiting, &limits, false, WAITING_ALONE,
+				     START + WAITING_GIVES_WAY_NS));
+}
+
+/* What fails is tried again after 1 s, twice that and so on, and at most 64 s. */
+static void test_tries_again(void **state)
+{
+	static const unsigned int seconds[] = { 1, 2, 4, 8, 16, 32, 64, 64, 64 };
+	struct backoff starts = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(seconds) / sizeof(seconds[0]); i++) {
+		backoff_fail(&starts, START + i);
+		assert_int_equal(starts.until_ns, START + i + seconds[i] * NS_PER_S);
+	}
+	starts.failures = 0;
+	backoff_fail(&starts, START);
+	assert_int_equal(starts.until_ns, START + NS_PER_S);
 }
 
 static void test_too_many_are_refused(void **state)
@@ -273,7 +321,7 @@ static void test_too_many_are_refused(void **state)
 	(void)state;
 	for (uint64_t context = 1; context <= 64; context++) {
 		add(context, 1000);
-		assert_int_equal(serve(false), context);
+		assert_int_equal(serve(WAITING_ALL), context);
 	}
 	add(65, 1000);
 	add(66, 1001);
@@ -284,7 +332,7 @@ static void test_too_many_are_refused(void **state)
 	assert_int_equal(waiter->error, EUSERS);
 	waiting_remove(&waiting, 65);
 	assert_null(waiting_refused(&waiting, START));
-	assert_int_equal(serve(false), 66);
+	assert_int_equal(serve(WAITING_ALL), 66);
 }
 
 /* Whoever had too many new workers lately waits for the next, but not for long. */
@@ -298,7 +346,7 @@ static void test_too_fast_is_later(void **state)
 		limits_release(&limits, 1000, false, START);
 	}
 	add(1, 1000);
-	assert_int_equal(serve(false), 0);
+	assert_int_equal(serve(WAITING_ALL), 0);
 	assert_int_equal(waiting_judge(&waiting, &limits, START), START + PRICE);
 	assert_null(waiting_refused(&waiting, START));
 	for (int i = 0; i < LIMITS_BURST; i++)
@@ -406,6 +454,9 @@ int main(void)
 		SMALL(test_refusals_are_logged_seldom),
 		LARGE(test_users_take_turns),
 		LARGE(test_the_modest_first),
+		LARGE(test_the_alone_first),
+		LARGE(test_waited_long),
+		cmocka_unit_test(test_tries_again),
 		LARGE(test_too_many_are_refused),
 		LARGE(test_too_fast_is_later),
 		LARGE(test_all_are_refused),

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "engine/broker/broker.h"
 #include "engine/broker/reread.h"
+#include "kit/backoff.h"
 #include "kit/contexts.h"
 #include "kit/limits.h"
 #include "kit/log.h"
@@ -32,11 +33,14 @@
 /* How long a worker may outlive its context. */
 #define GONE_GRACE_NS NS_PER_S
 
-/* Longest time between two tries to start a worker. */
-#define MAX_RETRY_S 64
-
-/* Workers that start at a time for contexts that wait, besides those to be kept idle. */
+/*
+ * Workers with or without plug-ins that start at a time where somebody waits who has no other;
+ * else one does. Those that start slow each other down.
+ */
 #define MAX_STARTING 2
+
+/* Events that are looked at before the next thing is done that takes long. */
+#define MAX_EVENTS 64
 
 /* How long workers that were killed are waited for in the end. */
 #define END_MS 3000
@@ -88,9 +92,8 @@ struct broker {
 	struct waiting waiting;
 	uint64_t look_at_ns;		/* at those who wait; NEVER: when something happens */
 	struct worker *workers;
-	unsigned int failed_starts;	/* in a row */
-	uint64_t start_at_ns;		/* no earlier than that */
-	uint64_t plugins_at_ns;		/* the same of workers with plug-ins */
+	struct backoff starts;		/* of workers without plug-ins */
+	uint64_t plugins_at_ns;		/* none with plug-ins starts earlier */
 	bool ready;			/* a worker was, once */
 	bool stop;
 	int exit_code;
@@ -179,18 +182,16 @@ static siginfo_t reap(struct worker *w)
 	return info;
 }
 
-static void start_failed(struct broker *b)
+static void start_failed(struct broker *b, bool with_plugins)
 {
-	unsigned int shift = b->failed_starts < 6 ? b->failed_starts : 6;
-	uint64_t delay_s = UINT64_C(1) << shift;
-
-	if (!b->ready) {
+	if (with_plugins) {
+		b->plugins_at_ns = clock_ns() + NS_PER_S;
+	} else if (b->ready) {
+		backoff_fail(&b->starts, clock_ns());
+	} else {
 		log_error("no worker can be started");
 		stop(b, EXIT_FAILURE);
-		return;
 	}
-	b->failed_starts++;
-	b->start_at_ns = clock_ns() + (delay_s < MAX_RETRY_S ? delay_s : MAX_RETRY_S) * NS_PER_S;
 }
 
 static bool watch_worker(struct broker *b, struct worker *w)
@@ -203,7 +204,7 @@ static bool watch_worker(struct broker *b, struct worker *w)
 	       watch(b, w->process.log, &w->on_log);
 }
 
-static struct worker *worker_start(struct broker *b, bool with_plugins)
+static void worker_start(struct broker *b, bool with_plugins)
 {
 	const struct spawn_plugins *plugins = with_plugins ? &b->extensions->plugins : NULL;
 	struct worker *w = calloc(1, sizeof(*w));
@@ -211,8 +212,8 @@ static struct worker *worker_start(struct broker *b, bool with_plugins)
 
 	if (!w || !cgroup_leaf_create(&b->cgroup, &w->leaf)) {
 		free(w);
-		start_failed(b);
-		return NULL;
+		start_failed(b, with_plugins);
+		return;
 	}
 	w->process = (struct spawned){ .pidfd = -1, .control = -1, .log = -1 };
 	started = spawn_worker(&b->spawner, w->leaf.fd, plugins, &w->process);
@@ -220,15 +221,15 @@ static struct worker *worker_start(struct broker *b, bool with_plugins)
 	if (!started) {
 		w->process = (struct spawned){ .pidfd = -1, .control = -1, .log = -1 };
 		worker_free(b, w);
-		start_failed(b);
-		return NULL;
+		start_failed(b, with_plugins);
+		return;
 	}
 	if (!watch_worker(b, w)) {
 		spawned_kill(&w->process);
 		reap(w);
 		worker_free(b, w);
-		start_failed(b);
-		return NULL;
+		start_failed(b, with_plugins);
+		return;
 	}
 	w->state = STARTING;
 	w->has_plugins = with_plugins;
@@ -238,42 +239,41 @@ static struct worker *worker_start(struct broker *b, bool with_plugins)
 	w->next = b->workers;
 	b->workers = w;
 	log_debug("%s: started", w->name);
-	return w;
 }
 
-/* Workers that have no session yet, ready or (also) starting. */
-static unsigned int count_idle(const struct broker *b, bool with_plugins, bool starting)
+static unsigned int count_workers(const struct broker *b, bool with_plugins,
+				  enum worker_state state)
 {
 	unsigned int count = 0;
 
 	for (const struct worker *w = b->workers; w; w = w->next)
-		count += w->has_plugins == with_plugins &&
-			 (w->state == IDLE || (starting && w->state == STARTING));
+		count += w->has_plugins == with_plugins && w->state == state;
 	return count;
 }
 
-/* How many are to be there, or on their way, for those who wait and those to come. */
-static unsigned int wanted_idle(struct broker *b, bool with_plugins, uint64_t now)
+/* Whether a worker is to be started, for those who wait and, without plug-ins, those to come. */
+static bool wants_start(struct broker *b, bool with_plugins)
 {
+	const uint64_t now = clock_ns();
+	unsigned int idle = count_workers(b, with_plugins, IDLE);
+	unsigned int starting = count_workers(b, with_plugins, STARTING);
 	unsigned int waiting = waiting_count(&b->waiting, &b->limits, with_plugins, now);
+	bool alone = waiting_pick(&b->waiting, &b->limits, with_plugins, WAITING_ALONE, now);
 
-	return (waiting < MAX_STARTING ? waiting : MAX_STARTING) +
-	       (with_plugins ? 0 : b->options->idle);
+	return idle + starting < waiting + (with_plugins ? 0 : b->options->idle) &&
+	       starting < (alone ? MAX_STARTING : 1) &&
+	       now >= (with_plugins ? b->plugins_at_ns : b->starts.until_ns);
 }
 
-/* Starts workers until enough are idle or on their way there; with plug-ins none is kept. */
-static void refill(struct broker *b, bool with_plugins)
+/* Nobody waits for what cannot be had for longer than a context may wait. */
+static void refuse_hopeless(struct broker *b, bool with_plugins)
 {
-	const uint64_t *start_at_ns = with_plugins ? &b->plugins_at_ns : &b->start_at_ns;
-	unsigned int idle = count_idle(b, with_plugins, true);
-	unsigned int wanted = wanted_idle(b, with_plugins, clock_ns());
+	const uint64_t now = clock_ns();
+	uint64_t start_at_ns = with_plugins ? b->plugins_at_ns : b->starts.until_ns;
 
-	while (!b->stop && idle < wanted && clock_ns() >= *start_at_ns &&
-	       worker_start(b, with_plugins))
-		idle++;
-	/* Nobody waits for what cannot be had for longer than a context may wait. */
-	if (!idle && *start_at_ns > clock_ns() + (with_plugins ? 0 : WAITING_MAX_NS))
-		waiting_refuse_all(&b->waiting, &b->limits, with_plugins, EAGAIN, clock_ns());
+	if (!count_workers(b, with_plugins, IDLE) && !count_workers(b, with_plugins, STARTING) &&
+	    start_at_ns > now + (with_plugins ? 0 : WAITING_MAX_NS))
+		waiting_refuse_all(&b->waiting, &b->limits, with_plugins, EAGAIN, now);
 }
 
 /* A SIGKILL is no crash: an administrator's, or ours, unless memory ran out. */
@@ -312,10 +312,9 @@ static void worker_exited(struct broker *b, struct worker *w)
 		if (delay_ns)
 			log_warning("uid %u: its workers crash: it gets none for %llu s", w->uid,
 				    (unsigned long long)(delay_ns / NS_PER_S));
-	} else if (!w->killed && w->has_plugins) {
-		b->plugins_at_ns = clock_ns() + NS_PER_S;
-	} else if (!w->killed && (w->state == STARTING || (w->state == IDLE && crashed))) {
-		start_failed(b);
+	} else if (!w->killed && (w->has_plugins || w->state == STARTING ||
+				  (w->state == IDLE && crashed))) {
+		start_failed(b, w->has_plugins);
 	}
 	unlink_worker(b, w);
 	if (w->state == SERVING)
@@ -369,7 +368,7 @@ static void worker_said(struct broker *b, struct worker *w)
 	}
 	if (w->state == STARTING)
 		w->state = IDLE;
-	b->failed_starts = 0;
+	b->starts.failures = 0;
 	log_debug("%s: ready", w->name);
 	if (b->ready)
 		return;
@@ -427,40 +426,82 @@ static void serve_waiter(struct broker *b, const struct waiter *waiter)
 	hand_over(b, w);
 }
 
-/*
- * Gives ready workers to those who wait. The last idle one is for users that had few lately:
- * whoever opens one context after the other waits for workers to be started, and others need not.
- */
-static void serve_waiting(struct broker *b, bool with_plugins)
+/* Says of those who wait whose user has another context that is served, and is not gone. */
+static void mark_seconds(struct broker *b)
 {
-	for (;;) {
-		unsigned int ready = count_idle(b, with_plugins, false);
-		struct waiter *waiter = !ready ? NULL :
-			waiting_pick(&b->waiting, &b->limits, with_plugins,
-				     !with_plugins && ready <= b->options->idle, clock_ns());
+	for (struct waiter *waiter = b->waiting.first; waiter; waiter = waiter->next) {
+		const struct worker *w = b->workers;
 
-		if (!waiter)
-			return;
-		serve_waiter(b, waiter);
-		waiting_remove(&b->waiting, waiter->context);
+		while (w && (w->state != SERVING || w->uid != waiter->uid ||
+			     w->kill_at_ns != NEVER))
+			w = w->next;
+		waiter->is_second = w;
 	}
 }
 
-/* Serves or refuses who can be, and starts what others wait for. */
+/*
+ * Who may have one of `ready` workers. Those that are kept idle are for users that had few
+ * lately, and half of them, the last ones, for users who have no other: whoever opens many
+ * contexts, one after the other or at a time, waits for workers to be started, and others need
+ * not.
+ */
+static enum waiting_whom whom_to_serve(const struct broker *b, bool with_plugins,
+				       unsigned int ready)
+{
+	const unsigned int kept = b->options->idle;
+
+	if (with_plugins || ready > kept)
+		return WAITING_ALL;
+	return ready > (kept + 1) / 2 ? WAITING_MODEST : WAITING_ALONE;
+}
+
+/* Gives a ready worker to one who waits; false: nobody can get one. */
+static bool serve_one(struct broker *b, bool with_plugins)
+{
+	unsigned int ready = count_workers(b, with_plugins, IDLE);
+	struct waiter *waiter = !ready ? NULL :
+		waiting_pick(&b->waiting, &b->limits, with_plugins,
+			     whom_to_serve(b, with_plugins, ready), clock_ns());
+
+	if (!waiter)
+		return false;
+	serve_waiter(b, waiter);
+	waiting_remove(&b->waiting, waiter->context);
+	return true;
+}
+
+/*
+ * Does one of the things that take long: moving a process between cgroups waits for the kernel, and
+ * so does making one with its namespaces. In between all that happened is looked at, so that a
+ * context waits for no more than one of them before it has its turn. False: there is none to do.
+ */
+static bool do_one(struct broker *b)
+{
+	for (int with_plugins = 0; with_plugins < 2; with_plugins++)
+		if (serve_one(b, with_plugins))
+			return true;
+	for (int with_plugins = 0; with_plugins < 2; with_plugins++) {
+		if (wants_start(b, with_plugins)) {
+			worker_start(b, with_plugins);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Serves one who waits, or starts what others wait for, and refuses who can be. */
 static void look_at_waiting(struct broker *b)
 {
-	const struct waiter *waiter;
+	bool more;
 
 	waiting_judge(&b->waiting, &b->limits, clock_ns());
-	for (int with_plugins = 0; with_plugins < 2; with_plugins++) {
-		serve_waiting(b, with_plugins);
-		refill(b, with_plugins);
-	}
-	while ((waiter = waiting_refused(&b->waiting, clock_ns()))) {
-		context_refuse(b->engine, &b->limits, waiter);
-		waiting_remove(&b->waiting, waiter->context);
-	}
-	b->look_at_ns = waiting_judge(&b->waiting, &b->limits, clock_ns());
+	mark_seconds(b);
+	more = do_one(b);
+	for (int with_plugins = 0; with_plugins < 2; with_plugins++)
+		refuse_hopeless(b, with_plugins);
+	b->look_at_ns = contexts_refuse(b->engine, &b->waiting, &b->limits);
+	if (more)
+		b->look_at_ns = 0;
 }
 
 static void context_new(struct broker *b, const struct nnaccel_engine_next *next)
@@ -533,8 +574,8 @@ static int run_timers(struct broker *b)
 		if (w->kill_at_ns < next)
 			next = w->kill_at_ns;
 	}
-	if (b->start_at_ns > now && b->start_at_ns < next)
-		next = b->start_at_ns;
+	if (b->starts.until_ns > now && b->starts.until_ns < next)
+		next = b->starts.until_ns;
 	if (b->plugins_at_ns > now && b->plugins_at_ns < next)
 		next = b->plugins_at_ns;
 	if (b->look_at_ns < next)
@@ -596,24 +637,31 @@ static void dispatch(struct broker *b, const struct watch *what)
 	}
 }
 
-static void loop(struct broker *b)
+/* Waits for something to happen, and looks at all that did. */
+static void take_events(struct broker *b, int timeout_ms)
 {
 	struct epoll_event event;
-	int timeout, n;
+	int n = 1;
 
+	/* One event at a time: dealing with it may free what another is about. */
+	for (int i = 0; i < MAX_EVENTS && n == 1 && !b->stop; i++) {
+		n = epoll_wait(b->epoll, &event, 1, i ? 0 : timeout_ms);
+		if (n == 1)
+			dispatch(b, event.data.ptr);
+	}
+	if (n < 0 && errno != EINTR) {
+		log_error("epoll: %s", strerror(errno));
+		stop(b, EXIT_FAILURE);
+	}
+}
+
+static void loop(struct broker *b)
+{
 	while (!b->stop) {
 		look_at_waiting(b);
 		if (reread_start(&b->reread, b->extensions, &b->spawner))
 			watch(b, b->reread.answer, &b->on_answer);
-		timeout = notify_alive(run_timers(b));
-		/* One event at a time: dealing with it may free what another is about. */
-		n = b->stop ? 0 : epoll_wait(b->epoll, &event, 1, timeout);
-		if (n == 1) {
-			dispatch(b, event.data.ptr);
-		} else if (n < 0 && errno != EINTR) {
-			log_error("epoll: %s", strerror(errno));
-			stop(b, EXIT_FAILURE);
-		}
+		take_events(b, notify_alive(run_timers(b)));
 	}
 }
 

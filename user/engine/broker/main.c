@@ -95,7 +95,7 @@ static const struct option_row rows[] = {
 	  AT(broker.device) },
 	{ "name", "NAME", "that it registers under: lower-case letters, digits and\n"
 	  "hyphens (nnaccel)", OPTION_CALL, .take = take_name },
-	{ "idle", "N", "workers to keep ready, 1 to 64 (1)", OPTION_UINT,
+	{ "idle", "N", "workers to keep ready, 1 to 64 (2)", OPTION_UINT,
 	  AT(broker.idle), .min = 1, .max = 64 },
 	{ "max-workers", "N", "workers that serve at a time (256)", OPTION_UINT,
 	  AT(broker.max_workers), .min = 1, .max = 100000 },
@@ -205,7 +205,7 @@ int main(int argc, char **argv)
 		.broker = {
 			.device = "/dev/nnaccel-engine",
 			.name = NAME,
-			.idle = 1,
+			.idle = 2,
 			.max_workers = 256,
 			.max_workers_per_user = 64,
 			.worker_rate = 8,

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * When something that failed is tried again: after 1, 2, 4 and up to 64 s. Zeroed: at once. The
+ * caller tells the time, and zeroes `failures` after a success.
+ */
+#ifndef NN_KIT_BACKOFF_H
+#define NN_KIT_BACKOFF_H
+
+#include <stdint.h>
+
+#include "base/clock.h"
+
+struct backoff {
+	unsigned int failures;		/* in a row */
+	uint64_t until_ns;		/* no try earlier than that */
+};
+
+static inline void backoff_fail(struct backoff *backoff, uint64_t now_ns)
+{
+	const unsigned int last = 6, n = backoff->failures;
+
+	backoff->until_ns = now_ns + (NS_PER_S << (n < last ? n : last));
+	if (n < last)
+		backoff->failures++;
+}
+
+#endif /* NN_KIT_BACKOFF_H */
