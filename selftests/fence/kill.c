@@ -15,17 +15,55 @@
 #define LENGTH PAGE
 #define MS 1000000ULL
 
-FIXTURE(kill) {
+/* A client with a pool and a model, whose worker is another process. */
+struct client {
 	struct summary before;
-	long long bound;
 	long long grace;
 	int broker;
 	int fd;
 	int session;
 	uint32_t pool;
 	uint32_t model;
-	_Atomic uint64_t *memory;
 	struct actor worker;
+};
+
+static bool client_open(struct client *c, void (*work)(struct actor *self, void *data))
+{
+	struct nnaccel_prepare prepare;
+	uint64_t context;
+
+	c->broker = broker_open();
+	if (c->broker < 0 || !summary_read(&c->before))
+		return false;
+	c->grace = param_set("kill_grace_ms", 50);
+	c->fd = device_open();
+	c->pool = pool_alloc(c->fd, LENGTH);
+	if (broker_await_new(c->broker, &context) ||
+	    broker_session(c->broker, context, &c->session) ||
+	    !actor_start(&c->worker, work, &c->session))
+		return false;
+	close(c->session);
+	prepare_init(&prepare, c->pool, 1);
+	if (xioctl(c->fd, NNACCEL_PREPARE, &prepare))
+		return false;
+	c->model = prepare.out_model;
+	return true;
+}
+
+/* Whether nothing is left of it. */
+static bool client_close(struct client *c)
+{
+	actor_kill(&c->worker);
+	close(c->fd);
+	close(c->broker);
+	param_set("kill_grace_ms", c->grace);
+	return summary_settles(&c->before);
+}
+
+FIXTURE(kill) {
+	struct client c;
+	long long bound;
+	_Atomic uint64_t *memory;
 };
 
 /* A worker that prepares a model, fetches an execution and then writes for ever. */
@@ -48,39 +86,21 @@ static void write_for_ever(struct actor *self, void *data)
 
 FIXTURE_SETUP(kill)
 {
-	struct nnaccel_prepare prepare;
-	uint64_t context;
 	int buffer;
 
-	self->broker = broker_open();
-	ASSERT_GE(self->broker, 0);
-	ASSERT_TRUE(summary_read(&self->before));
 	self->bound = param_set("fence_bound_ms", 300);
-	self->grace = param_set("kill_grace_ms", 50);
-	self->fd = device_open();
-	self->pool = pool_alloc(self->fd, LENGTH);
-	buffer = pool_export(self->fd, self->pool);
+	ASSERT_TRUE(client_open(&self->c, write_for_ever));
+	buffer = pool_export(self->c.fd, self->c.pool);
 	self->memory = map_shared(buffer, LENGTH, PROT_READ | PROT_WRITE);
 	close(buffer);
 	ASSERT_NE((void *)self->memory, NULL);
-	ASSERT_EQ(broker_await_new(self->broker, &context), 0);
-	ASSERT_EQ(broker_session(self->broker, context, &self->session), 0);
-	ASSERT_TRUE(actor_start(&self->worker, write_for_ever, &self->session));
-	close(self->session);
-	prepare_init(&prepare, self->pool, 1);
-	ASSERT_EQ(xioctl(self->fd, NNACCEL_PREPARE, &prepare), 0);
-	self->model = prepare.out_model;
 }
 
 FIXTURE_TEARDOWN(kill)
 {
-	actor_kill(&self->worker);
 	munmap((void *)self->memory, LENGTH);
-	close(self->fd);
-	close(self->broker);
 	param_set("fence_bound_ms", self->bound);
-	param_set("kill_grace_ms", self->grace);
-	EXPECT_TRUE(summary_settles(&self->before));
+	EXPECT_TRUE(client_close(&self->c));
 }
 
 /* The worker was killed, and what it wrote stays as it is. */
@@ -92,23 +112,23 @@ static void expect_dead(struct __test_metadata *_metadata, FIXTURE_DATA(kill) *s
 	EXPECT_GT(written, 0);
 	usleep(20000);
 	EXPECT_EQ(atomic_load(self->memory), written);
-	EXPECT_EQ(waitid(P_PID, (id_t)self->worker.pid, &info, WEXITED | WNOWAIT), 0);
+	EXPECT_EQ(waitid(P_PID, (id_t)self->c.worker.pid, &info, WEXITED | WNOWAIT), 0);
 	EXPECT_EQ(info.si_code, CLD_KILLED);
 	EXPECT_EQ(info.si_status, SIGKILL);
-	EXPECT_EQ(fence_start(self->fd, self->model, self->pool, -1), -1);
+	EXPECT_EQ(fence_start(self->c.fd, self->c.model, self->c.pool, -1), -1);
 	EXPECT_EQ(errno, ESTALE);
 }
 
 TEST_F(kill, worker_past_the_bound)
 {
-	int fence = fence_start(self->fd, self->model, self->pool, -1), next;
+	int fence = fence_start(self->c.fd, self->c.model, self->c.pool, -1), next;
 
 	ASSERT_GE(fence, 0);
-	next = fence_start(self->fd, self->model, self->pool, fence);
+	next = fence_start(self->c.fd, self->c.model, self->c.pool, fence);
 	EXPECT_EQ(fence_await(fence), -ETIME);
 	expect_dead(_metadata, self);
 	EXPECT_LT(fence_await(next), 0);
-	EXPECT_EQ(fence_error(self->fd, fence), ETIME);
+	EXPECT_EQ(fence_error(self->c.fd, fence), ETIME);
 	close(fence);
 	close(next);
 }
@@ -118,9 +138,9 @@ TEST_F(kill, worker_past_the_deadline)
 	struct fenced f;
 
 	param_set("fence_bound_ms", 3600000);
-	fenced_init(&f, self->model, self->pool, self->pool);
+	fenced_init(&f, self->c.model, self->c.pool, self->c.pool);
 	f.execution.cmd.deadline_ns = now_ns() + 300 * MS;
-	ASSERT_EQ(xioctl(self->fd, NNACCEL_EXECUTE_FENCED, &f.cmd), 0);
+	ASSERT_EQ(xioctl(self->c.fd, NNACCEL_EXECUTE_FENCED, &f.cmd), 0);
 	EXPECT_EQ(fence_await(f.cmd.out_fd), -ETIME);
 	expect_dead(_metadata, self);
 	close(f.cmd.out_fd);
@@ -132,10 +152,10 @@ TEST_F(kill, worker_of_a_synchronous_execution)
 	struct execution e;
 	siginfo_t info;
 
-	execution_init(&e, self->model, self->pool, self->pool);
+	execution_init(&e, self->c.model, self->c.pool, self->c.pool);
 	e.cmd.deadline_ns = now_ns() + 300 * MS;
-	EXPECT_EQ(xioctl(self->fd, NNACCEL_EXECUTE, &e.cmd), ETIME);
-	EXPECT_EQ(waitid(P_PID, (id_t)self->worker.pid, &info, WEXITED | WNOWAIT), 0);
+	EXPECT_EQ(xioctl(self->c.fd, NNACCEL_EXECUTE, &e.cmd), ETIME);
+	EXPECT_EQ(waitid(P_PID, (id_t)self->c.worker.pid, &info, WEXITED | WNOWAIT), 0);
 	expect_dead(_metadata, self);
 }
 
@@ -146,24 +166,24 @@ TEST_F(kill, no_worker_without_a_deadline)
 	struct async async;
 	siginfo_t info = {};
 
-	execution_init(&e, self->model, self->pool, self->pool);
-	ASSERT_TRUE(async_start(&async, self->fd, NNACCEL_EXECUTE, &e.cmd));
+	execution_init(&e, self->c.model, self->c.pool, self->c.pool);
+	ASSERT_TRUE(async_start(&async, self->c.fd, NNACCEL_EXECUTE, &e.cmd));
 	usleep(700000);
-	EXPECT_EQ(waitid(P_PID, (id_t)self->worker.pid, &info, WEXITED | WNOWAIT | WNOHANG), 0);
+	EXPECT_EQ(waitid(P_PID, (id_t)self->c.worker.pid, &info, WEXITED | WNOWAIT | WNOHANG), 0);
 	EXPECT_EQ(info.si_pid, 0);
-	kill(self->worker.pid, SIGKILL);
+	kill(self->c.worker.pid, SIGKILL);
 	EXPECT_EQ(async_wait(&async), EPIPE);
 }
 
 /* A worker that is stopped is killed all the same. */
 TEST_F(kill, worker_that_is_stopped)
 {
-	int fence = fence_start(self->fd, self->model, self->pool, -1);
+	int fence = fence_start(self->c.fd, self->c.model, self->c.pool, -1);
 
 	ASSERT_GE(fence, 0);
 	while (!atomic_load(self->memory))
 		usleep(1000);
-	EXPECT_EQ(kill(self->worker.pid, SIGSTOP), 0);
+	EXPECT_EQ(kill(self->c.worker.pid, SIGSTOP), 0);
 	EXPECT_EQ(fence_await(fence), -ETIME);
 	expect_dead(_metadata, self);
 	close(fence);
@@ -172,14 +192,7 @@ TEST_F(kill, worker_that_is_stopped)
 /* ---- workers that others need ---- */
 
 FIXTURE(shared) {
-	struct summary before;
-	long long grace;
-	int broker;
-	int fd;
-	int session;
-	uint32_t pool;
-	uint32_t model;
-	struct actor worker;
+	struct client c;
 };
 
 #define EXPECT_IN_CHILD(condition) do {					\
@@ -219,31 +232,12 @@ static void outlive_session(struct actor *self, void *data)
 
 FIXTURE_SETUP(shared)
 {
-	struct nnaccel_prepare prepare;
-	uint64_t context;
-
-	self->broker = broker_open();
-	ASSERT_GE(self->broker, 0);
-	ASSERT_TRUE(summary_read(&self->before));
-	self->grace = param_set("kill_grace_ms", 50);
-	self->fd = device_open();
-	self->pool = pool_alloc(self->fd, LENGTH);
-	ASSERT_EQ(broker_await_new(self->broker, &context), 0);
-	ASSERT_EQ(broker_session(self->broker, context, &self->session), 0);
-	ASSERT_TRUE(actor_start(&self->worker, outlive_session, &self->session));
-	close(self->session);
-	prepare_init(&prepare, self->pool, 1);
-	ASSERT_EQ(xioctl(self->fd, NNACCEL_PREPARE, &prepare), 0);
-	self->model = prepare.out_model;
+	ASSERT_TRUE(client_open(&self->c, outlive_session));
 }
 
 FIXTURE_TEARDOWN(shared)
 {
-	actor_kill(&self->worker);
-	close(self->fd);
-	close(self->broker);
-	param_set("kill_grace_ms", self->grace);
-	EXPECT_TRUE(summary_settles(&self->before));
+	EXPECT_TRUE(client_close(&self->c));
 }
 
 /* Its session goes, its client is told, and it lives. */
@@ -253,20 +247,20 @@ TEST_F(shared, loses_its_session)
 	struct fenced f;
 	siginfo_t info = {};
 
-	fenced_init(&f, self->model, self->pool, self->pool);
+	fenced_init(&f, self->c.model, self->c.pool, self->c.pool);
 	f.execution.cmd.deadline_ns = now_ns() + 300 * MS;
-	ASSERT_EQ(xioctl(self->fd, NNACCEL_EXECUTE_FENCED, &f.cmd), 0);
-	ASSERT_TRUE(actor_await(&self->worker));
-	actor_go(&self->worker);
-	ASSERT_TRUE(actor_await(&self->worker));
+	ASSERT_EQ(xioctl(self->c.fd, NNACCEL_EXECUTE_FENCED, &f.cmd), 0);
+	ASSERT_TRUE(actor_await(&self->c.worker));
+	actor_go(&self->c.worker);
+	ASSERT_TRUE(actor_await(&self->c.worker));
 	EXPECT_EQ(fence_await(f.cmd.out_fd), -ETIME);
 	close(f.cmd.out_fd);
-	execution_init(&e, self->model, self->pool, self->pool);
-	EXPECT_EQ(xioctl(self->fd, NNACCEL_EXECUTE, &e.cmd), ESTALE);
-	EXPECT_EQ(waitid(P_PID, (id_t)self->worker.pid, &info, WEXITED | WNOWAIT | WNOHANG), 0);
+	execution_init(&e, self->c.model, self->c.pool, self->c.pool);
+	EXPECT_EQ(xioctl(self->c.fd, NNACCEL_EXECUTE, &e.cmd), ESTALE);
+	EXPECT_EQ(waitid(P_PID, (id_t)self->c.worker.pid, &info, WEXITED | WNOWAIT | WNOHANG), 0);
 	EXPECT_EQ(info.si_pid, 0);
-	actor_go(&self->worker);
-	EXPECT_EQ(waitid(P_PID, (id_t)self->worker.pid, &info, WEXITED | WNOWAIT), 0);
+	actor_go(&self->c.worker);
+	EXPECT_EQ(waitid(P_PID, (id_t)self->c.worker.pid, &info, WEXITED | WNOWAIT), 0);
 	EXPECT_EQ(info.si_code, CLD_EXITED);
 	EXPECT_EQ(info.si_status, 0);
 }
@@ -276,10 +270,10 @@ TEST_F(shared, keeps_its_session)
 {
 	struct execution e;
 
-	execution_init(&e, self->model, self->pool, self->pool);
+	execution_init(&e, self->c.model, self->c.pool, self->c.pool);
 	e.cmd.deadline_ns = now_ns() + 300 * MS;
-	EXPECT_EQ(xioctl(self->fd, NNACCEL_EXECUTE, &e.cmd), ETIME);
-	ASSERT_TRUE(actor_await(&self->worker));
+	EXPECT_EQ(xioctl(self->c.fd, NNACCEL_EXECUTE, &e.cmd), ETIME);
+	ASSERT_TRUE(actor_await(&self->c.worker));
 }
 
 /* ---- clients ---- */
