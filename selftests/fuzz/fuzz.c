@@ -21,6 +21,10 @@
 #include "coverage.h"
 #include "harness.h"
 
+/* NNACCEL_FUZZ_LIMIT bounds the second test. */
+#undef TEST_TIMEOUT_DEFAULT
+#define TEST_TIMEOUT_DEFAULT 100000
+
 #define SECONDS		8	/* or NNACCEL_FUZZ_SECONDS */
 #define CLIENTS		4	/* threads that call */
 #define WORKERS		2	/* threads that fetch and answer */
