@@ -28,6 +28,7 @@
 
 #include "../examples/extensions/fibonacci.h"
 #include "../examples/extensions/golden.h"
+#include "base/clock.h"
 #include "base/round.h"
 #include "exporters.h"
 #include "ops/op.h"
@@ -510,19 +511,32 @@ static bool begin_job(struct job *j)
 	return kind != SOAK_BUFFERS || open_buffers(j);
 }
 
+static void keep_longest(uint64_t began)
+{
+	uint64_t took = clock_ns() - began;
+
+	if (took > atomic_load(&me->longest_ns))
+		atomic_store(&me->longest_ns, took);
+}
+
 /* One model. False: something was refused. */
 static bool do_job(void)
 {
 	struct job j = { .frame_fd = -1 };
+	uint64_t began;
 	bool done;
 
 	make_input(&j);
 	/* What comes now is another sequence than the graph's. */
 	random_start(seed ^ atomic_load(&me->executions));
+	began = clock_ns();
 	done = begin_job(&j);
+	keep_longest(began);
 	for (uint32_t n = pick(20, MOST); done && n && !atomic_load(&soak->stop); n--) {
 		maybe_die();
+		began = clock_ns();
 		done = before(&j) && good("an execution", execute(&j)) && after(&j);
+		keep_longest(began);
 		if (done)
 			atomic_fetch_add(&me->executions, 1);
 	}

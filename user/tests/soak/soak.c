@@ -33,6 +33,9 @@ static const char help[] =
 "  --kill-one-in=N   executions in which the client is killed, 0: none (1000)\n"
 "  --disturb=MS      kill a worker, the keeper or the broker every so often; calls may\n"
 "                    fail then, answers may not be wrong (0: never)\n"
+"  --deaths=N        kill keeper, worker, client and broker one after the other, until each\n"
+"                    has died so often; --minutes is the most that it may take then (0)\n"
+"  --calls-may-fail  something else disturbs\n"
 "  --restart=COMMAND starts the engine again when the broker was killed\n"
 "  --folder=FOLDER   for cache files (/tmp)\n"
 "  --samples=FILE    a line of samples each second, for plotting\n"
@@ -41,15 +44,26 @@ static const char help[] =
 
 static struct {
 	double minutes;
-	unsigned int round, kill_one_in, disturb;
+	unsigned int round, kill_one_in, disturb, deaths;
+	bool calls_may_fail;
 	uint64_t seed;
 	const char *restart, *folder, *samples;
-} options = { 2, 15, 1000, 0, 1, NULL, "/tmp", NULL };
+} options = { 2, 15, 1000, 0, 0, false, 1, NULL, "/tmp", NULL };
 
 static struct soak *soak;
 static pid_t pids[SOAK_KINDS];
-static unsigned int deaths[SOAK_KINDS], kills[3], failed;
-static const char *const parts[3] = { "nnacceld-worker", "nnacceld-keeper", "nnacceld" };
+static unsigned int deaths[SOAK_KINDS], failed;
+
+/* What is killed, in the order of --deaths; a client has no name. */
+enum { KEEPER, WORKER, CLIENT, BROKER, PARTS };
+static const struct {
+	const char *title, *name;
+} parts[PARTS] = {
+	{ "keeper", "nnacceld-keeper" }, { "worker", "nnacceld-worker" }, { "client", NULL },
+	{ "broker", "nnacceld" },
+};
+static unsigned int kills[PARTS];
+
 static struct soak_sample rests[MOST_ROUNDS];
 static FILE *samples;
 static uint64_t began, next_seed;
@@ -67,6 +81,8 @@ static void parse(int argc, char **argv)
 		{ "seed", required_argument, NULL, 's' },
 		{ "kill-one-in", required_argument, NULL, 'k' },
 		{ "disturb", required_argument, NULL, 'd' },
+		{ "deaths", required_argument, NULL, 'n' },
+		{ "calls-may-fail", no_argument, NULL, 'e' },
 		{ "restart", required_argument, NULL, 'c' },
 		{ "folder", required_argument, NULL, 'f' },
 		{ "samples", required_argument, NULL, 'o' }, { "help", no_argument, NULL, 'h' },
@@ -81,6 +97,8 @@ static void parse(int argc, char **argv)
 		case 's': options.seed = strtoull(optarg, NULL, 0); break;
 		case 'k': options.kill_one_in = (unsigned int)atoi(optarg); break;
 		case 'd': options.disturb = (unsigned int)atoi(optarg); break;
+		case 'n': options.deaths = (unsigned int)atoi(optarg); break;
+		case 'e': options.calls_may_fail = true; break;
 		case 'c': options.restart = optarg; break;
 		case 'f': options.folder = optarg; break;
 		case 'o': options.samples = optarg; break;
@@ -158,17 +176,39 @@ static void write_sample(bool is_rest)
 	fflush(samples);
 }
 
-/* Workers die most often; the broker has to be started again. */
+static bool kill_client(void)
+{
+	pid_t pid = pids[rand() % SOAK_KINDS];
+
+	return pid > 0 && !kill(pid, SIGKILL);
+}
+
+/* The broker has to be started again. */
+static bool kill_part(int part)
+{
+	if (part == CLIENT ? !kill_client() : !soak_kill(parts[part].name))
+		return false;
+	kills[part]++;
+	if (part == BROKER && options.restart && system(options.restart))
+		result(false, "the engine starts again");
+	return true;
+}
+
+/* Workers die most often; or with --deaths each in turn, and who is not there is so a little later. */
 static void disturb(void)
 {
+	static int next;
 	int part = rand() % 8;
 
-	part = part < 5 ? 0 : part < 7 ? 1 : 2;
-	if (!soak_kill(parts[part]))
-		return;
-	kills[part]++;
-	if (part == 2 && options.restart && system(options.restart))
-		result(false, "the engine starts again");
+	if (!options.deaths)
+		kill_part(part < 5 ? WORKER : part < 7 ? KEEPER : BROKER);
+	else if (kill_part(next))
+		next = (next + 1) % PARTS;
+}
+
+static bool all_died(void)
+{
+	return options.deaths && kills[BROKER] >= options.deaths;
 }
 
 /* All clients run for a round, unless one fails. */
@@ -178,7 +218,7 @@ static void load(void)
 
 	for (int i = 0; i < SOAK_KINDS; i++)
 		start(i);
-	while (clock_ns() < end && !failed) {
+	while (clock_ns() < end && !failed && !all_died()) {
 		usleep(10000);
 		look_after_clients();
 		if (clock_ns() > sample) {
@@ -260,7 +300,7 @@ static void judge(unsigned int rounds)
 		bool grew = now > old + old * v->percent / 100 && now > old + v->slack;
 
 		/* Processes that are new begin small. */
-		if (options.disturb && (strstr(v->name, "keeper") || strstr(v->name, "broker")))
+		if (soak->disturbed && (strstr(v->name, "keeper") || strstr(v->name, "broker")))
 			continue;
 		snprintf(text, sizeof(text), "%s does not grow: %lld, then %lld", v->name, old, now);
 		result(!grew, text);
@@ -271,16 +311,18 @@ static void tell(unsigned int rounds)
 {
 	double seconds = (double)(clock_ns() - began) / NS_PER_S;
 
-	printf("# %-14s %12s %8s %8s %8s %8s\n", "client", "executions", "models", "killed", "refused",
-	       "cached");
+	printf("# %-14s %12s %8s %8s %8s %8s %10s\n", "client", "executions", "models", "killed",
+	       "refused", "cached", "longest ms");
 	for (int i = 0; i < SOAK_KINDS; i++)
-		printf("# %-14s %12llu %8u %8u %8u %8u\n", soak_kinds[i],
+		printf("# %-14s %12llu %8u %8u %8u %8u %10llu\n", soak_kinds[i],
 		       (unsigned long long)atomic_load(&soak->clients[i].executions),
 		       atomic_load(&soak->clients[i].models), deaths[i],
-		       atomic_load(&soak->clients[i].refused), atomic_load(&soak->clients[i].cached));
+		       atomic_load(&soak->clients[i].refused), atomic_load(&soak->clients[i].cached),
+		       atomic_load(&soak->clients[i].longest_ns) / 1000000);
 	printf("# %llu executions in %.0f s and %u rounds\n", executions(), seconds, rounds);
 	if (options.disturb)
-		printf("# killed: %u workers, %u keepers, %u brokers\n", kills[0], kills[1], kills[2]);
+		for (int i = 0; i < PARTS; i++)
+			printf("# %s: killed %u times\n", parts[i].title, kills[i]);
 }
 
 static void open_samples(void)
@@ -314,7 +356,7 @@ int main(int argc, char **argv)
 	}
 	open_samples();
 	soak->kill_one_in = options.kill_one_in;
-	soak->disturbed = options.disturb > 0;
+	soak->disturbed = options.disturb || options.calls_may_fail;
 	snprintf(soak->folder, sizeof(soak->folder), "%s/soak-XXXXXX", options.folder);
 	if (!mkdtemp(soak->folder)) {
 		fprintf(stderr, "soak: %s: %s\n", soak->folder, strerror(errno));
@@ -323,7 +365,7 @@ int main(int argc, char **argv)
 	srand((unsigned int)options.seed);
 	next_seed = options.seed;
 	began = clock_ns();
-	while (rested && !failed && rounds < MOST_ROUNDS &&
+	while (rested && !failed && rounds < MOST_ROUNDS && !all_died() &&
 	       (double)(clock_ns() - began) < options.minutes * 60 * NS_PER_S) {
 		load();
 		rested = rest(&before, &rests[rounds], &why);
@@ -335,8 +377,12 @@ int main(int argc, char **argv)
 
 		snprintf(name, sizeof(name), "answers of the client %s%s%s", soak_kinds[i],
 			 soak->clients[i].message[0] ? ": " : "", soak->clients[i].message);
-		result(!soak->clients[i].message[0] && atomic_load(&soak->clients[i].executions), name);
+		/* Where calls may fail all of one client's may. */
+		result(!soak->clients[i].message[0] && (soak->disturbed ? executions() :
+			atomic_load(&soak->clients[i].executions)), name);
 	}
+	if (options.deaths)
+		result(all_died(), "keeper, worker, client and broker died so often");
 	result(rested, rested ? "all clients ended, and the module's counters with them" : why);
 	if (rested && !failed)
 		judge(rounds);

@@ -22,12 +22,13 @@ struct soak_client {
 	atomic_uint models;
 	atomic_uint refused;		/* calls that failed, where that may be */
 	atomic_uint cached;		/* models that came from the cache */
+	atomic_ullong longest_ns;	/* that a preparation or an execution took, failed or not */
 	char message[300];		/* why it ended, where it should not have */
 };
 
 struct soak {
 	atomic_bool stop;
-	bool disturbed;			/* parts of the engine are killed: calls may fail */
+	bool disturbed;			/* parts of the engine are killed, or lack something: calls may fail */
 	unsigned int kill_one_in;	/* executions; 0: no client is killed */
 	char folder[64];		/* of cache files */
 	struct soak_client clients[SOAK_KINDS];

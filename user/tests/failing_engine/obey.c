@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Linked into the programs of an nnacceld whose allocations fail when a test says so.
+ */
+#include <string.h>
+
+#include "kit/keeper_message.h"
+#include "kit/worker.h"
+#include "tests/failing/failing.h"
+
+__attribute__((constructor)) static void obey(int argc, char **argv)
+{
+	if (argc && !strcmp(argv[0], KEEPER_NAME))
+		failing_obey(FAILING_KEEPER);
+	else if (argc && !strcmp(argv[0], WORKER_NAME))
+		failing_obey(FAILING_WORKER);
+	else
+		failing_obey(FAILING_BROKER);
+}
