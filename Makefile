@@ -428,9 +428,9 @@ $(BUILD)/tests/libnnaccel_%_test: $(obj)/user/tests/libnnaccel_%_test.o $(hal) $
 # The makers of its graphs, and what damages its plans.
 $(BUILD)/tests/plan_diff_test: $(call objects,user/tests/plan_diff/*.c)
 # Their allocations fail.
-$(BUILD)/tests/plan_fail_test $(BUILD)/tests/runtime_fail_test $(BUILD)/tests/hal_fail_test: private ldflags += $(failing_calls)
+$(patsubst %,$(BUILD)/tests/%_fail_test,plan runtime hal engine): private ldflags += $(failing_calls)
 $(BUILD)/tests/plan_fail_test: $(failing) $(filter-out %/damage.o,$(call objects,user/tests/plan_diff/*.c))
-$(BUILD)/tests/hal_fail_test: $(failing)
+$(BUILD)/tests/hal_fail_test $(BUILD)/tests/engine_fail_test: $(failing)
 # The libraries are in it, and so are their allocations.
 $(BUILD)/tests/runtime_fail_test: $(obj)/user/tests/runtime_fail_test.o $(test_lib) $(failing) $(runtime) $(hwbuffer) \
 		$(hal) $(call archive,plan ops ring model)

@@ -22,54 +22,44 @@ void *__real_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offs
 static struct failing own;
 static struct failing *_Atomic mine = &own;
 
-/* The file's, one for each; NULL: there is none. */
-static struct failing *map_file(void)
+/* The file's, one for each. */
+static struct failing *others;
+
+bool failing_open(const char *path)
 {
-	int fd = open(FAILING_FILE, O_RDWR | O_CLOEXEC);
+	int fd = open(path, O_RDWR | O_CLOEXEC);
 	void *map = __real_mmap(NULL, FAILING_COUNT * sizeof(struct failing), PROT_READ | PROT_WRITE,
 				MAP_SHARED, fd, 0);
 
 	close(fd);
-	return map == MAP_FAILED ? NULL : map;
+	others = map == MAP_FAILED ? NULL : map;
+	return others;
 }
 
 static struct failing *find(enum failing_who who)
 {
-	static struct failing *file;
-
-	if (who == FAILING_SELF)
-		return &own;
-	if (!file)
-		file = map_file();
-	return file ? file + who : NULL;
+	return who == FAILING_SELF ? &own : others + who;
 }
 
-void failing_obey(enum failing_who who)
+void failing_obey(enum failing_who who, const char *path)
+{
+	if (failing_open(path))
+		mine = find(who);
+}
+
+void failing_begin(enum failing_who who, unsigned int number, bool lasting)
 {
 	struct failing *f = find(who);
 
-	if (f)
-		mine = f;
-}
-
-bool failing_begin(enum failing_who who, unsigned int number, bool lasting)
-{
-	struct failing *f = find(who);
-
-	if (!f)
-		return false;
 	atomic_store(&f->failures, 0);
 	atomic_store(&f->is_lasting, lasting);
 	atomic_store(&f->countdown, number);
-	return true;
 }
 
 unsigned int failing_end(enum failing_who who)
 {
 	struct failing *f = find(who);
 
-	if (!f)
-		return 0;
 	atomic_store(&f->countdown, 0);
 	return atomic_load(&f->failures);
 }

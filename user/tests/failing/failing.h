@@ -19,17 +19,20 @@ struct failing {
 	atomic_bool is_lasting;
 };
 
-/* Of each program of the engine, in a file that all of them map. */
+/* Of each program of the engine, in a file that all of them map; scripts/guest/failing makes it. */
 #define FAILING_FILE "/run/nnaccel-failing"
 
-/* For a program of the engine: takes from here on what the file says. Nothing where there is none. */
-void failing_obey(enum failing_who who);
+/* Takes that file for others than this process. False where there is none. */
+bool failing_open(const char *path);
+
+/* For a program of the engine: takes from here on what its file says. Nothing where there is none. */
+void failing_obey(enum failing_who who, const char *path);
 
 /*
  * The `number`-th one from now on fails, and with `lasting` each that comes later; 0: none does. Of
- * others than this process false where there is no such file.
+ * others than this process after failing_open().
  */
-bool failing_begin(enum failing_who who, unsigned int number, bool lasting);
+void failing_begin(enum failing_who who, unsigned int number, bool lasting);
 
 /* Ends that; returns how many failed. */
 unsigned int failing_end(enum failing_who who);

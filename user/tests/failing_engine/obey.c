@@ -11,9 +11,9 @@
 __attribute__((constructor)) static void obey(int argc, char **argv)
 {
 	if (argc && !strcmp(argv[0], KEEPER_NAME))
-		failing_obey(FAILING_KEEPER);
+		failing_obey(FAILING_KEEPER, FAILING_FILE);
 	else if (argc && !strcmp(argv[0], WORKER_NAME))
-		failing_obey(FAILING_WORKER);
+		failing_obey(FAILING_WORKER, FAILING_FILE);
 	else
-		failing_obey(FAILING_BROKER);
+		failing_obey(FAILING_BROKER, FAILING_FILE);
 }
