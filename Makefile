@@ -162,6 +162,7 @@ help:
 	@echo 'make test-clients    downloads PyTorch, TensorFlow Lite and ONNX Runtime, and runs them'
 	@echo 'make fuzz            fuzzes each target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
 	@echo 'make bench           runs the benchmarks; make bench-AREA runs one area'
+	@echo 'make bench-nets      six networks that people run, NETS= those whose names begin so'
 	@echo 'make bench-onnxruntime  networks on ONNX Runtime, on the device and on its own kernels'
 	@echo 'make retrain         trains the network of the demo anew, to the same weights'
 	@echo 'make user            libraries, tools and engine; make tests builds the unit tests'
@@ -435,6 +436,8 @@ $(BUILD)/tests/hal_fail_test $(BUILD)/tests/engine_fail_test: $(failing)
 $(BUILD)/tests/runtime_fail_test: $(obj)/user/tests/runtime_fail_test.o $(test_lib) $(failing) $(runtime) $(hwbuffer) \
 		$(hal) $(call archive,plan ops ring model)
 	$(test_link) -lcmocka -lm -ldl
+# The networks of the benches, as small as they can be.
+$(BUILD)/tests/plan_nets_test: $(patsubst %,$(obj)/user/bench/compute/%.o,net builder plan_net)
 # It counts what plans call.
 $(BUILD)/tests/plan_alloc_test: private ldflags += $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc \
 	aligned_alloc free mmap munmap pthread_mutex_lock)
@@ -608,6 +611,12 @@ $(BUILD)/bench-bin/compute-trixie: $(from_trixie) $(filter-out $(from_trixie:$(o
 		$(archives) $(libhal) $(libnn)
 	$(compute_link) -L$(trixie_lib) -lXNNPACK -lpthreadpool -lcpuinfo -lm -ldl -Wl,--allow-shlib-undefined \
 		-Wl,--disable-new-dtags,-rpath,$(trixie_lib) -Wl,--dynamic-linker,$(wildcard $(trixie_lib)/ld-linux-*)
+
+# Networks that people run, one line each; not a part of `make bench`, for it takes minutes.
+bench-nets: $(BUILD)/bench-bin/compute
+	@mkdir -p $(BUILD)/bench
+	$< --nets $(NETS) > $(BUILD)/bench/nets.tsv
+	column -t -s '	' $(BUILD)/bench/nets.tsv
 
 $(BUILD)/bench-bin/cache: $(obj)/user/bench/cache.o $(call objects,user/bench/cache/*.c user/bench/compute/net.c \
 		user/bench/compute/builder.c user/bench/compute/plan_net.c user/engine/keeper/cache_index.c \

@@ -52,7 +52,7 @@ struct network {
 
 static void make_network(struct network *n)
 {
-	net_mobilenet_v2(&n->net, NET_F32);
+	net_mobilenet_v2(&n->net, NET_F32, 0);
 	n->builder = builder_net(&n->net);
 	n->size = builder_place(n->builder, NULL);
 }

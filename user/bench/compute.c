@@ -25,6 +25,7 @@
 #define PREPARES 9
 #define LOADED_RUNS 100
 #define WORKER_RUNS 9
+#define NETS_RUNS 24
 #define SPINNING_US 200000
 
 static double now_us(void)
@@ -87,14 +88,14 @@ static void time_runs(const struct subject *s, size_t warm_up, double *times, si
  * threads of the peer spin for long after its last run: then turns are longer,
  * and we wait for them to sleep.
  */
-static void compare(const char *figure, struct subject ours, struct subject peer,
-		    uint32_t threads)
+static void compare_runs(const char *figure, struct subject ours, struct subject peer,
+			 uint32_t threads, size_t runs, size_t percent)
 {
 	static double times[RUNS], peer_times[RUNS];
-	size_t turn = threads > 1 ? RUNS / 4 : 1, warm_up = threads > 1 ? WARM_UP : 0;
+	size_t turn = threads > 1 ? runs / 4 : 1, warm_up = threads > 1 ? WARM_UP : 0;
 
 	time_runs(&ours, WARM_UP, NULL, 0);
-	for (size_t i = 0; i < RUNS; i += turn) {
+	for (size_t i = 0; i < runs; i += turn) {
 		time_runs(&ours, warm_up, times + i, turn);
 		if (!peer.state)
 			continue;
@@ -102,13 +103,19 @@ static void compare(const char *figure, struct subject ours, struct subject peer
 		if (threads > 1)
 			usleep(SPINNING_US);
 	}
-	report(figure, percentile(times, RUNS, 50), "us", peer.state ? subject_peer() : NULL,
-	       percentile(peer_times, RUNS, 50));
-	fprintf(stderr, "%s: p99 %.0f us, peer %.0f us\n", figure, percentile(times, RUNS, 99),
-		percentile(peer_times, RUNS, 99));
+	report(figure, percentile(times, runs, percent), "us",
+	       peer.state ? subject_peer() : NULL, percentile(peer_times, runs, percent));
+	fprintf(stderr, "%s: p99 %.0f us, peer %.0f us\n", figure, percentile(times, runs, 99),
+		percentile(peer_times, runs, 99));
 	ours.free(ours.state);
 	if (peer.state)
 		peer.free(peer.state);
+}
+
+static void compare(const char *figure, struct subject ours, struct subject peer,
+		    uint32_t threads)
+{
+	compare_runs(figure, ours, peer, threads, RUNS, 50);
 }
 
 /* Threads of the peer that share a CPU spin for each other's time. */
@@ -119,13 +126,11 @@ static bool has_two_cpus(void)
 	return !sched_getaffinity(0, sizeof(cpus), &cpus) && CPU_COUNT(&cpus) > 1;
 }
 
-typedef void net_fn(struct net *net, enum net_type type);
-
 static void compare_net(const char *figure, net_fn *make, enum net_type type, uint32_t threads)
 {
 	static struct net net;
 
-	make(&net, type);
+	make(&net, type, 0);
 	compare(figure, subject_plan(&net, threads), subject_xnnpack(&net, threads), threads);
 	net_free(&net);
 }
@@ -135,7 +140,7 @@ static void compare_half(void)
 {
 	static struct net net;
 
-	net_mobilenet_v1(&net, NET_F32);
+	net_mobilenet_v1(&net, NET_F32, 0);
 	compare("mnv1_f16_1t", subject_plan_half(&net, 1), subject_xnnpack(&net, 1), 1);
 	net_free(&net);
 }
@@ -170,7 +175,7 @@ static void compare_wait(const char *figure, net_fn *make, enum net_type type,
 	double times[PREPARES], peer_times[PREPARES];
 	static struct net net;
 
-	make(&net, type);
+	make(&net, type, 0);
 	/* What is cached is saved by this one. */
 	time_wait(&net, wait->ours, wait);
 	for (size_t i = 0; i < PREPARES; i++) {
@@ -197,7 +202,7 @@ static double measure_rss(subject_fn *make)
 		struct subject s;
 		long before;
 
-		net_mobilenet_v2(&net, NET_F32);
+		net_mobilenet_v2(&net, NET_F32, 0);
 		before = peak_rss_kib();
 		s = make(&net, 1);
 		for (int i = 0; s.state && i < 3; i++)
@@ -267,7 +272,7 @@ static void compare_loaded(void)
 	pid_t pids[64];
 	uint64_t end;
 
-	net_mobilenet_v1(&net, NET_QC8);
+	net_mobilenet_v1(&net, NET_QC8, 0);
 	s = subject_plan(&net, 2);
 	unloaded = p90(&s);
 	end = count_for(unloaded);
@@ -296,7 +301,7 @@ static int compare_worker(void)
 	static struct net net;
 	struct subject s, peer;
 
-	net_mobilenet_v1(&net, NET_QC8);
+	net_mobilenet_v1(&net, NET_QC8, 0);
 	s = subject_worker(&net);
 	peer = subject_plan(&net, 1);
 	for (int i = -1; i < WORKER_RUNS; i++) {
@@ -323,6 +328,19 @@ static const struct {
 	{ "mnv2_f32", net_mobilenet_v2, NET_F32 },
 	{ "mnv2_qc8", net_mobilenet_v2, NET_QC8 },
 	{ "mnv2_qu8", net_mobilenet_v2, NET_QU8 },
+};
+
+/* What people run: `compute --nets` measures them by their best times. */
+static const struct {
+	const char *name;
+	net_fn *make;
+} known_nets[] = {
+	{ "mobilenet_v1", net_mobilenet_v1 },
+	{ "mobilenet_v2", net_mobilenet_v2 },
+	{ "efficientnet_lite0", net_efficientnet_lite0 },
+	{ "resnet50", net_resnet50 },
+	{ "ssd_mobilenet_v2", net_ssd_mobilenet_v2 },
+	{ "deeplab_v3", net_deeplab_v3 },
 };
 
 /* The name of what is measured of a network. */
@@ -391,7 +409,7 @@ static int run_marked(const char *name, const char *who)
 		fprintf(stderr, "no network %s: there are mnv1 and mnv2, of f32, qc8 and qu8\n", name);
 		return 2;
 	}
-	nets[i].make(&net, nets[i].type);
+	nets[i].make(&net, nets[i].type, 0);
 	s = !strcmp(who, "ours") ? subject_plan(&net, 1) :
 	    !strcmp(who, "half") ? subject_plan_half(&net, 1) :
 	    !strcmp(who, "peer") ? subject_xnnpack(&net, 1) : (struct subject){ 0 };
@@ -406,6 +424,41 @@ static int run_marked(const char *name, const char *who)
 	s.free(s.state);
 	net_free(&net);
 	return 0;
+}
+
+static void compare_known(size_t index, enum net_type type, uint32_t threads)
+{
+	static struct net net;
+	char figure[64];
+
+	known_nets[index].make(&net, type, 0);
+	snprintf(figure, sizeof(figure), "%s_%s_%ut", known_nets[index].name,
+		 type == NET_F32 ? "f32" : "qc8", threads);
+	compare_runs(figure, subject_plan(&net, threads), subject_xnnpack(&net, threads), threads,
+		     NETS_RUNS, 0);
+	net_free(&net);
+}
+
+/* All of them, or those whose names begin so. */
+static int compare_all_known(int count, char **names)
+{
+	bool found = !count;
+
+	for (size_t i = 0; i < sizeof(known_nets) / sizeof(known_nets[0]); i++) {
+		bool wanted = !count;
+
+		for (int k = 0; k < count; k++)
+			wanted |= !strncmp(known_nets[i].name, names[k], strlen(names[k]));
+		found |= wanted;
+		for (uint32_t threads = 1; wanted && threads <= 1 + (uint32_t)has_two_cpus();
+		     threads++) {
+			compare_known(i, NET_F32, threads);
+			compare_known(i, NET_QC8, threads);
+		}
+	}
+	if (!found)
+		fprintf(stderr, "no such network\n");
+	return found ? 0 : 2;
 }
 
 static int compare_firsts(void)
@@ -430,13 +483,15 @@ int main(int argc, char **argv)
 		return compare_firsts();
 	if (argc == 2 && !strcmp(argv[1], "--clients"))
 		return !bench_clients(has_two_cpus() ? 2 : 1, where());
+	if (argc >= 2 && !strcmp(argv[1], "--nets"))
+		return compare_all_known(argc - 2, argv + 2);
 	if (argc == 3 && !strcmp(argv[1], "--isa"))
 		return compare_level(argv[2]);
 	if (argc == 4 && !strcmp(argv[1], "--marked"))
 		return run_marked(argv[2], argv[3]);
 	if (argc != 1) {
-		fprintf(stderr, "usage: compute [--vm | --first | --clients | --isa LEVEL | "
-			"--marked NETWORK WHO]\n");
+		fprintf(stderr, "usage: compute [--vm | --first | --clients | "
+			"--nets [NAME]... | --isa LEVEL | --marked NETWORK WHO]\n");
 		return 2;
 	}
 	/* Before there are threads, which a fork leaves behind. */

@@ -175,7 +175,7 @@ void bench_stages(void)
 	static struct net net;
 
 	compare("tuned_small", small_net());
-	net_mobilenet_v2(&net, NET_F32);
+	net_mobilenet_v2(&net, NET_F32, 0);
 	compare("tuned_mnv2_f32", builder_net(&net));
 	net_free(&net);
 }

@@ -42,7 +42,8 @@ uint32_t builder_operand(struct builder *b, int32_t type, uint32_t rank, const u
 	if (b->subgraph.num_operands == BUILDER_OPERANDS)
 		abort();
 	*o = (struct nn_operand){ .type = type, .rank = rank, .scale = scale, .zero_point = zero };
-	memcpy(o->dims, dims, rank * sizeof(*dims));
+	if (rank)
+		memcpy(o->dims, dims, rank * sizeof(*dims));
 	return b->subgraph.num_operands++;
 }
 
@@ -64,6 +65,14 @@ uint32_t builder_int(struct builder *b, int32_t value)
 
 	*data = value;
 	return builder_constant(b, NN_INT32, 0, NULL, 0, 0, data);
+}
+
+uint32_t builder_bool(struct builder *b, bool value)
+{
+	uint8_t *data = must_alloc(sizeof(*data));
+
+	*data = value;
+	return builder_constant(b, NN_BOOL, 0, NULL, 0, 0, data);
 }
 
 void builder_operation(struct builder *b, int32_t code, uint32_t num_inputs,
@@ -97,6 +106,8 @@ void builder_input(struct builder *b, uint32_t operand)
 void builder_output(struct builder *b, uint32_t operand)
 {
 	b->operands[operand].lifetime = NN_SUBGRAPH_OUTPUT;
+	if (b->subgraph.num_outputs == NET_OUTPUTS)
+		abort();
 	b->outputs[b->subgraph.num_outputs++] = operand;
 }
 
@@ -117,6 +128,14 @@ void builder_halve(struct builder *b)
 		nn_floats_to_halves(floats, halves, o->location.length / 2);
 		o->location.offset = (uintptr_t)halves - (uintptr_t)b->pool.base;
 	}
+}
+
+void builder_free(struct builder *b)
+{
+	for (uint32_t i = 0; i < b->subgraph.num_operands; i++)
+		if (!b->operands[i].rank && b->operands[i].lifetime == NN_CONSTANT_REFERENCE)
+			free((char *)b->pool.base + b->operands[i].location.offset);
+	free(b);
 }
 
 size_t builder_place(struct builder *b, char *to)
@@ -144,7 +163,7 @@ struct plan_state {
 	struct builder *builder;
 	struct nn_plan *plan;
 	struct nn_arg inputs[2];
-	struct nn_arg outputs[2];
+	struct nn_arg outputs[NET_OUTPUTS];
 };
 
 static void die(const char *what, const struct nn_error *err)
@@ -177,7 +196,7 @@ static void free_plan(void *state)
 		free(s->inputs[i].data);
 	for (uint32_t i = 0; i < s->builder->subgraph.num_outputs; i++)
 		free(s->outputs[i].data);
-	free(s->builder);
+	builder_free(s->builder);
 	free(s);
 }
 

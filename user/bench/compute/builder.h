@@ -23,10 +23,13 @@ struct builder {
 	uint32_t indices[BUILDER_INDICES];
 	uint32_t num_indices;
 	uint32_t inputs[2];
-	uint32_t outputs[2];
+	uint32_t outputs[NET_OUTPUTS];
 };
 
 struct builder *builder_create(void);
+
+/* With its scalars; constants that are tensors stay whoever's they are. */
+void builder_free(struct builder *b);
 
 /* An operand without a value; `dims` are `rank` sizes. */
 uint32_t builder_operand(struct builder *b, int32_t type, uint32_t rank, const uint32_t *dims,
@@ -34,6 +37,7 @@ uint32_t builder_operand(struct builder *b, int32_t type, uint32_t rank, const u
 uint32_t builder_constant(struct builder *b, int32_t type, uint32_t rank, const uint32_t *dims,
 			  float scale, int32_t zero, const void *data);
 uint32_t builder_int(struct builder *b, int32_t value);
+uint32_t builder_bool(struct builder *b, bool value);
 void builder_operation(struct builder *b, int32_t code, uint32_t num_inputs,
 		       const uint32_t *inputs, uint32_t output);
 

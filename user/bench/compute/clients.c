@@ -31,7 +31,7 @@ static _Noreturn void run_client(struct turn *t, uint32_t client, uint32_t threa
 	struct subject s;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	net_mobilenet_v2(&net, NET_F32);
+	net_mobilenet_v2(&net, NET_F32, 0);
 	s = subject_plan(&net, threads);
 	for (int i = 0; i < WARM_UP; i++)
 		s.run(s.state);

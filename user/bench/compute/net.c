@@ -9,7 +9,6 @@
 
 #include "net.h"
 
-#define SIDE 224
 #define CLASSES 1000
 #define RELU6_SCALE (6.0f / 255)
 #define LINEAR_SCALE 0.05f
@@ -99,15 +98,20 @@ static uint32_t add_layer(struct net *net, struct layer layer, uint32_t channels
 	uint32_t index = net->num_layers++;
 	const struct image *from = &net->images[layer.from];
 	int is_signed = net->type == NET_QC8;
+	/* What selects or averages leaves bytes to mean what they did. */
+	int keeps = layer.kind == LAYER_POOL || layer.kind == LAYER_MAX_POOL ||
+		    layer.kind == LAYER_RESIZE;
 
+	if (index == MAX_LAYERS)
+		abort();
 	net->layers[index] = layer;
 	net->images[index + 1] = (struct image){
-		.size = layer.kind == LAYER_POOL ? 1 : (from->size + layer.stride - 1) / layer.stride,
+		.size = layer.kind == LAYER_POOL ? 1 : layer.kind == LAYER_RESIZE ? layer.filter :
+			(from->size + layer.stride - 1) / layer.stride,
 		.channels = channels,
-		.scale = layer.kind == LAYER_POOL ? from->scale :
-			 layer.relu6 ? RELU6_SCALE : LINEAR_SCALE,
-		.zero = layer.kind == LAYER_POOL ? from->zero :
-			(layer.relu6 ? 0 : 128) - (is_signed ? 128 : 0),
+		.scale = keeps ? from->scale :
+			 layer.range == RANGE_RELU6 ? RELU6_SCALE : LINEAR_SCALE,
+		.zero = keeps ? from->zero : (layer.range ? 0 : 128) - (is_signed ? 128 : 0),
 	};
 	if (layer.kind == LAYER_CONV || layer.kind == LAYER_DEPTHWISE)
 		fill_layer(net, index);
@@ -115,35 +119,60 @@ static uint32_t add_layer(struct net *net, struct layer layer, uint32_t channels
 }
 
 static uint32_t conv(struct net *net, uint32_t from, uint32_t filter, uint32_t stride,
-		     uint32_t channels, int relu6)
+		     uint32_t channels, enum layer_range range)
 {
 	return add_layer(net, (struct layer){ .kind = LAYER_CONV, .filter = filter,
-			 .stride = stride, .from = from, .relu6 = relu6 }, channels);
+			 .stride = stride, .dilation = 1, .from = from, .range = range }, channels);
 }
 
-static uint32_t depthwise(struct net *net, uint32_t from, uint32_t stride)
+static uint32_t depthwise(struct net *net, uint32_t from, uint32_t filter, uint32_t stride,
+			  uint32_t dilation)
 {
-	return add_layer(net, (struct layer){ .kind = LAYER_DEPTHWISE, .filter = 3,
-			 .stride = stride, .from = from, .relu6 = 1 },
+	return add_layer(net, (struct layer){ .kind = LAYER_DEPTHWISE, .filter = filter,
+			 .stride = stride, .dilation = dilation, .from = from,
+			 .range = RANGE_RELU6 }, net->images[from].channels);
+}
+
+static uint32_t add(struct net *net, uint32_t from, uint32_t other, enum layer_range range)
+{
+	return add_layer(net, (struct layer){ .kind = LAYER_ADD, .stride = 1, .from = from,
+			 .other = other, .range = range }, net->images[from].channels);
+}
+
+/* The mean of each channel. */
+static uint32_t pool(struct net *net, uint32_t from)
+{
+	return add_layer(net, (struct layer){ .kind = LAYER_POOL, .filter = net->images[from].size,
+			 .stride = 1, .from = from }, net->images[from].channels);
+}
+
+static uint32_t resize(struct net *net, uint32_t from, uint32_t size)
+{
+	return add_layer(net, (struct layer){ .kind = LAYER_RESIZE, .filter = size, .from = from },
 			 net->images[from].channels);
 }
 
-static void begin(struct net *net, enum net_type type)
+static void begin(struct net *net, enum net_type type, uint32_t side)
 {
 	memset(net, 0, sizeof(*net));
 	seed = 1;
 	net->type = type;
-	net->images[0] = (struct image){ SIDE, 3, 1.0f / 128, type == NET_QC8 ? 0 : 128 };
+	net->images[0] = (struct image){ side, 3, 1.0f / 128, type == NET_QC8 ? 0 : 128 };
 }
 
-static void end(struct net *net, uint32_t from)
+static void add_output(struct net *net, uint32_t image)
 {
-	from = add_layer(net, (struct layer){ .kind = LAYER_POOL, .filter = net->images[from].size,
-			 .stride = 1, .from = from, .relu6 = 0 }, net->images[from].channels);
-	conv(net, from, 1, 1, CLASSES, 0);
+	if (net->num_outputs == NET_OUTPUTS)
+		abort();
+	net->outputs[net->num_outputs++] = image;
 }
 
-void net_mobilenet_v1(struct net *net, enum net_type type)
+static void classify(struct net *net, uint32_t from)
+{
+	add_output(net, conv(net, pool(net, from), 1, 1, CLASSES, RANGE_ANY));
+}
+
+void net_mobilenet_v1(struct net *net, enum net_type type, uint32_t side)
 {
 	static const struct {
 		uint32_t stride;
@@ -154,51 +183,156 @@ void net_mobilenet_v1(struct net *net, enum net_type type)
 	};
 	uint32_t at;
 
-	begin(net, type);
-	at = conv(net, 0, 3, 2, 32, 1);
+	begin(net, type, side ? side : 224);
+	at = conv(net, 0, 3, 2, 32, RANGE_RELU6);
 	for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++) {
-		at = depthwise(net, at, blocks[i].stride);
-		at = conv(net, at, 1, 1, blocks[i].channels, 1);
+		at = depthwise(net, at, 3, blocks[i].stride, 1);
+		at = conv(net, at, 1, 1, blocks[i].channels, RANGE_RELU6);
 	}
-	end(net, at);
+	classify(net, at);
 }
 
-/* An inverted bottleneck: wide inside, added to its input where the shapes agree. */
-static uint32_t bottleneck(struct net *net, uint32_t from, uint32_t expand, uint32_t stride,
-			   uint32_t channels)
+/* Inverted bottlenecks of one kind, the first of which alone has a stride. */
+struct stage {
+	uint32_t expand;
+	uint32_t channels;
+	uint32_t repeat;
+	uint32_t stride;
+	uint32_t filter;
+};
+
+/* One: wide inside, added to its input where the shapes agree. */
+static uint32_t bottleneck(struct net *net, uint32_t from, const struct stage *s, uint32_t stride,
+			   uint32_t dilation)
 {
 	uint32_t at = from;
 
-	if (expand > 1)
-		at = conv(net, at, 1, 1, net->images[from].channels * expand, 1);
-	at = depthwise(net, at, stride);
-	at = conv(net, at, 1, 1, channels, 0);
-	if (stride == 1 && channels == net->images[from].channels)
-		at = add_layer(net, (struct layer){ .kind = LAYER_ADD, .stride = 1, .from = at,
-			       .other = from }, channels);
+	if (s->expand > 1)
+		at = conv(net, at, 1, 1, net->images[from].channels * s->expand, RANGE_RELU6);
+	at = depthwise(net, at, s->filter, stride, dilation);
+	at = conv(net, at, 1, 1, s->channels, RANGE_ANY);
+	if (stride == 1 && s->channels == net->images[from].channels)
+		at = add(net, at, from, RANGE_ANY);
 	return at;
 }
 
-void net_mobilenet_v2(struct net *net, enum net_type type)
+/*
+ * Stages of them after a first convolution. What would make the image smaller than
+ * an `at_most`th of its sides has a dilation instead of the stride.
+ */
+static uint32_t bottlenecks(struct net *net, const struct stage *stages, size_t count,
+			    uint32_t at_most)
 {
-	static const struct {
-		uint32_t expand;
-		uint32_t channels;
-		uint32_t repeat;
-		uint32_t stride;
-	} stages[] = {
-		{ 1, 16, 1, 1 }, { 6, 24, 2, 2 }, { 6, 32, 3, 2 }, { 6, 64, 4, 2 },
-		{ 6, 96, 3, 1 }, { 6, 160, 3, 2 }, { 6, 320, 1, 1 },
+	uint32_t at = conv(net, 0, 3, 2, 32, RANGE_RELU6), shrunk = 2, dilation = 1;
+
+	for (size_t i = 0; i < count; i++)
+		for (uint32_t j = 0; j < stages[i].repeat; j++) {
+			uint32_t stride = j ? 1 : stages[i].stride, after = stride;
+
+			if (shrunk * stride > at_most)
+				stride = 1;
+			at = bottleneck(net, at, &stages[i], stride, dilation);
+			shrunk *= stride;
+			dilation *= after / stride;
+		}
+	return at;
+}
+
+static const struct stage mobilenet_v2[] = {
+	{ 1, 16, 1, 1, 3 }, { 6, 24, 2, 2, 3 }, { 6, 32, 3, 2, 3 }, { 6, 64, 4, 2, 3 },
+	{ 6, 96, 3, 1, 3 }, { 6, 160, 3, 2, 3 }, { 6, 320, 1, 1, 3 },
+};
+
+#define STAGES(stages) (stages), sizeof(stages) / sizeof((stages)[0])
+
+void net_mobilenet_v2(struct net *net, enum net_type type, uint32_t side)
+{
+	begin(net, type, side ? side : 224);
+	classify(net, conv(net, bottlenecks(net, STAGES(mobilenet_v2), 32), 1, 1, 1280,
+			   RANGE_RELU6));
+}
+
+void net_efficientnet_lite0(struct net *net, enum net_type type, uint32_t side)
+{
+	static const struct stage stages[] = {
+		{ 1, 16, 1, 1, 3 }, { 6, 24, 2, 2, 3 }, { 6, 40, 2, 2, 5 }, { 6, 80, 3, 2, 3 },
+		{ 6, 112, 3, 1, 5 }, { 6, 192, 4, 2, 5 }, { 6, 320, 1, 1, 3 },
 	};
+
+	begin(net, type, side ? side : 224);
+	classify(net, conv(net, bottlenecks(net, STAGES(stages), 32), 1, 1, 1280, RANGE_RELU6));
+}
+
+/* A bottleneck: narrow inside, added to its input or to a projection of it. */
+static uint32_t residual(struct net *net, uint32_t from, uint32_t channels, uint32_t stride)
+{
+	uint32_t at = conv(net, from, 1, 1, channels, RANGE_RELU), other = from;
+
+	at = conv(net, at, 3, stride, channels, RANGE_RELU);
+	at = conv(net, at, 1, 1, channels * 4, RANGE_ANY);
+	if (net->images[from].channels != channels * 4)
+		other = conv(net, from, 1, stride, channels * 4, RANGE_ANY);
+	return add(net, at, other, RANGE_RELU);
+}
+
+void net_resnet50(struct net *net, enum net_type type, uint32_t side)
+{
+	static const uint32_t repeats[] = { 3, 4, 6, 3 };
 	uint32_t at;
 
-	begin(net, type);
-	at = conv(net, 0, 3, 2, 32, 1);
-	for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]); i++)
-		for (uint32_t j = 0; j < stages[i].repeat; j++)
-			at = bottleneck(net, at, stages[i].expand, j ? 1 : stages[i].stride,
-					stages[i].channels);
-	end(net, conv(net, at, 1, 1, 1280, 1));
+	begin(net, type, side ? side : 224);
+	at = conv(net, 0, 7, 2, 64, RANGE_RELU);
+	at = add_layer(net, (struct layer){ .kind = LAYER_MAX_POOL, .filter = 3, .stride = 2,
+		       .from = at }, 64);
+	for (uint32_t i = 0; i < sizeof(repeats) / sizeof(repeats[0]); i++)
+		for (uint32_t j = 0; j < repeats[i]; j++)
+			at = residual(net, at, 64 << i, i && !j ? 2 : 1);
+	classify(net, at);
+}
+
+/* The last layer that widens to as many channels: inside of a bottleneck. */
+static uint32_t widened(const struct net *net, uint32_t channels)
+{
+	uint32_t i = net->num_layers;
+
+	while (net->layers[i - 1].kind != LAYER_CONV || net->images[i].channels != channels)
+		i--;
+	return i;
+}
+
+void net_ssd_mobilenet_v2(struct net *net, enum net_type type, uint32_t side)
+{
+	static const uint32_t extra[] = { 512, 256, 256, 128 };
+	uint32_t maps[6];
+
+	begin(net, type, side ? side : 300);
+	maps[1] = bottlenecks(net, STAGES(mobilenet_v2), 32);
+	maps[0] = widened(net, 576);
+	maps[1] = conv(net, maps[1], 1, 1, 1280, RANGE_RELU6);
+	for (uint32_t i = 0; i < 4; i++)
+		maps[i + 2] = conv(net, conv(net, maps[i + 1], 1, 1, extra[i] / 2, RANGE_RELU6), 3,
+				   2, extra[i], RANGE_RELU6);
+	/* Boxes, and scores of 91 classes, for 3 or 6 shapes at each point of each map. */
+	for (uint32_t i = 0; i < 6; i++) {
+		add_output(net, conv(net, maps[i], 1, 1, (i ? 6 : 3) * 4, RANGE_ANY));
+		add_output(net, conv(net, maps[i], 1, 1, (i ? 6 : 3) * 91, RANGE_ANY));
+	}
+}
+
+void net_deeplab_v3(struct net *net, enum net_type type, uint32_t side)
+{
+	uint32_t at, mean;
+
+	begin(net, type, side ? side : 257);
+	at = bottlenecks(net, STAGES(mobilenet_v2), 8);
+	mean = conv(net, pool(net, at), 1, 1, 256, RANGE_RELU6);
+	mean = resize(net, mean, net->images[at].size);
+	at = conv(net, at, 1, 1, 256, RANGE_RELU6);
+	/* A convolution of both joined is the sum of one of each. */
+	at = add(net, conv(net, at, 1, 1, 256, RANGE_ANY), conv(net, mean, 1, 1, 256, RANGE_ANY),
+		 RANGE_RELU6);
+	at = conv(net, at, 1, 1, 21, RANGE_ANY);
+	add_output(net, resize(net, at, net->images[0].size));
 }
 
 void net_free(struct net *net)

@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MAX_LAYERS 80
+#define MAX_LAYERS 100
+#define NET_OUTPUTS 12
 
 /* The numbers that a network is of. */
 enum net_type {
@@ -18,7 +19,17 @@ enum net_type {
 	NET_QU8,		/* unsigned bytes, filters with a zero point */
 };
 
-enum layer_kind { LAYER_CONV, LAYER_DEPTHWISE, LAYER_ADD, LAYER_POOL };
+enum layer_kind {
+	LAYER_CONV,
+	LAYER_DEPTHWISE,
+	LAYER_ADD,
+	LAYER_POOL,		/* mean of the whole image */
+	LAYER_MAX_POOL,
+	LAYER_RESIZE,		/* bilinear, corners on corners */
+};
+
+/* What outputs of a layer are kept in. */
+enum layer_range { RANGE_ANY, RANGE_RELU, RANGE_RELU6 };
 
 /* An activation: an image, and what its bytes mean. */
 struct image {
@@ -30,9 +41,10 @@ struct image {
 
 struct layer {
 	enum layer_kind kind;
-	uint32_t filter;	/* height and width */
+	uint32_t filter;	/* height and width; LAYER_RESIZE: of what it writes */
 	uint32_t stride;
-	int relu6;
+	uint32_t dilation;	/* of LAYER_CONV and LAYER_DEPTHWISE */
+	enum layer_range range;
 	uint32_t from;		/* image that it reads; it writes the image of its own number + 1 */
 	uint32_t other;		/* LAYER_ADD: the second one */
 	void *weights;
@@ -46,11 +58,22 @@ struct net {
 	uint32_t num_layers;
 	struct layer layers[MAX_LAYERS];
 	struct image images[MAX_LAYERS + 1];
+	uint32_t num_outputs;
+	uint32_t outputs[NET_OUTPUTS];	/* images that it gives; image 0 is its input */
 };
 
-/* Both classify an image of 224 by 224; the same weights at every call. */
-void net_mobilenet_v1(struct net *net, enum net_type type);
-void net_mobilenet_v2(struct net *net, enum net_type type);
+/*
+ * Networks of an image of `side` by `side`, 0: as large as they are used with, which is 224
+ * where nothing else is said. The same weights at every call.
+ */
+typedef void net_fn(struct net *net, enum net_type type, uint32_t side);
+net_fn net_mobilenet_v1, net_mobilenet_v2, net_efficientnet_lite0, net_resnet50;
+
+/* Of 300 by 300: boxes and scores of six maps, as many outputs of each. */
+net_fn net_ssd_mobilenet_v2;
+
+/* Of 257 by 257: scores of 21 classes for each pixel; MobileNetV2 with maps of an eighth of it. */
+net_fn net_deeplab_v3;
 void net_free(struct net *net);
 
 size_t net_element(const struct net *net);

@@ -82,7 +82,7 @@ static void free_net(void *state)
 	ANeuralNetworksModel_free(n->model);
 	free(n->input);
 	free(n->output);
-	free(n->builder);
+	builder_free(n->builder);
 	free(n);
 }
 

@@ -4,7 +4,7 @@
  */
 #include "builder.h"
 
-enum { NONE = 0, RELU6 = 3 };
+enum { NONE = 0, RELU = 1, RELU6 = 3 };
 enum { SAME = 1, VALID = 2 };
 
 static int32_t tensor_type(const struct net *net)
@@ -59,30 +59,55 @@ static uint32_t add_bias(struct builder *b, const struct net *net, uint32_t inde
 				&net->images[index + 1].channels, scale, 0, l->bias);
 }
 
+static uint32_t add_range(struct builder *b, const struct layer *l)
+{
+	return builder_int(b, l->range == RANGE_RELU6 ? RELU6 : l->range ? RELU : NONE);
+}
+
 static void add_windowed(struct builder *b, const struct net *net, uint32_t index,
 			 const uint32_t *images)
 {
 	const struct layer *l = &net->layers[index];
-	uint32_t in[10], count = 0;
+	static const int32_t codes[] = {
+		[LAYER_CONV] = NN_OP_CONV_2D,
+		[LAYER_DEPTHWISE] = NN_OP_DEPTHWISE_CONV_2D,
+		[LAYER_POOL] = NN_OP_AVERAGE_POOL_2D,
+		[LAYER_MAX_POOL] = NN_OP_MAX_POOL_2D,
+	};
+	bool pools = l->kind == LAYER_POOL || l->kind == LAYER_MAX_POOL;
+	uint32_t in[12], count = 0;
 
 	in[count++] = images[l->from];
-	if (l->kind != LAYER_POOL) {
+	if (!pools) {
 		in[count++] = add_weights(b, net, index);
 		in[count++] = add_bias(b, net, index);
 	}
 	in[count++] = builder_int(b, l->kind == LAYER_POOL ? VALID : SAME);
 	in[count++] = builder_int(b, (int32_t)l->stride);
 	in[count++] = builder_int(b, (int32_t)l->stride);
-	if (l->kind == LAYER_POOL) {
+	if (pools) {
 		in[count++] = builder_int(b, (int32_t)l->filter);
 		in[count++] = builder_int(b, (int32_t)l->filter);
 	} else if (l->kind == LAYER_DEPTHWISE) {
 		in[count++] = builder_int(b, 1);
 	}
-	in[count++] = builder_int(b, l->relu6 ? RELU6 : NONE);
-	builder_operation(b, l->kind == LAYER_CONV ? NN_OP_CONV_2D : l->kind == LAYER_POOL ?
-			  NN_OP_AVERAGE_POOL_2D : NN_OP_DEPTHWISE_CONV_2D, count, in,
-			  images[index + 1]);
+	in[count++] = add_range(b, l);
+	if (l->dilation > 1) {
+		in[count++] = builder_bool(b, false);
+		in[count++] = builder_int(b, (int32_t)l->dilation);
+		in[count++] = builder_int(b, (int32_t)l->dilation);
+	}
+	builder_operation(b, codes[l->kind], count, in, images[index + 1]);
+}
+
+static void add_resize(struct builder *b, const struct layer *l, uint32_t in, uint32_t out)
+{
+	const int32_t size = (int32_t)l->filter;
+
+	/* No NCHW; corners on corners; pixels are no areas. */
+	builder_operation(b, NN_OP_RESIZE_BILINEAR, 6, (uint32_t[]){
+			  in, builder_int(b, size), builder_int(b, size), builder_bool(b, false),
+			  builder_bool(b, true), builder_bool(b, false) }, out);
 }
 
 struct builder *builder_net(const struct net *net)
@@ -93,14 +118,16 @@ struct builder *builder_net(const struct net *net)
 	for (uint32_t i = 0; i <= net->num_layers; i++)
 		images[i] = add_image(b, net, i);
 	builder_input(b, images[0]);
-	builder_output(b, images[net->num_layers]);
+	for (uint32_t i = 0; i < net->num_outputs; i++)
+		builder_output(b, images[net->outputs[i]]);
 	for (uint32_t i = 0; i < net->num_layers; i++) {
 		const struct layer *l = &net->layers[i];
 
 		if (l->kind == LAYER_ADD)
 			builder_operation(b, NN_OP_ADD, 3, (uint32_t[]){ images[l->from],
-					  images[l->other], builder_int(b, NONE) },
-					  images[i + 1]);
+					  images[l->other], add_range(b, l) }, images[i + 1]);
+		else if (l->kind == LAYER_RESIZE)
+			add_resize(b, l, images[l->from], images[i + 1]);
 		else
 			add_windowed(b, net, i, images);
 	}

@@ -42,14 +42,6 @@ static uint32_t float_scalar(struct builder *b, float value)
 	return builder_constant(b, NN_FLOAT32, 0, NULL, 0, 0, data);
 }
 
-static uint32_t bool_scalar(struct builder *b, uint8_t value)
-{
-	uint8_t *data = must_alloc(sizeof(*data));
-
-	*data = value;
-	return builder_constant(b, NN_BOOL, 0, NULL, 0, 0, data);
-}
-
 static uint32_t omitted(struct builder *b)
 {
 	uint32_t operand = builder_operand(b, F32, 0, NULL, 0, 0);
@@ -77,7 +69,7 @@ static uint32_t lstm_layer(struct builder *b, uint32_t x)
 	in[20] = builder_int(b, TANH);
 	in[21] = float_scalar(b, 0);
 	in[22] = float_scalar(b, 0);
-	in[23] = bool_scalar(b, 1);
+	in[23] = builder_bool(b, 1);
 	for (uint32_t i = 24; i < 28; i++)
 		in[i] = omitted(b);
 	builder_operation(b, UNIDIRECTIONAL_SEQUENCE_LSTM, 28, in, out);
@@ -152,8 +144,8 @@ static uint32_t batch_matmul(struct builder *b, uint32_t x, uint32_t y, uint8_t 
 {
 	uint32_t out = tensor(b, 3, (uint32_t[]){ BLOCK_HEADS, BLOCK_TOKENS, columns });
 
-	builder_operation(b, BATCH_MATMUL, 4, (uint32_t[]){ x, y, bool_scalar(b, 0),
-			  bool_scalar(b, transpose_y) }, out);
+	builder_operation(b, BATCH_MATMUL, 4, (uint32_t[]){ x, y, builder_bool(b, 0),
+			  builder_bool(b, transpose_y) }, out);
 	return out;
 }
 

@@ -3,6 +3,7 @@
  * A network of images as a runtime of XNNPACK, which is called directly.
  */
 #include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -37,11 +38,17 @@ static uint32_t define_image(xnn_subgraph_t g, const struct net *net, uint32_t i
 {
 	const struct image *i = &net->images[index];
 	size_t dims[] = { 1, i->size, i->size, i->channels };
-	uint32_t external = index == 0 ? PEER_IN : index == net->num_layers ? PEER_OUT :
-			    XNN_INVALID_VALUE_ID;
-	uint32_t flags = index == 0 ? XNN_VALUE_FLAG_EXTERNAL_INPUT :
-			 index == net->num_layers ? XNN_VALUE_FLAG_EXTERNAL_OUTPUT : 0;
+	uint32_t external = XNN_INVALID_VALUE_ID, flags = 0;
 
+	if (index == 0) {
+		external = PEER_IN;
+		flags = XNN_VALUE_FLAG_EXTERNAL_INPUT;
+	}
+	for (uint32_t k = 0; k < net->num_outputs; k++)
+		if (net->outputs[k] == index) {
+			external = PEER_IN + 1 + k;
+			flags = XNN_VALUE_FLAG_EXTERNAL_OUTPUT;
+		}
 	return define(g, image_type(net), i->scale, i->zero, 4, dims, NULL, external, flags);
 }
 
@@ -80,9 +87,14 @@ static uint32_t define_bias(xnn_subgraph_t g, const struct net *net, uint32_t in
 
 #if NN_BENCH_XNNPACK >= 2024
 
-static void define_add(xnn_subgraph_t g, uint32_t a, uint32_t b, uint32_t out)
+static void define_add(xnn_subgraph_t g, float low, float high, uint32_t a, uint32_t b,
+		       uint32_t out)
 {
-	xnn_must(xnn_define_binary(g, xnn_binary_add, NULL, a, b, out, 0), "add");
+	/* It clamps in a node of its own unless there is no limit. */
+	const struct xnn_binary_params range = { low, high < FLT_MAX ? high : INFINITY };
+
+	xnn_must(xnn_define_binary(g, xnn_binary_add, low < 0 ? NULL : &range, a, b, out, 0),
+		 "add");
 }
 
 /* Without the flag the output has two dimensions, which the next convolution would take for four. */
@@ -94,9 +106,10 @@ static void define_pool(xnn_subgraph_t g, uint32_t in, uint32_t out)
 
 #else
 
-static void define_add(xnn_subgraph_t g, uint32_t a, uint32_t b, uint32_t out)
+static void define_add(xnn_subgraph_t g, float low, float high, uint32_t a, uint32_t b,
+		       uint32_t out)
 {
-	xnn_must(xnn_define_add2(g, -FLT_MAX, FLT_MAX, a, b, out, 0), "add");
+	xnn_must(xnn_define_add2(g, low, high, a, b, out, 0), "add");
 }
 
 static void define_pool(xnn_subgraph_t g, uint32_t in, uint32_t out)
@@ -111,26 +124,36 @@ static void define_layer(xnn_subgraph_t g, const struct net *net, uint32_t index
 {
 	const struct layer *l = &net->layers[index];
 	uint32_t in = images[l->from], out = images[index + 1], w, b;
-	float low = l->relu6 ? 0 : -FLT_MAX, high = l->relu6 ? 6 : FLT_MAX;
+	float low = l->range ? 0 : -FLT_MAX, high = l->range == RANGE_RELU6 ? 6 : FLT_MAX;
 	size_t depth = net->images[l->from].channels, channels = net->images[index + 1].channels;
-	uint32_t f = l->filter, s = l->stride;
+	uint32_t f = l->filter, s = l->stride, d = l->dilation;
 
 	if (l->kind == LAYER_ADD) {
-		define_add(g, in, images[l->other], out);
+		define_add(g, low, high, in, images[l->other], out);
 		return;
 	}
 	if (l->kind == LAYER_POOL) {
 		define_pool(g, in, out);
 		return;
 	}
+	if (l->kind == LAYER_MAX_POOL) {
+		xnn_must(xnn_define_max_pooling_2d(g, 0, 0, 0, 0, f, f, s, s, 1, 1, low, high, in,
+						   out, XNN_FLAG_TENSORFLOW_SAME_PADDING), "pool");
+		return;
+	}
+	if (l->kind == LAYER_RESIZE) {
+		xnn_must(xnn_define_static_resize_bilinear_2d(g, f, f, in, out,
+							      XNN_FLAG_ALIGN_CORNERS), "resize");
+		return;
+	}
 	w = define_weights(g, net, index);
 	b = define_bias(g, net, index);
 	if (l->kind == LAYER_CONV)
-		xnn_must(xnn_define_convolution_2d(g, 0, 0, 0, 0, f, f, s, s, 1, 1, 1, depth,
+		xnn_must(xnn_define_convolution_2d(g, 0, 0, 0, 0, f, f, s, s, d, d, 1, depth,
 						   channels, low, high, in, w, b, out,
 						   XNN_FLAG_TENSORFLOW_SAME_PADDING), "conv");
 	else
-		xnn_must(xnn_define_depthwise_convolution_2d(g, 0, 0, 0, 0, f, f, s, s, 1, 1, 1,
+		xnn_must(xnn_define_depthwise_convolution_2d(g, 0, 0, 0, 0, f, f, s, s, d, d, 1,
 							     channels, low, high, in, w, b, out,
 							     XNN_FLAG_TENSORFLOW_SAME_PADDING),
 			 "depthwise");
@@ -139,14 +162,13 @@ static void define_layer(xnn_subgraph_t g, const struct net *net, uint32_t index
 struct subject subject_xnnpack(const struct net *net, uint32_t threads)
 {
 	uint32_t images[MAX_LAYERS + 1];
-	xnn_subgraph_t g = peer_begin();
+	xnn_subgraph_t g = peer_begin(net->num_outputs);
 
 	for (uint32_t i = 0; i <= net->num_layers; i++)
 		images[i] = define_image(g, net, i);
 	for (uint32_t i = 0; i < net->num_layers; i++)
 		define_layer(g, net, i, images);
-	return peer_end(g, threads, image_bytes(net, 0), image_bytes(net, net->num_layers),
-			net->type);
+	return peer_end(g, threads, net);
 }
 
 #else

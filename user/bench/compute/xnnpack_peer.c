@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files that call XNNPACK share: a graph of one input and one output.
+ * What the files that call XNNPACK share: a graph of one input.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,8 +48,8 @@ bool subject_limit_peer(const char *level)
 struct peer_state {
 	xnn_runtime_t runtime;
 	pthreadpool_t pool;
-	void *in;
-	void *out;
+	uint32_t num_values;
+	struct xnn_external_value values[1 + NET_OUTPUTS];	/* the input, then outputs */
 };
 
 const char *subject_peer(void)
@@ -65,12 +65,12 @@ void xnn_must(enum xnn_status status, const char *what)
 	exit(1);
 }
 
-xnn_subgraph_t peer_begin(void)
+xnn_subgraph_t peer_begin(uint32_t num_outputs)
 {
 	xnn_subgraph_t g;
 
 	xnn_must(xnn_initialize(NULL), "initialize");
-	xnn_must(xnn_create_subgraph(2, 0, &g), "subgraph");
+	xnn_must(xnn_create_subgraph(1 + num_outputs, 0, &g), "subgraph");
 	return g;
 }
 
@@ -85,35 +85,39 @@ static void free_state(void *state)
 
 	xnn_delete_runtime(s->runtime);
 	pthreadpool_destroy(s->pool);
-	free(s->in);
-	free(s->out);
+	for (uint32_t i = 0; i < s->num_values; i++)
+		free(s->values[i].data);
 	free(s);
 }
 
-static void set_up(xnn_runtime_t runtime, void *in, void *out)
+static void set_up(const struct peer_state *s)
 {
-	const struct xnn_external_value values[] = { { PEER_IN, in }, { PEER_OUT, out } };
-
 #if NN_BENCH_XNNPACK >= 2024
-	xnn_must(xnn_reshape_runtime(runtime), "reshape");
-	xnn_must(xnn_setup_runtime_v2(runtime, 2, values), "set up");
+	xnn_must(xnn_reshape_runtime(s->runtime), "reshape");
+	xnn_must(xnn_setup_runtime_v2(s->runtime, s->num_values, s->values), "set up");
 #else
-	xnn_must(xnn_setup_runtime(runtime, 2, values), "set up");
+	xnn_must(xnn_setup_runtime(s->runtime, s->num_values, s->values), "set up");
 #endif
 }
 
-struct subject peer_end(xnn_subgraph_t g, uint32_t threads, size_t in_bytes, size_t out_bytes,
-			enum net_type type)
+static void add_value(struct peer_state *s, size_t size)
+{
+	s->values[s->num_values] = (struct xnn_external_value){ s->num_values, must_alloc(size) };
+	s->num_values++;
+}
+
+struct subject peer_end(xnn_subgraph_t g, uint32_t threads, const struct net *net)
 {
 	struct peer_state *s = must_alloc(sizeof(*s));
 
 	s->pool = threads > 1 ? pthreadpool_create(threads) : NULL;
 	xnn_must(xnn_create_runtime_v2(g, s->pool, 0, &s->runtime), "runtime");
 	xnn_delete_subgraph(g);
-	s->in = must_alloc(in_bytes);
-	s->out = must_alloc(out_bytes);
-	fill_random(type, s->in, type == NET_F32 ? in_bytes / sizeof(float) : in_bytes);
-	set_up(s->runtime, s->in, s->out);
+	add_value(s, image_bytes(net, 0));
+	for (uint32_t i = 0; i < net->num_outputs; i++)
+		add_value(s, image_bytes(net, net->outputs[i]));
+	fill_random(net->type, s->values[0].data, image_bytes(net, 0) / net_element(net));
+	set_up(s);
 	return (struct subject){ s, run, free_state };
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files that call XNNPACK share: a graph of one input and one output.
+ * What the files that call XNNPACK share: a graph of one input.
  */
 #ifndef NN_BENCH_XNNPACK_PEER_H
 #define NN_BENCH_XNNPACK_PEER_H
@@ -9,16 +9,15 @@
 
 #include "subject.h"
 
-/* External ids of the graph's input and output. */
-enum { PEER_IN, PEER_OUT };
+/* The external id of the input; outputs follow it in the order of the network. */
+#define PEER_IN 0
 
 /* Ends the program where XNNPACK did not do what it was asked. */
 void xnn_must(enum xnn_status status, const char *what);
 
-xnn_subgraph_t peer_begin(void);
+xnn_subgraph_t peer_begin(uint32_t num_outputs);
 
-/* A runtime of the graph, which it frees, with memory for its input and output. */
-struct subject peer_end(xnn_subgraph_t g, uint32_t threads, size_t in_bytes, size_t out_bytes,
-			enum net_type type);
+/* A runtime of the graph, which it frees, with memory for the network's input and outputs. */
+struct subject peer_end(xnn_subgraph_t g, uint32_t threads, const struct net *net);
 
 #endif /* NN_BENCH_XNNPACK_PEER_H */
