@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "compute/api.h"
+#include "compute/calibrate.h"
 #include "compute/clients.h"
 #include "compute/subject.h"
 #include "count/mark.h"
@@ -481,6 +482,10 @@ int main(int argc, char **argv)
 		return compare_worker();
 	if (argc == 2 && !strcmp(argv[1], "--first"))
 		return compare_firsts();
+	if (argc == 2 && !strcmp(argv[1], "--calibrate")) {
+		bench_calibrate();
+		return 0;
+	}
 	if (argc == 2 && !strcmp(argv[1], "--clients"))
 		return !bench_clients(has_two_cpus() ? 2 : 1, where());
 	if (argc >= 2 && !strcmp(argv[1], "--nets"))
@@ -490,7 +495,7 @@ int main(int argc, char **argv)
 	if (argc == 4 && !strcmp(argv[1], "--marked"))
 		return run_marked(argv[2], argv[3]);
 	if (argc != 1) {
-		fprintf(stderr, "usage: compute [--vm | --first | --clients | "
+		fprintf(stderr, "usage: compute [--vm | --first | --calibrate | --clients | "
 			"--nets [NAME]... | --isa LEVEL | --marked NETWORK WHO]\n");
 		return 2;
 	}

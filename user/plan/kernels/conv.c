@@ -11,14 +11,13 @@
 
 #include "ops/image.h"
 #include "ops/window.h"
+#include "plan/kernels/caches.h"
 #include "plan/kernels/families.h"
 #include "plan/kernels/gemm.h"
 #include "plan/kernels/unroll.h"
 
 enum { X, FILTER, BIAS };
 
-#define BLOCK_BYTES (256 * 1024)	/* of input of a task: part of a second-level cache */
-#define COPY_BYTES (24 * 1024)		/* of copies: half of a first-level cache */
 #define MIN_BLOCK_ROWS 14
 #define CHUNK 16			/* bytes that are copied at a time */
 #define MAX_FEW 256			/* bytes that are not worth a call of memcpy() */
@@ -73,7 +72,7 @@ static void set_ready(struct conv *c, struct nn_ready *ready)
 		      c->in.c >= MIN_PART &&
 		      c->window.h.filter <= MAX_PARTS / c->window.w.filter;
 	c->padding = c->gemm.number != NN_IN_BYTES ? 0 : (uint8_t)(c->gemm.a_zero ^ c->gemm.a_flip);
-	max_rows = c->in_parts ? PART_BLOCK_ROWS : (c->direct ? BLOCK_BYTES : COPY_BYTES) /
+	max_rows = c->in_parts ? PART_BLOCK_ROWS : (c->direct ? NN_BLOCK_BYTES : NN_NEAR_BYTES) /
 		   (c->gemm.depth * c->gemm.element) / MIN_BLOCK_ROWS * MIN_BLOCK_ROWS;
 	nn_gemm_divide(&c->gemm, ready->threads,
 		       max_rows < MIN_BLOCK_ROWS ? MIN_BLOCK_ROWS : max_rows);

@@ -9,13 +9,13 @@
 
 #include "ops/image.h"
 #include "ops/window.h"
+#include "plan/kernels/caches.h"
 #include "plan/kernels/families.h"
 #include "plan/kernels/gemm.h"
 
 enum { X, FILTER, BIAS, SHAPE };
 
 #define MAX_INPUTS 16
-#define COPY_BYTES (24 * 1024)		/* of copies: half of a first-level cache */
 #define MIN_BLOCK_ROWS 14
 /* Outputs of an input channel that are worth copying its windows, of floats and of bytes. */
 #define MIN_MULTIPLIER_F32 8
@@ -238,7 +238,7 @@ static bool prepare_part(struct nn_run *r, struct nn_ready *ready, struct parts 
 	if (!fine)
 		return false;
 	row = g->a_stride * g->element;
-	max_rows = COPY_BYTES / row / MIN_BLOCK_ROWS * MIN_BLOCK_ROWS;
+	max_rows = NN_NEAR_BYTES / row / MIN_BLOCK_ROWS * MIN_BLOCK_ROWS;
 	nn_gemm_divide(g, 1, max_rows < MIN_BLOCK_ROWS ? MIN_BLOCK_ROWS : max_rows);
 	p->packed = ready->packed_size;
 	p->first_task = ready->tasks;

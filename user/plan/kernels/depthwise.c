@@ -8,6 +8,7 @@
 #include "ops/image.h"
 #include "ops/q8.h"
 #include "ops/window.h"
+#include "plan/kernels/caches.h"
 #include "plan/kernels/depthwise_q8.h"
 #include "plan/kernels/families.h"
 #include "plan/kernels/pack_q8.h"
@@ -17,7 +18,6 @@
 enum { X, FILTER, BIAS };
 
 #define MAX_HEIGHT 32		/* of a filter, and its width */
-#define BLOCK_BYTES (24 * 1024)	/* half of a first-level cache */
 #define TASKS_PER_THREAD 4
 #define MIN_SHARED 30000	/* outputs that are worth a second thread */
 #define MAX_ROW (UINT64_C(1) << 36)	/* bytes of input with its padding */
@@ -50,7 +50,7 @@ static bool read_window(struct nn_run *r, const struct nn_window_args *args, str
 static size_t block_f32(const struct depthwise *d)
 {
 	size_t pixels = (size_t)d->window.h.filter * d->window.w.in;
-	size_t most = BLOCK_BYTES / d->element / pixels / NN_MAX_LANES * NN_MAX_LANES;
+	size_t most = NN_NEAR_BYTES / d->element / pixels / NN_MAX_LANES * NN_MAX_LANES;
 
 	return most < NN_MAX_LANES ? NN_MAX_LANES : most;
 }
