@@ -168,6 +168,7 @@ int limits_acquire(struct limits *limits, uint32_t uid, uint64_t now_ns)
 		return error;
 	user = get(limits, uid, now_ns);
 	user->workers++;
+	user->served_ns = now_ns;
 	user->starts_paid_ns = now_ns + debt_ns(user->starts_paid_ns, now_ns) + price_ns(limits);
 	if (uid)
 		limits->workers++;
@@ -201,6 +202,13 @@ unsigned int limits_workers(const struct limits *limits, uint32_t uid)
 	const struct limits_user *user = find(limits, uid);
 
 	return user ? user->workers : 0;
+}
+
+uint64_t limits_served_ns(const struct limits *limits, uint32_t uid)
+{
+	const struct limits_user *user = find(limits, uid);
+
+	return user ? user->served_ns : 0;
 }
 
 bool limits_is_modest(const struct limits *limits, uint32_t uid, uint64_t now_ns)

@@ -53,6 +53,7 @@ struct limits_user {
 	uint64_t refusals_paid_ns;	/* the same of refusals */
 	uint64_t logged_ns;		/* when a refusal was logged */
 	unsigned int unlogged;		/* refusals since */
+	uint64_t served_ns;		/* when it got its last worker */
 	uint64_t seen_ns;
 };
 
@@ -88,6 +89,9 @@ uint64_t limits_release(struct limits *limits, uint32_t uid, bool crashed, uint6
 
 /* Workers of a user. */
 unsigned int limits_workers(const struct limits *limits, uint32_t uid);
+
+/* When a user got its last worker; 0: never, or so long ago that it is forgotten. */
+uint64_t limits_served_ns(const struct limits *limits, uint32_t uid);
 
 /* Whether a user had few new workers lately, so that the last idle worker may be its. */
 bool limits_is_modest(const struct limits *limits, uint32_t uid, uint64_t now_ns);

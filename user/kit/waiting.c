@@ -73,16 +73,21 @@ struct waiter *waiting_pick(const struct waiting *waiting, struct limits *limits
 			    bool with_plugins, enum waiting_whom whom, uint64_t now_ns)
 {
 	struct waiter *found = NULL;
-	unsigned int least = 0, workers;
+	unsigned int least = 0;
+	uint64_t longest_ago_ns = 0;
 
 	for (struct waiter *w = waiting->first; w; w = w->next) {
+		unsigned int workers = limits_workers(limits, w->uid);
+		uint64_t served_ns = limits_served_ns(limits, w->uid);
+
 		if (!is_wanted(w, limits, with_plugins, now_ns) ||
 		    !is_one_of(waiting, w, limits, whom, now_ns))
 			continue;
-		workers = limits_workers(limits, w->uid);
-		if (!found || workers < least) {
+		if (!found || workers < least ||
+		    (workers == least && served_ns < longest_ago_ns)) {
 			found = w;
 			least = workers;
+			longest_ago_ns = served_ns;
 		}
 	}
 	return found;

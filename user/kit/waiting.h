@@ -45,7 +45,7 @@ void waiting_clear(struct waiting *waiting);
 
 /*
  * The one to be served next with or without plug-ins, of `whom`, NULL: nobody. Users with the
- * fewest workers come first.
+ * fewest workers come first, and of these the one that got its last worker longest ago.
  */
 struct waiter *waiting_pick(const struct waiting *waiting, struct limits *limits,
 			    bool with_plugins, enum waiting_whom whom, uint64_t now_ns);

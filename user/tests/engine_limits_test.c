@@ -252,6 +252,20 @@ static void test_users_take_turns(void **state)
 	assert_int_equal(serve(WAITING_ALL), 5);
 }
 
+/* Workers that end at once leave no user with more than another: then the last served is last. */
+static void test_short_turns(void **state)
+{
+	(void)state;
+	for (uint64_t context = 1; context <= 3; context++)
+		add(context, 1000);
+	assert_int_equal(serve(WAITING_ALL), 1);
+	limits_release(&limits, 1000, false, START);
+	add(4, 1001);
+	assert_int_equal(serve(WAITING_ALL), 4);
+	limits_release(&limits, 1001, false, START);
+	assert_int_equal(serve(WAITING_ALL), 2);
+}
+
 /* The last idle worker is not for whoever had many. */
 static void test_the_modest_first(void **state)
 {
@@ -453,6 +467,7 @@ int main(void)
 		SMALL(test_refusals_slow_down),
 		SMALL(test_refusals_are_logged_seldom),
 		LARGE(test_users_take_turns),
+		LARGE(test_short_turns),
 		LARGE(test_the_modest_first),
 		LARGE(test_the_alone_first),
 		LARGE(test_waited_long),
