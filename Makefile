@@ -570,7 +570,7 @@ soak: user $(BUILD)/tests/soak $(plugins)
 	user/tests/soak/plot $(BUILD)/soak/samples.tsv $(BUILD)/soak/soak.png
 
 storms: user $(BUILD)/tests/storms
-	BUILD=$(BUILD) scripts/vm --mem 2048 --timeout $(shell echo $$(($(STORM_SECONDS) * 12 + 300))) -- $(abspath $(BUILD)/tests/storms) $(STORM_SECONDS)
+	BUILD=$(BUILD) scripts/vm --mem 2048 --timeout $(shell echo $$(($(STORM_SECONDS) * 16 + 300))) -- $(abspath $(BUILD)/tests/storms) $(STORM_SECONDS) $(STORMS)
 
 test-clients:
 	$(setup)

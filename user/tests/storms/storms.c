@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * usage: storms [SECONDS]
+ * usage: storms [SECONDS [STORM...]]
  *
  * What one user can do to others: user A, with 65,536 subordinate ids, takes the device by
- * storm in several ways, each for so many seconds (60), while user B opens the device, prepares a
- * model and executes it, and root asks the device for its description. A third of that time
- * before and after each storm is quiet, and what B's times are compared with. In the first storm A
- * only computes, without the device: what the scheduler alone gives A. Prints B's times as a
- * table, and a TAP line for each storm on the device: it passes where neither B nor root was
- * refused.
+ * storm in several ways, or those that are named, each for so many seconds (60), while user B
+ * opens the device, prepares a model and executes it, and root asks the device for its
+ * description. Before each storm A's processes compute as long without the device: what the
+ * machine alone gives A. It is quiet for a third of that time before that and after the storm.
+ * Prints B's times in all three as a table, and a TAP line for each storm: it passes where neither
+ * B nor root was refused.
  * For root, in a VM (make storms), where nnacceld runs. The users have cgroups of their own, as
  * a login gives them.
  */
@@ -66,11 +66,14 @@ static struct shared {
 	uint32_t samples[STEPS][MAX_SAMPLES];	/* us */
 } *shared;
 
-/* Of B's times, in us, while it is quiet: before a storm and after it. */
-static struct quiet {
+/* B's times, in us, while something happened. */
+struct times {
 	unsigned int count;
 	uint32_t samples[STEPS][MAX_SAMPLES];
-} quiet[2];
+};
+
+/* Before a storm and after it. */
+static struct times quiet[2];
 
 static void die(const char *what)
 {
@@ -215,6 +218,20 @@ static void compute(void)
 		;
 }
 
+/* Without the device, what compute_huge() has computed: values fill memory that is new each time. */
+static void fill_memory(void)
+{
+	const size_t count = 1 << 25;
+	float *values = mmap(NULL, count * sizeof(*values), PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (values == MAP_FAILED)
+		die("mmap");
+	for (size_t i = 0; i < count; i++)
+		values[i] = (float)i;
+	munmap(values, count * sizeof(*values));
+}
+
 /* Opens the device under another id and has a worker; NULL: refused. */
 static struct nna_device *take(void)
 {
@@ -323,20 +340,22 @@ static void compute_huge(void)
 static const struct storm {
 	const char *name;
 	void (*act)(void);
+	void (*peer)(void);		/* the like without the device */
 	bool crash;			/* A's workers are crashed */
 } storms[] = {
-	{ "no device", compute, false },
-	{ "open and hold", hold, false },
-	{ "open and close", open_and_close, false },
-	{ "ask and close", ask_and_close, false },
-	{ "crash", be_crashed, true },
-	{ "store", store, false },
-	{ "huge models", compute_huge, false },
+	{ "open and hold", hold, compute, false },
+	{ "open and close", open_and_close, compute, false },
+	{ "ask and close", ask_and_close, compute, false },
+	{ "crash", be_crashed, compute, true },
+	{ "store", store, compute, false },
+	{ "huge models", compute_huge, fill_memory, false },
 };
+
+#define NUM_STORMS (sizeof(storms) / sizeof(storms[0]))
 
 /* ---- processes ---- */
 
-static pid_t start_stormer(const struct storm *storm)
+static pid_t start_stormer(void (*act)(void))
 {
 	int go[2], mapped[2];
 	char byte = 0;
@@ -354,7 +373,7 @@ static pid_t start_stormer(const struct storm *storm)
 		    read(mapped[0], &byte, 1) != 1)
 			die("unshare");
 		while (!atomic_load(&shared->stop))
-			storm->act();
+			act();
 		_exit(0);
 	}
 	if (read(go[0], &byte, 1) != 1)
@@ -512,14 +531,16 @@ static double quiet_median(enum step step)
 static void print_head(unsigned int seconds)
 {
 	printf("user A storms with %d processes and %d ids for %u s each; user B's times in ms:\n"
-	       "median when it is quiet, median, 90th percentile, and median over quiet median\n\n",
+	       "medians when it is quiet, while A's processes compute without the device (alone),\n"
+	       "and in the storm; its 90th percentile; and its median over the two others\n\n",
 	       STORMERS, SUBIDS, seconds);
-	printf("%-14s %9s %9s  %-27s  %-27s  %-27s  %9s  %9s\n", "A's storm", "tries", "refused",
-	       "B opens", "B prepares", "B executes", "B failed", "root f.");
+	printf("%-14s %9s %9s  %-8s %8s %8s %8s %8s  %7s %7s  %9s  %9s\n", "A's storm", "tries",
+	       "refused", "B", "quiet", "alone", "storm", "90%", "/ quiet", "/ alone", "B failed",
+	       "root f.");
 }
 
-/* What is happening in `storm`, NULL: nothing, so long. */
-static void blow(const struct storm *storm, unsigned int seconds)
+/* A's processes do this, NULL: nothing, so long. What happened is in *shared. */
+static void blow(void (*act)(void), bool crash, unsigned int seconds)
 {
 	pid_t pids[STORMERS + 3];
 	int count = 0;
@@ -527,9 +548,9 @@ static void blow(const struct storm *storm, unsigned int seconds)
 	memset(shared, 0, sizeof(*shared));
 	pids[count++] = start_b();
 	pids[count++] = start_root();
-	for (int i = 0; storm && i < STORMERS; i++)
-		pids[count++] = start_stormer(storm);
-	if (storm && storm->crash)
+	for (int i = 0; act && i < STORMERS; i++)
+		pids[count++] = start_stormer(act);
+	if (crash)
 		pids[count++] = start_crasher();
 	sleep(seconds);
 	atomic_store(&shared->stop, true);
@@ -543,52 +564,88 @@ static void blow(const struct storm *storm, unsigned int seconds)
 	sleep(1);
 }
 
-/* Whether nobody but A was refused meanwhile; `failures` adds up those who were. */
-static bool is_fair(unsigned int *failures, unsigned int *unanswered)
+/* Takes what blow() left. Whether nobody but A was refused; adds to the message that says who. */
+static bool take_times(struct times *times, char message[200])
 {
-	*failures += atomic_load(&shared->failures);
-	*unanswered += atomic_load(&shared->unanswered);
+	times->count = atomic_load(&shared->rounds);
+	memcpy(times->samples, shared->samples, sizeof(times->samples));
+	if (shared->message[0])
+		memcpy(message, shared->message, sizeof(shared->message));
 	return !atomic_load(&shared->failures) && !atomic_load(&shared->unanswered) &&
-	       atomic_load(&shared->rounds);
+	       times->count;
 }
 
-static bool be_quiet(struct quiet *q, unsigned int seconds)
+static bool be_quiet(struct times *times, unsigned int seconds, char message[200])
 {
-	unsigned int none = 0;
-
-	blow(NULL, seconds);
-	q->count = atomic_load(&shared->rounds);
-	memcpy(q->samples, shared->samples, sizeof(q->samples));
-	return is_fair(&none, &none);
+	blow(NULL, false, seconds / 3 + 1);
+	return take_times(times, message);
 }
 
-/* A storm and the quiet after it. Whether nobody but A was refused. */
+static double ratio(double a, double b)
+{
+	return b > 0 ? a / b : 0;
+}
+
+/* B's times as a line for each step; the first goes on behind what is printed, as the last does. */
+static void print_times(struct times *alone, struct times *during)
+{
+	static const char *const names[] = { "opens", "prepares", "executes" };
+
+	for (int step = 0; step < STEPS; step++) {
+		double usual = quiet_median(step);
+		double peer = quantile(alone->samples[step], alone->count, 5);
+		double median = quantile(during->samples[step], during->count, 5);
+
+		printf("%*s  %-8s %8.1f %8.1f %8.1f %8.1f  %7.2f %7.2f%s", step ? 34 : 0, "",
+		       names[step], usual, peer, median,
+		       quantile(during->samples[step], during->count, 9), ratio(median, usual),
+		       ratio(median, peer), step + 1 < STEPS ? "\n" : "");
+	}
+}
+
+/* What comes before a storm, the storm and the quiet after it. Whether nobody but A was refused. */
 static bool run(const struct storm *storm, unsigned int seconds, char message[200])
 {
-	static uint32_t samples[STEPS][MAX_SAMPLES];
-	unsigned int rounds, failures = 0, unanswered = 0, questions;
+	static struct times alone, during;
+	unsigned int failures, unanswered, questions;
+	char not_theirs[200];
 	bool fair;
 
-	blow(storm, seconds);
-	fair = is_fair(&failures, &unanswered) &&
-	       (storm->act == compute || atomic_load(&shared->tries));
+	blow(storm->peer, false, seconds);
+	take_times(&alone, not_theirs);
+	message[0] = '\0';
+	blow(storm->act, storm->crash, seconds);
+	fair = take_times(&during, message) && atomic_load(&shared->tries);
+	failures = atomic_load(&shared->failures);
+	unanswered = atomic_load(&shared->unanswered);
+	questions = atomic_load(&shared->questions);
 	printf("%-14s %9u %9u", storm->name, atomic_load(&shared->tries),
 	       atomic_load(&shared->refused));
-	rounds = atomic_load(&shared->rounds);
-	questions = atomic_load(&shared->questions);
-	memcpy(samples, shared->samples, sizeof(samples));
-	memcpy(message, shared->message, 200);
-	fair = be_quiet(&quiet[1], seconds / 3 + 1) && fair;
-	for (int step = 0; step < STEPS; step++) {
-		double usual = quiet_median(step), median = quantile(samples[step], rounds, 5);
-
-		printf("  %6.1f %6.1f %6.1f %6.2f", usual, median,
-		       quantile(samples[step], rounds, 9), usual > 0 ? median / usual : 0);
-	}
-	printf("  %4u/%4u  %4u/%4u\n", failures, rounds + failures, unanswered, questions);
+	fair = be_quiet(&quiet[1], seconds, message) && fair;
+	print_times(&alone, &during);
+	printf("  %4u/%4u  %4u/%4u\n", failures, during.count + failures, unanswered, questions);
 	fflush(stdout);
 	quiet[0] = quiet[1];
 	return fair;
+}
+
+/* Which storms there are to be: the named ones, or all. False: one has no such name. */
+static bool choose(bool chosen[NUM_STORMS], int count, char **names)
+{
+	size_t i;
+
+	for (i = 0; i < NUM_STORMS; i++)
+		chosen[i] = !count;
+	for (int n = 0; n < count; n++) {
+		for (i = 0; i < NUM_STORMS && strcmp(names[n], storms[i].name); i++)
+			;
+		if (i == NUM_STORMS) {
+			fprintf(stderr, "storms: there is no storm '%s'\n", names[n]);
+			return false;
+		}
+		chosen[i] = true;
+	}
+	return true;
 }
 
 /* Calls wait long for a worker: a slow start is seen in the table, and a refusal is a decision. */
@@ -604,29 +661,31 @@ static void be_patient(void)
 int main(int argc, char **argv)
 {
 	unsigned int seconds = argc > 1 ? (unsigned int)atoi(argv[1]) : 60;
-	bool good[sizeof(storms) / sizeof(storms[0])], all;
-	char messages[sizeof(storms) / sizeof(storms[0])][200];
+	char messages[NUM_STORMS][200] = { "" };
+	bool chosen[NUM_STORMS], good[NUM_STORMS], all;
 
 	if (geteuid()) {
 		fputs("storms: only root can be several users\n", stderr);
 		return EXIT_FAILURE;
 	}
+	if (!choose(chosen, argc > 2 ? argc - 2 : 0, argv + 2))
+		return EXIT_FAILURE;
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	if (shared == MAP_FAILED)
 		die("mmap");
 	be_patient();
 	print_head(seconds);
-	all = be_quiet(&quiet[0], seconds / 3 + 1);
-	for (size_t i = 0; i < sizeof(storms) / sizeof(storms[0]); i++) {
-		good[i] = run(&storms[i], seconds, messages[i]);
-		/* The first is a storm of the scheduler's. */
-		all = all && (good[i] || !i);
+	all = be_quiet(&quiet[0], seconds, messages[0]);
+	for (size_t i = 0; i < NUM_STORMS; i++) {
+		good[i] = chosen[i] && run(&storms[i], seconds, messages[i]);
+		all = all && (good[i] || !chosen[i]);
 	}
 	puts("");
-	for (size_t i = 1; i < sizeof(storms) / sizeof(storms[0]); i++)
-		printf("%sok - storm of user A: %s: neither B nor root is refused%s%s\n",
-		       good[i] ? "" : "not ", storms[i].name, good[i] ? "" : ": ",
-		       good[i] ? "" : messages[i]);
+	for (size_t i = 0; i < NUM_STORMS; i++)
+		if (chosen[i])
+			printf("%sok - storm of user A: %s: neither B nor root is refused%s%s\n",
+			       good[i] ? "" : "not ", storms[i].name, good[i] ? "" : ": ",
+			       good[i] ? "" : messages[i]);
 	return all ? EXIT_SUCCESS : EXIT_FAILURE;
 }
