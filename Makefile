@@ -277,8 +277,8 @@ $(libonnx): $(onnx) $(obj)/user/runtime/sha256.o $(obj)/user/ops/float16.o \
 # The same with plug-ins for its CPU device, for tests.
 plugged := $(BUILD)/tests/plugged/libneuralnetworks.so
 $(plugged): $(runtime) $(obj)/user/hal/cache_files.o $(call objects,user/tests/plugged/*.c) \
-		$(patsubst %,$(obj)/user/engine/worker/%.o,plugin plugin_op device) \
-		$(patsubst %,$(obj)/user/%.o,base/build_id kit/guard kit/log) \
+		$(patsubst %,$(obj)/user/engine/worker/%.o,plugin_op device) \
+		$(patsubst %,$(obj)/user/%.o,base/build_id kit/device kit/guard kit/log kit/plugin kit/plugin_call) \
 		user/runtime/libneuralnetworks.map $(archives) $(libhal) $(libhw) | $(plugins)
 	@mkdir -p $(@D)
 	$(call short,LD)$(CC) -shared -o $@ $(filter %.o %.a,$^) $(soflags) \
@@ -332,7 +332,8 @@ retrain: $(trainer)
 
 # The engine of a PCI device.
 edu_engine := $(BUILD)/examples/edu-engine
-examples: $(examples) $(plugins) $(BUILD)/examples/sample-engine $(edu_engine)
+own_engines := $(patsubst %,$(BUILD)/examples/%-engine,sample plugged)
+examples: $(examples) $(plugins) $(own_engines) $(edu_engine)
 $(edu_engine): $(call objects,user/examples/edu-engine/*.c) $(libengine)
 	@mkdir -p $(@D)
 	$(call short,LD)$(CC) -o $@ $(filter %.o,$^) $(ldflags) -Wl,--build-id $(call rpath,/../lib) \
@@ -371,14 +372,16 @@ $(kit_engine): $(call objects,user/tests/kit_engine/*.c) $(filter-out %/main.o,$
 	@mkdir -p $(@D)
 	$(call short,LD)$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) -Wl,--build-id $(worker_libs)
 
-# An engine of its own: installed headers, the library, and nothing else of this tree.
+# Engines of their own: installed headers, the library, and nothing else of this tree.
 staged_headers := $(patsubst user/include/%,$(BUILD)/stage/include/%,$(wildcard user/include/nnaccel/*.h))
 $(BUILD)/stage/include/nnaccel/%.h: user/include/nnaccel/%.h
 	$(call short,CP)install -D -m 644 $< $@
-$(BUILD)/examples/sample-engine: user/examples/engine/sample.c $(staged_headers) $(libengine)
+$(BUILD)/examples/sample-engine: user/examples/engine/sample.c
+$(BUILD)/examples/plugged-engine: user/examples/extension-engine/plugged.c
+$(own_engines): $(staged_headers) $(libengine)
 	@mkdir -p $(@D)
 	$(call short,LD)$(CC) -std=gnu11 $(warnings) -Wno-unused-parameter $(CFLAGS) $(san) -fPIE -pie -I$(BUILD)/stage/include \
-		-o $@ $< -Wl,--build-id $(call rpath,/../lib) -L$(BUILD)/lib -lnnaccel-engine
+		-o $@ $(filter %.c,$^) -Wl,--build-id $(call rpath,/../lib) -L$(BUILD)/lib -lnnaccel-engine
 	$(if $(V),,@)ln -sf ../sbin/nnaccel-keeper $(@D)/nnaccel-keeper
 
 # What submits to a ring.

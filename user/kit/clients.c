@@ -2,7 +2,7 @@
 /*
  * The clients of an engine that is made of the kit: each has a process of its own, some of which are
  * kept ready, or threads of this one. Users have shares of them. nnacceld has a broker instead, which
- * has cgroups and plug-ins, too.
+ * has cgroups, too.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -44,6 +44,7 @@ enum { ON_EXIT, ON_LOG, ON_CONTROL, ON_COUNT };
 struct client {
 	struct client *next;
 	bool serves;			/* else it is nobody's yet */
+	bool has_plugins;
 	bool ready;			/* the process said so */
 	bool killed;			/* by us */
 	uint64_t context;
@@ -104,15 +105,18 @@ static void kill_client(struct client *c)
 /* ---- starting ---- */
 
 /* A process that is nobody's yet; NULL, with a log line: it cannot be started. */
-static struct client *start_process(struct clients *cs)
+static struct client *start_process(struct clients *cs, bool with_plugins)
 {
+	const struct spawn_plugins *plugins = with_plugins ? &cs->options->extensions->plugins :
+							     NULL;
 	struct client *c = calloc(1, sizeof(*c));
 
-	if (!c || !spawn_worker(&cs->spawner, -1, NULL, &c->process)) {
+	if (!c || !spawn_worker(&cs->spawner, -1, plugins, &c->process)) {
 		free(c);
 		return NULL;
 	}
 	c->log.fd = c->process.log;
+	c->has_plugins = with_plugins;
 	c->session = -1;
 	snprintf(c->name, sizeof(c->name), "process %d", (int)c->process.pid);
 	add_client(cs, c);
@@ -128,13 +132,13 @@ static unsigned int count_idle(const struct clients *cs)
 	return count;
 }
 
-/* Starts processes until enough are kept ready. */
+/* Starts processes until enough are kept ready; with plug-ins none is. */
 static void refill(struct clients *cs)
 {
 	unsigned int idle = count_idle(cs);
 
 	while (!cs->options->threads && idle < cs->options->idle && clock_ns() >= cs->starts.until_ns) {
-		if (!start_process(cs)) {
+		if (!start_process(cs, false)) {
 			backoff_fail(&cs->starts, clock_ns());
 			return;
 		}
@@ -143,14 +147,14 @@ static void refill(struct clients *cs)
 }
 
 /* One that is ready, if there is, one that starts, or a new one. */
-static struct client *take_process(struct clients *cs)
+static struct client *take_process(struct clients *cs, bool with_plugins)
 {
 	struct client *found = NULL;
 
-	for (struct client *c = cs->list; c; c = c->next)
+	for (struct client *c = cs->list; c && !with_plugins; c = c->next)
 		if (!c->serves && !c->killed && c->process.control >= 0 && (!found || c->ready))
 			found = c;
-	return found ? found : start_process(cs);
+	return found ? found : start_process(cs, with_plugins);
 }
 
 /* The threads' end of a socket to the keeper; -1: they have no cache. */
@@ -205,7 +209,7 @@ static void hand_over(struct clients *cs, struct client *c)
 
 static struct client *assign_process(struct clients *cs, const struct waiter *waiter, int session)
 {
-	struct client *c = take_process(cs);
+	struct client *c = take_process(cs, waiter->with_plugins);
 
 	if (!c) {
 		close(session);
@@ -241,24 +245,32 @@ static bool serve_waiter(struct clients *cs, const struct waiter *waiter)
 	}
 	c->serves = true;
 	c->context = waiter->context;
-	log_debug("%s: process %u", c->name, waiter->pid);
+	log_debug("%s: process %u%s", c->name, waiter->pid,
+		  waiter->with_plugins ? ", with extensions" : "");
 	return true;
+}
+
+static void serve_waiting(struct clients *cs, bool with_plugins)
+{
+	struct waiter *waiter;
+
+	while ((waiter = waiting_pick(&cs->waiting, &cs->limits, with_plugins, WAITING_ALL,
+				      clock_ns()))) {
+		if (!serve_waiter(cs, waiter)) {
+			waiting_refuse_all(&cs->waiting, &cs->limits, with_plugins, EAGAIN,
+					   clock_ns());
+			return;
+		}
+		waiting_remove(&cs->waiting, waiter->context);
+	}
 }
 
 /* Serves or refuses who can be. */
 static void look_at_waiting(struct clients *cs)
 {
-	struct waiter *waiter;
-
 	waiting_judge(&cs->waiting, &cs->limits, clock_ns());
-	while ((waiter = waiting_pick(&cs->waiting, &cs->limits, false, WAITING_ALL,
-				      clock_ns()))) {
-		if (!serve_waiter(cs, waiter)) {
-			waiting_refuse_all(&cs->waiting, &cs->limits, false, EAGAIN, clock_ns());
-			break;
-		}
-		waiting_remove(&cs->waiting, waiter->context);
-	}
+	serve_waiting(cs, false);
+	serve_waiting(cs, true);
 	cs->look_at_ns = contexts_refuse(cs->engine, &cs->waiting, &cs->limits);
 }
 
@@ -270,6 +282,8 @@ static void client_new(struct clients *cs, const struct nnaccel_engine_next *nex
 		.context = next->out_context,
 		.uid = next->out_uid,
 		.pid = next->out_pid,
+		.with_plugins = extensions_admit(cs->options->extensions, cs->engine,
+						 next->out_context),
 		.since_ns = clock_ns(),
 	};
 
@@ -512,7 +526,8 @@ int clients_serve(const struct clients_options *options)
 	if (!options->threads)
 		spawn_raise_files(options->max + options->max_per_user + options->idle);
 	if ((!options->threads || thread_clients_init(options->engine)) && open_all(&cs) &&
-	    (options->threads || spawner_init(&cs.spawner))) {
+	    (options->threads || spawner_init(&cs.spawner)) &&
+	    (!options->extensions->folder || extensions_find(options->extensions, &cs.spawner))) {
 		cs.spawner.options.cache = keeper_start(&cs.keeper, &options->keeper);
 		log_info("ready");
 		notify_ready();
@@ -520,6 +535,7 @@ int clients_serve(const struct clients_options *options)
 		end_clients(&cs);
 		keeper_stop(&cs.keeper);
 	}
+	extensions_free(options->extensions);
 	waiting_clear(&cs.waiting);
 	limits_free(&cs.limits);
 	free(cs.fds);

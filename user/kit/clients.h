@@ -8,6 +8,7 @@
 
 #include <nnaccel/engine.h>
 
+#include "kit/extensions.h"
 #include "kit/keeper.h"
 #include "kit/spawn.h"
 
@@ -21,6 +22,7 @@ struct clients_options {
 	unsigned int max;		/* at a time */
 	unsigned int max_per_user;
 	unsigned int idle;		/* processes to keep ready */
+	struct extensions *extensions;	/* whose folder is looked at once */
 	struct spawner spawner;
 	struct keeper_options keeper;
 };

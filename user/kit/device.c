@@ -9,6 +9,7 @@
 
 #include "kit/device.h"
 #include "kit/log.h"
+#include "kit/plugin.h"
 #include "model/extension.h"
 #include "model/extension_list.h"
 
@@ -63,7 +64,7 @@ static void *put_extension(void *to, const struct nn_device_extension *x)
 
 static size_t list_size(const struct nn_device_extension *list, uint32_t count)
 {
-	size_t size = sizeof(struct extension_list);
+	size_t size = 0;
 
 	for (uint32_t i = 0; i < count; i++)
 		size += sizeof(struct extension_record) + sizeof(struct extension_item) *
@@ -71,31 +72,51 @@ static size_t list_size(const struct nn_device_extension *list, uint32_t count)
 	return size;
 }
 
+/* Of the engine's own and the plug-ins'. */
+static size_t size_of_all(const struct nna_engine *engine)
+{
+	uint32_t num_own, num_plugins;
+	const struct nn_device_extension *own = extensions_of(engine, &num_own);
+	const struct nn_device_extension *of_plugins = plugin_extensions(&num_plugins);
+
+	return sizeof(struct extension_list) + list_size(own, num_own) +
+	       list_size(of_plugins, num_plugins);
+}
+
+bool device_has_room(const struct nna_engine *engine, uint32_t items)
+{
+	return size_of_all(engine) + sizeof(struct extension_record) +
+	       items * sizeof(struct extension_item) <= EXTENSION_LIST_MAX_SIZE;
+}
+
 void *device_list_extensions(const struct nna_engine *engine, size_t *size)
 {
-	uint32_t count;
-	const struct nn_device_extension *extensions = extensions_of(engine, &count);
+	uint32_t num_own, num_plugins;
+	const struct nn_device_extension *own = extensions_of(engine, &num_own);
+	const struct nn_device_extension *of_plugins = plugin_extensions(&num_plugins);
 	struct extension_list *list;
 	void *next;
 
-	*size = list_size(extensions, count);
+	*size = size_of_all(engine);
 	list = *size <= EXTENSION_LIST_MAX_SIZE ? calloc(1, *size) : NULL;
 	if (!list)
 		return NULL;
 	list->magic = EXTENSION_LIST_MAGIC;
-	list->count = count;
+	list->count = num_own + num_plugins;
 	next = list + 1;
-	for (uint32_t i = 0; i < count; i++)
-		next = put_extension(next, &extensions[i]);
+	for (uint32_t i = 0; i < num_own; i++)
+		next = put_extension(next, &own[i]);
+	for (uint32_t i = 0; i < num_plugins; i++)
+		next = put_extension(next, &of_plugins[i]);
 	return list;
 }
 
-/* Stays for the life of the process. */
-static bool register_one(const struct nn_device_extension *x, struct nn_error *err)
+enum nn_status device_register_extension(const struct nn_device_extension *x, uint16_t *prefix,
+					 struct nn_error *err)
 {
 	struct nn_extension *extension = calloc(1, sizeof(*extension));
 	struct nn_extension_type *types = calloc(x->num_types + 1, sizeof(*types));
-	uint16_t prefix;
+	enum nn_status status = NN_OUT_OF_MEMORY;
 
 	if (extension && types) {
 		for (uint32_t i = 0; i < x->num_types; i++)
@@ -108,12 +129,15 @@ static bool register_one(const struct nn_device_extension *x, struct nn_error *e
 				},
 			};
 		*extension = (struct nn_extension){ x->name, x->num_types, types };
-		if (!nn_extension_register(extension, &prefix, err))
-			return true;
+		status = nn_extension_register(extension, prefix, err);
+	} else {
+		nn_fail(err, status, "out of memory");
 	}
-	free(extension);
-	free(types);
-	return false;
+	if (status) {
+		free(extension);
+		free(types);
+	}
+	return status;
 }
 
 /* What a client would be told, read as it will read it: names and codes are checked there. */
@@ -139,9 +163,11 @@ bool device_register_extensions(const struct nna_engine *engine)
 	uint32_t count;
 	const struct nn_device_extension *extensions = extensions_of(engine, &count);
 	bool done = make_sense(engine, &err);
+	uint16_t prefix;
 
 	for (uint32_t i = 0; i < count && done; i++)
-		done = nn_extension_prefix(extensions[i].name) || register_one(&extensions[i], &err);
+		done = nn_extension_prefix(extensions[i].name) ||
+		       !device_register_extension(&extensions[i], &prefix, &err);
 	if (!done)
 		log_error("the engine's extensions: %s", err.message);
 	return done;

@@ -30,6 +30,7 @@
 
 struct arguments {
 	struct clients_options clients;
+	struct extensions extensions;
 	bool help;
 };
 
@@ -56,6 +57,16 @@ static bool take_clients(void *into, const char *text, char fault[OPTION_FAULT])
 	return false;
 }
 
+static bool take_extensions(void *into, const char *text, char fault[OPTION_FAULT])
+{
+	struct arguments *a = into;
+
+	a->extensions.folder = text;
+	if (!a->clients.engine->load_plugin)
+		snprintf(fault, OPTION_FAULT, "--extensions: this engine takes no plug-ins");
+	return text[0] && a->clients.engine->load_plugin;
+}
+
 #define AT(member) OPTION_AT(struct arguments, member)
 
 static const struct option_row rows[] = {
@@ -80,6 +91,14 @@ static const struct option_row rows[] = {
 	  AT(clients.idle), .max = 64 },
 	{ "client-memory", "MIB", "private memory for a client, 0: unbounded (4096)", OPTION_UINT64,
 	  AT(clients.spawner.options.max_memory), .max = UINT32_MAX, .unit = MIB },
+	{ "extensions", "FOLDER", "where plug-ins are, of engines that take them and serve by\n"
+	  "processes (none)", OPTION_CALL, .take = take_extensions },
+	{ "extensions-group", "GROUP", "whose clients get them (nnaccel-ext)", OPTION_TEXT,
+	  AT(extensions.group) },
+	{ "extensions-list", "FILE", "services and labels that get them without the group (none)",
+	  OPTION_TEXT, AT(extensions.list.list.path) },
+	{ "extension-time", "SECONDS", "that a call of a plug-in may take, 0: unbounded (60)",
+	  OPTION_UINT, AT(clients.spawner.options.plugin_s), .max = 1000000 },
 	{ "no-slot-cache", NULL, "bursts map their memory for each execution afresh", OPTION_FLAG,
 	  AT(clients.spawner.options.no_slot_cache) },
 	{ "insecure-no-userns", NULL, "where user namespaces are refused, make do with less",
@@ -105,10 +124,12 @@ static int parse_options(int argc, char **argv, struct arguments *a)
 			fputs(a->clients.engine->help, stdout);
 		return EXIT_SUCCESS;
 	}
-	if (first == argc)
+	if (first == argc && !(a->clients.threads && a->extensions.folder))
 		return -1;
 	if (first < 0)
 		log_error("%s; see --help", fault);
+	else if (first == argc)
+		log_error("--extensions: plug-ins are for --clients=processes; see --help");
 	else
 		log_error("unknown argument '%s'; see --help", argv[first]);
 	return EXIT_USAGE;
@@ -191,10 +212,16 @@ int nna_engine_main(const struct nna_engine *engine, int argc, char **argv)
 				.path = "/proc/self/exe",
 				.uid = uid,
 				.gid = geteuid() ? getegid() : CLIENT_UID,
-				.options = { .log_level = LOG_INFO, .max_memory = 4096 * MIB },
+				.options = { .log_level = LOG_INFO, .max_memory = 4096 * MIB,
+					     .plugin_s = 60 },
 			},
-			.keeper.plans = { 64 * MIB, 16 * MIB },
+			.extensions = &arguments.extensions,
+			.keeper = {
+				.plans = { 64 * MIB, 16 * MIB },
+				.plugins = &arguments.extensions.plugins,
+			},
 		},
+		.extensions.group = "nnaccel-ext",
 	};
 	struct clients_options *options = &arguments.clients;
 	char identity[WORKER_IDENTITY];

@@ -7,10 +7,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include <nnaccel/engine_plugins.h>
+
 #include "kit/log.h"
 #include "kit/models.h"
 #include "model/attribute.h"
-#include "model/extension.h"
 
 bool models_init(struct models *models, const struct nna_engine *engine, struct grants *grants,
 		 struct cache_client *cache)
@@ -134,21 +135,7 @@ enum nn_status models_check_attributes(const struct models *models,
 
 	if (engine->check_attributes)
 		return engine->check_attributes(engine, attributes, is_execution, err);
-	if (attributes && attributes->count)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "extension %.128s takes no attribute %u",
-			       attributes->list[0].extension, attributes->list[0].code);
-	return NN_OK;
-}
-
-/* Decoding brought extensions' codes to those that were registered, and refused others. */
-static enum nn_status check_extensions(const struct nn_model *model, struct nn_error *err)
-{
-	for (uint32_t i = 0; i < model->num_extensions; i++)
-		if (!nn_extension_prefix(model->extensions[i].name))
-			return nn_fail(err, NN_INVALID_ARGUMENT,
-				       "extension %.128s: this device does not have it",
-				       model->extensions[i].name);
-	return NN_OK;
+	return nna_engine_plugin_check_attributes(attributes, is_execution, err);
 }
 
 enum nn_status models_check(const struct models *models, const struct nn_model *model,
@@ -156,7 +143,7 @@ enum nn_status models_check(const struct models *models, const struct nn_model *
 {
 	const struct nna_engine *engine = models->engine;
 	enum nn_status status = engine->check_model ? engine->check_model(engine, model, err) :
-						      check_extensions(model, err);
+						      nna_engine_plugin_check_model(model, err);
 
 	if (status)
 		log_warning("a model is refused: %s", err->message);

@@ -3,6 +3,7 @@
  * The worker: the sandboxed process that serves one client's session.
  */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -131,6 +132,16 @@ static enum nna_engine_plugin load_plugins(const struct nna_engine *engine, char
 	return result;
 }
 
+/*
+ * Plug-ins may use libm, which this program perhaps does not: it is loaded while it can be found. One
+ * that needs it says that it is not there.
+ */
+static void load_libm(void)
+{
+	if (!dlopen("libm.so.6", RTLD_NOW))
+		log_debug("%s", dlerror());
+}
+
 static void on_alarm(int signal)
 {
 	(void)signal;
@@ -170,6 +181,8 @@ void worker_main(const struct nna_engine *engine, char *const *args)
 		fail("close_range");
 	if (!files_open(engine))
 		_exit(WORKER_EXIT_FAILURE);
+	if (folder)
+		load_libm();
 	sandbox_enter(&options, folder);
 	if (!server_init(&w.server, engine, WORKER_SESSION_FD, !options.no_slot_cache,
 			 options.cache ? WORKER_CONTROL_FD : -1) ||

@@ -7,7 +7,7 @@
 
 #include "ops/axis.h"
 #include "ops/check.h"
-#include "ops/fingerprint.h"
+#include "model/fingerprint.h"
 #include "ops/op.h"
 
 enum { HASH, INPUT, WEIGHT, TYPE };

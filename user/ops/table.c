@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "model/extension.h"
-#include "ops/fingerprint.h"
+#include "model/fingerprint.h"
 #include "ops/op.h"
 
 #define NN_OP(name) extern const struct nn_op nn_op_##name;

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "hal/cache_files.h"
-#include "ops/fingerprint.h"
+#include "model/fingerprint.h"
 #include "plan/run/threads.h"
 
 #define MAGIC UINT64_C(0x3265686361636e6e)	/* "nncache2" */

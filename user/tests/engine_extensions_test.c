@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "engine/broker/extensions.h"
+#include "kit/extensions.h"
 #include "engine/broker/reread.h"
 #include "engine/worker/engine.h"
 #include "kit/process.h"

@@ -15,8 +15,9 @@
 
 #include "../examples/extensions/fibonacci.h"
 #include "../examples/extensions/golden.h"
-#include "engine/worker/plugin.h"
+#include "engine/worker/plugin_op.h"
 #include "model_builder.h"
+#include "ops/op.h"
 #include "plan/plan.h"
 
 #define CODE(prefix, code) ((prefix) << 16 | (code))
@@ -35,10 +36,22 @@ static const char *plugin_path(const char *name)
 	return path;
 }
 
+/* One that has no extensions of its own. */
+static const struct nna_engine engine;
+
+static enum nna_engine_plugin take(const struct nnx_extension *descriptor, struct nn_error *err)
+{
+	enum nna_engine_plugin result = nna_engine_plugin_take(&engine, descriptor, 0, err);
+
+	if (result == NNA_ENGINE_PLUGIN_LOADED)
+		assert_int_equal(plugin_op_add_all(err), NN_OK);
+	return result;
+}
+
 #define assert_load(result, name, text)							\
 	do {										\
 		struct nn_error e = { "" };						\
-		assert_int_equal(plugin_load(plugin_path(name), &e), result);		\
+		assert_int_equal(plugin_op_load(&engine, plugin_path(name), &e), result);		\
 		if (!strstr(e.message, text))						\
 			fail_msg("%s: \"%s\" is not in \"%s\"", name, text, e.message);	\
 	} while (0)
@@ -48,15 +61,15 @@ static void test_loading(void **state)
 	uint64_t plan = nn_plan_fingerprint();
 
 	(void)state;
-	assert_int_equal(plugin_fingerprint(), 0);
+	assert_int_equal(nna_engine_plugin_fingerprint(), 0);
 	assert_load(NNA_ENGINE_PLUGIN_WAITS, "../extensions/golden",
 		    "extension com.example.golden needs com.example.fibonacci");
 	assert_load(NNA_ENGINE_PLUGIN_LOADED, "../extensions/fibonacci", "");
 	assert_load(NNA_ENGINE_PLUGIN_LOADED, "../extensions/golden", "");
 	assert_load(NNA_ENGINE_PLUGIN_LOADED, "plugins/hostile", "");
 	assert_load(NNA_ENGINE_PLUGIN_LOADED, "plugins/old", "");
-	assert_int_equal(plugin_count(), 4);
-	assert_int_not_equal(plugin_fingerprint(), 0);
+	assert_int_equal(nna_engine_plugin_count(), 4);
+	assert_int_not_equal(nna_engine_plugin_fingerprint(), 0);
 	/* Plans that were saved without them, or with others, are not loaded. */
 	assert_int_not_equal(nn_plan_fingerprint(), plan);
 	assert_load(NNA_ENGINE_PLUGIN_REFUSED, "../extensions/fibonacci",
@@ -64,7 +77,7 @@ static void test_loading(void **state)
 	assert_load(NNA_ENGINE_PLUGIN_REFUSED, "plugins/nothing", "exports no nnaccel_extension");
 	assert_load(NNA_ENGINE_PLUGIN_REFUSED, "plugins/abi", "built for version 3 of the interface");
 	assert_load(NNA_ENGINE_PLUGIN_REFUSED, "plugins/none", "No such file");
-	assert_int_equal(plugin_count(), 4);
+	assert_int_equal(nna_engine_plugin_count(), 4);
 }
 
 /* ---- descriptors ---- */
@@ -196,11 +209,11 @@ static void test_descriptors(void **state)
 
 		sample_init(&s);
 		descriptors[i].spoil(&s);
-		if (plugin_register(&s.x, 0, &err) == NNA_ENGINE_PLUGIN_LOADED ||
+		if (take(&s.x, &err) == NNA_ENGINE_PLUGIN_LOADED ||
 		    !strstr(err.message, descriptors[i].message))
 			fail_msg("%s: \"%s\"", descriptors[i].name, err.message);
 	}
-	assert_int_equal(plugin_count(), 4);
+	assert_int_equal(nna_engine_plugin_count(), 4);
 }
 
 /* ---- models ---- */
@@ -254,7 +267,7 @@ static enum nn_status load(const struct model_builder *b, struct nn_model **mode
 	status = nn_model_decode(wire, size, NULL, 0, model, err);
 	free(wire);
 	if (!status)
-		status = plugin_check_model(*model, err);
+		status = nna_engine_plugin_check_model(*model, err);
 	if (!status)
 		status = nn_ops_check_model(*model, NULL, err);
 	return status;
@@ -465,11 +478,11 @@ static void test_attributes_checked(void **state)
 	};
 
 	(void)state;
-	assert_int_equal(plugin_check_attributes(NULL, false, NULL), NN_OK);
+	assert_int_equal(nna_engine_plugin_check_attributes(NULL, false, NULL), NN_OK);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct nn_attributes a = { 1, &cases[i].attribute };
 		struct nn_error err = { "" };
-		enum nn_status status = plugin_check_attributes(&a, cases[i].is_execution, &err);
+		enum nn_status status = nna_engine_plugin_check_attributes(&a, cases[i].is_execution, &err);
 
 		if (status != (cases[i].message ? NN_INVALID_ARGUMENT : NN_OK) ||
 		    (cases[i].message && !strstr(err.message, cases[i].message)))
@@ -557,7 +570,7 @@ static void test_attributes_compiled(void **state)
 	s.x.name = "a.told";
 	s.operations[0].compile = note_compile;
 	s.operations[0].release = free;
-	assert_int_equal(plugin_register(&s.x, 0, &err), NNA_ENGINE_PLUGIN_LOADED);
+	assert_int_equal(take(&s.x, &err), NNA_ENGINE_PLUGIN_LOADED);
 	mb_init(&b);
 	b.model.num_extensions = 1;
 	b.extensions[0] = (struct nn_extension_prefix){ "a.told", 9 };
@@ -599,7 +612,7 @@ static void test_large_data(void **state)
 	sample_init(&s);
 	s.x.name = "a.large";
 	s.types[1].check_data = check_large;
-	assert_int_equal(plugin_register(&s.x, 0, &err), NNA_ENGINE_PLUGIN_LOADED);
+	assert_int_equal(take(&s.x, &err), NNA_ENGINE_PLUGIN_LOADED);
 	mb_init(&b);
 	b.model.num_extensions = 1;
 	b.extensions[0] = (struct nn_extension_prefix){ "a.large", 65535 };
@@ -761,7 +774,7 @@ static void test_oem(void **state)
 
 	sample_init(&s);
 	s.x.oem_operation = &s.oem;
-	assert_int_equal(plugin_register(&s.x, 0, &err), NNA_ENGINE_PLUGIN_REFUSED);
+	assert_int_equal(take(&s.x, &err), NNA_ENGINE_PLUGIN_REFUSED);
 	assert_non_null(strstr(err.message, "another extension has the OEM operation already"));
 }
 

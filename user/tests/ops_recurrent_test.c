@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "op_case.h"
-#include "ops/fingerprint.h"
+#include "model/fingerprint.h"
 #include "ops/lstm_cell.h"
 
 #define LSTM_WEIGHTS "f2 f2 f2 f2 f2 f2 f2 f2 f1 f1 f1 f1 f1 f1 f1 f2 f1 "

@@ -7,7 +7,7 @@
 #define NN_ENGINE_BROKER_H
 
 #include "engine/broker/cgroup.h"
-#include "engine/broker/extensions.h"
+#include "kit/extensions.h"
 #include "kit/keeper.h"
 #include "kit/spawn.h"
 

@@ -6,7 +6,7 @@
 #ifndef NN_ENGINE_REREAD_H
 #define NN_ENGINE_REREAD_H
 
-#include "engine/broker/extensions.h"
+#include "kit/extensions.h"
 
 /* Longest answer: a line for each file. */
 #define REREAD_MAX (NNA_ENGINE_MAX_PLUGINS * 256 + 16)

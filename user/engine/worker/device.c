@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <nnaccel/engine_plugins.h>
+
 #include "base/build_id.h"
 #include "engine/worker/device.h"
-#include "engine/worker/plugin.h"
 #include "ops/op.h"
 #include "plan/kernels/isa.h"
 
@@ -36,9 +37,9 @@ void device_describe(struct nn_device_info *info)
 	info->size = sizeof(*info);
 	snprintf(info->version, sizeof(info->version), "%s-%s", id, cpu);
 	/* Whoever keys something on the version keys it on the plug-ins too. */
-	if (plugin_count())
+	if (nna_engine_plugin_count())
 		snprintf(info->version, sizeof(info->version), "%s-%s-x%08x", id, cpu,
-			 plugin_fingerprint());
+			 nna_engine_plugin_fingerprint());
 	info->type = NN_DEVICE_ACCELERATOR;
 	info->feature_level = nn_op_feature_level();
 	info->relaxed_scalar = offered;

@@ -6,7 +6,7 @@
 
 #include "engine/worker/device.h"
 #include "engine/worker/engine.h"
-#include "engine/worker/plugin.h"
+#include "engine/worker/plugin_op.h"
 #include "ops/op.h"
 #include "plan/plan.h"
 
@@ -14,28 +14,6 @@ static void describe(const struct nna_engine *engine, struct nn_device_info *inf
 {
 	(void)engine;
 	device_describe(info);
-}
-
-static const struct nn_device_extension *extensions(const struct nna_engine *engine,
-						    uint32_t *count)
-{
-	(void)engine;
-	return plugin_list(count);
-}
-
-static enum nn_status check_model(const struct nna_engine *engine, const struct nn_model *model,
-				  struct nn_error *err)
-{
-	(void)engine;
-	return plugin_check_model(model, err);
-}
-
-static enum nn_status check_attributes(const struct nna_engine *engine,
-				       const struct nn_attributes *attributes, bool is_execution,
-				       struct nn_error *err)
-{
-	(void)engine;
-	return plugin_check_attributes(attributes, is_execution, err);
 }
 
 /* ---- models ---- */
@@ -136,7 +114,7 @@ static enum nn_status check_saved(const struct nn_plan *plan, struct nn_error *e
 	enum nn_status status = NN_OK;
 
 	if (nn_plan_has_extensions(plan))
-		status = plugin_check_model(nn_plan_model(plan), err);
+		status = nna_engine_plugin_check_model(nn_plan_model(plan), err);
 	return status == NN_INVALID_ARGUMENT ? NN_GENERAL_FAILURE : status;
 }
 
@@ -174,20 +152,10 @@ static bool start(const struct nna_engine *engine)
 	return true;
 }
 
-static enum nna_engine_plugin load_plugin(const struct nna_engine *engine, const char *path,
-					  struct nn_error *err)
-{
-	(void)engine;
-	return plugin_load(path, err);
-}
-
 const struct nna_engine cpu_engine = {
 	.size = sizeof(cpu_engine),
 	.name = "nnacceld",
 	.describe = describe,
-	.extensions = extensions,
-	.check_model = check_model,
-	.check_attributes = check_attributes,
 	.supported = supported,
 	.prepare = prepare,
 	.release = release,
@@ -199,5 +167,5 @@ const struct nna_engine cpu_engine = {
 	.load = load,
 	.signature = signature,
 	.start = start,
-	.load_plugin = load_plugin,
+	.load_plugin = plugin_op_load,
 };

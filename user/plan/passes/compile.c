@@ -12,7 +12,7 @@
 #include "plan/passes/dump.h"
 #include "plan/run/threads.h"
 #include "plan/run/tuning.h"
-#include "ops/fingerprint.h"
+#include "model/fingerprint.h"
 #include "ops/window.h"
 
 /* Operations that must run every time, and those whose steering leaves the shape alone. */

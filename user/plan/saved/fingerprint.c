@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "ops/fingerprint.h"
+#include "model/fingerprint.h"
 #include "ops/op.h"
 #include "plan/plan.h"
 #include "plan/kernels/isa.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/round.h"
-#include "ops/fingerprint.h"
+#include "model/fingerprint.h"
 #include "plan/saved/freeze.h"
 #include "plan/run/lazy.h"
 #include "plan/saved/saver.h"

@@ -264,7 +264,6 @@ int main(int argc, char **argv)
 	engine.size = sizeof(engine);
 	engine.name = "kit-engine";
 	engine.execute = execute;
-	engine.load_plugin = NULL;
 	engine.log = write_line;
 	engine.buffers = &buffers;
 	engine.files = files;

@@ -10,15 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/worker/plugin.h"
+#include "engine/worker/plugin_op.h"
 
 static void must_load(const char *folder, const char *name)
 {
+	static const struct nna_engine engine;	/* which has no extensions of its own */
 	struct nn_error err = { "" };
 	char path[4200];
 
 	snprintf(path, sizeof(path), "%s/../../extensions/%s.so", folder, name);
-	if (plugin_load(path, &err) == NNA_ENGINE_PLUGIN_LOADED)
+	if (plugin_op_load(&engine, path, &err) == NNA_ENGINE_PLUGIN_LOADED)
 		return;
 	fprintf(stderr, "%s: %s\n", path, err.message);
 	abort();

@@ -3,7 +3,7 @@
  * FarmHash's Fingerprint64, written from its definition: one mixing rule for
  * each class of lengths, over little-endian words.
  */
-#include "ops/fingerprint.h"
+#include "model/fingerprint.h"
 
 #include <endian.h>
 #include <string.h>

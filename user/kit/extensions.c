@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The broker's side of extensions: which files of the configured folder are sound
- * plug-ins, and which clients get workers that have them. It loads none itself.
+ * The engine's side of extensions: which files of the configured folder are sound
+ * plug-ins, and which clients get processes that have them. It loads none itself.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -21,7 +21,7 @@
 
 #include "base/cgroup_path.h"
 #include "base/clock.h"
-#include "engine/broker/extensions.h"
+#include "kit/extensions.h"
 #include "kit/log.h"
 
 /* A probe ends itself a little earlier, unless its plug-in prevents that. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loading plug-ins: their descriptors are looked over in full, then their types
- * and operations join the tables.
+ * Plug-ins that an engine takes: their descriptors are looked over in full, then models may have
+ * their types, and clients are told of them. plugin_call.c calls what is in them.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -13,34 +13,67 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/worker/plugin.h"
-#include "model/extension_list.h"
-#include "ops/fingerprint.h"
+#include "kit/device.h"
+#include "kit/plugin.h"
+#include "model/extension.h"
+#include "model/fingerprint.h"
+
+/* One that was taken. */
+struct plugin {
+	struct nnx_extension descriptor;	/* what is not in its version is 0 */
+	uint64_t version;
+	uint16_t prefix;		/* in this process */
+	struct nn_device_extension_item *items;	/* of what clients are told */
+	struct nna_engine_plugin_operation *operations;	/* the OEM's last */
+	uint32_t num_operations;
+};
 
 static struct plugin plugins[NNA_ENGINE_MAX_PLUGINS];
 static struct nn_device_extension list[NNA_ENGINE_MAX_PLUGINS];
 static uint32_t num_plugins;
 
-uint32_t plugin_count(void)
+uint32_t nna_engine_plugin_count(void)
 {
 	return num_plugins;
 }
 
-const struct nn_device_extension *plugin_list(uint32_t *count)
+const struct nn_device_extension *plugin_extensions(uint32_t *count)
 {
 	*count = num_plugins;
 	return list;
 }
 
-uint32_t plugin_fingerprint(void)
+uint32_t nna_engine_plugin_fingerprint(void)
 {
 	uint64_t all[NNA_ENGINE_MAX_PLUGINS];
 
 	if (!num_plugins)
 		return 0;
 	for (uint32_t i = 0; i < num_plugins; i++)
-		all[i] = plugins[i].fingerprint;
+		all[i] = plugins[i].version;
 	return (uint32_t)nn_fingerprint64(all, num_plugins * sizeof(all[0])) | 1;
+}
+
+const struct nna_engine_plugin_operation *nna_engine_plugin_operation_at(uint32_t index)
+{
+	for (uint32_t i = 0; i < num_plugins; index -= plugins[i++].num_operations)
+		if (index < plugins[i].num_operations)
+			return &plugins[i].operations[index];
+	return NULL;
+}
+
+const struct nna_engine_plugin_operation *nna_engine_plugin_operation_of(int32_t type)
+{
+	for (uint32_t i = 0; i < num_plugins; i++) {
+		const struct plugin *p = &plugins[i];
+
+		if (type != NN_OP_OEM && p->prefix != (uint32_t)type >> 16)
+			continue;
+		for (uint32_t k = 0; k < p->num_operations; k++)
+			if (p->operations[k].type == type)
+				return &p->operations[k];
+	}
+	return NULL;
 }
 
 /* ---- the descriptor ---- */
@@ -131,7 +164,7 @@ static enum nn_status check_operations(const struct nnx_extension *x, struct nn_
 	}
 	if (!status && x->oem_operation)
 		status = check_operation(x->oem_operation, err);
-	if (!status && x->oem_operation && nn_op_find(NN_OP_OEM))
+	if (!status && x->oem_operation && nna_engine_plugin_operation_of(NN_OP_OEM))
 		status = refuse(err, "another extension has the OEM operation already");
 	return status;
 }
@@ -198,81 +231,65 @@ static enum nn_status check_descriptor(const struct nnx_extension *x, struct nn_
 	return status ? status : check_attributes(x, err);
 }
 
-/* ---- registering ---- */
+/* ---- taking it ---- */
 
 /* What clients are told of it. */
-static bool set_up_list(struct plugin *p)
+static void fill_list(const struct plugin *p, struct nn_device_extension *told)
 {
 	const struct nnx_extension *x = &p->descriptor;
-	struct nn_device_extension_item *items;
 
-	items = calloc(x->num_types + x->num_operations + 1, sizeof(*items));
-	if (!items)
-		return false;
 	for (uint32_t i = 0; i < x->num_types; i++)
-		items[i] = (struct nn_device_extension_item){
+		p->items[i] = (struct nn_device_extension_item){
 			.code = x->types[i].code,
 			.is_tensor = x->types[i].flags & NNX_TYPE_TENSOR,
 			.element_size = x->types[i].element_size,
 			.name = x->types[i].name,
 		};
 	for (uint32_t i = 0; i < x->num_operations; i++)
-		items[x->num_types + i] = (struct nn_device_extension_item){
+		p->items[x->num_types + i] = (struct nn_device_extension_item){
 			.code = x->operations[i].code,
 			.name = x->operations[i].name,
 		};
-	p->items = items;
-	list[num_plugins] = (struct nn_device_extension){
+	*told = (struct nn_device_extension){
 		.name = x->name,
 		.version = x->version,
 		.has_oem_operation = x->oem_operation,
 		.num_types = x->num_types,
 		.num_operations = x->num_operations,
-		.types = items,
-		.operations = items + x->num_types,
+		.types = p->items,
+		.operations = p->items + x->num_types,
 	};
-	return true;
 }
 
-static bool set_up(struct plugin *p)
+static void fill_operation(struct plugin *p, const struct nnx_operation *descriptor, int32_t type)
 {
-	const struct nnx_extension *x = &p->descriptor;
-
-	p->num_ops = x->num_operations + !!x->oem_operation;
-	p->types = calloc(x->num_types + 1, sizeof(*p->types));
-	p->ops = calloc(p->num_ops + 1, sizeof(*p->ops));
-	if (!p->types || !p->ops)
-		return false;
-	for (uint32_t i = 0; i < x->num_types; i++)
-		p->types[i] = (struct nn_extension_type){
-			.code = x->types[i].code,
-			.info = {
-				.name = x->types[i].name,
-				.element_size = x->types[i].element_size,
-				.is_tensor = x->types[i].flags & NNX_TYPE_TENSOR,
-			},
-		};
-	p->extension = (struct nn_extension){ x->name, x->num_types, p->types };
-	return set_up_list(p);
+	p->operations[p->num_operations++] = (struct nna_engine_plugin_operation){
+		.type = type,
+		.descriptor = descriptor,
+		.extension = p->descriptor.name,
+		.version = p->version,
+	};
 }
 
 static enum nn_status join(struct plugin *p, struct nn_error *err)
 {
 	const struct nnx_extension *x = &p->descriptor;
-	enum nn_status status = nn_extension_register(&p->extension, &p->prefix, err);
+	enum nn_status status;
 
-	for (uint32_t i = 0; i < x->num_operations && !status; i++) {
-		int32_t code = (int32_t)((uint32_t)p->prefix << 16 | x->operations[i].code);
-
-		plugin_op_init(&p->ops[i], &x->operations[i], x->name, code, p->fingerprint);
-		status = nn_op_register(&p->ops[i].op, err);
-	}
-	if (!status && x->oem_operation) {
-		plugin_op_init(&p->ops[x->num_operations], x->oem_operation, x->name, NN_OP_OEM,
-			       p->fingerprint);
-		status = nn_op_register(&p->ops[x->num_operations].op, err);
-	}
-	return status;
+	p->items = calloc(x->num_types + x->num_operations + 1, sizeof(*p->items));
+	p->operations = calloc(x->num_operations + 1, sizeof(*p->operations));
+	if (!p->items || !p->operations)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	fill_list(p, &list[num_plugins]);
+	status = device_register_extension(&list[num_plugins], &p->prefix, err);
+	if (status)
+		return status;
+	for (uint32_t i = 0; i < x->num_operations; i++)
+		fill_operation(p, &x->operations[i],
+			       (int32_t)((uint32_t)p->prefix << 16 | x->operations[i].code));
+	if (x->oem_operation)
+		fill_operation(p, x->oem_operation, NN_OP_OEM);
+	return NN_OK;
 }
 
 /* The first extension that it needs and that is not there, or NULL. */
@@ -284,24 +301,9 @@ static const char *missing_need(const struct nnx_extension *x)
 	return NULL;
 }
 
-static size_t size_in_list(const struct nnx_extension *x)
-{
-	return sizeof(struct extension_record) +
-	       (x->num_types + x->num_operations) * sizeof(struct extension_item);
-}
-
-/* Whether all can still be told to a client in one answer. */
-static bool fits(const struct nnx_extension *x)
-{
-	size_t size = sizeof(struct extension_list) + size_in_list(x);
-
-	for (uint32_t i = 0; i < num_plugins; i++)
-		size += size_in_list(&plugins[i].descriptor);
-	return size <= EXTENSION_LIST_MAX_SIZE;
-}
-
-enum nna_engine_plugin plugin_register(const struct nnx_extension *descriptor, uint64_t fingerprint,
-				   struct nn_error *err)
+enum nna_engine_plugin nna_engine_plugin_take(const struct nna_engine *engine,
+					      const struct nnx_extension *descriptor,
+					      uint64_t version, struct nn_error *err)
 {
 	struct plugin *p = &plugins[num_plugins];
 	struct nnx_extension x;
@@ -315,24 +317,19 @@ enum nna_engine_plugin plugin_register(const struct nnx_extension *descriptor, u
 			x.name, need);
 		return NNA_ENGINE_PLUGIN_WAITS;
 	}
-	if (num_plugins == NNA_ENGINE_MAX_PLUGINS || !fits(&x)) {
+	if (num_plugins == NNA_ENGINE_MAX_PLUGINS ||
+	    !device_has_room(engine, x.num_types + x.num_operations)) {
 		nn_fail(err, NN_INVALID_ARGUMENT, "one more than can be");
 		return NNA_ENGINE_PLUGIN_REFUSED;
 	}
-	*p = (struct plugin){ .descriptor = x, .fingerprint = fingerprint };
-	if (!set_up(p)) {
-		nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
-	} else if (!join(p, err)) {
-		num_plugins++;
-		return NNA_ENGINE_PLUGIN_LOADED;
-	}
-	/* What joined the tables stays there, and so must this. */
-	if (!p->prefix) {
-		free(p->types);
-		free(p->ops);
+	*p = (struct plugin){ .descriptor = x, .version = version };
+	if (join(p, err)) {
 		free(p->items);
+		free(p->operations);
+		return NNA_ENGINE_PLUGIN_REFUSED;
 	}
-	return NNA_ENGINE_PLUGIN_REFUSED;
+	num_plugins++;
+	return NNA_ENGINE_PLUGIN_LOADED;
 }
 
 /* ---- the file ---- */
@@ -357,7 +354,8 @@ static uint64_t fingerprint_of(const char *path)
 	return fingerprint;
 }
 
-enum nna_engine_plugin plugin_load(const char *path, struct nn_error *err)
+enum nna_engine_plugin nna_engine_plugin_load(const struct nna_engine *engine, const char *path,
+					      struct nn_error *err)
 {
 	const struct nnx_extension *descriptor;
 	enum nna_engine_plugin result;
@@ -372,10 +370,9 @@ enum nna_engine_plugin plugin_load(const char *path, struct nn_error *err)
 		nn_fail(err, NN_INVALID_ARGUMENT, "it exports no " NNX_SYMBOL);
 		result = NNA_ENGINE_PLUGIN_REFUSED;
 	} else {
-		result = plugin_register(descriptor, fingerprint_of(path), err);
+		result = nna_engine_plugin_take(engine, descriptor, fingerprint_of(path), err);
 	}
-	/* Names of one that failed half-way may be in the tables: only one that waits may go. */
-	if (result == NNA_ENGINE_PLUGIN_WAITS)
+	if (result != NNA_ENGINE_PLUGIN_LOADED)
 		dlclose(object);
 	return result;
 }
@@ -390,6 +387,7 @@ static const struct plugin *find_plugin(uint16_t prefix)
 	return NULL;
 }
 
+/* Types of the engine's own extensions are its own to check. */
 static enum nn_status check_operand(const struct nn_operand *o, struct nn_error *err)
 {
 	const struct plugin *p = find_plugin((uint32_t)o->type >> 16);
@@ -397,18 +395,29 @@ static enum nn_status check_operand(const struct nn_operand *o, struct nn_error 
 	for (uint32_t i = 0; p && i < p->descriptor.num_types; i++)
 		if (p->descriptor.types[i].code == (o->type & 0xffff))
 			return plugin_check_data(&p->descriptor.types[i], o, err);
-	return nn_fail(err, NN_INVALID_ARGUMENT, "type 0x%x is no plug-in's", (uint32_t)o->type);
+	return p ? nn_fail(err, NN_INVALID_ARGUMENT, "type 0x%x is no plug-in's",
+			   (uint32_t)o->type) : NN_OK;
 }
 
-enum nn_status plugin_check_model(const struct nn_model *model, struct nn_error *err)
+/* Decoding brought extensions' codes to those that were registered, and refused others. */
+static enum nn_status check_names(const struct nn_model *model, struct nn_error *err)
 {
+	for (uint32_t i = 0; i < model->num_extensions; i++)
+		if (!nn_extension_prefix(model->extensions[i].name))
+			return nn_fail(err, NN_INVALID_ARGUMENT,
+				       "extension %.128s: this client's device %s",
+				       model->extensions[i].name,
+				       nn_extension_at(1) ? "does not have it" :
+							    "has no extensions");
+	return NN_OK;
+}
+
+enum nn_status nna_engine_plugin_check_model(const struct nn_model *model, struct nn_error *err)
+{
+	enum nn_status status = check_names(model, err);
 	struct nn_error reason = { "" };
 
-	if (model->num_extensions && !num_plugins)
-		return nn_fail(err, NN_INVALID_ARGUMENT,
-			       "extension %.128s: this client's device has no extensions",
-			       model->extensions[0].name);
-	for (uint32_t k = 0; k < model->num_subgraphs; k++) {
+	for (uint32_t k = 0; !status && k < model->num_subgraphs; k++) {
 		const struct nn_subgraph *s = &model->subgraphs[k];
 
 		for (uint32_t i = 0; i < s->num_operands; i++)
@@ -418,7 +427,7 @@ enum nn_status plugin_check_model(const struct nn_model *model, struct nn_error 
 					       "subgraph %u, operand %u (%s): %.300s", k, i,
 					       nn_type_name(s->operands[i].type), reason.message);
 	}
-	return NN_OK;
+	return status;
 }
 
 /* ---- attributes ---- */
@@ -438,8 +447,8 @@ static const struct nnx_attribute_type *find_attribute(const struct nn_attribute
 	return NULL;
 }
 
-enum nn_status plugin_check_attributes(const struct nn_attributes *attributes, bool is_execution,
-				       struct nn_error *err)
+enum nn_status nna_engine_plugin_check_attributes(const struct nn_attributes *attributes,
+						  bool is_execution, struct nn_error *err)
 {
 	struct nn_error reason = { "" };
 

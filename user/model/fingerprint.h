@@ -2,8 +2,8 @@
 /*
  * FarmHash's Fingerprint64, the hash that LSH_PROJECTION is defined by.
  */
-#ifndef NN_OPS_FINGERPRINT_H
-#define NN_OPS_FINGERPRINT_H
+#ifndef NN_MODEL_FINGERPRINT_H
+#define NN_MODEL_FINGERPRINT_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -11,4 +11,4 @@
 /* The fingerprint of `size` bytes. Source: the published FarmHash algorithm. */
 uint64_t nn_fingerprint64(const void *data, size_t size);
 
-#endif /* NN_OPS_FINGERPRINT_H */
+#endif /* NN_MODEL_FINGERPRINT_H */

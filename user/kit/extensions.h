@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The broker's side of extensions: which files of the configured folder are sound
- * plug-ins, and which clients get workers that have them. It loads none itself.
+ * The engine's side of extensions: which files of the configured folder are sound
+ * plug-ins, and which clients get processes that have them. It loads none itself.
  */
-#ifndef NN_ENGINE_EXTENSIONS_H
-#define NN_ENGINE_EXTENSIONS_H
+#ifndef NN_KIT_EXTENSIONS_H
+#define NN_KIT_EXTENSIONS_H
 
 #include "base/allowlist.h"
 #include "kit/spawn.h"
 
 struct extensions {
-	const char *folder;		/* from the options, or the default */
+	const char *folder;		/* from the options, or the default; NULL: none */
 	bool is_default;		/* then it may be missing */
 	const char *group;		/* name or number */
 	bool has_group;			/* it was found, and is */
@@ -35,4 +35,4 @@ void extensions_free(struct extensions *extensions);
  */
 bool extensions_admit(struct extensions *extensions, int engine, uint64_t context);
 
-#endif /* NN_ENGINE_EXTENSIONS_H */
+#endif /* NN_KIT_EXTENSIONS_H */

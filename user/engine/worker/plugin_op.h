@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Operations of plug-ins in the table of operations.
+ */
+#ifndef NN_ENGINE_PLUGIN_OP_H
+#define NN_ENGINE_PLUGIN_OP_H
+
+#include <nnaccel/engine_plugins.h>
+
+/* nna_engine_plugin_load(), and the plug-in's operations join the table. */
+enum nna_engine_plugin plugin_op_load(const struct nna_engine *engine, const char *path,
+				      struct nn_error *err);
+
+/*
+ * Adds those of plug-ins that were taken since the last time. For one thread, before models are
+ * decoded.
+ */
+enum nn_status plugin_op_add_all(struct nn_error *err);
+
+#endif /* NN_ENGINE_PLUGIN_OP_H */

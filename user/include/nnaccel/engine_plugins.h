@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Plug-ins in an engine: shared objects that hold a vendor extension each, as
+ * <nnaccel/extension.h> describes them. An engine that takes them has
+ * nna_engine_plugin_load() as its load_plugin(), or calls it there. From then on the library tells
+ * clients of their extensions besides the engine's own, and checks extension data of models and
+ * attributes by them; the engine asks them for operations of theirs: whether a model's are right,
+ * what shapes their outputs have, and the outputs. Documentation/extensions.rst has an example.
+ *
+ * All of this is for processes that serve one client: see --extensions in an engine's --help. What
+ * is returned by pointer is the library's and stays for the life of the process. Functions but
+ * nna_engine_plugin_load() and _take() may be called from several threads at a time.
+ */
+#ifndef NNACCEL_ENGINE_PLUGINS_H
+#define NNACCEL_ENGINE_PLUGINS_H
+
+#include <nnaccel/engine.h>
+#include <nnaccel/extension.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+/* One operation of a plug-in. Grows at its end. */
+struct nna_engine_plugin_operation {
+	int32_t type;			/* its code in models of this process, or NN_OP_OEM */
+	const struct nnx_operation *descriptor;
+	const char *extension;		/* whose it is */
+	uint64_t version;		/* of the plug-in's file: 64 bits of a hash; 0: of none */
+};
+
+/*
+ * Loads the shared object at `path`, looks it over in full and takes what it has. REFUSED or WAITS with
+ * the reason in err. Its signature is load_plugin()'s. For one thread, before models come.
+ */
+enum nna_engine_plugin nna_engine_plugin_load(const struct nna_engine *engine, const char *path,
+					      struct nn_error *err);
+
+/*
+ * The same with a descriptor that the engine has without a file. What it points to stays for the
+ * life of the process. `version` changes as its code does.
+ */
+enum nna_engine_plugin nna_engine_plugin_take(const struct nna_engine *engine,
+					      const struct nnx_extension *descriptor,
+					      uint64_t version, struct nn_error *err);
+
+/* How many plug-ins were taken. */
+uint32_t nna_engine_plugin_count(void);
+
+/* Stands for their set and their versions, for what depends on them; 0: there are none. */
+uint32_t nna_engine_plugin_fingerprint(void);
+
+/* Those of all of them, from 0 on, in the order in which they came; NULL: there are no more. */
+const struct nna_engine_plugin_operation *nna_engine_plugin_operation_at(uint32_t index);
+
+/* The operation of that type in a model of this process; NULL: it is no plug-in's. */
+const struct nna_engine_plugin_operation *nna_engine_plugin_operation_of(int32_t type);
+
+/*
+ * Checks what only plug-ins can check of a decoded model: extension data of operands, and that it has no
+ * extension that is not here. NN_INVALID_ARGUMENT names the operand or the extension. The
+ * library does so itself where the engine has no check_model(); one that has calls this there, and
+ * with models that load() makes.
+ */
+enum nn_status nna_engine_plugin_check_model(const struct nn_model *model, struct nn_error *err);
+
+/*
+ * Checks attributes of a preparation or an execution, NULL: there are none. NN_INVALID_ARGUMENT names
+ * the first that no plug-in takes. The library does so itself where the engine has no
+ * check_attributes().
+ */
+enum nn_status nna_engine_plugin_check_attributes(const struct nn_attributes *attributes,
+						  bool is_execution, struct nn_error *err);
+
+/* ---- calls of an operation ---- */
+
+/* What shape() and execute() of a plug-in are given. */
+struct nna_engine_plugin_run {
+	uint32_t size;			/* sizeof(struct nna_engine_plugin_run) */
+	uint32_t num_inputs;
+	uint32_t num_outputs;
+	bool relaxed;			/* the model's */
+	const struct nnx_operand *inputs;
+	struct nnx_operand *outputs;
+	void *state;			/* what nna_engine_plugin_compile() made, or NULL */
+	const struct nn_attributes *attributes;		/* of the preparation, or NULL */
+	const struct nn_attributes *execution_attributes;	/* likewise */
+};
+
+/*
+ * *to is `from` as a model declares it, without a value; arrays stay the model's. For a run the
+ * engine adds rank and dimensions as far as they are known, value and value_size: aligned
+ * to the largest power of two in the element size. Scalars and the tensors of
+ * descriptor->value_inputs lie in memory that the client cannot write meanwhile.
+ */
+void nna_engine_plugin_operand(const struct nn_operand *from, struct nnx_operand *to);
+
+/*
+ * Whether an input's value is to be there in shape() already: it is a scalar, or one of
+ * value_inputs.
+ */
+bool nna_engine_plugin_needs_value(const struct nna_engine_plugin_operation *operation,
+				   const struct nnx_operand *operand, uint32_t input);
+
+/* Checks the signature; operands are those of its subgraph. NN_INVALID_ARGUMENT says what is wrong. */
+enum nn_status nna_engine_plugin_check(const struct nna_engine_plugin_operation *operation,
+				       const struct nn_operand *operands,
+				       const struct nn_operation *of, struct nn_error *err);
+
+/*
+ * What the operation makes once of a checked model, whose pools are mapped: *state, for its runs, NULL
+ * where it makes nothing; nna_engine_plugin_release() frees it, NULL too. Attributes outlive it.
+ */
+enum nn_status nna_engine_plugin_compile(const struct nna_engine_plugin_operation *operation,
+					 const struct nn_model *model,
+					 const struct nn_subgraph *subgraph,
+					 const struct nn_operation *of,
+					 const struct nn_attributes *attributes, void **state,
+					 struct nn_error *err);
+void nna_engine_plugin_release(const struct nna_engine_plugin_operation *operation, void *state);
+
+/*
+ * Fills in rank, dims, scale and zero_point of the outputs, which are as the model declares them before.
+ * That they agree with what was declared is the caller's to check. NN_GENERAL_FAILURE or
+ * NN_OUT_OF_MEMORY.
+ */
+enum nn_status nna_engine_plugin_shape(const struct nna_engine_plugin_operation *operation,
+				       const struct nna_engine_plugin_run *run,
+				       struct nn_error *err);
+
+/* Computes the outputs, of the shapes that were found, into their values. Fails likewise. */
+enum nn_status nna_engine_plugin_execute(const struct nna_engine_plugin_operation *operation,
+					 const struct nna_engine_plugin_run *run,
+					 struct nn_error *err);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* NNACCEL_ENGINE_PLUGINS_H */
