@@ -485,21 +485,32 @@ struct room {
 	size_t size;
 };
 
+/* After its last write a thread looks whether all of them got into the client's memory. */
+static void check_written(const struct server *server, struct answer *answer)
+{
+	if (answer->status || !server->shared || !atomic_load(&server->shared->revoked))
+		return;
+	answer->payload_size = 0;
+	answer->status = nn_fail(&answer->err, NN_GENERAL_FAILURE,
+				 "another call of this client's took too long: it is ended");
+}
+
 /* Commits an answer; with `next` fetches there too, and returns the bytes of what came. */
 static size_t commit(struct server *server, uint64_t cookie, struct answer *answer,
 		     struct room *next)
 {
 	struct nnaccel_session_commit commit = {
 		.size = sizeof(commit),
-		.status = command_status(answer->status),
 		.cookie = cookie,
 		.payload = (uintptr_t)answer->payload,
-		.payload_size = (uint32_t)answer->payload_size,
-		.message_size = answer->status ? (uint32_t)strlen(answer->err.message) : 0,
 		.message = (uintptr_t)answer->err.message,
 		.device_ns = answer->device_ns,
 	};
 
+	check_written(server, answer);
+	commit.payload_size = (uint32_t)answer->payload_size;
+	commit.status = command_status(answer->status);
+	commit.message_size = answer->status ? (uint32_t)strlen(answer->err.message) : 0;
 	if (next && server->features & NNACCEL_FEATURE_COMMIT_AND_FETCH) {
 		commit.buffer = (uintptr_t)next->data;
 		commit.buffer_size = (uint32_t)next->size;
@@ -753,6 +764,9 @@ void server_answer_late(struct server *server, uint64_t before_ns)
 		.device_ns = NNACCEL_TIME_NONE,
 	};
 
+	/* Answers first: results that are nowhere must not be told of as success. */
+	atomic_store(&server->shared->revoked, true);
+	bursts_revoke(&server->bursts);
 	grants_revoke(&server->grants);
 	pthread_mutex_lock(&server->shared->lock);
 	for (const struct due *due = server->shared->due; due; due = due->next) {

@@ -29,6 +29,7 @@ struct due {
  */
 struct shared {
 	atomic_bool ended;
+	atomic_bool revoked;		/* what threads write no longer gets into the client's memory */
 	int gone;			/* eventfd: readable once it ended */
 	pthread_mutex_t lock;
 	struct due *due;		/* under the lock */
@@ -77,7 +78,7 @@ uint64_t server_due_ns(struct server *server);
 
 /*
  * Answers, in the place of threads that have not, what was due before a time: once the client's
- * memory is out of their reach. The kernel would end the session without an answer, and one that is
+ * memory is out of their reach, and nothing that they compute counts as done. The kernel would end the session without an answer, and one that is
  * too old the process.
  */
 void server_answer_late(struct server *server, uint64_t before_ns);
