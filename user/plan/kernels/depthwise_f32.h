@@ -154,6 +154,69 @@ static inline ALWAYS_INLINE TARGET void window_f32(const struct nn_depthwise_f32
 		  count);
 }
 
+/* One tap of a window: its first channel, and that of the filter. */
+struct tap_f32 {
+	const NUM *in;
+	const NUM *w;
+};
+
+/* Most taps of a window of a fast filter at the image's edge; fewer are those of a corner. */
+#define EDGE_F32 6
+#define CORNER_F32 4
+
+/* The vectors of channels of one output column from `c` on; returns the channel behind them. */
+static inline ALWAYS_INLINE TARGET size_t edge_f32(const struct nn_depthwise_f32 *d, int num_taps,
+						   const struct tap_f32 *taps, size_t x, size_t c)
+{
+	const VF low = SPLAT(d->low), high = SPLAT(d->high);
+	const NUM *bias = d->bias, *in[EDGE_F32], *w[EDGE_F32];
+	NUM *out = (NUM *)d->out + x * d->channels;
+	const size_t count = d->count;
+
+	UNROLL
+	for (int i = 0; i < num_taps; i++) {
+		in[i] = taps[i].in;
+		w[i] = taps[i].w;
+	}
+	for (; c + LANES <= count; c += LANES) {
+		VF acc = LOAD(bias + c);
+
+		UNROLL
+		for (int i = 0; i < num_taps; i++)
+			acc = MADD(LOAD(in[i] + c), LOAD(w[i] + c), acc);
+		STORE(out + c, CLAMP(acc, low, high));
+	}
+	return c;
+}
+
+/* The same for a window of `taps` taps from `first` on, where it is small enough. */
+static TARGET size_t small_f32(const struct nn_depthwise_f32 *d, size_t x, size_t first,
+			       size_t taps, size_t c)
+{
+	const ptrdiff_t start = (ptrdiff_t)(x * d->stride + first * d->dilation) - d->head;
+	struct tap_f32 all[EDGE_F32];
+	size_t count = 0;
+
+	for (size_t i = 0; i < d->height; i++) {
+		const NUM *w = (const NUM *)d->filter + (i * d->width + first) * d->channels;
+		const NUM *in = d->rows[i];
+
+		if (!in)
+			continue;
+		if (count + taps > EDGE_F32)
+			return c;
+		in += start * (ptrdiff_t)d->channels;
+		for (size_t j = 0; j < taps; j++)
+			all[count++] = (struct tap_f32){ in + j * d->dilation * d->channels,
+							 w + j * d->channels };
+	}
+	if (count == EDGE_F32)
+		return edge_f32(d, EDGE_F32, all, x, c);
+	if (count == CORNER_F32)
+		return edge_f32(d, CORNER_F32, all, x, c);
+	return c;
+}
+
 /* Channels from `c` on of one output column, any of whose taps may be padding. */
 static TARGET void column_f32(const struct nn_depthwise_f32 *d, size_t x, size_t c)
 {
@@ -165,6 +228,7 @@ static TARGET void column_f32(const struct nn_depthwise_f32 *d, size_t x, size_t
 	while (first < last &&
 	       start + (ptrdiff_t)((last - 1) * d->dilation) >= (ptrdiff_t)d->in_width)
 		last--;
+	c = small_f32(d, x, first, last - first, c);
 	for (; c + LANES <= d->count; c += LANES)
 		window_f32(d, x, first, last - first, c, LANES);
 	if (c < d->count)
@@ -197,9 +261,10 @@ static TARGET void depthwise_f32(const struct nn_depthwise_f32 *d)
 	if (inner && last - first >= COLUMNS_F32)
 		for (; c + LANES <= d->count; c += LANES)
 			inner(d, row, c, first, last);
-	for (size_t x = 0; x < d->out_width; x++)
-		if (!c || x < first || x >= last)
-			column_f32(d, x, 0);
-		else if (c < d->count)
-			column_f32(d, x, c);
+	for (size_t x = 0; x < first; x++)
+		column_f32(d, x, 0);
+	for (size_t x = first; x < last && c < d->count; x++)
+		column_f32(d, x, c);
+	for (size_t x = last; x < d->out_width; x++)
+		column_f32(d, x, 0);
 }

@@ -5,6 +5,11 @@
  */
 #if defined(__aarch64__)
 
+/* Of loads that gcc moves to the front eight sums and nine taps leave no room. */
+#ifndef __clang__
+#pragma GCC optimize("no-schedule-insns")
+#endif
+
 #include "plan/kernels/q8_neon.h"
 
 #define FAST 3			/* the width and height of the filters that matter */
@@ -22,6 +27,19 @@ static inline ALWAYS_INLINE int16x8_t widen(bool is_signed, uint8x8_t x, uint8x8
 	if (is_signed)
 		return vsubl_s8(vreinterpret_s8_u8(x), vreinterpret_s8_u8(zero));
 	return vreinterpretq_s16_u16(vsubl_u8(x, zero));
+}
+
+/* Adds the products of eight channels to their sums. */
+static inline ALWAYS_INLINE void add_products(int32x4_t sums[2], int16x8_t x, int16x8_t w)
+{
+#ifdef __clang__
+	sums[0] = vmlal_s16(sums[0], vget_low_s16(x), vget_low_s16(w));
+	sums[1] = vmlal_high_s16(sums[1], x, w);
+#else
+	/* Of the intrinsics gcc 12 keeps the lower halves in registers of their own. */
+	__asm__("smlal %0.4s, %1.4h, %2.4h" : "+w"(sums[0]) : "w"(x), "w"(w));
+	__asm__("smlal2 %0.4s, %1.8h, %2.8h" : "+w"(sums[1]) : "w"(x), "w"(w));
+#endif
 }
 
 /* What takes the input's zero point away: of the bytes as they are. */
@@ -52,10 +70,15 @@ static inline ALWAYS_INLINE void run_inner(const struct nn_depthwise_q8 *d, int 
 	const uint8_t *in[FAST];
 	uint8_t *out = d->out + first * channels + c;
 	size_t offsets[REACH];
+	int16x8_t w[FAST][FAST];
 
 	UNROLL
-	for (int i = 0; i < height; i++)
+	for (int i = 0; i < height; i++) {
 		in[i] = d->rows[row + (size_t)i] + start * channels + c;
+		UNROLL
+		for (int j = 0; j < FAST; j++)
+			w[i][j] = vld1q_s16(filter + (i * FAST + j) * 8);
+	}
 	/* Else a compiler adds them up for each row anew. */
 	UNROLL
 	for (int n = 0; n < reach; n++) {
@@ -76,11 +99,6 @@ static inline ALWAYS_INLINE void run_inner(const struct nn_depthwise_q8 *d, int 
 			by = COLUMNS;
 		UNROLL
 		for (int i = 0; i < height; i++) {
-			int16x8_t w[FAST];
-
-			UNROLL
-			for (int j = 0; j < FAST; j++)
-				w[j] = vld1q_s16(filter + (i * FAST + j) * 8);
 			UNROLL
 			for (int n = 0; n < reach; n++) {
 				const int16x8_t v = widen(is_signed, vld1_u8(in[i] + offsets[n]),
@@ -90,11 +108,8 @@ static inline ALWAYS_INLINE void run_inner(const struct nn_depthwise_q8 *d, int 
 				for (int k = 0; k < COLUMNS; k++) {
 					const int j = n - k * stride;
 
-					if (j < 0 || j >= FAST)
-						continue;
-					acc[k][0] = vmlal_s16(acc[k][0], vget_low_s16(v),
-							      vget_low_s16(w[j]));
-					acc[k][1] = vmlal_high_s16(acc[k][1], v, w[j]);
+					if (j >= 0 && j < FAST)
+						add_products(acc[k], v, w[i][j]);
 				}
 			}
 			in[i] += by * (size_t)stride * channels;
@@ -209,15 +224,72 @@ static size_t find_taps(const struct nn_depthwise_q8 *d, size_t x, struct nn_q8_
 	return count;
 }
 
+/* Most taps of a window of a fast filter at the image's edge; fewer are those of a corner. */
+#define EDGE 6
+#define CORNER 4
+
+/* The eights of channels of one output column from `c` on; returns the channel behind them. */
+static inline ALWAYS_INLINE size_t run_edge(const struct nn_depthwise_q8 *d, bool is_signed,
+					    int num_taps, const struct nn_q8_tap *taps, size_t c,
+					    const uint8_t *packed, uint8_t *out)
+{
+	const size_t size = nn_q8_taps_size(d->height * d->width), channels = d->channels;
+	const struct q8_bounds bounds = q8_bounds_of(&d->output);
+	const uint8x8_t zero = zero_of(d);
+	const uint8_t *in[EDGE];
+	size_t weights[EDGE];
+
+	UNROLL
+	for (int i = 0; i < num_taps; i++) {
+		in[i] = taps[i].in;
+		weights[i] = taps[i].weights;
+	}
+	for (; c + 8 <= channels; c += 8, packed += size) {
+		const struct nn_q8_eight *panel = (const void *)packed;
+		const int16_t *filter = filter_of(panel);
+		const int32x4_t multiplier[2] = { vld1q_s32(panel->multiplier),
+						  vld1q_s32(panel->multiplier + 4) };
+		const int32x4_t shift[2] = { vld1q_s32(panel->shift),
+					     vld1q_s32(panel->shift + 4) };
+		int32x4_t x = vld1q_s32(panel->bias), y = vld1q_s32(panel->bias + 4);
+
+		UNROLL
+		for (int i = 0; i < num_taps; i++) {
+			const int16x8_t v = widen(is_signed, vld1_u8(in[i] + c), zero);
+			const int16x8_t w = vld1q_s16(filter + weights[i]);
+
+			x = vmlal_s16(x, vget_low_s16(v), vget_low_s16(w));
+			y = vmlal_high_s16(y, v, w);
+		}
+		q8_store_sums(out + c, x, y, multiplier, shift, false, &bounds, 8);
+	}
+	return c;
+}
+
+/* The same where there is such a function for the number of taps. */
+static size_t run_small(const struct nn_depthwise_q8 *d, const struct nn_q8_tap *taps,
+			size_t num_taps, size_t c, const uint8_t *panel, uint8_t *out)
+{
+	if (num_taps == EDGE)
+		return d->in_flip ? run_edge(d, true, EDGE, taps, c, panel, out) :
+				    run_edge(d, false, EDGE, taps, c, panel, out);
+	if (num_taps == CORNER)
+		return d->in_flip ? run_edge(d, true, CORNER, taps, c, panel, out) :
+				    run_edge(d, false, CORNER, taps, c, panel, out);
+	return c;
+}
+
 /* The channels from `c` on of one output column. */
 static void run_column(const struct nn_depthwise_q8 *d, size_t x, size_t c,
 		       struct nn_q8_tap *taps)
 {
 	const size_t num_taps = find_taps(d, x, taps);
 	const size_t size = nn_q8_taps_size(d->height * d->width);
-	const uint8_t *panel = d->packed + c / 8 * size;
 	uint8_t *out = d->out + x * d->channels;
+	const uint8_t *panel;
 
+	c = run_small(d, taps, num_taps, c, d->packed + c / 8 * size, out);
+	panel = d->packed + c / 8 * size;
 	for (; c < d->channels; c += 8, panel += size) {
 		size_t count = d->channels - c;
 
@@ -254,12 +326,12 @@ void nn_depthwise_q8_neon(const struct nn_depthwise_q8 *d)
 	if (inner && last - first >= COLUMNS)
 		for (; c + 8 <= d->channels; c += 8, panel += size)
 			inner(d, row, c, first, last, (const void *)panel);
-	for (size_t x = 0; x < d->out_width; x++) {
-		size_t from = x >= first && x < last ? c : 0;
-
-		if (from < d->channels)
-			run_column(d, x, from, taps);
-	}
+	for (size_t x = 0; x < first; x++)
+		run_column(d, x, 0, taps);
+	for (size_t x = first; x < last && c < d->channels; x++)
+		run_column(d, x, c, taps);
+	for (size_t x = last; x < d->out_width; x++)
+		run_column(d, x, 0, taps);
 }
 
 #endif

@@ -5,46 +5,43 @@
  */
 #if defined(__aarch64__)
 
+/* Of loads that gcc moves to the front 24 sums and six rows leave no room. */
+#ifndef __clang__
+#pragma GCC optimize("no-schedule-insns")
+#endif
+
 #include "plan/kernels/q8_neon.h"
 
-#define ROWS 8
+#define ROWS 8			/* of a tile of one panel, and of two */
+#define ROWS_TWO 6
 #define PAIRS (ROWS / 2)	/* of rows; in a vector is the one's group, then the other's */
 #define GROUP 8
 
-/* Group `half` of two of `pairs` pairs of rows times one of eight columns. */
-#define ADD_GROUP(half)								\
-	do {									\
-		uint8x16_t b[4];						\
-										\
-		UNROLL								\
-		for (int j = 0; j < 4; j++)					\
-			b[j] = vld1q_u8(w + (half) * 8 * GROUP + j * 16);	\
-		UNROLL								\
-		for (int i = 0; i < pairs; i++) {				\
-			const uint8x16_t a = pair_##half(x[i], y[i]);		\
-										\
-			UNROLL							\
-			for (int j = 0; j < 4; j++)				\
-				acc[i][j] = multiply(is_signed, acc[i][j], a, b[j]); \
-		}								\
-	} while (0)
-
-static inline ALWAYS_INLINE uint8x16_t pair_0(uint8x16_t x, uint8x16_t y)
+/* The two groups of a pair of rows. */
+static inline ALWAYS_INLINE void pair_groups(uint8x16_t x, uint8x16_t y, uint8x16_t *first,
+					     uint8x16_t *second)
 {
-	return vreinterpretq_u8_u64(vzip1q_u64(vreinterpretq_u64_u8(x), vreinterpretq_u64_u8(y)));
-}
+	const uint64x2_t a = vreinterpretq_u64_u8(x), b = vreinterpretq_u64_u8(y);
 
-static inline ALWAYS_INLINE uint8x16_t pair_1(uint8x16_t x, uint8x16_t y)
-{
-	return vreinterpretq_u8_u64(vzip2q_u64(vreinterpretq_u64_u8(x), vreinterpretq_u64_u8(y)));
+	*first = vreinterpretq_u8_u64(vzip1q_u64(a, b));
+	*second = vreinterpretq_u8_u64(vzip2q_u64(a, b));
 }
 
 static inline ALWAYS_INLINE int32x4_t multiply(bool is_signed, int32x4_t sum, uint8x16_t a,
 					       uint8x16_t b)
 {
+#ifdef __clang__
 	if (is_signed)
 		return vmmlaq_s32(sum, vreinterpretq_s8_u8(a), vreinterpretq_s8_u8(b));
 	return vreinterpretq_s32_u32(vmmlaq_u32(vreinterpretq_u32_s32(sum), a, b));
+#else
+	/* Of the intrinsics gcc 12 copies sums from register to register where there are 24. */
+	if (is_signed)
+		__asm__("smmla %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(a), "w"(b));
+	else
+		__asm__("ummla %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(a), "w"(b));
+	return sum;
+#endif
 }
 
 /* Lanes 0 and 1 of both, or 2 and 3. */
@@ -60,15 +57,34 @@ static inline ALWAYS_INLINE int32x4_t high_lanes(int32x4_t a, int32x4_t b)
 						vreinterpretq_s64_s32(b)));
 }
 
+/* Group `half` of two of `pairs` pairs of rows times one of the columns of all panels. */
+static inline ALWAYS_INLINE void add_group(int pairs, int eights, bool is_signed, int half,
+					   const uint8x16_t a[2][PAIRS],
+					   const uint8_t *const w[Q8_EIGHTS],
+					   int32x4_t acc[PAIRS][4 * Q8_EIGHTS])
+{
+	UNROLL
+	for (int j = 0; j < 4 * eights; j += 2) {
+		const uint8_t *at = w[j / 4] + half * 8 * GROUP + j % 4 * 16;
+		const uint8x16_t b0 = vld1q_u8(at), b1 = vld1q_u8(at + 16);
+
+		UNROLL
+		for (int i = 0; i < pairs; i++) {
+			acc[i][j] = multiply(is_signed, acc[i][j], a[half][i], b0);
+			acc[i][j + 1] = multiply(is_signed, acc[i][j + 1], a[half][i], b1);
+		}
+	}
+}
+
 /* `rows` is even, or 1: then the other row of the pair is the same, and its sums are dropped. */
-static inline ALWAYS_INLINE void run_tile(int rows, bool is_signed, bool positive,
+static inline ALWAYS_INLINE void run_tile(int rows, int eights, bool is_signed, bool positive,
 					  const struct q8_panel *p)
 {
 	const int pairs = (rows + 1) / 2;
 	const size_t next = rows > 1 ? p->a_stride : 0;
-	const uint8_t *w = p->w;
-	int32x4_t acc[PAIRS][4], sums[ROWS][2];
-	uint8x16_t x[PAIRS], y[PAIRS];
+	const uint8_t *w[Q8_EIGHTS] = { p->w, p->w + p->next }, *row[ROWS];
+	int32x4_t acc[PAIRS][4 * Q8_EIGHTS], sums[ROWS][2 * Q8_EIGHTS];
+	uint8x16_t a[2][PAIRS];
 
 	UNROLL
 	for (int i = 0; i < pairs; i++) {
@@ -76,71 +92,71 @@ static inline ALWAYS_INLINE void run_tile(int rows, bool is_signed, bool positiv
 			vld1_dup_s32(p->corrections + 2 * i),
 			vld1_dup_s32(p->corrections + (rows > 1 ? 2 * i + 1 : 0)));
 
+		row[2 * i] = p->a + (size_t)(2 * i) * p->a_stride;
+		row[2 * i + 1] = row[2 * i] + next;
 		UNROLL
-		for (int v = 0; v < 2; v++) {
+		for (int v = 0; v < 2 * eights; v++) {
 			acc[i][2 * v] = vaddq_s32(low_lanes(p->bias[v], p->bias[v]), correction);
 			acc[i][2 * v + 1] = vaddq_s32(high_lanes(p->bias[v], p->bias[v]),
 						      correction);
 		}
 	}
-	for (size_t k = 0; k < p->depth; k += 2 * GROUP, w += 2 * 8 * GROUP) {
+	for (size_t k = 0; k < p->depth; k += 2 * GROUP) {
 		UNROLL
-		for (int i = 0; i < pairs; i++) {
-			x[i] = vld1q_u8(p->a + (size_t)(2 * i) * p->a_stride + k);
-			y[i] = vld1q_u8(p->a + (size_t)(2 * i) * p->a_stride + next + k);
+		for (int i = 0; i < pairs; i++)
+			pair_groups(vld1q_u8(row[2 * i] + k), vld1q_u8(row[2 * i + 1] + k),
+				    &a[0][i], &a[1][i]);
+		add_group(pairs, eights, is_signed, 0, a, w, acc);
+		add_group(pairs, eights, is_signed, 1, a, w, acc);
+		/* Behind the loads, which else are not done in pairs. */
+		UNROLL
+		for (int e = 0; e < eights; e++) {
+			__asm__("" : "+r"(w[e]));
+			w[e] += 2 * 8 * GROUP;
 		}
-		ADD_GROUP(0);
-		ADD_GROUP(1);
 	}
 	if (p->tail.count) {
 		UNROLL
-		for (int i = 0; i < pairs; i++) {
-			x[i] = q8_load_tail(p->a + (size_t)(2 * i) * p->a_stride, &p->tail);
-			y[i] = q8_load_tail(p->a + (size_t)(2 * i) * p->a_stride + next, &p->tail);
-		}
-		ADD_GROUP(0);
+		for (int i = 0; i < pairs; i++)
+			pair_groups(q8_load_tail(row[2 * i], &p->tail),
+				    q8_load_tail(row[2 * i + 1], &p->tail), &a[0][i], &a[1][i]);
+		add_group(pairs, eights, is_signed, 0, a, w, acc);
 		if (p->tail.count > GROUP)
-			ADD_GROUP(1);
+			add_group(pairs, eights, is_signed, 1, a, w, acc);
 	}
 	UNROLL
 	for (int i = 0; i < rows; i++) {
 		UNROLL
-		for (int v = 0; v < 2; v++)
+		for (int v = 0; v < 2 * eights; v++)
 			sums[i][v] = i % 2 ? high_lanes(acc[i / 2][2 * v], acc[i / 2][2 * v + 1]) :
 					     low_lanes(acc[i / 2][2 * v], acc[i / 2][2 * v + 1]);
 	}
-	q8_panel_store(p, rows, positive, sums);
+	q8_panel_store(p, rows, eights, positive, sums);
 }
 
 /* All rows, the largest tiles first. */
 static inline ALWAYS_INLINE void run_panel(bool is_signed, bool positive, struct q8_panel p,
 					   size_t rows)
 {
+	if (p.columns > 8) {
+		for (; rows >= ROWS_TWO; rows -= ROWS_TWO, q8_panel_advance(&p, ROWS_TWO))
+			run_tile(ROWS_TWO, 2, is_signed, positive, &p);
+		for (; rows >= 4; rows -= 4, q8_panel_advance(&p, 4))
+			run_tile(4, 2, is_signed, positive, &p);
+		for (; rows >= 2; rows -= 2, q8_panel_advance(&p, 2))
+			run_tile(2, 2, is_signed, positive, &p);
+		if (rows)
+			run_tile(1, 2, is_signed, positive, &p);
+		return;
+	}
 	for (; rows >= ROWS; rows -= ROWS, q8_panel_advance(&p, ROWS))
-		run_tile(ROWS, is_signed, positive, &p);
+		run_tile(ROWS, 1, is_signed, positive, &p);
 	for (; rows >= 2; rows -= 2, q8_panel_advance(&p, 2))
-		run_tile(2, is_signed, positive, &p);
+		run_tile(2, 1, is_signed, positive, &p);
 	if (rows)
-		run_tile(1, is_signed, positive, &p);
+		run_tile(1, 1, is_signed, positive, &p);
 }
 
-#define PANEL(name, is_signed, positive)					\
-static void name(const struct q8_panel *p, size_t rows)				\
-{										\
-	run_panel(is_signed, positive, *p, rows);				\
-}
-PANEL(run_unsigned, false, false)
-PANEL(run_unsigned_positive, false, true)
-PANEL(run_signed, true, false)
-PANEL(run_signed_positive, true, true)
-
-void nn_gemm_q8_i8mm(const struct nn_gemm_q8 *g)
-{
-	static q8_panel_fn *const run[2][2] = {
-		{ run_unsigned, run_unsigned_positive }, { run_signed, run_signed_positive },
-	};
-
-	q8_run_panels(g, GROUP, run[!!g->a_flip]);
-}
+Q8_PRODUCT(nn_gemm_q8_i8mm, GROUP)
 
 #endif

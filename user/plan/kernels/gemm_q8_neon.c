@@ -79,7 +79,7 @@ static inline ALWAYS_INLINE void run_tile(int rows, enum kind kind, bool positiv
 					  const struct q8_panel *p)
 {
 	const uint8_t *w = p->w;
-	int32x4_t acc[ROWS][8], sums[ROWS][2];
+	int32x4_t acc[ROWS][8], sums[ROWS][2 * Q8_EIGHTS];
 	int8x16_t x[ROWS];
 
 	UNROLL
@@ -111,7 +111,7 @@ static inline ALWAYS_INLINE void run_tile(int rows, enum kind kind, bool positiv
 			sums[i][v] = vaddq_s32(sum_lanes(acc[i] + 4 * v),
 					       vaddq_s32(p->bias[v], correction));
 	}
-	q8_panel_store(p, rows, positive, sums);
+	q8_panel_store(p, rows, 1, positive, sums);
 }
 
 /* All rows, the largest tiles first. */
@@ -124,21 +124,17 @@ static inline ALWAYS_INLINE void run_panel(enum kind kind, bool positive, struct
 		run_tile(1, kind, positive, &p);
 }
 
-#define PANEL(name, kind, positive)						\
-static void name(const struct q8_panel *p, size_t rows)				\
-{										\
-	run_panel(kind, positive, *p, rows);					\
-}
-PANEL(run_signed, SIGNED, false)
-PANEL(run_signed_positive, SIGNED, true)
-PANEL(run_twice, SIGNED_TWICE, false)
-PANEL(run_twice_positive, SIGNED_TWICE, true)
-PANEL(run_flipped, FLIPPED, false)
-PANEL(run_flipped_positive, FLIPPED, true)
-PANEL(run_flipped_twice, FLIPPED_TWICE, false)
-PANEL(run_flipped_twice_positive, FLIPPED_TWICE, true)
+Q8_PANEL(run_signed, SIGNED, false)
+Q8_PANEL(run_signed_positive, SIGNED, true)
+Q8_PANEL(run_twice, SIGNED_TWICE, false)
+Q8_PANEL(run_twice_positive, SIGNED_TWICE, true)
+Q8_PANEL(run_flipped, FLIPPED, false)
+Q8_PANEL(run_flipped_positive, FLIPPED, true)
+Q8_PANEL(run_flipped_twice, FLIPPED_TWICE, false)
+Q8_PANEL(run_flipped_twice_positive, FLIPPED_TWICE, true)
 
-void nn_gemm_q8_neon(const struct nn_gemm_q8 *g)
+static q8_panel_fn *choose_kind(const struct nn_gemm_q8 *g, const struct nn_q8_eight *eight,
+				bool positive)
 {
 	static q8_panel_fn *const run[4][2] = {
 		[SIGNED] = { run_signed, run_signed_positive },
@@ -146,28 +142,15 @@ void nn_gemm_q8_neon(const struct nn_gemm_q8 *g)
 		[FLIPPED] = { run_flipped, run_flipped_positive },
 		[FLIPPED_TWICE] = { run_flipped_twice, run_flipped_twice_positive },
 	};
-	const size_t panel_size = nn_q8_eight_size(GROUP, g->depth);
-	const bool positive = q8_is_positive(&g->out);
-	const struct q8_tail tail = q8_tail_of(g->depth);
-	int32_t corrections[Q8_BLOCK];
 
-	for (size_t row = 0; row < g->rows; row += Q8_BLOCK) {
-		size_t rows = g->rows - row < Q8_BLOCK ? g->rows - row : Q8_BLOCK;
-		const char *panel = g->panels;
+	if (g->a_flip)
+		return run[eight->has_least ? SIGNED : SIGNED_TWICE][positive];
+	return run[eight->has_least ? FLIPPED : FLIPPED_TWICE][positive];
+}
 
-		q8_correct_rows(g, !g->a_flip, g->a + row * g->a_stride, rows, &tail,
-				corrections);
-		for (size_t at = 0; at < g->columns; at += 8, panel += panel_size) {
-			const struct nn_q8_eight *eight = (const void *)panel;
-			const struct q8_panel p = q8_panel_of(g, &tail, row, at, corrections,
-							      eight);
-			const enum kind kind = g->a_flip ?
-				(eight->has_least ? SIGNED : SIGNED_TWICE) :
-				(eight->has_least ? FLIPPED : FLIPPED_TWICE);
-
-			run[kind][positive](&p, rows);
-		}
-	}
+void nn_gemm_q8_neon(const struct nn_gemm_q8 *g)
+{
+	q8_run_panels(g, GROUP, 1, !g->a_flip, choose_kind);
 }
 
 #endif

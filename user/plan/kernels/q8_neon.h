@@ -38,41 +38,53 @@ static inline bool q8_is_positive(const struct nn_q8_output *o)
 	return o->low >= o->zero;
 }
 
-/* What holds for all channels of an output, in registers. */
+/*
+ * What holds for all channels of an output, in registers. Values are counted from the lower bound
+ * on until they are bytes: those below it saturate, and bytes need no sign.
+ */
 struct q8_bounds {
-	int16x8_t zero;
-	int16x8_t low;
-	int16x8_t high;
+	int16x8_t zero;		/* from the lower bound */
+	uint8x16_t high;	/* likewise */
+	uint8x16_t low;
 };
 
 static inline ALWAYS_INLINE struct q8_bounds q8_bounds_of(const struct nn_q8_output *o)
 {
 	return (struct q8_bounds){
-		vdupq_n_s16((int16_t)o->zero), vdupq_n_s16((int16_t)o->low),
-		vdupq_n_s16((int16_t)o->high),
+		vdupq_n_s16((int16_t)(o->zero - o->low)), vdupq_n_u8((uint8_t)(o->high - o->low)),
+		vdupq_n_u8((uint8_t)o->low),
 	};
+}
+
+/* Scaled values in 16 bits, from the lower bound on. */
+static inline ALWAYS_INLINE int16x8_t q8_from_low(int32x4_t x, int32x4_t y,
+						  const struct q8_bounds *b)
+{
+	return vqaddq_s16(vqmovn_high_s32(vqmovn_s32(x), y), b->zero);
 }
 
 /* Scaled values to the bytes of up to eight columns. */
 static inline ALWAYS_INLINE void q8_store_eight(uint8_t *out, int32x4_t x, int32x4_t y,
 						const struct q8_bounds *b, size_t count)
 {
-	int16x8_t v = vqmovn_high_s32(vqmovn_s32(x), y);
-	uint8x8_t bytes;
+	uint8x8_t bytes = vqmovun_s16(q8_from_low(x, y, b));
 
-	v = vminq_s16(vmaxq_s16(vqaddq_s16(v, b->zero), b->low), b->high);
-	bytes = vmovn_u16(vreinterpretq_u16_s16(v));
+	bytes = vadd_u8(vmin_u8(bytes, vget_low_u8(b->high)), vget_low_u8(b->low));
 	if (count >= 8) {
 		vst1_u8(out, bytes);
 		return;
 	}
 	if (count & 4) {
-		vst1_lane_u32((uint32_t *)(void *)out, vreinterpret_u32_u8(bytes), 0);
+		const uint32_t four = vget_lane_u32(vreinterpret_u32_u8(bytes), 0);
+
+		memcpy(out, &four, sizeof(four));
 		bytes = vext_u8(bytes, bytes, 4);
 		out += 4;
 	}
 	if (count & 2) {
-		vst1_lane_u16((uint16_t *)(void *)out, vreinterpret_u16_u8(bytes), 0);
+		const uint16_t two = vget_lane_u16(vreinterpret_u16_u8(bytes), 0);
+
+		memcpy(out, &two, sizeof(two));
 		bytes = vext_u8(bytes, bytes, 2);
 		out += 2;
 	}
@@ -150,14 +162,21 @@ static inline void q8_correct_rows(const struct nn_gemm_q8 *g, bool flips, const
 	const int32_t zero = g->b_zero + (is_signed || flips ? 0 : 128);
 	const int32_t more = flips ? 128 * (int32_t)g->depth : 0;
 
+	if (!zero) {
+		memset(corrections, 0, rows * sizeof(*corrections));
+		return;
+	}
 	for (size_t i = 0; i < rows; i++)
-		corrections[i] = zero ? -zero * (q8_sum_row(a + i * g->a_stride, t, is_signed) -
-						 more) : 0;
+		corrections[i] = -zero * (q8_sum_row(a + i * g->a_stride, t, is_signed) - more);
 }
 
+/* Panels that are taken at a time, and rows of a tile, at most. */
+#define Q8_EIGHTS 2
+#define Q8_ROWS 8
+
 /*
- * Rows times a panel: all in values of its own, which no store changes as far as a compiler
- * knows.
+ * Rows times one panel or two: all in values of its own, which no store changes as far as a
+ * compiler knows.
  */
 struct q8_panel {
 	const uint8_t *a;
@@ -166,37 +185,47 @@ struct q8_panel {
 	struct q8_tail tail;
 	const int32_t *corrections;
 	const uint8_t *w;
+	size_t next;			/* bytes from a panel's weights to those of the next one */
 	uint8_t *c;
 	size_t c_stride;
 	size_t columns;
-	int32x4_t bias[2];
-	int32x4_t multiplier[2];
-	int32x4_t shift[2];
+	int32x4_t bias[2 * Q8_EIGHTS];
+	int32x4_t multiplier[2 * Q8_EIGHTS];
+	int32x4_t shift[2 * Q8_EIGHTS];
 	struct q8_bounds bounds;
 };
 
-/* Columns from `column` on, of rows from `row` on. */
+/* `eights` panels of columns from `column` on, of rows from `row` on. */
 static inline ALWAYS_INLINE struct q8_panel q8_panel_of(const struct nn_gemm_q8 *g,
 							const struct q8_tail *tail, size_t row,
 							size_t column,
 							const int32_t *corrections,
-							const struct nn_q8_eight *eight)
+							const struct nn_q8_eight *eight,
+							size_t size, size_t eights)
 {
-	return (struct q8_panel){
+	struct q8_panel p = {
 		.a = g->a + row * g->a_stride,
 		.a_stride = g->a_stride,
 		.depth = tail->depth,
 		.tail = *tail,
 		.corrections = corrections,
 		.w = (const uint8_t *)(eight + 1),
+		.next = size,
 		.c = g->c + row * g->c_stride + column,
 		.c_stride = g->c_stride,
 		.columns = g->columns - column,
-		.bias = { vld1q_s32(eight->bias), vld1q_s32(eight->bias + 4) },
-		.multiplier = { vld1q_s32(eight->multiplier), vld1q_s32(eight->multiplier + 4) },
-		.shift = { vld1q_s32(eight->shift), vld1q_s32(eight->shift + 4) },
 		.bounds = q8_bounds_of(&g->out),
 	};
+
+	for (size_t i = 0; i < 2 * eights; i++) {
+		const struct nn_q8_eight *e = (const void *)((const char *)eight + i / 2 * size);
+		const size_t at = i % 2 * 4;
+
+		p.bias[i] = vld1q_s32(e->bias + at);
+		p.multiplier[i] = vld1q_s32(e->multiplier + at);
+		p.shift[i] = vld1q_s32(e->shift + at);
+	}
+	return p;
 }
 
 /* The next `rows` rows. */
@@ -207,12 +236,26 @@ static inline ALWAYS_INLINE void q8_panel_advance(struct q8_panel *p, size_t row
 	p->corrections += rows;
 }
 
-/* Rows times a panel, by whether all that is negative becomes the same byte. */
+/* Rows times a panel, or two where there are more than eight columns and it takes two. */
 typedef void q8_panel_fn(const struct q8_panel *p, size_t rows);
 
-/* All rows times all panels, in blocks of rows. */
-static inline void q8_run_panels(const struct nn_gemm_q8 *g, size_t group,
-				 q8_panel_fn *const run[2])
+/* Defines such a function out of run_panel(), for a kind of products. */
+#define Q8_PANEL(name, kind, positive)						\
+static void name(const struct q8_panel *p, size_t rows)				\
+{										\
+	run_panel(kind, positive, *p, rows);					\
+}
+
+/* Which function takes it; `positive` as q8_is_positive() tells. */
+typedef q8_panel_fn *q8_choose_fn(const struct nn_gemm_q8 *g, const struct nn_q8_eight *eight,
+				  bool positive);
+
+/*
+ * All rows times all panels, in blocks of rows, and `most` panels at a time. `flips`: rows of
+ * unsigned bytes become signed ones where they are multiplied.
+ */
+static inline ALWAYS_INLINE void q8_run_panels(const struct nn_gemm_q8 *g, size_t group,
+					       size_t most, bool flips, q8_choose_fn *choose)
 {
 	const size_t panel_size = nn_q8_eight_size(group, g->depth);
 	const bool positive = q8_is_positive(&g->out);
@@ -223,14 +266,41 @@ static inline void q8_run_panels(const struct nn_gemm_q8 *g, size_t group,
 		size_t rows = g->rows - row < Q8_BLOCK ? g->rows - row : Q8_BLOCK;
 		const char *panel = g->panels;
 
-		q8_correct_rows(g, false, g->a + row * g->a_stride, rows, &tail, corrections);
-		for (size_t at = 0; at < g->columns; at += 8, panel += panel_size) {
-			const struct q8_panel p = q8_panel_of(g, &tail, row, at, corrections,
-							      (const void *)panel);
+		q8_correct_rows(g, flips, g->a + row * g->a_stride, rows, &tail, corrections);
+		for (size_t at = 0, eights; at < g->columns; at += 8 * eights) {
+			const struct nn_q8_eight *eight = (const void *)panel;
+			struct q8_panel p;
 
-			run[positive](&p, rows);
+			eights = most > 1 && g->columns - at > 8 ? most : 1;
+			p = q8_panel_of(g, &tail, row, at, corrections, eight, panel_size, eights);
+			panel += eights * panel_size;
+			choose(g, eight, positive)(&p, rows);
 		}
 	}
+}
+
+/*
+ * Defines the product `name` out of run_panel(), for instructions that multiply bytes of one
+ * sign, of `group` elements of depth at a time.
+ */
+#define Q8_PRODUCT(name, group)							\
+Q8_PANEL(run_unsigned, false, false)						\
+Q8_PANEL(run_unsigned_positive, false, true)					\
+Q8_PANEL(run_signed, true, false)						\
+Q8_PANEL(run_signed_positive, true, true)					\
+										\
+static q8_panel_fn *choose_sign(const struct nn_gemm_q8 *g,			\
+				const struct nn_q8_eight *eight, bool positive)	\
+{										\
+	(void)eight;								\
+	if (g->a_flip)								\
+		return positive ? run_signed_positive : run_signed;		\
+	return positive ? run_unsigned_positive : run_unsigned;			\
+}										\
+										\
+void name(const struct nn_gemm_q8 *g)						\
+{										\
+	q8_run_panels(g, group, Q8_EIGHTS, false, choose_sign);				\
 }
 
 /* Sums of eight columns to bytes. */
@@ -244,20 +314,54 @@ static inline ALWAYS_INLINE void q8_store_sums(uint8_t *c, int32x4_t x, int32x4_
 	q8_store_eight(c, x, y, b, columns);
 }
 
-/* Sums of `rows` rows, two vectors each. */
-static inline ALWAYS_INLINE void q8_panel_store(const struct q8_panel *p, int rows, bool positive,
-						int32x4_t sums[][2])
+/* Sums of a row to the bytes of its columns. */
+static inline ALWAYS_INLINE void q8_row_store(const struct q8_panel *p, int eights, bool positive,
+					      uint8_t *c, const int32x4_t *sums, size_t columns)
 {
-	if (p->columns >= 8) {
-		UNROLL
-		for (int i = 0; i < rows; i++)
-			q8_store_sums(p->c + (size_t)i * p->c_stride, sums[i][0], sums[i][1],
-				      p->multiplier, p->shift, positive, &p->bounds, 8);
+	int16x8_t wide[Q8_EIGHTS];
+	uint8x16_t bytes;
+
+	if (eights == 1 || columns < 16) {
+		if (eights > 1)
+			q8_store_sums(c + 8, sums[2], sums[3], p->multiplier + 2, p->shift + 2,
+				      positive, &p->bounds, columns - 8);
+		q8_store_sums(c, sums[0], sums[1], p->multiplier, p->shift, positive, &p->bounds,
+			      columns);
 		return;
 	}
+	UNROLL
+	for (int i = 0; i < Q8_EIGHTS; i++)
+		wide[i] = q8_from_low(q8_scaled(sums[2 * i], p->multiplier[2 * i],
+						p->shift[2 * i], positive),
+				      q8_scaled(sums[2 * i + 1], p->multiplier[2 * i + 1],
+						p->shift[2 * i + 1], positive), &p->bounds);
+	bytes = vqmovun_high_s16(vqmovun_s16(wide[0]), wide[1]);
+	vst1q_u8(c, vaddq_u8(vminq_u8(bytes, p->bounds.high), p->bounds.low));
+}
+
+/* Sums of `rows` rows. */
+static inline ALWAYS_INLINE void q8_panel_store(const struct q8_panel *p, int rows, int eights,
+						bool positive, int32x4_t sums[][2 * Q8_EIGHTS])
+{
+	int32x4_t few[Q8_ROWS][2 * Q8_EIGHTS];
+
+	if (p->columns >= 8 * (size_t)eights) {
+		UNROLL
+		for (int i = 0; i < rows; i++)
+			q8_row_store(p, eights, positive, p->c + (size_t)i * p->c_stride, sums[i],
+				     8 * (size_t)eights);
+		return;
+	}
+	/* In memory: which row it is then is no constant. */
+	UNROLL
+	for (int i = 0; i < rows; i++) {
+		UNROLL
+		for (int v = 0; v < 2 * eights; v++)
+			few[i][v] = sums[i][v];
+	}
 	for (int i = 0; i < rows; i++)
-		q8_store_sums(p->c + (size_t)i * p->c_stride, sums[i][0], sums[i][1],
-			      p->multiplier, p->shift, positive, &p->bounds, p->columns);
+		q8_row_store(p, eights, positive, p->c + (size_t)i * p->c_stride, few[i],
+			     p->columns);
 }
 
 #endif /* NN_PLAN_KERNELS_Q8_NEON_H */

@@ -41,14 +41,13 @@ static void divide(struct rows *rows, struct nn_ready *ready)
 	ready->tasks = (uint32_t)((rows->count + rows->of_task - 1) / rows->of_task);
 }
 
-/* Takes a SOFTMAX along the last axis as rows. */
+/* Takes a SOFTMAX as rows, if it is along the last axis. */
 static bool find_rows(struct nn_run *r, struct nn_ready *ready, struct rows *rows)
 {
 	const struct nn_tensor *x = &r->inputs[X];
 	uint32_t axis;
 
-	if (r->op->code != NN_OP_SOFTMAX || !nn_tensor_count(x) ||
-	    !nn_axis(nn_run_int(r, AXIS, -1), x->rank, &axis) ||
+	if (!nn_tensor_count(x) || !nn_axis(nn_run_int(r, AXIS, -1), x->rank, &axis) ||
 	    nn_tensor_product(x, axis + 1, x->rank) != 1)
 		return false;
 	rows->elements = x->dims[axis];

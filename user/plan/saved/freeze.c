@@ -184,17 +184,19 @@ static void append(uint8_t **to, const void *from, size_t size)
 	*to += size;
 }
 
-/* The piece that a place of the data part lies in; NULL: it is not in one. */
-static struct piece *piece_of(const struct nn_plan_pieces *p, const struct frozen_place *place)
+/* The number of the piece that a place of the data part lies in; false: it is in none. */
+static bool find_piece(const struct nn_plan_pieces *p, const struct frozen_place *place,
+		       uint32_t *number)
 {
 	for (uint32_t i = 0; i < p->count; i++) {
 		const struct piece *piece = &p->list[i];
 
+		*number = i;
 		if (place->offset >= piece->offset &&
 		    place->offset - piece->offset < piece->size)
-			return (struct piece *)piece;
+			return true;
 	}
-	return NULL;
+	return false;
 }
 
 /*
@@ -211,13 +213,13 @@ static bool keep_used(struct freezer *f, const struct nn_plan_pieces *all,
 	if (fine && f->h->packed_size)
 		used[0] = true;
 	for (uint32_t i = 0; i < f->head.num_places && fine; i++) {
-		const struct piece *piece = piece_of(all, &f->places[i]);
+		uint32_t piece;
 
 		if (f->places[i].in != FROZEN_DATA)
 			continue;
-		fine = piece;
-		if (piece)
-			used[piece - all->list] = true;
+		fine = find_piece(all, &f->places[i], &piece);
+		if (fine)
+			used[piece] = true;
 	}
 	kept->data_size = sizeof(struct saved_stamp);
 	for (uint32_t i = 0; i < all->count && fine; i++)
@@ -225,10 +227,11 @@ static bool keep_used(struct freezer *f, const struct nn_plan_pieces *all,
 			moved[i] = pieces_add(kept, all->list[i].from, all->list[i].size);
 	pieces_end(kept);
 	for (uint32_t i = 0; i < f->head.num_places && fine; i++) {
-		const struct piece *piece = piece_of(all, &f->places[i]);
+		struct frozen_place *place = &f->places[i];
+		uint32_t piece;
 
-		if (f->places[i].in == FROZEN_DATA)
-			f->places[i].offset += moved[piece - all->list] - piece->offset;
+		if (place->in == FROZEN_DATA && find_piece(all, place, &piece))
+			place->offset += moved[piece] - all->list[piece].offset;
 	}
 	free(used);
 	free(moved);
