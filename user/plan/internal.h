@@ -19,6 +19,7 @@ struct step {
 	const uint32_t *releases;	/* temporaries that nobody needs after this step */
 	uint32_t num_releases;
 	void *state;			/* what op->compile made, or NULL */
+	struct section *section;	/* that begins with it, or NULL */
 };
 
 /* A subgraph made ready to run. */
@@ -33,6 +34,7 @@ struct graph {
 };
 
 struct compiled;
+struct nn_isa;
 struct lazy;
 struct thawed;
 
@@ -45,6 +47,8 @@ struct nn_plan {
 	struct compiled *compiled;	/* NULL: every execution is interpreted */
 	struct lazy *lazy;		/* of a lazy plan: what is executed in its place */
 	struct thawed *thawed;		/* of one that was loaded from its frozen form */
+	const struct nn_isa *sections;	/* what these are compiled for, or NULL: there are none */
+	struct heaps *heaps;		/* of executions that are interpreted */
 };
 
 /* One execution: what holds for every subgraph that it enters. */
@@ -53,6 +57,7 @@ struct run {
 	uint64_t deadline_ns;		/* UINT64_MAX: none */
 	uint64_t loop_timeout_ns;
 	const struct nn_attributes *attributes;
+	struct heap *heap;		/* for all memory of this execution */
 	struct nn_error *err;
 };
 
@@ -75,6 +80,9 @@ enum nn_status plan_check_options(const struct nn_plan_options *options, struct 
 /* A plan that is interpreted: nn_plan_create() without compiling. */
 enum nn_status plan_create(const struct nn_model *model, const struct nn_plan_options *options,
 			   struct nn_plan **plan, struct nn_error *err);
+
+/* A plan that is compiled as a whole; NULL: that cannot be, or there is no memory. */
+struct nn_plan *plan_compile(const struct nn_model *model, const struct nn_plan_options *options);
 
 /* Whether input `index` of an operation is read as an address, a size or a choice. */
 bool plan_steers(const struct nn_op *op, uint32_t index, int32_t type);
@@ -110,6 +118,15 @@ enum nn_status run_subgraph(struct run *run, uint32_t index, const struct value 
  */
 enum nn_status store_result(struct frame *f, const struct step *step, uint32_t output,
 			    struct value *result);
+
+/*
+ * Gives an output whose shape is known its memory: the caller's where a kernel can write it.
+ * False: there is none.
+ */
+bool frame_place_output(struct frame *f, uint32_t operand, struct value *v);
+
+/* Makes a finished value an operand's, and copies it to the caller where it lies elsewhere. */
+void frame_set_output(struct frame *f, uint32_t operand, const struct value *v);
 
 /* Fails a step: "subgraph 0, operation 3 (ADD): <message>". */
 enum nn_status fail_step(const struct frame *f, const struct step *step, enum nn_status status,

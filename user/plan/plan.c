@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "plan/compiled.h"
 #include "plan/run/lazy.h"
+#include "plan/run/sections.h"
 #include "plan/passes/dump.h"
 #include "plan/passes/float16.h"
 #include "plan/run/threads.h"
@@ -184,9 +185,15 @@ enum nn_status plan_create(const struct nn_model *model, const struct nn_plan_op
 
 	*plan = NULL;
 	p = calloc(1, sizeof(*p));
-	if (p)
+	if (p) {
 		p->graphs = calloc(model->num_subgraphs, sizeof(*p->graphs));
-	if (!p || !p->graphs) {
+		p->heaps = heaps_create();
+	}
+	if (!p || !p->graphs || !p->heaps) {
+		if (p)
+			free(p->graphs);
+		if (p)
+			heaps_free(p->heaps);
 		free(p);
 		return nn_fail(err, NN_OUT_OF_MEMORY, "no memory to plan the model");
 	}
@@ -251,6 +258,21 @@ static struct nn_plan *create_rewritten(const struct nn_model *model,
 	return NULL;
 }
 
+struct nn_plan *plan_compile(const struct nn_model *model, const struct nn_plan_options *options)
+{
+	struct nn_plan *plan = create_rewritten(model, options);
+	struct nn_error err = { "" };
+
+	if (plan || plan_create(model, options, &plan, &err))
+		return plan;
+	plan->compiled = compiled_create(plan, nn_isa_find(options->kernels), options->preference,
+					 NULL);
+	if (plan->compiled)
+		return plan;
+	nn_plan_free(plan);
+	return NULL;
+}
+
 /* A plan that is only checked. */
 static enum nn_status create_lazy(const struct nn_model *model,
 				  const struct nn_plan_options *options, struct nn_plan **plan,
@@ -275,13 +297,13 @@ enum nn_status nn_plan_create(const struct nn_model *model, const struct nn_plan
 	if (!status && options->lazy)
 		return create_lazy(model, options, plan, err);
 	if (!status && compile)
-		*plan = create_rewritten(model, options);
+		*plan = plan_compile(model, options);
 	if (status || *plan)
 		return status;
 	status = plan_create(model, options, plan, err);
+	/* Without memory for sections it is interpreted. */
 	if (!status && compile)
-		(*plan)->compiled = compiled_create(*plan, nn_isa_find(options->kernels),
-						    options->preference, NULL);
+		sections_create(*plan, options);
 	return status;
 }
 
@@ -313,6 +335,8 @@ void nn_plan_memory(const struct nn_plan *plan, struct nn_plan_memory *memory)
 	*memory = (struct nn_plan_memory){ 0 };
 	if (plan->compiled)
 		compiled_memory(plan->compiled, memory);
+	else
+		sections_memory(plan, memory);
 }
 
 bool nn_plan_has_kernels(const char *name)
@@ -344,6 +368,7 @@ void nn_plan_free(struct nn_plan *plan)
 	}
 	lazy_free(plan->lazy);
 	compiled_free(plan->compiled);
+	sections_free(plan);
 	for (i = 0; i < plan->model->num_subgraphs; i++) {
 		struct graph *g = &plan->graphs[i];
 
@@ -354,6 +379,7 @@ void nn_plan_free(struct nn_plan *plan)
 		free(g->releases);
 	}
 	free(plan->graphs);
+	heaps_free(plan->heaps);
 	nn_model_free(plan->owned);
 	nn_model_free(plan->bases[0]);
 	nn_model_free(plan->bases[1]);

@@ -64,7 +64,7 @@ const char *nn_plan_kernels_at(uint32_t index);
 
 /* Bytes that a plan keeps besides its model, and that each execution at a time takes. */
 struct nn_plan_memory {
-	uint64_t weights;		/* packed weights and computed constants */
+	uint64_t weights;		/* packed weights and computed constants, as of now */
 	uint64_t execution;		/* arena and scratch memory; 0: depends on what runs */
 };
 void nn_plan_memory(const struct nn_plan *plan, struct nn_plan_memory *memory);

@@ -13,12 +13,13 @@
 
 #include <cmocka.h>
 
-#include "model_builder.h"
+#include "model_samples.h"
 #include "ops/op.h"
 #include "plan/compiled.h"
 
 enum {
 	CONV_2D = 3,
+	FULLY_CONNECTED = 9,
 	RELU = 19,
 	RESHAPE = 22,
 	RESIZE_BILINEAR = 23,
@@ -49,16 +50,19 @@ COUNTED(int, pthread_mutex_lock, (pthread_mutex_t *mutex), (mutex))
 
 static struct model_builder built;
 
+/* Of the inputs; a rank of 0: the model knows them. */
+static uint32_t rank, dims[4];
+
 #define MAX_BYTES 65536
 
 /* Executes what was built a few times; returns the calls of the later ones. */
 static uint32_t count_calls(uint32_t preference)
 {
-	static _Alignas(64) char in[2][MAX_BYTES], out[2][MAX_BYTES];
+	static _Alignas(64) char in[3][MAX_BYTES], out[2][MAX_BYTES];
 	const struct nn_plan_options options = { .preference = preference };
 	const struct nn_subgraph *s = &built.subgraphs[0];
 	struct nn_output_shape shapes[2];
-	struct nn_arg inputs[2], outputs[2];
+	struct nn_arg inputs[3], outputs[2];
 	struct nn_error err = { "" };
 	struct nn_execution e = {
 		.num_inputs = s->num_inputs,
@@ -70,14 +74,18 @@ static uint32_t count_calls(uint32_t preference)
 	struct nn_plan *plan = NULL;
 	uint32_t before = 0;
 
-	for (uint32_t i = 0; i < 2; i++) {
-		inputs[i] = (struct nn_arg){ .data = in[i], .length = MAX_BYTES };
-		outputs[i] = (struct nn_arg){ .data = out[i], .length = MAX_BYTES };
+	/* Loops' limit. */
+	memcpy(in[2], &(float){ 5 }, sizeof(float));
+	for (uint32_t i = 0; i < 3; i++) {
+		inputs[i] = (struct nn_arg){ .data = in[i], .length = MAX_BYTES, .rank = rank };
+		memcpy(inputs[i].dims, dims, rank * sizeof(*dims));
 	}
+	for (uint32_t i = 0; i < 2; i++)
+		outputs[i] = (struct nn_arg){ .data = out[i], .length = MAX_BYTES };
 	if (nn_model_check(&built.model, &err) || nn_ops_check_model(&built.model, NULL, &err) ||
 	    nn_plan_create(&built.model, &options, &plan, &err))
 		fail_msg("%s", err.message);
-	assert_non_null(plan->compiled);
+	assert_true(plan->compiled || plan->sections);
 	/* Hot plans tune themselves for a while. */
 	for (uint32_t i = 0; i < NN_PLAN_HOT + NN_PLAN_TUNING + 20; i++) {
 		if (i == 1)
@@ -164,6 +172,46 @@ static void test_conversions(void **state)
 	assert_no_calls();
 }
 
+#ifndef __SANITIZE_ADDRESS__
+/* A loop whose values go from one iteration to the next, and a branch. */
+static void test_control_flow(void **state)
+{
+	(void)state;
+	sample_while(&built);
+	assert_no_calls();
+	sample_if(&built);
+	assert_no_calls();
+}
+
+/* A network of unknown shape. */
+static void test_unknown_shapes(void **state)
+{
+	static const float weights[16 * 8];
+	uint32_t x, y, relu, out;
+
+	(void)state;
+	mb_init(&built);
+	x = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(0, 8));
+	y = mb_operand(&built, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(0, 16));
+	relu = mb_operand(&built, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(0, 0));
+	out = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(0, 0));
+	mb_operation(&built, FULLY_CONNECTED,
+		     MB_LIST(x, mb_constant(&built, NN_TENSOR_FLOAT32, weights, sizeof(weights),
+					    MB_DIMS(16, 8)),
+			     mb_constant(&built, NN_TENSOR_FLOAT32, weights, 64, MB_DIMS(16)),
+			     mb_int32(&built, 0)), MB_LIST(y));
+	mb_operation(&built, RESHAPE,
+		     MB_LIST(y, mb_constant(&built, NN_TENSOR_INT32, (int32_t[]){ 8, -1 }, 8,
+					    MB_DIMS(2))), MB_LIST(relu));
+	mb_operation(&built, RELU, MB_LIST(relu), MB_LIST(out));
+	rank = 2;
+	dims[0] = 24;
+	dims[1] = 8;
+	assert_no_calls();
+	rank = 0;
+}
+#endif
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -171,6 +219,11 @@ int main(void)
 		cmocka_unit_test(test_kernels),
 		cmocka_unit_test(test_reference_kernels),
 		cmocka_unit_test(test_conversions),
+		/* With AddressSanitizer each block of a heap is the system's. */
+#ifndef __SANITIZE_ADDRESS__
+		cmocka_unit_test(test_control_flow),
+		cmocka_unit_test(test_unknown_shapes),
+#endif
 	};
 
 	return cmocka_run_group_tests_name("plan_alloc", tests, NULL, NULL);

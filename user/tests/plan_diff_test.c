@@ -27,6 +27,7 @@
 #include "tests/plan_diff/damage.h"
 #include "tests/plan_diff/graph.h"
 #include "tests/plan_diff/operations.h"
+#include "tests/plan_diff/wrap.h"
 #include "tests/random.h"
 
 #define RUN_NS UINT64_C(6000000000)
@@ -190,6 +191,56 @@ static void check_saved(const struct nn_plan *plan, void *input, const struct re
 	nn_plan_image_free(&image);
 }
 
+/* ---- Control flow and unknown shapes ---- */
+
+/* The graph in another form gives what it gives itself. */
+static void check_wrapped(const struct wrapped *w, const char *kernels, void *input,
+			  const struct result *right, uint64_t seed)
+{
+	const struct nn_plan_options options = { .preference = pick(0, 2), .kernels = kernels };
+	const uint32_t count = g.subgraph.num_outputs;
+	struct nn_output_shape shapes[MAX_OUTPUTS];
+	struct nn_arg in[2], out[MAX_OUTPUTS];
+	struct nn_execution e = { .num_inputs = w->num_inputs, .num_outputs = count, .inputs = in,
+				  .outputs = out, .shapes = shapes };
+	struct nn_error err = { "" };
+	struct nn_plan *plan;
+	uint32_t size;
+
+	if (nn_model_check(&w->model, &err) || nn_ops_check_model(&w->model, NULL, &err) ||
+	    nn_plan_create(&w->model, &options, &plan, &err))
+		fail_msg("seed %llu: %s", (unsigned long long)seed, err.message);
+	for (uint32_t round = 0; round < 3; round++) {
+		struct result got = { .status = 0 };
+
+		wrapped_inputs(w, input, round % 2, in);
+		for (uint32_t i = 0; i < count; i++) {
+			nn_operand_size(&g.operands[g.outputs[i]], &size);
+			got.data[i] = malloc(size);
+			assert_non_null(got.data[i]);
+			out[i] = (struct nn_arg){ .data = got.data[i], .length = size };
+		}
+		got.status = nn_plan_execute(plan, &e, &err);
+		memcpy(got.shapes, shapes, sizeof(shapes));
+		compare(&got, right, kernels, seed);
+		free_result(&got);
+	}
+	nn_plan_free(plan);
+}
+
+static void check_wraps(const char *kernels, void *input, const struct result *right,
+			uint64_t seed)
+{
+	static struct wrapped w;
+
+	if (right->status)
+		return;
+	wrap_unknown(&w);
+	check_wrapped(&w, kernels, input, right, seed);
+	wrap_branches(&w, chance(2));
+	check_wrapped(&w, kernels, input, right, seed);
+}
+
 /* Two executions of one plan, at a time if `together`, against what is right. */
 static void check_plan(const char *kernels, void *input, const struct result *right,
 		       bool together, uint64_t seed)
@@ -237,6 +288,8 @@ static void check_graph(uint64_t seed)
 	check_saved(plan, input, &right);
 	for (uint32_t i = 0; (kernels = nn_plan_kernels_at(i)); i++)
 		check_plan(kernels, input, &right, chance(8), seed);
+	if (chance(4))
+		check_wraps(nn_plan_kernels_at(0), input, &right, seed);
 	nn_plan_free(plan);
 	free_result(&right);
 	free(input);

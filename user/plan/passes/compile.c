@@ -81,7 +81,7 @@ void compiled_run_init(const struct compiled *c, const struct compiled_step *ste
 static void *own(struct compiler *k, size_t size)
 {
 	struct compiled *c = k->c;
-	void *memory = value_alloc((uint32_t)size);
+	void *memory = heap_alloc(NULL, size);
 
 	if (memory) {
 		c->owned[c->num_owned++] = memory;

@@ -4,7 +4,6 @@
  * condition holds. Both follow NNAPI's IF and WHILE (1.3).
  */
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "plan/internal.h"
@@ -28,20 +27,20 @@ static const struct nn_subgraph *subgraph_of(const struct frame *f, uint32_t ind
 /* Values that subgraphs get or give; all released by free_values(). */
 static struct value *alloc_values(const struct frame *f, const struct step *step, uint32_t count)
 {
-	struct value *values = calloc((size_t)count + 1, sizeof(*values));
+	struct value *values = heap_zeroed(f->run->heap, (size_t)count + 1, sizeof(*values));
 
 	if (!values)
 		fail_step(f, step, NN_OUT_OF_MEMORY, "no memory for %u values", count);
 	return values;
 }
 
-static void free_values(struct value *values, uint32_t count)
+static void free_values(const struct frame *f, struct value *values, uint32_t count)
 {
 	uint32_t i;
 
 	for (i = 0; values && i < count; i++)
-		value_release(&values[i]);
-	free(values);
+		value_release(&values[i], f->run->heap);
+	heap_free(f->run->heap, values);
 }
 
 /* Views of the step's inputs from `first` on: the frame keeps what it owns. */
@@ -91,8 +90,8 @@ enum nn_status run_if(struct frame *f, const struct step *step)
 		for (i = 0; i < num_outputs && !status; i++)
 			status = store_result(f, step, i, &results[i]);
 	}
-	free(inputs);
-	free_values(results, num_outputs);
+	heap_free(f->run->heap, inputs);
+	free_values(f, results, num_outputs);
 	return status;
 }
 
@@ -117,7 +116,7 @@ static enum nn_status test_condition(const struct loop *l, bool *holds)
 	status = run_subgraph(l->frame->run, l->condition, l->values, NULL, &result);
 	if (!status)
 		status = read_condition(l->frame, l->step, &result, holds);
-	value_release(&result);
+	value_release(&result, l->frame->run->heap);
 	return status;
 }
 
@@ -132,7 +131,7 @@ static enum nn_status run_body(struct loop *l)
 				 l->frame->run->loop_timeout_ns);
 	status = run_subgraph(l->frame->run, l->body, l->values, NULL, l->results);
 	for (i = 0; i < l->num_state && !status; i++) {
-		value_release(&l->values[i]);
+		value_release(&l->values[i], l->frame->run->heap);
 		l->values[i] = l->results[i];
 		l->results[i].owned = NULL;
 	}
@@ -151,7 +150,7 @@ static enum nn_status store_state(struct loop *l)
 			return fail_step(l->frame, l->step, NN_GENERAL_FAILURE,
 					 "output %u has no value: input %u is omitted", i, i + 2);
 		/* Without an iteration the result is the step's input, which stays. */
-		if (!value_own(v))
+		if (!value_own(v, l->frame->run->heap))
 			return fail_step(l->frame, l->step, NN_OUT_OF_MEMORY,
 					 "no memory for output %u", i);
 		status = store_result(l->frame, l->step, i, v);
@@ -192,7 +191,7 @@ enum nn_status run_while(struct frame *f, const struct step *step)
 		view_inputs(f, step, 2, l.values);
 		status = iterate(&l);
 	}
-	free_values(l.values, l.num_values);
-	free_values(l.results, l.num_state);
+	free_values(f, l.values, l.num_values);
+	free_values(f, l.results, l.num_state);
 	return status;
 }

@@ -4,7 +4,6 @@
  * subgraph on them and tells the outputs' shapes.
  */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -125,13 +124,15 @@ static uint64_t loop_timeout(const struct nn_execution *e)
 }
 
 static enum nn_status run_main(const struct nn_plan *plan, struct nn_execution *e,
-			       struct value *inputs, struct value *results, struct nn_error *err)
+			       struct heap *heap, struct value *inputs, struct value *results,
+			       struct nn_error *err)
 {
 	struct run run = {
 		.plan = plan,
 		.deadline_ns = e->deadline_ns ? e->deadline_ns : UINT64_MAX,
 		.loop_timeout_ns = loop_timeout(e),
 		.attributes = e->attributes,
+		.heap = heap,
 		.err = err,
 	};
 	enum nn_status status;
@@ -147,7 +148,7 @@ static enum nn_status run_main(const struct nn_plan *plan, struct nn_execution *
 	if (!status)
 		status = plan_tell_shapes(e, results, err);
 	for (i = 0; i < e->num_outputs; i++)
-		value_release(&results[i]);
+		value_release(&results[i], heap);
 	return status;
 }
 
@@ -155,13 +156,19 @@ static enum nn_status run_main(const struct nn_plan *plan, struct nn_execution *
 static enum nn_status interpret(const struct nn_plan *plan, struct nn_execution *e,
 				struct nn_error *err)
 {
-	struct value *values = calloc((size_t)e->num_inputs + e->num_outputs + 1, sizeof(*values));
+	size_t count = (size_t)e->num_inputs + e->num_outputs + 1;
+	struct heap *heap = heaps_get(plan->heaps);
+	struct value *values = heap ? heap_zeroed(heap, count, sizeof(*values)) : NULL;
 	enum nn_status status;
 
-	if (!values)
-		return nn_fail(err, NN_OUT_OF_MEMORY, "no memory for the arguments");
-	status = run_main(plan, e, values, values + e->num_inputs, err);
-	free(values);
+	if (values)
+		status = run_main(plan, e, heap, values, values + e->num_inputs, err);
+	else
+		status = nn_fail(err, NN_OUT_OF_MEMORY, "no memory for the arguments");
+	if (!heap)
+		return status;
+	heap_free(heap, values);
+	heaps_put(plan->heaps, heap);
 	return status;
 }
 

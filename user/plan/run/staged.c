@@ -64,7 +64,7 @@ static bool stage(struct staged *x)
 		struct value *v = &x->values[i];
 
 		if ((!v->tensor.data || !value_is_aligned(v->tensor.data, v->tensor.type)) &&
-		    !(i < inputs ? value_own(v) : value_allocate(v)))
+		    !(i < inputs ? value_own(v, NULL) : value_allocate(v, NULL)))
 			return false;
 		x->args[i] = (struct nn_arg){ .data = v->tensor.data,
 					      .length = nn_tensor_size(&v->tensor) };
@@ -130,7 +130,7 @@ enum nn_status staged_execute(const struct nn_plan *plan, struct nn_execution *e
 	else
 		status = nn_fail(err, NN_OUT_OF_MEMORY, "no memory for the arguments");
 	for (size_t i = 0; x.values && i < count; i++)
-		value_release(&x.values[i]);
+		value_release(&x.values[i], NULL);
 	free(x.args);
 	free(x.values);
 	return status;

@@ -5,11 +5,10 @@
  */
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "plan/internal.h"
+#include "plan/run/sections.h"
 
 enum nn_status fail_step(const struct frame *f, const struct step *step, enum nn_status status,
 			 const char *format, ...)
@@ -52,7 +51,7 @@ static enum nn_status stage_inputs(struct frame *f, const struct step *step)
 		if (!v->tensor.data || !needs_copy(step, i, v))
 			continue;
 		size = nn_tensor_size(&v->tensor);
-		f->staged[i] = value_alloc(size);
+		f->staged[i] = heap_alloc(f->run->heap, size);
 		f->inputs[i].data = f->staged[i];
 		if (!f->staged[i])
 			return fail_step(f, step, NN_OUT_OF_MEMORY, "input %u: no memory for %u "
@@ -67,31 +66,34 @@ static void unstage_inputs(struct frame *f, const struct step *step)
 	uint32_t i;
 
 	for (i = 0; i < step->operation->num_inputs; i++) {
-		free(f->staged[i]);
+		heap_free(f->run->heap, f->staged[i]);
 		f->staged[i] = NULL;
 	}
 }
 
-/* Memory of an output whose shape is known: the caller's where a kernel can write it. */
+bool frame_place_output(struct frame *f, uint32_t operand, struct value *v)
+{
+	const struct nn_arg *arg = caller_memory(f, operand);
+
+	v->insufficient = arg && arg->length < nn_tensor_size(&v->tensor);
+	if (!arg || !arg->data || v->insufficient || !value_is_aligned(arg->data, v->tensor.type))
+		return value_allocate(v, f->run->heap);
+	v->tensor.data = arg->data;
+	v->foreign = true;
+	return true;
+}
+
 static enum nn_status place_output(struct frame *f, const struct step *step, uint32_t output)
 {
 	uint32_t operand = step->operation->outputs[output];
-	const struct nn_arg *arg = caller_memory(f, operand);
 	struct value *v = &f->values[operand];
-	uint32_t size;
 
 	v->tensor = f->outputs[output];
 	if (v->tensor.omitted)
 		return NN_OK;
-	size = nn_tensor_size(&v->tensor);
-	v->insufficient = arg && arg->length < size;
-	if (arg && arg->data && !v->insufficient && value_is_aligned(arg->data, v->tensor.type)) {
-		v->tensor.data = arg->data;
-		v->foreign = true;
-	} else if (!value_allocate(v)) {
+	if (!frame_place_output(f, operand, v))
 		return fail_step(f, step, NN_OUT_OF_MEMORY, "output %u: no memory for %u bytes",
-				 output, size);
-	}
+				 output, nn_tensor_size(&v->tensor));
 	f->outputs[output].data = v->tensor.data;
 	return NN_OK;
 }
@@ -104,6 +106,12 @@ static void copy_to_caller(const struct frame *f, uint32_t operand)
 
 	if (arg && arg->data && v->owned && !v->insufficient)
 		memcpy(arg->data, v->owned, nn_tensor_size(&v->tensor));
+}
+
+void frame_set_output(struct frame *f, uint32_t operand, const struct value *v)
+{
+	f->values[operand] = *v;
+	copy_to_caller(f, operand);
 }
 
 static enum nn_status run_kernel(struct frame *f, const struct step *step, struct nn_error *err)
@@ -119,6 +127,7 @@ static enum nn_status run_kernel(struct frame *f, const struct step *step, struc
 		.state = step->state,
 		.plan_attributes = f->run->plan->attributes,
 		.attributes = f->run->attributes,
+		.memory = heap_scratch(f->run->heap),
 		.err = err,
 	};
 	enum nn_status status;
@@ -132,6 +141,7 @@ static enum nn_status run_kernel(struct frame *f, const struct step *step, struc
 	if (!status)
 		status = nn_op_execute(&r);
 	nn_op_finish(&r);
+	heap_settle(f->run->heap);
 	return status;
 }
 
@@ -176,10 +186,15 @@ enum nn_status store_result(struct frame *f, const struct step *step, uint32_t o
 	return NN_OK;
 }
 
+static void release_after(const struct frame *f, const struct step *step)
+{
+	for (uint32_t i = 0; i < step->num_releases; i++)
+		value_release(&f->values[step->releases[i]], f->run->heap);
+}
+
 static enum nn_status run_step(struct frame *f, const struct step *step)
 {
 	enum nn_status status;
-	uint32_t i;
 
 	if (clock_ns() >= f->run->deadline_ns)
 		return fail_step(f, step, NN_MISSED_DEADLINE_TRANSIENT, "the deadline is past");
@@ -189,9 +204,23 @@ static enum nn_status run_step(struct frame *f, const struct step *step)
 		status = run_while(f, step);
 	else
 		status = run_operation(f, step);
-	for (i = 0; i < step->num_releases; i++)
-		value_release(&f->values[step->releases[i]]);
+	release_after(f, step);
 	return status;
+}
+
+/* Runs a section where one begins, else a step; returns the steps that were done. */
+static uint32_t run_next(struct frame *f, const struct step *step, enum nn_status *status)
+{
+	uint32_t count = 1;
+
+	if (step->section && section_run(f, step->section, status)) {
+		count = section_length(step->section);
+		for (uint32_t i = 0; i < count; i++)
+			release_after(f, step + i);
+	} else {
+		*status = run_step(f, step);
+	}
+	return count;
 }
 
 /* Shapes that are known only now may contradict what the subgraph declares. */
@@ -234,12 +263,13 @@ static void set_output_dims(struct frame *f)
 static enum nn_status frame_init(struct frame *f)
 {
 	const struct graph *g = f->graph;
+	struct heap *heap = f->run->heap;
 
 	/* An operation without inputs or outputs makes an empty list, not a failure. */
-	f->values = calloc(g->subgraph->num_operands, sizeof(*f->values));
-	f->inputs = calloc(g->max_inputs + 1, sizeof(*f->inputs));
-	f->outputs = calloc(g->max_outputs + 1, sizeof(*f->outputs));
-	f->staged = calloc(g->max_inputs + 1, sizeof(*f->staged));
+	f->values = heap_zeroed(heap, g->subgraph->num_operands, sizeof(*f->values));
+	f->inputs = heap_zeroed(heap, (size_t)g->max_inputs + 1, sizeof(*f->inputs));
+	f->outputs = heap_zeroed(heap, (size_t)g->max_outputs + 1, sizeof(*f->outputs));
+	f->staged = heap_zeroed(heap, (size_t)g->max_inputs + 1, sizeof(*f->staged));
 	if (!f->values || !f->inputs || !f->outputs || !f->staged)
 		return nn_fail(f->run->err, NN_OUT_OF_MEMORY, "no memory to run subgraph %u",
 			       f->index);
@@ -249,14 +279,15 @@ static enum nn_status frame_init(struct frame *f)
 
 static void frame_destroy(struct frame *f)
 {
+	struct heap *heap = f->run->heap;
 	uint32_t i;
 
 	for (i = 0; f->values && i < f->graph->subgraph->num_operands; i++)
-		value_release(&f->values[i]);
-	free(f->values);
-	free(f->inputs);
-	free(f->outputs);
-	free(f->staged);
+		value_release(&f->values[i], heap);
+	heap_free(heap, f->values);
+	heap_free(heap, f->inputs);
+	heap_free(heap, f->outputs);
+	heap_free(heap, f->staged);
 }
 
 enum nn_status run_subgraph(struct run *run, uint32_t index, const struct value *inputs,
@@ -272,8 +303,8 @@ enum nn_status run_subgraph(struct run *run, uint32_t index, const struct value 
 		status = set_inputs(&f, inputs);
 	if (!status && args)
 		set_output_dims(&f);
-	for (i = 0; i < g->subgraph->num_operations && !status; i++)
-		status = run_step(&f, &g->steps[i]);
+	for (i = 0; i < g->subgraph->num_operations && !status;)
+		i += run_next(&f, &g->steps[i], &status);
 	for (i = 0; i < g->subgraph->num_outputs && !status; i++) {
 		struct value *v = &f.values[g->subgraph->outputs[i]];
 

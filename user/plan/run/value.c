@@ -2,13 +2,9 @@
 /*
  * Values while a plan runs: their sizes, their memory and whose it is.
  */
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/round.h"
 #include "plan/run/value.h"
-
-#define ALIGNMENT 64	/* a cache line, and the widest vector */
 
 struct value value_declared(const struct nn_operand *operand)
 {
@@ -72,35 +68,28 @@ bool value_is_aligned(const void *data, int32_t type)
 	return !alignment || (uintptr_t)data % alignment == 0;
 }
 
-void *value_alloc(uint32_t size)
+bool value_allocate(struct value *value, struct heap *heap)
 {
-	size_t rounded = round_up(size, ALIGNMENT);
-
-	return aligned_alloc(ALIGNMENT, size ? rounded : ALIGNMENT);
-}
-
-bool value_allocate(struct value *value)
-{
-	value->owned = value_alloc(nn_tensor_size(&value->tensor));
+	value->owned = heap_alloc(heap, nn_tensor_size(&value->tensor));
 	value->tensor.data = value->owned;
 	value->foreign = false;
 	return value->owned;
 }
 
-bool value_own(struct value *value)
+bool value_own(struct value *value, struct heap *heap)
 {
 	const void *from = value->tensor.data;
 
 	if (value->owned)
 		return true;
-	if (!value_allocate(value))
+	if (!value_allocate(value, heap))
 		return false;
 	memcpy(value->owned, from, nn_tensor_size(&value->tensor));
 	return true;
 }
 
-void value_release(struct value *value)
+void value_release(struct value *value, struct heap *heap)
 {
-	free(value->owned);
+	heap_free(heap, value->owned);
 	value->owned = NULL;
 }

@@ -5,7 +5,7 @@
 #ifndef NN_PLAN_VALUE_H
 #define NN_PLAN_VALUE_H
 
-#include "ops/op.h"
+#include "plan/run/heap.h"
 
 struct value {
 	struct nn_tensor tensor;
@@ -29,16 +29,13 @@ bool value_fits(const struct nn_tensor *tensor, const struct nn_tensor *declared
 /* True when a kernel may access elements of that type at `data`. */
 bool value_is_aligned(const void *data, int32_t type);
 
-/* Memory for a value: aligned to 64 bytes, never NULL for a size of 0; NULL when there is none. */
-void *value_alloc(uint32_t size);
-
-/* Makes the tensor's memory the value's own; false when there is none. */
-bool value_allocate(struct value *value);
+/* Makes the tensor's memory the value's own, from a heap; false when there is none. */
+bool value_allocate(struct value *value, struct heap *heap);
 
 /* Makes a private copy of a value's data in place of memory of somebody else; false as above. */
-bool value_own(struct value *value);
+bool value_own(struct value *value, struct heap *heap);
 
-/* Frees what the value owns. */
-void value_release(struct value *value);
+/* Frees what the value owns, which came from that heap. */
+void value_release(struct value *value, struct heap *heap);
 
 #endif /* NN_PLAN_VALUE_H */

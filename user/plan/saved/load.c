@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "plan/compiled.h"
+#include "plan/run/sections.h"
 #include "plan/saved/load.h"
 #include "plan/saved/thaw.h"
 #include "plan/run/tuning.h"
@@ -142,6 +143,19 @@ static enum nn_status compile(struct nn_plan *plan, const struct saved_header *h
 	return NN_OK;
 }
 
+static enum nn_status divide(struct nn_plan *plan, const struct saved_header *h,
+			     const struct nn_plan_options *options, struct nn_error *err)
+{
+	struct nn_plan_options how = *options;
+	enum nn_status status = check_kernels(h, options, err);
+
+	how.kernels = h->kernels;
+	/* Without memory for sections it is interpreted. */
+	if (!status)
+		sections_create(plan, &how);
+	return status;
+}
+
 static bool is_interpreted(const struct saved_header *h, const struct nn_plan_options *options)
 {
 	return !h->kernels[0] || (options->kernels && !strcmp(options->kernels, NO_KERNELS));
@@ -163,7 +177,11 @@ enum nn_status plan_load_whole(const struct saved_header *h, const void *model, 
 		return status;
 	}
 	(*plan)->owned = decoded;
-	if (!is_interpreted(h, options))
+	if (is_interpreted(h, options))
+		return NN_OK;
+	if (h->choice == SAVED_SECTIONS)
+		status = divide(*plan, h, options, err);
+	else
 		status = compile(*plan, h, model, data, options, err);
 	if (status) {
 		nn_plan_free(*plan);

@@ -297,6 +297,9 @@ static enum nn_status write_model(struct saver *s, struct nn_plan_image *image)
 		strncpy(h.kernels, c->isa->name, sizeof(h.kernels) - 1);
 		h.packed_size = c->packed_size;
 		h.choice = c->choice;
+	} else if (s->plan->sections) {
+		strncpy(h.kernels, s->plan->sections->name, sizeof(h.kernels) - 1);
+		h.choice = SAVED_SECTIONS;
 	}
 	status = nn_model_encode(&s->model, &wire, &size, s->err);
 	if (status)
@@ -311,7 +314,9 @@ static enum nn_status write_model(struct saver *s, struct nn_plan_image *image)
 		image->model_size = h.model_size;
 	}
 	free(wire);
-	return image->model ? plan_freeze(image, s->pieces) : NN_OUT_OF_MEMORY;
+	if (!image->model)
+		return NN_OUT_OF_MEMORY;
+	return c ? plan_freeze(image, s->pieces) : NN_OK;
 }
 
 /* Tells both parts which data part it is. */

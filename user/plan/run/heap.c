@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Free blocks are kept in lists by size class, four classes to each power of two. A block has its
+ * class in front of it.
+ */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/round.h"
+#include "plan/run/heap.h"
+#include "plan/run/pages.h"
+
+#define ALIGNMENT 64	/* a cache line, and the widest vector */
+#define CLASSES (4 * 64)
+
+/* A block that so many executions did not take goes back to the system. */
+#define TRIM_EXECUTIONS 64
+
+/* With AddressSanitizer each block is one of the system's, so that it sees what lies outside. */
+#if defined(__SANITIZE_ADDRESS__)
+#define KEEPS_BLOCKS 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define KEEPS_BLOCKS 0
+#endif
+#endif
+#ifndef KEEPS_BLOCKS
+#define KEEPS_BLOCKS 1
+#endif
+
+struct block {
+	_Alignas(ALIGNMENT) struct block *next;	/* while it is free */
+	uint32_t class;
+};
+
+/* Executions that can be in progress before one more has to begin with an empty heap. */
+#define HEAPS 8
+
+struct heaps {
+	_Atomic(struct heap *) idle[HEAPS];
+};
+
+struct heap {
+	struct block *free[CLASSES];
+	uint32_t count[CLASSES];	/* of free blocks */
+	uint32_t spare[CLASSES];	/* the fewest that were free since blocks went last */
+	uint32_t executions;		/* since then */
+	struct nn_run_memory scratch;
+};
+
+static uint32_t class_of(size_t size)
+{
+	uint32_t top;
+
+	size = size > 4 * ALIGNMENT ? size - 1 : 4 * ALIGNMENT - 1;
+	top = 63 - (uint32_t)__builtin_clzll(size);
+	return 4 * top + (uint32_t)(size >> (top - 2) & 3);
+}
+
+/* The largest size of a class: a multiple of ALIGNMENT. */
+static size_t class_size(uint32_t class)
+{
+	return ((size_t)4 + class % 4 + 1) << (class / 4 - 2);
+}
+
+void *heap_alloc(struct heap *heap, size_t size)
+{
+	struct block *b;
+	uint32_t class;
+
+	if (!heap || !KEEPS_BLOCKS)
+		return aligned_alloc(ALIGNMENT, size ? round_up(size, ALIGNMENT) : ALIGNMENT);
+	class = class_of(size);
+	b = heap->free[class];
+	if (b) {
+		heap->free[class] = b->next;
+		heap->count[class]--;
+		if (heap->spare[class] > heap->count[class])
+			heap->spare[class] = heap->count[class];
+	} else {
+		b = aligned_alloc(ALIGNMENT, sizeof(*b) + class_size(class));
+		if (!b)
+			return NULL;
+		b->class = class;
+	}
+	return b + 1;
+}
+
+void *heap_zeroed(struct heap *heap, size_t count, size_t size)
+{
+	size_t bytes;
+	void *memory;
+
+	if (__builtin_mul_overflow(count, size, &bytes))
+		return NULL;
+	memory = heap_alloc(heap, bytes);
+	return memory ? memset(memory, 0, bytes) : NULL;
+}
+
+void heap_free(struct heap *heap, void *memory)
+{
+	struct block *b = memory;
+
+	if (!heap || !KEEPS_BLOCKS) {
+		free(memory);
+		return;
+	}
+	if (!b)
+		return;
+	b--;
+	b->next = heap->free[b->class];
+	heap->free[b->class] = b;
+	heap->count[b->class]++;
+}
+
+struct nn_run_memory *heap_scratch(struct heap *heap)
+{
+	return &heap->scratch;
+}
+
+void heap_settle(struct heap *heap)
+{
+	struct nn_run_memory *m = &heap->scratch;
+
+	if (!KEEPS_BLOCKS || m->wanted <= m->size)
+		return;
+	pages_free(m->base, m->size);
+	m->base = pages_alloc(m->wanted);
+	m->size = m->base ? m->wanted : 0;
+}
+
+/* Frees the blocks that no execution took since this was called last. */
+static void trim(struct heap *heap)
+{
+	for (uint32_t class = 0; class < CLASSES; class++) {
+		while (heap->spare[class]) {
+			struct block *b = heap->free[class];
+
+			heap->free[class] = b->next;
+			heap->count[class]--;
+			heap->spare[class]--;
+			free(b);
+		}
+		heap->spare[class] = heap->count[class];
+	}
+	heap->executions = 0;
+}
+
+static void heap_destroy(struct heap *heap)
+{
+	if (!heap)
+		return;
+	/* Then all are spare. */
+	trim(heap);
+	trim(heap);
+	pages_free(heap->scratch.base, heap->scratch.size);
+	free(heap);
+}
+
+struct heaps *heaps_create(void)
+{
+	return calloc(1, sizeof(struct heaps));
+}
+
+void heaps_free(struct heaps *heaps)
+{
+	for (uint32_t i = 0; heaps && i < HEAPS; i++)
+		heap_destroy(atomic_load(&heaps->idle[i]));
+	free(heaps);
+}
+
+struct heap *heaps_get(struct heaps *heaps)
+{
+	for (uint32_t i = 0; i < HEAPS; i++) {
+		struct heap *heap = atomic_exchange(&heaps->idle[i], NULL);
+
+		if (heap)
+			return heap;
+	}
+	return calloc(1, sizeof(struct heap));
+}
+
+void heaps_put(struct heaps *heaps, struct heap *heap)
+{
+	if (++heap->executions == TRIM_EXECUTIONS)
+		trim(heap);
+	for (uint32_t i = 0; i < HEAPS; i++) {
+		struct heap *none = NULL;
+
+		if (atomic_compare_exchange_strong(&heaps->idle[i], &none, heap))
+			return;
+	}
+	heap_destroy(heap);
+}
+

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory of the executions that run a plan step by step: what one execution freed serves the
+ * next ones, so that those of shapes that were seen before call no allocator.
+ */
+#ifndef NN_PLAN_HEAP_H
+#define NN_PLAN_HEAP_H
+
+#include <stddef.h>
+
+#include "ops/op.h"
+
+/* Belongs to one execution at a time. */
+struct heap;
+
+/* Heaps of a plan that no execution uses. NULL: no memory. */
+struct heaps;
+
+struct heaps *heaps_create(void);
+void heaps_free(struct heaps *heaps);	/* NULL is fine */
+
+/* A heap for one execution; NULL: no memory. */
+struct heap *heaps_get(struct heaps *heaps);
+
+/* Gives it back: all of its blocks are free. Blocks that no execution took for long go. */
+void heaps_put(struct heaps *heaps, struct heap *heap);
+
+/*
+ * Memory aligned to 64 bytes, also for a size of 0; NULL: there is none. A heap of NULL takes it
+ * from the system and keeps nothing.
+ */
+void *heap_alloc(struct heap *heap, size_t size);
+
+/* The same, zeroed. */
+void *heap_zeroed(struct heap *heap, size_t count, size_t size);
+
+/* Frees what came from this heap; NULL is fine. */
+void heap_free(struct heap *heap, void *memory);
+
+/* Where reference kernels take their memory first; heap_settle() lets it grow after a run. */
+struct nn_run_memory *heap_scratch(struct heap *heap);
+void heap_settle(struct heap *heap);
+
+#endif /* NN_PLAN_HEAP_H */

@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The plans of a section lie in slots. Who runs one has counted itself in its slot's `users`;
+ * who changes a slot holds the section's lock and has set `users` from 0 to CHANGING. So plans
+ * that are there are found without a lock.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "plan/compiled.h"
+#include "plan/run/sections.h"
+
+enum {
+	EMBEDDING_LOOKUP = 7,
+	HASHTABLE_LOOKUP = 10,
+	BOX_WITH_NMS_LIMIT = 44,
+	GATHER = 51,
+	GENERATE_PROPOSALS = 52,
+	RANDOM_MULTINOMIAL = 74,
+};
+
+#define CHANGING (-1)
+
+/* A section as a model of its own, its inputs' shapes known, and its plan. */
+struct shaped {
+	struct nn_model model;
+	struct nn_subgraph subgraph;
+	struct nn_plan *plan;		/* NULL: these shapes cannot be compiled */
+	struct nn_operand operands[];
+};
+
+struct slot {
+	_Atomic(int32_t) users;
+	_Atomic(uint64_t) used_ns;	/* when it was last wanted */
+	struct shaped *shaped;		/* NULL: empty */
+};
+
+struct section {
+	const struct nn_model *model;
+	const struct nn_subgraph *from;
+	uint32_t index;			/* of the subgraph */
+	uint32_t first;			/* operations */
+	uint32_t count;
+	uint32_t *inputs;		/* operands of the subgraph that are written before */
+	uint32_t *outputs;		/* and those that are needed after */
+	uint32_t num_inputs;
+	uint32_t num_outputs;
+	uint32_t preference;
+	const char *kernels;
+	const struct nn_attributes *attributes;
+	pthread_mutex_t lock;
+	struct slot slots[SECTION_PLANS];
+};
+
+uint32_t section_length(const struct section *section)
+{
+	return section->count;
+}
+
+/* ---- Dividing a subgraph ---- */
+
+/* By operand, of one subgraph. */
+struct facts {
+	bool *is_known;			/* computed from constants alone */
+	uint32_t *writer;		/* section + 1 that writes it; 0: none */
+	bool *is_needed;		/* outside of the section that writes it */
+	bool *is_listed;		/* an input or output of the section at hand */
+};
+
+static bool is_constant(const struct nn_operand *o)
+{
+	return o->lifetime == NN_CONSTANT_COPY || o->lifetime == NN_CONSTANT_REFERENCE;
+}
+
+/* Whether an input that steers may have any value: the shapes do not depend on it. */
+static bool steers_no_shape(const struct nn_op *op, const struct nn_operand *o)
+{
+	const struct nn_type_info *info = nn_type_info(o->type);
+
+	return info && info->is_tensor && (op->code == EMBEDDING_LOOKUP ||
+					   op->code == HASHTABLE_LOOKUP || op->code == GATHER);
+}
+
+/* Whether an operation can be in a section. */
+static bool is_plain(const struct graph *g, const struct step *step, const struct facts *facts)
+{
+	const struct nn_operation *o = step->operation;
+
+	if (!step->op->execute || step->op->compile || step->op->code == NN_OP_OEM ||
+	    step->op->code == BOX_WITH_NMS_LIMIT || step->op->code == GENERATE_PROPOSALS)
+		return false;
+	for (uint32_t i = 0; i < o->num_inputs; i++) {
+		const struct nn_operand *in = &g->subgraph->operands[o->inputs[i]];
+
+		if (in->lifetime != NN_NO_VALUE && !facts->is_known[o->inputs[i]] &&
+		    plan_steers(step->op, i, in->type) && !steers_no_shape(step->op, in))
+			return false;
+	}
+	return o->num_outputs;
+}
+
+/* What a plain operation on known values writes is known too. */
+static void learn(const struct graph *g, const struct step *step, const struct facts *facts)
+{
+	const struct nn_operation *o = step->operation;
+
+	if (step->op->every_time || step->op->code == RANDOM_MULTINOMIAL)
+		return;
+	for (uint32_t i = 0; i < o->num_inputs; i++)
+		if (!facts->is_known[o->inputs[i]] &&
+		    g->subgraph->operands[o->inputs[i]].lifetime != NN_NO_VALUE)
+			return;
+	for (uint32_t i = 0; i < o->num_outputs; i++)
+		facts->is_known[o->outputs[i]] = true;
+}
+
+static struct section *add_section(struct graph *g, uint32_t first)
+{
+	struct section *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	pthread_mutex_init(&s->lock, NULL);
+	s->from = g->subgraph;
+	s->first = first;
+	g->steps[first].section = s;
+	return s;
+}
+
+/* Finds the sections of a subgraph, and which of them writes each operand. */
+static bool find_sections(struct graph *g, const struct facts *facts)
+{
+	struct section *s = NULL;
+
+	for (uint32_t i = 0; i < g->subgraph->num_operands; i++)
+		facts->is_known[i] = is_constant(&g->subgraph->operands[i]);
+	for (uint32_t i = 0; i < g->subgraph->num_operations; i++) {
+		const struct step *step = &g->steps[i];
+
+		if (!is_plain(g, step, facts)) {
+			s = NULL;
+			continue;
+		}
+		if (!s)
+			s = add_section(g, i);
+		if (!s)
+			return false;
+		s->count++;
+		learn(g, step, facts);
+		for (uint32_t j = 0; j < step->operation->num_outputs; j++)
+			facts->writer[step->operation->outputs[j]] = s->first + 1;
+	}
+	return true;
+}
+
+/* What is needed outside: outputs of the subgraph, and inputs of other sections and steps. */
+static void find_needed(const struct graph *g, const struct facts *facts)
+{
+	uint32_t at = 0, end = 0;
+
+	for (uint32_t i = 0; i < g->subgraph->num_outputs; i++)
+		facts->is_needed[g->subgraph->outputs[i]] = true;
+	for (uint32_t i = 0; i < g->subgraph->num_operations; i++) {
+		const struct nn_operation *o = &g->subgraph->operations[i];
+
+		if (g->steps[i].section) {
+			at = i + 1;
+			end = i + g->steps[i].section->count;
+		}
+		for (uint32_t j = 0; j < o->num_inputs; j++)
+			if (i >= end || facts->writer[o->inputs[j]] != at)
+				facts->is_needed[o->inputs[j]] = true;
+	}
+}
+
+/* Lists the inputs and outputs of a section; with lists of NULL it only counts them. */
+static void list_operands(struct section *s, const struct facts *facts)
+{
+	memset(facts->is_listed, 0, s->from->num_operands * sizeof(*facts->is_listed));
+	s->num_inputs = 0;
+	s->num_outputs = 0;
+	for (uint32_t i = s->first; i < s->first + s->count; i++) {
+		const struct nn_operation *o = &s->from->operations[i];
+
+		for (uint32_t j = 0; j < o->num_inputs; j++) {
+			uint32_t operand = o->inputs[j];
+			const struct nn_operand *in = &s->from->operands[operand];
+
+			if (facts->is_listed[operand] || is_constant(in) ||
+			    in->lifetime == NN_NO_VALUE || facts->writer[operand] == s->first + 1)
+				continue;
+			facts->is_listed[operand] = true;
+			if (s->inputs)
+				s->inputs[s->num_inputs] = operand;
+			s->num_inputs++;
+		}
+		for (uint32_t j = 0; j < o->num_outputs; j++) {
+			if (!facts->is_needed[o->outputs[j]])
+				continue;
+			if (s->outputs)
+				s->outputs[s->num_outputs] = o->outputs[j];
+			s->num_outputs++;
+		}
+	}
+}
+
+static bool fill_section(struct section *s, const struct facts *facts)
+{
+	list_operands(s, facts);
+	s->inputs = calloc((size_t)s->num_inputs + 1, sizeof(*s->inputs));
+	s->outputs = calloc((size_t)s->num_outputs + 1, sizeof(*s->outputs));
+	if (!s->inputs || !s->outputs)
+		return false;
+	list_operands(s, facts);
+	return true;
+}
+
+static bool divide(struct nn_plan *plan, uint32_t index, const struct section *common)
+{
+	struct graph *g = &plan->graphs[index];
+	size_t operands = (size_t)g->subgraph->num_operands + 1;
+	struct facts facts = {
+		.is_known = calloc(operands, sizeof(*facts.is_known)),
+		.writer = calloc(operands, sizeof(*facts.writer)),
+		.is_needed = calloc(operands, sizeof(*facts.is_needed)),
+		.is_listed = calloc(operands, sizeof(*facts.is_listed)),
+	};
+	bool fine = facts.is_known && facts.writer && facts.is_needed && facts.is_listed &&
+		    find_sections(g, &facts);
+
+	if (fine)
+		find_needed(g, &facts);
+	for (uint32_t i = 0; fine && i < g->subgraph->num_operations; i++) {
+		struct section *s = g->steps[i].section;
+
+		if (!s)
+			continue;
+		s->model = plan->model;
+		s->index = index;
+		s->preference = common->preference;
+		s->kernels = common->kernels;
+		s->attributes = common->attributes;
+		fine = fill_section(s, &facts);
+	}
+	free(facts.is_known);
+	free(facts.writer);
+	free(facts.is_needed);
+	free(facts.is_listed);
+	return fine;
+}
+
+bool sections_create(struct nn_plan *plan, const struct nn_plan_options *options)
+{
+	const struct nn_isa *isa = nn_isa_find(options->kernels);
+	const struct section common = {
+		.preference = options->preference,
+		.kernels = isa->name,
+		.attributes = options->attributes,
+	};
+
+	for (uint32_t i = 0; i < plan->model->num_subgraphs; i++) {
+		if (!divide(plan, i, &common)) {
+			sections_free(plan);
+			return false;
+		}
+	}
+	plan->sections = isa;
+	return true;
+}
+
+static void shaped_free(struct shaped *shaped)
+{
+	if (shaped)
+		nn_plan_free(shaped->plan);
+	free(shaped);
+}
+
+static void section_free(struct section *s)
+{
+	if (!s)
+		return;
+	for (uint32_t i = 0; i < SECTION_PLANS; i++)
+		shaped_free(s->slots[i].shaped);
+	pthread_mutex_destroy(&s->lock);
+	free(s->inputs);
+	free(s->outputs);
+	free(s);
+}
+
+void sections_free(struct nn_plan *plan)
+{
+	for (uint32_t i = 0; i < plan->model->num_subgraphs; i++) {
+		struct graph *g = &plan->graphs[i];
+
+		for (uint32_t j = 0; g->steps && j < g->subgraph->num_operations; j++) {
+			section_free(g->steps[j].section);
+			g->steps[j].section = NULL;
+		}
+	}
+}
+
+/* ---- A plan for a set of shapes ---- */
+
+/* An operand of the section's model: none, unless an operation of the section refers to it. */
+static void take_operand(const struct section *s, struct shaped *shaped, uint32_t operand)
+{
+	if (shaped->operands[operand].consumers++)
+		return;
+	shaped->operands[operand] = s->from->operands[operand];
+	shaped->operands[operand].consumers = 1;
+}
+
+static void set_input(struct nn_operand *o, const struct nn_tensor *t)
+{
+	o->lifetime = NN_SUBGRAPH_INPUT;
+	o->rank = t->rank;
+	memcpy(o->dims, t->dims, sizeof(o->dims));
+	o->scale = t->scale;
+	o->zero_point = t->zero_point;
+}
+
+static struct shaped *shaped_create(const struct section *s, const struct value *values)
+{
+	size_t size = sizeof(struct shaped) + s->from->num_operands * sizeof(struct nn_operand);
+	const struct nn_plan_options options = {
+		.preference = s->preference,
+		.kernels = s->kernels,
+		.attributes = s->attributes,
+	};
+	struct shaped *shaped = calloc(1, size);
+
+	if (!shaped)
+		return NULL;
+	for (uint32_t i = 0; i < s->from->num_operands; i++) {
+		shaped->operands[i].type = NN_TENSOR_FLOAT32;
+		shaped->operands[i].lifetime = NN_NO_VALUE;
+	}
+	for (uint32_t i = s->first; i < s->first + s->count; i++) {
+		const struct nn_operation *o = &s->from->operations[i];
+
+		for (uint32_t j = 0; j < o->num_inputs; j++)
+			take_operand(s, shaped, o->inputs[j]);
+		for (uint32_t j = 0; j < o->num_outputs; j++) {
+			shaped->operands[o->outputs[j]] = s->from->operands[o->outputs[j]];
+			shaped->operands[o->outputs[j]].consumers = 0;
+		}
+	}
+	for (uint32_t i = 0; i < s->num_inputs; i++)
+		set_input(&shaped->operands[s->inputs[i]], &values[s->inputs[i]].tensor);
+	for (uint32_t i = 0; i < s->num_outputs; i++)
+		shaped->operands[s->outputs[i]].lifetime = NN_SUBGRAPH_OUTPUT;
+	shaped->subgraph = *s->from;
+	shaped->subgraph.num_operations = s->count;
+	shaped->subgraph.operations = s->from->operations + s->first;
+	shaped->subgraph.operands = shaped->operands;
+	shaped->subgraph.num_inputs = s->num_inputs;
+	shaped->subgraph.num_outputs = s->num_outputs;
+	shaped->subgraph.inputs = s->inputs;
+	shaped->subgraph.outputs = s->outputs;
+	shaped->model = *s->model;
+	shaped->model.num_subgraphs = 1;
+	shaped->model.subgraphs = &shaped->subgraph;
+	shaped->plan = plan_compile(&shaped->model, &options);
+	return shaped;
+}
+
+static bool is_for(const struct section *s, const struct shaped *shaped,
+		   const struct value *values)
+{
+	for (uint32_t i = 0; i < s->num_inputs; i++) {
+		const struct nn_operand *o = &shaped->operands[s->inputs[i]];
+		const struct nn_tensor *t = &values[s->inputs[i]].tensor;
+
+		if (o->rank != t->rank || memcmp(o->dims, t->dims, t->rank * sizeof(t->dims[0])) ||
+		    o->scale != t->scale || o->zero_point != t->zero_point)
+			return false;
+	}
+	return true;
+}
+
+static void put_slot(struct slot *slot)
+{
+	atomic_fetch_sub(&slot->users, 1);
+}
+
+/* The slot with the plan of these values, counted in; NULL: there is none. */
+static struct slot *find_slot(struct section *s, const struct value *values)
+{
+	for (uint32_t i = 0; i < SECTION_PLANS; i++) {
+		struct slot *slot = &s->slots[i];
+		int32_t users = atomic_load(&slot->users);
+
+		while (users != CHANGING &&
+		       !atomic_compare_exchange_weak(&slot->users, &users, users + 1))
+			;
+		if (users == CHANGING)
+			continue;
+		if (slot->shaped && is_for(s, slot->shaped, values)) {
+			atomic_store_explicit(&slot->used_ns, clock_ns(), memory_order_relaxed);
+			return slot;
+		}
+		put_slot(slot);
+	}
+	return NULL;
+}
+
+/* An empty slot, or the one that nobody wanted for longest; CHANGING. NULL: all are in use. */
+static struct slot *take_slot(struct section *s)
+{
+	for (uint32_t tries = 0; tries < SECTION_PLANS; tries++) {
+		struct slot *oldest = NULL;
+		int32_t nobody = 0;
+
+		for (uint32_t i = 0; i < SECTION_PLANS; i++) {
+			struct slot *slot = &s->slots[i];
+
+			if (!atomic_load(&slot->users) &&
+			    (!oldest || atomic_load(&slot->used_ns) < atomic_load(&oldest->used_ns)))
+				oldest = slot;
+		}
+		if (!oldest || atomic_compare_exchange_strong(&oldest->users, &nobody, CHANGING))
+			return oldest;
+	}
+	return NULL;
+}
+
+/* Finds a slot, or makes a plan for these values. Threads that want others' plans go on. */
+static struct slot *get_slot(struct section *s, const struct value *values)
+{
+	struct slot *slot = find_slot(s, values);
+
+	if (slot)
+		return slot;
+	pthread_mutex_lock(&s->lock);
+	slot = find_slot(s, values);
+	if (!slot) {
+		slot = take_slot(s);
+		if (slot) {
+			shaped_free(slot->shaped);
+			slot->shaped = shaped_create(s, values);
+			atomic_store(&slot->used_ns, slot->shaped ? clock_ns() : 0);
+			atomic_store(&slot->users, 1);
+		}
+	}
+	pthread_mutex_unlock(&s->lock);
+	return slot;
+}
+
+void sections_memory(const struct nn_plan *plan, struct nn_plan_memory *memory)
+{
+	for (uint32_t i = 0; plan->graphs && i < plan->model->num_subgraphs; i++) {
+		const struct graph *g = &plan->graphs[i];
+
+		for (uint32_t j = 0; j < g->subgraph->num_operations; j++) {
+			struct section *s = g->steps[j].section;
+
+			if (!s)
+				continue;
+			pthread_mutex_lock(&s->lock);
+			for (uint32_t k = 0; k < SECTION_PLANS; k++) {
+				struct nn_plan_memory one = { 0 };
+
+				if (s->slots[k].shaped && s->slots[k].shaped->plan)
+					nn_plan_memory(s->slots[k].shaped->plan, &one);
+				memory->weights += one.weights;
+			}
+			pthread_mutex_unlock(&s->lock);
+		}
+	}
+}
+
+/* ---- Running ---- */
+
+/* Whether there is a value that a compiled plan takes: of no size there is none. */
+static bool is_taken(const struct value *v)
+{
+	if (v->tensor.omitted || !v->tensor.data ||
+	    !value_is_aligned(v->tensor.data, v->tensor.type))
+		return false;
+	for (uint32_t i = 0; i < v->tensor.rank; i++)
+		if (!v->tensor.dims[i])
+			return false;
+	return true;
+}
+
+/* Gives the outputs their shapes and memory. False: they are not as declared, or no memory. */
+static bool place_outputs(struct frame *f, const struct section *s, const struct compiled *c,
+			  struct value *outputs, struct nn_arg *args)
+{
+	for (uint32_t i = 0; i < s->num_outputs; i++) {
+		const struct nn_tensor *t = &c->tensors[c->main->outputs[i]];
+		struct value *v = &outputs[i];
+
+		*v = f->values[s->outputs[i]];
+		if (v->tensor.omitted || !value_fits(t, &v->tensor) ||
+		    (v->tensor.is_model_output && (t->scale != v->tensor.scale ||
+						   t->zero_point != v->tensor.zero_point)))
+			return false;
+		v->tensor.rank = t->rank;
+		memcpy(v->tensor.dims, t->dims, sizeof(t->dims));
+		v->tensor.scale = t->scale;
+		v->tensor.zero_point = t->zero_point;
+		if (!frame_place_output(f, s->outputs[i], v))
+			return false;
+		args[i] = (struct nn_arg){ .data = v->tensor.data,
+					   .length = nn_tensor_size(&v->tensor) };
+	}
+	return true;
+}
+
+/* Runs the plan; `args` has room for inputs, then outputs. */
+static bool run_plan(struct frame *f, const struct section *s, const struct nn_plan *plan,
+		     struct nn_arg *args, struct value *outputs, enum nn_status *status)
+{
+	struct nn_execution e = {
+		.num_inputs = s->num_inputs,
+		.num_outputs = s->num_outputs,
+		.inputs = args,
+		.outputs = args + s->num_inputs,
+		.deadline_ns = f->run->deadline_ns == UINT64_MAX ? 0 : f->run->deadline_ns,
+		.attributes = f->run->attributes,
+	};
+	struct nn_error reason = { "" };
+
+	for (uint32_t i = 0; i < s->num_inputs; i++) {
+		const struct nn_tensor *t = &f->values[s->inputs[i]].tensor;
+
+		args[i] = (struct nn_arg){ .data = t->data, .length = nn_tensor_size(t) };
+	}
+	if (!place_outputs(f, s, plan->compiled, outputs, args + s->num_inputs) ||
+	    !compiled_execute(plan->compiled, &e, status, &reason))
+		return false;
+	if (*status)
+		nn_fail(f->run->err, *status, "subgraph %u, operations from %u on: %.400s", f->index,
+			s->first, reason.message);
+	return true;
+}
+
+static bool run_on_plan(struct frame *f, const struct section *s, const struct nn_plan *plan,
+			enum nn_status *status)
+{
+	struct heap *heap = f->run->heap;
+	struct nn_arg *args = heap_alloc(heap, sizeof(*args) * ((size_t)s->num_inputs +
+								s->num_outputs));
+	struct value *outputs = heap_zeroed(heap, s->num_outputs, sizeof(*outputs));
+	bool done = args && outputs && run_plan(f, s, plan, args, outputs, status);
+
+	for (uint32_t i = 0; outputs && i < s->num_outputs; i++) {
+		if (done && !*status)
+			frame_set_output(f, s->outputs[i], &outputs[i]);
+		else
+			value_release(&outputs[i], heap);
+	}
+	heap_free(heap, outputs);
+	heap_free(heap, args);
+	return done;
+}
+
+bool section_run(struct frame *f, struct section *s, enum nn_status *status)
+{
+	struct slot *slot;
+	bool done = false;
+
+	*status = NN_OK;
+	if (clock_ns() >= f->run->deadline_ns)
+		return false;
+	for (uint32_t i = 0; i < s->num_inputs; i++)
+		if (!is_taken(&f->values[s->inputs[i]]))
+			return false;
+	slot = get_slot(s, f->values);
+	if (!slot)
+		return false;
+	if (slot->shaped && slot->shaped->plan)
+		done = run_on_plan(f, s, slot->shaped->plan, status);
+	put_slot(slot);
+	return done;
+}

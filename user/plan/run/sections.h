@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sections: operations of a plan that cannot be compiled as a whole, one after the other, which
+ * can. A section is compiled for each set of shapes that its inputs have, when they first come.
+ */
+#ifndef NN_PLAN_SECTIONS_H
+#define NN_PLAN_SECTIONS_H
+
+#include "plan/internal.h"
+
+/* Sets of shapes for which a section keeps plans; the one used least recently goes. */
+#define SECTION_PLANS 8
+
+struct section;
+
+/*
+ * Divides the subgraphs of a plan: step.section is what begins with that step. Control flow, and
+ * operations whose outputs' shapes depend on values, are in none. False: no memory.
+ */
+bool sections_create(struct nn_plan *plan, const struct nn_plan_options *options);
+void sections_free(struct nn_plan *plan);
+
+/*
+ * Runs a section in a frame. False: it cannot be compiled for the values that are there, or has
+ * arguments that compiled plans do not take; nothing of it was done then.
+ */
+bool section_run(struct frame *f, struct section *s, enum nn_status *status);
+
+/* Operations of a section. */
+uint32_t section_length(const struct section *section);
+
+/* Adds what the plans of all sections keep. */
+void sections_memory(const struct nn_plan *plan, struct nn_plan_memory *memory);
+
+#endif /* NN_PLAN_SECTIONS_H */

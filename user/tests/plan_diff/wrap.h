@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The random graph in models that are not compiled as a whole: of shapes that are known only when
+ * it runs, and as both branches of an IF.
+ */
+#ifndef NN_TESTS_PLAN_DIFF_WRAP_H
+#define NN_TESTS_PLAN_DIFF_WRAP_H
+
+#include "plan/plan.h"
+#include "tests/plan_diff/graph.h"
+
+#define WRAP_OPERANDS (MAX_OUTPUTS + 4)
+
+struct wrapped {
+	struct nn_model model;
+	struct nn_subgraph subgraphs[3];
+	struct nn_operand operands[MAX_OPERANDS];	/* of the graph, dimensions unknown */
+	struct nn_operand main[WRAP_OPERANDS];
+	struct nn_operation operation;
+	uint32_t inputs[4];
+	uint32_t outputs[MAX_OUTPUTS];
+	uint32_t num_inputs;
+};
+
+/* Nothing is known of the dimensions of what is no constant. */
+void wrap_unknown(struct wrapped *w);
+
+/* An IF between two of it, of unknown dimensions or of known ones. */
+void wrap_branches(struct wrapped *w, bool unknown);
+
+/* The arguments of an execution that takes one of the branches. */
+void wrapped_inputs(const struct wrapped *w, void *input, bool condition, struct nn_arg *args);
+
+#endif /* NN_TESTS_PLAN_DIFF_WRAP_H */

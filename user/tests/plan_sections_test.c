@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Models that are not compiled as a whole: each set of shapes gets plans, as many as are kept,
+ * from several threads, and what was saved and loaded does the same.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model_samples.h"
+#include "ops/op.h"
+#include "plan/plan.h"
+#include "plan/run/sections.h"
+
+#define COLUMNS 24
+#define UNITS 40
+#define MAX_ROWS 64
+
+enum { FULLY_CONNECTED = 9, TOPK_V2 = 90 };
+
+static float weights[UNITS * COLUMNS], bias[UNITS];
+static struct model_builder built;
+static struct nn_pool pools[2] = {
+	{ weights, sizeof(weights) },
+	{ bias, sizeof(bias) },
+};
+
+/* Rows of which there may be any number, times weights; as many of the best of each as wanted if `is_cut`. */
+static void build(bool is_cut)
+{
+	uint32_t x, y, out, places, count;
+
+	for (uint32_t i = 0; i < UNITS * COLUMNS; i++)
+		weights[i] = (float)(i * 37 % 101) / 64 - 0.75f;
+	for (uint32_t i = 0; i < UNITS; i++)
+		bias[i] = (float)(i * 53 % 29) / 16;
+	mb_init(&built);
+	x = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(0, COLUMNS));
+	y = mb_operand(&built, NN_TENSOR_FLOAT32, is_cut ? NN_TEMPORARY : NN_SUBGRAPH_OUTPUT,
+		       MB_DIMS(0, UNITS));
+	mb_operation(&built, FULLY_CONNECTED,
+		     MB_LIST(x, mb_reference(&built, NN_TENSOR_FLOAT32, 0, 0, sizeof(weights),
+					     MB_DIMS(UNITS, COLUMNS)),
+			     mb_reference(&built, NN_TENSOR_FLOAT32, 1, 0, sizeof(bias),
+					  MB_DIMS(UNITS)), mb_int32(&built, 1)), MB_LIST(y));
+	if (is_cut) {
+		/* How many are wanted is told by each execution. */
+		count = mb_operand(&built, NN_INT32, NN_SUBGRAPH_INPUT, MB_NONE);
+		out = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(0, 0));
+		places = mb_operand(&built, NN_TENSOR_INT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(0, 0));
+		mb_operation(&built, TOPK_V2, MB_LIST(y, count), MB_LIST(out, places));
+	}
+	built.model.pools = pools;
+	built.model.num_pools = 2;
+}
+
+static struct nn_plan *make_plan(const char *kernels)
+{
+	const struct nn_plan_options options = { .preference = 1, .kernels = kernels };
+	struct nn_error err = { "" };
+	struct nn_plan *plan;
+
+	if (nn_model_check(&built.model, &err) || nn_ops_check_model(&built.model, NULL, &err) ||
+	    nn_plan_create(&built.model, &options, &plan, &err))
+		fail_msg("%s", err.message);
+	return plan;
+}
+
+/* Executes on so many rows, and checks each element. */
+static void check_rows(const struct nn_plan *plan, uint32_t rows)
+{
+	float in[MAX_ROWS * COLUMNS], out[MAX_ROWS * UNITS];
+	struct nn_arg input = { .data = in, .length = sizeof(in), .rank = 2,
+				.dims = { rows, COLUMNS } };
+	struct nn_arg output = { .data = out, .length = sizeof(out) };
+	struct nn_output_shape shape;
+	struct nn_error err = { "" };
+	struct nn_execution e = { .num_inputs = 1, .num_outputs = 1, .inputs = &input,
+				  .outputs = &output, .shapes = &shape };
+
+	for (uint32_t i = 0; i < rows * COLUMNS; i++)
+		in[i] = (float)(i * 29 % 67) / 32 - 1;
+	if (nn_plan_execute(plan, &e, &err))
+		fail_msg("%s", err.message);
+	assert_int_equal(shape.rank, 2);
+	assert_int_equal(shape.dims[0], rows);
+	assert_int_equal(shape.dims[1], UNITS);
+	for (uint32_t i = 0; i < rows * UNITS; i++) {
+		float sum = bias[i % UNITS];
+
+		/* All of these numbers and their sums are exact. */
+		for (uint32_t k = 0; k < COLUMNS; k++)
+			sum += in[i / UNITS * COLUMNS + k] * weights[i % UNITS * COLUMNS + k];
+		assert_float_equal(out[i], sum > 0 ? sum : 0, 0);
+	}
+}
+
+static uint64_t weights_of(const struct nn_plan *plan)
+{
+	struct nn_plan_memory memory;
+
+	nn_plan_memory(plan, &memory);
+	return memory.weights;
+}
+
+/* Each new number of rows adds a plan, up to the bound; none is added for one that was seen. */
+static void test_bound(void **state)
+{
+	struct nn_plan *plan;
+	uint64_t one;
+
+	(void)state;
+	build(false);
+	plan = make_plan(NULL);
+	assert_int_equal(weights_of(plan), 0);
+	check_rows(plan, 1);
+	one = weights_of(plan);
+	assert_true(one > 0);
+	check_rows(plan, 1);
+	assert_int_equal(weights_of(plan), one);
+	check_rows(plan, 2);
+	assert_true(weights_of(plan) > one);
+	for (uint32_t rows = 3; rows <= SECTION_PLANS; rows++)
+		check_rows(plan, rows);
+	one = weights_of(plan);
+	for (uint32_t rows = 1; rows <= SECTION_PLANS; rows++)
+		check_rows(plan, rows);
+	assert_int_equal(weights_of(plan), one);
+	for (uint32_t rows = 1; rows <= 3 * SECTION_PLANS; rows++)
+		check_rows(plan, rows);
+	assert_true(weights_of(plan) <= 2 * one);
+	nn_plan_free(plan);
+	plan = make_plan("none");
+	check_rows(plan, 5);
+	assert_int_equal(weights_of(plan), 0);
+	nn_plan_free(plan);
+}
+
+static void *run_rows(void *arg)
+{
+	for (uint32_t i = 0; i < 60; i++)
+		check_rows(arg, 1 + i * 7 % (SECTION_PLANS + 4));
+	return NULL;
+}
+
+/* More shapes than are kept, from several threads at a time. */
+static void test_threads(void **state)
+{
+	struct nn_plan *plan;
+	pthread_t threads[4];
+
+	(void)state;
+	build(false);
+	plan = make_plan(NULL);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, run_rows, plan), 0);
+	for (uint32_t i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	nn_plan_free(plan);
+}
+
+/* What was saved before or after it ran is divided and compiled where it was loaded. */
+static void test_saved(void **state)
+{
+	static const struct nn_plan_options options = { .preference = 1 };
+	struct nn_plan_image image;
+	struct nn_plan *plan, *loaded;
+	struct nn_error err = { "" };
+	void *data;
+
+	(void)state;
+	build(false);
+	plan = make_plan(NULL);
+	check_rows(plan, 3);
+	if (nn_plan_save(plan, &image, &err))
+		fail_msg("%s", err.message);
+	data = aligned_alloc(NN_PLAN_DATA_ALIGN, image.data_size);
+	assert_non_null(data);
+	nn_plan_image_data(&image, data);
+	if (nn_plan_load(image.model, image.model_size, data, image.data_size, &options, &loaded,
+			 &err))
+		fail_msg("%s", err.message);
+	check_rows(loaded, 3);
+	check_rows(loaded, 4);
+	assert_true(weights_of(loaded) > 0);
+	nn_plan_free(loaded);
+	nn_plan_image_free(&image);
+	free(data);
+	nn_plan_free(plan);
+}
+
+/* An operation that waits for a value stays by itself; what comes before it is compiled. */
+static void test_cut(void **state)
+{
+	static float in[4 * COLUMNS], out[4 * 8];
+	static int32_t places[4 * 8], count = 5;
+	struct nn_arg inputs[] = {
+		{ .data = in, .length = sizeof(in), .rank = 2, .dims = { 4, COLUMNS } },
+		{ .data = &count, .length = sizeof(count) },
+	};
+	struct nn_arg outputs[] = {
+		{ .data = out, .length = sizeof(out) },
+		{ .data = places, .length = sizeof(places) },
+	};
+	struct nn_output_shape shapes[2];
+	struct nn_error err = { "" };
+	struct nn_execution e = { .num_inputs = 2, .num_outputs = 2, .inputs = inputs,
+				  .outputs = outputs, .shapes = shapes };
+	struct nn_plan *plan;
+
+	(void)state;
+	build(true);
+	plan = make_plan(NULL);
+	if (nn_plan_execute(plan, &e, &err))
+		fail_msg("%s", err.message);
+	assert_int_equal(shapes[0].dims[1], 5);
+	/* The inputs are zeros: the bias, from its largest. */
+	for (uint32_t i = 0; i < 4 * 5; i++)
+		assert_float_equal(out[i], bias[places[i]], 0);
+	assert_true(weights_of(plan) > 0);
+	count = 2;
+	if (nn_plan_execute(plan, &e, &err))
+		fail_msg("%s", err.message);
+	assert_int_equal(shapes[1].dims[1], 2);
+	nn_plan_free(plan);
+}
+
+/* An output that is too small is told its shape, by a plan that was compiled too. */
+static void test_small_output(void **state)
+{
+	static float in[8 * COLUMNS], out[UNITS];
+	struct nn_arg input = { .data = in, .length = sizeof(in), .rank = 2,
+				.dims = { 8, COLUMNS } };
+	struct nn_arg output = { .data = out, .length = sizeof(out) };
+	struct nn_output_shape shape;
+	struct nn_error err = { "" };
+	struct nn_execution e = { .num_inputs = 1, .num_outputs = 1, .inputs = &input,
+				  .outputs = &output, .shapes = &shape };
+	struct nn_plan *plan;
+
+	(void)state;
+	build(false);
+	plan = make_plan(NULL);
+	assert_int_equal(nn_plan_execute(plan, &e, &err), NN_OUTPUT_INSUFFICIENT_SIZE);
+	assert_true(e.shapes_known);
+	assert_int_equal(shape.dims[0], 8);
+	assert_false(shape.sufficient);
+	check_rows(plan, 8);
+	nn_plan_free(plan);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_bound),
+		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_saved),
+		cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_small_output),
+	};
+
+	return cmocka_run_group_tests_name("plan_sections", tests, NULL, NULL);
+}
