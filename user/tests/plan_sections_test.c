@@ -62,7 +62,7 @@ static struct nn_plan *make_plan(const char *kernels)
 {
 	const struct nn_plan_options options = { .preference = 1, .kernels = kernels };
 	struct nn_error err = { "" };
-	struct nn_plan *plan;
+	struct nn_plan *plan = NULL;
 
 	if (nn_model_check(&built.model, &err) || nn_ops_check_model(&built.model, NULL, &err) ||
 	    nn_plan_create(&built.model, &options, &plan, &err))
