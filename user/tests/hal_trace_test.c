@@ -100,7 +100,11 @@ static int set_up(void **state)
 	put(INSTANCE "/tracing_on", "0");
 	put(INSTANCE "/buffer_size_kb", "8192");
 	put(INSTANCE SYSCALLS "/enable", "1");
-	put(INSTANCE FAULTS "/enable", "1");
+	/* Of x86 only. */
+	if (access(INSTANCE FAULTS "/enable", F_OK))
+		print_message("page faults are not traced here: none is counted\n");
+	else
+		put(INSTANCE FAULTS "/enable", "1");
 	return 0;
 }
 
