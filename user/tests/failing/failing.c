@@ -81,9 +81,15 @@ static bool fails(void)
 	return true;
 }
 
+/*
+ * Some linkers take what a shared library lacks for what --wrap renames: then it must be seen, though
+ * libraries go on to call the C library.
+ */
+#define SEEN __attribute__((visibility("default")))
+
 #define FAILING(type, name, params, args, failed)		\
 	type __real_##name params;				\
-	type __wrap_##name params;				\
+	SEEN type __wrap_##name params;				\
 	type __wrap_##name params				\
 	{							\
 		return fails() ? failed : __real_##name args;	\
