@@ -56,7 +56,8 @@ static const char *engine_state(uint32_t state)
 /* The bits of NNACCEL_FEATURE_*, by their numbers. */
 static const char *const feature_names[] = {
 	"bursts", "buffers", "fences", "uring", "cache", "pictures", "attributes", "pool-copy",
-	"resume", "commit-and-fetch", "devices", "commit-fence",
+	"resume", "commit-and-fetch", "devices", "commit-fence", "opener", "grant-fd",
+	"device-pools", "attach-shared",
 };
 
 #define NUM_FEATURE_NAMES (sizeof(feature_names) / sizeof(feature_names[0]))
