@@ -162,7 +162,7 @@ help:
 	@echo 'make test-clients    downloads PyTorch, TensorFlow Lite and ONNX Runtime, and runs them'
 	@echo 'make fuzz            fuzzes each target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
 	@echo 'make bench           runs the benchmarks; make bench-AREA runs one area'
-	@echo 'make bench-nets      six networks that people run, NETS= those whose names begin so'
+	@echo 'make bench-nets      nine networks that people run, NETS= those whose names begin so'
 	@echo 'make bench-onnxruntime  networks on ONNX Runtime, on the device and on its own kernels'
 	@echo 'make retrain         trains the network of the demo anew, to the same weights'
 	@echo 'make user            libraries, tools and engine; make tests builds the unit tests'
@@ -440,7 +440,7 @@ $(BUILD)/tests/runtime_fail_test: $(obj)/user/tests/runtime_fail_test.o $(test_l
 		$(hal) $(call archive,plan ops ring model)
 	$(test_link) -lcmocka -lm -ldl
 # The networks of the benches, as small as they can be.
-$(BUILD)/tests/plan_nets_test: $(patsubst %,$(obj)/user/bench/compute/%.o,net builder plan_net)
+$(BUILD)/tests/plan_nets_test: $(patsubst %,$(obj)/user/bench/compute/%.o,net builder plan_net graph sequence)
 # It counts what plans call.
 $(BUILD)/tests/plan_alloc_test: private ldflags += $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc \
 	aligned_alloc free mmap munmap pthread_mutex_lock)

@@ -18,6 +18,7 @@
 #include "compute/api.h"
 #include "compute/calibrate.h"
 #include "compute/clients.h"
+#include "compute/sequence.h"
 #include "compute/subject.h"
 #include "count/mark.h"
 
@@ -331,17 +332,21 @@ static const struct {
 	{ "mnv2_qu8", net_mobilenet_v2, NET_QU8 },
 };
 
-/* What people run: `compute --nets` measures them by their best times. */
+/* What people run, of images or of sequences: `compute --nets` measures them by their best times. */
 static const struct {
 	const char *name;
 	net_fn *make;
+	sequence_fn *sequence;
 } known_nets[] = {
-	{ "mobilenet_v1", net_mobilenet_v1 },
-	{ "mobilenet_v2", net_mobilenet_v2 },
-	{ "efficientnet_lite0", net_efficientnet_lite0 },
-	{ "resnet50", net_resnet50 },
-	{ "ssd_mobilenet_v2", net_ssd_mobilenet_v2 },
-	{ "deeplab_v3", net_deeplab_v3 },
+	{ "mobilenet_v1", .make = net_mobilenet_v1 },
+	{ "mobilenet_v2", .make = net_mobilenet_v2 },
+	{ "efficientnet_lite0", .make = net_efficientnet_lite0 },
+	{ "resnet50", .make = net_resnet50 },
+	{ "ssd_mobilenet_v2", .make = net_ssd_mobilenet_v2 },
+	{ "deeplab_v3", .make = net_deeplab_v3 },
+	{ "spotter_svdf", .sequence = sequence_spotter_svdf },
+	{ "spotter_lstm", .sequence = sequence_spotter_lstm },
+	{ "encoder", .sequence = sequence_encoder },
 };
 
 /* The name of what is measured of a network. */
@@ -432,9 +437,15 @@ static void compare_known(size_t index, enum net_type type, uint32_t threads)
 	static struct net net;
 	char figure[64];
 
-	known_nets[index].make(&net, type, 0);
 	snprintf(figure, sizeof(figure), "%s_%s_%ut", known_nets[index].name,
 		 type == NET_F32 ? "f32" : "qc8", threads);
+	if (known_nets[index].sequence) {
+		compare_runs(figure, subject_sequence(known_nets[index].sequence, type, threads),
+			     subject_sequence_xnnpack(known_nets[index].sequence, type, threads),
+			     threads, NETS_RUNS, 0);
+		return;
+	}
+	known_nets[index].make(&net, type, 0);
 	compare_runs(figure, subject_plan(&net, threads), subject_xnnpack(&net, threads), threads,
 		     NETS_RUNS, 0);
 	net_free(&net);

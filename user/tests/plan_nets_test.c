@@ -14,37 +14,56 @@
 #include <cmocka.h>
 
 #include "bench/compute/builder.h"
+#include "bench/compute/sequence.h"
 #include "ops/op.h"
 #include "plan/plan.h"
 
 #define SIDE 33			/* one more than the largest stride */
 #define TOLERANCE 1e-3f		/* of the largest number of an output */
+#define MAX_STEPS 2		/* of bytes that are made of floats */
 
-struct outputs {
-	void *data[NET_OUTPUTS];
+struct args {
+	struct nn_arg args[NET_OUTPUTS];
 };
 
-static void run(const struct builder *b, const char *kernels, const struct nn_arg *input,
-		const struct net *net, struct outputs *outputs)
+/* Memory for operands of a model, zeroed. */
+static struct args make_args(const struct builder *b, const uint32_t *list, uint32_t count)
+{
+	struct args a = { { { 0 } } };
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t size = 0;
+
+		nn_operand_size(&b->operands[list[i]], &size);
+		a.args[i] = (struct nn_arg){ .data = must_alloc(size), .length = size };
+	}
+	return a;
+}
+
+static void free_args(struct args *a)
+{
+	for (uint32_t i = 0; i < NET_OUTPUTS; i++)
+		free(a->args[i].data);
+}
+
+static struct args run(const struct builder *b, const char *kernels, struct args *inputs)
 {
 	const struct nn_plan_options options = { .kernels = kernels };
-	struct nn_arg args[NET_OUTPUTS] = { { 0 } };
+	const struct nn_subgraph *s = &b->subgraph;
+	struct args outputs = make_args(b, s->outputs, s->num_outputs);
 	struct nn_execution e = {
-		.num_inputs = 1,
-		.num_outputs = net->num_outputs,
-		.inputs = (struct nn_arg *)input,
-		.outputs = args,
+		.num_inputs = s->num_inputs,
+		.num_outputs = s->num_outputs,
+		.inputs = inputs->args,
+		.outputs = outputs.args,
 	};
 	struct nn_error err = { "" };
 	struct nn_plan *plan = NULL;
 
-	for (uint32_t i = 0; i < net->num_outputs; i++) {
-		args[i].length = (uint32_t)image_bytes(net, net->outputs[i]);
-		args[i].data = outputs->data[i] = must_alloc(args[i].length);
-	}
 	if (nn_plan_create(&b->model, &options, &plan, &err) || nn_plan_execute(plan, &e, &err))
 		fail_msg("%s", err.message);
 	nn_plan_free(plan);
+	return outputs;
 }
 
 static void compare_floats(const float *a, const float *right, size_t count)
@@ -68,38 +87,60 @@ static bool varies(const uint8_t *bytes, size_t count)
 	return false;
 }
 
+/* By at most `steps`. */
+static void compare_bytes(const uint8_t *a, const uint8_t *right, size_t count, int steps)
+{
+	assert_true(varies(right, count));
+	for (size_t i = 0; i < count; i++)
+		if (abs((int8_t)(a[i] - right[i])) > steps)
+			fail_msg("element %zu is %u, not %u", i, a[i], right[i]);
+}
+
+static void check_model(struct builder *b, int steps)
+{
+	const struct nn_subgraph *s = &b->subgraph;
+	struct args inputs, ours, right;
+	struct nn_error err = { "" };
+
+	if (nn_model_check(&b->model, &err) || nn_ops_check_model(&b->model, NULL, &err))
+		fail_msg("%s", err.message);
+	inputs = make_args(b, s->inputs, s->num_inputs);
+	for (uint32_t i = 0; i < s->num_inputs; i++) {
+		bool is_float = b->operands[s->inputs[i]].type == NN_TENSOR_FLOAT32;
+
+		fill_random(is_float ? NET_F32 : NET_QU8, inputs.args[i].data,
+			    inputs.args[i].length / (is_float ? sizeof(float) : 1));
+	}
+	ours = run(b, NULL, &inputs);
+	right = run(b, "none", &inputs);
+	for (uint32_t i = 0; i < s->num_outputs; i++) {
+		size_t size = right.args[i].length;
+
+		if (b->operands[s->outputs[i]].type == NN_TENSOR_FLOAT32)
+			compare_floats(ours.args[i].data, right.args[i].data, size / sizeof(float));
+		else
+			compare_bytes(ours.args[i].data, right.args[i].data, size, steps);
+	}
+	free_args(&inputs);
+	free_args(&ours);
+	free_args(&right);
+	builder_free(b);
+}
+
 static void check_net(net_fn *make, enum net_type type)
 {
 	static struct net net;
-	struct outputs ours, right;
-	struct nn_error err = { "" };
-	struct nn_arg input = { 0 };
-	struct builder *b;
 
 	make(&net, type, SIDE);
-	b = builder_net(&net);
-	if (nn_model_check(&b->model, &err) || nn_ops_check_model(&b->model, NULL, &err))
-		fail_msg("%s", err.message);
-	input.length = (uint32_t)image_bytes(&net, 0);
-	input.data = must_alloc(input.length);
-	fill_random(type, input.data, input.length / net_element(&net));
-	run(b, NULL, &input, &net, &ours);
-	run(b, "none", &input, &net, &right);
-	for (uint32_t i = 0; i < net.num_outputs; i++) {
-		size_t size = image_bytes(&net, net.outputs[i]);
-
-		if (type == NET_F32) {
-			compare_floats(ours.data[i], right.data[i], size / sizeof(float));
-		} else {
-			assert_memory_equal(ours.data[i], right.data[i], size);
-			assert_true(varies(right.data[i], size));
-		}
-		free(ours.data[i]);
-		free(right.data[i]);
-	}
-	free(input.data);
-	builder_free(b);
+	check_model(builder_net(&net), 0);
 	net_free(&net);
+}
+
+/* Of bytes, these have layers of floats between: what those round otherwise is seen. */
+static void check_sequence(sequence_fn *make)
+{
+	check_model(make(NET_F32, true), 0);
+	check_model(make(NET_QC8, true), MAX_STEPS);
 }
 
 static void check_types(net_fn *make)
@@ -145,6 +186,24 @@ static void agrees_deeplab_v3(void **state)
 	check_types(net_deeplab_v3);
 }
 
+static void agrees_spotter_svdf(void **state)
+{
+	(void)state;
+	check_sequence(sequence_spotter_svdf);
+}
+
+static void agrees_spotter_lstm(void **state)
+{
+	(void)state;
+	check_sequence(sequence_spotter_lstm);
+}
+
+static void agrees_encoder(void **state)
+{
+	(void)state;
+	check_sequence(sequence_encoder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -154,6 +213,9 @@ int main(void)
 		cmocka_unit_test(agrees_resnet50),
 		cmocka_unit_test(agrees_ssd_mobilenet_v2),
 		cmocka_unit_test(agrees_deeplab_v3),
+		cmocka_unit_test(agrees_spotter_svdf),
+		cmocka_unit_test(agrees_spotter_lstm),
+		cmocka_unit_test(agrees_encoder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,6 +34,13 @@ struct builder *builder_create(void)
 	return b;
 }
 
+void *builder_alloc(struct builder *b, size_t size)
+{
+	if (b->num_owned == BUILDER_OPERANDS)
+		abort();
+	return b->owned[b->num_owned++] = must_alloc(size);
+}
+
 uint32_t builder_operand(struct builder *b, int32_t type, uint32_t rank, const uint32_t *dims,
 			 float scale, int32_t zero)
 {
@@ -61,7 +68,7 @@ uint32_t builder_constant(struct builder *b, int32_t type, uint32_t rank, const 
 
 uint32_t builder_int(struct builder *b, int32_t value)
 {
-	int32_t *data = must_alloc(sizeof(*data));
+	int32_t *data = builder_alloc(b, sizeof(*data));
 
 	*data = value;
 	return builder_constant(b, NN_INT32, 0, NULL, 0, 0, data);
@@ -69,37 +76,45 @@ uint32_t builder_int(struct builder *b, int32_t value)
 
 uint32_t builder_bool(struct builder *b, bool value)
 {
-	uint8_t *data = must_alloc(sizeof(*data));
+	uint8_t *data = builder_alloc(b, sizeof(*data));
 
 	*data = value;
 	return builder_constant(b, NN_BOOL, 0, NULL, 0, 0, data);
 }
 
-void builder_operation(struct builder *b, int32_t code, uint32_t num_inputs,
-		       const uint32_t *inputs, uint32_t output)
+void builder_operation_of(struct builder *b, int32_t code, uint32_t num_inputs,
+			  const uint32_t *inputs, uint32_t num_outputs, const uint32_t *outputs)
 {
 	uint32_t *list = b->indices + b->num_indices;
 
 	if (b->subgraph.num_operations == BUILDER_OPERATIONS ||
-	    b->num_indices + num_inputs + 1 > BUILDER_INDICES)
+	    b->num_indices + num_inputs + num_outputs > BUILDER_INDICES)
 		abort();
 	memcpy(list, inputs, num_inputs * sizeof(*inputs));
-	list[num_inputs] = output;
+	memcpy(list + num_inputs, outputs, num_outputs * sizeof(*outputs));
 	for (uint32_t i = 0; i < num_inputs; i++)
 		b->operands[inputs[i]].consumers++;
-	b->num_indices += num_inputs + 1;
+	b->num_indices += num_inputs + num_outputs;
 	b->operations[b->subgraph.num_operations++] = (struct nn_operation){
 		.type = code,
 		.num_inputs = num_inputs,
-		.num_outputs = 1,
+		.num_outputs = num_outputs,
 		.inputs = list,
 		.outputs = list + num_inputs,
 	};
 }
 
+void builder_operation(struct builder *b, int32_t code, uint32_t num_inputs,
+		       const uint32_t *inputs, uint32_t output)
+{
+	builder_operation_of(b, code, num_inputs, inputs, 1, &output);
+}
+
 void builder_input(struct builder *b, uint32_t operand)
 {
 	b->operands[operand].lifetime = NN_SUBGRAPH_INPUT;
+	if (b->subgraph.num_inputs == BUILDER_INPUTS)
+		abort();
 	b->inputs[b->subgraph.num_inputs++] = operand;
 }
 
@@ -124,7 +139,7 @@ void builder_halve(struct builder *b)
 		if (!floats)
 			continue;
 		o->location.length /= 2;
-		halves = must_alloc(o->location.length);
+		halves = builder_alloc(b, o->location.length);
 		nn_floats_to_halves(floats, halves, o->location.length / 2);
 		o->location.offset = (uintptr_t)halves - (uintptr_t)b->pool.base;
 	}
@@ -132,9 +147,8 @@ void builder_halve(struct builder *b)
 
 void builder_free(struct builder *b)
 {
-	for (uint32_t i = 0; i < b->subgraph.num_operands; i++)
-		if (!b->operands[i].rank && b->operands[i].lifetime == NN_CONSTANT_REFERENCE)
-			free((char *)b->pool.base + b->operands[i].location.offset);
+	for (uint32_t i = 0; i < b->num_owned; i++)
+		free(b->owned[i]);
 	free(b);
 }
 
@@ -162,7 +176,7 @@ size_t builder_place(struct builder *b, char *to)
 struct plan_state {
 	struct builder *builder;
 	struct nn_plan *plan;
-	struct nn_arg inputs[2];
+	struct nn_arg inputs[BUILDER_INPUTS];
 	struct nn_arg outputs[NET_OUTPUTS];
 };
 

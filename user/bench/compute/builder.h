@@ -9,9 +9,10 @@
 
 #include "subject.h"
 
-#define BUILDER_OPERANDS 1200
-#define BUILDER_OPERATIONS 200
-#define BUILDER_INDICES 3000
+#define BUILDER_OPERANDS 2400
+#define BUILDER_OPERATIONS 400
+#define BUILDER_INDICES 4000
+#define BUILDER_INPUTS 8
 
 /* Constants stay where they are: a builder's pool is all of memory. */
 struct builder {
@@ -22,14 +23,19 @@ struct builder {
 	struct nn_operation operations[BUILDER_OPERATIONS];
 	uint32_t indices[BUILDER_INDICES];
 	uint32_t num_indices;
-	uint32_t inputs[2];
+	uint32_t inputs[BUILDER_INPUTS];
 	uint32_t outputs[NET_OUTPUTS];
+	void *owned[BUILDER_OPERANDS];	/* what is freed with it */
+	uint32_t num_owned;
 };
 
 struct builder *builder_create(void);
 
-/* With its scalars; constants that are tensors stay whoever's they are. */
+/* With what it owns: scalars, and what builder_alloc() gave. */
 void builder_free(struct builder *b);
+
+/* Memory for a constant, zeroed, which is freed with the builder. */
+void *builder_alloc(struct builder *b, size_t size);
 
 /* An operand without a value; `dims` are `rank` sizes. */
 uint32_t builder_operand(struct builder *b, int32_t type, uint32_t rank, const uint32_t *dims,
@@ -40,6 +46,9 @@ uint32_t builder_int(struct builder *b, int32_t value);
 uint32_t builder_bool(struct builder *b, bool value);
 void builder_operation(struct builder *b, int32_t code, uint32_t num_inputs,
 		       const uint32_t *inputs, uint32_t output);
+/* The same of one that has more than one output. */
+void builder_operation_of(struct builder *b, int32_t code, uint32_t num_inputs,
+			  const uint32_t *inputs, uint32_t num_outputs, const uint32_t *outputs);
 
 /* Makes an operand the model's input or output. */
 void builder_input(struct builder *b, uint32_t operand);

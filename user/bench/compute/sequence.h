@@ -1,17 +1,52 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sizes of the recurrent and the attention network.
+ * Networks of sequences: their sizes, and models of them.
  */
 #ifndef NN_BENCH_SEQUENCE_H
 #define NN_BENCH_SEQUENCE_H
+
+#include "subject.h"
 
 #define LSTM_LAYERS 2
 #define LSTM_STEPS 32
 #define LSTM_UNITS 256		/* inputs too */
 
-#define BLOCK_TOKENS 64
-#define BLOCK_SIZE 256		/* of a token */
-#define BLOCK_HEADS 4
-#define BLOCK_HIDDEN 1024	/* of a token, between the last two products */
+/* A block of a transformer. */
+struct block {
+	uint32_t tokens;
+	uint32_t size;		/* of a token */
+	uint32_t heads;
+	uint32_t hidden;	/* of a token, between the last two products */
+};
+
+#define TRANSFORMER_BLOCK ((struct block){ 64, 256, 4, 1024 })
+
+/* An encoder as BERT has it. */
+#define ENCODER_LAYERS 4
+#define ENCODER_BLOCK ((struct block){ 128, 512, 8, 2048 })
+
+/* What spotters of keywords hear: numbers of a spectrum, and words that they know. */
+#define SPOTTER_FEATURES 40
+#define SPOTTER_WORDS 12
+
+/* One frame a run: layers of SVDF, each but the last one narrowed by a product. */
+#define SVDF_LAYERS 5
+#define SVDF_UNITS 256
+#define SVDF_NARROW 128
+#define SVDF_MEMORY 10		/* frames */
+
+/* A second of frames a run: a product, layers of LSTM, a product. */
+#define SPOTTER_FRAMES 49
+#define SPOTTER_LAYERS 2
+#define SPOTTER_UNITS 128
+
+/* A model of one, and a small one of the same kinds of layers. Of NET_F32 or NET_QC8. */
+struct builder;
+typedef struct builder *sequence_fn(enum net_type type, bool small);
+sequence_fn sequence_encoder, sequence_spotter_svdf, sequence_spotter_lstm;
+
+/* One of those as a plan of ours, and as calls of the peer. */
+struct subject subject_sequence(sequence_fn *make, enum net_type type, uint32_t threads);
+struct subject subject_sequence_xnnpack(sequence_fn *of, enum net_type type, uint32_t threads);
 
 #endif /* NN_BENCH_SEQUENCE_H */

@@ -57,7 +57,7 @@ static void free_worker(void *state)
 	nna_memory_free(w->arguments);
 	nna_memory_free(w->constants);
 	nna_device_close(w->device);
-	free(w->builder);
+	builder_free(w->builder);
 	free(w);
 }
 

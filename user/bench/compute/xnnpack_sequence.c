@@ -1,190 +1,162 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A recurrent and an attention network as calls of XNNPACK's operators. It has
- * neither a cell of an LSTM nor a product of two tensors: a cell is here its
- * products and sigmoids alone, and attention multiplies with constants of the
- * same size. Both favour the peer a little.
+ * Networks of sequences as calls of XNNPACK's operators. It has no layers of recurrent networks, and
+ * in 2022 neither a product of two tensors nor the mean of a row: a cell of an LSTM is here its
+ * products and sigmoids alone, a layer of SVDF its products, attention multiplies with constants of
+ * the same size, a mean is a product with a column, and nothing is transposed. All of these
+ * favour the peer a little.
  */
-#include <float.h>
-#include <stdlib.h>
-
 #include "sequence.h"
 #include "subject.h"
 
 #ifdef NN_BENCH_XNNPACK
 
-#include "xnnpack_peer.h"
+#include "xnnpack_calls.h"
 
-#define MAX_CALLS 200
-#define MAX_OPERATORS 16
-#define BUFFER_FLOATS ((size_t)BLOCK_TOKENS * BLOCK_HIDDEN)
-
-/* Operators, and the order in which they are called. */
-struct calls {
-	xnn_operator_t operators[MAX_OPERATORS];
-	float *weights[2 * MAX_OPERATORS];
-	float *in;
-	float *out;
-	uint32_t num_operators;
-	uint32_t num_weights;
-	uint32_t num_calls;
-	uint8_t order[MAX_CALLS];
-};
-
-static struct calls *begin(void)
+static void lstm(struct calls *c, uint32_t steps, uint32_t size, uint32_t units)
 {
-	struct calls *c = must_alloc(sizeof(*c));
+	uint32_t inputs = calls_product(c, NET_F32, steps, size, 4 * units);
+	uint32_t state = calls_product(c, NET_F32, 1, units, 4 * units);
+	uint32_t gates = calls_sigmoid(c, NET_F32, 4 * units);
+	uint32_t cell = calls_sigmoid(c, NET_F32, units);
 
-	xnn_must(xnn_initialize(NULL), "initialize");
-	c->in = must_alloc(BUFFER_FLOATS * sizeof(float));
-	c->out = must_alloc(BUFFER_FLOATS * sizeof(float));
-	fill_random(NET_F32, c->in, BUFFER_FLOATS);
-	return c;
-}
-
-static void call(struct calls *c, uint32_t operator)
-{
-	c->order[c->num_calls++] = (uint8_t)operator;
-}
-
-static float *random_weights(struct calls *c, size_t count)
-{
-	float *weights = must_alloc(count * sizeof(*weights));
-
-	fill_random(NET_F32, weights, count);
-	c->weights[c->num_weights++] = weights;
-	return weights;
-}
-
-#if NN_BENCH_XNNPACK >= 2024
-
-static void make_product(struct calls *c, size_t rows, size_t depth, size_t units, float low,
-			 xnn_operator_t *o)
-{
-	xnn_must(xnn_create_fully_connected_nc_f32(depth, units, depth, units,
-						   random_weights(c, units * depth),
-						   random_weights(c, units), low, FLT_MAX, 0, NULL,
-						   NULL, o), "product");
-	xnn_must(xnn_reshape_fully_connected_nc_f32(*o, rows, NULL), "reshape");
-	xnn_must(xnn_setup_fully_connected_nc_f32(*o, c->in, c->out), "set up");
-}
-
-static void make_sigmoid(struct calls *c, size_t channels, xnn_operator_t *o)
-{
-	xnn_must(xnn_create_unary_elementwise_nc(xnn_unary_sigmoid, xnn_datatype_fp32,
-						 xnn_datatype_fp32, NULL, NULL, NULL, 0, o),
-		 "sigmoid");
-	xnn_must(xnn_reshape_unary_elementwise_nc(*o, 1, channels, channels, channels, NULL),
-		 "reshape");
-	xnn_must(xnn_setup_unary_elementwise_nc(*o, c->in, c->out), "set up");
-}
-
-static void make_softmax(struct calls *c, size_t rows, size_t channels, xnn_operator_t *o)
-{
-	xnn_must(xnn_create_softmax_nc_f32(0, o), "softmax");
-	xnn_must(xnn_reshape_softmax_nc_f32(*o, channels, channels, channels, rows, NULL),
-		 "reshape");
-	xnn_must(xnn_setup_softmax_nc_f32(*o, c->in, c->out), "set up");
-}
-
-#else
-
-static void make_product(struct calls *c, size_t rows, size_t depth, size_t units, float low,
-			 xnn_operator_t *o)
-{
-	xnn_must(xnn_create_fully_connected_nc_f32(depth, units, depth, units,
-						   random_weights(c, units * depth),
-						   random_weights(c, units), low, FLT_MAX, 0, o),
-		 "product");
-	xnn_must(xnn_setup_fully_connected_nc_f32(*o, rows, c->in, c->out, NULL), "set up");
-}
-
-static void make_sigmoid(struct calls *c, size_t channels, xnn_operator_t *o)
-{
-	xnn_must(xnn_create_sigmoid_nc_f32(channels, channels, channels, 0, o), "sigmoid");
-	xnn_must(xnn_setup_sigmoid_nc_f32(*o, 1, c->in, c->out, NULL), "set up");
-}
-
-static void make_softmax(struct calls *c, size_t rows, size_t channels, xnn_operator_t *o)
-{
-	xnn_must(xnn_create_softmax_nc_f32(channels, channels, channels, 0, o), "softmax");
-	xnn_must(xnn_setup_softmax_nc_f32(*o, rows, c->in, c->out, NULL), "set up");
-}
-
-#endif
-
-static uint32_t product(struct calls *c, size_t rows, size_t depth, size_t units, float low)
-{
-	make_product(c, rows, depth, units, low, &c->operators[c->num_operators]);
-	return c->num_operators++;
-}
-
-static uint32_t sigmoid(struct calls *c, size_t channels)
-{
-	make_sigmoid(c, channels, &c->operators[c->num_operators]);
-	return c->num_operators++;
-}
-
-static uint32_t softmax(struct calls *c, size_t rows, size_t channels)
-{
-	make_softmax(c, rows, channels, &c->operators[c->num_operators]);
-	return c->num_operators++;
-}
-
-static void run(void *state)
-{
-	struct calls *c = state;
-
-	for (uint32_t i = 0; i < c->num_calls; i++)
-		xnn_must(xnn_run_operator(c->operators[c->order[i]], NULL), "run");
-}
-
-static void free_calls(void *state)
-{
-	struct calls *c = state;
-
-	for (uint32_t i = 0; i < c->num_operators; i++)
-		xnn_delete_operator(c->operators[i]);
-	for (uint32_t i = 0; i < c->num_weights; i++)
-		free(c->weights[i]);
-	free(c->in);
-	free(c->out);
-	free(c);
+	calls_call(c, inputs);
+	for (uint32_t step = 0; step < steps; step++) {
+		calls_call(c, state);
+		calls_call(c, gates);
+		calls_call(c, cell);
+	}
 }
 
 struct subject subject_lstm_xnnpack(void)
 {
-	struct calls *c = begin();
+	struct calls *c = calls_begin((size_t)LSTM_STEPS * 4 * LSTM_UNITS, 1);
 
-	for (uint32_t i = 0; i < LSTM_LAYERS; i++) {
-		uint32_t inputs = product(c, LSTM_STEPS, LSTM_UNITS, 4 * LSTM_UNITS, -FLT_MAX);
-		uint32_t state = product(c, 1, LSTM_UNITS, 4 * LSTM_UNITS, -FLT_MAX);
-		uint32_t gates = sigmoid(c, 4 * LSTM_UNITS), cell = sigmoid(c, LSTM_UNITS);
+	for (uint32_t i = 0; i < LSTM_LAYERS; i++)
+		lstm(c, LSTM_STEPS, LSTM_UNITS, LSTM_UNITS);
+	return calls_end(c);
+}
 
-		call(c, inputs);
-		for (uint32_t step = 0; step < LSTM_STEPS; step++) {
-			call(c, state);
-			call(c, gates);
-			call(c, cell);
-		}
-	}
-	return (struct subject){ c, run, free_calls };
+static void product(struct calls *c, enum net_type type, size_t rows, size_t depth, size_t units)
+{
+	calls_call(c, calls_product(c, type, rows, depth, units));
+}
+
+static void attention(struct calls *c, enum net_type type, const struct block *s)
+{
+	const size_t head = s->size / s->heads, rows = (size_t)s->heads * s->tokens;
+
+	for (uint32_t i = 0; i < 3; i++)
+		product(c, type, s->tokens, s->size, s->size);
+	product(c, type, rows, head, s->tokens);
+	calls_call(c, calls_softmax(c, type, rows, s->tokens));
+	product(c, type, rows, s->tokens, head);
+	product(c, type, s->tokens, s->size, s->size);
+}
+
+static size_t elements_of(const struct block *s)
+{
+	size_t scores = (size_t)s->heads * s->tokens * s->tokens;
+	size_t hidden = (size_t)s->tokens * s->hidden;
+
+	return scores > hidden ? scores : hidden;
 }
 
 struct subject subject_transformer_xnnpack(void)
 {
-	const size_t head = BLOCK_SIZE / BLOCK_HEADS, rows = BLOCK_HEADS * BLOCK_TOKENS;
-	struct calls *c = begin();
+	const struct block s = TRANSFORMER_BLOCK;
+	struct calls *c = calls_begin(elements_of(&s), 1);
 
-	for (uint32_t i = 0; i < 3; i++)
-		call(c, product(c, BLOCK_TOKENS, BLOCK_SIZE, BLOCK_SIZE, -FLT_MAX));
-	call(c, product(c, rows, head, BLOCK_TOKENS, -FLT_MAX));
-	call(c, softmax(c, rows, BLOCK_TOKENS));
-	call(c, product(c, rows, BLOCK_TOKENS, head, -FLT_MAX));
-	call(c, product(c, BLOCK_TOKENS, BLOCK_SIZE, BLOCK_SIZE, -FLT_MAX));
-	call(c, product(c, BLOCK_TOKENS, BLOCK_SIZE, BLOCK_HIDDEN, 0));
-	call(c, product(c, BLOCK_TOKENS, BLOCK_HIDDEN, BLOCK_SIZE, -FLT_MAX));
-	return (struct subject){ c, run, free_calls };
+	attention(c, NET_F32, &s);
+	product(c, NET_F32, s.tokens, s.size, s.hidden);
+	product(c, NET_F32, s.tokens, s.hidden, s.size);
+	return calls_end(c);
+}
+
+static void binary(struct calls *c, enum net_type type, enum calls_binary operation, size_t rows,
+		   size_t columns, size_t other_rows, size_t other_columns)
+{
+	calls_call(c, calls_binary(c, type, operation, rows, columns, other_rows, other_columns));
+}
+
+static void gelu(struct calls *c, enum net_type type, size_t rows, size_t columns)
+{
+	binary(c, type, CALLS_MUL, rows, columns, 1, 1);
+	calls_call(c, calls_sigmoid(c, type, rows * columns));
+	binary(c, type, CALLS_MUL, rows, columns, rows, columns);
+}
+
+static void convert(struct calls *c, enum net_type to, enum net_type type, size_t count)
+{
+	if (type != NET_F32)
+		calls_call(c, calls_convert(c, to, count));
+}
+
+static void add_and_normalize(struct calls *c, enum net_type type, size_t rows, size_t columns)
+{
+	binary(c, type, CALLS_ADD, rows, columns, rows, columns);
+	convert(c, NET_F32, type, rows * columns);
+	product(c, NET_F32, rows, columns, 1);
+	binary(c, NET_F32, CALLS_ADD, rows, columns, rows, 1);
+	binary(c, NET_F32, CALLS_MUL, rows, columns, rows, columns);
+	product(c, NET_F32, rows, columns, 1);
+	binary(c, NET_F32, CALLS_MUL, rows, columns, rows, 1);
+	binary(c, NET_F32, CALLS_MUL, rows, columns, 1, columns);
+	binary(c, NET_F32, CALLS_ADD, rows, columns, 1, columns);
+	convert(c, NET_QC8, type, rows * columns);
+}
+
+static struct subject make_encoder(enum net_type type, uint32_t threads)
+{
+	const struct block s = ENCODER_BLOCK;
+	struct calls *c = calls_begin(elements_of(&s), threads);
+
+	for (int i = 0; i < ENCODER_LAYERS; i++) {
+		attention(c, type, &s);
+		add_and_normalize(c, type, s.tokens, s.size);
+		product(c, type, s.tokens, s.size, s.hidden);
+		gelu(c, type, s.tokens, s.hidden);
+		product(c, type, s.tokens, s.hidden, s.size);
+		add_and_normalize(c, type, s.tokens, s.size);
+	}
+	return calls_end(c);
+}
+
+static struct subject make_spotter_svdf(enum net_type type, uint32_t threads)
+{
+	struct calls *c = calls_begin((size_t)SVDF_UNITS * SVDF_MEMORY, threads);
+
+	for (int i = 0; i < SVDF_LAYERS; i++) {
+		convert(c, NET_F32, type, i ? SVDF_NARROW : SPOTTER_FEATURES);
+		product(c, NET_F32, 1, i ? SVDF_NARROW : SPOTTER_FEATURES, SVDF_UNITS);
+		binary(c, NET_F32, CALLS_MUL, SVDF_UNITS, SVDF_MEMORY, SVDF_UNITS, SVDF_MEMORY);
+		product(c, NET_F32, SVDF_UNITS, SVDF_MEMORY, 1);
+		convert(c, NET_QC8, type, SVDF_UNITS);
+		product(c, type, 1, SVDF_UNITS, i + 1 < SVDF_LAYERS ? SVDF_NARROW : SPOTTER_WORDS);
+	}
+	calls_call(c, calls_softmax(c, type, 1, SPOTTER_WORDS));
+	return calls_end(c);
+}
+
+static struct subject make_spotter_lstm(enum net_type type, uint32_t threads)
+{
+	struct calls *c = calls_begin((size_t)SPOTTER_FRAMES * 4 * SPOTTER_UNITS, threads);
+
+	product(c, type, SPOTTER_FRAMES, SPOTTER_FEATURES, SPOTTER_UNITS);
+	convert(c, NET_F32, type, (size_t)SPOTTER_FRAMES * SPOTTER_UNITS);
+	for (int i = 0; i < SPOTTER_LAYERS; i++)
+		lstm(c, SPOTTER_FRAMES, SPOTTER_UNITS, SPOTTER_UNITS);
+	convert(c, NET_QC8, type, (size_t)SPOTTER_FRAMES * SPOTTER_UNITS);
+	product(c, type, SPOTTER_FRAMES, SPOTTER_UNITS, SPOTTER_WORDS);
+	calls_call(c, calls_softmax(c, type, SPOTTER_FRAMES, SPOTTER_WORDS));
+	return calls_end(c);
+}
+
+struct subject subject_sequence_xnnpack(sequence_fn *of, enum net_type type, uint32_t threads)
+{
+	return of == sequence_encoder ? make_encoder(type, threads) :
+	       of == sequence_spotter_svdf ? make_spotter_svdf(type, threads) :
+					     make_spotter_lstm(type, threads);
 }
 
 #else
@@ -196,6 +168,14 @@ struct subject subject_lstm_xnnpack(void)
 
 struct subject subject_transformer_xnnpack(void)
 {
+	return (struct subject){ NULL, NULL, NULL };
+}
+
+struct subject subject_sequence_xnnpack(sequence_fn *of, enum net_type type, uint32_t threads)
+{
+	(void)of;
+	(void)type;
+	(void)threads;
 	return (struct subject){ NULL, NULL, NULL };
 }
 

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A network as calls of XNNPACK's operators, which read and write the same memory: what they
+ * compute takes as long as in the network, and means nothing.
+ */
+#ifndef NN_BENCH_XNNPACK_CALLS_H
+#define NN_BENCH_XNNPACK_CALLS_H
+
+#include <stddef.h>
+
+#include "subject.h"
+
+struct calls;
+
+/* Operators of up to `elements` numbers, run on so many threads. */
+struct calls *calls_begin(size_t elements, uint32_t threads);
+
+/* Each makes an operator, of NET_F32 or NET_QC8, and returns its number. */
+uint32_t calls_product(struct calls *c, enum net_type type, size_t rows, size_t depth,
+		       size_t units);
+uint32_t calls_sigmoid(struct calls *c, enum net_type type, size_t count);
+uint32_t calls_softmax(struct calls *c, enum net_type type, size_t rows, size_t columns);
+
+/* A sum or a product of [rows, columns] and [other_rows, other_columns], which may be 1. */
+enum calls_binary { CALLS_ADD, CALLS_MUL };
+uint32_t calls_binary(struct calls *c, enum net_type type, enum calls_binary operation, size_t rows,
+		      size_t columns, size_t other_rows, size_t other_columns);
+
+/* To that type from the other one. */
+uint32_t calls_convert(struct calls *c, enum net_type to, size_t count);
+
+/* Calls an operator, in the order of these. */
+void calls_call(struct calls *c, uint32_t operator);
+
+struct subject calls_end(struct calls *c);
+
+#endif /* NN_BENCH_XNNPACK_CALLS_H */
