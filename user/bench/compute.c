@@ -18,6 +18,7 @@
 #include "compute/api.h"
 #include "compute/calibrate.h"
 #include "compute/clients.h"
+#include "compute/schedule.h"
 #include "compute/sequence.h"
 #include "compute/subject.h"
 #include "count/mark.h"
@@ -497,6 +498,12 @@ int main(int argc, char **argv)
 		bench_calibrate();
 		return 0;
 	}
+	if (argc == 2 && !strcmp(argv[1], "--schedule")) {
+		if (bench_schedule())
+			return 0;
+		fprintf(stderr, "one CPU, or a step without a kernel: no schedule\n");
+		return 1;
+	}
 	if (argc == 2 && !strcmp(argv[1], "--clients"))
 		return !bench_clients(has_two_cpus() ? 2 : 1, where());
 	if (argc >= 2 && !strcmp(argv[1], "--nets"))
@@ -506,7 +513,7 @@ int main(int argc, char **argv)
 	if (argc == 4 && !strcmp(argv[1], "--marked"))
 		return run_marked(argv[2], argv[3]);
 	if (argc != 1) {
-		fprintf(stderr, "usage: compute [--vm | --first | --calibrate | --clients | "
+		fprintf(stderr, "usage: compute [--vm | --first | --calibrate | --schedule | --clients | "
 			"--nets [NAME]... | --isa LEVEL | --marked NETWORK WHO]\n");
 		return 2;
 	}

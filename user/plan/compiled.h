@@ -90,13 +90,18 @@ struct packed_weights {
 };
 
 /*
- * Compiles a plan's main subgraph. NULL where the model has control flow or
+ * Compiles a plan's main subgraph for so many threads: one, or at least as many as
+ * threads_start() tells. NULL where the model has control flow or
  * shapes that are only known when it runs, or for want of memory. With `weights`
  * nothing is packed or computed, no constant of a pool is read, and it is NULL also
  * where the weights are too few or a kernel is chosen by the values of a pool.
  */
 struct compiled *compiled_create(const struct nn_plan *plan, const struct nn_isa *isa,
-				 uint32_t preference, const struct packed_weights *weights);
+				 uint32_t threads, const struct packed_weights *weights);
+
+/* The threads that plans of a preference take, which are made if they are not there. */
+uint32_t compiled_threads(uint32_t preference);
+
 void compiled_free(struct compiled *c);
 
 /*

@@ -251,7 +251,7 @@ static struct nn_plan *create_rewritten(const struct nn_model *model,
 		else if (made[i])
 			p->bases[k++] = made[i];
 	}
-	p->compiled = compiled_create(p, isa, options->preference, NULL);
+	p->compiled = compiled_create(p, isa, compiled_threads(options->preference), NULL);
 	if (p->compiled)
 		return p;
 	nn_plan_free(p);
@@ -265,8 +265,8 @@ struct nn_plan *plan_compile(const struct nn_model *model, const struct nn_plan_
 
 	if (plan || plan_create(model, options, &plan, &err))
 		return plan;
-	plan->compiled = compiled_create(plan, nn_isa_find(options->kernels), options->preference,
-					 NULL);
+	plan->compiled = compiled_create(plan, nn_isa_find(options->kernels),
+					 compiled_threads(options->preference), NULL);
 	if (plan->compiled)
 		return plan;
 	nn_plan_free(plan);

@@ -10,7 +10,7 @@
 #include "builder.h"
 #include "ops/float16.h"
 #include "ops/op.h"
-#include "plan/plan.h"
+#include "plan/compiled.h"
 
 struct builder *builder_create(void)
 {
@@ -229,23 +229,42 @@ static struct nn_arg make_arg(const struct nn_operand *o)
 	return arg;
 }
 
-struct subject builder_subject(struct builder *b, uint32_t threads)
+static struct subject prepare(struct builder *b, const struct nn_plan_options *options)
 {
-	/* Other kernels than the best that the CPU has, to compare them. */
-	const struct nn_plan_options options = {
-		.preference = threads > 1 ? 1 : 0,
-		.kernels = getenv("NN_BENCH_KERNELS"),
-	};
 	struct plan_state *s = must_alloc(sizeof(*s));
 	struct nn_error err = { "" };
 
 	s->builder = b;
 	if (nn_model_check(&b->model, &err) || nn_ops_check_model(&b->model, NULL, &err) ||
-	    nn_plan_create(&b->model, &options, &s->plan, &err))
+	    nn_plan_create(&b->model, options, &s->plan, &err))
 		die("prepare", &err);
 	for (uint32_t i = 0; i < b->subgraph.num_inputs; i++)
 		s->inputs[i] = make_arg(&b->operands[b->inputs[i]]);
 	for (uint32_t i = 0; i < b->subgraph.num_outputs; i++)
 		s->outputs[i] = make_arg(&b->operands[b->outputs[i]]);
 	return (struct subject){ s, run_plan, free_plan };
+}
+
+/* Other kernels than the best that the CPU has, to compare them; NULL: the best. */
+static const char *kernels(void)
+{
+	return getenv("NN_BENCH_KERNELS");
+}
+
+struct subject builder_subject(struct builder *b, uint32_t threads)
+{
+	return prepare(b, &(struct nn_plan_options){
+		.preference = threads > 1 ? 1 : 0,
+		.kernels = kernels(),
+	});
+}
+
+struct subject builder_subject_cut(struct builder *b, uint32_t threads, struct compiled **compiled)
+{
+	struct subject s = prepare(b, &(struct nn_plan_options){ .kernels = NO_KERNELS });
+	struct nn_plan *plan = ((struct plan_state *)s.state)->plan;
+
+	plan->compiled = compiled_create(plan, nn_isa_find(kernels()), threads, NULL);
+	*compiled = plan->compiled;
+	return s;
 }

@@ -9,6 +9,8 @@
 
 #include "subject.h"
 
+struct compiled;
+
 #define BUILDER_OPERANDS 2400
 #define BUILDER_OPERATIONS 400
 #define BUILDER_INDICES 4000
@@ -68,5 +70,12 @@ size_t builder_place(struct builder *b, char *to);
 
 /* A plan of it, with random data as its inputs. The builder goes with the subject. */
 struct subject builder_subject(struct builder *b, uint32_t threads);
+
+/*
+ * The same whose steps are cut for so many threads, one or at least as many as there are.
+ * `compiled` is the plan's; NULL: the model cannot be compiled.
+ */
+
+struct subject builder_subject_cut(struct builder *b, uint32_t threads, struct compiled **compiled);
 
 #endif /* NN_BENCH_BUILDER_H */

@@ -577,7 +577,7 @@ static bool alloc_lists(struct compiler *k, const struct graph *g)
 }
 
 struct compiled *compiled_create(const struct nn_plan *plan, const struct nn_isa *isa,
-				 uint32_t preference, const struct packed_weights *weights)
+				 uint32_t threads, const struct packed_weights *weights)
 {
 	const struct graph *g = &plan->graphs[0];
 	struct compiler k = { .c = calloc(1, sizeof(*k.c)), .s = g->subgraph, .weights = weights };
@@ -589,7 +589,7 @@ struct compiled *compiled_create(const struct nn_plan *plan, const struct nn_isa
 	k.c->max_inputs = g->max_inputs;
 	k.c->max_outputs = g->max_outputs;
 	k.c->isa = isa;
-	k.c->threads = preference == NN_PREFER_LOW_POWER ? 1 : threads_start();
+	k.c->threads = threads;
 	k.zeros_size = largest_operand(k.s);
 	k.zeros = pages_zeros(k.zeros_size);
 	if (!k.zeros || !alloc_lists(&k, g) || !compile(&k) || !tuning_create(k.c)) {

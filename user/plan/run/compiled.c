@@ -134,6 +134,11 @@ static struct context *context_get(struct compiled *c)
 	return context_create(c);
 }
 
+uint32_t compiled_threads(uint32_t preference)
+{
+	return preference == NN_PREFER_LOW_POWER ? 1 : threads_start();
+}
+
 bool compiled_reserve(struct compiled *c)
 {
 	struct context *x = context_create(c);

@@ -23,9 +23,7 @@
 #include "plan/run/threads.h"
 
 #define MAX_HELPERS 255
-#define FAN_OUT 4		/* sleepers that one thread wakes */
 #define MAX_JOBS 8		/* at a time; more run on their own thread alone */
-#define SPIN_NS 50000		/* more than the time between two operations of an execution */
 #define SPIN_TURNS 64		/* between looks at the clock */
 #define STACK_SIZE (256 * 1024)
 #define LATE_NS 300000		/* what a helper may be late before we do without */
@@ -79,7 +77,7 @@ static void wake_some(struct job *job)
 	uint32_t left = atomic_load(&job->unwoken), woken;
 
 	do {
-		woken = left < FAN_OUT ? left : FAN_OUT;
+		woken = left < THREADS_FAN_OUT ? left : THREADS_FAN_OUT;
 		if (!woken || !atomic_load(&shared.sleepers))
 			return;
 	} while (!atomic_compare_exchange_weak(&job->unwoken, &left, left - woken));
@@ -124,7 +122,7 @@ static void wait_for_job(uint32_t seen)
 				return;
 			spin_pause();
 		}
-	} while (clock_ns() - start < SPIN_NS);
+	} while (clock_ns() - start < THREADS_SPIN_NS);
 	atomic_fetch_add(&shared.sleepers, 1);
 	while (atomic_load(&shared.opened) == seen)
 		futex_wait(&shared.opened, seen);
@@ -216,7 +214,7 @@ static uint64_t close_job(struct job *job)
 			continue;
 		if (!start)
 			start = clock_ns();
-		else if (clock_ns() - start > SPIN_NS)
+		else if (clock_ns() - start > THREADS_SPIN_NS)
 			futex_wait(&job->users, users);
 	}
 	waited = start ? clock_ns() - start : 0;

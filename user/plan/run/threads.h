@@ -8,6 +8,12 @@
 
 #include <stdint.h>
 
+/* How long an idle thread spins: more than the time between two operations of an execution. */
+#define THREADS_SPIN_NS 50000
+
+/* Sleepers that one thread wakes, which wake others. */
+#define THREADS_FAN_OUT 4
+
 /* Runs one task; `thread` is below the number of threads that threads_start() told. */
 typedef void threads_fn(void *arg, uint32_t task, uint32_t thread);
 

@@ -134,8 +134,8 @@ static enum nn_status compile(struct nn_plan *plan, const struct saved_header *h
 
 	if (status)
 		return status;
-	plan->compiled = compiled_create(plan, nn_isa_find(h->kernels), options->preference,
-					 &weights);
+	plan->compiled = compiled_create(plan, nn_isa_find(h->kernels),
+					 compiled_threads(options->preference), &weights);
 	if (!plan->compiled || plan->compiled->packed_size != h->packed_size ||
 	    plan->compiled->choice != h->choice ||
 	    (h->tuned_steps && !tuning_load(plan->compiled, tuned, h->tuned_steps)))

@@ -325,7 +325,7 @@ static enum nn_status fill(struct thawing *t, struct saved_header *part, const v
 		.packed = t->packed,
 		.packed_is_mapped = true,
 		.arena_size = t->head->arena_size,
-		.threads = preference == NN_PREFER_LOW_POWER ? 1 : threads_start(),
+		.threads = compiled_threads(preference),
 	};
 	for (uint32_t i = 0; i < t->num_args; i++)
 		args[i] = i;

@@ -104,7 +104,7 @@ static void mend_header(struct nn_plan_image *image, const void *data)
 		return;
 	weights.size = h.data_size ? h.data_size - sizeof(struct saved_stamp) : 0;
 	if (!nn_ops_check_model(model, NULL, &err) && !plan_create(model, &options, &plan, &err)) {
-		c = compiled_create(plan, nn_isa_find(h.kernels), 0, &weights);
+		c = compiled_create(plan, nn_isa_find(h.kernels), 1, &weights);
 		if (c) {
 			h.packed_size = c->packed_size;
 			h.choice = c->choice;
