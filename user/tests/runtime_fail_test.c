@@ -5,6 +5,7 @@
  * right afterwards. On nnapi-reference, or on the device that NN_TEST_DEVICE names.
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <sys/wait.h>
 
 #include <android/hardware_buffer.h>
@@ -281,8 +282,9 @@ static const struct run {
 	{ "burst", run_burst, true, false },
 	{ "files", run_files, true, false },
 	{ "device memory", run_domain, true, false },
-	{ "hardware buffer", run_hardware_buffer, true, false },
 };
+
+static const struct run hardware_buffer = { "hardware buffer", run_hardware_buffer, true, false };
 
 /* Codes that tell of what was not to be had; a file that cannot be mapped has one of its own. */
 static bool says_so(int result)
@@ -352,6 +354,34 @@ static void test_each_allocation(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(runs); i++)
 		for (int lasting = 0; lasting < 2; lasting++)
 			assert_true(fail_each(&runs[i], lasting) > 0);
+}
+
+/* Emulated system calls have no ioctls of dma-bufs. */
+static bool are_locked(void)
+{
+	const AHardwareBuffer_Desc desc = {
+		.width = IN_SIZE, .height = 1, .layers = 1, .format = AHARDWAREBUFFER_FORMAT_BLOB,
+		.usage = AHARDWAREBUFFER_USAGE_CPU_READ_OFTEN,
+	};
+	AHardwareBuffer *buffer;
+	void *at;
+	int result;
+
+	assert_int_equal(AHardwareBuffer_allocate(&desc, &buffer), 0);
+	result = AHardwareBuffer_lock(buffer, desc.usage, -1, NULL, &at);
+	if (!result)
+		AHardwareBuffer_unlock(buffer, NULL);
+	AHardwareBuffer_release(buffer);
+	return result != -ENOSYS;
+}
+
+static void test_hardware_buffer(void **state)
+{
+	(void)state;
+	if (!are_locked())
+		skip();
+	for (int lasting = 0; lasting < 2; lasting++)
+		assert_true(fail_each(&hardware_buffer, lasting) > 0);
 }
 
 /* The first call of a process, which finds the devices: the CPU is there whatever fails. */
@@ -433,6 +463,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_first_call),
 		cmocka_unit_test_setup_teardown(test_each_allocation, get_ready, let_go),
+		cmocka_unit_test_setup_teardown(test_hardware_buffer, get_ready, let_go),
 	};
 
 	cache_fixture_init();
