@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "ops/op.h"
 #include "plan/plan.h"
 #include "tests/failing/failing.h"
@@ -21,6 +22,8 @@
 #include "tests/random.h"
 
 #define GRAPHS 12
+/* No further graph is begun after so long: emulation takes minutes for each. */
+#define RUN_NS 60000000000ULL
 #define FIRST_SEED 1
 
 /* What a run needs, made before allocations fail. */
@@ -146,6 +149,7 @@ static void test_each_allocation(void **unused)
 {
 	const char *given = getenv("NN_SEED");
 	uint64_t first = given ? strtoull(given, NULL, 0) : FIRST_SEED;
+	uint64_t end = clock_ns() + RUN_NS, seed = first;
 	unsigned int sum = 0;
 
 	(void)unused;
@@ -153,7 +157,7 @@ static void test_each_allocation(void **unused)
 	r.data = aligned_alloc(4096, DATA_SIZE);
 	assert_non_null(g.values);
 	assert_non_null(r.data);
-	for (uint64_t seed = first; seed < first + GRAPHS; seed++) {
+	for (; seed < first + GRAPHS && clock_ns() < end; seed++) {
 		random_start(seed * 7919);
 		make_graph();
 		set_right();
@@ -167,8 +171,9 @@ static void test_each_allocation(void **unused)
 		}
 		free(r.input);
 	}
-	print_message("%u allocations failed, from seed %llu on\n", sum, (unsigned long long)first);
-	assert_true(sum > GRAPHS * 20);
+	print_message("%u allocations failed, in %llu graphs from seed %llu on\n", sum,
+		      (unsigned long long)(seed - first), (unsigned long long)first);
+	assert_true(sum > (seed - first) * 20);
 	free(r.data);
 	free(g.values);
 }
