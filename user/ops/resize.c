@@ -7,18 +7,10 @@
 
 #include "ops/check.h"
 #include "ops/dot.h"
-#include "ops/image.h"
 #include "ops/q8.h"
+#include "ops/resize.h"
 
 enum { X, WIDTH, HEIGHT, NCHW, ALIGN_CORNERS, HALF_PIXELS };
-
-struct resize {
-	bool nchw;
-	bool align;
-	bool half;
-	struct nn_image in;
-	struct nn_image out;
-};
 
 static enum nn_status check(const struct nn_check *c, uint32_t required)
 {
@@ -58,7 +50,7 @@ static enum nn_status read_size(const struct nn_run *r, uint32_t index, uint32_t
 	return NN_OK;
 }
 
-static enum nn_status prepare(const struct nn_run *r, struct resize *v)
+enum nn_status nn_resize_prepare(const struct nn_run *r, struct nn_resize *v)
 {
 	const struct nn_tensor *x = &r->inputs[X];
 	enum nn_status status;
@@ -80,8 +72,8 @@ static enum nn_status prepare(const struct nn_run *r, struct resize *v)
 
 static enum nn_status infer(struct nn_run *r)
 {
-	struct resize v;
-	enum nn_status status = prepare(r, &v);
+	struct nn_resize v;
+	enum nn_status status = nn_resize_prepare(r, &v);
 
 	if (status)
 		return status;
@@ -91,7 +83,7 @@ static enum nn_status infer(struct nn_run *r)
 	return NN_OK;
 }
 
-static float scale_of(const struct resize *v, uint32_t in, uint32_t out)
+static float scale_of(const struct nn_resize *v, uint32_t in, uint32_t out)
 {
 	if (v->align && out > 1)
 		return (float)(in - 1) / (float)(out - 1);
@@ -103,7 +95,7 @@ static uint32_t clamp_index(float value, uint32_t size)
 	return value <= 0 ? 0 : value >= (float)(size - 1) ? size - 1 : (uint32_t)value;
 }
 
-static struct nn_source bilinear(const struct resize *v, uint32_t in, uint32_t out, uint32_t o)
+struct nn_source nn_resize_bilinear(const struct nn_resize *v, uint32_t in, uint32_t out, uint32_t o)
 {
 	float scale = scale_of(v, in, out);
 	float at = v->half ? ((float)o + 0.5f) * scale - 0.5f : (float)o * scale;
@@ -113,7 +105,7 @@ static struct nn_source bilinear(const struct resize *v, uint32_t in, uint32_t o
 	return s;
 }
 
-static struct nn_source nearest(const struct resize *v, uint32_t in, uint32_t out, uint32_t o)
+static struct nn_source nearest(const struct nn_resize *v, uint32_t in, uint32_t out, uint32_t o)
 {
 	float at = ((float)o + (v->half ? 0.5f : 0)) * scale_of(v, in, out);
 	uint32_t i = clamp_index(v->align ? roundf(at) : floorf(at), in);
@@ -121,10 +113,10 @@ static struct nn_source nearest(const struct resize *v, uint32_t in, uint32_t ou
 	return (struct nn_source){ i, i, 0 };
 }
 
-typedef struct nn_source source_fn(const struct resize *v, uint32_t in, uint32_t out, uint32_t o);
+typedef struct nn_source source_fn(const struct nn_resize *v, uint32_t in, uint32_t out, uint32_t o);
 
 /* The sources of all positions of an axis. NULL: no memory. */
-static const struct nn_source *all_sources(struct nn_run *r, const struct resize *v, source_fn *of,
+static const struct nn_source *all_sources(struct nn_run *r, const struct nn_resize *v, source_fn *of,
 					uint32_t in, uint32_t out)
 {
 	struct nn_source *s = nn_run_alloc(r, out, sizeof(*s));
@@ -172,7 +164,7 @@ static void blend_q8(const struct nn_corners *k, const uint8_t *in, uint8_t *res
 }
 
 struct job {
-	const struct resize *v;
+	const struct nn_resize *v;
 	const struct nn_source *y;
 	const struct nn_source *x;
 	size_t element;			/* bytes */
@@ -181,7 +173,7 @@ struct job {
 
 static void run_bilinear(const struct job *j, const void *in, uint8_t *out)
 {
-	const struct resize *v = j->v;
+	const struct nn_resize *v = j->v;
 
 	for (uint32_t n = 0; n < v->out.n; n++) {
 		for (uint32_t y = 0; y < v->out.h; y++) {
@@ -199,7 +191,7 @@ static void run_bilinear(const struct job *j, const void *in, uint8_t *out)
 
 static void run_nearest(const struct job *j, const void *in, uint8_t *out)
 {
-	const struct resize *v = j->v;
+	const struct nn_resize *v = j->v;
 	size_t pixel = v->out.c * j->element;
 	const uint8_t *from = in;
 
@@ -217,9 +209,9 @@ static enum nn_status execute(struct nn_run *r, source_fn *source,
 			      void (*run)(const struct job *j, const void *in, uint8_t *out))
 {
 	const struct nn_tensor *x = &r->inputs[X];
-	struct resize v;
+	struct nn_resize v;
 	struct job j = { .v = &v, .flip = nn_q8_of(x).flip };
-	enum nn_status status = prepare(r, &v);
+	enum nn_status status = nn_resize_prepare(r, &v);
 	const void *in;
 	void *out;
 
@@ -239,7 +231,7 @@ static enum nn_status execute(struct nn_run *r, source_fn *source,
 
 static enum nn_status execute_bilinear(struct nn_run *r)
 {
-	return execute(r, bilinear, run_bilinear);
+	return execute(r, nn_resize_bilinear, run_bilinear);
 }
 
 static enum nn_status execute_nearest(struct nn_run *r)

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ops/image.h"
+
 /* Most lanes of a vector of 32 bits, of any instruction set. */
 #define NN_MAX_LANES 16
 
@@ -316,6 +318,18 @@ struct nn_pool_f32 {
 	float *out;
 };
 
+/* A row of an image of another size: each element is the sum of four with weights. */
+struct nn_blend {
+	bool is_byte;			/* else float */
+	uint8_t flip;			/* 0x80: of signed bytes */
+	size_t width;			/* pixels */
+	size_t channels;
+	const struct nn_source *x;	/* of each pixel */
+	float weight;			/* of the second row; the first one has the rest of 1 */
+	const void *rows[2];		/* of the input, the upper one first */
+	void *out;
+};
+
 /* Channels that a sum is of at a time, and the largest of bytes. */
 #define NN_SUM_CHANNELS 16
 #define NN_MAX_CHANNELS 32
@@ -335,6 +349,7 @@ struct nn_isa {
 	void (*pool_f32)(const struct nn_pool_f32 *p);
 	void (*quantize_f32)(const struct nn_quantize_f32 *q);
 	void (*dequantize_f32)(const struct nn_dequantize_f32 *d);
+	void (*blend_f32)(const struct nn_blend *b);
 	/* The sum of `count` elements in a row. */
 	float (*sum_row_f32)(const float *x, size_t count);
 	/* The same of halves; NULL where they are computed as floats. */
