@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM and PRELU of floats, of shapes that broadcast;
+ * ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM, POW and PRELU of floats, of shapes that broadcast;
  * the sums, products and PRELU of bytes too.
  */
 #include <math.h>
@@ -37,6 +37,7 @@ static const struct {
 	{ NN_OP_MAXIMUM, NN_BINARY_MAX, false },
 	{ NN_OP_MINIMUM, NN_BINARY_MIN, false },
 	{ NN_OP_PRELU, NN_BINARY_PRELU, false },
+	{ NN_OP_POW, NN_BINARY_POW, false },
 };
 
 /* Cuts the rows, or the only one. */
@@ -102,10 +103,11 @@ static bool prepare_q8(const struct nn_run *r, struct nn_binary_q8 *q, int32_t a
 	return true;
 }
 
-static bool takes_type(const struct nn_ready *ready, int32_t type)
+static bool takes_type(const struct nn_ready *ready, int32_t type, enum nn_binary operation)
 {
-	return type == NN_TENSOR_FLOAT32 ||
-	       (ready->isa->binary_f16 && type == NN_TENSOR_FLOAT16) ||
+	if (type == NN_TENSOR_FLOAT32 || operation == NN_BINARY_POW)
+		return type == NN_TENSOR_FLOAT32;
+	return (ready->isa->binary_f16 && type == NN_TENSOR_FLOAT16) ||
 	       (ready->isa->binary_q8 && (type == NN_TENSOR_QUANT8_ASYMM ||
 					  type == NN_TENSOR_QUANT8_ASYMM_SIGNED));
 }
@@ -131,7 +133,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	       operations[i].code != r->op->code)
 		i++;
 	if (i == sizeof(operations) / sizeof(operations[0]) ||
-	    !takes_type(ready, r->inputs[A].type) || !nn_tensor_count(&r->outputs[0]))
+	    !takes_type(ready, r->inputs[A].type, operations[i].operation) || !nn_tensor_count(&r->outputs[0]))
 		return false;
 	s = calloc(1, sizeof(*s));
 	if (!s)
@@ -273,7 +275,8 @@ static bool restore(const uint32_t *words, uint32_t count, const struct nn_bound
 		return false;
 	axes = (count - before) / NN_WORDS(struct saved_axis);
 	b->number = s->number;
-	if (axes > NN_MAX_RANK || s->operation > NN_BINARY_PRELU ||
+	if (axes > NN_MAX_RANK || s->operation > NN_BINARY_POW ||
+	    (s->operation == NN_BINARY_POW && b->number != NN_IN_FLOATS) ||
 	    (b->number == NN_IN_BYTES &&
 	     (!ready->isa->binary_q8 || !restore_bytes(&s->bytes, &b->q8))) ||
 	    (b->number == NN_IN_HALVES && !ready->isa->binary_f16) ||
@@ -313,6 +316,8 @@ static void run_f32(const struct nn_kernel_call *call, const struct binary *s, s
 	f32.out = (char *)call->outputs[0] + out * element;
 	if (s->number == NN_IN_HALVES)
 		call->ready->isa->binary_f16(&f32);
+	else if (s->f32.operation == NN_BINARY_POW)
+		call->ready->isa->pow_f32(&f32);
 	else
 		call->ready->isa->binary_f32(&f32);
 }

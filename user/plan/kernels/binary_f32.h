@@ -33,6 +33,8 @@ static inline ALWAYS_INLINE TARGET VF operate_f32(enum nn_binary operation, VF x
 		return MIN(x, y);
 	case NN_BINARY_PRELU:
 		return choose_f32((bits_f32)(x >= SPLAT(0.0f)), x, x * y);
+	case NN_BINARY_POW:
+		break;
 	}
 	return x;
 }
@@ -81,5 +83,7 @@ static TARGET void binary_f32(const struct nn_binary_f32 *b)
 		return rows_of_f32(NN_BINARY_MIN, b);
 	case NN_BINARY_PRELU:
 		return rows_of_f32(NN_BINARY_PRELU, b);
+	case NN_BINARY_POW:
+		break;
 	}
 }

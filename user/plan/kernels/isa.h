@@ -209,9 +209,9 @@ struct nn_depthwise_q8 {
 	struct nn_q8_output output;
 };
 
-/* PRELU: a, or where that is negative a * b. */
+/* PRELU: a, or where that is negative a * b. POW has a loop of its own. */
 enum nn_binary { NN_BINARY_ADD, NN_BINARY_SUB, NN_BINARY_MUL, NN_BINARY_DIV, NN_BINARY_MAX,
-		 NN_BINARY_MIN, NN_BINARY_PRELU };
+		 NN_BINARY_MIN, NN_BINARY_PRELU, NN_BINARY_POW };
 
 /* out[i] = clamp(a[i] operation b[i]), or of one a or one b for all; of floats, or of halves. */
 struct nn_binary_f32 {
@@ -227,7 +227,8 @@ struct nn_binary_f32 {
 };
 
 enum nn_unary { NN_UNARY_CLAMP, NN_UNARY_LOGISTIC, NN_UNARY_TANH, NN_UNARY_EXP, NN_UNARY_ABS,
-		NN_UNARY_NEG, NN_UNARY_SQRT, NN_UNARY_RSQRT, NN_UNARY_HARD_SWISH, NN_UNARY_ELU };
+		NN_UNARY_NEG, NN_UNARY_SQRT, NN_UNARY_RSQRT, NN_UNARY_HARD_SWISH, NN_UNARY_ELU,
+		NN_UNARY_LOG, NN_UNARY_SIN, NN_UNARY_FLOOR };
 
 /* out[i] = function(in[i]); out may be in. */
 struct nn_unary_f32 {
@@ -340,9 +341,11 @@ struct nn_isa {
 	void (*gemm_f32)(const struct nn_gemm_f32 *g);
 	void (*depthwise_f32)(const struct nn_depthwise_f32 *d);
 	void (*binary_f32)(const struct nn_binary_f32 *b);
+	void (*pow_f32)(const struct nn_binary_f32 *b);
 	void (*unary_f32)(const struct nn_unary_f32 *u);
 	/* A row of at least one element. */
 	void (*softmax_f32)(const float *in, float *out, size_t count, float beta);
+	void (*log_softmax_f32)(const float *in, float *out, size_t count, float beta);
 	/* Adds up to NN_SUM_CHANNELS channels of `pixels` pixels, `stride` elements apart. */
 	void (*sum_f32)(const float *x, size_t stride, size_t pixels, size_t channels,
 			float *sums);

@@ -9,14 +9,17 @@
 #include "plan/kernels/elementwise_f32.h"
 #include "plan/kernels/resize_f32.h"
 #include "plan/kernels/math_f32.h"
+#include "plan/kernels/pow_f32.h"
 
 #define LOOPS_F32 \
 	.lanes = LANES, \
 	.gemm_f32 = gemm_f32, \
 	.depthwise_f32 = depthwise_f32, \
 	.binary_f32 = binary_f32, \
+	.pow_f32 = pow_f32, \
 	.unary_f32 = unary_f32, \
 	.softmax_f32 = softmax_f32, \
+	.log_softmax_f32 = log_softmax_f32, \
 	.sum_f32 = sum_f32, \
 	.pool_f32 = pool_f32, \
 	.quantize_f32 = quantize_f32, \

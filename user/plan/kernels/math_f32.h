@@ -3,6 +3,7 @@
  * Functions of floats for one instruction set; included like, and after,
  * elementwise_f32.h, by who also defines SQRT.
  */
+#include <float.h>
 
 #define EXP_LOW (-86.5f)	/* below, the result would be subnormal */
 #define EXP_HIGH 88.7228f	/* above, infinite */
@@ -27,7 +28,8 @@ static inline ALWAYS_INLINE TARGET VF exp_f32(VF x)
 	p = MADD(p, r, SPLAT(0.1666657338f));
 	p = MADD(p, r, SPLAT(0.5f));
 	p = MADD(p * r, r, r) + SPLAT(1.0f);
-	return (VF)((bits_f32)p + ((bits_f32)shifted << 23));
+	p = (VF)((bits_f32)p + ((bits_f32)shifted << 23));
+	return choose_f32((bits_f32)(x == x), p, x);
 }
 
 static inline ALWAYS_INLINE TARGET VF full_exp_f32(VF x)
@@ -59,6 +61,68 @@ static inline ALWAYS_INLINE TARGET VF tanh_f32(VF x)
 			  (VF)((bits_f32)large | sign));
 }
 
+#define SQRT_HALF 0x3f3504f3		/* the bits of the root of 1/2 */
+#define LN2_HIGH 0x1.63p-1f
+#define LN2_LOW (-0x1.bd0106p-13f)	/* ln 2 less that */
+
+/*
+ * ln x to two units in the last place: x is 2^n times a number near 1, whose logarithm is a
+ * polynomial. Subnormal numbers are made normal first.
+ */
+static inline ALWAYS_INLINE TARGET VF log_f32(VF x)
+{
+	const bits_f32 small = (bits_f32)(x < SPLAT(FLT_MIN));
+	const bits_f32 bits = (bits_f32)choose_f32(small, x * SPLAT(0x1p23f), x) - SQRT_HALF;
+	const VF n = __builtin_convertvector((ints_f32)bits >> 23, VF) -
+		     choose_f32(small, SPLAT(23.0f), SPLAT(0.0f));
+	const VF f = (VF)((bits & 0x7fffff) + SQRT_HALF) - SPLAT(1.0f);
+	VF p = MADD(SPLAT(-0.0763530584f), f, SPLAT(0.1276192641f));
+
+	p = MADD(p, f, SPLAT(-0.1315987595f));
+	p = MADD(p, f, SPLAT(0.1420160034f));
+	p = MADD(p, f, SPLAT(-0.1662337627f));
+	p = MADD(p, f, SPLAT(0.2000124049f));
+	p = MADD(p, f, SPLAT(-0.2500082092f));
+	p = MADD(p, f, SPLAT(0.3333333148f));
+	p = MADD(p * f * f, f, n * SPLAT(LN2_LOW)) - SPLAT(0.5f) * f * f;
+	p = MADD(n, SPLAT(LN2_HIGH), p + f);
+	/* Of infinity and NaN they are themselves. */
+	p = choose_f32((bits_f32)(x <= SPLAT(FLT_MAX)), p, x);
+	p = choose_f32((bits_f32)(x >= SPLAT(0.0f)), p, SPLAT(NAN));
+	return choose_f32((bits_f32)(x == SPLAT(0.0f)), SPLAT(-INFINITY), p);
+}
+
+#define SIN_HIGH 8192.0f	/* above, what is left of x loses digits */
+
+/* sin x, of x within that: what is left of x less a multiple of pi, in three parts, by a polynomial. */
+static inline ALWAYS_INLINE TARGET VF sin_f32(VF x)
+{
+	const VF rounder = SPLAT(0x1.8p23f);
+	const VF shifted = MADD(x, SPLAT(0x1.45f306p-2f), rounder);
+	const VF n = shifted - rounder;
+	VF r = MADD(n, SPLAT(-0x1.92p+1f), x), square, p;
+
+	r = MADD(n, SPLAT(-0x1.fb4p-11f), r);
+	r = MADD(n, SPLAT(-0x1.4442dp-23f), r);
+	square = r * r;
+	p = MADD(SPLAT(0.000002605629f), square, SPLAT(-0.000198095378f));
+	p = MADD(p, square, SPLAT(0.008333065410f));
+	p = MADD(p, square, SPLAT(-0.166666595202f));
+	return (VF)((bits_f32)MADD(p * square, r, r) ^ ((bits_f32)shifted << 31));
+}
+
+/* Toward minus infinity; what is so large is an integer already. */
+static inline ALWAYS_INLINE TARGET VF floor_f32(VF x)
+{
+	const bits_f32 sign = (bits_f32)x & (bits_f32)SPLAT(-0.0f);
+	const bits_f32 is_small = (bits_f32)((VF)((bits_f32)x ^ sign) < SPLAT(0x1p23f));
+	const VF near = choose_f32(is_small, x, SPLAT(0.0f));
+	VF whole = __builtin_convertvector(__builtin_convertvector(near, ints_f32), VF);
+
+	whole = choose_f32((bits_f32)(whole > near), whole - SPLAT(1.0f), whole);
+	return choose_f32(is_small, (VF)((bits_f32)whole | sign), x);
+}
+
 /* The order of operands lets NaN pass, or not, as the reference does. */
 static inline ALWAYS_INLINE TARGET VF function_f32(enum nn_unary function,
 						   const struct nn_unary_f32 *u, VF x)
@@ -86,6 +150,12 @@ static inline ALWAYS_INLINE TARGET VF function_f32(enum nn_unary function,
 		return x * MIN(SPLAT(6.0f), MAX(zero, x + SPLAT(3.0f))) / SPLAT(6.0f);
 	case NN_UNARY_ELU:
 		return MAX(x, zero) + MIN(SPLAT(u->alpha) * (full_exp_f32(x) - one), zero);
+	case NN_UNARY_LOG:
+		return log_f32(x);
+	case NN_UNARY_SIN:
+		return sin_f32(x);
+	case NN_UNARY_FLOOR:
+		return floor_f32(x);
 	}
 	return x;
 }
@@ -97,6 +167,40 @@ static inline ALWAYS_INLINE TARGET void map_f32(enum nn_unary function,
 		size_t count = u->count - i;
 
 		store_f32(u->out + i, function_f32(function, u, load_f32(u->in + i, count)), count);
+	}
+}
+
+#define SIN_COUNT 256
+
+static inline ALWAYS_INLINE TARGET bool has_large_f32(const float *x, size_t count)
+{
+	const bits_f32 sign = (bits_f32)SPLAT(-0.0f);
+	bits_f32 large = { 0 };
+	uint32_t lanes[LANES], any = 0;
+
+	for (size_t i = 0; i < count; i += LANES)
+		large |= (bits_f32)((VF)((bits_f32)load_f32(x + i, count - i) & ~sign) >
+				    SPLAT(SIN_HIGH));
+	memcpy(lanes, &large, sizeof(lanes));
+	for (size_t k = 0; k < LANES; k++)
+		any |= lanes[k];
+	return any;
+}
+
+/* The library has arguments that are large, a few with what is beside them. */
+static inline ALWAYS_INLINE TARGET void map_sin_f32(const struct nn_unary_f32 *u)
+{
+	for (size_t first = 0; first < u->count; first += SIN_COUNT) {
+		struct nn_unary_f32 some = *u;
+
+		some.count = u->count - first < SIN_COUNT ? u->count - first : SIN_COUNT;
+		some.in += first;
+		some.out += first;
+		if (!has_large_f32(some.in, some.count))
+			map_f32(NN_UNARY_SIN, &some);
+		else
+			for (size_t i = 0; i < some.count; i++)
+				some.out[i] = sinf(some.in[i]);
 	}
 }
 
@@ -123,6 +227,12 @@ static TARGET void unary_f32(const struct nn_unary_f32 *u)
 		return map_f32(NN_UNARY_HARD_SWISH, u);
 	case NN_UNARY_ELU:
 		return map_f32(NN_UNARY_ELU, u);
+	case NN_UNARY_LOG:
+		return map_f32(NN_UNARY_LOG, u);
+	case NN_UNARY_SIN:
+		return map_sin_f32(u);
+	case NN_UNARY_FLOOR:
+		return map_f32(NN_UNARY_FLOOR, u);
 	}
 }
 
@@ -144,6 +254,32 @@ static TARGET float largest_f32(const float *x, size_t count)
 	for (; i < count; i++)
 		largest = x[i] > largest ? x[i] : largest;
 	return largest;
+}
+
+/* The logarithm of softmax; out may be in. */
+static TARGET void log_softmax_f32(const float *in, float *out, size_t count, float beta)
+{
+	const VF max = SPLAT(largest_f32(in, count)), factor = SPLAT(beta);
+	float lanes[LANES], total = 0;
+	VF sum = SPLAT(0.0f), log_sum;
+
+	for (size_t i = 0; i < count; i += LANES) {
+		const VF e = exp_f32((load_f32(in + i, count - i) - max) * factor);
+
+		if (count - i >= LANES) {
+			sum = sum + e;
+			continue;
+		}
+		STORE(lanes, e);
+		for (size_t k = 0; k < count - i; k++)
+			total += lanes[k];
+	}
+	STORE(lanes, sum);
+	for (size_t k = 0; k < LANES; k++)
+		total += lanes[k];
+	log_sum = SPLAT(logf(total));
+	for (size_t i = 0; i < count; i += LANES)
+		store_f32(out + i, (load_f32(in + i, count - i) - max) * factor - log_sum, count - i);
 }
 
 static TARGET void softmax_f32(const float *in, float *out, size_t count, float beta)

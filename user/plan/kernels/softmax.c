@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SOFTMAX along the last axis, of floats and of bytes.
+ * SOFTMAX and LOG_SOFTMAX along the last axis, of floats and, the first one, of bytes.
  */
 #include <stdlib.h>
 
@@ -21,6 +21,7 @@ struct rows {
 
 struct softmax {
 	struct rows rows;
+	bool is_log;
 	float beta;
 };
 
@@ -84,20 +85,21 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	struct softmax *s;
 	struct rows rows;
 
-	if (r->op->code != NN_OP_SOFTMAX || r->inputs[X].type != NN_TENSOR_FLOAT32 ||
-	    !find_rows(r, ready, &rows))
+	if ((r->op->code != NN_OP_SOFTMAX && r->op->code != NN_OP_LOG_SOFTMAX) ||
+	    r->inputs[X].type != NN_TENSOR_FLOAT32 || !find_rows(r, ready, &rows))
 		return false;
 	s = malloc(sizeof(*s));
 	if (!s)
 		return false;
 	ready->state = s;
-	*s = (struct softmax){ rows, nn_run_float(r, BETA, 1) };
+	*s = (struct softmax){ rows, r->op->code == NN_OP_LOG_SOFTMAX, nn_run_float(r, BETA, 1) };
 	return true;
 }
 
 struct saved {
 	uint32_t rows;
 	uint32_t row;
+	uint32_t is_log;
 	float beta;
 };
 
@@ -106,7 +108,8 @@ static uint32_t save(const struct nn_ready *ready, uint32_t *words)
 	const struct softmax *s = ready->state;
 
 	*(struct saved *)words = (struct saved){ (uint32_t)s->rows.count,
-						 (uint32_t)s->rows.elements, s->beta };
+						 (uint32_t)s->rows.elements, s->is_log,
+						 s->beta };
 	return NN_WORDS(struct saved);
 }
 
@@ -119,6 +122,7 @@ static bool restore(const uint32_t *words, uint32_t count, const struct nn_bound
 	if (count != NN_WORDS(*from) ||
 	    !restore_rows(from->rows, from->row, sizeof(float), bounds, ready, &s->rows))
 		return false;
+	s->is_log = from->is_log;
 	s->beta = from->beta;
 	return true;
 }
@@ -127,13 +131,14 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 {
 	const struct softmax *s = call->ready->state;
 	const size_t end = end_of(&s->rows, task), elements = s->rows.elements;
+	const struct nn_isa *isa = call->ready->isa;
 	const float *in = call->inputs[X];
 	float *out = call->outputs[0];
 
 	(void)scratch;
 	for (size_t row = task * s->rows.of_task; row < end; row++)
-		call->ready->isa->softmax_f32(in + row * elements, out + row * elements, elements,
-					      s->beta);
+		(s->is_log ? isa->log_softmax_f32 : isa->softmax_f32)(
+			in + row * elements, out + row * elements, elements, s->beta);
 }
 
 const struct nn_kernel nn_kernel_softmax = {

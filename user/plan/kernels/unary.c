@@ -34,6 +34,9 @@ static const struct {
 	{ NN_OP_SQRT, NN_UNARY_SQRT, 0 },
 	{ NN_OP_ELU, NN_UNARY_ELU, 0 },
 	{ NN_OP_HARD_SWISH, NN_UNARY_HARD_SWISH, 0 },
+	{ NN_OP_LOG, NN_UNARY_LOG, 0 },
+	{ NN_OP_SIN, NN_UNARY_SIN, 0 },
+	{ NN_OP_FLOOR, NN_UNARY_FLOOR, 0 },
 };
 
 static bool takes_type(const struct nn_isa *isa, int32_t type, enum nn_unary function)
@@ -93,7 +96,7 @@ static bool restore(const uint32_t *words, uint32_t count, const struct nn_bound
 	struct unary *u = state;
 	size_t element;
 
-	if (count != NN_WORDS(*s) || s->function > NN_UNARY_ELU || !s->count ||
+	if (count != NN_WORDS(*s) || s->function > NN_UNARY_FLOOR || !s->count ||
 	    !takes_type(ready->isa, s->is_half ? NN_TENSOR_FLOAT16 : NN_TENSOR_FLOAT32,
 			s->function))
 		return false;

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Functions of floats in vectors, of each set of kernels that this CPU runs: all kinds of numbers,
+ * beside what the library computes of them in double precision.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "plan/kernels/isa.h"
+
+#define COUNT 4093		/* that end in a part of a vector */
+#define STEP 6007u		/* from one float's bits to the next */
+
+static float in[COUNT], out[COUNT], exponents[COUNT];
+
+/* The next floats, of which some are of every size, infinite, or no numbers; false: all were had. */
+static bool next_floats(uint64_t *bits)
+{
+	for (size_t i = 0; i < COUNT; i++, *bits += STEP) {
+		uint32_t word = (uint32_t)*bits;
+
+		memcpy(&in[i], &word, sizeof(word));
+	}
+	return *bits >> 32 == 0;
+}
+
+/* Whether it is so many units in the last place from what is right, or so near. */
+static bool is_near(float is, double right, double units, double distance)
+{
+	const float rounded = (float)right;
+
+	if (isnan(rounded) || isinf(rounded) || is == rounded)
+		return isnan(rounded) ? isnan(is) : is == rounded;
+	return fabs((double)is - right) <= fmax(units * ldexp(1, ilogb(right) - 23), distance);
+}
+
+static double identity(double x)
+{
+	return x;
+}
+
+static double logistic(double x)
+{
+	return 1 / (1 + exp(-x));
+}
+
+static double root_below(double x)
+{
+	return 1 / sqrt(x);
+}
+
+/* Results that are subnormal may be 0, or as small as is written here. */
+static const struct {
+	const char *name;
+	enum nn_unary function;
+	double (*right)(double x);
+	double units;
+	double distance;
+} functions[] = {
+	{ "clamp", NN_UNARY_CLAMP, identity, 0, 0 },
+	{ "logistic", NN_UNARY_LOGISTIC, logistic, 4, 3e-38 },
+	{ "tanh", NN_UNARY_TANH, tanh, 4, 0 },
+	{ "exp", NN_UNARY_EXP, exp, 2, 3e-38 },
+	{ "abs", NN_UNARY_ABS, fabs, 0, 0 },
+	{ "sqrt", NN_UNARY_SQRT, sqrt, 1, 0 },
+	{ "rsqrt", NN_UNARY_RSQRT, root_below, 2, 0 },
+	{ "log", NN_UNARY_LOG, log, 2, 0 },
+	{ "sin", NN_UNARY_SIN, sin, 1, 2e-7 },
+	{ "floor", NN_UNARY_FLOOR, floor, 0, 0 },
+};
+
+static void check_function(const struct nn_isa *isa, size_t f)
+{
+	const struct nn_unary_f32 u = { .function = functions[f].function, .count = COUNT,
+					.in = in, .out = out, .low = -INFINITY, .high = INFINITY };
+	uint64_t bits = 0;
+	bool more;
+
+	do {
+		more = next_floats(&bits);
+		isa->unary_f32(&u);
+		for (size_t i = 0; i < COUNT; i++)
+			if (!is_near(out[i], functions[f].right((double)in[i]), functions[f].units,
+				     functions[f].distance))
+				fail_msg("%s, %s of %a: %a", isa->name, functions[f].name,
+					 (double)in[i], (double)out[i]);
+	} while (more);
+}
+
+static void test_functions(void **unused)
+{
+	const struct nn_isa *isa;
+
+	(void)unused;
+	for (size_t k = 0; (isa = nn_isa_at(k)); k++)
+		for (size_t f = 0; f < sizeof(functions) / sizeof(functions[0]); f++)
+			check_function(isa, f);
+}
+
+static void check_powers(const struct nn_isa *isa, const struct nn_binary_f32 *b)
+{
+	isa->pow_f32(b);
+	for (size_t i = 0; i < COUNT; i++) {
+		const float x = ((const float *)b->a)[b->one_a ? 0 : i];
+		const float y = ((const float *)b->b)[b->one_b ? 0 : i];
+
+		if (!is_near(out[i], pow((double)x, (double)y), 2, 1e-45))
+			fail_msg("%s, %a to the power of %a: %a", isa->name, (double)x, (double)y,
+				 (double)out[i]);
+	}
+}
+
+static void test_powers(void **unused)
+{
+	static const float some[] = { 0, 1, 2, 3, -1, -2, 0.5f, 0.333f, -0.75f, 2.25f, 7, 100, 1e9f,
+				      INFINITY, -INFINITY, NAN, -0.0f, 1e-40f };
+	struct nn_binary_f32 b = { .operation = NN_BINARY_POW, .count = COUNT, .out = out };
+	const struct nn_isa *isa;
+
+	(void)unused;
+	for (size_t k = 0; (isa = nn_isa_at(k)); k++) {
+		for (uint64_t bits = 0; next_floats(&bits);) {
+			const float one = some[bits / STEP % (sizeof(some) / sizeof(some[0]))];
+
+			b.a = in;
+			b.b = &one;
+			b.one_a = false;
+			b.one_b = true;
+			check_powers(isa, &b);
+			b.a = &one;
+			b.b = in;
+			b.one_a = true;
+			b.one_b = false;
+			check_powers(isa, &b);
+			/* Pairs whose powers are numbers, mostly. */
+			for (size_t i = 0; i < COUNT; i++) {
+				in[i] = (float)i / 256 - 2;
+				exponents[i] = (float)((i * 37 + (uint32_t)bits) % 1021) / 32 - 16;
+			}
+			b.a = in;
+			b.b = exponents;
+			b.one_a = false;
+			check_powers(isa, &b);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_functions),
+		cmocka_unit_test(test_powers),
+	};
+
+	return cmocka_run_group_tests_name("plan_math", tests, NULL, NULL);
+}
