@@ -8,6 +8,7 @@
 #include "plan/kernels/kernel.h"
 
 extern const struct nn_kernel nn_kernel_batch_matmul;
+extern const struct nn_kernel nn_kernel_batch_matmul_q8;
 extern const struct nn_kernel nn_kernel_binary;
 extern const struct nn_kernel nn_kernel_cast;
 extern const struct nn_kernel nn_kernel_concatenation;

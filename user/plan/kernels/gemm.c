@@ -38,8 +38,7 @@ size_t nn_gemm_packed_size(const struct nn_gemm *g, const struct nn_isa *isa)
 	return panels_size(g, isa, g->columns);
 }
 
-/* What follows from the kind of numbers. */
-static void set_element(struct nn_gemm *g, const struct nn_isa *isa, enum nn_number number)
+void nn_gemm_set_number(struct nn_gemm *g, const struct nn_isa *isa, enum nn_number number)
 {
 	g->c_stride = g->columns;
 	g->number = number;
@@ -57,8 +56,8 @@ bool nn_gemm_prepare(struct nn_run *r, uint32_t activation, struct nn_ready *rea
 		return false;
 	if (r->inputs[X].type == NN_TENSOR_FLOAT32 ||
 	    (r->inputs[X].type == NN_TENSOR_FLOAT16 && ready->isa->gemm_f16)) {
-		set_element(g, ready->isa, r->inputs[X].type == NN_TENSOR_FLOAT32 ? NN_IN_FLOATS :
-										    NN_IN_HALVES);
+		nn_gemm_set_number(g, ready->isa, r->inputs[X].type == NN_TENSOR_FLOAT32 ?
+				   NN_IN_FLOATS : NN_IN_HALVES);
 		return nn_fused_range_float(nn_run_int(r, activation, 0), &g->low, &g->high);
 	}
 	if (r->inputs[X].type != NN_TENSOR_QUANT8_ASYMM &&
@@ -68,7 +67,7 @@ bool nn_gemm_prepare(struct nn_run *r, uint32_t activation, struct nn_ready *rea
 	if (!ready->isa->gemm_q8 || !nn_q8_channels(r, (uint32_t)g->columns, activation, g->depth,
 						    &q))
 		return false;
-	set_element(g, ready->isa, NN_IN_BYTES);
+	nn_gemm_set_number(g, ready->isa, NN_IN_BYTES);
 	g->a_flip = r->inputs[X].type == NN_TENSOR_QUANT8_ASYMM ? 0 : 0x80;
 	g->a_zero = r->inputs[X].zero_point + g->a_flip;
 	g->b_zero = nn_q8_signed_zero(&r->inputs[WEIGHTS]);
@@ -98,7 +97,7 @@ bool nn_gemm_restore(const struct nn_saved_numbers *saved, uint32_t count,
 	    (saved->number == NN_IN_HALVES && !isa->gemm_f16) ||
 	    nn_times(g->columns, g->depth) > UINT32_MAX)
 		return false;
-	set_element(g, isa, saved->number);
+	nn_gemm_set_number(g, isa, saved->number);
 	if (saved->number != NN_IN_BYTES) {
 		g->low = saved->range[0];
 		g->high = saved->range[1];
@@ -267,12 +266,8 @@ bool nn_gemm_pack(struct nn_run *r, const struct nn_gemm *g, const struct nn_isa
 			      r->inputs[BIAS].data, g->columns, g->depth, packed);
 	else if (!nn_q8_channels(r, (uint32_t)g->columns, activation, g->depth, &q))
 		return false;
-	else if (isa->eights)
-		nn_pack_eights_q8(&pack, isa->eights, packed);
-	else if (isa->pairs)
-		nn_pack_pairs_q8(&pack, packed);
 	else
-		nn_pack_bytes_q8(&pack, packed);
+		nn_pack_q8(&pack, isa, packed);
 	return true;
 }
 

@@ -39,6 +39,9 @@ struct nn_gemm {
 bool nn_gemm_prepare(struct nn_run *r, uint32_t activation, struct nn_ready *ready,
 		     struct nn_gemm *g);
 
+/* What follows from the kind of numbers, where rows, columns and depth are set. */
+void nn_gemm_set_number(struct nn_gemm *g, const struct nn_isa *isa, enum nn_number number);
+
 /* Its numbers, and back, where rows, columns and depth are set. False: it cannot be. */
 void nn_gemm_save(const struct nn_gemm *g, struct nn_saved_numbers *saved);
 bool nn_gemm_restore(const struct nn_saved_numbers *saved, uint32_t count,

@@ -9,6 +9,7 @@
 /* The first one that takes an operation has it: what takes few goes before what takes more. */
 static const struct nn_kernel *const kernels[] = {
 	&nn_kernel_batch_matmul,
+	&nn_kernel_batch_matmul_q8,
 	&nn_kernel_table,
 	&nn_kernel_binary,
 	&nn_kernel_cast,

@@ -120,7 +120,7 @@ static void pack_columns_q8(const struct nn_pack_q8 *p, size_t first, size_t cou
 	}
 }
 
-void nn_pack_bytes_q8(const struct nn_pack_q8 *p, void *to)
+static void pack_bytes(const struct nn_pack_q8 *p, void *to)
 {
 	const int32_t x_zero = p->x->zero_point +
 			       (p->x->type == NN_TENSOR_QUANT8_ASYMM ? 0 : 128);
@@ -185,7 +185,7 @@ static void pack_columns_pairs(const struct nn_pack_q8 *p, size_t first, size_t 
 	}
 }
 
-void nn_pack_pairs_q8(const struct nn_pack_q8 *p, void *to)
+static void pack_pairs(const struct nn_pack_q8 *p, void *to)
 {
 	const size_t panel = NN_PANEL_VECTORS * p->lanes;
 	const size_t size = nn_q8_pairs_panel_size(p->lanes, p->depth);
@@ -246,7 +246,7 @@ static int32_t pack_lane(const struct nn_pack_q8 *p, size_t index, size_t group,
 	return -(p->x->zero_point - (flips ? 128 : 0)) * (sum - zero * (int32_t)p->depth);
 }
 
-void nn_pack_eights_q8(const struct nn_pack_q8 *p, size_t group, void *to)
+static void pack_eights(const struct nn_pack_q8 *p, size_t group, void *to)
 {
 	const size_t size = nn_q8_eight_size(group, p->depth);
 
@@ -258,4 +258,14 @@ void nn_pack_eights_q8(const struct nn_pack_q8 *p, size_t group, void *to)
 			nn_pack_eight_q8(p->q, at + lane, pack_lane(p, at + lane, group, lane,
 								     eight), eight, lane);
 	}
+}
+
+void nn_pack_q8(const struct nn_pack_q8 *p, const struct nn_isa *isa, void *to)
+{
+	if (isa->eights)
+		pack_eights(p, isa->eights, to);
+	else if (isa->pairs)
+		pack_pairs(p, to);
+	else
+		pack_bytes(p, to);
 }

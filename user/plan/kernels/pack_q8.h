@@ -17,10 +17,11 @@ struct nn_pack_q8 {
 	size_t lanes;
 };
 
-/* The layouts that isa.h tells: four bytes a column, pairs of 16 bits, eights; aligned to 64. */
-void nn_pack_bytes_q8(const struct nn_pack_q8 *p, void *to);
-void nn_pack_pairs_q8(const struct nn_pack_q8 *p, void *to);
-void nn_pack_eights_q8(const struct nn_pack_q8 *p, size_t group, void *to);
+/*
+ * In the layout of isa.h that an instruction set wants: four bytes a column, pairs of 16 bits, or
+ * eights. `to` is aligned to 64.
+ */
+void nn_pack_q8(const struct nn_pack_q8 *p, const struct nn_isa *isa, void *to);
 
 /* The parameters of output channel `index` in lane `lane` of eight. */
 void nn_pack_eight_q8(const struct nn_q8_channels *q, size_t index, int32_t bias,

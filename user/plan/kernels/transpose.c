@@ -9,8 +9,7 @@
 #include "plan/kernels/elementwise.h"
 #include "plan/kernels/families.h"
 #include "plan/kernels/saved.h"
-
-#define SQUARE 16
+#include "plan/kernels/squares.h"
 
 /* Axes of the output, neighbours joined, by how many elements the input moves along each. */
 struct transpose {
@@ -160,11 +159,11 @@ struct part {
 #define TURN(name, type)								\
 static void name(const struct part *p)							\
 {											\
-	for (size_t y = 0; y < p->rows; y += SQUARE) {					\
-		size_t end = y + SQUARE < p->rows ? y + SQUARE : p->rows;		\
+	for (size_t y = 0; y < p->rows; y += NN_SQUARE) {					\
+		size_t end = y + NN_SQUARE < p->rows ? y + NN_SQUARE : p->rows;		\
 											\
-		for (size_t x = 0; x < p->columns; x += SQUARE) {			\
-			size_t last = x + SQUARE < p->columns ? x + SQUARE : p->columns;	\
+		for (size_t x = 0; x < p->columns; x += NN_SQUARE) {			\
+			size_t last = x + NN_SQUARE < p->columns ? x + NN_SQUARE : p->columns;	\
 											\
 			for (size_t i = y; i < end; i++) {				\
 				const type *in = (const type *)p->in + i;		\
@@ -177,7 +176,6 @@ static void name(const struct part *p)							\
 	}										\
 }
 
-TURN(turn_1, uint8_t)
 TURN(turn_2, uint16_t)
 TURN(turn_4, uint32_t)
 
@@ -188,29 +186,16 @@ TURN(turn_4, uint32_t)
  * together in vectors. Of three columns each row writes a fourth, which the next one overwrites:
  * the last rows are left to others.
  */
-typedef uint8_t u8x16 __attribute__((vector_size(16)));
 typedef uint16_t u16x8 __attribute__((vector_size(16)));
 typedef uint32_t u32x4 __attribute__((vector_size(16)));
 typedef uint64_t u64x2 __attribute__((vector_size(16)));
 
-#define LOW_8(a, b) __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, \
-					    7, 23)
-#define HIGH_8(a, b) __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, \
-					     14, 30, 15, 31)
 #define LOW_16(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
 #define HIGH_16(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
 #define LOW_32(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
 #define HIGH_32(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
 #define LOW_64(a, b) __builtin_shufflevector(a, b, 0, 2)
 #define HIGH_64(a, b) __builtin_shufflevector(a, b, 1, 3)
-
-static inline u8x16 load_16(const void *p)
-{
-	u8x16 v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
 
 /* Writes a vector as four rows, of which each is a quarter. */
 static inline uint8_t *store_quads(uint8_t *out, size_t columns, u32x4 quads)
@@ -296,7 +281,8 @@ static void move(const struct transpose *t, const struct part *p)
 	if (t->unit == t->count - 1)
 		memcpy(p->out, p->in, p->columns * t->element);
 	else if (t->element == 1)
-		turn_1(p);
+		turn_bytes((const uint8_t *)p->in, p->columns, p->rows, p->step,
+			   (uint8_t *)p->out, p->stride);
 	else if (t->element == 2)
 		turn_2(p);
 	else

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * BATCH_MATMUL of signed bytes: columns of the second factor are packed like
+ * weights, a panel at a time, while it runs.
+ */
+#include <stdlib.h>
+
+#include "plan/kernels/families.h"
+#include "plan/kernels/gemm.h"
+#include "plan/kernels/matmul.h"
+#include "plan/kernels/pack_q8.h"
+#include "plan/kernels/squares.h"
+
+enum { X, Y };
+
+#define MAX_PANEL (NN_PANEL_VECTORS * NN_MAX_LANES)
+#define MAX_DEPTH (1 << 13)	/* so that sums keep within 30 bits */
+
+struct matmul_q8 {
+	struct nn_matmul shape;
+	struct nn_gemm gemm;		/* of a panel */
+	int32_t x_zero;
+	int32_t y_zero;
+	struct nn_multiplier multiplier;
+	/* Parts of the scratch memory, of which a panel is the first: bytes. */
+	size_t panel_size;
+	size_t rows_size;		/* of the first factor, where it is copied */
+	size_t columns_size;		/* of a panel that is turned about */
+};
+
+static bool copies_rows(const struct matmul_q8 *m)
+{
+	return m->shape.transpose_x || !nn_gemm_takes_rows(&m->gemm);
+}
+
+/* What sizes and zero points tell of the rest; false: a copy that is too large. */
+static bool set_ready(struct matmul_q8 *m, struct nn_ready *ready)
+{
+	const struct nn_matmul *s = &m->shape;
+	struct nn_gemm *g = &m->gemm;
+
+	if (!ready->isa->gemm_q8 || s->depth > MAX_DEPTH ||
+	    (uint64_t)s->rows * (s->depth + NN_Q8_GROUP) > NN_MATMUL_COPY)
+		return false;
+	g->rows = s->rows;
+	g->columns = s->panel;
+	g->depth = s->depth;
+	nn_gemm_set_number(g, ready->isa, NN_IN_BYTES);
+	g->c_stride = s->columns;
+	g->a_flip = 0x80;
+	g->a_zero = m->x_zero + 128;
+	g->b_zero = m->y_zero;
+	g->block_rows = s->rows;
+	g->block_columns = s->panel;
+	m->panel_size = nn_kernel_aligned(nn_gemm_packed_size(g, ready->isa));
+	m->rows_size = copies_rows(m) ? nn_kernel_aligned(s->rows * g->a_stride) : 0;
+	m->columns_size = s->transpose_y ? 0 : nn_kernel_aligned(s->panel * s->depth);
+	ready->scratch_size = m->panel_size + m->rows_size + m->columns_size +
+			      nn_gemm_scratch(g, ready->isa);
+	ready->tasks = nn_matmul_tasks(s);
+	return true;
+}
+
+static bool prepare(struct nn_run *r, struct nn_ready *ready)
+{
+	const struct nn_tensor *x = &r->inputs[X], *y = &r->inputs[Y], *out = &r->outputs[0];
+	struct matmul_q8 *m;
+
+	if (r->op->code != NN_OP_BATCH_MATMUL || x->type != NN_TENSOR_QUANT8_ASYMM_SIGNED)
+		return false;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return false;
+	ready->state = m;
+	m->x_zero = x->zero_point;
+	m->y_zero = y->zero_point;
+	m->gemm.out.zero = out->zero_point;
+	nn_quant_range(out->type, &m->gemm.out.low, &m->gemm.out.high);
+	return out->scale > 0 &&
+	       nn_quant_encode((double)(x->scale * y->scale) / (double)out->scale,
+			       &m->multiplier) &&
+	       m->multiplier.shift <= 0 && nn_matmul_read(r, ready->isa, &m->shape) &&
+	       set_ready(m, ready);
+}
+
+/* ---- Saving ---- */
+
+struct saved {
+	struct nn_saved_matmul shape;
+	struct nn_multiplier multiplier;
+	struct nn_saved_numbers numbers;
+};
+
+static uint32_t save(const struct nn_ready *ready, uint32_t *words)
+{
+	const struct matmul_q8 *m = ready->state;
+	struct saved *s = (struct saved *)words;
+
+	nn_matmul_save(&m->shape, &s->shape);
+	s->multiplier = m->multiplier;
+	nn_gemm_save(&m->gemm, &s->numbers);
+	return NN_WORDS(*s);
+}
+
+static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
+		    struct nn_ready *ready, void *state)
+{
+	const struct saved *s = (const struct saved *)words;
+	const struct nn_saved_bytes *b = &s->numbers.bytes;
+	struct matmul_q8 *m = state;
+
+	if (count != NN_WORDS(*s) || s->numbers.number != NN_IN_BYTES ||
+	    !nn_numbers_are_sane(&s->numbers, NN_WORDS(s->numbers)) || b->flip != 0x80 ||
+	    s->multiplier.shift > 0 || s->multiplier.shift < -31 ||
+	    (s->multiplier.value && s->multiplier.value < 1 << 30))
+		return false;
+	*m = (struct matmul_q8){
+		.gemm.out = { b->zero, b->low, b->high },
+		.x_zero = b->in_zero - 128,
+		.y_zero = b->filter_zero,
+		.multiplier = s->multiplier,
+	};
+	return nn_matmul_restore(&s->shape, 1, bounds, ready->isa, &m->shape) &&
+	       set_ready(m, ready);
+}
+
+/* ---- Running ---- */
+
+/* The columns of a task as rows that follow one another. */
+static const uint8_t *columns_of(const struct matmul_q8 *m, const struct nn_matmul_task *t,
+				 const uint8_t *y, uint8_t *copy)
+{
+	const struct nn_matmul *s = &m->shape;
+
+	if (s->transpose_y)
+		return y + t->first * s->depth;
+	turn_bytes(y + t->first, s->depth, t->columns, s->columns, copy, s->depth);
+	return copy;
+}
+
+static const uint8_t *rows_of(const struct matmul_q8 *m, const uint8_t *x, uint8_t *copy)
+{
+	const struct nn_matmul *s = &m->shape;
+
+	if (!copies_rows(m))
+		return x;
+	if (s->transpose_x)
+		turn_bytes(x, s->depth, s->rows, s->rows, copy, m->gemm.a_stride);
+	else
+		for (size_t i = 0; i < s->rows; i++)
+			memcpy(copy + i * m->gemm.a_stride, x + i * s->depth, s->depth);
+	return copy;
+}
+
+static void pack_columns(const struct matmul_q8 *m, const struct nn_isa *isa, const uint8_t *y,
+			 size_t columns, void *to)
+{
+	static const int32_t no_bias[MAX_PANEL];
+	struct nn_multiplier multipliers[MAX_PANEL];
+	const struct nn_q8_channels q = { no_bias, multipliers, m->gemm.out };
+	const struct nn_tensor factors[] = {
+		{ .type = NN_TENSOR_QUANT8_ASYMM_SIGNED, .zero_point = m->x_zero },
+		{ .type = NN_TENSOR_QUANT8_ASYMM_SIGNED, .zero_point = m->y_zero,
+		  .data = (void *)y },
+	};
+	const struct nn_pack_q8 pack = {
+		.x = &factors[0],
+		.weights = &factors[1],
+		.q = &q,
+		.columns = columns,
+		.depth = m->shape.depth,
+		.lanes = isa->lanes,
+	};
+
+	for (size_t i = 0; i < columns; i++)
+		multipliers[i] = m->multiplier;
+	nn_pack_q8(&pack, isa, to);
+}
+
+static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
+{
+	const struct matmul_q8 *m = call->ready->state;
+	const struct nn_matmul_task t = nn_matmul_task(&m->shape, task);
+	uint8_t *rows = (uint8_t *)scratch + m->panel_size, *columns = rows + m->rows_size;
+	struct nn_ready ready = *call->ready;
+	struct nn_gemm gemm = m->gemm;
+
+	pack_columns(m, ready.isa,
+		     columns_of(m, &t, (const uint8_t *)call->inputs[Y] + t.y, columns),
+		     t.columns, scratch);
+	ready.packed = scratch;
+	gemm.columns = t.columns;
+	nn_gemm_run(&ready, &gemm, 0, 0, rows_of(m, (const uint8_t *)call->inputs[X] + t.x, rows),
+		    (uint8_t *)call->outputs[0] + t.out, columns + m->columns_size);
+}
+
+const struct nn_kernel nn_kernel_batch_matmul_q8 = {
+	.name = "product of tensors of bytes",
+	.prepare = prepare,
+	.run = run,
+	.save = save,
+	.restore = restore,
+	.inputs = 2,
+	.state_size = sizeof(struct matmul_q8),
+};
