@@ -67,6 +67,7 @@ static const struct rule rules[] = {
 	ANY(futex),
 	ANY(sched_yield),
 	ANY(sched_getaffinity),
+	ANY(getcpu),		/* where the vDSO has none */
 	ANY(clock_gettime),
 	ANY(getrandom),
 	ANY(sysinfo),		/* qsort() asks for it when its array is no longer small */

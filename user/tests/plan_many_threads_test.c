@@ -2,6 +2,8 @@
 /*
  * The threads of a process as on a machine of 300 CPUs, whatever this one has.
  */
+#define _GNU_SOURCE
+#include <dirent.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,11 +11,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "plan/run/cpus.h"
+#include "plan/run/domains.h"
 #include "plan/run/threads.h"
 
 #define CPUS	300
@@ -21,12 +26,35 @@
 #define TASKS	5000
 #define JOBS	200
 #define SLEEP_US 2000		/* after which idle threads sleep */
+#define NEAR	10		/* helpers of a domain */
 #define HANG_S	120		/* after which one that hangs is killed */
 
-/* In place of the library's. */
+/* In place of the library's, as are the domains. */
 uint32_t cpus_usable(void)
 {
 	return CPUS;
+}
+
+void domains_start(void)
+{
+}
+
+/* Of 255 helpers NEAR sleep in the caller's domain, and as many in another of its package. */
+static _Thread_local uint32_t domain;
+
+struct domain domain_here(void)
+{
+	static atomic_uint helpers;
+
+	if (!domain && gettid() == getpid()) {
+		domain = 1;
+	} else if (!domain) {
+		/* The near ones fall asleep last, and would be woken last. */
+		uint32_t i = helpers++ % (MOST - 1);
+
+		domain = i >= MOST - 1 - NEAR ? 1 : i >= MOST - 1 - 2 * NEAR ? 2 : 4;
+	}
+	return (struct domain){ domain, domain < 4 ? 3 : 4 };
 }
 
 static atomic_uint met, done[TASKS];
@@ -84,9 +112,82 @@ static void test_each_task_once(void **state)
 	alarm(0);
 }
 
+/* The state of a thread as the kernel tells: S where it sleeps. */
+static char state_of(const char *thread)
+{
+	char path[320], state = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%s/stat", thread);
+	f = fopen(path, "r");
+	if (f && fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+		state = 0;
+	if (f)
+		fclose(f);
+	return state;
+}
+
+static bool all_sleep(void)
+{
+	DIR *threads = opendir("/proc/self/task");
+	uint32_t asleep = 0;
+	struct dirent *d;
+
+	assert_non_null(threads);
+	while ((d = readdir(threads)))
+		asleep += d->d_name[0] != '.' && state_of(d->d_name) == 'S';
+	closedir(threads);
+	return asleep >= MOST - 1;
+}
+
+static struct {
+	uint32_t threads;
+	atomic_uint met, far[5];	/* threads, by domain */
+} here;
+
+static void meet_here(void *arg, uint32_t task, uint32_t thread)
+{
+	(void)arg;
+	(void)task;
+	(void)thread;
+	atomic_fetch_add(&here.far[domain_here().bit], 1);
+	atomic_fetch_add(&here.met, 1);
+	while (here.met < here.threads)
+		sched_yield();
+}
+
+/* A job of few threads wakes those of its opener's domain, a larger one those of its package too. */
+static void test_near_first(void **state)
+{
+	static const struct {
+		uint32_t threads, domain, package, others;
+	} cases[] = {
+		{ 3, 3, 0, 0 },
+		{ 1 + NEAR, 1 + NEAR, 0, 0 },
+		{ 1 + 2 * NEAR, 1 + NEAR, NEAR, 0 },
+		{ 6 + 2 * NEAR, 1 + NEAR, NEAR, 5 },
+	};
+
+	(void)state;
+	alarm(HANG_S);
+	threads_start();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		while (!all_sleep())
+			usleep(SLEEP_US);
+		memset(&here, 0, sizeof(here));
+		here.threads = cases[i].threads;
+		threads_run_long(meet_here, NULL, here.threads, here.threads);
+		assert_int_equal(here.far[1], cases[i].domain);
+		assert_int_equal(here.far[2], cases[i].package);
+		assert_int_equal(here.far[4], cases[i].others);
+	}
+	alarm(0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_near_first),
 		cmocka_unit_test(test_all_are_woken),
 		cmocka_unit_test(test_each_task_once),
 	};

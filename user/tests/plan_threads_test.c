@@ -80,6 +80,42 @@ static void test_long_tasks(void **state)
 	alarm(0);
 }
 
+/* Tasks that the caller and the helpers took. */
+static struct {
+	atomic_uint own, others;
+} taken;
+
+#define TASKS 1000
+
+/* Helpers stay in a task until all others are done; the caller begins when there is one. */
+static void stay_in_first(void *arg, uint32_t task, uint32_t thread)
+{
+	(void)arg;
+	(void)task;
+	if (thread) {
+		atomic_fetch_add(&taken.others, 1);
+		while (taken.own + taken.others < TASKS)
+			sched_yield();
+		return;
+	}
+	while (!taken.others)
+		sched_yield();
+	atomic_fetch_add(&taken.own, 1);
+}
+
+/* Tasks are nobody's before they are taken: who is slow, as on a slow core, takes fewer. */
+static void test_slow_thread(void **state)
+{
+	(void)state;
+	if (threads_start() < 2)
+		skip();
+	alarm(CHILD_S);
+	threads_run_long(stay_in_first, NULL, TASKS, threads_start());
+	alarm(0);
+	assert_int_equal(taken.own + taken.others, TASKS);
+	assert_true(taken.others < threads_start());
+}
+
 static void test_forked_child(void **state)
 {
 	pthread_t threads[JOBS];
@@ -114,6 +150,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_long_tasks),
+		cmocka_unit_test(test_slow_thread),
 		cmocka_unit_test(test_forked_child),
 	};
 

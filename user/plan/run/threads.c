@@ -3,7 +3,8 @@
  * The threads of this process that share the work of executions. A caller opens
  * a job and works at it itself; threads that are idle join, spin for a moment
  * for the next job, then sleep. Nobody waits for a thread that did not join. The opener wakes a
- * few sleepers, each of which wakes a few more.
+ * few sleepers, each of which wakes a few more: those first that sleep on CPUs of the opener's cache,
+ * then of its package. Threads are not bound to CPUs.
  */
 #define _GNU_SOURCE
 #include <linux/futex.h>
@@ -19,6 +20,7 @@
 #include "base/clock.h"
 #include "base/spin.h"
 #include "plan/run/cpus.h"
+#include "plan/run/domains.h"
 #include "plan/internal.h"
 #include "plan/run/threads.h"
 
@@ -39,6 +41,7 @@ struct job {
 	_Atomic uint32_t users;		/* helpers that look at it; a futex */
 	_Atomic uint64_t next;		/* task; never wraps, however many there are */
 	_Atomic uint32_t unwoken;	/* helpers that may still be woken for it */
+	struct domain near;		/* of the opener: its threads are woken first */
 	uint32_t count;
 	uint32_t max_users;
 	threads_fn *fn;
@@ -54,14 +57,19 @@ static struct {
 	struct job jobs[MAX_JOBS];
 } shared = { .once = PTHREAD_ONCE_INIT };
 
-static void futex_wait(_Atomic uint32_t *word, uint32_t value)
+#define ANY UINT32_MAX		/* as what a thread waits for, or who is woken */
+
+static void futex_wait(_Atomic uint32_t *word, uint32_t value, uint32_t bits)
 {
-	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+	syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, NULL, NULL, bits);
 }
 
-static void futex_wake(_Atomic uint32_t *word, int count)
+/* Wakes up to `count` threads that wait for one of these bits; returns how many are left to wake. */
+static uint32_t futex_wake(_Atomic uint32_t *word, uint32_t count, uint32_t bits)
 {
-	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+	long woken = syscall(SYS_futex, word, FUTEX_WAKE_BITSET_PRIVATE, count, NULL, NULL, bits);
+
+	return woken > 0 ? count - (uint32_t)woken : count;
 }
 
 static void run_tasks(struct job *job, uint32_t thread)
@@ -81,7 +89,11 @@ static void wake_some(struct job *job)
 		if (!woken || !atomic_load(&shared.sleepers))
 			return;
 	} while (!atomic_compare_exchange_weak(&job->unwoken, &left, left - woken));
-	futex_wake(&shared.opened, (int)woken);
+	woken = futex_wake(&shared.opened, woken, job->near.bit);
+	if (woken && job->near.package != job->near.bit)
+		woken = futex_wake(&shared.opened, woken, job->near.package);
+	if (woken && job->near.package != ANY)
+		futex_wake(&shared.opened, woken, ANY);
 }
 
 /* Joins a job that is open and has work left; false: there was none. */
@@ -99,7 +111,7 @@ static bool join(struct job *job, uint32_t thread)
 		joined = true;
 	}
 	if (atomic_fetch_sub(&job->users, 1) == 1 && !atomic_load(&job->open))
-		futex_wake(&job->users, 1);
+		futex_wake(&job->users, 1, ANY);
 	return joined;
 }
 
@@ -125,7 +137,7 @@ static void wait_for_job(uint32_t seen)
 	} while (clock_ns() - start < THREADS_SPIN_NS);
 	atomic_fetch_add(&shared.sleepers, 1);
 	while (atomic_load(&shared.opened) == seen)
-		futex_wait(&shared.opened, seen);
+		futex_wait(&shared.opened, seen, domain_here().bit);
 	atomic_fetch_sub(&shared.sleepers, 1);
 }
 
@@ -170,6 +182,7 @@ static void start(void)
 	if (pthread_attr_init(&attributes))
 		return;
 	count = cpus_usable() - 1;
+	domains_start();
 	pthread_attr_setstacksize(&attributes, STACK_SIZE);
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	/* Signals are the application's, for its own threads. */
@@ -215,7 +228,7 @@ static uint64_t close_job(struct job *job)
 		if (!start)
 			start = clock_ns();
 		else if (clock_ns() - start > THREADS_SPIN_NS)
-			futex_wait(&job->users, users);
+			futex_wait(&job->users, users, ANY);
 	}
 	waited = start ? clock_ns() - start : 0;
 	atomic_store(&job->taken, false);
@@ -242,6 +255,7 @@ static uint64_t run(threads_fn *fn, void *arg, uint32_t count, uint32_t threads)
 	job->arg = arg;
 	job->count = count;
 	job->max_users = (threads < count ? threads : count) - 1;
+	job->near = domain_here();
 	atomic_store(&job->unwoken, job->max_users);
 	atomic_store(&job->next, 0);
 	atomic_store(&job->open, true);

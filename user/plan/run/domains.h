@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which CPUs share a last-level cache, and which domains of such CPUs share a package.
+ */
+#ifndef NN_PLAN_DOMAINS_H
+#define NN_PLAN_DOMAINS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A domain as bits: beyond 32 domains several have the same. */
+struct domain {
+	uint32_t bit;
+	uint32_t package;		/* bits of all domains of its package */
+};
+
+/* Of all CPUs; freed by free() of `of`. */
+struct domains {
+	uint32_t num_cpus;
+	uint32_t count;
+	uint8_t *of;			/* by CPU: its domain */
+	struct domain domains[UINT8_MAX];
+};
+
+/*
+ * Reads the domains of CPUs 0 ... num_cpus - 1 from a folder like /sys/devices/system/cpu. A CPU
+ * that shares its last-level cache with no other belongs to the domain of its package. False: the
+ * system does not tell, or there is no memory.
+ */
+bool domains_read(struct domains *d, const char *root, uint32_t num_cpus);
+
+/* Reads those of this system, once. */
+void domains_start(void);
+
+/* Of the CPU that this thread runs on now. All bits: there is one domain only. */
+struct domain domain_here(void);
+
+#endif /* NN_PLAN_DOMAINS_H */
