@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -37,6 +38,7 @@
 #define ENTRIES		8192	/* of the corpus */
 #define GUIDED		1	/* processes at a time; each is the broker, too */
 #define STUCK_MS	200	/* without a call: another process takes its place */
+#define SIGNAL_MS	10	/* from signal to signal; the second one in a call leaves it */
 #define GUIDED_LIFE	20000	/* calls of a process that is guided */
 #define GUIDED_CALLS	100000	/* or NNACCEL_FUZZ_CALLS */
 
@@ -89,6 +91,8 @@ static struct {
 	uint8_t seen[COVERAGE_TEXT];
 	_Atomic uint32_t places, num_entries;
 	_Atomic unsigned long calls[GUIDED];
+	unsigned long left;		/* calls that a signal ended */
+	unsigned long lives, stuck;	/* of processes; how many did not come back from a call */
 	struct tape entries[ENTRIES];
 	_Atomic uint32_t num_old, next_old;	/* what there was before, which is run first */
 	struct tape old[ENTRIES];
@@ -644,6 +648,63 @@ static void *guided_worker(void *data)
 	return worker_thread(f);
 }
 
+static sigjmp_buf away;
+static volatile sig_atomic_t signals = 2;	/* in this call; 2 between calls */
+
+/* A call that waits for somebody else is begun again once, and is never finished then. */
+static void leave_call(int signal)
+{
+	(void)signal;
+	if (++signals == 2)
+		siglongjmp(away, 1);
+}
+
+static void begin_signals(void)
+{
+	const struct timespec spacing = { .tv_nsec = SIGNAL_MS * 1000000 };
+	const struct itimerspec times = { .it_interval = spacing, .it_value = spacing };
+	const struct sigaction action = { .sa_handler = leave_call, .sa_flags = SA_NODEFER };
+	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM };
+	timer_t timer;
+
+	event._sigev_un._tid = gettid();
+	if (sigaction(SIGALRM, &action, NULL) || timer_create(CLOCK_MONOTONIC, &event, &timer) ||
+	    timer_settime(timer, 0, &times, NULL))
+		_exit(1);
+}
+
+static void signals_set(int how)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	sigprocmask(how, &set, NULL);
+}
+
+static void call_guided(struct fuzzer *f, int fail_nth)
+{
+	uint32_t what = draw(f, 32);
+
+	if (sigsetjmp(away, 0)) {
+		guide->left++;
+		return;
+	}
+	signals = 0;
+	if (!draw(f, 24)) {
+		/* Where a signal's frame cannot be written the process is ended. */
+		signals_set(SIG_BLOCK);
+		inject_fault(fail_nth, 1 + draw(f, 12));
+	}
+	if (!what)
+		keep_file(f, device_open());
+	else if (what < 3)
+		call_mmap(f);
+	else
+		call_ioctl(f);
+	signals = 2;
+}
+
 static void guided_main(int number, uint64_t seed)
 {
 	struct fuzzer chooser = { .seed = seed * 64 }, f = { .seed = seed * 64 + 1 };
@@ -660,25 +721,17 @@ static void guided_main(int number, uint64_t seed)
 	if (!coverage_begin(&own) || pthread_create(&thread, NULL, guided_worker, &worker))
 		_exit(1);
 	world.token = buffer_alloc(world.s.fd, world.model, PAGE);
+	begin_signals();
 	for (unsigned long calls = 0; calls < GUIDED_LIFE; calls += SEQUENCE) {
 		unsigned int found = 0;
 
 		next_tape(&chooser, &tape);
 		f.tape = &tape;
 		f.at = 0;
-		for (int i = 0; i < SEQUENCE; i++) {
-			uint32_t what = draw(&f, 32);
-
-			if (!draw(&f, 24))
-				inject_fault(fail_nth, 1 + draw(&f, 12));
-			if (!what)
-				keep_file(&f, device_open());
-			else if (what < 3)
-				call_mmap(&f);
-			else
-				call_ioctl(&f);
-		}
+		for (int i = 0; i < SEQUENCE; i++)
+			call_guided(&f, fail_nth);
 		inject_fault(fail_nth, 0);
+		signals_set(SIG_UNBLOCK);
 		guide->calls[number] += SEQUENCE;
 		found = coverage_take(&own, guide->seen);
 		if (rooms[1].coverage.places)
@@ -731,12 +784,17 @@ static bool look_after(int number, uint64_t *seed)
 			processes[number].calls = guide->calls[number];
 			processes[number].since = now_ns();
 		}
-		if (!gone && now_ns() - processes[number].since > STUCK_MS * 1000000ULL)
+		if (!gone && now_ns() - processes[number].since > STUCK_MS * 1000000ULL) {
 			kill(processes[number].pid, SIGKILL);
+			waitpid(processes[number].pid, &status, 0);
+			guide->stuck++;
+			gone = processes[number].pid;
+		}
 		if (!gone)
 			return true;
 	}
 	processes[number].since = now_ns();
+	guide->lives++;
 	processes[number].pid = fork();
 	if (!processes[number].pid)
 		guided_main(number, *seed);
@@ -868,9 +926,10 @@ TEST(guided)
 	kill_guided();
 	EXPECT_TRUE(summary_settles(&before));
 	EXPECT_GT(guide->places, 0);
-	TH_LOG("%lu calls in %llu s, %lu of ioctls that succeeded; %u places, %u sequences",
+	TH_LOG("%lu calls in %llu s, %lu of ioctls that succeeded; %u places, %u sequences; "
+	       "%lu calls were left, %lu of %lu processes stuck",
 	       guided_calls(), (unsigned long long)(now_ns() - begin) / 1000000000, count->good,
-	       guide->places, guide->num_entries);
+	       guide->places, guide->num_entries, guide->left, guide->stuck, guide->lives);
 	if (!out)
 		return;
 	snprintf(path, sizeof(path), "%s/places", out);
