@@ -75,6 +75,16 @@ static bool is_named(const char *pid, const char *name)
 	return !strcmp(last ? last + 1 : text, name);
 }
 
+/* A process that was made by another of that name, whose name it has until it has its own. */
+static bool is_copy(const char *pid, const char *name)
+{
+	char path[300], parent[16];
+
+	snprintf(path, sizeof(path), "/proc/%s/status", pid);
+	snprintf(parent, sizeof(parent), "%lld", number_in(path, "PPid"));
+	return is_named(parent, name);
+}
+
 /* One of the processes of a name, any of them as `turn` says; 0: there is none. */
 static pid_t find(const char *name, unsigned int turn)
 {
@@ -85,7 +95,7 @@ static pid_t find(const char *name, unsigned int turn)
 
 	while (proc && (entry = readdir(proc)))
 		if (count < 256 && entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
-		    is_named(entry->d_name, name))
+		    is_named(entry->d_name, name) && !is_copy(entry->d_name, name))
 			found[count++] = atoi(entry->d_name);
 	if (proc)
 		closedir(proc);

@@ -28,13 +28,14 @@ static const char help[] =
 "Ten clients of different kinds execute random models on /dev/nnaccel, and compare the answers\n"
 "with the reference; what is there between two rounds must not grow. Prints TAP.\n\n"
 "  --minutes=N       how long (2)\n"
+"  --clients=N       at a time (10); where they are less, others in each round\n"
 "  --round=SECONDS   of load between two rests (15)\n"
 "  --seed=N          the first one of models and deaths (1)\n"
 "  --kill-one-in=N   executions in which the client is killed, 0: none (1000)\n"
 "  --disturb=MS      kill a worker, the keeper or the broker every so often; calls may\n"
 "                    fail then, answers may not be wrong (0: never)\n"
-"  --deaths=N        kill keeper, worker, client and broker one after the other, until each\n"
-"                    has died so often; --minutes is the most that it may take then (0)\n"
+"  --deaths=N        kill keepers, workers, clients and brokers, until of each so many have\n"
+"                    died; --minutes is the most that it may take then (0)\n"
 "  --calls-may-fail  something else disturbs\n"
 "  --restart=COMMAND starts the engine again when the broker was killed\n"
 "  --folder=FOLDER   for cache files (/tmp)\n"
@@ -44,25 +45,16 @@ static const char help[] =
 
 static struct {
 	double minutes;
-	unsigned int round, kill_one_in, disturb, deaths;
+	unsigned int clients, round, kill_one_in, disturb, deaths;
 	bool calls_may_fail;
 	uint64_t seed;
 	const char *restart, *folder, *samples;
-} options = { 2, 15, 1000, 0, 0, false, 1, NULL, "/tmp", NULL };
+} options = { 2, SOAK_KINDS, 15, 1000, 0, 0, false, 1, NULL, "/tmp", NULL };
 
 static struct soak *soak;
 static pid_t pids[SOAK_KINDS];
 static unsigned int deaths[SOAK_KINDS], failed;
-
-/* What is killed, in the order of --deaths; a client has no name. */
-enum { KEEPER, WORKER, CLIENT, BROKER, PARTS };
-static const struct {
-	const char *title, *name;
-} parts[PARTS] = {
-	{ "keeper", "nnacceld-keeper" }, { "worker", "nnacceld-worker" }, { "client", NULL },
-	{ "broker", "nnacceld" },
-};
-static unsigned int kills[PARTS];
+static bool had_turn[SOAK_KINDS];
 
 static struct soak_sample rests[MOST_ROUNDS];
 static FILE *samples;
@@ -77,6 +69,7 @@ static void result(bool passed, const char *name)
 static void parse(int argc, char **argv)
 {
 	static const struct option known[] = {
+		{ "clients", required_argument, NULL, 'i' },
 		{ "minutes", required_argument, NULL, 'm' }, { "round", required_argument, NULL, 'r' },
 		{ "seed", required_argument, NULL, 's' },
 		{ "kill-one-in", required_argument, NULL, 'k' },
@@ -92,6 +85,7 @@ static void parse(int argc, char **argv)
 
 	while ((option = getopt_long(argc, argv, "", known, NULL)) >= 0) {
 		switch (option) {
+		case 'i': options.clients = (unsigned int)atoi(optarg); break;
 		case 'm': options.minutes = atof(optarg); break;
 		case 'r': options.round = (unsigned int)atoi(optarg); break;
 		case 's': options.seed = strtoull(optarg, NULL, 0); break;
@@ -106,9 +100,10 @@ static void parse(int argc, char **argv)
 		default: exit(2);
 		}
 	}
-	if (optind < argc || options.minutes <= 0 || !options.round) {
+	if (optind < argc || options.minutes <= 0 || !options.round || !options.clients ||
+	    options.clients > SOAK_KINDS) {
 		fprintf(stderr, "soak: %s; see soak --help\n", optind < argc ?
-			argv[optind] : "--minutes and --round are above 0");
+			argv[optind] : "--minutes and --round are above 0, --clients is 1 to 10");
 		exit(2);
 	}
 }
@@ -126,6 +121,7 @@ static void start(enum soak_kind kind)
 {
 	uint64_t seed = next_seed += 1000;
 
+	had_turn[kind] = true;
 	fflush(NULL);
 	pids[kind] = fork();
 	if (!pids[kind])
@@ -143,6 +139,8 @@ static void look_after_clients(void)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (!deaths_ended(pid, status, executions()))
+			result(false, "the engine starts again");
 		for (int i = 0; i < SOAK_KINDS; i++) {
 			if (pids[i] != pid)
 				continue;
@@ -176,60 +174,22 @@ static void write_sample(bool is_rest)
 	fflush(samples);
 }
 
-static bool kill_client(void)
+/* The clients whose turn it is run for a round, unless one fails. */
+static void load(unsigned int round)
 {
-	pid_t pid = pids[rand() % SOAK_KINDS];
+	uint64_t end = clock_ns() + options.round * NS_PER_S, sample = 0;
 
-	return pid > 0 && !kill(pid, SIGKILL);
-}
-
-/* The broker has to be started again. */
-static bool kill_part(int part)
-{
-	if (part == CLIENT ? !kill_client() : !soak_kill(parts[part].name))
-		return false;
-	kills[part]++;
-	if (part == BROKER && options.restart && system(options.restart))
-		result(false, "the engine starts again");
-	return true;
-}
-
-/* Workers die most often; or with --deaths each in turn, and who is not there is so a little later. */
-static void disturb(void)
-{
-	static int next;
-	int part = rand() % 8;
-
-	if (!options.deaths)
-		kill_part(part < 5 ? WORKER : part < 7 ? KEEPER : BROKER);
-	else if (kill_part(next))
-		next = (next + 1) % PARTS;
-}
-
-static bool all_died(void)
-{
-	return options.deaths && kills[BROKER] >= options.deaths;
-}
-
-/* All clients run for a round, unless one fails. */
-static void load(void)
-{
-	uint64_t end = clock_ns() + options.round * NS_PER_S, sample = 0, kill = 0;
-
-	for (int i = 0; i < SOAK_KINDS; i++)
-		start(i);
-	while (clock_ns() < end && !failed && !all_died()) {
+	for (unsigned int i = 0; i < options.clients; i++)
+		start((round * options.clients + i) % SOAK_KINDS);
+	while (clock_ns() < end && !failed && !deaths_done()) {
 		usleep(10000);
 		look_after_clients();
 		if (clock_ns() > sample) {
 			sample = clock_ns() + NS_PER_S;
 			write_sample(false);
 		}
-		if (options.disturb && clock_ns() > kill) {
-			kill = clock_ns() + options.disturb * (NS_PER_S / 2000) +
-			       (uint64_t)(rand() % (int)options.disturb) * (NS_PER_S / 1000);
-			disturb();
-		}
+		if (!deaths_step(pids, executions()))
+			result(false, "an engine that started again serves");
 	}
 }
 
@@ -242,7 +202,7 @@ static bool rest(const struct summary *before, struct soak_sample *sample, const
 	for (int tries = 0; any && tries < PATIENCE; tries++) {
 		usleep(10000);
 		look_after_clients();
-		any = false;
+		any = deaths_starting();
 		for (int i = 0; i < SOAK_KINDS; i++)
 			any |= pids[i] > 0;
 	}
@@ -320,9 +280,7 @@ static void tell(unsigned int rounds)
 		       atomic_load(&soak->clients[i].refused), atomic_load(&soak->clients[i].cached),
 		       atomic_load(&soak->clients[i].longest_ns) / 1000000);
 	printf("# %llu executions in %.0f s and %u rounds\n", executions(), seconds, rounds);
-	if (options.disturb)
-		for (int i = 0; i < PARTS; i++)
-			printf("# %s: killed %u times\n", parts[i].title, kills[i]);
+	deaths_tell();
 }
 
 static void open_samples(void)
@@ -363,11 +321,12 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	srand((unsigned int)options.seed);
+	deaths_begin(&(struct deaths_options){ options.disturb, options.deaths, options.restart });
 	next_seed = options.seed;
 	began = clock_ns();
-	while (rested && !failed && rounds < MOST_ROUNDS && !all_died() &&
+	while (rested && !failed && rounds < MOST_ROUNDS && !deaths_done() &&
 	       (double)(clock_ns() - began) < options.minutes * 60 * NS_PER_S) {
-		load();
+		load(rounds);
 		rested = rest(&before, &rests[rounds], &why);
 		rounds += rested;
 	}
@@ -378,11 +337,12 @@ int main(int argc, char **argv)
 		snprintf(name, sizeof(name), "answers of the client %s%s%s", soak_kinds[i],
 			 soak->clients[i].message[0] ? ": " : "", soak->clients[i].message);
 		/* Where calls may fail all of one client's may. */
-		result(!soak->clients[i].message[0] && (soak->disturbed ? executions() :
-			atomic_load(&soak->clients[i].executions)), name);
+		if (had_turn[i])
+			result(!soak->clients[i].message[0] && (soak->disturbed ? executions() :
+				atomic_load(&soak->clients[i].executions)), name);
 	}
 	if (options.deaths)
-		result(all_died(), "keeper, worker, client and broker died so often");
+		result(deaths_done(), "keeper, worker, client and broker died so often");
 	result(rested, rested ? "all clients ended, and the module's counters with them" : why);
 	if (rested && !failed)
 		judge(rounds);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 enum soak_kind {
 	SOAK_SYNC, SOAK_MEASURED, SOAK_FENCED, SOAK_URING, SOAK_BURST, SOAK_SLEEPY_BURST,
@@ -41,6 +42,29 @@ _Noreturn void soak_client(struct soak *soak, enum soak_kind kind, uint64_t seed
 
 /* Kills a process of the engine, "nnacceld", its keeper or a worker; false: there is none. */
 bool soak_kill(const char *name);
+
+/* ---- deaths ---- */
+
+struct deaths_options {
+	unsigned int spacing_ms;	/* from kill to kill; 0: none */
+	unsigned int wanted;		/* of keepers, workers, clients and brokers each; 0: no number */
+	const char *restart;		/* a command that returns when the engine is ready, or NULL */
+};
+
+void deaths_begin(const struct deaths_options *options);
+
+/* Kills what it is time for; clients are by kind, 0: none. False: the engine does not serve any more. */
+bool deaths_step(const pid_t *clients, unsigned long long executions);
+
+/* A child of the program has ended. False: it was the command, and the engine did not start. */
+bool deaths_ended(pid_t pid, int status, unsigned long long executions);
+
+/* Whether the command runs; whether as many died as wanted. */
+bool deaths_starting(void);
+bool deaths_done(void);
+
+/* Prints what died. */
+void deaths_tell(void);
 
 /* ---- samples ---- */
 

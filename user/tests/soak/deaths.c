@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Parts of the engine and clients that are killed while the soak's clients work. Nothing waits for
+ * the engine to be back: keepers, workers and clients die while a broker starts, and half of the
+ * brokers die while they start, too.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "tests/soak/soak.h"
+
+/* What a life of a broker that is not cut short serves, by all clients together. */
+#define SERVED		10
+/* How far one part is ahead of another. */
+#define AHEAD		3
+/* An engine that is ready serves before that, or never. */
+#define NEVER_NS	(120 * NS_PER_S)
+
+/* A client has no name. */
+enum { KEEPER, WORKER, CLIENT, BROKER, PARTS };
+static const struct {
+	const char *title, *name;
+} parts[PARTS] = {
+	{ "keeper", "nnacceld-keeper" }, { "worker", "nnacceld-worker" }, { "client", NULL },
+	{ "broker", "nnacceld" },
+};
+
+static struct deaths_options options;
+static unsigned int kills[PARTS], early_kills, gave_up;
+static uint64_t next_kill;		/* of anything but the broker */
+
+/* The engine. */
+static pid_t command;			/* that starts it, while that runs */
+static bool down;			/* the broker was killed since the command began, */
+static bool hurt;			/* or another part of the engine */
+static bool early;			/* this broker dies at a moment of its start, */
+static uint64_t early_at;		/* which is this */
+static uint64_t began_at, ready_at;
+static uint64_t start_ns = NS_PER_S;	/* that the last start took */
+static unsigned long long served_before;
+
+void deaths_begin(const struct deaths_options *o)
+{
+	options = *o;
+	ready_at = clock_ns();
+}
+
+static uint64_t random_ns(uint64_t most)
+{
+	return (uint64_t)rand() * 7919 % (most + 1);
+}
+
+/* From a half to three halves of what was asked for. */
+static uint64_t spacing_ns(void)
+{
+	uint64_t spacing = options.spacing_ms * (NS_PER_S / 1000);
+
+	return spacing / 2 + random_ns(spacing);
+}
+
+static void start_engine(void)
+{
+	down = hurt = false;
+	began_at = clock_ns();
+	early = options.wanted && rand() % 2;
+	early_at = began_at + random_ns(start_ns);
+	if (!options.restart)
+		return;
+	fflush(NULL);
+	command = fork();
+	if (!command) {
+		execl("/bin/sh", "sh", "-c", options.restart, NULL);
+		_exit(127);
+	}
+}
+
+bool deaths_ended(pid_t pid, int status, unsigned long long executions)
+{
+	if (!command || pid != command)
+		return true;
+	command = 0;
+	/* A broker ends itself whose worker dies while it starts. */
+	gave_up += status && !down && hurt;
+	if (down || (status && hurt)) {
+		start_engine();
+		return true;
+	}
+	ready_at = clock_ns();
+	start_ns = ready_at - began_at;
+	served_before = executions;
+	return !status;
+}
+
+static bool kill_broker(void)
+{
+	if (!soak_kill(parts[BROKER].name))
+		return false;
+	kills[BROKER]++;
+	early_kills += command != 0;
+	down = true;
+	/* A command that runs notices that, and another one is begun when it has ended. */
+	if (!command)
+		start_engine();
+	return true;
+}
+
+static bool kill_part(int part, const pid_t *clients)
+{
+	pid_t pid = clients[rand() % SOAK_KINDS];
+
+	if (part == BROKER)
+		return !command && kill_broker();
+	if (part == CLIENT ? pid <= 0 || kill(pid, SIGKILL) : !soak_kill(parts[part].name))
+		return false;
+	kills[part]++;
+	hurt |= part != CLIENT;
+	return true;
+}
+
+static unsigned int least_kills(void)
+{
+	unsigned int least = kills[KEEPER];
+
+	for (int i = WORKER; i < BROKER; i++)
+		if (kills[i] < least)
+			least = kills[i];
+	return least;
+}
+
+/* With a number wanted the broker dies by itself, and the others keep pace with it. */
+static bool count_brokers(uint64_t now, unsigned long long executions)
+{
+	if (down || kills[BROKER] >= options.wanted || kills[BROKER] > least_kills() + AHEAD)
+		return true;
+	if (early ? now > early_at : !command && executions >= served_before + SERVED)
+		kill_broker();
+	return command || now < ready_at + NEVER_NS;
+}
+
+bool deaths_step(const pid_t *clients, unsigned long long executions)
+{
+	uint64_t now = clock_ns();
+	int part = rand() % 8;
+
+	if (!options.spacing_ms)
+		return true;
+	if (options.wanted && !count_brokers(now, executions))
+		return false;
+	if (now < next_kill)
+		return true;
+	next_kill = now + spacing_ns();
+	if (!options.wanted) {
+		kill_part(part < 5 ? WORKER : part < 7 ? KEEPER : BROKER, clients);
+		return true;
+	}
+	part %= BROKER;
+	/* Most brokers shall come as far as that. */
+	if (part == WORKER && command && rand() % 4)
+		return true;
+	if (kills[part] < options.wanted && kills[part] <= kills[BROKER] + AHEAD)
+		kill_part(part, clients);
+	return true;
+}
+
+bool deaths_done(void)
+{
+	return options.wanted && kills[BROKER] >= options.wanted && least_kills() >= options.wanted;
+}
+
+bool deaths_starting(void)
+{
+	return command != 0;
+}
+
+void deaths_tell(void)
+{
+	if (!options.spacing_ms)
+		return;
+	for (int i = 0; i < PARTS; i++)
+		printf("# %s: killed %u times\n", parts[i].title, kills[i]);
+	printf("# %u of the brokers were starting; %u ended themselves, as a worker died that early\n",
+	       early_kills, gave_up);
+}
