@@ -8,18 +8,15 @@
 #include "ops/check.h"
 #include "ops/dot.h"
 #include "ops/recurrent.h"
+#include "ops/svdf.h"
 
-enum { INPUT, FEATURE, TIME, BIAS, STATE, RANK, ACTIVATION };
-
-struct svdf {
-	uint32_t batch, size, filters, memory, units, rank;
-};
-
-static enum nn_status svdf_shape(const struct nn_run *r, struct svdf *s)
+enum nn_status nn_svdf_shape(const struct nn_run *r, struct nn_svdf *s)
 {
-	const struct nn_tensor *x = &r->inputs[INPUT], *feature = &r->inputs[FEATURE];
-	const struct nn_tensor *time = &r->inputs[TIME];
-	int32_t rank = nn_run_int(r, RANK, 0), activation = nn_run_int(r, ACTIVATION, 0);
+	const struct nn_tensor *x = &r->inputs[NN_SVDF_INPUT];
+	const struct nn_tensor *feature = &r->inputs[NN_SVDF_FEATURE];
+	const struct nn_tensor *time = &r->inputs[NN_SVDF_TIME];
+	int32_t activation = nn_run_int(r, NN_SVDF_ACTIVATION, 0);
+	int32_t rank = nn_run_int(r, NN_SVDF_RANK, 0);
 	enum nn_status status;
 
 	if (x->rank != 2 || feature->rank != 2 || time->rank != 2)
@@ -30,24 +27,24 @@ static enum nn_status svdf_shape(const struct nn_run *r, struct svdf *s)
 				   feature->dims[0], rank);
 	if (!nn_recurrent_activation(activation))
 		return nn_run_fail(r, "activation %d is not known", activation);
-	*s = (struct svdf){ x->dims[0], x->dims[1], feature->dims[0], time->dims[1],
-			    feature->dims[0] / (uint32_t)rank, (uint32_t)rank };
+	*s = (struct nn_svdf){ x->dims[0], x->dims[1], feature->dims[0], time->dims[1],
+			       feature->dims[0] / (uint32_t)rank, (uint32_t)rank };
 	if ((uint64_t)s->memory * s->filters > UINT32_MAX)
 		return nn_run_fail(r, "a state of %u * %u", s->memory, s->filters);
-	status = nn_recurrent_dims(r, FEATURE, s->filters, s->size);
+	status = nn_recurrent_dims(r, NN_SVDF_FEATURE, s->filters, s->size);
 	if (!status)
-		status = nn_recurrent_dims(r, TIME, s->filters, s->memory);
+		status = nn_recurrent_dims(r, NN_SVDF_TIME, s->filters, s->memory);
 	if (!status)
-		status = nn_recurrent_dims(r, BIAS, s->units, 0);
+		status = nn_recurrent_dims(r, NN_SVDF_BIAS, s->units, 0);
 	if (!status)
-		status = nn_recurrent_dims(r, STATE, s->batch, s->memory * s->filters);
+		status = nn_recurrent_dims(r, NN_SVDF_STATE, s->batch, s->memory * s->filters);
 	return status;
 }
 
 static enum nn_status infer_svdf(struct nn_run *r)
 {
-	struct svdf s;
-	enum nn_status status = svdf_shape(r, &s);
+	struct nn_svdf s;
+	enum nn_status status = nn_svdf_shape(r, &s);
 
 	if (status)
 		return status;
@@ -58,19 +55,19 @@ static enum nn_status infer_svdf(struct nn_run *r)
 
 static enum nn_status execute_svdf(struct nn_run *r)
 {
-	const float *time = r->inputs[TIME].data, *bias = nn_recurrent_input(r, BIAS);
+	const float *time = r->inputs[NN_SVDF_TIME].data, *bias = nn_recurrent_input(r, NN_SVDF_BIAS);
 	float *state = r->outputs[0].data, *out = r->outputs[1].data, *now;
-	struct svdf s;
-	enum nn_status status = svdf_shape(r, &s);
+	struct nn_svdf s;
+	enum nn_status status = nn_svdf_shape(r, &s);
 
 	if (status)
 		return status;
 	now = nn_run_alloc(r, (size_t)s.batch * s.filters, sizeof(*now));
 	if (!now)
 		return NN_OUT_OF_MEMORY;
-	nn_recurrent_multiply(r->inputs[FEATURE].data, r->inputs[INPUT].data, now, s.batch,
+	nn_recurrent_multiply(r->inputs[NN_SVDF_FEATURE].data, r->inputs[NN_SVDF_INPUT].data, now, s.batch,
 			      s.filters, s.size);
-	memcpy(state, r->inputs[STATE].data, nn_tensor_size(&r->outputs[0]));
+	memcpy(state, r->inputs[NN_SVDF_STATE].data, nn_tensor_size(&r->outputs[0]));
 	for (size_t i = 0; i < (size_t)s.batch * s.units; i++)
 		out[i] = bias ? bias[i % s.units] : 0;
 	for (size_t i = 0; i < (size_t)s.batch * s.filters; i++, state += s.memory) {
@@ -81,7 +78,7 @@ static enum nn_status execute_svdf(struct nn_run *r)
 		memmove(state, state + 1, (s.memory - 1) * sizeof(*state));
 		state[s.memory - 1] = 0;
 	}
-	nn_recurrent_activate(nn_run_int(r, ACTIVATION, 0), out, (size_t)s.batch * s.units);
+	nn_recurrent_activate(nn_run_int(r, NN_SVDF_ACTIVATION, 0), out, (size_t)s.batch * s.units);
 	return NN_OK;
 }
 
@@ -104,7 +101,7 @@ static enum nn_status check_svdf(const struct nn_check *c)
 const struct nn_op nn_op_SVDF = {
 	.code = NN_OP_SVDF,
 	.name = "SVDF",
-	.omissible = NN_IN(BIAS),
+	.omissible = NN_IN(NN_SVDF_BIAS),
 	.float16_as_float32 = true,
 	.check = check_svdf,
 	.infer = infer_svdf,

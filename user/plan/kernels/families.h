@@ -24,6 +24,7 @@ extern const struct nn_kernel nn_kernel_quantize;
 extern const struct nn_kernel nn_kernel_resize;
 extern const struct nn_kernel nn_kernel_softmax;
 extern const struct nn_kernel nn_kernel_softmax_q8;
+extern const struct nn_kernel nn_kernel_svdf;
 extern const struct nn_kernel nn_kernel_table;
 extern const struct nn_kernel nn_kernel_transpose;
 extern const struct nn_kernel nn_kernel_unary;

@@ -26,6 +26,7 @@ static const struct nn_kernel *const kernels[] = {
 	&nn_kernel_resize,
 	&nn_kernel_softmax,
 	&nn_kernel_softmax_q8,
+	&nn_kernel_svdf,
 	&nn_kernel_transpose,
 	&nn_kernel_unary,
 };

@@ -9,6 +9,7 @@
 
 #include "ops/lstm_cell.h"
 #include "ops/quant.h"
+#include "plan/kernels/activate.h"
 #include "plan/kernels/families.h"
 #include "plan/kernels/gemm.h"
 #include "plan/run/threads.h"
@@ -16,7 +17,6 @@
 #define MAX_ROWS 56		/* of inputs that are multiplied at a time */
 #define MIN_SHARED 200000	/* products that are worth a thread that is awake */
 #define MIN_WAKING 2000000	/* and one that sleeps */
-enum { ACT_NONE = 0, ACT_TANH = 4, ACT_SIGMOID = 6 };
 
 /*
  * Gates lie side by side in this order: without an input gate the first three do.
@@ -226,40 +226,10 @@ static const float *packed_of(const struct nn_kernel_call *call, const struct ls
 	return (const float *)call->ready->packed + l->packed;
 }
 
-
-static void function(const struct nn_isa *isa, enum nn_unary which, float *values, size_t count,
-		     float low, float high)
-{
-	const struct nn_unary_f32 f = {
-		.function = which,
-		.count = count,
-		.in = values,
-		.out = values,
-		.low = low,
-		.high = high,
-	};
-
-	isa->unary_f32(&f);
-}
-
-static void activate(const struct nn_isa *isa, int32_t code, float *values, size_t count)
-{
-	float low, high;
-
-	if (code == ACT_TANH) {
-		function(isa, NN_UNARY_TANH, values, count, 0, 0);
-	} else if (code == ACT_SIGMOID) {
-		function(isa, NN_UNARY_LOGISTIC, values, count, 0, 0);
-	} else if (code != ACT_NONE) {
-		nn_fused_range_float(code, &low, &high);
-		function(isa, NN_UNARY_CLAMP, values, count, low, high);
-	}
-}
-
 static void clip(const struct nn_isa *isa, float *values, size_t count, float limit)
 {
 	if (limit > 0)
-		function(isa, NN_UNARY_CLAMP, values, count, -limit, limit);
+		nn_function_f32(isa, NN_UNARY_CLAMP, values, count, -limit, limit);
 }
 
 static void combine(const struct nn_isa *isa, enum nn_binary operation, const float *a,
@@ -401,16 +371,16 @@ static void run_row(const struct nn_kernel_call *call, const struct lstm *l, flo
 	float *in = gates + INPUT * units, *next = gates + CELL * units;
 
 	complete(call, l, FORGET, cell, forget, gated);
-	activate(isa, ACT_SIGMOID, forget, units);
+	nn_activate_f32(isa, NN_ACTIVATE_SIGMOID, forget, units);
 	complete(call, l, CELL, cell, next, gated);
-	activate(isa, c->activation, next, units);
+	nn_activate_f32(isa, c->activation, next, units);
 	if (c->cifg) {
 		/* (1 - forget) * next */
 		combine(isa, NN_BINARY_MUL, forget, next, gated, units);
 		combine(isa, NN_BINARY_SUB, next, gated, next, units);
 	} else {
 		complete(call, l, INPUT, cell, in, gated);
-		activate(isa, ACT_SIGMOID, in, units);
+		nn_activate_f32(isa, NN_ACTIVATE_SIGMOID, in, units);
 		combine(isa, NN_BINARY_MUL, in, next, next, units);
 	}
 	combine(isa, NN_BINARY_MUL, forget, cell, cell, units);
@@ -418,9 +388,9 @@ static void run_row(const struct nn_kernel_call *call, const struct lstm *l, flo
 	clip(isa, cell, units, c->cell_clip);
 
 	complete(call, l, OUTPUT, cell, out, gated);
-	activate(isa, ACT_SIGMOID, out, units);
+	nn_activate_f32(isa, NN_ACTIVATE_SIGMOID, out, units);
 	memcpy(gated, cell, units * sizeof(*gated));
-	activate(isa, c->activation, gated, units);
+	nn_activate_f32(isa, c->activation, gated, units);
 	combine(isa, NN_BINARY_MUL, out, gated, gated, units);
 }
 

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Shapes of SVDF, for its kernels.
+ */
+#ifndef NN_OPS_SVDF_H
+#define NN_OPS_SVDF_H
+
+#include "ops/op.h"
+
+/* Inputs of SVDF. */
+enum nn_svdf_input {
+	NN_SVDF_INPUT, NN_SVDF_FEATURE, NN_SVDF_TIME, NN_SVDF_BIAS, NN_SVDF_STATE, NN_SVDF_RANK,
+	NN_SVDF_ACTIVATION,
+};
+
+/* `filters` are `units` times `rank`, each with a memory of its last `memory` outputs. */
+struct nn_svdf {
+	uint32_t batch;
+	uint32_t size;			/* of an input */
+	uint32_t filters;
+	uint32_t memory;
+	uint32_t units;
+	uint32_t rank;
+};
+
+/* Reads them; fails where they do not fit each other. */
+enum nn_status nn_svdf_shape(const struct nn_run *r, struct nn_svdf *s);
+
+#endif /* NN_OPS_SVDF_H */

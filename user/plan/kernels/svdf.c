@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * SVDF of floats with constant features: their product with the input, then a pass over
+ * the memory that sums and moves it.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/dot.h"
+#include "ops/svdf.h"
+#include "plan/kernels/activate.h"
+#include "plan/kernels/families.h"
+#include "plan/kernels/gemm.h"
+
+#define QUAD 4			/* floats of a vector of ops/dot.h */
+
+struct svdf {
+	struct nn_svdf shape;
+	int32_t activation;
+};
+
+static bool prepare(struct nn_run *r, struct nn_ready *ready)
+{
+	struct nn_svdf shape;
+	struct svdf *s;
+
+	if (r->op->code != NN_OP_SVDF || r->inputs[0].type != NN_TENSOR_FLOAT32 ||
+	    !r->inputs[NN_SVDF_FEATURE].data || nn_svdf_shape(r, &shape) ||
+	    !nn_tensor_count(&r->inputs[0]) || !nn_tensor_count(&r->inputs[NN_SVDF_TIME]))
+		return false;
+	s = malloc(sizeof(*s));
+	if (!s)
+		return false;
+	ready->state = s;
+	*s = (struct svdf){ shape, nn_run_int(r, NN_SVDF_ACTIVATION, 0) };
+	ready->packed_size = nn_gemm_panels_f32(ready->isa, shape.filters, shape.size) *
+			     sizeof(float);
+	ready->scratch_size = (size_t)shape.batch * shape.filters * sizeof(float);
+	ready->tasks = 1;
+	return true;
+}
+
+static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
+{
+	const struct svdf *s = ready->state;
+
+	nn_gemm_pack_rows_f32(ready->isa, r->inputs[NN_SVDF_FEATURE].data, NULL, s->shape.filters,
+			      s->shape.size, packed);
+	return true;
+}
+
+static void store(float *to, nn_dot_four v)
+{
+	memcpy(to, &v, sizeof(v));
+}
+
+/*
+ * A filter's memory, of which the oldest output is first: its product with the weights, where
+ * `now` is the last output; all then move up, and the last place is 0.
+ */
+static float remember(const float *memory, const float *weights, size_t count, float now,
+		      float *next)
+{
+	const size_t old = count - 1;
+	nn_dot_four sums = { 0 };
+	float sum = now * weights[old];
+	size_t k = 0;
+
+	for (; k + QUAD <= old; k += QUAD)
+		sums += nn_dot_load(memory + k) * nn_dot_load(weights + k);
+	for (; k < old; k++)
+		sum += memory[k] * weights[k];
+	for (k = 1; k + QUAD <= old; k += QUAD)
+		store(next + k - 1, nn_dot_load(memory + k));
+	for (; k < old; k++)
+		next[k - 1] = memory[k];
+	if (old)
+		next[old - 1] = now;
+	next[old] = 0;
+	return sum + ((sums[0] + sums[1]) + (sums[2] + sums[3]));
+}
+
+static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
+{
+	const struct svdf *s = call->ready->state;
+	const struct nn_svdf *v = &s->shape;
+	const float *time = call->inputs[NN_SVDF_TIME], *bias = call->inputs[NN_SVDF_BIAS];
+	const float *memory = call->inputs[NN_SVDF_STATE], *now = scratch;
+	float *next = call->outputs[0], *out = call->outputs[1];
+	const struct nn_gemm_f32 gemm = {
+		.rows = v->batch,
+		.one_row = v->batch == 1,
+		.columns = v->filters,
+		.depth = v->size,
+		.a = call->inputs[NN_SVDF_INPUT],
+		.a_stride = v->size,
+		.panels = call->ready->packed,
+		.c = scratch,
+		.c_stride = v->filters,
+		.low = -INFINITY,
+		.high = INFINITY,
+	};
+
+	(void)task;
+	call->ready->isa->gemm_f32(&gemm);
+	for (uint32_t b = 0; b < v->batch; b++)
+		for (uint32_t u = 0, f = 0; u < v->units; u++, out++) {
+			*out = bias ? bias[u] : 0;
+			for (uint32_t end = f + v->rank; f < end; f++) {
+				*out += remember(memory, time + (size_t)f * v->memory, v->memory,
+						 *now++, next);
+				memory += v->memory;
+				next += v->memory;
+			}
+		}
+	nn_activate_f32(call->ready->isa, s->activation, call->outputs[1],
+			(size_t)v->batch * v->units);
+}
+
+const struct nn_kernel nn_kernel_svdf = {
+	.name = "SVDF",
+	.prepare = prepare,
+	.pack = pack,
+	.run = run,
+};
