@@ -72,7 +72,7 @@ struct compiled {
 	uint32_t num_owned;
 	const void *packed;
 	size_t packed_size;
-	bool packed_is_mapped;		/* and somebody else's */
+	bool packed_is_mapped;		/* and somebody else's, as are those of plan->weights */
 	uint64_t choice;		/* hash of which kernel runs what, of how many bytes */
 	size_t owned_size;
 	size_t arena_size;

@@ -34,7 +34,6 @@ struct graph {
 };
 
 struct compiled;
-struct nn_isa;
 struct lazy;
 struct thawed;
 
@@ -47,7 +46,8 @@ struct nn_plan {
 	struct compiled *compiled;	/* NULL: every execution is interpreted */
 	struct lazy *lazy;		/* of a lazy plan: what is executed in its place */
 	struct thawed *thawed;		/* of one that was loaded from its frozen form */
-	const struct nn_isa *sections;	/* what these are compiled for, or NULL: there are none */
+	struct sections *sections;	/* NULL: there are none */
+	struct weights *weights;	/* where packed ones are kept that other plans share, or NULL */
 	struct heaps *heaps;		/* of executions that are interpreted */
 };
 
@@ -81,8 +81,12 @@ enum nn_status plan_check_options(const struct nn_plan_options *options, struct 
 enum nn_status plan_create(const struct nn_model *model, const struct nn_plan_options *options,
 			   struct nn_plan **plan, struct nn_error *err);
 
-/* A plan that is compiled as a whole; NULL: that cannot be, or there is no memory. */
-struct nn_plan *plan_compile(const struct nn_model *model, const struct nn_plan_options *options);
+/*
+ * A plan that is compiled as a whole, and shares its packed weights there where `weights` is not
+ * NULL. NULL: that cannot be, or there is no memory.
+ */
+struct nn_plan *plan_compile(const struct nn_model *model, const struct nn_plan_options *options,
+			     struct weights *weights);
 
 /* Whether input `index` of an operation is read as an address, a size or a choice. */
 bool plan_steers(const struct nn_op *op, uint32_t index, int32_t type);

@@ -223,7 +223,8 @@ static const struct {
 
 /* The plan of a model that was made another for the kernels' sake; NULL: none that is compiled. */
 static struct nn_plan *create_rewritten(const struct nn_model *model,
-					const struct nn_plan_options *options)
+					const struct nn_plan_options *options,
+					struct weights *weights)
 {
 	const struct nn_isa *isa = nn_isa_find(options->kernels);
 	struct nn_model *made[REWRITES] = { NULL }, *last = NULL;
@@ -251,6 +252,7 @@ static struct nn_plan *create_rewritten(const struct nn_model *model,
 		else if (made[i])
 			p->bases[k++] = made[i];
 	}
+	p->weights = weights;
 	p->compiled = compiled_create(p, isa, compiled_threads(options->preference), NULL);
 	if (p->compiled)
 		return p;
@@ -258,13 +260,15 @@ static struct nn_plan *create_rewritten(const struct nn_model *model,
 	return NULL;
 }
 
-struct nn_plan *plan_compile(const struct nn_model *model, const struct nn_plan_options *options)
+struct nn_plan *plan_compile(const struct nn_model *model, const struct nn_plan_options *options,
+			     struct weights *weights)
 {
-	struct nn_plan *plan = create_rewritten(model, options);
+	struct nn_plan *plan = create_rewritten(model, options, weights);
 	struct nn_error err = { "" };
 
 	if (plan || plan_create(model, options, &plan, &err))
 		return plan;
+	plan->weights = weights;
 	plan->compiled = compiled_create(plan, nn_isa_find(options->kernels),
 					 compiled_threads(options->preference), NULL);
 	if (plan->compiled)
@@ -297,7 +301,7 @@ enum nn_status nn_plan_create(const struct nn_model *model, const struct nn_plan
 	if (!status && options->lazy)
 		return create_lazy(model, options, plan, err);
 	if (!status && compile)
-		*plan = plan_compile(model, options);
+		*plan = plan_compile(model, options, NULL);
 	if (status || *plan)
 		return status;
 	status = plan_create(model, options, plan, err);

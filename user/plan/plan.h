@@ -24,6 +24,11 @@ struct nn_plan_options {
 	const char *kernels;
 	bool lazy;			/* compile at the first execution, not before */
 	/*
+	 * Of a model that is compiled in sections: bytes that all plans of them may keep. Those that
+	 * were used least recently go for it, but those in use stay. 0: 256 MiB.
+	 */
+	uint64_t sections_bytes;
+	/*
 	 * NULL, or what operations of extensions are told when they are compiled and in
 	 * each execution: stays the caller's and outlives the plan.
 	 */
@@ -65,7 +70,7 @@ const char *nn_plan_kernels_at(uint32_t index);
 /* Bytes that a plan keeps besides its model, and that each execution at a time takes. */
 struct nn_plan_memory {
 	uint64_t weights;		/* packed weights and computed constants, as of now */
-	uint64_t execution;		/* arena and scratch memory; 0: depends on what runs */
+	uint64_t execution;		/* arena and scratch memory, as of now; 0: depends on what runs */
 };
 void nn_plan_memory(const struct nn_plan *plan, struct nn_plan_memory *memory);
 

@@ -58,9 +58,11 @@ static void build(bool is_cut)
 	built.model.num_pools = 2;
 }
 
-static struct nn_plan *make_plan(const char *kernels)
+static struct nn_plan *make_plan(const char *kernels, uint64_t bytes)
 {
-	const struct nn_plan_options options = { .preference = 1, .kernels = kernels };
+	const struct nn_plan_options options = {
+		.preference = 1, .kernels = kernels, .sections_bytes = bytes,
+	};
 	struct nn_error err = { "" };
 	struct nn_plan *plan = NULL;
 
@@ -99,44 +101,96 @@ static void check_rows(const struct nn_plan *plan, uint32_t rows)
 	}
 }
 
-static uint64_t weights_of(const struct nn_plan *plan)
+static struct nn_plan_memory memory_of(const struct nn_plan *plan)
 {
 	struct nn_plan_memory memory;
 
 	nn_plan_memory(plan, &memory);
-	return memory.weights;
+	return memory;
 }
 
-/* Each new number of rows adds a plan, up to the bound; none is added for one that was seen. */
-static void test_bound(void **state)
+static uint64_t weights_of(const struct nn_plan *plan)
+{
+	return memory_of(plan).weights;
+}
+
+/* Plans of all shapes use the same packed weights, and those that were there go with the last one. */
+static void test_shared_weights(void **state)
 {
 	struct nn_plan *plan;
 	uint64_t one;
 
 	(void)state;
 	build(false);
-	plan = make_plan(NULL);
+	plan = make_plan(NULL, 0);
 	assert_int_equal(weights_of(plan), 0);
-	check_rows(plan, 1);
-	one = weights_of(plan);
-	assert_true(one > 0);
-	check_rows(plan, 1);
-	assert_int_equal(weights_of(plan), one);
 	check_rows(plan, 2);
-	assert_true(weights_of(plan) > one);
-	for (uint32_t rows = 3; rows <= SECTION_PLANS; rows++)
-		check_rows(plan, rows);
 	one = weights_of(plan);
-	for (uint32_t rows = 1; rows <= SECTION_PLANS; rows++)
+	assert_true(one >= sizeof(weights));
+	for (uint32_t rows = 2; rows < 2 + SECTION_PLANS; rows++)
 		check_rows(plan, rows);
 	assert_int_equal(weights_of(plan), one);
 	for (uint32_t rows = 1; rows <= 3 * SECTION_PLANS; rows++)
 		check_rows(plan, rows);
+	/* One row may be packed otherwise. */
 	assert_true(weights_of(plan) <= 2 * one);
 	nn_plan_free(plan);
-	plan = make_plan("none");
+	plan = make_plan("none", 0);
 	check_rows(plan, 5);
 	assert_int_equal(weights_of(plan), 0);
+	nn_plan_free(plan);
+}
+
+/* Whether a plan for so many rows is there: it is made otherwise, which allocates. */
+static bool is_there(const struct nn_plan *plan, uint32_t rows)
+{
+	uint64_t before = sections_made(plan);
+
+	check_rows(plan, rows);
+	return sections_made(plan) == before;
+}
+
+/* As many plans as are kept, by number and by bytes; that used least recently goes first. */
+static void test_bounds(void **state)
+{
+	struct nn_plan_memory memory;
+	struct nn_plan *plan;
+
+	(void)state;
+	build(false);
+	plan = make_plan(NULL, 0);
+	for (uint32_t rows = 1; rows <= SECTION_PLANS; rows++)
+		assert_false(is_there(plan, rows));
+	for (uint32_t rows = 1; rows <= SECTION_PLANS; rows++)
+		assert_true(is_there(plan, rows));
+	assert_false(is_there(plan, SECTION_PLANS + 1));
+	assert_true(is_there(plan, 2));
+	assert_false(is_there(plan, 1));
+	/* The memory of an execution is that of the most rows. */
+	memory = memory_of(plan);
+	check_rows(plan, MAX_ROWS);
+	assert_true(memory_of(plan).execution >= memory.execution);
+	nn_plan_free(plan);
+
+	/* With room for two and a half only the last two are there. */
+	plan = make_plan(NULL, 0);
+	check_rows(plan, 2);
+	memory = memory_of(plan);
+	nn_plan_free(plan);
+	plan = make_plan(NULL, memory.weights + 5 * memory.execution / 2);
+	for (uint32_t rows = 2; rows <= SECTION_PLANS; rows++)
+		assert_false(is_there(plan, rows));
+	assert_true(is_there(plan, SECTION_PLANS));
+	assert_false(is_there(plan, 2));
+	nn_plan_free(plan);
+
+	/* Without any room the one that is in use stays until the next one is made. */
+	plan = make_plan(NULL, 1);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_false(is_there(plan, 2));
+		assert_true(is_there(plan, 2));
+		assert_false(is_there(plan, 3));
+	}
 	nn_plan_free(plan);
 }
 
@@ -147,7 +201,7 @@ static void *run_rows(void *arg)
 	return NULL;
 }
 
-/* More shapes than are kept, from several threads at a time. */
+/* More shapes than are kept, by number or by bytes, from several threads at a time. */
 static void test_threads(void **state)
 {
 	struct nn_plan *plan;
@@ -155,12 +209,14 @@ static void test_threads(void **state)
 
 	(void)state;
 	build(false);
-	plan = make_plan(NULL);
-	for (uint32_t i = 0; i < 4; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, run_rows, plan), 0);
-	for (uint32_t i = 0; i < 4; i++)
-		pthread_join(threads[i], NULL);
-	nn_plan_free(plan);
+	for (uint64_t bytes = 0; bytes < 2; bytes++) {
+		plan = make_plan(NULL, bytes);
+		for (uint32_t i = 0; i < 4; i++)
+			assert_int_equal(pthread_create(&threads[i], NULL, run_rows, plan), 0);
+		for (uint32_t i = 0; i < 4; i++)
+			pthread_join(threads[i], NULL);
+		nn_plan_free(plan);
+	}
 }
 
 /* What was saved before or after it ran is divided and compiled where it was loaded. */
@@ -174,7 +230,7 @@ static void test_saved(void **state)
 
 	(void)state;
 	build(false);
-	plan = make_plan(NULL);
+	plan = make_plan(NULL, 0);
 	check_rows(plan, 3);
 	if (nn_plan_save(plan, &image, &err))
 		fail_msg("%s", err.message);
@@ -214,7 +270,7 @@ static void test_cut(void **state)
 
 	(void)state;
 	build(true);
-	plan = make_plan(NULL);
+	plan = make_plan(NULL, 0);
 	if (nn_plan_execute(plan, &e, &err))
 		fail_msg("%s", err.message);
 	assert_int_equal(shapes[0].dims[1], 5);
@@ -244,7 +300,7 @@ static void test_small_output(void **state)
 
 	(void)state;
 	build(false);
-	plan = make_plan(NULL);
+	plan = make_plan(NULL, 0);
 	assert_int_equal(nn_plan_execute(plan, &e, &err), NN_OUTPUT_INSUFFICIENT_SIZE);
 	assert_true(e.shapes_known);
 	assert_int_equal(shape.dims[0], 8);
@@ -256,7 +312,8 @@ static void test_small_output(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bound),
+		cmocka_unit_test(test_shared_weights),
+		cmocka_unit_test(test_bounds),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_saved),
 		cmocka_unit_test(test_cut),

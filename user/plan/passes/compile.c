@@ -12,6 +12,7 @@
 #include "plan/passes/dump.h"
 #include "plan/run/threads.h"
 #include "plan/run/tuning.h"
+#include "plan/run/weights.h"
 #include "model/fingerprint.h"
 #include "ops/window.h"
 
@@ -436,6 +437,19 @@ static void place_weights(struct compiled *c, const char *next)
 	}
 }
 
+/* Packs weights where another plan may have the same. */
+static const void *pack_shared(const struct compiled *c, const struct nn_ready *ready,
+			       struct nn_run *r)
+{
+	void *memory = weights_alloc(ready->packed_size);
+
+	if (!memory || !ready->kernel->pack(r, ready, memory)) {
+		weights_release(memory, ready->packed_size);
+		return NULL;
+	}
+	return weights_keep(c->plan->weights, memory, ready->packed_size);
+}
+
 /* Packing of all steps; each thread has tensors of its own. */
 struct packing {
 	const struct compiler *k;
@@ -449,18 +463,34 @@ static void pack_step(void *arg, uint32_t task, uint32_t thread)
 {
 	struct packing *p = arg;
 	const struct compiled *c = p->k->c;
-	const struct compiled_step *step = &c->steps[c->num_steps - 1 - task];
+	struct compiled_step *step = &c->steps[c->num_steps - 1 - task];
+	struct nn_ready *ready = &step->ready;
 	struct nn_error err = { "" };
 	struct nn_run r;
 
-	if (!step->ready.packed)
+	if (c->plan->weights ? !ready->kernel || !ready->kernel->pack || !ready->packed_size :
+			       !ready->packed)
 		return;
 	compiled_run_init(c, step, p->k->data, p->inputs + thread * (c->max_inputs + 1),
 			  p->outputs + thread * (c->max_outputs + 1), &r);
 	r.err = &err;
-	if (!step->ready.kernel->pack(&r, &step->ready, (void *)step->ready.packed))
+	if (c->plan->weights)
+		ready->packed = pack_shared(c, ready, &r);
+	if (c->plan->weights ? !ready->packed :
+			       !ready->kernel->pack(&r, ready, (void *)ready->packed))
 		p->failed = true;
 	nn_op_finish(&r);
+}
+
+static bool alloc_weights(struct compiled *c)
+{
+	/* Threads get the pages that they write. */
+	void *memory = c->threads > 1 ? pages_alloc(c->packed_size) :
+				       pages_alloc_all(c->packed_size);
+
+	if (memory)
+		place_weights(c, memory);
+	return memory;
 }
 
 static bool pack_weights(struct compiler *k)
@@ -471,17 +501,14 @@ static bool pack_weights(struct compiler *k)
 		.inputs = calloc(c->threads * ((size_t)c->max_inputs + 1), sizeof(*p.inputs)),
 		.outputs = calloc(c->threads * ((size_t)c->max_outputs + 1), sizeof(*p.outputs)),
 	};
-	/* Threads get the pages that they write. */
-	void *memory = c->threads > 1 ? pages_alloc(c->packed_size) :
-				       pages_alloc_all(c->packed_size);
+	bool fine = c->plan->weights || alloc_weights(c);
 
-	if (memory)
-		place_weights(c, memory);
-	if (memory && p.inputs && p.outputs)
+	fine = fine && p.inputs && p.outputs;
+	if (fine)
 		threads_run_long(pack_step, &p, c->num_steps, c->threads);
 	free(p.inputs);
 	free(p.outputs);
-	return memory && p.inputs && p.outputs && !p.failed;
+	return fine && !p.failed;
 }
 
 /* Uses weights that were packed before; whether they were packed for this is another's to say. */
@@ -588,6 +615,7 @@ struct compiled *compiled_create(const struct nn_plan *plan, const struct nn_isa
 	k.c->main = g->subgraph;
 	k.c->max_inputs = g->max_inputs;
 	k.c->max_outputs = g->max_outputs;
+	k.c->packed_is_mapped = plan->weights;
 	k.c->isa = isa;
 	k.c->threads = threads;
 	k.zeros_size = largest_operand(k.s);
@@ -609,8 +637,11 @@ void compiled_free(struct compiled *c)
 	if (!c)
 		return;
 	compiled_release(c);
-	for (uint32_t i = 0; i < c->num_steps; i++)
+	for (uint32_t i = 0; i < c->num_steps; i++) {
+		if (c->plan->weights && c->steps[i].ready.packed)
+			weights_drop(c->plan->weights, c->steps[i].ready.packed);
 		free(c->steps[i].ready.state);
+	}
 	for (uint32_t i = 0; i < c->num_owned; i++)
 		free(c->owned[i]);
 	if (!c->packed_is_mapped)

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "plan/compiled.h"
 #include "plan/run/sections.h"
+#include "plan/run/weights.h"
 
 enum {
 	EMBEDDING_LOOKUP = 7,
@@ -28,6 +29,7 @@ struct shaped {
 	struct nn_model model;
 	struct nn_subgraph subgraph;
 	struct nn_plan *plan;		/* NULL: these shapes cannot be compiled */
+	struct nn_plan_memory memory;	/* of it, without shared weights */
 	struct nn_operand operands[];
 };
 
@@ -37,7 +39,21 @@ struct slot {
 	struct shaped *shaped;		/* NULL: empty */
 };
 
+/* What the sections of a plan have in common. */
+struct sections {
+	const struct nn_isa *isa;
+	uint32_t preference;
+	const struct nn_attributes *attributes;
+	struct section *first;
+	struct weights *weights;
+	_Atomic(uint64_t) made;		/* plans, ever */
+	_Atomic(uint64_t) bytes;	/* that plans keep, without shared weights */
+	uint64_t limit;			/* of both */
+};
+
 struct section {
+	struct sections *all;
+	struct section *next;
 	const struct nn_model *model;
 	const struct nn_subgraph *from;
 	uint32_t index;			/* of the subgraph */
@@ -47,9 +63,6 @@ struct section {
 	uint32_t *outputs;		/* and those that are needed after */
 	uint32_t num_inputs;
 	uint32_t num_outputs;
-	uint32_t preference;
-	const char *kernels;
-	const struct nn_attributes *attributes;
 	pthread_mutex_t lock;
 	struct slot slots[SECTION_PLANS];
 };
@@ -217,7 +230,7 @@ static bool fill_section(struct section *s, const struct facts *facts)
 	return true;
 }
 
-static bool divide(struct nn_plan *plan, uint32_t index, const struct section *common)
+static bool divide(struct nn_plan *plan, uint32_t index)
 {
 	struct graph *g = &plan->graphs[index];
 	size_t operands = (size_t)g->subgraph->num_operands + 1;
@@ -239,9 +252,9 @@ static bool divide(struct nn_plan *plan, uint32_t index, const struct section *c
 			continue;
 		s->model = plan->model;
 		s->index = index;
-		s->preference = common->preference;
-		s->kernels = common->kernels;
-		s->attributes = common->attributes;
+		s->all = plan->sections;
+		s->next = s->all->first;
+		s->all->first = s;
 		fine = fill_section(s, &facts);
 	}
 	free(facts.is_known);
@@ -253,27 +266,54 @@ static bool divide(struct nn_plan *plan, uint32_t index, const struct section *c
 
 bool sections_create(struct nn_plan *plan, const struct nn_plan_options *options)
 {
-	const struct nn_isa *isa = nn_isa_find(options->kernels);
-	const struct section common = {
-		.preference = options->preference,
-		.kernels = isa->name,
-		.attributes = options->attributes,
-	};
+	struct sections *all = calloc(1, sizeof(*all));
+	bool fine;
 
-	for (uint32_t i = 0; i < plan->model->num_subgraphs; i++) {
-		if (!divide(plan, i, &common)) {
-			sections_free(plan);
-			return false;
-		}
-	}
-	plan->sections = isa;
-	return true;
+	if (!all)
+		return false;
+	*all = (struct sections){
+		.isa = nn_isa_find(options->kernels),
+		.preference = options->preference,
+		.attributes = options->attributes,
+		.weights = weights_create(),
+		.limit = options->sections_bytes ? options->sections_bytes : SECTIONS_BYTES,
+	};
+	plan->sections = all;
+	fine = all->weights;
+	for (uint32_t i = 0; fine && i < plan->model->num_subgraphs; i++)
+		fine = divide(plan, i);
+	if (!fine)
+		sections_free(plan);
+	return fine;
 }
 
-static void shaped_free(struct shaped *shaped)
+uint64_t sections_made(const struct nn_plan *plan)
 {
-	if (shaped)
-		nn_plan_free(shaped->plan);
+	return plan->sections ? atomic_load(&plan->sections->made) : 0;
+}
+
+const char *sections_kernels(const struct nn_plan *plan)
+{
+	return plan->sections->isa->name;
+}
+
+static uint64_t shaped_bytes(const struct shaped *shaped)
+{
+	return sizeof(*shaped) + shaped->subgraph.num_operands * sizeof(shaped->operands[0]) +
+	       shaped->memory.weights + shaped->memory.execution;
+}
+
+/* Empties a slot that nobody else changes or uses. */
+static void empty_slot(struct section *s, struct slot *slot)
+{
+	struct shaped *shaped = slot->shaped;
+
+	slot->shaped = NULL;
+	atomic_store(&slot->used_ns, 0);
+	if (!shaped)
+		return;
+	atomic_fetch_sub(&s->all->bytes, shaped_bytes(shaped));
+	nn_plan_free(shaped->plan);
 	free(shaped);
 }
 
@@ -282,7 +322,7 @@ static void section_free(struct section *s)
 	if (!s)
 		return;
 	for (uint32_t i = 0; i < SECTION_PLANS; i++)
-		shaped_free(s->slots[i].shaped);
+		empty_slot(s, &s->slots[i]);
 	pthread_mutex_destroy(&s->lock);
 	free(s->inputs);
 	free(s->outputs);
@@ -299,6 +339,10 @@ void sections_free(struct nn_plan *plan)
 			g->steps[j].section = NULL;
 		}
 	}
+	if (plan->sections)
+		weights_free(plan->sections->weights);
+	free(plan->sections);
+	plan->sections = NULL;
 }
 
 /* ---- A plan for a set of shapes ---- */
@@ -325,9 +369,9 @@ static struct shaped *shaped_create(const struct section *s, const struct value 
 {
 	size_t size = sizeof(struct shaped) + s->from->num_operands * sizeof(struct nn_operand);
 	const struct nn_plan_options options = {
-		.preference = s->preference,
-		.kernels = s->kernels,
-		.attributes = s->attributes,
+		.preference = s->all->preference,
+		.kernels = s->all->isa->name,
+		.attributes = s->all->attributes,
 	};
 	struct shaped *shaped = calloc(1, size);
 
@@ -362,7 +406,11 @@ static struct shaped *shaped_create(const struct section *s, const struct value 
 	shaped->model = *s->model;
 	shaped->model.num_subgraphs = 1;
 	shaped->model.subgraphs = &shaped->subgraph;
-	shaped->plan = plan_compile(&shaped->model, &options);
+	shaped->plan = plan_compile(&shaped->model, &options, s->all->weights);
+	if (shaped->plan)
+		nn_plan_memory(shaped->plan, &shaped->memory);
+	atomic_fetch_add(&s->all->made, 1);
+	atomic_fetch_add(&s->all->bytes, shaped_bytes(shaped));
 	return shaped;
 }
 
@@ -426,6 +474,48 @@ static struct slot *take_slot(struct section *s)
 	return NULL;
 }
 
+/* Of all sections' plans the one that nobody wanted for longest; goes; false: none does. */
+static bool evict_one(struct section *holder)
+{
+	struct section *of = NULL;
+	struct slot *oldest = NULL;
+	int32_t nobody = 0;
+	bool evicted;
+
+	for (struct section *s = holder->all->first; s; s = s->next) {
+		for (uint32_t i = 0; i < SECTION_PLANS; i++) {
+			struct slot *slot = &s->slots[i];
+			uint64_t used = atomic_load(&slot->used_ns);
+
+			if (!used || atomic_load(&slot->users) ||
+			    (oldest && atomic_load(&oldest->used_ns) <= used))
+				continue;
+			of = s;
+			oldest = slot;
+		}
+	}
+	/* Who waited here could wait for the holder of that lock, who waits for this one's. */
+	if (!oldest || (of != holder && pthread_mutex_trylock(&of->lock)))
+		return false;
+	evicted = atomic_compare_exchange_strong(&oldest->users, &nobody, CHANGING);
+	if (evicted) {
+		empty_slot(of, oldest);
+		atomic_store(&oldest->users, 0);
+	}
+	if (of != holder)
+		pthread_mutex_unlock(&of->lock);
+	return evicted;
+}
+
+/* Lets plans go until the others are within the limit, or are all in use. Holds the section's lock. */
+static void keep_limit(struct section *s)
+{
+	struct sections *all = s->all;
+
+	while (atomic_load(&all->bytes) + weights_bytes(all->weights) > all->limit && evict_one(s))
+		;
+}
+
 /* Finds a slot, or makes a plan for these values. Threads that want others' plans go on. */
 static struct slot *get_slot(struct section *s, const struct value *values)
 {
@@ -438,10 +528,11 @@ static struct slot *get_slot(struct section *s, const struct value *values)
 	if (!slot) {
 		slot = take_slot(s);
 		if (slot) {
-			shaped_free(slot->shaped);
+			empty_slot(s, slot);
 			slot->shaped = shaped_create(s, values);
 			atomic_store(&slot->used_ns, slot->shaped ? clock_ns() : 0);
 			atomic_store(&slot->users, 1);
+			keep_limit(s);
 		}
 	}
 	pthread_mutex_unlock(&s->lock);
@@ -450,24 +541,24 @@ static struct slot *get_slot(struct section *s, const struct value *values)
 
 void sections_memory(const struct nn_plan *plan, struct nn_plan_memory *memory)
 {
-	for (uint32_t i = 0; plan->graphs && i < plan->model->num_subgraphs; i++) {
-		const struct graph *g = &plan->graphs[i];
+	if (!plan->sections)
+		return;
+	memory->weights += weights_bytes(plan->sections->weights);
+	for (struct section *s = plan->sections->first; s; s = s->next) {
+		uint64_t execution = 0;
 
-		for (uint32_t j = 0; j < g->subgraph->num_operations; j++) {
-			struct section *s = g->steps[j].section;
+		pthread_mutex_lock(&s->lock);
+		for (uint32_t i = 0; i < SECTION_PLANS; i++) {
+			const struct shaped *shaped = s->slots[i].shaped;
 
-			if (!s)
+			if (!shaped)
 				continue;
-			pthread_mutex_lock(&s->lock);
-			for (uint32_t k = 0; k < SECTION_PLANS; k++) {
-				struct nn_plan_memory one = { 0 };
-
-				if (s->slots[k].shaped && s->slots[k].shaped->plan)
-					nn_plan_memory(s->slots[k].shaped->plan, &one);
-				memory->weights += one.weights;
-			}
-			pthread_mutex_unlock(&s->lock);
+			memory->weights += shaped->memory.weights;
+			if (shaped->memory.execution > execution)
+				execution = shaped->memory.execution;
 		}
+		pthread_mutex_unlock(&s->lock);
+		memory->execution += execution;
 	}
 }
 

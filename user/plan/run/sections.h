@@ -11,6 +11,9 @@
 /* Sets of shapes for which a section keeps plans; the one used least recently goes. */
 #define SECTION_PLANS 8
 
+/* What plans of all sections keep where the options do not tell. */
+#define SECTIONS_BYTES ((uint64_t)256 << 20)
+
 struct section;
 
 /*
@@ -29,7 +32,16 @@ bool section_run(struct frame *f, struct section *s, enum nn_status *status);
 /* Operations of a section. */
 uint32_t section_length(const struct section *section);
 
-/* Adds what the plans of all sections keep. */
+/* Plans that all sections made so far. */
+uint64_t sections_made(const struct nn_plan *plan);
+
+/* The name of the kernels that sections are compiled for. */
+const char *sections_kernels(const struct nn_plan *plan);
+
+/*
+ * Adds what the plans of all sections keep: weights, and for an execution the most that a plan of
+ * each section takes.
+ */
 void sections_memory(const struct nn_plan *plan, struct nn_plan_memory *memory);
 
 #endif /* NN_PLAN_SECTIONS_H */

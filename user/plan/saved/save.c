@@ -11,6 +11,7 @@
 #include "model/fingerprint.h"
 #include "plan/saved/freeze.h"
 #include "plan/run/lazy.h"
+#include "plan/run/sections.h"
 #include "plan/saved/saver.h"
 #include "plan/saved/thaw.h"
 #include "plan/run/tuning.h"
@@ -298,7 +299,7 @@ static enum nn_status write_model(struct saver *s, struct nn_plan_image *image)
 		h.packed_size = c->packed_size;
 		h.choice = c->choice;
 	} else if (s->plan->sections) {
-		strncpy(h.kernels, s->plan->sections->name, sizeof(h.kernels) - 1);
+		strncpy(h.kernels, sections_kernels(s->plan), sizeof(h.kernels) - 1);
 		h.choice = SAVED_SECTIONS;
 	}
 	status = nn_model_encode(&s->model, &wire, &size, s->err);

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is packed is compared by its bytes, so that nobody has to know of which shapes the form of
+ * packed weights depends, and of which not.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/fingerprint.h"
+#include "plan/run/heap.h"
+#include "plan/run/pages.h"
+#include "plan/run/weights.h"
+
+/* From this size on weights have pages of their own, huge ones where the system gives them. */
+#define IN_PAGES ((size_t)64 << 10)
+
+struct kept {
+	struct kept *next;
+	uint64_t hash;
+	size_t size;
+	uint32_t users;
+	void *packed;
+};
+
+struct weights {
+	pthread_mutex_t lock;		/* of all that follows */
+	struct kept *first;
+	uint64_t bytes;
+};
+
+struct weights *weights_create(void)
+{
+	struct weights *w = calloc(1, sizeof(*w));
+
+	if (w)
+		pthread_mutex_init(&w->lock, NULL);
+	return w;
+}
+
+void weights_free(struct weights *weights)
+{
+	if (weights)
+		pthread_mutex_destroy(&weights->lock);
+	free(weights);
+}
+
+void *weights_alloc(size_t size)
+{
+	return size < IN_PAGES ? heap_alloc(NULL, size) : pages_alloc(size);
+}
+
+void weights_release(void *packed, size_t size)
+{
+	if (size < IN_PAGES)
+		heap_free(NULL, packed);
+	else
+		pages_free(packed, size);
+}
+
+static struct kept *find(struct weights *w, const struct kept *wanted)
+{
+	struct kept *k = w->first;
+
+	while (k && (k->hash != wanted->hash || k->size != wanted->size ||
+		     memcmp(k->packed, wanted->packed, k->size)))
+		k = k->next;
+	return k;
+}
+
+const void *weights_keep(struct weights *weights, void *packed, size_t size)
+{
+	struct kept *own = malloc(sizeof(*own)), *k;
+	const void *used;
+
+	if (!own) {
+		weights_release(packed, size);
+		return NULL;
+	}
+	*own = (struct kept){ .hash = nn_fingerprint64(packed, size), .size = size,
+			      .packed = packed };
+	pthread_mutex_lock(&weights->lock);
+	k = find(weights, own);
+	if (!k) {
+		k = own;
+		k->next = weights->first;
+		weights->first = k;
+		weights->bytes += size;
+	}
+	k->users++;
+	used = k->packed;
+	pthread_mutex_unlock(&weights->lock);
+	if (k != own) {
+		weights_release(packed, size);
+		free(own);
+	}
+	return used;
+}
+
+void weights_drop(struct weights *weights, const void *packed)
+{
+	struct kept **link, *k;
+
+	pthread_mutex_lock(&weights->lock);
+	link = &weights->first;
+	while ((*link)->packed != packed)
+		link = &(*link)->next;
+	k = *link;
+	if (--k->users) {
+		k = NULL;
+	} else {
+		*link = k->next;
+		weights->bytes -= k->size;
+	}
+	pthread_mutex_unlock(&weights->lock);
+	if (k)
+		weights_release(k->packed, k->size);
+	free(k);
+}
+
+uint64_t weights_bytes(struct weights *weights)
+{
+	uint64_t bytes;
+
+	pthread_mutex_lock(&weights->lock);
+	bytes = weights->bytes;
+	pthread_mutex_unlock(&weights->lock);
+	return bytes;
+}
