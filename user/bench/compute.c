@@ -150,21 +150,13 @@ static void compare_half(void)
 
 typedef struct subject subject_fn(const struct net *net, uint32_t threads);
 
-/* What is waited for before the first result. */
-struct wait {
-	subject_fn *ours;
-	uint32_t threads;
-	bool runs;			/* its first run too */
-	useconds_t pause_us;		/* after which the peer's threads sleep */
-};
-
-/* From the network's description to something that can be run, or that ran. */
-static double time_wait(const struct net *net, subject_fn *make, const struct wait *wait)
+/* How long it takes from the network's description to what can be run, or until that ran once. */
+static double time_making(const struct net *net, subject_fn *make, uint32_t threads, bool runs)
 {
 	double start = now_us(), time;
-	struct subject s = make(net, wait->threads);
+	struct subject s = make(net, threads);
 
-	if (s.state && wait->runs)
+	if (s.state && runs)
 		s.run(s.state);
 	time = now_us() - start;
 	if (s.state)
@@ -172,56 +164,94 @@ static double time_wait(const struct net *net, subject_fn *make, const struct wa
 	return time;
 }
 
-static void compare_wait(const char *figure, net_fn *make, enum net_type type,
-			 const struct wait *wait)
+static void compare_prepare(const char *figure, net_fn *make, enum net_type type)
 {
 	double times[PREPARES], peer_times[PREPARES];
 	static struct net net;
 
 	make(&net, type, 0);
-	/* What is cached is saved by this one. */
-	time_wait(&net, wait->ours, wait);
+	time_making(&net, subject_plan, 1, false);
 	for (size_t i = 0; i < PREPARES; i++) {
-		times[i] = time_wait(&net, wait->ours, wait);
-		peer_times[i] = time_wait(&net, subject_xnnpack, wait);
-		usleep(wait->pause_us);
+		times[i] = time_making(&net, subject_plan, 1, false);
+		peer_times[i] = time_making(&net, subject_xnnpack, 1, false);
 	}
 	report(figure, percentile(times, PREPARES, 50), "us",
 	       subject_peer(), percentile(peer_times, PREPARES, 50));
 	net_free(&net);
 }
 
-/* Peak of resident memory that a process needs to prepare and run, beyond the network's own. */
-static double measure_rss(subject_fn *make)
+/* What `measure` returns in a process of its own, which no process with threads can start. */
+static double in_child(double (*measure)(const void *arg), const void *arg)
 {
-	double grown = 0;
+	double result = 0;
 	int fds[2];
 	pid_t pid;
 
 	if (pipe(fds) || (pid = fork()) < 0)
 		exit(1);
 	if (!pid) {
-		static struct net net;
-		struct subject s;
-		long before;
-
-		net_mobilenet_v2(&net, NET_F32, 0);
-		before = peak_rss_kib();
-		s = make(&net, 1);
-		for (int i = 0; s.state && i < 3; i++)
-			s.run(s.state);
-		grown = (double)(peak_rss_kib() - before);
-		if (write(fds[1], &grown, sizeof(grown)) != sizeof(grown))
-			_exit(1);
-		_exit(0);
+		result = measure(arg);
+		_exit(write(fds[1], &result, sizeof(result)) != sizeof(result));
 	}
 	/* The child's end alone is left, so that its death ends what is read. */
 	close(fds[1]);
-	if (read(fds[0], &grown, sizeof(grown)) != sizeof(grown))
+	if (read(fds[0], &result, sizeof(result)) != sizeof(result))
 		exit(1);
 	waitpid(pid, NULL, 0);
 	close(fds[0]);
-	return grown;
+	return result;
+}
+
+static double rss_of(const void *arg)
+{
+	subject_fn *const *make = arg;
+	static struct net net;
+	struct subject s;
+	long before;
+
+	net_mobilenet_v2(&net, NET_F32, 0);
+	before = peak_rss_kib();
+	s = (*make)(&net, 1);
+	for (int i = 0; s.state && i < 3; i++)
+		s.run(s.state);
+	return (double)(peak_rss_kib() - before);
+}
+
+/* Peak of resident memory that a process needs to prepare and run, beyond the network's own. */
+static double measure_rss(subject_fn *make)
+{
+	return in_child(rss_of, &make);
+}
+
+/* A network that has been described, and who makes it. */
+struct first {
+	const struct net *net;
+	subject_fn *make;
+};
+
+static double first_of(const void *arg)
+{
+	const struct first *f = arg;
+
+	return time_making(f->net, f->make, has_two_cpus() ? 2 : 1, true);
+}
+
+/* As for a program that was just started: libraries, threads and memory are new each time. */
+static void compare_first(const char *figure, enum net_type type, subject_fn *make)
+{
+	double times[PREPARES], peer_times[PREPARES];
+	static struct net net;
+
+	net_mobilenet_v2(&net, type, 0);
+	/* What is cached is saved by this one. */
+	in_child(first_of, &(struct first){ &net, make });
+	for (size_t i = 0; i < PREPARES; i++) {
+		times[i] = in_child(first_of, &(struct first){ &net, make });
+		peer_times[i] = in_child(first_of, &(struct first){ &net, subject_xnnpack });
+	}
+	report(figure, percentile(times, PREPARES, 50), "us",
+	       subject_peer(), percentile(peer_times, PREPARES, 50));
+	net_free(&net);
 }
 
 static pid_t spin_on(int cpu)
@@ -362,11 +392,9 @@ static const char *figure_of(size_t net, const char *what)
 /* The networks on one thread, or how long they take to prepare. */
 static void compare_nets(const char *what, bool prepare)
 {
-	static const struct wait preparing = { .ours = subject_plan, .threads = 1 };
-
 	for (size_t i = 0; i < sizeof(nets) / sizeof(nets[0]); i++) {
 		if (prepare)
-			compare_wait(figure_of(i, what), nets[i].make, nets[i].type, &preparing);
+			compare_prepare(figure_of(i, what), nets[i].make, nets[i].type);
 		else
 			compare_net(figure_of(i, what), nets[i].make, nets[i].type, 1);
 	}
@@ -476,13 +504,12 @@ static int compare_all_known(int count, char **names)
 
 static int compare_firsts(void)
 {
-	const struct wait first = { subject_nnapi, has_two_cpus() ? 2 : 1, true, SPINNING_US };
-	const struct wait cached = { subject_nnapi_cached, first.threads, true, SPINNING_US };
-
-	compare_wait("mnv2_f32_first", net_mobilenet_v2, NET_F32, &first);
-	compare_wait("mnv2_qc8_first", net_mobilenet_v2, NET_QC8, &first);
-	compare_wait("mnv2_f32_cached_first", net_mobilenet_v2, NET_F32, &cached);
-	compare_wait("mnv2_qc8_cached_first", net_mobilenet_v2, NET_QC8, &cached);
+	if (!subject_nnapi_cache())
+		return 1;
+	compare_first("mnv2_f32_first", NET_F32, subject_nnapi);
+	compare_first("mnv2_qc8_first", NET_QC8, subject_nnapi);
+	compare_first("mnv2_f32_cached_first", NET_F32, subject_nnapi_cached);
+	compare_first("mnv2_qc8_cached_first", NET_QC8, subject_nnapi_cached);
 	return 0;
 }
 
@@ -525,6 +552,7 @@ int main(int argc, char **argv)
 	if (!subject_peer())
 		fprintf(stderr, "built without libxnnpack-dev: no peer\n");
 	report("mnv2_f32_rss", rss, "KiB", subject_peer(), peer_rss);
+	compare_firsts();
 	compare_nets("1t", false);
 	if (has_two_cpus()) {
 		compare_net("mnv1_f32_2t", net_mobilenet_v1, NET_F32, 2);
@@ -534,7 +562,6 @@ int main(int argc, char **argv)
 	compare("lstm_f32_1t", subject_lstm(), subject_lstm_xnnpack(), 1);
 	compare("transformer_f32_1t", subject_transformer(), subject_transformer_xnnpack(), 1);
 	compare_nets("prepare", true);
-	compare_firsts();
 	report("empty_model_api", api_empty_model_ns(), "ns", NULL, 0);
 	compare_loaded();
 	return 0;

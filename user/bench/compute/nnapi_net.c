@@ -101,13 +101,9 @@ static void remove_folder(void)
 	rmdir(folder);
 }
 
-static const char *cache_folder(void)
+bool subject_nnapi_cache(void)
 {
-	static bool is_there;
-
-	if (!is_there && mkdtemp(folder))
-		is_there = !atexit(remove_folder);
-	return folder;
+	return mkdtemp(folder) && !atexit(remove_folder);
 }
 
 static struct subject make(const struct net *net, uint32_t threads, bool cached)
@@ -129,7 +125,7 @@ static struct subject make(const struct net *net, uint32_t threads, bool cached)
 			ANEURALNETWORKS_PREFER_LOW_POWER), "preference");
 	if (cached)
 		api_must(ANeuralNetworksCompilation_setCaching(
-				n->compilation, cache_folder(),
+				n->compilation, folder,
 				(uint8_t[ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN]){
 					net->type, (uint8_t)net->num_layers }), "caching");
 	api_must(ANeuralNetworksCompilation_finish(n->compilation), "compilation");

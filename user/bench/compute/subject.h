@@ -24,6 +24,8 @@ struct subject subject_xnnpack(const struct net *net, uint32_t threads);
 struct subject subject_nnapi(const struct net *net, uint32_t threads);
 /* The same from the compilation cache, to which the first one of a network is saved. */
 struct subject subject_nnapi_cached(const struct net *net, uint32_t threads);
+/* Makes the folder of that, which goes when the process ends; false: it cannot be made. */
+bool subject_nnapi_cache(void);
 
 /* The first one, in a worker: through libnnaccel, in a VM. */
 struct subject subject_worker(const struct net *net);
