@@ -13,11 +13,11 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "hal/cache_files.h"
 #include "model/fingerprint.h"
+#include "plan/run/pages.h"
 #include "plan/run/threads.h"
 
 #define MAGIC UINT64_C(0x3265686361636e6e)	/* "nncache2" */
@@ -32,20 +32,6 @@ struct file_header {
 	uint64_t model_hash;		/* nn_fingerprint64() of the model part */
 	uint64_t data_hash;		/* the same of the hashes of the data's chunks */
 };
-
-/* Zeroed pages, huge ones where there are; NULL: none, also for a size of 0. */
-static void *pages(uint64_t size)
-{
-	void *memory;
-
-	if (!size)
-		return NULL;
-	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (memory == MAP_FAILED)
-		return NULL;
-	madvise(memory, size, MADV_HUGEPAGE);
-	return memory;
-}
 
 /* Reads `size` bytes of a file from `from` on. */
 static enum nn_status read_all(int fd, const char *kind, void *to, uint64_t from, uint64_t size,
@@ -150,14 +136,13 @@ enum nn_status cpu_cache_save(const struct nn_plan *plan, const struct nna_cache
 
 	if (!status) {
 		model = malloc(sizeof(struct file_header) + image.model_size);
-		data = pages(image.data_size);
+		data = image.data_size ? pages_alloc(image.data_size) : NULL;
 	}
 	if (!status && (!model || (image.data_size && !data)))
 		status = nn_fail(err, NN_OUT_OF_MEMORY, "no memory to save a plan");
 	if (!status)
 		status = write_image(&image, cache, model, data, err);
-	if (data)
-		munmap(data, image.data_size);
+	pages_free(data, image.data_size);
 	free(model);
 	nn_plan_image_free(&image);
 	return status;
@@ -204,7 +189,7 @@ static enum nn_status read_data(const struct nna_cache_files *files, const void 
 
 	memcpy(&h, model, sizeof(h));
 	cached->data_size = files->data_size;
-	cached->data = pages(files->data_size);
+	cached->data = files->data_size ? pages_alloc(files->data_size) : NULL;
 	if (files->data_size && !cached->data)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "no memory for a data file of %" PRIu64
 			       " bytes", files->data_size);
@@ -254,7 +239,6 @@ enum nn_status cpu_cache_load(const struct nna_cache *cache, const struct nn_pla
 void cpu_cached_free(struct cpu_cached *cached)
 {
 	nn_plan_free(cached->plan);
-	if (cached->data)
-		munmap(cached->data, cached->data_size);
+	pages_free(cached->data, cached->data_size);
 	*cached = (struct cpu_cached){ .plan = NULL };
 }

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "ops/op.h"
+#include "plan/run/threads.h"
 #include "runtime/extension.h"
 #include "runtime/log.h"
 #include "runtime/operand.h"
@@ -104,7 +105,38 @@ static int sort_operations(const ANeuralNetworksModel *model, struct arena *aren
 		       nn_op_name(model->operations[i].type));
 }
 
-/* Copies the constants that callers kept into one memory, the last pool of the model. */
+/* Of a huge page each: two threads have none in common. */
+#define CHUNK ((size_t)2 << 20)
+
+struct copying {
+	const ANeuralNetworksModel *model;
+	uint8_t *base;
+};
+
+/* What lies in a chunk of the memory. */
+static void copy_chunk(void *arg, uint32_t task, uint32_t thread)
+{
+	const struct copying *c = arg;
+	const ANeuralNetworksModel *model = c->model;
+	const uint64_t first = task * CHUNK, end = first + CHUNK;
+
+	(void)thread;
+	for (uint32_t i = 0; i < model->num_operands; i++) {
+		const struct nn_location *at = &model->operands[i].location;
+		const uint64_t from = at->offset > first ? at->offset : first;
+		uint64_t to = at->offset + at->length;
+
+		to = to < end ? to : end;
+		if (model->large_values[i] && from < to)
+			memcpy(c->base + from, (const uint8_t *)model->large_values[i] + (from - at->offset),
+			       to - from);
+	}
+}
+
+/*
+ * Copies the constants that callers kept into one memory, the last pool of the model. Where they
+ * are more than a chunk threads share it: most of it is to get the pages.
+ */
 static int copy_large_values(ANeuralNetworksModel *model, struct nn_error *err)
 {
 	size_t size = 0;
@@ -128,10 +160,8 @@ static int copy_large_values(ANeuralNetworksModel *model, struct nn_error *err)
 		result = memory_map(model->large_memory, PROT_READ | PROT_WRITE, &base, err);
 	if (result != ANEURALNETWORKS_NO_ERROR)
 		return ANEURALNETWORKS_OUT_OF_MEMORY;
-	for (i = 0; i < model->num_operands; i++)
-		if (model->large_values[i])
-			memcpy(base + model->operands[i].location.offset, model->large_values[i],
-			       model->operands[i].location.length);
+	threads_run_long(copy_chunk, &(struct copying){ model, base },
+			 (uint32_t)((size + CHUNK - 1) / CHUNK), size > CHUNK ? threads_start() : 1);
 	return ANEURALNETWORKS_NO_ERROR;
 }
 

@@ -20,6 +20,7 @@
 #include <linux/magic.h>
 
 #include "base/write.h"
+#include "plan/run/pages.h"
 #include "runtime/hardware_memory.h"
 #include "runtime/log.h"
 
@@ -86,17 +87,17 @@ int memory_create_shared(size_t size, ANeuralNetworksMemory **memory, struct nn_
 
 int memory_create_private(size_t size, ANeuralNetworksMemory **memory, struct nn_error *err)
 {
-	void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *base = pages_alloc(size);
 
-	if (base == MAP_FAILED)
+	if (!base)
 		return no_memory(size, err);
-	madvise(base, size, MADV_HUGEPAGE);
 	*memory = new_memory(-1, PROT_READ | PROT_WRITE, 0, size);
 	if (!*memory) {
-		munmap(base, size);
+		pages_free(base, size);
 		return rt_out_of_memory(err);
 	}
 	(*memory)->base = base;
+	(*memory)->has_pages = true;
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
@@ -142,7 +143,9 @@ void ANeuralNetworksMemory_free(ANeuralNetworksMemory *memory)
 		nna_memory_free(import->imported);
 		free(import);
 	}
-	if (memory->base)
+	if (memory->has_pages)
+		pages_free(memory->base, memory->size);
+	else if (memory->base)
 		munmap(memory->base, memory->size);
 	if (memory->fd >= 0)
 		close(memory->fd);

@@ -50,6 +50,7 @@ struct ANeuralNetworksMemory {
 
 	pthread_mutex_t lock;
 	uint8_t *base;			/* NULL until mapped */
+	bool has_pages;			/* that is of pages_alloc() */
 	bool is_dmabuf;			/* once mapped: its exporter wants to be told of accesses */
 	struct memory_import *imports;	/* of the devices that needed it */
 };

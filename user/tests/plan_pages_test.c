@@ -28,15 +28,16 @@ static bool is_mapped(void *page)
 static void check_block(size_t size)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	const size_t taken = round_up(size, page);
+	const size_t rest = round_up(size, page) % HUGE_PAGE;
+	const size_t taken = round_up(size, rest < HUGE_PAGE / 2 ? page : HUGE_PAGE);
 	char *block = pages_alloc(size);
 
 	assert_non_null(block);
-	assert_int_equal((uintptr_t)block % (size < HUGE_PAGE ? page : HUGE_PAGE), 0);
+	assert_int_equal((uintptr_t)block % (taken < HUGE_PAGE ? page : HUGE_PAGE), 0);
 	memset(block, 1, size);
 	assert_true(is_mapped(block + taken - page));
 	/* A page at least that alignment took was there. */
-	if (size >= HUGE_PAGE)
+	if (taken >= HUGE_PAGE)
 		assert_false(is_mapped(block + taken));
 	pages_free(block, size);
 	assert_false(is_mapped(block));
@@ -46,7 +47,8 @@ static void check_block(size_t size)
 static void test_blocks(void **state)
 {
 	static const size_t sizes[] = {
-		1, 4095, 4096, 4097, 16384, 65535, 65537, HUGE_PAGE - 1, HUGE_PAGE, HUGE_PAGE + 1,
+		1, 4095, 4096, 4097, 16384, 65535, 65537, HUGE_PAGE / 2 - 1, HUGE_PAGE / 2,
+		HUGE_PAGE - 1, HUGE_PAGE, HUGE_PAGE + 1,
 		HUGE_PAGE + 4097, 3 * HUGE_PAGE - 4096, 3 * HUGE_PAGE + 20480,
 	};
 

@@ -15,10 +15,14 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* In pages, which have 4, 16 or 64 KiB: huge pages, as they are here, are multiples of each. */
+/*
+ * What a block takes, in pages, which have 4, 16 or 64 KiB: huge pages, as they are here, are
+ * multiples of each. The last huge page is whole where half of it is used.
+ */
 static size_t in_pages(size_t size)
 {
-	return round_up(size ? size : 1, (size_t)sysconf(_SC_PAGESIZE));
+	size = round_up(size ? size : 1, (size_t)sysconf(_SC_PAGESIZE));
+	return size % HUGE_PAGE < HUGE_PAGE / 2 ? size : round_up(size, HUGE_PAGE);
 }
 
 /* Memory that begins with a huge page: one more is reserved, then what is not needed returned. */
