@@ -34,10 +34,11 @@ static bool next_floats(uint64_t *bits)
 static bool is_near(float is, double right, double units, double distance)
 {
 	const float rounded = (float)right;
+	const double unit = isnormal(right) ? ldexp(1, ilogb(right) - 23) : 0;
 
 	if (isnan(rounded) || isinf(rounded) || is == rounded)
 		return isnan(rounded) ? isnan(is) : is == rounded;
-	return fabs((double)is - right) <= fmax(units * ldexp(1, ilogb(right) - 23), distance);
+	return fabs((double)is - right) <= fmax(units * unit, distance);
 }
 
 static double identity(double x)
