@@ -125,6 +125,33 @@ static int compare_candidates(const void *a, const void *b)
 	return x->index < y->index ? 1 : -1;
 }
 
+#define MAX_INSERTED 32		/* candidates into which the others are inserted */
+
+/* The first `k` of a row in order, which are the first of `list` then. */
+static void find_top(const struct nn_tensor *in, size_t start, uint32_t row, uint32_t k,
+		     struct candidate *list)
+{
+	uint32_t count = 0;
+
+	if (k > MAX_INSERTED) {
+		for (uint32_t i = 0; i < row; i++)
+			list[i] = (struct candidate){ value_at(in, start + i), i };
+		qsort(list, row, sizeof(*list), compare_candidates);
+		return;
+	}
+	for (uint32_t i = 0; i < row; i++) {
+		const double value = value_at(in, start + i);
+		uint32_t at;
+
+		if (count == k && value < list[k - 1].value)
+			continue;
+		count += count < k;
+		for (at = count - 1; at > 0 && list[at - 1].value <= value; at--)
+			list[at] = list[at - 1];
+		list[at] = (struct candidate){ value, i };
+	}
+}
+
 static enum nn_status execute_topk(struct nn_run *r)
 {
 	const struct nn_tensor *in = &r->inputs[0];
@@ -139,9 +166,7 @@ static enum nn_status execute_topk(struct nn_run *r)
 	if (!list)
 		return NN_OUT_OF_MEMORY;
 	for (size_t o = 0; o < rows; o++, from += row * element) {
-		for (uint32_t i = 0; i < row; i++)
-			list[i] = (struct candidate){ value_at(in, o * row + i), i };
-		qsort(list, row, sizeof(*list), compare_candidates);
+		find_top(in, o * row, row, k, list);
 		for (uint32_t i = 0; i < k; i++, values += element) {
 			memcpy(values, from + list[i].index * element, element);
 			*indices++ = (int32_t)list[i].index;

@@ -7,6 +7,7 @@
 
 #include "plan/kernels/kernel.h"
 
+extern const struct nn_kernel nn_kernel_arg;
 extern const struct nn_kernel nn_kernel_batch_matmul;
 extern const struct nn_kernel nn_kernel_batch_matmul_q8;
 extern const struct nn_kernel nn_kernel_binary;

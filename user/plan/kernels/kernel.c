@@ -8,6 +8,7 @@
 
 /* The first one that takes an operation has it: what takes few goes before what takes more. */
 static const struct nn_kernel *const kernels[] = {
+	&nn_kernel_arg,
 	&nn_kernel_batch_matmul,
 	&nn_kernel_batch_matmul_q8,
 	&nn_kernel_table,

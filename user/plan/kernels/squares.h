@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "plan/kernels/unroll.h"
+
 #define NN_SQUARE 16
 
 typedef uint8_t u8x16 __attribute__((vector_size(16)));
@@ -27,8 +29,9 @@ static inline u8x16 load_16(const void *p)
 }
 
 /* One of four rounds, each of which interleaves a row with the eighth after it. */
-static inline void interleave_rows(const u8x16 from[NN_SQUARE], u8x16 to[NN_SQUARE])
+static inline ALWAYS_INLINE void interleave_rows(const u8x16 from[NN_SQUARE], u8x16 to[NN_SQUARE])
 {
+	UNROLL
 	for (size_t i = 0; i < NN_SQUARE / 2; i++) {
 		to[2 * i] = LOW_8(from[i], from[i + NN_SQUARE / 2]);
 		to[2 * i + 1] = HIGH_8(from[i], from[i + NN_SQUARE / 2]);
@@ -36,16 +39,18 @@ static inline void interleave_rows(const u8x16 from[NN_SQUARE], u8x16 to[NN_SQUA
 }
 
 /* Rows of `in`, `step` bytes apart, become columns of `out`, whose rows are `stride` apart. */
-static inline void turn_square(const uint8_t *in, size_t step, uint8_t *out, size_t stride)
+static inline ALWAYS_INLINE void turn_square(const uint8_t *in, size_t step, uint8_t *out, size_t stride)
 {
 	u8x16 x[NN_SQUARE], y[NN_SQUARE];
 
+	UNROLL
 	for (size_t i = 0; i < NN_SQUARE; i++)
 		x[i] = load_16(in + i * step);
 	interleave_rows(x, y);
 	interleave_rows(y, x);
 	interleave_rows(x, y);
 	interleave_rows(y, x);
+	UNROLL
 	for (size_t i = 0; i < NN_SQUARE; i++)
 		memcpy(out + i * stride, &x[i], sizeof(x[i]));
 }

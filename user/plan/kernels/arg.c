@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ARGMAX and ARGMIN of floats and bytes, sixteen rows beside each other: along the last
+ * axis squares of them are turned about before.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/axis.h"
+#include "ops/q8.h"
+#include "plan/kernels/elementwise.h"
+#include "plan/kernels/families.h"
+#include "plan/kernels/fours.h"
+#include "plan/kernels/saved.h"
+#include "plan/kernels/squares.h"
+#include "plan/kernels/unroll.h"
+
+#define ROWS NN_SQUARE		/* beside each other */
+#define FOURS (ROWS / 4)	/* vectors of their floats */
+#define MAX_BYTES 256		/* of an axis whose indices are bytes themselves */
+
+struct arg {
+	bool is_float;
+	bool is_min;
+	uint8_t flip;			/* makes of bytes unsigned ones of which the largest is wanted */
+	size_t outer;
+	size_t size;			/* of the axis */
+	size_t inner;
+	size_t task_outer;
+};
+
+static void divide(struct arg *a, struct nn_ready *ready)
+{
+	size_t count, tasks = nn_elementwise_divide(ready->threads, a->outer * a->size * a->inner,
+						    &count);
+
+	a->task_outer = (a->outer + tasks - 1) / tasks;
+	ready->tasks = (uint32_t)((a->outer + a->task_outer - 1) / a->task_outer);
+}
+
+static bool prepare(struct nn_run *r, struct nn_ready *ready)
+{
+	const struct nn_tensor *x = &r->inputs[0];
+	uint32_t axis;
+	struct arg *a;
+
+	if ((r->op->code != NN_OP_ARGMAX && r->op->code != NN_OP_ARGMIN) || !nn_tensor_count(x) ||
+	    (x->type != NN_TENSOR_FLOAT32 && x->type != NN_TENSOR_QUANT8_ASYMM &&
+	     x->type != NN_TENSOR_QUANT8_ASYMM_SIGNED) ||
+	    !nn_axis(nn_run_int(r, 1, 0), x->rank, &axis))
+		return false;
+	a = malloc(sizeof(*a));
+	if (!a)
+		return false;
+	ready->state = a;
+	*a = (struct arg){
+		.is_float = x->type == NN_TENSOR_FLOAT32,
+		.is_min = r->op->code == NN_OP_ARGMIN,
+		.outer = nn_tensor_product(x, 0, axis),
+		.size = x->dims[axis],
+		.inner = nn_tensor_product(x, axis + 1, x->rank),
+	};
+	if (!a->is_float)
+		a->flip = nn_q8_of(x).flip ^ (a->is_min ? 0xff : 0);
+	divide(a, ready);
+	return true;
+}
+
+/* ---- Saving ---- */
+
+struct saved {
+	uint32_t is_float;
+	uint32_t is_min;
+	uint32_t flip;
+	uint32_t outer;
+	uint32_t size;
+	uint32_t inner;
+};
+
+static uint32_t save(const struct nn_ready *ready, uint32_t *words)
+{
+	const struct arg *a = ready->state;
+
+	*(struct saved *)words = (struct saved){
+		a->is_float, a->is_min, a->flip, (uint32_t)a->outer, (uint32_t)a->size,
+		(uint32_t)a->inner,
+	};
+	return NN_WORDS(struct saved);
+}
+
+static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
+		    struct nn_ready *ready, void *state)
+{
+	const struct saved *s = (const struct saved *)words;
+	const size_t element = count == NN_WORDS(*s) && s->is_float ? sizeof(float) : 1;
+	struct arg *a = state;
+
+	if (count != NN_WORDS(*s) || !nn_is_dimension(s->outer) || !nn_is_dimension(s->size) ||
+	    !nn_is_dimension(s->inner) ||
+	    !nn_fits(&bounds->inputs[0], nn_times(nn_times((uint64_t)s->outer * s->size, s->inner),
+						  element), element) ||
+	    !nn_fits(&bounds->output, nn_times((uint64_t)s->outer * s->inner, sizeof(int32_t)),
+		     sizeof(int32_t)))
+		return false;
+	*a = (struct arg){ s->is_float, s->is_min, (uint8_t)s->flip, s->outer, s->size, s->inner,
+			   0 };
+	divide(a, ready);
+	return true;
+}
+
+/* ---- Floats ---- */
+
+typedef float f32x4 __attribute__((vector_size(16)));
+typedef int32_t i32x4 __attribute__((vector_size(16)));
+
+/* The best of sixteen rows so far. */
+struct best_f32 {
+	f32x4 value[FOURS];
+	i32x4 where[FOURS];
+};
+
+/*
+ * What the largest is wanted of: NaN is below everything. It is not larger than anything as it
+ * is, so that it is looked for where the smallest is wanted alone.
+ */
+static inline ALWAYS_INLINE f32x4 key_of(bool is_min, four bits)
+{
+	const f32x4 x = (f32x4)bits, high = { INFINITY, INFINITY, INFINITY, INFINITY };
+	const four is_number = (four)(x == x);
+
+	return is_min ? (f32x4)(((four)-x & is_number) | ((four)high & ~is_number)) : x;
+}
+
+static inline ALWAYS_INLINE void consider_f32(bool is_min, struct best_f32 *best,
+						      size_t group, four bits, size_t index)
+{
+	const int32_t at = (int32_t)index;
+	const i32x4 all = { at, at, at, at };
+	const f32x4 key = key_of(is_min, bits);
+	const i32x4 better = (i32x4)(key > best->value[group]);
+
+	best->value[group] = (f32x4)((better & (i32x4)key) | (~better & (i32x4)best->value[group]));
+	best->where[group] = (better & all) | (~better & best->where[group]);
+}
+
+/* Elements [k, k + 4) of sixteen rows that follow one another. */
+static inline ALWAYS_INLINE void consider_square_f32(bool is_min, const struct arg *a,
+							     struct best_f32 *best,
+							     const float *x, size_t k)
+{
+	UNROLL
+	for (size_t g = 0; g < FOURS; g++) {
+		four s[4];
+
+		load_fours(x + 4 * g * a->size + k, a->size * sizeof(*x), s);
+		transpose_fours(s);
+		UNROLL
+		for (size_t i = 0; i < 4; i++)
+			consider_f32(is_min, best, g, s[i], k + i);
+	}
+}
+
+/* Of sixteen rows: along the last axis they follow one another, else they are neighbours. */
+static inline ALWAYS_INLINE void find_f32(bool is_min, const struct arg *a, const float *x,
+					  int32_t *out)
+{
+	struct best_f32 best;
+	size_t k = 0;
+
+	UNROLL
+	for (size_t g = 0; g < FOURS; g++) {
+		const float low = -INFINITY;
+
+		best.value[g] = (f32x4){ low, low, low, low };
+		best.where[g] = (i32x4){ 0 };
+	}
+	if (a->inner == 1) {
+		for (; k + 4 <= a->size; k += 4)
+			consider_square_f32(is_min, a, &best, x, k);
+		/* Whoever was considered is not better the second time. */
+		if (k < a->size)
+			consider_square_f32(is_min, a, &best, x, a->size - 4);
+	} else {
+		for (; k < a->size; k++) {
+			UNROLL
+			for (size_t g = 0; g < FOURS; g++) {
+				four bits;
+
+				memcpy(&bits, x + k * a->inner + 4 * g, sizeof(bits));
+				consider_f32(is_min, &best, g, bits, k);
+			}
+		}
+	}
+	memcpy(out, best.where, sizeof(best.where));
+}
+
+static int32_t find_one_f32(const struct arg *a, const float *x)
+{
+	float best = -INFINITY;
+	size_t where = 0;
+
+	for (size_t k = 0; k < a->size; k++, x += a->inner) {
+		float key = isnan(*x) ? -INFINITY : *x;
+
+		key = a->is_min ? -key : key;
+		if (key > best) {
+			best = key;
+			where = k;
+		}
+	}
+	return (int32_t)where;
+}
+
+/* ---- Bytes ---- */
+
+static inline ALWAYS_INLINE void consider_q8(u8x16 *best, u8x16 *where, u8x16 keys, size_t index)
+{
+	const u8x16 better = (u8x16)(keys > *best);
+
+	*best = (keys & better) | (*best & ~better);
+	*where = (better & (uint8_t)index) | (*where & ~better);
+}
+
+static inline ALWAYS_INLINE void consider_square_q8(const struct arg *a, const uint8_t *x, size_t k, u8x16 *best,
+				      u8x16 *where)
+{
+	uint8_t turned[NN_SQUARE * NN_SQUARE];
+
+	turn_square(x + k, a->size, turned, NN_SQUARE);
+	UNROLL
+	for (size_t i = 0; i < NN_SQUARE; i++)
+		consider_q8(best, where, load_16(turned + i * NN_SQUARE) ^ a->flip, k + i);
+}
+
+static void find_q8(const struct arg *a, const uint8_t *x, int32_t *out)
+{
+	u8x16 best = { 0 }, where = { 0 };
+	size_t k = 0;
+
+	if (a->inner == 1) {
+		for (; k + NN_SQUARE <= a->size; k += NN_SQUARE)
+			consider_square_q8(a, x, k, &best, &where);
+		if (k < a->size)
+			consider_square_q8(a, x, a->size - NN_SQUARE, &best, &where);
+	} else {
+		for (; k < a->size; k++)
+			consider_q8(&best, &where, load_16(x + k * a->inner) ^ a->flip, k);
+	}
+	for (size_t i = 0; i < ROWS; i++)
+		out[i] = where[i];
+}
+
+static int32_t find_one_q8(const struct arg *a, const uint8_t *x)
+{
+	uint8_t best = 0;
+	size_t where = 0;
+
+	for (size_t k = 0; k < a->size; k++, x += a->inner) {
+		const uint8_t key = *x ^ a->flip;
+
+		if (key > best) {
+			best = key;
+			where = k;
+		}
+	}
+	return (int32_t)where;
+}
+
+/* ---- Both ---- */
+
+/* Of `count` rows that are `step` elements apart; the last ones of sixteen are found twice. */
+static void find_rows(const struct arg *a, const char *x, size_t step, size_t count, int32_t *out)
+{
+	const size_t element = a->is_float ? sizeof(float) : 1;
+	/* A square of rows that are shorter than it is would read beyond them. */
+	const bool beside = count >= ROWS &&
+			    (a->inner > 1 || a->size >= (a->is_float ? 4 : NN_SQUARE)) &&
+			    (a->is_float || a->size <= MAX_BYTES);
+
+	for (size_t i = 0; beside && i < count; i += ROWS) {
+		const size_t row = i + ROWS <= count ? i : count - ROWS;
+
+		if (a->is_float && a->is_min)
+			find_f32(true, a, (const float *)x + row * step, out + row);
+		else if (a->is_float)
+			find_f32(false, a, (const float *)x + row * step, out + row);
+		else
+			find_q8(a, (const uint8_t *)x + row * step, out + row);
+	}
+	for (size_t i = 0; !beside && i < count; i++) {
+		const char *row = x + i * step * element;
+
+		out[i] = a->is_float ? find_one_f32(a, (const float *)row) :
+				       find_one_q8(a, (const uint8_t *)row);
+	}
+}
+
+static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
+{
+	const struct arg *a = call->ready->state;
+	const size_t element = a->is_float ? sizeof(float) : 1, first = task * a->task_outer;
+	const size_t left = a->outer - first, some = left < a->task_outer ? left : a->task_outer;
+	const char *x = (const char *)call->inputs[0] + first * a->size * a->inner * element;
+	int32_t *out = (int32_t *)call->outputs[0] + first * a->inner;
+
+	(void)scratch;
+	if (a->inner == 1) {
+		find_rows(a, x, a->size, some, out);
+		return;
+	}
+	for (size_t i = 0; i < some; i++, x += a->size * a->inner * element, out += a->inner)
+		find_rows(a, x, 1, a->inner, out);
+}
+
+const struct nn_kernel nn_kernel_arg = {
+	.name = "index of the largest",
+	.prepare = prepare,
+	.run = run,
+	.save = save,
+	.restore = restore,
+	.inputs = 1,
+	.state_size = sizeof(struct arg),
+};
