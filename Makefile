@@ -441,6 +441,7 @@ $(BUILD)/tests/runtime_fail_test: $(obj)/user/tests/runtime_fail_test.o $(test_l
 	$(test_link) -lcmocka -lm -ldl
 # The networks of the benches, as small as they can be.
 $(BUILD)/tests/plan_nets_test: $(patsubst %,$(obj)/user/bench/compute/%.o,net builder plan_net graph sequence)
+$(BUILD)/tests/bench_calibrate_test: $(obj)/user/bench/compute/calibrate.o
 $(BUILD)/tests/bench_schedule_test: $(obj)/user/bench/compute/schedule_model.o
 # It counts what plans call.
 $(BUILD)/tests/plan_alloc_test: private ldflags += $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc \

@@ -522,7 +522,7 @@ int main(int argc, char **argv)
 	if (argc == 2 && !strcmp(argv[1], "--first"))
 		return compare_firsts();
 	if (argc == 2 && !strcmp(argv[1], "--calibrate")) {
-		bench_calibrate();
+		bench_calibrate(stdout);
 		return 0;
 	}
 	if (argc == 2 && !strcmp(argv[1], "--schedule")) {

@@ -10,6 +10,7 @@
  */
 #include "base/clock.h"
 #include "base/spin.h"
+#include "ring/barrier.h"
 #include "ring/ring.h"
 
 #include <errno.h>
@@ -45,11 +46,6 @@ static uint32_t load(const uint32_t *word)
 static void store(uint32_t *word, uint32_t value)
 {
 	__atomic_store_n(word, value, __ATOMIC_RELEASE);
-}
-
-static void full_barrier(void)
-{
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 /* What was copied before is not read again behind the copy's back. */
@@ -179,7 +175,7 @@ static void look_for_sleeper(struct nn_ring *ring, const uint32_t *first)
 {
 	uint32_t waiting;
 
-	full_barrier();
+	nn_ring_barrier();
 	waiting = load(&ring->map.peer->waiting);
 	ring->owes_wake = false;
 	if (__builtin_expect(waiting != 0, 0))
@@ -280,7 +276,7 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
 static void sleep_for_room(struct nn_ring *ring, uint64_t until_ns)
 {
 	store(&ring->map.mine->waiting, NNACCEL_WAIT_SPACE);
-	full_barrier();
+	nn_ring_barrier();
 	if (!nn_ring_is_dead(ring))
 		futex_wait(&ring->map.peer->consumed, ring->tx_freed, until_ns);
 	store(&ring->map.mine->waiting, 0);
@@ -440,7 +436,7 @@ static bool sleep_for_packet(struct nn_ring *ring, uint64_t until_ns)
 	bool late = false;
 
 	store(&ring->map.mine->waiting, NNACCEL_WAIT_PACKET);
-	full_barrier();
+	nn_ring_barrier();
 	if (!nn_ring_is_dead(ring)) {
 		late = futex_wait(&rx_line(ring, ring->rx_line)->sequence, ring->rx_lap - 1,
 				  until_ns);

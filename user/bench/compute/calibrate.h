@@ -5,7 +5,12 @@
 #ifndef NN_BENCH_CALIBRATE_H
 #define NN_BENCH_CALIBRATE_H
 
-/* Writes lines of: name, value, unit, and whether it was asked of the CPU or system or is fixed. */
-void bench_calibrate(void);
+#include <stdio.h>
+
+/*
+ * Writes lines of: name, value, unit, and whether it was asked of the CPU or system, is fixed or
+ * was measured. Starts the threads.
+ */
+void bench_calibrate(FILE *out);
 
 #endif /* NN_BENCH_CALIBRATE_H */

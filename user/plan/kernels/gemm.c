@@ -11,7 +11,6 @@
 
 enum { X, WEIGHTS, BIAS };
 
-#define TILE_ROWS 14		/* a multiple of most tiles */
 #define TASKS_PER_THREAD 4	/* so that threads that are slowed down leave some to others */
 #define MIN_SHARED 100000	/* products that are worth a second thread */
 
@@ -136,7 +135,7 @@ void nn_gemm_divide(struct nn_gemm *g, uint32_t threads, size_t max_rows)
 
 	if (threads > 1 && g->rows * g->columns * g->depth >= MIN_SHARED) {
 		size_t wanted = threads * TASKS_PER_THREAD;
-		size_t most = divide(g->rows, TILE_ROWS), panels = divide(g->columns, panel);
+		size_t most = divide(g->rows, NN_TILE_ROWS), panels = divide(g->columns, panel);
 
 		if (row_blocks < wanted)
 			row_blocks = wanted < most ? wanted : most;
@@ -145,7 +144,7 @@ void nn_gemm_divide(struct nn_gemm *g, uint32_t threads, size_t max_rows)
 		if (column_blocks > panels)
 			column_blocks = panels;
 	}
-	g->block_rows = cut(g->rows, row_blocks, TILE_ROWS, &g->row_blocks);
+	g->block_rows = cut(g->rows, row_blocks, NN_TILE_ROWS, &g->row_blocks);
 	g->block_columns = cut(g->columns, column_blocks, panel, &g->column_blocks);
 }
 

@@ -10,6 +10,9 @@
 #include "plan/kernels/quant8.h"
 #include "plan/kernels/saved.h"
 
+/* Rows of a product are cut for tasks at multiples of it, which is one of most tiles. */
+#define NN_TILE_ROWS 14
+
 struct nn_gemm {
 	enum nn_number number;
 	size_t rows;

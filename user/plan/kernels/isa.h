@@ -338,6 +338,7 @@ struct nn_blend {
 struct nn_isa {
 	const char *name;
 	uint32_t lanes;			/* of float */
+	uint32_t tile_rows;		/* of the largest tile of gemm_f32 */
 	void (*gemm_f32)(const struct nn_gemm_f32 *g);
 	void (*depthwise_f32)(const struct nn_depthwise_f32 *d);
 	void (*binary_f32)(const struct nn_binary_f32 *b);

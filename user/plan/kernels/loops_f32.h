@@ -13,6 +13,7 @@
 
 #define LOOPS_F32 \
 	.lanes = LANES, \
+	.tile_rows = ROWS, \
 	.gemm_f32 = gemm_f32, \
 	.depthwise_f32 = depthwise_f32, \
 	.binary_f32 = binary_f32, \

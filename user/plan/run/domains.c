@@ -132,6 +132,11 @@ void domains_start(void)
 		domains_read(&own, "/sys/devices/system/cpu", (uint32_t)cpus);
 }
 
+uint32_t domains_count(void)
+{
+	return own.count;
+}
+
 struct domain domain_here(void)
 {
 	static const struct domain all = { UINT32_MAX, UINT32_MAX };

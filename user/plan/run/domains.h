@@ -32,6 +32,9 @@ bool domains_read(struct domains *d, const char *root, uint32_t num_cpus);
 /* Reads those of this system, once. */
 void domains_start(void);
 
+/* How many this system tells of; 0: none, or they were not read. */
+uint32_t domains_count(void);
+
 /* Of the CPU that this thread runs on now. All bits: there is one domain only. */
 struct domain domain_here(void);
 

@@ -28,8 +28,6 @@
 #define MAX_JOBS 8		/* at a time; more run on their own thread alone */
 #define SPIN_TURNS 64		/* between looks at the clock */
 #define STACK_SIZE (256 * 1024)
-#define LATE_NS 300000		/* what a helper may be late before we do without */
-#define ALONE_NS 20000000	/* for how long */
 
 /*
  * A job. Its fields are the opener's until it sets `open`, and again once it has
@@ -267,8 +265,8 @@ static uint64_t run(threads_fn *fn, void *arg, uint32_t count, uint32_t threads)
 
 void threads_run(threads_fn *fn, void *arg, uint32_t count, uint32_t threads)
 {
-	if (run(fn, arg, count, threads) > LATE_NS)
-		atomic_store(&shared.alone_until, clock_ns() + ALONE_NS);
+	if (run(fn, arg, count, threads) > THREADS_LATE_NS)
+		atomic_store(&shared.alone_until, clock_ns() + THREADS_ALONE_NS);
 }
 
 void threads_run_long(threads_fn *fn, void *arg, uint32_t count, uint32_t threads)

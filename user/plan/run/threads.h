@@ -14,6 +14,10 @@
 /* Sleepers that one thread wakes, which wake others. */
 #define THREADS_FAN_OUT 4
 
+/* How late a helper may be in the end; if one is later, for how long callers do without. */
+#define THREADS_LATE_NS 300000
+#define THREADS_ALONE_NS 20000000
+
 /* Runs one task; `thread` is below the number of threads that threads_start() told. */
 typedef void threads_fn(void *arg, uint32_t task, uint32_t thread);
 
