@@ -331,6 +331,17 @@ struct nn_blend {
 	void *out;
 };
 
+/* out = (in - mean) * gamma / sqrt(variance + epsilon) + beta, of each channel of one image. */
+struct nn_instance_f32 {
+	const float *in;
+	float *out;
+	size_t pixels;
+	size_t channels;		/* that is also from pixel to pixel */
+	float gamma;
+	float beta;
+	float epsilon;
+};
+
 /* Channels that a sum is of at a time, and the largest of bytes. */
 #define NN_SUM_CHANNELS 16
 #define NN_MAX_CHANNELS 32
@@ -354,6 +365,7 @@ struct nn_isa {
 	void (*quantize_f32)(const struct nn_quantize_f32 *q);
 	void (*dequantize_f32)(const struct nn_dequantize_f32 *d);
 	void (*blend_f32)(const struct nn_blend *b);
+	void (*instance_f32)(const struct nn_instance_f32 *n);
 	/* The sum of `count` elements in a row. */
 	float (*sum_row_f32)(const float *x, size_t count);
 	/* The same of halves; NULL where they are computed as floats. */

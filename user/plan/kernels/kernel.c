@@ -20,6 +20,8 @@ static const struct nn_kernel *const kernels[] = {
 	&nn_kernel_conv_parts,
 	&nn_kernel_dequantize,
 	&nn_kernel_fully_connected,
+	&nn_kernel_instance,
+	&nn_kernel_l2_normalization,
 	&nn_kernel_lstm,
 	&nn_kernel_mean,
 	&nn_kernel_pool,

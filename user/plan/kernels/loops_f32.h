@@ -7,6 +7,7 @@
 #include "plan/kernels/depthwise_f32.h"
 #include "plan/kernels/binary_f32.h"
 #include "plan/kernels/elementwise_f32.h"
+#include "plan/kernels/instance_f32.h"
 #include "plan/kernels/resize_f32.h"
 #include "plan/kernels/math_f32.h"
 #include "plan/kernels/pow_f32.h"
@@ -26,4 +27,5 @@
 	.quantize_f32 = quantize_f32, \
 	.dequantize_f32 = dequantize_f32, \
 	.blend_f32 = blend_f32, \
+	.instance_f32 = instance_f32, \
 	.sum_row_f32 = sum_row_f32
