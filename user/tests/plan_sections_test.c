@@ -20,7 +20,7 @@
 #define UNITS 40
 #define MAX_ROWS 64
 
-enum { FULLY_CONNECTED = 9, TOPK_V2 = 90 };
+enum { FULLY_CONNECTED = 9, RELU = 19, TOPK_V2 = 90 };
 
 static float weights[UNITS * COLUMNS], bias[UNITS];
 static struct model_builder built;
@@ -285,6 +285,67 @@ static void test_cut(void **state)
 	nn_plan_free(plan);
 }
 
+/* A section before the operation that waits for a value, and one behind it. */
+static void build_two(void)
+{
+	uint32_t out, relu;
+
+	build(true);
+	out = built.outputs[0][0];
+	built.operands[0][out].lifetime = NN_TEMPORARY;
+	relu = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(0, 0));
+	mb_operation(&built, RELU, MB_LIST(out), MB_LIST(relu));
+	/* In place of what it reads. */
+	built.outputs[0][0] = relu;
+	built.subgraphs[0].num_outputs--;
+}
+
+static void *run_two(void *arg)
+{
+	for (uint32_t i = 0; i < 100; i++) {
+		static const float in[8 * COLUMNS];
+		float best[8 * UNITS];
+		int32_t places[8 * UNITS], count = 1 + (int32_t)(i * 5 % 7);
+		struct nn_arg inputs[] = {
+			{ .data = (void *)in, .length = sizeof(in), .rank = 2,
+			  .dims = { 1 + i * 3 % 8, COLUMNS } },
+			{ .data = &count, .length = sizeof(count) },
+		};
+		struct nn_arg outputs[2] = {
+			{ .data = best, .length = sizeof(best) },
+			{ .data = places, .length = sizeof(places) },
+		};
+		struct nn_error err = { "" };
+		struct nn_execution e = { .num_inputs = 2, .num_outputs = 2, .inputs = inputs,
+					  .outputs = outputs };
+
+		if (nn_plan_execute(arg, &e, &err))
+			fail_msg("%s", err.message);
+		/* Inputs are zeros: the bias is left, which is not negative. */
+		for (uint32_t k = 0; k < (1 + i * 3 % 8) * (uint32_t)count; k++)
+			assert_float_equal(best[k], bias[places[k]], 0);
+	}
+	return NULL;
+}
+
+/* Sections without room let each other's plans go, while others run them. */
+static void test_sections_evict(void **state)
+{
+	struct nn_plan *plan;
+	pthread_t threads[4];
+
+	(void)state;
+	build_two();
+	plan = make_plan(NULL, 1);
+	run_two(plan);
+	assert_true(sections_made(plan) > 100);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, run_two, plan), 0);
+	for (uint32_t i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	nn_plan_free(plan);
+}
+
 /* An output that is too small is told its shape, by a plan that was compiled too. */
 static void test_small_output(void **state)
 {
@@ -315,6 +376,7 @@ int main(void)
 		cmocka_unit_test(test_shared_weights),
 		cmocka_unit_test(test_bounds),
 		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_sections_evict),
 		cmocka_unit_test(test_saved),
 		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_small_output),
