@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Each allocation of worker, keeper and broker fails in turn, and then each from one on: a client is
- * told, or has what it wanted, in finite time, and the next one is served. Needs /dev/nnaccel and
+ * told, or has what it wanted, in finite time, and the next one is served. So does each of a broker
+ * that starts. Needs /dev/nnaccel and
  * tests/failing/nnacceld (scripts/guest/failing). NN_TEST_PART=I/N: only every N-th allocation.
  */
 #define _GNU_SOURCE
@@ -226,6 +227,50 @@ static void test_broker(void **state)
 	fail_each(FAILING_BROKER, "broker", true);
 }
 
+/* Whether it became ready; scripts/guest/failing says which nnacceld that is. */
+static bool restart_engine(void)
+{
+	return !system("scripts/guest/engine restart --worker-rate=1000");
+}
+
+static bool engine_is_gone(void)
+{
+	return system("kill -0 $(cat /run/nnacceld.pid) 2>/dev/null");
+}
+
+/* It starts without what it lacks, and serves, or it ends; and the next one starts. */
+static void fail_each_start(bool lasting)
+{
+	unsigned int number = 1 + part, runs = 0, ended = 0, failures;
+
+	do {
+		bool ready;
+
+		failing_begin(FAILING_BROKER, number, lasting);
+		ready = restart_engine();
+		failures = failing_end(FAILING_BROKER);
+		if (!ready && (!failures || !engine_is_gone()))
+			fail_msg("a broker's start, allocation %u%s: %s", number,
+				 lasting ? " and all later ones" : "",
+				 failures ? "it is neither ready nor gone" : "it failed without a failure");
+		ended += !ready;
+		runs++;
+		if (!ready && !restart_engine())
+			fail_msg("a broker's start after allocation %u", number);
+		assert_int_equal(next_client(number % 2), SERVED);
+		number += parts;
+	} while (failures);
+	print_message("a broker's start%s: %u of %u allocations, %u brokers ended\n",
+		      lasting ? ", lasting" : "", runs - 1, number - parts - 1, ended);
+}
+
+static void test_broker_start(void **state)
+{
+	(void)state;
+	fail_each_start(false);
+	fail_each_start(true);
+}
+
 static int set_up_folder(void **state)
 {
 	(void)state;
@@ -252,6 +297,7 @@ int main(void)
 		cmocka_unit_test(test_worker),
 		cmocka_unit_test(test_keeper),
 		cmocka_unit_test(test_broker),
+		cmocka_unit_test(test_broker_start),
 	};
 
 	if (given && (sscanf(given, "%u/%u", &part, &parts) != 2 || part >= parts)) {
