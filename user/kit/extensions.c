@@ -145,8 +145,13 @@ static unsigned int try_all(struct extensions *e, const struct spawner *spawner,
 			result = probe(spawner, list, last_round);
 			e->files[--list->count] = NULL;
 		}
-		if (result == SOUND)
-			e->files[list->count++] = strdup(left[i]->d_name);
+		if (result == SOUND) {
+			e->files[list->count] = strdup(left[i]->d_name);
+			if (e->files[list->count])
+				list->count++;
+			else
+				log_error("extension %s: no memory to load it", left[i]->d_name);
+		}
 		if (result == WAITS)
 			left[kept++] = left[i];
 		else

@@ -111,6 +111,28 @@ static void test_hashes_of_a_token(void **state)
 	cache_index_close(index);
 }
 
+/* More uses than are remembered, of many workers' requests in one transaction. */
+static void test_uses_in_a_batch(void **state)
+{
+	struct cache_index *index = open_index(VERSION);
+
+	(void)state;
+	for (uint32_t i = 0; i < CACHE_INDEX_PER_TOKEN; i++)
+		store(index, 1, 1, i);
+	assert_true(cache_index_begin(index));
+	for (int i = 0; i < 300; i++)
+		assert_true(knows(index, 1, 1, 0));
+	store(index, 1, 2, 0);
+	assert_true(cache_index_commit(index));
+	cache_index_close(index);
+	index = open_index(VERSION);
+	store(index, 1, 1, 100);
+	assert_true(knows(index, 1, 1, 0));
+	assert_false(knows(index, 1, 1, 1));
+	assert_true(knows(index, 1, 2, 0));
+	cache_index_close(index);
+}
+
 static void test_hashes_of_a_user(void **state)
 {
 	struct cache_index *index = open_index(VERSION);
@@ -918,6 +940,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		INDEX(knows_what_was_stored),
 		INDEX(hashes_of_a_token),
+		INDEX(uses_in_a_batch),
 		INDEX(hashes_of_a_user),
 		INDEX(cleared_by_another),
 		INDEX(other_version),

@@ -658,9 +658,20 @@ int64_t cache_index_tick(struct cache_index *index)
 	return ++index->last_use;
 }
 
+/* Which ones go first is not worth more tries. In a batch they become part of its transaction. */
 void cache_index_flush(struct cache_index *index)
 {
-	/* Which ones go first is not worth more tries. */
-	if (index->db && index->num_uses && !index->in_batch && cache_index_begin(index))
-		cache_index_commit(index);
+	int error;
+
+	if (!index->db || !index->num_uses)
+		return;
+	if (!index->in_batch) {
+		if (cache_index_begin(index))
+			cache_index_commit(index);
+		return;
+	}
+	error = write_uses(index);
+	index->num_uses = 0;
+	if (error != SQLITE_DONE)
+		cache_index_failed(index, error);
 }

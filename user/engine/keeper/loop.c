@@ -509,7 +509,9 @@ static bool take_client(struct keep *k)
 		return true;
 	if (n == sizeof(uid) && fd >= 0)
 		add_client(k, fd, uid, false);
-	return n == sizeof(uid) && fd >= 0;
+	else if (n == sizeof(uid) && uid != KEEP_END)
+		log_error("a worker of user %u has no cache: its socket did not come", uid);
+	return n == sizeof(uid) && (fd >= 0 || uid != KEEP_END);
 }
 
 static void take_admin(struct keep *k)
