@@ -4,9 +4,11 @@
  * who changes a slot holds the section's lock and has set `users` from 0 to CHANGING. So plans
  * that are there are found without a lock.
  */
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "plan/compiled.h"
@@ -101,7 +103,8 @@ static bool is_plain(const struct graph *g, const struct step *step, const struc
 {
 	const struct nn_operation *o = step->operation;
 
-	if (!step->op->execute || step->op->compile || step->op->code == NN_OP_OEM ||
+	/* Those of extensions say when they run what shapes they have. */
+	if (!step->op->execute || o->type > UINT16_MAX || step->op->code == NN_OP_OEM ||
 	    step->op->code == BOX_WITH_NMS_LIMIT || step->op->code == GENERATE_PROPOSALS)
 		return false;
 	for (uint32_t i = 0; i < o->num_inputs; i++) {
@@ -516,16 +519,28 @@ static void keep_limit(struct section *s)
 		;
 }
 
-/* Finds a slot, or makes a plan for these values. Threads that want others' plans go on. */
-static struct slot *get_slot(struct section *s, const struct value *values)
+/* Waits for who makes a plan, but not longer than until then; UINT64_MAX: for ever. */
+static bool lock_until(pthread_mutex_t *lock, uint64_t deadline_ns)
+{
+	const struct timespec at = { .tv_sec = (time_t)(deadline_ns / 1000000000),
+				     .tv_nsec = (long)(deadline_ns % 1000000000) };
+
+	return !(deadline_ns == UINT64_MAX ? pthread_mutex_lock(lock) :
+		 pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &at));
+}
+
+/*
+ * Finds a slot, or makes a plan for these values. Threads that want others' plans go on. NULL:
+ * there is none, or the deadline came first.
+ */
+static struct slot *get_slot(struct section *s, const struct value *values, uint64_t deadline_ns)
 {
 	struct slot *slot = find_slot(s, values);
 
-	if (slot)
+	if (slot || !lock_until(&s->lock, deadline_ns))
 		return slot;
-	pthread_mutex_lock(&s->lock);
 	slot = find_slot(s, values);
-	if (!slot) {
+	if (!slot && clock_ns() < deadline_ns) {
 		slot = take_slot(s);
 		if (slot) {
 			empty_slot(s, slot);
@@ -660,7 +675,7 @@ bool section_run(struct frame *f, struct section *s, enum nn_status *status)
 	for (uint32_t i = 0; i < s->num_inputs; i++)
 		if (!is_taken(&f->values[s->inputs[i]]))
 			return false;
-	slot = get_slot(s, f->values);
+	slot = get_slot(s, f->values, f->run->deadline_ns);
 	if (!slot)
 		return false;
 	if (slot->shaped && slot->shaped->plan)
