@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/write.h"
 #include "engine/keeper/cache_index.h"
 #include "kit/keeper_message.h"
@@ -19,8 +20,14 @@
 /* Uses that are remembered until they are written. */
 #define MAX_USES 64
 
-/* Answers that are remembered as long as the database is as it was. */
+/* Answers that are remembered as long as the database is as it was, */
 #define MAX_KNOWN 64
+
+/*
+ * which is asked this often: SQLite locks the file to know, and what another connection took away
+ * was this engine's own all the same.
+ */
+#define ASK_AGAIN_NS UINT64_C(1000000000)
 
 /* How long another process's lock is waited for: a keeper that ends, or who looks at the index. */
 #define BUSY_MS 2000
@@ -103,7 +110,8 @@ struct cache_index {
 	int64_t total;			/* of all counts */
 	bool counted;			/* the counts are those of the database, */
 	int64_t counted_at;		/* which other connections left with this data_version */
-	int64_t known_at;		/* that the following are good for */
+	int64_t known_at;		/* that the following are good for; */
+	uint64_t asked_ns;		/* when it was asked for the last time */
 	struct use known[MAX_KNOWN];
 	unsigned int num_known;
 };
@@ -601,11 +609,25 @@ static bool is_known(const struct cache_index *index, const struct use *use)
 	return false;
 }
 
-static void learn(struct cache_index *index, int64_t changes, const struct use *use)
+/* Forgets answers that another connection may have made wrong. */
+static void ask_again(struct cache_index *index)
 {
-	if (index->known_at != changes || index->num_known == MAX_KNOWN)
+	uint64_t now = clock_ns();
+	int64_t changes;
+
+	if (index->num_known && now - index->asked_ns < ASK_AGAIN_NS)
+		return;
+	changes = run_number(index, DATA_VERSION);
+	if (index->known_at != changes)
 		index->num_known = 0;
 	index->known_at = changes;
+	index->asked_ns = now;
+}
+
+static void learn(struct cache_index *index, const struct use *use)
+{
+	if (index->num_known == MAX_KNOWN)
+		index->num_known = 0;
 	index->known[index->num_known++] = *use;
 }
 
@@ -614,14 +636,13 @@ enum cache_verdict cache_index_query(struct cache_index *index, uint32_t uid,
 				     const uint8_t hash[DIGEST_SIZE])
 {
 	struct use use;
-	int64_t changes;
 	int error;
 
 	if (!index->db)
 		return CACHE_FAILED;
 	use = make_use(index, uid, token, hash);
-	changes = run_number(index, DATA_VERSION);
-	if (changes == index->known_at && is_known(index, &use)) {
+	ask_again(index);
+	if (is_known(index, &use)) {
 		remember(index, &use);
 		return CACHE_YES;
 	}
@@ -630,7 +651,7 @@ enum cache_verdict cache_index_query(struct cache_index *index, uint32_t uid,
 		return CACHE_NO;
 	if (error != SQLITE_ROW)
 		return cache_index_failed(index, error);
-	learn(index, changes, &use);
+	learn(index, &use);
 	remember(index, &use);
 	return CACHE_YES;
 }
