@@ -158,6 +158,8 @@ static void begin(struct net *net, enum net_type type, uint32_t side)
 	seed = 1;
 	net->type = type;
 	net->images[0] = (struct image){ side, 3, 1.0f / 128, type == NET_QC8 ? 0 : 128 };
+	net->input = must_alloc(image_bytes(net, 0));
+	fill_random(type, net->input, image_bytes(net, 0) / net_element(net));
 }
 
 static void add_output(struct net *net, uint32_t image)
@@ -337,6 +339,7 @@ void net_deeplab_v3(struct net *net, enum net_type type, uint32_t side)
 
 void net_free(struct net *net)
 {
+	free(net->input);
 	for (uint32_t i = 0; i < net->num_layers; i++) {
 		free(net->layers[i].weights);
 		free(net->layers[i].bias);

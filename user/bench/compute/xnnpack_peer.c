@@ -85,7 +85,7 @@ static void free_state(void *state)
 
 	xnn_delete_runtime(s->runtime);
 	pthreadpool_destroy(s->pool);
-	for (uint32_t i = 0; i < s->num_values; i++)
+	for (uint32_t i = 1; i < s->num_values; i++)
 		free(s->values[i].data);
 	free(s);
 }
@@ -100,9 +100,9 @@ static void set_up(const struct peer_state *s)
 #endif
 }
 
-static void add_value(struct peer_state *s, size_t size)
+static void add_value(struct peer_state *s, void *data)
 {
-	s->values[s->num_values] = (struct xnn_external_value){ s->num_values, must_alloc(size) };
+	s->values[s->num_values] = (struct xnn_external_value){ s->num_values, data };
 	s->num_values++;
 }
 
@@ -113,10 +113,9 @@ struct subject peer_end(xnn_subgraph_t g, uint32_t threads, const struct net *ne
 	s->pool = threads > 1 ? pthreadpool_create(threads) : NULL;
 	xnn_must(xnn_create_runtime_v2(g, s->pool, 0, &s->runtime), "runtime");
 	xnn_delete_subgraph(g);
-	add_value(s, image_bytes(net, 0));
+	add_value(s, net->input);
 	for (uint32_t i = 0; i < net->num_outputs; i++)
-		add_value(s, image_bytes(net, net->outputs[i]));
-	fill_random(net->type, s->values[0].data, image_bytes(net, 0) / net_element(net));
+		add_value(s, must_alloc(image_bytes(net, net->outputs[i])));
 	set_up(s);
 	return (struct subject){ s, run, free_state };
 }
