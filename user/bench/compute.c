@@ -462,7 +462,8 @@ static int compare_level(const char *level)
 		const char *level;
 		const char *kernels;
 	} ours[] = {
-		{ "avx512", "avx512" }, { "avx2", "avx2" }, { "sse4", "sse4" }, { "sse2", "plain" },
+		{ "avx512", "avx512" }, { "avx-vnni", "avx-vnni" }, { "avx2", "avx2" },
+		{ "sse4", "sse4" }, { "sse2", "plain" },
 	};
 	char what[32];
 
@@ -479,7 +480,7 @@ static int compare_level(const char *level)
 		compare_nets(what, false);
 		return 0;
 	}
-	fprintf(stderr, "levels are avx512 (without VNNI), avx2, sse4 and sse2\n");
+	fprintf(stderr, "levels are avx512 (without VNNI), avx-vnni, avx2, sse4 and sse2\n");
 	return 2;
 }
 

@@ -37,8 +37,8 @@ struct subject subject_worker(const struct net *net);
 const char *subject_peer(void);
 
 /*
- * Makes XNNPACK take this CPU for one of lesser instructions: "avx512", which is all
- * that it uses, "avx2", "sse4" or "sse2". To be called before any of its subjects is
+ * Makes XNNPACK take this CPU for one of lesser instructions: "avx512", without VNNI, "avx-vnni",
+ * where it has AVX2 alone, "avx2", "sse4" or "sse2". To be called before any of its subjects is
  * made. False: not here.
  */
 bool subject_limit_peer(const char *level);

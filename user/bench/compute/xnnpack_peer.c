@@ -20,14 +20,15 @@
 bool subject_limit_peer(const char *level)
 {
 	bool sse2 = !strcmp(level, "sse2"), sse4 = !strcmp(level, "sse4") || sse2;
-	bool avx2 = !strcmp(level, "avx2") || sse4;
+	bool avx2 = !strcmp(level, "avx2") || !strcmp(level, "avx-vnni") || sse4;
 	struct cpuinfo_x86_isa *isa = &cpuinfo_isa;
 
 	if (!cpuinfo_initialize())
 		return false;
+	isa->avx512vnni = false;
 	if (avx2)
 		isa->avx512f = isa->avx512cd = isa->avx512dq = isa->avx512bw = isa->avx512vl =
-			isa->avx512vbmi = isa->avx512vnni = false;
+			isa->avx512vbmi = false;
 	if (sse4)
 		isa->avx = isa->avx2 = isa->f16c = isa->fma3 = isa->fma4 = isa->xop = false;
 	if (sse2)

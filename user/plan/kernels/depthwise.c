@@ -113,7 +113,7 @@ static bool set_q8(struct depthwise *d, const struct nn_saved_bytes *bytes,
 		ready->scratch_size = taps * sizeof(struct nn_q8_tap);
 		return true;
 	}
-	if (ready->isa->pairs) {
+	if (ready->isa->depthwise_pairs) {
 		size_t lanes = ready->isa->lanes, panel = NN_PANEL_VECTORS * lanes;
 		size_t taps = (d->q8.height * d->q8.width + 1) / 2 * 2;
 
@@ -406,7 +406,7 @@ static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 	}
 	if (ready->isa->eights)
 		return pack_eights(r, d, packed);
-	if (ready->isa->pairs)
+	if (ready->isa->depthwise_pairs)
 		return pack_pairs(r, d, ready, packed);
 	return pack_q8(r, d, packed);
 }

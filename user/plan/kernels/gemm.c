@@ -27,9 +27,9 @@ static size_t panels_size(const struct nn_gemm *g, const struct nn_isa *isa, siz
 	return g->number != NN_IN_BYTES ?
 		       divide(columns, lanes) * lanes * (g->depth + 1) * g->element :
 	       isa->eights ? divide(columns, 8) * nn_q8_eight_size(isa->eights, g->depth) :
-	       isa->pairs ? divide(columns, NN_PANEL_VECTORS * isa->lanes) *
-			    nn_q8_pairs_panel_size(isa->lanes, g->depth) :
-			    nn_q8_panel_size(divide(columns, NN_MAX_LANES), g->depth);
+	       isa->gemm_pairs ? divide(columns, NN_PANEL_VECTORS * isa->lanes) *
+				 nn_q8_pairs_panel_size(isa->lanes, g->depth) :
+		       nn_q8_panel_size(isa->lanes, divide(columns, isa->lanes), g->depth);
 }
 
 size_t nn_gemm_packed_size(const struct nn_gemm *g, const struct nn_isa *isa)
@@ -42,7 +42,7 @@ void nn_gemm_set_number(struct nn_gemm *g, const struct nn_isa *isa, enum nn_num
 	g->c_stride = g->columns;
 	g->number = number;
 	g->element = nn_number_size(number);
-	g->a_stride = number != NN_IN_BYTES || isa->pairs || isa->eights ? g->depth :
+	g->a_stride = number != NN_IN_BYTES || isa->gemm_pairs || isa->eights ? g->depth :
 		      divide(g->depth, NN_Q8_GROUP) * NN_Q8_GROUP;
 }
 
@@ -111,7 +111,7 @@ bool nn_gemm_restore(const struct nn_saved_numbers *saved, uint32_t count,
 
 size_t nn_gemm_scratch(const struct nn_gemm *g, const struct nn_isa *isa)
 {
-	return g->number != NN_IN_BYTES || !isa->pairs ? 0 :
+	return g->number != NN_IN_BYTES || !isa->gemm_pairs ? 0 :
 	       NN_Q8_WIDE_ROWS * divide(g->depth, NN_Q8_PAIR) * NN_Q8_PAIR * sizeof(int16_t);
 }
 

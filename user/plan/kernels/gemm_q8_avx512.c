@@ -222,7 +222,7 @@ static void run_panel(const struct nn_gemm_q8 *g, size_t row, size_t rows, size_
 
 TARGET void nn_gemm_q8_avx512(const struct nn_gemm_q8 *g)
 {
-	const size_t panel_size = nn_q8_panel_size(NN_PANEL_VECTORS, g->depth);
+	const size_t panel_size = nn_q8_panel_size(LANES, NN_PANEL_VECTORS, g->depth);
 	int32_t corrections[BLOCK] = { 0 };
 
 	for (size_t row = 0; row < g->rows; row += BLOCK) {

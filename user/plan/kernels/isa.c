@@ -2,6 +2,9 @@
 /*
  * Which inner loops this CPU runs.
  */
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #include <string.h>
 #include <sys/auxv.h>
 
@@ -33,6 +36,20 @@ static bool runs_avx2(void)
 {
 	__builtin_cpu_init();
 	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+/* Not all compilers ask for it by name. */
+static bool runs_avx_vnni(void)
+{
+	uint32_t a = 0, b, c, d;
+
+	return runs_avx2() && __get_cpuid_count(7, 1, &a, &b, &c, &d) && a & 1 << 4;
+}
+
+/* In place of it: the same on 256 bits. */
+static bool runs_vnni_256(void)
+{
+	return runs_vnni() && !runs_avx_vnni();
 }
 
 static bool runs_sse4(void)
@@ -67,6 +84,8 @@ static const struct {
 #if defined(__x86_64__)
 	{ &nn_isa_vnni, runs_vnni },
 	{ &nn_isa_avx512, runs_avx512 },
+	{ &nn_isa_avx_vnni, runs_avx_vnni },
+	{ &nn_isa_avx512_vnni_256, runs_vnni_256 },
 	{ &nn_isa_avx2, runs_avx2 },
 	{ &nn_isa_sse4, runs_sse4 },
 #elif defined(__aarch64__)

@@ -103,9 +103,10 @@ static inline size_t nn_q8_column(size_t vector, size_t lane)
 	return lane / 4 * 8 + vector * 4 + lane % 4;
 }
 
-static inline size_t nn_q8_panel_size(size_t vectors, size_t depth)
+static inline size_t nn_q8_panel_size(size_t lanes, size_t vectors, size_t depth)
 {
-	return vectors * (sizeof(struct nn_q8_scale) + (depth + 3) / 4 * 64);
+	return vectors * (sizeof(struct nn_q8_scale) +
+			  (depth + NN_Q8_GROUP - 1) / NN_Q8_GROUP * lanes * NN_Q8_GROUP);
 }
 
 /*
@@ -373,7 +374,8 @@ struct nn_isa {
 	void (*depthwise_f16)(const struct nn_depthwise_f32 *d);
 	void (*binary_f16)(const struct nn_binary_f32 *b);
 	/* How gemm_q8 and depthwise_q8 want their weights: in pairs, in eights of that group. */
-	bool pairs;
+	bool gemm_pairs;
+	bool depthwise_pairs;
 	uint32_t eights;
 	/* NULL where the reference kernel is as fast. */
 	void (*gemm_q8)(const struct nn_gemm_q8 *g);

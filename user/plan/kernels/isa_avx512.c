@@ -69,7 +69,8 @@ const struct nn_isa nn_isa_vnni = {
 const struct nn_isa nn_isa_avx512 = {
 	.name = "avx512",
 	LOOPS_F32,
-	.pairs = true,
+	.gemm_pairs = true,
+	.depthwise_pairs = true,
 	.gemm_q8 = gemm_q8,
 	.depthwise_q8 = depthwise_q8,
 	.binary_q8 = nn_binary_q8_avx512,

@@ -8,15 +8,20 @@
 
 #include "plan/kernels/isa.h"
 
+#define NN_TARGET_AVX2 __attribute__((target("avx2,fma")))
 #define NN_TARGET_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
 #define NN_TARGET_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
 
 extern const struct nn_isa nn_isa_vnni;
 extern const struct nn_isa nn_isa_avx512;
+extern const struct nn_isa nn_isa_avx_vnni;
+extern const struct nn_isa nn_isa_avx512_vnni_256;
 extern const struct nn_isa nn_isa_avx2;
 extern const struct nn_isa nn_isa_sse4;
 
 void nn_gemm_q8_avx512(const struct nn_gemm_q8 *g);
+void nn_gemm_q8_avx_vnni(const struct nn_gemm_q8 *g);
+void nn_gemm_q8_avx512_vnni_256(const struct nn_gemm_q8 *g);
 void nn_depthwise_q8_avx512(const struct nn_depthwise_q8 *d);
 void nn_binary_q8_avx512(const struct nn_binary_q8 *b);
 void nn_sum_q8_avx512(const uint8_t *x, size_t stride, size_t pixels, size_t channels,

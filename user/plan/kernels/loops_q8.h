@@ -8,7 +8,8 @@
 #include "plan/kernels/bytes_q8.h"
 
 #define LOOPS_Q8 \
-	.pairs = true, \
+	.gemm_pairs = true, \
+	.depthwise_pairs = true, \
 	.gemm_q8 = gemm_q8, \
 	.depthwise_q8 = depthwise_q8, \
 	.binary_q8 = binary_q8, \

@@ -132,7 +132,7 @@ static void pack_bytes(const struct nn_pack_q8 *p, void *to)
 		uint8_t *weights;
 
 		vectors = p->columns - at > p->lanes ? NN_PANEL_VECTORS : 1;
-		size = nn_q8_panel_size(vectors, p->depth);
+		size = nn_q8_panel_size(p->lanes, vectors, p->depth);
 		weights = (uint8_t *)(scales + vectors);
 		clear_panel(p, vectors, at, NN_Q8_GROUP, to, size);
 		for (size_t place = 0; place < vectors * p->lanes; place += COLUMNS) {
@@ -264,7 +264,7 @@ void nn_pack_q8(const struct nn_pack_q8 *p, const struct nn_isa *isa, void *to)
 {
 	if (isa->eights)
 		pack_eights(p, isa->eights, to);
-	else if (isa->pairs)
+	else if (isa->gemm_pairs)
 		pack_pairs(p, to);
 	else
 		pack_bytes(p, to);

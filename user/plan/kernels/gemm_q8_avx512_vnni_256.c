@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Matrix product of bytes with the instructions of AVX-512 VNNI on 256 bits, by which CPUs without
+ * AVX-VNNI run and measure what those with it would.
+ */
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#define TARGET __attribute__((target("avx2,fma,avx512f,avx512vl,avx512vnni")))
+#define DPBUSD(sums, a, b) _mm256_dpbusd_epi32(sums, a, b)
+#define PRODUCT nn_gemm_q8_avx512_vnni_256
+
+#include "plan/kernels/gemm_q8_vnni256.h"
+
+#endif
