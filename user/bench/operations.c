@@ -21,8 +21,8 @@
 /*
  * An operation's inputs, then its outputs: `f32[1,2]` is an input of the model,
  * `=f32[1,2]` a constant of noise, `=i32[2]{1,2}` one of those values, `i3`, `b1` and
- * `f0.5` are scalars, `-` is omitted. Types are f32, f16, u8, i8, i32 and s16, bytes
- * quantised by *scale+zero.
+ * `f0.5` are scalars, `-` is omitted, `-s16[1]` is one of that type. Types are f32, f16, u8, i8, q8,
+ * i32, s16 and b8, bytes quantised by *scale+zero.
  */
 struct shape {
 	const char *name;
@@ -77,6 +77,7 @@ static const struct {
 	{ "f16", NN_TENSOR_FLOAT16 },
 	{ "u8", NN_TENSOR_QUANT8_ASYMM },
 	{ "i8", NN_TENSOR_QUANT8_ASYMM_SIGNED },
+	{ "q8", NN_TENSOR_QUANT8_SYMM },
 	{ "i32", NN_TENSOR_INT32 },
 	{ "s16", NN_TENSOR_QUANT16_SYMM },
 	{ "b8", NN_TENSOR_BOOL8 },
@@ -94,6 +95,15 @@ static int32_t read_type(const char **p, const char *name)
 	}
 	fail(name, *p);
 	return 0;
+}
+
+static void set_quantisation(struct nn_operand *o)
+{
+	if (o->type == NN_TENSOR_QUANT8_ASYMM || o->type == NN_TENSOR_QUANT8_ASYMM_SIGNED ||
+	    o->type == NN_TENSOR_QUANT8_SYMM || o->type == NN_TENSOR_QUANT16_SYMM) {
+		o->scale = 0.05f;
+		o->zero_point = o->type == NN_TENSOR_QUANT8_ASYMM ? 128 : 0;
+	}
 }
 
 static void *add_value(struct case_model *m, struct nn_operand *o)
@@ -134,11 +144,7 @@ static void read_tensor(struct case_model *m, struct nn_operand *o, const char *
 		o->dims[o->rank++] = (uint32_t)strtoul(p, &end, 10);
 		p = end + 1;
 	} while (*end == ',');
-	if (o->type == NN_TENSOR_QUANT8_ASYMM || o->type == NN_TENSOR_QUANT8_ASYMM_SIGNED ||
-	    o->type == NN_TENSOR_QUANT16_SYMM) {
-		o->scale = 0.05f;
-		o->zero_point = o->type == NN_TENSOR_QUANT8_ASYMM ? 128 : 0;
-	}
+	set_quantisation(o);
 	if (*p == '*') {
 		o->scale = strtof(p + 1, &end);
 		o->zero_point = (int32_t)strtol(end, &end, 10);
@@ -172,8 +178,13 @@ static void read_case(struct case_model *m, const struct shape *s)
 		}
 		m->indices[count] = count;
 		if (*word == '-') {
+			const char *type = word + 1;
+
 			*o = (struct nn_operand){ .type = NN_TENSOR_FLOAT32, .rank = 1,
 						  .lifetime = NN_NO_VALUE };
+			if (*type)
+				o->type = read_type(&type, s->name);
+			set_quantisation(o);
 		} else if (strchr(word, '[')) {
 			read_tensor(m, o, word, s->name);
 		} else {

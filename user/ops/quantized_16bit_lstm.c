@@ -8,36 +8,29 @@
 #include "ops/axis.h"
 #include "ops/check.h"
 #include "ops/dot.h"
-#include "ops/quant.h"
+#include "ops/quantized_lstm.h"
 #include "ops/recurrent.h"
-
-/* Positions of the inputs; of groups over gates, the first (order i, f, c, o). */
-enum { INPUT, WEIGHTS, RECURRENT = 5, BIAS = 9, STATE_C = 13, STATE_H = 14, NUM_INPUTS = 15 };
-
-enum gate { IN, FORGET, CELL, OUT, GATES };
-
-/* Inputs and outputs: real = (q - 128) / 128; the cell state: real = q / 2^11. */
-#define ACTIVATION_ZERO 128
 
 /* All weights share a scale and a zero point, all biases the matching scale. */
 static enum nn_status check_quantisation(const struct nn_run *r)
 {
-	const struct nn_tensor *w = &r->inputs[WEIGHTS], *state = &r->inputs[STATE_C];
+	const struct nn_tensor *w = &r->inputs[NN_Q16_LSTM_WEIGHTS];
+	const struct nn_tensor *state = &r->inputs[NN_Q16_LSTM_STATE_C];
 
-	for (uint32_t i = WEIGHTS; i < BIAS; i++) {
+	for (uint32_t i = NN_Q16_LSTM_WEIGHTS; i < NN_Q16_LSTM_BIAS; i++) {
 		const struct nn_tensor *t = &r->inputs[i];
 
 		if (t->scale != w->scale || t->zero_point != w->zero_point)
 			return nn_run_fail(r, "input %u is quantised otherwise than input 1", i);
 	}
-	for (uint32_t i = BIAS; i < STATE_C; i++) {
+	for (uint32_t i = NN_Q16_LSTM_BIAS; i < NN_Q16_LSTM_STATE_C; i++) {
 		if (fabsf(r->inputs[i].scale - w->scale / 128) > 1e-6f * w->scale ||
 		    r->inputs[i].zero_point)
 			return nn_run_fail(r, "input %u has scale %g, must have %g", i,
 					   (double)r->inputs[i].scale, (double)w->scale / 128);
 	}
-	for (uint32_t i = INPUT; i <= STATE_H; i += STATE_H) {
-		if (r->inputs[i].scale != 1.0f / 128 || r->inputs[i].zero_point != ACTIVATION_ZERO)
+	for (uint32_t i = NN_Q16_LSTM_INPUT; i <= NN_Q16_LSTM_STATE_H; i += NN_Q16_LSTM_STATE_H) {
+		if (r->inputs[i].scale != 1.0f / 128 || r->inputs[i].zero_point != NN_Q16_LSTM_ZERO)
 			return nn_run_fail(r, "input %u must have scale 1/128 and zero point 128",
 					   i);
 	}
@@ -49,26 +42,26 @@ static enum nn_status check_quantisation(const struct nn_run *r)
 
 static enum nn_status infer_quantized_16bit_lstm(struct nn_run *r)
 {
-	const struct nn_tensor *x = &r->inputs[INPUT];
-	uint32_t units = r->inputs[WEIGHTS].dims[0];
+	const struct nn_tensor *x = &r->inputs[NN_Q16_LSTM_INPUT];
+	uint32_t units = r->inputs[NN_Q16_LSTM_WEIGHTS].dims[0];
 	enum nn_status status;
 
 	if (x->rank != 2)
 		return nn_run_fail(r, "input 0 has %u dimensions, must have 2", x->rank);
 	status = check_quantisation(r);
-	for (uint32_t g = 0; !status && g < GATES; g++) {
-		status = nn_recurrent_dims(r, WEIGHTS + g, units, x->dims[1]);
+	for (uint32_t g = 0; !status && g < NN_QLSTM_GATES; g++) {
+		status = nn_recurrent_dims(r, NN_Q16_LSTM_WEIGHTS + g, units, x->dims[1]);
 		if (!status)
-			status = nn_recurrent_dims(r, RECURRENT + g, units, units);
+			status = nn_recurrent_dims(r, NN_Q16_LSTM_RECURRENT + g, units, units);
 		if (!status)
-			status = nn_recurrent_dims(r, BIAS + g, units, 0);
+			status = nn_recurrent_dims(r, NN_Q16_LSTM_BIAS + g, units, 0);
 	}
-	for (uint32_t i = STATE_C; !status && i <= STATE_H; i++)
+	for (uint32_t i = NN_Q16_LSTM_STATE_C; !status && i <= NN_Q16_LSTM_STATE_H; i++)
 		status = nn_recurrent_dims(r, i, x->dims[0], units);
 	if (status)
 		return status;
-	nn_tensor_like(&r->outputs[0], &r->inputs[STATE_C]);
-	nn_tensor_like(&r->outputs[1], &r->inputs[STATE_H]);
+	nn_tensor_like(&r->outputs[0], &r->inputs[NN_Q16_LSTM_STATE_C]);
+	nn_tensor_like(&r->outputs[1], &r->inputs[NN_Q16_LSTM_STATE_H]);
 	return NN_OK;
 }
 
@@ -86,11 +79,12 @@ static int16_t saturate16(int32_t v)
 static int16_t gate(const struct nn_run *r, uint32_t g, uint32_t unit, const uint8_t *x,
 		    const uint8_t *h, const struct nn_multiplier *m)
 {
-	const struct nn_tensor *w = &r->inputs[WEIGHTS + g], *u = &r->inputs[RECURRENT + g];
+	const struct nn_tensor *w = &r->inputs[NN_Q16_LSTM_WEIGHTS + g];
+	const struct nn_tensor *u = &r->inputs[NN_Q16_LSTM_RECURRENT + g];
 	uint32_t size = w->dims[1], units = u->dims[1];
 	const uint8_t *input = (const uint8_t *)w->data + (size_t)unit * size;
 	const uint8_t *recurrent = (const uint8_t *)u->data + (size_t)unit * units;
-	int64_t sum = ((const int32_t *)r->inputs[BIAS + g].data)[unit];
+	int64_t sum = ((const int32_t *)r->inputs[NN_Q16_LSTM_BIAS + g].data)[unit];
 	const uint32_t first = size < units ? size : units, second = size < units ? units : size;
 
 	for (uint32_t i = 0, end; i < size + units; i = end) {
@@ -100,29 +94,29 @@ static int16_t gate(const struct nn_run *r, uint32_t g, uint32_t unit, const uin
 
 		end = i < first ? first : i < second ? second : size + units;
 		dot = nn_dot_u8(weights, values, end - i);
-		sum += nn_dot_q8_sum(&dot, w->zero_point, ACTIVATION_ZERO, end - i);
+		sum += nn_dot_q8_sum(&dot, w->zero_point, NN_Q16_LSTM_ZERO, end - i);
 	}
 	return saturate16(nn_quant_scale((int32_t)(uint32_t)sum, m));
 }
 
 static enum nn_status execute_quantized_16bit_lstm(struct nn_run *r)
 {
-	const struct nn_tensor *in = &r->inputs[INPUT];
-	uint32_t units = r->inputs[WEIGHTS].dims[0];
-	const uint8_t *x = in->data, *h = r->inputs[STATE_H].data;
-	const int16_t *state = r->inputs[STATE_C].data;
+	const struct nn_tensor *in = &r->inputs[NN_Q16_LSTM_INPUT];
+	uint32_t units = r->inputs[NN_Q16_LSTM_WEIGHTS].dims[0];
+	const uint8_t *x = in->data, *h = r->inputs[NN_Q16_LSTM_STATE_H].data;
+	const int16_t *state = r->inputs[NN_Q16_LSTM_STATE_C].data;
 	int16_t *next = r->outputs[0].data;
 	uint8_t *out = r->outputs[1].data;
 	struct nn_multiplier m;
 
-	if (!nn_quant_encode(4096 * (double)r->inputs[BIAS].scale, &m))
+	if (!nn_quant_encode(4096 * (double)r->inputs[NN_Q16_LSTM_BIAS].scale, &m))
 		return nn_run_fail(r, "scales that cannot be represented");
 	for (uint32_t b = 0; b < in->dims[0]; b++, x += in->dims[1], h += units) {
 		for (uint32_t u = 0; u < units; u++) {
-			int16_t i = nn_quant_logistic16(gate(r, IN, u, x, h, &m), 3);
-			int16_t f = nn_quant_logistic16(gate(r, FORGET, u, x, h, &m), 3);
-			int16_t c = nn_quant_tanh16(gate(r, CELL, u, x, h, &m), 3);
-			int16_t o = nn_quant_logistic16(gate(r, OUT, u, x, h, &m), 3);
+			int16_t i = nn_quant_logistic16(gate(r, NN_QLSTM_IN, u, x, h, &m), 3);
+			int16_t f = nn_quant_logistic16(gate(r, NN_QLSTM_FORGET, u, x, h, &m), 3);
+			int16_t c = nn_quant_tanh16(gate(r, NN_QLSTM_CELL, u, x, h, &m), 3);
+			int16_t o = nn_quant_logistic16(gate(r, NN_QLSTM_OUT, u, x, h, &m), 3);
 			/* The cell state has four integer bits, its tanh is taken with three. */
 			int16_t added = (int16_t)nn_rdp(nn_srdhm16(i, c), 4);
 			int16_t cell = saturate16(added + nn_srdhm16(f, *state++));
@@ -131,7 +125,7 @@ static enum nn_status execute_quantized_16bit_lstm(struct nn_run *r)
 			int32_t y8 = nn_rdp(y, 8);
 
 			*next++ = cell;
-			*out++ = (uint8_t)((y8 > 127 ? 127 : y8) + ACTIVATION_ZERO);
+			*out++ = (uint8_t)((y8 > 127 ? 127 : y8) + NN_Q16_LSTM_ZERO);
 		}
 	}
 	return NN_OK;
@@ -142,11 +136,12 @@ static enum nn_status check_quantized_16bit_lstm(const struct nn_check *c)
 	static const struct nn_rule matrix = { NN_T(NN_TENSOR_QUANT8_ASYMM), 2, 2 };
 	static const struct nn_rule bias = { NN_T(NN_TENSOR_INT32), 1, 1 };
 	static const struct nn_rule state = { NN_T(NN_TENSOR_QUANT16_SYMM), 2, 2 };
-	enum nn_status status = nn_check_counts(c, NUM_INPUTS, NUM_INPUTS, 2, 2);
+	enum nn_status status = nn_check_counts(c, NN_Q16_LSTM_INPUTS, NN_Q16_LSTM_INPUTS, 2, 2);
 
-	for (uint32_t i = 0; !status && i < NUM_INPUTS; i++)
-		status = nn_check_input(c, i, i == STATE_C ? state :
-					      i >= BIAS && i < STATE_C ? bias : matrix);
+	for (uint32_t i = 0; !status && i < NN_Q16_LSTM_INPUTS; i++)
+		status = nn_check_input(c, i, i < NN_Q16_LSTM_BIAS ? matrix :
+					      i < NN_Q16_LSTM_STATE_C ? bias :
+					      i == NN_Q16_LSTM_STATE_C ? state : matrix);
 	if (!status)
 		status = nn_check_output(c, 0, state);
 	if (!status)

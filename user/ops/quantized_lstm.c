@@ -9,94 +9,77 @@
 #include "ops/axis.h"
 #include "ops/check.h"
 #include "ops/dot.h"
-#include "ops/quant.h"
+#include "ops/quantized_lstm.h"
 #include "ops/recurrent.h"
-
-/* Positions of the inputs; of groups over gates, the first (order i, f, c, o). */
-enum {
-	INPUT, WEIGHTS, RECURRENT = 5, PEEPHOLE = 9, BIAS = 12, PROJECTION = 16,
-	PROJECTION_BIAS = 17, STATE_H = 18, STATE_C = 19, LAYER_NORM = 20, CELL_CLIP = 24,
-	PROJECTION_CLIP = 25, SCALES = 26, HIDDEN_ZERO = 30, HIDDEN_SCALE = 31, NUM_INPUTS = 32,
-};
-
-enum gate { IN, FORGET, CELL, OUT, GATES };
-
-struct cell {
-	uint32_t batch, size, units, outputs;
-	bool cifg, peephole, projection, normalized;
-	int32_t cell_shift;		/* the cell state's scale is 2^cell_shift */
-	struct nn_multiplier input[GATES], recurrent[GATES], peep[GATES], norm[GATES];
-	struct nn_multiplier hidden, project;
-};
 
 static bool has(const struct nn_run *r, uint32_t index)
 {
 	return !r->inputs[index].omitted;
 }
 
-static enum nn_status presence(const struct nn_run *r, struct cell *c)
+static enum nn_status presence(const struct nn_run *r, struct nn_qlstm *c)
 {
-	c->cifg = !has(r, WEIGHTS);
-	c->peephole = has(r, PEEPHOLE + 1);
-	c->projection = has(r, PROJECTION);
-	c->normalized = has(r, LAYER_NORM + FORGET);
-	if (has(r, RECURRENT) == c->cifg || has(r, BIAS) == c->cifg)
+	c->cifg = !has(r, NN_QLSTM_WEIGHTS);
+	c->peephole = has(r, NN_QLSTM_PEEPHOLE + 1);
+	c->projection = has(r, NN_QLSTM_PROJECTION);
+	c->normalized = has(r, NN_QLSTM_LAYER_NORM + NN_QLSTM_FORGET);
+	if (has(r, NN_QLSTM_RECURRENT) == c->cifg || has(r, NN_QLSTM_BIAS) == c->cifg)
 		return nn_run_fail(r, "inputs 1, 5 and 12, the input gate, must go together");
-	if (has(r, PEEPHOLE + 2) != c->peephole ||
-	    has(r, PEEPHOLE) != (c->peephole && !c->cifg))
+	if (has(r, NN_QLSTM_PEEPHOLE + 2) != c->peephole ||
+	    has(r, NN_QLSTM_PEEPHOLE) != (c->peephole && !c->cifg))
 		return nn_run_fail(r, "inputs 9 to 11, the peepholes, must go together");
-	if (has(r, LAYER_NORM + CELL) != c->normalized ||
-	    has(r, LAYER_NORM + OUT) != c->normalized ||
-	    has(r, LAYER_NORM) != (c->normalized && !c->cifg))
+	if (has(r, NN_QLSTM_LAYER_NORM + NN_QLSTM_CELL) != c->normalized ||
+	    has(r, NN_QLSTM_LAYER_NORM + NN_QLSTM_OUT) != c->normalized ||
+	    has(r, NN_QLSTM_LAYER_NORM) != (c->normalized && !c->cifg))
 		return nn_run_fail(r, "inputs 20 to 23, layer normalisation, must go together");
-	if (has(r, PROJECTION_BIAS) && !c->projection)
+	if (has(r, NN_QLSTM_PROJECTION_BIAS) && !c->projection)
 		return nn_run_fail(r, "a projection bias without projection weights");
 	return NN_OK;
 }
 
-static enum nn_status dimensions(const struct nn_run *r, const struct cell *c)
+static enum nn_status dimensions(const struct nn_run *r, const struct nn_qlstm *c)
 {
 	enum nn_status status = NN_OK;
 
-	for (uint32_t g = 0; !status && g < GATES; g++) {
-		status = nn_recurrent_dims(r, WEIGHTS + g, c->units, c->size);
+	for (uint32_t g = 0; !status && g < NN_QLSTM_GATES; g++) {
+		status = nn_recurrent_dims(r, NN_QLSTM_WEIGHTS + g, c->units, c->size);
 		if (!status)
-			status = nn_recurrent_dims(r, RECURRENT + g, c->units, c->outputs);
+			status = nn_recurrent_dims(r, NN_QLSTM_RECURRENT + g, c->units, c->outputs);
 		if (!status && g < 3)
-			status = nn_recurrent_dims(r, PEEPHOLE + g, c->units, 0);
+			status = nn_recurrent_dims(r, NN_QLSTM_PEEPHOLE + g, c->units, 0);
 		if (!status)
-			status = nn_recurrent_dims(r, BIAS + g, c->units, 0);
+			status = nn_recurrent_dims(r, NN_QLSTM_BIAS + g, c->units, 0);
 		if (!status)
-			status = nn_recurrent_dims(r, LAYER_NORM + g, c->units, 0);
+			status = nn_recurrent_dims(r, NN_QLSTM_LAYER_NORM + g, c->units, 0);
 	}
 	if (!status)
-		status = nn_recurrent_dims(r, PROJECTION, c->outputs, c->units);
+		status = nn_recurrent_dims(r, NN_QLSTM_PROJECTION, c->outputs, c->units);
 	if (!status)
-		status = nn_recurrent_dims(r, PROJECTION_BIAS, c->outputs, 0);
+		status = nn_recurrent_dims(r, NN_QLSTM_PROJECTION_BIAS, c->outputs, 0);
 	if (!status)
-		status = nn_recurrent_dims(r, STATE_H, c->batch, c->outputs);
+		status = nn_recurrent_dims(r, NN_QLSTM_STATE_H, c->batch, c->outputs);
 	if (!status)
-		status = nn_recurrent_dims(r, STATE_C, c->batch, c->units);
+		status = nn_recurrent_dims(r, NN_QLSTM_STATE_C, c->batch, c->units);
 	if (!status && !c->projection && c->outputs != c->units)
 		status = nn_run_fail(r, "%u units but %u outputs, without a projection", c->units,
 				     c->outputs);
 	return status;
 }
 
-static enum nn_status cell_shape(const struct nn_run *r, struct cell *c)
+static enum nn_status cell_shape(const struct nn_run *r, struct nn_qlstm *c)
 {
-	const struct nn_tensor *x = &r->inputs[INPUT];
+	const struct nn_tensor *x = &r->inputs[NN_QLSTM_INPUT];
 	enum nn_status status;
 
-	if (x->rank != 2 || r->inputs[RECURRENT + OUT].rank != 2)
+	if (x->rank != 2 || r->inputs[NN_QLSTM_RECURRENT + NN_QLSTM_OUT].rank != 2)
 		return nn_run_fail(r, "inputs 0 and 8 must have 2 dimensions");
 	status = presence(r, c);
 	if (status)
 		return status;
 	c->batch = x->dims[0];
 	c->size = x->dims[1];
-	c->units = r->inputs[WEIGHTS + OUT].dims[0];
-	c->outputs = r->inputs[RECURRENT + OUT].dims[1];
+	c->units = r->inputs[NN_QLSTM_WEIGHTS + NN_QLSTM_OUT].dims[0];
+	c->outputs = r->inputs[NN_QLSTM_RECURRENT + NN_QLSTM_OUT].dims[1];
 	return dimensions(r, c);
 }
 
@@ -107,59 +90,81 @@ static bool encode(double factor, struct nn_multiplier *m)
 }
 
 /* The multipliers of a gate, whose intermediate results have a scale of their own. */
-static bool gate_multipliers(const struct nn_run *r, struct cell *c, uint32_t g)
+static bool gate_multipliers(const struct nn_run *r, struct nn_qlstm *c, uint32_t g)
 {
 	const struct nn_tensor *in = r->inputs;
-	const struct nn_tensor *peep = &in[PEEPHOLE + (g == OUT ? 2 : g)];
-	float scale = nn_run_float(r, SCALES + g, 0);
+	const struct nn_tensor *peep = &in[nn_qlstm_peephole(g)];
+	float scale = nn_run_float(r, NN_QLSTM_SCALES + g, 0);
 
 	if (!(scale > 0) ||
-	    !encode((double)(in[WEIGHTS + g].scale * in[INPUT].scale / scale), &c->input[g]) ||
-	    !encode((double)(in[RECURRENT + g].scale * in[STATE_H].scale / scale),
+	    !encode((double)(in[NN_QLSTM_WEIGHTS + g].scale * in[NN_QLSTM_INPUT].scale / scale),
+		    &c->input[g]) ||
+	    !encode((double)(in[NN_QLSTM_RECURRENT + g].scale * in[NN_QLSTM_STATE_H].scale / scale),
 		    &c->recurrent[g]))
 		return false;
-	if (c->peephole && g != CELL &&
+	if (c->peephole && g != NN_QLSTM_CELL &&
 	    !encode(ldexp((double)peep->scale, c->cell_shift) / (double)scale, &c->peep[g]))
 		return false;
-	return !c->normalized || encode((double)in[LAYER_NORM + g].scale, &c->norm[g]);
+	return !c->normalized || encode((double)in[NN_QLSTM_LAYER_NORM + g].scale, &c->norm[g]);
 }
 
-/* Turns all scales into multipliers. */
-static enum nn_status multipliers(const struct nn_run *r, struct cell *c)
+/* A real limit in units of `unit`, at most the type's `most`; 0 is none. */
+static int32_t clip_limit(float limit, float unit, int32_t most)
 {
-	double log = round(log2((double)r->inputs[STATE_C].scale));
-	float hidden_scale = nn_run_float(r, HIDDEN_SCALE, 0);
-	int32_t hidden_zero = nn_run_int(r, HIDDEN_ZERO, 0);
+	return limit > 0 ? (int32_t)fminf(limit / unit, (float)most) : 0;
+}
+
+/* Turns all scales into multipliers, and what else is real into numbers of their types. */
+static enum nn_status multipliers(const struct nn_run *r, struct nn_qlstm *c)
+{
+	double log = round(log2((double)r->inputs[NN_QLSTM_STATE_C].scale));
+	float hidden_scale = nn_run_float(r, NN_QLSTM_HIDDEN_SCALE, 0);
+	int32_t hidden_zero = nn_run_int(r, NN_QLSTM_HIDDEN_ZERO, 0);
 	bool good;
 
 	if (!(log >= -15 && log <= -9) ||
-	    !(fabs(log2((double)r->inputs[STATE_C].scale) - log) < 1e-3))
+	    !(fabs(log2((double)r->inputs[NN_QLSTM_STATE_C].scale) - log) < 1e-3))
 		return nn_run_fail(r, "the cell state's scale %g is no power of two from 2^-15 to "
-				   "2^-9", (double)r->inputs[STATE_C].scale);
+				   "2^-9", (double)r->inputs[NN_QLSTM_STATE_C].scale);
 	if (hidden_zero < INT8_MIN || hidden_zero > INT8_MAX)
-		return nn_run_fail(r, "input %u: the zero point %d is not of 8 bits", HIDDEN_ZERO,
-				   hidden_zero);
+		return nn_run_fail(r, "input %u: the zero point %d is not of 8 bits",
+				   NN_QLSTM_HIDDEN_ZERO, hidden_zero);
 	c->cell_shift = (int32_t)log;
+	c->input_zero = r->inputs[NN_QLSTM_INPUT].zero_point;
+	c->state_zero = r->inputs[NN_QLSTM_STATE_H].zero_point;
+	c->hidden_zero = hidden_zero;
+	c->cell_limit = clip_limit(nn_run_float(r, NN_QLSTM_CELL_CLIP, 0),
+				   r->inputs[NN_QLSTM_STATE_C].scale, INT16_MAX);
+	c->projection_limit = clip_limit(nn_run_float(r, NN_QLSTM_PROJECTION_CLIP, 0),
+					 r->inputs[NN_QLSTM_PROJECTION].scale, INT8_MAX);
 	good = hidden_scale > 0 && encode(0x1p-30 / (double)hidden_scale, &c->hidden);
-	for (uint32_t g = c->cifg ? FORGET : IN; good && g < GATES; g++)
+	for (uint32_t g = c->cifg ? NN_QLSTM_FORGET : NN_QLSTM_IN; good && g < NN_QLSTM_GATES; g++)
 		good = gate_multipliers(r, c, g);
 	if (good && c->projection)
-		good = encode((double)(r->inputs[PROJECTION].scale * hidden_scale /
-				       r->inputs[STATE_H].scale), &c->project);
+		good = encode((double)(r->inputs[NN_QLSTM_PROJECTION].scale * hidden_scale /
+				       r->inputs[NN_QLSTM_STATE_H].scale), &c->project);
 	return good ? NN_OK : nn_run_fail(r, "scales that cannot be represented");
+}
+
+enum nn_status nn_qlstm_read(const struct nn_run *r, struct nn_qlstm *c)
+{
+	enum nn_status status;
+
+	*c = (struct nn_qlstm){ 0 };
+	status = cell_shape(r, c);
+	return status ? status : multipliers(r, c);
 }
 
 static enum nn_status infer_quantized_lstm(struct nn_run *r)
 {
-	struct cell c = { 0 };
-	enum nn_status status = cell_shape(r, &c);
+	struct nn_qlstm c;
+	enum nn_status status = nn_qlstm_read(r, &c);
 
-	if (!status)
-		status = multipliers(r, &c);
 	if (status)
 		return status;
 	for (uint32_t i = 0; i < 3; i++) {
-		nn_tensor_like(&r->outputs[i], &r->inputs[i == 1 ? STATE_C : STATE_H]);
+		nn_tensor_like(&r->outputs[i],
+			       &r->inputs[i == 1 ? NN_QLSTM_STATE_C : NN_QLSTM_STATE_H]);
 		nn_recurrent_output(r, i, c.batch, i == 1 ? c.units : c.outputs, 0);
 	}
 	return NN_OK;
@@ -193,15 +198,13 @@ static int64_t dot(const int8_t *weights, const int8_t *x, int32_t zero, uint32_
 	return nn_dot_q8_sum(&dot, 0, zero, size);
 }
 
-/* Layer normalisation of a row of units, in place. */
-static void normalize(const struct nn_run *r, const struct cell *c, uint32_t g, int16_t *row)
+void nn_qlstm_normalize(const int16_t *gain, const int32_t *bias, struct nn_multiplier norm,
+			uint32_t units, int16_t *row)
 {
-	const int16_t *gain = r->inputs[LAYER_NORM + g].data;
-	const int32_t *bias = r->inputs[BIAS + g].data;
-	int64_t sum = 0, squares = 0, n = c->units, variance;
+	int64_t sum = 0, squares = 0, n = units, variance;
 	int32_t mean, factor, shift;
 
-	for (uint32_t u = 0; u < c->units; u++) {
+	for (uint32_t u = 0; u < units; u++) {
 		sum += row[u];
 		squares += (int32_t)row[u] * row[u];
 	}
@@ -210,40 +213,41 @@ static void normalize(const struct nn_run *r, const struct cell *c, uint32_t g, 
 	if (variance < 1)
 		variance = 1;
 	nn_quant_inverse_sqrt(saturate32(variance), &factor, &shift);
-	for (uint32_t u = 0; u < c->units; u++) {
+	for (uint32_t u = 0; u < units; u++) {
 		int32_t shifted = saturate32(1024 * (int64_t)row[u] - mean);
 		int64_t t = (int64_t)nn_mbqm(shifted, factor, shift) * gain[u] + bias[u];
 		int32_t rounded = saturate32((t + (t > 0 ? 512 : -512)) / 1024);
 
-		row[u] = saturate16(nn_mbqm(rounded, c->norm[g].value, c->norm[g].shift + 12));
+		row[u] = saturate16(nn_mbqm(rounded, norm.value, norm.shift + 12));
 	}
 }
 
 /* A gate of one batch row before its activation. */
-static void gate(const struct nn_run *r, const struct cell *c, uint32_t g, const int8_t *x,
+static void gate(const struct nn_run *r, const struct nn_qlstm *c, uint32_t g, const int8_t *x,
 		 const int8_t *h, const int16_t *state, int16_t *values)
 {
-	const int8_t *w = r->inputs[WEIGHTS + g].data, *recurrent = r->inputs[RECURRENT + g].data;
-	const int32_t *bias = r->inputs[BIAS + g].data;
+	const int8_t *w = r->inputs[NN_QLSTM_WEIGHTS + g].data;
+	const int8_t *recurrent = r->inputs[NN_QLSTM_RECURRENT + g].data;
+	const int32_t *bias = r->inputs[NN_QLSTM_BIAS + g].data;
 	const int16_t *peep = NULL;
 
-	if (c->peephole && g != CELL)
-		peep = r->inputs[PEEPHOLE + (g == OUT ? 2 : g)].data;
+	if (c->peephole && g != NN_QLSTM_CELL)
+		peep = r->inputs[nn_qlstm_peephole(g)].data;
 	for (uint32_t u = 0; u < c->units; u++) {
-		int64_t sum = dot(w + (size_t)u * c->size, x, r->inputs[INPUT].zero_point, c->size);
+		int64_t sum = dot(w + (size_t)u * c->size, x, c->input_zero, c->size);
 
 		if (!c->normalized)
 			sum += bias[u];
 		values[u] = saturate16(scale(sum, c->input[g]));
-		sum = dot(recurrent + (size_t)u * c->outputs, h, r->inputs[STATE_H].zero_point,
-			  c->outputs);
+		sum = dot(recurrent + (size_t)u * c->outputs, h, c->state_zero, c->outputs);
 		values[u] = saturate16((int64_t)values[u] + scale(sum, c->recurrent[g]));
 		if (peep)
 			values[u] = saturate16((int64_t)values[u] +
 					       scale((int64_t)peep[u] * state[u], c->peep[g]));
 	}
 	if (c->normalized)
-		normalize(r, c, g, values);
+		nn_qlstm_normalize(r->inputs[NN_QLSTM_LAYER_NORM + g].data, bias, c->norm[g],
+				   c->units, values);
 }
 
 static void logistic(int16_t *values, uint32_t count)
@@ -252,71 +256,59 @@ static void logistic(int16_t *values, uint32_t count)
 		values[i] = nn_quant_logistic16(values[i], 3);
 }
 
-/* A real limit in units of `unit`, at most the type's `most`; 0 is none. */
-static int32_t clip_limit(float limit, float unit, int32_t most)
-{
-	return limit > 0 ? (int32_t)fminf(limit / unit, (float)most) : 0;
-}
-
-static int32_t clip(int32_t v, int32_t limit)
-{
-	if (limit > 0)
-		v = v < -limit ? -limit : v > limit ? limit : v;
-	return v;
-}
-
 /* The output of one batch row from its hidden values. */
-static void project(const struct nn_run *r, const struct cell *c, const int8_t *hidden, int8_t *out)
+static void project(const struct nn_run *r, const struct nn_qlstm *c, const int8_t *hidden,
+		    int8_t *out)
 {
-	const int8_t *w = r->inputs[PROJECTION].data;
-	const int32_t *bias = has(r, PROJECTION_BIAS) ? r->inputs[PROJECTION_BIAS].data : NULL;
-	int32_t limit = clip_limit(nn_run_float(r, PROJECTION_CLIP, 0),
-				   r->inputs[PROJECTION].scale, INT8_MAX);
+	const int8_t *w = r->inputs[NN_QLSTM_PROJECTION].data;
+	const int32_t *bias = NULL;
 
+	if (has(r, NN_QLSTM_PROJECTION_BIAS))
+		bias = r->inputs[NN_QLSTM_PROJECTION_BIAS].data;
 	for (uint32_t o = 0; o < c->outputs; o++, w += c->units) {
-		int64_t sum = dot(w, hidden, -nn_run_int(r, HIDDEN_ZERO, 0), c->units);
+		int64_t sum = dot(w, hidden, -c->hidden_zero, c->units);
 
 		if (bias)
 			sum += bias[o];
-		sum = saturate8((int64_t)scale(sum, c->project) + r->inputs[STATE_H].zero_point);
-		out[o] = (int8_t)clip((int32_t)sum, limit);
+		sum = saturate8((int64_t)scale(sum, c->project) + c->state_zero);
+		out[o] = (int8_t)nn_qlstm_clip((int32_t)sum, c->projection_limit);
 	}
 }
 
 /* One batch row; `scratch` has room for a row of each gate and of hidden values. */
-static void step(const struct nn_run *r, const struct cell *c, const int8_t *x, const int8_t *h,
-		 const int16_t *state, int16_t *next, int8_t *out, int16_t *scratch)
+static void step(const struct nn_run *r, const struct nn_qlstm *c, const int8_t *x,
+		 const int8_t *h, const int16_t *state, int16_t *next, int8_t *out,
+		 int16_t *scratch)
 {
 	int16_t *in = scratch, *forget = in + c->units, *cell = forget + c->units;
 	int16_t *outgate = cell + c->units;
 	int8_t *hidden = (int8_t *)(outgate + c->units);
-	int32_t limit = clip_limit(nn_run_float(r, CELL_CLIP, 0), r->inputs[STATE_C].scale,
-				   INT16_MAX);
 
-	gate(r, c, FORGET, x, h, state, forget);
+	gate(r, c, NN_QLSTM_FORGET, x, h, state, forget);
 	logistic(forget, c->units);
 	if (c->cifg) {
 		for (uint32_t u = 0; u < c->units; u++)
 			in[u] = (int16_t)(INT16_MAX - forget[u]);
 	} else {
-		gate(r, c, IN, x, h, state, in);
+		gate(r, c, NN_QLSTM_IN, x, h, state, in);
 		logistic(in, c->units);
 	}
-	gate(r, c, CELL, x, h, state, cell);
+	gate(r, c, NN_QLSTM_CELL, x, h, state, cell);
 	for (uint32_t u = 0; u < c->units; u++) {
 		int32_t candidate = nn_quant_tanh16(cell[u], 3);
 		int32_t kept = nn_rdp(forget[u] * state[u], 15);
 		int32_t added = nn_rdp(in[u] * candidate, 30 + c->cell_shift);
 
-		next[u] = (int16_t)clip(saturate16((int64_t)kept + added), limit);
+		next[u] = (int16_t)nn_qlstm_clip(saturate16((int64_t)kept + added),
+						 c->cell_limit);
 	}
-	gate(r, c, OUT, x, h, next, outgate);
+	gate(r, c, NN_QLSTM_OUT, x, h, next, outgate);
 	logistic(outgate, c->units);
 	for (uint32_t u = 0; u < c->units; u++) {
 		int32_t squashed = nn_quant_tanh16(next[u], (uint32_t)(15 + c->cell_shift));
 
 		hidden[u] = saturate8((int64_t)scale((int64_t)outgate[u] * squashed, c->hidden) -
-				      nn_run_int(r, HIDDEN_ZERO, 0));
+				      c->hidden_zero);
 	}
 	if (c->projection)
 		project(r, c, hidden, out);
@@ -326,18 +318,16 @@ static void step(const struct nn_run *r, const struct cell *c, const int8_t *x, 
 
 static enum nn_status execute_quantized_lstm(struct nn_run *r)
 {
-	const int8_t *x = r->inputs[INPUT].data, *h = r->inputs[STATE_H].data;
-	const int16_t *state = r->inputs[STATE_C].data;
+	const int8_t *x = r->inputs[NN_QLSTM_INPUT].data, *h = r->inputs[NN_QLSTM_STATE_H].data;
+	const int16_t *state = r->inputs[NN_QLSTM_STATE_C].data;
 	int16_t *next = r->outputs[1].data, *scratch;
 	int8_t *out = r->outputs[0].data;
-	struct cell c = { 0 };
-	enum nn_status status = cell_shape(r, &c);
+	struct nn_qlstm c;
+	enum nn_status status = nn_qlstm_read(r, &c);
 
-	if (!status)
-		status = multipliers(r, &c);
 	if (status)
 		return status;
-	scratch = nn_run_alloc(r, (size_t)c.units * (GATES + 1), sizeof(*scratch));
+	scratch = nn_run_alloc(r, (size_t)c.units * (NN_QLSTM_GATES + 1), sizeof(*scratch));
 	if (!scratch)
 		return NN_OUT_OF_MEMORY;
 	for (uint32_t b = 0; b < c.batch; b++) {
@@ -361,15 +351,16 @@ static enum nn_status check_quantized_lstm(const struct nn_check *c)
 	static const struct nn_rule bias = { NN_T(NN_TENSOR_INT32), 1, 1 };
 	static const struct nn_rule real = { NN_T(NN_FLOAT32), 0, 0 }, integer = NN_SCALAR_INT;
 	static const struct { uint32_t end; const struct nn_rule *rule; } groups[] = {
-		{ WEIGHTS, &q8 }, { PEEPHOLE, &weights }, { BIAS, &vector16 },
-		{ PROJECTION, &bias }, { PROJECTION_BIAS, &weights }, { STATE_H, &bias },
-		{ STATE_C, &q8 },
-		{ LAYER_NORM, &state }, { CELL_CLIP, &vector16 }, { HIDDEN_ZERO, &real },
-		{ HIDDEN_SCALE, &integer }, { NUM_INPUTS, &real },
+		{ NN_QLSTM_WEIGHTS, &q8 }, { NN_QLSTM_PEEPHOLE, &weights },
+		{ NN_QLSTM_BIAS, &vector16 }, { NN_QLSTM_PROJECTION, &bias },
+		{ NN_QLSTM_PROJECTION_BIAS, &weights }, { NN_QLSTM_STATE_H, &bias },
+		{ NN_QLSTM_STATE_C, &q8 }, { NN_QLSTM_LAYER_NORM, &state },
+		{ NN_QLSTM_CELL_CLIP, &vector16 }, { NN_QLSTM_HIDDEN_ZERO, &real },
+		{ NN_QLSTM_HIDDEN_SCALE, &integer }, { NN_QLSTM_INPUTS, &real },
 	};
-	enum nn_status status = nn_check_counts(c, NUM_INPUTS, NUM_INPUTS, 3, 3);
+	enum nn_status status = nn_check_counts(c, NN_QLSTM_INPUTS, NN_QLSTM_INPUTS, 3, 3);
 
-	for (uint32_t i = 0, g = 0; !status && i < NUM_INPUTS; i++) {
+	for (uint32_t i = 0, g = 0; !status && i < NN_QLSTM_INPUTS; i++) {
 		g += i == groups[g].end;
 		status = nn_check_input(c, i, *groups[g].rule);
 	}

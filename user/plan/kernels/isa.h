@@ -343,6 +343,46 @@ struct nn_instance_f32 {
 	float epsilon;
 };
 
+/*
+ * Sums of products of rows of bytes, less their zero point, with values of 16 bits: sums[i] of
+ * row i, which wrap. `x` has zeros behind its `depth` values, up to a multiple of NN_Q16_PADDING.
+ */
+#define NN_Q16_PADDING (2 * NN_MAX_LANES)
+
+struct nn_dots_q16 {
+	size_t rows;
+	size_t depth;			/* of a row, and to the next one */
+	const uint8_t *weights;
+	uint8_t flip;			/* 0x80: of signed bytes */
+	int32_t zero;			/* after the flip */
+	const int16_t *x;
+	bool add;			/* to what is in sums */
+	int32_t *sums;
+};
+
+/*
+ * values[i] = sums[i] + bias[i], saturated to 32 bits, times a factor as nn_mbqm() has it, saturated
+ * to 16 bits; with `add` added to what is there, and saturated again.
+ */
+struct nn_scale_q16 {
+	size_t count;
+	const int32_t *sums;
+	const int32_t *bias;		/* NULL: none */
+	int32_t multiplier;
+	int32_t shift;
+	bool add;
+	int16_t *values;
+};
+
+/* out[i] = nn_quant_logistic16() or nn_quant_tanh16() of in[i]; out may be in. */
+struct nn_squash_q16 {
+	bool is_tanh;
+	uint32_t integer_bits;		/* at most 6 */
+	size_t count;
+	const int16_t *in;
+	int16_t *out;
+};
+
 /* Channels that a sum is of at a time, and the largest of bytes. */
 #define NN_SUM_CHANNELS 16
 #define NN_MAX_CHANNELS 32
@@ -388,6 +428,10 @@ struct nn_isa {
 		       uint8_t flip, uint8_t *largest);
 	/* out[i] = table[in[i]] */
 	void (*lookup_q8)(const uint8_t *table, const uint8_t *in, uint8_t *out, size_t count);
+	/* What cells of quantised LSTMs are made of. */
+	void (*dots_q16)(const struct nn_dots_q16 *d);
+	void (*scale_q16)(const struct nn_scale_q16 *s);
+	void (*squash_q16)(const struct nn_squash_q16 *s);
 };
 
 /* The inner loops of that name, or with NULL the best, that this CPU runs; NULL: it does not. */

@@ -43,6 +43,8 @@ typedef int16_t wide_q8 __attribute__((vector_size(32)));
 #define DOT(a, b) ((sums_q8)_mm256_madd_epi16((__m256i)(a), (__m256i)(b)))
 #define LOW_PAIRS(a, b) ((wide_q8)_mm256_unpacklo_epi16((__m256i)(a), (__m256i)(b)))
 #define HIGH_PAIRS(a, b) ((wide_q8)_mm256_unpackhi_epi16((__m256i)(a), (__m256i)(b)))
+#define MULTIPLY_Q15(a, b) ((wide_q8)_mm256_mulhrs_epi16((__m256i)(a), (__m256i)(b)))
+#define MULTIPLY_EVEN(a, b) _mm256_mul_epi32((__m256i)(a), (__m256i)(b))
 
 static inline ALWAYS_INLINE TARGET sums_q8 scale_q8(sums_q8 acc, const struct nn_q8_scale *s)
 {
@@ -56,6 +58,7 @@ static inline ALWAYS_INLINE TARGET void store_q8(uint8_t *out, sums_q8 x, sums_q
 	q8_store_two_avx2(out, (__m256i)x, (__m256i)y, o, count);
 }
 
+#include "plan/kernels/even_q31.h"
 #include "plan/kernels/loops_q8.h"
 
 const struct nn_isa nn_isa_avx2 = {

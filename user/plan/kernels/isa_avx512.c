@@ -38,6 +38,8 @@ typedef int16_t wide_q8 __attribute__((vector_size(64)));
 #define DOT(a, b) ((sums_q8)_mm512_madd_epi16((__m512i)(a), (__m512i)(b)))
 #define LOW_PAIRS(a, b) ((wide_q8)_mm512_unpacklo_epi16((__m512i)(a), (__m512i)(b)))
 #define HIGH_PAIRS(a, b) ((wide_q8)_mm512_unpackhi_epi16((__m512i)(a), (__m512i)(b)))
+#define MULTIPLY_Q15(a, b) ((wide_q8)_mm512_mulhrs_epi16((__m512i)(a), (__m512i)(b)))
+#define MULTIPLY_EVEN(a, b) _mm512_mul_epi32((__m512i)(a), (__m512i)(b))
 
 static inline ALWAYS_INLINE TARGET sums_q8 scale_q8(sums_q8 acc, const struct nn_q8_scale *s)
 {
@@ -53,7 +55,9 @@ static inline ALWAYS_INLINE TARGET void store_q8(uint8_t *out, sums_q8 x, sums_q
 	q8_store_two(out, (__m512i)x, (__m512i)y, o, count);
 }
 
+#include "plan/kernels/even_q31.h"
 #include "plan/kernels/q8_pairs.h"
+#include "plan/kernels/cell_q16.h"
 
 const struct nn_isa nn_isa_vnni = {
 	.name = "avx512-vnni",
@@ -64,6 +68,7 @@ const struct nn_isa nn_isa_vnni = {
 	.sum_q8 = nn_sum_q8_avx512,
 	.max_q8 = nn_max_q8_avx512,
 	.lookup_q8 = nn_lookup_q8_avx512,
+	CELL_Q16,
 };
 
 const struct nn_isa nn_isa_avx512 = {
@@ -77,6 +82,7 @@ const struct nn_isa nn_isa_avx512 = {
 	.sum_q8 = nn_sum_q8_avx512,
 	.max_q8 = nn_max_q8_avx512,
 	.lookup_q8 = nn_lookup_q8_avx512,
+	CELL_Q16,
 };
 
 #endif

@@ -74,6 +74,18 @@ typedef int16_t wide_q8 __attribute__((vector_size(16)));
 
 #define LOW_PAIRS(a, b) ((wide_q8)vzip1q_s16((int16x8_t)(a), (int16x8_t)(b)))
 #define HIGH_PAIRS(a, b) ((wide_q8)vzip2q_s16((int16x8_t)(a), (int16x8_t)(b)))
+#define DOT(a, b) dot((int16x8_t)(a), (int16x8_t)(b))
+#define MULTIPLY_Q15(a, b) ((wide_q8)vqrdmulhq_s16((int16x8_t)(a), (int16x8_t)(b)))
+
+static inline ALWAYS_INLINE sums_q8 dot(int16x8_t a, int16x8_t b)
+{
+	return (sums_q8)vmlal_high_s16(vmull_s16(vget_low_s16(a), vget_low_s16(b)), a, b);
+}
+
+static inline ALWAYS_INLINE sums_q8 multiply_q31(sums_q8 x, int32_t factor)
+{
+	return (sums_q8)vqrdmulhq_s32((int32x4_t)x, vdupq_n_s32(factor));
+}
 
 static inline ALWAYS_INLINE sums_q8 scale_q8(sums_q8 acc, const struct nn_q8_scale *s)
 {
@@ -93,13 +105,15 @@ static inline ALWAYS_INLINE void store_q8(uint8_t *out, sums_q8 x, sums_q8 y,
 #include "plan/kernels/wide_q8.h"
 #include "plan/kernels/binary_q8.h"
 #include "plan/kernels/bytes_q8.h"
+#include "plan/kernels/cell_q16.h"
 
 #define ARM64_Q8 \
 	.depthwise_q8 = nn_depthwise_q8_neon, \
 	.binary_q8 = binary_q8, \
 	.sum_q8 = sum_q8, \
 	.max_q8 = max_q8, \
-	.lookup_q8 = lookup_q8
+	.lookup_q8 = lookup_q8, \
+	CELL_Q16
 
 #define ARM64_F16 \
 	.gemm_f16 = nn_gemm_f16_neon, \

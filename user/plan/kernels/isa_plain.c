@@ -91,6 +91,24 @@ static inline sums_q8 dot(wide_q8 a, wide_q8 b)
 
 #endif
 
+#define MULTIPLY_Q15(a, b) multiply_q15(a, b)
+
+static inline wide_q8 multiply_q15(wide_q8 a, wide_q8 b)
+{
+	wide_q8 product;
+
+	for (size_t i = 0; i < 2 * LANES; i++)
+		product[i] = (int16_t)((a[i] * b[i] + (1 << 14)) >> 15);
+	return product;
+}
+
+static inline sums_q8 multiply_q31(sums_q8 x, int32_t factor)
+{
+	for (size_t i = 0; i < LANES; i++)
+		x[i] = (int32_t)(((int64_t)x[i] * factor + (1 << 30)) >> 31);
+	return x;
+}
+
 /* NNAPI's fixed-point arithmetic, as q8_scaled() of q8_avx512.h has it. */
 static inline sums_q8 scale_q8(sums_q8 acc, const struct nn_q8_scale *s)
 {

@@ -52,6 +52,8 @@ typedef int16_t wide_q8 __attribute__((vector_size(16)));
 #define DOT(a, b) ((sums_q8)_mm_madd_epi16((__m128i)(a), (__m128i)(b)))
 #define LOW_PAIRS(a, b) ((wide_q8)_mm_unpacklo_epi16((__m128i)(a), (__m128i)(b)))
 #define HIGH_PAIRS(a, b) ((wide_q8)_mm_unpackhi_epi16((__m128i)(a), (__m128i)(b)))
+#define MULTIPLY_Q15(a, b) ((wide_q8)_mm_mulhrs_epi16((__m128i)(a), (__m128i)(b)))
+#define MULTIPLY_EVEN(a, b) _mm_mul_epi32((__m128i)(a), (__m128i)(b))
 
 /* One count for all is the rule, but there is no instruction for several. */
 static inline ALWAYS_INLINE TARGET __m128i shift_right(__m128i x, const int32_t *shifts)
@@ -103,6 +105,7 @@ static inline ALWAYS_INLINE TARGET void store_q8(uint8_t *out, sums_q8 x, sums_q
 		memcpy(out, &v, count);
 }
 
+#include "plan/kernels/even_q31.h"
 #include "plan/kernels/loops_q8.h"
 
 const struct nn_isa nn_isa_sse4 = {

@@ -6,6 +6,7 @@
 #include "plan/kernels/q8_pairs.h"
 #include "plan/kernels/binary_q8.h"
 #include "plan/kernels/bytes_q8.h"
+#include "plan/kernels/cell_q16.h"
 
 #define LOOPS_Q8 \
 	.gemm_pairs = true, \
@@ -15,4 +16,5 @@
 	.binary_q8 = binary_q8, \
 	.sum_q8 = sum_q8, \
 	.max_q8 = max_q8, \
-	.lookup_q8 = lookup_q8
+	.lookup_q8 = lookup_q8, \
+	CELL_Q16

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The upper halves of products of 32 bits, rounded, for x86: included by who defines TARGET, LANES,
+ * the type sums_q8, and MULTIPLY_EVEN, which multiplies lanes 0, 2 and so on to 64 bits.
+ */
+typedef uint64_t longs_q31 __attribute__((vector_size(4 * LANES)));
+
+static inline ALWAYS_INLINE TARGET sums_q8 multiply_q31(sums_q8 x, int32_t factor)
+{
+	const sums_q8 factors = (sums_q8){ 0 } + factor, odd_x = (sums_q8)((longs_q31)x >> 32);
+	const longs_q31 even = (longs_q31)MULTIPLY_EVEN(x, factors) + (1 << 30);
+	const longs_q31 odd = (longs_q31)MULTIPLY_EVEN(odd_x, factors) + (1 << 30);
+
+	return (sums_q8)((even >> 31 & UINT32_MAX) | (odd << 1 & ~(uint64_t)UINT32_MAX));
+}

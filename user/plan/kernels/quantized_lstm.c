@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * QUANTIZED_LSTM and QUANTIZED_16BIT_LSTM: products of weights where they lie, which need not be
+ * constant, and the gates in vectors of 16 bits. Bit for bit what ops/ computes.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/quantized_lstm.h"
+#include "plan/kernels/families.h"
+#include "plan/run/threads.h"
+
+#define MIN_SHARED 1000000	/* products that are worth a second thread */
+#define MAX_DEPTH (1 << 15)	/* so that sums keep within 32 bits */
+#define BLOCK_ROWS 64		/* of a gate that a task multiplies */
+
+struct lstm {
+	struct nn_qlstm cell;
+	struct nn_multiplier factor;	/* of QUANTIZED_16BIT_LSTM */
+	int32_t weight_zero;
+	bool is_16bit;
+};
+
+/* The memory of a run, which is in one piece. */
+struct work {
+	int16_t *x;			/* less the zero point, with zeros behind */
+	int16_t *h;
+	int16_t *hidden;		/* what is projected, likewise */
+	int16_t *gates[NN_QLSTM_GATES];	/* [units] */
+	int16_t *squashed;		/* [units] */
+	int32_t *sums;			/* [gates, units], or [outputs] */
+};
+
+static size_t padded(size_t count)
+{
+	return (count + NN_Q16_PADDING - 1) / NN_Q16_PADDING * NN_Q16_PADDING;
+}
+
+static void *take(char *base, size_t *at, size_t count, size_t size)
+{
+	void *part = base ? base + *at : NULL;
+
+	*at += nn_kernel_aligned(padded(count) * size);
+	return part;
+}
+
+/* Divides it; with a base of NULL it only counts. Returns the bytes that it takes. */
+static size_t divide(const struct nn_qlstm *c, char *base, struct work *w)
+{
+	const size_t units = c->units, depth = c->outputs > c->size ? c->outputs : c->size;
+	size_t at = 0, most = NN_QLSTM_GATES * padded(units);
+
+	/* As QUANTIZED_16BIT_LSTM divides its vectors, either may be as long as the other. */
+	w->x = take(base, &at, depth, sizeof(*w->x));
+	w->h = take(base, &at, depth, sizeof(*w->h));
+	w->hidden = take(base, &at, units, sizeof(*w->hidden));
+	for (uint32_t g = 0; g < NN_QLSTM_GATES; g++)
+		w->gates[g] = take(base, &at, units, sizeof(*w->gates[g]));
+	w->squashed = take(base, &at, units, sizeof(*w->squashed));
+	w->sums = take(base, &at, most > c->outputs ? most : c->outputs, sizeof(*w->sums));
+	return at;
+}
+
+static bool read_16bit(const struct nn_run *r, struct lstm *l)
+{
+	const struct nn_tensor *x = &r->inputs[NN_Q16_LSTM_INPUT];
+	const struct nn_tensor *w = &r->inputs[NN_Q16_LSTM_WEIGHTS];
+
+	l->is_16bit = true;
+	l->weight_zero = w->zero_point;
+	l->cell = (struct nn_qlstm){ .batch = x->dims[0], .size = x->dims[1],
+				     .units = w->dims[0], .outputs = w->dims[0] };
+	return nn_quant_encode(4096 * (double)r->inputs[NN_Q16_LSTM_BIAS].scale, &l->factor);
+}
+
+static bool prepare(struct nn_run *r, struct nn_ready *ready)
+{
+	const bool is_16bit = r->op->code == NN_OP_QUANTIZED_16BIT_LSTM;
+	struct work work;
+	struct lstm *l;
+
+	if ((!is_16bit && r->op->code != NN_OP_QUANTIZED_LSTM) || !ready->isa->dots_q16)
+		return false;
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return false;
+	ready->state = l;
+	if (is_16bit ? !read_16bit(r, l) : nn_qlstm_read(r, &l->cell) != NN_OK)
+		return false;
+	if (!l->cell.batch || !l->cell.size || !l->cell.units || !l->cell.outputs ||
+	    l->cell.size > MAX_DEPTH || l->cell.units > MAX_DEPTH || l->cell.outputs > MAX_DEPTH)
+		return false;
+	ready->scratch_size = divide(&l->cell, NULL, &work);
+	ready->tasks = 1;
+	return true;
+}
+
+/* ---- Running ---- */
+
+/* Bytes less their zero point; what is behind them up to padded() is zeroed. */
+static void widen(const uint8_t *from, uint8_t flip, int32_t zero, size_t count, int16_t *to)
+{
+	for (size_t i = 0; i < count; i++)
+		to[i] = (int16_t)((from[i] ^ flip) - zero);
+	memset(to + count, 0, (padded(count) - count) * sizeof(*to));
+}
+
+static void squash(const struct nn_isa *isa, bool is_tanh, uint32_t integer_bits,
+		   const int16_t *in, int16_t *out, size_t count)
+{
+	const struct nn_squash_q16 s = { is_tanh, integer_bits, count, in, out };
+
+	isa->squash_q16(&s);
+}
+
+static void scale(const struct nn_isa *isa, const int32_t *sums, const int32_t *bias,
+		  const struct nn_multiplier *m, bool add, int16_t *values, size_t count)
+{
+	const struct nn_scale_q16 s = {
+		.count = count,
+		.sums = sums,
+		.bias = bias,
+		.multiplier = m->value,
+		.shift = m->shift,
+		.add = add,
+		.values = values,
+	};
+
+	isa->scale_q16(&s);
+}
+
+/* The products of all gates, cut in blocks of rows. */
+struct product {
+	const struct nn_kernel_call *call;
+	const struct lstm *l;
+	const struct work *w;
+	uint32_t blocks;		/* of a gate */
+};
+
+/* Rows [first, first + count) of a gate: weights times x, scaled, then those times h. */
+static void multiply(const struct product *p, uint32_t gate, size_t first, size_t count)
+{
+	const struct lstm *l = p->l;
+	const struct nn_qlstm *c = &l->cell;
+	const struct nn_isa *isa = p->call->ready->isa;
+	const void *const *inputs = p->call->inputs;
+	const int32_t *bias = inputs[NN_QLSTM_BIAS + gate];
+	int16_t *values = p->w->gates[gate] + first;
+	struct nn_dots_q16 d = {
+		.rows = count,
+		.depth = c->size,
+		.weights = (const uint8_t *)inputs[NN_QLSTM_WEIGHTS + gate] + first * c->size,
+		.flip = 0x80,
+		.zero = 128,
+		.x = p->w->x,
+		.sums = p->w->sums + gate * padded(c->units) + first,
+	};
+
+	isa->dots_q16(&d);
+	scale(isa, d.sums, c->normalized ? NULL : bias + first, &c->input[gate], false, values,
+	      count);
+	d.depth = c->outputs;
+	d.weights = (const uint8_t *)inputs[NN_QLSTM_RECURRENT + gate] + first * c->outputs;
+	d.x = p->w->h;
+	isa->dots_q16(&d);
+	scale(isa, d.sums, NULL, &c->recurrent[gate], true, values, count);
+}
+
+/* The same of QUANTIZED_16BIT_LSTM, whose sums wrap and are scaled once. */
+static void multiply_16bit(const struct product *p, uint32_t gate, size_t first, size_t count)
+{
+	const struct lstm *l = p->l;
+	const struct nn_qlstm *c = &l->cell;
+	const struct nn_isa *isa = p->call->ready->isa;
+	const void *const *inputs = p->call->inputs;
+	const int32_t *bias = inputs[NN_Q16_LSTM_BIAS + gate];
+	struct nn_dots_q16 d = {
+		.rows = count,
+		.depth = c->units,
+		.weights = (const uint8_t *)inputs[NN_Q16_LSTM_RECURRENT + gate] +
+			   first * c->units,
+		.zero = l->weight_zero,
+		.x = p->w->x,
+		.add = true,
+		.sums = p->w->sums + gate * padded(c->units) + first,
+	};
+
+	memcpy(d.sums, bias + first, count * sizeof(*bias));
+	isa->dots_q16(&d);
+	d.depth = c->size;
+	d.weights = (const uint8_t *)inputs[NN_Q16_LSTM_WEIGHTS + gate] + first * c->size;
+	d.x = p->w->h;
+	isa->dots_q16(&d);
+	scale(isa, d.sums, NULL, &l->factor, false, p->w->gates[gate] + first, count);
+}
+
+static void run_block(void *arg, uint32_t task, uint32_t thread)
+{
+	const struct product *p = arg;
+	const size_t units = p->l->cell.units, first = task % p->blocks * BLOCK_ROWS;
+	const size_t count = units - first < BLOCK_ROWS ? units - first : BLOCK_ROWS;
+	uint32_t gate = task / p->blocks + (p->l->cell.cifg ? NN_QLSTM_FORGET : NN_QLSTM_IN);
+
+	(void)thread;
+	if (p->l->is_16bit)
+		multiply_16bit(p, gate, first, count);
+	else
+		multiply(p, gate, first, count);
+}
+
+/* The products of one row of the batch. */
+static void multiply_all(const struct nn_kernel_call *call, const struct lstm *l,
+			 const struct work *w)
+{
+	const struct nn_qlstm *c = &l->cell;
+	const uint64_t products = (uint64_t)NN_QLSTM_GATES * c->units * (c->size + c->outputs);
+	const uint32_t gates = c->cifg ? NN_QLSTM_GATES - 1 : NN_QLSTM_GATES;
+	struct product p = { call, l, w, (c->units + BLOCK_ROWS - 1) / BLOCK_ROWS };
+
+	threads_run(run_block, &p, gates * p.blocks, products >= MIN_SHARED ? call->threads : 1);
+}
+
+/* What a gate needs before its activation; the peephole looks at `state`. */
+static void complete(const struct nn_kernel_call *call, const struct nn_qlstm *c,
+		     const struct work *w, uint32_t gate, const int16_t *state)
+{
+	const struct nn_isa *isa = call->ready->isa;
+
+	if (c->peephole && gate != NN_QLSTM_CELL) {
+		const int16_t *weights = call->inputs[nn_qlstm_peephole(gate)];
+
+		for (size_t u = 0; u < c->units; u++)
+			w->sums[u] = weights[u] * state[u];
+		scale(isa, w->sums, NULL, &c->peep[gate], true, w->gates[gate], c->units);
+	}
+	if (c->normalized)
+		nn_qlstm_normalize(call->inputs[NN_QLSTM_LAYER_NORM + gate],
+				   call->inputs[NN_QLSTM_BIAS + gate], c->norm[gate], c->units,
+				   w->gates[gate]);
+	squash(isa, gate == NN_QLSTM_CELL, 3, w->gates[gate], w->gates[gate], c->units);
+}
+
+/* Values with a zero point added, to signed bytes. */
+static void narrow(const int16_t *values, int32_t zero, int32_t limit, size_t count, int8_t *to)
+{
+	for (size_t i = 0; i < count; i++) {
+		int32_t v = values[i] + zero;
+
+		v = v < INT8_MIN ? INT8_MIN : v > INT8_MAX ? INT8_MAX : v;
+		to[i] = (int8_t)nn_qlstm_clip(v, limit);
+	}
+}
+
+/* The output of a row from its hidden values, which have no zero point yet. */
+static void project(const struct nn_kernel_call *call, const struct nn_qlstm *c,
+		    const struct work *w, const int8_t *hidden, int8_t *out)
+{
+	const struct nn_dots_q16 d = {
+		.rows = c->outputs,
+		.depth = c->units,
+		.weights = call->inputs[NN_QLSTM_PROJECTION],
+		.flip = 0x80,
+		.zero = 128,
+		.x = w->hidden,
+		.sums = w->sums,
+	};
+
+	widen((const uint8_t *)hidden, 0x80, 128 - c->hidden_zero, c->units, w->hidden);
+	call->ready->isa->dots_q16(&d);
+	scale(call->ready->isa, w->sums, call->inputs[NN_QLSTM_PROJECTION_BIAS], &c->project, false,
+	      w->h, c->outputs);
+	narrow(w->h, c->state_zero, c->projection_limit, c->outputs, out);
+}
+
+static int16_t saturate(int32_t v)
+{
+	return (int16_t)(v < INT16_MIN ? INT16_MIN : v > INT16_MAX ? INT16_MAX : v);
+}
+
+/* One row of the batch, whose products with the weights are there. */
+static void step(const struct nn_kernel_call *call, const struct nn_qlstm *c,
+		 const struct work *w, const int16_t *state, int16_t *next, int8_t *out)
+{
+	const struct nn_isa *isa = call->ready->isa;
+	int16_t *in = w->gates[NN_QLSTM_IN], *forget = w->gates[NN_QLSTM_FORGET];
+	int16_t *cell = w->gates[NN_QLSTM_CELL], *outgate = w->gates[NN_QLSTM_OUT];
+	/* Of the gates nobody reads the first one any more then. */
+	int8_t *hidden = c->projection ? (int8_t *)in : out;
+
+	complete(call, c, w, NN_QLSTM_FORGET, state);
+	if (!c->cifg)
+		complete(call, c, w, NN_QLSTM_IN, state);
+	complete(call, c, w, NN_QLSTM_CELL, state);
+	for (size_t u = 0; u < c->units; u++) {
+		int32_t input = c->cifg ? INT16_MAX - forget[u] : in[u];
+		int32_t kept = nn_rdp(forget[u] * state[u], 15);
+		int32_t added = nn_rdp(input * cell[u], 30 + c->cell_shift);
+
+		next[u] = (int16_t)nn_qlstm_clip(saturate(kept + added), c->cell_limit);
+	}
+	complete(call, c, w, NN_QLSTM_OUT, next);
+	squash(isa, true, (uint32_t)(15 + c->cell_shift), next, w->squashed, c->units);
+	for (size_t u = 0; u < c->units; u++)
+		w->sums[u] = outgate[u] * w->squashed[u];
+	scale(isa, w->sums, NULL, &c->hidden, false, w->squashed, c->units);
+	narrow(w->squashed, -c->hidden_zero, 0, c->units, hidden);
+	if (c->projection)
+		project(call, c, w, hidden, out);
+}
+
+/* nn_srdhm16() of numbers that are not both the least one. */
+static int32_t multiply_q15(int32_t a, int32_t b)
+{
+	return (a * b + (1 << 14)) >> 15;
+}
+
+/* The same of QUANTIZED_16BIT_LSTM. */
+static void step_16bit(const struct nn_kernel_call *call, const struct nn_qlstm *c,
+		       const struct work *w, const int16_t *state, int16_t *next, uint8_t *out)
+{
+	const struct nn_isa *isa = call->ready->isa;
+	const int16_t *in = w->gates[NN_QLSTM_IN], *forget = w->gates[NN_QLSTM_FORGET];
+	const int16_t *cell = w->gates[NN_QLSTM_CELL], *outgate = w->gates[NN_QLSTM_OUT];
+
+	for (uint32_t g = 0; g < NN_QLSTM_GATES; g++)
+		squash(isa, g == NN_QLSTM_CELL, 3, w->gates[g], w->gates[g], c->units);
+	for (size_t u = 0; u < c->units; u++) {
+		int32_t added = nn_rdp(multiply_q15(in[u], cell[u]), 4);
+
+		next[u] = saturate(added + multiply_q15(forget[u], state[u]));
+		w->squashed[u] = saturate(next[u] * 2);
+	}
+	squash(isa, true, 3, w->squashed, w->squashed, c->units);
+	for (size_t u = 0; u < c->units; u++) {
+		int32_t y = nn_rdp(multiply_q15(outgate[u], w->squashed[u]), 8);
+
+		out[u] = (uint8_t)((y > 127 ? 127 : y) + NN_Q16_LSTM_ZERO);
+	}
+}
+
+/*
+ * QUANTIZED_16BIT_LSTM multiplies its recurrent weights with the first values of the row
+ * [input, state], and its input weights with the others.
+ */
+static void widen_16bit(const struct nn_qlstm *c, const uint8_t *x, const uint8_t *h,
+			const struct work *w)
+{
+	const size_t first = c->size < c->units ? c->size : c->units;
+
+	for (size_t i = 0; i < c->units; i++)
+		w->x[i] = (int16_t)((i < c->size ? x[i] : h[i - c->size]) - NN_Q16_LSTM_ZERO);
+	for (size_t i = 0; i < c->size; i++)
+		w->h[i] = (int16_t)((i < c->size - first ? x[first + i] :
+				     h[i + c->units - c->size]) - NN_Q16_LSTM_ZERO);
+	memset(w->x + c->units, 0, (padded(c->units) - c->units) * sizeof(*w->x));
+	memset(w->h + c->size, 0, (padded(c->size) - c->size) * sizeof(*w->h));
+}
+
+static void run_16bit(const struct nn_kernel_call *call, const struct lstm *l,
+		      const struct work *w)
+{
+	const struct nn_qlstm *c = &l->cell;
+	const uint8_t *x = call->inputs[NN_Q16_LSTM_INPUT], *h = call->inputs[NN_Q16_LSTM_STATE_H];
+	const int16_t *state = call->inputs[NN_Q16_LSTM_STATE_C];
+	int16_t *next = call->outputs[0];
+	uint8_t *out = call->outputs[1];
+
+	for (size_t b = 0; b < c->batch; b++) {
+		const size_t row = b * c->units;
+
+		widen_16bit(c, x + b * c->size, h + row, w);
+		multiply_all(call, l, w);
+		step_16bit(call, c, w, state + row, next + row, out + row);
+	}
+}
+
+static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
+{
+	const struct lstm *l = call->ready->state;
+	const struct nn_qlstm *c = &l->cell;
+	const uint8_t *x = call->inputs[NN_QLSTM_INPUT], *h = call->inputs[NN_QLSTM_STATE_H];
+	const int16_t *state = call->inputs[NN_QLSTM_STATE_C];
+	int16_t *next = call->outputs[1];
+	int8_t *out = call->outputs[0];
+	struct work w;
+
+	(void)task;
+	divide(c, scratch, &w);
+	if (l->is_16bit) {
+		run_16bit(call, l, &w);
+		return;
+	}
+	for (size_t b = 0; b < c->batch; b++) {
+		widen(x + b * c->size, 0x80, c->input_zero + 128, c->size, w.x);
+		widen(h + b * c->outputs, 0x80, c->state_zero + 128, c->outputs, w.h);
+		multiply_all(call, l, &w);
+		step(call, c, &w, state + b * c->units, next + b * c->units, out + b * c->outputs);
+	}
+	memcpy(call->outputs[2], out, (size_t)c->batch * c->outputs);
+}
+
+const struct nn_kernel nn_kernel_quantized_lstm = {
+	.name = "quantized LSTM",
+	.prepare = prepare,
+	.run = run,
+};
