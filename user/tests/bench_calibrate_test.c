@@ -98,6 +98,7 @@ static void test_constants(void **state)
 		{ "spin_low_power", nn_spin_budget(-1, true) / 1000, "us" },
 		{ "held_up", NN_HELD_UP_NS / 1000, "us" },
 		{ "near", NN_NEAR_BYTES, "bytes" },
+		{ "way", NN_WAY_BYTES, "bytes" },
 		{ "block", NN_BLOCK_BYTES, "bytes" },
 	};
 

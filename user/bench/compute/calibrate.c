@@ -76,6 +76,8 @@ void bench_calibrate(FILE *out)
 	tell_threads(out);
 	tell_waiting(out);
 	tell(out, "near", NN_NEAR_BYTES, "bytes", "fixed: half of a first level of 48 KiB");
+	tell(out, "way", NN_WAY_BYTES, "bytes",
+	     "fixed: rows that are multiples of it apart share a set of the first level");
 	tell(out, "block", NN_BLOCK_BYTES, "bytes", "fixed: part of a second level");
 	tell_cache(out, "first_level", _SC_LEVEL1_DCACHE_SIZE);
 	tell_cache(out, "second_level", _SC_LEVEL2_CACHE_SIZE);

@@ -6,8 +6,24 @@
 #ifndef NN_PLAN_KERNELS_CACHES_H
 #define NN_PLAN_KERNELS_CACHES_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 /* Bytes that stay in the first level while others pass: half of one of 48 KiB. */
 #define NN_NEAR_BYTES (24 * 1024)
+
+/*
+ * Bytes of a way of the first level: as many as a page has, so that addresses need not be translated
+ * first. Rows that are multiples of it apart share a set of as few lines as there are ways.
+ */
+#define NN_WAY_BYTES 4096
+#define NN_WAYS 8
+
+/* Rows `stride` bytes apart of which a line each stays in the first level. */
+static inline size_t nn_near_rows(size_t stride)
+{
+	return stride % NN_WAY_BYTES ? SIZE_MAX : NN_WAYS;
+}
 
 /* Bytes of input of a task: part of a second level. */
 #define NN_BLOCK_BYTES (256 * 1024)

@@ -112,7 +112,7 @@ bool nn_gemm_restore(const struct nn_saved_numbers *saved, uint32_t count,
 size_t nn_gemm_scratch(const struct nn_gemm *g, const struct nn_isa *isa)
 {
 	return g->number != NN_IN_BYTES || !isa->gemm_pairs ? 0 :
-	       NN_Q8_WIDE_ROWS * divide(g->depth, NN_Q8_PAIR) * NN_Q8_PAIR * sizeof(int16_t);
+	       NN_Q8_WIDE_ROWS * nn_q8_wide_stride(g->depth) * sizeof(int16_t);
 }
 
 /* What `count` blocks of a whole have, a multiple of `unit`; it may take fewer of them. */

@@ -6,6 +6,7 @@
  * Of other numbers than float it defines NUM, and SUM_MOST: how many products at most are summed
  * before their sum is added to the result's.
  */
+#include "plan/kernels/caches.h"
 #include "plan/kernels/isa.h"
 #include "plan/kernels/unroll.h"
 
@@ -350,10 +351,11 @@ static TARGET void one_row_f32(const struct nn_gemm_f32 *g, uint32_t vectors, co
 		row_f32(NN_PANEL_VECTORS, g, g->a, w, c, columns);
 }
 
-/* All rows against one panel, the largest tiles first. */
+/* All rows against one panel, the largest tiles first whose rows the first level holds. */
 static void panel_f32(const struct nn_gemm_f32 *g, uint32_t vectors, const NUM *w, NUM *c,
 		      size_t columns)
 {
+	const size_t most = nn_near_rows((g->parts ? g->parts->stride : g->a_stride) * sizeof(NUM));
 	size_t row = 0;
 
 	if (g->one_row) {
@@ -361,7 +363,8 @@ static void panel_f32(const struct nn_gemm_f32 *g, uint32_t vectors, const NUM *
 		return;
 	}
 	for (size_t t = 0; t < sizeof(tiles_f32) / sizeof(tiles_f32[0]); t++)
-		if (tiles_f32[t].vectors == vectors && g->rows - row >= tiles_f32[t].rows)
+		if (tiles_f32[t].vectors == vectors && tiles_f32[t].rows <= most &&
+		    g->rows - row >= tiles_f32[t].rows)
 			row = tiles_f32[t].fn[!!g->parts](g, row, w, c, columns);
 }
 

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "plan/kernels/caches.h"
 #include "plan/kernels/q8_avx512.h"
 
 #define TARGET NN_TARGET_VNNI
@@ -195,7 +196,7 @@ static const struct {
 	void (*fn[2])(const struct tile *t);	/* by q8_is_positive() */
 } tiles[] = { TILES(TILE_ENTRY) };
 
-/* `rows` rows from `row` on against one panel, the largest tiles first. */
+/* `rows` rows from `row` on against one panel, the largest tiles first whose rows are near. */
 static void run_panel(const struct nn_gemm_q8 *g, size_t row, size_t rows, size_t column,
 		      const void *panel, const int32_t *corrections)
 {
@@ -203,7 +204,7 @@ static void run_panel(const struct nn_gemm_q8 *g, size_t row, size_t rows, size_
 	uint32_t vectors = columns > LANES ? NN_PANEL_VECTORS : 1;
 
 	for (size_t i = 0; i < sizeof(tiles) / sizeof(tiles[0]); i++) {
-		if (tiles[i].vectors != vectors)
+		if (tiles[i].vectors != vectors || tiles[i].rows > nn_near_rows(g->a_stride))
 			continue;
 		for (; rows - done >= tiles[i].rows; done += tiles[i].rows) {
 			const struct tile t = {

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "ops/image.h"
+#include "plan/kernels/caches.h"
 
 /* Most lanes of a vector of 32 bits, of any instruction set. */
 #define NN_MAX_LANES 16
@@ -117,8 +118,16 @@ static inline size_t nn_q8_panel_size(size_t lanes, size_t vectors, size_t depth
  */
 #define NN_Q8_PAIR 2
 
-/* Rows of a that are made 16 bits wide at a time. */
+/* Rows of a that are made 16 bits wide at a time, */
 #define NN_Q8_WIDE_ROWS 24
+
+/* and how far apart they are: never so that lines of all of them share a set of the first level. */
+static inline size_t nn_q8_wide_stride(size_t depth)
+{
+	const size_t stride = (depth + 1) / NN_Q8_PAIR * NN_Q8_PAIR;
+
+	return nn_near_rows(stride * sizeof(int16_t)) < NN_Q8_WIDE_ROWS ? stride + 32 : stride;
+}
 
 static inline size_t nn_q8_pairs_panel_size(size_t lanes, size_t depth)
 {

@@ -95,7 +95,7 @@ static TARGET void run_one_row(const struct nn_gemm_q8 *g, const int16_t *a, siz
 
 static TARGET void gemm_q8(const struct nn_gemm_q8 *g)
 {
-	const size_t stride = (g->depth + 1) / 2 * 2;
+	const size_t stride = nn_q8_wide_stride(g->depth);
 	const size_t panel_size = nn_q8_pairs_panel_size(LANES, g->depth);
 
 	for (size_t row = 0; row < g->rows; row += WIDE_ROWS) {
