@@ -82,6 +82,20 @@ enum nn_status nn_filter_infer(const struct nn_run *r, uint32_t filter_rank, uin
 	return x->type == NN_TENSOR_FLOAT32 ? NN_OK : check_scales(r, channels);
 }
 
+void nn_requant_multipliers(const struct nn_run *r, uint32_t first, uint32_t count,
+			    struct nn_multiplier *multipliers)
+{
+	bool per_channel = r->inputs[FILTER].extra->kind == NN_EXTRA_CHANNEL_QUANT;
+	double scale = r->outputs[0].scale;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (i && !per_channel)
+			multipliers[i] = multipliers[0];
+		else
+			nn_quant_encode((double)product_scale(r, first + i) / scale, &multipliers[i]);
+	}
+}
+
 enum nn_status nn_requant_init(struct nn_requant *q, struct nn_run *r, uint32_t channels,
 			       uint32_t activation)
 {
@@ -90,8 +104,7 @@ enum nn_status nn_requant_init(struct nn_requant *q, struct nn_run *r, uint32_t 
 
 	if (!multipliers)
 		return NN_OUT_OF_MEMORY;
-	for (uint32_t i = 0; i < channels; i++)
-		nn_quant_encode((double)product_scale(r, i) / out->scale, &multipliers[i]);
+	nn_requant_multipliers(r, 0, channels, multipliers);
 	*q = (struct nn_requant){
 		.bias = r->inputs[BIAS].data,
 		.multipliers = multipliers,

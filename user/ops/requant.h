@@ -31,6 +31,10 @@ struct nn_requant {
 	int32_t high;
 };
 
+/* Computes the multipliers of output channels [first, first + count). */
+void nn_requant_multipliers(const struct nn_run *r, uint32_t first, uint32_t count,
+			    struct nn_multiplier *multipliers);
+
 /*
  * Computes the multipliers of `channels` output channels for the activation
  * that input `activation` tells. NN_OUT_OF_MEMORY.

@@ -77,6 +77,7 @@ struct compiled {
 	size_t owned_size;
 	size_t arena_size;
 	size_t scratch_size;		/* for one thread */
+	size_t run_packed_size;		/* the most weights that a step packs in each execution */
 	_Atomic(size_t) run_memory;	/* the most that reference kernels asked for so far */
 	uint32_t threads;
 	struct tuning *tuning;		/* NULL: nothing is to be measured */

@@ -147,6 +147,24 @@ static void test_kernels(void **state)
 	assert_no_calls();
 }
 
+/* Weights that come with the execution, and are packed by threads. */
+static void test_dynamic_weights(void **state)
+{
+	uint32_t x, weights, bias, y, out;
+
+	(void)state;
+	mb_init(&built);
+	x = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(60, 80));
+	weights = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(130, 80));
+	bias = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(130));
+	y = mb_operand(&built, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(60, 130));
+	out = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(60, 130));
+	mb_operation(&built, FULLY_CONNECTED, MB_LIST(x, weights, bias, mb_int32(&built, 0)),
+		     MB_LIST(y));
+	mb_operation(&built, RELU, MB_LIST(y), MB_LIST(out));
+	assert_no_calls();
+}
+
 /* Reference kernels that want memory, and an input of the caller that steers addresses. */
 static void test_reference_kernels(void **state)
 {
@@ -227,6 +245,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_counting),
 		cmocka_unit_test(test_kernels),
+		cmocka_unit_test(test_dynamic_weights),
 		cmocka_unit_test(test_reference_kernels),
 		cmocka_unit_test(test_conversions),
 		/* With AddressSanitizer each block of a heap is the system's. */

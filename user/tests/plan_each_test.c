@@ -337,11 +337,13 @@ static void fill(struct nn_operand *o, void *to, const char *how)
 /* The data of inputs of the model, in order. */
 static _Alignas(64) char input_data[MAX_OPERANDS][1 << 16];
 
-/* What is read as an address, a size or a filter, and half of the rest, is constant. */
+/* What is read as an address or a size, most filters, and half of the rest, is constant. */
 static bool is_constant(const char *word, const struct nn_op *op, uint32_t index)
 {
+	if (strchr("WPB", *word) && !strchr(word, '{'))
+		return pick(0, 3);
 	return (index < 64 && op->steering & NN_IN(index) && pick(0, 1)) ||
-	       strchr("CWPBU", *word) || strchr(word, '{') || pick(0, 2) == 0;
+	       strchr("CU", *word) || strchr(word, '{') || pick(0, 2) == 0;
 }
 
 static void read_tensor(const char *word, const struct nn_op *op, uint32_t index,

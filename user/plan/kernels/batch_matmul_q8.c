@@ -13,7 +13,6 @@
 
 enum { X, Y };
 
-#define MAX_PANEL (NN_PANEL_VECTORS * NN_MAX_LANES)
 #define MAX_DEPTH (1 << 13)	/* so that sums keep within 30 bits */
 
 struct matmul_q8 {
@@ -155,9 +154,7 @@ static const uint8_t *rows_of(const struct matmul_q8 *m, const uint8_t *x, uint8
 static void pack_columns(const struct matmul_q8 *m, const struct nn_isa *isa, const uint8_t *y,
 			 size_t columns, void *to)
 {
-	static const int32_t no_bias[MAX_PANEL];
-	struct nn_multiplier multipliers[MAX_PANEL];
-	const struct nn_q8_channels q = { no_bias, multipliers, m->gemm.out };
+	struct nn_q8_channels q = { .bias = { 0 } };
 	const struct nn_tensor factors[] = {
 		{ .type = NN_TENSOR_QUANT8_ASYMM_SIGNED, .zero_point = m->x_zero },
 		{ .type = NN_TENSOR_QUANT8_ASYMM_SIGNED, .zero_point = m->y_zero,
@@ -173,7 +170,7 @@ static void pack_columns(const struct matmul_q8 *m, const struct nn_isa *isa, co
 	};
 
 	for (size_t i = 0; i < columns; i++)
-		multipliers[i] = m->multiplier;
+		q.multipliers[i] = m->multiplier;
 	nn_pack_q8(&pack, isa, to);
 }
 

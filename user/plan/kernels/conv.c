@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CONV_2D with constant filters as a matrix product: of the input as it lies
+ * CONV_2D as a matrix product: of the input as it lies
  * where the window is one pixel, else of windows that are copied side by side.
  * Of floats, of many channels, the taps of the filter are parts of the product:
  * only what is partly outside the image is copied, and what is wholly outside is
@@ -101,6 +101,8 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	if (!nn_gemm_prepare(r, activation, ready, &c->gemm))
 		return false;
 	set_ready(c, ready);
+	if (!nn_has_constants(r))
+		ready->pack_tasks = nn_gemm_pack_tasks(&c->gemm);
 	return true;
 }
 
@@ -117,7 +119,7 @@ static uint32_t save(const struct nn_ready *ready, uint32_t *words)
 	const struct conv *c = ready->state;
 	struct saved *s = (struct saved *)words;
 
-	if (!nn_window_save(&c->in, &c->window, &s->window))
+	if (ready->pack_tasks || !nn_window_save(&c->in, &c->window, &s->window))
 		return 0;
 	s->columns = (uint32_t)c->gemm.columns;
 	nn_gemm_save(&c->gemm, &s->numbers);
@@ -150,8 +152,16 @@ static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 {
 	const struct conv *c = ready->state;
 
-	return nn_gemm_pack(r, &c->gemm, ready->isa, nn_window_run_args(r, 3, 0).activation,
-			    packed);
+	return nn_gemm_pack(r, &c->gemm, ready->isa, 0, c->gemm.columns, packed);
+}
+
+static bool pack_task(const struct nn_run *r, const struct nn_ready *ready, uint32_t task,
+		      void *scratch, void *packed)
+{
+	const struct conv *c = ready->state;
+
+	(void)scratch;
+	return nn_gemm_pack_task(r, &c->gemm, ready, task, packed);
 }
 
 /* Copies a row of a window, which begins at column `x` of an image's row (NULL: padding). */
@@ -413,6 +423,7 @@ const struct nn_kernel nn_kernel_conv = {
 	.name = "convolution",
 	.prepare = prepare,
 	.pack = pack,
+	.pack_task = pack_task,
 	.run = run,
 	.save = save,
 	.restore = restore,

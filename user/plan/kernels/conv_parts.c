@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * GROUPED_CONV_2D, TRANSPOSE_CONV_2D and DEPTHWISE_CONV_2D of more outputs than inputs,
- * with constant filters, in parts that are matrix products of their own: a group's channels,
+ * in parts that are matrix products of their own: a group's channels,
  * the outputs that the same taps reach, or what becomes of one input channel.
  */
 #include <stdlib.h>
@@ -56,6 +56,7 @@ struct parts {
 	size_t tap_step;
 	size_t copy_size;		/* bytes of the largest block's windows; of its result */
 	size_t result_size;
+	size_t filter_size;		/* of the largest part's filters */
 	uint8_t padding;		/* each byte of an element outside the image */
 	bool in_order;			/* the outputs of a part are pixels in their order */
 	bool is_single;			/* each sees one pixel, in the same order */
@@ -216,7 +217,9 @@ static void view_part(const struct nn_run *r, const struct parts *s, const struc
 	}
 	v->inputs[FILTER].extra = &v->extra;
 	v->inputs[FILTER].data = filter;
-	v->inputs[BIAS].data = (char *)v->inputs[BIAS].data + p->out_channel * sizeof(int32_t);
+	if (v->inputs[BIAS].data)
+		v->inputs[BIAS].data = (char *)v->inputs[BIAS].data +
+				       p->out_channel * sizeof(int32_t);
 }
 
 static bool prepare_part(struct nn_run *r, struct nn_ready *ready, struct parts *s,
@@ -248,6 +251,8 @@ static bool prepare_part(struct nn_run *r, struct nn_ready *ready, struct parts 
 		s->copy_size = nn_kernel_aligned(g->block_rows * row);
 	if (s->result_size < nn_kernel_aligned(g->block_rows * g->columns * g->element))
 		s->result_size = nn_kernel_aligned(g->block_rows * g->columns * g->element);
+	if (s->filter_size < g->columns * g->depth * g->element)
+		s->filter_size = g->columns * g->depth * g->element;
 	if (ready->scratch_size < nn_gemm_scratch(g, ready->isa))
 		ready->scratch_size = nn_gemm_scratch(g, ready->isa);
 	return true;
@@ -263,6 +268,11 @@ static bool prepare_parts(struct nn_run *r, struct nn_ready *ready, struct parts
 		if (!prepare_part(r, ready, s, &s->parts[i]))
 			return false;
 	ready->scratch_size += s->copy_size + s->result_size;
+	if (!nn_has_constants(r)) {
+		ready->pack_tasks = s->count;
+		if (ready->scratch_size < s->filter_size)
+			ready->scratch_size = s->filter_size;
+	}
 	return ready->tasks;
 }
 
@@ -272,8 +282,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 
 	if ((r->op->code != NN_OP_GROUPED_CONV_2D && !transposed &&
 	     r->op->code != NN_OP_DEPTHWISE_CONV_2D) ||
-	    !nn_tensor_count(&r->inputs[X]) || !r->inputs[FILTER].data || !r->inputs[BIAS].data ||
-	    r->num_inputs > MAX_INPUTS)
+	    !nn_tensor_count(&r->inputs[X]) || r->num_inputs > MAX_INPUTS)
 		return false;
 	ready->state = transposed ? phase_parts(r) : group_parts(r);
 	fine = ready->state && prepare_parts(r, ready, ready->state);
@@ -303,30 +312,30 @@ static void gather_filter(const struct parts *s, const struct part *p, const cha
 	}
 }
 
+/* Packs a part, whose filters are gathered in the scratch memory. */
+static bool pack_task(const struct nn_run *r, const struct nn_ready *ready, uint32_t task,
+		      void *scratch, void *packed)
+{
+	const struct parts *s = ready->state;
+	const struct part *p = &s->parts[task];
+	struct view v;
+
+	if (!p->gemm.rows)
+		return true;
+	gather_filter(s, p, r->inputs[FILTER].data, scratch);
+	view_part(r, s, p, scratch, &v);
+	return nn_gemm_pack(&v.run, &p->gemm, ready->isa, 0, p->gemm.columns,
+			    (char *)packed + p->packed);
+}
+
 static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 {
-	const struct nn_tensor *filter = &r->inputs[FILTER];
 	const struct parts *s = ready->state;
-	bool fine = true;
+	void *filters = nn_run_alloc(r, 1, s->filter_size);
+	bool fine = filters;
 
-	for (uint32_t i = 0; fine && i < s->count; i++) {
-		const struct part *p = &s->parts[i];
-		char *part;
-		struct view v;
-
-		if (!p->gemm.rows)
-			continue;
-		view_part(r, s, p, filter->data, &v);
-		part = nn_run_alloc(&v.run, p->gemm.columns * p->gemm.depth, p->gemm.element);
-		fine = part;
-		if (fine) {
-			gather_filter(s, p, filter->data, part);
-			v.inputs[FILTER].data = part;
-			fine = nn_gemm_pack(&v.run, &p->gemm, ready->isa, s->activation,
-					    (char *)packed + p->packed);
-		}
-		nn_op_finish(&v.run);
-	}
+	for (uint32_t i = 0; fine && i < s->count; i++)
+		fine = pack_task(r, ready, i, filters, packed);
 	return fine;
 }
 
@@ -431,5 +440,6 @@ const struct nn_kernel nn_kernel_conv_parts = {
 	.name = "convolution in parts",
 	.prepare = prepare,
 	.pack = pack,
+	.pack_task = pack_task,
 	.run = run,
 };

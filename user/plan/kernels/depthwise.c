@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DEPTHWISE_CONV_2D with constant filters and multiplier 1, by output rows.
+ * DEPTHWISE_CONV_2D with multiplier 1, by output rows.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 #include "plan/kernels/caches.h"
 #include "plan/kernels/depthwise_q8.h"
 #include "plan/kernels/families.h"
+#include "plan/kernels/gemm.h"
 #include "plan/kernels/pack_q8.h"
 #include "plan/kernels/quant8.h"
 #include "plan/kernels/saved.h"
@@ -146,15 +147,15 @@ static bool prepare_q8(struct nn_run *r, const struct nn_window_args *args, stru
 		.in_zero = in.zero,
 		.filter_zero = nn_q8_signed_zero(&r->inputs[FILTER]),
 	};
-	struct nn_q8_channels q;
+	struct nn_q8_output out;
 
 	ready->reads = NN_IN(BIAS);
-	if (!ready->isa->depthwise_q8 || !nn_q8_channels(r, d->in.c, args->activation,
-			(size_t)d->window.h.filter * d->window.w.filter, &q))
+	if (!ready->isa->depthwise_q8 || !nn_q8_prepare(r, d->in.c, args->activation,
+			(size_t)d->window.h.filter * d->window.w.filter, &out))
 		return false;
-	bytes.zero = q.out.zero;
-	bytes.low = q.out.low;
-	bytes.high = q.out.high;
+	bytes.zero = out.zero;
+	bytes.low = out.low;
+	bytes.high = out.high;
 	return set_q8(d, &bytes, ready);
 }
 
@@ -174,8 +175,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	struct nn_window_args args;
 	struct depthwise *d;
 
-	if (r->op->code != NN_OP_DEPTHWISE_CONV_2D || !r->inputs[FILTER].data ||
-	    !r->inputs[BIAS].data || !nn_tensor_count(x))
+	if (r->op->code != NN_OP_DEPTHWISE_CONV_2D || !nn_tensor_count(x))
 		return false;
 	d = calloc(1, sizeof(*d));
 	if (!d)
@@ -188,6 +188,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 		    !prepare_f32(r, &args, d, ready) : !prepare_q8(r, &args, d, ready))
 		return false;
 	divide(d, ready);
+	ready->pack_tasks = !nn_has_constants(r);
 	return true;
 }
 
@@ -204,7 +205,7 @@ static uint32_t save(const struct nn_ready *ready, uint32_t *words)
 	const struct nn_depthwise_q8 *q = &d->q8;
 	struct saved *s = (struct saved *)words;
 
-	if (!nn_window_save(&d->in, &d->window, &s->window))
+	if (ready->pack_tasks || !nn_window_save(&d->in, &d->window, &s->window))
 		return 0;
 	s->numbers = (struct nn_saved_numbers){ .number = d->number };
 	if (d->number != NN_IN_BYTES) {
@@ -289,15 +290,16 @@ static int32_t pack_taps(const struct nn_run *r, const struct depthwise *d,
 	return sum;
 }
 
+/* Channel `channel`, whose parameters are at `index` of q. */
 static void pack_channel(const struct nn_run *r, const struct depthwise *d,
 			 const struct depthwise_q8_layout *l, const struct nn_q8_channels *q,
-			 size_t channel, size_t place, uint8_t *packed)
+			 size_t index, size_t channel, size_t place, uint8_t *packed)
 {
-	const struct nn_multiplier *m = &q->multipliers[channel];
+	const struct nn_multiplier *m = &q->multipliers[index];
 	int32_t sum = pack_taps(r, d, l, channel, place, packed), shift = -m->shift;
 	/* Rows of padding in a group count too: as the input's zero, times the filter's. */
 	int32_t filled = (int32_t)((l->groups * 4 - d->q8.height) * d->q8.width);
-	int32_t bias = q->bias[channel] - d->q8.in_zero * (sum - d->q8.filter_zero * filled);
+	int32_t bias = q->bias[index] - d->q8.in_zero * (sum - d->q8.filter_zero * filled);
 	int64_t round = nn_q8_round(shift);
 
 	memcpy(at_place(l, packed, BIAS_TERM, place), &bias, sizeof(bias));
@@ -308,28 +310,38 @@ static void pack_channel(const struct nn_run *r, const struct depthwise *d,
 	       place % 4 / 2 * sizeof(round), &round, sizeof(round));
 }
 
-static bool pack_q8(struct nn_run *r, const struct depthwise *d, uint8_t *packed)
+/* How many channels there are from `first` on, at most so many, and their parameters. */
+static size_t read_channels(const struct nn_run *r, const struct depthwise *d, size_t first,
+			    size_t most, struct nn_q8_channels *q)
+{
+	size_t count = d->q8.channels - first < most ? d->q8.channels - first : most;
+
+	return nn_q8_channels(r, first, count, d->q8.height * d->q8.width, q) ? count : 0;
+}
+
+static bool pack_q8(const struct nn_run *r, const struct depthwise *d, uint8_t *packed)
 {
 	const struct depthwise_q8_layout l = depthwise_q8_layout(&d->q8);
-	const struct nn_window_args args = nn_window_run_args(r, 3, 1);
 	struct nn_q8_channels q;
 
 	memset(packed, 0, l.packed);
-	if (!nn_q8_channels(r, (uint32_t)d->q8.channels, args.activation,
-			    d->q8.height * d->q8.width, &q))
-		return false;
-	for (size_t place = 0; place < l.blocks * DEPTHWISE_Q8_BLOCK; place++) {
-		size_t channel = place % d->q8.padded;
-
-		if (channel < d->q8.channels)
-			pack_channel(r, d, &l, &q, channel, place, packed);
+	for (size_t first = 0, count; first < d->q8.channels; first += count) {
+		count = read_channels(r, d, first, NN_Q8_CHANNELS, &q);
+		if (!count)
+			return false;
+		/* The run of all blocks may have a channel several times. */
+		for (size_t i = 0; i < count; i++)
+			for (size_t place = first + i; place < l.blocks * DEPTHWISE_Q8_BLOCK;
+			     place += d->q8.padded)
+				pack_channel(r, d, &l, &q, i, first + i, place, packed);
 	}
 	return true;
 }
 
 /* A panel of pairs: its depth are the taps, the last one alone where their count is odd. */
 static void pack_panel_pairs(const struct nn_run *r, const struct depthwise *d, size_t lanes,
-			     const struct nn_q8_channels *q, size_t first, void *packed)
+			     const struct nn_q8_channels *q, size_t first, size_t count,
+			     void *packed)
 {
 	const struct nn_tensor *filter = &r->inputs[FILTER];
 	const uint8_t *from = filter->data;
@@ -338,17 +350,17 @@ static void pack_panel_pairs(const struct nn_run *r, const struct depthwise *d, 
 	size_t taps = d->q8.height * d->q8.width;
 
 	for (size_t place = 0; place < NN_PANEL_VECTORS * lanes; place++) {
-		size_t lane = place % lanes, channel = first + nn_q8_column(place / lanes, lane);
+		size_t lane = place % lanes, index = nn_q8_column(place / lanes, lane);
 		struct nn_q8_scale *s = &scales[place / lanes];
 
-		if (channel >= d->q8.channels)
+		if (index >= count)
 			continue;
-		s->bias[lane] = q->bias[channel];
-		s->multiplier[lane] = q->multipliers[channel].value;
-		s->shift[lane] = -q->multipliers[channel].shift;
+		s->bias[lane] = q->bias[index];
+		s->multiplier[lane] = q->multipliers[index].value;
+		s->shift[lane] = -q->multipliers[index].shift;
 		(lane % 2 ? s->round_odd : s->round_even)[lane / 2] = nn_q8_round(s->shift[lane]);
 		for (size_t t = 0; t < taps; t++) {
-			uint8_t byte = from[t * d->q8.channels + channel];
+			uint8_t byte = from[t * d->q8.channels + first + index];
 
 			weights[(t / 2 * NN_PANEL_VECTORS * lanes + place) * 2 + t % 2] =
 				(int16_t)(nn_q8_signed(filter, byte) - d->q8.filter_zero);
@@ -356,50 +368,55 @@ static void pack_panel_pairs(const struct nn_run *r, const struct depthwise *d, 
 	}
 }
 
-static bool pack_pairs(struct nn_run *r, const struct depthwise *d, const struct nn_ready *ready,
-		       char *packed)
+static bool pack_pairs(const struct nn_run *r, const struct depthwise *d,
+		       const struct nn_ready *ready, char *packed)
 {
-	const struct nn_window_args args = nn_window_run_args(r, 3, 1);
 	size_t lanes = ready->isa->lanes, taps = d->q8.height * d->q8.width;
 	struct nn_q8_channels q;
 
 	memset(packed, 0, ready->packed_size);
-	if (!nn_q8_channels(r, (uint32_t)d->q8.channels, args.activation, taps, &q))
-		return false;
-	for (size_t c = 0; c < d->q8.channels; c += NN_PANEL_VECTORS * lanes) {
-		pack_panel_pairs(r, d, lanes, &q, c, packed);
+	for (size_t c = 0, count; c < d->q8.channels; c += count) {
+		count = read_channels(r, d, c, NN_PANEL_VECTORS * lanes, &q);
+		if (!count)
+			return false;
+		pack_panel_pairs(r, d, lanes, &q, c, count, packed);
 		packed += nn_q8_pairs_panel_size(lanes, (taps + 1) / 2 * 2);
 	}
 	return true;
 }
 
-static bool pack_eights(struct nn_run *r, const struct depthwise *d, char *packed)
+static bool pack_eights(const struct nn_run *r, const struct depthwise *d, char *packed)
 {
-	const struct nn_window_args args = nn_window_run_args(r, 3, 1);
 	const struct nn_tensor *filter = &r->inputs[FILTER];
 	const uint8_t *from = filter->data;
 	size_t taps = d->q8.height * d->q8.width;
 	struct nn_q8_channels q;
 
 	memset(packed, 0, (d->q8.channels + 7) / 8 * nn_q8_taps_size(taps));
-	if (!nn_q8_channels(r, (uint32_t)d->q8.channels, args.activation, taps, &q))
-		return false;
-	for (size_t c = 0; c < d->q8.channels; c++) {
-		struct nn_q8_eight *eight = (void *)(packed + c / 8 * nn_q8_taps_size(taps));
-		int16_t *to = (int16_t *)(eight + 1) + c % 8;
+	for (size_t c = 0, count; c < d->q8.channels; c += count, packed += nn_q8_taps_size(taps)) {
+		struct nn_q8_eight *eight = (void *)packed;
+		int16_t *to = (int16_t *)(eight + 1);
 
-		nn_pack_eight_q8(&q, c, 0, eight, c % 8);
+		count = read_channels(r, d, c, 8, &q);
+		if (!count)
+			return false;
+		for (size_t i = 0; i < count; i++)
+			nn_pack_eight_q8(&q, i, 0, eight, i);
 		for (size_t t = 0; t < taps; t++)
-			to[t * 8] = (int16_t)(nn_q8_signed(filter, from[t * d->q8.channels + c]) -
-					      d->q8.filter_zero);
+			for (size_t i = 0; i < count; i++)
+				to[t * 8 + i] = (int16_t)(nn_q8_signed(filter,
+					from[t * d->q8.channels + c + i]) - d->q8.filter_zero);
 	}
 	return true;
 }
 
-static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
+static bool pack_task(const struct nn_run *r, const struct nn_ready *ready, uint32_t task,
+		      void *scratch, void *packed)
 {
 	const struct depthwise *d = ready->state;
 
+	(void)task;
+	(void)scratch;
 	if (d->number != NN_IN_BYTES) {
 		pack_f32(r, d, packed);
 		return true;
@@ -409,6 +426,11 @@ static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 	if (ready->isa->depthwise_pairs)
 		return pack_pairs(r, d, ready, packed);
 	return pack_q8(r, d, packed);
+}
+
+static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
+{
+	return pack_task(r, ready, 0, NULL, packed);
 }
 
 /* ---- Running ---- */
@@ -480,6 +502,7 @@ const struct nn_kernel nn_kernel_depthwise = {
 	.name = "depthwise convolution",
 	.prepare = prepare,
 	.pack = pack,
+	.pack_task = pack_task,
 	.run = run,
 	.save = save,
 	.restore = restore,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * FULLY_CONNECTED with constant weights as a matrix product.
+ * FULLY_CONNECTED as a matrix product, of packed weights. A few rows of floats are multiplied with
+ * weights as they lie, where those are no constants.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,12 @@
 enum { X, WEIGHTS, BIAS, ACTIVATION };
 
 #define MAX_ROWS 56	/* of a block: they stay in the cache while the weights pass */
+#define MAX_PLAIN_ROWS 4	/* for which packing takes longer than it saves */
+
+struct fully {
+	struct nn_gemm gemm;
+	bool is_plain;		/* weights are not packed */
+};
 
 static void set_ready(struct nn_gemm *g, struct nn_ready *ready)
 {
@@ -26,20 +33,29 @@ static void set_ready(struct nn_gemm *g, struct nn_ready *ready)
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
 	const uint32_t *weights = r->inputs[WEIGHTS].dims;
+	struct fully *f;
 	struct nn_gemm *g;
 
 	if (r->op->code != NN_OP_FULLY_CONNECTED)
 		return false;
-	g = calloc(1, sizeof(*g));
-	if (!g)
+	f = calloc(1, sizeof(*f));
+	if (!f)
 		return false;
-	ready->state = g;
+	ready->state = f;
+	g = &f->gemm;
 	g->rows = r->outputs[0].dims[0];
 	g->columns = weights[0];
 	g->depth = weights[1];
 	if (!nn_gemm_prepare(r, ACTIVATION, ready, g))
 		return false;
 	set_ready(g, ready);
+	if (nn_has_constants(r))
+		return true;
+	f->is_plain = g->number == NN_IN_FLOATS && g->rows <= MAX_PLAIN_ROWS;
+	if (f->is_plain)
+		ready->packed_size = 0;
+	else
+		ready->pack_tasks = nn_gemm_pack_tasks(g);
 	return true;
 }
 
@@ -52,9 +68,12 @@ struct saved {
 
 static uint32_t save(const struct nn_ready *ready, uint32_t *words)
 {
-	const struct nn_gemm *g = ready->state;
+	const struct fully *f = ready->state;
+	const struct nn_gemm *g = &f->gemm;
 	struct saved *s = (struct saved *)words;
 
+	if (f->is_plain || ready->pack_tasks)
+		return 0;
 	s->rows = (uint32_t)g->rows;
 	s->columns = (uint32_t)g->columns;
 	s->depth = (uint32_t)g->depth;
@@ -67,12 +86,13 @@ static bool restore(const uint32_t *words, uint32_t count, const struct nn_bound
 {
 	const struct saved *s = (const struct saved *)words;
 	const uint32_t before = NN_WORDS(*s) - NN_WORDS(s->numbers);
-	struct nn_gemm *g = state;
+	struct fully *f = state;
+	struct nn_gemm *g = &f->gemm;
 
 	if (count <= before || !nn_is_dimension(s->rows) || !nn_is_dimension(s->columns) ||
 	    !nn_is_dimension(s->depth))
 		return false;
-	*g = (struct nn_gemm){ .rows = s->rows, .columns = s->columns, .depth = s->depth };
+	*f = (struct fully){ .gemm = { .rows = s->rows, .columns = s->columns, .depth = s->depth } };
 	if (!nn_gemm_restore(&s->numbers, count - before, ready->isa, g) ||
 	    !nn_fits(&bounds->inputs[X], nn_times(g->rows * g->depth, g->element), g->element) ||
 	    !nn_fits(&bounds->output, nn_times(g->rows * g->columns, g->element), g->element))
@@ -83,7 +103,19 @@ static bool restore(const uint32_t *words, uint32_t count, const struct nn_bound
 
 static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 {
-	return nn_gemm_pack(r, ready->state, ready->isa, ACTIVATION, packed);
+	const struct fully *f = ready->state;
+	const struct nn_gemm *g = &f->gemm;
+
+	return f->is_plain || nn_gemm_pack(r, g, ready->isa, 0, g->columns, packed);
+}
+
+static bool pack_task(const struct nn_run *r, const struct nn_ready *ready, uint32_t task,
+		      void *scratch, void *packed)
+{
+	const struct fully *f = ready->state;
+
+	(void)scratch;
+	return nn_gemm_pack_task(r, &f->gemm, ready, task, packed);
 }
 
 static const void *copy_rows(const struct nn_gemm *g, const char *from, size_t rows, char *to)
@@ -94,13 +126,37 @@ static const void *copy_rows(const struct nn_gemm *g, const char *from, size_t r
 	return to;
 }
 
+static void run_plain(const struct nn_kernel_call *call, const struct nn_gemm *g, uint32_t task)
+{
+	const size_t first = task * g->block_columns, left = g->columns - first;
+	const struct nn_rows_f32 product = {
+		.rows = g->rows,
+		.columns = left < g->block_columns ? left : g->block_columns,
+		.depth = g->depth,
+		.a = call->inputs[X],
+		.b = (const float *)call->inputs[WEIGHTS] + first * g->depth,
+		.bias = (const float *)call->inputs[BIAS] + first,
+		.c = (float *)call->outputs[0] + first,
+		.c_stride = g->columns,
+		.low = g->low,
+		.high = g->high,
+	};
+
+	call->ready->isa->rows_f32(&product);
+}
+
 static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 {
-	const struct nn_gemm *g = call->ready->state;
+	const struct fully *f = call->ready->state;
+	const struct nn_gemm *g = &f->gemm;
 	uint32_t row_block = task / g->column_blocks;
 	size_t first = row_block * g->block_rows, left = g->rows - first;
 	const void *a = (const char *)call->inputs[X] + first * g->depth * g->element;
 
+	if (f->is_plain) {
+		run_plain(call, g, task);
+		return;
+	}
 	if (!nn_gemm_takes_rows(g))
 		a = copy_rows(g, a, left < g->block_rows ? left : g->block_rows, scratch);
 	/* In pairs rows are never copied: the scratch memory is free. */
@@ -112,9 +168,10 @@ const struct nn_kernel nn_kernel_fully_connected = {
 	.name = "fully connected",
 	.prepare = prepare,
 	.pack = pack,
+	.pack_task = pack_task,
 	.run = run,
 	.save = save,
 	.restore = restore,
 	.inputs = 1,
-	.state_size = sizeof(struct nn_gemm),
+	.state_size = sizeof(struct fully),
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A matrix product with constant weights, in all kinds of numbers: packing,
+ * A matrix product with weights that are packed, in all kinds of numbers: packing,
  * and running a part of its rows and columns.
  */
 #include <string.h>
@@ -13,6 +13,7 @@ enum { X, WEIGHTS, BIAS };
 
 #define TASKS_PER_THREAD 4	/* so that threads that are slowed down leave some to others */
 #define MIN_SHARED 100000	/* products that are worth a second thread */
+#define PACK_COLUMNS 64		/* that a task packs: a multiple of all panels */
 
 static size_t divide(size_t a, size_t b)
 {
@@ -49,9 +50,9 @@ void nn_gemm_set_number(struct nn_gemm *g, const struct nn_isa *isa, enum nn_num
 bool nn_gemm_prepare(struct nn_run *r, uint32_t activation, struct nn_ready *ready,
 		     struct nn_gemm *g)
 {
-	struct nn_q8_channels q;
+	struct nn_q8_output out;
 
-	if (!r->inputs[WEIGHTS].data || !r->inputs[BIAS].data || !g->rows)
+	if (!g->rows)
 		return false;
 	if (r->inputs[X].type == NN_TENSOR_FLOAT32 ||
 	    (r->inputs[X].type == NN_TENSOR_FLOAT16 && ready->isa->gemm_f16)) {
@@ -63,14 +64,14 @@ bool nn_gemm_prepare(struct nn_run *r, uint32_t activation, struct nn_ready *rea
 	    r->inputs[X].type != NN_TENSOR_QUANT8_ASYMM_SIGNED)
 		return false;
 	ready->reads = NN_IN(BIAS);
-	if (!ready->isa->gemm_q8 || !nn_q8_channels(r, (uint32_t)g->columns, activation, g->depth,
-						    &q))
+	if (!ready->isa->gemm_q8 || !nn_q8_prepare(r, (uint32_t)g->columns, activation, g->depth,
+						   &out))
 		return false;
 	nn_gemm_set_number(g, ready->isa, NN_IN_BYTES);
 	g->a_flip = r->inputs[X].type == NN_TENSOR_QUANT8_ASYMM ? 0 : 0x80;
 	g->a_zero = r->inputs[X].zero_point + g->a_flip;
 	g->b_zero = nn_q8_signed_zero(&r->inputs[WEIGHTS]);
-	g->out = q.out;
+	g->out = out;
 	return true;
 }
 
@@ -244,30 +245,63 @@ static void pack_rows_f16(size_t lanes, const uint16_t *rows, const uint16_t *bi
 	}
 }
 
-bool nn_gemm_pack(struct nn_run *r, const struct nn_gemm *g, const struct nn_isa *isa,
-		  uint32_t activation, void *packed)
+/* Columns of bytes, whose parameters are read a panel at a time. */
+static bool pack_rows_q8(const struct nn_run *r, const struct nn_gemm *g, const struct nn_isa *isa,
+			 size_t first, size_t count, char *packed)
 {
+	struct nn_tensor weights = r->inputs[WEIGHTS];
+	const char *data = weights.data;
 	struct nn_q8_channels q;
-	const struct nn_pack_q8 pack = {
+	struct nn_pack_q8 pack = {
 		.x = &r->inputs[X],
-		.weights = &r->inputs[WEIGHTS],
+		.weights = &weights,
 		.q = &q,
-		.columns = g->columns,
 		.depth = g->depth,
 		.lanes = isa->lanes,
 	};
 
-	if (g->number == NN_IN_FLOATS)
-		nn_gemm_pack_rows_f32(isa, r->inputs[WEIGHTS].data, r->inputs[BIAS].data,
-				      g->columns, g->depth, packed);
-	else if (g->number == NN_IN_HALVES)
-		pack_rows_f16(nn_number_lanes(isa, g->number), r->inputs[WEIGHTS].data,
-			      r->inputs[BIAS].data, g->columns, g->depth, packed);
-	else if (!nn_q8_channels(r, (uint32_t)g->columns, activation, g->depth, &q))
-		return false;
-	else
-		nn_pack_q8(&pack, isa, packed);
+	for (size_t at = first; at < first + count; at += pack.columns) {
+		pack.columns = first + count - at < NN_Q8_CHANNELS ? first + count - at :
+								     NN_Q8_CHANNELS;
+		if (!nn_q8_channels(r, at, pack.columns, g->depth, &q))
+			return false;
+		weights.data = (void *)(data + at * g->depth);
+		nn_pack_q8(&pack, isa, packed + panels_size(g, isa, at));
+	}
 	return true;
+}
+
+bool nn_gemm_pack(const struct nn_run *r, const struct nn_gemm *g, const struct nn_isa *isa,
+		  size_t first, size_t count, void *packed)
+{
+	const char *weights = (const char *)r->inputs[WEIGHTS].data + first * g->depth * g->element;
+	const char *bias = (const char *)r->inputs[BIAS].data + first * g->element;
+	char *to = (char *)packed + panels_size(g, isa, first);
+
+	if (g->number == NN_IN_BYTES)
+		return pack_rows_q8(r, g, isa, first, count, packed);
+	if (g->number == NN_IN_FLOATS)
+		nn_gemm_pack_rows_f32(isa, (const float *)weights, (const float *)bias, count,
+				      g->depth, (float *)to);
+	else
+		pack_rows_f16(nn_number_lanes(isa, g->number), (const uint16_t *)weights,
+			      (const uint16_t *)bias, count, g->depth, (uint16_t *)to);
+	return true;
+}
+
+uint32_t nn_gemm_pack_tasks(const struct nn_gemm *g)
+{
+	return g->row_blocks * g->column_blocks == 1 ? 1 :
+	       (uint32_t)divide(g->columns, PACK_COLUMNS);
+}
+
+bool nn_gemm_pack_task(const struct nn_run *r, const struct nn_gemm *g, const struct nn_ready *ready,
+		       uint32_t task, void *packed)
+{
+	const size_t most = ready->pack_tasks == 1 ? g->columns : PACK_COLUMNS;
+	const size_t first = task * most, left = g->columns - first;
+
+	return nn_gemm_pack(r, g, ready->isa, first, left < most ? left : most, packed);
 }
 
 /* ---- Running ---- */

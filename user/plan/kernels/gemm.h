@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A matrix product with constant weights, in all kinds of numbers: packing,
+ * A matrix product with weights that are packed, in all kinds of numbers: packing,
  * and running a part of its rows and columns.
  */
 #ifndef NN_PLAN_KERNELS_GEMM_H
@@ -9,6 +9,12 @@
 #include "plan/kernels/kernel.h"
 #include "plan/kernels/quant8.h"
 #include "plan/kernels/saved.h"
+
+/* Whether weights and bias are constants. */
+static inline bool nn_has_constants(const struct nn_run *r)
+{
+	return r->inputs[1].data && r->inputs[2].data;
+}
 
 /* Rows of a product are cut for tasks at multiples of it, which is one of most tiles. */
 #define NN_TILE_ROWS 14
@@ -61,9 +67,17 @@ void nn_gemm_divide(struct nn_gemm *g, uint32_t threads, size_t max_rows);
 
 size_t nn_gemm_packed_size(const struct nn_gemm *g, const struct nn_isa *isa);
 
-/* False: no memory. */
-bool nn_gemm_pack(struct nn_run *r, const struct nn_gemm *g, const struct nn_isa *isa,
-		  uint32_t activation, void *packed);
+/*
+ * Packs columns [first, first + count), both multiples of the widest panel but for the end of
+ * all columns. False: a bias that the product does not take.
+ */
+bool nn_gemm_pack(const struct nn_run *r, const struct nn_gemm *g, const struct nn_isa *isa,
+		  size_t first, size_t count, void *packed);
+
+/* In how many tasks weights are packed that are no constants, and one of those. */
+uint32_t nn_gemm_pack_tasks(const struct nn_gemm *g);
+bool nn_gemm_pack_task(const struct nn_run *r, const struct nn_gemm *g, const struct nn_ready *ready,
+		       uint32_t task, void *packed);
 
 /* Bytes of scratch memory that running a block takes. */
 size_t nn_gemm_scratch(const struct nn_gemm *g, const struct nn_isa *isa);

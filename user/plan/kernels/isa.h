@@ -392,6 +392,20 @@ struct nn_squash_q16 {
 	int16_t *out;
 };
 
+/* c = clamp(a * b + bias), of few rows of a with rows of b: all `depth` floats, without gaps. */
+struct nn_rows_f32 {
+	size_t rows;
+	size_t columns;
+	size_t depth;
+	const float *a;
+	const float *b;
+	const float *bias;
+	float *c;
+	size_t c_stride;
+	float low;
+	float high;
+};
+
 /* Channels that a sum is of at a time, and the largest of bytes. */
 #define NN_SUM_CHANNELS 16
 #define NN_MAX_CHANNELS 32
@@ -416,6 +430,7 @@ struct nn_isa {
 	void (*dequantize_f32)(const struct nn_dequantize_f32 *d);
 	void (*blend_f32)(const struct nn_blend *b);
 	void (*instance_f32)(const struct nn_instance_f32 *n);
+	void (*rows_f32)(const struct nn_rows_f32 *p);
 	/* The sum of `count` elements in a row. */
 	float (*sum_row_f32)(const float *x, size_t count);
 	/* The same of halves; NULL where they are computed as floats. */

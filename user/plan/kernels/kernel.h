@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A fast kernel: an operation of known shapes made ready to run, with its
- * weights packed. One table of them, a file a family.
+ * weights packed if they are constants. One table of them, a file a family.
  */
 #ifndef NN_PLAN_KERNELS_KERNEL_H
 #define NN_PLAN_KERNELS_KERNEL_H
@@ -46,7 +46,9 @@ struct nn_ready {
 	void *state;			/* the kernel's own, from malloc(); freed with the plan */
 	uint64_t reads;			/* tensor inputs whose values it depends on */
 	size_t packed_size;		/* bytes of packed weights */
-	const void *packed;
+	const void *packed;		/* in a run of weights that are no constants: of that run */
+	uint32_t pack_tasks;		/* 0: weights are constants, and packed once; else: */
+					/* each run packs them, in so many tasks */
 	size_t scratch_size;		/* bytes for each thread that runs tasks of it */
 	uint32_t tasks;
 };
@@ -88,6 +90,13 @@ struct nn_kernel {
 	 * operation refuses. NULL: there are none.
 	 */
 	bool (*pack)(struct nn_run *r, const struct nn_ready *ready, void *packed);
+	/*
+	 * Packs a part of weights that are no constants, with tensors that all have data. Any
+	 * of these tasks may run at a time; run() comes after them. False: values that the
+	 * kernel does not take; the reference kernel then runs instead.
+	 */
+	bool (*pack_task)(const struct nn_run *r, const struct nn_ready *ready, uint32_t task,
+			  void *scratch, void *packed);
 	/* Runs a task, of which any may run at a time. `scratch` is aligned to 64. */
 	void (*run)(const struct nn_kernel_call *call, uint32_t task, void *scratch);
 	/*

@@ -4,31 +4,46 @@
  * weights, and parameters of output channels.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "plan/kernels/quant8.h"
+
+enum { BIAS = 2 };
 
 /* Largest |accumulator| that can be doubled, and rounded, in 32 bits. */
 #define MAX_ACCUMULATOR (INT64_C(1) << 30)
 
-bool nn_q8_channels(struct nn_run *r, uint32_t channels, uint32_t activation, size_t depth,
-		    struct nn_q8_channels *q)
+static bool holds(int32_t bias, size_t depth)
+{
+	return llabs(bias) + (int64_t)depth * 255 * 255 < MAX_ACCUMULATOR;
+}
+
+bool nn_q8_prepare(struct nn_run *r, uint32_t channels, uint32_t activation, size_t depth,
+		   struct nn_q8_output *out)
 {
 	struct nn_requant requant;
 
 	if (depth >= MAX_ACCUMULATOR / (255 * 255) ||
 	    nn_requant_init(&requant, r, channels, activation))
 		return false;
-	for (uint32_t i = 0; i < channels; i++) {
-		int64_t bias = requant.bias[i];
-
+	for (uint32_t i = 0; i < channels; i++)
 		if (requant.multipliers[i].shift > 0 ||
-		    llabs(bias) + (int64_t)depth * 255 * 255 >= MAX_ACCUMULATOR)
+		    !holds(requant.bias ? requant.bias[i] : 0, depth))
 			return false;
-	}
-	*q = (struct nn_q8_channels){
-		.bias = requant.bias,
-		.multipliers = requant.multipliers,
-		.out = { requant.zero, requant.low, requant.high },
-	};
+	*out = (struct nn_q8_output){ requant.zero, requant.low, requant.high };
+	return true;
+}
+
+bool nn_q8_channels(const struct nn_run *r, size_t first, size_t count, size_t depth,
+		    struct nn_q8_channels *q)
+{
+	const int32_t *bias = (const int32_t *)r->inputs[BIAS].data + first;
+
+	/* What is found to hold is what is packed: others may write the bias meanwhile. */
+	memcpy(q->bias, bias, count * sizeof(*bias));
+	for (size_t i = 0; i < count; i++)
+		if (!holds(q->bias[i], depth))
+			return false;
+	nn_requant_multipliers(r, (uint32_t)first, (uint32_t)count, q->multipliers);
 	return true;
 }

@@ -10,19 +10,26 @@
 #include "ops/requant.h"
 #include "plan/kernels/isa.h"
 
-/* Parameters of output channels, one each; the arrays are nn_run_alloc()'s. */
+/*
+ * Reads what holds for all of `channels` output channels whose accumulators sum `depth`
+ * products. False where the inner loops' arithmetic does not hold: a factor of
+ * 1 or more, or accumulators that may exceed 30 bits. Of a bias that is no constant
+ * nn_q8_channels() finds that out.
+ */
+bool nn_q8_prepare(struct nn_run *r, uint32_t channels, uint32_t activation, size_t depth,
+		   struct nn_q8_output *out);
+
+/* Most channels that are read at a time: those of the widest panel. */
+#define NN_Q8_CHANNELS (NN_PANEL_VECTORS * NN_MAX_LANES)
+
+/* Parameters of some output channels. */
 struct nn_q8_channels {
-	const int32_t *bias;
-	const struct nn_multiplier *multipliers;
-	struct nn_q8_output out;
+	int32_t bias[NN_Q8_CHANNELS];
+	struct nn_multiplier multipliers[NN_Q8_CHANNELS];
 };
 
-/*
- * Computes them for `channels` output channels whose accumulators sum `depth`
- * products. False where the inner loops' arithmetic does not hold: a factor of
- * 1 or more, or accumulators that may exceed 30 bits.
- */
-bool nn_q8_channels(struct nn_run *r, uint32_t channels, uint32_t activation, size_t depth,
+/* Reads those of [first, first + count). False: accumulators may exceed 30 bits. */
+bool nn_q8_channels(const struct nn_run *r, size_t first, size_t count, size_t depth,
 		    struct nn_q8_channels *q);
 
 /* What makes a byte of a tensor a signed one: the weights of the inner loops. */

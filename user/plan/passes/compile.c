@@ -408,7 +408,10 @@ static bool find_kernels(struct compiler *k)
 		if (nn_kernel_find(&r, ready)) {
 			const char *name = ready->kernel->name;
 
-			c->packed_size += nn_kernel_aligned(ready->packed_size);
+			if (!ready->pack_tasks)
+				c->packed_size += nn_kernel_aligned(ready->packed_size);
+			else if (ready->packed_size > c->run_packed_size)
+				c->run_packed_size = ready->packed_size;
 			if (ready->scratch_size > c->scratch_size)
 				c->scratch_size = nn_kernel_aligned(ready->scratch_size);
 			c->choice = mix(mix(c->choice, i), ready->packed_size);
@@ -421,6 +424,12 @@ static bool find_kernels(struct compiler *k)
 	return true;
 }
 
+/* Whether a step has constants that are packed once. */
+static bool packs_once(const struct compiled_step *step)
+{
+	return step->ready.kernel && step->ready.kernel->pack && !step->ready.pack_tasks;
+}
+
 /* Tells each kernel where its packed weights are, or will be. */
 static void place_weights(struct compiled *c, const char *next)
 {
@@ -428,7 +437,7 @@ static void place_weights(struct compiled *c, const char *next)
 	for (uint32_t i = 0; i < c->num_steps; i++) {
 		struct nn_ready *ready = &c->steps[i].ready;
 
-		if (!ready->kernel || !ready->kernel->pack)
+		if (!packs_once(&c->steps[i]))
 			continue;
 		ready->packed = next;
 		/* There may be no memory where nobody needs any. */
@@ -468,8 +477,7 @@ static void pack_step(void *arg, uint32_t task, uint32_t thread)
 	struct nn_error err = { "" };
 	struct nn_run r;
 
-	if (c->plan->weights ? !ready->kernel || !ready->kernel->pack || !ready->packed_size :
-			       !ready->packed)
+	if (c->plan->weights ? !packs_once(step) || !ready->packed_size : !ready->packed)
 		return;
 	compiled_run_init(c, step, p->k->data, p->inputs + thread * (c->max_inputs + 1),
 			  p->outputs + thread * (c->max_outputs + 1), &r);

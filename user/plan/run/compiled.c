@@ -22,6 +22,7 @@ struct context {
 	const void **kernel_inputs;
 	void **kernel_outputs;
 	char *scratch;			/* for thread 0; the others' follow */
+	void *packed;			/* weights of the step that runs, if they are no constants */
 	const struct nn_attributes *attributes;	/* of the execution */
 	struct nn_run_memory memory;	/* of reference kernels: grows until it is enough */
 };
@@ -47,6 +48,7 @@ static size_t divide(const struct compiled *c, char *base, struct context *x, ch
 	x->kernel_outputs = take(base, &at, c->max_outputs + 1, sizeof(*x->kernel_outputs));
 	*arena = take(base, &at, 1, c->arena_size);
 	x->scratch = take(base, &at, c->threads, c->scratch_size);
+	x->packed = take(base, &at, 1, c->run_packed_size);
 	return at;
 }
 
@@ -242,10 +244,44 @@ static void run_task(void *arg, uint32_t task, uint32_t thread)
 	l->call.ready->kernel->run(&l->call, task, l->scratch + thread * l->scratch_size);
 }
 
-static void run_kernel(const struct compiled *c, const struct compiled_step *step,
+/* Packing of weights that are no constants, whose tasks are shared. */
+struct packing {
+	const struct nn_run *run;
+	const struct nn_ready *ready;
+	const struct launch *launch;
+	void *packed;
+	_Atomic(bool) refused;
+};
+
+static void pack_task(void *arg, uint32_t task, uint32_t thread)
+{
+	struct packing *p = arg;
+
+	if (!p->ready->kernel->pack_task(p->run, p->ready, task,
+					 p->launch->scratch + thread * p->launch->scratch_size,
+					 p->packed))
+		p->refused = true;
+}
+
+/* False: the kernel does not take the values of this execution. */
+static bool pack_weights(const struct compiled *c, const struct compiled_step *step,
+			 const struct context *x, const struct launch *l, uint32_t threads)
+{
+	struct packing p = { .ready = &step->ready, .launch = l, .packed = x->packed };
+	struct nn_run r;
+
+	compiled_run_init(c, step, x->data, x->inputs, x->outputs, &r);
+	p.run = &r;
+	threads_run(pack_task, &p, step->ready.pack_tasks, threads);
+	return !p.refused;
+}
+
+/* False: the kernel does not take the values of this execution, and nothing was written. */
+static bool run_kernel(const struct compiled *c, const struct compiled_step *step,
 		       const struct context *x, uint32_t threads)
 {
 	const struct nn_operation *o = step->operation;
+	struct nn_ready ready;
 	struct launch l = {
 		.call = { &step->ready, x->kernel_inputs, x->kernel_outputs, threads },
 		.scratch = x->scratch,
@@ -256,7 +292,15 @@ static void run_kernel(const struct compiled *c, const struct compiled_step *ste
 		x->kernel_inputs[i] = x->data[compiled_input(step, i)];
 	for (uint32_t i = 0; i < o->num_outputs; i++)
 		x->kernel_outputs[i] = x->data[i ? o->outputs[i] : step->output];
+	if (step->ready.pack_tasks) {
+		if (!pack_weights(c, step, x, &l, threads))
+			return false;
+		ready = step->ready;
+		ready.packed = x->packed;
+		l.call.ready = &ready;
+	}
 	threads_run(run_task, &l, step->ready.tasks, threads);
+	return true;
 }
 
 /* Private copies of inputs that steer and lie in memory of others. */
@@ -321,21 +365,21 @@ static bool run_reference(struct compiled *c, const struct compiled_step *step,
 	return as_compiled;
 }
 
-/* Runs a step's kernel on its threads, or measures it on others. */
-static void run_fast(const struct compiled *c, uint32_t index, const struct context *x,
+/* Runs a step's kernel on its threads, or measures it on others. False: it did not run. */
+static bool run_fast(const struct compiled *c, uint32_t index, const struct context *x,
 		     struct tuning *tuning)
 {
 	const struct compiled_step *step = &c->steps[index];
 	uint32_t threads = atomic_load_explicit(&step->threads, memory_order_relaxed);
 	uint64_t start;
+	bool done;
 
-	if (!tuning) {
-		run_kernel(c, step, x, threads ? threads : c->threads);
-		return;
-	}
+	if (!tuning)
+		return run_kernel(c, step, x, threads ? threads : c->threads);
 	start = clock_ns();
-	run_kernel(c, step, x, tuning_threads(tuning, index, c->threads));
+	done = run_kernel(c, step, x, tuning_threads(tuning, index, c->threads));
 	tuning_add(tuning, index, clock_ns() - start);
+	return done;
 }
 
 static bool run_steps(struct compiled *c, struct context *x, uint64_t deadline_ns,
@@ -349,9 +393,8 @@ static bool run_steps(struct compiled *c, struct context *x, uint64_t deadline_n
 			*status = nn_fail(err, NN_MISSED_DEADLINE_TRANSIENT,
 					  "subgraph 0, operation %u (%s): the deadline is past",
 					  step->index, nn_op_name(step->operation->type));
-		else if (step->ready.kernel)
-			run_fast(c, i, x, tuning);
-		else if (!run_reference(c, step, x, status, err))
+		else if ((!step->ready.kernel || !run_fast(c, i, x, tuning)) &&
+			 !run_reference(c, step, x, status, err))
 			return false;
 	}
 	return true;

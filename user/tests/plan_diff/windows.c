@@ -111,6 +111,27 @@ static bool add_window(const struct layout *x, uint32_t fh, uint32_t fw, uint32_
 	return true;
 }
 
+/* Makes a filter one that is no constant, now and then: with nothing added, which is no constant. */
+static void vary_filter(uint32_t *in)
+{
+	const struct nn_operand *x = &g.operands[in[0]], *filter = &g.operands[in[1]];
+	const uint32_t one = 1, rank = x->rank;
+	uint32_t most, nothing, sum;
+
+	if (rank > 4 || filter->extra.kind || !chance(6))
+		return;
+	most = add_result(1, &one, x->scale, x->zero_point);
+	nothing = add_result(1, &one, filter->scale, filter->zero_point);
+	sum = add_result(filter->rank, filter->dims, filter->scale, filter->zero_point);
+	finish(77, 3, (uint32_t[]){ in[0], add_ints(1, &rank, (int32_t[]){ 0, 1, 2, 3 }),
+				    add_bool(false) }, most);
+	finish(36, 3, (uint32_t[]){ most, most, add_int(0) }, nothing);
+	/* Others do not want tensors of rank 1. */
+	g.num_tensors -= 2;
+	finish(0, 3, (uint32_t[]){ in[1], nothing, add_int(0) }, sum);
+	in[1] = sum;
+}
+
 /* CONV_2D, or GROUPED_CONV_2D where the channels fall in groups. */
 static bool convolve(uint32_t groups)
 {
@@ -135,6 +156,7 @@ static bool convolve(uint32_t groups)
 		in[count++] = add_int((int32_t)dilation);
 		in[count++] = add_int((int32_t)dilation);
 	}
+	vary_filter(in);
 	return finish(groups > 1 ? 55 : 3, count, in, random_image(&l, oh, ow, channels));
 }
 
@@ -186,6 +208,7 @@ bool add_transposed(void)
 	in[count++] = add_int((int32_t)sh);
 	in[count++] = add_int((int32_t)pick(0, 3));
 	in[count++] = add_bool(l.nchw);
+	vary_filter(in);
 	return finish(91, count, in, random_image(&l, sizes[0], sizes[1], channels));
 }
 
@@ -208,6 +231,7 @@ bool add_depthwise(void)
 	in[count++] = add_bool(l.nchw);
 	in[count++] = add_int((int32_t)dilation);
 	in[count++] = add_int((int32_t)dilation);
+	vary_filter(in);
 	return finish(4, count, in, random_image(&l, oh, ow, channels));
 }
 
@@ -223,6 +247,7 @@ bool add_fully_connected(void)
 	in[0] = x;
 	add_filter(x, 2, (uint32_t[]){ units, depth }, 0, units, depth, in);
 	in[3] = add_int((int32_t)pick(0, 3));
+	vary_filter(in);
 	out = random_result(2, (uint32_t[]){ elements(o) / depth, units });
 	return finish(9, 4, in, out);
 }

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rows of floats times rows, as they lie, for one instruction set; included like, and after,
+ * elementwise_f32.h.
+ */
+
+#define ROWS_COLUMNS 4		/* of the product that are summed at a time */
+
+/* The sums of all lanes. */
+static inline ALWAYS_INLINE TARGET float add_lanes_f32(VF sum)
+{
+	float lanes[LANES];
+
+	/* A store would keep the sum in memory also while it is summed. */
+	UNROLL
+	for (size_t i = 0; i < LANES; i++)
+		lanes[i] = sum[i];
+	UNROLL
+	for (size_t n = LANES / 2; n; n /= 2)
+		UNROLL
+		for (size_t i = 0; i < n; i++)
+			lanes[i] += lanes[i + n];
+	return lanes[0];
+}
+
+/* One row of a times `count` rows of b, a constant. */
+static inline ALWAYS_INLINE TARGET void dots_f32(const struct nn_rows_f32 *p, size_t row,
+						 size_t column, size_t count)
+{
+	const float *a = p->a + row * p->depth, *b = p->b + column * p->depth;
+	const size_t whole = p->depth / LANES * LANES;
+	VF sums[ROWS_COLUMNS];
+
+	UNROLL
+	for (size_t i = 0; i < count; i++)
+		sums[i] = SPLAT(0.0f);
+	for (size_t k = 0; k < whole; k += LANES) {
+		const VF x = LOAD(a + k);
+
+		UNROLL
+		for (size_t i = 0; i < count; i++)
+			sums[i] = MADD(x, LOAD(b + i * p->depth + k), sums[i]);
+	}
+	UNROLL
+	for (size_t i = 0; i < count; i++) {
+		float sum;
+
+		if (whole < p->depth)
+			sums[i] = MADD(load_f32(a + whole, p->depth - whole),
+				       load_f32(b + i * p->depth + whole, p->depth - whole), sums[i]);
+		sum = add_lanes_f32(sums[i]) + p->bias[column + i];
+		/* In this order NaN passes. */
+		sum = sum < p->low ? p->low : sum;
+		p->c[row * p->c_stride + column + i] = sum > p->high ? p->high : sum;
+	}
+}
+
+static TARGET void rows_f32(const struct nn_rows_f32 *p)
+{
+	size_t column = 0;
+
+	for (; column + ROWS_COLUMNS <= p->columns; column += ROWS_COLUMNS)
+		for (size_t row = 0; row < p->rows; row++)
+			dots_f32(p, row, column, ROWS_COLUMNS);
+	for (; column < p->columns; column++)
+		for (size_t row = 0; row < p->rows; row++)
+			dots_f32(p, row, column, 1);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Weights that are no constants: kernels pack them in each execution, give what the
+ * reference kernels give, and leave to those what they cannot take.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model_builder.h"
+#include "ops/op.h"
+#include "plan/compiled.h"
+#include "tests/random.h"
+
+#define MAX_BYTES (1 << 17)
+#define NONE (-1)
+
+/* An operation of an input, a filter and a bias; then scalars, of which NONE is the last. */
+struct weighted {
+	const char *name;
+	int32_t code;
+	uint32_t x[4];
+	uint32_t filter[4];
+	uint32_t channels;
+	uint32_t out[4];
+	int32_t scalars[8];
+	uint32_t threads;		/* tasks of packing that there are at least, on two threads */
+};
+
+static const struct weighted cases[] = {
+	{ "convolution", NN_OP_CONV_2D, { 1, 12, 12, 16 }, { 130, 3, 3, 16 }, 130,
+	  { 1, 12, 12, 130 }, { 1, 1, 1, 3, NONE }, 3 },
+	{ "convolution of pixels", NN_OP_CONV_2D, { 2, 9, 9, 21 }, { 70, 1, 1, 21 }, 70,
+	  { 2, 9, 9, 70 }, { 1, 1, 1, 0, NONE }, 1 },
+	{ "depthwise convolution", NN_OP_DEPTHWISE_CONV_2D, { 1, 12, 12, 67 }, { 1, 3, 3, 67 }, 67,
+	  { 1, 12, 12, 67 }, { 1, 1, 1, 1, 1, NONE }, 1 },
+	{ "depthwise convolution of more outputs", NN_OP_DEPTHWISE_CONV_2D, { 1, 12, 12, 3 },
+	  { 1, 3, 3, 24 }, 24, { 1, 12, 12, 24 }, { 1, 1, 1, 8, 0, NONE }, 3 },
+	{ "convolution in groups", NN_OP_GROUPED_CONV_2D, { 1, 12, 12, 12 }, { 20, 3, 3, 6 }, 20,
+	  { 1, 12, 12, 20 }, { 1, 1, 1, 2, 0, NONE }, 2 },
+	{ "product of a row", NN_OP_FULLY_CONNECTED, { 1, 515 }, { 45, 515 }, 45, { 1, 45 },
+	  { 0, NONE }, 0 },
+	{ "product of few rows", NN_OP_FULLY_CONNECTED, { 3, 37 }, { 31, 37 }, 31, { 3, 31 },
+	  { 3, NONE }, 0 },
+	{ "product of rows", NN_OP_FULLY_CONNECTED, { 70, 65 }, { 130, 65 }, 130, { 70, 130 },
+	  { 1, NONE }, 3 },
+};
+
+static const int32_t types[] = {
+	NN_TENSOR_FLOAT32, NN_TENSOR_QUANT8_ASYMM, NN_TENSOR_QUANT8_ASYMM_SIGNED,
+};
+
+static struct model_builder built;
+static _Alignas(64) char in[3][MAX_BYTES], right[MAX_BYTES], got[MAX_BYTES];
+
+static uint32_t rank_of(const uint32_t dims[4])
+{
+	return dims[2] ? 4 : 2;
+}
+
+static void quantise(uint32_t operand, int32_t type, float scale, int32_t zero)
+{
+	struct nn_operand *o = &built.operands[0][operand];
+
+	if (type == NN_TENSOR_FLOAT32)
+		return;
+	o->scale = scale;
+	o->zero_point = zero + (type == NN_TENSOR_QUANT8_ASYMM ? 128 : 0);
+	if (o->type == NN_TENSOR_INT32)
+		o->zero_point = 0;
+}
+
+/* Filter and bias are inputs of the model, or one of them is a constant of zeros. */
+static void build(const struct weighted *w, int32_t type, bool constant_bias)
+{
+	static const char zeros[1024];
+	const int32_t bias_type = type == NN_TENSOR_FLOAT32 ? type : NN_TENSOR_INT32;
+	uint32_t list[16], count = 3, out;
+
+	mb_init(&built);
+	list[0] = mb_operand(&built, type, NN_SUBGRAPH_INPUT, rank_of(w->x), w->x);
+	list[1] = mb_operand(&built, type, NN_SUBGRAPH_INPUT, rank_of(w->filter), w->filter);
+	list[2] = constant_bias ?
+		mb_constant(&built, bias_type, zeros, w->channels * 4, 1, &w->channels) :
+		mb_operand(&built, bias_type, NN_SUBGRAPH_INPUT, 1, &w->channels);
+	quantise(list[0], type, 0.05f, 3);
+	quantise(list[1], type, 0.01f, -2);
+	quantise(list[2], type, 0.05f * 0.01f, 0);
+	for (const int32_t *s = w->scalars; *s != NONE; s++)
+		list[count++] = mb_int32(&built, *s);
+	/* The number of groups goes before the layout. */
+	if (w->code == NN_OP_GROUPED_CONV_2D)
+		list[count++] = mb_constant(&built, NN_BOOL, zeros, 1, MB_NONE);
+	out = mb_operand(&built, type, NN_SUBGRAPH_OUTPUT, rank_of(w->out), w->out);
+	quantise(out, type, 0.2f, 1);
+	mb_operation(&built, w->code, count, list, 1, &out);
+}
+
+static void fill(int32_t type)
+{
+	const struct nn_operand *operands = built.operands[0];
+
+	for (uint32_t k = 0; k < 3; k++) {
+		uint32_t size;
+
+		assert_true(nn_operand_size(&operands[k], &size));
+		assert_true(size < MAX_BYTES);
+		for (size_t i = 0; i < size; i += 4) {
+			const float value = random_float(-1, 1);
+			const int32_t whole = (int32_t)pick(0, 20000) - 10000;
+
+			if (type == NN_TENSOR_FLOAT32)
+				memcpy(in[k] + i, &value, 4);
+			else if (k == 2)
+				memcpy(in[k] + i, &whole, 4);
+			else
+				for (size_t b = 0; b < 4; b++)
+					in[k][i + b] = (char)random_bits();
+		}
+	}
+}
+
+static struct nn_plan *create(const char *kernels, uint32_t preference)
+{
+	const struct nn_plan_options options = { .kernels = kernels, .preference = preference };
+	struct nn_error err = { "" };
+	struct nn_plan *plan = NULL;
+
+	if (nn_model_check(&built.model, &err) || nn_ops_check_model(&built.model, NULL, &err) ||
+	    nn_plan_create(&built.model, &options, &plan, &err))
+		fail_msg("%s", err.message);
+	return plan;
+}
+
+static void execute(const struct nn_plan *plan, char *out)
+{
+	const struct nn_subgraph *s = &built.subgraphs[0];
+	struct nn_arg args[3] = { { .data = in[0] }, { .data = in[1] }, { .data = in[2] } };
+	struct nn_arg result = { .data = out, .length = MAX_BYTES };
+	struct nn_execution e = { .num_inputs = s->num_inputs, .num_outputs = 1, .inputs = args,
+				  .outputs = &result };
+	struct nn_error err = { "" };
+
+	for (uint32_t i = 0; i < 3; i++)
+		args[i].length = MAX_BYTES;
+	memset(out, 0x5a, MAX_BYTES);
+	if (nn_plan_execute(plan, &e, &err))
+		fail_msg("%s", err.message);
+}
+
+/* Executes by kernels and by reference; floats differ by the order of their sums. */
+static void compare(const struct nn_plan *plan, const struct nn_plan *reference,
+		    const struct weighted *w, int32_t type)
+{
+	uint32_t count = 1;
+
+	execute(plan, got);
+	execute(reference, right);
+	for (uint32_t i = 0; i < rank_of(w->out); i++)
+		count *= w->out[i];
+	for (uint32_t i = 0; i < count; i++) {
+		const float a = ((float *)got)[i], b = ((float *)right)[i];
+
+		if (type == NN_TENSOR_FLOAT32 ? fabsf(a - b) > 1e-4f * (1 + fabsf(b)) :
+						got[i] != right[i])
+			fail_msg("%s, %s, %s: element %u", w->name, nn_type_name(type),
+				 plan->compiled->isa->name, i);
+	}
+}
+
+static void check(const struct weighted *w, int32_t type, const char *kernels, bool constant_bias)
+{
+	struct nn_plan *plan, *reference;
+	const struct compiled_step *step;
+	bool is_float = type == NN_TENSOR_FLOAT32;
+
+	build(w, type, constant_bias);
+	reference = create("none", 0);
+	for (uint32_t preference = 0; preference < 2; preference++) {
+		plan = create(kernels, preference);
+		assert_non_null(plan->compiled);
+		step = &plan->compiled->steps[0];
+		assert_non_null(step->ready.kernel);
+		if (!is_float || w->threads)
+			assert_true(step->ready.pack_tasks >= 1);
+		if (plan->compiled->threads > 1)
+			assert_true(step->ready.pack_tasks >= w->threads);
+		for (uint32_t i = 0; i < 3; i++) {
+			fill(type);
+			compare(plan, reference, w, type);
+		}
+		/* Sums of more than 30 bits, or such that wrap, in an execution between others. */
+		if (!is_float && !constant_bias) {
+			((int32_t *)in[2])[w->channels - 1] = INT32_MAX;
+			((int32_t *)in[2])[0] = 1 << 30;
+			compare(plan, reference, w, type);
+			fill(type);
+			compare(plan, reference, w, type);
+		}
+		nn_plan_free(plan);
+	}
+	nn_plan_free(reference);
+}
+
+static void test_weights(void **state)
+{
+	const char *kernels;
+
+	(void)state;
+	random_start(1);
+	for (uint32_t i = 0; (kernels = nn_plan_kernels_at(i)); i++)
+		for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++)
+			for (size_t t = 0; t < sizeof(types) / sizeof(types[0]); t++)
+				check(&cases[k], types[t], kernels, (i + k + t) % 3 == 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_weights),
+	};
+
+	return cmocka_run_group_tests_name("plan_dynamic", tests, NULL, NULL);
+}
