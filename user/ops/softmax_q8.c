@@ -3,6 +3,11 @@
  * SOFTMAX of bytes: of 256 values there are 256 distances from the largest, and as many
  * exponentials.
  */
+/* Vectors of loops, as clang makes them without being asked. */
+#ifndef __clang__
+#pragma GCC optimize("tree-vectorize", "vect-cost-model=dynamic")
+#endif
+
 #include <math.h>
 #include <string.h>
 
@@ -45,9 +50,9 @@ static inline uint8_t largest(const uint8_t *in, size_t size, size_t stride, uin
 
 /* How a sum divides exponentials. */
 struct divisor {
-	int32_t reciprocal;
+	uint32_t reciprocal;
 	int32_t exponent;		/* of 2 */
-	int64_t half;			/* of that */
+	uint32_t half;			/* of that */
 };
 
 static struct divisor divisor_of(uint64_t sum)
@@ -64,17 +69,18 @@ static struct divisor divisor_of(uint64_t sum)
 	if (exponent > 31)
 		return (struct divisor){ 0 };
 	return (struct divisor){
-		.reciprocal = nn_quant_one_over_one_plus((int32_t)(sum - (UINT64_C(1) << 31))),
+		.reciprocal = (uint32_t)nn_quant_one_over_one_plus((int32_t)(sum -
+									     (UINT64_C(1) << 31))),
 		.exponent = exponent,
-		.half = exponent ? INT64_C(1) << (exponent - 1) : 0,
+		.half = exponent ? UINT32_C(1) << (exponent - 1) : 0,
 	};
 }
 
 /* nn_rdp() of nn_srdhm() where nothing is negative: both round halves up then. */
-static inline uint8_t divide(int32_t exponential, const struct divisor *by)
+static inline uint8_t divide(uint32_t exponential, const struct divisor *by)
 {
-	int64_t product = ((int64_t)by->reciprocal * exponential + (1 << 30)) >> 31;
-	int64_t value = (product + by->half) >> by->exponent;
+	uint32_t product = (uint32_t)(((uint64_t)by->reciprocal * exponential + (1 << 30)) >> 31);
+	uint32_t value = (product + by->half) >> by->exponent;
 
 	return (uint8_t)(value > 255 ? 255 : value);
 }
@@ -85,6 +91,29 @@ static inline uint8_t distance(const struct nn_softmax_q8 *s, uint8_t max, uint8
 	return (uint8_t)(max - (value ^ s->flip));
 }
 
+/* Elements of a lane that has fewer than there are values: each is divided, not each value. */
+#define FEW 256
+
+/* What is not looked up the compiler makes vectors of. */
+static inline __attribute__((always_inline))
+void run_few(const struct nn_softmax_q8 *s, const uint8_t *in, uint8_t *out, size_t size,
+	     size_t stride, uint8_t max)
+{
+	uint32_t exponentials[FEW], sum = 0;
+	uint8_t results[FEW];
+	struct divisor by;
+
+	for (size_t i = 0; i < size; i++)
+		exponentials[i] = (uint32_t)s->exponentials[distance(s, max, in[i * stride])];
+	for (size_t i = 0; i < size; i++)
+		sum += (exponentials[i] + (1 << (SUM_BITS - 1))) >> SUM_BITS;
+	by = divisor_of(sum);
+	for (size_t i = 0; i < size; i++)
+		results[i] = divide(exponentials[i], &by) ^ s->flip;
+	for (size_t i = 0; i < size; i++)
+		out[i * stride] = results[i];
+}
+
 static inline __attribute__((always_inline))
 void run(const struct nn_softmax_q8 *s, const uint8_t *in, uint8_t *out, size_t size, size_t stride)
 {
@@ -93,17 +122,15 @@ void run(const struct nn_softmax_q8 *s, const uint8_t *in, uint8_t *out, size_t 
 	struct divisor by;
 	uint64_t sum = 0;
 
+	if (size < FEW) {
+		run_few(s, in, out, size, stride, max);
+		return;
+	}
 	for (size_t i = 0; i < size; i++)
 		sum += (uint64_t)s->parts[distance(s, max, in[i * stride])];
 	by = divisor_of(sum);
-	if (size < sizeof(results)) {
-		for (size_t i = 0; i < size; i++)
-			out[i * stride] = divide(s->exponentials[distance(s, max, in[i * stride])],
-						 &by) ^ s->flip;
-		return;
-	}
 	for (size_t d = 0; d < sizeof(results); d++)
-		results[d] = divide(s->exponentials[d], &by) ^ s->flip;
+		results[d] = divide((uint32_t)s->exponentials[d], &by) ^ s->flip;
 	for (size_t i = 0; i < size; i++)
 		out[i * stride] = results[distance(s, max, in[i * stride])];
 }
