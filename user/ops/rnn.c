@@ -6,20 +6,10 @@
 #include <string.h>
 
 #include "ops/check.h"
-#include "ops/recurrent.h"
-
-/* The inputs of a cell by their positions; 0 for an auxiliary weight that is not there. */
-struct cell {
-	uint32_t weights, recurrent, bias, state, aux_weights;
-	int32_t activation;
-
-	/* Filled by cell_shape(). */
-	uint32_t batch, size, units;
-	uint32_t aux_size;		/* of the input of the auxiliary weights */
-};
+#include "ops/rnn.h"
 
 /* Checks a cell's dimensions for inputs of `size` and `aux_size` in batches. */
-static enum nn_status cell_shape(const struct nn_run *r, struct cell *c, uint32_t batch,
+static enum nn_status cell_shape(const struct nn_run *r, struct nn_rnn_cell *c, uint32_t batch,
 				 uint32_t size, uint32_t aux_size)
 {
 	enum nn_status status;
@@ -43,7 +33,7 @@ static enum nn_status cell_shape(const struct nn_run *r, struct cell *c, uint32_
 }
 
 /* One step for a batch: `next` from `x`, `aux` (or NULL) and `state`. */
-static void cell_step(const struct nn_run *r, const struct cell *c, const float *x,
+static void cell_step(const struct nn_run *r, const struct nn_rnn_cell *c, const float *x,
 		      const float *aux, const float *state, float *next)
 {
 	const float *bias = r->inputs[c->bias].data;
@@ -59,37 +49,54 @@ static void cell_step(const struct nn_run *r, const struct cell *c, const float 
 	nn_recurrent_activate(c->activation, next, (size_t)c->batch * c->units);
 }
 
-static struct cell rnn_cell(const struct nn_run *r)
+static struct nn_rnn_cell rnn_cell(const struct nn_run *r)
 {
-	return (struct cell){ .weights = 1, .recurrent = 2, .bias = 3, .state = 4,
+	return (struct nn_rnn_cell){ .weights = 1, .recurrent = 2, .bias = 3, .state = 4,
 			      .activation = nn_run_int(r, 5, 0) };
+}
+
+enum nn_status nn_rnn_shape(const struct nn_run *r, struct nn_sequence *s, struct nn_rnn_cell *c)
+{
+	const struct nn_tensor *x = &r->inputs[0];
+	int32_t time_major = nn_run_int(r, 6, 0);
+	enum nn_status status = NN_OK;
+
+	*c = rnn_cell(r);
+	if (r->op->code == NN_OP_RNN) {
+		if (x->rank != 2)
+			return nn_run_fail(r, "input 0 has %u dimensions, must have 2", x->rank);
+		*s = (struct nn_sequence){ .steps = 1, .batch = x->dims[0], .size = x->dims[1],
+					   .time_major = true };
+	} else {
+		status = nn_sequence_shape(r, 0, time_major, s);
+		if (!status && time_major != 0 && time_major != 1)
+			status = nn_run_fail(r, "timeMajor is %d, must be 0 or 1", time_major);
+	}
+	return status ? status : cell_shape(r, c, s->batch, s->size, 0);
 }
 
 static enum nn_status infer_rnn(struct nn_run *r)
 {
-	const struct nn_tensor *x = &r->inputs[0];
-	struct cell c = rnn_cell(r);
-	enum nn_status status;
+	struct nn_rnn_cell c;
+	struct nn_sequence s;
+	enum nn_status status = nn_rnn_shape(r, &s, &c);
 
-	if (x->rank != 2)
-		return nn_run_fail(r, "input 0 has %u dimensions, must have 2", x->rank);
-	status = cell_shape(r, &c, x->dims[0], x->dims[1], 0);
 	if (status)
 		return status;
-	nn_recurrent_output(r, 0, x->dims[0], c.units, 0);
-	nn_recurrent_output(r, 1, x->dims[0], c.units, 0);
+	nn_recurrent_output(r, 0, s.batch, c.units, 0);
+	nn_recurrent_output(r, 1, s.batch, c.units, 0);
 	return NN_OK;
 }
 
 static enum nn_status execute_rnn(struct nn_run *r)
 {
-	const struct nn_tensor *x = &r->inputs[0];
-	struct cell c = rnn_cell(r);
-	enum nn_status status = cell_shape(r, &c, x->dims[0], x->dims[1], 0);
+	struct nn_rnn_cell c;
+	struct nn_sequence s;
+	enum nn_status status = nn_rnn_shape(r, &s, &c);
 
 	if (status)
 		return status;
-	cell_step(r, &c, x->data, NULL, r->inputs[c.state].data, r->outputs[0].data);
+	cell_step(r, &c, r->inputs[0].data, NULL, r->inputs[c.state].data, r->outputs[0].data);
 	memcpy(r->outputs[1].data, r->outputs[0].data, nn_tensor_size(&r->outputs[0]));
 	return NN_OK;
 }
@@ -98,7 +105,7 @@ static enum nn_status execute_rnn(struct nn_run *r)
  * Runs a cell along a sequence, forwards or backwards, into columns of an
  * output; `state` (an output, or NULL) takes the last hidden state.
  */
-static enum nn_status run_sequence(struct nn_run *r, const struct cell *c,
+static enum nn_status run_sequence(struct nn_run *r, const struct nn_rnn_cell *c,
 				   const struct nn_sequence *s, const float *x, const float *aux,
 				   bool backward, float *out, uint32_t column, uint32_t width,
 				   float *state)
@@ -133,15 +140,10 @@ static void sequence_output(struct nn_run *r, uint32_t index, const struct nn_se
 
 static enum nn_status infer_unidirectional_rnn(struct nn_run *r)
 {
-	struct cell c = rnn_cell(r);
+	struct nn_rnn_cell c;
 	struct nn_sequence s;
-	int32_t time_major = nn_run_int(r, 6, 0);
-	enum nn_status status = nn_sequence_shape(r, 0, time_major, &s);
+	enum nn_status status = nn_rnn_shape(r, &s, &c);
 
-	if (!status && time_major != 0 && time_major != 1)
-		status = nn_run_fail(r, "timeMajor is %d, must be 0 or 1", time_major);
-	if (!status)
-		status = cell_shape(r, &c, s.batch, s.size, 0);
 	if (status)
 		return status;
 	sequence_output(r, 0, &s, c.units);
@@ -152,13 +154,11 @@ static enum nn_status infer_unidirectional_rnn(struct nn_run *r)
 
 static enum nn_status execute_unidirectional_rnn(struct nn_run *r)
 {
-	struct cell c = rnn_cell(r);
+	struct nn_rnn_cell c;
 	struct nn_sequence s;
 	const float *x;
-	enum nn_status status = nn_sequence_shape(r, 0, nn_run_int(r, 6, 0), &s);
+	enum nn_status status = nn_rnn_shape(r, &s, &c);
 
-	if (!status)
-		status = cell_shape(r, &c, s.batch, s.size, 0);
 	if (status)
 		return status;
 	x = nn_sequence_read(r, 0, &s);
@@ -168,36 +168,34 @@ static enum nn_status execute_unidirectional_rnn(struct nn_run *r)
 			    r->num_outputs > 1 ? r->outputs[1].data : NULL);
 }
 
-/* Positions of BIDIRECTIONAL_SEQUENCE_RNN's other inputs. */
-enum { AUX = 9, FW_AUX_WEIGHTS = 10, BW_AUX_WEIGHTS = 11, TIME_MAJOR = 13, MERGE = 14 };
-
-/*
- * The two cells of a bidirectional operation, and its sequence and auxiliary sequence. With
- * auxiliary weights both cells get the auxiliary input besides; without them it replaces the
- * backward cell's input.
- */
-static enum nn_status bidirectional(const struct nn_run *r, struct cell *fw, struct cell *bw,
-				    struct nn_sequence *s, struct nn_sequence *aux_s)
+enum nn_status nn_bidirectional_rnn_shape(const struct nn_run *r, struct nn_rnn_cell *fw,
+					  struct nn_rnn_cell *bw, struct nn_sequence *s,
+					  struct nn_sequence *aux_s)
 {
-	const struct nn_tensor *aux = &r->inputs[AUX];
-	bool weights = !r->inputs[FW_AUX_WEIGHTS].omitted;
+	const struct nn_tensor *aux = &r->inputs[NN_BI_RNN_AUX];
+	bool weights = !r->inputs[NN_BI_RNN_FW_AUX_WEIGHTS].omitted;
 	int32_t activation = nn_run_int(r, 12, 0);
-	enum nn_status status = nn_sequence_shape(r, 0, nn_run_bool(r, TIME_MAJOR, false), s);
+	bool time_major = nn_run_bool(r, NN_BI_RNN_TIME_MAJOR, false);
+	enum nn_status status = nn_sequence_shape(r, 0, time_major, s);
 
 	if (!status)
-		status = nn_sequence_aux_shape(r, AUX, s, aux_s);
+		status = nn_sequence_aux_shape(r, NN_BI_RNN_AUX, s, aux_s);
 	if (status)
 		return status;
-	if (weights == r->inputs[BW_AUX_WEIGHTS].omitted)
+	if (weights == r->inputs[NN_BI_RNN_BW_AUX_WEIGHTS].omitted)
 		return nn_run_fail(r, "auxiliary weights of one direction only");
 	if (weights && aux->omitted)
 		return nn_run_fail(r, "auxiliary weights without an auxiliary input");
-	*fw = (struct cell){ .weights = 1, .recurrent = 2, .bias = 3, .state = 4,
-			     .aux_weights = weights ? FW_AUX_WEIGHTS : 0,
-			     .activation = activation };
-	*bw = (struct cell){ .weights = 5, .recurrent = 6, .bias = 7, .state = 8,
-			     .aux_weights = weights ? BW_AUX_WEIGHTS : 0,
-			     .activation = activation };
+	*fw = (struct nn_rnn_cell){
+		.weights = 1, .recurrent = 2, .bias = 3, .state = 4,
+		.aux_weights = weights ? NN_BI_RNN_FW_AUX_WEIGHTS : 0,
+		.activation = activation,
+	};
+	*bw = (struct nn_rnn_cell){
+		.weights = 5, .recurrent = 6, .bias = 7, .state = 8,
+		.aux_weights = weights ? NN_BI_RNN_BW_AUX_WEIGHTS : 0,
+		.activation = activation,
+	};
 	status = cell_shape(r, fw, s->batch, s->size, aux_s->size);
 	if (!status)
 		status = cell_shape(r, bw, s->batch, weights ? s->size : aux_s->size, aux_s->size);
@@ -206,11 +204,11 @@ static enum nn_status bidirectional(const struct nn_run *r, struct cell *fw, str
 
 static enum nn_status infer_bidirectional_rnn(struct nn_run *r)
 {
-	bool merge = nn_run_bool(r, MERGE, false);
+	bool merge = nn_run_bool(r, NN_BI_RNN_MERGE, false);
 	uint32_t sequences = merge ? 1 : 2;
 	struct nn_sequence s, aux_s;
-	struct cell fw, bw;
-	enum nn_status status = bidirectional(r, &fw, &bw, &s, &aux_s);
+	struct nn_rnn_cell fw, bw;
+	enum nn_status status = nn_bidirectional_rnn_shape(r, &fw, &bw, &s, &aux_s);
 
 	if (status)
 		return status;
@@ -229,19 +227,20 @@ static enum nn_status infer_bidirectional_rnn(struct nn_run *r)
 
 static enum nn_status execute_bidirectional_rnn(struct nn_run *r)
 {
-	bool merge = nn_run_bool(r, MERGE, false), linked = !r->inputs[AUX].omitted;
+	bool merge = nn_run_bool(r, NN_BI_RNN_MERGE, false);
+	bool linked = !r->inputs[NN_BI_RNN_AUX].omitted;
 	uint32_t sequences = merge ? 1 : 2, width;
 	bool states = r->num_outputs > sequences;
 	const float *x, *aux = NULL;
 	struct nn_sequence s, aux_s;
-	struct cell fw, bw;
-	enum nn_status status = bidirectional(r, &fw, &bw, &s, &aux_s);
+	struct nn_rnn_cell fw, bw;
+	enum nn_status status = nn_bidirectional_rnn_shape(r, &fw, &bw, &s, &aux_s);
 
 	if (status)
 		return status;
 	x = nn_sequence_read(r, 0, &s);
 	if (linked)
-		aux = nn_sequence_read(r, AUX, &aux_s);
+		aux = nn_sequence_read(r, NN_BI_RNN_AUX, &aux_s);
 	if (!x || (linked && !aux))
 		return NN_OUT_OF_MEMORY;
 	width = merge ? fw.units + bw.units : fw.units;

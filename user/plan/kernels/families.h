@@ -26,6 +26,7 @@ extern const struct nn_kernel nn_kernel_pool;
 extern const struct nn_kernel nn_kernel_quantize;
 extern const struct nn_kernel nn_kernel_quantized_lstm;
 extern const struct nn_kernel nn_kernel_resize;
+extern const struct nn_kernel nn_kernel_rnn;
 extern const struct nn_kernel nn_kernel_softmax;
 extern const struct nn_kernel nn_kernel_softmax_q8;
 extern const struct nn_kernel nn_kernel_svdf;

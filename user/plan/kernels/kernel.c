@@ -28,6 +28,7 @@ static const struct nn_kernel *const kernels[] = {
 	&nn_kernel_quantize,
 	&nn_kernel_quantized_lstm,
 	&nn_kernel_resize,
+	&nn_kernel_rnn,
 	&nn_kernel_softmax,
 	&nn_kernel_softmax_q8,
 	&nn_kernel_svdf,

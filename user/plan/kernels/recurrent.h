@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What recurrent layers of floats share: the products of many steps' inputs at a time, then step
+ * by step those of the state, of one gate or of several side by side.
+ */
+#ifndef NN_PLAN_KERNELS_RECURRENT_H
+#define NN_PLAN_KERNELS_RECURRENT_H
+
+#include "ops/recurrent.h"
+#include "plan/kernels/kernel.h"
+
+#define NN_RECURRENT_GATES 4
+
+/* One gate's inputs by position: weights with a bias, of the state, of the auxiliary input. */
+struct nn_gate_weights {
+	uint32_t input;
+	uint32_t recurrent;
+	uint32_t aux;
+	uint32_t bias;
+	bool has_bias;			/* else the sums begin at 0 */
+};
+
+/*
+ * A cell along a sequence. Its caller fills the first part. Packed are the gates' weights of the
+ * input, of the auxiliary input, then those of the state.
+ */
+struct nn_recurrent {
+	struct nn_sequence sequence;
+	uint32_t gates;
+	struct nn_gate_weights weights[NN_RECURRENT_GATES];
+	uint32_t units;			/* of a gate */
+	uint32_t outputs;		/* of the state, which is what goes out */
+	uint32_t x;			/* which input the sequence is, */
+	uint32_t aux;			/* and the auxiliary one with weights of its own; 0: none */
+	uint32_t aux_size;
+	uint32_t state;			/* which input the first state is */
+	bool backward;
+	bool is_alone;			/* no other cell runs beside it */
+	bool single;			/* it is one step, whose state nobody wants as a sequence */
+	uint32_t out;			/* the output of the sequence: columns of its rows */
+	uint32_t column;
+	uint32_t columns;
+
+	uint32_t chunk;			/* steps whose inputs are multiplied at a time */
+	size_t width;			/* floats of a row of gates */
+	size_t packed;			/* where its weights begin, in floats; and those of a gate: */
+	size_t input_size;
+	size_t aux_packed_size;
+	size_t recurrent_size;
+};
+
+/*
+ * Adds its packed weights to those of `ready`. False: not all of them are constant, or there is
+ * nothing to do.
+ */
+bool nn_recurrent_prepare(const struct nn_run *r, struct nn_ready *ready, struct nn_recurrent *l);
+
+/* Bytes of scratch memory that a run takes, a multiple of NN_KERNEL_ALIGN. */
+size_t nn_recurrent_scratch(const struct nn_recurrent *l);
+
+void nn_recurrent_pack(const struct nn_run *r, const struct nn_ready *ready,
+		       const struct nn_recurrent *l, void *packed);
+
+/* From the sums of all gates [batch, gates, units], which it may change, to the next state. */
+typedef void nn_recurrent_step(const struct nn_kernel_call *call, void *arg, float *gates,
+			       float *next);
+
+/* Runs it from the first step to the last; returns the last state, in `scratch`. */
+const float *nn_recurrent_run(const struct nn_kernel_call *call, const struct nn_recurrent *l,
+			      nn_recurrent_step *step, void *arg, void *scratch);
+
+/* out[i] = a[i] operation b[i] */
+void nn_combine_f32(const struct nn_isa *isa, enum nn_binary operation, const float *a,
+		    const float *b, float *out, size_t count);
+
+#endif /* NN_PLAN_KERNELS_RECURRENT_H */
