@@ -245,6 +245,37 @@ static void test_many_entries(void **state)
 }
 
 /* A file that is gone, too short, too long or changed is no entry any more. */
+/* What follows in a transaction that failed, and was rolled back, is not done either. */
+static void test_failed_batch(void **state)
+{
+	const uint8_t token[CACHE_TOKEN_SIZE] = { 1 };
+
+	(void)state;
+	for (uint32_t i = 1; i <= 3; i++)
+		assert_true(put(1, i));
+	assert_true(cache_index_begin(index_));
+	blob_store_drop(store, 1, key_of(1));
+	assert_int_equal(cache_index_failed(index_, SQLITE_FULL), CACHE_FAILED);
+	blob_store_drop(store, 1, key_of(2));
+	assert_false(put(1, 4));
+	assert_int_equal(cache_index_store(index_, 1, token, key_of(9)), CACHE_FAILED);
+	for (uint32_t i = 0; i < 100; i++)
+		cache_index_used(index_, 1);
+	assert_false(cache_index_commit(index_));
+	blob_store_rolled_back(store);
+	for (uint32_t i = 1; i <= 3; i++)
+		assert_int_equal(get(1, i), 1);
+	assert_int_equal(cache_index_query(index_, 1, token, key_of(9)), CACHE_NO);
+	assert_int_equal(count_files(), 3);
+	/* The next one is as if nothing had been. */
+	assert_true(cache_index_begin(index_));
+	blob_store_drop(store, 1, key_of(1));
+	assert_true(cache_index_commit(index_));
+	blob_store_committed(store);
+	assert_int_equal(count_files(), 2);
+	assert_true(put(1, 4));
+}
+
 static void test_damaged_files(void **state)
 {
 	(void)state;
@@ -862,6 +893,7 @@ int main(int argc, char **argv)
 		STORE(limits),
 		STORE(uses),
 		STORE(many_entries),
+		STORE(failed_batch),
 		STORE(damaged_files),
 		STORE(strange_files),
 		STORE(other_version),

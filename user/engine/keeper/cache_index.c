@@ -104,7 +104,8 @@ struct cache_index {
 	int64_t last_use;
 	struct use uses[MAX_USES];
 	unsigned int num_uses;
-	bool in_batch;			/* the transaction is the caller's */
+	bool in_batch;			/* the transaction is the caller's, */
+	bool batch_failed;		/* and was rolled back: nothing is done until its end */
 	struct user_count *counts;
 	size_t num_counts, count_room;
 	int64_t total;			/* of all counts */
@@ -126,7 +127,6 @@ static void disconnect(struct cache_index *index)
 	index->db = NULL;
 	index->num_uses = 0;
 	index->num_known = 0;
-	index->in_batch = false;
 	index->counted = false;
 }
 
@@ -350,6 +350,7 @@ enum cache_verdict cache_index_failed(struct cache_index *index, int error)
 		run(index, ROLLBACK, NULL, 0);
 	index->counted = false;
 	index->num_known = 0;
+	index->batch_failed = index->in_batch;
 	if ((error & 0xff) == SQLITE_CORRUPT || (error & 0xff) == SQLITE_NOTADB)
 		replace(index);
 	return CACHE_FAILED;
@@ -490,25 +491,31 @@ bool cache_index_begin(struct cache_index *index)
 {
 	int error = index->db ? run(index, BEGIN, NULL, 0) : SQLITE_ERROR;
 
-	index->in_batch = error == SQLITE_DONE;
 	if (error == SQLITE_DONE)
 		error = write_uses(index);
 	index->num_uses = 0;
-	if (error == SQLITE_DONE)
-		return true;
-	index->in_batch = false;
-	if (index->db)
+	index->in_batch = error == SQLITE_DONE;
+	if (!index->in_batch && index->db)
 		cache_index_failed(index, error);
-	return false;
+	return index->in_batch;
+}
+
+/* Leaves a batch; false: it failed. */
+static bool end_batch(struct cache_index *index)
+{
+	const bool failed = index->batch_failed;
+
+	index->in_batch = false;
+	index->batch_failed = false;
+	return !failed;
 }
 
 bool cache_index_commit(struct cache_index *index)
 {
 	int error;
 
-	if (!index->db)
+	if (!end_batch(index) || !index->db)
 		return false;
-	index->in_batch = false;
 	error = run(index, COMMIT, NULL, 0);
 	if (error == SQLITE_DONE)
 		return true;
@@ -524,19 +531,23 @@ enum cache_verdict cache_index_store(struct cache_index *index, uint32_t uid,
 	struct use use;
 	int error;
 
-	if (!index->db || (own && !cache_index_begin(index)))
+	if (!cache_index_db(index) || (own && !cache_index_begin(index)))
 		return CACHE_FAILED;
 	use = make_use(index, uid, token, hash);
 	if (!cache_index_is_current(index)) {
 		if (own) {
 			run(index, ROLLBACK, NULL, 0);
-			index->in_batch = false;
+			end_batch(index);
 		}
 		return CACHE_FAILED;
 	}
 	error = store_hash(index, &use);
-	if (error != SQLITE_DONE)
-		return cache_index_failed(index, error);
+	if (error != SQLITE_DONE) {
+		cache_index_failed(index, error);
+		if (own)
+			end_batch(index);
+		return CACHE_FAILED;
+	}
 	return !own || cache_index_commit(index) ? CACHE_YES : CACHE_FAILED;
 }
 
@@ -544,14 +555,15 @@ bool cache_index_clear(struct cache_index *index, uint64_t uid, uint64_t *count)
 {
 	char *text = sqlite3_mprintf(uid == CACHE_ALL_USERS ? "DELETE FROM hash WHERE 1" :
 				     "DELETE FROM hash WHERE uid = %lld", (long long)uid);
-	int error = !text ? SQLITE_NOMEM : !index->db ? SQLITE_ERROR :
-		    sqlite3_exec(index->db, text, NULL, NULL, NULL);
+	sqlite3 *db = cache_index_db(index);
+	int error = !text ? SQLITE_NOMEM : !db ? SQLITE_ERROR :
+		    sqlite3_exec(db, text, NULL, NULL, NULL);
 
 	sqlite3_free(text);
 	index->counted = false;
 	index->num_known = 0;
-	*count = error ? 0 : (uint64_t)sqlite3_changes(index->db);
-	if (error && index->db)
+	*count = error ? 0 : (uint64_t)sqlite3_changes(db);
+	if (error && db)
 		cache_index_failed(index, error);
 	return !error;
 }
@@ -671,7 +683,7 @@ bool cache_index_is_current(struct cache_index *index)
 
 struct sqlite3 *cache_index_db(struct cache_index *index)
 {
-	return index->db;
+	return index->batch_failed ? NULL : index->db;
 }
 
 int64_t cache_index_tick(struct cache_index *index)
@@ -684,7 +696,9 @@ void cache_index_flush(struct cache_index *index)
 {
 	int error;
 
-	if (!index->db || !index->num_uses)
+	if (!cache_index_db(index))
+		index->num_uses = 0;
+	if (!index->num_uses)
 		return;
 	if (!index->in_batch) {
 		if (cache_index_begin(index))

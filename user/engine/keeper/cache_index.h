@@ -58,7 +58,10 @@ enum cache_verdict cache_index_query(struct cache_index *index, uint32_t uid,
 /* Writes what was used since; for idle moments. */
 void cache_index_flush(struct cache_index *index);
 
-/* What the store of plans shares with the index: its database, NULL: there is none. */
+/*
+ * What the store of plans shares with the index: its database. NULL: there is none, or a statement
+ * of the transaction failed, so that it was rolled back, and nothing is to be done before its end.
+ */
 struct sqlite3;
 struct sqlite3 *cache_index_db(struct cache_index *index);
 
