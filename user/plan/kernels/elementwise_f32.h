@@ -82,17 +82,30 @@ static TARGET void quantize_f32(const struct nn_quantize_f32 *q)
 	}
 }
 
+/* The sum of all lanes. */
+static inline ALWAYS_INLINE TARGET float add_lanes_f32(VF sum)
+{
+	float lanes[LANES];
+
+	/* A store would keep the sum in memory also while it is summed. */
+	UNROLL
+	for (size_t i = 0; i < LANES; i++)
+		lanes[i] = sum[i];
+	UNROLL
+	for (size_t n = LANES / 2; n; n /= 2)
+		UNROLL
+		for (size_t i = 0; i < n; i++)
+			lanes[i] += lanes[i + n];
+	return lanes[0];
+}
+
 static TARGET float sum_row_f32(const float *x, size_t count)
 {
-	float lanes[LANES], total = 0;
 	VF sum = SPLAT(0.0f);
 
 	for (size_t i = 0; i < count; i += LANES)
 		sum = sum + load_f32(x + i, count - i);
-	STORE(lanes, sum);
-	for (size_t i = 0; i < LANES; i++)
-		total += lanes[i];
-	return total;
+	return add_lanes_f32(sum);
 }
 
 static TARGET void dequantize_f32(const struct nn_dequantize_f32 *d)

@@ -20,6 +20,7 @@ extern const struct nn_kernel nn_kernel_dequantize;
 extern const struct nn_kernel nn_kernel_fully_connected;
 extern const struct nn_kernel nn_kernel_instance;
 extern const struct nn_kernel nn_kernel_l2_normalization;
+extern const struct nn_kernel nn_kernel_local_response;
 extern const struct nn_kernel nn_kernel_lstm;
 extern const struct nn_kernel nn_kernel_mean;
 extern const struct nn_kernel nn_kernel_pool;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * INSTANCE_NORMALIZATION of floats in NHWC, a vector of channels of an image at a time.
+ * INSTANCE_NORMALIZATION of floats: in NHWC a vector of channels of an image at a time; in NCHW
+ * each channel is an image.
  */
 #include <stdlib.h>
 
@@ -19,16 +20,22 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
 	const struct nn_tensor *x = &r->inputs[X];
 	struct nn_image image;
+	bool nchw;
 	struct instance *s;
 
 	if (r->op->code != NN_OP_INSTANCE_NORMALIZATION || x->type != NN_TENSOR_FLOAT32 ||
-	    !nn_tensor_count(x) || nn_run_bool(r, NCHW, false))
+	    !nn_tensor_count(x))
 		return false;
 	s = malloc(sizeof(*s));
 	if (!s)
 		return false;
 	ready->state = s;
-	image = nn_image_of(x, false);
+	nchw = nn_run_bool(r, NCHW, false);
+	image = nn_image_of(x, nchw);
+	if (nchw) {
+		image.n *= image.c;
+		image.c = 1;
+	}
 	*s = (struct instance){
 		.f32 = {
 			.pixels = (size_t)image.h * image.w,

@@ -1,25 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Channels of an image less their mean, by their deviation, for one instruction set; included
- * like, and after, elementwise_f32.h, by who also defines SQRT.
+ * Channels of an image less their mean, by their deviation, and columns by their norm, for one
+ * instruction set; included like, and after, elementwise_f32.h, by who also defines SQRT.
  */
+
+/* What an element less the mean is multiplied with, of a sum of squares. */
+static inline ALWAYS_INLINE TARGET VF factor_f32(const struct nn_instance_f32 *n, VF squares)
+{
+	return SPLAT(n->gamma) / SQRT(squares / SPLAT((float)n->pixels) + SPLAT(n->epsilon));
+}
 
 /* Channels [c, c + some), up to a vector of them. */
 static inline ALWAYS_INLINE TARGET void instance_of_f32(const struct nn_instance_f32 *n, size_t c,
 							size_t some)
 {
-	const VF count = SPLAT((float)n->pixels), zero = SPLAT(0.0f), beta = SPLAT(n->beta);
-	VF mean = zero, variance = zero, factor;
+	const VF zero = SPLAT(0.0f), beta = SPLAT(n->beta);
+	VF mean = zero, squares = zero, factor;
 
 	for (size_t i = 0; i < n->pixels; i++)
 		mean = ADD(mean, load_f32(n->in + i * n->channels + c, some));
-	mean = mean / count;
+	mean = mean / SPLAT((float)n->pixels);
 	for (size_t i = 0; i < n->pixels; i++) {
 		const VF d = load_f32(n->in + i * n->channels + c, some) - mean;
 
-		variance = ADD(variance, d * d);
+		squares = ADD(squares, d * d);
 	}
-	factor = SPLAT(n->gamma) / SQRT(variance / count + SPLAT(n->epsilon));
+	factor = factor_f32(n, squares);
 	for (size_t i = 0; i < n->pixels; i++) {
 		const VF d = load_f32(n->in + i * n->channels + c, some) - mean;
 
@@ -27,12 +33,68 @@ static inline ALWAYS_INLINE TARGET void instance_of_f32(const struct nn_instance
 	}
 }
 
+/* A vector of pixels of the only channel. */
+static TARGET void instance_row_f32(const struct nn_instance_f32 *n)
+{
+	const VF mean = SPLAT(sum_row_f32(n->in, n->pixels) / (float)n->pixels);
+	const VF beta = SPLAT(n->beta);
+	const size_t whole = n->pixels / LANES * LANES;
+	VF squares = SPLAT(0.0f), factor;
+	float rest = 0;
+
+	for (size_t i = 0; i < whole; i += LANES) {
+		const VF d = LOAD(n->in + i) - mean;
+
+		squares = ADD(squares, d * d);
+	}
+	for (size_t i = whole; i < n->pixels; i++) {
+		const float d = n->in[i] - mean[0];
+
+		rest += d * d;
+	}
+	factor = factor_f32(n, SPLAT(add_lanes_f32(squares) + rest));
+	for (size_t i = 0; i < n->pixels; i += LANES)
+		store_f32(n->out + i, (load_f32(n->in + i, n->pixels - i) - mean) * factor + beta,
+			  n->pixels - i);
+}
+
 static TARGET void instance_f32(const struct nn_instance_f32 *n)
 {
 	size_t c = 0;
 
+	if (n->channels == 1) {
+		instance_row_f32(n);
+		return;
+	}
 	for (; c + LANES <= n->channels; c += LANES)
 		instance_of_f32(n, c, LANES);
 	if (c < n->channels)
 		instance_of_f32(n, c, n->channels - c);
+}
+
+/* Columns [c, c + some), up to a vector of them. A norm that is not a number is the least one. */
+static inline ALWAYS_INLINE TARGET void columns_by_norm_f32(const struct nn_norm_f32 *n, size_t c,
+							    size_t some)
+{
+	VF squares = SPLAT(0.0f), norm;
+
+	for (size_t i = 0; i < n->rows; i++) {
+		const VF x = load_f32(n->in + i * n->stride + c, some);
+
+		squares = ADD(squares, x * x);
+	}
+	norm = MAX(SQRT(squares), SPLAT(n->least));
+	for (size_t i = 0; i < n->rows; i++)
+		store_f32(n->out + i * n->stride + c, load_f32(n->in + i * n->stride + c, some) / norm,
+			  some);
+}
+
+static TARGET void norm_f32(const struct nn_norm_f32 *n)
+{
+	size_t c = 0;
+
+	for (; c + LANES <= n->columns; c += LANES)
+		columns_by_norm_f32(n, c, LANES);
+	if (c < n->columns)
+		columns_by_norm_f32(n, c, n->columns - c);
 }

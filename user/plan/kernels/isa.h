@@ -392,6 +392,36 @@ struct nn_squash_q16 {
 	int16_t *out;
 };
 
+/* out = in by the norm of its column, or `least`, of `columns` columns. */
+struct nn_norm_f32 {
+	const float *in;
+	float *out;
+	size_t rows;
+	size_t columns;
+	size_t stride;			/* elements from row to row */
+	float least;
+};
+
+/* Of what an element is divided by: the base alone is written, or it is a power of the base. */
+enum nn_response_power { NN_RESPONSE_BASE, NN_RESPONSE_ONE, NN_RESPONSE_HALF,
+			 NN_RESPONSE_THREE_QUARTERS };
+
+/*
+ * Elements, each by a power of bias + alpha * the sum of the squares of itself and of those
+ * around it, `step` apart.
+ */
+struct nn_response_f32 {
+	const float *in;
+	float *out;
+	size_t count;
+	size_t step;
+	size_t before;
+	size_t after;
+	float bias;
+	float alpha;
+	enum nn_response_power power;
+};
+
 /* c = clamp(a * b + bias), of few rows of a with rows of b: all `depth` floats, without gaps. */
 struct nn_rows_f32 {
 	size_t rows;
@@ -430,6 +460,8 @@ struct nn_isa {
 	void (*dequantize_f32)(const struct nn_dequantize_f32 *d);
 	void (*blend_f32)(const struct nn_blend *b);
 	void (*instance_f32)(const struct nn_instance_f32 *n);
+	void (*norm_f32)(const struct nn_norm_f32 *n);
+	void (*response_f32)(const struct nn_response_f32 *n);
 	void (*rows_f32)(const struct nn_rows_f32 *p);
 	/* The sum of `count` elements in a row. */
 	float (*sum_row_f32)(const float *x, size_t count);

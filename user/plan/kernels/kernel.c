@@ -22,6 +22,7 @@ static const struct nn_kernel *const kernels[] = {
 	&nn_kernel_fully_connected,
 	&nn_kernel_instance,
 	&nn_kernel_l2_normalization,
+	&nn_kernel_local_response,
 	&nn_kernel_lstm,
 	&nn_kernel_mean,
 	&nn_kernel_pool,

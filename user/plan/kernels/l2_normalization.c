@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * L2_NORMALIZATION along the last axis: of floats a row divided by its norm, of bytes
- * multiplied by the fixed-point inverse of it.
+ * L2_NORMALIZATION: of floats a row divided by its norm, of bytes multiplied by the fixed-point
+ * inverse of it. Along another axis than the last one columns are done beside each other; those
+ * of bytes are turned about to rows, and back.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +14,10 @@
 #include "plan/kernels/elementwise.h"
 #include "plan/kernels/families.h"
 #include "plan/kernels/saved.h"
+#include "plan/kernels/squares.h"
 
+#define BLOCK_COLUMNS 64	/* that are done beside each other */
+#define MAX_TURNED (1 << 14)	/* bytes of a column that is turned about */
 #define LEAST_NORM 1e-6f
 #define ONE 128			/* what 1 is as a byte, less the zero point of the output */
 #define CONSTANT 255		/* a byte that is ONE, less CONSTANT_ZERO */
@@ -22,17 +26,29 @@
 struct l2 {
 	bool is_float;
 	struct nn_q8 q;			/* of the input's bytes */
-	size_t rows;
-	size_t size;			/* of one */
-	size_t task_rows;
+	size_t outer;			/* rows, or matrices whose columns are normalised */
+	size_t size;			/* of a row, or a column */
+	size_t inner;			/* columns of a matrix; 1: rows are normalised */
+	/* A row is a block, and so are some columns. A task has these many. */
+	size_t matrix_blocks;
+	size_t task_blocks;
 };
 
-static void divide(struct l2 *l, struct nn_ready *ready)
+/* What sizes tell of the rest; false: columns of bytes that are too long. */
+static bool set_ready(struct l2 *l, struct nn_ready *ready)
 {
-	size_t count, tasks = nn_elementwise_divide(ready->threads, l->rows * l->size, &count);
+	size_t blocks, count, tasks = nn_elementwise_divide(ready->threads,
+							    l->outer * l->size * l->inner, &count);
 
-	l->task_rows = (l->rows + tasks - 1) / tasks;
-	ready->tasks = (uint32_t)((l->rows + l->task_rows - 1) / l->task_rows);
+	l->matrix_blocks = (l->inner + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS;
+	blocks = l->outer * l->matrix_blocks;
+	l->task_blocks = (blocks + tasks - 1) / tasks;
+	ready->tasks = (uint32_t)((blocks + l->task_blocks - 1) / l->task_blocks);
+	if (l->is_float)
+		return true;
+	if (l->inner > 1)
+		ready->scratch_size = 2 * BLOCK_COLUMNS * l->size;
+	return ready->isa->binary_q8 && (l->inner == 1 || l->size <= MAX_TURNED);
 }
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
@@ -42,8 +58,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	struct l2 *l;
 
 	if (r->op->code != NN_OP_L2_NORMALIZATION || !nn_tensor_count(x) ||
-	    x->type == NN_TENSOR_FLOAT16 || !nn_axis(nn_run_int(r, 1, -1), x->rank, &axis) ||
-	    axis != x->rank - 1 || (x->type != NN_TENSOR_FLOAT32 && !ready->isa->binary_q8))
+	    x->type == NN_TENSOR_FLOAT16 || !nn_axis(nn_run_int(r, 1, -1), x->rank, &axis))
 		return false;
 	l = malloc(sizeof(*l));
 	if (!l)
@@ -51,13 +66,13 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	ready->state = l;
 	*l = (struct l2){
 		.is_float = x->type == NN_TENSOR_FLOAT32,
-		.rows = nn_tensor_product(x, 0, axis),
+		.outer = nn_tensor_product(x, 0, axis),
 		.size = x->dims[axis],
+		.inner = nn_tensor_product(x, axis + 1, x->rank),
 	};
 	if (!l->is_float)
 		l->q = nn_q8_of(x);
-	divide(l, ready);
-	return true;
+	return set_ready(l, ready);
 }
 
 /* ---- Saving ---- */
@@ -66,8 +81,9 @@ struct saved {
 	uint32_t is_float;
 	uint32_t flip;
 	int32_t zero;
-	uint32_t rows;
+	uint32_t outer;
 	uint32_t size;
+	uint32_t inner;
 };
 
 static uint32_t save(const struct nn_ready *ready, uint32_t *words)
@@ -75,7 +91,8 @@ static uint32_t save(const struct nn_ready *ready, uint32_t *words)
 	const struct l2 *l = ready->state;
 
 	*(struct saved *)words = (struct saved){ l->is_float, l->q.flip, l->q.zero,
-						 (uint32_t)l->rows, (uint32_t)l->size };
+						 (uint32_t)l->outer, (uint32_t)l->size,
+						 (uint32_t)l->inner };
 	return NN_WORDS(struct saved);
 }
 
@@ -87,16 +104,21 @@ static bool restore(const uint32_t *words, uint32_t count, const struct nn_bound
 	struct l2 *l = state;
 	uint64_t size;
 
-	if (count != NN_WORDS(*s) || !nn_is_dimension(s->rows) || !nn_is_dimension(s->size) ||
-	    (s->flip && s->flip != 0x80) || s->zero < 0 || s->zero > UINT8_MAX ||
-	    (!s->is_float && !ready->isa->binary_q8))
+	if (count != NN_WORDS(*s) || !nn_is_dimension(s->outer) || !nn_is_dimension(s->size) ||
+	    !nn_is_dimension(s->inner) || (s->flip && s->flip != 0x80) || s->zero < 0 ||
+	    s->zero > UINT8_MAX)
 		return false;
-	size = nn_times((uint64_t)s->rows * s->size, element);
+	size = nn_times(nn_times((uint64_t)s->outer * s->size, s->inner), element);
 	if (!nn_fits(&bounds->inputs[0], size, element) || !nn_fits(&bounds->output, size, element))
 		return false;
-	*l = (struct l2){ s->is_float, { (uint8_t)s->flip, s->zero }, s->rows, s->size, 0 };
-	divide(l, ready);
-	return true;
+	*l = (struct l2){
+		.is_float = s->is_float,
+		.q = { (uint8_t)s->flip, s->zero },
+		.outer = s->outer,
+		.size = s->size,
+		.inner = s->inner,
+	};
+	return set_ready(l, ready);
 }
 
 /* ---- Running ---- */
@@ -153,23 +175,57 @@ static void normalize_q8(const struct l2 *l, const struct nn_isa *isa, const uin
 	isa->binary_q8(&product);
 }
 
+static void normalize_columns_f32(const struct l2 *l, const struct nn_isa *isa, const float *x,
+				  float *out, size_t columns)
+{
+	const struct nn_norm_f32 norm = {
+		.in = x,
+		.out = out,
+		.rows = l->size,
+		.columns = columns,
+		.stride = l->inner,
+		.least = LEAST_NORM,
+	};
+
+	isa->norm_f32(&norm);
+}
+
+static void normalize_columns_q8(const struct l2 *l, const struct nn_isa *isa, const uint8_t *x,
+				 uint8_t *out, size_t columns, uint8_t *scratch)
+{
+	uint8_t *turned = scratch + BLOCK_COLUMNS * l->size;
+
+	turn_bytes(x, l->size, columns, l->inner, scratch, l->size);
+	for (size_t i = 0; i < columns; i++)
+		normalize_q8(l, isa, scratch + i * l->size, turned + i * l->size);
+	turn_bytes(turned, columns, l->size, l->size, out, l->inner);
+}
+
 static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 {
 	const struct l2 *l = call->ready->state;
 	const struct nn_isa *isa = call->ready->isa;
-	const size_t first = task * l->task_rows, left = l->rows - first;
-	const size_t end = first + (left < l->task_rows ? left : l->task_rows);
+	const size_t first = task * l->task_blocks, left = l->outer * l->matrix_blocks - first;
+	const size_t end = first + (left < l->task_blocks ? left : l->task_blocks);
 
-	(void)scratch;
-	for (size_t row = first; row < end; row++) {
-		const size_t at = row * l->size;
+	for (size_t block = first; block < end; block++) {
+		const size_t column = block % l->matrix_blocks * BLOCK_COLUMNS;
+		const size_t at = block / l->matrix_blocks * l->size * l->inner + column;
+		const size_t columns = l->inner - column < BLOCK_COLUMNS ? l->inner - column :
+									   BLOCK_COLUMNS;
+		const float *x = (const float *)call->inputs[0] + at;
+		const uint8_t *bytes = (const uint8_t *)call->inputs[0] + at;
+		float *out = (float *)call->outputs[0] + at;
+		uint8_t *out_bytes = (uint8_t *)call->outputs[0] + at;
 
-		if (l->is_float)
-			normalize_f32(l, isa, (const float *)call->inputs[0] + at,
-				      (float *)call->outputs[0] + at);
+		if (l->is_float && l->inner == 1)
+			normalize_f32(l, isa, x, out);
+		else if (l->is_float)
+			normalize_columns_f32(l, isa, x, out, columns);
+		else if (l->inner == 1)
+			normalize_q8(l, isa, bytes, out_bytes);
 		else
-			normalize_q8(l, isa, (const uint8_t *)call->inputs[0] + at,
-				     (uint8_t *)call->outputs[0] + at);
+			normalize_columns_q8(l, isa, bytes, out_bytes, columns, scratch);
 	}
 }
 

@@ -6,23 +6,6 @@
 
 #define ROWS_COLUMNS 4		/* of the product that are summed at a time */
 
-/* The sums of all lanes. */
-static inline ALWAYS_INLINE TARGET float add_lanes_f32(VF sum)
-{
-	float lanes[LANES];
-
-	/* A store would keep the sum in memory also while it is summed. */
-	UNROLL
-	for (size_t i = 0; i < LANES; i++)
-		lanes[i] = sum[i];
-	UNROLL
-	for (size_t n = LANES / 2; n; n /= 2)
-		UNROLL
-		for (size_t i = 0; i < n; i++)
-			lanes[i] += lanes[i + n];
-	return lanes[0];
-}
-
 /* One row of a times `count` rows of b, a constant. */
 static inline ALWAYS_INLINE TARGET void dots_f32(const struct nn_rows_f32 *p, size_t row,
 						 size_t column, size_t count)

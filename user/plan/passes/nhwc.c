@@ -81,6 +81,12 @@ static uint32_t nchw_input(const struct nn_model *model, const struct nn_operati
 	return value && *value ? input : NONE;
 }
 
+/* Whether an operation on NCHW images has a kernel for those: it is turned where its image is. */
+static bool takes_both(const struct nn_operation *o)
+{
+	return o->type == NN_OP_INSTANCE_NORMALIZATION;
+}
+
 /* Functions of one element, which do not mind where it lies. */
 static bool is_function(int32_t code)
 {
@@ -484,6 +490,8 @@ static void turn_operations(struct turned *w, const struct nn_model *from)
 
 		if (is_within_shuffle(w, o))
 			continue;
+		if (takes_both(o) && !is_turned(w, o->inputs[0]))
+			flag = NONE;
 		if (find_shuffle(w, from, o, &shuffle)) {
 			turn_shuffle(w, o, &shuffle);
 			w->is_there[o->outputs[0]] = false;
@@ -515,7 +523,7 @@ static void turn(struct turned *w, const struct nn_model *from)
 	for (uint32_t i = 0; i < s->num_operands; i++)
 		w->readers[i] = NONE;
 	for (uint32_t i = 0; i < s->num_operations; i++) {
-		if (nchw_input(from, &s->operations[i]) != NONE)
+		if (nchw_input(from, &s->operations[i]) != NONE && !takes_both(&s->operations[i]))
 			w->wanted[s->operations[i].inputs[0]]++;
 		for (uint32_t k = 0; k < s->operations[i].num_inputs; k++)
 			w->readers[s->operations[i].inputs[k]] = i;
@@ -527,7 +535,8 @@ static void turn(struct turned *w, const struct nn_model *from)
 static bool has_nchw(const struct nn_model *model)
 {
 	for (uint32_t i = 0; i < model->subgraphs[0].num_operations; i++)
-		if (nchw_input(model, &model->subgraphs[0].operations[i]) != NONE)
+		if (nchw_input(model, &model->subgraphs[0].operations[i]) != NONE &&
+		    !takes_both(&model->subgraphs[0].operations[i]))
 			return true;
 	return false;
 }

@@ -132,6 +132,41 @@ static bool add_softmax(void)
 				 g.type == NN_TENSOR_QUANT8_ASYMM ? 0 : -128));
 }
 
+/* L2_NORMALIZATION or LOCAL_RESPONSE_NORMALIZATION along any axis. */
+static bool add_normalization(void)
+{
+	static const float powers[] = { 0.5f, 0.75f, 1, 0.6f };
+	uint32_t x = any_tensor(), axis, out;
+	const struct nn_operand *o = &g.operands[x];
+
+	if (o->rank > 4)
+		return false;
+	axis = add_int((int32_t)pick(0, o->rank - 1));
+	if (is_float() && chance(2))
+		return finish(13, 6, (uint32_t[]){ x, add_int((int32_t)pick(0, 5)),
+				add_float_scalar(1), add_float_scalar(random_float(0, 1)),
+				add_float_scalar(powers[pick(0, 3)]), axis },
+			      add_result(o->rank, o->dims, 0, 0));
+	out = add_result(o->rank, o->dims, 1.0f / 128, g.type == NN_TENSOR_QUANT8_ASYMM ? 128 : 0);
+	return finish(11, 2, (uint32_t[]){ x, axis }, out);
+}
+
+/* INSTANCE_NORMALIZATION, of which a few pixels that are nearly equal would make noise. */
+static bool add_instance(void)
+{
+	uint32_t x = any_image(), in[5] = { x };
+	const struct nn_operand *o = &g.operands[x];
+
+	if (!is_float())
+		return false;
+	g.is_delicate = true;
+	for (uint32_t i = 1; i < 3; i++)
+		in[i] = add_float_scalar(random_float(-1, 1));
+	in[3] = add_float_scalar(1);
+	in[4] = add_bool(chance(2));
+	return finish(57, 5, in, add_result(4, o->dims, 0, 0));
+}
+
 static bool add_reshape(void)
 {
 	uint32_t x = any_tensor(), rows = 1, two = 2;
@@ -457,6 +492,7 @@ static bool (*const adders[])(void) = {
 	add_arithmetic, add_arithmetic, add_activation, add_sigmoid, add_function, add_growth,
 	add_softmax, add_reshape, add_transpose, add_pad, add_concatenation, add_mean, add_matmul,
 	add_lstm, add_padded, add_padded, add_round_trip, add_prelu, add_hard_swish,
+	add_normalization, add_instance,
 };
 
 /* The last tensor is an output, and so are some others. */

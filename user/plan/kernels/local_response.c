@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * LOCAL_RESPONSE_NORMALIZATION of floats along any axis. Of an axis whose elements lie apart by a
+ * vector or more, as many as that beside each other; else rows are copied between zeros, so that
+ * all elements have as many neighbours.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/axis.h"
+#include "plan/kernels/elementwise.h"
+#include "plan/kernels/families.h"
+#include "plan/kernels/saved.h"
+
+enum { X, RADIUS, BIAS, ALPHA, BETA, AXIS };
+
+#define MAX_COPY (1 << 16)	/* floats of a row between zeros */
+#define MAX_COLUMNS 512		/* that are done at a time: their neighbours stay in the cache */
+
+struct response {
+	struct nn_response_f32 f32;	/* what holds for all elements */
+	float beta;
+	size_t rows;			/* that the tensor consists of: before the axis */
+	size_t size;			/* of the axis */
+	size_t inner;			/* elements from one of the axis to the next */
+	size_t radius;
+	/* A task has these many rows of so many columns; columns are of the inner elements. */
+	size_t task_rows;
+	size_t task_columns;
+	uint32_t column_tasks;
+	size_t copy;			/* floats of a row between zeros; 0: it is not copied */
+};
+
+static enum nn_response_power power_of(float beta)
+{
+	return beta == 1.0f ? NN_RESPONSE_ONE : beta == 0.5f ? NN_RESPONSE_HALF :
+	       beta == 0.75f ? NN_RESPONSE_THREE_QUARTERS : NN_RESPONSE_BASE;
+}
+
+/* What sizes, radius and beta tell of the rest; false: rows are too long to be copied. */
+static bool set_ready(struct response *s, struct nn_ready *ready)
+{
+	size_t count, tasks = nn_elementwise_divide(ready->threads, s->rows * s->size * s->inner,
+						    &count);
+
+	if (s->radius > s->size)
+		s->radius = s->size;
+	s->f32.step = s->inner;
+	s->f32.power = power_of(s->beta);
+	if (s->inner < ready->isa->lanes) {
+		s->copy = (s->size + 2 * s->radius) * s->inner;
+		if (s->copy > MAX_COPY)
+			return false;
+		ready->scratch_size = s->copy * sizeof(float);
+		s->task_columns = s->inner;
+		s->column_tasks = 1;
+	} else {
+		s->task_columns = s->inner < MAX_COLUMNS ? s->inner : MAX_COLUMNS;
+		s->column_tasks = (uint32_t)((s->inner + s->task_columns - 1) / s->task_columns);
+	}
+	s->task_rows = (s->rows + tasks - 1) / tasks;
+	ready->tasks = (uint32_t)((s->rows + s->task_rows - 1) / s->task_rows) * s->column_tasks;
+	return true;
+}
+
+static bool prepare(struct nn_run *r, struct nn_ready *ready)
+{
+	const struct nn_tensor *x = &r->inputs[X];
+	struct response *s;
+	uint32_t axis;
+
+	if (r->op->code != NN_OP_LOCAL_RESPONSE_NORMALIZATION || x->type != NN_TENSOR_FLOAT32 ||
+	    !nn_tensor_count(x) || !nn_axis(nn_run_int(r, AXIS, -1), x->rank, &axis))
+		return false;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return false;
+	ready->state = s;
+	s->f32.bias = nn_run_float(r, BIAS, 0);
+	s->f32.alpha = nn_run_float(r, ALPHA, 0);
+	s->beta = nn_run_float(r, BETA, 0);
+	s->rows = nn_tensor_product(x, 0, axis);
+	s->size = x->dims[axis];
+	s->inner = nn_tensor_product(x, axis + 1, x->rank);
+	s->radius = (size_t)nn_run_int(r, RADIUS, 0);
+	return set_ready(s, ready);
+}
+
+/* ---- Saving ---- */
+
+struct saved {
+	uint32_t rows;
+	uint32_t size;
+	uint32_t inner;
+	uint32_t radius;
+	float bias;
+	float alpha;
+	float beta;
+};
+
+static uint32_t save(const struct nn_ready *ready, uint32_t *words)
+{
+	const struct response *s = ready->state;
+
+	*(struct saved *)words = (struct saved){
+		(uint32_t)s->rows, (uint32_t)s->size, (uint32_t)s->inner, (uint32_t)s->radius,
+		s->f32.bias, s->f32.alpha, s->beta,
+	};
+	return NN_WORDS(struct saved);
+}
+
+static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
+		    struct nn_ready *ready, void *state)
+{
+	const struct saved *from = (const struct saved *)words;
+	struct response *s = state;
+	uint64_t size;
+
+	if (count != NN_WORDS(*from) || !nn_is_dimension(from->rows) ||
+	    !nn_is_dimension(from->size) || !nn_is_dimension(from->inner))
+		return false;
+	size = nn_times(nn_times((uint64_t)from->rows * from->size, from->inner), sizeof(float));
+	if (!nn_fits(&bounds->inputs[X], size, sizeof(float)) ||
+	    !nn_fits(&bounds->output, size, sizeof(float)))
+		return false;
+	*s = (struct response){
+		.f32 = { .bias = from->bias, .alpha = from->alpha },
+		.beta = from->beta,
+		.rows = from->rows,
+		.size = from->size,
+		.inner = from->inner,
+		.radius = from->radius,
+	};
+	return set_ready(s, ready);
+}
+
+/* ---- Running ---- */
+
+/* Some elements, of which f32 tells all but what is done with the base. */
+static void respond(const struct response *s, const struct nn_isa *isa,
+		    const struct nn_response_f32 *f32)
+{
+	const float beta = -s->beta;
+	const struct nn_binary_f32 power = {
+		.operation = NN_BINARY_POW,
+		.count = f32->count,
+		.a = f32->out,
+		.b = &beta,
+		.one_b = true,
+		.out = f32->out,
+	}, product = {
+		.operation = NN_BINARY_MUL,
+		.count = f32->count,
+		.a = f32->in,
+		.b = f32->out,
+		.out = f32->out,
+		.low = -INFINITY,
+		.high = INFINITY,
+	};
+
+	isa->response_f32(f32);
+	if (f32->power != NN_RESPONSE_BASE)
+		return;
+	isa->pow_f32(&power);
+	isa->binary_f32(&product);
+}
+
+/* A row, copied between zeros. */
+static void run_copied(const struct response *s, const struct nn_isa *isa, const float *in,
+		       float *out, float *copy)
+{
+	const size_t border = s->radius * s->inner, count = s->size * s->inner;
+	struct nn_response_f32 f32 = s->f32;
+
+	memcpy(copy + border, in, count * sizeof(*in));
+	f32.in = copy + border;
+	f32.out = out;
+	f32.count = count;
+	f32.before = f32.after = s->radius;
+	respond(s, isa, &f32);
+}
+
+/* Columns of a row, where they lie. */
+static void run_columns(const struct response *s, const struct nn_isa *isa, const float *in,
+			float *out, size_t columns)
+{
+	struct nn_response_f32 f32 = s->f32;
+
+	f32.count = columns;
+	for (size_t i = 0; i < s->size; i++) {
+		const size_t behind = s->size - 1 - i;
+
+		f32.in = in + i * s->inner;
+		f32.out = out + i * s->inner;
+		f32.before = i < s->radius ? i : s->radius;
+		f32.after = behind < s->radius ? behind : s->radius;
+		respond(s, isa, &f32);
+	}
+}
+
+static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
+{
+	const struct response *s = call->ready->state;
+	const struct nn_isa *isa = call->ready->isa;
+	const size_t first = task / s->column_tasks * s->task_rows;
+	const size_t column = task % s->column_tasks * s->task_columns;
+	const size_t columns = s->inner - column < s->task_columns ? s->inner - column :
+								     s->task_columns;
+
+	if (s->copy)
+		memset(scratch, 0, s->copy * sizeof(float));
+	for (size_t row = first; row < s->rows && row < first + s->task_rows; row++) {
+		const size_t at = row * s->size * s->inner + column;
+		const float *in = (const float *)call->inputs[X] + at;
+		float *out = (float *)call->outputs[0] + at;
+
+		if (s->copy)
+			run_copied(s, isa, in, out, scratch);
+		else
+			run_columns(s, isa, in, out, columns);
+	}
+}
+
+const struct nn_kernel nn_kernel_local_response = {
+	.name = "local response normalization",
+	.prepare = prepare,
+	.run = run,
+	.save = save,
+	.restore = restore,
+	.inputs = 1,
+	.state_size = sizeof(struct response),
+};
