@@ -77,7 +77,7 @@ static inline void form_mend(struct saved_header *h)
 {
 	/* No operand has more. */
 	const struct nn_room any = { UINT32_MAX, SAVED_ALIGN };
-	const struct nn_bounds bounds = { { any, any }, any };
+	const struct nn_bounds bounds = { { any, any, any, any, any }, any, { any } };
 	struct form_steps s = form_steps_begin(h);
 	uint64_t packed = 0;
 

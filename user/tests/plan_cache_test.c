@@ -306,6 +306,60 @@ static void test_frozen(void **state)
 	free_saved(&s);
 }
 
+/* Steps of SVDF, with two outputs and a bias or none, and what they make of {1, 2, 3, 4, 5, 6}. */
+static void check_svdf(bool has_bias)
+{
+	static const float features[] = { 1, 0, 0, 0, 0, WEIGHT, 0, 1, 1, 0, 0, 0 };
+	static const float times[] = { 0.5f, 2, 1, 4 }, biases[] = { 10, 20 };
+	static const float state[] = { 3, 7 };
+	const float first = 1 + 6 * WEIGHT, second = 5;
+	const float right[] = {
+		3 * 0.5f + first * 2 + (has_bias ? 10 : 0), 7 + second * 4 + (has_bias ? 20 : 0),
+	};
+	float before[] = { state[0], 99, state[1], 99 }, after[4], out[2];
+	struct nn_arg in[] = { { .data = (void *)six, .length = sizeof(six) },
+			       { .data = before, .length = sizeof(before) } };
+	struct nn_arg outs[] = { { .data = after, .length = sizeof(after) },
+				 { .data = out, .length = sizeof(out) } };
+	struct nn_execution e = { .num_inputs = 2, .num_outputs = 2, .inputs = in,
+				  .outputs = outs };
+	uint32_t x, feature, time, bias, from, to, sums;
+	struct nn_plan *plan;
+	struct nn_error err;
+	struct saved s;
+
+	mb_init(&built);
+	x = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1, 6));
+	feature = mb_constant(&built, NN_TENSOR_FLOAT32, features, sizeof(features),
+			      MB_DIMS(2, 6));
+	time = mb_constant(&built, NN_TENSOR_FLOAT32, times, sizeof(times), MB_DIMS(2, 2));
+	bias = has_bias ? mb_constant(&built, NN_TENSOR_FLOAT32, biases, sizeof(biases),
+				      MB_DIMS(2)) :
+	       mb_operand(&built, NN_TENSOR_FLOAT32, NN_NO_VALUE, MB_DIMS(2));
+	from = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1, 4));
+	to = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(1, 4));
+	sums = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(1, 2));
+	mb_operation(&built, NN_OP_SVDF, MB_LIST(x, feature, time, bias, from, mb_int32(&built, 1),
+						 mb_int32(&built, 0)), MB_LIST(to, sums));
+	s = save_built();
+	assert_true(((struct saved_header *)s.image.model)->frozen_size > 0);
+	/* Features are packed, and nowhere else. */
+	assert_false(contains(s.data, s.image.data_size, features, sizeof(features)));
+	plan = load(&s);
+	assert_int_equal(nn_plan_execute(plan, &e, &err), NN_OK);
+	assert_memory_equal(out, right, sizeof(right));
+	assert_memory_equal(after, ((const float[]){ first, 0, second, 0 }), sizeof(after));
+	nn_plan_free(plan);
+	free_saved(&s);
+}
+
+static void test_frozen_svdf(void **state)
+{
+	(void)state;
+	check_svdf(true);
+	check_svdf(false);
+}
+
 /* Runs the plan of build_frozen() on arguments as they are; *shape is filled. */
 static enum nn_status run_args(const struct nn_plan *plan, struct nn_arg in, struct nn_arg out,
 			       uint64_t deadline_ns, struct nn_output_shape *shape)
@@ -846,17 +900,17 @@ static void spoil_operand(struct form f)
 
 static void spoil_output_to_input(struct form f)
 {
-	f.steps[2]->output = 0;
+	f.steps[2]->outputs[0] = 0;
 }
 
 static void spoil_output_to_data(struct form f)
 {
-	f.steps[0]->output = f.steps[1]->inputs[1];
+	f.steps[0]->outputs[0] = f.steps[1]->inputs[1];
 }
 
 static void spoil_overlap(struct form f)
 {
-	f.steps[1]->inputs[1] = f.steps[1]->output;
+	f.steps[1]->inputs[1] = f.steps[1]->outputs[0];
 }
 
 /* Windows over an image of one more. */
@@ -1068,6 +1122,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_frozen),
+		cmocka_unit_test(test_frozen_svdf),
 		cmocka_unit_test(test_frozen_arguments),
 		cmocka_unit_test(test_may_omit),
 		cmocka_unit_test(test_save_again),

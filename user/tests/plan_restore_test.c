@@ -56,8 +56,8 @@ static void test_one_row_of_two_axes(void **state)
 		{ { 1, { 0, 0 } }, { COUNT, { 1, 1 } } },
 	};
 	const struct nn_bounds bounds = {
-		{ room(COUNT * sizeof(float)), room(COUNT * sizeof(float)) },
-		room(COUNT * sizeof(float)),
+		.inputs = { room(COUNT * sizeof(float)), room(COUNT * sizeof(float)) },
+		.output = room(COUNT * sizeof(float)),
 	};
 	struct nn_ready ready = restore(&nn_kernel_binary, &saved, sizeof(saved), &bounds);
 	float *a = malloc(COUNT * sizeof(*a)), *out = malloc(COUNT * sizeof(*out));
@@ -96,7 +96,7 @@ static void test_most_rows(void **state)
 		},
 		.numbers.bytes.high = 255,
 	};
-	const struct nn_bounds bounds = { { room(IMAGES) }, room(UINT32_MAX) };
+	const struct nn_bounds bounds = { .inputs = { room(IMAGES) }, .output = room(UINT32_MAX) };
 	struct nn_ready ready = restore(&nn_kernel_depthwise, &saved, sizeof(saved), &bounds);
 
 	(void)state;
@@ -136,7 +136,9 @@ static void test_any_weights(void **state)
 	static const struct saved_product saved = {
 		ROWS, COLUMNS, DEPTH, { .bytes = { 0x80, 128, 3, -5, -100, 100 } },
 	};
-	const struct nn_bounds bounds = { { room(ROWS * DEPTH) }, room(ROWS * COLUMNS) };
+	const struct nn_bounds bounds = {
+		.inputs = { room(ROWS * DEPTH) }, .output = room(ROWS * COLUMNS),
+	};
 	const struct nn_kernel *kernel = &nn_kernel_fully_connected;
 
 	(void)state;

@@ -26,9 +26,10 @@ static inline size_t nn_number_lanes(const struct nn_isa *isa, enum nn_number nu
 	return number == NN_IN_HALVES ? 2 * (size_t)isa->lanes : isa->lanes;
 }
 
-/* Most 32-bit numbers that a step is saved as, and inputs that it may read then. */
+/* Most 32-bit numbers that a step is saved as, and inputs and outputs that it may have then. */
 #define NN_SAVED_WORDS 64
-#define NN_SAVED_INPUTS 2
+#define NN_SAVED_INPUTS 5
+#define NN_SAVED_OUTPUTS 2
 
 /* What packed weights, scratch and the arena are aligned to: a cache line, the widest vector. */
 #define NN_KERNEL_ALIGN 64
@@ -68,8 +69,9 @@ struct nn_room {
 };
 
 struct nn_bounds {
-	struct nn_room inputs[NN_SAVED_INPUTS];
+	struct nn_room inputs[NN_SAVED_INPUTS];	/* 0 bytes: omitted, or not read */
 	struct nn_room output;
+	struct nn_room more_outputs[NN_SAVED_OUTPUTS - 1];
 };
 
 struct nn_kernel {
@@ -101,8 +103,9 @@ struct nn_kernel {
 	void (*run)(const struct nn_kernel_call *call, uint32_t task, void *scratch);
 	/*
 	 * The step as numbers, so that a plan is loaded without being compiled. NULL, and
-	 * a count of 0: it cannot be had. `inputs` are read when it runs; all have values
-	 * that become neither an address, a size nor a choice.
+	 * a count of 0: it cannot be had. The first `inputs`, but for those of the mask `unread`,
+	 * are read when it runs; all have values that become neither an address, a size nor a
+	 * choice. One that was omitted has an address then, so that `state` has to tell.
 	 */
 	uint32_t (*save)(const struct nn_ready *ready, uint32_t *words);
 	/*
@@ -114,6 +117,8 @@ struct nn_kernel {
 	bool (*restore)(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
 			struct nn_ready *ready, void *state);
 	uint32_t inputs;		/* at most NN_SAVED_INPUTS */
+	uint32_t more_outputs;		/* besides the first one */
+	uint64_t unread;		/* inputs that run() takes from the packed weights */
 	size_t state_size;
 };
 

@@ -8,17 +8,28 @@
 #include <string.h>
 
 #include "ops/dot.h"
+#include "ops/recurrent.h"
 #include "ops/svdf.h"
 #include "plan/kernels/activate.h"
 #include "plan/kernels/families.h"
 #include "plan/kernels/gemm.h"
+#include "plan/kernels/saved.h"
 
 #define QUAD 4			/* floats of a vector of ops/dot.h */
 
 struct svdf {
 	struct nn_svdf shape;
 	int32_t activation;
+	bool has_bias;
 };
+
+static void set_ready(const struct nn_svdf *shape, struct nn_ready *ready)
+{
+	ready->packed_size = nn_gemm_panels_f32(ready->isa, shape->filters, shape->size) *
+			     sizeof(float);
+	ready->scratch_size = (size_t)shape->batch * shape->filters * sizeof(float);
+	ready->tasks = 1;
+}
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
@@ -33,11 +44,9 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	if (!s)
 		return false;
 	ready->state = s;
-	*s = (struct svdf){ shape, nn_run_int(r, NN_SVDF_ACTIVATION, 0) };
-	ready->packed_size = nn_gemm_panels_f32(ready->isa, shape.filters, shape.size) *
-			     sizeof(float);
-	ready->scratch_size = (size_t)shape.batch * shape.filters * sizeof(float);
-	ready->tasks = 1;
+	*s = (struct svdf){ shape, nn_run_int(r, NN_SVDF_ACTIVATION, 0),
+			    !r->inputs[NN_SVDF_BIAS].omitted };
+	set_ready(&shape, ready);
 	return true;
 }
 
@@ -49,6 +58,62 @@ static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 			      s->shape.size, packed);
 	return true;
 }
+
+/* ---- Saving ---- */
+
+struct saved {
+	struct nn_svdf shape;
+	int32_t activation;
+	uint32_t has_bias;
+};
+
+static uint32_t save(const struct nn_ready *ready, uint32_t *words)
+{
+	const struct svdf *s = ready->state;
+
+	*(struct saved *)words = (struct saved){ s->shape, s->activation, s->has_bias };
+	return NN_WORDS(struct saved);
+}
+
+static bool is_shape(const struct nn_svdf *v)
+{
+	return nn_is_dimension(v->batch) && nn_is_dimension(v->size) &&
+	       nn_is_dimension(v->filters) && nn_is_dimension(v->memory) &&
+	       nn_is_dimension(v->units) && nn_is_dimension(v->rank) &&
+	       (uint64_t)v->units * v->rank == v->filters &&
+	       nn_times(v->filters, v->size) <= UINT32_MAX;
+}
+
+static bool has_floats(const struct nn_room *room, uint64_t rows, uint64_t columns)
+{
+	return nn_fits(room, nn_times(nn_times(rows, columns), sizeof(float)), sizeof(float));
+}
+
+static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
+		    struct nn_ready *ready, void *state)
+{
+	const struct saved *saved = (const struct saved *)words;
+	const struct nn_svdf *v = &saved->shape;
+	struct svdf *s = state;
+	uint64_t memory;
+
+	if (count != NN_WORDS(*saved) || !is_shape(v) ||
+	    !nn_recurrent_activation(saved->activation))
+		return false;
+	memory = (uint64_t)v->filters * v->memory;
+	if (!has_floats(&bounds->inputs[NN_SVDF_INPUT], v->batch, v->size) ||
+	    !has_floats(&bounds->inputs[NN_SVDF_TIME], 1, memory) ||
+	    (saved->has_bias && !has_floats(&bounds->inputs[NN_SVDF_BIAS], 1, v->units)) ||
+	    !has_floats(&bounds->inputs[NN_SVDF_STATE], v->batch, memory) ||
+	    !has_floats(&bounds->output, v->batch, memory) ||
+	    !has_floats(&bounds->more_outputs[0], v->batch, v->units))
+		return false;
+	*s = (struct svdf){ *v, saved->activation, saved->has_bias };
+	set_ready(v, ready);
+	return true;
+}
+
+/* ---- Running ---- */
 
 static void store(float *to, nn_dot_four v)
 {
@@ -85,7 +150,8 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 {
 	const struct svdf *s = call->ready->state;
 	const struct nn_svdf *v = &s->shape;
-	const float *time = call->inputs[NN_SVDF_TIME], *bias = call->inputs[NN_SVDF_BIAS];
+	const float *time = call->inputs[NN_SVDF_TIME];
+	const float *bias = s->has_bias ? call->inputs[NN_SVDF_BIAS] : NULL;
 	const float *memory = call->inputs[NN_SVDF_STATE], *now = scratch;
 	float *next = call->outputs[0], *out = call->outputs[1];
 	const struct nn_gemm_f32 gemm = {
@@ -123,4 +189,10 @@ const struct nn_kernel nn_kernel_svdf = {
 	.prepare = prepare,
 	.pack = pack,
 	.run = run,
+	.save = save,
+	.restore = restore,
+	.inputs = 5,
+	.more_outputs = 1,
+	.unread = NN_IN(NN_SVDF_FEATURE),
+	.state_size = sizeof(struct svdf),
 };

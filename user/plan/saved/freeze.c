@@ -90,6 +90,21 @@ static bool number_of(struct freezer *f, uint32_t operand, uint32_t *number)
 	return true;
 }
 
+/* The number of an input; one that a kernel does not read is a place of no bytes. */
+static bool number_of_input(struct freezer *f, const struct compiled_step *step, uint32_t index,
+			    uint32_t *number)
+{
+	const uint32_t operand = compiled_input(step, index);
+	uint32_t args = f->head.num_inputs + f->head.num_outputs;
+
+	if (!(step->ready.kernel->unread & NN_IN(index)) &&
+	    f->c->main->operands[operand].lifetime != NN_NO_VALUE)
+		return number_of(f, operand, number);
+	f->places[f->head.num_places] = (struct frozen_place){ .in = FROZEN_ARENA };
+	*number = args + f->head.num_places++;
+	return true;
+}
+
 static bool number_of_kernel(const struct nn_kernel *kernel, uint16_t *number)
 {
 	const struct nn_kernel *k;
@@ -109,11 +124,14 @@ static bool add_step(struct freezer *f, const struct compiled_step *step)
 	const struct nn_operation *o = step->operation;
 
 	*to = (struct frozen_step){ .code = o->type, .index = step->index };
-	if (!kernel || !number_of_kernel(kernel, &to->kernel) || o->num_outputs != 1 ||
-	    o->num_inputs < kernel->inputs || !number_of(f, step->output, &to->output))
+	if (!kernel || !number_of_kernel(kernel, &to->kernel) ||
+	    o->num_outputs != 1 + kernel->more_outputs || o->num_inputs < kernel->inputs)
 		return false;
+	for (uint32_t i = 0; i < o->num_outputs; i++)
+		if (!number_of(f, i ? o->outputs[i] : step->output, &to->outputs[i]))
+			return false;
 	for (uint32_t i = 0; i < kernel->inputs; i++)
-		if (!number_of(f, compiled_input(step, i), &to->inputs[i]))
+		if (!number_of_input(f, step, i, &to->inputs[i]))
 			return false;
 	to->words = (uint16_t)kernel->save(&step->ready, (uint32_t *)(to + 1));
 	f->steps_words += sizeof(*to) / sizeof(uint32_t) + to->words;
@@ -127,7 +145,8 @@ static bool alloc_lists(struct freezer *f)
 
 	f->numbers = calloc((size_t)s->num_operands + 1, sizeof(*f->numbers));
 	f->args = calloc((size_t)s->num_inputs + s->num_outputs + 1, sizeof(*f->args));
-	f->places = calloc((size_t)s->num_operands + 1, sizeof(*f->places));
+	f->places = calloc((size_t)s->num_operands + 1 + f->c->num_steps * NN_SAVED_INPUTS,
+			   sizeof(*f->places));
 	f->steps = calloc((size_t)f->c->num_steps + 1, most);
 	return f->numbers && f->args && f->places && f->steps;
 }

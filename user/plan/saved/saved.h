@@ -79,8 +79,8 @@ struct frozen_step {
 	uint16_t words;			/* that the kernel made of it; they follow */
 	int32_t code;			/* of the operation, and its place, for messages */
 	uint32_t index;
-	uint32_t output;		/* operands */
-	uint32_t inputs[NN_SAVED_INPUTS];	/* 0 beyond those of the kernel */
+	uint32_t outputs[NN_SAVED_OUTPUTS];	/* operands; 0 beyond those of the kernel */
+	uint32_t inputs[NN_SAVED_INPUTS];
 };
 
 /*
@@ -97,7 +97,7 @@ _Static_assert(sizeof(struct saved_header) == 80, "no hidden padding");
 _Static_assert(sizeof(struct frozen_header) == 24, "no hidden padding");
 _Static_assert(sizeof(struct frozen_arg) == 80, "no hidden padding");
 _Static_assert(sizeof(struct frozen_place) == 16, "no hidden padding");
-_Static_assert(sizeof(struct frozen_step) == 24, "no hidden padding");
+_Static_assert(sizeof(struct frozen_step) == 40, "no hidden padding");
 _Static_assert(sizeof(struct saved_stamp) == SAVED_ALIGN, "packed weights follow it, aligned");
 
 #endif /* NN_PLAN_SAVED_H */

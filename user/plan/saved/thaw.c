@@ -213,15 +213,24 @@ static bool overlap(const struct thawing *t, uint32_t a, uint32_t b)
 	return p.in == q.in && p.offset < q.offset + q.size && q.offset < p.offset + p.size;
 }
 
-static bool bound_step(const struct thawing *t, const struct frozen_step *from, uint32_t inputs,
-		       struct nn_bounds *bounds)
+/* What a step writes has nothing in common with what it reads, nor with its other outputs. */
+static bool bound_step(const struct thawing *t, const struct frozen_step *from,
+		       const struct nn_kernel *kernel, struct nn_bounds *bounds)
 {
-	if (!bound_operand(t, from->output, true, &bounds->output))
-		return false;
-	for (uint32_t i = 0; i < inputs; i++)
-		if (!bound_operand(t, from->inputs[i], false, &bounds->inputs[i]) ||
-		    overlap(t, from->inputs[i], from->output))
+	for (uint32_t i = 0; i < kernel->inputs; i++)
+		if (!bound_operand(t, from->inputs[i], false, &bounds->inputs[i]))
 			return false;
+	for (uint32_t i = 0; i < 1 + kernel->more_outputs; i++) {
+		if (!bound_operand(t, from->outputs[i], true, i ? &bounds->more_outputs[i - 1] :
+								  &bounds->output))
+			return false;
+		for (uint32_t k = 0; k < kernel->inputs; k++)
+			if (overlap(t, from->inputs[k], from->outputs[i]))
+				return false;
+		for (uint32_t k = 0; k < i; k++)
+			if (overlap(t, from->outputs[k], from->outputs[i]))
+				return false;
+	}
 	return true;
 }
 
@@ -236,14 +245,14 @@ static bool thaw_step(struct thawing *t, struct compiled_step *step,
 	struct nn_bounds bounds;
 
 	if (!kernel || !kernel->restore || !words ||
-	    !bound_step(t, from, kernel->inputs, &bounds))
+	    !bound_step(t, from, kernel, &bounds))
 		return false;
-	*operation = (struct nn_operation){ from->code, kernel->inputs, 1, from->inputs,
-					    &from->output };
+	*operation = (struct nn_operation){ from->code, kernel->inputs, 1 + kernel->more_outputs,
+					    from->inputs, from->outputs };
 	step->operation = operation;
 	step->index = from->index;
 	step->input = from->inputs[0];
-	step->output = from->output;
+	step->output = from->outputs[0];
 	step->ready.isa = c->isa;
 	step->ready.threads = c->threads;
 	step->ready.kernel = kernel;
@@ -315,7 +324,7 @@ static enum nn_status fill(struct thawing *t, struct saved_header *part, const v
 		.plan = &b->plan,
 		.main = &b->main,
 		.max_inputs = NN_SAVED_INPUTS,
-		.max_outputs = 1,
+		.max_outputs = NN_SAVED_OUTPUTS,
 		.isa = nn_isa_find(t->h->kernels),
 		.tensors = (struct nn_tensor *)(base + tensors),
 		.frozen = t->places,

@@ -72,23 +72,27 @@ static struct nn_room room_of(const struct saved_header *h, uint32_t operand)
 static void run_step(const struct nn_ready *ready, const struct nn_bounds *bounds)
 {
 	void *packed = noise(ready->packed_size), *scratch = noise(ready->scratch_size);
-	void *inputs[NN_SAVED_INPUTS] = { NULL }, *output = noise(bounds->output.bytes);
+	void *inputs[NN_SAVED_INPUTS] = { NULL }, *outputs[NN_SAVED_OUTPUTS] = { NULL };
 	struct nn_ready on = *ready;
 	const struct nn_kernel_call call = {
 		.ready = &on,
 		.inputs = (const void *const *)inputs,
-		.outputs = &output,
+		.outputs = outputs,
 		.threads = 1,
 	};
 
 	on.packed = packed;
+	outputs[0] = noise(bounds->output.bytes);
+	for (uint32_t i = 0; i < ready->kernel->more_outputs; i++)
+		outputs[1 + i] = noise(bounds->more_outputs[i].bytes);
 	for (uint32_t i = 0; i < ready->kernel->inputs; i++)
 		inputs[i] = noise(bounds->inputs[i].bytes);
 	for (uint32_t task = 0; task < ready->tasks; task++)
 		ready->kernel->run(&call, task, scratch);
 	for (uint32_t i = 0; i < ready->kernel->inputs; i++)
 		free(inputs[i]);
-	free(output);
+	for (uint32_t i = 0; i < NN_SAVED_OUTPUTS; i++)
+		free(outputs[i]);
 	free(scratch);
 	free(packed);
 }
@@ -98,7 +102,7 @@ static void damage_step(const struct saved_header *h, const struct form_steps *s
 			struct damage_counts *counts)
 {
 	const struct nn_kernel *kernel = nn_kernel_at(s->step->kernel);
-	struct nn_bounds bounds = { .output = room_of(h, s->step->output) };
+	struct nn_bounds bounds = { .output = room_of(h, s->step->outputs[0]) };
 	uint32_t words[NN_SAVED_WORDS];
 	struct form_steps damaged = { .step = s->step, .words = words };
 	struct nn_ready ready;
@@ -106,6 +110,8 @@ static void damage_step(const struct saved_header *h, const struct form_steps *s
 
 	for (uint32_t i = 0; i < kernel->inputs; i++)
 		bounds.inputs[i] = room_of(h, s->step->inputs[i]);
+	for (uint32_t i = 0; i < kernel->more_outputs; i++)
+		bounds.more_outputs[i] = room_of(h, s->step->outputs[1 + i]);
 	for (uint32_t i = 0; i < 6; i++) {
 		memcpy(words, s->words, s->step->words * sizeof(*words));
 		/* The first time as it is. */

@@ -346,6 +346,33 @@ static bool add_lstm(void)
 	return finish_many(92, 28, in, 3, outs);
 }
 
+/* A layer of SVDF over the pixels of an image. */
+static bool add_svdf(void)
+{
+	static const int32_t activations[] = { 0, 1, 3, 4, 6 };
+	uint32_t x = any_image(), rank = pick(1, 2), units = pick(1, 30), memory = pick(1, 9);
+	const struct nn_operand *o = &g.operands[x];
+	uint32_t batch = o->dims[0] * o->dims[1] * o->dims[2], size = o->dims[3], shaped, two = 2;
+	uint32_t filters = units * rank, in[7], outs[2];
+	uint32_t state[] = { batch, filters * memory };
+
+	if (!is_float() || batch > 40)
+		return false;
+	shaped = random_result(2, (uint32_t[]){ batch, size });
+	finish(22, 2, (uint32_t[]){ x, add_ints(1, &two, (int32_t[]){ (int32_t)batch,
+								      (int32_t)size }) }, shaped);
+	in[0] = shaped;
+	in[1] = random_constant(2, (uint32_t[]){ filters, size }, 1 / sqrtf((float)size));
+	in[2] = random_constant(2, (uint32_t[]){ filters, memory }, 1 / sqrtf((float)memory));
+	in[3] = chance(3) ? omitted() : random_constant(1, &units, 1);
+	in[4] = random_constant(2, state, 1);
+	in[5] = add_int((int32_t)rank);
+	in[6] = add_int(activations[pick(0, 4)]);
+	outs[0] = random_result(2, state);
+	outs[1] = random_result(2, (uint32_t[]){ batch, units });
+	return finish_many(27, 7, in, 2, outs);
+}
+
 /* A border around images, of 0 or something else, now and then around their channels. */
 static bool add_pad(void)
 {
@@ -491,7 +518,7 @@ static bool (*const adders[])(void) = {
 	add_grouped, add_transposed, add_join, add_split, add_turns,
 	add_arithmetic, add_arithmetic, add_activation, add_sigmoid, add_function, add_growth,
 	add_softmax, add_reshape, add_transpose, add_pad, add_concatenation, add_mean, add_matmul,
-	add_lstm, add_padded, add_padded, add_round_trip, add_prelu, add_hard_swish,
+	add_lstm, add_svdf, add_padded, add_padded, add_round_trip, add_prelu, add_hard_swish,
 	add_normalization, add_instance,
 };
 
