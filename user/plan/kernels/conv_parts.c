@@ -16,6 +16,7 @@
 enum { X, FILTER, BIAS, SHAPE };
 
 #define MAX_INPUTS 16
+#define MAX_SPARSE 16			/* the stride of few taps: there are as many parts */
 #define MIN_BLOCK_ROWS 14
 /* Outputs of an input channel that are worth copying its windows, of floats and of bytes. */
 #define MIN_MULTIPLIER_F32 8
@@ -79,24 +80,33 @@ static struct span window_span(const struct nn_axis *a)
 	};
 }
 
-/* Outputs `phase`, `phase` + stride ... as the input sees them, less what is lost in front. */
+/*
+ * Outputs `phase`, `phase` + stride ... as the input sees them, less what is lost in front. Where
+ * the stride is longer than the filter no input reaches some: they have a tap outside the image.
+ */
 static struct span phase_span(const struct nn_axis *a, uint32_t phase)
 {
 	int64_t first = ((int64_t)phase - a->head) % a->stride;
+	struct span span;
 
 	first += first < 0 ? a->stride : 0;
-	return (struct span){
+	span = (struct span){
 		.count = first < a->out ?
 			 (a->out - (uint32_t)first + a->stride - 1) / a->stride : 0,
 		.first = (uint32_t)first,
 		.step = a->stride,
-		.taps = phase < a->filter ? (a->filter - phase + a->stride - 1) / a->stride : 0,
-		.filter_first = phase,
-		.filter_step = a->stride,
-		.base = (first + a->head) / a->stride,
-		.in_step = 1,
-		.tap_step = -1,
+		.taps = 1,
+		.base = -1,
 	};
+	if (phase >= a->filter)
+		return span;
+	span.taps = (a->filter - phase + a->stride - 1) / a->stride;
+	span.filter_first = phase;
+	span.filter_step = a->stride;
+	span.base = (first + a->head) / a->stride;
+	span.in_step = 1;
+	span.tap_step = -1;
+	return span;
 }
 
 static struct parts *alloc_parts(uint32_t count)
@@ -156,6 +166,12 @@ static bool is_explicit(const struct nn_run *r)
 	return r->num_inputs == 11;
 }
 
+/* Whether far more outputs than not are reached by no input. */
+static bool is_sparse(const struct nn_axis *a)
+{
+	return a->stride > a->filter && a->stride > MAX_SPARSE;
+}
+
 static struct parts *phase_parts(struct nn_run *r)
 {
 	const struct nn_window_args args =
@@ -174,7 +190,7 @@ static struct parts *phase_parts(struct nn_run *r)
 		memcpy(request, (const int32_t *)r->inputs[SHAPE].data + 1, sizeof(request));
 	if (nn_run_bool(r, args.nchw, false) ||
 	    nn_window_infer_transposed(r, &args, request, &window) ||
-	    window.h.stride > window.h.filter || window.w.stride > window.w.filter)
+	    is_sparse(&window.h) || is_sparse(&window.w))
 		return NULL;
 	s = alloc_parts(window.h.stride * window.w.stride);
 	if (!s)

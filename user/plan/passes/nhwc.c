@@ -10,6 +10,7 @@
 #include "plan/passes/nhwc.h"
 
 #define NONE UINT32_MAX
+#define WANTED_SHAPE 3		/* the input that is the shape of an output */
 #define VALUE_SIZE 32		/* of the largest constant that is added: paddings */
 
 /* By axis of one order, that of the other. */
@@ -51,7 +52,7 @@ static uint32_t layout_input(const struct nn_subgraph *s, const struct nn_operat
 	case NN_OP_GROUPED_CONV_2D:
 		return nn_window_check_args(&c, 3, 1).nchw;
 	case NN_OP_TRANSPOSE_CONV_2D:
-		return o->num_inputs == 11 ? 10 : NONE;
+		return o->num_inputs - 1;
 	case NN_OP_RESIZE_BILINEAR:
 	case NN_OP_RESIZE_NEAREST_NEIGHBOR:
 		return 3;
@@ -65,6 +66,12 @@ static uint32_t layout_input(const struct nn_subgraph *s, const struct nn_operat
 	}
 }
 
+/* Whether an operation is a TRANSPOSE_CONV_2D that is told the shape of its output. */
+static bool has_wanted_shape(const struct nn_operation *o)
+{
+	return o->type == NN_OP_TRANSPOSE_CONV_2D && o->num_inputs == 9;
+}
+
 /* Where an operation on NCHW images says so; NONE: it is none, or cannot be turned. */
 static uint32_t nchw_input(const struct nn_model *model, const struct nn_operation *o)
 {
@@ -75,6 +82,8 @@ static uint32_t nchw_input(const struct nn_model *model, const struct nn_operati
 
 	if (input >= o->num_inputs || s->operands[o->inputs[0]].rank != 4 ||
 	    s->operands[o->outputs[0]].rank != 4)
+		return NONE;
+	if (has_wanted_shape(o) && !value_of(model, &s->operands[o->inputs[WANTED_SHAPE]]))
 		return NONE;
 	flag = &s->operands[o->inputs[input]];
 	value = value_of(model, flag);
@@ -336,6 +345,21 @@ static void turn_arguments(struct turned *w, const struct nn_model *from, uint32
 	}
 }
 
+/* The shape that the output of an operation is to have, in NHWC. One that is wrong stays so. */
+static void turn_shape(struct turned *w, const struct nn_model *from, uint32_t *list,
+		       const struct nn_operation *o)
+{
+	const struct nn_operand *shape = &from->subgraphs[0].operands[o->inputs[WANTED_SHAPE]];
+	int32_t dims[4], turned[4];
+
+	if (shape->rank != 1 || shape->dims[0] != 4)
+		return;
+	memcpy(dims, nn_operand_value(from, shape), sizeof(dims));
+	for (uint32_t i = 0; i < 4; i++)
+		turned[i] = dims[to_nhwc[i]];
+	list[WANTED_SHAPE] = add_constant(w, NN_TENSOR_INT32, 1, 4, turned, sizeof(turned));
+}
+
 /* Adds an operation on NHWC images, of which its first `images` inputs are. */
 static void turn_operation(struct turned *w, const struct nn_model *from,
 			   const struct nn_operation *o, uint32_t images, uint32_t flag)
@@ -358,6 +382,8 @@ static void turn_operation(struct turned *w, const struct nn_model *from,
 		list[flag] = add_constant(w, NN_BOOL, 0, 0, &(uint8_t){ 0 }, 1);
 	else
 		turn_arguments(w, from, list, o);
+	if (has_wanted_shape(o))
+		turn_shape(w, from, list, o);
 }
 
 /* ---- Channels in another order ---- */
