@@ -44,10 +44,16 @@ struct idler {
 	pthread_cond_t wake;
 };
 
+/*
+ * One of the list is pinned by the list, and by whoever calls its executor meanwhile. What the
+ * engine does may take its time, so that nobody calls it under the lock: who takes the last
+ * pin away frees the burst, without the lock.
+ */
 struct burst {
 	struct burst *next;		/* in the list */
 	struct burst *next_ready;	/* in the queue */
-	enum burst_state state;		/* under the lock, as all above */
+	enum burst_state state;
+	unsigned int pins;		/* under the lock, as all above */
 	uint32_t number;
 	struct loaded_model *loaded;
 	struct executor *executor;
@@ -105,21 +111,28 @@ static bool map_region(const struct bursts *bursts, uint32_t number, uint64_t wh
 	return true;
 }
 
-static void unmap_region(const struct region *region)
+static void unmap_region(struct region *region)
 {
 	if (region->base)
 		munmap(region->base, region->length);
+	region->base = NULL;
 }
 
+static void unmap_rings(struct burst *burst)
+{
+	unmap_region(&burst->status);
+	unmap_region(&burst->requests);
+	unmap_region(&burst->results);
+}
+
+/* Calls the engine: not under the lock. */
 static void burst_free(struct bursts *bursts, struct burst *burst)
 {
 	if (burst->executor)
 		burst->executor->ops->free(burst->executor);
 	if (burst->loaded)
 		models_put(bursts->models, burst->loaded);
-	unmap_region(&burst->status);
-	unmap_region(&burst->requests);
-	unmap_region(&burst->results);
+	unmap_rings(burst);
 	free(burst);
 }
 
@@ -181,16 +194,25 @@ static struct burst **find(struct bursts *bursts, uint32_t number)
 static void add(struct bursts *bursts, struct burst *burst)
 {
 	burst->next = bursts->list;
+	burst->pins = 1;
 	bursts->list = burst;
 	if (bursts->count++ == 0)
 		keep_warm(true);
 }
 
-static void take_out(struct bursts *bursts, struct burst *burst)
+/* Whether the caller is to free it, without the lock. */
+static bool unpin(struct burst *burst)
+{
+	return --burst->pins == 0;
+}
+
+/* bursts_revoke() finds the rings of no other burst: they go with its place in the list. */
+static bool take_out(struct bursts *bursts, struct burst *burst)
 {
 	*find(bursts, burst->number) = burst->next;
+	unmap_rings(burst);
 	if (--bursts->count)
-		return;
+		return unpin(burst);
 	while (bursts->scratches) {
 		struct scratch *scratch = bursts->scratches;
 
@@ -198,6 +220,7 @@ static void take_out(struct bursts *bursts, struct burst *burst)
 		scratch_free(scratch);
 	}
 	keep_warm(false);
+	return unpin(burst);
 }
 
 /* The one that was used last is the warmest. NULL: there is none that is large enough. */
@@ -313,30 +336,37 @@ enum nn_status bursts_open(struct bursts *bursts, const struct command *command,
 void bursts_close(struct bursts *bursts, uint32_t number)
 {
 	struct burst *burst;
+	bool last = false;
 
 	pthread_mutex_lock(&bursts->lock);
 	burst = *find(bursts, number);
-	if (burst && burst->state == BURST_PARKED) {
-		take_out(bursts, burst);
-	} else {
-		if (burst)
-			nn_ring_interrupt(&burst->ring);
-		burst = NULL;
-	}
+	if (burst && burst->state == BURST_PARKED)
+		last = take_out(bursts, burst);
+	else if (burst)
+		nn_ring_interrupt(&burst->ring);
 	pthread_mutex_unlock(&bursts->lock);
-	if (burst)
+	if (last)
 		burst_free(bursts, burst);
 }
 
 void bursts_forget_slot(struct bursts *bursts, uint32_t number, uint32_t slot)
 {
 	struct burst *burst;
+	bool last;
 
 	pthread_mutex_lock(&bursts->lock);
 	burst = *find(bursts, number);
 	if (burst)
-		burst->executor->ops->forget(burst->executor, slot);
+		burst->pins++;
 	pthread_mutex_unlock(&bursts->lock);
+	if (!burst)
+		return;
+	burst->executor->ops->forget(burst->executor, slot);
+	pthread_mutex_lock(&bursts->lock);
+	last = unpin(burst);
+	pthread_mutex_unlock(&bursts->lock);
+	if (last)
+		burst_free(bursts, burst);
 }
 
 /* ---- the watcher ---- */
@@ -492,8 +522,11 @@ static void serve(struct bursts *bursts, struct burst *burst)
 		return;
 	}
 	retire(burst, result);
-	take_out(bursts, burst);
+	if (!take_out(bursts, burst))
+		return;
+	pthread_mutex_unlock(&bursts->lock);
 	burst_free(bursts, burst);
+	pthread_mutex_lock(&bursts->lock);
 }
 
 void bursts_serve(struct bursts *bursts)
@@ -560,10 +593,9 @@ void bursts_free(struct bursts *bursts)
 {
 	struct burst *burst;
 
-	while ((burst = bursts->list)) {
-		take_out(bursts, burst);
-		burst_free(bursts, burst);
-	}
+	while ((burst = bursts->list))
+		if (take_out(bursts, burst))
+			burst_free(bursts, burst);
 	unmap_region(&bursts->doorbell);
 	pthread_cond_destroy(&bursts->opened);
 	pthread_mutex_destroy(&bursts->lock);

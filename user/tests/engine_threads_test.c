@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A client that threads serve, without a kernel: this file plays it by being their ioctl(). A file
- * of memory stands for the session, in which grant N lies at N times GRANT_SIZE.
+ * of memory stands for the session, in which grant N lies at N times GRANT_SIZE, and bursts have
+ * their rings.
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -17,6 +19,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -24,6 +27,8 @@
 #include "base/clock.h"
 #include "kit/command.h"
 #include "kit/threads.h"
+#include "ring/packet.h"
+#include "ring/ring.h"
 #include "tests/model_builder.h"
 
 #define OP_ADD 0
@@ -31,6 +36,8 @@
 #define WIRE 1
 #define MEMORY 2
 #define MODEL 7
+#define SLOT 3
+#define CAPACITY 64
 #define PATIENCE_MS 60000
 
 /* ---- the kernel ---- */
@@ -103,6 +110,7 @@ static int is_session(int file)
 int ioctl(int file, unsigned long request, ...)
 {
 	struct nnaccel_session_fetch *f;
+	struct nnaccel_session_slot *slot;
 	va_list args;
 	void *arg;
 
@@ -122,6 +130,13 @@ int ioctl(int file, unsigned long request, ...)
 		return fetch((void *)(uintptr_t)f->buffer, f->buffer_size, &f->out_size);
 	case NNACCEL_SESSION_COMMIT:
 		return commit(arg);
+	case NNACCEL_SESSION_SLOT:
+		slot = arg;
+		slot->out_grant = (struct nnaccel_grant){
+			.grant = MEMORY, .prot = NNACCEL_PROT_READ | NNACCEL_PROT_WRITE,
+			.length = 4096,
+		};
+		return 0;
 	case NNACCEL_SESSION_GRANT_FD:
 		kernel.exported = *(struct nnaccel_session_grant_fd *)arg;
 		((struct nnaccel_session_grant_fd *)arg)->out_fd = dup(file);
@@ -193,6 +208,8 @@ static struct {
 	_Atomic(void *) base;		/* of the region that it saw */
 	_Atomic(void *) forgotten;
 	atomic_int released;
+	atomic_bool hangs;		/* in what is told of bursts that end and slots that are freed, */
+	atomic_bool hanging;		/* and there it is */
 } engine_state;
 
 static void describe(const struct nna_engine *engine, struct nn_device_info *info)
@@ -256,6 +273,67 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 	return NN_OK;
 }
 
+/* ---- its bursts: each executes as the engine does ---- */
+
+static void hang(void)
+{
+	while (engine_state.hangs) {
+		engine_state.hanging = true;
+		usleep(1000);
+	}
+}
+
+static enum nn_status burst_create(const struct nna_engine *engine, void *prepared, void **executor,
+				   struct nn_error *err)
+{
+	(void)engine;
+	(void)err;
+	*executor = prepared;
+	return NN_OK;
+}
+
+static void burst_destroy(void *executor)
+{
+	(void)executor;
+	hang();
+}
+
+static enum nn_status burst_add(void *executor, const struct nna_engine_slot *slot,
+				struct nn_error *err)
+{
+	(void)executor;
+	(void)slot;
+	(void)err;
+	return NN_OK;
+}
+
+static bool burst_is_cached(void *executor, uint32_t slot)
+{
+	(void)executor;
+	(void)slot;
+	return true;
+}
+
+static void burst_remove(void *executor, uint32_t slot)
+{
+	(void)executor;
+	(void)slot;
+	hang();
+}
+
+static enum nn_status burst_execute(void *executor, const uint32_t *slots,
+				    struct nn_execution *execution, struct nn_error *err)
+{
+	(void)slots;
+	return execute(NULL, executor, execution, err);
+}
+
+static const struct nna_engine_burst engine_burst = {
+	.size = sizeof(engine_burst), .create = burst_create, .destroy = burst_destroy,
+	.add = burst_add, .is_cached = burst_is_cached, .remove = burst_remove,
+	.execute = burst_execute,
+};
+
 static void forget_region(const struct nna_engine *engine, const struct nna_engine_region *region)
 {
 	(void)engine;
@@ -265,10 +343,16 @@ static void forget_region(const struct nna_engine *engine, const struct nna_engi
 static const struct nna_engine engine = {
 	.size = sizeof(engine), .name = "threads", .clients = NNA_ENGINE_CLIENTS_THREADS,
 	.describe = describe, .supported = supported, .prepare = prepare, .release = release,
-	.execute = execute, .forget_region = forget_region,
+	.execute = execute, .burst = &engine_burst, .forget_region = forget_region,
 };
 
 /* ---- a client ---- */
+
+/* Of a region of a burst in the session. */
+static uint64_t burst_offset(uint64_t number, uint64_t region)
+{
+	return NNACCEL_BURST_MAP | number << NNACCEL_BURST_SHIFT | region;
+}
 
 static struct thread_client *client;
 static int session, session_copy;
@@ -326,7 +410,7 @@ static int set_up(void **state)
 	engine_state.fence = -1;
 	session = memfd_create("session", MFD_CLOEXEC);
 	session_copy = dup(session);
-	assert_int_equal(ftruncate(session, (off_t)(3 * GRANT_SIZE)), 0);
+	assert_int_equal(ftruncate(session, (off_t)burst_offset(4, 0)), 0);
 	memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, session,
 		      (off_t)(MEMORY * GRANT_SIZE));
 	assert_ptr_not_equal(memory, MAP_FAILED);
@@ -390,6 +474,164 @@ static void test_fence(void **state)
 	assert_int_equal(close(fence), -1);
 }
 
+/* ---- bursts ---- */
+
+/* The client's end. */
+struct burst_end {
+	uint32_t number;
+	struct nnaccel_burst_status *status;
+	struct nn_ring ring;
+};
+
+static void *map_burst(uint32_t number, uint64_t region, size_t size)
+{
+	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, session,
+			(off_t)burst_offset(number, region));
+
+	assert_ptr_not_equal(at, MAP_FAILED);
+	return at;
+}
+
+static void open_burst(struct burst_end *b, uint32_t number)
+{
+	const struct nnaccel_cmd head = {
+		.kind = NNACCEL_DO_BURST, .cookie = 10 + number, .model = MODEL, .burst = number,
+	};
+	struct nn_ring_map map;
+
+	b->number = number;
+	b->status = map_burst(number, NNACCEL_BURST_STATUS, 4096);
+	*b->status = (struct nnaccel_burst_status){
+		.state = NNACCEL_BURST_ALIVE, .lines = nn_ring_lines(CAPACITY),
+		.capacity = CAPACITY, .ring_bytes = 8192,
+	};
+	/* All bursts of a client have one doorbell: here the first one's. */
+	map = (struct nn_ring_map){
+		.status = b->status, .mine = map_burst(number, NNACCEL_BURST_REQUESTS, 8192),
+		.peer = map_burst(number, NNACCEL_BURST_RESULTS, 8192),
+		.doorbell = map_burst(1, NNACCEL_BURST_DOORBELL, 4096),
+		.lines = b->status->lines, .capacity = CAPACITY,
+	};
+	assert_int_equal(nn_ring_init(&b->ring, &map, 0), NN_RING_OK);
+	assert_true(send_command(&head, NULL, NULL));
+	assert_int_equal(await_answer(10 + number), NN_OK);
+}
+
+static void unmap_burst(struct burst_end *b)
+{
+	munmap(b->ring.map.mine, 8192);
+	munmap((void *)b->ring.map.peer, 8192);
+	munmap(b->ring.map.doorbell, 4096);
+	munmap(b->status, 4096);
+}
+
+static void send_request(struct burst_end *b)
+{
+	struct nnaccel_arg args[] = {
+		{ .length = sizeof(float) }, { .offset = sizeof(float), .length = sizeof(float) },
+	};
+	uint32_t slot = SLOT, length;
+	const struct nn_request request = {
+		.num_inputs = 1, .num_outputs = 1, .num_slots = 1, .args = args, .slots = &slot,
+	};
+	struct nnaccel_datum datums[CAPACITY];
+
+	length = nn_request_encode(&request, datums, CAPACITY);
+	assert_true(length);
+	assert_int_equal(nn_ring_try_send(&b->ring, datums, length), NN_RING_OK);
+}
+
+static uint32_t receive_result(struct burst_end *b)
+{
+	uint64_t until = clock_ns() + PATIENCE_MS * UINT64_C(1000000);
+	struct nnaccel_datum datums[CAPACITY];
+	struct nnaccel_shape shapes[1];
+	char message[NN_RESULT_MESSAGE];
+	struct nn_result result = { .shapes = shapes, .max_outputs = 1, .message = message };
+	uint32_t count;
+
+	if (nn_ring_receive(&b->ring, datums, &count, until))
+		return UINT32_MAX;
+	assert_null(nn_result_parse(datums, count, &result));
+	return result.status;
+}
+
+static void await_true(const atomic_bool *what)
+{
+	for (int i = 0; i < PATIENCE_MS && !*what; i++)
+		usleep(1000);
+	assert_true(*what);
+}
+
+/* The kernel's part of a burst's end. */
+static void close_burst(struct burst_end *b)
+{
+	const struct nnaccel_cmd gone = { .kind = NNACCEL_DO_BURST_GONE, .burst = b->number };
+
+	b->status->state = NNACCEL_BURST_DEAD;
+	__atomic_fetch_add(b->ring.map.doorbell, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, b->ring.map.doorbell, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+	assert_true(send_command(&gone, NULL, NULL));
+}
+
+/* An engine that does not return from what ends one burst holds no other one up. */
+static void test_burst_end_hangs(void **state)
+{
+	struct burst_end one, other;
+
+	(void)state;
+	open_burst(&one, 1);
+	open_burst(&other, 2);
+	memory[0] = 21;
+	engine_state.waits = true;
+	send_request(&one);
+	await_true(&engine_state.executes);
+	/* While it executes, so that it ends on the thread that serves it. */
+	close_burst(&one);
+	engine_state.hangs = true;
+	engine_state.go_on = true;
+	await_true(&engine_state.hanging);
+	send_request(&other);
+	assert_int_equal(receive_result(&other), NN_OK);
+	assert_true(memory[1] == 42);
+	engine_state.hangs = false;
+	close_context();
+	await_end();
+	unmap_burst(&one);
+	unmap_burst(&other);
+}
+
+/* Nor does one that does not return from being told that a slot was freed; its burst ends meanwhile. */
+static void test_slot_end_hangs(void **state)
+{
+	const struct nnaccel_cmd freed = {
+		.kind = NNACCEL_DO_SLOT_GONE, .burst = 1, .grant = SLOT,
+	};
+	struct burst_end one, other, third;
+
+	(void)state;
+	open_burst(&one, 1);
+	open_burst(&other, 2);
+	memory[0] = 4;
+	send_request(&one);
+	assert_int_equal(receive_result(&one), NN_OK);
+	engine_state.hangs = true;
+	assert_true(send_command(&freed, NULL, NULL));
+	await_true(&engine_state.hanging);
+	send_request(&other);
+	assert_int_equal(receive_result(&other), NN_OK);
+	assert_true(memory[1] == 8);
+	close_burst(&one);
+	/* Commands are served, too. */
+	open_burst(&third, 3);
+	engine_state.hangs = false;
+	close_context();
+	await_end();
+	unmap_burst(&one);
+	unmap_burst(&other);
+	unmap_burst(&third);
+}
+
 /* The engine is told of the client's end while it executes. */
 static void test_gone(void **state)
 {
@@ -440,6 +682,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_execution, set_up),
 		cmocka_unit_test_setup(test_fence, set_up),
+		cmocka_unit_test_setup(test_burst_end_hangs, set_up),
+		cmocka_unit_test_setup(test_slot_end_hangs, set_up),
 		cmocka_unit_test_setup(test_gone, set_up),
 		cmocka_unit_test_setup(test_overdue, set_up),
 		cmocka_unit_test_setup(test_stop, set_up),
