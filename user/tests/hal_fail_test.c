@@ -2,8 +2,8 @@
 /*
  * Each allocation of worker, keeper and broker fails in turn, and then each from one on: a client is
  * told, or has what it wanted, in finite time, and the next one is served. So does each of a broker
- * that starts. Needs /dev/nnaccel and
- * tests/failing/nnacceld (scripts/guest/failing). NN_TEST_PART=I/N: only every N-th allocation.
+ * that starts. Needs /dev/nnaccel and tests/failing/nnacceld (scripts/guest/failing).
+ * NN_TEST_PART=I/N: only every N-th allocation. NN_TEST_ONLY: a pattern of the tests to run.
  */
 #define _GNU_SOURCE
 #include <poll.h>
@@ -292,7 +292,7 @@ static int remove_folder(void **state)
 
 int main(void)
 {
-	const char *given = getenv("NN_TEST_PART");
+	const char *given = getenv("NN_TEST_PART"), *only = getenv("NN_TEST_ONLY");
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_worker),
 		cmocka_unit_test(test_keeper),
@@ -304,5 +304,7 @@ int main(void)
 		fprintf(stderr, "NN_TEST_PART=%s is no part I/N\n", given);
 		return 2;
 	}
+	if (only)
+		cmocka_set_test_filter(only);
 	return cmocka_run_group_tests_name("hal_fail", tests, set_up_folder, remove_folder);
 }
