@@ -244,7 +244,6 @@ static void test_many_entries(void **state)
 	assert_int_equal(count_files(), BLOB_PER_USER);
 }
 
-/* A file that is gone, too short, too long or changed is no entry any more. */
 /* What follows in a transaction that failed, and was rolled back, is not done either. */
 static void test_failed_batch(void **state)
 {
@@ -276,6 +275,7 @@ static void test_failed_batch(void **state)
 	assert_true(put(1, 4));
 }
 
+/* A file that is gone, too short, too long or changed is no entry any more. */
 static void test_damaged_files(void **state)
 {
 	(void)state;
@@ -381,6 +381,39 @@ static void test_taken_over(void **state)
 	assert_false(cache_index_is_current(index_));
 	assert_true(cache_index_is_current(other));
 	cache_index_close(other);
+}
+
+/* The same where the database is full, which SQLite rolls back by itself. */
+static void test_full_batch(void **state)
+{
+	uint8_t bytes[ENTRY], hash[DIGEST_SIZE] = { 0 };
+	struct blob_work work;
+	uint64_t count;
+	uint32_t i = 0;
+
+	(void)state;
+	for (uint32_t number = 1; number <= 3; number++)
+		assert_true(put(1, number));
+	fill(bytes, 4);
+	assert_true(cache_index_begin(index_));
+	blob_store_drop(store, 1, key_of(1));
+	/* It may have no more pages. */
+	assert_int_equal(sqlite3_exec(cache_index_db(index_), "PRAGMA max_page_count = 1", NULL,
+				      NULL, NULL), 0);
+	while (cache_index_store(index_, 1, key_of(i), hash) == CACHE_YES)
+		i++;
+	assert_true(cache_index_batch_failed(index_));
+	assert_false(blob_store_clear(store, 1, &count));
+	assert_false(cache_index_clear(index_, 1, &count));
+	assert_false(blob_store_put(store, 1, key_of(4), bytes, MODEL, PAGE, &work));
+	assert_int_equal(get(1, 3), 0);
+	assert_false(cache_index_commit(index_));
+	assert_false(cache_index_batch_failed(index_));
+	blob_store_rolled_back(store);
+	for (uint32_t number = 1; number <= 3; number++)
+		assert_int_equal(get(1, number), 1);
+	assert_int_equal(count_files(), 3);
+	assert_int_equal(cache_index_query(index_, 1, key_of(0), hash), CACHE_NO);
 }
 
 /* ---- killed, or failed by the disk, at every system call ---- */
@@ -899,6 +932,7 @@ int main(int argc, char **argv)
 		STORE(other_version),
 		STORE(interrupted),
 		STORE(taken_over),
+		STORE(full_batch),
 		FOLDER(killed_anywhere),
 		FOLDER(disk_errors),
 		KEEPER(keeper),

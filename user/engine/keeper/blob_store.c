@@ -83,16 +83,27 @@ static bool finish(struct blob_store *store, sqlite3_stmt *s)
 	return false;
 }
 
+/* The first row of a statement, numbers. False: it has none. */
+static bool ask_row(struct blob_store *store, const char *sql, int64_t number, int64_t *row,
+		    int columns)
+{
+	sqlite3_stmt *s = prepare(store, sql, number, NULL, 0);
+	int error = s ? sqlite3_step(s) : SQLITE_DONE;
+
+	for (int i = 0; error == SQLITE_ROW && i < columns; i++)
+		row[i] = sqlite3_column_int64(s, i);
+	sqlite3_finalize(s);
+	if (error != SQLITE_ROW && error != SQLITE_DONE)
+		cache_index_failed(store->index, error);
+	return error == SQLITE_ROW;
+}
+
 /* The number that a query has for an answer; -1: none. */
 static int64_t ask(struct blob_store *store, const char *sql, int64_t number)
 {
-	sqlite3_stmt *s = prepare(store, sql, number, NULL, 0);
-	int64_t answer = -1;
+	int64_t answer;
 
-	if (s && sqlite3_step(s) == SQLITE_ROW)
-		answer = sqlite3_column_int64(s, 0);
-	sqlite3_finalize(s);
-	return answer;
+	return ask_row(store, sql, number, &answer, 1) ? answer : -1;
 }
 
 static bool copy_hash(uint8_t to[DIGEST_SIZE], sqlite3_stmt *s, int column)
@@ -375,18 +386,6 @@ bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t key[
 	       !find(store, uid, key, &row);
 }
 
-/* The two numbers that a statement has of a user, or of all. False: it has none. */
-static bool ask_two(struct blob_store *store, const char *sql, uint32_t uid, int64_t numbers[2])
-{
-	sqlite3_stmt *s = prepare(store, sql, uid, NULL, 0);
-	bool found = s && sqlite3_step(s) == SQLITE_ROW;
-
-	for (int i = 0; found && i < 2; i++)
-		numbers[i] = sqlite3_column_int64(s, i);
-	sqlite3_finalize(s);
-	return found;
-}
-
 /*
  * Entries go, the least recently used first, until what `sums` tells is within limits: it is
  * asked once, however many go.
@@ -396,10 +395,10 @@ static bool make_room(struct blob_store *store, const char *sums, const char *fi
 {
 	int64_t sum[2], entry[2];
 
-	if (!ask_two(store, sums, uid, sum))
+	if (!ask_row(store, sums, uid, sum, 2))
 		return false;
 	for (; sum[0] >= max_entries || (uint64_t)sum[1] + size > max_bytes; sum[0]--) {
-		if (!ask_two(store, first, uid, entry) || !forget(store, entry[0]))
+		if (!ask_row(store, first, uid, entry, 2) || !forget(store, entry[0]))
 			return false;
 		remove_later(store, entry[0]);
 		sum[1] -= entry[1];
@@ -520,6 +519,7 @@ bool blob_store_clear(struct blob_store *store, uint64_t uid, uint64_t *count)
 	const char *sql = uid == CACHE_ALL_USERS ? "DELETE FROM plan RETURNING file" :
 			  "DELETE FROM plan WHERE uid = ?1 RETURNING file";
 	sqlite3_stmt *s = prepare(store, sql, (int64_t)uid, NULL, 0);
+	size_t num_removed = store->num_removed;
 	int error;
 
 	*count = 0;
@@ -534,6 +534,7 @@ bool blob_store_clear(struct blob_store *store, uint64_t uid, uint64_t *count)
 		end_change(store);
 		return true;
 	}
+	store->num_removed = num_removed;
 	cache_index_failed(store->index, error);
 	return false;
 }

@@ -500,6 +500,11 @@ bool cache_index_begin(struct cache_index *index)
 	return index->in_batch;
 }
 
+bool cache_index_batch_failed(const struct cache_index *index)
+{
+	return index->batch_failed;
+}
+
 /* Leaves a batch; false: it failed. */
 static bool end_batch(struct cache_index *index)
 {

@@ -36,6 +36,9 @@ void cache_index_close(struct cache_index *index);
 bool cache_index_begin(struct cache_index *index);
 bool cache_index_commit(struct cache_index *index);
 
+/* Whether an error has rolled it back already: nothing is done before cache_index_commit(). */
+bool cache_index_batch_failed(const struct cache_index *index);
+
 /* Forgets a user's hashes, or all: CACHE_ALL_USERS, and counts them. */
 bool cache_index_clear(struct cache_index *index, uint64_t uid, uint64_t *count);
 

@@ -307,10 +307,13 @@ static void fail_task(struct keep *k, struct task *t, bool was_finish)
 	t->to = INDEX;
 }
 
-/* One transaction for all that is asked now. */
-static void run_batch(struct keep *k, struct task *batch)
+/*
+ * One transaction for all that is asked now. Where an error rolls it back, what was asked before
+ * has failed. Returns what is left then, for a transaction of its own; NULL: nothing.
+ */
+static struct task *run_transaction(struct keep *k, struct task *batch)
 {
-	struct task *t = batch;
+	struct task *t = batch, *rest = NULL;
 	bool begun;
 
 	while (t && !changes_index(t))
@@ -319,16 +322,29 @@ static void run_batch(struct keep *k, struct task *batch)
 	for (t = batch; t; t = t->next) {
 		t->ended = t->stage == FINISH;	/* for what follows: it came a second time */
 		ask_index(k, t);
+		if (begun && cache_index_batch_failed(k->index)) {
+			rest = t->next;
+			break;
+		}
 	}
 	if (begun && !cache_index_commit(k->index)) {
-		for (t = batch; t; t = t->next)
+		for (t = batch; t != rest; t = t->next)
 			fail_task(k, t, t->ended);
 		if (k->plans)
 			blob_store_rolled_back(k->plans);
 	} else if (k->plans) {
 		blob_store_committed(k->plans);
 	}
-	for (t = batch; t; t = t->next)
+	return rest;
+}
+
+static void run_batch(struct keep *k, struct task *batch)
+{
+	struct task *rest = batch;
+
+	while (rest)
+		rest = run_transaction(k, rest);
+	for (struct task *t = batch; t; t = t->next)
 		t->ended = t->to == INDEX;
 }
 

@@ -203,6 +203,12 @@ bool cache_index_begin(struct cache_index *index)
 	return true;
 }
 
+bool cache_index_batch_failed(const struct cache_index *index)
+{
+	(void)index;
+	return false;
+}
+
 bool cache_index_commit(struct cache_index *index)
 {
 	(void)index;
