@@ -42,6 +42,7 @@ struct nn_plan {
 	struct nn_model *owned;		/* the same where the plan made it, else NULL */
 	struct nn_model *bases[2];	/* what that refers to, where the plan made it too */
 	const struct nn_attributes *attributes;	/* the caller's, or NULL */
+	uint64_t deadline_ns;		/* of compiling it, 0: none */
 	struct graph *graphs;		/* graph[model->num_subgraphs] */
 	struct compiled *compiled;	/* NULL: every execution is interpreted */
 	struct lazy *lazy;		/* of a lazy plan: what is executed in its place */
@@ -54,6 +55,7 @@ struct nn_plan {
 /* One execution: what holds for every subgraph that it enters. */
 struct run {
 	const struct nn_plan *plan;
+	uint64_t number;		/* of the execution, where the plan has sections */
 	uint64_t deadline_ns;		/* UINT64_MAX: none */
 	uint64_t loop_timeout_ns;
 	const struct nn_attributes *attributes;

@@ -199,6 +199,7 @@ enum nn_status plan_create(const struct nn_model *model, const struct nn_plan_op
 	}
 	p->model = model;
 	p->attributes = options->attributes;
+	p->deadline_ns = options->deadline_ns;
 	for (i = 0; i < model->num_subgraphs && !status; i++)
 		status = make_graph(p, i, err);
 	if (status) {
@@ -304,7 +305,10 @@ enum nn_status nn_plan_create(const struct nn_model *model, const struct nn_plan
 		*plan = plan_compile(model, options, NULL);
 	if (status || *plan)
 		return status;
-	status = plan_create(model, options, plan, err);
+	/* Compiling it may have taken the time that there was. */
+	status = plan_check_options(options, err);
+	if (!status)
+		status = plan_create(model, options, plan, err);
 	/* Without memory for sections it is interpreted. */
 	if (!status && compile)
 		sections_create(*plan, options);

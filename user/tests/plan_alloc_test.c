@@ -100,6 +100,8 @@ static uint32_t count_calls(uint32_t preference)
 			fail_msg("%s", err.message);
 	}
 	before = atomic_load(&calls) - before;
+	/* Sections were compiled. */
+	assert_true(plan->compiled || sections_made(plan));
 	nn_plan_free(plan);
 	return before;
 }

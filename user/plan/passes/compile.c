@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "plan/compiled.h"
 #include "plan/run/pages.h"
 #include "plan/kernels/families.h"
@@ -160,7 +161,7 @@ static bool fold(struct compiler *k, struct nn_run *r, const struct nn_operation
 		if (!r->outputs[i].data)
 			return false;
 	}
-	if (nn_op_execute(r))
+	if ((k->c->plan->deadline_ns && clock_ns() >= k->c->plan->deadline_ns) || nn_op_execute(r))
 		return false;
 	for (uint32_t i = 0; i < o->num_outputs; i++)
 		k->data[o->outputs[i]] = r->outputs[i].data;
@@ -174,6 +175,29 @@ static bool is_unknown(const struct compiler *k, uint32_t operand)
 {
 	return !k->data[operand] ||
 	       (k->weights && operand_of(k, operand)->lifetime == NN_CONSTANT_REFERENCE);
+}
+
+/* Gives inputs whose values are not known zeros, as many as the largest wants. False: no memory. */
+static bool set_zeros(struct compiler *k, const struct nn_operation *o)
+{
+	size_t most = 0;
+
+	for (uint32_t i = 0; i < o->num_inputs; i++) {
+		const size_t size = nn_tensor_size(&k->inputs[i]);
+
+		if (!k->inputs[i].omitted && is_unknown(k, o->inputs[i]) && size > most)
+			most = size;
+	}
+	/* What lies between operations may be larger than all whose shapes the model tells. */
+	if (most > k->zeros_size) {
+		pages_free(k->zeros, k->zeros_size);
+		k->zeros = pages_zeros(most);
+		k->zeros_size = k->zeros ? most : 0;
+	}
+	for (uint32_t i = 0; i < o->num_inputs; i++)
+		if (!k->inputs[i].omitted && is_unknown(k, o->inputs[i]))
+			k->inputs[i].data = k->zeros;
+	return k->zeros;
 }
 
 /* Infers an operation's outputs, and computes them or makes it a step. */
@@ -195,13 +219,8 @@ static bool add_operation(struct compiler *k, uint32_t index)
 	step->output = o->num_outputs ? o->outputs[0] : 0;
 	compiled_run_init(k->c, step, k->data, k->inputs, k->outputs, &r);
 	r.err = &err;
-	for (uint32_t i = 0; i < o->num_inputs; i++) {
-		if (k->inputs[i].omitted || !is_unknown(k, o->inputs[i]))
-			continue;
-		if (nn_tensor_size(&k->inputs[i]) > k->zeros_size)
-			return false;
-		k->inputs[i].data = k->zeros;
-	}
+	if (!set_zeros(k, o))
+		return false;
 	/* A result by now is one that depends on what we do not know. */
 	fine = !nn_op_infer(&r) && !nn_run_result(&r);
 	for (uint32_t i = 0; fine && i < o->num_outputs; i++) {

@@ -52,10 +52,11 @@ static size_t divide(const struct compiled *c, char *base, struct context *x, ch
 	return at;
 }
 
-static void context_free(struct context *x)
+static void context_free(struct compiled *c, struct context *x)
 {
 	if (!x)
 		return;
+	atomic_fetch_sub(&c->kept, x->size + x->memory.size);
 	pages_free(x->memory.base, x->memory.size);
 	pages_free(x, x->size);
 }
@@ -69,10 +70,12 @@ static void grow(struct compiled *c, struct context *x, size_t wanted)
 	while (wanted > most && !atomic_compare_exchange_weak(&c->run_memory, &most, wanted))
 		;
 	pages_free(m->base, m->size);
+	atomic_fetch_sub(&c->kept, m->size);
 	m->size = wanted > most ? wanted : most;
 	m->base = m->size ? pages_alloc(m->size) : NULL;
 	if (!m->base)
 		m->size = 0;
+	atomic_fetch_add(&c->kept, m->size);
 }
 
 /* Where an operand lies that is no argument; NULL: nowhere. */
@@ -108,6 +111,7 @@ static struct context *context_create(struct compiled *c)
 		return NULL;
 	divide(c, (char *)x, x, &arena);
 	x->size = sizes.size;
+	atomic_fetch_add(&c->kept, x->size);
 	for (uint32_t i = 0; i < c->main->num_operands; i++)
 		x->data[i] = c->places ? memory_of(c, i, arena) : thawed_memory_of(c, i, arena);
 	grow(c, x, 0);
@@ -122,7 +126,7 @@ static void context_put(struct compiled *c, struct context *x)
 		if (atomic_compare_exchange_strong(&c->contexts[i], &none, x))
 			return;
 	}
-	context_free(x);
+	context_free(c, x);
 }
 
 static struct context *context_get(struct compiled *c)
@@ -153,7 +157,12 @@ bool compiled_reserve(struct compiled *c)
 void compiled_release(struct compiled *c)
 {
 	for (uint32_t i = 0; i < COMPILED_CONTEXTS; i++)
-		context_free(atomic_load(&c->contexts[i]));
+		context_free(c, atomic_load(&c->contexts[i]));
+}
+
+uint64_t compiled_kept(const struct compiled *c)
+{
+	return atomic_load(&c->kept);
 }
 
 void compiled_memory(const struct compiled *c, struct nn_plan_memory *memory)

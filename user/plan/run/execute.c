@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "plan/compiled.h"
 #include "plan/run/lazy.h"
+#include "plan/run/sections.h"
 #include "plan/run/staged.h"
 
 #define DEFAULT_LOOP_TIMEOUT_NS UINT64_C(2000000000)
@@ -129,6 +130,7 @@ static enum nn_status run_main(const struct nn_plan *plan, struct nn_execution *
 {
 	struct run run = {
 		.plan = plan,
+		.number = sections_begin(plan),
 		.deadline_ns = e->deadline_ns ? e->deadline_ns : UINT64_MAX,
 		.loop_timeout_ns = loop_timeout(e),
 		.attributes = e->attributes,

@@ -39,6 +39,7 @@ struct block {
 
 struct heaps {
 	_Atomic(struct heap *) idle[HEAPS];
+	_Atomic(uint64_t) bytes;	/* of blocks and scratch memory, when heaps were given back */
 };
 
 struct heap {
@@ -46,6 +47,8 @@ struct heap {
 	uint32_t count[CLASSES];	/* of free blocks */
 	uint32_t spare[CLASSES];	/* the fewest that were free since blocks went last */
 	uint32_t executions;		/* since then */
+	uint64_t bytes;			/* of all blocks */
+	uint64_t counted;		/* bytes of this heap that heaps->bytes has */
 	struct nn_run_memory scratch;
 };
 
@@ -83,6 +86,7 @@ void *heap_alloc(struct heap *heap, size_t size)
 		if (!b)
 			return NULL;
 		b->class = class;
+		heap->bytes += sizeof(*b) + class_size(class);
 	}
 	return b + 1;
 }
@@ -140,6 +144,7 @@ static void trim(struct heap *heap)
 			heap->free[class] = b->next;
 			heap->count[class]--;
 			heap->spare[class]--;
+			heap->bytes -= sizeof(*b) + class_size(class);
 			free(b);
 		}
 		heap->spare[class] = heap->count[class];
@@ -181,16 +186,31 @@ struct heap *heaps_get(struct heaps *heaps)
 	return calloc(1, sizeof(struct heap));
 }
 
+/* Has `heaps` count so many bytes of a heap. */
+static void count_bytes(struct heaps *heaps, struct heap *heap, uint64_t bytes)
+{
+	if (heap->counted != bytes)
+		atomic_fetch_add(&heaps->bytes, bytes - heap->counted);
+	heap->counted = bytes;
+}
+
+uint64_t heaps_bytes(const struct heaps *heaps)
+{
+	return atomic_load(&heaps->bytes);
+}
+
 void heaps_put(struct heaps *heaps, struct heap *heap)
 {
 	if (++heap->executions == TRIM_EXECUTIONS)
 		trim(heap);
+	count_bytes(heaps, heap, heap->bytes + heap->scratch.size);
 	for (uint32_t i = 0; i < HEAPS; i++) {
 		struct heap *none = NULL;
 
 		if (atomic_compare_exchange_strong(&heaps->idle[i], &none, heap))
 			return;
 	}
+	count_bytes(heaps, heap, 0);
 	heap_destroy(heap);
 }
 

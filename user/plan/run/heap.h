@@ -25,6 +25,9 @@ struct heap *heaps_get(struct heaps *heaps);
 /* Gives it back: all of its blocks are free. Blocks that no execution took for long go. */
 void heaps_put(struct heaps *heaps, struct heap *heap);
 
+/* Bytes of all of them, as those that are in use were when they were taken. */
+uint64_t heaps_bytes(const struct heaps *heaps);
+
 /*
  * Memory aligned to 64 bytes, also for a size of 0; NULL: there is none. A heap of NULL takes it
  * from the system and keeps nothing.

@@ -26,18 +26,32 @@ enum {
 
 #define CHANGING (-1)
 
+/* A plan that one of so many executions wanted is missed when it goes. */
+#define LATELY 16
+
+/* Misses of plans that are interpreted at most before another plan is made. */
+#define MAX_PENALTY 1024
+
+/* Where plans are worth it that go again, one of so many misses is interpreted, to see what that takes. */
+#define LOOK_AGAIN 64
+
+/* Times that a subgraph is divided anew, as sections have come to need each other's values. */
+#define MAX_ROUNDS 4
+
 /* A section as a model of its own, its inputs' shapes known, and its plan. */
 struct shaped {
 	struct nn_model model;
 	struct nn_subgraph subgraph;
 	struct nn_plan *plan;		/* NULL: these shapes cannot be compiled */
 	struct nn_plan_memory memory;	/* of it, without shared weights */
+	_Atomic(uint64_t) bytes;	/* that it keeps, when it was looked at last */
 	struct nn_operand operands[];
 };
 
 struct slot {
 	_Atomic(int32_t) users;
-	_Atomic(uint64_t) used_ns;	/* when it was last wanted */
+	_Atomic(uint64_t) used_ns;	/* when it was last wanted, */
+	_Atomic(uint64_t) used_run;	/* and by which execution */
 	struct shaped *shaped;		/* NULL: empty */
 };
 
@@ -48,6 +62,7 @@ struct sections {
 	const struct nn_attributes *attributes;
 	struct section *first;
 	struct weights *weights;
+	_Atomic(uint64_t) runs;		/* executions, ever */
 	_Atomic(uint64_t) made;		/* plans, ever */
 	_Atomic(uint64_t) bytes;	/* that plans keep, without shared weights */
 	uint64_t limit;			/* of both */
@@ -65,7 +80,12 @@ struct section {
 	uint32_t *outputs;		/* and those that are needed after */
 	uint32_t num_inputs;
 	uint32_t num_outputs;
+	_Atomic(int32_t) wait;		/* misses to interpret before a plan is made */
+	_Atomic(uint64_t) made_ns;	/* the least that making and running a plan took; 0: none */
+	_Atomic(uint64_t) interpreted_ns;	/* and interpreting it */
 	pthread_mutex_t lock;
+	int32_t penalty;		/* the next wait */
+	uint32_t thrashes;		/* plans that were made in place of others that were wanted */
 	struct slot slots[SECTION_PLANS];
 };
 
@@ -78,9 +98,10 @@ uint32_t section_length(const struct section *section)
 
 /* By operand, of one subgraph. */
 struct facts {
-	bool *is_known;			/* computed from constants alone */
+	uint32_t *known;		/* section + 1 that computes it from constants alone */
 	uint32_t *writer;		/* section + 1 that writes it; 0: none */
-	bool *is_needed;		/* outside of the section that writes it */
+	bool *is_needed;		/* outside of the section that writes it, */
+	bool *is_kept;			/* and was so when the subgraph was divided before */
 	bool *is_listed;		/* an input or output of the section at hand */
 };
 
@@ -98,8 +119,20 @@ static bool steers_no_shape(const struct nn_op *op, const struct nn_operand *o)
 					   op->code == HASHTABLE_LOOKUP || op->code == GATHER);
 }
 
+/*
+ * Whether the plan of a section, NULL: a new one, knows an operand's value: it computes what depends
+ * on constants, unless that leaves the section.
+ */
+static bool knows(const struct graph *g, const struct section *s, const struct facts *facts,
+		  uint32_t operand)
+{
+	return is_constant(&g->subgraph->operands[operand]) ||
+	       (s && facts->known[operand] == s->first + 1 && !facts->is_kept[operand]);
+}
+
 /* Whether an operation can be in a section. */
-static bool is_plain(const struct graph *g, const struct step *step, const struct facts *facts)
+static bool is_plain(const struct graph *g, const struct section *s, const struct step *step,
+		     const struct facts *facts)
 {
 	const struct nn_operation *o = step->operation;
 
@@ -110,7 +143,7 @@ static bool is_plain(const struct graph *g, const struct step *step, const struc
 	for (uint32_t i = 0; i < o->num_inputs; i++) {
 		const struct nn_operand *in = &g->subgraph->operands[o->inputs[i]];
 
-		if (in->lifetime != NN_NO_VALUE && !facts->is_known[o->inputs[i]] &&
+		if (in->lifetime != NN_NO_VALUE && !knows(g, s, facts, o->inputs[i]) &&
 		    plan_steers(step->op, i, in->type) && !steers_no_shape(step->op, in))
 			return false;
 	}
@@ -118,18 +151,19 @@ static bool is_plain(const struct graph *g, const struct step *step, const struc
 }
 
 /* What a plain operation on known values writes is known too. */
-static void learn(const struct graph *g, const struct step *step, const struct facts *facts)
+static void learn(const struct graph *g, const struct section *s, const struct step *step,
+		  const struct facts *facts)
 {
 	const struct nn_operation *o = step->operation;
 
 	if (step->op->every_time || step->op->code == RANDOM_MULTINOMIAL)
 		return;
 	for (uint32_t i = 0; i < o->num_inputs; i++)
-		if (!facts->is_known[o->inputs[i]] &&
+		if (!knows(g, s, facts, o->inputs[i]) &&
 		    g->subgraph->operands[o->inputs[i]].lifetime != NN_NO_VALUE)
 			return;
 	for (uint32_t i = 0; i < o->num_outputs; i++)
-		facts->is_known[o->outputs[i]] = true;
+		facts->known[o->outputs[i]] = s->first + 1;
 }
 
 static struct section *add_section(struct graph *g, uint32_t first)
@@ -150,12 +184,10 @@ static bool find_sections(struct graph *g, const struct facts *facts)
 {
 	struct section *s = NULL;
 
-	for (uint32_t i = 0; i < g->subgraph->num_operands; i++)
-		facts->is_known[i] = is_constant(&g->subgraph->operands[i]);
 	for (uint32_t i = 0; i < g->subgraph->num_operations; i++) {
 		const struct step *step = &g->steps[i];
 
-		if (!is_plain(g, step, facts)) {
+		if (!is_plain(g, s, step, facts)) {
 			s = NULL;
 			continue;
 		}
@@ -164,7 +196,7 @@ static bool find_sections(struct graph *g, const struct facts *facts)
 		if (!s)
 			return false;
 		s->count++;
-		learn(g, step, facts);
+		learn(g, s, step, facts);
 		for (uint32_t j = 0; j < step->operation->num_outputs; j++)
 			facts->writer[step->operation->outputs[j]] = s->first + 1;
 	}
@@ -233,21 +265,55 @@ static bool fill_section(struct section *s, const struct facts *facts)
 	return true;
 }
 
+static void free_sections(struct graph *g);
+
+/* Whether a section computes from constants what leaves it, which was not thought of before. */
+static bool finds_kept(const struct graph *g, const struct facts *facts)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < g->subgraph->num_operands; i++) {
+		if (!facts->known[i] || !facts->is_needed[i] || facts->is_kept[i])
+			continue;
+		facts->is_kept[i] = true;
+		found = true;
+	}
+	return found;
+}
+
+/* Divides a subgraph until no section steers by what another computes, or it has. */
+static bool find_all(struct graph *g, const struct facts *facts)
+{
+	const size_t operands = g->subgraph->num_operands;
+
+	for (uint32_t round = 0; round < MAX_ROUNDS; round++) {
+		memset(facts->known, 0, operands * sizeof(*facts->known));
+		memset(facts->writer, 0, operands * sizeof(*facts->writer));
+		memset(facts->is_needed, 0, operands * sizeof(*facts->is_needed));
+		free_sections(g);
+		if (!find_sections(g, facts))
+			return false;
+		find_needed(g, facts);
+		if (!finds_kept(g, facts))
+			break;
+	}
+	return true;
+}
+
 static bool divide(struct nn_plan *plan, uint32_t index)
 {
 	struct graph *g = &plan->graphs[index];
 	size_t operands = (size_t)g->subgraph->num_operands + 1;
 	struct facts facts = {
-		.is_known = calloc(operands, sizeof(*facts.is_known)),
+		.known = calloc(operands, sizeof(*facts.known)),
 		.writer = calloc(operands, sizeof(*facts.writer)),
 		.is_needed = calloc(operands, sizeof(*facts.is_needed)),
+		.is_kept = calloc(operands, sizeof(*facts.is_kept)),
 		.is_listed = calloc(operands, sizeof(*facts.is_listed)),
 	};
-	bool fine = facts.is_known && facts.writer && facts.is_needed && facts.is_listed &&
-		    find_sections(g, &facts);
+	bool fine = facts.known && facts.writer && facts.is_needed && facts.is_kept &&
+		    facts.is_listed && find_all(g, &facts);
 
-	if (fine)
-		find_needed(g, &facts);
 	for (uint32_t i = 0; fine && i < g->subgraph->num_operations; i++) {
 		struct section *s = g->steps[i].section;
 
@@ -260,9 +326,10 @@ static bool divide(struct nn_plan *plan, uint32_t index)
 		s->all->first = s;
 		fine = fill_section(s, &facts);
 	}
-	free(facts.is_known);
+	free(facts.known);
 	free(facts.writer);
 	free(facts.is_needed);
+	free(facts.is_kept);
 	free(facts.is_listed);
 	return fine;
 }
@@ -300,10 +367,20 @@ const char *sections_kernels(const struct nn_plan *plan)
 	return plan->sections->isa->name;
 }
 
-static uint64_t shaped_bytes(const struct shaped *shaped)
+uint64_t sections_begin(const struct nn_plan *plan)
 {
-	return sizeof(*shaped) + shaped->subgraph.num_operands * sizeof(shaped->operands[0]) +
-	       shaped->memory.weights + shaped->memory.execution;
+	return plan->sections ? atomic_fetch_add(&plan->sections->runs, 1) + 1 : 0;
+}
+
+/* Notes what a plan keeps by now: each execution at a time has memory of its own, which stays. */
+static void count_bytes(struct sections *all, struct shaped *shaped)
+{
+	uint64_t bytes = sizeof(*shaped) + shaped->memory.weights +
+			 shaped->subgraph.num_operands * sizeof(shaped->operands[0]) +
+			 (shaped->plan ? compiled_kept(shaped->plan->compiled) : 0);
+
+	if (atomic_load(&shaped->bytes) != bytes)
+		atomic_fetch_add(&all->bytes, bytes - atomic_exchange(&shaped->bytes, bytes));
 }
 
 /* Empties a slot that nobody else changes or uses. */
@@ -315,7 +392,7 @@ static void empty_slot(struct section *s, struct slot *slot)
 	atomic_store(&slot->used_ns, 0);
 	if (!shaped)
 		return;
-	atomic_fetch_sub(&s->all->bytes, shaped_bytes(shaped));
+	atomic_fetch_sub(&s->all->bytes, atomic_load(&shaped->bytes));
 	nn_plan_free(shaped->plan);
 	free(shaped);
 }
@@ -332,16 +409,18 @@ static void section_free(struct section *s)
 	free(s);
 }
 
+static void free_sections(struct graph *g)
+{
+	for (uint32_t i = 0; g->steps && i < g->subgraph->num_operations; i++) {
+		section_free(g->steps[i].section);
+		g->steps[i].section = NULL;
+	}
+}
+
 void sections_free(struct nn_plan *plan)
 {
-	for (uint32_t i = 0; i < plan->model->num_subgraphs; i++) {
-		struct graph *g = &plan->graphs[i];
-
-		for (uint32_t j = 0; g->steps && j < g->subgraph->num_operations; j++) {
-			section_free(g->steps[j].section);
-			g->steps[j].section = NULL;
-		}
-	}
+	for (uint32_t i = 0; i < plan->model->num_subgraphs; i++)
+		free_sections(&plan->graphs[i]);
 	if (plan->sections)
 		weights_free(plan->sections->weights);
 	free(plan->sections);
@@ -368,13 +447,15 @@ static void set_input(struct nn_operand *o, const struct nn_tensor *t)
 	o->zero_point = t->zero_point;
 }
 
-static struct shaped *shaped_create(const struct section *s, const struct value *values)
+static struct shaped *shaped_create(const struct section *s, const struct value *values,
+				    uint64_t deadline_ns)
 {
 	size_t size = sizeof(struct shaped) + s->from->num_operands * sizeof(struct nn_operand);
 	const struct nn_plan_options options = {
 		.preference = s->all->preference,
 		.kernels = s->all->isa->name,
 		.attributes = s->all->attributes,
+		.deadline_ns = deadline_ns == UINT64_MAX ? 0 : deadline_ns,
 	};
 	struct shaped *shaped = calloc(1, size);
 
@@ -410,10 +491,11 @@ static struct shaped *shaped_create(const struct section *s, const struct value 
 	shaped->model.num_subgraphs = 1;
 	shaped->model.subgraphs = &shaped->subgraph;
 	shaped->plan = plan_compile(&shaped->model, &options, s->all->weights);
-	if (shaped->plan)
+	if (shaped->plan) {
 		nn_plan_memory(shaped->plan, &shaped->memory);
-	atomic_fetch_add(&s->all->made, 1);
-	atomic_fetch_add(&s->all->bytes, shaped_bytes(shaped));
+		atomic_fetch_add(&s->all->made, 1);
+	}
+	count_bytes(s->all, shaped);
 	return shaped;
 }
 
@@ -436,8 +518,14 @@ static void put_slot(struct slot *slot)
 	atomic_fetch_sub(&slot->users, 1);
 }
 
+static void set_used(struct slot *slot, uint64_t run)
+{
+	atomic_store_explicit(&slot->used_ns, clock_ns(), memory_order_relaxed);
+	atomic_store_explicit(&slot->used_run, run, memory_order_relaxed);
+}
+
 /* The slot with the plan of these values, counted in; NULL: there is none. */
-static struct slot *find_slot(struct section *s, const struct value *values)
+static struct slot *find_slot(struct section *s, const struct value *values, uint64_t run)
 {
 	for (uint32_t i = 0; i < SECTION_PLANS; i++) {
 		struct slot *slot = &s->slots[i];
@@ -449,7 +537,7 @@ static struct slot *find_slot(struct section *s, const struct value *values)
 		if (users == CHANGING)
 			continue;
 		if (slot->shaped && is_for(s, slot->shaped, values)) {
-			atomic_store_explicit(&slot->used_ns, clock_ns(), memory_order_relaxed);
+			set_used(slot, run);
 			return slot;
 		}
 		put_slot(slot);
@@ -477,8 +565,31 @@ static struct slot *take_slot(struct section *s)
 	return NULL;
 }
 
-/* Of all sections' plans the one that nobody wanted for longest; goes; false: none does. */
-static bool evict_one(struct section *holder)
+/* Whether one of the last executions wanted the plan of a slot. */
+static bool is_wanted(const struct section *s, const struct slot *slot)
+{
+	return atomic_load(&slot->used_ns) &&
+	       atomic_load(&slot->used_run) + LATELY >= atomic_load(&s->all->runs);
+}
+
+/* The plan that a section used last stays as long as it is wanted: else each execution made it anew. */
+static bool may_go(const struct section *s, const struct slot *slot)
+{
+	const uint64_t used = atomic_load(&slot->used_ns);
+
+	if (!used || atomic_load(&slot->users))
+		return false;
+	for (uint32_t i = 0; i < SECTION_PLANS; i++)
+		if (atomic_load(&s->slots[i].used_ns) > used)
+			return true;
+	return !is_wanted(s, slot);
+}
+
+/*
+ * Of all sections' plans that may go, the one that nobody wanted for longest; goes. False: none does.
+ * `missed` becomes true where it will be missed.
+ */
+static bool evict_one(struct section *holder, bool *missed)
 {
 	struct section *of = NULL;
 	struct slot *oldest = NULL;
@@ -488,10 +599,9 @@ static bool evict_one(struct section *holder)
 	for (struct section *s = holder->all->first; s; s = s->next) {
 		for (uint32_t i = 0; i < SECTION_PLANS; i++) {
 			struct slot *slot = &s->slots[i];
-			uint64_t used = atomic_load(&slot->used_ns);
 
-			if (!used || atomic_load(&slot->users) ||
-			    (oldest && atomic_load(&oldest->used_ns) <= used))
+			if (!may_go(s, slot) || (oldest && atomic_load(&oldest->used_ns) <=
+							   atomic_load(&slot->used_ns)))
 				continue;
 			of = s;
 			oldest = slot;
@@ -502,6 +612,7 @@ static bool evict_one(struct section *holder)
 		return false;
 	evicted = atomic_compare_exchange_strong(&oldest->users, &nobody, CHANGING);
 	if (evicted) {
+		*missed = *missed || is_wanted(of, oldest);
 		empty_slot(of, oldest);
 		atomic_store(&oldest->users, 0);
 	}
@@ -510,13 +621,65 @@ static bool evict_one(struct section *holder)
 	return evicted;
 }
 
-/* Lets plans go until the others are within the limit, or are all in use. Holds the section's lock. */
-static void keep_limit(struct section *s)
+/*
+ * Lets plans go until the others are within the limit, or none may go. Holds the section's lock. True:
+ * some will be missed.
+ */
+static bool keep_limit(struct section *s)
 {
 	struct sections *all = s->all;
+	bool missed = false;
 
-	while (atomic_load(&all->bytes) + weights_bytes(all->weights) > all->limit && evict_one(s))
+	while (atomic_load(&all->bytes) + weights_bytes(all->weights) > all->limit &&
+	       evict_one(s, &missed))
 		;
+	return missed;
+}
+
+/*
+ * Decides how many misses are interpreted from now on. Plans that are made in vain, or in place of
+ * others that will be wanted again, may cost more than they gain: that is measured.
+ */
+static void judge(struct section *s, bool has_plan, bool missed)
+{
+	const uint64_t interpreted = atomic_load(&s->interpreted_ns);
+
+	if (has_plan && (!missed || atomic_load(&s->made_ns) < interpreted)) {
+		s->penalty = 0;
+		if (!missed || ++s->thrashes % LOOK_AGAIN)
+			return;
+	}
+	s->penalty = s->penalty ? 2 * s->penalty : 1;
+	if (s->penalty > MAX_PENALTY)
+		s->penalty = MAX_PENALTY;
+	atomic_store(&s->wait, s->penalty);
+}
+
+/* Makes a plan for these values; holds the lock. NULL: there is no slot, or the deadline came first. */
+static struct slot *make_slot(struct section *s, const struct value *values, const struct run *run)
+{
+	struct slot *slot = take_slot(s);
+	struct shaped *shaped;
+	bool missed;
+
+	if (!slot)
+		return NULL;
+	missed = is_wanted(s, slot);
+	empty_slot(s, slot);
+	shaped = shaped_create(s, values, run->deadline_ns);
+	slot->shaped = shaped;
+	/* What was given up says nothing of the shapes. */
+	if (shaped && !shaped->plan && clock_ns() >= run->deadline_ns)
+		empty_slot(s, slot);
+	if (!slot->shaped) {
+		atomic_store(&slot->users, 0);
+		return NULL;
+	}
+	set_used(slot, run->number);
+	atomic_store(&slot->users, 1);
+	missed = keep_limit(s) || missed;
+	judge(s, shaped->plan, missed);
+	return slot;
 }
 
 /* Waits for who makes a plan, but not longer than until then; UINT64_MAX: for ever. */
@@ -531,24 +694,21 @@ static bool lock_until(pthread_mutex_t *lock, uint64_t deadline_ns)
 
 /*
  * Finds a slot, or makes a plan for these values. Threads that want others' plans go on. NULL:
- * there is none, or the deadline came first.
+ * there is none, as the deadline came first or the section is to be interpreted.
  */
-static struct slot *get_slot(struct section *s, const struct value *values, uint64_t deadline_ns)
+static struct slot *get_slot(struct section *s, const struct value *values, const struct run *run,
+			     bool *made)
 {
-	struct slot *slot = find_slot(s, values);
+	struct slot *slot = find_slot(s, values, run->number);
 
-	if (slot || !lock_until(&s->lock, deadline_ns))
+	*made = false;
+	if (slot || (atomic_load(&s->wait) > 0 && atomic_fetch_sub(&s->wait, 1) > 0) ||
+	    !lock_until(&s->lock, run->deadline_ns))
 		return slot;
-	slot = find_slot(s, values);
-	if (!slot && clock_ns() < deadline_ns) {
-		slot = take_slot(s);
-		if (slot) {
-			empty_slot(s, slot);
-			slot->shaped = shaped_create(s, values);
-			atomic_store(&slot->used_ns, slot->shaped ? clock_ns() : 0);
-			atomic_store(&slot->users, 1);
-			keep_limit(s);
-		}
+	slot = find_slot(s, values, run->number);
+	if (!slot && clock_ns() < run->deadline_ns) {
+		slot = make_slot(s, values, run);
+		*made = slot;
 	}
 	pthread_mutex_unlock(&s->lock);
 	return slot;
@@ -559,6 +719,7 @@ void sections_memory(const struct nn_plan *plan, struct nn_plan_memory *memory)
 	if (!plan->sections)
 		return;
 	memory->weights += weights_bytes(plan->sections->weights);
+	memory->execution += heaps_bytes(plan->heaps);
 	for (struct section *s = plan->sections->first; s; s = s->next) {
 		uint64_t execution = 0;
 
@@ -664,22 +825,42 @@ static bool run_on_plan(struct frame *f, const struct section *s, const struct n
 	return done;
 }
 
+/* Keeps the least of what was measured: anything may come between. */
+static void measure(_Atomic(uint64_t) *least, uint64_t ns)
+{
+	uint64_t old = atomic_load(least);
+
+	ns += !ns;
+	while ((!old || ns < old) && !atomic_compare_exchange_weak(least, &old, ns))
+		;
+}
+
+void section_interpreted(struct section *s, uint64_t ns)
+{
+	measure(&s->interpreted_ns, ns);
+}
+
 bool section_run(struct frame *f, struct section *s, enum nn_status *status)
 {
+	const uint64_t start = clock_ns();
 	struct slot *slot;
-	bool done = false;
+	bool done = false, made;
 
 	*status = NN_OK;
-	if (clock_ns() >= f->run->deadline_ns)
+	if (start >= f->run->deadline_ns)
 		return false;
 	for (uint32_t i = 0; i < s->num_inputs; i++)
 		if (!is_taken(&f->values[s->inputs[i]]))
 			return false;
-	slot = get_slot(s, f->values, f->run->deadline_ns);
+	slot = get_slot(s, f->values, f->run, &made);
 	if (!slot)
 		return false;
-	if (slot->shaped && slot->shaped->plan)
+	if (slot->shaped->plan) {
 		done = run_on_plan(f, s, slot->shaped->plan, status);
+		count_bytes(s->all, slot->shaped);
+	}
+	if (made && done && !*status)
+		measure(&s->made_ns, clock_ns() - start);
 	put_slot(slot);
 	return done;
 }

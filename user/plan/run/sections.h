@@ -11,7 +11,7 @@
 /* Sets of shapes for which a section keeps plans; the one used least recently goes. */
 #define SECTION_PLANS 8
 
-/* What plans of all sections keep where the options do not tell. */
+/* What plans of all sections keep where the options do not tell; beyond it one a section. */
 #define SECTIONS_BYTES ((uint64_t)256 << 20)
 
 struct section;
@@ -32,6 +32,12 @@ bool section_run(struct frame *f, struct section *s, enum nn_status *status);
 /* Operations of a section. */
 uint32_t section_length(const struct section *section);
 
+/* They were run one by one, which took so long: plans are made where they are worth it. */
+void section_interpreted(struct section *section, uint64_t ns);
+
+/* A new execution; returns its number. */
+uint64_t sections_begin(const struct nn_plan *plan);
+
 /* Plans that all sections made so far. */
 uint64_t sections_made(const struct nn_plan *plan);
 
@@ -40,7 +46,7 @@ const char *sections_kernels(const struct nn_plan *plan);
 
 /*
  * Adds what the plans of all sections keep: weights, and for an execution the most that a plan of
- * each section takes.
+ * each section takes, and what is kept for what is interpreted.
  */
 void sections_memory(const struct nn_plan *plan, struct nn_plan_memory *memory);
 

@@ -211,15 +211,20 @@ static enum nn_status run_step(struct frame *f, const struct step *step)
 /* Runs a section where one begins, else a step; returns the steps that were done. */
 static uint32_t run_next(struct frame *f, const struct step *step, enum nn_status *status)
 {
-	uint32_t count = 1;
+	const uint32_t count = step->section ? section_length(step->section) : 1;
+	uint64_t start;
 
 	if (step->section && section_run(f, step->section, status)) {
-		count = section_length(step->section);
 		for (uint32_t i = 0; i < count; i++)
 			release_after(f, step + i);
-	} else {
-		*status = run_step(f, step);
+		return count;
 	}
+	start = step->section ? clock_ns() : 0;
+	*status = NN_OK;
+	for (uint32_t i = 0; i < count && !*status; i++)
+		*status = run_step(f, step + i);
+	if (step->section && !*status)
+		section_interpreted(step->section, clock_ns() - start);
 	return count;
 }
 
