@@ -235,7 +235,7 @@ static TARGET void run_fast(const struct nn_depthwise_q8 *d, const struct row *r
 {
 	const size_t copy[FAST_TAPS] = { places[0], places[1], places[2] };
 
-	if (q8_is_positive(&d->output))
+	if (nn_q8_is_positive(&d->output))
 		run(d, *r, copy, FAST_TAPS, false, true);
 	else
 		run(d, *r, copy, FAST_TAPS, false, false);
@@ -246,7 +246,7 @@ static TARGET void run_fast_biased(const struct nn_depthwise_q8 *d, const struct
 {
 	const size_t copy[FAST_TAPS] = { places[0], places[1], places[2] };
 
-	if (q8_is_positive(&d->output))
+	if (nn_q8_is_positive(&d->output))
 		run(d, *r, copy, FAST_TAPS, true, true);
 	else
 		run(d, *r, copy, FAST_TAPS, true, false);

@@ -166,7 +166,7 @@ static inner_fn *find_inner(const struct nn_depthwise_q8 *d, size_t *row)
 	    !d->rows[1] || (!d->rows[0] && !d->rows[2]))
 		return NULL;
 	return all[!!d->in_flip][d->stride - 1][d->rows[0] && d->rows[2]]
-		  [q8_is_positive(&d->output)];
+		  [nn_q8_is_positive(&d->output)];
 }
 
 /* Up to eight bytes. */

@@ -6,22 +6,22 @@
 
 #include <string.h>
 
-#include "plan/kernels/caches.h"
 #include "plan/kernels/q8_avx512.h"
 
 #define TARGET NN_TARGET_VNNI
+#define VI __m512i
 #define LANES 16
 #define ROWS 14
-#define GROUP 4		/* elements of depth that one instruction takes */
-
-/* Four bytes of a row in every lane. */
-static inline ALWAYS_INLINE TARGET __m512i splat(const uint8_t *p, __m512i flip)
-{
-	int32_t bytes;
-
-	memcpy(&bytes, p, sizeof(bytes));
-	return _mm512_xor_si512(_mm512_set1_epi32(bytes), flip);
-}
+#define TILES(T) T(14, 2) T(7, 2) T(4, 2) T(2, 2) T(1, 2) T(14, 1) T(7, 1) T(4, 1) T(2, 1) T(1, 1)
+#define SPLAT_BYTE(x) _mm512_set1_epi8((char)(x))
+#define SPLAT(x) _mm512_set1_epi32(x)
+#define XOR(a, b) _mm512_xor_si512(a, b)
+#define LOAD(p) _mm512_loadu_si512(p)
+#define DPBUSD(sums, a, b) _mm512_dpbusd_epi32(sums, a, b)
+#define SCALE scale
+#define STORE_ONE store_one
+#define STORE_TWO q8_store_two
+#define PRODUCT nn_gemm_q8_avx512
 
 /* Rows that are summed at a time: a lane each. */
 #define SUM_ROWS 16
@@ -107,136 +107,14 @@ static inline ALWAYS_INLINE TARGET void store_one(uint8_t *c, __m512i x,
 		_mm_mask_storeu_epi8(c, (__mmask16)((1u << columns) - 1), _mm512_cvtepi32_epi8(x));
 }
 
-/* A tile: where its rows begin, what it makes of them. */
-struct tile {
-	const struct nn_gemm_q8 *g;
-	const uint8_t *a;
-	const int32_t *corrections;	/* one a row: what b's zero point takes away */
-	const void *panel;
-	uint8_t *c;
-	size_t columns;
-};
-
-static inline ALWAYS_INLINE TARGET void run_tile(int rows, int vectors, bool positive,
-						  const struct tile *t)
+static inline ALWAYS_INLINE TARGET __m512i scale(__m512i acc, const struct nn_q8_scale *s,
+						  bool positive)
 {
-	const struct nn_gemm_q8 *g = t->g;
-	const struct nn_q8_scale *scales = t->panel;
-	const int8_t *w = (const int8_t *)(scales + vectors);
-	const __m512i flip = _mm512_set1_epi8((char)g->a_flip);
-	const size_t stride = g->a_stride, depth = g->depth;
-	const uint8_t *base[(ROWS + 2) / 3];
-	i32x16 acc[ROWS][NN_PANEL_VECTORS];
+	const struct q8_scale loaded = q8_scale_load(s);
 
-	UNROLL
-	for (int i = 0; i < rows; i += 3)
-		base[i / 3] = t->a + (size_t)i * stride;
-	UNROLL
-	for (int i = 0; i < rows; i++) {
-		UNROLL
-		for (int v = 0; v < vectors; v++)
-			acc[i][v] = (i32x16)_mm512_loadu_si512(scales[v].bias) +
-				    (i32x16)_mm512_set1_epi32(t->corrections[i]);
-	}
-	for (size_t k = 0; k < depth; k += GROUP, w += vectors * 64) {
-		__m512i b[NN_PANEL_VECTORS];
-
-		UNROLL
-		for (int v = 0; v < vectors; v++)
-			b[v] = _mm512_loadu_si512(w + v * 64);
-		UNROLL
-		for (int i = 0; i < rows; i++) {
-			const __m512i x = splat(base[i / 3] + (size_t)(i % 3) * stride + k, flip);
-
-			UNROLL
-			for (int v = 0; v < vectors; v++)
-				acc[i][v] = (i32x16)_mm512_dpbusd_epi32((__m512i)acc[i][v], x,
-								       b[v]);
-		}
-	}
-	UNROLL
-	for (int v = 0; v < vectors; v++) {
-		const struct q8_scale scale = q8_scale_load(&scales[v]);
-
-		UNROLL
-		for (int i = 0; i < rows; i++)
-			acc[i][v] = (i32x16)q8_scaled((__m512i)acc[i][v], &scale, positive);
-	}
-	UNROLL
-	for (int i = 0; i < rows; i++) {
-		uint8_t *c = t->c + (size_t)i * g->c_stride;
-
-		if (vectors == 1)
-			store_one(c, (__m512i)acc[i][0], &g->out, t->columns);
-		else
-			q8_store_two(c, (__m512i)acc[i][0], (__m512i)acc[i][1], &g->out,
-				     t->columns);
-	}
+	return q8_scaled(acc, &loaded, positive);
 }
 
-#define TILES(T) T(14, 2) T(7, 2) T(4, 2) T(2, 2) T(1, 2) T(14, 1) T(7, 1) T(4, 1) T(2, 1) T(1, 1)
-
-#define TILE(rows, vectors)							\
-static TARGET void tile_##rows##_##vectors(const struct tile *t)		\
-{										\
-	run_tile(rows, vectors, false, t);					\
-}										\
-										\
-static TARGET void positive_##rows##_##vectors(const struct tile *t)		\
-{										\
-	run_tile(rows, vectors, true, t);					\
-}
-TILES(TILE)
-
-#define TILE_ENTRY(rows, vectors) \
-	{ rows, vectors, { tile_##rows##_##vectors, positive_##rows##_##vectors } },
-static const struct {
-	uint8_t rows;
-	uint8_t vectors;
-	void (*fn[2])(const struct tile *t);	/* by q8_is_positive() */
-} tiles[] = { TILES(TILE_ENTRY) };
-
-/* `rows` rows from `row` on against one panel, the largest tiles first whose rows are near. */
-static void run_panel(const struct nn_gemm_q8 *g, size_t row, size_t rows, size_t column,
-		      const void *panel, const int32_t *corrections)
-{
-	size_t columns = g->columns - column, done = 0;
-	uint32_t vectors = columns > LANES ? NN_PANEL_VECTORS : 1;
-
-	for (size_t i = 0; i < sizeof(tiles) / sizeof(tiles[0]); i++) {
-		if (tiles[i].vectors != vectors || tiles[i].rows > nn_near_rows(g->a_stride))
-			continue;
-		for (; rows - done >= tiles[i].rows; done += tiles[i].rows) {
-			const struct tile t = {
-				.g = g,
-				.a = g->a + (row + done) * g->a_stride,
-				.corrections = corrections + done,
-				.panel = panel,
-				.c = g->c + (row + done) * g->c_stride + column,
-				.columns = columns,
-			};
-
-			tiles[i].fn[q8_is_positive(&g->out)](&t);
-		}
-	}
-}
-
-TARGET void nn_gemm_q8_avx512(const struct nn_gemm_q8 *g)
-{
-	const size_t panel_size = nn_q8_panel_size(LANES, NN_PANEL_VECTORS, g->depth);
-	int32_t corrections[BLOCK] = { 0 };
-
-	for (size_t row = 0; row < g->rows; row += BLOCK) {
-		size_t rows = g->rows - row < BLOCK ? g->rows - row : BLOCK;
-		const char *panel = g->panels;
-
-		if (g->b_zero)
-			correct_block(g, g->a + row * g->a_stride, rows, corrections);
-		for (size_t at = 0; at < g->columns; at += NN_PANEL_VECTORS * LANES) {
-			run_panel(g, row, rows, at, panel, corrections);
-			panel += panel_size;
-		}
-	}
-}
+#include "plan/kernels/gemm_q8_vnni.h"
 
 #endif

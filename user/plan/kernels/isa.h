@@ -72,6 +72,12 @@ struct nn_q8_output {
 	int32_t high;
 };
 
+/* Whether all that is negative before the zero point is added becomes `low`. */
+static inline bool nn_q8_is_positive(const struct nn_q8_output *o)
+{
+	return o->low >= o->zero;
+}
+
 /*
  * The same of bytes: a unsigned, or signed where a_flip is 0x80; b signed. Rows
  * of a can be read up to a multiple of NN_Q8_GROUP; what is beyond depth does

@@ -86,10 +86,4 @@ static inline ALWAYS_INLINE NN_TARGET_AVX512 void q8_store_two(uint8_t *c, __m51
 		_mm256_mask_storeu_epi8(c, (1u << columns) - 1, _mm512_cvtepi16_epi8(x));
 }
 
-/* Whether all that is negative before the zero point is added becomes `low`. */
-static inline bool q8_is_positive(const struct nn_q8_output *o)
-{
-	return o->low >= o->zero;
-}
-
 #endif /* NN_PLAN_KERNELS_Q8_AVX512_H */

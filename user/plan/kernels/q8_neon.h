@@ -32,12 +32,6 @@ static inline ALWAYS_INLINE int32x4_t q8_scaled(int32x4_t acc, int32x4_t multipl
 	return vrshlq_s32(x, shift);
 }
 
-/* Whether all that is negative before the zero point is added becomes `low`. */
-static inline bool q8_is_positive(const struct nn_q8_output *o)
-{
-	return o->low >= o->zero;
-}
-
 /*
  * What holds for all channels of an output, in registers. Values are counted from the lower bound
  * on until they are bytes: those below it saturate, and bytes need no sign.
@@ -246,7 +240,7 @@ static void name(const struct q8_panel *p, size_t rows)				\
 	run_panel(kind, positive, *p, rows);					\
 }
 
-/* Which function takes it; `positive` as q8_is_positive() tells. */
+/* Which function takes it; `positive` as nn_q8_is_positive() tells. */
 typedef q8_panel_fn *q8_choose_fn(const struct nn_gemm_q8 *g, const struct nn_q8_eight *eight,
 				  bool positive);
 
@@ -258,7 +252,7 @@ static inline ALWAYS_INLINE void q8_run_panels(const struct nn_gemm_q8 *g, size_
 					       size_t most, bool flips, q8_choose_fn *choose)
 {
 	const size_t panel_size = nn_q8_eight_size(group, g->depth);
-	const bool positive = q8_is_positive(&g->out);
+	const bool positive = nn_q8_is_positive(&g->out);
 	const struct q8_tail tail = q8_tail_of(g->depth);
 	int32_t corrections[Q8_BLOCK];
 

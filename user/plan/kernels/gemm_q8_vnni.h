@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Matrix product of bytes with VNNI. Whoever includes it defines TARGET; VI, a vector; LANES of
+ * 32 bits; ROWS of the largest tile, and TILES; SPLAT_BYTE, SPLAT, XOR and LOAD; DPBUSD, which adds
+ * products of four unsigned and four signed bytes; SCALE, STORE_ONE and STORE_TWO, which make
+ * outputs of sums; PRODUCT, its name; BLOCK, and correct_block(), which computes as many rows' corrections for b's zero point.
+ */
+#include <string.h>
+
+#include "plan/kernels/caches.h"
+#include "plan/kernels/isa.h"
+#include "plan/kernels/quant8.h"
+#include "plan/kernels/unroll.h"
+
+#define WIDTH (4 * LANES)	/* bytes of a vector */
+
+typedef int32_t sums_q8 __attribute__((vector_size(WIDTH)));
+
+/* Four bytes of a row in every lane. */
+static inline ALWAYS_INLINE TARGET VI splat(const uint8_t *p, VI flip)
+{
+	int32_t bytes;
+
+	memcpy(&bytes, p, sizeof(bytes));
+	return XOR(SPLAT(bytes), flip);
+}
+
+/* A tile: where its rows begin, what it makes of them. */
+struct tile {
+	const struct nn_gemm_q8 *g;
+	const uint8_t *a;
+	const int32_t *corrections;	/* one a row: what b's zero point takes away */
+	const void *panel;
+	uint8_t *c;
+	size_t columns;
+};
+
+static inline ALWAYS_INLINE TARGET void run_tile(int rows, int vectors, bool positive,
+						 const struct tile *t)
+{
+	const struct nn_gemm_q8 *g = t->g;
+	const struct nn_q8_scale *scales = t->panel;
+	const int8_t *w = (const int8_t *)(scales + vectors);
+	const VI flip = SPLAT_BYTE(g->a_flip);
+	const size_t stride = g->a_stride, depth = g->depth;
+	const struct nn_q8_output out = g->out;
+	const uint8_t *base[(ROWS + 2) / 3];
+	sums_q8 acc[ROWS][NN_PANEL_VECTORS];
+
+	UNROLL
+	for (int i = 0; i < rows; i += 3)
+		base[i / 3] = t->a + (size_t)i * stride;
+	UNROLL
+	for (int i = 0; i < rows; i++) {
+		UNROLL
+		for (int v = 0; v < vectors; v++) {
+			memcpy(&acc[i][v], scales[v].bias, sizeof(acc[i][v]));
+			acc[i][v] += t->corrections[i];
+		}
+	}
+	for (size_t k = 0; k < depth; k += NN_Q8_GROUP, w += vectors * WIDTH) {
+		VI b[NN_PANEL_VECTORS];
+
+		UNROLL
+		for (int v = 0; v < vectors; v++)
+			b[v] = LOAD(w + v * WIDTH);
+		UNROLL
+		for (int i = 0; i < rows; i++) {
+			const VI x = splat(base[i / 3] + (size_t)(i % 3) * stride + k, flip);
+
+			UNROLL
+			for (int v = 0; v < vectors; v++)
+				acc[i][v] = (sums_q8)DPBUSD((VI)acc[i][v], x, b[v]);
+		}
+	}
+	/* All before the first is stored, which may change scales as far as a compiler knows. */
+	UNROLL
+	for (int v = 0; v < vectors; v++) {
+		UNROLL
+		for (int i = 0; i < rows; i++)
+			acc[i][v] = (sums_q8)SCALE((VI)acc[i][v], &scales[v], positive);
+	}
+	UNROLL
+	for (int i = 0; i < rows; i++) {
+		uint8_t *c = t->c + (size_t)i * g->c_stride;
+
+		if (vectors == 1)
+			STORE_ONE(c, (VI)acc[i][0], &out, t->columns);
+		else
+			STORE_TWO(c, (VI)acc[i][0], (VI)acc[i][1], &out, t->columns);
+	}
+}
+
+#define TILE(rows, vectors)							\
+static TARGET void tile_##rows##_##vectors(const struct tile *t)		\
+{										\
+	run_tile(rows, vectors, false, t);					\
+}										\
+										\
+static TARGET void positive_##rows##_##vectors(const struct tile *t)		\
+{										\
+	run_tile(rows, vectors, true, t);					\
+}
+TILES(TILE)
+
+#define TILE_ENTRY(rows, vectors) \
+	{ rows, vectors, { tile_##rows##_##vectors, positive_##rows##_##vectors } },
+static const struct {
+	uint8_t rows;
+	uint8_t vectors;
+	void (*fn[2])(const struct tile *t);	/* by `positive` */
+} tiles[] = { TILES(TILE_ENTRY) };
+
+/* `rows` rows from `row` on against one panel, the largest tiles first whose rows are near. */
+static void run_panel(const struct nn_gemm_q8 *g, size_t row, size_t rows, size_t column,
+		      const void *panel, const int32_t *corrections)
+{
+	const size_t columns = g->columns - column;
+	const uint32_t vectors = columns > LANES ? NN_PANEL_VECTORS : 1;
+	const bool positive = nn_q8_is_positive(&g->out);
+	size_t done = 0;
+
+	for (size_t i = 0; i < sizeof(tiles) / sizeof(tiles[0]); i++) {
+		if (tiles[i].vectors != vectors || tiles[i].rows > nn_near_rows(g->a_stride))
+			continue;
+		for (; rows - done >= tiles[i].rows; done += tiles[i].rows) {
+			const struct tile t = {
+				.g = g,
+				.a = g->a + (row + done) * g->a_stride,
+				.corrections = corrections + done,
+				.panel = panel,
+				.c = g->c + (row + done) * g->c_stride + column,
+				.columns = columns,
+			};
+
+			tiles[i].fn[positive](&t);
+		}
+	}
+}
+
+TARGET void PRODUCT(const struct nn_gemm_q8 *g)
+{
+	const size_t panel_size = nn_q8_panel_size(LANES, NN_PANEL_VECTORS, g->depth);
+	int32_t corrections[BLOCK] = { 0 };
+
+	for (size_t row = 0; row < g->rows; row += BLOCK) {
+		const size_t rows = g->rows - row < BLOCK ? g->rows - row : BLOCK;
+		const char *panel = g->panels;
+
+		if (g->b_zero)
+			correct_block(g, g->a + row * g->a_stride, rows, corrections);
+		for (size_t at = 0; at < g->columns; at += NN_PANEL_VECTORS * LANES) {
+			run_panel(g, row, rows, at, panel, corrections);
+			panel += panel_size;
+		}
+	}
+}
