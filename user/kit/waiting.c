@@ -103,7 +103,7 @@ unsigned int waiting_count(const struct waiting *waiting, struct limits *limits,
 	return count;
 }
 
-static void refuse(struct waiter *waiter, struct limits *limits, int error, uint64_t now_ns)
+void waiting_refuse(struct waiter *waiter, struct limits *limits, int error, uint64_t now_ns)
 {
 	waiter->error = error;
 	waiter->refuse_at_ns = now_ns + limits_refuse(limits, waiter->uid, now_ns);
@@ -126,7 +126,7 @@ uint64_t waiting_judge(struct waiting *waiting, struct limits *limits, uint64_t 
 			continue;
 		}
 		if (error)
-			refuse(w, limits, error, now_ns);
+			waiting_refuse(w, limits, error, now_ns);
 		if (w->error && w->refuse_at_ns < next_ns)
 			next_ns = w->refuse_at_ns;
 	}
@@ -138,7 +138,7 @@ void waiting_refuse_all(struct waiting *waiting, struct limits *limits, bool wit
 {
 	for (struct waiter *w = waiting->first; w; w = w->next)
 		if (!w->error && w->with_plugins == with_plugins)
-			refuse(w, limits, error, now_ns);
+			waiting_refuse(w, limits, error, now_ns);
 }
 
 struct waiter *waiting_refused(const struct waiting *waiting, uint64_t now_ns)

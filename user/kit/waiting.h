@@ -60,6 +60,9 @@ unsigned int waiting_count(const struct waiting *waiting, struct limits *limits,
  */
 uint64_t waiting_judge(struct waiting *waiting, struct limits *limits, uint64_t now_ns);
 
+/* Has one wait for a refusal. */
+void waiting_refuse(struct waiter *waiter, struct limits *limits, int error, uint64_t now_ns);
+
 /* Has all those wait for a refusal who want a worker with or without plug-ins. */
 void waiting_refuse_all(struct waiting *waiting, struct limits *limits, bool with_plugins,
 			int error, uint64_t now_ns);

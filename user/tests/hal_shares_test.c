@@ -249,9 +249,56 @@ static void test_containers(void **state)
 	end(&outer);
 }
 
+/* Workers that nobody has, by the names of their cgroups; how many there are. */
+static unsigned int find_idle(char names[2048])
+{
+	unsigned int count = 0;
+	size_t length = 0;
+	glob_t found;
+
+	names[0] = '\0';
+	if (!glob("/sys/fs/cgroup/*/idle/worker-*", 0, NULL, &found))
+		for (count = 0; count < found.gl_pathc; count++)
+			length += (size_t)snprintf(names + length, 2048 - length, "%s ",
+						   found.gl_pathv[count]);
+	globfree(&found);
+	return count;
+}
+
+/* A user whose cgroup cannot be made is refused, and costs no worker that others could have. */
+static void test_no_cgroup(void **state)
+{
+	char idle[512], most[600], before[2048], after[2048];
+	struct client c;
+
+	(void)state;
+	if (!find("/sys/fs/cgroup/*/idle", idle))
+		skip();
+	*strrchr(idle, '/') = '\0';
+	snprintf(most, sizeof(most), "%s/cgroup.max.descendants", idle);
+	/* Until no more come. */
+	do {
+		find_idle(before);
+		usleep(500000);
+	} while (!find_idle(after) || strcmp(before, after));
+	assert_true(write_to(most, "1"));
+	c = begin("");
+	assert_int_not_equal(tell(&c, ASK), NN_OK);
+	end(&c);
+	/* Those that are killed would be gone. */
+	usleep(500000);
+	assert_true(write_to(most, "max"));
+	find_idle(after);
+	assert_string_equal(before, after);
+	c = begin("");
+	assert_int_equal(tell(&c, ASK), NN_OK);
+	end(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_no_cgroup),
 		cmocka_unit_test_setup_teardown(test_containers, set_up_container,
 						tear_down_container),
 	};

@@ -380,37 +380,63 @@ static void worker_said(struct broker *b, struct worker *w)
 /* ---- contexts ---- */
 
 /*
- * Moves a ready worker to its user's cgroup and passes the session of a context to it. NULL:
- * there is none that takes it.
+ * Moves a ready worker to a leaf of its user's and passes the session of a context to it. NULL:
+ * there is none that takes it. One that has died is of no use; one that cannot be moved is ready still.
  */
-static struct worker *pass_session(struct broker *b, int session, const struct waiter *waiter)
+static struct worker *pass_session(struct broker *b, int session, const struct waiter *waiter,
+				   struct cgroup_leaf *leaf)
 {
-	for (struct worker *w = b->workers; w; w = w->next) {
+	int error = 0;
+
+	for (struct worker *w = b->workers; w && (!error || error == ESRCH); w = w->next) {
 		if (w->state != IDLE || w->has_plugins != waiter->with_plugins)
 			continue;
-		if (cgroup_leaf_give(&b->cgroup, &w->leaf, w->process.pid, waiter->uid,
-				     (pid_t)waiter->pid) &&
-		    spawned_pass_session(&w->process, session))
+		error = cgroup_leaf_move(&b->cgroup, w->process.pid, &w->leaf, leaf);
+		if (error && error != ESRCH)
+			continue;
+		if (!error && spawned_pass_session(&w->process, session))
 			return w;
 		w->state = DYING;
 		spawned_kill(&w->process);	/* where it is not dead already */
+		/* Its leaf goes with it. */
+		if (!error && !cgroup_leaf_create_for(&b->cgroup, waiter->uid, (pid_t)waiter->pid, leaf))
+			break;
 	}
 	return NULL;
 }
 
-static void serve_waiter(struct broker *b, const struct waiter *waiter)
+static struct worker *give_worker(struct broker *b, const struct waiter *waiter,
+				  struct cgroup_leaf *leaf)
 {
 	int session = context_session(b->engine, waiter->context);
 	struct worker *w;
 
 	if (session < 0)
+		return NULL;
+	w = pass_session(b, session, waiter, leaf);
+	close(session);
+	return w;
+}
+
+/*
+ * Where a user's cgroup cannot be made its context is refused, before it has a session, which
+ * ends with whoever has it.
+ */
+static void serve_waiter(struct broker *b, struct waiter *waiter)
+{
+	struct cgroup_leaf leaf;
+	struct worker *w;
+
+	if (limits_acquire(&b->limits, waiter->uid, clock_ns()))
 		return;
-	if (limits_acquire(&b->limits, waiter->uid, clock_ns())) {
-		close(session);
+	if (!cgroup_leaf_create_for(&b->cgroup, waiter->uid, (pid_t)waiter->pid, &leaf)) {
+		limits_release(&b->limits, waiter->uid, false, clock_ns());
+		waiting_refuse(waiter, &b->limits, EAGAIN, clock_ns());
 		return;
 	}
-	w = pass_session(b, session, waiter);
-	close(session);
+	w = give_worker(b, waiter, &leaf);
+	cgroup_leaf_close(&leaf);
+	cgroup_leaf_remove(&b->cgroup, &leaf);
 	if (!w) {
 		limits_release(&b->limits, waiter->uid, false, clock_ns());
 		return;
@@ -466,7 +492,8 @@ static bool serve_one(struct broker *b, bool with_plugins)
 	if (!waiter)
 		return false;
 	serve_waiter(b, waiter);
-	waiting_remove(&b->waiting, waiter->context);
+	if (!waiter->error)
+		waiting_remove(&b->waiting, waiter->context);
 	return true;
 }
 

@@ -274,30 +274,38 @@ static int make_home(const struct cgroup *cgroup, uint32_t uid, pid_t client, ch
 	return make_group(cgroup, name, memory, options->user_workers);
 }
 
-bool cgroup_leaf_give(struct cgroup *cgroup, struct cgroup_leaf *leaf, pid_t worker, uint32_t uid,
-		      pid_t client)
+bool cgroup_leaf_create_for(struct cgroup *cgroup, uint32_t uid, pid_t client,
+			    struct cgroup_leaf *leaf)
 {
-	struct cgroup_leaf to = { .fd = -1 };
 	char home[64];
 	int error;
 
-	if (!leaf->name[0])
+	*leaf = (struct cgroup_leaf){ .fd = -1 };
+	if (cgroup->base < 0)
 		return true;
 	error = make_home(cgroup, uid, client, home);
 	if (!error)
-		error = make_leaf(cgroup, home, &to);
-	if (!error)
-		error = put(to.fd, "cgroup.procs", "%d", (int)worker);
-	cgroup_leaf_close(&to);
+		error = make_leaf(cgroup, home, leaf);
+	if (error)
+		log_error("cgroup %s: uid %u gets no worker: %s", home, uid, strerror(error));
+	return !error;
+}
+
+int cgroup_leaf_move(struct cgroup *cgroup, pid_t worker, struct cgroup_leaf *from,
+		     struct cgroup_leaf *to)
+{
+	int error = to->name[0] ? put(to->fd, "cgroup.procs", "%d", (int)worker) : 0;
+
 	if (error) {
-		log_error("cgroup %s: worker %d cannot be moved there: %s", home, (int)worker,
+		log_error("cgroup %s: worker %d cannot be moved there: %s", to->name, (int)worker,
 			  strerror(error));
-		cgroup_leaf_remove(cgroup, &to);
-		return false;
+		return error;
 	}
-	cgroup_leaf_remove(cgroup, leaf);
-	*leaf = to;
-	return true;
+	cgroup_leaf_close(to);
+	cgroup_leaf_remove(cgroup, from);
+	*from = *to;
+	*to = (struct cgroup_leaf){ .fd = -1 };
+	return 0;
 }
 
 void cgroup_leaf_close(struct cgroup_leaf *leaf)

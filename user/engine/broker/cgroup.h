@@ -49,13 +49,19 @@ bool cgroup_leaf_create(struct cgroup *cgroup, struct cgroup_leaf *leaf);
 void cgroup_leaf_close(struct cgroup_leaf *leaf);
 
 /*
- * Moves a worker to a leaf of its user's cgroup. Where the client, by its process id, has less
- * memory in its own cgroup than a user here, all workers of clients in that cgroup share what
- * it has. What bounds the client is looked at once, here. False, with a log line: it could not
- * be moved.
+ * Makes a leaf in a user's cgroup. Where the client, by its process id, has less memory in its own
+ * cgroup than a user here, all workers of clients in that cgroup share what it has. What bounds the
+ * client is looked at once, here. False, with a log line: it cannot be made.
  */
-bool cgroup_leaf_give(struct cgroup *cgroup, struct cgroup_leaf *leaf, pid_t worker, uint32_t uid,
-		      pid_t client);
+bool cgroup_leaf_create_for(struct cgroup *cgroup, uint32_t uid, pid_t client,
+			    struct cgroup_leaf *leaf);
+
+/*
+ * Moves a worker from its leaf to another one, which is its own from then on. 0, or an errno with a
+ * log line: ESRCH: the worker has died; any other: it stays where it is.
+ */
+int cgroup_leaf_move(struct cgroup *cgroup, pid_t worker, struct cgroup_leaf *from,
+		     struct cgroup_leaf *to);
 
 /*
  * Gives a worker less CPU time among its user's, or as much again; the same for all of a
