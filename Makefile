@@ -486,7 +486,7 @@ $(fuzz_obj)/%.o: %.c
 	$(call short,CC)$(CLANG) $(base) $(fuzz_flags) $(fuzz_level) -fsanitize=fuzzer-no-link -pthread -MMD -MP -c -o $@ $<
 $(BUILD)/fuzz/%: $(fuzz_obj)/user/tests/fuzz/%.o $(fuzz_parts)
 	$(call short,LD)$(CLANG) $(fuzz_flags) -fsanitize=fuzzer -pthread -o $@ $^ -lm -ldl
-$(BUILD)/fuzz/keeper_fuzz: $(fuzz_obj)/user/kit/cache_message.o $(fuzz_obj)/user/kit/file_message.o
+$(BUILD)/fuzz/keeper_fuzz: $(fuzz_obj)/user/kit/cache_message.o
 fuzzers: $(fuzzers)
 
 fuzz:

@@ -408,6 +408,16 @@ static void hand_back(struct keep *k, struct task *batch)
 		log_error("the compilation cache's keeper: %s", strerror(errno));
 }
 
+static void do_work(struct keep *k, enum queue_kind kind, struct task *batch)
+{
+	if (kind == INDEX) {
+		run_batch(k, batch);
+	} else {
+		blob_work_run(&batch->work);
+		batch->to = INDEX;
+	}
+}
+
 static void *run_thread(struct keep *k, enum queue_kind kind)
 {
 	struct task *batch;
@@ -415,16 +425,12 @@ static void *run_thread(struct keep *k, enum queue_kind kind)
 
 	while (!stop) {
 		batch = take_work(k, kind);
-		if (batch && kind == INDEX) {
-			run_batch(k, batch);
-		} else if (batch) {
-			blob_work_run(&batch->work);
-			batch->to = INDEX;
+		if (batch) {
+			do_work(k, kind, batch);
+			hand_back(k, batch);
 		} else if (kind == INDEX) {
 			cache_index_flush(k->index);
 		}
-		if (batch)
-			hand_back(k, batch);
 		pthread_mutex_lock(&k->lock);
 		stop = k->stop && !k->queues[kind].first;
 		pthread_mutex_unlock(&k->lock);

@@ -2,15 +2,36 @@
 /*
  * Fuzzes the keeper of the compilation cache: three workers, two of them one user's, and an
  * administrator send packets, and workers do with the memory that they are given what they like. What is durable
- * is stood in for by tables in memory, which also tell what may be answered.
+ * is stood in for by tables in memory, which also tell what may be answered. What the keeper's threads
+ * do is done here, one thing after the other: waking them takes longer than all that they do.
  */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sys/socket.h>
+
+static int no_thread(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *),
+		     void *data)
+{
+	(void)thread;
+	(void)attributes;
+	(void)body;
+	(void)data;
+	return 0;
+}
+/* A packet of a client's, which is no system call away. */
+static ssize_t take_packet(int file, void *bytes, size_t size, int flags);
+
+#define pthread_create no_thread
+#define recv take_packet
 #include "engine/keeper/loop.c"
+#undef recv
+#undef pthread_create
 
 #define WORKERS 3
 #define ADMIN WORKERS		/* the last client */
 #define CLIENTS (WORKERS + 1)
 #define ENTRIES 16
-#define MAX_PLAN 65536
+#define MAX_PLAN 16384
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -25,7 +46,6 @@ struct step {
 enum act { PACKET, POKE, UNMAP, RESIZE, HANG_UP, FILL, LATER, LOOK };
 
 static struct worker {
-	int socket;
 	int memory;			/* that it was given, -1: none */
 	uint8_t *map;			/* NULL: it has it not mapped */
 	const uint8_t *view;		/* mapped as private: sealing does not mind */
@@ -34,6 +54,50 @@ static struct worker {
 } workers[CLIENTS];
 
 static struct keep *keep;
+static int some_file;			/* stands for sockets */
+
+/* What the client sends that is served, and what it is told. */
+static struct {
+	const uint8_t *bytes;
+	size_t size;
+} incoming;
+static struct {
+	bool is_there;
+	struct cache_answer answer;
+	int file;
+} told;
+
+static ssize_t take_packet(int file, void *bytes, size_t size, int flags)
+{
+	(void)file;
+	(void)flags;
+	if (incoming.size < size)
+		size = incoming.size;
+	memcpy(bytes, incoming.bytes, size);
+	return (ssize_t)size;
+}
+
+bool file_message_send(int socket, const void *bytes, size_t size, int file)
+{
+	(void)socket;
+	if (told.is_there || size != sizeof(told.answer))
+		abort();
+	told.is_there = true;
+	memcpy(&told.answer, bytes, size);
+	told.file = file < 0 ? -1 : fcntl(file, F_DUPFD_CLOEXEC, 0);
+	return true;
+}
+
+/* There is no broker. */
+ssize_t file_message_receive(int socket, void *bytes, size_t size, int flags, int *file)
+{
+	(void)socket;
+	(void)bytes;
+	(void)size;
+	(void)flags;
+	(void)file;
+	abort();
+}
 
 static uint32_t uid_of(size_t worker)
 {
@@ -95,7 +159,7 @@ bool blob_store_get(struct blob_store *store, uint32_t uid, const uint8_t *key,
 	/* Every other one is looked at for the first time. */
 	*work = (struct blob_work){ .uid = uid, .blob = e->blob, .done = key[1] % 2 };
 	memcpy(work->key, key, sizeof(work->key));
-	work->file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	work->file = fcntl(some_file, F_DUPFD_CLOEXEC, 0);
 	return true;
 }
 
@@ -273,12 +337,8 @@ static size_t place(size_t i)
 /* Client i is behind keep->fds[place(i)]: one that goes makes the last take its place. */
 static void begin(size_t i)
 {
-	int sockets[2];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
-		abort();
-	workers[i] = (struct worker){ .socket = sockets[1], .memory = -1 };
-	add_client(keep, sockets[0], uid_of(i), i == ADMIN);
+	workers[i] = (struct worker){ .memory = -1 };
+	add_client(keep, fcntl(some_file, F_DUPFD_CLOEXEC, 0), uid_of(i), i == ADMIN);
 	if (place(i) + 1 < keep->count) {
 		struct pollfd fd = keep->fds[place(i)];
 		struct client *client = keep->clients[place(i)];
@@ -293,19 +353,27 @@ static void begin(size_t i)
 static void end(size_t i)
 {
 	let_go(&workers[i]);
-	close(workers[i].socket);
 	drop_client(keep, place(i));
 }
 
-/* Takes an answer, and the file that came with it: -1, none. */
-static int receive(const struct worker *w, struct cache_answer *answer)
+/* As good as new, in the same place. */
+static void renew(size_t i)
 {
-	int file;
+	struct client *c = keep->clients[place(i)];
 
-	if (file_message_receive(w->socket, answer, sizeof(*answer),
-				 MSG_DONTWAIT | MSG_CMSG_CLOEXEC, &file) != sizeof(*answer))
+	let_go(&workers[i]);
+	drop_memory(c);
+	*c = (struct client){ .uid = uid_of(i), .is_admin = i == ADMIN, .memory = -1 };
+}
+
+/* Takes an answer, and the file that came with it: -1, none. */
+static int receive(struct cache_answer *answer)
+{
+	if (!told.is_there)
 		abort();
-	return file;
+	told.is_there = false;
+	*answer = told.answer;
+	return told.file;
 }
 
 /* Memory is of the size that was asked for, and stays so. */
@@ -326,7 +394,7 @@ static void check_answer(size_t i, const struct cache_request *request, bool was
 	const struct entry *plan = find_plan(uid_of(i), request->token);
 	struct worker *w = &workers[i];
 	struct cache_answer answer;
-	int file = receive(w, &answer);
+	int file = receive(&answer);
 	bool is_yes = answer.verdict == CACHE_YES;
 
 	if (answer.verdict < CACHE_YES || answer.verdict > CACHE_LATER || 
@@ -353,7 +421,7 @@ static void check_admin(const struct cache_request *request, unsigned int old_ha
 			unsigned int old_plans)
 {
 	struct cache_answer answer;
-	int file = receive(&workers[ADMIN], &answer);
+	int file = receive(&answer);
 	struct stat st;
 
 	if (answer.verdict != CACHE_YES || answer.serial != request->serial ||
@@ -372,6 +440,20 @@ static void check_admin(const struct cache_request *request, unsigned int old_ha
 	close(file);
 }
 
+/* What the threads do of what waits for them. */
+static void work(void)
+{
+	struct task *t;
+
+	for (int kind = 0; kind < QUEUES; kind++) {
+		if (!keep->queues[kind].first)
+			continue;
+		t = take_work(keep, kind);
+		do_work(keep, kind, t);
+		hand_back(keep, t);
+	}
+}
+
 /* A packet that is a request has an answer, any other ends the client. */
 static void send_packet(size_t i, const uint8_t *bytes, size_t size)
 {
@@ -383,13 +465,12 @@ static void send_packet(size_t i, const uint8_t *bytes, size_t size)
 				  cache_request_parse(bytes, size, &request);
 	was_known = is_request && cache_index_query(NULL, uid_of(i), request.token,
 						    request.hash) == CACHE_YES;
-	if (send(workers[i].socket, bytes, size, MSG_NOSIGNAL) != (ssize_t)size)
-		abort();
+	incoming.bytes = bytes;
+	incoming.size = size;
 	if (serve_client(keep, place(i)) != is_request)
 		abort();
-	/* A thread is at it: its end comes by and by. */
 	while (is_request && keep->clients[place(i)]->is_busy) {
-		poll(&keep->fds[WORK_END], 1, -1);
+		work();
 		end_work(keep);
 	}
 	if (is_request && i == ADMIN) {
@@ -400,9 +481,7 @@ static void send_packet(size_t i, const uint8_t *bytes, size_t size)
 		check_answer(i, &request, was_known);
 		return;
 	}
-	end(i);
-	/* The last client has its place: brings it back to its own. */
-	begin(i);
+	renew(i);
 }
 
 static bool map_it(struct worker *w)
@@ -488,19 +567,26 @@ static void act(const struct step *step, const uint8_t *packet)
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void set_up(void)
 {
 	static int store;		/* nobody looks into it */
+
+	some_file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	keep = keep_begin(-1, -1, NULL, (struct blob_store *)&store);
+	if (!keep || some_file < 0)
+		abort();
+	for (size_t i = 0; i < CLIENTS; i++)
+		begin(i);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
 	struct step step;
 
 	if (!keep)
-		keep = keep_begin(-1, -1, NULL, (struct blob_store *)&store);
-	if (!keep)
-		abort();
+		set_up();
 	num_hashes = num_plans = 0;
 	pay_all();
-	for (size_t i = 0; i < CLIENTS; i++)
-		begin(i);
 	while (size >= sizeof(step)) {
 		memcpy(&step, data, sizeof(step));
 		data += sizeof(step);
@@ -513,9 +599,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		data += step.size;
 		size -= step.size;
 	}
-	for (size_t i = CLIENTS; i--;)
-		end(i);
-	if (keep->count != FIRST_CLIENT)
+	for (size_t i = 0; i < CLIENTS; i++)
+		renew(i);
+	if (keep->count != place(CLIENTS))
 		abort();
 	return 0;
 }
