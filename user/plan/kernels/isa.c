@@ -5,6 +5,7 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/auxv.h>
 
@@ -38,12 +39,19 @@ static bool runs_avx2(void)
 	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
-/* Not all compilers ask for it by name. */
+/* Not all compilers ask for it by name. Asked once: in a virtual machine the hypervisor answers. */
 static bool runs_avx_vnni(void)
 {
+	static atomic_int known;	/* 0: not yet, 1: no, 2: yes */
+	int answer = atomic_load_explicit(&known, memory_order_relaxed);
 	uint32_t a = 0, b, c, d;
 
-	return runs_avx2() && __get_cpuid_count(7, 1, &a, &b, &c, &d) && a & 1 << 4;
+	if (!answer) {
+		answer = runs_avx2() && __get_cpuid_count(7, 1, &a, &b, &c, &d) && a & 1 << 4 ?
+			 2 : 1;
+		atomic_store_explicit(&known, answer, memory_order_relaxed);
+	}
+	return answer == 2;
 }
 
 /* In place of it: the same on 256 bits. */
