@@ -218,10 +218,44 @@ static void test_weights(void **state)
 				check(&cases[k], types[t], kernels, (i + k + t) % 3 == 0);
 }
 
+/*
+ * A transposed convolution is done in a part for each pair of places within its strides: of these
+ * there may be more than 32 bits count. It is left to the reference kernel then.
+ */
+static void test_parts_that_wrap(void **state)
+{
+	enum { WIDTH = (1 << 28) + 1, OUT = 20 };
+	const int32_t scalars[] = { 0, WIDTH - OUT, 0, 0, WIDTH, 16, 0 };
+	const uint32_t one = 1;
+	uint32_t list[11], count = 3, out;
+	struct nn_plan *plan;
+
+	(void)state;
+	mb_init(&built);
+	list[0] = mb_operand(&built, NN_TENSOR_QUANT8_ASYMM, NN_SUBGRAPH_INPUT, MB_DIMS(1, 1, 1, 1));
+	list[1] = mb_operand(&built, NN_TENSOR_QUANT8_ASYMM, NN_SUBGRAPH_INPUT,
+			     MB_DIMS(1, 1, WIDTH, 1));
+	list[2] = mb_operand(&built, NN_TENSOR_INT32, NN_SUBGRAPH_INPUT, 1, &one);
+	quantise(list[0], NN_TENSOR_QUANT8_ASYMM, 0.05f, 3);
+	quantise(list[1], NN_TENSOR_QUANT8_ASYMM, 0.01f, -2);
+	quantise(list[2], NN_TENSOR_QUANT8_ASYMM, 0.05f * 0.01f, 0);
+	for (size_t i = 0; i < sizeof(scalars) / sizeof(scalars[0]); i++)
+		list[count++] = mb_int32(&built, scalars[i]);
+	list[count++] = mb_constant(&built, NN_BOOL, "", 1, MB_NONE);
+	out = mb_operand(&built, NN_TENSOR_QUANT8_ASYMM, NN_SUBGRAPH_OUTPUT, MB_DIMS(1, 1, OUT, 1));
+	quantise(out, NN_TENSOR_QUANT8_ASYMM, 0.2f, 1);
+	mb_operation(&built, NN_OP_TRANSPOSE_CONV_2D, count, list, 1, &out);
+	plan = create(NULL, 0);
+	assert_non_null(plan->compiled);
+	assert_null(plan->compiled->steps[0].ready.kernel);
+	nn_plan_free(plan);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_weights),
+		cmocka_unit_test(test_parts_that_wrap),
 	};
 
 	return cmocka_run_group_tests_name("plan_dynamic", tests, NULL, NULL);

@@ -16,7 +16,8 @@
 enum { X, FILTER, BIAS, SHAPE };
 
 #define MAX_INPUTS 16
-#define MAX_SPARSE 16			/* the stride of few taps: there are as many parts */
+#define MAX_SPARSE 16			/* the stride of few taps */
+#define MAX_PHASES 4096			/* parts of a transposed convolution: one stride times the other */
 #define MIN_BLOCK_ROWS 14
 /* Outputs of an input channel that are worth copying its windows, of floats and of bytes. */
 #define MIN_MULTIPLIER_F32 8
@@ -190,7 +191,8 @@ static struct parts *phase_parts(struct nn_run *r)
 		memcpy(request, (const int32_t *)r->inputs[SHAPE].data + 1, sizeof(request));
 	if (nn_run_bool(r, args.nchw, false) ||
 	    nn_window_infer_transposed(r, &args, request, &window) ||
-	    is_sparse(&window.h) || is_sparse(&window.w))
+	    is_sparse(&window.h) || is_sparse(&window.w) ||
+	    (uint64_t)window.h.stride * window.w.stride > MAX_PHASES)
 		return NULL;
 	s = alloc_parts(window.h.stride * window.w.stride);
 	if (!s)
