@@ -22,7 +22,7 @@
  * An operation's inputs, then its outputs: `f32[1,2]` is an input of the model,
  * `=f32[1,2]` a constant of noise, `=i32[2]{1,2}` one of those values, `i3`, `b1` and
  * `f0.5` are scalars, `-` is omitted, `-s16[1]` is one of that type. Types are f32, f16, u8, i8, q8,
- * i32, s16 and b8, bytes quantised by *scale+zero.
+ * i32, s16 and b8, bytes quantised by *scale+zero. `%` behind its dimensions makes a tensor boxes.
  */
 struct shape {
 	const char *name;
@@ -41,6 +41,7 @@ struct case_model {
 	struct nn_operand operands[MAX_OPERANDS];
 	uint32_t indices[MAX_OPERANDS];	/* inputs of the operation, then its outputs */
 	uint32_t inputs[MAX_OPERANDS];	/* of the model */
+	bool boxes[MAX_OPERANDS];	/* by operand */
 	char *at;			/* where the next constant goes */
 };
 
@@ -67,6 +68,14 @@ static void fill(int32_t type, void *to, size_t bytes)
 		memset(to, 0, bytes);
 	for (size_t i = 0; type == NN_TENSOR_BOOL8 && i < bytes; i++)
 		((uint8_t *)to)[i] &= 1;
+}
+
+/* Boxes in an image of 320 by 320, their corners in order. */
+static void fill_boxes(float *to, size_t count)
+{
+	fill(NN_TENSOR_FLOAT32, to, count * sizeof(*to));
+	for (size_t i = 0; i < count; i++)
+		to[i] = (to[i] + 2) * 40 + (i % 4 < 2 ? 0 : to[i - 2] + 1);
 }
 
 static const struct {
@@ -150,10 +159,14 @@ static void read_tensor(struct case_model *m, struct nn_operand *o, const char *
 		o->zero_point = (int32_t)strtol(end, &end, 10);
 		p = end;
 	}
+	m->boxes[o - m->operands] = *p == '%';
 	if (!constant)
 		return;
 	values = add_value(m, o);
-	fill(o->type, values, o->location.length);
+	if (*p == '%')
+		fill_boxes((float *)values, o->location.length / sizeof(float));
+	else
+		fill(o->type, values, o->location.length);
 	if (*p == '{')
 		for (uint32_t i = 0; *p != '}'; i++, p = end)
 			values[i] = (int32_t)strtol(p + 1, &end, 10);
@@ -229,7 +242,10 @@ static size_t set_args(const struct case_model *m, const uint32_t *list, uint32_
 		nn_operand_size(&m->operands[list[i]], &size);
 		args[i] = (struct nn_arg){ .data = aligned_alloc(64, round_up(size, 64)),
 					   .length = size };
-		fill(m->operands[list[i]].type, args[i].data, size);
+		if (m->boxes[list[i]])
+			fill_boxes(args[i].data, size / sizeof(float));
+		else
+			fill(m->operands[list[i]].type, args[i].data, size);
 		bytes += size;
 	}
 	return bytes;

@@ -13,16 +13,20 @@ static float area(const struct nn_box *b)
 
 float nn_box_overlap(const struct nn_box *a, const struct nn_box *b)
 {
-	float w = fminf(a->x2, b->x2) - fmaxf(a->x1, b->x1);
-	float h = fminf(a->y2, b->y2) - fmaxf(a->y1, b->y1);
-	float both = fmaxf(w, 0) * fmaxf(h, 0);
+	float w, h, both;
 
+	/* What is so for most pairs. */
+	if (a->x2 <= b->x1 || b->x2 <= a->x1 || a->y2 <= b->y1 || b->y2 <= a->y1)
+		return 0;
+	w = nn_least(a->x2, b->x2) - nn_largest(a->x1, b->x1);
+	h = nn_least(a->y2, b->y2) - nn_largest(a->y1, b->y1);
+	both = nn_largest(w, 0) * nn_largest(h, 0);
 	return both > 0 ? both / (area(a) + area(b) - both) : 0;
 }
 
 static float clip(float value, float high)
 {
-	return fminf(fmaxf(value, 0), high);
+	return nn_least(nn_largest(value, 0), high);
 }
 
 struct nn_box nn_box_moved(const struct nn_box *b, const float delta[4], float height, float width)

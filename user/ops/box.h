@@ -21,6 +21,17 @@ static inline bool nn_box_is_valid(const struct nn_box *b)
 	return b->x1 <= b->x2 && b->y1 <= b->y2;
 }
 
+/* The lesser and the larger of two numbers; the other one where one is NaN. */
+static inline float nn_least(float a, float b)
+{
+	return a < b || b != b ? a : b;
+}
+
+static inline float nn_largest(float a, float b)
+{
+	return a > b || b != b ? a : b;
+}
+
 /* Area of the intersection over area of the union. */
 float nn_box_overlap(const struct nn_box *a, const struct nn_box *b);
 

@@ -100,7 +100,7 @@ static size_t cut(struct nn_candidate *list, size_t count, size_t limit,
 	if (count <= limit)
 		return count;
 	memcpy(best, list, count * sizeof(*list));
-	nn_candidates_sort(best, count);
+	nn_candidates_best(best, count, limit);
 	for (size_t i = 0; i < limit; i++)
 		is_best[best[i].box] = true;
 	for (size_t i = 0; i < count; i++)

@@ -8,7 +8,7 @@
 
 #include "ops/box.h"
 #include "ops/check.h"
-#include "ops/floats.h"
+#include "ops/dot.h"
 #include "ops/nms.h"
 
 enum { SCORES, DELTAS, ANCHORS, SCALE_Y, SCALE_X, SCALE_H, SCALE_W, REGULAR, MAX_DETECTIONS,
@@ -77,8 +77,13 @@ struct job {
 	bool regular;
 	uint32_t first_label;		/* of class 1 */
 	struct nn_nms nms;
+	float threshold;		/* of scores */
+	float scales[4];		/* of deltas */
 	const float *scores;		/* of the image */
-	struct nn_box *boxes;		/* of the image, one an anchor */
+	uint32_t *good;			/* anchors with a score above the threshold; only they have */
+	float *best;			/* the best of these, */
+	struct nn_box *boxes;		/* and a box */
+	size_t num_good;
 	struct nn_candidate *candidates;
 	struct nn_candidate *ranked;	/* classes of an anchor */
 	float *out_scores;
@@ -112,20 +117,53 @@ static enum nn_status infer(struct nn_run *r)
 	return NN_OK;
 }
 
-static void decode_boxes(const struct nn_run *r, struct job *j, uint32_t n)
+/* The best of scores that are numbers. */
+static float best_of(const float *scores, size_t count)
+{
+	typedef int32_t mask __attribute__((vector_size(16)));
+	nn_dot_four best = { -INFINITY, -INFINITY, -INFINITY, -INFINITY };
+	size_t i = 0;
+
+	for (; i + 4 <= count; i += 4) {
+		const nn_dot_four x = nn_dot_load(scores + i);
+		const mask better = (mask)(x > best);
+
+		best = (nn_dot_four)(((mask)x & better) | ((mask)best & ~better));
+	}
+	for (; i < count; i++)
+		best[0] = scores[i] > best[0] ? scores[i] : best[0];
+	for (size_t lane = 1; lane < 4; lane++)
+		best[0] = best[lane] > best[0] ? best[lane] : best[0];
+	return best[0];
+}
+
+static struct nn_box decode(const struct job *j, const float *delta, const float *anchor)
+{
+	float y = anchor[Y] + delta[Y] / j->scales[Y] * anchor[H];
+	float x = anchor[X] + delta[X] / j->scales[X] * anchor[W];
+	float h = expf(delta[H] / j->scales[H]) * anchor[H] / 2;
+	float w = expf(delta[W] / j->scales[W]) * anchor[W] / 2;
+
+	return (struct nn_box){ x - w, y - h, x + w, y + h };
+}
+
+/* Finds the anchors of image `n` that matter. */
+static void find_good(const struct nn_run *r, struct job *j, uint32_t n)
 {
 	const struct nn_tensor *deltas = &r->inputs[DELTAS];
 	size_t size = deltas->dims[2];
 	const float *delta = (const float *)deltas->data + n * (size_t)j->anchors * size;
-	const float *anchor = r->inputs[ANCHORS].data;
+	const float *anchors = r->inputs[ANCHORS].data;
 
-	for (uint32_t i = 0; i < j->anchors; i++, delta += size, anchor += 4) {
-		float y = anchor[Y] + delta[Y] / nn_run_float(r, SCALE_Y, 1) * anchor[H];
-		float x = anchor[X] + delta[X] / nn_run_float(r, SCALE_X, 1) * anchor[W];
-		float h = expf(delta[H] / nn_run_float(r, SCALE_H, 1)) * anchor[H] / 2;
-		float w = expf(delta[W] / nn_run_float(r, SCALE_W, 1)) * anchor[W] / 2;
+	j->num_good = 0;
+	for (size_t i = 0; i < j->anchors; i++) {
+		float best = best_of(j->scores + i * j->classes + 1, j->classes - 1);
 
-		j->boxes[i] = (struct nn_box){ x - w, y - h, x + w, y + h };
+		if (!(best > j->threshold))
+			continue;
+		j->best[i] = best;
+		j->boxes[i] = decode(j, delta + i * size, anchors + 4 * i);
+		j->good[j->num_good++] = (uint32_t)i;
 	}
 }
 
@@ -145,7 +183,7 @@ static void emit(struct job *j, float score, uint32_t anchor, uint32_t class)
 }
 
 /* Class by class; a detection is counted by class and anchor. */
-static void detect_regular(struct job *j, float threshold)
+static void detect_regular(struct job *j)
 {
 	size_t found = 0;
 
@@ -153,27 +191,28 @@ static void detect_regular(struct job *j, float threshold)
 		struct nn_candidate *list = j->candidates + found;
 		size_t count = 0;
 
-		for (uint32_t i = 0; i < j->anchors; i++) {
-			float score = j->scores[(size_t)i * j->classes + class];
+		for (size_t i = 0; i < j->num_good; i++) {
+			uint32_t anchor = j->good[i];
+			float score = j->scores[(size_t)anchor * j->classes + class];
 
-			if (score > threshold)
-				list[count++] = (struct nn_candidate){ score, i };
+			if (score > j->threshold)
+				list[count++] = (struct nn_candidate){ score, anchor };
 		}
 		count = nn_nms(&j->nms, j->boxes, list, count);
 		for (size_t i = 0; i < count; i++)
 			list[i].box += class * j->anchors;
 		found += count;
 	}
-	nn_candidates_sort(j->candidates, found);
-	for (size_t i = 0; i < found && j->count < j->capacity; i++) {
+	found = nn_candidates_best(j->candidates, found, j->capacity);
+	for (size_t i = 0; i < found; i++) {
 		const struct nn_candidate *d = &j->candidates[i];
 
 		emit(j, d->score, d->box % j->anchors, d->box / j->anchors);
 	}
 }
 
-/* Leaves an anchor's classes in `ranked`, best first. */
-static void rank_classes(struct job *j, uint32_t anchor)
+/* Leaves an anchor's best classes in `ranked`, best first. */
+static void rank_classes(struct job *j, uint32_t anchor, size_t most)
 {
 	for (uint32_t class = 1; class < j->classes; class++) {
 		float score = j->scores[(size_t)anchor * j->classes + class];
@@ -181,26 +220,20 @@ static void rank_classes(struct job *j, uint32_t anchor)
 		j->ranked[class - 1] = (struct nn_candidate){ isnan(score) ? -INFINITY : score,
 							      class };
 	}
-	nn_candidates_sort(j->ranked, j->classes - 1);
+	nn_candidates_best(j->ranked, j->classes - 1, most);
 }
 
 /* All classes together: anchors compete with their best class, and bring the next ones along. */
-static void detect_fast(struct job *j, float threshold, uint32_t most)
+static void detect_fast(struct job *j, uint32_t most)
 {
 	uint32_t classes = most < j->classes - 1 ? most : j->classes - 1;
-	size_t count = 0;
+	size_t count;
 
-	for (uint32_t i = 0; i < j->anchors; i++) {
-		float best = -INFINITY;
-
-		for (uint32_t class = 1; class < j->classes; class++)
-			best = fmaxf(best, j->scores[(size_t)i * j->classes + class]);
-		if (best > threshold)
-			j->candidates[count++] = (struct nn_candidate){ best, i };
-	}
-	count = nn_nms(&j->nms, j->boxes, j->candidates, count);
+	for (size_t i = 0; i < j->num_good; i++)
+		j->candidates[i] = (struct nn_candidate){ j->best[j->good[i]], j->good[i] };
+	count = nn_nms(&j->nms, j->boxes, j->candidates, j->num_good);
 	for (size_t i = 0; i < count; i++) {
-		rank_classes(j, j->candidates[i].box);
+		rank_classes(j, j->candidates[i].box, classes);
 		for (uint32_t k = 0; k < classes; k++)
 			emit(j, j->ranked[k].score, j->candidates[i].box, j->ranked[k].box);
 	}
@@ -216,7 +249,10 @@ static void read_job(const struct nn_run *r, struct job *j)
 		.capacity = r->outputs[OUT_SCORES].dims[1],
 		.regular = nn_run_bool(r, REGULAR, false),
 		.first_label = nn_run_bool(r, BACKGROUND_IN_LABEL, false),
+		.threshold = nn_run_float(r, SCORE_THRESHOLD, 0),
 	};
+	for (uint32_t i = 0; i < 4; i++)
+		j->scales[i] = nn_run_float(r, SCALE_Y + i, 1);
 	limit = j->regular ? DETECTIONS_PER_CLASS : MAX_DETECTIONS;
 	j->nms = (struct nn_nms){
 		.kernel = NN_NMS_DISCARD,
@@ -234,18 +270,19 @@ static void clear_outputs(const struct nn_run *r)
 
 static enum nn_status execute(struct nn_run *r)
 {
-	const float *scores = nn_floats_read(r, &r->inputs[SCORES]);
-	float threshold = nn_run_float(r, SCORE_THRESHOLD, 0);
+	const float *scores = r->inputs[SCORES].data;
 	uint32_t most = (uint32_t)nn_run_int(r, CLASSES_PER_DETECTION, 0);
 	struct job j;
 	size_t all;
 
 	read_job(r, &j);
 	all = (size_t)j.anchors * j.classes;
+	j.good = nn_run_alloc(r, j.anchors, sizeof(*j.good));
+	j.best = nn_run_alloc(r, j.anchors, sizeof(*j.best));
 	j.boxes = nn_run_alloc(r, j.anchors, sizeof(*j.boxes));
 	j.candidates = nn_run_alloc(r, all, sizeof(*j.candidates));
 	j.ranked = nn_run_alloc(r, j.classes, sizeof(*j.ranked));
-	if (!scores || !j.boxes || !j.candidates || !j.ranked)
+	if (!j.good || !j.best || !j.boxes || !j.candidates || !j.ranked)
 		return NN_OUT_OF_MEMORY;
 	clear_outputs(r);
 	for (uint32_t n = 0; n < r->inputs[SCORES].dims[0]; n++) {
@@ -256,11 +293,11 @@ static enum nn_status execute(struct nn_run *r)
 		j.out_boxes = (float *)r->outputs[OUT_BOXES].data + 4 * at;
 		j.out_classes = (int32_t *)r->outputs[OUT_CLASSES].data + at;
 		j.count = 0;
-		decode_boxes(r, &j, n);
+		find_good(r, &j, n);
 		if (j.regular)
-			detect_regular(&j, threshold);
+			detect_regular(&j);
 		else
-			detect_fast(&j, threshold, most);
+			detect_fast(&j, most);
 		((int32_t *)r->outputs[OUT_COUNTS].data)[n] = (int32_t)j.count;
 	}
 	return NN_OK;

@@ -134,15 +134,13 @@ static size_t propose(const struct nn_run *r, const struct job *j, uint32_t n)
 	for (uint32_t i = 0; i < all; i++) {
 		float score = j->scores[n * all + i];
 
-		j->boxes[i] = place(r, j, n, i);
 		j->candidates[i] = (struct nn_candidate){ isnan(score) ? -INFINITY : score, i };
 	}
-	nn_candidates_sort(j->candidates, all);
-	if (before > 0 && (size_t)before < all)
-		all = (size_t)before;
+	all = nn_candidates_best(j->candidates, all, before > 0 ? (size_t)before : all);
 	for (size_t i = 0; i < all; i++) {
-		const struct nn_box *box = &j->boxes[j->candidates[i].box];
+		struct nn_box *box = &j->boxes[j->candidates[i].box];
 
+		*box = place(r, j, n, j->candidates[i].box);
 		if (is_large_inside(box, nn_run_float(r, MIN_SIZE, 0), j->info + 2 * (size_t)n))
 			j->candidates[count++] = j->candidates[i];
 	}

@@ -32,8 +32,11 @@ struct nn_candidate {
 	uint32_t box;		/* index in an array of boxes */
 };
 
-/* Sorts by score, best first; equal ones by box. */
-void nn_candidates_sort(struct nn_candidate *candidates, size_t count);
+/*
+ * Leaves the best at the front, sorted by score, best first, and equal ones by box; returns how
+ * many: `most`, or all. What is behind them may be anything then.
+ */
+size_t nn_candidates_best(struct nn_candidate *candidates, size_t count, size_t most);
 
 /*
  * Leaves the boxes that stay at the front of the candidates, best first and with

@@ -7,6 +7,7 @@
 
 #include "ops/box.h"
 #include "ops/check.h"
+#include "ops/dot.h"
 #include "ops/floats.h"
 #include "ops/image.h"
 #include "ops/q8.h"
@@ -217,23 +218,55 @@ struct align {
 	double scale;			/* of a quantised sum, before the division by samples */
 };
 
-static void add_float(const struct nn_corners *k, const float *in, float *restrict acc,
-		      size_t channels)
+static void add_float(const struct nn_corners *k, const float *in, float *acc, size_t channels)
 {
-	for (int i = 0; i < 4; i++)
-		for (size_t c = 0; c < channels; c++)
-			acc[c] += in[k->at[i] + c] * k->weight[i];
+	const float *const x[] = { in + k->at[0], in + k->at[1], in + k->at[2], in + k->at[3] };
+	const float *w = k->weight;
+	size_t c = 0;
+
+	for (; c + 4 <= channels; c += 4) {
+		nn_dot_four sum = nn_dot_load(acc + c);
+
+		for (int i = 0; i < 4; i++)
+			sum += nn_dot_load(x[i] + c) * w[i];
+		memcpy(acc + c, &sum, sizeof(sum));
+	}
+	for (; c < channels; c++)
+		for (int i = 0; i < 4; i++)
+			acc[c] += x[i][c] * w[i];
 }
 
-static void add_q8(const struct nn_corners *k, const uint8_t *in, uint32_t *restrict acc,
-		   size_t channels, struct nn_q8 q)
-{
-	for (int i = 0; i < 4; i++) {
-		int32_t weight = (int32_t)roundf(k->weight[i] * 255);
+typedef uint8_t four_bytes __attribute__((vector_size(4)));
+typedef int32_t four_sums __attribute__((vector_size(16)));
 
-		for (size_t c = 0; c < channels; c++)
-			acc[c] += (uint32_t)(weight * nn_q8_value(q, in[k->at[i] + c]));
+/* In floats, which are exact: the sum of four products has 18 bits. */
+static void add_q8(const struct nn_corners *k, const uint8_t *in, uint32_t *acc, size_t channels,
+		   struct nn_q8 q)
+{
+	const uint8_t *const x[] = { in + k->at[0], in + k->at[1], in + k->at[2], in + k->at[3] };
+	float w[4], zero = 0;
+	size_t c = 0;
+
+	for (int i = 0; i < 4; i++) {
+		w[i] = roundf(k->weight[i] * 255);
+		zero += w[i] * (float)q.zero;
 	}
+	for (; c + 4 <= channels; c += 4) {
+		nn_dot_four sum = { -zero, -zero, -zero, -zero };
+		four_sums before;
+		four_bytes bytes;
+
+		for (int i = 0; i < 4; i++) {
+			memcpy(&bytes, x[i] + c, sizeof(bytes));
+			sum += __builtin_convertvector(bytes ^ q.flip, nn_dot_four) * w[i];
+		}
+		memcpy(&before, acc + c, sizeof(before));
+		before += __builtin_convertvector(sum, four_sums);
+		memcpy(acc + c, &before, sizeof(before));
+	}
+	for (; c < channels; c++)
+		for (int i = 0; i < 4; i++)
+			acc[c] += (uint32_t)((int32_t)w[i] * nn_q8_value(q, x[i][c]));
 }
 
 /* Leaves the sum of the samples of a cell in acc. */
@@ -258,9 +291,16 @@ static void sum_cell(const struct align *a, uint32_t n, const struct line *lines
 	}
 }
 
-static void average_float(const float *acc, float *restrict out, size_t channels, float samples)
+static void average_float(const float *acc, float *out, size_t channels, float samples)
 {
-	for (size_t c = 0; c < channels; c++)
+	size_t c = 0;
+
+	for (; c + 4 <= channels; c += 4) {
+		const nn_dot_four mean = nn_dot_load(acc + c) / samples;
+
+		memcpy(out + c, &mean, sizeof(mean));
+	}
+	for (; c < channels; c++)
 		out[c] = acc[c] / samples;
 }
 

@@ -274,6 +274,108 @@ static void test_many_samples(void **state)
 	}
 }
 
+/* ---- Channels beside each other ---- */
+
+#define SIDE 7
+#define CHANNELS 22		/* more than a vector of any kind, and some more */
+
+static int32_t channel_type;
+
+/* `count` channels of noise from `first` on. */
+static void add_channels(struct op_case *c, const uint8_t *noise, uint32_t first, uint32_t count)
+{
+	size_t element = channel_type == NN_TENSOR_FLOAT32 ? sizeof(float) : 1;
+	uint8_t some[SIDE * SIDE * CHANNELS * sizeof(float)];
+
+	for (size_t i = 0; i < SIDE * SIDE; i++)
+		memcpy(some + i * count * element, noise + (i * CHANNELS + first) * element,
+		       count * element);
+	oc_input(c, channel_type, OC_DIMS(1, SIDE, SIDE, count), some);
+	if (channel_type != NN_TENSOR_FLOAT32)
+		oc_quantise(c, 0.5f, 3);
+}
+
+static void run_channels(struct op_case *c, const char *name, const uint8_t *noise,
+			 uint32_t first, uint32_t count)
+{
+	static const uint16_t sixteen[] = { 4, 8, 90, 80 };
+	static const float box[] = { 0.5f, 1, 11.25f, 10 };
+	static const int32_t batch;
+	bool align = !strcmp(name, "ROI_ALIGN"), heat = !strcmp(name, "HEATMAP_MAX_KEYPOINT");
+
+	oc_init(c, name);
+	add_channels(c, noise, first, count);
+	if (channel_type == NN_TENSOR_FLOAT32) {
+		oc_input(c, NN_TENSOR_FLOAT32, OC_DIMS(1, 4), box);
+	} else {
+		oc_input(c, NN_TENSOR_QUANT16_ASYMM, OC_DIMS(1, 4), sixteen);
+		oc_quantise(c, 0.125f, 0);
+	}
+	if (!heat) {
+		oc_input(c, NN_TENSOR_INT32, OC_DIMS(1), &batch);
+		oc_int(c, 3);
+		oc_int(c, 2);
+		oc_float(c, 2);
+		oc_float(c, 2);
+	}
+	if (align) {
+		oc_int(c, 2);
+		oc_int(c, 0);
+	}
+	oc_bool(c, false);
+	oc_output(c, channel_type);
+	if (channel_type != NN_TENSOR_FLOAT32)
+		oc_quantise(c, 0.5f, 3);
+	if (heat) {
+		oc_output(c, channel_type == NN_TENSOR_FLOAT32 ? NN_TENSOR_FLOAT32 :
+			     NN_TENSOR_QUANT16_ASYMM);
+		if (channel_type != NN_TENSOR_FLOAT32)
+			oc_quantise(c, 0.125f, 0);
+	}
+	if (oc_run(c))
+		fail_msg("%s: %s", name, c->err.message);
+}
+
+/* Channels, of noise, one by one give what they give side by side. */
+static void test_channels(void **state)
+{
+	static const char *const names[] = { "ROI_ALIGN", "ROI_POOLING", "HEATMAP_MAX_KEYPOINT" };
+	static const int32_t types[] = {
+		NN_TENSOR_FLOAT32, NN_TENSOR_QUANT8_ASYMM, NN_TENSOR_QUANT8_ASYMM_SIGNED,
+	};
+	static _Alignas(float) uint8_t noise[SIDE * SIDE * CHANNELS * sizeof(float)];
+	static struct op_case all, one;
+
+	(void)state;
+	srandom(1);
+	for (size_t i = 0; i < 9; i++) {
+		channel_type = types[i % 3];
+		for (size_t k = 0; k < SIDE * SIDE * CHANNELS; k++) {
+			if (channel_type == NN_TENSOR_FLOAT32)
+				((float *)(void *)noise)[k] = (float)(random() % 2000) / 16;
+			else
+				noise[k] = (uint8_t)random();
+		}
+		run_channels(&all, names[i / 3], noise, 0, CHANNELS);
+		for (uint32_t c = 0; c < CHANNELS; c++) {
+			run_channels(&one, names[i / 3], noise, c, 1);
+			for (uint32_t out = 0; out < all.num_outputs; out++) {
+				const struct nn_tensor *a = oc_result(&all, out);
+				const struct nn_tensor *b = oc_result(&one, out);
+				/* An element of a channel: a keypoint has two numbers. */
+				size_t size = nn_tensor_size(b) / (i / 3 < 2 ? 6 : 1);
+
+				for (size_t at = 0; at < nn_tensor_size(b) / size; at++)
+					assert_memory_equal((char *)a->data +
+							    (at * CHANNELS + c) * size,
+							    (char *)b->data + at * size, size);
+			}
+			oc_free(&one);
+		}
+		oc_free(&all);
+	}
+}
+
 /* ---- HEATMAP_MAX_KEYPOINT ---- */
 
 static enum nn_status run_heatmap(struct op_case *c, const float *map, uint32_t size,
@@ -770,6 +872,7 @@ int main(void)
 		cmocka_unit_test(test_bad_regions),
 		cmocka_unit_test(test_quantised_regions),
 		cmocka_unit_test(test_many_samples),
+		cmocka_unit_test(test_channels),
 		cmocka_unit_test(test_heatmap),
 		cmocka_unit_test(test_flat_heatmap),
 		cmocka_unit_test(test_bad_heatmaps),

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Non-maximum suppression beside a simple one, in all kinds: random boxes, of which some are
+ * equal, infinite, or not in order, and scores of which some are alike, 0 or negative.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ops/nms.h"
+#include "tests/random.h"
+
+#define ROUNDS 4000
+#define MAX_BOXES 60
+
+static bool comes_before(struct nn_candidate a, struct nn_candidate b)
+{
+	return a.score != b.score ? a.score > b.score : a.box < b.box;
+}
+
+static float overlap(const struct nn_box *a, const struct nn_box *b)
+{
+	float w = fminf(a->x2, b->x2) - fmaxf(a->x1, b->x1);
+	float h = fminf(a->y2, b->y2) - fmaxf(a->y1, b->y1);
+	float both = fmaxf(w, 0) * fmaxf(h, 0);
+
+	return both > 0 ? both / ((a->x2 - a->x1) * (a->y2 - a->y1) +
+				  (b->x2 - b->x1) * (b->y2 - b->y1) - both) : 0;
+}
+
+static float weight_of(const struct nn_nms *n, float o)
+{
+	if (n->kernel == NN_NMS_GAUSSIAN)
+		return expf(-o * o / n->sigma);
+	return o >= n->threshold ? (n->kernel == NN_NMS_LINEAR ? 1 - o : 0) : 1;
+}
+
+/* The best of all that are left, then what it does to each of the others, and so on. */
+static size_t suppress_simply(const struct nn_nms *n, const struct nn_box *boxes,
+			      struct nn_candidate *list, size_t count, struct nn_candidate *kept)
+{
+	size_t num = 0;
+
+	while (count && (n->limit < 0 || num < (size_t)n->limit)) {
+		size_t best = 0, left = 0;
+
+		for (size_t i = 1; i < count; i++)
+			if (comes_before(list[i], list[best]))
+				best = i;
+		kept[num] = list[best];
+		list[best] = list[--count];
+		for (size_t i = 0; i < count; i++) {
+			struct nn_candidate c = list[i];
+			float weight = weight_of(n, overlap(&boxes[kept[num].box],
+							    &boxes[c.box]));
+
+			c.score *= weight;
+			if (c.score >= n->floor && (weight != 0 || n->kernel != NN_NMS_DISCARD))
+				list[left++] = c;
+		}
+		count = left;
+		num++;
+	}
+	return num;
+}
+
+static struct nn_box any_box(void)
+{
+	static const float odd[] = { INFINITY, -INFINITY, NAN, 0, -5 };
+	struct nn_box b = { (float)pick(0, 20), (float)pick(0, 20), 0, 0 };
+
+	b.x2 = b.x1 + (float)pick(0, 20);
+	b.y2 = b.y1 + (float)pick(0, 20);
+	if (chance(20))
+		*(pick(0, 1) ? &b.x2 : &b.y1) = odd[pick(0, 4)];
+	return b;
+}
+
+static float any_score(bool is_positive)
+{
+	float score = chance(3) ? (float)pick(0, 4) / 4 : random_float(is_positive ? 0 : -1, 1);
+
+	return chance(50) ? (chance(2) ? INFINITY : -0.0f) : score;
+}
+
+static void test_suppression(void **unused)
+{
+	(void)unused;
+	for (int round = 0; round < ROUNDS; round++) {
+		const struct nn_nms n = {
+			.kernel = (enum nn_nms_kernel)((int)pick(0, 3) - 1),
+			.threshold = random_float(0, 0.8f),
+			.sigma = random_float(0.1f, 2),
+			.floor = chance(3) ? -INFINITY : random_float(-0.2f, 0.5f),
+			.limit = chance(3) ? -1 : (int32_t)pick(0, 20),
+		};
+		struct nn_candidate list[MAX_BOXES], same[MAX_BOXES], kept[MAX_BOXES];
+		size_t count = pick(0, MAX_BOXES), num, right;
+		bool is_positive = !chance(3);
+		struct nn_box boxes[MAX_BOXES];
+
+		for (size_t i = 0; i < count; i++) {
+			boxes[i] = i && chance(4) ? boxes[pick(0, (uint32_t)i - 1)] : any_box();
+			list[i] = same[i] = (struct nn_candidate){ any_score(is_positive),
+								   (uint32_t)i };
+		}
+		num = nn_nms(&n, boxes, list, count);
+		right = suppress_simply(&n, boxes, same, count, kept);
+		if (num != right)
+			fail_msg("round %d: %zu stay, not %zu", round, num, right);
+		for (size_t i = 0; i < num; i++)
+			if (list[i].box != kept[i].box ||
+			    memcmp(&list[i].score, &kept[i].score, sizeof(float)))
+				fail_msg("round %d, kernel %d: %zu is box %u of %g, not %u of %g",
+					 round, n.kernel, i, list[i].box, (double)list[i].score,
+					 kept[i].box, (double)kept[i].score);
+	}
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct nn_candidate *x = a, *y = b;
+
+	return comes_before(*x, *y) ? -1 : comes_before(*y, *x);
+}
+
+static void test_best(void **unused)
+{
+	(void)unused;
+	for (int round = 0; round < ROUNDS; round++) {
+		struct nn_candidate list[MAX_BOXES], sorted[MAX_BOXES];
+		size_t count = pick(0, MAX_BOXES), most = pick(0, MAX_BOXES);
+
+		for (size_t i = 0; i < count; i++)
+			list[i] = sorted[i] = (struct nn_candidate){ any_score(false),
+								     (uint32_t)i };
+		qsort(sorted, count, sizeof(*sorted), compare);
+		assert_int_equal(nn_candidates_best(list, count, most),
+				 most < count ? most : count);
+		assert_memory_equal(list, sorted, (most < count ? most : count) * sizeof(*list));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_suppression),
+		cmocka_unit_test(test_best),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
