@@ -129,22 +129,37 @@ static size_t cut(size_t whole, size_t count, size_t unit, uint32_t *blocks)
 	return block;
 }
 
+/*
+ * Cuts a product in as many blocks as are wanted, if it has so many, from `*row_blocks` of rows on:
+ * so that the least is read, as each block reads its rows and its columns.
+ */
+static void cut_both(const struct nn_gemm *g, size_t wanted, size_t panels, size_t *row_blocks,
+		     size_t *column_blocks)
+{
+	const size_t most = divide(g->rows, NN_TILE_ROWS), first = *row_blocks;
+	size_t least = SIZE_MAX, blocks = 0;
+
+	for (size_t r = first; r <= (most < wanted ? most : wanted) || r == first; r++) {
+		const size_t c = divide(wanted, r) < panels ? divide(wanted, r) : panels;
+		const size_t reads = g->rows * c + g->columns * r, count = r * c < wanted ? r * c : wanted;
+
+		if (count < blocks || (count == blocks && reads >= least))
+			continue;
+		blocks = count;
+		least = reads;
+		*row_blocks = r;
+		*column_blocks = c;
+	}
+}
+
 void nn_gemm_divide(struct nn_gemm *g, uint32_t threads, size_t max_rows)
 {
 	size_t row_blocks = divide(g->rows, max_rows), column_blocks = 1;
-	size_t panel = NN_PANEL_VECTORS * NN_MAX_LANES;
+	const size_t panel = NN_PANEL_VECTORS * NN_MAX_LANES;
 
-	if (threads > 1 && g->rows * g->columns * g->depth >= MIN_SHARED) {
-		size_t wanted = threads * TASKS_PER_THREAD;
-		size_t most = divide(g->rows, NN_TILE_ROWS), panels = divide(g->columns, panel);
-
-		if (row_blocks < wanted)
-			row_blocks = wanted < most ? wanted : most;
-		if (row_blocks < wanted)
-			column_blocks = divide(wanted, row_blocks);
-		if (column_blocks > panels)
-			column_blocks = panels;
-	}
+	if (threads > 1 && g->rows * g->columns * g->depth >= MIN_SHARED)
+		cut_both(g, threads * TASKS_PER_THREAD, divide(g->columns, panel), &row_blocks,
+			 &column_blocks);
 	g->block_rows = cut(g->rows, row_blocks, NN_TILE_ROWS, &g->row_blocks);
 	g->block_columns = cut(g->columns, column_blocks, panel, &g->column_blocks);
 }
