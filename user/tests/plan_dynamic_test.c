@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "model_builder.h"
+#include "ops/float16.h"
 #include "ops/op.h"
 #include "plan/compiled.h"
 #include "tests/random.h"
@@ -140,9 +141,11 @@ static void execute(const struct nn_plan *plan, char *out)
 {
 	const struct nn_subgraph *s = &built.subgraphs[0];
 	struct nn_arg args[3] = { { .data = in[0] }, { .data = in[1] }, { .data = in[2] } };
-	struct nn_arg result = { .data = out, .length = MAX_BYTES };
-	struct nn_execution e = { .num_inputs = s->num_inputs, .num_outputs = 1, .inputs = args,
-				  .outputs = &result };
+	static int32_t other;
+	struct nn_arg results[] = { { .data = out, .length = MAX_BYTES },
+				    { .data = &other, .length = sizeof(other) } };
+	struct nn_execution e = { .num_inputs = s->num_inputs, .num_outputs = s->num_outputs,
+				  .inputs = args, .outputs = results };
 	struct nn_error err = { "" };
 
 	for (uint32_t i = 0; i < 3; i++)
@@ -251,11 +254,54 @@ static void test_parts_that_wrap(void **state)
 	nn_plan_free(plan);
 }
 
+/*
+ * Groups of halves, which a model with LSH_PROJECTION leaves as they are: the bias of the second
+ * group is as far from the first one's as that has halves.
+ */
+static void test_groups_of_halves(void **state)
+{
+	enum { GROUPS = 2, WIDTH = 4, OUT = GROUPS * WIDTH };
+	const uint32_t image[] = { 1, 4, 4, GROUPS }, filter[] = { OUT, 1, 1, 1 }, bias = OUT;
+	const uint32_t out[] = { 1, 4, 4, OUT }, hash[] = { 1, 2 }, one = 1;
+	const int32_t scalars[] = { 1, 1, 1, GROUPS, 0 };
+	uint32_t list[9], count = 3, lsh[4], outputs[2];
+	const char *kernels;
+
+	(void)state;
+	mb_init(&built);
+	list[0] = mb_operand(&built, NN_TENSOR_FLOAT16, NN_SUBGRAPH_INPUT, 4, image);
+	list[1] = mb_operand(&built, NN_TENSOR_FLOAT16, NN_SUBGRAPH_INPUT, 4, filter);
+	list[2] = mb_operand(&built, NN_TENSOR_FLOAT16, NN_SUBGRAPH_INPUT, 1, &bias);
+	for (size_t i = 0; i < sizeof(scalars) / sizeof(scalars[0]); i++)
+		list[count++] = mb_int32(&built, scalars[i]);
+	list[count++] = mb_constant(&built, NN_BOOL, "", 1, MB_NONE);
+	outputs[0] = mb_operand(&built, NN_TENSOR_FLOAT16, NN_SUBGRAPH_OUTPUT, 4, out);
+	mb_operation(&built, NN_OP_GROUPED_CONV_2D, count, list, 1, &outputs[0]);
+	lsh[0] = mb_constant(&built, NN_TENSOR_FLOAT16, "hash", 4, 2, hash);
+	lsh[1] = outputs[0];
+	lsh[2] = mb_operand(&built, NN_TENSOR_FLOAT16, NN_NO_VALUE, 1, &one);
+	lsh[3] = mb_int32(&built, 3);
+	outputs[1] = mb_operand(&built, NN_TENSOR_INT32, NN_SUBGRAPH_OUTPUT, 1, &one);
+	mb_operation(&built, NN_OP_LSH_PROJECTION, 4, lsh, 1, &outputs[1]);
+	nn_floats_to_halves((const float[2 * 16]){ 0 }, in[0], 2 * 16);
+	nn_floats_to_halves((const float[OUT]){ 0 }, in[1], OUT);
+	nn_floats_to_halves((const float[OUT]){ 1, 2, 3, 4, 5, 6, 7, 8 }, in[2], OUT);
+	for (uint32_t i = 0; (kernels = nn_plan_kernels_at(i)); i++) {
+		struct nn_plan *plan = create(kernels, 0);
+
+		execute(plan, got);
+		for (uint32_t k = 0; k < 16 * OUT; k++)
+			assert_true(nn_half_to_float(((uint16_t *)got)[k]) == (float)(k % OUT + 1));
+		nn_plan_free(plan);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_weights),
 		cmocka_unit_test(test_parts_that_wrap),
+		cmocka_unit_test(test_groups_of_halves),
 	};
 
 	return cmocka_run_group_tests_name("plan_dynamic", tests, NULL, NULL);

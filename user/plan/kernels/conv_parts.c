@@ -17,7 +17,7 @@ enum { X, FILTER, BIAS, SHAPE };
 
 #define MAX_INPUTS 16
 #define MAX_SPARSE 16			/* the stride of few taps */
-#define MAX_PHASES 4096			/* parts of a transposed convolution: one stride times the other */
+#define MAX_PHASES 4096			/* one stride times the other: as many parts */
 #define MIN_BLOCK_ROWS 14
 /* Outputs of an input channel that are worth copying its windows, of floats and of bytes. */
 #define MIN_MULTIPLIER_F32 8
@@ -236,8 +236,8 @@ static void view_part(const struct nn_run *r, const struct parts *s, const struc
 	v->inputs[FILTER].extra = &v->extra;
 	v->inputs[FILTER].data = filter;
 	if (v->inputs[BIAS].data)
-		v->inputs[BIAS].data = (char *)v->inputs[BIAS].data +
-				       p->out_channel * sizeof(int32_t);
+		v->inputs[BIAS].data = (char *)v->inputs[BIAS].data + p->out_channel *
+				       nn_type_info(v->inputs[BIAS].type)->element_size;
 }
 
 static bool prepare_part(struct nn_run *r, struct nn_ready *ready, struct parts *s,
