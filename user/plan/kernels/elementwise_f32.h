@@ -17,9 +17,10 @@ static TARGET void sum_f32(const float *x, size_t stride, size_t pixels, size_t 
 }
 
 /* The order of operands lets NaN pass, or not, as the reference does. */
-static inline ALWAYS_INLINE TARGET VF pooled_f32(const struct nn_pool_f32 *p, bool is_max,
+static inline ALWAYS_INLINE TARGET VF pooled_f32(const struct nn_pool_f32 *p, enum nn_pooling kind,
 						 const float *x, size_t count)
 {
+	const bool is_max = kind == NN_POOL_MAX;
 	VF value = is_max ? load_f32(x, count) : SPLAT(0.0f);
 
 	for (size_t y = 0; y < p->rows; y++, x += p->row_stride) {
@@ -30,6 +31,8 @@ static inline ALWAYS_INLINE TARGET VF pooled_f32(const struct nn_pool_f32 *p, bo
 
 			if (is_max)
 				row = MAX(pixel, row);
+			else if (kind == NN_POOL_L2)
+				row = ADD(row, pixel * pixel);
 			else
 				row = ADD(row, pixel);
 		}
@@ -40,6 +43,8 @@ static inline ALWAYS_INLINE TARGET VF pooled_f32(const struct nn_pool_f32 *p, bo
 	}
 	if (!is_max)
 		value = value / SPLAT(p->count);
+	if (kind == NN_POOL_L2)
+		value = SQRT(value);
 	return value;
 }
 
@@ -48,10 +53,16 @@ static TARGET void pool_f32(const struct nn_pool_f32 *p)
 	const VF low = SPLAT(p->low), high = SPLAT(p->high);
 
 	for (size_t c = 0; c < p->channels; c += LANES) {
+		const float *x = p->in + c;
 		size_t count = p->channels - c;
-		const VF value = p->is_max ? pooled_f32(p, true, p->in + c, count) :
-					     pooled_f32(p, false, p->in + c, count);
+		VF value;
 
+		if (p->kind == NN_POOL_MAX)
+			value = pooled_f32(p, NN_POOL_MAX, x, count);
+		else if (p->kind == NN_POOL_L2)
+			value = pooled_f32(p, NN_POOL_L2, x, count);
+		else
+			value = pooled_f32(p, NN_POOL_MEAN, x, count);
 		store_f32(p->out + c, CLAMP(value, low, high), count);
 	}
 }

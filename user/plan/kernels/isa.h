@@ -319,11 +319,14 @@ struct nn_dequantize_f32 {
 };
 
 /*
- * The mean or the largest of each channel of `rows` * `columns` pixels. The largest begins as
- * the first pixel; a mean is the sum of the rows' sums, divided by `count`.
+ * Of each channel of `rows` * `columns` pixels the mean, the largest, or the root of the mean of
+ * squares. The largest begins as the first pixel; a mean is the sum of the rows' sums, divided
+ * by `count`.
  */
+enum nn_pooling { NN_POOL_MEAN, NN_POOL_MAX, NN_POOL_L2 };
+
 struct nn_pool_f32 {
-	bool is_max;
+	enum nn_pooling kind;
 	const float *in;
 	size_t row_stride;		/* elements */
 	size_t rows;

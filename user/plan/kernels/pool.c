@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AVERAGE_POOL_2D and MAX_POOL_2D, a few channels of a window at a time.
+ * AVERAGE_POOL_2D, MAX_POOL_2D and, of floats, L2_POOL_2D, a few channels of a window at a time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "plan/kernels/saved.h"
 
 struct pool {
-	bool is_max;
+	enum nn_pooling kind;
 	bool is_float;
 	bool clamps;			/* bytes: other than to what the type holds */
 	struct nn_image in;
@@ -51,17 +51,19 @@ static bool read_window(struct nn_run *r, struct pool *p)
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
-	int32_t type = r->inputs[0].type;
+	const int32_t type = r->inputs[0].type, code = r->op->code;
 	struct pool *p;
 
-	if ((r->op->code != NN_OP_AVERAGE_POOL_2D && r->op->code != NN_OP_MAX_POOL_2D) ||
+	if ((code != NN_OP_AVERAGE_POOL_2D && code != NN_OP_MAX_POOL_2D &&
+	     (code != NN_OP_L2_POOL_2D || type != NN_TENSOR_FLOAT32)) ||
 	    !nn_tensor_count(&r->inputs[0]) || type == NN_TENSOR_FLOAT16)
 		return false;
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return false;
 	ready->state = p;
-	p->is_max = r->op->code == NN_OP_MAX_POOL_2D;
+	p->kind = code == NN_OP_MAX_POOL_2D ? NN_POOL_MAX :
+		  code == NN_OP_L2_POOL_2D ? NN_POOL_L2 : NN_POOL_MEAN;
 	p->is_float = type == NN_TENSOR_FLOAT32;
 	if (!read_window(r, p) ||
 	    (!p->is_float && (uint64_t)p->window.h.filter * p->window.w.filter > MAX_PIXELS))
@@ -73,7 +75,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 /* ---- Saving ---- */
 
 struct saved {
-	uint32_t is_max;
+	uint32_t kind;
 	uint32_t clamps;
 	struct nn_saved_window window;
 	struct nn_saved_numbers numbers;
@@ -88,7 +90,7 @@ static uint32_t save(const struct nn_ready *ready, uint32_t *words)
 
 	if (!nn_window_save(&p->in, &p->window, &s->window))
 		return 0;
-	s->is_max = p->is_max;
+	s->kind = p->kind;
 	s->clamps = p->clamps;
 	s->numbers = (struct nn_saved_numbers){ .number = p->is_float ? NN_IN_FLOATS : NN_IN_BYTES };
 	if (p->is_float) {
@@ -114,14 +116,15 @@ static bool restore(const uint32_t *words, uint32_t count, const struct nn_bound
 
 	if (count <= BEFORE_NUMBERS ||
 	    !nn_numbers_are_sane(&s->numbers, count - BEFORE_NUMBERS) ||
-	    s->numbers.number == NN_IN_HALVES ||
+	    s->numbers.number == NN_IN_HALVES || s->kind > NN_POOL_L2 ||
+	    (s->kind == NN_POOL_L2 && s->numbers.number != NN_IN_FLOATS) ||
 	    !nn_window_restore(&s->window, &p->in, &p->window) ||
 	    p->window.h.dilation != 1 || p->window.w.dilation != 1 ||
 	    (uint64_t)p->window.h.filter * p->window.w.filter > MAX_PIXELS ||
 	    !nn_fits(&bounds->inputs[0], nn_window_input(&s->window, element), element) ||
 	    !nn_fits(&bounds->output, nn_window_output(&s->window, p->in.c, element), element))
 		return false;
-	p->is_max = s->is_max;
+	p->kind = (enum nn_pooling)s->kind;
 	p->clamps = s->clamps;
 	p->is_float = s->numbers.number == NN_IN_FLOATS;
 	if (p->is_float) {
@@ -156,7 +159,7 @@ static void reduce_f32(const struct nn_isa *isa, const struct pool *p, const str
 		       const float *in, float *out)
 {
 	const struct nn_pool_f32 f32 = {
-		.is_max = p->is_max,
+		.kind = p->kind,
 		.in = in + cells->first * p->in.c,
 		.row_stride = (size_t)p->in.w * p->in.c,
 		.rows = cells->rows,
@@ -222,7 +225,7 @@ static void reduce(const struct nn_kernel_call *call, const struct pool *p,
 
 	if (p->is_float)
 		reduce_f32(isa, p, cells, call->inputs[0], out);
-	else if (p->is_max)
+	else if (p->kind == NN_POOL_MAX)
 		max_q8(isa, p, cells, call->inputs[0], out_q8);
 	else
 		average_q8(isa, p, cells, call->inputs[0], out_q8);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * TRANSPOSE of elements of 1, 2 or 4 bytes: in rows where the last axis stays,
- * else in squares, or in vectors where these are narrow.
+ * TRANSPOSE and CHANNEL_SHUFFLE of elements of 1, 2 or 4 bytes: in rows where the last axis
+ * stays, else in squares, or in vectors where these are narrow.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "ops/axis.h"
 #include "plan/kernels/elementwise.h"
 #include "plan/kernels/families.h"
 #include "plan/kernels/saved.h"
@@ -57,7 +58,28 @@ static void divide(struct transpose *t, size_t elements, struct nn_ready *ready)
 	ready->tasks = (uint32_t)((t->dims[0] + t->task_rows - 1) / t->task_rows);
 }
 
-static void read_axes(const struct nn_run *r, struct transpose *t)
+/* Channels [groups, size] become [size, groups]. */
+static void read_shuffle(const struct nn_run *r, struct transpose *t)
+{
+	const struct nn_tensor *x = &r->inputs[0];
+	uint32_t axis = 0;
+	size_t dims[4], steps[4], groups = (size_t)nn_run_int(r, 1, 1);
+
+	nn_axis(nn_run_int(r, 2, 0), x->rank, &axis);
+	steps[3] = 1;
+	dims[3] = nn_tensor_product(x, axis + 1, x->rank);
+	steps[1] = dims[3];
+	dims[1] = x->dims[axis] / groups;
+	steps[2] = steps[1] * dims[1];
+	dims[2] = groups;
+	steps[0] = steps[2] * groups;
+	dims[0] = nn_tensor_product(x, 0, axis);
+	for (uint32_t i = 0; i < 4; i++)
+		if (dims[i] > 1)
+			add_axis(t, dims[i], steps[i]);
+}
+
+static void read_permutation(const struct nn_run *r, struct transpose *t)
 {
 	const struct nn_tensor *x = &r->inputs[0];
 	const int32_t *permutation = r->inputs[1].data;
@@ -68,9 +90,6 @@ static void read_axes(const struct nn_run *r, struct transpose *t)
 		if (x->dims[axis] > 1)
 			add_axis(t, x->dims[axis], nn_tensor_product(x, axis + 1, x->rank));
 	}
-	if (!t->count)
-		add_axis(t, 1, 1);
-	set_strides(t);
 }
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
@@ -78,15 +97,23 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	const struct nn_tensor *x = &r->inputs[0];
 	struct transpose *t;
 
-	if (r->op->code != NN_OP_TRANSPOSE || !nn_tensor_count(x))
+	if ((r->op->code != NN_OP_TRANSPOSE && r->op->code != NN_OP_CHANNEL_SHUFFLE) ||
+	    !nn_tensor_count(x))
 		return false;
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return false;
 	ready->state = t;
-	ready->reads = NN_IN(1);
 	t->element = nn_type_info(x->type)->element_size;
-	read_axes(r, t);
+	if (r->op->code == NN_OP_CHANNEL_SHUFFLE) {
+		read_shuffle(r, t);
+	} else {
+		ready->reads = NN_IN(1);
+		read_permutation(r, t);
+	}
+	if (!t->count)
+		add_axis(t, 1, 1);
+	set_strides(t);
 	divide(t, nn_tensor_count(x), ready);
 	return true;
 }
@@ -182,7 +209,7 @@ TURN(turn_4, uint32_t)
 /* ---- Few columns ---- */
 
 /*
- * Images to NHWC and channels that are shuffled have three or four columns, whose rows are put
+ * Images to NHWC and channels that are shuffled have two to four columns, whose rows are put
  * together in vectors. Of three columns each row writes a fourth, which the next one overwrites:
  * the last rows are left to others.
  */
@@ -254,14 +281,42 @@ static inline size_t few_4(const struct part *p, size_t columns)
 	return row;
 }
 
-/* Moves rows of three or four columns that follow one another, and leaves the last ones. */
+/* The same of two columns, 16 / `element` rows at a time; the last ones may be moved twice. */
+static inline size_t pairs(const struct part *p, size_t element)
+{
+	const size_t most = 16 / element;
+
+	for (size_t row = 0; p->rows >= most; row += most) {
+		const char *in;
+		char *out;
+		u8x16 a, b, low, high;
+
+		if (row > p->rows - most)
+			row = p->rows - most;
+		in = p->in + row * element;
+		out = p->out + 2 * row * element;
+		a = load_16(in);
+		b = load_16(in + p->step * element);
+		low = element == 1 ? LOW_8(a, b) : (u8x16)LOW_32((u32x4)a, (u32x4)b);
+		high = element == 1 ? HIGH_8(a, b) : (u8x16)HIGH_32((u32x4)a, (u32x4)b);
+		memcpy(out, &low, sizeof(low));
+		memcpy(out + sizeof(low), &high, sizeof(high));
+		if (row == p->rows - most)
+			return p->rows;
+	}
+	return 0;
+}
+
+/* Moves rows of two to four columns that follow one another, and may leave the last ones. */
 static void move_few(const struct transpose *t, struct part *p)
 {
 	size_t rows;
 
-	if ((p->columns != 3 && p->columns != 4) || p->stride != p->columns || t->element == 2)
+	if (p->columns < 2 || p->columns > 4 || p->stride != p->columns || t->element == 2)
 		return;
-	if (t->element == 1)
+	if (p->columns == 2)
+		rows = t->element == 1 ? pairs(p, 1) : pairs(p, 4);
+	else if (t->element == 1)
 		rows = p->columns == 3 ? few_1(p, 3) : few_1(p, 4);
 	else
 		rows = p->columns == 3 ? few_4(p, 3) : few_4(p, 4);

@@ -270,7 +270,7 @@ static bool add_pool_of(int32_t code)
 
 bool add_pool(void)
 {
-	return add_pool_of(chance(3) ? 17 : is_float() && chance(6) ? 12 : 1);
+	return add_pool_of(chance(3) ? 17 : is_float() && chance(3) ? 12 : 1);
 }
 
 bool add_max_pool(void)
