@@ -3,6 +3,7 @@
  * Functions of floats in vectors, of each set of kernels that this CPU runs: all kinds of numbers,
  * beside what the library computes of them in double precision.
  */
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -152,11 +153,59 @@ static void test_powers(void **unused)
 	}
 }
 
+/* What the reference kernel makes of a column. */
+static float reduced(enum nn_reduction reduction, const float *x, size_t stride, size_t count)
+{
+	float a = reduction == NN_REDUCE_MAX ? -FLT_MAX : reduction == NN_REDUCE_MIN ? FLT_MAX : 1;
+
+	for (size_t i = 0; i < count; i++, x += stride) {
+		if (reduction == NN_REDUCE_PROD)
+			a = a == 0 || *x == 0 ? 0 : a * *x;
+		else if (reduction == NN_REDUCE_MAX)
+			a = a > *x ? a : *x;
+		else
+			a = a < *x ? a : *x;
+	}
+	return a;
+}
+
+/* Rows and columns with infinity, 0 and what is no number here and there. */
+static void test_reductions(void **state)
+{
+	static const float odd[] = { NAN, INFINITY, -INFINITY, 0 };
+	const struct nn_isa *isa;
+
+	(void)state;
+	for (size_t i = 0; (isa = nn_isa_at(i)); i++) {
+		for (size_t round = 0; round < 3000; round++) {
+			const struct nn_reduce_f32 r = {
+				.reduction = (enum nn_reduction)(round % 3),
+				.in = in,
+				.count = 1 + round % 83,
+				.columns = 1 + (round % 2 ? round % 41 : 0),
+				.out = out,
+			};
+
+			for (size_t k = 0; k < r.count * r.columns; k++)
+				in[k] = (float)(k * 7 % 13) / 4 - 1.6f;
+			for (size_t k = 0; k < round % 4; k++)
+				in[(round * 31 + k * 17) % (r.count * r.columns)] = odd[(round / 4 + k) % 4];
+			isa->reduce_f32(&r);
+			for (size_t c = 0; c < r.columns; c++)
+				if (!is_near(out[c], (double)reduced(r.reduction, in + c, r.columns,
+								     r.count), 50, 0))
+					fail_msg("%s, reduction %d, %zu of %zu columns: column %zu",
+						 isa->name, r.reduction, r.count, r.columns, c);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_functions),
 		cmocka_unit_test(test_powers),
+		cmocka_unit_test(test_reductions),
 	};
 
 	return cmocka_run_group_tests_name("plan_math", tests, NULL, NULL);

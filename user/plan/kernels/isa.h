@@ -401,6 +401,17 @@ struct nn_squash_q16 {
 	int16_t *out;
 };
 
+/* What `count` elements of each column become, one after the other; of one column a row. */
+enum nn_reduction { NN_REDUCE_MAX, NN_REDUCE_MIN, NN_REDUCE_PROD, NN_REDUCE_SUM, NN_REDUCE_MEAN };
+
+struct nn_reduce_f32 {
+	enum nn_reduction reduction;	/* MAX, MIN or PROD */
+	const float *in;
+	size_t count;
+	size_t columns;			/* that is also from one element to the next */
+	float *out;
+};
+
 /* out = in by the norm of its column, or `least`, of `columns` columns. */
 struct nn_norm_f32 {
 	const float *in;
@@ -470,6 +481,7 @@ struct nn_isa {
 	void (*blend_f32)(const struct nn_blend *b);
 	void (*instance_f32)(const struct nn_instance_f32 *n);
 	void (*norm_f32)(const struct nn_norm_f32 *n);
+	void (*reduce_f32)(const struct nn_reduce_f32 *r);
 	void (*response_f32)(const struct nn_response_f32 *n);
 	void (*rows_f32)(const struct nn_rows_f32 *p);
 	/* The sum of `count` elements in a row. */

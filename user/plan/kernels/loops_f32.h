@@ -8,6 +8,7 @@
 #include "plan/kernels/binary_f32.h"
 #include "plan/kernels/elementwise_f32.h"
 #include "plan/kernels/instance_f32.h"
+#include "plan/kernels/reduce_f32.h"
 #include "plan/kernels/response_f32.h"
 #include "plan/kernels/rows_f32.h"
 #include "plan/kernels/resize_f32.h"
@@ -31,6 +32,7 @@
 	.blend_f32 = blend_f32, \
 	.instance_f32 = instance_f32, \
 	.norm_f32 = norm_f32, \
+	.reduce_f32 = reduce_f32, \
 	.response_f32 = response_f32, \
 	.rows_f32 = rows_f32, \
 	.sum_row_f32 = sum_row_f32

@@ -215,10 +215,11 @@ static bool add_mean(void)
 	memcpy(dims, o->dims, sizeof(dims));
 	for (uint32_t i = 0; i < count; i++)
 		dims[(uint32_t)first + i] = 1;
-	if (is_float() && chance(4)) {
+	if (chance(4)) {
 		keep = add_operand(NN_BOOL, 0, NULL, 0, 0);
 		*(uint8_t *)set_value(keep) = 1;
-		return finish(80, 3, (uint32_t[]){ x, add_ints(1, &count, axes), keep },
+		/* REDUCE_SUM, or the largest, or the least. */
+		return finish(is_float() && chance(2) ? 80 : (int32_t)pick(77, 78), 3, (uint32_t[]){ x, add_ints(1, &count, axes), keep },
 			      add_result(o->rank, dims, o->scale, o->zero_point));
 	}
 	return finish(31, 3, (uint32_t[]){ x, add_ints(1, &count, axes), add_int(1) },

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * MEAN and the REDUCE_ operations along axes that are neighbours: of columns beside each other, or
+ * of rows.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/axis.h"
+#include "ops/q8.h"
+#include "plan/kernels/elementwise.h"
+#include "plan/kernels/families.h"
+#include "plan/kernels/saved.h"
+#include "plan/kernels/squares.h"
+
+enum { X, AXES };
+
+#define MAX_SUM (1 << 23)	/* bytes whose sum an int32_t holds */
+
+struct reduce {
+	enum nn_reduction reduction;
+	bool is_float;
+	bool is_bool;			/* bytes, of which others than 0 are alike */
+	uint8_t flip;			/* makes of bytes unsigned ones of which the largest is wanted */
+	size_t outer;			/* rows, or matrices of columns */
+	size_t count;			/* elements that become one */
+	size_t stride;			/* from one of them to the next: that many columns */
+	size_t task_outer;
+};
+
+/* The axes that are reduced, but for those of one element: [first, end). */
+static bool read_axes(const struct nn_run *r, uint32_t *first, uint32_t *end)
+{
+	const struct nn_tensor *x = &r->inputs[X];
+	const int32_t *list = r->inputs[AXES].data;
+	bool reduced[NN_MAX_RANK] = { false };
+
+	for (uint32_t i = 0; i < nn_tensor_count(&r->inputs[AXES]); i++) {
+		uint32_t axis;
+
+		if (!nn_axis(list[i], x->rank, &axis))
+			return false;
+		reduced[axis] = x->dims[axis] > 1;
+	}
+	*first = 0;
+	while (*first < x->rank && !reduced[*first])
+		(*first)++;
+	*end = *first;
+	for (uint32_t i = *first; i < x->rank; i++)
+		*end = reduced[i] ? i + 1 : *end;
+	for (uint32_t i = *first; i < *end; i++)
+		if (!reduced[i] && x->dims[i] > 1)
+			return false;
+	return true;
+}
+
+/* What an operation does; false: it is none of these. */
+static bool read_operation(int32_t code, struct reduce *d)
+{
+	static const struct {
+		int32_t code;
+		enum nn_reduction reduction;
+		bool is_bool;
+	} operations[] = {
+		{ NN_OP_MEAN, NN_REDUCE_MEAN, false },
+		{ NN_OP_REDUCE_SUM, NN_REDUCE_SUM, false },
+		{ NN_OP_REDUCE_PROD, NN_REDUCE_PROD, false },
+		{ NN_OP_REDUCE_MAX, NN_REDUCE_MAX, false },
+		{ NN_OP_REDUCE_MIN, NN_REDUCE_MIN, false },
+		{ NN_OP_REDUCE_ANY, NN_REDUCE_MAX, true },
+		{ NN_OP_REDUCE_ALL, NN_REDUCE_MIN, true },
+	};
+
+	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++) {
+		if (operations[i].code != code)
+			continue;
+		d->reduction = operations[i].reduction;
+		d->is_bool = operations[i].is_bool;
+		return true;
+	}
+	return false;
+}
+
+static void divide(struct reduce *d, struct nn_ready *ready)
+{
+	size_t count, tasks = nn_elementwise_divide(ready->threads, d->outer * d->count * d->stride,
+						    &count);
+
+	d->task_outer = (d->outer + tasks - 1) / tasks;
+	ready->tasks = (uint32_t)((d->outer + d->task_outer - 1) / d->task_outer);
+}
+
+/* Whether there is a loop for it: only floats are summed as they are, or multiplied. */
+static bool is_sane(const struct reduce *d)
+{
+	return d->is_float || d->reduction == NN_REDUCE_MAX || d->reduction == NN_REDUCE_MIN ||
+	       (d->reduction == NN_REDUCE_MEAN && d->count <= MAX_SUM);
+}
+
+static bool prepare(struct nn_run *r, struct nn_ready *ready)
+{
+	const struct nn_tensor *x = &r->inputs[X];
+	struct reduce found = { .is_float = x->type == NN_TENSOR_FLOAT32 };
+	uint32_t first, end;
+
+	if (!read_operation(r->op->code, &found))
+		return false;
+	ready->reads = NN_IN(AXES);
+	if (x->type == NN_TENSOR_FLOAT16 || !nn_tensor_count(x) || !read_axes(r, &first, &end))
+		return false;
+	found.outer = nn_tensor_product(x, 0, first);
+	found.count = nn_tensor_product(x, first, end);
+	found.stride = nn_tensor_product(x, end, x->rank);
+	if (!found.is_float && !found.is_bool)
+		found.flip = nn_q8_of(x).flip;
+	if (found.reduction == NN_REDUCE_MIN)
+		found.flip ^= 0xff;
+	if (!is_sane(&found))
+		return false;
+	divide(&found, ready);
+	ready->state = malloc(sizeof(found));
+	if (!ready->state)
+		return false;
+	*(struct reduce *)ready->state = found;
+	return true;
+}
+
+/* ---- Saving ---- */
+
+struct saved {
+	uint32_t reduction;
+	uint32_t is_float;
+	uint32_t is_bool;
+	uint32_t flip;
+	uint32_t outer;
+	uint32_t count;
+	uint32_t stride;
+};
+
+static uint32_t save(const struct nn_ready *ready, uint32_t *words)
+{
+	const struct reduce *d = ready->state;
+
+	*(struct saved *)words = (struct saved){
+		d->reduction, d->is_float, d->is_bool, d->flip, (uint32_t)d->outer,
+		(uint32_t)d->count, (uint32_t)d->stride,
+	};
+	return NN_WORDS(struct saved);
+}
+
+static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
+		    struct nn_ready *ready, void *state)
+{
+	const struct saved *s = (const struct saved *)words;
+	const size_t element = count == NN_WORDS(*s) && s->is_float ? sizeof(float) : 1;
+	struct reduce *d = state;
+	uint64_t size;
+
+	if (count != NN_WORDS(*s) || s->reduction > NN_REDUCE_MEAN || !nn_is_dimension(s->outer) ||
+	    !nn_is_dimension(s->count) || !nn_is_dimension(s->stride))
+		return false;
+	size = nn_times((uint64_t)s->outer * s->stride, element);
+	if (!nn_fits(&bounds->inputs[X], nn_times(size, s->count), element) ||
+	    !nn_fits(&bounds->output, size, element))
+		return false;
+	*d = (struct reduce){
+		.reduction = (enum nn_reduction)s->reduction,
+		.is_float = s->is_float,
+		.is_bool = s->is_bool,
+		.flip = (uint8_t)s->flip,
+		.outer = s->outer,
+		.count = s->count,
+		.stride = s->stride,
+	};
+	divide(d, ready);
+	return is_sane(d);
+}
+
+/* ---- Floats ---- */
+
+/* Sums of neighbours, a few at a time. */
+static void sum_columns(const struct nn_isa *isa, const struct reduce *d, const float *x, float *out)
+{
+	for (size_t at = 0; at < d->stride; at += NN_SUM_CHANNELS) {
+		size_t left = d->stride - at;
+		size_t some = left < NN_SUM_CHANNELS ? left : NN_SUM_CHANNELS;
+		float sums[NN_SUM_CHANNELS] = { 0 };
+
+		isa->sum_f32(x + at, d->stride, d->count, some, sums);
+		memcpy(out + at, sums, some * sizeof(*out));
+	}
+}
+
+static void sum_f32(const struct nn_isa *isa, const struct reduce *d, const float *x, float *out)
+{
+	if (d->stride == 1)
+		*out = isa->sum_row_f32(x, d->count);
+	else
+		sum_columns(isa, d, x, out);
+	for (size_t i = 0; d->reduction == NN_REDUCE_MEAN && i < d->stride; i++)
+		out[i] /= (float)d->count;
+}
+
+static void reduce_f32(const struct nn_isa *isa, const struct reduce *d, const float *x, float *out)
+{
+	const struct nn_reduce_f32 f32 = {
+		.reduction = d->reduction,
+		.in = x,
+		.count = d->count,
+		.columns = d->stride,
+		.out = out,
+	};
+
+	if (d->reduction == NN_REDUCE_SUM || d->reduction == NN_REDUCE_MEAN)
+		sum_f32(isa, d, x, out);
+	else
+		isa->reduce_f32(&f32);
+}
+
+/* ---- Bytes ---- */
+
+/* Unsigned bytes of which the largest is wanted. */
+static inline ALWAYS_INLINE u8x16 keys_of(const struct reduce *d, u8x16 x)
+{
+	return (d->is_bool ? (u8x16)(x != 0) & 1 : x) ^ d->flip;
+}
+
+static inline ALWAYS_INLINE uint8_t key_of(const struct reduce *d, uint8_t x)
+{
+	return (d->is_bool ? x != 0 : x) ^ d->flip;
+}
+
+static inline ALWAYS_INLINE u8x16 larger_of(u8x16 a, u8x16 b)
+{
+	const u8x16 takes = (u8x16)(a > b);
+
+	return (a & takes) | (b & ~takes);
+}
+
+static uint8_t extreme_of_row(const struct reduce *d, const uint8_t *x)
+{
+	uint8_t lanes[NN_SQUARE], best = 0;
+	u8x16 keys = { 0 };
+	size_t k = 0;
+
+	for (; k + NN_SQUARE <= d->count; k += NN_SQUARE)
+		keys = larger_of(keys, keys_of(d, load_16(x + k)));
+	memcpy(lanes, &keys, sizeof(lanes));
+	for (size_t i = 0; i < NN_SQUARE; i++)
+		best = lanes[i] > best ? lanes[i] : best;
+	for (; k < d->count; k++)
+		best = key_of(d, x[k]) > best ? key_of(d, x[k]) : best;
+	return best ^ d->flip;
+}
+
+static void extremes_of_columns(const struct reduce *d, const uint8_t *x, uint8_t *out)
+{
+	size_t c = 0;
+
+	for (; c + NN_SQUARE <= d->stride; c += NN_SQUARE) {
+		u8x16 keys = { 0 };
+
+		for (size_t k = 0; k < d->count; k++)
+			keys = larger_of(keys, keys_of(d, load_16(x + k * d->stride + c)));
+		keys ^= d->flip;
+		memcpy(out + c, &keys, sizeof(keys));
+	}
+	for (; c < d->stride; c++) {
+		uint8_t best = 0;
+
+		for (size_t k = 0; k < d->count; k++) {
+			const uint8_t key = key_of(d, x[k * d->stride + c]);
+
+			best = key > best ? key : best;
+		}
+		out[c] = best ^ d->flip;
+	}
+}
+
+/* A mean is cut, not rounded. A flipped sign bit made a signed byte 128 larger. */
+static uint8_t mean_of(const struct reduce *d, int32_t sum)
+{
+	return (uint8_t)((sum - (int32_t)d->count * d->flip) / (int32_t)d->count);
+}
+
+static uint8_t mean_of_row(const struct nn_isa *isa, const struct reduce *d, const uint8_t *x)
+{
+	const size_t whole = d->count / NN_SUM_CHANNELS;
+	int32_t sums[NN_SUM_CHANNELS] = { 0 }, total = 0;
+
+	isa->sum_q8(x, NN_SUM_CHANNELS, whole, NN_SUM_CHANNELS, d->flip, sums);
+	for (size_t i = 0; i < NN_SUM_CHANNELS; i++)
+		total += sums[i];
+	for (size_t k = whole * NN_SUM_CHANNELS; k < d->count; k++)
+		total += x[k] ^ d->flip;
+	return mean_of(d, total);
+}
+
+static void means_of_columns(const struct nn_isa *isa, const struct reduce *d, const uint8_t *x,
+			     uint8_t *out)
+{
+	for (size_t c = 0; c < d->stride; c += NN_SUM_CHANNELS) {
+		size_t left = d->stride - c, some = left < NN_SUM_CHANNELS ? left : NN_SUM_CHANNELS;
+		int32_t sums[NN_SUM_CHANNELS] = { 0 };
+
+		isa->sum_q8(x + c, d->stride, d->count, some, d->flip, sums);
+		for (size_t i = 0; i < some; i++)
+			out[c + i] = mean_of(d, sums[i]);
+	}
+}
+
+static void reduce_q8(const struct nn_isa *isa, const struct reduce *d, const uint8_t *x,
+		      uint8_t *out)
+{
+	if (d->reduction == NN_REDUCE_MEAN && d->stride == 1)
+		*out = mean_of_row(isa, d, x);
+	else if (d->reduction == NN_REDUCE_MEAN)
+		means_of_columns(isa, d, x, out);
+	else if (d->stride == 1)
+		*out = extreme_of_row(d, x);
+	else
+		extremes_of_columns(d, x, out);
+}
+
+static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
+{
+	const struct reduce *d = call->ready->state;
+	const struct nn_isa *isa = call->ready->isa;
+	const size_t first = task * d->task_outer, left = d->outer - first;
+	const size_t end = first + (left < d->task_outer ? left : d->task_outer);
+
+	(void)scratch;
+	for (size_t i = first; i < end; i++) {
+		const size_t from = i * d->count * d->stride, to = i * d->stride;
+
+		if (d->is_float)
+			reduce_f32(isa, d, (const float *)call->inputs[X] + from,
+				   (float *)call->outputs[0] + to);
+		else
+			reduce_q8(isa, d, (const uint8_t *)call->inputs[X] + from,
+				  (uint8_t *)call->outputs[0] + to);
+	}
+}
+
+const struct nn_kernel nn_kernel_reduce = {
+	.name = "reduction",
+	.prepare = prepare,
+	.run = run,
+	.save = save,
+	.restore = restore,
+	.inputs = 1,
+	.state_size = sizeof(struct reduce),
+};

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Extremes and products of floats for one instruction set; included like, and after,
+ * elementwise_f32.h.
+ */
+
+#include <float.h>
+
+#define REDUCE_VECTORS 4	/* of a row, that do not wait for each other */
+
+static inline ALWAYS_INLINE TARGET VF combine_f32(enum nn_reduction reduction, VF a, VF b)
+{
+	if (reduction == NN_REDUCE_MAX)
+		return MAX(a, b);
+	if (reduction == NN_REDUCE_MIN)
+		return MIN(a, b);
+	return a * b;
+}
+
+static inline ALWAYS_INLINE TARGET float combine_one_f32(enum nn_reduction reduction, float a,
+							 float b)
+{
+	if (reduction == NN_REDUCE_MAX)
+		return a > b ? a : b;
+	if (reduction == NN_REDUCE_MIN)
+		return a < b ? a : b;
+	return a == 0 || b == 0 ? 0 : a * b;
+}
+
+static inline ALWAYS_INLINE float first_f32(enum nn_reduction reduction)
+{
+	return reduction == NN_REDUCE_MAX ? -FLT_MAX : reduction == NN_REDUCE_MIN ? FLT_MAX : 1;
+}
+
+/* Element by element, in the order of the reference kernel. */
+static inline ALWAYS_INLINE TARGET float in_order_f32(enum nn_reduction reduction, float value,
+						      const float *x, size_t stride, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		value = combine_one_f32(reduction, value, x[i * stride]);
+	return value;
+}
+
+/*
+ * A row. Which NaN passes depends on the order, and 0 times infinity is 0: a row that may have such
+ * is done once more.
+ */
+static inline ALWAYS_INLINE TARGET float reduce_row_f32(enum nn_reduction reduction, const float *x,
+							size_t count)
+{
+	const float first = first_f32(reduction);
+	VF values[REDUCE_VECTORS], sum = SPLAT(0.0f);
+	float lanes[LANES], value;
+	size_t i = 0;
+
+	UNROLL
+	for (size_t v = 0; v < REDUCE_VECTORS; v++)
+		values[v] = SPLAT(first);
+	for (; i + REDUCE_VECTORS * LANES <= count; i += REDUCE_VECTORS * LANES) {
+		UNROLL
+		for (size_t v = 0; v < REDUCE_VECTORS; v++) {
+			const VF next = LOAD(x + i + v * LANES);
+
+			values[v] = combine_f32(reduction, values[v], next);
+			sum = ADD(sum, next * SPLAT(0.0f));
+		}
+	}
+	for (; i + LANES <= count; i += LANES) {
+		const VF next = LOAD(x + i);
+
+		values[0] = combine_f32(reduction, values[0], next);
+		sum = ADD(sum, next * SPLAT(0.0f));
+	}
+	UNROLL
+	for (size_t v = 1; v < REDUCE_VECTORS; v++)
+		values[0] = combine_f32(reduction, values[0], values[v]);
+	UNROLL
+	for (size_t k = 0; k < LANES; k++)
+		lanes[k] = values[0][k];
+	UNROLL
+	for (size_t n = LANES / 2; n; n /= 2)
+		UNROLL
+		for (size_t k = 0; k < n; k++)
+			lanes[k] = reduction == NN_REDUCE_PROD ? lanes[k] * lanes[k + n] :
+				   combine_one_f32(reduction, lanes[k], lanes[k + n]);
+	value = in_order_f32(reduction, lanes[0], x + i, 1, count - i);
+	/* Infinity, too, becomes NaN by 0. */
+	if (isnan(reduction == NN_REDUCE_PROD ? lanes[0] : add_lanes_f32(sum)))
+		value = in_order_f32(reduction, first, x, 1, count);
+	return value;
+}
+
+/* Columns [c, c + some), up to a vector of them. */
+static inline ALWAYS_INLINE TARGET void reduce_columns_f32(enum nn_reduction reduction,
+							   const struct nn_reduce_f32 *r, size_t c,
+							   size_t some)
+{
+	VF value = SPLAT(first_f32(reduction));
+
+	for (size_t k = 0; k < r->count; k++)
+		value = combine_f32(reduction, value, load_f32(r->in + k * r->columns + c, some));
+	store_f32(r->out + c, value, some);
+	for (size_t i = c; reduction == NN_REDUCE_PROD && i < c + some; i++)
+		if (isnan(r->out[i]))
+			r->out[i] = in_order_f32(reduction, 1, r->in + i, r->columns, r->count);
+}
+
+static inline ALWAYS_INLINE TARGET void reduce_of_f32(enum nn_reduction reduction,
+						      const struct nn_reduce_f32 *r)
+{
+	size_t c = 0;
+
+	if (r->columns == 1) {
+		*r->out = reduce_row_f32(reduction, r->in, r->count);
+		return;
+	}
+	for (; c + LANES <= r->columns; c += LANES)
+		reduce_columns_f32(reduction, r, c, LANES);
+	if (c < r->columns)
+		reduce_columns_f32(reduction, r, c, r->columns - c);
+}
+
+static TARGET void reduce_f32(const struct nn_reduce_f32 *r)
+{
+	if (r->reduction == NN_REDUCE_MAX)
+		reduce_of_f32(NN_REDUCE_MAX, r);
+	else if (r->reduction == NN_REDUCE_MIN)
+		reduce_of_f32(NN_REDUCE_MIN, r);
+	else
+		reduce_of_f32(NN_REDUCE_PROD, r);
+}
