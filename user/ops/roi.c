@@ -218,22 +218,13 @@ struct align {
 	double scale;			/* of a quantised sum, before the division by samples */
 };
 
-static void add_float(const struct nn_corners *k, const float *in, float *acc, size_t channels)
+/* Channels from `first` on. */
+static void add_float(const struct nn_corners *k, const float *in, float *acc, size_t first,
+		      size_t channels)
 {
-	const float *const x[] = { in + k->at[0], in + k->at[1], in + k->at[2], in + k->at[3] };
-	const float *w = k->weight;
-	size_t c = 0;
-
-	for (; c + 4 <= channels; c += 4) {
-		nn_dot_four sum = nn_dot_load(acc + c);
-
+	for (size_t c = first; c < channels; c++)
 		for (int i = 0; i < 4; i++)
-			sum += nn_dot_load(x[i] + c) * w[i];
-		memcpy(acc + c, &sum, sizeof(sum));
-	}
-	for (; c < channels; c++)
-		for (int i = 0; i < 4; i++)
-			acc[c] += x[i][c] * w[i];
+			acc[c] += in[k->at[i] + c] * k->weight[i];
 }
 
 typedef uint8_t four_bytes __attribute__((vector_size(4)));
@@ -269,11 +260,42 @@ static void add_q8(const struct nn_corners *k, const uint8_t *in, uint32_t *acc,
 			acc[c] += (uint32_t)((int32_t)w[i] * nn_q8_value(q, x[i][c]));
 }
 
+/* Samples that are summed together, and channels. */
+#define SAMPLES 16
+#define SUM_CHANNELS 16
+
+/* Adds `count` samples to the sums; the order of an element's sum is that of the samples. */
+static void add_samples(const struct nn_corners *k, uint32_t count, const float *in, float *acc,
+			size_t channels)
+{
+	size_t c = 0;
+
+	for (; c + SUM_CHANNELS <= channels; c += SUM_CHANNELS) {
+		nn_dot_four s0 = nn_dot_load(acc + c), s1 = nn_dot_load(acc + c + 4);
+		nn_dot_four s2 = nn_dot_load(acc + c + 8), s3 = nn_dot_load(acc + c + 12);
+
+		for (uint32_t s = 0; s < count; s++)
+			for (int i = 0; i < 4; i++) {
+				const float *x = in + k[s].at[i] + c, weight = k[s].weight[i];
+
+				s0 += nn_dot_load(x) * weight;
+				s1 += nn_dot_load(x + 4) * weight;
+				s2 += nn_dot_load(x + 8) * weight;
+				s3 += nn_dot_load(x + 12) * weight;
+			}
+		memcpy(acc + c, (const nn_dot_four[]){ s0, s1, s2, s3 }, sizeof(s0) * 4);
+	}
+	for (uint32_t s = 0; s < count; s++)
+		add_float(&k[s], in, acc, c, channels);
+}
+
 /* Leaves the sum of the samples of a cell in acc. */
 static void sum_cell(const struct align *a, uint32_t n, const struct line *lines,
 		     uint32_t i, uint32_t j)
 {
 	const struct roi *v = a->v;
+	struct nn_corners some[SAMPLES];
+	uint32_t count = 0;
 
 	memset(a->acc, 0, v->in.c * sizeof(uint32_t));
 	for (uint32_t p = 0; p < lines[0].samples; p++) {
@@ -283,12 +305,19 @@ static void sum_cell(const struct align *a, uint32_t n, const struct line *lines
 			struct nn_source x = sample_of(&lines[1], j, q);
 			struct nn_corners k = nn_image_corners(&v->in, n, &y, &x);
 
-			if (a->is_float)
-				add_float(&k, a->in, a->acc, v->in.c);
-			else
+			if (!a->is_float) {
 				add_q8(&k, a->in, a->acc, v->in.c, a->in_q8);
+				continue;
+			}
+			some[count++] = k;
+			if (count < SAMPLES)
+				continue;
+			add_samples(some, count, a->in, a->acc, v->in.c);
+			count = 0;
 		}
 	}
+	if (count)
+		add_samples(some, count, a->in, a->acc, v->in.c);
 }
 
 static void average_float(const float *acc, float *out, size_t channels, float samples)
@@ -408,46 +437,126 @@ static struct cell cell_of(float from, float to, uint32_t out, uint32_t index, u
 	};
 }
 
+/* The pixels of a cell: `rows` rows of `columns`; sizes are of bytes. */
+struct pixels {
+	const uint8_t *first;
+	size_t rows;
+	size_t columns;
+	size_t row_size;
+	size_t pixel_size;
+};
+
+static struct pixels pixels_of(const struct roi *v, uint32_t n, struct cell h, struct cell w,
+			       const void *in, size_t element)
+{
+	const size_t first = ((size_t)n * v->in.h + h.first) * v->in.w + w.first;
+
+	return (struct pixels){
+		.first = (const uint8_t *)in + first * v->in.c * element,
+		.rows = h.last > h.first && w.last > w.first ? h.last - h.first : 0,
+		.columns = w.last - w.first,
+		.row_size = (size_t)v->in.w * v->in.c * element,
+		.pixel_size = v->in.c * element,
+	};
+}
+
+/* Channels that are gone over beside each other, in vectors of 16 bytes. */
+#define BLOCK_BYTES 64
+#define BLOCK_FLOATS (BLOCK_BYTES / 4)
+
+typedef uint8_t bytes __attribute__((vector_size(16)));
+typedef int8_t bytes_mask __attribute__((vector_size(16)));
+typedef int32_t floats_mask __attribute__((vector_size(16)));
+
+static void max_block_float(const struct pixels *p, size_t at, float *out)
+{
+	nn_dot_four largest[4], x;
+
+	memcpy(largest, p->first + at, sizeof(largest));
+	for (size_t i = 0; i < p->rows; i++) {
+		const uint8_t *pixel = p->first + i * p->row_size + at;
+
+		for (size_t j = 0; j < p->columns; j++, pixel += p->pixel_size)
+			for (int k = 0; k < 4; k++) {
+				floats_mask larger;
+
+				memcpy(&x, pixel + 16 * k, sizeof(x));
+				larger = (floats_mask)(x > largest[k]);
+				largest[k] = (nn_dot_four)((larger & (floats_mask)x) |
+							   (~larger & (floats_mask)largest[k]));
+			}
+	}
+	memcpy(out, largest, sizeof(largest));
+}
+
 static void max_float(const struct roi *v, uint32_t n, struct cell h, struct cell w,
 		      const void *in, void *to)
 {
-	float *restrict out = to;
+	const struct pixels p = pixels_of(v, n, h, w, in, sizeof(float));
+	float *out = to;
+	size_t c = 0;
 
-	memset(out, 0, v->in.c * sizeof(*out));
-	for (uint32_t y = h.first; y < h.last; y++) {
-		for (uint32_t x = w.first; x < w.last; x++) {
-			size_t at = (((size_t)n * v->in.h + y) * v->in.w + x) * v->in.c;
-			bool is_first = y == h.first && x == w.first;
-			const float *pixel = (const float *)in + at;
-
-			for (size_t c = 0; c < v->in.c; c++)
-				out[c] = is_first || pixel[c] > out[c] ? pixel[c] : out[c];
-		}
+	if (!p.rows) {
+		memset(out, 0, v->in.c * sizeof(*out));
+		return;
 	}
+	for (; c + BLOCK_FLOATS <= v->in.c; c += BLOCK_FLOATS)
+		max_block_float(&p, c * sizeof(*out), out + c);
+	memcpy(out + c, p.first + c * sizeof(*out), (v->in.c - c) * sizeof(*out));
+	for (size_t i = 0; i < p.rows && c < v->in.c; i++)
+		for (size_t j = 0; j < p.columns; j++) {
+			const void *pixel = p.first + i * p.row_size + j * p.pixel_size;
+			const float *x = pixel;
+
+			for (size_t k = c; k < v->in.c; k++)
+				out[k] = x[k] > out[k] ? x[k] : out[k];
+		}
+}
+
+/* In flipped bytes, whose order is that of their values. */
+static void max_block_q8(const struct pixels *p, size_t at, uint8_t flip, uint8_t *out)
+{
+	bytes largest[4] = { { 0 } }, x;
+
+	for (size_t i = 0; i < p->rows; i++) {
+		const uint8_t *pixel = p->first + i * p->row_size + at;
+
+		for (size_t j = 0; j < p->columns; j++, pixel += p->pixel_size)
+			for (int k = 0; k < 4; k++) {
+				bytes_mask larger;
+
+				memcpy(&x, pixel + 16 * k, sizeof(x));
+				x ^= flip;
+				larger = (bytes_mask)(x > largest[k]);
+				largest[k] = (bytes)((larger & (bytes_mask)x) |
+						     (~larger & (bytes_mask)largest[k]));
+			}
+	}
+	for (int k = 0; k < 4; k++)
+		largest[k] ^= flip;
+	memcpy(out, largest, sizeof(largest));
 }
 
 static void max_q8(const struct roi *v, uint32_t n, struct cell h, struct cell w,
-		   const void *in, void *to, struct nn_q8 q)
+		   const void *in, uint8_t *out, struct nn_q8 q)
 {
-	bool is_empty = h.first >= h.last || w.first >= w.last;
-	uint8_t *restrict out = to;
+	const struct pixels p = pixels_of(v, n, h, w, in, 1);
+	size_t c = 0;
 
-	/* In flipped bytes, whose least is 0. */
-	memset(out, is_empty ? q.zero : 0, v->in.c);
-	for (uint32_t y = h.first; y < h.last; y++) {
-		for (uint32_t x = w.first; x < w.last; x++) {
-			size_t at = (((size_t)n * v->in.h + y) * v->in.w + x) * v->in.c;
-			const uint8_t *pixel = (const uint8_t *)in + at;
-
-			for (size_t c = 0; c < v->in.c; c++) {
-				uint8_t value = pixel[c] ^ q.flip;
-
-				out[c] = value > out[c] ? value : out[c];
-			}
-		}
+	if (!p.rows) {
+		memset(out, q.zero ^ q.flip, v->in.c);
+		return;
 	}
-	for (size_t c = 0; c < v->in.c; c++)
-		out[c] ^= q.flip;
+	for (; c + BLOCK_BYTES <= v->in.c; c += BLOCK_BYTES)
+		max_block_q8(&p, c, q.flip, out + c);
+	memset(out + c, q.flip, v->in.c - c);
+	for (size_t i = 0; i < p.rows && c < v->in.c; i++)
+		for (size_t j = 0; j < p.columns; j++) {
+			const uint8_t *x = p.first + i * p.row_size + j * p.pixel_size;
+
+			for (size_t k = c; k < v->in.c; k++)
+				out[k] = (x[k] ^ q.flip) > (out[k] ^ q.flip) ? x[k] : out[k];
+		}
 }
 
 /* What the kernel works on: everything NHWC. */

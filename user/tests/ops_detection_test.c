@@ -277,7 +277,7 @@ static void test_many_samples(void **state)
 /* ---- Channels beside each other ---- */
 
 #define SIDE 7
-#define CHANNELS 22		/* more than a vector of any kind, and some more */
+#define CHANNELS 70		/* more than a block of any kind, and some more */
 
 static int32_t channel_type;
 
@@ -319,7 +319,8 @@ static void run_channels(struct op_case *c, const char *name, const uint8_t *noi
 		oc_float(c, 2);
 	}
 	if (align) {
-		oc_int(c, 2);
+		/* More than are summed at a time. */
+		oc_int(c, 7);
 		oc_int(c, 0);
 	}
 	oc_bool(c, false);
