@@ -48,7 +48,10 @@ static enum nn_status infer(struct nn_run *r)
 	return NN_OK;
 }
 
-/* Float and integer: all that matters is that they have four bytes. */
+/*
+ * Float and integer: all that matters is that they have four bytes. Without a branch, which a
+ * processor would have to guess.
+ */
 static void select_words(const struct nn_run *r)
 {
 	const uint8_t *condition = r->inputs[CONDITION].data;
@@ -56,8 +59,11 @@ static void select_words(const struct nn_run *r)
 	uint32_t *restrict out = r->outputs[0].data;
 	size_t count = nn_tensor_count(&r->outputs[0]);
 
-	for (size_t i = 0; i < count; i++)
-		out[i] = condition[i] ? a[i] : b[i];
+	for (size_t i = 0; i < count; i++) {
+		const uint32_t mask = condition[i] ? UINT32_MAX : 0;
+
+		out[i] = (a[i] & mask) | (b[i] & ~mask);
+	}
 }
 
 static void select_q8(const struct nn_run *r)
@@ -69,8 +75,11 @@ static void select_q8(const struct nn_run *r)
 
 	nn_requantize_table(&r->inputs[A], &r->outputs[0], table_a);
 	nn_requantize_table(&r->inputs[B], &r->outputs[0], table_b);
-	for (size_t i = 0; i < count; i++)
-		out[i] = condition[i] ? table_a[a[i]] : table_b[b[i]];
+	for (size_t i = 0; i < count; i++) {
+		const uint8_t mask = condition[i] ? UINT8_MAX : 0;
+
+		out[i] = (table_a[a[i]] & mask) | (table_b[b[i]] & ~mask);
+	}
 }
 
 static enum nn_status execute(struct nn_run *r)
