@@ -77,7 +77,8 @@ const struct nn_isa nn_isa_avx2 = {
 	.binary_q8 = binary_q8,			\
 	.sum_q8 = sum_q8,			\
 	.max_q8 = max_q8,			\
-	.lookup_q8 = lookup_q8
+	.lookup_q8 = lookup_q8,			\
+	CELL_Q16
 
 const struct nn_isa nn_isa_avx_vnni = { WITH_VNNI(nn_gemm_q8_avx_vnni) };
 const struct nn_isa nn_isa_avx512_vnni_256 = { WITH_VNNI(nn_gemm_q8_avx512_vnni_256) };
