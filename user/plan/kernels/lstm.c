@@ -85,8 +85,9 @@ static bool prepare_cell(const struct nn_run *r, struct nn_ready *ready, struct 
 			/* Normalised sums take their biases later. */
 			.has_bias = !c->normalized,
 		};
-	if (!nn_recurrent_prepare(r, ready, rec) || !is_constant(r, projection) ||
-	    !is_constant(r, projection + 1))
+	if (!is_constant(r, projection) || !is_constant(r, projection + 1))
+		ready->pack_tasks = 1;
+	if (!nn_recurrent_prepare(r, ready, rec))
 		return false;
 	l->projection = ready->packed_size / sizeof(float);
 	if (c->projection)
@@ -164,7 +165,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	return true;
 }
 
-static void pack_cell(struct nn_run *r, const struct nn_ready *ready, const struct lstm *l,
+static void pack_cell(const struct nn_run *r, const struct nn_ready *ready, const struct lstm *l,
 		      float *packed)
 {
 	const struct nn_lstm_cell *c = &l->cell;
@@ -177,13 +178,21 @@ static void pack_cell(struct nn_run *r, const struct nn_ready *ready, const stru
 				      packed + l->projection);
 }
 
-static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
+static bool pack_task(const struct nn_run *r, const struct nn_ready *ready, uint32_t task,
+		      void *scratch, void *packed)
 {
 	const struct cells *cells = ready->state;
 
+	(void)task;
+	(void)scratch;
 	for (uint32_t i = 0; i < cells->count; i++)
 		pack_cell(r, ready, &cells->lstm[i], packed);
 	return true;
+}
+
+static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
+{
+	return pack_task(r, ready, 0, NULL, packed);
 }
 
 /* ---- Running ---- */
@@ -326,5 +335,6 @@ const struct nn_kernel nn_kernel_lstm = {
 	.name = "LSTM",
 	.prepare = prepare,
 	.pack = pack,
+	.pack_task = pack_task,
 	.run = run,
 };

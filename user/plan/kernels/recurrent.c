@@ -12,6 +12,7 @@
 #define MAX_ROWS 56		/* of inputs that are multiplied at a time */
 #define MIN_SHARED 200000	/* products that are worth a thread that is awake */
 #define MIN_WAKING 2000000	/* and one that sleeps */
+#define MIN_PACKED_ROWS 8	/* that are worth packing weights of one run */
 
 /* Whether everything that will be packed is known. */
 static bool is_constant(const struct nn_run *r, const struct nn_recurrent *l)
@@ -33,7 +34,11 @@ bool nn_recurrent_prepare(const struct nn_run *r, struct nn_ready *ready, struct
 	const struct nn_sequence *s = &l->sequence;
 
 	if (!s->steps || !s->batch || !s->size || !l->units || !l->outputs ||
-	    (l->aux && !l->aux_size) || !is_constant(r, l))
+	    (l->aux && !l->aux_size))
+		return false;
+	if (!is_constant(r, l))
+		ready->pack_tasks = 1;
+	if (ready->pack_tasks && (uint64_t)s->steps * s->batch < MIN_PACKED_ROWS)
 		return false;
 	l->width = (size_t)l->gates * l->units;
 	l->chunk = s->batch < MAX_ROWS ? MAX_ROWS / s->batch : 1;

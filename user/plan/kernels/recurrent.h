@@ -50,8 +50,8 @@ struct nn_recurrent {
 };
 
 /*
- * Adds its packed weights to those of `ready`. False: not all of them are constant, or there is
- * nothing to do.
+ * Adds its packed weights to those of `ready`, which each run packs where they are no constants.
+ * False: that takes longer than it is worth, or there is nothing to do.
  */
 bool nn_recurrent_prepare(const struct nn_run *r, struct nn_ready *ready, struct nn_recurrent *l);
 

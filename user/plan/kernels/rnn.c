@@ -115,13 +115,21 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	return true;
 }
 
-static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
+static bool pack_task(const struct nn_run *r, const struct nn_ready *ready, uint32_t task,
+		      void *scratch, void *packed)
 {
 	const struct cells *cells = ready->state;
 
+	(void)task;
+	(void)scratch;
 	for (uint32_t i = 0; i < cells->count; i++)
 		nn_recurrent_pack(r, ready, &cells->rnn[i].recurrent, packed);
 	return true;
+}
+
+static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
+{
+	return pack_task(r, ready, 0, NULL, packed);
 }
 
 static void run_step(const struct nn_kernel_call *call, void *arg, float *gates, float *next)
@@ -148,5 +156,6 @@ const struct nn_kernel nn_kernel_rnn = {
 	.name = "RNN",
 	.prepare = prepare,
 	.pack = pack,
+	.pack_task = pack_task,
 	.run = run,
 };
