@@ -8,6 +8,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -171,6 +173,39 @@ static void test_any_weights(void **state)
 	}
 }
 
+/* Steps of too few or too many words, behind which nothing can be read. */
+static void test_words_that_end(void **state)
+{
+	static const uint32_t values[] = { 0, 1, 2, UINT32_MAX };
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	const struct nn_room most = room(UINT32_MAX);
+	const struct nn_bounds bounds = { { most, most, most, most, most }, most, { most } };
+	char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
+	const struct nn_kernel *kernel;
+
+	(void)state;
+	assert_true(pages != MAP_FAILED && !mprotect(pages + page, page, PROT_NONE));
+	for (uint32_t i = 0; (kernel = nn_kernel_at(i)); i++) {
+		void *own = malloc(kernel->state_size);
+
+		for (uint32_t count = 0; kernel->restore && count <= NN_SAVED_WORDS; count++) {
+			uint32_t *words = (uint32_t *)(pages + page) - count;
+
+			for (size_t k = 0; k < sizeof(values) / sizeof(values[0]); k++) {
+				struct nn_ready ready = { .isa = nn_isa_find(NULL),
+							  .threads = THREADS };
+
+				for (uint32_t at = 0; at < count; at++)
+					words[at] = values[k];
+				kernel->restore(words, count, &bounds, &ready, own);
+			}
+		}
+		free(own);
+	}
+	munmap(pages, 2 * page);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -178,6 +213,7 @@ int main(void)
 		cmocka_unit_test(test_most_rows),
 		cmocka_unit_test(test_blocks),
 		cmocka_unit_test(test_any_weights),
+		cmocka_unit_test(test_words_that_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,7 +78,7 @@ static bool restore(const uint32_t *words, uint32_t count, const struct nn_bound
 		    struct nn_ready *ready, void *state)
 {
 	const struct saved *from = (const struct saved *)words;
-	size_t element = from->is_byte ? 1 : sizeof(float);
+	size_t element = count == NN_WORDS(*from) && from->is_byte ? 1 : sizeof(float);
 	struct resize *s = state;
 	struct nn_resize v;
 
