@@ -40,7 +40,7 @@ bool cache_admin_parse(const void *data, size_t size, struct cache_request *requ
 	memcpy(request, data, sizeof(*request));
 	if (!is_zero(request->hash) || request->data_size)
 		return false;
-	if (request->kind == CACHE_SHOW)
+	if (request->kind == CACHE_SHOW || request->kind == CACHE_CHECK)
 		return !request->model_size;
 	return request->kind == CACHE_CLEAR &&
 	       (request->model_size <= UINT32_MAX || request->model_size == CACHE_ALL_USERS);

@@ -39,6 +39,12 @@ enum {
 /* and tell what each user has: a file comes with the answer, a report and model_size rows. */
 #define CACHE_SHOW 101
 
+/*
+ * Or look whether index and plans are whole: a file comes with the answer, a line of text for each of
+ * data_size faults; model_size: plans that were looked at.
+ */
+#define CACHE_CHECK 102
+
 struct cache_report {
 	char version[160];		/* that the index is good for; empty: none yet */
 };

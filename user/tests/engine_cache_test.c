@@ -699,22 +699,6 @@ static void test_ends_with_its_broker(void **state)
 	close(client.socket);
 }
 
-/* What an administrator asks on the socket in the folder; the verdict, or 0: shut out. */
-static uint32_t ask_as_admin(uint64_t uid, uint32_t kind, struct cache_answer *answer, int *file)
-{
-	struct cache_request request = { .kind = kind, .serial = 5, .model_size = uid };
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	ssize_t n;
-
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s/" KEEPER_SOCKET, folder);
-	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-	assert_int_equal(send(fd, &request, sizeof(request), MSG_NOSIGNAL), sizeof(request));
-	n = file_message_receive(fd, answer, sizeof(*answer), 0, file);
-	close(fd);
-	return n == sizeof(*answer) ? answer->verdict : 0;
-}
-
 static uint32_t ask_to_clear(uint64_t uid, uint32_t kind, struct cache_answer *answer)
 {
 	uint32_t verdict;

@@ -27,6 +27,11 @@
 #define MODEL 100
 #define ENTRY (MODEL + PAGE)
 
+/* Times that the keeper is killed, and one of so many writes that fails on a disk that is full. */
+#define KILLS 300
+#define FULL_KILLS 150
+#define FULL_ONE_IN 6
+
 /* Of the store that is killed: so many entries fit, and so many are there before. */
 #define FITTING 3
 
@@ -311,6 +316,81 @@ static void test_damaged_files(void **state)
 		assert_int_equal(count_files(), 0);
 		assert_true(blob_store_wants(store, 1, key_of(1), MODEL, PAGE));
 	}
+}
+
+/* What a check finds; its first line is left in `line`. */
+static uint64_t count_faults(char line[128])
+{
+	int report = memfd_create("report", MFD_CLOEXEC);
+	uint64_t found, faults;
+	struct blob_work work;
+	ssize_t n;
+
+	assert_true(blob_store_check(store, report, &work));
+	blob_work_run(&work);
+	blob_store_end_check(store, &work, &found, &faults);
+	n = pread(report, line, 127, 0);
+	line[n < 0 ? 0 : n] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	close(report);
+	assert_int_equal(found, 2);
+	return faults;
+}
+
+/* A check finds each fault, and nothing else. */
+static void test_check(void **state)
+{
+	static const struct {
+		const char *fault, *sql;
+		off_t at;		/* of the byte that is changed; -1: none is */
+	} cases[] = {
+		{ "its data part is damaged", NULL, 5 },
+		{ "its model part is damaged", NULL, ENTRY - 1 },
+		{ "its file has another size", "UPDATE plan SET model_size = 99 WHERE uid = 1", -1 },
+		{ "its hashes are none", "UPDATE plan SET data_hash = 'x' WHERE uid = 1", -1 },
+		{ "its file is not there", "UPDATE plan SET file = 77 WHERE uid = 1", -1 },
+	};
+	uint8_t bytes[ENTRY], byte;
+	struct blob_work work;
+	char line[128], path[160];
+	int fd;
+
+	(void)state;
+	fill(bytes, 3);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_true(put(1, 1));
+		/* The only file so far. */
+		fd = only_file(O_RDWR);
+		assert_true(put(2, 2));
+		assert_int_equal(count_faults(line), 0);
+		/* What is being written is no fault. */
+		assert_true(blob_store_put(store, 1, key_of(3), bytes, MODEL, PAGE, &work));
+		blob_work_run(&work);
+		assert_int_equal(count_faults(line), 0);
+		blob_store_abandon(store, &work);
+		if (cases[i].sql) {
+			assert_int_equal(sqlite3_exec(cache_index_db(index_), cases[i].sql, NULL,
+						      NULL, NULL), 0);
+		} else {
+			assert_int_equal(pread(fd, &byte, 1, cases[i].at), 1);
+			byte ^= 1;
+			assert_int_equal(pwrite(fd, &byte, 1, cases[i].at), 1);
+		}
+		close(fd);
+		/* The one whose row was lost is a strange one, too. */
+		assert_int_equal(count_faults(line), strstr(cases[i].fault, "not there") ? 2 : 1);
+		if (!strstr(line, cases[i].fault))
+			fail_msg("%s: %s", cases[i].fault, line);
+		close_store();
+		remove_folder(NULL);
+		assert_int_equal(mkdir(folder, 0700), 0);
+		open_store();
+	}
+	assert_true(put(1, 1) && put(2, 2));
+	snprintf(path, sizeof(path), "%s/88", plans());
+	close(open(path, O_CREAT | O_WRONLY, 0600));
+	assert_int_equal(count_faults(line), 1);
+	assert_string_equal(line, "1 files have no plan, of which 0 are being written");
 }
 
 static void test_strange_files(void **state)
@@ -626,6 +706,7 @@ static void test_no_holes(void **state)
 /* Shared with the keeper in a file: it waits there before such a file is on the disk. */
 static struct slow_disk {
 	char part[16];			/* of the file's path; empty: it is quick */
+	unsigned int full_one_in;	/* writes that fail, for want of room; 0: none does */
 	sem_t entered, go;
 } *slow_disk;
 
@@ -668,7 +749,24 @@ static void be_slow(int fd)
 	}
 }
 
+static bool is_full(void)
+{
+	static unsigned int random_state = 1;
+
+	if (!slow_disk || !slow_disk->full_one_in)
+		return false;
+	random_state = random_state * 1103515245 + 12345 + (unsigned int)getpid();
+	errno = ENOSPC;
+	return (random_state >> 16) % slow_disk->full_one_in == 0;
+}
+
 /* SQLite calls them, too. */
+__attribute__((visibility("default"))) ssize_t pwrite64(int fd, const void *bytes, size_t size,
+							off64_t at)
+{
+	return is_full() ? -1 : syscall(SYS_pwrite64, fd, bytes, size, at);
+}
+
 __attribute__((visibility("default"))) int fsync(int fd)
 {
 	be_slow(fd);
@@ -888,6 +986,183 @@ static void test_verified_for_many(void **state)
 	}
 }
 
+/* ---- killed at any time ---- */
+
+static void kill_keeper(int signal)
+{
+	(void)signal;
+	kill(keeper.pid, SIGKILL);
+}
+
+/* Plans of three workers, two of them one user's. */
+#define CROWD 3
+#define NUMBERS 6
+
+enum known { GONE, THERE, UNKNOWN };
+
+static struct hand {
+	int socket;
+	uint32_t number;		/* of the plan that is asked for */
+	struct cache_request request;
+	bool asks;
+} crowd[CROWD];
+static enum known known[CROWD][NUMBERS];
+
+static uint32_t user_of(int i)
+{
+	return i ? 2 : 1;
+}
+
+/* The plans that a worker asks for are its own: others of its user have other numbers. */
+static uint32_t number_of(int i, uint32_t number)
+{
+	return (uint32_t)i * NUMBERS + number;
+}
+
+/* Receives an answer; 0: the keeper is dead. */
+static uint32_t take_answer(struct hand *h, int *file)
+{
+	struct cache_answer answer = { 0 };
+
+	h->asks = false;
+	*file = -1;
+	if (file_message_receive(h->socket, &answer, sizeof(answer), MSG_CMSG_CLOEXEC, file) !=
+	    sizeof(answer))
+		return 0;
+	assert_int_equal(answer.serial, h->request.serial);
+	return answer.verdict;
+}
+
+static bool send_it(struct hand *h, int i, uint32_t kind, uint64_t model, uint64_t data)
+{
+	request_of(&h->request, kind, number_of(i, h->number), model, data);
+	h->asks = send(h->socket, &h->request, sizeof(h->request), MSG_NOSIGNAL) ==
+		  sizeof(h->request);
+	return h->asks;
+}
+
+/* Begins something that the others' is done beside. */
+static bool begin_step(int i)
+{
+	struct hand *h = &crowd[i];
+	uint8_t bytes[ENTRY];
+	int file;
+
+	h->number = (uint32_t)rand() % NUMBERS;
+	switch (rand() % 4) {
+	case 0:
+		return send_it(h, i, CACHE_GET, 0, 0);
+	case 1:
+		known[i][h->number] = UNKNOWN;
+		return send_it(h, i, CACHE_DROP, 0, 0);
+	default:
+		if (!send_it(h, i, CACHE_NEW, MODEL, PAGE))
+			return false;
+		switch (take_answer(h, &file)) {
+		case 0:
+			return false;
+		case CACHE_YES:
+			break;
+		default:
+			return true;
+		}
+		fill(bytes, number_of(i, h->number));
+		assert_int_equal(write(file, bytes, ENTRY), ENTRY);
+		close(file);
+		known[i][h->number] = UNKNOWN;
+		return send_it(h, i, CACHE_DONE, 0, 0);
+	}
+}
+
+static bool end_step(int i)
+{
+	struct hand *h = &crowd[i];
+	uint32_t verdict;
+	int file;
+
+	if (!h->asks)
+		return true;
+	verdict = take_answer(h, &file);
+	if (file >= 0)
+		close(file);
+	if (verdict == CACHE_YES && h->request.kind == CACHE_DONE)
+		known[i][h->number] = THERE;
+	return verdict;
+}
+
+/* Once it has opened all, nothing is torn, and what was acknowledged is there. */
+static void check_keeper(void)
+{
+	uint8_t bytes[ENTRY], found[ENTRY];
+	struct cache_answer answer = { 0 };
+	char text[256] = "";
+	int file;
+
+	for (int i = 0; i < CROWD; i++) {
+		int worker = worker_of(user_of(i));
+
+		for (uint32_t number = 0; number < NUMBERS; number++) {
+			uint32_t verdict = ask(worker, CACHE_GET, number_of(i, number), 0, 0, &file);
+
+			if (verdict != CACHE_YES) {
+				assert_int_not_equal(known[i][number], THERE);
+				known[i][number] = GONE;
+				continue;
+			}
+			fill(bytes, number_of(i, number));
+			assert_int_equal(pread(file, found, ENTRY, 0), ENTRY);
+			assert_memory_equal(bytes, found, ENTRY);
+			close(file);
+			known[i][number] = THERE;
+		}
+		close(worker);
+	}
+	assert_int_equal(ask_as_admin(0, CACHE_CHECK, &answer, &file), CACHE_YES);
+	if (answer.data_size) {
+		text[pread(file, text, sizeof(text) - 1, 0)] = '\0';
+		fail_msg("%s", text);
+	}
+	close(file);
+}
+
+static void test_killed_under_load(void **state)
+{
+	unsigned int seed = (unsigned int)time(NULL), steps = 0;
+	const struct itimerval none = { .it_value.tv_usec = 0 };
+
+	(void)state;
+	signal(SIGALRM, kill_keeper);
+	slow_disk->part[0] = '\0';
+	srand(seed);
+	memset(known, 0, sizeof(known));
+	for (int i = 0; i < KILLS; i++) {
+		struct itimerval soon = { .it_value.tv_usec = 1 + rand() % 4000 };
+		bool alive = true;
+
+		check_keeper();
+		slow_disk->full_one_in = i < FULL_KILLS ? FULL_ONE_IN : 0;
+		for (int w = 0; w < CROWD; w++)
+			crowd[w] = (struct hand){ .socket = worker_of(user_of(w)) };
+		setitimer(ITIMER_REAL, &soon, NULL);
+		for (; alive; steps++) {
+			for (int w = 0; w < CROWD && alive; w++)
+				alive = begin_step(w);
+			for (int w = 0; w < CROWD && alive; w++)
+				alive = end_step(w);
+		}
+		setitimer(ITIMER_REAL, &none, NULL);
+		for (int w = 0; w < CROWD; w++)
+			close(crowd[w].socket);
+		slow_disk->full_one_in = 0;
+		keeper_stop(&keeper);
+		assert_true(keeper_start(&keeper, &options));
+	}
+	check_keeper();
+	signal(SIGALRM, SIG_DFL);
+	print_message("%d times killed, in %u steps of %d workers; seed %u\n", KILLS, steps, CROWD,
+		      seed);
+}
+
 /* ---- the worker's side ---- */
 
 static void test_client(void **state)
@@ -928,6 +1203,7 @@ int main(int argc, char **argv)
 		STORE(many_entries),
 		STORE(failed_batch),
 		STORE(damaged_files),
+		STORE(check),
 		STORE(strange_files),
 		STORE(other_version),
 		STORE(interrupted),
@@ -943,6 +1219,7 @@ int main(int argc, char **argv)
 		SLOW(batch),
 		SLOW(end_while_writing),
 		SLOW(verified_for_many),
+		SLOW(killed_under_load),
 		KEEPER(client),
 	};
 

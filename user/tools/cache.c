@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nnaccel cache: what the engine's compilation cache holds, how large it is, and
- * emptying it. Asks the engine's keeper; where none runs, the index is opened where it lies.
+ * nnaccel cache: what the engine's compilation cache holds, how large it is, whether it is
+ * whole, and emptying it. Asks the engine's keeper; where none runs, the index is opened where it lies.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -254,6 +254,57 @@ static int show_size(struct cache *c)
 	return TOOL_OK;
 }
 
+/* ---- check ---- */
+
+static void print_faults(const struct cache *c, FILE *lines, const struct cache_answer *answer)
+{
+	const char *separator = "";
+	char line[256];
+
+	if (c->json)
+		printf("{\"plans\": %" PRIu64 ", \"faults\": [", answer->model_size);
+	while (fgets(line, sizeof(line), lines)) {
+		line[strcspn(line, "\n")] = '\0';
+		if (c->json) {
+			fputs(separator, stdout);
+			tool_json_string(line);
+			separator = ", ";
+		} else {
+			puts(line);
+		}
+	}
+	if (c->json)
+		puts("]}");
+	else
+		printf("%" PRIu64 " plans, %" PRIu64 " faults\n", answer->model_size,
+		       answer->data_size);
+}
+
+static int check(struct cache *c)
+{
+	const struct cache_request request = { .kind = CACHE_CHECK };
+	struct cache_answer answer;
+	int status, file;
+	FILE *lines;
+
+	if (!ask_keeper(c, &request, &answer, &file, &status))
+		return tool_fail("cache", "no engine keeps %s now: its keeper does this", c->state);
+	if (status || file < 0) {
+		if (file >= 0)
+			close(file);
+		return status ? status : tool_fail("cache", "the engine's keeper is of another build");
+	}
+	lseek(file, 0, SEEK_SET);
+	lines = fdopen(file, "r");
+	if (!lines) {
+		close(file);
+		return tool_fail("cache", "%s", strerror(errno));
+	}
+	print_faults(c, lines, &answer);
+	fclose(lines);
+	return answer.data_size ? TOOL_FAILED : TOOL_OK;
+}
+
 /* ---- clear ---- */
 
 static bool is_known(const struct cache *c, const char *file)
@@ -340,6 +391,7 @@ static const struct {
 } actions[] = {
 	{ "show", show, false },
 	{ "size", show_size, false },
+	{ "check", check, false },
 	{ "clear", clear, true },
 };
 
@@ -372,11 +424,12 @@ int tool_cache(int argc, char **argv)
 	};
 	static const struct tool_command command = {
 		.name = "cache",
-		.about = "cache [OPTION]... [show|size|clear]\n\n"
+		.about = "cache [OPTION]... [show|size|check|clear]\n\n"
 		"What the engine's compilation cache holds of each user: hashes of what it saved\n"
 		"for NNAPI's cache files, and plans that it keeps itself. For root.\n\n"
 		"  show            tokens, hashes and plans of each user; the default\n"
 		"  size            bytes of the index and of the plans\n"
+		"  check           whether index and plans are whole; 1: they are not\n"
 		"  clear           forgets all; with --uid what one user has\n",
 		.options = options,
 		.help = offsetof(struct cache, help),

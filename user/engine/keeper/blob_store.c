@@ -35,6 +35,7 @@ struct blob_store {
 	unsigned int next_verified;	/* the place of the next one; counts on */
 	int64_t *removed;		/* files whose entries are gone, to be removed */
 	size_t num_removed, removed_room;
+	uint64_t in_flight;		/* puts that have not ended */
 };
 
 /* What the index holds of an entry. */
@@ -330,7 +331,9 @@ static void write_entry(struct blob_work *work)
 
 void blob_work_run(struct blob_work *work)
 {
-	if (work->bytes)
+	if (work->check)
+		blob_check_run(work->check);
+	else if (work->bytes)
 		write_entry(work);
 	else
 		verify(work);
@@ -478,11 +481,20 @@ bool blob_store_put(struct blob_store *store, uint32_t uid, const uint8_t key[DI
 	};
 	memcpy(work->key, key, sizeof(work->key));
 	work->number = make_room_and_name(store, uid, model_size + data_size);
-	return work->number >= 0;
+	work->in_flight = work->number >= 0;
+	store->in_flight += work->in_flight;
+	return work->in_flight;
 }
 
-static bool end_put(struct blob_store *store, const struct blob_work *work)
+static void land(struct blob_store *store, struct blob_work *work)
 {
+	store->in_flight -= work->in_flight;
+	work->in_flight = false;
+}
+
+static bool end_put(struct blob_store *store, struct blob_work *work)
+{
+	land(store, work);
 	if (work->right && publish(store, work))
 		return true;
 	remove_file(store, work->number);
@@ -509,8 +521,9 @@ bool blob_store_end(struct blob_store *store, struct blob_work *work)
 	return work->bytes ? end_put(store, work) : end_get(store, work);
 }
 
-void blob_store_abandon(struct blob_store *store, const struct blob_work *work)
+void blob_store_abandon(struct blob_store *store, struct blob_work *work)
 {
+	land(store, work);
 	remove_file(store, work->number);
 }
 
@@ -545,4 +558,22 @@ void blob_store_drop(struct blob_store *store, uint32_t uid, const uint8_t key[D
 
 	if (find(store, uid, key, &row))
 		drop(store, row.file);
+}
+
+bool blob_store_check(struct blob_store *store, int report, struct blob_work *work)
+{
+	*work = (struct blob_work){
+		.file = -1,
+		.check = blob_check_begin(store->index, store->folder, report),
+	};
+	return work->check;
+}
+
+void blob_store_end_check(struct blob_store *store, struct blob_work *work, uint64_t *plans,
+			  uint64_t *faults)
+{
+	/* Files that go with the transaction of now are there still. */
+	blob_check_end(work->check, store->index, store->in_flight + store->num_removed, plans,
+		       faults);
+	work->check = NULL;
 }

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/keeper/blob_check.h"
 #include "engine/keeper/cache_index.h"
 
 #define BLOB_FOLDER "plans"
@@ -48,6 +49,8 @@ struct blob_work {
 	int folder;
 	int file;			/* of a get: open for reading; -1: there is none */
 	bool right;			/* it was written, or is what it should be */
+	bool in_flight;			/* of a put: the store counts it */
+	struct blob_check *check;	/* NULL: it is a get or a put */
 };
 
 /*
@@ -69,8 +72,8 @@ uint64_t blob_store_user_bytes(const struct blob_store *store);
 void blob_store_committed(struct blob_store *store);
 void blob_store_rolled_back(struct blob_store *store);
 
-/* What was put, and is in no index: it was rolled back. */
-void blob_store_abandon(struct blob_store *store, const struct blob_work *work);
+/* What was put, or was to be, and is in no index: it was rolled back. */
+void blob_store_abandon(struct blob_store *store, struct blob_work *work);
 
 /* Drops all entries of a user, or of all: CACHE_ALL_USERS, and counts them. */
 bool blob_store_clear(struct blob_store *store, uint64_t uid, uint64_t *count);
@@ -103,6 +106,14 @@ void blob_work_run(struct blob_work *work);
  * log line; a get's file is closed.
  */
 bool blob_store_end(struct blob_store *store, struct blob_work *work);
+
+/*
+ * Begins to look whether all is whole, and has a line of each fault written to a file. False, with
+ * a log line: it cannot. blob_store_end_check() counts plans and faults in the end.
+ */
+bool blob_store_check(struct blob_store *store, int report, struct blob_work *work);
+void blob_store_end_check(struct blob_store *store, struct blob_work *work, uint64_t *plans,
+			  uint64_t *faults);
 
 /* An entry turned out to be of no use. */
 void blob_store_drop(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE]);

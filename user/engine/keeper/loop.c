@@ -248,11 +248,38 @@ static void show_users(struct keep *k, struct task *t)
 	t->file = -1;
 }
 
+/* Whether all is whole: the files are read by the thread that verifies. */
+static void check_plans(struct keep *k, struct task *t)
+{
+	t->answer.verdict = CACHE_FAILED;
+	if (!k->plans) {
+		log_warning("the compilation cache is not checked: no plans are kept");
+		return;
+	}
+	t->file = memfd_create("nnaccel-check", MFD_CLOEXEC);
+	if (t->file >= 0 && blob_store_check(k->plans, t->file, &t->work)) {
+		t->to = VERIFY;
+		return;
+	}
+	if (t->file >= 0)
+		close(t->file);
+	t->file = -1;
+}
+
+static void end_check(struct keep *k, struct task *t)
+{
+	blob_store_end_check(k->plans, &t->work, &t->answer.model_size, &t->answer.data_size);
+	t->answer.verdict = CACHE_YES;
+}
+
 static void ask_index(struct keep *k, struct task *t)
 {
 	t->to = INDEX;
 	if (t->stage == FINISH) {
-		end_plan(k, t);
+		if (t->request.kind == CACHE_CHECK)
+			end_check(k, t);
+		else
+			end_plan(k, t);
 		return;
 	}
 	switch (t->request.kind) {
@@ -284,6 +311,9 @@ static void ask_index(struct keep *k, struct task *t)
 	case CACHE_SHOW:
 		show_users(k, t);
 		break;
+	case CACHE_CHECK:
+		check_plans(k, t);
+		break;
 	}
 	t->stage = FINISH;
 }
@@ -291,16 +321,18 @@ static void ask_index(struct keep *k, struct task *t)
 static bool changes_index(const struct task *t)
 {
 	return t->request.kind != CACHE_QUERY && t->request.kind != CACHE_NEW &&
-	       t->request.kind != CACHE_SHOW && (t->request.kind != CACHE_GET || t->stage == FINISH);
+	       t->request.kind != CACHE_SHOW && t->request.kind != CACHE_CHECK &&
+	       (t->request.kind != CACHE_GET || t->stage == FINISH);
 }
 
 /* What was answered in vain, as it is not on the disk. */
 static void fail_task(struct keep *k, struct task *t, bool was_finish)
 {
 	if (t->request.kind == CACHE_GET || t->request.kind == CACHE_QUERY ||
-	    t->request.kind == CACHE_NEW || t->request.kind == CACHE_SHOW)
+	    t->request.kind == CACHE_NEW || t->request.kind == CACHE_SHOW ||
+	    t->request.kind == CACHE_CHECK)
 		return;
-	if (t->request.kind == CACHE_DONE && was_finish)
+	if (t->request.kind == CACHE_DONE && (was_finish || t->to == WRITE))
 		blob_store_abandon(k->plans, &t->work);
 	if (t->answer.verdict == CACHE_YES || t->to == WRITE)
 		t->answer.verdict = CACHE_FAILED;

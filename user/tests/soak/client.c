@@ -220,7 +220,10 @@ static enum nn_status prepare_cached(struct job *j)
 
 static bool prepare_graph(struct job *j)
 {
-	struct nna_prepare_options options = { .size = sizeof(options), .preference = pick(0, 2) };
+	/* The engine keeps the plans of one kind of clients. */
+	struct nna_prepare_options options = {
+		.size = sizeof(options), .preference = pick(0, 2), .keep = kind == SOAK_MEASURED,
+	};
 	void *constants;
 
 	if (!good("memory of constants", nna_memory_alloc(device, g.used ? g.used : 1, &j->constants,

@@ -38,6 +38,7 @@ static const char help[] =
 "                    died; --minutes is the most that it may take then (0)\n"
 "  --calls-may-fail  something else disturbs\n"
 "  --restart=COMMAND starts the engine again when the broker was killed\n"
+"  --check=COMMAND   between two rounds; fails where something is not whole\n"
 "  --folder=FOLDER   for cache files (/tmp)\n"
 "  --samples=FILE    a line of samples each second, for plotting\n"
 "  --help            this\n\n"
@@ -48,8 +49,8 @@ static struct {
 	unsigned int clients, round, kill_one_in, disturb, deaths;
 	bool calls_may_fail;
 	uint64_t seed;
-	const char *restart, *folder, *samples;
-} options = { 2, SOAK_KINDS, 15, 1000, 0, 0, false, 1, NULL, "/tmp", NULL };
+	const char *restart, *folder, *samples, *check;
+} options = { 2, SOAK_KINDS, 15, 1000, 0, 0, false, 1, NULL, "/tmp", NULL, NULL };
 
 static struct soak *soak;
 static pid_t pids[SOAK_KINDS];
@@ -77,6 +78,7 @@ static void parse(int argc, char **argv)
 		{ "deaths", required_argument, NULL, 'n' },
 		{ "calls-may-fail", no_argument, NULL, 'e' },
 		{ "restart", required_argument, NULL, 'c' },
+		{ "check", required_argument, NULL, 'w' },
 		{ "folder", required_argument, NULL, 'f' },
 		{ "samples", required_argument, NULL, 'o' }, { "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
@@ -94,6 +96,7 @@ static void parse(int argc, char **argv)
 		case 'n': options.deaths = (unsigned int)atoi(optarg); break;
 		case 'e': options.calls_may_fail = true; break;
 		case 'c': options.restart = optarg; break;
+		case 'w': options.check = optarg; break;
 		case 'f': options.folder = optarg; break;
 		case 'o': options.samples = optarg; break;
 		case 'h': fputs(help, stdout); exit(0);
@@ -221,6 +224,10 @@ static bool rest(const struct summary *before, struct soak_sample *sample, const
 		return false;
 	/* Workers of clients that are gone, and the keeper, go in their own time. */
 	usleep(1500000);
+	*why = "the compilation cache is whole";
+	fflush(NULL);
+	if (options.check && system(options.check))
+		return false;
 	soak_sample(sample);
 	write_sample(true);
 	return true;
