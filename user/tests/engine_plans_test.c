@@ -318,6 +318,19 @@ static void test_damaged_files(void **state)
 	}
 }
 
+/* Sizes in a damaged index whose sum is right, of a file that was verified. */
+static void test_sizes_that_wrap(void **state)
+{
+	(void)state;
+	assert_true(put(1, 1));
+	assert_int_equal(get(1, 1), 1);
+	assert_int_equal(sqlite3_exec(cache_index_db(index_), "UPDATE plan SET model_size = "
+				      "model_size + data_size + 4096, data_size = -4096", NULL,
+				      NULL, NULL), 0);
+	assert_int_equal(get(1, 1), 0);
+	assert_int_equal(count_files(), 0);
+}
+
 /* What a check finds; its first line is left in `line`. */
 static uint64_t count_faults(char line[128])
 {
@@ -347,6 +360,8 @@ static void test_check(void **state)
 		{ "its data part is damaged", NULL, 5 },
 		{ "its model part is damaged", NULL, ENTRY - 1 },
 		{ "its file has another size", "UPDATE plan SET model_size = 99 WHERE uid = 1", -1 },
+		{ "its file has another size", "UPDATE plan SET model_size = model_size + data_size + "
+		  "4096, data_size = -4096 WHERE uid = 1", -1 },
 		{ "its hashes are none", "UPDATE plan SET data_hash = 'x' WHERE uid = 1", -1 },
 		{ "its file is not there", "UPDATE plan SET file = 77 WHERE uid = 1", -1 },
 	};
@@ -1203,6 +1218,7 @@ int main(int argc, char **argv)
 		STORE(many_entries),
 		STORE(failed_batch),
 		STORE(damaged_files),
+		STORE(sizes_that_wrap),
 		STORE(check),
 		STORE(strange_files),
 		STORE(other_version),

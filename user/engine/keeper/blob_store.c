@@ -197,8 +197,8 @@ static int open_file(struct blob_store *store, int64_t file, const struct blob *
 	fd = openat(store->folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return -1;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode) &&
-	    (uint64_t)st.st_size == blob->model_size + blob->data_size)
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && blob->model_size <= (uint64_t)st.st_size &&
+	    (uint64_t)st.st_size - blob->model_size == blob->data_size)
 		return fd;
 	close(fd);
 	return -1;
