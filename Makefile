@@ -70,7 +70,7 @@ harden	:= -fstack-protector-strong \
 	$(if $(filter x86_64 i%86,$(machine)),-fcf-protection=full) \
 	$(if $(filter aarch64,$(machine)),-mbranch-protection=standard)
 fortify	= $(if $(san),,$(if $(filter -O -O1 -O2 -O3 -Os -Og,$(CFLAGS)),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3))
-cflags	= $(base) -fPIC -fvisibility=hidden -pthread $(harden) $(fortify) $(san) $(CFLAGS) $(level)
+cflags	= $(base) -fPIC -fvisibility=hidden -pthread $(harden) $(fortify) $(san) $(CFLAGS) $(level) $(vectors)
 # Our threads outlive dlclose(): code that they run has to stay.
 so_only	:= -Wl,-z,nodelete
 ldflags	= -pthread $(san) -Wl,-z,defs -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack $(LDFLAGS)
@@ -97,6 +97,8 @@ rpath	= -Wl,-rpath,'$$ORIGIN$(1)'
 
 model	:= $(call objects,user/model/*.c)
 ops	:= $(call objects,user/ops/*.c)
+# The loops of operations become vectors, as clang makes them with -O2.
+$(ops): vectors := $(if $(san)$(findstring clang,$(CC)),,-ftree-vectorize -fvect-cost-model=dynamic)
 plan	:= $(call objects,user/plan/*.c user/plan/*/*.c)
 ring	:= $(call objects,user/ring/*.c)
 hal	:= $(if $(wildcard user/hal/*.map),$(call objects,user/hal/*.c))

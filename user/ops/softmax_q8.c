@@ -3,11 +3,6 @@
  * SOFTMAX of bytes: of 256 values there are 256 distances from the largest, and as many
  * exponentials.
  */
-/* Vectors of loops, as clang makes them without being asked. */
-#ifndef __clang__
-#pragma GCC optimize("tree-vectorize", "vect-cost-model=dynamic")
-#endif
-
 #include <math.h>
 #include <string.h>
 
