@@ -54,21 +54,29 @@ static void name(const struct nn_row *row)						\
 	const params_type *p __attribute__((unused)) = row->params;			\
 	const in_type *a = row->a, *b = row->b;						\
 	out_type *restrict out = row->out;						\
+	const bool one_b = row->one_b;							\
+	const size_t count = row->count;						\
 											\
+	if (!count)									\
+		return;									\
 	if (row->one_a) {								\
-		for (size_t i = 0; i < row->count; i++) {				\
-			in_type x = a[0], y = row->one_b ? b[0] : b[i];			\
+		const in_type x = a[0];							\
+											\
+		for (size_t i = 0; i < count; i++) {					\
+			in_type y = b[one_b ? 0 : i];					\
 											\
 			out[i] = (out_type)(expression);				\
 		}									\
-	} else if (row->one_b) {							\
-		for (size_t i = 0; i < row->count; i++) {				\
-			in_type x = a[i], y = b[0];					\
+	} else if (one_b) {								\
+		const in_type y = b[0];							\
+											\
+		for (size_t i = 0; i < count; i++) {					\
+			in_type x = a[i];						\
 											\
 			out[i] = (out_type)(expression);				\
 		}									\
 	} else {									\
-		for (size_t i = 0; i < row->count; i++) {				\
+		for (size_t i = 0; i < count; i++) {					\
 			in_type x = a[i], y = b[i];					\
 											\
 			out[i] = (out_type)(expression);				\

@@ -6,6 +6,7 @@
 #include "ops/broadcast.h"
 #include "ops/check.h"
 #include "ops/q8.h"
+#include "ops/quant.h"
 
 static enum nn_status check(const struct nn_check *c)
 {
@@ -36,6 +37,7 @@ static void fill_reals(float *reals, const struct nn_tensor *t)
 NN_ROW_FN(name##_float, float, uint8_t, void, x operator y)				\
 NN_ROW_FN(name##_int, int32_t, uint8_t, void, x operator y)				\
 NN_ROW_FN(name##_bool, uint8_t, uint8_t, void, x operator y)				\
+NN_ROW_FN(name##_signed, int8_t, uint8_t, void, x operator y)				\
 NN_ROW_FN(name##_q8, uint8_t, uint8_t, struct reals, p->a[x] operator p->b[y])
 
 COMPARISON(equal, ==)
@@ -50,11 +52,12 @@ struct kernels {
 	int32_t code;
 	nn_row_fn *on_float;
 	nn_row_fn *on_int;
-	nn_row_fn *on_bool;
+	nn_row_fn *on_bool;		/* and on unsigned bytes that are quantised alike */
+	nn_row_fn *on_signed;		/* the same of signed ones */
 	nn_row_fn *on_q8;
 };
 
-#define KERNELS(code, name) { code, name##_float, name##_int, name##_bool, name##_q8 }
+#define KERNELS(code, name) { code, name##_float, name##_int, name##_bool, name##_signed, name##_q8 }
 
 static const struct kernels *kernels_of(int32_t code)
 {
@@ -89,6 +92,13 @@ static enum nn_status execute(struct nn_run *r)
 		nn_broadcast(r, k->on_bool, NULL);
 		break;
 	default:
+		/* Of scales beyond any use different bytes may be infinite, and so the same. */
+		if (nn_tensor_quantised_alike(&r->inputs[0], &r->inputs[1]) &&
+		    r->inputs[0].scale < 1e30f) {
+			nn_broadcast(r, r->inputs[0].type == NN_TENSOR_QUANT8_ASYMM ? k->on_bool :
+				     k->on_signed, NULL);
+			break;
+		}
 		fill_reals(reals.a, &r->inputs[0]);
 		fill_reals(reals.b, &r->inputs[1]);
 		nn_broadcast(r, k->on_q8, &reals);

@@ -30,8 +30,8 @@ static enum nn_status infer_not(struct nn_run *r)
 	return NN_OK;
 }
 
-NN_ROW_FN(logical_and, uint8_t, uint8_t, void, x && y)
-NN_ROW_FN(logical_or, uint8_t, uint8_t, void, x || y)
+NN_ROW_FN(logical_and, uint8_t, uint8_t, void, !!x & !!y)
+NN_ROW_FN(logical_or, uint8_t, uint8_t, void, !!(x | y))
 
 static enum nn_status execute_and(struct nn_run *r)
 {
@@ -48,7 +48,7 @@ static enum nn_status execute_or(struct nn_run *r)
 static enum nn_status execute_not(struct nn_run *r)
 {
 	const uint8_t *in = r->inputs[0].data;
-	uint8_t *out = r->outputs[0].data;
+	uint8_t *restrict out = r->outputs[0].data;
 	size_t count = nn_tensor_count(&r->outputs[0]);
 
 	for (size_t i = 0; i < count; i++)

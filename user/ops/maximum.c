@@ -33,10 +33,17 @@ NN_ROW_FN(max_int8, uint8_t, int8_t, struct requantised,
 NN_ROW_FN(min_int8, uint8_t, int8_t, struct requantised,
 	  (int8_t)p->a[x] < (int8_t)p->b[y] ? p->a[x] : p->b[y])
 
-static enum nn_status execute(struct nn_run *r, nn_row_fn *on_float, nn_row_fn *on_int,
+/* Where nothing is requantised bytes are compared. */
+NN_ROW_FN(max_bytes, uint8_t, uint8_t, void, x > y ? x : y)
+NN_ROW_FN(min_bytes, uint8_t, uint8_t, void, x < y ? x : y)
+NN_ROW_FN(max_signed, int8_t, int8_t, void, x > y ? x : y)
+NN_ROW_FN(min_signed, int8_t, int8_t, void, x < y ? x : y)
+
+static enum nn_status execute(struct nn_run *r, bool is_max, nn_row_fn *on_float, nn_row_fn *on_int,
 			      nn_row_fn *on_uint8, nn_row_fn *on_int8)
 {
 	const struct nn_tensor *a = &r->inputs[0], *b = &r->inputs[1], *out = &r->outputs[0];
+	const bool is_signed = a->type != NN_TENSOR_QUANT8_ASYMM;
 	struct requantised requantised;
 
 	switch (a->type) {
@@ -47,22 +54,26 @@ static enum nn_status execute(struct nn_run *r, nn_row_fn *on_float, nn_row_fn *
 		nn_broadcast(r, on_int, NULL);
 		break;
 	default:
+		if (nn_tensor_quantised_alike(a, out) && nn_tensor_quantised_alike(b, out)) {
+			nn_broadcast(r, is_max ? is_signed ? max_signed : max_bytes :
+				     is_signed ? min_signed : min_bytes, NULL);
+			break;
+		}
 		nn_requantize_table(a, out, requantised.a);
 		nn_requantize_table(b, out, requantised.b);
-		nn_broadcast(r, a->type == NN_TENSOR_QUANT8_ASYMM ? on_uint8 : on_int8,
-			     &requantised);
+		nn_broadcast(r, is_signed ? on_int8 : on_uint8, &requantised);
 	}
 	return NN_OK;
 }
 
 static enum nn_status execute_maximum(struct nn_run *r)
 {
-	return execute(r, max_float, max_int, max_uint8, max_int8);
+	return execute(r, true, max_float, max_int, max_uint8, max_int8);
 }
 
 static enum nn_status execute_minimum(struct nn_run *r)
 {
-	return execute(r, min_float, min_int, min_uint8, min_int8);
+	return execute(r, false, min_float, min_int, min_uint8, min_int8);
 }
 
 const struct nn_op nn_op_MAXIMUM = {

@@ -68,6 +68,12 @@ void nn_quant_range(int32_t type, int32_t *low, int32_t *high);
 /* Stored value of a real one: rounded, halves away from zero, and saturated. */
 int32_t nn_quantize(float real, float scale, int32_t zero_point, int32_t low, int32_t high);
 
+/* Whether the same bytes of two 8-bit tensors are the same real values. */
+static inline bool nn_tensor_quantised_alike(const struct nn_tensor *a, const struct nn_tensor *b)
+{
+	return a->type == b->type && a->scale == b->scale && a->zero_point == b->zero_point;
+}
+
 /*
  * Fills a table by stored byte of 8-bit tensor `from`: the stored byte of the
  * same real value, rounded and saturated, in 8-bit tensor `to`.

@@ -73,6 +73,15 @@ static void select_q8(const struct nn_run *r)
 	uint8_t *restrict out = r->outputs[0].data, table_a[256], table_b[256];
 	size_t count = nn_tensor_count(&r->outputs[0]);
 
+	if (nn_tensor_quantised_alike(&r->inputs[A], &r->outputs[0]) &&
+	    nn_tensor_quantised_alike(&r->inputs[B], &r->outputs[0])) {
+		for (size_t i = 0; i < count; i++) {
+			const uint8_t mask = condition[i] ? UINT8_MAX : 0;
+
+			out[i] = (a[i] & mask) | (b[i] & ~mask);
+		}
+		return;
+	}
 	nn_requantize_table(&r->inputs[A], &r->outputs[0], table_a);
 	nn_requantize_table(&r->inputs[B], &r->outputs[0], table_b);
 	for (size_t i = 0; i < count; i++) {
