@@ -7,12 +7,8 @@
 
 #include "ops/axis.h"
 #include "ops/check.h"
+#include "ops/quant.h"
 #include "ops/strided.h"
-
-static bool same_quant(const struct nn_tensor *a, const struct nn_tensor *b)
-{
-	return a->scale == b->scale && a->zero_point == b->zero_point;
-}
 
 static enum nn_status infer_concatenation(struct nn_run *r)
 {
@@ -74,7 +70,7 @@ static enum nn_status execute_concatenation(struct nn_run *r)
 		const uint8_t *from = in->data;
 		char *to = start;
 		uint8_t map[256];
-		bool copy = element != 1 || same_quant(in, out);
+		bool copy = element != 1 || nn_tensor_quantised_alike(in, out);
 
 		if (!copy)
 			requantize_map(in, out, map);
@@ -108,7 +104,7 @@ static enum nn_status infer_pack(struct nn_run *r)
 		if (in->rank != first->rank ||
 		    memcmp(in->dims, first->dims, first->rank * sizeof(*in->dims)))
 			return nn_run_fail(r, "input %u has other dimensions than input 1", i);
-		if (!same_quant(in, first))
+		if (!nn_tensor_quantised_alike(in, first))
 			return nn_run_fail(r, "input %u has another quantisation than input 1", i);
 	}
 	nn_tensor_like(out, first);
