@@ -22,6 +22,7 @@
 #include "compute/sequence.h"
 #include "compute/subject.h"
 #include "count/mark.h"
+#include "plan/kernels/isa.h"
 #include "plan/run/pages.h"
 
 #define WARM_UP 5
@@ -470,6 +471,10 @@ static int compare_level(const char *level)
 	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
 		if (strcmp(ours[i].level, level))
 			continue;
+		if (strcmp(ours[i].kernels, "plain") && !nn_isa_find(ours[i].kernels)) {
+			fprintf(stderr, "%s: this CPU has none\n", level);
+			return 0;
+		}
 		if (!subject_limit_peer(level)) {
 			fprintf(stderr, "XNNPACK cannot be limited: built without "
 				"libcpuinfo-dev, or for another architecture\n");
