@@ -20,7 +20,7 @@ struct writer {
 };
 
 /* A zeroed datum of this kind, or NULL where there is no room. */
-static struct nnaccel_datum *put(struct writer *w, enum nnaccel_datum_kind kind)
+static inline struct nnaccel_datum *put(struct writer *w, enum nnaccel_datum_kind kind)
 {
 	struct nnaccel_datum *datum = w->next;
 
@@ -32,7 +32,7 @@ static struct nnaccel_datum *put(struct writer *w, enum nnaccel_datum_kind kind)
 	return datum;
 }
 
-static bool put_value(struct writer *w, enum nnaccel_datum_kind kind, uint32_t value)
+static inline bool put_value(struct writer *w, enum nnaccel_datum_kind kind, uint32_t value)
 {
 	struct nnaccel_datum *datum = put(w, kind);
 
@@ -42,7 +42,7 @@ static bool put_value(struct writer *w, enum nnaccel_datum_kind kind, uint32_t v
 	return true;
 }
 
-static bool put_dims(struct writer *w, enum nnaccel_datum_kind kind, const uint32_t *dims,
+static inline bool put_dims(struct writer *w, enum nnaccel_datum_kind kind, const uint32_t *dims,
 		     uint32_t rank)
 {
 	for (uint32_t i = 0; i < rank; i++) {
@@ -52,7 +52,7 @@ static bool put_dims(struct writer *w, enum nnaccel_datum_kind kind, const uint3
 	return true;
 }
 
-static bool put_arg(struct writer *w, enum nnaccel_datum_kind kind,
+static inline bool put_arg(struct writer *w, enum nnaccel_datum_kind kind,
 		    enum nnaccel_datum_kind dim_kind, const struct nnaccel_arg *arg)
 {
 	struct nnaccel_datum *datum = put(w, kind);
@@ -107,7 +107,7 @@ uint32_t nn_request_encode(const struct nn_request *request, struct nnaccel_datu
 	return head->u.request.size;
 }
 
-static bool put_timing(struct writer *w, uint64_t device_ns, uint64_t driver_ns)
+static inline bool put_timing(struct writer *w, uint64_t device_ns, uint64_t driver_ns)
 {
 	struct nnaccel_datum *datum = put(w, NNACCEL_DATUM_TIMING);
 
@@ -120,7 +120,7 @@ static bool put_timing(struct writer *w, uint64_t device_ns, uint64_t driver_ns)
 	return true;
 }
 
-static bool put_shape(struct writer *w, const struct nnaccel_shape *shape)
+static inline bool put_shape(struct writer *w, const struct nnaccel_shape *shape)
 {
 	struct nnaccel_datum *datum = put(w, NNACCEL_DATUM_SHAPE);
 
@@ -185,7 +185,7 @@ static bool bad(struct reader *r, const char *why)
 }
 
 /* The next datum, which must be of this kind; NULL where it is not. */
-static const struct nnaccel_datum *take(struct reader *r, enum nnaccel_datum_kind kind)
+static inline const struct nnaccel_datum *take(struct reader *r, enum nnaccel_datum_kind kind)
 {
 	if (r->next == r->end) {
 		bad(r, "the packet ends before its last datum");
@@ -208,7 +208,7 @@ static bool is_plain(const struct nnaccel_datum *datum, unsigned int used)
 	return !rest;
 }
 
-static const struct nnaccel_datum *take_plain(struct reader *r, enum nnaccel_datum_kind kind,
+static inline const struct nnaccel_datum *take_plain(struct reader *r, enum nnaccel_datum_kind kind,
 					      unsigned int used)
 {
 	const struct nnaccel_datum *datum = take(r, kind);
@@ -220,7 +220,7 @@ static const struct nnaccel_datum *take_plain(struct reader *r, enum nnaccel_dat
 	return datum;
 }
 
-static bool take_dims(struct reader *r, enum nnaccel_datum_kind kind, uint32_t rank,
+static inline bool take_dims(struct reader *r, enum nnaccel_datum_kind kind, uint32_t rank,
 		      uint32_t *dims)
 {
 	const struct nnaccel_datum *datum;
@@ -235,7 +235,7 @@ static bool take_dims(struct reader *r, enum nnaccel_datum_kind kind, uint32_t r
 	return true;
 }
 
-static bool take_arg(struct reader *r, enum nnaccel_datum_kind kind,
+static inline bool take_arg(struct reader *r, enum nnaccel_datum_kind kind,
 		     enum nnaccel_datum_kind dim_kind, uint32_t num_pools, struct nnaccel_arg *arg)
 {
 	const struct nnaccel_datum *datum = take(r, kind);
@@ -342,7 +342,7 @@ static bool take_result_head(struct reader *r, uint32_t count, struct nn_result 
 	return true;
 }
 
-static bool take_shape(struct reader *r, struct nnaccel_shape *shape)
+static inline bool take_shape(struct reader *r, struct nnaccel_shape *shape)
 {
 	const struct nnaccel_datum *datum = take(r, NNACCEL_DATUM_SHAPE);
 

@@ -33,6 +33,9 @@ _Static_assert(offsetof(struct nnaccel_ring_control, consumed) == 64, "a cache l
 #define BLIND_LOOKS 128
 #define BLIND_NS 2000
 
+/* Lines behind the first that most packets have at most. */
+#define CLAIMED_LINES 2
+
 /* Looks between two readings of the clock. */
 #define LOOKS_PER_TIME 16
 
@@ -57,6 +60,16 @@ static void copied(void)
 static void count(__u64 *counter)
 {
 	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
+}
+
+/* Fetches a line that will be written, before there is something to write. */
+static void claim(const struct nnaccel_line *line)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("prefetchw %0" : : "m"(*line));
+#else
+	__builtin_prefetch(line, 1);
+#endif
 }
 
 /* Sleeps while the word has the value, until then at most. True: time was up. */
@@ -171,7 +184,7 @@ static void wake_peer(struct nn_ring *ring, uint32_t waiting, const uint32_t *fi
 }
 
 /* Something was given: does the other end sleep on it? */
-static void look_for_sleeper(struct nn_ring *ring, const uint32_t *first)
+static inline void look_for_sleeper(struct nn_ring *ring, const uint32_t *first)
 {
 	uint32_t waiting;
 
@@ -201,7 +214,8 @@ static enum nn_ring_result find_room(struct nn_ring *ring, uint32_t need)
 }
 
 /* The first n datums of a line; whole lines, which most are, in one go. */
-static void copy_datums(struct nnaccel_datum *to, const struct nnaccel_datum *from, uint32_t n)
+static inline void copy_datums(struct nnaccel_datum *to, const struct nnaccel_datum *from,
+			       uint32_t n)
 {
 	_Static_assert(NNACCEL_LINE_DATUMS == 3, "a line has three datums");
 	if (n == NNACCEL_LINE_DATUMS) {
@@ -213,8 +227,8 @@ static void copy_datums(struct nnaccel_datum *to, const struct nnaccel_datum *fr
 		to[1] = from[1];
 }
 
-static void fill_line(struct nnaccel_line *line, const struct nnaccel_datum *datums,
-		      uint32_t n)
+static inline void fill_line(struct nnaccel_line *line, const struct nnaccel_datum *datums,
+			     uint32_t n)
 {
 	if (n < NNACCEL_LINE_DATUMS)
 		memset(line->datums, 0, sizeof(line->datums));
@@ -222,17 +236,17 @@ static void fill_line(struct nnaccel_line *line, const struct nnaccel_datum *dat
 }
 
 /*
- * Writes all lines, the first one's sequence last: who sees that one sees the packet. Returns
- * that word.
+ * Writes all lines, the first one last, and its sequence after all else: who sees that one sees the
+ * packet. The other end looks at that line while it waits: who wrote it in two goes, with other
+ * lines between, would have to fetch it twice. Returns that word.
  */
 static const uint32_t *write_packet(struct nn_ring *ring, const struct nnaccel_datum *datums,
 				    uint32_t n)
 {
 	struct nnaccel_line *first = tx_line(ring, ring->tx_line);
 	uint32_t lap = ring->tx_lap;
-	uint32_t done = min_u32(n, NNACCEL_LINE_DATUMS);
+	uint32_t in_first = min_u32(n, NNACCEL_LINE_DATUMS), done = in_first;
 
-	fill_line(first, datums, done);
 	advance(ring, &ring->tx_line, &ring->tx_lap);
 	while (done < n) {
 		struct nnaccel_line *line = tx_line(ring, ring->tx_line);
@@ -243,6 +257,7 @@ static const uint32_t *write_packet(struct nn_ring *ring, const struct nnaccel_d
 		advance(ring, &ring->tx_line, &ring->tx_lap);
 		done += here;
 	}
+	fill_line(first, datums, in_first);
 	store(&first->sequence, lap);
 	return &first->sequence;
 }
@@ -348,6 +363,21 @@ static enum nn_ring_result read_packet(const struct nn_ring *ring, struct nnacce
 	return NN_RING_OK;
 }
 
+/*
+ * What was received is mostly answered, or followed by the next request: fetches lines for that, but
+ * not its first one, which the other end looks at while it waits.
+ */
+static void claim_lines(const struct nn_ring *ring)
+{
+	uint32_t at = ring->tx_line;
+
+	for (int i = 0; i < CLAIMED_LINES; i++) {
+		if (++at == ring->map.lines)
+			at = 0;
+		claim(tx_line(ring, at));
+	}
+}
+
 /* Gives the lines of a packet of n datums back. */
 static void free_lines(struct nn_ring *ring, uint32_t n)
 {
@@ -375,8 +405,10 @@ enum nn_ring_result nn_ring_try_receive(struct nn_ring *ring, struct nnaccel_dat
 	if (sequence != ring->rx_lap)
 		return NN_RING_BROKEN;
 	result = read_packet(ring, datums, size);
-	if (!result)
+	if (!result) {
+		claim_lines(ring);
 		free_lines(ring, *size);
+	}
 	return result;
 }
 
