@@ -348,23 +348,27 @@ static void pack_panel_pairs(const struct nn_run *r, const struct depthwise *d, 
 	struct nn_q8_scale *scales = packed;
 	int16_t *weights = (int16_t *)(scales + NN_PANEL_VECTORS);
 	size_t taps = d->q8.height * d->q8.width;
+	/* Of the bytes as they are, with a sign where the flip would take it off. */
+	int32_t zero = d->q8.in_zero - d->q8.in_flip;
 
 	for (size_t place = 0; place < NN_PANEL_VECTORS * lanes; place++) {
 		size_t lane = place % lanes, index = nn_q8_column(place / lanes, lane);
 		struct nn_q8_scale *s = &scales[place / lanes];
+		int32_t sum = 0;
 
 		if (index >= count)
 			continue;
-		s->bias[lane] = q->bias[index];
 		s->multiplier[lane] = q->multipliers[index].value;
 		s->shift[lane] = -q->multipliers[index].shift;
 		(lane % 2 ? s->round_odd : s->round_even)[lane / 2] = nn_q8_round(s->shift[lane]);
 		for (size_t t = 0; t < taps; t++) {
 			uint8_t byte = from[t * d->q8.channels + first + index];
+			int16_t w = (int16_t)(nn_q8_signed(filter, byte) - d->q8.filter_zero);
 
-			weights[(t / 2 * NN_PANEL_VECTORS * lanes + place) * 2 + t % 2] =
-				(int16_t)(nn_q8_signed(filter, byte) - d->q8.filter_zero);
+			weights[(t / 2 * NN_PANEL_VECTORS * lanes + place) * 2 + t % 2] = w;
+			sum += w;
 		}
+		s->bias[lane] = (int32_t)((uint32_t)q->bias[index] - (uint32_t)(zero * sum));
 	}
 }
 

@@ -70,6 +70,12 @@ static TARGET void pool_f32(const struct nn_pool_f32 *p)
 typedef int32_t ints_f32 __attribute__((vector_size(4 * LANES)));
 typedef uint8_t bytes_f32 __attribute__((vector_size(LANES)));
 
+/* Where the compiler makes more than an instruction or two of them, who includes this defines both. */
+#ifndef INTS_OF_BYTES
+#define INTS_OF_BYTES(b) __builtin_convertvector(b, ints_f32)
+#define BYTES_OF_INTS(v) __builtin_convertvector(v, bytes_f32)
+#endif
+
 /* What is not a number becomes the lower bound. */
 static TARGET void quantize_f32(const struct nn_quantize_f32 *q)
 {
@@ -84,7 +90,7 @@ static TARGET void quantize_f32(const struct nn_quantize_f32 *q)
 		bytes_f32 bytes;
 
 		whole += (ints_f32)(rest <= -half) - (ints_f32)(rest >= half) + (int32_t)q->zero;
-		bytes = __builtin_convertvector(whole, bytes_f32);
+		bytes = BYTES_OF_INTS(whole);
 		/* Mostly: a size that the compiler knows. */
 		if (count == LANES)
 			memcpy(q->out + i, &bytes, LANES);
@@ -132,6 +138,6 @@ static TARGET void dequantize_f32(const struct nn_dequantize_f32 *d)
 		else
 			memcpy(&bytes, d->in + i, count);
 		store_f32(d->out + i, scale * __builtin_convertvector(
-			__builtin_convertvector(bytes ^ d->flip, ints_f32) - d->zero, VF), count);
+			INTS_OF_BYTES(bytes ^ d->flip) - d->zero, VF), count);
 	}
 }

@@ -24,12 +24,23 @@
 #define SQRT(a) _mm256_sqrt_ps(a)
 #define MIN(a, b) _mm256_min_ps(a, b)
 #define MAX(a, b) _mm256_max_ps(a, b)
+#define INTS_OF_BYTES(b) ((ints_f32)_mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long)(b))))
+#define BYTES_OF_INTS(v) ((bytes_f32)low_bytes((__m256i)(v)))
 #define TILES(T) T(6, 2) T(3, 2) T(1, 2) T(6, 1) T(3, 1) T(1, 1)
 
 TARGET static inline __m256i first_lanes(size_t n)
 {
 	return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n),
 				  _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+/* The lowest byte of each lane. */
+TARGET static inline long long low_bytes(__m256i v)
+{
+	const __m256i fours = _mm256_shuffle_epi8(v, _mm256_set1_epi32(0x0c080400));
+
+	return _mm_cvtsi128_si64(_mm_unpacklo_epi32(_mm256_castsi256_si128(fours),
+						    _mm256_extracti128_si256(fours, 1)));
 }
 
 #include "plan/kernels/loops_f32.h"
@@ -40,6 +51,8 @@ typedef int32_t sums_q8 __attribute__((vector_size(32)));
 typedef int16_t wide_q8 __attribute__((vector_size(32)));
 
 #define Q8_ROWS 6
+#define WIDE_OF_BYTES(b) ((wide_q8)_mm256_cvtepu8_epi16((__m128i)(b)))
+#define WIDE_OF_SIGNED(b) ((wide_q8)_mm256_cvtepi8_epi16((__m128i)(b)))
 #define DOT(a, b) ((sums_q8)_mm256_madd_epi16((__m256i)(a), (__m256i)(b)))
 #define LOW_PAIRS(a, b) ((wide_q8)_mm256_unpacklo_epi16((__m256i)(a), (__m256i)(b)))
 #define HIGH_PAIRS(a, b) ((wide_q8)_mm256_unpackhi_epi16((__m256i)(a), (__m256i)(b)))

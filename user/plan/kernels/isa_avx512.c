@@ -25,6 +25,8 @@
 #define SQRT(a) _mm512_sqrt_ps(a)
 #define MIN(a, b) _mm512_min_ps(a, b)
 #define MAX(a, b) _mm512_max_ps(a, b)
+#define INTS_OF_BYTES(b) ((ints_f32)_mm512_cvtepu8_epi32((__m128i)(b)))
+#define BYTES_OF_INTS(v) ((bytes_f32)_mm512_cvtepi32_epi8((__m512i)(v)))
 #define TILES(T) T(14, 2) T(7, 2) T(4, 2) T(2, 2) T(1, 2) T(14, 1) T(7, 1) T(4, 1) T(2, 1) T(1, 1)
 
 #include "plan/kernels/loops_f32.h"
@@ -35,6 +37,8 @@ typedef i32x16 sums_q8;
 typedef int16_t wide_q8 __attribute__((vector_size(64)));
 
 #define Q8_ROWS 12
+#define WIDE_OF_BYTES(b) ((wide_q8)_mm512_cvtepu8_epi16((__m256i)(b)))
+#define WIDE_OF_SIGNED(b) ((wide_q8)_mm512_cvtepi8_epi16((__m256i)(b)))
 #define DOT(a, b) ((sums_q8)_mm512_madd_epi16((__m512i)(a), (__m512i)(b)))
 #define LOW_PAIRS(a, b) ((wide_q8)_mm512_unpacklo_epi16((__m512i)(a), (__m512i)(b)))
 #define HIGH_PAIRS(a, b) ((wide_q8)_mm512_unpackhi_epi16((__m512i)(a), (__m512i)(b)))

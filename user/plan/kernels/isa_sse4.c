@@ -25,6 +25,9 @@
 #define SQRT(a) _mm_sqrt_ps(a)
 #define MIN(a, b) _mm_min_ps(a, b)
 #define MAX(a, b) _mm_max_ps(a, b)
+#define INTS_OF_BYTES(b) ((ints_f32)_mm_cvtepu8_epi32(_mm_cvtsi32_si128((int)(b))))
+#define BYTES_OF_INTS(v) ((bytes_f32)_mm_cvtsi128_si32(_mm_shuffle_epi8((__m128i)(v), \
+							_mm_set1_epi32(0x0c080400))))
 #define TILES(T) T(4, 2) T(2, 2) T(1, 2) T(4, 1) T(2, 1) T(1, 1)
 
 /* Fewer than LANES, which tells a compiler that copies are small. */
@@ -49,6 +52,8 @@ typedef int32_t sums_q8 __attribute__((vector_size(16)));
 typedef int16_t wide_q8 __attribute__((vector_size(16)));
 
 #define Q8_ROWS 4
+#define WIDE_OF_BYTES(b) ((wide_q8)_mm_cvtepu8_epi16(_mm_cvtsi64_si128((long long)(b))))
+#define WIDE_OF_SIGNED(b) ((wide_q8)_mm_cvtepi8_epi16(_mm_cvtsi64_si128((long long)(b))))
 #define DOT(a, b) ((sums_q8)_mm_madd_epi16((__m128i)(a), (__m128i)(b)))
 #define LOW_PAIRS(a, b) ((wide_q8)_mm_unpacklo_epi16((__m128i)(a), (__m128i)(b)))
 #define HIGH_PAIRS(a, b) ((wide_q8)_mm_unpackhi_epi16((__m128i)(a), (__m128i)(b)))

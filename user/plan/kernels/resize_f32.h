@@ -13,14 +13,13 @@ static inline ALWAYS_INLINE TARGET VF load_bytes_f32(const uint8_t *p, size_t co
 		memcpy(&bytes, p, LANES);
 	else
 		memcpy(&bytes, p, count);
-	return __builtin_convertvector(__builtin_convertvector(bytes ^ flip, ints_f32) - flip, VF);
+	return __builtin_convertvector(INTS_OF_BYTES(bytes ^ flip) - flip, VF);
 }
 
 /* Cut to integers, as the reference does. */
 static inline ALWAYS_INLINE TARGET void store_bytes_f32(uint8_t *p, VF v, size_t count)
 {
-	const bytes_f32 bytes = __builtin_convertvector(__builtin_convertvector(v, ints_f32),
-							bytes_f32);
+	const bytes_f32 bytes = BYTES_OF_INTS(__builtin_convertvector(v, ints_f32));
 
 	if (count >= LANES)
 		memcpy(p, &bytes, LANES);
