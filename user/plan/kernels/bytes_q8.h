@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sums and extremes of pixels of bytes and tables of them for one instruction set,
- * in loops that compilers make vectors of; included after wide_q8.h.
+ * in loops that compilers make vectors of; included after wide_q8.h. Whoever includes it may define,
+ * for vectors of 4 * LANES bytes, MAX_OF_BYTES; and FIND_BYTES and CHOOSE_BYTES: entries of the same
+ * 16 bytes, and bytes of a second vector where the highest bit of a third one's is set.
  */
 
 static TARGET void sum_q8(const uint8_t *x, size_t stride, size_t pixels, size_t channels,
@@ -25,33 +27,88 @@ static TARGET void sum_q8(const uint8_t *x, size_t stride, size_t pixels, size_t
 	}
 }
 
+typedef uint8_t full_q8 __attribute__((vector_size(4 * LANES)));
+
+#ifndef MAX_OF_BYTES
+#define MAX_OF_BYTES(a, b) (((a) & (full_q8)((a) > (b))) | ((b) & ~(full_q8)((a) > (b))))
+#endif
+
+/* Of so many channels, whose count compilers know where it is a vector's. */
+static inline ALWAYS_INLINE TARGET void max_some_q8(const uint8_t *x, size_t stride, size_t pixels,
+						    size_t count, uint8_t flip, uint8_t *largest)
+{
+	full_q8 max = { 0 }, bytes = { 0 };
+
+	memcpy(&max, largest, count);
+	max ^= flip;
+	for (size_t i = 0; i < pixels; i++) {
+		memcpy(&bytes, x + i * stride, count);
+		max = MAX_OF_BYTES(max, bytes ^ flip);
+	}
+	max ^= flip;
+	memcpy(largest, &max, count);
+}
+
 static TARGET void max_q8(const uint8_t *x, size_t stride, size_t pixels, size_t channels,
 			  uint8_t flip, uint8_t *largest)
 {
-	uint8_t max[NN_MAX_CHANNELS] = { 0 }, bytes[NN_MAX_CHANNELS] = { 0 };
+	size_t c = 0;
 
-	for (size_t c = 0; c < channels; c++)
-		max[c] = largest[c] ^ flip;
-	for (size_t i = 0; i < pixels; i++) {
-		const uint8_t *from = x + i * stride;
-
-		/* Mostly: a size that the compiler knows. */
-		if (channels == NN_MAX_CHANNELS)
-			memcpy(bytes, from, NN_MAX_CHANNELS);
-		else
-			memcpy(bytes, from, channels);
-		for (size_t c = 0; c < NN_MAX_CHANNELS; c++) {
-			uint8_t byte = bytes[c] ^ flip;
-
-			max[c] = byte > max[c] ? byte : max[c];
-		}
-	}
-	for (size_t c = 0; c < channels; c++)
-		largest[c] = max[c] ^ flip;
+	for (; c + sizeof(full_q8) <= channels; c += sizeof(full_q8))
+		max_some_q8(x + c, stride, pixels, sizeof(full_q8), flip, largest + c);
+	for (; c + 8 <= channels; c += 8)
+		max_some_q8(x + c, stride, pixels, 8, flip, largest + c);
+	if (c < channels)
+		max_some_q8(x + c, stride, pixels, channels - c, flip, largest + c);
 }
+
+#ifdef FIND_BYTES
+
+/* A byte's lower half finds an entry in each 16 of the table, its upper bits choose among them. */
+static inline ALWAYS_INLINE TARGET full_q8 look_up_q8(const full_q8 parts[16], full_q8 x)
+{
+	typedef uint16_t two_bytes __attribute__((vector_size(4 * LANES)));
+	const full_q8 low = x & 15;
+	full_q8 found[16];
+
+	UNROLL
+	for (int i = 0; i < 16; i++)
+		found[i] = FIND_BYTES(parts[i], low);
+	UNROLL
+	for (int bit = 4; bit < 8; bit++) {
+		const full_q8 chosen = (full_q8)((two_bytes)x << (7 - bit));
+
+		UNROLL
+		for (int i = 0; i < 8; i++)
+			if (i < 128 >> bit)
+				found[i] = CHOOSE_BYTES(found[2 * i], found[2 * i + 1], chosen);
+	}
+	return found[0];
+}
+
+static TARGET void lookup_q8(const uint8_t *table, const uint8_t *in, uint8_t *out, size_t count)
+{
+	full_q8 parts[16], x;
+	size_t i = 0;
+
+	for (size_t k = 0; k < 16; k++)
+		for (size_t at = 0; at < sizeof(full_q8); at += 16)
+			memcpy((char *)&parts[k] + at, table + 16 * k, 16);
+	for (; i + sizeof(x) <= count; i += sizeof(x)) {
+		memcpy(&x, in + i, sizeof(x));
+		x = look_up_q8(parts, x);
+		memcpy(out + i, &x, sizeof(x));
+	}
+	for (; i < count; i++)
+		out[i] = table[in[i]];
+}
+
+#else
 
 static TARGET void lookup_q8(const uint8_t *table, const uint8_t *in, uint8_t *out, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		out[i] = table[in[i]];
 }
+
+#endif

@@ -338,6 +338,23 @@ struct nn_pool_f32 {
 	float *out;
 };
 
+/*
+ * Of each channel of `rows` * `columns` pixels, NN_AVERAGE_PIXELS at most, the mean of bytes that
+ * `flip` makes unsigned.
+ */
+#define NN_AVERAGE_PIXELS 128
+
+struct nn_average_q8 {
+	const uint8_t *in;
+	size_t row_stride;
+	size_t rows;
+	size_t columns;
+	size_t channels;		/* that is also from pixel to pixel */
+	uint8_t flip;
+	struct nn_q8_output out;	/* zero: 0, for that of the input is the output's */
+	uint8_t *to;
+};
+
 /* A row of an image of another size: each element is the sum of four with weights. */
 struct nn_blend {
 	bool is_byte;			/* else float */
@@ -500,6 +517,7 @@ struct nn_isa {
 	void (*binary_q8)(const struct nn_binary_q8 *b);
 	void (*sum_q8)(const uint8_t *x, size_t stride, size_t pixels, size_t channels,
 		       uint8_t flip, int32_t *sums);
+	void (*average_q8)(const struct nn_average_q8 *a);
 	/* The largest of up to NN_MAX_CHANNELS channels, of bytes that `flip` makes unsigned. */
 	void (*max_q8)(const uint8_t *x, size_t stride, size_t pixels, size_t channels,
 		       uint8_t flip, uint8_t *largest);

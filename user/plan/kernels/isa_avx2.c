@@ -53,6 +53,10 @@ typedef int16_t wide_q8 __attribute__((vector_size(32)));
 #define Q8_ROWS 6
 #define WIDE_OF_BYTES(b) ((wide_q8)_mm256_cvtepu8_epi16((__m128i)(b)))
 #define WIDE_OF_SIGNED(b) ((wide_q8)_mm256_cvtepi8_epi16((__m128i)(b)))
+#define MAX_OF_BYTES(a, b) ((full_q8)_mm256_max_epu8((__m256i)(a), (__m256i)(b)))
+#define FIND_BYTES(t, i) ((full_q8)_mm256_shuffle_epi8((__m256i)(t), (__m256i)(i)))
+#define CHOOSE_BYTES(a, b, c) \
+	((full_q8)_mm256_blendv_epi8((__m256i)(a), (__m256i)(b), (__m256i)(c)))
 #define DOT(a, b) ((sums_q8)_mm256_madd_epi16((__m256i)(a), (__m256i)(b)))
 #define LOW_PAIRS(a, b) ((wide_q8)_mm256_unpacklo_epi16((__m256i)(a), (__m256i)(b)))
 #define HIGH_PAIRS(a, b) ((wide_q8)_mm256_unpackhi_epi16((__m256i)(a), (__m256i)(b)))
@@ -89,6 +93,7 @@ const struct nn_isa nn_isa_avx2 = {
 	.depthwise_q8 = depthwise_q8,		\
 	.binary_q8 = binary_q8,			\
 	.sum_q8 = sum_q8,			\
+	.average_q8 = average_q8,		\
 	.max_q8 = max_q8,			\
 	.lookup_q8 = lookup_q8,			\
 	CELL_Q16

@@ -61,6 +61,7 @@ static inline ALWAYS_INLINE TARGET void store_q8(uint8_t *out, sums_q8 x, sums_q
 
 #include "plan/kernels/even_q31.h"
 #include "plan/kernels/q8_pairs.h"
+#include "plan/kernels/average_q8.h"
 #include "plan/kernels/cell_q16.h"
 
 const struct nn_isa nn_isa_vnni = {
@@ -70,6 +71,7 @@ const struct nn_isa nn_isa_vnni = {
 	.depthwise_q8 = nn_depthwise_q8_avx512,
 	.binary_q8 = nn_binary_q8_avx512,
 	.sum_q8 = nn_sum_q8_avx512,
+	.average_q8 = average_q8,
 	.max_q8 = nn_max_q8_avx512,
 	.lookup_q8 = nn_lookup_q8_avx512,
 	CELL_Q16,
@@ -84,6 +86,7 @@ const struct nn_isa nn_isa_avx512 = {
 	.depthwise_q8 = depthwise_q8,
 	.binary_q8 = nn_binary_q8_avx512,
 	.sum_q8 = nn_sum_q8_avx512,
+	.average_q8 = average_q8,
 	.max_q8 = nn_max_q8_avx512,
 	.lookup_q8 = nn_lookup_q8_avx512,
 	CELL_Q16,

@@ -102,7 +102,13 @@ static inline ALWAYS_INLINE void store_q8(uint8_t *out, sums_q8 x, sums_q8 y,
 	q8_store_eight(out, (int32x4_t)x, (int32x4_t)y, &bounds, count);
 }
 
+#define MAX_OF_BYTES(a, b) ((full_q8)vmaxq_u8((uint8x16_t)(a), (uint8x16_t)(b)))
+#define FIND_BYTES(t, i) ((full_q8)vqtbl1q_u8((uint8x16_t)(t), (uint8x16_t)(i)))
+#define CHOOSE_BYTES(a, b, c) \
+	((full_q8)vbslq_u8((uint8x16_t)vshrq_n_s8((int8x16_t)(c), 7), (uint8x16_t)(b), (uint8x16_t)(a)))
+
 #include "plan/kernels/wide_q8.h"
+#include "plan/kernels/average_q8.h"
 #include "plan/kernels/binary_q8.h"
 #include "plan/kernels/bytes_q8.h"
 #include "plan/kernels/cell_q16.h"
@@ -111,6 +117,7 @@ static inline ALWAYS_INLINE void store_q8(uint8_t *out, sums_q8 x, sums_q8 y,
 	.depthwise_q8 = nn_depthwise_q8_neon, \
 	.binary_q8 = binary_q8, \
 	.sum_q8 = sum_q8, \
+	.average_q8 = average_q8, \
 	.max_q8 = max_q8, \
 	.lookup_q8 = lookup_q8, \
 	CELL_Q16

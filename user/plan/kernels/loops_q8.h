@@ -4,6 +4,7 @@
  * its table. Whoever includes it defines what q8_pairs.h asks for.
  */
 #include "plan/kernels/q8_pairs.h"
+#include "plan/kernels/average_q8.h"
 #include "plan/kernels/binary_q8.h"
 #include "plan/kernels/bytes_q8.h"
 #include "plan/kernels/cell_q16.h"
@@ -15,6 +16,7 @@
 	.depthwise_q8 = depthwise_q8, \
 	.binary_q8 = binary_q8, \
 	.sum_q8 = sum_q8, \
+	.average_q8 = average_q8, \
 	.max_q8 = max_q8, \
 	.lookup_q8 = lookup_q8, \
 	CELL_Q16

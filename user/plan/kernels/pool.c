@@ -174,11 +174,33 @@ static void reduce_f32(const struct nn_isa *isa, const struct pool *p, const str
 	isa->pool_f32(&f32);
 }
 
+static void average_small_q8(const struct nn_isa *isa, const struct pool *p,
+			     const struct cells *cells, const uint8_t *in, uint8_t *out)
+{
+	const struct nn_average_q8 a = {
+		.in = in + cells->first * p->in.c,
+		.row_stride = (size_t)p->in.w * p->in.c,
+		.rows = cells->rows,
+		.columns = cells->columns,
+		.channels = p->in.c,
+		.flip = p->q.flip,
+		.out = { .low = p->low_q8, .high = p->high_q8 },
+		.to = out,
+	};
+
+	isa->average_q8(&a);
+}
+
 static void average_q8(const struct nn_isa *isa, const struct pool *p, const struct cells *cells,
 		       const uint8_t *in, uint8_t *out)
 {
 	size_t channels = p->in.c, row = (size_t)p->in.w * channels;
 	int32_t count = (int32_t)(cells->rows * cells->columns);
+
+	if (count <= NN_AVERAGE_PIXELS) {
+		average_small_q8(isa, p, cells, in, out);
+		return;
+	}
 
 	for (size_t c = 0; c < channels; c += NN_SUM_CHANNELS) {
 		size_t some = channels - c < NN_SUM_CHANNELS ? channels - c : NN_SUM_CHANNELS;
