@@ -32,17 +32,47 @@ static inline struct form_steps form_steps_begin(const struct saved_header *h)
 	return s;
 }
 
+/* What follows a step: its operands, then what its kernel made of it. */
+static inline uint32_t *form_outputs(const struct frozen_step *step)
+{
+	return (uint32_t *)(step + 1);
+}
+
+static inline uint32_t *form_inputs(const struct frozen_step *step)
+{
+	return form_outputs(step) + step->num_outputs;
+}
+
+static inline uint32_t *form_words(const struct frozen_step *step)
+{
+	return form_inputs(step) + step->num_inputs;
+}
+
+/* Bounds of which every room is the same. */
+static inline struct nn_bounds form_bounds(struct nn_room room)
+{
+	struct nn_bounds bounds = { .output = room };
+
+	for (uint32_t i = 0; i < NN_SAVED_INPUTS; i++)
+		bounds.inputs[i] = room;
+	for (uint32_t i = 0; i + 1 < NN_SAVED_OUTPUTS; i++)
+		bounds.more_outputs[i] = room;
+	return bounds;
+}
+
 /* The next step; false: there is none. */
 static inline bool form_steps_next(struct form_steps *s)
 {
 	const size_t head = sizeof(*s->step) / sizeof(*s->next);
+	size_t operands;
 
 	if ((size_t)(s->end - s->next) < head)
 		return false;
 	s->step = (const struct frozen_step *)s->next;
-	s->words = s->next + head;
-	if ((size_t)(s->end - s->words) < s->step->words)
+	operands = (size_t)s->step->num_outputs + s->step->num_inputs;
+	if ((size_t)(s->end - s->next) - head < operands + s->step->words)
 		return false;
+	s->words = form_words(s->step);
 	s->next = s->words + s->step->words;
 	return true;
 }
@@ -76,8 +106,7 @@ static inline const struct nn_kernel *form_restore(const struct form_steps *s,
 static inline void form_mend(struct saved_header *h)
 {
 	/* No operand has more. */
-	const struct nn_room any = { UINT32_MAX, SAVED_ALIGN };
-	const struct nn_bounds bounds = { { any, any, any, any, any }, any, { any } };
+	const struct nn_bounds bounds = form_bounds((struct nn_room){ UINT32_MAX, SAVED_ALIGN });
 	struct form_steps s = form_steps_begin(h);
 	uint64_t packed = 0;
 
@@ -89,7 +118,7 @@ static inline void form_mend(struct saved_header *h)
 		free(state);
 		if (!kernel)
 			return;
-		if (kernel->pack)
+		if (kernel->pack && !ready.pack_tasks)
 			packed += round_up(ready.packed_size, SAVED_ALIGN);
 	}
 	h->packed_size = packed;

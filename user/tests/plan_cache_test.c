@@ -16,7 +16,9 @@
 #include "model_samples.h"
 #include "ops/op.h"
 #include "plan/plan.h"
+#include "plan/kernels/saved.h"
 #include "plan/saved/saved.h"
+#include "tests/frozen_form.h"
 
 #define WEIGHT 1234.5f		/* by which weights are found in the parts */
 
@@ -766,15 +768,9 @@ static struct form form_of(struct saved *s)
 	assert_int_equal(f.head->num_steps, 3);
 	for (int i = 0; i < 3; i++) {
 		f.steps[i] = (struct frozen_step *)next;
-		next += sizeof(struct frozen_step) / sizeof(*next) + f.steps[i]->words;
+		next = form_words(f.steps[i]) + f.steps[i]->words;
 	}
 	return f;
-}
-
-/* The first word that the kernel of step `step` saved. */
-static uint32_t *words_of(struct form f, int step)
-{
-	return (uint32_t *)(f.steps[step] + 1);
 }
 
 static void spoil_arena(struct form f)
@@ -895,33 +891,51 @@ static void spoil_words_many(struct form f)
 
 static void spoil_operand(struct form f)
 {
-	f.steps[1]->inputs[1] = f.head->num_inputs + f.head->num_outputs + f.head->num_places;
+	form_inputs(f.steps[1])[1] = f.head->num_inputs + f.head->num_outputs + f.head->num_places;
+}
+
+/* An ADD of one operand: where the other one would be is what follows. */
+static void spoil_num_inputs(struct form f)
+{
+	f.steps[1]->num_inputs--;
+	f.steps[1]->words++;
+}
+
+static void spoil_no_output(struct form f)
+{
+	f.steps[0]->num_outputs--;
+	f.steps[0]->num_inputs++;
+}
+
+static void spoil_num_inputs_most(struct form f)
+{
+	f.steps[0]->num_inputs = UINT16_MAX;
 }
 
 static void spoil_output_to_input(struct form f)
 {
-	f.steps[2]->outputs[0] = 0;
+	form_outputs(f.steps[2])[0] = 0;
 }
 
 static void spoil_output_to_data(struct form f)
 {
-	f.steps[0]->outputs[0] = f.steps[1]->inputs[1];
+	form_outputs(f.steps[0])[0] = form_inputs(f.steps[1])[1];
 }
 
 static void spoil_overlap(struct form f)
 {
-	f.steps[1]->inputs[1] = f.steps[1]->outputs[0];
+	form_inputs(f.steps[1])[1] = form_outputs(f.steps[1])[0];
 }
 
 /* Windows over an image of one more. */
 static void spoil_image(struct form f)
 {
-	words_of(f, 0)[0]++;
+	form_words(f.steps[0])[0]++;
 }
 
 static void spoil_all_words(struct form f)
 {
-	memset(words_of(f, 1), 0xff, f.steps[1]->words * sizeof(uint32_t));
+	memset(form_words(f.steps[1]), 0xff, f.steps[1]->words * sizeof(uint32_t));
 }
 
 static void test_form_refused(void **state)
@@ -953,6 +967,9 @@ static void test_form_refused(void **state)
 		{ spoil_words, "step 2" },
 		{ spoil_words_many, "step 2" },
 		{ spoil_operand, "step 1" },
+		{ spoil_num_inputs, "step 1" },
+		{ spoil_num_inputs_most, "step 0" },
+		{ spoil_no_output, "step 0" },
 		{ spoil_output_to_input, "step 2" },
 		{ spoil_output_to_data, "step 0" },
 		{ spoil_overlap, "step 1" },

@@ -17,6 +17,7 @@
 #include "plan/kernels/families.h"
 #include "plan/kernels/saved.h"
 #include "tests/between.h"
+#include "tests/frozen_form.h"
 
 #define THREADS 2
 
@@ -178,8 +179,7 @@ static void test_words_that_end(void **state)
 {
 	static const uint32_t values[] = { 0, 1, 2, UINT32_MAX };
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	const struct nn_room most = room(UINT32_MAX);
-	const struct nn_bounds bounds = { { most, most, most, most, most }, most, { most } };
+	const struct nn_bounds bounds = form_bounds(room(UINT32_MAX));
 	char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			   -1, 0);
 	const struct nn_kernel *kernel;

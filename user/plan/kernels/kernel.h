@@ -28,8 +28,8 @@ static inline size_t nn_number_lanes(const struct nn_isa *isa, enum nn_number nu
 
 /* Most 32-bit numbers that a step is saved as, and inputs and outputs that it may have then. */
 #define NN_SAVED_WORDS 64
-#define NN_SAVED_INPUTS 5
-#define NN_SAVED_OUTPUTS 2
+#define NN_SAVED_INPUTS 61
+#define NN_SAVED_OUTPUTS 6
 
 /* What packed weights, scratch and the arena are aligned to: a cache line, the widest vector. */
 #define NN_KERNEL_ALIGN 64
@@ -65,9 +65,10 @@ struct nn_kernel_call {
 /* The memory of a step, where nobody vouches for the step. */
 struct nn_room {
 	uint64_t bytes;
-	uint32_t align;			/* what its address is a multiple of, at least */
+	uint32_t align;			/* what its address is a multiple of, at least; 0: there is none */
 };
 
+/* Rooms beyond the kernel's `inputs` and `more_outputs` may hold anything. */
 struct nn_bounds {
 	struct nn_room inputs[NN_SAVED_INPUTS];	/* 0 bytes: omitted, or not read */
 	struct nn_room output;
@@ -95,7 +96,8 @@ struct nn_kernel {
 	/*
 	 * Packs a part of weights that are no constants, with tensors that all have data. Any
 	 * of these tasks may run at a time; run() comes after them. False: values that the
-	 * kernel does not take; the reference kernel then runs instead.
+	 * kernel does not take; the reference kernel then runs instead. Of a step that restore()
+	 * made, tensors have nothing but data, and it takes all values.
 	 */
 	bool (*pack_task)(const struct nn_run *r, const struct nn_ready *ready, uint32_t task,
 			  void *scratch, void *packed);
@@ -108,6 +110,12 @@ struct nn_kernel {
 	 * choice. One that was omitted has an address then, so that `state` has to tell.
 	 */
 	uint32_t (*save)(const struct nn_ready *ready, uint32_t *words);
+	/*
+	 * Where it depends on the step, which inputs run() and pack_task() read; `inputs` and
+	 * `more_outputs` are then the most that there are, and a step that was restored may have
+	 * fewer. NULL: those that `inputs` and `unread` tell.
+	 */
+	uint64_t (*needs)(const struct nn_ready *ready);
 	/*
 	 * Makes such a step of numbers that anybody may have written: fills `state`, of
 	 * state_size bytes that may hold anything, and what prepare() fills of `ready`,

@@ -272,6 +272,17 @@ static void pack_task(void *arg, uint32_t task, uint32_t thread)
 		p->refused = true;
 }
 
+/* What packing is told of a step of a thawed plan: where its inputs are. */
+static void thawed_run_init(const struct compiled_step *step, const struct context *x,
+			    struct nn_run *r)
+{
+	const struct nn_operation *o = step->operation;
+
+	for (uint32_t i = 0; i < o->num_inputs; i++)
+		x->inputs[i] = (struct nn_tensor){ .data = x->data[o->inputs[i]] };
+	*r = (struct nn_run){ .num_inputs = o->num_inputs, .inputs = x->inputs };
+}
+
 /* False: the kernel does not take the values of this execution. */
 static bool pack_weights(const struct compiled *c, const struct compiled_step *step,
 			 const struct context *x, const struct launch *l, uint32_t threads)
@@ -279,7 +290,10 @@ static bool pack_weights(const struct compiled *c, const struct compiled_step *s
 	struct packing p = { .ready = &step->ready, .launch = l, .packed = x->packed };
 	struct nn_run r;
 
-	compiled_run_init(c, step, x->data, x->inputs, x->outputs, &r);
+	if (c->places)
+		compiled_run_init(c, step, x->data, x->inputs, x->outputs, &r);
+	else
+		thawed_run_init(step, x, &r);
 	p.run = &r;
 	threads_run(pack_task, &p, step->ready.pack_tasks, threads);
 	return !p.refused;

@@ -18,6 +18,7 @@ struct freezer {
 	const struct compiled *c;
 	const struct saved_header *h;
 	uint32_t *numbers;		/* by operand: its number in the form + 1; 0: none yet */
+	uint32_t none;			/* the same of the place of no bytes */
 	struct frozen_header head;
 	struct frozen_arg *args;
 	struct frozen_place *places;
@@ -90,18 +91,20 @@ static bool number_of(struct freezer *f, uint32_t operand, uint32_t *number)
 	return true;
 }
 
-/* The number of an input; one that a kernel does not read is a place of no bytes. */
+/* The number of an input; those that a kernel does not read are one place of no bytes. */
 static bool number_of_input(struct freezer *f, const struct compiled_step *step, uint32_t index,
-			    uint32_t *number)
+			    bool is_read, uint32_t *number)
 {
 	const uint32_t operand = compiled_input(step, index);
 	uint32_t args = f->head.num_inputs + f->head.num_outputs;
 
-	if (!(step->ready.kernel->unread & NN_IN(index)) &&
-	    f->c->main->operands[operand].lifetime != NN_NO_VALUE)
+	if (is_read && f->c->main->operands[operand].lifetime != NN_NO_VALUE)
 		return number_of(f, operand, number);
-	f->places[f->head.num_places] = (struct frozen_place){ .in = FROZEN_ARENA };
-	*number = args + f->head.num_places++;
+	if (!f->none) {
+		f->places[f->head.num_places] = (struct frozen_place){ .in = FROZEN_ARENA };
+		f->none = args + ++f->head.num_places;
+	}
+	*number = f->none - 1;
 	return true;
 }
 
@@ -117,36 +120,59 @@ static bool number_of_kernel(const struct nn_kernel *kernel, uint16_t *number)
 	return false;
 }
 
+/* The inputs that a step reads, and how many there are up to the last one of those. */
+static uint64_t inputs_of(const struct nn_ready *ready, uint16_t *count)
+{
+	const struct nn_kernel *kernel = ready->kernel;
+	uint64_t reads;
+
+	*count = (uint16_t)kernel->inputs;
+	if (!kernel->needs)
+		return ~kernel->unread;
+	reads = kernel->needs(ready);
+	for (*count = 0; reads >> *count; (*count)++)
+		;
+	return reads;
+}
+
 static bool add_step(struct freezer *f, const struct compiled_step *step)
 {
 	struct frozen_step *to = (struct frozen_step *)(f->steps + f->steps_words);
+	uint32_t *outputs = (uint32_t *)(to + 1), *inputs;
 	const struct nn_kernel *kernel = step->ready.kernel;
 	const struct nn_operation *o = step->operation;
+	uint64_t reads;
 
 	*to = (struct frozen_step){ .code = o->type, .index = step->index };
-	if (!kernel || !number_of_kernel(kernel, &to->kernel) ||
-	    o->num_outputs != 1 + kernel->more_outputs || o->num_inputs < kernel->inputs)
+	if (!kernel || !number_of_kernel(kernel, &to->kernel))
 		return false;
-	for (uint32_t i = 0; i < o->num_outputs; i++)
-		if (!number_of(f, i ? o->outputs[i] : step->output, &to->outputs[i]))
+	reads = inputs_of(&step->ready, &to->num_inputs);
+	to->num_outputs = (uint16_t)o->num_outputs;
+	if (!saved_has_outputs(kernel, o->num_outputs) ||
+	    !saved_has_inputs(kernel, to->num_inputs) || o->num_inputs < to->num_inputs)
+		return false;
+	for (uint32_t i = 0; i < to->num_outputs; i++)
+		if (!number_of(f, i ? o->outputs[i] : step->output, &outputs[i]))
 			return false;
-	for (uint32_t i = 0; i < kernel->inputs; i++)
-		if (!number_of_input(f, step, i, &to->inputs[i]))
+	inputs = outputs + to->num_outputs;
+	for (uint32_t i = 0; i < to->num_inputs; i++)
+		if (!number_of_input(f, step, i, reads & NN_IN(i), &inputs[i]))
 			return false;
-	to->words = (uint16_t)kernel->save(&step->ready, (uint32_t *)(to + 1));
-	f->steps_words += sizeof(*to) / sizeof(uint32_t) + to->words;
+	to->words = (uint16_t)kernel->save(&step->ready, inputs + to->num_inputs);
+	f->steps_words += sizeof(*to) / sizeof(uint32_t) + to->num_outputs + to->num_inputs +
+			  to->words;
 	return to->words;
 }
 
 static bool alloc_lists(struct freezer *f)
 {
 	const struct nn_subgraph *s = f->c->main;
-	size_t most = sizeof(struct frozen_step) + NN_SAVED_WORDS * sizeof(uint32_t);
+	size_t most = sizeof(struct frozen_step) +
+		      (NN_SAVED_OUTPUTS + NN_SAVED_INPUTS + NN_SAVED_WORDS) * sizeof(uint32_t);
 
 	f->numbers = calloc((size_t)s->num_operands + 1, sizeof(*f->numbers));
 	f->args = calloc((size_t)s->num_inputs + s->num_outputs + 1, sizeof(*f->args));
-	f->places = calloc((size_t)s->num_operands + 1 + f->c->num_steps * NN_SAVED_INPUTS,
-			   sizeof(*f->places));
+	f->places = calloc((size_t)s->num_operands + 1, sizeof(*f->places));
 	f->steps = calloc((size_t)f->c->num_steps + 1, most);
 	return f->numbers && f->args && f->places && f->steps;
 }

@@ -45,8 +45,8 @@ struct saved_header {
 
 /*
  * The frozen form: this, then frozen_arg[num_inputs + num_outputs],
- * frozen_place[num_places], and the steps, each of which has `words` words more.
- * Operands are numbered in this order: inputs, outputs, places.
+ * frozen_place[num_places], and the steps, of which each is followed by its operands, outputs
+ * first, and by `words` words. Operands are numbered in this order: inputs, outputs, places.
  */
 struct frozen_header {
 	uint64_t arena_size;
@@ -76,12 +76,26 @@ struct frozen_place {
 
 struct frozen_step {
 	uint16_t kernel;		/* by number */
-	uint16_t words;			/* that the kernel made of it; they follow */
+	uint16_t words;			/* that the kernel made of it */
 	int32_t code;			/* of the operation, and its place, for messages */
 	uint32_t index;
-	uint32_t outputs[NN_SAVED_OUTPUTS];	/* operands; 0 beyond those of the kernel */
-	uint32_t inputs[NN_SAVED_INPUTS];
+	uint16_t num_outputs;
+	uint16_t num_inputs;
 };
+
+/* Whether a step of a kernel may have so many outputs. */
+static inline bool saved_has_outputs(const struct nn_kernel *kernel, uint32_t count)
+{
+	const uint32_t most = 1 + kernel->more_outputs;
+
+	return kernel->needs ? count && count <= most : count == most;
+}
+
+/* The same of inputs. */
+static inline bool saved_has_inputs(const struct nn_kernel *kernel, uint32_t count)
+{
+	return kernel->needs ? count && count <= kernel->inputs : count == kernel->inputs;
+}
 
 /*
  * What the data part begins with: tells it from another plan's, or from one that
@@ -97,7 +111,7 @@ _Static_assert(sizeof(struct saved_header) == 80, "no hidden padding");
 _Static_assert(sizeof(struct frozen_header) == 24, "no hidden padding");
 _Static_assert(sizeof(struct frozen_arg) == 80, "no hidden padding");
 _Static_assert(sizeof(struct frozen_place) == 16, "no hidden padding");
-_Static_assert(sizeof(struct frozen_step) == 40, "no hidden padding");
+_Static_assert(sizeof(struct frozen_step) == 16, "no hidden padding");
 _Static_assert(sizeof(struct saved_stamp) == SAVED_ALIGN, "packed weights follow it, aligned");
 
 #endif /* NN_PLAN_SAVED_H */

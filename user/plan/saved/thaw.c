@@ -93,20 +93,42 @@ static enum nn_status find_parts(struct thawing *t)
 	return NN_OK;
 }
 
+/* A step of a form, with what follows it. */
+struct step_form {
+	const struct frozen_step *step;
+	const struct nn_kernel *kernel;
+	const uint32_t *outputs;
+	const uint32_t *inputs;
+	const uint32_t *words;
+};
+
+/* The next one. False: it is cut off, or its kernel takes no such step. */
+static bool take_step(struct cursor *c, struct step_form *f)
+{
+	f->step = take(c, 1, sizeof(*f->step));
+	f->kernel = f->step ? nn_kernel_at(f->step->kernel) : NULL;
+	if (!f->kernel || !f->kernel->restore ||
+	    !saved_has_outputs(f->kernel, f->step->num_outputs) ||
+	    !saved_has_inputs(f->kernel, f->step->num_inputs))
+		return false;
+	f->outputs = take(c, (uint64_t)f->step->num_outputs + f->step->num_inputs + f->step->words,
+			  sizeof(*f->outputs));
+	if (!f->outputs)
+		return false;
+	f->inputs = f->outputs + f->step->num_outputs;
+	f->words = f->inputs + f->step->num_inputs;
+	return true;
+}
+
 /* Bytes that the states of all steps take; where a step is wrong it is found later. */
 static size_t states_size(const struct thawing *t)
 {
 	struct cursor c = t->steps;
+	struct step_form from;
 	size_t size = 0;
 
-	for (uint32_t i = 0; i < t->head->num_steps; i++) {
-		const struct frozen_step *step = take(&c, 1, sizeof(*step));
-		const struct nn_kernel *kernel = step ? nn_kernel_at(step->kernel) : NULL;
-
-		if (!kernel || !take(&c, step->words, sizeof(uint32_t)))
-			break;
-		size += round_up(kernel->state_size, OBJECT_ALIGN);
-	}
+	for (uint32_t i = 0; i < t->head->num_steps && take_step(&c, &from); i++)
+		size += round_up(from.kernel->state_size, OBJECT_ALIGN);
 	return size;
 }
 
@@ -213,18 +235,32 @@ static bool overlap(const struct thawing *t, uint32_t a, uint32_t b)
 	return p.in == q.in && p.offset < q.offset + q.size && q.offset < p.offset + p.size;
 }
 
-/* What a step writes has nothing in common with what it reads, nor with its other outputs. */
-static bool bound_step(const struct thawing *t, const struct frozen_step *from,
-		       const struct nn_kernel *kernel, struct nn_bounds *bounds)
+/* The rooms of a step's operands; what it has fewer of than others of its kernel has none. */
+static bool bound_operands(const struct thawing *t, const struct step_form *from,
+			   struct nn_bounds *bounds)
 {
-	for (uint32_t i = 0; i < kernel->inputs; i++)
+	const struct nn_kernel *kernel = from->kernel;
+	uint32_t i;
+
+	for (i = 0; i < from->step->num_inputs; i++)
 		if (!bound_operand(t, from->inputs[i], false, &bounds->inputs[i]))
 			return false;
-	for (uint32_t i = 0; i < 1 + kernel->more_outputs; i++) {
+	for (; i < kernel->inputs; i++)
+		bounds->inputs[i] = (struct nn_room){ 0 };
+	for (i = 0; i < from->step->num_outputs; i++)
 		if (!bound_operand(t, from->outputs[i], true, i ? &bounds->more_outputs[i - 1] :
 								  &bounds->output))
 			return false;
-		for (uint32_t k = 0; k < kernel->inputs; k++)
+	for (; i < 1 + kernel->more_outputs; i++)
+		bounds->more_outputs[i - 1] = (struct nn_room){ 0 };
+	return true;
+}
+
+/* What a step writes has nothing in common with what it reads, nor with its other outputs. */
+static bool is_apart(const struct thawing *t, const struct step_form *from)
+{
+	for (uint32_t i = 0; i < from->step->num_outputs; i++) {
+		for (uint32_t k = 0; k < from->step->num_inputs; k++)
 			if (overlap(t, from->inputs[k], from->outputs[i]))
 				return false;
 		for (uint32_t k = 0; k < i; k++)
@@ -234,39 +270,57 @@ static bool bound_step(const struct thawing *t, const struct frozen_step *from,
 	return true;
 }
 
+/* Where a step's weights are: packed once, or in each run. False: there are not so many. */
+static bool thaw_weights(struct thawing *t, struct nn_ready *ready)
+{
+	const size_t size = nn_kernel_aligned(ready->packed_size);
+	struct compiled *c = t->c;
+
+	if (ready->pack_tasks) {
+		if (c->run_packed_size < size)
+			c->run_packed_size = size;
+		return true;
+	}
+	if (size > t->h->packed_size - c->packed_size)
+		return false;
+	/* There may be no data where nobody needs any. */
+	if (size)
+		ready->packed = t->packed + c->packed_size;
+	c->packed_size += size;
+	return true;
+}
+
 /* Fills the next step, which is zeroed; its state is at `state`. */
 static bool thaw_step(struct thawing *t, struct compiled_step *step,
 		      struct nn_operation *operation, char **state)
 {
-	const struct frozen_step *from = take(&t->steps, 1, sizeof(*from));
-	const struct nn_kernel *kernel = from ? nn_kernel_at(from->kernel) : NULL;
-	const uint32_t *words = from ? take(&t->steps, from->words, sizeof(*words)) : NULL;
 	struct compiled *c = t->c;
 	struct nn_bounds bounds;
+	struct step_form from;
 
-	if (!kernel || !kernel->restore || !words ||
-	    !bound_step(t, from, kernel, &bounds))
+	if (!take_step(&t->steps, &from) || !bound_operands(t, &from, &bounds) ||
+	    !is_apart(t, &from))
 		return false;
-	*operation = (struct nn_operation){ from->code, kernel->inputs, 1 + kernel->more_outputs,
-					    from->inputs, from->outputs };
+	*operation = (struct nn_operation){ from.step->code, from.step->num_inputs,
+					    from.step->num_outputs, from.inputs, from.outputs };
 	step->operation = operation;
-	step->index = from->index;
-	step->input = from->inputs[0];
-	step->output = from->outputs[0];
+	step->index = from.step->index;
+	step->input = from.inputs[0];
+	step->output = from.outputs[0];
 	step->ready.isa = c->isa;
 	step->ready.threads = c->threads;
-	step->ready.kernel = kernel;
+	step->ready.kernel = from.kernel;
 	step->ready.state = *state;
-	if (!kernel->restore(words, from->words, &bounds, &step->ready, *state))
+	if (!from.kernel->restore(from.words, from.step->words, &bounds, &step->ready, *state))
 		return false;
-	*state += round_up(kernel->state_size, OBJECT_ALIGN);
-	if (kernel->pack) {
-		step->ready.packed = t->packed + c->packed_size;
-		c->packed_size += nn_kernel_aligned(step->ready.packed_size);
-	}
+	*state += round_up(from.kernel->state_size, OBJECT_ALIGN);
+	if (c->max_inputs < operation->num_inputs)
+		c->max_inputs = operation->num_inputs;
+	if (c->max_outputs < operation->num_outputs)
+		c->max_outputs = operation->num_outputs;
 	if (c->scratch_size < step->ready.scratch_size)
 		c->scratch_size = nn_kernel_aligned(step->ready.scratch_size);
-	return c->packed_size <= t->h->packed_size;
+	return thaw_weights(t, &step->ready);
 }
 
 static enum nn_status thaw_steps(struct thawing *t, struct nn_operation *operations, char *states)
@@ -323,8 +377,6 @@ static enum nn_status fill(struct thawing *t, struct saved_header *part, const v
 	b->compiled = (struct compiled){
 		.plan = &b->plan,
 		.main = &b->main,
-		.max_inputs = NN_SAVED_INPUTS,
-		.max_outputs = NN_SAVED_OUTPUTS,
 		.isa = nn_isa_find(t->h->kernels),
 		.tensors = (struct nn_tensor *)(base + tensors),
 		.frozen = t->places,

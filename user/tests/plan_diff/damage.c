@@ -9,11 +9,11 @@
 #include "plan/run/value.h"
 #include "tests/frozen_form.h"
 #include "tests/plan_diff/damage.h"
-#include "tests/plan_diff/graph.h"
 #include "tests/random.h"
 
 #define MAX_PIECE ((size_t)1 << 20)	/* bytes that a damaged step may want */
 #define MAX_TASKS 4096
+#define MAX_ARGS 80
 
 static void damage_words(uint32_t *words, uint32_t count)
 {
@@ -81,12 +81,17 @@ static void run_step(const struct nn_ready *ready, const struct nn_bounds *bound
 		.threads = 1,
 	};
 
+	struct nn_tensor tensors[NN_SAVED_INPUTS] = { { 0 } };
+	const struct nn_run run = { .num_inputs = ready->kernel->inputs, .inputs = tensors };
+
 	on.packed = packed;
 	outputs[0] = noise(bounds->output.bytes);
 	for (uint32_t i = 0; i < ready->kernel->more_outputs; i++)
 		outputs[1 + i] = noise(bounds->more_outputs[i].bytes);
 	for (uint32_t i = 0; i < ready->kernel->inputs; i++)
-		inputs[i] = noise(bounds->inputs[i].bytes);
+		tensors[i].data = inputs[i] = noise(bounds->inputs[i].bytes);
+	for (uint32_t task = 0; task < ready->pack_tasks; task++)
+		assert_true(ready->kernel->pack_task(&run, &on, task, scratch, packed));
 	for (uint32_t task = 0; task < ready->tasks; task++)
 		ready->kernel->run(&call, task, scratch);
 	for (uint32_t i = 0; i < ready->kernel->inputs; i++)
@@ -101,17 +106,17 @@ static void run_step(const struct nn_ready *ready, const struct nn_bounds *bound
 static void damage_step(const struct saved_header *h, const struct form_steps *s,
 			struct damage_counts *counts)
 {
-	const struct nn_kernel *kernel = nn_kernel_at(s->step->kernel);
-	struct nn_bounds bounds = { .output = room_of(h, s->step->outputs[0]) };
+	const uint32_t *inputs = form_inputs(s->step), *outputs = form_outputs(s->step);
+	struct nn_bounds bounds = { .output = room_of(h, outputs[0]) };
 	uint32_t words[NN_SAVED_WORDS];
 	struct form_steps damaged = { .step = s->step, .words = words };
 	struct nn_ready ready;
 	void *own;
 
-	for (uint32_t i = 0; i < kernel->inputs; i++)
-		bounds.inputs[i] = room_of(h, s->step->inputs[i]);
-	for (uint32_t i = 0; i < kernel->more_outputs; i++)
-		bounds.more_outputs[i] = room_of(h, s->step->outputs[1 + i]);
+	for (uint32_t i = 0; i < s->step->num_inputs; i++)
+		bounds.inputs[i] = room_of(h, inputs[i]);
+	for (uint32_t i = 1; i < s->step->num_outputs; i++)
+		bounds.more_outputs[i - 1] = room_of(h, outputs[i]);
 	for (uint32_t i = 0; i < 6; i++) {
 		memcpy(words, s->words, s->step->words * sizeof(*words));
 		/* The first time as it is. */
@@ -133,7 +138,7 @@ static void damage_step(const struct saved_header *h, const struct form_steps *s
 static void run_damaged(const struct nn_plan *plan)
 {
 	const struct nn_subgraph *s = nn_plan_main(plan);
-	struct nn_arg args[MAX_OUTPUTS + 2] = { { 0 } };
+	struct nn_arg args[MAX_ARGS] = { { 0 } };
 	struct nn_execution e = {
 		.num_inputs = s->num_inputs,
 		.num_outputs = s->num_outputs,
@@ -143,7 +148,7 @@ static void run_damaged(const struct nn_plan *plan)
 	uint32_t count = s->num_inputs + s->num_outputs;
 	struct nn_error err = { "" };
 
-	if (count > MAX_OUTPUTS + 2)
+	if (count > MAX_ARGS)
 		return;
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t size = 0;
