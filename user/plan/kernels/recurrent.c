@@ -28,18 +28,12 @@ static bool is_constant(const struct nn_run *r, const struct nn_recurrent *l)
 	return fine;
 }
 
-bool nn_recurrent_prepare(const struct nn_run *r, struct nn_ready *ready, struct nn_recurrent *l)
+/* What the shapes tell of the rest. */
+static void set_ready(struct nn_ready *ready, struct nn_recurrent *l)
 {
 	const struct nn_isa *isa = ready->isa;
 	const struct nn_sequence *s = &l->sequence;
 
-	if (!s->steps || !s->batch || !s->size || !l->units || !l->outputs ||
-	    (l->aux && !l->aux_size))
-		return false;
-	if (!is_constant(r, l))
-		ready->pack_tasks = 1;
-	if (ready->pack_tasks && (uint64_t)s->steps * s->batch < MIN_PACKED_ROWS)
-		return false;
 	l->width = (size_t)l->gates * l->units;
 	l->chunk = s->batch < MAX_ROWS ? MAX_ROWS / s->batch : 1;
 	if (l->chunk > s->steps)
@@ -51,8 +45,125 @@ bool nn_recurrent_prepare(const struct nn_run *r, struct nn_ready *ready, struct
 	l->packed = ready->packed_size / sizeof(float);
 	ready->packed_size += l->gates * (l->input_size + l->aux_packed_size +
 					  l->recurrent_size) * sizeof(float);
+}
+
+bool nn_recurrent_prepare(const struct nn_run *r, struct nn_ready *ready, struct nn_recurrent *l)
+{
+	const struct nn_sequence *s = &l->sequence;
+
+	if (!s->steps || !s->batch || !s->size || !l->units || !l->outputs ||
+	    (l->aux && !l->aux_size))
+		return false;
+	if (!is_constant(r, l))
+		ready->pack_tasks = 1;
+	if (ready->pack_tasks && (uint64_t)s->steps * s->batch < MIN_PACKED_ROWS)
+		return false;
+	set_ready(ready, l);
 	return true;
 }
+
+/* ---- Saving ---- */
+
+void nn_recurrent_save(const struct nn_recurrent *l, struct nn_saved_recurrent *saved)
+{
+	*saved = (struct nn_saved_recurrent){
+		.steps = l->sequence.steps,
+		.batch = l->sequence.batch,
+		.size = l->sequence.size,
+		.time_major = l->sequence.time_major,
+		.units = l->units,
+		.outputs = l->outputs,
+		.x = l->x,
+		.aux = l->aux,
+		.aux_size = l->aux_size,
+		.state = l->state,
+		.backward = l->backward,
+		.single = l->single,
+		.out = l->out,
+		.column = l->column,
+		.columns = l->columns,
+	};
+}
+
+/* Whether there are the weights that each run packs. */
+static bool has_weights(const struct nn_kernel *kernel, const struct nn_bounds *b,
+			const struct nn_recurrent *l)
+{
+	bool fine = true;
+
+	for (uint32_t g = 0; g < l->gates; g++) {
+		const struct nn_gate_weights *w = &l->weights[g];
+
+		fine = fine &&
+		       nn_fits_floats(nn_saved_input(kernel, b, w->input), l->units,
+				      l->sequence.size) &&
+		       nn_fits_floats(nn_saved_input(kernel, b, w->recurrent), l->units,
+				      l->outputs) &&
+		       (!l->aux || nn_fits_floats(nn_saved_input(kernel, b, w->aux), l->units,
+						  l->aux_size)) &&
+		       (!w->has_bias || nn_fits_floats(nn_saved_input(kernel, b, w->bias), 1,
+						       l->units));
+	}
+	return fine;
+}
+
+static bool is_shape(const struct nn_saved_recurrent *s)
+{
+	return nn_is_dimension(s->steps) && nn_is_dimension(s->batch) && nn_is_dimension(s->size) &&
+	       nn_is_dimension(s->units) && nn_is_dimension(s->outputs) &&
+	       nn_is_dimension(s->columns) && s->column <= s->columns &&
+	       s->outputs <= s->columns - s->column && (!s->aux || nn_is_dimension(s->aux_size)) &&
+	       nn_times(s->units, s->size) <= UINT32_MAX &&
+	       nn_times(s->units, s->outputs) <= UINT32_MAX &&
+	       (!s->aux || nn_times(s->units, s->aux_size) <= UINT32_MAX);
+}
+
+bool nn_recurrent_restore(const struct nn_kernel *kernel, const struct nn_saved_recurrent *saved,
+			  const struct nn_bounds *bounds, struct nn_ready *ready,
+			  struct nn_recurrent *l)
+{
+	const struct nn_saved_recurrent *s = saved;
+	const uint64_t rows = (uint64_t)s->steps * s->batch;
+
+	if (!is_shape(s) ||
+	    !nn_fits_floats(nn_saved_input(kernel, bounds, s->x), rows, s->size) ||
+	    (s->aux && !nn_fits_floats(nn_saved_input(kernel, bounds, s->aux), rows, s->aux_size)) ||
+	    !nn_fits_floats(nn_saved_input(kernel, bounds, s->state), s->batch, s->outputs) ||
+	    (!s->single && !nn_fits_floats(nn_saved_output(kernel, bounds, s->out), rows,
+					   s->columns)))
+		return false;
+	l->sequence = (struct nn_sequence){ s->steps, s->batch, s->size, s->time_major };
+	l->units = s->units;
+	l->outputs = s->outputs;
+	l->x = s->x;
+	l->aux = s->aux;
+	l->aux_size = s->aux_size;
+	l->state = s->state;
+	l->backward = s->backward;
+	l->single = s->single;
+	l->out = s->out;
+	l->column = s->column;
+	l->columns = s->columns;
+	if (ready->pack_tasks && !has_weights(kernel, bounds, l))
+		return false;
+	set_ready(ready, l);
+	return true;
+}
+
+uint64_t nn_recurrent_needs(const struct nn_ready *ready, const struct nn_recurrent *l)
+{
+	uint64_t needs = NN_IN(l->x) | NN_IN(l->state) | (l->aux ? NN_IN(l->aux) : 0);
+
+	for (uint32_t g = 0; g < l->gates && ready->pack_tasks; g++) {
+		const struct nn_gate_weights *w = &l->weights[g];
+
+		needs |= NN_IN(w->input) | NN_IN(w->recurrent) | (l->aux ? NN_IN(w->aux) : 0) |
+			 (w->has_bias ? NN_IN(w->bias) : 0);
+	}
+	return needs;
+}
+
+/* ---- Packing ---- */
 
 void nn_recurrent_pack(const struct nn_run *r, const struct nn_ready *ready,
 		       const struct nn_recurrent *l, void *packed)

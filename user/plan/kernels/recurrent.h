@@ -8,6 +8,7 @@
 
 #include "ops/recurrent.h"
 #include "plan/kernels/kernel.h"
+#include "plan/kernels/saved.h"
 
 #define NN_RECURRENT_GATES 4
 
@@ -54,6 +55,38 @@ struct nn_recurrent {
  * False: that takes longer than it is worth, or there is nothing to do.
  */
 bool nn_recurrent_prepare(const struct nn_run *r, struct nn_ready *ready, struct nn_recurrent *l);
+
+/* As it is saved, but for what its caller knows by itself: the gates and which cell it is. */
+struct nn_saved_recurrent {
+	uint32_t steps;
+	uint32_t batch;
+	uint32_t size;
+	uint32_t time_major;
+	uint32_t units;
+	uint32_t outputs;
+	uint32_t x;
+	uint32_t aux;
+	uint32_t aux_size;
+	uint32_t state;
+	uint32_t backward;
+	uint32_t single;
+	uint32_t out;
+	uint32_t column;
+	uint32_t columns;
+};
+
+void nn_recurrent_save(const struct nn_recurrent *l, struct nn_saved_recurrent *saved);
+
+/*
+ * Adds it to `ready`, whose pack_tasks are set, and fills all of `l` but `gates`, `weights` and
+ * `is_alone`, which are. False: it does not keep within a step's memory.
+ */
+bool nn_recurrent_restore(const struct nn_kernel *kernel, const struct nn_saved_recurrent *saved,
+			  const struct nn_bounds *bounds, struct nn_ready *ready,
+			  struct nn_recurrent *l);
+
+/* The inputs that it reads when it runs, with those that each run packs. */
+uint64_t nn_recurrent_needs(const struct nn_ready *ready, const struct nn_recurrent *l);
 
 /* Bytes of scratch memory that a run takes, a multiple of NN_KERNEL_ALIGN. */
 size_t nn_recurrent_scratch(const struct nn_recurrent *l);

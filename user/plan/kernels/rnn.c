@@ -88,6 +88,18 @@ static bool read_both(const struct nn_run *r, struct cells *cells)
 	return true;
 }
 
+/* What the cells tell of the rest. */
+static void set_ready(const struct cells *cells, struct nn_ready *ready)
+{
+	for (uint32_t i = 0; i < cells->count; i++) {
+		const size_t scratch = nn_recurrent_scratch(&cells->rnn[i].recurrent);
+
+		if (ready->scratch_size < scratch)
+			ready->scratch_size = scratch;
+	}
+	ready->tasks = cells->count;
+}
+
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
 	const bool both = r->op->code == NN_OP_BIDIRECTIONAL_SEQUENCE_RNN;
@@ -103,17 +115,99 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	ready->state = cells;
 	if (!(both ? read_both(r, cells) : read_one(r, cells)))
 		return false;
-	for (uint32_t i = 0; i < cells->count; i++) {
-		struct nn_recurrent *l = &cells->rnn[i].recurrent;
-
-		if (!nn_recurrent_prepare(r, ready, l))
+	for (uint32_t i = 0; i < cells->count; i++)
+		if (!nn_recurrent_prepare(r, ready, &cells->rnn[i].recurrent))
 			return false;
-		if (ready->scratch_size < nn_recurrent_scratch(l))
-			ready->scratch_size = nn_recurrent_scratch(l);
-	}
-	ready->tasks = cells->count;
+	set_ready(cells, ready);
 	return true;
 }
+
+/* ---- Saving ---- */
+
+struct saved_cell {
+	struct nn_saved_recurrent recurrent;
+	uint32_t weights[4];		/* of the input, the state, the auxiliary input; the bias */
+	int32_t activation;
+	int32_t last;
+};
+
+struct saved {
+	uint32_t packs;			/* 1: each run packs the weights */
+	struct saved_cell cells[2];
+};
+
+static uint32_t words_of(uint32_t cells)
+{
+	return NN_WORDS(struct saved) - (2 - cells) * NN_WORDS(struct saved_cell);
+}
+
+static uint32_t save(const struct nn_ready *ready, uint32_t *words)
+{
+	const struct cells *cells = ready->state;
+	struct saved *s = (struct saved *)words;
+
+	s->packs = ready->pack_tasks;
+	for (uint32_t i = 0; i < cells->count; i++) {
+		const struct rnn *rnn = &cells->rnn[i];
+		const struct nn_gate_weights *w = &rnn->recurrent.weights[0];
+
+		s->cells[i] = (struct saved_cell){
+			.weights = { w->input, w->recurrent, w->aux, w->bias },
+			.activation = rnn->activation,
+			.last = rnn->last,
+		};
+		nn_recurrent_save(&rnn->recurrent, &s->cells[i].recurrent);
+	}
+	return words_of(cells->count);
+}
+
+static uint64_t needs(const struct nn_ready *ready)
+{
+	const struct cells *cells = ready->state;
+	uint64_t inputs = 0;
+
+	for (uint32_t i = 0; i < cells->count; i++)
+		inputs |= nn_recurrent_needs(ready, &cells->rnn[i].recurrent);
+	return inputs;
+}
+
+static bool restore_cell(const struct saved_cell *s, const struct nn_bounds *bounds,
+			 struct nn_ready *ready, struct rnn *rnn)
+{
+	const struct nn_kernel *kernel = &nn_kernel_rnn;
+	const uint32_t *w = s->weights;
+
+	rnn->activation = s->activation;
+	rnn->last = s->last;
+	rnn->recurrent.gates = 1;
+	rnn->recurrent.weights[0] = (struct nn_gate_weights){ w[0], w[1], w[2], w[3], true };
+	if (!nn_recurrent_activation(s->activation) ||
+	    s->recurrent.outputs != s->recurrent.units ||
+	    !nn_recurrent_restore(kernel, &s->recurrent, bounds, ready, &rnn->recurrent))
+		return false;
+	return s->last == -1 || nn_fits_floats(nn_saved_output(kernel, bounds, (uint32_t)s->last),
+					       s->recurrent.batch, s->recurrent.units);
+}
+
+static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
+		    struct nn_ready *ready, void *state)
+{
+	const struct saved *s = (const struct saved *)words;
+	struct cells *cells = state;
+
+	if ((count != words_of(1) && count != words_of(2)) || s->packs > 1)
+		return false;
+	*cells = (struct cells){ .count = count == words_of(1) ? 1 : 2 };
+	cells->rnn[0].recurrent.is_alone = cells->count == 1;
+	ready->pack_tasks = s->packs;
+	for (uint32_t i = 0; i < cells->count; i++)
+		if (!restore_cell(&s->cells[i], bounds, ready, &cells->rnn[i]))
+			return false;
+	set_ready(cells, ready);
+	return true;
+}
+
+/* ---- Packing and running ---- */
 
 static bool pack_task(const struct nn_run *r, const struct nn_ready *ready, uint32_t task,
 		      void *scratch, void *packed)
@@ -158,4 +252,10 @@ const struct nn_kernel nn_kernel_rnn = {
 	.pack = pack,
 	.pack_task = pack_task,
 	.run = run,
+	.save = save,
+	.needs = needs,
+	.restore = restore,
+	.inputs = 15,
+	.more_outputs = 3,
+	.state_size = sizeof(struct cells),
 };

@@ -6,6 +6,22 @@
 
 #define MAX_ZERO 255
 
+static const struct nn_room no_room;
+
+const struct nn_room *nn_saved_input(const struct nn_kernel *kernel, const struct nn_bounds *bounds,
+				     uint32_t index)
+{
+	return index < kernel->inputs ? &bounds->inputs[index] : &no_room;
+}
+
+const struct nn_room *nn_saved_output(const struct nn_kernel *kernel,
+				      const struct nn_bounds *bounds, uint32_t index)
+{
+	if (index > kernel->more_outputs)
+		return &no_room;
+	return index ? &bounds->more_outputs[index - 1] : &bounds->output;
+}
+
 static bool save_axis(const struct nn_axis *a, struct nn_saved_axis *s)
 {
 	*s = (struct nn_saved_axis){ a->in, a->out, a->filter, a->stride, a->dilation,

@@ -26,6 +26,18 @@ static inline bool nn_fits(const struct nn_room *room, uint64_t bytes, size_t el
 	return bytes <= room->bytes && element <= room->align;
 }
 
+/* Whether there is room for a matrix of floats. */
+static inline bool nn_fits_floats(const struct nn_room *room, uint64_t rows, uint64_t columns)
+{
+	return nn_fits(room, nn_times(nn_times(rows, columns), sizeof(float)), sizeof(float));
+}
+
+/* The room of an operand by a number; where a kernel has no such one, none that anything fits. */
+const struct nn_room *nn_saved_input(const struct nn_kernel *kernel, const struct nn_bounds *bounds,
+				     uint32_t index);
+const struct nn_room *nn_saved_output(const struct nn_kernel *kernel,
+				      const struct nn_bounds *bounds, uint32_t index);
+
 /* A dimension: positive, and a step from one to another is an int32_t. */
 static inline bool nn_is_dimension(uint32_t n)
 {

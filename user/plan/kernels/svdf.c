@@ -84,11 +84,6 @@ static bool is_shape(const struct nn_svdf *v)
 	       nn_times(v->filters, v->size) <= UINT32_MAX;
 }
 
-static bool has_floats(const struct nn_room *room, uint64_t rows, uint64_t columns)
-{
-	return nn_fits(room, nn_times(nn_times(rows, columns), sizeof(float)), sizeof(float));
-}
-
 static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
 		    struct nn_ready *ready, void *state)
 {
@@ -101,12 +96,12 @@ static bool restore(const uint32_t *words, uint32_t count, const struct nn_bound
 	    !nn_recurrent_activation(saved->activation))
 		return false;
 	memory = (uint64_t)v->filters * v->memory;
-	if (!has_floats(&bounds->inputs[NN_SVDF_INPUT], v->batch, v->size) ||
-	    !has_floats(&bounds->inputs[NN_SVDF_TIME], 1, memory) ||
-	    (saved->has_bias && !has_floats(&bounds->inputs[NN_SVDF_BIAS], 1, v->units)) ||
-	    !has_floats(&bounds->inputs[NN_SVDF_STATE], v->batch, memory) ||
-	    !has_floats(&bounds->output, v->batch, memory) ||
-	    !has_floats(&bounds->more_outputs[0], v->batch, v->units))
+	if (!nn_fits_floats(&bounds->inputs[NN_SVDF_INPUT], v->batch, v->size) ||
+	    !nn_fits_floats(&bounds->inputs[NN_SVDF_TIME], 1, memory) ||
+	    (saved->has_bias && !nn_fits_floats(&bounds->inputs[NN_SVDF_BIAS], 1, v->units)) ||
+	    !nn_fits_floats(&bounds->inputs[NN_SVDF_STATE], v->batch, memory) ||
+	    !nn_fits_floats(&bounds->output, v->batch, memory) ||
+	    !nn_fits_floats(&bounds->more_outputs[0], v->batch, v->units))
 		return false;
 	*s = (struct svdf){ *v, saved->activation, saved->has_bias };
 	set_ready(v, ready);
