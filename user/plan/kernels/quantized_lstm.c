@@ -8,6 +8,7 @@
 
 #include "ops/quantized_lstm.h"
 #include "plan/kernels/families.h"
+#include "plan/kernels/saved.h"
 #include "plan/run/threads.h"
 
 #define MIN_SHARED 1000000	/* products that are worth a second thread */
@@ -19,6 +20,7 @@ struct lstm {
 	struct nn_multiplier factor;	/* of QUANTIZED_16BIT_LSTM */
 	int32_t weight_zero;
 	bool is_16bit;
+	bool has_projection_bias;
 };
 
 /* The memory of a run, which is in one piece. */
@@ -73,10 +75,30 @@ static bool read_16bit(const struct nn_run *r, struct lstm *l)
 	return nn_quant_encode(4096 * (double)r->inputs[NN_Q16_LSTM_BIAS].scale, &l->factor);
 }
 
+static bool read_8bit(const struct nn_run *r, struct lstm *l)
+{
+	l->has_projection_bias = !r->inputs[NN_QLSTM_PROJECTION_BIAS].omitted;
+	return nn_qlstm_read(r, &l->cell) == NN_OK;
+}
+
+/* Whether the cell's dimensions are some that it can be computed for. */
+static bool is_shape(const struct nn_qlstm *c)
+{
+	return c->batch && c->size - 1 < MAX_DEPTH && c->units - 1 < MAX_DEPTH &&
+	       c->outputs - 1 < MAX_DEPTH;
+}
+
+static void set_ready(const struct lstm *l, struct nn_ready *ready)
+{
+	struct work work;
+
+	ready->scratch_size = divide(&l->cell, NULL, &work);
+	ready->tasks = 1;
+}
+
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
 	const bool is_16bit = r->op->code == NN_OP_QUANTIZED_16BIT_LSTM;
-	struct work work;
 	struct lstm *l;
 
 	if ((!is_16bit && r->op->code != NN_OP_QUANTIZED_LSTM) || !ready->isa->dots_q16)
@@ -85,13 +107,219 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	if (!l)
 		return false;
 	ready->state = l;
-	if (is_16bit ? !read_16bit(r, l) : nn_qlstm_read(r, &l->cell) != NN_OK)
+	if (!(is_16bit ? read_16bit(r, l) : read_8bit(r, l)) || !is_shape(&l->cell))
 		return false;
-	if (!l->cell.batch || !l->cell.size || !l->cell.units || !l->cell.outputs ||
-	    l->cell.size > MAX_DEPTH || l->cell.units > MAX_DEPTH || l->cell.outputs > MAX_DEPTH)
+	set_ready(l, ready);
+	return true;
+}
+
+/* ---- Saving ---- */
+
+#define MAX_SHIFT 2048		/* of a factor, and the least: sums have as many bits */
+#define MIN_SHIFT (-31)
+
+enum { CIFG = 1, PEEPHOLE = 2, PROJECTION = 4, NORMALIZED = 8, PROJECTION_BIAS = 16, IS_16BIT = 32 };
+
+struct saved {
+	uint32_t batch;
+	uint32_t size;
+	uint32_t units;
+	uint32_t outputs;
+	uint32_t flags;
+	int32_t cell_shift;
+	int32_t input_zero;
+	int32_t state_zero;
+	int32_t hidden_zero;
+	int32_t weight_zero;
+	int32_t cell_limit;
+	int32_t projection_limit;
+	struct nn_multiplier input[NN_QLSTM_GATES];
+	struct nn_multiplier recurrent[NN_QLSTM_GATES];
+	struct nn_multiplier peep[NN_QLSTM_GATES];
+	struct nn_multiplier norm[NN_QLSTM_GATES];
+	struct nn_multiplier hidden;
+	struct nn_multiplier project;
+	struct nn_multiplier factor;
+};
+
+static uint32_t save(const struct nn_ready *ready, uint32_t *words)
+{
+	const struct lstm *l = ready->state;
+	const struct nn_qlstm *c = &l->cell;
+	struct saved *s = (struct saved *)words;
+
+	*s = (struct saved){
+		.batch = c->batch,
+		.size = c->size,
+		.units = c->units,
+		.outputs = c->outputs,
+		.flags = (c->cifg ? CIFG : 0) | (c->peephole ? PEEPHOLE : 0) |
+			 (c->projection ? PROJECTION : 0) | (c->normalized ? NORMALIZED : 0) |
+			 (l->has_projection_bias ? PROJECTION_BIAS : 0) |
+			 (l->is_16bit ? IS_16BIT : 0),
+		.cell_shift = c->cell_shift,
+		.input_zero = c->input_zero,
+		.state_zero = c->state_zero,
+		.hidden_zero = c->hidden_zero,
+		.weight_zero = l->weight_zero,
+		.cell_limit = c->cell_limit,
+		.projection_limit = c->projection_limit,
+		.hidden = c->hidden,
+		.project = c->project,
+		.factor = l->factor,
+	};
+	memcpy(s->input, c->input, sizeof(s->input));
+	memcpy(s->recurrent, c->recurrent, sizeof(s->recurrent));
+	memcpy(s->peep, c->peep, sizeof(s->peep));
+	memcpy(s->norm, c->norm, sizeof(s->norm));
+	return NN_WORDS(*s);
+}
+
+static uint64_t needs(const struct nn_ready *ready)
+{
+	const struct lstm *l = ready->state;
+	const uint64_t all = (UINT64_C(1) << NN_QLSTM_CELL_CLIP) - 1;
+
+	/* What was omitted is not read, and takes no memory. */
+	return l->is_16bit ? (UINT64_C(1) << NN_Q16_LSTM_INPUTS) - 1 : all;
+}
+
+static bool has_numbers(const struct nn_bounds *bounds, uint32_t index, uint64_t rows,
+			uint64_t columns, size_t element)
+{
+	return nn_fits(&bounds->inputs[index], nn_times(nn_times(rows, columns), element), element);
+}
+
+static bool has_inputs_16bit(const struct nn_bounds *b, const struct nn_qlstm *c)
+{
+	bool fine = has_numbers(b, NN_Q16_LSTM_INPUT, c->batch, c->size, 1) &&
+		    has_numbers(b, NN_Q16_LSTM_STATE_C, c->batch, c->units, sizeof(int16_t)) &&
+		    has_numbers(b, NN_Q16_LSTM_STATE_H, c->batch, c->units, 1);
+
+	for (uint32_t g = 0; g < NN_QLSTM_GATES; g++)
+		fine = fine && has_numbers(b, NN_Q16_LSTM_WEIGHTS + g, c->units, c->size, 1) &&
+		       has_numbers(b, NN_Q16_LSTM_RECURRENT + g, c->units, c->units, 1) &&
+		       has_numbers(b, NN_Q16_LSTM_BIAS + g, 1, c->units, sizeof(int32_t));
+	return fine;
+}
+
+static bool has_gate(const struct nn_bounds *b, const struct nn_qlstm *c, uint32_t g)
+{
+	return has_numbers(b, NN_QLSTM_WEIGHTS + g, c->units, c->size, 1) &&
+	       has_numbers(b, NN_QLSTM_RECURRENT + g, c->units, c->outputs, 1) &&
+	       has_numbers(b, NN_QLSTM_BIAS + g, 1, c->units, sizeof(int32_t)) &&
+	       (!c->peephole || g == NN_QLSTM_CELL ||
+		has_numbers(b, nn_qlstm_peephole(g), 1, c->units, sizeof(int16_t))) &&
+	       (!c->normalized ||
+		has_numbers(b, NN_QLSTM_LAYER_NORM + g, 1, c->units, sizeof(int16_t)));
+}
+
+static bool has_inputs(const struct nn_bounds *b, const struct lstm *l)
+{
+	const struct nn_qlstm *c = &l->cell;
+	bool fine = has_numbers(b, NN_QLSTM_INPUT, c->batch, c->size, 1) &&
+		    has_numbers(b, NN_QLSTM_STATE_C, c->batch, c->units, sizeof(int16_t)) &&
+		    has_numbers(b, NN_QLSTM_STATE_H, c->batch, c->outputs, 1);
+
+	for (uint32_t g = c->cifg ? NN_QLSTM_FORGET : NN_QLSTM_IN; g < NN_QLSTM_GATES; g++)
+		fine = fine && has_gate(b, c, g);
+	return fine && (!c->projection ||
+			(has_numbers(b, NN_QLSTM_PROJECTION, c->outputs, c->units, 1) &&
+			 (!l->has_projection_bias ||
+			  has_numbers(b, NN_QLSTM_PROJECTION_BIAS, 1, c->outputs,
+				      sizeof(int32_t)))));
+}
+
+/* QUANTIZED_16BIT_LSTM has the cell state first. */
+static bool has_outputs(const struct nn_bounds *b, const struct lstm *l)
+{
+	const struct nn_qlstm *c = &l->cell;
+	const uint64_t cell = nn_times((uint64_t)c->batch * c->units, sizeof(int16_t));
+	const uint64_t hidden = (uint64_t)c->batch * c->outputs;
+
+	return l->is_16bit ? nn_fits(&b->output, cell, sizeof(int16_t)) &&
+			     nn_fits(&b->more_outputs[0], hidden, 1) :
+			     nn_fits(&b->output, hidden, 1) &&
+			     nn_fits(&b->more_outputs[0], cell, sizeof(int16_t)) &&
+			     nn_fits(&b->more_outputs[1], hidden, 1);
+}
+
+static bool are_factors(const struct nn_multiplier *m, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (m[i].value < 0 || m[i].shift < MIN_SHIFT || m[i].shift > MAX_SHIFT)
+			return false;
+	return true;
+}
+
+static bool is_byte(int32_t value)
+{
+	return value >= INT8_MIN && value <= UINT8_MAX;
+}
+
+/* Whether the arithmetic can bear the numbers. */
+static bool are_numbers(const struct saved *s)
+{
+	return s->flags < 2 * IS_16BIT &&
+	       (s->flags == IS_16BIT || (s->cell_shift >= -15 && s->cell_shift <= -9)) &&
+	       is_byte(s->input_zero) && is_byte(s->state_zero) && is_byte(s->hidden_zero) &&
+	       is_byte(s->weight_zero) && s->cell_limit >= 0 && s->cell_limit <= INT16_MAX &&
+	       s->projection_limit >= 0 && s->projection_limit <= INT8_MAX &&
+	       are_factors(s->input, NN_QLSTM_GATES) && are_factors(s->recurrent, NN_QLSTM_GATES) &&
+	       are_factors(s->peep, NN_QLSTM_GATES) && are_factors(s->norm, NN_QLSTM_GATES) &&
+	       are_factors(&s->hidden, 1) && are_factors(&s->project, 1) &&
+	       are_factors(&s->factor, 1);
+}
+
+static void set_cell(const struct saved *s, struct lstm *l)
+{
+	struct nn_qlstm *c = &l->cell;
+
+	*l = (struct lstm){
+		.cell = {
+			.batch = s->batch,
+			.size = s->size,
+			.units = s->units,
+			.outputs = s->outputs,
+			.cifg = s->flags & CIFG,
+			.peephole = s->flags & PEEPHOLE,
+			.projection = s->flags & PROJECTION,
+			.normalized = s->flags & NORMALIZED,
+			.cell_shift = s->cell_shift,
+			.input_zero = s->input_zero,
+			.state_zero = s->state_zero,
+			.hidden_zero = s->hidden_zero,
+			.cell_limit = s->cell_limit,
+			.projection_limit = s->projection_limit,
+			.hidden = s->hidden,
+			.project = s->project,
+		},
+		.factor = s->factor,
+		.weight_zero = s->weight_zero,
+		.is_16bit = s->flags & IS_16BIT,
+		.has_projection_bias = s->flags & PROJECTION_BIAS,
+	};
+	memcpy(c->input, s->input, sizeof(c->input));
+	memcpy(c->recurrent, s->recurrent, sizeof(c->recurrent));
+	memcpy(c->peep, s->peep, sizeof(c->peep));
+	memcpy(c->norm, s->norm, sizeof(c->norm));
+}
+
+static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
+		    struct nn_ready *ready, void *state)
+{
+	const struct saved *s = (const struct saved *)words;
+	struct lstm *l = state;
+
+	if (count != NN_WORDS(*s) || !ready->isa->dots_q16 || !are_numbers(s))
 		return false;
-	ready->scratch_size = divide(&l->cell, NULL, &work);
-	ready->tasks = 1;
+	set_cell(s, l);
+	if (!is_shape(&l->cell) || (!l->cell.projection && s->outputs != s->units) ||
+	    (l->is_16bit && s->flags != IS_16BIT) ||
+	    !(l->is_16bit ? has_inputs_16bit(bounds, &l->cell) : has_inputs(bounds, l)) ||
+	    !has_outputs(bounds, l))
+		return false;
+	set_ready(l, ready);
 	return true;
 }
 
@@ -252,9 +480,12 @@ static void narrow(const int16_t *values, int32_t zero, int32_t limit, size_t co
 }
 
 /* The output of a row from its hidden values, which have no zero point yet. */
-static void project(const struct nn_kernel_call *call, const struct nn_qlstm *c,
+static void project(const struct nn_kernel_call *call, const struct lstm *l,
 		    const struct work *w, const int8_t *hidden, int8_t *out)
 {
+	const struct nn_qlstm *c = &l->cell;
+	const int32_t *bias = l->has_projection_bias ? call->inputs[NN_QLSTM_PROJECTION_BIAS] :
+						       NULL;
 	const struct nn_dots_q16 d = {
 		.rows = c->outputs,
 		.depth = c->units,
@@ -267,8 +498,7 @@ static void project(const struct nn_kernel_call *call, const struct nn_qlstm *c,
 
 	widen((const uint8_t *)hidden, 0x80, 128 - c->hidden_zero, c->units, w->hidden);
 	call->ready->isa->dots_q16(&d);
-	scale(call->ready->isa, w->sums, call->inputs[NN_QLSTM_PROJECTION_BIAS], &c->project, false,
-	      w->h, c->outputs);
+	scale(call->ready->isa, w->sums, bias, &c->project, false, w->h, c->outputs);
 	narrow(w->h, c->state_zero, c->projection_limit, c->outputs, out);
 }
 
@@ -278,9 +508,10 @@ static int16_t saturate(int32_t v)
 }
 
 /* One row of the batch, whose products with the weights are there. */
-static void step(const struct nn_kernel_call *call, const struct nn_qlstm *c,
+static void step(const struct nn_kernel_call *call, const struct lstm *l,
 		 const struct work *w, const int16_t *state, int16_t *next, int8_t *out)
 {
+	const struct nn_qlstm *c = &l->cell;
 	const struct nn_isa *isa = call->ready->isa;
 	int16_t *in = w->gates[NN_QLSTM_IN], *forget = w->gates[NN_QLSTM_FORGET];
 	int16_t *cell = w->gates[NN_QLSTM_CELL], *outgate = w->gates[NN_QLSTM_OUT];
@@ -305,7 +536,7 @@ static void step(const struct nn_kernel_call *call, const struct nn_qlstm *c,
 	scale(isa, w->sums, NULL, &c->hidden, false, w->squashed, c->units);
 	narrow(w->squashed, -c->hidden_zero, 0, c->units, hidden);
 	if (c->projection)
-		project(call, c, w, hidden, out);
+		project(call, l, w, hidden, out);
 }
 
 /* nn_srdhm16() of numbers that are not both the least one. */
@@ -394,7 +625,7 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 		widen(x + b * c->size, 0x80, c->input_zero + 128, c->size, w.x);
 		widen(h + b * c->outputs, 0x80, c->state_zero + 128, c->outputs, w.h);
 		multiply_all(call, l, &w);
-		step(call, c, &w, state + b * c->units, next + b * c->units, out + b * c->outputs);
+		step(call, l, &w, state + b * c->units, next + b * c->units, out + b * c->outputs);
 	}
 	memcpy(call->outputs[2], out, (size_t)c->batch * c->outputs);
 }
@@ -403,4 +634,10 @@ const struct nn_kernel nn_kernel_quantized_lstm = {
 	.name = "quantized LSTM",
 	.prepare = prepare,
 	.run = run,
+	.save = save,
+	.needs = needs,
+	.restore = restore,
+	.inputs = NN_QLSTM_CELL_CLIP,
+	.more_outputs = 2,
+	.state_size = sizeof(struct lstm),
 };
