@@ -901,6 +901,12 @@ static void spoil_num_inputs(struct form f)
 	f.steps[1]->words++;
 }
 
+/* A convolution that packs a filter which it has not. */
+static void spoil_packs(struct form f)
+{
+	form_words(f.steps[0])[sizeof(struct nn_saved_window) / sizeof(uint32_t) + 1] = 1;
+}
+
 static void spoil_no_output(struct form f)
 {
 	f.steps[0]->num_outputs--;
@@ -970,6 +976,7 @@ static void test_form_refused(void **state)
 		{ spoil_num_inputs, "step 1" },
 		{ spoil_num_inputs_most, "step 0" },
 		{ spoil_no_output, "step 0" },
+		{ spoil_packs, "step 0" },
 		{ spoil_output_to_input, "step 2" },
 		{ spoil_output_to_data, "step 0" },
 		{ spoil_overlap, "step 1" },

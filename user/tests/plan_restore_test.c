@@ -83,6 +83,7 @@ static void test_one_row_of_two_axes(void **state)
 
 struct saved_depthwise {
 	struct nn_saved_window window;
+	uint32_t packs;
 	struct nn_saved_numbers numbers;
 };
 
@@ -128,6 +129,7 @@ struct saved_product {
 	uint32_t rows;
 	uint32_t columns;
 	uint32_t depth;
+	uint32_t weights;
 	struct nn_saved_numbers numbers;
 };
 
@@ -137,7 +139,7 @@ static void test_any_weights(void **state)
 	enum { ROWS = 5, COLUMNS = 35, DEPTH = 70 };
 	const struct nn_isa *isa;
 	static const struct saved_product saved = {
-		ROWS, COLUMNS, DEPTH, { .bytes = { 0x80, 128, 3, -5, -100, 100 } },
+		ROWS, COLUMNS, DEPTH, 0, { .bytes = { 0x80, 128, 3, -5, -100, 100 } },
 	};
 	const struct nn_bounds bounds = {
 		.inputs = { room(ROWS * DEPTH) }, .output = room(ROWS * COLUMNS),

@@ -111,6 +111,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 struct saved {
 	struct nn_saved_window window;
 	uint32_t columns;
+	uint32_t packs;			/* 1: each run packs the filter */
 	struct nn_saved_numbers numbers;
 };
 
@@ -119,11 +120,18 @@ static uint32_t save(const struct nn_ready *ready, uint32_t *words)
 	const struct conv *c = ready->state;
 	struct saved *s = (struct saved *)words;
 
-	if (ready->pack_tasks || !nn_window_save(&c->in, &c->window, &s->window))
+	if ((ready->pack_tasks && c->gemm.number == NN_IN_BYTES) ||
+	    !nn_window_save(&c->in, &c->window, &s->window))
 		return 0;
 	s->columns = (uint32_t)c->gemm.columns;
+	s->packs = ready->pack_tasks != 0;
 	nn_gemm_save(&c->gemm, &s->numbers);
 	return NN_WORDS(*s) - NN_WORDS(s->numbers) + nn_numbers_words(&s->numbers);
+}
+
+static uint64_t needs(const struct nn_ready *ready)
+{
+	return nn_gemm_needs(ready->pack_tasks);
 }
 
 static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
@@ -134,7 +142,7 @@ static bool restore(const uint32_t *words, uint32_t count, const struct nn_bound
 	struct conv *c = state;
 
 	if (count <= before || !nn_window_restore(&s->window, &c->in, &c->window) ||
-	    !nn_is_dimension(s->columns))
+	    !nn_is_dimension(s->columns) || s->packs > 1)
 		return false;
 	set_product(c, s->columns);
 	if (nn_times((uint64_t)c->window.h.filter * c->window.w.filter, c->in.c) > UINT32_MAX ||
@@ -142,9 +150,12 @@ static bool restore(const uint32_t *words, uint32_t count, const struct nn_bound
 	    !nn_fits(&bounds->inputs[X], nn_window_input(&s->window, c->gemm.element),
 		     c->gemm.element) ||
 	    !nn_fits(&bounds->output, nn_window_output(&s->window, s->columns, c->gemm.element),
-		     c->gemm.element))
+		     c->gemm.element) ||
+	    (s->packs && !nn_gemm_has_weights(&c->gemm, bounds)))
 		return false;
 	set_ready(c, ready);
+	if (s->packs)
+		ready->pack_tasks = nn_gemm_pack_tasks(&c->gemm);
 	return true;
 }
 
@@ -426,7 +437,8 @@ const struct nn_kernel nn_kernel_conv = {
 	.pack_task = pack_task,
 	.run = run,
 	.save = save,
+	.needs = needs,
 	.restore = restore,
-	.inputs = 1,
+	.inputs = 3,
 	.state_size = sizeof(struct conv),
 };

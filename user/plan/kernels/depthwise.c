@@ -196,8 +196,11 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 
 struct saved {
 	struct nn_saved_window window;
+	uint32_t packs;			/* 1: each run packs the filter */
 	struct nn_saved_numbers numbers;
 };
+
+#define BEFORE_NUMBERS (NN_WORDS(struct saved) - NN_WORDS(struct nn_saved_numbers))
 
 static uint32_t save(const struct nn_ready *ready, uint32_t *words)
 {
@@ -205,8 +208,10 @@ static uint32_t save(const struct nn_ready *ready, uint32_t *words)
 	const struct nn_depthwise_q8 *q = &d->q8;
 	struct saved *s = (struct saved *)words;
 
-	if (ready->pack_tasks || !nn_window_save(&d->in, &d->window, &s->window))
+	if ((ready->pack_tasks && d->number == NN_IN_BYTES) ||
+	    !nn_window_save(&d->in, &d->window, &s->window))
 		return 0;
+	s->packs = ready->pack_tasks;
 	s->numbers = (struct nn_saved_numbers){ .number = d->number };
 	if (d->number != NN_IN_BYTES) {
 		s->numbers.range[0] = d->f32.low;
@@ -217,7 +222,23 @@ static uint32_t save(const struct nn_ready *ready, uint32_t *words)
 			q->output.zero, q->output.low, q->output.high,
 		};
 	}
-	return NN_WORDS(s->window) + nn_numbers_words(&s->numbers);
+	return BEFORE_NUMBERS + nn_numbers_words(&s->numbers);
+}
+
+static uint64_t needs(const struct nn_ready *ready)
+{
+	return ready->pack_tasks ? NN_IN(X) | NN_IN(FILTER) | NN_IN(BIAS) : NN_IN(X);
+}
+
+/* Whether there is what is packed of floats and halves, which are so whatever they are. */
+static bool has_weights(const struct depthwise *d, const struct nn_bounds *bounds)
+{
+	const uint64_t biases = (uint64_t)d->in.c * d->element;
+	const uint64_t taps = (uint64_t)d->window.h.filter * d->window.w.filter;
+
+	return d->number != NN_IN_BYTES &&
+	       nn_fits(&bounds->inputs[FILTER], nn_times(taps, biases), d->element) &&
+	       nn_fits(&bounds->inputs[BIAS], biases, d->element);
 }
 
 static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
@@ -226,8 +247,8 @@ static bool restore(const uint32_t *words, uint32_t count, const struct nn_bound
 	const struct saved *s = (const struct saved *)words;
 	struct depthwise *d = state;
 
-	if (count <= NN_WORDS(s->window) ||
-	    !nn_numbers_are_sane(&s->numbers, count - NN_WORDS(s->window)) ||
+	if (count <= BEFORE_NUMBERS || s->packs > 1 ||
+	    !nn_numbers_are_sane(&s->numbers, count - BEFORE_NUMBERS) ||
 	    !nn_window_restore(&s->window, &d->in, &d->window) ||
 	    d->window.h.filter > MAX_HEIGHT || d->window.w.filter > MAX_HEIGHT ||
 	    (s->numbers.number == NN_IN_BYTES && !ready->isa->depthwise_q8) ||
@@ -242,9 +263,11 @@ static bool restore(const uint32_t *words, uint32_t count, const struct nn_bound
 	}
 	if (!nn_fits(&bounds->inputs[X], nn_window_input(&s->window, d->element), d->element) ||
 	    !nn_fits(&bounds->output, nn_window_output(&s->window, d->in.c, d->element),
-		     d->element))
+		     d->element) ||
+	    (s->packs && !has_weights(d, bounds)))
 		return false;
 	divide(d, ready);
+	ready->pack_tasks = s->packs;
 	return true;
 }
 
@@ -509,7 +532,8 @@ const struct nn_kernel nn_kernel_depthwise = {
 	.pack_task = pack_task,
 	.run = run,
 	.save = save,
+	.needs = needs,
 	.restore = restore,
-	.inputs = 1,
+	.inputs = 3,
 	.state_size = sizeof(struct depthwise),
 };

@@ -30,6 +30,15 @@ static void set_ready(struct nn_gemm *g, struct nn_ready *ready)
 	ready->tasks = g->row_blocks * g->column_blocks;
 }
 
+/* What becomes of weights that are no constants. */
+static void set_weights(const struct fully *f, bool are_given, struct nn_ready *ready)
+{
+	if (f->is_plain)
+		ready->packed_size = 0;
+	else if (are_given)
+		ready->pack_tasks = nn_gemm_pack_tasks(&f->gemm);
+}
+
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
 	const uint32_t *weights = r->inputs[WEIGHTS].dims;
@@ -49,20 +58,22 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	if (!nn_gemm_prepare(r, ACTIVATION, ready, g))
 		return false;
 	set_ready(g, ready);
-	if (nn_has_constants(r))
-		return true;
-	f->is_plain = g->number == NN_IN_FLOATS && g->rows <= MAX_PLAIN_ROWS;
-	if (f->is_plain)
-		ready->packed_size = 0;
-	else
-		ready->pack_tasks = nn_gemm_pack_tasks(g);
+	f->is_plain = !nn_has_constants(r) && g->number == NN_IN_FLOATS &&
+		      g->rows <= MAX_PLAIN_ROWS;
+	set_weights(f, !nn_has_constants(r), ready);
 	return true;
 }
+
+/* ---- Saving ---- */
+
+/* What becomes of the weights. */
+enum { PACKED, PACKED_EACH_RUN, PLAIN };
 
 struct saved {
 	uint32_t rows;
 	uint32_t columns;
 	uint32_t depth;
+	uint32_t weights;
 	struct nn_saved_numbers numbers;
 };
 
@@ -72,13 +83,21 @@ static uint32_t save(const struct nn_ready *ready, uint32_t *words)
 	const struct nn_gemm *g = &f->gemm;
 	struct saved *s = (struct saved *)words;
 
-	if (f->is_plain || ready->pack_tasks)
+	if (ready->pack_tasks && g->number == NN_IN_BYTES)
 		return 0;
 	s->rows = (uint32_t)g->rows;
 	s->columns = (uint32_t)g->columns;
 	s->depth = (uint32_t)g->depth;
+	s->weights = f->is_plain ? PLAIN : ready->pack_tasks ? PACKED_EACH_RUN : PACKED;
 	nn_gemm_save(g, &s->numbers);
 	return NN_WORDS(*s) - NN_WORDS(s->numbers) + nn_numbers_words(&s->numbers);
+}
+
+static uint64_t needs(const struct nn_ready *ready)
+{
+	const struct fully *f = ready->state;
+
+	return nn_gemm_needs(f->is_plain || ready->pack_tasks);
 }
 
 static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
@@ -90,14 +109,21 @@ static bool restore(const uint32_t *words, uint32_t count, const struct nn_bound
 	struct nn_gemm *g = &f->gemm;
 
 	if (count <= before || !nn_is_dimension(s->rows) || !nn_is_dimension(s->columns) ||
-	    !nn_is_dimension(s->depth))
+	    !nn_is_dimension(s->depth) || s->weights > PLAIN ||
+	    (s->weights == PLAIN && s->rows > MAX_PLAIN_ROWS))
 		return false;
-	*f = (struct fully){ .gemm = { .rows = s->rows, .columns = s->columns, .depth = s->depth } };
+	*f = (struct fully){
+		.gemm = { .rows = s->rows, .columns = s->columns, .depth = s->depth },
+		.is_plain = s->weights == PLAIN,
+	};
 	if (!nn_gemm_restore(&s->numbers, count - before, ready->isa, g) ||
 	    !nn_fits(&bounds->inputs[X], nn_times(g->rows * g->depth, g->element), g->element) ||
-	    !nn_fits(&bounds->output, nn_times(g->rows * g->columns, g->element), g->element))
+	    !nn_fits(&bounds->output, nn_times(g->rows * g->columns, g->element), g->element) ||
+	    (s->weights != PACKED && !nn_gemm_has_weights(g, bounds)) ||
+	    (s->weights == PLAIN && g->number != NN_IN_FLOATS))
 		return false;
 	set_ready(g, ready);
+	set_weights(f, s->weights != PACKED, ready);
 	return true;
 }
 
@@ -171,7 +197,8 @@ const struct nn_kernel nn_kernel_fully_connected = {
 	.pack_task = pack_task,
 	.run = run,
 	.save = save,
+	.needs = needs,
 	.restore = restore,
-	.inputs = 1,
+	.inputs = 3,
 	.state_size = sizeof(struct fully),
 };

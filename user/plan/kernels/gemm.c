@@ -110,6 +110,19 @@ bool nn_gemm_restore(const struct nn_saved_numbers *saved, uint32_t count,
 	return true;
 }
 
+uint64_t nn_gemm_needs(bool packs)
+{
+	return packs ? NN_IN(X) | NN_IN(WEIGHTS) | NN_IN(BIAS) : NN_IN(X);
+}
+
+bool nn_gemm_has_weights(const struct nn_gemm *g, const struct nn_bounds *bounds)
+{
+	return g->number != NN_IN_BYTES &&
+	       nn_fits(&bounds->inputs[WEIGHTS], nn_times(g->columns * g->depth, g->element),
+		       g->element) &&
+	       nn_fits(&bounds->inputs[BIAS], g->columns * g->element, g->element);
+}
+
 size_t nn_gemm_scratch(const struct nn_gemm *g, const struct nn_isa *isa)
 {
 	return g->number != NN_IN_BYTES || !isa->gemm_pairs ? 0 :

@@ -79,6 +79,15 @@ uint32_t nn_gemm_pack_tasks(const struct nn_gemm *g);
 bool nn_gemm_pack_task(const struct nn_run *r, const struct nn_gemm *g, const struct nn_ready *ready,
 		       uint32_t task, void *packed);
 
+/*
+ * The inputs that a product whose only other input is 0 reads: with `packs` those that are packed
+ * in each run. That can be saved of floats and halves, which are packed whatever they are.
+ */
+uint64_t nn_gemm_needs(bool packs);
+
+/* Whether a product that was restored has the weights that it packs. */
+bool nn_gemm_has_weights(const struct nn_gemm *g, const struct nn_bounds *bounds);
+
 /* Bytes of scratch memory that running a block takes. */
 size_t nn_gemm_scratch(const struct nn_gemm *g, const struct nn_isa *isa);
 
