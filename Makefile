@@ -433,6 +433,7 @@ $(BUILD)/tests/libnnaccel_%_test: $(obj)/user/tests/libnnaccel_%_test.o $(hal) $
 	$(test_link) -lcmocka -lm
 # The makers of its graphs, and what damages its plans.
 $(BUILD)/tests/plan_diff_test: $(call objects,user/tests/plan_diff/*.c)
+$(BUILD)/tests/plan_each_test: $(obj)/user/tests/plan_diff/damage.o
 # Their allocations fail.
 $(patsubst %,$(BUILD)/tests/%_fail_test,plan runtime hal engine): private ldflags += $(failing_calls)
 $(BUILD)/tests/plan_fail_test: $(failing) $(filter-out %/damage.o,$(call objects,user/tests/plan_diff/*.c))

@@ -9,8 +9,8 @@
  * C a constant of it, W and P a filter (of bytes, P by channels), B a bias, R boxes, A
  * anchors, U bytes of weights, "=" or "=1" as input 0 or 1; "f32|f16" any of those. Dimensions are
  * random by letter, as sums of products. "{a,1}" are values, "<a" below it, "#" ascending,
- * "%" boxes, "+" positive; "@scale,zero" quantises. Scalars: "i:0|1" one of them, "b:",
- * "f:", and "s:" of the kind that belongs to X; "-" is omitted, "-s16" of that type.
+ * "%" boxes, "+" positive; "@scale,zero" quantises, and "!" is a constant. Scalars: "i:0|1" one
+ * of them, "b:", "f:", and "s:" of the kind that belongs to X; "-" is omitted, "-s16" of that type.
  */
 #include <ctype.h>
 #include <math.h>
@@ -25,7 +25,9 @@
 #include "ops/float16.h"
 #include "ops/op.h"
 #include "plan/plan.h"
+#include "plan/saved/saved.h"
 #include "tests/between.h"
+#include "tests/plan_diff/damage.h"
 #include "tests/random.h"
 
 #define MAX_OPERANDS 90
@@ -58,6 +60,7 @@ static struct {
 	float scales[64];
 	uint32_t dims[26];		/* by letter */
 	int32_t type;			/* X */
+	const struct nn_op *op;
 	char text[2048];
 } g;
 
@@ -343,7 +346,7 @@ static bool is_constant(const char *word, const struct nn_op *op, uint32_t index
 	if (strchr("WPB", *word) && !strchr(word, '{'))
 		return pick(0, 3);
 	return (index < 64 && op->steering & NN_IN(index) && pick(0, 1)) ||
-	       strchr("CU", *word) || strchr(word, '{') || pick(0, 2) == 0;
+	       strchr("CU", *word) || strpbrk(word, "{!") || pick(0, 2) == 0;
 }
 
 static void read_tensor(const char *word, const struct nn_op *op, uint32_t index,
@@ -625,6 +628,48 @@ struct result {
 
 static struct result results[2];
 
+/* By code: plans that were saved in their frozen form. */
+static uint32_t frozen[NN_OP_WHILE + 64];
+static struct damage_counts damaged;
+
+/* A plan that was saved and loaded gives the same bits; where it is frozen, damage does no harm. */
+static void check_saved(const struct nn_plan *plan, const struct nn_execution *as,
+			const struct result *right)
+{
+	const struct nn_plan_options options = { .preference = pick(0, 2) };
+	static struct result got;
+	struct nn_execution e = *as;
+	struct nn_arg out[8];
+	struct nn_error err = { "" };
+	struct nn_plan_image image;
+	struct nn_plan *loaded;
+	void *data = NULL;
+
+	if (nn_plan_save(plan, &image, &err))
+		fail_msg("%s", err.message);
+	assert_int_equal(posix_memalign(&data, NN_PLAN_DATA_ALIGN, image.data_size + 1), 0);
+	nn_plan_image_data(&image, data);
+	if (nn_plan_load(image.model, image.model_size, data, image.data_size, &options, &loaded,
+			 &err))
+		fail_msg("%s", err.message);
+	memset(&got, 0, sizeof(got));
+	for (uint32_t i = 0; i < e.num_outputs; i++)
+		out[i] = (struct nn_arg){ .data = got.data[i], .length = sizeof(got.data[i]) };
+	e.outputs = out;
+	e.shapes = got.shapes;
+	assert_int_equal(nn_plan_execute(loaded, &e, &err), NN_OK);
+	assert_memory_equal(got.shapes, right->shapes, sizeof(got.shapes));
+	assert_memory_equal(got.data, right->data, sizeof(got.data));
+	nn_plan_free(loaded);
+	if (((const struct saved_header *)image.model)->frozen_size) {
+		frozen[g.op->code]++;
+		if (chance(4))
+			check_damaged(&image, data, &damaged);
+	}
+	nn_plan_image_free(&image);
+	free(data);
+}
+
 static void execute(const char *kernels, struct result *r)
 {
 	const struct nn_plan_options options = { .preference = pick(0, 2), .kernels = kernels };
@@ -647,6 +692,8 @@ static void execute(const char *kernels, struct result *r)
 	/* The second time with memory that the first one left. */
 	for (uint32_t i = 0; i < 2; i++)
 		r->status = nn_plan_execute(plan, &e, &r->err);
+	if (strcmp(kernels, "none") && !r->status && chance(3))
+		check_saved(plan, &e, r);
 	nn_plan_free(plan);
 }
 
@@ -725,6 +772,7 @@ static bool build(const struct nn_op *op, const struct form *f, int32_t type)
 	struct nn_error err = { "" };
 
 	begin(type);
+	g.op = op;
 	if (op->code == NN_OP_IF)
 		build_if();
 	else if (op->code == NN_OP_WHILE)
@@ -732,6 +780,19 @@ static bool build(const struct nn_op *op, const struct form *f, int32_t type)
 	else
 		build_form(f, op);
 	return !nn_model_check(&g.model, &err) && !nn_ops_check_model(&g.model, NULL, &err);
+}
+
+/* Gives the outputs the shapes that they have: what leaves one open is not frozen. */
+static void declare_outputs(const struct result *r)
+{
+	const struct nn_subgraph *s = &g.subgraphs[0];
+
+	for (uint32_t i = 0; i < s->num_outputs; i++) {
+		struct nn_operand *o = &g.operands[0][s->outputs[i]];
+
+		o->rank = r->shapes[i].rank;
+		memcpy(o->dims, r->shapes[i].dims, sizeof(o->dims));
+	}
 }
 
 static uint32_t try_form(const struct nn_op *op, const struct form *f, uint64_t seed)
@@ -749,6 +810,8 @@ static uint32_t try_form(const struct nn_op *op, const struct form *f, uint64_t 
 			print_message("%s\n", results[0].err.message);
 		tries[op->code][t]++;
 		runs[op->code][t] += !results[0].status;
+		if (!results[0].status && chance(2))
+			declare_outputs(&results[0]);
 		for (uint32_t k = 0; (kernels = nn_plan_kernels_at(k)); k++) {
 			execute(kernels, &results[1]);
 			compare(op->name, seed);
@@ -775,6 +838,13 @@ static void tell_types(const struct nn_op *op)
 		fail_msg("%s was never executed", op->name);
 }
 
+/* Recurrent layers, whose kernels have more to be saved than others. */
+static const int32_t always_frozen[] = {
+	NN_OP_BIDIRECTIONAL_SEQUENCE_LSTM, NN_OP_BIDIRECTIONAL_SEQUENCE_RNN, NN_OP_LSTM,
+	NN_OP_QUANTIZED_16BIT_LSTM, NN_OP_QUANTIZED_LSTM, NN_OP_RNN, NN_OP_SVDF,
+	NN_OP_UNIDIRECTIONAL_SEQUENCE_LSTM, NN_OP_UNIDIRECTIONAL_SEQUENCE_RNN,
+};
+
 static void test_each_operation(void **unused)
 {
 	const char *given = getenv("NN_SEED");
@@ -796,6 +866,13 @@ static void test_each_operation(void **unused)
 	}
 	for (size_t i = 0; i < nn_op_count(); i++)
 		tell_types(nn_op_at(i));
+	for (size_t i = 0; i < sizeof(always_frozen) / sizeof(always_frozen[0]); i++)
+		if (!frozen[always_frozen[i]])
+			fail_msg("%s was never saved in the frozen form",
+				 nn_op_name(always_frozen[i]));
+	print_message("damaged: %u refused, %u loaded, %u steps run, %u on weights of the run\n",
+		      damaged.refused, damaged.loaded, damaged.steps, damaged.packing);
+	assert_true(damaged.packing > 0);
 	print_message("%u graphs of %zu operations from seed %llu on\n", count, nn_op_count(),
 		      (unsigned long long)first);
 }

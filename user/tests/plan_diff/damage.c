@@ -129,6 +129,7 @@ static void damage_step(const struct saved_header *h, const struct form_steps *s
 			   ready.tasks <= MAX_TASKS) {
 			run_step(&ready, &bounds);
 			counts->steps++;
+			counts->packing += ready.pack_tasks > 0;
 		}
 		free(own);
 	}

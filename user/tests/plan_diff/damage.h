@@ -12,7 +12,8 @@
 struct damage_counts {
 	uint32_t refused;
 	uint32_t loaded;
-	uint32_t steps;			/* damaged ones that were run */
+	uint32_t steps;			/* damaged ones that were run, */
+	uint32_t packing;		/* and of those the ones that packed weights first */
 };
 
 /* A form that was damaged is refused, or gives a plan that keeps its bounds. */
