@@ -9,7 +9,7 @@
 #include <nnaccel/model.h>
 
 #define MB_SUBGRAPHS 6
-#define MB_OPERANDS 40
+#define MB_OPERANDS 80
 #define MB_OPERATIONS 24
 #define MB_INDICES 160
 #define MB_VALUES 1024

@@ -23,31 +23,60 @@ static const struct {
 #define F32 NN_TENSOR_FLOAT32
 #define Q8 NN_TENSOR_QUANT8_ASYMM
 #define I32 NN_TENSOR_INT32
-#define MAX_INPUTS 13
+#define I8 NN_TENSOR_QUANT8_ASYMM_SIGNED
+#define S8 NN_TENSOR_QUANT8_SYMM
+#define S16 NN_TENSOR_QUANT16_SYMM
+#define MAX_INPUTS 61
+#define MAX_OUTPUTS 4
 
-/* An operand: an input of the model where `constant` is NULL, else int32 values. */
+/* An operand: an input of the model where `constant` is NULL, else int32 values, or omitted. */
 struct seed_operand {
 	int32_t type;
 	uint32_t rank;
 	uint32_t dims[4];
 	const int32_t *constant;
+	float scale;			/* 0: where a type needs one, some; and a zero point of 0 */
+	int32_t zero;
+	bool omitted;
 };
 
 #define VALUES(...) ((const int32_t[]){ __VA_ARGS__ })
 #define INT(value) { NN_INT32, 0, { 0 }, VALUES(value) }
 #define BOOLEAN(value) { NN_BOOL, 0, { 0 }, VALUES(value) }
-#define TENSOR(type, ...) { type, sizeof((uint32_t[]){ __VA_ARGS__ }) / 4, { __VA_ARGS__ }, NULL }
+#define FLOAT(bits) { NN_FLOAT32, 0, { 0 }, VALUES(bits) }
+#define TENSOR(type, ...) { type, sizeof((uint32_t[]){ __VA_ARGS__ }) / 4, { __VA_ARGS__ } }
+#define QUANT(type, scale, zero, ...) \
+	{ type, sizeof((uint32_t[]){ __VA_ARGS__ }) / 4, { __VA_ARGS__ }, NULL, scale, zero }
+#define OMITTED(type, rank) { type, rank, { 0 }, .omitted = true }
 /* Of any bits, up to 32 of them. */
 #define NUMBERS(rank, ...) { F32, rank, { __VA_ARGS__ }, numbers }
+#define BYTES(type, scale, zero, rank, ...) \
+	{ type, rank, { __VA_ARGS__ }, numbers, scale, zero }
+#define FOUR(...) __VA_ARGS__, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__
+/* Inputs of an LSTM of 2 numbers and 3 units: weights, peepholes, biases and a projection. */
+#define LSTM_WEIGHTS \
+	FOUR(NUMBERS(2, 3, 2)), FOUR(NUMBERS(2, 3, 3)), NUMBERS(1, 3), NUMBERS(1, 3), \
+	NUMBERS(1, 3), FOUR(NUMBERS(1, 3)), NUMBERS(2, 3, 3), NUMBERS(1, 3)
+/* The same that each run packs; those of the first gate may be omitted, and are not given. */
+#define LSTM_GIVEN \
+	NUMBERS(2, 3, 2), TENSOR(F32, 3, 2), TENSOR(F32, 3, 2), TENSOR(F32, 3, 2), \
+	NUMBERS(2, 3, 3), TENSOR(F32, 3, 3), TENSOR(F32, 3, 3), TENSOR(F32, 3, 3), \
+	OMITTED(F32, 1), OMITTED(F32, 1), OMITTED(F32, 1), \
+	NUMBERS(1, 3), TENSOR(F32, 3), TENSOR(F32, 3), TENSOR(F32, 3), OMITTED(F32, 2), \
+	OMITTED(F32, 1)
 #define INTS(n, ...) { I32, 1, { n }, VALUES(__VA_ARGS__) }
 
 static const int32_t numbers[32] = { 0x3f800000, 0x40000000, (int32_t)0xbf800000, 0x3f000000 };
 
-/* A model of one operation; its output has the first input's type and any shape. */
+/*
+ * A model of one operation. Without outputs it has one, of the first input's type and any shape:
+ * such a plan is not saved in the frozen form.
+ */
 static const struct single {
 	const char *name;
 	int32_t code;
 	struct seed_operand inputs[MAX_INPUTS];
+	struct seed_operand outputs[MAX_OUTPUTS];
 } singles[] = {
 	{ "average_pool", 1, { TENSOR(F32, 1, 4, 4, 2), INT(1), INT(2), INT(2), INT(2), INT(2),
 			       INT(0) } },
@@ -85,35 +114,105 @@ static const struct single {
 	{ "gather", 51, { TENSOR(F32, 2, 3), INT(1), INTS(4, 0, 2, 1, 1) } },
 	{ "slice", 86, { TENSOR(F32, 4, 3), INTS(2, 1, 0), INTS(2, 2, -1) } },
 	{ "tile", 89, { TENSOR(F32, 2, 3), INTS(2, 2, 1) } },
+	{ "frozen_conv", 3, { TENSOR(F32, 1, 4, 4, 2), NUMBERS(4, 3, 2, 2, 2), NUMBERS(1, 3),
+			      INT(1), INT(1), INT(1), INT(0) }, { TENSOR(F32, 1, 4, 4, 3) } },
+	{ "frozen_conv_given", 3, { TENSOR(F32, 1, 4, 4, 2), TENSOR(F32, 3, 2, 2, 2),
+				    TENSOR(F32, 3), INT(1), INT(1), INT(1), INT(0) },
+	  { TENSOR(F32, 1, 4, 4, 3) } },
+	{ "frozen_depthwise_given", 4, { TENSOR(F32, 1, 4, 4, 2), TENSOR(F32, 1, 2, 2, 2),
+					 TENSOR(F32, 2), INT(1), INT(1), INT(1), INT(1), INT(0) },
+	  { TENSOR(F32, 1, 4, 4, 2) } },
+	{ "frozen_fully_connected_plain", 9, { TENSOR(F32, 2, 3), TENSOR(F32, 4, 3), TENSOR(F32, 4),
+					       INT(0) }, { TENSOR(F32, 2, 4) } },
+	{ "frozen_fully_connected_given", 9, { TENSOR(F32, 9, 3), TENSOR(F32, 4, 3), TENSOR(F32, 4),
+					       INT(0) }, { TENSOR(F32, 9, 4) } },
+	{ "frozen_mean", 31, { TENSOR(F32, 2, 3, 4), INTS(2, 1, -1), INT(0) },
+	  { TENSOR(F32, 2) } },
+	{ "frozen_pool", 17, { TENSOR(Q8, 1, 4, 4, 2), INT(2), INT(2), INT(2), INT(3), INT(3),
+			       INT(3) }, { TENSOR(Q8, 1, 1, 1, 2) } },
+	{ "frozen_transpose", 37, { TENSOR(F32, 2, 3, 4), INTS(3, 2, 0, 1) },
+	  { TENSOR(F32, 4, 2, 3) } },
+	{ "frozen_lstm", 16, { TENSOR(F32, 1, 2), LSTM_WEIGHTS, TENSOR(F32, 1, 3),
+			       TENSOR(F32, 1, 3), INT(4), FLOAT(0), FLOAT(0), FOUR(NUMBERS(1, 3)) },
+	  { TENSOR(F32, 1, 12), TENSOR(F32, 1, 3), TENSOR(F32, 1, 3), TENSOR(F32, 1, 3) } },
+	{ "frozen_lstm_given", 92, { TENSOR(F32, 8, 1, 2), LSTM_GIVEN, TENSOR(F32, 1, 3),
+				     TENSOR(F32, 1, 3), INT(4), FLOAT(0), FLOAT(0), BOOLEAN(1),
+				     FOUR(OMITTED(F32, 1)) },
+	  { TENSOR(F32, 8, 1, 3), TENSOR(F32, 1, 3), TENSOR(F32, 1, 3) } },
+	{ "frozen_lstm_both", 42, { TENSOR(F32, 3, 1, 2), LSTM_WEIGHTS, LSTM_WEIGHTS,
+				    FOUR(TENSOR(F32, 1, 3)), OMITTED(F32, 3),
+				    FOUR(OMITTED(F32, 2)), FOUR(OMITTED(F32, 2)), INT(4), FLOAT(0),
+				    FLOAT(0), BOOLEAN(1), BOOLEAN(1), FOUR(OMITTED(F32, 1)),
+				    FOUR(OMITTED(F32, 1)) }, { TENSOR(F32, 3, 1, 6) } },
+	{ "frozen_rnn", 24, { TENSOR(F32, 1, 2), NUMBERS(2, 3, 2), NUMBERS(2, 3, 3), NUMBERS(1, 3),
+			      TENSOR(F32, 1, 3), INT(4) },
+	  { TENSOR(F32, 1, 3), TENSOR(F32, 1, 3) } },
+	{ "frozen_rnn_given", 93, { TENSOR(F32, 1, 8, 2), TENSOR(F32, 3, 2), TENSOR(F32, 3, 3),
+				    TENSOR(F32, 3), TENSOR(F32, 1, 3), INT(1), INT(0) },
+	  { TENSOR(F32, 1, 8, 3), TENSOR(F32, 1, 3) } },
+	{ "frozen_rnn_both", 43, { TENSOR(F32, 3, 1, 2), NUMBERS(2, 3, 2), NUMBERS(2, 3, 3),
+				   NUMBERS(1, 3), TENSOR(F32, 1, 3), NUMBERS(2, 4, 2),
+				   NUMBERS(2, 4, 4), NUMBERS(1, 4), TENSOR(F32, 1, 4),
+				   OMITTED(F32, 3), OMITTED(F32, 2), OMITTED(F32, 2), INT(6),
+				   BOOLEAN(1), BOOLEAN(0) },
+	  { TENSOR(F32, 3, 1, 3), TENSOR(F32, 3, 1, 4), TENSOR(F32, 1, 3), TENSOR(F32, 1, 4) } },
+	{ "frozen_svdf", 27, { TENSOR(F32, 1, 2), NUMBERS(2, 4, 2), NUMBERS(2, 4, 3), NUMBERS(1, 2),
+			       TENSOR(F32, 1, 12), INT(2), INT(1) },
+	  { TENSOR(F32, 1, 12), TENSOR(F32, 1, 2) } },
+	{ "frozen_lstm_16bit", 73, { QUANT(Q8, 0x1p-7f, 128, 1, 2),
+				     FOUR(BYTES(Q8, 0x1p-7f, 128, 2, 3, 2)),
+				     FOUR(BYTES(Q8, 0x1p-7f, 128, 2, 3, 3)),
+				     FOUR(BYTES(I32, 0x1p-14f, 0, 1, 3)),
+				     QUANT(S16, 0x1p-11f, 0, 1, 3), QUANT(Q8, 0x1p-7f, 128, 1, 3) },
+	  { QUANT(S16, 0x1p-11f, 0, 1, 3), QUANT(Q8, 0x1p-7f, 128, 1, 3) } },
+	{ "frozen_lstm_8bit", 95, { QUANT(I8, 0x1p-7f, 3, 1, 2),
+				    FOUR(BYTES(S8, 0x1p-7f, 0, 2, 3, 2)),
+				    FOUR(BYTES(S8, 0x1p-7f, 0, 2, 3, 2)),
+				    BYTES(S16, 0x1p-11f, 0, 1, 3), BYTES(S16, 0x1p-11f, 0, 1, 3),
+				    BYTES(S16, 0x1p-11f, 0, 1, 3), FOUR(BYTES(I32, 0, 0, 1, 3)),
+				    BYTES(S8, 0x1p-7f, 0, 2, 2, 3), BYTES(I32, 0, 0, 1, 2),
+				    QUANT(I8, 0x1p-7f, -2, 1, 2), QUANT(S16, 0x1p-11f, 0, 1, 3),
+				    FOUR(BYTES(S16, 0x1p-15f, 0, 1, 3)), FLOAT(0), FLOAT(0),
+				    FOUR(FLOAT(0x3be56042)), INT(4), FLOAT(0x3be56042) },
+	  { QUANT(I8, 0x1p-7f, -2, 1, 2), QUANT(S16, 0x1p-11f, 0, 1, 3),
+	    QUANT(I8, 0x1p-7f, -2, 1, 2) } },
 };
 
-static uint32_t add_operand(struct model_builder *b, const struct seed_operand *o)
+static void set_scale(struct model_builder *b, uint32_t operand, const struct seed_operand *o)
 {
-	uint32_t size = sizeof(int32_t), index, i;
+	b->operands[0][operand].scale = o->type == Q8 && o->scale == 0 ? 0.5f : o->scale;
+	b->operands[0][operand].zero_point = o->zero;
+}
+
+static uint32_t add_operand(struct model_builder *b, const struct seed_operand *o,
+			    enum nn_lifetime lifetime)
+{
+	uint32_t size = nn_type_info(o->type)->element_size, index, i;
 
 	for (i = 0; i < o->rank; i++)
 		size *= o->dims[i];
-	if (o->type == NN_BOOL)
-		size = 1;
 	if (o->constant)
-		return mb_constant(b, o->type, o->constant, size, o->rank, o->dims);
-	index = mb_operand(b, o->type, NN_SUBGRAPH_INPUT, o->rank, o->dims);
-	if (o->type == Q8)
-		b->operands[0][index].scale = 0.5f;
+		index = mb_constant(b, o->type, o->constant, size, o->rank, o->dims);
+	else
+		index = mb_operand(b, o->type, lifetime, o->rank, o->dims);
+	set_scale(b, index, o);
 	return index;
 }
 
 static void build_single(struct model_builder *b, const struct single *s)
 {
-	uint32_t inputs[MAX_INPUTS], n, out;
+	const struct seed_operand any = { .type = s->inputs[0].type };
+	uint32_t inputs[MAX_INPUTS], outputs[MAX_OUTPUTS], n, outs;
 
 	mb_init(b);
 	for (n = 0; n < MAX_INPUTS && (s->inputs[n].rank || s->inputs[n].constant); n++)
-		inputs[n] = add_operand(b, &s->inputs[n]);
-	out = mb_operand(b, s->inputs[0].type, NN_SUBGRAPH_OUTPUT, MB_NONE);
-	if (s->inputs[0].type == Q8)
-		b->operands[0][out].scale = 0.5f;
-	mb_operation(b, s->code, n, inputs, MB_LIST(out));
+		inputs[n] = add_operand(b, &s->inputs[n], s->inputs[n].omitted ? NN_NO_VALUE :
+								NN_SUBGRAPH_INPUT);
+	for (outs = 0; outs < MAX_OUTPUTS && s->outputs[outs].rank; outs++)
+		outputs[outs] = add_operand(b, &s->outputs[outs], NN_SUBGRAPH_OUTPUT);
+	if (!outs)
+		outputs[outs++] = add_operand(b, &any, NN_SUBGRAPH_OUTPUT);
+	mb_operation(b, s->code, n, inputs, outs, outputs);
 }
 
 static int write_seed(const char *folder, const char *name, const struct nn_model *model,
