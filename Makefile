@@ -627,7 +627,8 @@ bench-nets: $(BUILD)/bench-bin/compute
 	column -t -s '	' $(BUILD)/bench/nets.tsv
 
 $(BUILD)/bench-bin/cache: $(obj)/user/bench/cache.o $(call objects,user/bench/cache/*.c user/bench/compute/net.c \
-		user/bench/compute/builder.c user/bench/compute/plan_net.c user/engine/keeper/cache_index.c \
+		user/bench/compute/builder.c user/bench/compute/graph.c user/bench/compute/plan_net.c \
+		user/bench/compute/sequence.c user/engine/keeper/cache_index.c \
 		user/kit/digest.c user/kit/log.c) $(archives) $(libhal)
 	@mkdir -p $(@D)
 	$(call short,LD)$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ldflags) $(call rpath,/../lib) \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The compilation cache: preparing MobileNetV2 (float32) from its two files,
- * against mapping the one and hashing the other, which is the least that can be
- * done, and against preparing it anew; and running what was saved when a model was hot.
+ * The compilation cache: preparing MobileNetV2 and a spotter of layers of LSTM (float32) from
+ * their two files, against mapping the one and hashing the other, which is the least that can be
+ * done, and against preparing them anew; and running what was saved when a model was hot.
  * Without an argument: what a worker does, in this process. --vm: through libnnaccel, the
  * module and the engine, without a head line.
  */
@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "bench/cache/stages.h"
 #include "compute/builder.h"
+#include "compute/sequence.h"
 #include "engine/keeper/cache_index.h"
 #include "kit/digest.h"
 #include "figure.h"
@@ -177,28 +178,31 @@ static void save(struct worker *w)
 	nn_model_free(model);
 }
 
-static void report(const char *where, double floors[RUNS], double cacheds[RUNS], double colds[RUNS])
+/* Figures of a network, whose names begin with `prefix`. */
+static void report(const char *prefix, const char *where, double floors[RUNS],
+		   double cacheds[RUNS], double colds[RUNS])
 {
 	double cached = figure_quantile(cacheds, RUNS, 0.5);
+	char name[2][64];
 
-	figure("prepare_cached", cached, "us", "floor", figure_quantile(floors, RUNS, 0.5), where);
-	figure("prepare_cold", figure_quantile(colds, RUNS, 0.5), "us", "prepare_cached", cached,
-	       where);
+	snprintf(name[0], sizeof(name[0]), "%sprepare_cached", prefix);
+	snprintf(name[1], sizeof(name[1]), "%sprepare_cold", prefix);
+	figure(name[0], cached, "us", "floor", figure_quantile(floors, RUNS, 0.5), where);
+	figure(name[1], figure_quantile(colds, RUNS, 0.5), "us", name[0], cached, where);
 }
 
-static void bench_worker(void)
+/* The builder goes with it. */
+static void bench_worker(const char *prefix, struct builder *builder)
 {
 	static double floors[RUNS], cacheds[RUNS], colds[RUNS];
+	const size_t size = builder_place(builder, NULL);
+	char *constants = must_alloc(size);
 	struct worker w = { .wire = NULL };
-	struct network n;
-	char *constants;
 
-	make_network(&n);
-	constants = must_alloc(n.size);
-	builder_place(n.builder, constants);
-	w.pool = (struct nn_pool){ constants, n.size };
-	n.builder->pool = w.pool;
-	must(!nn_model_encode(&n.builder->model, &w.wire, &w.wire_size, &err), "encode");
+	builder_place(builder, constants);
+	w.pool = (struct nn_pool){ constants, size };
+	builder->pool = w.pool;
+	must(!nn_model_encode(&builder->model, &w.wire, &w.wire_size, &err), "encode");
 	must(digest_init(), "hash");
 	w.index = cache_index_open(folder, "bench");
 	must(w.index, "index");
@@ -218,8 +222,11 @@ static void bench_worker(void)
 		cacheds[i] = cached;
 		colds[i] = cold_us;
 	}
-	report("native", floors, cacheds, colds);
+	report(prefix, "native", floors, cacheds, colds);
 	cache_index_close(w.index);
+	free(w.wire);
+	free(constants);
+	builder_free(builder);
 }
 
 /* ---- through libnnaccel ---- */
@@ -280,13 +287,14 @@ static void bench_vm(void)
 		cacheds[i] = time_hal(d, NULL, NULL, &cache);
 		colds[i] = time_hal(d, &n.builder->model, memory, NULL);
 	}
-	report("vm", floors, cacheds, colds);
+	report("", "vm", floors, cacheds, colds);
 	nna_memory_free(memory);
 	nna_device_close(d);
 }
 
 int main(int argc, char **argv)
 {
+	static struct network n;
 	char command[64];
 
 	must(mkdtemp(folder), folder);
@@ -294,7 +302,9 @@ int main(int argc, char **argv)
 		bench_vm();
 	} else {
 		figure_head();
-		bench_worker();
+		make_network(&n);
+		bench_worker("", n.builder);
+		bench_worker("spotter_lstm_", sequence_spotter_lstm(NET_F32, false));
 		bench_stages();
 	}
 	snprintf(command, sizeof(command), "rm -rf %s", folder);
