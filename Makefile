@@ -484,6 +484,7 @@ fuzz_parts := $(patsubst %.c,$(fuzz_obj)/%.o,$(wildcard user/model/*.c user/ops/
 fuzz_level := -O1
 # Their inner loops take clang longer than all the rest, and the models of fuzzers are small.
 $(fuzz_obj)/user/plan/kernels/%.o: fuzz_level := -O0
+$(fuzz_obj)/user/plan/run/threads.o: private base += -DHELPER_STACK_SIZE=8388608
 $(fuzz_obj)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call short,CC)$(CLANG) $(base) $(fuzz_flags) $(fuzz_level) -fsanitize=fuzzer-no-link -pthread -MMD -MP -c -o $@ $<

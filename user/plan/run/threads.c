@@ -27,7 +27,11 @@
 #define MAX_HELPERS 255
 #define MAX_JOBS 8		/* at a time; more run on their own thread alone */
 #define SPIN_TURNS 64		/* between looks at the clock */
-#define STACK_SIZE (256 * 1024)
+
+/* Of a helper; kernels that no compiler optimised, as fuzzers have them, need more. */
+#ifndef HELPER_STACK_SIZE
+#define HELPER_STACK_SIZE (256 * 1024)
+#endif
 
 /*
  * A job. Its fields are the opener's until it sets `open`, and again once it has
@@ -181,7 +185,7 @@ static void start(void)
 		return;
 	count = cpus_usable() - 1;
 	domains_start();
-	pthread_attr_setstacksize(&attributes, STACK_SIZE);
+	pthread_attr_setstacksize(&attributes, HELPER_STACK_SIZE);
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	/* Signals are the application's, for its own threads. */
 	sigfillset(&all);
