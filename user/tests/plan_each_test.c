@@ -838,10 +838,10 @@ static void tell_types(const struct nn_op *op)
 		fail_msg("%s was never executed", op->name);
 }
 
-/* Recurrent layers, whose kernels have more to be saved than others. */
+/* Those whose steps have operands of any number. */
 static const int32_t always_frozen[] = {
 	NN_OP_BIDIRECTIONAL_SEQUENCE_LSTM, NN_OP_BIDIRECTIONAL_SEQUENCE_RNN, NN_OP_LSTM,
-	NN_OP_QUANTIZED_16BIT_LSTM, NN_OP_QUANTIZED_LSTM, NN_OP_RNN, NN_OP_SVDF,
+	NN_OP_CONCATENATION, NN_OP_QUANTIZED_16BIT_LSTM, NN_OP_QUANTIZED_LSTM, NN_OP_RNN, NN_OP_SVDF,
 	NN_OP_UNIDIRECTIONAL_SEQUENCE_LSTM, NN_OP_UNIDIRECTIONAL_SEQUENCE_RNN,
 };
 

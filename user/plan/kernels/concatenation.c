@@ -9,6 +9,7 @@
 #include "ops/axis.h"
 #include "plan/kernels/elementwise.h"
 #include "plan/kernels/families.h"
+#include "plan/kernels/saved.h"
 
 #define ENTRIES 256
 
@@ -36,12 +37,22 @@ static bool are_alike(const struct nn_tensor *a, const struct nn_tensor *b)
 	return !is_byte(a->type) || (a->scale == b->scale && a->zero_point == b->zero_point);
 }
 
+/* What rows of so many bytes tell of the rest. */
+static void divide(struct concatenation *c, struct nn_ready *ready)
+{
+	size_t task_bytes;
+
+	nn_elementwise_divide(ready->threads, c->rows * c->row, &task_bytes);
+	c->task_rows = (task_bytes + c->row - 1) / c->row;
+	ready->tasks = (uint32_t)((c->rows + c->task_rows - 1) / c->task_rows);
+}
+
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
 	const struct nn_tensor *out = &r->outputs[0];
 	const uint32_t count = r->num_inputs - 1;
 	struct concatenation *c;
-	size_t element, task_bytes;
+	size_t element;
 	uint32_t axis;
 
 	if (r->op->code != NN_OP_CONCATENATION || !nn_tensor_count(out) ||
@@ -64,11 +75,71 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 		if (!in->is_same)
 			ready->packed_size = count * ENTRIES;
 	}
-	nn_elementwise_divide(ready->threads, c->rows * c->row, &task_bytes);
-	c->task_rows = (task_bytes + c->row - 1) / c->row;
-	ready->tasks = (uint32_t)((c->rows + c->task_rows - 1) / c->task_rows);
+	divide(c, ready);
 	return true;
 }
+
+/* ---- Saving ---- */
+
+#define MAX_SAVED 60			/* inputs */
+
+struct saved {
+	uint32_t rows;
+	uint32_t same[2];		/* mask of inputs whose bytes are copied */
+	uint32_t input_rows[MAX_SAVED];	/* bytes; the form ends behind the last input's */
+};
+
+#define BEFORE_INPUTS (NN_WORDS(struct saved) - MAX_SAVED)
+
+static uint32_t save(const struct nn_ready *ready, uint32_t *words)
+{
+	const struct concatenation *c = ready->state;
+	struct saved *s = (struct saved *)words;
+
+	s->rows = (uint32_t)c->rows;
+	s->same[0] = s->same[1] = 0;
+	for (uint32_t i = 0; i < c->count; i++) {
+		s->same[i / 32] |= (uint32_t)c->inputs[i].is_same << i % 32;
+		s->input_rows[i] = (uint32_t)c->inputs[i].row;
+	}
+	return BEFORE_INPUTS + c->count;
+}
+
+/* None, which no step has, where they are too many for the form. */
+static uint64_t needs(const struct nn_ready *ready)
+{
+	const struct concatenation *c = ready->state;
+
+	return c->count > MAX_SAVED ? 0 : (UINT64_C(1) << c->count) - 1;
+}
+
+static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
+		    struct nn_ready *ready, void *state)
+{
+	const struct saved *s = (const struct saved *)words;
+	struct concatenation *c = state;
+	uint64_t row = 0;
+
+	if (count <= BEFORE_INPUTS || count > NN_WORDS(*s) || !nn_is_dimension(s->rows))
+		return false;
+	*c = (struct concatenation){ .rows = s->rows, .count = count - BEFORE_INPUTS };
+	for (uint32_t i = 0; i < c->count; i++) {
+		c->inputs[i] = (struct input){ s->input_rows[i], row,
+					       s->same[i / 32] >> i % 32 & 1 };
+		row += s->input_rows[i];
+		if (!c->inputs[i].is_same)
+			ready->packed_size = (size_t)c->count * ENTRIES;
+		if (!nn_fits(&bounds->inputs[i], (uint64_t)s->rows * s->input_rows[i], 1))
+			return false;
+	}
+	if (!row || !nn_fits(&bounds->output, nn_times(s->rows, row), 1))
+		return false;
+	c->row = row;
+	divide(c, ready);
+	return true;
+}
+
+/* ---- Packing and running ---- */
 
 /* What becomes of each byte of an input: that of the input alone. False: no memory. */
 static bool make_table(const struct nn_run *r, uint32_t index, uint8_t table[ENTRIES])
@@ -133,4 +204,9 @@ const struct nn_kernel nn_kernel_concatenation = {
 	.prepare = prepare,
 	.pack = pack,
 	.run = run,
+	.save = save,
+	.needs = needs,
+	.restore = restore,
+	.inputs = MAX_SAVED,
+	.state_size = sizeof(struct concatenation) + MAX_SAVED * sizeof(struct input),
 };
