@@ -2,8 +2,9 @@
 /*
  * Sums and extremes of pixels of bytes and tables of them for one instruction set,
  * in loops that compilers make vectors of; included after wide_q8.h. Whoever includes it may define,
- * for vectors of 4 * LANES bytes, MAX_OF_BYTES; and FIND_BYTES and CHOOSE_BYTES: entries of the same
- * 16 bytes, and bytes of a second vector where the highest bit of a third one's is set.
+ * for vectors of 4 * LANES bytes, MAX_OF_BYTES; and REPEAT_16, FIND_BYTES and CHOOSE_BYTES: 16 bytes as
+ * often as they fit, entries of these, and bytes of a second vector where a third one's have their
+ * highest bit set.
  */
 
 static TARGET void sum_q8(const uint8_t *x, size_t stride, size_t pixels, size_t channels,
@@ -92,8 +93,7 @@ static TARGET void lookup_q8(const uint8_t *table, const uint8_t *in, uint8_t *o
 	size_t i = 0;
 
 	for (size_t k = 0; k < 16; k++)
-		for (size_t at = 0; at < sizeof(full_q8); at += 16)
-			memcpy((char *)&parts[k] + at, table + 16 * k, 16);
+		parts[k] = REPEAT_16(table + 16 * k);
 	for (; i + sizeof(x) <= count; i += sizeof(x)) {
 		memcpy(&x, in + i, sizeof(x));
 		x = look_up_q8(parts, x);

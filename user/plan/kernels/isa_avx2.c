@@ -54,6 +54,8 @@ typedef int16_t wide_q8 __attribute__((vector_size(32)));
 #define WIDE_OF_BYTES(b) ((wide_q8)_mm256_cvtepu8_epi16((__m128i)(b)))
 #define WIDE_OF_SIGNED(b) ((wide_q8)_mm256_cvtepi8_epi16((__m128i)(b)))
 #define MAX_OF_BYTES(a, b) ((full_q8)_mm256_max_epu8((__m256i)(a), (__m256i)(b)))
+#define REPEAT_16(p) \
+	((full_q8)_mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(p))))
 #define FIND_BYTES(t, i) ((full_q8)_mm256_shuffle_epi8((__m256i)(t), (__m256i)(i)))
 #define CHOOSE_BYTES(a, b, c) \
 	((full_q8)_mm256_blendv_epi8((__m256i)(a), (__m256i)(b), (__m256i)(c)))

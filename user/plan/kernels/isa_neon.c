@@ -103,6 +103,7 @@ static inline ALWAYS_INLINE void store_q8(uint8_t *out, sums_q8 x, sums_q8 y,
 }
 
 #define MAX_OF_BYTES(a, b) ((full_q8)vmaxq_u8((uint8x16_t)(a), (uint8x16_t)(b)))
+#define REPEAT_16(p) ((full_q8)vld1q_u8(p))
 #define FIND_BYTES(t, i) ((full_q8)vqtbl1q_u8((uint8x16_t)(t), (uint8x16_t)(i)))
 #define CHOOSE_BYTES(a, b, c) \
 	((full_q8)vbslq_u8((uint8x16_t)vshrq_n_s8((int8x16_t)(c), 7), (uint8x16_t)(b), (uint8x16_t)(a)))

@@ -55,6 +55,7 @@ typedef int16_t wide_q8 __attribute__((vector_size(16)));
 #define WIDE_OF_BYTES(b) ((wide_q8)_mm_cvtepu8_epi16(_mm_cvtsi64_si128((long long)(b))))
 #define WIDE_OF_SIGNED(b) ((wide_q8)_mm_cvtepi8_epi16(_mm_cvtsi64_si128((long long)(b))))
 #define MAX_OF_BYTES(a, b) ((full_q8)_mm_max_epu8((__m128i)(a), (__m128i)(b)))
+#define REPEAT_16(p) ((full_q8)_mm_loadu_si128((const __m128i *)(p)))
 #define FIND_BYTES(t, i) ((full_q8)_mm_shuffle_epi8((__m128i)(t), (__m128i)(i)))
 #define CHOOSE_BYTES(a, b, c) ((full_q8)_mm_blendv_epi8((__m128i)(a), (__m128i)(b), (__m128i)(c)))
 #define DOT(a, b) ((sums_q8)_mm_madd_epi16((__m128i)(a), (__m128i)(b)))
