@@ -22,6 +22,11 @@ enum { X, FILTER, BIAS, SHAPE };
 /* Outputs of an input channel that are worth copying its windows, of floats and of bytes. */
 #define MIN_MULTIPLIER_F32 8
 #define MIN_MULTIPLIER_Q8 3
+/*
+ * Input channels of a depthwise convolution of bytes up to which it is one with filters that are
+ * mostly zero: which times infinity would be no number.
+ */
+#define MAX_EXPANDED 4
 
 /* Outputs of a part along one axis, and the inputs that they see. */
 struct span {
@@ -53,6 +58,7 @@ struct parts {
 	uint32_t depth;			/* input channels of a part */
 	uint32_t width;			/* output channels of a part */
 	uint32_t filter_w;
+	uint32_t expanded;		/* outputs of an input channel: filters become those of all channels */
 	/* Elements of the filter between those of two outputs, and of two taps. */
 	size_t filter_step;
 	size_t tap_step;
@@ -121,7 +127,7 @@ static struct parts *alloc_parts(uint32_t count)
 
 /*
  * All read the window again, as the shape rule did, which found no fault. Of a depthwise
- * convolution each input channel is a group.
+ * convolution each input channel is a group, or where there are few of them all are one.
  */
 static struct parts *group_parts(struct nn_run *r)
 {
@@ -131,12 +137,17 @@ static struct parts *group_parts(struct nn_run *r)
 	struct nn_window window = { .h.filter = filter[1], .w.filter = filter[2] };
 	struct nn_image in = nn_image_of(&r->inputs[X], false);
 	uint32_t groups = depthwise ? in.c : (uint32_t)nn_run_int(r, args.own, 1);
+	const bool is_float = r->inputs[X].type == NN_TENSOR_FLOAT32 ||
+			      r->inputs[X].type == NN_TENSOR_FLOAT16;
 	uint32_t least = r->inputs[X].type == NN_TENSOR_FLOAT32 ? MIN_MULTIPLIER_F32 :
 								  MIN_MULTIPLIER_Q8;
+	uint32_t expanded = depthwise && !is_float && groups <= MAX_EXPANDED ? filter[3] / groups : 0;
 	struct parts *s;
 
 	if (depthwise && filter[3] / groups < least)
 		return NULL;
+	if (expanded)
+		groups = 1;
 	window.h.in = in.h;
 	window.w.in = in.w;
 	if (nn_run_bool(r, args.nchw, false) || nn_window_infer(r, &args, &window))
@@ -146,7 +157,8 @@ static struct parts *group_parts(struct nn_run *r)
 		return NULL;
 	s->activation = args.activation;
 	s->width = filter[depthwise ? 3 : 0] / groups;
-	s->depth = depthwise ? 1 : filter[3];
+	s->depth = expanded ? in.c : depthwise ? 1 : filter[3];
+	s->expanded = expanded;
 	s->filter_step = depthwise ? 1 : (size_t)filter[1] * filter[2] * filter[3];
 	s->tap_step = filter[3];
 	s->in_order = true;
@@ -330,6 +342,19 @@ static void gather_filter(const struct parts *s, const struct part *p, const cha
 	}
 }
 
+/* The filters of a depthwise convolution as those of one that adds all channels, `zero` elsewhere. */
+static void expand_filter(const struct parts *s, const struct part *p, uint8_t zero, const char *filter,
+			  char *to)
+{
+	const size_t element = p->gemm.element, taps = (size_t)p->h.taps * p->w.taps;
+
+	memset(to, zero, s->width * taps * s->depth * element);
+	for (size_t o = 0; o < s->width; o++)
+		for (size_t tap = 0; tap < taps; tap++)
+			memcpy(to + ((o * taps + tap) * s->depth + o / s->expanded) * element,
+			       filter + (tap * s->tap_step + o) * element, element);
+}
+
 /* Packs a part, whose filters are gathered in the scratch memory. */
 static bool pack_task(const struct nn_run *r, const struct nn_ready *ready, uint32_t task,
 		      void *scratch, void *packed)
@@ -340,7 +365,10 @@ static bool pack_task(const struct nn_run *r, const struct nn_ready *ready, uint
 
 	if (!p->gemm.rows)
 		return true;
-	gather_filter(s, p, r->inputs[FILTER].data, scratch);
+	if (s->expanded)
+		expand_filter(s, p, (uint8_t)r->inputs[FILTER].zero_point, r->inputs[FILTER].data, scratch);
+	else
+		gather_filter(s, p, r->inputs[FILTER].data, scratch);
 	view_part(r, s, p, scratch, &v);
 	return nn_gemm_pack(&v.run, &p->gemm, ready->isa, 0, p->gemm.columns,
 			    (char *)packed + p->packed);
@@ -372,24 +400,55 @@ static struct pixel pixel_of(const struct part *p, size_t row)
 			       row % p->w.count };
 }
 
-static void copy_window(const struct parts *s, const struct part *p, const char *in,
-			const struct pixel *at, char *to)
+/* `count` elements or small runs of them, `step` bytes apart. */
+static inline void copy_strided(char *to, const char *from, ptrdiff_t step, uint32_t count,
+				size_t size)
 {
-	size_t element = p->gemm.element, size = s->depth * element;
-	int64_t y = p->h.base + (int64_t)at->y * p->h.in_step;
+	for (uint32_t j = 0; j < count; j++, to += size, from += step)
+		memcpy(to, from, size);
+}
 
-	for (uint32_t i = 0; i < p->h.taps; i++, y += p->h.tap_step) {
-		bool inside = y >= 0 && y < s->in.h;
-		size_t row = inside ? (at->n * s->in.h + (size_t)y) * s->in.w : 0;
-		int64_t x = p->w.base + (int64_t)at->x * p->w.in_step;
+/* The taps of a window's row that is in the image; mostly all of them are, of one channel or some. */
+static void copy_row(const struct parts *s, const struct part *p, const char *row, int64_t x,
+		     char *to)
+{
+	const size_t element = p->gemm.element, size = s->depth * element;
+	const size_t pixel = (size_t)s->in.c * element;
+	const int64_t last = x + (int64_t)(p->w.taps - 1) * p->w.tap_step;
+	const ptrdiff_t step = (ptrdiff_t)p->w.tap_step * (ptrdiff_t)pixel;
 
+	row += p->in_channel * element;
+	if (x < 0 || x >= s->in.w || last < 0 || last >= s->in.w) {
 		for (uint32_t j = 0; j < p->w.taps; j++, x += p->w.tap_step, to += size) {
-			if (inside && x >= 0 && x < s->in.w)
-				memcpy(to, in + ((row + (size_t)x) * s->in.c + p->in_channel) *
-						element, size);
+			if (x >= 0 && x < s->in.w)
+				memcpy(to, row + (size_t)x * pixel, size);
 			else
 				memset(to, s->padding, size);
 		}
+		return;
+	}
+	row += (size_t)x * pixel;
+	if (size == 1)
+		copy_strided(to, row, step, p->w.taps, 1);
+	else if (size == 4)
+		copy_strided(to, row, step, p->w.taps, 4);
+	else
+		copy_strided(to, row, step, p->w.taps, size);
+}
+
+static void copy_window(const struct parts *s, const struct part *p, const char *in,
+			const struct pixel *at, char *to)
+{
+	const size_t element = p->gemm.element, size = p->w.taps * s->depth * element;
+	const size_t row_size = (size_t)s->in.w * s->in.c * element;
+	const int64_t x = p->w.base + (int64_t)at->x * p->w.in_step;
+	int64_t y = p->h.base + (int64_t)at->y * p->h.in_step;
+
+	for (uint32_t i = 0; i < p->h.taps; i++, y += p->h.tap_step, to += size) {
+		if (y >= 0 && y < s->in.h)
+			copy_row(s, p, in + (at->n * s->in.h + (size_t)y) * row_size, x, to);
+		else
+			memset(to, s->padding, size);
 	}
 }
 
