@@ -17,8 +17,6 @@
 #include "model/fingerprint.h"
 #include "ops/window.h"
 
-/* Operations that must run every time, and those whose steering leaves the shape alone. */
-enum { EMBEDDING_LOOKUP = 7, HASHTABLE_LOOKUP = 10, GATHER = 51, RANDOM_MULTINOMIAL = 74 };
 /* What only compiling needs. */
 struct compiler {
 	struct compiled *c;
@@ -113,6 +111,25 @@ static bool set_constants(struct compiler *k)
 	return true;
 }
 
+/*
+ * Whether an operation's tensors that steer leave its shape alone, and zeros are such: they may then
+ * be known when it runs only, where it copies and checks them.
+ */
+static bool takes_steering_late(const struct nn_op *op)
+{
+	switch (op->code) {
+	case NN_OP_AXIS_ALIGNED_BBOX_TRANSFORM:
+	case NN_OP_EMBEDDING_LOOKUP:
+	case NN_OP_GATHER:
+	case NN_OP_HASHTABLE_LOOKUP:
+	case NN_OP_ROI_ALIGN:
+	case NN_OP_ROI_POOLING:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* Values that steer are copied from memory that others may write. */
 static bool fix_steering(struct compiler *k, const struct nn_op *op,
 			 const struct nn_operation *o)
@@ -123,9 +140,7 @@ static bool fix_steering(struct compiler *k, const struct nn_op *op,
 
 		if (t->omitted || !plan_steers(op, i, t->type))
 			continue;
-		if (!*data && (is_scalar(t) || (op->code != EMBEDDING_LOOKUP &&
-						op->code != HASHTABLE_LOOKUP &&
-						op->code != GATHER)))
+		if (!*data && (is_scalar(t) || !takes_steering_late(op)))
 			return false;
 		if (!*data || operand_of(k, o->inputs[i])->lifetime != NN_CONSTANT_REFERENCE ||
 		    *data != k->c->tensors[o->inputs[i]].data)
@@ -142,7 +157,7 @@ static bool fix_steering(struct compiler *k, const struct nn_op *op,
 static bool is_foldable(const struct compiler *k, const struct nn_op *op,
 			const struct nn_operation *o)
 {
-	if (op->code == RANDOM_MULTINOMIAL || op->every_time || k->weights)
+	if (op->code == NN_OP_RANDOM_MULTINOMIAL || op->every_time || k->weights)
 		return false;
 	for (uint32_t i = 0; i < o->num_inputs; i++)
 		if (!k->data[o->inputs[i]] && !k->c->tensors[o->inputs[i]].omitted)
