@@ -41,7 +41,7 @@ static void *take(const struct nn_run *r, size_t bytes)
 		m->used = SIZE_MAX;
 	if (m->wanted < m->used)
 		m->wanted = m->used;
-	return m->used <= m->size ? memset(m->base + at, 0, bytes) : NULL;
+	return m->used <= m->size ? m->base + at : NULL;
 }
 
 static struct scratch *scratch_of(struct nn_run *r)
@@ -52,14 +52,14 @@ static struct scratch *scratch_of(struct nn_run *r)
 		return s;
 	s = take(r, sizeof(*s));
 	if (s)
-		s->is_kept = true;
+		*s = (struct scratch){ .is_kept = true };
 	else
 		s = calloc(1, sizeof(*s));
 	r->scratch = s;
 	return s;
 }
 
-void *nn_run_alloc(struct nn_run *r, size_t count, size_t size)
+void *nn_run_room(struct nn_run *r, size_t count, size_t size)
 {
 	struct scratch *s = scratch_of(r);
 	struct block *b;
@@ -76,10 +76,16 @@ void *nn_run_alloc(struct nn_run *r, size_t count, size_t size)
 	b = aligned_alloc(ALIGNMENT, bytes);
 	if (!b)
 		return NULL;
-	memset(b, 0, bytes);
 	b->next = s->blocks;
 	s->blocks = b;
 	return (char *)b + ALIGNMENT;
+}
+
+void *nn_run_alloc(struct nn_run *r, size_t count, size_t size)
+{
+	void *room = nn_run_room(r, count, size);
+
+	return room ? memset(room, 0, count * size) : NULL;
 }
 
 void nn_run_set_result(struct nn_run *r, void *block)

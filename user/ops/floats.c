@@ -25,7 +25,7 @@ static int32_t load(const struct nn_tensor *t, size_t index)
 float *nn_floats_read(struct nn_run *r, const struct nn_tensor *t)
 {
 	size_t count = nn_tensor_count(t);
-	float *values = nn_run_alloc(r, count, sizeof(*values));
+	float *values = nn_run_room(r, count, sizeof(*values));
 
 	if (!values)
 		return NULL;
@@ -34,6 +34,11 @@ float *nn_floats_read(struct nn_run *r, const struct nn_tensor *t)
 	for (size_t i = 0; i < count; i++)
 		values[i] = (float)(load(t, i) - t->zero_point) * t->scale;
 	return values;
+}
+
+const float *nn_floats_view(struct nn_run *r, const struct nn_tensor *t)
+{
+	return t->type == NN_TENSOR_FLOAT32 ? t->data : nn_floats_read(r, t);
 }
 
 void nn_floats_write(const struct nn_tensor *t, const float *values)

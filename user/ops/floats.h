@@ -13,6 +13,9 @@
  */
 float *nn_floats_read(struct nn_run *r, const struct nn_tensor *t);
 
+/* The same without a copy of floats: for values that are read once, as they may change meanwhile. */
+const float *nn_floats_view(struct nn_run *r, const struct nn_tensor *t);
+
 /*
  * Writes real values to a tensor of type TENSOR_FLOAT32, or one of 8 bits or
  * TENSOR_QUANT16_ASYMM, for which it rounds and saturates them.

@@ -169,6 +169,9 @@ void *nn_run_result(const struct nn_run *r);
  */
 void *nn_run_alloc(struct nn_run *r, size_t count, size_t size);
 
+/* The same, with anything in it, which clients must not see. */
+void *nn_run_room(struct nn_run *r, size_t count, size_t size);
+
 /* Fails an operation at run time: "ADD: <message>". Returns NN_GENERAL_FAILURE. */
 enum nn_status nn_run_fail(const struct nn_run *r, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
