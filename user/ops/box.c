@@ -6,11 +6,6 @@
 
 #include "ops/box.h"
 
-static float area(const struct nn_box *b)
-{
-	return (b->x2 - b->x1) * (b->y2 - b->y1);
-}
-
 float nn_box_overlap(const struct nn_box *a, const struct nn_box *b)
 {
 	float w, h, both;
@@ -21,7 +16,7 @@ float nn_box_overlap(const struct nn_box *a, const struct nn_box *b)
 	w = nn_least(a->x2, b->x2) - nn_largest(a->x1, b->x1);
 	h = nn_least(a->y2, b->y2) - nn_largest(a->y1, b->y1);
 	both = nn_largest(w, 0) * nn_largest(h, 0);
-	return both > 0 ? both / (area(a) + area(b) - both) : 0;
+	return both > 0 ? both / (nn_box_area(a) + nn_box_area(b) - both) : 0;
 }
 
 static float clip(float value, float high)

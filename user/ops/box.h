@@ -21,6 +21,11 @@ static inline bool nn_box_is_valid(const struct nn_box *b)
 	return b->x1 <= b->x2 && b->y1 <= b->y2;
 }
 
+static inline float nn_box_area(const struct nn_box *b)
+{
+	return (b->x2 - b->x1) * (b->y2 - b->y1);
+}
+
 /* The lesser and the larger of two numbers; the other one where one is NaN. */
 static inline float nn_least(float a, float b)
 {

@@ -3,6 +3,7 @@
  * BOX_WITH_NMS_LIMIT: the best boxes of every class that do not overlap much,
  * and of these the best of every image.
  */
+#include <math.h>
 #include <string.h>
 
 #include "ops/box.h"
@@ -18,7 +19,7 @@ enum { OUT_SCORES, OUT_BOXES, OUT_CLASSES, OUT_BATCH };
 struct result {
 	uint32_t classes;
 	size_t count;
-	const struct nn_box *boxes;		/* all, by region and class */
+	struct nn_box *boxes;			/* all, by region and class */
 	struct nn_candidate *detections;	/* those that stay */
 };
 
@@ -71,26 +72,31 @@ static enum nn_status read_nms(const struct nn_run *r, struct nn_nms *nms)
 	return NN_OK;
 }
 
-/* The candidates of a class among regions [first, last) that stay; returns how many. */
+/*
+ * The candidates of a class among regions [first, last) that stay; returns how many. Scores below
+ * `least` are of no interest.
+ */
 static size_t select_class(const struct nn_run *r, const struct nn_nms *nms,
 			   const struct result *v, const float *scores, uint32_t class,
-			   uint32_t first, uint32_t last, struct nn_candidate *to)
+			   uint32_t first, uint32_t last, float least,
+			   struct nn_candidate *to, float *room)
 {
 	float threshold = nn_run_float(r, SCORE_THRESHOLD, 0);
 	size_t count = 0;
 
 	for (uint32_t i = first; i < last; i++) {
 		uint32_t box = i * v->classes + class;
+		float score = scores[box];
 
-		if (scores[box] > threshold)
-			to[count++] = (struct nn_candidate){ scores[box], box };
+		if (score > threshold && !(score < least))
+			to[count++] = (struct nn_candidate){ score, box };
 	}
-	return nn_nms(nms, v->boxes, to, count);
+	return nn_nms(nms, v->boxes, to, count, room);
 }
 
 /*
  * Keeps the best `limit` of a list, in the list's order. `best` has room for all
- * of them, `is_best` for a flag of every box, all false.
+ * of them, `is_best` for a flag of every box, all false before and after.
  */
 static size_t cut(struct nn_candidate *list, size_t count, size_t limit,
 		  struct nn_candidate *best, bool *is_best)
@@ -104,36 +110,57 @@ static size_t cut(struct nn_candidate *list, size_t count, size_t limit,
 	for (size_t i = 0; i < limit; i++)
 		is_best[best[i].box] = true;
 	for (size_t i = 0; i < count; i++)
-		if (is_best[list[i].box])
+		if (is_best[list[i].box]) {
+			is_best[list[i].box] = false;
 			list[kept++] = list[i];
+		}
 	return kept;
+}
+
+static float least_score(const struct nn_candidate *list, size_t count)
+{
+	float least = INFINITY;
+
+	for (size_t i = 0; i < count; i++)
+		least = nn_least(list[i].score, least);
+	return least;
 }
 
 static enum nn_status detect(struct nn_run *r, const struct nn_nms *nms, struct result *v)
 {
 	const int32_t *batch = r->inputs[BATCH].data;
-	const float *scores = nn_floats_read(r, &r->inputs[SCORES]);
+	const float *scores = nn_floats_view(r, &r->inputs[SCORES]);
 	uint32_t regions = r->inputs[SCORES].dims[0];
 	size_t all = (size_t)regions * v->classes;
 	size_t limit = nms->limit < 0 ? all : (size_t)nms->limit;
-	struct nn_candidate *best = nn_run_alloc(r, all, sizeof(*best));
-	bool *is_best = nn_run_alloc(r, all, sizeof(*is_best));
+	struct nn_candidate *best = nn_run_room(r, all, sizeof(*best));
+	float *room = nn_run_room(r, nn_nms_room(nms, regions), sizeof(*room));
+	bool *is_best = nn_run_alloc(r, all, sizeof(*is_best)), only_falls;
 
 	v->boxes = (void *)nn_floats_read(r, &r->inputs[BOXES]);
-	v->detections = nn_run_alloc(r, all, sizeof(*v->detections));
-	if (!scores || !best || !is_best || !v->boxes || !v->detections)
+	v->detections = nn_run_room(r, all, sizeof(*v->detections));
+	if (!scores || !best || !is_best || !room || !v->boxes || !v->detections)
 		return NN_OUT_OF_MEMORY;
 	for (size_t i = 0; i < all; i++)
 		if (!nn_box_is_valid(&v->boxes[i]))
 			return nn_run_fail(r, "input 1: box %zu has its corners out of order", i);
+	/* Then what is below scores enough neither stays nor suppresses anything that does. */
+	only_falls = nms->kernel == NN_NMS_HARD && nn_run_float(r, SCORE_THRESHOLD, 0) >= 0;
 	for (uint32_t first = 0, last; first < regions; first = last) {
 		struct nn_candidate *list = v->detections + v->count;
+		float least = -INFINITY;
 		size_t count = 0;
 
 		for (last = first; last < regions && batch[last] == batch[first];)
 			last++;
-		for (uint32_t class = 1; class < v->classes; class++)
-			count += select_class(r, nms, v, scores, class, first, last, list + count);
+		for (uint32_t class = 1; class < v->classes; class++) {
+			count += select_class(r, nms, v, scores, class, first, last, least,
+					      list + count, room);
+			if (!only_falls || count < 2 * limit || count <= limit)
+				continue;
+			count = cut(list, count, limit, best, is_best);
+			least = least_score(list, count);
+		}
 		v->count += cut(list, count, limit, best, is_best);
 	}
 	return NN_OK;

@@ -80,9 +80,14 @@ struct job {
 	float threshold;		/* of scores */
 	float scales[4];		/* of deltas */
 	const float *scores;		/* of the image */
-	uint32_t *good;			/* anchors with a score above the threshold; only they have */
-	float *best;			/* the best of these, */
-	struct nn_box *boxes;		/* and a box */
+	const float *deltas;		/* the same, `delta_size` of each anchor */
+	size_t delta_size;
+	const float *anchor_boxes;
+	float *best;			/* score, of each anchor */
+	uint32_t *good;			/* anchors whose best is above the threshold */
+	struct nn_box *boxes;		/* of anchors that were placed */
+	bool *is_placed;
+	float *room;			/* of nms */
 	size_t num_good;
 	struct nn_candidate *candidates;
 	struct nn_candidate *ranked;	/* classes of an anchor */
@@ -120,21 +125,26 @@ static enum nn_status infer(struct nn_run *r)
 /* The best of scores that are numbers. */
 static float best_of(const float *scores, size_t count)
 {
-	typedef int32_t mask __attribute__((vector_size(16)));
-	nn_dot_four best = { -INFINITY, -INFINITY, -INFINITY, -INFINITY };
+	nn_dot_four a = { -INFINITY, -INFINITY, -INFINITY, -INFINITY }, b = a, c = a, d = a;
 	size_t i = 0;
 
-	for (; i + 4 <= count; i += 4) {
-		const nn_dot_four x = nn_dot_load(scores + i);
-		const mask better = (mask)(x > best);
-
-		best = (nn_dot_four)(((mask)x & better) | ((mask)best & ~better));
+	for (; i + 16 <= count; i += 16) {
+		a = nn_dot_largest(nn_dot_load(scores + i), a);
+		b = nn_dot_largest(nn_dot_load(scores + i + 4), b);
+		c = nn_dot_largest(nn_dot_load(scores + i + 8), c);
+		d = nn_dot_largest(nn_dot_load(scores + i + 12), d);
 	}
-	for (; i < count; i++)
-		best[0] = scores[i] > best[0] ? scores[i] : best[0];
-	for (size_t lane = 1; lane < 4; lane++)
-		best[0] = best[lane] > best[0] ? best[lane] : best[0];
-	return best[0];
+	for (; i + 4 <= count; i += 4)
+		a = nn_dot_largest(nn_dot_load(scores + i), a);
+	/* The last four again, whichever of them were looked at. */
+	if (count >= 4)
+		b = nn_dot_largest(nn_dot_load(scores + count - 4), b);
+	a = nn_dot_largest(nn_dot_largest(a, b), nn_dot_largest(c, d));
+	for (; i < count && count < 4; i++)
+		a[0] = scores[i] > a[0] ? scores[i] : a[0];
+	a[0] = a[1] > a[0] ? a[1] : a[0];
+	a[2] = a[3] > a[2] ? a[3] : a[2];
+	return a[2] > a[0] ? a[2] : a[0];
 }
 
 static struct nn_box decode(const struct job *j, const float *delta, const float *anchor)
@@ -147,23 +157,27 @@ static struct nn_box decode(const struct job *j, const float *delta, const float
 	return (struct nn_box){ x - w, y - h, x + w, y + h };
 }
 
-/* Finds the anchors of image `n` that matter. */
-static void find_good(const struct nn_run *r, struct job *j, uint32_t n)
+/* Makes the box of an anchor, once. */
+static bool place(const void *context, struct nn_box *boxes, uint32_t anchor)
 {
-	const struct nn_tensor *deltas = &r->inputs[DELTAS];
-	size_t size = deltas->dims[2];
-	const float *delta = (const float *)deltas->data + n * (size_t)j->anchors * size;
-	const float *anchors = r->inputs[ANCHORS].data;
+	const struct job *j = context;
 
+	if (j->is_placed[anchor])
+		return true;
+	j->is_placed[anchor] = true;
+	boxes[anchor] = decode(j, j->deltas + anchor * j->delta_size,
+			       j->anchor_boxes + (size_t)4 * anchor);
+	return true;
+}
+
+/* Finds the anchors of the image that matter. */
+static void find_good(struct job *j)
+{
 	j->num_good = 0;
 	for (size_t i = 0; i < j->anchors; i++) {
-		float best = best_of(j->scores + i * j->classes + 1, j->classes - 1);
-
-		if (!(best > j->threshold))
-			continue;
-		j->best[i] = best;
-		j->boxes[i] = decode(j, delta + i * size, anchors + 4 * i);
-		j->good[j->num_good++] = (uint32_t)i;
+		j->best[i] = best_of(j->scores + i * j->classes + 1, j->classes - 1);
+		j->good[j->num_good] = (uint32_t)i;
+		j->num_good += j->best[i] > j->threshold;
 	}
 }
 
@@ -182,26 +196,54 @@ static void emit(struct job *j, float score, uint32_t anchor, uint32_t class)
 	j->count++;
 }
 
-/* Class by class; a detection is counted by class and anchor. */
+/* Leaves the anchors that have a score above the threshold. */
+static void drop_worse(struct job *j, float threshold)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < j->num_good; i++) {
+		j->good[left] = j->good[i];
+		left += j->best[j->good[i]] > threshold;
+	}
+	j->num_good = left;
+}
+
+/* The candidates of a class with scores above the threshold that stay; returns how many. */
+static size_t detect_class(struct job *j, uint32_t class, float threshold,
+			   struct nn_candidate *list)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < j->num_good; i++) {
+		uint32_t anchor = j->good[i];
+		float score = j->scores[(size_t)anchor * j->classes + class];
+
+		list[count] = (struct nn_candidate){ score, anchor };
+		count += score > threshold;
+	}
+	count = nn_nms(&j->nms, j->boxes, list, count, j->room);
+	for (size_t i = 0; i < count; i++)
+		list[i].box += class * j->anchors;
+	return count;
+}
+
+/*
+ * Class by class; a detection is counted by class and anchor. When there are as many as the outputs
+ * have room for, no later one with the score of the worst of them gets there, nor does it
+ * suppress one that does.
+ */
 static void detect_regular(struct job *j)
 {
+	float threshold = j->threshold;
 	size_t found = 0;
 
 	for (uint32_t class = 1; class < j->classes; class++) {
-		struct nn_candidate *list = j->candidates + found;
-		size_t count = 0;
-
-		for (size_t i = 0; i < j->num_good; i++) {
-			uint32_t anchor = j->good[i];
-			float score = j->scores[(size_t)anchor * j->classes + class];
-
-			if (score > j->threshold)
-				list[count++] = (struct nn_candidate){ score, anchor };
-		}
-		count = nn_nms(&j->nms, j->boxes, list, count);
-		for (size_t i = 0; i < count; i++)
-			list[i].box += class * j->anchors;
-		found += count;
+		found += detect_class(j, class, threshold, j->candidates + found);
+		if (found < j->capacity)
+			continue;
+		found = nn_candidates_best(j->candidates, found, j->capacity);
+		threshold = j->candidates[found - 1].score;
+		drop_worse(j, threshold);
 	}
 	found = nn_candidates_best(j->candidates, found, j->capacity);
 	for (size_t i = 0; i < found; i++) {
@@ -231,7 +273,7 @@ static void detect_fast(struct job *j, uint32_t most)
 
 	for (size_t i = 0; i < j->num_good; i++)
 		j->candidates[i] = (struct nn_candidate){ j->best[j->good[i]], j->good[i] };
-	count = nn_nms(&j->nms, j->boxes, j->candidates, j->num_good);
+	count = nn_nms(&j->nms, j->boxes, j->candidates, j->num_good, j->room);
 	for (size_t i = 0; i < count; i++) {
 		rank_classes(j, j->candidates[i].box, classes);
 		for (uint32_t k = 0; k < classes; k++)
@@ -242,6 +284,7 @@ static void detect_fast(struct job *j, uint32_t most)
 static void read_job(const struct nn_run *r, struct job *j)
 {
 	uint32_t limit;
+	int32_t most;
 
 	*j = (struct job){
 		.anchors = r->inputs[SCORES].dims[1],
@@ -250,15 +293,20 @@ static void read_job(const struct nn_run *r, struct job *j)
 		.regular = nn_run_bool(r, REGULAR, false),
 		.first_label = nn_run_bool(r, BACKGROUND_IN_LABEL, false),
 		.threshold = nn_run_float(r, SCORE_THRESHOLD, 0),
+		.delta_size = r->inputs[DELTAS].dims[2],
+		.anchor_boxes = r->inputs[ANCHORS].data,
 	};
 	for (uint32_t i = 0; i < 4; i++)
 		j->scales[i] = nn_run_float(r, SCALE_Y + i, 1);
 	limit = j->regular ? DETECTIONS_PER_CLASS : MAX_DETECTIONS;
+	most = nn_run_int(r, limit, 0);
 	j->nms = (struct nn_nms){
 		.kernel = NN_NMS_DISCARD,
 		.threshold = nn_run_float(r, IOU_THRESHOLD, 0),
 		.floor = -INFINITY,
-		.limit = nn_run_int(r, limit, 0),
+		.limit = (uint32_t)most < j->capacity ? most : (int32_t)j->capacity,
+		.place = place,
+		.context = j,
 	};
 }
 
@@ -270,19 +318,24 @@ static void clear_outputs(const struct nn_run *r)
 
 static enum nn_status execute(struct nn_run *r)
 {
-	const float *scores = r->inputs[SCORES].data;
+	const float *scores = r->inputs[SCORES].data, *deltas = r->inputs[DELTAS].data;
 	uint32_t most = (uint32_t)nn_run_int(r, CLASSES_PER_DETECTION, 0);
 	struct job j;
-	size_t all;
+	size_t all, most_candidates;
 
 	read_job(r, &j);
 	all = (size_t)j.anchors * j.classes;
-	j.good = nn_run_alloc(r, j.anchors, sizeof(*j.good));
-	j.best = nn_run_alloc(r, j.anchors, sizeof(*j.best));
-	j.boxes = nn_run_alloc(r, j.anchors, sizeof(*j.boxes));
-	j.candidates = nn_run_alloc(r, all, sizeof(*j.candidates));
-	j.ranked = nn_run_alloc(r, j.classes, sizeof(*j.ranked));
-	if (!j.good || !j.best || !j.boxes || !j.candidates || !j.ranked)
+	most_candidates = (size_t)j.capacity + j.anchors;
+	most_candidates = most_candidates < all ? most_candidates : all;
+	j.good = nn_run_room(r, j.anchors, sizeof(*j.good));
+	j.best = nn_run_room(r, j.anchors, sizeof(*j.best));
+	j.boxes = nn_run_room(r, j.anchors, sizeof(*j.boxes));
+	j.is_placed = nn_run_room(r, j.anchors, sizeof(*j.is_placed));
+	j.candidates = nn_run_room(r, most_candidates, sizeof(*j.candidates));
+	j.ranked = nn_run_room(r, j.classes, sizeof(*j.ranked));
+	j.room = nn_run_room(r, nn_nms_room(&j.nms, j.anchors), sizeof(*j.room));
+	if (!j.good || !j.best || !j.boxes || !j.is_placed || !j.candidates || !j.ranked ||
+	    !j.room)
 		return NN_OUT_OF_MEMORY;
 	clear_outputs(r);
 	for (uint32_t n = 0; n < r->inputs[SCORES].dims[0]; n++) {
@@ -293,7 +346,9 @@ static enum nn_status execute(struct nn_run *r)
 		j.out_boxes = (float *)r->outputs[OUT_BOXES].data + 4 * at;
 		j.out_classes = (int32_t *)r->outputs[OUT_CLASSES].data + at;
 		j.count = 0;
-		find_good(r, &j, n);
+		j.deltas = deltas + (size_t)n * j.anchors * j.delta_size;
+		memset(j.is_placed, 0, j.anchors * sizeof(*j.is_placed));
+		find_good(&j);
 		if (j.regular)
 			detect_regular(&j);
 		else

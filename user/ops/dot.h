@@ -9,6 +9,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifdef __SSE__
+#include <xmmintrin.h>
+#endif
+
 #define NN_DOT_LANES 16
 
 typedef float nn_dot_four __attribute__((vector_size(16)));
@@ -19,6 +23,32 @@ static inline nn_dot_four nn_dot_load(const float *p)
 
 	memcpy(&v, p, sizeof(v));
 	return v;
+}
+
+/* a < b ? a : b of each lane, so b where one is NaN. */
+static inline nn_dot_four nn_dot_least(nn_dot_four a, nn_dot_four b)
+{
+#ifdef __SSE__
+	return _mm_min_ps(a, b);
+#else
+	typedef int32_t mask __attribute__((vector_size(16)));
+	const mask is = (mask)(a < b);
+
+	return (nn_dot_four)((is & (mask)a) | (~is & (mask)b));
+#endif
+}
+
+/* a > b ? a : b of each lane. */
+static inline nn_dot_four nn_dot_largest(nn_dot_four a, nn_dot_four b)
+{
+#ifdef __SSE__
+	return _mm_max_ps(a, b);
+#else
+	typedef int32_t mask __attribute__((vector_size(16)));
+	const mask is = (mask)(a > b);
+
+	return (nn_dot_four)((is & (mask)a) | (~is & (mask)b));
+#endif
 }
 
 static inline float nn_dot_f32(const float *a, const float *b, size_t count)

@@ -31,8 +31,14 @@ struct job {
 	const float *deltas;
 	const struct nn_box *anchors;
 	const float *info;
+	float width_stride;
+	float height_stride;
+	float min_size;
+	struct nn_nms nms;
 	struct nn_box *boxes;
 	struct nn_candidate *candidates;
+	float *room;			/* of nms */
+	uint32_t n;			/* the image */
 };
 
 static enum nn_status check(const struct nn_check *c)
@@ -77,7 +83,27 @@ static const float *read_nhwc(struct nn_run *r, uint32_t index)
 	struct nn_tensor t = r->inputs[index];
 
 	t.data = (void *)nn_image_input(r, &t, nn_run_bool(r, NCHW, false));
-	return t.data ? nn_floats_read(r, &t) : NULL;
+	return t.data ? nn_floats_view(r, &t) : NULL;
+}
+
+static bool place(const void *context, struct nn_box *boxes, uint32_t i);
+
+static void read_nms(const struct nn_run *r, struct job *j)
+{
+	int32_t before = nn_run_int(r, PRE_NMS, 0), after = nn_run_int(r, POST_NMS, 0);
+
+	j->width_stride = nn_run_float(r, WIDTH_STRIDE, 0);
+	j->height_stride = nn_run_float(r, HEIGHT_STRIDE, 0);
+	j->min_size = nn_run_float(r, MIN_SIZE, 0);
+	j->nms = (struct nn_nms){
+		.kernel = NN_NMS_DISCARD,
+		.threshold = nn_run_float(r, IOU_THRESHOLD, 0),
+		.floor = -INFINITY,
+		.limit = after > 0 ? after : -1,
+		.most = before > 0 ? (size_t)before : 0,
+		.place = place,
+		.context = j,
+	};
 }
 
 static enum nn_status read_job(struct nn_run *r, struct job *j)
@@ -92,9 +118,12 @@ static enum nn_status read_job(struct nn_run *r, struct job *j)
 	j->deltas = read_nhwc(r, DELTAS);
 	j->anchors = (void *)nn_floats_read(r, &r->inputs[ANCHORS]);
 	j->info = nn_floats_read(r, &r->inputs[IMAGE_INFO]);
-	j->boxes = nn_run_alloc(r, count, sizeof(*j->boxes));
-	j->candidates = nn_run_alloc(r, count, sizeof(*j->candidates));
-	if (!j->scores || !j->deltas || !j->anchors || !j->info || !j->boxes || !j->candidates)
+	read_nms(r, j);
+	j->boxes = nn_run_room(r, count, sizeof(*j->boxes));
+	j->candidates = nn_run_room(r, count, sizeof(*j->candidates));
+	j->room = nn_run_room(r, nn_nms_room(&j->nms, count), sizeof(*j->room));
+	if (!j->scores || !j->deltas || !j->anchors || !j->info || !j->boxes ||
+	    !j->candidates || !j->room)
 		return NN_OUT_OF_MEMORY;
 	return NN_OK;
 }
@@ -106,45 +135,34 @@ static bool is_large_inside(const struct nn_box *b, float least, const float *in
 }
 
 /* Anchor `i` of an image, counted over its pixels, moved by its delta. */
-static struct nn_box place(const struct nn_run *r, const struct job *j, uint32_t n, uint32_t i)
+static bool place(const void *context, struct nn_box *boxes, uint32_t i)
 {
+	const struct job *j = context;
 	uint32_t pixel = i / j->shape.c;
-	float x = (float)(pixel % j->shape.w) * nn_run_float(r, WIDTH_STRIDE, 0);
-	float y = (float)(pixel / j->shape.w) * nn_run_float(r, HEIGHT_STRIDE, 0);
+	float x = (float)(pixel % j->shape.w) * j->width_stride;
+	float y = (float)(pixel / j->shape.w) * j->height_stride;
 	const struct nn_box *anchor = &j->anchors[i % j->shape.c];
+	const float *info = j->info + 2 * (size_t)j->n;
 	size_t count = (size_t)j->shape.h * j->shape.w * j->shape.c;
 	struct nn_box box = { anchor->x1 + x, anchor->y1 + y, anchor->x2 + x, anchor->y2 + y };
 
-	return nn_box_moved(&box, j->deltas + 4 * (n * count + i),
-			    j->info[2 * (size_t)n], j->info[2 * (size_t)n + 1]);
+	boxes[i] = nn_box_moved(&box, j->deltas + 4 * (j->n * count + i), info[0], info[1]);
+	return is_large_inside(&boxes[i], j->min_size, info);
 }
 
-/* Leaves the proposals of image `n` in `candidates` and `boxes`; returns how many. */
-static size_t propose(const struct nn_run *r, const struct job *j, uint32_t n)
+/* Leaves the proposals of an image in `candidates` and `boxes`; returns how many. */
+static size_t propose(const struct job *j)
 {
-	size_t all = (size_t)j->shape.h * j->shape.w * j->shape.c, count = 0;
-	int32_t before = nn_run_int(r, PRE_NMS, 0), after = nn_run_int(r, POST_NMS, 0);
-	struct nn_nms nms = {
-		.kernel = NN_NMS_DISCARD,
-		.threshold = nn_run_float(r, IOU_THRESHOLD, 0),
-		.floor = -INFINITY,
-		.limit = after > 0 ? after : -1,
-	};
+	size_t all = (size_t)j->shape.h * j->shape.w * j->shape.c;
+	const float *scores = j->scores + j->n * all;
 
-	for (uint32_t i = 0; i < all; i++) {
-		float score = j->scores[n * all + i];
-
-		j->candidates[i] = (struct nn_candidate){ isnan(score) ? -INFINITY : score, i };
-	}
-	all = nn_candidates_best(j->candidates, all, before > 0 ? (size_t)before : all);
 	for (size_t i = 0; i < all; i++) {
-		struct nn_box *box = &j->boxes[j->candidates[i].box];
+		float score = scores[i];
 
-		*box = place(r, j, n, j->candidates[i].box);
-		if (is_large_inside(box, nn_run_float(r, MIN_SIZE, 0), j->info + 2 * (size_t)n))
-			j->candidates[count++] = j->candidates[i];
+		j->candidates[i] = (struct nn_candidate){ isnan(score) ? -INFINITY : score,
+							  (uint32_t)i };
 	}
-	return nn_nms(&nms, j->boxes, j->candidates, count);
+	return nn_nms(&j->nms, j->boxes, j->candidates, all, j->room);
 }
 
 static void set_outputs(struct nn_run *r, size_t count)
@@ -165,25 +183,27 @@ static enum nn_status infer(struct nn_run *r)
 	struct job j = { 0 };
 	enum nn_status status = read_job(r, &j);
 	struct result *v = nn_run_alloc(r, 1, sizeof(*v));
-	size_t all;
+	size_t most;
 
 	if (status)
 		return status;
-	all = nn_tensor_count(&r->inputs[SCORES]);
+	most = (size_t)j.shape.h * j.shape.w * j.shape.c;
+	if (j.nms.limit >= 0 && (size_t)j.nms.limit < most)
+		most = (size_t)j.nms.limit;
 	if (v) {
-		v->scores = nn_run_alloc(r, all, sizeof(*v->scores));
-		v->boxes = nn_run_alloc(r, all, sizeof(*v->boxes));
-		v->batch = nn_run_alloc(r, all, sizeof(*v->batch));
+		v->scores = nn_run_room(r, most, j.shape.n * sizeof(*v->scores));
+		v->boxes = nn_run_room(r, most, j.shape.n * sizeof(*v->boxes));
+		v->batch = nn_run_room(r, most, j.shape.n * sizeof(*v->batch));
 	}
 	if (!v || !v->scores || !v->boxes || !v->batch)
 		return NN_OUT_OF_MEMORY;
-	for (uint32_t n = 0; n < j.shape.n; n++) {
-		size_t count = propose(r, &j, n);
+	for (j.n = 0; j.n < j.shape.n; j.n++) {
+		size_t count = propose(&j);
 
 		for (size_t i = 0; i < count; i++, v->count++) {
 			v->scores[v->count] = j.candidates[i].score;
 			v->boxes[v->count] = j.boxes[j.candidates[i].box];
-			v->batch[v->count] = (int32_t)n;
+			v->batch[v->count] = (int32_t)j.n;
 		}
 	}
 	nn_run_set_result(r, v);

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/round.h"
 #include "ops/dot.h"
 #include "ops/nms.h"
 
@@ -67,14 +68,115 @@ static void move_kept(struct nn_candidate *candidates, size_t all, size_t kept)
 	memmove(candidates, first, kept * sizeof(*first));
 }
 
+static void sort_by_heap(struct nn_candidate *list, size_t count)
+{
+	make_heap(list, count);
+	for (size_t left = count; left; left--)
+		list[left - 1] = pop(list, left);
+	move_kept(list, count, count);
+}
+
+/* ---- A list that is sorted as far as it is asked for ---- */
+
+#define MAX_ENDS 64
+#define FEW 16			/* candidates that are sorted by insertion */
+
+/*
+ * Candidates from one end to the next come before those behind. The last of `ends` is the nearest
+ * one; what is before `sorted` is in order.
+ */
+struct order {
+	struct nn_candidate *list;
+	size_t at;			/* of the best that was not taken */
+	size_t sorted;
+	size_t ends[MAX_ENDS];
+	size_t num_ends;
+	size_t budget;			/* of candidates to divide, before the heap sorts instead */
+};
+
+_Static_assert(sizeof(struct nn_candidate) == sizeof(uint64_t), "divide() moves it as a number");
+
+static void order_begin(struct order *o, struct nn_candidate *list, size_t count)
+{
+	*o = (struct order){ .list = list, .ends[0] = count, .num_ends = 1,
+			     .budget = 8 * count };
+}
+
+static void sort_few(struct nn_candidate *list, size_t count)
+{
+	for (size_t i = 1; i < count; i++) {
+		const struct nn_candidate moved = list[i];
+		size_t at = i;
+
+		for (; at && is_before(&moved, &list[at - 1]); at--)
+			list[at] = list[at - 1];
+		list[at] = moved;
+	}
+}
+
+/*
+ * Moves those that come before one of the list to its front; returns how many, 1 if it is the best
+ * itself. There are no branches on scores, which nothing predicts.
+ */
+static size_t divide(struct nn_candidate *list, size_t count)
+{
+	struct nn_candidate *a = &list[0], *b = &list[count / 2], *c = &list[count - 1];
+	struct nn_candidate pivot;
+	size_t first = 0;
+
+	if (is_before(b, a))
+		swap(a, b);
+	if (is_before(b, c))
+		swap(b, c);
+	if (is_before(c, a))
+		swap(a, c);
+	pivot = *c;
+	/* Both are moved whole: a CPU reads slowly what was just written in parts. */
+	for (size_t i = 0; i + 1 < count; i++) {
+		struct nn_candidate x;
+		uint64_t whole;
+
+		memcpy(&whole, &list[i], sizeof(whole));
+		memcpy(&list[i], &list[first], sizeof(whole));
+		memcpy(&list[first], &whole, sizeof(whole));
+		memcpy(&x, &whole, sizeof(x));
+		first += (size_t)((x.score > pivot.score) |
+				  ((x.score == pivot.score) & (x.box < pivot.box)));
+	}
+	swap(&list[first], c);
+	return first ? first : 1;
+}
+
+/* The best that is left, or NULL; what is before it in the list is free. */
+static struct nn_candidate *order_next(struct order *o)
+{
+	while (o->at == o->sorted && o->num_ends) {
+		struct nn_candidate *list = o->list + o->at;
+		size_t count = o->ends[o->num_ends - 1] - o->at;
+
+		if (count > FEW && o->num_ends < MAX_ENDS && count <= o->budget) {
+			o->budget -= count;
+			o->ends[o->num_ends++] = o->at + divide(list, count);
+			continue;
+		}
+		if (count > FEW)
+			sort_by_heap(list, count);
+		else
+			sort_few(list, count);
+		o->sorted += count;
+		o->num_ends--;
+	}
+	return o->at < o->sorted ? &o->list[o->at++] : NULL;
+}
+
 size_t nn_candidates_best(struct nn_candidate *candidates, size_t count, size_t most)
 {
+	struct order o;
 	size_t kept = 0;
 
-	make_heap(candidates, count);
-	for (; kept < most && kept < count; kept++)
-		candidates[count - 1 - kept] = pop(candidates, count - kept);
-	move_kept(candidates, count, kept);
+	order_begin(&o, candidates, count);
+	while (kept < most && order_next(&o))
+		kept++;
 	return kept;
 }
 
@@ -132,122 +234,159 @@ static size_t select_at_once(const struct nn_nms *nms, const struct nn_box *boxe
 
 typedef int32_t mask __attribute__((vector_size(16)));
 
-/* Four boxes, a coordinate in each. */
-struct four_boxes {
-	nn_dot_four x1, y1, x2, y2;
+/* Kept boxes by coordinate, so that four lie beside each other. */
+struct kept {
+	float *x1;
+	float *y1;
+	float *x2;
+	float *y2;
+	float *area;
+	size_t count;
 };
 
-static inline nn_dot_four choose(mask m, nn_dot_four yes, nn_dot_four no)
+static struct kept kept_in(float *room, size_t most)
 {
-	return (nn_dot_four)((m & (mask)yes) | (~m & (mask)no));
+	const size_t n = round_up(most, 4);
+
+	return (struct kept){ room, room + n, room + 2 * n, room + 3 * n, room + 4 * n, 0 };
 }
 
-static inline nn_dot_four least(nn_dot_four a, nn_dot_four b)
+static void keep(struct kept *k, const struct nn_box *b)
 {
-	return choose((mask)(a < b) | (mask)(b != b), a, b);
+	const size_t i = k->count++;
+
+	k->x1[i] = b->x1;
+	k->y1[i] = b->y1;
+	k->x2[i] = b->x2;
+	k->y2[i] = b->y2;
+	k->area[i] = nn_box_area(b);
 }
 
-static inline nn_dot_four largest(nn_dot_four a, nn_dot_four b)
-{
-	return choose((mask)(a > b) | (mask)(b != b), a, b);
-}
-
-static inline nn_dot_four area(const struct four_boxes *b)
-{
-	return (b->x2 - b->x1) * (b->y2 - b->y1);
-}
-
-/* nn_box_overlap() */
-static inline nn_dot_four overlap(const struct four_boxes *a, const struct four_boxes *b)
+/* nn_box_overlap() of four boxes from `i` on with one that has no NaN. */
+static inline nn_dot_four overlap(const struct kept *k, size_t i, const struct nn_box *b,
+				  float area)
 {
 	const nn_dot_four zero = { 0 };
-	nn_dot_four w = largest(least(a->x2, b->x2) - largest(a->x1, b->x1), zero);
-	nn_dot_four h = largest(least(a->y2, b->y2) - largest(a->y1, b->y1), zero);
-	nn_dot_four both = w * h;
+	nn_dot_four w = nn_dot_least(nn_dot_load(k->x2 + i), zero + b->x2) -
+			nn_dot_largest(nn_dot_load(k->x1 + i), zero + b->x1);
+	nn_dot_four h = nn_dot_least(nn_dot_load(k->y2 + i), zero + b->y2) -
+			nn_dot_largest(nn_dot_load(k->y1 + i), zero + b->y1);
+	nn_dot_four both = nn_dot_largest(w, zero) * nn_dot_largest(h, zero);
+	nn_dot_four part = both / (nn_dot_load(k->area + i) + area - both);
 
-	return choose((mask)(both > 0), both / (area(a) + area(b) - both), zero);
+	return (nn_dot_four)((mask)(both > 0) & (mask)part);
 }
 
-static inline struct four_boxes read_four(const struct nn_box *boxes, const struct nn_candidate *c)
+static bool is_suppressed(const struct nn_nms *nms, const struct kept *k, const struct nn_box *box)
 {
-	const struct nn_box *b[] = { &boxes[c[0].box], &boxes[c[1].box], &boxes[c[2].box],
-				     &boxes[c[3].box] };
+	const mask lanes = { 0, 1, 2, 3 };
+	const float area = nn_box_area(box);
 
-	return (struct four_boxes){
-		.x1 = { b[0]->x1, b[1]->x1, b[2]->x1, b[3]->x1 },
-		.y1 = { b[0]->y1, b[1]->y1, b[2]->y1, b[3]->y1 },
-		.x2 = { b[0]->x2, b[1]->x2, b[2]->x2, b[3]->x2 },
-		.y2 = { b[0]->y2, b[1]->y2, b[2]->y2, b[3]->y2 },
-	};
-}
+	if (box->x1 != box->x1 || box->x2 != box->x2 || box->y1 != box->y1 || box->y2 != box->y2) {
+		for (size_t i = 0; i < k->count; i++) {
+			const struct nn_box other = { k->x1[i], k->y1[i], k->x2[i], k->y2[i] };
 
-static bool is_suppressed(const struct nn_nms *nms, const struct nn_box *boxes, uint32_t box,
-			  const struct nn_candidate *kept, size_t count)
-{
-	const struct nn_candidate same[] = { { 0, box }, { 0, box }, { 0, box }, { 0, box } };
-	const struct four_boxes own = read_four(boxes, same);
-	size_t i = 0;
+			if (nn_box_overlap(&other, box) >= nms->threshold)
+				return true;
+		}
+		return false;
+	}
+	for (size_t i = 0; i < k->count; i += 4) {
+		const size_t left = k->count - i;
+		mask over = (mask)(overlap(k, i, box, area) >= nms->threshold);
+		uint64_t any[2];
 
-	for (; i + 4 <= count; i += 4) {
-		const struct four_boxes others = read_four(boxes, kept + i);
-		const mask over = (mask)(overlap(&others, &own) >= nms->threshold);
-
-		if (over[0] | over[1] | over[2] | over[3])
+		over &= lanes < (int32_t)(left < 4 ? left : 4);
+		memcpy(any, &over, sizeof(any));
+		if (any[0] | any[1])
 			return true;
 	}
-	for (; i < count; i++)
-		if (nn_box_overlap(&boxes[kept[i].box], &boxes[box]) >= nms->threshold)
-			return true;
 	return false;
 }
 
 /*
  * A candidate meets the kept ones when it is the best that is left, and not before: no score
- * becomes better meanwhile. One that lost all its score takes its place among the others again.
+ * becomes better meanwhile.
  */
-static size_t select_lazily(const struct nn_nms *nms, const struct nn_box *boxes,
-			    struct nn_candidate *candidates, size_t count, size_t limit)
+static size_t select_in_order(const struct nn_nms *nms, struct nn_box *boxes,
+			      struct nn_candidate *candidates, size_t count, size_t limit,
+			      float *room)
 {
+	struct kept k = kept_in(room, limit < count ? limit : count);
+	struct nn_candidate *c;
+	struct order o;
+
+	order_begin(&o, candidates, count);
+	for (size_t seen = 0; k.count < limit && (!nms->most || seen < nms->most); seen++) {
+		c = order_next(&o);
+		if (!c)
+			break;
+		if (nms->place && !nms->place(nms->context, boxes, c->box))
+			continue;
+		if (k.count && !(c->score >= nms->floor))
+			continue;
+		if (is_suppressed(nms, &k, &boxes[c->box]))
+			continue;
+		candidates[k.count] = *c;
+		keep(&k, &boxes[c->box]);
+	}
+	return k.count;
+}
+
+/* The same, where one that lost all its score takes its place among the others again. */
+static size_t select_lazily(const struct nn_nms *nms, const struct nn_box *boxes,
+			    struct nn_candidate *candidates, size_t count, size_t limit,
+			    float *room)
+{
+	struct kept k = kept_in(room, limit < count ? limit : count);
 	const size_t all = count;
-	size_t kept = 0;
 
 	make_heap(candidates, count);
-	while (count && kept < limit) {
-		struct nn_candidate *best = &candidates[0], *last = candidates + all - kept;
-		bool is_lost = nms->kernel == NN_NMS_HARD && best->score == 0;
+	while (count && k.count < limit) {
+		struct nn_candidate *best = &candidates[0];
 
-		if (!is_lost && is_suppressed(nms, boxes, best->box, last, kept)) {
+		if (best->score != 0 && is_suppressed(nms, &k, &boxes[best->box])) {
 			best->score *= 0;
-			if (nms->kernel == NN_NMS_HARD && best->score >= nms->floor)
+			if (best->score >= nms->floor)
 				sift(candidates, count, 0);
 			else
 				pop(candidates, count--);
-		} else if (kept && !(best->score >= nms->floor)) {
+		} else if (k.count && !(best->score >= nms->floor)) {
 			pop(candidates, count--);
 		} else {
-			last[-1] = pop(candidates, count--);
-			kept++;
+			keep(&k, &boxes[best->box]);
+			candidates[all - k.count] = pop(candidates, count);
+			count--;
 		}
 	}
-	move_kept(candidates, all, kept);
-	return kept;
+	move_kept(candidates, all, k.count);
+	return k.count;
 }
 
-static bool is_lazy(const struct nn_nms *nms, const struct nn_candidate *candidates, size_t count)
+static bool is_positive(const struct nn_candidate *candidates, size_t count)
 {
-	bool is_positive = true;
+	bool is = true;
 
 	for (size_t i = 0; i < count; i++)
-		is_positive &= candidates[i].score >= 0;
-	return nms->kernel == NN_NMS_DISCARD || (nms->kernel == NN_NMS_HARD && is_positive);
+		is &= candidates[i].score >= 0;
+	return is;
 }
 
-size_t nn_nms(const struct nn_nms *nms, const struct nn_box *boxes,
-	      struct nn_candidate *candidates, size_t count)
+size_t nn_nms_room(const struct nn_nms *nms, size_t count)
+{
+	size_t limit = nms->limit < 0 || (size_t)nms->limit > count ? count : (size_t)nms->limit;
+
+	return 5 * round_up(limit, 4);
+}
+
+size_t nn_nms(const struct nn_nms *nms, struct nn_box *boxes, struct nn_candidate *candidates,
+	      size_t count, float *room)
 {
 	size_t limit = nms->limit < 0 ? count : (size_t)nms->limit;
 
-	return is_lazy(nms, candidates, count) ?
-	       select_lazily(nms, boxes, candidates, count, limit) :
-	       select_at_once(nms, boxes, candidates, count, limit);
+	if (nms->kernel == NN_NMS_DISCARD || (nms->kernel == NN_NMS_HARD && nms->floor > 0))
+		return select_in_order(nms, boxes, candidates, count, limit, room);
+	if (nms->kernel == NN_NMS_HARD && is_positive(candidates, count))
+		return select_lazily(nms, boxes, candidates, count, limit, room);
+	return select_at_once(nms, boxes, candidates, count, limit);
 }

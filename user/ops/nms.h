@@ -5,6 +5,7 @@
 #ifndef NN_OPS_NMS_H
 #define NN_OPS_NMS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,13 @@ struct nn_nms {
 	float sigma;
 	float floor;		/* boxes whose score falls below are dropped */
 	int32_t limit;		/* boxes kept; negative: all */
+	size_t most;		/* of NN_NMS_DISCARD: only so many of the best are looked at; 0: all */
+	/*
+	 * Of NN_NMS_DISCARD, NULL or makes a box when it is looked at, which is once, best first;
+	 * false: it is none.
+	 */
+	bool (*place)(const void *context, struct nn_box *boxes, uint32_t box);
+	const void *context;
 };
 
 /* A box that may be kept. Scores are no NaNs. */
@@ -38,11 +46,14 @@ struct nn_candidate {
  */
 size_t nn_candidates_best(struct nn_candidate *candidates, size_t count, size_t most);
 
+/* Floats that nn_nms() needs room for with at most `count` candidates. */
+size_t nn_nms_room(const struct nn_nms *nms, size_t count);
+
 /*
  * Leaves the boxes that stay at the front of the candidates, best first and with
  * the scores that the kernel left them; returns how many.
  */
-size_t nn_nms(const struct nn_nms *nms, const struct nn_box *boxes,
-	      struct nn_candidate *candidates, size_t count);
+size_t nn_nms(const struct nn_nms *nms, struct nn_box *boxes, struct nn_candidate *candidates,
+	      size_t count, float *room);
 
 #endif /* NN_OPS_NMS_H */

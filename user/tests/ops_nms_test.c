@@ -17,7 +17,7 @@
 #include "tests/random.h"
 
 #define ROUNDS 4000
-#define MAX_BOXES 60
+#define MAX_BOXES 120
 
 static bool comes_before(struct nn_candidate a, struct nn_candidate b)
 {
@@ -104,13 +104,14 @@ static void test_suppression(void **unused)
 		size_t count = pick(0, MAX_BOXES), num, right;
 		bool is_positive = !chance(3);
 		struct nn_box boxes[MAX_BOXES];
+		float room[5 * MAX_BOXES];
 
 		for (size_t i = 0; i < count; i++) {
 			boxes[i] = i && chance(4) ? boxes[pick(0, (uint32_t)i - 1)] : any_box();
 			list[i] = same[i] = (struct nn_candidate){ any_score(is_positive),
 								   (uint32_t)i };
 		}
-		num = nn_nms(&n, boxes, list, count);
+		num = nn_nms(&n, boxes, list, count, room);
 		right = suppress_simply(&n, boxes, same, count, kept);
 		if (num != right)
 			fail_msg("round %d: %zu stay, not %zu", round, num, right);
@@ -123,11 +124,104 @@ static void test_suppression(void **unused)
 	}
 }
 
+/* Boxes that are there already, but for those that are none. */
+struct placing {
+	const struct nn_box *boxes;
+	const bool *is_box;
+	uint32_t last;
+	float last_score;
+	const float *scores;
+};
+
+static bool place(const void *context, struct nn_box *boxes, uint32_t box)
+{
+	struct placing *p = *(struct placing *const *)context;
+	const struct nn_candidate last = { p->last_score, p->last };
+
+	if (p->last != UINT32_MAX &&
+	    !comes_before(last, (struct nn_candidate){ p->scores[box], box }))
+		fail_msg("box %u is made behind box %u", box, p->last);
+	p->last = box;
+	p->last_score = p->scores[box];
+	boxes[box] = p->boxes[box];
+	return p->is_box[box];
+}
+
 static int compare(const void *a, const void *b)
 {
 	const struct nn_candidate *x = a, *y = b;
 
 	return comes_before(*x, *y) ? -1 : comes_before(*y, *x);
+}
+
+/* Boxes that are made when they are looked at: as if all had been, and the worst left out before. */
+static void test_placing(void **unused)
+{
+	(void)unused;
+	for (int round = 0; round < ROUNDS; round++) {
+		struct nn_candidate list[MAX_BOXES], same[MAX_BOXES], kept[MAX_BOXES];
+		struct nn_box boxes[MAX_BOXES], made[MAX_BOXES];
+		float room[5 * MAX_BOXES], scores[MAX_BOXES];
+		bool is_box[MAX_BOXES];
+		struct placing p = { boxes, is_box, UINT32_MAX, 0, scores }, *context = &p;
+		struct nn_nms n = {
+			.kernel = NN_NMS_DISCARD,
+			.threshold = random_float(0, 0.8f),
+			.floor = -INFINITY,
+			.limit = chance(3) ? -1 : (int32_t)pick(0, 20),
+			.most = chance(3) ? 0 : pick(1, MAX_BOXES),
+			.place = place,
+			.context = &context,
+		};
+		size_t count = pick(0, MAX_BOXES), left = 0, right, num;
+
+		for (size_t i = 0; i < count; i++) {
+			boxes[i] = any_box();
+			made[i] = (struct nn_box){ 0, 0, 0, 0 };
+			is_box[i] = !chance(4);
+			scores[i] = any_score(false);
+			list[i] = same[i] = (struct nn_candidate){ scores[i], (uint32_t)i };
+		}
+		assert_true(nn_nms_room(&n, count) <= sizeof(room) / sizeof(room[0]));
+		num = nn_nms(&n, made, list, count, room);
+		qsort(same, count, sizeof(*same), compare);
+		for (size_t i = 0; i < count && (!n.most || i < n.most); i++)
+			if (is_box[same[i].box])
+				same[left++] = same[i];
+		right = suppress_simply(&n, boxes, same, left, kept);
+		assert_int_equal(num, right);
+		assert_memory_equal(list, kept, num * sizeof(*list));
+	}
+}
+
+#define MANY 5000
+
+/* Lists that are long, and such that halving them well is hard. */
+static void test_best_of_many(void **unused)
+{
+	static struct nn_candidate list[MANY], sorted[MANY];
+
+	(void)unused;
+	for (int round = 0; round < 60; round++) {
+		size_t count = pick(1000, MANY), most = chance(2) ? count : pick(0, MANY);
+
+		for (size_t i = 0; i < count; i++) {
+			const float scores[] = {
+				any_score(false), 1, (float)i, -(float)i, (float)(i % 7),
+				(float)(i < count / 2 ? i : count - i),
+				(float)(i % 2 ? i : count / 2 - i),
+			};
+
+			list[i] = (struct nn_candidate){ scores[round % 7], (uint32_t)i };
+		}
+		for (size_t i = 0; chance(2) && i < count; i++)
+			list[i].box = (uint32_t)(count - i);
+		memcpy(sorted, list, sizeof(sorted));
+		qsort(sorted, count, sizeof(*sorted), compare);
+		most = most < count ? most : count;
+		assert_int_equal(nn_candidates_best(list, count, most), most);
+		assert_memory_equal(list, sorted, most * sizeof(*list));
+	}
 }
 
 static void test_best(void **unused)
@@ -151,7 +245,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_suppression),
+		cmocka_unit_test(test_placing),
 		cmocka_unit_test(test_best),
+		cmocka_unit_test(test_best_of_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
