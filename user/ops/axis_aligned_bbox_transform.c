@@ -51,11 +51,13 @@ static enum nn_status infer(struct nn_run *r)
 static enum nn_status execute(struct nn_run *r)
 {
 	const struct nn_box *rois = (void *)nn_floats_read(r, &r->inputs[ROIS]);
-	const float *deltas = nn_floats_read(r, &r->inputs[DELTAS]);
+	const float *deltas = nn_floats_view(r, &r->inputs[DELTAS]);
 	const float *info = nn_floats_read(r, &r->inputs[IMAGE_INFO]);
 	const int32_t *batch = r->inputs[BATCH].data;
 	size_t count = r->inputs[ROIS].dims[0], classes = r->inputs[DELTAS].dims[1] / 4;
-	struct nn_box *out = nn_run_alloc(r, count * classes, sizeof(*out));
+	bool is_float = r->outputs[0].type == NN_TENSOR_FLOAT32;
+	struct nn_box *out = is_float ? r->outputs[0].data :
+			     nn_run_room(r, count * classes, sizeof(*out));
 
 	if (!rois || !deltas || !info || !out)
 		return NN_OUT_OF_MEMORY;
@@ -69,7 +71,8 @@ static enum nn_status execute(struct nn_run *r)
 		for (size_t k = i * classes; k < (i + 1) * classes; k++)
 			out[k] = nn_box_moved(&rois[i], deltas + 4 * k, image[0], image[1]);
 	}
-	nn_floats_write(&r->outputs[0], (const float *)out);
+	if (!is_float)
+		nn_floats_write(&r->outputs[0], (const float *)out);
 	return NN_OK;
 }
 

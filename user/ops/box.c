@@ -3,8 +3,10 @@
  * Boxes by their corners: overlap, and moving them by deltas.
  */
 #include <math.h>
+#include <string.h>
 
 #include "ops/box.h"
+#include "ops/dot.h"
 
 float nn_box_overlap(const struct nn_box *a, const struct nn_box *b)
 {
@@ -19,23 +21,23 @@ float nn_box_overlap(const struct nn_box *a, const struct nn_box *b)
 	return both > 0 ? both / (nn_box_area(a) + nn_box_area(b) - both) : 0;
 }
 
-static float clip(float value, float high)
-{
-	return nn_least(nn_largest(value, 0), high);
-}
-
 struct nn_box nn_box_moved(const struct nn_box *b, const float delta[4], float height, float width)
 {
 	float w = b->x2 - b->x1, h = b->y2 - b->y1;
 	float x = (b->x1 + b->x2) / 2 + delta[0] * w;
 	float y = (b->y1 + b->y2) / 2 + delta[1] * h;
+	/* A size that is no number clips nothing. */
+	float right = isnan(width) ? INFINITY : width, bottom = isnan(height) ? INFINITY : height;
+	const nn_dot_four zero = { 0 }, high = { right, bottom, right, bottom };
+	nn_dot_four corners;
+	struct nn_box moved;
 
 	w *= expf(delta[2]);
 	h *= expf(delta[3]);
-	return (struct nn_box){
-		clip(x - w / 2, width), clip(y - h / 2, height),
-		clip(x + w / 2, width), clip(y + h / 2, height),
-	};
+	corners = (nn_dot_four){ x, y, x, y } + (nn_dot_four){ -(w / 2), -(h / 2), w / 2, h / 2 };
+	corners = nn_dot_least(nn_dot_largest(corners, zero), high);
+	memcpy(&moved, &corners, sizeof(moved));
+	return moved;
 }
 
 #define STEP 0.125f
