@@ -212,20 +212,11 @@ struct align {
 	const struct roi *v;
 	const void *in;
 	bool is_float;
-	void *acc;			/* float or uint32_t, one a channel */
+	uint32_t *acc;			/* of bytes: one a channel */
 	struct nn_q8 in_q8;
 	struct nn_q8 out_q8;
 	double scale;			/* of a quantised sum, before the division by samples */
 };
-
-/* Channels from `first` on. */
-static void add_float(const struct nn_corners *k, const float *in, float *acc, size_t first,
-		      size_t channels)
-{
-	for (size_t c = first; c < channels; c++)
-		for (int i = 0; i < 4; i++)
-			acc[c] += in[k->at[i] + c] * k->weight[i];
-}
 
 typedef uint8_t four_bytes __attribute__((vector_size(4)));
 typedef int32_t four_sums __attribute__((vector_size(16)));
@@ -260,77 +251,173 @@ static void add_q8(const struct nn_corners *k, const uint8_t *in, uint32_t *acc,
 			acc[c] += (uint32_t)((int32_t)w[i] * nn_q8_value(q, x[i][c]));
 }
 
-/* Samples that are summed together, and channels. */
+/* Samples that are summed together. */
 #define SAMPLES 16
-#define SUM_CHANNELS 16
 
-/* Adds `count` samples to the sums; the order of an element's sum is that of the samples. */
-static void add_samples(const struct nn_corners *k, uint32_t count, const float *in, float *acc,
-			size_t channels)
+/* Sums of samples: where they begin, and what becomes of them in the end. */
+struct sums {
+	float *acc;			/* one a channel */
+	bool is_first;			/* they begin at 0, and not in acc */
+	bool is_last;			/* they are divided by `samples` */
+	bool is_factor;			/* a product with `factor` is the same */
+	float samples;
+	float factor;
+};
+
+static inline nn_dot_four mean_of(const struct sums *u, nn_dot_four sum)
+{
+	return !u->is_last ? sum : u->is_factor ? sum * u->factor : sum / u->samples;
+}
+
+/* As many channels of some samples as eight vectors have, or as one; the order of a sum is theirs. */
+#define WIDE 32
+
+static void add_wide(const struct sums *u, const struct nn_corners *k, uint32_t count,
+		     const float *in, size_t c)
+{
+	nn_dot_four s0 = { 0 }, s1 = s0, s2 = s0, s3 = s0, s4 = s0, s5 = s0, s6 = s0, s7 = s0;
+	float *acc = u->acc + c;
+
+	if (!u->is_first) {
+		s0 = nn_dot_load(acc);
+		s1 = nn_dot_load(acc + 4);
+		s2 = nn_dot_load(acc + 8);
+		s3 = nn_dot_load(acc + 12);
+		s4 = nn_dot_load(acc + 16);
+		s5 = nn_dot_load(acc + 20);
+		s6 = nn_dot_load(acc + 24);
+		s7 = nn_dot_load(acc + 28);
+	}
+	for (uint32_t s = 0; s < count; s++)
+		for (int i = 0; i < 4; i++) {
+			const float *x = in + k[s].at[i] + c, weight = k[s].weight[i];
+
+			s0 += nn_dot_load(x) * weight;
+			s1 += nn_dot_load(x + 4) * weight;
+			s2 += nn_dot_load(x + 8) * weight;
+			s3 += nn_dot_load(x + 12) * weight;
+			s4 += nn_dot_load(x + 16) * weight;
+			s5 += nn_dot_load(x + 20) * weight;
+			s6 += nn_dot_load(x + 24) * weight;
+			s7 += nn_dot_load(x + 28) * weight;
+		}
+	memcpy(acc, (const nn_dot_four[]){ mean_of(u, s0), mean_of(u, s1), mean_of(u, s2),
+					   mean_of(u, s3), mean_of(u, s4), mean_of(u, s5),
+					   mean_of(u, s6), mean_of(u, s7) }, 8 * sizeof(s0));
+}
+
+static void add_four(const struct sums *u, const struct nn_corners *k, uint32_t count,
+		     const float *in, size_t c)
+{
+	nn_dot_four sum = { 0 };
+
+	if (!u->is_first)
+		sum = nn_dot_load(u->acc + c);
+	for (uint32_t s = 0; s < count; s++)
+		for (int i = 0; i < 4; i++)
+			sum += nn_dot_load(in + k[s].at[i] + c) * k[s].weight[i];
+	sum = mean_of(u, sum);
+	memcpy(u->acc + c, &sum, sizeof(sum));
+}
+
+static void add_one(const struct sums *u, const struct nn_corners *k, uint32_t count,
+		    const float *in, size_t c)
+{
+	float sum = u->is_first ? 0 : u->acc[c];
+
+	for (uint32_t s = 0; s < count; s++)
+		for (int i = 0; i < 4; i++)
+			sum += in[k[s].at[i] + c] * k[s].weight[i];
+	u->acc[c] = u->is_last ? sum / u->samples : sum;
+}
+
+static void add_samples(const struct sums *u, const struct nn_corners *k, uint32_t count,
+			const float *in, size_t channels)
 {
 	size_t c = 0;
 
-	for (; c + SUM_CHANNELS <= channels; c += SUM_CHANNELS) {
-		nn_dot_four s0 = nn_dot_load(acc + c), s1 = nn_dot_load(acc + c + 4);
-		nn_dot_four s2 = nn_dot_load(acc + c + 8), s3 = nn_dot_load(acc + c + 12);
-
-		for (uint32_t s = 0; s < count; s++)
-			for (int i = 0; i < 4; i++) {
-				const float *x = in + k[s].at[i] + c, weight = k[s].weight[i];
-
-				s0 += nn_dot_load(x) * weight;
-				s1 += nn_dot_load(x + 4) * weight;
-				s2 += nn_dot_load(x + 8) * weight;
-				s3 += nn_dot_load(x + 12) * weight;
-			}
-		memcpy(acc + c, (const nn_dot_four[]){ s0, s1, s2, s3 }, sizeof(s0) * 4);
-	}
-	for (uint32_t s = 0; s < count; s++)
-		add_float(&k[s], in, acc, c, channels);
+	for (; c + WIDE <= channels; c += WIDE)
+		add_wide(u, k, count, in, c);
+	for (; c + 4 <= channels; c += 4)
+		add_four(u, k, count, in, c);
+	for (; c < channels; c++)
+		add_one(u, k, count, in, c);
 }
 
-/* Leaves the sum of the samples of a cell in acc. */
-static void sum_cell(const struct align *a, uint32_t n, const struct line *lines,
-		     uint32_t i, uint32_t j)
+/* The samples of the columns of a region, where they are few. */
+#define MAX_COLUMNS 256
+
+struct columns {
+	struct line line;
+	bool is_known;
+	struct nn_source known[MAX_COLUMNS];
+};
+
+static void find_columns(struct columns *s, const struct line *line, uint32_t cells)
 {
-	const struct roi *v = a->v;
+	struct nn_source *to = s->known;
+
+	s->line = *line;
+	s->is_known = (uint64_t)line->samples * cells <= MAX_COLUMNS;
+	for (uint32_t j = 0; s->is_known && j < cells; j++)
+		for (uint32_t q = 0; q < line->samples; q++)
+			*to++ = sample_of(line, j, q);
+}
+
+static inline struct nn_source column_of(const struct columns *s, uint32_t cell, uint32_t sample)
+{
+	return s->is_known ? s->known[cell * s->line.samples + sample] :
+			     sample_of(&s->line, cell, sample);
+}
+
+/* Leaves the mean of the samples of a cell in `out`. */
+static void average_cell(const struct align *a, uint32_t n, const struct line *rows,
+			 const struct columns *columns, uint32_t i, uint32_t j, float *out)
+{
+	uint64_t left = (uint64_t)rows->samples * columns->line.samples;
+	const float samples = (float)rows->samples * (float)columns->line.samples;
+	struct sums u = {
+		.acc = out,
+		.is_first = true,
+		.is_factor = left && left <= MAX_SAMPLES && !(left & (left - 1)),
+		.samples = samples,
+		.factor = 1 / samples,
+	};
 	struct nn_corners some[SAMPLES];
 	uint32_t count = 0;
 
-	memset(a->acc, 0, v->in.c * sizeof(uint32_t));
-	for (uint32_t p = 0; p < lines[0].samples; p++) {
-		struct nn_source y = sample_of(&lines[0], i, p);
+	for (uint32_t p = 0; p < rows->samples; p++) {
+		struct nn_source y = sample_of(rows, i, p);
 
-		for (uint32_t q = 0; q < lines[1].samples; q++) {
-			struct nn_source x = sample_of(&lines[1], j, q);
-			struct nn_corners k = nn_image_corners(&v->in, n, &y, &x);
+		for (uint32_t q = 0; q < columns->line.samples; q++) {
+			struct nn_source x = column_of(columns, j, q);
 
-			if (!a->is_float) {
-				add_q8(&k, a->in, a->acc, v->in.c, a->in_q8);
+			some[count++] = nn_image_corners(&a->v->in, n, &y, &x);
+			u.is_last = !--left;
+			if (count < SAMPLES && !u.is_last)
 				continue;
-			}
-			some[count++] = k;
-			if (count < SAMPLES)
-				continue;
-			add_samples(some, count, a->in, a->acc, v->in.c);
+			add_samples(&u, some, count, a->in, a->v->in.c);
+			u.is_first = false;
 			count = 0;
 		}
 	}
-	if (count)
-		add_samples(some, count, a->in, a->acc, v->in.c);
 }
 
-static void average_float(const float *acc, float *out, size_t channels, float samples)
+/* Leaves the sum of the samples of a cell of bytes in acc. */
+static void sum_cell(const struct align *a, uint32_t n, const struct line *rows,
+		     const struct columns *columns, uint32_t i, uint32_t j)
 {
-	size_t c = 0;
+	memset(a->acc, 0, a->v->in.c * sizeof(*a->acc));
+	for (uint32_t p = 0; p < rows->samples; p++) {
+		struct nn_source y = sample_of(rows, i, p);
 
-	for (; c + 4 <= channels; c += 4) {
-		const nn_dot_four mean = nn_dot_load(acc + c) / samples;
+		for (uint32_t q = 0; q < columns->line.samples; q++) {
+			struct nn_source x = column_of(columns, j, q);
+			struct nn_corners k = nn_image_corners(&a->v->in, n, &y, &x);
 
-		memcpy(out + c, &mean, sizeof(mean));
+			add_q8(&k, a->in, a->acc, a->v->in.c, a->in_q8);
+		}
 	}
-	for (; c < channels; c++)
-		out[c] = acc[c] / samples;
 }
 
 static enum nn_status average_q8(const struct align *a, const struct nn_run *r,
@@ -353,24 +440,25 @@ static enum nn_status align_region(const struct nn_run *r, const struct align *a
 				   const struct region *g, uint8_t *out)
 {
 	const struct roi *v = a->v;
-	struct line lines[2] = {
-		line_of(g->y1, g->y2, v->out.h, v->height_samples, v->in.h),
-		line_of(g->x1, g->x2, v->out.w, v->width_samples, v->in.w),
-	};
-	float samples = (float)lines[0].samples * (float)lines[1].samples;
+	struct line rows = line_of(g->y1, g->y2, v->out.h, v->height_samples, v->in.h);
+	struct line line = line_of(g->x1, g->x2, v->out.w, v->width_samples, v->in.w);
+	float samples = (float)rows.samples * (float)line.samples;
 	enum nn_status status = NN_OK;
+	struct columns columns;
 
 	if (!a->is_float && samples > MAX_SAMPLES)
 		return nn_run_fail(r, "%u x %u samples of a cell of 8-bit values, at most %u",
-				   lines[0].samples, lines[1].samples, MAX_SAMPLES);
+				   rows.samples, line.samples, MAX_SAMPLES);
 
+	find_columns(&columns, &line, v->out.w);
 	for (uint32_t i = 0; i < v->out.h; i++) {
 		for (uint32_t j = 0; j < v->out.w && !status; j++) {
-			sum_cell(a, g->n, lines, i, j);
-			if (a->is_float)
-				average_float(a->acc, (void *)out, v->in.c, samples);
-			else
+			if (a->is_float) {
+				average_cell(a, g->n, &rows, &columns, i, j, (void *)out);
+			} else {
+				sum_cell(a, g->n, &rows, &columns, i, j);
 				status = average_q8(a, r, out, samples);
+			}
 			out += v->in.c * (a->is_float ? sizeof(float) : 1);
 		}
 	}
@@ -396,7 +484,7 @@ static enum nn_status execute_align(struct nn_run *r)
 	v.boxes = nn_floats_read(r, &r->inputs[ROIS]);
 	v.batches = r->inputs[BATCH].data;
 	a.in = nn_image_input(r, x, v.nchw);
-	a.acc = nn_run_alloc(r, v.in.c, sizeof(uint32_t));
+	a.acc = nn_run_room(r, v.in.c, sizeof(*a.acc));
 	out = nn_image_output(r, y, v.nchw);
 	if (!v.boxes || !a.in || !a.acc || !out)
 		return NN_OUT_OF_MEMORY;
@@ -462,31 +550,33 @@ static struct pixels pixels_of(const struct roi *v, uint32_t n, struct cell h, s
 
 /* Channels that are gone over beside each other, in vectors of 16 bytes. */
 #define BLOCK_BYTES 64
-#define BLOCK_FLOATS (BLOCK_BYTES / 4)
+#define BLOCK_FLOATS 32
 
 typedef uint8_t bytes __attribute__((vector_size(16)));
 typedef int8_t bytes_mask __attribute__((vector_size(16)));
-typedef int32_t floats_mask __attribute__((vector_size(16)));
 
 static void max_block_float(const struct pixels *p, size_t at, float *out)
 {
-	nn_dot_four largest[4], x;
+	nn_dot_four m[8];
 
-	memcpy(largest, p->first + at, sizeof(largest));
+	memcpy(m, p->first + at, sizeof(m));
 	for (size_t i = 0; i < p->rows; i++) {
 		const uint8_t *pixel = p->first + i * p->row_size + at;
 
-		for (size_t j = 0; j < p->columns; j++, pixel += p->pixel_size)
-			for (int k = 0; k < 4; k++) {
-				floats_mask larger;
+		for (size_t j = 0; j < p->columns; j++, pixel += p->pixel_size) {
+			const float *x = (const void *)pixel;
 
-				memcpy(&x, pixel + 16 * k, sizeof(x));
-				larger = (floats_mask)(x > largest[k]);
-				largest[k] = (nn_dot_four)((larger & (floats_mask)x) |
-							   (~larger & (floats_mask)largest[k]));
-			}
+			m[0] = nn_dot_largest(nn_dot_load(x), m[0]);
+			m[1] = nn_dot_largest(nn_dot_load(x + 4), m[1]);
+			m[2] = nn_dot_largest(nn_dot_load(x + 8), m[2]);
+			m[3] = nn_dot_largest(nn_dot_load(x + 12), m[3]);
+			m[4] = nn_dot_largest(nn_dot_load(x + 16), m[4]);
+			m[5] = nn_dot_largest(nn_dot_load(x + 20), m[5]);
+			m[6] = nn_dot_largest(nn_dot_load(x + 24), m[6]);
+			m[7] = nn_dot_largest(nn_dot_load(x + 28), m[7]);
+		}
 	}
-	memcpy(out, largest, sizeof(largest));
+	memcpy(out, m, sizeof(m));
 }
 
 static void max_float(const struct roi *v, uint32_t n, struct cell h, struct cell w,
@@ -565,22 +655,23 @@ struct pool {
 	const void *in;
 	bool is_float;
 	struct nn_q8 q;
+	struct cell *columns;		/* of a region */
 };
 
 static void pool_region(const struct pool *p, const struct region *g, uint8_t *out)
 {
 	const struct roi *v = p->v;
 
+	for (uint32_t j = 0; j < v->out.w; j++)
+		p->columns[j] = cell_of(g->x1, g->x2, v->out.w, j, v->in.w);
 	for (uint32_t i = 0; i < v->out.h; i++) {
 		struct cell h = cell_of(g->y1, g->y2, v->out.h, i, v->in.h);
 
 		for (uint32_t j = 0; j < v->out.w; j++) {
-			struct cell w = cell_of(g->x1, g->x2, v->out.w, j, v->in.w);
-
 			if (p->is_float)
-				max_float(v, g->n, h, w, p->in, out);
+				max_float(v, g->n, h, p->columns[j], p->in, out);
 			else
-				max_q8(v, g->n, h, w, p->in, out, p->q);
+				max_q8(v, g->n, h, p->columns[j], p->in, out, p->q);
 			out += v->in.c * (p->is_float ? sizeof(float) : 1);
 		}
 	}
@@ -605,7 +696,8 @@ static enum nn_status execute_pooling(struct nn_run *r)
 	v.batches = r->inputs[BATCH].data;
 	p.in = nn_image_input(r, x, v.nchw);
 	out = nn_image_output(r, &r->outputs[0], v.nchw);
-	if (!v.boxes || !p.in || !out)
+	p.columns = nn_run_room(r, v.out.w, sizeof(*p.columns));
+	if (!v.boxes || !p.in || !p.columns || !out)
 		return NN_OUT_OF_MEMORY;
 	region = (size_t)v.out.h * v.out.w * v.out.c * (p.is_float ? sizeof(float) : 1);
 	for (uint32_t i = 0; i < v.out.n; i++) {
