@@ -78,30 +78,101 @@ static size_t find_peak(const struct map *m)
 	return peak;
 }
 
-/* Maps that lie beside each other in NHWC. */
+/* Maps that lie beside each other in NHWC, at most, and pixels of which the largest is found first. */
 #define MAPS 16
+#define PIXELS 32
 
-/* The peaks of as many such maps. Pixels are counted in 32 bits, which a tensor's are. */
-static void find_peaks(const struct map *m, size_t *peaks)
+/* The largest of pixels [first, end), or what was larger before, in each of 16 maps or of four. */
+static void largest_of_four(const struct map *m, size_t first, size_t end, nn_dot_four most[4])
+{
+	nn_dot_four a = most[0], b = most[1], c = most[2], d = most[3];
+	const float *x = m->values + first * m->stride;
+
+	for (size_t i = first; i < end; i++, x += m->stride) {
+		a = nn_dot_largest(nn_dot_load(x), a);
+		b = nn_dot_largest(nn_dot_load(x + 4), b);
+		c = nn_dot_largest(nn_dot_load(x + 8), c);
+		d = nn_dot_largest(nn_dot_load(x + 12), d);
+	}
+	most[0] = a;
+	most[1] = b;
+	most[2] = c;
+	most[3] = d;
+}
+
+static void largest_of_one(const struct map *m, size_t first, size_t end, nn_dot_four *most)
+{
+	const float *x = m->values + first * m->stride;
+	nn_dot_four a = *most;
+
+	for (size_t i = first; i < end; i++, x += m->stride)
+		a = nn_dot_largest(nn_dot_load(x), a);
+	*most = a;
+}
+
+/*
+ * The peaks of `4 * vectors` such maps. Where some pixels have one that is above all before, which
+ * is seldom, the first such is looked for.
+ */
+static void find_peaks(const struct map *m, size_t *peaks, size_t vectors)
 {
 	typedef int32_t numbers __attribute__((vector_size(16)));
-	nn_dot_four best[MAPS / 4];
-	numbers at[MAPS / 4] = { { 0 } };
+	const size_t count = m->size * m->size;
+	nn_dot_four best[MAPS / 4] = { { 0 } };
 
-	for (size_t k = 0; k < MAPS / 4; k++)
+	for (size_t k = 0; k < vectors; k++)
 		best[k] = nn_dot_load(m->values + 4 * k);
-	for (size_t i = 1; i < m->size * m->size; i++) {
-		for (size_t k = 0; k < MAPS / 4; k++) {
-			const nn_dot_four x = nn_dot_load(m->values + i * m->stride + 4 * k);
-			const numbers better = (numbers)(x > best[k]);
+	for (size_t c = 0; c < 4 * vectors; c++)
+		peaks[c] = 0;
+	for (size_t i = 0, end; i < count; i = end) {
+		nn_dot_four most[MAPS / 4];
+		numbers better = { 0 };
+		uint64_t any[2];
 
-			best[k] = (nn_dot_four)(((numbers)x & better) |
-						((numbers)best[k] & ~better));
-			at[k] = ((int32_t)i & better) | (at[k] & ~better);
+		end = count - i < PIXELS ? count : i + PIXELS;
+		memcpy(most, best, sizeof(most));
+		if (vectors == MAPS / 4)
+			largest_of_four(m, i, end, most);
+		else
+			largest_of_one(m, i, end, most);
+		for (size_t k = 0; k < vectors; k++)
+			better |= (numbers)(most[k] > best[k]);
+		memcpy(any, &better, sizeof(any));
+		if (!(any[0] | any[1]))
+			continue;
+		for (size_t c = 0; c < 4 * vectors; c++) {
+			size_t at = i;
+
+			if (!(most[c / 4][c % 4] > best[c / 4][c % 4]))
+				continue;
+			while (at < end - 1 && !(m->values[at * m->stride + c] >= most[c / 4][c % 4]))
+				at++;
+			peaks[c] = at;
 		}
+		for (size_t k = 0; k < vectors; k++)
+			best[k] = most[k];
 	}
-	for (size_t c = 0; c < MAPS; c++)
-		peaks[c] = (uint32_t)at[c / 4][c % 4];
+}
+
+/* The peaks of the maps of an image that lie beside each other, `c` of them. */
+static void find_all_peaks(const struct map *m, size_t c, size_t *peaks)
+{
+	struct map some = *m;
+	size_t i = 0;
+
+	for (; i + MAPS <= c; i += MAPS) {
+		some.values = m->values + i;
+		find_peaks(&some, peaks + i, MAPS / 4);
+	}
+	for (; i < c && c >= 4; i += 4) {
+		i = i < c - 4 ? i : c - 4;
+		some.values = m->values + i;
+		find_peaks(&some, peaks + i, 1);
+	}
+	for (; i < c; i++) {
+		some.values = m->values + i;
+		peaks[i] = find_peak(&some);
+	}
 }
 
 /* Positions that mirror at the borders: -1 is 1, and size is size - 2. */
@@ -168,22 +239,19 @@ static enum nn_status execute(struct nn_run *r)
 	float *score = nn_run_alloc(r, nn_tensor_count(&r->outputs[SCORE]), sizeof(*score));
 	float *keypoint = nn_run_alloc(r, (size_t)s.n * s.c, 2 * sizeof(*keypoint));
 	float tolerance = nn_run_is_widened(r) ? TOLERANCE_FLOAT16 : TOLERANCE;
-	size_t pixels = (size_t)s.h * s.w, peaks[MAPS];
+	size_t pixels = (size_t)s.h * s.w, *peaks = nn_run_room(r, s.c, sizeof(*peaks));
 
-	if (!values || !boxes || !score || !keypoint)
+	if (!values || !boxes || !score || !keypoint || !peaks)
 		return NN_OUT_OF_MEMORY;
 	for (size_t n = 0, i = 0; n < s.n; n++) {
+		struct map m = { values + n * pixels * s.c, s.h, nchw ? 1 : s.c, tolerance };
+
 		if (!nn_box_is_valid(&boxes[n]))
 			return nn_run_fail(r, "input 1: box %zu has its corners out of order", n);
-		for (size_t c = 0; c < s.c; c++, i++) {
-			struct map m = { values + n * pixels * s.c + (nchw ? c * pixels : c),
-					 s.h, nchw ? 1 : s.c, tolerance };
-			struct peak p;
-
-			if (!nchw && c % MAPS == 0 && s.c - c >= MAPS)
-				find_peaks(&m, peaks);
-			p = locate(&m, !nchw && c < s.c / MAPS * MAPS ? peaks[c % MAPS] :
-					    find_peak(&m), &boxes[n]);
+		if (!nchw)
+			find_all_peaks(&m, s.c, peaks);
+		for (size_t c = 0; c < s.c; c++, i++, m.values += nchw ? pixels : 1) {
+			struct peak p = locate(&m, nchw ? find_peak(&m) : peaks[c], &boxes[n]);
 
 			score[i] = p.score;
 			keypoint[2 * i] = p.x;
