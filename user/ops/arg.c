@@ -126,30 +126,103 @@ static int compare_candidates(const void *a, const void *b)
 }
 
 #define MAX_INSERTED 32		/* candidates into which the others are inserted */
+#define BLOCK 16		/* elements that are looked at together */
 
-/* The first `k` of a row in order, which are the first of `list` then. */
+/* The first element from `i` on that is at least `least`, or `end`; no NaN is. */
+#define SKIP(name, type)									\
+static size_t name(const type *x, size_t i, size_t end, double least)			\
+{											\
+	const type bound = (type)least;							\
+											\
+	for (; i + BLOCK <= end; i += BLOCK) {						\
+		int found = 0;								\
+											\
+		for (size_t k = 0; k < BLOCK; k++)					\
+			found |= x[i + k] >= bound;					\
+		if (found)								\
+			break;								\
+	}										\
+	while (i < end && !(x[i] >= bound))						\
+		i++;									\
+	return i;									\
+}
+
+SKIP(skip_f32, float)
+SKIP(skip_i32, int32_t)
+SKIP(skip_i8, int8_t)
+SKIP(skip_u8, uint8_t)
+
+static size_t skip(const struct nn_tensor *t, size_t i, size_t end, double least)
+{
+	switch (t->type) {
+	case NN_TENSOR_FLOAT32:
+		return least > -INFINITY ? skip_f32(t->data, i, end, least) : i;
+	case NN_TENSOR_INT32:
+		return skip_i32(t->data, i, end, least);
+	case NN_TENSOR_QUANT8_ASYMM_SIGNED:
+		return skip_i8(t->data, i, end, least);
+	default:
+		return skip_u8(t->data, i, end, least);
+	}
+}
+
+/* Moves what is at `at` of a heap, the last of which in order is first, down to its place. */
+static void sift(struct candidate *heap, size_t count, size_t at)
+{
+	const struct candidate moved = heap[at];
+	size_t below;
+
+	while ((below = 2 * at + 1) < count) {
+		if (below + 1 < count && compare_candidates(&heap[below + 1], &heap[below]) > 0)
+			below++;
+		if (compare_candidates(&heap[below], &moved) <= 0)
+			break;
+		heap[at] = heap[below];
+		at = below;
+	}
+	heap[at] = moved;
+}
+
+/* The first `k` of a row in order, of many. */
+static void sort_top(const struct nn_tensor *in, size_t start, uint32_t row, uint32_t k,
+		     struct candidate *list)
+{
+	for (uint32_t i = 0; i < k; i++)
+		list[i] = (struct candidate){ value_at(in, start + i), i };
+	for (uint32_t i = k / 2; k < row && i-- > 0;)
+		sift(list, k, i);
+	for (size_t i = start + k; (i = skip(in, i, start + row, list[0].value)) < start + row; i++) {
+		list[0] = (struct candidate){ value_at(in, i), (uint32_t)(i - start) };
+		sift(list, k, 0);
+	}
+	qsort(list, k, sizeof(*list), compare_candidates);
+}
+
+/* Inserts an element in what is in order: in place of the last one, which is not above it. */
+static void insert(struct candidate *list, uint32_t last, double value, uint32_t index)
+{
+	uint32_t at = last;
+
+	for (; at > 0 && list[at - 1].value <= value; at--)
+		list[at] = list[at - 1];
+	list[at] = (struct candidate){ value, index };
+}
+
+/* The first `k` of a row in order. */
 static void find_top(const struct nn_tensor *in, size_t start, uint32_t row, uint32_t k,
 		     struct candidate *list)
 {
-	uint32_t count = 0;
+	const struct candidate *last = &list[k - 1];
+	const size_t end = start + row;
 
 	if (k > MAX_INSERTED) {
-		for (uint32_t i = 0; i < row; i++)
-			list[i] = (struct candidate){ value_at(in, start + i), i };
-		qsort(list, row, sizeof(*list), compare_candidates);
+		sort_top(in, start, row, k, list);
 		return;
 	}
-	for (uint32_t i = 0; i < row; i++) {
-		const double value = value_at(in, start + i);
-		uint32_t at;
-
-		if (count == k && value < list[k - 1].value)
-			continue;
-		count += count < k;
-		for (at = count - 1; at > 0 && list[at - 1].value <= value; at--)
-			list[at] = list[at - 1];
-		list[at] = (struct candidate){ value, i };
-	}
+	for (uint32_t i = 0; i < k; i++)
+		insert(list, i, value_at(in, start + i), i);
+	for (size_t i = start + k; (i = skip(in, i, end, last->value)) < end; i++)
+		insert(list, k - 1, value_at(in, i), (uint32_t)(i - start));
 }
 
 static enum nn_status execute_topk(struct nn_run *r)
@@ -158,7 +231,7 @@ static enum nn_status execute_topk(struct nn_run *r)
 	uint32_t row = in->dims[in->rank - 1], rows = nn_tensor_product(in, 0, in->rank - 1);
 	uint32_t k = (uint32_t)nn_run_int(r, 1, 0);
 	size_t element = nn_type_info(in->type)->element_size;
-	struct candidate *list = nn_run_alloc(r, row, sizeof(*list));
+	struct candidate *list = nn_run_room(r, k, sizeof(*list));
 	const char *from = in->data;
 	char *values = r->outputs[0].data;
 	int32_t *indices = r->outputs[1].data;
