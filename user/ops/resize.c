@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ops/check.h"
+#include "ops/copy.h"
 #include "ops/dot.h"
 #include "ops/q8.h"
 #include "ops/resize.h"
@@ -199,8 +200,13 @@ static void run_nearest(const struct job *j, const void *in, uint8_t *out)
 		for (uint32_t y = 0; y < v->out.h; y++) {
 			size_t row = ((size_t)n * v->in.h + j->y[y].low) * v->in.w;
 
+			if (y && j->y[y].low == j->y[y - 1].low) {
+				memcpy(out, out - v->out.w * pixel, v->out.w * pixel);
+				out += v->out.w * pixel;
+				continue;
+			}
 			for (uint32_t x = 0; x < v->out.w; x++, out += pixel)
-				memcpy(out, from + (row + j->x[x].low) * pixel, pixel);
+				nn_copy(out, from + (row + j->x[x].low) * pixel, pixel);
 		}
 	}
 }

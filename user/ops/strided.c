@@ -3,9 +3,10 @@
  * Moving elements between a dense array and a strided view of another: axes
  * are merged where they can be, the innermost one is copied in one go.
  */
-#include "ops/strided.h"
-
 #include <string.h>
+
+#include "ops/copy.h"
+#include "ops/strided.h"
 
 int64_t nn_strided_step(const struct nn_tensor *t, uint32_t axis)
 {
@@ -51,10 +52,6 @@ static bool merge_axes(const struct nn_strided *view, struct nn_strided *merged)
 static void copy_row(const char *from, int64_t from_step, char *to, int64_t to_step,
 		     uint32_t count, size_t element)
 {
-	if (from_step == 1 && to_step == 1) {
-		memcpy(to, from, count * element);
-		return;
-	}
 	from_step *= (int64_t)element;
 	to_step *= (int64_t)element;
 	switch (element) {
@@ -76,14 +73,31 @@ static void copy_row(const char *from, int64_t from_step, char *to, int64_t to_s
 	}
 }
 
+/*
+ * Copies `rows` rows of `bytes` bytes without gaps; steps from one to the next are in bytes. The
+ * length is compared once, not a row.
+ */
+static void copy_rows(const char *from, int64_t from_step, char *to, int64_t to_step, uint32_t rows,
+		      size_t bytes)
+{
+	if (bytes > NN_COPY_FEW || bytes % 16) {
+		for (; rows; rows--, from += from_step, to += to_step)
+			nn_copy(to, from, bytes);
+		return;
+	}
+	for (; rows; rows--, from += from_step, to += to_step)
+		for (size_t i = 0; i < bytes; i += 16)
+			memcpy(to + i, from + i, 16);
+}
+
 /* Walks the view row by row; `dense` advances with it, on whichever side it is. */
 static void walk(const struct nn_strided *whole, const char *from, char *to, size_t element,
 		 bool view_is_source)
 {
 	struct nn_strided v;
 	uint32_t index[NN_STRIDED_MAX_RANK] = { 0 };
-	uint32_t row = 1, axis;
-	int64_t step = 1, at, dense = 0;
+	uint32_t row = 1, rows = 1, axis;
+	int64_t step = 1, rows_step = 0, at, dense = 0, size = (int64_t)element;
 
 	if (!merge_axes(whole, &v))
 		return;
@@ -91,12 +105,21 @@ static void walk(const struct nn_strided *whole, const char *from, char *to, siz
 		row = v.dims[--v.rank];
 		step = v.strides[v.rank];
 	}
-	for (at = v.offset;; dense += row) {
-		int64_t source = view_is_source ? at : dense;
-		int64_t target = view_is_source ? dense : at;
+	if (v.rank && step == 1) {
+		rows = v.dims[--v.rank];
+		rows_step = v.strides[v.rank];
+	}
+	for (at = v.offset;; dense += (int64_t)row * rows) {
+		const char *source = from + (view_is_source ? at : dense) * size;
+		char *target = to + (view_is_source ? dense : at) * size;
 
-		copy_row(from + source * (int64_t)element, view_is_source ? step : 1,
-			 to + target * (int64_t)element, view_is_source ? 1 : step, row, element);
+		if (step != 1)
+			copy_row(source, view_is_source ? step : 1,
+				 target, view_is_source ? 1 : step, row, element);
+		else
+			copy_rows(source, (view_is_source ? rows_step : row) * size,
+				  target, (view_is_source ? row : rows_step) * size, rows,
+				  row * element);
 		for (axis = v.rank; axis-- > 0;) {
 			at += v.strides[axis];
 			if (++index[axis] < v.dims[axis])
