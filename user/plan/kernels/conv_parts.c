@@ -48,7 +48,7 @@ struct part {
 	uint32_t out_channel;
 	struct nn_gemm gemm;		/* whose columns are output channels */
 	size_t packed;			/* offset of its weights */
-	uint32_t first_task;
+	uint32_t first_task;		/* where there are no rows, of the part behind */
 };
 
 struct parts {
@@ -263,6 +263,7 @@ static bool prepare_part(struct nn_run *r, struct nn_ready *ready, struct parts 
 	g->rows = (size_t)s->in.n * p->h.count * p->w.count;
 	g->columns = s->width;
 	g->depth = (size_t)p->h.taps * p->w.taps * s->depth;
+	p->first_task = ready->tasks;
 	if (!g->rows)
 		return true;
 	view_part(r, s, p, r->inputs[FILTER].data, &v);
@@ -274,7 +275,6 @@ static bool prepare_part(struct nn_run *r, struct nn_ready *ready, struct parts 
 	max_rows = NN_NEAR_BYTES / row / MIN_BLOCK_ROWS * MIN_BLOCK_ROWS;
 	nn_gemm_divide(g, 1, max_rows < MIN_BLOCK_ROWS ? MIN_BLOCK_ROWS : max_rows);
 	p->packed = ready->packed_size;
-	p->first_task = ready->tasks;
 	ready->packed_size += nn_kernel_aligned(nn_gemm_packed_size(g, ready->isa));
 	ready->tasks += g->row_blocks;
 	if (s->copy_size < nn_kernel_aligned(g->block_rows * row))
@@ -462,15 +462,20 @@ static void copy_result(const struct parts *s, const struct part *p, const struc
 	       s->width * element);
 }
 
-/* The part that a task belongs to. */
+/* The part that a task belongs to: the last one whose first task is not behind it. */
 static const struct part *find_part(const struct parts *s, uint32_t task)
 {
-	const struct part *found = NULL;
+	uint32_t first = 0, end = s->count;
 
-	for (uint32_t i = 0; i < s->count; i++)
-		if (s->parts[i].gemm.rows && s->parts[i].first_task <= task)
-			found = &s->parts[i];
-	return found;
+	while (end - first > 1) {
+		const uint32_t middle = first + (end - first) / 2;
+
+		if (s->parts[middle].first_task <= task)
+			first = middle;
+		else
+			end = middle;
+	}
+	return &s->parts[first];
 }
 
 static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
