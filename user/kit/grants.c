@@ -117,25 +117,44 @@ static void forget_region(const struct grants *grants, struct mapping *m)
 		grants->engine->forget_region(grants->engine, &region);
 }
 
-/* Unmaps what is stale and unused. What a picture held may be before it in the list. */
-static void sweep(struct grants *grants)
+static struct mapping *find_unused(struct grants *grants)
+{
+	struct mapping *m = grants->mappings;
+
+	while (m && (!m->stale || m->users || m->leaves))
+		m = m->next;
+	return m;
+}
+
+/* Under the lock. */
+static void unmap(struct grants *grants, struct mapping *m)
 {
 	struct mapping **link = &grants->mappings;
+
+	while (*link != m)
+		link = &(*link)->next;
+	*link = m->next;
+	let_go_of_others(m);
+	munmap(m->base, m->mapped);
+	free(m);
+}
+
+/*
+ * Unmaps what is stale and unused. Called and returns with the lock held, but the engine is told
+ * without it: it may take its time, and whoever else needs memory must not wait for that. Meanwhile
+ * the mapping is in the list, for the handler of SIGBUS and grants_revoke(); who set `leaves`
+ * removes it. What a picture held may be unused afterwards.
+ */
+static void sweep(struct grants *grants)
+{
 	struct mapping *m;
 
-	while ((m = *link)) {
-		if (!m->stale || m->users) {
-			link = &m->next;
-			continue;
-		}
-		*link = m->next;
-		if (m->format.num_planes > 1) {
-			let_go_of_others(m);
-			link = &grants->mappings;
-		}
+	while ((m = find_unused(grants))) {
+		m->leaves = true;
+		pthread_mutex_unlock(&grants->lock);
 		forget_region(grants, m);
-		munmap(m->base, m->mapped);
-		free(m);
+		pthread_mutex_lock(&grants->lock);
+		unmap(grants, m);
 	}
 }
 
@@ -336,6 +355,12 @@ void grants_revoke(struct grants *grants)
 	for (struct mapping *m = grants->mappings; m; m = m->next)
 		if (!take_away(m))
 			log_error("memory of a session that has ended stays: %s", strerror(errno));
+	pthread_mutex_unlock(&grants->lock);
+}
+
+void grants_sweep(struct grants *grants)
+{
+	pthread_mutex_lock(&grants->lock);
 	sweep(grants);
 	pthread_mutex_unlock(&grants->lock);
 }
@@ -349,8 +374,10 @@ void grants_free(struct grants *grants)
 		link = &(*link)->next;
 	*link = grants->next;
 	pthread_mutex_unlock(&all.lock);
+	pthread_mutex_lock(&grants->lock);
 	for (struct mapping *m = grants->mappings; m; m = m->next)
 		m->stale = true;
 	sweep(grants);
+	pthread_mutex_unlock(&grants->lock);
 	pthread_mutex_destroy(&grants->lock);
 }

@@ -31,6 +31,7 @@ struct mapping {
 	bool is_foreign;	/* it or another plane's file is another driver's */
 	unsigned int users;
 	bool stale;		/* not to be handed out again */
+	bool leaves;		/* a thread tells the engine, and then unmaps it */
 	atomic_bool broken;
 	atomic_bool told;	/* the engine knows it */
 };
@@ -55,9 +56,12 @@ bool grants_init(struct grants *grants, const struct nna_engine *engine, int ses
 
 /*
  * Turns all memory into zeroes of our own, which whoever still uses it may read and write, and
- * maps nothing from now on: the session has ended.
+ * maps nothing from now on: the session has ended. The engine is not called.
  */
 void grants_revoke(struct grants *grants);
+
+/* Unmaps what grants_revoke() left and nobody uses: the engine is told of it. */
+void grants_sweep(struct grants *grants);
 
 /* Unmaps everything, once nobody uses any of it. */
 void grants_free(struct grants *grants);

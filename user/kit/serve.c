@@ -796,6 +796,8 @@ void server_abandon(struct server *server)
 		log_error("a session that has ended stays: %s", strerror(errno));
 	if (null >= 0)
 		close(null);
+	/* Last, for it calls the engine, which may not return. */
+	grants_sweep(&server->grants);
 }
 
 void server_free(struct server *server)

@@ -35,6 +35,7 @@
 #define GRANT_SIZE (UINT64_C(1) << NNACCEL_GRANT_SHIFT)
 #define WIRE 1
 #define MEMORY 2
+#define OTHER_MEMORY 3
 #define MODEL 7
 #define SLOT 3
 #define CAPACITY 64
@@ -208,7 +209,8 @@ static struct {
 	_Atomic(void *) base;		/* of the region that it saw */
 	_Atomic(void *) forgotten;
 	atomic_int released;
-	atomic_bool hangs;		/* in what is told of bursts that end and slots that are freed, */
+	/* In what is told of bursts that end, slots that are freed and regions that go, */
+	atomic_bool hangs;
 	atomic_bool hanging;		/* and there it is */
 } engine_state;
 
@@ -338,6 +340,7 @@ static void forget_region(const struct nna_engine *engine, const struct nna_engi
 {
 	(void)engine;
 	engine_state.forgotten = region->base;
+	hang();
 }
 
 static const struct nna_engine engine = {
@@ -379,10 +382,12 @@ static size_t write_model(void)
 	return size;
 }
 
+static uint32_t grant_of_executions = MEMORY;
+
 static void execute_command(uint64_t cookie, uint64_t deadline_ns)
 {
 	const struct nnaccel_grant grant = {
-		.grant = MEMORY, .prot = NNACCEL_PROT_READ | NNACCEL_PROT_WRITE, .length = 4096,
+		.grant = grant_of_executions, .prot = NNACCEL_PROT_READ | NNACCEL_PROT_WRITE, .length = 4096,
 	};
 	const struct nnaccel_arg args[] = {
 		{ .length = sizeof(float) }, { .offset = sizeof(float), .length = sizeof(float) },
@@ -632,6 +637,48 @@ static void test_slot_end_hangs(void **state)
 	unmap_burst(&third);
 }
 
+static void execute_once(uint64_t cookie, float x)
+{
+	memory[0] = x;
+	execute_command(cookie, 0);
+	assert_int_equal(await_answer(cookie), NN_OK);
+	assert_true(memory[1] == 2 * x);
+}
+
+/* Nor does one that does not return from being told that memory goes. */
+static void test_forget_hangs(void **state)
+{
+	const struct nnaccel_cmd forget = { .kind = NNACCEL_DO_FORGET_GRANT, .grant = MEMORY };
+
+	(void)state;
+	execute_once(2, 3);
+	engine_state.hangs = true;
+	assert_true(send_command(&forget, NULL, NULL));
+	await_true(&engine_state.hanging);
+	execute_once(3, 4);
+	engine_state.hangs = false;
+	close_context();
+	await_end();
+}
+
+/* An execution that is overdue is answered for even so: of what others do not use, too. */
+static void test_overdue_forget_hangs(void **state)
+{
+	(void)state;
+	/* The engine knows of memory that nobody uses any more. */
+	execute_once(2, 3);
+	engine_state.waits = true;
+	engine_state.executes = false;
+	engine_state.hangs = true;
+	grant_of_executions = OTHER_MEMORY;
+	execute_command(3, clock_ns() + NS_PER_S / 10);
+	assert_int_equal(await_answer(3), NN_MISSED_DEADLINE_TRANSIENT);
+	grant_of_executions = MEMORY;
+	engine_state.hangs = false;
+	engine_state.go_on = true;
+	await_end();
+}
+
 /* The engine is told of the client's end while it executes. */
 static void test_gone(void **state)
 {
@@ -684,6 +731,8 @@ int main(void)
 		cmocka_unit_test_setup(test_fence, set_up),
 		cmocka_unit_test_setup(test_burst_end_hangs, set_up),
 		cmocka_unit_test_setup(test_slot_end_hangs, set_up),
+		cmocka_unit_test_setup(test_forget_hangs, set_up),
+		cmocka_unit_test_setup(test_overdue_forget_hangs, set_up),
 		cmocka_unit_test_setup(test_gone, set_up),
 		cmocka_unit_test_setup(test_overdue, set_up),
 		cmocka_unit_test_setup(test_stop, set_up),
