@@ -21,7 +21,12 @@ struct caching {
 	struct executor base;
 	const struct nna_engine_burst *burst;	/* the engine's, or NULL */
 	void *own;			/* its executor */
-	pthread_mutex_t lock;		/* not held while a model runs */
+	/*
+	 * Not held while a model runs. Held while the engine is told of a slot, so that it hears that
+	 * a slot was freed after it was told of it, and not meanwhile. An engine that does not return
+	 * from that holds up its own burst and the threads that have slots of it freed, nobody else.
+	 */
+	pthread_mutex_t lock;
 	struct place *places;		/* by NNACCEL_SLOT_INDEX() */
 	uint32_t size;
 	bool running;			/* mappings are in use: */
