@@ -458,6 +458,31 @@ static void test_interrupted(void **state)
 	assert_int_equal(get(1, 2), 0);
 }
 
+/* Two workers of a user make the same plan at a time: one is kept, and what else is asked is done. */
+static void test_same_twice(void **state)
+{
+	const uint8_t token[CACHE_TOKEN_SIZE] = { 1 };
+	struct blob_work first, second;
+	uint8_t bytes[ENTRY];
+
+	(void)state;
+	fill(bytes, 1);
+	assert_true(blob_store_put(store, 1, key_of(1), bytes, MODEL, PAGE, &first));
+	assert_true(blob_store_put(store, 1, key_of(1), bytes, MODEL, PAGE, &second));
+	blob_work_run(&first);
+	blob_work_run(&second);
+	assert_true(cache_index_begin(index_));
+	assert_int_equal(cache_index_store(index_, 2, token, key_of(9)), CACHE_YES);
+	assert_true(blob_store_end(store, &first));
+	assert_false(blob_store_end(store, &second));
+	assert_false(cache_index_batch_failed(index_));
+	assert_true(cache_index_commit(index_));
+	blob_store_committed(store);
+	assert_int_equal(cache_index_query(index_, 2, token, key_of(9)), CACHE_YES);
+	assert_int_equal(get(1, 1), 1);
+	assert_int_equal(count_files(), 1);
+}
+
 /* An engine of another version took the index over: nothing gets in or out here any more. */
 static void test_taken_over(void **state)
 {
@@ -1224,6 +1249,7 @@ int main(int argc, char **argv)
 		STORE(strange_files),
 		STORE(other_version),
 		STORE(interrupted),
+		STORE(same_twice),
 		STORE(taken_over),
 		STORE(full_batch),
 		FOLDER(killed_anywhere),

@@ -449,10 +449,14 @@ static int64_t make_room_and_name(struct blob_store *store, uint32_t uid, uint64
 	return file;
 }
 
-/* Not in an index that is another engine's, or was begun anew, since the number was taken. */
+/*
+ * Not in an index that is another engine's since the number was taken, or was begun anew and has
+ * given none since. Another worker of the user's may have been first with this key: that is no error,
+ * which would roll back what others asked in this transaction.
+ */
 static bool publish(struct blob_store *store, const struct blob_work *work)
 {
-	sqlite3_stmt *s = prepare(store, "INSERT INTO plan (uid, key, file, model_size, data_size, "
+	sqlite3_stmt *s = prepare(store, "INSERT OR IGNORE INTO plan (uid, key, file, model_size, data_size, "
 				  "model_hash, data_hash, used) "
 				  "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 FROM current, meta "
 				  "WHERE key = 'next_file' AND CAST(value AS INTEGER) >= ?3",
