@@ -483,6 +483,54 @@ static void test_same_twice(void **state)
 	assert_int_equal(count_files(), 1);
 }
 
+/* An index that is damaged while plans are written is begun anew; numbers of files are not. */
+static void test_replaced(void **state)
+{
+	uint8_t bytes[ENTRY], others[ENTRY];
+	struct blob_work before, after;
+	bool kept;
+
+	(void)state;
+	fill(bytes, 1);
+	fill(others, 2);
+	assert_true(blob_store_put(store, 1, key_of(1), bytes, MODEL, PAGE, &before));
+	assert_int_equal(cache_index_failed(index_, SQLITE_CORRUPT), CACHE_FAILED);
+	assert_true(blob_store_put(store, 2, key_of(2), others, MODEL, PAGE, &after));
+	assert_int_not_equal(before.number, after.number);
+	blob_work_run(&before);
+	kept = blob_store_end(store, &before);
+	blob_work_run(&after);
+	assert_true(blob_store_end(store, &after));
+	assert_int_equal(get(1, 1), kept);
+	assert_int_equal(get(2, 2), 1);
+}
+
+/* What was verified in the index of before says nothing of a file of the next one. */
+static void test_replaced_verified(void **state)
+{
+	DIR *d;
+	const struct dirent *e;
+	char last[24] = "";
+	int fd;
+
+	(void)state;
+	assert_true(put(1, 1));
+	assert_int_equal(get(1, 1), 1);
+	assert_int_equal(cache_index_failed(index_, SQLITE_CORRUPT), CACHE_FAILED);
+	assert_true(put(1, 2));
+	d = opendir(plans());
+	assert_non_null(d);
+	while ((e = readdir(d)))
+		if (e->d_name[0] != '.' && strcmp(e->d_name, last) > 0)
+			snprintf(last, sizeof(last), "%.20s", e->d_name);
+	fd = openat(dirfd(d), last, O_WRONLY);
+	assert_true(fd >= 0);
+	closedir(d);
+	assert_int_equal(pwrite(fd, "damage", 6, 0), 6);
+	close(fd);
+	assert_int_equal(get(1, 2), 0);
+}
+
 /* An engine of another version took the index over: nothing gets in or out here any more. */
 static void test_taken_over(void **state)
 {
@@ -1250,6 +1298,8 @@ int main(int argc, char **argv)
 		STORE(other_version),
 		STORE(interrupted),
 		STORE(same_twice),
+		STORE(replaced),
+		STORE(replaced_verified),
 		STORE(taken_over),
 		STORE(full_batch),
 		FOLDER(killed_anywhere),

@@ -36,6 +36,7 @@ struct blob_store {
 	int64_t *removed;		/* files whose entries are gone, to be removed */
 	size_t num_removed, removed_room;
 	uint64_t in_flight;		/* puts that have not ended */
+	int64_t last_file;		/* the greatest number that a file was given */
 };
 
 /* What the index holds of an entry. */
@@ -423,11 +424,20 @@ static bool make_all_room(struct blob_store *store, uint32_t uid, uint64_t size)
 			 store->limits.bytes, size);
 }
 
-/* A number that no file ever had: taken for good before the file is made, and by one keeper. */
+/*
+ * A number that no file ever had: taken for good before the file is made, and by one keeper. An
+ * index that was begun anew starts with 1, but puts that are being done, and what was verified,
+ * have numbers of the one before: they are not given again.
+ */
 static int64_t next_file(struct blob_store *store)
 {
-	return ask(store, "UPDATE meta SET value = CAST(value AS INTEGER) + 1 "
-		   "WHERE key = 'next_file' RETURNING CAST(value AS INTEGER)", 0);
+	int64_t file = ask(store, "UPDATE meta SET value = max(CAST(value AS INTEGER), ?1) + 1 "
+			   "WHERE key = 'next_file' RETURNING CAST(value AS INTEGER)",
+			   store->last_file);
+
+	if (file > store->last_file)
+		store->last_file = file;
+	return file;
 }
 
 /* One transaction, unless the caller has begun one. */
