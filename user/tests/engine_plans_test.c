@@ -737,6 +737,47 @@ static void test_keeper(void **state)
 	close(other);
 }
 
+/* How often other connections have changed the index. */
+static int data_version(sqlite3 *db)
+{
+	sqlite3_stmt *s;
+	int version;
+
+	assert_int_equal(sqlite3_prepare_v2(db, "PRAGMA data_version", -1, &s, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(s), SQLITE_ROW);
+	version = sqlite3_column_int(s, 0);
+	sqlite3_finalize(s);
+	return version;
+}
+
+/* A worker that drops what is not there, as often as it likes, has nothing written. */
+static void test_drop_of_nothing(void **state)
+{
+	struct cache_client client;
+	int before, after, changes = 0;
+	char path[96];
+	sqlite3 *db;
+
+	(void)state;
+	client_of(&client, 1);
+	assert_int_equal(cache_client_store(&client, key_of(1), key_of(2), NULL), NN_OK);
+	snprintf(path, sizeof(path), "%s/" CACHE_INDEX_FILE, folder);
+	assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+	sqlite3_busy_timeout(db, 10000);
+	before = data_version(db);
+	for (int i = 0; i < 30; i++) {
+		assert_int_equal(cache_client_query(&client, key_of(1), key_of(2), NULL), NN_OK);
+		cache_client_drop(&client, key_of(3));
+		after = data_version(db);
+		changes += after != before;
+		before = after;
+	}
+	sqlite3_close(db);
+	close(client.socket);
+	/* Uses are written when nothing is asked for a second. */
+	assert_true(changes <= 3);
+}
+
 /* Memory that its worker may still write to is not kept, nor is what was never asked for. */
 static void test_no_late_writes(void **state)
 {
@@ -1305,6 +1346,7 @@ int main(int argc, char **argv)
 		FOLDER(killed_anywhere),
 		FOLDER(disk_errors),
 		KEEPER(keeper),
+		KEEPER(drop_of_nothing),
 		KEEPER(no_late_writes),
 		KEEPER(no_holes),
 		SLOW(slow_disk),

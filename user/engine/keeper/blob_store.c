@@ -541,11 +541,9 @@ void blob_store_abandon(struct blob_store *store, struct blob_work *work)
 	remove_file(store, work->number);
 }
 
-bool blob_store_clear(struct blob_store *store, uint64_t uid, uint64_t *count)
+/* Runs a statement that deletes entries and returns their files, and counts them. */
+static bool delete_entries(struct blob_store *store, sqlite3_stmt *s, uint64_t *count)
 {
-	const char *sql = uid == CACHE_ALL_USERS ? "DELETE FROM plan RETURNING file" :
-			  "DELETE FROM plan WHERE uid = ?1 RETURNING file";
-	sqlite3_stmt *s = prepare(store, sql, (int64_t)uid, NULL, 0);
 	size_t num_removed = store->num_removed;
 	int error;
 
@@ -566,12 +564,20 @@ bool blob_store_clear(struct blob_store *store, uint64_t uid, uint64_t *count)
 	return false;
 }
 
-void blob_store_drop(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE])
+bool blob_store_clear(struct blob_store *store, uint64_t uid, uint64_t *count)
 {
-	struct row row;
+	const char *sql = uid == CACHE_ALL_USERS ? "DELETE FROM plan RETURNING file" :
+			  "DELETE FROM plan WHERE uid = ?1 RETURNING file";
 
-	if (find(store, uid, key, &row))
-		drop(store, row.file);
+	return delete_entries(store, prepare(store, sql, (int64_t)uid, NULL, 0), count);
+}
+
+bool blob_store_drop(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE])
+{
+	uint64_t count;
+
+	return delete_entries(store, prepare(store, "DELETE FROM plan WHERE uid = ?1 AND "
+					     "key = ?2 RETURNING file", uid, key, 0), &count);
 }
 
 bool blob_store_check(struct blob_store *store, int report, struct blob_work *work)

@@ -115,7 +115,7 @@ bool blob_store_check(struct blob_store *store, int report, struct blob_work *wo
 void blob_store_end_check(struct blob_store *store, struct blob_work *work, uint64_t *plans,
 			  uint64_t *faults);
 
-/* An entry turned out to be of no use. */
-void blob_store_drop(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE]);
+/* An entry turned out to be of no use. False: it may still be there; where there was none, true. */
+bool blob_store_drop(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE]);
 
 #endif /* NN_ENGINE_BLOB_STORE_H */

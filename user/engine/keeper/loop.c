@@ -301,9 +301,9 @@ static void ask_index(struct keep *k, struct task *t)
 		put_plan(k, t);
 		break;
 	case CACHE_DROP:
-		t->answer.verdict = CACHE_YES;
-		if (k->plans)
-			blob_store_drop(k->plans, t->uid, t->request.token);
+		t->answer.verdict = !k->plans || blob_store_drop(k->plans, t->uid,
+								 t->request.token) ?
+				    CACHE_YES : CACHE_FAILED;
 		break;
 	case CACHE_CLEAR:
 		clear_user(k, t);
@@ -318,9 +318,13 @@ static void ask_index(struct keep *k, struct task *t)
 	t->stage = FINISH;
 }
 
+/*
+ * What begins a transaction, which writes the uses that are remembered, too. A drop has one of its
+ * own where there is something to drop: nothing bounds how often a worker drops what is not there.
+ */
 static bool changes_index(const struct task *t)
 {
-	return t->request.kind != CACHE_QUERY && t->request.kind != CACHE_NEW &&
+	return t->request.kind != CACHE_DROP && t->request.kind != CACHE_QUERY && t->request.kind != CACHE_NEW &&
 	       t->request.kind != CACHE_SHOW && t->request.kind != CACHE_CHECK &&
 	       (t->request.kind != CACHE_GET || t->stage == FINISH);
 }
