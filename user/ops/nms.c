@@ -99,7 +99,7 @@ _Static_assert(sizeof(struct nn_candidate) == sizeof(uint64_t), "divide() moves 
 static void order_begin(struct order *o, struct nn_candidate *list, size_t count)
 {
 	*o = (struct order){ .list = list, .ends[0] = count, .num_ends = 1,
-			     .budget = 8 * count };
+			     .budget = 32 * count };
 }
 
 static void sort_few(struct nn_candidate *list, size_t count)

@@ -95,7 +95,7 @@ static void test_suppression(void **unused)
 	for (int round = 0; round < ROUNDS; round++) {
 		const struct nn_nms n = {
 			.kernel = (enum nn_nms_kernel)((int)pick(0, 3) - 1),
-			.threshold = random_float(0, 0.8f),
+			.threshold = chance(8) ? 0 : random_float(0, 0.8f),
 			.sigma = random_float(0.1f, 2),
 			.floor = chance(3) ? -INFINITY : random_float(-0.2f, 0.5f),
 			.limit = chance(3) ? -1 : (int32_t)pick(0, 20),
