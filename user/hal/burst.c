@@ -231,9 +231,11 @@ void nna_burst_free(struct nna_burst *burst)
 {
 	if (!burst)
 		return;
-	pthread_mutex_lock(&burst->device->bursts_lock);
-	unlink_burst(burst);
-	pthread_mutex_unlock(&burst->device->bursts_lock);
+	if (nna_device_is_ours(burst->device)) {
+		pthread_mutex_lock(&burst->device->bursts_lock);
+		unlink_burst(burst);
+		pthread_mutex_unlock(&burst->device->bursts_lock);
+	}
 	delete(burst);
 }
 

@@ -43,6 +43,11 @@ void nna_device_put(struct nna_device *device)
 	free(device);
 }
 
+bool nna_device_is_ours(const struct nna_device *device)
+{
+	return device->process == getpid();
+}
+
 bool nna_is_past(uint64_t deadline_ns)
 {
 	return deadline_ns && clock_ns() >= deadline_ns;
@@ -88,6 +93,7 @@ enum nn_status nna_device_open(const char *path, struct nna_device **device, str
 		free(d);
 		return status;
 	}
+	d->process = getpid();
 	atomic_init(&d->users, 1);
 	atomic_init(&d->worker, 1);
 	pthread_mutex_init(&d->info_lock, NULL);

@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/types.h>
 
 #include <linux/nnaccel.h>
 #include <nnaccel/nnaccel.h>
@@ -24,6 +25,7 @@ struct nna_extensions {
 
 struct nna_device {
 	int fd;
+	pid_t process;		/* that opened it: see nna_device_is_ours() */
 	atomic_uint users;	/* the handle, and each memory, buffer, prepared model and burst */
 
 	/*
@@ -60,9 +62,14 @@ struct nna_device {
 struct nna_device *nna_device_get(struct nna_device *device);
 void nna_device_put(struct nna_device *device);
 
+/*
+ * Whether this process opened it. In a forked child the kernel refuses all that is asked of it, and
+ * its locks may be held by threads that the child does not have: what is freed takes none of them.
+ */
+bool nna_device_is_ours(const struct nna_device *device);
+
 /* To be called before what may get this context another worker than the last. */
 void nna_device_expect_worker(struct nna_device *device);
-
 
 /* Whether there is a deadline, and it has passed. */
 bool nna_is_past(uint64_t deadline_ns);

@@ -114,6 +114,8 @@ static int make_pool(struct nna_memory *m, unsigned long request, void *argument
 	struct nna_device *device = m->device;
 	int error = 0;
 
+	if (!nna_device_is_ours(device))
+		return EACCES;
 	pthread_mutex_lock(&device->memories_lock);
 	if (!make_lists(device)) {
 		error = ENOMEM;
@@ -134,12 +136,14 @@ void nna_memory_put(struct nna_memory *memory)
 
 	if (atomic_fetch_sub_explicit(&memory->users, 1, memory_order_acq_rel) != 1)
 		return;
-	if (memory->has_slots)
-		nna_bursts_forget(memory);
-	pthread_mutex_lock(&device->memories_lock);
-	if (unlink_memory(memory))
-		ioctl(device->fd, NNACCEL_DESTROY, &d);
-	pthread_mutex_unlock(&device->memories_lock);
+	if (nna_device_is_ours(device)) {
+		if (memory->has_slots)
+			nna_bursts_forget(memory);
+		pthread_mutex_lock(&device->memories_lock);
+		if (unlink_memory(memory))
+			ioctl(device->fd, NNACCEL_DESTROY, &d);
+		pthread_mutex_unlock(&device->memories_lock);
+	}
 	memory_delete(memory);
 }
 

@@ -7,13 +7,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <float.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -51,6 +54,7 @@ static struct kernel {
 	struct nnaccel_arg args[16];
 	struct nnaccel_shape shape;
 	uint32_t num_shapes;
+	atomic_bool holds, held;	/* an allocation takes as long as `holds`; one does */
 } kernel;
 
 static uint32_t new_id(void)
@@ -148,6 +152,9 @@ static int do_request(unsigned long request, void *arg)
 		kernel.live[((struct nnaccel_destroy *)arg)->id]--;
 		return 0;
 	case NNACCEL_POOL_ALLOC:
+		kernel.held = kernel.holds;
+		while (kernel.holds)
+			usleep(1000);
 		((struct nnaccel_pool_alloc *)arg)->out_id = new_id();
 		return 0;
 	case NNACCEL_POOL_IMPORT:
@@ -438,6 +445,43 @@ static void test_memory_refusals(void **state)
 			 NN_INVALID_ARGUMENT);
 	assert_int_equal(num_live(), 0);
 	close(fd);
+}
+
+static void *alloc_page(void *arg)
+{
+	(void)arg;
+	return alloc(PAGE);
+}
+
+/* A child forked while another thread allocates has none of its locks to wait for. */
+static void test_memory_in_a_child(void **state)
+{
+	struct nna_memory *m = alloc(PAGE), *other;
+	pthread_t thread;
+	void *allocated;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	kernel.holds = true;
+	assert_int_equal(pthread_create(&thread, NULL, alloc_page, NULL), 0);
+	while (!kernel.held)
+		usleep(1000);
+	pid = fork();
+	if (!pid) {
+		alarm(10);
+		kernel.holds = false;
+		kernel.info_error = EACCES;
+		nna_memory_free(m);
+		_exit(nna_memory_alloc(device, PAGE, &other, NULL) != NN_DEVICE_UNAVAILABLE);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	kernel.holds = false;
+	assert_int_equal(pthread_join(thread, &allocated), 0);
+	assert_int_equal(status, 0);
+	nna_memory_free(allocated);
+	nna_memory_free(m);
+	assert_int_equal(num_live(), 0);
 }
 
 static void test_unaligned_import(void **state)
@@ -865,6 +909,7 @@ int main(void)
 		TEST(test_errno_to_status),
 		TEST(test_device_of_another_process),
 		TEST(test_memory_refusals),
+		TEST(test_memory_in_a_child),
 		TEST(test_unaligned_import),
 		TEST(test_imports_keep_no_descriptor),
 		TEST(test_sizes),
