@@ -25,6 +25,11 @@ static inline nn_dot_four nn_dot_load(const float *p)
 	return v;
 }
 
+static inline void nn_dot_store(float *p, nn_dot_four v)
+{
+	memcpy(p, &v, sizeof(v));
+}
+
 /* a < b ? a : b of each lane, so b where one is NaN. */
 static inline nn_dot_four nn_dot_least(nn_dot_four a, nn_dot_four b)
 {

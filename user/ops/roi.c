@@ -301,9 +301,33 @@ static void add_wide(const struct sums *u, const struct nn_corners *k, uint32_t 
 			s6 += nn_dot_load(x + 24) * weight;
 			s7 += nn_dot_load(x + 28) * weight;
 		}
-	memcpy(acc, (const nn_dot_four[]){ mean_of(u, s0), mean_of(u, s1), mean_of(u, s2),
-					   mean_of(u, s3), mean_of(u, s4), mean_of(u, s5),
-					   mean_of(u, s6), mean_of(u, s7) }, 8 * sizeof(s0));
+	if (u->is_last && u->is_factor) {
+		s0 *= u->factor;
+		s1 *= u->factor;
+		s2 *= u->factor;
+		s3 *= u->factor;
+		s4 *= u->factor;
+		s5 *= u->factor;
+		s6 *= u->factor;
+		s7 *= u->factor;
+	} else if (u->is_last) {
+		s0 /= u->samples;
+		s1 /= u->samples;
+		s2 /= u->samples;
+		s3 /= u->samples;
+		s4 /= u->samples;
+		s5 /= u->samples;
+		s6 /= u->samples;
+		s7 /= u->samples;
+	}
+	nn_dot_store(acc, s0);
+	nn_dot_store(acc + 4, s1);
+	nn_dot_store(acc + 8, s2);
+	nn_dot_store(acc + 12, s3);
+	nn_dot_store(acc + 16, s4);
+	nn_dot_store(acc + 20, s5);
+	nn_dot_store(acc + 24, s6);
+	nn_dot_store(acc + 28, s7);
 }
 
 static void add_four(const struct sums *u, const struct nn_corners *k, uint32_t count,
