@@ -61,6 +61,7 @@ static inline ALWAYS_INLINE TARGET void store_q8(uint8_t *out, sums_q8 x, sums_q
 
 #include "plan/kernels/even_q31.h"
 #include "plan/kernels/q8_pairs.h"
+#include "plan/kernels/depthwise_pairs.h"
 #include "plan/kernels/average_q8.h"
 #include "plan/kernels/cell_q16.h"
 

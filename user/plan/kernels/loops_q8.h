@@ -4,6 +4,7 @@
  * its table. Whoever includes it defines what q8_pairs.h asks for.
  */
 #include "plan/kernels/q8_pairs.h"
+#include "plan/kernels/depthwise_pairs.h"
 #include "plan/kernels/average_q8.h"
 #include "plan/kernels/binary_q8.h"
 #include "plan/kernels/bytes_q8.h"
