@@ -157,6 +157,21 @@ static struct client *take_process(struct clients *cs, bool with_plugins)
 	return found ? found : start_process(cs, with_plugins);
 }
 
+/* Another keeper knows none of the processes: those that there are do without. */
+static void look_after_keeper(struct clients *cs)
+{
+	if (cs->spawner.options.cache && keeper_revive(&cs->keeper))
+		log_info("another keeper: clients from now on have a cache again");
+}
+
+/* One that died soon after its start is not started again at once: then for a client that comes later. */
+static bool pass_to_keeper(struct clients *cs, int socket, uint32_t uid)
+{
+	if (cs->keeper.socket < 0)
+		look_after_keeper(cs);
+	return keeper_pass(&cs->keeper, socket, uid);
+}
+
 /* The threads' end of a socket to the keeper; -1: they have no cache. */
 static int connect_to_keeper(struct clients *cs, const struct client *c)
 {
@@ -164,7 +179,7 @@ static int connect_to_keeper(struct clients *cs, const struct client *c)
 
 	if (!cs->spawner.options.cache || !spawn_control(ends))
 		return -1;
-	if (keeper_pass(&cs->keeper, ends[0], c->uid)) {
+	if (pass_to_keeper(cs, ends[0], c->uid)) {
 		close(ends[0]);
 		return ends[1];
 	}
@@ -201,7 +216,7 @@ static void hand_over(struct clients *cs, struct client *c)
 {
 	if (!spawned_pass_session(&c->process, c->session))
 		kill_client(c);
-	else if (cs->spawner.options.cache && !keeper_pass(&cs->keeper, c->process.control, c->uid))
+	else if (cs->spawner.options.cache && !pass_to_keeper(cs, c->process.control, c->uid))
 		log_warning("%s: without a cache", c->name);
 	close(c->session);
 	c->session = -1;
@@ -442,13 +457,6 @@ static int fill_polled(const struct clients *cs)
 	if (cs->starts.until_ns > clock_ns() && cs->starts.until_ns < next_ns)
 		next_ns = cs->starts.until_ns;
 	return clock_ms_until(next_ns);
-}
-
-/* Another keeper knows none of the processes: those that there are do without. */
-static void look_after_keeper(struct clients *cs)
-{
-	if (cs->spawner.options.cache && keeper_revive(&cs->keeper))
-		log_info("another keeper: clients from now on have a cache again");
 }
 
 static int serve(struct clients *cs)

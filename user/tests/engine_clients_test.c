@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The clients of an engine of the kit that threads serve, without a kernel: this file plays it by
+ * being their ioctl(). A pipe with a name stands for the engine's node, a file of memory for each
+ * session, whose client asks what the device is.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include <linux/nnaccel.h>
+
+#include "kit/clients.h"
+#include "kit/threads.h"
+#include "tests/keeper_fixture.h"
+
+#define COOKIE 1
+#define PATIENCE_MS 60000
+
+/* ---- time, which tests can have pass ---- */
+
+static _Atomic(time_t) passed_s;
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	int result = (int)syscall(SYS_clock_gettime, clock, now);
+
+	now->tv_sec += passed_s;
+	return result;
+}
+
+/* ---- the kernel ---- */
+
+static struct {
+	atomic_int session;		/* of the newest client; those of others have ended */
+	atomic_bool asks;		/* that client */
+	atomic_bool answered;
+	atomic_bool has_cache;		/* as the answer says */
+	atomic_bool ends;		/* all sessions do */
+} kernel;
+
+static int refuse(int error)
+{
+	errno = error;
+	return -1;
+}
+
+/* A byte in the pipe is a context. */
+static int next_event(int node, struct nnaccel_engine_next *next)
+{
+	struct pollfd told = { .fd = node, .events = POLLIN };
+	char byte;
+
+	if (poll(&told, 1, 0) != 1 || read(node, &byte, 1) != 1)
+		return refuse(EAGAIN);
+	next->out_event = NNACCEL_ENGINE_NEW;
+	next->out_context = (uint64_t)byte;
+	next->out_uid = 1;
+	return 0;
+}
+
+static int make_session(struct nnaccel_engine_session *session)
+{
+	session->out_fd = memfd_create("session", MFD_CLOEXEC);
+	kernel.session = session->out_fd;
+	kernel.asks = true;
+	return 0;
+}
+
+static int fetch(int file, struct nnaccel_session_fetch *f)
+{
+	const struct nnaccel_cmd query = {
+		.size = sizeof(query), .kind = NNACCEL_DO_QUERY, .cookie = COOKIE,
+		.query = NNACCEL_QUERY_DEVICE, .max_payload = sizeof(struct nn_device_info),
+	};
+
+	if (kernel.ends || file != kernel.session)
+		return refuse(ESHUTDOWN);
+	if (!atomic_exchange(&kernel.asks, false)) {
+		usleep(1000);
+		return refuse(EAGAIN);
+	}
+	memcpy((void *)(uintptr_t)f->buffer, &query, sizeof(query));
+	f->out_size = sizeof(query);
+	return 0;
+}
+
+static int commit(const struct nnaccel_session_commit *c)
+{
+	const struct nn_device_info *info = (const void *)(uintptr_t)c->payload;
+
+	kernel.has_cache = info->model_cache_files;
+	kernel.answered = true;
+	return 0;
+}
+
+int ioctl(int file, unsigned long request, ...)
+{
+	va_list args;
+	void *arg;
+
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	switch (request) {
+	case NNACCEL_ENGINE_REGISTER:
+	case NNACCEL_SESSION_ATTACH:
+	case NNACCEL_ENGINE_REFUSE:
+		return 0;
+	case NNACCEL_ENGINE_NEXT:
+		return next_event(file, arg);
+	case NNACCEL_ENGINE_SESSION:
+		return make_session(arg);
+	case NNACCEL_SESSION_FETCH:
+		return fetch(file, arg);
+	case NNACCEL_SESSION_COMMIT:
+		return commit(arg);
+	}
+	return refuse(ENOTTY);
+}
+
+/* ---- the engine ---- */
+
+static void describe(const struct nna_engine *engine, struct nn_device_info *info)
+{
+	(void)engine;
+	strcpy(info->version, "1");
+}
+
+static const struct nna_engine engine = {
+	.size = sizeof(engine), .name = "clients", .clients = NNA_ENGINE_CLIENTS_THREADS,
+	.describe = describe,
+};
+
+static char node_path[96];
+static int node;
+static pthread_t engine_thread;
+
+static void *serve(void *arg)
+{
+	struct extensions no_extensions = { .folder = NULL };
+	const struct clients_options clients = {
+		.engine = &engine, .threads = true, .device = node_path, .name = "clients",
+		.version = "1", .max = 16, .max_per_user = 16, .extensions = &no_extensions,
+		.keeper = options,
+	};
+
+	(void)arg;
+	return (void *)(intptr_t)clients_serve(&clients);
+}
+
+static int set_up(void **state)
+{
+	sigset_t ends;
+
+	if (make_folder(state))
+		return -1;
+	options.folder = folder;
+	snprintf(node_path, sizeof(node_path), "%s/node", folder);
+	if (mkfifo(node_path, 0600))
+		return -1;
+	node = open(node_path, O_RDWR | O_CLOEXEC);
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGTERM);
+	sigprocmask(SIG_BLOCK, &ends, NULL);
+	return node < 0 ? -1 : pthread_create(&engine_thread, NULL, serve, NULL);
+}
+
+static int tear_down(void **state)
+{
+	void *exit_code;
+
+	kernel.ends = true;
+	kill(getpid(), SIGTERM);
+	pthread_join(engine_thread, &exit_code);
+	close(node);
+	return remove_folder(state) || exit_code ? -1 : 0;
+}
+
+/* Whether a new client has a compilation cache. */
+static bool new_client_has_cache(void)
+{
+	kernel.answered = false;
+	assert_int_equal(write(node, "c", 1), 1);
+	for (int i = 0; i < PATIENCE_MS && !kernel.answered; i++)
+		usleep(1000);
+	assert_true(kernel.answered);
+	return kernel.has_cache;
+}
+
+/* Who listens on the socket in the folder. */
+static pid_t find_keeper(void)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), i;
+	struct ucred peer = { .pid = 0 };
+	socklen_t size = sizeof(peer);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/" KEEPER_SOCKET, folder);
+	for (i = 0; i < PATIENCE_MS && connect(fd, (void *)&address, sizeof(address)); i++)
+		usleep(1000);
+	assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size), 0);
+	close(fd);
+	return peer.pid;
+}
+
+/* A keeper that dies soon is not started again at once, but later it is. */
+static void test_keeper_dies_soon(void **state)
+{
+	(void)state;
+	assert_true(new_client_has_cache());
+	assert_int_equal(kill(find_keeper(), SIGKILL), 0);
+	for (int i = 0; i < 8 && new_client_has_cache(); i++)
+		usleep(100000);
+	assert_false(new_client_has_cache());
+	passed_s = 60;
+	assert_true(new_client_has_cache());
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_keeper_dies_soon, set_up, tear_down),
+	};
+
+	be_keeper(argc, argv);
+	return cmocka_run_group_tests_name("engine clients", tests, NULL, NULL);
+}
