@@ -856,10 +856,11 @@ static void tell_types(const struct nn_op *op)
 		fail_msg("%s was never executed", op->name);
 }
 
-/* Those whose steps have operands of any number. */
+/* Those whose steps have operands or parts of any number. */
 static const int32_t always_frozen[] = {
 	NN_OP_BIDIRECTIONAL_SEQUENCE_LSTM, NN_OP_BIDIRECTIONAL_SEQUENCE_RNN, NN_OP_LSTM,
-	NN_OP_CONCATENATION, NN_OP_QUANTIZED_16BIT_LSTM, NN_OP_QUANTIZED_LSTM, NN_OP_RNN, NN_OP_SVDF,
+	NN_OP_CONCATENATION, NN_OP_GROUPED_CONV_2D, NN_OP_QUANTIZED_16BIT_LSTM,
+	NN_OP_QUANTIZED_LSTM, NN_OP_RNN, NN_OP_SVDF, NN_OP_TRANSPOSE_CONV_2D,
 	NN_OP_UNIDIRECTIONAL_SEQUENCE_LSTM, NN_OP_UNIDIRECTIONAL_SEQUENCE_RNN,
 };
 

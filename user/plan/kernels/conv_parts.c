@@ -52,6 +52,7 @@ struct part {
 };
 
 struct parts {
+	struct nn_window window;
 	struct nn_image in;
 	struct nn_image out;
 	uint32_t activation;
@@ -116,6 +117,33 @@ static struct span phase_span(const struct nn_axis *a, uint32_t phase)
 	return span;
 }
 
+/* Parts that are groups of channels, each `depth` of the input and `width` of the output. */
+static void set_groups(struct parts *s)
+{
+	const struct nn_axis *h = &s->window.h, *w = &s->window.w;
+
+	s->in_order = true;
+	s->is_single = h->filter == 1 && w->filter == 1 && h->stride == 1 && w->stride == 1 &&
+		       h->out == h->in && w->out == w->in;
+	for (uint32_t i = 0; i < s->count; i++) {
+		s->parts[i].h = window_span(h);
+		s->parts[i].w = window_span(w);
+		s->parts[i].in_channel = i * s->depth;
+		s->parts[i].out_channel = i * s->width;
+	}
+}
+
+/* Parts of outputs that the same taps reach: as many as one stride times the other. */
+static void set_phases(struct parts *s)
+{
+	const struct nn_axis *h = &s->window.h, *w = &s->window.w;
+
+	for (uint32_t i = 0; i < s->count; i++) {
+		s->parts[i].h = phase_span(h, i / w->stride);
+		s->parts[i].w = phase_span(w, i % w->stride);
+	}
+}
+
 static struct parts *alloc_parts(uint32_t count)
 {
 	struct parts *s = calloc(1, sizeof(*s) + count * sizeof(s->parts[0]));
@@ -161,15 +189,8 @@ static struct parts *group_parts(struct nn_run *r)
 	s->expanded = expanded;
 	s->filter_step = depthwise ? 1 : (size_t)filter[1] * filter[2] * filter[3];
 	s->tap_step = filter[3];
-	s->in_order = true;
-	s->is_single = filter[1] == 1 && filter[2] == 1 && window.h.stride == 1 &&
-		       window.w.stride == 1 && window.h.out == in.h && window.w.out == in.w;
-	for (uint32_t i = 0; i < groups; i++) {
-		s->parts[i].h = window_span(&window.h);
-		s->parts[i].w = window_span(&window.w);
-		s->parts[i].in_channel = i * s->depth;
-		s->parts[i].out_channel = i * s->width;
-	}
+	s->window = window;
+	set_groups(s);
 	return s;
 }
 
@@ -214,10 +235,8 @@ static struct parts *phase_parts(struct nn_run *r)
 	s->depth = filter[3];
 	s->filter_step = (size_t)filter[1] * filter[2] * filter[3];
 	s->tap_step = filter[3];
-	for (uint32_t i = 0; i < s->count; i++) {
-		s->parts[i].h = phase_span(&window.h, i / window.w.stride);
-		s->parts[i].w = phase_span(&window.w, i % window.w.stride);
-	}
+	s->window = window;
+	set_phases(s);
 	return s;
 }
 
@@ -252,27 +271,22 @@ static void view_part(const struct nn_run *r, const struct parts *s, const struc
 				       nn_type_info(v->inputs[BIAS].type)->element_size;
 }
 
-static bool prepare_part(struct nn_run *r, struct nn_ready *ready, struct parts *s,
-			 struct part *p)
+/* What a part multiplies, which may be nothing, and its first task. */
+static void set_product(const struct parts *s, struct part *p, const struct nn_ready *ready)
+{
+	p->first_task = ready->tasks;
+	p->gemm.rows = (size_t)s->in.n * p->h.count * p->w.count;
+	p->gemm.columns = s->width;
+	p->gemm.depth = (size_t)p->h.taps * p->w.taps * s->depth;
+}
+
+/* Gives a part, whose product is known, its place among tasks and packed weights. */
+static void place_part(struct parts *s, struct part *p, struct nn_ready *ready)
 {
 	struct nn_gemm *g = &p->gemm;
-	size_t row, max_rows;
-	struct view v;
-	bool fine;
+	const size_t row = g->a_stride * g->element;
+	const size_t max_rows = NN_NEAR_BYTES / row / MIN_BLOCK_ROWS * MIN_BLOCK_ROWS;
 
-	g->rows = (size_t)s->in.n * p->h.count * p->w.count;
-	g->columns = s->width;
-	g->depth = (size_t)p->h.taps * p->w.taps * s->depth;
-	p->first_task = ready->tasks;
-	if (!g->rows)
-		return true;
-	view_part(r, s, p, r->inputs[FILTER].data, &v);
-	fine = nn_gemm_prepare(&v.run, s->activation, ready, g);
-	nn_op_finish(&v.run);
-	if (!fine)
-		return false;
-	row = g->a_stride * g->element;
-	max_rows = NN_NEAR_BYTES / row / MIN_BLOCK_ROWS * MIN_BLOCK_ROWS;
 	nn_gemm_divide(g, 1, max_rows < MIN_BLOCK_ROWS ? MIN_BLOCK_ROWS : max_rows);
 	p->packed = ready->packed_size;
 	ready->packed_size += nn_kernel_aligned(nn_gemm_packed_size(g, ready->isa));
@@ -285,7 +299,23 @@ static bool prepare_part(struct nn_run *r, struct nn_ready *ready, struct parts 
 		s->filter_size = g->columns * g->depth * g->element;
 	if (ready->scratch_size < nn_gemm_scratch(g, ready->isa))
 		ready->scratch_size = nn_gemm_scratch(g, ready->isa);
-	return true;
+}
+
+static bool prepare_part(struct nn_run *r, struct nn_ready *ready, struct parts *s,
+			 struct part *p)
+{
+	struct view v;
+	bool fine;
+
+	set_product(s, p, ready);
+	if (!p->gemm.rows)
+		return true;
+	view_part(r, s, p, r->inputs[FILTER].data, &v);
+	fine = nn_gemm_prepare(&v.run, s->activation, ready, &p->gemm);
+	nn_op_finish(&v.run);
+	if (fine)
+		place_part(s, p, ready);
+	return fine;
 }
 
 static bool prepare_parts(struct nn_run *r, struct nn_ready *ready, struct parts *s)
@@ -320,6 +350,120 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 		ready->reads |= NN_IN(SHAPE);
 	return fine;
 }
+
+/* ---- Saving ---- */
+
+#define MAX_SAVED 32			/* parts */
+
+struct saved {
+	struct nn_saved_window window;
+	uint32_t is_transposed;
+	uint32_t parts;
+	uint32_t out_channels;
+	struct nn_saved_numbers numbers;
+};
+
+#define BEFORE_NUMBERS (NN_WORDS(struct saved) - NN_WORDS(struct nn_saved_numbers))
+
+static uint32_t save(const struct nn_ready *ready, uint32_t *words)
+{
+	const struct parts *s = ready->state;
+	struct saved *to = (struct saved *)words;
+	uint32_t i = 0;
+
+	if (ready->pack_tasks || s->count > MAX_SAVED ||
+	    !nn_window_save(&s->in, &s->window, &to->window))
+		return 0;
+	to->is_transposed = !s->in_order;
+	to->parts = s->count;
+	to->out_channels = s->out.c;
+	/* They compute in the same numbers, but for those without a product. */
+	while (!s->parts[i].gemm.rows)
+		i++;
+	nn_gemm_save(&s->parts[i].gemm, &to->numbers);
+	return BEFORE_NUMBERS + nn_numbers_words(&to->numbers);
+}
+
+/* An axis of a transposed convolution: whatever it is, outputs see what is in the image. */
+static bool restore_axis(const struct nn_saved_axis *s, struct nn_axis *a)
+{
+	*a = (struct nn_axis){ s->in, s->out, s->filter, s->stride, 1, s->head };
+	return nn_is_dimension(s->in) && nn_is_dimension(s->out) && nn_is_dimension(s->filter) &&
+	       nn_is_dimension(s->stride) && s->head < INT32_MAX;
+}
+
+static bool restore_transposed(const struct saved *from, struct parts *s)
+{
+	const struct nn_saved_window *w = &from->window;
+
+	s->in = (struct nn_image){ w->n, w->h.in, w->w.in, w->c };
+	s->depth = w->c;
+	s->width = from->out_channels;
+	return nn_is_dimension(w->n) && nn_is_dimension(w->c) &&
+	       restore_axis(&w->h, &s->window.h) && restore_axis(&w->w, &s->window.w) &&
+	       (uint64_t)w->h.stride * w->w.stride == s->count;
+}
+
+static bool restore_groups(const struct saved *from, struct parts *s)
+{
+	if (!nn_window_restore(&from->window, &s->in, &s->window) || s->in.c % s->count ||
+	    from->out_channels % s->count)
+		return false;
+	s->depth = s->in.c / s->count;
+	s->width = from->out_channels / s->count;
+	return true;
+}
+
+/* Whether the memory has what all parts read and write. */
+static bool has_room(const struct saved *s, const struct nn_bounds *bounds)
+{
+	const size_t element = nn_number_size(s->numbers.number);
+
+	return nn_fits(&bounds->inputs[X], nn_window_input(&s->window, element), element) &&
+	       nn_fits(&bounds->output, nn_window_output(&s->window, s->out_channels, element),
+		       element);
+}
+
+static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
+		    struct nn_ready *ready, void *state)
+{
+	const struct saved *from = (const struct saved *)words;
+	const uint32_t numbers = count - BEFORE_NUMBERS;
+	struct parts *s = state;
+
+	if (count <= BEFORE_NUMBERS || !nn_numbers_are_sane(&from->numbers, numbers) ||
+	    from->is_transposed > 1 || from->parts - 1 >= MAX_SAVED ||
+	    !nn_is_dimension(from->out_channels))
+		return false;
+	*s = (struct parts){ .count = from->parts };
+	memset(s->parts, 0, s->count * sizeof(s->parts[0]));
+	if (!(from->is_transposed ? restore_transposed(from, s) : restore_groups(from, s)) ||
+	    !has_room(from, bounds) ||
+	    nn_times((uint64_t)s->window.h.filter * s->window.w.filter, s->in.c) > UINT32_MAX)
+		return false;
+	s->out = (struct nn_image){ s->in.n, s->window.h.out, s->window.w.out,
+				    from->out_channels };
+	if (from->is_transposed)
+		set_phases(s);
+	else
+		set_groups(s);
+	for (uint32_t i = 0; i < s->count; i++) {
+		struct part *p = &s->parts[i];
+
+		set_product(s, p, ready);
+		if (!p->gemm.rows)
+			continue;
+		if (!nn_gemm_restore(&from->numbers, numbers, ready->isa, &p->gemm))
+			return false;
+		s->padding = p->gemm.number != NN_IN_BYTES ? 0 :
+			     (uint8_t)(p->gemm.a_zero ^ p->gemm.a_flip);
+		place_part(s, p, ready);
+	}
+	ready->scratch_size += s->copy_size + s->result_size;
+	return ready->tasks;
+}
+
+/* ---- Packing ---- */
 
 /* The taps of a part's filters, one after the other. */
 static void gather_filter(const struct parts *s, const struct part *p, const char *filter,
@@ -524,4 +668,8 @@ const struct nn_kernel nn_kernel_conv_parts = {
 	.pack = pack,
 	.pack_task = pack_task,
 	.run = run,
+	.save = save,
+	.restore = restore,
+	.inputs = 1,
+	.state_size = sizeof(struct parts) + MAX_SAVED * sizeof(struct part),
 };
