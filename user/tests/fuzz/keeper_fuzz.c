@@ -208,13 +208,14 @@ bool blob_store_end(struct blob_store *store, struct blob_work *work)
 	return true;
 }
 
-void blob_store_drop(struct blob_store *store, uint32_t uid, const uint8_t *key)
+bool blob_store_drop(struct blob_store *store, uint32_t uid, const uint8_t *key)
 {
 	struct entry *e = find_plan(uid, key);
 
 	(void)store;
 	if (e)
 		*e = plans[--num_plans];
+	return true;
 }
 
 uint64_t blob_store_user_bytes(const struct blob_store *store)
