@@ -119,7 +119,8 @@ static bool set_q8(struct depthwise *d, const struct nn_saved_bytes *bytes,
 		size_t taps = (d->q8.height * d->q8.width + 1) / 2 * 2;
 
 		ready->packed_size = (d->in.c + panel - 1) / panel *
-				     nn_q8_pairs_panel_size(lanes, taps);
+				     nn_q8_pairs_panel_size(lanes, taps,
+							    sizeof(int16_t));
 		ready->scratch_size = (taps + 1) * sizeof(void *) + d->in.c;
 		return true;
 	}
@@ -369,14 +370,15 @@ static void pack_panel_pairs(const struct nn_run *r, const struct depthwise *d, 
 	const struct nn_tensor *filter = &r->inputs[FILTER];
 	const uint8_t *from = filter->data;
 	struct nn_q8_scale *scales = packed;
-	int16_t *weights = (int16_t *)(scales + NN_PANEL_VECTORS);
+	int16_t *weights = (int16_t *)((char *)packed + nn_q8_scales_size(lanes, NN_PANEL_VECTORS));
 	size_t taps = d->q8.height * d->q8.width;
 	/* Of the bytes as they are, with a sign where the flip would take it off. */
 	int32_t zero = d->q8.in_zero - d->q8.in_flip;
 
 	for (size_t place = 0; place < NN_PANEL_VECTORS * lanes; place++) {
-		size_t lane = place % lanes, index = nn_q8_column(place / lanes, lane);
-		struct nn_q8_scale *s = &scales[place / lanes];
+		size_t lane = place % NN_MAX_LANES;
+		size_t index = nn_q8_column(place / lanes, place % lanes);
+		struct nn_q8_scale *s = &scales[place / NN_MAX_LANES];
 		int32_t sum = 0;
 
 		if (index >= count)
@@ -407,7 +409,7 @@ static bool pack_pairs(const struct nn_run *r, const struct depthwise *d,
 		if (!count)
 			return false;
 		pack_panel_pairs(r, d, lanes, &q, c, count, packed);
-		packed += nn_q8_pairs_panel_size(lanes, (taps + 1) / 2 * 2);
+		packed += nn_q8_pairs_panel_size(lanes, (taps + 1) / 2 * 2, sizeof(int16_t));
 	}
 	return true;
 }

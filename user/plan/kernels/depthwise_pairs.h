@@ -36,15 +36,16 @@ static inline ALWAYS_INLINE TARGET void run_block_pairs(const struct taps_q8 *t,
 							bool is_signed, const char *block,
 							uint8_t *out)
 {
-	const struct nn_q8_scale *scales = (const struct nn_q8_scale *)block;
-	const int16_t *w = (const int16_t *)(scales + NN_PANEL_VECTORS);
+	const struct nn_q8_scale *first = nn_q8_scale_of(block, LANES, 0);
+	const struct nn_q8_scale *second = nn_q8_scale_of(block, LANES, 1);
+	const int16_t *w = (const void *)(block + nn_q8_scales_size(LANES, NN_PANEL_VECTORS));
 	const uint8_t *const *at = t->at;
 	sums_q8 acc[2][NN_PANEL_VECTORS];
 
 	UNROLL
 	for (int i = 0; i < columns; i++) {
-		memcpy(&acc[i][0], scales[0].bias, sizeof(acc[i][0]));
-		memcpy(&acc[i][1], scales[1].bias, sizeof(acc[i][1]));
+		memcpy(&acc[i][0], first->bias, sizeof(acc[i][0]));
+		memcpy(&acc[i][1], second->bias, sizeof(acc[i][1]));
 	}
 	for (size_t k = 0; k < t->pairs; k++, at += 2, w += NN_PANEL_VECTORS * WIDTH) {
 		wide_q8 b[NN_PANEL_VECTORS];
@@ -63,8 +64,8 @@ static inline ALWAYS_INLINE TARGET void run_block_pairs(const struct taps_q8 *t,
 	}
 	UNROLL
 	for (int i = 0; i < columns; i++) {
-		acc[i][0] = scale_q8(acc[i][0], &scales[0]);
-		acc[i][1] = scale_q8(acc[i][1], &scales[1]);
+		acc[i][0] = scale_q8(acc[i][0], first);
+		acc[i][1] = scale_q8(acc[i][1], second);
 	}
 	UNROLL
 	for (int i = 0; i < columns; i++)
@@ -78,7 +79,7 @@ static inline ALWAYS_INLINE TARGET void run_blocks_pairs(const struct taps_q8 *t
 							 bool is_signed, const char *block,
 							 uint8_t *out)
 {
-	const size_t size = nn_q8_pairs_panel_size(LANES, 2 * t->pairs);
+	const size_t size = nn_q8_pairs_panel_size(LANES, 2 * t->pairs, sizeof(int16_t));
 
 	for (; c + WIDTH <= end; c += WIDTH, block += size)
 		run_block_pairs(t, columns, from, c, WIDTH, is_signed, block, out + c);
@@ -175,6 +176,6 @@ static void depthwise_q8(const struct nn_depthwise_q8 *d)
 		size_t rest = d->channels - c, most = DEPTHWISE_BLOCKS * WIDTH;
 
 		run_row_pairs(&t, padding, whole, c, c + (rest < most ? rest : most), block);
-		block += DEPTHWISE_BLOCKS * nn_q8_pairs_panel_size(LANES, 2 * pairs);
+		block += DEPTHWISE_BLOCKS * nn_q8_pairs_panel_size(LANES, 2 * pairs, sizeof(int16_t));
 	}
 }

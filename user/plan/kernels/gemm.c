@@ -29,7 +29,7 @@ static size_t panels_size(const struct nn_gemm *g, const struct nn_isa *isa, siz
 		       divide(columns, lanes) * lanes * (g->depth + 1) * g->element :
 	       isa->eights ? divide(columns, 8) * nn_q8_eight_size(isa->eights, g->depth) :
 	       isa->gemm_pairs ? divide(columns, NN_PANEL_VECTORS * isa->lanes) *
-				 nn_q8_pairs_panel_size(isa->lanes, g->depth) :
+				 nn_q8_pairs_panel_size(isa->lanes, g->depth, 1) :
 		       nn_q8_panel_size(isa->lanes, divide(columns, isa->lanes), g->depth);
 }
 

@@ -39,8 +39,7 @@ static inline ALWAYS_INLINE TARGET void run_tile(int rows, int vectors, bool pos
 						 const struct tile *t)
 {
 	const struct nn_gemm_q8 *g = t->g;
-	const struct nn_q8_scale *scales = t->panel;
-	const int8_t *w = (const int8_t *)(scales + vectors);
+	const int8_t *w = (const int8_t *)t->panel + nn_q8_scales_size(LANES, (size_t)vectors);
 	const VI flip = SPLAT_BYTE(g->a_flip);
 	const size_t stride = g->a_stride, depth = g->depth;
 	const struct nn_q8_output out = g->out;
@@ -54,7 +53,8 @@ static inline ALWAYS_INLINE TARGET void run_tile(int rows, int vectors, bool pos
 	for (int i = 0; i < rows; i++) {
 		UNROLL
 		for (int v = 0; v < vectors; v++) {
-			memcpy(&acc[i][v], scales[v].bias, sizeof(acc[i][v]));
+			memcpy(&acc[i][v], nn_q8_scale_of(t->panel, LANES, v)->bias,
+			       sizeof(acc[i][v]));
 			acc[i][v] += t->corrections[i];
 		}
 	}
@@ -78,7 +78,8 @@ static inline ALWAYS_INLINE TARGET void run_tile(int rows, int vectors, bool pos
 	for (int v = 0; v < vectors; v++) {
 		UNROLL
 		for (int i = 0; i < rows; i++)
-			acc[i][v] = (sums_q8)SCALE((VI)acc[i][v], &scales[v], positive);
+			acc[i][v] = (sums_q8)SCALE((VI)acc[i][v],
+						 nn_q8_scale_of(t->panel, LANES, v), positive);
 	}
 	UNROLL
 	for (int i = 0; i < rows; i++) {

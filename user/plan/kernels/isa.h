@@ -65,6 +65,23 @@ struct nn_q8_scale {
 	int64_t round_odd[NN_MAX_LANES / 2];
 };
 
+/* Of the vectors of a panel: those of fewer lanes than NN_MAX_LANES share one. */
+static inline size_t nn_q8_scales_size(size_t lanes, size_t vectors)
+{
+	return (vectors * lanes + NN_MAX_LANES - 1) / NN_MAX_LANES * sizeof(struct nn_q8_scale);
+}
+
+/* Of one vector: its lanes are there, where a vector of lanes [0, `lanes`) has them. */
+static inline const struct nn_q8_scale *nn_q8_scale_of(const void *panel, size_t lanes,
+						       size_t vector)
+{
+	const size_t lane = vector * lanes;
+
+	return (const void *)((const char *)panel +
+			      lane / NN_MAX_LANES * sizeof(struct nn_q8_scale) +
+			      lane % NN_MAX_LANES * sizeof(int32_t));
+}
+
 /* What holds for all channels of a quantised output. */
 struct nn_q8_output {
 	int32_t zero;
@@ -112,15 +129,15 @@ static inline size_t nn_q8_column(size_t vector, size_t lane)
 
 static inline size_t nn_q8_panel_size(size_t lanes, size_t vectors, size_t depth)
 {
-	return vectors * (sizeof(struct nn_q8_scale) +
-			  (depth + NN_Q8_GROUP - 1) / NN_Q8_GROUP * lanes * NN_Q8_GROUP);
+	return nn_q8_scales_size(lanes, vectors) +
+	       (depth + NN_Q8_GROUP - 1) / NN_Q8_GROUP * vectors * lanes * NN_Q8_GROUP;
 }
 
 /*
  * In pairs, for instruction sets that multiply 16 bits: a panel is the scales of
- * two vectors of `lanes` columns, then for each two elements of depth two values of
- * 16 bits a column, less their zero point; columns are ordered as above. What is
- * padded is 0.
+ * two vectors of `lanes` columns, then for each two elements of depth two weights a
+ * column, of `weight` bytes with a sign; columns are ordered as above. What is padded
+ * meets values of 0.
  */
 #define NN_Q8_PAIR 2
 
@@ -135,11 +152,10 @@ static inline size_t nn_q8_wide_stride(size_t depth)
 	return nn_near_rows(stride * sizeof(int16_t)) < NN_Q8_WIDE_ROWS ? stride + 32 : stride;
 }
 
-static inline size_t nn_q8_pairs_panel_size(size_t lanes, size_t depth)
+static inline size_t nn_q8_pairs_panel_size(size_t lanes, size_t depth, size_t weight)
 {
-	return NN_PANEL_VECTORS * (sizeof(struct nn_q8_scale) +
-				   (depth + 1) / NN_Q8_PAIR * lanes * NN_Q8_PAIR *
-				   sizeof(int16_t));
+	return nn_q8_scales_size(lanes, NN_PANEL_VECTORS) +
+	       (depth + 1) / NN_Q8_PAIR * NN_PANEL_VECTORS * lanes * NN_Q8_PAIR * weight;
 }
 
 /*

@@ -10,8 +10,7 @@
 #define COLUMNS 4
 
 /* Elements of depth that a square holds. */
-#define BYTES_STEP (4 * NN_Q8_GROUP)
-#define PAIRS_STEP (4 * NN_Q8_PAIR)
+#define SQUARE_STEP (4 * NN_Q8_GROUP)
 
 /* Squares whose bytes can be summed in 16 bits. */
 #define MAX_SQUARES 32
@@ -35,11 +34,13 @@ static const uint8_t *column(const struct nn_pack_q8 *p, size_t index)
 	return (const uint8_t *)p->weights->data + index * p->depth;
 }
 
-/* The scale of a column whose accumulators want `bias` besides. */
-static void pack_scale(const struct nn_pack_q8 *p, size_t index, int32_t bias,
-		       struct nn_q8_scale *scale, size_t lane)
+/* The scale of a column whose accumulators want `bias` besides, in a place of its panel. */
+static void pack_scale(const struct nn_pack_q8 *p, size_t index, int32_t bias, void *panel,
+		       size_t place)
 {
 	const struct nn_multiplier *m = &p->q->multipliers[index];
+	struct nn_q8_scale *scale = (struct nn_q8_scale *)panel + place / NN_MAX_LANES;
+	const size_t lane = place % NN_MAX_LANES;
 	int64_t *round = lane % 2 ? scale->round_odd : scale->round_even;
 
 	scale->bias[lane] = p->q->bias[index] + bias;
@@ -52,7 +53,7 @@ static void pack_scale(const struct nn_pack_q8 *p, size_t index, int32_t bias,
 static void clear_panel(const struct nn_pack_q8 *p, size_t vectors, size_t first, size_t step,
 			void *panel, size_t size)
 {
-	size_t scales = vectors * sizeof(struct nn_q8_scale);
+	size_t scales = nn_q8_scales_size(p->lanes, vectors);
 	bool padded = p->columns - first < vectors * p->lanes || p->depth % step;
 
 	memset(panel, 0, padded ? size : scales);
@@ -74,10 +75,10 @@ static size_t pack_squares(const struct nn_pack_q8 *p, const uint8_t *from, size
 	size_t k = 0;
 	four total = { 0 };
 
-	while (k + BYTES_STEP <= p->depth) {
+	while (k + SQUARE_STEP <= p->depth) {
 		four halves = { 0 };
 
-		for (int n = 0; n < MAX_SQUARES && k + BYTES_STEP <= p->depth; n++) {
+		for (int n = 0; n < MAX_SQUARES && k + SQUARE_STEP <= p->depth; n++) {
 			four x[4];
 
 			load_fours(from + k, p->depth, x);
@@ -89,7 +90,7 @@ static size_t pack_squares(const struct nn_pack_q8 *p, const uint8_t *from, size
 			}
 			store_fours(to, group, x);
 			to += 4 * group;
-			k += BYTES_STEP;
+			k += SQUARE_STEP;
 		}
 		total += (halves & 0xffff) + (halves >> 16);
 	}
@@ -128,12 +129,11 @@ static void pack_bytes(const struct nn_pack_q8 *p, void *to)
 	size_t vectors, size;
 
 	for (size_t at = 0; at < p->columns; at += vectors * p->lanes, to = (char *)to + size) {
-		struct nn_q8_scale *scales = to;
 		uint8_t *weights;
 
 		vectors = p->columns - at > p->lanes ? NN_PANEL_VECTORS : 1;
 		size = nn_q8_panel_size(p->lanes, vectors, p->depth);
-		weights = (uint8_t *)(scales + vectors);
+		weights = (uint8_t *)to + nn_q8_scales_size(p->lanes, vectors);
 		clear_panel(p, vectors, at, NN_Q8_GROUP, to, size);
 		for (size_t place = 0; place < vectors * p->lanes; place += COLUMNS) {
 			size_t v = place / p->lanes, lane = place % p->lanes;
@@ -145,54 +145,60 @@ static void pack_bytes(const struct nn_pack_q8 *p, void *to)
 					weights + place * NN_Q8_GROUP, sums);
 			for (size_t i = 0; i < count; i++)
 				pack_scale(p, first + i, -x_zero * ((int32_t)sums[i] -
-					   zero * (int32_t)p->depth), &scales[v], lane + i);
+					   zero * (int32_t)p->depth), to, place + i);
 		}
 	}
 }
 
 /* ---- Pairs ---- */
 
-typedef uint8_t eight_bytes __attribute__((vector_size(8)));
-typedef int16_t eight_wide __attribute__((vector_size(16)));
+typedef uint16_t eight_pairs __attribute__((vector_size(16)));
 
-/* Up to four columns from `first` on, less their zero point. */
-static void pack_columns_pairs(const struct nn_pack_q8 *p, size_t first, size_t count,
-			       size_t group, int16_t *to)
+/* Four groups of four columns, each as its first pairs and its second ones, `group` bytes apart. */
+static void store_pairs(uint8_t *to, size_t group, const four x[4])
 {
-	const int32_t zero = 128 + nn_q8_signed_zero(p->weights);
-	const uint8_t flip = unsigned_flip(p);
+	for (size_t i = 0; i < 4; i++, to += 2 * group) {
+		const eight_pairs mixed = (eight_pairs)x[i];
+		const eight_pairs pairs = __builtin_shufflevector(mixed, mixed,
+								  0, 2, 4, 6, 1, 3, 5, 7);
+
+		memcpy(to, &pairs, sizeof(pairs) / 2);
+		memcpy(to + group, (const char *)&pairs + sizeof(pairs) / 2, sizeof(pairs) / 2);
+	}
+}
+
+/* Up to four columns from `first` on, signed. */
+static void pack_columns_pairs(const struct nn_pack_q8 *p, size_t first, size_t count,
+			       size_t group, uint8_t *to)
+{
+	const uint8_t flip = unsigned_flip(p) ^ 0x80;
 	size_t done = 0;
 
-	for (; count == COLUMNS && done + PAIRS_STEP <= p->depth; done += PAIRS_STEP) {
+	for (; count == COLUMNS && done + SQUARE_STEP <= p->depth; done += SQUARE_STEP) {
 		four x[COLUMNS];
 
-		for (size_t i = 0; i < COLUMNS; i++) {
-			eight_bytes bytes;
-
-			memcpy(&bytes, column(p, first + i) + done, sizeof(bytes));
-			x[i] = (four)(__builtin_convertvector(bytes ^ flip, eight_wide) -
-				      (int16_t)zero);
-		}
+		load_fours(column(p, first) + done, p->depth, x);
 		transpose_fours(x);
-		store_fours(to + done / NN_Q8_PAIR * group, group * sizeof(*to), x);
+		for (size_t i = 0; i < COLUMNS; i++)
+			x[i] ^= flip * UINT32_C(0x01010101);
+		store_pairs(to + done / NN_Q8_PAIR * group, group, x);
 	}
 	for (size_t i = 0; i < count; i++) {
 		const uint8_t *from = column(p, first + i);
 
 		for (size_t k = done; k < p->depth; k++)
 			to[k / NN_Q8_PAIR * group + i * NN_Q8_PAIR + k % NN_Q8_PAIR] =
-				(int16_t)((from[k] ^ flip) - zero);
+				from[k] ^ flip;
 	}
 }
 
 static void pack_pairs(const struct nn_pack_q8 *p, void *to)
 {
 	const size_t panel = NN_PANEL_VECTORS * p->lanes;
-	const size_t size = nn_q8_pairs_panel_size(p->lanes, p->depth);
+	const size_t size = nn_q8_pairs_panel_size(p->lanes, p->depth, 1);
 
 	for (size_t at = 0; at < p->columns; at += panel, to = (char *)to + size) {
-		struct nn_q8_scale *scales = to;
-		int16_t *weights = (int16_t *)(scales + NN_PANEL_VECTORS);
+		uint8_t *weights = (uint8_t *)to + nn_q8_scales_size(p->lanes, NN_PANEL_VECTORS);
 
 		clear_panel(p, NN_PANEL_VECTORS, at, NN_Q8_PAIR, to, size);
 		for (size_t place = 0; place < panel; place += COLUMNS) {
@@ -203,7 +209,7 @@ static void pack_pairs(const struct nn_pack_q8 *p, void *to)
 			pack_columns_pairs(p, first, count, panel * NN_Q8_PAIR,
 					   weights + place * NN_Q8_PAIR);
 			for (size_t i = 0; i < count; i++)
-				pack_scale(p, first + i, 0, &scales[v], lane + i);
+				pack_scale(p, first + i, 0, to, place + i);
 		}
 	}
 }

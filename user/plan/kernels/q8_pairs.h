@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Matrix products of bytes for instruction sets without VNNI: values become 16 bits wide, less their
- * zero points, and products are summed in pairs. Whoever includes it defines
+ * Matrix products of bytes for instruction sets without VNNI: values become 16 bits wide, rows before
+ * and weights when they are loaded, and products are summed in pairs. Whoever includes it defines
  * TARGET, LANES (of 32 bits), Q8_ROWS, DOT, which multiplies 16 bits and adds
  * neighbours, LOW_PAIRS and HIGH_PAIRS, which interleave 16 bits of two vectors
  * (of each four lanes apart), and the functions scale_q8() and store_q8().
@@ -32,13 +32,29 @@ static TARGET void widen_row(const struct nn_gemm_q8 *g, const uint8_t *a, int16
 		to[k] = 0;
 }
 
-/* `rows` rows of wide values, `stride` apart, times a panel. */
-static inline ALWAYS_INLINE TARGET void run_pairs(int rows, const struct nn_gemm_q8 *g,
-						  const int16_t *a, size_t stride,
-						  const struct nn_q8_scale *scales, uint8_t *c,
-						  size_t columns)
+/* What a row's sums begin with besides the bias, as packed bytes keep their zero point. */
+static TARGET int32_t start_row(const struct nn_gemm_q8 *g, const int16_t *a)
 {
-	const int16_t *w = (const int16_t *)(scales + NN_PANEL_VECTORS);
+	uint32_t sum = 0;
+
+	for (size_t k = 0; g->b_zero && k < g->depth; k++)
+		sum += (uint32_t)a[k];
+	return (int32_t)(sum * -(uint32_t)g->b_zero);
+}
+
+/* Rows of values that were made wide. */
+struct wide_rows {
+	const int16_t *values;
+	size_t stride;
+	const int32_t *starts;
+};
+
+/* `rows` of them from the first on, times a panel. */
+static inline ALWAYS_INLINE TARGET void run_pairs(int rows, const struct nn_gemm_q8 *g,
+						  struct wide_rows a,
+						  const void *panel, uint8_t *c, size_t columns)
+{
+	const uint8_t *w = (const uint8_t *)panel + nn_q8_scales_size(LANES, NN_PANEL_VECTORS);
 	const struct nn_q8_output out = g->out;
 	const size_t depth = g->depth;
 	sums_q8 acc[Q8_ROWS][NN_PANEL_VECTORS];
@@ -46,20 +62,27 @@ static inline ALWAYS_INLINE TARGET void run_pairs(int rows, const struct nn_gemm
 	UNROLL
 	for (int i = 0; i < rows; i++) {
 		UNROLL
-		for (int v = 0; v < NN_PANEL_VECTORS; v++)
-			memcpy(&acc[i][v], scales[v].bias, sizeof(acc[i][v]));
+		for (int v = 0; v < NN_PANEL_VECTORS; v++) {
+			memcpy(&acc[i][v], nn_q8_scale_of(panel, LANES, v)->bias,
+			       sizeof(acc[i][v]));
+			acc[i][v] += a.starts[i];
+		}
 	}
 	for (size_t k = 0; k < depth; k += 2, w += NN_PANEL_VECTORS * WIDTH) {
 		wide_q8 b[NN_PANEL_VECTORS];
 
 		UNROLL
-		for (int v = 0; v < NN_PANEL_VECTORS; v++)
-			memcpy(&b[v], w + v * WIDTH, sizeof(b[v]));
+		for (int v = 0; v < NN_PANEL_VECTORS; v++) {
+			bytes_q8 bytes;
+
+			memcpy(&bytes, w + v * WIDTH, sizeof(bytes));
+			b[v] = WIDE_OF_SIGNED(bytes);
+		}
 		UNROLL
 		for (int i = 0; i < rows; i++) {
 			int32_t pair;
 
-			memcpy(&pair, a + (size_t)i * stride + k, sizeof(pair));
+			memcpy(&pair, a.values + (size_t)i * a.stride + k, sizeof(pair));
 			UNROLL
 			for (int v = 0; v < NN_PANEL_VECTORS; v++)
 				acc[i][v] += DOT((wide_q8)(pair - (sums_q8){ 0 }), b[v]);
@@ -70,46 +93,53 @@ static inline ALWAYS_INLINE TARGET void run_pairs(int rows, const struct nn_gemm
 	for (int v = 0; v < NN_PANEL_VECTORS; v++) {
 		UNROLL
 		for (int i = 0; i < rows; i++)
-			acc[i][v] = scale_q8(acc[i][v], &scales[v]);
+			acc[i][v] = scale_q8(acc[i][v], nn_q8_scale_of(panel, LANES, v));
 	}
 	UNROLL
 	for (int i = 0; i < rows; i++)
 		store_q8(c + (size_t)i * g->c_stride, acc[i][0], acc[i][1], &out, columns);
 }
 
-static TARGET void run_rows(const struct nn_gemm_q8 *g, const int16_t *a, size_t stride,
-			    const void *panel, uint8_t *c, size_t columns)
+static TARGET void run_rows(const struct nn_gemm_q8 *g, struct wide_rows a, const void *panel,
+			    uint8_t *c, size_t columns)
 {
-	run_pairs(Q8_ROWS, g, a, stride, panel, c, columns);
+	run_pairs(Q8_ROWS, g, a, panel, c, columns);
 }
 
-static TARGET void run_one_row(const struct nn_gemm_q8 *g, const int16_t *a, size_t stride,
-			       const void *panel, uint8_t *c, size_t columns)
+static TARGET void run_one_row(const struct nn_gemm_q8 *g, struct wide_rows a, const void *panel,
+			       uint8_t *c, size_t columns)
 {
-	run_pairs(1, g, a, stride, panel, c, columns);
+	run_pairs(1, g, a, panel, c, columns);
 }
 
 static TARGET void gemm_q8(const struct nn_gemm_q8 *g)
 {
 	const size_t stride = nn_q8_wide_stride(g->depth);
-	const size_t panel_size = nn_q8_pairs_panel_size(LANES, g->depth);
+	const size_t panel_size = nn_q8_pairs_panel_size(LANES, g->depth, 1);
+	int32_t starts[WIDE_ROWS];
 
 	for (size_t row = 0; row < g->rows; row += WIDE_ROWS) {
 		size_t rows = g->rows - row < WIDE_ROWS ? g->rows - row : WIDE_ROWS;
 		const char *panel = g->panels;
 
-		for (size_t i = 0; i < rows; i++)
+		for (size_t i = 0; i < rows; i++) {
 			widen_row(g, g->a + (row + i) * g->a_stride, g->wide + i * stride);
+			starts[i] = start_row(g, g->wide + i * stride);
+		}
 		for (size_t at = 0; at < g->columns; at += WIDTH, panel += panel_size) {
 			uint8_t *c = g->c + row * g->c_stride + at;
 			size_t i = 0;
 
-			for (; i + Q8_ROWS <= rows; i += Q8_ROWS)
-				run_rows(g, g->wide + i * stride, stride, panel,
-					 c + i * g->c_stride, g->columns - at);
-			for (; i < rows; i++)
-				run_one_row(g, g->wide + i * stride, stride, panel,
-					    c + i * g->c_stride, g->columns - at);
+			for (; i < rows; i += i + Q8_ROWS <= rows ? Q8_ROWS : 1) {
+				const struct wide_rows a = { g->wide + i * stride, stride,
+							     starts + i };
+
+				if (i + Q8_ROWS <= rows)
+					run_rows(g, a, panel, c + i * g->c_stride, g->columns - at);
+				else
+					run_one_row(g, a, panel, c + i * g->c_stride,
+						    g->columns - at);
+			}
 		}
 	}
 }
