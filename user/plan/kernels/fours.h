@@ -10,17 +10,21 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "plan/kernels/unroll.h"
+
 typedef uint32_t four __attribute__((vector_size(16)));
 
 /* Four rows that are `step` bytes apart. */
 static inline void load_fours(const void *from, size_t step, four x[4])
 {
+	UNROLL
 	for (size_t i = 0; i < 4; i++)
 		memcpy(&x[i], (const char *)from + i * step, sizeof(x[i]));
 }
 
 static inline void store_fours(void *to, size_t step, const four x[4])
 {
+	UNROLL
 	for (size_t i = 0; i < 4; i++)
 		memcpy((char *)to + i * step, &x[i], sizeof(x[i]));
 }

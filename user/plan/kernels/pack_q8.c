@@ -83,6 +83,7 @@ static size_t pack_squares(const struct nn_pack_q8 *p, const uint8_t *from, size
 
 			load_fours(from + k, p->depth, x);
 			transpose_fours(x);
+			UNROLL
 			for (size_t i = 0; i < 4; i++) {
 				x[i] ^= flip;
 				halves += sum_halves(x[i]);
@@ -153,18 +154,41 @@ static void pack_bytes(const struct nn_pack_q8 *p, void *to)
 /* ---- Pairs ---- */
 
 typedef uint16_t eight_pairs __attribute__((vector_size(16)));
+typedef uint64_t two_rows __attribute__((vector_size(16)));
 
-/* Four groups of four columns, each as its first pairs and its second ones, `group` bytes apart. */
-static void store_pairs(uint8_t *to, size_t group, const four x[4])
+/* Two rows of four pairs each, `group` bytes apart. */
+static inline void store_rows(uint8_t *to, size_t group, four x)
 {
-	for (size_t i = 0; i < 4; i++, to += 2 * group) {
-		const eight_pairs mixed = (eight_pairs)x[i];
-		const eight_pairs pairs = __builtin_shufflevector(mixed, mixed,
-								  0, 2, 4, 6, 1, 3, 5, 7);
+	const two_rows rows = (two_rows)x;
+	const uint64_t first = rows[0], second = rows[1];
 
-		memcpy(to, &pairs, sizeof(pairs) / 2);
-		memcpy(to + group, (const char *)&pairs + sizeof(pairs) / 2, sizeof(pairs) / 2);
-	}
+	memcpy(to, &first, sizeof(first));
+	memcpy(to + group, &second, sizeof(second));
+}
+
+/* Two columns: a pair of the one, then a pair of the other; of the first four pairs, of the last. */
+static inline four mix_low(four a, four b)
+{
+	return (four)__builtin_shufflevector((eight_pairs)a, (eight_pairs)b,
+					     0, 8, 1, 9, 2, 10, 3, 11);
+}
+
+static inline four mix_high(four a, four b)
+{
+	return (four)__builtin_shufflevector((eight_pairs)a, (eight_pairs)b,
+					     4, 12, 5, 13, 6, 14, 7, 15);
+}
+
+/* Eight pairs of each of four columns, as eight rows. */
+static inline void store_pairs(uint8_t *to, size_t group, const four x[4])
+{
+	const four ab_low = mix_low(x[0], x[1]), ab_high = mix_high(x[0], x[1]);
+	const four cd_low = mix_low(x[2], x[3]), cd_high = mix_high(x[2], x[3]);
+
+	store_rows(to, group, __builtin_shufflevector(ab_low, cd_low, 0, 4, 1, 5));
+	store_rows(to + 2 * group, group, __builtin_shufflevector(ab_low, cd_low, 2, 6, 3, 7));
+	store_rows(to + 4 * group, group, __builtin_shufflevector(ab_high, cd_high, 0, 4, 1, 5));
+	store_rows(to + 6 * group, group, __builtin_shufflevector(ab_high, cd_high, 2, 6, 3, 7));
 }
 
 /* Up to four columns from `first` on, signed. */
@@ -178,7 +202,7 @@ static void pack_columns_pairs(const struct nn_pack_q8 *p, size_t first, size_t 
 		four x[COLUMNS];
 
 		load_fours(column(p, first) + done, p->depth, x);
-		transpose_fours(x);
+		UNROLL
 		for (size_t i = 0; i < COLUMNS; i++)
 			x[i] ^= flip * UINT32_C(0x01010101);
 		store_pairs(to + done / NN_Q8_PAIR * group, group, x);
