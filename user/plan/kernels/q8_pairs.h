@@ -13,32 +13,33 @@
 /* Rows that are made wide at a time. */
 #define WIDE_ROWS NN_Q8_WIDE_ROWS
 
-/* A row of `depth` values, and one more where that is odd, which meets weights of 0. */
-static TARGET void widen_row(const struct nn_gemm_q8 *g, const uint8_t *a, int16_t *to)
+/*
+ * A row of `depth` values, and one more where that is odd, which meets weights of 0. Returns what the
+ * row's sums begin with besides the bias, as packed weights keep their zero point.
+ */
+static TARGET int32_t widen_row(const struct nn_gemm_q8 *g, const uint8_t *a, int16_t *to)
 {
 	const uint8_t flip = g->a_flip;
 	const int32_t zero = g->a_zero;
 	const size_t depth = g->depth;
+	sums_q8 sums = { 0 };
+	uint32_t sum = 0;
 	size_t k = 0;
 
 	for (; k + WIDTH <= depth; k += WIDTH) {
 		const wide_q8 x = load_wide(a + k, WIDTH, flip, zero);
 
 		memcpy(to + k, &x, sizeof(x));
+		sums += DOT(x, (wide_q8){ 0 } + 1);
 	}
-	for (; k < depth; k++)
+	for (; k < depth; k++) {
 		to[k] = (int16_t)((a[k] ^ flip) - zero);
+		sum += (uint32_t)to[k];
+	}
 	if (depth % 2)
 		to[k] = 0;
-}
-
-/* What a row's sums begin with besides the bias, as packed bytes keep their zero point. */
-static TARGET int32_t start_row(const struct nn_gemm_q8 *g, const int16_t *a)
-{
-	uint32_t sum = 0;
-
-	for (size_t k = 0; g->b_zero && k < g->depth; k++)
-		sum += (uint32_t)a[k];
+	for (int i = 0; i < LANES; i++)
+		sum += (uint32_t)sums[i];
 	return (int32_t)(sum * -(uint32_t)g->b_zero);
 }
 
@@ -122,10 +123,8 @@ static TARGET void gemm_q8(const struct nn_gemm_q8 *g)
 		size_t rows = g->rows - row < WIDE_ROWS ? g->rows - row : WIDE_ROWS;
 		const char *panel = g->panels;
 
-		for (size_t i = 0; i < rows; i++) {
-			widen_row(g, g->a + (row + i) * g->a_stride, g->wide + i * stride);
-			starts[i] = start_row(g, g->wide + i * stride);
-		}
+		for (size_t i = 0; i < rows; i++)
+			starts[i] = widen_row(g, g->a + (row + i) * g->a_stride, g->wide + i * stride);
 		for (size_t at = 0; at < g->columns; at += WIDTH, panel += panel_size) {
 			uint8_t *c = g->c + row * g->c_stride + at;
 			size_t i = 0;
