@@ -97,6 +97,27 @@ static uint64_t all_are_faster(uint32_t run, uint32_t step, uint32_t threads, ui
 	return threads == 1 ? 100 : 60;
 }
 
+/* Threads of step 1 are late in three runs of four, in the others as fast as one is alone. */
+static uint64_t threads_are_late(uint32_t run, uint32_t step, uint32_t threads, uint32_t others)
+{
+	uint32_t mixed = (run + 7) * 2654435761u;
+
+	(void)others;
+	mixed = (mixed ^ mixed >> 15) * 2246822519u;
+	if (step != 1)
+		return 100 + (threads == 1);
+	return threads == 1 || run / 4 % 4 == 1 ? 50 + mixed % 8 : 150;
+}
+
+static void test_keeps_what_is_mostly_faster(void **state)
+{
+	struct tuned t = tune(threads_are_late);
+
+	(void)state;
+	assert_int_equal(t.runs, NN_PLAN_TUNING);
+	assert_memory_equal(t.threads, ((uint32_t[STEPS]){ 0, 1, 0 }), sizeof(t.threads));
+}
+
 static void test_keeps_what_is_faster(void **state)
 {
 	struct tuned t = tune(one_is_faster);
@@ -133,6 +154,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_keeps_what_is_faster),
+		cmocka_unit_test(test_keeps_what_is_mostly_faster),
 		cmocka_unit_test(test_keeps_what_was),
 		cmocka_unit_test(test_proposes_nothing),
 	};

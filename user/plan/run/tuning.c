@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tuning of a compiled plan that is hot, in two phases. The first times each step on all threads
- * and on one, and proposes the faster way of each. Steps that are fast alone need not be so
+ * and on one, and proposes what is faster as a rule of each. Steps that are fast alone need not be so
  * together: between steps on one thread the others fall asleep. So the second phase runs the
  * whole plan as it was and as proposed, in rounds, and keeps the proposal only where it won
- * nearly all of them.
+ * by more than chance would.
  */
 #include <stdlib.h>
 
@@ -23,12 +23,24 @@ _Static_assert(NN_PLAN_HOT + NN_PLAN_TUNING < TUNED_EXECUTIONS, "clients save to
 #define ROUND_RUNS 4
 #define ROUNDS 8
 
-/* Rounds that the proposal has to win: where both are equal that many are won 3.5 times of 100. */
+/*
+ * Rounds that the proposal has to win, where both are equal won 3.5 times of 100; or pairs of a run
+ * as it was and one as proposed, of all ROUNDS * ROUNDS, won 2.5 times of 100. Rounds tell where the machine
+ * becomes slower and faster, pairs where threads are now there, now late.
+ */
 #define WINS 7
+#define PAIRS 51
 
 _Static_assert(NN_PLAN_TUNING == STEP_RUNS + ROUNDS * ROUND_RUNS, "as many as plan.h says");
 
 enum way { ALL, ALONE, WAYS };
+
+#define WAY_RUNS (STEP_RUNS / WAYS)
+
+struct step_times {
+	uint64_t ns[WAYS][WAY_RUNS];
+	bool alone;			/* proposed */
+};
 
 struct tuning {
 	_Atomic(uint32_t) executions;	/* up to NN_PLAN_HOT */
@@ -36,24 +48,20 @@ struct tuning {
 	atomic_bool done;
 	uint32_t runs;			/* that measured */
 	uint64_t run_ns;		/* of this one's kernels so far */
-	uint64_t first_ns;		/* of the round, as it was */
-	uint32_t wins;
+	uint64_t was_ns[ROUNDS];
+	uint64_t proposed_ns[ROUNDS];
 	uint32_t num_steps;
-	uint64_t best_ns[];		/* [num_steps][WAYS] */
+	struct step_times steps[];
 };
 
 bool tuning_create(struct compiled *c)
 {
-	size_t size = sizeof(*c->tuning) + c->num_steps * WAYS * sizeof(uint64_t);
-
 	if (c->threads < 2)
 		return true;
-	c->tuning = calloc(1, size);
+	c->tuning = calloc(1, sizeof(*c->tuning) + c->num_steps * sizeof(*c->tuning->steps));
 	if (!c->tuning)
 		return false;
 	c->tuning->num_steps = c->num_steps;
-	for (uint32_t i = 0; i < c->num_steps * WAYS; i++)
-		c->tuning->best_ns[i] = UINT64_MAX;
 	return true;
 }
 
@@ -79,9 +87,21 @@ struct tuning *tuning_begin(struct tuning *t)
 	return NULL;
 }
 
-static bool is_faster_alone(const struct tuning *t, uint32_t step)
+/* All but the two longest, which something else may have interrupted. */
+static uint64_t sum_usual(const uint64_t ns[WAY_RUNS])
 {
-	return t->best_ns[step * WAYS + ALONE] < t->best_ns[step * WAYS + ALL];
+	uint64_t sum = 0, longest = 0, second = 0;
+
+	for (uint32_t i = 0; i < WAY_RUNS; i++) {
+		sum += ns[i];
+		if (ns[i] >= longest) {
+			second = longest;
+			longest = ns[i];
+		} else if (ns[i] > second) {
+			second = ns[i];
+		}
+	}
+	return sum - longest - second;
 }
 
 /* Whether this run of the second phase is one of the proposal's, and counts. */
@@ -98,37 +118,51 @@ static bool counts(const struct tuning *t)
 uint32_t tuning_threads(const struct tuning *t, uint32_t step, uint32_t threads)
 {
 	bool alone = t->runs < STEP_RUNS ? t->runs % WAYS == ALONE :
-		     is_proposed(t) && is_faster_alone(t, step);
+		     is_proposed(t) && t->steps[step].alone;
 
 	return alone ? 1 : threads;
 }
 
 void tuning_add(struct tuning *t, uint32_t step, uint64_t ns)
 {
-	uint64_t *best = &t->best_ns[step * WAYS + t->runs % WAYS];
-
 	t->run_ns += ns;
-	if (t->runs < STEP_RUNS && *best > ns)
-		*best = ns;
+	if (t->runs < STEP_RUNS)
+		t->steps[step].ns[t->runs % WAYS][t->runs / WAYS] = ns;
 }
 
-static bool proposes_nothing(const struct tuning *t)
+/* Ends the first phase; false: there is nothing to compare. */
+static bool propose(struct tuning *t)
 {
-	for (uint32_t i = 0; i < t->num_steps; i++)
-		if (is_faster_alone(t, i))
-			return false;
-	return true;
+	bool any = false;
+
+	for (uint32_t i = 0; i < t->num_steps; i++) {
+		struct step_times *s = &t->steps[i];
+
+		s->alone = sum_usual(s->ns[ALONE]) < sum_usual(s->ns[ALL]);
+		any |= s->alone;
+	}
+	return any;
 }
 
 /* What a run of the second phase tells. */
-static void judge(struct tuning *t)
+static void note(struct tuning *t)
 {
-	if (!counts(t))
-		return;
-	if (is_proposed(t))
-		t->wins += t->run_ns < t->first_ns;
-	else
-		t->first_ns = t->run_ns;
+	const uint32_t round = (t->runs - STEP_RUNS) / ROUND_RUNS;
+
+	if (counts(t))
+		(is_proposed(t) ? t->proposed_ns : t->was_ns)[round] = t->run_ns;
+}
+
+static bool has_won(const struct tuning *t)
+{
+	uint32_t wins = 0, pairs = 0;
+
+	for (uint32_t i = 0; i < ROUNDS; i++) {
+		wins += t->proposed_ns[i] < t->was_ns[i];
+		for (uint32_t k = 0; k < ROUNDS; k++)
+			pairs += t->proposed_ns[i] < t->was_ns[k];
+	}
+	return wins >= WINS || pairs >= PAIRS;
 }
 
 void tuning_end(struct compiled *c, bool succeeded)
@@ -137,13 +171,13 @@ void tuning_end(struct compiled *c, bool succeeded)
 
 	if (succeeded) {
 		if (t->runs >= STEP_RUNS)
-			judge(t);
+			note(t);
 		t->runs++;
-		if (t->runs == NN_PLAN_TUNING && t->wins >= WINS)
+		if (t->runs == NN_PLAN_TUNING && has_won(t))
 			for (uint32_t i = 0; i < t->num_steps; i++)
-				atomic_store_explicit(&c->steps[i].threads, is_faster_alone(t, i),
+				atomic_store_explicit(&c->steps[i].threads, t->steps[i].alone,
 						      memory_order_relaxed);
-		if (t->runs == NN_PLAN_TUNING || (t->runs == STEP_RUNS && proposes_nothing(t)))
+		if (t->runs == NN_PLAN_TUNING || (t->runs == STEP_RUNS && !propose(t)))
 			atomic_store(&t->done, true);
 	}
 	t->run_ns = 0;
