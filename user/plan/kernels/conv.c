@@ -74,7 +74,7 @@ static void set_ready(struct conv *c, struct nn_ready *ready)
 	c->padding = c->gemm.number != NN_IN_BYTES ? 0 : (uint8_t)(c->gemm.a_zero ^ c->gemm.a_flip);
 	max_rows = c->in_parts ? PART_BLOCK_ROWS : (c->direct ? NN_BLOCK_BYTES : NN_NEAR_BYTES) /
 		   (c->gemm.depth * c->gemm.element) / MIN_BLOCK_ROWS * MIN_BLOCK_ROWS;
-	nn_gemm_divide(&c->gemm, ready->threads,
+	nn_gemm_divide(&c->gemm, ready->isa, ready->threads,
 		       max_rows < MIN_BLOCK_ROWS ? MIN_BLOCK_ROWS : max_rows);
 	ready->packed_size = nn_gemm_packed_size(&c->gemm, ready->isa);
 	copied = c->in_parts ? MIN_BLOCK_ROWS : c->gemm.block_rows;

@@ -287,7 +287,7 @@ static void place_part(struct parts *s, struct part *p, struct nn_ready *ready)
 	const size_t row = g->a_stride * g->element;
 	const size_t max_rows = NN_NEAR_BYTES / row / MIN_BLOCK_ROWS * MIN_BLOCK_ROWS;
 
-	nn_gemm_divide(g, 1, max_rows < MIN_BLOCK_ROWS ? MIN_BLOCK_ROWS : max_rows);
+	nn_gemm_divide(g, ready->isa, 1, max_rows < MIN_BLOCK_ROWS ? MIN_BLOCK_ROWS : max_rows);
 	p->packed = ready->packed_size;
 	ready->packed_size += nn_kernel_aligned(nn_gemm_packed_size(g, ready->isa));
 	ready->tasks += g->row_blocks;

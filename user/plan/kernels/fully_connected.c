@@ -21,7 +21,7 @@ struct fully {
 
 static void set_ready(struct nn_gemm *g, struct nn_ready *ready)
 {
-	nn_gemm_divide(g, ready->threads, MAX_ROWS);
+	nn_gemm_divide(g, ready->isa, ready->threads, MAX_ROWS);
 	ready->packed_size = nn_gemm_packed_size(g, ready->isa);
 	if (!nn_gemm_takes_rows(g))
 		ready->scratch_size = g->block_rows * g->a_stride * g->element;

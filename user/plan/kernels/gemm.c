@@ -12,7 +12,12 @@
 enum { X, WEIGHTS, BIAS };
 
 #define TASKS_PER_THREAD 4	/* so that threads that are slowed down leave some to others */
-#define MIN_SHARED 100000	/* products that are worth a second thread */
+/*
+ * What is worth a second thread, some five microseconds: products, for each lane of a vector, or bytes
+ * of weights, which few rows have to wait for.
+ */
+#define MIN_LANE_PRODUCTS 50000
+#define MIN_WEIGHTS 200000
 #define PACK_COLUMNS 64		/* that a task packs: a multiple of all panels */
 
 static size_t divide(size_t a, size_t b)
@@ -165,12 +170,20 @@ static void cut_both(const struct nn_gemm *g, size_t wanted, size_t panels, size
 	}
 }
 
-void nn_gemm_divide(struct nn_gemm *g, uint32_t threads, size_t max_rows)
+static bool is_shared(const struct nn_gemm *g, const struct nn_isa *isa)
+{
+	const uint64_t weights = (uint64_t)g->columns * g->depth;
+
+	return g->rows * weights >= (uint64_t)MIN_LANE_PRODUCTS * isa->lanes ||
+	       weights * g->element >= MIN_WEIGHTS;
+}
+
+void nn_gemm_divide(struct nn_gemm *g, const struct nn_isa *isa, uint32_t threads, size_t max_rows)
 {
 	size_t row_blocks = divide(g->rows, max_rows), column_blocks = 1;
 	const size_t panel = NN_PANEL_VECTORS * NN_MAX_LANES;
 
-	if (threads > 1 && g->rows * g->columns * g->depth >= MIN_SHARED)
+	if (threads > 1 && is_shared(g, isa))
 		cut_both(g, threads * TASKS_PER_THREAD, divide(g->columns, panel), &row_blocks,
 			 &column_blocks);
 	g->block_rows = cut(g->rows, row_blocks, NN_TILE_ROWS, &g->row_blocks);

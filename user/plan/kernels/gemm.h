@@ -63,7 +63,8 @@ static inline bool nn_gemm_takes_rows(const struct nn_gemm *g)
 }
 
 /* Cuts it in blocks of at most max_rows rows for the threads that share it. */
-void nn_gemm_divide(struct nn_gemm *g, uint32_t threads, size_t max_rows);
+void nn_gemm_divide(struct nn_gemm *g, const struct nn_isa *isa, uint32_t threads,
+		    size_t max_rows);
 
 size_t nn_gemm_packed_size(const struct nn_gemm *g, const struct nn_isa *isa);
 
