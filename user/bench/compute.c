@@ -32,6 +32,7 @@
 #define WORKER_RUNS 9
 #define NETS_RUNS 24
 #define SPINNING_US 200000
+#define WAKING_US 20000
 
 static double now_us(void)
 {
@@ -79,11 +80,17 @@ static double time_run(const struct subject *s)
 	return now_us() - start;
 }
 
-/* `count` runs, after some to warm up. */
-static void time_runs(const struct subject *s, size_t warm_up, double *times, size_t count)
+/* Some runs, for at least so long. */
+static void warm_up(const struct subject *s, double us)
 {
-	for (size_t i = 0; i < warm_up; i++)
+	double start = now_us();
+
+	for (size_t i = 0; i < WARM_UP || now_us() - start < us; i++)
 		time_run(s);
+}
+
+static void time_runs(const struct subject *s, double *times, size_t count)
+{
 	for (size_t i = 0; i < count; i++)
 		times[i] = time_run(s);
 }
@@ -91,20 +98,24 @@ static void time_runs(const struct subject *s, size_t warm_up, double *times, si
 /*
  * Both in turn, so that what the machine does meanwhile happens to both. The
  * threads of the peer spin for long after its last run: then turns are longer,
- * and we wait for them to sleep.
+ * and we wait for them to sleep, and for the CPU to be awake again.
  */
 static void compare_runs(const char *figure, struct subject ours, struct subject peer,
 			 uint32_t threads, size_t runs, size_t percent)
 {
 	static double times[RUNS], peer_times[RUNS];
-	size_t turn = threads > 1 ? runs / 4 : 1, warm_up = threads > 1 ? WARM_UP : 0;
+	size_t turn = threads > 1 ? runs / 4 : 1;
 
-	time_runs(&ours, WARM_UP, NULL, 0);
+	warm_up(&ours, 0);
 	for (size_t i = 0; i < runs; i += turn) {
-		time_runs(&ours, warm_up, times + i, turn);
+		if (threads > 1)
+			warm_up(&ours, WAKING_US);
+		time_runs(&ours, times + i, turn);
 		if (!peer.state)
 			continue;
-		time_runs(&peer, warm_up, peer_times + i, turn);
+		if (threads > 1)
+			warm_up(&peer, WAKING_US);
+		time_runs(&peer, peer_times + i, turn);
 		if (threads > 1)
 			usleep(SPINNING_US);
 	}
@@ -262,7 +273,8 @@ static double run_of(const void *arg)
 	struct subject s = subject_plan(arg, has_two_cpus() ? 2 : 1);
 	double times[PREPARES];
 
-	time_runs(&s, WARM_UP, times, PREPARES);
+	warm_up(&s, 0);
+	time_runs(&s, times, PREPARES);
 	return percentile(times, PREPARES, 50);
 }
 
