@@ -212,6 +212,7 @@ static struct nnaccel_pool *nnaccel_picture_import(struct nnaccel_context *ctx,
 			return other;
 		}
 		picture->pools[picture->num_pools++] = other;
+		nnaccel_dmabuf_add_pool(other);
 	}
 	return pool;
 }

@@ -4,9 +4,11 @@
  * and what the worker is told of it.
  */
 #include <drm/drm_fourcc.h>
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 
+#include "burst.h"
 #include "exporters.h"
 #include "harness.h"
 
@@ -434,6 +436,44 @@ TEST_F(formats, planes_in_files_are_told)
 	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_FORGET_GRANT);
 	EXPECT_EQ(self->cmd.head.grant, format.out_planes[1].grant.grant);
 	exporter_close(&x);
+}
+
+/*
+ * A picture whose second plane lies in memory of another context, to which a device is attached,
+ * before or afterwards; what the bursts' status says of devices then, or -1.
+ */
+static int tell_of_device(FIXTURE_DATA(formats) *self, bool before)
+{
+	const struct nnaccel_burst_status *status;
+	struct exporter x, plane = {};
+	struct exporter_import attach = {};
+	int other, burst, devices = -1;
+
+	if (!exporter_open(&x, 0))
+		return -1;
+	other = open(DEVICE, O_RDWR | O_CLOEXEC);
+	plane.buffer = pool_export(other, pool_alloc(other, LENGTH));
+	attach.fd = plane.buffer;
+	burst = served_burst(&self->s, self->model, NULL);
+	status = burst_map(burst, NNACCEL_BURST_STATUS, PAGE, PROT_READ);
+	if (status && !status->devices && (!before || !xioctl(x.fd, EXPORTER_IMPORT, &attach)) &&
+	    import_two(self, &plane) && (before || !xioctl(x.fd, EXPORTER_IMPORT, &attach)))
+		devices = status->devices;
+	close(burst);
+	close(plane.buffer);
+	close(other);
+	exporter_close(&x);
+	return devices;
+}
+
+TEST_F(formats, devices_of_planes_are_told)
+{
+	EXPECT_EQ(tell_of_device(self, false), 1);
+}
+
+TEST_F(formats, devices_that_planes_had_are_told)
+{
+	EXPECT_EQ(tell_of_device(self, true), 1);
 }
 
 TEST_HARNESS_MAIN
