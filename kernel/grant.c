@@ -416,16 +416,19 @@ static int nnaccel_session_map_burst(struct nnaccel_session *session, struct vm_
 {
 	u64 offset = ((u64)vma->vm_pgoff << PAGE_SHIFT) & ~NNACCEL_BURST_MAP;
 	struct nnaccel_context *ctx = session->ctx;
-	struct nnaccel_burst *burst;
-	int ret;
+	struct nnaccel_burst *burst = NULL;
+	int ret = -EINVAL;
 
 	mutex_lock(&ctx->lock);
-	burst = xa_load(&session->bursts, offset >> NNACCEL_BURST_SHIFT);
+	if (session->ended)
+		ret = -ESHUTDOWN;
+	else
+		burst = xa_load(&session->bursts, offset >> NNACCEL_BURST_SHIFT);
 	if (burst)
 		nnaccel_burst_get(burst);
 	mutex_unlock(&ctx->lock);
 	if (!burst)
-		return -EINVAL;
+		return ret;
 	ret = nnaccel_burst_map(burst, vma, offset & (BIT_ULL(NNACCEL_BURST_SHIFT) - 1), true);
 	nnaccel_burst_put(burst);
 	return ret;
@@ -436,7 +439,7 @@ static int nnaccel_session_map_burst(struct nnaccel_session *session, struct vm_
  * @session_file: the session
  * @vma: the mapping
  *
- * Return: 0, -EACCES, -EINVAL, -EOPNOTSUPP, or what the mmap() of the memory returned.
+ * Return: 0, -EACCES, -EINVAL, -EOPNOTSUPP, -ESHUTDOWN, or what the mmap() of the memory returned.
  */
 int nnaccel_session_mmap(struct file *session_file, struct vm_area_struct *vma)
 {

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "burst.h"
 #include "harness.h"
 
 #define LENGTH PAGE
@@ -223,6 +224,8 @@ static void outlive_session(struct actor *self, void *data)
 	EXPECT_IN_CHILD(poll(&end, 1, 60000) == 1 && end.revents == (POLLHUP | POLLERR));
 	EXPECT_IN_CHILD(session_fetch(session, 0, &next) == ESHUTDOWN);
 	EXPECT_IN_CHILD(!session_map(session, grant, LENGTH, PROT_READ) && errno == ESHUTDOWN);
+	EXPECT_IN_CHILD(!session_burst_map(session, 1, NNACCEL_BURST_STATUS, PAGE, PROT_READ) &&
+			errno == ESHUTDOWN);
 	munmap(memory, LENGTH);
 	actor_reached(self);
 	close(session);

@@ -1679,7 +1679,7 @@ struct nnaccel_engine_opener {
 /*
  * nnaccel_session_attach.flags: the process serves other clients, too. It is not
  * killed for an execution that it did not answer in time. The session ends
- * instead: poll() tells, FETCH and mmap() of grants are refused with ESHUTDOWN,
+ * instead: poll() tells, FETCH and mmap() are refused with ESHUTDOWN,
  * and the process is to unmap the client's memory and to close the session within
  * two seconds. Its client is told then, as of a worker that was killed, or else
  * after these two seconds; what the process still has mapped it can write even
