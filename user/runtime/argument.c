@@ -76,13 +76,31 @@ static int check_length(const struct checking *c)
 	size_t length = c->argument->length;
 	uint32_t size = operand_size(&c->operand);
 
-	if (length > UINT32_MAX)
-		return refuse(c, "a length of more than 4 GiB");
 	if (!size || length == size || (c->execution->padded && length > size))
 		return ANEURALNETWORKS_NO_ERROR;
 	return rt_fail(c->err, ANEURALNETWORKS_BAD_DATA, "%s %d (%s): %zu bytes, not %u",
 		       c->argument->output ? "output" : "input", c->argument->index,
 		       nn_type_name(c->operand.type), length, size);
+}
+
+/* What of its memory an argument may be, whatever its operand's size is. */
+static int check_part(const struct checking *c)
+{
+	const struct argument *a = c->argument;
+
+	if (a->length > UINT32_MAX)
+		return refuse(c, "a length of more than 4 GiB");
+	if (!a->memory)
+		return ANEURALNETWORKS_NO_ERROR;
+	if (a->memory->domain)
+		return memory_check_role(a->memory, c->execution->compilation, a->output,
+					 a->index, &c->operand, a->offset, a->length, c->err);
+	if (!memory_is_picture(a->memory))
+		return memory_check_range(a->memory, a->offset, a->length, c->err);
+	if (a->offset || a->length)
+		return refuse(c,
+			      "a part of a picture, which is used whole, with offset and length 0");
+	return ANEURALNETWORKS_NO_ERROR;
 }
 
 /* A picture is used whole: its rows are the tensor. */
@@ -91,9 +109,6 @@ static int check_picture(const struct checking *c)
 	const struct argument *a = c->argument;
 	uint32_t size = operand_size(&c->operand);
 
-	if (a->offset || a->length)
-		return refuse(c,
-			      "a part of a picture, which is used whole, with offset and length 0");
 	if (!size || size == a->memory->size)
 		return ANEURALNETWORKS_NO_ERROR;
 	return rt_fail(c->err, ANEURALNETWORKS_BAD_DATA,
@@ -101,34 +116,23 @@ static int check_picture(const struct checking *c)
 		       a->index, nn_type_name(c->operand.type), a->memory->size, size);
 }
 
-static int check_place(const struct checking *c)
+static int check_size(const struct checking *c)
 {
 	const struct argument *a = c->argument;
-	int result;
 
-	if (is_omitted(a))
+	if (is_omitted(a) || (a->memory && a->memory->domain))
 		return ANEURALNETWORKS_NO_ERROR;
-	if (a->memory && a->memory->domain)
-		return memory_check_role(a->memory, c->execution->compilation, a->output,
-					 a->index, &c->operand, a->offset, a->length, c->err);
 	if (a->memory && memory_is_picture(a->memory))
 		return check_picture(c);
-	if (a->memory) {
-		result = memory_check_range(a->memory, a->offset, a->length, c->err);
-		if (result != ANEURALNETWORKS_NO_ERROR)
-			return result;
-	}
 	if (!a->length)
 		return refuse(c, "a length of 0");
 	return check_length(c);
 }
 
-static void keep(ANeuralNetworksExecution *execution, const struct checking *c,
-		 struct request_arg *arg)
+static void keep(const struct checking *c, struct request_arg *arg)
 {
 	const struct argument *a = c->argument;
 
-	execution->any_set = true;
 	arg->omitted = is_omitted(a);
 	if (arg->omitted)
 		return;
@@ -162,6 +166,8 @@ int execution_set_argument(ANeuralNetworksExecution *execution, const struct arg
 			       argument->output ? "output" : "input", argument->index, count);
 	c.operand = argument->output ? *model_output(model, index) : *model_input(model, index);
 	result = check_type(&c);
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		result = check_part(&c);
 	if (result != ANEURALNETWORKS_NO_ERROR)
 		return result;
 	if (argument->output)
@@ -169,11 +175,13 @@ int execution_set_argument(ANeuralNetworksExecution *execution, const struct arg
 	if (execution->is_set[index])
 		return rt_fail(err, ANEURALNETWORKS_BAD_STATE, "%s %d was set already",
 			       argument->output ? "output" : "input", argument->index);
-	result = check_place(&c);
+	/* From here on padding cannot be switched, whether or not the size is right. */
+	execution->any_set = true;
+	result = check_size(&c);
 	if (result != ANEURALNETWORKS_NO_ERROR)
 		return result;
 	execution->is_set[index] = true;
-	keep(execution, &c, argument->output ? &execution->outputs[argument->index] :
-					       &execution->inputs[argument->index]);
+	keep(&c, argument->output ? &execution->outputs[argument->index] :
+				    &execution->inputs[argument->index]);
 	return ANEURALNETWORKS_NO_ERROR;
 }

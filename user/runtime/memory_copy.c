@@ -158,13 +158,13 @@ static int copy_bytes(const struct contents *source, const struct contents *dest
 	bool reached = false;
 	int result;
 
+	if (memory_is_picture(source->memory) || memory_is_picture(destination->memory))
+		return rt_fail(err, ANEURALNETWORKS_UNMAPPABLE,
+			       "a picture's bytes are not a memory's");
 	if (source->size != destination->size)
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
 			       "%zu bytes are copied to a memory of %zu", source->size,
 			       destination->size);
-	if (memory_is_picture(source->memory) || memory_is_picture(destination->memory))
-		return rt_fail(err, ANEURALNETWORKS_UNMAPPABLE,
-			       "a picture's bytes are not a memory's");
 	if (from_device && to_device)
 		return copy_through_host(source, destination, err);
 	if (from_device || to_device) {

@@ -711,6 +711,8 @@ static void test_refusals(void **state)
 									       BYTES));
 	assert_ok(ANeuralNetworksModel_setOperandValueFromMemory(constants, 0, blob, 0, BYTES));
 	assert_result(UNMAPPABLE, ANeuralNetworksMemory_copy(good, blob));
+	assert_result(UNMAPPABLE, ANeuralNetworksMemory_copy(blob, small));
+	assert_result(UNMAPPABLE, ANeuralNetworksMemory_copy(small, blob));
 	ANeuralNetworksModel_free(constants);
 	ANeuralNetworksCompilation_free(compilation);
 	ANeuralNetworksModel_free(model);

@@ -140,6 +140,40 @@ static void test_argument_ranges(void **state)
 	munmap(base, 4096);
 }
 
+/* A range outside of the memory counts before that the argument was set, its length after it. */
+static void test_argument_twice(void **state)
+{
+	struct add_models *f = *state;
+	ANeuralNetworksExecution *e;
+	ANeuralNetworksMemory *memory;
+	void *base;
+
+	memory = shared_memory(TENSOR_SIZE, PROT_READ | PROT_WRITE, &base);
+	assert_ok(ANeuralNetworksExecution_create(f->compilation, &e));
+	assert_result(BAD_DATA, ANeuralNetworksExecution_setInputFromMemory(e, 0, NULL, memory, 4,
+									    TENSOR_SIZE));
+	assert_ok(ANeuralNetworksExecution_enableInputAndOutputPadding(e, false));
+	assert_result(BAD_DATA, ANeuralNetworksExecution_setInputFromMemory(e, 0, NULL, memory, 0,
+									    12));
+	assert_result(BAD_STATE, ANeuralNetworksExecution_enableInputAndOutputPadding(e, true));
+	assert_ok(ANeuralNetworksExecution_setInputFromMemory(e, 0, NULL, memory, 0, TENSOR_SIZE));
+	assert_ok(ANeuralNetworksExecution_setOutput(e, 0, NULL, base, TENSOR_SIZE));
+	assert_result(BAD_DATA, ANeuralNetworksExecution_setInputFromMemory(e, 0, NULL, memory, 4,
+									    TENSOR_SIZE));
+	assert_result(BAD_DATA, ANeuralNetworksExecution_setInputFromMemory(e, 0, NULL, memory, 0,
+									    0));
+	assert_result(BAD_STATE, ANeuralNetworksExecution_setInputFromMemory(e, 0, NULL, memory, 0,
+									     12));
+	assert_result(BAD_DATA, ANeuralNetworksExecution_setOutputFromMemory(e, 0, NULL, memory, 4,
+									     TENSOR_SIZE));
+	assert_result(BAD_STATE, ANeuralNetworksExecution_setOutput(e, 0, NULL, base, 12));
+	assert_result(BAD_DATA, ANeuralNetworksExecution_setInput(e, 0, NULL, base,
+								  (size_t)UINT32_MAX + 1));
+	ANeuralNetworksExecution_free(e);
+	ANeuralNetworksMemory_free(memory);
+	munmap(base, TENSOR_SIZE);
+}
+
 /* A constant is referred to where it lies: it is filled after the model is finished. */
 static void test_shared_constant(void **state)
 {
@@ -500,6 +534,7 @@ int main(void)
 		cmocka_unit_test(test_offsets),
 		cmocka_unit_test(test_protection),
 		cmocka_unit_test(test_argument_ranges),
+		cmocka_unit_test(test_argument_twice),
 		cmocka_unit_test(test_shared_constant),
 		cmocka_unit_test(test_copy),
 		cmocka_unit_test(test_description),
