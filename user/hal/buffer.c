@@ -187,7 +187,7 @@ void nna_buffer_free(struct nna_buffer *buffer)
 	if (!buffer)
 		return;
 	device = buffer->device;
-	if (buffer->token) {
+	if (buffer->token && nna_device_is_ours(device)) {
 		pthread_mutex_lock(&device->buffers_lock);
 		device->buffers[buffer->token - 1] = NULL;
 		if (device->first_free > buffer->token - 1)

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +16,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -22,6 +24,7 @@
 #include <linux/nnaccel.h>
 #include <nnaccel/nnaccel.h>
 
+#include "hal/device.h"
 #include "tests/model_builder.h"
 #include "tests/workers.h"
 
@@ -649,6 +652,35 @@ static void test_lstm_chain(void **state)
 	nna_prepared_model_free(p);
 }
 
+/* A child does not wait for locks of its parent's that were held when it was forked. */
+static void test_free_in_a_child(void **state)
+{
+	struct nna_prepared_model *p = prepare_add(COUNT);
+	float data[COUNT], back[COUNT];
+	uint32_t token;
+	struct nna_buffer *b = allocate(p, &token);
+	int status;
+	pid_t pid;
+
+	(void)state;
+	fill(data, COUNT, 1);
+	check(nna_buffer_write(b, data, SIZE, 0, NULL, &err));
+	pthread_mutex_lock(&device->buffers_lock);
+	pid = fork();
+	if (!pid) {
+		alarm(10);
+		nna_buffer_free(b);
+		_exit(0);
+	}
+	pthread_mutex_unlock(&device->buffers_lock);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	check(nna_buffer_read(b, back, SIZE, &err));
+	assert_memory_equal(back, data, SIZE);
+	nna_buffer_free(b);
+	nna_prepared_model_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -661,6 +693,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_burst, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_death, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_lstm_chain, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_free_in_a_child, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests_name("buffers", tests, NULL, NULL);
