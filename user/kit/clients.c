@@ -28,8 +28,9 @@
 /* How long a client's process may outlive the client. */
 #define GRACE_NS NS_PER_S
 
-/* How long threads that serve clients are waited for in the end. */
+/* How long threads that serve clients are waited for in the end, and processes that were killed. */
 #define END_NS (3 * NS_PER_S)
+#define KILLED_NS (30 * NS_PER_S)
 
 /* New clients of a user in a second, after LIMITS_BURST of them. */
 #define RATE 8
@@ -494,10 +495,10 @@ static bool open_all(struct clients *cs)
 	return cs->engine >= 0;
 }
 
-/* A client whose threads do not end ends with this process. */
+/* A client that does not end in time is left: threads end with this process, a worker when it can. */
 static void end_clients(struct clients *cs)
 {
-	const uint64_t end_ns = clock_ns() + END_NS;
+	const uint64_t start_ns = clock_ns();
 
 	for (struct client *c = cs->list; c; c = c->next) {
 		if (c->threads)
@@ -513,10 +514,13 @@ static void end_clients(struct clients *cs)
 		};
 
 		cs->list = c->next;
+		if (poll(&ended, 1, clock_ms_until(start_ns + (c->threads ? END_NS : KILLED_NS))) != 1) {
+			if (!c->threads)
+				log_warning("worker %d does not end", (int)c->process.pid);
+			continue;
+		}
 		if (!c->threads)
 			waitid(P_PIDFD, (id_t)c->process.pidfd, &(siginfo_t){ 0 }, WEXITED);
-		else if (poll(&ended, 1, clock_ms_until(end_ns)) != 1)
-			continue;
 		close_client(c);
 	}
 }
