@@ -134,6 +134,9 @@ benches	:= $(patsubst user/bench/%.c,$(BUILD)/bench-bin/%,$(filter-out %/uring.c
 test_src := $(wildcard user/tests/*_test.c)
 tests	:= $(patsubst user/tests/%.c,$(BUILD)/tests/%,$(test_src))
 test_lib := $(patsubst %.c,$(obj)/%.o,$(filter-out $(test_src),$(wildcard user/tests/*.c)))
+# What a VM of `make test` runs, which is built first.
+vm_tests := $(filter $(BUILD)/tests/hal_% %/runtime_hardware_test %/runtime_caching_test %/runtime_extension_test,$(tests))
+replays	:= $(patsubst user/tests/fuzz/%.c,$(BUILD)/replay/%,$(wildcard user/tests/fuzz/*_fuzz.c))
 fuzzers	:= $(patsubst user/tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard user/tests/fuzz/*_fuzz.c))
 
 .DEFAULT_GOAL := all
@@ -146,7 +149,7 @@ plugins	:= $(patsubst user/examples/extensions/%.c,$(BUILD)/extensions/%.so,$(wi
 test_plugins := $(patsubst user/tests/plugins/%.c,$(BUILD)/tests/plugins/%.so,$(wildcard user/tests/plugins/*.c))
 
 .PHONY: all user man doc deb test-install module kmod tests examples selftests demo demo-camera demo-pci check test test-all fuzz fuzzers conformance \
-	storms soak test-clients check-kernel bench bench-onnxruntime retrain install modules_install clean help FORCE
+	vm-tests replays storms soak test-clients check-kernel bench bench-onnxruntime retrain install modules_install clean help FORCE
 
 all: user module examples selftests
 
@@ -155,9 +158,9 @@ help:
 	@echo 'make demo            sets up, boots a VM with the module and shows a network running in it'
 	@echo 'make demo-camera     the same with a camera: frames go through a network without a copy'
 	@echo 'make demo-pci        a VM with a PCI device that an engine drives by VFIO'
-	@echo 'make check           builds and runs the quick tests, which need no VM: before each change'
-	@echo 'make test            sets up and runs the tests, in VMs where they need the module'
-	@echo 'make test-all        the same with what another day would run too'
+	@echo 'make check           builds and runs the quick tests, which need no VM (2 minutes): before each change'
+	@echo 'make test            sets up and runs what every change must pass, in VMs too (10 minutes)'
+	@echo 'make test-all        everything; SHARD=I/N: a part of what make test leaves out'
 	@echo 'make conformance     runs all NNAPI conformance vectors in all modes, natively and in a VM'
 	@echo 'make storms          what one user can do to another, STORM_SECONDS=$(STORM_SECONDS) each, in a VM'
 	@echo 'make soak            ten clients at once for MINUTES=$(MINUTES), in a VM; $(BUILD)/soak/soak.png shows it'
@@ -452,6 +455,8 @@ $(BUILD)/tests/plan_alloc_test: private ldflags += $(patsubst %,-Wl$(comma)--wra
 $(BUILD)/tests/%_test: $(obj)/user/tests/%_test.o $(test_lib) $(libdemo) $(archives)
 	$(test_link) -lcmocka -lm -ldl
 
+vm-tests: user examples selftests module $(vm_tests) $(kit_engine) $(plugins) $(test_plugins)
+
 # For a VM with the PCI device.
 $(obj)/user/tests/edu/edu.o: base += -Iselftests/lib -Ikernel/test
 $(BUILD)/tests/edu: $(obj)/user/tests/edu/edu.o $(obj)/user/tests/model_builder.o $(exporters) $(libhal) \
@@ -491,6 +496,11 @@ $(fuzz_obj)/%.o: %.c
 $(BUILD)/fuzz/%: $(fuzz_obj)/user/tests/fuzz/%.o $(fuzz_parts)
 	$(call short,LD)$(CLANG) $(fuzz_flags) -fsanitize=fuzzer -pthread -o $@ $^ -lm -ldl
 $(BUILD)/fuzz/keeper_fuzz: $(fuzz_obj)/user/kit/cache_message.o
+# The same over its corpus alone, by the compiler of all else.
+$(BUILD)/replay/%: $(obj)/user/tests/fuzz/%.o $(obj)/user/tests/fuzz/replay.o $(archives)
+	$(test_link) -lm -ldl
+$(BUILD)/replay/keeper_fuzz: $(obj)/user/kit/cache_message.o
+replays: $(replays)
 fuzzers: $(fuzzers)
 
 fuzz:
@@ -557,20 +567,20 @@ demo-pci:
 
 check:
 	$(setup)
-	BUILD=$(BUILD) scripts/run-tests --quick
+	BUILD=$(BUILD) scripts/run-tests --check
 
 test:
 	$(setup)
 	BUILD=$(BUILD) scripts/run-tests
 
+# SHARD=I/N: a part of what make test leaves out
 test-all:
 	$(setup)
-	BUILD=$(BUILD) NNACCEL_ALL=1 scripts/run-tests
+	BUILD=$(BUILD) scripts/run-tests $(if $(SHARD),--shard $(SHARD),--all)
 
 conformance:
 	$(setup)
-	BUILD=$(BUILD) NNACCEL_ALL=1 scripts/run-tests \
-		conformance conformance-clang conformance-san conformance-vm conformance-no-engine
+	BUILD=$(BUILD) scripts/run-tests conformance conformance-clang conformance-san conformance-vm conformance-no-engine
 
 # The picture takes gnuplot.
 soak: user $(BUILD)/tests/soak $(plugins)

@@ -122,8 +122,9 @@ static struct entry *find_plan(uint32_t uid, const uint8_t *key)
 	return NULL;
 }
 
-enum cache_verdict cache_index_query(struct cache_index *index, uint32_t uid, const uint8_t *token,
-				     const uint8_t *hash)
+enum cache_verdict cache_index_query(struct cache_index *index, uint32_t uid,
+				     const uint8_t token[CACHE_TOKEN_SIZE],
+				     const uint8_t hash[DIGEST_SIZE])
 {
 	(void)index;
 	for (unsigned int i = 0; i < num_hashes; i++)
@@ -133,8 +134,9 @@ enum cache_verdict cache_index_query(struct cache_index *index, uint32_t uid, co
 	return CACHE_NO;
 }
 
-enum cache_verdict cache_index_store(struct cache_index *index, uint32_t uid, const uint8_t *token,
-				     const uint8_t *hash)
+enum cache_verdict cache_index_store(struct cache_index *index, uint32_t uid,
+				     const uint8_t token[CACHE_TOKEN_SIZE],
+				     const uint8_t hash[DIGEST_SIZE])
 {
 	struct entry *e = &hashes[num_hashes];
 
@@ -148,7 +150,7 @@ enum cache_verdict cache_index_store(struct cache_index *index, uint32_t uid, co
 	return CACHE_YES;
 }
 
-bool blob_store_get(struct blob_store *store, uint32_t uid, const uint8_t *key,
+bool blob_store_get(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
 		    struct blob_work *work)
 {
 	const struct entry *e = find_plan(uid, key);
@@ -163,7 +165,7 @@ bool blob_store_get(struct blob_store *store, uint32_t uid, const uint8_t *key,
 	return true;
 }
 
-bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t *key,
+bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
 		      uint64_t model_size, uint64_t data_size)
 {
 	(void)store;
@@ -171,8 +173,9 @@ bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t *key
 	       data_size % BLOB_PAGE == 0 && !find_plan(uid, key);
 }
 
-bool blob_store_put(struct blob_store *store, uint32_t uid, const uint8_t *key, const void *bytes,
-		    uint64_t model_size, uint64_t data_size, struct blob_work *work)
+bool blob_store_put(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
+		    const void *bytes, uint64_t model_size, uint64_t data_size,
+		    struct blob_work *work)
 {
 	if (!blob_store_wants(store, uid, key, model_size, data_size))
 		abort();
@@ -208,7 +211,7 @@ bool blob_store_end(struct blob_store *store, struct blob_work *work)
 	return true;
 }
 
-bool blob_store_drop(struct blob_store *store, uint32_t uid, const uint8_t *key)
+bool blob_store_drop(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE])
 {
 	struct entry *e = find_plan(uid, key);
 
