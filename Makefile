@@ -438,9 +438,9 @@ $(BUILD)/tests/libnnaccel_%_test: $(obj)/user/tests/libnnaccel_%_test.o $(hal) $
 $(BUILD)/tests/plan_diff_test: $(call objects,user/tests/plan_diff/*.c)
 $(BUILD)/tests/plan_each_test: $(obj)/user/tests/plan_diff/damage.o
 # Their allocations fail.
-$(patsubst %,$(BUILD)/tests/%_fail_test,plan runtime hal engine): private ldflags += $(failing_calls)
+$(patsubst %,$(BUILD)/tests/%_fail_test,libnnaccel plan runtime hal engine): private ldflags += $(failing_calls)
 $(BUILD)/tests/plan_fail_test: $(failing) $(filter-out %/damage.o,$(call objects,user/tests/plan_diff/*.c))
-$(BUILD)/tests/hal_fail_test $(BUILD)/tests/engine_fail_test: $(failing)
+$(patsubst %,$(BUILD)/tests/%_fail_test,libnnaccel hal engine): $(failing)
 # The libraries are in it, and so are their allocations.
 $(BUILD)/tests/runtime_fail_test: $(obj)/user/tests/runtime_fail_test.o $(test_lib) $(failing) $(runtime) $(hwbuffer) \
 		$(hal) $(call archive,plan ops ring model)

@@ -370,6 +370,7 @@ enum nn_status nna_buffer_allocate(struct nna_device *device, const struct nna_b
 	struct nna_buffer *b;
 	enum nn_status status;
 
+	nna_error_clear(err);
 	*buffer = NULL;
 	*token = 0;
 	desc = desc ? desc : &open;
@@ -440,6 +441,7 @@ enum nn_status nna_buffer_read(struct nna_buffer *buffer, void *data, uint64_t s
 {
 	const struct place to = { .data = data, .size = size };
 
+	nna_error_clear(err);
 	return copy_out(buffer, &to, err);
 }
 
@@ -494,6 +496,7 @@ enum nn_status nna_buffer_write(struct nna_buffer *buffer, const void *data, uin
 {
 	const struct place from = { .data = (void *)data, .size = size };
 
+	nna_error_clear(err);
 	return copy_in(buffer, &from, rank, dims, err);
 }
 
@@ -513,8 +516,10 @@ enum nn_status nna_buffer_copy_to(struct nna_buffer *buffer, struct nna_memory *
 				  struct nn_error *err)
 {
 	const struct place to = { .memory = memory, .size = memory->size };
-	enum nn_status status = check_memory(buffer, memory, PROT_WRITE, err);
+	enum nn_status status;
 
+	nna_error_clear(err);
+	status = check_memory(buffer, memory, PROT_WRITE, err);
 	return status ? status : copy_out(buffer, &to, err);
 }
 
@@ -522,8 +527,10 @@ enum nn_status nna_buffer_copy_from(struct nna_buffer *buffer, struct nna_memory
 				    uint32_t rank, const uint32_t *dims, struct nn_error *err)
 {
 	const struct place from = { .memory = memory, .size = memory->size };
-	enum nn_status status = check_memory(buffer, memory, PROT_READ, err);
+	enum nn_status status;
 
+	nna_error_clear(err);
+	status = check_memory(buffer, memory, PROT_READ, err);
 	if (!status)
 		return copy_in(buffer, &from, rank, dims, err);
 	end_write(buffer, false, &buffer->initial);

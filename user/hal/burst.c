@@ -205,6 +205,7 @@ enum nn_status nna_burst_create(struct nna_prepared_model *prepared,
 	enum nn_status status = NN_OK;
 	struct nna_burst *b;
 
+	nna_error_clear(err);
 	if (options)
 		status = NNA_TAKE(&o, spin_us, options, "burst: the options", err);
 	if (status)
@@ -409,6 +410,7 @@ enum nn_status nna_burst_execute(struct nna_burst *burst, const struct nna_reque
 	uint32_t no_count;
 	bool sent = false;
 
+	nna_error_clear(err);
 	timing = timing ? timing : &no_timing;
 	num_shapes = num_shapes ? num_shapes : &no_count;
 	*timing = (struct nna_timing){ NNA_TIME_NONE, NNA_TIME_NONE };

@@ -140,6 +140,7 @@ enum nn_status nna_prepare_model_from_cache(struct nna_device *device,
 	struct nna_cache c;
 	uint32_t id = 0;
 
+	nna_error_clear(err);
 	status = nna_take_prepare_options(&o, options, err);
 	if (!status)
 		status = nna_take_cache(&c, cache, err);
@@ -245,7 +246,7 @@ static enum nn_status write_parts(const struct parts *parts, struct nna_cache_fi
 {
 	const void *data = NULL, *model = nna_memory_map(parts->model, err);
 
-	if (parts->data)
+	if (model && parts->data)
 		data = nna_memory_map(parts->data, err);
 	if (!model || (parts->data && !data))
 		return NN_GENERAL_FAILURE;

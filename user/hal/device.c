@@ -82,6 +82,7 @@ enum nn_status nna_device_open(const char *path, struct nna_device **device, str
 	struct nna_device *d = calloc(1, sizeof(*d));
 	enum nn_status status;
 
+	nna_error_clear(err);
 	if (!d)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "open: out of memory");
 	path = path ? path : NNA_DEVICE_PATH;
@@ -121,8 +122,10 @@ enum nn_status nna_device_get_context_info(struct nna_device *device, struct nna
 {
 	struct nna_context_info answer;
 	struct nnaccel_info i;
-	enum nn_status status = get_info(device, "context info", &i, err);
+	enum nn_status status;
 
+	nna_error_clear(err);
+	status = get_info(device, "context info", &i, err);
 	if (status)
 		return status;
 	answer = (struct nna_context_info){
@@ -240,6 +243,7 @@ enum nn_status nna_device_get_info(struct nna_device *device, struct nn_device_i
 	struct nn_device_info answer;
 	uint32_t worker;
 
+	nna_error_clear(err);
 	pthread_mutex_lock(&device->info_lock);
 	if (is_outdated(device, device->info_of)) {
 		worker = atomic_load(&device->worker);
@@ -263,6 +267,7 @@ enum nn_status nna_device_get_extensions(struct nna_device *device,
 	enum nn_status status = NN_OK;
 	uint32_t worker;
 
+	nna_error_clear(err);
 	pthread_mutex_lock(&device->info_lock);
 	if (is_outdated(device, device->extensions_of)) {
 		worker = atomic_load(&device->worker);

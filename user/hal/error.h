@@ -8,6 +8,16 @@
 #include "device.h"
 
 /*
+ * Empties the reason of an earlier call: what each exported function does first. One that is called
+ * from inside does it as well, so nothing has failed before that.
+ */
+static inline void nna_error_clear(struct nn_error *err)
+{
+	if (err)
+		err->message[0] = '\0';
+}
+
+/*
  * The status of an ioctl() on `device` that failed with `error` (an errno), with
  * `call` and the reason in err. ETIME counts as passed during the call.
  */

@@ -280,6 +280,7 @@ enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna
 	struct nna_call c;
 	bool again;
 
+	nna_error_clear(err);
 	timing = timing ? timing : &no_timing;
 	num_shapes = num_shapes ? num_shapes : &no_count;
 	*timing = (struct nna_timing){ NNA_TIME_NONE, NNA_TIME_NONE };
@@ -296,8 +297,10 @@ enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna
 	if (!status) {
 		status = submit(&c, &again, err);
 		/* A buffer of open size has grown to what the first time asked for. */
-		if (again)
+		if (again) {
+			nna_error_clear(err);
 			status = submit(&c, &again, err);
+		}
 		status = nna_call_results(&c, status, shapes, num_shapes, timing, err);
 	}
 	nna_call_end(&c);

@@ -95,6 +95,7 @@ enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
 	struct nna_request r;
 	struct nna_call c;
 
+	nna_error_clear(err);
 	*fence = -1;
 	if (num_wait_for > NNACCEL_MAX_FENCES)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %u fences to wait for, at most "
@@ -148,6 +149,7 @@ enum nn_status nna_fence_get_info(struct nna_device *device, int fence,
 	};
 	int error = ioctl(device->fd, NNACCEL_FENCE_INFO, &info) ? errno : 0;
 
+	nna_error_clear(err);
 	take_times(&info, launched, fenced);
 	if (error == EBUSY)
 		return nn_fail(err, NN_GENERAL_FAILURE, "execute: it is not at its end yet");

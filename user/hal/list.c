@@ -88,6 +88,7 @@ enum nn_status nna_device_list(struct nna_device_entry *entries, size_t entry_si
 	struct dirent **nodes;
 	int found;
 
+	nna_error_clear(err);
 	if (entry_size < offsetof(struct nna_device_entry, is_ready) + sizeof(entry.is_ready))
 		return nn_fail(err, NN_INVALID_ARGUMENT, "device list: entries of %zu bytes",
 			       entry_size);

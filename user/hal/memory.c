@@ -160,6 +160,7 @@ enum nn_status nna_memory_alloc(struct nna_device *device, uint64_t size,
 	struct nna_memory *m;
 	int error;
 
+	nna_error_clear(err);
 	if (!size)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "memory: length 0");
 	m = memory_new(device, size, PROT_READ | PROT_WRITE);
@@ -202,6 +203,7 @@ enum nn_status nna_memory_import(struct nna_device *device, int fd, int prot, ui
 	struct nna_memory *m;
 	int error;
 
+	nna_error_clear(err);
 	if (!size || offset > INT64_MAX || size > INT64_MAX - offset)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "memory: offset %llu, length %llu",
 			       (unsigned long long)offset, (unsigned long long)size);
@@ -254,6 +256,7 @@ enum nn_status nna_memory_import_formatted(struct nna_device *device, int fd, in
 	struct nna_format f;
 	int error;
 
+	nna_error_clear(err);
 	status = NNA_TAKE(&f, planes, format, "picture: the format", err);
 	if (status)
 		return status;
@@ -297,6 +300,7 @@ enum nn_status nna_memory_export(struct nna_memory *memory, int *fd, struct nn_e
 		.id = memory->pool,
 	};
 
+	nna_error_clear(err);
 	if (ioctl(memory->device->fd, NNACCEL_POOL_EXPORT, &e))
 		return nna_fail_errno(memory->device, "export of memory", errno, err);
 	*fd = e.out_fd;
@@ -327,6 +331,7 @@ void *nna_memory_map(struct nna_memory *memory, struct nn_error *err)
 {
 	void *map = NULL;
 
+	nna_error_clear(err);
 	if (memory->is_imported) {
 		nn_fail(err, NN_INVALID_ARGUMENT,
 			"mapping of memory: it was imported: map its file");

@@ -280,6 +280,7 @@ enum nn_status nna_get_supported_operations(struct nna_device *device,
 	struct nn_model m;
 	uint32_t i, n;
 
+	nna_error_clear(err);
 	status = take_model(&m, model, err);
 	if (status)
 		return status;
@@ -428,6 +429,7 @@ enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_mode
 	struct nn_model m;
 	uint32_t id = 0;
 
+	nna_error_clear(err);
 	status = nna_take_prepare_options(&o, options, err);
 	if (!status)
 		status = take_model(&m, model, err);
@@ -462,6 +464,7 @@ enum nn_status nna_prepared_model_set_signature(struct nna_prepared_model *prepa
 	uint32_t count = 0;
 	struct nn_model m;
 
+	nna_error_clear(err);
 	if (prepared->signature)
 		return NN_OK;
 	status = take_model(&m, model, err);

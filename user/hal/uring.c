@@ -61,6 +61,7 @@ enum nn_status nna_submission_create(struct nna_prepared_model *prepared,
 	enum nn_status status;
 	struct nna_request r;
 
+	nna_error_clear(err);
 	*submission = NULL;
 	status = nna_take_request(&r, request, err);
 	if (status)
@@ -105,8 +106,10 @@ enum nn_status nna_submission_prepare(struct nna_submission *s, struct io_uring_
 		.execute = (uintptr_t)&s->call.execute,
 		.tag = (uintptr_t)s,
 	};
-	enum nn_status status = nna_call_translate(&s->call, &s->options, err);
+	enum nn_status status;
 
+	nna_error_clear(err);
+	status = nna_call_translate(&s->call, &s->options, err);
 	memset(sqe, 0, sizeof(*sqe));
 	sqe->opcode = status ? IORING_OP_NOP : IORING_OP_URING_CMD;
 	sqe->user_data = (uintptr_t)s;
@@ -128,6 +131,7 @@ enum nn_status nna_submission_result(struct nna_submission *s, int res,
 	uint32_t no_count;
 	bool again, answered;
 
+	nna_error_clear(err);
 	timing = timing ? timing : &no_timing;
 	num_shapes = num_shapes ? num_shapes : &no_count;
 	*num_shapes = 0;
@@ -144,6 +148,7 @@ enum nn_status nna_submission_cancel(struct nna_submission *s, struct nn_error *
 {
 	struct nnaccel_cancel cancel = { .size = sizeof(cancel), .tag = (uintptr_t)s };
 
+	nna_error_clear(err);
 	if (!ioctl(s->prepared->device->fd, NNACCEL_CANCEL, &cancel))
 		return NN_OK;
 	if (errno == ENOENT)

@@ -6,7 +6,8 @@
  * and puts what it makes into its last parameters. All functions may be called
  * from any thread, on one object at the same time too, except that destroying
  * an object needs every other call on it to have returned. Nothing is kept per
- * process. Every `err` may be NULL; where not, a failing call leaves one line.
+ * process. Every `err` may be NULL; where not, a failing call leaves one line
+ * there, and one that succeeds none.
  * Objects made from a device hold it: it may be closed before them.
  *
  * A structure whose first field is `size` may grow: the caller sets that to the size of the structure,

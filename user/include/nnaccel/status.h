@@ -34,9 +34,10 @@ enum nn_status {
 #define NN_MESSAGE_SIZE 512
 
 /*
- * Where a call leaves the reason of its failure: one line without an end of
- * line, empty while nothing failed. The first reason stays: a caller that adds
- * its own afterwards does not overwrite it.
+ * The reason of a failure, which a call leaves here: one line without an end of
+ * line. Functions of libnnaccel.so empty it when they begin, so after a call that
+ * succeeded it is empty, and after one that failed it has the reason of that call.
+ * Within a call the first reason stays: nn_fail() does not overwrite it.
  */
 struct nn_error {
 	char message[NN_MESSAGE_SIZE];

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A kernel and an engine that are the test's own program: its ioctl() does what is asked, and fails
+ * one request when told to. To be included once, by a program that libnnaccel is linked into.
+ */
+#ifndef NN_TESTS_FAKE_KERNEL_H
+#define NN_TESTS_FAKE_KERNEL_H
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/nnaccel.h>
+#include <nnaccel/device.h>
+
+#include "base/round.h"
+#include "model/extension_list.h"
+#include "ring/ring.h"
+
+#define FAKE_PAGE 4096
+#define FAKE_CAPACITY 64
+/* A bit in the ids of pools that are imported. */
+#define FAKE_IMPORT 0x40000000
+
+/* In place of an errno: the engine refuses what is asked of it, and does not say why. */
+#define FAKE_REFUSES -1
+
+static struct {
+	unsigned int countdown;		/* requests until one fails, with it; 0: none does */
+	int error;			/* of that one: an errno or FAKE_REFUSES */
+	unsigned int failures;
+	bool has_engine;
+	uint32_t ids;
+	struct nnaccel_shape shape;	/* of every output; without flags */
+	bool is_short;			/* the next execution's outputs are too small for that */
+} fake;
+
+/* The `number`-th request from now on fails; ends that, and returns how many did. */
+static inline void fake_begin(unsigned int number, int error)
+{
+	fake.failures = 0;
+	fake.error = error;
+	fake.countdown = number;
+}
+
+static inline unsigned int fake_end(void)
+{
+	fake.countdown = 0;
+	return fake.failures;
+}
+
+static int fake_file(uint64_t size)
+{
+	int fd = (int)syscall(SYS_memfd_create, "fake", MFD_CLOEXEC);
+
+	return fd >= 0 && !ftruncate(fd, (off_t)size) ? fd : -1;
+}
+
+static int fake_query(struct nnaccel_query *q)
+{
+	static const struct nn_device_info info = {
+		.magic = NN_DEVICE_MAGIC, .size = sizeof(info), .version = "fake",
+		.type = NN_DEVICE_ACCELERATOR, .feature_level = 4, .model_cache_files = 1,
+		.data_cache_files = 1,
+	};
+	static const struct extension_list extensions = { .magic = EXTENSION_LIST_MAGIC };
+	bool is_info = q->query == NNACCEL_QUERY_DEVICE;
+
+	q->data_size = is_info ? sizeof(info) : sizeof(extensions);
+	memcpy((void *)(uintptr_t)q->data, is_info ? (const void *)&info : &extensions,
+	       q->data_size);
+	return 0;
+}
+
+static int fake_execute(struct nnaccel_execute *e)
+{
+	struct nnaccel_shape *shapes = (struct nnaccel_shape *)(uintptr_t)e->shapes;
+
+	for (uint32_t i = 0; shapes && i < e->num_outputs; i++) {
+		shapes[i] = fake.shape;
+		shapes[i].flags = fake.is_short ? 0 : NNACCEL_SHAPE_SUFFICIENT;
+	}
+	e->out_status = fake.is_short ? NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE : 0;
+	fake.is_short = false;
+	e->out_num_shapes = e->num_outputs;
+	e->out_device_ns = NNACCEL_TIME_NONE;
+	e->out_driver_ns = NNACCEL_TIME_NONE;
+	return 0;
+}
+
+/* A burst whose rings no worker reads: as no memory gets a slot, nothing is sent. */
+static int fake_burst(struct nnaccel_burst_create *c)
+{
+	const struct nnaccel_burst_status status = {
+		.state = NNACCEL_BURST_ALIVE,
+		.lines = nn_ring_lines(FAKE_CAPACITY),
+		.capacity = FAKE_CAPACITY,
+		.ring_bytes = (uint32_t)nn_ring_bytes(FAKE_CAPACITY),
+	};
+
+	c->out_fd = fake_file(NNACCEL_BURST_DOORBELL + FAKE_PAGE);
+	return c->out_fd >= 0 &&
+	       pwrite(c->out_fd, &status, sizeof(status), NNACCEL_BURST_STATUS) > 0 ? 0 : -1;
+}
+
+static int fake_id(uint32_t *id, uint32_t kind)
+{
+	*id = ++fake.ids | kind;
+	return 0;
+}
+
+static int fake_fail(int error)
+{
+	errno = error;
+	return -1;
+}
+
+/* Answers a request that does not fail. */
+static int fake_do(unsigned long request, void *arg)
+{
+	struct nnaccel_pool_import_formatted *formatted = arg;
+	struct nnaccel_execute_fenced *fenced = arg;
+	struct nnaccel_supported *supported = arg;
+	struct nnaccel_pool_export *export = arg;
+	struct nnaccel_cache_save *save = arg;
+	struct nnaccel_info *info = arg;
+
+	switch (request) {
+	case NNACCEL_INFO:
+		info->abi = NNACCEL_ABI_VERSION;
+		info->engine = fake.has_engine ? NNACCEL_ENGINE_ATTACHED : NNACCEL_ENGINE_ABSENT;
+		return 0;
+	case NNACCEL_POOL_ALLOC:
+		return fake_id(&((struct nnaccel_pool_alloc *)arg)->out_id, 0);
+	case NNACCEL_POOL_IMPORT:
+		return fake_id(&((struct nnaccel_pool_import *)arg)->out_id, FAKE_IMPORT);
+	case NNACCEL_POOL_IMPORT_FORMATTED:
+		formatted->out_length = FAKE_PAGE;
+		return fake_id(&formatted->out_id, FAKE_IMPORT);
+	case NNACCEL_POOL_EXPORT:
+		export->out_fd = export->id & FAKE_IMPORT ? -1 : fake_file(FAKE_PAGE);
+		return export->out_fd < 0 ? fake_fail(EOPNOTSUPP) : 0;
+	case NNACCEL_QUERY:
+		return fake_query(arg);
+	case NNACCEL_SUPPORTED:
+		memset((void *)(uintptr_t)supported->supported, 1, supported->num_operations);
+		return 0;
+	case NNACCEL_PREPARE:
+		return fake_id(&((struct nnaccel_prepare *)arg)->out_model, 0);
+	case NNACCEL_PREPARE_CACHED:
+		return fake_id(&((struct nnaccel_prepare_cached *)arg)->out_model, 0);
+	case NNACCEL_CACHE_SAVE:
+		save->out_model_size = 8;
+		save->out_data_size = 8;
+		return 0;
+	case NNACCEL_EXECUTE:
+		return fake_execute(arg);
+	case NNACCEL_EXECUTE_FENCED:
+		fenced->out_fd = fake_file(0);
+		return fake_execute((void *)(uintptr_t)fenced->execute);
+	case NNACCEL_FENCE_INFO:
+		return ((struct nnaccel_fence_info *)arg)->fd < 0 ? fake_fail(EINVAL) : 0;
+	case NNACCEL_BURST_CREATE:
+		return fake_burst(arg);
+	case NNACCEL_SLOT_BIND:
+		return fake_fail(ENOSPC);
+	case NNACCEL_BUFFER_ALLOC:
+		((struct nnaccel_buffer_alloc *)arg)->out_token = ++fake.ids;
+		return 0;
+	}
+	return 0;
+}
+
+/* The status of a command; NULL: it asks no engine. */
+static uint32_t *fake_status(unsigned long request, void *arg)
+{
+	switch (request) {
+	case NNACCEL_QUERY: return &((struct nnaccel_query *)arg)->out_status;
+	case NNACCEL_SUPPORTED: return &((struct nnaccel_supported *)arg)->out_status;
+	case NNACCEL_PREPARE: return &((struct nnaccel_prepare *)arg)->out_status;
+	case NNACCEL_PREPARE_CACHED: return &((struct nnaccel_prepare_cached *)arg)->out_status;
+	case NNACCEL_CACHE_SAVE: return &((struct nnaccel_cache_save *)arg)->out_status;
+	case NNACCEL_EXECUTE: return &((struct nnaccel_execute *)arg)->out_status;
+	case NNACCEL_FENCE_INFO: return &((struct nnaccel_fence_info *)arg)->out_status;
+	case NNACCEL_BURST_CREATE: return &((struct nnaccel_burst_create *)arg)->out_status;
+	case NNACCEL_BUFFER_ALLOC: return &((struct nnaccel_buffer_alloc *)arg)->out_status;
+	case NNACCEL_BUFFER_COPY: return &((struct nnaccel_buffer_copy *)arg)->out_status;
+	}
+	return NULL;
+}
+
+__attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, ...)
+{
+	uint32_t *status;
+	bool fails;
+	va_list args;
+	void *arg;
+
+	(void)fd;
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	fails = fake.countdown && !--fake.countdown;
+	fake.failures += fails;
+	status = fake_status(request, arg);
+	if (status)
+		*status = fails && fake.error == FAKE_REFUSES ? NNACCEL_STATUS_GENERAL_FAILURE : 0;
+	if (fails && fake.error == FAKE_REFUSES && status)
+		return 0;
+	return fails && fake.error != FAKE_REFUSES ? fake_fail(fake.error) : fake_do(request, arg);
+}
+
+/* A burst's file can be polled, which a file of memory cannot. */
+__attribute__((visibility("default"))) int epoll_ctl(int epoll, int op, int fd,
+						     struct epoll_event *event)
+{
+	long result = syscall(SYS_epoll_ctl, epoll, op, fd, event);
+
+	return result && errno == EPERM ? 0 : (int)result;
+}
+
+#endif /* NN_TESTS_FAKE_KERNEL_H */

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls each exported function of libnnaccel that takes an error: with an argument that it refuses,
+ * then while each request to the kernel and each allocation fails in turn. A call that fails leaves
+ * a reason of its own, and one that succeeds none. The reason of an earlier call never stands.
+ */
+#define _GNU_SOURCE
+#include <linux/io_uring.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <nnaccel/nnaccel.h>
+#include <nnaccel/uring.h>
+
+#include "tests/failing/failing.h"
+#include "tests/fake_kernel.h"
+
+#define STALE "a reason of an earlier call"
+#define ROW (4 * sizeof(float))
+#define EXPORTS "user/hal/libnnaccel.map"
+
+/* y = RELU(x) */
+static const uint32_t x = 0, y = 1;
+static const struct nn_operation relu = { NN_OP_RELU, 1, 1, &x, &y };
+static const struct nn_operand operands[] = {
+	{ .type = NN_TENSOR_FLOAT32, .lifetime = NN_SUBGRAPH_INPUT, .rank = 1, .dims = { 4 },
+	  .consumers = 1 },
+	{ .type = NN_TENSOR_FLOAT32, .lifetime = NN_SUBGRAPH_OUTPUT, .rank = 1, .dims = { 4 } },
+};
+static const struct nn_subgraph subgraph = { 2, 1, 1, 1, operands, &relu, &x, &y };
+static const struct nn_model model = {
+	.size = sizeof(model), .num_subgraphs = 1, .subgraphs = &subgraph,
+};
+/* Structures whose size is 0. */
+static const struct nn_model no_model;
+static const struct nna_request no_request;
+static const struct nna_burst_options no_burst_options;
+static const struct nna_format no_format, format = { .size = sizeof(format) };
+
+/* Arguments of the calls, made again for each. */
+static struct {
+	struct nna_device *device;
+	struct nna_memory *memory, *imported;
+	struct nna_prepared_model *prepared, *cached;
+	struct nna_buffer *buffer;
+	struct nna_burst *burst;
+	struct nna_submission *submission;
+	uint32_t token;
+	int file, cache_files[2];
+	struct nna_cache cache;
+	struct nna_argument in, out;
+	struct nna_request request;
+} given;
+
+/* Results of the calls. */
+static struct {
+	struct nna_device *device;
+	struct nna_memory *memory;
+	struct nna_prepared_model *prepared;
+	struct nna_buffer *buffer;
+	struct nna_burst *burst;
+	struct nna_submission *submission;
+	int file;
+	uint32_t count;
+	struct nna_device_entry entry;
+	struct nn_device_info info;
+	struct nna_context_info context;
+	const struct nn_device_extension *extensions;
+	struct io_uring_sqe sqe;
+	bool supported;
+	float row[4];
+} made;
+
+static const struct nna_role role = { .frequency = 1 };
+
+/*
+ * Each function: its name, whether an argument can be wrong, and a call, with such an argument if
+ * `bad`. Functions of libnnaccel.map that are not here take no error, and are in `silent`.
+ */
+#define CALLS(X) \
+	X(nna_buffer_allocate, true, \
+	  nna_buffer_allocate(given.device, NULL, &given.prepared, !bad, &role, 1, &role, 0, \
+			      &made.buffer, &made.count, err)) \
+	X(nna_buffer_copy_from, true, \
+	  nna_buffer_copy_from(given.buffer, bad ? given.imported : given.memory, 0, NULL, err)) \
+	X(nna_buffer_copy_to, true, \
+	  nna_buffer_copy_to(given.buffer, bad ? given.imported : given.memory, err)) \
+	X(nna_buffer_read, true, nna_buffer_read(given.buffer, made.row, bad ? 1 : ROW, err)) \
+	X(nna_buffer_write, true, \
+	  nna_buffer_write(given.buffer, made.row, bad ? 1 : ROW, 0, NULL, err)) \
+	X(nna_burst_create, true, \
+	  nna_burst_create(given.prepared, bad ? &no_burst_options : NULL, &made.burst, err)) \
+	X(nna_burst_execute, true, \
+	  nna_burst_execute(given.burst, bad ? &no_request : &given.request, NULL, NULL, NULL, \
+			    NULL, err)) \
+	X(nna_cache_files_needed, false, \
+	  nna_cache_files_needed(given.device, &made.count, &made.count, err)) \
+	X(nna_device_get_context_info, true, \
+	  (made.context.size = bad ? 0 : sizeof(made.context), \
+	   nna_device_get_context_info(given.device, &made.context, err))) \
+	X(nna_device_get_extensions, false, \
+	  nna_device_get_extensions(given.device, &made.extensions, &made.count, err)) \
+	X(nna_device_get_info, true, \
+	  (made.info.size = bad ? 0 : sizeof(made.info), \
+	   nna_device_get_info(given.device, &made.info, err))) \
+	X(nna_device_list, true, \
+	  (made.count = 1, \
+	   nna_device_list(&made.entry, bad ? 0 : sizeof(made.entry), &made.count, err))) \
+	X(nna_device_open, true, \
+	  nna_device_open(bad ? "/nowhere" : "/dev/null", &made.device, err)) \
+	X(nna_device_open_by_name, true, nna_device_open_by_name("nobody", &made.device, err)) \
+	X(nna_execute, true, \
+	  nna_execute(given.prepared, bad ? &no_request : &given.request, NULL, NULL, NULL, NULL, \
+		      err)) \
+	X(nna_execute_fenced, true, \
+	  nna_execute_fenced(given.prepared, bad ? &no_request : &given.request, NULL, NULL, 0, 0, \
+			     &made.file, err)) \
+	X(nna_fence_get_info, true, \
+	  nna_fence_get_info(given.device, bad ? -1 : given.file, NULL, NULL, err)) \
+	X(nna_get_supported_operations, true, \
+	  nna_get_supported_operations(given.device, bad ? &no_model : &model, NULL, \
+				       &made.supported, err)) \
+	X(nna_memory_alloc, true, \
+	  nna_memory_alloc(given.device, bad ? 0 : FAKE_PAGE, &made.memory, err)) \
+	X(nna_memory_export, true, \
+	  nna_memory_export(bad ? given.imported : given.memory, &made.file, err)) \
+	X(nna_memory_import, true, \
+	  nna_memory_import(given.device, given.file, bad ? 0 : PROT_READ, 0, FAKE_PAGE, \
+			    &made.memory, err)) \
+	X(nna_memory_import_formatted, true, \
+	  nna_memory_import_formatted(given.device, given.file, PROT_READ, \
+				      bad ? &no_format : &format, &made.memory, err)) \
+	X(nna_memory_map, true, \
+	  nna_memory_map(bad ? given.imported : given.memory, err) ? NN_OK : NN_GENERAL_FAILURE) \
+	X(nna_prepare_model, true, \
+	  nna_prepare_model(given.device, bad ? &no_model : &model, NULL, NULL, &made.prepared, \
+			    err)) \
+	X(nna_prepare_model_from_cache, true, \
+	  (given.cache.num_model_files = !bad, \
+	   nna_prepare_model_from_cache(given.device, &given.cache, NULL, &made.prepared, err))) \
+	X(nna_prepared_model_set_signature, true, \
+	  nna_prepared_model_set_signature(given.cached, bad ? &no_model : &model, err)) \
+	X(nna_submission_cancel, false, nna_submission_cancel(given.submission, err)) \
+	X(nna_submission_create, true, \
+	  nna_submission_create(given.prepared, bad ? &no_request : &given.request, NULL, \
+				&made.submission, err)) \
+	X(nna_submission_prepare, false, \
+	  nna_submission_prepare(given.submission, &made.sqe, err)) \
+	X(nna_submission_result, true, \
+	  nna_submission_result(given.submission, bad ? -EINVAL : 0, NULL, NULL, NULL, err))
+
+#define FUNCTION(name, can, call) \
+	static enum nn_status call_##name(bool bad, struct nn_error *err) \
+	{ \
+		(void)bad; \
+		return call; \
+	}
+CALLS(FUNCTION)
+
+#define ENTRY(name, can, call) { #name, can, call_##name },
+static const struct call {
+	const char *name;
+	bool can_be_bad;
+	enum nn_status (*call)(bool bad, struct nn_error *err);
+} calls[] = { CALLS(ENTRY) };
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const char *const silent[] = {
+	"nna_buffer_free", "nna_buffer_size", "nna_burst_free", "nna_device_close",
+	"nna_device_status", "nna_log", "nna_log_level_name", "nna_log_set", "nna_memory_free",
+	"nna_memory_size", "nna_prepared_model_free", "nna_status_name", "nna_submission_free",
+};
+
+/* ---- arguments ---- */
+
+static int make_file(const char *contents)
+{
+	int fd = fake_file(FAKE_PAGE);
+
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, contents, strlen(contents), 0), strlen(contents));
+	return fd;
+}
+
+static void give(void)
+{
+	static const float row[4] = { 1, 2, 3, 4 };
+	struct nn_error err = { "" };
+
+	memset(&given, 0, sizeof(given));
+	memset(&made, 0, sizeof(made));
+	made.file = -1;
+	fake.has_engine = true;
+	fake.shape = (struct nnaccel_shape){ 0, 1, { 4 } };
+	given.file = make_file("");
+	given.cache_files[0] = make_file("a model");
+	given.cache_files[1] = make_file("its data");
+	given.cache = (struct nna_cache){
+		.size = sizeof(given.cache),
+		.model_files = &given.cache_files[0], .num_model_files = 1,
+		.data_files = &given.cache_files[1], .num_data_files = 1,
+	};
+	assert_int_equal(nna_device_open("/dev/null", &given.device, &err), NN_OK);
+	assert_int_equal(nna_memory_alloc(given.device, ROW, &given.memory, &err), NN_OK);
+	assert_int_equal(nna_memory_import(given.device, given.file, PROT_READ, 0, FAKE_PAGE,
+					   &given.imported, &err), NN_OK);
+	given.in = (struct nna_argument){ .length = ROW };
+	given.out = (struct nna_argument){ .length = ROW };
+	given.request = (struct nna_request){
+		.size = sizeof(given.request), .num_inputs = 1, .num_outputs = 1,
+		.inputs = &given.in, .outputs = &given.out, .num_memories = 1,
+		.memories = &given.memory,
+	};
+	assert_int_equal(nna_prepare_model(given.device, &model, NULL, NULL, &given.prepared, &err),
+			 NN_OK);
+	assert_int_equal(nna_prepare_model_from_cache(given.device, &given.cache, NULL,
+						      &given.cached, &err), NN_OK);
+	assert_int_equal(nna_buffer_allocate(given.device, NULL, &given.prepared, 1, &role, 1, NULL,
+					     0, &given.buffer, &given.token, &err), NN_OK);
+	assert_int_equal(nna_buffer_write(given.buffer, row, ROW, 0, NULL, &err), NN_OK);
+	assert_int_equal(nna_burst_create(given.prepared, NULL, &given.burst, &err), NN_OK);
+	assert_int_equal(nna_submission_create(given.prepared, &given.request, NULL,
+					       &given.submission, &err), NN_OK);
+}
+
+static void take_back(void)
+{
+	nna_submission_free(made.submission);
+	nna_submission_free(given.submission);
+	nna_burst_free(made.burst);
+	nna_burst_free(given.burst);
+	nna_buffer_free(made.buffer);
+	nna_buffer_free(given.buffer);
+	nna_prepared_model_free(made.prepared);
+	nna_prepared_model_free(given.prepared);
+	nna_prepared_model_free(given.cached);
+	nna_memory_free(made.memory);
+	nna_memory_free(given.memory);
+	nna_memory_free(given.imported);
+	nna_device_close(made.device);
+	nna_device_close(given.device);
+	close(given.file);
+	close(given.cache_files[0]);
+	close(given.cache_files[1]);
+	if (made.file >= 0)
+		close(made.file);
+}
+
+/* ---- tests ---- */
+
+/* Looks at the reason that a call leaves. */
+static enum nn_status call_once(const struct call *c, bool bad, const char *what,
+				unsigned int number)
+{
+	struct nn_error err = { STALE };
+	enum nn_status status = c->call(bad, &err);
+
+	failing_end(FAILING_SELF);
+	fake.countdown = 0;
+	if (!strcmp(err.message, STALE))
+		fail_msg("%s, %s %u: the reason of an earlier call stands", c->name, what, number);
+	if (status ? !err.message[0] : err.message[0])
+		fail_msg("%s, %s %u: %s, but the reason is \"%s\"", c->name, what, number,
+			 nna_status_name(status), err.message);
+	return status;
+}
+
+static void test_bad_arguments(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(calls); i++) {
+		give();
+		if (!call_once(&calls[i], true, "a bad argument", 0) && calls[i].can_be_bad)
+			fail_msg("%s takes a bad argument", calls[i].name);
+		take_back();
+	}
+}
+
+static void test_requests(void **state)
+{
+	static const int errors[] = {
+		EIO, EINVAL, EOPNOTSUPP, EBUSY, ENOENT, ELIBBAD, FAKE_REFUSES,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(calls) * COUNT(errors); i++) {
+		unsigned int failures, number = 0;
+
+		do {
+			give();
+			fake_begin(++number, errors[i % COUNT(errors)]);
+			call_once(&calls[i / COUNT(errors)], false, "request", number);
+			failures = fake_end();
+			take_back();
+		} while (failures);
+	}
+}
+
+static void test_allocations(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(calls); i++) {
+		unsigned int failures, number = 0;
+
+		do {
+			give();
+			failing_begin(FAILING_SELF, ++number, false);
+			call_once(&calls[i], false, "allocation", number);
+			failures = failing_end(FAILING_SELF);
+			take_back();
+		} while (failures);
+	}
+}
+
+/* An output of open size grows, and is tried once more: the first try is no failure. */
+static void test_second_try(void **state)
+{
+	const struct nn_operand open[] = {
+		{ .type = NN_TENSOR_FLOAT32, .lifetime = NN_SUBGRAPH_INPUT, .rank = 1,
+		  .consumers = 1 },
+		{ .type = NN_TENSOR_FLOAT32, .lifetime = NN_SUBGRAPH_OUTPUT, .rank = 1 },
+	};
+	const struct nn_subgraph open_subgraph = { 2, 1, 1, 1, open, &relu, &x, &y };
+	const struct nn_model open_model = {
+		.size = sizeof(open_model), .num_subgraphs = 1, .subgraphs = &open_subgraph,
+	};
+	struct nn_error err;
+
+	(void)state;
+	give();
+	fake.shape.dims[0] = FAKE_PAGE;
+	assert_int_equal(nna_prepare_model(given.device, &open_model, NULL, NULL, &made.prepared,
+					   &err), NN_OK);
+	assert_int_equal(nna_buffer_allocate(given.device, NULL, &made.prepared, 1, NULL, 0, &role,
+					     1, &made.buffer, &made.count, &err), NN_OK);
+	given.out = (struct nna_argument){ .pool = 1 };
+	given.request.num_tokens = 1;
+	given.request.tokens = &made.count;
+	fake.is_short = true;
+	assert_int_equal(nna_execute(made.prepared, &given.request, NULL, NULL, NULL, NULL, &err),
+			 NN_OK);
+	assert_false(fake.is_short);
+	assert_string_equal(err.message, "");
+	take_back();
+}
+
+/* That an entry is not saved is no failure, but has a reason of its own. */
+static void test_not_saved(void **state)
+{
+	struct nn_error not_saved, err;
+	struct nna_prepare_options options = { .size = sizeof(options), .cache = &given.cache };
+	unsigned int failures, number = 0, unsaved = 0;
+	enum nn_status status;
+
+	(void)state;
+	do {
+		give();
+		given.cache.not_saved = &not_saved;
+		fake_begin(++number, EIO);
+		status = nna_prepare_model(given.device, &model, NULL, &options, &made.prepared,
+					   &err);
+		failures = fake_end();
+		if (!status && not_saved.message[0]) {
+			assert_string_not_equal(not_saved.message, "cache: not saved");
+			unsaved++;
+		}
+		take_back();
+	} while (failures);
+	assert_true(unsaved > 1);
+}
+
+static bool is_known(const char *name)
+{
+	for (size_t i = 0; i < COUNT(calls); i++)
+		if (!strcmp(calls[i].name, name))
+			return true;
+	for (size_t i = 0; i < COUNT(silent); i++)
+		if (!strcmp(silent[i], name))
+			return true;
+	return false;
+}
+
+/* A function that is exported and not called here would not be tested. */
+static void test_all_are_called(void **state)
+{
+	FILE *map = fopen(EXPORTS, "re");
+	unsigned int count = 0;
+	char line[128], name[64];
+
+	(void)state;
+	assert_non_null(map);
+	while (fgets(line, sizeof(line), map)) {
+		if (sscanf(line, " nna_%60[a-z_];", name) != 1)
+			continue;
+		snprintf(line, sizeof(line), "nna_%s", name);
+		if (!is_known(line))
+			fail_msg("%s is exported, and not in this test", line);
+		count++;
+	}
+	fclose(map);
+	assert_int_equal(count, COUNT(calls) + COUNT(silent));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_are_called),
+		cmocka_unit_test(test_bad_arguments),
+		cmocka_unit_test(test_requests),
+		cmocka_unit_test(test_allocations),
+		cmocka_unit_test(test_second_try),
+		cmocka_unit_test(test_not_saved),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
