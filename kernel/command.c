@@ -670,8 +670,9 @@ void nnaccel_command_cancel(struct nnaccel_command *cmd)
  * @cmd: the command
  *
  * Return: 0: the engine answered, see @cmd; -ERESTARTNOINTR: a signal came: the call will be
- * resumed, with what is in @cmd; or -ETIME, -EINTR, -EPIPE, -ESTALE, -EXFULL, -ENOTCONN, -EUSERS,
- * -EAGAIN; -EBUSY, -ENODATA: of a buffer; or what nnaccel_command_begin_access() returned.
+ * resumed, with what is in @cmd; or -ETIME, -EINTR, -EPIPE, -ESTALE, -EXFULL, -ENOTCONN,
+ * -ETIMEDOUT, -EUSERS, -EAGAIN; -EBUSY, -ENODATA: of a buffer; or what
+ * nnaccel_command_begin_access() returned.
  */
 int nnaccel_command_run(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
 {

@@ -242,7 +242,7 @@ static int nnaccel_info_ioctl(struct nnaccel_ucmd *ucmd)
 	struct nnaccel_context *ctx = ucmd->object;
 	struct nnaccel_info *cmd = ucmd->cmd;
 
-	if (cmd->flags & ~NNACCEL_INFO_WANT || cmd->__reserved || cmd->__reserved2)
+	if (cmd->flags & ~NNACCEL_INFO_WANT || cmd->__reserved)
 		return -EINVAL;
 	if (cmd->flags & NNACCEL_INFO_WANT)
 		nnaccel_engine_want_ahead(ctx);
@@ -266,6 +266,7 @@ static int nnaccel_info_ioctl(struct nnaccel_ucmd *ucmd)
 	cmd->buffers = ctx->num_objects[NNACCEL_OBJECT_BUFFER];
 	mutex_unlock(&ctx->lock);
 	cmd->device = ctx->engine->number;
+	cmd->engine_wait_ms = READ_ONCE(nnaccel_engine_wait_ms);
 	mutex_lock(&ctx->engine->lock);
 	memcpy(cmd->name, ctx->engine->name, sizeof(cmd->name));
 	mutex_unlock(&ctx->engine->lock);

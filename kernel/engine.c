@@ -192,10 +192,10 @@ u32 nnaccel_engine_state(struct nnaccel_context *ctx)
 
 /*
  * Makes sure that the broker will hear of @ctx. A refusal that came since @wait began is its
- * answer. @wait_ms: out: how long it may wait in all.
+ * answer. @wait_ms: out: how long it may wait in all; @late: out: the error of a longer wait.
  */
 static int nnaccel_engine_request(struct nnaccel_context *ctx, struct nnaccel_engine_wait *wait,
-				  unsigned int *wait_ms)
+				  unsigned int *wait_ms, int *late)
 {
 	struct nnaccel_engine *engine = ctx->engine;
 	int ret = 0;
@@ -212,17 +212,19 @@ static int nnaccel_engine_request(struct nnaccel_context *ctx, struct nnaccel_en
 		nnaccel_engine_notify(ctx, NNACCEL_STAGE_WANTED);
 	*wait_ms = engine->broker ? READ_ONCE(nnaccel_engine_wait_ms) :
 				   READ_ONCE(nnaccel_engine_absent_ms);
+	*late = engine->broker ? -ETIMEDOUT : -ENOTCONN;
 	mutex_unlock(&engine->lock);
 	return ret;
 }
 
-/* Jiffies that a call may still wait for a worker, or an error. */
-static long nnaccel_engine_time_left(unsigned long start, unsigned int wait_ms, u64 deadline_ns)
+/* Jiffies that a call may still wait for a worker, or an error: @late where @wait_ms are over. */
+static long nnaccel_engine_time_left(unsigned long start, unsigned int wait_ms, int late,
+				     u64 deadline_ns)
 {
 	unsigned long now = jiffies, left, end = start + msecs_to_jiffies(wait_ms);
 
 	if (!time_before(now, end))
-		return -ENOTCONN;
+		return late;
 	left = end - now;
 	if (deadline_ns) {
 		left = min(left, nnaccel_deadline_left(deadline_ns, 0));
@@ -236,15 +238,15 @@ static long nnaccel_engine_time_left(unsigned long start, unsigned int wait_ms, 
  * nnaccel_engine_lock_session() - Wait until a worker is attached, and lock the context
  * @cmd: what the worker is wanted for; its wait goes on where a signal interrupted it
  *
- * Return: 0 with ctx->lock held, or without it -ENOTCONN, -ETIME, -EINTR, -ERESTARTSYS, -EPIPE or
- * what the broker refused with.
+ * Return: 0 with ctx->lock held, or without it -ENOTCONN, -ETIMEDOUT, -ETIME, -EINTR, -ERESTARTSYS,
+ * -EPIPE or what the broker refused with.
  */
 int nnaccel_engine_lock_session(struct nnaccel_command *cmd)
 {
 	struct nnaccel_engine_wait *wait = &cmd->engine_wait;
 	struct nnaccel_context *ctx = cmd->ctx;
 	unsigned int wait_ms;
-	int ret, changes;
+	int ret, changes, late;
 	long left;
 
 	for (;;) {
@@ -254,10 +256,10 @@ int nnaccel_engine_lock_session(struct nnaccel_command *cmd)
 			return 0;
 		mutex_unlock(&ctx->lock);
 
-		ret = nnaccel_engine_request(ctx, wait, &wait_ms);
+		ret = nnaccel_engine_request(ctx, wait, &wait_ms, &late);
 		if (ret)
 			return ret;
-		left = nnaccel_engine_time_left(wait->start, wait_ms, cmd->head.deadline_ns);
+		left = nnaccel_engine_time_left(wait->start, wait_ms, late, cmd->head.deadline_ns);
 		if (left < 0)
 			return left;
 		left = nnaccel_wait_event_timeout(ctx->changes_wait,

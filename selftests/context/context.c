@@ -36,7 +36,6 @@ static int info_read(int fd, struct nnaccel_info *info)
 	info->size = sizeof(*info);
 	info->flags = 0;
 	info->__reserved = 0;
-	info->__reserved2 = 0;
 	return xioctl(fd, NNACCEL_INFO, info);
 }
 
@@ -68,7 +67,7 @@ TEST_F(context, info_limits_are_the_parameters)
 #define PARAM(_name) { #_name, offsetof(struct nnaccel_info, _name), \
 		       sizeof(((struct nnaccel_info *)0)->_name) }
 		PARAM(max_pools), PARAM(max_models), PARAM(max_commands), PARAM(max_pool_bytes),
-		PARAM(max_context_bytes), PARAM(max_user_bytes),
+		PARAM(max_context_bytes), PARAM(max_user_bytes), PARAM(engine_wait_ms),
 #undef PARAM
 	};
 	struct nnaccel_info info;
@@ -118,7 +117,6 @@ TEST_F(context, info_refusals)
 		REFUSE(struct nnaccel_info, flags, 2, EINVAL),
 		REFUSE(struct nnaccel_info, flags, 1U << 31, EINVAL),
 		REFUSE(struct nnaccel_info, __reserved, 1, EINVAL),
-		REFUSE(struct nnaccel_info, __reserved2, 1, EINVAL),
 	};
 
 	EXPECT_EQ(check_refusals(self->fd, NNACCEL_INFO, &good, sizeof(good), cases,

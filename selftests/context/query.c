@@ -126,12 +126,16 @@ static int ask(int fd)
 TEST_F(query, no_engine)
 {
 	long long wait_ms = param_set("engine_wait_ms", 50);
+	uint64_t context;
 
 	ASSERT_GT(wait_ms, 0);
 	close(self->s.session);
 	self->s.session = -1;
-	/* A broker that does not answer, then none. */
-	EXPECT_EQ(ask(self->s.fd), ENOTCONN);
+	/* A broker that does not answer, one whose worker does not attach, then none. */
+	EXPECT_EQ(ask(self->s.fd), ETIMEDOUT);
+	EXPECT_EQ(broker_await_new(self->s.broker, &context), 0);
+	EXPECT_EQ(broker_session(self->s.broker, context, &self->s.session), 0);
+	EXPECT_EQ(ask(self->s.fd), ETIMEDOUT);
 	close(self->s.broker);
 	self->s.broker = -1;
 	EXPECT_EQ(ask(self->s.fd), ENOTCONN);

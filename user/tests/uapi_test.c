@@ -76,6 +76,7 @@ static const struct entry offsets[] = {
 	OFFSET(nnaccel_info, bursts, 92),
 	OFFSET(nnaccel_info, buffers, 100),
 	OFFSET(nnaccel_info, device, 104),
+	OFFSET(nnaccel_info, engine_wait_ms, 108),
 	OFFSET(nnaccel_info, name, 112),
 	OFFSET(nnaccel_info, features, 144),
 	OFFSET(nnaccel_engine_register, name, 16),

@@ -233,7 +233,8 @@ enum nnaccel_engine_state {
  * @max_buffers: out: buffers that this context may hold
  * @buffers: out: buffers that this context holds
  * @device: out: number of the device
- * @__reserved2: must be 0
+ * @engine_wait_ms: out: longest wait for a worker to attach; a module that does not know this
+ *	field leaves it alone
  * @name: out: name of the device's engine; empty: none has been registered yet
  * @features: out: NNACCEL_FEATURE_*; a module that does not know this field leaves it alone
  *
@@ -264,7 +265,7 @@ struct nnaccel_info {
 	__u32 max_buffers;
 	__u32 buffers;
 	__u32 device;
-	__u32 __reserved2;
+	__u32 engine_wait_ms;
 	char name[NNACCEL_MAX_NAME];
 	__aligned_u64 features;
 };
@@ -449,8 +450,9 @@ struct nnaccel_pool_export {
  *
  * The kernel does not read the answer.
  *
- * Errors: those of reaching the engine: ENOTCONN: no worker attached within
- * the module's bound; EUSERS: the broker refused a worker (too many for this
+ * Errors: those of reaching the engine: ENOTCONN: no broker is registered for
+ * the device, and none came within engine_absent_ms; ETIMEDOUT: one is, but no
+ * worker attached within engine_wait_ms; EUSERS: the broker refused a worker (too many for this
  * user); EAGAIN: the broker backs off from crashing workers; EPIPE: the worker
  * died; EINTR: killed; EXFULL: too many commands in flight. ENOBUFS: the
  * answer does not fit into @data_size.
