@@ -16,6 +16,7 @@ static const struct {
 } errors[] = {
 	/* The engine can't be reached, or is gone. */
 	{ ENOTCONN, NN_DEVICE_UNAVAILABLE, "no engine is running (start nnacceld)" },
+	{ ETIMEDOUT, NN_DEVICE_UNAVAILABLE, "the engine is running, but no worker came in time" },
 	{ EUSERS, NN_DEVICE_UNAVAILABLE, "the engine serves too many clients of this user" },
 	{ EAGAIN, NN_DEVICE_UNAVAILABLE,
 	  "the engine's workers for this user keep crashing: try again later" },
@@ -57,23 +58,21 @@ static const struct {
 	{ E2BIG, NN_DEVICE_UNAVAILABLE, "too old a module" },
 };
 
-/* EACCES has two meanings; NNACCEL_INFO has only this one. */
-static bool is_foreign(const struct nna_device *device)
-{
-	struct nnaccel_info info = { .size = sizeof(info) };
-
-	return ioctl(device->fd, NNACCEL_INFO, &info) && errno == EACCES;
-}
-
 enum nn_status nna_fail_errno(const struct nna_device *device, const char *call, int error,
 			      struct nn_error *err)
 {
+	struct nnaccel_info info = { .size = sizeof(info) };
 	const char *text = strerrordesc_np(error);
 	size_t i;
 
-	if (error == EACCES && is_foreign(device))
+	/* EACCES has two meanings; NNACCEL_INFO has only this one. */
+	if (error == EACCES && ioctl(device->fd, NNACCEL_INFO, &info) && errno == EACCES)
 		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "%s: the device was opened by another "
 			       "process: each must open its own", call);
+	if (error == ETIMEDOUT && !ioctl(device->fd, NNACCEL_INFO, &info))
+		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "%s: the engine is running, but no "
+			       "worker came within %u ms: try again, or raise the module's "
+			       "engine_wait_ms", call, info.engine_wait_ms);
 	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
 		if (errors[i].error == error)
 			return nn_fail(err, errors[i].status, "%s: %s", call, errors[i].message);

@@ -107,6 +107,7 @@ static int do_info(struct nnaccel_info *i)
 	i->abi = kernel.abi;
 	i->engine = kernel.engine;
 	i->executions = 42;
+	i->engine_wait_ms = 1234;
 	return 0;
 }
 
@@ -382,6 +383,7 @@ static void test_errno_to_status(void **state)
 		enum nn_status status;
 	} cases[] = {
 		{ ENOTCONN, NN_DEVICE_UNAVAILABLE },
+		{ ETIMEDOUT, NN_DEVICE_UNAVAILABLE },
 		{ EUSERS, NN_DEVICE_UNAVAILABLE },
 		{ EAGAIN, NN_DEVICE_UNAVAILABLE },
 		{ ENOTTY, NN_DEVICE_UNAVAILABLE },
@@ -412,6 +414,26 @@ static void test_errno_to_status(void **state)
 		assert_memory_equal(e.message, "memory: ", 8);
 	}
 	assert_int_equal(num_live(), 0);
+}
+
+/* An engine that is not there, and one that is slow, are told apart. */
+static void test_slow_worker(void **state)
+{
+	struct nna_memory *m = alloc(24);
+	struct nna_prepared_model *p;
+
+	(void)state;
+	kernel.fail_request = NNACCEL_PREPARE;
+	kernel.fail_error = ENOTCONN;
+	assert_int_equal(nna_prepare_model(device, &add_model, &m, NULL, &p, &err),
+			 NN_DEVICE_UNAVAILABLE);
+	assert_string_equal(err.message, "prepare: no engine is running (start nnacceld)");
+	kernel.fail_error = ETIMEDOUT;
+	assert_int_equal(nna_prepare_model(device, &add_model, &m, NULL, &p, &err),
+			 NN_DEVICE_UNAVAILABLE);
+	assert_string_equal(err.message, "prepare: the engine is running, but no worker came within "
+					 "1234 ms: try again, or raise the module's engine_wait_ms");
+	nna_memory_free(m);
 }
 
 static void test_device_of_another_process(void **state)
@@ -907,6 +929,7 @@ int main(void)
 		TEST(test_info_of_another_engine),
 		TEST(test_info_after_a_model),
 		TEST(test_errno_to_status),
+		TEST(test_slow_worker),
 		TEST(test_device_of_another_process),
 		TEST(test_memory_refusals),
 		TEST(test_memory_in_a_child),
