@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include <nnaccel/model.h>
+#include "model/operand.h"
 
 bool nn_operand_size(const struct nn_operand *operand, uint32_t *size)
 {
@@ -50,6 +50,24 @@ const void *nn_operand_value(const struct nn_model *model, const struct nn_opera
 	else
 		return NULL;
 	return base ? base + at->offset : NULL;
+}
+
+const void *nn_operand_value_of_count(const struct nn_model *model,
+				      const struct nn_operand *operand, int32_t type,
+				      uint32_t count, struct nn_error *err)
+{
+	const struct nn_type_info *info = nn_type_info(operand->type);
+	const void *value = nn_operand_value(model, operand);
+	uint32_t size, has = 0;
+
+	if (value && info && info->element_size && nn_operand_size(operand, &size))
+		has = size / info->element_size;
+	if (value && operand->type == type && has == count)
+		return value;
+	nn_fail(err, NN_INVALID_ARGUMENT, "a %s of type %d with %u elements, where a constant of "
+		"type %d with %u elements is wanted", value ? "constant" : "value", operand->type,
+		has, type, count);
+	return NULL;
 }
 
 static bool is_tensor(const struct nn_operand *operand)

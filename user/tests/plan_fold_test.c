@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -245,6 +247,47 @@ static void test_nchw_channels(void **state)
 		     MB_LIST(sliced));
 	add_pool(sliced, out);
 	assert_steps(7);
+}
+
+/* A slice in NCHW whose constant bounds have too few elements, before memory that is not there. */
+static void test_nchw_short_slice(void **state)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	static float in[60], result[60];
+	struct nn_error err = { "" };
+	struct nn_arg args[2] = {
+		{ .data = in, .length = sizeof(in) }, { .data = result, .length = sizeof(result) },
+	};
+	struct nn_execution e = {
+		.num_inputs = 1, .num_outputs = 1, .inputs = args, .outputs = args + 1,
+	};
+	uint32_t x, pooled, sliced, out, bounds;
+	struct nn_plan *plan = NULL;
+	char *pool;
+
+	(void)state;
+	pool = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(pool, MAP_FAILED);
+	assert_int_equal(mprotect(pool + page, page, PROT_NONE), 0);
+	mb_init(&built);
+	x = tensor(NN_SUBGRAPH_INPUT, MB_DIMS(1, 3, 4, 5));
+	pooled = tensor(NN_TEMPORARY, MB_DIMS(1, 3, 4, 5));
+	sliced = tensor(NN_TEMPORARY, MB_DIMS(1, 2, 4, 5));
+	out = tensor(NN_SUBGRAPH_OUTPUT, MB_DIMS(1, 2, 4, 5));
+	built.pools[0] = (struct nn_pool){ pool, page };
+	built.model.num_pools = 1;
+	bounds = mb_reference(&built, NN_TENSOR_INT32, 0, page - 4, 4, MB_DIMS(1));
+	add_pool(x, pooled);
+	mb_operation(&built, SLICE, MB_LIST(pooled, bounds, bounds), MB_LIST(sliced));
+	add_pool(sliced, out);
+	assert_false(nn_model_check(&built.model, &err));
+	assert_false(nn_ops_check_model(&built.model, NULL, &err));
+	/* The operation refuses them when its shape is worked out. */
+	if (!nn_plan_create(&built.model, &(struct nn_plan_options){ 0 }, &plan, &err))
+		assert_true(nn_plan_execute(plan, &e, &err));
+	assert_non_null(strstr(err.message, "must have 4 entries"));
+	nn_plan_free(plan);
+	munmap(pool, 2 * page);
 }
 
 /* Channels [2, 3] in the order of [3, 2], between two poolings: no image is turned for it. */
@@ -555,6 +598,7 @@ int main(void)
 		cmocka_unit_test(test_few_columns),
 		cmocka_unit_test(test_nchw_chain),
 		cmocka_unit_test(test_nchw_channels),
+		cmocka_unit_test(test_nchw_short_slice),
 		cmocka_unit_test(test_nchw_shuffle),
 		cmocka_unit_test(test_activation_after),
 		cmocka_unit_test(test_transpose_pair),

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "plan/passes/float16.h"
+#include "model/operand.h"
 #include "ops/op.h"
 #include "ops/window.h"
 #include "plan/passes/rewrite.h"
@@ -54,7 +55,7 @@ static bool is_scalar(const struct narrow *w, const struct nn_operation *o, uint
 	operand = &w->s->operands[o->inputs[input]];
 	if (!w->is_constant[o->inputs[input]])
 		return false;
-	from = nn_operand_value(w->from, operand);
+	from = nn_operand_value_of_count(w->from, operand, operand->type, 1, NULL);
 	if (!from || operand->location.length > sizeof(got))
 		return false;
 	memcpy(&got, from, operand->location.length);

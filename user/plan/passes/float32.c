@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/operand.h"
 #include "ops/float16.h"
 #include "ops/op.h"
 #include "plan/passes/rewrite.h"
@@ -99,7 +100,7 @@ static size_t divide(const struct nn_model *from, char *base, struct wide *w)
 
 static void widen_scalar(struct wide *w, const struct nn_model *from, struct nn_operand *o)
 {
-	const uint8_t *half = nn_operand_value(from, o);
+	const uint8_t *half = nn_operand_value_of_count(from, o, NN_FLOAT16, 1, NULL);
 	float value;
 
 	o->type = NN_FLOAT32;

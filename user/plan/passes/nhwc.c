@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/operand.h"
 #include "ops/window.h"
 #include "plan/passes/rewrite.h"
 #include "plan/passes/nhwc.h"
@@ -28,11 +29,10 @@ struct turned {
 
 /* ---- What can be turned ---- */
 
-/* The value of a constant whose memory is there, or NULL. */
-static const void *value_of(const struct nn_model *model, const struct nn_operand *o)
+/* The value of a constant list of so many integers, or NULL: its operation says what is wrong. */
+static const void *ints_of(const struct nn_model *model, const struct nn_operand *o, uint32_t count)
 {
-	return o->lifetime == NN_CONSTANT_COPY || o->lifetime == NN_CONSTANT_REFERENCE ?
-	       nn_operand_value(model, o) : NULL;
+	return nn_operand_value_of_count(model, o, NN_TENSOR_INT32, count, NULL);
 }
 
 /* The input that tells the layout of an operation, or NONE. */
@@ -83,10 +83,10 @@ static uint32_t nchw_input(const struct nn_model *model, const struct nn_operati
 	if (input >= o->num_inputs || s->operands[o->inputs[0]].rank != 4 ||
 	    s->operands[o->outputs[0]].rank != 4)
 		return NONE;
-	if (has_wanted_shape(o) && !value_of(model, &s->operands[o->inputs[WANTED_SHAPE]]))
+	if (has_wanted_shape(o) && !ints_of(model, &s->operands[o->inputs[WANTED_SHAPE]], 4))
 		return NONE;
 	flag = &s->operands[o->inputs[input]];
-	value = value_of(model, flag);
+	value = nn_operand_value_of_count(model, flag, NN_BOOL, 1, NULL);
 	return value && *value ? input : NONE;
 }
 
@@ -151,10 +151,14 @@ static bool is_known_image(const struct nn_operand *o)
 /* Whether a constant has one element, or one for each channel of an image in NCHW. */
 static bool is_by_channel(const struct nn_model *model, const struct nn_operand *o)
 {
-	for (uint32_t i = 0; i < o->rank; i++)
+	uint32_t count = 1;
+
+	for (uint32_t i = 0; i < o->rank; i++) {
 		if (o->dims[i] != 1 && i + 3 != o->rank)
 			return false;
-	return o->rank && o->rank <= 4 && value_of(model, o);
+		count *= o->dims[i];
+	}
+	return o->rank && o->rank <= 4 && nn_operand_value_of_count(model, o, o->type, count, NULL);
 }
 
 /*
@@ -196,19 +200,20 @@ static bool follows(const struct turned *w, const struct nn_model *model,
 	if (is_function(o->type))
 		return is_turned(w, o->inputs[0]);
 	if (o->type == NN_OP_SLICE)
-		return is_turned(w, o->inputs[0]) && value_of(model, &operands[o->inputs[1]]) &&
-		       value_of(model, &operands[o->inputs[2]]) &&
+		return is_turned(w, o->inputs[0]) && ints_of(model, &operands[o->inputs[1]], 4) &&
+		       ints_of(model, &operands[o->inputs[2]], 4) &&
 		       is_known_image(&operands[o->outputs[0]]);
 	if (o->type == NN_OP_CONCATENATION) {
 		*images = o->num_inputs - 1;
 		for (uint32_t i = 0; i < *images; i++)
 			if (!is_turned(w, o->inputs[i]))
 				return false;
-		return value_of(model, &operands[o->inputs[*images]]);
+		return nn_operand_value_of_count(model, &operands[o->inputs[*images]], NN_INT32, 1,
+						 NULL);
 	}
 	if (o->type != NN_OP_PAD && o->type != NN_OP_PAD_V2)
 		return false;
-	return value_of(model, &operands[o->inputs[1]]) && operands[o->inputs[1]].rank == 2 &&
+	return ints_of(model, &operands[o->inputs[1]], 8) && operands[o->inputs[1]].rank == 2 &&
 	       operands[o->inputs[1]].dims[0] == 4 && operands[o->inputs[1]].dims[1] == 2 &&
 	       (is_turned(w, o->inputs[0]) ||
 		(w->wanted[o->outputs[0]] &&
@@ -323,20 +328,20 @@ static void turn_arguments(struct turned *w, const struct nn_model *from, uint32
 	int32_t pads[8], turned[8], axis;
 
 	if (o->type == NN_OP_CONCATENATION) {
-		memcpy(&axis, nn_operand_value(from, &operands[o->inputs[last]]), sizeof(axis));
+		memcpy(&axis, nn_operand_value_of_count(from, &operands[o->inputs[last]], NN_INT32,
+							1, NULL), sizeof(axis));
 		/* One that is wrong stays so. */
 		if (axis >= 0 && axis < 4)
 			axis = (int32_t)to_nchw[axis];
 		list[last] = add_constant(w, NN_INT32, 0, 0, &axis, sizeof(axis));
 	} else if (o->type == NN_OP_PAD || o->type == NN_OP_PAD_V2) {
-		memcpy(pads, nn_operand_value(from, &operands[o->inputs[1]]), sizeof(pads));
+		memcpy(pads, ints_of(from, &operands[o->inputs[1]], 8), sizeof(pads));
 		for (uint32_t i = 0; i < 8; i++)
 			turned[i] = pads[2 * to_nhwc[i / 2] + i % 2];
 		list[1] = add_constant(w, NN_TENSOR_INT32, 2, 4, turned, sizeof(turned));
 	} else if (o->type == NN_OP_SLICE) {
 		for (uint32_t k = 1; k < 3; k++) {
-			memcpy(pads, nn_operand_value(from, &operands[o->inputs[k]]),
-			       4 * sizeof(*pads));
+			memcpy(pads, ints_of(from, &operands[o->inputs[k]], 4), 4 * sizeof(*pads));
 			for (uint32_t i = 0; i < 4; i++)
 				turned[i] = pads[to_nhwc[i]];
 			list[k] = add_constant(w, NN_TENSOR_INT32, 1, 4, turned,
@@ -345,16 +350,14 @@ static void turn_arguments(struct turned *w, const struct nn_model *from, uint32
 	}
 }
 
-/* The shape that the output of an operation is to have, in NHWC. One that is wrong stays so. */
+/* The shape that the output of an operation is to have, in NHWC. */
 static void turn_shape(struct turned *w, const struct nn_model *from, uint32_t *list,
 		       const struct nn_operation *o)
 {
 	const struct nn_operand *shape = &from->subgraphs[0].operands[o->inputs[WANTED_SHAPE]];
 	int32_t dims[4], turned[4];
 
-	if (shape->rank != 1 || shape->dims[0] != 4)
-		return;
-	memcpy(dims, nn_operand_value(from, shape), sizeof(dims));
+	memcpy(dims, ints_of(from, shape, 4), sizeof(dims));
 	for (uint32_t i = 0; i < 4; i++)
 		turned[i] = dims[to_nhwc[i]];
 	list[WANTED_SHAPE] = add_constant(w, NN_TENSOR_INT32, 1, 4, turned, sizeof(turned));
@@ -435,6 +438,7 @@ static bool find_shuffle(const struct turned *w, const struct nn_model *model,
 	const struct nn_operand *operands = model->subgraphs[0].operands;
 	const struct nn_operand *image, *turned, *permutation;
 	const struct nn_operation *middle;
+	uint32_t rank;
 	int32_t order[4];
 
 	if (o->type != NN_OP_RESHAPE || !is_turned(w, o->inputs[0]))
@@ -445,11 +449,10 @@ static bool find_shuffle(const struct turned *w, const struct nn_model *model,
 		return false;
 	found->last = only_reader(w, model, middle, NN_OP_RESHAPE);
 	permutation = &operands[middle->inputs[middle->num_inputs - 1]];
-	if (!found->last || !value_of(model, permutation) || permutation->rank != 1 ||
-	    permutation->dims[0] != operands[middle->inputs[0]].rank ||
-	    permutation->dims[0] > 4)
+	rank = operands[middle->inputs[0]].rank;
+	if (!found->last || rank > 4 || !ints_of(model, permutation, rank))
 		return false;
-	memcpy(order, nn_operand_value(model, permutation), permutation->dims[0] * sizeof(*order));
+	memcpy(order, ints_of(model, permutation, rank), rank * sizeof(*order));
 	turned = &operands[found->last->outputs[0]];
 	return is_known_image(turned) &&
 	       !memcmp(turned->dims, image->dims, 4 * sizeof(*image->dims)) &&

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading a constant whose number of elements follows from something else.
+ */
+#ifndef NN_MODEL_OPERAND_H
+#define NN_MODEL_OPERAND_H
+
+#include <nnaccel/model.h>
+
+/*
+ * Returns the value of a constant operand of a checked model that has this type and exactly `count`
+ * elements; it may be unaligned. Returns NULL for any other operand, with what it is and what is
+ * wanted in `err`, which may be NULL.
+ */
+const void *nn_operand_value_of_count(const struct nn_model *model,
+				      const struct nn_operand *operand, int32_t type,
+				      uint32_t count, struct nn_error *err);
+
+#endif /* NN_MODEL_OPERAND_H */
