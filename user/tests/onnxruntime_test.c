@@ -9,454 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
-#include "clients/onnxruntime/ort.h"
-
-OrtStatus *CreateEpFactories(const char *name, const struct ort_api_base *base,
-			     const OrtLogger *logger, OrtEpFactory **factories, size_t max,
-			     size_t *count);
-OrtStatus *ReleaseEpFactory(OrtEpFactory *factory);
-
-/* ---- what is played ---- */
-
-enum { TABLE = 400, MAX = 8 };
-
-struct OrtStatus {
-	char text[512];
-};
-
-struct OrtTensorTypeAndShapeInfo {
-	int type;
-	size_t rank;
-	int64_t dims[MAX];
-};
-
-struct OrtValue {
-	struct OrtTensorTypeAndShapeInfo info;
-	void *data;
-	size_t size;
-};
-
-struct OrtValueInfo {
-	const char *name;
-	struct OrtTensorTypeAndShapeInfo info;
-	const struct OrtValue *constant;
-	bool is_output;
-};
-
-struct OrtOpAttr {
-	const char *name;
-	OrtOpAttrType type;
-	const void *data;
-	size_t size;
-};
-
-struct OrtNode {
-	const char *op;
-	int version;
-	const OrtValueInfo *in[MAX], *out[MAX];
-	size_t in_count, out_count, attribute_count;
-	const OrtOpAttr *attributes[MAX];
-};
-
-struct OrtGraph {
-	const OrtNode *nodes[MAX];
-	const OrtValueInfo *in[MAX], *out[MAX];
-	size_t node_count, in_count, out_count;
-};
-
-struct OrtKeyValuePairs {
-	const char *keys[MAX], *values[MAX];
-	size_t count;
-};
-
-struct OrtKernelContext {
-	const OrtValue *in[MAX];
-	OrtValue out[MAX];
-};
-
-struct OrtEpDevice {
-	char device[64];
-};
-
-struct OrtEpGraphSupportInfo {
-	const OrtNode *nodes[MAX][MAX];
-	size_t counts[MAX], count;
-};
+#include "onnxruntime_play.h"
 
 static struct OrtStatus *last;
-
-static OrtStatus *create_status(OrtErrorCode code, const char *text)
-{
-	OrtStatus *status = malloc(sizeof(*status));
-
-	(void)code;
-	snprintf(status->text, sizeof(status->text), "%s", text);
-	return status;
-}
-
-static void release_status(OrtStatus *status)
-{
-	free(status);
-}
-
-static OrtStatus *cast_type(const OrtTypeInfo *type, const OrtTensorTypeAndShapeInfo **info)
-{
-	*info = (const OrtTensorTypeAndShapeInfo *)type;
-	return NULL;
-}
-
-static OrtStatus *element_type(const OrtTensorTypeAndShapeInfo *info,
-			       ONNXTensorElementDataType *type)
-{
-	*type = (ONNXTensorElementDataType)info->type;
-	return NULL;
-}
-
-static OrtStatus *rank_of(const OrtTensorTypeAndShapeInfo *info, size_t *rank)
-{
-	*rank = info->rank;
-	return NULL;
-}
-
-static OrtStatus *dims_of(const OrtTensorTypeAndShapeInfo *info, int64_t *dims, size_t count)
-{
-	memcpy(dims, info->dims, count * sizeof(*dims));
-	return NULL;
-}
-
-static OrtStatus *symbols_of(const OrtTensorTypeAndShapeInfo *info, const char *names[],
-			     size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		names[i] = info->dims[i] < 0 ? "N" : "";
-	return NULL;
-}
-
-static OrtStatus *type_and_shape(const OrtValue *value, OrtTensorTypeAndShapeInfo **info)
-{
-	*info = malloc(sizeof(**info));
-	**info = value->info;
-	return NULL;
-}
-
-static void release_info(OrtTensorTypeAndShapeInfo *info)
-{
-	free(info);
-}
-
-static OrtStatus *data_of(OrtValue *value, void **data)
-{
-	*data = value->data;
-	return NULL;
-}
-
-static OrtStatus *size_of(const OrtValue *value, size_t *size)
-{
-	*size = value->size;
-	return NULL;
-}
-
-static OrtStatus *context_input(const OrtKernelContext *context, size_t index,
-				const OrtValue **value)
-{
-	*value = context->in[index];
-	return NULL;
-}
-
-static OrtStatus *context_output(OrtKernelContext *context, size_t index, const int64_t *dims,
-				 size_t count, OrtValue **value)
-{
-	OrtValue *out = &context->out[index];
-
-	out->info.rank = count;
-	out->size = sizeof(int64_t);
-	memcpy(out->info.dims, dims, count * sizeof(*dims));
-	for (size_t i = 0; i < count; i++)
-		out->size *= (size_t)dims[i];
-	free(out->data);
-	out->data = calloc(1, out->size);
-	*value = out;
-	return NULL;
-}
-
-static OrtStatus *value_name(const OrtValueInfo *value, const char **name)
-{
-	*name = value->name;
-	return NULL;
-}
-
-static OrtStatus *value_type(const OrtValueInfo *value, const OrtTypeInfo **type)
-{
-	*type = (const OrtTypeInfo *)&value->info;
-	return NULL;
-}
-
-static OrtStatus *is_constant(const OrtValueInfo *value, bool *is)
-{
-	*is = value->constant;
-	return NULL;
-}
-
-static OrtStatus *constant_of(const OrtValueInfo *value, const OrtValue **constant)
-{
-	*constant = value->constant;
-	return NULL;
-}
-
-static OrtStatus *is_output(const OrtValueInfo *value, bool *is)
-{
-	*is = value->is_output;
-	return NULL;
-}
-
-static OrtStatus *is_outer(const OrtValueInfo *value, bool *is)
-{
-	(void)value;
-	*is = false;
-	return NULL;
-}
-
-#define LIST(name, object, field, of) \
-	static OrtStatus *name##_count(const object *o, size_t *count) \
-	{ \
-		*count = o->field##_count; \
-		return NULL; \
-	} \
-	static OrtStatus *name##_list(const object *o, const of **list, size_t count) \
-	{ \
-		memcpy(list, o->of_##field, count * sizeof(*list)); \
-		return NULL; \
-	}
-#define of_in in
-#define of_out out
-#define of_node nodes
-#define of_attribute attributes
-LIST(graph_in, OrtGraph, in, OrtValueInfo)
-LIST(graph_out, OrtGraph, out, OrtValueInfo)
-LIST(graph_node, OrtGraph, node, OrtNode)
-LIST(node_in, OrtNode, in, OrtValueInfo)
-LIST(node_out, OrtNode, out, OrtValueInfo)
-LIST(node_attribute, OrtNode, attribute, OrtOpAttr)
-
-static OrtStatus *parent(const OrtGraph *graph, const OrtNode **node)
-{
-	(void)graph;
-	*node = NULL;
-	return NULL;
-}
-
-static OrtStatus *node_name(const OrtNode *node, const char **name)
-{
-	*name = node->op;
-	return NULL;
-}
-
-static OrtStatus *node_domain(const OrtNode *node, const char **domain)
-{
-	(void)node;
-	*domain = "";
-	return NULL;
-}
-
-static OrtStatus *node_version(const OrtNode *node, int *version)
-{
-	*version = node->version;
-	return NULL;
-}
-
-static OrtStatus *none(const OrtNode *node, size_t *count)
-{
-	(void)node;
-	*count = 0;
-	return NULL;
-}
-
-static OrtStatus *attribute_name(const OrtOpAttr *attribute, const char **name)
-{
-	*name = attribute->name;
-	return NULL;
-}
-
-static OrtStatus *attribute_type(const OrtOpAttr *attribute, OrtOpAttrType *type)
-{
-	*type = attribute->type;
-	return NULL;
-}
-
-static OrtStatus *read_attribute(const OrtOpAttr *attribute, OrtOpAttrType type, void *data,
-				 size_t size, size_t *needed)
-{
-	(void)type;
-	*needed = attribute->size;
-	if (size < attribute->size)
-		return create_status(1, "too small");
-	memcpy(data, attribute->data, attribute->size);
-	return NULL;
-}
-
-static void create_pairs(OrtKeyValuePairs **pairs)
-{
-	*pairs = calloc(1, sizeof(**pairs));
-}
-
-static void add_pair(OrtKeyValuePairs *pairs, const char *key, const char *value)
-{
-	pairs->keys[pairs->count] = key;
-	pairs->values[pairs->count++] = value;
-}
-
-static const char *get_value(const OrtKeyValuePairs *pairs, const char *key)
-{
-	for (size_t i = 0; i < pairs->count; i++)
-		if (!strcmp(pairs->keys[i], key))
-			return pairs->values[i];
-	return NULL;
-}
-
-static void get_pairs(const OrtKeyValuePairs *pairs, const char *const **keys,
-		      const char *const **values, size_t *count)
-{
-	*keys = pairs->keys;
-	*values = pairs->values;
-	*count = pairs->count;
-}
-
-static void release_pairs(OrtKeyValuePairs *pairs)
-{
-	free(pairs);
-}
-
-static OrtHardwareDeviceType hardware_type(const OrtHardwareDevice *device)
-{
-	(void)device;
-	return ORT_HARDWARE_CPU;
-}
-
-/* Session options are the pairs themselves. */
-static OrtStatus *entries_of(const OrtSessionOptions *options, OrtKeyValuePairs **entries)
-{
-	*entries = malloc(sizeof(**entries));
-	**entries = *(const OrtKeyValuePairs *)options;
-	return NULL;
-}
-
-static OrtStatus *create_device(OrtEpFactory *factory, const OrtHardwareDevice *hardware,
-				const OrtKeyValuePairs *metadata, const OrtKeyValuePairs *options,
-				OrtEpDevice **device)
-{
-	(void)factory;
-	(void)hardware;
-	(void)options;
-	*device = calloc(1, sizeof(**device));
-	snprintf((*device)->device, sizeof((*device)->device), "%s",
-		 get_value(metadata, "device"));
-	return NULL;
-}
-
-static OrtStatus *add_nodes(OrtEpGraphSupportInfo *info, const OrtNode *const *nodes, size_t count,
-			    const OrtNodeFusionOptions *options)
-{
-	(void)options;
-	assert_true(info->count < MAX && count <= MAX);
-	memcpy(info->nodes[info->count], nodes, count * sizeof(*nodes));
-	info->counts[info->count++] = count;
-	return NULL;
-}
-
-static void not_played(void)
-{
-	fail_msg("a call that is not played");
-}
-
-static const void *get_ep_api(void)
-{
-	static void *table[8];
-
-	for (int i = 0; i < 8; i++)
-		table[i] = (void *)not_played;
-	table[0] = (void *)create_device;
-	table[2] = (void *)add_nodes;
-	return table;
-}
-
-enum {
-#define CALL(index, result, name, parameters) AT_##name = index,
-#define EP_CALL(index, result, name, parameters)
-#include "clients/onnxruntime/ort_calls.def"
-#undef CALL
-#undef EP_CALL
-};
-
-static const void *get_api(uint32_t version)
-{
-	static void *table[TABLE];
-
-	if (version != ORT_VERSION)
-		return NULL;
-	for (int i = 0; i < TABLE; i++)
-		table[i] = (void *)not_played;
-	table[AT_CreateStatus] = (void *)create_status;
-	table[AT_ReleaseStatus] = (void *)release_status;
-	table[AT_CastTypeInfoToTensorInfo] = (void *)cast_type;
-	table[AT_GetTensorElementType] = (void *)element_type;
-	table[AT_GetDimensionsCount] = (void *)rank_of;
-	table[AT_GetDimensions] = (void *)dims_of;
-	table[AT_GetSymbolicDimensions] = (void *)symbols_of;
-	table[AT_GetTensorTypeAndShape] = (void *)type_and_shape;
-	table[AT_ReleaseTensorTypeAndShapeInfo] = (void *)release_info;
-	table[AT_GetTensorMutableData] = (void *)data_of;
-	table[AT_GetTensorSizeInBytes] = (void *)size_of;
-	table[AT_KernelContext_GetInput] = (void *)context_input;
-	table[AT_KernelContext_GetOutput] = (void *)context_output;
-	table[AT_GetValueInfoName] = (void *)value_name;
-	table[AT_GetValueInfoTypeInfo] = (void *)value_type;
-	table[AT_ValueInfo_IsConstantInitializer] = (void *)is_constant;
-	table[AT_ValueInfo_GetInitializerValue] = (void *)constant_of;
-	table[AT_ValueInfo_IsGraphOutput] = (void *)is_output;
-	table[AT_ValueInfo_IsFromOuterScope] = (void *)is_outer;
-	table[AT_Graph_GetNumInputs] = (void *)graph_in_count;
-	table[AT_Graph_GetInputs] = (void *)graph_in_list;
-	table[AT_Graph_GetNumOutputs] = (void *)graph_out_count;
-	table[AT_Graph_GetOutputs] = (void *)graph_out_list;
-	table[AT_Graph_GetNumNodes] = (void *)graph_node_count;
-	table[AT_Graph_GetNodes] = (void *)graph_node_list;
-	table[AT_Graph_GetParentNode] = (void *)parent;
-	table[AT_Node_GetName] = (void *)node_name;
-	table[AT_Node_GetOperatorType] = (void *)node_name;
-	table[AT_Node_GetDomain] = (void *)node_domain;
-	table[AT_Node_GetSinceVersion] = (void *)node_version;
-	table[AT_Node_GetNumInputs] = (void *)node_in_count;
-	table[AT_Node_GetInputs] = (void *)node_in_list;
-	table[AT_Node_GetNumOutputs] = (void *)node_out_count;
-	table[AT_Node_GetOutputs] = (void *)node_out_list;
-	table[AT_Node_GetNumSubgraphs] = (void *)none;
-	table[AT_Node_GetNumAttributes] = (void *)node_attribute_count;
-	table[AT_Node_GetAttributes] = (void *)node_attribute_list;
-	table[AT_OpAttr_GetName] = (void *)attribute_name;
-	table[AT_OpAttr_GetType] = (void *)attribute_type;
-	table[AT_ReadOpAttr] = (void *)read_attribute;
-	table[AT_CreateKeyValuePairs] = (void *)create_pairs;
-	table[AT_AddKeyValuePair] = (void *)add_pair;
-	table[AT_GetKeyValue] = (void *)get_value;
-	table[AT_GetKeyValuePairs] = (void *)get_pairs;
-	table[AT_ReleaseKeyValuePairs] = (void *)release_pairs;
-	table[AT_HardwareDevice_Type] = (void *)hardware_type;
-	table[AT_GetEpApi] = (void *)get_ep_api;
-	table[AT_GetSessionOptionsConfigEntries] = (void *)entries_of;
-	return table;
-}
-
-static const char *version_string(void)
-{
-	return "played";
-}
-
-static const struct ort_api_base base = { get_api, version_string };
-
-/* ---- the tests ---- */
 
 static struct ort_ep_factory *load(void)
 {
@@ -665,6 +225,176 @@ static void test_runs(void **unused)
 	unload(factory);
 }
 
+/* ---- constants that are smaller than another tensor's shape says ---- */
+
+/* A copy whose end is the end of a page, before one that cannot be read or written. */
+static void *guarded(const void *data, size_t size)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), room = (size + page - 1) / page * page;
+	char *at = mmap(NULL, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(at, MAP_FAILED);
+	assert_int_equal(mprotect(at + room, page, PROT_NONE), 0);
+	return memcpy(at + room - size, data, size);
+}
+
+/* A constant of a rank of at most 4 whose elements are 1. */
+struct constant {
+	struct OrtValueInfo info;
+	struct OrtValue value;
+};
+
+static struct constant *constant(const char *name, int type, size_t element, size_t rank,
+				 const int64_t *dims)
+{
+	struct constant *c = calloc(1, sizeof(*c));
+	size_t count = 1;
+	char *ones;
+
+	assert_non_null(c);
+	for (size_t i = 0; i < rank; i++)
+		count *= (size_t)dims[i];
+	ones = calloc(count, element);
+	assert_non_null(ones);
+	for (size_t i = 0; i < count; i++) {
+		if (type == ONNX_FLOAT)
+			memcpy(ones + i * element, &(float){ 1 }, element);
+		else
+			ones[i * element] = 1;
+	}
+	c->value = (struct OrtValue){ { type, rank, { 0 } }, guarded(ones, count * element),
+				      count * element };
+	memcpy(c->value.info.dims, dims, rank * sizeof(*dims));
+	c->info = (struct OrtValueInfo){ name, c->value.info, &c->value, false };
+	free(ones);
+	return c;
+}
+
+#define DIMS(...) sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t), (int64_t[]){ __VA_ARGS__ }
+
+static void free_constant(struct constant *c)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), room = (c->value.size + page - 1) / page * page;
+
+	munmap((char *)c->value.data + c->value.size - room, room + page);
+	free(c);
+}
+
+/* A graph of one node is not taken; compiled all the same, a graph says why it cannot be. */
+static void refused(const struct OrtGraph *graph, const char *why)
+{
+	struct ort_ep_factory *factory = load();
+	struct ort_ep *ep = provider(factory, "ep.nn.min_work", "0");
+	struct OrtNode whole = { .op = "whole", .in_count = graph->in_count,
+				 .out_count = graph->out_count };
+	const struct OrtGraph *graphs[] = { graph };
+	const struct OrtNode *nodes[] = { &whole };
+	struct OrtEpGraphSupportInfo info = { .count = 0 };
+	OrtNodeComputeInfo *infos[1];
+	OrtNode *none_made[1];
+
+	memcpy(whole.in, graph->in, sizeof(whole.in));
+	memcpy(whole.out, graph->out, sizeof(whole.out));
+	assert_null(ep->GetCapability((OrtEp *)ep, graph, &info));
+	assert_true(!info.count || graph->node_count > 1);
+	release_status(last);
+	last = ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made);
+	assert_non_null(last);
+	if (!strstr(last->text, why))
+		fail_msg("\"%s\" does not say \"%s\"", last->text, why);
+	release(factory, ep);
+	unload(factory);
+}
+
+static void test_concat_overflows(void **unused)
+{
+	struct constant *piece = constant("c", ONNX_INT64, 8, DIMS(65536));
+	static const struct OrtValueInfo out = { "y", { ONNX_INT64, 1, { -1 } }, NULL, true };
+	static const int64_t zero;
+	const struct OrtOpAttr axis = { "axis", ORT_ATTRIBUTE_INT, &zero, sizeof(zero) };
+	struct OrtNode node = { .op = "Concat", .version = 13, .out = { &out }, .in_count = 32768,
+				.out_count = 1, .attribute_count = 1, .attributes = { &axis },
+				.every_in = &piece->info };
+	const struct OrtGraph graph = { { &node }, { &piece->info }, { &out }, 1, 0, 1 };
+
+	(void)unused;
+	refused(&graph, "Concat");
+	free_constant(piece);
+}
+
+/* x [1, 1, 1], one unit; of its other inputs one is an element. */
+static void test_short_recurrent(void **unused)
+{
+	static const char *const ops[] = { "LSTM", "GRU", "RNN" };
+	static const int64_t gates[] = { 4, 3, 1 }, units = 2;
+	static const int indices[] = { 3, 5, 6, 7 };
+	static const struct OrtValueInfo data = { "x", { ONNX_FLOAT, 3, { 1, 1, 1 } }, NULL, false };
+	static const struct OrtValueInfo out = { "y", { ONNX_FLOAT, 4, { 1, 1, 1, 2 } }, NULL, true };
+	const struct OrtOpAttr size = { "hidden_size", ORT_ATTRIBUTE_INT, &units, sizeof(units) };
+
+	(void)unused;
+	for (int op = 0; op < 3; op++) {
+		struct constant *weight = constant("w", ONNX_FLOAT, 4, DIMS(1, gates[op] * units, 1));
+		struct constant *back = constant("r", ONNX_FLOAT, 4, DIMS(1, gates[op] * units, units));
+		struct constant *small = constant("s", ONNX_FLOAT, 4, DIMS(1));
+
+		for (size_t i = 0; i < (op ? 2 : 4); i++) {
+			struct OrtNode node = { .op = ops[op], .version = 14,
+						.in = { &data, &weight->info, &back->info },
+						.out = { &out }, .in_count = 8, .out_count = 1,
+						.attribute_count = 1, .attributes = { &size } };
+			const struct OrtGraph graph = { { &node }, { &data }, { &out }, 1, 1, 1 };
+			char input[16];
+
+			node.in[indices[i]] = &small->info;
+			snprintf(input, sizeof(input), "input %d", indices[i]);
+			refused(&graph, input);
+		}
+		free_constant(weight);
+		free_constant(back);
+		free_constant(small);
+	}
+}
+
+/* A quantised convolution by eight filters, with one bias or one scale of the bias. */
+static void test_short_bias(void **unused)
+{
+	static const struct OrtValueInfo data = { "x", { ONNX_UINT8, 4, { 1, 1, 2, 2 } }, NULL, false };
+	static const struct OrtValueInfo real = { "xr", { ONNX_FLOAT, 4, { 1, 1, 2, 2 } }, NULL,
+						  false };
+	static const struct OrtValueInfo filter = { "wr", { ONNX_FLOAT, 4, { 4096, 1, 1, 1 } }, NULL,
+						    false };
+	static const struct OrtValueInfo result = { "yr", { ONNX_FLOAT, 4, { 1, 4096, 2, 2 } }, NULL,
+						    false };
+	static const struct OrtValueInfo out = { "y", { ONNX_UINT8, 4, { 1, 4096, 2, 2 } }, NULL,
+						 true };
+	struct constant *scale = constant("s", ONNX_FLOAT, 4, DIMS(1));
+	struct constant *zero = constant("z", ONNX_UINT8, 1, DIMS(1));
+	struct constant *weight = constant("w", ONNX_UINT8, 1, DIMS(4096, 1, 1, 1));
+	struct constant *bias = constant("b", ONNX_FLOAT, 4, DIMS(1));
+	const struct OrtNode x_node = { .op = "DequantizeLinear", .version = 13,
+					.in = { &data, &scale->info, &zero->info }, .out = { &real },
+					.in_count = 3, .out_count = 1 };
+	const struct OrtNode w_node = { .op = "DequantizeLinear", .version = 13,
+					.in = { &weight->info, &scale->info, &zero->info },
+					.out = { &filter }, .in_count = 3, .out_count = 1 };
+	const struct OrtNode conv = { .op = "Conv", .version = 11,
+				      .in = { &real, &filter, &bias->info }, .out = { &result },
+				      .in_count = 3, .out_count = 1 };
+	const struct OrtNode y_node = { .op = "QuantizeLinear", .version = 13,
+					.in = { &result, &scale->info, &zero->info }, .out = { &out },
+					.in_count = 3, .out_count = 1 };
+	const struct OrtGraph graph = { { &x_node, &w_node, &conv, &y_node }, { &data }, { &out },
+					4, 1, 1 };
+
+	(void)unused;
+	refused(&graph, "Conv");
+	free_constant(scale);
+	free_constant(zero);
+	free_constant(weight);
+	free_constant(bias);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -673,6 +403,9 @@ int main(void)
 		cmocka_unit_test(test_options),
 		cmocka_unit_test(test_capability),
 		cmocka_unit_test(test_runs),
+		cmocka_unit_test(test_concat_overflows),
+		cmocka_unit_test(test_short_recurrent),
+		cmocka_unit_test(test_short_bias),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

@@ -38,7 +38,7 @@ void builder_rewind(struct builder *b, struct builder_mark mark)
 
 void *builder_alloc(struct builder *b, size_t size)
 {
-	struct chunk *chunk = calloc(1, sizeof(*chunk) + size);
+	struct chunk *chunk = size < SIZE_MAX / 2 ? calloc(1, sizeof(*chunk) + size) : NULL;
 
 	if (!chunk) {
 		b->failed = true;

@@ -107,7 +107,8 @@ static bool read_tensor(const struct ort *ort, const OrtValue *from, int *type,
 	if (!onnx_size(*type))
 		return true;
 	if (!ort_ok(ort, ort->GetTensorSizeInBytes(from, size)) ||
-	    !ort_ok(ort, ort->GetTensorMutableData((OrtValue *)from, &bytes)))
+	    !ort_ok(ort, ort->GetTensorMutableData((OrtValue *)from, &bytes)) ||
+	    (shape_count(shape) > 0 && *size / onnx_size(*type) < (size_t)shape_count(shape)))
 		return false;
 	*data = bytes;
 	return true;
@@ -451,6 +452,12 @@ const char *node_string(const struct node *node, const char *name, const char *o
 	const struct attribute *attribute = node_attribute(node, name);
 
 	return attribute && attribute->string ? attribute->string : otherwise;
+}
+
+const void *attribute_of_count(const struct attribute *attribute, int type, int64_t count)
+{
+	return attribute && attribute->type == type && count >= 0 &&
+	       shape_count(&attribute->shape) == count ? attribute->data : NULL;
 }
 
 static const struct {

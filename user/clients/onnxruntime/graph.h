@@ -82,6 +82,8 @@ const struct attribute *node_attribute(const struct node *node, const char *name
 int64_t node_int(const struct node *node, const char *name, int64_t otherwise);
 float node_float(const struct node *node, const char *name, float otherwise);
 const char *node_string(const struct node *node, const char *name, const char *otherwise);
+/* Returns the elements of a tensor of this type that has exactly `count` of them, else NULL. */
+const void *attribute_of_count(const struct attribute *attribute, int type, int64_t count);
 
 /* Bytes of an element; 0: a type of no fixed size, or one that the plug-in does not know. */
 size_t onnx_size(int type);

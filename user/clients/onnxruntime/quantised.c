@@ -21,34 +21,59 @@ static bool is_dequantise(const struct node *node)
 	return is_op(node, "DequantizeLinear");
 }
 
-static const struct value *node_value(const struct translation *t, const struct node *node,
-				      uint32_t index)
+/* Returns the number of an input's value, NO_VALUE if the input is missing. */
+static uint32_t input_of(const struct node *node, uint32_t index)
 {
-	return index < node->in_count && node->in[index] != NO_VALUE ?
-	       &t->graph->values[node->in[index]] : NULL;
+	return index < node->in_count ? node->in[index] : NO_VALUE;
 }
 
-/* The one scale and zero point of a node that quantises or dequantises, where they are constant. */
+static int type_of(const struct translation *t, uint32_t value)
+{
+	return value == NO_VALUE ? ONNX_NONE : t->graph->values[value].type;
+}
+
+/* Returns the shape of a value of the graph, of no known rank if there is no value. */
+static const struct shape *shape_of(const struct translation *t, uint32_t value)
+{
+	static const struct shape none = { .rank = -1 };
+
+	return value == NO_VALUE ? &none : &t->values[value].shape;
+}
+
+bool scale_of_node(const struct translation *t, const struct node *node, uint32_t index,
+		   float *scale, int32_t *zero)
+{
+	const uint32_t z = input_of(node, index + 1);
+	const float *s = value_of_count(t, input_of(node, index), ONNX_FLOAT, 1);
+	const void *point = value_of_count(t, z, type_of(t, z), 1);
+
+	if (!s || (z != NO_VALUE && !point))
+		return false;
+	*scale = *s;
+	*zero = 0;
+	if (point && type_of(t, z) == ONNX_UINT8)
+		*zero = *(const uint8_t *)point;
+	else if (point && type_of(t, z) == ONNX_INT8)
+		*zero = *(const int8_t *)point;
+	else if (point && type_of(t, z) == ONNX_INT32)
+		*zero = *(const int32_t *)point;
+	else if (point)
+		return false;
+	return isfinite(*scale) && *scale > 0;
+}
+
+bool scale_in(struct translation *t, uint32_t index, float *scale, int32_t *zero)
+{
+	if (!t->refused && !scale_of_node(t, t->node, index, scale, zero))
+		refuse(t, "a scale or zero point that is not one constant");
+	return !t->refused;
+}
+
+/* Reads the scale and zero point of a node that quantises or dequantises; false: they are not constant. */
 static bool parameters(const struct translation *t, const struct node *node, float *scale,
 		       int32_t *zero)
 {
-	const struct value *s = node_value(t, node, 1), *z = node_value(t, node, 2);
-
-	if (!s || !s->data || s->type != ONNX_FLOAT || shape_count(&s->shape) != 1)
-		return false;
-	*scale = *(const float *)s->data;
-	*zero = 0;
-	if (z && (!z->data || shape_count(&z->shape) != 1))
-		return false;
-	if (z && z->type == ONNX_UINT8)
-		*zero = *(const uint8_t *)z->data;
-	else if (z && z->type == ONNX_INT8)
-		*zero = *(const int8_t *)z->data;
-	else if (z && z->type == ONNX_INT32)
-		*zero = *(const int32_t *)z->data;
-	else if (z)
-		return false;
-	return isfinite(*scale) && *scale > 0;
+	return scale_of_node(t, node, 1, scale, zero);
 }
 
 static bool is_8bit(int type)
@@ -114,12 +139,13 @@ static bool clip_bounds(const struct translation *t, const struct node *node, fl
 	float bounds[2] = { -INFINITY, INFINITY };
 
 	for (uint32_t i = 0; i < 2; i++) {
-		const struct value *v = node_value(t, node, i + 1);
+		const uint32_t v = input_of(node, i + 1);
+		const float *bound = value_of_count(t, v, ONNX_FLOAT, 1);
 
-		if (v && (!v->data || v->type != ONNX_FLOAT || shape_count(&v->shape) != 1))
+		if (v != NO_VALUE && !bound)
 			return false;
-		if (v)
-			bounds[i] = *(const float *)v->data;
+		if (bound)
+			bounds[i] = *bound;
 	}
 	*low = node_float(node, "min", bounds[0]);
 	*high = node_float(node, "max", bounds[1]);
@@ -255,18 +281,21 @@ bool same_quantisation(struct translation *t, uint32_t index)
 
 /* ---- weights ---- */
 
-static bool weight_zero(const struct value *zeros, int type, int64_t count, int32_t *zero)
+/* The zero point of weights, one or `count` that are the same; false: they are not, or not known. */
+static bool weight_zero(const struct translation *t, uint32_t value, int type, int64_t count,
+			int32_t *zero)
 {
-	int64_t zero_count = zeros ? shape_count(&zeros->shape) : 0;
+	const void *one = value_of_count(t, value, type, 1), *zeros;
 
 	*zero = 0;
-	if (!zeros)
+	if (value == NO_VALUE)
 		return true;
-	if (!zeros->data || zeros->type != type || (zero_count != count && zero_count != 1))
+	zeros = one ? one : value_of_count(t, value, type, count);
+	if (!zeros)
 		return false;
-	for (int64_t i = 0; i < zero_count; i++) {
-		int32_t is = type == ONNX_INT8 ? ((const int8_t *)zeros->data)[i] :
-						 ((const uint8_t *)zeros->data)[i];
+	for (int64_t i = 0; i < (one ? 1 : count); i++) {
+		int32_t is = type == ONNX_INT8 ? ((const int8_t *)zeros)[i] :
+						 ((const uint8_t *)zeros)[i];
 
 		if (i && is != *zero)
 			return false;
@@ -275,57 +304,69 @@ static bool weight_zero(const struct value *zeros, int type, int64_t count, int3
 	return true;
 }
 
-bool quantised_weights(struct translation *t, uint32_t index, int axis, struct weights *weights)
+bool weights_read(struct translation *t, const struct node *node, uint32_t index,
+		  const struct shape *shape, int axis, struct weights *weights)
 {
-	const struct node *node = dequantiser(t, index);
-	const struct value *data, *scales;
+	const uint32_t data = input_of(node, index), scales = input_of(node, index + 1);
 
-	if (!node || !(data = node_value(t, node, 0)) || !(scales = node_value(t, node, 1)) ||
-	    !data->data || !is_8bit(data->type) || !scales->data || scales->type != ONNX_FLOAT ||
-	    node_int(node, "block_size", 0))
+	if (!is_8bit(type_of(t, data)))
 		return false;
-	weights->data = data->data;
-	weights->type = data->type;
-	weights->shape = data->shape;
+	weights->type = type_of(t, data);
+	weights->shape = *shape;
 	weights->axis = axis;
-	weights->scales = scales->data;
-	weights->scale_count = shape_count(&scales->shape);
-	if (weights->scale_count != 1) {
-		int64_t of = node_int(node, "axis", 1);
-
-		if ((of < 0 ? of + data->shape.rank : of) != axis ||
-		    weights->scale_count != data->shape.dims[axis])
-			return false;
-	}
+	weights->elements = value_of_count(t, data, weights->type, shape_count(shape));
+	weights->scale_count = shape_count(shape_of(t, scales));
+	weights->scales = value_of_count(t, scales, ONNX_FLOAT, weights->scale_count);
+	if (!weights->elements || !weights->scales || weights->scale_count < 1 ||
+	    (weights->scale_count > 1 &&
+	     (axis >= shape->rank || weights->scale_count != shape->dims[axis])))
+		return false;
 	for (int64_t i = 0; i < weights->scale_count; i++)
 		if (!isfinite(weights->scales[i]) || weights->scales[i] <= 0)
 			return false;
-	if (!weight_zero(node_value(t, node, 2), data->type, weights->scale_count, &weights->zero))
+	if (!weight_zero(t, input_of(node, index + 2), weights->type, weights->scale_count,
+			 &weights->zero))
 		return false;
 	/* The NNAPI's per-channel weights are symmetric. */
-	return weights->scale_count == 1 || weights->zero == (data->type == ONNX_INT8 ? 0 : 128);
+	return weights->scale_count == 1 || weights->zero == (weights->type == ONNX_INT8 ? 0 : 128);
 }
 
-static bool bias_value(struct translation *t, uint32_t index, int64_t channel, double *value)
+bool quantised_weights(struct translation *t, uint32_t index, int axis, struct weights *weights)
 {
 	const struct node *node = dequantiser(t, index);
-	const struct value *data = node ? node_value(t, node, 0) : node_value(t, t->node, index);
-	const struct value *scales = node ? node_value(t, node, 1) : NULL;
-	int64_t count;
+	const struct shape *shape = node ? shape_in(t, index) : NULL;
+	int64_t of;
 
-	if (!data || !data->data)
+	if (!node || t->refused || node_int(node, "block_size", 0) ||
+	    !weights_read(t, node, 0, shape, axis, weights))
 		return false;
+	of = node_int(node, "axis", 1);
+	return weights->scale_count == 1 || (of < 0 ? of + shape->rank : of) == axis;
+}
+
+/* A constant bias: floats, or integers in one unit or in a unit for each channel. */
+struct bias {
+	const float *floats;
+	const int32_t *ints;
+	const float *units;
+	bool one_unit;
+};
+
+static bool bias_read(struct translation *t, uint32_t index, int64_t count, struct bias *bias)
+{
+	const struct node *node = dequantiser(t, index);
+
+	memset(bias, 0, sizeof(*bias));
 	if (!node) {
-		*value = ((const float *)data->data)[channel];
-		return data->type == ONNX_FLOAT;
+		bias->floats = value_of_count(t, input_of(t->node, index), ONNX_FLOAT, count);
+		return bias->floats;
 	}
-	count = scales && scales->data && scales->type == ONNX_FLOAT ?
-		shape_count(&scales->shape) : 0;
-	if (data->type != ONNX_INT32 || (count != 1 && count <= channel))
-		return false;
-	*value = (double)((const int32_t *)data->data)[channel] *
-		 ((const float *)scales->data)[count == 1 ? 0 : channel];
-	return true;
+	bias->ints = value_of_count(t, input_of(node, 0), ONNX_INT32, count);
+	bias->units = value_of_count(t, input_of(node, 1), ONNX_FLOAT, 1);
+	bias->one_unit = bias->units;
+	if (!bias->units)
+		bias->units = value_of_count(t, input_of(node, 1), ONNX_FLOAT, count);
+	return bias->ints && bias->units;
 }
 
 /* Numbers of the accumulator: what ONNX Runtime adds, too, where the scales agree. */
@@ -333,12 +374,19 @@ const int32_t *quantised_bias(struct translation *t, uint32_t index, float input
 			      const struct weights *weights, int64_t count)
 {
 	int32_t *bias = builder_alloc(t->b, (size_t)count * sizeof(*bias) + 1);
+	struct bias from;
 
+	if (weights->scale_count != 1 && weights->scale_count != count)
+		return NULL;
+	if (has_in(t, index) && !bias_read(t, index, count, &from))
+		return NULL;
 	for (int64_t i = 0; bias && has_in(t, index) && i < count; i++) {
 		double unit = (double)input * weights->scales[weights->scale_count == 1 ? 0 : i];
-		double value;
+		double value = from.floats ? (double)from.floats[i] :
+			       (double)from.ints[i] * from.units[from.one_unit ? 0 : i];
 
-		if (!bias_value(t, index, i, &value) || fabs(value / unit) > INT32_MAX / 2)
+		/* A comparison with NaN is false. */
+		if (!(fabs(value / unit) <= INT32_MAX / 2))
 			return NULL;
 		bias[i] = (int32_t)lrint(value / unit);
 	}

@@ -9,6 +9,14 @@
 
 #include "translate.h"
 
+/*
+ * Reads the one scale of a node's input `index` and its zero point, the input behind; both are constant.
+ * The zero point may be missing. scale_in() is of the node that is being translated, and refuses it.
+ */
+bool scale_of_node(const struct translation *t, const struct node *node, uint32_t index,
+		   float *scale, int32_t *zero);
+bool scale_in(struct translation *t, uint32_t index, float *scale, int32_t *zero);
+
 /* Finds the scale and zero point of every 8-bit value that a node quantises or dequantises. */
 void quantised_values(struct translation *t);
 
@@ -30,7 +38,7 @@ bool same_quantisation(struct translation *t, uint32_t index);
 
 /* Weights: int8 per channel of dimension `axis` or per tensor, or uint8; and what they mean. */
 struct weights {
-	const void *data;
+	const void *elements;		/* as many as `shape` has */
 	int type;			/* ONNX_INT8 or ONNX_UINT8 */
 	const float *scales;		/* one, or `count` */
 	int64_t scale_count;
@@ -39,8 +47,14 @@ struct weights {
 	struct shape shape;
 };
 
-/* Whether input `index` is dequantised from constant weights that the NNAPI has a type for. */
+/*
+ * Whether input `index` is dequantised from constant weights of the same shape that the NNAPI has a
+ * type for.
+ */
 bool quantised_weights(struct translation *t, uint32_t index, int axis, struct weights *weights);
+/* The same of a node's inputs from `index` on: elements in this shape, their scales, zero points. */
+bool weights_read(struct translation *t, const struct node *node, uint32_t index,
+		  const struct shape *shape, int axis, struct weights *weights);
 /* The bias for the sum of products of scales input * weights; NULL where that is no constant. */
 const int32_t *quantised_bias(struct translation *t, uint32_t index, float input,
 			      const struct weights *weights, int64_t count);

@@ -111,7 +111,10 @@ const struct shape *shape_in(struct translation *t, uint32_t index)
 	static const struct shape none;
 	const struct translated *value = value_in(t, index);
 
-	return value ? &value->shape : &none;
+	if (value && shape_count(&value->shape) > 0)
+		return &value->shape;
+	refuse(t, "input %u has no element, or more than 2^31", index);
+	return &none;
 }
 
 uint32_t flat(const struct shape *shape, uint32_t dims[MAX_DIMS])
@@ -181,27 +184,66 @@ uint32_t in(struct translation *t, uint32_t index)
 	return t->refused ? NO_OPERAND : value->operand;
 }
 
-const void *data_in(struct translation *t, uint32_t index, int64_t *count)
+const void *value_of_count(const struct translation *t, uint32_t value, int type, int64_t count)
 {
-	const struct translated *value = has_in(t, index) ? value_in(t, index) : NULL;
+	const struct translated *v = value == NO_VALUE ? NULL : &t->values[value];
 
-	if (!value || !value->data)
+	return v && v->ready && !v->elided && v->data && count >= 0 &&
+	       t->graph->values[value].type == type && shape_count(&v->shape) == count ?
+	       v->data : NULL;
+}
+
+int64_t constant_count(const struct translation *t, uint32_t index)
+{
+	const struct translated *value = has_in(t, index) ? &t->values[t->node->in[index]] : NULL;
+
+	return value && value->ready && !value->elided && value->data ?
+	       shape_count(&value->shape) : -1;
+}
+
+const void *data_of_count(struct translation *t, uint32_t index, int type, int64_t count)
+{
+	const void *data = NULL;
+
+	if (t->refused)
 		return NULL;
-	*count = shape_count(&value->shape);
-	return *count >= 0 ? value->data : NULL;
+	if (has_in(t, index))
+		data = value_of_count(t, t->node->in[index], type, count);
+	if (data)
+		return data;
+	if (constant_count(t, index) < 0)
+		refuse(t, "input %u is no constant; one of %lld elements of %s is wanted", index,
+		       (long long)count, onnx_name(type));
+	else
+		refuse(t, "input %u is a constant of %lld elements of %s; %lld of %s are wanted",
+		       index, (long long)constant_count(t, index), onnx_name(type_in(t, index)),
+		       (long long)count, onnx_name(type));
+	return NULL;
+}
+
+/* Memory for so many of a constant's elements as numbers of a size. */
+static void *numbers(struct translation *t, int64_t count, size_t size)
+{
+	void *memory = t->refused ? NULL : builder_alloc(t->b, ((size_t)count + 1) * size);
+
+	if (!memory)
+		refuse(t, "there is no memory");
+	return memory;
 }
 
 int64_t *ints_in(struct translation *t, uint32_t index, int64_t *count)
 {
-	const void *data = data_in(t, index, count);
 	int type = type_in(t, index);
+	const void *data;
 	int64_t *ints;
 
-	if (!data || (type != ONNX_INT64 && type != ONNX_INT32)) {
+	*count = constant_count(t, index);
+	if (*count < 0 || (type != ONNX_INT64 && type != ONNX_INT32)) {
 		refuse(t, "input %u is not a constant of integers", index);
 		return NULL;
 	}
-	ints = builder_alloc(t->b, ((size_t)*count + 1) * sizeof(*ints));
+	data = data_of_count(t, index, type, *count);
+	ints = numbers(t, *count, sizeof(*ints));
 	for (int64_t i = 0; ints && i < *count; i++)
 		ints[i] = type == ONNX_INT64 ? ((const int64_t *)data)[i] :
 					       ((const int32_t *)data)[i];
@@ -210,19 +252,29 @@ int64_t *ints_in(struct translation *t, uint32_t index, int64_t *count)
 
 float *floats_in(struct translation *t, uint32_t index, int64_t *count)
 {
-	const void *data = data_in(t, index, count);
 	int type = type_in(t, index);
+	const void *data;
 	float *floats;
 
-	if (!data || (type != ONNX_FLOAT && type != ONNX_FLOAT16)) {
+	*count = constant_count(t, index);
+	if (*count < 0 || (type != ONNX_FLOAT && type != ONNX_FLOAT16)) {
 		refuse(t, "input %u is not a constant of floats", index);
 		return NULL;
 	}
-	floats = builder_alloc(t->b, ((size_t)*count + 1) * sizeof(*floats));
+	data = data_of_count(t, index, type, *count);
+	floats = numbers(t, *count, sizeof(*floats));
 	for (int64_t i = 0; floats && i < *count; i++)
 		floats[i] = type == ONNX_FLOAT ? ((const float *)data)[i] :
 						 nn_half_to_float(((const uint16_t *)data)[i]);
 	return floats;
+}
+
+float *floats_of_count(struct translation *t, uint32_t index, int64_t count)
+{
+	/* data_of_count() refuses another number of elements. */
+	if (constant_count(t, index) != count && !data_of_count(t, index, type_in(t, index), count))
+		return NULL;
+	return floats_in(t, index, &count);
 }
 
 int64_t *ints_of(struct translation *t, uint32_t index, const char *name, int64_t *count)
@@ -364,6 +416,49 @@ uint32_t constant_bytes(struct translation *t, const struct operand *type, const
 	return builder_operand(t->b, &operand);
 }
 
+static uint64_t dims_count(uint32_t rank, const uint32_t *dims)
+{
+	uint64_t count = 1;
+
+	/* More than fit 32 bits are no operand, and may not wrap. */
+	for (uint32_t i = 0; i < rank; i++)
+		count = count > UINT32_MAX ? count : count * dims[i];
+	return count;
+}
+
+static uint64_t operand_count(const struct operand *operand)
+{
+	return dims_count(operand->rank, operand->dims);
+}
+
+uint32_t rows_from(struct translation *t, uint32_t x, uint64_t first, uint32_t rows,
+		   uint32_t columns)
+{
+	struct operand operand = *operand_of(t, x);
+	uint32_t dims[2] = { rows, columns };
+	uint64_t all = operand_count(&operand);
+
+	if (t->refused || x == NO_OPERAND)
+		return NO_OPERAND;
+	if (!columns || all % columns || first % columns || first > all ||
+	    dims_count(2, dims) > all - first) {
+		refuse(t, "rows of %u from element %llu on, of %llu", columns,
+		       (unsigned long long)first, (unsigned long long)all);
+		return NO_OPERAND;
+	}
+	if (!operand.data) {
+		x = view(t, x, 2, (uint32_t[]){ (uint32_t)(all / columns), columns });
+		return EMIT(t, ANEURALNETWORKS_SLICE, result(t, x, 2, dims), x,
+			    vector_int(t, 2, (int32_t[]){ (int32_t)(first / columns), 0 }),
+			    vector_int(t, 2, (int32_t[]){ (int32_t)rows, (int32_t)columns }));
+	}
+	operand.data = (const char *)operand.data + operand.size / all * first;
+	operand.rank = 2;
+	memcpy(operand.dims, dims, sizeof(dims));
+	operand.size = operand_size(&operand);
+	return builder_operand(t->b, &operand);
+}
+
 uint32_t result(struct translation *t, uint32_t like, uint32_t rank, const uint32_t *dims)
 {
 	struct operand operand = shaped(operand_of(t, like)->type, rank, dims);
@@ -417,6 +512,12 @@ uint32_t view(struct translation *t, uint32_t x, uint32_t rank, const uint32_t *
 	operand = *operand_of(t, x);
 	if (is_same_shape(&operand, rank, dims))
 		return x;
+	if (operand_count(&operand) != dims_count(rank, dims)) {
+		refuse(t, "%llu elements as a shape of %llu",
+		       (unsigned long long)operand_count(&operand),
+		       (unsigned long long)dims_count(rank, dims));
+		return NO_OPERAND;
+	}
 	if (operand.type == ANEURALNETWORKS_TENSOR_BOOL8 && !operand.data)
 		return float_as_bool(t, view(t, bool_as_float(t, x), rank, dims));
 	operand.rank = rank;
@@ -681,13 +782,18 @@ void set_out(struct translation *t, uint32_t index, uint32_t operand, const stru
 	}
 }
 
-void set_out_data(struct translation *t, uint32_t index, const void *data,
+void set_out_data(struct translation *t, uint32_t index, int type, const void *data,
 		  const struct shape *shape)
 {
 	struct translated *value = value_out(t, index, shape);
 
 	if (!value || !data)
 		return;
+	if (t->graph->values[t->node->out[index]].type != type) {
+		refuse(t, "output %u is of %s, its elements of %s", index,
+		       onnx_name(t->graph->values[t->node->out[index]].type), onnx_name(type));
+		return;
+	}
 	value->operand = NO_OPERAND;
 	value->shape = *shape;
 	value->data = data;

@@ -53,11 +53,21 @@ int type_in(const struct translation *t, uint32_t index);
 const struct shape *shape_in(struct translation *t, uint32_t index);
 uint32_t in(struct translation *t, uint32_t index);
 
-/* The elements of a constant, NULL where the input is none; `count` is how many. */
-const void *data_in(struct translation *t, uint32_t index, int64_t *count);
-/* The same as numbers, in memory of the builder; refuses what is not such a constant. */
+/*
+ * Reading constants, which nothing else does. data_of_count() returns the elements of an input that
+ * is a constant of this type with exactly `count` elements. It returns NULL for any other input, and
+ * the node is refused with what the input is and what is wanted.
+ */
+const void *data_of_count(struct translation *t, uint32_t index, int type, int64_t count);
+/* The same of a value of the graph, which may be NO_VALUE; nothing is refused. */
+const void *value_of_count(const struct translation *t, uint32_t value, int type, int64_t count);
+/* Returns the number of elements of a constant input; -1: it is not constant, or missing. */
+int64_t constant_count(const struct translation *t, uint32_t index);
+/* Constant numbers in memory of the builder; refuses what is not such a constant. */
 int64_t *ints_in(struct translation *t, uint32_t index, int64_t *count);
 float *floats_in(struct translation *t, uint32_t index, int64_t *count);
+/* The same of exactly so many. */
+float *floats_of_count(struct translation *t, uint32_t index, int64_t count);
 /* A list that older operator sets have as an attribute, newer ones as an input; NULL: neither. */
 int64_t *ints_of(struct translation *t, uint32_t index, const char *attribute, int64_t *count);
 
@@ -82,6 +92,9 @@ uint32_t constant(struct translation *t, uint32_t like, uint32_t rank, const uin
 uint32_t number(struct translation *t, uint32_t like, float value);
 /* A constant of bytes that live as long as the builder. */
 uint32_t constant_bytes(struct translation *t, const struct operand *type, const void *data);
+/* The elements from `first` on of an operand, as [rows, columns]; of a constant they stay in place. */
+uint32_t rows_from(struct translation *t, uint32_t x, uint64_t first, uint32_t rows,
+		   uint32_t columns);
 /* A result of the type of `like`. */
 uint32_t result(struct translation *t, uint32_t like, uint32_t rank, const uint32_t *dims);
 uint32_t result_type(struct translation *t, int32_t type, uint32_t rank, const uint32_t *dims);
@@ -126,8 +139,8 @@ uint32_t filled(struct translation *t, uint32_t like, uint32_t rank, const uint3
 bool has_out(const struct translation *t, uint32_t index);
 /* An output is these elements; the shape of the operand may be another. */
 void set_out(struct translation *t, uint32_t index, uint32_t operand, const struct shape *shape);
-/* An output is constant: bytes of the value's type, of the builder's memory. */
-void set_out_data(struct translation *t, uint32_t index, const void *data,
+/* An output is constant: elements of this type, which must be the value's, that outlive it. */
+void set_out_data(struct translation *t, uint32_t index, int type, const void *data,
 		  const struct shape *shape);
 
 /* ---- the whole ---- */

@@ -72,20 +72,23 @@ void relu_op(struct translation *t)
 static bool bound(struct translation *t, uint32_t index, const char *name, float otherwise,
 		  float *value)
 {
-	int64_t count;
-	const void *data;
+	int type = type_in(t, index);
+	const int32_t *whole = NULL;
+	float *real = NULL;
 
 	*value = node_float(t->node, name, otherwise);
 	if (!has_in(t, index))
 		return true;
-	data = data_in(t, index, &count);
-	if (!data || count != 1)
+	if (constant_count(t, index) != 1)
 		return false;
-	if (type_in(t, index) == ONNX_FLOAT || type_in(t, index) == ONNX_FLOAT16)
-		*value = floats_in(t, index, &count)[0];
-	else if (type_in(t, index) == ONNX_INT32 &&
-		 labs(*(const int32_t *)data) < 1 << 24)
-		*value = (float)*(const int32_t *)data;
+	if (type == ONNX_FLOAT || type == ONNX_FLOAT16)
+		real = floats_of_count(t, index, 1);
+	else if (type == ONNX_INT32)
+		whole = data_of_count(t, index, type, 1);
+	if (real)
+		*value = *real;
+	else if (whole && *whole > -(1 << 24) && *whole < 1 << 24)
+		*value = (float)*whole;
 	else
 		return false;
 	return true;

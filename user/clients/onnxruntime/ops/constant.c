@@ -9,11 +9,14 @@ void constant_op(struct translation *t)
 	const struct attribute *value = node_attribute(t->node, "value");
 	int type = t->graph->values[t->node->out[0]].type;
 
-	if (!value || !value->data || value->type != type) {
-		refuse(t, "a constant that is no tensor");
+	const void *elements = value ? attribute_of_count(value, type, shape_count(&value->shape)) :
+				       NULL;
+
+	if (!elements) {
+		refuse(t, "a constant that is no tensor of %s", onnx_name(type));
 		return;
 	}
-	set_out_data(t, 0, value->data, &value->shape);
+	set_out_data(t, 0, type, elements, &value->shape);
 }
 
 void constant_of_shape_op(struct translation *t)
@@ -22,11 +25,13 @@ void constant_of_shape_op(struct translation *t)
 	int type = t->graph->values[t->node->out[0]].type;
 	size_t size = onnx_size(type);
 	int64_t count = 0, *dims = ints_in(t, 0, &count), elements;
+	const void *element = attribute_of_count(value, type, 1);
 	struct shape shape = { 0 };
 	char *data;
 
-	if (!dims || count > MAX_RANK || !size || (value && value->type != type)) {
-		refuse(t, "a shape that is not constant");
+	if (!dims || count > MAX_RANK || !size || (value && !element)) {
+		refuse(t, "a shape that is not constant, or a value that is not one %s",
+		       onnx_name(type));
 		return;
 	}
 	shape.rank = (int)count;
@@ -38,9 +43,9 @@ void constant_of_shape_op(struct translation *t)
 		return;
 	}
 	data = builder_alloc(t->b, size * (size_t)elements);
-	for (int64_t i = 0; data && value && value->data && i < elements; i++)
-		memcpy(data + size * (size_t)i, value->data, size);
-	set_out_data(t, 0, data, &shape);
+	for (int64_t i = 0; data && element && i < elements; i++)
+		memcpy(data + size * (size_t)i, element, size);
+	set_out_data(t, 0, type, data, &shape);
 }
 
 /* Shape and Size. */
@@ -56,7 +61,7 @@ void shape_op(struct translation *t)
 		return;
 	if (is_node(t, "Size")) {
 		numbers[0] = shape_count(shape);
-		set_out_data(t, 0, numbers, &to);
+		set_out_data(t, 0, ONNX_INT64, numbers, &to);
 		return;
 	}
 	begin = begin < 0 ? begin + rank : begin;
@@ -71,5 +76,5 @@ void shape_op(struct translation *t)
 	to.dims[0] = end - begin;
 	for (int64_t i = begin; i < end; i++)
 		numbers[i - begin] = shape->dims[i];
-	set_out_data(t, 0, numbers, &to);
+	set_out_data(t, 0, ONNX_INT64, numbers, &to);
 }

@@ -48,14 +48,15 @@ static uint32_t filter_operand(struct translation *t, const struct conv *c)
 {
 	uint32_t dims[4], area = (uint32_t)(c->w.size[0] * c->w.size[1]), x;
 	struct operand type = { .rank = 4 };
-	int64_t count;
-	const void *data = data_in(t, 1, &count);
+	int from = type_in(t, 1);
+	const void *data;
 
 	filter_dims(c, dims);
-	if (data) {
-		type.type = nnapi_type(type_in(t, 1));
+	if (constant_count(t, 1) >= 0 && (from == ONNX_FLOAT || from == ONNX_FLOAT16)) {
+		data = data_of_count(t, 1, from, (int64_t)area * c->outputs * c->inner);
+		type.type = nnapi_type(from);
 		memcpy(type.dims, dims, sizeof(dims));
-		return constant_bytes(t, &type, turned(t, data, onnx_size(type_in(t, 1)), c));
+		return constant_bytes(t, &type, data ? turned(t, data, onnx_size(from), c) : NULL);
 	}
 	x = in(t, 1);
 	if (c->kind == DEPTHWISE)
@@ -94,7 +95,7 @@ static uint32_t weights_of(struct translation *t, const struct conv *c,
 
 	filter_dims(c, dims);
 	return weights_operand(t, weights, c->x, 4, dims, c->kind == DEPTHWISE ? 3 : 0,
-			       turned(t, weights->data, 1, c));
+			       turned(t, weights->elements, 1, c));
 }
 
 static void read_conv(struct translation *t, struct conv *c, const struct shape *shape,
@@ -207,22 +208,6 @@ void conv_op(struct translation *t)
 
 /* ---- QLinearConv: x, scale, zero, w, scale, zero, y scale, zero, bias ---- */
 
-static bool scalar_of(struct translation *t, uint32_t scale_index, float *scale, int32_t *zero)
-{
-	int64_t count, zeros;
-	const float *scales = data_in(t, scale_index, &count);
-	const void *z = data_in(t, scale_index + 1, &zeros);
-
-	if (!scales || !z || count != 1 || zeros != 1 || *scales <= 0) {
-		refuse(t, "a scale or zero point that is not one constant");
-		return false;
-	}
-	*scale = *scales;
-	*zero = type_in(t, scale_index + 1) == ONNX_INT8 ? *(const int8_t *)z :
-							   *(const uint8_t *)z;
-	return true;
-}
-
 /* An 8-bit input, whose scale may not be known from elsewhere. */
 static uint32_t rescaled(struct translation *t, uint32_t index, float scale, int32_t zero)
 {
@@ -235,33 +220,6 @@ static uint32_t rescaled(struct translation *t, uint32_t index, float scale, int
 	return x;
 }
 
-static bool linear_weights(struct translation *t, uint32_t index, struct weights *weights)
-{
-	int64_t count, zeros, scales;
-	const void *z = data_in(t, index + 2, &zeros);
-
-	weights->data = data_in(t, index, &count);
-	weights->scales = data_in(t, index + 1, &scales);
-	weights->type = type_in(t, index);
-	if (!weights->data || !weights->scales || !z || type_in(t, index + 1) != ONNX_FLOAT) {
-		refuse(t, "weights that are not constant");
-		return false;
-	}
-	weights->scale_count = scales;
-	weights->axis = 0;
-	weights->shape = *shape_in(t, index);
-	weights->zero = weights->type == ONNX_INT8 ? *(const int8_t *)z : *(const uint8_t *)z;
-	for (int64_t i = 0; i < scales; i++)
-		if (!(weights->scales[i] > 0))
-			refuse(t, "a scale of %g", weights->scales[i]);
-	for (int64_t i = 1; i < zeros; i++)
-		if (((const uint8_t *)z)[i] != ((const uint8_t *)z)[0])
-			refuse(t, "zero points that differ by channel");
-	if (scales > 1 && weights->zero != (weights->type == ONNX_INT8 ? 0 : 128))
-		refuse(t, "weights per channel that are not symmetric");
-	return !t->refused;
-}
-
 void qlinear_conv_op(struct translation *t)
 {
 	const struct shape *shape = shape_in(t, 0), *filter = shape_in(t, 3);
@@ -270,29 +228,25 @@ void qlinear_conv_op(struct translation *t)
 	struct weights weights;
 	struct shape of;
 	struct conv c;
-	int64_t count;
 	const int32_t *bias;
 	uint32_t out;
 
 	memset(&c, 0, sizeof(c));
 	read_conv(t, &c, shape, filter);
-	if (t->refused || !scalar_of(t, 1, &scale, &zero) ||
-	    !scalar_of(t, 6, &out_scale, &out_zero))
+	if (t->refused || !scale_in(t, 1, &scale, &zero) || !scale_in(t, 6, &out_scale, &out_zero))
 		return;
-	if (!linear_weights(t, 3, &weights))
+	if (!weights_read(t, t->node, 3, filter, 0, &weights)) {
+		refuse(t, "weights that are not constant, or whose scales or zero points the NNAPI "
+		       "has not: one scale, or one an output and symmetric weights");
 		return;
-	if (weights.scale_count > 1 && weights.scale_count != c.outputs)
-		refuse(t, "%lld scales", (long long)weights.scale_count);
+	}
 	if (type_in(t, 7) != type_in(t, 0))
 		refuse(t, "an output of another type");
 	of = window_shape(&c.w, c.outputs);
 	c.x = window_view(t, rescaled(t, 0, scale, zero), &c.w);
 	c.filter = weights_of(t, &c, &weights);
-	bias = data_in(t, 8, &count);
-	if (has_in(t, 8) && (!bias || type_in(t, 8) != ONNX_INT32 || count != c.outputs))
-		refuse(t, "a bias that is not constant");
-	if (!bias)
-		bias = builder_alloc(t->b, c.outputs * sizeof(*bias));
+	bias = has_in(t, 8) ? data_of_count(t, 8, ONNX_INT32, c.outputs) :
+			      builder_alloc(t->b, c.outputs * sizeof(*bias));
 	c.bias = int_bias(t, &c, &weights, bias);
 	out = result(t, c.x, 4, (uint32_t[]){ c.w.batch, c.outputs, c.w.out[0], c.w.out[1] });
 	if (t->refused)

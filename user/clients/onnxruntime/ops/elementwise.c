@@ -173,15 +173,16 @@ void pow_op(struct translation *t)
 {
 	const struct shape *a = shape_in(t, 0), *b = shape_in(t, 1);
 	struct shape shape = broadcast_shape(t, a, b);
-	int64_t count = 0;
-	const void *data = data_in(t, 1, &count);
+	const bool is_number = constant_count(t, 1) == 1;
+	int type = type_in(t, 1);
+	const void *data = is_number ? data_of_count(t, 1, type, 1) : NULL;
 	uint32_t x = in(t, 0), y;
-	float power = 0;
+	float power = 0, *real;
 
 	if (!is_float(t, x))
 		refuse(t, "a power of integers");
-	if (data && count == 1) {
-		switch (type_in(t, 1)) {
+	if (data) {
+		switch (type) {
 		case ONNX_INT32:
 			power = (float)*(const int32_t *)data;
 			break;
@@ -190,10 +191,11 @@ void pow_op(struct translation *t)
 			break;
 		case ONNX_FLOAT:
 		case ONNX_FLOAT16:
-			power = floats_in(t, 1, &count)[0];
+			real = floats_of_count(t, 1, 1);
+			power = real ? *real : 0;
 			break;
 		default:
-			refuse(t, "an exponent of %s", onnx_name(type_in(t, 1)));
+			refuse(t, "an exponent of %s", onnx_name(type));
 		}
 		if (b->rank > a->rank)
 			refuse(t, "an exponent of more dimensions");

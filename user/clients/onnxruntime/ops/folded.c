@@ -7,20 +7,17 @@
 
 #include <string.h>
 
-enum { MOST = 1 << 16 };		/* elements: larger constants are for the device */
-
 const void *small_data_in(struct translation *t, uint32_t index, size_t *size)
 {
 	int type = type_in(t, index);
-	int64_t count;
-	const void *data = data_in(t, index, &count);
+	int64_t count = constant_count(t, index);
 
 	*size = onnx_size(type);
 	/* 8-bit numbers may have a scale, which their value knows. */
-	if (t->refused || !data || count < 1 || count > MOST || !*size || type == ONNX_UINT8 ||
+	if (t->refused || count < 1 || count > MOST_FOLDED || !*size || type == ONNX_UINT8 ||
 	    type == ONNX_INT8)
 		return NULL;
-	return data;
+	return data_of_count(t, index, type, count);
 }
 
 bool folded_picks(struct translation *t, int axis, const int64_t *at, int64_t count,
@@ -34,7 +31,7 @@ bool folded_picks(struct translation *t, int axis, const int64_t *at, int64_t co
 		outer *= shape->dims[i];
 	for (int i = axis + 1; i < shape->rank; i++)
 		inner *= (size_t)shape->dims[i];
-	if (count < 1 || outer * count * (int64_t)inner > MOST * (int64_t)sizeof(int64_t))
+	if (count < 1 || outer * count * (int64_t)inner > MOST_FOLDED * (int64_t)sizeof(int64_t))
 		return false;
 	to = builder_alloc(t->b, (size_t)(outer * count) * inner + 1);
 	for (int64_t o = 0; to && o < outer; o++)
@@ -98,7 +95,8 @@ bool folded_arithmetic(struct translation *t, int32_t operation, const struct sh
 	int type = type_in(t, 0);
 	char *to;
 
-	if (!a || !b || count < 1 || count > MOST || (type != ONNX_INT64 && type != ONNX_INT32))
+	if (!a || !b || count < 1 || count > MOST_FOLDED || type_in(t, 1) != type ||
+	    (type != ONNX_INT64 && type != ONNX_INT32))
 		return false;
 	to = builder_alloc(t->b, (size_t)count * size + 1);
 	for (int64_t i = 0; to && i < count; i++) {
@@ -111,7 +109,7 @@ bool folded_arithmetic(struct translation *t, int32_t operation, const struct sh
 		else
 			((int32_t *)to)[i] = (int32_t)x;
 	}
-	set_out_data(t, 0, to, shape);
+	set_out_data(t, 0, type, to, shape);
 	return to;
 }
 
@@ -141,6 +139,6 @@ bool folded_cast(struct translation *t)
 		else
 			return false;
 	}
-	set_out_data(t, 0, out, shape);
+	set_out_data(t, 0, to, out, shape);
 	return out;
 }

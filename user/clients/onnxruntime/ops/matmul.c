@@ -40,14 +40,15 @@ static uint32_t weights_in(struct translation *t, bool is_turned, uint32_t inner
 {
 	struct operand type = { .type = nnapi_type(type_in(t, 1)), .rank = 2,
 				.dims = { columns, inner } };
-	int64_t count;
-	const void *data = data_in(t, 1, &count);
+	const void *data;
 
 	if (is_turned)
 		return view(t, in(t, 1), 2, type.dims);
-	if (data && count == (int64_t)inner * columns)
-		return constant_bytes(t, &type, turned(t, data, onnx_size(type_in(t, 1)), inner,
-						       columns));
+	if (constant_count(t, 1) >= 0 && type_in(t, 1) != ONNX_INT64) {
+		data = data_of_count(t, 1, type_in(t, 1), (int64_t)inner * columns);
+		return constant_bytes(t, &type, !data || type.type < 0 ? NULL :
+				      turned(t, data, onnx_size(type_in(t, 1)), inner, columns));
+	}
 	return transposed(t, view(t, in(t, 1), 2, (uint32_t[]){ inner, columns }), 2,
 			  (int[]){ 1, 0 });
 }
@@ -75,9 +76,9 @@ static bool quantised_product(struct translation *t, uint32_t rows, uint32_t inn
 	if (is_turned) {
 		elements = builder_alloc(t->b, (size_t)inner * columns + 1);
 		if (elements)
-			memcpy(elements, weights.data, (size_t)inner * columns);
+			memcpy(elements, weights.elements, (size_t)inner * columns);
 	} else {
-		elements = turned(t, weights.data, 1, inner, columns);
+		elements = turned(t, weights.elements, 1, inner, columns);
 	}
 	filter = weights_operand(t, &weights, x, 2, dims, 0, elements);
 	type.scale = operand_of(t, x)->scale * weights.scales[0];
@@ -235,34 +236,21 @@ void qlinear_matmul_op(struct translation *t)
 	float scales[3];
 	int32_t zero[3];
 	uint32_t rows, inner, columns, x, out;
-	int64_t count;
 	const void *data;
 
 	shape = matmul_shape(t, &a, &b, &full);
-	for (uint32_t i = 0; i < 3; i++) {
-		int64_t scale_count, zero_count;
-		uint32_t at = i == 2 ? 6 : 3 * i + 1;
-		const float *scale = type_in(t, at) == ONNX_FLOAT ? data_in(t, at, &scale_count) :
-								    NULL;
-		const void *z = data_in(t, at + 1, &zero_count);
-
-		if (!scale || !z || scale_count != 1 || zero_count != 1 || !(*scale > 0)) {
-			refuse(t, "a scale or zero point that is not one constant");
+	for (uint32_t i = 0; i < 3; i++)
+		if (!scale_in(t, i == 2 ? 6 : 3 * i + 1, &scales[i], &zero[i]))
 			return;
-		}
-		scales[i] = *scale;
-		zero[i] = type_in(t, at + 1) == ONNX_INT8 ? *(const int8_t *)z :
-							    *(const uint8_t *)z;
-	}
-	data = data_in(t, 3, &count);
-	if (!data || b.rank != 2)
-		refuse(t, "a second factor that is not a constant matrix");
+	if (b.rank != 2)
+		refuse(t, "a second factor that is no matrix");
 	if (type_in(t, 0) != type_in(t, 3) || type_in(t, 0) != type_in(t, 7))
 		refuse(t, "of two types");
 	if (t->refused)
 		return;
 	inner = (uint32_t)a.dims[a.rank - 1];
 	columns = (uint32_t)b.dims[1];
+	data = data_of_count(t, 3, type_in(t, 3), (int64_t)inner * columns);
 	rows = (uint32_t)(shape_count(&a) / inner);
 	t->work = (uint64_t)rows * inner * columns;
 	x = view(t, in(t, 0), 2, (uint32_t[]){ rows, inner });
@@ -282,7 +270,7 @@ void qlinear_matmul_op(struct translation *t)
 	t->b->operands[out].scale = scales[2];
 	t->b->operands[out].zero = zero[2];
 	out = EMIT(t, NN(FULLY_CONNECTED), out, x,
-		   constant_bytes(t, &filter, turned(t, data, 1, inner, columns)),
+		   constant_bytes(t, &filter, data ? turned(t, data, 1, inner, columns) : NULL),
 		   constant_bytes(t, &bias, builder_alloc(t->b, columns * sizeof(int32_t))),
 		   scalar_int(t, NN(FUSED_NONE)));
 	set_out(t, 0, out, &shape);

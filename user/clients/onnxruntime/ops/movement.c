@@ -50,8 +50,11 @@ static void viewed(struct translation *t, const struct shape *shape)
 	size_t size;
 	const void *data = small_data_in(t, 0, &size);
 
+	if (shape_count(shape) != shape_count(shape_in(t, 0)))
+		refuse(t, "%lld elements as a shape of %lld",
+		       (long long)shape_count(shape_in(t, 0)), (long long)shape_count(shape));
 	if (data)
-		set_out_data(t, 0, data, shape);
+		set_out_data(t, 0, type_in(t, 0), data, shape);
 	else
 		moved_out(t, moved_in(t), shape);
 }
@@ -63,11 +66,11 @@ void identity_op(struct translation *t)
 
 void dropout_op(struct translation *t)
 {
+	const bool *training = has_in(t, 2) ? data_of_count(t, 2, ONNX_BOOL, 1) : NULL;
 	int64_t count;
-	const bool *training = has_in(t, 2) ? data_in(t, 2, &count) : NULL;
 	void *mask;
 
-	if (has_in(t, 2) && (!training || count != 1 || *training))
+	if (training && *training)
 		refuse(t, "training");
 	if (has_out(t, 1) && shape_count(shape_in(t, 0)) > 1 << 24)
 		refuse(t, "a large mask as an output");
@@ -78,10 +81,8 @@ void dropout_op(struct translation *t)
 	count = shape_count(shape_in(t, 0));
 	mask = builder_alloc(t->b, (size_t)count + 1);
 	if (mask)
-		memset(mask, t->graph->values[t->node->out[1]].type == ONNX_BOOL, (size_t)count);
-	if (t->graph->values[t->node->out[1]].type != ONNX_BOOL)
-		refuse(t, "a mask that is not bool");
-	set_out_data(t, 1, mask, shape_in(t, 0));
+		memset(mask, true, (size_t)count);
+	set_out_data(t, 1, ONNX_BOOL, mask, shape_in(t, 0));
 }
 
 void reshape_op(struct translation *t)
@@ -453,7 +454,7 @@ void slice_op(struct translation *t)
 			return;
 	}
 	if (data)
-		set_out_data(t, 0, data, &shape);
+		set_out_data(t, 0, type_in(t, 0), data, &shape);
 	else
 		moved_out(t, m, &shape);
 }
@@ -494,10 +495,11 @@ static uint32_t indices_in(struct translation *t, int64_t size)
 	int64_t count, *constants;
 
 	rank = flat(shape, dims);
-	if (data_in(t, 1, &count)) {
-		int32_t *narrow = builder_alloc(t->b, ((size_t)count + 1) * sizeof(*narrow));
+	if (constant_count(t, 1) >= 0) {
+		int32_t *narrow;
 
 		constants = ints_in(t, 1, &count);
+		narrow = constants ? builder_alloc(t->b, ((size_t)count + 1) * sizeof(*narrow)) : NULL;
 		for (int64_t i = 0; narrow && constants && i < count; i++) {
 			if (constants[i] < -size || constants[i] >= size)
 				refuse(t, "index %lld of %lld", (long long)constants[i],
@@ -527,7 +529,7 @@ static bool folded_gather(struct translation *t, int axis, const struct shape *t
 	size_t size;
 	const void *data = small_data_in(t, 0, &size);
 
-	if (!data || !data_in(t, 1, &count))
+	if (!data || constant_count(t, 1) < 0)
 		return false;
 	at = ints_in(t, 1, &count);
 	for (int64_t i = 0; at && i < count; i++) {
@@ -537,7 +539,7 @@ static bool folded_gather(struct translation *t, int axis, const struct shape *t
 	}
 	if (!at || !folded_picks(t, axis, at, count, &data, &shape))
 		return false;
-	set_out_data(t, 0, data, to);
+	set_out_data(t, 0, type_in(t, 0), data, to);
 	return true;
 }
 
@@ -593,6 +595,10 @@ static bool folded_concat(struct translation *t, int axis)
 			if (d != axis && shape->dims[d] != to.dims[d])
 				return false;
 		to.dims[axis] += shape->dims[axis];
+		/* Many small ones are large, and may be more than can be counted. */
+		if (type_in(t, i) != type_in(t, 0) || shape_count(&to) < 0 ||
+		    shape_count(&to) > MOST_FOLDED)
+			return false;
 	}
 	for (int d = 0; d < axis; d++)
 		outer *= (size_t)to.dims[d];
@@ -606,7 +612,7 @@ static bool folded_concat(struct translation *t, int axis)
 			memcpy(data + o * row + at, from + o * part, part);
 		at += part;
 	}
-	set_out_data(t, 0, data, &to);
+	set_out_data(t, 0, type_in(t, 0), data, &to);
 	return data;
 }
 

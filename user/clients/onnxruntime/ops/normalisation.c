@@ -66,10 +66,9 @@ static void folded_batch_norm(struct translation *t, const struct shape *shape, 
 {
 	uint32_t channels = (uint32_t)shape->dims[1], x = in(t, 0);
 	float *numbers[4];
-	int64_t count;
 
 	for (uint32_t i = 0; i < 4; i++)
-		numbers[i] = floats_in(t, i + 1, &count);
+		numbers[i] = floats_of_count(t, i + 1, channels);
 	for (uint32_t c = 0; !t->refused && c < channels; c++) {
 		numbers[0][c] /= sqrtf(numbers[3][c] + epsilon);
 		numbers[1][c] -= numbers[0][c] * numbers[2][c];
@@ -85,7 +84,6 @@ void batch_norm_op(struct translation *t)
 	float epsilon = node_float(t->node, "epsilon", 1e-5f);
 	uint32_t x = float_in(t), scale, bias;
 	bool is_known = true;
-	int64_t count;
 
 	if (node_int(t->node, "training_mode", 0) || !node_int(t->node, "spatial", 1))
 		refuse(t, "training");
@@ -97,7 +95,7 @@ void batch_norm_op(struct translation *t)
 	if (t->refused || !are_by_channel(t, shape, 1, 4))
 		return;
 	for (uint32_t i = 1; i < 5; i++)
-		is_known &= data_in(t, i, &count) != NULL;
+		is_known &= constant_count(t, i) >= 0;
 	if (is_known) {
 		folded_batch_norm(t, shape, epsilon);
 		return;

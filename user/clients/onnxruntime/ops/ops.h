@@ -58,6 +58,8 @@ bool fits_quantised(const struct translation *t, int32_t type, uint32_t a, uint3
 /* The mean or the greatest of each channel of an image, by a window as large as it. */
 uint32_t global_pooled(struct translation *t, int32_t type, uint32_t x, const struct shape *shape);
 
+enum { MOST_FOLDED = 1 << 16 };		/* elements: larger constants are for the device */
+
 /*
  * Constants that are folded while a graph is translated. The elements of an input that is one and
  * is small, NULL where it is not; `size` is that of an element.

@@ -10,18 +10,12 @@
 static bool is_known(struct translation *t, uint32_t value)
 {
 	const struct translated *known = &t->values[value];
-	int64_t count;
-	const float *scale = type_in(t, 1) == ONNX_FLOAT ? data_in(t, 1, &count) : NULL;
+	float scale;
+	int32_t zero;
 
-	if (scale && count == 1 && known->quantised && known->scale == *scale) {
-		const void *zero = has_in(t, 2) ? data_in(t, 2, &count) : NULL;
-		int type = type_in(t, 2);
-		int32_t is = !zero ? 0 : type == ONNX_INT8 ? *(const int8_t *)zero :
-							    *(const uint8_t *)zero;
-
-		if (known->zero == is && (zero || !has_in(t, 2)))
-			return true;
-	}
+	if (scale_of_node(t, t->node, 1, &scale, &zero) && known->quantised &&
+	    known->scale == scale && known->zero == zero)
+		return true;
 	refuse(t, "a scale that is not one constant, or another than that of a second node");
 	return false;
 }
@@ -50,18 +44,20 @@ void quantize_op(struct translation *t)
 static bool dequantise_constant(struct translation *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	int64_t count, scale_count, zero_count = 0, inner = 1, axis = 0;
-	const void *data = data_in(t, 0, &count), *zeros;
+	int64_t count = constant_count(t, 0), scale_count = constant_count(t, 1), inner = 1, axis = 0;
+	const void *data, *zeros = NULL;
 	const float *scales;
 	int type = type_in(t, 0);
 	float *floats;
 
-	if (!data || (type != ONNX_UINT8 && type != ONNX_INT8 && type != ONNX_INT32) ||
-	    type_in(t, 1) != ONNX_FLOAT || node_int(t->node, "block_size", 0))
+	if (count < 1 || scale_count < 1 || node_int(t->node, "block_size", 0) ||
+	    (type != ONNX_UINT8 && type != ONNX_INT8 && type != ONNX_INT32))
 		return false;
-	scales = data_in(t, 1, &scale_count);
-	zeros = has_in(t, 2) ? data_in(t, 2, &zero_count) : NULL;
-	if (!scales || (has_in(t, 2) && !zeros) || (zeros && zero_count != scale_count))
+	data = value_of_count(t, t->node->in[0], type, count);
+	scales = value_of_count(t, t->node->in[1], ONNX_FLOAT, scale_count);
+	if (has_in(t, 2))
+		zeros = value_of_count(t, t->node->in[2], type, scale_count);
+	if (!data || !scales || (has_in(t, 2) && !zeros))
 		return false;
 	if (scale_count != 1) {
 		axis = axis_of(t, node_int(t->node, "axis", 1), shape->rank);
@@ -87,7 +83,7 @@ static bool dequantise_constant(struct translation *t)
 		}
 		floats[i] = (float)((int64_t)q - zero) * scales[c];
 	}
-	set_out_data(t, 0, floats, shape);
+	set_out_data(t, 0, ONNX_FLOAT, floats, shape);
 	return true;
 }
 

@@ -21,12 +21,9 @@ struct recurrent {
 
 static bool ordinary(struct translation *t, const struct recurrent *r)
 {
-	int64_t count;
-	const int32_t *lengths = has_in(t, 4) ? data_in(t, 4, &count) : NULL;
+	const int32_t *lengths = has_in(t, 4) ? data_of_count(t, 4, ONNX_INT32, r->batch) : NULL;
 
-	if (has_in(t, 4) && !lengths)
-		refuse(t, "lengths of sequences that are not constant");
-	for (int64_t i = 0; lengths && i < count; i++)
+	for (uint32_t i = 0; lengths && i < r->batch; i++)
 		if (lengths[i] != (int32_t)r->steps)
 			refuse(t, "sequences of different lengths");
 	if (node_attribute(t->node, "clip"))
@@ -35,6 +32,24 @@ static bool ordinary(struct translation *t, const struct recurrent *r)
 		refuse(t, "input_forget");
 	if (r->directions == 2 && r->batch_first)
 		refuse(t, "layout 1 in two directions");
+	return !t->refused;
+}
+
+/* Whether the inputs that may be missing have as many elements as the weights want. */
+static bool are_of_shape(struct translation *t, const struct recurrent *r)
+{
+	const int64_t states = (int64_t)r->directions * r->batch * r->units;
+	const int64_t counts[] = {
+		[3] = (int64_t)r->directions * 2 * r->gates * r->units,
+		[5] = states,
+		[6] = states,
+		[7] = (int64_t)r->directions * 3 * r->units,
+	};
+
+	for (uint32_t i = 3; i < sizeof(counts) / sizeof(counts[0]); i++)
+		if (i != 4 && has_in(t, i) && shape_count(shape_in(t, i)) != counts[i])
+			refuse(t, "input %u has %lld elements, not %lld", i,
+			       (long long)shape_count(shape_in(t, i)), (long long)counts[i]);
 	return !t->refused;
 }
 
@@ -67,34 +82,16 @@ static bool read_recurrent(struct translation *t, struct recurrent *r, uint32_t 
 		refuse(t, "of %s", onnx_name(type_in(t, 0)));
 	t->work = (uint64_t)r->steps * r->batch * r->directions * gates * r->units *
 		  (r->inputs + r->units);
-	return ordinary(t, r);
+	return are_of_shape(t, r) && ordinary(t, r);
 }
 
-/* Rows [from, from + rows) of an input seen as [all, columns]; of a constant they stay in place. */
-static uint32_t rows_of(struct translation *t, uint32_t index, uint32_t all, uint32_t columns,
-			uint32_t from, uint32_t rows, bool is_vector)
+/* Row `row` of an input seen as rows of a number for each unit. */
+static uint32_t row_of(struct translation *t, const struct recurrent *r, uint32_t index,
+		       uint32_t row)
 {
-	uint32_t x = in(t, index), dims[2] = { rows, columns }, out;
-	struct operand operand;
-	size_t size;
+	uint32_t x = rows_from(t, in(t, index), (uint64_t)row * r->units, 1, r->units);
 
-	if (t->refused)
-		return NO_OPERAND;
-	operand = *operand_of(t, x);
-	if (operand.data) {
-		size = onnx_size(type_in(t, index));
-		operand.rank = 2;
-		memcpy(operand.dims, dims, sizeof(dims));
-		operand.size = operand_size(&operand);
-		operand.data = (const char *)operand.data + size * from * columns;
-		out = builder_operand(t->b, &operand);
-	} else {
-		x = view(t, x, 2, (uint32_t[]){ all, columns });
-		out = EMIT(t, NN(SLICE), result(t, x, 2, dims), x,
-			   vector_int(t, 2, (int32_t[]){ (int32_t)from, 0 }),
-			   vector_int(t, 2, (int32_t[]){ (int32_t)rows, (int32_t)columns }));
-	}
-	return is_vector ? view(t, out, 1, (uint32_t[]){ rows * columns }) : out;
+	return view(t, x, 1, &r->units);
 }
 
 /* Weights of a gate in a direction: of the input (1) or the state (2). */
@@ -103,8 +100,9 @@ static uint32_t gate(struct translation *t, const struct recurrent *r, uint32_t 
 {
 	uint32_t columns = index == 1 ? r->inputs : r->units;
 
-	return rows_of(t, index, r->directions * r->gates * r->units, columns,
-		       (direction * r->gates + number) * r->units, r->units, false);
+	return rows_from(t, in(t, index),
+			 ((uint64_t)direction * r->gates + number) * r->units * columns, r->units,
+			 columns);
 }
 
 static uint32_t zeros(struct translation *t, uint32_t like, uint32_t rank, const uint32_t *dims)
@@ -122,25 +120,24 @@ static uint32_t half_bias(struct translation *t, const struct recurrent *r, uint
 {
 	if (!has_in(t, 3))
 		return zeros(t, r->x, 1, &r->units);
-	return rows_of(t, 3, r->directions * 2 * r->gates, r->units,
-		       (direction * 2 + half) * r->gates + number, 1, true);
+	return row_of(t, r, 3, (direction * 2 + half) * r->gates + number);
 }
 
 /* The sum of both, of constants computed here. */
 static uint32_t bias(struct translation *t, const struct recurrent *r, uint32_t direction,
 		     uint32_t number)
 {
-	int64_t count;
-	const float *all = has_in(t, 3) && type_in(t, 3) == ONNX_FLOAT ? data_in(t, 3, &count) :
-									 NULL;
+	const bool is_known = constant_count(t, 3) >= 0 && type_in(t, 3) == ONNX_FLOAT;
+	const float *all = is_known ? data_of_count(t, 3, ONNX_FLOAT, (int64_t)r->directions * 2 *
+						    r->gates * r->units) : NULL;
 	float *sums;
 
-	if (!all)
+	if (!is_known)
 		return !has_in(t, 3) ? half_bias(t, r, direction, number, 0) :
 		       arithmetic(t, NN(ADD), half_bias(t, r, direction, number, 0),
 				  half_bias(t, r, direction, number, 1));
 	sums = builder_alloc(t->b, r->units * sizeof(*sums));
-	for (uint32_t i = 0; sums && i < r->units; i++)
+	for (uint32_t i = 0; all && sums && i < r->units; i++)
 		sums[i] = all[(direction * 2 * r->gates + number) * r->units + i] +
 			  all[((direction * 2 + 1) * r->gates + number) * r->units + i];
 	return constant(t, r->x, 1, &r->units, sums);
@@ -153,8 +150,8 @@ static uint32_t state(struct translation *t, const struct recurrent *r, uint32_t
 
 	if (!has_in(t, index))
 		return zeros(t, r->x, 2, dims);
-	return rows_of(t, index, r->directions * r->batch, r->units, direction * r->batch, r->batch,
-		       false);
+	return rows_from(t, in(t, index), (uint64_t)direction * r->batch * r->units, r->batch,
+			 r->units);
 }
 
 /* Turned round in time. */
@@ -243,8 +240,7 @@ static void lstm(struct translation *t, const struct recurrent *r, uint32_t dire
 		ins[count++] = gate(t, r, 2, direction, order[i]);
 	/* Peepholes i, o, f to i, f, o. */
 	for (uint32_t i = 0; i < 3; i++)
-		ins[count++] = has_in(t, 7) ? rows_of(t, 7, r->directions * 3, r->units,
-						      direction * 3 + (i ? 3 - i : 0), 1, true) :
+		ins[count++] = has_in(t, 7) ? row_of(t, r, 7, direction * 3 + (i ? 3 - i : 0)) :
 					      omitted(t, r->x);
 	for (int i = 0; i < 4; i++)
 		ins[count++] = bias(t, r, direction, order[i]);

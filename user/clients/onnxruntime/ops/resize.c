@@ -306,7 +306,7 @@ void resize_op(struct translation *t)
 	const char *policy = node_string(t->node, "keep_aspect_ratio_policy", "stretch");
 	const struct attribute *named = node_attribute(t->node, "axes");
 	int axes[MAX_RANK];
-	int64_t count = 0, given = 0, elements = 0;
+	int64_t count = 0, given = 0;
 	struct resize r;
 
 	if (!read_mode(t, &r))
@@ -318,11 +318,9 @@ void resize_op(struct translation *t)
 		for (size_t i = 0; i < named->count && count < MAX_RANK; i++)
 			axes[count++] = axis_of(t, named->ints[i], r.rank);
 	}
-	if (has_in(t, scale_index) && data_in(t, scale_index, &elements) && elements) {
-		float *scales = floats_in(t, scale_index, &given);
+	if (constant_count(t, scale_index) > 0) {
+		float *scales = floats_of_count(t, scale_index, count);
 
-		if (given != count)
-			refuse(t, "%lld scales", (long long)given);
 		for (int64_t i = 0; !t->refused && i < count; i++)
 			set_scale(t, &r, axes[i], scales[i]);
 	} else if (has_in(t, size_index) && t->node->version >= 11) {

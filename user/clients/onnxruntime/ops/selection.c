@@ -210,15 +210,15 @@ void hardmax_op(struct translation *t)
 void one_hot_op(struct translation *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	int64_t axis = node_int(t->node, "axis", -1), depth = 0, count = 0;
+	int64_t axis = node_int(t->node, "axis", -1), depth = 0;
 	struct shape to = { .rank = shape->rank + 1 };
 	uint32_t x = in(t, 0), dims[3] = { 1, 0, 1 }, mask, off, on;
 	float *values = NULL;
 
 	if (type_in(t, 1) == ONNX_FLOAT) {
-		const float *given = data_in(t, 1, &count);
+		const float *given = data_of_count(t, 1, ONNX_FLOAT, 1);
 
-		depth = given && count == 1 && *given >= 1 && *given < 1 << 24 ? (int64_t)*given : 0;
+		depth = given && *given >= 1 && *given < 1 << 24 ? (int64_t)*given : 0;
 	} else {
 		depth = number_in(t, 1, 0);
 	}
@@ -226,12 +226,8 @@ void one_hot_op(struct translation *t)
 		refuse(t, "places of %s", onnx_name(type_in(t, 0)));
 	if (depth < 1 || depth > 1 << 24 || to.rank > MAX_RANK)
 		refuse(t, "a depth of %lld", (long long)depth);
-	if (!t->refused && (type_in(t, 2) == ONNX_FLOAT || type_in(t, 2) == ONNX_FLOAT16))
-		values = floats_in(t, 2, &count);
-	else if (!t->refused && type_in(t, 2) == ONNX_INT32 && data_in(t, 2, &count))
-		refuse(t, "values of integers");
-	if (!values || count != 2)
-		refuse(t, "values that are not constant floats");
+	if (!t->refused)
+		values = floats_of_count(t, 2, 2);
 	axis = axis_of(t, axis, to.rank);
 	if (t->refused)
 		return;
@@ -317,7 +313,7 @@ void eye_like_op(struct translation *t)
 		else if (is)
 			memcpy(data + size * (size_t)i, &(int64_t){ 1 }, size);
 	}
-	set_out_data(t, 0, data, shape);
+	set_out_data(t, 0, type, data, shape);
 }
 
 void range_op(struct translation *t)
@@ -345,5 +341,5 @@ void range_op(struct translation *t)
 		else
 			((int32_t *)data)[i] = (int32_t)(numbers[0] + i * numbers[2]);
 	}
-	set_out_data(t, 0, data, &to);
+	set_out_data(t, 0, type_in(t, 0), data, &to);
 }

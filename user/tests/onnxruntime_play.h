@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An ONNX Runtime that is played: its tables of calls, over graphs that are plain structures.
+ * onnxruntime_test.c and the fuzzer of the execution provider include it.
+ */
+#ifndef NN_TESTS_ONNXRUNTIME_PLAY_H
+#define NN_TESTS_ONNXRUNTIME_PLAY_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients/onnxruntime/ort.h"
+
+OrtStatus *CreateEpFactories(const char *name, const struct ort_api_base *base,
+			     const OrtLogger *logger, OrtEpFactory **factories, size_t max,
+			     size_t *count);
+OrtStatus *ReleaseEpFactory(OrtEpFactory *factory);
+
+enum { TABLE = 400, MAX = 8 };
+
+struct OrtStatus {
+	char text[512];
+};
+
+struct OrtTensorTypeAndShapeInfo {
+	int type;
+	size_t rank;
+	int64_t dims[MAX];
+};
+
+struct OrtValue {
+	struct OrtTensorTypeAndShapeInfo info;
+	void *data;
+	size_t size;
+};
+
+struct OrtValueInfo {
+	const char *name;
+	struct OrtTensorTypeAndShapeInfo info;
+	const struct OrtValue *constant;
+	bool is_output;
+};
+
+struct OrtOpAttr {
+	const char *name;
+	OrtOpAttrType type;
+	const void *data;
+	size_t size;
+};
+
+struct OrtNode {
+	const char *op;
+	int version;
+	const OrtValueInfo *in[MAX], *out[MAX];
+	size_t in_count, out_count, attribute_count;
+	const OrtOpAttr *attributes[MAX];
+	const OrtValueInfo *every_in;	/* all inputs are this one; NULL: they are those of `in` */
+};
+
+struct OrtGraph {
+	const OrtNode *nodes[MAX];
+	const OrtValueInfo *in[MAX], *out[MAX];
+	size_t node_count, in_count, out_count;
+};
+
+struct OrtKeyValuePairs {
+	const char *keys[MAX], *values[MAX];
+	size_t count;
+};
+
+struct OrtKernelContext {
+	const OrtValue *in[MAX];
+	OrtValue out[MAX];
+};
+
+struct OrtEpDevice {
+	char device[64];
+};
+
+struct OrtEpGraphSupportInfo {
+	const OrtNode *nodes[MAX][MAX];
+	size_t counts[MAX], count;
+};
+
+static OrtStatus *create_status(OrtErrorCode code, const char *text)
+{
+	OrtStatus *status = malloc(sizeof(*status));
+
+	(void)code;
+	snprintf(status->text, sizeof(status->text), "%s", text);
+	return status;
+}
+
+static void release_status(OrtStatus *status)
+{
+	free(status);
+}
+
+static OrtStatus *cast_type(const OrtTypeInfo *type, const OrtTensorTypeAndShapeInfo **info)
+{
+	*info = (const OrtTensorTypeAndShapeInfo *)type;
+	return NULL;
+}
+
+static OrtStatus *element_type(const OrtTensorTypeAndShapeInfo *info,
+			       ONNXTensorElementDataType *type)
+{
+	*type = (ONNXTensorElementDataType)info->type;
+	return NULL;
+}
+
+static OrtStatus *rank_of(const OrtTensorTypeAndShapeInfo *info, size_t *rank)
+{
+	*rank = info->rank;
+	return NULL;
+}
+
+static OrtStatus *dims_of(const OrtTensorTypeAndShapeInfo *info, int64_t *dims, size_t count)
+{
+	memcpy(dims, info->dims, count * sizeof(*dims));
+	return NULL;
+}
+
+static OrtStatus *symbols_of(const OrtTensorTypeAndShapeInfo *info, const char *names[],
+			     size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		names[i] = info->dims[i] < 0 ? "N" : "";
+	return NULL;
+}
+
+static OrtStatus *type_and_shape(const OrtValue *value, OrtTensorTypeAndShapeInfo **info)
+{
+	*info = malloc(sizeof(**info));
+	**info = value->info;
+	return NULL;
+}
+
+static void release_info(OrtTensorTypeAndShapeInfo *info)
+{
+	free(info);
+}
+
+static OrtStatus *data_of(OrtValue *value, void **data)
+{
+	*data = value->data;
+	return NULL;
+}
+
+static OrtStatus *size_of(const OrtValue *value, size_t *size)
+{
+	*size = value->size;
+	return NULL;
+}
+
+static OrtStatus *context_input(const OrtKernelContext *context, size_t index,
+				const OrtValue **value)
+{
+	*value = context->in[index];
+	return NULL;
+}
+
+static OrtStatus *context_output(OrtKernelContext *context, size_t index, const int64_t *dims,
+				 size_t count, OrtValue **value)
+{
+	OrtValue *out = &context->out[index];
+
+	out->info.rank = count;
+	out->size = sizeof(int64_t);
+	memcpy(out->info.dims, dims, count * sizeof(*dims));
+	for (size_t i = 0; i < count; i++)
+		out->size *= (size_t)dims[i];
+	free(out->data);
+	out->data = calloc(1, out->size);
+	*value = out;
+	return NULL;
+}
+
+static OrtStatus *value_name(const OrtValueInfo *value, const char **name)
+{
+	*name = value->name;
+	return NULL;
+}
+
+static OrtStatus *value_type(const OrtValueInfo *value, const OrtTypeInfo **type)
+{
+	*type = (const OrtTypeInfo *)&value->info;
+	return NULL;
+}
+
+static OrtStatus *is_constant(const OrtValueInfo *value, bool *is)
+{
+	*is = value->constant;
+	return NULL;
+}
+
+static OrtStatus *constant_of(const OrtValueInfo *value, const OrtValue **constant)
+{
+	*constant = value->constant;
+	return NULL;
+}
+
+static OrtStatus *is_output(const OrtValueInfo *value, bool *is)
+{
+	*is = value->is_output;
+	return NULL;
+}
+
+static OrtStatus *is_outer(const OrtValueInfo *value, bool *is)
+{
+	(void)value;
+	*is = false;
+	return NULL;
+}
+
+#define LIST(name, object, field, of) \
+	static OrtStatus *name##_count(const object *o, size_t *count) \
+	{ \
+		*count = o->field##_count; \
+		return NULL; \
+	} \
+	static OrtStatus *name##_list(const object *o, const of **list, size_t count) \
+	{ \
+		memcpy(list, o->of_##field, count * sizeof(*list)); \
+		return NULL; \
+	}
+#define of_in in
+#define of_out out
+#define of_node nodes
+#define of_attribute attributes
+LIST(graph_in, OrtGraph, in, OrtValueInfo)
+LIST(graph_out, OrtGraph, out, OrtValueInfo)
+LIST(graph_node, OrtGraph, node, OrtNode)
+LIST(node_out, OrtNode, out, OrtValueInfo)
+LIST(node_attribute, OrtNode, attribute, OrtOpAttr)
+
+static OrtStatus *node_in_count(const OrtNode *node, size_t *count)
+{
+	*count = node->in_count;
+	return NULL;
+}
+
+static OrtStatus *node_in_list(const OrtNode *node, const OrtValueInfo **list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		list[i] = node->every_in ? node->every_in : node->in[i];
+	return NULL;
+}
+
+static OrtStatus *parent(const OrtGraph *graph, const OrtNode **node)
+{
+	(void)graph;
+	*node = NULL;
+	return NULL;
+}
+
+static OrtStatus *node_name(const OrtNode *node, const char **name)
+{
+	*name = node->op;
+	return NULL;
+}
+
+static OrtStatus *node_domain(const OrtNode *node, const char **domain)
+{
+	(void)node;
+	*domain = "";
+	return NULL;
+}
+
+static OrtStatus *node_version(const OrtNode *node, int *version)
+{
+	*version = node->version;
+	return NULL;
+}
+
+static OrtStatus *none(const OrtNode *node, size_t *count)
+{
+	(void)node;
+	*count = 0;
+	return NULL;
+}
+
+static OrtStatus *attribute_name(const OrtOpAttr *attribute, const char **name)
+{
+	*name = attribute->name;
+	return NULL;
+}
+
+static OrtStatus *attribute_type(const OrtOpAttr *attribute, OrtOpAttrType *type)
+{
+	*type = attribute->type;
+	return NULL;
+}
+
+static OrtStatus *read_attribute(const OrtOpAttr *attribute, OrtOpAttrType type, void *data,
+				 size_t size, size_t *needed)
+{
+	(void)type;
+	*needed = attribute->size;
+	if (size < attribute->size)
+		return create_status(1, "too small");
+	memcpy(data, attribute->data, attribute->size);
+	return NULL;
+}
+
+static void create_pairs(OrtKeyValuePairs **pairs)
+{
+	*pairs = calloc(1, sizeof(**pairs));
+}
+
+static void add_pair(OrtKeyValuePairs *pairs, const char *key, const char *value)
+{
+	pairs->keys[pairs->count] = key;
+	pairs->values[pairs->count++] = value;
+}
+
+static const char *get_value(const OrtKeyValuePairs *pairs, const char *key)
+{
+	for (size_t i = 0; i < pairs->count; i++)
+		if (!strcmp(pairs->keys[i], key))
+			return pairs->values[i];
+	return NULL;
+}
+
+static void get_pairs(const OrtKeyValuePairs *pairs, const char *const **keys,
+		      const char *const **values, size_t *count)
+{
+	*keys = pairs->keys;
+	*values = pairs->values;
+	*count = pairs->count;
+}
+
+static void release_pairs(OrtKeyValuePairs *pairs)
+{
+	free(pairs);
+}
+
+static OrtHardwareDeviceType hardware_type(const OrtHardwareDevice *device)
+{
+	(void)device;
+	return ORT_HARDWARE_CPU;
+}
+
+/* Session options are the pairs themselves. */
+static OrtStatus *entries_of(const OrtSessionOptions *options, OrtKeyValuePairs **entries)
+{
+	*entries = malloc(sizeof(**entries));
+	**entries = *(const OrtKeyValuePairs *)options;
+	return NULL;
+}
+
+static OrtStatus *create_device(OrtEpFactory *factory, const OrtHardwareDevice *hardware,
+				const OrtKeyValuePairs *metadata, const OrtKeyValuePairs *options,
+				OrtEpDevice **device)
+{
+	(void)factory;
+	(void)hardware;
+	(void)options;
+	*device = calloc(1, sizeof(**device));
+	snprintf((*device)->device, sizeof((*device)->device), "%s",
+		 get_value(metadata, "device"));
+	return NULL;
+}
+
+static OrtStatus *add_nodes(OrtEpGraphSupportInfo *info, const OrtNode *const *nodes, size_t count,
+			    const OrtNodeFusionOptions *options)
+{
+	(void)options;
+	if (info->count >= MAX || count > MAX)
+		return create_status(1, "too many parts or nodes");
+	memcpy(info->nodes[info->count], nodes, count * sizeof(*nodes));
+	info->counts[info->count++] = count;
+	return NULL;
+}
+
+static void not_played(void)
+{
+	fprintf(stderr, "a call that is not played\n");
+	abort();
+}
+
+static const void *get_ep_api(void)
+{
+	static void *table[8];
+
+	for (int i = 0; i < 8; i++)
+		table[i] = (void *)not_played;
+	table[0] = (void *)create_device;
+	table[2] = (void *)add_nodes;
+	return table;
+}
+
+enum {
+#define CALL(index, result, name, parameters) AT_##name = index,
+#define EP_CALL(index, result, name, parameters)
+#include "clients/onnxruntime/ort_calls.def"
+#undef CALL
+#undef EP_CALL
+};
+
+static const void *get_api(uint32_t version)
+{
+	static void *table[TABLE];
+
+	if (version != ORT_VERSION)
+		return NULL;
+	for (int i = 0; i < TABLE; i++)
+		table[i] = (void *)not_played;
+	table[AT_CreateStatus] = (void *)create_status;
+	table[AT_ReleaseStatus] = (void *)release_status;
+	table[AT_CastTypeInfoToTensorInfo] = (void *)cast_type;
+	table[AT_GetTensorElementType] = (void *)element_type;
+	table[AT_GetDimensionsCount] = (void *)rank_of;
+	table[AT_GetDimensions] = (void *)dims_of;
+	table[AT_GetSymbolicDimensions] = (void *)symbols_of;
+	table[AT_GetTensorTypeAndShape] = (void *)type_and_shape;
+	table[AT_ReleaseTensorTypeAndShapeInfo] = (void *)release_info;
+	table[AT_GetTensorMutableData] = (void *)data_of;
+	table[AT_GetTensorSizeInBytes] = (void *)size_of;
+	table[AT_KernelContext_GetInput] = (void *)context_input;
+	table[AT_KernelContext_GetOutput] = (void *)context_output;
+	table[AT_GetValueInfoName] = (void *)value_name;
+	table[AT_GetValueInfoTypeInfo] = (void *)value_type;
+	table[AT_ValueInfo_IsConstantInitializer] = (void *)is_constant;
+	table[AT_ValueInfo_GetInitializerValue] = (void *)constant_of;
+	table[AT_ValueInfo_IsGraphOutput] = (void *)is_output;
+	table[AT_ValueInfo_IsFromOuterScope] = (void *)is_outer;
+	table[AT_Graph_GetNumInputs] = (void *)graph_in_count;
+	table[AT_Graph_GetInputs] = (void *)graph_in_list;
+	table[AT_Graph_GetNumOutputs] = (void *)graph_out_count;
+	table[AT_Graph_GetOutputs] = (void *)graph_out_list;
+	table[AT_Graph_GetNumNodes] = (void *)graph_node_count;
+	table[AT_Graph_GetNodes] = (void *)graph_node_list;
+	table[AT_Graph_GetParentNode] = (void *)parent;
+	table[AT_Node_GetName] = (void *)node_name;
+	table[AT_Node_GetOperatorType] = (void *)node_name;
+	table[AT_Node_GetDomain] = (void *)node_domain;
+	table[AT_Node_GetSinceVersion] = (void *)node_version;
+	table[AT_Node_GetNumInputs] = (void *)node_in_count;
+	table[AT_Node_GetInputs] = (void *)node_in_list;
+	table[AT_Node_GetNumOutputs] = (void *)node_out_count;
+	table[AT_Node_GetOutputs] = (void *)node_out_list;
+	table[AT_Node_GetNumSubgraphs] = (void *)none;
+	table[AT_Node_GetNumAttributes] = (void *)node_attribute_count;
+	table[AT_Node_GetAttributes] = (void *)node_attribute_list;
+	table[AT_OpAttr_GetName] = (void *)attribute_name;
+	table[AT_OpAttr_GetType] = (void *)attribute_type;
+	table[AT_ReadOpAttr] = (void *)read_attribute;
+	table[AT_CreateKeyValuePairs] = (void *)create_pairs;
+	table[AT_AddKeyValuePair] = (void *)add_pair;
+	table[AT_GetKeyValue] = (void *)get_value;
+	table[AT_GetKeyValuePairs] = (void *)get_pairs;
+	table[AT_ReleaseKeyValuePairs] = (void *)release_pairs;
+	table[AT_HardwareDevice_Type] = (void *)hardware_type;
+	table[AT_GetEpApi] = (void *)get_ep_api;
+	table[AT_GetSessionOptionsConfigEntries] = (void *)entries_of;
+	return table;
+}
+
+static const char *version_string(void)
+{
+	return "played";
+}
+
+static const struct ort_api_base base = { get_api, version_string };
+
+#endif /* NN_TESTS_ONNXRUNTIME_PLAY_H */
