@@ -64,7 +64,7 @@ struct tfl_delegate;
 
 struct tfl_tensor {
 	int type;
-	void *data;
+	void *contents;			/* of a constant, by data_of_count() only: see graph.h */
 	struct tfl_ints *dims;
 	struct {
 		float scale;

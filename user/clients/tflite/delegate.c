@@ -164,7 +164,7 @@ static int copy(struct tfl_context *context, struct delegate *d, int handle,
 	struct buffer buffer;
 	char *base;
 
-	if (!find_buffer(d, handle, &buffer) || buffer.size < tensor->bytes || !tensor->data) {
+	if (!find_buffer(d, handle, &buffer) || buffer.size < tensor->bytes || !tensor->contents) {
 		context->report_error(context, "nnaccel: no buffer %d of %zu bytes", handle,
 				      tensor->bytes);
 		return TFL_DELEGATE_ERROR;
@@ -178,9 +178,9 @@ static int copy(struct tfl_context *context, struct delegate *d, int handle,
 		return TFL_DELEGATE_ERROR;
 	}
 	if (from_buffer)
-		memcpy(tensor->data, base + before, tensor->bytes);
+		memcpy(tensor->contents, base + before, tensor->bytes);
 	else
-		memcpy(base + before, tensor->data, tensor->bytes);
+		memcpy(base + before, tensor->contents, tensor->bytes);
 	munmap(base, before + buffer.size);
 	return TFL_OK;
 }

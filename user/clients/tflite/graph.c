@@ -107,7 +107,7 @@ const struct tfl_tensor *graph_output(const struct graph *g, int i)
 
 bool tensor_is_constant(const struct tfl_tensor *tensor)
 {
-	return tensor && tensor->allocation_type == TFL_READ_ONLY && tensor->data;
+	return tensor && tensor->allocation_type == TFL_READ_ONLY && tensor->contents;
 }
 
 uint64_t tensor_count(const struct tfl_tensor *tensor)
@@ -151,9 +151,44 @@ const char *tensor_type_name(int type)
 	return name ? name : "another type";
 }
 
+/* Bytes of an element of the types that converters read; 0 for the others. */
+static size_t constant_size(int type)
+{
+	switch (type) {
+	case TFL_FLOAT32:
+	case TFL_INT32:
+		return 4;
+	case TFL_INT64:
+		return 8;
+	case TFL_UINT8:
+	case TFL_INT8:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+const void *data_of_count(struct graph *g, const struct tfl_tensor *tensor, int type,
+			  uint64_t count)
+{
+	const size_t size = constant_size(type);
+
+	if (!tensor_is_constant(tensor))
+		graph_refuse(g, "a tensor that is not constant; one of %llu elements of %s is wanted",
+			     (unsigned long long)count, tensor_type_name(type));
+	else if (!size || tensor->type != type || tensor_count(tensor) != count ||
+		 tensor->bytes / size != count || tensor->bytes % size)
+		graph_refuse(g, "a constant of %zu bytes and %llu elements of %s; %llu of %s are "
+			     "wanted", tensor->bytes, (unsigned long long)tensor_count(tensor),
+			     tensor_type_name(tensor->type), (unsigned long long)count,
+			     tensor_type_name(type));
+	return g->refused ? NULL : tensor->contents;
+}
+
 int graph_read_ints(struct graph *g, const struct tfl_tensor *tensor, const char *what,
 		    int32_t *values, int most)
 {
+	const char *data;
 	uint64_t count;
 
 	if (!tensor_is_constant(tensor)) {
@@ -165,18 +200,21 @@ int graph_read_ints(struct graph *g, const struct tfl_tensor *tensor, const char
 		graph_refuse(g, "%s is of type %s", what, tensor_type_name(tensor->type));
 		return -1;
 	}
-	if (count > (uint64_t)most || tensor->bytes < count * (tensor->type == TFL_INT32 ? 4 : 8)) {
+	if (count > (uint64_t)most) {
 		graph_refuse(g, "%s has more than %d elements", what, most);
 		return -1;
 	}
+	data = data_of_count(g, tensor, tensor->type, count);
+	if (!data)
+		return -1;
 	for (uint64_t i = 0; i < count; i++) {
 		int64_t wide;
 
 		if (tensor->type == TFL_INT32) {
-			memcpy(&values[i], (const char *)tensor->data + i * 4, 4);
+			memcpy(&values[i], data + i * 4, 4);
 			continue;
 		}
-		memcpy(&wide, (const char *)tensor->data + i * 8, 8);
+		memcpy(&wide, data + i * 8, 8);
 		values[i] = wide > INT32_MAX ? INT32_MAX : wide < INT32_MIN ? INT32_MIN :
 			    (int32_t)wide;
 	}
@@ -421,7 +459,7 @@ uint32_t graph_tensor(struct graph *g, int tensor)
 				     (unsigned long long)value_size(&v));
 			return GRAPH_NONE;
 		}
-		g->operand_of[tensor] = add_constant(g, &v, t->data, t->bytes, true);
+		g->operand_of[tensor] = add_constant(g, &v, t->contents, t->bytes, true);
 	} else if (v.scales) {
 		graph_refuse(g, "a tensor with scales per channel that is not constant");
 	} else {
@@ -467,7 +505,7 @@ uint32_t graph_view(struct graph *g, int tensor, const struct value *as)
 			     (unsigned long long)value_size(as));
 		return GRAPH_NONE;
 	}
-	return add_constant(g, as, t->data, t->bytes, true);
+	return add_constant(g, as, t->contents, t->bytes, true);
 }
 
 uint32_t graph_temporary(struct graph *g, const struct value *value)

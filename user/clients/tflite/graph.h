@@ -95,6 +95,14 @@ bool tensor_is_quant8(const struct tfl_tensor *tensor);
 const char *tensor_type_name(int type);
 
 /*
+ * Reads a constant, which converters do in no other way. Returns the elements of a tensor that is a
+ * constant of this type with exactly `count` elements. Returns NULL for any other tensor, after a
+ * refusal that says what it is and what is wanted.
+ */
+const void *data_of_count(struct graph *g, const struct tfl_tensor *tensor, int type,
+			  uint64_t count);
+
+/*
  * Reads a constant INT32 or INT64 tensor of at most `most` elements. Returns how many; -1 after
  * a refusal that calls it `what`.
  */

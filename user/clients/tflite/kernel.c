@@ -324,7 +324,7 @@ static struct place place_of(const struct kernel *k, const struct tfl_context *c
 		return (struct place){ k->states[i], TFL_NO_BUFFER };
 	if (t->delegate == &k->delegate->base && t->buffer_handle != TFL_NO_BUFFER)
 		return (struct place){ NULL, t->buffer_handle };
-	return (struct place){ t->data, TFL_NO_BUFFER };
+	return (struct place){ t->contents, TFL_NO_BUFFER };
 }
 
 static bool in_place(const struct kernel *k, const struct tfl_context *context)
@@ -491,9 +491,9 @@ static int kernel_invoke(struct tfl_context *context, struct tfl_node *node)
 			t->data_is_stale = k->places[i].handle != TFL_NO_BUFFER;
 			continue;
 		}
-		memcpy(t->data, k->states[i], port->size);
+		memcpy(t->contents, k->states[i], port->size);
 		if (port->also != TFL_NO_TENSOR)
-			memcpy(context->tensors[port->also].data, k->states[i], port->size);
+			memcpy(context->tensors[port->also].contents, k->states[i], port->size);
 	}
 	return TFL_OK;
 }

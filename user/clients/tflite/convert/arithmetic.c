@@ -83,14 +83,15 @@ void convert_div(struct graph *g, const struct operation *op)
 }
 
 /* NNAPI's DIV of int32 is this one; TensorFlow Lite's fails where the divisor is 0. */
-static bool may_be_zero(const struct tfl_tensor *t)
+static bool may_be_zero(struct graph *g, const struct tfl_tensor *t)
 {
-	if (!tensor_is_constant(t))
-		return true;
-	for (size_t i = 0; i + 4 <= t->bytes; i += 4)
-		if (!memcmp((const char *)t->data + i, "\0\0\0\0", 4))
+	const uint64_t count = tensor_count(t);
+	const char *data = tensor_is_constant(t) ? data_of_count(g, t, TFL_INT32, count) : NULL;
+
+	for (uint64_t i = 0; data && i < count; i++)
+		if (!memcmp(data + 4 * i, "\0\0\0\0", 4))
 			return true;
-	return false;
+	return !data;
 }
 
 void convert_floor_div(struct graph *g, const struct operation *op)
@@ -103,7 +104,7 @@ void convert_floor_div(struct graph *g, const struct operation *op)
 	if (!pair(g) || !same_type(g, 0, 0))
 		return;
 	if (b->type == TFL_INT32) {
-		if (may_be_zero(b))
+		if (may_be_zero(g, b))
 			return graph_refuse(g, "a divisor that may be 0, which has to be an error");
 		emit(g, ANEURALNETWORKS_DIV, graph_out(g, 0), graph_in(g, 0), graph_in(g, 1),
 		     no_activation(g));

@@ -102,15 +102,20 @@ static uint32_t matrix_of(struct graph *g, enum gate gate, uint32_t first, uint3
 {
 	const struct tfl_tensor *w = graph_input(g, WEIGHTS);
 	uint32_t units = (uint32_t)w->dims->data[0] / GATES, columns = (uint32_t)w->dims->data[1];
-	const char *from = (const char *)w->data + (size_t)rows_of[gate] * units * columns + first;
+	const char *from = data_of_count(g, w, TFL_UINT8, (uint64_t)GATES * units * columns);
 	struct value v = value_shaped(graph_value_of(g, w), 2, (const uint32_t[]){ units, count });
 	char *data = g->refused ? NULL : malloc((size_t)units * count);
 	uint32_t operand;
 
+	if (g->refused) {
+		free(data);
+		return GRAPH_NONE;
+	}
 	if (!data) {
 		graph_refuse(g, "no memory");
 		return GRAPH_NONE;
 	}
+	from += (size_t)rows_of[gate] * units * columns + first;
 	for (uint32_t row = 0; row < units; row++)
 		memcpy(data + (size_t)row * count, from + (size_t)row * columns, count);
 	operand = graph_constant(g, &v, data, (uint64_t)units * count);
@@ -125,8 +130,10 @@ static uint32_t bias_of(struct graph *g, enum gate gate)
 	const struct value v = { .type = ANEURALNETWORKS_TENSOR_INT32, .rank = 1,
 				 .dims = { units }, .scale = b->params.scale };
 
-	return graph_constant(g, &v, (const int32_t *)b->data + (size_t)rows_of[gate] * units,
-			      units * sizeof(int32_t));
+	const int32_t *from = data_of_count(g, b, TFL_INT32, (uint64_t)GATES * units);
+
+	return from ? graph_constant(g, &v, from + (size_t)rows_of[gate] * units,
+				     units * sizeof(int32_t)) : GRAPH_NONE;
 }
 
 /*
@@ -136,14 +143,9 @@ static uint32_t bias_of(struct graph *g, enum gate gate)
  */
 static void basic_quantised(struct graph *g)
 {
-	const struct tfl_tensor *w = graph_input(g, WEIGHTS), *b = graph_input(g, BIAS);
 	uint32_t size = (uint32_t)graph_input(g, DATA)->dims->data[1], in[15], outputs[2];
 	uint32_t units = (uint32_t)graph_input(g, LAST)->dims->data[1];
 
-	if (!tensor_is_constant(w) || !tensor_is_constant(b) || w->type != TFL_UINT8 ||
-	    b->type != TFL_INT32 || w->bytes != tensor_count(w) ||
-	    b->bytes != 4 * tensor_count(b))
-		return graph_refuse(g, "weights that are not constant uint8 and int32");
 	if (graph_input(g, LAST)->type != TFL_UINT8 || graph_input(g, STATE)->type != TFL_INT16 ||
 	    graph_output(g, NEW_STATE)->type != TFL_INT16)
 		return graph_refuse(g, "states that are not uint8 and int16");

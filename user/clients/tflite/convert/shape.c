@@ -24,9 +24,10 @@ void convert_transpose(struct graph *g, const struct operation *op)
 	int rank = graph_input(g, 0)->dims->size;
 
 	(void)op;
-	if (!same_quant(g, 0, 0) ||
-	    graph_read_ints(g, graph_input(g, 1), "the order of dimensions", order, 4) < 0)
+	if (!same_quant(g, 0, 0))
 		return;
+	if (graph_read_ints(g, graph_input(g, 1), "the order of dimensions", order, 4) != rank)
+		return graph_refuse(g, "an order of another number of dimensions than %d", rank);
 	for (int i = 0; i < rank && !g->refused; i++)
 		order[i] = (int32_t)axis_of(g, order[i], rank);
 	emit(g, ANEURALNETWORKS_TRANSPOSE, graph_out(g, 0), graph_in(g, 0),
@@ -98,6 +99,9 @@ static void slice_to(struct graph *g, uint32_t to, uint32_t from, const int32_t 
 
 	if (g->refused)
 		return;
+	if (g->values[to].rank != g->values[from].rank)
+		return graph_refuse(g, "a slice of %u dimensions of %u", g->values[to].rank,
+				    g->values[from].rank);
 	for (uint32_t i = 0; i < g->values[to].rank; i++)
 		size[i] = (int32_t)g->values[to].dims[i];
 	emit(g, ANEURALNETWORKS_SLICE, to, from, graph_ints(g, begin, g->values[to].rank),
@@ -368,22 +372,21 @@ void convert_pad(struct graph *g, const struct operation *op)
 void convert_pad_v2(struct graph *g, const struct operation *op)
 {
 	const struct tfl_tensor *x = graph_input(g, 0), *value = graph_input(g, 2);
+	const void *data = data_of_count(g, value, x->type, 1);
 	uint32_t pad;
 	float real;
 
 	(void)op;
-	if (!same_quant(g, 0, 0))
+	if (!same_quant(g, 0, 0) || !data)
 		return;
-	if (!tensor_is_constant(value) || !value->bytes || value->type != x->type)
-		return graph_refuse(g, "a value that is not a constant of the input's type");
 	if (tensor_is_quant8(x) && !tensor_same_quant(x, value))
 		return graph_refuse(g, "a value of another scale or zero point than the input");
 	if (x->type == TFL_FLOAT32) {
-		memcpy(&real, value->data, sizeof(real));
+		memcpy(&real, data, sizeof(real));
 		pad = graph_f32(g, real);
 	} else {
-		pad = graph_i32(g, x->type == TFL_INT8 ? *(const int8_t *)value->data :
-				*(const uint8_t *)value->data);
+		pad = graph_i32(g, x->type == TFL_INT8 ? *(const int8_t *)data :
+							 *(const uint8_t *)data);
 	}
 	emit(g, ANEURALNETWORKS_PAD_V2, graph_out(g, 0), graph_in(g, 0), paddings(g), pad);
 }
@@ -439,16 +442,18 @@ void convert_embedding_lookup(struct graph *g, const struct operation *op)
 }
 
 /* Of equal keys, and of keys in another order, the interfaces may find different ones. */
-static bool are_ascending(const struct tfl_tensor *keys)
+static bool are_ascending(struct graph *g, const struct tfl_tensor *keys)
 {
+	const uint64_t count = tensor_count(keys);
+	const char *data = data_of_count(g, keys, TFL_INT32, count);
 	int32_t last = 0, key;
 
-	for (size_t i = 0; i + sizeof(key) <= keys->bytes; i += sizeof(key), last = key) {
-		memcpy(&key, (const char *)keys->data + i, sizeof(key));
+	for (uint64_t i = 0; data && i < count; i++, last = key) {
+		memcpy(&key, data + i * sizeof(key), sizeof(key));
 		if (i && key <= last)
 			return false;
 	}
-	return true;
+	return data;
 }
 
 void convert_hashtable_lookup(struct graph *g, const struct operation *op)
@@ -458,7 +463,7 @@ void convert_hashtable_lookup(struct graph *g, const struct operation *op)
 	(void)op;
 	if (lookups->type != TFL_INT32 || keys->type != TFL_INT32)
 		return graph_refuse(g, "keys that are not int32");
-	if (!tensor_is_constant(keys) || !are_ascending(keys))
+	if (!are_ascending(g, keys))
 		return graph_refuse(g, "keys that are not constant and in ascending order");
 	if (!graph_output(g, 1) || graph_output(g, 1)->type != TFL_UINT8)
 		return graph_refuse(g, "hits that are not uint8");
@@ -532,7 +537,7 @@ void convert_batch_to_space(struct graph *g, const struct operation *op)
 	(void)op;
 	if (!same_quant(g, 0, 0) || !read_blocks(g, block, crops, "the list of crops"))
 		return;
-	if (block[0] < 1 || block[1] < 1 || x->dims->data[0] % (block[0] * block[1]))
+	if (block[0] < 1 || block[1] < 1 || x->dims->data[0] % ((int64_t)block[0] * block[1]))
 		return graph_refuse(g, "blocks of %d * %d", block[0], block[1]);
 	v = graph_value_of(g, x);
 	v.dims[0] /= (uint32_t)(block[0] * block[1]);

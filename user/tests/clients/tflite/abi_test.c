@@ -68,7 +68,7 @@ SAME(struct tfl_affine, dimension, TfLiteAffineQuantization, quantized_dimension
 #define TENSOR(m, n) SAME(struct tfl_tensor, m, TfLiteTensor, n)
 SAME_SIZE(struct tfl_tensor, TfLiteTensor);
 TENSOR(type, type);
-TENSOR(data, data);
+TENSOR(contents, data);
 TENSOR(dims, dims);
 TENSOR(params.scale, params.scale);
 TENSOR(params.zero_point, params.zero_point);
