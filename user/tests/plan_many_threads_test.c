@@ -88,6 +88,38 @@ static void test_all_are_woken(void **state)
 	alarm(0);
 }
 
+static atomic_uint beyond, in_slot[MOST];
+
+/* Of `arg` threads, each has a number of its own below that. */
+static void number(void *arg, uint32_t task, uint32_t thread)
+{
+	const uint32_t threads = *(const uint32_t *)arg;
+
+	(void)task;
+	if (thread >= threads || atomic_fetch_add(&in_slot[thread], 1))
+		atomic_fetch_add(&beyond, 1);
+	sched_yield();
+	if (thread < threads)
+		atomic_fetch_sub(&in_slot[thread], 1);
+}
+
+/*
+ * A plan has memory for as many threads as there were when it was compiled. A process that was forked
+ * since may have more helpers.
+ */
+static void test_numbers_of_threads(void **state)
+{
+	(void)state;
+	alarm(HANG_S);
+	for (uint32_t i = 0; i < JOBS; i++) {
+		uint32_t threads = 2 + i % 7;
+
+		threads_run_long(number, &threads, 64, threads);
+		assert_int_equal(beyond, 0);
+	}
+	alarm(0);
+}
+
 static void count(void *arg, uint32_t task, uint32_t thread)
 {
 	(void)arg;
@@ -190,6 +222,7 @@ int main(void)
 		cmocka_unit_test(test_near_first),
 		cmocka_unit_test(test_all_are_woken),
 		cmocka_unit_test(test_each_task_once),
+		cmocka_unit_test(test_numbers_of_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

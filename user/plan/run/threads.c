@@ -41,6 +41,7 @@ struct job {
 	_Atomic bool taken;
 	_Atomic bool open;
 	_Atomic uint32_t users;		/* helpers that look at it; a futex */
+	_Atomic uint32_t slots;		/* helpers that joined: the number of the last one in the job */
 	_Atomic uint64_t next;		/* task; never wraps, however many there are */
 	_Atomic uint32_t unwoken;	/* helpers that may still be woken for it */
 	struct domain near;		/* of the opener: its threads are woken first */
@@ -98,8 +99,11 @@ static void wake_some(struct job *job)
 		futex_wake(&shared.opened, woken, ANY);
 }
 
-/* Joins a job that is open and has work left; false: there was none. */
-static bool join(struct job *job, uint32_t thread)
+/*
+ * Joins a job that is open and has work left; false: there was none. A helper leaves a job only when no
+ * task is left, and then nobody joins any more: no more join than may work at it at a time.
+ */
+static bool join(struct job *job)
 {
 	bool joined = false;
 
@@ -109,7 +113,7 @@ static bool join(struct job *job, uint32_t thread)
 	if (atomic_load(&job->open) &&
 	    atomic_load(&job->users) <= job->max_users && atomic_load(&job->next) < job->count) {
 		wake_some(job);
-		run_tasks(job, thread);
+		run_tasks(job, atomic_fetch_add(&job->slots, 1) + 1);
 		joined = true;
 	}
 	if (atomic_fetch_sub(&job->users, 1) == 1 && !atomic_load(&job->open))
@@ -117,10 +121,10 @@ static bool join(struct job *job, uint32_t thread)
 	return joined;
 }
 
-static bool join_any(uint32_t thread)
+static bool join_any(void)
 {
 	for (uint32_t i = 0; i < MAX_JOBS; i++)
-		if (join(&shared.jobs[i], thread))
+		if (join(&shared.jobs[i]))
 			return true;
 	return false;
 }
@@ -145,12 +149,11 @@ static void wait_for_job(uint32_t seen)
 
 static void *helper_main(void *arg)
 {
-	uint32_t thread = (uint32_t)(uintptr_t)arg;
-
+	(void)arg;
 	for (;;) {
 		uint32_t seen = atomic_load(&shared.opened);
 
-		if (!join_any(thread))
+		if (!join_any())
 			wait_for_job(seen);
 	}
 	return NULL;
@@ -193,8 +196,7 @@ static void start(void)
 	while (shared.helpers < count && shared.helpers < MAX_HELPERS) {
 		pthread_t thread;
 
-		if (pthread_create(&thread, &attributes, helper_main,
-				   (void *)(uintptr_t)(shared.helpers + 1)))
+		if (pthread_create(&thread, &attributes, helper_main, NULL))
 			break;
 		shared.helpers++;
 	}
@@ -259,6 +261,7 @@ static uint64_t run(threads_fn *fn, void *arg, uint32_t count, uint32_t threads)
 	job->max_users = (threads < count ? threads : count) - 1;
 	job->near = domain_here();
 	atomic_store(&job->unwoken, job->max_users);
+	atomic_store(&job->slots, 0);
 	atomic_store(&job->next, 0);
 	atomic_store(&job->open, true);
 	atomic_fetch_add(&shared.opened, 1);

@@ -18,7 +18,7 @@
 #define THREADS_LATE_NS 300000
 #define THREADS_ALONE_NS 20000000
 
-/* Runs one task; `thread` is below the number of threads that threads_start() told. */
+/* Runs one task; of the threads of a job each has another `thread`, below their number. */
 typedef void threads_fn(void *arg, uint32_t task, uint32_t thread);
 
 /* Makes the threads if they are not there; returns how many can run tasks, the caller included. */
