@@ -20,7 +20,7 @@ struct tfl_delegate *tflite_plugin_create_delegate(char **names, char **values, 
 						   void (*report_error)(const char *));
 void tflite_plugin_destroy_delegate(struct tfl_delegate *delegate);
 
-enum { MOST = 16, MOST_BYTES = 4096 };
+enum { MOST = 32, MOST_BYTES = 4096 };
 
 /* An array of ints as TensorFlow Lite has them, of a fixed size. */
 struct list {
@@ -41,6 +41,7 @@ struct world {
 	int params[MOST][16];
 	int num_nodes;
 	struct list plan;
+	struct list unread;		/* tensors that no other node and nobody else reads */
 
 	struct tfl_partition partitions[MOST];
 	struct list parts[MOST][3];
@@ -92,7 +93,7 @@ static bool has(const struct list *list, int value)
 	return false;
 }
 
-/* A partition is nodes that follow each other; its outputs are all that it writes. */
+/* A partition is nodes that follow each other; its outputs are all that it writes and is read. */
 static int preview(struct tfl_context *context, const struct tfl_ints *nodes,
 		   struct tfl_partition **partitions, int *count)
 {
@@ -114,7 +115,8 @@ static int preview(struct tfl_context *context, const struct tfl_ints *nodes,
 			    !has(&part[1], w->inputs[node].data[k]))
 				append(&part[1], w->inputs[node].data[k]);
 		for (int k = 0; k < w->outputs[node].size; k++)
-			append(&part[2], w->outputs[node].data[k]);
+			if (!has(&w->unread, w->outputs[node].data[k]))
+				append(&part[2], w->outputs[node].data[k]);
 	}
 	for (int i = 0; i < *count; i++)
 		w->partitions[i] = (struct tfl_partition){
@@ -200,7 +202,8 @@ static int node(struct world *w, int code, int a, int b, int out)
 static void destroy(struct world *w)
 {
 	for (int i = 0; i < w->num_kernels; i++)
-		w->kernel.free(&w->context, w->kernels[i].user_data);
+		if (w->kernels[i].user_data)
+			w->kernel.free(&w->context, w->kernels[i].user_data);
 	free(w);
 }
 

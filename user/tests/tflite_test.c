@@ -180,6 +180,47 @@ static void test_buffers(void **state)
 	close(fd);
 }
 
+/* Runs a sum and a product of the same tensors, of which one is an output; returns its first element. */
+static float cached_output(const char *folder, int output)
+{
+	char *names[] = { "device", "min_work", "cache_dir" };
+	char *values[] = { "nnapi-reference", "0", (char *)folder };
+	struct tfl_delegate *d = tflite_plugin_create_delegate(names, values, 3, hear);
+	struct world *w = world();
+	float first;
+
+	assert_non_null(d);
+	for (int i = 0; i < 4; i++)
+		tensor(w, TFL_FLOAT32, 1, (const int[]){ 4 });
+	node(w, ADD, 0, 1, 2);
+	node(w, MUL, 0, 1, 3);
+	append(&w->unread, output == 2 ? 3 : 2);
+	((float *)w->data[0])[0] = 3;
+	((float *)w->data[1])[0] = 5;
+	assert_int_equal(d->prepare(&w->context, d), TFL_OK);
+	assert_int_equal(w->num_kernels, 1);
+	run(w);
+	first = ((const float *)w->data[output])[0];
+	destroy(w);
+	tflite_plugin_destroy_delegate(d);
+	return first;
+}
+
+/* Models that differ only in which intermediate result is an output share no entry of the cache. */
+static void test_cached_outputs(void **state)
+{
+	char folder[] = "/tmp/nnaccel-tflite-XXXXXX", command[64];
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	for (int i = 0; i < 2; i++) {
+		assert_float_equal(cached_output(folder, 2), 8, 0);
+		assert_float_equal(cached_output(folder, 3), 15, 0);
+	}
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	assert_int_equal(system(command), 0);
+}
+
 /* ---- Constants of other sizes than their nodes want ---- */
 
 /* A constant's end becomes the end of a page, before one that cannot be read. */
@@ -346,6 +387,7 @@ int main(void)
 		cmocka_unit_test(test_whole_graph),
 		cmocka_unit_test(test_tensor_without_data),
 		cmocka_unit_test(test_buffers),
+		cmocka_unit_test(test_cached_outputs),
 		cmocka_unit_test(test_short_order),
 		cmocka_unit_test(test_short_value),
 		cmocka_unit_test(test_random_nodes),

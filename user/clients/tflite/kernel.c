@@ -265,6 +265,14 @@ static bool same_shapes(const struct kernel *k, const struct tfl_context *contex
 	return same;
 }
 
+/* Of one graph other operands may be read by the nodes around it: that is another model. */
+static void hash_ports(struct sha256 *hash, const struct kernel *k)
+{
+	sha256_add(hash, &k->num_inputs, sizeof(k->num_inputs));
+	for (uint32_t i = 0; i < k->num_ports; i++)
+		sha256_add(hash, &k->ports[i].operand, sizeof(k->ports[i].operand));
+}
+
 static int build(struct kernel *k, struct tfl_context *context)
 {
 	const struct options *o = &k->delegate->options;
@@ -293,8 +301,10 @@ static int build(struct kernel *k, struct tfl_context *context)
 	if (status == TFL_OK)
 		status = finish_model(k, context);
 	if (status == TFL_OK) {
-		if (o->cache_dir)
+		if (o->cache_dir) {
+			hash_ports(&hash, k);
 			sha256_end(&hash, token);
+		}
 		status = compile(k, context, o->cache_dir ? token : NULL);
 	}
 	if (status == TFL_OK) {
