@@ -322,6 +322,19 @@ static void test_concat_overflows(void **unused)
 	free_constant(piece);
 }
 
+/* An output of another type than its node's result has other bytes than ONNX Runtime makes room for. */
+static void test_other_type(void **unused)
+{
+	static const struct OrtValueInfo in = { "x", { ONNX_BOOL, 1, { 64 } }, NULL, false };
+	static const struct OrtValueInfo out = { "y", { ONNX_INT64, 1, { 64 } }, NULL, true };
+	const struct OrtNode node = { .op = "Not", .version = 1, .in = { &in }, .out = { &out },
+				      .in_count = 1, .out_count = 1 };
+	const struct OrtGraph graph = { { &node }, { &in }, { &out }, 1, 1, 1 };
+
+	(void)unused;
+	refused(&graph, "output 0 is of int64");
+}
+
 /* x [1, 1, 1], one unit; of its other inputs one is an element. */
 static void test_short_recurrent(void **unused)
 {
@@ -395,6 +408,84 @@ static void test_short_bias(void **unused)
 	free_constant(bias);
 }
 
+/* ---- numbers that are too large to compute with ---- */
+
+/* Places that are counted from the end of an axis are floats on the way. */
+static void test_long_axis(void **unused)
+{
+	static const int64_t size = (1 << 24) + 2, one = 1, last_index = 1;
+	static const struct OrtValueInfo in = { "x", { ONNX_FLOAT, 1, { size } }, NULL, false };
+	static const struct OrtValueInfo out = { "y", { ONNX_INT64, 1, { 1 } }, NULL, true };
+	static const struct OrtValueInfo most = { "m", { ONNX_FLOAT, 1, { 1 } }, NULL, true };
+	static const struct OrtValue k_value = { { ONNX_INT64, 1, { 1 } }, (void *)&one, sizeof(one) };
+	static const struct OrtValueInfo k = { "k", { ONNX_INT64, 1, { 1 } }, &k_value, false };
+	static const struct OrtOpAttr last_of = { "select_last_index", ORT_ATTRIBUTE_INT, &last_index,
+						  sizeof(last_index) };
+	const struct OrtNode arg = { .op = "ArgMax", .version = 13, .in = { &in }, .out = { &out },
+				     .in_count = 1, .out_count = 1, .attribute_count = 1,
+				     .attributes = { &last_of } };
+	const struct OrtNode top = { .op = "TopK", .version = 11, .in = { &in, &k },
+				     .out = { &most, &out }, .in_count = 2, .out_count = 2 };
+	const struct OrtGraph graphs[] = {
+		{ { &arg }, { &in }, { &out }, 1, 1, 1 }, { { &top }, { &in }, { &most, &out }, 1, 1, 2 },
+	};
+
+	(void)unused;
+	refused(&graphs[0], "at most 16777216");
+	refused(&graphs[1], "at most 16777216");
+}
+
+/* Three constants, of which one is among the largest or smallest numbers. */
+static void test_far_numbers(void **unused)
+{
+	static const int64_t far[] = { INT64_MIN, INT64_MAX }, one = 1;
+	static const struct OrtValueInfo out = { "y", { ONNX_INT64, 1, { -1 } }, NULL, true };
+	struct OrtValue values[3];
+	struct OrtValueInfo infos[3];
+
+	(void)unused;
+	for (int i = 0; i < 6; i++) {
+		const struct OrtNode node = { .op = "Range", .version = 11,
+					      .in = { &infos[0], &infos[1], &infos[2] },
+					      .out = { &out }, .in_count = 3, .out_count = 1 };
+		const struct OrtGraph graph = { { &node }, { NULL }, { &out }, 1, 0, 1 };
+
+		for (int k = 0; k < 3; k++) {
+			values[k] = (struct OrtValue){ { ONNX_INT64, 0, { 0 } },
+				(void *)(k == i / 2 ? &far[i % 2] : &one), sizeof(one) };
+			infos[k] = (struct OrtValueInfo){ k == 0 ? "a" : k == 1 ? "b" : "c",
+							  values[k].info, &values[k], false };
+		}
+		refused(&graph, "further from 0");
+	}
+}
+
+/* The lower triangle from a diagonal on that is far away is all, and the upper one none, or the other. */
+static void test_far_diagonal(void **unused)
+{
+	static const int64_t far[] = { INT64_MIN, INT64_MAX };
+	static const struct OrtValueInfo in = { "x", { ONNX_FLOAT, 2, { 2, 2 } }, NULL, false };
+	static const struct OrtValueInfo out = { "y", { ONNX_FLOAT, 2, { 2, 2 } }, NULL, true };
+	struct ort_ep_factory *factory = load();
+	struct ort_ep *ep = provider(factory, NULL, NULL);
+	struct OrtEpGraphSupportInfo info;
+
+	(void)unused;
+	for (int i = 0; i < 2; i++) {
+		struct OrtValue value = { { ONNX_INT64, 0, { 0 } }, (void *)&far[i], sizeof(far[i]) };
+		struct OrtValueInfo k = { "k", value.info, &value, false };
+		const struct OrtNode node = { .op = "Trilu", .version = 14, .in = { &in, &k },
+					      .out = { &out }, .in_count = 2, .out_count = 1 };
+		const struct OrtGraph graph = { { &node }, { &in }, { &out }, 1, 1, 1 };
+
+		memset(&info, 0, sizeof(info));
+		assert_null(ep->GetCapability((OrtEp *)ep, &graph, &info));
+		assert_int_equal(info.count, 1);
+	}
+	release(factory, ep);
+	unload(factory);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -404,8 +495,12 @@ int main(void)
 		cmocka_unit_test(test_capability),
 		cmocka_unit_test(test_runs),
 		cmocka_unit_test(test_concat_overflows),
+		cmocka_unit_test(test_other_type),
 		cmocka_unit_test(test_short_recurrent),
 		cmocka_unit_test(test_short_bias),
+		cmocka_unit_test(test_long_axis),
+		cmocka_unit_test(test_far_numbers),
+		cmocka_unit_test(test_far_diagonal),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

@@ -117,7 +117,7 @@ static size_t element_size(int32_t type)
 	}
 }
 
-size_t operand_size(const struct operand *operand)
+size_t builder_size(const struct operand *operand)
 {
 	size_t size = element_size(operand->type);
 

@@ -65,7 +65,7 @@ void builder_operation(struct builder *b, int32_t type, uint32_t in_count, const
 		       uint32_t out_count, const uint32_t *out);
 
 /* Bytes of an operand of known shape. */
-size_t operand_size(const struct operand *operand);
+size_t builder_size(const struct operand *operand);
 
 /* Drops operations whose outputs nobody uses; `keep` are operands that are wanted. */
 void builder_prune(struct builder *b, uint32_t count, const uint32_t *keep);

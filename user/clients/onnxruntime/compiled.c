@@ -18,7 +18,7 @@ static void set_port(struct port *port, uint32_t index, int type, const struct s
 	port->type = type;
 	port->shape = *shape;
 	port->count = shape_count(shape);
-	port->size = operand ? operand_size(operand) : 0;
+	port->size = operand ? builder_size(operand) : 0;
 }
 
 static bool *used_operands(const struct builder *b)
@@ -284,11 +284,11 @@ struct compiled *compiled_new(const struct graph *graph, const struct options *o
 	free(job.model_out);
 	if (good)
 		return c;
-	compiled_free(c);
+	compiled_drop(c);
 	return NULL;
 }
 
-void compiled_free(struct compiled *c)
+void compiled_drop(struct compiled *c)
 {
 	if (!c)
 		return;

@@ -44,7 +44,7 @@ struct compiled *compiled_new(const struct graph *graph, const struct options *o
 			      uint32_t in_count, const uint32_t *in, uint32_t out_count,
 			      const uint32_t *out, bool *device_failed, char *message,
 			      size_t size);
-void compiled_free(struct compiled *compiled);
+void compiled_drop(struct compiled *compiled);
 
 /* Runs it with a burst, if there are any; a ResultCode. */
 int compiled_compute(struct compiled *compiled, ANeuralNetworksExecution *execution);

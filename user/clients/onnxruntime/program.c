@@ -136,7 +136,7 @@ void program_free(struct program *p)
 		return;
 	for (struct compiled *c = p->compiled; c; c = next) {
 		next = c->next;
-		compiled_free(c);
+		compiled_drop(c);
 	}
 	pthread_mutex_destroy(&p->lock);
 	graph_free(p->graph);
@@ -178,7 +178,7 @@ static void shrink(struct program *p)
 
 		if (++count > p->options->max_shapes && !c->users) {
 			*at = c->next;
-			compiled_free(c);
+			compiled_drop(c);
 		} else {
 			at = &c->next;
 		}
@@ -222,7 +222,7 @@ static void release(struct program *p, struct compiled *c, bool drop)
 		c->dropped = true;
 	}
 	if (c->dropped && !c->users)
-		compiled_free(c);
+		compiled_drop(c);
 	pthread_mutex_unlock(&p->lock);
 }
 

@@ -157,7 +157,7 @@ static uint32_t make_operand(struct translation *t, struct translated *value, in
 		operand.zero = value->quantised ? value->zero : 0;
 	}
 	if (value->data) {
-		operand.size = operand_size(&operand);
+		operand.size = builder_size(&operand);
 		operand.data = type == ONNX_INT64 ?
 			       narrowed(t, value->data, shape_count(&value->shape)) : value->data;
 		if (!operand.data)
@@ -329,7 +329,7 @@ static uint32_t copied(struct translation *t, struct operand *operand, const voi
 
 	if (t->refused)
 		return NO_OPERAND;
-	operand->size = operand_size(operand);
+	operand->size = builder_size(operand);
 	copy = builder_alloc(t->b, operand->size + 1);
 	if (!copy)
 		return NO_OPERAND;
@@ -384,7 +384,7 @@ uint32_t constant(struct translation *t, uint32_t like, uint32_t rank, const uin
 		return NO_OPERAND;
 	if (operand.type == ANEURALNETWORKS_TENSOR_FLOAT32)
 		return copied(t, &operand, values);
-	operand.size = operand_size(&operand);
+	operand.size = builder_size(&operand);
 	operand.data = builder_alloc(t->b, operand.size + 1);
 	if (!operand.data)
 		return NO_OPERAND;
@@ -411,7 +411,7 @@ uint32_t constant_bytes(struct translation *t, const struct operand *type, const
 	if (t->refused || !data)
 		return NO_OPERAND;
 	operand.data = data;
-	operand.size = operand_size(&operand);
+	operand.size = builder_size(&operand);
 	operand.view_of = 0;
 	return builder_operand(t->b, &operand);
 }
@@ -455,7 +455,7 @@ uint32_t rows_from(struct translation *t, uint32_t x, uint64_t first, uint32_t r
 	operand.data = (const char *)operand.data + operand.size / all * first;
 	operand.rank = 2;
 	memcpy(operand.dims, dims, sizeof(dims));
-	operand.size = operand_size(&operand);
+	operand.size = builder_size(&operand);
 	return builder_operand(t->b, &operand);
 }
 
@@ -763,6 +763,7 @@ void set_out(struct translation *t, uint32_t index, uint32_t operand, const stru
 {
 	struct translated *value = value_out(t, index, shape);
 	uint32_t dims[MAX_DIMS], rank;
+	int type;
 
 	if (!value)
 		return;
@@ -770,6 +771,12 @@ void set_out(struct translation *t, uint32_t index, uint32_t operand, const stru
 	operand = view(t, operand, rank, dims);
 	if (t->refused || operand == NO_OPERAND)
 		return;
+	type = t->graph->values[t->node->out[index]].type;
+	if (operand_of(t, operand)->type != nnapi_type(type)) {
+		refuse(t, "output %u is of %s, computed as %s", index, onnx_name(type),
+		       type_name(operand_of(t, operand)->type));
+		return;
+	}
 	value->operand = operand;
 	value->shape = *shape;
 	value->data = NULL;

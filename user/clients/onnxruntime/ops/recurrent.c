@@ -110,7 +110,7 @@ static uint32_t zeros(struct translation *t, uint32_t like, uint32_t rank, const
 	struct operand type = { .type = operand_of(t, like)->type, .rank = rank };
 
 	memcpy(type.dims, dims, rank * sizeof(*dims));
-	type.size = operand_size(&type);
+	type.size = builder_size(&type);
 	return constant_bytes(t, &type, builder_alloc(t->b, type.size + 1));
 }
 

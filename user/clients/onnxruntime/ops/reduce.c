@@ -142,6 +142,13 @@ static void around(const struct shape *shape, int axis, uint32_t dims[3])
 		dims[2] *= (uint32_t)shape->dims[i];
 }
 
+/* Whether places along an axis, which are computed from its end, are exact as floats. */
+static void count_from_end(struct translation *t, int64_t size)
+{
+	if (size > 1 << 24)
+		refuse(t, "places of an axis of %lld elements; at most %d", (long long)size, 1 << 24);
+}
+
 /* The first of equals, as the NNAPI does; of the last ones by looking from the end. */
 void arg_op(struct translation *t)
 {
@@ -166,8 +173,10 @@ void arg_op(struct translation *t)
 	dims[1] = dims[2];
 	out = result_type(t, NN(TENSOR_INT32), 2, dims);
 	x = EMIT(t, is_node(t, "ArgMax") ? NN(ARGMAX) : NN(ARGMIN), out, x, scalar_int(t, 1));
-	if (last)
+	if (last) {
+		count_from_end(t, size);
 		x = with_number(t, NN(ADD), unary(t, NN(NEG), x), (float)size - 1);
+	}
 	t->work = (uint64_t)shape_count(shape);
 	set_out(t, 0, x, &to);
 }
@@ -210,6 +219,7 @@ void topk_op(struct translation *t)
 	outs[0] = result(t, x, 3, turned);
 	outs[1] = result_type(t, NN(TENSOR_INT32), 3, turned);
 	emit_many(t, NN(TOPK_V2), 2, outs, 2, (uint32_t[]){ x, scalar_int(t, (int32_t)k[0]) });
+	count_from_end(t, dims[1]);
 	values = most ? outs[0] : unary(t, NN(NEG), outs[0]);
 	at = with_number(t, NN(ADD), unary(t, NN(NEG), outs[1]), (float)dims[1] - 1);
 	if (dims[2] != 1) {

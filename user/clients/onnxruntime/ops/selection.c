@@ -51,6 +51,9 @@ void trilu_op(struct translation *t)
 
 	if (!t->refused && (shape->rank < 2 || shape_count(shape) > 1 << 24))
 		refuse(t, "of %d dimensions", shape->rank);
+	/* A diagonal further away is the same as one that is outside. */
+	if (k < -INT32_MAX || k > INT32_MAX)
+		k = k < 0 ? -INT32_MAX : INT32_MAX;
 	if (t->refused)
 		return;
 	rows = shape->dims[shape->rank - 2];
@@ -318,12 +321,18 @@ void eye_like_op(struct translation *t)
 
 void range_op(struct translation *t)
 {
+	const int64_t most = INT64_C(1) << 60;
 	struct shape to = { .rank = 1 };
 	int64_t numbers[3], count;
 	void *data;
 
-	for (uint32_t i = 0; i < 3; i++)
+	for (uint32_t i = 0; i < 3; i++) {
 		numbers[i] = number_in(t, i, 0);
+		/* So that sums of three do not overflow. */
+		if (numbers[i] < -most || numbers[i] > most)
+			refuse(t, "input %u is %lld, further from 0 than %lld", i,
+			       (long long)numbers[i], (long long)most);
+	}
 	if (!t->refused && !numbers[2])
 		refuse(t, "a step of 0");
 	if (t->refused)
