@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 
+#include "../../selftests/lib/runner.h"
 #include "engine/keeper/blob_store.h"
 #include "kit/file_message.h"
 #include "tests/keeper_fixture.h"
@@ -27,9 +28,8 @@
 #define MODEL 100
 #define ENTRY (MODEL + PAGE)
 
-/* Times that the keeper is killed, by day and by NNACCEL_ALL; of half, a write of so many fails. */
-#define KILLS 60
-#define ALL_KILLS 300
+/* Times that the keeper is killed; of half, a write of so many fails. */
+#define KILLS how_often(300, 40)
 #define FULL_ONE_IN 6
 
 /* Of the store that is killed: so many entries fit, and so many are there before. */
@@ -1256,8 +1256,8 @@ static void check_keeper(void)
 
 static void test_killed_under_load(void **state)
 {
-	const int kills = getenv("NNACCEL_ALL") ? ALL_KILLS : KILLS;
-	unsigned int seed = (unsigned int)time(NULL), steps = 0;
+	const int kills = KILLS;
+	unsigned int seed = 1, steps = 0;
 	const struct itimerval none = { .it_value.tv_usec = 0 };
 
 	(void)state;

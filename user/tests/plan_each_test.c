@@ -23,6 +23,7 @@
 
 #include <cmocka.h>
 
+#include "../../selftests/lib/runner.h"
 #include "ops/float16.h"
 #include "ops/op.h"
 #include "plan/plan.h"
@@ -33,7 +34,7 @@
 
 #define MAX_OPERANDS 90
 #define MAX_BYTES (1 << 20)	/* of an output, and of all constants */
-#define ROUNDS 12		/* of each operation in each type */
+#define ROUNDS (uint64_t)how_often(12, 4)	/* of each operation in each type */
 #define FIRST_SEED 1
 
 struct form {

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Variables by which the runner tells tests whether all is run, and how much slower than a quiet
+ * machine this one is. Tests of user space include it, too.
+ */
+#ifndef SELFTESTS_RUNNER_H
+#define SELFTESTS_RUNNER_H
+
+#include <stdlib.h>
+
+/** how_often() - Returns how often to do something: @all with NNACCEL_ALL set, else @usual. */
+static inline int how_often(int all, int usual)
+{
+	return getenv("NNACCEL_ALL") ? all : usual;
+}
+
+/**
+ * scaled() - Returns a limit of time, in any unit, multiplied by NNACCEL_TIME_SCALE (default 1, not
+ * less), which the runner measures
+ */
+static inline unsigned long long scaled(unsigned long long time)
+{
+	const char *text = getenv("NNACCEL_TIME_SCALE");
+	double scale = text ? strtod(text, NULL) : 1;
+
+	return (unsigned long long)((double)time * (scale > 1 ? scale : 1));
+}
+
+#endif
