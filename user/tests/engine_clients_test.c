@@ -18,12 +18,13 @@
 
 #include <linux/nnaccel.h>
 
+#include "../../selftests/lib/runner.h"
 #include "kit/clients.h"
 #include "kit/threads.h"
 #include "tests/keeper_fixture.h"
 
 #define COOKIE 1
-#define PATIENCE_MS 60000
+#define PATIENCE_MS (int)scaled(60000)
 
 /* ---- time, which tests can have pass ---- */
 

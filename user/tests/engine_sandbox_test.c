@@ -28,13 +28,14 @@
 #include <cmocka.h>
 #include <linux/nnaccel.h>
 
+#include "../../selftests/lib/runner.h"
 #include "engine/worker/engine.h"
 #include "kit/files.h"
 #include "kit/filter.h"
 #include "kit/process.h"
 #include "kit/spawn.h"
 
-#define PATIENCE_MS 60000
+#define PATIENCE_MS (int)scaled(60000)
 #define NOBODY 65534
 
 /* The sanitizers reserve terabytes of address space. */

@@ -24,6 +24,7 @@
 
 #include <cmocka.h>
 
+#include "../../selftests/lib/runner.h"
 #include "base/clock.h"
 #include "kit/command.h"
 #include "kit/threads.h"
@@ -39,7 +40,7 @@
 #define MODEL 7
 #define SLOT 3
 #define CAPACITY 64
-#define PATIENCE_MS 60000
+#define PATIENCE_MS (int)scaled(60000)
 
 /* ---- the kernel ---- */
 
@@ -151,7 +152,7 @@ int ioctl(int file, unsigned long request, ...)
 static bool send_command(const struct nnaccel_cmd *head, const struct nnaccel_grant *grants,
 			 const struct nnaccel_arg *args)
 {
-	struct timespec until = { .tv_sec = (time_t)(clock_ns() / NS_PER_S) + 60 };
+	struct timespec until = { .tv_sec = (time_t)(clock_ns() / NS_PER_S) + PATIENCE_MS / 1000 };
 	uint32_t num_args = head->num_inputs + head->num_outputs, size = sizeof(*head);
 	uint8_t *to = kernel.command;
 	bool taken;
@@ -178,7 +179,7 @@ static bool send_command(const struct nnaccel_cmd *head, const struct nnaccel_gr
 /* The status of an answer. */
 static uint32_t await_answer(uint64_t cookie)
 {
-	struct timespec until = { .tv_sec = (time_t)(clock_ns() / NS_PER_S) + 60 };
+	struct timespec until = { .tv_sec = (time_t)(clock_ns() / NS_PER_S) + PATIENCE_MS / 1000 };
 	uint32_t status;
 	int error = 0;
 
@@ -548,7 +549,7 @@ static void send_request(struct burst_end *b)
 
 static uint32_t receive_result(struct burst_end *b)
 {
-	uint64_t until = clock_ns() + PATIENCE_MS * UINT64_C(1000000);
+	uint64_t until = clock_ns() + (uint64_t)PATIENCE_MS * 1000000;
 	struct nnaccel_datum datums[CAPACITY];
 	struct nnaccel_shape shapes[1];
 	char message[NN_RESULT_MESSAGE];
@@ -671,7 +672,7 @@ static void test_overdue_forget_hangs(void **state)
 	engine_state.executes = false;
 	engine_state.hangs = true;
 	grant_of_executions = OTHER_MEMORY;
-	execute_command(3, clock_ns() + NS_PER_S / 10);
+	execute_command(3, clock_ns() + scaled(NS_PER_S / 2));
 	assert_int_equal(await_answer(3), NN_MISSED_DEADLINE_TRANSIENT);
 	grant_of_executions = MEMORY;
 	engine_state.hangs = false;
@@ -700,7 +701,7 @@ static void test_overdue(void **state)
 	engine_state.waits = true;
 	memory[0] = 21;
 	memory[1] = -1;
-	execute_command(2, clock_ns() + NS_PER_S / 10);
+	execute_command(2, clock_ns() + scaled(NS_PER_S / 2));
 	for (int i = 0; i < PATIENCE_MS && is_session(session); i++)
 		usleep(1000);
 	assert_int_equal(fstat(session, &st), 0);
