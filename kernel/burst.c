@@ -835,7 +835,13 @@ int nnaccel_burst_create_ioctl(struct nnaccel_ucmd *ucmd)
 	if (IS_ERR(cmd))
 		return PTR_ERR(cmd);
 	fd = get_unused_fd_flags(arg->flags & NNACCEL_BURST_CLOEXEC ? O_CLOEXEC : 0);
-	ret = fd < 0 ? fd : nnaccel_command_run(ucmd, cmd) ?: nnaccel_burst_respond(ucmd, cmd, fd);
+	if (fd < 0) {
+		/* A resumed call has its command in the queue or with the worker. */
+		nnaccel_command_cancel(cmd);
+		nnaccel_command_put(cmd);
+		return fd;
+	}
+	ret = nnaccel_command_run(ucmd, cmd) ?: nnaccel_burst_respond(ucmd, cmd, fd);
 	file = ret == -ERESTARTNOINTR ? NULL : cmd->burst_file;
 	if (file)
 		cmd->burst_file = NULL;
@@ -845,8 +851,7 @@ int nnaccel_burst_create_ioctl(struct nnaccel_ucmd *ucmd)
 	} else {
 		if (file)
 			fput(file);
-		if (fd >= 0)
-			put_unused_fd(fd);
+		put_unused_fd(fd);
 	}
 	nnaccel_command_put(cmd);
 	return ret;

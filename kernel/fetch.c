@@ -4,7 +4,7 @@
  */
 
 #include <linux/ktime.h>
-#include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -142,7 +142,10 @@ static int nnaccel_fetch_grant(struct nnaccel_session *session, struct nnaccel_c
 	return ret;
 }
 
-/* The worker could not be told: as if it had not asked. */
+/*
+ * Puts a command back into the queue because the worker could not be notified. Drops it if it is
+ * abandoned, or if its burst is dead and can no longer be announced.
+ */
 static void nnaccel_fetch_requeue(struct nnaccel_session *session, struct nnaccel_command *cmd)
 {
 	struct nnaccel_context *ctx = session->ctx;
@@ -151,7 +154,7 @@ static void nnaccel_fetch_requeue(struct nnaccel_session *session, struct nnacce
 	signalling = nnaccel_lock_signalling(ctx);
 	/* A thread that guesses the cookie may have committed it. */
 	if (cmd->state == NNACCEL_COMMAND_IN_FLIGHT) {
-		drop = cmd->abandoned;
+		drop = cmd->abandoned || (cmd->burst && cmd->burst->dead);
 		list_del_init(&cmd->node);
 		if (drop)
 			nnaccel_command_finish(cmd, -ECANCELED);
@@ -318,6 +321,8 @@ int nnaccel_session_fetch(const struct nnaccel_fetch *fetch)
 	for (;;) {
 		do {
 			ret = nnaccel_fetch(fetch);
+			if (ret == -ERESTART && fatal_signal_pending(current))
+				ret = -ERESTARTSYS;
 		} while (ret == -ERESTART);
 		if (ret != -EAGAIN || fetch->flags & NNACCEL_FETCH_NONBLOCK)
 			break;

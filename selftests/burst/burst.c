@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -792,6 +793,70 @@ TEST_F(bursts, survive_a_worker_killed_at_each_step)
 		close(client.fd);
 	}
 	EXPECT_FALSE(burst_is_dead(self->burst, 0));
+}
+
+/* A worker that is busy while its client wants a burst, and then fetches until it is killed. */
+static void busy_worker(struct actor *self, void *data)
+{
+	int session = *(int *)data;
+	union command cmd;
+
+	if (session_attach(session) || session_fetch(session, 0, &cmd) ||
+	    session_answer(session, &cmd))
+		_exit(1);
+	actor_reached(self);
+	session_serve(session);
+}
+
+/* The thread that a signal interrupts may open no file from then on. */
+static void forbid_files(int signal)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = 0;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* The call that is resumed finds no room for the file: the burst dies before it was announced. */
+TEST_F(bursts, leave_the_queue_when_the_resumed_call_fails)
+{
+	const struct sigaction action = { .sa_handler = forbid_files };
+	struct nnaccel_burst_create create;
+	struct nnaccel_prepare prepare;
+	struct nnaccel_query query;
+	struct rlimit files;
+	struct async async;
+	struct actor actor;
+	uint64_t context;
+	int session, fd = device_open();
+	uint32_t answer;
+
+	ASSERT_EQ(broker_await_new(self->s.broker, &context), 0);
+	ASSERT_EQ(broker_session(self->s.broker, context, &session), 0);
+	ASSERT_TRUE(actor_start(&actor, busy_worker, &session));
+	close(session);
+	prepare_init(&prepare, pool_alloc(fd, LENGTH), 1);
+	ASSERT_EQ(xioctl(fd, NNACCEL_PREPARE, &prepare), 0);
+	ASSERT_TRUE(actor_await(&actor));
+
+	ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &files), 0);
+	ASSERT_EQ(sigaction(SIGUSR1, &action, NULL), 0);
+	burst_init(&create, prepare.out_model, 0);
+	ASSERT_TRUE(async_start(&async, fd, NNACCEL_BURST_CREATE, &create));
+	await_commands(fd, 1);
+	ASSERT_EQ(pthread_kill(async.thread, SIGUSR1), 0);
+	EXPECT_EQ(async_wait(&async), EMFILE);
+	ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
+	EXPECT_EQ(create.out_fd, -1);
+	EXPECT_EQ(summary_get(fd, "nnaccel-commands"), 0);
+
+	/* The worker serves what comes next, and can be killed while it waits for more. */
+	actor_go(&actor);
+	query_init(&query, 1, &answer, sizeof(answer));
+	EXPECT_EQ(xioctl(fd, NNACCEL_QUERY, &query), 0);
+	actor_kill(&actor);
+	close(fd);
 }
 
 /* ---- many ---- */
