@@ -74,6 +74,17 @@ struct clients {
 	size_t max_fds;
 };
 
+/*
+ * Closes this end of a process's socket. If a copy of it stayed open here, the process would wait for
+ * a keeper that has died.
+ */
+static void close_control(struct client *c)
+{
+	if (c->process.control >= 0)
+		close(c->process.control);
+	c->process.control = -1;
+}
+
 static void close_client(struct client *c)
 {
 	if (c->threads) {
@@ -84,8 +95,7 @@ static void close_client(struct client *c)
 	if (c->session >= 0)
 		close(c->session);
 	close(c->process.pidfd);
-	if (c->process.control >= 0)
-		close(c->process.control);
+	close_control(c);
 	close(c->process.log);
 	free(c);
 }
@@ -212,13 +222,14 @@ static struct client *start_threads(struct clients *cs, const struct waiter *wai
 	return c;
 }
 
-/* A process that is ready gets its session, and the keeper its socket. */
+/* Passes a ready process its session, and its socket to the keeper, which alone has it then. */
 static void hand_over(struct clients *cs, struct client *c)
 {
 	if (!spawned_pass_session(&c->process, c->session))
 		kill_client(c);
 	else if (cs->spawner.options.cache && !pass_to_keeper(cs, c->process.control, c->uid))
 		log_warning("%s: without a cache", c->name);
+	close_control(c);
 	close(c->session);
 	c->session = -1;
 }
@@ -336,8 +347,7 @@ static void process_said(struct clients *cs, struct client *c)
 
 	if (recv(c->process.control, &byte, 1, MSG_DONTWAIT) != 1 || byte != WORKER_READY) {
 		/* Its end, which its pidfd tells of, is as good as its own. */
-		close(c->process.control);
-		c->process.control = -1;
+		close_control(c);
 		spawned_kill(&c->process);
 		return;
 	}

@@ -45,8 +45,9 @@ bool keeper_start(struct keeper *keeper, const struct keeper_options *options);
 
 /*
  * Gives it a copy of the broker's end of a worker's socket, and the user. False: the
- * worker has no cache. The broker keeps its own for a keeper that comes after this one,
- * which the worker need not notice; a worker that the keeper drops is shut down in both.
+ * worker has no cache. nnacceld keeps its own end for a keeper that comes after this one,
+ * which the worker need not notice; a worker that the keeper drops is shut down in both. A caller
+ * that does not pass the end again closes it, so that the worker sees the end of the keeper.
  */
 bool keeper_pass(struct keeper *keeper, int worker, uint32_t uid);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clients of an engine of the kit that threads serve, without a kernel: this file plays it by
- * being their ioctl(). A pipe with a name stands for the engine's node, a file of memory for each
- * session, whose client asks what the device is.
+ * The clients of an engine of the kit that threads or processes serve, without a kernel: this file
+ * plays it by being their ioctl(). A pipe with a name stands for the engine's node, a file of memory
+ * for each session. A session's client asks threads what the device is; a process that serves is
+ * this program, which writes into the session how far it got.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,6 +27,10 @@
 #define COOKIE 1
 #define PATIENCE_MS (int)scaled(60000)
 
+/* A process that serves writes into its session how far it got. */
+#define HAS_SESSION 's'
+#define NO_KEEPER 'e'
+
 /* ---- time, which tests can have pass ---- */
 
 static _Atomic(time_t) passed_s;
@@ -42,6 +47,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 
 static struct {
 	atomic_int session;		/* of the newest client; those of others have ended */
+	atomic_int kept;		/* a copy of that session; 0: none */
 	atomic_bool asks;		/* that client */
 	atomic_bool answered;
 	atomic_bool has_cache;		/* as the answer says */
@@ -72,6 +78,9 @@ static int make_session(struct nnaccel_engine_session *session)
 {
 	session->out_fd = memfd_create("session", MFD_CLOEXEC);
 	kernel.session = session->out_fd;
+	if (kernel.kept)
+		close(kernel.kept);
+	kernel.kept = dup(session->out_fd);
 	kernel.asks = true;
 	return 0;
 }
@@ -141,17 +150,40 @@ static const struct nna_engine engine = {
 	.describe = describe,
 };
 
+/* This process serves a client: its socket is the keeper's once it has a session. */
+static void be_worker(int argc, char **argv)
+{
+	const char ready = WORKER_READY, has_session = HAS_SESSION, no_keeper = NO_KEEPER;
+	int session;
+	char byte;
+
+	if (!argc || strcmp(argv[0], WORKER_NAME))
+		return;
+	if (send(WORKER_CONTROL_FD, &ready, 1, MSG_NOSIGNAL) != 1 ||
+	    file_message_receive(WORKER_CONTROL_FD, &byte, 1, 0, &session) != 1 ||
+	    pwrite(session, &has_session, 1, 0) != 1)
+		_exit(EXIT_FAILURE);
+	while (recv(WORKER_CONTROL_FD, &byte, 1, 0) < 0)
+		;
+	_exit(pwrite(session, &no_keeper, 1, 0) != 1);
+}
+
 static char node_path[96];
 static int node;
 static pthread_t engine_thread;
+
+static bool by_processes;
 
 static void *serve(void *arg)
 {
 	struct extensions no_extensions = { .folder = NULL };
 	const struct clients_options clients = {
-		.engine = &engine, .threads = true, .device = node_path, .name = "clients",
+		.engine = &engine, .threads = !by_processes, .device = node_path, .name = "clients",
 		.version = "1", .max = 16, .max_per_user = 16, .extensions = &no_extensions,
-		.keeper = options,
+		.keeper = options, .spawner = {
+			.path = "/proc/self/exe", .allow_none = true,
+			.uid = geteuid(), .gid = getegid(),
+		},
 	};
 
 	(void)arg;
@@ -162,6 +194,7 @@ static int set_up(void **state)
 {
 	sigset_t ends;
 
+	kernel.ends = false;
 	if (make_folder(state))
 		return -1;
 	options.folder = folder;
@@ -175,13 +208,25 @@ static int set_up(void **state)
 	return node < 0 ? -1 : pthread_create(&engine_thread, NULL, serve, NULL);
 }
 
+static int set_up_processes(void **state)
+{
+	by_processes = true;
+	return set_up(state);
+}
+
 static int tear_down(void **state)
 {
 	void *exit_code;
+	sigset_t ends;
 
+	by_processes = false;
 	kernel.ends = true;
 	kill(getpid(), SIGTERM);
 	pthread_join(engine_thread, &exit_code);
+	/* The engine polled it. */
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGTERM);
+	sigwaitinfo(&ends, NULL);
 	close(node);
 	return remove_folder(state) || exit_code ? -1 : 0;
 }
@@ -226,12 +271,36 @@ static void test_keeper_dies_soon(void **state)
 	assert_true(new_client_has_cache());
 }
 
+static void await_in_session(char expected)
+{
+	char byte = 0;
+
+	for (int i = 0; i < PATIENCE_MS && byte != expected; i++) {
+		if (pread(kernel.kept, &byte, 1, 0) != 1 || byte != expected)
+			usleep(1000);
+	}
+	assert_int_equal(byte, expected);
+}
+
+/* The process of a client sees the end of its keeper, which alone had the other end. */
+static void test_keeper_dies_on_processes(void **state)
+{
+	(void)state;
+	assert_int_equal(write(node, "c", 1), 1);
+	await_in_session(HAS_SESSION);
+	assert_int_equal(kill(find_keeper(), SIGKILL), 0);
+	await_in_session(NO_KEEPER);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_keeper_dies_on_processes, set_up_processes,
+						tear_down),
 		cmocka_unit_test_setup_teardown(test_keeper_dies_soon, set_up, tear_down),
 	};
 
 	be_keeper(argc, argv);
+	be_worker(argc, argv);
 	return cmocka_run_group_tests_name("engine clients", tests, NULL, NULL);
 }
