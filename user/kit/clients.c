@@ -500,8 +500,11 @@ static bool open_all(struct clients *cs)
 {
 	const struct clients_options *o = cs->options;
 
+	/* Threads that the engine makes when it starts block the signals only if this one does. */
 	cs->signals = node_open_signals();
-	cs->engine = cs->signals < 0 ? -1 : node_open(o->device, o->name, o->version, o->type);
+	if (cs->signals < 0 || (o->threads && !thread_clients_init(o->engine)))
+		return false;
+	cs->engine = node_open(o->device, o->name, o->version, o->type);
 	return cs->engine >= 0;
 }
 
@@ -547,8 +550,7 @@ int clients_serve(const struct clients_options *options)
 	}
 	if (!options->threads)
 		spawn_raise_files(options->max + options->max_per_user + options->idle);
-	if ((!options->threads || thread_clients_init(options->engine)) && open_all(&cs) &&
-	    (options->threads || spawner_init(&cs.spawner)) &&
+	if (open_all(&cs) && (options->threads || spawner_init(&cs.spawner)) &&
 	    (!options->extensions->folder || extensions_find(options->extensions, &cs.spawner))) {
 		cs.spawner.options.cache = keeper_start(&cs.keeper, &options->keeper);
 		log_info("ready");

@@ -145,9 +145,17 @@ static void describe(const struct nna_engine *engine, struct nn_device_info *inf
 	strcpy(info->version, "1");
 }
 
+static sigset_t blocked_at_start;
+
+static bool start(const struct nna_engine *engine)
+{
+	(void)engine;
+	return !pthread_sigmask(SIG_BLOCK, NULL, &blocked_at_start);
+}
+
 static const struct nna_engine engine = {
 	.size = sizeof(engine), .name = "clients", .clients = NNA_ENGINE_CLIENTS_THREADS,
-	.describe = describe,
+	.describe = describe, .start = start,
 };
 
 /* This process serves a client: its socket is the keeper's once it has a session. */
@@ -292,9 +300,19 @@ static void test_keeper_dies_on_processes(void **state)
 	await_in_session(NO_KEEPER);
 }
 
+/* Threads that the engine makes there do not get the signals that end it, and die of them. */
+static void test_signals_at_start(void **state)
+{
+	(void)state;
+	assert_true(new_client_has_cache());
+	assert_true(sigismember(&blocked_at_start, SIGTERM));
+	assert_true(sigismember(&blocked_at_start, SIGINT));
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_signals_at_start, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_keeper_dies_on_processes, set_up_processes,
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_keeper_dies_soon, set_up, tear_down),
