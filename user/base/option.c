@@ -13,6 +13,9 @@
 
 #define MAX_ROWS 64
 
+/* getopt_long() returns this for the first row. Rows of one value would be the same option to it. */
+#define FIRST_ROW 256
+
 bool option_number(const char *text, uint64_t low, uint64_t high, uint64_t *number)
 {
 	char *end;
@@ -53,33 +56,55 @@ static bool take(const struct option_row *row, const char *text, char *into,
 	}
 }
 
+/* Says that an option is unknown, or which ones it may be the beginning of. */
+static void explain(const struct option_row *rows, const char *word, char fault[OPTION_FAULT])
+{
+	const int length = (int)strcspn(word, "=");
+	bool is_long = length > 2 && !strncmp(word, "--", 2);
+	int candidates = 0, used;
+
+	used = snprintf(fault, OPTION_FAULT, "%.*s is ambiguous:", length, word);
+	for (; rows->kind != OPTION_END && is_long && used < OPTION_FAULT; rows++) {
+		if (strncmp(rows->name, word + 2, (size_t)length - 2))
+			continue;
+		if (!rows->name[length - 2])
+			candidates = -MAX_ROWS;	/* it is that one, with or without a value */
+		candidates++;
+		used += snprintf(fault + used, (size_t)(OPTION_FAULT - used), " --%s", rows->name);
+	}
+	if (candidates < 2)
+		snprintf(fault, OPTION_FAULT, "wrong option %s", word);
+}
+
 int option_read(const struct option_row *rows, int argc, char **argv, void *into,
 		char fault[OPTION_FAULT])
 {
 	struct option list[MAX_ROWS + 1] = { { 0 } };
-	int index = -1, found;
+	int found;
 	size_t count = 0;
 
 	for (; rows[count].kind != OPTION_END && count < MAX_ROWS; count++)
 		list[count] = (struct option){
 			rows[count].name, rows[count].value ? required_argument : no_argument,
-			NULL, 'o',
+			NULL, FIRST_ROW + (int)count,
 		};
 	opterr = 0;
 	optind = 0;	/* whatever was read before */
-	while ((found = getopt_long(argc, argv, "", list, &index)) != -1) {
-		if (found != 'o') {
-			snprintf(fault, OPTION_FAULT, "wrong option %s", argv[optind - 1]);
+	while ((found = getopt_long(argc, argv, "", list, NULL)) != -1) {
+		const struct option_row *row = &rows[found - FIRST_ROW];
+
+		if (found < FIRST_ROW) {
+			explain(rows, argv[optind - 1], fault);
 			return -1;
 		}
 		fault[0] = '\0';
-		if (!take(&rows[index], optarg, into, fault)) {
+		if (!take(row, optarg, into, fault)) {
 			if (!fault[0])
-				snprintf(fault, OPTION_FAULT, "--%s: wrong value '%.100s'",
-					 rows[index].name, optarg);
+				snprintf(fault, OPTION_FAULT, "--%s: wrong value '%.100s'", row->name,
+					 optarg);
 			return -1;
 		}
-		if (rows[index].kind == OPTION_STOP)
+		if (row->kind == OPTION_STOP)
 			return argc;
 	}
 	return optind;

@@ -15,7 +15,7 @@
 struct arguments {
 	bool flag, help;
 	const char *text;
-	unsigned int number;
+	unsigned int number, all, one;
 	uint64_t bytes;
 	char first;
 };
@@ -34,6 +34,8 @@ static const struct option_row rows[] = {
 	{ "number", "N", "", OPTION_UINT, OPTION_AT(struct arguments, number), .min = 2, .max = 9 },
 	{ "bytes", "MIB", "", OPTION_UINT64, OPTION_AT(struct arguments, bytes), .max = 5000,
 	  .unit = 1 << 20 },
+	{ "number-of-all", "N", "", OPTION_UINT, OPTION_AT(struct arguments, all), .max = 9 },
+	{ "number-of-one", "N", "", OPTION_UINT, OPTION_AT(struct arguments, one), .max = 9 },
 	{ "letter", "C", "", OPTION_CALL, .take = take_letter },
 	{ "help", NULL, "", OPTION_STOP, OPTION_AT(struct arguments, help) },
 	{ 0 },
@@ -59,6 +61,21 @@ static void test_values(void **state)
 	assert_false(a.help);
 }
 
+/* A beginning of one name is that option; a whole name is no beginning of longer ones. */
+static void test_abbreviations(void **state)
+{
+	char *argv[] = { "x", "--number-of-o=1", "--number=3", "--number-of-a", "2", "--te=t", NULL };
+	struct arguments a = { 0 };
+	char fault[OPTION_FAULT];
+
+	(void)state;
+	assert_int_equal(option_read(rows, 6, argv, &a, fault), 6);
+	assert_int_equal(a.number, 3);
+	assert_int_equal(a.all, 2);
+	assert_int_equal(a.one, 1);
+	assert_string_equal(a.text, "t");
+}
+
 static void test_help_ends_it(void **state)
 {
 	char *argv[] = { "x", "--help", "--number=1", "--none", NULL };
@@ -80,6 +97,10 @@ static void test_faults(void **state)
 		{ { "-f" }, "wrong option -f" },
 		{ { "--text" }, "wrong option --text" },
 		{ { "--flag=1" }, "wrong option --flag=1" },
+		{ { "--numb=3" }, "--numb is ambiguous: --number --number-of-all --number-of-one" },
+		{ { "--number-of" }, "--number-of is ambiguous: --number-of-all --number-of-one" },
+		{ { "--number-of", "3" },
+		  "--number-of is ambiguous: --number-of-all --number-of-one" },
 		{ { "--text=" }, "--text: wrong value ''" },
 		{ { "--number=1" }, "--number: wrong value '1'" },
 		{ { "--number", "10" }, "--number: wrong value '10'" },
@@ -111,6 +132,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_abbreviations),
 		cmocka_unit_test(test_help_ends_it),
 		cmocka_unit_test(test_faults),
 	};
