@@ -12,6 +12,9 @@
 /* Where they are mounted; paths are below it. */
 #define CGROUP_MOUNT "/sys/fs/cgroup"
 
+/* The kernel tells no longer path, with its end. */
+#define CGROUP_PATH_SIZE 4096
+
 /*
  * The path, "/" and so on, of a process by its id or "self". False where there is no version 2, no
  * such process or too little room.

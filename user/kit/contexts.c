@@ -40,6 +40,16 @@ int context_session(int node, uint64_t context)
 	return -1;
 }
 
+bool context_opener(int node, uint64_t context, uint32_t *pid)
+{
+	struct nnaccel_engine_opener opener = { .size = sizeof(opener), .context = context };
+
+	if (ioctl(node, NNACCEL_ENGINE_OPENER, &opener) || !opener.out_lives)
+		return false;
+	*pid = opener.out_pid;
+	return true;
+}
+
 /* Refuses one with its error, and logs that where its user was not refused much lately. */
 static void refuse(int node, struct limits *limits, const struct waiter *waiter)
 {
@@ -48,6 +58,7 @@ static void refuse(int node, struct limits *limits, const struct waiter *waiter)
 		.error = (uint32_t)waiter->error,
 		.context = waiter->context,
 	};
+	const char *reason = waiter->error == EUSERS ? "too many workers" : "no worker for now";
 	char more[48] = "";
 	unsigned int unlogged;
 
@@ -57,7 +68,7 @@ static void refuse(int node, struct limits *limits, const struct waiter *waiter)
 				 unlogged);
 		log_info("context %llu of process %u, uid %u: refused: %s%s",
 			 (unsigned long long)waiter->context, waiter->pid, waiter->uid,
-			 waiter->error == EUSERS ? "too many workers" : "no worker for now", more);
+			 waiter->reason ? waiter->reason : reason, more);
 	}
 	/* ENOENT: the context is gone. */
 	if (ioctl(node, NNACCEL_ENGINE_REFUSE, &refuse) && errno != ENOENT)

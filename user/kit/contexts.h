@@ -19,6 +19,13 @@ int context_next(int node, const char *device, struct nnaccel_engine_next *next)
 int context_session(int node, uint64_t context);
 
 /*
+ * Tells the process that opened a context, 0 where nnacceld's PID namespace has no number for it.
+ * False: the process has ended or executed another program, or the module cannot say. If this
+ * call gives the same answer before and after /proc is read, all that was read is of that process.
+ */
+bool context_opener(int node, uint64_t context, uint32_t *pid);
+
+/*
  * Refuses those whose refusal is due. Returns when those who wait are to be looked at again,
  * UINT64_MAX: when something happens.
  */

@@ -21,6 +21,7 @@
 
 #include "base/cgroup_path.h"
 #include "base/clock.h"
+#include "kit/contexts.h"
 #include "kit/extensions.h"
 #include "kit/log.h"
 
@@ -273,15 +274,6 @@ static bool is_in_group(const struct extensions *e, int engine, uint64_t context
 	return false;
 }
 
-/* The opener of a context, while it lives and has executed nothing else; 0: that cannot be said. */
-static uint32_t find_opener(int engine, uint64_t context)
-{
-	struct nnaccel_engine_opener opener = { .size = sizeof(opener), .context = context };
-
-	return !ioctl(engine, NNACCEL_ENGINE_OPENER, &opener) && opener.out_lives ?
-	       opener.out_pid : 0;
-}
-
 /* A file of /proc as a line, or NULL. */
 static const char *read_line(const char *path, char *line, size_t size)
 {
@@ -300,19 +292,19 @@ static const char *read_line(const char *path, char *line, size_t size)
 /* What /proc says of the opener counts once it is known to have been the opener's all the time. */
 static bool is_listed(struct extensions *e, int engine, uint64_t context)
 {
-	uint32_t pid = find_opener(engine, context);
+	uint32_t pid, later;
 	char process[16], path[64], cgroup[4096], line[512];
 	const char *label;
 	bool has_cgroup, listed;
 
-	if (!pid)
+	if (!context_opener(engine, context, &pid) || !pid)
 		return false;
 	snprintf(process, sizeof(process), "%u", pid);
 	snprintf(path, sizeof(path), "/proc/%u/attr/current", pid);
 	has_cgroup = cgroup_path_of(process, cgroup, sizeof(cgroup)) && !strstr(cgroup, "/..");
 	label = read_line(path, line, sizeof(line));
 	listed = allowlist_admits_service(&e->list, has_cgroup ? cgroup : NULL, label);
-	return listed && find_opener(engine, context) == pid;
+	return listed && context_opener(engine, context, &later) && later == pid;
 }
 
 bool extensions_admit(struct extensions *e, int engine, uint64_t context)

@@ -28,6 +28,7 @@ struct waiter {
 	bool is_second;			/* another context of its user's is served, the caller says */
 	uint64_t since_ns;
 	int error;			/* 0, or what it is refused with, */
+	const char *reason;		/* for the log; NULL: what the error says */
 	uint64_t refuse_at_ns;		/* at that time */
 };
 

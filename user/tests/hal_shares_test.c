@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <grp.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +75,7 @@ struct client {
 	int to, from;
 };
 
-enum { ASK = 'a', HUGE_MODEL = 'h', CLOSE = 'c' };
+enum { ASK = 'a', HUGE_MODEL = 'h', CLOSE = 'c', ORPHAN = 'o' };
 
 static enum nn_status compute_huge(void)
 {
@@ -106,11 +107,30 @@ static enum nn_status compute_huge(void)
 	return status;
 }
 
+static int open_device(void *status)
+{
+	*(uint8_t *)status = (uint8_t)nna_device_open(NULL, &device, &err);
+	return 0;
+}
+
+/* Opens the device in a process that shares this one's memory and files, and is gone then. */
+static uint8_t open_in_child(void)
+{
+	static char stack[256 * 1024] __attribute__((aligned(16)));
+	uint8_t status = 255;
+	pid_t child = clone(open_device, stack + sizeof(stack),
+			    CLONE_VM | CLONE_FILES | CLONE_VFORK | SIGCHLD, &status);
+
+	return child > 0 && waitpid(child, NULL, 0) == child ? status : 255;
+}
+
 static uint8_t act(char what)
 {
 	struct nn_device_info info = { .size = sizeof(info) };
 	uint8_t status = 0;
 
+	if (what == ORPHAN)
+		return open_in_child();
 	if (what == CLOSE) {
 		nna_device_close(device);
 		device = NULL;
@@ -127,7 +147,7 @@ static uint8_t act(char what)
 
 static struct client begin(const char *cgroup)
 {
-	char path[512], what;
+	char path[2048], what;
 	int to[2], from[2];
 	struct stat node;
 	struct client c;
@@ -249,6 +269,60 @@ static void test_containers(void **state)
 	end(&outer);
 }
 
+/* Five folders with the longest names, in a cgroup with a limit: the limit holds in the last one. */
+static void test_long_names(void **state)
+{
+	char path[2048] = OTHER, box[512];
+	struct client c;
+
+	(void)state;
+	if (access(INNER "/memory.max", F_OK))
+		skip();
+	for (int i = 0; i < 5; i++) {
+		size_t length = strlen(path);
+
+		path[length] = '/';
+		memset(path + length + 1, 'a' + i, 255);
+		assert_int_equal(mkdir(path, 0755), 0);
+	}
+	c = begin(path);
+	assert_int_equal(tell(&c, ASK), NN_OK);
+	if (find(ENGINE, box)) {
+		assert_true(find(ENGINE "/box-*", box));
+		assert_int_equal(number_in(box, "memory.max"), OUTER_BYTES);
+	}
+	end(&c);
+	for (int i = 0; i < 5; i++) {
+		assert_int_equal(rmdir(path), 0);
+		*strrchr(path, '/') = '\0';
+	}
+}
+
+/* The limit of a process that is gone cannot be known: its context gets no worker. */
+static void test_dead_opener(void **state)
+{
+	char folder[512];
+	struct client c;
+
+	(void)state;
+	if (access(INNER "/memory.max", F_OK))
+		skip();
+	c = begin(POD);
+	assert_int_equal(tell(&c, ASK), NN_OK);
+	if (!find(ENGINE, folder)) {
+		end(&c);
+		skip();
+	}
+	assert_int_equal(tell(&c, CLOSE), 0);
+	assert_int_equal(tell(&c, ORPHAN), NN_OK);
+	assert_int_not_equal(tell(&c, ASK), NN_OK);
+	assert_false(find(ENGINE "/worker-*", folder));
+	/* It opens the device itself, and is served. */
+	assert_int_equal(tell(&c, CLOSE), 0);
+	assert_int_equal(tell(&c, ASK), NN_OK);
+	end(&c);
+}
+
 /* Workers that nobody has, by the names of their cgroups; how many there are. */
 static unsigned int find_idle(char names[2048])
 {
@@ -300,6 +374,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_no_cgroup),
 		cmocka_unit_test_setup_teardown(test_containers, set_up_container,
+						tear_down_container),
+		cmocka_unit_test_setup_teardown(test_long_names, set_up_container,
+						tear_down_container),
+		cmocka_unit_test_setup_teardown(test_dead_opener, set_up_container,
 						tear_down_container),
 	};
 

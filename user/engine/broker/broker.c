@@ -399,7 +399,8 @@ static struct worker *pass_session(struct broker *b, int session, const struct w
 		w->state = DYING;
 		spawned_kill(&w->process);	/* where it is not dead already */
 		/* Its leaf goes with it. */
-		if (!error && !cgroup_leaf_create_for(&b->cgroup, waiter->uid, (pid_t)waiter->pid, leaf))
+		if (!error && cgroup_leaf_create_for(&b->cgroup, waiter->uid, b->engine,
+						     waiter->context, leaf))
 			break;
 	}
 	return NULL;
@@ -419,8 +420,8 @@ static struct worker *give_worker(struct broker *b, const struct waiter *waiter,
 }
 
 /*
- * Where a user's cgroup cannot be made its context is refused, before it has a session, which
- * ends with whoever has it.
+ * Gives a context a worker. If there can be no cgroup for it, the context is refused before it has a
+ * session, because a session ends with the file of it.
  */
 static void serve_waiter(struct broker *b, struct waiter *waiter)
 {
@@ -429,7 +430,9 @@ static void serve_waiter(struct broker *b, struct waiter *waiter)
 
 	if (limits_acquire(&b->limits, waiter->uid, clock_ns()))
 		return;
-	if (!cgroup_leaf_create_for(&b->cgroup, waiter->uid, (pid_t)waiter->pid, &leaf)) {
+	waiter->reason = cgroup_leaf_create_for(&b->cgroup, waiter->uid, b->engine, waiter->context,
+						&leaf);
+	if (waiter->reason) {
 		limits_release(&b->limits, waiter->uid, false, clock_ns());
 		waiting_refuse(waiter, &b->limits, EAGAIN, clock_ns());
 		return;

@@ -22,6 +22,7 @@
 
 #include "base/cgroup_path.h"
 #include "engine/broker/cgroup.h"
+#include "engine/broker/client_memory.h"
 #include "kit/log.h"
 
 #define BROKER_LEAF "broker"
@@ -89,7 +90,7 @@ static int delegate(int base)
  */
 static int open_base(const char *own)
 {
-	char path[1200];
+	char path[sizeof(CGROUP_MOUNT) + CGROUP_PATH_SIZE];
 	int root, base;
 
 	snprintf(path, sizeof(path), "%s%s", CGROUP_MOUNT, own);
@@ -109,7 +110,7 @@ static int open_base(const char *own)
 
 void cgroup_init(struct cgroup *cgroup, const struct cgroup_options *options)
 {
-	char own[1024];
+	char own[CGROUP_PATH_SIZE];
 	int error;
 
 	*cgroup = (struct cgroup){ .base = -1, .options = *options };
@@ -218,77 +219,44 @@ bool cgroup_leaf_create(struct cgroup *cgroup, struct cgroup_leaf *leaf)
 	return !make_leaf(cgroup, IDLE, leaf);
 }
 
-/* ---- a client's cgroup ---- */
-
-/* What a folder of cgroups may have of memory; 0: as much as there is, or it is not known. */
-static uint64_t memory_of(const char *folder)
-{
-	char path[1200], text[32] = "";
-	ssize_t n = -1;
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/memory.max", folder);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		n = read(fd, text, sizeof(text) - 1);
-		close(fd);
-	}
-	return n > 0 ? strtoull(text, NULL, 10) : 0;
-}
-
-/* The least that bounds a process, and the folder that does, by its number; 0: nothing. */
-static uint64_t client_memory(pid_t client, uint64_t *box)
-{
-	char path[1100] = CGROUP_MOUNT, *own = path + strlen(CGROUP_MOUNT), process[32];
-	uint64_t least = 0, memory;
-	struct stat st;
-
-	snprintf(process, sizeof(process), "%d", (int)client);
-	if (!client || !cgroup_path_of(process, own, 1024) || strstr(own, "/.."))
-		return 0;
-	while (own[1]) {
-		memory = memory_of(path);
-		if (memory && (!least || memory < least) && !stat(path, &st)) {
-			least = memory;
-			*box = st.st_ino;
-		}
-		*strrchr(own, '/') = '\0';
-		if (!own[0])
-			break;
-	}
-	return least;
-}
-
-/* Makes the folder that a client's worker belongs to, and names it. 0 or an errno. */
-static int make_home(const struct cgroup *cgroup, uint32_t uid, pid_t client, char name[64])
+/* Makes and names the folder for a client's worker: its user's, or a box in it. 0 or an errno. */
+static int make_home(const struct cgroup *cgroup, uint32_t uid, const struct client_memory *client,
+		     char name[64])
 {
 	const struct cgroup_options *options = &cgroup->options;
-	uint64_t box = 0, memory = client_memory(client, &box);
 	int error;
 
 	snprintf(name, 64, "user-%u", uid);
 	error = make_group(cgroup, name, options->user_memory, options->user_workers);
-	if (error || !memory || (options->user_memory && memory >= options->user_memory))
+	if (error || client->bytes == CLIENT_MEMORY_ALL ||
+	    (options->user_memory && client->bytes >= options->user_memory))
 		return error;
-	snprintf(name, 64, "user-%u/box-%llu", uid, (unsigned long long)box);
-	return make_group(cgroup, name, memory, options->user_workers);
+	snprintf(name, 64, "user-%u/box-%llu", uid, (unsigned long long)client->box);
+	return make_group(cgroup, name, client->bytes, options->user_workers);
 }
 
-bool cgroup_leaf_create_for(struct cgroup *cgroup, uint32_t uid, pid_t client,
-			    struct cgroup_leaf *leaf)
+const char *cgroup_leaf_create_for(struct cgroup *cgroup, uint32_t uid, int engine,
+				   uint64_t context, struct cgroup_leaf *leaf)
 {
+	struct client_memory client = { .bytes = CLIENT_MEMORY_ALL };
+	const char *fault = NULL;
 	char home[64];
 	int error;
 
 	*leaf = (struct cgroup_leaf){ .fd = -1 };
 	if (cgroup->base < 0)
-		return true;
-	error = make_home(cgroup, uid, client, home);
+		return NULL;
+	if (!cgroup->options.no_client_limit)
+		fault = client_memory_find(CGROUP_MOUNT, engine, context, &client);
+	if (fault)
+		return fault;
+	error = make_home(cgroup, uid, &client, home);
 	if (!error)
 		error = make_leaf(cgroup, home, leaf);
-	if (error)
-		log_error("cgroup %s: uid %u gets no worker: %s", home, uid, strerror(error));
-	return !error;
+	if (!error)
+		return NULL;
+	log_error("cgroup %s: uid %u gets no worker: %s", home, uid, strerror(error));
+	return "its user's cgroup cannot be made";
 }
 
 int cgroup_leaf_move(struct cgroup *cgroup, pid_t worker, struct cgroup_leaf *from,

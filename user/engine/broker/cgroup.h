@@ -18,6 +18,7 @@ struct cgroup_options {
 	unsigned int user_cpu_weight;	/* of a user's workers among all */
 	unsigned int max_pids;		/* of a worker */
 	unsigned int user_workers;	/* that a user may have */
+	bool no_client_limit;		/* what bounds a client bounds no worker */
 };
 
 #define CGROUP_NAME_SIZE 80
@@ -49,12 +50,12 @@ bool cgroup_leaf_create(struct cgroup *cgroup, struct cgroup_leaf *leaf);
 void cgroup_leaf_close(struct cgroup_leaf *leaf);
 
 /*
- * Makes a leaf in a user's cgroup. Where the client, by its process id, has less memory in its own
- * cgroup than a user here, all workers of clients in that cgroup share what it has. What bounds the
- * client is looked at once, here. False, with a log line: it cannot be made.
+ * Makes a leaf in a user's cgroup for the client that opened a context of `engine`. If the client's
+ * own cgroup has less memory than a user here, all workers of clients in that cgroup share what it
+ * has. That limit is read once, here. Returns NULL, or why the client gets no worker.
  */
-bool cgroup_leaf_create_for(struct cgroup *cgroup, uint32_t uid, pid_t client,
-			    struct cgroup_leaf *leaf);
+const char *cgroup_leaf_create_for(struct cgroup *cgroup, uint32_t uid, int engine,
+				   uint64_t context, struct cgroup_leaf *leaf);
 
 /*
  * Moves a worker from its leaf to another one, which is its own from then on. 0, or an errno with a

@@ -113,6 +113,9 @@ static const struct option_row rows[] = {
 	  OPTION_UINT64, AT(broker.cgroup.user_memory), MIB },
 	{ "user-cpu-weight", "N", "CPU weight of a user's workers among all (100)", OPTION_UINT,
 	  AT(broker.cgroup.user_cpu_weight), WEIGHT },
+	{ "no-client-limit", NULL, "do not bound workers by the memory limit of their client's cgroup,\n"
+	  "for an nnacceld that cannot see its clients' processes", OPTION_FLAG,
+	  AT(broker.cgroup.no_client_limit) },
 	{ "worker-user", "USER", "whom workers run as where nnacceld is root (65534)", OPTION_CALL,
 	  .take = take_user },
 	{ "no-slot-cache", NULL, "bursts map their memory for each execution afresh", OPTION_FLAG,
