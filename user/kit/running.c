@@ -73,7 +73,7 @@ int nna_engine_region_file(const void *data)
 
 bool nna_engine_end_with_fence(int sync_file)
 {
-	if (!current || !current->may_have_fence || current->fence >= 0)
+	if (sync_file < 0 || !current || !current->may_have_fence || current->fence >= 0)
 		return false;
 	current->fence = sync_file;
 	return true;

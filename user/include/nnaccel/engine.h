@@ -328,7 +328,7 @@ int nna_engine_region_file(const void *data);
  * when that does, once `execute` returned NN_OK with the shapes. The file is the library's then. From there the
  * kernel looks after the end: deadlines, too, are the fence's driver's to keep. False: it cannot,
  * and the engine waits itself: of a burst's request, where a picture is to be copied afterwards,
- * for a client's process, or with a module that is too old.
+ * for a client's process, with a module that is too old, or if sync_file is negative.
  */
 bool nna_engine_end_with_fence(int sync_file);
 
