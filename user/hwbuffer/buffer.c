@@ -45,8 +45,8 @@ static int add_file(AHardwareBuffer *b, uint32_t plane)
 	b->layout.planes[plane].fd = b->files[i].fd;
 	if (end > b->files[i].size)
 		b->files[i].size = end;
-	/* Of a dma-buf this is the only way to know. */
-	size = lseek(b->files[i].fd, 0, SEEK_END);
+	/* A seek moves the offset that the application's descriptor shares, except in a dma-buf. */
+	size = S_ISREG(new.st_mode) ? new.st_size : lseek(b->files[i].fd, 0, SEEK_END);
 	return size < 0 || (uint64_t)size < end ? -EINVAL : 0;
 }
 

@@ -149,6 +149,7 @@ static void test_from_fd(void **state)
 	int fd = new_file(4096);
 
 	(void)state;
+	assert_int_equal(lseek(fd, 1234, SEEK_SET), 1234);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		AHardwareBuffer_Desc desc = description(AHARDWAREBUFFER_FORMAT_R8G8B8_UNORM,
 							cases[i].width, cases[i].height);
@@ -169,6 +170,8 @@ static void test_from_fd(void **state)
 		unlock(buffer);
 		AHardwareBuffer_release(buffer);
 	}
+	/* The application reads on where it was. */
+	assert_int_equal(lseek(fd, 0, SEEK_CUR), 1234);
 	close(fd);
 	AHardwareBuffer_Desc desc = description(AHARDWAREBUFFER_FORMAT_BLOB, 10, 1);
 	AHardwareBuffer *buffer;
