@@ -180,6 +180,14 @@ static uint32_t pool_prot(int prot)
 	return NNACCEL_PROT_READ | (prot & PROT_WRITE ? NNACCEL_PROT_WRITE : 0);
 }
 
+static enum nn_status check_prot(const char *what, int prot, struct nn_error *err)
+{
+	if (prot == PROT_READ || prot == (PROT_READ | PROT_WRITE))
+		return NN_OK;
+	return nn_fail(err, NN_INVALID_ARGUMENT, "%s: protection 0x%x is neither PROT_READ nor "
+		       "PROT_READ | PROT_WRITE", what, (unsigned int)prot);
+}
+
 /* What the kernel refused to import is memory that the device cannot reach: no mistake in a call. */
 static enum nn_status fail_import(const struct nna_device *device, const char *what, int error,
 				  struct nn_error *err)
@@ -207,9 +215,8 @@ enum nn_status nna_memory_import(struct nna_device *device, int fd, int prot, ui
 	if (!size || offset > INT64_MAX || size > INT64_MAX - offset)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "memory: offset %llu, length %llu",
 			       (unsigned long long)offset, (unsigned long long)size);
-	if (prot != PROT_READ && prot != (PROT_READ | PROT_WRITE))
-		return nn_fail(err, NN_INVALID_ARGUMENT, "memory: protection 0x%x is neither "
-			       "PROT_READ nor PROT_READ | PROT_WRITE", (unsigned int)prot);
+	if (check_prot("memory", prot, err))
+		return NN_INVALID_ARGUMENT;
 	m = memory_new(device, size, prot);
 	if (!m)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "memory: out of memory");
@@ -257,7 +264,9 @@ enum nn_status nna_memory_import_formatted(struct nna_device *device, int fd, in
 	int error;
 
 	nna_error_clear(err);
-	status = NNA_TAKE(&f, planes, format, "picture: the format", err);
+	status = check_prot("picture", prot, err);
+	if (!status)
+		status = NNA_TAKE(&f, planes, format, "picture: the format", err);
 	if (status)
 		return status;
 	m = memory_new(device, 0, prot);

@@ -524,6 +524,28 @@ static void test_unaligned_import(void **state)
 	assert_int_equal(num_live(), 0);
 }
 
+static void test_protections_of_imports(void **state)
+{
+	static const int wrong[] = { 0, PROT_WRITE, PROT_READ | PROT_EXEC, 0x1000 | PROT_READ };
+	const struct nna_format format = {
+		.size = sizeof(format), .fourcc = 0x34325241, .width = 4, .height = 4, .stride = 16,
+	};
+	struct nna_memory *m;
+	int fd = make_file();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_int_equal(nna_memory_import(device, fd, wrong[i], 0, PAGE, &m, &err),
+				 NN_INVALID_ARGUMENT);
+		assert_non_null(strstr(err.message, "protection"));
+		assert_int_equal(nna_memory_import_formatted(device, fd, wrong[i], &format, &m,
+							     &err), NN_INVALID_ARGUMENT);
+		assert_non_null(strstr(err.message, "protection"));
+	}
+	close(fd);
+	assert_int_equal(num_live(), 0);
+}
+
 /* A thousand imports would else be all the descriptors that a process may have. */
 static void test_imports_keep_no_descriptor(void **state)
 {
@@ -943,6 +965,7 @@ int main(void)
 		TEST(test_prepare_sends_sealed_model),
 		TEST(test_constants_of_unaligned_memory),
 		TEST(test_prepare_failures_leave_nothing),
+		TEST(test_protections_of_imports),
 		TEST(test_supported_operations),
 		TEST(test_deadlines),
 		TEST(test_execute_passes_arguments),
