@@ -6,6 +6,14 @@
 
 #include <string.h>
 
+static enum nn_status check_size(size_t given, size_t least, const char *what, struct nn_error *err)
+{
+	if (given >= least && given <= NNA_MAX_STRUCT)
+		return NN_OK;
+	return nn_fail(err, NN_INVALID_ARGUMENT, "%s: its size is %zu, %zu to %d are possible: set it "
+		       "to sizeof the structure", what, given, least, NNA_MAX_STRUCT);
+}
+
 enum nn_status nna_take_struct(void *ours, size_t size, size_t least, const void *callers,
 			       const char *what, struct nn_error *err)
 {
@@ -18,9 +26,8 @@ enum nn_status nna_take_struct(void *ours, size_t size, size_t least, const void
 		memcpy(ours, callers, size);
 		return NN_OK;
 	}
-	if (given < least)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "%s: its size is %u, at least %zu is "
-			       "needed", what, given, least);
+	if (check_size(given, least, what, err))
+		return NN_INVALID_ARGUMENT;
 	for (size_t i = size; i < given; i++)
 		if (bytes[i])
 			return nn_fail(err, NN_INVALID_ARGUMENT, "%s: this library does not know "
@@ -36,9 +43,8 @@ enum nn_status nna_give_struct(void *callers, uint32_t *callers_size, const void
 {
 	size_t given = *callers_size;
 
-	if (given < least)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "%s: its size is %zu, at least %zu is "
-			       "needed", what, given, least);
+	if (check_size(given, least, what, err))
+		return NN_INVALID_ARGUMENT;
 	memset(callers, 0, given);
 	memcpy(callers, ours, given < size ? given : size);
 	*callers_size = (uint32_t)(given < size ? given : size);

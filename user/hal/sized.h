@@ -11,9 +11,13 @@
 
 #include <nnaccel/status.h>
 
+/* No structure will ever be longer: a caller that gives such a size has not set it. */
+#define NNA_MAX_STRUCT 4096
+
 /*
  * Copies a caller's structure into one of ours, with zeros where the caller's ends. NN_INVALID_ARGUMENT:
- * it is shorter than `least`, or has anything but zeros where ours ends. `what` names it.
+ * it is shorter than `least` or longer than NNA_MAX_STRUCT, or has anything but zeros where ours ends.
+ * `what` names it.
  */
 enum nn_status nna_take_struct(void *ours, size_t size, size_t least, const void *callers,
 			       const char *what, struct nn_error *err);

@@ -338,6 +338,27 @@ static void test_info_is_asked_once(void **state)
 	assert_int_equal(kernel.queries, 3);
 }
 
+/* A size that was never set is refused, in either direction. */
+static void test_sizes_beyond_reason(void **state)
+{
+	static uint32_t longer[2048] __attribute__((aligned(8)));
+	struct nn_device_info info = { .size = UINT32_MAX };
+	struct nna_memory *m = alloc(24);
+	struct nna_prepared_model *p;
+
+	(void)state;
+	assert_int_equal(nna_device_get_info(device, &info, &err), NN_INVALID_ARGUMENT);
+	assert_non_null(strstr(err.message, "4294967295"));
+	longer[0] = 4096;
+	assert_int_equal(nna_prepare_model(device, &add_model, &m, (const void *)longer, &p, &err),
+			 NN_OK);
+	nna_prepared_model_free(p);
+	longer[0]++;
+	assert_int_equal(nna_prepare_model(device, &add_model, &m, (const void *)longer, &p, &err),
+			 NN_INVALID_ARGUMENT);
+	nna_memory_free(m);
+}
+
 /* The worker that answered is gone: the next one may be of another engine. */
 static void test_info_of_another_engine(void **state)
 {
@@ -965,6 +986,7 @@ int main(void)
 		TEST(test_prepare_sends_sealed_model),
 		TEST(test_constants_of_unaligned_memory),
 		TEST(test_prepare_failures_leave_nothing),
+		TEST(test_sizes_beyond_reason),
 		TEST(test_protections_of_imports),
 		TEST(test_supported_operations),
 		TEST(test_deadlines),
