@@ -746,6 +746,7 @@ $(BUILD)/man/man3/nnaccel-%.3: user/include/nnaccel/% scripts/man
 
 # The documentation as pages; what Sphinx warns of is an error.
 doc:
+	@user/tests/tables-test
 	NNACCEL_VERSION=$(VERSION) PYTHONDONTWRITEBYTECODE=1 \
 		sphinx-build -q -n -W --keep-going -b html -d $(BUILD)/doc.trees Documentation $(BUILD)/doc
 
