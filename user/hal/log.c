@@ -46,10 +46,15 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void choose_level(void)
 {
 	const char *name = secure_getenv("NNACCEL_LOG");
+	size_t i = 0;
 
-	for (size_t i = 0; name && i < NUM_LEVELS; i++)
-		if (!strcmp(name, names[i]))
-			first.level = (enum nna_log_level)i;
+	while (name && i < NUM_LEVELS && strcmp(name, names[i]))
+		i++;
+	if (name && i < NUM_LEVELS)
+		first.level = (enum nna_log_level)i;
+	else if (name && name[0])
+		fprintf(stderr, "nnaccel: error: NNACCEL_LOG: no level is named \"%.32s\" (none, note, "
+			"error, warn, info): %s is used\n", name, names[first.level]);
 	atomic_store(&current, &first);
 }
 

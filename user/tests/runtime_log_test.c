@@ -111,8 +111,22 @@ static void test_levels(void **state)
 	assert_true(failing_call(NULL)[0]);
 	assert_true(failing_call("warn")[0]);
 	assert_true(failing_call("info")[0]);
-	/* What is no level counts as the default. */
-	assert_true(failing_call("loud")[0]);
+	/* An empty value counts as no value. */
+	assert_true(failing_call("")[0]);
+	assert_null(strstr(failing_call(""), "NNACCEL_LOG"));
+}
+
+/* A value that is no level is named once, with the levels; the default is used. */
+static void test_unknown_level(void **state)
+{
+	const char *said = "nnaccel: error: NNACCEL_LOG: no level is named \"debug\" "
+			   "(none, note, error, warn, info): error is used\n";
+	const char *text = log_of("debug", compile_twice);
+
+	(void)state;
+	assert_int_equal(strncmp(text, said, strlen(said)), 0);
+	assert_null(strstr(text + strlen(said), "NNACCEL_LOG"));
+	assert_non_null(strstr(failing_call("debug"), "INT32 has no scale"));
 }
 
 /* Lines go where the program wants them, of the levels that it wants. */
@@ -155,6 +169,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_line),
 		cmocka_unit_test(test_levels),
+		cmocka_unit_test(test_unknown_level),
 		cmocka_unit_test(test_function),
 		cmocka_unit_test(test_on_the_cpu),
 	};

@@ -29,8 +29,9 @@ typedef void nna_log_fn(void *context, enum nna_log_level level, const char *lin
 /*
  * Sends lines up to `level` to a function instead of stderr; NULL: to stderr again. Before
  * the first call of it the level is what NNACCEL_LOG says ("none" to "info"), else
- * NNA_LOG_ERROR. Other threads may still be in the function before when this returns. The
- * function must not call what it is told about. A forked child goes on with its parent's.
+ * NNA_LOG_ERROR; another value is reported on stderr once. Other threads may still be in the
+ * function before when this returns. The function must not call what it is told about. A
+ * forked child goes on with its parent's.
  */
 void nna_log_set(nna_log_fn *fn, void *context, enum nna_log_level level);
 
