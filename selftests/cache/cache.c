@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+/* SPDX-License-Identifier: MIT */
 /*
  * The compilation cache: PREPARE_CACHED and CACHE_SAVE, what the worker is told
  * of them, what may be committed, and each field refused.
