@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "onnxruntime_play.h"
+#include "version.h"
 
 static struct OrtStatus *last;
 
@@ -61,6 +62,7 @@ static void test_devices(void **unused)
 
 	(void)unused;
 	assert_string_equal(factory->GetName((OrtEpFactory *)factory), "NN");
+	assert_string_equal(factory->GetVersion((OrtEpFactory *)factory), NNACCEL_VERSION);
 	assert_null(factory->GetSupportedDevices((OrtEpFactory *)factory, &cpu, 1, devices, MAX,
 						 &count));
 	assert_true(count >= 1);

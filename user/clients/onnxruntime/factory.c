@@ -9,8 +9,8 @@
 
 #include "device.h"
 #include "ep.h"
+#include "version.h"
 
-#define VERSION "0.1.0"
 #define EXPORT __attribute__((visibility("default")))
 
 struct factory {
@@ -39,7 +39,7 @@ static uint32_t get_vendor_id(const OrtEpFactory *factory)
 static const char *get_version(const OrtEpFactory *factory)
 {
 	(void)factory;
-	return VERSION;
+	return NNACCEL_VERSION;
 }
 
 static bool is_stream_aware(const OrtEpFactory *factory)
