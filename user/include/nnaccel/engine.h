@@ -264,7 +264,7 @@ struct nna_engine {
 	enum nna_engine_plugin (*load_plugin)(const struct nna_engine *engine, const char *path,
 					      struct nn_error *err);
 
-	/* ---- what 0.2.0 did not have ---- */
+	/* ---- added after the first version, which ends here ---- */
 
 	/*
 	 * NULL, or: lines of the log, those of clients' processes included, come here instead of
