@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,20 @@ static void explain(const struct option_row *rows, const char *word, char fault[
 		snprintf(fault, OPTION_FAULT, "wrong option %s", word);
 }
 
+/* What is wrong with a value that take() refused without a reason of its own. */
+static void tell_value(const struct option_row *row, const char *text, char fault[OPTION_FAULT])
+{
+	char most[32] = "";
+
+	if (row->max < UINT64_MAX)
+		snprintf(most, sizeof(most), " to %" PRIu64, row->max);
+	if (row->kind == OPTION_UINT || row->kind == OPTION_UINT64)
+		snprintf(fault, OPTION_FAULT, "--%s: '%.100s' is not a number from %" PRIu64 "%s",
+			 row->name, text, row->min, most);
+	else
+		snprintf(fault, OPTION_FAULT, "--%s: wrong value '%.100s'", row->name, text);
+}
+
 int option_read(const struct option_row *rows, int argc, char **argv, void *into,
 		char fault[OPTION_FAULT])
 {
@@ -90,18 +105,20 @@ int option_read(const struct option_row *rows, int argc, char **argv, void *into
 		};
 	opterr = 0;
 	optind = 0;	/* whatever was read before */
-	while ((found = getopt_long(argc, argv, "", list, NULL)) != -1) {
+	while ((found = getopt_long(argc, argv, ":", list, NULL)) != -1) {
 		const struct option_row *row = &rows[found - FIRST_ROW];
 
 		if (found < FIRST_ROW) {
-			explain(rows, argv[optind - 1], fault);
+			if (found == ':')
+				snprintf(fault, OPTION_FAULT, "%s needs a value", argv[optind - 1]);
+			else
+				explain(rows, argv[optind - 1], fault);
 			return -1;
 		}
 		fault[0] = '\0';
 		if (!take(row, optarg, into, fault)) {
 			if (!fault[0])
-				snprintf(fault, OPTION_FAULT, "--%s: wrong value '%.100s'", row->name,
-					 optarg);
+				tell_value(row, optarg, fault);
 			return -1;
 		}
 		if (row->kind == OPTION_STOP)
