@@ -49,6 +49,9 @@ static float weight(uint32_t unit, uint32_t input)
 	return (float)((unit * 7 + input * 3) % 11) - 5;
 }
 
+/* Another model with the same arguments: so much is added to each output. */
+static float added;
+
 static ANeuralNetworksModel *weights_model(uint32_t units)
 {
 	const uint32_t in[] = { 1, IN }, shape[] = { units, IN }, out[] = { 1, units };
@@ -64,7 +67,7 @@ static ANeuralNetworksModel *weights_model(uint32_t units)
 	for (uint32_t i = 0; i < units; i++) {
 		for (uint32_t k = 0; k < IN; k++)
 			weights[i * IN + k] = weight(i, k);
-		bias[i] = (float)i;
+		bias[i] = (float)i + added;
 	}
 	assert_ok(ANeuralNetworksModel_create(&model));
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
@@ -399,6 +402,40 @@ static void test_damaged(void **state)
 	}
 }
 
+/*
+ * Two models have one token. With the same arguments the second computes the values of the first.
+ * Other arguments are found on nnapi-reference when compiling, on nnaccel when executing.
+ */
+static void test_same_token(void **state)
+{
+	static const float in[IN];
+	const struct wishes larger = { .dir = dir, .preference = 1, .units = 2 * OUT };
+	ANeuralNetworksCompilation *c;
+	ANeuralNetworksExecution *execution;
+	ANeuralNetworksModel *model;
+	float out[2 * OUT];
+
+	(void)state;
+	make_entry();
+	added = 1;
+	assert_hit();
+	added = 0;
+	if (!getenv("NN_TEST_DEVICE")) {
+		assert_miss(&larger, "another model's");
+		return;
+	}
+	model = weights_model(2 * OUT);
+	c = compile_with(model, &larger);
+	assert_ok(ANeuralNetworksExecution_create(c, &execution));
+	assert_ok(ANeuralNetworksExecution_setInput(execution, 0, NULL, in, sizeof(in)));
+	assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, out, sizeof(out)));
+	assert_int_equal(ANeuralNetworksExecution_compute(execution),
+			 ANEURALNETWORKS_BAD_DATA);
+	ANeuralNetworksExecution_free(execution);
+	ANeuralNetworksCompilation_free(c);
+	ANeuralNetworksModel_free(model);
+}
+
 /* A file of the two is missing: as if there were none. */
 static void test_half_missing(void **state)
 {
@@ -724,6 +761,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_first_compilation_is_silent),
 		cmocka_unit_test(test_keys),
 		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_same_token),
 		cmocka_unit_test(test_half_missing),
 		cmocka_unit_test(test_flipped_bits),
 		cmocka_unit_test(test_bad_folders),

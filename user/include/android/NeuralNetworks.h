@@ -77,7 +77,8 @@ int ANeuralNetworksMemory_createFromAHardwareBuffer(const AHardwareBuffer *ahwb,
 /*
  * Memory in the place and layout that suits the roles of a finished description.
  * It has no contents before an execution or ANeuralNetworksMemory_copy() wrote it.
- * OP_FAILED: its size is not known.
+ * OP_FAILED: its size is not known. No process maps it: for values that the application
+ * reads or writes after each execution, ANeuralNetworksMemory_createFromFd() saves a copy.
  */
 int ANeuralNetworksMemory_createFromDesc(const ANeuralNetworksMemoryDesc *desc,
 					 ANeuralNetworksMemory **memory);
@@ -184,7 +185,11 @@ int ANeuralNetworksCompilation_createForDevices(ANeuralNetworksModel *model,
 						ANeuralNetworksCompilation **compilation);
 void ANeuralNetworksCompilation_free(ANeuralNetworksCompilation *compilation);
 
-/* A directory for compiled models, and 32 bytes that are unique to this model. */
+/*
+ * A directory for compiled models, and 32 bytes that are unique to this model, such as a SHA-256 of
+ * its file. A second model with the same token and arguments computes the values of the first one,
+ * and no call fails. See Documentation/cache.rst.
+ */
 int ANeuralNetworksCompilation_setCaching(ANeuralNetworksCompilation *compilation,
 					  const char *cacheDir, const uint8_t *token);
 

@@ -213,6 +213,10 @@ enum nn_status nna_cache_files_needed(struct nna_device *device, uint32_t *model
  * are opened once more, to be locked (OFD) while they are read or written. The
  * data files stay locked for reading as long as a model that was made of them
  * lives: nobody who heeds the locks writes into a model in use.
+ *
+ * The token has to be unique to the model, its constants included, and to the preference. The engine
+ * does not compare models: files that another model saved under the same token are loaded as if they
+ * were this model's.
  */
 struct nna_cache {
 	uint32_t size;
