@@ -90,7 +90,8 @@ enum nn_status nna_device_open(const char *path, struct nna_device **device, str
 	if (d->fd < 0) {
 		status = nn_fail(err, NN_DEVICE_UNAVAILABLE, "%s: %s%s", path,
 				 strerrordesc_np(errno),
-				 errno == ENOENT ? " (is the module nnaccel loaded?)" : "");
+				 errno == ENOENT && !strcmp(path, NNA_DEVICE_PATH) ?
+				 " (is the module nnaccel loaded?)" : "");
 		free(d);
 		return status;
 	}

@@ -288,7 +288,8 @@ static int check(struct cache *c)
 	FILE *lines;
 
 	if (!ask_keeper(c, &request, &answer, &file, &status))
-		return tool_fail("cache", "no engine keeps %s now: its keeper does this", c->state);
+		return tool_fail("cache", "check needs a running nnacceld whose --state is %s; "
+				 "start it, or name its folder by --state", c->state);
 	if (status || file < 0) {
 		if (file >= 0)
 			close(file);

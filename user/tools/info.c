@@ -456,24 +456,13 @@ struct arguments {
 	bool json, help;
 };
 
-/* The last of --device and --name counts. */
-static bool take_path(void *into, const char *text, char fault[OPTION_FAULT])
-{
-	struct arguments *a = into;
-
-	(void)fault;
-	a->path = text;
-	a->name = NULL;
-	return text[0];
-}
-
 int tool_info(int argc, char **argv)
 {
 	static const struct option_row options[] = {
 		{ "json", NULL, "JSON instead of text", OPTION_FLAG,
 		  OPTION_AT(struct arguments, json) },
-		{ "device", "PATH", "the device, not " NNA_DEVICE_PATH, OPTION_CALL,
-		  .take = take_path },
+		{ "device", "PATH", "the device, not " NNA_DEVICE_PATH, OPTION_TEXT,
+		  OPTION_AT(struct arguments, path) },
 		{ "name", "NAME", "the device of an engine", OPTION_TEXT,
 		  OPTION_AT(struct arguments, name) },
 		{ "help", NULL, "this", OPTION_STOP, OPTION_AT(struct arguments, help) },
@@ -489,8 +478,12 @@ int tool_info(int argc, char **argv)
 		.options = options,
 		.help = offsetof(struct arguments, help),
 	};
-	struct arguments a = { .path = NNA_DEVICE_PATH };
+	struct arguments a = { .path = NULL };
 	int status = tool_options(&command, argc, argv, &a, NULL);
 
-	return status == TOOL_GO_ON ? show(a.path, a.name, a.json) : status;
+	if (status != TOOL_GO_ON)
+		return status;
+	if (a.path && a.name)
+		return tool_usage("info", "--device and --name exclude each other");
+	return show(a.path ? a.path : NNA_DEVICE_PATH, a.name, a.json);
 }

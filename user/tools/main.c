@@ -44,13 +44,20 @@ static int finish(const char *command, int status)
 
 int main(int argc, char **argv)
 {
+	char help_option[] = "--help", *help_of_command[] = { argv[0], NULL, help_option, NULL };
+
 	if (argc < 2)
 		return help(stderr);
 	if (!strcmp(argv[1], "--version")) {
 		puts("nnaccel " NNACCEL_VERSION);
 		return finish("version", TOOL_OK);
 	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help"))
+	if (!strcmp(argv[1], "help") && argc > 2) {
+		help_of_command[1] = argv[2];
+		argv = help_of_command;
+		argc = 3;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
 		return finish("help", help(stdout));
 	for (size_t i = 0; i < NUM_COMMANDS; i++)
 		if (!strcmp(argv[1], commands[i].name))

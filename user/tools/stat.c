@@ -233,6 +233,15 @@ static void print_openmetrics(const struct clients *clients)
 	puts("# EOF");
 }
 
+/* Whether there is a device whose clients could be shown. */
+static bool has_device(void)
+{
+	struct nn_error err;
+	uint32_t count = 0;
+
+	return nna_device_list(NULL, sizeof(struct nna_device_entry), &count, &err) || count;
+}
+
 static int show(bool once, enum format format, uint64_t interval_ms)
 {
 	const struct timespec pause = { (time_t)(interval_ms / 1000),
@@ -259,42 +268,25 @@ static int show(bool once, enum format format, uint64_t interval_ms)
 		fflush(stdout);
 	} while (!once && !ferror(stdout) && !nanosleep(&pause, NULL));
 	free(clients);
+	if (!status && once && !has_device())
+		return tool_fail("stat", "there is no device; nnaccel doctor tells why");
 	return status;
 }
 
 struct arguments {
-	enum format format;
-	bool once, help;
+	bool once, json, openmetrics, help;
 	uint64_t interval_ms;
 };
-
-static bool take_json(void *into, const char *text, char fault[OPTION_FAULT])
-{
-	(void)text;
-	(void)fault;
-	((struct arguments *)into)->format = JSON;
-	return true;
-}
-
-static bool take_openmetrics(void *into, const char *text, char fault[OPTION_FAULT])
-{
-	struct arguments *a = into;
-
-	(void)text;
-	(void)fault;
-	a->format = OPENMETRICS;
-	a->once = true;
-	return true;
-}
 
 int tool_stat(int argc, char **argv)
 {
 	static const struct option_row options[] = {
 		{ "once", NULL, "once; otherwise again and again until interrupted", OPTION_FLAG,
 		  OPTION_AT(struct arguments, once) },
-		{ "json", NULL, "JSON, one line each time", OPTION_CALL, .take = take_json },
-		{ "openmetrics", NULL, "once, as Prometheus reads it", OPTION_CALL,
-		  .take = take_openmetrics },
+		{ "json", NULL, "JSON, one line each time", OPTION_FLAG,
+		  OPTION_AT(struct arguments, json) },
+		{ "openmetrics", NULL, "once, as Prometheus reads it", OPTION_FLAG,
+		  OPTION_AT(struct arguments, openmetrics) },
 		{ "interval", "MS", "time between two looks (" OPTION_STRING(DEFAULT_INTERVAL_MS) ")",
 		  OPTION_UINT64, OPTION_AT(struct arguments, interval_ms), .min = 10,
 		  .max = 3600000 },
@@ -314,5 +306,10 @@ int tool_stat(int argc, char **argv)
 	struct arguments a = { .interval_ms = DEFAULT_INTERVAL_MS };
 	int status = tool_options(&command, argc, argv, &a, NULL);
 
-	return status == TOOL_GO_ON ? show(a.once, a.format, a.interval_ms) : status;
+	if (status != TOOL_GO_ON)
+		return status;
+	if (a.json && a.openmetrics)
+		return tool_usage("stat", "--json and --openmetrics exclude each other");
+	return show(a.once || a.openmetrics, a.json ? JSON : a.openmetrics ? OPENMETRICS : TABLE,
+		    a.interval_ms);
 }
