@@ -32,6 +32,12 @@ die() {
 	exit 1
 }
 
+# misuse TEXT: says what is wrong with the arguments
+misuse() {
+	say "$*"
+	exit 2
+}
+
 # usage: prints the comment block at the head of the calling script, without its first two lines
 usage() {
 	sed -n '3,/^[^#]/{/^#/{s/^# \{0,1\}//;p}}' "$0"
