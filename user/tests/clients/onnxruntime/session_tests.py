@@ -6,10 +6,12 @@ usage: session_tests.py LIBRARY nnaccel|nnapi-reference
 """
 import glob
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 import threading
 import time
 
@@ -426,16 +428,20 @@ def test_damaged(device):
         refused("ONNXRuntimeError", content[:size], device)
 
 
-def test_example(device, library):
-    """the example of Documentation/onnxruntime.rst"""
-    with open("Documentation/onnxruntime.rst") as file:
-        text = file.read().split(".. code-block:: python\n\n")[1]
-    lines = []
-    for line in text.splitlines():
-        if line and not line.startswith("    "):
-            break
-        lines.append(line[4:])
-    code = "\n".join(lines).replace("/usr/local/lib/libnnaccel_onnxruntime.so", library)
+def example(page):
+    """The program of a page: an indented block of a .rst, a fenced one of a .md."""
+    with open(page) as file:
+        text = file.read()
+    if page.endswith(".md"):
+        return next(b for b in re.findall(r"^```python\n(.*?)^```", text, re.S | re.M)
+                    if "onnxruntime" in b)
+    block = text.split(".. code-block:: python\n\n")[1]
+    return textwrap.dedent(re.match(r"(?:    .*\n|\n)*", block)[0])
+
+
+def run_example(page, device, library):
+    code = re.sub(r'plugin = ".*"', f'plugin = "{library}"', example(page))
+    code = code.replace('== "nnaccel"', f'== "{device}"')
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "model.onnx")
         with open(path, "wb") as file:
@@ -445,7 +451,13 @@ def test_example(device, library):
                               capture_output=True, text=True, timeout=300)
     if "(1, 8, 112, 112)" not in done.stdout or f"on {device}" not in done.stderr or \
             "3 of 3 nodes in 1 parts" not in done.stderr:
-        raise ValueError(f"exit status {done.returncode}: {done.stderr[-200:]}")
+        raise ValueError(f"{page}: exit status {done.returncode}: {done.stderr[-200:]}")
+
+
+def test_example(device, library):
+    """the examples of Documentation/onnxruntime.rst and README.md"""
+    for page in "Documentation/onnxruntime.rst", "README.md":
+        run_example(page, device, library)
 
 
 LOADING = """

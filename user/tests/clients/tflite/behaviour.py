@@ -25,6 +25,7 @@ import model
 import runtime
 
 PAGE = "Documentation/tflite.rst"
+README = "README.md"
 
 
 class World:
@@ -573,6 +574,13 @@ def example(first):
     return "\n".join(lines)
 
 
+def fenced():
+    """The example of the front page."""
+    with open(README, encoding="utf-8") as file:
+        return next(block for block in re.findall(r"^```python\n(.*?)^```", file.read(), re.S | re.M)
+                    if "tflite_runtime" in block)
+
+
 class Package:
     """What the first example uses of the module tflite_runtime.interpreter, over the C library."""
 
@@ -580,7 +588,7 @@ class Package:
         self.__path__ = []
         self.interpreter = self
         self.load_delegate = lambda name, options: runtime.Delegate(
-            os.path.join(os.path.dirname(w.plugin), name), options)
+            os.path.join(os.path.dirname(w.plugin), os.path.basename(name)), options)
         self.Interpreter = lambda path, experimental_delegates: Loaded(
             w.tflite, path, [d.handle for d in experimental_delegates])
 
@@ -603,7 +611,7 @@ class Loaded(runtime.Interpreter):
             fill=lambda value: ctypes.memset(ctypes.c_void_p(data), value, size))
 
 
-def test_first_example_of_the_page(w):
+def run_with_package(w, code):
     package = Package(w)
     modules = {"tflite_runtime": package, "tflite_runtime.interpreter": package}
     output = io.StringIO()
@@ -612,20 +620,42 @@ def test_first_example_of_the_page(w):
         file.flush()
         with mock.patch.dict(sys.modules, modules), contextlib.redirect_stdout(output), \
                 mock.patch.object(sys, "argv", ["example", file.name, w.device]):
-            exec(example("    import sys\n    from tflite_runtime"), {})
+            exec(code, {})
     assert f"2 of 2 nodes in 1 partition, for {w.device}" in said.text, said.text
     assert len(output.getvalue()) > 1024, output.getvalue()
 
 
+def test_first_example_of_the_page(w):
+    run_with_package(w, example("    import sys\n    from tflite_runtime"))
+
+
+def test_example_of_the_front_page(w):
+    run_with_package(w, fenced())
+
+
+def run_with_ctypes(w, code, model_file, device):
+    return subprocess.run(python() + ["-c", code, w.library, w.plugin, model_file, device],
+                          check=False, capture_output=True, text=True)
+
+
 def test_second_example_of_the_page(w):
+    code = example("    import ctypes, sys\n")
     with tempfile.NamedTemporaryFile(suffix=".tflite") as file:
         file.write(network(w.operators))
         file.flush()
-        done = subprocess.run(python() + ["-c", example("    import ctypes, sys\n"), w.library,
-                                          w.plugin, file.name, w.device],
-                              check=True, capture_output=True, text=True)
-    assert done.stdout.strip() == f"{8 * 8 * 4 * 4} bytes", done.stdout
+        done = run_with_ctypes(w, code, file.name, w.device)
+        device = run_with_ctypes(w, code, file.name, "nowhere")
+        option = run_with_ctypes(w, code.replace('b"verbosity"', 'b"loudness"'), file.name, w.device)
+        file.seek(0)
+        file.truncate(16)
+        damaged = run_with_ctypes(w, code, file.name, w.device)
+    absent = run_with_ctypes(w, code, "/nonexistent", w.device)
+    assert done.returncode == 0 and done.stdout.strip() == f"{8 * 8 * 4 * 4} bytes", done
     assert f"2 of 2 nodes in 1 partition, for {w.device}" in done.stderr, done.stderr
+    for wrong, text in (device, 'no device "nowhere"'), (option, "loudness"), \
+            (damaged, "TfLiteModelCreateFromFile() failed"), \
+            (absent, "TfLiteModelCreateFromFile() failed"):
+        assert wrong.returncode == 1 and text in wrong.stderr, wrong
 
 
 def workers():
