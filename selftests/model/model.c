@@ -270,9 +270,10 @@ TEST_F(models, prepare_refusals)
 		}
 	}
 	pools[1] = self->constants[1];
-	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-models"), 1);
+	/* The worker's last call may still use a model that was refused after it was prepared. */
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-models", 1));
 	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_PREPARE, &good, sizeof(good), 0, true), 0);
-	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-models"), 4);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-models", 4));
 	close(other);
 }
 
