@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A kernel and an engine that are the test's own program: its ioctl() does what is asked, and fails
- * one request when told to. To be included once, by a program that libnnaccel is linked into.
+ * A kernel and an engine that are the test's own program: its open() gives the device, its ioctl()
+ * does what is asked, and fails one request when told to. To be included once, by a program that
+ * libnnaccel is linked into.
  */
 #ifndef NN_TESTS_FAKE_KERNEL_H
 #define NN_TESTS_FAKE_KERNEL_H
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/sync_file.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,7 +21,7 @@
 #include <unistd.h>
 
 #include <linux/nnaccel.h>
-#include <nnaccel/device.h>
+#include <nnaccel/nnaccel.h>
 
 #include "base/round.h"
 #include "model/extension_list.h"
@@ -36,7 +39,7 @@ static struct {
 	unsigned int countdown;		/* requests until one fails, with it; 0: none does */
 	int error;			/* of that one: an errno or FAKE_REFUSES */
 	unsigned int failures;
-	bool has_engine;
+	bool is_on;			/* else this machine's kernel gets all requests */
 	uint32_t ids;
 	struct nnaccel_shape shape;	/* of every output; without flags */
 	bool is_short;			/* the next execution's outputs are too small for that */
@@ -135,7 +138,7 @@ static int fake_do(unsigned long request, void *arg)
 	switch (request) {
 	case NNACCEL_INFO:
 		info->abi = NNACCEL_ABI_VERSION;
-		info->engine = fake.has_engine ? NNACCEL_ENGINE_ATTACHED : NNACCEL_ENGINE_ABSENT;
+		info->engine = NNACCEL_ENGINE_ATTACHED;
 		return 0;
 	case NNACCEL_POOL_ALLOC:
 		return fake_id(&((struct nnaccel_pool_alloc *)arg)->out_id, 0);
@@ -169,6 +172,9 @@ static int fake_do(unsigned long request, void *arg)
 		return ((struct nnaccel_fence_info *)arg)->fd < 0 ? fake_fail(EINVAL) : 0;
 	case NNACCEL_BURST_CREATE:
 		return fake_burst(arg);
+	case SYNC_IOC_FILE_INFO:
+		((struct sync_file_info *)arg)->status = 1;
+		return 0;
 	case NNACCEL_SLOT_BIND:
 		return fake_fail(ENOSPC);
 	case NNACCEL_BUFFER_ALLOC:
@@ -203,10 +209,11 @@ __attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, 
 	va_list args;
 	void *arg;
 
-	(void)fd;
 	va_start(args, request);
 	arg = va_arg(args, void *);
 	va_end(args);
+	if (!fake.is_on)
+		return (int)syscall(SYS_ioctl, fd, request, arg);
 	fails = fake.countdown && !--fake.countdown;
 	fake.failures += fails;
 	status = fake_status(request, arg);
@@ -215,6 +222,18 @@ __attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, 
 	if (fails && fake.error == FAKE_REFUSES && status)
 		return 0;
 	return fails && fake.error != FAKE_REFUSES ? fake_fail(fake.error) : fake_do(request, arg);
+}
+
+__attribute__((visibility("default"))) int open(const char *path, int flags, ...)
+{
+	bool is_fake = fake.is_on && !strcmp(path, NNA_DEVICE_PATH);
+	va_list args;
+	int mode;
+
+	va_start(args, flags);
+	mode = flags & O_CREAT ? va_arg(args, int) : 0;
+	va_end(args);
+	return (int)syscall(SYS_openat, AT_FDCWD, is_fake ? "/dev/null" : path, flags, mode);
 }
 
 /* A burst's file can be polled, which a file of memory cannot. */

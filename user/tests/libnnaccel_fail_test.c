@@ -112,7 +112,7 @@ static const struct nna_role role = { .frequency = 1 };
 	  (made.count = 1, \
 	   nna_device_list(&made.entry, bad ? 0 : sizeof(made.entry), &made.count, err))) \
 	X(nna_device_open, true, \
-	  nna_device_open(bad ? "/nowhere" : "/dev/null", &made.device, err)) \
+	  nna_device_open(bad ? "/nowhere" : NULL, &made.device, err)) \
 	X(nna_device_open_by_name, true, nna_device_open_by_name("nobody", &made.device, err)) \
 	X(nna_execute, true, \
 	  nna_execute(given.prepared, bad ? &no_request : &given.request, NULL, NULL, NULL, NULL, \
@@ -196,7 +196,7 @@ static void give(void)
 	memset(&given, 0, sizeof(given));
 	memset(&made, 0, sizeof(made));
 	made.file = -1;
-	fake.has_engine = true;
+	fake.is_on = true;
 	fake.shape = (struct nnaccel_shape){ 0, 1, { 4 } };
 	given.file = make_file("");
 	given.cache_files[0] = make_file("a model");
@@ -206,7 +206,7 @@ static void give(void)
 		.model_files = &given.cache_files[0], .num_model_files = 1,
 		.data_files = &given.cache_files[1], .num_data_files = 1,
 	};
-	assert_int_equal(nna_device_open("/dev/null", &given.device, &err), NN_OK);
+	assert_int_equal(nna_device_open(NULL, &given.device, &err), NN_OK);
 	assert_int_equal(nna_memory_alloc(given.device, ROW, &given.memory, &err), NN_OK);
 	assert_int_equal(nna_memory_import(given.device, given.file, PROT_READ, 0, FAKE_PAGE,
 					   &given.imported, &err), NN_OK);

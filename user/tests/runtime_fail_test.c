@@ -2,16 +2,22 @@
 /*
  * Each allocation of libneuralnetworks and libnnaccel fails in turn, and then each from one on: a
  * call says so or has done what it says, nothing crashes or is left behind, and the same calls are
- * right afterwards. On nnapi-reference, or on the device that NN_TEST_DEVICE names.
+ * right afterwards. On nnapi-reference, or on the device that NN_TEST_DEVICE names. So does each
+ * request to a kernel that is the test's own. A call that fails logs why, as does one with a bad
+ * argument.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sys/wait.h>
 
 #include <android/hardware_buffer.h>
+#include <nnaccel/log.h>
 
 #include "runtime_cache_fixture.h"
 #include "tests/failing/failing.h"
+#include "tests/fake_kernel.h"
+
+#define EXPORTS "user/runtime/libneuralnetworks.map"
 
 #define IN 4
 #define OUT 40
@@ -42,12 +48,39 @@ static struct {
 static const float in[IN] = { 1, -2, 3, 0.5f };
 static float out[OUT];
 
+/* The last line of the log, and how many calls failed without one that has a reason. */
+static char line[1024];
+static unsigned int unexplained;
+
+static void take_line(void *context, enum nna_log_level level, const char *text)
+{
+	(void)context;
+	(void)level;
+	snprintf(line, sizeof(line), "%s", text);
+}
+
+/* A call of the NNAPI failed: the line has its name, its result and a reason. */
+static void look_for_reason(const char *call)
+{
+	size_t length = strcspn(call, "(");
+	const char *reason = !strncmp(line, call, length) ? strstr(line + length, ": ") : NULL;
+
+	reason = reason ? strstr(reason + 2, ": ") : NULL;
+	if (!strncmp(call, "ANeuralNetworks", 15) && (!reason || !reason[2])) {
+		print_error("%.*s failed, and the log is \"%s\"\n", (int)length, call, line);
+		unexplained++;
+	}
+	line[0] = '\0';
+}
+
 /* Ends a run with what a call says that was not done. */
 #define TRY(call) do {			\
 	int result_ = call;		\
 					\
-	if (result_)			\
+	if (result_) {			\
+		look_for_reason(#call);	\
 		return result_;		\
+	}				\
 } while (0)
 
 static void release(struct made *m)
@@ -73,7 +106,8 @@ static void release(struct made *m)
 static int finish(ANeuralNetworksModel *model, const uint32_t *input, uint32_t output)
 {
 	TRY(ANeuralNetworksModel_identifyInputsAndOutputs(model, 1, input, 1, &output));
-	return ANeuralNetworksModel_finish(model);
+	TRY(ANeuralNetworksModel_finish(model));
+	return 0;
 }
 
 /* out = relu(weights * in + bias); the weights are in the application's memory. */
@@ -107,21 +141,24 @@ static int run_model(struct made *m)
 
 static int create(const ANeuralNetworksModel *model, ANeuralNetworksCompilation **made)
 {
-	return ANeuralNetworksCompilation_createForDevices((ANeuralNetworksModel *)model,
-							   &ready.device, 1, made);
+	TRY(ANeuralNetworksCompilation_createForDevices((ANeuralNetworksModel *)model,
+							&ready.device, 1, made));
+	return 0;
 }
 
 static int execution_of(ANeuralNetworksCompilation *compilation, ANeuralNetworksExecution **made)
 {
 	TRY(ANeuralNetworksExecution_create(compilation, made));
 	TRY(ANeuralNetworksExecution_setInput(*made, 0, NULL, in, IN_SIZE));
-	return ANeuralNetworksExecution_setOutput(*made, 0, NULL, out, OUT_SIZE);
+	TRY(ANeuralNetworksExecution_setOutput(*made, 0, NULL, out, OUT_SIZE));
+	return 0;
 }
 
 static int compute(struct made *m, ANeuralNetworksCompilation *compilation)
 {
 	TRY(execution_of(compilation, &m->execution));
-	return ANeuralNetworksExecution_compute(m->execution);
+	TRY(ANeuralNetworksExecution_compute(m->execution));
+	return 0;
 }
 
 static int run_compilation(struct made *m)
@@ -178,15 +215,17 @@ static int run_execution(struct made *m)
 	TRY(ANeuralNetworksExecution_setMeasureTiming(m->execution, true));
 	TRY(ANeuralNetworksExecution_compute(m->execution));
 	TRY(ANeuralNetworksExecution_compute(m->execution));
-	return ANeuralNetworksExecution_getDuration(m->execution, ANEURALNETWORKS_DURATION_ON_HARDWARE,
-						    &duration);
+	TRY(ANeuralNetworksExecution_getDuration(m->execution, ANEURALNETWORKS_DURATION_ON_HARDWARE,
+						 &duration));
+	return 0;
 }
 
 static int run_async(struct made *m)
 {
 	TRY(execution_of(ready.compilation, &m->execution));
 	TRY(ANeuralNetworksExecution_startCompute(m->execution, &m->event));
-	return ANeuralNetworksEvent_wait(m->event);
+	TRY(ANeuralNetworksEvent_wait(m->event));
+	return 0;
 }
 
 static int run_dependencies(struct made *m)
@@ -200,7 +239,8 @@ static int run_dependencies(struct made *m)
 	TRY(ANeuralNetworksExecution_startComputeWithDependencies(m->second, &first, 1, 0, &m->next));
 	/* What depends on one that failed fails, too, with a code of its own. */
 	TRY(ANeuralNetworksEvent_wait(m->event));
-	return ANeuralNetworksEvent_wait(m->next);
+	TRY(ANeuralNetworksEvent_wait(m->next));
+	return 0;
 }
 
 static int run_burst(struct made *m)
@@ -209,7 +249,8 @@ static int run_burst(struct made *m)
 	TRY(execution_of(ready.compilation, &m->execution));
 	TRY(ANeuralNetworksExecution_burstCompute(m->execution, m->burst));
 	TRY(execution_of(ready.compilation, &m->second));
-	return ANeuralNetworksExecution_burstCompute(m->second, m->burst);
+	TRY(ANeuralNetworksExecution_burstCompute(m->second, m->burst));
+	return 0;
 }
 
 static int run_files(struct made *m)
@@ -260,7 +301,8 @@ static int run_hardware_buffer(struct made *m)
 	TRY(ANeuralNetworksExecution_create(ready.compilation, &m->execution));
 	TRY(ANeuralNetworksExecution_setInputFromMemory(m->execution, 0, NULL, m->in, 0, IN_SIZE));
 	TRY(ANeuralNetworksExecution_setOutput(m->execution, 0, NULL, out, OUT_SIZE));
-	return ANeuralNetworksExecution_compute(m->execution);
+	TRY(ANeuralNetworksExecution_compute(m->execution));
+	return 0;
 }
 
 /* ---- all of them fail ---- */
@@ -338,6 +380,7 @@ static unsigned int fail_each(const struct run *run, bool lasting)
 			fail_msg("%s: allocation %u%s: result %d", run->name, number,
 				 lasting ? " and all later ones" : "", result);
 		refused += result != 0;
+		assert_int_equal(unexplained, 0);
 		run_once(run, 0, false, &result);
 		assert_int_equal(result, ANEURALNETWORKS_NO_ERROR);
 	} while (failures);
@@ -440,7 +483,7 @@ static int get_ready(void **state)
 		}
 		ready.right[i] = ready.right[i] > 0 ? ready.right[i] : 0;
 	}
-	ready.device = getenv("NN_TEST_DEVICE") ? nnaccel_device() : cpu_device();
+	ready.device = fake.is_on || getenv("NN_TEST_DEVICE") ? nnaccel_device() : cpu_device();
 	assert_ok(make_model(&ready.model));
 	assert_ok(create(ready.model, &ready.compilation));
 	assert_ok(ANeuralNetworksCompilation_finish(ready.compilation));
@@ -458,15 +501,189 @@ static int let_go(void **state)
 	return remove_dir(state);
 }
 
+/* ---- requests that fail, of a device that is not there ---- */
+
+static void fail_requests(const struct run *run, int error)
+{
+	unsigned int number = 0, refused = 0, failures;
+
+	do {
+		struct made made = { 0 };
+
+		if (run->is_cold)
+			remove_all();
+		fake_begin(++number, error);
+		refused += run->run(&made) != 0;
+		failures = fake_end();
+		release(&made);
+	} while (failures);
+	print_message("%s, error %d: %u requests, %u runs refused\n", run->name, error, number - 1,
+		      refused);
+}
+
+/* In a process of its own, which has not looked for devices yet. */
+static void test_each_request(void **state)
+{
+	static const int errors[] = { EIO, ENOMEM, EINVAL, ETIMEDOUT, EPIPE, FAKE_REFUSES };
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		fake.is_on = true;
+		fake.shape = (struct nnaccel_shape){ .rank = 2, .dims = { 1, OUT } };
+		if (get_ready(state))
+			_exit(2);
+		for (size_t i = 0; i < ARRAY_SIZE(runs) * ARRAY_SIZE(errors); i++)
+			fail_requests(&runs[i / ARRAY_SIZE(errors)], errors[i % ARRAY_SIZE(errors)]);
+		let_go(state);
+		fflush(NULL);
+		_exit(unexplained != 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* ---- arguments that are refused ---- */
+
+static const char *called[128];
+static unsigned int num_called;
+
+static void expect_reason(const char *function, int result)
+{
+	if (!result)
+		fail_msg("%s takes NULL", function);
+	look_for_reason(function);
+	called[num_called++] = function;
+}
+
+#define REFUSE(function, ...) expect_reason(#function, function(__VA_ARGS__))
+
+static void call_each(void)
+{
+	REFUSE(ANeuralNetworksBurst_create, NULL, NULL);
+	REFUSE(ANeuralNetworksCompilation_create, NULL, NULL);
+	REFUSE(ANeuralNetworksCompilation_createForDevices, NULL, NULL, 0, NULL);
+	REFUSE(ANeuralNetworksCompilation_finish, NULL);
+	REFUSE(ANeuralNetworksCompilation_getPreferredMemoryAlignmentForInput, NULL, 0, NULL);
+	REFUSE(ANeuralNetworksCompilation_getPreferredMemoryAlignmentForOutput, NULL, 0, NULL);
+	REFUSE(ANeuralNetworksCompilation_getPreferredMemoryPaddingForInput, NULL, 0, NULL);
+	REFUSE(ANeuralNetworksCompilation_getPreferredMemoryPaddingForOutput, NULL, 0, NULL);
+	REFUSE(ANeuralNetworksCompilation_setCaching, NULL, NULL, NULL);
+	REFUSE(ANeuralNetworksCompilation_setPreference, NULL, 0);
+	REFUSE(ANeuralNetworksCompilation_setPriority, NULL, 0);
+	REFUSE(ANeuralNetworksCompilation_setTimeout, NULL, 0);
+	REFUSE(ANeuralNetworksDevice_getFeatureLevel, NULL, NULL);
+	REFUSE(ANeuralNetworksDevice_getName, NULL, NULL);
+	REFUSE(ANeuralNetworksDevice_getType, NULL, NULL);
+	REFUSE(ANeuralNetworksDevice_getVersion, NULL, NULL);
+	REFUSE(ANeuralNetworksDevice_wait, NULL);
+	REFUSE(ANeuralNetworksEvent_createFromSyncFenceFd, 0, NULL);
+	REFUSE(ANeuralNetworksEvent_getSyncFenceFd, NULL, NULL);
+	REFUSE(ANeuralNetworksEvent_wait, NULL);
+	REFUSE(ANeuralNetworksExecution_burstCompute, NULL, NULL);
+	REFUSE(ANeuralNetworksExecution_compute, NULL);
+	REFUSE(ANeuralNetworksExecution_create, NULL, NULL);
+	REFUSE(ANeuralNetworksExecution_enableInputAndOutputPadding, NULL, 0);
+	REFUSE(ANeuralNetworksExecution_getDuration, NULL, 0, NULL);
+	REFUSE(ANeuralNetworksExecution_getOutputOperandDimensions, NULL, 0, NULL);
+	REFUSE(ANeuralNetworksExecution_getOutputOperandRank, NULL, 0, NULL);
+	REFUSE(ANeuralNetworksExecution_setInput, NULL, 0, NULL, NULL, 0);
+	REFUSE(ANeuralNetworksExecution_setInputFromMemory, NULL, 0, NULL, NULL, 0, 0);
+	REFUSE(ANeuralNetworksExecution_setLoopTimeout, NULL, 0);
+	REFUSE(ANeuralNetworksExecution_setMeasureTiming, NULL, 0);
+	REFUSE(ANeuralNetworksExecution_setOutput, NULL, 0, NULL, NULL, 0);
+	REFUSE(ANeuralNetworksExecution_setOutputFromMemory, NULL, 0, NULL, NULL, 0, 0);
+	REFUSE(ANeuralNetworksExecution_setReusable, NULL, 0);
+	REFUSE(ANeuralNetworksExecution_setTimeout, NULL, 0);
+	REFUSE(ANeuralNetworksExecution_startCompute, NULL, NULL);
+	REFUSE(ANeuralNetworksExecution_startComputeWithDependencies, NULL, NULL, 0, 0, NULL);
+	REFUSE(ANeuralNetworksMemoryDesc_addInputRole, NULL, NULL, 0, 0);
+	REFUSE(ANeuralNetworksMemoryDesc_addOutputRole, NULL, NULL, 0, 0);
+	REFUSE(ANeuralNetworksMemoryDesc_create, NULL);
+	REFUSE(ANeuralNetworksMemoryDesc_finish, NULL);
+	REFUSE(ANeuralNetworksMemoryDesc_setDimensions, NULL, 0, NULL);
+	REFUSE(ANeuralNetworksMemory_copy, NULL, NULL);
+	REFUSE(ANeuralNetworksMemory_createFromAHardwareBuffer, NULL, NULL);
+	REFUSE(ANeuralNetworksMemory_createFromDesc, NULL, NULL);
+	REFUSE(ANeuralNetworksMemory_createFromFd, 0, 0, 0, 0, NULL);
+	REFUSE(ANeuralNetworksModel_addOperand, NULL, NULL);
+	REFUSE(ANeuralNetworksModel_addOperation, NULL, 0, 0, NULL, 0, NULL);
+	REFUSE(ANeuralNetworksModel_create, NULL);
+	REFUSE(ANeuralNetworksModel_finish, NULL);
+	REFUSE(ANeuralNetworksModel_getSupportedOperationsForDevices, NULL, NULL, 0, NULL);
+	REFUSE(ANeuralNetworksModel_identifyInputsAndOutputs, NULL, 0, NULL, 0, NULL);
+	REFUSE(ANeuralNetworksModel_relaxComputationFloat32toFloat16, NULL, 0);
+	REFUSE(ANeuralNetworksModel_setOperandSymmPerChannelQuantParams, NULL, 0, NULL);
+	REFUSE(ANeuralNetworksModel_setOperandValue, NULL, 0, NULL, 0);
+	REFUSE(ANeuralNetworksModel_setOperandValueFromMemory, NULL, 0, NULL, 0, 0);
+	REFUSE(ANeuralNetworksModel_setOperandValueFromModel, NULL, 0, NULL);
+	REFUSE(ANeuralNetworks_getDevice, 0, NULL);
+	REFUSE(ANeuralNetworks_getDeviceCount, NULL);
+	REFUSE(ANeuralNetworksCompilation_addExtensionAttribute, NULL, NULL, 0, NULL, 0);
+	REFUSE(ANeuralNetworksDevice_getExtensionSupport, NULL, NULL, NULL);
+	REFUSE(ANeuralNetworksExecution_addExtensionAttribute, NULL, NULL, 0, NULL, 0);
+	REFUSE(ANeuralNetworksModel_getExtensionOperandType, NULL, NULL, 0, NULL);
+	REFUSE(ANeuralNetworksModel_getExtensionOperationType, NULL, NULL, 0, NULL);
+	REFUSE(ANeuralNetworksModel_setOperandExtensionData, NULL, 0, NULL, 0);
+}
+
+/* Functions that have no result. */
+static const char *const silent[] = {
+	"ANeuralNetworksBurst_free",
+	"ANeuralNetworksCompilation_free",
+	"ANeuralNetworksEvent_free",
+	"ANeuralNetworksExecution_free",
+	"ANeuralNetworksMemoryDesc_free",
+	"ANeuralNetworksMemory_free",
+	"ANeuralNetworksModel_free",
+	"ANeuralNetworks_getDefaultLoopTimeout",
+	"ANeuralNetworks_getMaximumLoopTimeout",
+	"ANeuralNetworks_getRuntimeFeatureLevel",
+};
+
+static bool is_one_of(const char *name, const char *const *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(list[i], name))
+			return true;
+	return false;
+}
+
+/* A function that is exported and not called here would not be tested. */
+static void test_bad_arguments(void **state)
+{
+	FILE *map = fopen(EXPORTS, "re");
+	char text[256], name[128];
+	unsigned int count = 0;
+
+	(void)state;
+	call_each();
+	assert_int_equal(unexplained, 0);
+	assert_non_null(map);
+	while (fgets(text, sizeof(text), map)) {
+		if (sscanf(text, " ANeuralNetworks%100[A-Za-z0-9_];", name) != 1)
+			continue;
+		snprintf(text, sizeof(text), "ANeuralNetworks%s", name);
+		if (!is_one_of(text, called, num_called) &&
+		    !is_one_of(text, silent, ARRAY_SIZE(silent)))
+			fail_msg("%s is exported, and not in this test", text);
+		count++;
+	}
+	fclose(map);
+	assert_int_equal(count, num_called + ARRAY_SIZE(silent));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_each_request),
 		cmocka_unit_test(test_first_call),
+		cmocka_unit_test(test_bad_arguments),
 		cmocka_unit_test_setup_teardown(test_each_allocation, get_ready, let_go),
 		cmocka_unit_test_setup_teardown(test_hardware_buffer, get_ready, let_go),
 	};
 
 	cache_fixture_init();
-	setenv("NNACCEL_LOG", "none", 1);
+	nna_log_set(take_line, NULL, NNA_LOG_ERROR);
 	return cmocka_run_group_tests_name("runtime_fail", tests, NULL, NULL);
 }
