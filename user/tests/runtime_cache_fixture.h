@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "runtime_fixture.h"
 
 #define TOKEN_SIZE ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN
@@ -100,6 +101,26 @@ static inline void remove_all(void)
 		if (unlink(path))
 			assert_int_equal(rmdir(path), 0);
 	}
+}
+
+/* ---- how often the engine saves ---- */
+
+#define SAVE_NS UINT64_C(110000000)	/* one entry of a user's, */
+#define SAVES_AT_ONCE 30		/* and so many, if there were none for long */
+
+/* Waits until the engine saves so many entries more, even if it had enough before the first call. */
+static inline void pace_saves(uint32_t entries)
+{
+	static uint64_t paid_ns;
+	uint64_t now_ns = clock_ns();
+
+	if (!paid_ns)
+		paid_ns = now_ns;
+	if (paid_ns + SAVES_AT_ONCE * SAVE_NS < now_ns)
+		paid_ns = now_ns - SAVES_AT_ONCE * SAVE_NS;
+	paid_ns += entries * SAVE_NS;
+	if (paid_ns > now_ns)
+		usleep((useconds_t)((paid_ns - now_ns) / 1000));
 }
 
 /* Goes before all else: the library reads its environment once. */

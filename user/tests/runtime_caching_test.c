@@ -16,13 +16,11 @@
 #include <time.h>
 
 #include "runtime/sha256.c"
+#include "../../selftests/lib/runner.h"
 #include "runtime_cache_fixture.h"
 
 #define IN 4
 #define OUT 40
-
-/* Saving more often than this is refused by an engine, once it took 32. */
-#define SAVE_PAUSE_US 110000
 
 static const ANeuralNetworksDevice *device(void)
 {
@@ -128,7 +126,7 @@ static void assert_right(ANeuralNetworksCompilation *c, uint32_t units)
 }
 
 /* Compiles and executes as wished. */
-static void run(const struct wishes *wishes)
+static void run_at_once(const struct wishes *wishes)
 {
 	uint32_t units = wishes->units ? wishes->units : OUT;
 	ANeuralNetworksModel *model = weights_model(units);
@@ -137,8 +135,19 @@ static void run(const struct wishes *wishes)
 	assert_right(c, units);
 	ANeuralNetworksCompilation_free(c);
 	ANeuralNetworksModel_free(model);
+}
+
+/* An entry was saved, or may have been. */
+static void pace(void)
+{
 	if (getenv("NN_TEST_DEVICE"))
-		usleep(SAVE_PAUSE_US);
+		pace_saves(1);
+}
+
+static void run(const struct wishes *wishes)
+{
+	run_at_once(wishes);
+	pace();
 }
 
 static const struct wishes usual = { .dir = dir, .preference = 1 };
@@ -148,8 +157,10 @@ static const struct wishes usual = { .dir = dir, .preference = 1 };
 static void run_logged(const struct wishes *wishes)
 {
 	log_begin();
-	run(wishes);
+	run_at_once(wishes);
 	log_end();
+	if (!count("prepared from the cache"))
+		pace();
 }
 
 static void assert_hit(void)
@@ -458,7 +469,7 @@ static void test_flipped_bits(void **state)
 
 		make_entry();
 		size = stat_of(file).st_size;
-		step = size / 40 + 1;
+		step = size / how_often(40, 10) + 1;
 		for (off_t at = 0; at < size; at += step) {
 			uint8_t byte;
 			int fd = open(path(file), O_RDONLY);
@@ -570,7 +581,7 @@ static void child_no_room(void)
 /* Makes and uses the entry all the time, and removes a file now and then. */
 static void child_busy(void)
 {
-	for (int i = 0; i < 12; i++) {
+	for (int i = 0; i < how_often(12, 6); i++) {
 		run(&usual);
 		if (i % 3 == 0)
 			unlink(path(i % 2));
@@ -777,6 +788,7 @@ int main(int argc, char **argv)
 	};
 
 	cache_fixture_init();
+	pace();
 	if (argc == 3 && strlen(argv[2]) == sizeof(dir) - 1)
 		return be_child(argv[1], argv[2]);
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
