@@ -15,9 +15,6 @@
 
 #include "tests/workers.h"
 
-/* Seconds that a worker which is busy with it after its answer is waited for. */
-#define KEPT_TRIES 60
-
 static inline int count_kept(void)
 {
 	const char *state = getenv("NNACCEL_STATE");
@@ -35,10 +32,11 @@ static inline int count_kept(void)
 	return count;
 }
 
+/* A worker is busy with it after its answer. */
 static inline bool await_kept(int count)
 {
-	for (int i = 0; i < KEPT_TRIES && count_kept() < count; i++)
-		sleep(1);
+	while (count_kept() < count)
+		usleep(10000);
 	return count_kept() == count;
 }
 
