@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "../../selftests/lib/runner.h"
 #include "base/clock.h"
 #include "ops/float16.h"
 #include "ops/op.h"
@@ -30,8 +31,9 @@
 #include "tests/plan_diff/wrap.h"
 #include "tests/random.h"
 
-#define RUN_NS UINT64_C(6000000000)
-#define MAX_GRAPHS 4000
+#define GRAPHS (uint32_t)how_often(4000, 600)
+/* No further graph is begun after so long: emulation takes as many times as long. */
+#define RUN_NS scaled(60000000000)
 #define FIRST_SEED 1
 
 /* ---- Comparing ---- */
@@ -359,7 +361,7 @@ static void test_random_graphs(void **unused)
 	assert_non_null(g.values);
 	watch();
 	is_running = true;
-	for (; count < MAX_GRAPHS && clock_ns() < end; count++) {
+	for (; count < GRAPHS && clock_ns() < end; count++) {
 		current = first + count;
 		random_start(current * 7919);
 		make_graph();

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "../../selftests/lib/runner.h"
 #include "base/clock.h"
 #include "ops/op.h"
 #include "plan/plan.h"
@@ -23,7 +24,7 @@
 
 #define GRAPHS 12
 /* No further graph is begun after so long: emulation takes minutes for each. */
-#define RUN_NS 60000000000ULL
+#define RUN_NS scaled(60000000000)
 #define FIRST_SEED 1
 
 /* What a run needs, made before allocations fail. */

@@ -16,11 +16,12 @@
 
 #include <cmocka.h>
 
+#include "../../selftests/lib/runner.h"
 #include "plan/run/threads.h"
 
 #define JOBS	8		/* as many as can be shared at a time */
 #define LONG_US 5000		/* more than a helper of threads_run() may be late */
-#define CHILD_S 60		/* after which one that hangs is killed */
+#define CHILD_S (unsigned int)scaled(60)	/* after which one that hangs is killed */
 
 static struct {
 	atomic_uint inside;	/* tasks of blocked jobs */
