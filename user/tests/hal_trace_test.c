@@ -28,6 +28,7 @@
 
 #include "base/clock.h"
 #include "ring/waiting.h"
+#include "../../selftests/lib/runner.h"
 #include "tests/burst_counter.h"
 #include "tests/model_builder.h"
 #include "tests/workers.h"
@@ -39,9 +40,8 @@
 #define WARM_UP		500
 #define RUNS		1000
 #define AWAKE_RUNS	1000
-#define TRIES		40
+#define TRIES		how_often(40, 6)
 #define SLOW_S		1	/* of WARM_UP executions: their ends take turns on a CPU */
-#define PATIENCE_S	60
 #define SETTLE		3000	/* executions after which no end sleeps for what was before */
 
 /* Turning tracing off: the file for on is closed, the other one opened and written. */
@@ -334,7 +334,7 @@ static void test_awake(void **state)
 		print_message("the machine has no two CPUs for this at a time\n");
 		skip();
 	}
-	for (int i = 0; i < TRIES && !silent && time(NULL) - start < PATIENCE_S; i++) {
+	for (int i = TRIES; i && !silent; i--) {
 		struct seen client = { 0 }, others = { 0 }, server = { 0 };
 
 		server.thread = workers_busiest_thread(workers_find());
