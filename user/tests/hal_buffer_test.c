@@ -25,6 +25,7 @@
 #include <nnaccel/nnaccel.h>
 
 #include "hal/device.h"
+#include "../../selftests/lib/runner.h"
 #include "tests/model_builder.h"
 #include "tests/workers.h"
 
@@ -668,7 +669,7 @@ static void test_free_in_a_child(void **state)
 	pthread_mutex_lock(&device->buffers_lock);
 	pid = fork();
 	if (!pid) {
-		alarm(10);
+		alarm((unsigned int)scaled(60));
 		nna_buffer_free(b);
 		_exit(0);
 	}

@@ -158,7 +158,7 @@ static enum nn_status run_fenced(const struct nna_request *request)
 	status = nna_execute_fenced(t.prepared, request, NULL, NULL, 0, 0, &poller.fd, NULL);
 	if (status)
 		return status;
-	assert_int_equal(poll(&poller, 1, 100000), 1);
+	assert_int_equal(poll(&poller, 1, -1), 1);
 	status = nna_fence_get_info(t.device, poller.fd, NULL, NULL, NULL);
 	close(poller.fd);
 	return status;

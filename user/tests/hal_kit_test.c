@@ -23,9 +23,6 @@
 
 #define OP_ADD 0
 
-/* Times 100 ms that something may take that is waited for. */
-#define TRIES 600
-
 /* In which new clients that were counted against a user are forgotten. */
 #define SHARE_PAUSE_S 2
 
@@ -121,11 +118,8 @@ static bool log_has(const char *text)
 
 static void await_log(const char *text)
 {
-	int tries = 0;
-
-	while (!log_has(text) && ++tries < TRIES)
+	while (!log_has(text))
 		usleep(100000);
-	assert_true(log_has(text));
 }
 
 /* One client's execution is overdue: it loses its models, and no other client does. */
@@ -133,7 +127,6 @@ static void lose_overdue(enum nn_status (*overdue)(struct nna_prepared_model *p)
 {
 	struct nna_device *other;
 	struct nna_prepared_model *p = prepare_double(device), *of_other;
-	int tries = 0;
 
 	make_numbers();
 	check(nna_device_open(NULL, &other, &err));
@@ -141,7 +134,7 @@ static void lose_overdue(enum nn_status (*overdue)(struct nna_prepared_model *p)
 	check(twice(other, of_other, 1, 0));
 	assert_int_equal(overdue(p), NN_MISSED_DEADLINE_TRANSIENT);
 	/* Once its memory is taken away, and before the session is, an execution fails. */
-	while (twice(device, p, 2, 0) != NN_DEAD_OBJECT && ++tries < TRIES)
+	while (twice(device, p, 2, 0) != NN_DEAD_OBJECT)
 		usleep(100000);
 	assert_int_equal(twice(device, p, 2, 0), NN_DEAD_OBJECT);
 	check(twice(other, of_other, 21, 0));
@@ -162,7 +155,7 @@ static void lose_overdue(enum nn_status (*overdue)(struct nna_prepared_model *p)
 
 static enum nn_status be_late(struct nna_prepared_model *p)
 {
-	return twice(device, p, KIT_ENGINE_LATE, clock_ns() + NS_PER_S / 5);
+	return twice(device, p, KIT_ENGINE_LATE, clock_ns() + scaled(NS_PER_S / 2));
 }
 
 static void test_overdue(void **state)
@@ -188,7 +181,7 @@ static int set_bound_ms(int ms)
 /* With a bound this low the kernel's patience ends before that of an engine of threads does. */
 static enum nn_status be_late_fenced(struct nna_prepared_model *p)
 {
-	const int before_ms = set_bound_ms(1000);
+	const int before_ms = set_bound_ms((int)scaled(1000));
 	const struct nna_argument in = { .length = sizeof(float) };
 	const struct nna_argument out = { .offset = sizeof(float), .length = sizeof(float) };
 	struct pollfd end = { .events = POLLIN };
@@ -206,7 +199,7 @@ static enum nn_status be_late_fenced(struct nna_prepared_model *p)
 	numbers[1] = -1;
 	check(nna_execute_fenced(p, &r, NULL, NULL, 0, 0, &end.fd, &err));
 	nna_memory_free(memory);
-	assert_int_equal(poll(&end, 1, 60000), 1);
+	assert_int_equal(poll(&end, 1, -1), 1);
 	status = nna_fence_get_info(device, end.fd, NULL, NULL, &err);
 	close(end.fd);
 	set_bound_ms(before_ms);
@@ -350,15 +343,14 @@ static int count_served(void)
 /* A user has its share of clients, and those that go make room. */
 static void test_share(void **state)
 {
-	int served, tries = 0;
+	int served;
 
 	(void)state;
 	/* Those of before may be at their end, and too many new ones in a second are put off. */
-	while ((served = count_served()) != KIT_ENGINE_MOST && ++tries < TRIES / 20) {
+	while ((served = count_served()) != KIT_ENGINE_MOST) {
 		assert_true(served < KIT_ENGINE_MOST);
 		sleep(SHARE_PAUSE_S);
 	}
-	assert_int_equal(served, KIT_ENGINE_MOST);
 }
 
 int main(void)

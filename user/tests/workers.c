@@ -3,6 +3,7 @@
  * The engine's workers, as a test that is root sees them in /proc.
  */
 #define _GNU_SOURCE
+#include "../../selftests/lib/runner.h"
 #include "tests/workers.h"
 
 #include <dirent.h>
@@ -14,7 +15,7 @@
 #include <unistd.h>
 
 /* Times 10 ms that workers of clients that are gone may take to go. */
-#define TRIES 1000
+#define TRIES scaled(1000)
 
 /* The beginning of a process's file in /proc, as text; false: there is none. */
 static bool read_file(const char *pid, const char *name, char text[64])
@@ -167,7 +168,7 @@ pid_t workers_find(void)
 {
 	pid_t found = -1;
 
-	for (int i = 0; i < TRIES; i++) {
+	for (unsigned long long i = TRIES; i; i--) {
 		if (scan(is_busy_worker, &found) == 1)
 			return found;
 		usleep(10000);

@@ -7,9 +7,11 @@
 
 #include <stdint.h>
 
+#include "runner.h"
+
 /* It computes for this long, whatever the deadline is. */
 #define KIT_ENGINE_LATE 666.0F
-#define KIT_ENGINE_LATE_NS UINT64_C(4000000000)
+#define KIT_ENGINE_LATE_NS scaled(4000000000)
 
 /* It waits until it is told that the client is gone, and logs this before and after. */
 #define KIT_ENGINE_UNTIL_GONE 667.0F
