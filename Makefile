@@ -136,7 +136,7 @@ tests	:= $(patsubst user/tests/%.c,$(BUILD)/tests/%,$(test_src))
 test_lib := $(patsubst %.c,$(obj)/%.o,$(filter-out $(test_src),$(wildcard user/tests/*.c)))
 # What a VM of `make test` runs, which is built first.
 vm_tests := $(filter $(BUILD)/tests/hal_% %/runtime_hardware_test %/runtime_caching_test %/runtime_extension_test,$(tests))
-replays	:= $(patsubst user/tests/fuzz/%.c,$(BUILD)/replay/%,$(wildcard user/tests/fuzz/*_fuzz.c))
+replays	:= $(patsubst user/tests/fuzz/corpus/%,$(BUILD)/replay/%_fuzz,$(wildcard user/tests/fuzz/corpus/*))
 fuzzers	:= $(patsubst user/tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard user/tests/fuzz/*_fuzz.c))
 
 .DEFAULT_GOAL := all
@@ -496,10 +496,18 @@ $(fuzz_obj)/%.o: %.c
 $(BUILD)/fuzz/%: $(fuzz_obj)/user/tests/fuzz/%.o $(fuzz_parts)
 	$(call short,LD)$(CLANG) $(fuzz_flags) -fsanitize=fuzzer -pthread -o $@ $^ -lm -ldl
 $(BUILD)/fuzz/keeper_fuzz: $(fuzz_obj)/user/kit/cache_message.o
+# The plug-ins' run on the CPU device of the library, which is in them.
+fuzz_library := $(patsubst %.c,$(fuzz_obj)/%.o,$(wildcard user/runtime/*.c user/hal/*.c user/hwbuffer/*.c) \
+	user/base/allowlist.c)
+$(patsubst %,$(BUILD)/fuzz/%_fuzz,onnxruntime tflite): $(fuzz_library)
+$(BUILD)/fuzz/onnxruntime_fuzz: $(patsubst $(obj)/%,$(fuzz_obj)/%,$(onnx))
+$(BUILD)/fuzz/tflite_fuzz: $(patsubst $(obj)/%,$(fuzz_obj)/%,$(tflite))
 # The same over its corpus alone, by the compiler of all else.
 $(BUILD)/replay/%: $(obj)/user/tests/fuzz/%.o $(obj)/user/tests/fuzz/replay.o $(archives)
 	$(test_link) -lm -ldl
 $(BUILD)/replay/keeper_fuzz: $(obj)/user/kit/cache_message.o
+$(BUILD)/replay/onnxruntime_fuzz: $(onnx) $(runtime) $(hal) $(hwbuffer)
+$(BUILD)/replay/tflite_fuzz: $(tflite) $(runtime) $(hal) $(hwbuffer)
 replays: $(replays)
 fuzzers: $(fuzzers)
 

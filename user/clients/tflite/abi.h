@@ -164,7 +164,7 @@ struct tfl_delegate {
 	void *opaque_builder;
 };
 
-/* ---- Parameters of operations, up to the last member that is used ---- */
+/* ---- Parameters of operations, up to the last member that is used; a byte is a bool ---- */
 
 struct tfl_conv {
 	int padding, stride_width, stride_height, activation, dilation_width, dilation_height;
@@ -185,7 +185,7 @@ struct tfl_pool {
 
 struct tfl_fully_connected {
 	int activation, weights_format;
-	bool keep_dims, asymmetric_inputs;
+	uint8_t keep_dims, asymmetric_inputs;
 };
 
 /* Of ADD, SUB, MUL, DIV and L2_NORMALIZATION. */
@@ -207,7 +207,7 @@ struct tfl_response_norm {
 };
 
 struct tfl_resize {
-	bool align_corners, half_pixels;
+	uint8_t align_corners, half_pixels;
 };
 
 /* Of SPACE_TO_DEPTH and DEPTH_TO_SPACE. */
@@ -220,7 +220,7 @@ struct tfl_gather {
 };
 
 struct tfl_reducer {
-	bool keep_dims;
+	uint8_t keep_dims;
 };
 
 struct tfl_pack {
@@ -233,7 +233,7 @@ struct tfl_unpack {
 
 struct tfl_strided_slice {
 	int begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask;
-	bool offset;
+	uint8_t offset;
 };
 
 struct tfl_leaky_relu {
@@ -241,11 +241,11 @@ struct tfl_leaky_relu {
 };
 
 struct tfl_gelu {
-	bool approximate;
+	uint8_t approximate;
 };
 
 struct tfl_batch_matmul {
-	bool adj_x, adj_y, asymmetric_inputs;
+	uint8_t adj_x, adj_y, asymmetric_inputs;
 };
 
 struct tfl_mirror_pad {
@@ -265,14 +265,14 @@ struct tfl_rnn {
 };
 
 struct tfl_sequence_rnn {
-	bool time_major;
+	uint8_t time_major;
 	int activation;
 };
 
 struct tfl_bidirectional_rnn {
-	bool time_major;
+	uint8_t time_major;
 	int activation;
-	bool merge_outputs;
+	uint8_t merge_outputs;
 };
 
 struct tfl_lstm {
@@ -284,13 +284,13 @@ struct tfl_lstm {
 struct tfl_sequence_lstm {
 	int activation;
 	float cell_clip, proj_clip;
-	bool time_major, asymmetric_inputs, diagonal_recurrent;
+	uint8_t time_major, asymmetric_inputs, diagonal_recurrent;
 };
 
 struct tfl_bidirectional_lstm {
 	int activation;
 	float cell_clip, proj_clip;
-	bool merge_outputs, time_major;
+	uint8_t merge_outputs, time_major;
 };
 
 #endif /* NN_TFLITE_ABI_H */

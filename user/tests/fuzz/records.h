@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The fuzzers of the plug-ins share this. Their inputs are records of bytes; most mutations change
+ * one byte and move no record.
+ */
+#ifndef NN_TESTS_RECORDS_H
+#define NN_TESTS_RECORDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
+const char *__asan_default_options(void);
+
+/* Models that want much memory fail: an application has a limit, too. */
+const char *__asan_default_options(void)
+{
+	return "allocator_may_return_null=1:max_allocation_size_mb=64:detect_leaks=1:"
+	       "malloc_context_size=2";
+}
+
+/* The library says what it refuses, which is most of what it gets here. */
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc;
+	(void)argv;
+	return setenv("NNACCEL_LOG", "none", 1);
+}
+
+/* Takes the next bytes of an input; false: it has fewer. */
+static bool take(const uint8_t **data, size_t *size, void *to, size_t bytes)
+{
+	if (*size < bytes)
+		return false;
+	memcpy(to, *data, bytes);
+	*data += bytes;
+	*size -= bytes;
+	return true;
+}
+
+/* A dimension that a byte stands for: mostly a small one. */
+static int64_t size_of_dim(uint8_t byte)
+{
+	static const int64_t small[] = { 1, 2, 3, 4, 1, 2, 3, 4, 5, 8, 6, 16, 0, 7, 64, 1 };
+	static const int64_t large[] = { 256, 4097, 65536, 1 << 24, INT32_MAX, INT64_C(1) << 31,
+					 INT64_C(1) << 40, INT64_MAX };
+
+	return byte < 0xf8 ? small[byte % 16] : large[byte - 0xf8];
+}
+
+static uint8_t chosen(const uint8_t *list, size_t count)
+{
+	return list[(size_t)random() % count];
+}
+
+/* One of these bytes. */
+#define ANY_OF(...) chosen((const uint8_t[]){ __VA_ARGS__ }, sizeof((uint8_t[]){ __VA_ARGS__ }))
+
+/* Writes records that may well be right; returns their size, 0 where they do not fit. */
+static size_t generate(uint8_t *data, size_t max_size);
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
+{
+	size_t made = 0;
+
+	srandom(seed);
+	if (size < 16 || random() % 8 == 0)
+		made = generate(data, max_size);
+	if (made)
+		return made;
+	if (random() % 16 == 0)
+		return LLVMFuzzerMutate(data, size, max_size);
+	for (long i = 1 + random() % 3; i && size; i--) {
+		uint8_t *at = data + (size_t)random() % size;
+
+		switch (random() % 4) {
+		case 0:
+			*at += (uint8_t)(random() % 5 - 2);
+			break;
+		case 1:
+			*at = (uint8_t)(random() % 16);
+			break;
+		case 2:
+			*at ^= (uint8_t)(1 << random() % 8);
+			break;
+		default:
+			*at = data[(size_t)random() % size];
+		}
+	}
+	return size;
+}
+
+#endif /* NN_TESTS_RECORDS_H */
