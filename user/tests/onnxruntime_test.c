@@ -4,8 +4,13 @@
  * which nodes it takes, what they compute, what it refuses. Debian's own runs it in
  * user/tests/clients/onnxruntime.
  */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +19,7 @@
 
 #include <cmocka.h>
 
+#include <android/NeuralNetworks.h>
 #include "onnxruntime_play.h"
 #include "version.h"
 
@@ -222,6 +228,77 @@ static void test_runs(void **unused)
 	run((struct ort_node_compute_info *)infos[0], &value, &context);
 	assert_null(last);
 	free(context.out[0].data);
+	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+	release(factory, ep);
+	unload(factory);
+}
+
+/* ---- runs of several threads ---- */
+
+/* A compilation stops here while the gate is shut. */
+static struct {
+	atomic_bool shut, reached;
+} gate;
+
+int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation *compilation)
+{
+	static int (*finish)(ANeuralNetworksCompilation *compilation);
+
+	if (!finish)
+		*(void **)&finish = dlsym(RTLD_NEXT, "ANeuralNetworksCompilation_finish");
+	if (gate.shut)
+		gate.reached = true;
+	while (gate.shut)
+		sched_yield();
+	return finish(compilation);
+}
+
+static OrtStatus *run_rows(struct ort_node_compute_info *info, int64_t rows)
+{
+	float data[] = { 1, 2, 3, 4, 5, 6 };
+	const struct OrtValue value = { { ONNX_FLOAT, 2, { rows, 2 } }, data,
+					(size_t)rows * 2 * sizeof(float) };
+	struct OrtKernelContext context = { .in = { &value } };
+	OrtStatus *status;
+
+	status = info->Compute((OrtNodeComputeInfo *)info, NULL, &context);
+	free(context.out[0].data);
+	return status;
+}
+
+static void *run_three_rows(void *info)
+{
+	return run_rows(info, 3);
+}
+
+/* A run of a shape that is compiled does not wait for one whose shape is being compiled. */
+static void test_run_while_compiling(void **unused)
+{
+	struct ort_ep_factory *factory = load();
+	struct ort_ep *ep = provider(factory, NULL, NULL);
+	const struct OrtGraph *graphs[] = { &part };
+	const struct OrtNode *nodes[] = { &fused };
+	OrtNodeComputeInfo *infos[1];
+	OrtNode *none_made[1];
+	pthread_t others[2];
+	void *status;
+
+	(void)unused;
+	assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
+	assert_null(run_rows((struct ort_node_compute_info *)infos[0], 2));
+	alarm(60);
+	gate.shut = true;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&others[i], NULL, run_three_rows, infos[0]), 0);
+	while (!gate.reached)
+		sched_yield();
+	assert_null(run_rows((struct ort_node_compute_info *)infos[0], 2));
+	gate.shut = false;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(pthread_join(others[i], &status), 0);
+		assert_null(status);
+	}
+	alarm(0);
 	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
 	release(factory, ep);
 	unload(factory);
@@ -496,6 +573,7 @@ int main(void)
 		cmocka_unit_test(test_options),
 		cmocka_unit_test(test_capability),
 		cmocka_unit_test(test_runs),
+		cmocka_unit_test(test_run_while_compiling),
 		cmocka_unit_test(test_concat_overflows),
 		cmocka_unit_test(test_other_type),
 		cmocka_unit_test(test_short_recurrent),

@@ -9,6 +9,12 @@
 
 #include "compiled.h"
 
+/* A compilation that a run is at, without the program's lock. Other runs of these shapes wait for it. */
+struct making {
+	const struct shape *shapes;
+	struct making *next;
+};
+
 struct program {
 	const struct ort *ort;
 	const struct options *options;
@@ -19,6 +25,8 @@ struct program {
 	uint32_t in_count, out_count;
 	pthread_mutex_t lock;		/* of what follows */
 	struct compiled *compiled;	/* the last used first */
+	struct making *making;
+	pthread_cond_t made;		/* one of them is over */
 	bool on_cpu;			/* the devices failed */
 };
 
@@ -63,20 +71,28 @@ static bool all_known(const struct program *p)
 	return true;
 }
 
-static struct compiled *compile(struct program *p, const struct shape *shapes, char *message,
-				size_t size)
+/* The CPU takes the device's place from now on. */
+static void go_to_cpu(struct program *p, const char *message)
+{
+	pthread_mutex_lock(&p->lock);
+	if (!p->on_cpu)
+		say(p->options->verbosity, 0, "the CPU takes the device's place: %s", message);
+	p->on_cpu = true;
+	pthread_mutex_unlock(&p->lock);
+}
+
+/* Compiles for these shapes, which takes long: without the lock. */
+static struct compiled *compile(struct program *p, bool on_cpu, const struct shape *shapes,
+				char *message, size_t size)
 {
 	struct compiled *c = NULL;
-	bool failed = p->on_cpu;
+	bool failed = on_cpu;
 
-	if (!p->on_cpu)
+	if (!on_cpu)
 		c = compiled_new(p->graph, p->options, p->devices, shapes, p->in_count, p->in,
 				 p->out_count, p->out, &failed, message, size);
 	if (!c && failed && p->cpu.count) {
-		if (!p->on_cpu)
-			say(p->options->verbosity, 0, "the CPU takes the device's place: %s",
-			    message);
-		p->on_cpu = true;
+		go_to_cpu(p, message);
 		c = compiled_new(p->graph, p->options, &p->cpu, shapes, p->in_count, p->in,
 				 p->out_count, p->out, &failed, message, size);
 	}
@@ -93,7 +109,7 @@ static bool compile_now(struct program *p, char *message, size_t size)
 	for (uint32_t i = 0; i < p->in_count; i++)
 		if (p->in[i] != NO_VALUE)
 			shapes[i] = p->graph->values[p->in[i]].shape;
-	p->compiled = compile(p, shapes, message, size);
+	p->compiled = compile(p, false, shapes, message, size);
 	free(shapes);
 	return p->compiled;
 }
@@ -112,6 +128,7 @@ struct program *program_new(const struct ort *ort, const OrtGraph *part, const O
 	p->options = options;
 	p->devices = devices;
 	pthread_mutex_init(&p->lock, NULL);
+	pthread_cond_init(&p->made, NULL);
 	if (!options->disallow_cpu && !devices_have_cpu(devices))
 		devices_add(&p->cpu, "nnapi-reference");
 	p->graph = graph_read(ort, part);
@@ -138,6 +155,7 @@ void program_free(struct program *p)
 		next = c->next;
 		compiled_drop(c);
 	}
+	pthread_cond_destroy(&p->made);
 	pthread_mutex_destroy(&p->lock);
 	graph_free(p->graph);
 	free(p->in);
@@ -185,20 +203,58 @@ static void shrink(struct program *p)
 	}
 }
 
-static struct compiled *acquire(struct run *run)
+/* Takes what is compiled for these shapes out of the list; NULL: nothing is. Under the lock. */
+static struct compiled *take_compiled(struct program *p, const struct shape *shapes)
 {
-	struct program *p = run->program;
-	struct compiled **at, *c;
+	struct compiled **at = &p->compiled, *c;
 
-	pthread_mutex_lock(&p->lock);
-	for (at = &p->compiled; *at; at = &(*at)->next)
-		if (same_shapes((*at)->shapes, run->shapes, p->in_count))
-			break;
+	while (*at && !same_shapes((*at)->shapes, shapes, p->in_count))
+		at = &(*at)->next;
 	c = *at;
 	if (c)
 		*at = c->next;
-	else
-		c = compile(p, run->shapes, run->message, run->size);
+	return c;
+}
+
+static bool is_making(const struct program *p, const struct shape *shapes)
+{
+	for (const struct making *m = p->making; m; m = m->next)
+		if (same_shapes(m->shapes, shapes, p->in_count))
+			return true;
+	return false;
+}
+
+/* Compiles for the shapes of a run; called and returns with the lock, which others have meanwhile. */
+static struct compiled *make(struct run *run)
+{
+	struct program *p = run->program;
+	struct making making = { run->shapes, p->making }, **at = &p->making;
+	const bool on_cpu = p->on_cpu;
+	struct compiled *c;
+
+	p->making = &making;
+	pthread_mutex_unlock(&p->lock);
+	c = compile(p, on_cpu, run->shapes, run->message, run->size);
+	pthread_mutex_lock(&p->lock);
+	while (*at != &making)
+		at = &(*at)->next;
+	*at = making.next;
+	pthread_cond_broadcast(&p->made);
+	return c;
+}
+
+static struct compiled *acquire(struct run *run)
+{
+	struct program *p = run->program;
+	struct compiled *c;
+
+	pthread_mutex_lock(&p->lock);
+	/* If the other compilation failed, this run tries, and has its own message. */
+	while (is_making(p, run->shapes))
+		pthread_cond_wait(&p->made, &p->lock);
+	c = take_compiled(p, run->shapes);
+	if (!c)
+		c = make(run);
 	if (c) {
 		c->next = p->compiled;
 		p->compiled = c;
@@ -403,12 +459,7 @@ static bool attempts(struct run *run)
 		if (attempt == 1) {
 			if (!p->cpu.count)
 				return false;
-			pthread_mutex_lock(&p->lock);
-			if (!p->on_cpu)
-				say(p->options->verbosity, 0, "the CPU takes the device's place: "
-				    "%s", run->message);
-			p->on_cpu = true;
-			pthread_mutex_unlock(&p->lock);
+			go_to_cpu(p, run->message);
 		}
 	}
 }
