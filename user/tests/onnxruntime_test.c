@@ -539,6 +539,44 @@ static void test_far_numbers(void **unused)
 	}
 }
 
+/* An attribute or a constant list whose numbers are among the largest. */
+static void far_list(const char *op, int version, const char *name, const int64_t *list, size_t count)
+{
+	static const struct OrtValueInfo in = { "x", { ONNX_FLOAT, 4, { 1, 4, 2, 2 } }, NULL, false };
+	static const struct OrtValueInfo out = { "y", { ONNX_FLOAT, MAX + 1, { 0 } }, NULL, true };
+	static const struct OrtValueInfo other = { "z", { ONNX_FLOAT, MAX + 1, { 0 } }, NULL, true };
+	const struct OrtOpAttr attribute = { name, count > 1 ? ORT_ATTRIBUTE_INTS : ORT_ATTRIBUTE_INT,
+					     list, count * sizeof(*list) };
+	struct OrtValue value = { { ONNX_INT64, 1, { (int64_t)count } }, (void *)list,
+				  count * sizeof(*list) };
+	struct OrtValueInfo constant_list = { "k", value.info, &value, false };
+	struct OrtNode node = { .op = op, .version = version, .in = { &in, &constant_list },
+				.out = { &out, &other }, .in_count = 2, .out_count = 1 };
+	const struct OrtGraph graph = { { &node }, { &in }, { &out }, 1, 1, 1 };
+
+	if (name) {
+		node.in[1] = &in;
+		node.in_count = !strcmp(op, "ConvTranspose") ? 2 : 1;
+		node.attributes[node.attribute_count++] = &attribute;
+	}
+	if (!strcmp(op, "Split"))
+		node.out_count = 2;
+	refused(&graph, op);
+}
+
+static void test_far_lists(void **unused)
+{
+	static const int64_t many = INT64_MAX / 2, times[] = { 1, many, 1, 1 };
+	static const int64_t parts[] = { 1, INT64_MAX }, more[] = { INT64_MAX, INT64_MAX };
+
+	(void)unused;
+	far_list("Tile", 13, NULL, times, 4);
+	far_list("Split", 13, NULL, parts, 2);
+	far_list("DepthToSpace", 13, "blocksize", &many, 1);
+	far_list("SpaceToDepth", 13, "blocksize", &many, 1);
+	far_list("ConvTranspose", 11, "output_padding", more, 2);
+}
+
 /* The lower triangle from a diagonal on that is far away is all, and the upper one none, or the other. */
 static void test_far_diagonal(void **unused)
 {
@@ -580,6 +618,7 @@ int main(void)
 		cmocka_unit_test(test_short_bias),
 		cmocka_unit_test(test_long_axis),
 		cmocka_unit_test(test_far_numbers),
+		cmocka_unit_test(test_far_lists),
 		cmocka_unit_test(test_far_diagonal),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -270,10 +270,15 @@ static void transposed_window(struct translation *t, struct window *w, const str
 	for (int i = first; i < 2; i++) {
 		size_t at = (size_t)(i - first);
 		int64_t extra = more && more->ints && at < more->count ? more->ints[at] : 0;
-		int64_t full = ((int64_t)w->in[i] - 1) * w->stride[i] + extra +
-			       (w->size[i] - 1) * w->dilation[i] + 1;
-		int64_t out = full - w->head[i] - w->tail[i], border;
+		int64_t full, out, border;
 
+		if (extra < 0 || extra > 1 << 24) {
+			refuse(t, "output_padding of %lld", (long long)extra);
+			return;
+		}
+		full = ((int64_t)w->in[i] - 1) * w->stride[i] + extra +
+		       (w->size[i] - 1) * w->dilation[i] + 1;
+		out = full - w->head[i] - w->tail[i];
 		if (wanted && wanted->ints && wanted->count >= (size_t)w->spatial)
 			out = wanted->ints[wanted->count - (size_t)w->spatial + at];
 		else if (!strncmp(automatic, "SAME_", 5))

@@ -234,7 +234,7 @@ void transpose_op(struct translation *t)
 static void space_op(struct translation *t, int32_t type, bool grows)
 {
 	const struct shape *shape = shape_in(t, 0);
-	int64_t block = node_int(t->node, "blocksize", 0), area = block * block;
+	int64_t block = node_int(t->node, "blocksize", 0), area;
 	struct shape to = *shape;
 	struct moved m;
 	uint32_t dims[4];
@@ -243,6 +243,7 @@ static void space_op(struct translation *t, int32_t type, bool grows)
 		refuse(t, "blocks of %lld in %d dimensions", (long long)block, shape->rank);
 	if (t->refused)
 		return;
+	area = block * block;
 	if (grows ? shape->dims[1] % area : shape->dims[2] % block || shape->dims[3] % block) {
 		refuse(t, "blocks of %lld that do not fit", (long long)block);
 		return;
@@ -476,7 +477,7 @@ void split_op(struct translation *t)
 		struct shape to = *shape;
 
 		to.dims[axis] = parts ? parts[i] : size - at < part ? size - at : part;
-		if (to.dims[axis] <= 0 || at + to.dims[axis] > size) {
+		if (to.dims[axis] <= 0 || to.dims[axis] > size - at) {
 			refuse(t, "a part without elements");
 			return;
 		}
@@ -705,8 +706,10 @@ void tile_op(struct translation *t)
 	if (shape->rank > MAX_DIMS)
 		refuse(t, "more than four dimensions");
 	for (int i = 0; !t->refused && i < shape->rank; i++) {
-		if (times[i] < 1 || times[i] > INT32_MAX)
+		if (times[i] < 1 || times[i] > INT32_MAX) {
 			refuse(t, "%lld times", (long long)times[i]);
+			return;
+		}
 		repeats[i] = (int32_t)times[i];
 		to.dims[i] *= times[i];
 	}
