@@ -20,7 +20,7 @@
 #include <nnaccel/tflite.h>
 #include "tflite_play.h"
 
-enum { ADD = 0, CONV_2D = 3, MUL = 18, RELU = 19, TRANSPOSE = 39, PAD_V2 = 60 };
+enum { ADD = 0, CONV_2D = 3, MUL = 18, RELU = 19, TRANSPOSE = 39, STRIDED_SLICE = 45, PAD_V2 = 60, FLOOR_DIV = 90 };
 
 static char said[256];
 
@@ -178,6 +178,63 @@ static void test_buffers(void **state)
 	tflite_plugin_destroy_delegate(d);
 	munmap(shared, 8192);
 	close(fd);
+}
+
+/* TensorFlow Lite divides in double: the floor may be another. */
+static void test_floor_div(void **state)
+{
+	struct tfl_delegate *d = delegate();
+	struct world *w = sum_and_product();
+
+	(void)state;
+	w->registrations[0].builtin_code = FLOOR_DIV;
+	assert_int_equal(d->prepare(&w->context, d), TFL_OK);
+	assert_int_equal(w->num_kernels, 1);
+	assert_int_equal(w->parts[0][0].data[0], 1);
+	destroy(w);
+	tflite_plugin_destroy_delegate(d);
+}
+
+/* STRIDED_SLICE with a constant place in an axis that it drops. */
+static void strided_slice(struct tfl_delegate *d, int begin, bool taken)
+{
+	struct world *w = world();
+	int n;
+
+	tensor(w, TFL_FLOAT32, 2, (const int[]){ 3, 2 });
+	for (int i = 0; i < 3; i++) {
+		tensor(w, TFL_INT32, 1, (const int[]){ 1 });
+		w->tensors[1 + i].allocation_type = TFL_READ_ONLY;
+	}
+	tensor(w, TFL_FLOAT32, 1, (const int[]){ 2 });
+	((int *)w->data[1])[0] = begin;
+	((int *)w->data[2])[0] = begin + 1;
+	((int *)w->data[3])[0] = 1;
+	n = node(w, STRIDED_SLICE, 0, 1, 4);
+	append(&w->inputs[n], 2);
+	append(&w->inputs[n], 3);
+	w->params[n][4] = 1;	/* shrink_axis_mask */
+	for (int i = 0; i < 6; i++)
+		((float *)w->data[0])[i] = (float)i;
+	assert_int_equal(d->prepare(&w->context, d), TFL_OK);
+	assert_int_equal(w->num_kernels, taken);
+	if (taken) {
+		run(w);
+		assert_true(((float *)w->data[4])[0] == (float)((begin + 3) % 3 * 2));
+	}
+	destroy(w);
+}
+
+static void test_dropped_axis(void **state)
+{
+	struct tfl_delegate *d = delegate();
+
+	(void)state;
+	strided_slice(d, 2, true);
+	strided_slice(d, -3, true);
+	strided_slice(d, 3, false);
+	strided_slice(d, -4, false);
+	tflite_plugin_destroy_delegate(d);
 }
 
 /* Runs a sum and a product of the same tensors, of which one is an output; returns its first element. */
@@ -388,6 +445,8 @@ int main(void)
 		cmocka_unit_test(test_tensor_without_data),
 		cmocka_unit_test(test_buffers),
 		cmocka_unit_test(test_cached_outputs),
+		cmocka_unit_test(test_dropped_axis),
+		cmocka_unit_test(test_floor_div),
 		cmocka_unit_test(test_short_order),
 		cmocka_unit_test(test_short_value),
 		cmocka_unit_test(test_random_nodes),

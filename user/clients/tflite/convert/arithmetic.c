@@ -96,24 +96,19 @@ static bool may_be_zero(struct graph *g, const struct tfl_tensor *t)
 
 void convert_floor_div(struct graph *g, const struct operation *op)
 {
-	const struct tfl_tensor *b = graph_input(g, 1), *out = graph_output(g, 0);
-	struct value v;
-	uint32_t quotient;
+	const struct tfl_tensor *b = graph_input(g, 1);
 
 	(void)op;
 	if (!pair(g) || !same_type(g, 0, 0))
 		return;
-	if (b->type == TFL_INT32) {
-		if (may_be_zero(g, b))
-			return graph_refuse(g, "a divisor that may be 0, which has to be an error");
-		emit(g, ANEURALNETWORKS_DIV, graph_out(g, 0), graph_in(g, 0), graph_in(g, 1),
-		     no_activation(g));
-		return;
-	}
-	v = graph_float(out);
-	quotient = graph_temporary(g, &v);
-	emit(g, ANEURALNETWORKS_DIV, quotient, graph_in(g, 0), graph_in(g, 1), no_activation(g));
-	emit(g, ANEURALNETWORKS_FLOOR, graph_out(g, 0), quotient);
+	/* -9.9 by -3.3 is just below 3 in double, and 3 in float32. */
+	if (b->type != TFL_INT32)
+		return graph_refuse(g, "%s, which TensorFlow Lite divides in double",
+				    tensor_type_name(b->type));
+	if (may_be_zero(g, b))
+		return graph_refuse(g, "a divisor that may be 0, which has to be an error");
+	emit(g, ANEURALNETWORKS_DIV, graph_out(g, 0), graph_in(g, 0), graph_in(g, 1),
+	     no_activation(g));
 }
 
 static bool all_same_quant(struct graph *g)

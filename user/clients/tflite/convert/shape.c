@@ -237,6 +237,11 @@ void convert_strided_slice(struct graph *g, const struct operation *op)
 		back = stride[i] < 0;
 		if (p->offset)
 			return graph_refuse(g, "an end that counts from the begin");
+		/* TensorFlow Lite does not limit the place of an axis that it drops. */
+		if (p->shrink_axis_mask & 1 << i && !(p->begin_mask & 1 << i) &&
+		    (begin[i] < -size || begin[i] >= size))
+			return graph_refuse(g, "place %d of %d in an axis that is dropped", begin[i],
+					    size);
 		begin[i] = p->begin_mask & 1 << i ? (back ? size - 1 : 0) :
 			   limited(begin[i], size, back);
 		if (p->shrink_axis_mask & 1 << i) {

@@ -273,7 +273,7 @@ case("add float32 of 5 dimensions", binary("ADD", FLOAT32, (1, 2, 1, 2, 2), (1, 
      left="5 dimensions")
 case("div float32", binary("DIV", FLOAT32, constant=True))
 case("div int32", binary("DIV", INT32, constant=True), left="int32")
-case("floor div float32", binary("FLOOR_DIV", FLOAT32, constant=True))
+case("floor div float32", binary("FLOOR_DIV", FLOAT32, constant=True), left="in double")
 case("floor div int32", binary("FLOOR_DIV", INT32, constant=True))
 case("floor div int32 of an input", binary("FLOOR_DIV", INT32), left="may be 0")
 case("squared difference float32", binary("SQUARED_DIFFERENCE", FLOAT32))
