@@ -82,6 +82,21 @@ static void test_options(void **state)
 	tflite_plugin_destroy_delegate(NULL);
 }
 
+/* A program that gives no function for errors, as TensorFlow Lite's own loader, calls what it gets. */
+static void test_wrong_option_without_reporter(void **state)
+{
+	char *names[] = { "device" }, *values[] = { "red" };
+	struct tfl_delegate *d = tflite_plugin_create_delegate(names, values, 1, NULL);
+	struct world *w = sum_and_product();
+
+	(void)state;
+	assert_non_null(d);
+	assert_int_equal(d->prepare(&w->context, d), TFL_OK);
+	assert_int_equal(w->num_kernels, 0);
+	destroy(w);
+	tflite_plugin_destroy_delegate(d);
+}
+
 static void test_whole_graph(void **state)
 {
 	struct tfl_delegate *d = delegate();
@@ -441,6 +456,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_options),
+		cmocka_unit_test(test_wrong_option_without_reporter),
 		cmocka_unit_test(test_whole_graph),
 		cmocka_unit_test(test_tensor_without_data),
 		cmocka_unit_test(test_buffers),

@@ -3,6 +3,7 @@
  * The entry points of an external delegate of TensorFlow Lite.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "clients/tflite/delegate.h"
 
@@ -11,6 +12,26 @@
 ENTRY struct tfl_delegate *tflite_plugin_create_delegate(char **names, char **values, size_t count,
 							 void (*report_error)(const char *));
 ENTRY void tflite_plugin_destroy_delegate(struct tfl_delegate *delegate);
+
+static int take_nothing(struct tfl_context *context, struct tfl_delegate *delegate)
+{
+	(void)context;
+	(void)delegate;
+	return TFL_OK;
+}
+
+/*
+ * Makes a delegate that leaves all nodes to TensorFlow Lite. The loader of TensorFlow Lite's tools gives
+ * no function for errors and calls the delegate without a look at it.
+ */
+static struct tfl_delegate *delegate_of_nothing(void)
+{
+	struct tfl_delegate *delegate = calloc(1, sizeof(*delegate));
+
+	if (delegate)
+		delegate->prepare = take_nothing;
+	return delegate;
+}
 
 struct tfl_delegate *tflite_plugin_create_delegate(char **names, char **values, size_t count,
 						   void (*report_error)(const char *))
@@ -21,15 +42,18 @@ struct tfl_delegate *tflite_plugin_create_delegate(char **names, char **values, 
 	if (delegate)
 		return &delegate->base;
 	snprintf(line, sizeof(line), "nnaccel: %s", error);
-	if (report_error)
+	if (report_error) {
 		report_error(line);
-	else
-		fprintf(stderr, "%s\n", line);
-	return NULL;
+		return NULL;
+	}
+	fprintf(stderr, "%s; all nodes are left to TensorFlow Lite\n", line);
+	return delegate_of_nothing();
 }
 
 void tflite_plugin_destroy_delegate(struct tfl_delegate *delegate)
 {
-	if (delegate)
+	if (delegate && delegate->data)
 		delegate_destroy(delegate->data);
+	else
+		free(delegate);
 }
