@@ -577,6 +577,41 @@ static void test_far_lists(void **unused)
 	far_list("ConvTranspose", 11, "output_padding", more, 2);
 }
 
+/* Attributes whose numbers are of another kind than their operators'. */
+static void test_other_kind(void **unused)
+{
+	static const float half = 0.5f, turned[] = { 1, 0 };
+	static const struct OrtValueInfo any = { "y", { ONNX_FLOAT, 2, { -1, -1 } }, NULL, true };
+	static const struct OrtOpAttr perm = { "perm", ORT_ATTRIBUTE_FLOATS, turned, sizeof(turned) };
+	static const struct OrtValueInfo scores = { "x", { ONNX_FLOAT, 2, { 2, 3 } }, NULL, false };
+	static const struct OrtValueInfo labels = { "t", { ONNX_INT64, 1, { 2 } }, NULL, false };
+	static const struct OrtValueInfo out = { "y", { ONNX_FLOAT, 0, { 0 } }, NULL, true };
+	static const struct OrtOpAttr ignored = { "ignore_index", ORT_ATTRIBUTE_FLOAT, &half,
+						  sizeof(half) };
+	const struct OrtNode node = { .op = "NegativeLogLikelihoodLoss", .version = 13,
+				      .in = { &scores, &labels }, .out = { &out }, .in_count = 2,
+				      .out_count = 1, .attribute_count = 1,
+				      .attributes = { &ignored } };
+	const struct OrtNode turn = { .op = "Transpose", .version = 13, .in = { &scores },
+				      .out = { &any }, .in_count = 1, .out_count = 1,
+				      .attribute_count = 1, .attributes = { &perm } };
+	const struct OrtGraph graphs[] = {
+		{ { &node }, { &scores, &labels }, { &out }, 1, 2, 1 },
+		{ { &turn }, { &scores }, { &any }, 1, 1, 1 },
+	};
+	struct ort_ep_factory *factory = load();
+	struct ort_ep *ep = provider(factory, NULL, NULL);
+	struct OrtEpGraphSupportInfo info = { .count = 0 };
+
+	(void)unused;
+	for (size_t i = 0; i < 2; i++) {
+		assert_null(ep->GetCapability((OrtEp *)ep, &graphs[i], &info));
+		assert_int_equal(info.count, i + 1);
+	}
+	release(factory, ep);
+	unload(factory);
+}
+
 /* The lower triangle from a diagonal on that is far away is all, and the upper one none, or the other. */
 static void test_far_diagonal(void **unused)
 {
@@ -620,6 +655,7 @@ int main(void)
 		cmocka_unit_test(test_far_numbers),
 		cmocka_unit_test(test_far_lists),
 		cmocka_unit_test(test_far_diagonal),
+		cmocka_unit_test(test_other_kind),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

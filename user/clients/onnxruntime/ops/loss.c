@@ -68,12 +68,12 @@ static uint32_t weights(struct translation *t, const struct loss *l, uint32_t li
 {
 	const struct shape full = { 3, { l->batch, l->classes, l->rest } };
 	const struct shape small = { 3, { 1, l->classes, 1 } };
-	const struct attribute *ignored = node_attribute(t->node, "ignore_index");
+	const int64_t ignored = node_int(t->node, "ignore_index", -1);
 	float *ones = builder_alloc(t->b, l->classes * sizeof(*ones) + 1);
 	uint32_t x, dims[3] = { 1, l->classes, 1 };
 
 	for (uint32_t i = 0; ones && i < l->classes; i++)
-		ones[i] = !ignored || ignored->ints[0] != i;
+		ones[i] = ignored != i;
 	x = constant(t, like, 3, dims, ones);
 	if (has_in(t, 2)) {
 		if (shape_count(shape_in(t, 2)) != l->classes)

@@ -219,7 +219,7 @@ void transpose_op(struct translation *t)
 
 	for (int i = 0; i < shape->rank; i++) {
 		order[i] = shape->rank - 1 - i;
-		if (perm && perm->count == (size_t)shape->rank)
+		if (perm && perm->ints && perm->count == (size_t)shape->rank)
 			order[i] = axis_of(t, perm->ints[i], shape->rank);
 		seen |= 1u << order[i];
 		to.dims[i] = shape->dims[order[i]];
