@@ -65,6 +65,9 @@ struct OrtGraph {
 	size_t node_count, in_count, out_count;
 };
 
+/* The graph of a node, which has another name than the main one; NULL: all are main ones. */
+static const OrtGraph *inner_graph;
+
 struct OrtKeyValuePairs {
 	const char *keys[MAX], *values[MAX];
 	size_t count;
@@ -247,6 +250,45 @@ static OrtStatus *node_in_list(const OrtNode *node, const OrtValueInfo **list, s
 	for (size_t i = 0; i < count; i++)
 		list[i] = node->every_in ? node->every_in : node->in[i];
 	return NULL;
+}
+
+static OrtStatus *graph_name(const OrtGraph *graph, const char **name)
+{
+	*name = graph == inner_graph ? "body" : "main";
+	return NULL;
+}
+
+static OrtStatus *default_allocator(OrtAllocator **allocator)
+{
+	*allocator = NULL;
+	return NULL;
+}
+
+static OrtStatus *allocator_free(OrtAllocator *allocator, void *memory)
+{
+	(void)allocator;
+	free(memory);
+	return NULL;
+}
+
+static OrtStatus *model_metadata(const OrtGraph *graph, OrtModelMetadata **metadata)
+{
+	(void)graph;
+	*metadata = NULL;
+	return NULL;
+}
+
+static OrtStatus *main_name(const OrtModelMetadata *metadata, OrtAllocator *allocator, char **name)
+{
+	(void)metadata;
+	(void)allocator;
+	*name = strdup("main");
+	return NULL;
+}
+
+static void release_metadata(OrtModelMetadata *metadata)
+{
+	(void)metadata;
 }
 
 static OrtStatus *parent(const OrtGraph *graph, const OrtNode **node)
@@ -434,6 +476,12 @@ static const void *get_api(uint32_t version)
 	table[AT_Graph_GetNumNodes] = (void *)graph_node_count;
 	table[AT_Graph_GetNodes] = (void *)graph_node_list;
 	table[AT_Graph_GetParentNode] = (void *)parent;
+	table[AT_Graph_GetName] = (void *)graph_name;
+	table[AT_Graph_GetModelMetadata] = (void *)model_metadata;
+	table[AT_ModelMetadataGetGraphName] = (void *)main_name;
+	table[AT_ReleaseModelMetadata] = (void *)release_metadata;
+	table[AT_GetAllocatorWithDefaultOptions] = (void *)default_allocator;
+	table[AT_AllocatorFree] = (void *)allocator_free;
 	table[AT_Node_GetName] = (void *)node_name;
 	table[AT_Node_GetOperatorType] = (void *)node_name;
 	table[AT_Node_GetDomain] = (void *)node_domain;

@@ -116,6 +116,7 @@ static void test_options(void **unused)
 		{ "ep.nn.min_work", "99999999999", "option min_work" },
 		{ "ep.nn.cache_token", "t", "needs cache_dir" },
 		{ "ep.nn.device", "tpu", "no device \"tpu\"" },
+		{ "ep.nn.disallow_cpu", "1", "option disallow_cpu" },
 	};
 	struct ort_ep_factory *factory = load();
 
@@ -168,6 +169,58 @@ static void test_capability(void **unused)
 		assert_int_equal(info.counts[0], i ? 2 : 0);
 		release(factory, ep);
 	}
+	unload(factory);
+}
+
+/* Text that is written to the standard error between these two, of at most a pipe's size. */
+static void hear_from(int saved[2])
+{
+	int ends[2];
+
+	fflush(stderr);
+	assert_int_equal(pipe(ends), 0);
+	saved[0] = dup(STDERR_FILENO);
+	saved[1] = ends[0];
+	assert_true(dup2(ends[1], STDERR_FILENO) >= 0);
+	close(ends[1]);
+}
+
+static void hear_to(int saved[2], char *text, size_t size)
+{
+	ssize_t got;
+
+	fflush(stderr);
+	assert_true(dup2(saved[0], STDERR_FILENO) >= 0);
+	close(saved[0]);
+	got = read(saved[1], text, size - 1);
+	close(saved[1]);
+	text[got > 0 ? got : 0] = '\0';
+}
+
+/* ONNX Runtime asks about the graph of a node first, which has a name of its own; only the main one is taken. */
+static void test_inner_graph(void **unused)
+{
+	static const struct OrtGraph inner = { { &matmul, &relu }, { &x }, { &y }, 2, 1, 1 };
+	struct ort_ep_factory *factory = load();
+	struct ort_ep *ep = provider(factory, NULL, NULL);
+	struct OrtEpGraphSupportInfo info = { .count = 0 };
+	char text[512];
+	int saved[2];
+
+	(void)unused;
+	hear_from(saved);
+	inner_graph = &inner;
+	assert_null(ep->GetCapability((OrtEp *)ep, &inner, &info));
+	assert_int_equal(info.count, 0);
+	for (size_t i = 1; i < 3; i++) {
+		assert_null(ep->GetCapability((OrtEp *)ep, &part, &info));
+		assert_int_equal(info.count, i);
+	}
+	inner_graph = NULL;
+	hear_to(saved, text, sizeof(text));
+	assert_string_equal(text, "nnaccel: onnxruntime: warning: 2 of 2 nodes in 1 part on "
+			    "nnapi-reference, which is the CPU\n");
+	release(factory, ep);
 	unload(factory);
 }
 
@@ -645,6 +698,7 @@ int main(void)
 		cmocka_unit_test(test_older_runtime),
 		cmocka_unit_test(test_options),
 		cmocka_unit_test(test_capability),
+		cmocka_unit_test(test_inner_graph),
 		cmocka_unit_test(test_runs),
 		cmocka_unit_test(test_run_while_compiling),
 		cmocka_unit_test(test_concat_overflows),

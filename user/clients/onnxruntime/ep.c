@@ -18,6 +18,7 @@ struct ep {
 	struct options options;
 	struct devices devices;
 	bool compiled;			/* a graph has parts of this provider */
+	bool told;			/* how many nodes it took */
 };
 
 /* What ONNX Runtime has of a program. */
@@ -70,19 +71,64 @@ static OrtStatus *fuse(struct ep *ep, const struct graph *graph, const struct pa
 	return status;
 }
 
+/* Whether a graph has another name than the main one of its model; false: that cannot be told. */
+static bool is_named_otherwise(const struct ort *ort, const OrtGraph *graph)
+{
+	OrtAllocator *allocator;
+	OrtModelMetadata *metadata;
+	const char *name;
+	char *main_name = NULL;
+	bool is = false;
+
+	if (!ort_ok(ort, ort->GetAllocatorWithDefaultOptions(&allocator)) ||
+	    !ort_ok(ort, ort->Graph_GetModelMetadata(graph, &metadata)))
+		return false;
+	if (ort_ok(ort, ort->ModelMetadataGetGraphName(metadata, allocator, &main_name)) &&
+	    ort_ok(ort, ort->Graph_GetName(graph, &name)))
+		is = strcmp(name, main_name);
+	if (main_name)
+		ort_ok(ort, ort->AllocatorFree(allocator, main_name));
+	ort->ReleaseModelMetadata(metadata);
+	return is;
+}
+
+/*
+ * Whether a graph is that of a node: ONNX Runtime 1.23 gives parts of two graphs of one model the same
+ * name, and fails. It asks about inner graphs first, and names no parent of the graph that it asks
+ * about. The values around it or its name show an inner graph.
+ */
+static bool is_inner(const struct ep *ep, const OrtGraph *from, const struct graph *graph)
+{
+	const OrtNode *parent = NULL;
+
+	return graph->is_inner || !ort_ok(ep->ort, ep->ort->Graph_GetParentNode(from, &parent)) ||
+	       parent || is_named_otherwise(ep->ort, from);
+}
+
+/* Says once how many nodes are where. */
+static void tell(struct ep *ep, uint32_t taken, uint32_t nodes, uint32_t parts)
+{
+	char names[256];
+
+	if (ep->told || !nodes)
+		return;
+	ep->told = true;
+	devices_names(&ep->devices, names, sizeof(names));
+	say(ep->options.verbosity, 0, "%s%u of %u nodes in %u part%s on %s%s",
+	    devices_have_cpu(&ep->devices) ? "warning: " : "", taken, nodes, parts,
+	    parts == 1 ? "" : "s", names, devices_have_cpu(&ep->devices) ? ", which is the CPU" : "");
+}
+
 static OrtStatus *get_capability(OrtEp *this_ep, const OrtGraph *from, OrtEpGraphSupportInfo *info)
 {
 	struct ep *ep = (struct ep *)this_ep;
 	struct graph *graph;
 	struct partitions parts = { 0 };
 	OrtStatus *status = NULL;
-	const OrtNode *parent = NULL;
 	uint32_t taken = 0, count = 0;
 
 	graph = graph_read(ep->ort, from);
-	/* ONNX Runtime 1.23 gives parts of two graphs of one model the same name, and fails. */
-	if (graph && (ep->compiled || graph->is_inner ||
-		      !ort_ok(ep->ort, ep->ort->Graph_GetParentNode(from, &parent)) || parent)) {
+	if (graph && (ep->compiled || is_inner(ep, from, graph))) {
 		say(ep->options.verbosity, 1, "a graph in a node is left to ONNX Runtime");
 		graph_free(graph);
 		return NULL;
@@ -99,9 +145,7 @@ static OrtStatus *get_capability(OrtEp *this_ep, const OrtGraph *from, OrtEpGrap
 		count += taken > before;
 		status = fuse(ep, graph, &parts, (int32_t)p, info);
 	}
-	if (graph->node_count)
-		say(ep->options.verbosity, 2, "%u of %u nodes in %u parts", taken,
-		    graph->node_count, count);
+	tell(ep, taken, graph->node_count, count);
 	partitions_free(&parts);
 	graph_free(graph);
 	return status;
@@ -198,16 +242,20 @@ static OrtStatus *compile(OrtEp *this_ep, const OrtGraph **graphs, const OrtNode
 
 static OrtStatus *choose_devices(struct ep *ep, uint32_t count, const char *const *devices)
 {
-	if (ep->options.device)
-		return devices_add(&ep->devices, ep->options.device) ? NULL :
-		       failed(ep->ort, ORT_CODE_INVALID_ARGUMENT,
+	if (ep->options.device && !devices_add(&ep->devices, ep->options.device))
+		return failed(ep->ort, ORT_CODE_INVALID_ARGUMENT,
 			      "option device: there is no device \"%s\"", ep->options.device);
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; !ep->options.device && i < count; i++)
 		if (!devices_add(&ep->devices, devices[i]))
 			return failed(ep->ort, ORT_CODE_EP_FAIL, "the device %s is gone",
 				      devices[i]);
-	return ep->devices.count ? NULL :
-	       failed(ep->ort, ORT_CODE_INVALID_ARGUMENT, "no device was chosen");
+	if (!ep->devices.count)
+		return failed(ep->ort, ORT_CODE_INVALID_ARGUMENT, "no device was chosen");
+	if (ep->options.disallow_cpu && devices_have_cpu(&ep->devices))
+		return failed(ep->ort, ORT_CODE_INVALID_ARGUMENT,
+			      "option disallow_cpu: the CPU is one of the devices; choose others, or "
+			      "name one by the option device");
+	return NULL;
 }
 
 static OrtStatus *read_options(struct ep *ep, const OrtSessionOptions *session)
@@ -229,7 +277,6 @@ OrtStatus *ep_new(const struct ort *ort, const char *name, uint32_t count,
 		  const char *const *devices, const OrtSessionOptions *session, OrtEp **out)
 {
 	struct ep *ep = calloc(1, sizeof(*ep));
-	char names[256];
 	OrtStatus *status;
 
 	if (!ep)
@@ -244,8 +291,6 @@ OrtStatus *ep_new(const struct ort *ort, const char *name, uint32_t count,
 		ep_free((OrtEp *)ep);
 		return status;
 	}
-	devices_names(&ep->devices, names, sizeof(names));
-	say(ep->options.verbosity, 2, "on %s", names);
 	ep->api = (struct ort_ep){
 		.ort_version_supported = ORT_VERSION,
 		.GetName = get_name,

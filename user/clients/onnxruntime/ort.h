@@ -27,6 +27,7 @@ typedef struct OrtKeyValuePairs OrtKeyValuePairs;
 typedef struct OrtLogger OrtLogger;
 typedef struct OrtMemoryDevice OrtMemoryDevice;
 typedef struct OrtMemoryInfo OrtMemoryInfo;
+typedef struct OrtModelMetadata OrtModelMetadata;
 typedef struct OrtNode OrtNode;
 typedef struct OrtNodeComputeContext OrtNodeComputeContext;
 typedef struct OrtNodeComputeInfo OrtNodeComputeInfo;

@@ -191,7 +191,7 @@ def test_options(device):
     """all options, and none of them changes a result"""
     with tempfile.TemporaryDirectory() as folder:
         for options in ({"preference": "low_power", "priority": "high"}, {"burst": "0"},
-                        {"allow_fp16": "0", "disallow_cpu": "1"}, {"max_partitions": "1"},
+                        {"allow_fp16": "0"}, {"max_partitions": "1"},
                         {"cache_dir": folder, "cache_token": "conv"},
                         {"cache_dir": folder, "cache_token": "conv"}, {"min_work": "1"}):
             compare(conv(2), {"x": floats(2, 3, 16, 16)}, device, options)
@@ -210,6 +210,35 @@ def test_bad_values(device):
                         ("preference", "3"), ("verbosity", "x")):
         refused(f"option {name}", conv(1), device, {name: value})
     refused("option cache_token", conv(1), device, {"cache_token": "x"})
+
+
+def test_disallow_cpu(device):
+    """where the CPU is disallowed, it is no device"""
+    if device == "nnapi-reference":
+        refused("option disallow_cpu", conv(1), device, {"disallow_cpu": "1"})
+    else:
+        compare(conv(2), {"x": floats(2, 3, 16, 16)}, device, {"disallow_cpu": "1"})
+
+
+def test_inner_graph(device):
+    """the graph of a node stays where it is, the one around it does not"""
+    value = helper.make_tensor_value_info
+    body = helper.make_graph([helper.make_node("Add", ["s", "i"], ["t"]),
+                              helper.make_node("Relu", ["t"], ["r"])], "body",
+                             [value("s", 1, [64]), value("i", 1, [64])],
+                             [value("t", 1, [64]), value("r", 1, [64])])
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["a"]),
+             helper.make_node("Scan", ["z", "a"], ["y", "b"], num_scan_inputs=1, body=body),
+             helper.make_node("MatMul", ["b", "w"], ["c"])]
+    content = model(nodes, [("x", 1, [64, 64])], [("y", 1, [64]), ("c", 1, [64, 64])],
+                    {"w": floats(64, 64) / 8, "z": floats(64)})
+    tried = session(content, device, profile=True)
+    x = {"x": floats(64, 64)}
+    got = tried.run(None, x)
+    on, _ = placed(tried.end_profiling())
+    if on != 2:
+        raise ValueError(f"{on} nodes on {device}, not 2")
+    agree(got, session(content, None).run(None, x))
 
 
 def test_unknown_device(device):
@@ -450,7 +479,7 @@ def run_example(page, device, library):
                                code.replace("model.onnx", path)],
                               capture_output=True, text=True, timeout=300)
     if "(1, 8, 112, 112)" not in done.stdout or f"on {device}" not in done.stderr or \
-            "3 of 3 nodes in 1 parts" not in done.stderr:
+            "3 of 3 nodes in 1 part " not in done.stderr:
         raise ValueError(f"{page}: exit status {done.returncode}: {done.stderr[-200:]}")
 
 
