@@ -18,6 +18,7 @@
 #include "kit/engine.h"
 #include "kit/files.h"
 #include "kit/log.h"
+#include "kit/node.h"
 #include "kit/process.h"
 
 /* Who a client's process is outside of its user namespace, where the engine is root. */
@@ -117,12 +118,13 @@ static int parse_options(int argc, char **argv, struct arguments *a)
 
 	if (first >= 0 && a->help) {
 		printf("usage: %s [OPTION]...\n"
-		       "Serves /dev/nnaccel in the foreground, and logs to standard error.\n\n",
+		       "Serves a device, as /dev/nnaccel. Runs in the foreground and logs to standard\n"
+		       "error.\n\n",
 		       argv[0]);
 		option_help(rows, '=');
 		if (ENGINE_HAS(a->clients.engine, help))
 			fputs(a->clients.engine->help, stdout);
-		return EXIT_SUCCESS;
+		return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
 	}
 	if (first == argc && !(a->clients.threads && a->extensions.folder))
 		return -1;
@@ -203,7 +205,7 @@ int nna_engine_main(const struct nna_engine *engine, int argc, char **argv)
 		.clients = {
 			.engine = engine,
 			.threads = engine->clients == NNA_ENGINE_CLIENTS_THREADS,
-			.device = "/dev/nnaccel-engine",
+			.device = NODE_PATH,
 			.name = engine->name,
 			.max = 64,
 			.max_per_user = 32,

@@ -29,6 +29,7 @@ static bool register_engine(int node, const char *device, const char *name, cons
 	snprintf(arg.version, sizeof(arg.version), "%s", version);
 	if (ioctl(node, NNACCEL_ENGINE_REGISTER, &arg)) {
 		log_error("%s: engine %s: %s%s", device, name, strerror(errno),
+			  errno == ENOTTY ? " (it is not an engine node, as " NODE_PATH " is)" :
 			  errno == EBUSY ? " (is it running already?)" :
 			  errno == ENOSPC ? " (the module's max_devices are there)" : "");
 		return false;
@@ -43,7 +44,8 @@ int node_open(const char *device, const char *name, const char *version, uint32_
 
 	if (node < 0) {
 		log_error("%s: %s%s", device, strerror(errno),
-			  errno == ENOENT ? " (is the module nnaccel loaded?)" : "");
+			  errno == ENOENT && !strcmp(device, NODE_PATH) ?
+			  " (is the module nnaccel loaded?)" : "");
 		return -1;
 	}
 	if (register_engine(node, device, name, version, type))

@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+#define NODE_PATH "/dev/nnaccel-engine"
+
 /*
  * Opens the node at `device` and registers an engine there under a name, by which clients and
  * administrators find it. Returns the file; -1, with a log line, where that fails.

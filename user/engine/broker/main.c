@@ -15,6 +15,7 @@
 #include "base/option.h"
 #include "engine/broker/broker.h"
 #include "kit/log.h"
+#include "kit/node.h"
 #include "version.h"
 
 /* Of programs that may use extensions; see Documentation/extensions.rst. */
@@ -52,8 +53,10 @@ static bool take_user(void *into, const char *text, char fault[OPTION_FAULT])
 		spawner->gid = user->pw_gid;
 		return spawner->uid;
 	}
-	if (!option_number(text, 1, UINT32_MAX - 1, &id))
+	if (!option_number(text, 1, UINT32_MAX - 1, &id)) {
+		snprintf(fault, OPTION_FAULT, "--worker-user: there is no user '%.100s'", text);
 		return false;
+	}
 	spawner->uid = (uid_t)id;
 	spawner->gid = (gid_t)id;
 	return true;
@@ -179,7 +182,9 @@ static int parse_options(int argc, char **argv, struct arguments *a)
 		print_version();
 	else
 		return -1;
-	return first < argc ? EXIT_USAGE : EXIT_SUCCESS;
+	if (first < argc)
+		return EXIT_USAGE;
+	return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 /* What the machine has; 0: it does not tell. */
@@ -206,7 +211,7 @@ int main(int argc, char **argv)
 {
 	struct arguments arguments = {
 		.broker = {
-			.device = "/dev/nnaccel-engine",
+			.device = NODE_PATH,
 			.name = NAME,
 			.idle = 2,
 			.max_workers = 256,

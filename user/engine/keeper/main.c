@@ -61,7 +61,7 @@ int keeper_main(int argc, char **argv)
 	int listener;
 
 	if (argc != KEEPER_ARGS) {
-		log_error("%s is started by nnacceld only", KEEPER_NAME);
+		log_error("nnaccel-keeper is started by nnacceld only");
 		return EXIT_FAILURE;
 	}
 	set_up_process();
