@@ -5,7 +5,7 @@
  *
  *	nna_submission_create(prepared, &request, NULL, &submission, &err);
  *	sqe = io_uring_get_sqe(&ring);
- *	nna_submission_prepare(submission, sqe);
+ *	nna_submission_prepare(submission, sqe, &err);
  *	io_uring_submit(&ring);
  *	io_uring_wait_cqe(&ring, &cqe);
  *	submission = io_uring_cqe_get_data(cqe);
