@@ -106,7 +106,7 @@ int option_read(const struct option_row *rows, int argc, char **argv, void *into
 	opterr = 0;
 	optind = 0;	/* whatever was read before */
 	while ((found = getopt_long(argc, argv, ":", list, NULL)) != -1) {
-		const struct option_row *row = &rows[found - FIRST_ROW];
+		const struct option_row *row;
 
 		if (found < FIRST_ROW) {
 			if (found == ':')
@@ -115,6 +115,7 @@ int option_read(const struct option_row *rows, int argc, char **argv, void *into
 				explain(rows, argv[optind - 1], fault);
 			return -1;
 		}
+		row = &rows[found - FIRST_ROW];
 		fault[0] = '\0';
 		if (!take(row, optarg, into, fault)) {
 			if (!fault[0])
