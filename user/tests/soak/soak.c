@@ -20,8 +20,12 @@
 #define MOST_ROUNDS	4096
 /* Rests that the growth is judged by; the first ones fill caches. */
 #define LEAST_ROUNDS	6
-/* Times 10 ms that clients may take to end, and the engine to be as before. */
+/* Times 10 ms without any progress after which clients do not end. */
 #define PATIENCE	12000
+/* A client does nothing that has executed nothing while the others had so many models. */
+#define OTHERS_MODELS	100
+/* Longest wait for a worker: as long as it takes on a busy machine, which is no failure. */
+#define WORKER_WAIT_MS	600000
 
 static const char help[] =
 "usage: soak [OPTION]...\n"
@@ -29,7 +33,7 @@ static const char help[] =
 "with the reference; what is there between two rounds must not grow. Prints TAP.\n\n"
 "  --minutes=N       how long (2)\n"
 "  --clients=N       at a time (10); where they are less, others in each round\n"
-"  --round=SECONDS   of load between two rests (15)\n"
+"  --round=SECONDS   of load between two rests (15), and until each client did something\n"
 "  --seed=N          the first one of models and deaths (1)\n"
 "  --kill-one-in=N   executions in which the client is killed, 0: none (1000)\n"
 "  --disturb=MS      kill a worker, the keeper or the broker every so often; calls may\n"
@@ -120,6 +124,22 @@ static unsigned long long executions(void)
 	return sum;
 }
 
+static unsigned int models(void)
+{
+	unsigned int sum = 0;
+
+	for (int i = 0; i < SOAK_KINDS; i++)
+		sum += atomic_load(&soak->clients[i].models);
+	return sum;
+}
+
+/* Executions of a client; where calls may fail, those that did count as well. */
+static unsigned long long work_of(int kind)
+{
+	return atomic_load(&soak->clients[kind].executions) +
+	       (soak->disturbed ? atomic_load(&soak->clients[kind].refused) : 0);
+}
+
 static void start(enum soak_kind kind)
 {
 	uint64_t seed = next_seed += 1000;
@@ -135,9 +155,22 @@ static void start(enum soak_kind kind)
 	}
 }
 
+/* A client failed: says so at once, and why in the end. */
+static void blame(int kind, const char *what)
+{
+	struct soak_client *c = &soak->clients[kind];
+
+	if (!c->message[0])
+		snprintf(c->message, sizeof(c->message), "%s; the last refusal: %s", what,
+			 c->refusal[0] ? c->refusal : "none");
+	printf("# client %s: %s\n", soak_kinds[kind], c->message);
+	failed++;
+}
+
 /* What has ended: one that was killed is started again. */
 static void look_after_clients(void)
 {
+	char text[64];
 	int status;
 	pid_t pid;
 
@@ -151,10 +184,8 @@ static void look_after_clients(void)
 			if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) {
 				deaths[i]++;
 			} else if (status) {
-				printf("# client %s: status %#x\n", soak_kinds[i], status);
-				snprintf(soak->clients[i].message + strlen(soak->clients[i].message),
-					 2, " ");
-				failed++;
+				snprintf(text, sizeof(text), "it ended with status %#x", status);
+				blame(i, text);
 			}
 			if (!atomic_load(&soak->stop) && !soak->clients[i].message[0])
 				start(i);
@@ -177,14 +208,35 @@ static void write_sample(bool is_rest)
 	fflush(samples);
 }
 
-/* The clients whose turn it is run for a round, unless one fails. */
+/* A running client that has done nothing since `before`, which has what each had done; -1: none. */
+static int find_idle(const unsigned long long before[SOAK_KINDS])
+{
+	for (int i = 0; i < SOAK_KINDS; i++)
+		if (pids[i] > 0 && work_of(i) == before[i])
+			return i;
+	return -1;
+}
+
+/* The clients whose turn it is run for a round, and until each did something, unless one fails. */
 static void load(unsigned int round)
 {
 	uint64_t end = clock_ns() + options.round * NS_PER_S, sample = 0;
+	unsigned int models_before = models();
+	unsigned long long before[SOAK_KINDS];
+	int idle;
 
+	for (int i = 0; i < SOAK_KINDS; i++)
+		before[i] = work_of(i);
 	for (unsigned int i = 0; i < options.clients; i++)
 		start((round * options.clients + i) % SOAK_KINDS);
-	while (clock_ns() < end && !failed && !deaths_done()) {
+	while (!failed && !deaths_done()) {
+		if (clock_ns() >= end) {
+			idle = find_idle(before);
+			if (idle < 0)
+				break;
+			if (models() >= models_before + OTHERS_MODELS)
+				blame(idle, "it did nothing while the others had many models");
+		}
 		usleep(10000);
 		look_after_clients();
 		if (clock_ns() > sample) {
@@ -199,6 +251,7 @@ static void load(unsigned int round)
 /* The clients end, each after what it does. */
 static bool rest(const struct summary *before, struct soak_sample *sample, const char **why)
 {
+	unsigned long long work = 0, last;
 	bool any = true;
 
 	atomic_store(&soak->stop, true);
@@ -206,14 +259,21 @@ static bool rest(const struct summary *before, struct soak_sample *sample, const
 		usleep(10000);
 		look_after_clients();
 		any = deaths_starting();
-		for (int i = 0; i < SOAK_KINDS; i++)
+		last = work;
+		work = 0;
+		/* Progress is something that a client did, or its end. */
+		for (int i = 0; i < SOAK_KINDS; i++) {
 			any |= pids[i] > 0;
+			work += work_of(i) + (pids[i] <= 0);
+		}
+		if (work != last)
+			tries = 0;
 	}
 	*why = "each client came back";
 	for (int i = 0; any && i < SOAK_KINDS; i++) {
 		if (pids[i] <= 0)
 			continue;
-		printf("# client %s does not end\n", soak_kinds[i]);
+		blame(i, "it does not end");
 		kill(pids[i], SIGKILL);
 	}
 	if (any)
@@ -322,6 +382,8 @@ int main(int argc, char **argv)
 	open_samples();
 	soak->kill_one_in = options.kill_one_in;
 	soak->disturbed = options.disturb || options.calls_may_fail;
+	if (!soak->disturbed)
+		param_set("engine_wait_ms", WORKER_WAIT_MS);
 	snprintf(soak->folder, sizeof(soak->folder), "%s/soak-XXXXXX", options.folder);
 	if (!mkdtemp(soak->folder)) {
 		fprintf(stderr, "soak: %s: %s\n", soak->folder, strerror(errno));
@@ -343,10 +405,9 @@ int main(int argc, char **argv)
 
 		snprintf(name, sizeof(name), "answers of the client %s%s%s", soak_kinds[i],
 			 soak->clients[i].message[0] ? ": " : "", soak->clients[i].message);
-		/* Where calls may fail all of one client's may. */
+		/* Each did something in its round; where calls may fail, one of them executed. */
 		if (had_turn[i])
-			result(!soak->clients[i].message[0] && (soak->disturbed ? executions() :
-				atomic_load(&soak->clients[i].executions)), name);
+			result(!soak->clients[i].message[0] && (failed || executions()), name);
 	}
 	if (options.deaths)
 		result(deaths_done(), "keeper, worker, client and broker died so often");

@@ -24,7 +24,8 @@ struct soak_client {
 	atomic_uint refused;		/* calls that failed, where that may be */
 	atomic_uint cached;		/* models that came from the cache */
 	atomic_ullong longest_ns;	/* that a preparation or an execution took, failed or not */
-	char message[300];		/* why it ended, where it should not have */
+	char refusal[200];		/* the reason of the last of those calls */
+	char message[600];		/* why it ended, where it should not have */
 };
 
 struct soak {
