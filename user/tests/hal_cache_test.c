@@ -43,7 +43,7 @@
 #define ROUNDS		6
 #define FLIPS		how_often(300, 30)
 #define CHAIN		1000	/* operations of a large model */
-#define BIT_STEP	how_often(1, 61)	/* in a small one's file: odd, for all bits of bytes */
+#define BIT_STEP	how_often(1, 61)	/* in a small one's file; odd */
 #define SAMPLE		how_often(1000, 60)	/* bits of a large one's */
 #define KEEPER_LIFE_S	11	/* after which the next one is started at once */
 

@@ -28,7 +28,7 @@
 #define JOBS	200
 #define SLEEP_US 2000		/* after which idle threads sleep */
 #define NEAR	10		/* helpers of a domain */
-#define HANG_S	(unsigned int)scaled(120)		/* after which one that hangs is killed */
+#define HANG_S	(unsigned int)scaled(120)	/* after which one that hangs is killed */
 
 /* In place of the library's, as are the domains. */
 uint32_t cpus_usable(void)

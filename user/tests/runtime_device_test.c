@@ -534,7 +534,7 @@ static void test_second_appears(void **state)
 	assert_ok(ANeuralNetworks_getDeviceCount(&count));
 	assert_int_equal(count, 2);
 	accel.has_second = true;
-	/* It is looked for now and then, and waited for when it is gone: that time passes quickly. */
+	/* It is looked for now and then, and waited for when it is gone, in little time. */
 	set_clock_rate(1000);
 	do {
 		usleep(1000);
