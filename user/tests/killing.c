@@ -166,11 +166,11 @@ static void find_calls(const char *log, const char *what, const char *folder, st
 	assert_true(c->written > 0 && c->synced > c->written);
 }
 
-/* Every so many-eth call is taken: NN_TEST_EACH, for machines that emulate another, or a third. */
+/* Every so many-eth call is taken: NN_TEST_EACH, for machines that emulate another, or a seventh. */
 static unsigned int each(void)
 {
 	const char *text = getenv("NN_TEST_EACH");
-	int number = text ? atoi(text) : how_often(1, 3);
+	int number = text ? atoi(text) : how_often(1, 7);
 
 	return number > 0 ? (unsigned int)number : 1;
 }
