@@ -11,7 +11,7 @@
 /** daemon_stop() - Stops an nnacceld that runs; false: one still does. */
 bool daemon_stop(void);
 
-/** daemon_start() - Starts the nnacceld of PATH as the owner of the engine node. */
-bool daemon_start(void);
+/** daemon_start() - Starts the nnacceld of PATH as the engine node's owner; @option may be NULL. */
+bool daemon_start(const char *option);
 
 #endif
