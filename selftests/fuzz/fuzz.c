@@ -2,7 +2,7 @@
 /*
  * Calls with damaged structures: every ioctl and mmap() of every kind of file, with a
  * few words of what was good changed, and changed again while the kernel reads it.
- * NNACCEL_FUZZ_SECONDS says how long, NNACCEL_FUZZ_SEED where it begins.
+ * NNACCEL_FUZZ_SECONDS says how long (default LIVES processes), NNACCEL_FUZZ_SEED where it begins.
  *
  * Where the kernel has KCOV a second test is guided by it: sequences of calls that reached new code
  * of the module are kept in a corpus and changed. NNACCEL_FUZZ_CALLS is how many calls it makes;
@@ -26,7 +26,7 @@
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT 100000
 
-#define SECONDS		8	/* or NNACCEL_FUZZ_SECONDS */
+#define LIVES		(uint64_t)how_often(32, 16)	/* or NNACCEL_FUZZ_SECONDS */
 #define CLIENTS		4	/* threads that call */
 #define WORKERS		2	/* threads that fetch and answer */
 #define ROOM_MARGIN	(1UL << 32)
@@ -861,7 +861,8 @@ static uint64_t wish(const char *name, uint64_t otherwise)
 TEST(fuzz)
 {
 	uint64_t seed = wish("NNACCEL_FUZZ_SEED", 1), first = seed;
-	uint64_t end = now_ns() + wish("NNACCEL_FUZZ_SECONDS", SECONDS) * 1000000000ULL;
+	uint64_t seconds = wish("NNACCEL_FUZZ_SECONDS", 0);
+	uint64_t end = now_ns() + seconds * 1000000000ULL;
 	struct summary before;
 	int broker = broker_open(), status;
 	long long bound;
@@ -878,14 +879,14 @@ TEST(fuzz)
 		ASSERT_GE(child, 0);
 		if (!child)
 			fuzz_main(seed);
-		poll(NULL, 0, LIFE_MS / 4 + (int)(seed * 7919 % (LIFE_MS * 3 / 4)));
+		poll(NULL, 0, (int)scaled(LIFE_MS / 4 + seed * 7919 % (LIFE_MS * 3 / 4)));
 		kill(child, SIGKILL);
 		ASSERT_EQ(waitpid(child, &status, 0), child);
 		/* Killed by this test, or by the module for an answer that never came. */
 		EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
 			TH_LOG("status %#x with seed %llu", status, (unsigned long long)seed);
 		seed++;
-	} while (now_ns() < end);
+	} while (seconds ? now_ns() < end : seed < first + LIVES);
 	EXPECT_TRUE(summary_settles(&before));
 	param_set("fence_bound_ms", bound);
 	EXPECT_GT((unsigned long)count->good, seed - first);
