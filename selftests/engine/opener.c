@@ -85,7 +85,7 @@ static int opener_of(const FIXTURE_DATA(opener) *self)
 /* Waits until the opener lives no more. */
 static bool opener_ends(const FIXTURE_DATA(opener) *self)
 {
-	for (int tries = 0; tries < 3000 && opener_of(self) == self->pid; tries++)
+	while (opener_of(self) == self->pid)
 		poll(NULL, 0, 10);
 	return opener_of(self) == 0;
 }
@@ -160,7 +160,7 @@ TEST_F(opener, leaves_a_twin)
 		_exit(1);
 	}
 	ASSERT_TRUE(receive_context(self));
-	for (int tries = 0; tries < 3000 && !*twin; tries++)
+	while (!*twin)
 		poll(NULL, 0, 10);
 	ASSERT_GT(*twin, 0);
 	EXPECT_EQ(opener_of(self), self->pid);
@@ -191,7 +191,7 @@ TEST_F(opener, without_its_first_thread)
 		pthread_exit(NULL);
 	}
 	ASSERT_TRUE(receive_context(self));
-	for (int tries = 0; tries < 3000 && state != 'Z'; tries++) {
+	while (state != 'Z') {
 		char path[64];
 		FILE *file;
 
@@ -202,7 +202,6 @@ TEST_F(opener, without_its_first_thread)
 		fclose(file);
 		poll(NULL, 0, 10);
 	}
-	EXPECT_EQ(state, 'Z');
 	EXPECT_EQ(opener_of(self), self->pid);
 }
 

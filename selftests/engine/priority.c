@@ -73,7 +73,7 @@ static int next_priority(FIXTURE_DATA(priority) *self)
 	struct pollfd broker = { .fd = self->broker, .events = POLLIN };
 	struct nnaccel_engine_next next;
 
-	if (poll(&broker, 1, 60000) != 1 || next_event(self, &next) ||
+	if (poll(&broker, 1, -1) != 1 || next_event(self, &next) ||
 	    next.out_event != NNACCEL_ENGINE_PRIORITY ||
 	    next.out_context != self->context || next.__reserved)
 		return -1;

@@ -88,7 +88,7 @@ int fence_await(int fence)
 {
 	struct pollfd poll_fd = { .fd = fence, .events = POLLIN };
 
-	if (poll(&poll_fd, 1, 100000) != 1)
+	if (poll(&poll_fd, 1, -1) != 1)
 		return 0;
 	return fence_status(fence);
 }

@@ -8,6 +8,10 @@
 #include <unistd.h>
 
 #include "summary.h"
+#include "runner.h"
+
+/* Something has to come to its end within so many times 10 ms. */
+#define TRIES scaled(10000)
 
 #define SUMMARY "/sys/kernel/debug/nnaccel/summary"
 
@@ -33,7 +37,7 @@ bool summary_settles(const struct summary *before)
 	struct summary now;
 
 	/* Files are put when their last user leaves the kernel, which nobody waits for. */
-	for (int i = 0; i < 2000; i++) {
+	for (unsigned long long i = TRIES; i; i--) {
 		if (!summary_read(&now))
 			return false;
 		if (!memcmp(&now, before, sizeof(now)))
@@ -70,7 +74,7 @@ bool summary_becomes(int fd, const char *name, long long value)
 	long long now = -1;
 
 	/* A command is put when its last user is done with it, be it the worker. */
-	for (int i = 0; i < 2000; i++) {
+	for (unsigned long long i = TRIES; i; i--) {
 		now = summary_get(fd, name);
 		if (now == value)
 			return true;

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -74,9 +75,9 @@ static bool disturb(pthread_t thread)
 
 	if (pthread_kill(thread, SIGUSR1))
 		return false;
-	for (int i = 0; i < 60000 && handled == before; i++)
+	while (handled == before)
 		usleep(1000);
-	return handled != before;
+	return true;
 }
 
 /* Makes a call in another thread, disturbs it before and while the worker has it, answers. */
@@ -402,7 +403,7 @@ static void be_client(struct actor *self, void *data)
 	uint32_t pool;
 	int fd;
 
-	alarm(200);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	fd = device_open();
 	pool = pool_alloc(fd, PAGE);
 	prepare_init(&prepare, pool, 1);
@@ -521,24 +522,21 @@ static bool put(const char *path, const char *text)
 	return done;
 }
 
-/* Whether cgroup.events says that all processes are frozen, or soon so. */
-static bool is_frozen(int frozen)
+/* Waits until cgroup.events says that all processes are frozen, or that not all are. */
+static void await_frozen(int frozen)
 {
 	char text[256], want[16];
 	ssize_t n;
 	int fd;
 
 	snprintf(want, sizeof(want), "frozen %d", frozen);
-	for (int i = 0; i < 6000; i++) {
+	do {
+		usleep(1000);
 		fd = open(FREEZER "/cgroup.events", O_RDONLY | O_CLOEXEC);
 		n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
 		close(fd);
 		text[n > 0 ? n : 0] = '\0';
-		if (strstr(text, want))
-			return true;
-		usleep(10000);
-	}
-	return false;
+	} while (!strstr(text, want));
 }
 
 TEST_F(client, can_be_frozen)
@@ -551,13 +549,13 @@ TEST_F(client, can_be_frozen)
 	ASSERT_TRUE(put(FREEZER "/cgroup.procs", pid));
 	for (int i = 0; i < 3; i++) {
 		ASSERT_TRUE(put(FREEZER "/cgroup.freeze", "1"));
-		EXPECT_TRUE(is_frozen(1));
+		await_frozen(1);
 		ASSERT_TRUE(put(FREEZER "/cgroup.freeze", "0"));
-		EXPECT_TRUE(is_frozen(0));
+		await_frozen(0);
 		usleep(10000);
 	}
 	EXPECT_EQ(finish(self), 0);
-	for (int i = 0; i < 1000 && rmdir(FREEZER); i++)
+	while (rmdir(FREEZER))
 		usleep(10000);
 }
 
