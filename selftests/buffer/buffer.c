@@ -859,14 +859,12 @@ TEST_F(buffers, in_use)
 TEST_F(buffers, abandoned)
 {
 	struct buffer_execution e;
-	struct timespec now;
 
 	buffer_execution_init(&e, self->model, self->token, 0);
 	e.base.args[0].flags = NNACCEL_ARG_NO_VALUE;
 	e.base.args[1].pool = 0;
 	e.base.cmd.num_outputs = 1;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	e.base.cmd.deadline_ns = now.tv_sec * 1000000000ULL + now.tv_nsec + 50000000;
+	e.base.cmd.deadline_ns = deadline_soon();
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.base.cmd));
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_EQ(async_wait(&self->async), ETIME);
@@ -874,8 +872,7 @@ TEST_F(buffers, abandoned)
 	EXPECT_EQ(commit(self, NNACCEL_STATUS_NONE, 8), 0);
 	EXPECT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, 8), 0);
 	/* One that was never fetched did not write, but who can tell. */
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	e.base.cmd.deadline_ns = now.tv_sec * 1000000000ULL + now.tv_nsec + 50000000;
+	e.base.cmd.deadline_ns = now_ns() + 50000000;
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), ETIME);
 	EXPECT_TRUE(is_empty(self, self->token));
 }

@@ -91,14 +91,6 @@ static bool command_waits(FIXTURE_DATA(access) *self)
 	return poll(&poller, 1, 200) == 1;
 }
 
-static uint64_t in_ms(int ms)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec + (uint64_t)ms * 1000000;
-}
-
 /* ---- accesses ---- */
 
 TEST_F(access, is_around_an_input)
@@ -139,7 +131,7 @@ TEST_F(access, is_around_a_preparation)
 TEST_F(access, lasts_while_the_worker_goes_on)
 {
 	execution_init(&self->e, self->model, self->pool, self->own);
-	self->e.cmd.deadline_ns = in_ms(3000);
+	self->e.cmd.deadline_ns = deadline_soon();
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &self->e.cmd));
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_EQ(async_wait(&self->async), ETIME);
@@ -305,7 +297,7 @@ TEST_F(access, waits_until_the_deadline)
 {
 	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 1), 0);
 	execution_init(&self->e, self->model, self->pool, self->own);
-	self->e.cmd.deadline_ns = in_ms(100);
+	self->e.cmd.deadline_ns = now_ns() + 100000000;
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &self->e.cmd), ETIME);
 	EXPECT_FALSE(command_waits(self));
 	EXPECT_EQ(exporter_counts(&self->x).begun[FROM_DEVICE], 0);

@@ -403,7 +403,7 @@ TEST_F(executions, deadline_passes_in_flight)
 	struct async async;
 
 	execution_init(&e, self->model, self->input, self->output);
-	e.cmd.deadline_ns = now_ns() + 2000000000;
+	e.cmd.deadline_ns = deadline_soon();
 	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_EQ(async_wait(&async), ETIME);
@@ -425,7 +425,7 @@ TEST_F(executions, deadline_grace)
 	struct async async;
 
 	execution_init(&e, self->model, self->input, self->output);
-	e.cmd.deadline_ns = now_ns() + 2000000000;
+	e.cmd.deadline_ns = deadline_soon();
 	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_EQ(self->cmd.head.deadline_ns, e.cmd.deadline_ns);
@@ -482,6 +482,7 @@ TEST_F(executions, of_a_destroyed_model)
 TEST_F(executions, of_a_dead_model)
 {
 	struct execution e;
+	long long wait_ms;
 	uint64_t context;
 
 	close(self->s.session);
@@ -492,10 +493,10 @@ TEST_F(executions, of_a_dead_model)
 	/* Nor does a new worker have it. */
 	ASSERT_EQ(broker_next(self->s.broker, NNACCEL_ENGINE_NONBLOCK,
 			      &(struct nnaccel_engine_next){}), EAGAIN);
-	param_set("engine_wait_ms", 10);
+	wait_ms = param_set("engine_wait_ms", 10);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_QUERY, &(struct nnaccel_query){
 		.size = sizeof(struct nnaccel_query) }), ETIMEDOUT);
-	param_set("engine_wait_ms", 5000);
+	param_set("engine_wait_ms", wait_ms);
 	ASSERT_EQ(broker_await_new(self->s.broker, &context), 0);
 	ASSERT_EQ(broker_session(self->s.broker, context, &self->s.session), 0);
 	ASSERT_EQ(session_attach(self->s.session), 0);
@@ -562,7 +563,7 @@ static bool freezes(void)
 
 	if (!write_to(FREEZER "/test/freezer.state", "FROZEN"))
 		return false;
-	for (int i = 0; i < 500 && strncmp(state, "FROZEN", 6); i++) {
+	for (unsigned long long i = scaled(10000); i && strncmp(state, "FROZEN", 6); i--) {
 		int fd = open(FREEZER "/test/freezer.state", O_RDONLY);
 
 		usleep(10000);

@@ -10,7 +10,6 @@
 #include "harness.h"
 
 #define LENGTH 64
-#define MS 1000000ULL
 
 FIXTURE(commit) {
 	struct summary before;
@@ -246,7 +245,7 @@ TEST_F(commit, worker_of_a_waiting_client_dies)
 
 TEST_F(commit, bound)
 {
-	long long bound = param_set("fence_bound_ms", 100);
+	long long bound = param_set("fence_bound_ms", (long long)scaled(1000));
 	int fence = start_fenced(self, self->hardware);
 
 	EXPECT_GE(fence, 0);
@@ -265,7 +264,7 @@ TEST_F(commit, bound)
 /* The caller hears of it, the command is there until the fence. */
 TEST_F(commit, deadline)
 {
-	ASSERT_EQ(start_waited(self, now_ns() + 50 * MS), 0);
+	ASSERT_EQ(start_waited(self, deadline_soon()), 0);
 	EXPECT_EQ(async_wait(&self->async), ETIME);
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 1));
 	EXPECT_EQ(signal_hardware(self), 0);

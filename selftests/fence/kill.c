@@ -14,7 +14,6 @@
 #include "harness.h"
 
 #define LENGTH PAGE
-#define MS 1000000ULL
 
 /* A client with a pool and a model, whose worker is another process. */
 struct client {
@@ -89,7 +88,7 @@ FIXTURE_SETUP(kill)
 {
 	int buffer;
 
-	self->bound = param_set("fence_bound_ms", 300);
+	self->bound = param_set("fence_bound_ms", (long long)scaled(1000));
 	ASSERT_TRUE(client_open(&self->c, write_for_ever));
 	buffer = pool_export(self->c.fd, self->c.pool);
 	self->memory = map_shared(buffer, LENGTH, PROT_READ | PROT_WRITE);
@@ -140,7 +139,7 @@ TEST_F(kill, worker_past_the_deadline)
 
 	param_set("fence_bound_ms", 3600000);
 	fenced_init(&f, self->c.model, self->c.pool, self->c.pool);
-	f.execution.cmd.deadline_ns = now_ns() + 300 * MS;
+	f.execution.cmd.deadline_ns = deadline_soon();
 	ASSERT_EQ(xioctl(self->c.fd, NNACCEL_EXECUTE_FENCED, &f.cmd), 0);
 	EXPECT_EQ(fence_await(f.cmd.out_fd), -ETIME);
 	expect_dead(_metadata, self);
@@ -154,7 +153,7 @@ TEST_F(kill, worker_of_a_synchronous_execution)
 	siginfo_t info;
 
 	execution_init(&e, self->c.model, self->c.pool, self->c.pool);
-	e.cmd.deadline_ns = now_ns() + 300 * MS;
+	e.cmd.deadline_ns = deadline_soon();
 	EXPECT_EQ(xioctl(self->c.fd, NNACCEL_EXECUTE, &e.cmd), ETIME);
 	EXPECT_EQ(waitid(P_PID, (id_t)self->c.worker.pid, &info, WEXITED | WNOWAIT), 0);
 	expect_dead(_metadata, self);
@@ -168,8 +167,11 @@ TEST_F(kill, no_worker_without_a_deadline)
 	siginfo_t info = {};
 
 	execution_init(&e, self->c.model, self->c.pool, self->c.pool);
+	param_set("fence_bound_ms", 100);
 	ASSERT_TRUE(async_start(&async, self->c.fd, NNACCEL_EXECUTE, &e.cmd));
-	usleep(700000);
+	while (!atomic_load(self->memory))
+		usleep(1000);
+	usleep(300000);
 	EXPECT_EQ(waitid(P_PID, (id_t)self->c.worker.pid, &info, WEXITED | WNOWAIT | WNOHANG), 0);
 	EXPECT_EQ(info.si_pid, 0);
 	kill(self->c.worker.pid, SIGKILL);
@@ -221,7 +223,7 @@ static void outlive_session(struct actor *self, void *data)
 	grant = command_grants(&cmd)[1].grant;
 	memory = session_map(session, grant, LENGTH, PROT_READ | PROT_WRITE);
 	EXPECT_IN_CHILD(memory);
-	EXPECT_IN_CHILD(poll(&end, 1, 60000) == 1 && end.revents == (POLLHUP | POLLERR));
+	EXPECT_IN_CHILD(poll(&end, 1, -1) == 1 && end.revents == (POLLHUP | POLLERR));
 	EXPECT_IN_CHILD(session_fetch(session, 0, &next) == ESHUTDOWN);
 	EXPECT_IN_CHILD(!session_map(session, grant, LENGTH, PROT_READ) && errno == ESHUTDOWN);
 	EXPECT_IN_CHILD(!session_burst_map(session, 1, NNACCEL_BURST_STATUS, PAGE, PROT_READ) &&
@@ -251,7 +253,7 @@ TEST_F(shared, loses_its_session)
 	siginfo_t info = {};
 
 	fenced_init(&f, self->c.model, self->c.pool, self->c.pool);
-	f.execution.cmd.deadline_ns = now_ns() + 300 * MS;
+	f.execution.cmd.deadline_ns = deadline_soon();
 	ASSERT_EQ(xioctl(self->c.fd, NNACCEL_EXECUTE_FENCED, &f.cmd), 0);
 	ASSERT_TRUE(actor_await(&self->c.worker));
 	actor_go(&self->c.worker);
@@ -274,7 +276,7 @@ TEST_F(shared, keeps_its_session)
 	struct execution e;
 
 	execution_init(&e, self->c.model, self->c.pool, self->c.pool);
-	e.cmd.deadline_ns = now_ns() + 300 * MS;
+	e.cmd.deadline_ns = deadline_soon();
 	EXPECT_EQ(xioctl(self->c.fd, NNACCEL_EXECUTE, &e.cmd), ETIME);
 	ASSERT_TRUE(actor_await(&self->c.worker));
 }

@@ -15,6 +15,7 @@
 
 #include "device.h"
 #include "summary.h"
+#include "runner.h"
 
 /* Gives up this thread's right to override limits, or takes it again. */
 static void override_limits(bool may)
@@ -242,6 +243,11 @@ uint64_t now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+uint64_t deadline_soon(void)
+{
+	return now_ns() + scaled(1000000000);
 }
 
 void await_commands(int fd, long long n)

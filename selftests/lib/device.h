@@ -100,6 +100,9 @@ int async_wait(struct async *async);
 /** now_ns() - The time of CLOCK_MONOTONIC. */
 uint64_t now_ns(void);
 
+/** deadline_soon() - Returns a deadline before which a test has done some steps, however slowly. */
+uint64_t deadline_soon(void);
+
 /** await_commands() - Waits until a context has @n commands. */
 void await_commands(int fd, long long n);
 

@@ -11,7 +11,6 @@
 
 #define COMMANDS	"/sys/kernel/debug/nnaccel/commands"
 #define TRACING		"/sys/kernel/tracing/"
-#define MS		1000000ULL
 #define READ_ALL	3	/* of syslog(2) */
 
 FIXTURE(observe) {
@@ -169,7 +168,7 @@ TEST_F(observe, log_of_a_kill)
 	prepare_init(&prepare, pool_alloc(fd, PAGE), 1);
 	ASSERT_EQ(xioctl(fd, NNACCEL_PREPARE, &prepare), 0);
 	execution_init(&e, prepare.out_model, prepare.wire_pool, prepare.wire_pool);
-	e.cmd.deadline_ns = now_ns() + 100 * MS;
+	e.cmd.deadline_ns = deadline_soon();
 	sessions = summary_get(-1, "sessions");
 	EXPECT_EQ(xioctl(fd, NNACCEL_EXECUTE, &e.cmd), ETIME);
 	snprintf(line, sizeof(line), "nnaccel: worker %d of context %llu killed", worker.pid,
