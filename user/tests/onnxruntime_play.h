@@ -178,7 +178,7 @@ static OrtStatus *context_output(OrtKernelContext *context, size_t index, const 
 	free(out->data);
 	out->data = calloc(1, out->size);
 	*value = out;
-	return NULL;
+	return out->data ? NULL : create_status(1, "no memory");
 }
 
 static OrtStatus *value_name(const OrtValueInfo *value, const char **name)
