@@ -2,6 +2,8 @@
 /*
  * MAXIMUM and MINIMUM: quantised values are brought to the output's scale first.
  */
+#include <math.h>
+
 #include "ops/broadcast.h"
 #include "ops/check.h"
 #include "ops/quant.h"
@@ -22,8 +24,8 @@ struct requantised {
 	uint8_t b[256];
 };
 
-NN_ROW_FN(max_float, float, float, void, x > y ? x : y)
-NN_ROW_FN(min_float, float, float, void, x < y ? x : y)
+NN_ROW_FN(max_float, float, float, void, x > y || isnan(x) ? x : y)
+NN_ROW_FN(min_float, float, float, void, x < y || isnan(x) ? x : y)
 NN_ROW_FN(max_int, int32_t, int32_t, void, x > y ? x : y)
 NN_ROW_FN(min_int, int32_t, int32_t, void, x < y ? x : y)
 NN_ROW_FN(max_uint8, uint8_t, uint8_t, struct requantised, p->a[x] > p->b[y] ? p->a[x] : p->b[y])

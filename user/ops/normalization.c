@@ -72,7 +72,9 @@ static void l2_float(const float *x, float *y, size_t size, size_t stride)
 
 	for (size_t i = 0; i < size; i++)
 		sum += x[i * stride] * x[i * stride];
-	norm = fmaxf(sqrtf(sum), 1e-6f);
+	norm = sqrtf(sum);
+	/* NaN stays. */
+	norm = norm < 1e-6f ? 1e-6f : norm;
 	for (size_t i = 0; i < size; i++)
 		y[i * stride] = x[i * stride] / norm;
 }

@@ -5,7 +5,6 @@
  */
 #include "ops/quant.h"
 
-#include <float.h>
 #include <math.h>
 
 bool nn_quant_encode(double d, struct nn_multiplier *m)
@@ -299,7 +298,7 @@ void nn_requantize_table(const struct nn_tensor *from, const struct nn_tensor *t
 bool nn_fused_range_float(int32_t activation, float *low, float *high)
 {
 	static const float ranges[][2] = {
-		{ -FLT_MAX, FLT_MAX }, { 0, FLT_MAX }, { -1, 1 }, { 0, 6 },
+		{ -INFINITY, INFINITY }, { 0, INFINITY }, { -1, 1 }, { 0, 6 },
 	};
 
 	if (activation < 0 || activation > 3)
@@ -318,7 +317,7 @@ bool nn_fused_range(int32_t activation, int32_t type, float scale, int32_t zero_
 	if (!nn_fused_range_float(activation, &from, &to))
 		return false;
 	nn_quant_range(type, &least, &most);
-	*low = from == -FLT_MAX ? least : nn_quantize(from, scale, zero_point, least, most);
-	*high = to == FLT_MAX ? most : nn_quantize(to, scale, zero_point, least, most);
+	*low = from == -INFINITY ? least : nn_quantize(from, scale, zero_point, least, most);
+	*high = to == INFINITY ? most : nn_quantize(to, scale, zero_point, least, most);
 	return true;
 }

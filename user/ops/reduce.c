@@ -2,7 +2,7 @@
 /*
  * MEAN and the REDUCE_ operations: one value for all elements along some axes.
  */
-#include <float.h>
+#include <math.h>
 #include <string.h>
 
 #include "ops/axis.h"
@@ -113,10 +113,10 @@ REDUCE(mean_uint8, uint8_t, int64_t, 0, a + b, a / (int64_t)row)
 REDUCE(mean_int8, int8_t, int64_t, 0, a + b, a / (int64_t)row)
 REDUCE(sum_float, float, float, 0, a + b, a)
 REDUCE(prod_float, float, float, 1, a == 0 || b == 0 ? 0 : a * b, a)
-REDUCE(max_float, float, float, -FLT_MAX, a > b ? a : b, a)
+REDUCE(max_float, float, float, -INFINITY, a > b ? a : b, a)
 REDUCE(max_uint8, uint8_t, uint8_t, 0, a > b ? a : b, a)
 REDUCE(max_int8, int8_t, int8_t, INT8_MIN, a > b ? a : b, a)
-REDUCE(min_float, float, float, FLT_MAX, a < b ? a : b, a)
+REDUCE(min_float, float, float, INFINITY, a < b ? a : b, a)
 REDUCE(min_uint8, uint8_t, uint8_t, UINT8_MAX, a < b ? a : b, a)
 REDUCE(min_int8, int8_t, int8_t, INT8_MAX, a < b ? a : b, a)
 REDUCE(all_bool, uint8_t, uint8_t, 1, a && b, a)

@@ -156,7 +156,7 @@ static void test_powers(void **unused)
 /* What the reference kernel makes of a column. */
 static float reduced(enum nn_reduction reduction, const float *x, size_t stride, size_t count)
 {
-	float a = reduction == NN_REDUCE_MAX ? -FLT_MAX : reduction == NN_REDUCE_MIN ? FLT_MAX : 1;
+	float a = reduction == NN_REDUCE_MAX ? -INFINITY : reduction == NN_REDUCE_MIN ? INFINITY : 1;
 
 	for (size_t i = 0; i < count; i++, x += stride) {
 		if (reduction == NN_REDUCE_PROD)

@@ -27,10 +27,11 @@ static inline ALWAYS_INLINE TARGET VF operate_f32(enum nn_binary operation, VF x
 		return x * y;
 	case NN_BINARY_DIV:
 		return x / y;
+	/* Both return y if either is NaN, and x may be. */
 	case NN_BINARY_MAX:
-		return MAX(x, y);
+		return choose_f32((bits_f32)(x != x), x, MAX(x, y));
 	case NN_BINARY_MIN:
-		return MIN(x, y);
+		return choose_f32((bits_f32)(x != x), x, MIN(x, y));
 	case NN_BINARY_PRELU:
 		return choose_f32((bits_f32)(x >= SPLAT(0.0f)), x, x * y);
 	case NN_BINARY_POW:

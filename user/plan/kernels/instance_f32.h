@@ -72,7 +72,7 @@ static TARGET void instance_f32(const struct nn_instance_f32 *n)
 		instance_of_f32(n, c, n->channels - c);
 }
 
-/* Columns [c, c + some), up to a vector of them. A norm that is not a number is the least one. */
+/* Columns [c, c + some), up to a vector of them. A norm that is NaN stays so: MAX returns its second. */
 static inline ALWAYS_INLINE TARGET void columns_by_norm_f32(const struct nn_norm_f32 *n, size_t c,
 							    size_t some)
 {
@@ -83,7 +83,7 @@ static inline ALWAYS_INLINE TARGET void columns_by_norm_f32(const struct nn_norm
 
 		squares = ADD(squares, x * x);
 	}
-	norm = MAX(SQRT(squares), SPLAT(n->least));
+	norm = MAX(SPLAT(n->least), SQRT(squares));
 	for (size_t i = 0; i < n->rows; i++)
 		store_f32(n->out + i * n->stride + c, load_f32(n->in + i * n->stride + c, some) / norm,
 			  some);

@@ -125,7 +125,9 @@ static bool restore(const uint32_t *words, uint32_t count, const struct nn_bound
 
 static void normalize_f32(const struct l2 *l, const struct nn_isa *isa, const float *x, float *out)
 {
-	const float norm = fmaxf(sqrtf(nn_dot_f32(x, x, l->size)), LEAST_NORM);
+	const float length = sqrtf(nn_dot_f32(x, x, l->size));
+	/* NaN stays. */
+	const float norm = length < LEAST_NORM ? LEAST_NORM : length;
 	const struct nn_binary_f32 quotient = {
 		.operation = NN_BINARY_DIV,
 		.count = l->size,

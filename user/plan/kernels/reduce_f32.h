@@ -29,7 +29,7 @@ static inline ALWAYS_INLINE TARGET float combine_one_f32(enum nn_reduction reduc
 
 static inline ALWAYS_INLINE float first_f32(enum nn_reduction reduction)
 {
-	return reduction == NN_REDUCE_MAX ? -FLT_MAX : reduction == NN_REDUCE_MIN ? FLT_MAX : 1;
+	return reduction == NN_REDUCE_MAX ? -INFINITY : reduction == NN_REDUCE_MIN ? INFINITY : 1;
 }
 
 /* Element by element, in the order of the reference kernel. */
