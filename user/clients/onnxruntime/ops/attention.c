@@ -63,14 +63,14 @@ static uint32_t with_past(struct translation *t, uint32_t index, uint32_t x, uin
 	return x;
 }
 
-/* Numbers to add: 0 where a position may be seen, and else the lowest. */
-static uint32_t masked(struct translation *t, uint32_t x, uint32_t seen, const struct shape *shape)
+/* Numbers to add: 0 where a position may be seen, and else this one. */
+static uint32_t masked(struct translation *t, uint32_t x, uint32_t seen, const struct shape *shape,
+		       float unseen)
 {
 	uint32_t dims[MAX_DIMS], rank = flat(shape, dims);
 
 	return EMIT(t, NN(SELECT), result(t, x, rank, dims), seen, filled(t, x, rank, dims, 0),
-		    filled(t, x, rank, dims, operand_of(t, x)->type == NN(TENSOR_FLOAT16) ?
-					     -65504 : -3.402823466e+38f));
+		    filled(t, x, rank, dims, unseen));
 }
 
 static uint32_t add_mask(struct translation *t, const struct attention *a, uint32_t x,
@@ -87,7 +87,8 @@ static uint32_t add_mask(struct translation *t, const struct attention *a, uint3
 		of = (struct shape){ 2, { a->rows, a->columns } };
 		for (uint32_t i = 0; seen && i < a->rows * a->columns; i++)
 			seen[i] = i % a->columns <= i / a->columns + a->past;
-		mask = masked(t, x, constant_bytes(t, &type, seen), &of);
+		/* Each row sees something, so that no sum of exponentials is 0. */
+		mask = masked(t, x, constant_bytes(t, &type, seen), &of, -INFINITY);
 		x = broadcast(t, NN(ADD), x, shape, mask, &of, shape);
 	}
 	if (!has_in(t, 3))
@@ -98,7 +99,8 @@ static uint32_t add_mask(struct translation *t, const struct attention *a, uint3
 	if (!t->refused && (to.rank != 4 || memcmp(to.dims, shape->dims, 4 * sizeof(*to.dims))))
 		refuse(t, "a mask of another shape");
 	if (type_in(t, 3) == ONNX_BOOL)
-		mask = masked(t, x, mask, &of);
+		mask = masked(t, x, mask, &of, operand_of(t, x)->type == NN(TENSOR_FLOAT16) ?
+						       -65504 : -3.402823466e+38f);
 	else if (!t->refused && operand_of(t, mask)->type != operand_of(t, x)->type)
 		refuse(t, "a mask of %s", onnx_name(type_in(t, 3)));
 	return broadcast(t, NN(ADD), x, shape, mask, &of, shape);
