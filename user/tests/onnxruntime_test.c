@@ -197,7 +197,7 @@ static void hear_to(int saved[2], char *text, size_t size)
 	text[got > 0 ? got : 0] = '\0';
 }
 
-/* ONNX Runtime asks about the graph of a node first, which has a name of its own; only the main one is taken. */
+/* ONNX Runtime asks about the graph of a node first. Its name is not the main one's: it is left. */
 static void test_inner_graph(void **unused)
 {
 	static const struct OrtGraph inner = { { &matmul, &relu }, { &x }, { &y }, 2, 1, 1 };
@@ -665,7 +665,7 @@ static void test_other_kind(void **unused)
 	unload(factory);
 }
 
-/* The lower triangle from a diagonal on that is far away is all, and the upper one none, or the other. */
+/* Triangles from a diagonal on that is as far away as can be. */
 static void test_far_diagonal(void **unused)
 {
 	static const int64_t far[] = { INT64_MIN, INT64_MAX };

@@ -20,7 +20,10 @@
 #include <nnaccel/tflite.h>
 #include "tflite_play.h"
 
-enum { ADD = 0, CONV_2D = 3, MUL = 18, RELU = 19, TRANSPOSE = 39, STRIDED_SLICE = 45, PAD_V2 = 60, FLOOR_DIV = 90 };
+enum {
+	ADD = 0, CONV_2D = 3, MUL = 18, RELU = 19, TRANSPOSE = 39, STRIDED_SLICE = 45, PAD_V2 = 60,
+	FLOOR_DIV = 90,
+};
 
 static char said[256];
 
