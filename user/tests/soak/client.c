@@ -536,7 +536,7 @@ static bool do_job(void)
 		if (done)
 			atomic_fetch_add(&me->executions, 1);
 	}
-	atomic_fetch_add(&me->models, 1);
+	atomic_fetch_add(&me->models, done);
 	free_job(&j);
 	return done;
 }

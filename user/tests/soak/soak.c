@@ -382,8 +382,7 @@ int main(int argc, char **argv)
 	open_samples();
 	soak->kill_one_in = options.kill_one_in;
 	soak->disturbed = options.disturb || options.calls_may_fail;
-	if (!soak->disturbed)
-		param_set("engine_wait_ms", WORKER_WAIT_MS);
+	param_set("engine_wait_ms", WORKER_WAIT_MS);
 	snprintf(soak->folder, sizeof(soak->folder), "%s/soak-XXXXXX", options.folder);
 	if (!mkdtemp(soak->folder)) {
 		fprintf(stderr, "soak: %s: %s\n", soak->folder, strerror(errno));

@@ -20,7 +20,7 @@ enum soak_kind {
 /* Of one client, in memory that all share. */
 struct soak_client {
 	atomic_ullong executions;
-	atomic_uint models;
+	atomic_uint models;		/* of which all executions succeeded */
 	atomic_uint refused;		/* calls that failed, where that may be */
 	atomic_uint cached;		/* models that came from the cache */
 	atomic_ullong longest_ns;	/* that a preparation or an execution took, failed or not */
