@@ -29,6 +29,7 @@
 #include <linux/nnaccel.h>
 
 #include "../../selftests/lib/runner.h"
+#include "engine/keeper/sandbox.h"
 #include "engine/worker/engine.h"
 #include "kit/files.h"
 #include "kit/filter.h"
@@ -508,16 +509,21 @@ static const struct {
 	{ "write to the log", write_log, ALLOWED },
 };
 
-/* A process loads the filter, makes one call and says whether it was refused. */
-static enum verdict try_call(long (*call)(void))
+static bool load_filter(void)
+{
+	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && files_open(&engine) &&
+	       filter_load(&engine);
+}
+
+/* A process loads a filter, makes one call and says whether it was refused. */
+static enum verdict try_call(bool (*load)(void), long (*call)(void))
 {
 	int status;
 	pid_t pid = fork();
 
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || !files_open(&engine) ||
-		    !filter_load(&engine))
+		if (!load())
 			_exit(BROKEN);
 		_exit(call() < 0 && errno == EACCES ? REFUSED : ALLOWED);
 	}
@@ -531,12 +537,66 @@ static void test_filter(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
-		enum verdict verdict = try_call(calls[i].call);
+		enum verdict verdict = try_call(load_filter, calls[i].call);
 
 		if (verdict != calls[i].verdict)
 			fail_msg("%s: verdict %d, not %d", calls[i].name, verdict,
 				 calls[i].verdict);
 	}
+}
+
+/* ---- the keeper's filter ---- */
+
+static bool load_keepers_filter(void)
+{
+	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && sandbox_filter_calls();
+}
+
+static long set_owner(void)
+{
+	return syscall(SYS_fcntl, STDIN_FILENO, F_SETOWN, getppid());
+}
+
+static long set_owner_ex(void)
+{
+	return syscall(SYS_fcntl, STDIN_FILENO, F_SETOWN_EX, NULL);
+}
+
+static long set_signal(void)
+{
+	return syscall(SYS_fcntl, STDIN_FILENO, F_SETSIG, SIGKILL);
+}
+
+static long set_flags(void)
+{
+	return syscall(SYS_fcntl, STDIN_FILENO, F_SETFL, O_ASYNC);
+}
+
+static long set_lock(void)
+{
+	struct flock lock = { .l_type = F_UNLCK };
+
+	return syscall(SYS_fcntl, STDIN_FILENO, F_SETLK, &lock);
+}
+
+static long seal_memory(void)
+{
+	return syscall(SYS_fcntl, STDIN_FILENO, F_ADD_SEALS, F_SEAL_GROW);
+}
+
+/* The keeper locks and seals files, and cannot have them send signals. */
+static void test_keepers_filter(void **state)
+{
+	static long (*const killed[])(void) = {
+		set_owner, set_owner_ex, set_signal, set_flags, make_socket, execute,
+	};
+	static long (*const allowed[])(void) = { set_lock, seal_memory, map_memory, tell_time };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(killed) / sizeof(killed[0]); i++)
+		assert_int_equal(try_call(load_keepers_filter, killed[i]), KILLED);
+	for (size_t i = 0; i < sizeof(allowed) / sizeof(allowed[0]); i++)
+		assert_int_equal(try_call(load_keepers_filter, allowed[i]), ALLOWED);
 }
 
 static int find_isolation(void **state)
@@ -570,6 +630,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_refuses_a_foreign_file, start_worker,
 						kill_worker),
 		cmocka_unit_test(test_filter),
+		cmocka_unit_test(test_keepers_filter),
 	};
 
 	engine = cpu_engine;

@@ -75,7 +75,7 @@ static const int calls[] = {
 	SCMP_SYS(access), SCMP_SYS(faccessat), SCMP_SYS(faccessat2), SCMP_SYS(readlink),
 	SCMP_SYS(readlinkat), SCMP_SYS(getcwd), SCMP_SYS(unlink), SCMP_SYS(unlinkat),
 	SCMP_SYS(rename), SCMP_SYS(renameat), SCMP_SYS(renameat2), SCMP_SYS(ftruncate),
-	SCMP_SYS(fsync), SCMP_SYS(fdatasync), SCMP_SYS(fallocate), SCMP_SYS(fcntl),
+	SCMP_SYS(fsync), SCMP_SYS(fdatasync), SCMP_SYS(fallocate),
 	SCMP_SYS(fchmod), SCMP_SYS(fchown), SCMP_SYS(fstatfs), SCMP_SYS(getdents64),
 	SCMP_SYS(memfd_create),
 
@@ -92,6 +92,24 @@ static const int calls[] = {
 	SCMP_SYS(sigaltstack), SCMP_SYS(exit), SCMP_SYS(exit_group),
 };
 
+/* Commands of fcntl(); those for owners and signals would let files send signals to others. */
+static const int file_commands[] = {
+	F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_GETLK, F_SETLK, F_SETLKW, F_ADD_SEALS,
+	F_GET_SEALS,
+};
+
+static int allow_file_commands(scmp_filter_ctx filter)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < sizeof(file_commands) / sizeof(file_commands[0]); i++) {
+		const struct scmp_arg_cmp is = { 1, SCMP_CMP_EQ, (scmp_datum_t)file_commands[i], 0 };
+
+		error = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1, &is);
+	}
+	return error;
+}
+
 static int allow_all(scmp_filter_ctx filter)
 {
 	const struct scmp_arg_cmp no_code = { 2, SCMP_CMP_MASKED_EQ, PROT_EXEC, 0 };
@@ -100,6 +118,8 @@ static int allow_all(scmp_filter_ctx filter)
 
 	for (size_t i = 0; !error && i < sizeof(calls) / sizeof(calls[0]); i++)
 		error = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, calls[i], 0, NULL);
+	if (!error)
+		error = allow_file_commands(filter);
 	if (!error)
 		error = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1, &no_code);
 	if (!error)
