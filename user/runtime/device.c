@@ -35,6 +35,16 @@ static struct {
 	struct nn_error missing;	/* why there was none at first */
 } list = { .once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER };
 
+void device_lock_list(void)
+{
+	pthread_mutex_lock(&list.lock);
+}
+
+void device_unlock_list(void)
+{
+	pthread_mutex_unlock(&list.lock);
+}
+
 static uint32_t count_accels(void)
 {
 	return atomic_load_explicit(&list.num_accels, memory_order_acquire);

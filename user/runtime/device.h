@@ -155,6 +155,10 @@ bool device_nnaccel_open(ANeuralNetworksDevice *device, const struct nna_device_
 void device_nnaccel_refresh(ANeuralNetworksDevice *device);
 void device_refresh(void);
 
+/* Around a fork: no other thread is at the list of devices then, so that a child can use it. */
+void device_lock_list(void);
+void device_unlock_list(void);
+
 /*
  * All devices in the order in which they were found, the CPU last. Devices that were not there are
  * looked for again, after growing pauses; once there, they stay in the list.

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "runtime/device.h"
 #include "runtime/log.h"
 
 /* What a restart of an engine may take, and how often is looked whether it is over. */
@@ -20,20 +21,23 @@ static atomic_uint forks;
 /* Protects handles. Held through a fork, so that no thread of the parent's has it in the child. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* In this order, because handles are opened while the list is filled. */
 static void before_fork(void)
 {
+	device_lock_list();
 	pthread_mutex_lock(&lock);
 }
 
 static void after_fork(void)
 {
 	pthread_mutex_unlock(&lock);
+	device_unlock_list();
 }
 
 static void after_fork_in_child(void)
 {
 	atomic_fetch_add_explicit(&forks, 1, memory_order_relaxed);
-	pthread_mutex_unlock(&lock);
+	after_fork();
 }
 
 __attribute__((constructor)) static void register_fork(void)

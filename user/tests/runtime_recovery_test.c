@@ -13,6 +13,9 @@
 #define THREADS 4
 #define KILLS 50
 
+/* The child is killed if a call in it hangs. */
+#define HANG_S 20
+
 static uint32_t count_devices(void)
 {
 	uint32_t count;
@@ -21,7 +24,57 @@ static uint32_t count_devices(void)
 	return count;
 }
 
-/* The first test: the accelerator is in the list from then on. */
+static atomic_bool looks, forked;
+
+/* Another thread forks while this one looks for devices, unless the library makes that wait. */
+static void wait_for_fork(void)
+{
+	accel.at_list = NULL;
+	looks = true;
+	for (int i = 0; i < 1000 && !forked; i++)
+		usleep(1000);
+}
+
+static void note_fork(void)
+{
+	forked = true;
+}
+
+static void *count_in_thread(void *count)
+{
+	*(uint32_t *)count = count_devices();
+	return NULL;
+}
+
+/* Before any other test: a process forks during its first call, and both go on. */
+static void test_fork_in_first_call(void **state)
+{
+	uint32_t count = 0;
+	pthread_t thread;
+	pid_t child;
+	int status;
+
+	(void)state;
+	accel.is_absent = true;
+	accel.at_list = wait_for_fork;
+	assert_int_equal(pthread_atfork(NULL, note_fork, NULL), 0);
+	assert_int_equal(pthread_create(&thread, NULL, count_in_thread, &count), 0);
+	while (!looks)
+		usleep(1000);
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		alarm(HANG_S);
+		_exit(count_devices() != 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(count, 1);
+	accel.is_absent = false;
+}
+
+/* The first test but one: the accelerator is in the list from then on. */
 static void test_appears(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -228,6 +281,7 @@ static void test_dies_under_load(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_fork_in_first_call, reset),
 		cmocka_unit_test_setup(test_appears, reset),
 		cmocka_unit_test_setup(test_prepared_again, reset),
 		cmocka_unit_test_setup(test_keeps_dying, reset),
