@@ -570,6 +570,18 @@ static int run(struct accel_prepared *accel, struct request *request, struct acc
 	return rt_fail_status(err, status);
 }
 
+/*
+ * Frees staging memory instead of reusing it if the execution failed: a worker that missed the
+ * deadline may still write there. A too small output is an answer, after which nothing is written.
+ */
+static void drop_written_late(struct nna_memory **staging, int result)
+{
+	if (result == ANEURALNETWORKS_NO_ERROR || result == ANEURALNETWORKS_OUTPUT_INSUFFICIENT_SIZE)
+		return;
+	nna_memory_free(*staging);
+	*staging = NULL;
+}
+
 /* With arrays and staging memory that are given back. */
 static int execute_single(struct accel_prepared *accel, struct request *request,
 			  struct nn_error *err)
@@ -583,6 +595,7 @@ static int execute_single(struct accel_prepared *accel, struct request *request,
 		result = place(accel, request, &r, err);
 		if (result == ANEURALNETWORKS_NO_ERROR)
 			result = run(accel, request, &r, err);
+		drop_written_late(&r.staging, result);
 		put_idle(accel, r.staging);
 	} else {
 		result = rt_out_of_memory(err);
@@ -617,6 +630,7 @@ static int execute_in_burst(struct accel_prepared *accel, struct request *reques
 	result = place(accel, request, r, err);
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		result = run(accel, request, r, err);
+	drop_written_late(&r->staging, result);
 	return result;
 }
 

@@ -492,6 +492,51 @@ static void test_bursts(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
+static int compute_once(ANeuralNetworksCompilation *compilation, ANeuralNetworksBurst *burst)
+{
+	ANeuralNetworksExecution *execution = add_execution(compilation);
+	float sum[ADD_ELEMENTS] = { 0 };
+	int result;
+
+	assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, sum, 16));
+	result = burst ? ANeuralNetworksExecution_burstCompute(execution, burst) :
+		 ANeuralNetworksExecution_compute(execution);
+	if (result == ANEURALNETWORKS_NO_ERROR)
+		assert_sum(sum);
+	ANeuralNetworksExecution_free(execution);
+	return result;
+}
+
+/* A worker that missed the deadline may still write: nothing else gets the memory that it has. */
+static void test_memory_of_late_workers(void **state)
+{
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *compilation = for_accelerator(model);
+	ANeuralNetworksBurst *bursts[2] = { NULL, NULL };
+
+	(void)state;
+	assert_ok(ANeuralNetworksCompilation_finish(compilation));
+	assert_ok(ANeuralNetworksBurst_create(compilation, &bursts[1]));
+	for (int i = 0; i < 2; i++) {
+		accel.allocated = 0;
+		accel.freed = 0;
+		assert_ok(compute_once(compilation, bursts[i]));
+		assert_ok(compute_once(compilation, bursts[i]));
+		assert_int_equal(accel.allocated, 1);
+		assert_int_equal(accel.freed, 0);
+		accel.execute_status = NN_MISSED_DEADLINE_TRANSIENT;
+		assert_int_equal(compute_once(compilation, bursts[i]),
+				 ANEURALNETWORKS_MISSED_DEADLINE_TRANSIENT);
+		assert_int_equal(accel.freed, 1);
+		accel.execute_status = NN_OK;
+		assert_ok(compute_once(compilation, bursts[i]));
+		assert_int_equal(accel.allocated, 2);
+	}
+	ANeuralNetworksBurst_free(bursts[1]);
+	ANeuralNetworksCompilation_free(compilation);
+	ANeuralNetworksModel_free(model);
+}
+
 /* The application may free a model and a compilation before what was made of them. */
 static void test_freed_first(void **state)
 {
@@ -580,6 +625,7 @@ int main(void)
 		cmocka_unit_test_setup(test_times, reset),
 		cmocka_unit_test_setup(test_busy, reset),
 		cmocka_unit_test_setup(test_bursts, reset),
+		cmocka_unit_test_setup(test_memory_of_late_workers, reset),
 		cmocka_unit_test_setup(test_freed_first, reset),
 		cmocka_unit_test_setup(test_second_appears, reset),
 	};

@@ -52,6 +52,7 @@ static struct {
 	uint32_t in_bursts;		/* of these */
 	uint32_t bursts;		/* that are open */
 	uint32_t allocated;		/* memories, ever */
+	uint32_t freed;			/* of all */
 	void (*at_list)(void);		/* called while devices are looked for, or NULL */
 	uint64_t loop_timeout_ns;
 	bool saw_deadline;
@@ -173,6 +174,7 @@ void nna_memory_free(struct nna_memory *memory)
 {
 	if (!memory || --memory->references)
 		return;
+	accel.freed++;
 	munmap(memory->base, memory->size);
 	free(memory);
 }
