@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "device.h"
 #include "error.h"
+#include "model/device_read.h"
 #include "sized.h"
 
 struct nna_device *nna_device_get(struct nna_device *device)

@@ -10,6 +10,7 @@
 #include "kit/device.h"
 #include "kit/log.h"
 #include "kit/plugin.h"
+#include "model/device_read.h"
 #include "model/extension.h"
 #include "model/extension_list.h"
 

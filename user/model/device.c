@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <nnaccel/device.h>
+#include "device_read.h"
 
 #define MAX_CACHE_FILES 32	/* of a kind, by the HAL */
 #define MAX_FEATURE_LEVEL 8

@@ -8,6 +8,7 @@
 
 #include <nnaccel/device.h>
 
+#include "device_read.h"
 #include "extension_list.h"
 
 static bool is_graphic(const char *text, size_t size)

@@ -13,6 +13,7 @@
 
 #include <nnaccel/device.h>
 
+#include "model/device_read.h"
 #include "model/extension_list.h"
 
 /* Two extensions: one with a scalar, a tensor and an operation, one with an operation. */

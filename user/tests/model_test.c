@@ -15,6 +15,7 @@
 
 #include <nnaccel/device.h>
 
+#include "model/device_read.h"
 #include "model_samples.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))

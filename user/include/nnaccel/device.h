@@ -74,24 +74,6 @@ struct nn_device_extension {
 	const struct nn_device_extension_item *operations;
 };
 
-/* ---- what engines use: libnnaccel-engine.so exports it, libnnaccel.so does not ---- */
-
-/*
- * Checks what a worker sent (`size` bytes at `data`) and copies it to *info.
- * NN_GENERAL_FAILURE with the field named where it makes no sense.
- */
-enum nn_status nn_device_info_decode(const void *data, size_t size, struct nn_device_info *info,
-				     struct nn_error *err);
-
-/*
- * Checks what a worker sent (`size` bytes at `data`): names, each once, codes, each
- * once in an extension. *extensions is one allocation for the caller to free().
- * NN_GENERAL_FAILURE where it makes no sense, NN_OUT_OF_MEMORY.
- */
-enum nn_status nn_device_extensions_decode(const void *data, size_t size,
-					   struct nn_device_extension **extensions,
-					   uint32_t *count, struct nn_error *err);
-
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <nnaccel/device.h>
+#include "model/device_read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
