@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "kit/digest.h"
 #include "kit/log.h"
@@ -129,17 +130,27 @@ static enum nn_status prepare_from(struct models *models, const struct command *
 
 /* ---- the copy ---- */
 
-/* Memory of our own in the place of the model's pools, with the constants in it. */
+/*
+ * Memory of our own in the place of the model's pools, with the constants in it. All else of it is
+ * read-only zeros, because only memory that can be written counts against RLIMIT_DATA.
+ */
 struct copying {
 	const struct loaded_model *source;
 	const struct nn_pool *copies;
+	uintptr_t page;
+	bool failed;
 };
 
 static void copy_constant(const struct nn_location *at, void *data)
 {
-	const struct copying *c = data;
+	struct copying *c = data;
 	char *to = (char *)c->copies[at->pool].base + at->offset;
+	char *start = to - (uintptr_t)to % c->page;
 
+	if (at->length && mprotect(start, (size_t)(to - start) + at->length, PROT_READ | PROT_WRITE))
+		c->failed = true;
+	if (c->failed)
+		return;
 	memcpy(to, (const char *)c->source->pools[at->pool]->base + at->offset, at->length);
 }
 
@@ -147,13 +158,13 @@ static enum nn_status copy_constants(const struct loaded_model *source, struct l
 				     struct nn_error *err)
 {
 	const struct nn_model *model = source->model;
-	struct copying copying = { .source = source };
+	struct copying copying = { .source = source, .page = (uintptr_t)sysconf(_SC_PAGESIZE) };
 
 	loaded->copies = calloc(model->num_pools + 1, sizeof(*loaded->copies));
 	if (!loaded->copies)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	for (uint32_t i = 0; i < model->num_pools; i++) {
-		void *base = mmap(NULL, model->pools[i].size, PROT_READ | PROT_WRITE,
+		void *base = mmap(NULL, model->pools[i].size, PROT_READ,
 				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 		if (base == MAP_FAILED)
@@ -163,6 +174,8 @@ static enum nn_status copy_constants(const struct loaded_model *source, struct l
 	}
 	copying.copies = loaded->copies;
 	each_constant(model, copy_constant, &copying);
+	if (copying.failed)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	return mappings_check(source->pools, source->num_pools, err);
 }
 
@@ -275,7 +288,8 @@ enum nn_status models_prepare_kept(struct models *models, const struct command *
 		*out = work;
 	else
 		work_free(models, work);
-	return status;
+	/* There may be room for the model without the copy that a kept plan takes. */
+	return status == NN_OUT_OF_MEMORY ? models_prepare(models, command, err) : status;
 }
 
 /* ---- keeping ---- */

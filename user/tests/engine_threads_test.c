@@ -10,14 +10,18 @@
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -41,6 +45,7 @@
 #define SLOT 3
 #define CAPACITY 64
 #define PATIENCE_MS (int)scaled(60000)
+#define LARGE (1U << 28)	/* bytes of a memory, of which a constant has the last */
 
 /* ---- the kernel ---- */
 
@@ -210,6 +215,8 @@ static struct {
 	_Atomic(void *) base;		/* of the region that it saw */
 	_Atomic(void *) forgotten;
 	atomic_int released;
+	atomic_bool saved;
+	int prepared;
 	/* In what is told of bursts that end, slots that are freed and regions that go, */
 	atomic_bool hangs;
 	atomic_bool hanging;		/* and there it is */
@@ -239,6 +246,7 @@ static enum nn_status prepare(const struct nna_engine *engine, const struct nn_m
 	(void)how;
 	(void)err;
 	*prepared = (void *)model;
+	engine_state.prepared++;
 	return NN_OK;
 }
 
@@ -247,6 +255,24 @@ static void release(const struct nna_engine *engine, void *prepared)
 	(void)engine;
 	(void)prepared;
 	engine_state.released++;
+}
+
+/* Nothing is kept, and nothing was. */
+static enum nn_status save(const struct nna_engine *engine, const void *prepared,
+			   struct nna_engine_image *image, struct nn_error *err)
+{
+	(void)engine;
+	(void)prepared;
+	(void)image;
+	(void)err;
+	engine_state.saved = true;
+	return NN_OK;
+}
+
+static void end_save(const struct nna_engine *engine, struct nna_engine_image *image)
+{
+	(void)engine;
+	(void)image;
 }
 
 static enum nn_status execute(const struct nna_engine *engine, void *prepared,
@@ -351,6 +377,7 @@ static const struct nna_engine engine = {
 	.size = sizeof(engine), .name = "threads", .clients = NNA_ENGINE_CLIENTS_THREADS,
 	.describe = describe, .supported = supported, .prepare = prepare, .release = release,
 	.execute = execute, .burst = &engine_burst, .forget_region = forget_region,
+	.save = save, .end_save = end_save,
 };
 
 /* ---- a client ---- */
@@ -363,6 +390,7 @@ static uint64_t burst_offset(uint64_t number, uint64_t region)
 
 static struct thread_client *client;
 static int session, session_copy;
+static int keeper = -1;			/* the client's end of a socket to it */
 static float *memory;			/* the client's: x, 2 x */
 static float written;			/* there, in the end */
 
@@ -424,7 +452,7 @@ static int set_up(void **state)
 		      (off_t)(MEMORY * GRANT_SIZE));
 	assert_ptr_not_equal(memory, MAP_FAILED);
 	head.wire_length = write_model();
-	client = thread_client_start(&engine, session, -1, true, "client");
+	client = thread_client_start(&engine, session, keeper, true, "client");
 	assert_non_null(client);
 	assert_true(send_command(&head, &grant, NULL));
 	assert_int_equal(await_answer(1), NN_OK);
@@ -437,7 +465,7 @@ static void await_end(void)
 
 	assert_int_equal(poll(&ended, 1, PATIENCE_MS), 1);
 	thread_client_free(client);
-	assert_int_equal(engine_state.released, 1);
+	assert_int_equal(engine_state.released, engine_state.prepared);
 	written = memory[1];
 	munmap(memory, 4096);
 	close(session_copy);
@@ -466,6 +494,105 @@ static void test_execution(void **state)
 	assert_ptr_equal(engine_state.forgotten, engine_state.base);
 	close_context();
 	await_end();
+}
+
+/* A model whose constant is the end of a large memory is to be kept: its number is the cookie. */
+static void prepare_kept(uint64_t cookie, uint32_t length)
+{
+	const struct nnaccel_grant grants[] = {
+		{ .grant = WIRE, .prot = NNACCEL_PROT_READ, .length = 4096 },
+		{ .grant = OTHER_MEMORY, .prot = NNACCEL_PROT_READ, .length = LARGE },
+	};
+	const uint32_t count = length / sizeof(float);
+	struct nnaccel_cmd head = {
+		.kind = NNACCEL_DO_PREPARE, .cookie = cookie, .model = (uint32_t)cookie,
+		.num_grants = 2, .flags = NNACCEL_PREPARE_KEEP,
+		.max_payload = sizeof(struct nnaccel_model_memory),
+	};
+	uint32_t x, constant, none, sum;
+	struct nn_pool pool = { NULL, LARGE };
+	struct model_builder b;
+	struct nn_error err;
+	size_t size;
+	void *wire;
+
+	mb_init(&b);
+	x = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1));
+	constant = mb_reference(&b, NN_TENSOR_FLOAT32, 0, LARGE - length, length,
+				MB_DIMS(count));
+	none = mb_int32(&b, 0);
+	sum = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(count));
+	mb_operation(&b, OP_ADD, MB_LIST(x, constant, none), MB_LIST(sum));
+	b.model.num_pools = 1;
+	b.model.pools = &pool;
+	assert_int_equal(nn_model_encode(&b.model, &wire, &size, &err), NN_OK);
+	assert_int_equal(pwrite(session, wire, size, (off_t)(WIRE * GRANT_SIZE)), size);
+	free(wire);
+	head.wire_length = size;
+	assert_true(send_command(&head, grants, NULL));
+	assert_int_equal(await_answer(cookie), NN_OK);
+}
+
+/* Limits this process to the memory that it has, and `more` bytes. */
+static void limit_data(rlim_t more)
+{
+	struct rlimit limit;
+	unsigned long pages;
+	FILE *file = fopen("/proc/self/statm", "re");
+
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%*u %*u %*u %*u %*u %lu", &pages), 1);
+	fclose(file);
+	assert_int_equal(getrlimit(RLIMIT_DATA, &limit), 0);
+	limit.rlim_cur = more == RLIM_INFINITY ? limit.rlim_max :
+			 (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + more;
+	assert_int_equal(setrlimit(RLIMIT_DATA, &limit), 0);
+}
+
+/* The copy that a kept model is compiled from takes memory for its constants, not for the rest. */
+static void test_kept_in_little_memory(void **state)
+{
+	(void)state;
+	limit_data(LARGE / 4);
+	prepare_kept(2, sizeof(float));
+	limit_data(RLIM_INFINITY);
+	for (int i = 0; i < PATIENCE_MS && !engine_state.saved; i++)
+		usleep(1000);
+	assert_true(engine_state.saved);
+	close_context();
+	await_end();
+}
+
+/* A model whose constants have no room twice is prepared as one that is not kept. */
+static void test_no_room_to_keep(void **state)
+{
+	(void)state;
+	limit_data(LARGE / 4);
+	prepare_kept(2, LARGE / 2);
+	limit_data(RLIM_INFINITY);
+	close_context();
+	await_end();
+	assert_false(engine_state.saved);
+}
+
+static int set_up_keeper(void **state)
+{
+	int ends[2];
+
+	/* It has died. */
+	signal(SIGPIPE, SIG_IGN);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return -1;
+	close(ends[0]);
+	keeper = ends[1];
+	return set_up(state);
+}
+
+static int no_keeper(void **state)
+{
+	(void)state;
+	keeper = -1;
+	return 0;
 }
 
 /* The engine's fence goes with the answer, and is the library's to close. */
@@ -733,6 +860,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_execution, set_up),
 		cmocka_unit_test_setup(test_fence, set_up),
+		cmocka_unit_test_setup_teardown(test_kept_in_little_memory, set_up_keeper,
+						no_keeper),
+		cmocka_unit_test_setup_teardown(test_no_room_to_keep, set_up_keeper, no_keeper),
 		cmocka_unit_test_setup(test_burst_end_hangs, set_up),
 		cmocka_unit_test_setup(test_slot_end_hangs, set_up),
 		cmocka_unit_test_setup(test_forget_hangs, set_up),
