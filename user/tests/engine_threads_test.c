@@ -216,6 +216,9 @@ static struct {
 	_Atomic(void *) forgotten;
 	atomic_int released;
 	atomic_bool saved;
+	struct nna_engine_slot added;	/* the last one */
+	atomic_int adds;
+	atomic_bool forgets_slots;	/* none is cached */
 	int prepared;
 	/* In what is told of bursts that end, slots that are freed and regions that go, */
 	atomic_bool hangs;
@@ -334,8 +337,9 @@ static enum nn_status burst_add(void *executor, const struct nna_engine_slot *sl
 				struct nn_error *err)
 {
 	(void)executor;
-	(void)slot;
 	(void)err;
+	engine_state.added = *slot;
+	engine_state.adds++;
 	return NN_OK;
 }
 
@@ -343,7 +347,7 @@ static bool burst_is_cached(void *executor, uint32_t slot)
 {
 	(void)executor;
 	(void)slot;
-	return true;
+	return !engine_state.forgets_slots;
 }
 
 static void burst_remove(void *executor, uint32_t slot)
@@ -356,7 +360,8 @@ static void burst_remove(void *executor, uint32_t slot)
 static enum nn_status burst_execute(void *executor, const uint32_t *slots,
 				    struct nn_execution *execution, struct nn_error *err)
 {
-	(void)slots;
+	if (!engine_state.adds || slots[0] != SLOT || slots[1] != SLOT)
+		return NN_GENERAL_FAILURE;
 	return execute(NULL, executor, execution, err);
 }
 
@@ -710,6 +715,32 @@ static void close_burst(struct burst_end *b)
 	assert_true(send_command(&gone, NULL, NULL));
 }
 
+/* An executor with a cache gets each slot before its first use, and again where it has lost it. */
+static void test_slots_of_executors(void **state)
+{
+	struct burst_end b;
+	const int adds[] = { 1, 1, 2, 3 };
+
+	(void)state;
+	open_burst(&b, 1);
+	for (int i = 0; i < 4; i++) {
+		engine_state.forgets_slots = i >= 2;
+		memory[0] = (float)i;
+		send_request(&b);
+		assert_int_equal(receive_result(&b), NN_OK);
+		assert_true(memory[1] == 2 * (float)i);
+		assert_int_equal(engine_state.adds, adds[i]);
+	}
+	assert_int_equal(engine_state.added.slot, SLOT);
+	assert_int_equal(engine_state.added.length, 4096);
+	assert_true(engine_state.added.is_writable);
+	assert_true(((const float *)engine_state.added.base)[1] == 6);
+	close_burst(&b);
+	close_context();
+	await_end();
+	unmap_burst(&b);
+}
+
 /* An engine that does not return from what ends one burst holds no other one up. */
 static void test_burst_end_hangs(void **state)
 {
@@ -863,6 +894,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_kept_in_little_memory, set_up_keeper,
 						no_keeper),
 		cmocka_unit_test_setup_teardown(test_no_room_to_keep, set_up_keeper, no_keeper),
+		cmocka_unit_test_setup(test_slots_of_executors, set_up),
 		cmocka_unit_test_setup(test_burst_end_hangs, set_up),
 		cmocka_unit_test_setup(test_slot_end_hangs, set_up),
 		cmocka_unit_test_setup(test_forget_hangs, set_up),
