@@ -35,9 +35,9 @@ static void sample_init(struct sample *s)
 		.first = { .name = "com.example.first", .version = 7, .num_types = 2,
 			   .num_operations = 1 },
 		.items = {
-			{ .element_size = 8, .code = 1, .name = "SCALAR" },
+			{ .element_size = 8, .code = 0, .name = "SCALAR" },
 			{ .element_size = 3, .code = 2, .is_tensor = 1, .name = "TENSOR" },
-			{ .code = 1, .name = "OPERATION" },
+			{ .code = 0, .name = "OPERATION" },
 		},
 		.second = { .name = "com.example.second", .num_operations = 1, .oem = 1 },
 		.item = { .code = 65535, .name = "OTHER" },
@@ -61,12 +61,14 @@ static void test_sound(void **state)
 	assert_false(list[0].has_oem_operation);
 	assert_int_equal(list[0].num_types, 2);
 	assert_string_equal(list[0].types[0].name, "SCALAR");
+	assert_int_equal(list[0].types[0].code, 0);
 	assert_false(list[0].types[0].is_tensor);
 	assert_int_equal(list[0].types[0].element_size, 8);
 	assert_int_equal(list[0].types[1].code, 2);
 	assert_true(list[0].types[1].is_tensor);
 	assert_int_equal(list[0].num_operations, 1);
 	assert_string_equal(list[0].operations[0].name, "OPERATION");
+	assert_int_equal(list[0].operations[0].code, 0);
 	assert_string_equal(list[1].name, "com.example.second");
 	assert_true(list[1].has_oem_operation);
 	assert_int_equal(list[1].num_types, 0);
@@ -109,7 +111,7 @@ X(operation_tensor, s->items[2].is_tensor = 1, "item 2 makes no sense")	\
 X(tensor, s->items[1].is_tensor = 2, "item 1 makes no sense")		\
 X(item_reserved, s->items[1].reserved = 1, "item 1 makes no sense")	\
 X(item_name, s->items[1].name[0] = '\n', "item 1 makes no sense")	\
-X(code_twice, s->items[1].code = 1, "com.example.first: code 1 twice")
+X(code_twice, s->items[1].code = 0, "com.example.first: code 0 twice")
 
 #define DEFINE(_name, _change, _message)	\
 static void spoil_##_name(struct sample *s)	\
