@@ -545,6 +545,39 @@ static void test_unaligned_import(void **state)
 	assert_int_equal(num_live(), 0);
 }
 
+/* The variable is the only way for programs of NNAPI; no other value counts. */
+static void test_keep_by_environment(void **state)
+{
+	static const struct {
+		const char *value;
+		bool keep, kept;
+	} cases[] = {
+		{ NULL, false, false }, { NULL, true, true }, { "1", false, true },
+		{ "1", true, true }, { "0", false, false }, { "", false, false },
+		{ "yes", false, false }, { "0", true, true },
+	};
+	struct nna_memory *m = alloc(24);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct nna_prepare_options options = {
+			.size = sizeof(options), .keep = cases[i].keep,
+		};
+		struct nna_prepared_model *p;
+
+		if (cases[i].value)
+			setenv("NNACCEL_KEEP", cases[i].value, 1);
+		else
+			unsetenv("NNACCEL_KEEP");
+		assert_int_equal(nna_prepare_model(device, &add_model, &m, &options, &p, &err),
+				 NN_OK);
+		assert_int_equal(!!(kernel.prepare.flags & NNACCEL_PREPARE_KEEP), cases[i].kept);
+		nna_prepared_model_free(p);
+	}
+	unsetenv("NNACCEL_KEEP");
+	nna_memory_free(m);
+}
+
 static void test_protections_of_imports(void **state)
 {
 	static const int wrong[] = { 0, PROT_WRITE, PROT_READ | PROT_EXEC, 0x1000 | PROT_READ };
@@ -988,6 +1021,7 @@ int main(void)
 		TEST(test_prepare_failures_leave_nothing),
 		TEST(test_sizes_beyond_reason),
 		TEST(test_protections_of_imports),
+		TEST(test_keep_by_environment),
 		TEST(test_supported_operations),
 		TEST(test_deadlines),
 		TEST(test_execute_passes_arguments),
