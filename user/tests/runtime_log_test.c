@@ -51,6 +51,31 @@ static void refused_operand(void)
 	ANeuralNetworksModel_free(model);
 }
 
+static void oem_operation(void)
+{
+	const uint32_t one = 1, list[] = { 0, 1 };
+	const ANeuralNetworksOperandType type = {
+		ANEURALNETWORKS_TENSOR_OEM_BYTE, 1, &one, 0, 0,
+	};
+	ANeuralNetworksModel *model;
+
+	assert_ok(ANeuralNetworksModel_create(&model));
+	for (int i = 0; i < 2; i++)
+		assert_ok(ANeuralNetworksModel_addOperand(model, &type));
+	assert_ok(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_OEM_OPERATION, 1, list,
+						    1, &list[1]));
+	ANeuralNetworksModel_free(model);
+}
+
+/* What is deprecated works, and the log says what is used instead. */
+static void test_deprecated(void **state)
+{
+	(void)state;
+	assert_string_equal(log_of("warn", oem_operation),
+			    "nnaccel: warn: OEM_OPERATION is deprecated: use an extension\n");
+	assert_string_equal(log_of("error", oem_operation), "");
+}
+
 static const char *failing_call(const char *level)
 {
 	return log_of(level, refused_operand);
@@ -171,6 +196,7 @@ int main(void)
 		cmocka_unit_test(test_levels),
 		cmocka_unit_test(test_unknown_level),
 		cmocka_unit_test(test_function),
+		cmocka_unit_test(test_deprecated),
 		cmocka_unit_test(test_on_the_cpu),
 	};
 
