@@ -5,6 +5,8 @@
 #define _GNU_SOURCE
 #include <float.h>
 
+#include <dirent.h>
+
 #include "runtime_fake_accel.h"
 #include "tests/clock_rate.h"
 
@@ -537,6 +539,40 @@ static void test_memory_of_late_workers(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
+/* How many files a folder has, "." and ".." left out. */
+static unsigned int count_files(const char *folder)
+{
+	unsigned int count = 0;
+	DIR *dir = opendir(folder);
+
+	assert_non_null(dir);
+	for (struct dirent *entry; (entry = readdir(dir));)
+		count += entry->d_name[0] != '.';
+	closedir(dir);
+	return count;
+}
+
+/* A device that reports no cache files prepares a model with caching as one without it. */
+static void test_no_cache_files(void **state)
+{
+	static const uint8_t token[ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN] = { 1 };
+	char folder[] = "/tmp/nnaccel-no-cache-XXXXXX";
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *compilation = for_accelerator(model);
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	assert_ok(ANeuralNetworksCompilation_setCaching(compilation, folder, token));
+	assert_ok(ANeuralNetworksCompilation_finish(compilation));
+	assert_int_equal(accel.prepared, 1);
+	assert_false(accel.saw_cache);
+	assert_ok(compute_once(compilation, NULL));
+	assert_int_equal(count_files(folder), 0);
+	assert_int_equal(rmdir(folder), 0);
+	ANeuralNetworksCompilation_free(compilation);
+	ANeuralNetworksModel_free(model);
+}
+
 /* The application may free a model and a compilation before what was made of them. */
 static void test_freed_first(void **state)
 {
@@ -626,6 +662,7 @@ int main(void)
 		cmocka_unit_test_setup(test_busy, reset),
 		cmocka_unit_test_setup(test_bursts, reset),
 		cmocka_unit_test_setup(test_memory_of_late_workers, reset),
+		cmocka_unit_test_setup(test_no_cache_files, reset),
 		cmocka_unit_test_setup(test_freed_first, reset),
 		cmocka_unit_test_setup(test_second_appears, reset),
 	};

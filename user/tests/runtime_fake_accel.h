@@ -56,6 +56,7 @@ static struct {
 	void (*at_list)(void);		/* called while devices are looked for, or NULL */
 	uint64_t loop_timeout_ns;
 	bool saw_deadline;
+	bool saw_cache;			/* a model came with files to save it to */
 	bool is_absent;			/* there is no device */
 	bool is_offline;		/* it has no engine */
 	bool keeps_dying;		/* every execution kills its worker */
@@ -236,6 +237,7 @@ enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_mode
 	/* As of every structure that the library may let grow. */
 	assert_int_equal(model->size, sizeof(*model));
 	assert_int_equal(options->size, sizeof(*options));
+	accel.saw_cache = options->cache;
 	assert_int_equal(nn_model_check(model, err), NN_OK);
 	assert_int_equal(nn_model_encode(model, &wire, &size, err), NN_OK);
 	assert_int_equal(nn_model_decode(wire, size, p->pools, model->num_pools, &p->model, err),
