@@ -257,6 +257,43 @@ static void test_unknown_size_between_steps(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
+/* A device may refuse a buffer: who named it is told, who did not gets memory that all share. */
+static void test_refused_buffers(void **state)
+{
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *named = for_accelerator(model), *any = compile(model, false);
+	ANeuralNetworksMemory *memory, *host;
+	ANeuralNetworksExecution *execution;
+	float sum[ADD_ELEMENTS];
+	void *base;
+
+	(void)state;
+	assert_ok(ANeuralNetworksCompilation_finish(named));
+	assert_result(RESOURCE_EXHAUSTED_TRANSIENT, make_input(named, &memory));
+	assert_null(memory);
+	assert_int_equal(accel.refused_buffers, 1);
+
+	assert_ok(make_input(any, &memory));
+	assert_int_equal(accel.refused_buffers, 2);
+	host = shared_memory(sizeof(add_a), PROT_READ | PROT_WRITE, &base);
+	memcpy(base, add_a, sizeof(add_a));
+	assert_ok(ANeuralNetworksMemory_copy(host, memory));
+	assert_ok(ANeuralNetworksExecution_create(any, &execution));
+	assert_ok(ANeuralNetworksExecution_setInputFromMemory(execution, 0, NULL, memory, 0, 0));
+	assert_ok(ANeuralNetworksExecution_setInput(execution, 1, NULL, add_b, sizeof(add_b)));
+	assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, sum, sizeof(sum)));
+	assert_ok(ANeuralNetworksExecution_compute(execution));
+	assert_int_equal(accel.executed, 1);
+	assert_sum(sum);
+	ANeuralNetworksExecution_free(execution);
+	ANeuralNetworksMemory_free(memory);
+	ANeuralNetworksMemory_free(host);
+	munmap(base, sizeof(add_a));
+	ANeuralNetworksCompilation_free(named);
+	ANeuralNetworksCompilation_free(any);
+	ANeuralNetworksModel_free(model);
+}
+
 static void test_failing_to_prepare(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -653,6 +690,7 @@ int main(void)
 		cmocka_unit_test_setup(test_memory_arguments, reset),
 		cmocka_unit_test_setup(test_steps, reset),
 		cmocka_unit_test_setup(test_memory_of_two, reset),
+		cmocka_unit_test_setup(test_refused_buffers, reset),
 		cmocka_unit_test_setup(test_unknown_size_between_steps, reset),
 		cmocka_unit_test_setup(test_failing_to_prepare, reset),
 		cmocka_unit_test_setup(test_failing_to_answer, reset),

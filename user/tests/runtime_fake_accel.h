@@ -53,6 +53,7 @@ static struct {
 	uint32_t bursts;		/* that are open */
 	uint32_t allocated;		/* memories, ever */
 	uint32_t freed;			/* of all */
+	uint32_t refused_buffers;
 	void (*at_list)(void);		/* called while devices are looked for, or NULL */
 	uint64_t loop_timeout_ns;
 	bool saw_deadline;
@@ -178,6 +179,28 @@ void nna_memory_free(struct nna_memory *memory)
 	accel.freed++;
 	munmap(memory->base, memory->size);
 	free(memory);
+}
+
+/* The device has memory of its own for nobody. */
+enum nn_status nna_buffer_allocate(struct nna_device *device, const struct nna_buffer_desc *desc,
+				   struct nna_prepared_model *const *models, uint32_t num_models,
+				   const struct nna_role *input_roles, uint32_t num_input_roles,
+				   const struct nna_role *output_roles, uint32_t num_output_roles,
+				   struct nna_buffer **buffer, uint32_t *token,
+				   struct nn_error *err)
+{
+	(void)device;
+	(void)desc;
+	(void)models;
+	(void)num_models;
+	(void)input_roles;
+	(void)num_input_roles;
+	(void)output_roles;
+	(void)num_output_roles;
+	(void)buffer;
+	(void)token;
+	accel.refused_buffers++;
+	return nn_fail(err, NN_RESOURCE_EXHAUSTED_TRANSIENT, "told to refuse");
 }
 
 uint64_t nna_memory_size(const struct nna_memory *memory)
