@@ -14,7 +14,7 @@
 
 #define MAX_ROWS 64
 
-/* getopt_long() returns this for the first row. Rows of one value would be the same option to it. */
+/* getopt_long() returns this for the first row; it takes rows of one value for one option. */
 #define FIRST_ROW 256
 
 bool option_number(const char *text, uint64_t low, uint64_t high, uint64_t *number)

@@ -147,7 +147,8 @@ static void copy_constant(const struct nn_location *at, void *data)
 	char *to = (char *)c->copies[at->pool].base + at->offset;
 	char *start = to - (uintptr_t)to % c->page;
 
-	if (at->length && mprotect(start, (size_t)(to - start) + at->length, PROT_READ | PROT_WRITE))
+	if (at->length &&
+	    mprotect(start, (size_t)(to - start) + at->length, PROT_READ | PROT_WRITE))
 		c->failed = true;
 	if (c->failed)
 		return;

@@ -576,7 +576,8 @@ static int run(struct accel_prepared *accel, struct request *request, struct acc
  */
 static void drop_written_late(struct nna_memory **staging, int result)
 {
-	if (result == ANEURALNETWORKS_NO_ERROR || result == ANEURALNETWORKS_OUTPUT_INSUFFICIENT_SIZE)
+	if (result == ANEURALNETWORKS_NO_ERROR ||
+	    result == ANEURALNETWORKS_OUTPUT_INSUFFICIENT_SIZE)
 		return;
 	nna_memory_free(*staging);
 	*staging = NULL;

@@ -715,7 +715,7 @@ static void close_burst(struct burst_end *b)
 	assert_true(send_command(&gone, NULL, NULL));
 }
 
-/* An executor with a cache gets each slot before its first use, and again where it has lost it. */
+/* An executor with a cache gets each slot before its first use, and again if it lost the slot. */
 static void test_slots_of_executors(void **state)
 {
 	struct burst_end b;

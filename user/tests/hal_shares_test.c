@@ -268,7 +268,7 @@ static void test_containers(void **state)
 	end(&outer);
 }
 
-/* Five folders with the longest names, in a cgroup with a limit: the limit holds in the last one. */
+/* A cgroup has a limit: it holds in the last of five nested folders with the longest names. */
 static void test_long_names(void **state)
 {
 	char path[2048] = OTHER, box[512];

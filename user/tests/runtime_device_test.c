@@ -257,7 +257,7 @@ static void test_unknown_size_between_steps(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* A device may refuse a buffer: who named it is told, who did not gets memory that all share. */
+/* If a device refuses a buffer, only a compilation that names no device gets shared memory. */
 static void test_refused_buffers(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -576,7 +576,7 @@ static void test_memory_of_late_workers(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* How many files a folder has, "." and ".." left out. */
+/* Counts the files of a folder without "." and "..". */
 static unsigned int count_files(const char *folder)
 {
 	unsigned int count = 0;

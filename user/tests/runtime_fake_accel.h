@@ -181,7 +181,7 @@ void nna_memory_free(struct nna_memory *memory)
 	free(memory);
 }
 
-/* The device has memory of its own for nobody. */
+/* The device refuses every buffer. */
 enum nn_status nna_buffer_allocate(struct nna_device *device, const struct nna_buffer_desc *desc,
 				   struct nna_prepared_model *const *models, uint32_t num_models,
 				   const struct nna_role *input_roles, uint32_t num_input_roles,

@@ -170,7 +170,7 @@ static void test_from_fd(void **state)
 		unlock(buffer);
 		AHardwareBuffer_release(buffer);
 	}
-	/* The application reads on where it was. */
+	/* The offset of the application has not moved. */
 	assert_int_equal(lseek(fd, 0, SEEK_CUR), 1234);
 	close(fd);
 	AHardwareBuffer_Desc desc = description(AHARDWAREBUFFER_FORMAT_BLOB, 10, 1);

@@ -67,7 +67,7 @@ static void oem_operation(void)
 	ANeuralNetworksModel_free(model);
 }
 
-/* What is deprecated works, and the log says what is used instead. */
+/* A deprecated operation works, and the log names its replacement. */
 static void test_deprecated(void **state)
 {
 	(void)state;

@@ -103,7 +103,9 @@ static int allow_file_commands(scmp_filter_ctx filter)
 	int error = 0;
 
 	for (size_t i = 0; !error && i < sizeof(file_commands) / sizeof(file_commands[0]); i++) {
-		const struct scmp_arg_cmp is = { 1, SCMP_CMP_EQ, (scmp_datum_t)file_commands[i], 0 };
+		const struct scmp_arg_cmp is = {
+			1, SCMP_CMP_EQ, (scmp_datum_t)file_commands[i], 0,
+		};
 
 		error = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1, &is);
 	}
