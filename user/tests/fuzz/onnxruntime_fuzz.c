@@ -176,7 +176,7 @@ static bool add_scales(struct OrtNode *node, const struct tensor_record *r, int 
 static bool add_input(const struct tensor_record *r, const struct OrtValueInfo **in)
 {
 	bool quantised = r->flags & QUANTISED;
-	int type = types[quantised ? 4 + r->stored % 3 : r->type % COUNT(types)];
+	int type = types[quantised ? 4u + r->stored % 3 : r->type % COUNT(types)];
 	struct made *m;
 
 	*in = NULL;
