@@ -265,7 +265,7 @@ static bool same_shapes(const struct kernel *k, const struct tfl_context *contex
 	return same;
 }
 
-/* Of one graph other operands may be read by the nodes around it: that is another model. */
+/* Two models of the same nodes differ if the nodes around them read other operands. */
 static void hash_ports(struct sha256 *hash, const struct kernel *k)
 {
 	sha256_add(hash, &k->num_inputs, sizeof(k->num_inputs));

@@ -101,7 +101,7 @@ static void wake_some(struct job *job)
 
 /*
  * Joins a job that is open and has work left; false: there was none. A helper leaves a job only when no
- * task is left, and then nobody joins any more: no more join than may work at it at a time.
+ * task is left, and no helper joins it then: as many join as may work at it at a time, at most.
  */
 static bool join(struct job *job)
 {
