@@ -52,9 +52,7 @@ static int check_type(struct checking *c)
 	result = operand_from_type(a->type, &given, c->err);
 	if (result != ANEURALNETWORKS_NO_ERROR)
 		return result;
-	/* How it is quantised the model says, whatever the type does. */
-	if (!operand_same_kind(given.type, c->operand.type))
-		return refuse(c, "the type is not that of the model's operand");
+	/* As on Android, the model's code, scale and zero point hold, and the type's are ignored. */
 	if (!operand_is_tensor(&c->operand))
 		return ANEURALNETWORKS_NO_ERROR;
 	if (c->operand.rank && c->operand.rank != given.rank)

@@ -120,15 +120,6 @@ bool operand_is_tensor(const struct nn_operand *operand)
 	return info && info->is_tensor;
 }
 
-bool operand_same_kind(int32_t a, int32_t b)
-{
-	if (a == b)
-		return true;
-	return a >= 0 && a < NN_TYPE_COUNT && b >= 0 && b < NN_TYPE_COUNT &&
-	       quant_rules[a].quantised && quant_rules[b].quantised &&
-	       nn_type_info(a)->element_size == nn_type_info(b)->element_size;
-}
-
 bool operand_is_written(const struct nn_operand *operand)
 {
 	return operand->lifetime == NN_TEMPORARY || operand->lifetime == NN_SUBGRAPH_OUTPUT;

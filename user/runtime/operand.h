@@ -18,9 +18,6 @@ int operand_from_type(const ANeuralNetworksOperandType *type, struct nn_operand 
 bool operand_is_extension(int32_t type);
 bool operand_is_tensor(const struct nn_operand *operand);
 
-/* Types that are the same but for how their numbers are quantised. */
-bool operand_same_kind(int32_t a, int32_t b);
-
 /* An operand that an operation has to write: neither given nor constant. */
 bool operand_is_written(const struct nn_operand *operand);
 

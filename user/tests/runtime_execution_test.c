@@ -181,24 +181,91 @@ static void test_arguments(void **state)
 	}
 }
 
-/* A type that is another than the model's, of the same size. */
+struct type_case {
+	const char *name;
+	ANeuralNetworksOperandType type;
+	size_t length;
+	int result;
+};
+
+/* Types given for a TENSOR_FLOAT32 of [2, 2]: only their dimensions count. */
+static const struct type_case type_cases[] = {
+	{ "as wide", { ANEURALNETWORKS_TENSOR_INT32, 2, dims_2x2, 0, 0 }, 16, OK },
+	{ "narrower", { ANEURALNETWORKS_TENSOR_FLOAT16, 2, dims_2x2, 0, 0 }, 16, OK },
+	{ "quantised", { ANEURALNETWORKS_TENSOR_QUANT16_ASYMM, 2, dims_2x2, 2, 9 }, 16, OK },
+	{ "its own length", { ANEURALNETWORKS_TENSOR_FLOAT16, 2, dims_2x2, 0, 0 }, 8, BAD },
+	{ "another dimension", { ANEURALNETWORKS_TENSOR_INT32, 2, dims_3x2, 0, 0 }, 24, BAD },
+	{ "another rank", { ANEURALNETWORKS_TENSOR_INT32, 1, dims_2x2, 0, 0 }, 8, BAD },
+	{ "an open dimension", { ANEURALNETWORKS_TENSOR_INT32, 2, dims_open, 0, 0 }, 16, BAD },
+	{ "a scalar", { ANEURALNETWORKS_INT32, 0, NULL, 0, 0 }, 16, BAD },
+	{ "a scalar with dimensions", { ANEURALNETWORKS_INT32, 2, dims_2x2, 0, 0 }, 16, BAD },
+	{ "no such type", { 9999, 2, dims_2x2, 0, 0 }, 16, BAD },
+	{ "no pointer", { ANEURALNETWORKS_TENSOR_FLOAT32, 2, NULL, 0, 0 }, 16, BAD },
+	{ "a scale", { ANEURALNETWORKS_TENSOR_FLOAT32, 2, dims_2x2, 1, 0 }, 16, BAD },
+	{ "no scale", { ANEURALNETWORKS_TENSOR_QUANT8_ASYMM, 2, dims_2x2, 0, 0 }, 16, BAD },
+	{ "a zero point", { ANEURALNETWORKS_TENSOR_QUANT16_SYMM, 2, dims_2x2, 1, 1 }, 16, BAD },
+};
+
+/* Sets both inputs and the output with `c`; returns the first result that is not `c`'s. */
+static int set_typed(ANeuralNetworksExecution *execution, const struct type_case *c,
+		     ANeuralNetworksMemory *memory, float *data)
+{
+	const size_t half = ADD_ELEMENTS * sizeof(*data);
+	int results[3];
+	size_t i;
+
+	if (memory) {
+		results[0] = ANeuralNetworksExecution_setInputFromMemory(execution, 0, &c->type,
+									 memory, 0, c->length);
+		results[1] = ANeuralNetworksExecution_setInputFromMemory(execution, 1, &c->type,
+									 memory, half, c->length);
+		results[2] = ANeuralNetworksExecution_setOutputFromMemory(
+			execution, 0, &c->type, memory, 2 * half, c->length);
+	} else {
+		results[0] = ANeuralNetworksExecution_setInput(execution, 0, &c->type, data,
+							       c->length);
+		results[1] = ANeuralNetworksExecution_setInput(
+			execution, 1, &c->type, data + ADD_ELEMENTS, c->length);
+		results[2] = ANeuralNetworksExecution_setOutput(
+			execution, 0, &c->type, data + 2 * ADD_ELEMENTS, c->length);
+	}
+	for (i = 0; i < ARRAY_SIZE(results); i++)
+		if (results[i] != c->result)
+			return results[i];
+	return c->result;
+}
+
+/* A type must be valid; its code, scale and zero point may be others than the model's. */
 static void test_other_type(void **state)
 {
-	ANeuralNetworksOperandType type = tensor_type(2, dims_2x2);
 	struct add_models *f = *state;
-	ANeuralNetworksExecution *execution;
-	float data[ADD_ELEMENTS];
+	const size_t size = 4 * sizeof(add_a);
+	ANeuralNetworksMemory *memory;
+	size_t i, way;
+	void *base;
 
-	assert_ok(ANeuralNetworksExecution_create(f->compilation, &execution));
-	type.type = ANEURALNETWORKS_TENSOR_INT32;
-	assert_result(BAD_DATA,
-		      ANeuralNetworksExecution_setInput(execution, 0, &type, add_a, sizeof(add_a)));
-	assert_result(BAD_DATA,
-		      ANeuralNetworksExecution_setOutput(execution, 0, &type, data, sizeof(data)));
-	type.type = ANEURALNETWORKS_INT32;
-	assert_result(BAD_DATA,
-		      ANeuralNetworksExecution_setInput(execution, 0, &type, add_a, sizeof(add_a)));
-	ANeuralNetworksExecution_free(execution);
+	memory = shared_memory(size, PROT_READ | PROT_WRITE, &base);
+	for (i = 0; i < ARRAY_SIZE(type_cases); i++)
+		for (way = 0; way < 2; way++) {
+			float local[4 * ADD_ELEMENTS] = { 0 }, *data = way ? base : local;
+			const struct type_case *c = &type_cases[i];
+			ANeuralNetworksExecution *execution;
+
+			memset(base, 0, size);
+			memcpy(data, add_a, sizeof(add_a));
+			memcpy(data + ADD_ELEMENTS, add_b, sizeof(add_b));
+			assert_ok(ANeuralNetworksExecution_create(f->compilation, &execution));
+			if (set_typed(execution, c, way ? memory : NULL, data) != c->result)
+				fail_msg("wrong result %s: %s", way ? "from memory" : "by pointer",
+					 c->name);
+			if (c->result == OK) {
+				assert_ok(ANeuralNetworksExecution_compute(execution));
+				assert_sum(data + 2 * ADD_ELEMENTS);
+			}
+			ANeuralNetworksExecution_free(execution);
+		}
+	ANeuralNetworksMemory_free(memory);
+	munmap(base, size);
 }
 
 static void test_padding(void **state)
