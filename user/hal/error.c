@@ -19,7 +19,8 @@ static const struct {
 	{ ETIMEDOUT, NN_DEVICE_UNAVAILABLE, "the engine is running, but no worker came in time" },
 	{ EUSERS, NN_DEVICE_UNAVAILABLE, "the engine serves too many clients of this user" },
 	{ EAGAIN, NN_DEVICE_UNAVAILABLE,
-	  "the engine's workers for this user keep crashing: try again later" },
+	  "the engine gives this user no worker now: too many new ones lately, crashes, or a "
+	  "start that failed; see the engine's log and try again later" },
 	{ EPIPE, NN_DEAD_OBJECT, "the engine's worker died, and its models with it" },
 	{ ESTALE, NN_DEAD_OBJECT, "the worker that prepared the model is dead: prepare again" },
 	{ ETIME, NN_MISSED_DEADLINE_TRANSIENT, "the deadline passed" },
