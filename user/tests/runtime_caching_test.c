@@ -82,7 +82,7 @@ static ANeuralNetworksModel *weights_model(uint32_t units)
 }
 
 struct wishes {
-	const char *dir;		/* NULL: no caching */
+	const char *dir;
 	int32_t preference;
 	int32_t priority;
 	uint32_t units;			/* 0: OUT */
@@ -95,8 +95,7 @@ static ANeuralNetworksCompilation *compile_with(ANeuralNetworksModel *model,
 	ANeuralNetworksCompilation *c;
 
 	assert_ok(ANeuralNetworksCompilation_createForDevices(model, &d, 1, &c));
-	if (wishes->dir)
-		assert_ok(ANeuralNetworksCompilation_setCaching(c, wishes->dir, token));
+	assert_ok(ANeuralNetworksCompilation_setCaching(c, wishes->dir, token));
 	assert_ok(ANeuralNetworksCompilation_setPreference(c, wishes->preference));
 	if (wishes->priority)
 		assert_ok(ANeuralNetworksCompilation_setPriority(c, wishes->priority));
@@ -249,17 +248,6 @@ static void test_names(void **state)
 		assert_int_equal(stat_of(i).st_mode & 07777, 0600);
 	}
 	assert_int_equal(list().count, FILES);
-}
-
-/* The rest of the process: no folder is touched, no information is needed. */
-static void test_no_information(void **state)
-{
-	const struct wishes none = { .preference = 1 };
-
-	(void)state;
-	remove_all();
-	run(&none);
-	assert_int_equal(list().count, 0);
 }
 
 static void test_hit(void **state)
@@ -768,7 +756,6 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_no_information),
 		cmocka_unit_test(test_hit),
 		cmocka_unit_test(test_first_compilation_is_silent),
 		cmocka_unit_test(test_keys),

@@ -6,6 +6,7 @@
 #include <float.h>
 
 #include <dirent.h>
+#include <fcntl.h>
 
 #include "runtime_fake_accel.h"
 #include "tests/clock_rate.h"
@@ -576,15 +577,20 @@ static void test_memory_of_late_workers(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Counts the files of a folder without "." and "..". */
-static unsigned int count_files(const char *folder)
+/* Counts the files of a folder without "." and "..", and removes them if told to. */
+static unsigned int count_files(const char *folder, bool removes)
 {
 	unsigned int count = 0;
 	DIR *dir = opendir(folder);
 
 	assert_non_null(dir);
-	for (struct dirent *entry; (entry = readdir(dir));)
-		count += entry->d_name[0] != '.';
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		if (entry->d_name[0] == '.')
+			continue;
+		count++;
+		if (removes)
+			assert_int_equal(unlinkat(dirfd(dir), entry->d_name, 0), 0);
+	}
 	closedir(dir);
 	return count;
 }
@@ -604,9 +610,43 @@ static void test_no_cache_files(void **state)
 	assert_int_equal(accel.prepared, 1);
 	assert_false(accel.saw_cache);
 	assert_ok(compute_once(compilation, NULL));
-	assert_int_equal(count_files(folder), 0);
+	assert_int_equal(count_files(folder, false), 0);
 	assert_int_equal(rmdir(folder), 0);
 	ANeuralNetworksCompilation_free(compilation);
+	ANeuralNetworksModel_free(model);
+}
+
+/* Without caching information no file is made and the device is told of none. */
+static void test_no_cache_information(void **state)
+{
+	static const uint8_t token[ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN] = { 1 };
+	char folder[] = "/tmp/nnaccel-no-information-XXXXXX";
+	int before = open(".", O_RDONLY | O_DIRECTORY);
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *compilation;
+
+	(void)state;
+	accel.cache_files = 1;
+	assert_ok(ANeuralNetworksDevice_wait(accelerator()));
+	/* A relative path, or none, would lead here. */
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(chdir(folder), 0);
+	for (int i = 0; i < 3; i++) {
+		compilation = for_accelerator(model);
+		if (i)
+			assert_ok(ANeuralNetworksCompilation_setCaching(compilation, folder,
+									token));
+		assert_ok(ANeuralNetworksCompilation_finish(compilation));
+		assert_int_equal(accel.saw_cache, i > 0);
+		assert_int_equal(accel.asked_for_cached, i > 1);
+		assert_int_equal(count_files(folder, i == 2), i ? 2 : 0);
+		ANeuralNetworksCompilation_free(compilation);
+	}
+	assert_int_equal(fchdir(before), 0);
+	close(before);
+	assert_int_equal(rmdir(folder), 0);
+	accel.cache_files = 0;
+	assert_ok(ANeuralNetworksDevice_wait(accelerator()));
 	ANeuralNetworksModel_free(model);
 }
 
@@ -701,6 +741,7 @@ int main(void)
 		cmocka_unit_test_setup(test_bursts, reset),
 		cmocka_unit_test_setup(test_memory_of_late_workers, reset),
 		cmocka_unit_test_setup(test_no_cache_files, reset),
+		cmocka_unit_test_setup(test_no_cache_information, reset),
 		cmocka_unit_test_setup(test_freed_first, reset),
 		cmocka_unit_test_setup(test_second_appears, reset),
 	};

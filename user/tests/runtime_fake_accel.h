@@ -57,6 +57,8 @@ static struct {
 	void (*at_list)(void);		/* called while devices are looked for, or NULL */
 	uint64_t loop_timeout_ns;
 	bool saw_deadline;
+	uint32_t cache_files;		/* of each kind, that it reports */
+	uint32_t asked_for_cached;	/* times: for a model from files */
 	bool saw_cache;			/* a model came with files to save it to */
 	bool is_absent;			/* there is no device */
 	bool is_offline;		/* it has no engine */
@@ -134,7 +136,9 @@ enum nn_status nna_device_get_info(struct nna_device *device, struct nn_device_i
 					 .version = "fake", .type = NN_DEVICE_ACCELERATOR,
 					 .feature_level = 4, .relaxed_scalar = figure,
 					 .relaxed_tensor = figure, .if_performance = figure,
-					 .while_performance = figure };
+					 .while_performance = figure,
+					 .model_cache_files = accel.cache_files,
+					 .data_cache_files = accel.cache_files };
 	for (i = 0; i < NN_TYPE_COUNT; i++)
 		info->operand[i] = figure;
 	return NN_OK;
@@ -269,6 +273,21 @@ enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_mode
 	accel.prepared++;
 	*prepared = p;
 	return NN_OK;
+}
+
+/* Nothing that was saved is of any use. */
+enum nn_status nna_prepare_model_from_cache(struct nna_device *device,
+					    const struct nna_cache *cache,
+					    const struct nna_prepare_options *options,
+					    struct nna_prepared_model **prepared,
+					    struct nn_error *err)
+{
+	(void)device;
+	(void)cache;
+	(void)options;
+	(void)prepared;
+	accel.asked_for_cached++;
+	return nn_fail(err, NN_GENERAL_FAILURE, "told to know no file");
 }
 
 void nna_prepared_model_free(struct nna_prepared_model *prepared)
