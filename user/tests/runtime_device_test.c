@@ -190,14 +190,18 @@ static void test_steps(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* A memory for the first input of a compilation. */
-static int make_input(ANeuralNetworksCompilation *compilation, ANeuralNetworksMemory **memory)
+/* A memory for the first input or output of a compilation. */
+static int make_memory(ANeuralNetworksCompilation *compilation, bool output,
+		       ANeuralNetworksMemory **memory)
 {
 	ANeuralNetworksMemoryDesc *desc;
 	int result;
 
 	assert_ok(ANeuralNetworksMemoryDesc_create(&desc));
-	assert_ok(ANeuralNetworksMemoryDesc_addInputRole(desc, compilation, 0, 1));
+	if (output)
+		assert_ok(ANeuralNetworksMemoryDesc_addOutputRole(desc, compilation, 0, 1));
+	else
+		assert_ok(ANeuralNetworksMemoryDesc_addInputRole(desc, compilation, 0, 1));
 	assert_ok(ANeuralNetworksMemoryDesc_finish(desc));
 	result = ANeuralNetworksMemory_createFromDesc(desc, memory);
 	ANeuralNetworksMemoryDesc_free(desc);
@@ -218,10 +222,10 @@ static void test_memory_of_two(void **state)
 	(void)state;
 	assert_ok(ANeuralNetworksCompilation_createForDevices(model, both, 2, &named));
 	assert_ok(ANeuralNetworksCompilation_finish(named));
-	assert_result(OP_FAILED, make_input(named, &memory));
+	assert_result(OP_FAILED, make_memory(named, false, &memory));
 	assert_null(memory);
 
-	assert_ok(make_input(any, &memory));
+	assert_ok(make_memory(any, false, &memory));
 	host = shared_memory(sizeof(add_a), PROT_READ | PROT_WRITE, &base);
 	memcpy(base, add_a, sizeof(add_a));
 	assert_ok(ANeuralNetworksMemory_copy(host, memory));
@@ -237,6 +241,44 @@ static void test_memory_of_two(void **state)
 	ANeuralNetworksMemory_free(host);
 	munmap(base, sizeof(add_a));
 	ANeuralNetworksCompilation_free(named);
+	ANeuralNetworksCompilation_free(any);
+	ANeuralNetworksModel_free(model);
+}
+
+/* The CPU takes the place of a device: it reads a copy of a buffer and writes one back. */
+static void test_fallback_with_buffers(void **state)
+{
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *any = compile(model, false);
+	ANeuralNetworksMemory *input, *output, *host;
+	ANeuralNetworksExecution *execution;
+	void *base;
+
+	(void)state;
+	accel.has_buffers = true;
+	assert_ok(make_memory(any, false, &input));
+	assert_ok(make_memory(any, true, &output));
+	host = shared_memory(sizeof(add_a), PROT_READ | PROT_WRITE, &base);
+	memcpy(base, add_a, sizeof(add_a));
+	assert_ok(ANeuralNetworksMemory_copy(host, input));
+	assert_int_equal(accel.buffers_read + accel.buffers_written, 0);
+
+	accel.execute_status = NN_GENERAL_FAILURE;
+	assert_ok(ANeuralNetworksExecution_create(any, &execution));
+	assert_ok(ANeuralNetworksExecution_setInputFromMemory(execution, 0, NULL, input, 0, 0));
+	assert_ok(ANeuralNetworksExecution_setInput(execution, 1, NULL, add_b, sizeof(add_b)));
+	assert_ok(ANeuralNetworksExecution_setOutputFromMemory(execution, 0, NULL, output, 0, 0));
+	assert_ok(ANeuralNetworksExecution_compute(execution));
+	assert_int_equal(accel.executed, 1);
+	assert_int_equal(accel.buffers_read, 1);
+	assert_int_equal(accel.buffers_written, 1);
+	assert_ok(ANeuralNetworksMemory_copy(output, host));
+	assert_sum(base);
+	ANeuralNetworksExecution_free(execution);
+	ANeuralNetworksMemory_free(input);
+	ANeuralNetworksMemory_free(output);
+	ANeuralNetworksMemory_free(host);
+	munmap(base, sizeof(add_a));
 	ANeuralNetworksCompilation_free(any);
 	ANeuralNetworksModel_free(model);
 }
@@ -270,11 +312,11 @@ static void test_refused_buffers(void **state)
 
 	(void)state;
 	assert_ok(ANeuralNetworksCompilation_finish(named));
-	assert_result(RESOURCE_EXHAUSTED_TRANSIENT, make_input(named, &memory));
+	assert_result(RESOURCE_EXHAUSTED_TRANSIENT, make_memory(named, false, &memory));
 	assert_null(memory);
 	assert_int_equal(accel.refused_buffers, 1);
 
-	assert_ok(make_input(any, &memory));
+	assert_ok(make_memory(any, false, &memory));
 	assert_int_equal(accel.refused_buffers, 2);
 	host = shared_memory(sizeof(add_a), PROT_READ | PROT_WRITE, &base);
 	memcpy(base, add_a, sizeof(add_a));
@@ -731,6 +773,7 @@ int main(void)
 		cmocka_unit_test_setup(test_steps, reset),
 		cmocka_unit_test_setup(test_memory_of_two, reset),
 		cmocka_unit_test_setup(test_refused_buffers, reset),
+		cmocka_unit_test_setup(test_fallback_with_buffers, reset),
 		cmocka_unit_test_setup(test_unknown_size_between_steps, reset),
 		cmocka_unit_test_setup(test_failing_to_prepare, reset),
 		cmocka_unit_test_setup(test_failing_to_answer, reset),
