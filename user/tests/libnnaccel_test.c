@@ -12,10 +12,12 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,6 +48,9 @@ static struct kernel {
 	struct nn_device_info device;
 	uint32_t device_size;
 	struct nnaccel_pool_import import;	/* the last one but of a wire form */
+	unsigned int imports;			/* of these, and the access that any had */
+	uint32_t imported_prot;
+	struct nnaccel_cache_save save;		/* refused once it has pools */
 	void *wire;			/* of the last model, and its size */
 	size_t wire_size;
 	int wire_seals;
@@ -95,6 +100,8 @@ static int do_import(struct nnaccel_pool_import *i)
 		assert_int_equal(pread(i->fd, kernel.wire, i->length, 0), i->length);
 	} else {
 		kernel.import = *i;
+		kernel.imports++;
+		kernel.imported_prot |= i->prot;
 	}
 	i->out_id = new_id();
 	return 0;
@@ -145,6 +152,8 @@ static int do_request(unsigned long request, void *arg)
 {
 	struct nnaccel_supported *s = arg;
 	struct nnaccel_prepare *p = arg;
+	struct nnaccel_prepare_cached *cached = arg;
+	struct nnaccel_cache_save *save = arg;
 
 	switch (request) {
 	case NNACCEL_INFO:
@@ -170,6 +179,16 @@ static int do_request(unsigned long request, void *arg)
 		kernel.prepare = *p;
 		p->out_status = say(p->message, p->message_size);
 		p->out_model = kernel.status ? 0 : new_id();
+		return 0;
+	case NNACCEL_PREPARE_CACHED:
+		cached->out_status = say(cached->message, cached->message_size);
+		cached->out_model = kernel.status ? 0 : new_id();
+		return 0;
+	case NNACCEL_CACHE_SAVE:
+		kernel.save = *save;
+		save->out_status = save->model_pool ? NNACCEL_STATUS_GENERAL_FAILURE : 0;
+		save->out_model_size = 8;
+		save->out_data_size = 8;
 		return 0;
 	case NNACCEL_EXECUTE:
 		return do_execute(arg);
@@ -747,6 +766,85 @@ static void test_prepare_failures_leave_nothing(void **state)
 	nna_memory_free(m);
 }
 
+/* The files of an entry and a third one of the application, in a folder. */
+static const char *const cache_files[] = { "model", "data", "other" };
+
+static int open_cache_file(const char *folder, uint32_t i, int flags)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, cache_files[i]);
+	return open(path, O_RDWR | O_CLOEXEC | flags, 0600);
+}
+
+/* Each file is still in the folder, with the bytes that are its name. */
+static void assert_untouched(const char *folder, const int *fds)
+{
+	for (uint32_t i = 0; i < 3; i++) {
+		int fd = open_cache_file(folder, i, 0);
+		struct stat ours, there;
+		char text[16] = "";
+
+		assert_int_equal(fstat(fd, &there) | fstat(fds[i], &ours), 0);
+		assert_int_equal(there.st_ino, ours.st_ino);
+		assert_int_equal(pread(fd, text, sizeof(text), 0), strlen(cache_files[i]));
+		assert_string_equal(text, cache_files[i]);
+		close(fd);
+	}
+}
+
+/* The engine reads cache files at most, and if it refuses, nothing removes or empties them. */
+static void test_cache_files_are_the_callers(void **state)
+{
+	char folder[] = "/tmp/libnnaccel-cache-XXXXXX";
+	struct nn_error not_saved = { "" };
+	struct nna_prepared_model *p;
+	struct nna_memory *m = alloc(PAGE);
+	int fds[3];
+	const struct nna_cache cache = {
+		.size = sizeof(cache), .model_files = &fds[0], .num_model_files = 1,
+		.data_files = &fds[1], .num_data_files = 1, .not_saved = &not_saved,
+	};
+	const struct nna_prepare_options saving = { .size = sizeof(saving), .preference = 1,
+						    .priority = 1, .cache = &cache };
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	for (uint32_t i = 0; i < 3; i++) {
+		size_t size = strlen(cache_files[i]);
+
+		fds[i] = open_cache_file(folder, i, O_CREAT);
+		assert_int_equal(write(fds[i], cache_files[i], size), size);
+	}
+
+	assert_int_equal(nna_prepare_model_from_cache(device, &cache, NULL, &p, &err), NN_OK);
+	nna_prepared_model_free(p);
+	assert_untouched(folder, fds);
+	kernel.status = NNACCEL_STATUS_GENERAL_FAILURE;
+	assert_int_equal(nna_prepare_model_from_cache(device, &cache, NULL, &p, &err),
+			 NN_GENERAL_FAILURE);
+	assert_untouched(folder, fds);
+	assert_int_equal(kernel.imports, 4);
+	assert_int_equal(kernel.imported_prot, NNACCEL_PROT_READ);
+
+	/* It writes to memory, and the library to the files. */
+	kernel.status = 0;
+	assert_int_equal(nna_prepare_model(device, &add_model, &m, &saving, &p, &err), NN_OK);
+	assert_true(not_saved.message[0]);
+	assert_true(kernel.save.model_pool && kernel.save.data_pool);
+	assert_int_equal(kernel.imports, 4);
+	assert_untouched(folder, fds);
+	nna_prepared_model_free(p);
+	nna_memory_free(m);
+	for (uint32_t i = 0; i < 3; i++) {
+		close(fds[i]);
+		fds[i] = open(folder, O_RDONLY | O_DIRECTORY);
+		assert_int_equal(unlinkat(fds[i], cache_files[i], 0), 0);
+		close(fds[i]);
+	}
+	assert_int_equal(rmdir(folder), 0);
+}
+
 static void test_supported_operations(void **state)
 {
 	struct nna_memory *m = alloc(24);
@@ -1022,6 +1120,7 @@ int main(void)
 		TEST(test_sizes_beyond_reason),
 		TEST(test_protections_of_imports),
 		TEST(test_keep_by_environment),
+		TEST(test_cache_files_are_the_callers),
 		TEST(test_supported_operations),
 		TEST(test_deadlines),
 		TEST(test_execute_passes_arguments),
