@@ -77,7 +77,7 @@ static void explain(const struct option_row *rows, const char *word, char fault[
 		snprintf(fault, OPTION_FAULT, "wrong option %s", word);
 }
 
-/* What is wrong with a value that take() refused without a reason of its own. */
+/* Says what is wrong with a value that take() refused without a reason of its own. */
 static void tell_value(const struct option_row *row, const char *text, char fault[OPTION_FAULT])
 {
 	char most[32] = "";

@@ -31,7 +31,7 @@ static int replay(const char *path)
 	if (!file)
 		return 0;
 	ok = !fseek(file, 0, SEEK_END) && (size = ftell(file)) >= 0 && !fseek(file, 0, SEEK_SET) &&
-	     /* Of exactly this size, so that a checker of memory sees a read behind its end. */
+	     /* The block has exactly this size, so that a checker of memory sees a read behind it. */
 	     (data = malloc(size ? size : 1)) && fread(data, 1, size, file) == (size_t)size;
 	fclose(file);
 	if (ok)
