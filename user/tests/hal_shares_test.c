@@ -8,6 +8,7 @@
 #include <glob.h>
 #include <grp.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@
 #define POD INNER "/pod"
 #define OTHER CONTAINER "/other"
 
+#define CLIENTS 8
 #define OUTER_BYTES (256 << 20)
 #define INNER_BYTES (96 << 20)
 
@@ -145,6 +147,9 @@ static uint8_t act(char what)
 	return status;
 }
 
+/* Clients that a test has not ended. */
+static pid_t living[CLIENTS];
+
 static struct client begin(const char *cgroup)
 {
 	char path[2048], what;
@@ -174,6 +179,11 @@ static struct client begin(const char *cgroup)
 	}
 	close(to[0]);
 	close(from[1]);
+	for (int i = 0; i < CLIENTS; i++)
+		if (!living[i]) {
+			living[i] = c.pid;
+			break;
+		}
 	return c;
 }
 
@@ -191,6 +201,9 @@ static void end(const struct client *c)
 	close(c->to);
 	close(c->from);
 	waitpid(c->pid, NULL, 0);
+	for (int i = 0; i < CLIENTS; i++)
+		if (living[i] == c->pid)
+			living[i] = 0;
 }
 
 /* ---- tests ---- */
@@ -198,8 +211,12 @@ static void end(const struct client *c)
 static int set_up_container(void **state)
 {
 	static char text[32];
+	char left[512];
 
 	(void)state;
+	/* The clients of the test before have no worker any more. */
+	while (find(ENGINE "/box-*", left) || find(ENGINE "/worker-*", left))
+		usleep(10000);
 	mkdir(CONTAINER, 0755);
 	if (!write_to(CONTAINER "/cgroup.subtree_control", "+memory"))
 		return 0;	/* no cgroups: what follows is skipped */
@@ -217,12 +234,16 @@ static int set_up_container(void **state)
 static int tear_down_container(void **state)
 {
 	(void)state;
+	/* A test that failed leaves clients and cgroups behind. */
+	for (int i = 0; i < CLIENTS; i++)
+		if (living[i]) {
+			kill(living[i], SIGKILL);
+			waitpid(living[i], NULL, 0);
+			living[i] = 0;
+		}
 	while (!access(CONTAINER, F_OK)) {
-		rmdir(POD);
-		rmdir(INNER);
-		rmdir(OTHER);
-		rmdir(CONTAINER);
-		usleep(20000);
+		if (system("find " CONTAINER " -depth -type d -exec rmdir {} +"))
+			usleep(20000);
 	}
 	return 0;
 }
