@@ -322,6 +322,11 @@ static void test_awake(void **state)
 	time_t start;
 
 	(void)state;
+	/* Beside another virtual machine an execution takes as long as an end may spin. */
+	if (!getenv("NNACCEL_ALL")) {
+		print_message("it takes two CPUs for itself: NNACCEL_ALL=1 runs it\n");
+		skip();
+	}
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2 || !clock_is_mapped()) {
 		print_message("needs two CPUs, and a clock that is read without a call\n");
 		skip();
