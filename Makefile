@@ -588,7 +588,7 @@ test-all:
 
 conformance:
 	$(setup)
-	BUILD=$(BUILD) scripts/run-tests conformance conformance-clang conformance-san conformance-vm conformance-no-engine
+	BUILD=$(BUILD) scripts/run-tests conformance-sync conformance conformance-clang conformance-san conformance-vm conformance-no-engine
 
 # The picture takes gnuplot.
 soak: user $(BUILD)/tests/soak $(plugins)
@@ -601,9 +601,6 @@ storms: user $(BUILD)/tests/storms
 
 test-clients:
 	$(setup)
-	scripts/torch
-	scripts/tflite
-	scripts/onnxruntime
 	BUILD=$(BUILD) scripts/run-tests clients clients-tflite clients-onnxruntime
 
 $(BUILD)/bench-bin/%: $(obj)/user/bench/%.o $(archives) $(libhal) $(libnn)
