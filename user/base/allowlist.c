@@ -280,7 +280,7 @@ static bool lists_label(const struct allowlist_file *list, const char *label)
 	return false;
 }
 
-/* By what neither the program nor its path has a say in: an interpreter may be meant, too. */
+/* By what neither the program nor its path has a say in. */
 static bool lists_application(const struct allowlist_file *list,
 			      const struct allowlist_program *program)
 {
@@ -304,37 +304,51 @@ bool allowlist_admits_service(struct allowlist *a, const char *cgroup, const cha
 	       (label && lists_label(&a->list, label));
 }
 
+/* Where a path lies. */
+struct place {
+	bool trusted;
+	bool of_system;
+};
+
+static struct place place_of(const struct allowlist *a, const char *path)
+{
+	size_t trusted = longest(&a->config, "trusted-prefix", trusted_prefixes,
+				 sizeof(trusted_prefixes) / sizeof(trusted_prefixes[0]), path);
+	size_t system = longest(&a->config, "system-prefix", system_prefixes,
+				sizeof(system_prefixes) / sizeof(system_prefixes[0]), path);
+
+	/* Where both say the same folder, it is the system's. */
+	return (struct place){ .trusted = trusted, .of_system = system && system >= trusted };
+}
+
 bool allowlist_admits(struct allowlist *a, const struct allowlist_program *program,
 		      const char **reason)
 {
-	const char *path = program->path, *name = program->name;
-	size_t trusted, system;
+	const char *path = program->path;
+	struct place place;
+	bool is_listed;
 
 	refresh(&a->list);
 	refresh(&a->config);
 	*reason = NULL;
-	if (lists_application(&a->list, program))
-		return true;
 	if (!path || path[0] != '/') {
 		*reason = "the program's path is not known";
 		return false;
 	}
-	trusted = longest(&a->config, "trusted-prefix", trusted_prefixes,
-			  sizeof(trusted_prefixes) / sizeof(trusted_prefixes[0]), path);
-	system = longest(&a->config, "system-prefix", system_prefixes,
-			 sizeof(system_prefixes) / sizeof(system_prefixes[0]), path);
-	/* Where both say the same folder, it is the system's. */
-	if (system && system >= trusted) {
+	place = place_of(a, path);
+	is_listed = lists_application(&a->list, program);
+	if (is_listed && place.of_system && program->script)
+		place = place_of(a, program->script);
+	is_listed |= lists(&a->list, path);
+	if (place.of_system)
 		*reason = "programs of the system may not use extensions";
-		return false;
-	}
-	if (!a->list.exists)
+	else if (!a->list.exists)
 		*reason = "there is no list of those that may use extensions";
-	else if (trusted && lists(&a->list, path))
+	else if (is_listed && place.trusted)
 		return true;
-	else if (trusts_names(&a->config) && lists_name(&a->list, name))
+	else if (trusts_names(&a->config) && lists_name(&a->list, program->name))
 		return true;
-	else if (!trusted && lists(&a->list, path))
+	else if (is_listed)
 		*reason = "the program is listed, but under no trusted prefix";
 	else
 		*reason = "the program is not in the list of those that may use extensions";

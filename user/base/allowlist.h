@@ -26,17 +26,20 @@ struct allowlist {
 	struct allowlist_file config;	/* see Documentation/extensions.rst */
 };
 
-/* What is known of a program; NULL: that is not. The kernel tells all but the name. */
+/* What is known of a program; NULL: that is not. The kernel tells all but script and name. */
 struct allowlist_program {
 	const char *path;	/* of its executable */
+	const char *script;	/* of the file that the executable interprets */
 	const char *cgroup;	/* its path, as /proc/self/cgroup has it */
 	const char *label;	/* of its security module, as /proc/self/attr/current has it */
 	const char *name;	/* that it gives itself */
 };
 
 /*
- * Whether a program may use extensions. *reason says why it may not. Reads the files
- * when they changed. One thread at a time.
+ * Returns whether a program may use extensions; *reason says why it may not. A line must name it, and it
+ * must lie under a trusted prefix. Where a program of the system runs a script of an application that is
+ * listed by its name or label, the script must lie there. Reads the files when they changed. One
+ * thread at a time.
  */
 bool allowlist_admits(struct allowlist *allowlist, const struct allowlist_program *program,
 		      const char **reason);

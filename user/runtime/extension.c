@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "model/extension.h"
@@ -43,6 +44,26 @@ static const char *read_line(const char *path, const char *start, char *text, in
 	return found;
 }
 
+/*
+ * Returns the path of the file that an interpreter runs, which the caller frees: the first argument of this
+ * process that names a file. NULL: none does.
+ */
+static char *find_script(void)
+{
+	FILE *file = fopen("/proc/self/cmdline", "re");
+	char *argument = NULL, *path = NULL;
+	struct stat seen;
+	size_t size = 0;
+
+	for (int i = 0; file && !path && getdelim(&argument, &size, '\0', file) > 0; i++)
+		if (i && argument[0] != '-' && !stat(argument, &seen) && S_ISREG(seen.st_mode))
+			path = realpath(argument, NULL);
+	free(argument);
+	if (file)
+		fclose(file);
+	return path;
+}
+
 /* Called anew for each use: both files are read again when they change. */
 static bool is_admitted(const char **reason)
 {
@@ -53,8 +74,10 @@ static bool is_admitted(const char **reason)
 	};
 	char path[4096], cgroup[4096], label[512];
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path));
+	char *script = find_script();
 	struct allowlist_program program = {
 		.path = n >= 0 && n < (ssize_t)sizeof(path) ? path : NULL,
+		.script = script,
 		.cgroup = read_line("/proc/self/cgroup", "0::", cgroup, sizeof(cgroup)),
 		.label = read_line("/proc/self/attr/current", "", label, sizeof(label)),
 		.name = secure_getenv(APP_NAME),
@@ -66,6 +89,7 @@ static bool is_admitted(const char **reason)
 	pthread_mutex_lock(&lock);
 	admitted = allowlist_admits(&allowlist, &program, reason);
 	pthread_mutex_unlock(&lock);
+	free(script);
 	return admitted;
 }
 

@@ -113,7 +113,7 @@ static void test_cases(void **state)
 	}
 }
 
-/* Of an interpreter, whose path admits nothing. */
+/* Of an interpreter, whose path admits nothing; it runs a script of /opt. */
 static const struct {
 	const char *name;
 	const char *list;
@@ -147,6 +147,7 @@ static void test_applications(void **state)
 		struct allowlist a = { .list.path = list_path, .config.path = config_path };
 		const struct allowlist_program program = {
 			.path = "/usr/bin/python3",
+			.script = "/opt/camera/main.py",
 			.cgroup = applications[i].cgroup,
 			.label = applications[i].label,
 		};
@@ -157,6 +158,46 @@ static void test_applications(void **state)
 			fail_msg("%s: %s", applications[i].name, reason ? reason : "admitted");
 		allowlist_free(&a);
 	}
+}
+
+/* An application that is listed by its service counts where it lies. */
+static void test_places_of_applications(void **state)
+{
+	static const struct {
+		const char *path, *script, *config, *refusal;
+	} places[] = {
+		{ "/opt/camera", NULL, NULL, NULL },
+		{ "/opt/camera", "/usr/share/data", NULL, NULL },
+		{ "/usr/bin/camera", NULL, NULL, "programs of the system" },
+		{ "/usr/bin/python3", "/usr/share/camera.py", NULL, "programs of the system" },
+		{ "/usr/bin/python3", "/opt/camera.py", NULL, NULL },
+		{ "/usr/bin/python3", "/usr/local/share/camera.py", NULL, NULL },
+		{ "/usr/bin/python3", "/tmp/camera.py", NULL, "under no trusted prefix" },
+		{ "/tmp/camera", "/opt/data", NULL, "under no trusted prefix" },
+		{ "/usr/bin/camera", NULL, "system-prefix /bin\ntrusted-prefix /usr/bin\n", NULL },
+		{ NULL, "/opt/camera.py", NULL, "path is not known" },
+	};
+
+	(void)state;
+	put(list_path, "camera.service\n");
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		struct allowlist a = { .list.path = list_path, .config.path = config_path };
+		const struct allowlist_program program = {
+			.path = places[i].path,
+			.script = places[i].script,
+			.cgroup = "/system.slice/camera.service",
+		};
+		const char *reason;
+		bool admitted;
+
+		put(config_path, places[i].config);
+		admitted = allowlist_admits(&a, &program, &reason);
+		if (admitted != !places[i].refusal ||
+		    (!admitted && !strstr(reason, places[i].refusal)))
+			fail_msg("place %zu: %s", i, admitted ? "admitted" : reason);
+		allowlist_free(&a);
+	}
+	put(config_path, NULL);
 }
 
 static void test_unit_names(void **state)
@@ -304,6 +345,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cases),
 		cmocka_unit_test(test_applications),
+		cmocka_unit_test(test_places_of_applications),
 		cmocka_unit_test(test_unit_names),
 		cmocka_unit_test(test_services),
 		cmocka_unit_test(test_admitted_services),
