@@ -39,9 +39,9 @@
 #define RUNS		200
 #define THREADS		4
 #define MANY		200	/* bursts at a time */
-#define IDLE		how_often(1000, 200)	/* of those that do nothing */
-#define BYTE_STEP	(uint32_t)how_often(1, 5)	/* in a packet */
-#define MUTATIONS	(uint32_t)how_often(300, 50)
+#define IDLE		how_often(1000, 80)	/* of those that do nothing */
+#define BYTE_STEP	(uint32_t)how_often(1, 9)	/* in a packet */
+#define MUTATIONS	(uint32_t)how_often(300, 20)
 #define WRITES		300	/* into a ring */
 #define LONG_NS		UINT64_C(3600000000000)
 

@@ -41,10 +41,10 @@
 #define OP_ADD		0
 #define PROCESSES	3
 #define ROUNDS		6
-#define FLIPS		how_often(300, 30)
+#define FLIPS		how_often(300, 15)
 #define CHAIN		1000	/* operations of a large model */
 #define BIT_STEP	how_often(1, 61)	/* in a small one's file; odd */
-#define SAMPLE		how_often(1000, 60)	/* bits of a large one's */
+#define SAMPLE		how_often(1000, 30)	/* bits of a large one's */
 #define KEEPER_LIFE_S	11	/* after which the next one is started at once */
 
 /* ---- saving and loading ---- */

@@ -123,7 +123,7 @@ static void test_engine_restarts(void **state)
 	ANeuralNetworksCompilation *named = compile_for_nnaccel(model);
 	ANeuralNetworksCompilation *unnamed = compile(model, false);
 	pthread_t threads[COMPUTING + COMPILING];
-	int restarts = how_often(50, 2);
+	int restarts = how_often(50, 1);
 
 	(void)state;
 	for (int i = 0; i < COMPUTING + COMPILING; i++)

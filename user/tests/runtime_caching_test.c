@@ -457,7 +457,7 @@ static void test_flipped_bits(void **state)
 
 		make_entry();
 		size = stat_of(file).st_size;
-		step = size / how_often(40, 10) + 1;
+		step = size / how_often(40, 6) + 1;
 		for (off_t at = 0; at < size; at += step) {
 			uint8_t byte;
 			int fd = open(path(file), O_RDONLY);
@@ -570,7 +570,7 @@ static void child_no_room(void)
 /* Makes and uses the entry all the time, and removes a file now and then. */
 static void child_busy(void)
 {
-	for (int i = 0; i < how_often(12, 6); i++) {
+	for (int i = 0; i < how_often(12, 4); i++) {
 		run(&usual);
 		if (i % 3 == 0)
 			unlink(path(i % 2));
