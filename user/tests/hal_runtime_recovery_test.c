@@ -134,6 +134,9 @@ static void test_engine_restarts(void **state)
 		engine("restart");
 		compute(named, NULL);
 		compile_and_compute(true);
+		/* 50 of them take longer than a test may be silent. */
+		print_message("# restart %d of %d\n", i + 1, restarts);
+		fflush(stdout);
 	}
 	load.stop = true;
 	for (int i = 0; i < COMPUTING + COMPILING; i++)
