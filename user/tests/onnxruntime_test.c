@@ -691,6 +691,27 @@ static void test_far_diagonal(void **unused)
 	unload(factory);
 }
 
+/* A scale makes each axis as long as is allowed, and the output too large to be held. */
+static void test_huge_resize(void **unused)
+{
+	static const struct OrtValueInfo in = { "x", { ONNX_FLOAT, 4, { 1, 1, 1, 1 } }, NULL, false };
+	static const struct OrtValueInfo out = { "y", { ONNX_FLOAT, 4, { -1, -1, -1, -1 } }, NULL, true };
+	static const float large[] = { 1, 1, 1 << 22, 1 << 22 }, long_axis[] = { 1, 1, 1, 1 << 23 };
+	static const float *const scales[] = { large, long_axis };
+	static const char *const reasons[] = { "more than 2^31 elements", "a scale of" };
+
+	(void)unused;
+	for (int i = 0; i < 2; i++) {
+		struct OrtValue value = { { ONNX_FLOAT, 1, { 4 } }, (void *)scales[i], 4 * sizeof(float) };
+		struct OrtValueInfo scale = { "s", value.info, &value, false };
+		struct OrtNode node = { .op = "Resize", .version = 13, .in = { &in, NULL, &scale },
+					.out = { &out }, .in_count = 3, .out_count = 1 };
+		const struct OrtGraph graph = { { &node }, { &in }, { &out }, 1, 1, 1 };
+
+		refused(&graph, reasons[i]);
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -709,6 +730,7 @@ int main(void)
 		cmocka_unit_test(test_far_numbers),
 		cmocka_unit_test(test_far_lists),
 		cmocka_unit_test(test_far_diagonal),
+		cmocka_unit_test(test_huge_resize),
 		cmocka_unit_test(test_other_kind),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,9 @@
 
 #define NN(name) ANEURALNETWORKS_##name
 
+/* The largest dimension: each position of an axis is computed when the graph is translated. */
+#define MAX_SIZE (1 << 22)
+
 enum mode { NEAREST, LINEAR, CUBIC };
 
 struct resize {
@@ -212,9 +215,11 @@ static void resize(struct translation *t, const struct resize *r)
 
 	for (int i = 0; i < r->rank; i++) {
 		to.dims[i] = r->out[i];
-		if (r->out[i] < 1 || r->out[i] > 1 << 24)
+		if (r->out[i] < 1 || r->out[i] > MAX_SIZE)
 			refuse(t, "a dimension of %lld", (long long)r->out[i]);
 	}
+	if (shape_count(&to) < 0)
+		refuse(t, "an output of more than 2^31 elements");
 	if (t->refused)
 		return;
 	quantised = r->mode != CUBIC && quantised_node(t, 1, false) && same_quantisation(t, 0) &&
@@ -274,7 +279,7 @@ static bool read_mode(struct translation *t, struct resize *r)
 
 static void set_scale(struct translation *t, struct resize *r, int axis, float scale)
 {
-	if (!(scale > 0) || scale * (float)r->in[axis] > 1 << 24) {
+	if (!(scale > 0) || scale * (float)r->in[axis] > MAX_SIZE) {
 		refuse(t, "a scale of %g", scale);
 		return;
 	}
