@@ -696,7 +696,7 @@ static void test_huge_resize(void **unused)
 {
 	static const struct OrtValueInfo in = { "x", { ONNX_FLOAT, 4, { 1, 1, 1, 1 } }, NULL, false };
 	static const struct OrtValueInfo out = { "y", { ONNX_FLOAT, 4, { -1, -1, -1, -1 } }, NULL, true };
-	static const float large[] = { 1, 1, 1 << 22, 1 << 22 }, long_axis[] = { 1, 1, 1, 1 << 23 };
+	static const float large[] = { 1, 1, 1 << 20, 1 << 20 }, long_axis[] = { 1, 1, 1, 1 << 21 };
 	static const float *const scales[] = { large, long_axis };
 	static const char *const reasons[] = { "more than 2^31 elements", "a scale of" };
 

@@ -13,13 +13,16 @@
 #define NN(name) ANEURALNETWORKS_##name
 
 /* The largest dimension: each position of an axis is computed when the graph is translated. */
-#define MAX_SIZE (1 << 22)
+#define MAX_SIZE (1 << 20)
 
 enum mode { NEAREST, LINEAR, CUBIC };
+enum coordinates { HALF_PIXEL, ASYMMETRIC, ALIGN_CORNERS, PYTORCH_HALF_PIXEL, HALF_PIXEL_SYMMETRIC };
+enum rounding { PREFER_FLOOR, FLOOR, CEIL, PREFER_CEIL };
 
 struct resize {
 	enum mode mode;
-	const char *coordinates, *rounding;
+	enum coordinates coordinates;
+	enum rounding rounding;
 	float cubic;
 	bool exclude_outside;
 	int rank;
@@ -34,13 +37,13 @@ static float source(const struct resize *r, int axis, int64_t at)
 
 	if (scale == 1)
 		return (float)at;
-	if (!strcmp(r->coordinates, "asymmetric"))
+	if (r->coordinates == ASYMMETRIC)
 		return (float)at / scale;
-	if (!strcmp(r->coordinates, "align_corners"))
+	if (r->coordinates == ALIGN_CORNERS)
 		return out == 1 ? 0 : (float)at * (in - 1) / (out - 1);
-	if (!strcmp(r->coordinates, "pytorch_half_pixel") && out <= 1)
+	if (r->coordinates == PYTORCH_HALF_PIXEL && out <= 1)
 		return 0;
-	if (!strcmp(r->coordinates, "half_pixel_symmetric")) {
+	if (r->coordinates == HALF_PIXEL_SYMMETRIC) {
 		float adjustment = out / (scale * in);
 
 		return in / 2 * (1 - adjustment) + ((float)at + 0.5f) / scale - 0.5f;
@@ -57,11 +60,11 @@ static int64_t nearest(const struct resize *r, int axis, int64_t at)
 {
 	float x = source(r, axis, at);
 
-	if (!strcmp(r->rounding, "floor"))
+	if (r->rounding == FLOOR)
 		x = floorf(x);
-	else if (!strcmp(r->rounding, "ceil"))
+	else if (r->rounding == CEIL)
 		x = ceilf(x);
-	else if (!strcmp(r->rounding, "round_prefer_ceil"))
+	else if (r->rounding == PREFER_CEIL)
 		x = floorf(x + 0.5f);
 	else
 		x = ceilf(x - 0.5f);
@@ -250,17 +253,36 @@ static void resize(struct translation *t, const struct resize *r)
 		set_out(t, 0, x, &to);
 }
 
+/* Returns the number of an attribute's value among others, or 0. */
+static int number_of(struct translation *t, const char *name, const char *usual,
+		     const char *const *values)
+{
+	const char *value = node_string(t->node, name, usual);
+
+	for (int i = 0; values[i]; i++)
+		if (!strcmp(value, values[i]))
+			return i;
+	return 0;
+}
+
 static bool read_mode(struct translation *t, struct resize *r)
 {
-	const char *mode = node_string(t->node, "mode", "nearest");
+	static const char *const modes[] = { "nearest", "linear", "cubic", NULL };
+	static const char *const coordinates[] = { "half_pixel", "asymmetric", "align_corners",
+						   "pytorch_half_pixel", "half_pixel_symmetric",
+						   NULL };
+	static const char *const roundings[] = { "round_prefer_floor", "floor", "ceil",
+						 "round_prefer_ceil", NULL };
 	const struct shape *shape = shape_in(t, 0);
 
 	memset(r, 0, sizeof(*r));
-	r->mode = !strcmp(mode, "linear") ? LINEAR : !strcmp(mode, "cubic") ? CUBIC : NEAREST;
-	r->coordinates = node_string(t->node, "coordinate_transformation_mode",
-				     t->node->version < 11 ? "asymmetric" : "half_pixel");
-	r->rounding = node_string(t->node, "nearest_mode",
-				  t->node->version < 11 ? "floor" : "round_prefer_floor");
+	r->mode = (enum mode)number_of(t, "mode", "nearest", modes);
+	r->coordinates = (enum coordinates)number_of(
+		t, "coordinate_transformation_mode",
+		t->node->version < 11 ? "asymmetric" : "half_pixel", coordinates);
+	r->rounding = (enum rounding)number_of(t, "nearest_mode",
+					       t->node->version < 11 ? "floor" : "round_prefer_floor",
+					       roundings);
 	r->cubic = node_float(t->node, "cubic_coeff_a", -0.75f);
 	r->exclude_outside = node_int(t->node, "exclude_outside", 0);
 	r->rank = shape->rank;
@@ -268,7 +290,7 @@ static bool read_mode(struct translation *t, struct resize *r)
 		r->in[i] = r->out[i] = shape->dims[i];
 		r->scale[i] = 1;
 	}
-	if (!strcmp(r->coordinates, "tf_crop_and_resize"))
+	if (!strcmp(node_string(t->node, "coordinate_transformation_mode", ""), "tf_crop_and_resize"))
 		refuse(t, "mode tf_crop_and_resize");
 	if (node_int(t->node, "antialias", 0))
 		refuse(t, "antialias");
