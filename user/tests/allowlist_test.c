@@ -71,6 +71,9 @@ static const struct {
 	  NULL, "programs of the system" },
 	{ "configured system below", "/opt/x/b\n", "system-prefix /opt/x\n", "/opt/x/b", NULL,
 	  "programs of the system" },
+	{ "a relative prefix", "/data/b\n", "trusted-prefix data\n", "/data/b", NULL,
+	  "under no trusted prefix" },
+	{ "a longer key", "/opt/b\n", "trusted-prefixes /data\n", "/opt/b", NULL, NULL },
 	{ "all is trusted", "/b\n", "trusted-prefix /\n", "/b", NULL, NULL },
 	{ "name, not trusted", "com.example.b\n", NULL, "/opt/b", "com.example.b",
 	  "not in the list" },
@@ -133,6 +136,7 @@ static const struct {
 	{ "label", "label camera\n", NULL, "camera (enforce)", true },
 	{ "label of SELinux", "label u:r:camera_t:s0\n", "/", "u:r:camera_t:s0", true },
 	{ "profile that only complains", "label camera\n", NULL, "camera (complain)", false },
+	{ "another label", "label camerb\n", NULL, "camera (enforce)", false },
 	{ "longer label", "label camera\n", NULL, "camera2", false },
 	{ "shorter label", "label camera\n", NULL, "came (enforce)", false },
 	{ "no label", "label \n", NULL, "", false },
@@ -224,6 +228,9 @@ static void test_unit_names(void **state)
 		{ "/user.slice/u/app-org.example.B\\x2dc-1.scope", "org.example.B-c" },
 		{ "/user.slice/u/app-a\\x2.scope", "a\\x2" },
 		{ "/user.slice/u/app-a\\x00-1.scope", "a\\x00" },
+		{ "/user.slice/u/app-a\\y41-1.scope", "a\\y41" },
+		{ "/user.slice/u/app-a\\xg1-1.scope", "a\\xg1" },
+		{ "/user.slice/u/app-a\\x01-1.scope", "a\001" },
 		{ "/user.slice/u/app-a.scope", "a" },
 		{ "/user.slice/u/app-.scope", NULL },
 		{ "/user.slice/u/app--.scope", NULL },
@@ -256,15 +263,19 @@ static void test_services(void **state)
 		{ "/machine.slice/box.service/payload/system.slice/camera.service", "box.service" },
 		{ "/user.slice/user-1.slice/user@1.service/app.slice/camera.service", NULL },
 		{ "/user.slice/camera.service", NULL },
+		{ "/sser.slice/camera.service", "camera.service" },
 		{ "/system.slice/run-1.scope/camera.service", NULL },
 		{ "/camera/camera.service", NULL },
 		{ "/system.slice", NULL },
 		{ "/", NULL },
 		{ "", NULL },
 	};
-	char name[ALLOWLIST_NAME_SIZE];
+	char name[ALLOWLIST_NAME_SIZE], longest[2 * ALLOWLIST_NAME_SIZE];
 
 	(void)state;
+	memset(longest, 'a', sizeof(longest));
+	strcpy(longest + sizeof(longest) - sizeof(".service"), ".service");
+	assert_false(allowlist_service_name(longest, name));
 	for (size_t i = 0; i < sizeof(services) / sizeof(services[0]); i++) {
 		bool found = allowlist_service_name(services[i].cgroup, name);
 
@@ -291,6 +302,16 @@ static void test_admitted_services(void **state)
 	assert_false(allowlist_admits_service(&a, NULL, "seeing (complain)"));
 	assert_false(allowlist_admits_service(&a, "/system.slice/other.service", "other"));
 	assert_false(allowlist_admits_service(&a, NULL, NULL));
+	assert_false(allowlist_admits_service(&a, "/system.slice", NULL));
+	/* One of another user's counts for a process of that user only. */
+	if (!geteuid()) {
+		assert_int_equal(chown(list_path, 1, 0), 0);
+		assert_false(allowlist_admits_service(&a, camera, NULL));
+		assert_int_equal(seteuid(1), 0);
+		assert_true(allowlist_admits_service(&a, camera, NULL));
+		assert_int_equal(seteuid(0), 0);
+		assert_int_equal(chown(list_path, 0, 0), 0);
+	}
 	/* Its mode is looked at anew, too. */
 	assert_int_equal(chmod(list_path, 0646), 0);
 	assert_false(allowlist_admits_service(&a, camera, NULL));
@@ -300,9 +321,8 @@ static void test_admitted_services(void **state)
 
 static void test_changes(void **state)
 {
-	static const struct allowlist_program b = { .path = "/opt/b" }, c = { .path = "/opt/c" };
+	static const struct allowlist_program b = { .path = "/opt/b" };
 	struct allowlist a = { .list.path = list_path, .config.path = config_path };
-	const struct timespec times[] = { { 1, 0 }, { 1, 0 } };
 	const char *reason;
 
 	(void)state;
@@ -316,14 +336,89 @@ static void test_changes(void **state)
 	assert_false(allowlist_admits(&a, &b, &reason));
 	put(config_path, NULL);
 	assert_true(allowlist_admits(&a, &b, &reason));
-	/* As long as before, and the time alone tells. */
-	put(list_path, "/opt/c\n");
-	assert_int_equal(utimensat(AT_FDCWD, list_path, times, 0), 0);
-	assert_false(allowlist_admits(&a, &b, &reason));
-	assert_true(allowlist_admits(&a, &c, &reason));
 	put(list_path, NULL);
-	assert_false(allowlist_admits(&a, &c, &reason));
+	assert_false(allowlist_admits(&a, &b, &reason));
 	allowlist_free(&a);
+}
+
+/* Writes a file in place, and sets the time of the change. */
+static void write_in_place(const char *path, const char *text, time_t s, long ns)
+{
+	const struct timespec times[] = { { s, ns }, { s, ns } };
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	assert_int_equal(futimens(fd, times), 0);
+	close(fd);
+}
+
+/* One thing that stat() tells of a file is another: the file is read again. */
+static void test_each_change(void **state)
+{
+	enum { NOTHING, OTHER_FILE, SIZE, MODE, OWNER, SECONDS, NANOSECONDS, COUNT };
+	static const struct allowlist_program b = { .path = "/opt/b" }, c = { .path = "/opt/c" };
+	char other_path[sizeof(list_path) + 2];
+	const char *reason;
+
+	(void)state;
+	snprintf(other_path, sizeof(other_path), "%s.2", list_path);
+	put(config_path, NULL);
+	for (int change = NOTHING; change < COUNT; change++) {
+		struct allowlist a = { .list.path = list_path, .config.path = config_path };
+		const char *text = change == SIZE ? "/opt/c\n\n" : "/opt/c\n";
+
+		if (change == OWNER && geteuid())
+			continue;
+		put(list_path, NULL);
+		write_in_place(list_path, "/opt/b\n", 100, 5);
+		assert_true(allowlist_admits(&a, &b, &reason));
+		write_in_place(change == OTHER_FILE ? other_path : list_path, text,
+			       change == SECONDS ? 101 : 100, change == NANOSECONDS ? 6 : 5);
+		if (change == OTHER_FILE)
+			assert_int_equal(rename(other_path, list_path), 0);
+		if (change == MODE)
+			assert_int_equal(chmod(list_path, 0400), 0);
+		if (change == OWNER)
+			assert_int_equal(chown(list_path, 1, 0), 0);
+		if (allowlist_admits(&a, &c, &reason) != (change != NOTHING))
+			fail_msg("change %d: %s", change, reason ? reason : "admitted");
+		allowlist_free(&a);
+	}
+	put(list_path, NULL);
+}
+
+/* What is behind the first MiB of a list does not count, and a folder is no list. */
+static void test_large_list(void **state)
+{
+	static const struct allowlist_program first = { .path = "/opt/first" },
+					      last = { .path = "/opt/last" };
+	const struct allowlist_program *const programs[] = { &first, &last };
+	const char *reason;
+	FILE *file;
+
+	(void)state;
+	put(list_path, "/opt/first\n");
+	file = fopen(list_path, "a");
+	assert_non_null(file);
+	for (size_t i = 0; i < 1024 * 1024; i += 16)
+		fputs("# 13 characters\n", file);
+	fputs("/opt/last\n", file);
+	assert_int_equal(fclose(file), 0);
+	for (int i = 0; i < 2; i++) {
+		struct allowlist a = { .list.path = list_path, .config.path = config_path };
+
+		assert_int_equal(allowlist_admits(&a, programs[i], &reason), !i);
+		allowlist_free(&a);
+	}
+	for (int i = 0; i < 2; i++) {
+		struct allowlist a = { .list.path = "/tmp", .config.path = config_path };
+
+		assert_false(allowlist_admits(&a, programs[i], &reason));
+		assert_string_equal(reason, "there is no list of those that may use extensions");
+		allowlist_free(&a);
+	}
+	put(list_path, NULL);
 }
 
 static int set_up(void **state)
@@ -350,6 +445,8 @@ int main(void)
 		cmocka_unit_test(test_services),
 		cmocka_unit_test(test_admitted_services),
 		cmocka_unit_test(test_changes),
+		cmocka_unit_test(test_each_change),
+		cmocka_unit_test(test_large_list),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
