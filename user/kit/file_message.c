@@ -4,6 +4,7 @@
  */
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "kit/file_message.h"
 
@@ -32,6 +33,25 @@ bool file_message_send(int socket, const void *bytes, size_t size, int file)
 	return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)size;
 }
 
+/* Takes the file out of a message that carries one. Others, and several of them, are closed. */
+static int take_file(struct msghdr *message)
+{
+	int files[sizeof(union file_room) / sizeof(int)], file = -1;
+
+	for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
+		size_t size = part->cmsg_len - CMSG_LEN(0), count = size / sizeof(files[0]);
+
+		if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
+			continue;
+		memcpy(files, CMSG_DATA(part), size);
+		if (count == 1)
+			file = files[0];
+		for (size_t i = 0; count > 1 && i < count; i++)
+			close(files[i]);
+	}
+	return file;
+}
+
 ssize_t file_message_receive(int socket, void *bytes, size_t size, int flags, int *file)
 {
 	union file_room room;
@@ -43,10 +63,7 @@ ssize_t file_message_receive(int socket, void *bytes, size_t size, int flags, in
 		.msg_controllen = sizeof(room.buffer),
 	};
 	ssize_t n = recvmsg(socket, &message, flags);
-	const struct cmsghdr *part = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
 
-	*file = -1;
-	if (part && part->cmsg_type == SCM_RIGHTS && part->cmsg_len == CMSG_LEN(sizeof(*file)))
-		memcpy(file, CMSG_DATA(part), sizeof(*file));
+	*file = n >= 0 ? take_file(&message) : -1;
 	return n;
 }
