@@ -97,6 +97,7 @@ X(large_count, s->head.count = UINT32_MAX, "count 4294967295")		\
 X(too_few, s->head.count = 1, "bytes that belong to nothing")		\
 X(no_name, s->first.name[0] = 0, "extension 0: its record")		\
 X(endless_name, memset(s->first.name, 'x', 128), "extension 0: its record") \
+X(high_name, s->second.name[3] = 127, "extension 1: its record")	\
 X(blank_name, s->second.name[3] = ' ', "extension 1: its record")	\
 X(hidden_name, s->second.name[127] = 'x', "extension 1: its record")	\
 X(name_twice, memcpy(s->second.name, s->first.name, 128), "com.example.first is listed twice") \
@@ -158,6 +159,9 @@ static void test_lengths(void **state)
 
 	(void)state;
 	sample_init(&s);
+	/* One that is too long is not read. */
+	assert_int_equal(nn_device_extensions_decode(&s, EXTENSION_LIST_MAX_SIZE + 1, &list, &count,
+						     NULL), NN_GENERAL_FAILURE);
 	for (size_t size = 0; size <= sizeof(s); size++)
 		if (size != SIZE)
 			assert_int_equal(nn_device_extensions_decode(&s, size, &list, &count,

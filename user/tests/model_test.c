@@ -187,7 +187,9 @@ X(extension_prefix_twice, extend(b, "com.example.other", 3), \
 X(extension_name_twice, extend(b, "com.example.ext", 4), \
   "extension \"com.example.ext\" is listed twice") \
 X(extension_name_empty, b->extensions[0].name = "", "extension 0: not a name: \"\"") \
-X(extension_name_control, b->extensions[0].name = "a\nb", "extension 0: not a name: \"a?b\"")
+X(extension_name_control, b->extensions[0].name = "a\nb", "extension 0: not a name: \"a?b\"") \
+X(extension_name_blank, b->extensions[0].name = "a b", "extension 0: not a name: \"a b\"") \
+X(extension_name_high, b->extensions[0].name = "a\177b", "extension 0: not a name: \"a?b\"")
 
 static float scratch[3];
 
