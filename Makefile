@@ -148,7 +148,7 @@ fuzzers	:= $(patsubst user/tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard user/tests/
 plugins	:= $(patsubst user/examples/extensions/%.c,$(BUILD)/extensions/%.so,$(wildcard user/examples/extensions/*.c))
 test_plugins := $(patsubst user/tests/plugins/%.c,$(BUILD)/tests/plugins/%.so,$(wildcard user/tests/plugins/*.c))
 
-.PHONY: all user man doc deb test-install module kmod tests examples selftests demo demo-camera demo-pci check test test-all fuzz fuzzers conformance \
+.PHONY: all user man doc deb test-install module kmod tests examples selftests demo demo-camera demo-pci check test test-all fuzz fuzzers coverage conformance \
 	vm-tests replays storms soak test-clients check-kernel bench bench-onnxruntime retrain install modules_install clean help FORCE
 
 all: user module examples selftests
@@ -166,6 +166,7 @@ help:
 	@echo 'make soak            ten clients at once for MINUTES=$(MINUTES), in a VM; $(BUILD)/soak/soak.png shows it'
 	@echo 'make test-clients    downloads PyTorch, TensorFlow Lite and ONNX Runtime, and runs them'
 	@echo 'make fuzz            fuzzes each target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
+	@echo 'make coverage        what conditions the tests cover in whatever parses another process'"'"'s bytes'
 	@echo 'make bench           runs the benchmarks; make bench-AREA runs one area'
 	@echo 'make bench-nets      nine networks that people run, NETS= those whose names begin so'
 	@echo 'make bench-onnxruntime  networks on ONNX Runtime, on the device and on its own kernels'
@@ -481,9 +482,7 @@ $(BUILD)/tests/soak: $(filter-out %/damage.o,$(soak_parts)) $(obj)/user/tests/mo
 
 # ---- fuzzing: the same sources once more, with clang and its instrumentation ----
 
-# FUZZ_COVERAGE: for scripts/fuzz --coverage
-fuzz_flags := -g -fsanitize=address,undefined -fno-sanitize-recover=all \
-	$(if $(FUZZ_COVERAGE),-fprofile-instr-generate -fcoverage-mapping)
+fuzz_flags := -g -fsanitize=address,undefined -fno-sanitize-recover=all
 fuzz_parts := $(patsubst %.c,$(fuzz_obj)/%.o,$(wildcard user/model/*.c user/ops/*.c user/plan/*.c user/plan/*/*.c user/ring/*.c))
 
 fuzz_level := -O1
@@ -515,6 +514,10 @@ fuzz:
 	$(setup)
 	$(MAKE) fuzzers
 	scripts/fuzz -max_total_time=$(FUZZ_SECONDS) $(fuzzers)
+
+coverage:
+	scripts/setup --coverage
+	scripts/conditions
 
 # ---- the module: one build folder a kernel, sources mirrored there ----
 
