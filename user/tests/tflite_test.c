@@ -133,9 +133,16 @@ static void test_tensor_without_data(void **state)
 {
 	struct tfl_delegate *d = delegate();
 	struct world *w = sum_and_product();
+	void *kernel;
 
 	(void)state;
 	assert_int_equal(d->prepare(&w->context, d), TFL_OK);
+	/* TensorFlow Lite goes on after a kernel that could not be made. */
+	kernel = w->kernels[0].user_data;
+	w->kernels[0].user_data = NULL;
+	assert_int_equal(w->kernel.prepare(&w->context, &w->kernels[0]), TFL_DELEGATE_ERROR);
+	assert_string_equal(w->error, "nnaccel: the partition could not be read: no memory");
+	w->kernels[0].user_data = kernel;
 	assert_int_equal(w->kernel.prepare(&w->context, &w->kernels[0]), TFL_OK);
 	w->tensors[3].bytes = 8;
 	assert_int_equal(w->kernel.invoke(&w->context, &w->kernels[0]), TFL_DELEGATE_ERROR);
