@@ -304,7 +304,7 @@ bool allowlist_admits_service(struct allowlist *a, const char *cgroup, const cha
 	       (label && lists_label(&a->list, label));
 }
 
-/* Where a path lies. */
+/* The kinds of folder that a path lies in. */
 struct place {
 	bool trusted;
 	bool of_system;
@@ -317,7 +317,7 @@ static struct place place_of(const struct allowlist *a, const char *path)
 	size_t system = longest(&a->config, "system-prefix", system_prefixes,
 				sizeof(system_prefixes) / sizeof(system_prefixes[0]), path);
 
-	/* Where both say the same folder, it is the system's. */
+	/* A folder that both lists have is the system's. */
 	return (struct place){ .trusted = trusted, .of_system = system && system >= trusted };
 }
 

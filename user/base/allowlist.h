@@ -26,7 +26,7 @@ struct allowlist {
 	struct allowlist_file config;	/* see Documentation/extensions.rst */
 };
 
-/* What is known of a program; NULL: that is not. The kernel tells all but script and name. */
+/* A program, as far as it is known; NULL: not known. The kernel tells all but script and name. */
 struct allowlist_program {
 	const char *path;	/* of its executable */
 	const char *script;	/* of the file that the executable interprets */
@@ -37,8 +37,8 @@ struct allowlist_program {
 
 /*
  * Returns whether a program may use extensions; *reason says why it may not. A line must name it, and it
- * must lie under a trusted prefix. Where a program of the system runs a script of an application that is
- * listed by its name or label, the script must lie there. Reads the files when they changed. One
+ * must lie under a trusted prefix. If a program of the system runs the script of an application that is
+ * listed by its name or label, the script must lie there. Reads the files if they changed. One
  * thread at a time.
  */
 bool allowlist_admits(struct allowlist *allowlist, const struct allowlist_program *program,

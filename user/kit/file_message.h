@@ -14,7 +14,7 @@ bool file_message_send(int socket, const void *bytes, size_t size, int file);
 
 /*
  * Receives a packet as recvmsg() with those flags. *file is the file that came with it,
- * the caller's to close, or -1. It gets the first number that is free. Of several files none is kept.
+ * the caller's to close, or -1. It gets the first number that is free. If several came, it closes all.
  */
 ssize_t file_message_receive(int socket, void *bytes, size_t size, int flags, int *file);
 

@@ -116,7 +116,7 @@ static void test_cases(void **state)
 	}
 }
 
-/* Of an interpreter, whose path admits nothing; it runs a script of /opt. */
+/* An interpreter, whose path admits nothing, runs a script of /opt. */
 static const struct {
 	const char *name;
 	const char *list;
@@ -353,7 +353,7 @@ static void write_in_place(const char *path, const char *text, time_t s, long ns
 	close(fd);
 }
 
-/* One thing that stat() tells of a file is another: the file is read again. */
+/* The list is read again if one field of stat() changes. */
 static void test_each_change(void **state)
 {
 	enum { NOTHING, OTHER_FILE, SIZE, MODE, OWNER, SECONDS, NANOSECONDS, COUNT };
@@ -388,7 +388,7 @@ static void test_each_change(void **state)
 	put(list_path, NULL);
 }
 
-/* What is behind the first MiB of a list does not count, and a folder is no list. */
+/* Lines behind the first MiB of a list do not count, and a folder is no list. */
 static void test_large_list(void **state)
 {
 	static const struct allowlist_program first = { .path = "/opt/first" },

@@ -159,7 +159,7 @@ static void test_grants(void **state)
 	CASE(EXECUTE, m.grants[1].length = 0, "length of a grant");
 	CASE(EXECUTE, m.grants[1].length = INT64_MAX / 2, NULL);
 	CASE(EXECUTE, m.grants[1].length = INT64_MAX / 2 + 1, "length of a grant");
-	/* What SUPPORTED asks about may be unreadable, but for the wire form. */
+	/* SUPPORTED may ask about memory that cannot be read, but the wire form must be readable. */
 	CASE(SUPPORTED, (m.head.num_grants = 2, m.grants[1].prot = 0), NULL);
 	CASE(SUPPORTED, m.grants[0].prot = 0, "protection of a grant");
 	CASE(PREPARE, (m.head.num_grants = 2, m.grants[1].prot = 0), "protection of a grant");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What workers, commands and the keeper of the cache send each other: requests, and messages with a file.
+ * Requests to the keeper of the cache, and messages that carry a file.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -104,7 +104,7 @@ static void test_files(void **state)
 	assert_int_equal(fstat(file, &sent) | fstat(got, &received), 0);
 	assert_int_equal(sent.st_rdev, received.st_rdev);
 	close(got);
-	/* None, none that is a file, and more than one. */
+	/* A message without a file, one with two, and one with something else. */
 	assert_true(file_message_send(ends[0], "d", 1, -1));
 	assert_int_equal(file_message_receive(ends[1], bytes, sizeof(bytes), 0, &got), 1);
 	assert_int_equal(got, -1);
@@ -119,7 +119,7 @@ static void test_files(void **state)
 	send_other(ends[0], SCM_CREDENTIALS, &own, sizeof(own));
 	assert_int_equal(file_message_receive(ends[1], bytes, sizeof(bytes), 0, &got), 1);
 	assert_int_equal(got, -1);
-	/* Nobody is there any more: no signal. */
+	/* The other end is closed: no signal. */
 	close(ends[1]);
 	assert_false(file_message_send(ends[0], "e", 1, -1));
 	close(ends[0]);
