@@ -26,7 +26,7 @@ struct allowlist {
 	struct allowlist_file config;	/* see Documentation/extensions.rst */
 };
 
-/* A program, as far as it is known; NULL: not known. The kernel tells all but script and name. */
+/* A program. NULL means that a field is not known. The kernel tells all but script and name. */
 struct allowlist_program {
 	const char *path;	/* of its executable */
 	const char *script;	/* of the file that the executable interprets */
