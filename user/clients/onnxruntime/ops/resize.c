@@ -16,7 +16,10 @@
 #define MAX_SIZE (1 << 20)
 
 enum mode { NEAREST, LINEAR, CUBIC };
-enum coordinates { HALF_PIXEL, ASYMMETRIC, ALIGN_CORNERS, PYTORCH_HALF_PIXEL, HALF_PIXEL_SYMMETRIC };
+enum coordinates {
+	HALF_PIXEL, ASYMMETRIC, ALIGN_CORNERS, PYTORCH_HALF_PIXEL, HALF_PIXEL_SYMMETRIC,
+	TF_CROP_AND_RESIZE
+};
 enum rounding { PREFER_FLOOR, FLOOR, CEIL, PREFER_CEIL };
 
 struct resize {
@@ -270,7 +273,7 @@ static bool read_mode(struct translation *t, struct resize *r)
 	static const char *const modes[] = { "nearest", "linear", "cubic", NULL };
 	static const char *const coordinates[] = { "half_pixel", "asymmetric", "align_corners",
 						   "pytorch_half_pixel", "half_pixel_symmetric",
-						   NULL };
+						   "tf_crop_and_resize", NULL };
 	static const char *const roundings[] = { "round_prefer_floor", "floor", "ceil",
 						 "round_prefer_ceil", NULL };
 	const struct shape *shape = shape_in(t, 0);
@@ -290,7 +293,7 @@ static bool read_mode(struct translation *t, struct resize *r)
 		r->in[i] = r->out[i] = shape->dims[i];
 		r->scale[i] = 1;
 	}
-	if (!strcmp(node_string(t->node, "coordinate_transformation_mode", ""), "tf_crop_and_resize"))
+	if (r->coordinates == TF_CROP_AND_RESIZE)
 		refuse(t, "mode tf_crop_and_resize");
 	if (node_int(t->node, "antialias", 0))
 		refuse(t, "antialias");
