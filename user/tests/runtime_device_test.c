@@ -658,7 +658,7 @@ static void test_no_cache_files(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Without caching information no file is made and the device is told of none. */
+/* Without caching information the library makes no file and names none to the device. */
 static void test_no_cache_information(void **state)
 {
 	static const uint8_t token[ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN] = { 1 };
