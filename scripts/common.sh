@@ -23,6 +23,14 @@ unset ARCH
 # A make that called us keeps its flags and variables to itself: CC is not for kernels.
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 
+# A kernel's log must not hold these after a test.
+# shellcheck disable=SC2034 # read by the scripts that source this file
+reports='KASAN:|UBSAN:|\bBUG:|WARNING:|Oops|general protection fault|Kernel panic'
+reports+='|possible (circular|recursive)|possible irq lock|INFO: (task|rcu|lockdep|trying|Object)'
+reports+='|suspicious RCU usage|rcu: .*detected.*stall|blocked for more than|soft lockup|hard LOCKUP'
+reports+='|suspected memory leak|DMA-API: |refcount_t:|list_(add|del) corruption|ODEBUG:'
+reports+='|held lock freed|bad unlock balance|sleeping function called|unable to handle'
+
 say() {
 	printf '%s: %s\n' "$me" "$*" >&2
 }
