@@ -20,6 +20,8 @@
 
 #include "kit/grants.h"
 #include "kit/rows.h"
+#include "kit/worker.h"
+#include "tests/heap_blocks.h"
 
 /* More than the worker may have of its own. */
 #define POOL (UINT64_C(1) << 32)
@@ -69,6 +71,70 @@ static void test_gone_memory(void **state)
 		assert_int_equal(waitpid(pid, &status, 0), pid);
 		assert_true(WIFEXITED(status));
 		assert_int_equal(WEXITSTATUS(status), 0);
+	}
+}
+
+/* Gone memory of one of two sessions, and of one of two mappings side by side. */
+static int touch_one(void)
+{
+	const struct nnaccel_grant grant = { .prot = NNACCEL_PROT_READ, .length = 4096 };
+	struct mapping *mappings[2], *low, *high;
+	struct grants sessions[2];
+
+	/* A hang is a failure, too. */
+	alarm(600);
+	for (int i = 0; i < 2; i++)
+		if (!grants_init(&sessions[i], NULL, memfd_create("session", MFD_CLOEXEC)))
+			return 10;
+	for (int i = 0; i < 2; i++) {
+		if (grants_get(&sessions[i], &grant, &mappings[i], NULL))
+			return 11;
+		if (*(volatile char *)mappings[i]->base || !mapping_is_broken(mappings[i]))
+			return 12;
+	}
+	for (int i = 0; i < 2; i++)
+		if (grants_get(&sessions[0], &grant, &mappings[i], NULL) ||
+		    mapping_is_broken(mappings[i]))
+			return 13;
+		else
+			mappings[i]->stale = true;
+	low = mappings[0]->base < mappings[1]->base ? mappings[0] : mappings[1];
+	high = low == mappings[0] ? mappings[1] : mappings[0];
+	if (*(volatile char *)high->base || !mapping_is_broken(high) || mapping_is_broken(low))
+		return 14;
+	return *(volatile char *)low->base || !mapping_is_broken(low) ? 15 : 0;
+}
+
+/* Memory that is no client's: the process ends. */
+static int touch_own(void)
+{
+	struct grants grants;
+	volatile char *bytes;
+
+	bytes = mmap(NULL, 4096, PROT_READ, MAP_SHARED, memfd_create("own", MFD_CLOEXEC), 0);
+	if (!grants_init(&grants, NULL, -1))
+		return 10;
+	return bytes[0] + 11;
+}
+
+static const struct {
+	int (*touch)(void);
+	int status;
+} gone[] = { { touch_one, 0 }, { touch_own, WORKER_EXIT_BUS_ERROR } };
+
+static void test_whose_memory(void **state)
+{
+	int status;
+	pid_t pid;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++) {
+		pid = fork();
+		if (!pid)
+			_exit(gone[i].touch());
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFEXITED(status));
+		assert_int_equal(WEXITSTATUS(status), gone[i].status);
 	}
 }
 
@@ -135,12 +201,14 @@ static const struct nna_engine engine = {
 };
 
 static struct grants grants;
+static long allocated;			/* blocks, before there were mappings */
 static int session;
 
 /* Byte 0 of each grant is its number. */
 static int set_up(void **state)
 {
 	(void)state;
+	allocated = heap_blocks;
 	memset(&kernel, 0, sizeof(kernel));
 	num_forgotten = 0;
 	session = memfd_create("session", MFD_CLOEXEC);
@@ -155,7 +223,7 @@ static int tear_down(void **state)
 {
 	(void)state;
 	grants_free(&grants);
-	return close(session);
+	return close(session) || heap_blocks != allocated;
 }
 
 static struct mapping *get(uint32_t number, uint32_t prot, uint64_t length)
@@ -208,9 +276,12 @@ static void test_found(void **state)
 	assert_ptr_equal(mapping_region(one).base, one->base);
 	assert_false(one->is_foreign);
 	assert_true(get(3, RW | NNACCEL_PROT_SYNC, PAGE)->is_foreign);
+	grants_put(&grants, same);
+	for (struct mapping *m = grants.mappings; m; m = m->next)
+		grants_put(&grants, m);
 }
 
-/* It is unmapped after its last use once it is forgotten; it is reported to an engine that knew it. */
+/* Memory is unmapped after its last use once it is forgotten, and reported if the engine knew it. */
 static void test_forgotten(void **state)
 {
 	struct mapping *one = get(1, RW, PAGE + 1), *other = get(2, RW, PAGE), *again;
@@ -536,6 +607,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_gone_memory),
+		cmocka_unit_test(test_whose_memory),
 		TEST(found),
 		TEST(forgotten),
 		TEST(revoked),
@@ -544,7 +616,7 @@ int main(void)
 		TEST(planes),
 		TEST(missing_plane),
 		TEST(syncs),
-		cmocka_unit_test(test_pictures),
+		TEST(pictures),
 #if !defined(__SANITIZE_ADDRESS__)
 		cmocka_unit_test(test_no_memory_for_rows),
 #endif

@@ -104,6 +104,20 @@ static void test_geometry(void **state)
 	map.capacity = NNACCEL_BURST_MAX_CAPACITY + 1;
 	map.lines = nn_ring_lines(map.capacity);
 	assert_int_equal(nn_ring_init(&ring, &map, 0), NN_RING_BROKEN);
+	map.capacity = NNACCEL_BURST_MAX_CAPACITY;
+	map.lines = nn_ring_lines(map.capacity);
+	assert_int_equal(nn_ring_init(&ring, &map, 0), NN_RING_OK);
+	map.lines++;
+	assert_int_equal(nn_ring_init(&ring, &map, 0), NN_RING_BROKEN);
+}
+
+/* Each result has a name of its own. */
+static void test_names(void **state)
+{
+	(void)state;
+	for (int a = NN_RING_OK; a <= NN_RING_DEAD + 1; a++)
+		for (int b = NN_RING_OK; b < a; b++)
+			assert_string_not_equal(nn_ring_result_name(a), nn_ring_result_name(b));
 }
 
 /* Every length in rings of every small capacity, often enough to go round. */
@@ -280,6 +294,85 @@ static void test_hostile_waiting(void **state)
 	pair_free(&p);
 }
 
+/* The wakes that a packet, and freed lines, cost by what the other end says it sleeps on. */
+static const struct {
+	uint32_t waiting;
+	uint64_t client_sends, worker_sends, frees;
+} wakes[] = {
+	{ 0, 0, 0, 0 }, { NNACCEL_WAIT_SPACE, 1, 1, 1 }, { NNACCEL_WAIT_PACKET, 1, 1, 0 },
+	/* Only the client has the doorbell. */
+	{ NNACCEL_WAIT_DOORBELL, 1, 0, 0 }, { UINT32_MAX, 3, 2, 1 },
+};
+
+static void test_wakes(void **state)
+{
+	struct nnaccel_datum out[1];
+	struct pair p;
+	uint32_t n;
+
+	(void)state;
+	make_packet(out, 1, 0);
+	for (size_t i = 0; i < sizeof(wakes) / sizeof(wakes[0]); i++) {
+		pair_init(&p, 9, 0);
+		control_of(&p, 0)->waiting = wakes[i].waiting;
+		assert_int_equal(nn_ring_try_send(&p.worker, out, 1), NN_RING_OK);
+		assert_int_equal(control_of(&p, 1)->wakes, wakes[i].worker_sends);
+		control_of(&p, 0)->waiting = 0;
+		control_of(&p, 1)->waiting = wakes[i].waiting;
+		assert_int_equal(nn_ring_try_send(&p.client, out, 1), NN_RING_OK);
+		assert_int_equal(control_of(&p, 0)->wakes, wakes[i].client_sends);
+		assert_int_equal(p.doorbell, !!(wakes[i].waiting & NNACCEL_WAIT_DOORBELL));
+		/* A wake for freed lines is owed until the next send or wait, and once. */
+		assert_int_equal(nn_ring_try_receive(&p.client, p.in, &n), NN_RING_OK);
+		assert_int_equal(control_of(&p, 0)->wakes, wakes[i].client_sends);
+		for (int again = 0; again < 2; again++) {
+			assert_int_equal(nn_ring_receive(&p.client, p.in, &n, 0), NN_RING_AGAIN);
+			assert_int_equal(control_of(&p, 0)->wakes,
+					 wakes[i].client_sends + wakes[i].frees);
+		}
+		pair_free(&p);
+	}
+}
+
+/* An end that waits for room first says what it freed. */
+static void test_owed_to_a_full_ring(void **state)
+{
+	struct nnaccel_datum out[3];
+	struct pair p;
+	uint32_t n;
+
+	(void)state;
+	pair_init(&p, 3, 0);
+	make_packet(out, 3, 0);
+	assert_int_equal(nn_ring_try_send(&p.worker, out, 3), NN_RING_OK);
+	assert_int_equal(nn_ring_try_send(&p.client, out, 3), NN_RING_OK);
+	assert_int_equal(nn_ring_try_receive(&p.client, p.in, &n), NN_RING_OK);
+	control_of(&p, 1)->waiting = NNACCEL_WAIT_SPACE;
+	assert_int_equal(nn_ring_send(&p.client, out, 3, 0), NN_RING_AGAIN);
+	assert_int_equal(control_of(&p, 0)->wakes, 1);
+	assert_int_equal(nn_ring_send(&p.client, out, 3, 0), NN_RING_AGAIN);
+	assert_int_equal(control_of(&p, 0)->wakes, 1);
+	pair_free(&p);
+}
+
+/* The counts of an end lie in its own ring. */
+static void test_counts(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	pair_init(&p, 9, 0);
+	for (uint32_t i = 1; i < 3; i++) {
+		nn_ring_count_miss(&p.worker);
+		assert_int_equal(control_of(&p, 1)->misses, i);
+		assert_int_equal(control_of(&p, 1)->fallbacks, i - 1);
+		nn_ring_count_fallback(&p.worker);
+		assert_int_equal(control_of(&p, 1)->fallbacks, i);
+	}
+	assert_int_equal(control_of(&p, 0)->misses + control_of(&p, 0)->fallbacks, 0);
+	pair_free(&p);
+}
+
 /* An end that gives up is broken to the other, whether that has packets to read before or not. */
 static void test_given_up(void **state)
 {
@@ -291,7 +384,9 @@ static void test_given_up(void **state)
 	pair_init(&p, 9, 0);
 	make_packet(out, 1, 0);
 	assert_int_equal(nn_ring_try_send(&p.worker, out, 1), NN_RING_OK);
+	control_of(&p, 0)->waiting = NNACCEL_WAIT_PACKET;
 	nn_ring_break(&p.worker);
+	assert_int_equal(control_of(&p, 1)->wakes, 1);
 	assert_int_equal(nn_ring_receive(&p.client, p.in, &n, NN_RING_FOREVER), NN_RING_OK);
 	assert_int_equal(nn_ring_receive(&p.client, p.in, &n, NN_RING_FOREVER), NN_RING_BROKEN);
 	pair_free(&p);
@@ -321,14 +416,26 @@ static void test_dead(void **state)
 
 static void test_time_is_up(void **state)
 {
+	struct nnaccel_datum out[9];
+	uint64_t until_ns;
 	struct pair p;
 	uint32_t n;
 
 	(void)state;
 	pair_init(&p, 9, 100000);
-	for (int i = 0; i < 3; i++)
-		assert_int_equal(nn_ring_receive(&p.client, p.in, &n, clock_ns() + 2000000),
-				 NN_RING_AGAIN);
+	for (int i = 0; i < 3; i++) {
+		until_ns = clock_ns() + 2000000;
+		assert_int_equal(nn_ring_receive(&p.client, p.in, &n, until_ns), NN_RING_AGAIN);
+		assert_true(clock_ns() >= until_ns);
+	}
+	assert_int_equal(control_of(&p, 0)->waiting, 0);
+	assert_int_equal(control_of(&p, 0)->sleeps + control_of(&p, 0)->spins, 3);
+	/* A full ring is waited for as long. */
+	make_packet(out, 9, 0);
+	assert_int_equal(nn_ring_send(&p.client, out, 9, 0), NN_RING_OK);
+	until_ns = clock_ns() + 2000000;
+	assert_int_equal(nn_ring_send(&p.client, out, 9, until_ns), NN_RING_AGAIN);
+	assert_true(clock_ns() >= until_ns);
 	assert_int_equal(control_of(&p, 0)->waiting, 0);
 	pair_free(&p);
 }
@@ -412,6 +519,8 @@ static void test_sleeper_for_room_is_woken(void **state)
 	assert_int_equal(nn_ring_receive(&p.worker, p.in, &n, NN_RING_FOREVER), NN_RING_OK);
 	pthread_join(thread, &result);
 	assert_int_equal((uintptr_t)result, NN_RING_OK);
+	assert_true(control_of(&p, 0)->sleeps > 0);
+	assert_int_equal(control_of(&p, 0)->waiting, 0);
 	pair_free(&p);
 }
 
@@ -704,6 +813,11 @@ static void test_request_round_trip(void **state)
 	for (uint32_t room = 0; room < n; room++)
 		assert_int_equal(nn_request_encode(&in.request, datums, room), 0);
 
+	in.request.measure = false;
+	n = nn_request_encode(&in.request, datums, MAX_CAPACITY);
+	assert_null(nn_request_parse(datums, n, &out.request));
+	assert_false(out.request.measure);
+
 	in.args[0].offset = 1ULL << 32;
 	assert_int_equal(nn_request_encode(&in.request, datums, MAX_CAPACITY), 0);
 	in.args[0].offset = 0;
@@ -712,6 +826,41 @@ static void test_request_round_trip(void **state)
 	in.args[0].length = 0;
 	in.args[0].rank = NNACCEL_MAX_RANK + 1;
 	assert_int_equal(nn_request_encode(&in.request, datums, MAX_CAPACITY), 0);
+}
+
+/* As much as the parser has room for, and as many dimensions as there can be. */
+static void test_largest_request(void **state)
+{
+	struct nnaccel_datum datums[256];
+	struct request_room in, out;
+	uint32_t n;
+
+	(void)state;
+	request_init(&in);
+	request_init(&out);
+	in.request.num_inputs = MAX_ARGS - 3;
+	in.request.num_outputs = 3;
+	in.request.num_slots = MAX_SLOTS;
+	for (uint32_t i = 0; i < MAX_ARGS; i++) {
+		in.args[i] = (struct nnaccel_arg){
+			.pool = i % MAX_SLOTS, .offset = UINT32_MAX, .length = UINT32_MAX - i,
+			.rank = NNACCEL_MAX_RANK,
+		};
+		for (uint32_t k = 0; k < NNACCEL_MAX_RANK; k++)
+			in.args[i].dims[k] = 10 * i + k;
+	}
+	for (uint32_t i = 0; i < MAX_SLOTS; i++)
+		in.slots[i] = UINT32_MAX - i;
+	n = nn_request_encode(&in.request, datums, 256);
+	assert_int_equal(n, 2 + MAX_ARGS * (1 + NNACCEL_MAX_RANK) + MAX_SLOTS);
+	assert_null(nn_request_parse(datums, n, &out.request));
+	assert_memory_equal(out.args, in.args, sizeof(in.args));
+	assert_memory_equal(out.slots, in.slots, sizeof(in.slots));
+	out.request.max_args--;
+	assert_non_null(nn_request_parse(datums, n, &out.request));
+	out.request.max_args++;
+	out.request.max_slots--;
+	assert_non_null(nn_request_parse(datums, n, &out.request));
 }
 
 /* One field of one datum of the sample, and what it becomes. */
@@ -825,6 +974,18 @@ static void test_result_round_trip(void **state)
 	assert_int_equal(nn_result_encode(&result, datums, MAX_CAPACITY), RESULT_DATUMS);
 	assert_null(nn_result_parse(datums, RESULT_DATUMS, &got));
 	assert_string_equal(message, "");
+	/* Each status, and as many dimensions as there can be. */
+	shapes[1].rank = NNACCEL_MAX_RANK;
+	for (uint32_t i = 0; i < NNACCEL_MAX_RANK; i++)
+		shapes[1].dims[i] = 7 + i;
+	for (uint32_t i = 0; i <= NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT; i++) {
+		result.status = i;
+		n = nn_result_encode(&result, datums, MAX_CAPACITY);
+		assert_int_equal(n, RESULT_DATUMS + NNACCEL_MAX_RANK);
+		assert_null(nn_result_parse(datums, n, &got));
+		assert_int_equal(got.status, i);
+		assert_memory_equal(got_shapes, shapes, sizeof(shapes));
+	}
 	shapes[0].rank = NNACCEL_MAX_RANK + 1;
 	assert_int_equal(nn_result_encode(&result, datums, MAX_CAPACITY), 0);
 }
@@ -908,6 +1069,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_geometry),
+		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_packets_arrive_whole),
 		cmocka_unit_test(test_full_ring),
 		cmocka_unit_test(test_counts_wrap),
@@ -916,6 +1078,9 @@ int main(void)
 		cmocka_unit_test(test_hostile_length),
 		cmocka_unit_test(test_hostile_consumed),
 		cmocka_unit_test(test_hostile_waiting),
+		cmocka_unit_test(test_wakes),
+		cmocka_unit_test(test_owed_to_a_full_ring),
+		cmocka_unit_test(test_counts),
 		cmocka_unit_test(test_given_up),
 		cmocka_unit_test(test_dead),
 		cmocka_unit_test(test_time_is_up),
@@ -931,6 +1096,7 @@ int main(void)
 		cmocka_unit_test(test_no_sleep_for_sleeps_sake),
 		cmocka_unit_test(test_budget),
 		cmocka_unit_test(test_request_round_trip),
+		cmocka_unit_test(test_largest_request),
 		cmocka_unit_test(test_malformed_requests),
 		cmocka_unit_test(test_result_round_trip),
 		cmocka_unit_test(test_result_message),

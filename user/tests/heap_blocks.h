@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Counts the blocks of the heap that are in use: a test compares the numbers before and after. To be
+ * included by one file of a program. With a sanitizer, which has its own heap, it counts nothing.
+ */
+#ifndef NN_TESTS_HEAP_BLOCKS_H
+#define NN_TESTS_HEAP_BLOCKS_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+static atomic_long heap_blocks;
+
+#if !defined(__SANITIZE_ADDRESS__)
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *block, size_t size);
+extern void *__libc_memalign(size_t align, size_t size);
+extern void __libc_free(void *block);
+
+__attribute__((visibility("default"))) void *malloc(size_t size)
+{
+	void *block = __libc_malloc(size);
+
+	atomic_fetch_add(&heap_blocks, block != NULL);
+	return block;
+}
+
+__attribute__((visibility("default"))) void *calloc(size_t count, size_t size)
+{
+	void *block = __libc_calloc(count, size);
+
+	atomic_fetch_add(&heap_blocks, block != NULL);
+	return block;
+}
+
+__attribute__((visibility("default"))) void *realloc(void *block, size_t size)
+{
+	void *larger = __libc_realloc(block, size);
+
+	atomic_fetch_add(&heap_blocks, !block && larger);
+	return larger;
+}
+
+__attribute__((visibility("default"))) void *aligned_alloc(size_t align, size_t size)
+{
+	void *block = __libc_memalign(align, size);
+
+	atomic_fetch_add(&heap_blocks, block != NULL);
+	return block;
+}
+
+__attribute__((visibility("default"))) void free(void *block)
+{
+	atomic_fetch_sub(&heap_blocks, block != NULL);
+	__libc_free(block);
+}
+#endif
+
+#endif /* NN_TESTS_HEAP_BLOCKS_H */
