@@ -127,6 +127,44 @@ static const struct oc_signature signatures[] = {
 	{ "REVERSE", "u5 w1 > u5", true },
 };
 
+/*
+ * As many inputs as are possible, and the numbers of inputs that are left when the last ones are
+ * missing. A bit stands for each number.
+ */
+#define N(count) (UINT64_C(1) << (count))
+
+static const struct {
+	struct oc_signature signature;
+	uint64_t counts;
+} longest[] = {
+	{ { "AVERAGE_POOL_2D", "u4 I I I I I I B > u4", true }, N(7) | N(8) },
+	{ { "AVERAGE_POOL_2D", "s4 I I I I I I I I I B > s4", true }, N(7) | N(10) | N(11) },
+	{ { "L2_POOL_2D", "f4 I I I I I I B > f4", true }, N(7) | N(8) },
+	{ { "L2_POOL_2D", "h4 I I I I I I I I I B > h4", true }, N(7) | N(10) | N(11) },
+	{ { "MAX_POOL_2D", "u4 I I I I I I B > u4", true }, N(7) | N(8) },
+	{ { "MAX_POOL_2D", "f4 I I I I I I I I I B > f4", true }, N(7) | N(10) | N(11) },
+	{ { "CONV_2D", "s4 s4 w1 I I I I B I I > s4", true }, N(7) | N(8) | N(10) },
+	{ { "CONV_2D", "u4 u4 w1 I I I I I I I B I I > u4", true }, N(7) | N(10) | N(11) | N(13) },
+	{ { "DEPTHWISE_CONV_2D", "u4 p43 w1 I I I I I B I I > u4", true }, N(8) | N(9) | N(11) },
+	{ { "DEPTHWISE_CONV_2D", "u4 p43 w1 I I I I I I I I B I I > u4", true },
+	  N(8) | N(11) | N(12) | N(14) },
+	{ { "GROUPED_CONV_2D", "s4 p40 w1 I I I I I B > s4", true }, N(9) },
+	{ { "GROUPED_CONV_2D", "s4 p40 w1 I I I I I I I I B > s4", true }, N(12) },
+	{ { "TRANSPOSE_CONV_2D", "f4 f4 f1 w1 I I I I B > f4", true }, N(9) },
+	{ { "TRANSPOSE_CONV_2D", "f4 f4 f1 I I I I I I I B > f4", true }, N(11) },
+	{ { "DEPTH_TO_SPACE", "f4 I B > f4", true }, N(2) | N(3) },
+	{ { "SPACE_TO_DEPTH", "s4 I B > s4", true }, N(2) | N(3) },
+	{ { "BATCH_TO_SPACE_ND", "u4 w1 B > u4", true }, N(2) | N(3) },
+	{ { "SPACE_TO_BATCH_ND", "f4 w1 w2 B > f4", true }, N(3) | N(4) },
+	{ { "L2_NORMALIZATION", "f4 I > f4", true }, N(1) | N(2) },
+	{ { "LOCAL_RESPONSE_NORMALIZATION", "h4 I H H H I > h4", true }, N(5) | N(6) },
+	{ { "SOFTMAX", "u4 F I > u4", true }, N(2) | N(3) },
+	{ { "RESIZE_BILINEAR", "u4 I I B B B > u4", true }, N(3) | N(4) | N(5) | N(6) },
+	{ { "RESIZE_BILINEAR", "h4 H H B B B > h4", true }, N(3) | N(4) | N(5) | N(6) },
+	{ { "RESIZE_NEAREST_NEIGHBOR", "f4 F F B B B > f4", true }, N(4) | N(5) | N(6) },
+	{ { "LSTM", "f2 " CELL "f2 f2 I F F f1 f1 f1 f1 > f2 f2 f2 f2", true }, N(23) | N(27) },
+};
+
 /* IF and WHILE need subgraphs, and have tests of their own. */
 static void test_every_operation(void **state)
 {
@@ -200,6 +238,176 @@ static void test_counts(void **state)
 	}
 }
 
+/*
+ * The ranks that each tensor may be of, beside others of unknown ranks: one, "2-4" or "*", any;
+ * "-" is a scalar. Inputs that may be omitted are declared with any, for all operations alike.
+ */
+static const struct {
+	const char *ops;
+	const char *ranks;
+} all_ranks[] = {
+	{ "ABS CAST EXP LOG LOGICAL_NOT NEG QUANTIZE RSQRT SIN SQRT HARD_SWISH", "* > *" },
+	{ "RANK", "* > -" },
+	{ "EQUAL GREATER GREATER_EQUAL LESS LESS_EQUAL LOGICAL_AND LOGICAL_OR MAXIMUM MINIMUM "
+	  "NOT_EQUAL POW PRELU",
+	  "* * > *" },
+	{ "ARGMAX ARGMIN EXPAND_DIMS ELU", "* - > *" },
+	{ "TILE", "* 1 > *" },
+	{ "PACK", "- * > *" },
+	{ "FILL", "1 - > *" },
+	{ "DEPTH_TO_SPACE SPACE_TO_DEPTH", "4 - > *" },
+	{ "BATCH_TO_SPACE_ND", "4 1 > *" },
+	{ "SELECT", "* * * > *" },
+	{ "GATHER", "* - * > *" },
+	{ "LOG_SOFTMAX", "* - - > *" },
+	{ "TOPK_V2", "* - > * *" },
+	{ "SLICE", "* 1 1 > *" },
+	{ "MIRROR_PAD", "* 2 - > *" },
+	{ "RESHAPE PAD SQUEEZE TRANSPOSE", "1-4 * > *" },
+	{ "DEQUANTIZE FLOOR L2_NORMALIZATION LOGISTIC RELU RELU1 RELU6 TANH", "1-4 > 1-4" },
+	{ "RANDOM_MULTINOMIAL", "2 - 1 > 2" },
+	{ "RESIZE_BILINEAR", "4 - - > 4" },
+	{ "SPACE_TO_BATCH_ND", "4 1 * > *" },
+	{ "EMBEDDING_LOOKUP", "1 2-16 > *" },
+	{ "SPLIT", "* - - > * *" },
+	{ "HASHTABLE_LOOKUP", "1 1 * > * 1" },
+	{ "PAD_V2", "1-4 * - > *" },
+	{ "CHANNEL_SHUFFLE", "1-4 - - > *" },
+	{ "CONCATENATION SOFTMAX", "1-4 - > 1-4" },
+	{ "MEAN REDUCE_ALL REDUCE_ANY REDUCE_MAX REDUCE_MIN REDUCE_PROD REDUCE_SUM",
+	  "1-4 1 - > *" },
+	{ "REVERSE", "1-8 1 > 1-8" },
+	{ "LSH_PROJECTION", "2 * * - > 1" },
+	{ "AXIS_ALIGNED_BBOX_TRANSFORM", "2 2 1 2 > 2" },
+	{ "RESIZE_NEAREST_NEIGHBOR", "4 - - - > 4" },
+	{ "HEATMAP_MAX_KEYPOINT", "4 2 - > 2 3" },
+	{ "FULLY_CONNECTED", "2-4 2 1 - > 2" },
+	{ "INSTANCE_NORMALIZATION", "4 - - - - > 4" },
+	{ "ADD MUL DIV SUB", "1-4 1-4 - > 1-4" },
+	{ "LOCAL_RESPONSE_NORMALIZATION", "1-4 - - - - > 1-4" },
+	{ "RNN", "2 2 2 1 2 - > 2 2" },
+	{ "BATCH_MATMUL", "2-4 2-4 - - > 2-4" },
+	{ "AVERAGE_POOL_2D L2_POOL_2D MAX_POOL_2D", "4 - - - - - - > 4" },
+	{ "CONV_2D", "4 4 1 - - - - > 4" },
+	{ "STRIDED_SLICE", "1-4 1 1 1 - - - > *" },
+	{ "SVDF", "2 2 2 * 2 - - > 2 2" },
+	{ "ROI_POOLING", "4 2 1 - - - - - > 4" },
+	{ "DEPTHWISE_CONV_2D", "4 4 1 - - - - - > 4" },
+	{ "GROUPED_CONV_2D", "4 4 1 - - - - - - > 4" },
+	{ "TRANSPOSE_CONV_2D", "4 4 1 1 - - - - - > 4" },
+	{ "UNIDIRECTIONAL_SEQUENCE_RNN", "3 2 2 1 2 - - > 2-3 2-3" },
+	{ "ROI_ALIGN", "4 2 1 - - - - - - - > 4" },
+	{ "BOX_WITH_NMS_LIMIT", "2 2 1 - - - - - - > 1 2 1 1" },
+	{ "GENERATE_PROPOSALS", "4 4 2 2 - - - - - - - > 1 2 1" },
+	{ "QUANTIZED_16BIT_LSTM", "2 2 2 2 2 2 2 2 2 1 1 1 1 2 2 > 2 2" },
+	{ "DETECTION_POSTPROCESSING", "3 3 2 - - - - - - - - - - - > 2 3 2 1" },
+	{ "BIDIRECTIONAL_SEQUENCE_RNN", "3 2 2 1 2 2 2 1 2 * * * - - - > 2-3 2-3 2-3 2-3" },
+	{ "LSTM", "2 * 2 2 2 * 2 2 2 * * * * 1 1 1 * * 2 2 - - - > 2 2 2 2" },
+	{ "UNIDIRECTIONAL_SEQUENCE_LSTM",
+	  "3 * 2 2 2 * 2 2 2 * * * * 1 1 1 * * 2 2 - - - - * * * * > 3 2 2" },
+	{ "QUANTIZED_LSTM",
+	  "2 * 2 2 2 * 2 2 2 * * * * 1 1 1 * * 2 2 * * * * - - - - - - - - > 2 2 2" },
+	{ "BIDIRECTIONAL_SEQUENCE_LSTM",
+	  "3 * 2 2 2 * 2 2 2 * * * * 1 1 1 * * * 2 2 2 * 2 2 2 * * * * 1 1 1 * * * * * * * * * "
+	  "* * * * * * - - - - - * * * * * * * * > 2-3 2-3 2-3 2-3 2-3 2-3" },
+};
+
+/* Reads a word of ranks, and moves behind it; false: a scalar. */
+static bool read_ranks(const char **text, uint32_t *min, uint32_t *max)
+{
+	const char *word = *text + strspn(*text, " >");
+	char *end = (char *)word + 1;
+
+	*min = 1;
+	*max = NN_MAX_RANK;
+	if (*word != '-' && *word != '*') {
+		*min = *max = (uint32_t)strtoul(word, &end, 10);
+		if (*end == '-')
+			*max = (uint32_t)strtoul(end + 1, &end, 10);
+	}
+	*text = end;
+	return *word != '-';
+}
+
+static bool is_among(const char *ops, const char *op)
+{
+	size_t length = strlen(op);
+
+	for (const char *at = ops; (at = strstr(at, op)); at += length)
+		if ((at == ops || at[-1] == ' ') && (!at[length] || at[length] == ' '))
+			return true;
+	return false;
+}
+
+static void check_ranks(const struct oc_signature *s, const char *ranks)
+{
+	struct op_case c;
+	uint32_t min, max;
+
+	begin(&c, s);
+	for (uint32_t k = 0; k < c.num_inputs + c.num_outputs; k++)
+		c.operands[k].rank = 0;
+	for (uint32_t k = 0; k < c.num_inputs + c.num_outputs; k++) {
+		struct nn_operand *o = &c.operands[k];
+		bool is_tensor = nn_type_info(o->type)->is_tensor;
+
+		if (read_ranks(&ranks, &min, &max) != is_tensor)
+			fail_msg("%s: operand %u is %s scalar", s->op, k, is_tensor ? "no" : "a");
+		for (o->rank = 1; is_tensor && o->rank <= NN_MAX_RANK; o->rank++) {
+			char how[64];
+
+			snprintf(how, sizeof(how), "with operand %u of rank %u", k, o->rank);
+			if (o->rank < min || o->rank > max)
+				assert_refused(&c, s->text, how);
+			else if (oc_check(&c))
+				fail_msg("%s: %s: %s", s->op, how, c.err.message);
+		}
+		o->rank = 0;
+	}
+	assert_int_equal(ranks[strspn(ranks, " ")], 0);
+}
+
+static void test_ranks(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < LENGTH(signatures); i++) {
+		size_t k = 0;
+
+		while (k < LENGTH(all_ranks) && !is_among(all_ranks[k].ops, signatures[i].op))
+			k++;
+		if (k == LENGTH(all_ranks))
+			fail_msg("%s has no ranks here", signatures[i].op);
+		check_ranks(&signatures[i], all_ranks[k].ranks);
+	}
+}
+
+/* Each number of inputs up to the largest one, and one more. */
+static void test_numbers_of_inputs(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < LENGTH(longest); i++) {
+		const struct oc_signature *s = &longest[i].signature;
+		struct op_case c;
+		uint32_t most;
+
+		begin(&c, s);
+		most = c.num_inputs;
+		insert(&c, most, NN_INT32);
+		for (c.num_inputs = most + 1; c.num_inputs > 0; c.num_inputs--) {
+			uint64_t counts = c.num_inputs > most ? 0 : longest[i].counts;
+			char how[64];
+
+			snprintf(how, sizeof(how), "with %u inputs", c.num_inputs);
+			if (!(counts & N(c.num_inputs)))
+				assert_refused(&c, s->text, how);
+			else if (oc_check(&c))
+				fail_msg("%s: %s: %s", s->op, how, c.err.message);
+			memmove(&c.operands[c.num_inputs - 1], &c.operands[c.num_inputs],
+				c.num_outputs * sizeof(*c.operands));
+		}
+	}
+}
+
 #define T(type) (1u << (type))
 #define FLOATS (T(NN_TENSOR_FLOAT32) | T(NN_TENSOR_FLOAT16))
 #define BYTES (T(NN_TENSOR_QUANT8_ASYMM) | T(NN_TENSOR_QUANT8_ASYMM_SIGNED))
@@ -208,7 +416,7 @@ static void test_counts(void **state)
 #define CASTS (FLOATS | T(NN_TENSOR_INT32) | T(NN_TENSOR_QUANT8_ASYMM))
 
 /* The types that a lone operand of the signatures above is exchanged for. */
-static uint32_t exchangeable(const struct oc_signature *s, uint32_t operand)
+static uint32_t exchangeable(const struct op_case *c, uint32_t operand)
 {
 	static const struct {
 		const char *op;
@@ -234,51 +442,57 @@ static uint32_t exchangeable(const struct oc_signature *s, uint32_t operand)
 	};
 
 	for (size_t i = 0; i < LENGTH(table); i++)
-		if (table[i].operand == operand && !strcmp(table[i].op, s->op))
+		if (table[i].operand == operand && !strcmp(table[i].op, c->op->name))
 			return table[i].types;
+	/* A number in the place of the flag is a stride behind explicit padding. */
+	if ((!strcmp(c->op->name, "CONV_2D") && c->num_inputs == 10 && operand == 7) ||
+	    (!strcmp(c->op->name, "DEPTHWISE_CONV_2D") && c->num_inputs == 11 && operand == 8))
+		return T(NN_INT32);
 	return 0;
 }
 
 /* Each operand of each type that there is. */
-static void test_types(void **state)
+static void check_types(const struct oc_signature *s)
 {
 	static const int32_t foreign[] = { NN_TENSOR_OEM_BYTE, NN_OEM_SCALAR, 0x10000, -1 };
+	struct op_case c;
 
-	(void)state;
-	for (size_t i = 0; i < LENGTH(signatures); i++) {
-		const struct oc_signature *s = &signatures[i];
-		struct op_case c;
+	begin(&c, s);
+	for (uint32_t k = 0; k < c.num_inputs + c.num_outputs; k++) {
+		struct nn_operand *o = &c.operands[k], good = *o;
+		uint32_t types = exchangeable(&c, k);
+		char how[96];
 
-		begin(&c, s);
-		for (uint32_t k = 0; k < c.num_inputs + c.num_outputs; k++) {
-			struct nn_operand *o = &c.operands[k], good = *o;
-			uint32_t types = exchangeable(s, k);
-			char how[96];
-
-			for (int32_t type = 0; type < NN_TYPE_COUNT; type++) {
-				snprintf(how, sizeof(how), "with operand %u a %s", k,
-					 nn_type_name(type));
-				*o = good;
-				if (type == good.type)
-					continue;
-				o->type = type;
-				if (!nn_type_info(type)->is_tensor)
-					o->rank = 0;
-				if (!(types & T(type)))
-					assert_refused(&c, s->text, how);
-				else if (oc_check(&c))
-					fail_msg("%s: %s", how, c.err.message);
-			}
-			for (size_t f = 0; f < LENGTH(foreign); f++) {
-				snprintf(how, sizeof(how), "with operand %u of type %d", k,
-					 foreign[f]);
-				o->type = foreign[f];
-				assert_refused(&c, s->text, how);
-			}
+		for (int32_t type = 0; type < NN_TYPE_COUNT; type++) {
+			snprintf(how, sizeof(how), "with operand %u a %s", k, nn_type_name(type));
 			*o = good;
+			if (type == good.type)
+				continue;
+			o->type = type;
+			if (!nn_type_info(type)->is_tensor)
+				o->rank = 0;
+			if (!(types & T(type)))
+				assert_refused(&c, s->text, how);
+			else if (oc_check(&c))
+				fail_msg("%s: %s", how, c.err.message);
 		}
-		assert_int_equal(oc_check(&c), NN_OK);
+		for (size_t f = 0; f < LENGTH(foreign); f++) {
+			snprintf(how, sizeof(how), "with operand %u of type %d", k, foreign[f]);
+			o->type = foreign[f];
+			assert_refused(&c, s->text, how);
+		}
+		*o = good;
 	}
+	assert_int_equal(oc_check(&c), NN_OK);
+}
+
+static void test_types(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < LENGTH(signatures); i++)
+		check_types(&signatures[i]);
+	for (size_t i = 0; i < LENGTH(longest); i++)
+		check_types(&longest[i].signature);
 }
 
 /* One dimension, or the scale, of an operand of a signature, and whether it is still taken. */
@@ -359,6 +573,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_operation),
 		cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_ranks),
+		cmocka_unit_test(test_numbers_of_inputs),
 		cmocka_unit_test(test_types),
 		cmocka_unit_test(test_known_shapes),
 		cmocka_unit_test(test_shapes_that_disagree),
