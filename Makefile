@@ -419,8 +419,8 @@ $(BUILD)/tests/engine_%_test: $(obj)/user/tests/engine_%_test.o $(test_lib) \
 	$(test_link) $(worker_libs) -lsqlite3 -lcmocka
 $(BUILD)/tests/allowlist_test: $(obj)/user/tests/allowlist_test.o $(obj)/user/base/allowlist.o
 	$(test_link) -lcmocka
-# It plays ONNX Runtime.
-$(BUILD)/tests/onnxruntime_test: $(obj)/user/tests/onnxruntime_test.o $(onnx) \
+# They play ONNX Runtime.
+$(patsubst %,$(BUILD)/tests/%_test,onnxruntime onnxruntime_nodes): $(BUILD)/tests/%: $(obj)/user/tests/%.o $(onnx) \
 		$(patsubst %,$(obj)/user/%.o,runtime/sha256 ops/float16) $(libnn)
 	$(test_link) -lneuralnetworks -lcmocka -lm
 # It loads the library.

@@ -18,7 +18,7 @@ OrtStatus *CreateEpFactories(const char *name, const struct ort_api_base *base,
 			     size_t *count);
 OrtStatus *ReleaseEpFactory(OrtEpFactory *factory);
 
-enum { TABLE = 400, MAX = 8 };
+enum { TABLE = 400, MAX = 12 };
 
 struct OrtStatus {
 	char text[512];
@@ -347,6 +347,18 @@ static OrtStatus *read_attribute(const OrtOpAttr *attribute, OrtOpAttrType type,
 	return NULL;
 }
 
+/* The data of a tensor attribute is its value. */
+static OrtStatus *tensor_of(const OrtOpAttr *attribute, OrtValue **value)
+{
+	*value = (OrtValue *)attribute->data;
+	return NULL;
+}
+
+static void release_value(OrtValue *value)
+{
+	(void)value;
+}
+
 static void create_pairs(OrtKeyValuePairs **pairs)
 {
 	*pairs = calloc(1, sizeof(**pairs));
@@ -496,6 +508,8 @@ static const void *get_api(uint32_t version)
 	table[AT_OpAttr_GetName] = (void *)attribute_name;
 	table[AT_OpAttr_GetType] = (void *)attribute_type;
 	table[AT_ReadOpAttr] = (void *)read_attribute;
+	table[AT_OpAttr_GetTensorAttributeAsOrtValue] = (void *)tensor_of;
+	table[AT_ReleaseValue] = (void *)release_value;
 	table[AT_CreateKeyValuePairs] = (void *)create_pairs;
 	table[AT_AddKeyValuePair] = (void *)add_pair;
 	table[AT_GetKeyValue] = (void *)get_value;

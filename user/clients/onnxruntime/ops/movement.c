@@ -556,8 +556,6 @@ void gather_op(struct translation *t)
 	if (shape->rank + indices->rank - 1 > MAX_RANK || count <= 0 ||
 	    (shape->rank && shape->dims[axis] >= 1 << 24))
 		refuse(t, "indices of %d dimensions", indices->rank);
-	if (!shape->rank)
-		refuse(t, "of a scalar");
 	if (t->refused)
 		return;
 	for (int i = 0; i < axis; i++)

@@ -73,7 +73,7 @@ static bool read_recurrent(struct translation *t, struct recurrent *r, uint32_t 
 	r->units = (uint32_t)w->dims[1] / gates;
 	if (w->dims[0] != r->directions || w->dims[1] != (int64_t)r->units * gates ||
 	    w->dims[2] != r->inputs || back->dims[0] != r->directions ||
-	    back->dims[1] != w->dims[1] || back->dims[2] != r->units || !r->units) {
+	    back->dims[1] != w->dims[1] || back->dims[2] != r->units) {
 		refuse(t, "weights of another shape");
 		return false;
 	}

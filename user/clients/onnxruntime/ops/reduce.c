@@ -158,8 +158,6 @@ void arg_op(struct translation *t)
 	struct shape to;
 	uint32_t x = in(t, 0), dims[3], out, size;
 
-	if (!t->refused && !shape->rank)
-		refuse(t, "of a scalar");
 	if (t->refused)
 		return;
 	marked[axis] = true;

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: MIT
+"""Computes the outputs of the graphs in user/tests/onnxruntime_nodes.def, which says what their
+words mean: with ONNX Runtime's CPU provider or, if that lacks an operator, with the reference
+implementation of ONNX. Prints TAP.
+
+usage: record.py FILE [--write]
+
+With --write, graphs without outputs get them, in the file.
+"""
+import re
+import sys
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+TYPES = {"f": np.float32, "h": np.float16, "d": np.float64, "i": np.int32, "l": np.int64,
+         "u": np.uint8, "s": np.int8, "b": np.bool_, "w": np.uint16}
+LETTERS = {np.dtype(t): letter for letter, t in TYPES.items()}
+ENTRY = re.compile(r'^(NODES|REFUSED)\(((?:\s*"[^"]*")+)(?:,((?:\s*"[^"]*")+))?(?:,\s*"([^"]*)")?\)$',
+                   re.M)
+
+
+def generated(name, letter, count, how):
+    state, found = 1, []
+    for c in name:
+        state = (state * 31 + ord(c)) % 2 ** 32
+    for _ in range(count):
+        state = (state * 1664525 + 1013904223) % 2 ** 32
+        r = state >> 24
+        if letter in "fhd":
+            found.append(((r >> 2) + 1) / 16 if how == "+" else
+                         ((r >> 2) - 32) / (64 if how == "~" else 16))
+        elif letter in "il":
+            found.append((r >> 4) + 1 if how == "+" else (r >> 4) - 8)
+        elif letter == "b":
+            found.append(r >> 7)
+        else:
+            found.append(r - 128 if letter == "s" else r)
+    return found
+
+
+def declared(word):
+    """Name, whether it is constant, the value and the dimensions that the model names."""
+    name, kind, letter, dims, data, how = re.fullmatch(
+        r"(\w+)([:=])(\w)([\d,?]*)(?:\{(.*)\})?([+~]?)", word).groups()
+    sizes = [int(d.strip("?")) for d in dims.split(",")] if dims else []
+    shape = [None if "?" in d else int(d) for d in dims.split(",")] if dims else []
+    count = int(np.prod(sizes)) if sizes else 1
+    values = [float(v) for v in data.split(",")] if data else generated(name, letter, count, how)
+    if data and letter in "il":
+        values = [int(v) for v in data.split(",")]
+    return name, kind == "=", np.array(values, TYPES[letter]).reshape(sizes), shape
+
+
+def attribute(text, constants):
+    if text[0] == "@":
+        return numpy_helper.from_array(constants[text[1:]])
+    if text[0].isalpha():
+        return [s for s in text.split(",") if s] if "," in text else text
+    if "," in text:
+        return [float(v) if "." in text else int(v) for v in text.split(",") if v]
+    return float(text) if "." in text else int(text)
+
+
+def run(graph):
+    """Outputs of nodes by name, and which of them no node reads."""
+    values, *nodes = graph.split(" | ")
+    constants, inputs, infos, made, read = {}, {}, [], [], set()
+    for word in values.split():
+        name, is_constant, value, shape = declared(word)
+        (constants if is_constant else inputs)[name] = value
+        if not is_constant:
+            infos.append(helper.make_tensor_value_info(
+                name, helper.np_dtype_to_tensor_dtype(value.dtype), shape))
+    protos, version = [], 7
+    for node in nodes:
+        op, *words = node.split()
+        op, since = op.split("-")
+        at = words.index(">")
+        outs = [w for w in words[at + 1:] if "=" not in w]
+        attributes = dict(w.split("=", 1) for w in words[at + 1:] if "=" in w)
+        protos.append(helper.make_node(
+            op, ["" if w == "?" else w for w in words[:at]],
+            ["" if w == "?" else w.strip("*") for w in outs],
+            **{k: attribute(v, constants) for k, v in attributes.items()}))
+        read |= set(words[:at])
+        made += [w for w in outs if w != "?"]
+        version = max(version, int(since))
+    used = {w for n in protos for w in n.input}
+    names = [w.strip("*") for w in made]
+    model = helper.make_model(helper.make_graph(
+        protos, "main", infos, [helper.make_empty_tensor_value_info(n) for n in names],
+        [numpy_helper.from_array(v, k) for k, v in constants.items() if k in used]),
+        opset_imports=[helper.make_opsetid("", version)], ir_version=10)
+    for node, text in zip(protos, nodes):
+        since = int(text.split()[0].split("-")[1])
+        if onnx.defs.has(node.op_type):
+            known = onnx.defs.get_schema(node.op_type, version).since_version
+            if known != since:
+                raise ValueError(f"{node.op_type} is of operator set {known}, not {since}")
+    inputs = {k: v for k, v in inputs.items()}
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    try:
+        inferred = onnx.shape_inference.infer_shapes(model)
+        types = {v.name: v for v in inferred.graph.output}
+        for output in model.graph.output:
+            output.CopyFrom(types[output.name])
+        session = ort.InferenceSession(model.SerializeToString(), options,
+                                       providers=["CPUExecutionProvider"])
+        got = session.run(names, inputs)
+    except Exception as error:  # an operator or type that the CPU provider lacks
+        try:
+            got = ReferenceEvaluator(model).run(names, inputs)
+        except Exception as other:
+            raise ValueError(f"{error}; {other}") from other
+    shown = {w.strip("*") for w in made if w[-1] == "*" or w not in read}
+    return dict(zip(names, got)), shown
+
+
+def number(value):
+    if isinstance(value, (bool, np.bool_)):
+        return str(int(value))
+    if isinstance(value, (int, np.integer)):
+        return str(value)
+    return f"{float(value):.6g}"
+
+
+def described(outputs, shown):
+    parts = []
+    for name, value in outputs.items():
+        value = np.asarray(value)
+        part = name + ":" + LETTERS[value.dtype] + ",".join(map(str, value.shape))
+        if name in shown:
+            part += " " + " ".join(number(v) for v in value.ravel())
+        parts.append(part)
+    return "; ".join(parts)
+
+
+def wrapped(text):
+    lines, line = [], ""
+    for word in text.split(" "):
+        if len(line) + len(word) + 1 > 86:
+            lines.append(line)
+            line = ""
+        line += word + " "
+    return "\n\t".join(f'"{part}"' for part in lines + [line[:-1]])
+
+
+def joined(text):
+    return "".join(re.findall(r'"([^"]*)"', text or ""))
+
+
+def agree(name, text, outputs, shown):
+    """What is wrong with what the file says of the outputs; None: nothing."""
+    parts = dict(p.split(":", 1) for p in text.split("; "))
+    for key, value in outputs.items():
+        kind, *numbers = parts[key].split()
+        value = np.asarray(value)
+        if kind != LETTERS[value.dtype] + ",".join(map(str, value.shape)):
+            return f"{key} is {value.dtype} {value.shape}"
+        if key in shown and numbers:
+            want = np.array([float(v) for v in numbers])
+            got = value.ravel().astype(np.float64)
+            if not np.allclose(want, got, rtol=1e-4, atol=1e-5, equal_nan=True):
+                return f"{key} is off by {np.max(np.abs(want - got))}"
+    return None
+
+
+def main(path, *options):
+    with open(path, encoding="ascii") as file:
+        text = file.read()
+    bad = count = 0
+
+    def recorded(match):
+        nonlocal bad, count
+        kind, graph, outputs, reason = match[1], joined(match[2]), joined(match[3]), match[4]
+        count += 1
+        wrong = None
+        if kind == "REFUSED" and outputs not in ("", "?"):
+            return match[0]
+        try:
+            print("#", graph, flush=True)
+            found, shown = run(graph)
+            if kind == "REFUSED":
+                shown = set()
+            if not outputs or outputs == "?":
+                outputs = described(found, shown)
+                wrong = None if "--write" in options else "without outputs"
+            else:
+                wrong = agree(graph, outputs, found, shown)
+        except Exception as error:  # each graph is a test of its own
+            wrong = str(error).split("\n")[0]
+        if wrong:
+            bad += 1
+            print(f"not ok - {graph}: {wrong}")
+        reason = f',\n\t"{reason}"' if reason is not None else ""
+        return f"{kind}({wrapped(graph)},\n\t{wrapped(outputs)}{reason})"
+
+    text = ENTRY.sub(recorded, text)
+    if "--write" in options:
+        with open(path, "w", encoding="ascii") as file:
+            file.write(text)
+    print(f"{'not ok' if bad or not count else 'ok'} - {count} graphs, {bad} with other outputs")
+    return 1 if bad or not count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Graphs of a few nodes through the execution provider, on an ONNX Runtime that is played. Their
+ * outputs, or why they are refused, are in onnxruntime_nodes.def.
+ */
+#define _GNU_SOURCE
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "onnxruntime_play.h"
+#include "ops/float16.h"
+
+enum { VALUES = 48, ROOM = 1 << 16 };
+
+struct value {
+	struct OrtValueInfo info;
+	struct OrtValue value;
+	struct OrtValue shaped;		/* with the dimensions of the run */
+	char name[16];
+	bool is_read, is_made, is_dynamic;
+};
+
+struct the_case {
+	struct value values[VALUES];
+	int value_count;
+	struct OrtNode nodes[MAX];
+	struct OrtOpAttr attributes[MAX][MAX];
+	struct OrtGraph graph;
+	char *memory;			/* what is parsed is in it, one part behind the other */
+	size_t used;
+};
+
+static void *take(struct the_case *c, size_t size)
+{
+	void *memory = c->memory + c->used;
+
+	c->used += (size + 7) & ~(size_t)7;
+	assert_true(c->used <= ROOM);
+	return memory;
+}
+
+static const struct {
+	char letter;
+	int type;
+	size_t size;
+} types[] = {
+	{ 'f', ONNX_FLOAT, 4 }, { 'h', ONNX_FLOAT16, 2 }, { 'd', ONNX_DOUBLE, 8 },
+	{ 'i', ONNX_INT32, 4 }, { 'l', ONNX_INT64, 8 }, { 'u', ONNX_UINT8, 1 },
+	{ 's', ONNX_INT8, 1 }, { 'b', ONNX_BOOL, 1 }, { 'w', ONNX_UINT16, 2 },
+};
+
+static size_t type_number(char letter)
+{
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (types[i].letter == letter)
+			return i;
+	fail_msg("no type %c", letter);
+	return 0;
+}
+
+static struct value *value_named(struct the_case *c, const char *name)
+{
+	struct value *v;
+
+	for (int i = 0; i < c->value_count; i++)
+		if (!strcmp(c->values[i].name, name))
+			return &c->values[i];
+	assert_true(c->value_count < VALUES);
+	v = &c->values[c->value_count++];
+	snprintf(v->name, sizeof(v->name), "%s", name);
+	v->info.name = v->name;
+	return v;
+}
+
+/* A type and dimensions; a dimension behind ? is not known to the model. Returns what is behind. */
+static const char *read_type(const char *text, struct value *v, size_t *elements)
+{
+	const size_t type = type_number(*text++);
+	struct OrtTensorTypeAndShapeInfo *info = &v->info.info;
+
+	v->shaped.info.type = info->type = types[type].type;
+	info->rank = 0;
+	*elements = 1;
+	for (; *text == ',' || *text == '?' || (*text >= '0' && *text <= '9'); text += *text == ',') {
+		const bool is_open = *text == '?';
+		char *end;
+
+		v->shaped.info.dims[info->rank] = strtol(text + is_open, &end, 10);
+		*elements *= (size_t)v->shaped.info.dims[info->rank];
+		info->dims[info->rank] = is_open ? -1 : v->shaped.info.dims[info->rank];
+		v->is_dynamic |= is_open;
+		info->rank++;
+		text = end;
+	}
+	v->shaped.info.rank = info->rank;
+	v->shaped.size = *elements * types[type].size;
+	return text;
+}
+
+static void put(struct value *v, size_t at, double number)
+{
+	void *data = v->shaped.data;
+
+	switch (v->shaped.info.type) {
+	case ONNX_FLOAT:
+		((float *)data)[at] = (float)number;
+		break;
+	case ONNX_FLOAT16:
+		((uint16_t *)data)[at] = nn_float_to_half((float)number);
+		break;
+	case ONNX_DOUBLE:
+		((double *)data)[at] = number;
+		break;
+	case ONNX_INT32:
+		((int32_t *)data)[at] = (int32_t)number;
+		break;
+	case ONNX_INT64:
+		((int64_t *)data)[at] = (int64_t)number;
+		break;
+	case ONNX_UINT16:
+		((uint16_t *)data)[at] = (uint16_t)number;
+		break;
+	default:
+		((uint8_t *)data)[at] = (uint8_t)(int)number;
+	}
+}
+
+static double get(const struct OrtValue *v, int type, size_t at)
+{
+	switch (type) {
+	case ONNX_FLOAT:
+		return ((float *)v->data)[at];
+	case ONNX_FLOAT16:
+		return nn_half_to_float(((uint16_t *)v->data)[at]);
+	case ONNX_INT32:
+		return ((int32_t *)v->data)[at];
+	case ONNX_INT64:
+		return (double)((int64_t *)v->data)[at];
+	case ONNX_INT8:
+		return ((int8_t *)v->data)[at];
+	default:
+		return ((uint8_t *)v->data)[at];
+	}
+}
+
+static double generated(int type, uint32_t r, char how)
+{
+	switch (type) {
+	case ONNX_FLOAT:
+	case ONNX_FLOAT16:
+	case ONNX_DOUBLE:
+		return how == '+' ? (double)((r >> 2) + 1) / 16 :
+				    ((double)(r >> 2) - 32) / (how == '~' ? 64 : 16);
+	case ONNX_INT32:
+	case ONNX_INT64:
+		return how == '+' ? (r >> 4) + 1 : (double)(r >> 4) - 8;
+	case ONNX_BOOL:
+		return r >> 7;
+	case ONNX_INT8:
+		return (double)r - 128;
+	default:
+		return r;
+	}
+}
+
+/* NAME:TYPE is an input, NAME=TYPE a constant. */
+static void read_value(struct the_case *c, char *word)
+{
+	char *kind = strpbrk(word, ":="), how;
+	struct value *v;
+	uint32_t state = 1;
+	const char *text;
+	size_t elements;
+	bool is_constant;
+
+	assert_non_null(kind);
+	is_constant = *kind == '=';
+	*kind = '\0';
+	v = value_named(c, word);
+	text = read_type(kind + 1, v, &elements);
+	v->shaped.data = take(c, v->shaped.size);
+	how = *text;
+	for (const char *name = word; *name; name++)
+		state = state * 31 + (unsigned char)*name;
+	for (size_t i = 0; i < elements; i++) {
+		char *end;
+
+		state = state * 1664525 + 1013904223;
+		if (how != '{') {
+			put(v, i, generated(v->shaped.info.type, state >> 24, how));
+			continue;
+		}
+		if (v->shaped.info.type == ONNX_INT64)
+			((int64_t *)v->shaped.data)[i] = strtoll(text + 1, &end, 10);
+		else
+			put(v, i, strtod(text + 1, &end));
+		assert_true(*end == (i + 1 == elements ? '}' : ','));
+		text = end;
+	}
+	if (is_constant)
+		v->info.constant = &v->shaped;
+	else
+		c->graph.in[c->graph.in_count++] = &v->info;
+}
+
+static void read_attribute_of(struct the_case *c, struct OrtOpAttr *a, char *text)
+{
+	const bool is_list = strchr(text, ','), is_float = strchr(text, '.');
+	size_t count = 0;
+	int64_t *ints;
+	float *floats;
+
+	if (*text == '@') {
+		a->type = ORT_ATTRIBUTE_TENSOR;
+		a->data = &value_named(c, text + 1)->shaped;
+		return;
+	}
+	if ((*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z')) {
+		a->type = is_list ? ORT_ATTRIBUTE_STRINGS : ORT_ATTRIBUTE_STRING;
+		a->data = text;
+		a->size = strlen(text);
+		a->size += is_list && text[a->size - 1] != ',';
+		for (char *at = text; is_list && (at = strchr(at, ',')); at++)
+			*at = '\0';
+		return;
+	}
+	ints = take(c, 16 * sizeof(*ints));
+	floats = (float *)ints;
+	while (*text) {
+		if (is_float)
+			floats[count++] = strtof(text, &text);
+		else
+			ints[count++] = strtoll(text, &text, 10);
+		text += *text == ',';
+	}
+	a->type = is_float ? is_list ? ORT_ATTRIBUTE_FLOATS : ORT_ATTRIBUTE_FLOAT :
+			     is_list ? ORT_ATTRIBUTE_INTS : ORT_ATTRIBUTE_INT;
+	a->data = ints;
+	a->size = count * (is_float ? sizeof(*floats) : sizeof(*ints));
+}
+
+/* OPERATOR-VERSION INPUT... > OUTPUT... ATTRIBUTE=VALUE... */
+static void read_node(struct the_case *c, char *words)
+{
+	const size_t n = c->graph.node_count++;
+	struct OrtNode *node = &c->nodes[n];
+	bool is_out = false;
+	char *save, *version;
+
+	assert_true(n < MAX);
+	c->graph.nodes[n] = node;
+	node->op = strtok_r(words, " ", &save);
+	version = strchr(node->op, '-');
+	assert_non_null(version);
+	*version = '\0';
+	node->version = atoi(version + 1);
+	for (char *word; (word = strtok_r(NULL, " ", &save));) {
+		char *equals = strchr(word, '=');
+
+		if (equals) {
+			struct OrtOpAttr *a = &c->attributes[n][node->attribute_count];
+
+			*equals = '\0';
+			a->name = word;
+			read_attribute_of(c, a, equals + 1);
+			node->attributes[node->attribute_count++] = a;
+		} else if (!strcmp(word, ">")) {
+			is_out = true;
+		} else if (is_out) {
+			const bool is_shown = word[strlen(word) - 1] == '*';
+			struct value *v;
+
+			word[strcspn(word, "*")] = '\0';
+			v = strcmp(word, "?") ? value_named(c, word) : NULL;
+			if (v)
+				v->is_made = true;
+			if (v)
+				v->info.is_output = is_shown;
+			node->out[node->out_count++] = v ? &v->info : NULL;
+		} else {
+			struct value *v = strcmp(word, "?") ? value_named(c, word) : NULL;
+
+			if (v)
+				v->is_read = true;
+			node->in[node->in_count++] = v ? &v->info : NULL;
+		}
+	}
+	assert_true(node->in_count <= MAX && node->out_count <= MAX);
+}
+
+/* NAME:TYPE NUMBER...; of each value that a node makes. */
+static void read_outputs(struct the_case *c, const char *text)
+{
+	bool is_dynamic = false;
+
+	for (int i = 0; i < c->value_count; i++)
+		is_dynamic |= c->values[i].is_dynamic;
+	while (*text) {
+		const char *kind = strchr(text, ':');
+		char name[16];
+		struct value *v;
+		size_t elements;
+
+		assert_non_null(kind);
+		snprintf(name, sizeof(name), "%.*s", (int)(kind - text), text);
+		v = value_named(c, name);
+		assert_true(v->is_made);
+		text = read_type(kind + 1, v, &elements);
+		for (size_t i = 0; is_dynamic && i < v->info.info.rank; i++)
+			v->info.info.dims[i] = -1;
+		v->info.is_output |= !v->is_read;
+		if (v->info.is_output)
+			c->graph.out[c->graph.out_count++] = &v->info;
+		v->value.data = (void *)text;	/* the numbers that are expected */
+		text += strcspn(text, ";");
+		text += strspn(text, "; ");
+	}
+}
+
+static void read_case(struct the_case *c, const char *graph, const char *outputs)
+{
+	char *text, *bar;
+
+	memset(c->memory, 0, ROOM);
+	*c = (struct the_case){ .memory = c->memory };
+	text = take(c, strlen(graph) + 1);
+	strcpy(text, graph);
+	for (bool is_first = true; text; text = bar) {
+		bar = strstr(text, " | ");
+		if (bar) {
+			*bar = '\0';
+			bar += 3;
+		}
+		if (!is_first) {
+			read_node(c, text);
+			continue;
+		}
+		is_first = false;
+		for (char *save, *word = strtok_r(text, " ", &save); word;
+		     word = strtok_r(NULL, " ", &save))
+			read_value(c, word);
+	}
+	read_outputs(c, outputs);
+}
+
+/* Returns whether each output is what is expected. */
+static bool are_expected(const struct the_case *c, const struct OrtKernelContext *context)
+{
+	for (size_t o = 0; o < c->graph.out_count; o++) {
+		const struct value *v = (const struct value *)c->graph.out[o];
+		const struct OrtValue *got = &context->out[o];
+		const int type = v->info.info.type;
+		const double loose = type == ONNX_FLOAT ? 2e-4 : type == ONNX_FLOAT16 ? 4e-3 : 0;
+		const double step = type == ONNX_UINT8 || type == ONNX_INT8 ? 1 : loose / 10;
+		const char *text = v->value.data;
+		size_t count = 1;
+
+		if (got->info.rank != v->shaped.info.rank ||
+		    memcmp(got->info.dims, v->shaped.info.dims, got->info.rank * sizeof(int64_t))) {
+			print_error("%s has another shape\n", v->name);
+			return false;
+		}
+		for (size_t i = 0; i < got->info.rank; i++)
+			count *= (size_t)got->info.dims[i];
+		for (size_t i = 0; i < count; i++) {
+			char *end;
+			const double want = strtod(text, &end), is = get(got, type, i);
+
+			assert_ptr_not_equal(text, end);
+			text = end;
+			if (isnan(want) ? !isnan(is) :
+			    want != is && !(fabs(want - is) <= loose * fabs(want) + step)) {
+				print_error("%s[%zu] is %g, not %g\n", v->name, i, is, want);
+				return false;
+			}
+		}
+	}
+	return true;
+}
+
+static bool compute(struct the_case *c, OrtNodeComputeInfo *compiled)
+{
+	struct ort_node_compute_info *info = (struct ort_node_compute_info *)compiled;
+	struct OrtKernelContext context = { .in = { NULL } };
+	OrtStatus *status;
+	bool good;
+
+	for (size_t i = 0; i < c->graph.in_count; i++)
+		context.in[i] = &((const struct value *)c->graph.in[i])->shaped;
+	status = info->Compute(compiled, NULL, &context);
+	if (status)
+		print_error("not computed: %s\n", status->text);
+	good = !status && are_expected(c, &context);
+	release_status(status);
+	for (size_t i = 0; i < c->graph.out_count; i++)
+		free(context.out[i].data);
+	return good;
+}
+
+/* Returns whether the provider takes a graph as a whole and computes it, or refuses it for that reason. */
+static bool try_case(struct the_case *c, struct ort_ep *ep, const char *refusal)
+{
+	struct OrtNode whole = { .op = "whole", .in_count = c->graph.in_count,
+				 .out_count = c->graph.out_count };
+	const OrtGraph *graphs[] = { &c->graph };
+	const OrtNode *nodes[] = { &whole };
+	struct OrtEpGraphSupportInfo info = { .count = 0 };
+	OrtNodeComputeInfo *infos[1] = { NULL };
+	OrtNode *none_made[1];
+	OrtStatus *status;
+	bool is_taken, good;
+
+	memcpy(whole.in, c->graph.in, sizeof(whole.in));
+	memcpy(whole.out, c->graph.out, sizeof(whole.out));
+	assert_null(ep->GetCapability((OrtEp *)ep, &c->graph, &info));
+	is_taken = info.count == 1 && info.counts[0] == c->graph.node_count;
+	if (is_taken == !!refusal)
+		print_error("%s\n", is_taken ? "taken" : "not taken");
+	status = ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made);
+	if (status && !refusal)
+		print_error("refused: %s\n", status->text);
+	if (refusal) {
+		good = status && strstr(status->text, refusal);
+		if (!good)
+			print_error("not refused by \"%s\": %s\n", refusal,
+				    status ? status->text : "");
+	} else {
+		good = !status && compute(c, infos[0]);
+	}
+	if (!status)
+		ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+	release_status(status);
+	return good && is_taken == !refusal;
+}
+
+static const struct {
+	const char *graph, *outputs, *refusal;
+} cases[] = {
+#define NODES(graph, outputs) { graph, outputs, NULL },
+#define REFUSED(graph, outputs, reason) { graph, outputs, reason },
+#include "onnxruntime_nodes.def"
+};
+
+static void test_nodes(void **unused)
+{
+	static const struct OrtKeyValuePairs metadata = { { "device" }, { "nnapi-reference" }, 1 };
+	static const struct OrtKeyValuePairs session = { { "ep.nn.min_work" }, { "0" }, 1 };
+	const OrtKeyValuePairs *list = &metadata;
+	struct the_case c = { .memory = malloc(ROOM) };
+	struct ort_ep_factory *factory;
+	OrtEpFactory *made;
+	size_t count, failed = 0;
+
+	(void)unused;
+	assert_non_null(c.memory);
+	assert_null(CreateEpFactories("NN", &base, NULL, &made, 1, &count));
+	factory = (struct ort_ep_factory *)made;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		OrtEp *ep;
+
+		read_case(&c, cases[i].graph, cases[i].outputs);
+		assert_null(factory->CreateEp(made, NULL, &list, 1,
+					      (const OrtSessionOptions *)&session, NULL, &ep));
+		if (!try_case(&c, (struct ort_ep *)ep, cases[i].refusal)) {
+			print_error("  %s\n", cases[i].graph);
+			failed++;
+		}
+		factory->ReleaseEp(made, ep);
+	}
+	free(c.memory);
+	assert_null(ReleaseEpFactory(made));
+	assert_int_equal(failed, 0);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nodes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
