@@ -20,7 +20,8 @@ enum coordinates {
 	HALF_PIXEL, ASYMMETRIC, ALIGN_CORNERS, PYTORCH_HALF_PIXEL, HALF_PIXEL_SYMMETRIC,
 	TF_CROP_AND_RESIZE
 };
-enum rounding { PREFER_FLOOR, FLOOR, CEIL, PREFER_CEIL };
+/* BEFORE_11: ONNX Runtime rounds up if an axis shrinks, else down. There was no nearest_mode. */
+enum rounding { PREFER_FLOOR, FLOOR, CEIL, PREFER_CEIL, BEFORE_11 };
 
 struct resize {
 	enum mode mode;
@@ -61,11 +62,12 @@ static int64_t clamped(int64_t at, int64_t size)
 
 static int64_t nearest(const struct resize *r, int axis, int64_t at)
 {
+	const bool is_old = r->rounding == BEFORE_11, shrinks = r->scale[axis] < 1;
 	float x = source(r, axis, at);
 
-	if (r->rounding == FLOOR)
+	if (r->rounding == FLOOR || (is_old && !shrinks))
 		x = floorf(x);
-	else if (r->rounding == CEIL)
+	else if (r->rounding == CEIL || is_old)
 		x = ceilf(x);
 	else if (r->rounding == PREFER_CEIL)
 		x = floorf(x + 0.5f);
@@ -283,9 +285,8 @@ static bool read_mode(struct translation *t, struct resize *r)
 	r->coordinates = (enum coordinates)number_of(
 		t, "coordinate_transformation_mode",
 		t->node->version < 11 ? "asymmetric" : "half_pixel", coordinates);
-	r->rounding = (enum rounding)number_of(t, "nearest_mode",
-					       t->node->version < 11 ? "floor" : "round_prefer_floor",
-					       roundings);
+	r->rounding = t->node->version < 11 ? BEFORE_11 :
+		      (enum rounding)number_of(t, "nearest_mode", "round_prefer_floor", roundings);
 	r->cubic = node_float(t->node, "cubic_coeff_a", -0.75f);
 	r->exclude_outside = node_int(t->node, "exclude_outside", 0);
 	r->rank = shape->rank;
