@@ -105,10 +105,12 @@ static const uint32_t *keep(struct model_builder *b, const uint32_t *list, uint3
 {
 	uint32_t *to = b->indices + b->num_indices;
 
-	b->num_indices += count;
+	b->num_indices += count + 1;
 	assert(b->num_indices <= MB_INDICES);
 	if (count)
 		memcpy(to, list, count * sizeof(*list));
+	/* An index that is read too many leads out of any array. */
+	to[count] = UINT32_MAX;
 	return to;
 }
 

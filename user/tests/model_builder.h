@@ -11,7 +11,7 @@
 #define MB_SUBGRAPHS 6
 #define MB_OPERANDS 80
 #define MB_OPERATIONS 24
-#define MB_INDICES 160
+#define MB_INDICES 208
 #define MB_VALUES 1024
 #define MB_POOLS 2
 

@@ -118,7 +118,8 @@ static inline void oc_quantise(struct op_case *c, float scale, int32_t zero_poin
 
 static inline enum nn_status oc_check(struct op_case *c)
 {
-	uint32_t indices[OC_OPERANDS];
+	/* An index that is read too many leads out of any array. */
+	uint32_t indices[OC_OPERANDS + 2];
 	struct nn_scope scope = {
 		.operands = c->operands,
 		.num_operands = c->num_inputs + c->num_outputs,
@@ -128,11 +129,14 @@ static inline enum nn_status oc_check(struct op_case *c)
 		.num_inputs = c->num_inputs,
 		.num_outputs = c->num_outputs,
 		.inputs = indices,
-		.outputs = indices + c->num_inputs,
+		.outputs = indices + c->num_inputs + 1,
 	};
 
-	for (uint32_t i = 0; i < OC_OPERANDS; i++)
+	memset(indices, 0xff, sizeof(indices));
+	for (uint32_t i = 0; i < c->num_inputs; i++)
 		indices[i] = i;
+	for (uint32_t i = 0; i < c->num_outputs; i++)
+		indices[c->num_inputs + 1 + i] = c->num_inputs + i;
 	return nn_op_check(&scope, &operation, &c->err);
 }
 

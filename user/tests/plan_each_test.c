@@ -461,15 +461,18 @@ static struct nn_operation *add_operation(uint32_t subgraph, int32_t code, uint3
 {
 	struct nn_subgraph *s = &g.subgraphs[subgraph];
 	struct nn_operation *o = &g.operations[subgraph][s->num_operations++];
-	uint32_t *list = take(subgraph, num_inputs + num_outputs);
+	uint32_t *list = take(subgraph, num_inputs + num_outputs + 2);
 
+	/* An index that is read too many leads out of any array. */
 	memcpy(list, inputs, num_inputs * sizeof(*list));
-	memcpy(list + num_inputs, outputs, num_outputs * sizeof(*list));
+	list[num_inputs] = UINT32_MAX;
+	memcpy(list + num_inputs + 1, outputs, num_outputs * sizeof(*list));
+	list[num_inputs + 1 + num_outputs] = UINT32_MAX;
 	for (uint32_t i = 0; i < num_inputs; i++)
 		g.operands[subgraph][inputs[i]].consumers++;
 	*o = (struct nn_operation){ .type = code, .num_inputs = num_inputs,
 				    .num_outputs = num_outputs, .inputs = list,
-				    .outputs = list + num_inputs };
+				    .outputs = list + num_inputs + 1 };
 	return o;
 }
 

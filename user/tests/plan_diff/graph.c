@@ -162,10 +162,13 @@ bool finish_many(int32_t code, uint32_t count, const uint32_t *inputs, uint32_t 
 {
 	uint32_t *list = g.indices + g.num_indices;
 
-	assert_true(g.num_indices + count + num_outputs <= MAX_INDICES);
+	/* An index that is read too many leads out of any array. */
+	assert_true(g.num_indices + count + num_outputs + 2 <= MAX_INDICES);
 	memcpy(list, inputs, count * sizeof(*inputs));
-	memcpy(list + count, outputs, num_outputs * sizeof(*outputs));
-	g.num_indices += count + num_outputs;
+	list[count] = UINT32_MAX;
+	memcpy(list + count + 1, outputs, num_outputs * sizeof(*outputs));
+	list[count + 1 + num_outputs] = UINT32_MAX;
+	g.num_indices += count + num_outputs + 2;
 	for (uint32_t i = 0; i < count; i++)
 		g.operands[inputs[i]].consumers++;
 	g.operations[g.subgraph.num_operations++] = (struct nn_operation){
@@ -173,7 +176,7 @@ bool finish_many(int32_t code, uint32_t count, const uint32_t *inputs, uint32_t 
 		.num_inputs = count,
 		.num_outputs = num_outputs,
 		.inputs = list,
-		.outputs = list + count,
+		.outputs = list + count + 1,
 	};
 	for (uint32_t i = 0; i < num_outputs; i++)
 		g.tensors[g.num_tensors++] = outputs[i];
