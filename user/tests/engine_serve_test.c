@@ -1,0 +1,1394 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A session's commands, one after the other on one thread: this program plays the kernel by being
+ * its ioctl(). It hands out the commands of a list and keeps the answers; the session ends when
+ * the list does. A file of memory stands for the session, in which grant N lies at N << SHIFT.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "kit/keeper_message.h"
+#include "kit/serve.h"
+#include "model/extension_list.h"
+#include "tests/heap_blocks.h"
+#include "tests/model_builder.h"
+
+#define ADD 0
+#define PAGE 4096
+#define RW (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE)
+#define MAX_COMMANDS 8
+#define MAX_COMMAND 8192
+
+/* Numbers of grants. The file ends a page behind the beginning of the last. */
+enum { WIRE = 1, MEMORY, OTHER, PICTURE, LAST };
+
+/* ---- the kernel ---- */
+
+static struct {
+	struct { uint8_t bytes[MAX_COMMAND] __attribute__((aligned(8))); uint32_t size; }
+		commands[MAX_COMMANDS];
+	unsigned int next, count;
+	struct nnaccel_session_commit commits[MAX_COMMANDS];
+	uint8_t payloads[MAX_COMMANDS][1024] __attribute__((aligned(8)));
+	char messages[MAX_COMMANDS][NNACCEL_MAX_MESSAGE + 1];
+	unsigned int num_commits;
+	unsigned int fetches;		/* by themselves, of a command */
+	uint64_t features;
+	bool interrupts;		/* the next fetch */
+	int error;			/* of the next commit */
+	uint32_t attach_flags;		/* that were asked for */
+	bool is_old;			/* it knows no flags of that */
+} kernel;
+
+static int refuse(int error)
+{
+	errno = error;
+	return -1;
+}
+
+static int fetch(void *buffer, uint32_t room, uint32_t *size)
+{
+	if (kernel.interrupts) {
+		kernel.interrupts = false;
+		return refuse(EINTR);
+	}
+	if (kernel.next == kernel.count)
+		return refuse(ESHUTDOWN);
+	*size = kernel.commands[kernel.next].size;
+	if (*size > room)
+		return refuse(EMSGSIZE);
+	memcpy(buffer, kernel.commands[kernel.next++].bytes, *size);
+	return 0;
+}
+
+static int commit(struct nnaccel_session_commit *c)
+{
+	unsigned int i = kernel.num_commits;
+
+	if (kernel.error) {
+		errno = kernel.error;
+		kernel.error = 0;
+		return -1;
+	}
+	assert_int_equal(c->size, sizeof(*c));
+	if (c->cookie) {
+		assert_true(i < MAX_COMMANDS && c->payload_size <= sizeof(kernel.payloads[i]));
+		kernel.commits[i] = *c;
+		memcpy(kernel.payloads[i], (void *)(uintptr_t)c->payload, c->payload_size);
+		memcpy(kernel.messages[i], (void *)(uintptr_t)c->message, c->message_size);
+		kernel.messages[i][c->message_size] = '\0';
+		kernel.num_commits++;
+	}
+	c->cookie = c->buffer ? 0 : c->cookie;
+	return c->buffer ? fetch((void *)(uintptr_t)c->buffer, c->buffer_size, &c->out_size) : 0;
+}
+
+static int attach(struct nnaccel_session_attach *a)
+{
+	if (a->flags && kernel.is_old)
+		return refuse(EINVAL);
+	kernel.attach_flags = a->flags;
+	a->out_features = kernel.features;
+	return 0;
+}
+
+/* All of a picture: two rows of three bytes, padded to four. */
+static int get_format(struct nnaccel_session_format *f)
+{
+	f->out_format.num_planes = 1;
+	f->out_planes[0] = (struct nnaccel_format_plane){
+		.grant.grant = f->grant, .offset = 8, .stride = 16, .row_bytes = 8, .rows = 2,
+	};
+	return 0;
+}
+
+int ioctl(int file, unsigned long request, ...)
+{
+	struct nnaccel_session_fetch *f;
+	va_list args;
+	void *arg;
+
+	(void)file;
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	switch (request) {
+	case NNACCEL_SESSION_ATTACH:
+		return attach(arg);
+	case NNACCEL_SESSION_FETCH:
+		f = arg;
+		kernel.fetches++;
+		return fetch((void *)(uintptr_t)f->buffer, f->buffer_size, &f->out_size);
+	case NNACCEL_SESSION_COMMIT:
+		return commit(arg);
+	case NNACCEL_SESSION_FORMAT:
+		return get_format(arg);
+	}
+	return refuse(ENOTTY);
+}
+
+/* ---- the engine: it adds ---- */
+
+static struct {
+	enum nn_status status;		/* that its functions return */
+	bool is_short, is_silent;	/* an output is too small; no shapes are told */
+	int fence;			/* to end with, or -1 */
+	bool took_fence;
+	int prepared, released;
+	struct nna_engine_preparation how;
+	uint64_t deadline_ns, loop_timeout_ns;
+	bool omitted;			/* the second input */
+	uint32_t rank;			/* of the first */
+	void *own;			/* the buffer of the first, or NULL */
+	bool cuts;			/* the session's file, while it executes */
+} engine_state;
+
+static void describe(const struct nna_engine *engine, struct nn_device_info *info)
+{
+	(void)engine;
+	strcpy(info->version, "serve");
+	info->model_cache_files = 7;
+	info->data_cache_files = 7;
+}
+
+static enum nn_status result_of(struct nn_error *err)
+{
+	return engine_state.status ? nn_fail(err, engine_state.status, "it fails") : NN_OK;
+}
+
+static enum nn_status supported(const struct nna_engine *engine, const struct nn_model *model,
+				bool *operations, struct nn_error *err)
+{
+	(void)engine;
+	for (uint32_t i = 0; i < model->subgraphs[0].num_operations; i++)
+		operations[i] = true;
+	return result_of(err);
+}
+
+static enum nn_status prepare(const struct nna_engine *engine, const struct nn_model *model,
+			      const struct nna_engine_preparation *how, void **prepared,
+			      struct nn_error *err)
+{
+	(void)engine;
+	engine_state.how = *how;
+	if (result_of(err))
+		return engine_state.status;
+	/* It reads the constants. */
+	for (uint32_t i = 0; i < model->num_pools; i++)
+		(void)*(const volatile char *)model->pools[i].base;
+	engine_state.prepared++;
+	*prepared = (void *)model;
+	return NN_OK;
+}
+
+static void release(const struct nna_engine *engine, void *prepared)
+{
+	(void)engine;
+	(void)prepared;
+	engine_state.released++;
+}
+
+static void tell_memory(const struct nna_engine *engine, const void *prepared,
+			struct nna_engine_memory *memory)
+{
+	(void)engine;
+	assert_non_null(prepared);
+	memory->weights = 123;
+	memory->execution = 45;
+}
+
+static int session;
+
+static enum nn_status execute(const struct nna_engine *engine, void *prepared,
+			      struct nn_execution *e, struct nn_error *err)
+{
+	const float *x = e->inputs[0].data, *y = e->inputs[1].data;
+	float *sum = e->outputs[0].data;
+
+	(void)engine;
+	(void)prepared;
+	engine_state.deadline_ns = e->deadline_ns;
+	engine_state.loop_timeout_ns = e->loop_timeout_ns;
+	engine_state.omitted = e->inputs[1].omitted;
+	engine_state.rank = e->inputs[0].rank;
+	engine_state.own = nna_engine_buffer(e->inputs[0].data);
+	if (engine_state.cuts)
+		assert_int_equal(ftruncate(session, 0), 0);
+	for (size_t i = 0; i < e->outputs[0].length / sizeof(float); i++)
+		sum[i] = x[i] + (y ? y[i] : 0);
+	if (engine_state.fence >= 0)
+		engine_state.took_fence = nna_engine_end_with_fence(engine_state.fence);
+	e->shapes_known = !engine_state.is_silent;
+	e->shapes[0] = (struct nn_output_shape){ 2, { 2, 5 }, !engine_state.is_short };
+	return result_of(err);
+}
+
+static void *buffer_of_engine;
+static struct {
+	unsigned int created, destroyed, in, out;
+	uint64_t capacity;
+	struct nn_operand operand;
+} buffer_state;
+
+static enum nn_status buffer_create(const struct nna_engine *engine,
+				    const struct nn_operand *operand, uint64_t capacity,
+				    void **buffer, struct nn_error *err)
+{
+	(void)engine;
+	buffer_state.created++;
+	buffer_state.capacity = capacity;
+	buffer_state.operand = *operand;
+	*buffer = buffer_of_engine;
+	return result_of(err);
+}
+
+static void buffer_destroy(const struct nna_engine *engine, void *buffer)
+{
+	(void)engine;
+	assert_ptr_equal(buffer, buffer_of_engine);
+	buffer_state.destroyed++;
+}
+
+/* Bytes lie there as their complement. */
+static enum nn_status buffer_copy_in(const struct nna_engine *engine, void *buffer, void *base,
+				     const void *from, uint64_t length, struct nn_error *err)
+{
+	(void)engine;
+	assert_ptr_equal(buffer, buffer_of_engine);
+	buffer_state.in++;
+	for (uint64_t i = 0; i < length; i++)
+		((uint8_t *)base)[i] = (uint8_t)~((const uint8_t *)from)[i];
+	return result_of(err);
+}
+
+static enum nn_status buffer_copy_out(const struct nna_engine *engine, void *buffer,
+				      const void *base, void *to, uint64_t length,
+				      struct nn_error *err)
+{
+	(void)engine;
+	assert_ptr_equal(buffer, buffer_of_engine);
+	buffer_state.out++;
+	for (uint64_t i = 0; i < length; i++)
+		((uint8_t *)to)[i] = (uint8_t)~((const uint8_t *)base)[i];
+	return result_of(err);
+}
+
+static const struct nna_engine_buffers engine_buffers = {
+	.size = sizeof(engine_buffers), .create = buffer_create, .destroy = buffer_destroy,
+	.copy_in = buffer_copy_in, .copy_out = buffer_copy_out,
+};
+
+static const struct nna_engine plain_engine = {
+	.size = sizeof(plain_engine), .name = "serve", .describe = describe, .supported = supported,
+	.prepare = prepare, .release = release, .memory = tell_memory, .execute = execute,
+};
+static struct nna_engine engine;
+
+/* ---- a client ---- */
+
+static struct server server;
+static struct shared shared;
+static struct sigaction on_bus_error;	/* that the server has set */
+static long blocks;
+static uint8_t *memory[LAST];		/* a page of each grant */
+
+static void start_server(int cache)
+{
+	assert_true(server_init(&server, &engine, session, true, cache));
+	sigaction(SIGBUS, NULL, &on_bus_error);
+	server.shared = &shared;
+	assert_true(server_attach(&server));
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	blocks = heap_blocks;
+	memset(&kernel, 0, sizeof(kernel));
+	kernel.features = NNACCEL_FEATURE_COMMIT_AND_FETCH | NNACCEL_FEATURE_COMMIT_FENCE;
+	memset(&engine_state, 0, sizeof(engine_state));
+	engine_state.fence = -1;
+	memset(&buffer_state, 0, sizeof(buffer_state));
+	engine = plain_engine;
+	shared = (struct shared){ .lock = PTHREAD_MUTEX_INITIALIZER };
+	shared.gone = eventfd(0, EFD_CLOEXEC);
+	shared.changed = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	session = memfd_create("session", MFD_CLOEXEC);
+	if (ftruncate(session, ((off_t)LAST << NNACCEL_GRANT_SHIFT) + PAGE))
+		return -1;
+	for (int i = 1; i < LAST; i++)
+		memory[i] = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, session,
+				 (off_t)i << NNACCEL_GRANT_SHIFT);
+	start_server(-1);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	server_free(&server);
+	for (int i = 1; i < LAST; i++)
+		munmap(memory[i], PAGE);
+	close(shared.gone);
+	close(shared.changed);
+	if (engine_state.released != engine_state.prepared)
+		return -1;
+	return heap_blocks == blocks ? 0 : -1;
+}
+
+/* Appends a command to the list. */
+static void add(const struct nnaccel_cmd *head, const void *grants, const void *args,
+		const void *roles, const void *attributes)
+{
+	const void *parts[] = { head, grants, args, roles, attributes };
+	const size_t sizes[] = {
+		sizeof(*head), head->num_grants * sizeof(struct nnaccel_grant),
+		(head->num_inputs + head->num_outputs) * sizeof(struct nnaccel_arg),
+		head->num_roles * sizeof(struct nnaccel_cmd_role), head->attributes_size,
+	};
+	uint8_t *bytes = kernel.commands[kernel.count].bytes;
+	uint32_t size = 0;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		assert_true(size + sizes[i] <= MAX_COMMAND);
+		if (sizes[i])
+			memcpy(bytes + size, parts[i], sizes[i]);
+		size += (uint32_t)sizes[i];
+	}
+	((struct nnaccel_cmd *)(void *)bytes)->size = size;
+	kernel.commands[kernel.count++].size = size;
+}
+
+/* Has the commands of the list served, and empties it. */
+static void run(void)
+{
+	uint64_t gone;
+
+	kernel.num_commits = 0;
+	kernel.fetches = 0;
+	shared.ended = false;
+	/* cmocka has its own before each test. */
+	sigaction(SIGBUS, &on_bus_error, NULL);
+	server_run(&server);
+	assert_true(shared.ended);
+	assert_int_equal(read(shared.gone, &gone, sizeof(gone)), sizeof(gone));
+	kernel.next = 0;
+	kernel.count = 0;
+}
+
+/* Has one command served, and returns its status. */
+static uint32_t ask(const struct nnaccel_cmd *command, const void *grants, const void *args,
+		    const void *roles)
+{
+	struct nnaccel_cmd head = *command;
+
+	head.cookie = head.cookie ? head.cookie : 77;
+	add(&head, grants, args, roles, NULL);
+	run();
+	assert_int_equal(kernel.num_commits, 1);
+	assert_int_equal(kernel.commits[0].cookie, head.cookie);
+	return kernel.commits[0].status;
+}
+
+/* A model as it travels, in the memory of the wire form. */
+static size_t write_model(struct model_builder *b)
+{
+	struct nn_error err;
+	size_t size;
+	void *wire;
+
+	assert_int_equal(nn_model_encode(&b->model, &wire, &size, &err), NN_OK);
+	assert_true(size <= PAGE);
+	memcpy(memory[WIRE], wire, size);
+	free(wire);
+	return size;
+}
+
+/* x + y, of as many numbers; dimensions of 0 are open. */
+static size_t write_add(uint32_t rank, const uint32_t *dims, float scale)
+{
+	const int32_t type = scale ? NN_TENSOR_QUANT8_ASYMM : NN_TENSOR_FLOAT32;
+	struct model_builder b;
+	uint32_t x, y, none, sum;
+
+	mb_init(&b);
+	x = mb_operand(&b, type, NN_SUBGRAPH_INPUT, rank, dims);
+	y = mb_operand(&b, type, NN_SUBGRAPH_INPUT, rank, dims);
+	none = mb_int32(&b, 0);
+	sum = mb_operand(&b, type, NN_SUBGRAPH_OUTPUT, rank, dims);
+	b.operands[0][x].scale = scale;
+	b.operands[0][y].scale = scale;
+	b.operands[0][sum].scale = scale;
+	mb_operation(&b, ADD, MB_LIST(x, y, none), MB_LIST(sum));
+	return write_model(&b);
+}
+
+static const struct nnaccel_grant wire_grant = { WIRE, NNACCEL_PROT_READ, PAGE };
+
+static uint32_t prepare_model(uint64_t number, size_t wire_length)
+{
+	const struct nnaccel_cmd head = {
+		.kind = NNACCEL_DO_PREPARE, .model = number, .num_grants = 1,
+		.wire_length = wire_length, .max_payload = sizeof(struct nnaccel_model_memory),
+	};
+
+	return ask(&head, &wire_grant, NULL, NULL);
+}
+
+static uint32_t prepare_add(uint64_t number, uint32_t rank, const uint32_t *dims)
+{
+	return prepare_model(number, write_add(rank, dims, 0));
+}
+
+/* ---- queries ---- */
+
+static void test_queries(void **state)
+{
+	struct nnaccel_cmd query = { .kind = NNACCEL_DO_QUERY };
+	const struct nn_device_info *info = (const void *)kernel.payloads[0];
+	const struct extension_list *extensions = (const void *)kernel.payloads[0];
+
+	(void)state;
+	assert_int_equal(kernel.attach_flags, NNACCEL_ATTACH_SHARED);
+	for (int has_cache = 0; has_cache < 2; has_cache++) {
+		server.cache.socket = has_cache ? 0 : -1;
+		query.query = NNACCEL_QUERY_DEVICE;
+		assert_int_equal(ask(&query, NULL, NULL, NULL), NNACCEL_STATUS_NONE);
+		assert_int_equal(kernel.commits[0].payload_size, sizeof(*info));
+		assert_int_equal(kernel.commits[0].message_size, 0);
+		assert_true(kernel.commits[0].device_ns == NNACCEL_TIME_NONE);
+		assert_int_equal(info->magic, NN_DEVICE_MAGIC);
+		assert_string_equal(info->version, "serve");
+		/* The library has the last word on caches. */
+		assert_int_equal(info->model_cache_files, has_cache);
+		assert_int_equal(info->data_cache_files, has_cache);
+	}
+	query.query = NNACCEL_QUERY_EXTENSIONS;
+	assert_int_equal(ask(&query, NULL, NULL, NULL), NNACCEL_STATUS_NONE);
+	assert_int_equal(kernel.commits[0].payload_size, sizeof(*extensions));
+	assert_int_equal(extensions->magic, EXTENSION_LIST_MAGIC);
+	assert_int_equal(extensions->count, 0);
+	query.query = 99;
+	assert_int_equal(ask(&query, NULL, NULL, NULL), NNACCEL_STATUS_INVALID_ARGUMENT);
+	assert_string_equal(kernel.messages[0], "unknown query 99");
+}
+
+/* A module that knows no flags is attached to without. */
+static void test_old_module(void **state)
+{
+	(void)state;
+	kernel.is_old = true;
+	kernel.attach_flags = 99;
+	kernel.features = 5;
+	assert_true(server_attach(&server));
+	assert_int_equal(kernel.attach_flags, 0);
+	assert_int_equal(server.features, 5);
+	assert_int_equal(server.grants.features, 5);
+}
+
+/* ---- models ---- */
+
+/* Operations that are supported by where constants lie: 0 reads pool 0; 1 and 3 pool 1; 2 none. */
+static const struct {
+	const char *name;
+	struct nnaccel_grant pools[2];
+	uint64_t offset;		/* of the constant in pool 1, of 8 bytes */
+	uint32_t count;			/* of operations that are asked about */
+	uint32_t status;
+	bool supported[4];
+} models[] = {
+	{ "all", { { MEMORY, NNACCEL_PROT_READ, PAGE }, { OTHER, NNACCEL_PROT_READ, PAGE } }, 0, 4,
+	  NNACCEL_STATUS_NONE, { true, true, true, true } },
+	{ "refused by its exporter", { { MEMORY, 0, PAGE }, { OTHER, NNACCEL_PROT_READ, PAGE } }, 0,
+	  4, NNACCEL_STATUS_NONE, { false, true, true, true } },
+	{ "cannot be mapped", { { MEMORY, NNACCEL_PROT_READ, PAGE },
+				{ OTHER, NNACCEL_PROT_READ, INT64_MAX / 2 } }, 0, 4,
+	  NNACCEL_STATUS_NONE, { true, false, true, false } },
+	{ "its last byte is there", { { MEMORY, NNACCEL_PROT_READ, PAGE },
+				      { LAST, NNACCEL_PROT_READ, 2 * PAGE } }, PAGE - 8, 4,
+	  NNACCEL_STATUS_NONE, { true, true, true, true } },
+	{ "its last byte is not there", { { MEMORY, NNACCEL_PROT_READ, PAGE },
+					  { LAST, NNACCEL_PROT_READ, 2 * PAGE } }, PAGE - 4, 4,
+	  NNACCEL_STATUS_NONE, { true, false, true, false } },
+	{ "too few", { { MEMORY, NNACCEL_PROT_READ, PAGE }, { OTHER, NNACCEL_PROT_READ, PAGE } }, 0,
+	  3, NNACCEL_STATUS_INVALID_ARGUMENT, { false } },
+};
+
+/* x + pool 0, x + pool 1, x + x, and a branch that adds pool 1. */
+static size_t write_pools(const struct nnaccel_grant pools[2], uint64_t offset)
+{
+	uint32_t x, none, condition, operand[2], to[4], branch;
+	struct model_builder b;
+
+	mb_init(&b);
+	b.model.num_pools = 2;
+	b.model.pools = b.pools;
+	b.pools[0].size = pools[0].length;
+	b.pools[1].size = pools[1].length;
+	x = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(2));
+	condition = mb_operand(&b, NN_TENSOR_BOOL8, NN_SUBGRAPH_INPUT, MB_DIMS(1));
+	operand[0] = mb_reference(&b, NN_TENSOR_FLOAT32, 0, 0, 8, MB_DIMS(2));
+	operand[1] = mb_reference(&b, NN_TENSOR_FLOAT32, 1, offset, 8, MB_DIMS(2));
+	none = mb_int32(&b, 0);
+	for (int i = 0; i < 4; i++)
+		to[i] = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(2));
+	branch = mb_subgraph_operand(&b, 1);
+	mb_operation(&b, ADD, MB_LIST(x, operand[0], none), MB_LIST(to[0]));
+	mb_operation(&b, ADD, MB_LIST(x, operand[1], none), MB_LIST(to[1]));
+	mb_operation(&b, ADD, MB_LIST(x, x, none), MB_LIST(to[2]));
+	mb_operation(&b, NN_OP_IF, MB_LIST(condition, branch, branch, x), MB_LIST(to[3]));
+	mb_subgraph(&b);
+	x = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(2));
+	operand[1] = mb_reference(&b, NN_TENSOR_FLOAT32, 1, offset, 8, MB_DIMS(2));
+	none = mb_int32(&b, 0);
+	to[0] = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(2));
+	mb_operation(&b, ADD, MB_LIST(x, operand[1], none), MB_LIST(to[0]));
+	return write_model(&b);
+}
+
+static void test_supported(void **state)
+{
+	struct nnaccel_grant grants[3] = { wire_grant };
+	struct nnaccel_cmd head = { .kind = NNACCEL_DO_SUPPORTED, .num_grants = 3 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
+		memcpy(grants + 1, models[i].pools, sizeof(models[i].pools));
+		head.max_payload = models[i].count;
+		head.wire_length = write_pools(models[i].pools, models[i].offset);
+		if (ask(&head, grants, NULL, NULL) != models[i].status)
+			fail_msg("%s: %s", models[i].name, kernel.messages[0]);
+		if (kernel.commits[0].payload_size != (models[i].status ? 0 : models[i].count) ||
+		    memcmp(kernel.payloads[0], models[i].supported, kernel.commits[0].payload_size))
+			fail_msg("%s", models[i].name);
+		/* Broken memory is mapped afresh. */
+		grants_forget(&server.grants, LAST);
+	}
+	engine_state.status = NN_DEVICE_UNAVAILABLE;
+	head.max_payload = 4;
+	head.wire_length = write_pools(grants + 1, 0);
+	assert_int_equal(ask(&head, grants, NULL, NULL), NNACCEL_STATUS_DEVICE_UNAVAILABLE);
+	assert_string_equal(kernel.messages[0], "it fails");
+	assert_int_equal(kernel.commits[0].payload_size, 0);
+}
+
+static void test_prepare(void **state)
+{
+	struct nnaccel_grant grants[] = { wire_grant, { MEMORY, NNACCEL_PROT_READ, 2 * PAGE },
+					  { OTHER, NNACCEL_PROT_READ, 2 * PAGE } };
+	struct nnaccel_cmd head = {
+		.kind = NNACCEL_DO_PREPARE, .model = 5, .num_grants = 3, .preference = 1,
+		.deadline_ns = 99, .wire_length = write_pools(grants + 1, 0),
+		.max_payload = sizeof(struct nnaccel_model_memory),
+	};
+	const struct nnaccel_model_memory *taken = (const void *)kernel.payloads[0];
+
+	(void)state;
+	assert_int_equal(ask(&head, grants, NULL, NULL), NNACCEL_STATUS_NONE);
+	assert_int_equal(kernel.commits[0].payload_size, sizeof(*taken));
+	assert_int_equal(taken->weights, 123);
+	assert_int_equal(taken->execution, 45);
+	assert_int_equal(engine_state.how.preference, 1);
+	assert_int_equal(engine_state.how.deadline_ns, 99);
+	assert_false(engine_state.how.may_be_put_off);
+	assert_null(engine_state.how.attributes);
+	server.models.lazy = true;
+	head.model = 6;
+	assert_int_equal(ask(&head, grants, NULL, NULL), NNACCEL_STATUS_NONE);
+	assert_true(engine_state.how.may_be_put_off);
+	engine_state.status = NN_RESOURCE_EXHAUSTED_TRANSIENT;
+	assert_int_equal(ask(&head, grants, NULL, NULL),
+			 NNACCEL_STATUS_RESOURCE_EXHAUSTED_TRANSIENT);
+	assert_int_equal(kernel.commits[0].payload_size, 0);
+	assert_string_equal(kernel.messages[0], "it fails");
+	engine_state.status = NN_OK;
+	/* A pool that cannot be mapped, and one whose memory is gone when it is read. */
+	grants[2].length = INT64_MAX / 2;
+	head.wire_length = write_pools(grants + 1, 0);
+	assert_int_equal(ask(&head, grants, NULL, NULL),
+			 NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT);
+	assert_non_null(strstr(kernel.messages[0], "pool 1 of the model"));
+	assert_int_equal(engine_state.prepared, 2);
+	grants[2] = (struct nnaccel_grant){ LAST + 1, NNACCEL_PROT_READ, 2 * PAGE };
+	head.wire_length = write_pools(grants + 1, 0);
+	assert_int_equal(ask(&head, grants, NULL, NULL), NNACCEL_STATUS_GENERAL_FAILURE);
+	assert_non_null(strstr(kernel.messages[0], "pool 1 is gone"));
+	assert_int_equal(engine_state.released, 1);
+	/* The model itself lies beyond its file's end. */
+	grants[0] = (struct nnaccel_grant){ LAST, NNACCEL_PROT_READ, 2 * PAGE };
+	head.wire_offset = PAGE;
+	assert_int_equal(ask(&head, grants, NULL, NULL), NNACCEL_STATUS_GENERAL_FAILURE);
+	assert_non_null(strstr(kernel.messages[0], "shorter"));
+}
+
+/* ---- executions ---- */
+
+static const struct nnaccel_grant memory_grant = { MEMORY, RW, PAGE };
+
+/* Two numbers each, one behind the other. */
+static const struct nnaccel_arg three_args[] = {
+	{ .offset = 8, .length = 8 }, { .offset = 16, .length = 8 }, { .offset = 24, .length = 8 },
+};
+
+static const struct nnaccel_cmd execution = {
+	.kind = NNACCEL_DO_EXECUTE, .model = 1, .num_grants = 1, .num_inputs = 2, .num_outputs = 1,
+	.max_payload = sizeof(struct nnaccel_shape),
+};
+
+static void test_execute(void **state)
+{
+	const struct nnaccel_shape *shape = (const void *)kernel.payloads[0];
+	struct nnaccel_arg args[3];
+	struct nnaccel_cmd head = execution;
+	float *numbers = (void *)memory[MEMORY];
+
+	(void)state;
+	assert_int_equal(ask(&head, &memory_grant, three_args, NULL),
+			 NNACCEL_STATUS_GENERAL_FAILURE);
+	assert_string_equal(kernel.messages[0], "no such model");
+	assert_int_equal(prepare_add(1, MB_DIMS(2)), NNACCEL_STATUS_NONE);
+	for (int i = 0; i < 16; i++)
+		numbers[i] = (float)(1 << i);
+	head.deadline_ns = UINT64_MAX - 1;
+	head.loop_timeout_ns = 12345;
+	assert_int_equal(ask(&head, &memory_grant, three_args, NULL), NNACCEL_STATUS_NONE);
+	assert_true(numbers[5] == 32 && numbers[6] == (4 | 16) && numbers[7] == (8 | 32) &&
+		    numbers[8] == 256);
+	assert_true(engine_state.deadline_ns == UINT64_MAX - 1);
+	assert_int_equal(engine_state.loop_timeout_ns, 12345);
+	assert_int_equal(engine_state.rank, 0);
+	assert_int_equal(kernel.commits[0].payload_size, sizeof(*shape));
+	assert_int_equal(shape->flags, NNACCEL_SHAPE_SUFFICIENT);
+	assert_int_equal(shape->rank, 2);
+	assert_int_equal(shape->dims[0], 2);
+	assert_int_equal(shape->dims[1], 5);
+	assert_int_equal(shape->dims[2], 0);
+	assert_true(kernel.commits[0].device_ns == NNACCEL_TIME_NONE);
+	assert_int_equal(kernel.commits[0].flags, NNACCEL_FETCH_NONBLOCK);
+	/* Measured, with an argument that is left out and another's dimensions. */
+	memcpy(args, three_args, sizeof(args));
+	args[0].rank = 1;
+	args[0].dims[0] = 2;
+	args[1] = (struct nnaccel_arg){ .flags = NNACCEL_ARG_NO_VALUE };
+	head.flags = NNACCEL_EXECUTE_MEASURE;
+	assert_int_equal(ask(&head, &memory_grant, args, NULL), NNACCEL_STATUS_NONE);
+	assert_true(kernel.commits[0].device_ns < 3600 * NS_PER_S);
+	assert_true(engine_state.omitted);
+	assert_int_equal(engine_state.rank, 1);
+	assert_true(numbers[6] == 4 && numbers[7] == 8);
+	/* An output that is too small has a shape, too. */
+	engine_state.status = NN_OUTPUT_INSUFFICIENT_SIZE;
+	engine_state.is_short = true;
+	assert_int_equal(ask(&head, &memory_grant, args, NULL),
+			 NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE);
+	assert_int_equal(kernel.commits[0].payload_size, sizeof(*shape));
+	assert_int_equal(shape->flags, 0);
+	engine_state.is_silent = true;
+	engine_state.status = NN_MISSED_DEADLINE_PERSISTENT;
+	assert_int_equal(ask(&head, &memory_grant, args, NULL),
+			 NNACCEL_STATUS_MISSED_DEADLINE_PERSISTENT);
+	assert_int_equal(kernel.commits[0].payload_size, 0);
+	assert_string_equal(kernel.messages[0], "it fails");
+}
+
+/* Memory that went away explains whatever else went wrong, and no shapes are told. */
+static void test_memory_goes(void **state)
+{
+	const struct nnaccel_grant huge = { MEMORY, RW, INT64_MAX / 2 };
+
+	(void)state;
+	assert_int_equal(prepare_add(1, MB_DIMS(2)), NNACCEL_STATUS_NONE);
+	assert_int_equal(ask(&execution, &huge, three_args, NULL),
+			 NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT);
+	assert_non_null(strstr(kernel.messages[0], "pool 0: "));
+	engine_state.cuts = true;
+	engine_state.status = NN_INVALID_ARGUMENT;
+	assert_int_equal(ask(&execution, &memory_grant, three_args, NULL),
+			 NNACCEL_STATUS_GENERAL_FAILURE);
+	assert_non_null(strstr(kernel.messages[0], "pool 0 is gone"));
+	assert_int_equal(kernel.commits[0].payload_size, 0);
+}
+
+/* So it is with the memory of a model's constants. */
+static void test_constants_go(void **state)
+{
+	const struct nnaccel_grant grants[] = { wire_grant, { OTHER, NNACCEL_PROT_READ, 2 * PAGE },
+						{ OTHER, NNACCEL_PROT_READ, 2 * PAGE } };
+	const struct nnaccel_cmd head = {
+		.kind = NNACCEL_DO_PREPARE, .model = 1, .num_grants = 3,
+		.wire_length = write_pools(grants + 1, 0),
+		.max_payload = sizeof(struct nnaccel_model_memory),
+	};
+	struct loaded_model *loaded;
+
+	(void)state;
+	assert_int_equal(ask(&head, grants, NULL, NULL), NNACCEL_STATUS_NONE);
+	loaded = models_get(&server.models, 1);
+	atomic_store(&loaded->pools[1]->broken, true);
+	models_put(&server.models, loaded);
+	assert_int_equal(ask(&execution, &memory_grant, three_args, NULL),
+			 NNACCEL_STATUS_GENERAL_FAILURE);
+	assert_non_null(strstr(kernel.messages[0], "is gone"));
+}
+
+/* A model that is forgotten is released, and there for nobody. */
+static void test_forget_model(void **state)
+{
+	struct nnaccel_cmd forget = { .kind = NNACCEL_DO_FORGET_MODEL, .model = 3 };
+
+	(void)state;
+	for (uint64_t i = 1; i < 4; i++)
+		assert_int_equal(prepare_add(i, MB_DIMS(2)), NNACCEL_STATUS_NONE);
+	for (unsigned int i = 0; i < 4; i++) {
+		/* The last one has gone before. */
+		forget.model = (const uint64_t[]){ 2, 1, 3, 3 }[i];
+		add(&forget, NULL, NULL, NULL, NULL);
+		run();
+		assert_int_equal(kernel.num_commits, 0);
+		assert_int_equal(engine_state.released, i < 3 ? i + 1 : 3);
+		assert_int_equal(ask(&execution, &memory_grant, three_args, NULL),
+				 i ? NNACCEL_STATUS_GENERAL_FAILURE : NNACCEL_STATUS_NONE);
+	}
+}
+
+/* Pictures are copied without what lies between their rows, and there only if all went well. */
+static void test_pictures(void **state)
+{
+	const struct nnaccel_grant grants[] = {
+		{ PICTURE, RW | NNACCEL_PROT_FORMATTED, PAGE }, { MEMORY, RW, PAGE },
+	};
+	const struct nnaccel_arg from[] = {
+		{ .pool = 0 }, { .flags = NNACCEL_ARG_NO_VALUE }, { .pool = 1, .length = 16 },
+	};
+	const struct nnaccel_arg to[] = {
+		{ .pool = 1, .length = 16 }, { .flags = NNACCEL_ARG_NO_VALUE }, { .pool = 0 },
+	};
+	struct nnaccel_cmd head = execution;
+	float *picture = (void *)memory[PICTURE], *numbers = (void *)memory[MEMORY];
+
+	(void)state;
+	head.num_grants = 2;
+	assert_int_equal(prepare_add(1, MB_DIMS(4)), NNACCEL_STATUS_NONE);
+	engine_state.fence = eventfd(0, EFD_CLOEXEC);
+	for (int i = 0; i < 10; i++)
+		picture[i] = (float)i;
+	assert_int_equal(ask(&head, grants, from, NULL), NNACCEL_STATUS_NONE);
+	assert_memory_equal(numbers, ((float[]){ 2, 3, 6, 7 }), 16);
+	/* Hardware cannot be left alone with what is to be copied afterwards. */
+	assert_false(engine_state.took_fence);
+	close(engine_state.fence);
+	engine_state.fence = -1;
+	for (int i = 0; i < 4; i++)
+		numbers[i] = (float)(50 + i);
+	engine_state.status = NN_GENERAL_FAILURE;
+	assert_int_equal(ask(&head, grants, to, NULL), NNACCEL_STATUS_GENERAL_FAILURE);
+	for (int i = 0; i < 10; i++)
+		assert_true(picture[i] == (float)i);
+	engine_state.status = NN_OK;
+	assert_int_equal(ask(&head, grants, to, NULL), NNACCEL_STATUS_NONE);
+	assert_memory_equal(picture, ((float[]){ 0, 1, 50, 51, 4, 5, 52, 53, 8, 9 }), 40);
+}
+
+/* A fence of the engine's goes with the answer if all went well, and is closed. */
+static void test_fences(void **state)
+{
+	static const struct {
+		uint64_t features;
+		enum nn_status status;
+		bool is_taken, is_committed;
+	} cases[] = {
+		{ NNACCEL_FEATURE_COMMIT_FENCE, NN_OK, true, true },
+		{ NNACCEL_FEATURE_COMMIT_FENCE, NN_GENERAL_FAILURE, true, false },
+		{ NNACCEL_FEATURE_COMMIT_AND_FETCH, NN_OK, false, false },
+	};
+	struct nnaccel_cmd head = execution;
+
+	(void)state;
+	assert_int_equal(prepare_add(1, MB_DIMS(2)), NNACCEL_STATUS_NONE);
+	head.flags = NNACCEL_EXECUTE_MEASURE;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		server.features = cases[i].features;
+		engine_state.status = cases[i].status;
+		engine_state.fence = eventfd(0, EFD_CLOEXEC);
+		assert_int_equal(!ask(&head, &memory_grant, three_args, NULL), !cases[i].status);
+		assert_int_equal(engine_state.took_fence, cases[i].is_taken);
+		assert_int_equal(!!(kernel.commits[0].flags & NNACCEL_COMMIT_FENCE),
+				 cases[i].is_committed);
+		if (cases[i].is_committed) {
+			assert_int_equal(kernel.commits[0].fence, engine_state.fence);
+			/* Nobody has measured what hardware still does. */
+			assert_true(kernel.commits[0].device_ns == NNACCEL_TIME_NONE);
+		}
+		assert_int_equal(fcntl(engine_state.fence, F_GETFD) < 0, cases[i].is_taken);
+		if (!cases[i].is_taken)
+			close(engine_state.fence);
+	}
+}
+
+/* ---- buffers ---- */
+
+/* Of 2 numbers; with an open dimension; of 3 numbers; quantised; of any rank; two huge ones. */
+static void prepare_all(void)
+{
+	assert_int_equal(prepare_add(1, MB_DIMS(1, 2)), NNACCEL_STATUS_NONE);
+	assert_int_equal(prepare_add(2, MB_DIMS(0, 2)), NNACCEL_STATUS_NONE);
+	assert_int_equal(prepare_add(3, MB_DIMS(1, 3)), NNACCEL_STATUS_NONE);
+	assert_int_equal(prepare_model(4, write_add(MB_DIMS(1, 8), 0.5f)), NNACCEL_STATUS_NONE);
+	assert_int_equal(prepare_add(5, 0, NULL), NNACCEL_STATUS_NONE);
+	assert_int_equal(prepare_add(6, MB_DIMS(0, 1U << 29)), NNACCEL_STATUS_NONE);
+	assert_int_equal(prepare_add(7, MB_DIMS(8, 0)), NNACCEL_STATUS_NONE);
+}
+
+#define IN NNACCEL_ROLE_INPUT
+#define OUT NNACCEL_ROLE_OUTPUT
+
+static const struct {
+	const char *name;
+	uint64_t capacity;
+	uint32_t num_roles;
+	struct nnaccel_cmd_role roles[3];
+	uint32_t status;
+} judged[] = {
+	{ "an input", 8, 1, { { 1, IN, 0 } }, NNACCEL_STATUS_NONE },
+	{ "the last input", 8, 1, { { 1, IN, 1 } }, NNACCEL_STATUS_NONE },
+	{ "no input", 8, 1, { { 1, IN, 2 } }, NNACCEL_STATUS_INVALID_ARGUMENT },
+	{ "an output", 8, 1, { { 1, OUT, 0 } }, NNACCEL_STATUS_NONE },
+	{ "no output", 8, 1, { { 1, OUT, 1 } }, NNACCEL_STATUS_INVALID_ARGUMENT },
+	{ "no model", 8, 2, { { 1, IN, 0 }, { 9, IN, 0 } }, NNACCEL_STATUS_GENERAL_FAILURE },
+	{ "too small", 7, 1, { { 1, IN, 0 } }, NNACCEL_STATUS_INVALID_ARGUMENT },
+	{ "too large", 16, 1, { { 1, IN, 0 } }, NNACCEL_STATUS_INVALID_ARGUMENT },
+	{ "open", 16, 1, { { 2, IN, 0 } }, NNACCEL_STATUS_NONE },
+	{ "open, at least", 8, 1, { { 2, OUT, 0 } }, NNACCEL_STATUS_NONE },
+	{ "open, no multiple", 12, 1, { { 2, IN, 0 } }, NNACCEL_STATUS_INVALID_ARGUMENT },
+	{ "merged", 8, 3, { { 2, OUT, 0 }, { 1, IN, 1 }, { 2, IN, 0 } }, NNACCEL_STATUS_NONE },
+	{ "merged, too large", 16, 2, { { 2, OUT, 0 }, { 1, IN, 1 } },
+	  NNACCEL_STATUS_INVALID_ARGUMENT },
+	{ "other dimensions", 8, 2, { { 1, OUT, 0 }, { 3, IN, 0 } },
+	  NNACCEL_STATUS_INVALID_ARGUMENT },
+	{ "another type", 8, 2, { { 1, OUT, 0 }, { 4, IN, 0 } }, NNACCEL_STATUS_INVALID_ARGUMENT },
+	{ "the third is another", 8, 3, { { 1, OUT, 0 }, { 1, IN, 0 }, { 4, IN, 0 } },
+	  NNACCEL_STATUS_INVALID_ARGUMENT },
+	{ "of any rank", 12, 1, { { 5, IN, 0 } }, NNACCEL_STATUS_NONE },
+	{ "of any rank, no multiple", 10, 1, { { 5, IN, 0 } }, NNACCEL_STATUS_INVALID_ARGUMENT },
+	{ "more than 4 GiB", UINT64_C(1) << 34, 2, { { 6, IN, 0 }, { 7, IN, 0 } },
+	  NNACCEL_STATUS_INVALID_ARGUMENT },
+};
+
+static uint32_t make_buffer(uint32_t grant, uint64_t capacity, uint32_t num_roles,
+			    const struct nnaccel_cmd_role *roles)
+{
+	const struct nnaccel_grant granted = { grant, RW, capacity };
+	const struct nnaccel_cmd head = {
+		.kind = NNACCEL_DO_BUFFER, .num_grants = 1, .num_roles = num_roles,
+		.max_payload = sizeof(uint32_t),
+	};
+
+	return ask(&head, &granted, NULL, roles);
+}
+
+static uint32_t told_layout(void)
+{
+	uint32_t layout;
+
+	assert_int_equal(kernel.commits[0].payload_size, sizeof(layout));
+	memcpy(&layout, kernel.payloads[0], sizeof(layout));
+	return layout;
+}
+
+static void test_roles(void **state)
+{
+	(void)state;
+	prepare_all();
+	for (size_t i = 0; i < sizeof(judged) / sizeof(judged[0]); i++) {
+		if (make_buffer(OTHER, judged[i].capacity, judged[i].num_roles, judged[i].roles) !=
+		    judged[i].status)
+			fail_msg("%s: %s", judged[i].name, kernel.messages[0]);
+		if (judged[i].status)
+			assert_int_equal(kernel.commits[0].payload_size, 0);
+		else
+			assert_int_equal(told_layout(), NNACCEL_LAYOUT_LINEAR);
+	}
+	/* Nobody holds the models any more. */
+	for (struct loaded_model *m = server.models.list; m; m = m->next)
+		assert_int_equal(m->users, 1);
+}
+
+static uint32_t copy(uint32_t kind, uint32_t buffer, uint64_t length)
+{
+	const struct nnaccel_grant grants[] = { { buffer, RW, 8 }, { MEMORY, RW, PAGE } };
+	const struct nnaccel_cmd head = { .kind = kind, .num_grants = 2, .wire_length = length };
+
+	return ask(&head, grants, NULL, NULL);
+}
+
+static void forget(uint32_t grant)
+{
+	const struct nnaccel_cmd head = { .kind = NNACCEL_DO_FORGET_GRANT, .grant = grant };
+
+	add(&head, NULL, NULL, NULL, NULL);
+	run();
+	assert_int_equal(kernel.num_commits, 0);
+}
+
+/* Buffers whose layout is the engine's are converted, found in executions, and destroyed. */
+static void test_own_layout(void **state)
+{
+	const struct nnaccel_cmd_role role = { 2, IN, 0 };
+	const struct nnaccel_grant grants[] = { { OTHER, RW, 8 }, { MEMORY, RW, PAGE } };
+	const struct nnaccel_arg args[] = {
+		{ .flags = NNACCEL_ARG_BUFFER, .length = 8, .rank = 2, .dims = { 1, 2 } },
+		{ .pool = 1, .length = 8 }, { .pool = 1, .offset = 8, .length = 8 },
+	};
+	struct nnaccel_cmd head = execution;
+
+	(void)state;
+	engine.buffers = &engine_buffers;
+	prepare_all();
+	/* One that the engine has no layout for, and one that it fails on. */
+	buffer_of_engine = NULL;
+	assert_int_equal(make_buffer(OTHER, 8, 1, &role), NNACCEL_STATUS_NONE);
+	assert_int_equal(told_layout(), NNACCEL_LAYOUT_LINEAR);
+	assert_int_equal(copy(NNACCEL_DO_COPY_IN, OTHER, 8), NNACCEL_STATUS_GENERAL_FAILURE);
+	buffer_of_engine = &buffer_state;
+	engine_state.status = NN_DEVICE_UNAVAILABLE;
+	assert_int_equal(make_buffer(OTHER, 8, 1, &role), NNACCEL_STATUS_DEVICE_UNAVAILABLE);
+	assert_string_equal(kernel.messages[0], "it fails");
+	engine_state.status = NN_OK;
+	assert_int_equal(make_buffer(OTHER, 8, 1, &role), NNACCEL_STATUS_NONE);
+	assert_int_equal(told_layout(), NNACCEL_LAYOUT_ENGINE);
+	assert_int_equal(buffer_state.capacity, 8);
+	assert_int_equal(buffer_state.operand.rank, 2);
+	assert_int_equal(buffer_state.operand.dims[0], 0);
+	assert_int_equal(buffer_state.operand.dims[1], 2);
+	assert_int_equal(make_buffer(PICTURE, 8, 1, &role), NNACCEL_STATUS_NONE);
+	assert_int_equal(buffer_state.created, 4);
+
+	memset(memory[MEMORY], 0x0f, 8);
+	assert_int_equal(copy(NNACCEL_DO_COPY_IN, OTHER, 7), NNACCEL_STATUS_NONE);
+	assert_memory_equal(memory[OTHER], "\xf0\xf0\xf0\xf0\xf0\xf0\xf0\0", 8);
+	assert_int_equal(copy(NNACCEL_DO_COPY_OUT, OTHER, 8), NNACCEL_STATUS_NONE);
+	assert_memory_equal(memory[MEMORY], "\x0f\x0f\x0f\x0f\x0f\x0f\x0f\xff", 8);
+	assert_int_equal(buffer_state.in, 1);
+	assert_int_equal(buffer_state.out, 1);
+	engine_state.status = NN_INVALID_ARGUMENT;
+	assert_int_equal(copy(NNACCEL_DO_COPY_OUT, OTHER, 8), NNACCEL_STATUS_INVALID_ARGUMENT);
+	engine_state.status = NN_OK;
+	assert_int_equal(copy(NNACCEL_DO_COPY_OUT, WIRE, 8), NNACCEL_STATUS_GENERAL_FAILURE);
+
+	head.model = 2;
+	head.num_grants = 2;
+	assert_int_equal(ask(&head, grants, args, NULL), NNACCEL_STATUS_NONE);
+	assert_ptr_equal(engine_state.own, buffer_of_engine);
+	/* Nobody uses it, so it goes at once; the other goes with the client. */
+	forget(OTHER);
+	assert_int_equal(buffer_state.destroyed, 1);
+	assert_int_equal(copy(NNACCEL_DO_COPY_IN, OTHER, 8), NNACCEL_STATUS_GENERAL_FAILURE);
+	assert_int_equal(ask(&head, grants, args, NULL), NNACCEL_STATUS_NONE);
+	assert_null(engine_state.own);
+	buffers_free(&server.buffers);
+	assert_int_equal(buffer_state.destroyed, 2);
+	assert_true(buffers_init(&server.buffers, &engine));
+}
+
+/* One that is used meanwhile is destroyed when its last user puts it back. */
+static void test_forgotten_in_use(void **state)
+{
+	const struct nnaccel_cmd_role role = { 2, IN, 0 };
+	struct buffer *one, *again;
+
+	(void)state;
+	engine.buffers = &engine_buffers;
+	buffer_of_engine = &buffer_state;
+	prepare_all();
+	assert_int_equal(make_buffer(OTHER, 8, 1, &role), NNACCEL_STATUS_NONE);
+	one = buffers_get(&server.buffers, OTHER);
+	assert_ptr_equal(buffers_get(&server.buffers, OTHER), one);
+	buffers_put(&server.buffers, one);
+	buffers_put(&server.buffers, NULL);
+	assert_int_equal(buffer_state.destroyed, 0);
+	forget(OTHER);
+	assert_int_equal(buffer_state.destroyed, 0);
+	assert_null(buffers_get(&server.buffers, OTHER));
+	/* The number is another's from now on. */
+	assert_int_equal(make_buffer(OTHER, 8, 1, &role), NNACCEL_STATUS_NONE);
+	again = buffers_get(&server.buffers, OTHER);
+	assert_ptr_not_equal(again, one);
+	buffers_put(&server.buffers, one);
+	assert_int_equal(buffer_state.destroyed, 1);
+	buffers_put(&server.buffers, again);
+	assert_int_equal(buffer_state.destroyed, 1);
+}
+
+/* What an input holds is as large as the shape that it is taken for. */
+static const struct {
+	uint64_t model;
+	uint64_t length;		/* of what the buffer holds */
+	uint32_t rank, dims[2];		/* that the argument says; 0: the model's */
+	uint32_t status;
+} held[] = {
+	{ 1, 8, 0, { 0 }, NNACCEL_STATUS_NONE },
+	{ 1, 4, 0, { 0 }, NNACCEL_STATUS_INVALID_ARGUMENT },
+	{ 2, 16, 2, { 2, 2 }, NNACCEL_STATUS_NONE },
+	{ 2, 8, 2, { 2, 2 }, NNACCEL_STATUS_INVALID_ARGUMENT },
+	{ 2, 0, 2, { 0, 2 }, NNACCEL_STATUS_NONE },
+	{ 2, 8, 2, { UINT32_MAX, UINT32_MAX }, NNACCEL_STATUS_INVALID_ARGUMENT },
+	{ 4, 8, 0, { 0 }, NNACCEL_STATUS_NONE },
+};
+
+static void test_held(void **state)
+{
+	const struct nnaccel_grant grants[] = { { OTHER, RW, 64 }, { MEMORY, RW, PAGE } };
+	struct nnaccel_arg args[] = {
+		{ .pool = 1, .length = 64 }, { .flags = NNACCEL_ARG_BUFFER },
+		{ .pool = 1, .offset = 64, .length = 4 },
+	};
+	struct nnaccel_cmd head = execution;
+
+	(void)state;
+	prepare_all();
+	head.num_grants = 2;
+	for (size_t i = 0; i < sizeof(held) / sizeof(held[0]); i++) {
+		head.model = held[i].model;
+		args[1].length = held[i].length;
+		args[1].rank = held[i].rank;
+		memcpy(args[1].dims, held[i].dims, sizeof(held[i].dims));
+		if (ask(&head, grants, args, NULL) != held[i].status)
+			fail_msg("%zu: %s", i, kernel.messages[0]);
+	}
+	/* Memory of a pool is the engine's to judge. */
+	args[1].flags = 0;
+	args[1].length = 4;
+	assert_int_equal(ask(&head, grants, args, NULL), NNACCEL_STATUS_NONE);
+}
+
+/* Behind the shapes come the sizes of what was written. */
+static void test_sizes(void **state)
+{
+	struct nnaccel_cmd head = execution;
+	uint64_t size;
+
+	(void)state;
+	assert_int_equal(prepare_add(1, MB_DIMS(2)), NNACCEL_STATUS_NONE);
+	head.max_payload = sizeof(struct nnaccel_shape) + sizeof(size);
+	assert_int_equal(ask(&head, &memory_grant, three_args, NULL), NNACCEL_STATUS_NONE);
+	assert_int_equal(kernel.commits[0].payload_size, head.max_payload);
+	memcpy(&size, kernel.payloads[0] + sizeof(struct nnaccel_shape), sizeof(size));
+	assert_int_equal(size, 2 * 5 * sizeof(float));
+}
+
+/* ---- saved models ---- */
+
+#define TOKEN "a token of 32 bytes, all of them"
+#define MODEL_PART "of the model"
+#define DATA_PART "data"
+
+static struct {
+	bool is_none, is_large;		/* nothing is saved; more than there is room for */
+	unsigned int saves, ends;
+	char model[16], data[16];	/* that were loaded */
+	size_t model_size, data_size;
+} saved;
+
+static enum nn_status save(const struct nna_engine *e, const void *prepared,
+			   struct nna_engine_image *image, struct nn_error *err)
+{
+	(void)e;
+	(void)prepared;
+	saved.saves++;
+	if (engine_state.status)
+		return result_of(err);
+	if (saved.is_none)
+		return NN_OK;
+	image->model = (void *)MODEL_PART;
+	image->model_size = sizeof(MODEL_PART);
+	image->data_size = sizeof(DATA_PART);
+	return NN_OK;
+}
+
+static void write_data(const struct nna_engine *e, const struct nna_engine_image *image, void *data)
+{
+	(void)e;
+	assert_int_equal(image->data_size, sizeof(DATA_PART));
+	memcpy(data, DATA_PART, sizeof(DATA_PART));
+}
+
+static void end_save(const struct nna_engine *e, struct nna_engine_image *image)
+{
+	(void)e;
+	(void)image;
+	saved.ends++;
+}
+
+static enum nn_status load(const struct nna_engine *e, void *model, size_t model_size,
+			   const void *data, size_t data_size,
+			   const struct nna_engine_preparation *how, void **prepared,
+			   struct nn_error *err)
+{
+	(void)e;
+	engine_state.how = *how;
+	saved.model_size = model_size;
+	saved.data_size = data_size;
+	memcpy(saved.model, model, model_size);
+	if (data)
+		memcpy(saved.data, data, data_size);
+	free(model);
+	if (engine_state.status)
+		return result_of(err);
+	engine_state.prepared++;
+	*prepared = saved.model;
+	return NN_OK;
+}
+
+/* What the keeper will answer to the next request. */
+static void keeper_says(int keeper, enum cache_verdict verdict)
+{
+	const struct cache_answer answer = {
+		.verdict = verdict, .serial = server.cache.serial + 1,
+	};
+
+	assert_int_equal(send(keeper, &answer, sizeof(answer), 0), sizeof(answer));
+}
+
+static void check_request(int keeper, enum cache_request_kind kind, const void *part, size_t size)
+{
+	struct cache_request request;
+	uint8_t hash[DIGEST_SIZE];
+
+	assert_int_equal(recv(keeper, &request, sizeof(request), MSG_DONTWAIT), sizeof(request));
+	assert_int_equal(request.kind, kind);
+	assert_memory_equal(request.token, TOKEN, sizeof(request.token));
+	assert_true(digest(part, size, hash));
+	assert_memory_equal(request.hash, hash, sizeof(hash));
+}
+
+static void test_saved(void **state)
+{
+	const struct nnaccel_grant grants[] = { { MEMORY, RW, PAGE }, { OTHER, RW, PAGE } };
+	struct nnaccel_cmd head = {
+		.kind = NNACCEL_DO_CACHE_SAVE, .model = 1, .wire_offset = 8, .data_offset = 16,
+		.max_payload = sizeof(struct nnaccel_cache_sizes), .token = TOKEN,
+	};
+	const struct nnaccel_cache_sizes *sizes = (const void *)kernel.payloads[0];
+	unsigned int asked = 0;
+	int ends[2];
+
+	(void)state;
+	memset(&saved, 0, sizeof(saved));
+	engine.save = save;
+	engine.end_save = end_save;
+	engine.write_data = write_data;
+	engine.load = load;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	server.cache.socket = ends[0];
+	assert_int_equal(ask(&head, NULL, NULL, NULL), NNACCEL_STATUS_GENERAL_FAILURE);
+	assert_string_equal(kernel.messages[0], "no such model");
+	assert_int_equal(prepare_add(1, MB_DIMS(2)), NNACCEL_STATUS_NONE);
+
+	/* The sizes alone; nothing was compiled yet; it fails. */
+	assert_int_equal(ask(&head, NULL, NULL, NULL), NNACCEL_STATUS_NONE);
+	assert_int_equal(kernel.commits[0].payload_size, sizeof(*sizes));
+	assert_int_equal(sizes->model, sizeof(MODEL_PART));
+	assert_int_equal(sizes->data, sizeof(DATA_PART));
+	assert_int_equal(saved.ends, ++asked);
+	saved.is_none = true;
+	assert_int_equal(ask(&head, NULL, NULL, NULL), NNACCEL_STATUS_NONE);
+	assert_int_equal(sizes->model + sizes->data, 0);
+	assert_int_equal(saved.ends, asked);
+	saved.is_none = false;
+	engine_state.status = NN_OUTPUT_INSUFFICIENT_SIZE;
+	assert_int_equal(ask(&head, NULL, NULL, NULL), NNACCEL_STATUS_GENERAL_FAILURE);
+	engine_state.status = NN_INVALID_ARGUMENT;
+	assert_int_equal(ask(&head, NULL, NULL, NULL), NNACCEL_STATUS_INVALID_ARGUMENT);
+	assert_int_equal(kernel.commits[0].payload_size, 0);
+	engine_state.status = NN_OK;
+
+	/* Too little room for one part and for the other. */
+	head.num_grants = 2;
+	for (int i = 0; i < 2; i++) {
+		head.wire_length = sizeof(MODEL_PART) - (i == 0);
+		head.data_length = sizeof(DATA_PART) - (i == 1);
+		assert_int_equal(ask(&head, grants, NULL, NULL),
+				 NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE);
+		assert_int_equal(kernel.commits[0].payload_size, sizeof(*sizes));
+		assert_int_equal(sizes->model, sizeof(MODEL_PART));
+		assert_int_equal(saved.ends, ++asked);
+	}
+	head.data_length = sizeof(DATA_PART);
+	keeper_says(ends[1], CACHE_YES);
+	assert_int_equal(ask(&head, grants, NULL, NULL), NNACCEL_STATUS_NONE);
+	check_request(ends[1], CACHE_STORE, MODEL_PART, sizeof(MODEL_PART));
+	assert_memory_equal(memory[MEMORY] + 8, MODEL_PART, sizeof(MODEL_PART));
+	assert_memory_equal(memory[OTHER] + 16, DATA_PART, sizeof(DATA_PART));
+
+	/* And back. */
+	head.kind = NNACCEL_DO_PREPARE_CACHED;
+	head.model = 2;
+	head.preference = 2;
+	head.deadline_ns = 33;
+	head.max_payload = sizeof(struct nnaccel_model_memory);
+	keeper_says(ends[1], CACHE_NO);
+	assert_int_equal(ask(&head, grants, NULL, NULL), NNACCEL_STATUS_GENERAL_FAILURE);
+	check_request(ends[1], CACHE_QUERY, MODEL_PART, sizeof(MODEL_PART));
+	assert_int_equal(saved.model_size, 0);
+	keeper_says(ends[1], CACHE_YES);
+	assert_int_equal(ask(&head, grants, NULL, NULL), NNACCEL_STATUS_NONE);
+	assert_int_equal(kernel.commits[0].payload_size, sizeof(struct nnaccel_model_memory));
+	assert_string_equal(saved.model, MODEL_PART);
+	assert_string_equal(saved.data, DATA_PART);
+	assert_int_equal(saved.model_size, sizeof(MODEL_PART));
+	assert_int_equal(saved.data_size, sizeof(DATA_PART));
+	assert_int_equal(engine_state.how.preference, 2);
+	assert_int_equal(engine_state.how.deadline_ns, 33);
+	engine_state.status = NN_GENERAL_FAILURE;
+	keeper_says(ends[1], CACHE_YES);
+	assert_int_equal(ask(&head, grants, NULL, NULL), NNACCEL_STATUS_GENERAL_FAILURE);
+	assert_string_equal(kernel.messages[0], "it fails");
+	engine_state.status = NN_OK;
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* ---- commands ---- */
+
+/* Executions fetch the next command with their answer; others are fetched for. */
+static void test_commit_and_fetch(void **state)
+{
+	struct nnaccel_cmd head = execution;
+
+	(void)state;
+	assert_int_equal(prepare_add(1, MB_DIMS(2)), NNACCEL_STATUS_NONE);
+	for (int both = 1; both >= 0; both--) {
+		server.features = both ? NNACCEL_FEATURE_COMMIT_AND_FETCH : 0;
+		for (head.cookie = 1; head.cookie < 4; head.cookie++)
+			add(&head, &memory_grant, three_args, NULL, NULL);
+		run();
+		assert_int_equal(kernel.num_commits, 3);
+		for (unsigned int i = 0; i < 3; i++) {
+			assert_int_equal(kernel.commits[i].cookie, i + 1);
+			assert_int_equal(!!kernel.commits[i].buffer, both);
+		}
+		/* The last one is that of the end. */
+		assert_int_equal(kernel.fetches, both ? 2 : 4);
+	}
+	/* A query's answer fetches nothing. */
+	server.features = NNACCEL_FEATURE_COMMIT_AND_FETCH;
+	head = (struct nnaccel_cmd){ .kind = NNACCEL_DO_QUERY, .query = NNACCEL_QUERY_DEVICE };
+	assert_int_equal(ask(&head, NULL, NULL, NULL), NNACCEL_STATUS_NONE);
+	assert_int_equal(kernel.commits[0].buffer, 0);
+}
+
+/* A command that is larger than the room is fetched once more, and so is an interrupted one. */
+static void test_large_command(void **state)
+{
+	struct nnaccel_grant grants[NNACCEL_MAX_CMD_POOLS];
+	struct nnaccel_cmd head = execution;
+
+	(void)state;
+	assert_int_equal(prepare_add(1, MB_DIMS(2)), NNACCEL_STATUS_NONE);
+	for (uint32_t i = 0; i < NNACCEL_MAX_CMD_POOLS; i++)
+		grants[i] = memory_grant;
+	head.num_grants = 256 < NNACCEL_MAX_CMD_POOLS ? 256 : NNACCEL_MAX_CMD_POOLS;
+	head.attributes_size = 0;
+	kernel.interrupts = true;
+	assert_int_equal(ask(&head, grants, three_args, NULL), NNACCEL_STATUS_NONE);
+	/* It comes second, too, with the answer of an execution. */
+	head.cookie = 5;
+	add(&execution, &memory_grant, three_args, NULL, NULL);
+	add(&head, grants, three_args, NULL, NULL);
+	run();
+	assert_int_equal(kernel.num_commits, 1);
+	assert_int_equal(kernel.commits[0].cookie, 5);
+}
+
+/* A command that makes no sense is answered as far as it says whom to answer. */
+static void test_malformed(void **state)
+{
+	const struct nnaccel_cmd head = { .kind = 99, .cookie = 4 };
+
+	(void)state;
+	add(&head, NULL, NULL, NULL, NULL);
+	add(&head, NULL, NULL, NULL, NULL);
+	kernel.commands[0].size = sizeof(head) - 1;
+	run();
+	assert_int_equal(kernel.num_commits, 1);
+	assert_int_equal(kernel.commits[0].cookie, 4);
+	assert_int_equal(kernel.commits[0].status, NNACCEL_STATUS_GENERAL_FAILURE);
+	assert_non_null(strstr(kernel.messages[0], "malformed command"));
+}
+
+/* A session whose answers are not taken ends; what was not looked at yet stays where it is. */
+static void test_commit_fails(void **state)
+{
+	const struct nnaccel_cmd head = {
+		.kind = NNACCEL_DO_QUERY, .query = NNACCEL_QUERY_DEVICE, .cookie = 1,
+	};
+
+	(void)state;
+	add(&head, NULL, NULL, NULL, NULL);
+	add(&head, NULL, NULL, NULL, NULL);
+	kernel.error = ENOENT;
+	run();
+	assert_int_equal(kernel.num_commits, 0);
+	assert_int_equal(kernel.fetches, 1);
+}
+
+/* What a thread wrote into memory that the client lost is no success. */
+static void test_revoked(void **state)
+{
+	(void)state;
+	assert_int_equal(prepare_add(1, MB_DIMS(2)), NNACCEL_STATUS_NONE);
+	shared.revoked = true;
+	assert_int_equal(ask(&execution, &memory_grant, three_args, NULL),
+			 NNACCEL_STATUS_GENERAL_FAILURE);
+	assert_int_equal(kernel.commits[0].payload_size, 0);
+	assert_non_null(strstr(kernel.messages[0], "took too long"));
+	engine_state.status = NN_INVALID_ARGUMENT;
+	assert_int_equal(ask(&execution, &memory_grant, three_args, NULL),
+			 NNACCEL_STATUS_INVALID_ARGUMENT);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(queries),
+		TEST(old_module),
+		TEST(supported),
+		TEST(prepare),
+		TEST(execute),
+		TEST(memory_goes),
+		TEST(constants_go),
+		TEST(forget_model),
+		TEST(pictures),
+		TEST(fences),
+		TEST(roles),
+		TEST(own_layout),
+		TEST(forgotten_in_use),
+		TEST(held),
+		TEST(sizes),
+		TEST(saved),
+		TEST(commit_and_fetch),
+		TEST(large_command),
+		TEST(malformed),
+		TEST(commit_fails),
+		TEST(revoked),
+	};
+
+	return digest_init() ? cmocka_run_group_tests_name("engine serve", tests, NULL, NULL) : 1;
+}
