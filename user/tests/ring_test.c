@@ -3,6 +3,7 @@
  * The ends of a burst's rings in plain memory: packets whole or not at all, hostile words, sleeps
  * and wakes; the parsers against every packet that is malformed.
  */
+#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -107,6 +108,9 @@ static void test_geometry(void **state)
 	map.capacity = NNACCEL_BURST_MAX_CAPACITY;
 	map.lines = nn_ring_lines(map.capacity);
 	assert_int_equal(nn_ring_init(&ring, &map, 0), NN_RING_OK);
+	assert_int_equal(ring.waiter.budget_ns, 0);
+	assert_int_equal(nn_ring_init(&ring, &map, 123), NN_RING_OK);
+	assert_int_equal(ring.waiter.budget_ns, 123);
 	map.lines++;
 	assert_int_equal(nn_ring_init(&ring, &map, 0), NN_RING_BROKEN);
 }
@@ -147,6 +151,34 @@ static void test_packets_arrive_whole(void **state)
 		assert_int_equal(control_of(&p, 0)->wakes, 0);
 		pair_free(&p);
 	}
+}
+
+/* A packet leaves nothing of an older one behind it in its last line. */
+static void test_rest_of_a_line(void **state)
+{
+	static const struct nnaccel_datum zeroes[NNACCEL_LINE_DATUMS];
+	struct nnaccel_datum out[MAX_CAPACITY];
+	struct pair p;
+	uint32_t n;
+
+	(void)state;
+	pair_init(&p, 9, 0);
+	make_packet(out, 9, 1);
+	for (uint32_t length = 1; length <= 9; length++) {
+		uint32_t lines = nn_ring_lines(length), rest = 3 * lines - length;
+
+		memset(lines_of(&p, 0), 0xee, nn_ring_bytes(9) - NNACCEL_RING_LINES);
+		p.client.tx_line = 0;
+		out[0].u.request.size = length;
+		assert_int_equal(nn_ring_try_send(&p.client, out, length), NN_RING_OK);
+		assert_memory_equal(&lines_of(&p, 0)[lines - 1].datums[3 - rest], zeroes,
+				    rest * sizeof(*zeroes));
+		p.worker.rx_line = 0;
+		p.worker.rx_lap = p.client.tx_lap - (lines == 3);
+		assert_int_equal(nn_ring_try_receive(&p.worker, p.in, &n), NN_RING_OK);
+		assert_memory_equal(p.in, out, length * sizeof(*out));
+	}
+	pair_free(&p);
 }
 
 static void test_full_ring(void **state)
@@ -463,6 +495,7 @@ static void test_sleeper_is_woken(void **state)
 
 	(void)state;
 	pair_init(&p, 9, 0);
+	p.worker.slice_ns = 3600 * NS_PER_S;
 	assert_int_equal(pthread_create(&thread, NULL, receive_thread, &p), 0);
 	await_word(&control_of(&p, 1)->waiting, NNACCEL_WAIT_PACKET);
 	make_packet(out, 1, 0);
@@ -474,23 +507,6 @@ static void test_sleeper_is_woken(void **state)
 	pair_free(&p);
 }
 
-static void test_sleeper_sees_death(void **state)
-{
-	pthread_t thread;
-	struct pair p;
-	void *result;
-
-	(void)state;
-	pair_init(&p, 9, 0);
-	assert_int_equal(pthread_create(&thread, NULL, receive_thread, &p), 0);
-	await_word(&control_of(&p, 1)->waiting, NNACCEL_WAIT_PACKET);
-	__atomic_store_n(&p.status.state, NNACCEL_BURST_DEAD, __ATOMIC_RELEASE);
-	nn_ring_interrupt(&p.worker);
-	pthread_join(thread, &result);
-	assert_int_equal((uintptr_t)result, NN_RING_DEAD);
-	pair_free(&p);
-}
-
 static void *send_thread(void *data)
 {
 	struct pair *p = data;
@@ -498,6 +514,37 @@ static void *send_thread(void *data)
 
 	make_packet(out, 9, 0);
 	return (void *)(uintptr_t)nn_ring_send(&p->client, out, 9, NN_RING_FOREVER);
+}
+
+/* An end that sleeps sees death after interrupts alone; one of them may come before it sleeps. */
+static void test_sleeper_sees_death(void **state)
+{
+	struct nnaccel_datum out[9];
+	pthread_t thread;
+	struct pair p;
+	void *result;
+
+	(void)state;
+	make_packet(out, 9, 0);
+	for (int sends = 0; sends < 2; sends++) {
+		struct nn_ring *end = sends ? &p.client : &p.worker;
+
+		pair_init(&p, 9, 0);
+		if (sends)
+			assert_int_equal(nn_ring_try_send(&p.client, out, 9), NN_RING_OK);
+		end->slice_ns = 3600 * NS_PER_S;
+		assert_int_equal(pthread_create(&thread, NULL, sends ? send_thread : receive_thread,
+						&p), 0);
+		await_word(&control_of(&p, !sends)->waiting,
+			   sends ? NNACCEL_WAIT_SPACE : NNACCEL_WAIT_PACKET);
+		__atomic_store_n(&p.status.state, NNACCEL_BURST_DEAD, __ATOMIC_RELEASE);
+		while (pthread_tryjoin_np(thread, &result)) {
+			nn_ring_interrupt(end);
+			usleep(1000);
+		}
+		assert_int_equal((uintptr_t)result, NN_RING_DEAD);
+		pair_free(&p);
+	}
 }
 
 static void test_sleeper_for_room_is_woken(void **state)
@@ -512,6 +559,7 @@ static void test_sleeper_for_room_is_woken(void **state)
 	pair_init(&p, 9, 0);
 	make_packet(out, 9, 0);
 	assert_int_equal(nn_ring_try_send(&p.client, out, 9), NN_RING_OK);
+	p.client.slice_ns = p.worker.slice_ns = 3600 * NS_PER_S;
 	assert_int_equal(pthread_create(&thread, NULL, send_thread, &p), 0);
 	await_word(&control_of(&p, 0)->waiting, NNACCEL_WAIT_SPACE);
 	assert_int_equal(nn_ring_try_receive(&p.worker, p.in, &n), NN_RING_OK);
@@ -1071,6 +1119,7 @@ int main(void)
 		cmocka_unit_test(test_geometry),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_packets_arrive_whole),
+		cmocka_unit_test(test_rest_of_a_line),
 		cmocka_unit_test(test_full_ring),
 		cmocka_unit_test(test_counts_wrap),
 		cmocka_unit_test(test_hostile_sequence),
