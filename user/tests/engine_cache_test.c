@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 
 #include "base/build_id.h"
@@ -23,6 +24,17 @@
 
 /* Of the index whose process is killed: so many hashes of a token there are before. */
 #define STORED CACHE_INDEX_PER_TOKEN
+
+/* ---- a keeper that is stopped, until its socket is shut down ---- */
+
+static pid_t stopped;
+
+int shutdown(int socket, int how)
+{
+	if (stopped)
+		kill(stopped, SIGCONT);
+	return (int)syscall(SYS_shutdown, socket, how);
+}
 
 /* ---- the index ---- */
 
@@ -700,6 +712,38 @@ static void test_ends_with_its_broker(void **state)
 	close(client.socket);
 }
 
+/* A keeper that is so far behind that the broker cannot send it the end ends nevertheless. */
+static void test_ends_behind(void **state)
+{
+	struct cache_request request = { .kind = CACHE_STORE };
+	struct cache_client client;
+	int asks[2], fills[2], status;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, asks), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fills), 0);
+	assert_int_equal(kill(keeper.pid, SIGSTOP), 0);
+	assert_int_equal(waitpid(keeper.pid, &status, WUNTRACED), keeper.pid);
+	memcpy(request.token, id(1), sizeof(request.token));
+	memcpy(request.hash, id(2), sizeof(request.hash));
+	assert_int_equal(send(asks[1], &request, sizeof(request), 0), sizeof(request));
+	assert_true(keeper_pass(&keeper, asks[0], 1));
+	while (keeper_pass(&keeper, fills[0], 1))
+		;
+	stopped = keeper.pid;
+	keeper_stop(&keeper);
+	stopped = 0;
+	/* It was not killed: it did what it was asked. */
+	assert_true(keeper_start(&keeper, &options));
+	client_of(&client, 1);
+	assert_int_equal(cache_client_query(&client, id(1), id(2), NULL), NN_OK);
+	close(client.socket);
+	for (int i = 0; i < 2; i++) {
+		close(asks[i]);
+		close(fills[i]);
+	}
+}
+
 static uint32_t ask_to_clear(uint64_t uid, uint32_t kind, struct cache_answer *answer)
 {
 	uint32_t verdict;
@@ -948,6 +992,7 @@ int main(int argc, char **argv)
 		KEEPER(keeper_dies),
 		KEEPER(shut_out),
 		KEEPER(ends_with_its_broker),
+		KEEPER(ends_behind),
 		KEEPER(show),
 		KEEPER(clear),
 		KEEPER(sandbox),

@@ -449,12 +449,13 @@ static void test_dead(void **state)
 static void test_time_is_up(void **state)
 {
 	struct nnaccel_datum out[9];
-	uint64_t until_ns;
+	uint64_t until_ns, sleeps;
 	struct pair p;
 	uint32_t n;
 
 	(void)state;
 	pair_init(&p, 9, 100000);
+	p.client.slice_ns = 3600 * NS_PER_S;
 	for (int i = 0; i < 3; i++) {
 		until_ns = clock_ns() + 2000000;
 		assert_int_equal(nn_ring_receive(&p.client, p.in, &n, until_ns), NN_RING_AGAIN);
@@ -465,9 +466,11 @@ static void test_time_is_up(void **state)
 	/* A full ring is waited for as long. */
 	make_packet(out, 9, 0);
 	assert_int_equal(nn_ring_send(&p.client, out, 9, 0), NN_RING_OK);
+	sleeps = control_of(&p, 0)->sleeps;
 	until_ns = clock_ns() + 2000000;
 	assert_int_equal(nn_ring_send(&p.client, out, 9, until_ns), NN_RING_AGAIN);
 	assert_true(clock_ns() >= until_ns);
+	assert_in_range(control_of(&p, 0)->sleeps - sleeps, 1, 3);
 	assert_int_equal(control_of(&p, 0)->waiting, 0);
 	pair_free(&p);
 }
