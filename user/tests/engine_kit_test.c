@@ -1,29 +1,157 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kit's parts that need no kernel: what is checked of an engine, its extensions as clients are
- * told of them, and models in one block.
+ * The kit's parts that need no kernel, or little of one, which this program's ioctl() is: what is
+ * checked of an engine, its options, its extensions as clients see them, models in one block, and
+ * contexts.
  */
+#define _GNU_SOURCE
+#include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "engine/worker/engine.h"
+#include "kit/contexts.h"
 #include "kit/device.h"
 #include "kit/engine.h"
+#include "kit/files.h"
+#include "kit/log.h"
+#include "kit/node.h"
+#include "kit/worker.h"
 #include "tests/model_builder.h"
 
 #define OP_ADD 0
 
+/* ---- the kernel ---- */
+
+static struct {
+	int error;			/* of the next call, 0: none */
+	unsigned long request;		/* the last one */
+	union {
+		struct nnaccel_engine_register registered;
+		struct nnaccel_engine_next next;
+		struct nnaccel_engine_session session;
+		struct nnaccel_engine_opener opener;
+		struct nnaccel_engine_refuse refuse;
+	} in, out;			/* the last argument, and what it becomes */
+	unsigned int count;
+} kernel;
+
+static size_t size_of(unsigned long request)
+{
+	switch (request) {
+	case NNACCEL_ENGINE_REGISTER: return sizeof(kernel.in.registered);
+	case NNACCEL_ENGINE_NEXT: return sizeof(kernel.in.next);
+	case NNACCEL_ENGINE_SESSION: return sizeof(kernel.in.session);
+	case NNACCEL_ENGINE_OPENER: return sizeof(kernel.in.opener);
+	case NNACCEL_ENGINE_REFUSE: return sizeof(kernel.in.refuse);
+	}
+	return 0;
+}
+
+int ioctl(int file, unsigned long request, ...)
+{
+	size_t size = size_of(request);
+	va_list args;
+	void *arg;
+
+	(void)file;
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	kernel.request = request;
+	kernel.count++;
+	memcpy(&kernel.in, arg, size);
+	/* The first field of each. */
+	assert_int_equal(*(uint32_t *)arg, size);
+	errno = kernel.error;
+	if (!kernel.error && request != NNACCEL_ENGINE_REGISTER)
+		memcpy(arg, &kernel.out, size);
+	return kernel.error ? -1 : 0;
+}
+
+/* ---- the log ---- */
+
+static char logged[4096];
+
+static void take_line(void *data, enum log_level level, const char *line)
+{
+	size_t used = strlen(logged);
+
+	(void)data;
+	snprintf(logged + used, sizeof(logged) - used, "%d %s\n", (int)level, line);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(&kernel, 0, sizeof(kernel));
+	logged[0] = '\0';
+	log_set_sink(take_line, NULL);
+	log_set_level(LOG_INFO);
+	return 0;
+}
+
+/* ---- an engine ---- */
+
+/* The places of functions that all engines have, or all that save. */
+static const size_t needed[] = {
+	offsetof(struct nna_engine, describe), offsetof(struct nna_engine, supported),
+	offsetof(struct nna_engine, prepare), offsetof(struct nna_engine, release),
+	offsetof(struct nna_engine, execute), offsetof(struct nna_engine, save),
+	offsetof(struct nna_engine, end_save), offsetof(struct nna_engine, load),
+	offsetof(struct nna_engine, signature), offsetof(struct nna_engine, name),
+}, of_bursts[] = {
+	offsetof(struct nna_engine_burst, create), offsetof(struct nna_engine_burst, destroy),
+	offsetof(struct nna_engine_burst, add), offsetof(struct nna_engine_burst, is_cached),
+	offsetof(struct nna_engine_burst, remove), offsetof(struct nna_engine_burst, execute),
+}, of_buffers[] = {
+	offsetof(struct nna_engine_buffers, create), offsetof(struct nna_engine_buffers, destroy),
+	offsetof(struct nna_engine_buffers, copy_in), offsetof(struct nna_engine_buffers, copy_out),
+};
+
+/* The engine is at fault if any of these pointers, which lie in `part`, is NULL. */
+static void check_needed(const struct nna_engine *e, void *part, const size_t *at, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		void **pointer = (void **)((char *)part + at[i]), *old = *pointer;
+
+		assert_null(engine_fault(e));
+		*pointer = NULL;
+		assert_non_null(engine_fault(e));
+		*pointer = old;
+	}
+}
+
+#define CHECK_NEEDED(e, part, at) check_needed(e, part, at, sizeof(at) / sizeof((at)[0]))
+
+/* Stands for functions that are not called. */
+static void any_function(void)
+{
+}
+
+static void fill(void *part, const size_t *at, size_t count)
+{
+	void (*function)(void) = any_function;
+
+	for (size_t i = 0; i < count; i++)
+		memcpy((char *)part + at[i], &function, sizeof(function));
+}
+
 static void test_fault(void **state)
 {
-	const struct nna_engine_burst none = { .size = sizeof(none) };
+	struct nna_engine_burst burst = { .size = sizeof(burst) };
+	struct nna_engine_buffers buffers = { .size = sizeof(buffers) };
 	const struct nna_engine_buffers no_buffers = { .size = sizeof(no_buffers) };
-	struct nna_engine_file file = { .size = sizeof(file), .path = "/dev/null" };
-	const struct nna_engine_file *const files[] = { &file, NULL };
 	struct nna_engine e = cpu_engine;
 
 	(void)state;
@@ -40,26 +168,391 @@ static void test_fault(void **state)
 	assert_true(ENGINE_HAS(&e, buffers));
 	assert_non_null(engine_fault(&e));
 	e = cpu_engine;
+	e.clients = NNA_ENGINE_CLIENTS_THREADS;
+	assert_null(engine_fault(&e));
 	e.clients = NNA_ENGINE_CLIENTS_THREADS + 1;
 	assert_non_null(engine_fault(&e));
 	e = cpu_engine;
+	e.name = "";
+	assert_non_null(engine_fault(&e));
+	e = cpu_engine;
+	fill(&burst, of_bursts, sizeof(of_bursts) / sizeof(of_bursts[0]));
+	fill(&buffers, of_buffers, sizeof(of_buffers) / sizeof(of_buffers[0]));
+	e.burst = &burst;
+	e.buffers = &buffers;
+	CHECK_NEEDED(&e, &e, needed);
+	CHECK_NEEDED(&e, &burst, of_bursts);
+	CHECK_NEEDED(&e, &buffers, of_buffers);
+	burst.size--;
+	assert_non_null(engine_fault(&e));
+	burst.size++;
+	buffers.size--;
+	assert_non_null(engine_fault(&e));
+	/* One that saves nothing needs none of that. */
+	e = cpu_engine;
+	e.save = NULL;
+	e.end_save = NULL;
+	e.load = NULL;
+	e.signature = NULL;
+	assert_null(engine_fault(&e));
+}
+
+static void test_files(void **state)
+{
+	const uint32_t requests[] = { 1 };
+	const struct nna_engine_file good = {
+		.size = sizeof(good), .path = "/dev/null", .requests = requests, .num_requests = 1,
+		.use = NNA_ENGINE_FILE_READ | NNA_ENGINE_FILE_WRITE | NNA_ENGINE_FILE_POLL,
+	};
+	struct nna_engine_file file = good;
+	const struct nna_engine_file *files[FILES_MAX + 2] = { &file, NULL };
+	struct nna_engine e = cpu_engine;
+
+	(void)state;
+	assert_int_equal(nna_engine_file(0), -1);
+	assert_int_equal(files_count(&e), 0);
 	e.files = files;
 	assert_null(engine_fault(&e));
+	assert_int_equal(files_count(&e), 1);
 	file.use = NNA_ENGINE_FILE_POLL << 1;
 	assert_non_null(engine_fault(&e));
-	file.use = 0;
-	file.num_requests = 1;
+	file = good;
+	file.requests = NULL;
 	assert_non_null(engine_fault(&e));
-	e = cpu_engine;
-	e.execute = NULL;
+	file = good;
+	file.path = NULL;
 	assert_non_null(engine_fault(&e));
-	e = cpu_engine;
-	e.load = NULL;
+	file = good;
+	file.size--;
 	assert_non_null(engine_fault(&e));
-	e = cpu_engine;
-	e.burst = &none;
+	file = good;
+	for (int i = 0; i < FILES_MAX; i++)
+		files[i] = &good;
+	assert_null(engine_fault(&e));
+	files[FILES_MAX] = &good;
 	assert_non_null(engine_fault(&e));
+	/* The second one is not there: the first is. */
+	files[1] = &file;
+	files[2] = NULL;
+	file.path = "/dev/none such";
+	assert_false(files_open(&e));
+	assert_string_equal(logged, "0 /dev/none such: No such file or directory\n");
+	assert_true(nna_engine_file(0) >= WORKER_ENGINE_FD);
+	assert_int_equal(nna_engine_file(1), -1);
+	assert_int_equal(write(nna_engine_file(0), "x", 1), 1);
+	close(nna_engine_file(0));
+	/* One that is not to be written cannot be. */
+	file = good;
+	file.use = NNA_ENGINE_FILE_READ;
+	files[0] = &file;
+	files[1] = NULL;
+	assert_true(files_open(&e));
+	assert_int_equal(write(nna_engine_file(0), "x", 1), -1);
+	close(nna_engine_file(0));
 }
+
+/* ---- its options ---- */
+
+static enum nna_engine_plugin no_plugin(const struct nna_engine *engine, const char *path,
+					struct nn_error *err)
+{
+	(void)engine;
+	(void)path;
+	(void)err;
+	return NNA_ENGINE_PLUGIN_REFUSED;
+}
+
+/* The node is /dev/null, which this kernel refuses to register an engine on. */
+#define ON_NULL "--device=/dev/null"
+#define NO_NODE "0 /dev/null: engine kit: Inappropriate ioctl for device (it is not an engine " \
+	"node, as /dev/nnaccel-engine is)\n"
+
+static const struct {
+	uint32_t clients;
+	bool has_plugins;
+	const char *args[3];
+	int error;			/* of the kernel */
+	int exit_code;
+	const char *logged;
+} runs[] = {
+	{ 0, false, { ON_NULL }, ENOTTY, 1, NO_NODE },
+	{ 0, false, { ON_NULL }, EBUSY, 1,
+	  "0 /dev/null: engine kit: Device or resource busy (is it running already?)\n" },
+	{ 0, false, { ON_NULL }, ENOSPC, 1, "0 /dev/null: engine kit: No space left on device "
+	  "(the module's max_devices are there)\n" },
+	{ 0, false, { ON_NULL }, EPERM, 1, "0 /dev/null: engine kit: Operation not permitted\n" },
+	{ 0, false, { "--device=/none" }, 0, 1, "0 /none: No such file or directory\n" },
+	{ 0, false, { "more" }, 0, 2, "0 unknown argument 'more'; see --help\n" },
+	{ 0, false, { "--none" }, 0, 2, "0 wrong option --none; see --help\n" },
+	{ 0, false, { ON_NULL, "--clients=threads" }, ENOTTY, 1, NO_NODE },
+	{ 0, false, { ON_NULL, "--clients=processes" }, ENOTTY, 1, NO_NODE },
+	{ 0, false, { "--clients=both" }, 0, 2, "--clients" },
+	{ 1, false, { ON_NULL, "--clients=processes" }, ENOTTY, 1, NO_NODE },
+	{ 1, false, { "--clients=threads" }, 0, 2,
+	  "0 --clients=threads: this engine serves by processes only; see --help\n" },
+	{ 2, false, { ON_NULL, "--clients=threads" }, ENOTTY, 1, NO_NODE },
+	{ 2, false, { "--clients=processes" }, 0, 2,
+	  "0 --clients=processes: this engine serves by threads only; see --help\n" },
+	{ 0, false, { "--extensions=/x" }, 0, 2,
+	  "0 --extensions: this engine takes no plug-ins; see --help\n" },
+	{ 0, true, { "--extensions=" }, 0, 2, "--extensions" },
+	{ 0, true, { ON_NULL, "--extensions=/x" }, ENOTTY, 1, NO_NODE },
+	{ 0, true, { "--clients=threads", "--extensions=/x" }, 0, 2,
+	  "0 --extensions: plug-ins are for --clients=processes; see --help\n" },
+	{ 0, false, { "--max-clients=0" }, 0, 2, "--max-clients" },
+	{ 0, false, { ON_NULL, "--max-clients=1" }, ENOTTY, 1, NO_NODE },
+	{ 0, false, { ON_NULL, "--max-clients=4096" }, ENOTTY, 1, NO_NODE },
+	{ 0, false, { "--max-clients=4097" }, 0, 2, "--max-clients" },
+	{ 0, false, { "--max-clients-per-user=0" }, 0, 2, "--max-clients-per-user" },
+	{ 0, false, { ON_NULL, "--idle=64" }, ENOTTY, 1, NO_NODE },
+	{ 0, false, { "--idle=65" }, 0, 2, "--idle" },
+	{ 0, false, { "--log-level=loud" }, 0, 2, "--log-level" },
+	{ 0, false, { ON_NULL, "--name=a-name-of-thirty-one-characters" }, ENOTTY, 1,
+	  "0 /dev/null: engine a-name-of-thirty-one-characters: " },
+	{ 0, false, { ON_NULL, "--name=a-name-of-thirty-two-characters!" }, ENOTTY, 1,
+	  "0 the engine's name is too long\n" },
+};
+
+static int run_engine(const struct nna_engine *e, const char *const *args)
+{
+	char *argv[5] = { (char *)"kit" };
+	int argc = 1;
+
+	while (args[argc - 1]) {
+		argv[argc] = (char *)args[argc - 1];
+		argc++;
+	}
+	return nna_engine_main(e, argc, argv);
+}
+
+static void test_options(void **state)
+{
+	struct nna_engine e = cpu_engine;
+
+	(void)state;
+	e.name = "kit";
+	e.help = NULL;
+	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+		logged[0] = '\0';
+		e.clients = runs[i].clients;
+		e.load_plugin = runs[i].has_plugins ? no_plugin : NULL;
+		kernel.error = runs[i].error;
+		if (run_engine(&e, (const char *[]){ runs[i].args[0], runs[i].args[1], NULL }) !=
+		    runs[i].exit_code || !strstr(logged, runs[i].logged))
+			fail_msg("%s: %s", runs[i].args[0], logged);
+	}
+	e.execute = NULL;
+	assert_int_equal(run_engine(&e, (const char *[]){ ON_NULL, NULL }), 1);
+	assert_non_null(strstr(logged, "0 the engine: it lacks describe, supported"));
+}
+
+static void test_help(void **state)
+{
+	int output = memfd_create("output", MFD_CLOEXEC), stdout_copy = dup(STDOUT_FILENO);
+	static char text[16384];
+	struct nna_engine e = cpu_engine;
+
+	(void)state;
+	e.name = "kit";
+	e.help = "  --more  of the engine\n";
+	fflush(stdout);
+	dup2(output, STDOUT_FILENO);
+	assert_int_equal(run_engine(&e, (const char *[]){ "--help", NULL }), 0);
+	dup2(stdout_copy, STDOUT_FILENO);
+	assert_true(pread(output, text, sizeof(text) - 1, 0) > 0);
+	assert_non_null(strstr(text, "usage: kit [OPTION]..."));
+	assert_non_null(strstr(text, "--max-clients=N"));
+	assert_non_null(strstr(text, e.help));
+	close(output);
+	close(stdout_copy);
+}
+
+static void describe_version(const struct nna_engine *engine, struct nn_device_info *info)
+{
+	(void)engine;
+	memset(info->version, 'v', sizeof(info->version));
+}
+
+static void describe_type(const struct nna_engine *engine, struct nn_device_info *info)
+{
+	(void)engine;
+	info->type = NN_DEVICE_GPU;
+	strcpy(info->version, "7");
+}
+
+static char lines[4096];
+
+static void engine_log(const struct nna_engine *engine, enum nna_engine_level level,
+		       const char *line)
+{
+	size_t used = strlen(lines);
+
+	assert_string_equal(engine->name, "kit");
+	snprintf(lines + used, sizeof(lines) - used, "%d %s\n", (int)level, line);
+}
+
+/* Registers as what the engine says that it is, and serves until a signal ends it. */
+static void test_registers(void **state)
+{
+	const char *const args[] = { ON_NULL, "--clients=threads", "--log-level=debug", NULL };
+	const struct nnaccel_engine_register *registered = &kernel.in.registered;
+	char version[NNACCEL_MAX_VERSION];
+	struct nna_engine e = cpu_engine;
+	sigset_t ends, old;
+
+	(void)state;
+	e.name = "kit";
+	e.start = NULL;
+	e.extensions = NULL;
+	e.log = engine_log;
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGTERM);
+	sigprocmask(SIG_BLOCK, &ends, &old);
+	for (int i = 0; i < 2; i++) {
+		lines[0] = '\0';
+		e.describe = i ? describe_type : describe_version;
+		kernel.error = i ? 0 : EPERM;
+		kill(getpid(), SIGTERM);
+		assert_int_equal(run_engine(&e, args), i ? 0 : 1);
+		sigwaitinfo(&ends, NULL);
+		if (i) {
+			assert_non_null(strstr(lines, "2 engine kit is device "));
+			assert_non_null(strstr(lines, "2 ready\n"));
+			continue;
+		}
+		assert_int_equal(kernel.request, NNACCEL_ENGINE_REGISTER);
+		assert_string_equal(registered->name, "kit");
+		assert_int_equal(registered->type, 0);
+		memset(version, 'v', sizeof(version));
+		version[sizeof(version) - 1] = '\0';
+		assert_memory_equal(registered->version, version, sizeof(version));
+	}
+	nna_engine_log(NNA_ENGINE_DEBUG, "%s %d", "number", 5);
+	assert_non_null(strstr(lines, "3 number 5\n"));
+	/* A reader of the log that goes is no reason to end. */
+	assert_ptr_equal(signal(SIGPIPE, SIG_DFL), SIG_IGN);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+}
+
+/* The kind of device that registers, and its version. */
+static void test_node(void **state)
+{
+	const struct nnaccel_engine_register *registered = &kernel.in.registered;
+	int node = node_open("/dev/null", "one", "7", NN_DEVICE_GPU);
+
+	(void)state;
+	assert_true(node >= 0);
+	assert_int_equal(registered->type, NN_DEVICE_GPU);
+	assert_string_equal(registered->version, "7");
+	assert_string_equal(registered->name, "one");
+	assert_string_equal(logged, "2 engine one is device 0\n");
+	close(node);
+}
+
+/* ---- contexts ---- */
+
+static void test_contexts(void **state)
+{
+	struct nnaccel_engine_next next;
+	uint32_t pid = 1;
+
+	(void)state;
+	kernel.out.next.out_context = 5;
+	assert_int_equal(context_next(0, "node", &next), 1);
+	assert_int_equal(next.out_context, 5);
+	assert_int_equal(kernel.in.next.flags, NNACCEL_ENGINE_NONBLOCK);
+	kernel.error = EAGAIN;
+	assert_int_equal(context_next(0, "node", &next), 0);
+	kernel.error = EINTR;
+	assert_int_equal(context_next(0, "node", &next), 0);
+	assert_string_equal(logged, "");
+	kernel.error = ENODEV;
+	assert_int_equal(context_next(0, "node", &next), -1);
+	assert_string_equal(logged, "0 node: No such device\n");
+
+	logged[0] = '\0';
+	kernel.error = ENOENT;
+	assert_int_equal(context_session(0, 7), -1);
+	assert_string_equal(logged, "");
+	kernel.error = EMFILE;
+	assert_int_equal(context_session(0, 7), -1);
+	assert_string_equal(logged, "0 context 7: no session: Too many open files\n");
+	kernel.error = 0;
+	kernel.out.session.out_fd = 33;
+	assert_int_equal(context_session(0, 7), 33);
+	assert_int_equal(kernel.in.session.context, 7);
+	assert_int_equal(kernel.in.session.flags, NNACCEL_SESSION_CLOEXEC);
+
+	memset(&kernel.out, 0, sizeof(kernel.out));
+	kernel.out.opener.out_pid = 99;
+	assert_false(context_opener(0, 8, &pid));
+	kernel.out.opener.out_lives = 1;
+	kernel.error = ENOTTY;
+	assert_false(context_opener(0, 8, &pid));
+	assert_int_equal(pid, 1);
+	kernel.error = 0;
+	assert_true(context_opener(0, 8, &pid));
+	assert_int_equal(kernel.in.opener.context, 8);
+	assert_int_equal(pid, 99);
+}
+
+/* A context is refused when its time has come, and logged unless its user was just before. */
+static void test_refusals(void **state)
+{
+	struct waiter waiter = { .context = 1, .uid = 6, .pid = 44, .error = EUSERS };
+	struct waiting waiting = { NULL };
+	struct limits limits;
+
+	(void)state;
+	assert_true(limits_init(&limits, 8, 8, 8));
+	assert_true(waiting_add(&waiting, &waiter));
+	assert_true(contexts_refuse(0, &waiting, &limits) == UINT64_MAX);
+	assert_null(waiting.first);
+	assert_int_equal(kernel.count, 1);
+	assert_int_equal(kernel.in.refuse.context, 1);
+	assert_int_equal(kernel.in.refuse.error, EUSERS);
+	assert_string_equal(logged,
+			    "2 context 1 of process 44, uid 6: refused: too many workers\n");
+	/* Two more that are not logged, one of which has gone. */
+	logged[0] = '\0';
+	kernel.error = ENOENT;
+	for (waiter.context = 2; waiter.context < 4; waiter.context++)
+		assert_true(waiting_add(&waiting, &waiter));
+	contexts_refuse(0, &waiting, &limits);
+	assert_int_equal(kernel.count, 3);
+	assert_string_equal(logged, "");
+	/* Another user's, for reasons of its own, and the kernel does not take it. */
+	kernel.error = EIO;
+	waiter = (struct waiter){ .context = 4, .uid = 7, .error = EAGAIN };
+	assert_true(waiting_add(&waiting, &waiter));
+	contexts_refuse(0, &waiting, &limits);
+	assert_string_equal(logged, "2 context 4 of process 0, uid 7: refused: no worker for now\n"
+			    "0 context 4: cannot be refused: Input/output error\n");
+	kernel.error = 0;
+	logged[0] = '\0';
+	waiter = (struct waiter){ .context = 5, .uid = 8, .error = EAGAIN, .reason = "because" };
+	assert_true(waiting_add(&waiting, &waiter));
+	contexts_refuse(0, &waiting, &limits);
+	assert_string_equal(logged, "2 context 5 of process 0, uid 8: refused: because\n");
+	/* A line that comes later says how many were left out. */
+	logged[0] = '\0';
+	limits.users[0].logged_ns -= LIMITS_LOG_NS;
+	waiter = (struct waiter){ .context = 6, .uid = 6, .error = EUSERS };
+	assert_true(waiting_add(&waiting, &waiter));
+	contexts_refuse(0, &waiting, &limits);
+	assert_string_equal(logged, "2 context 6 of process 0, uid 6: refused: too many workers; "
+			    "so were 2 since the last such line\n");
+	/* One whose time has not come stays. */
+	waiter = (struct waiter){ .context = 7, .uid = 6, .error = EUSERS,
+				  .refuse_at_ns = UINT64_MAX - 1 };
+	assert_true(waiting_add(&waiting, &waiter));
+	assert_true(contexts_refuse(0, &waiting, &limits) == UINT64_MAX - 1);
+	assert_non_null(waiting.first);
+	waiting_clear(&waiting);
+	limits_free(&limits);
+}
+
+/* ---- extensions and models ---- */
 
 static const char *extension_name;
 
@@ -131,10 +624,19 @@ static void test_pack(void **state)
 	assert_int_not_equal(nna_engine_unpack("no model", 8, &model, &err), NN_OK);
 }
 
+#define TEST(name) cmocka_unit_test_setup(test_##name, set_up)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fault),
+		TEST(fault),
+		TEST(files),
+		TEST(options),
+		TEST(help),
+		TEST(registers),
+		TEST(node),
+		TEST(contexts),
+		TEST(refusals),
 		cmocka_unit_test(test_extensions),
 		cmocka_unit_test(test_pack),
 	};
