@@ -4,6 +4,7 @@
  * outputs, or why they are refused, are in onnxruntime_nodes.def.
  */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include <android/NeuralNetworks.h>
 #include "onnxruntime_play.h"
 #include "ops/float16.h"
 
@@ -352,6 +354,29 @@ static void read_case(struct the_case *c, const char *graph, const char *outputs
 	read_outputs(c, outputs);
 }
 
+/* Names of the operations of the model that was made last. */
+static char operations[1024];
+
+int ANeuralNetworksModel_addOperation(ANeuralNetworksModel *model, ANeuralNetworksOperationType type,
+				      uint32_t in_count, const uint32_t *in, uint32_t out_count,
+				      const uint32_t *out)
+{
+	static int (*add)(ANeuralNetworksModel *model, ANeuralNetworksOperationType type,
+			  uint32_t in_count, const uint32_t *in, uint32_t out_count,
+			  const uint32_t *out);
+	static const char *const names[] = {
+#define TYPES(name, types) [ANEURALNETWORKS_##name] = #name,
+#include "clients/onnxruntime/op_types.def"
+#undef TYPES
+	};
+	const size_t used = strlen(operations);
+
+	if (!add)
+		*(void **)&add = dlsym(RTLD_NEXT, "ANeuralNetworksModel_addOperation");
+	snprintf(operations + used, sizeof(operations) - used, "%s%s", used ? " " : "", names[type]);
+	return add(model, type, in_count, in, out_count, out);
+}
+
 /* Returns whether each output is what is expected. */
 static bool are_expected(const struct the_case *c, const struct OrtKernelContext *context)
 {
@@ -406,8 +431,12 @@ static bool compute(struct the_case *c, OrtNodeComputeInfo *compiled)
 	return good;
 }
 
-/* Returns whether the provider takes a graph as a whole and computes it, or refuses it for that reason. */
-static bool try_case(struct the_case *c, struct ort_ep *ep, const char *refusal)
+/*
+ * Returns whether the provider takes a graph as a whole and computes it by these operations, or refuses
+ * it for that reason.
+ */
+static bool try_case(struct the_case *c, struct ort_ep *ep, const char *refusal,
+		     const char *wanted)
 {
 	struct OrtNode whole = { .op = "whole", .in_count = c->graph.in_count,
 				 .out_count = c->graph.out_count };
@@ -425,6 +454,7 @@ static bool try_case(struct the_case *c, struct ort_ep *ep, const char *refusal)
 	is_taken = info.count == 1 && info.counts[0] == c->graph.node_count;
 	if (is_taken == !!refusal)
 		print_error("%s\n", is_taken ? "taken" : "not taken");
+	operations[0] = '\0';
 	status = ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made);
 	if (status && !refusal)
 		print_error("refused: %s\n", status->text);
@@ -435,6 +465,10 @@ static bool try_case(struct the_case *c, struct ort_ep *ep, const char *refusal)
 				    status ? status->text : "");
 	} else {
 		good = !status && compute(c, infos[0]);
+		if (wanted && strcmp(operations, wanted)) {
+			print_error("made of %s, not of %s\n", operations, wanted);
+			good = false;
+		}
 	}
 	if (!status)
 		ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
@@ -443,10 +477,11 @@ static bool try_case(struct the_case *c, struct ort_ep *ep, const char *refusal)
 }
 
 static const struct {
-	const char *graph, *outputs, *refusal;
+	const char *graph, *outputs, *refusal, *operations;
 } cases[] = {
-#define NODES(graph, outputs) { graph, outputs, NULL },
-#define REFUSED(graph, outputs, reason) { graph, outputs, reason },
+#define NODES(graph, outputs) { graph, outputs, NULL, NULL },
+#define AS(graph, outputs, operations) { graph, outputs, NULL, operations },
+#define REFUSED(graph, outputs, reason) { graph, outputs, reason, NULL },
 #include "onnxruntime_nodes.def"
 };
 
@@ -470,7 +505,8 @@ static void test_nodes(void **unused)
 		read_case(&c, cases[i].graph, cases[i].outputs);
 		assert_null(factory->CreateEp(made, NULL, &list, 1,
 					      (const OrtSessionOptions *)&session, NULL, &ep));
-		if (!try_case(&c, (struct ort_ep *)ep, cases[i].refusal)) {
+		if (!try_case(&c, (struct ort_ep *)ep, cases[i].refusal,
+			      cases[i].operations)) {
 			print_error("  %s\n", cases[i].graph);
 			failed++;
 		}

@@ -19,7 +19,7 @@ from onnx.reference import ReferenceEvaluator
 TYPES = {"f": np.float32, "h": np.float16, "d": np.float64, "i": np.int32, "l": np.int64,
          "u": np.uint8, "s": np.int8, "b": np.bool_, "w": np.uint16}
 LETTERS = {np.dtype(t): letter for letter, t in TYPES.items()}
-ENTRY = re.compile(r'^(NODES|REFUSED)\(((?:\s*"[^"]*")+)(?:,((?:\s*"[^"]*")+))?(?:,\s*"([^"]*)")?\)$',
+ENTRY = re.compile(r'^(NODES|AS|REFUSED)\(((?:\s*"[^"]*")+)(?:,((?:\s*"[^"]*")+))?(?:,\s*"([^"]*)")?\)$',
                    re.M)
 
 
