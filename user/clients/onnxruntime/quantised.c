@@ -373,7 +373,7 @@ static bool bias_read(struct translation *t, uint32_t index, int64_t count, stru
 const int32_t *quantised_bias(struct translation *t, uint32_t index, float input,
 			      const struct weights *weights, int64_t count)
 {
-	int32_t *bias = builder_alloc(t->b, (size_t)count * sizeof(*bias) + 1);
+	int32_t *bias = builder_alloc(t->b, (size_t)count * sizeof(*bias));
 	struct bias from;
 
 	if (weights->scale_count != 1 && weights->scale_count != count)

@@ -133,7 +133,7 @@ uint32_t flat(const struct shape *shape, uint32_t dims[MAX_DIMS])
 /* int64 as int32, in memory of the builder. */
 static const void *narrowed(struct translation *t, const int64_t *data, int64_t count)
 {
-	int32_t *narrow = builder_alloc(t->b, (size_t)count * sizeof(*narrow) + 1);
+	int32_t *narrow = builder_alloc(t->b, (size_t)count * sizeof(*narrow));
 
 	for (int64_t i = 0; narrow && i < count; i++) {
 		/* Only "to the end" of a slice is written so, and is read by ints_in(). */
@@ -224,7 +224,7 @@ const void *data_of_count(struct translation *t, uint32_t index, int type, int64
 /* Memory for so many of a constant's elements as numbers of a size. */
 static void *numbers(struct translation *t, int64_t count, size_t size)
 {
-	void *memory = t->refused ? NULL : builder_alloc(t->b, ((size_t)count + 1) * size);
+	void *memory = t->refused ? NULL : builder_alloc(t->b, (size_t)count * size);
 
 	if (!memory)
 		refuse(t, "there is no memory");
@@ -330,7 +330,7 @@ static uint32_t copied(struct translation *t, struct operand *operand, const voi
 	if (t->refused)
 		return NO_OPERAND;
 	operand->size = builder_size(operand);
-	copy = builder_alloc(t->b, operand->size + 1);
+	copy = builder_alloc(t->b, operand->size);
 	if (!copy)
 		return NO_OPERAND;
 	memcpy(copy, data, operand->size);
@@ -385,7 +385,7 @@ uint32_t constant(struct translation *t, uint32_t like, uint32_t rank, const uin
 	if (operand.type == ANEURALNETWORKS_TENSOR_FLOAT32)
 		return copied(t, &operand, values);
 	operand.size = builder_size(&operand);
-	operand.data = builder_alloc(t->b, operand.size + 1);
+	operand.data = builder_alloc(t->b, operand.size);
 	if (!operand.data)
 		return NO_OPERAND;
 	ints = (int32_t *)operand.data;

@@ -80,7 +80,7 @@ static uint32_t add_mask(struct translation *t, const struct attention *a, uint3
 	uint32_t mask;
 
 	if (node_int(t->node, "is_causal", 0)) {
-		uint8_t *seen = builder_alloc(t->b, (size_t)a->rows * a->columns + 1);
+		uint8_t *seen = builder_alloc(t->b, (size_t)a->rows * a->columns);
 		struct operand type = { .type = NN(TENSOR_BOOL8), .rank = 2,
 					.dims = { a->rows, a->columns } };
 

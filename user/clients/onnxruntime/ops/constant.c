@@ -53,7 +53,7 @@ void shape_op(struct translation *t)
 {
 	const struct shape *shape = shape_in(t, 0);
 	int64_t begin = node_int(t->node, "start", 0), end = node_int(t->node, "end", INT32_MAX);
-	int64_t *numbers = builder_alloc(t->b, (MAX_RANK + 1) * sizeof(*numbers));
+	int64_t *numbers = builder_alloc(t->b, MAX_RANK * sizeof(*numbers));
 	struct shape to = { 0 };
 	int rank = shape->rank;
 

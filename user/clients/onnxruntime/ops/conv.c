@@ -20,7 +20,7 @@ static void *turned(struct translation *t, const void *from, size_t size, const 
 {
 	size_t area = (size_t)(c->w.size[0] * c->w.size[1]);
 	size_t inner = c->kind == DEPTHWISE ? 1 : c->inner;
-	char *to = builder_alloc(t->b, size * c->outputs * inner * area + 1);
+	char *to = builder_alloc(t->b, size * c->outputs * inner * area);
 
 	for (size_t o = 0; to && o < c->outputs; o++)
 		for (size_t i = 0; i < inner; i++)

@@ -33,7 +33,7 @@ bool folded_picks(struct translation *t, int axis, const int64_t *at, int64_t co
 		inner *= (size_t)shape->dims[i];
 	if (count < 1 || outer * count * (int64_t)inner > MOST_FOLDED * (int64_t)sizeof(int64_t))
 		return false;
-	to = builder_alloc(t->b, (size_t)(outer * count) * inner + 1);
+	to = builder_alloc(t->b, (size_t)(outer * count) * inner);
 	for (int64_t o = 0; to && o < outer; o++)
 		for (int64_t i = 0; i < count; i++)
 			memcpy(to + (size_t)(o * count + i) * inner,
@@ -98,7 +98,7 @@ bool folded_arithmetic(struct translation *t, int32_t operation, const struct sh
 	if (!a || !b || count < 1 || count > MOST_FOLDED || type_in(t, 1) != type ||
 	    (type != ONNX_INT64 && type != ONNX_INT32))
 		return false;
-	to = builder_alloc(t->b, (size_t)count * size + 1);
+	to = builder_alloc(t->b, (size_t)count * size);
 	for (int64_t i = 0; to && i < count; i++) {
 		if (!operate(operation, whole(type, a, place(as, shape, i)),
 			     whole(type, b, place(bs, shape, i)), &x) ||
@@ -126,7 +126,7 @@ bool folded_cast(struct translation *t)
 	if (!data || (from != ONNX_INT64 && from != ONNX_INT32) ||
 	    (to != ONNX_INT64 && to != ONNX_INT32 && to != ONNX_FLOAT))
 		return false;
-	out = builder_alloc(t->b, (size_t)count * sizeof(int64_t) + 1);
+	out = builder_alloc(t->b, (size_t)count * sizeof(int64_t));
 	for (int64_t i = 0; out && i < count; i++) {
 		int64_t x = whole(from, data, i);
 

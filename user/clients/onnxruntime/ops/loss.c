@@ -39,7 +39,7 @@ static bool read_loss(struct translation *t, struct loss *l)
 	l->dims[0] = l->batch;
 	l->dims[1] = l->classes;
 	l->dims[2] = l->rest;
-	numbers = builder_alloc(t->b, l->classes * sizeof(*numbers) + 1);
+	numbers = builder_alloc(t->b, l->classes * sizeof(*numbers));
 	for (uint32_t i = 0; numbers && i < l->classes; i++)
 		numbers[i] = (int32_t)i;
 	classes = constant_bytes(t, &(struct operand){ .type = NN(TENSOR_INT32), .rank = 3,
@@ -69,7 +69,7 @@ static uint32_t weights(struct translation *t, const struct loss *l, uint32_t li
 	const struct shape full = { 3, { l->batch, l->classes, l->rest } };
 	const struct shape small = { 3, { 1, l->classes, 1 } };
 	const int64_t ignored = node_int(t->node, "ignore_index", -1);
-	float *ones = builder_alloc(t->b, l->classes * sizeof(*ones) + 1);
+	float *ones = builder_alloc(t->b, l->classes * sizeof(*ones));
 	uint32_t x, dims[3] = { 1, l->classes, 1 };
 
 	for (uint32_t i = 0; ones && i < l->classes; i++)

@@ -25,7 +25,7 @@ uint32_t product(struct translation *t, uint32_t a, uint32_t b, uint32_t bias, u
 static void *turned(struct translation *t, const void *data, size_t size, int64_t rows,
 		    int64_t columns)
 {
-	char *to = builder_alloc(t->b, size * (size_t)(rows * columns) + 1);
+	char *to = builder_alloc(t->b, size * (size_t)(rows * columns));
 
 	for (int64_t r = 0; to && r < rows; r++)
 		for (int64_t c = 0; c < columns; c++)
@@ -74,7 +74,7 @@ static bool quantised_product(struct translation *t, uint32_t rows, uint32_t inn
 		return false;
 	}
 	if (is_turned) {
-		elements = builder_alloc(t->b, (size_t)inner * columns + 1);
+		elements = builder_alloc(t->b, (size_t)inner * columns);
 		if (elements)
 			memcpy(elements, weights.elements, (size_t)inner * columns);
 	} else {

@@ -79,7 +79,7 @@ void dropout_op(struct translation *t)
 		return;
 	/* Nothing is dropped. */
 	count = shape_count(shape_in(t, 0));
-	mask = builder_alloc(t->b, (size_t)count + 1);
+	mask = builder_alloc(t->b, (size_t)count);
 	if (mask)
 		memset(mask, true, (size_t)count);
 	set_out_data(t, 1, ONNX_BOOL, mask, shape_in(t, 0));
@@ -500,7 +500,7 @@ static uint32_t indices_in(struct translation *t, int64_t size)
 		int32_t *narrow;
 
 		constants = ints_in(t, 1, &count);
-		narrow = constants ? builder_alloc(t->b, ((size_t)count + 1) * sizeof(*narrow)) : NULL;
+		narrow = constants ? builder_alloc(t->b, (size_t)count * sizeof(*narrow)) : NULL;
 		for (int64_t i = 0; narrow && constants && i < count; i++) {
 			if (constants[i] < -size || constants[i] >= size)
 				refuse(t, "index %lld of %lld", (long long)constants[i],
@@ -602,7 +602,7 @@ static bool folded_concat(struct translation *t, int axis)
 	for (int d = 0; d < axis; d++)
 		outer *= (size_t)to.dims[d];
 	row = (size_t)shape_count(&to) / outer * size;
-	data = builder_alloc(t->b, row * outer + 1);
+	data = builder_alloc(t->b, row * outer);
 	for (uint32_t i = 0; data && i < t->node->in_count; i++) {
 		const char *from = small_data_in(t, i, &size);
 		size_t part = (size_t)shape_count(shape_in(t, i)) / outer * size;

@@ -283,7 +283,7 @@ void lrn_op(struct translation *t)
 	rank = flat(shape, dims);
 	t->work = (uint64_t)size * (uint64_t)shape_count(shape);
 	set_out(t, 0, EMIT(t, NN(LOCAL_RESPONSE_NORMALIZATION), result(t, x, rank, dims), x,
-			   scalar_int(t, (int32_t)((size - 1) / 2)),
+			   scalar_int(t, (int32_t)(size / 2)),
 			   scalar_float(t, x, node_float(t->node, "bias", 1)),
 			   scalar_float(t, x, alpha / (float)size),
 			   scalar_float(t, x, node_float(t->node, "beta", 0.75f)),

@@ -66,7 +66,7 @@ static bool dequantise_constant(struct translation *t)
 		for (int i = (int)axis + 1; i < shape->rank; i++)
 			inner *= shape->dims[i];
 	}
-	floats = builder_alloc(t->b, (size_t)count * sizeof(*floats) + 1);
+	floats = builder_alloc(t->b, (size_t)count * sizeof(*floats));
 	for (int64_t i = 0; floats && i < count; i++) {
 		int64_t c = scale_count == 1 ? 0 : i / inner % scale_count;
 		int32_t zero = 0, q;

@@ -111,7 +111,7 @@ static uint32_t zeros(struct translation *t, uint32_t like, uint32_t rank, const
 
 	memcpy(type.dims, dims, rank * sizeof(*dims));
 	type.size = builder_size(&type);
-	return constant_bytes(t, &type, builder_alloc(t->b, type.size + 1));
+	return constant_bytes(t, &type, builder_alloc(t->b, type.size));
 }
 
 /* A gate's part of the biases [2 * gates * units]: `half` 0 for the input, 1 for the state. */

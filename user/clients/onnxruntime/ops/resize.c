@@ -150,7 +150,7 @@ static float cubic_weight(float a, float x)
 static float *matrix(struct translation *t, const struct resize *r, int axis)
 {
 	int64_t in = r->in[axis], out = r->out[axis];
-	float *weights = builder_alloc(t->b, (size_t)(in * out) * sizeof(*weights) + 1);
+	float *weights = builder_alloc(t->b, (size_t)(in * out) * sizeof(*weights));
 
 	for (int64_t i = 0; weights && i < out; i++) {
 		float x = source(r, axis, i), sum = 0;

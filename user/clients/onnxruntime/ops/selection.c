@@ -59,7 +59,7 @@ void trilu_op(struct translation *t)
 	rows = shape->dims[shape->rank - 2];
 	columns = shape->dims[shape->rank - 1];
 	type.rank = flat(shape, type.dims);
-	mask = builder_alloc(t->b, (size_t)shape_count(shape) + 1);
+	mask = builder_alloc(t->b, (size_t)shape_count(shape));
 	for (int64_t i = 0; mask && i < shape_count(shape); i++) {
 		int64_t beyond = i % columns - i / columns % rows - k;
 
@@ -131,7 +131,7 @@ void mod_op(struct translation *t)
 {
 	const struct shape *a = shape_in(t, 0), *b = shape_in(t, 1);
 	struct shape shape = broadcast_shape(t, a, b);
-	uint32_t x = in(t, 0), y = in(t, 1), dims[MAX_DIMS], rank;
+	uint32_t x = in(t, 0), y = in(t, 1);
 
 	if (!t->refused && (operand_of(t, x)->type != NN(TENSOR_INT32) ||
 			    node_int(t->node, "fmod", 0)))
@@ -140,11 +140,8 @@ void mod_op(struct translation *t)
 		refuse(t, "more than four dimensions");
 	if (t->refused)
 		return;
-	rank = flat(&shape, dims);
 	x = expanded(t, x, a, &shape);
 	y = expanded(t, y, b, &shape);
-	x = view(t, x, rank, dims);
-	y = view(t, y, rank, dims);
 	set_out(t, 0, arithmetic(t, NN(SUB), x,
 				 arithmetic(t, NN(MUL), arithmetic(t, NN(DIV), x, y), y)), &shape);
 }
@@ -166,7 +163,7 @@ void cosh_op(struct translation *t)
 static uint32_t numbered(struct translation *t, uint32_t count)
 {
 	struct operand type = { .type = NN(TENSOR_INT32), .rank = 3, .dims = { 1, count, 1 } };
-	int32_t *numbers = builder_alloc(t->b, ((size_t)count + 1) * sizeof(*numbers));
+	int32_t *numbers = builder_alloc(t->b, (size_t)count * sizeof(*numbers));
 
 	for (uint32_t i = 0; numbers && i < count; i++)
 		numbers[i] = (int32_t)i;
@@ -268,7 +265,7 @@ void gather_elements_op(struct translation *t)
 	count = (uint32_t)shape_count(to);
 	for (int i = axis + 1; i < shape->rank; i++)
 		stride *= (uint32_t)shape->dims[i];
-	rest = builder_alloc(t->b, ((size_t)count + 1) * sizeof(*rest));
+	rest = builder_alloc(t->b, (size_t)count * sizeof(*rest));
 	for (uint32_t i = 0; rest && i < count; i++) {
 		int64_t step = 1, left = i;
 
@@ -307,7 +304,7 @@ void eye_like_op(struct translation *t)
 		refuse(t, "of %s", onnx_name(type));
 	if (t->refused)
 		return;
-	data = builder_alloc(t->b, size * (size_t)shape_count(shape) + 1);
+	data = builder_alloc(t->b, size * (size_t)shape_count(shape));
 	for (int64_t i = 0; data && i < shape_count(shape); i++) {
 		bool is = i % shape->dims[1] - i / shape->dims[1] == k;
 

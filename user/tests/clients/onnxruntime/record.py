@@ -19,7 +19,7 @@ from onnx.reference import ReferenceEvaluator
 TYPES = {"f": np.float32, "h": np.float16, "d": np.float64, "i": np.int32, "l": np.int64,
          "u": np.uint8, "s": np.int8, "b": np.bool_, "w": np.uint16}
 LETTERS = {np.dtype(t): letter for letter, t in TYPES.items()}
-ENTRY = re.compile(r'^(NODES|AS|REFUSED)\(((?:\s*"[^"]*")+)(?:,((?:\s*"[^"]*")+))?(?:,\s*"([^"]*)")?\)$',
+ENTRY = re.compile(r'^(NODES|AS|REFUSED|LEFT)\(((?:\s*"[^"]*")+)(?:,((?:\s*"[^"]*")+))?(?:,\s*"([^"]*)")?\)$',
                    re.M)
 
 
@@ -181,12 +181,12 @@ def main(path, *options):
         kind, graph, outputs, reason = match[1], joined(match[2]), joined(match[3]), match[4]
         count += 1
         wrong = None
-        if kind == "REFUSED" and outputs not in ("", "?"):
+        if kind in ("REFUSED", "LEFT") and outputs not in ("", "?"):
             return match[0]
         try:
             print("#", graph, flush=True)
             found, shown = run(graph)
-            if kind == "REFUSED":
+            if kind in ("REFUSED", "LEFT"):
                 shown = set()
             if not outputs or outputs == "?":
                 outputs = described(found, shown)
