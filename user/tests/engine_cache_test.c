@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -631,13 +632,21 @@ static void test_keeper_dies(void **state)
 static void test_sandbox(void **state)
 {
 	char path[64], line[256];
+	uint64_t blocked = UINT64_MAX, ignored = 0;
 	int threads = 0, filtered = 0;
 	struct cache_client client;
 	struct dirent *entry;
+	sigset_t all, old;
 	FILE *status;
 	DIR *tasks;
 
 	(void)state;
+	/* It does not inherit what its broker blocks. */
+	keeper_stop(&keeper);
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &old);
+	assert_true(keeper_start(&keeper, &options));
+	sigprocmask(SIG_SETMASK, &old, NULL);
 	/* It answers when all of that is done. */
 	client_of(&client, 1);
 	assert_int_equal(cache_client_store(&client, id(1), id(1), NULL), NN_OK);
@@ -652,6 +661,8 @@ static void test_sandbox(void **state)
 			threads += !strncmp(line, "Name:", 5);
 			filtered += !strcmp(line, "Seccomp:\t2\n") ||
 				    !strcmp(line, "NoNewPrivs:\t1\n");
+			sscanf(line, "SigBlk: %" SCNx64, &blocked);
+			sscanf(line, "SigIgn: %" SCNx64, &ignored);
 		}
 		if (status)
 			fclose(status);
@@ -659,6 +670,9 @@ static void test_sandbox(void **state)
 	closedir(tasks);
 	assert_true(threads >= 4);
 	assert_int_equal(filtered, 2 * threads);
+	/* The end comes from its broker alone. */
+	assert_int_equal(blocked, 0);
+	assert_int_equal(ignored, 1 << (SIGTERM - 1) | 1 << (SIGINT - 1) | 1 << (SIGPIPE - 1));
 	close(client.socket);
 }
 

@@ -120,12 +120,16 @@ static int start_worker(void **state)
 {
 	struct pollfd control;
 	char byte, log[512];
+	sigset_t all, old;
 	ssize_t n;
 
 	(void)state;
 	if (spawner.options.isolation == ISOLATE_NONE)
 		return 0;
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &old);
 	assert_true(spawn_worker(&spawner, -1, plugins, &worker));
+	sigprocmask(SIG_SETMASK, &old, NULL);
 	control = (struct pollfd){ .fd = worker.control, .events = POLLIN };
 	assert_int_equal(poll(&control, 1, PATIENCE_MS), 1);
 	if (read(worker.control, &byte, 1) == 1 && byte == WORKER_READY)
@@ -168,6 +172,33 @@ static void test_privileges(void **state)
 	assert_string_equal(status_of("Uid"), ids);
 	snprintf(ids, sizeof(ids), "%d\t1", (int)worker.pid);
 	assert_string_equal(status_of("NSpid"), ids);
+}
+
+/* A worker blocks no signals, even if its broker does, and ignores one. */
+static void test_signals(void **state)
+{
+	(void)state;
+	need_namespaces(false);
+	assert_string_equal(status_of("SigBlk"), "0000000000000000");
+	assert_int_equal(strtoull(status_of("SigIgn"), NULL, 16), 1 << (SIGPIPE - 1));
+}
+
+/* It knows how long bursts may spin, and nothing else of its broker's environment. */
+static void test_environment(void **state)
+{
+	static const char text[] = "NNACCEL_SPIN_US=17";
+
+	(void)state;
+	need_namespaces(true);
+	kill_worker(state);
+	setenv("NNACCEL_SPIN", "1", 1);
+	setenv("NNACCEL_SPIN_US", "17", 1);
+	assert_int_equal(start_worker(state), 0);
+	unsetenv("NNACCEL_SPIN_US");
+	unsetenv("NNACCEL_SPIN");
+	assert_memory_equal(slurp("environ"), text, sizeof(text));
+	assert_int_equal(slurp("environ")[sizeof(text)], 0);
+	assert_string_equal(slurp("comm"), WORKER_NAME "\n");
 }
 
 static void test_every_thread_is_filtered(void **state)
@@ -616,6 +647,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_privileges, start_worker, kill_worker),
+		cmocka_unit_test_setup_teardown(test_signals, start_worker, kill_worker),
+		cmocka_unit_test_setup_teardown(test_environment, start_worker, kill_worker),
 		cmocka_unit_test_setup_teardown(test_every_thread_is_filtered, start_worker,
 						kill_worker),
 		cmocka_unit_test_setup_teardown(test_namespaces, start_worker, kill_worker),

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -24,6 +25,7 @@
 #include "base/clock.h"
 #include "kit/keeper_message.h"
 #include "kit/serve.h"
+#include "model/attribute.h"
 #include "model/extension_list.h"
 #include "tests/heap_blocks.h"
 #include "tests/model_builder.h"
@@ -142,6 +144,28 @@ int ioctl(int file, unsigned long request, ...)
 	return refuse(ENOTTY);
 }
 
+/* CPUs that threads may run on; 0: that is not known. */
+static int num_cpus;
+
+int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *cpus)
+{
+	(void)pid;
+	memset(cpus, 0, size);
+	for (int i = 0; i < num_cpus; i++)
+		CPU_SET(2 * i, cpus);
+	return num_cpus ? 0 : -1;
+}
+
+/* A thread for each CPU, as long as there are two at least and not too many. */
+static void test_threads(void **state)
+{
+	static const unsigned int threads[] = { SERVER_MAX_THREADS, 2, 2, 3, 4, 4, 4 };
+
+	(void)state;
+	for (num_cpus = 0; num_cpus < 7; num_cpus++)
+		assert_int_equal(server_threads(), threads[num_cpus]);
+}
+
 /* ---- the engine: it adds ---- */
 
 static struct {
@@ -156,6 +180,7 @@ static struct {
 	uint32_t rank;			/* of the first */
 	void *own;			/* the buffer of the first, or NULL */
 	bool cuts;			/* the session's file, while it executes */
+	uint32_t attribute;		/* code of the execution's, or 0 */
 } engine_state;
 
 static void describe(const struct nna_engine *engine, struct nn_device_info *info)
@@ -227,6 +252,7 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 	engine_state.omitted = e->inputs[1].omitted;
 	engine_state.rank = e->inputs[0].rank;
 	engine_state.own = nna_engine_buffer(e->inputs[0].data);
+	engine_state.attribute = e->attributes ? e->attributes->list[0].code : 0;
 	if (engine_state.cuts)
 		assert_int_equal(ftruncate(session, 0), 0);
 	for (size_t i = 0; i < e->outputs[0].length / sizeof(float); i++)
@@ -636,6 +662,40 @@ static void test_prepare(void **state)
 	assert_non_null(strstr(kernel.messages[0], "shorter"));
 }
 
+/* An engine's own check of attributes, which the command of a preparation carries, too. */
+static enum nn_status check_attributes(const struct nna_engine *e,
+				       const struct nn_attributes *attributes, bool is_execution,
+				       struct nn_error *err)
+{
+	(void)e;
+	if (!attributes || attributes->list[0].code == (is_execution ? 2 : 1))
+		return NN_OK;
+	return nn_fail(err, NN_INVALID_ARGUMENT, "attribute %u", attributes->list[0].code);
+}
+
+static uint32_t ask_with_attribute(const struct nnaccel_cmd *command, const void *grants,
+				   const void *args, uint16_t code)
+{
+	const struct nn_attribute attribute = {
+		.extension = "com.example", .code = code, .size = 4, .data = "text",
+	};
+	const struct nn_attributes attributes = { .count = 1, .list = &attribute };
+	struct nnaccel_cmd head = *command;
+	struct nn_error err;
+	void *bytes;
+	size_t size;
+
+	assert_int_equal(nn_attributes_encode(&attributes, MAX_COMMAND, &bytes, &size, &err),
+			 NN_OK);
+	head.cookie = 3;
+	head.attributes_size = (uint32_t)size;
+	add(&head, grants, args, NULL, bytes);
+	free(bytes);
+	run();
+	assert_int_equal(kernel.num_commits, 1);
+	return kernel.commits[0].status;
+}
+
 /* ---- executions ---- */
 
 static const struct nnaccel_grant memory_grant = { MEMORY, RW, PAGE };
@@ -704,6 +764,32 @@ static void test_execute(void **state)
 			 NNACCEL_STATUS_MISSED_DEADLINE_PERSISTENT);
 	assert_int_equal(kernel.commits[0].payload_size, 0);
 	assert_string_equal(kernel.messages[0], "it fails");
+}
+
+/* Attributes of preparations and executions are checked as such, and reach the engine. */
+static void test_attributes(void **state)
+{
+	const struct nnaccel_cmd prepare_head = {
+		.kind = NNACCEL_DO_PREPARE, .model = 1, .num_grants = 1,
+		.wire_length = write_add(MB_DIMS(2), 0),
+		.max_payload = sizeof(struct nnaccel_model_memory),
+	};
+
+	(void)state;
+	engine.check_attributes = check_attributes;
+	assert_int_equal(ask_with_attribute(&prepare_head, &wire_grant, NULL, 2),
+			 NNACCEL_STATUS_INVALID_ARGUMENT);
+	assert_string_equal(kernel.messages[0], "attribute 2");
+	assert_int_equal(ask_with_attribute(&prepare_head, &wire_grant, NULL, 1),
+			 NNACCEL_STATUS_NONE);
+	assert_non_null(engine_state.how.attributes);
+	assert_string_equal(engine_state.how.attributes->list[0].extension, "com.example");
+	assert_int_equal(ask_with_attribute(&execution, &memory_grant, three_args, 1),
+			 NNACCEL_STATUS_INVALID_ARGUMENT);
+	assert_string_equal(kernel.messages[0], "attribute 1");
+	assert_int_equal(ask_with_attribute(&execution, &memory_grant, three_args, 2),
+			 NNACCEL_STATUS_NONE);
+	assert_int_equal(engine_state.attribute, 2);
 }
 
 /* Memory that went away explains whatever else went wrong, and no shapes are told. */
@@ -1372,6 +1458,8 @@ int main(void)
 		TEST(supported),
 		TEST(prepare),
 		TEST(execute),
+		cmocka_unit_test(test_threads),
+		TEST(attributes),
 		TEST(memory_goes),
 		TEST(constants_go),
 		TEST(forget_model),

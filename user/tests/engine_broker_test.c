@@ -1,0 +1,591 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The broker without a kernel: this file plays it by being its ioctl(). A pipe with a name stands
+ * for the engine node, and a file of memory for each session. A worker is this program, which
+ * writes into its session that it has it, and ends as the session says.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <linux/nnaccel.h>
+
+#include "../../selftests/lib/runner.h"
+#include "base/clock.h"
+#include "engine/broker/broker.h"
+#include "kit/file_message.h"
+#include "kit/log.h"
+#include "tests/heap_blocks.h"
+
+#define PATIENCE_MS (int)scaled(60000)
+#define MAX_CONTEXTS 16
+#define CRASH 9				/* the exit status of a worker that is to crash */
+
+/* Bytes of a session. */
+enum { HAS, GONE, HOW };
+
+/* How a worker ends. */
+#define WITH_CONTEXT 'w'
+#define NEVER 'n'
+#define AT_ONCE 'c'
+
+/* There is no cgroup of a test's. */
+int statfs(const char *path, struct statfs *fs)
+{
+	(void)path;
+	(void)fs;
+	errno = ENOSYS;
+	return -1;
+}
+
+/* ---- the kernel ---- */
+
+static struct {
+	pthread_mutex_t lock;
+	int register_error, next_error;
+	struct {
+		char how;
+		bool has_gone;		/* before it has a session */
+		char *session;		/* mapped, or NULL */
+		int error;		/* that it was refused with */
+	} contexts[MAX_CONTEXTS];
+} kernel = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static int refuse(int error)
+{
+	errno = error;
+	return error ? -1 : 0;
+}
+
+/* What the test writes into the pipe is the event itself. */
+static int next_event(int node, struct nnaccel_engine_next *next)
+{
+	struct pollfd told = { .fd = node, .events = POLLIN };
+
+	if (kernel.next_error)
+		return refuse(kernel.next_error);
+	if (poll(&told, 1, 0) != 1 || read(node, next, sizeof(*next)) != sizeof(*next))
+		return refuse(EAGAIN);
+	return 0;
+}
+
+static int make_session(struct nnaccel_engine_session *s)
+{
+	char *bytes;
+
+	if (kernel.contexts[s->context].has_gone)
+		return refuse(ENOENT);
+	s->out_fd = memfd_create("session", MFD_CLOEXEC);
+	if (s->out_fd < 0 || ftruncate(s->out_fd, 4096))
+		return refuse(EMFILE);
+	bytes = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, s->out_fd, 0);
+	bytes[HOW] = kernel.contexts[s->context].how;
+	pthread_mutex_lock(&kernel.lock);
+	kernel.contexts[s->context].session = bytes;
+	pthread_mutex_unlock(&kernel.lock);
+	return 0;
+}
+
+static int refuse_context(const struct nnaccel_engine_refuse *r)
+{
+	pthread_mutex_lock(&kernel.lock);
+	kernel.contexts[r->context].error = (int)r->error;
+	pthread_mutex_unlock(&kernel.lock);
+	return 0;
+}
+
+int ioctl(int file, unsigned long request, ...)
+{
+	va_list args;
+	void *arg;
+
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	switch (request) {
+	case NNACCEL_ENGINE_REGISTER:
+		return refuse(kernel.register_error);
+	case NNACCEL_ENGINE_NEXT:
+		return next_event(file, arg);
+	case NNACCEL_ENGINE_SESSION:
+		return make_session(arg);
+	case NNACCEL_ENGINE_REFUSE:
+		return refuse_context(arg);
+	}
+	return refuse(ENOTTY);
+}
+
+/* ---- a worker ---- */
+
+static void be_worker(int argc, char **argv)
+{
+	const char *spin = getenv("NNACCEL_SPIN_US");
+	const char ready = WORKER_READY;
+	volatile char *bytes;
+	int session;
+	char byte;
+
+	if (argc == 2 && !strcmp(argv[1], WORKER_IDENTIFY))
+		_exit(write(STDOUT_FILENO, "7 of a test", 11) != 11);
+	if (!argc || strcmp(argv[0], WORKER_NAME))
+		return;
+	if (spin && !strcmp(spin, "fails"))
+		_exit(WORKER_EXIT_FAILURE);
+	if (send(WORKER_CONTROL_FD, &ready, 1, MSG_NOSIGNAL) != 1 ||
+	    file_message_receive(WORKER_CONTROL_FD, &byte, 1, 0, &session) != 1)
+		_exit(EXIT_SUCCESS);
+	bytes = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, session, 0);
+	/* The broker has no use for the socket if there is no cache. */
+	while (recv(WORKER_CONTROL_FD, &byte, 1, 0) < 0)
+		;
+	bytes[HAS] = 1;
+	if (bytes[HOW] == AT_ONCE)
+		_exit(CRASH);
+	while (!bytes[GONE] || bytes[HOW] == NEVER)
+		usleep(1000);
+	_exit(EXIT_SUCCESS);
+}
+
+/* ---- the log ---- */
+
+static struct {
+	pthread_mutex_t lock;
+	char text[1 << 16];
+	size_t used;
+} lines = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void take_line(void *data, enum log_level level, const char *line)
+{
+	size_t room = sizeof(lines.text) - lines.used;
+
+	(void)data;
+	pthread_mutex_lock(&lines.lock);
+	if (strlen(line) + 16 < room)
+		lines.used += (size_t)sprintf(lines.text + lines.used, "[%d] %s\n", (int)level,
+					      line);
+	pthread_mutex_unlock(&lines.lock);
+}
+
+static unsigned int count_logged(const char *part)
+{
+	unsigned int count = 0;
+
+	pthread_mutex_lock(&lines.lock);
+	for (const char *at = lines.text; (at = strstr(at, part)); at++)
+		count++;
+	pthread_mutex_unlock(&lines.lock);
+	return count;
+}
+
+static void await_logged(const char *part, unsigned int count)
+{
+	for (int i = 0; i < PATIENCE_MS && count_logged(part) < count; i++)
+		usleep(1000);
+	if (count_logged(part) < count)
+		fail_msg("not logged: %s", part);
+}
+
+/* ---- the broker ---- */
+
+static char node_path[64];
+static int node, exit_code;
+static pthread_t thread;
+static bool is_running;
+static long blocks;
+static int files;
+static struct broker_options options;
+
+static int count_files(void)
+{
+	int count = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+static void *do_nothing(void *arg)
+{
+	return arg;
+}
+
+static int set_up(void **state)
+{
+	sigset_t ends;
+
+	(void)state;
+	memset(kernel.contexts, 0, sizeof(kernel.contexts));
+	kernel.register_error = kernel.next_error = 0;
+	lines.used = 0;
+	lines.text[0] = '\0';
+	setenv("NNACCEL_SPIN_US", "1", 1);
+	options = (struct broker_options){
+		.device = node_path, .name = "broker", .idle = 1, .max_workers = 8,
+		.max_workers_per_user = 8, .worker_rate = 8,
+		.spawner = { .path = "/proc/self/exe", .uid = geteuid(), .gid = getegid(),
+			     .allow_none = true, .options.log_level = LOG_DEBUG },
+		.extensions = { .folder = "/nowhere", .is_default = true, .group = "nobody" },
+	};
+	if (!spawner_init(&options.spawner) || mkfifo(node_path, 0600))
+		return -1;
+	node = open(node_path, O_RDWR | O_CLOEXEC);
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGTERM);
+	sigprocmask(SIG_BLOCK, &ends, NULL);
+	/* The library keeps a block for the stack of a thread that has ended. */
+	if (node < 0 || pthread_create(&thread, NULL, do_nothing, NULL) ||
+	    pthread_join(thread, NULL))
+		return -1;
+	blocks = heap_blocks;
+	files = count_files();
+	return 0;
+}
+
+static void *serve(void *arg)
+{
+	(void)arg;
+	exit_code = broker_run(&options);
+	return NULL;
+}
+
+static void start_broker(void)
+{
+	assert_int_equal(pthread_create(&thread, NULL, serve, NULL), 0);
+	is_running = true;
+}
+
+/* Waits for its end, of which nothing is left: no worker, no file and no memory. */
+static int await_end(void)
+{
+	int status;
+
+	pthread_join(thread, NULL);
+	is_running = false;
+	for (int i = 0; i < MAX_CONTEXTS; i++)
+		if (kernel.contexts[i].session)
+			munmap(kernel.contexts[i].session, 4096);
+	assert_int_equal(waitpid(-1, &status, WNOHANG), -1);
+	assert_int_equal(count_files(), files);
+	assert_int_equal(heap_blocks, blocks);
+	return exit_code;
+}
+
+static int tear_down(void **state)
+{
+	sigset_t ends;
+
+	(void)state;
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGTERM);
+	if (is_running) {
+		kill(getpid(), SIGTERM);
+		if (await_end())
+			return -1;
+	}
+	while (sigtimedwait(&ends, NULL, &(struct timespec){ 0 }) >= 0)
+		;
+	close(options.spawner.program);
+	close(node);
+	return unlink(node_path);
+}
+
+static void tell(uint32_t event, uint64_t context, uint32_t uid, uint32_t priority)
+{
+	const struct nnaccel_engine_next next = {
+		.size = sizeof(next), .out_event = event, .out_context = context, .out_uid = uid,
+		.out_priority = priority,
+	};
+
+	assert_int_equal(write(node, &next, sizeof(next)), sizeof(next));
+}
+
+static void offer(uint64_t context, uint32_t uid, char how)
+{
+	kernel.contexts[context].how = how;
+	tell(NNACCEL_ENGINE_NEW, context, uid, NNACCEL_PRIORITY_MEDIUM);
+}
+
+static char *session_of(uint64_t context)
+{
+	char *session;
+
+	pthread_mutex_lock(&kernel.lock);
+	session = kernel.contexts[context].session;
+	pthread_mutex_unlock(&kernel.lock);
+	return session;
+}
+
+static bool is_served(uint64_t context)
+{
+	const volatile char *session = session_of(context);
+
+	return session && session[HAS];
+}
+
+static void await_served(uint64_t context)
+{
+	for (int i = 0; i < PATIENCE_MS && !is_served(context); i++)
+		usleep(1000);
+	assert_true(is_served(context));
+}
+
+/* The error that a context is refused with. */
+static int await_refused(uint64_t context)
+{
+	int error = 0;
+
+	for (int i = 0; i < PATIENCE_MS && !error; i++) {
+		usleep(1000);
+		pthread_mutex_lock(&kernel.lock);
+		error = kernel.contexts[context].error;
+		pthread_mutex_unlock(&kernel.lock);
+	}
+	assert_null(session_of(context));
+	return error;
+}
+
+static void close_context(uint64_t context)
+{
+	session_of(context)[GONE] = 1;
+	tell(NNACCEL_ENGINE_GONE, context, 0, 0);
+}
+
+/* The number in front of a text in the log; -1: there is none. */
+static pid_t number_before(const char *text)
+{
+	const char *at;
+	int number = -1;
+
+	pthread_mutex_lock(&lines.lock);
+	at = strstr(lines.text, text);
+	while (at && at > lines.text && at[-1] != ' ')
+		at--;
+	if (at)
+		number = atoi(at);
+	pthread_mutex_unlock(&lines.lock);
+	return number;
+}
+
+/* Workers fail from now on, or no longer. */
+static void have_workers_fail(bool fail_them)
+{
+	const long before = heap_blocks;
+
+	setenv("NNACCEL_SPIN_US", fail_them ? "fails" : "1", 1);
+	blocks += heap_blocks - before;
+}
+
+/* ---- the tests ---- */
+
+/* Each context has a worker of its own, and some more are ready. */
+static void test_serves(void **state)
+{
+	(void)state;
+	options.idle = 2;
+	start_broker();
+	await_logged(": ready", 2);
+	for (uint64_t i = 1; i < 4; i++) {
+		offer(i, (uint32_t)i, WITH_CONTEXT);
+		await_served(i);
+	}
+	await_logged(": ready", 5);
+	assert_int_equal(count_logged("[2] ready"), 1);
+	assert_int_equal(count_logged(": started"), 5);
+	tell(NNACCEL_ENGINE_PRIORITY, 2, 0, NNACCEL_PRIORITY_LOW);
+	await_logged("context 2): priority ", 1);
+	assert_int_equal(count_logged(": priority "), 1);
+	close_context(1);
+	await_logged("context 1): ended", 1);
+	assert_int_equal(count_logged(": ended"), 1);
+	assert_int_equal(count_logged("[0]") + count_logged("[1]"), 0);
+}
+
+/* A worker that outlives its context is killed after a second, another is left to end by itself. */
+static void test_outlives(void **state)
+{
+	uint64_t gone_ns;
+	pid_t killed;
+
+	(void)state;
+	options.max_workers_per_user = 1;
+	start_broker();
+	offer(1, 5, NEVER);
+	offer(2, 6, NEVER);
+	await_served(1);
+	await_served(2);
+	gone_ns = clock_ns();
+	close_context(1);
+	await_logged("context 1): killed: it outlived its context", 1);
+	assert_true(clock_ns() - gone_ns >= NS_PER_S);
+	/* Its user may have another as soon as it was waited for. */
+	killed = number_before(" (uid 5, context 1): killed");
+	assert_true(killed > 0);
+	while (!kill(killed, 0))
+		usleep(1000);
+	offer(3, 5, WITH_CONTEXT);
+	await_served(3);
+	assert_int_equal(count_logged("killed"), 1);
+	assert_int_equal(count_logged("crash"), 0);
+}
+
+static void test_too_many(void **state)
+{
+	(void)state;
+	options.max_workers_per_user = 1;
+	options.max_workers = 2;
+	start_broker();
+	offer(1, 5, WITH_CONTEXT);
+	await_served(1);
+	offer(2, 5, WITH_CONTEXT);
+	assert_int_equal(await_refused(2), EUSERS);
+	offer(3, 6, WITH_CONTEXT);
+	await_served(3);
+	offer(4, 7, WITH_CONTEXT);
+	assert_int_equal(await_refused(4), EUSERS);
+	/* Root does not count. */
+	offer(5, 0, WITH_CONTEXT);
+	await_served(5);
+}
+
+/* A user whose workers crash gets none for a while; others do. */
+static void test_crashes(void **state)
+{
+	(void)state;
+	start_broker();
+	for (uint64_t i = 1; i < 5; i++) {
+		assert_int_equal(count_logged("crash"), 0);
+		offer(i, 5, AT_ONCE);
+		await_logged("ended with 9", (unsigned int)i);
+	}
+	await_logged("uid 5: its workers crash: it gets none for 1 s", 1);
+	offer(5, 5, WITH_CONTEXT);
+	assert_int_equal(await_refused(5), EAGAIN);
+	offer(6, 6, WITH_CONTEXT);
+	await_served(6);
+}
+
+/* A context that has gone takes no worker, nor is it missed. */
+static void test_gone_before(void **state)
+{
+	(void)state;
+	options.max_workers_per_user = 1;
+	start_broker();
+	kernel.contexts[1].has_gone = true;
+	offer(1, 5, WITH_CONTEXT);
+	offer(2, 5, WITH_CONTEXT);
+	await_served(2);
+	assert_int_equal(count_logged("[0]"), 0);
+	assert_int_equal(kernel.contexts[1].error, 0);
+	assert_int_equal(count_logged("serves process"), 1);
+}
+
+/* An idle worker that somebody kills is replaced at once. */
+static void test_idle_is_killed(void **state)
+{
+	(void)state;
+	start_broker();
+	await_logged(": ready", 1);
+	assert_int_equal(kill(number_before(": ready"), SIGKILL), 0);
+	await_logged("killed by signal 9 (Killed)\n", 1);
+	await_logged(": ready", 2);
+	offer(1, 5, WITH_CONTEXT);
+	await_served(1);
+	assert_int_equal(count_logged("crash"), 0);
+}
+
+/* A broker whose first worker does not start ends. */
+static void test_no_worker(void **state)
+{
+	(void)state;
+	have_workers_fail(true);
+	start_broker();
+	assert_int_equal(await_end(), EXIT_FAILURE);
+	have_workers_fail(false);
+	assert_int_equal(count_logged("no worker can be started"), 1);
+	assert_int_equal(count_logged("[2] ready"), 0);
+}
+
+/* Later ones are tried again, and contexts that wait meanwhile are served. */
+static void test_worker_fails_later(void **state)
+{
+	(void)state;
+	start_broker();
+	await_logged(": ready", 1);
+	have_workers_fail(true);
+	offer(1, 5, WITH_CONTEXT);
+	await_served(1);
+	await_logged("ended with 1", 1);
+	have_workers_fail(false);
+	offer(2, 6, WITH_CONTEXT);
+	await_served(2);
+	assert_int_equal(count_logged("no worker can be started"), 0);
+}
+
+static void test_node_fails(void **state)
+{
+	(void)state;
+	kernel.register_error = EBUSY;
+	start_broker();
+	assert_int_equal(await_end(), EXIT_FAILURE);
+	assert_int_equal(count_logged(": started"), 0);
+	kernel.register_error = 0;
+	kernel.next_error = ENODEV;
+	start_broker();
+	tell(NNACCEL_ENGINE_GONE, 1, 0, 0);
+	assert_int_equal(await_end(), EXIT_FAILURE);
+}
+
+/* A signal ends it, and all that it has with it. */
+static void test_ends(void **state)
+{
+	(void)state;
+	start_broker();
+	offer(1, 5, NEVER);
+	offer(2, 6, WITH_CONTEXT);
+	await_served(1);
+	await_served(2);
+	kill(getpid(), SIGTERM);
+	assert_int_equal(await_end(), EXIT_SUCCESS);
+	assert_int_equal(count_logged("Terminated: ending"), 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(serves),
+		TEST(outlives),
+		TEST(too_many),
+		TEST(crashes),
+		TEST(gone_before),
+		TEST(idle_is_killed),
+		TEST(no_worker),
+		TEST(worker_fails_later),
+		TEST(node_fails),
+		TEST(ends),
+	};
+
+	be_worker(argc, argv);
+	log_set_level(LOG_DEBUG);
+	log_set_sink(take_line, NULL);
+	snprintf(node_path, sizeof(node_path), "/tmp/engine-broker-%d", (int)getpid());
+	return cmocka_run_group_tests_name("engine broker", tests, NULL, NULL);
+}
