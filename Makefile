@@ -358,10 +358,13 @@ $(BUILD)/examples/%: $(obj)/user/examples/%.o $(libhal) $(libnn)
 	$(call short,LD)$(CC) -o $@ $(filter %.o,$^) $(ldflags) $(call rpath,/../lib) \
 		-L$(BUILD)/lib $(if $(runtime),-lneuralnetworks) $(if $(hal),-lnnaccel) -lm
 
-# Allocations that fail; which of them, a test says. The programs of such an engine lie together.
+# Allocations that fail; which of them, a test says. What is not given back is counted. The programs of such
+# an engine lie together.
 failing	:= $(call objects,user/tests/failing/*.c)
 failing_calls := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc reallocarray aligned_alloc strdup \
-	open_memstream fopen mmap memfd_create eventfd epoll_create1 pthread_create)
+	open_memstream fopen mmap memfd_create eventfd epoll_create1 pthread_create free munmap pthread_join \
+	pthread_cond_init pthread_cond_destroy pthread_cond_wait $(patsubst %,pthread_mutex_%,init lock trylock unlock \
+	destroy) $(patsubst %,pthread_rwlock_%,init rdlock wrlock unlock destroy))
 failing_engine := $(patsubst %,$(BUILD)/tests/failing/%,nnacceld nnaccel-worker nnaccel-keeper)
 $(BUILD)/tests/failing/nnacceld: $(broker)
 $(BUILD)/tests/failing/nnaccel-worker: $(worker)
@@ -433,15 +436,15 @@ $(BUILD)/tests/tools_%_test: $(obj)/user/tests/tools_%_test.o $(obj)/user/tools/
 $(BUILD)/tests/libnnaccel_test: $(obj)/user/tests/libnnaccel_test.o $(libhal) $(call archive,model)
 	$(test_link) -lnnaccel -lcmocka
 # What is inside of the library, or what plays the kernel to it by being its ioctl().
-$(BUILD)/tests/libnnaccel_%_test: $(obj)/user/tests/libnnaccel_%_test.o $(hal) $(call archive,ring model)
-	$(test_link) -lcmocka -lm
+$(BUILD)/tests/libnnaccel_%_test: $(obj)/user/tests/libnnaccel_%_test.o $(hal) $(failing) $(call archive,ring model)
+	$(test_link) $(failing_calls) -lcmocka -lm
 # The makers of its graphs, and what damages its plans.
 $(BUILD)/tests/plan_diff_test: $(call objects,user/tests/plan_diff/*.c)
 $(BUILD)/tests/plan_each_test: $(obj)/user/tests/plan_diff/damage.o
-# Their allocations fail.
-$(patsubst %,$(BUILD)/tests/%_fail_test,libnnaccel plan runtime hal engine): private ldflags += $(failing_calls)
+# Their allocations fail, as those of libnnaccel_%_test may.
+$(patsubst %,$(BUILD)/tests/%_fail_test,plan runtime hal engine): private ldflags += $(failing_calls)
 $(BUILD)/tests/plan_fail_test: $(failing) $(filter-out %/damage.o,$(call objects,user/tests/plan_diff/*.c))
-$(patsubst %,$(BUILD)/tests/%_fail_test,libnnaccel hal engine): $(failing)
+$(patsubst %,$(BUILD)/tests/%_fail_test,hal engine): $(failing)
 # The libraries are in it, and so are their allocations.
 $(BUILD)/tests/runtime_fail_test: $(obj)/user/tests/runtime_fail_test.o $(test_lib) $(failing) $(runtime) $(hwbuffer) \
 		$(hal) $(call archive,plan ops ring model)

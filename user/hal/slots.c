@@ -89,8 +89,7 @@ static bool make_room(struct nna_slots *slots)
 	free(slots->table);
 	slots->table = bigger.table;
 	slots->size = bigger.size;
-	slots->taken = bigger.taken;
-	slots->count = bigger.count;
+	slots->taken = slots->count;
 	return true;
 }
 

@@ -31,9 +31,13 @@
 #define FAKE_CAPACITY 64
 /* A bit in the ids of pools that are imported. */
 #define FAKE_IMPORT 0x40000000
+#define FAKE_MOST_IDS (1 << 20)
 
 /* In place of an errno: the engine refuses what is asked of it, and does not say why. */
 #define FAKE_REFUSES -1
+
+/* Objects that have ids. */
+enum fake_kind { FAKE_NONE, FAKE_POOL, FAKE_MODEL, FAKE_BUFFER };
 
 static struct {
 	unsigned int countdown;		/* requests until one fails, with it; 0: none does */
@@ -41,6 +45,9 @@ static struct {
 	unsigned int failures;
 	bool is_on;			/* else this machine's kernel gets all requests */
 	uint32_t ids;
+	uint8_t kinds[FAKE_MOST_IDS];	/* of each id: enum fake_kind */
+	int live;			/* ids that are not given back */
+	unsigned int wrong;		/* ids and sizes in requests that cannot be */
 	struct nnaccel_shape shape;	/* of every output; without flags */
 	bool is_short;			/* the next execution's outputs are too small for that */
 } fake;
@@ -66,6 +73,37 @@ static int fake_file(uint64_t size)
 	return fd >= 0 && !ftruncate(fd, (off_t)size) ? fd : -1;
 }
 
+static uint32_t fake_id(enum fake_kind kind, uint32_t flags)
+{
+	fake.kinds[++fake.ids % FAKE_MOST_IDS] = (uint8_t)kind;
+	fake.live++;
+	return fake.ids | flags;
+}
+
+/* Counts an id that is unknown or of another kind. The id 0 stands for no object. */
+static void fake_look(uint64_t id, enum fake_kind kind)
+{
+	fake.wrong += id && fake.kinds[(id & ~(uint64_t)FAKE_IMPORT) % FAKE_MOST_IDS] != kind;
+}
+
+static void fake_look_all(uint64_t ids, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		fake_look(((const uint32_t *)(uintptr_t)ids)[i], FAKE_POOL);
+}
+
+/* Gives an id back, even if the request fails: a client does not repeat it. */
+static void fake_give_back(uint64_t id, bool is_buffer)
+{
+	uint8_t *kind = &fake.kinds[(id & ~(uint64_t)FAKE_IMPORT) % FAKE_MOST_IDS];
+
+	if ((*kind == FAKE_BUFFER) != is_buffer || !*kind)
+		fake.wrong++;
+	else
+		fake.live--;
+	*kind = FAKE_NONE;
+}
+
 static int fake_query(struct nnaccel_query *q)
 {
 	static const struct nn_device_info info = {
@@ -85,7 +123,12 @@ static int fake_query(struct nnaccel_query *q)
 static int fake_execute(struct nnaccel_execute *e)
 {
 	struct nnaccel_shape *shapes = (struct nnaccel_shape *)(uintptr_t)e->shapes;
+	const uint64_t *buffers = (const uint64_t *)(uintptr_t)e->buffers;
 
+	fake_look(e->model, FAKE_MODEL);
+	fake_look_all(e->pools, e->num_pools);
+	for (uint32_t i = 0; i < e->num_buffers; i++)
+		fake_look(buffers[i], FAKE_BUFFER);
 	for (uint32_t i = 0; shapes && i < e->num_outputs; i++) {
 		shapes[i] = fake.shape;
 		shapes[i].flags = fake.is_short ? 0 : NNACCEL_SHAPE_SUFFICIENT;
@@ -108,15 +151,10 @@ static int fake_burst(struct nnaccel_burst_create *c)
 		.ring_bytes = (uint32_t)nn_ring_bytes(FAKE_CAPACITY),
 	};
 
+	fake_look(c->model, FAKE_MODEL);
 	c->out_fd = fake_file(NNACCEL_BURST_DOORBELL + FAKE_PAGE);
 	return c->out_fd >= 0 &&
 	       pwrite(c->out_fd, &status, sizeof(status), NNACCEL_BURST_STATUS) > 0 ? 0 : -1;
-}
-
-static int fake_id(uint32_t *id, uint32_t kind)
-{
-	*id = ++fake.ids | kind;
-	return 0;
 }
 
 static int fake_fail(int error)
@@ -130,9 +168,11 @@ static int fake_do(unsigned long request, void *arg)
 {
 	struct nnaccel_pool_import_formatted *formatted = arg;
 	struct nnaccel_execute_fenced *fenced = arg;
+	struct nnaccel_prepare_cached *cached = arg;
 	struct nnaccel_supported *supported = arg;
 	struct nnaccel_pool_export *export = arg;
 	struct nnaccel_cache_save *save = arg;
+	struct nnaccel_prepare *prepare = arg;
 	struct nnaccel_info *info = arg;
 
 	switch (request) {
@@ -141,25 +181,40 @@ static int fake_do(unsigned long request, void *arg)
 		info->engine = NNACCEL_ENGINE_ATTACHED;
 		return 0;
 	case NNACCEL_POOL_ALLOC:
-		return fake_id(&((struct nnaccel_pool_alloc *)arg)->out_id, 0);
+		((struct nnaccel_pool_alloc *)arg)->out_id = fake_id(FAKE_POOL, 0);
+		return 0;
 	case NNACCEL_POOL_IMPORT:
-		return fake_id(&((struct nnaccel_pool_import *)arg)->out_id, FAKE_IMPORT);
+		((struct nnaccel_pool_import *)arg)->out_id = fake_id(FAKE_POOL, FAKE_IMPORT);
+		return 0;
 	case NNACCEL_POOL_IMPORT_FORMATTED:
 		formatted->out_length = FAKE_PAGE;
-		return fake_id(&formatted->out_id, FAKE_IMPORT);
+		formatted->out_id = fake_id(FAKE_POOL, FAKE_IMPORT);
+		return 0;
 	case NNACCEL_POOL_EXPORT:
+		fake_look(export->id, FAKE_POOL);
 		export->out_fd = export->id & FAKE_IMPORT ? -1 : fake_file(FAKE_PAGE);
 		return export->out_fd < 0 ? fake_fail(EOPNOTSUPP) : 0;
 	case NNACCEL_QUERY:
 		return fake_query(arg);
 	case NNACCEL_SUPPORTED:
+		fake_look(supported->wire_pool, FAKE_POOL);
+		fake_look_all(supported->pools, supported->num_pools);
 		memset((void *)(uintptr_t)supported->supported, 1, supported->num_operations);
 		return 0;
 	case NNACCEL_PREPARE:
-		return fake_id(&((struct nnaccel_prepare *)arg)->out_model, 0);
+		fake_look(prepare->wire_pool, FAKE_POOL);
+		fake_look_all(prepare->pools, prepare->num_pools);
+		prepare->out_model = fake_id(FAKE_MODEL, 0);
+		return 0;
 	case NNACCEL_PREPARE_CACHED:
-		return fake_id(&((struct nnaccel_prepare_cached *)arg)->out_model, 0);
+		fake_look(cached->model_pool, FAKE_POOL);
+		fake_look(cached->data_pool, FAKE_POOL);
+		cached->out_model = fake_id(FAKE_MODEL, 0);
+		return 0;
 	case NNACCEL_CACHE_SAVE:
+		fake_look(save->model, FAKE_MODEL);
+		fake_look(save->model_pool, FAKE_POOL);
+		fake_look(save->data_pool, FAKE_POOL);
 		save->out_model_size = 8;
 		save->out_data_size = 8;
 		return 0;
@@ -178,7 +233,11 @@ static int fake_do(unsigned long request, void *arg)
 	case NNACCEL_SLOT_BIND:
 		return fake_fail(ENOSPC);
 	case NNACCEL_BUFFER_ALLOC:
-		((struct nnaccel_buffer_alloc *)arg)->out_token = ++fake.ids;
+		((struct nnaccel_buffer_alloc *)arg)->out_token = fake_id(FAKE_BUFFER, 0);
+		return 0;
+	case NNACCEL_BUFFER_COPY:
+		fake_look(((struct nnaccel_buffer_copy *)arg)->token, FAKE_BUFFER);
+		fake_look(((struct nnaccel_buffer_copy *)arg)->pool, FAKE_POOL);
 		return 0;
 	}
 	return 0;
@@ -202,6 +261,35 @@ static uint32_t *fake_status(unsigned long request, void *arg)
 	return NULL;
 }
 
+/* Returns the size that a request begins with; 0: another driver's request. */
+static uint32_t fake_size(unsigned long request)
+{
+	switch (request) {
+	case NNACCEL_INFO: return sizeof(struct nnaccel_info);
+	case NNACCEL_DESTROY: return sizeof(struct nnaccel_destroy);
+	case NNACCEL_POOL_ALLOC: return sizeof(struct nnaccel_pool_alloc);
+	case NNACCEL_POOL_IMPORT: return sizeof(struct nnaccel_pool_import);
+	case NNACCEL_POOL_IMPORT_FORMATTED: return sizeof(struct nnaccel_pool_import_formatted);
+	case NNACCEL_POOL_EXPORT: return sizeof(struct nnaccel_pool_export);
+	case NNACCEL_QUERY: return sizeof(struct nnaccel_query);
+	case NNACCEL_SUPPORTED: return sizeof(struct nnaccel_supported);
+	case NNACCEL_PREPARE: return sizeof(struct nnaccel_prepare);
+	case NNACCEL_PREPARE_CACHED: return sizeof(struct nnaccel_prepare_cached);
+	case NNACCEL_CACHE_SAVE: return sizeof(struct nnaccel_cache_save);
+	case NNACCEL_EXECUTE: return sizeof(struct nnaccel_execute);
+	case NNACCEL_BUFFER_ALLOC: return sizeof(struct nnaccel_buffer_alloc);
+	case NNACCEL_BUFFER_COPY: return sizeof(struct nnaccel_buffer_copy);
+	case NNACCEL_BUFFER_FREE: return sizeof(struct nnaccel_buffer_free);
+	case NNACCEL_EXECUTE_FENCED: return sizeof(struct nnaccel_execute_fenced);
+	case NNACCEL_FENCE_INFO: return sizeof(struct nnaccel_fence_info);
+	case NNACCEL_CANCEL: return sizeof(struct nnaccel_cancel);
+	case NNACCEL_BURST_CREATE: return sizeof(struct nnaccel_burst_create);
+	case NNACCEL_SLOT_BIND: return sizeof(struct nnaccel_slot_bind);
+	case NNACCEL_SLOT_FREE: return sizeof(struct nnaccel_slot_free);
+	}
+	return 0;
+}
+
 __attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, ...)
 {
 	uint32_t *status;
@@ -214,6 +302,11 @@ __attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, 
 	va_end(args);
 	if (!fake.is_on)
 		return (int)syscall(SYS_ioctl, fd, request, arg);
+	fake.wrong += fake_size(request) && *(const uint32_t *)arg != fake_size(request);
+	if (request == NNACCEL_DESTROY)
+		fake_give_back(((struct nnaccel_destroy *)arg)->id, false);
+	if (request == NNACCEL_BUFFER_FREE)
+		fake_give_back(((struct nnaccel_buffer_free *)arg)->token, true);
 	fails = fake.countdown && !--fake.countdown;
 	fake.failures += fails;
 	status = fake_status(request, arg);

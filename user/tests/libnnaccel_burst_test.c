@@ -27,6 +27,7 @@
 #include "hal/prepare.h"
 #include "ring/packet.h"
 #include "ring/ring.h"
+#include "tests/failing/kept.h"
 
 #define PAGE		4096
 #define CAPACITY	64
@@ -248,6 +249,7 @@ static struct nna_device *device;
 static struct nna_prepared_model *prepared;
 static struct nna_memory *memory;
 static struct nn_error err;
+static struct kept kept;		/* before a test */
 
 static int set_up(void **state)
 {
@@ -256,6 +258,7 @@ static int set_up(void **state)
 	(void)state;
 	memset(&kernel, 0, sizeof(kernel));
 	err.message[0] = '\0';
+	kept = kept_now();
 	return nna_take_prepare_options(&options, NULL, &err) ||
 	       nna_device_open("/dev/null", &device, &err) ||
 	       nna_prepared_model_new(device, 1, &options, &prepared, &err) ||
@@ -264,12 +267,19 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
+	const char *more;
+	struct kept left;
+
 	(void)state;
 	if (memory)
 		nna_memory_free(memory);
 	nna_prepared_model_free(prepared);
 	nna_device_close(device);
-	return 0;
+	left = kept_now();
+	more = kept_more(&kept, &left);
+	if (more)
+		print_error("not given back: %s\n", more);
+	return more != NULL;
 }
 
 static struct nna_burst *open_burst(enum behaviour behaviour)
@@ -481,5 +491,6 @@ int main(void)
 		TEST(test_one_at_a_time),
 	};
 
+	kept_start();
 	return cmocka_run_group_tests_name("libnnaccel_burst", tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
  * Calls each exported function of libnnaccel that takes an error: with an argument that it refuses,
  * then while each request to the kernel and each allocation fails in turn. A call that fails leaves
  * a reason of its own, and one that succeeds none. The reason of an earlier call never stands.
+ * Memory, files, locks, pools, models and buffers are all given back.
  */
 #define _GNU_SOURCE
 #include <linux/io_uring.h>
@@ -18,6 +19,7 @@
 #include <nnaccel/uring.h>
 
 #include "tests/failing/failing.h"
+#include "tests/failing/kept.h"
 #include "tests/fake_kernel.h"
 
 #define STALE "a reason of an earlier call"
@@ -188,11 +190,15 @@ static int make_file(const char *contents)
 	return fd;
 }
 
+/* Memory, files and locks before anything was given. */
+static struct kept kept;
+
 static void give(void)
 {
 	static const float row[4] = { 1, 2, 3, 4 };
 	struct nn_error err = { "" };
 
+	kept = kept_now();
 	memset(&given, 0, sizeof(given));
 	memset(&made, 0, sizeof(made));
 	made.file = -1;
@@ -231,6 +237,8 @@ static void give(void)
 
 static void take_back(void)
 {
+	struct kept left;
+
 	nna_submission_free(made.submission);
 	nna_submission_free(given.submission);
 	nna_burst_free(made.burst);
@@ -250,6 +258,11 @@ static void take_back(void)
 	close(given.cache_files[1]);
 	if (made.file >= 0)
 		close(made.file);
+	left = kept_now();
+	if (kept_more(&kept, &left))
+		fail_msg("not given back: %s", kept_more(&kept, &left));
+	assert_int_equal(fake.live, 0);
+	assert_int_equal(fake.wrong, 0);
 }
 
 /* ---- tests ---- */
@@ -418,5 +431,6 @@ int main(void)
 		cmocka_unit_test(test_not_saved),
 	};
 
+	kept_start();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

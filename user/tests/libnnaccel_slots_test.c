@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "hal/slots.h"
+#include "tests/failing/kept.h"
 
 #define COUNT	1000
 #define ROUNDS	20000
@@ -91,6 +92,7 @@ static void test_come_and_go(void **state)
 		assert_true(nna_slots_add(&slots, memory(i % COUNT), (uint32_t)i));
 		for (int k = i < LIVE ? 0 : i - LIVE + 1; k <= i; k++)
 			assert_slot(&slots, k % COUNT, (uint32_t)k);
+		assert_true(slots.count <= slots.taken && 2 * slots.taken <= slots.size);
 	}
 	assert_true(slots.size <= 8 * LIVE);
 	assert_int_equal(slots.count, LIVE);
@@ -127,14 +129,38 @@ static void test_removed_meanwhile(void **state)
 	nna_slots_destroy(&slots);
 }
 
+/* Memory and locks before a test. */
+static struct kept kept;
+
+static int begin(void **state)
+{
+	(void)state;
+	kept = kept_now();
+	return 0;
+}
+
+static int end(void **state)
+{
+	struct kept left = kept_now();
+	const char *more = kept_more(&kept, &left);
+
+	(void)state;
+	if (more)
+		print_error("not given back: %s\n", more);
+	return more != NULL;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_is_there),
-		cmocka_unit_test(test_many),
-		cmocka_unit_test(test_come_and_go),
-		cmocka_unit_test(test_removed_meanwhile),
+		TEST(test_nothing_is_there),
+		TEST(test_many),
+		TEST(test_come_and_go),
+		TEST(test_removed_meanwhile),
 	};
 
+	kept_start();
 	return cmocka_run_group_tests_name("libnnaccel_slots", tests, NULL, NULL);
 }

@@ -13,8 +13,10 @@
 #include <android/hardware_buffer.h>
 #include <nnaccel/log.h>
 
+#include "plan/run/threads.h"
 #include "runtime_cache_fixture.h"
 #include "tests/failing/failing.h"
+#include "tests/failing/kept.h"
 #include "tests/fake_kernel.h"
 
 #define EXPORTS "user/runtime/libneuralnetworks.map"
@@ -353,27 +355,16 @@ static unsigned int run_once(const struct run *run, unsigned int number, bool la
 	return failures;
 }
 
-static unsigned int count_files(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	unsigned int count = 0;
-
-	assert_non_null(d);
-	while (readdir(d))
-		count++;
-	closedir(d);
-	return count;
-}
-
 /* Until a run has no more allocations to fail; returns how many it had. */
 static unsigned int fail_each(const struct run *run, bool lasting)
 {
-	unsigned int number = 0, refused = 0, failures, files;
+	unsigned int number = 0, refused = 0, failures;
+	struct kept kept, left;
 	int result;
 
 	run_once(run, 0, false, &result);
 	assert_int_equal(result, ANEURALNETWORKS_NO_ERROR);
-	files = count_files();
+	kept = kept_now();
 	do {
 		failures = run_once(run, ++number, lasting, &result);
 		if (result && (!failures || !says_so(result)))
@@ -383,9 +374,11 @@ static unsigned int fail_each(const struct run *run, bool lasting)
 		assert_int_equal(unexplained, 0);
 		run_once(run, 0, false, &result);
 		assert_int_equal(result, ANEURALNETWORKS_NO_ERROR);
+		left = kept_now();
+		if (kept_more(&kept, &left))
+			fail_msg("%s: allocation %u: not given back: %s", run->name, number,
+				 kept_more(&kept, &left));
 	} while (failures);
-	if (count_files() != files)
-		fail_msg("%s: %u files, then %u", run->name, files, count_files());
 	print_message("%s%s: %u allocations, %u runs refused\n", run->name, lasting ? ", lasting" : "",
 		      number - 1, refused);
 	return number - 1;
@@ -503,22 +496,59 @@ static int let_go(void **state)
 
 /* ---- requests that fail, of a device that is not there ---- */
 
-static void fail_requests(const struct run *run, int error)
+/* How many requests failed; *result: what came of it. */
+static unsigned int request_once(const struct run *run, unsigned int number, int error, int *result)
+{
+	struct made made = { 0 };
+	unsigned int failures;
+
+	if (run->is_cold)
+		remove_all();
+	fake_begin(number, error);
+	*result = run->run(&made);
+	failures = fake_end();
+	release(&made);
+	return failures;
+}
+
+/* The same without a failure, and what an execution leaves in a compilation for the next one. */
+static int request_again(const struct run *run)
+{
+	static const struct run execution = { .run = run_execution };
+	int result, executed;
+
+	request_once(run, 0, 0, &result);
+	request_once(&execution, 0, 0, &executed);
+	return result ? result : executed;
+}
+
+/* False if something was not given back to the C library, or to the kernel. */
+static bool fail_requests(const struct run *run, int error)
 {
 	unsigned int number = 0, refused = 0, failures;
+	struct kept kept, left;
+	const char *more;
+	int result, live;
 
+	request_again(run);
+	kept = kept_now();
+	live = fake.live;
 	do {
-		struct made made = { 0 };
-
-		if (run->is_cold)
-			remove_all();
-		fake_begin(++number, error);
-		refused += run->run(&made) != 0;
-		failures = fake_end();
-		release(&made);
+		failures = request_once(run, ++number, error, &result);
+		refused += result != 0;
+		result = request_again(run);
+		left = kept_now();
+		more = kept_more(&kept, &left);
+		if (result || more || fake.live > live || fake.wrong) {
+			print_error("%s, error %d, request %u: result %d, not given back: %s, %d ids; "
+				    "%u wrong\n", run->name, error, number, result, more,
+				    fake.live - live, fake.wrong);
+			return false;
+		}
 	} while (failures);
 	print_message("%s, error %d: %u requests, %u runs refused\n", run->name, error, number - 1,
 		      refused);
+	return true;
 }
 
 /* In a process of its own, which has not looked for devices yet. */
@@ -533,8 +563,12 @@ static void test_each_request(void **state)
 		fake.shape = (struct nnaccel_shape){ .rank = 2, .dims = { 1, OUT } };
 		if (get_ready(state))
 			_exit(2);
+		/* The threads of the CPU stay, once there are any. */
+		threads_start();
 		for (size_t i = 0; i < ARRAY_SIZE(runs) * ARRAY_SIZE(errors); i++)
-			fail_requests(&runs[i / ARRAY_SIZE(errors)], errors[i % ARRAY_SIZE(errors)]);
+			if (!fail_requests(&runs[i / ARRAY_SIZE(errors)],
+					   errors[i % ARRAY_SIZE(errors)]))
+				_exit(3);
 		let_go(state);
 		fflush(NULL);
 		_exit(unexplained != 0);
@@ -683,6 +717,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_hardware_buffer, get_ready, let_go),
 	};
 
+	kept_start();
 	cache_fixture_init();
 	nna_log_set(take_line, NULL, NNA_LOG_ERROR);
 	return cmocka_run_group_tests_name("runtime_fail", tests, NULL, NULL);

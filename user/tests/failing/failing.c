@@ -17,7 +17,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "tests/failing/kept.h"
+
 void *__real_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
+void *__real_realloc(void *memory, size_t size);
 
 static struct failing own;
 static struct failing *_Atomic mine = &own;
@@ -87,26 +90,60 @@ static bool fails(void)
  */
 #define SEEN __attribute__((visibility("default")))
 
-#define FAILING(type, name, params, args, failed)		\
+/* `got` is what the call returns, with which `made` is said to kept.c. */
+#define FAILING(type, name, params, args, failed, made)	\
 	type __real_##name params;				\
 	SEEN type __wrap_##name params;				\
 	type __wrap_##name params				\
 	{							\
-		return fails() ? failed : __real_##name args;	\
+		type got;					\
+								\
+		if (fails())					\
+			return failed;				\
+		got = __real_##name args;			\
+		made;						\
+		return got;					\
 	}
 
-FAILING(void *, malloc, (size_t size), (size), NULL)
-FAILING(void *, calloc, (size_t count, size_t size), (count, size), NULL)
-FAILING(void *, realloc, (void *memory, size_t size), (memory, size), NULL)
-FAILING(void *, reallocarray, (void *memory, size_t count, size_t size), (memory, count, size), NULL)
-FAILING(void *, aligned_alloc, (size_t alignment, size_t size), (alignment, size), NULL)
-FAILING(char *, strdup, (const char *text), (text), NULL)
-FAILING(FILE *, open_memstream, (char **text, size_t *size), (text, size), NULL)
-FAILING(FILE *, fopen, (const char *path, const char *mode), (path, mode), NULL)
+#define BLOCK kept_add(got, KEPT_MEMORY)
+
+FAILING(void *, malloc, (size_t size), (size), NULL, BLOCK)
+FAILING(void *, calloc, (size_t count, size_t size), (count, size), NULL, BLOCK)
+FAILING(void *, aligned_alloc, (size_t alignment, size_t size), (alignment, size), NULL, BLOCK)
+FAILING(char *, strdup, (const char *text), (text), NULL, BLOCK)
+FAILING(FILE *, open_memstream, (char **text, size_t *size), (text, size), NULL, )
+FAILING(FILE *, fopen, (const char *path, const char *mode), (path, mode), NULL, )
 FAILING(void *, mmap, (void *at, size_t size, int prot, int flags, int fd, off_t offset),
-	(at, size, prot, flags, fd, offset), MAP_FAILED)
-FAILING(int, memfd_create, (const char *name, unsigned int flags), (name, flags), -1)
-FAILING(int, eventfd, (unsigned int count, int flags), (count, flags), -1)
-FAILING(int, epoll_create1, (int flags), (flags), -1)
+	(at, size, prot, flags, fd, offset), MAP_FAILED,
+	if (got != MAP_FAILED && !(flags & MAP_FIXED)) kept_mapped(size))
+FAILING(int, memfd_create, (const char *name, unsigned int flags), (name, flags), -1, )
+FAILING(int, eventfd, (unsigned int count, int flags), (count, flags), -1, )
+FAILING(int, epoll_create1, (int flags), (flags), -1, )
 FAILING(int, pthread_create, (pthread_t *thread, const pthread_attr_t *attributes,
-	void *(*start)(void *), void *argument), (thread, attributes, start, argument), EAGAIN)
+	void *(*start)(void *), void *argument), (thread, attributes, start, argument), EAGAIN,
+	if (!got) kept_add((const void *)*thread, KEPT_THREADS))
+
+/* The old block is gone before the new one is there, which may be at the same place. */
+static void *resize(void *memory, size_t size)
+{
+	void *got;
+
+	if (fails())
+		return NULL;
+	kept_remove(memory, KEPT_MEMORY);
+	got = __real_realloc(memory, size);
+	kept_add(got ? got : memory, KEPT_MEMORY);
+	return got;
+}
+
+SEEN void *__wrap_realloc(void *memory, size_t size);
+void *__wrap_realloc(void *memory, size_t size)
+{
+	return resize(memory, size);
+}
+
+SEEN void *__wrap_reallocarray(void *memory, size_t count, size_t size);
+void *__wrap_reallocarray(void *memory, size_t count, size_t size)
+{
+	return resize(memory, count * size);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Counts what a program has not given back: all that is linked into it with the Makefile's `failing`
+ * is watched, whichever thread it is done by.
+ */
+#ifndef NN_TESTS_KEPT_H
+#define NN_TESTS_KEPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Kinds of things. KEPT_WRONG counts what was given back and had not been taken. */
+#define KEPT_KINDS(X)							\
+	X(MEMORY, "blocks of memory") X(MAPS, "bytes that are mapped")	\
+	X(FILES, "files") X(LOCKS, "locks that exist")			\
+	X(HELD, "locks that are held") X(CONDITIONS, "conditions")	\
+	X(THREADS, "threads") X(WRONG, "locks used wrongly")
+
+enum kept_kind {
+#define KEPT_ENUM(kind, name) KEPT_##kind,
+	KEPT_KINDS(KEPT_ENUM)
+	KEPT_COUNT
+};
+
+struct kept {
+	unsigned long counts[KEPT_COUNT];
+};
+
+/* Watches from here on. Called first, while there is one thread. */
+void kept_start(void);
+
+/* For wrapped functions: there is one more of a kind. NULL is none. */
+void kept_add(const void *what, enum kept_kind kind);
+
+/* There is one less. It is wrong if there was none; of memory the C library may have made it. */
+void kept_remove(const void *what, enum kept_kind kind);
+
+void kept_mapped(size_t size);
+
+/* Returns what there is now. */
+struct kept kept_now(void);
+
+/* Returns the name of the first kind that `after` has more of; NULL: there is none. */
+const char *kept_more(const struct kept *before, const struct kept *after);
+
+#endif /* NN_TESTS_KEPT_H */
