@@ -32,6 +32,7 @@
 /* A bit in the ids of pools that are imported. */
 #define FAKE_IMPORT 0x40000000
 #define FAKE_MOST_IDS (1 << 20)
+#define FAKE_EXTENSION "dev.nnaccel.fake"
 
 /* In place of an errno: the engine refuses what is asked of it, and does not say why. */
 #define FAKE_REFUSES -1
@@ -50,6 +51,9 @@ static struct {
 	unsigned int wrong;		/* ids and sizes in requests that cannot be */
 	struct nnaccel_shape shape;	/* of every output; without flags */
 	bool is_short;			/* the next execution's outputs are too small for that */
+	uint32_t num_extensions;	/* 1: FAKE_EXTENSION; or 0 */
+	/* A test's own answer to requests, if it returns true, or NULL. */
+	bool (*answer)(unsigned long request, void *arg, int *result);
 } fake;
 
 /* The `number`-th request from now on fails; ends that, and returns how many did. */
@@ -111,10 +115,19 @@ static int fake_query(struct nnaccel_query *q)
 		.type = NN_DEVICE_ACCELERATOR, .feature_level = 4, .model_cache_files = 1,
 		.data_cache_files = 1,
 	};
-	static const struct extension_list extensions = { .magic = EXTENSION_LIST_MAGIC };
+	struct fake_extensions {
+		struct extension_list list;
+		struct extension_record record;
+		struct extension_item type;
+	} extensions = {
+		.list = { .magic = EXTENSION_LIST_MAGIC, .count = fake.num_extensions },
+		.record = { .name = FAKE_EXTENSION, .version = 1, .num_types = 1 },
+		.type = { .name = "BYTES", .element_size = 1, .is_tensor = 1 },
+	};
 	bool is_info = q->query == NNACCEL_QUERY_DEVICE;
 
-	q->data_size = is_info ? sizeof(info) : sizeof(extensions);
+	q->data_size = is_info ? sizeof(info) : fake.num_extensions ? sizeof(extensions) :
+		       sizeof(extensions.list);
 	memcpy((void *)(uintptr_t)q->data, is_info ? (const void *)&info : &extensions,
 	       q->data_size);
 	return 0;
@@ -174,7 +187,10 @@ static int fake_do(unsigned long request, void *arg)
 	struct nnaccel_cache_save *save = arg;
 	struct nnaccel_prepare *prepare = arg;
 	struct nnaccel_info *info = arg;
+	int result;
 
+	if (fake.answer && fake.answer(request, arg, &result))
+		return result;
 	switch (request) {
 	case NNACCEL_INFO:
 		info->abi = NNACCEL_ABI_VERSION;
@@ -215,6 +231,8 @@ static int fake_do(unsigned long request, void *arg)
 		fake_look(save->model, FAKE_MODEL);
 		fake_look(save->model_pool, FAKE_POOL);
 		fake_look(save->data_pool, FAKE_POOL);
+		fake.wrong += !save->model_pool && (save->data_pool || save->model_room);
+		fake.wrong += !save->data_pool && save->data_room;
 		save->out_model_size = 8;
 		save->out_data_size = 8;
 		return 0;

@@ -18,6 +18,7 @@
 #include <nnaccel/nnaccel.h>
 #include <nnaccel/uring.h>
 
+#include "hal/device.h"
 #include "tests/failing/failing.h"
 #include "tests/failing/kept.h"
 #include "tests/fake_kernel.h"
@@ -25,6 +26,7 @@
 #define STALE "a reason of an earlier call"
 #define ROW (4 * sizeof(float))
 #define EXPORTS "user/hal/libnnaccel.map"
+#define MANY 50			/* memories: more than a device has lists for at first */
 
 /* y = RELU(x) */
 static const uint32_t x = 0, y = 1;
@@ -388,6 +390,61 @@ static void test_not_saved(void **state)
 	assert_true(unsaved > 1);
 }
 
+/* The table of memories grows with them, so that its lists stay short. */
+static void test_many_memories(void **state)
+{
+	struct nna_memory *memories[MANY];
+	struct nn_error err;
+
+	(void)state;
+	give();
+	for (uint32_t i = 0; i < MANY; i++) {
+		assert_int_equal(nna_memory_alloc(given.device, ROW, &memories[i], &err), NN_OK);
+		assert_int_equal(given.device->num_memories, 2 + i + 1);
+		assert_true(given.device->memories_size >= given.device->num_memories);
+		assert_true(given.device->memories_size <= 2 * MANY);
+	}
+	for (uint32_t i = 0; i < MANY; i++)
+		nna_memory_free(memories[i]);
+	assert_int_equal(given.device->num_memories, 2);
+	take_back();
+}
+
+/* Answers of an engine that changes: extensions that stay the same are the same list. */
+static bool answer_extensions(unsigned long request, void *arg, int *result)
+{
+	struct nnaccel_info *info = arg;
+
+	if (request != NNACCEL_INFO)
+		return false;
+	info->abi = NNACCEL_ABI_VERSION;
+	info->engine = NNACCEL_ENGINE_PENDING;
+	*result = 0;
+	return true;
+}
+
+static void test_extensions_again(void **state)
+{
+	const struct nn_device_extension *list[3];
+	struct nn_error err;
+	uint32_t count;
+
+	(void)state;
+	give();
+	fake.answer = answer_extensions;
+	assert_int_equal(nna_device_get_extensions(given.device, &list[0], &count, &err), NN_OK);
+	assert_int_equal(count, 0);
+	assert_int_equal(nna_device_get_extensions(given.device, &list[1], &count, &err), NN_OK);
+	assert_ptr_equal(list[1], list[0]);
+	fake.num_extensions = 1;
+	assert_int_equal(nna_device_get_extensions(given.device, &list[2], &count, &err), NN_OK);
+	assert_int_equal(count, 1);
+	assert_string_equal(list[2][0].name, FAKE_EXTENSION);
+	fake.num_extensions = 0;
+	fake.answer = NULL;
+	take_back();
+}
+
 static bool is_known(const char *name)
 {
 	for (size_t i = 0; i < COUNT(calls); i++)
@@ -428,6 +485,8 @@ int main(void)
 		cmocka_unit_test(test_requests),
 		cmocka_unit_test(test_allocations),
 		cmocka_unit_test(test_second_try),
+		cmocka_unit_test(test_many_memories),
+		cmocka_unit_test(test_extensions_again),
 		cmocka_unit_test(test_not_saved),
 	};
 

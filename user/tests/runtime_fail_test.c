@@ -496,7 +496,7 @@ static int let_go(void **state)
 
 /* ---- requests that fail, of a device that is not there ---- */
 
-/* How many requests failed; *result: what came of it. */
+/* Returns how many requests failed. */
 static unsigned int request_once(const struct run *run, unsigned int number, int error, int *result)
 {
 	struct made made = { 0 };

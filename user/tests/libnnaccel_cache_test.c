@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Entries of the compilation cache, as libnnaccel asks an engine for them and writes them to files.
+ * The kernel, the engine and the disk are this program's.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include <nnaccel/nnaccel.h>
+
+#include "hal/cache_files.h"
+#include "tests/failing/kept.h"
+#include "tests/fake_kernel.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define MOST_ASKED 5
+
+/* ---- the disk ---- */
+
+/* Calls that change a file, a letter each with 'm' or 'd' for the file: see test_order(). */
+static struct {
+	int model, data;	/* the entry's files */
+	char calls[64];
+	int fails;		/* the call of this number does, from 1; 0: none */
+} disk;
+
+static bool disk_fails(char call, int fd)
+{
+	size_t length = strlen(disk.calls);
+	struct stat file, data;
+
+	assert_true(length + 3 < sizeof(disk.calls));
+	assert_int_equal(fstat(fd, &file) | fstat(disk.data, &data), 0);
+	disk.calls[length] = call;
+	disk.calls[length + 1] = file.st_ino == data.st_ino ? 'd' : 'm';
+	errno = EDQUOT;
+	return disk.fails && (int)(length / 2) + 1 == disk.fails;
+}
+
+__attribute__((visibility("default"))) ssize_t pwrite(int fd, const void *bytes, size_t size,
+						      off_t at)
+{
+	bool is_watched = disk.model >= 0;
+
+	if (is_watched && disk_fails('w', fd))
+		return -1;
+	return syscall(SYS_pwrite64, fd, bytes, size, at);
+}
+
+__attribute__((visibility("default"))) int ftruncate(int fd, off_t size)
+{
+	bool is_watched = disk.model >= 0;
+
+	if (is_watched && disk_fails(size ? 't' : '0', fd))
+		return -1;
+	return (int)syscall(SYS_ftruncate, fd, size);
+}
+
+__attribute__((visibility("default"))) int fdatasync(int fd)
+{
+	return disk.model >= 0 && disk_fails('s', fd) ? -1 : 0;
+}
+
+/* ---- what the tests share ---- */
+
+static struct nn_error err;
+static struct kept kept;
+static int files[2];
+static struct nna_cache cache;
+
+static int make_file(void)
+{
+	int fd = (int)syscall(SYS_memfd_create, "entry", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	kept = kept_now();
+	disk.model = -1;
+	files[0] = make_file();
+	files[1] = make_file();
+	err.message[0] = '\0';
+	cache = (struct nna_cache){
+		.size = sizeof(cache), .model_files = &files[0], .num_model_files = 1,
+		.data_files = &files[1], .num_data_files = 1, .token = { 1, 2, 3 },
+	};
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct kept left;
+
+	(void)state;
+	close(files[0]);
+	close(files[1]);
+	fake.is_on = false;
+	fake.answer = NULL;
+	left = kept_now();
+	if (kept_more(&kept, &left))
+		print_error("not given back: %s\n", kept_more(&kept, &left));
+	return kept_more(&kept, &left) || fake.live || fake.wrong;
+}
+
+static off_t size_of(int fd)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	return st.st_size;
+}
+
+/* `size` bytes, all of them `byte`. */
+static void assert_holds(int fd, off_t size, char byte)
+{
+	char bytes[256];
+
+	assert_int_equal(size_of(fd), size);
+	assert_true(size <= (off_t)sizeof(bytes));
+	assert_int_equal(pread(fd, bytes, sizeof(bytes), 0), size);
+	for (off_t i = 0; i < size; i++)
+		assert_int_equal(bytes[i], byte);
+}
+
+/* Without being watched. */
+static void fill(int fd, size_t size, char byte)
+{
+	char *bytes = malloc(size + 1);
+
+	memset(bytes, byte, size + 1);
+	assert_int_equal(syscall(SYS_pwrite64, fd, bytes, size, 0), size);
+	free(bytes);
+}
+
+/* ---- the engine ---- */
+
+/* An answer to NNACCEL_CACHE_SAVE. */
+struct answer {
+	uint32_t status;
+	uint64_t model_size, data_size;
+};
+
+static struct engine {
+	const struct answer *answers;
+	struct nnaccel_cache_save saves[MOST_ASKED];
+	unsigned int asked;
+	struct nnaccel_prepare_cached cached;
+	struct nnaccel_prepare prepare;
+} engine;
+
+/* A pool that is mapped has what the engine has written: its own letter in each byte. */
+static bool answer(unsigned long request, void *arg, int *result)
+{
+	struct nnaccel_pool_export *export = arg;
+	struct nnaccel_cache_save *save = arg;
+
+	*result = 0;
+	if (request == NNACCEL_PREPARE)
+		engine.prepare = *(struct nnaccel_prepare *)arg;
+	if (request == NNACCEL_PREPARE_CACHED)
+		engine.cached = *(struct nnaccel_prepare_cached *)arg;
+	if (request == NNACCEL_POOL_EXPORT) {
+		export->out_fd = fake_file(FAKE_PAGE);
+		fill(export->out_fd, 256,
+		     export->id == engine.saves[engine.asked - 1].model_pool ? 'm' : 'd');
+		return true;
+	}
+	if (request != NNACCEL_CACHE_SAVE || !engine.answers)
+		return false;
+	assert_true(engine.asked < MOST_ASKED);
+	engine.saves[engine.asked] = *save;
+	save->out_status = engine.answers[engine.asked].status;
+	save->out_model_size = engine.answers[engine.asked].model_size;
+	save->out_data_size = engine.answers[engine.asked].data_size;
+	engine.asked++;
+	return true;
+}
+
+static struct nna_device *open_device(void)
+{
+	struct nna_device *device;
+
+	memset(&engine, 0, sizeof(engine));
+	fake.is_on = true;
+	fake.answer = answer;
+	assert_int_equal(nna_device_open(NULL, &device, &err), NN_OK);
+	return device;
+}
+
+/* y = RELU(x) */
+static const uint32_t x = 0, y = 1;
+static const struct nn_operation relu = { NN_OP_RELU, 1, 1, &x, &y };
+static const struct nn_operand operands[] = {
+	{ .type = NN_TENSOR_FLOAT32, .lifetime = NN_SUBGRAPH_INPUT, .rank = 1, .dims = { 4 },
+	  .consumers = 1 },
+	{ .type = NN_TENSOR_FLOAT32, .lifetime = NN_SUBGRAPH_OUTPUT, .rank = 1, .dims = { 4 } },
+};
+static const struct nn_subgraph subgraph = { 2, 1, 1, 1, operands, &relu, &x, &y };
+static const struct nn_model model = {
+	.size = sizeof(model), .num_subgraphs = 1, .subgraphs = &subgraph,
+};
+
+/* ---- tests ---- */
+
+/* Opens the entry with a lock, and has a reason of its own. */
+static enum nn_status open_entry(short type, struct nna_cache_files *opened)
+{
+	err.message[0] = '\0';
+	return nna_cache_files_open(&cache, type, opened, &err);
+}
+
+static enum nn_status write_entry(struct nna_cache_files *opened, const char *model_part,
+				  const char *data)
+{
+	err.message[0] = '\0';
+	return nna_cache_files_write(opened, model_part, strlen(model_part), data, strlen(data), &err);
+}
+
+/* The engine's sizes may change in between, and are asked for three times more. */
+static void test_saving(void **state)
+{
+	enum { SHORT = NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE, FAILS = NNACCEL_STATUS_GENERAL_FAILURE };
+	static const struct {
+		const char *name;
+		struct answer answers[MOST_ASKED];
+		unsigned int asked;
+		off_t model_size, data_size;	/* of the files: of the old ones 3 and 5 */
+		const char *not_saved;
+	} cases[] = {
+		{ "both parts", { { 0, 100, 50 }, { 0, 100, 50 } }, 2, 100, 50, "" },
+		{ "no data", { { 0, 100, 0 }, { 0, 100, 0 } }, 2, 100, 0, "" },
+		{ "smaller than it said", { { 0, 100, 50 }, { 0, 99, 49 } }, 2, 99, 49, "" },
+		{ "nothing yet", { { 0, 0, 0 } }, 1, 3, 5, "" },
+		{ "no model", { { 0, 0, 50 } }, 1, 3, 5, "cache: the engine saves nothing" },
+		{ "grows", { { 0, 100, 50 }, { SHORT, 101, 50 }, { 0, 101, 50 } }, 3, 101, 50, "" },
+		{ "grows twice", { { 0, 100, 50 }, { SHORT, 101, 50 }, { SHORT, 101, 51 },
+				   { 0, 101, 51 } }, 4, 101, 51, "" },
+		{ "grows on", { { 0, 100, 50 }, { SHORT, 101, 50 }, { SHORT, 102, 50 },
+				{ SHORT, 103, 50 } }, 4, 3, 5, "cache: sizes keep changing" },
+		{ "has no sizes", { { FAILS, 7, 7 } }, 1, 3, 5, "cache: refused by the engine" },
+		{ "fails", { { 0, 100, 50 }, { FAILS, 7, 7 } }, 2, 3, 5,
+		  "cache: refused by the engine" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct nn_error not_saved = { "old" };
+		struct nna_prepare_options options = { .size = sizeof(options), .cache = &cache };
+		struct nna_device *device = open_device();
+		struct nna_prepared_model *p;
+
+		engine.answers = cases[i].answers;
+		cache.not_saved = &not_saved;
+		assert_int_equal(ftruncate(files[0], 0) | ftruncate(files[1], 0), 0);
+		fill(files[0], 3, 'm');
+		fill(files[1], 5, 'd');
+		assert_int_equal(nna_prepare_model(device, &model, NULL, &options, &p, &err), NN_OK);
+		nna_prepared_model_free(p);
+		nna_device_close(device);
+		if (strcmp(not_saved.message, cases[i].not_saved) || engine.asked != cases[i].asked)
+			fail_msg("%s: asked %u times, then \"%s\"", cases[i].name, engine.asked,
+				 not_saved.message);
+		assert_holds(files[0], cases[i].model_size, 'm');
+		assert_holds(files[1], cases[i].data_size, 'd');
+		for (unsigned int k = 0; k < engine.asked; k++) {
+			const struct nnaccel_cache_save *save = &engine.saves[k];
+			const struct answer *last = k ? &cases[i].answers[k - 1] : &(struct answer){ 0 };
+
+			assert_int_equal(save->model_room, last->model_size);
+			assert_int_equal(save->data_room, last->data_size);
+			assert_int_equal(save->model_pool != 0, last->model_size != 0);
+			assert_int_equal(save->data_pool != 0, last->data_size != 0);
+			assert_memory_equal(save->token, cache.token, sizeof(save->token));
+		}
+	}
+}
+
+static void test_loading(void **state)
+{
+	static const uint8_t byte = 7;
+	const struct nn_attribute attribute = { "dev.nnaccel.test", 1, 1, &byte };
+	const struct nn_attributes attributes = { 1, &attribute };
+	const struct nna_prepare_options options = {
+		.size = sizeof(options), .preference = NNACCEL_PREFER_LOW_POWER,
+		.priority = NNACCEL_PRIORITY_HIGH, .deadline_ns = 1234, .attributes = &attributes,
+	};
+	static const struct {
+		off_t model_size, data_size;
+		enum nn_status status;
+	} cases[] = {
+		{ 0, 5, NN_GENERAL_FAILURE }, { 1, 5, NN_OK }, { 1, 0, NN_OK },
+		{ NNACCEL_MAX_WIRE, 5, NN_OK }, { NNACCEL_MAX_WIRE + 1, 5, NN_GENERAL_FAILURE },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct nna_device *device = open_device();
+		struct nna_prepared_model *p = NULL;
+
+		assert_int_equal(ftruncate(files[0], cases[i].model_size) |
+				 ftruncate(files[1], cases[i].data_size), 0);
+		assert_int_equal(nna_prepare_model_from_cache(device, &cache, &options, &p, &err),
+				 cases[i].status);
+		assert_int_equal(engine.cached.model_pool != 0, cases[i].status == NN_OK);
+		if (cases[i].status == NN_OK) {
+			assert_int_equal(engine.cached.data_pool != 0, cases[i].data_size != 0);
+			assert_int_equal(engine.cached.model_length, cases[i].model_size);
+			assert_int_equal(engine.cached.data_length, cases[i].data_size);
+			assert_int_equal(engine.cached.preference, options.preference);
+			assert_int_equal(engine.cached.priority, options.priority);
+			assert_int_equal(engine.cached.deadline_ns, options.deadline_ns);
+			assert_true(engine.cached.attributes_size > 0);
+			assert_memory_equal(engine.cached.token, cache.token,
+					    sizeof(engine.cached.token));
+		}
+		nna_prepared_model_free(p);
+		nna_device_close(device);
+	}
+}
+
+static void test_preparing(void **state)
+{
+	static const uint8_t byte = 7;
+	const struct nn_attribute attribute = { "dev.nnaccel.test", 1, 1, &byte };
+	const struct nn_attributes attributes = { 1, &attribute };
+	static const struct {
+		uint32_t preference, priority;
+		enum nn_status status;
+	} cases[] = {
+		{ NNACCEL_PREFER_LOW_POWER, NNACCEL_PRIORITY_LOW, NN_OK },
+		{ NNACCEL_PREFER_SUSTAINED_SPEED, NNACCEL_PRIORITY_HIGH, NN_OK },
+		{ NNACCEL_PREFER_SUSTAINED_SPEED + 1, NNACCEL_PRIORITY_LOW, NN_INVALID_ARGUMENT },
+		{ NNACCEL_PREFER_LOW_POWER, NNACCEL_PRIORITY_HIGH + 1, NN_INVALID_ARGUMENT },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const struct nna_prepare_options options = {
+			.size = sizeof(options), .preference = cases[i].preference,
+			.priority = cases[i].priority, .deadline_ns = 99, .attributes = &attributes,
+		};
+		struct nna_device *device = open_device();
+		struct nna_prepared_model *p = NULL;
+
+		assert_int_equal(nna_prepare_model(device, &model, NULL, &options, &p, &err),
+				 cases[i].status);
+		if (cases[i].status == NN_OK) {
+			assert_int_equal(engine.prepare.preference, cases[i].preference);
+			assert_int_equal(engine.prepare.priority, cases[i].priority);
+			assert_int_equal(engine.prepare.deadline_ns, 99);
+			assert_true(engine.prepare.attributes_size > 0);
+		}
+		nna_prepared_model_free(p);
+		nna_device_close(device);
+	}
+}
+
+/* One file of each kind, regular and open for reading and writing. */
+static void test_files_that_are_refused(void **state)
+{
+	struct nna_cache_files open_files;
+	int ends[2], wrong[] = { -1, 0, 0, 0, 0 }, folder;
+	char path[32];
+
+	(void)state;
+	for (uint32_t i = 0; i < 9; i++) {
+		cache.num_model_files = i / 3;
+		cache.num_data_files = i % 3;
+		assert_int_equal(open_entry(F_RDLCK, &open_files),
+				 i == 4 ? NN_OK : NN_INVALID_ARGUMENT);
+		nna_cache_files_close(&open_files);
+	}
+	cache.num_model_files = cache.num_data_files = 1;
+	assert_int_equal(pipe(ends), 0);
+	folder = open("/", O_RDONLY | O_DIRECTORY);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", files[0]);
+	wrong[1] = open(path, O_RDONLY);
+	wrong[2] = open(path, O_WRONLY);
+	wrong[3] = ends[0];
+	wrong[4] = folder;
+	for (size_t i = 0; i < COUNT(wrong); i++) {
+		cache.model_files = &wrong[i];
+		assert_int_equal(open_entry(F_RDLCK, &open_files), NN_INVALID_ARGUMENT);
+		assert_non_null(strstr(err.message, "model file"));
+		cache.model_files = &files[0];
+		cache.data_files = &wrong[i];
+		assert_int_equal(open_entry(F_RDLCK, &open_files), NN_INVALID_ARGUMENT);
+		assert_non_null(strstr(err.message, "data file"));
+		cache.data_files = &files[1];
+	}
+	close(wrong[1]);
+	close(wrong[2]);
+	close(ends[0]);
+	close(ends[1]);
+	close(folder);
+}
+
+/* Readers share an entry. A writer has the model for itself, and the data if they differ. */
+static void test_locks(void **state)
+{
+	struct nna_cache_files reader, other, writer;
+
+	(void)state;
+	fill(files[0], 3, 'm');
+	fill(files[1], 5, 'd');
+	assert_int_equal(open_entry(F_RDLCK, &reader), NN_OK);
+	assert_int_equal(reader.model_size, 3);
+	assert_int_equal(reader.data_size, 5);
+	assert_int_equal(open_entry(F_RDLCK, &other), NN_OK);
+	assert_int_equal(open_entry(F_WRLCK, &writer), NN_GENERAL_FAILURE);
+	assert_string_equal(err.message, "cache: the model file is in use by another process");
+	assert_int_equal(writer.model, -1);
+	assert_int_equal(writer.data, -1);
+	close(reader.model);
+	close(other.model);
+	assert_int_equal(open_entry(F_WRLCK, &writer), NN_OK);
+	/* The same data are not written again, so that who has them loses nothing. */
+	assert_int_equal(write_entry(&writer, "MMM", "ddddd"), NN_OK);
+	assert_holds(files[0], 3, 'M');
+	assert_int_equal(write_entry(&writer, "mmm", "DDDDD"), NN_GENERAL_FAILURE);
+	assert_string_equal(err.message, "cache: the data file is in use by another process");
+	assert_holds(files[0], 3, 'M');
+	assert_holds(files[1], 5, 'd');
+	close(reader.data);
+	close(other.data);
+	assert_int_equal(write_entry(&writer, "mmm", "DDDDD"), NN_OK);
+	assert_holds(files[1], 5, 'D');
+	nna_cache_files_close(&writer);
+	assert_int_equal(writer.model, -1);
+	assert_int_equal(writer.data, -1);
+}
+
+/* What is compared at a time, and sizes around it; a byte anywhere makes the difference. */
+static void test_same_bytes(void **state)
+{
+	static const size_t sizes[] = { 1, 2, 65535, 65536, 65537, 131072, 131073 };
+	static char bytes[131073];
+
+	(void)state;
+	memset(bytes, 'd', sizeof(bytes));
+	for (size_t i = 0; i < COUNT(sizes); i++) {
+		const size_t at[] = { SIZE_MAX, 0, sizes[i] / 2, sizes[i] - 1 };
+
+		for (size_t k = 0; k < COUNT(at); k++) {
+			struct nna_cache_files f = { files[0], files[1], 1, sizes[i] };
+			const char *expected = k ? "0msmwdtdsdwmsm" : "";
+
+			fill(files[0], 1, 'm');
+			fill(files[1], sizes[i], 'd');
+			bytes[k ? at[k] : 0] = k ? 'x' : 'd';
+			disk.model = files[0];
+			disk.data = files[1];
+			memset(disk.calls, 0, sizeof(disk.calls));
+			assert_int_equal(nna_cache_files_write(&f, "m", 1, bytes, sizes[i], &err),
+					 NN_OK);
+			assert_string_equal(disk.calls, expected);
+			disk.model = -1;
+			if (k)
+				bytes[at[k]] = 'd';
+		}
+	}
+}
+
+/*
+ * The model part is cut first and comes last, and each step is on the disk before the next: '0' cuts
+ * all, 't' some, 'w' writes, 's' waits for the disk. After a failure there is no model part.
+ */
+static void test_order(void **state)
+{
+	static const struct {
+		const char *name, *model, *data, *calls;
+	} cases[] = {
+		{ "nothing new", "mmm", "ddddd", "" },
+		{ "another model", "mmM", "ddddd", "0msmwmsm" },
+		{ "a longer model", "mmmm", "ddddd", "0msmwmsm" },
+		{ "a shorter model", "mm", "ddddd", "0msmwmsm" },
+		{ "other data", "mmm", "ddddD", "0msmwdtdsdwmsm" },
+		{ "longer data", "mmm", "dddddd", "0msmwdtdsdwmsm" },
+		{ "shorter data", "mmm", "dddd", "0msmwdtdsdwmsm" },
+		{ "no data", "mmm", "", "0msm0dsdwmsm" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		int steps = (int)strlen(cases[i].calls) / 2;
+
+		for (int fails = 0; fails <= steps; fails++) {
+			struct nna_cache_files f = { files[0], files[1], 3, 5 };
+			const char *model_part = cases[i].model, *data = cases[i].data;
+			enum nn_status status;
+
+			disk.model = -1;
+			assert_int_equal(ftruncate(files[0], 3) | ftruncate(files[1], 5), 0);
+			fill(files[0], 3, 'm');
+			fill(files[1], 5, 'd');
+			disk.model = files[0];
+			disk.data = files[1];
+			disk.fails = fails;
+			memset(disk.calls, 0, sizeof(disk.calls));
+			status = write_entry(&f, model_part, data);
+			disk.model = -1;
+			if ((status == NN_OK) != !fails)
+				fail_msg("%s, step %d fails: %s", cases[i].name, fails,
+					 nna_status_name(status));
+			if (!fails) {
+				char text[16] = "";
+
+				assert_string_equal(disk.calls, cases[i].calls);
+				assert_int_equal(pread(files[0], text, 15, 0), strlen(model_part));
+				assert_string_equal(text, model_part);
+				memset(text, 0, sizeof(text));
+				assert_int_equal(pread(files[1], text, 15, 0), strlen(data));
+				assert_string_equal(text, data);
+			} else {
+				assert_memory_equal(disk.calls, cases[i].calls, 2 * (size_t)fails);
+				assert_string_equal(disk.calls + 2 * fails, "0m");
+				assert_int_equal(size_of(files[0]), 0);
+				assert_string_equal(err.message, "cache: writing: Disk quota exceeded");
+			}
+		}
+	}
+	disk.fails = 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_saving),
+		TEST(test_loading),
+		TEST(test_preparing),
+		TEST(test_files_that_are_refused),
+		TEST(test_locks),
+		TEST(test_same_bytes),
+		TEST(test_order),
+	};
+
+	kept_start();
+	return cmocka_run_group_tests_name("libnnaccel_cache", tests, NULL, NULL);
+}
