@@ -64,6 +64,7 @@ static struct {
 	int32_t type;			/* X */
 	const struct nn_op *op;
 	char text[2048];
+	bool fixed[8];			/* by output: the operation says how it is quantised */
 } g;
 
 static uint32_t *take(uint32_t subgraph, uint32_t count)
@@ -513,6 +514,7 @@ static void build_form(const struct form *f, const struct nn_op *op)
 			read_scalar(word, &o);
 		else
 			read_tensor(word, op, num_inputs, &o);
+		g.fixed[num_outputs] = writes && (*word == '=' || strchr(word, '@'));
 		if (writes)
 			outputs[num_outputs++] = add_operand(0, &o);
 		else
@@ -804,6 +806,43 @@ static bool build(const struct nn_op *op, const struct form *f, int32_t type)
 	return !nn_model_check(&g.model, &err) && !nn_ops_check_model(&g.model, NULL, &err);
 }
 
+static bool is_executed(void)
+{
+	struct nn_error err = { "" };
+
+	if (nn_model_check(&g.model, &err) || nn_ops_check_model(&g.model, NULL, &err))
+		return false;
+	execute("none", &results[1]);
+	return !results[1].status;
+}
+
+/* An operation that says how its output is quantised refuses another scale and zero point. */
+static void check_quantised(void)
+{
+	static const int32_t free_ones[] = {
+		NN_OP_CAST, NN_OP_CONCATENATION, NN_OP_MUL, NN_OP_ROI_ALIGN, NN_OP_SELECT,
+	};
+	const struct nn_subgraph *s = &g.subgraphs[0];
+
+	for (size_t i = 0; i < sizeof(free_ones) / sizeof(free_ones[0]); i++)
+		if (g.op->code == free_ones[i])
+			return;
+	for (uint32_t i = 0; i < s->num_outputs; i++) {
+		struct nn_operand *o = &g.operands[0][s->outputs[i]], good = *o;
+
+		if (!g.fixed[i] || !is_quant8(o->type))
+			continue;
+		o->scale *= 2;
+		if (is_executed())
+			fail_msg("%s: output %u of another scale", g.op->name, i);
+		*o = good;
+		o->zero_point ^= 1;
+		if (is_executed())
+			fail_msg("%s: output %u of another zero point", g.op->name, i);
+		*o = good;
+	}
+}
+
 /* Gives the outputs the shapes that they have: what leaves one open is not frozen. */
 static void declare_outputs(const struct result *r)
 {
@@ -832,6 +871,8 @@ static uint32_t try_form(const struct nn_op *op, const struct form *f, uint64_t 
 			print_message("%s\n", results[0].err.message);
 		tries[op->code][t]++;
 		runs[op->code][t] += !results[0].status;
+		if (!results[0].status && seed == FIRST_SEED)
+			check_quantised();
 		if (!results[0].status && chance(2))
 			declare_outputs(&results[0]);
 		for (uint32_t k = 0; (kernels = nn_plan_kernels_at(k)); k++) {
