@@ -162,6 +162,127 @@ static void test_dot(void **state)
 	free(text);
 }
 
+/* All of some passes, as Documentation/passes.rst has it; packed bytes depend on the machine. */
+static const struct {
+	const char *format;
+	const char *pass;
+	const char *lines;
+} shown[] = {
+	{ "text", "model",
+	  "plan: after model: 4 operations\n"
+	  "   0 MUL %5 FLOAT32[8,3,3,2] <- %3 FLOAT32[8,3,3,2] %4 FLOAT32[1]\n"
+	  "   1 PAD %7 FLOAT32[1,2,10,10] <- %2 FLOAT32[1,2,8,8] %8 INT32[4,2]\n"
+	  "   2 CONV_2D %9 FLOAT32[1,8,8,8] <- %7 FLOAT32[1,2,10,10] %5 "
+	  "FLOAT32[8,3,3,2] %6 FLOAT32[8]\n"
+	  "   3 RELU %11 FLOAT32[1,8,8,8] <- %9 FLOAT32[1,8,8,8]\n" },
+	{ "text", "nhwc",
+	  "plan: after nhwc: 6 operations\n"
+	  "   0 MUL %5 FLOAT32[8,3,3,2] <- %3 FLOAT32[8,3,3,2] %4 FLOAT32[1]\n"
+	  "   1 TRANSPOSE %12 FLOAT32[1,8,8,2] <- %2 FLOAT32[1,2,8,8] %13 INT32[4]\n"
+	  "   2 PAD %14 FLOAT32[1,10,10,2] <- %12 FLOAT32[1,8,8,2] %15 INT32[4,2]\n"
+	  "   3 CONV_2D %16 FLOAT32[1,8,8,8] <- %14 FLOAT32[1,10,10,2] %5 "
+	  "FLOAT32[8,3,3,2] %6 FLOAT32[8]\n"
+	  "   4 RELU %18 FLOAT32[1,8,8,8] <- %16 FLOAT32[1,8,8,8]\n"
+	  "   5 TRANSPOSE %11 FLOAT32[1,8,8,8] <- %18 FLOAT32[1,8,8,8] %19 INT32[4]\n" },
+	{ "text", "fold",
+	  "plan: after fold: 5 steps\n"
+	  "   0 TRANSPOSE %12 FLOAT32[1,8,8,2] <- %2 FLOAT32[1,2,8,8] %13 INT32[4]\n"
+	  "   1 PAD %14 FLOAT32[1,10,10,2] <- %12 FLOAT32[1,8,8,2] %15 INT32[4,2]; gone\n"
+	  "   2 CONV_2D %16 FLOAT32[1,8,8,8] <- %12 FLOAT32[1,8,8,2] %5 "
+	  "FLOAT32[8,3,3,2] %6 FLOAT32[8]; + PAD 1,1,1,1\n"
+	  "   3 RELU %18 FLOAT32[1,8,8,8] <- %16 FLOAT32[1,8,8,8]\n"
+	  "   4 TRANSPOSE %11 FLOAT32[1,8,8,8] <- %18 FLOAT32[1,8,8,8] %19 INT32[4]\n" },
+	{ "text", "fuse",
+	  "plan: after fuse: 3 steps\n"
+	  "   0 TRANSPOSE %12 FLOAT32[1,8,8,2] <- %2 FLOAT32[1,2,8,8] %13 INT32[4]\n"
+	  "   1 CONV_2D %18 FLOAT32[1,8,8,8] <- %12 FLOAT32[1,8,8,2] %5 "
+	  "FLOAT32[8,3,3,2] %6 FLOAT32[8]; + RELU; + PAD 1,1,1,1\n"
+	  "   2 TRANSPOSE %11 FLOAT32[1,8,8,8] <- %18 FLOAT32[1,8,8,8] %19 INT32[4]\n" },
+	{ "text", "places",
+	  "plan: after places: 3 steps\n"
+	  "   0 TRANSPOSE %12 FLOAT32[1,8,8,2] arena <- %2 FLOAT32[1,2,8,8] "
+	  "input0+0 %13 INT32[4] constant\n"
+	  "   1 CONV_2D %18 FLOAT32[1,8,8,8] arena <- %12 FLOAT32[1,8,8,2] "
+	  "arena %5 FLOAT32[8,3,3,2] constant %6 FLOAT32[8] constant; + RELU; + PAD 1,1,1,1\n"
+	  "   2 TRANSPOSE %11 FLOAT32[1,8,8,8] output0+0 <- %18 "
+	  "FLOAT32[1,8,8,8] arena %19 INT32[4] constant\n" },
+	{ "text", "kernels",
+	  "plan: after kernels: 3 steps\n"
+	  "   0 TRANSPOSE %12 FLOAT32[1,8,8,2] arena <- %2 FLOAT32[1,2,8,8] "
+	  "input0+0 %13 INT32[4] constant; kernel transpose, N bytes packed\n"
+	  "   1 CONV_2D %18 FLOAT32[1,8,8,8] arena <- %12 FLOAT32[1,8,8,2] "
+	  "arena %5 FLOAT32[8,3,3,2] constant %6 FLOAT32[8] constant; + "
+	  "RELU; + PAD 1,1,1,1; kernel convolution, N bytes packed\n"
+	  "   2 TRANSPOSE %11 FLOAT32[1,8,8,8] output0+0 <- %18 "
+	  "FLOAT32[1,8,8,8] arena %19 INT32[4] constant; kernel transpose, N bytes packed\n" },
+	{ "dot", "model",
+	  "digraph \"after model\" {\n"
+	  "\tnode [shape=box];\n"
+	  "\ti2 [shape=oval, label=\"FLOAT32[1,2,8,8]\"];\n"
+	  "\tn0 [label=\"MUL\\nFLOAT32[8,3,3,2]\"];\n"
+	  "\tn1 [label=\"PAD\\nFLOAT32[1,2,10,10]\"];\n"
+	  "\ti2 -> n1;\n"
+	  "\tn2 [label=\"CONV_2D\\nFLOAT32[1,8,8,8]\"];\n"
+	  "\tn1 -> n2 [label=\"%7\"];\n"
+	  "\tn0 -> n2 [label=\"%5\"];\n"
+	  "\tn3 [label=\"RELU\\nFLOAT32[1,8,8,8]\"];\n"
+	  "\tn2 -> n3 [label=\"%9\"];\n"
+	  "}\n" },
+	{ "dot", "fold",
+	  "digraph \"after fold\" {\n"
+	  "\tnode [shape=box];\n"
+	  "\ti2 [shape=oval, label=\"FLOAT32[1,2,8,8]\"];\n"
+	  "\tn0 [label=\"TRANSPOSE\\nFLOAT32[1,8,8,2]\"];\n"
+	  "\ti2 -> n0;\n"
+	  "\tn1 [label=\"PAD\\nFLOAT32[1,10,10,2]\\ngone\"];\n"
+	  "\tn0 -> n1 [label=\"%12\"];\n"
+	  "\tn2 [label=\"CONV_2D\\nFLOAT32[1,8,8,8]\\n+ PAD 1,1,1,1\"];\n"
+	  "\tn0 -> n2 [label=\"%12\"];\n"
+	  "\tn3 [label=\"RELU\\nFLOAT32[1,8,8,8]\"];\n"
+	  "\tn2 -> n3 [label=\"%16\"];\n"
+	  "\tn4 [label=\"TRANSPOSE\\nFLOAT32[1,8,8,8]\"];\n"
+	  "\tn3 -> n4 [label=\"%18\"];\n"
+	  "}\n" },
+	{ "dot", "kernels",
+	  "digraph \"after kernels\" {\n"
+	  "\tnode [shape=box];\n"
+	  "\ti2 [shape=oval, label=\"FLOAT32[1,2,8,8]\"];\n"
+	  "\tn0 [label=\"TRANSPOSE\\nFLOAT32[1,8,8,2]\\nkernel transpose, N bytes packed\"];\n"
+	  "\ti2 -> n0;\n"
+	  "\tn1 [label=\"CONV_2D\\nFLOAT32[1,8,8,8]\\n+ RELU\\n+ PAD "
+	  "1,1,1,1\\nkernel convolution, N bytes packed\"];\n"
+	  "\tn0 -> n1 [label=\"%12\"];\n"
+	  "\tn2 [label=\"TRANSPOSE\\nFLOAT32[1,8,8,8]\\nkernel transpose, N bytes packed\"];\n"
+	  "\tn1 -> n2 [label=\"%18\"];\n"
+	  "}\n" },
+};
+
+/* Replaces the numbers of packed bytes by "N". */
+static void forget_packed(char *text)
+{
+	for (char *at = text, *begin; (at = strstr(at, " bytes packed")); at++) {
+		for (begin = at; begin[-1] >= '0' && begin[-1] <= '9'; begin--)
+			;
+		*begin = 'N';
+		memmove(begin + 1, at, strlen(at) + 1);
+		at = begin + 1;
+	}
+}
+
+static void test_whole(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++) {
+		char *text = dump(shown[i].format);
+
+		forget_packed(text);
+		if (!strstr(text, shown[i].lines))
+			fail_msg("after %s there is no\n%s in\n%s", shown[i].pass,
+				 shown[i].lines, text);
+		free(text);
+	}
+}
+
 static void test_nothing(void **state)
 {
 	char *text = dump(NULL);
@@ -179,6 +300,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_dot),
+		cmocka_unit_test(test_whole),
 		cmocka_unit_test(test_nothing),
 	};
 
