@@ -547,6 +547,95 @@ static void test_random_multinomial(void **state)
 	free(first);
 }
 
+/* Philox4x32-10 by the paper of Salmon et al. (SC 2011). */
+static void philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
+{
+	uint32_t k[2] = { key[0], key[1] };
+
+	memcpy(out, counter, 4 * sizeof(*out));
+	for (int round = 0; round < 10; round++, k[0] += 0x9E3779B9, k[1] += 0xBB67AE85) {
+		uint64_t first = UINT64_C(0xD2511F53) * out[0];
+		uint64_t second = UINT64_C(0xCD9E8D57) * out[2];
+		uint32_t next[4] = { (uint32_t)(second >> 32) ^ out[1] ^ k[0], (uint32_t)second,
+				     (uint32_t)(first >> 32) ^ out[3] ^ k[1], (uint32_t)first };
+
+		memcpy(out, next, sizeof(next));
+	}
+}
+
+/* The generator's own test vectors, then samples of equal classes, which show its bits. */
+static void test_random_sequence(void **state)
+{
+	enum { CLASSES = 4096, ROWS = 2, SAMPLES = 3 };
+	static const struct {
+		uint32_t counter[4], key[2], out[4];
+	} vectors[] = {
+		{ { 0, 0, 0, 0 }, { 0, 0 }, { 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 } },
+		{ { 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344 }, { 0xa4093822, 0x299f31d0 },
+		  { 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1 } },
+	};
+	static const int32_t seeds[][2] = { { 7, 11 }, { 0, 3 }, { 3, 0 }, { -1, INT32_MIN } };
+	uint32_t out[4];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+		philox(vectors[i].counter, vectors[i].key, out);
+		assert_memory_equal(out, vectors[i].out, sizeof(out));
+	}
+	for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++) {
+		const int32_t *got;
+		struct op_case c;
+
+		oc_init(&c, "RANDOM_MULTINOMIAL");
+		oc_input(&c, NN_TENSOR_FLOAT32, OC_DIMS(ROWS, CLASSES), NULL);
+		oc_int(&c, SAMPLES);
+		oc_input(&c, NN_TENSOR_INT32, OC_DIMS(2), seeds[i]);
+		oc_output(&c, NN_TENSOR_INT32);
+		assert_int_equal(oc_run(&c), NN_OK);
+		got = oc_result(&c, 0)->data;
+		for (uint32_t k = 0; k < ROWS * SAMPLES; k++) {
+			philox((uint32_t[]){ k, 0, (uint32_t)seeds[i][1], 0 },
+			       (uint32_t[]){ (uint32_t)seeds[i][0], 0 }, out);
+			assert_int_equal(got[k], out[0] >> 20);
+		}
+		oc_free(&c);
+	}
+}
+
+/* Samples and seeds that make no sense; a class whose logit is not finite is never drawn. */
+static void test_random_refused(void **state)
+{
+	static const struct {
+		int32_t samples;
+		uint32_t seeds;
+		const char *message;
+	} table[] = {
+		{ 0, 2, "0 samples" }, { -1, 2, "-1 samples" }, { 1, 1, "1 seeds" },
+		{ 1, 3, "3 seeds" }, { 1, 2, NULL },
+	};
+	static const float logits[] = { NAN, INFINITY, -1000, -INFINITY };
+	static const int32_t seeds[] = { 1, 2, 3 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		struct op_case c;
+
+		oc_init(&c, "RANDOM_MULTINOMIAL");
+		oc_input(&c, NN_TENSOR_FLOAT32, OC_DIMS(1, 4), logits);
+		oc_int(&c, table[i].samples);
+		oc_input(&c, NN_TENSOR_INT32, OC_DIMS(table[i].seeds), seeds);
+		oc_output(&c, NN_TENSOR_INT32);
+		if (table[i].message) {
+			assert_int_equal(oc_run(&c), NN_GENERAL_FAILURE);
+			assert_non_null(strstr(c.err.message, table[i].message));
+		} else {
+			assert_int_equal(oc_run(&c), NN_OK);
+			assert_int_equal(*(const int32_t *)oc_result(&c, 0)->data, 2);
+		}
+		oc_free(&c);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -560,6 +649,8 @@ int main(void)
 		cmocka_unit_test(test_svdf),
 		cmocka_unit_test(test_fingerprint),
 		cmocka_unit_test(test_random_multinomial),
+		cmocka_unit_test(test_random_sequence),
+		cmocka_unit_test(test_random_refused),
 	};
 
 	return cmocka_run_group_tests_name("ops_recurrent", tests, NULL, NULL);
