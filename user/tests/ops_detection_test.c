@@ -688,6 +688,35 @@ static void test_proposals(void **state)
 	}
 }
 
+/* Boxes right of the image and below it are cut to an edge, whose center is not inside. */
+static void test_proposals_outside(void **state)
+{
+	static const float scores[] = { 0.9f, 0.8f, 0.7f }, info[] = { 10, 9 };
+	static const float anchors[] = { 12, 0, 16, 4, 0, 12, 4, 16, 1, 2, 5, 6 };
+	struct op_case c;
+
+	(void)state;
+	oc_init(&c, "GENERATE_PROPOSALS");
+	oc_input(&c, NN_TENSOR_FLOAT32, OC_DIMS(1, 1, 1, 3), scores);
+	oc_input(&c, NN_TENSOR_FLOAT32, OC_DIMS(1, 1, 1, 12), NULL);
+	oc_input(&c, NN_TENSOR_FLOAT32, OC_DIMS(3, 4), anchors);
+	oc_input(&c, NN_TENSOR_FLOAT32, OC_DIMS(1, 2), info);
+	oc_float(&c, 4);
+	oc_float(&c, 4);
+	oc_int(&c, 0);
+	oc_int(&c, 0);
+	oc_float(&c, 0.5f);
+	oc_float(&c, -1);
+	oc_bool(&c, false);
+	oc_output(&c, NN_TENSOR_FLOAT32);
+	oc_output(&c, NN_TENSOR_FLOAT32);
+	oc_output(&c, NN_TENSOR_INT32);
+	assert_int_equal(oc_run(&c), NN_OK);
+	assert_floats(&c, 0, scores + 2, 1);
+	assert_floats(&c, 1, anchors + 8, 4);
+	oc_free(&c);
+}
+
 /* ---- DETECTION_POSTPROCESSING ---- */
 
 struct post_case {
@@ -882,6 +911,7 @@ int main(void)
 		cmocka_unit_test(test_soft_nms),
 		cmocka_unit_test(test_bad_nms),
 		cmocka_unit_test(test_proposals),
+		cmocka_unit_test(test_proposals_outside),
 		cmocka_unit_test(test_postprocessing),
 		cmocka_unit_test(test_bad_postprocessing),
 		cmocka_unit_test(test_shapes),
