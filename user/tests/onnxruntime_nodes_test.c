@@ -5,7 +5,6 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -19,6 +18,7 @@
 
 #include <android/NeuralNetworks.h>
 #include "onnxruntime_play.h"
+#include "recorded.h"
 #include "ops/float16.h"
 
 enum { VALUES = 48, ROOM = 1 << 16 };
@@ -154,32 +154,12 @@ static double get(const struct OrtValue *v, int type, size_t at)
 	}
 }
 
-static double generated(int type, uint32_t r, char how)
-{
-	switch (type) {
-	case ONNX_FLOAT:
-	case ONNX_FLOAT16:
-	case ONNX_DOUBLE:
-		return how == '+' ? (double)((r >> 2) + 1) / 16 :
-				    ((double)(r >> 2) - 32) / (how == '~' ? 64 : 16);
-	case ONNX_INT32:
-	case ONNX_INT64:
-		return how == '+' ? (r >> 4) + 1 : (double)(r >> 4) - 8;
-	case ONNX_BOOL:
-		return r >> 7;
-	case ONNX_INT8:
-		return (double)r - 128;
-	default:
-		return r;
-	}
-}
-
 /* NAME:TYPE is an input, NAME=TYPE a constant. */
 static void read_value(struct the_case *c, char *word)
 {
 	char *kind = strpbrk(word, ":="), how;
 	struct value *v;
-	uint32_t state = 1;
+	uint32_t state;
 	const char *text;
 	size_t elements;
 	bool is_constant;
@@ -191,14 +171,12 @@ static void read_value(struct the_case *c, char *word)
 	text = read_type(kind + 1, v, &elements);
 	v->shaped.data = take(c, v->shaped.size);
 	how = *text;
-	for (const char *name = word; *name; name++)
-		state = state * 31 + (unsigned char)*name;
+	state = recorded_seed(word);
 	for (size_t i = 0; i < elements; i++) {
 		char *end;
 
-		state = state * 1664525 + 1013904223;
 		if (how != '{') {
-			put(v, i, generated(v->shaped.info.type, state >> 24, how));
+			put(v, i, recorded_next(&state, kind[1], how));
 			continue;
 		}
 		if (v->shaped.info.type == ONNX_INT64)
@@ -402,8 +380,7 @@ static bool are_expected(const struct the_case *c, const struct OrtKernelContext
 
 			assert_ptr_not_equal(text, end);
 			text = end;
-			if (isnan(want) ? !isnan(is) :
-			    want != is && !(fabs(want - is) <= loose * fabs(want) + step)) {
+			if (!recorded_agree(want, is, loose, step)) {
 				print_error("%s[%zu] is %g, not %g\n", v->name, i, is, want);
 				return false;
 			}

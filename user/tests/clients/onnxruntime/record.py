@@ -7,6 +7,7 @@ usage: record.py FILE [--write]
 
 With --write, graphs without outputs get them, in the file.
 """
+import os
 import re
 import sys
 
@@ -16,40 +17,22 @@ import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import recorded  # noqa: E402, beside this folder
+
 TYPES = {"f": np.float32, "h": np.float16, "d": np.float64, "i": np.int32, "l": np.int64,
          "u": np.uint8, "s": np.int8, "b": np.bool_, "w": np.uint16}
 LETTERS = {np.dtype(t): letter for letter, t in TYPES.items()}
-ENTRY = re.compile(r'^(NODES|AS|REFUSED|LEFT)\(((?:\s*"[^"]*")+)(?:,((?:\s*"[^"]*")+))?(?:,\s*"([^"]*)")?\)$',
-                   re.M)
-
-
-def generated(name, letter, count, how):
-    state, found = 1, []
-    for c in name:
-        state = (state * 31 + ord(c)) % 2 ** 32
-    for _ in range(count):
-        state = (state * 1664525 + 1013904223) % 2 ** 32
-        r = state >> 24
-        if letter in "fhd":
-            found.append(((r >> 2) + 1) / 16 if how == "+" else
-                         ((r >> 2) - 32) / (64 if how == "~" else 16))
-        elif letter in "il":
-            found.append((r >> 4) + 1 if how == "+" else (r >> 4) - 8)
-        elif letter == "b":
-            found.append(r >> 7)
-        else:
-            found.append(r - 128 if letter == "s" else r)
-    return found
 
 
 def declared(word):
     """Name, whether it is constant, the value and the dimensions that the model names."""
     name, kind, letter, dims, data, how = re.fullmatch(
-        r"(\w+)([:=])(\w)([\d,?]*)(?:\{(.*)\})?([+~]?)", word).groups()
+        r"(\w+)([:=])(\w)([\d,?]*)(?:\{(.*)\})?([+~*]?)", word).groups()
     sizes = [int(d.strip("?")) for d in dims.split(",")] if dims else []
     shape = [None if "?" in d else int(d) for d in dims.split(",")] if dims else []
     count = int(np.prod(sizes)) if sizes else 1
-    values = [float(v) for v in data.split(",")] if data else generated(name, letter, count, how)
+    values = [float(v) for v in data.split(",")] if data else recorded.numbers(name, letter, count, how)
     if data and letter in "il":
         values = [int(v) for v in data.split(",")]
     return name, kind == "=", np.array(values, TYPES[letter]).reshape(sizes), shape
@@ -101,7 +84,6 @@ def run(graph):
             known = onnx.defs.get_schema(node.op_type, version).since_version
             if known != since:
                 raise ValueError(f"{node.op_type} is of operator set {known}, not {since}")
-    inputs = {k: v for k, v in inputs.items()}
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
@@ -122,40 +104,18 @@ def run(graph):
     return dict(zip(names, got)), shown
 
 
-def number(value):
-    if isinstance(value, (bool, np.bool_)):
-        return str(int(value))
-    if isinstance(value, (int, np.integer)):
-        return str(value)
-    return f"{float(value):.6g}"
-
-
 def described(outputs, shown):
     parts = []
     for name, value in outputs.items():
         value = np.asarray(value)
         part = name + ":" + LETTERS[value.dtype] + ",".join(map(str, value.shape))
         if name in shown:
-            part += " " + " ".join(number(v) for v in value.ravel())
+            part += " " + " ".join(recorded.shown(v) for v in value.ravel())
         parts.append(part)
     return "; ".join(parts)
 
 
-def wrapped(text):
-    lines, line = [], ""
-    for word in text.split(" "):
-        if len(line) + len(word) + 1 > 86:
-            lines.append(line)
-            line = ""
-        line += word + " "
-    return "\n\t".join(f'"{part}"' for part in lines + [line[:-1]])
-
-
-def joined(text):
-    return "".join(re.findall(r'"([^"]*)"', text or ""))
-
-
-def agree(name, text, outputs, shown):
+def agree(text, outputs, shown):
     """What is wrong with what the file says of the outputs; None: nothing."""
     parts = dict(p.split(":", 1) for p in text.split("; "))
     for key, value in outputs.items():
@@ -171,43 +131,17 @@ def agree(name, text, outputs, shown):
     return None
 
 
-def main(path, *options):
-    with open(path, encoding="ascii") as file:
-        text = file.read()
-    bad = count = 0
-
-    def recorded(match):
-        nonlocal bad, count
-        kind, graph, outputs, reason = match[1], joined(match[2]), joined(match[3]), match[4]
-        count += 1
-        wrong = None
-        if kind in ("REFUSED", "LEFT") and outputs not in ("", "?"):
-            return match[0]
-        try:
-            print("#", graph, flush=True)
-            found, shown = run(graph)
-            if kind in ("REFUSED", "LEFT"):
-                shown = set()
-            if not outputs or outputs == "?":
-                outputs = described(found, shown)
-                wrong = None if "--write" in options else "without outputs"
-            else:
-                wrong = agree(graph, outputs, found, shown)
-        except Exception as error:  # each graph is a test of its own
-            wrong = str(error).split("\n")[0]
-        if wrong:
-            bad += 1
-            print(f"not ok - {graph}: {wrong}")
-        reason = f',\n\t"{reason}"' if reason is not None else ""
-        return f"{kind}({wrapped(graph)},\n\t{wrapped(outputs)}{reason})"
-
-    text = ENTRY.sub(recorded, text)
-    if "--write" in options:
-        with open(path, "w", encoding="ascii") as file:
-            file.write(text)
-    print(f"{'not ok' if bad or not count else 'ok'} - {count} graphs, {bad} with other outputs")
-    return 1 if bad or not count else 0
+def one(kind, graph, outputs):
+    if kind in ("REFUSED", "LEFT") and outputs:
+        return outputs, None
+    found, shown = run(graph)
+    if kind in ("REFUSED", "LEFT"):
+        shown = set()
+    if outputs:
+        return outputs, agree(outputs, found, shown)
+    return described(found, shown), None if WRITE else "without outputs"
 
 
+WRITE = "--write" in sys.argv
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(recorded.check(sys.argv[1], WRITE, one))

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* Numbers of the tensors in onnxruntime_nodes.def and tflite_nodes.def; clients/recorded.py makes the same. */
+#ifndef NN_TESTS_RECORDED_H
+#define NN_TESTS_RECORDED_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Each tensor has numbers of its own. */
+static uint32_t recorded_seed(const char *name)
+{
+	uint32_t state = 1;
+
+	while (*name)
+		state = state * 31 + (unsigned char)*name++;
+	return state;
+}
+
+/* The next number of a type; `how` is "~" for small, "+" for positive and "*" for large ones. */
+static double recorded_next(uint32_t *state, char letter, char how)
+{
+	uint32_t r;
+
+	*state = *state * 1664525 + 1013904223;
+	r = *state >> 24;
+	switch (letter) {
+	case 'f':
+	case 'h':
+	case 'd':
+		return how == '+' ? (double)((r >> 2) + 1) / 16 :
+				    ((double)(r >> 2) - 32) / (how == '~' ? 64 : 16);
+	case 'i':
+	case 'l':
+		return how == '+' ? (r >> 4) + 1 : ((double)(r >> 4) - 8) * (how == '*' ? 64 : 1);
+	case 'b':
+		return r >> 7;
+	case 's':
+		return (double)r - 128;
+	case 'w':
+		return ((double)r - 128) * 64;
+	default:
+		return r;
+	}
+}
+
+static bool recorded_agree(double want, double is, double loose, double step)
+{
+	return isnan(want) ? isnan(is) : want == is || fabs(want - is) <= loose * fabs(want) + step;
+}
+
+#endif /* NN_TESTS_RECORDED_H */
