@@ -429,8 +429,9 @@ $(patsubst %,$(BUILD)/tests/%_test,onnxruntime onnxruntime_nodes): $(BUILD)/test
 # It loads the library.
 $(BUILD)/tests/support_library_test: $(obj)/user/tests/support_library_test.o | $(libsl)
 	$(test_link) -lcmocka -ldl
-$(BUILD)/tests/tflite_test: $(obj)/user/tests/tflite_test.o $(libtflite)
-	$(test_link) -lnnaccel_tflite -lcmocka
+$(patsubst %,$(BUILD)/tests/%_test,tflite tflite_nodes): $(BUILD)/tests/%: $(obj)/user/tests/%.o $(libtflite) \
+		$(archives)
+	$(test_link) -lnnaccel_tflite -lcmocka -lm
 $(BUILD)/tests/tools_%_test: $(obj)/user/tests/tools_%_test.o $(obj)/user/tools/tool.o $(call objects,user/base/*.c)
 	$(test_link) -lcmocka
 $(BUILD)/tests/libnnaccel_test: $(obj)/user/tests/libnnaccel_test.o $(libhal) $(call archive,model)

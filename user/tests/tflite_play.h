@@ -20,7 +20,11 @@ struct tfl_delegate *tflite_plugin_create_delegate(char **names, char **values, 
 						   void (*report_error)(const char *));
 void tflite_plugin_destroy_delegate(struct tfl_delegate *delegate);
 
-enum { MOST = 32, MOST_BYTES = 4096 };
+/* Tensors, nodes and inputs; a file with larger graphs says so. */
+#ifndef PLAY_MOST
+#define PLAY_MOST 32
+#endif
+enum { MOST = PLAY_MOST, MOST_BYTES = 4096 };
 
 /* An array of ints as TensorFlow Lite has them, of a fixed size. */
 struct list {

@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Graphs of a few nodes through the delegate, on a TensorFlow Lite that is played. Their outputs, or
+ * why they are refused, are in tflite_nodes.def.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <android/NeuralNetworks.h>
+
+#define PLAY_MOST 64
+#include "tflite_play.h"
+#include "recorded.h"
+#include "ops/float16.h"
+#include "ops/op.h"
+
+static const struct {
+	char letter;
+	int type;
+	size_t size;
+} types[] = {
+	{ 'f', TFL_FLOAT32, 4 }, { 'h', TFL_FLOAT16, 2 }, { 'i', TFL_INT32, 4 }, { 'l', TFL_INT64, 8 },
+	{ 'u', TFL_UINT8, 1 }, { 's', TFL_INT8, 1 }, { 'b', TFL_BOOL, 1 }, { 'w', TFL_INT16, 2 },
+};
+
+static const char *const operators[] = {
+#define X(code, name) [code] = #name,
+#include "clients/tflite/builtins.def"
+#undef X
+};
+
+/* The scales of a tensor, one or several. */
+struct scales {
+	struct tfl_affine affine;
+	struct {
+		int size;
+		float data[8];
+	} scale;
+	struct {
+		int size;
+		int data[8];
+	} zero;
+};
+
+struct graph {
+	struct world *w;
+	char names[MOST][16];
+	size_t letters[MOST];		/* places in `types` */
+	struct scales scales[MOST];
+	struct list intermediates[MOST];
+	bool is_read[MOST], is_made[MOST];
+};
+
+static int number_of(const struct graph *g, const char *name)
+{
+	if (!strcmp(name, "?"))
+		return TFL_NO_TENSOR;
+	for (int i = 0; i < g->w->num_tensors; i++)
+		if (!strcmp(g->names[i], name))
+			return i;
+	fail_msg("no tensor %s", name);
+	return 0;
+}
+
+static void put(void *data, char letter, size_t at, double number)
+{
+	switch (letter) {
+	case 'f':
+		((float *)data)[at] = (float)number;
+		break;
+	case 'h':
+		((uint16_t *)data)[at] = nn_float_to_half((float)number);
+		break;
+	case 'i':
+		((int32_t *)data)[at] = (int32_t)number;
+		break;
+	case 'l':
+		((int64_t *)data)[at] = (int64_t)number;
+		break;
+	case 'w':
+		((int16_t *)data)[at] = (int16_t)number;
+		break;
+	default:
+		((uint8_t *)data)[at] = (uint8_t)(int)number;
+	}
+}
+
+static double get(const void *data, char letter, size_t at)
+{
+	switch (letter) {
+	case 'f':
+		return ((const float *)data)[at];
+	case 'i':
+		return ((const int32_t *)data)[at];
+	case 'w':
+		return ((const int16_t *)data)[at];
+	case 's':
+		return ((const int8_t *)data)[at];
+	default:
+		return ((const uint8_t *)data)[at];
+	}
+}
+
+/* @SCALE&SCALE.../ZERO^AXIS */
+static char *read_scales(struct graph *g, int n, char *text)
+{
+	struct tfl_tensor *t = &g->w->tensors[n];
+	struct scales *s = &g->scales[n];
+
+	if (*text != '@')
+		return text;
+	do {
+		s->scale.data[s->scale.size++] = strtof(text + 1, &text);
+	} while (*text == '&');
+	if (*text == '/')
+		s->zero.data[0] = (int)strtol(text + 1, &text, 10);
+	s->zero.size = s->scale.size;
+	for (int i = 1; i < s->zero.size; i++)
+		s->zero.data[i] = s->zero.data[0];
+	if (*text == '^')
+		s->affine.dimension = (int)strtol(text + 1, &text, 10);
+	s->affine.scale = (struct tfl_floats *)&s->scale;
+	s->affine.zero_point = (struct tfl_ints *)&s->zero;
+	t->quantization.type = TFL_AFFINE_QUANTIZATION;
+	t->quantization.params = &s->affine;
+	/* TensorFlow Lite has no single scale for several. */
+	t->params.scale = s->scale.size == 1 ? s->scale.data[0] : 0;
+	t->params.zero_point = s->scale.size == 1 ? s->zero.data[0] : 0;
+	return text;
+}
+
+/* NAME, what it is, TYPE, and where its numbers come from. */
+static int read_tensor(struct graph *g, char *word, bool is_made)
+{
+	char *text = strpbrk(word, ":=~_"), kind;
+	uint32_t state;
+	int dims[8], rank = 0, n;
+	size_t type = 0, count = 1;
+
+	assert_non_null(text);
+	kind = *text;
+	*text++ = '\0';
+	while (types[type].letter != *text)
+		type++;
+	text++;
+	for (; (*text >= '0' && *text <= '9') || *text == ','; text += *text == ',') {
+		dims[rank] = (int)strtol(text, &text, 10);
+		count *= (size_t)dims[rank++];
+	}
+	n = tensor(g->w, types[type].type, rank, dims);
+	assert_true(g->w->num_tensors < MOST && count * types[type].size <= MOST_BYTES);
+	g->w->tensors[n].bytes = count * types[type].size;
+	g->letters[n] = type;
+	g->is_made[n] = is_made;
+	snprintf(g->names[n], sizeof(g->names[n]), "%s", word);
+	text = read_scales(g, n, text);
+	g->w->tensors[n].is_variable = kind == '~';
+	if (kind == '=')
+		g->w->tensors[n].allocation_type = TFL_READ_ONLY;
+	state = recorded_seed(word);
+	for (size_t i = 0; i < count && !is_made && (kind == ':' || kind == '='); i++) {
+		if (*text == '{' || *text == ',')
+			put(g->w->data[n], types[type].letter, i, strtod(text + 1, &text));
+		else
+			put(g->w->data[n], types[type].letter, i,
+			    recorded_next(&state, types[type].letter, *text));
+	}
+	return n;
+}
+
+/* An output of a node; behind "-" nobody reads it. */
+static int read_output(struct graph *g, char *word)
+{
+	const bool is_unread = word[strlen(word) - 1] == '-';
+	const int n = read_tensor(g, word, true);
+
+	if (is_unread)
+		append(&g->w->unread, n);
+	return n;
+}
+
+/* Parameters as TensorFlow Lite's structures have them: bytes, integers and floats in a row. */
+static void read_params(char *text, char *params)
+{
+	size_t at = 0;
+
+	while (text && *text) {
+		if (*text == 't' || *text == 'n') {
+			params[at++] = *text == 't';
+			text++;
+		} else {
+			const bool is_padding = *text == 'p';
+			char *end;
+			int whole = (int)strtol(text + is_padding, &end, 10) + is_padding;
+
+			at = (at + 3) / 4 * 4;
+			if (*end == '.')
+				*(float *)(void *)&params[at] = strtof(text, &end);
+			else
+				*(int *)(void *)&params[at] = whole;
+			at += 4;
+			text = end;
+		}
+		text += *text == ',';
+	}
+}
+
+/* OPERATOR[PARAMETERS] INPUT... > OUTPUT... % INTERMEDIATE... */
+static void read_node(struct graph *g, char *words)
+{
+	struct world *w = g->w;
+	struct list inputs = { 0 }, outputs = { 0 }, *list = &inputs;
+	char *save, *params, *name = strtok_r(words, " ", &save);
+	int code = 0, n;
+
+	params = strchr(name, '[');
+	if (params) {
+		*params++ = '\0';
+		params[strcspn(params, "]")] = '\0';
+		read_params(params, (char *)w->params[w->num_nodes]);
+	}
+	while (strcmp(operators[code] ?: "", name)) {
+		code++;
+		assert_true(code < (int)(sizeof(operators) / sizeof(operators[0])));
+	}
+	for (char *word; (word = strtok_r(NULL, " ", &save));) {
+		if (!strcmp(word, ">"))
+			list = &outputs;
+		else if (!strcmp(word, "%"))
+			list = &g->intermediates[w->num_nodes];
+		else if (list == &outputs)
+			append(list, read_output(g, word));
+		else
+			append(list, number_of(g, word));
+	}
+	n = node(w, code, inputs.data[0], -2, outputs.data[0]);
+	w->inputs[n] = inputs;
+	w->outputs[n] = outputs;
+	if (g->intermediates[n].size)
+		w->nodes[n].intermediates = (struct tfl_ints *)&g->intermediates[n];
+	for (int i = 0; i < inputs.size; i++)
+		if (inputs.data[i] != TFL_NO_TENSOR)
+			g->is_read[inputs.data[i]] = true;
+}
+
+static void read_graph(struct graph *g, const char *text)
+{
+	char *copy = strdup(text), *at = copy, *bar;
+
+	assert_non_null(copy);
+	memset(g, 0, sizeof(*g));
+	g->w = world();
+	for (bool is_first = true; at; at = bar, is_first = false) {
+		bar = strstr(at, " | ");
+		if (bar) {
+			*bar = '\0';
+			bar += 3;
+		}
+		if (!is_first) {
+			read_node(g, at);
+			continue;
+		}
+		for (char *save, *word = strtok_r(at, " ", &save); word;
+		     word = strtok_r(NULL, " ", &save))
+			read_tensor(g, word, false);
+	}
+	for (int i = 0; i < g->w->num_tensors; i++)
+		if (g->is_made[i] && g->is_read[i])
+			append(&g->w->unread, i);
+	free(copy);
+}
+
+/* Names of the operations of the model that was made last. */
+static char operations[1024];
+
+int ANeuralNetworksModel_create(ANeuralNetworksModel **model)
+{
+	static int (*create)(ANeuralNetworksModel **model);
+
+	if (!create)
+		*(void **)&create = dlsym(RTLD_NEXT, "ANeuralNetworksModel_create");
+	operations[0] = '\0';
+	return create(model);
+}
+
+int ANeuralNetworksModel_addOperation(ANeuralNetworksModel *model, ANeuralNetworksOperationType type,
+				      uint32_t in_count, const uint32_t *in, uint32_t out_count,
+				      const uint32_t *out)
+{
+	static int (*add)(ANeuralNetworksModel *model, ANeuralNetworksOperationType type,
+			  uint32_t in_count, const uint32_t *in, uint32_t out_count,
+			  const uint32_t *out);
+	const size_t used = strlen(operations);
+
+	if (!add)
+		*(void **)&add = dlsym(RTLD_NEXT, "ANeuralNetworksModel_addOperation");
+	snprintf(operations + used, sizeof(operations) - used, "%s%s", used ? " " : "",
+		 nn_op_name(type));
+	return add(model, type, in_count, in, out_count, out);
+}
+
+/* Returns whether each output is what is expected: "NAME: NUMBER...; NAME: NUMBER..." */
+static bool are_expected(const struct graph *g, const char *text)
+{
+	while (*text) {
+		const size_t length = strcspn(text, ":");
+		char name[16];
+		size_t type, count;
+		int n;
+
+		snprintf(name, sizeof(name), "%.*s", (int)length, text);
+		n = number_of(g, name);
+		text += length + 1;
+		type = g->letters[n];
+		count = g->w->tensors[n].bytes / types[type].size;
+		for (size_t i = 0; i < count; i++) {
+			const char letter = types[type].letter;
+			const double is = get(g->w->data[n], letter, i);
+			const double loose = letter == 'f' ? 2e-4 : 0;
+			const double step = letter == 'u' || letter == 's' ? 1 : letter == 'w' ? 16 :
+					    loose / 10;
+			char *end;
+			const double want = strtod(text, &end);
+
+			assert_ptr_not_equal(text, end);
+			text = end;
+			if (!recorded_agree(want, is, loose, step)) {
+				print_error("%s[%zu] is %g, not %g\n", name, i, is, want);
+				return false;
+			}
+		}
+		text += strspn(text, "; ");
+	}
+	return true;
+}
+
+/* Runs the kernels twice, so that states count. */
+static bool run(struct world *w)
+{
+	for (int k = 0; k < 2; k++)
+		for (int i = 0; i < w->num_kernels; i++)
+			if (w->kernel.prepare(&w->context, &w->kernels[i]) != TFL_OK ||
+			    w->kernel.invoke(&w->context, &w->kernels[i]) != TFL_OK) {
+				print_error("%s\n", w->error);
+				return false;
+			}
+	return true;
+}
+
+enum kind { NODES, AS, REFUSED, LEFT };
+
+static const struct {
+	enum kind kind;
+	const char *graph, *outputs, *text;
+} cases[] = {
+#define NODES(graph, outputs) { NODES, graph, outputs, NULL },
+#define AS(graph, outputs, operations) { AS, graph, outputs, operations },
+#define ALONE(graph, outputs, operations) { AS, graph, outputs, operations },
+#define REFUSED(graph, reason) { REFUSED, graph, NULL, reason },
+#define LEFT(graph, reason) { LEFT, graph, NULL, reason },
+#include "tflite_nodes.def"
+};
+
+/* Gives a graph to a delegate; returns what it says, which the caller frees. */
+static char *partitioned(struct graph *g, struct tfl_delegate *d)
+{
+	FILE *const usual = stderr;
+	char *said;
+	size_t size;
+	int status;
+
+	stderr = open_memstream(&said, &size);
+	status = d->prepare(&g->w->context, d);
+	fclose(stderr);
+	stderr = usual;
+	assert_int_equal(status, TFL_OK);
+	return said;
+}
+
+static bool try_case(struct graph *g, enum kind kind, const char *outputs, const char *text)
+{
+	char *names[] = { "device", "verbosity", "min_work" };
+	char *values[] = { "nnapi-reference", "1", kind == LEFT ? "2147483647" : "0" };
+	struct tfl_delegate *d = tflite_plugin_create_delegate(names, values, 3, NULL);
+	char *said;
+	bool is_whole, good;
+
+	assert_non_null(d);
+	said = partitioned(g, d);
+	is_whole = g->w->num_kernels == 1 && g->w->parts[0][0].size == g->w->num_nodes;
+	if (kind == REFUSED || kind == LEFT)
+		good = !is_whole && strstr(said, text);
+	else
+		good = is_whole && run(g->w) && are_expected(g, outputs);
+	if (good && kind == AS && strcmp(operations, text)) {
+		print_error("made of %s\n", operations);
+		good = false;
+	}
+	if (!good)
+		print_error("%s", said);
+	free(said);
+	destroy(g->w);
+	tflite_plugin_destroy_delegate(d);
+	return good;
+}
+
+static void test_nodes(void **unused)
+{
+	struct graph *g = malloc(sizeof(*g));
+	size_t failed = 0;
+
+	(void)unused;
+	assert_non_null(g);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		read_graph(g, cases[i].graph);
+		if (!try_case(g, cases[i].kind, cases[i].outputs, cases[i].text)) {
+			print_error("  %s\n  %s\n", cases[i].graph, cases[i].text ?: "");
+			failed++;
+		}
+	}
+	free(g);
+	assert_int_equal(failed, 0);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nodes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
