@@ -230,7 +230,7 @@ void convert_hard_swish(struct graph *g, const struct operation *op)
 	(void)op;
 	if (!same_type(g, 0, 0))
 		return;
-	if (tensor_is_quant8(x) && x->params.scale / 128 > out->params.scale)
+	if (tensor_is_quant8(x) && x->params.scale / 128 >= out->params.scale)
 		unary_real(g, ANEURALNETWORKS_HARD_SWISH);
 	else
 		emit(g, ANEURALNETWORKS_HARD_SWISH, graph_out(g, 0), graph_in(g, 0));
