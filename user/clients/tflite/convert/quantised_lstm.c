@@ -267,7 +267,10 @@ static void read_cell(struct graph *g, struct cell *c, float cell_clip, float pr
 					  i == IN && !graph_input(g, NORMS) ? 1 / 4096.f :
 					  intermediate_scale(g, i, NULL));
 	c->in[31] = graph_f32(g, intermediate_scale(g, 4, &zero));
-	c->in[30] = graph_i32(g, zero);
+	/* TensorFlow Lite adds the zero point to a hidden value, NNAPI subtracts it. */
+	if (zero <= INT8_MIN)
+		graph_refuse(g, "a zero point of %d of hidden values", zero);
+	c->in[30] = graph_i32(g, -zero);
 	c->h = graph_value_of(g, graph_input(g, STATE_H));
 	c->c = graph_value_of(g, graph_input(g, STATE_C));
 }
