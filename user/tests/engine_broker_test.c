@@ -16,10 +16,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -60,6 +62,7 @@ int statfs(const char *path, struct statfs *fs)
 static struct {
 	pthread_mutex_t lock;
 	int register_error, next_error;
+	int unwatched;			/* the file of that number, from 1, cannot be watched */
 	struct {
 		char how;
 		bool has_gone;		/* before it has a session */
@@ -130,6 +133,13 @@ int ioctl(int file, unsigned long request, ...)
 		return refuse_context(arg);
 	}
 	return refuse(ENOTTY);
+}
+
+int epoll_ctl(int epoll, int op, int file, struct epoll_event *event)
+{
+	if (op == EPOLL_CTL_ADD && kernel.unwatched && !--kernel.unwatched)
+		return refuse(ENOSPC);
+	return (int)syscall(SYS_epoll_ctl, epoll, op, file, event);
 }
 
 /* ---- a worker ---- */
@@ -232,7 +242,7 @@ static int set_up(void **state)
 
 	(void)state;
 	memset(kernel.contexts, 0, sizeof(kernel.contexts));
-	kernel.register_error = kernel.next_error = 0;
+	kernel.register_error = kernel.next_error = kernel.unwatched = 0;
 	lines.used = 0;
 	lines.text[0] = '\0';
 	setenv("NNACCEL_SPIN_US", "1", 1);
@@ -538,6 +548,20 @@ static void test_worker_fails_later(void **state)
 	assert_int_equal(count_logged("no worker can be started"), 0);
 }
 
+/* If the node, the signals or a file of the first worker cannot be watched, it ends. */
+static void test_cannot_watch(void **state)
+{
+	(void)state;
+	for (int number = 1; number < 6; number++) {
+		kernel.unwatched = number;
+		start_broker();
+		assert_int_equal(await_end(), EXIT_FAILURE);
+		assert_int_equal(count_logged("epoll: No space left on device"),
+				 (unsigned int)number);
+	}
+	assert_int_equal(count_logged("no worker can be started"), 3);
+}
+
 static void test_node_fails(void **state)
 {
 	(void)state;
@@ -579,6 +603,7 @@ int main(int argc, char **argv)
 		TEST(idle_is_killed),
 		TEST(no_worker),
 		TEST(worker_fails_later),
+		TEST(cannot_watch),
 		TEST(node_fails),
 		TEST(ends),
 	};
