@@ -12,6 +12,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +62,8 @@ int statfs(const char *path, struct statfs *fs)
 
 static struct {
 	pthread_mutex_t lock;
-	int register_error, next_error;
+	int register_error;
+	atomic_int next_error, asked;	/* what the node tells next, and how often it was asked */
 	int unwatched;			/* the file of that number, from 1, cannot be watched */
 	struct {
 		char how;
@@ -82,6 +84,7 @@ static int next_event(int node, struct nnaccel_engine_next *next)
 {
 	struct pollfd told = { .fd = node, .events = POLLIN };
 
+	kernel.asked++;
 	if (kernel.next_error)
 		return refuse(kernel.next_error);
 	if (poll(&told, 1, 0) != 1 || read(node, next, sizeof(*next)) != sizeof(*next))
@@ -144,6 +147,12 @@ int epoll_ctl(int epoll, int op, int file, struct epoll_event *event)
 
 /* ---- a worker ---- */
 
+static void on_signal(int signal)
+{
+	(void)signal;
+	_exit(CRASH);
+}
+
 static void be_worker(int argc, char **argv)
 {
 	const char *spin = getenv("NNACCEL_SPIN_US");
@@ -158,6 +167,7 @@ static void be_worker(int argc, char **argv)
 		return;
 	if (spin && !strcmp(spin, "fails"))
 		_exit(WORKER_EXIT_FAILURE);
+	signal(SIGUSR1, on_signal);
 	if (send(WORKER_CONTROL_FD, &ready, 1, MSG_NOSIGNAL) != 1 ||
 	    file_message_receive(WORKER_CONTROL_FD, &byte, 1, 0, &session) != 1)
 		_exit(EXIT_SUCCESS);
@@ -242,7 +252,8 @@ static int set_up(void **state)
 
 	(void)state;
 	memset(kernel.contexts, 0, sizeof(kernel.contexts));
-	kernel.register_error = kernel.next_error = kernel.unwatched = 0;
+	kernel.register_error = kernel.unwatched = 0;
+	kernel.next_error = kernel.asked = 0;
 	lines.used = 0;
 	lines.text[0] = '\0';
 	setenv("NNACCEL_SPIN_US", "1", 1);
@@ -562,6 +573,48 @@ static void test_cannot_watch(void **state)
 	assert_int_equal(count_logged("no worker can be started"), 3);
 }
 
+/* A worker that crashes before it has a client is not replaced at once. */
+static void test_idle_crashes(void **state)
+{
+	uint64_t crash_ns;
+
+	(void)state;
+	start_broker();
+	await_logged(": ready", 1);
+	crash_ns = clock_ns();
+	assert_int_equal(kill(number_before(": ready"), SIGUSR1), 0);
+	await_logged("ended with 9", 1);
+	await_logged(": ready", 2);
+	assert_true(clock_ns() - crash_ns >= NS_PER_S);
+}
+
+/* A context is refused if workers keep failing to start. */
+static void test_hopeless(void **state)
+{
+	(void)state;
+	start_broker();
+	await_logged(": ready", 1);
+	have_workers_fail(true);
+	offer(1, 5, WITH_CONTEXT);
+	await_served(1);
+	offer(2, 6, WITH_CONTEXT);
+	assert_int_equal(await_refused(2), EAGAIN);
+	assert_true(count_logged("ended with 1") >= 3);
+}
+
+/* A node that has nothing to tell is asked again. */
+static void test_nothing_told(void **state)
+{
+	(void)state;
+	kernel.next_error = EAGAIN;
+	start_broker();
+	offer(1, 5, WITH_CONTEXT);
+	while (kernel.asked < 3)
+		usleep(1000);
+	kernel.next_error = 0;
+	await_served(1);
+}
+
 static void test_node_fails(void **state)
 {
 	(void)state;
@@ -604,6 +657,9 @@ int main(int argc, char **argv)
 		TEST(no_worker),
 		TEST(worker_fails_later),
 		TEST(cannot_watch),
+		TEST(idle_crashes),
+		TEST(hopeless),
+		TEST(nothing_told),
 		TEST(node_fails),
 		TEST(ends),
 	};
