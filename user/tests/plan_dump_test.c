@@ -215,6 +215,13 @@ static const struct {
 	  "RELU; + PAD 1,1,1,1; kernel convolution, N bytes packed\n"
 	  "   2 TRANSPOSE %11 FLOAT32[1,8,8,8] output0+0 <- %18 "
 	  "FLOAT32[1,8,8,8] arena %19 INT32[4] constant; kernel transpose, N bytes packed\n" },
+	{ "text", "layout",
+	  "plan: after layout: 3 steps, an arena of 2688 bytes\n"
+	  "   0 TRANSPOSE %12 FLOAT32[1,8,8,2] arena+2112 <- %2 FLOAT32[1,2,8,8] "
+	  "input0+0 %13 INT32[4] constant; kernel transpose, N bytes packed\n"
+	  "   1 CONV_2D %18 FLOAT32[1,8,8,8] arena+0 <- %12 FLOAT32[1,8,8,2] "
+	  "arena+2112 %5 FLOAT32[8,3,3,2] constant %6 FLOAT32[8] constant; + "
+	  "RELU; + PAD 1,1,1,1; kernel convolution, N bytes packed\n" },
 	{ "dot", "model",
 	  "digraph \"after model\" {\n"
 	  "\tnode [shape=box];\n"
