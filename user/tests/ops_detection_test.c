@@ -401,6 +401,9 @@ static void test_heatmap(void **state)
 		3.875f, 6.875f, 5.875f, 4.875f, 7.875f, 6.875f, 3.875f, 6.875f, 5.875f,
 	};
 	static const float flat[] = { 2, 2, 2, 2 }, corner[] = { 9, 1, 1, 0 };
+	/* The quadratic of the one peaks at (-10, -10), of which 1.5 are left; the other has no peak. */
+	static const float far[] = { 99, 96, 79.2f, 96, 100, 94, 79.2f, 94, 99 };
+	static const float ridge[] = { 99.9f, 50, -100.0996f, 51, 100, 49, -100.0996f, 50, 99.9f };
 	static const struct {
 		const float *map;
 		uint32_t size;
@@ -409,6 +412,8 @@ static void test_heatmap(void **state)
 		{ slope, 3, 8, 10 + 1.75f / 3 * 6, 20 + 1.5f / 3 * 12 },
 		{ flat, 2, 2, 10 + 0.25f * 6, 20 + 0.25f * 12 },
 		{ corner, 2, 9, 10 + 0.25f * 6, 20 + 0.25f * 12 },
+		{ far, 3, 102.775f, 10, 20 },
+		{ ridge, 3, 100, 10 + 1.5f / 3 * 6, 20 + 1.5f / 3 * 12 },
 	};
 	static const float box[] = { 10, 20, 16, 32 };
 
@@ -797,6 +802,47 @@ static void test_postprocessing(void **state)
 	}
 }
 
+/* The best of few and of many classes, wherever it is; what lies behind them is larger. */
+static void test_many_classes(void **state)
+{
+	enum { MOST = 40 };
+	static const float anchors[] = { 2, 2, 4, 4, 8, 8, 4, 4 };
+
+	(void)state;
+	for (uint32_t classes = 2; classes <= MOST; classes++)
+		for (uint32_t best = 1; best < classes; best++) {
+			const int32_t label = (int32_t)best;
+			float scores[2 * MOST] = { 0 };
+			struct op_case c;
+
+			for (uint32_t i = 0; i < classes; i++)
+				scores[i] = i ? 0.25f : 0.9f;
+			scores[best] = 0.5f;
+			scores[classes] = 0.9f;
+			oc_init(&c, "DETECTION_POSTPROCESSING");
+			oc_input(&c, NN_TENSOR_FLOAT32, OC_DIMS(1, 2, classes), scores);
+			oc_input(&c, NN_TENSOR_FLOAT32, OC_DIMS(1, 2, 4), NULL);
+			oc_input(&c, NN_TENSOR_FLOAT32, OC_DIMS(2, 4), anchors);
+			for (uint32_t i = 0; i < 4; i++)
+				oc_float(&c, 1);
+			oc_bool(&c, false);
+			oc_int(&c, 1);
+			oc_int(&c, 1);
+			oc_int(&c, 1);
+			oc_float(&c, 0.3f);
+			oc_float(&c, 0.5f);
+			oc_bool(&c, true);
+			oc_output(&c, NN_TENSOR_FLOAT32);
+			oc_output(&c, NN_TENSOR_FLOAT32);
+			oc_output(&c, NN_TENSOR_INT32);
+			oc_output(&c, NN_TENSOR_INT32);
+			assert_int_equal(oc_run(&c), NN_OK);
+			assert_floats(&c, 0, &scores[best], 1);
+			assert_ints(&c, 2, &label, 1);
+			oc_free(&c);
+		}
+}
+
 static void test_bad_postprocessing(void **state)
 {
 	static const struct {
@@ -913,6 +959,7 @@ int main(void)
 		cmocka_unit_test(test_proposals),
 		cmocka_unit_test(test_proposals_outside),
 		cmocka_unit_test(test_postprocessing),
+		cmocka_unit_test(test_many_classes),
 		cmocka_unit_test(test_bad_postprocessing),
 		cmocka_unit_test(test_shapes),
 	};

@@ -19,7 +19,7 @@
 struct change {
 	uint32_t operand;
 	const char *word;
-	const char *message;	/* what is told; "": anything; NULL: the operation takes it */
+	const char *message;	/* a part of the message, or NULL if the operation takes it */
 };
 
 struct refused {
