@@ -187,20 +187,12 @@ void nnaccel_object_put(struct nnaccel_object *obj)
 /**
  * nnaccel_object_destroy_all() - Empty the table of a context that nobody can use any more
  * @ctx: the context
- *
- * Models go before the pools that they hold.
  */
 void nnaccel_object_destroy_all(struct nnaccel_context *ctx)
 {
 	struct nnaccel_object *obj;
 	unsigned long id;
 
-	xa_for_each(&ctx->objects, id, obj) {
-		if (obj->type != NNACCEL_OBJECT_MODEL)
-			continue;
-		xa_erase(&ctx->objects, id);
-		nnaccel_object_put(obj);
-	}
 	xa_for_each(&ctx->objects, id, obj) {
 		xa_erase(&ctx->objects, id);
 		nnaccel_object_put(obj);
