@@ -14,6 +14,7 @@
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -168,10 +169,12 @@ static int check_lengths(int fd, unsigned long request, const void *good, size_t
 		{ "as first published", first_size(request, size), 0, expected },
 		{ "longer by a zero byte", (uint32_t)size + 1, 0, expected },
 		{ "longer by zeros", (uint32_t)size + 16, 0, expected },
+		{ "a page", (uint32_t)PAGE, 0, expected },
 		{ "longer by a byte", (uint32_t)size + 1, 1, E2BIG },
 		{ "longer by zeros and a byte", (uint32_t)size + 16, 16, E2BIG },
+		{ "longer than a page by a zero byte", (uint32_t)PAGE + 1, 0, E2BIG },
 	};
-	uint8_t arg[MAX_SIZE + 16];
+	static uint8_t arg[MAX_PAGE + 1];
 	int wrong = 0;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -220,10 +223,19 @@ static int check_pointers(int fd, unsigned long request, const void *good, size_
 	return wrong;
 }
 
-static int check_read_only(int fd, unsigned long request, const void *good, size_t size)
+/* The number that the next file gets. */
+static int next_fd(int fd)
+{
+	int next = dup(fd);
+
+	close(next);
+	return next;
+}
+
+int check_read_only(int fd, unsigned long request, const void *good, size_t size)
 {
 	void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	int wrong;
+	int wrong, next = next_fd(fd);
 
 	if (page == MAP_FAILED)
 		return 1;
@@ -231,7 +243,28 @@ static int check_read_only(int fd, unsigned long request, const void *good, size
 	mprotect(page, PAGE, PROT_READ);
 	wrong = check_error(request, "read only", xioctl(fd, request, page), EFAULT);
 	munmap(page, PAGE);
+	if (next_fd(fd) != next) {
+		fprintf(stderr, "# %s: a file that nobody was told of\n", name_of(request));
+		wrong++;
+	}
 	return wrong;
+}
+
+int check_no_fd(int fd, unsigned long request, const void *good, size_t size)
+{
+	uint8_t arg[MAX_SIZE];
+	struct rlimit old, none;
+	int wrong;
+
+	memcpy(arg, good, size);
+	if (getrlimit(RLIMIT_NOFILE, &old))
+		return 1;
+	none = old;
+	none.rlim_cur = 0;
+	if (setrlimit(RLIMIT_NOFILE, &none))
+		return 1;
+	wrong = check_error(request, "no more files", xioctl(fd, request, arg), EMFILE);
+	return wrong + !!setrlimit(RLIMIT_NOFILE, &old);
 }
 
 int check_structure(int fd, unsigned long request, const void *good, size_t size, int expected,

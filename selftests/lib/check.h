@@ -52,12 +52,18 @@ int check_refusals(int fd, unsigned long request, const void *good, size_t size,
 
 /**
  * check_structure() - Lengths and pointers: shorter, longer with and without
- * zeros, not mapped, partly mapped, and, where it is written back, read only
+ * zeros, up to a page, not mapped, partly mapped, and read only if it is written back
  *
  * The good structure must be answered with @expected however often it is given.
  */
 int check_structure(int fd, unsigned long request, const void *good, size_t size, int expected,
 		    bool written_back);
+
+/** check_read_only() - EFAULT where a good structure cannot be written back, and no file is left */
+int check_read_only(int fd, unsigned long request, const void *good, size_t size);
+
+/** check_no_fd() - EMFILE if a good structure asks for a file and the process may open none */
+int check_no_fd(int fd, unsigned long request, const void *good, size_t size);
 
 /**
  * check_numbers() - ENOTTY for each number, direction and size that is none of
