@@ -278,6 +278,7 @@ static int nnaccel_burst_add_memory(struct nnaccel_burst *burst)
 	status->ring_bytes = ring_bytes;
 	status->state = NNACCEL_BURST_ALIVE;
 	kunmap_local(status);
+	/* The kernel cleans no page that the burst holds: it stays dirty until the last state. */
 	set_page_dirty(burst->pages[NNACCEL_FILE_STATUS]);
 	return 0;
 }
@@ -343,14 +344,11 @@ int nnaccel_burst_map(struct nnaccel_burst *burst, struct vm_area_struct *vma, u
 
 static void nnaccel_burst_mark_dead(struct nnaccel_burst *burst)
 {
-	struct page *page = burst->pages[NNACCEL_FILE_STATUS];
-	struct nnaccel_burst_status *status = kmap_local_page(page);
+	struct nnaccel_burst_status *status = kmap_local_page(burst->pages[NNACCEL_FILE_STATUS]);
 
 	/* Pairs with an end's look at the state before each sleep. */
 	smp_store_release(&status->state, NNACCEL_BURST_DEAD);
 	kunmap_local(status);
-	/* It may have been written to swap alive. */
-	set_page_dirty(page);
 }
 
 /* Copies the control words of the end that writes a ring; whatever it says is only its word. */
@@ -424,7 +422,6 @@ static void nnaccel_burst_mark_devices(struct nnaccel_burst *burst)
 	/* Pairs with the worker's look before each request. */
 	smp_store_release(&status->devices, 1);
 	kunmap_local(status);
-	set_page_dirty(burst->pages[NNACCEL_FILE_STATUS]);
 }
 
 /**

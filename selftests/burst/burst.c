@@ -139,6 +139,8 @@ TEST_F(bursts, refuse_fields)
 	burst_init(&create, self->model, 0);
 	EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_BURST_CREATE, &create, sizeof(create), cases,
 				 ARRAY_SIZE(cases)), 0);
+	EXPECT_EQ(check_no_fd(self->s.fd, NNACCEL_BURST_CREATE, &create, sizeof(create)), 0);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-bursts"), 1);
 	create.model = self->pool;
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_BURST_CREATE, &create), ENOENT);
 	EXPECT_EQ(check_refusals(self->burst, NNACCEL_SLOT_BIND, &bind, sizeof(bind), bind_cases,
@@ -448,6 +450,32 @@ TEST_F(bursts, announce_freed_slots)
 	ASSERT_EQ(session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &self->cmd), 0);
 	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_FORGET_GRANT);
 	EXPECT_EQ(self->cmd.head.grant, grant.grant);
+	EXPECT_EQ(summary_get(self->burst, "nnaccel-slot-resolves"), 1);
+}
+
+/* A notice that could not be handed over waits still, and is no other one. */
+TEST_F(bursts, announce_freed_slots_again)
+{
+	struct nnaccel_session_fetch bad = {
+		.size = sizeof(bad),
+		.flags = NNACCEL_FETCH_NONBLOCK,
+		.buffer = 8,
+		.buffer_size = sizeof(self->cmd),
+	};
+	struct nnaccel_grant grant;
+	uint32_t slot;
+
+	for (int i = 0; i < 2; i++) {
+		ASSERT_EQ(slot_bind(self->burst, self->pool, NNACCEL_PROT_READ, &slot), 0);
+		ASSERT_EQ(slot_resolve(self->s.session, self->number, slot, &grant), 0);
+		EXPECT_EQ(slot_free(self->burst, slot), 0);
+		EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_FETCH, &bad), EFAULT);
+		ASSERT_EQ(session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &self->cmd), 0);
+		EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_SLOT_GONE);
+		EXPECT_EQ(self->cmd.head.grant, slot);
+		EXPECT_EQ(session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &self->cmd),
+			  EAGAIN);
+	}
 }
 
 /* A worker that fetches no notices is soon told of no more that would become some. */
@@ -577,6 +605,21 @@ TEST_F(bursts, die_with_the_context)
 	EXPECT_TRUE(burst_is_dead(self->burst, -1));
 	EXPECT_EQ(status->state, NNACCEL_BURST_DEAD);
 	EXPECT_EQ(try_map(self->s.session, self->number, 0, PAGE, PROT_READ), EINVAL);
+}
+
+/* The kernel does not reclaim the status page of a dead burst while a client maps it. */
+TEST_F(bursts, keep_their_last_state)
+{
+	struct nnaccel_burst_status *status = burst_map(self->burst, NNACCEL_BURST_STATUS, PAGE,
+							PROT_READ);
+
+	ASSERT_NE(status, NULL);
+	close(self->burst);
+	self->burst = -1;
+	EXPECT_TRUE(summary_becomes(-1, "bursts", self->before.counter[7]));
+	EXPECT_EQ(madvise(status, PAGE, MADV_PAGEOUT), 0);
+	EXPECT_EQ(status->state, NNACCEL_BURST_DEAD);
+	EXPECT_EQ(status->capacity, NNACCEL_BURST_DEFAULT_CAPACITY);
 }
 
 TEST_F(bursts, outlive_their_model_id)
@@ -939,6 +982,20 @@ TEST_F(bursts, open_and_close_by_the_thousand)
 
 TEST_F(bursts, show_what_ends_say)
 {
+	const struct {
+		const char *name;
+		long long value;
+	} lines[] = {
+		{ "nnaccel-burst", self->number }, { "nnaccel-burst-capacity", 1024 },
+		{ "nnaccel-memory-alloc", (long long)(PAGE + 2 * RING_BYTES) / 1024 },
+		{ "nnaccel-slots", 0 }, { "nnaccel-slot-resolves", 0 },
+		{ "nnaccel-client-packets", 12 }, { "nnaccel-client-spins", 13 },
+		{ "nnaccel-client-sleeps", 14 }, { "nnaccel-client-wakes", 15 },
+		{ "nnaccel-client-misses", 16 }, { "nnaccel-client-fallbacks", 3 },
+		{ "nnaccel-engine-packets", 11 }, { "nnaccel-engine-spins", 21 },
+		{ "nnaccel-engine-sleeps", 22 }, { "nnaccel-engine-wakes", 7 },
+		{ "nnaccel-engine-misses", 5 }, { "nnaccel-engine-fallbacks", 23 },
+	};
 	struct nnaccel_ring_control *client =
 		burst_map(self->burst, NNACCEL_BURST_REQUESTS, RING_BYTES, PROT_RW);
 	struct nnaccel_ring_control *worker =
@@ -948,17 +1005,18 @@ TEST_F(bursts, show_what_ends_say)
 
 	ASSERT_NE(client, NULL);
 	ASSERT_NE(worker, NULL);
-	client->packets = 12;
-	client->fallbacks = 3;
-	worker->packets = 11;
-	worker->misses = 5;
-	worker->wakes = 7;
-	EXPECT_EQ(summary_get(self->burst, "nnaccel-client-packets"), 12);
-	EXPECT_EQ(summary_get(self->burst, "nnaccel-client-fallbacks"), 3);
-	EXPECT_EQ(summary_get(self->burst, "nnaccel-engine-misses"), 5);
-	EXPECT_EQ(summary_get(self->burst, "nnaccel-engine-wakes"), 7);
-	EXPECT_EQ(summary_get(self->burst, "nnaccel-burst-capacity"), 1024);
-	EXPECT_EQ(summary_get(self->burst, "nnaccel-slot-resolves"), 0);
+	*client = (struct nnaccel_ring_control){
+		.packets = 12, .spins = 13, .sleeps = 14, .wakes = 15, .misses = 16, .fallbacks = 3,
+	};
+	*worker = (struct nnaccel_ring_control){
+		.packets = 11, .spins = 21, .sleeps = 22, .wakes = 7, .misses = 5, .fallbacks = 23,
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		EXPECT_EQ(summary_get(self->burst, lines[i].name), lines[i].value)
+			TH_LOG("%s", lines[i].name);
+	}
+	EXPECT_EQ(summary_get(self->burst, "nnaccel-client-id"),
+		  summary_get(self->s.fd, "nnaccel-client-id"));
 
 	total = summary_get(-1, "burst-packets-total");
 	ASSERT_EQ(close(self->burst), 0);
