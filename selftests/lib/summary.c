@@ -14,6 +14,7 @@
 #define TRIES scaled(10000)
 
 #define SUMMARY "/sys/kernel/debug/nnaccel/summary"
+#define COMMANDS "/sys/kernel/debug/nnaccel/commands"
 
 /* All but the totals, which never go down. */
 static const char *const names[NUM_COUNTERS] = {
@@ -84,18 +85,70 @@ bool summary_becomes(int fd, const char *name, long long value)
 	return false;
 }
 
-long long param_set(const char *name, long long value)
+int shown_commands(struct shown *shown, int max)
 {
-	long long old = -1;
+	FILE *file = fopen(COMMANDS, "re");
+	struct shown s = {};
+	char line[256];
+	int n = 0;
+
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%llu %llu %15s %15s %u %llu %u %7s", &s.context, &s.cookie,
+			   s.kind, s.state, &s.age_ms, &s.model, &s.priority, s.flags) != 8)
+			continue;
+		if (n < max)
+			shown[n] = s;
+		n++;
+	}
+	if (file)
+		fclose(file);
+	return n;
+}
+
+bool shown_command(int fd, struct shown *shown)
+{
+	unsigned long long context = (unsigned long long)summary_get(fd, "nnaccel-client-id");
+	struct shown all[64];
+	int n = shown_commands(all, 64);
+
+	for (int i = 0; i < n && i < 64; i++) {
+		if (all[i].context != context)
+			continue;
+		*shown = all[i];
+		return true;
+	}
+	return false;
+}
+
+static FILE *param_open(const char *name, const char *mode, long long *value)
+{
 	char path[128];
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/sys/module/nnaccel/parameters/%s", name);
-	file = fopen(path, "r+e");
+	file = fopen(path, mode);
+	if (!file || fscanf(file, "%lld", value) != 1)
+		*value = -1;
+	return file;
+}
+
+long long param_get(const char *name)
+{
+	long long value;
+	FILE *file = param_open(name, "re", &value);
+
+	if (file)
+		fclose(file);
+	return value;
+}
+
+long long param_set(const char *name, long long value)
+{
+	long long old;
+	FILE *file = param_open(name, "r+e", &old);
+
 	if (!file)
 		return -1;
-	if (fscanf(file, "%lld", &old) != 1)
-		old = -1;
 	rewind(file);
 	fprintf(file, "%lld\n", value);
 	return fclose(file) ? -1 : old;
