@@ -21,6 +21,7 @@ FIXTURE(account) {
 	uint32_t pool;
 	uint32_t model;
 	int burst;
+	int signalled;		/* the fence of an execution that has ended */
 	union command cmd;
 };
 
@@ -38,10 +39,13 @@ FIXTURE_SETUP(account)
 	self->burst = served_burst(&self->s, self->model, NULL);
 	ASSERT_GE(self->burst, 0);
 	ASSERT_EQ(served_start(&self->s), 0);
+	self->signalled = fence_start(self->s.fd, self->model, self->pool, -1);
+	ASSERT_EQ(fence_await(self->signalled), 1);
 }
 
 FIXTURE_TEARDOWN(account)
 {
+	close(self->signalled);
 	close(self->burst);
 	served_close(&self->s);
 	EXPECT_TRUE(summary_settles(&self->before));
@@ -99,6 +103,21 @@ static int do_model(FIXTURE_DATA(account) *self)
 	return error ?: object_destroy(self->s.fd, prepare.out_model);
 }
 
+static int do_model_with_constants(FIXTURE_DATA(account) *self)
+{
+	struct nnaccel_prepare prepare;
+	uint32_t pools[100];
+	int error;
+
+	for (size_t i = 0; i < ARRAY_SIZE(pools); i++)
+		pools[i] = self->pool;
+	prepare_init(&prepare, self->pool, 1);
+	prepare.pools = (uintptr_t)pools;
+	prepare.num_pools = ARRAY_SIZE(pools);
+	error = xioctl(self->s.fd, NNACCEL_PREPARE, &prepare);
+	return error ?: object_destroy(self->s.fd, prepare.out_model);
+}
+
 static int do_buffer(FIXTURE_DATA(account) *self)
 {
 	uint64_t token = buffer_alloc(self->s.fd, self->model, 1);
@@ -140,18 +159,37 @@ static int do_execution(FIXTURE_DATA(account) *self)
 	return xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd);
 }
 
+/* Submits a fenced execution and waits for its end. */
+static int finish_fenced(FIXTURE_DATA(account) *self, struct fenced *f)
+{
+	int error = xioctl(self->s.fd, NNACCEL_EXECUTE_FENCED, &f->cmd);
+
+	if (error)
+		return error;
+	fence_await(f->cmd.out_fd);
+	close(f->cmd.out_fd);
+	return 0;
+}
+
 static int do_fenced(FIXTURE_DATA(account) *self)
 {
 	struct fenced f;
-	int error;
 
 	fenced_init(&f, self->model, self->pool, self->pool);
-	error = xioctl(self->s.fd, NNACCEL_EXECUTE_FENCED, &f.cmd);
-	if (!error) {
-		fence_await(f.cmd.out_fd);
-		close(f.cmd.out_fd);
-	}
-	return error;
+	return finish_fenced(self, &f);
+}
+
+static int do_fenced_that_waits(FIXTURE_DATA(account) *self)
+{
+	static int32_t waits[64];
+	struct fenced f;
+
+	for (size_t i = 0; i < ARRAY_SIZE(waits); i++)
+		waits[i] = self->signalled;
+	fenced_init(&f, self->model, self->pool, self->pool);
+	f.cmd.fences = (uintptr_t)waits;
+	f.cmd.num_fences = ARRAY_SIZE(waits);
+	return finish_fenced(self, &f);
 }
 
 static const struct {
@@ -162,25 +200,73 @@ static const struct {
 	{ "a buffer", do_buffer }, { "a burst", do_burst }, { "a slot", do_slot },
 	{ "a query", do_query }, { "an execution", do_execution },
 	{ "a fenced execution", do_fenced },
+	{ "a model with constants", do_model_with_constants },
+	{ "a fenced execution that waits", do_fenced_that_waits },
 };
 
-/* Whatever makes the kernel hold something is refused at the bound, and leaves no charge. */
+/* Each act is refused at the bound, at each of its allocations, and leaves no charge. */
 TEST_F(account, structures_are_bounded)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(acts); i++) {
-		long long before = kernel_bytes_at_rest(self), old;
+		long long before = kernel_bytes_at_rest(self), more = 1, old;
+		int error;
 
 		ASSERT_GT(before, 0);
-		old = param_set("max_user_kernel_bytes", before + 1);
+		old = param_set("max_user_kernel_bytes", before + more);
 		ASSERT_GT(old, 0);
 		EXPECT_EQ(acts[i].act(self), EDQUOT)
 			TH_LOG("%s", acts[i].name);
+		do {
+			more += 300;
+			param_set("max_user_kernel_bytes", before + more);
+			error = acts[i].act(self);
+		} while (error == EDQUOT && more < 1 << 20);
 		param_set("max_user_kernel_bytes", old);
-		EXPECT_EQ(acts[i].act(self), 0)
+		EXPECT_EQ(error, 0)
 			TH_LOG("%s", acts[i].name);
 		EXPECT_EQ(kernel_bytes_at_rest(self), before)
 			TH_LOG("%s", acts[i].name);
 	}
+}
+
+/* Up to the bound, and not a byte more. */
+TEST_F(account, structures_reach_the_bound)
+{
+	long long before = kernel_bytes_at_rest(self), cost, old;
+	uint32_t id = pool_alloc(self->s.fd, 1);
+
+	cost = kernel_bytes() - before;
+	EXPECT_EQ(object_destroy(self->s.fd, id), 0);
+	EXPECT_GT(cost, 0);
+	old = param_set("max_user_kernel_bytes", before + cost - 1);
+	EXPECT_EQ(do_pool(self), EDQUOT);
+	param_set("max_user_kernel_bytes", before + cost);
+	EXPECT_EQ(do_pool(self), 0);
+	param_set("max_user_kernel_bytes", old);
+}
+
+/* Each pool of a command costs at least the grant that the worker gets. */
+TEST_F(account, pools_of_a_command_are_charged)
+{
+	static uint32_t pools[NNACCEL_MAX_CMD_POOLS];
+	long long before = kernel_bytes_at_rest(self), old;
+	struct nnaccel_execute execute = {
+		.size = sizeof(execute),
+		.model = self->model,
+		.num_pools = NNACCEL_MAX_CMD_POOLS,
+		.pools = (uintptr_t)pools,
+	};
+
+	for (size_t i = 0; i < NNACCEL_MAX_CMD_POOLS; i++)
+		pools[i] = self->pool;
+	old = param_set("max_user_kernel_bytes", before + NNACCEL_MAX_CMD_POOLS *
+			(long long)sizeof(struct nnaccel_grant));
+	EXPECT_EQ(do_execution(self), 0);
+	summary_becomes(-1, "commands", 0);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &execute), EDQUOT);
+	param_set("max_user_kernel_bytes", old);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &execute), 0);
+	EXPECT_EQ(kernel_bytes_at_rest(self), before);
 }
 
 TEST_F(account, arguments_are_charged)
