@@ -89,9 +89,12 @@ static int start_waited(FIXTURE_DATA(commit) *self, uint64_t deadline_ns)
 TEST_F(commit, ends_a_fenced_execution)
 {
 	int fence = start_fenced(self, self->hardware);
+	struct shown shown;
 
 	ASSERT_GE(fence, 0);
 	usleep(20000);
+	ASSERT_TRUE(shown_command(self->s.fd, &shown));
+	EXPECT_STREQ(shown.state, "fenced");
 	EXPECT_EQ(fence_status(fence), 0);
 	EXPECT_EQ(fence_info(self->s.fd, fence, &self->info), EBUSY);
 	/* It is no command of the worker's any more. */
@@ -178,6 +181,58 @@ TEST_F(commit, error_of_the_fence)
 	EXPECT_EQ(signal_hardware(self), 0);
 }
 
+/* An answer with many shapes is dropped if the fence of the hardware fails. */
+TEST_F(commit, error_of_the_fence_takes_the_answer_back)
+{
+	enum { NUM = 8 };
+	const struct {
+		uint64_t deadline_ns;
+		uint32_t status;
+		const char *message;
+	} cases[] = {
+		{ 0, NNACCEL_STATUS_GENERAL_FAILURE, "the engine's fence has error 125" },
+		{ 1, NNACCEL_STATUS_MISSED_DEADLINE_TRANSIENT, "the engine's fence has error 62" },
+	};
+	struct nnaccel_cancel cancel = { .size = sizeof(cancel), .tag = 4711 };
+	struct nnaccel_shape shapes[NUM] = {}, told[NUM] = {};
+	struct nnaccel_arg args[1 + NUM] = {};
+	struct nnaccel_session_commit commit = {
+		.size = sizeof(commit),
+		.flags = NNACCEL_COMMIT_FENCE,
+		.payload = (uintptr_t)shapes,
+		.payload_size = sizeof(shapes),
+	};
+
+	/* One that is cancelled, and one whose deadline is past. */
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		fenced_init(&self->f, self->model, self->pool, self->pool);
+		self->f.cmd.tag = cancel.tag;
+		self->f.execution.cmd.deadline_ns = cases[i].deadline_ns;
+		fenced_wait_for(&self->f, self->hardware);
+		ASSERT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE_FENCED, &self->f.cmd), 0);
+		commit.fence = self->f.cmd.out_fd;
+		execution_init(&self->e, self->model, self->pool, self->pool);
+		self->e.cmd.args = (uintptr_t)args;
+		self->e.cmd.num_outputs = NUM;
+		self->e.cmd.shapes = (uintptr_t)told;
+		ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &self->e.cmd));
+		ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+		ASSERT_EQ(self->cmd.head.num_outputs, NUM);
+		commit.cookie = self->cmd.head.cookie;
+		shapes[0].rank = 1;
+		ASSERT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &commit), 0);
+		if (!cases[i].deadline_ns)
+			EXPECT_EQ(xioctl(self->s.fd, NNACCEL_CANCEL, &cancel), 0);
+		EXPECT_EQ(async_wait(&self->async), 0);
+		EXPECT_EQ(self->e.cmd.out_status, cases[i].status);
+		EXPECT_EQ(self->e.cmd.out_num_shapes, 0);
+		EXPECT_EQ(told[0].rank, 0);
+		EXPECT_STREQ(self->e.message, cases[i].message);
+		close(commit.fence);
+	}
+	EXPECT_EQ(signal_hardware(self), 0);
+}
+
 TEST_F(commit, error_of_sw_sync)
 {
 	int timeline = timeline_open(), hardware, fence;
@@ -259,6 +314,20 @@ TEST_F(commit, bound)
 	EXPECT_EQ(signal_hardware(self), 0);
 	ASSERT_EQ(start_waited(self, 0), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
+}
+
+/* The bound of the call holds even if the parameter has changed by the commit. */
+TEST_F(commit, bound_of_the_call)
+{
+	long long bound = param_set("fence_bound_ms", (long long)scaled(1000));
+
+	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE_FENCED, &self->f.cmd), 0);
+	param_set("fence_bound_ms", 3600000);
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	ASSERT_EQ(commit_fenced(self, self->hardware), 0);
+	EXPECT_EQ(fence_await(self->f.cmd.out_fd), -ETIME);
+	close(self->f.cmd.out_fd);
+	param_set("fence_bound_ms", bound);
 }
 
 /* The caller hears of it, the command is there until the fence. */

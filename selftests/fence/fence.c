@@ -4,7 +4,8 @@
  * is refused, limits of time, and cancelling.
  */
 #include <fcntl.h>
-#include <sys/mman.h>
+#include <linux/sync_file.h>
+#include <sys/ioctl.h>
 
 #include "harness.h"
 
@@ -112,10 +113,27 @@ TEST_F(fence, unmeasured)
 	close(fence);
 }
 
+/* Tools that show fences see whose each is. */
+TEST_F(fence, tells_its_name)
+{
+	int fence = start_after(self, -1);
+	struct sync_fence_info one = {};
+	struct sync_file_info info = { .num_fences = 1, .sync_fence_info = (uintptr_t)&one };
+	char timeline[32];
+
+	ASSERT_EQ(ioctl(fence, SYNC_IOC_FILE_INFO, &info), 0);
+	EXPECT_EQ(info.num_fences, 1);
+	EXPECT_STREQ(one.driver_name, "nnaccel");
+	snprintf(timeline, sizeof(timeline), "nnaccel-%lld",
+		 summary_get(self->s.fd, "nnaccel-client-id"));
+	EXPECT_STREQ(one.obj_name, timeline);
+	close(fence);
+}
+
 /* Each answer of the engine but success is an error of the fence, with its message. */
 TEST_F(fence, carries_the_status)
 {
-	char message[16];
+	char message[NNACCEL_MAX_MESSAGE];
 
 	for (uint32_t status = 1; status <= NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT;
 	     status++) {
@@ -214,6 +232,26 @@ TEST_F(fence, waits_for_all)
 	close(b);
 	close(both);
 	close(c);
+}
+
+TEST_F(fence, waits_for_as_many_as_may_be)
+{
+	static int32_t waits[NNACCEL_MAX_FENCES];
+	int gate = start_after(self, -1);
+
+	for (size_t i = 0; i < NNACCEL_MAX_FENCES; i++)
+		waits[i] = gate;
+	self->f.cmd.fences = (uintptr_t)waits;
+	self->f.cmd.num_fences = NNACCEL_MAX_FENCES;
+	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE_FENCED, &self->f.cmd), 0);
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(fetch(self), EAGAIN);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(fence_await(self->f.cmd.out_fd), 1);
+	close(self->f.cmd.out_fd);
+	close(gate);
 }
 
 /* What depends on a failure does not run, at any length, before or after it happened. */
@@ -431,16 +469,12 @@ TEST_F(fence, structures)
 /* A fence that its client cannot be told of was never there. */
 TEST_F(fence, unwritable_answer)
 {
-	struct nnaccel_execute_fenced *cmd = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-						  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	ASSERT_NE((void *)cmd, MAP_FAILED);
-	*cmd = self->f.cmd;
-	mprotect(cmd, PAGE, PROT_READ);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE_FENCED, cmd), EFAULT);
+	EXPECT_EQ(check_read_only(self->s.fd, NNACCEL_EXECUTE_FENCED, &self->f.cmd,
+				  sizeof(self->f.cmd)), 0);
+	EXPECT_EQ(check_no_fd(self->s.fd, NNACCEL_EXECUTE_FENCED, &self->f.cmd,
+			      sizeof(self->f.cmd)), 0);
 	EXPECT_EQ(fetch(self), EAGAIN);
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
-	munmap(cmd, PAGE);
 }
 
 /* Only a sync_file can be waited for. */
