@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "exporters.h"
 #include "harness.h"
 
 #define FREEZER "/sys/fs/cgroup/nnaccel-wait"
@@ -175,7 +176,7 @@ static int disturbed_copy(FIXTURE_DATA(wait) *self, struct nnaccel_buffer_copy *
 	return self->cmd.head.kind == NNACCEL_DO_FORGET_GRANT ? ret : EPROTO;
 }
 
-/* Copies that the worker makes: of the client's memory, of a pool of the module's and of a file. */
+/* Copies that the worker makes: of the client's memory, and of pools of each kind. */
 TEST_F(wait, copy)
 {
 	const uint32_t layout = NNACCEL_LAYOUT_ENGINE;
@@ -186,8 +187,10 @@ TEST_F(wait, copy)
 		.data = (uintptr_t)"data",
 	};
 	const int file = file_new(PAGE);
-	uint32_t pools[2] = { self->output };
+	uint32_t pools[3] = { self->output };
+	struct exporter_counts counts;
 	struct allocation alloc;
+	struct exporter other;
 	struct async async;
 	char *bytes;
 
@@ -196,6 +199,9 @@ TEST_F(wait, copy)
 	ASSERT_NE(bytes, NULL);
 	memset(bytes, 'x', PAGE);
 	ASSERT_EQ(pool_import(self->s.fd, file, PROT_READ | PROT_WRITE, 0, PAGE, &pools[1]), 0);
+	ASSERT_TRUE(exporter_open(&other, 0));
+	ASSERT_EQ(pool_import(self->s.fd, other.buffer, PROT_READ | PROT_WRITE, 0, PAGE, &pools[2]),
+		  0);
 	allocation_init(&alloc, self->model, 16);
 	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_BUFFER_ALLOC, &alloc.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
@@ -207,7 +213,7 @@ TEST_F(wait, copy)
 	EXPECT_EQ(disturbed_copy(self, &copy), 0);
 	copy.data = 0;
 	copy.offset = 3;
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		copy.pool = pools[i];
 		copy.flags = NNACCEL_COPY_IN | NNACCEL_COPY_POOL;
 		EXPECT_EQ(disturbed_copy(self, &copy), 0);
@@ -216,6 +222,18 @@ TEST_F(wait, copy)
 	}
 	/* What the worker left in new memory, and nothing beside it. */
 	EXPECT_EQ(memcmp(bytes, "xxx\0\0\0\0xxx", 10), 0);
+	/* The access ends if the worker fails the copy, too. */
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_BUFFER_COPY, &copy));
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	ASSERT_EQ(session_commit(self->s.session, self->cmd.head.cookie,
+				 NNACCEL_STATUS_GENERAL_FAILURE, NULL, 0, NULL), 0);
+	EXPECT_EQ(async_wait(&async), 0);
+	EXPECT_EQ(copy.out_status, NNACCEL_STATUS_GENERAL_FAILURE);
+	counts = exporter_counts(&other);
+	EXPECT_GT(counts.begun[0], 0);
+	EXPECT_GT(counts.begun[2], 0);
+	EXPECT_EQ(memcmp(counts.begun, counts.ended, sizeof(counts.begun)), 0);
+	exporter_close(&other);
 	munmap(bytes, PAGE);
 	close(file);
 }
@@ -332,6 +350,91 @@ TEST_F(wait, unknown_number)
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), ECANCELED);
 	EXPECT_EQ(e.cmd.resume, 0);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 0);
+}
+
+/* As many calls may be left as commands are allowed; the oldest of more is given up. */
+TEST_F(wait, too_many_are_left)
+{
+	const struct itimerval once = { .it_value.tv_usec = 20000 };
+	long long old = param_set("max_commands", 2);
+	static struct nnaccel_prepare prepares[3];
+	struct nnaccel_query query;
+	static volatile int i;
+	uint32_t answer;
+
+	/* They wait for a worker, so the context does not count them as commands. */
+	close(self->s.session);
+	self->s.session = -1;
+	ASSERT_TRUE(handle(SIGALRM, jump, 0));
+	for (i = 0; i < 3; i++) {
+		prepare_init(&prepares[i], self->input, 1);
+		if (!sigsetjmp(out, 1)) {
+			setitimer(ITIMER_REAL, &once, NULL);
+			xioctl(self->s.fd, NNACCEL_PREPARE, &prepares[i]);
+		}
+		EXPECT_NE(prepares[i].resume, 0);
+	}
+	/* A number is of one kind of call alone. */
+	query_init(&query, 1, &answer, sizeof(answer));
+	query.resume = prepares[1].resume;
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_QUERY, &query), ECANCELED);
+	EXPECT_EQ(query.resume, 0);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_PREPARE, &prepares[0]), ECANCELED);
+	EXPECT_EQ(prepares[0].resume, 0);
+	ASSERT_EQ(broker_await_new(self->s.broker, &self->s.context), 0);
+	ASSERT_EQ(broker_session(self->s.broker, self->s.context, &self->s.session), 0);
+	ASSERT_EQ(session_attach(self->s.session), 0);
+	ASSERT_EQ(served_start(&self->s), 0);
+	for (i = 1; i < 3; i++) {
+		EXPECT_EQ(xioctl(self->s.fd, NNACCEL_PREPARE, &prepares[i]), 0);
+		EXPECT_NE(prepares[i].out_model, 0);
+		EXPECT_EQ(prepares[i].resume, 0);
+	}
+	EXPECT_EQ(param_set("max_commands", old), 2);
+}
+
+static struct execution changed;
+static struct nnaccel_shape elsewhere;
+
+static void change(int signal)
+{
+	handled++;
+	changed.cmd.shapes = (uintptr_t)&elsewhere;
+	changed.cmd.num_outputs = 2;
+	changed.cmd.message_size = 0;
+}
+
+/* A call whose structure ends before @resume is not interrupted: the signal waits for its end. */
+TEST_F(wait, structure_without_a_number)
+{
+	struct execution e;
+	struct async async;
+
+	ASSERT_TRUE(handle(SIGUSR1, count, 0));
+	execution_init(&e, self->model, self->input, self->output);
+	e.cmd.size = offsetof(struct nnaccel_execute, resume);
+	e.cmd.resume = POISON;
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	ASSERT_EQ(pthread_kill(async.thread, SIGUSR1), 0);
+	usleep(50000);
+	EXPECT_EQ(handled, 0);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(async_wait(&async), 0);
+	EXPECT_EQ(handled, 1);
+	EXPECT_EQ(e.cmd.resume, POISON);
+}
+
+/* A call keeps its first arguments if a handler changes the structure. */
+TEST_F(wait, arguments_are_the_first)
+{
+	ASSERT_TRUE(handle(SIGUSR1, change, 0));
+	execution_init(&changed, self->model, self->input, self->output);
+	EXPECT_EQ(disturbed(self, NNACCEL_EXECUTE, &changed.cmd), 0);
+	EXPECT_EQ(changed.cmd.out_num_shapes, 1);
+	EXPECT_EQ(changed.shape.rank, 1);
+	EXPECT_EQ(changed.message[0], '\0');
+	EXPECT_EQ(elsewhere.rank, 0);
 }
 
 static void end_thread(int signal)
@@ -584,17 +687,25 @@ static int execute_ahead(uint64_t deadline_ns)
 		return 2;
 	pool = pool_alloc(s.fd, PAGE);
 	model = served_prepare(&s, pool);
-	execution_init(&e, model, pool, pool);
-	e.cmd.deadline_ns = now_ns() + deadline_ns;
-	if (!async_start(&async, s.fd, NNACCEL_EXECUTE, &e.cmd) || session_fetch(s.session, 0, &cmd))
-		return 3;
-	/* The worker is in the namespace too, and sees what the client gave. */
-	off = (int64_t)(cmd.head.deadline_ns - e.cmd.deadline_ns);
-	if (session_answer(s.session, &cmd) || async_wait(&async) || off)
-		return 4;
-	e.cmd.deadline_ns = now_ns();
-	if (xioctl(s.fd, NNACCEL_EXECUTE, &e.cmd) != ETIME)
-		return 5;
+	/* The last deadline of all does not wrap around. */
+	for (int last = 0; last < 2; last++) {
+		execution_init(&e, model, pool, pool);
+		e.cmd.deadline_ns = last ? UINT64_MAX : now_ns() + deadline_ns;
+		if (!async_start(&async, s.fd, NNACCEL_EXECUTE, &e.cmd) ||
+		    session_fetch(s.session, 0, &cmd))
+			return 3;
+		/* The worker is in the namespace too, and sees what the client gave. */
+		off = (int64_t)(e.cmd.deadline_ns - cmd.head.deadline_ns);
+		if (session_answer(s.session, &cmd) || async_wait(&async) || off < 0 ||
+		    off > (last ? 1000000000 : 0))
+			return 4;
+	}
+	/* A deadline before the machine's start is past. */
+	for (int first = 0; first < 2; first++) {
+		e.cmd.deadline_ns = first ? 1 : now_ns();
+		if (xioctl(s.fd, NNACCEL_EXECUTE, &e.cmd) != ETIME)
+			return 5;
+	}
 	served_close(&s);
 	return 0;
 }
