@@ -369,6 +369,7 @@ TEST_F(buffers, copy_large)
 
 TEST_F(buffers, copy_refusals)
 {
+	char message[NNACCEL_MAX_MESSAGE] = "none";
 	struct nnaccel_buffer_copy arg = {
 		.size = sizeof(arg),
 		.flags = NNACCEL_COPY_IN,
@@ -398,6 +399,11 @@ TEST_F(buffers, copy_refusals)
 				 ARRAY_SIZE(cases)), 0);
 	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_BUFFER_COPY, &arg, sizeof(arg), 0, true), 0);
 	EXPECT_TRUE(holds(self, self->token, CAPACITY));
+	/* The message is empty if there is nothing to say. */
+	arg.message = (uintptr_t)message;
+	arg.message_size = sizeof(message);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_BUFFER_COPY, &arg), 0);
+	EXPECT_EQ(memcmp(message, "\0one", sizeof("none")), 0);
 }
 
 static struct nnaccel_buffer_copy pool_copy(FIXTURE_DATA(buffers) *self, uint32_t way,
@@ -853,6 +859,8 @@ TEST_F(buffers, in_use)
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	EXPECT_EQ(async_wait(&reader), 0);
 	EXPECT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, 8), 0);
+	/* The context does not count the refused ones. */
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
 }
 
 /* An execution whose caller gave up still writes. */
@@ -1100,15 +1108,23 @@ TEST_F(buffers, engine_layout_fails)
 {
 	uint64_t token = allocate_own(self);
 	struct nnaccel_buffer_copy copy;
-	char message[16] = "";
+	char message[NNACCEL_MAX_MESSAGE] = "none";
 
 	ASSERT_NE(token, 0);
 	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_IN, token, self->data, 1000));
 	ASSERT_EQ(convert_for(self, NNACCEL_DO_COPY_IN, 1000), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
 	/* Not out: it still holds something. */
-	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_OUT, token, self->back, 1000));
-	copy.message = (uintptr_t)message;
+	copy = (struct nnaccel_buffer_copy){
+		.size = sizeof(copy),
+		.flags = NNACCEL_COPY_OUT,
+		.token = token,
+		.data = (uintptr_t)self->back,
+		.length = 1000,
+		.message = (uintptr_t)message,
+		.message_size = sizeof(message),
+	};
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_BUFFER_COPY, &copy));
 	ASSERT_EQ(fetch(self), 0);
 	/* Meanwhile it can be read, not written. */
 	EXPECT_EQ(buffer_copy_in(self->s.fd, token, self->data, 1), EBUSY);
@@ -1116,6 +1132,7 @@ TEST_F(buffers, engine_layout_fails)
 				 NNACCEL_STATUS_GENERAL_FAILURE, NULL, 0, "cannot"), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
 	EXPECT_EQ(copy.out_status, NNACCEL_STATUS_GENERAL_FAILURE);
+	EXPECT_STREQ(message, "cannot");
 	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_OUT, token, self->back, 1000));
 	ASSERT_EQ(convert_for(self, NNACCEL_DO_COPY_OUT, 1000), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);

@@ -101,6 +101,22 @@ TEST_F(cache, prepare_without_data)
 	EXPECT_EQ(prepare.out_status, NNACCEL_STATUS_NONE);
 }
 
+TEST_F(cache, largest_model_part)
+{
+	int file = file_new(NNACCEL_MAX_WIRE + PAGE);
+	struct nnaccel_prepare_cached prepare;
+	uint32_t pool;
+
+	ASSERT_EQ(served_start(&self->s), 0);
+	ASSERT_EQ(pool_import(self->s.fd, file, NNACCEL_PROT_READ, 0, NNACCEL_MAX_WIRE + PAGE,
+			      &pool), 0);
+	prepare_cached_init(&prepare, pool, NNACCEL_MAX_WIRE, 0, 0);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_PREPARE_CACHED, &prepare), 0);
+	prepare_cached_init(&prepare, pool, NNACCEL_MAX_WIRE + 1, 0, 0);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_PREPARE_CACHED, &prepare), EINVAL);
+	close(file);
+}
+
 TEST_F(cache, prepare_fails_in_the_engine)
 {
 	struct nnaccel_prepare_cached prepare;
@@ -327,7 +343,7 @@ TEST_F(cache, save_fails_in_the_engine)
 	struct nnaccel_cache_save save;
 	struct async async;
 	union command cmd;
-	char text[32] = "";
+	char text[NNACCEL_MAX_MESSAGE] = "";
 
 	cache_save_init(&save, model, self->model_pool, LENGTH, 0, 0);
 	save.message = (uintptr_t)text;

@@ -51,6 +51,10 @@ TEST_F(context, info)
 	EXPECT_EQ(info.import_bytes, 0);
 	EXPECT_EQ(info.executions, 0);
 	EXPECT_EQ(info.engine_ns, 0);
+	EXPECT_EQ(info.bursts, 0);
+	EXPECT_EQ(info.buffers, 0);
+	EXPECT_EQ(info.device, 0);
+	EXPECT_STREQ(info.name, ENGINE_NAME);
 	EXPECT_GT(info.max_pools, 0);
 	EXPECT_GT(info.max_models, 0);
 	EXPECT_GT(info.max_commands, 0);
@@ -68,6 +72,7 @@ TEST_F(context, info_limits_are_the_parameters)
 		       sizeof(((struct nnaccel_info *)0)->_name) }
 		PARAM(max_pools), PARAM(max_models), PARAM(max_commands), PARAM(max_pool_bytes),
 		PARAM(max_context_bytes), PARAM(max_user_bytes), PARAM(engine_wait_ms),
+		PARAM(max_bursts), PARAM(max_buffers),
 #undef PARAM
 	};
 	struct nnaccel_info info;

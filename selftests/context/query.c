@@ -142,6 +142,21 @@ TEST_F(query, no_engine)
 	EXPECT_EQ(param_set("engine_wait_ms", wait_ms), 50);
 }
 
+/* A deadline ends the wait for a worker, too. */
+TEST_F(query, deadline_before_a_worker)
+{
+	uint32_t pool = pool_alloc(self->s.fd, 1);
+	struct nnaccel_prepare prepare;
+
+	close(self->s.session);
+	self->s.session = -1;
+	prepare_init(&prepare, pool, 1);
+	prepare.deadline_ns = now_ns() + 50000000;
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_PREPARE, &prepare), ETIME);
+	EXPECT_EQ(prepare.out_status, POISON);
+	EXPECT_GE(now_ns(), prepare.deadline_ns);
+}
+
 TEST_F(query, refused_by_the_broker)
 {
 	const uint32_t errors[] = { EUSERS, EAGAIN };

@@ -97,7 +97,8 @@ TEST_F(executions, tell_the_worker)
 /* Attributes of every length reach the worker as they are, those of 0 bytes too. */
 TEST_F(executions, attributes)
 {
-	const uint32_t sizes[] = { 0, 1, 7, 4096, NNACCEL_MAX_ATTRIBUTES };
+	/* A command of 64 and of 65 bytes comes from different allocators. */
+	const uint32_t sizes[] = { 0, 1, 7, 63, 64, 65, 100, 4096, NNACCEL_MAX_ATTRIBUTES };
 	uint8_t *sent = malloc(NNACCEL_MAX_ATTRIBUTES);
 
 	for (uint32_t i = 0; i < NNACCEL_MAX_ATTRIBUTES; i++)
@@ -201,12 +202,15 @@ TEST_F(executions, refusals)
 			REFUSE(struct nnaccel_execute, flags, 2, EINVAL),
 			REFUSE(struct nnaccel_execute, flags, 1U << 31, EINVAL),
 			REFUSE(struct nnaccel_execute, num_buffers, 1, EFAULT),
+			REFUSE(struct nnaccel_execute, num_buffers, NNACCEL_MAX_CMD_BUFFERS, EFAULT),
 			REFUSE(struct nnaccel_execute, num_buffers, NNACCEL_MAX_CMD_BUFFERS + 1, EINVAL),
 			REFUSE(struct nnaccel_execute, num_buffers, UINT32_MAX, EINVAL),
 			REFUSE(struct nnaccel_execute, model, 0, ENOENT),
 			REFUSE(struct nnaccel_execute, model, foreign, ENOENT),
 			REFUSE(struct nnaccel_execute, model, self->input, ENOENT),
 			REFUSE(struct nnaccel_execute, model, UINT32_MAX, ENOENT),
+			/* The call gets as far as the third id, which is 0. */
+			REFUSE(struct nnaccel_execute, num_pools, NNACCEL_MAX_CMD_POOLS, ENOENT),
 			REFUSE(struct nnaccel_execute, num_pools, NNACCEL_MAX_CMD_POOLS + 1, EINVAL),
 			REFUSE(struct nnaccel_execute, num_pools, UINT32_MAX, EINVAL),
 			REFUSE(struct nnaccel_execute, num_pools, 1, EINVAL),
@@ -400,6 +404,7 @@ TEST_F(executions, deadline_passes_in_the_queue)
 TEST_F(executions, deadline_passes_in_flight)
 {
 	struct execution e;
+	struct shown shown;
 	struct async async;
 
 	execution_init(&e, self->model, self->input, self->output);
@@ -411,6 +416,8 @@ TEST_F(executions, deadline_passes_in_flight)
 	EXPECT_EQ(object_destroy(self->s.fd, self->output), 0);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), 2);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 1);
+	ASSERT_TRUE(shown_command(self->s.fd, &shown));
+	EXPECT_STREQ(shown.flags, "-g-");
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), ENOENT);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), 1);

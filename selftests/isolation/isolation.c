@@ -510,6 +510,36 @@ TEST_F(isolation, grants_of_another_session)
 	EXPECT_EQ(finish(self), 0);
 }
 
+/* The next worker may only read an input that the last one could write as an output. */
+TEST_F(isolation, grants_of_the_next_session)
+{
+	struct nnaccel_info info = { .size = sizeof(info), .flags = NNACCEL_INFO_WANT };
+	struct execution e;
+	uint64_t context;
+	uint32_t model;
+	void *at;
+
+	ASSERT_EQ(start(self), 0);
+	EXPECT_EQ(finish(self), 0);
+	close(self->s.session);
+	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_INFO, &info), 0);
+	ASSERT_EQ(broker_await_new(self->s.broker, &context), 0);
+	ASSERT_EQ(broker_session(self->s.broker, context, &self->s.session), 0);
+	ASSERT_EQ(session_attach(self->s.session), 0);
+	model = served_prepare(&self->s, self->input);
+	execution_init(&e, model, self->output, self->input);
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	EXPECT_EQ(session_map(self->s.session, command_grants(&self->cmd)[0].grant, LENGTH,
+			      PROT_READ | PROT_WRITE), NULL);
+	EXPECT_EQ(errno, EACCES);
+	at = session_map(self->s.session, command_grants(&self->cmd)[1].grant, LENGTH,
+			 PROT_READ | PROT_WRITE);
+	EXPECT_NE(at, NULL);
+	munmap(at, LENGTH);
+	EXPECT_EQ(finish(self), 0);
+}
+
 /* In a child of the worker nothing is mapped where the worker has its grants. */
 static char *mapped;
 

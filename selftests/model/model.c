@@ -119,6 +119,7 @@ TEST_F(models, memory_is_shown)
 	struct nnaccel_prepare prepare;
 	struct async async;
 	union command cmd;
+	char line[32];
 
 	for (int round = 1; round <= 2; round++) {
 		prepare_init(&prepare, self->wire, LENGTH);
@@ -130,9 +131,15 @@ TEST_F(models, memory_is_shown)
 		EXPECT_EQ(async_wait(&async), 0);
 		EXPECT_EQ(summary_get(self->s.fd, "nnaccel-model-weights"), round * 5 << 10);
 		EXPECT_EQ(summary_get(self->s.fd, "nnaccel-model-executions"), round * 3 << 10);
+		snprintf(line, sizeof(line), "nnaccel-model-%u", prepare.out_model);
+		EXPECT_EQ(summary_get(self->s.fd, line), 5 << 10);
 	}
 	EXPECT_EQ(object_destroy(self->s.fd, prepare.out_model), 0);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-model-weights"), 5 << 10);
+	/* A worker that is gone takes nothing. */
+	close(self->s.session);
+	self->s.session = -1;
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-model-weights"), 0);
 }
 
 /* Starts a PREPARE and answers it so; its errno. */
@@ -273,7 +280,7 @@ TEST_F(models, prepare_refusals)
 	/* The worker's last call may still use a model that was refused after it was prepared. */
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-models", 1));
 	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_PREPARE, &good, sizeof(good), 0, true), 0);
-	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-models", 4));
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-models", 5));
 	close(other);
 }
 
@@ -291,6 +298,30 @@ TEST_F(models, most_pools)
 	/* One pool, named often, is granted once. */
 	EXPECT_EQ(summary_get(-1, "grants"), self->before.counter[9] + 3);
 	free(pools);
+}
+
+/* The largest wire form, and the most attributes. */
+TEST_F(models, largest)
+{
+	static uint8_t attributes[NNACCEL_MAX_ATTRIBUTES];
+	int file = file_new(NNACCEL_MAX_WIRE + PAGE);
+	struct nnaccel_supported supported;
+	struct nnaccel_prepare prepare;
+	uint8_t answer[1];
+	uint32_t pool;
+
+	ASSERT_EQ(served_start(&self->s), 0);
+	ASSERT_EQ(pool_import(self->s.fd, file, NNACCEL_PROT_READ, 0, NNACCEL_MAX_WIRE + PAGE,
+			      &pool), 0);
+	for (uint64_t over = 0; over < 2; over++) {
+		prepare_init(&prepare, pool, NNACCEL_MAX_WIRE + over);
+		prepare.attributes = (uintptr_t)attributes;
+		prepare.attributes_size = sizeof(attributes);
+		EXPECT_EQ(xioctl(self->s.fd, NNACCEL_PREPARE, &prepare), over ? EINVAL : 0);
+		supported_init(&supported, pool, NNACCEL_MAX_WIRE + over, answer, sizeof(answer));
+		EXPECT_EQ(xioctl(self->s.fd, NNACCEL_SUPPORTED, &supported), over ? EINVAL : 0);
+	}
+	close(file);
 }
 
 TEST_F(models, number_is_limited)
@@ -410,7 +441,7 @@ TEST_F(models, supported_fails_in_the_engine)
 	uint8_t answer[NUM_OPERATIONS];
 	struct async async;
 	union command cmd;
-	char text[16] = "";
+	char text[NNACCEL_MAX_MESSAGE] = "";
 
 	memset(answer, 0xa5, sizeof(answer));
 	supported_init(&supported, self->wire, LENGTH, answer, NUM_OPERATIONS);
@@ -429,7 +460,7 @@ TEST_F(models, supported_fails_in_the_engine)
 TEST_F(models, supported_refusals)
 {
 	uint8_t answer[NUM_OPERATIONS];
-	uint32_t pools[] = { self->constants[0], self->constants[1] };
+	uint32_t pools[NNACCEL_MAX_CMD_POOLS] = { self->constants[0], self->constants[1] };
 	struct nnaccel_supported good;
 	const struct refusal cases[] = {
 		REFUSE(struct nnaccel_supported, flags, 1, EINVAL),
@@ -437,6 +468,7 @@ TEST_F(models, supported_refusals)
 		REFUSE(struct nnaccel_supported, __reserved, 1, EINVAL),
 		REFUSE(struct nnaccel_supported, wire_pool, 0, ENOENT),
 		REFUSE(struct nnaccel_supported, wire_pool, 4711, ENOENT),
+		REFUSE(struct nnaccel_supported, num_pools, NNACCEL_MAX_CMD_POOLS - 1, ENOENT),
 		REFUSE(struct nnaccel_supported, num_pools, NNACCEL_MAX_CMD_POOLS, EINVAL),
 		REFUSE(struct nnaccel_supported, num_pools, UINT32_MAX, EINVAL),
 		REFUSE(struct nnaccel_supported, pools, 0, EFAULT),

@@ -289,6 +289,51 @@ TEST_F(sessions, poll_waits)
 	EXPECT_EQ(async_wait(&self->async), 0);
 }
 
+/* A notice wakes a thread that waits in FETCH. */
+TEST_F(sessions, notices_wake)
+{
+	struct nnaccel_session_fetch fetch = {
+		.size = sizeof(fetch),
+		.buffer = (uintptr_t)&self->cmd,
+		.buffer_size = sizeof(self->cmd),
+	};
+	uint32_t model = served_prepare(&self->s, pool_alloc(self->s.fd, 1));
+	struct async worker;
+
+	ASSERT_NE(model, 0);
+	ASSERT_TRUE(async_start(&worker, self->s.session, NNACCEL_SESSION_FETCH, &fetch));
+	usleep(20000);
+	EXPECT_EQ(object_destroy(self->s.fd, model), 0);
+	EXPECT_EQ(async_wait(&worker), 0);
+	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_FORGET_MODEL);
+}
+
+/* If a command does not fit into the buffer of the thread that is woken, another is woken. */
+TEST_F(sessions, too_small_wakes_another)
+{
+	struct nnaccel_session_fetch small = { .size = sizeof(small), .buffer_size = 8 };
+	struct nnaccel_session_fetch fetch = {
+		.size = sizeof(fetch),
+		.buffer = (uintptr_t)&self->cmd,
+		.buffer_size = sizeof(self->cmd),
+	};
+	struct async first, second;
+
+	ASSERT_TRUE(async_start(&first, self->s.session, NNACCEL_SESSION_FETCH, &small));
+	usleep(20000);
+	ASSERT_TRUE(async_start(&second, self->s.session, NNACCEL_SESSION_FETCH, &fetch));
+	usleep(20000);
+	ASSERT_TRUE(ask(self));
+	EXPECT_EQ(async_wait(&second), 0);
+	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_QUERY);
+	/* The other thread was woken first if it slept first; otherwise it sleeps until the end. */
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+	close(self->s.fd);
+	self->s.fd = -1;
+	EXPECT_TRUE(async_wait(&first) == EMSGSIZE || first.error == ESHUTDOWN);
+}
+
 struct client {
 	pthread_t thread;
 	int fd;
@@ -539,9 +584,9 @@ TEST_F(sessions, commit_payloads)
 {
 	uint32_t pool = pool_alloc(self->s.fd, 64);
 	struct nnaccel_prepare prepare;
-	struct nnaccel_supported supported;
+	struct nnaccel_supported supported, many;
+	uint8_t answer[4], flags[1001];
 	struct execution e;
-	uint8_t answer[4];
 	struct {
 		struct nnaccel_shape shapes[2];
 		uint8_t more[NNACCEL_MAX_QUERY];
@@ -570,6 +615,11 @@ TEST_F(sessions, commit_payloads)
 			{ 4, 0, 0xff000000, EINVAL },
 			{ 4, 0, 0x01000001, 0 },
 		} },
+		/* Longer than what a command has room for: flags are looked at in words. */
+		{ "supported by many", NNACCEL_SUPPORTED, &many, {
+			{ sizeof(flags), 0, 2, EINVAL },
+			{ sizeof(flags), 0, 0x01000000, 0 },
+		} },
 		{ "prepare", NNACCEL_PREPARE, &prepare, {
 			{ 1, 0, 0, EINVAL },
 			{ 1, 2, 0, EINVAL },
@@ -588,6 +638,7 @@ TEST_F(sessions, commit_payloads)
 
 	prepare_init(&prepare, pool, 1);
 	supported_init(&supported, pool, 1, answer, sizeof(answer));
+	supported_init(&many, pool, 1, flags, sizeof(flags));
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		if (cases[i].request == NNACCEL_EXECUTE)
 			execution_init(&e, prepare.out_model, pool, pool);
