@@ -5,15 +5,20 @@
  * the clients of another.
  */
 #include <fcntl.h>
+#include <linux/netlink.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "harness.h"
 
 #define NUM_OTHERS 2
 
-static const char *const others[NUM_OTHERS] = { "test-a", "test-b" };
+/* The second name is as long as a name can be. */
+static const char *const others[NUM_OTHERS] = { "test-a", "test-0123456789-abcdefghij-wxyz" };
 
 FIXTURE(engines) {
 	struct summary before;
@@ -120,8 +125,15 @@ TEST_F(engines, refusals)
 	arg = good_register("test-c");
 	arg.version[0] = '\t';
 	EXPECT_EQ(xioctl(file, NNACCEL_ENGINE_REGISTER, &arg), EINVAL);
+	arg.version[0] = '\xe9';
+	EXPECT_EQ(xioctl(file, NNACCEL_ENGINE_REGISTER, &arg), EINVAL);
 	memset(arg.version, 'x', sizeof(arg.version));
 	EXPECT_EQ(xioctl(file, NNACCEL_ENGINE_REGISTER, &arg), EINVAL);
+	/* The longest version and the last type are valid; the name is taken. */
+	arg = good_register(others[0]);
+	memset(arg.version, 'x', sizeof(arg.version) - 1);
+	arg.type = NNACCEL_DEVICE_ACCELERATOR;
+	EXPECT_EQ(xioctl(file, NNACCEL_ENGINE_REGISTER, &arg), EBUSY);
 	EXPECT_EQ(broker_register(file, others[0], NULL), EBUSY);
 	EXPECT_EQ(broker_register(file, ENGINE_NAME, NULL), EBUSY);
 	close(file);
@@ -195,6 +207,85 @@ TEST_F(engines, sysfs)
 		EXPECT_STREQ(attribute(self->devices[1 + i], "version"), "1 (a mock)");
 		EXPECT_STREQ(attribute(self->devices[1 + i], "type"), "other");
 		EXPECT_STREQ(attribute(self->devices[1 + i], "state"), "ready");
+	}
+}
+
+/* Waits for the next change event of a device; false: none came. */
+static bool change_event(int events, uint32_t device)
+{
+	struct pollfd poll_fd = { .fd = events, .events = POLLIN };
+	char want[64], event[4096];
+
+	snprintf(want, sizeof(want), "change@/devices/virtual/nnaccel/nnaccel%u", device);
+	while (poll(&poll_fd, 1, (int)scaled(10000)) == 1) {
+		ssize_t n = recv(events, event, sizeof(event) - 1, 0);
+
+		event[n > 0 ? n : 0] = '\0';
+		if (!strcmp(event, want))
+			return true;
+	}
+	return false;
+}
+
+/* Whether a file of sysfs says that it has changed since it was read last. */
+static bool has_changed(int file)
+{
+	struct pollfd poll_fd = { .fd = file, .events = POLLPRI };
+	char text[16];
+
+	return poll(&poll_fd, 1, (int)scaled(10000)) == 1 && pread(file, text, sizeof(text), 0) > 0;
+}
+
+/* Each registration and each end is a change event, and wakes poll() on the state. */
+TEST_F(engines, changes_are_told)
+{
+	struct sockaddr_nl all = { .nl_family = AF_NETLINK, .nl_groups = 1 };
+	int events = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_KOBJECT_UEVENT), state;
+	char path[128], text[16];
+
+	if (events < 0 || bind(events, (struct sockaddr *)&all, sizeof(all)))
+		SKIP(return, "no events of the kernel's");
+	snprintf(path, sizeof(path), "/sys/class/nnaccel/nnaccel%u/state", self->devices[1]);
+	state = open(path, O_RDONLY | O_CLOEXEC);
+	ASSERT_GT(read(state, text, sizeof(text)), 0);
+	close(self->brokers[1]);
+	EXPECT_TRUE(has_changed(state));
+	EXPECT_TRUE(change_event(events, self->devices[1]));
+	self->brokers[1] = broker_open_as(others[0], NULL);
+	ASSERT_GE(self->brokers[1], 0);
+	EXPECT_TRUE(has_changed(state));
+	EXPECT_TRUE(change_event(events, self->devices[1]));
+	close(state);
+	close(events);
+}
+
+/* A node whose number belongs to no device cannot be opened. */
+TEST_F(engines, no_such_device)
+{
+	static const char path[] = "/tmp/nnaccel-none";
+	struct stat first;
+
+	ASSERT_EQ(stat(DEVICE, &first), 0);
+	unlink(path);
+	ASSERT_EQ(mknod(path, S_IFCHR | 0600, makedev(major(first.st_rdev), 63)), 0);
+	EXPECT_EQ(open(path, O_RDWR), -1);
+	EXPECT_EQ(errno, ENXIO);
+	unlink(path);
+}
+
+/* sysfs shows the type that the last broker named. */
+TEST_F(engines, types)
+{
+	static const char *const names[] = { "unknown", "other", "cpu", "gpu", "accelerator" };
+	struct nnaccel_engine_register arg = good_register(others[0]);
+
+	for (arg.type = 0; arg.type < ARRAY_SIZE(names); arg.type++) {
+		close(self->brokers[1]);
+		self->brokers[1] = open(ENGINE_NODE, O_RDWR | O_CLOEXEC);
+		ASSERT_EQ(xioctl(self->brokers[1], NNACCEL_ENGINE_REGISTER, &arg), 0);
+		EXPECT_EQ(arg.out_device, self->devices[1]);
+		EXPECT_STREQ(attribute(self->devices[1], "type"), names[arg.type]);
+		EXPECT_STREQ(attribute(self->devices[1], "version"), arg.version);
 	}
 }
 
@@ -295,9 +386,13 @@ static bool set_max_devices(unsigned int max)
 
 TEST_F(engines, are_bounded)
 {
+	unsigned int num = 0;
 	int broker;
 
-	ASSERT_TRUE(set_max_devices(3));
+	while (strcmp(attribute(num, "state"), "no file"))
+		num++;
+	ASSERT_GE(num, 1 + NUM_OTHERS);
+	ASSERT_TRUE(set_max_devices(num));
 	EXPECT_EQ(broker_open_as("test-none", NULL), -1);
 	EXPECT_EQ(errno, ENOSPC);
 	ASSERT_TRUE(set_max_devices(16));
