@@ -180,6 +180,39 @@ TEST_F(access, refused_is_an_error)
 	exporter_close(&other);
 }
 
+/* SUPPORTED goes on without constants whose exporter refuses. */
+TEST_F(access, refused_denies_constants)
+{
+	struct nnaccel_supported supported;
+	struct exporter_counts counts;
+	struct exporter other;
+	uint32_t constants[2] = { self->pool };
+	uint8_t told[1] = { 0 };
+
+	ASSERT_TRUE(exporter_open(&other, EXPORTER_NO_BEGIN));
+	ASSERT_EQ(pool_import(self->s.fd, other.buffer, PROT_RW, 0, LENGTH, &constants[1]), 0);
+	supported_init(&supported, self->own, 1, told, sizeof(told));
+	supported.pools = (uintptr_t)constants;
+	supported.num_pools = 2;
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_SUPPORTED, &supported));
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(command_grants(&self->cmd)[0].prot, NNACCEL_PROT_READ);
+	EXPECT_EQ(command_grants(&self->cmd)[1].prot, NNACCEL_PROT_READ | NNACCEL_PROT_SYNC);
+	EXPECT_EQ(command_grants(&self->cmd)[2].prot, NNACCEL_PROT_SYNC);
+	EXPECT_COUNTS(1, 0, FROM_DEVICE);
+	EXPECT_EQ(answer(self), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+	EXPECT_EQ(told[0], 1);
+	/* An access that did not begin does not end. */
+	EXPECT_COUNTS(1, 1, FROM_DEVICE);
+	counts = exporter_counts(&other);
+	EXPECT_EQ(counts.ended[BOTH] + counts.ended[TO_DEVICE] + counts.ended[FROM_DEVICE], 0);
+	/* It does not go on without the wire form. */
+	supported.wire_pool = constants[1];
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_SUPPORTED, &supported), EIO);
+	exporter_close(&other);
+}
+
 TEST_F(access, is_marked_in_grants)
 {
 	struct nnaccel_grant grant;
@@ -597,6 +630,27 @@ TEST_F(sync, waits_for_fences)
 	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_SIGNAL), 0);
 	EXPECT_EQ(async_wait(&async), 0);
 	EXPECT_EQ(exporter_counts(&self->x).begun[FROM_DEVICE], 1);
+}
+
+static void ignore(int signal)
+{
+}
+
+/* Before it began a signal ends it. */
+TEST_F(sync, is_interruptible)
+{
+	const struct sigaction action = { .sa_handler = ignore };
+	struct async async;
+
+	ASSERT_EQ(sigaction(SIGUSR1, &action, NULL), 0);
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 1), 0);
+	ASSERT_TRUE(async_start(&async, self->s.session, NNACCEL_SESSION_SYNC, &self->good));
+	while (pthread_tryjoin_np(async.thread, NULL)) {
+		pthread_kill(async.thread, SIGUSR1);
+		usleep(1000);
+	}
+	EXPECT_EQ(async.error, EINTR);
+	EXPECT_EQ(exporter_counts(&self->x).begun[FROM_DEVICE], 0);
 }
 
 TEST_F(sync, a_grant_that_is_gone)
