@@ -30,20 +30,43 @@ open_sid() {
 	on_sid "$1" apt-get -qq update >&2 || die "cannot read the package lists of $suite"
 }
 
+# open_new FOLDER: an empty folder FOLDER.new with the package lists of the suite
+open_new() {
+	rm -rf "$1.new"
+	open_sid "$1.new/apt"
+}
+
+# close_new FOLDER: unpacks the packages that were downloaded, and gives the folder its name
+close_new() {
+	local deb
+
+	for deb in "$1.new"/apt/archives/*.deb; do
+		dpkg-deb -x "$deb" "$1.new"
+	done
+	rm -r "$1.new/apt"
+	rm -rf "$1"
+	mv "$1.new" "$1"
+}
+
 # fetch_sid FOLDER PACKAGE...: unpacks the packages and what they depend on to FOLDER
 fetch_sid() {
-	local final=$1 new=$1.new deb
+	local final=$1
 
 	shift
-	rm -rf "$new"
-	open_sid "$new/apt"
+	open_new "$final"
 	say "downloading $* of $suite"
-	on_sid "$new/apt" apt-get -qq -y --download-only --no-install-recommends \
+	on_sid "$final.new/apt" apt-get -qq -y --download-only --no-install-recommends \
 		install "$@" libc6 >&2 || die "cannot download $*"
-	for deb in "$new"/apt/archives/*.deb; do
-		dpkg-deb -x "$deb" "$new"
-	done
-	rm -r "$new/apt"
-	rm -rf "$final"
-	mv "$new" "$final"
+	close_new "$final"
+}
+
+# fetch_sid_only FOLDER PACKAGE...: unpacks these packages alone to FOLDER
+fetch_sid_only() {
+	local final=$1
+
+	shift
+	open_new "$final"
+	say "downloading $* of $suite"
+	(cd "$final.new/apt/archives" && on_sid "$final.new/apt" apt-get -qq download "$@" >&2) || die "cannot download $*"
+	close_new "$final"
 }
