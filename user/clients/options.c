@@ -45,6 +45,8 @@ static const struct rule {
 	{ "device", "accelerator_name", TEXT, AT(device), NULL, "the name of a device" },
 	{ "cache_dir", "cache_directory", TEXT, AT(cache_dir), NULL, "a folder" },
 	{ "cache_token", "model_token", TEXT, AT(cache_token), NULL, "a text" },
+	{ "runtime", NULL, TEXT, AT(runtime), NULL, "a text" },
+	{ "model", NULL, TEXT, AT(model), NULL, "a text" },
 	{ "preference", "execution_preference", CHOICE, AT(preference), preferences,
 	  "low_power, fast_single_answer or sustained_speed" },
 	{ "priority", "execution_priority", CHOICE, AT(priority), priorities,
@@ -162,4 +164,6 @@ void options_free(struct options *options)
 	free(options->device);
 	free(options->cache_dir);
 	free(options->cache_token);
+	free(options->runtime);
+	free(options->model);
 }

@@ -15,6 +15,8 @@ struct options {
 	char *device;			/* NULL: the plug-in's choice */
 	char *cache_dir;		/* NULL: compilations are not kept */
 	char *cache_token;		/* NULL: made of what a partition holds */
+	char *runtime;			/* what messages call the runtime; NULL: by its name */
+	char *model;			/* and the model; NULL: not at all */
 	int32_t preference;		/* PreferenceCode */
 	int32_t priority;		/* PriorityCode */
 	bool allow_fp16;

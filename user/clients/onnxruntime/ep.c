@@ -114,9 +114,12 @@ static void tell(struct ep *ep, uint32_t taken, uint32_t nodes, uint32_t parts)
 		return;
 	ep->told = true;
 	devices_names(&ep->devices, names, sizeof(names));
-	say(ep->options.verbosity, 0, "%s%u of %u nodes in %u part%s on %s%s",
-	    devices_have_cpu(&ep->devices) ? "warning: " : "", taken, nodes, parts,
-	    parts == 1 ? "" : "s", names, devices_have_cpu(&ep->devices) ? ", which is the CPU" : "");
+	fprintf(stderr, "nnaccel: %s: %s%u of %u nodes%s%s in %u part%s on %s%s\n",
+		ep->options.runtime ? ep->options.runtime : "onnxruntime",
+		devices_have_cpu(&ep->devices) ? "warning: " : "", taken, nodes,
+		ep->options.model ? " of " : "", ep->options.model ? ep->options.model : "", parts,
+		parts == 1 ? "" : "s", names,
+		devices_have_cpu(&ep->devices) ? ", which is the CPU" : "");
 }
 
 static OrtStatus *get_capability(OrtEp *this_ep, const OrtGraph *from, OrtEpGraphSupportInfo *info)

@@ -416,6 +416,17 @@ static const char *device_name(const struct delegate *d)
 	return name;
 }
 
+/* Says how many nodes are where: at verbosity 1, and whenever the model has a name. */
+static void tell(const struct delegate *d, int taken, int nodes, int partitions)
+{
+	const struct options *o = &d->options;
+
+	delegate_say(d, o->model ? 0 : 1, "%s%s%d of %d nodes%s%s in %d partition%s, for %s",
+		     o->runtime ? o->runtime : "", o->runtime ? ": " : "", taken, nodes,
+		     o->model ? " of " : "", o->model ? o->model : "", partitions,
+		     partitions == 1 ? "" : "s", device_name(d));
+}
+
 static int replace(struct choice *c, int partitions)
 {
 	struct tfl_ints *list = list_taken(c);
@@ -423,9 +434,7 @@ static int replace(struct choice *c, int partitions)
 
 	if (!list)
 		return TFL_ERROR;
-	delegate_say(c->delegate, 1, "%d of %d nodes in %d partition%s, for %s", list->size,
-		     c->count, partitions, partitions == 1 ? "" : "s",
-		     device_name(c->delegate));
+	tell(c->delegate, list->size, c->count, partitions);
 	if (list->size)
 		status = c->context->replace_nodes(c->context, kernel_registration, list,
 						   &c->delegate->base);
