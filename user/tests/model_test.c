@@ -16,6 +16,7 @@
 #include <nnaccel/device.h>
 
 #include "model/device_read.h"
+#include "model/operand.h"
 #include "model_samples.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
@@ -261,9 +262,20 @@ static void test_samples(void **state)
 	}
 }
 
-/* Operands that the rules leave free. */
+/* Operands that the rules leave free, and such at the ends of what they allow. */
 static void test_lenient_rules(void **state)
 {
+	static const struct {
+		int32_t type;
+		float scale;
+		int32_t zero_point;
+	} bounds[] = {
+		{ NN_TENSOR_QUANT8_ASYMM, 1e-40f, 0 }, { NN_TENSOR_QUANT8_ASYMM, 1, 255 },
+		{ NN_TENSOR_QUANT16_ASYMM, 1, 0 }, { NN_TENSOR_QUANT16_ASYMM, 1, 65535 },
+		{ NN_TENSOR_QUANT8_ASYMM_SIGNED, 1, -128 },
+		{ NN_TENSOR_QUANT8_ASYMM_SIGNED, FLT_MAX, 127 }, { NN_TENSOR_INT32, 0, 0 },
+		{ NN_TENSOR_QUANT8_SYMM, 1, 0 }, { NN_TENSOR_QUANT16_SYMM, 1, 0 },
+	};
 	static struct model_builder b;
 	uint32_t i;
 
@@ -277,8 +289,17 @@ static void test_lenient_rules(void **state)
 	b.operands[0][i].scale = -3;
 	i = mb_operand(&b, NN_TENSOR_INT32, NN_NO_VALUE, MB_NONE);
 	b.operands[0][i].scale = 0.25f;
-	i = mb_operand(&b, NN_TENSOR_BOOL8, NN_NO_VALUE, MB_DIMS(UINT32_MAX));
 	b.operands[0][11].extra = (struct nn_extra){ .kind = NN_EXTRA_NONE };
+	for (size_t k = 0; k < LENGTH(bounds); k++) {
+		i = mb_operand(&b, bounds[k].type, NN_NO_VALUE, MB_DIMS(1));
+		b.operands[0][i].scale = bounds[k].scale;
+		b.operands[0][i].zero_point = bounds[k].zero_point;
+	}
+	i = mb_operand(&b, NN_TENSOR_FLOAT32, NN_NO_VALUE, MB_DIMS(0));
+	b.operands[0][i].rank = NN_MAX_RANK;
+	b.operands[0][i].dims[NN_MAX_RANK - 1] = 7;
+	b.extensions[0].name = "!~";
+	i = mb_operand(&b, NN_TENSOR_BOOL8, NN_NO_VALUE, MB_DIMS(UINT32_MAX));
 	assert_accepted(&b.model);
 	b.operands[0][i].rank = 2;
 	b.operands[0][i].dims[1] = 2;
@@ -328,6 +349,33 @@ static void test_nesting(void **state)
 	assert_int_equal(check_chain(200000, NULL), NN_INVALID_ARGUMENT);
 }
 
+/* Subgraphs 1 to 128 are within one another; the one behind them refers to one of these. */
+static void test_nesting_of_the_known(void **state)
+{
+	enum { BEHIND = NN_MAX_NESTING + 1 };
+	static struct nn_operand operands[BEHIND + 1][2];
+	static struct nn_subgraph subgraphs[BEHIND + 1];
+	const struct nn_operation operation = { .num_outputs = 1, .outputs = &(uint32_t){ 0 } };
+	const struct nn_model model = { .size = sizeof(model), .num_subgraphs = BEHIND + 1,
+					.subgraphs = subgraphs };
+
+	(void)state;
+	for (uint32_t i = 0; i <= BEHIND; i++) {
+		operands[i][0].type = NN_TENSOR_FLOAT32;
+		operands[i][1].type = NN_SUBGRAPH_TYPE;
+		operands[i][1].lifetime = NN_SUBGRAPH;
+		operands[i][1].location.offset = i;
+		subgraphs[i] = (struct nn_subgraph){
+			.num_operands = i && i != NN_MAX_NESTING ? 2 : 1, .num_operations = 1,
+			.operands = operands[i], .operations = &operation,
+		};
+	}
+	operands[BEHIND][1].location.offset = 1;
+	assert_int_equal(nn_model_check(&model, NULL), NN_OK);
+	operands[BEHIND][1].location.offset = 0;
+	assert_int_equal(nn_model_check(&model, NULL), NN_INVALID_ARGUMENT);
+}
+
 /* A subgraph may be referred to from many places, as long as none is below itself. */
 static void test_shared_subgraph(void **state)
 {
@@ -371,6 +419,105 @@ static void test_operand_size(void **state)
 		assert_int_equal(size, cases[i].size);
 		assert_int_equal(nn_operand_is_specified(&cases[i].operand), cases[i].specified);
 	}
+}
+
+/* Dimensions of an operand and those that an execution says are merged if they agree. */
+static void test_merged_dims(void **state)
+{
+	static const struct {
+		int32_t type;
+		uint32_t rank, dims[2], with_rank, with[2];
+		bool fits;
+		uint32_t merged_rank, merged[2];
+	} cases[] = {
+		{ NN_TENSOR_FLOAT32, 2, { 3, 0 }, 0, { 0 }, true, 2, { 3, 0 } },
+		{ NN_TENSOR_FLOAT32, 2, { 3, 0 }, 2, { 0, 5 }, true, 2, { 3, 5 } },
+		{ NN_TENSOR_FLOAT32, 2, { 3, 5 }, 2, { 3, 5 }, true, 2, { 3, 5 } },
+		{ NN_TENSOR_FLOAT32, 2, { 3, 5 }, 2, { 0, 0 }, true, 2, { 3, 5 } },
+		{ NN_TENSOR_FLOAT32, 2, { 3, 5 }, 2, { 3, 4 }, false, 2, { 3, 5 } },
+		{ NN_TENSOR_FLOAT32, 2, { 3, 5 }, 2, { 2, 5 }, false, 2, { 3, 5 } },
+		{ NN_TENSOR_FLOAT32, 2, { 3, 5 }, 1, { 3 }, false, 2, { 3, 5 } },
+		{ NN_TENSOR_FLOAT32, 0, { 0 }, 2, { 3, 0 }, true, 2, { 3, 0 } },
+		{ NN_INT32, 0, { 0 }, 1, { 1 }, false, 0, { 0 } },
+		{ NN_INT32, 0, { 0 }, 0, { 0 }, true, 0, { 0 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(cases); i++) {
+		struct nn_operand o = { .type = cases[i].type, .rank = cases[i].rank };
+
+		memcpy(o.dims, cases[i].dims, sizeof(cases[i].dims));
+		if (nn_operand_merge_dims(&o, cases[i].with_rank, cases[i].with) != cases[i].fits ||
+		    o.rank != cases[i].merged_rank ||
+		    memcmp(o.dims, cases[i].merged, sizeof(cases[i].merged)))
+			fail_msg("case %zu", i);
+	}
+}
+
+/* Operands are of one type if all that quantises their values is the same. */
+static void test_same_type(void **state)
+{
+	static const float scales[] = { 1, 2 }, others[] = { 1, 3 };
+	const struct nn_operand plain = { .type = NN_TENSOR_QUANT8_ASYMM, .scale = 1, .rank = 1 };
+	const struct nn_operand channels = {
+		.type = NN_TENSOR_QUANT8_SYMM_PER_CHANNEL,
+		.extra = { .kind = NN_EXTRA_CHANNEL_QUANT, .channel_dim = 1, .count = 2,
+			   .scales = scales },
+	};
+	const struct nn_operand extension = {
+		.type = 0x30001,
+		.extra = { .kind = NN_EXTRA_EXTENSION, .count = 2, .bytes = (const uint8_t *)"ab" },
+	};
+	struct nn_operand o = plain, one = channels;
+
+	(void)state;
+	o.dims[0] = 7;
+	assert_true(nn_operand_same_type(&plain, &o));
+	assert_true(nn_operand_same_type(&channels, &channels));
+	assert_true(nn_operand_same_type(&extension, &extension));
+#define DIFFERS(of, change) do { \
+		o = of; \
+		change; \
+		assert_false(nn_operand_same_type(&of, &o)); \
+	} while (0)
+	DIFFERS(plain, o.type = NN_TENSOR_QUANT8_SYMM);
+	DIFFERS(plain, o.scale = 2);
+	DIFFERS(plain, o.zero_point = 1);
+	DIFFERS(plain, o.extra.kind = NN_EXTRA_EXTENSION);
+	DIFFERS(channels, o.extra.channel_dim = 0);
+	DIFFERS(channels, o.extra.scales = others);
+	DIFFERS(channels, o.extra.count = 1);
+	DIFFERS(extension, o.extra.count = 1);
+	DIFFERS(extension, o.extra.bytes = (const uint8_t *)"ac");
+#undef DIFFERS
+	/* Scales behind the end of both lists are not compared. */
+	one.extra.count = 1;
+	o = one;
+	o.extra.scales = others;
+	assert_true(nn_operand_same_type(&one, &o));
+}
+
+/* A constant is taken if its type and its number of elements are those that are wanted. */
+static void test_value_of_count(void **state)
+{
+	static struct model_builder b;
+	struct nn_error err = { "" };
+	const struct nn_operand *two = &b.operands[0][1], *input = &b.operands[0][0];
+
+	(void)state;
+	sample_everything(&b);
+	assert_ptr_equal(nn_operand_value_of_count(&b.model, two, NN_TENSOR_FLOAT32, 2, &err),
+			 b.values);
+	assert_string_equal(err.message, "");
+	assert_null(nn_operand_value_of_count(&b.model, two, NN_TENSOR_FLOAT32, 1, NULL));
+	assert_null(nn_operand_value_of_count(&b.model, two, NN_TENSOR_FLOAT32, 3, NULL));
+	assert_null(nn_operand_value_of_count(&b.model, two, NN_TENSOR_INT32, 2, &err));
+	assert_string_equal(err.message, "a constant of type 3 with 2 elements, where a constant "
+			    "of type 4 with 2 elements is wanted");
+	err.message[0] = '\0';
+	assert_null(nn_operand_value_of_count(&b.model, input, NN_TENSOR_FLOAT32, 2, &err));
+	assert_string_equal(err.message, "a value of type 3 with 0 elements, where a constant of "
+			    "type 3 with 2 elements is wanted");
 }
 
 static void test_operand_value(void **state)
@@ -497,6 +644,10 @@ int main(void)
 		cmocka_unit_test(test_nesting),
 		cmocka_unit_test(test_shared_subgraph),
 		cmocka_unit_test(test_operand_size),
+		cmocka_unit_test(test_nesting_of_the_known),
+		cmocka_unit_test(test_merged_dims),
+		cmocka_unit_test(test_same_type),
+		cmocka_unit_test(test_value_of_count),
 		cmocka_unit_test(test_operand_value),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_first_reason_stays),
