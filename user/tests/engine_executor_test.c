@@ -301,6 +301,9 @@ static uint32_t run_slots(uint32_t from, uint32_t to)
 static void test_memory(void **state)
 {
 	(void)state;
+	assert_int_equal(scratch->capacity, CAPACITY);
+	assert_int_equal(scratch->request.max_args, CAPACITY);
+	assert_int_equal(scratch->request.max_slots, CAPACITY);
 	for (int caching = 0; caching < 2; caching++) {
 		kernel.resolved = 0;
 		begin(caching);
@@ -380,6 +383,8 @@ static const struct {
 	{ "no slot", FIRST, NUM_SLOTS, 0, 8, 0, 8, NNACCEL_STATUS_INVALID_ARGUMENT },
 	{ "a picture", PICTURE, SECOND, 0, 0, 0, 16, NNACCEL_STATUS_NONE },
 	{ "a part of a picture", PICTURE, SECOND, 0, 8, 0, 16, NNACCEL_STATUS_INVALID_ARGUMENT },
+	{ "a picture, and too much", PICTURE, SECOND, 0, 0, 1, PAGE,
+	  NNACCEL_STATUS_INVALID_ARGUMENT },
 	{ "behind its start", PICTURE, SECOND, 8, 0, 0, 16, NNACCEL_STATUS_INVALID_ARGUMENT },
 };
 

@@ -134,6 +134,77 @@ static void test_end_of_pipe(void **state)
 	from_worker[1] = dup(to_log[1]);
 }
 
+/* The log's text since the last call, of this process alone. */
+static const char *own_lines(void)
+{
+	static char text[4096];
+	ssize_t n = read(to_log[0], text, sizeof(text) - 1);
+
+	text[n > 0 ? n : 0] = '\0';
+	return text;
+}
+
+static void log_each(void)
+{
+	log_error("a %d", 1);
+	log_warning("b");
+	log_info("c");
+	log_debug("d");
+}
+
+static void test_own_lines(void **state)
+{
+	enum log_level level = LOG_ERROR;
+	char name[100];
+
+	(void)state;
+	log_set_name("kit");
+	log_each();
+	assert_string_equal(own_lines(), "kit: error: a 1\nkit: warning: b\nkit: c\n");
+	assert_true(log_parse_level("debug", &level));
+	log_set_level(level);
+	log_each();
+	assert_string_equal(own_lines(), "kit: error: a 1\nkit: warning: b\nkit: c\nkit: d\n");
+	assert_true(log_parse_level("error", &level));
+	log_set_level(level);
+	log_each();
+	assert_string_equal(own_lines(), "kit: error: a 1\n");
+	assert_false(log_parse_level("", &level));
+	assert_false(log_parse_level("errors", &level));
+	/* A long name, and a longer line, are cut. */
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	log_set_name(name);
+	log_error("%s", "");
+	assert_int_equal(strlen(own_lines()), 64 + strlen(": error: \n"));
+	log_error("%02000d", 0);
+	assert_int_equal(strlen(own_lines()), 1023);
+	log_set_name("nnacceld");
+}
+
+static unsigned int sunk;
+
+static void sink(void *data, enum log_level level, const char *line)
+{
+	assert_ptr_equal(data, &sunk);
+	assert_string_equal(line, level == LOG_ERROR ? "a 1" : level == LOG_WARNING ? "b" : "c");
+	sunk++;
+}
+
+/* An engine's own log gets lines without a name. A process that has a relay leaves them to that. */
+static void test_elsewhere(void **state)
+{
+	(void)state;
+	log_set_sink(sink, &sunk);
+	log_each();
+	assert_int_equal(sunk, 3);
+	assert_string_equal(own_lines(), "");
+	log_to_relay();
+	log_each();
+	assert_int_equal(sunk, 3);
+	assert_string_equal(own_lines(), "<0>a 1\n<1>b\n<2>c\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -143,6 +214,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_long_line_is_cut, begin, end),
 		cmocka_unit_test_setup_teardown(test_flood_is_dropped, begin, end),
 		cmocka_unit_test_setup_teardown(test_end_of_pipe, begin, end),
+		cmocka_unit_test_setup_teardown(test_own_lines, begin, end),
+		/* The last one: a relay stays. */
+		cmocka_unit_test_setup_teardown(test_elsewhere, begin, end),
 	};
 
 	return cmocka_run_group_tests_name("engine log", tests, NULL, NULL);

@@ -483,6 +483,55 @@ static void *receive_thread(void *data)
 	return (void *)(uintptr_t)nn_ring_receive(&p->worker, p->in, &n, NN_RING_FOREVER);
 }
 
+/* An end that expects a packet soon spins, and does not sleep. */
+static void begin_to_spin(struct pair *p)
+{
+	pair_init(p, 9, 3600 * NS_PER_S);
+	for (int i = 0; i < 32; i++)
+		nn_waiter_learn(&p->worker.waiter, 3000, false);
+	assert_true(nn_waiter_plan(&p->worker.waiter).spin_ns == 3600 * NS_PER_S);
+}
+
+static void check_spun(struct pair *p, uint64_t spins)
+{
+	assert_int_equal(control_of(p, 1)->spins, spins);
+	assert_int_equal(control_of(p, 1)->sleeps, 0);
+	assert_int_equal(control_of(p, 0)->wakes, 0);
+}
+
+static void test_spins(void **state)
+{
+	struct nnaccel_datum out[1];
+	uint64_t until_ns;
+	pthread_t thread;
+	struct pair p;
+	void *result;
+	uint32_t n;
+
+	(void)state;
+	make_packet(out, 1, 0);
+	begin_to_spin(&p);
+	until_ns = clock_ns() + 2000000;
+	assert_int_equal(nn_ring_receive(&p.worker, p.in, &n, until_ns), NN_RING_AGAIN);
+	assert_true(clock_ns() >= until_ns);
+	check_spun(&p, 1);
+	pair_free(&p);
+	for (int dies = 0; dies < 2; dies++) {
+		begin_to_spin(&p);
+		assert_int_equal(pthread_create(&thread, NULL, receive_thread, &p), 0);
+		usleep(1000);
+		if (dies)
+			__atomic_store_n(&p.status.state, NNACCEL_BURST_DEAD, __ATOMIC_RELEASE);
+		else
+			assert_int_equal(nn_ring_try_send(&p.client, out, 1), NN_RING_OK);
+		pthread_join(thread, &result);
+		assert_int_equal((uintptr_t)result, dies ? NN_RING_DEAD : NN_RING_OK);
+		assert_true(control_of(&p, 1)->spins <= 1);
+		check_spun(&p, control_of(&p, 1)->spins);
+		pair_free(&p);
+	}
+}
+
 static void await_word(const uint32_t *word, uint32_t value)
 {
 	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != value)
@@ -1136,6 +1185,7 @@ int main(void)
 		cmocka_unit_test(test_given_up),
 		cmocka_unit_test(test_dead),
 		cmocka_unit_test(test_time_is_up),
+		cmocka_unit_test(test_spins),
 		cmocka_unit_test(test_sleeper_is_woken),
 		cmocka_unit_test(test_sleeper_sees_death),
 		cmocka_unit_test(test_sleeper_for_room_is_woken),
