@@ -188,23 +188,47 @@ static void test_put_and_get(void **state)
 	assert_int_equal(count_files(), 1);
 }
 
+/* Parts of a plan that are wanted by what a user, and all, may have. */
 static void test_sizes(void **state)
 {
+#define BOUNDS { 10 * ENTRY, 4 * ENTRY }
+#define LARGE { 4 * BLOB_MAX_MODEL, 3 * BLOB_MAX_MODEL }
+#define FEW { 2 * ENTRY, 4 * ENTRY }
 	const struct {
+		struct blob_limits limits;
 		uint64_t model, data;
 		bool wanted;
 	} cases[] = {
-		{ 0, PAGE, false }, { 1, 0, true }, { 1, PAGE - 1, false }, { MODEL, PAGE, true },
-		{ BLOB_MAX_MODEL + 1, 0, false }, { 4 * ENTRY, 0, true },
-		{ 4 * ENTRY + 1, 0, false }, { UINT64_MAX, 0, false },
-		{ 1, UINT64_MAX - PAGE + 1, false }, { UINT64_MAX, UINT64_MAX - PAGE + 1, false },
-		{ 1, UINT64_MAX / PAGE * PAGE, false },
+		{ BOUNDS, 0, PAGE, false }, { BOUNDS, 1, 0, true }, { BOUNDS, 1, PAGE - 1, false },
+		{ BOUNDS, 1, PAGE + 1, false }, { BOUNDS, MODEL, PAGE, true },
+		{ BOUNDS, 4 * ENTRY, 0, true }, { BOUNDS, 4 * ENTRY + 1, 0, false },
+		{ BOUNDS, 4 * ENTRY - PAGE, PAGE, true },
+		{ BOUNDS, 4 * ENTRY - PAGE + 1, PAGE, false },
+		{ BOUNDS, UINT64_MAX, 0, false }, { BOUNDS, 1, UINT64_MAX - PAGE + 1, false },
+		{ BOUNDS, UINT64_MAX, UINT64_MAX - PAGE + 1, false },
+		{ BOUNDS, 1, UINT64_MAX / PAGE * PAGE, false },
+		{ LARGE, BLOB_MAX_MODEL, 0, true }, { LARGE, BLOB_MAX_MODEL + 1, 0, false },
+		{ LARGE, BLOB_MAX_MODEL, 2 * BLOB_MAX_MODEL, true },
+		{ LARGE, BLOB_MAX_MODEL, 2 * BLOB_MAX_MODEL + PAGE, false },
+		{ FEW, 2 * ENTRY, 0, true }, { FEW, 2 * ENTRY + 1, 0, false },
+		{ FEW, 2 * ENTRY - PAGE, PAGE, true }, { FEW, 2 * ENTRY - PAGE + 1, PAGE, false },
+		{ FEW, 1, 4 * PAGE, false },
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		assert_int_equal(blob_store_wants(store, 1, key_of(1), cases[i].model,
-						  cases[i].data), cases[i].wanted);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct blob_store *other = blob_store_open(index_, folder, &cases[i].limits);
+
+		assert_non_null(other);
+		assert_int_equal(blob_store_user_bytes(other), cases[i].limits.bytes_per_user);
+		if (blob_store_wants(other, 1, key_of(1), cases[i].model, cases[i].data) !=
+		    cases[i].wanted)
+			fail_msg("case %zu", i);
+		blob_store_close(other);
+	}
+#undef BOUNDS
+#undef LARGE
+#undef FEW
 }
 
 /* A user has 4, all together have 10; the least recently used go. */
@@ -406,6 +430,34 @@ static void test_check(void **state)
 	close(open(path, O_CREAT | O_WRONLY, 0600));
 	assert_int_equal(count_faults(line), 1);
 	assert_string_equal(line, "1 files have no plan, of which 0 are being written");
+}
+
+/* A fault does not count if the plan goes before the check ends. */
+static void test_check_of_what_goes(void **state)
+{
+	int report = memfd_create("report", MFD_CLOEXEC), fd;
+	uint64_t found, faults;
+	struct blob_work work;
+	char line[128] = "";
+
+	(void)state;
+	for (int goes = 0; goes < 2; goes++) {
+		assert_true(put(1, 1));
+		fd = only_file(O_RDWR);
+		assert_int_equal(pwrite(fd, "damaged", 7, 0), 7);
+		close(fd);
+		assert_true(blob_store_check(store, report, &work));
+		blob_work_run(&work);
+		if (goes)
+			assert_true(blob_store_drop(store, 1, key_of(1)));
+		blob_store_end_check(store, &work, &found, &faults);
+		assert_int_equal(found, 1);
+		assert_int_equal(faults, !goes);
+		blob_store_drop(store, 1, key_of(1));
+	}
+	assert_true(pread(report, line, sizeof(line) - 1, 0) > 0);
+	assert_non_null(strstr(line, " of uid 1: its data part is damaged\n"));
+	close(report);
 }
 
 static void test_strange_files(void **state)
@@ -1335,6 +1387,7 @@ int main(int argc, char **argv)
 		STORE(damaged_files),
 		STORE(sizes_that_wrap),
 		STORE(check),
+		STORE(check_of_what_goes),
 		STORE(strange_files),
 		STORE(other_version),
 		STORE(interrupted),
