@@ -114,7 +114,10 @@ static void test_orderly_users_are_forgotten(void **state)
 		limits_release(&limits, uid, false, START);
 	}
 	assert_int_equal(limits.workers, 0);
-	/* What they took is paid. */
+	/* What they took is paid: a new user is the only one. */
+	assert_int_equal(limits_acquire(&limits, 7000000, START + NS_PER_S), 0);
+	assert_int_equal(limits.num_users, 1);
+	limits_release(&limits, 7000000, false, START + NS_PER_S);
 	assert_int_equal(limits_acquire(&limits, 1, START + NS_PER_S), 0);
 	limits_release(&limits, 1, false, START + NS_PER_S);
 	for (uint32_t uid = 2; uid < limits.max_users; uid++)
