@@ -106,6 +106,29 @@ static void test_reserve(void **state)
 	assert_int_equal(had, 256 / 8 - 4);
 }
 
+/* One user leaves the last eighth to others, and one worker at least unless there is one alone. */
+static void test_reserve_of_few(void **state)
+{
+	static const unsigned int cases[][2] = {
+		{ 1, 1 }, { 2, 1 }, { 3, 2 }, { 8, 7 }, { 15, 14 }, { 16, 14 }, { 17, 15 },
+	};
+	struct limits few;
+	unsigned int had;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_true(limits_init(&few, cases[i][0], 100, RATE));
+		for (had = 0; !limits_acquire(&few, 5, START); had++)
+			;
+		assert_int_equal(had, cases[i][1]);
+		/* The others get the rest. */
+		for (; !limits_acquire(&few, 6 + had, START); had++)
+			;
+		assert_int_equal(had, cases[i][0]);
+		limits_free(&few);
+	}
+}
+
 static void test_orderly_users_are_forgotten(void **state)
 {
 	(void)state;
@@ -114,7 +137,7 @@ static void test_orderly_users_are_forgotten(void **state)
 		limits_release(&limits, uid, false, START);
 	}
 	assert_int_equal(limits.workers, 0);
-	/* What they took is paid: a new user is the only one. */
+	/* All that they took is paid: a new user is the only one. */
 	assert_int_equal(limits_acquire(&limits, 7000000, START + NS_PER_S), 0);
 	assert_int_equal(limits.num_users, 1);
 	limits_release(&limits, 7000000, false, START + NS_PER_S);
@@ -463,6 +486,7 @@ int main(void)
 		SMALL(test_total_bound),
 		SMALL(test_root_is_not_refused),
 		LARGE(test_reserve),
+		cmocka_unit_test(test_reserve_of_few),
 		SMALL(test_orderly_users_are_forgotten),
 		SMALL(test_table_forgets_the_oldest),
 		LARGE(test_rate),
