@@ -369,7 +369,7 @@ static bool log_end(const struct client *c)
 			    info.si_status == SIGSYS ? ": a system call that is not allowed" : "");
 	else if (info.si_code == CLD_EXITED && info.si_status)
 		log_warning("%s: ended with status %d", c->name, info.si_status);
-	return !c->killed && info.si_status && info.si_status != SIGKILL;
+	return !c->killed && info.si_status != (info.si_code == CLD_EXITED ? 0 : SIGKILL);
 }
 
 /* What had a client is its user's no longer. */
@@ -544,6 +544,7 @@ int clients_serve(const struct clients_options *options)
 			      .signals = -1 };
 	int exit_code = EXIT_FAILURE;
 
+	cs.spawner.program = -1;
 	if (!limits_init(&cs.limits, options->max, options->max_per_user, RATE)) {
 		log_error("out of memory");
 		return EXIT_FAILURE;
@@ -567,5 +568,7 @@ int clients_serve(const struct clients_options *options)
 		close(cs.engine);
 	if (cs.signals >= 0)
 		close(cs.signals);
+	if (cs.spawner.program >= 0)
+		close(cs.spawner.program);
 	return exit_code;
 }
