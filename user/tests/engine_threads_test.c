@@ -208,6 +208,7 @@ static void close_context(void)
 
 static struct {
 	atomic_bool executes;
+	atomic_int executions;
 	atomic_bool go_on;		/* with what waits for that */
 	atomic_bool told;		/* that the client is gone */
 	bool waits, waits_for_end, exports;
@@ -293,6 +294,7 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 		return NN_GENERAL_FAILURE;
 	engine_state.base = region.base;
 	engine_state.executes = true;
+	engine_state.executions++;
 	if (engine_state.waits_for_end)
 		engine_state.told = poll(&gone, 1, PATIENCE_MS) == 1;
 	while (engine_state.waits && !engine_state.go_on)
@@ -682,16 +684,19 @@ static void send_request(struct burst_end *b)
 	assert_int_equal(nn_ring_try_send(&b->ring, datums, length), NN_RING_OK);
 }
 
+static enum nn_ring_result received;
+static char result_message[NN_RESULT_MESSAGE];
+
 static uint32_t receive_result(struct burst_end *b)
 {
 	uint64_t until = clock_ns() + (uint64_t)PATIENCE_MS * 1000000;
 	struct nnaccel_datum datums[CAPACITY];
 	struct nnaccel_shape shapes[1];
-	char message[NN_RESULT_MESSAGE];
-	struct nn_result result = { .shapes = shapes, .max_outputs = 1, .message = message };
+	struct nn_result result = { .shapes = shapes, .max_outputs = 1, .message = result_message };
 	uint32_t count;
 
-	if (nn_ring_receive(&b->ring, datums, &count, until))
+	received = nn_ring_receive(&b->ring, datums, &count, until);
+	if (received)
 		return UINT32_MAX;
 	assert_null(nn_result_parse(datums, count, &result));
 	return result.status;
@@ -730,6 +735,7 @@ static void test_slots_of_executors(void **state)
 		assert_int_equal(receive_result(&b), NN_OK);
 		assert_true(memory[1] == 2 * (float)i);
 		assert_int_equal(engine_state.adds, adds[i]);
+		assert_int_equal(engine_state.executions, i + 1);
 	}
 	assert_int_equal(engine_state.added.slot, SLOT);
 	assert_int_equal(engine_state.added.length, 4096);
@@ -739,6 +745,81 @@ static void test_slots_of_executors(void **state)
 	close_context();
 	await_end();
 	unmap_burst(&b);
+}
+
+/* A request that makes no sense is answered as such, and the next one is served. */
+static void test_malformed_request(void **state)
+{
+	struct nnaccel_datum datums[CAPACITY] = { { .kind = NNACCEL_DATUM_RESULT } };
+	struct burst_end b;
+
+	(void)state;
+	open_burst(&b, 1);
+	datums[0].u.request.size = 2;
+	assert_int_equal(nn_ring_try_send(&b.ring, datums, 2), NN_RING_OK);
+	assert_int_equal(receive_result(&b), NNACCEL_STATUS_GENERAL_FAILURE);
+	assert_non_null(strstr(result_message, "malformed request: "));
+	memory[0] = 3;
+	send_request(&b);
+	assert_int_equal(receive_result(&b), NN_OK);
+	assert_string_equal(result_message, "");
+	assert_true(memory[1] == 6);
+	assert_int_equal(engine_state.executions, 1);
+	close_burst(&b);
+	close_context();
+	await_end();
+	unmap_burst(&b);
+}
+
+/* A client that breaks a ring loses that burst alone. */
+static void test_broken_ring(void **state)
+{
+	struct burst_end one, other;
+	struct nnaccel_line *line;
+
+	(void)state;
+	open_burst(&one, 1);
+	open_burst(&other, 2);
+	line = (void *)((char *)one.ring.map.mine + NNACCEL_RING_LINES);
+	line->sequence = 77;
+	__atomic_fetch_add(one.ring.map.doorbell, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, one.ring.map.doorbell, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+	assert_int_equal(receive_result(&one), UINT32_MAX);
+	assert_int_equal(received, NN_RING_BROKEN);
+	memory[0] = 4;
+	send_request(&other);
+	assert_int_equal(receive_result(&other), NN_OK);
+	assert_true(memory[1] == 8);
+	close_burst(&other);
+	close_context();
+	await_end();
+	unmap_burst(&one);
+	unmap_burst(&other);
+}
+
+/* A burst of a model that is not there, or with rings of no size, is refused. */
+static void test_no_burst(void **state)
+{
+	struct nnaccel_burst_status *status = map_burst(1, NNACCEL_BURST_STATUS, 4096);
+	struct nnaccel_cmd head = {
+		.kind = NNACCEL_DO_BURST, .cookie = 20, .model = MODEL + 1, .burst = 1,
+	};
+
+	(void)state;
+	*status = (struct nnaccel_burst_status){
+		.state = NNACCEL_BURST_ALIVE, .lines = nn_ring_lines(CAPACITY),
+		.capacity = CAPACITY, .ring_bytes = 8192,
+	};
+	for (int i = 0; i < 3; i++) {
+		assert_true(send_command(&head, NULL, NULL));
+		assert_int_equal(await_answer(head.cookie), i == 2 ? NN_OK : NN_GENERAL_FAILURE);
+		head.cookie++;
+		head.model = MODEL;
+		status->capacity = i ? CAPACITY : 0;
+	}
+	close_context();
+	await_end();
+	munmap(status, 4096);
 }
 
 /* An engine that does not return from what ends one burst holds no other one up. */
@@ -895,6 +976,9 @@ int main(void)
 						no_keeper),
 		cmocka_unit_test_setup_teardown(test_no_room_to_keep, set_up_keeper, no_keeper),
 		cmocka_unit_test_setup(test_slots_of_executors, set_up),
+		cmocka_unit_test_setup(test_malformed_request, set_up),
+		cmocka_unit_test_setup(test_broken_ring, set_up),
+		cmocka_unit_test_setup(test_no_burst, set_up),
 		cmocka_unit_test_setup(test_burst_end_hangs, set_up),
 		cmocka_unit_test_setup(test_slot_end_hangs, set_up),
 		cmocka_unit_test_setup(test_forget_hangs, set_up),
