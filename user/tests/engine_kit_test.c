@@ -15,6 +15,8 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -26,6 +28,7 @@
 #include "kit/files.h"
 #include "kit/log.h"
 #include "kit/node.h"
+#include "kit/spawn.h"
 #include "kit/worker.h"
 #include "tests/model_builder.h"
 
@@ -552,6 +555,82 @@ static void test_refusals(void **state)
 	limits_free(&limits);
 }
 
+/* ---- processes ---- */
+
+/* Each option of a process gets to it by one argument, and no other argument is taken for it. */
+static void test_worker_options(void **state)
+{
+	static const struct worker_options cases[] = {
+		{ .isolation = ISOLATE_ROOT }, { .isolation = ISOLATE_NONE },
+		{ .log_level = LOG_DEBUG }, { .uid = 4294967294U }, { .gid = 4294967293U },
+		{ .max_memory = UINT64_MAX - 1 }, { .no_slot_cache = true }, { .lazy = true },
+		{ .cache = true }, { .probe = true }, { .plugin_s = 1000000 },
+		{ ISOLATE_NONE, LOG_DEBUG, UINT32_MAX, UINT32_MAX, UINT64_MAX, true, true, true,
+		  true, UINT32_MAX },
+	};
+	static const char *const refused[] = {
+		"", "--help", "2:3:0:0:0:1:1:1:1", "2:3:0:0:0:1:1:1:1:0x", "2:3:0:0:0:1:1:1:1:0:0",
+		"3:3:0:0:0:1:1:1:1:0", "2:4:0:0:0:1:1:1:1:0", "2:3:0:0:0:2:1:1:1:0",
+		"2:3:0:0:0:1:2:1:1:0", "2:3:0:0:0:1:1:2:1:0", "2:3:0:0:0:1:1:1:2:0",
+	};
+	char text[WORKER_OPTIONS_TEXT];
+	struct worker_options o;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		memset(text, 'x', sizeof(text));
+		worker_options_format(&cases[i], text);
+		assert_true(memchr(text, '\0', sizeof(text)));
+		memset(&o, 0xa5, sizeof(o));
+		assert_true(worker_options_parse(text, &o));
+		assert_true(o.isolation == cases[i].isolation &&
+			    o.log_level == cases[i].log_level && o.uid == cases[i].uid &&
+			    o.gid == cases[i].gid && o.max_memory == cases[i].max_memory);
+		assert_true(o.no_slot_cache == cases[i].no_slot_cache &&
+			    o.lazy == cases[i].lazy && o.cache == cases[i].cache &&
+			    o.probe == cases[i].probe && o.plugin_s == cases[i].plugin_s);
+	}
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+		assert_false(worker_options_parse(refused[i], &o));
+}
+
+/* The limit of open files is raised to what so many processes take, or to its own bound. */
+static void test_raised_files(void **state)
+{
+	static const struct {
+		rlim_t now, most;
+		unsigned int workers;
+		rlim_t raised;
+		bool warns;
+	} cases[] = {
+		{ 50, 200, 10, 94, false }, { 94, 200, 10, 94, false },
+		{ 150, 200, 10, 150, false }, { 50, 200, 45, 199, false },
+		{ 50, 200, 46, 200, true }, { 199, 200, 1000, 200, true },
+	};
+	struct rlimit old, limit;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		pid_t pid = fork();
+		int status;
+
+		if (!pid) {
+			limit = (struct rlimit){ cases[i].now, cases[i].most };
+			if (setrlimit(RLIMIT_NOFILE, &limit))
+				_exit(1);
+			spawn_raise_files(cases[i].workers);
+			if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur != cases[i].raised ||
+			    limit.rlim_max != cases[i].most)
+				_exit(2);
+			_exit(!!strstr(logged, "too low for ") != cases[i].warns ? 3 : 0);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		if (status)
+			fail_msg("case %zu: %d", i, WEXITSTATUS(status));
+	}
+}
+
 /* ---- extensions and models ---- */
 
 static const char *extension_name;
@@ -637,6 +716,8 @@ int main(void)
 		TEST(node),
 		TEST(contexts),
 		TEST(refusals),
+		TEST(worker_options),
+		TEST(raised_files),
 		cmocka_unit_test(test_extensions),
 		cmocka_unit_test(test_pack),
 	};
