@@ -410,6 +410,27 @@ static void test_many_memories(void **state)
 	take_back();
 }
 
+/* Each allocation of a device's first memory fails in turn. */
+static void test_first_memory(void **state)
+{
+	unsigned int failures, number = 0;
+
+	(void)state;
+	do {
+		struct nn_error err = { "" };
+		enum nn_status status;
+
+		give();
+		assert_int_equal(nna_device_open(NULL, &made.device, &err), NN_OK);
+		failing_begin(FAILING_SELF, ++number, false);
+		status = nna_memory_alloc(made.device, ROW, &made.memory, &err);
+		failures = failing_end(FAILING_SELF);
+		assert_int_equal(status != NN_OK, failures);
+		take_back();
+	} while (failures);
+	assert_true(number > 2);
+}
+
 /* Answers of an engine that changes: extensions that stay the same are the same list. */
 static bool answer_extensions(unsigned long request, void *arg, int *result)
 {
@@ -486,6 +507,7 @@ int main(void)
 		cmocka_unit_test(test_allocations),
 		cmocka_unit_test(test_second_try),
 		cmocka_unit_test(test_many_memories),
+		cmocka_unit_test(test_first_memory),
 		cmocka_unit_test(test_extensions_again),
 		cmocka_unit_test(test_not_saved),
 	};
