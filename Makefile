@@ -433,9 +433,12 @@ $(patsubst %,$(BUILD)/tests/%_test,tflite tflite_nodes): $(BUILD)/tests/%: $(obj
 		$(archives)
 	$(test_link) -lnnaccel_tflite -lcmocka -lm
 $(BUILD)/tests/tools_%_test: $(obj)/user/tests/tools_%_test.o $(obj)/user/tools/tool.o $(call objects,user/base/*.c)
-	$(test_link) -lcmocka
+	$(test_link) -lcmocka -lm
 $(BUILD)/tests/libnnaccel_test: $(obj)/user/tests/libnnaccel_test.o $(libhal) $(call archive,model)
 	$(test_link) -lnnaccel -lcmocka
+# It plays the machine, and the libraries.
+$(BUILD)/tests/tools_report_test: $(patsubst %,$(obj)/user/tools/%.o,info stat clients models cdi doctor) \
+	$(call archive,ops model)
 # What is inside of the library, or what plays the kernel to it by being its ioctl().
 $(BUILD)/tests/libnnaccel_%_test: $(obj)/user/tests/libnnaccel_%_test.o $(hal) $(failing) $(call archive,ring model)
 	$(test_link) $(failing_calls) -lcmocka -lm
