@@ -32,6 +32,7 @@ static struct {
 	int model, data;	/* the entry's files */
 	char calls[64];
 	int fails;		/* the call of this number does, from 1; 0: none */
+	bool reads_fail;
 } disk;
 
 static bool disk_fails(char call, int fd)
@@ -55,6 +56,12 @@ __attribute__((visibility("default"))) ssize_t pwrite(int fd, const void *bytes,
 	if (is_watched && disk_fails('w', fd))
 		return -1;
 	return syscall(SYS_pwrite64, fd, bytes, size, at);
+}
+
+__attribute__((visibility("default"))) ssize_t pread(int fd, void *bytes, size_t size, off_t at)
+{
+	errno = EIO;
+	return disk.reads_fail ? -1 : syscall(SYS_pread64, fd, bytes, size, at);
 }
 
 __attribute__((visibility("default"))) int ftruncate(int fd, off_t size)
@@ -249,6 +256,8 @@ static void test_saving(void **state)
 		{ "grows", { { 0, 100, 50 }, { SHORT, 101, 50 }, { 0, 101, 50 } }, 3, 101, 50, "" },
 		{ "grows twice", { { 0, 100, 50 }, { SHORT, 101, 50 }, { SHORT, 101, 51 },
 				   { 0, 101, 51 } }, 4, 101, 51, "" },
+		{ "needs no data any more", { { 0, 100, 50 }, { SHORT, 101, 0 }, { 0, 101, 0 } }, 3, 101,
+		  0, "" },
 		{ "grows on", { { 0, 100, 50 }, { SHORT, 101, 50 }, { SHORT, 102, 50 },
 				{ SHORT, 103, 50 } }, 4, 3, 5, "cache: sizes keep changing" },
 		{ "has no sizes", { { FAILS, 7, 7 } }, 1, 3, 5, "cache: refused by the engine" },
@@ -287,6 +296,37 @@ static void test_saving(void **state)
 			assert_memory_equal(save->token, cache.token, sizeof(save->token));
 		}
 	}
+}
+
+/* Each request fails in turn, with those for memory once more after the model has grown. */
+static void test_failing_saves(void **state)
+{
+	static const struct answer answers[] = {
+		{ 0, 100, 50 }, { NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE, 101, 50 }, { 0, 101, 50 },
+		{ 0, 101, 50 },
+	};
+	unsigned int failures, number = 0, unsaved = 0;
+
+	(void)state;
+	do {
+		struct nn_error not_saved = { "" };
+		struct nna_prepare_options options = { .size = sizeof(options), .cache = &cache };
+		struct nna_device *device = open_device();
+		struct nna_prepared_model *p = NULL;
+
+		engine.answers = answers;
+		cache.not_saved = &not_saved;
+		fake_begin(++number, EIO);
+		nna_prepare_model(device, &model, NULL, &options, &p, &err);
+		failures = fake_end();
+		unsaved += p && not_saved.message[0];
+		nna_prepared_model_free(p);
+		nna_device_close(device);
+		assert_int_equal(fake.live, 0);
+		assert_int_equal(fake.wrong, 0);
+	} while (failures);
+	/* Three times the sizes, twice memory for both parts, and their mapping. */
+	assert_true(unsaved >= 3 + 4 + 2);
 }
 
 static void test_loading(void **state)
@@ -475,6 +515,23 @@ static void test_same_bytes(void **state)
 	}
 }
 
+/* Files that cannot be compared are written. */
+static void test_unreadable(void **state)
+{
+	struct nna_cache_files f = { files[0], files[1], 3, 5 };
+
+	(void)state;
+	fill(files[0], 3, 'm');
+	fill(files[1], 5, 'd');
+	disk.model = files[0];
+	disk.data = files[1];
+	memset(disk.calls, 0, sizeof(disk.calls));
+	disk.reads_fail = true;
+	assert_int_equal(write_entry(&f, "mmm", "ddddd"), NN_OK);
+	disk.reads_fail = false;
+	assert_string_equal(disk.calls, "0msmwdtdsdwmsm");
+}
+
 /*
  * The model part is cut first and comes last, and each step is on the disk before the next: '0' cuts
  * all, 't' some, 'w' writes, 's' waits for the disk. After a failure there is no model part.
@@ -542,11 +599,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_saving),
+		TEST(test_failing_saves),
 		TEST(test_loading),
 		TEST(test_preparing),
 		TEST(test_files_that_are_refused),
 		TEST(test_locks),
 		TEST(test_same_bytes),
+		TEST(test_unreadable),
 		TEST(test_order),
 	};
 

@@ -466,6 +466,189 @@ static void test_extensions_again(void **state)
 	take_back();
 }
 
+/* What the kernel was asked to execute: as many arguments and pools as were given, in their order. */
+static struct nnaccel_execute asked;
+
+static bool answer_execute(unsigned long request, void *arg, int *result)
+{
+	const struct nnaccel_execute *e = arg;
+
+	(void)result;
+	if (request != NNACCEL_EXECUTE)
+		return false;
+	asked = *e;
+	for (uint32_t i = 0; i < e->num_inputs + e->num_outputs; i++)
+		assert_int_equal(((const struct nnaccel_arg *)(uintptr_t)e->args)[i].offset, i);
+	for (uint32_t i = 0; i < e->num_pools; i++)
+		assert_int_equal(((const uint32_t *)(uintptr_t)e->pools)[i],
+				 ((const uint32_t *)(uintptr_t)e->pools)[0]);
+	return false;
+}
+
+static bool answer_buffers(unsigned long request, void *arg, int *result)
+{
+	(void)result;
+	if (request == NNACCEL_EXECUTE)
+		asked = *(struct nnaccel_execute *)arg;
+	return false;
+}
+
+static void test_limits_of_executions(void **state)
+{
+	static const struct {
+		uint32_t num_inputs, num_outputs, num_memories;
+		enum nn_status status;
+	} cases[] = {
+		{ 4, 4, 8, NN_OK }, { 5, 4, 8, NN_OK }, { 4, 5, 8, NN_OK }, { 1, 5, 1, NN_OK },
+		{ 4, 4, 9, NN_OK }, { 50, 50, 100, NN_OK }, { 9, 0, 1, NN_OK },
+		{ NNACCEL_MAX_ARGS - 5, 5, NNACCEL_MAX_CMD_POOLS, NN_OK },
+		{ NNACCEL_MAX_ARGS - 5, 6, 1, NN_INVALID_ARGUMENT },
+		{ 1, 1, NNACCEL_MAX_CMD_POOLS + 1, NN_INVALID_ARGUMENT },
+	};
+	static struct nna_argument args[NNACCEL_MAX_ARGS + 1];
+	static struct nna_output_shape shapes[50];
+	static struct nna_memory *memories[NNACCEL_MAX_CMD_POOLS + 1];
+	struct nn_error err;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct nna_request r = {
+			.size = sizeof(r), .num_inputs = cases[i].num_inputs,
+			.num_outputs = cases[i].num_outputs, .inputs = args,
+			.outputs = args + cases[i].num_inputs, .memories = memories,
+			.num_memories = cases[i].num_memories,
+		};
+		uint32_t count = 99;
+
+		give();
+		assert_int_equal(nna_memory_alloc(given.device, NNACCEL_MAX_ARGS + 1, &made.memory,
+						  &err), NN_OK);
+		for (uint32_t k = 0; k < COUNT(args); k++)
+			args[k] = (struct nna_argument){ .offset = k, .length = 1 };
+		for (uint32_t k = 0; k < COUNT(memories); k++)
+			memories[k] = made.memory;
+		memset(shapes, 0, sizeof(shapes));
+		fake.answer = answer_execute;
+		assert_int_equal(nna_execute(given.prepared, &r, NULL, shapes, &count, NULL, &err),
+				 cases[i].status);
+		if (cases[i].status == NN_OK) {
+			assert_int_equal(asked.num_inputs, r.num_inputs);
+			assert_int_equal(asked.num_outputs, r.num_outputs);
+			assert_int_equal(asked.num_pools, r.num_memories);
+			assert_int_equal(count, r.num_outputs);
+			for (uint32_t k = 0; k < count; k++)
+				assert_true(shapes[k].dims[0] == 4 && shapes[k].is_sufficient);
+		}
+		assert_int_equal(nna_submission_create(given.prepared, &r, NULL, &made.submission,
+						       &err), cases[i].status);
+		fake.answer = NULL;
+		take_back();
+	}
+}
+
+/* Tokens are the lowest that are free, and each names its buffer, however many there are. */
+static void test_many_buffers(void **state)
+{
+	struct nna_buffer *buffers[MANY];
+	uint32_t tokens[MANY];
+	struct nn_error err;
+	float row[4] = { 0 };
+
+	(void)state;
+	give();
+	assert_int_equal(given.token, 1);
+	for (uint32_t i = 0; i < MANY; i++) {
+		assert_int_equal(nna_buffer_allocate(given.device, NULL, &given.prepared, 1, &role, 1,
+						     NULL, 0, &buffers[i], &tokens[i], &err), NN_OK);
+		assert_int_equal(tokens[i], i + 2);
+		assert_int_equal(nna_buffer_write(buffers[i], row, ROW, 0, NULL, &err), NN_OK);
+	}
+	for (uint32_t i = 20; i >= 10; i -= 5) {
+		nna_buffer_free(buffers[i]);
+		buffers[i] = NULL;
+	}
+	for (uint32_t i = 10; i <= 20; i += 5) {
+		assert_int_equal(nna_buffer_allocate(given.device, NULL, &given.prepared, 1, &role, 1,
+						     NULL, 0, &buffers[i], &tokens[i], &err), NN_OK);
+		assert_int_equal(tokens[i], i + 2);
+		assert_int_equal(nna_buffer_write(buffers[i], row, ROW, 0, NULL, &err), NN_OK);
+	}
+	given.in = (struct nna_argument){ .pool = 1 };
+	for (uint32_t i = 0; i < 2; i++) {
+		/* As many as need no memory of the heap, and one more. */
+		given.request.num_tokens = 8 + i;
+		given.request.tokens = tokens;
+		fake.answer = answer_buffers;
+		assert_int_equal(nna_execute(given.prepared, &given.request, NULL, NULL, NULL, NULL,
+					     &err), NN_OK);
+		assert_int_equal(asked.num_buffers, 8 + i);
+	}
+	/* Tokens of no buffer: 0, the one behind the last, and one that is not there any more. */
+	nna_buffer_free(buffers[3]);
+	for (uint32_t i = 0; i < 3; i++) {
+		const uint32_t wrong[] = { 0, MANY + 2, tokens[3] };
+
+		given.request.num_tokens = 1;
+		given.request.tokens = &wrong[i];
+		assert_int_equal(nna_execute(given.prepared, &given.request, NULL, NULL, NULL, NULL,
+					     &err), NN_INVALID_ARGUMENT);
+	}
+	fake.answer = NULL;
+	for (uint32_t i = 0; i < MANY; i++)
+		if (i != 3)
+			nna_buffer_free(buffers[i]);
+	take_back();
+}
+
+static void test_limits_of_lists(void **state)
+{
+	static struct nna_role roles[NNACCEL_MAX_ROLES + 1];
+	static uint32_t tokens[NNACCEL_MAX_CMD_BUFFERS + 1];
+	static int fences[NNACCEL_MAX_FENCES + 1];
+	static struct nna_memory *memories[NNACCEL_MAX_CMD_POOLS];
+	static struct nn_pool pools[NNACCEL_MAX_CMD_POOLS];
+	struct nn_model many = model;
+	struct nn_error err;
+
+	(void)state;
+	give();
+	for (uint32_t i = 0; i < COUNT(roles); i++)
+		roles[i] = role;
+	for (uint32_t i = 0; i < COUNT(tokens); i++)
+		tokens[i] = given.token;
+	for (uint32_t i = 0; i < 2; i++) {
+		/* Up to the limit something else is wrong. */
+		assert_int_equal(nna_buffer_allocate(given.device, NULL, &given.prepared, 1, roles,
+						     NNACCEL_MAX_ROLES - 7, roles, 7 + i, &made.buffer,
+						     &made.count, &err), NN_INVALID_ARGUMENT);
+		assert_non_null(strstr(err.message, i ? "1025 roles" : "there twice"));
+		given.request.tokens = tokens;
+		given.request.num_tokens = NNACCEL_MAX_CMD_BUFFERS + i;
+		given.in = (struct nna_argument){ .pool = 1 };
+		assert_int_equal(nna_execute(given.prepared, &given.request, NULL, NULL, NULL, NULL,
+					     &err), NN_INVALID_ARGUMENT);
+		assert_non_null(strstr(err.message, i ? "1025 buffers" : "there twice"));
+		given.request.num_tokens = 0;
+		given.in = (struct nna_argument){ .length = ROW };
+		assert_int_equal(nna_execute_fenced(given.prepared, &given.request, NULL, fences,
+						    NNACCEL_MAX_FENCES + i, 0, &made.file, &err),
+				 i ? NN_INVALID_ARGUMENT : NN_OK);
+		if (made.file >= 0)
+			close(made.file);
+		many.num_pools = NNACCEL_MAX_CMD_POOLS - 1 + i;
+		many.pools = pools;
+		for (uint32_t k = 0; k < many.num_pools; k++)
+			memories[k] = given.memory;
+		assert_int_equal(nna_prepare_model(given.device, &many, memories, NULL,
+						   &made.prepared, &err),
+				 i ? NN_INVALID_ARGUMENT : NN_OK);
+		nna_prepared_model_free(made.prepared);
+		made.prepared = NULL;
+	}
+	made.file = -1;
+	take_back();
+}
+
 static bool is_known(const char *name)
 {
 	for (size_t i = 0; i < COUNT(calls); i++)
@@ -509,6 +692,9 @@ int main(void)
 		cmocka_unit_test(test_many_memories),
 		cmocka_unit_test(test_first_memory),
 		cmocka_unit_test(test_extensions_again),
+		cmocka_unit_test(test_limits_of_executions),
+		cmocka_unit_test(test_limits_of_lists),
+		cmocka_unit_test(test_many_buffers),
 		cmocka_unit_test(test_not_saved),
 	};
 
