@@ -50,4 +50,16 @@ static inline void set_clock_rate(double rate)
 	clock_pace = next;
 }
 
+/* Stops the clock, `ns` later than it is. */
+static inline void stop_clock_after(uint64_t ns)
+{
+	static struct clock_pace paces[2];
+	struct clock_pace *next = &paces[clock_pace == &paces[0]];
+
+	next->told_ns = clock_ns() + ns;
+	next->real_ns = 0;
+	next->rate = 0;
+	clock_pace = next;
+}
+
 #endif /* NN_TESTS_CLOCK_RATE_H */

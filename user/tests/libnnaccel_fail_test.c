@@ -466,7 +466,7 @@ static void test_extensions_again(void **state)
 	take_back();
 }
 
-/* What the kernel was asked to execute: as many arguments and pools as were given, in their order. */
+/* The last execution that the kernel was asked for. Its arguments and pools are in order. */
 static struct nnaccel_execute asked;
 
 static bool answer_execute(unsigned long request, void *arg, int *result)

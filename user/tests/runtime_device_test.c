@@ -57,6 +57,108 @@ static void test_choice(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
+/* Each wish of a compilation arrives at the device, in the HAL's numbers. */
+static void test_wishes_arrive(void **state)
+{
+	static const struct {
+		int32_t preference, priority;
+		uint32_t hal_preference, hal_priority;
+		uint64_t timeout_ns;
+	} cases[] = {
+		{ ANEURALNETWORKS_PREFER_LOW_POWER, ANEURALNETWORKS_PRIORITY_LOW, 0, 0, 0 },
+		{ ANEURALNETWORKS_PREFER_FAST_SINGLE_ANSWER, ANEURALNETWORKS_PRIORITY_MEDIUM, 1, 1,
+		  NS_PER_S },
+		{ ANEURALNETWORKS_PREFER_SUSTAINED_SPEED, ANEURALNETWORKS_PRIORITY_HIGH, 2, 2,
+		  UINT64_MAX },
+	};
+	ANeuralNetworksModel *model = add_model(2);
+
+	(void)state;
+	stop_clock_after(0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		ANeuralNetworksCompilation *c = for_accelerator(model);
+		uint64_t timeout_ns = cases[i].timeout_ns;
+
+		assert_ok(ANeuralNetworksCompilation_setPreference(c, cases[i].preference));
+		assert_ok(ANeuralNetworksCompilation_setPriority(c, cases[i].priority));
+		assert_ok(ANeuralNetworksCompilation_setTimeout(c, timeout_ns));
+		assert_ok(ANeuralNetworksCompilation_finish(c));
+		assert_int_equal(accel.preparation.preference, cases[i].hal_preference);
+		assert_int_equal(accel.preparation.priority, cases[i].hal_priority);
+		assert_true(accel.preparation.deadline_ns ==
+			    (timeout_ns == NS_PER_S ? clock_ns() + NS_PER_S : timeout_ns));
+		assert_null(accel.preparation.attributes);
+		/* A model whose worker died has the execution's deadline, and else the same wishes. */
+		memset(&accel.preparation, 0, sizeof(accel.preparation));
+		accel.worker++;
+		assert_ok(compute_sum(c));
+		assert_int_equal(accel.preparation.preference, cases[i].hal_preference);
+		assert_int_equal(accel.preparation.priority, cases[i].hal_priority);
+		assert_int_equal(accel.preparation.deadline_ns, 0);
+		ANeuralNetworksCompilation_free(c);
+	}
+	set_clock_rate(1);
+	ANeuralNetworksModel_free(model);
+}
+
+/* So do those of an execution, also in a burst. The usual loop timeout is a burst's own. */
+static void test_limits_arrive(void **state)
+{
+	const uint64_t usual = ANeuralNetworks_getDefaultLoopTimeout(), most = 15 * NS_PER_S;
+	static const struct {
+		bool measure;
+		uint64_t timeout_ns, loop_timeout_ns, loop_expected;	/* 0: not set, the usual */
+	} cases[] = {
+		{ false, 0, 0, 0 }, { true, 0, 0, 0 }, { false, 5, 0, 0 }, { false, 0, 1, 1 },
+		{ true, NS_PER_S, 14 * NS_PER_S, 14 * NS_PER_S },
+		{ false, 0, 16 * NS_PER_S, 15 * NS_PER_S }, { false, 0, 15 * NS_PER_S, 15 * NS_PER_S },
+	};
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *c = for_accelerator(model);
+	ANeuralNetworksBurst *burst;
+
+	(void)state;
+	assert_int_equal(ANeuralNetworks_getMaximumLoopTimeout(), most);
+	assert_ok(ANeuralNetworksCompilation_finish(c));
+	assert_ok(ANeuralNetworksBurst_create(c, &burst));
+	stop_clock_after(0);
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(cases); i++) {
+		const bool in_burst = i % 2;
+		const size_t k = i / 2;
+		ANeuralNetworksExecution *e = add_execution(c);
+		float sum[ADD_ELEMENTS] = { 0 };
+
+		assert_ok(ANeuralNetworksExecution_setOutput(e, 0, NULL, sum, sizeof(sum)));
+		assert_ok(ANeuralNetworksExecution_setMeasureTiming(e, cases[k].measure));
+		assert_ok(ANeuralNetworksExecution_setTimeout(e, cases[k].timeout_ns));
+		if (cases[k].loop_timeout_ns)
+			assert_ok(ANeuralNetworksExecution_setLoopTimeout(e, cases[k].loop_timeout_ns));
+		assert_ok(in_burst ? ANeuralNetworksExecution_burstCompute(e, burst) :
+			  ANeuralNetworksExecution_compute(e));
+		assert_sum(sum);
+		assert_int_equal(accel.execution.measure, cases[k].measure);
+		assert_true(accel.execution.deadline_ns ==
+			    (cases[k].timeout_ns ? clock_ns() + cases[k].timeout_ns : 0));
+		assert_true(accel.execution.loop_timeout_ns ==
+			    (cases[k].loop_expected ? cases[k].loop_expected : in_burst ? 0 : usual));
+		/* Inputs and the output have a cache line each. */
+		for (uint32_t a = 0; a < 3; a++) {
+			assert_int_equal(accel.arguments[a].pool, 0);
+			assert_int_equal(accel.arguments[a].offset, 64 * a);
+			assert_int_equal(accel.arguments[a].length, sizeof(sum));
+			assert_int_equal(accel.arguments[a].rank, 2);
+			assert_int_equal(accel.arguments[a].dims[0] * accel.arguments[a].dims[1], 4);
+			assert_false(accel.arguments[a].has_no_value);
+		}
+		ANeuralNetworksExecution_free(e);
+	}
+	assert_int_equal(accel.in_bursts, ARRAY_SIZE(cases));
+	set_clock_rate(1);
+	ANeuralNetworksBurst_free(burst);
+	ANeuralNetworksCompilation_free(c);
+	ANeuralNetworksModel_free(model);
+}
+
 static void test_memory_arguments(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -769,6 +871,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_introspection, reset),
 		cmocka_unit_test_setup(test_choice, reset),
+		cmocka_unit_test_setup(test_wishes_arrive, reset),
+		cmocka_unit_test_setup(test_limits_arrive, reset),
 		cmocka_unit_test_setup(test_memory_arguments, reset),
 		cmocka_unit_test_setup(test_steps, reset),
 		cmocka_unit_test_setup(test_memory_of_two, reset),

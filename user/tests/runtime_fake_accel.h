@@ -64,6 +64,9 @@ static struct {
 	void (*at_list)(void);		/* called while devices are looked for, or NULL */
 	uint64_t loop_timeout_ns;
 	bool saw_deadline;
+	struct nna_prepare_options preparation;	/* of the last model */
+	struct nna_execute_options execution;	/* of the last execution */
+	struct nna_argument arguments[3];	/* and its inputs and outputs */
 	uint32_t cache_files;		/* of each kind, that it reports */
 	uint32_t asked_for_cached;	/* times: for a model from files */
 	bool saw_cache;			/* a model came with files to save it to */
@@ -320,6 +323,7 @@ enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_mode
 	assert_int_equal(model->size, sizeof(*model));
 	assert_int_equal(options->size, sizeof(*options));
 	accel.saw_cache = options->cache;
+	accel.preparation = *options;
 	assert_int_equal(nn_model_check(model, err), NN_OK);
 	assert_int_equal(nn_model_encode(model, &wire, &size, err), NN_OK);
 	assert_int_equal(nn_model_decode(wire, size, p->pools, model->num_pools, &p->model, err),
@@ -420,6 +424,10 @@ enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna
 	accel.executed_by_second += (uint32_t)prepared->device->number;
 	accel.loop_timeout_ns = options->loop_timeout_ns;
 	accel.saw_deadline = options->deadline_ns;
+	accel.execution = *options;
+	for (i = 0; i < request->num_inputs && i < 2; i++)
+		accel.arguments[i] = request->inputs[i];
+	accel.arguments[2] = request->outputs[0];
 	if (accel.blocks) {
 		sem_post(&accel.entered);
 		sem_wait(&accel.go);

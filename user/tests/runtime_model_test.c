@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include <math.h>
+#include <stdlib.h>
 
 #include "runtime_fixture.h"
 
@@ -448,6 +449,130 @@ static void test_graphs(void **state)
 	}
 }
 
+/*
+ * A chain of sums whose operands and operations are numbered in any order: each is computed when what
+ * it reads is there. Sum i is of the last sum and, if there is one, of the one before.
+ */
+static void test_any_order(void **state)
+{
+	enum { LENGTH = 12, OPERANDS = LENGTH + 3, ROUNDS = 30 };
+	unsigned int seed = 1;
+
+	(void)state;
+	for (int round = 0; round < ROUNDS; round++) {
+		const ANeuralNetworksOperandType tensor = tensor_type(2, dims_2x2);
+		const ANeuralNetworksOperandType scalar = scalar_type(ANEURALNETWORKS_INT32);
+		const int32_t none = ANEURALNETWORKS_FUSED_NONE;
+		uint32_t number[OPERANDS], order[LENGTH], input, output;
+		ANeuralNetworksCompilation *compilation;
+		ANeuralNetworksExecution *execution;
+		float sum[4], expected[2] = { add_a[1], 0 };
+		ANeuralNetworksModel *model;
+
+		/* The activation is number[0], the input number[1]; the sums follow, and a constant. */
+		for (uint32_t i = 0; i < OPERANDS; i++) {
+			uint32_t k = (uint32_t)rand_r(&seed) % (i + 1);
+
+			number[i] = number[k];
+			number[k] = i;
+		}
+		for (uint32_t i = 0; i < LENGTH; i++) {
+			uint32_t k = (uint32_t)rand_r(&seed) % (i + 1);
+
+			order[i] = order[k];
+			order[k] = i;
+		}
+		assert_ok(ANeuralNetworksModel_create(&model));
+		for (uint32_t i = 0; i < OPERANDS; i++)
+			assert_ok(ANeuralNetworksModel_addOperand(model, i == number[0] ? &scalar :
+								  &tensor));
+		assert_ok(ANeuralNetworksModel_setOperandValue(model, number[0], &none, 4));
+		/* Zeros, which the first sum adds. */
+		assert_ok(ANeuralNetworksModel_setOperandValue(model, number[OPERANDS - 1],
+							       (float[4]){ 0 }, sizeof(sum)));
+		for (uint32_t i = 0; i < LENGTH; i++) {
+			const uint32_t at = order[i];
+			const uint32_t inputs[] = {
+				number[1 + at], at ? number[at] : number[OPERANDS - 1], number[0],
+			};
+
+			assert_ok(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_ADD, 3, inputs,
+								    1, &number[2 + at]));
+		}
+		input = number[1];
+		output = number[1 + LENGTH];
+		assert_ok(ANeuralNetworksModel_identifyInputsAndOutputs(model, 1, &input, 1, &output));
+		assert_ok(ANeuralNetworksModel_finish(model));
+		compilation = compile(model, true);
+		assert_ok(ANeuralNetworksExecution_create(compilation, &execution));
+		assert_ok(ANeuralNetworksExecution_setInput(execution, 0, NULL, add_a, sizeof(add_a)));
+		assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, sum, sizeof(sum)));
+		assert_ok(ANeuralNetworksExecution_compute(execution));
+		for (uint32_t at = 0; at < LENGTH; at++) {
+			float next = expected[0] + expected[1];
+
+			expected[1] = expected[0];
+			expected[0] = next;
+		}
+		assert_true(sum[1] == expected[0]);
+		ANeuralNetworksExecution_free(execution);
+		ANeuralNetworksCompilation_free(compilation);
+		ANeuralNetworksModel_free(model);
+	}
+}
+
+/* Constants that are kept in place until the model is finished, and end in the middle of huge pages. */
+static void test_large_constants(void **state)
+{
+	enum { A, B, NONE, IN, AB, OUT, COUNT, ROWS = 400000 };
+	const uint32_t dims[] = { ROWS, 2 }, first[] = { A, B, NONE }, second[] = { AB, IN, NONE };
+	const uint32_t in_operand = IN, ab = AB, out_operand = OUT;
+	const ANeuralNetworksOperandType tensor = tensor_type(2, dims);
+	const ANeuralNetworksOperandType scalar = scalar_type(ANEURALNETWORKS_INT32);
+	const int32_t none = ANEURALNETWORKS_FUSED_NONE;
+	const size_t size = 2 * ROWS * sizeof(float);
+	float *a = malloc(size), *b = malloc(size), *in = malloc(size), *out = malloc(size);
+	ANeuralNetworksCompilation *compilation;
+	ANeuralNetworksExecution *execution;
+	ANeuralNetworksModel *model;
+
+	(void)state;
+	for (uint32_t i = 0; i < 2 * ROWS; i++) {
+		a[i] = (float)(i % 1013);
+		b[i] = (float)(i % 997) * 2048;
+		in[i] = (float)(i % 7) / 8;
+	}
+	assert_ok(ANeuralNetworksModel_create(&model));
+	for (uint32_t i = 0; i < COUNT; i++)
+		assert_ok(ANeuralNetworksModel_addOperand(model, i == NONE ? &scalar : &tensor));
+	assert_ok(ANeuralNetworksModel_setOperandValue(model, A, a, size));
+	assert_ok(ANeuralNetworksModel_setOperandValue(model, B, b, size));
+	assert_ok(ANeuralNetworksModel_setOperandValue(model, NONE, &none, 4));
+	assert_ok(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_ADD, 3, second, 1,
+						    &out_operand));
+	assert_ok(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_ADD, 3, first, 1, &ab));
+	assert_ok(ANeuralNetworksModel_identifyInputsAndOutputs(model, 1, &in_operand, 1, &out_operand));
+	assert_ok(ANeuralNetworksModel_finish(model));
+	/* From here on they are the model's. */
+	memset(a, 0, size);
+	memset(b, 0, size);
+	compilation = compile(model, true);
+	assert_ok(ANeuralNetworksExecution_create(compilation, &execution));
+	assert_ok(ANeuralNetworksExecution_setInput(execution, 0, NULL, in, size));
+	assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, out, size));
+	assert_ok(ANeuralNetworksExecution_compute(execution));
+	for (uint32_t i = 0; i < 2 * ROWS; i++)
+		if (out[i] != (float)(i % 1013) + (float)(i % 997) * 2048 + (float)(i % 7) / 8)
+			fail_msg("element %u is %g", i, (double)out[i]);
+	ANeuralNetworksExecution_free(execution);
+	ANeuralNetworksCompilation_free(compilation);
+	ANeuralNetworksModel_free(model);
+	free(a);
+	free(b);
+	free(in);
+	free(out);
+}
+
 static void test_late_constant(void **state)
 {
 	ANeuralNetworksModel *model = unfinished_add_model(2);
@@ -568,6 +693,8 @@ int main(void)
 		cmocka_unit_test(test_identify_again),
 		cmocka_unit_test(test_finished),
 		cmocka_unit_test(test_graphs),
+		cmocka_unit_test(test_any_order),
+		cmocka_unit_test(test_large_constants),
 		cmocka_unit_test(test_late_constant),
 		cmocka_unit_test(test_model_values),
 		cmocka_unit_test(test_supported),

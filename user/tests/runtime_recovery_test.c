@@ -24,6 +24,59 @@ static uint32_t count_devices(void)
 	return count;
 }
 
+static unsigned int looked;
+
+static void note_look(void)
+{
+	looked++;
+}
+
+/* Returns whether asking for devices after `ns` looks for them. */
+static bool looks_after(uint64_t ns)
+{
+	unsigned int before = looked;
+
+	stop_clock_after(ns);
+	count_devices();
+	return looked > before;
+}
+
+/* In a child of its own. Pauses between looks double from 0.1 s to 5 s. */
+static int look_on(void)
+{
+	static const uint64_t pauses_ms[] = { 100, 200, 400, 800, 1600, 3200, 5000, 5000 };
+
+	accel.is_absent = true;
+	accel.at_list = note_look;
+	alarm(HANG_S);
+	if (!looks_after(0) || looked != 1)
+		return 2;
+	for (size_t i = 0; i < ARRAY_SIZE(pauses_ms); i++)
+		if (looks_after(0) || looks_after(pauses_ms[i] * 1000000 - 1) || !looks_after(1))
+			return 3 + (int)i;
+	/* Once there is a device, others are looked for at the longest pause. */
+	accel.is_absent = false;
+	if (!looks_after(5 * NS_PER_S) || count_devices() != 2)
+		return 20;
+	accel.has_second = true;
+	if (looks_after(5 * NS_PER_S - 1) || !looks_after(1) || count_devices() != 3)
+		return 21;
+	return looks_after(5 * NS_PER_S - 1) ? 22 : 0;
+}
+
+/* Before any other test, which would look for devices. */
+static void test_pauses_between_looks(void **state)
+{
+	pid_t child = fork();
+	int status;
+
+	(void)state;
+	if (!child)
+		_exit(look_on());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 static atomic_bool looks, forked;
 
 /* Another thread forks while this one looks for devices, unless the library makes that wait. */
@@ -46,7 +99,7 @@ static void *count_in_thread(void *count)
 	return NULL;
 }
 
-/* Before any other test: a process forks during its first call, and both go on. */
+/* Before tests that look for devices: a process forks during its first call, and both go on. */
 static void test_fork_in_first_call(void **state)
 {
 	uint32_t count = 0;
@@ -74,7 +127,7 @@ static void test_fork_in_first_call(void **state)
 	accel.is_absent = false;
 }
 
-/* The first test but one: the accelerator is in the list from then on. */
+/* The next test: the accelerator is in the list from then on. */
 static void test_appears(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -171,6 +224,45 @@ static void test_keeps_dying(void **state)
 	/* After a success there is no pause. */
 	accel.worker++;
 	assert_ok(compute_sum(c));
+	ANeuralNetworksCompilation_free(c);
+	ANeuralNetworksModel_free(model);
+}
+
+/* Pauses double from 1 s to a minute as long as nothing succeeds, and begin again after a success. */
+static void test_pauses_of_the_dying(void **state)
+{
+	static const uint64_t pauses_s[] = { 1, 2, 4, 8, 16, 32, 60, 60 };
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *c = for_accelerator(model);
+
+	(void)state;
+	assert_ok(ANeuralNetworksCompilation_finish(c));
+	for (int round = 0; round < 2; round++) {
+		stop_clock_after(0);
+		accel.keeps_dying = true;
+		accel.prepared = 0;
+		assert_result(DEAD_OBJECT, compute_sum(c));
+		assert_int_equal(accel.prepared, 1);
+		for (uint32_t i = 0; i < ARRAY_SIZE(pauses_s); i++) {
+			assert_result(DEAD_OBJECT, compute_sum(c));
+			stop_clock_after(pauses_s[i] * NS_PER_S - 1);
+			assert_result(DEAD_OBJECT, compute_sum(c));
+			assert_int_equal(accel.prepared, 1 + i);
+			stop_clock_after(1);
+			assert_result(DEAD_OBJECT, compute_sum(c));
+			assert_int_equal(accel.prepared, 2 + i);
+		}
+		/* Without an engine nothing is prepared, and no pause begins. */
+		stop_clock_after(60 * NS_PER_S);
+		accel.keeps_dying = false;
+		accel.is_offline = true;
+		set_clock_rate(1000);
+		assert_result(DEAD_OBJECT, compute_sum(c));
+		accel.is_offline = false;
+		assert_ok(compute_sum(c));
+		assert_int_equal(accel.prepared, 2 + ARRAY_SIZE(pauses_s));
+	}
+	set_clock_rate(1);
 	ANeuralNetworksCompilation_free(c);
 	ANeuralNetworksModel_free(model);
 }
@@ -281,10 +373,12 @@ static void test_dies_under_load(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_pauses_between_looks, reset),
 		cmocka_unit_test_setup(test_fork_in_first_call, reset),
 		cmocka_unit_test_setup(test_appears, reset),
 		cmocka_unit_test_setup(test_prepared_again, reset),
 		cmocka_unit_test_setup(test_keeps_dying, reset),
+		cmocka_unit_test_setup(test_pauses_of_the_dying, reset),
 		cmocka_unit_test_setup(test_engine_comes_back, reset),
 		cmocka_unit_test_setup(test_forked_children, reset),
 		cmocka_unit_test_setup(test_dies_under_load, reset),
