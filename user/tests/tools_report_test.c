@@ -32,6 +32,7 @@
 #include <nnaccel/nnaccel.h>
 
 #include "tools/tool.h"
+#include "version.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -52,6 +53,7 @@ static struct machine {
 	struct node module, device, engine, list, state;
 	const char *file;		/* a file of /proc or /sys and its line, or NULL */
 	const char *line;
+	bool has_no_clients, has_index;	/* of modules, with this one */
 	bool has_engine_user, session_has_group, account_has_group, is_own_group;
 	int group_at;			/* which one it is of two */
 	rlim_t files;
@@ -81,10 +83,11 @@ SEEN FILE *fopen(const char *path, const char *mode)
 	char to[PATH_MAX];
 	bool is_index = !strncmp(path, "/lib/modules/", 13);
 
-	if (machine.file && !strcmp(path, machine.file)) {
+	if ((machine.file && !strcmp(path, machine.file)) || (is_index && machine.has_index)) {
 		int fd = memfd_create("file", MFD_CLOEXEC);
 
-		dprintf(fd, "%s\n", machine.line);
+		dprintf(fd, "%s\n", is_index && machine.has_index ? "x/nnaccel.ko:" :
+			machine.line);
 		lseek(fd, 0, SEEK_SET);
 		return fdopen(fd, "r");
 	}
@@ -96,6 +99,8 @@ SEEN DIR *opendir(const char *path)
 {
 	char to[PATH_MAX];
 
+	if (machine.has_no_clients)
+		path = "/sys/class";
 	return REAL(opendir)(place(path, to));
 }
 
@@ -245,6 +250,7 @@ enum nn_status nna_device_list(struct nna_device_entry *entries, size_t entry_si
 	static const struct nna_device_entry all[] = {
 		{ NNA_DEVICE_PATH, "first", "v1.2", NN_DEVICE_ACCELERATOR, true },
 		{ NNA_DEVICE_PATH "1", "", "", 0, false },
+		{ NNA_DEVICE_PATH "2", "x", "y", NN_DEVICE_CPU, true },
 	};
 
 	(void)err;
@@ -272,9 +278,9 @@ enum nn_status nna_device_get_extensions(struct nna_device *device,
 {
 	static const struct nn_device_extension_item types[] = {
 		{ 1, true, 4, "MATRIX" }, { 2, false, 8, "PAIR" },
-	}, operations[] = { { 7, false, 0, "TURN" } };
+	}, operations[] = { { 7, false, 0, "TURN" }, { 9, false, 0, "BEND" } };
 	static const struct nn_device_extension all[] = {
-		{ "com.example.one", 3, true, 2, 1, types, operations },
+		{ "com.example.one", 3, true, 2, 2, types, operations },
 		{ "com.example.two", 4, false, 0, 0, NULL, NULL },
 	};
 
@@ -411,7 +417,7 @@ static int set_up(void **state)
 		.has_engine_user = true,
 		.files = 1024,
 		.blocks = 1000, .available = 10,
-		.num_devices = 2,
+		.num_devices = 3,
 		.context = {
 			.size = sizeof(struct nna_context_info), .abi = NNACCEL_ABI_VERSION,
 			.engine = NNACCEL_ENGINE_ATTACHED, .max_pools = 11, .max_models = 12,
@@ -425,7 +431,7 @@ static int set_up(void **state)
 			.type = NN_DEVICE_GPU, .feature_level = 8, .model_cache_files = 1,
 			.data_cache_files = 2, .relaxed_scalar = { FLT_MAX, 1 },
 			.relaxed_tensor = { 0.25f, 3 }, .if_performance = { 1, 1.5f },
-			.while_performance = { FLT_MAX, 1 }, .operations = { 0x0f, 0x80 },
+			.while_performance = { FLT_MAX, 1 }, .operations = { 0x0f, 0x80, [NN_DEVICE_OPERATIONS - 1] = 0x80 },
 		},
 	};
 	for (int32_t i = 0; i < NN_TYPE_COUNT; i++)
@@ -484,6 +490,7 @@ static const char info_text[] =
 "  NODE             NAME                     TYPE         STATE   VERSION\n"
 "  /dev/nnaccel     first                    accelerator  ready   v1.2\n"
 "  /dev/nnaccel1    -                        unknown      absent  -\n"
+"  /dev/nnaccel2    x                        CPU          ready   y\n"
 "\n"
 "Device          /dev/nnaccel\n"
 "Module          interface version 1\n"
@@ -521,13 +528,14 @@ static const char info_text[] =
 "  IF                                1.000  1.500\n"
 "\n"
 "Operations\n"
-"  ADD AVERAGE_POOL_2D CONCATENATION CONV_2D LSH_PROJECTION\n"
+"  ADD AVERAGE_POOL_2D CONCATENATION CONV_2D LSH_PROJECTION operation 127\n"
 "\n"
 "Extensions\n"
 "  com.example.one, version 3, with the OEM operation\n"
 "    type 1           MATRIX, elements of 4 bytes\n"
 "    type 2           PAIR, scalar of 8 bytes\n"
 "    operation 7      TURN\n"
+"    operation 9      BEND\n"
 "  com.example.two, version 4\n";
 
 static const char info_json[] =
@@ -554,7 +562,9 @@ static const char info_json[] =
 "    { \"path\": \"/dev/nnaccel\", \"name\": \"first\", \"type\": \"accelerator\", "
 "\"state\": \"ready\", \"version\": \"v1.2\" },\n"
 "    { \"path\": \"/dev/nnaccel1\", \"name\": \"\", \"type\": \"unknown\", "
-"\"state\": \"absent\", \"version\": \"\" }\n"
+"\"state\": \"absent\", \"version\": \"\" },\n"
+"    { \"path\": \"/dev/nnaccel2\", \"name\": \"x\", \"type\": \"CPU\", "
+"\"state\": \"ready\", \"version\": \"y\" }\n"
 "  ],\n"
 "  \"models\": [\n"
 "    { \"client\": 7, \"pid\": 10, \"name\": \"one\", \"model\": 1, \"weights_kib\": 10, "
@@ -579,7 +589,8 @@ static const char info_json[] =
 "      \"AVERAGE_POOL_2D\",\n"
 "      \"CONCATENATION\",\n"
 "      \"CONV_2D\",\n"
-"      \"LSH_PROJECTION\"\n"
+"      \"LSH_PROJECTION\",\n"
+"      \"operation 127\"\n"
 "    ],\n"
 "    \"extensions\": [\n"
 "      {\n"
@@ -591,7 +602,8 @@ static const char info_json[] =
 "          { \"code\": 2, \"name\": \"PAIR\", \"tensor\": false, \"element_size\": 8 }\n"
 "        ],\n"
 "        \"operations\": [\n"
-"          { \"code\": 7, \"name\": \"TURN\" }\n"
+"          { \"code\": 7, \"name\": \"TURN\" },\n"
+"          { \"code\": 9, \"name\": \"BEND\" }\n"
 "        ]\n"
 "      },\n"
 "      {\n"
@@ -658,6 +670,20 @@ static void test_info_without_engine(void **state)
 		snprintf(expected, sizeof(expected), "Engine          %s\n", states[i]);
 		assert_non_null(strstr(print(STDOUT_FILENO, tool_info, &status, ""), expected));
 	}
+}
+
+static void test_no_clients(void **state)
+{
+	const char *out;
+	int status;
+
+	(void)state;
+	machine.has_no_clients = true;
+	out = print(STDOUT_FILENO, tool_info, &status, "");
+	assert_non_null(strstr(out, " in KiB\n  none is prepared\n\n"));
+	out = print(STDOUT_FILENO, tool_info, &status, "--json");
+	assert_non_null(strstr(out, "\n  \"models\": [],\n  \"models_peak_kib\": 0,\n"));
+	assert_prints(tool_stat, "--once --json", "{\"clients\": []}\n");
 }
 
 static void test_info_names(void **state)
@@ -791,6 +817,21 @@ static void test_cdi(void **state)
 	    machine.line = "updates/dkms/nnaccel.ko:"), \
 	  "problem  module       built for this kernel, but not loaded\n" \
 	  "                      -> run: sudo modprobe nnaccel\n") \
+	X("signed modules only", (machine.module.is_there = false, machine.has_index = true, \
+	    machine.file = "/sys/module/module/parameters/sig_enforce", machine.line = "Y"), \
+	  "-> run: sudo modprobe nnaccel; if its key is rejected: sudo mokutil --import ") \
+	X("unsigned modules", (machine.module.is_there = false, machine.has_index = true, \
+	    machine.file = "/sys/module/module/parameters/sig_enforce", machine.line = "N"), \
+	  "-> run: sudo modprobe nnaccel\n") \
+	X("integrity", (machine.module.is_there = false, machine.has_index = true, \
+	    machine.file = "/sys/kernel/security/lockdown", \
+	    machine.line = "none [integrity] confidentiality"), "if its key is rejected") \
+	X("confidentiality", (machine.module.is_there = false, machine.has_index = true, \
+	    machine.file = "/sys/kernel/security/lockdown", \
+	    machine.line = "none integrity [confidentiality]"), "if its key is rejected") \
+	X("no lockdown", (machine.module.is_there = false, machine.has_index = true, \
+	    machine.file = "/sys/kernel/security/lockdown", \
+	    machine.line = "[none] integrity confidentiality"), "sudo modprobe nnaccel\n") \
 	X("another module", (machine.module.is_there = false, \
 	    machine.file = "/lib/modules/6.1.0-13-amd64/modules.dep", \
 	    machine.line = "updates/dkms/other.ko:"), \
@@ -917,9 +958,10 @@ static void test_doctor(void **state)
 	CASES(TRY)
 }
 
-/* A kernel that loads signed modules only, in each way of saying so. */
-static void test_doctor_of_signatures(void **state)
+/* The number of problems as text, and the whole as JSON. */
+static void test_doctor_counts(void **state)
 {
+	const char *out;
 	int status;
 
 	(void)state;
@@ -934,6 +976,10 @@ static void test_doctor_of_signatures(void **state)
 			       "}, {\"name\": \"device\", \"verdict\": \"ok\", \"text\": "
 			       "\"/dev/nnaccel, mode 660, group render\", \"remedy\": \"\"}, {"));
 	assert_int_equal(status, TOOL_FAILED);
+	out = print(STDOUT_FILENO, tool_doctor, &status, "--json");
+	assert_memory_equal(out, "{\"version\": \"" NNACCEL_VERSION "\", \"checks\": [{\"name\": ", 40);
+	assert_string_equal(out + strlen(out) - 4, "}]}\n");
+	assert_null(strstr(out, "problem\n"));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -944,12 +990,13 @@ int main(void)
 		TEST(test_info),
 		TEST(test_info_lines),
 		TEST(test_info_without_engine),
+		TEST(test_no_clients),
 		TEST(test_info_names),
 		TEST(test_stat),
 		TEST(test_stat_names),
 		TEST(test_cdi),
 		TEST(test_doctor),
-		TEST(test_doctor_of_signatures),
+		TEST(test_doctor_counts),
 	};
 
 	return cmocka_run_group_tests_name("tools report", tests, make_machine, remove_machine);
