@@ -433,9 +433,10 @@ $(patsubst %,$(BUILD)/tests/%_test,tflite tflite_nodes): $(BUILD)/tests/%: $(obj
 		$(archives)
 	$(test_link) -lnnaccel_tflite -lcmocka -lm
 $(BUILD)/tests/tools_%_test: $(obj)/user/tests/tools_%_test.o $(obj)/user/tools/tool.o $(call objects,user/base/*.c)
-	$(test_link) -lcmocka -lm
+	$(test_link) -lcmocka -lsqlite3 -lm
 $(BUILD)/tests/libnnaccel_test: $(obj)/user/tests/libnnaccel_test.o $(libhal) $(call archive,model)
 	$(test_link) -lnnaccel -lcmocka
+$(BUILD)/tests/tools_cache_test: $(patsubst %,$(obj)/user/%.o,tools/cache kit/file_message)
 # It plays the machine, and the libraries.
 $(BUILD)/tests/tools_report_test: $(patsubst %,$(obj)/user/tools/%.o,info stat clients models cdi doctor) \
 	$(call archive,ops model)
