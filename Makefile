@@ -458,6 +458,8 @@ $(BUILD)/tests/runtime_fail_test: $(obj)/user/tests/runtime_fail_test.o $(test_l
 $(BUILD)/tests/plan_nets_test: $(patsubst %,$(obj)/user/bench/compute/%.o,net builder plan_net graph sequence)
 $(BUILD)/tests/bench_calibrate_test: $(obj)/user/bench/compute/calibrate.o
 $(BUILD)/tests/bench_schedule_test: $(obj)/user/bench/compute/schedule_model.o
+$(BUILD)/tests/camera_test: $(obj)/user/tools/camera/sheet.o
+$(BUILD)/tests/camera_test: private ldflags += -lpng
 # It counts what plans call.
 $(BUILD)/tests/plan_alloc_test: private ldflags += $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc \
 	aligned_alloc free mmap munmap pthread_mutex_lock)

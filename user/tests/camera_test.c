@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -14,6 +15,7 @@
 #include "ops/op.h"
 #include "plan/plan.h"
 #include "tools/camera/reader.h"
+#include "tools/camera/sheet.h"
 
 #define WIDTH	240
 #define HEIGHT	64
@@ -67,6 +69,7 @@ static struct nn_plan *learn(struct reader *reader)
 	struct nn_error err = { "" };
 	struct nn_plan *plan = NULL;
 
+	memset(&glyphs, 0, sizeof(glyphs));
 	assert_false(glyphs_know_all(&glyphs, 1));
 	for (uint32_t number = 0; number < 20; number++) {
 		draw(number, 255, 0);
@@ -119,9 +122,76 @@ static void test_reads_what_it_never_saw(void **state)
 	nn_plan_free(plan);
 }
 
+/* The pixel of a sheet's frame, or of the paper. */
+static void assert_pixel(const struct sheet *s, uint32_t x, uint32_t y, int r, int g, int b)
+{
+	const uint8_t *pixel = s->pixels + ((size_t)y * s->width + x) * 3;
+
+	if (abs(pixel[0] - r) > 1 || abs(pixel[1] - g) > 1 || abs(pixel[2] - b) > 1)
+		fail_msg("%u, %u is %d, %d, %d, not %d, %d, %d", x, y, pixel[0], pixel[1], pixel[2], r,
+			 g, b);
+}
+
+/* Frames in rows of four with 8 pixels around each and 32 below, in the colours of BT.601. */
+static void test_sheet(void **state)
+{
+	static const struct {
+		uint8_t y, cb, cr;
+		int r, g, b;
+	} colours[] = {
+		{ 16, 128, 128, 0, 0, 0 }, { 235, 128, 128, 255, 255, 255 }, { 81, 90, 240, 254, 0, 0 },
+		{ 145, 54, 34, 0, 255, 1 }, { 41, 240, 110, 0, 0, 255 }, { 126, 128, 128, 128, 128, 128 },
+	};
+	/* Rows of the camera are longer than the frame. */
+	static const struct camera wide = { .width = WIDTH, .height = HEIGHT, .stride = WIDTH + 16 };
+	static uint8_t picture[(WIDTH + 16) * HEIGHT * 3 / 2];
+	static struct glyphs glyphs;
+	struct nn_error err = { "" };
+	struct sheet s;
+
+	(void)state;
+	for (uint32_t number = 0; number < 20; number++) {
+		draw(number, 255, 0);
+		glyphs_learn(&glyphs, &camera, frame, number);
+	}
+	glyphs_finish(&glyphs);
+	assert_int_equal(sheet_init(&s, WIDTH, HEIGHT, &err), NN_OK);
+	assert_int_equal(s.width, 4 * (WIDTH + 8) + 8);
+	assert_int_equal(s.height, 3 * (HEIGHT + 8 + 32) + 8);
+	for (uint32_t i = 0; i < SHEET_FRAMES; i++) {
+		uint32_t c = i % 6, x = 8 + i % 4 * (WIDTH + 8), y = 8 + i / 4 * (HEIGHT + 40);
+		uint32_t found[2] = { 0, 0 };
+
+		memset(picture, colours[c].y, sizeof(picture));
+		for (uint32_t k = 0; k < sizeof(picture) / 6; k++) {
+			picture[wide.stride * HEIGHT + 2 * k] = colours[c].cb;
+			picture[wide.stride * HEIGHT + 2 * k + 1] = colours[c].cr;
+		}
+		sheet_put(&s, i, &wide, picture, &glyphs, i == 5 ? -1 : 7, i % 2);
+		assert_pixel(&s, x, y, colours[c].r, colours[c].g, colours[c].b);
+		assert_pixel(&s, x + WIDTH - 1, y + HEIGHT - 1, colours[c].r, colours[c].g, colours[c].b);
+		assert_pixel(&s, x - 1, y, 32, 32, 32);
+		assert_pixel(&s, x + WIDTH, y, 32, 32, 32);
+		assert_pixel(&s, x, y - 1, 32, 32, 32);
+		/* Under it the answer, of two by two pixels each: green if it is right. */
+		for (uint32_t k = 0; k < 16 * 32; k++) {
+			uint32_t px = k % 16, py = k / 16;
+			const uint8_t *pixel = s.pixels + ((size_t)(y + HEIGHT + py) * s.width + x + px) * 3;
+			bool is_ink = i != 5 && glyph_has_ink(&glyphs, 7, py / 2 * GLYPH_WIDTH + px / 2);
+
+			assert_int_equal(is_ink, pixel[0] != 32 || pixel[1] != 32);
+			found[pixel[1] > pixel[0]] += is_ink;
+		}
+		assert_int_equal(found[!(i % 2)], 0);
+		assert_int_equal(found[i % 2] > 0, i != 5);
+	}
+	sheet_free(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sheet),
 		cmocka_unit_test(test_reads_what_it_never_saw),
 	};
 

@@ -3,11 +3,15 @@
  * The demo's network: its weights are what training gives, and it knows its
  * digits in every form in which it runs.
  */
+#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -15,6 +19,7 @@
 #include "plan/plan.h"
 #include "tests/between.h"
 #include "tools/demo/net_model.h"
+#include "tools/demo/picture.h"
 #include "tools/demo/train.h"
 #include "tools/demo/weights.h"
 
@@ -124,10 +129,78 @@ static void test_quant8_plan(void **state)
 	run_plan(&quant);
 }
 
+/* What pictures_print() prints of three pictures, two beside each other. */
+static const char *print(const struct digit *digits, bool ascii)
+{
+	static const struct picture_answer float32[] = { { 1, 0.5f }, { 2, 1 }, { 3, 0.004f } };
+	static const struct picture_answer quant8[] = { { 4, 0.25f }, { 5, 0.999f }, { 6, 0 } };
+	static char out[32768];
+	int saved = dup(STDOUT_FILENO), file = memfd_create("out", MFD_CLOEXEC);
+	ssize_t size;
+
+	fflush(stdout);
+	dup2(file, STDOUT_FILENO);
+	pictures_print(digits, float32, quant8, 3, ascii);
+	fflush(stdout);
+	dup2(saved, STDOUT_FILENO);
+	close(saved);
+	size = pread(file, out, sizeof(out) - 1, 0);
+	close(file);
+	out[size > 0 ? size : 0] = '\0';
+	return out;
+}
+
+/* The pixel of column x of all rows of a pair of pictures is of a shade: dark, grey or light. */
+static void test_pictures_are_printed(void **state)
+{
+	static const char *const texts[] = {
+		[4] = " is  7     ", [6] = " f32 1  50%", [7] = " q8  4  25%",
+	}, *const others[] = {
+		[4] = " is  8     ", [6] = " f32 2 100%", [7] = " q8  5 100%",
+	};
+	static struct digit digits[3] = { { .label = 7 }, { .label = 8 }, { .label = 9 } };
+	char line[128], left[DIGITS_SIZE + 1], right[DIGITS_SIZE + 1];
+	const char *out;
+
+	(void)state;
+	/* Pictures of bright pixels above dark ones, then of grey ones. */
+	for (uint32_t i = 0; i < DIGITS_PIXELS; i++) {
+		digits[0].pixels[i] = i / DIGITS_SIZE % 2 ? 0 : 255;
+		digits[1].pixels[i] = i % DIGITS_SIZE ? 255 : 0;
+		digits[2].pixels[i] = i / DIGITS_SIZE % 2 ? 101 : 100;
+	}
+	out = print(digits, true);
+	memset(left, '=', DIGITS_SIZE);
+	memset(right, '@', DIGITS_SIZE);
+	right[0] = ' ';
+	left[DIGITS_SIZE] = right[DIGITS_SIZE] = '\0';
+	for (uint32_t row = 0; row < DIGITS_SIZE / 2; row++) {
+		bool has_text = row < 8 && texts[row];
+
+		snprintf(line, sizeof(line), "%s%s%s%s\n", left, has_text ? texts[row] : "           ",
+			 right, has_text ? others[row] : "           ");
+		assert_memory_equal(out, line, strlen(line));
+		out += strlen(line);
+	}
+	assert_int_equal(*out++, '\n');
+	/* The third one is alone. */
+	assert_int_equal(strcspn(out, "\n"), DIGITS_SIZE + 11);
+	assert_non_null(strstr(out, " is  9     \n"));
+	assert_non_null(strstr(out, " f32 3   0%\n"));
+	assert_string_equal(out + strlen(out) - 2, "\n\n");
+
+	out = print(digits, false);
+	/* The upper half, both, and the lower one, which is ink from 101 on. */
+	assert_memory_equal(out, "\u2580\u2580", 6);
+	assert_memory_equal(out + 3 * DIGITS_SIZE + 11, " \u2588\u2588", 7);
+	assert_non_null(strstr(out, "\n\n\u2584\u2584"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_same_seed_same_pictures),
+		cmocka_unit_test(test_pictures_are_printed),
 		cmocka_unit_test(test_weights_are_unchanged),
 		cmocka_unit_test(test_training_is_reproducible),
 		cmocka_unit_test(test_plain_forward_pass),

@@ -4,6 +4,7 @@
  * plays.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
@@ -262,6 +263,7 @@ static void test_keeper(void **unused)
 {
 	static const struct cache_answer yes = { .verdict = CACHE_YES, .model_size = 2, .data_size = 5 };
 	static const struct cache_answer no = { .verdict = CACHE_FAILED };
+	static const struct cache_answer none = { .verdict = CACHE_YES };
 	static const struct cache_answer well = { .verdict = CACHE_YES, .model_size = 3 };
 	static const struct {
 		struct cache_report head;
@@ -278,6 +280,8 @@ static void test_keeper(void **unused)
 		    "         1        2        3        4              5\n"
 		    "         6        7        8        9             10\n");
 	assert_int_equal(keeper.request.kind, CACHE_SHOW);
+	assert_asks("", &none, all, &report, sizeof(report.head), 0,
+		    "made by v8\n      user   tokens   hashes    plans bytes of plans\n");
 	assert_asks("--json clear", &yes, all, NULL, 0, 0, "{\"cleared\": 7}\n");
 	assert_int_equal(keeper.request.kind, CACHE_CLEAR);
 	assert_true(keeper.request.model_size == CACHE_ALL_USERS);
@@ -317,24 +321,26 @@ static void test_keeper(void **unused)
 
 static unsigned int open_files;
 
-/* Descriptors are numbered from the lowest that is free. */
-static unsigned int next_file(void)
+static unsigned int count_files(void)
 {
-	int fd = dup(STDIN_FILENO);
+	DIR *files = opendir("/proc/self/fd");
+	unsigned int count = 0;
 
-	close(fd);
-	return (unsigned int)fd;
+	while (readdir(files))
+		count++;
+	closedir(files);
+	return count;
 }
 
 static int set_up(void **unused)
 {
-	open_files = next_file();
+	open_files = count_files();
 	return make_state(unused);
 }
 
 static int tear_down(void **unused)
 {
-	return remove_state(unused) || next_file() != open_files;
+	return remove_state(unused) || count_files() != open_files;
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
