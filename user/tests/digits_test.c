@@ -129,7 +129,7 @@ static void test_quant8_plan(void **state)
 	run_plan(&quant);
 }
 
-/* What pictures_print() prints of three pictures, two beside each other. */
+/* Returns what pictures_print() prints of three pictures, two beside each other. */
 static const char *print(const struct digit *digits, bool ascii)
 {
 	static const struct picture_answer float32[] = { { 1, 0.5f }, { 2, 1 }, { 3, 0.004f } };

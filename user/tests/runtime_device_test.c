@@ -57,6 +57,49 @@ static void test_choice(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
+/* A device is asked about a model whose constants it cannot reach, but does not prepare it. */
+static void test_unreachable_constant(void **state)
+{
+	const uint32_t inputs[] = { ADD_A, ADD_B, ADD_ACTIVATION }, output = ADD_SUM;
+	const ANeuralNetworksDevice *device = accelerator();
+	const uint32_t dims[] = { 2, 2 };
+	const ANeuralNetworksOperandType tensor = tensor_type(2, dims);
+	const ANeuralNetworksOperandType scalar = scalar_type(ANEURALNETWORKS_INT32);
+	const int32_t none = ANEURALNETWORKS_FUSED_NONE;
+	ANeuralNetworksCompilation *compilation;
+	ANeuralNetworksMemory *memory;
+	ANeuralNetworksModel *model;
+	bool supported = false;
+	void *base;
+
+	(void)state;
+	memory = shared_memory(sizeof(add_b), PROT_READ, &base);
+	assert_ok(ANeuralNetworksModel_create(&model));
+	for (uint32_t i = ADD_A; i <= ADD_SUM; i++)
+		assert_ok(ANeuralNetworksModel_addOperand(model, i == ADD_ACTIVATION ? &scalar : &tensor));
+	assert_ok(ANeuralNetworksModel_setOperandValue(model, ADD_ACTIVATION, &none, 4));
+	assert_ok(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_ADD, 3, inputs, 1, &output));
+	assert_ok(ANeuralNetworksModel_setOperandValueFromMemory(model, ADD_B, memory, 0,
+								 sizeof(add_b)));
+	assert_ok(ANeuralNetworksModel_identifyInputsAndOutputs(model, 1, inputs, 1, &output));
+	assert_ok(ANeuralNetworksModel_finish(model));
+	for (int refuses = 0; refuses < 2; refuses++) {
+		accel.refuses_imports = !refuses;
+		supported = false;
+		assert_ok(ANeuralNetworksModel_getSupportedOperationsForDevices(model, &device, 1,
+										&supported));
+		assert_true(supported);
+		assert_int_equal(accel.unreachable, !refuses);
+		compilation = for_accelerator(model);
+		assert_int_equal(ANeuralNetworksCompilation_finish(compilation),
+				 refuses ? ANEURALNETWORKS_NO_ERROR : ANEURALNETWORKS_UNMAPPABLE);
+		ANeuralNetworksCompilation_free(compilation);
+	}
+	ANeuralNetworksModel_free(model);
+	ANeuralNetworksMemory_free(memory);
+	munmap(base, sizeof(add_b));
+}
+
 /* Each wish of a compilation arrives at the device, in the HAL's numbers. */
 static void test_wishes_arrive(void **state)
 {
@@ -871,6 +914,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_introspection, reset),
 		cmocka_unit_test_setup(test_choice, reset),
+		cmocka_unit_test_setup(test_unreachable_constant, reset),
 		cmocka_unit_test_setup(test_wishes_arrive, reset),
 		cmocka_unit_test_setup(test_limits_arrive, reset),
 		cmocka_unit_test_setup(test_memory_arguments, reset),

@@ -57,6 +57,8 @@ static struct {
 	uint32_t bursts;		/* that are open */
 	uint32_t allocated;		/* memories, ever */
 	uint32_t freed;			/* of all */
+	bool refuses_imports;		/* of memory, which it cannot reach */
+	uint32_t unreachable;		/* memories of the last model that it was asked about */
 	bool has_buffers;		/* it does not refuse every one */
 	uint32_t refused_buffers;
 	uint32_t buffers_read;		/* times, by the library */
@@ -181,7 +183,8 @@ enum nn_status nna_memory_import(struct nna_device *device, int fd, int prot, ui
 				 uint64_t size, struct nna_memory **memory, struct nn_error *err)
 {
 	(void)device;
-	(void)err;
+	if (accel.refuses_imports)
+		return nn_fail(err, NN_GENERAL_FAILURE, "told not to reach it");
 	*memory = new_memory(mmap(NULL, size, prot, MAP_SHARED, fd, offset), size);
 	return NN_OK;
 }
@@ -285,7 +288,9 @@ enum nn_status nna_get_supported_operations(struct nna_device *device,
 	uint32_t i;
 
 	(void)device;
-	(void)memories;
+	accel.unreachable = 0;
+	for (i = 0; i < model->num_pools; i++)
+		accel.unreachable += !memories[i];
 	if (accel.supported_status)
 		return nn_fail(err, accel.supported_status, "told to fail");
 	for (i = 0; i < main->num_operations; i++)

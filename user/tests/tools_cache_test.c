@@ -269,6 +269,8 @@ static void test_keeper(void **unused)
 		struct cache_report head;
 		struct cache_report_user users[2];
 	} report = { { "v8" }, { { 1, 2, 3, 4, 5 }, { 6, 7, 8, 9, 10 } } };
+	struct cache_report endless;
+	char long_version[256];
 	static const char faults[] = "plan 3 is \"torn\"\nplan 4 is missing\n";
 	const size_t all = sizeof(yes);
 
@@ -282,6 +284,11 @@ static void test_keeper(void **unused)
 	assert_int_equal(keeper.request.kind, CACHE_SHOW);
 	assert_asks("", &none, all, &report, sizeof(report.head), 0,
 		    "made by v8\n      user   tokens   hashes    plans bytes of plans\n");
+	/* A version that does not end is cut. */
+	memset(&endless, 'x', sizeof(endless));
+	snprintf(long_version, sizeof(long_version), "made by %.*s\n      user   tokens   hashes    plans "
+		 "bytes of plans\n", (int)sizeof(endless.version) - 1, endless.version);
+	assert_asks("", &none, all, &endless, sizeof(endless), 0, long_version);
 	assert_asks("--json clear", &yes, all, NULL, 0, 0, "{\"cleared\": 7}\n");
 	assert_int_equal(keeper.request.kind, CACHE_CLEAR);
 	assert_true(keeper.request.model_size == CACHE_ALL_USERS);
