@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Buffers of memory domains, as libnnaccel asks the kernel for them: roles, sizes, copies and growth.
+ * The kernel is this program's.
+ */
+#define _GNU_SOURCE
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "tests/failing/kept.h"
+#include "tests/fake_kernel.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Operands of the model: inputs of several types and shapes, and outputs for the same. */
+enum { FLOATS, BYTES, ROWS, ANY, LARGE, OTHER_SCALE, FLOATS_OUT, ROWS_OUT, NUM_OPERANDS };
+enum { NUM_INPUTS = FLOATS_OUT, NUM_OUTPUTS = NUM_OPERANDS - NUM_INPUTS };
+
+#define INPUT .lifetime = NN_SUBGRAPH_INPUT, .consumers = 1
+static const struct nn_operand operands[] = {
+	[FLOATS] = { .type = NN_TENSOR_FLOAT32, .rank = 1, .dims = { 4 }, INPUT },
+	[BYTES] = { .type = NN_TENSOR_QUANT8_ASYMM, .scale = 1, .rank = 2, .dims = { 3, 5 }, INPUT },
+	[ROWS] = { .type = NN_TENSOR_INT32, .rank = 2, .dims = { 0, 3 }, INPUT },
+	[ANY] = { .type = NN_TENSOR_FLOAT32, INPUT },
+	[LARGE] = { .type = NN_TENSOR_FLOAT32, .rank = 2, .dims = { 0, 1500 }, INPUT },
+	[OTHER_SCALE] = { .type = NN_TENSOR_QUANT8_ASYMM, .scale = 2, .rank = 2, .dims = { 3, 5 },
+			  INPUT },
+	[FLOATS_OUT] = { .type = NN_TENSOR_FLOAT32, .lifetime = NN_SUBGRAPH_OUTPUT, .rank = 1,
+			 .dims = { 4 } },
+	[ROWS_OUT] = { .type = NN_TENSOR_INT32, .lifetime = NN_SUBGRAPH_OUTPUT, .rank = 2,
+		       .dims = { 2, 0 } },
+};
+static const uint32_t inputs[] = { FLOATS, BYTES, ROWS, ANY, LARGE, OTHER_SCALE };
+static const uint32_t outputs[] = { FLOATS_OUT, ROWS_OUT };
+/* The kernel of this test does not look at the operation. */
+static const struct nn_operation operation = { NN_OP_ADD, NUM_INPUTS, NUM_OUTPUTS, inputs, outputs };
+static const struct nn_subgraph subgraph = {
+	NUM_OPERANDS, 1, NUM_INPUTS, NUM_OUTPUTS, operands, &operation, inputs, outputs,
+};
+static const struct nn_model model = {
+	.size = sizeof(model), .num_subgraphs = 1, .subgraphs = &subgraph,
+};
+
+static struct nna_device *device;
+static struct nna_prepared_model *prepared[2];
+static struct nn_error err;
+static struct kept kept;
+
+/* The last requests. */
+static struct nnaccel_buffer_alloc alloc;
+static struct nnaccel_role roles[8];
+static struct nnaccel_buffer_copy copy;
+static unsigned int allocs, copies;
+
+static bool answer(unsigned long request, void *arg, int *result)
+{
+	(void)result;
+	if (request == NNACCEL_BUFFER_ALLOC) {
+		allocs++;
+		alloc = *(struct nnaccel_buffer_alloc *)arg;
+		assert_true(alloc.num_roles <= COUNT(roles));
+		memcpy(roles, (void *)(uintptr_t)alloc.roles, alloc.num_roles * sizeof(*roles));
+	}
+	if (request == NNACCEL_BUFFER_COPY) {
+		copies++;
+		copy = *(struct nnaccel_buffer_copy *)arg;
+	}
+	return false;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	kept = kept_now();
+	fake.is_on = true;
+	fake.answer = answer;
+	allocs = copies = 0;
+	err.message[0] = '\0';
+	return nna_device_open(NULL, &device, &err) ||
+	       nna_prepare_model(device, &model, NULL, NULL, &prepared[0], &err) ||
+	       nna_prepare_model(device, &model, NULL, NULL, &prepared[1], &err);
+}
+
+static int tear_down(void **state)
+{
+	struct kept left;
+
+	(void)state;
+	nna_prepared_model_free(prepared[0]);
+	nna_prepared_model_free(prepared[1]);
+	nna_device_close(device);
+	left = kept_now();
+	fake.is_on = false;
+	return kept_more(&kept, &left) || fake.live || fake.wrong;
+}
+
+/* A buffer for an operand of the first model. */
+static enum nn_status make(uint32_t operand, const struct nna_buffer_desc *desc,
+			   struct nna_buffer **buffer)
+{
+	const bool is_output = operand >= NUM_INPUTS;
+	const struct nna_role role = {
+		.index = is_output ? operand - NUM_INPUTS : operand, .frequency = 1,
+	};
+	uint32_t token;
+
+	return nna_buffer_allocate(device, desc, prepared, 1, &role, !is_output, &role, is_output,
+				   buffer, &token, &err);
+}
+
+/* A shape that is known gives the size; one that is open about a page, or one element of each row. */
+static void test_sizes(void **state)
+{
+	static const struct {
+		uint32_t operand;
+		struct nna_buffer_desc desc;
+		enum nn_status status;
+		uint64_t capacity;
+	} cases[] = {
+		{ FLOATS, { .rank = 0 }, NN_OK, 16 },
+		{ FLOATS, { 1, { 4 } }, NN_OK, 16 },
+		{ FLOATS, { 1, { 0 } }, NN_OK, 16 },
+		{ FLOATS, { 1, { 3 } }, NN_INVALID_ARGUMENT, 0 },
+		{ FLOATS, { 2, { 4, 1 } }, NN_INVALID_ARGUMENT, 0 },
+		{ BYTES, { .rank = 0 }, NN_OK, 15 },
+		{ ROWS, { .rank = 0 }, NN_OK, 4092 },
+		{ ROWS, { 2, { 7, 0 } }, NN_OK, 84 },
+		{ ROWS, { 2, { 7, 4 } }, NN_INVALID_ARGUMENT, 0 },
+		{ ANY, { .rank = 0 }, NN_OK, 4096 },
+		{ ANY, { 3, { 0, 0, 5 } }, NN_OK, 4080 },
+		{ ANY, { 3, { 0, 0, 1024 } }, NN_OK, 4096 },
+		{ ANY, { 3, { 0, 0, 1025 } }, NN_OK, 4100 },
+		{ ANY, { NN_MAX_RANK, { 1, 1, 1, 1 } }, NN_OK, 4096 },
+		{ ANY, { NN_MAX_RANK + 1, { 1 } }, NN_INVALID_ARGUMENT, 0 },
+		{ LARGE, { .rank = 0 }, NN_OK, 6000 },
+		{ FLOATS_OUT, { .rank = 0 }, NN_OK, 16 },
+		{ ROWS_OUT, { .rank = 0 }, NN_OK, 4096 },
+		{ ROWS_OUT, { 2, { 0, 5 } }, NN_OK, 40 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct nna_buffer *buffer = NULL;
+		const unsigned int before = allocs;
+
+		if (make(cases[i].operand, &cases[i].desc, &buffer) != cases[i].status)
+			fail_msg("case %zu: %s", i, err.message);
+		assert_int_equal(allocs - before, cases[i].status == NN_OK);
+		if (cases[i].status == NN_OK && alloc.capacity != cases[i].capacity)
+			fail_msg("case %zu: %llu bytes", i, (unsigned long long)alloc.capacity);
+		if (cases[i].status == NN_OK)
+			assert_int_equal(nna_buffer_size(buffer), 0);
+		nna_buffer_free(buffer);
+	}
+}
+
+static void test_roles(void **state)
+{
+	static const struct {
+		const char *name;
+		struct nna_role inputs[2], outputs[2];
+		uint32_t num_inputs, num_outputs;
+		enum nn_status status;
+	} cases[] = {
+		{ "one", { { 0, FLOATS, 1 } }, { { 0 } }, 1, 0, NN_OK },
+		{ "of each model", { { 0, FLOATS, 1 }, { 1, FLOATS, 1 } }, { { 0, 0, 1 }, { 1, 0, 1 } },
+		  2, 2, NN_OK },
+		{ "inputs that agree", { { 0, BYTES, 1 }, { 1, BYTES, 0.5f } }, { { 0 } }, 2, 0, NN_OK },
+		{ "rows and columns", { { 1, ROWS, 1 } }, { { 0, 1, 1 } }, 1, 1, NN_OK },
+		{ "none", { { 0 } }, { { 0 } }, 0, 0, NN_INVALID_ARGUMENT },
+		{ "one twice", { { 0, FLOATS, 1 }, { 0, FLOATS, 1 } }, { { 0 } }, 2, 0,
+		  NN_INVALID_ARGUMENT },
+		{ "another type", { { 0, FLOATS, 1 }, { 0, ROWS, 1 } }, { { 0 } }, 2, 0,
+		  NN_INVALID_ARGUMENT },
+		{ "another scale", { { 0, BYTES, 1 }, { 0, OTHER_SCALE, 1 } }, { { 0 } }, 2, 0,
+		  NN_INVALID_ARGUMENT },
+		{ "another shape", { { 0, FLOATS, 1 }, { 0, LARGE, 1 } }, { { 0 } }, 2, 0,
+		  NN_INVALID_ARGUMENT },
+		{ "the last input", { { 0, NUM_INPUTS - 1, 1 } }, { { 0 } }, 1, 0, NN_OK },
+		{ "beyond the inputs", { { 0, NUM_INPUTS, 1 } }, { { 0 } }, 1, 0, NN_INVALID_ARGUMENT },
+		{ "the last output", { { 0 } }, { { 0, NUM_OUTPUTS - 1, 1 } }, 0, 1, NN_OK },
+		{ "beyond the outputs", { { 0 } }, { { 0, NUM_OUTPUTS, 1 } }, 0, 1, NN_INVALID_ARGUMENT },
+		{ "no such model", { { 2, FLOATS, 1 } }, { { 0 } }, 1, 0, NN_INVALID_ARGUMENT },
+		{ "never", { { 0, FLOATS, 0 } }, { { 0 } }, 1, 0, NN_INVALID_ARGUMENT },
+		{ "less than never", { { 0, FLOATS, -1 } }, { { 0 } }, 1, 0, NN_INVALID_ARGUMENT },
+		{ "more than always", { { 0, FLOATS, 1.5f } }, { { 0 } }, 1, 0, NN_INVALID_ARGUMENT },
+		{ "no number", { { 0, FLOATS, NAN } }, { { 0 } }, 1, 0, NN_INVALID_ARGUMENT },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct nna_buffer *buffer = NULL;
+		uint32_t token;
+
+		if (nna_buffer_allocate(device, NULL, prepared, 2, cases[i].inputs, cases[i].num_inputs,
+					cases[i].outputs, cases[i].num_outputs, &buffer, &token, &err) !=
+		    cases[i].status)
+			fail_msg("%s: %s", cases[i].name, err.message);
+		if (cases[i].status == NN_OK) {
+			assert_int_equal(alloc.num_roles, cases[i].num_inputs + cases[i].num_outputs);
+			for (uint32_t k = 0; k < alloc.num_roles; k++) {
+				bool is_output = k >= cases[i].num_inputs;
+				const struct nna_role *role = is_output ?
+					&cases[i].outputs[k - cases[i].num_inputs] : &cases[i].inputs[k];
+
+				assert_int_equal(roles[k].kind, is_output ? NNACCEL_ROLE_OUTPUT :
+						 NNACCEL_ROLE_INPUT);
+				assert_int_equal(roles[k].index, role->index);
+				assert_int_equal(roles[k].model == roles[0].model, role->model ==
+						 (cases[i].num_inputs ? cases[i].inputs[0].model :
+						  cases[i].outputs[0].model));
+			}
+		}
+		nna_buffer_free(buffer);
+	}
+}
+
+/* What is written may be read, of its size alone; a copy that is refused leaves nothing. */
+static void test_copies(void **state)
+{
+	const uint32_t two_by_three[] = { 2, 3 }, two_by_four[] = { 2, 4 }, open[] = { 0, 3 };
+	const uint32_t many[] = { 400, 3 };
+	struct nna_buffer *buffer;
+	static char data[4800];
+	uint64_t token;
+
+	(void)state;
+	assert_int_equal(make(ROWS, NULL, &buffer), NN_OK);
+	assert_int_equal(nna_buffer_read(buffer, data, 24, &err), NN_GENERAL_FAILURE);
+	assert_int_equal(nna_buffer_write(buffer, data, 24, 2, two_by_three, &err), NN_OK);
+	token = copy.token;
+	assert_int_equal(copy.flags, NNACCEL_COPY_IN);
+	assert_int_equal(copy.data, (uintptr_t)data);
+	assert_int_equal(copy.length, 24);
+	assert_int_equal(copy.pool, 0);
+	assert_int_equal(nna_buffer_size(buffer), 24);
+	assert_int_equal(nna_buffer_read(buffer, data + 1, 24, &err), NN_OK);
+	assert_int_equal(copy.flags, NNACCEL_COPY_OUT);
+	assert_int_equal(copy.data, (uintptr_t)(data + 1));
+	assert_int_equal(copy.length, 24);
+	assert_int_equal(copy.token, token);
+	assert_int_equal(copies, 2);
+	assert_int_equal(nna_buffer_read(buffer, data, 23, &err), NN_INVALID_ARGUMENT);
+	assert_int_equal(nna_buffer_read(buffer, data, 25, &err), NN_INVALID_ARGUMENT);
+	assert_int_equal(nna_buffer_size(buffer), 24);
+	assert_int_equal(copies, 2);
+
+	/* More than there is room for: another one of the kernel's takes its place. */
+	assert_int_equal(nna_buffer_write(buffer, data, 4800, 2, many, &err), NN_OK);
+	assert_int_equal(allocs, 2);
+	assert_int_equal(alloc.capacity, 4800);
+	assert_int_not_equal(copy.token, token);
+	assert_int_equal(nna_buffer_size(buffer), 4800);
+	assert_int_equal(nna_buffer_write(buffer, data, 24, 2, two_by_three, &err), NN_OK);
+	assert_int_equal(allocs, 2);
+
+	for (size_t i = 0; i < 5; i++) {
+		const struct {
+			uint64_t size;
+			uint32_t rank;
+			const uint32_t *dims;
+		} wrong[] = {
+			{ 32, 2, two_by_four }, { 24, 2, open }, { 23, 2, two_by_three },
+			{ 25, 2, two_by_three }, { 24, NN_MAX_RANK + 1, many },
+		};
+
+		assert_int_equal(nna_buffer_write(buffer, data, 24, 2, two_by_three, &err), NN_OK);
+		assert_int_equal(nna_buffer_write(buffer, data, wrong[i].size, wrong[i].rank,
+						  wrong[i].dims, &err), NN_INVALID_ARGUMENT);
+		assert_int_equal(nna_buffer_size(buffer), 0);
+		assert_int_equal(nna_buffer_read(buffer, data, 24, &err), NN_GENERAL_FAILURE);
+	}
+	nna_buffer_free(buffer);
+}
+
+/* A memory is copied whole, from where it begins in its pool. */
+static void test_memories(void **state)
+{
+	const struct nna_format format = { .size = sizeof(format), .fourcc = 1, .width = 1, .height = 1 };
+	struct nna_memory *memory, *part, *constant, *picture, *foreign;
+	struct nna_device *other;
+	struct nna_buffer *buffer;
+	int file = fake_file(2 * FAKE_PAGE);
+
+	(void)state;
+	assert_int_equal(make(FLOATS, NULL, &buffer), NN_OK);
+	assert_int_equal(nna_device_open(NULL, &other, &err), NN_OK);
+	assert_int_equal(nna_memory_alloc(device, 16, &memory, &err), NN_OK);
+	assert_int_equal(nna_memory_import(device, file, PROT_READ | PROT_WRITE, FAKE_PAGE + 100, 16, &part,
+					   &err), NN_OK);
+	assert_int_equal(nna_memory_import(device, file, PROT_READ, 0, 16, &constant, &err), NN_OK);
+	assert_int_equal(nna_memory_import_formatted(device, file, PROT_READ | PROT_WRITE, &format, &picture,
+						     &err), NN_OK);
+	assert_int_equal(nna_memory_alloc(other, 16, &foreign, &err), NN_OK);
+
+	assert_int_equal(nna_buffer_copy_from(buffer, part, 0, NULL, &err), NN_OK);
+	assert_int_equal(copy.flags, NNACCEL_COPY_IN | NNACCEL_COPY_POOL);
+	assert_int_equal(copy.offset, 100);
+	assert_int_equal(copy.length, 16);
+	assert_int_equal(copy.data, 0);
+	assert_int_not_equal(copy.pool, 0);
+	assert_int_equal(nna_buffer_copy_to(buffer, memory, &err), NN_OK);
+	assert_int_equal(copy.flags, NNACCEL_COPY_OUT | NNACCEL_COPY_POOL);
+	assert_int_equal(copy.offset, 0);
+	assert_int_equal(copy.length, 16);
+	/* Memories that cannot be written to leave the buffer as it is. */
+	assert_int_equal(nna_buffer_copy_to(buffer, constant, &err), NN_INVALID_ARGUMENT);
+	assert_int_equal(nna_buffer_copy_to(buffer, picture, &err), NN_GENERAL_FAILURE);
+	assert_int_equal(nna_buffer_copy_to(buffer, foreign, &err), NN_INVALID_ARGUMENT);
+	assert_int_equal(nna_buffer_size(buffer), 16);
+	assert_int_equal(nna_buffer_copy_from(buffer, constant, 0, NULL, &err), NN_OK);
+	assert_int_equal(nna_buffer_copy_from(buffer, picture, 0, NULL, &err), NN_GENERAL_FAILURE);
+	assert_int_equal(nna_buffer_size(buffer), 0);
+	assert_int_equal(nna_buffer_copy_from(buffer, constant, 0, NULL, &err), NN_OK);
+	assert_int_equal(nna_buffer_copy_from(buffer, foreign, 0, NULL, &err), NN_INVALID_ARGUMENT);
+	assert_int_equal(nna_buffer_size(buffer), 0);
+	assert_int_equal(copies, 4);
+
+	nna_memory_free(foreign);
+	nna_memory_free(picture);
+	nna_memory_free(constant);
+	nna_memory_free(part);
+	nna_memory_free(memory);
+	nna_buffer_free(buffer);
+	nna_device_close(other);
+	close(file);
+}
+
+/* Models have to be of the buffer's device, and there. */
+static void test_models(void **state)
+{
+	const struct nna_role role = { .index = FLOATS, .frequency = 1 };
+	struct nna_prepared_model *models[2] = { prepared[0], NULL };
+	struct nna_buffer *buffer;
+	struct nna_device *other;
+	uint32_t token;
+
+	(void)state;
+	assert_int_equal(nna_device_open(NULL, &other, &err), NN_OK);
+	assert_int_equal(nna_buffer_allocate(other, NULL, models, 1, &role, 1, NULL, 0, &buffer, &token,
+					     &err), NN_INVALID_ARGUMENT);
+	assert_string_equal(err.message, "buffer: model 0 is of another device");
+	assert_null(buffer);
+	assert_int_equal(nna_buffer_allocate(device, NULL, models, 2, &role, 1, NULL, 0, &buffer, &token,
+					     &err), NN_INVALID_ARGUMENT);
+	assert_string_equal(err.message, "buffer: model 1 is missing");
+	assert_int_equal(nna_buffer_allocate(device, NULL, models, 0, &role, 1, NULL, 0, &buffer, &token,
+					     &err), NN_INVALID_ARGUMENT);
+	nna_device_close(other);
+	/* The first token is given again. */
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(nna_buffer_allocate(device, NULL, models, 1, &role, 1, NULL, 0, &buffer,
+						     &token, &err), NN_OK);
+		assert_int_equal(token, 1);
+		nna_buffer_free(buffer);
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_sizes),
+		TEST(test_roles),
+		TEST(test_copies),
+		TEST(test_memories),
+		TEST(test_models),
+	};
+
+	kept_start();
+	return cmocka_run_group_tests_name("libnnaccel_buffer", tests, NULL, NULL);
+}
