@@ -194,13 +194,15 @@ static void test_roles(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct nna_buffer *buffer = NULL;
-		uint32_t token;
+		struct nna_buffer *buffer = (void *)&err;
+		uint32_t token = 99;
 
 		if (nna_buffer_allocate(device, NULL, prepared, 2, cases[i].inputs, cases[i].num_inputs,
 					cases[i].outputs, cases[i].num_outputs, &buffer, &token, &err) !=
 		    cases[i].status)
 			fail_msg("%s: %s", cases[i].name, err.message);
+		assert_int_equal(buffer != NULL, cases[i].status == NN_OK);
+		assert_int_equal(token, cases[i].status == NN_OK);
 		if (cases[i].status == NN_OK) {
 			assert_int_equal(alloc.num_roles, cases[i].num_inputs + cases[i].num_outputs);
 			for (uint32_t k = 0; k < alloc.num_roles; k++) {
@@ -220,7 +222,7 @@ static void test_roles(void **state)
 	}
 }
 
-/* What is written may be read, of its size alone; a copy that is refused leaves nothing. */
+/* A buffer is read in its whole size. A write that is refused leaves it without contents. */
 static void test_copies(void **state)
 {
 	const uint32_t two_by_three[] = { 2, 3 }, two_by_four[] = { 2, 4 }, open[] = { 0, 3 };
@@ -308,7 +310,7 @@ static void test_memories(void **state)
 	assert_int_equal(copy.flags, NNACCEL_COPY_OUT | NNACCEL_COPY_POOL);
 	assert_int_equal(copy.offset, 0);
 	assert_int_equal(copy.length, 16);
-	/* Memories that cannot be written to leave the buffer as it is. */
+	/* A refused copy to a memory does not change the buffer. */
 	assert_int_equal(nna_buffer_copy_to(buffer, constant, &err), NN_INVALID_ARGUMENT);
 	assert_int_equal(nna_buffer_copy_to(buffer, picture, &err), NN_GENERAL_FAILURE);
 	assert_int_equal(nna_buffer_copy_to(buffer, foreign, &err), NN_INVALID_ARGUMENT);

@@ -68,7 +68,8 @@ static void look_for_reason(const char *call)
 	const char *reason = !strncmp(line, call, length) ? strstr(line + length, ": ") : NULL;
 
 	reason = reason ? strstr(reason + 2, ": ") : NULL;
-	if (!strncmp(call, "ANeuralNetworks", 15) && (!reason || !reason[2])) {
+	if (!strncmp(call, "ANeuralNetworks", 15) &&
+	    (!reason || !reason[2] || line[strlen(line) - 1] == ' ')) {
 		print_error("%.*s failed, and the log is \"%s\"\n", (int)length, call, line);
 		unexplained++;
 	}
