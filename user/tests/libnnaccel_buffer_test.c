@@ -333,6 +333,133 @@ static void test_memories(void **state)
 	close(file);
 }
 
+/* ---- executions ---- */
+
+static struct nnaccel_arg args[2];
+static struct nnaccel_execute execution;
+static uint64_t tokens[2];
+
+static bool answer_execution(unsigned long request, void *arg, int *result)
+{
+	if (request == NNACCEL_EXECUTE) {
+		execution = *(struct nnaccel_execute *)arg;
+		memcpy(args, (void *)(uintptr_t)execution.args, sizeof(args));
+		memcpy(tokens, (void *)(uintptr_t)execution.buffers,
+		       execution.num_buffers * sizeof(*tokens));
+	}
+	return answer(request, arg, result);
+}
+
+/* Inputs have the shapes that their buffers hold, and outputs hold the shapes that come back. */
+static void test_arguments(void **state)
+{
+	static const struct {
+		const char *name;
+		struct nna_argument in, out;
+		enum nn_status status;
+	} cases[] = {
+		{ "whole buffers", { .pool = 0 }, { .pool = 1 }, NN_OK },
+		{ "the shape that it holds", { .pool = 0, .rank = 2, .dims = { 2, 3 } }, { .pool = 1 },
+		  NN_OK },
+		{ "a part of the shape", { .pool = 0, .rank = 2, .dims = { 2, 0 } }, { .pool = 1 }, NN_OK },
+		{ "another shape", { .pool = 0, .rank = 2, .dims = { 1, 3 } }, { .pool = 1 },
+		  NN_INVALID_ARGUMENT },
+		{ "another rank", { .pool = 0, .rank = 1, .dims = { 6 } }, { .pool = 1 },
+		  NN_INVALID_ARGUMENT },
+		{ "an offset", { .pool = 0, .offset = 1 }, { .pool = 1 }, NN_INVALID_ARGUMENT },
+		{ "a length", { .pool = 0 }, { .pool = 1, .length = 24 }, NN_INVALID_ARGUMENT },
+		{ "a rank beyond", { .pool = 0, .rank = NN_MAX_RANK + 1 }, { .pool = 1 },
+		  NN_INVALID_ARGUMENT },
+		{ "beyond the buffers", { .pool = 2 }, { .pool = 1 }, NN_INVALID_ARGUMENT },
+		{ "nothing was written", { .pool = 1 }, { .pool = 1 }, NN_GENERAL_FAILURE },
+		{ "an output's shape", { .pool = 0 }, { .pool = 1, .rank = 2, .dims = { 5, 3 } }, NN_OK },
+		{ "an output of another shape", { .pool = 0 },
+		  { .pool = 1, .rank = 2, .dims = { 5, 4 } }, NN_INVALID_ARGUMENT },
+	};
+	const uint32_t two_by_three[] = { 2, 3 };
+	static const char data[24];
+
+	(void)state;
+	fake.answer = answer_execution;
+	fake.shape = (struct nnaccel_shape){ .rank = 2, .dims = { 5, 3 } };
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct nna_buffer *buffers[2];
+		uint32_t names[2];
+		const struct nna_role role = { .index = ROWS, .frequency = 1 };
+		const struct nna_request r = {
+			.size = sizeof(r), .num_inputs = 1, .num_outputs = 1, .inputs = &cases[i].in,
+			.outputs = &cases[i].out, .num_tokens = 2, .tokens = names,
+		};
+		enum nn_status status;
+
+		for (int k = 0; k < 2; k++)
+			assert_int_equal(nna_buffer_allocate(device, NULL, prepared, 1, &role, 1, NULL, 0,
+							     &buffers[k], &names[k], &err), NN_OK);
+		assert_int_equal(nna_buffer_write(buffers[0], data, sizeof(data), 2, two_by_three, &err),
+				 NN_OK);
+		memset(args, 0, sizeof(args));
+		status = nna_execute(prepared[0], &r, NULL, NULL, NULL, NULL, &err);
+		if (status != cases[i].status)
+			fail_msg("%s: %s", cases[i].name, err.message);
+		assert_int_equal(nna_buffer_size(buffers[1]), status == NN_OK ? 60 : 0);
+		if (status == NN_OK) {
+			assert_int_equal(execution.num_buffers, 2);
+			assert_int_equal(tokens[0], copy.token);
+			assert_int_not_equal(tokens[1], tokens[0]);
+			for (uint32_t k = 0; k < 2; k++) {
+				assert_int_equal(args[k].flags, NNACCEL_ARG_BUFFER);
+				assert_int_equal(args[k].pool, k);
+			}
+			assert_int_equal(args[0].rank, 2);
+			assert_int_equal(args[0].dims[0], 2);
+			assert_int_equal(args[0].dims[1], 3);
+			assert_int_equal(args[1].rank, cases[i].out.rank);
+		}
+		nna_buffer_free(buffers[0]);
+		nna_buffer_free(buffers[1]);
+	}
+}
+
+/* An output of open size grows to what the engine asks for, and is executed once more. */
+static void test_outputs_grow(void **state)
+{
+	static const struct {
+		uint32_t columns;	/* of two rows */
+		enum nn_status status;
+		unsigned int allocs;	/* with the first one */
+	} cases[] = {
+		{ 512, NN_OUTPUT_INSUFFICIENT_SIZE, 1 },	/* it fits already */
+		{ 513, NN_OK, 2 }, { 1000, NN_OK, 2 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const struct nna_role role = { .index = 1, .frequency = 1 };
+		const struct nna_argument out = { .pool = 0 };
+		struct nna_buffer *buffer;
+		uint32_t name;
+		const struct nna_request r = {
+			.size = sizeof(r), .num_outputs = 1, .outputs = &out, .num_tokens = 1,
+			.tokens = &name,
+		};
+
+		allocs = 0;
+		fake.is_short = true;
+		fake.shape = (struct nnaccel_shape){ .rank = 2, .dims = { 2, cases[i].columns } };
+		assert_int_equal(nna_buffer_allocate(device, NULL, prepared, 1, NULL, 0, &role, 1, &buffer,
+						     &name, &err), NN_OK);
+		assert_int_equal(alloc.capacity, 4096);
+		assert_int_equal(nna_execute(prepared[0], &r, NULL, NULL, NULL, NULL, &err),
+				 cases[i].status);
+		assert_int_equal(allocs, cases[i].allocs);
+		if (allocs == 2)
+			assert_int_equal(alloc.capacity, 8 * cases[i].columns);
+		assert_int_equal(nna_buffer_size(buffer),
+				 cases[i].status == NN_OK ? 8 * cases[i].columns : 0);
+		nna_buffer_free(buffer);
+	}
+}
+
 /* Models have to be of the buffer's device, and there. */
 static void test_models(void **state)
 {
@@ -372,6 +499,8 @@ int main(void)
 		TEST(test_roles),
 		TEST(test_copies),
 		TEST(test_memories),
+		TEST(test_arguments),
+		TEST(test_outputs_grow),
 		TEST(test_models),
 	};
 

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,6 +19,7 @@
 
 #include <nnaccel/nnaccel.h>
 
+#include "base/tuned.h"
 #include "hal/cache_files.h"
 #include "tests/failing/kept.h"
 #include "tests/fake_kernel.h"
@@ -329,6 +331,84 @@ static void test_failing_saves(void **state)
 	assert_true(unsaved >= 3 + 4 + 2);
 }
 
+/* ---- late saves ---- */
+
+static sem_t saved;
+static char saved_reason[256];
+
+static void saved_late(const char *reason)
+{
+	snprintf(saved_reason, sizeof(saved_reason), "%s", reason);
+	sem_post(&saved);
+}
+
+static void execute(struct nna_prepared_model *p, struct nna_memory *memory, unsigned int times)
+{
+	const struct nna_argument arg = { .length = 16 };
+	const struct nna_request r = {
+		.size = sizeof(r), .num_inputs = 1, .num_outputs = 1, .inputs = &arg, .outputs = &arg,
+		.num_memories = 1, .memories = &memory,
+	};
+
+	while (times--)
+		assert_int_equal(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err), NN_OK);
+}
+
+/* A model is saved once more when it is hot, and before if the engine has put that off. */
+static void test_late_saves(void **state)
+{
+	enum { FAILS = NNACCEL_STATUS_GENERAL_FAILURE };
+	static const struct {
+		bool is_loaded;		/* from files: nothing is saved at once */
+		struct answer answers[MOST_ASKED];
+		unsigned int asked_at_once, asked_first, asked_hot;
+		const char *first;	/* the reason after the first execution; NULL: none is saved */
+	} cases[] = {
+		{ false, { { 0, 10, 5 }, { 0, 10, 5 }, { 0, 12, 5 }, { 0, 12, 5 } }, 2, 2, 4, NULL },
+		{ false, { { 0, 0, 0 }, { 0, 10, 5 }, { 0, 10, 5 }, { 0, 12, 5 }, { 0, 12, 5 } }, 1, 3, 5,
+		  "" },
+		{ false, { { 0, 0, 0 }, { FAILS, 0, 0 }, { 0, 12, 5 }, { 0, 12, 5 } }, 1, 2, 4,
+		  "cache: refused by the engine" },
+		{ true, { { 0, 12, 5 }, { 0, 12, 5 } }, 0, 0, 2, NULL },
+	};
+
+	(void)state;
+	cache.saved_late = saved_late;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct nna_prepare_options options = { .size = sizeof(options), .cache = &cache };
+		struct nna_device *device = open_device();
+		struct nna_prepared_model *p;
+		struct nna_memory *memory;
+
+		fake.shape = (struct nnaccel_shape){ .rank = 1, .dims = { 4 } };
+		engine.answers = cases[i].answers;
+		assert_int_equal(nna_memory_alloc(device, 64, &memory, &err), NN_OK);
+		assert_int_equal(cases[i].is_loaded ?
+				 nna_prepare_model_from_cache(device, &cache, NULL, &p, &err) :
+				 nna_prepare_model(device, &model, NULL, &options, &p, &err), NN_OK);
+		assert_int_equal(engine.asked, cases[i].asked_at_once);
+		execute(p, memory, 1);
+		if (cases[i].first) {
+			assert_int_equal(sem_wait(&saved), 0);
+			assert_string_equal(saved_reason, cases[i].first);
+		}
+		assert_int_equal(engine.asked, cases[i].asked_first);
+		execute(p, memory, TUNED_EXECUTIONS - 2);
+		assert_int_equal(sem_trywait(&saved), -1);
+		execute(p, memory, 1);
+		assert_int_equal(sem_wait(&saved), 0);
+		assert_string_equal(saved_reason, "");
+		assert_int_equal(engine.asked, cases[i].asked_hot);
+		assert_holds(files[0], 12, 'm');
+		/* That was the last time. */
+		execute(p, memory, 2 * TUNED_EXECUTIONS);
+		nna_prepared_model_free(p);
+		assert_int_equal(sem_trywait(&saved), -1);
+		nna_memory_free(memory);
+		nna_device_close(device);
+	}
+}
+
 static void test_loading(void **state)
 {
 	static const uint8_t byte = 7;
@@ -600,6 +680,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_saving),
 		TEST(test_failing_saves),
+		TEST(test_late_saves),
 		TEST(test_loading),
 		TEST(test_preparing),
 		TEST(test_files_that_are_refused),
@@ -610,5 +691,6 @@ int main(void)
 	};
 
 	kept_start();
+	sem_init(&saved, 0, 0);
 	return cmocka_run_group_tests_name("libnnaccel_cache", tests, NULL, NULL);
 }

@@ -600,6 +600,65 @@ static void test_many_buffers(void **state)
 	take_back();
 }
 
+/* Each allocation of an execution with more of everything than fits on the stack fails in turn. */
+static void test_large_executions(void **state)
+{
+	static const uint8_t byte = 1;
+	const struct nn_attribute attribute = { "dev.nnaccel.test", 1, 1, &byte };
+	const struct nn_attributes attributes = { 1, &attribute };
+	const struct nna_execute_options options = { .size = sizeof(options), .attributes = &attributes };
+	struct nna_argument args[10] = { { .pool = 9 } };
+	struct nna_buffer *buffers[9];
+	struct nna_memory *memories[9];
+	uint32_t tokens[9];
+	float row[4] = { 0 };
+
+	(void)state;
+	for (int way = 0; way < 4; way++) {
+		unsigned int failures, number = 0;
+
+		do {
+			const struct nna_request r = {
+				.size = sizeof(r), .num_inputs = 9, .num_outputs = 1, .inputs = args,
+				.outputs = args + 9, .num_memories = 9, .memories = memories,
+				.num_tokens = 9, .tokens = tokens,
+			};
+			struct nn_error err = { "" };
+			enum nn_status status;
+
+			give();
+			for (uint32_t i = 0; i < 9; i++) {
+				memories[i] = given.memory;
+				assert_int_equal(nna_buffer_allocate(given.device, NULL, &given.prepared, 1,
+								     &role, 1, NULL, 0, &buffers[i],
+								     &tokens[i], &err), NN_OK);
+				assert_int_equal(nna_buffer_write(buffers[i], row, ROW, 0, NULL, &err),
+						 NN_OK);
+			}
+			failing_begin(FAILING_SELF, ++number, false);
+			if (way == 0)
+				status = nna_execute(given.prepared, &r, &options, NULL, NULL, NULL, &err);
+			else if (way == 1)
+				status = nna_burst_execute(given.burst, &r, &options, NULL, NULL, NULL,
+							   &err);
+			else if (way == 2)
+				status = nna_execute_fenced(given.prepared, &r, &options, NULL, 0, 0,
+							    &made.file, &err);
+			else
+				status = nna_submission_create(given.prepared, &r, &options,
+							       &made.submission, &err);
+			failures = failing_end(FAILING_SELF);
+			assert_int_equal(status, failures ? NN_OUT_OF_MEMORY : NN_OK);
+			nna_submission_free(made.submission);
+			made.submission = NULL;
+			for (uint32_t i = 0; i < 9; i++)
+				nna_buffer_free(buffers[i]);
+			take_back();
+		} while (failures);
+		assert_true(number > 4);
+	}
+}
+
 static void test_limits_of_lists(void **state)
 {
 	static struct nna_role roles[NNACCEL_MAX_ROLES + 1];
@@ -693,6 +752,7 @@ int main(void)
 		cmocka_unit_test(test_first_memory),
 		cmocka_unit_test(test_extensions_again),
 		cmocka_unit_test(test_limits_of_executions),
+		cmocka_unit_test(test_large_executions),
 		cmocka_unit_test(test_limits_of_lists),
 		cmocka_unit_test(test_many_buffers),
 		cmocka_unit_test(test_not_saved),
