@@ -548,7 +548,7 @@ static void test_locks(void **state)
 	close(reader.model);
 	close(other.model);
 	assert_int_equal(open_entry(F_WRLCK, &writer), NN_OK);
-	/* The same data are not written again, so that who has them loses nothing. */
+	/* The same data are not written again: a model may be using them. */
 	assert_int_equal(write_entry(&writer, "MMM", "ddddd"), NN_OK);
 	assert_holds(files[0], 3, 'M');
 	assert_int_equal(write_entry(&writer, "mmm", "DDDDD"), NN_GENERAL_FAILURE);
@@ -564,7 +564,7 @@ static void test_locks(void **state)
 	assert_int_equal(writer.data, -1);
 }
 
-/* What is compared at a time, and sizes around it; a byte anywhere makes the difference. */
+/* A different byte is found at any place, also at the bounds of what is compared at a time. */
 static void test_same_bytes(void **state)
 {
 	static const size_t sizes[] = { 1, 2, 65535, 65536, 65537, 131072, 131073 };
@@ -613,8 +613,8 @@ static void test_unreadable(void **state)
 }
 
 /*
- * The model part is cut first and comes last, and each step is on the disk before the next: '0' cuts
- * all, 't' some, 'w' writes, 's' waits for the disk. After a failure there is no model part.
+ * The model part is cut first and comes last, and each step is on the disk before the next. After a
+ * failure there is no model part. '0' cuts all, 't' cuts some, 'w' writes, 's' waits for the disk.
  */
 static void test_order(void **state)
 {

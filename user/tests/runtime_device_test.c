@@ -445,6 +445,113 @@ static void test_unknown_size_between_steps(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
+/* Pools of arguments are memories first, then buffers, each of them once. */
+static void test_pools_of_buffers(void **state)
+{
+	enum { BUFFER_A = 1, BUFFER_B = 2, BUFFER_OUT = 4, SAME = 8 };
+	static const struct {
+		unsigned int buffers;
+		uint32_t num_memories, num_tokens, pools[3];
+	} cases[] = {
+		{ 0, 1, 0, { 0, 0, 0 } }, { BUFFER_A, 1, 1, { 1, 0, 0 } }, { BUFFER_B, 1, 1, { 0, 1, 0 } },
+		{ BUFFER_OUT, 1, 1, { 0, 0, 1 } }, { BUFFER_A | BUFFER_B, 1, 2, { 1, 2, 0 } },
+		{ BUFFER_A | BUFFER_B | BUFFER_OUT, 0, 3, { 0, 1, 2 } },
+		{ BUFFER_A | BUFFER_B | SAME, 1, 1, { 1, 1, 0 } },
+	};
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *compilation = for_accelerator(model);
+
+	(void)state;
+	accel.has_buffers = true;
+	assert_ok(ANeuralNetworksCompilation_finish(compilation));
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		ANeuralNetworksMemory *memories[3], *host;
+		ANeuralNetworksExecution *execution;
+		ANeuralNetworksMemoryDesc *desc;
+		float sum[ADD_ELEMENTS];
+		void *base;
+
+		accel.tokens = 0;
+		host = shared_memory(sizeof(add_a), PROT_READ | PROT_WRITE, &base);
+		for (uint32_t k = 0; k < 3; k++) {
+			assert_ok(ANeuralNetworksMemoryDesc_create(&desc));
+			if (k < 2) {
+				assert_ok(ANeuralNetworksMemoryDesc_addInputRole(desc, compilation, 0, 1));
+				assert_ok(ANeuralNetworksMemoryDesc_addInputRole(desc, compilation, 1, 1));
+			} else {
+				assert_ok(ANeuralNetworksMemoryDesc_addOutputRole(desc, compilation, 0, 1));
+			}
+			assert_ok(ANeuralNetworksMemoryDesc_finish(desc));
+			assert_ok(ANeuralNetworksMemory_createFromDesc(desc, &memories[k]));
+			ANeuralNetworksMemoryDesc_free(desc);
+			if (k < 2)
+				assert_ok(ANeuralNetworksMemory_copy(host, memories[k]));
+		}
+		assert_ok(ANeuralNetworksExecution_create(compilation, &execution));
+		for (uint32_t k = 0; k < 2; k++) {
+			if (cases[i].buffers >> k & 1)
+				assert_ok(ANeuralNetworksExecution_setInputFromMemory(
+						execution, (int32_t)k, NULL,
+						memories[cases[i].buffers & SAME ? 0 : k], 0, 0));
+			else
+				assert_ok(ANeuralNetworksExecution_setInput(execution, (int32_t)k, NULL,
+									    add_a, sizeof(add_a)));
+		}
+		if (cases[i].buffers & BUFFER_OUT)
+			assert_ok(ANeuralNetworksExecution_setOutputFromMemory(execution, 0, NULL,
+									       memories[2], 0, 0));
+		else
+			assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, sum, sizeof(sum)));
+		assert_ok(ANeuralNetworksExecution_compute(execution));
+		assert_int_equal(accel.num_memories, cases[i].num_memories);
+		assert_int_equal(accel.num_tokens, cases[i].num_tokens);
+		for (uint32_t k = 0; k < 3; k++) {
+			bool is_buffer = cases[i].buffers >> k & 1;
+
+			assert_int_equal(accel.arguments[k].pool, cases[i].pools[k]);
+			assert_int_equal(accel.arguments[k].length, is_buffer ? 0 : sizeof(sum));
+			if (is_buffer)
+				assert_int_equal(accel.asked_tokens[accel.arguments[k].pool -
+								    accel.num_memories],
+						 1 + (cases[i].buffers & SAME ? 0 : k));
+		}
+		ANeuralNetworksExecution_free(execution);
+		for (uint32_t k = 0; k < 3; k++)
+			ANeuralNetworksMemory_free(memories[k]);
+		ANeuralNetworksMemory_free(host);
+		munmap(base, sizeof(add_a));
+	}
+	ANeuralNetworksCompilation_free(compilation);
+	ANeuralNetworksModel_free(model);
+}
+
+/* An output that is shorter than its buffer leaves the rest of it alone. */
+static void test_long_output(void **state)
+{
+	const uint32_t dims[] = { 2, 2 };
+	const ANeuralNetworksOperandType type = tensor_type(2, dims);
+	ANeuralNetworksModel *model = add_model(0);
+	ANeuralNetworksCompilation *compilation = for_accelerator(model);
+	ANeuralNetworksExecution *execution;
+	float sum[2 * ADD_ELEMENTS];
+
+	(void)state;
+	assert_ok(ANeuralNetworksCompilation_finish(compilation));
+	for (int i = 0; i < 2 * ADD_ELEMENTS; i++)
+		sum[i] = -1;
+	assert_ok(ANeuralNetworksExecution_create(compilation, &execution));
+	assert_ok(ANeuralNetworksExecution_setInput(execution, 0, &type, add_a, sizeof(add_a)));
+	assert_ok(ANeuralNetworksExecution_setInput(execution, 1, &type, add_b, sizeof(add_b)));
+	assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, sum, sizeof(sum)));
+	assert_ok(ANeuralNetworksExecution_compute(execution));
+	assert_sum(sum);
+	for (int i = ADD_ELEMENTS; i < 2 * ADD_ELEMENTS; i++)
+		assert_true(sum[i] == -1);
+	ANeuralNetworksExecution_free(execution);
+	ANeuralNetworksCompilation_free(compilation);
+	ANeuralNetworksModel_free(model);
+}
+
 /* If a device refuses a buffer, only a compilation that names no device gets shared memory. */
 static void test_refused_buffers(void **state)
 {
@@ -920,6 +1027,8 @@ int main(void)
 		cmocka_unit_test_setup(test_memory_arguments, reset),
 		cmocka_unit_test_setup(test_steps, reset),
 		cmocka_unit_test_setup(test_memory_of_two, reset),
+		cmocka_unit_test_setup(test_pools_of_buffers, reset),
+		cmocka_unit_test_setup(test_long_output, reset),
 		cmocka_unit_test_setup(test_refused_buffers, reset),
 		cmocka_unit_test_setup(test_fallback_with_buffers, reset),
 		cmocka_unit_test_setup(test_unknown_size_between_steps, reset),

@@ -60,6 +60,9 @@ static struct {
 	bool refuses_imports;		/* of memory, which it cannot reach */
 	uint32_t unreachable;		/* memories of the last model that it was asked about */
 	bool has_buffers;		/* it does not refuse every one */
+	uint32_t tokens;		/* of buffers, from 1 */
+	uint32_t num_tokens, asked_tokens[3];	/* of the last execution, which then computes nothing */
+	uint32_t num_memories;
 	uint32_t refused_buffers;
 	uint32_t buffers_read;		/* times, by the library */
 	uint32_t buffers_written;
@@ -215,7 +218,7 @@ enum nn_status nna_buffer_allocate(struct nna_device *device, const struct nna_b
 	(void)num_output_roles;
 	if (accel.has_buffers) {
 		*buffer = calloc(1, sizeof(**buffer));
-		*token = 1;
+		*token = ++accel.tokens;
 		assert_non_null(*buffer);
 		return NN_OK;
 	}
@@ -433,6 +436,10 @@ enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna
 	for (i = 0; i < request->num_inputs && i < 2; i++)
 		accel.arguments[i] = request->inputs[i];
 	accel.arguments[2] = request->outputs[0];
+	accel.num_memories = request->num_memories;
+	accel.num_tokens = request->num_tokens;
+	for (i = 0; i < request->num_tokens && i < 3; i++)
+		accel.asked_tokens[i] = request->tokens[i];
 	if (accel.blocks) {
 		sem_post(&accel.entered);
 		sem_wait(&accel.go);
@@ -450,7 +457,8 @@ enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna
 		*num_shapes = request->num_outputs;
 	if (accel.execute_status)
 		return nn_fail(err, accel.execute_status, "told to fail");
-	add(prepared, request);
+	if (!request->num_tokens)
+		add(prepared, request);
 	if (options->measure)
 		*timing = (struct nna_timing){ 3, 5 };
 	return NN_OK;
