@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "op_case.h"
+#include "ops/quant.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -241,6 +242,202 @@ static void test_quantised_functions(void **state)
 	}
 }
 
+/* ---- Quantised: to the bit, by the NNAPI's fixed-point formulas ---- */
+
+struct exact {
+	int32_t type;
+	float scale, out_scale;
+	int32_t out_zero;
+};
+
+static int32_t clamped(int32_t type, int64_t value)
+{
+	int32_t low, high;
+
+	nn_quant_range(type, &low, &high);
+	return (int32_t)(value < low ? low : value > high ? high : value);
+}
+
+/* LOGISTIC in 23 bits less than 31, or TANH in 24. */
+static int32_t exact_curve(const struct exact *e, int32_t x, int32_t (*fn)(int32_t, uint32_t),
+			   int32_t shift, int32_t offset)
+{
+	struct nn_multiplier m;
+	int32_t radius;
+
+	assert_true(nn_quant_encode_above_one((double)e->scale * 0x1p27, &m));
+	radius = nn_quant_radius(4, m.shift);
+	if (x <= -radius || x >= radius)
+		return clamped(e->type, x < 0 ? INT32_MIN : INT32_MAX);
+	return clamped(e->type, nn_rdp(fn(nn_srdhm((int32_t)((uint32_t)x << m.shift), m.value), 4),
+				       shift) + offset);
+}
+
+static int32_t exact_logistic(const struct exact *e, int32_t x)
+{
+	return exact_curve(e, x, nn_quant_logistic, 23, e->out_zero);
+}
+
+static int32_t exact_tanh(const struct exact *e, int32_t x)
+{
+	return exact_curve(e, x, nn_quant_tanh, 24, e->out_zero);
+}
+
+/* Multipliers of 16 bits. */
+static int32_t encode16(double factor, int32_t *shift)
+{
+	struct nn_multiplier m;
+	int64_t value;
+
+	assert_true(nn_quant_encode(factor, &m));
+	value = ((int64_t)m.value + (1 << 15)) >> 16;
+	*shift = m.shift;
+	return (int32_t)(value > INT16_MAX ? INT16_MAX : value);
+}
+
+static int16_t saturated16(int64_t x)
+{
+	return (int16_t)(x < INT16_MIN ? INT16_MIN : x > INT16_MAX ? INT16_MAX : x);
+}
+
+static int32_t exact_hard_swish(const struct exact *e, int32_t x)
+{
+	const double fine = (double)e->scale / 128;
+	int32_t out_shift, relu_shift;
+	int16_t out = (int16_t)encode16(fine / (double)e->out_scale, &out_shift);
+	int16_t relu = (int16_t)encode16(fine / (3 / 32768.0), &relu_shift);
+	int16_t h = (int16_t)(x * 128), r = h;
+
+	if (relu_shift > 0)
+		r = saturated16((int64_t)r * (INT64_C(1) << (relu_shift - 1)));
+	r = nn_srdhm16(r, relu);
+	if (relu_shift > 0)
+		r = saturated16((int64_t)r * 2);
+	if (relu_shift < 0)
+		r = (int16_t)nn_rdp(r, -relu_shift);
+	r = (int16_t)((r + 32768) >> 1);
+	return clamped(e->type, (int64_t)nn_rdp(r * nn_srdhm16(h, out) / 32768, -out_shift) +
+				e->out_zero);
+}
+
+static void test_exact_functions(void **state)
+{
+	static const struct {
+		const char *op;
+		int32_t (*exact)(const struct exact *e, int32_t x);
+		float out_scale;	/* 0: of the input */
+		int32_t out_zero;	/* of an unsigned type */
+	} table[] = {
+		{ "LOGISTIC", exact_logistic, 1.0f / 256, 0 },
+		{ "TANH", exact_tanh, 1.0f / 128, 128 },
+		{ "HARD_SWISH", exact_hard_swish, 0, 77 },
+	};
+	static const float scales[] = { 0.0007f, 0.004f, 0.01f, 0.03f, 0.05f, 0.1f, 0.4f, 2 };
+	uint8_t bytes[256];
+
+	(void)state;
+	for (int i = 0; i < 256; i++)
+		bytes[i] = (uint8_t)i;
+	for (uint32_t i = 0; i < 2 * LENGTH(table) * LENGTH(scales); i++) {
+		const size_t k = i / 2 % LENGTH(table);
+		const int32_t offset = i % 2 ? 128 : 0, zero = 100 - offset;
+		struct exact e = {
+			.type = i % 2 ? NN_TENSOR_QUANT8_ASYMM_SIGNED : NN_TENSOR_QUANT8_ASYMM,
+			.scale = scales[i / 2 / LENGTH(table)],
+			.out_zero = table[k].out_zero - offset,
+		};
+		struct op_case c;
+
+		e.out_scale = table[k].out_scale > 0 ? table[k].out_scale : e.scale * 1.3f;
+		oc_init(&c, table[k].op);
+		oc_input(&c, e.type, OC_DIMS(256), bytes);
+		oc_quantise(&c, e.scale, zero);
+		oc_output(&c, e.type);
+		oc_quantise(&c, e.out_scale, e.out_zero);
+		if (oc_run(&c))
+			fail_msg("%s", c.err.message);
+		for (int x = 0; x < 256; x++) {
+			int32_t want = table[k].exact(&e, (int32_t)stored(e.type, bytes[x]) - zero);
+			uint8_t byte = ((uint8_t *)oc_result(&c, 0)->data)[x];
+			int32_t got = (int32_t)stored(e.type, byte);
+
+			if (got != want)
+				fail_msg("%s of scale %g: byte %d is %d, not %d", table[k].op,
+					 (double)e.scale, x, got, want);
+		}
+		oc_free(&c);
+	}
+}
+
+/* A row of SOFTMAX by the NNAPI's formula. */
+static void exact_softmax(const uint8_t *in, uint8_t *out, uint32_t count, uint32_t stride,
+			  int32_t type, double factor)
+{
+	const uint8_t flip = type == NN_TENSOR_QUANT8_ASYMM ? 0 : 0x80;
+	struct nn_multiplier m;
+	int32_t least, most = 0, headroom = 0, reciprocal = 0;
+	uint32_t sum = 0;
+
+	assert_true(nn_quant_encode_above_one(fmin(factor * 0x1p26, INT32_MAX), &m));
+	least = -nn_quant_radius(5, m.shift);
+	for (uint32_t i = 0; i < count; i++)
+		most = (in[i * stride] ^ flip) > most ? in[i * stride] ^ flip : most;
+	for (int pass = 0; pass < 2; pass++) {
+		for (uint32_t i = 0; i < count; i++) {
+			int32_t d = (in[i * stride] ^ flip) - most, e, value = 0;
+
+			e = d < least ? 0 :
+			    nn_quant_exp_negative(nn_srdhm(d * (1 << m.shift), m.value), 5);
+			if (!pass)
+				sum += (uint32_t)nn_rdp(e, 12);
+			else if (d >= least && headroom >= 4)	/* else it is below a half */
+				value = nn_rdp(nn_srdhm(reciprocal, e), 12 - headroom + 31 - 8);
+			out[i * stride] = (uint8_t)((value > 255 ? 255 : value) ^ flip);
+		}
+		headroom = __builtin_clz(sum);
+		reciprocal = nn_quant_one_over_one_plus((int32_t)((sum << headroom) - (1u << 31)));
+	}
+}
+
+/* Rows of few elements and of many, which lie beside each other or apart. */
+static void test_exact_softmax(void **state)
+{
+	static const uint32_t sizes[] = { 1, 2, 7, 16, 17, 254, 255, 256, 257, 600 };
+	static const float scales[] = { 0.003f, 0.02f, 0.1f, 1 };
+	static uint8_t in[3 * 600], want[3 * 600];
+
+	(void)state;
+	for (uint32_t i = 0; i < LENGTH(sizes) * LENGTH(scales) * 4; i++) {
+		int32_t type = i % 2 ? NN_TENSOR_QUANT8_ASYMM_SIGNED : NN_TENSOR_QUANT8_ASYMM;
+		uint32_t size = sizes[i / 4 % LENGTH(sizes)], stride = i / 2 % 2 ? 3 : 1;
+		float scale = scales[i / 4 / LENGTH(sizes)];
+		struct op_case c;
+
+		for (uint32_t k = 0; k < size * 3; k++)
+			in[k] = (uint8_t)(k * k * 31 + k * 7 + i);
+		/* What lies behind a row is larger than all of it. */
+		for (uint32_t k = 0; stride == 1 && k < size; k++)
+			in[k] /= 4, in[k + size] = (uint8_t)(255 - in[k]);
+		for (uint32_t k = 0; k < 3; k++)
+			exact_softmax(in + (stride == 1 ? k * size : k), want +
+				      (stride == 1 ? k * size : k), size, stride, type,
+				      (double)0.7f * (double)scale);
+		oc_init(&c, "SOFTMAX");
+		if (stride == 1)
+			oc_input(&c, type, OC_DIMS(3, size), in);
+		else
+			oc_input(&c, type, OC_DIMS(size, 3), in);
+		oc_quantise(&c, scale, 5);
+		oc_float(&c, 0.7f);
+		oc_int(&c, stride == 1);
+		oc_output(&c, type);
+		oc_quantise(&c, 1.0f / 256, i % 2 ? -128 : 0);
+		assert_int_equal(oc_run(&c), NN_OK);
+		assert_memory_equal(oc_result(&c, 0)->data, want, 3 * size);
+		oc_free(&c);
+	}
+}
+
 /* What the model says of an output that the operation quantises itself. */
 static void test_fixed_quantisation(void **state)
 {
@@ -376,6 +573,31 @@ static void test_softmax_quantised(void **state)
 			double got = stored(type, ((uint8_t *)oc_result(&c, 0)->data)[k]);
 
 			assert_true(fabs(got - clamp_stored(type, want[k] * 256 + zero)) <= 1);
+		}
+		oc_free(&c);
+	}
+}
+
+/* The largest element, wherever it is, may be far above the others. */
+static void test_softmax_of_large(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 8; i++) {
+		float in[4] = { -1000, -1000, -1000, -1000 };
+		struct op_case c;
+
+		in[i / 2] = 1000;
+		oc_init(&c, i % 2 ? "LOG_SOFTMAX" : "SOFTMAX");
+		oc_input(&c, NN_TENSOR_FLOAT32, OC_DIMS(1, 4), in);
+		oc_float(&c, 1);
+		if (i % 2)
+			oc_int(&c, 1);
+		oc_output(&c, NN_TENSOR_FLOAT32);
+		assert_int_equal(oc_run(&c), NN_OK);
+		for (uint32_t k = 0; k < 4; k++) {
+			float got = ((float *)oc_result(&c, 0)->data)[k];
+
+			assert_true(got == (i % 2 ? (k == i / 2 ? 0 : -2000) : k == i / 2));
 		}
 		oc_free(&c);
 	}
@@ -526,8 +748,11 @@ int main(void)
 		cmocka_unit_test(test_quantised_functions),
 		cmocka_unit_test(test_fixed_quantisation),
 		cmocka_unit_test(test_scales_that_are_refused),
+		cmocka_unit_test(test_exact_functions),
+		cmocka_unit_test(test_exact_softmax),
 		cmocka_unit_test(test_softmax),
 		cmocka_unit_test(test_softmax_quantised),
+		cmocka_unit_test(test_softmax_of_large),
 		cmocka_unit_test(test_softmax_of_many),
 		cmocka_unit_test(test_softmax_parameters),
 		cmocka_unit_test(test_softmax_of_nothing),

@@ -401,7 +401,7 @@ static void test_heatmap(void **state)
 		3.875f, 6.875f, 5.875f, 4.875f, 7.875f, 6.875f, 3.875f, 6.875f, 5.875f,
 	};
 	static const float flat[] = { 2, 2, 2, 2 }, corner[] = { 9, 1, 1, 0 };
-	/* The quadratic of the one peaks at (-10, -10), of which 1.5 are left; the other has no peak. */
+	/* The quadratic of the one peaks at (-10, -10), of which 1.5 are left; the other is flat. */
 	static const float far[] = { 99, 96, 79.2f, 96, 100, 94, 79.2f, 94, 99 };
 	static const float ridge[] = { 99.9f, 50, -100.0996f, 51, 100, 49, -100.0996f, 50, 99.9f };
 	static const struct {
@@ -802,7 +802,7 @@ static void test_postprocessing(void **state)
 	}
 }
 
-/* The best of few and of many classes, wherever it is; what lies behind them is larger. */
+/* The best of few and of many classes, above the threshold or not; a larger score is behind. */
 static void test_many_classes(void **state)
 {
 	enum { MOST = 40 };
@@ -810,26 +810,28 @@ static void test_many_classes(void **state)
 
 	(void)state;
 	for (uint32_t classes = 2; classes <= MOST; classes++)
-		for (uint32_t best = 1; best < classes; best++) {
-			const int32_t label = (int32_t)best;
+		for (uint32_t i = 0; i < 2 * (classes - 1); i++) {
+			const uint32_t best = 1 + i / 2;
+			const int32_t label = i % 2 ? 0 : (int32_t)best, count = i % 2 ? 0 : 1;
+			const float score = i % 2 ? 0 : 0.5f;
 			float scores[2 * MOST] = { 0 };
 			struct op_case c;
 
-			for (uint32_t i = 0; i < classes; i++)
-				scores[i] = i ? 0.25f : 0.9f;
+			for (uint32_t k = 0; k < classes; k++)
+				scores[k] = k ? 0.25f : 0.9f;
 			scores[best] = 0.5f;
 			scores[classes] = 0.9f;
 			oc_init(&c, "DETECTION_POSTPROCESSING");
 			oc_input(&c, NN_TENSOR_FLOAT32, OC_DIMS(1, 2, classes), scores);
 			oc_input(&c, NN_TENSOR_FLOAT32, OC_DIMS(1, 2, 4), NULL);
 			oc_input(&c, NN_TENSOR_FLOAT32, OC_DIMS(2, 4), anchors);
-			for (uint32_t i = 0; i < 4; i++)
+			for (uint32_t k = 0; k < 4; k++)
 				oc_float(&c, 1);
 			oc_bool(&c, false);
 			oc_int(&c, 1);
 			oc_int(&c, 1);
 			oc_int(&c, 1);
-			oc_float(&c, 0.3f);
+			oc_float(&c, i % 2 ? 0.6f : 0.3f);
 			oc_float(&c, 0.5f);
 			oc_bool(&c, true);
 			oc_output(&c, NN_TENSOR_FLOAT32);
@@ -837,8 +839,9 @@ static void test_many_classes(void **state)
 			oc_output(&c, NN_TENSOR_INT32);
 			oc_output(&c, NN_TENSOR_INT32);
 			assert_int_equal(oc_run(&c), NN_OK);
-			assert_floats(&c, 0, &scores[best], 1);
+			assert_floats(&c, 0, &score, 1);
 			assert_ints(&c, 2, &label, 1);
+			assert_ints(&c, 3, &count, 1);
 			oc_free(&c);
 		}
 }

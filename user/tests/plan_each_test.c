@@ -53,7 +53,7 @@ static const struct form large_forms[] = {
 #include "plan_each_large.def"
 };
 
-/* In place of the library's: threads share what is large, whatever the machine has. */
+/* Stands in for the library's function, so that there are threads on each machine. */
 uint32_t cpus_usable(void)
 {
 	return 3;
