@@ -415,7 +415,7 @@ static void test_exact_softmax(void **state)
 
 		for (uint32_t k = 0; k < size * 3; k++)
 			in[k] = (uint8_t)(k * k * 31 + k * 7 + i);
-		/* What lies behind a row is larger than all of it. */
+		/* The bytes behind the first row are larger than all of it. */
 		for (uint32_t k = 0; stride == 1 && k < size; k++)
 			in[k] /= 4, in[k + size] = (uint8_t)(255 - in[k]);
 		for (uint32_t k = 0; k < 3; k++)
