@@ -19,6 +19,7 @@
 #include <android/NeuralNetworks.h>
 #include "onnxruntime_play.h"
 #include "recorded.h"
+#include "tests/heap_blocks.h"
 #include "ops/float16.h"
 
 enum { VALUES = 48, ROOM = 1 << 16 };
@@ -504,13 +505,23 @@ static bool try_case(struct the_case *c, enum kind kind, const char *text)
 	return good;
 }
 
-static void test_nodes(void **unused)
+static void load(void)
+{
+	OrtEpFactory *made;
+	size_t count;
+
+	assert_null(CreateEpFactories("NN", &base, NULL, &made, 1, &count));
+	assert_int_equal(count, 1);
+	factory = (struct ort_ep_factory *)made;
+}
+
+static void try_cases(void)
 {
 	struct the_case c = { .memory = malloc(ROOM) };
 	size_t failed = 0;
 
-	(void)unused;
 	assert_non_null(c.memory);
+	load();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		read_case(&c, cases[i].graph, cases[i].outputs);
 		if (!try_case(&c, cases[i].kind, cases[i].text)) {
@@ -519,22 +530,33 @@ static void test_nodes(void **unused)
 		}
 	}
 	free(c.memory);
+	assert_null(ReleaseEpFactory((OrtEpFactory *)factory));
 	assert_int_equal(failed, 0);
+}
+
+static void test_nodes(void **unused)
+{
+	(void)unused;
+	try_cases();
+}
+
+/* What the first time allocates once is there. */
+static void test_nothing_is_left(void **unused)
+{
+	const long blocks = heap_blocks, files = recorded_files();
+
+	(void)unused;
+	try_cases();
+	assert_int_equal(heap_blocks, blocks);
+	assert_int_equal(recorded_files(), files);
 }
 
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nodes),
+		cmocka_unit_test(test_nothing_is_left),
 	};
-	OrtEpFactory *made;
-	size_t count;
-	int failed;
 
-	if (CreateEpFactories("NN", &base, NULL, &made, 1, &count) || count != 1)
-		return 1;
-	factory = (struct ort_ep_factory *)made;
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	ReleaseEpFactory(made);
-	return failed;
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

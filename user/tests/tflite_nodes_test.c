@@ -21,6 +21,7 @@
 #define PLAY_MOST 64
 #include "tflite_play.h"
 #include "recorded.h"
+#include "tests/heap_blocks.h"
 #include "ops/float16.h"
 #include "ops/op.h"
 
@@ -414,12 +415,11 @@ static bool try_case(struct graph *g, enum kind kind, const char *outputs, const
 	return good;
 }
 
-static void test_nodes(void **unused)
+static void try_cases(void)
 {
 	struct graph *g = malloc(sizeof(*g));
 	size_t failed = 0;
 
-	(void)unused;
 	assert_non_null(g);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		read_graph(g, cases[i].graph);
@@ -432,10 +432,28 @@ static void test_nodes(void **unused)
 	assert_int_equal(failed, 0);
 }
 
+static void test_nodes(void **unused)
+{
+	(void)unused;
+	try_cases();
+}
+
+/* What the first time allocates once is there. */
+static void test_nothing_is_left(void **unused)
+{
+	const long blocks = heap_blocks, files = recorded_files();
+
+	(void)unused;
+	try_cases();
+	assert_int_equal(heap_blocks, blocks);
+	assert_int_equal(recorded_files(), files);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nodes),
+		cmocka_unit_test(test_nothing_is_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
