@@ -108,7 +108,7 @@ def run_apart(graph):
 
 
 def one(kind, graph, outputs):
-    if kind in ("REFUSED", "LEFT", "ALONE"):
+    if kind in ("REFUSED", "WORK", "ALONE"):
         return outputs, None
     found = run_apart(graph)
     if not outputs:
