@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include <android/NeuralNetworks.h>
+#include "nnapi_calls.h"
 #include "onnxruntime_play.h"
 #include "version.h"
 
@@ -108,7 +109,7 @@ static void test_options(void **unused)
 		{ "ep.other.speed", "9", NULL },
 		{ "ep.nn.device", "nnapi-reference", NULL },
 		{ "ep.nn.preference", "low_power", NULL },
-		{ "ep.nn.speed", "9", "no option \"speed\"" },
+		{ "ep.nn.speed", "9", "nnaccel: there is no option \"speed\"; see" },
 		{ "ep.nn.burst", "maybe", "option burst" },
 		{ "ep.nn.priority", "highest", "option priority" },
 		{ "ep.nn.max_shapes", "-1", "option max_shapes" },
@@ -283,6 +284,53 @@ static void test_runs(void **unused)
 	free(context.out[0].data);
 	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
 	release(factory, ep);
+	unload(factory);
+}
+
+/* What an option makes the provider do: the default is a burst, of which there is one for many runs. */
+static void test_calls(void **unused)
+{
+	static const struct {
+		const char *key, *value, *calls;
+	} cases[] = {
+		{ "ep.nn.verbosity", "0", NNAPI_SET(1, 1, 100) NNAPI_IN_BURST },
+		{ "EP.nn.burst", "0", NNAPI_SET(1, 1, 100) NNAPI_IN_BURST },
+		{ "ep.nn2.burst", "0", NNAPI_SET(1, 1, 100) NNAPI_IN_BURST },
+		{ "ep.nn.burst", "0", NNAPI_SET(1, 1, 100) "run, run, " },
+		{ "ep.NN.burst", "0", NNAPI_SET(1, 1, 100) "run, run, " },
+		{ "ep.nn.preference", "low_power", NNAPI_SET(1, 0, 100) NNAPI_IN_BURST },
+		{ "ep.nn.preference", "sustained_speed", NNAPI_SET(1, 2, 100) NNAPI_IN_BURST },
+		{ "ep.nn.priority", "low", NNAPI_SET(1, 1, 90) NNAPI_IN_BURST },
+		{ "ep.nn.priority", "high", NNAPI_SET(1, 1, 110) NNAPI_IN_BURST },
+		{ "ep.nn.allow_fp16", "1", "relaxed 1, " NNAPI_SET(1, 1, 100) NNAPI_IN_BURST },
+		{ "ep.nn.cache_dir", "/tmp/nnaccel-no-such",
+		  NNAPI_SET(1, 1, 100) "cache /tmp/nnaccel-no-such, " NNAPI_IN_BURST },
+	};
+	struct ort_ep_factory *factory = load();
+	const struct OrtGraph *graphs[] = { &part };
+	const struct OrtNode *nodes[] = { &fused };
+	float data[] = { 1, 2 };
+	const struct OrtValue value = { { ONNX_FLOAT, 2, { 1, 2 } }, data, sizeof(data) };
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ort_ep *ep = provider(factory, cases[i].key, cases[i].value);
+		struct OrtKernelContext context = { .in = { NULL } };
+		OrtNodeComputeInfo *infos[1];
+		OrtNode *none_made[1];
+
+		assert_non_null(ep);
+		nnapi_calls[0] = '\0';
+		assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
+		for (int k = 0; k < 2; k++) {
+			run((struct ort_node_compute_info *)infos[0], &value, &context);
+			assert_null(last);
+		}
+		assert_string_equal(nnapi_calls, cases[i].calls);
+		free(context.out[0].data);
+		ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+		release(factory, ep);
+	}
 	unload(factory);
 }
 
@@ -721,6 +769,7 @@ int main(void)
 		cmocka_unit_test(test_capability),
 		cmocka_unit_test(test_inner_graph),
 		cmocka_unit_test(test_runs),
+		cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_run_while_compiling),
 		cmocka_unit_test(test_concat_overflows),
 		cmocka_unit_test(test_other_type),

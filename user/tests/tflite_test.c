@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include <nnaccel/tflite.h>
+#include "nnapi_calls.h"
 #include "tflite_play.h"
 
 enum {
@@ -83,6 +84,96 @@ static void test_options(void **state)
 	assert_null(tflite_plugin_create_delegate(names, values, 1, hear));
 	assert_non_null(strstr(said, "no device \"red\""));
 	tflite_plugin_destroy_delegate(NULL);
+}
+
+/* What an option makes the delegate do, with the names that TensorFlow Lite's tools have, too. */
+static void test_calls(void **state)
+{
+	static const struct {
+		const char *name, *value, *calls;
+	} cases[] = {
+		{ "device", "nnapi-reference", "relaxed 0, " NNAPI_SET(1, 1, 100) NNAPI_IN_BURST },
+		{ "accelerator_name", "nnapi-reference",
+		  "relaxed 0, " NNAPI_SET(1, 1, 100) NNAPI_IN_BURST },
+		{ "verbosity", "0", "relaxed 0, " NNAPI_SET(any, 1, 100) NNAPI_IN_BURST },
+		{ "preference", "low_power", "relaxed 0, " NNAPI_SET(any, 0, 100) NNAPI_IN_BURST },
+		{ "execution_preference", "sustained_speed",
+		  "relaxed 0, " NNAPI_SET(any, 2, 100) NNAPI_IN_BURST },
+		{ "preference", "fast_single_answer",
+		  "relaxed 0, " NNAPI_SET(any, 1, 100) NNAPI_IN_BURST },
+		{ "priority", "low", "relaxed 0, " NNAPI_SET(any, 1, 90) NNAPI_IN_BURST },
+		{ "priority", "MEDIUM", "relaxed 0, " NNAPI_SET(any, 1, 100) NNAPI_IN_BURST },
+		{ "execution_priority", "high",
+		  "relaxed 0, " NNAPI_SET(any, 1, 110) NNAPI_IN_BURST },
+		{ "allow_fp16", "1", "relaxed 1, " NNAPI_SET(any, 1, 100) NNAPI_IN_BURST },
+		{ "allow_fp16_precision_for_fp32", "yes",
+		  "relaxed 1, " NNAPI_SET(any, 1, 100) NNAPI_IN_BURST },
+		{ "allow_fp16", "TRUE", "relaxed 1, " NNAPI_SET(any, 1, 100) NNAPI_IN_BURST },
+		{ "allow_fp16", "on", "relaxed 1, " NNAPI_SET(any, 1, 100) NNAPI_IN_BURST },
+		{ "burst", "0", "relaxed 0, " NNAPI_SET(any, 1, 100) "run, run, " },
+		{ "burst", "no", "relaxed 0, " NNAPI_SET(any, 1, 100) "run, run, " },
+		{ "burst", "off", "relaxed 0, " NNAPI_SET(any, 1, 100) "run, run, " },
+		{ "use_burst_mode", "false", "relaxed 0, " NNAPI_SET(any, 1, 100) "run, run, " },
+		{ "cache_dir", "/tmp/nnaccel-no-such",
+		  "relaxed 0, " NNAPI_SET(any, 1, 100) "cache /tmp/nnaccel-no-such, " NNAPI_IN_BURST },
+		{ "cache_directory", "/tmp/nnaccel-no-such",
+		  "relaxed 0, " NNAPI_SET(any, 1, 100) "cache /tmp/nnaccel-no-such, " NNAPI_IN_BURST },
+		{ "cache_directory", "", "relaxed 0, " NNAPI_SET(any, 1, 100) NNAPI_IN_BURST },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *name = (char *)cases[i].name, *value = (char *)cases[i].value;
+		struct tfl_delegate *d = tflite_plugin_create_delegate(&name, &value, 1, hear);
+		struct world *w = sum_and_product();
+
+		assert_non_null(d);
+		assert_int_equal(d->prepare(&w->context, d), TFL_OK);
+		assert_int_equal(w->num_kernels, 1);
+		nnapi_calls[0] = '\0';
+		run(w);
+		run(w);
+		assert_string_equal(nnapi_calls, cases[i].calls);
+		expect(w, 6);
+		destroy(w);
+		tflite_plugin_destroy_delegate(d);
+	}
+}
+
+/* Options that are refused, and why. */
+static void test_wrong_options(void **state)
+{
+	static const struct {
+		const char *name, *value, *why;
+	} cases[] = {
+		{ NULL, NULL, "there is no option \"\"" },
+		{ "verbosity", NULL, "option verbosity: \"\" is not" },
+		{ "verbosity", "-1", "option verbosity: \"-1\" is not a number up to 2147483647" },
+		{ "verbosity", "2147483648", "option verbosity" },
+		{ "verbosity", "99999999999999999999", "option verbosity" },
+		{ "min_work", "4x", "option min_work" },
+		{ "min_work", "/", "option min_work" },
+		{ "min_work", ":", "option min_work" },
+		{ "max_partitions", " 4", "option max_partitions" },
+		{ "max_shapes", "4", "there is no option \"max_shapes\"" },
+		{ "burst", "2", "option burst: \"2\" is not 0 or 1" },
+		{ "priority", "lowest", "option priority: \"lowest\" is not low, medium or high" },
+		{ "disallow_cpu", "1", "no device but the CPU: there is nnapi-reference" },
+		{ "disallow_nnapi_cpu", "true", "no device but the CPU: there is nnapi-reference" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *name = (char *)cases[i].name, *value = (char *)cases[i].value;
+
+		said[0] = '\0';
+		assert_null(tflite_plugin_create_delegate(name ? &name : NULL, value ? &value : NULL, 1,
+							  hear));
+		assert_non_null(strstr(said, cases[i].why));
+	}
+	assert_null(tflite_plugin_create_delegate((char *[]){ "device", "disallow_cpu" },
+						  (char *[]){ "nnapi-reference", "1" }, 2, hear));
+	assert_non_null(strstr(said, "no device \"nnapi-reference\" that is not the CPU"));
 }
 
 /* A program that gives no function for errors, as TensorFlow Lite's own loader, calls what it gets. */
@@ -466,6 +557,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_options),
+		cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_wrong_options),
 		cmocka_unit_test(test_wrong_option_without_reporter),
 		cmocka_unit_test(test_whole_graph),
 		cmocka_unit_test(test_tensor_without_data),

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writes down what a client sets when it compiles and runs models: it takes the place of these calls of
+ * the NNAPI, and hands them on. To be included by one file of a program.
+ */
+#ifndef NN_TESTS_NNAPI_CALLS_H
+#define NN_TESTS_NNAPI_CALLS_H
+
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <android/NeuralNetworks.h>
+
+static char nnapi_calls[512];
+
+__attribute__((format(printf, 1, 2)))
+static void nnapi_called(const char *format, ...)
+{
+	const size_t used = strlen(nnapi_calls);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(nnapi_calls + used, sizeof(nnapi_calls) - used, format, args);
+	va_end(args);
+}
+
+/* int NAME(parameters), which calls the next one of that name with the arguments. */
+#define NNAPI_CALL(name, parameters, arguments, ...) \
+	int name parameters \
+	{ \
+		int (*next) parameters; \
+		*(void **)&next = dlsym(RTLD_NEXT, #name); \
+		nnapi_called(__VA_ARGS__); \
+		return next arguments; \
+	}
+
+NNAPI_CALL(ANeuralNetworksModel_relaxComputationFloat32toFloat16,
+	   (ANeuralNetworksModel *model, bool allow), (model, allow), "relaxed %d, ", allow)
+NNAPI_CALL(ANeuralNetworksCompilation_create,
+	   (ANeuralNetworksModel *model, ANeuralNetworksCompilation **made), (model, made),
+	   "for any, ")
+NNAPI_CALL(ANeuralNetworksCompilation_createForDevices,
+	   (ANeuralNetworksModel *model, const ANeuralNetworksDevice *const *devices, uint32_t count,
+	    ANeuralNetworksCompilation **made), (model, devices, count, made), "for %u, ", count)
+NNAPI_CALL(ANeuralNetworksCompilation_setPreference,
+	   (ANeuralNetworksCompilation *compilation, int32_t value), (compilation, value),
+	   "preference %d, ", value)
+NNAPI_CALL(ANeuralNetworksCompilation_setPriority,
+	   (ANeuralNetworksCompilation *compilation, int value), (compilation, value),
+	   "priority %d, ", value)
+NNAPI_CALL(ANeuralNetworksCompilation_setCaching,
+	   (ANeuralNetworksCompilation *compilation, const char *folder, const uint8_t *token),
+	   (compilation, folder, token), "cache %s, ", folder)
+NNAPI_CALL(ANeuralNetworksBurst_create,
+	   (ANeuralNetworksCompilation *compilation, ANeuralNetworksBurst **burst),
+	   (compilation, burst), "burst, ")
+NNAPI_CALL(ANeuralNetworksExecution_burstCompute,
+	   (ANeuralNetworksExecution *execution, ANeuralNetworksBurst *burst), (execution, burst),
+	   "run in it, ")
+NNAPI_CALL(ANeuralNetworksExecution_compute,
+	   (ANeuralNetworksExecution *execution), (execution), "run, ")
+
+#undef NNAPI_CALL
+
+/* What is set, and two runs. */
+#define NNAPI_SET(devices, preference, priority) \
+	"for " #devices ", preference " #preference ", priority " #priority ", "
+#define NNAPI_IN_BURST "burst, run in it, run in it, "
+
+#endif /* NN_TESTS_NNAPI_CALLS_H */
