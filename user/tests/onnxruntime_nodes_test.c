@@ -454,6 +454,15 @@ static const struct {
 #include "onnxruntime_nodes.def"
 };
 
+/* A graph that is compiled has constants of its own. */
+static bool forget_constants(struct the_case *c)
+{
+	for (int i = 0; i < c->value_count; i++)
+		if (c->values[i].info.constant && c->values[i].is_read)
+			memset(c->values[i].shaped.data, 0x5a, c->values[i].shaped.size);
+	return true;
+}
+
 /* Compiles and runs a graph as a whole; returns whether that becomes what the file says. */
 static bool compile(struct the_case *c, struct ort_ep *ep, enum kind kind, const char *text)
 {
@@ -473,7 +482,7 @@ static bool compile(struct the_case *c, struct ort_ep *ep, enum kind kind, const
 	if (kind == REFUSED)
 		good = status && strstr(status->text, text);
 	else
-		good = !status && compute(c, infos[0]);
+		good = !status && forget_constants(c) && compute(c, infos[0]);
 	if (status && !good)
 		print_error("refused: %s\n", status->text);
 	if (!status)
@@ -549,6 +558,7 @@ static void test_nothing_is_left(void **unused)
 	try_cases();
 	assert_int_equal(heap_blocks, blocks);
 	assert_int_equal(recorded_files(), files);
+	assert_int_equal(recorded_locks, 0);
 }
 
 int main(void)

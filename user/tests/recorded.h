@@ -4,7 +4,10 @@
 #define NN_TESTS_RECORDED_H
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -48,6 +51,29 @@ static double recorded_next(uint32_t *state, char letter, char how)
 static bool recorded_agree(double want, double is, double loose, double step)
 {
 	return isnan(want) ? isnan(is) : want == is || fabs(want - is) <= loose * fabs(want) + step;
+}
+
+/* How often more mutexes were locked than unlocked. */
+static atomic_long recorded_locks;
+
+int pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+	static int (*lock)(pthread_mutex_t *mutex);
+
+	if (!lock)
+		*(void **)&lock = dlsym(RTLD_NEXT, "pthread_mutex_lock");
+	atomic_fetch_add(&recorded_locks, 1);
+	return lock(mutex);
+}
+
+int pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+	static int (*unlock)(pthread_mutex_t *mutex);
+
+	if (!unlock)
+		*(void **)&unlock = dlsym(RTLD_NEXT, "pthread_mutex_unlock");
+	atomic_fetch_sub(&recorded_locks, 1);
+	return unlock(mutex);
 }
 
 /* Files that the process has open. */

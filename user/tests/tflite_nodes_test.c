@@ -458,6 +458,7 @@ static void test_nothing_is_left(void **unused)
 	try_cases();
 	assert_int_equal(heap_blocks, blocks);
 	assert_int_equal(recorded_files(), files);
+	assert_int_equal(recorded_locks, 0);
 }
 
 int main(void)
