@@ -4,6 +4,7 @@
  * partitions of nodes that follow each other. Runs with the sanitizers, without a download.
  */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -23,7 +24,7 @@
 
 enum {
 	ADD = 0, CONV_2D = 3, MUL = 18, RELU = 19, TRANSPOSE = 39, STRIDED_SLICE = 45, PAD_V2 = 60,
-	FLOOR_DIV = 90,
+	FLOOR_DIV = 90, COS = 108,
 };
 
 static char said[256];
@@ -219,6 +220,210 @@ static void test_whole_graph(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
+/* Shapes that cannot be between ones that can. */
+static void test_bad_shape_between(void **state)
+{
+	struct tfl_delegate *d = delegate();
+	struct world *w = sum_and_product();
+
+	(void)state;
+	assert_int_equal(d->prepare(&w->context, d), TFL_OK);
+	for (int i = 0; i < 2; i++) {
+		run(w);
+		expect(w, 6);
+		w->dims[0].data[1] = -i;
+		for (int k = 0; k < 2; k++)
+			assert_int_equal(w->kernel.prepare(&w->context, &w->kernels[0]),
+					 TFL_DELEGATE_ERROR);
+		assert_int_equal(w->kernel.invoke(&w->context, &w->kernels[0]), TFL_DELEGATE_ERROR);
+		w->dims[0].data[1] = 3;
+	}
+	run(w);
+	expect(w, 6);
+	destroy(w);
+	tflite_plugin_destroy_delegate(d);
+}
+
+/* ---- Devices and an NNAPI that refuse ---- */
+
+static struct {
+	int refused;			/* the number of an operation that no device takes; -1: none */
+	int result;			/* of asking */
+	int most;			/* operations of a model that the NNAPI takes; 0: any number */
+	int operations;			/* of the last model */
+} nnapi = { .refused = -1 };
+
+int ANeuralNetworksModel_getSupportedOperationsForDevices(const ANeuralNetworksModel *model,
+							  const ANeuralNetworksDevice *const *devices,
+							  uint32_t count, bool *supported)
+{
+	int (*next)(const ANeuralNetworksModel *, const ANeuralNetworksDevice *const *, uint32_t,
+		    bool *);
+	int result;
+
+	*(void **)&next = dlsym(RTLD_NEXT, __func__);
+	result = next(model, devices, count, supported);
+	if (nnapi.refused >= 0)
+		supported[nnapi.refused] = false;
+	return nnapi.result ? nnapi.result : result;
+}
+
+int ANeuralNetworksModel_create(ANeuralNetworksModel **model)
+{
+	int (*next)(ANeuralNetworksModel **);
+
+	*(void **)&next = dlsym(RTLD_NEXT, __func__);
+	nnapi.operations = 0;
+	return next(model);
+}
+
+int ANeuralNetworksModel_addOperation(ANeuralNetworksModel *model, ANeuralNetworksOperationType type,
+				      uint32_t in_count, const uint32_t *in, uint32_t out_count,
+				      const uint32_t *out)
+{
+	int (*next)(ANeuralNetworksModel *, ANeuralNetworksOperationType, uint32_t, const uint32_t *,
+		    uint32_t, const uint32_t *);
+
+	*(void **)&next = dlsym(RTLD_NEXT, __func__);
+	nnapi.operations++;
+	return next(model, type, in_count, in, out_count, out);
+}
+
+int ANeuralNetworksModel_finish(ANeuralNetworksModel *model)
+{
+	int (*next)(ANeuralNetworksModel *);
+
+	*(void **)&next = dlsym(RTLD_NEXT, __func__);
+	return nnapi.most && nnapi.operations > nnapi.most ? ANEURALNETWORKS_BAD_DATA : next(model);
+}
+
+static void test_refusals(void **state)
+{
+	static const struct {
+		int refused, result, most, kernels, first;
+	} cases[] = {
+		{ -1, 0, 0, 1, 0 },
+		{ 0, 0, 0, 1, 1 },				/* MUL is left */
+		{ 1, 0, 0, 1, 0 },				/* ADD is left */
+		{ -1, ANEURALNETWORKS_OP_FAILED, 0, 0, 0 },
+		{ -1, 0, 1, 0, 0 },				/* each alone is good */
+		{ -1, 0, 2, 1, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct tfl_delegate *d = delegate();
+		struct world *w = sum_and_product();
+
+		nnapi.refused = cases[i].refused;
+		nnapi.result = cases[i].result;
+		nnapi.most = cases[i].most;
+		assert_int_equal(d->prepare(&w->context, d), TFL_OK);
+		assert_int_equal(w->num_kernels, cases[i].kernels);
+		if (cases[i].kernels) {
+			assert_int_equal(w->parts[0][0].size, cases[i].refused < 0 ? 2 : 1);
+			assert_int_equal(w->parts[0][0].data[0], cases[i].first);
+		}
+		destroy(w);
+		tflite_plugin_destroy_delegate(d);
+	}
+	nnapi.refused = -1;
+	nnapi.result = nnapi.most = 0;
+}
+
+/* Three parts, of which the smallest go if there may be fewer; 0 is any number. */
+static void test_max_partitions(void **state)
+{
+	static const struct {
+		char *most;
+		int kernels, first;
+	} cases[] = { { "0", 3, 0 }, { "3", 3, 0 }, { "2", 2, 2 }, { "1", 1, 4 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *names[] = { "max_partitions", "min_work" }, *values[] = { cases[i].most, "0" };
+		struct tfl_delegate *d = tflite_plugin_create_delegate(names, values, 2, hear);
+		struct world *w = world();
+
+		for (int t = 0; t < 6; t++)
+			tensor(w, TFL_FLOAT32, 1, (const int[]){ 2 + t });
+		/* Nodes that do not fit together, but nobody runs them: RELU and COS in turn. */
+		for (int t = 0; t < 5; t++)
+			node(w, t % 2 ? COS : RELU, t, -2, t + 1);
+		for (int t = 1; t < 6; t++)
+			w->dims[t].data[0] = 1 + (t + 1) / 2;
+		w->dims[0].data[0] = 2;
+		assert_int_equal(d->prepare(&w->context, d), TFL_OK);
+		assert_int_equal(w->num_kernels, cases[i].kernels);
+		assert_int_equal(w->parts[0][0].data[0], cases[i].first);
+		destroy(w);
+		tflite_plugin_destroy_delegate(d);
+	}
+}
+
+/* ---- Constants of a file ---- */
+
+/* x + constant, which is at an offset of a file that is mapped, whatever becomes of the file's name. */
+static void constant_of_file(size_t offset, size_t size, bool is_unlinked)
+{
+	const int dims[] = { (int)(size / sizeof(float)) };
+	char path[] = "/tmp/nnaccel-tflite-XXXXXX";
+	struct tfl_delegate *d = delegate();
+	struct world *w = world();
+	int fd = mkstemp(path);
+	float *data;
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)(offset + size)), 0);
+	data = mmap(NULL, offset + size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(data, MAP_FAILED);
+	for (size_t i = 0; i < (offset + size) / sizeof(float); i++)
+		data[i] = (float)i;
+	munmap(data, offset + size);
+	/* From the second page on, as a model in an archive. */
+	data = mmap(NULL, offset + size - 4096, PROT_READ, MAP_SHARED, fd, 4096);
+	assert_ptr_not_equal(data, MAP_FAILED);
+	close(fd);
+	if (is_unlinked)
+		unlink(path);
+	for (int i = 0; i < 3; i++)
+		tensor(w, TFL_FLOAT32, 1, dims);
+	w->tensors[1].contents = (char *)data + offset - 4096;
+	w->tensors[1].allocation_type = TFL_READ_ONLY;
+	node(w, ADD, 0, 1, 2);
+	assert_int_equal(d->prepare(&w->context, d), TFL_OK);
+	assert_int_equal(w->num_kernels, 1);
+	run(w);
+	for (size_t i = 0; i < size / sizeof(float); i++)
+		assert_true(((float *)w->data[2])[i] == (float)(offset / sizeof(float) + i));
+	destroy(w);
+	tflite_plugin_destroy_delegate(d);
+	munmap(data, offset + size - 4096);
+	unlink(path);
+}
+
+static int files(void)
+{
+	int count = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+static void test_constants_of_file(void **state)
+{
+	const int before = files();
+
+	(void)state;
+	for (size_t size = 1020; size <= 1028; size += 4) {
+		constant_of_file(4096, size, false);
+		constant_of_file(4096 + 64, size, false);
+		constant_of_file(8192 + 1024, size, true);
+	}
+	assert_int_equal(files(), before);
+}
+
 /* A tensor that is smaller than its shape says is not written over. */
 static void test_tensor_without_data(void **state)
 {
@@ -252,6 +457,7 @@ static void test_buffers(void **state)
 {
 	struct tfl_delegate *d = delegate();
 	struct world *w = sum_and_product();
+	const int before = files();
 	int fd = memfd_create("buffer", 0), in, out, none = 7;
 	float *shared;
 
@@ -294,6 +500,7 @@ static void test_buffers(void **state)
 	tflite_plugin_destroy_delegate(d);
 	munmap(shared, 8192);
 	close(fd);
+	assert_int_equal(files(), before);
 }
 
 /* TensorFlow Lite divides in double: the floor may be another. */
@@ -561,6 +768,10 @@ int main(void)
 		cmocka_unit_test(test_wrong_options),
 		cmocka_unit_test(test_wrong_option_without_reporter),
 		cmocka_unit_test(test_whole_graph),
+		cmocka_unit_test(test_bad_shape_between),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_max_partitions),
+		cmocka_unit_test(test_constants_of_file),
 		cmocka_unit_test(test_tensor_without_data),
 		cmocka_unit_test(test_buffers),
 		cmocka_unit_test(test_cached_outputs),
