@@ -148,6 +148,25 @@ TEST_F(formats, ends)
 	}
 }
 
+/* A row has at most 4 GiB less one byte. */
+TEST_F(formats, widest_rows)
+{
+	struct nnaccel_pool_import_formatted import = self->good;
+
+	import.fd = file_new(1ULL << 33);
+	import.offset = 0;
+	import.height = 1;
+	import.stride = UINT32_MAX;
+	import.fourcc = DRM_FORMAT_R8;
+	import.width = UINT32_MAX;
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_POOL_IMPORT_FORMATTED, &import), 0);
+	EXPECT_EQ(import.out_length, UINT32_MAX);
+	import.fourcc = DRM_FORMAT_R16;
+	import.width = 1U << 31;
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_POOL_IMPORT_FORMATTED, &import), EINVAL);
+	close(import.fd);
+}
+
 TEST_F(formats, are_used_whole)
 {
 	uint32_t pool = import(self);
