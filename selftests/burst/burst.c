@@ -908,9 +908,14 @@ TEST_F(bursts, come_by_the_hundreds)
 {
 	static int fds[300];
 	struct nnaccel_info info = { .size = sizeof(info) };
+	struct nnaccel_burst_create create;
 	int i;
 
 	ASSERT_EQ(served_start(&self->s), 0);
+	burst_init(&create, self->model, 0);
+	EXPECT_EQ(check_fd_0(self->s.fd, NNACCEL_BURST_CREATE, &create, sizeof(create),
+			     offsetof(struct nnaccel_burst_create, out_fd)), 0);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-bursts", 1));
 	for (i = 0; i < 300; i++)
 		ASSERT_EQ(burst_create(self->s.fd, self->model, 0, &fds[i]), 0);
 	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_INFO, &info), 0);

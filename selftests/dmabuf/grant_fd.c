@@ -185,6 +185,8 @@ TEST_F(grant_fd, refusals)
 	EXPECT_EQ(check_refusals(self->s.session, NNACCEL_SESSION_GRANT_FD, &good, sizeof(good),
 				 cases, ARRAY_SIZE(cases)), 0);
 	EXPECT_EQ(check_no_fd(self->s.session, NNACCEL_SESSION_GRANT_FD, &good, sizeof(good)), 0);
+	EXPECT_EQ(check_fd_0(self->s.session, NNACCEL_SESSION_GRANT_FD, &good, sizeof(good),
+			     offsetof(struct nnaccel_session_grant_fd, out_fd)), 0);
 	/* Each that succeeds makes an fd; the process has room for them. */
 	EXPECT_EQ(check_structure(self->s.session, NNACCEL_SESSION_GRANT_FD, &good, sizeof(good),
 				  0, true), 0);

@@ -473,6 +473,10 @@ TEST_F(fence, unwritable_answer)
 				  sizeof(self->f.cmd)), 0);
 	EXPECT_EQ(check_no_fd(self->s.fd, NNACCEL_EXECUTE_FENCED, &self->f.cmd,
 			      sizeof(self->f.cmd)), 0);
+	EXPECT_EQ(check_fd_0(self->s.fd, NNACCEL_EXECUTE_FENCED, &self->f.cmd, sizeof(self->f.cmd),
+			     offsetof(struct nnaccel_execute_fenced, out_fd)), 0);
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	EXPECT_EQ(fetch(self), EAGAIN);
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
 }

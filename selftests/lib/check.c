@@ -267,6 +267,25 @@ int check_no_fd(int fd, unsigned long request, const void *good, size_t size)
 	return wrong + !!setrlimit(RLIMIT_NOFILE, &old);
 }
 
+int check_fd_0(int fd, unsigned long request, const void *good, size_t size, size_t out_fd)
+{
+	int saved = fcntl(0, F_DUPFD_CLOEXEC, 3), wrong, got;
+	uint8_t arg[MAX_SIZE];
+
+	memcpy(arg, good, size);
+	memset(arg + out_fd, 0xa5, sizeof(got));
+	close(0);
+	wrong = check_error(request, "file 0", xioctl(fd, request, arg), 0);
+	memcpy(&got, arg + out_fd, sizeof(got));
+	if (got || fcntl(0, F_GETFD) < 0) {
+		fprintf(stderr, "# %s: file %d, not 0\n", name_of(request), got);
+		wrong++;
+	}
+	dup2(saved, 0);
+	close(saved);
+	return wrong;
+}
+
 int check_structure(int fd, unsigned long request, const void *good, size_t size, int expected,
 		    bool written_back)
 {

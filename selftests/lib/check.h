@@ -65,6 +65,9 @@ int check_read_only(int fd, unsigned long request, const void *good, size_t size
 /** check_no_fd() - EMFILE if a good structure asks for a file and the process may open none */
 int check_no_fd(int fd, unsigned long request, const void *good, size_t size);
 
+/** check_fd_0() - A good structure gets file 0, into the field at @out_fd, if that is free */
+int check_fd_0(int fd, unsigned long request, const void *good, size_t size, size_t out_fd);
+
 /**
  * check_numbers() - ENOTTY for each number, direction and size that is none of
  * the file's ioctls, those of the other kinds of file included

@@ -196,6 +196,8 @@ TEST_F(pools, export_refusals)
 	EXPECT_EQ(check_refusals(self->fd, NNACCEL_POOL_EXPORT, &good, sizeof(good), cases,
 				 ARRAY_SIZE(cases)), 0);
 	EXPECT_EQ(check_no_fd(self->fd, NNACCEL_POOL_EXPORT, &good, sizeof(good)), 0);
+	EXPECT_EQ(check_fd_0(self->fd, NNACCEL_POOL_EXPORT, &good, sizeof(good),
+			     offsetof(struct nnaccel_pool_export, out_fd)), 0);
 	EXPECT_EQ(check_structure(self->fd, NNACCEL_POOL_EXPORT, &good, sizeof(good), 0, true), 0);
 	/* With the dma-bufs that the last check made. */
 	EXPECT_EQ(close_range((unsigned int)file, UINT32_MAX, 0), 0);
