@@ -230,12 +230,55 @@ TEST_F(wait, copy)
 	EXPECT_EQ(async_wait(&async), 0);
 	EXPECT_EQ(copy.out_status, NNACCEL_STATUS_GENERAL_FAILURE);
 	counts = exporter_counts(&other);
-	EXPECT_GT(counts.begun[0], 0);
-	EXPECT_GT(counts.begun[2], 0);
+	/* A copy out that is interrupted begins its access again. */
+	EXPECT_EQ(counts.begun[0], 2 + 1);
+	EXPECT_EQ(counts.begun[2], 1);
 	EXPECT_EQ(memcmp(counts.begun, counts.ended, sizeof(counts.begun)), 0);
 	exporter_close(&other);
 	munmap(bytes, PAGE);
 	close(file);
+}
+
+static int gone_fd;
+static uint64_t gone_token;
+
+static void free_buffer(int signal)
+{
+	handled++;
+	buffer_free(gone_fd, gone_token);
+}
+
+/* If the buffer is freed meanwhile, the copy that is interrupted ends. */
+TEST_F(wait, copy_of_what_is_gone)
+{
+	const uint32_t layout = NNACCEL_LAYOUT_ENGINE;
+	struct nnaccel_buffer_copy copy = {
+		.size = sizeof(copy),
+		.flags = NNACCEL_COPY_IN,
+		.length = 4,
+		.data = (uintptr_t)"data",
+	};
+	struct allocation alloc;
+	struct async async;
+
+	allocation_init(&alloc, self->model, 16);
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_BUFFER_ALLOC, &alloc.cmd));
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	ASSERT_EQ(session_commit(self->s.session, self->cmd.head.cookie, NNACCEL_STATUS_NONE,
+				 &layout, sizeof(layout), NULL), 0);
+	ASSERT_EQ(async_wait(&async), 0);
+	gone_fd = self->s.fd;
+	gone_token = copy.token = alloc.cmd.out_token;
+	ASSERT_TRUE(handle(SIGUSR1, free_buffer, 0));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_BUFFER_COPY, &copy));
+	await_commands(self->s.fd, 1);
+	ASSERT_TRUE(disturb(async.thread));
+	EXPECT_EQ(async_wait(&async), ENOENT);
+	EXPECT_EQ(copy.resume, 0);
+	/* The worker does not get it. */
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 0);
+	while (!session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &self->cmd))
+		EXPECT_EQ(self->cmd.head.cookie, 0);
 }
 
 /* Every millisecond, and no wait begins anew: that for an engine ends as it would have. */
