@@ -3,6 +3,7 @@
  * Accounting: who is charged for what a context holds, what bounds it, and what it shows.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -527,6 +528,29 @@ TEST_F(account, memory_cgroup)
 	EXPECT_GT(slots - roles, PAGE > 4096 ? -1 : SLOTS * 128 / 4);
 	TH_LOG("pool %lld, roles %lld, slots %lld KiB", (pool - before) >> 10,
 	       (roles - pool) >> 10, (slots - roles) >> 10);
+	ASSERT_TRUE(write_file("/sys/fs/cgroup/cgroup.procs", "0"));
+	EXPECT_EQ(rmdir(GROUP), 0);
+}
+
+/* Pools and bursts give their pages back to the kernel. */
+TEST_F(account, memory_comes_back)
+{
+	enum { BURSTS = 150, ROOM = 1 << 20 };
+	long long before;
+
+	if (mkdir(GROUP, 0755) || group_bytes() < 0) {
+		rmdir(GROUP);
+		SKIP(return, "no memory cgroup");
+	}
+	ASSERT_TRUE(write_file(GROUP "/cgroup.procs", "0"));
+	before = group_bytes();
+	EXPECT_EQ(object_destroy(self->s.fd, pool_alloc(self->s.fd, 16 << 20)), 0);
+	for (int i = 0; i < BURSTS; i++)
+		ASSERT_EQ(do_burst(self), 0);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-bursts", 1));
+	/* The pages of all bursts are more than that, and those that the CPUs keep charged less. */
+	EXPECT_LT(group_bytes() - before, PAGE > 4096 ? LLONG_MAX : ROOM);
+	TH_LOG("%lld KiB more", (group_bytes() - before) >> 10);
 	ASSERT_TRUE(write_file("/sys/fs/cgroup/cgroup.procs", "0"));
 	EXPECT_EQ(rmdir(GROUP), 0);
 }
