@@ -370,12 +370,10 @@ void nnaccel_async_cancel_unstarted(struct nnaccel_command *cmd)
 /**
  * nnaccel_async_fail() - End the executions that no worker has
  * @ctx: the context, locked
- * @session: those that wait for fences and then for this session; NULL: all that no worker has
  * @error: their error
  * @dead: gets them, for the caller to put
  */
-void nnaccel_async_fail(struct nnaccel_context *ctx, const struct nnaccel_session *session,
-			int error, struct list_head *dead)
+void nnaccel_async_fail(struct nnaccel_context *ctx, int error, struct list_head *dead)
 	__must_hold(&ctx->lock)
 {
 	struct nnaccel_async *async, *next;
@@ -386,9 +384,7 @@ void nnaccel_async_fail(struct nnaccel_context *ctx, const struct nnaccel_sessio
 
 		if (cmd->state == NNACCEL_COMMAND_IN_FLIGHT ||
 		    cmd->state == NNACCEL_COMMAND_FENCED ||
-		    cmd->state == NNACCEL_COMMAND_ENDING ||
-		    (session && (cmd->state == NNACCEL_COMMAND_QUEUED ||
-				 cmd->model->session != session)))
+		    cmd->state == NNACCEL_COMMAND_ENDING)
 			continue;
 		list_del_init(&cmd->node);
 		nnaccel_command_finish(cmd, error);

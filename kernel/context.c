@@ -170,7 +170,7 @@ static int nnaccel_context_release(struct inode *inode, struct file *file)
 
 	signalling = nnaccel_lock_signalling(ctx);
 	WRITE_ONCE(ctx->closed, true);
-	nnaccel_async_fail(ctx, NULL, -ECANCELED, &dead);
+	nnaccel_async_fail(ctx, -ECANCELED, &dead);
 	nnaccel_burst_kill_all(ctx);
 	if (ctx->session) {
 		nnaccel_grant_revoke_fds(ctx->session);

@@ -1074,8 +1074,7 @@ void nnaccel_async_end(struct nnaccel_command *cmd, int error);
 int nnaccel_async_cancel(struct nnaccel_command *cmd);
 void nnaccel_async_cancel_unstarted(struct nnaccel_command *cmd);
 void nnaccel_async_cancel_all(struct nnaccel_context *ctx);
-void nnaccel_async_fail(struct nnaccel_context *ctx, const struct nnaccel_session *session,
-			int error, struct list_head *dead);
+void nnaccel_async_fail(struct nnaccel_context *ctx, int error, struct list_head *dead);
 int nnaccel_cancel_ioctl(struct nnaccel_ucmd *ucmd);
 
 /* ---- fence.c ---- */

@@ -152,7 +152,7 @@ static void nnaccel_session_disconnect(struct nnaccel_session *session, struct l
 	nnaccel_engine_session_ended(ctx);
 	nnaccel_session_fail_commands(&session->in_flight, dead);
 	nnaccel_session_fail_commands(&session->queue, dead);
-	nnaccel_async_fail(ctx, session, -EPIPE, dead);
+	nnaccel_async_fail(ctx, -EPIPE, dead);
 	nnaccel_burst_kill_all(ctx);
 	list_for_each_entry_safe(model, next, &session->models, node) {
 		list_del_init(&model->node);
