@@ -217,7 +217,6 @@ void nnaccel_buffer_end_all(struct nnaccel_command *cmd, int error)
 		nnaccel_command_buffer(cmd, 0)->layout = cmd->ctx->session->number;
 	if (!cmd->using)
 		return;
-	cmd->using = false;
 	for (i = 0; i < cmd->num_buffers; i++) {
 		const struct nnaccel_use *use = &cmd->uses[i];
 		bool written = success && use->kind == NNACCEL_USE_WRITE;
