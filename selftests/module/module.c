@@ -3,8 +3,10 @@
  * The module: not to be unloaded while anything of it is open, clean when it
  * is, and fit to be loaded again. $NNACCEL_MODULE names its file.
  */
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "harness.h"
@@ -23,6 +25,37 @@ static int module_load(const char *path)
 	return error;
 }
 
+/* Whether a file of proc has a line with a text. */
+static bool file_has(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "re");
+	bool found = false;
+	char line[256];
+
+	while (file && fgets(line, sizeof(line), file))
+		found |= !!strstr(line, text);
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/* Whether a thread of the kernel has the name of the module's. */
+static bool has_thread(void)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	bool found = false;
+	char path[300];
+
+	while (proc && (entry = readdir(proc))) {
+		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
+		found |= file_has(path, "nnaccel\n");
+	}
+	if (proc)
+		closedir(proc);
+	return found;
+}
+
 FIXTURE(module) {
 	const char *path;
 };
@@ -39,7 +72,9 @@ FIXTURE_TEARDOWN(module)
 
 TEST_F(module, stays_while_in_use)
 {
+	static const char node[] = "/tmp/nnaccel-gone";
 	struct served s;
+	struct stat device;
 	int buffer;
 	void *at;
 
@@ -62,7 +97,17 @@ TEST_F(module, stays_while_in_use)
 	munmap(at, PAGE);
 
 	/* Nothing is left: the files are gone, and a second load finds them new. */
+	EXPECT_TRUE(has_thread());
+	EXPECT_TRUE(file_has("/proc/devices", " nnaccel\n"));
+	ASSERT_EQ(stat(DEVICE, &device), 0);
+	unlink(node);
+	ASSERT_EQ(mknod(node, S_IFCHR | 0600, device.st_rdev), 0);
 	ASSERT_EQ(module_unload(), 0);
+	EXPECT_FALSE(has_thread());
+	EXPECT_FALSE(file_has("/proc/devices", " nnaccel\n"));
+	EXPECT_EQ(open(node, O_RDWR), -1);
+	EXPECT_EQ(errno, ENXIO);
+	unlink(node);
 	EXPECT_EQ(access(DEVICE, F_OK), -1);
 	EXPECT_EQ(access(ENGINE_NODE, F_OK), -1);
 	EXPECT_EQ(access("/sys/kernel/debug/nnaccel", F_OK), -1);
