@@ -124,6 +124,9 @@ libhw	:= $(if $(hwbuffer),$(BUILD)/lib/libnativewindow.so)
 libnn	:= $(if $(runtime),$(BUILD)/lib/libneuralnetworks.so)
 libtflite := $(BUILD)/lib/libnnaccel_tflite.so
 libonnx	:= $(BUILD)/lib/libnnaccel_onnxruntime.so
+# What nnaccel run loads into programs.
+librun	:= $(BUILD)/lib/libnnaccel_run.so
+run_python := $(BUILD)/lib/nnaccel-python/sitecustomize.py
 libengine := $(BUILD)/lib/libnnaccel-engine.so
 libdemo	:= $(if $(demo),$(BUILD)/lib/libdemo.a)
 programs := $(patsubst %,$(BUILD)/sbin/%,nnacceld nnaccel-worker nnaccel-keeper) $(if $(tools),$(BUILD)/bin/nnaccel)
@@ -164,7 +167,7 @@ help:
 	@echo 'make conformance     runs all NNAPI conformance vectors in all modes, natively and in a VM'
 	@echo 'make storms          what one user can do to another, STORM_SECONDS=$(STORM_SECONDS) each, in a VM'
 	@echo 'make soak            ten clients at once for MINUTES=$(MINUTES), in a VM; $(BUILD)/soak/soak.png shows it'
-	@echo 'make test-clients    downloads PyTorch, TensorFlow Lite and ONNX Runtime, and runs them'
+	@echo 'make test-clients    downloads PyTorch, TensorFlow Lite, ONNX Runtime and GStreamer, and runs them'
 	@echo 'make fuzz            fuzzes each target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
 	@echo 'make coverage        what conditions the tests cover in whatever parses another process'"'"'s bytes'
 	@echo 'make bench           runs the benchmarks; make bench-AREA runs one area'
@@ -187,7 +190,8 @@ help:
 
 # ---- user space: objects, archives, libraries, programs ----
 
-user: $(archives) $(libengine) $(libhal) $(libhw) $(libnn) $(libtflite) $(libonnx) $(programs) $(trainer) \
+user: $(archives) $(libengine) $(libhal) $(libhw) $(libnn) $(libtflite) $(libonnx) $(librun) $(run_python) \
+	$(programs) $(trainer) \
 	$(BUILD)/lib/libnnapi_sl_nnaccel.so
 
 # Objects are rebuilt when the compiler or its flags change.
@@ -212,6 +216,8 @@ $(gen)/version.h: Makefile
 	@mkdir -p $(@D)
 	$(call short,GEN)echo '#define NNACCEL_VERSION "$(VERSION)"' > $@
 $(patsubst %,$(obj)/user/%.o,runtime/device_cpu engine/broker/main tools/main tools/doctor): $(gen)/version.h
+
+$(obj)/user/tools/tool.o: private base += -DNN_PLUGIN_DIR=\"$(PLUGINDIR)\"
 
 ifneq ($(SAN),)
 $(obj)/user/tests/%.o: level := -O0
@@ -279,6 +285,16 @@ $(libonnx): $(onnx) $(obj)/user/runtime/sha256.o $(obj)/user/ops/float16.o \
 	$(call short,LD)$(CC) -shared -o $@ $(filter %.o,$^) $(soflags) -Wl,-soname,$(@F) \
 		-Wl,--version-script,user/clients/onnxruntime/onnxruntime.map \
 		$(call rpath,) -L$(BUILD)/lib -lneuralnetworks -lm
+
+# It stands before symbols of other libraries, and finds theirs by a jump to dlsym().
+$(obj)/user/run/real.o: private base += -foptimize-sibling-calls
+$(librun): $(call objects,user/run/*.c) user/run/run.map
+	@mkdir -p $(@D)
+	$(call short,LD)$(CC) -shared -o $@ $(filter %.o,$^) $(soflags) -Wl,-soname,$(@F) \
+		-Wl,--version-script,user/run/run.map -ldl
+
+$(run_python): user/run/python/sitecustomize.py
+	$(call short,CP)install -D -m 644 $< $@
 
 # The same with plug-ins for its CPU device, for tests.
 plugged := $(BUILD)/tests/plugged/libneuralnetworks.so
@@ -614,7 +630,7 @@ storms: user $(BUILD)/tests/storms
 
 test-clients:
 	$(setup)
-	BUILD=$(BUILD) scripts/run-tests clients clients-tflite clients-onnxruntime
+	BUILD=$(BUILD) scripts/run-tests clients clients-tflite clients-onnxruntime clients-run
 
 $(BUILD)/bench-bin/%: $(obj)/user/bench/%.o $(archives) $(libhal) $(libnn)
 	@mkdir -p $(@D)
@@ -739,7 +755,7 @@ bench-onnxruntime: user
 
 # ---- manual pages: of what commands say of themselves, and of headers ----
 
-man	:= $(patsubst %,$(BUILD)/man/man1/nnaccel%.1,$(addprefix -,info stat cache doctor cdi demo) \
+man	:= $(patsubst %,$(BUILD)/man/man1/nnaccel%.1,$(addprefix -,info stat cache doctor cdi demo run) \
 	-demo-camera) $(BUILD)/man/man1/nnaccel.1 $(BUILD)/man/man8/nnacceld.8 \
 	$(patsubst user/include/nnaccel/%,$(BUILD)/man/man3/nnaccel-%.3,$(wildcard user/include/nnaccel/*.h))
 man: $(man)
@@ -800,7 +816,8 @@ put	= $(if $(1),install -D -m $(3) -t $(DESTDIR)$(2) $(1))
 install: user man
 	$(call put,$(libengine:%=%.1) $(libhal:%=%.1) $(libhw:%=%.1) $(libnn:%=%.1),$(LIBDIR),755)
 	$(foreach l,$(notdir $(libengine) $(libhal) $(libhw) $(libnn)),ln -sf $(l).1 $(DESTDIR)$(LIBDIR)/$(l) &&) true
-	$(call put,$(libsl) $(libtflite) $(libonnx),$(PLUGINDIR),755)
+	$(call put,$(libsl) $(libtflite) $(libonnx) $(librun),$(PLUGINDIR),755)
+	$(call put,$(run_python),$(PLUGINDIR)/nnaccel-python,644)
 	$(call put,$(wildcard $(BUILD)/bin/nnaccel),$(PREFIX)/bin,755)
 	$(call put,$(wildcard $(BUILD)/sbin/nnacceld),$(PREFIX)/sbin,755)
 	$(call put,$(patsubst %,$(BUILD)/sbin/nnaccel-%,keeper worker),$(PREFIX)/libexec/nnaccel,755)

@@ -17,6 +17,7 @@ static const struct {
 	{ "stat", "what each client of the device does, redrawn as it goes", tool_stat },
 	{ "cache", "what the engine's compilation cache holds, and emptying it", tool_cache },
 	{ "doctor", "what is wrong with the installation, and what to do", tool_doctor },
+	{ "run", "runs a program, and its models on the device", tool_run },
 	{ "cdi", "the devices as containers are given them", tool_cdi },
 	{ "demo", "runs a trained network on pictures of digits, on the device", tool_demo },
 };

@@ -2,10 +2,15 @@
 /*
  * Messages and parsing for the commands of the `nnaccel` tool.
  */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include <android/NeuralNetworks.h>
 
 #include "tool.h"
 
@@ -56,6 +61,20 @@ int tool_options(const struct tool_command *command, int argc, char **argv, void
 	if (command->has_action)
 		*action = argv[first];
 	return TOOL_GO_ON;
+}
+
+bool tool_plugins(const char *plugin, char folder[PATH_MAX])
+{
+	char path[PATH_MAX];
+	Dl_info info;
+
+	if (dladdr((const void *)ANeuralNetworks_getDeviceCount, &info) && realpath(info.dli_fname, folder)) {
+		*strrchr(folder, '/') = '\0';
+		if (snprintf(path, sizeof(path), "%s/%s", folder, plugin) < PATH_MAX && !access(path, R_OK))
+			return true;
+	}
+	strcpy(folder, NN_PLUGIN_DIR);
+	return snprintf(path, sizeof(path), "%s/%s", folder, plugin) < PATH_MAX && !access(path, R_OK);
 }
 
 const char *tool_device_type(uint32_t type)

@@ -5,6 +5,7 @@
 #ifndef NN_TOOLS_TOOL_H
 #define NN_TOOLS_TOOL_H
 
+#include <limits.h>
 #include <stdint.h>
 
 #include <nnaccel/nnaccel.h>
@@ -39,6 +40,7 @@ int tool_stat(int argc, char **argv);
 int tool_cache(int argc, char **argv);
 int tool_cdi(int argc, char **argv);
 int tool_doctor(int argc, char **argv);
+int tool_run(int argc, char **argv);
 
 /* Tells on the standard error what failed; returns TOOL_FAILED. */
 int tool_fail(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -61,6 +63,12 @@ void tool_json_string(const char *text);
  * that control the terminal and those that change the direction of writing become '?'.
  */
 void tool_make_plain(char *text);
+
+/*
+ * Finds the folder of a plug-in for inference runtimes: that of libneuralnetworks.so, as in a build folder,
+ * else that of the installation. False: it is not in `folder` either.
+ */
+bool tool_plugins(const char *plugin, char folder[PATH_MAX]);
 
 /* "CPU" for NN_DEVICE_CPU, and so on. */
 const char *tool_device_type(uint32_t type);

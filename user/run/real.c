@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Finds the functions that the library stands before in the scope of their caller, because a runtime may be
+ * in the scope of a plug-in only. Programs that load a runtime by dlopen() get ours by dlsym().
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "run/run.h"
+
+typedef void *dlsym_fn(void *handle, const char *name);
+
+#define FUNCTION(name) extern void name(void);
+#include "run/functions.def"
+#undef FUNCTION
+
+static struct function {
+	const char *name;
+	void *ours;
+	_Atomic(void *) found;		/* the last that dlsym() found for the program */
+} functions[] = {
+#define FUNCTION(name) { #name, (void *)name, NULL },
+#include "run/functions.def"
+#undef FUNCTION
+};
+
+#define NUM_FUNCTIONS (sizeof(functions) / sizeof(functions[0]))
+
+/* The C library's own; it has this version since the architecture has one. */
+static dlsym_fn *true_dlsym(void)
+{
+#ifdef __aarch64__
+	static const char version[] = "GLIBC_2.17";
+#else
+	static const char version[] = "GLIBC_2.2.5";
+#endif
+	static _Atomic(dlsym_fn *) found;
+	dlsym_fn *fn = atomic_load_explicit(&found, memory_order_relaxed);
+
+	if (!fn) {
+		fn = (dlsym_fn *)dlvsym(RTLD_NEXT, "dlsym", version);
+		atomic_store_explicit(&found, fn, memory_order_relaxed);
+	}
+	return fn;
+}
+
+static struct function *find(const char *name)
+{
+	/* Names of both runtimes begin with one of two letters: most others end here. */
+	if (*name != 'O' && *name != 'T')
+		return NULL;
+	for (size_t i = 0; i < NUM_FUNCTIONS; i++)
+		if (!strcmp(name, functions[i].name))
+			return &functions[i];
+	return NULL;
+}
+
+static void *in_scope_of(const void *caller, const char *name)
+{
+	struct link_map *map;
+	Dl_info info;
+	void *handle, *found;
+
+	if (!dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) || !*map->l_name)
+		return NULL;
+	handle = dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
+	if (!handle)
+		return NULL;
+	found = true_dlsym()(handle, name);
+	dlclose(handle);
+	return found;
+}
+
+void *run_real(const void *caller, const char *name)
+{
+	const struct function *function = find(name);
+	void *found = in_scope_of(caller, name);
+
+	if (!found)
+		found = true_dlsym()(RTLD_NEXT, name);
+	if (!found && function)
+		found = atomic_load(&function->found);
+	return found;
+}
+
+RUN_EXPORT void *dlsym(void *restrict handle, const char *restrict name);
+
+void *dlsym(void *restrict handle, const char *restrict name)
+{
+	struct function *function = handle == RTLD_NEXT || !run_device() ? NULL : find(name);
+	void *found;
+
+	/* The answer may depend on the caller: this is a jump, with the return address of the caller. */
+	if (!function)
+		return true_dlsym()(handle, name);
+	found = true_dlsym()(handle, name);
+	if (!found || found == function->ours)
+		return found;
+	atomic_store(&function->found, found);
+	return function->ours;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The library that `nnaccel run` loads into a program: settings, messages, and the functions that it stands
+ * before.
+ */
+#ifndef NN_RUN_H
+#define NN_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RUN_EXPORT __attribute__((visibility("default")))
+
+/* The tool sets these in the environment. */
+#define RUN_DEVICE "NNACCEL_RUN_DEVICE"		/* a name; unset: the library does nothing */
+#define RUN_REQUIRE "NNACCEL_RUN_REQUIRE"	/* a model that cannot reach it is an error */
+#define RUN_REPORT "NNACCEL_RUN_REPORT"		/* reasons, and the runs at the end */
+#define RUN_STATE "NNACCEL_RUN_STATE"		/* a file: /proc/PID/fd/N of the tool's program */
+
+/* The device's name. NULL: the program is to be left alone. */
+const char *run_device(void);
+
+/* Whether the environment has a variable of RUN_. */
+bool run_set(const char *name);
+
+/* Prints "nnaccel run: ..." to the standard error, and remembers that something was said. */
+void run_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Remembers, for the program's end, that a plug-in says what it took. */
+void run_reached(void);
+
+/* The path of a plug-in, which lies beside this library; false: too long. */
+bool run_plugin(const char *name, char *path, size_t size);
+
+/* The last part of a path. */
+const char *run_base_name(const char *path);
+
+/*
+ * Returns the function that a caller would have without this library. It is looked for in the caller and
+ * what that is linked to, then in the program. Last comes what dlsym() found for others. NULL: not found.
+ */
+void *run_real(const void *caller, const char *name);
+
+/* Notes a text about an object of a runtime, by its address. False: there is no memory. */
+bool run_note(const void *object, const char *text);
+void run_forget(const void *object);
+/* False: there is no note. */
+bool run_noted(const void *object, char *text, size_t size);
+
+/* Begins to count the runs of a session or interpreter for the report, if one is wanted. */
+void run_count_from(const void *object, const char *runtime, const char *model);
+/* Counts a run that began then, by clock_ns(). */
+void run_count(const void *object, uint64_t begin);
+
+#endif /* NN_RUN_H */

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Compiles where what user/run/ort_calls.def says of ONNX Runtime is what its own header says: indices
+ * and parameters of calls.
+ */
+#include <onnxruntime_c_api.h>
+#include <stddef.h>
+
+#define CALL(index, result, name, parameters) \
+	_Static_assert(offsetof(OrtApi, name) == (index) * sizeof(void *), #name); \
+	_Static_assert(__builtin_types_compatible_p(result (*) parameters, \
+						    __typeof__(((OrtApi *)0)->name)), #name);
+#define CREATE(index, name, parameters, arguments, path) CALL(index, OrtStatus *, name, parameters)
+#define RUN(index, name, parameters, arguments) CALL(index, OrtStatus *, name, parameters)
+#define PROVIDER(index, name, parameters, arguments, what) CALL(index, OrtStatus *, name, parameters)
+#include "run/ort_calls.def"
+

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+/* Plays an ONNX Runtime that is too old for plug-in providers: it ends if it is asked for more. */
+#include <stdlib.h>
+#include <onnxruntime_c_api.h>
+
+static const char *ORT_API_CALL version(void)
+{
+	return "1.22.1";
+}
+
+static const OrtApi *ORT_API_CALL get_api(uint32_t number)
+{
+	if (number > 22)
+		abort();
+	return NULL;
+}
+
+const OrtApiBase *ORT_API_CALL OrtGetApiBase(void)
+{
+	static const OrtApiBase base = { get_api, version };
+
+	return &base;
+}

@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: MIT
+"""Programs under nnaccel run: what reaches the device, what they print, how they end. Prints TAP.
+
+usage: run_tests.py NNACCEL DEVICE PROGRAMS GSTREAMER ONNXRUNTIME TFLITE NODE
+
+NNACCEL is the command, PROGRAMS the folder of session, interpreter and old.so; the others are the
+folders that scripts/gstreamer, scripts/onnxruntime, scripts/tflite and scripts/onnxruntime --node
+print, "" for NODE if there is none.
+"""
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(1, os.path.join(HERE, "../tflite"))
+import model as tfl  # noqa: E402
+
+MULTIARCH = "usr/lib/x86_64-linux-gnu"
+TAKEN = re.compile(r"^nnaccel: (.*): (?:warning: )?(\d+) of (\d+) nodes of (\S+) in (\d+) part.*(?:on|for) (\S+?)(?:,.*)?$",
+                   re.M)
+# What GStreamer has to know of the tensors.
+INFO = """[modelinfo]
+version=1.0
+group-id=test
+
+[{input}]
+id=image
+type=float32
+dims={dims}
+dir=input
+ranges=0,255;0,255;0,255
+
+[{output}]
+id=classes
+type=float32
+dims={classes}
+dir=output
+"""
+
+
+def image_model(operators):
+    """A small network of an image of 64 by 64."""
+    m = tfl.Model(operators)
+    image = m.input([1, 64, 64, 3], name="image")
+    weights = m.tensor([8, 3, 3, 3], data=[(i % 7 - 3) / 8 for i in range(216)])
+    bias = m.tensor([8], data=[0.0] * 8)
+    features = m.tensor([1, 32, 32, 8])
+    m.op("CONV_2D", [image, weights, bias], [features], tfl.SAME, 2, 2, tfl.RELU, 1, 1)
+    pooled = m.tensor([1, 1, 1, 8], name="classes")
+    m.op("AVERAGE_POOL_2D", [features], [pooled], tfl.VALID, 32, 32, 32, 32, tfl.NONE)
+    return m.finish(pooled)
+
+
+class World:
+    def __init__(self, folder, nnaccel, device, programs, gstreamer, onnxruntime, tflite, node):
+        self.nnaccel, self.device, self.programs, self.node = nnaccel, device, programs, node
+        self.plugins = os.path.join(os.path.dirname(nnaccel), "../lib")
+        self.gst = os.path.join(gstreamer, "bin/gst-launch-1.0")
+        self.python = os.path.join(onnxruntime, "bin/python3")
+        self.lib = [os.path.join(f, MULTIARCH) for f in (onnxruntime, tflite)]
+        self.tflite = os.path.join(self.lib[1], "libtensorflow-lite.so")
+        self.onnxruntime = os.path.join(self.lib[0], "libonnxruntime.so")
+        self.onnx = os.path.join(folder, "squeezenet.onnx")
+        self.image = os.path.join(folder, "image.tflite")
+        self.folder = folder
+        shutil.copy(os.path.join(onnxruntime, "usr/share/libonnx-testdata/data/light/light_squeezenet.onnx"),
+                    self.onnx)
+        self.write(self.onnx + ".modelinfo", INFO.format(input="data_0", dims="1,3,224,224",
+                                                         output="softmaxout_1", classes="1,1000,1,1"))
+        with open(self.image, "wb") as file:
+            file.write(image_model(tfl.codes(os.path.join(HERE, "../../../clients/tflite/builtins.def"))))
+        self.write(self.image + ".modelinfo", INFO.format(input="image", dims="1,64,64,3",
+                                                          output="classes", classes="1,1,1,8"))
+
+    @staticmethod
+    def write(path, text):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def by_loader(self, *command):
+        """A command that runs with the libraries of sid."""
+        return [os.path.join(self.lib[1], "ld-linux-x86-64.so.2"), "--library-path",
+                ":".join(self.lib + [self.lib[0] + "/blas", self.lib[0] + "/lapack", "/" + MULTIARCH]), *command]
+
+    def plain(self, *command, **env):
+        done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=self.folder,
+                              env=dict(os.environ, TMPDIR=self.folder, **env))
+        done.said = "\n".join(line for line in done.stderr.split("\n")
+                              if line and not line.startswith("Schema error"))
+        return done
+
+    def run(self, *command, options=(), **env):
+        # A shell has the loader itself be a program that is started, not the one that is examined.
+        return self.plain(self.nnaccel, "run", "--device", self.device, *options, "--",
+                          "sh", "-c", 'exec "$@"', "sh", *command, **env)
+
+    def launch(self, element, path, size):
+        return [self.gst, "videotestsrc", "num-buffers=2", "!",
+                f"video/x-raw,format=RGB,width={size},height={size}", "!", element,
+                f"model-file={path}", "!", "fakesink"]
+
+
+def taken(done, runtime, path, times=1, device=None):
+    """Checks that the program ended well and that these lines, and no others, say where it ran."""
+    found = TAKEN.findall(done.said)
+    if done.returncode or len(found) != times:
+        raise ValueError(f"exit status {done.returncode}, {len(found)} lines, not {times}: {done.said}")
+    for name, on, of, model, parts, where in found:
+        if not name.startswith(runtime) or int(on) < 1 or int(on) > int(of) or int(parts) != 1 or \
+                model != os.path.basename(path) or (device and where != device):
+            raise ValueError(done.said)
+    if "nnaccel run:" in done.said:
+        raise ValueError(f"says more than that: {done.said}")
+    return found
+
+
+def says(done, text, status=0):
+    if done.returncode != status or text not in done.said or TAKEN.search(done.said):
+        raise ValueError(f"exit status {done.returncode}, not {status}, or not \"{text}\": {done.said}")
+
+
+def test_gstreamer_onnx(w):
+    """GStreamer's onnxinference"""
+    done = w.run(*w.launch("onnxinference", w.onnx, 224))
+    taken(done, "onnxruntime 1.23.2", w.onnx, device=w.device)
+    if "Got EOS" not in done.stdout:
+        raise ValueError(done.stdout)
+
+
+def test_gstreamer_tflite(w):
+    """GStreamer's tfliteinference"""
+    done = w.run(*w.launch("tfliteinference", w.image, 64))
+    found = taken(done, "TensorFlow Lite 2.14.1", w.image, device=w.device)
+    if "Got EOS" not in done.stdout or found[0][1:3] != ("2", "2"):
+        raise ValueError(done.stdout + done.said)
+
+
+def test_page(w):
+    """the command of the page"""
+    with open(os.path.join(HERE, "../../../../Documentation/programs.rst"), encoding="utf-8") as file:
+        line = next(line for line in file if line.startswith("\tnnaccel run -- gst-launch-1.0"))
+    command = shlex.split(line)
+    command[:2] = [w.nnaccel, "run", "--device", w.device]
+    path = ":".join([os.path.dirname(w.gst), os.environ["PATH"]])
+    taken(w.plain(*command, PATH=path), "onnxruntime 1.23.2", w.onnx, device=w.device)
+
+
+def test_gstreamer_fails(w):
+    """a pipeline that fails has its own exit status, and the end says that nothing was reached"""
+    command = w.launch("onnxinference", w.onnx + ".missing", 224)
+    says(w.run(*command), "did not reach the device", w.plain(*command).returncode)
+
+
+def test_report(w):
+    """the report has the nodes that are left, with reasons, and the runs"""
+    done = w.run(*w.launch("tfliteinference", w.image, 64), options=["--report"])
+    if not re.search(r"^nnaccel run: TensorFlow Lite 2\.14\.1: image\.tflite: 2 runs, \d+\.\d{3} ms each$",
+                     done.said, re.M):
+        raise ValueError(done.said)
+    done = w.run(*w.launch("onnxinference", w.onnx, 224), options=["--report"])
+    if "squeezenet.onnx: 2 runs, " not in done.said or \
+            not re.search(r" is left to ONNX Runtime: |105 of 105 nodes", done.said):
+        raise ValueError(done.said)
+
+
+def test_python(w):
+    """Python's onnxruntime, with the results of its own CPU"""
+    command = [w.python, os.path.join(HERE, "session.py"), w.onnx]
+    done = w.run(*command)
+    taken(done, "onnxruntime 1.23", w.onnx, times=2, device=w.device)
+    if done.stdout != w.plain(*command).stdout:
+        raise ValueError(f"{done.stdout}, not {w.plain(*command).stdout}")
+
+
+def test_python_chooses(w):
+    """Python's onnxruntime, whose program names a provider"""
+    says(w.run(w.python, os.path.join(HERE, "session.py"), w.onnx, "CPUExecutionProvider"),
+         "squeezenet.onnx is left alone: the program chooses the provider itself (CPUExecutionProvider)")
+
+
+def test_python_options(w):
+    """Python finds the sitecustomize that it had before"""
+    w.write(os.path.join(w.folder, "sitecustomize.py"), "print('found')\n")
+    done = w.run("python3", "-c", "import sys; sys.exit(3)", PYTHONPATH=w.folder)
+    os.remove(os.path.join(w.folder, "sitecustomize.py"))
+    says(done, "did not reach the device", 3)
+    if done.stdout != "found\n":
+        raise ValueError(done.stdout)
+
+
+def test_package(w):
+    """a Python module of TensorFlow Lite"""
+    command = w.by_loader("/usr/bin/python3", os.path.join(HERE, "package.py"), w.image)
+    done = w.run(*command, TFLITE=w.tflite)
+    taken(done, "tflite_runtime 2.14.1", w.image, device=w.device)
+    done = w.run(*command, w.plugins + "/libnnaccel_tflite.so", w.device, TFLITE=w.tflite)
+    says(done, "image.tflite is left alone: the program sets a delegate itself")
+
+
+def test_dlopen_tflite(w):
+    """a program that loads TensorFlow Lite by dlopen()"""
+    command = w.by_loader("/usr/bin/python3", os.path.join(HERE, "interpreter.py"), w.tflite, w.image)
+    taken(w.run(*command), "TensorFlow Lite 2.14.1", w.image, times=2, device=w.device)
+    done = w.run(*command, w.plugins + "/libnnaccel_tflite.so", w.device)
+    says(done, "image.tflite is left alone: the program sets a delegate itself")
+
+
+def test_dlopen_onnxruntime(w):
+    """a program of an old API that loads ONNX Runtime by dlopen()"""
+    command = w.by_loader(os.path.join(w.programs, "session"), w.onnxruntime, w.onnx)
+    done = w.run(*command)
+    taken(done, "onnxruntime 1.23.2", w.onnx, device=w.device)
+    if done.stdout != "1 inputs\n":
+        raise ValueError(done.stdout)
+    says(w.run(*command, "cpu"), "is left alone: the program chooses the provider itself (CPU)")
+    # What the runtime says of a file that is missing is the program's own error.
+    done = w.run(*command[:-1], "/nonexistent.onnx")
+    says(done, "did not reach the device", 1)
+    if "/nonexistent.onnx" not in done.stdout:
+        raise ValueError(done.stdout)
+
+
+def test_old(w):
+    """an ONNX Runtime that has no plug-in providers"""
+    says(w.run(*w.by_loader(os.path.join(w.programs, "session"), os.path.join(w.programs, "old.so"), w.onnx)),
+         "onnxruntime 1.22.1 does not reach " + w.device, 1)
+
+
+def test_node(w):
+    """node with onnxruntime-node 1.30"""
+    done = w.run("node", os.path.join(HERE, "session.js"), w.node, w.onnx)
+    taken(done, "onnxruntime 1.30.0", w.onnx, device=w.device)
+    if done.stdout != "1 1000 1 1\n":
+        raise ValueError(done.stdout)
+
+
+def test_cpp(w):
+    """an interpreter of the C++ interface is not reached, and runs"""
+    says(w.run(*w.by_loader(os.path.join(w.programs, "interpreter"), w.image)),
+         "TensorFlow Lite by its C++ interface does not reach")
+
+
+def test_children(w):
+    """a program that a program starts"""
+    done = w.plain(w.nnaccel, "run", "--device", w.device, "--", "sh", "-c", '"$@"; exit 7', "sh",
+                   *w.launch("tfliteinference", w.image, 64))
+    if done.returncode != 7:
+        raise ValueError(f"exit status {done.returncode}")
+    done.returncode = 0
+    taken(done, "TensorFlow Lite 2.14.1", w.image, device=w.device)
+
+
+def main():
+    nnaccel = os.path.realpath(sys.argv[1])
+    tests = [(f, f.__doc__) for name, f in globals().items() if name.startswith("test_")]
+    bad = 0
+    with tempfile.TemporaryDirectory() as folder:
+        world = World(folder, nnaccel, *sys.argv[2:])
+        for n, (test, name) in enumerate(tests, 1):
+            if test is test_node and not world.node:
+                print(f"ok {n} - {name} # SKIP there is no onnxruntime-node", flush=True)
+                continue
+            try:
+                test(world)
+                print(f"ok {n} - {name}", flush=True)
+            except (ValueError, OSError) as error:
+                bad = 1
+                print(f"not ok {n} - {name}: " + str(error).replace("\n", "\n# "), flush=True)
+    print(f"1..{len(tests)}")
+    return bad
+
+
+sys.exit(main())

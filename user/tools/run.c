@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * nnaccel run: becomes a program whose models of ONNX Runtime and TensorFlow Lite go to the device,
+ * by a library that is loaded before it (user/run).
+ */
+#define _GNU_SOURCE
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <android/NeuralNetworks.h>
+
+#include "run/run.h"
+#include "tool.h"
+
+#define LIBRARY "libnnaccel_run.so"
+#define PYTHON "nnaccel-python"
+
+/* Shells return these, too. */
+enum { STATUS_NOT_RUN = 126, STATUS_NOT_FOUND = 127 };
+
+/* Interpreters of interpreters that the kernel follows. */
+enum { MAX_SCRIPTS = 4 };
+
+#ifdef __aarch64__
+#define OWN_MACHINE EM_AARCH64
+#else
+#define OWN_MACHINE EM_X86_64
+#endif
+
+struct arguments {
+	const char *device;
+	bool require, report, help;
+};
+
+/* ---- the program ---- */
+
+/* Finds it as execvp() does. False: it cannot be run, with errno. */
+static bool find_program(const char *name, char path[PATH_MAX])
+{
+	const char *folders = getenv("PATH");
+	int error = ENOENT;
+
+	if (strchr(name, '/'))
+		return snprintf(path, PATH_MAX, "%s", name) < PATH_MAX && !access(path, X_OK);
+	for (folders = folders ? folders : "/usr/bin:/bin"; *folders; folders += *folders == ':') {
+		int length = (int)strcspn(folders, ":");
+		struct stat file;
+
+		if (snprintf(path, PATH_MAX, "%.*s/%s", length ? length : 1, length ? folders : ".",
+			     name) < PATH_MAX && !stat(path, &file) && S_ISREG(file.st_mode)) {
+			if (!access(path, X_OK))
+				return true;
+			error = errno;
+		}
+		folders += length;
+	}
+	errno = error;
+	return false;
+}
+
+/* Whether the program header names a dynamic loader. */
+static bool has_loader(FILE *file, const Elf64_Ehdr *header)
+{
+	Elf64_Phdr segment;
+
+	for (int i = 0; i < header->e_phnum; i++)
+		if (!fseek(file, (long)(header->e_phoff + (uint64_t)i * sizeof(segment)), SEEK_SET) &&
+		    fread(&segment, sizeof(segment), 1, file) == 1 && segment.p_type == PT_INTERP)
+			return true;
+	return false;
+}
+
+/* Why no library can be loaded into a program of such a file. NULL: it can, or is no ELF file. */
+static const char *why_not_elf(FILE *file, const Elf64_Ehdr *header)
+{
+	if (memcmp(header->e_ident, ELFMAG, SELFMAG))
+		return NULL;
+	if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != OWN_MACHINE)
+		return "is of another architecture";
+	return has_loader(file, header) ? NULL : "is linked statically";
+}
+
+/* Reads the interpreter of a script into `path`. False: it is no script. */
+static bool read_script(const char *text, char path[PATH_MAX])
+{
+	int length;
+
+	if (strncmp(text, "#!", 2))
+		return false;
+	text += 2 + strspn(text + 2, " \t");
+	length = (int)strcspn(text, " \t\n");
+	return length && snprintf(path, PATH_MAX, "%.*s", length, text) < PATH_MAX;
+}
+
+/*
+ * Why the preloaded library would not be there; NULL: it is. `path` becomes that of the file which says
+ * so, the interpreter of a script. The kernel and the loader leave out the libraries of programs that
+ * run with the rights of others.
+ */
+static const char *why_not(char path[PATH_MAX])
+{
+	for (int i = 0; i <= MAX_SCRIPTS; i++) {
+		union {
+			Elf64_Ehdr header;
+			char text[256];
+		} begin = { .text = "" };
+		FILE *file = fopen(path, "re");
+		const char *why;
+		struct stat status;
+
+		if (!file || fstat(fileno(file), &status)) {
+			if (file)
+				fclose(file);
+			return NULL;	/* execvp() tells */
+		}
+		if (fread(begin.text, 1, sizeof(begin.text) - 1, file) < sizeof(begin.header))
+			begin.header.e_phnum = 0;
+		why = why_not_elf(file, &begin.header);
+		if (!why && (status.st_mode & (S_ISUID | S_ISGID)))
+			why = "runs as another user or group (set-uid)";
+		if (!why && fgetxattr(fileno(file), "security.capability", NULL, 0) > 0)
+			why = "has capabilities of its own";
+		fclose(file);
+		if (why || !read_script(begin.text, path))
+			return why;
+	}
+	return NULL;
+}
+
+/* ---- the device ---- */
+
+/* Returns the device of that name or, without one, the first that is not the CPU. NULL: not there. */
+static const char *find_device(const char *wanted, char *known, size_t size)
+{
+	const char *found = NULL;
+	uint32_t count = 0;
+
+	known[0] = '\0';
+	ANeuralNetworks_getDeviceCount(&count);
+	for (uint32_t i = 0; i < count && !found; i++) {
+		ANeuralNetworksDevice *device;
+		const char *name;
+		int32_t type;
+
+		if (ANeuralNetworks_getDevice(i, &device) || ANeuralNetworksDevice_getName(device, &name) ||
+		    ANeuralNetworksDevice_getType(device, &type))
+			continue;
+		if (wanted ? !strcmp(wanted, name) : type != ANEURALNETWORKS_DEVICE_CPU)
+			found = name;
+		snprintf(known + strlen(known), size - strlen(known), "%s%s", *known ? ", " : "", name);
+	}
+	return found;
+}
+
+/* ---- the environment ---- */
+
+/* Puts a path before those of a variable. */
+static bool prepend(const char *variable, const char *folder, const char *name)
+{
+	const char *before = getenv(variable);
+	char *value;
+	bool done;
+
+	if (asprintf(&value, "%s/%s%s%s", folder, name, before && *before ? ":" : "", before ? before : "") < 0)
+		return false;
+	done = !setenv(variable, value, 1);
+	free(value);
+	return done;
+}
+
+static bool set_environment(const struct arguments *a, const char *device, const char *folder)
+{
+	/* Processes of the program note there that they have said what became of a model. */
+	int state = memfd_create("nnaccel-run", 0);
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), state);
+	return state >= 0 && !setenv(RUN_STATE, path, 1) && !setenv(RUN_DEVICE, device, 1) &&
+	       (!a->require || !setenv(RUN_REQUIRE, "1", 1)) &&
+	       (!a->report || !setenv(RUN_REPORT, "1", 1)) && prepend("LD_PRELOAD", folder, LIBRARY) &&
+	       prepend("PYTHONPATH", folder, PYTHON);
+}
+
+static int become(char **argv)
+{
+	execvp(argv[0], argv);
+	tool_fail("run", "%s: %s", argv[0], strerror(errno));
+	return errno == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUN;
+}
+
+static int run(const struct arguments *a, char **argv)
+{
+	char path[PATH_MAX], folder[PATH_MAX], known[256];
+	const char *device, *why;
+
+	if (!find_program(argv[0], path))
+		return become(argv);
+	why = why_not(path);
+	if (why)
+		return tool_fail("run", "%s %s, so no library can be loaded into it", path, why);
+	device = find_device(a->device, known, sizeof(known));
+	if (!device && a->require)
+		return tool_fail("run", "there is no device %s, only %s; nnaccel doctor tells why; %s was not "
+				 "run", a->device ? a->device : "but the CPU", known, argv[0]);
+	if (!device) {
+		tool_fail("run", "warning: there is no device %s, only %s; nnaccel doctor tells why; %s runs "
+			  "unchanged", a->device ? a->device : "but the CPU", known, argv[0]);
+		return become(argv);
+	}
+	if (!tool_plugins(LIBRARY, folder))
+		return tool_fail("run", "there is no %s/" LIBRARY ": install libnnaccel-plugins", folder);
+	if (strpbrk(folder, " :"))
+		return tool_fail("run", "%s: the loader takes no path with a blank or a colon", folder);
+	if (!set_environment(a, device, folder))
+		return tool_fail("run", "%s", strerror(errno));
+	return become(argv);
+}
+
+int tool_run(int argc, char **argv)
+{
+	struct arguments a = { NULL, false, false, false };
+	static const struct option_row options[] = {
+		{ "device", "NAME", "a device of the NNAPI (default: the first that is not the CPU)",
+		  OPTION_TEXT, OPTION_AT(struct arguments, device) },
+		{ "require", NULL, "do not run the program without the device, and have models fail\n"
+		  "that the device does not get", OPTION_FLAG, OPTION_AT(struct arguments, require) },
+		{ "report", NULL, "also say which operations are left to the runtime and why, and\n"
+		  "at the end how often each model ran, and how long", OPTION_FLAG,
+		  OPTION_AT(struct arguments, report) },
+		{ "help", NULL, "this", OPTION_STOP, OPTION_AT(struct arguments, help) },
+		{ 0 },
+	};
+	static const struct tool_command command = {
+		.name = "run",
+		.about = "run [OPTION]... -- PROGRAM [ARGUMENT]...\n\n"
+		"Runs a program that uses ONNX Runtime (1.23 or later) or TensorFlow Lite, and gives\n"
+		"its models to the device. The program is not changed: a library is loaded before it,\n"
+		"and Python's modules are met by a sitecustomize. The library says on the standard\n"
+		"error what became of each model. It leaves alone a program that chooses a provider or\n"
+		"a delegate itself. It does not reach interpreters of TensorFlow Lite's C++ interface.\n",
+		.more = "\nExit status: the program's; 1 if it cannot be reached (static, set-uid, of another\n"
+		"architecture), or if --require is not met; 2 wrong usage; 126 and 127 as of shells.\n"
+		"Without a device the program runs unchanged, after a warning.\n",
+		.options = options,
+		.help = offsetof(struct arguments, help),
+	};
+	int first = 1, status;
+
+	while (first < argc && strcmp(argv[first], "--"))
+		first++;
+	status = tool_options(&command, first, argv, &a, NULL);
+	if (status != TOOL_GO_ON)
+		return status;
+	if (first + 1 >= argc)
+		return tool_usage("run", "a program is missing behind --");
+	return run(&a, argv + first + 1);
+}
