@@ -1027,6 +1027,9 @@ int main(int argc, char **argv)
 	};
 
 	be_keeper(argc, argv);
+	/* A shell starts background jobs with these ignored. */
+	signal(SIGINT, SIG_DFL);
+	signal(SIGQUIT, SIG_DFL);
 	if (argc == 3 && !strcmp(argv[1], "be-killed"))
 		return be_victim(argv[2], false);
 	if (argc == 3 && !strcmp(argv[1], "be-refused"))

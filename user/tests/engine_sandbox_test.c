@@ -670,5 +670,8 @@ int main(int argc, char **argv)
 	engine.files = own_files;
 	if (argc > 0 && !strcmp(argv[0], WORKER_NAME))
 		worker_main(&engine, argv + 1);
+	/* A shell starts background jobs with these ignored. */
+	signal(SIGINT, SIG_DFL);
+	signal(SIGQUIT, SIG_DFL);
 	return cmocka_run_group_tests_name("engine sandbox", tests, find_isolation, NULL);
 }
