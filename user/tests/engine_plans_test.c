@@ -861,6 +861,31 @@ static void test_no_late_writes(void **state)
 	close(worker);
 }
 
+/* In an hour a user may write four times what it may keep. It is put off then, and others are not. */
+static void test_too_much_written(void **state)
+{
+	const uint64_t most = options.plans.bytes_per_user;
+	int workers[2] = { worker_of(1), worker_of(1) }, other = worker_of(2), file;
+
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++) {
+		assert_int_equal(ask(workers[i % 2], CACHE_NEW, i, most, 0, &file), CACHE_YES);
+		close(file);
+	}
+	for (uint32_t i = 4; i < 6; i++) {
+		assert_int_equal(ask(workers[i % 2], CACHE_NEW, i, most / 16, 0, &file),
+				 CACHE_LATER);
+		assert_int_equal(file, -1);
+		/* It may ask what there is. */
+		assert_int_equal(ask(workers[i % 2], CACHE_GET, i, 0, 0, &file), CACHE_NO);
+	}
+	assert_int_equal(ask(other, CACHE_NEW, 4, most, 0, &file), CACHE_YES);
+	close(file);
+	close(workers[0]);
+	close(workers[1]);
+	close(other);
+}
+
 /* S5: what the worker did not write would be memory of the keeper's once it reads it. */
 static void test_no_holes(void **state)
 {
@@ -1399,6 +1424,7 @@ int main(int argc, char **argv)
 		FOLDER(killed_anywhere),
 		FOLDER(disk_errors),
 		KEEPER(keeper),
+		KEEPER(too_much_written),
 		KEEPER(drop_of_nothing),
 		KEEPER(no_late_writes),
 		KEEPER(no_holes),
