@@ -4,6 +4,8 @@
  * its own (this program is the worker too), and only the sound ones are kept.
  */
 #define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -12,10 +14,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <linux/nnaccel.h>
 
 #include "kit/extensions.h"
 #include "engine/broker/reread.h"
@@ -238,6 +244,166 @@ static void test_reread(void **state)
 	free(real);
 }
 
+/* ---- who gets them ---- */
+
+#define CLIENT 4242
+#define CONTEXT 7
+
+/* A client by what the kernel says, and whether it gets extensions. */
+static const struct client {
+	const char *name;
+	bool has_group;			/* the group is there, */
+	bool member;			/* and the client in it */
+	int error;			/* of asking that */
+	uint32_t pid, later_pid;	/* of the opener, first and last; 0: it is dead */
+	const char *cgroup, *label;
+	bool admitted;
+} clients[] = {
+	{ "a member", true, true, 0, 0, 0, "/", "", true },
+	{ "no member", true, false, 0, CLIENT, CLIENT, "/", "", false },
+	{ "no group", false, true, 0, CLIENT, CLIENT, "/", "", false },
+	{ "a context that has gone", true, true, ENOENT, 0, 0, "/", "", false },
+	{ "a module that fails", true, true, EIO, 0, 0, "/", "", false },
+	{ "a service", true, false, 0, CLIENT, CLIENT, "/system.slice/camera.service", "", true },
+	{ "a service without a group", false, false, 0, CLIENT, CLIENT,
+	  "/system.slice/camera.service", "x", true },
+	{ "another service", true, false, 0, CLIENT, CLIENT, "/system.slice/x.service", "", false },
+	{ "outside of the namespace", true, false, 0, CLIENT, CLIENT,
+	  "/../system.slice/camera.service", "", false },
+	{ "a label", true, false, 0, CLIENT, CLIENT, "/", "seeing (enforce)\nmore", true },
+	{ "another label", true, false, 0, CLIENT, CLIENT, "/", "seeing (complain)\n", false },
+	{ "a dead opener", true, false, 0, 0, 0, "/system.slice/camera.service", "", false },
+	{ "one that dies meanwhile", true, false, 0, CLIENT, 0, "/system.slice/camera.service", "",
+	  false },
+	{ "another meanwhile", true, false, 0, CLIENT, CLIENT + 1,
+	  "/system.slice/camera.service", "", false },
+};
+
+static const struct client *client;
+static unsigned int asked;		/* for its opener */
+
+static int in_group(struct nnaccel_engine_in_group *arg)
+{
+	assert_int_equal(arg->context, CONTEXT);
+	assert_int_equal(arg->gid, 99);
+	errno = client->error;
+	arg->out_member = client->member;
+	return client->error ? -1 : 0;
+}
+
+int ioctl(int file, unsigned long request, ...)
+{
+	struct nnaccel_engine_opener *opener;
+	va_list args;
+	void *arg;
+
+	(void)file;
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	if (request == NNACCEL_ENGINE_IN_GROUP)
+		return in_group(arg);
+	opener = arg;
+	if (request != NNACCEL_ENGINE_OPENER) {
+		errno = ENOTTY;
+		return -1;
+	}
+	opener->out_pid = asked++ ? client->later_pid : client->pid;
+	opener->out_lives = opener->out_pid != 0;
+	return 0;
+}
+
+/* A file of the client's in /proc. */
+static int client_file(const char *text)
+{
+	int file = memfd_create("proc", MFD_CLOEXEC);
+
+	assert_int_equal(pwrite(file, text, strlen(text), 0), strlen(text));
+	return file;
+}
+
+int open(const char *path, int flags, ...)
+{
+	if (client && !strcmp(path, "/proc/4242/attr/current"))
+		return client_file(client->label);
+	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, 0600);
+}
+
+FILE *fopen(const char *path, const char *mode)
+{
+	static FILE *(*real)(const char *, const char *);
+	char line[256];
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "fopen");
+	if (!client || strcmp(path, "/proc/4242/cgroup"))
+		return real(path, mode);
+	snprintf(line, sizeof(line), "0::%s\n", client->cgroup);
+	return fdopen(client_file(line), mode);
+}
+
+static void test_admitted(void **state)
+{
+	struct extensions e = { .folder = folder, .gid = 99 };
+	char list[96];
+	FILE *file;
+
+	(void)state;
+	snprintf(list, sizeof(list), "%s/list", folder);
+	file = fopen(list, "w");
+	assert_non_null(file);
+	fputs("camera.service\nlabel seeing\n", file);
+	fclose(file);
+	e.list.list.path = list;
+	for (size_t i = 0; i < sizeof(clients) / sizeof(clients[0]); i++) {
+		client = &clients[i];
+		e.has_group = client->has_group;
+		/* A client gets none if there are none. */
+		for (e.plugins.count = 0; e.plugins.count < 2; e.plugins.count++) {
+			asked = 0;
+			if (extensions_admit(&e, -1, CONTEXT) !=
+			    (client->admitted && e.plugins.count))
+				fail_msg("%s", client->name);
+		}
+	}
+	client = NULL;
+	e.plugins.count = 0;
+	extensions_free(&e);
+}
+
+/* Names and numbers of groups. */
+static void test_groups(void **state)
+{
+	static const struct {
+		const char *group;
+		bool is_there;
+		gid_t gid;
+	} groups[] = {
+		{ "root", true, 0 }, { "0", true, 0 }, { "12345", true, 12345 },
+		{ "12345x", false, 0 }, { "no such group", false, 0 }, { "", false, 0 },
+	};
+	struct extensions e;
+	char empty[96];
+
+	(void)state;
+	if (spawner.options.isolation == ISOLATE_NONE)
+		skip();
+	snprintf(empty, sizeof(empty), "%s/empty", folder);
+	assert_int_equal(mkdir(empty, 0755), 0);
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+		e = (struct extensions){ .folder = empty, .group = groups[i].group };
+		assert_true(extensions_find(&e, &spawner));
+		if (e.has_group != groups[i].is_there ||
+		    (e.has_group && e.gid != groups[i].gid))
+			fail_msg("group '%s'", groups[i].group);
+		assert_int_equal(e.plugins.count, 0);
+		extensions_free(&e);
+	}
+	/* A file is no folder. */
+	e = (struct extensions){ .folder = "/dev/null", .group = "0" };
+	assert_false(extensions_find(&e, &spawner));
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -245,6 +411,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_missing_need),
 		cmocka_unit_test(test_folder),
 		cmocka_unit_test(test_reread),
+		cmocka_unit_test(test_admitted),
+		cmocka_unit_test(test_groups),
 	};
 
 	if (argc > 0 && !strcmp(argv[0], WORKER_NAME))

@@ -861,7 +861,7 @@ static void test_no_late_writes(void **state)
 	close(worker);
 }
 
-/* In an hour a user may write four times what it may keep. It is put off then, and others are not. */
+/* In an hour a user may write four times what it may keep. Then it is put off, and others not. */
 static void test_too_much_written(void **state)
 {
 	const uint64_t most = options.plans.bytes_per_user;
