@@ -358,7 +358,7 @@ static void test_admitted(void **state)
 	for (size_t i = 0; i < sizeof(clients) / sizeof(clients[0]); i++) {
 		client = &clients[i];
 		e.has_group = client->has_group;
-		/* A client gets none if there are none. */
+		/* Without plug-ins no client gets any. */
 		for (e.plugins.count = 0; e.plugins.count < 2; e.plugins.count++) {
 			asked = 0;
 			if (extensions_admit(&e, -1, CONTEXT) !=
