@@ -5,6 +5,7 @@
  * their rings.
  */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -151,6 +152,20 @@ int ioctl(int file, unsigned long request, ...)
 	default:
 		return refuse(ENOTTY);
 	}
+}
+
+/* The parameter of the module that says when it ends a session. */
+static const char *kill_grace = "";
+
+FILE *fopen(const char *path, const char *mode)
+{
+	static FILE *(*real)(const char *, const char *);
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "fopen");
+	if (strcmp(path, "/sys/module/nnaccel/parameters/kill_grace_ms"))
+		return real(path, mode);
+	return fmemopen((void *)kill_grace, strlen(kill_grace) + 1, "r");
 }
 
 /* Has a command fetched; false: nobody did in time. */
@@ -937,17 +952,20 @@ static void test_gone(void **state)
 /* An execution that is overdue loses the session and the client's memory, and goes on alone. */
 static void test_overdue(void **state)
 {
+	const uint64_t deadline_ns = clock_ns() + scaled(NS_PER_S / 2);
 	struct stat st;
 
 	(void)state;
 	engine_state.waits = true;
 	memory[0] = 21;
 	memory[1] = -1;
-	execute_command(2, clock_ns() + scaled(NS_PER_S / 2));
+	execute_command(2, deadline_ns);
 	for (int i = 0; i < PATIENCE_MS && is_session(session); i++)
 		usleep(1000);
 	assert_int_equal(fstat(session, &st), 0);
 	assert_true(S_ISCHR(st.st_mode));
+	/* The kernel would end the session after twice that; 1 s if that is not known. */
+	assert_true(clock_ns() >= deadline_ns + (kill_grace[0] ? 300 : 500) * UINT64_C(1000000));
 	/* Somebody had to answer, or the kernel would end the process. */
 	assert_int_equal(await_answer(2), NN_MISSED_DEADLINE_TRANSIENT);
 	assert_null(engine_state.forgotten);
@@ -957,6 +975,13 @@ static void test_overdue(void **state)
 	assert_ptr_equal(engine_state.forgotten, engine_state.base);
 	assert_int_equal(kernel.status, NN_MISSED_DEADLINE_TRANSIENT);
 	assert_true(written == -1);
+}
+
+static void test_overdue_with_a_grace(void **state)
+{
+	kill_grace = "600\n";
+	test_overdue(state);
+	kill_grace = "";
 }
 
 /* An end that nobody asked for is one, too. */
@@ -985,6 +1010,7 @@ int main(void)
 		cmocka_unit_test_setup(test_overdue_forget_hangs, set_up),
 		cmocka_unit_test_setup(test_gone, set_up),
 		cmocka_unit_test_setup(test_overdue, set_up),
+		cmocka_unit_test_setup(test_overdue_with_a_grace, set_up),
 		cmocka_unit_test_setup(test_stop, set_up),
 	};
 
