@@ -778,6 +778,28 @@ static void test_oem(void **state)
 	assert_non_null(strstr(err.message, "another extension has the OEM operation already"));
 }
 
+/* Each operation of the plug-ins so far is found by its type, and no other type is found. */
+static void test_lookup(void **state)
+{
+	const struct nna_engine_plugin_operation *o;
+	uint32_t count = 0;
+
+	(void)state;
+	assert_true(nna_engine_plugin_count() > 1);
+	while ((o = nna_engine_plugin_operation_at(count))) {
+		assert_ptr_equal(nna_engine_plugin_operation_of(o->type), o);
+		for (uint32_t i = 0; i < count; i++)
+			assert_ptr_not_equal(nna_engine_plugin_operation_at(i), o);
+		count++;
+	}
+	assert_true(count >= nna_engine_plugin_count());
+	assert_non_null(nna_engine_plugin_operation_of(NN_OP_OEM));
+	assert_null(nna_engine_plugin_operation_of(0));
+	assert_null(nna_engine_plugin_operation_of(CODE(1, 0xffff)));
+	assert_null(nna_engine_plugin_operation_of(CODE(0x7fff, 1)));
+	assert_null(nna_engine_plugin_operation_at(UINT32_MAX));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -795,6 +817,7 @@ int main(void)
 		cmocka_unit_test(test_supported),
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_oem),
+		cmocka_unit_test(test_lookup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
