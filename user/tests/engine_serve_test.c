@@ -23,6 +23,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "kit/file_message.h"
 #include "kit/keeper_message.h"
 #include "kit/serve.h"
 #include "model/attribute.h"
@@ -1231,7 +1232,7 @@ static enum nn_status load(const struct nna_engine *e, void *model, size_t model
 	saved.data_size = data_size;
 	memcpy(saved.model, model, model_size);
 	if (data)
-		memcpy(saved.data, data, data_size);
+		memcpy(saved.data, data, sizeof(DATA_PART));
 	free(model);
 	if (engine_state.status)
 		return result_of(err);
@@ -1347,6 +1348,184 @@ static void test_saved(void **state)
 	engine_state.status = NN_OK;
 	close(ends[0]);
 	close(ends[1]);
+}
+
+/* ---- kept models ---- */
+
+/* Queues an answer of the keeper's to the request of that number from now on, with a file or -1. */
+static void keeper_answers(int keeper, uint32_t number, struct cache_answer answer, int file)
+{
+	answer.serial = server.cache.serial + number;
+	assert_true(file_message_send(keeper, &answer, sizeof(answer), file));
+	if (file >= 0)
+		close(file);
+}
+
+/* Takes a request, which is of that kind. */
+static struct cache_request take_request(int keeper, enum cache_request_kind kind)
+{
+	struct cache_request request;
+
+	assert_int_equal(recv(keeper, &request, sizeof(request), MSG_DONTWAIT), sizeof(request));
+	assert_int_equal(request.kind, kind);
+	return request;
+}
+
+/* A file of a plan: a page of data, and the model. */
+static int plan_file(const char *model)
+{
+	int file = memfd_create("plan", MFD_CLOEXEC);
+
+	assert_int_equal(pwrite(file, DATA_PART, sizeof(DATA_PART), 0), sizeof(DATA_PART));
+	assert_int_equal(pwrite(file, model, strlen(model) + 1, PAGE), strlen(model) + 1);
+	return file;
+}
+
+static int start_keeping(void)
+{
+	static int ends[2];
+
+	memset(&saved, 0, sizeof(saved));
+	engine.save = save;
+	engine.end_save = end_save;
+	engine.write_data = write_data;
+	engine.load = load;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	server.cache.socket = ends[0];
+	return ends[1];
+}
+
+static void stop_keeping(int keeper)
+{
+	close(server.cache.socket);
+	close(keeper);
+}
+
+/* Prepares x + constant of 2 numbers, which is to be kept. */
+static uint32_t prepare_kept(uint32_t preference, float constant)
+{
+	const struct nnaccel_grant grants[] = { wire_grant, { OTHER, NNACCEL_PROT_READ, PAGE },
+						{ OTHER, NNACCEL_PROT_READ, PAGE } };
+	const struct nnaccel_cmd head = {
+		.kind = NNACCEL_DO_PREPARE, .model = 1, .num_grants = 3, .preference = preference,
+		.deadline_ns = 44, .flags = NNACCEL_PREPARE_KEEP,
+		.wire_length = write_pools(grants + 1, 0),
+		.max_payload = sizeof(struct nnaccel_model_memory),
+	};
+
+	((float *)memory[OTHER])[1] = constant;
+	return ask(&head, grants, NULL, NULL);
+}
+
+/* A new model is prepared, saved, and kept under a key of all that it depends on. */
+static void test_kept(void **state)
+{
+	static const struct {
+		uint32_t preference;
+		float constant;
+		bool is_new;		/* unlike the first */
+	} cases[] = { { 0, 1, false }, { 1, 1, true }, { 0, 2, true }, { 0, 1, false } };
+	const struct cache_answer yes = { .verdict = CACHE_YES }, no = { .verdict = CACHE_NO };
+	char bytes[sizeof(DATA_PART) + sizeof(MODEL_PART)];
+	uint8_t first[CACHE_TOKEN_SIZE];
+	struct cache_request request, next;
+	int keeper = start_keeping(), file;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		file = memfd_create("kept", MFD_CLOEXEC);
+		assert_int_equal(ftruncate(file, sizeof(bytes)), 0);
+		keeper_answers(keeper, 1, no, -1);
+		keeper_answers(keeper, 2, yes, dup(file));
+		keeper_answers(keeper, 3, yes, -1);
+		assert_int_equal(prepare_kept(cases[i].preference, cases[i].constant),
+				 NNACCEL_STATUS_NONE);
+		assert_int_equal(engine_state.prepared, i + 1);
+		request = take_request(keeper, CACHE_GET);
+		if (!i)
+			memcpy(first, request.token, sizeof(first));
+		assert_int_equal(memcmp(first, request.token, sizeof(first)) != 0, cases[i].is_new);
+		next = take_request(keeper, CACHE_NEW);
+		assert_memory_equal(next.token, request.token, sizeof(next.token));
+		assert_int_equal(next.model_size, sizeof(MODEL_PART));
+		assert_int_equal(next.data_size, sizeof(DATA_PART));
+		next = take_request(keeper, CACHE_DONE);
+		assert_memory_equal(next.token, request.token, sizeof(next.token));
+		assert_int_equal(next.model_size + next.data_size, 0);
+		assert_int_equal(pread(file, bytes, sizeof(bytes), 0), sizeof(bytes));
+		assert_memory_equal(bytes, DATA_PART, sizeof(DATA_PART));
+		assert_memory_equal(bytes + sizeof(DATA_PART), MODEL_PART, sizeof(MODEL_PART));
+		close(file);
+		assert_int_equal(saved.ends, i + 1);
+	}
+	/* One that the engine does not save, or the keeper does not want, is prepared as well. */
+	for (int wants = 0; wants < 2; wants++) {
+		saved.is_none = !wants;
+		keeper_answers(keeper, 1, no, -1);
+		keeper_answers(keeper, 2, no, -1);
+		assert_int_equal(prepare_kept(0, 1), NNACCEL_STATUS_NONE);
+		take_request(keeper, CACHE_GET);
+		if (wants)
+			take_request(keeper, CACHE_NEW);
+		assert_int_equal(recv(keeper, bytes, 1, MSG_DONTWAIT), -1);
+	}
+	stop_keeping(keeper);
+}
+
+/* Answers of the keeper's of which only the first is a plan. */
+static const struct {
+	const char *name;
+	uint64_t model_size, data_size;
+	const char *model;		/* that lies in the file */
+	bool is_taken, is_dropped;
+} kept[] = {
+	{ "sound", sizeof(MODEL_PART), PAGE, MODEL_PART, true, false },
+	{ "damaged", sizeof(MODEL_PART), PAGE, "Of the model", false, true },
+	{ "without a model", 0, PAGE, MODEL_PART, false, false },
+	{ "too large", BLOB_MAX_MODEL + 1, PAGE, MODEL_PART, false, false },
+	{ "not whole pages", sizeof(MODEL_PART), PAGE - 1, MODEL_PART, false, false },
+	{ "larger than memory", sizeof(MODEL_PART), INT64_MAX / PAGE * PAGE, MODEL_PART, false,
+	  false },
+};
+
+static void test_kept_before(void **state)
+{
+	const struct cache_answer no = { .verdict = CACHE_NO };
+	int keeper = start_keeping();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+		struct cache_answer answer = {
+			.verdict = CACHE_YES, .model_size = kept[i].model_size,
+			.data_size = kept[i].data_size,
+		};
+		uint32_t number = 1;
+
+		memset(&saved, 0, sizeof(saved));
+		assert_true(digest(MODEL_PART, sizeof(MODEL_PART), answer.hash));
+		keeper_answers(keeper, number++, answer, plan_file(kept[i].model));
+		if (kept[i].is_dropped)
+			keeper_answers(keeper, number++, no, -1);
+		if (!kept[i].is_taken)
+			keeper_answers(keeper, number++, no, -1);
+		if (prepare_kept(2, 1))
+			fail_msg("%s: %s", kept[i].name, kernel.messages[0]);
+		take_request(keeper, CACHE_GET);
+		if (kept[i].is_dropped)
+			take_request(keeper, CACHE_DROP);
+		if (!kept[i].is_taken)
+			take_request(keeper, CACHE_NEW);
+		assert_int_equal(saved.saves, !kept[i].is_taken);
+		assert_int_equal(engine_state.how.preference, 2);
+		assert_int_equal(engine_state.how.deadline_ns, 44);
+		assert_int_equal(saved.model_size, kept[i].is_taken ? sizeof(MODEL_PART) : 0);
+		if (kept[i].is_taken) {
+			assert_string_equal(saved.model, MODEL_PART);
+			assert_string_equal(saved.data, DATA_PART);
+			assert_int_equal(saved.data_size, PAGE);
+		}
+	}
+	stop_keeping(keeper);
 }
 
 /* ---- commands ---- */
@@ -1471,6 +1650,8 @@ int main(void)
 		TEST(held),
 		TEST(sizes),
 		TEST(saved),
+		TEST(kept),
+		TEST(kept_before),
 		TEST(commit_and_fetch),
 		TEST(large_command),
 		TEST(malformed),
