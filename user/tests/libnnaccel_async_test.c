@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Executions by libnnaccel that do not wait: behind fences and by io_uring. The kernel is this
+ * program's, which looks at what it is asked and answers as each case says.
+ */
+#define _GNU_SOURCE
+#include <linux/io_uring.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <nnaccel/nnaccel.h>
+#include <nnaccel/uring.h>
+
+#include "base/clock.h"
+#include "hal/device.h"
+#include "tests/failing/kept.h"
+#include "tests/fake_kernel.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define ROW 16
+
+/* y = RELU(x), whose rows are open, with a shape that is known at most in part. */
+static const uint32_t x = 0, y = 1;
+static const struct nn_operation relu = { NN_OP_RELU, 1, 1, &x, &y };
+static struct nn_operand operands[] = {
+	{ .type = NN_TENSOR_FLOAT32, .lifetime = NN_SUBGRAPH_INPUT, .consumers = 1 },
+	{ .type = NN_TENSOR_FLOAT32, .lifetime = NN_SUBGRAPH_OUTPUT },
+};
+static const struct nn_subgraph subgraph = { 2, 1, 1, 1, operands, &relu, &x, &y };
+static const struct nn_model model = {
+	.size = sizeof(model), .num_subgraphs = 1, .subgraphs = &subgraph,
+};
+
+static struct nna_device *device;
+static struct nna_memory *memory;
+static struct nn_error err;
+static struct kept kept;
+
+/* What was asked, and what is answered. */
+static struct {
+	struct nnaccel_execute_fenced fenced;
+	struct nnaccel_execute execute;
+	int fenced_errno;
+	struct nnaccel_fence_info info;
+	int info_errno;
+	struct nnaccel_cancel cancel;
+	int cancel_errno;
+} asked;
+
+static int fail_with(int error)
+{
+	errno = error;
+	return error ? -1 : 0;
+}
+
+static bool answer(unsigned long request, void *arg, int *result)
+{
+	struct nnaccel_fence_info *info = arg;
+
+	switch (request) {
+	case NNACCEL_EXECUTE_FENCED:
+		asked.fenced = *(struct nnaccel_execute_fenced *)arg;
+		asked.execute = *(struct nnaccel_execute *)(uintptr_t)asked.fenced.execute;
+		*result = fail_with(asked.fenced_errno);
+		return asked.fenced_errno;
+	case NNACCEL_FENCE_INFO:
+		assert_int_equal(info->flags, 0);
+		asked.info.fd = info->fd;
+		info->out_error = asked.info.out_error;
+		info->out_status = asked.info.out_status;
+		if (!asked.info_errno) {
+			info->out_device_ns = asked.info.out_device_ns;
+			info->out_launched_ns = asked.info.out_launched_ns;
+			info->out_fenced_ns = asked.info.out_fenced_ns;
+		}
+		if (info->out_status)
+			strcpy((char *)(uintptr_t)info->message, "it is blue");
+		*result = fail_with(asked.info_errno);
+		return true;
+	case NNACCEL_CANCEL:
+		asked.cancel = *(struct nnaccel_cancel *)arg;
+		*result = fail_with(asked.cancel_errno);
+		return true;
+	}
+	return false;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	kept = kept_now();
+	memset(&asked, 0, sizeof(asked));
+	err.message[0] = '\0';
+	fake.is_on = true;
+	fake.answer = answer;
+	return nna_device_open(NULL, &device, &err) ||
+	       nna_memory_alloc(device, FAKE_PAGE, &memory, &err);
+}
+
+static int tear_down(void **state)
+{
+	struct kept left;
+
+	(void)state;
+	nna_memory_free(memory);
+	nna_device_close(device);
+	left = kept_now();
+	fake.is_on = false;
+	return kept_more(&kept, &left) || fake.live || fake.wrong;
+}
+
+static struct nna_prepared_model *prepare(uint32_t rank, uint32_t rows, uint32_t columns)
+{
+	struct nna_prepared_model *p;
+
+	for (int i = 0; i < 2; i++) {
+		operands[i].rank = rank;
+		operands[i].dims[0] = rows;
+		operands[i].dims[1] = columns;
+	}
+	assert_int_equal(nna_prepare_model(device, &model, NULL, NULL, &p, &err), NN_OK);
+	return p;
+}
+
+/* ---- fences ---- */
+
+static void test_what_is_asked(void **state)
+{
+	struct nna_prepared_model *p = prepare(2, 1, 4);
+	const struct nna_argument in = { .length = ROW }, out = { .offset = 64, .length = ROW };
+	const struct nna_request r = {
+		.size = sizeof(r), .num_inputs = 1, .num_outputs = 1, .inputs = &in, .outputs = &out,
+		.num_memories = 1, .memories = &memory,
+	};
+	const struct nna_execute_options options = {
+		.size = sizeof(options), .measure = true, .deadline_ns = 123, .loop_timeout_ns = 456,
+	};
+	static const int errors[] = { EINVAL, EMFILE, ESTALE };
+	static const enum nn_status statuses[] = {
+		NN_INVALID_ARGUMENT, NN_RESOURCE_EXHAUSTED_TRANSIENT, NN_DEAD_OBJECT,
+	};
+	const int wait_for[] = { 7, 8 };
+	int fence = 99;
+
+	(void)state;
+	assert_int_equal(nna_execute_fenced(p, &r, &options, wait_for, 2, 789, &fence, &err), NN_OK);
+	assert_true(fence >= 0 && fence != 99);
+	close(fence);
+	assert_int_equal(asked.fenced.flags, NNACCEL_FENCE_CLOEXEC);
+	assert_int_equal(asked.fenced.fences, (uintptr_t)wait_for);
+	assert_int_equal(asked.fenced.num_fences, 2);
+	assert_int_equal(asked.fenced.duration_ns, 789);
+	assert_int_equal(asked.execute.flags, NNACCEL_EXECUTE_MEASURE);
+	assert_int_equal(asked.execute.deadline_ns, 123);
+	assert_int_equal(asked.execute.loop_timeout_ns, 456);
+	/* As the kernel demands. */
+	assert_int_equal(asked.execute.shapes, 0);
+	assert_int_equal(asked.execute.message, 0);
+	assert_int_equal(asked.execute.message_size, 0);
+	for (size_t i = 0; i < COUNT(errors); i++) {
+		asked.fenced_errno = errors[i];
+		fence = 99;
+		assert_int_equal(nna_execute_fenced(p, &r, NULL, NULL, 0, 0, &fence, &err), statuses[i]);
+		assert_int_equal(fence, -1);
+	}
+	nna_prepared_model_free(p);
+}
+
+/* Outputs need a shape: of the request, of the model, or of both together. */
+static void test_declared_shapes(void **state)
+{
+	static const struct {
+		uint32_t model[3], request[3];	/* rank and dimensions */
+		bool is_omitted;
+		enum nn_status status;
+		uint32_t size;			/* of a buffer that is the output */
+	} cases[] = {
+		{ { 2, 1, 4 }, { 0 }, false, NN_OK, 16 }, { { 0 }, { 2, 1, 4 }, false, NN_OK, 16 },
+		{ { 2, 0, 4 }, { 2, 3, 0 }, false, NN_OK, 48 }, { { 2, 0, 4 }, { 2, 3, 4 }, false, NN_OK, 48 },
+		{ { 2, 0, 4 }, { 0 }, false, NN_INVALID_ARGUMENT, 0 },
+		{ { 2, 1, 0 }, { 0 }, false, NN_INVALID_ARGUMENT, 0 },
+		{ { 2, 0, 4 }, { 2, 0, 4 }, false, NN_INVALID_ARGUMENT, 0 },
+		{ { 0 }, { 0 }, false, NN_INVALID_ARGUMENT, 0 },
+		{ { 0 }, { 0 }, true, NN_OK, 0 }, { { 2, 0, 4 }, { 0 }, true, NN_OK, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		for (int with_buffer = 0; with_buffer < 2 - cases[i].is_omitted; with_buffer++) {
+			const uint32_t *m = cases[i].model, *s = cases[i].request;
+			struct nna_prepared_model *p = prepare(m[0], m[1], m[2]);
+			const struct nna_role role = { .frequency = 1 };
+			const struct nna_argument in = { .length = ROW };
+			const struct nna_argument out = {
+				.has_no_value = cases[i].is_omitted, .rank = s[0], .dims = { s[1], s[2] },
+				.length = cases[i].is_omitted || with_buffer ? 0 : 64,
+				.pool = (uint32_t)with_buffer,
+			};
+			struct nna_buffer *buffer;
+			uint32_t token;
+			const struct nna_request r = {
+				.size = sizeof(r), .num_inputs = 1, .num_outputs = 1, .inputs = &in,
+				.outputs = &out, .num_memories = 1, .memories = &memory,
+				.num_tokens = (uint32_t)with_buffer, .tokens = &token,
+			};
+			enum nn_status status;
+			int fence;
+
+			assert_int_equal(nna_buffer_allocate(device, NULL, &p, 1, NULL, 0, &role, 1, &buffer,
+							     &token, &err), NN_OK);
+			status = nna_execute_fenced(p, &r, NULL, NULL, 0, 0, &fence, &err);
+			if (status != cases[i].status)
+				fail_msg("case %zu: %s", i, err.message);
+			assert_int_equal(nna_buffer_size(buffer), with_buffer ? cases[i].size : 0);
+			if (fence >= 0)
+				close(fence);
+			nna_buffer_free(buffer);
+			nna_prepared_model_free(p);
+		}
+	}
+}
+
+static void test_fence_info(void **state)
+{
+	static const struct {
+		int error;		/* of the request */
+		uint32_t out_error, out_status;
+		enum nn_status status;
+		const char *message;
+	} cases[] = {
+		{ 0, 0, 0, NN_OK, "" },
+		{ EBUSY, 0, 0, NN_GENERAL_FAILURE, "execute: it is not at its end yet" },
+		{ EINVAL, 0, 0, NN_INVALID_ARGUMENT,
+		  "execute: the fd is no fence of an execution of this device" },
+		{ EPIPE, 0, 0, NN_DEAD_OBJECT, "execute: the engine's worker died, and its models with it" },
+		{ 0, EREMOTEIO, 0, NN_GENERAL_FAILURE,
+		  "execute: a fence that it waited for carried an error" },
+		{ 0, ETIME, 0, NN_MISSED_DEADLINE_TRANSIENT, "execute: the deadline passed" },
+		{ 0, 0, NNACCEL_STATUS_INVALID_ARGUMENT, NN_INVALID_ARGUMENT, "execute: it is blue" },
+	};
+	struct nna_timing launched, fenced;
+
+	(void)state;
+	asked.info.out_device_ns = 1999;
+	asked.info.out_launched_ns = 5000;
+	asked.info.out_fenced_ns = 3000;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		asked.info_errno = cases[i].error;
+		asked.info.out_error = cases[i].out_error;
+		asked.info.out_status = cases[i].out_status;
+		memset(&launched, 0, sizeof(launched));
+		memset(&fenced, 0, sizeof(fenced));
+		assert_int_equal(nna_fence_get_info(device, 5, &launched, &fenced, &err), cases[i].status);
+		assert_string_equal(err.message, cases[i].message);
+		assert_int_equal(asked.info.fd, 5);
+		assert_true(launched.on_device_us == (cases[i].error ? NNA_TIME_NONE : 1));
+		assert_true(launched.in_driver_us == (cases[i].error ? NNA_TIME_NONE : 5));
+		assert_true(fenced.on_device_us == (cases[i].error ? NNA_TIME_NONE : 1));
+		assert_true(fenced.in_driver_us == (cases[i].error ? NNA_TIME_NONE : 3));
+		assert_int_equal(nna_fence_get_info(device, 5, NULL, NULL, &err), cases[i].status);
+	}
+}
+
+/* ---- io_uring ---- */
+
+static void test_submissions(void **state)
+{
+	static const struct {
+		int res;
+		uint32_t out_status;
+		bool was_past;		/* the deadline, at the submission */
+		enum nn_status status;
+	} cases[] = {
+		{ 0, 0, false, NN_OK },
+		{ 1, 0, false, NN_OK },
+		{ -EIO, NNACCEL_STATUS_GENERAL_FAILURE, false, NN_GENERAL_FAILURE },
+		{ -EIO, NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE, false, NN_OUTPUT_INSUFFICIENT_SIZE },
+		{ -EIO, NNACCEL_STATUS_INVALID_ARGUMENT, false, NN_INVALID_ARGUMENT },
+		{ -ECANCELED, 0, false, NN_GENERAL_FAILURE },
+		{ -EPIPE, 0, false, NN_DEAD_OBJECT },
+		{ -ETIME, 0, false, NN_MISSED_DEADLINE_TRANSIENT },
+		{ -ETIME, 0, true, NN_MISSED_DEADLINE_PERSISTENT },
+	};
+	struct nna_prepared_model *p = prepare(2, 1, 4);
+	const struct nna_argument in = { .length = ROW }, out = { .offset = 64, .length = ROW };
+	const struct nna_request r = {
+		.size = sizeof(r), .num_inputs = 1, .num_outputs = 1, .inputs = &in, .outputs = &out,
+		.num_memories = 1, .memories = &memory,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const struct nna_execute_options options = {
+			.size = sizeof(options), .measure = true, .loop_timeout_ns = 456,
+			.deadline_ns = cases[i].was_past ? 1 : clock_ns() + 1000 * NS_PER_S,
+		};
+		struct nna_timing timing = { 0, 0 };
+		struct nnaccel_uring_execute block;
+		struct nna_output_shape shape = { 0 };
+		struct nna_submission *s;
+		struct nnaccel_execute *e;
+		struct io_uring_sqe sqe;
+		uint32_t count = 99;
+		bool has_shapes;
+
+		assert_int_equal(nna_submission_create(p, &r, &options, &s, &err), NN_OK);
+		memset(&sqe, 0xff, sizeof(sqe));
+		assert_int_equal(nna_submission_prepare(s, &sqe, &err), NN_OK);
+		memcpy(&block, sqe.cmd, sizeof(block));
+		assert_int_equal(sqe.opcode, IORING_OP_URING_CMD);
+		assert_int_equal(sqe.cmd_op, NNACCEL_URING_EXECUTE);
+		assert_int_equal(sqe.flags, 0);
+		assert_int_equal(sqe.fd, device->fd);
+		assert_int_equal(sqe.user_data, (uintptr_t)s);
+		assert_int_equal(block.tag, (uintptr_t)s);
+		e = (struct nnaccel_execute *)(uintptr_t)block.execute;
+		assert_int_equal(e->size, sizeof(*e));
+		assert_int_equal(e->out_status, 0);
+		assert_int_equal(e->deadline_ns, options.deadline_ns);
+		assert_int_equal(e->loop_timeout_ns, 456);
+		assert_int_equal(e->num_inputs, 1);
+		assert_int_equal(e->num_outputs, 1);
+		assert_int_equal(e->flags, NNACCEL_EXECUTE_MEASURE);
+		/* The answer of the engine, if there is one. */
+		e->out_status = cases[i].out_status;
+		e->out_num_shapes = 1;
+		e->out_device_ns = 7000;
+		e->out_driver_ns = 9999;
+		*(struct nnaccel_shape *)(uintptr_t)e->shapes = (struct nnaccel_shape){
+			NNACCEL_SHAPE_SUFFICIENT, 2, { 1, 4 } };
+		if (nna_submission_result(s, cases[i].res, &shape, &count, &timing, &err) != cases[i].status)
+			fail_msg("case %zu: %s", i, err.message);
+		has_shapes = cases[i].status == NN_OK || cases[i].status == NN_OUTPUT_INSUFFICIENT_SIZE;
+		assert_int_equal(count, has_shapes);
+		assert_int_equal(shape.dims[1], has_shapes ? 4 : 0);
+		assert_true(timing.on_device_us ==
+			    (cases[i].res < 0 && !cases[i].out_status ? NNA_TIME_NONE : 7));
+		assert_true(timing.in_driver_us ==
+			    (cases[i].res < 0 && !cases[i].out_status ? NNA_TIME_NONE : 9));
+		nna_submission_free(s);
+	}
+	nna_prepared_model_free(p);
+}
+
+/* What a request points to may go once the submission is made. */
+static void test_submissions_keep_requests(void **state)
+{
+	struct nna_prepared_model *p = prepare(2, 1, 4);
+	struct nna_argument in[2] = { { .offset = 4, .length = 1 }, { .offset = 5, .length = 2 } };
+	struct nna_argument out[2] = { { .offset = 6, .length = 3 }, { .offset = 7, .length = 4 } };
+	struct nna_memory *memories[2] = { memory, memory };
+	struct nna_request r = {
+		.size = sizeof(r), .num_inputs = 2, .num_outputs = 2, .inputs = in, .outputs = out,
+		.num_memories = 2, .memories = memories,
+	};
+	const struct nnaccel_execute *e;
+	struct nnaccel_uring_execute block;
+	const struct nnaccel_arg *args;
+	struct nna_submission *s;
+	struct io_uring_sqe sqe;
+
+	(void)state;
+	assert_int_equal(nna_submission_create(p, &r, NULL, &s, &err), NN_OK);
+	memset(in, 0xff, sizeof(in));
+	memset(out, 0xff, sizeof(out));
+	memset(memories, 0xff, sizeof(memories));
+	memset(&r, 0xff, sizeof(r));
+	assert_int_equal(nna_submission_prepare(s, &sqe, &err), NN_OK);
+	memcpy(&block, sqe.cmd, sizeof(block));
+	e = (const struct nnaccel_execute *)(uintptr_t)block.execute;
+	args = (const struct nnaccel_arg *)(uintptr_t)e->args;
+	assert_int_equal(e->num_inputs, 2);
+	assert_int_equal(e->num_outputs, 2);
+	assert_int_equal(e->num_pools, 2);
+	for (uint32_t i = 0; i < 4; i++) {
+		assert_int_equal(args[i].offset, 4 + i);
+		assert_int_equal(args[i].length, 1 + i);
+	}
+	asked.cancel_errno = 0;
+	assert_int_equal(nna_submission_cancel(s, &err), NN_OK);
+	assert_int_equal(asked.cancel.tag, (uintptr_t)s);
+	asked.cancel_errno = ENOENT;
+	assert_int_equal(nna_submission_cancel(s, &err), NN_INVALID_ARGUMENT);
+	assert_string_equal(err.message, "cancel: the execution is not in flight");
+	asked.cancel_errno = EIO;
+	assert_int_equal(nna_submission_cancel(s, &err), NN_GENERAL_FAILURE);
+	nna_submission_free(s);
+	nna_submission_free(NULL);
+	nna_prepared_model_free(p);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_what_is_asked),
+		TEST(test_declared_shapes),
+		TEST(test_fence_info),
+		TEST(test_submissions),
+		TEST(test_submissions_keep_requests),
+	};
+
+	kept_start();
+	return cmocka_run_group_tests_name("libnnaccel_async", tests, NULL, NULL);
+}
