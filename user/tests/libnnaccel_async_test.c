@@ -40,7 +40,7 @@ static struct nna_memory *memory;
 static struct nn_error err;
 static struct kept kept;
 
-/* What was asked, and what is answered. */
+/* The last requests, and answers to them. */
 static struct {
 	struct nnaccel_execute_fenced fenced;
 	struct nnaccel_execute execute;
@@ -346,7 +346,7 @@ static void test_submissions(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* What a request points to may go once the submission is made. */
+/* A submission keeps all that its request points to. */
 static void test_submissions_keep_requests(void **state)
 {
 	struct nna_prepared_model *p = prepare(2, 1, 4);

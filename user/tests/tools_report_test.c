@@ -22,6 +22,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -53,6 +54,7 @@ static struct machine {
 	struct node module, device, engine, list, state;
 	const char *file;		/* a file of /proc or /sys and its line, or NULL */
 	const char *line;
+	bool has_no_proc, has_no_devices;
 	bool has_no_clients, has_index;	/* of modules, with this one */
 	bool has_engine_user, session_has_group, account_has_group, is_own_group;
 	int group_at;			/* which one it is of two */
@@ -95,13 +97,53 @@ SEEN FILE *fopen(const char *path, const char *mode)
 	return is_index ? NULL : REAL(fopen)(place(path, to), mode);
 }
 
+/* A folder's entries, sorted, in the place of the C library's DIR. */
+struct folder {
+	struct dirent **entries;
+	int count, next;
+};
+
 SEEN DIR *opendir(const char *path)
 {
+	struct folder *folder = calloc(1, sizeof(*folder));
 	char to[PATH_MAX];
 
 	if (machine.has_no_clients)
 		path = "/sys/class";
-	return REAL(opendir)(place(path, to));
+	folder->count = machine.has_no_proc ? -1 :
+			REAL(scandir)(place(path, to), &folder->entries, NULL, alphasort);
+	if (folder->count >= 0)
+		return (DIR *)folder;
+	free(folder);
+	return NULL;
+}
+
+SEEN struct dirent *readdir(DIR *dir)
+{
+	struct folder *folder = (struct folder *)dir;
+
+	return folder->next < folder->count ? folder->entries[folder->next++] : NULL;
+}
+
+SEEN int closedir(DIR *dir)
+{
+	struct folder *folder = (struct folder *)dir;
+
+	while (folder->count)
+		free(folder->entries[--folder->count]);
+	free(folder->entries);
+	free(folder);
+	return 0;
+}
+
+/* Ends what would go on for ever. */
+static struct timespec paused;
+
+SEEN int nanosleep(const struct timespec *pause, struct timespec *left)
+{
+	(void)left;
+	paused = *pause;
+	return -1;
 }
 
 SEEN ssize_t readlink(const char *path, char *target, size_t size)
@@ -116,7 +158,8 @@ SEEN int scandir(const char *path, struct dirent ***names, int (*filter)(const s
 {
 	char to[PATH_MAX];
 
-	return REAL(scandir)(place(path, to), names, filter, compare);
+	return REAL(scandir)(machine.has_no_devices ? "/nonexistent" : place(path, to), names, filter,
+			     compare);
 }
 
 static const struct node *node_of(const char *path)
@@ -378,6 +421,11 @@ static int make_machine(void **state)
 	/* Not ours by its name, and not ours by what it says. */
 	open_file(10, 7, "/dev/null", "nnaccel-client-id:\t50\n");
 	open_file(10, 8, "/srv/nnaccel/file", "pos:\t0\n");
+	write_file("two\n", "/proc/99/comm");
+	open_file(99, 3, "/dev/nnaccel2", "nnaccel-client-id:\t8\nnnaccel-device:\tnnaccel2\n"
+		  "nnaccel-pools:\t1\nnnaccel-model-1: 1 KiB weights, 2 KiB an execution\n");
+	open_file(99, 5, "anon_inode:[nnaccel-burst]",
+		  "nnaccel-client-id:\t7\nnnaccel-burst:\t3\nnnaccel-slots:\t10\n");
 	write_file("a\"b\n", "/proc/self/comm");
 	write_file("nnaccel-client-id:\t60\n", "/proc/self/fdinfo/3");
 	return 0;
@@ -397,9 +445,9 @@ static unsigned int count_files(void)
 	DIR *files = REAL(opendir)("/proc/self/fd");
 	unsigned int count = 0;
 
-	while (readdir(files))
+	while (REAL(readdir)(files))
 		count++;
-	closedir(files);
+	REAL(closedir)(files);
 	return count;
 }
 
@@ -519,7 +567,8 @@ static const char info_text[] =
 "  CLIENT     PID NAME              MODEL   WEIGHTS EXECUTION      PEAK\n"
 "       7      10 one                   1        10         5        15\n"
 "       7      10 one                   2        20         6        26\n"
-"  all                                                               41\n"
+"       8      99 two                   1         1         2         3\n"
+"  all                                                               44\n"
 "\n"
 "Performance (the CPU reference is 1; lower is better)\n"
 "                                     time  power\n"
@@ -570,9 +619,11 @@ static const char info_json[] =
 "    { \"client\": 7, \"pid\": 10, \"name\": \"one\", \"model\": 1, \"weights_kib\": 10, "
 "\"execution_kib\": 5, \"peak_kib\": 15 },\n"
 "    { \"client\": 7, \"pid\": 10, \"name\": \"one\", \"model\": 2, \"weights_kib\": 20, "
-"\"execution_kib\": 6, \"peak_kib\": 26 }\n"
+"\"execution_kib\": 6, \"peak_kib\": 26 },\n"
+"    { \"client\": 8, \"pid\": 99, \"name\": \"two\", \"model\": 1, \"weights_kib\": 1, "
+"\"execution_kib\": 2, \"peak_kib\": 3 }\n"
 "  ],\n"
-"  \"models_peak_kib\": 41,\n"
+"  \"models_peak_kib\": 44,\n"
 "  \"device\": {\n"
 "    \"version\": \"v1.2 of a test\",\n"
 "    \"type\": \"GPU\",\n"
@@ -724,13 +775,22 @@ static void test_stat(void **state)
 "     X-KIB\n"
 "     7      10 one              nnaccel1           3         0       100         0         0         0"
 "         0         0         0         0         0         0         0         4         0         0"
+"         0\n"
+"     8      99 two              nnaccel2           0         0         0         0         0         0"
+"         0         0         0         0         0         0         0         1         0         0"
 "         0\n");
 	assert_prints(tool_stat, "--once --json",
 "{\"clients\": [{\"id\": 7, \"pid\": 10, \"name\": \"one\", \"device\": \"nnaccel1\", \"executions\": 3, "
 "\"burst_executions\": 0, \"client_spins\": 100, \"client_sleeps\": 0, \"client_wakes\": 0, "
 "\"client_misses\": 0, \"client_fallbacks\": 0, \"engine_spins\": 0, \"engine_sleeps\": 0, "
-"\"engine_wakes\": 0, \"engine_misses\": 0, \"slots\": 5, \"slot_resolves\": 0, \"bursts\": 0, "
+"\"engine_wakes\": 0, \"engine_misses\": 0, \"slots\": 15, \"slot_resolves\": 0, \"bursts\": 0, "
 "\"models\": 0, \"pools\": 4, \"commands\": 0, \"memory_kib\": 0, \"import_kib\": 0, "
+"\"engine_ns\": 0, \"weights_kib\": 0, \"execution_kib\": 0}, "
+"{\"id\": 8, \"pid\": 99, \"name\": \"two\", \"device\": \"nnaccel2\", \"executions\": 0, "
+"\"burst_executions\": 0, \"client_spins\": 0, \"client_sleeps\": 0, \"client_wakes\": 0, "
+"\"client_misses\": 0, \"client_fallbacks\": 0, \"engine_spins\": 0, \"engine_sleeps\": 0, "
+"\"engine_wakes\": 0, \"engine_misses\": 0, \"slots\": 0, \"slot_resolves\": 0, \"bursts\": 0, "
+"\"models\": 0, \"pools\": 1, \"commands\": 0, \"memory_kib\": 0, \"import_kib\": 0, "
 "\"engine_ns\": 0, \"weights_kib\": 0, \"execution_kib\": 0}]}\n");
 	out = print(STDOUT_FILENO, tool_stat, &status, "--openmetrics");
 	assert_memory_equal(out, "# TYPE nnaccel_client_executions counter\n"
@@ -745,6 +805,63 @@ static void test_stat(void **state)
 	assert_string_equal(print(STDERR_FILENO, tool_stat, &status, "--once"),
 			    "nnaccel stat: there is no device; nnaccel doctor tells why\n");
 	assert_int_equal(status, TOOL_FAILED);
+}
+
+static void assert_fails(int (*command)(int argc, char **argv), const char *arguments, int expected,
+			 const char *message)
+{
+	int status;
+
+	assert_string_equal(print(STDERR_FILENO, command, &status, arguments), message);
+	assert_int_equal(status, expected);
+}
+
+static void test_messages(void **state)
+{
+	(void)state;
+	assert_fails(tool_stat, "--json --openmetrics", TOOL_USAGE,
+		     "nnaccel stat: --json and --openmetrics exclude each other; see nnaccel stat --help\n");
+	assert_fails(tool_info, "--name x --device y", TOOL_USAGE,
+		     "nnaccel info: --device and --name exclude each other; see nnaccel info --help\n");
+	assert_fails(tool_cdi, "nothing", TOOL_USAGE,
+		     "nnaccel cdi: no action 'nothing'; see nnaccel cdi --help\n");
+	machine.has_no_devices = true;
+	assert_fails(tool_cdi, "", TOOL_FAILED,
+		     "nnaccel cdi: there is no device: nnaccel doctor tells why\n");
+	machine.has_no_proc = true;
+	assert_fails(tool_stat, "--once", TOOL_FAILED, "nnaccel stat: /proc cannot be read\n");
+	assert_fails(tool_info, "", TOOL_OK,
+		     "nnaccel info: the memory of models cannot be told: no /proc, or no memory\n");
+}
+
+/* Looks follow each other after the interval. */
+static void test_intervals(void **state)
+{
+	static const struct {
+		const char *arguments;
+		int status;
+		struct timespec pause;
+	} cases[] = {
+		{ "--json", TOOL_OK, { 1, 0 } },
+		{ "--json --interval 10", TOOL_OK, { 0, 10000000 } },
+		{ "--json --interval 999", TOOL_OK, { 0, 999000000 } },
+		{ "--json --interval 1234", TOOL_OK, { 1, 234000000 } },
+		{ "--json --interval 3600000", TOOL_OK, { 3600, 0 } },
+		{ "--json --interval 9", TOOL_USAGE, { 0, 0 } },
+		{ "--json --interval 3600001", TOOL_USAGE, { 0, 0 } },
+		{ "--json --once", TOOL_OK, { 0, 0 } },
+		{ "--openmetrics", TOOL_OK, { 0, 0 } },
+	};
+	int status;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		paused = (struct timespec){ 0 };
+		print(STDOUT_FILENO, tool_stat, &status, cases[i].arguments);
+		assert_int_equal(status, cases[i].status);
+		assert_int_equal(paused.tv_sec, cases[i].pause.tv_sec);
+		assert_int_equal(paused.tv_nsec, cases[i].pause.tv_nsec);
+	}
 }
 
 /* Names that processes give themselves, as labels and on a terminal. */
@@ -993,6 +1110,8 @@ int main(void)
 		TEST(test_no_clients),
 		TEST(test_info_names),
 		TEST(test_stat),
+		TEST(test_messages),
+		TEST(test_intervals),
 		TEST(test_stat_names),
 		TEST(test_cdi),
 		TEST(test_doctor),
