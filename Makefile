@@ -448,8 +448,9 @@ $(BUILD)/tests/support_library_test: $(obj)/user/tests/support_library_test.o | 
 $(patsubst %,$(BUILD)/tests/%_test,tflite tflite_nodes): $(BUILD)/tests/%: $(obj)/user/tests/%.o $(libtflite) \
 		$(archives)
 	$(test_link) -lnnaccel_tflite -lcmocka -lm
-$(BUILD)/tests/tools_%_test: $(obj)/user/tests/tools_%_test.o $(obj)/user/tools/tool.o $(call objects,user/base/*.c)
-	$(test_link) -lcmocka -lsqlite3 -lm
+$(BUILD)/tests/tools_%_test: $(obj)/user/tests/tools_%_test.o $(obj)/user/tools/tool.o $(call objects,user/base/*.c) \
+		$(libnn)
+	$(test_link) -lneuralnetworks -lcmocka -lsqlite3 -lm
 $(BUILD)/tests/libnnaccel_test: $(obj)/user/tests/libnnaccel_test.o $(libhal) $(call archive,model)
 	$(test_link) -lnnaccel -lcmocka
 $(BUILD)/tests/tools_cache_test: $(patsubst %,$(obj)/user/%.o,tools/cache kit/file_message)
