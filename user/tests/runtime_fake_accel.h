@@ -210,12 +210,13 @@ enum nn_status nna_buffer_allocate(struct nna_device *device, const struct nna_b
 {
 	(void)device;
 	(void)desc;
-	(void)models;
-	(void)num_models;
 	(void)input_roles;
 	(void)num_input_roles;
 	(void)output_roles;
 	(void)num_output_roles;
+	for (uint32_t i = 0; i < num_models; i++)
+		if (models[i]->worker != accel.worker)
+			return nn_fail(err, NN_DEAD_OBJECT, "its worker is dead");
 	if (accel.has_buffers) {
 		*buffer = calloc(1, sizeof(**buffer));
 		*token = ++accel.tokens;

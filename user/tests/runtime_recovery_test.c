@@ -200,6 +200,35 @@ static void test_prepared_again(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
+/* Memory of a device for roles of a model whose worker died: the model is prepared again first. */
+static void test_memory_of_the_dead(void **state)
+{
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *c = for_accelerator(model);
+	ANeuralNetworksMemoryDesc *desc;
+	ANeuralNetworksMemory *memory;
+
+	(void)state;
+	accel.has_buffers = true;
+	assert_ok(ANeuralNetworksCompilation_finish(c));
+	assert_ok(ANeuralNetworksMemoryDesc_create(&desc));
+	assert_ok(ANeuralNetworksMemoryDesc_addInputRole(desc, c, 0, 1));
+	assert_ok(ANeuralNetworksMemoryDesc_addInputRole(desc, c, 1, 1));
+	assert_ok(ANeuralNetworksMemoryDesc_finish(desc));
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_ok(ANeuralNetworksMemory_createFromDesc(desc, &memory));
+		assert_int_equal(accel.prepared, 1 + i);
+		ANeuralNetworksMemory_free(memory);
+		assert_ok(compute_sum(c));
+		accel.worker++;
+	}
+	accel.is_offline = true;
+	assert_result(DEAD_OBJECT, ANeuralNetworksMemory_createFromDesc(desc, &memory));
+	ANeuralNetworksMemoryDesc_free(desc);
+	ANeuralNetworksCompilation_free(c);
+	ANeuralNetworksModel_free(model);
+}
+
 /* What kills its workers is prepared again once, then after a pause. */
 static void test_keeps_dying(void **state)
 {
@@ -377,6 +406,7 @@ int main(void)
 		cmocka_unit_test_setup(test_fork_in_first_call, reset),
 		cmocka_unit_test_setup(test_appears, reset),
 		cmocka_unit_test_setup(test_prepared_again, reset),
+		cmocka_unit_test_setup(test_memory_of_the_dead, reset),
 		cmocka_unit_test_setup(test_keeps_dying, reset),
 		cmocka_unit_test_setup(test_pauses_of_the_dying, reset),
 		cmocka_unit_test_setup(test_engine_comes_back, reset),

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Looks at what libnnaccel asks the kernel for files and pictures. The kernel is this program's.
+ */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "tests/failing/kept.h"
+#include "tests/fake_kernel.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static struct nna_device *device;
+static struct nn_error err;
+static struct kept kept;
+
+/* The last requests, and the error of those for pictures. */
+static struct {
+	struct nnaccel_pool_import import;
+	struct nnaccel_pool_import_formatted picture;
+	int error;
+} asked;
+
+static bool answer(unsigned long request, void *arg, int *result)
+{
+	if (request == NNACCEL_POOL_IMPORT)
+		asked.import = *(struct nnaccel_pool_import *)arg;
+	if (request == NNACCEL_POOL_IMPORT_FORMATTED)
+		asked.picture = *(struct nnaccel_pool_import_formatted *)arg;
+	*result = -1;
+	errno = asked.error;
+	return request == NNACCEL_POOL_IMPORT_FORMATTED && asked.error;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	kept = kept_now();
+	memset(&asked, 0, sizeof(asked));
+	err.message[0] = '\0';
+	fake.is_on = true;
+	fake.answer = answer;
+	return nna_device_open(NULL, &device, &err);
+}
+
+static int tear_down(void **state)
+{
+	struct kept left;
+
+	(void)state;
+	nna_device_close(device);
+	left = kept_now();
+	fake.is_on = false;
+	return kept_more(&kept, &left) || fake.live || fake.wrong;
+}
+
+static void test_files(void **state)
+{
+	static const struct {
+		int prot;
+		uint64_t offset, size;
+		uint32_t asked_prot;
+		uint64_t asked_offset, asked_length;
+	} cases[] = {
+		{ PROT_READ, 0, 1, NNACCEL_PROT_READ, 0, 1 },
+		{ PROT_READ | PROT_WRITE, FAKE_PAGE, FAKE_PAGE, NNACCEL_PROT_READ | NNACCEL_PROT_WRITE,
+		  FAKE_PAGE, FAKE_PAGE },
+		{ PROT_READ, FAKE_PAGE - 1, 2, NNACCEL_PROT_READ, 0, FAKE_PAGE + 1 },
+		{ PROT_READ, 3 * FAKE_PAGE + 7, 10, NNACCEL_PROT_READ, 3 * FAKE_PAGE, 17 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct nna_memory *memory;
+
+		assert_int_equal(nna_memory_import(device, 5, cases[i].prot, cases[i].offset, cases[i].size,
+						   &memory, &err), NN_OK);
+		assert_int_equal(asked.import.fd, 5);
+		assert_int_equal(asked.import.prot, cases[i].asked_prot);
+		assert_int_equal(asked.import.offset, cases[i].asked_offset);
+		assert_int_equal(asked.import.length, cases[i].asked_length);
+		assert_int_equal(nna_memory_size(memory), cases[i].size);
+		nna_memory_free(memory);
+	}
+}
+
+/* Each field arrives, and planes up to the first one without a stride. */
+static void test_pictures(void **state)
+{
+	struct nna_memory *memory;
+
+	(void)state;
+	for (uint32_t planes = 0; planes <= NNACCEL_MAX_PLANES - 1; planes++) {
+		struct nna_format format = {
+			.size = sizeof(format), .fourcc = 0x3231564e, .width = 30, .height = 20,
+			.stride = 40, .offset = 50, .modifier = 60,
+		};
+
+		for (uint32_t k = 0; k < NNACCEL_MAX_PLANES - 1; k++) {
+			format.planes[k].fd = (int)(7 + 3 * k);
+			format.planes[k].stride = k == planes ? 0 : 8;
+			format.planes[k].offset = 9 + 3 * k;
+		}
+		assert_int_equal(nna_memory_import_formatted(device, 5, PROT_READ | PROT_WRITE, &format,
+							     &memory, &err), NN_OK);
+		assert_int_equal(asked.picture.fd, 5);
+		assert_int_equal(asked.picture.prot, NNACCEL_PROT_READ | NNACCEL_PROT_WRITE);
+		assert_int_equal(asked.picture.fourcc, 0x3231564e);
+		assert_int_equal(asked.picture.width, 30);
+		assert_int_equal(asked.picture.height, 20);
+		assert_int_equal(asked.picture.stride, 40);
+		assert_int_equal(asked.picture.offset, 50);
+		assert_int_equal(asked.picture.modifier, 60);
+		for (uint32_t k = 0; k < NNACCEL_MAX_PLANES - 1; k++) {
+			assert_int_equal(asked.picture.planes[k].stride, k < planes ? 8 : 0);
+			assert_int_equal(asked.picture.planes[k].fd, k < planes ? 7 + 3 * k : 0);
+			assert_int_equal(asked.picture.planes[k].offset, k < planes ? 9 + 3 * k : 0);
+		}
+		assert_int_equal(nna_memory_size(memory), FAKE_PAGE);
+		assert_null(nna_memory_map(memory, &err));
+		assert_non_null(strstr(err.message, "it was imported"));
+		nna_memory_free(memory);
+	}
+}
+
+static void test_refused_pictures(void **state)
+{
+	static const struct {
+		int error;
+		uint32_t fourcc;
+		uint64_t modifier;
+		enum nn_status status;
+		const char *message;
+	} cases[] = {
+		{ EINVAL, 1, 0, NN_INVALID_ARGUMENT,
+		  "picture: refused by the kernel: a value or range is not valid" },
+		{ EOPNOTSUPP, 0x34325241, 0, NN_GENERAL_FAILURE,
+		  "picture: the format AR24 (0x34325241), or the kind of its file, is not possible" },
+		{ EOPNOTSUPP, 0x7f1f20c1, 0, NN_GENERAL_FAILURE,
+		  "picture: the format A ?? (0x7f1f20c1), or the kind of its file, is not possible" },
+		{ EOPNOTSUPP, 1, 0x123, NN_GENERAL_FAILURE, "picture: the modifier 0x123 is not linear" },
+		{ EACCES, 1, 0, NN_GENERAL_FAILURE,
+		  "picture: the file or memory does not permit the access" },
+		{ EBADF, 1, 0, NN_INVALID_ARGUMENT, "picture: not an open file descriptor" },
+		{ EDQUOT, 1, 0, NN_RESOURCE_EXHAUSTED_TRANSIENT,
+		  "picture: the limit of device memory of this client or this user is reached" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const struct nna_format format = {
+			.size = sizeof(format), .fourcc = cases[i].fourcc, .modifier = cases[i].modifier,
+		};
+		struct nna_memory *memory;
+
+		asked.error = cases[i].error;
+		assert_int_equal(nna_memory_import_formatted(device, 5, PROT_READ, &format, &memory, &err),
+				 cases[i].status);
+		assert_string_equal(err.message, cases[i].message);
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_files),
+		TEST(test_pictures),
+		TEST(test_refused_pictures),
+	};
+
+	kept_start();
+	return cmocka_run_group_tests_name("libnnaccel_memory", tests, NULL, NULL);
+}
