@@ -47,7 +47,6 @@ void nna_late_begin(struct nna_prepared_model *prepared, const struct nna_cache 
 	late->cache = *cache;
 	late->cache.model_files = &late->model;
 	late->cache.data_files = &late->data;
-	late->cache.not_saved = NULL;
 	late->is_last = !put_off;
 	atomic_init(&late->next, put_off ? 1 : TUNED_EXECUTIONS);
 	pthread_mutex_init(&late->lock, NULL);

@@ -354,6 +354,24 @@ static void execute(struct nna_prepared_model *p, struct nna_memory *memory, uns
 		assert_int_equal(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err), NN_OK);
 }
 
+/* Counts the descriptors of entries that other programs would not inherit, or would. */
+static int count_entries(bool closed_on_exec)
+{
+	char path[32], target[64];
+	int count = 0;
+
+	for (int fd = 0; fd < 2048; fd++) {
+		ssize_t size;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		size = readlink(path, target, sizeof(target) - 1);
+		target[size > 0 ? size : 0] = '\0';
+		count += !strncmp(target, "/memfd:entry", 12) &&
+			 !(fcntl(fd, F_GETFD) & FD_CLOEXEC) == !closed_on_exec;
+	}
+	return count;
+}
+
 /* A model is saved once more when it is hot, and before if the engine has put that off. */
 static void test_late_saves(void **state)
 {
@@ -373,20 +391,31 @@ static void test_late_saves(void **state)
 	};
 
 	(void)state;
-	cache.saved_late = saved_late;
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct nna_prepare_options options = { .size = sizeof(options), .cache = &cache };
+		int given[2] = { dup(files[0]), dup(files[1]) };
+		struct nna_cache own = cache;
+		struct nna_prepare_options options = { .size = sizeof(options), .cache = &own };
 		struct nna_device *device = open_device();
 		struct nna_prepared_model *p;
 		struct nna_memory *memory;
 
+		own.saved_late = saved_late;
+		own.model_files = &given[0];
+		own.data_files = &given[1];
 		fake.shape = (struct nnaccel_shape){ .rank = 1, .dims = { 4 } };
 		engine.answers = cases[i].answers;
 		assert_int_equal(nna_memory_alloc(device, 64, &memory, &err), NN_OK);
 		assert_int_equal(cases[i].is_loaded ?
-				 nna_prepare_model_from_cache(device, &cache, NULL, &p, &err) :
+				 nna_prepare_model_from_cache(device, &own, NULL, &p, &err) :
 				 nna_prepare_model(device, &model, NULL, &options, &p, &err), NN_OK);
 		assert_int_equal(engine.asked, cases[i].asked_at_once);
+		/* The caller's handles may go: the library has its own, which no program inherits. */
+		for (int k = 0; k < 2; k++) {
+			close(given[k]);
+			given[k] = -1;
+		}
+		assert_int_equal(count_entries(true), 4);
+		assert_int_equal(count_entries(false), 0);
 		execute(p, memory, 1);
 		if (cases[i].first) {
 			assert_int_equal(sem_wait(&saved), 0);
