@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <semaphore.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -336,8 +337,21 @@ static void test_failing_saves(void **state)
 static sem_t saved;
 static char saved_reason[256];
 
+/* Signals are the program's: the library's thread takes none. */
+static bool has_all_blocked(void)
+{
+	sigset_t blocked;
+
+	sigemptyset(&blocked);
+	pthread_sigmask(SIG_BLOCK, NULL, &blocked);
+	return sigismember(&blocked, SIGINT) && sigismember(&blocked, SIGUSR1) &&
+	       sigismember(&blocked, SIGCHLD);
+}
+
 static void saved_late(const char *reason)
 {
+	if (!has_all_blocked())
+		reason = "a signal is not blocked";
 	snprintf(saved_reason, sizeof(saved_reason), "%s", reason);
 	sem_post(&saved);
 }
@@ -429,6 +443,7 @@ static void test_late_saves(void **state)
 		assert_string_equal(saved_reason, "");
 		assert_int_equal(engine.asked, cases[i].asked_hot);
 		assert_holds(files[0], 12, 'm');
+		assert_false(has_all_blocked());
 		/* That was the last time. */
 		execute(p, memory, 2 * TUNED_EXECUTIONS);
 		nna_prepared_model_free(p);

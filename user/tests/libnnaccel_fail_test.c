@@ -537,7 +537,8 @@ static void test_limits_of_executions(void **state)
 			assert_int_equal(asked.num_pools, r.num_memories);
 			assert_int_equal(count, r.num_outputs);
 			for (uint32_t k = 0; k < count; k++)
-				assert_true(shapes[k].dims[0] == 4 && shapes[k].is_sufficient);
+				assert_true(shapes[k].rank == 1 && shapes[k].dims[0] == 4 &&
+					    shapes[k].is_sufficient);
 		}
 		assert_int_equal(nna_submission_create(given.prepared, &r, NULL, &made.submission,
 						       &err), cases[i].status);

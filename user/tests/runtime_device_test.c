@@ -525,6 +525,47 @@ static void test_pools_of_buffers(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
+/* A device fills what a type leaves open, and has to keep to the rest. */
+static void test_declared_shapes(void **state)
+{
+	static const struct {
+		uint32_t rows, columns;		/* of the type; 0 and 0: none */
+		int result;
+	} cases[] = {
+		{ 0, 0, ANEURALNETWORKS_NO_ERROR }, { 2, 2, ANEURALNETWORKS_NO_ERROR },
+		{ 0, 2, ANEURALNETWORKS_NO_ERROR }, { 3, 2, ANEURALNETWORKS_OP_FAILED },
+	};
+	const uint32_t input_dims[] = { 2, 2 };
+	const ANeuralNetworksOperandType input = tensor_type(2, input_dims);
+	ANeuralNetworksModel *model = add_model(0);
+	ANeuralNetworksCompilation *compilation = for_accelerator(model);
+
+	(void)state;
+	assert_ok(ANeuralNetworksCompilation_finish(compilation));
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const uint32_t dims[] = { cases[i].rows, cases[i].columns };
+		const ANeuralNetworksOperandType type = tensor_type(2, dims);
+		ANeuralNetworksExecution *execution;
+		float sum[6];
+		uint32_t told[2];
+
+		assert_ok(ANeuralNetworksExecution_create(compilation, &execution));
+		assert_ok(ANeuralNetworksExecution_setInput(execution, 0, &input, add_a, sizeof(add_a)));
+		assert_ok(ANeuralNetworksExecution_setInput(execution, 1, &input, add_b, sizeof(add_b)));
+		assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, dims[1] ? &type : NULL, sum,
+							     dims[0] ? 4 * dims[0] * dims[1] : sizeof(sum)));
+		assert_int_equal(ANeuralNetworksExecution_compute(execution), cases[i].result);
+		if (cases[i].result == ANEURALNETWORKS_NO_ERROR) {
+			assert_sum(sum);
+			assert_ok(ANeuralNetworksExecution_getOutputOperandDimensions(execution, 0, told));
+			assert_true(told[0] == 2 && told[1] == 2);
+		}
+		ANeuralNetworksExecution_free(execution);
+	}
+	ANeuralNetworksCompilation_free(compilation);
+	ANeuralNetworksModel_free(model);
+}
+
 /* An output that is shorter than its buffer leaves the rest of it alone. */
 static void test_long_output(void **state)
 {
@@ -1028,6 +1069,7 @@ int main(void)
 		cmocka_unit_test_setup(test_steps, reset),
 		cmocka_unit_test_setup(test_memory_of_two, reset),
 		cmocka_unit_test_setup(test_pools_of_buffers, reset),
+		cmocka_unit_test_setup(test_declared_shapes, reset),
 		cmocka_unit_test_setup(test_long_output, reset),
 		cmocka_unit_test_setup(test_refused_buffers, reset),
 		cmocka_unit_test_setup(test_fallback_with_buffers, reset),

@@ -272,6 +272,8 @@ static int run_files(struct made *m)
 /* Between files, so that a device that has fences needs no thread. */
 static int run_fenced(struct made *m)
 {
+	uint32_t rank, dims[2];
+
 	TRY(ANeuralNetworksMemory_createFromFd(IN_SIZE, PROT_READ | PROT_WRITE, ready.in_file, 0, &m->in));
 	TRY(ANeuralNetworksMemory_createFromFd(OUT_SIZE, PROT_READ | PROT_WRITE, ready.out_file, 0,
 					       &m->out));
@@ -281,6 +283,10 @@ static int run_fenced(struct made *m)
 	TRY(ANeuralNetworksExecution_startComputeWithDependencies(m->execution, NULL, 0, 0, &m->event));
 	TRY(ANeuralNetworksEvent_wait(m->event));
 	assert_int_equal(pread(ready.out_file, out, OUT_SIZE, 0), OUT_SIZE);
+	TRY(ANeuralNetworksExecution_getOutputOperandRank(m->execution, 0, &rank));
+	assert_int_equal(rank, 2);
+	TRY(ANeuralNetworksExecution_getOutputOperandDimensions(m->execution, 0, dims));
+	assert_true(dims[0] == 1 && dims[1] == OUT);
 	return 0;
 }
 

@@ -81,6 +81,7 @@ static struct {
 	bool has_second;		/* a second device is there, with an engine */
 	uint32_t executed_by_second;	/* of all */
 	uint32_t opened;		/* devices, by this process */
+	uint32_t asked_for_info;	/* times */
 	atomic_uint worker;		/* that lives: models of others are dead */
 } accel;
 
@@ -145,6 +146,7 @@ enum nn_status nna_device_get_info(struct nna_device *device, struct nn_device_i
 	const struct nn_performance figure = { device->number ? 0.25f : 0.5f, 2.0f };
 	int i;
 
+	accel.asked_for_info++;
 	if (device->number ? !accel.has_second : accel.is_offline)
 		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "told to have no engine");
 	*info = (struct nn_device_info){ .magic = NN_DEVICE_MAGIC, .size = sizeof(*info),

@@ -147,6 +147,8 @@ static void test_appears(void **state)
 	c = compile(model, false);
 	assert_ok(compute_sum(c));
 	assert_int_equal(accel.executed, 0);
+	/* To ask it would be to wait for the engine. */
+	assert_int_equal(accel.asked_for_info, 0);
 	ANeuralNetworksCompilation_free(c);
 
 	/* A compilation looks for it at once, whatever the pause. */
