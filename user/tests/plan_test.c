@@ -340,6 +340,8 @@ X(input_dims_zero, set_dims(&c->inputs[0], 2, 0), NN_INVALID_ARGUMENT, \
   "input 0: dimension 1 is 0") \
 X(input_omitted_with_length, c->inputs[0].omitted = true, NN_INVALID_ARGUMENT, \
   "input 0: omitted but of 16 bytes") \
+X(input_omitted_with_rank, (omit(&c->inputs[0]), c->inputs[0].rank = 1), NN_INVALID_ARGUMENT, \
+  "input 0: omitted but of 0 bytes and rank 1") \
 X(input_omitted, omit(&c->inputs[0]), NN_GENERAL_FAILURE, "subgraph 0, operation 0: ADD: ") \
 X(output_dims, set_dims(&c->outputs[0], 0, 3), NN_INVALID_ARGUMENT, \
   "output 0: dimension 1 is 3, not 2") \
