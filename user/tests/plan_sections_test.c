@@ -13,6 +13,7 @@
 
 #include "model_samples.h"
 #include "ops/op.h"
+#include "plan/internal.h"
 #include "plan/plan.h"
 #include "plan/run/sections.h"
 
@@ -444,6 +445,139 @@ static void test_small_output(void **state)
 	nn_plan_free(plan);
 }
 
+/* ---- Where a model is divided ---- */
+
+static uint32_t ints_of(enum nn_lifetime lifetime, uint32_t count)
+{
+	static const int32_t values[2];
+
+	return lifetime == NN_CONSTANT_COPY ?
+	       mb_constant(&built, NN_TENSOR_INT32, values, count * 4, MB_DIMS(count)) :
+	       mb_operand(&built, NN_TENSOR_INT32, lifetime, MB_DIMS(count));
+}
+
+static uint32_t shape_of(uint32_t rank, const uint32_t *dims)
+{
+	return mb_operand(&built, NN_TENSOR_INT32, NN_TEMPORARY, rank, dims);
+}
+
+/* Adds an operation that writes a shape, by its letter. */
+static uint32_t add_shape(char letter)
+{
+	static const float zeros[4];
+	uint32_t shape, first, floats, none;
+
+	if (letter == 'c' || letter == 'i') {
+		first = ints_of(letter == 'c' ? NN_CONSTANT_COPY : NN_SUBGRAPH_INPUT, 2);
+		shape = shape_of(MB_DIMS(2));
+		mb_operation(&built, ADD,
+			     MB_LIST(first, ints_of(NN_CONSTANT_COPY, 2), mb_int32(&built, 0)),
+			     MB_LIST(shape));
+		return shape;
+	}
+	floats = mb_constant(&built, NN_TENSOR_FLOAT32, zeros, sizeof(zeros), MB_DIMS(2, 2));
+	if (letter == 'l') {
+		none = mb_operand(&built, NN_TENSOR_FLOAT32, NN_NO_VALUE, MB_DIMS(1));
+		shape = shape_of(MB_DIMS(2));
+		mb_operation(&built, NN_OP_LSH_PROJECTION,
+			     MB_LIST(floats, floats, none, mb_int32(&built, 3)), MB_LIST(shape));
+	} else {
+		shape = shape_of(MB_DIMS(2, 1));
+		mb_operation(&built, NN_OP_RANDOM_MULTINOMIAL,
+			     MB_LIST(floats, mb_int32(&built, 1), ints_of(NN_CONSTANT_COPY, 2)),
+			     MB_LIST(shape));
+	}
+	return shape;
+}
+
+/* Adds an operation by its letter, which writes a tensor. */
+static uint32_t add_tensor(char letter, uint32_t x, uint32_t shape)
+{
+	uint32_t out = mb_operand(&built, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(0, 0)), more;
+
+	if (letter == 'A') {
+		mb_operation(&built, RELU, MB_LIST(x), MB_LIST(out));
+	} else if (letter == 'R') {
+		mb_operation(&built, RESHAPE, MB_LIST(x, shape), MB_LIST(out));
+	} else if (letter == 'N') {
+		mb_operation(&built, RESHAPE, MB_LIST(x, ints_of(NN_SUBGRAPH_INPUT, 2)),
+			     MB_LIST(out));
+	} else if (letter == 'T') {
+		more = shape_of(MB_DIMS(0, 0));
+		mb_operation(&built, TOPK_V2,
+			     MB_LIST(x, mb_operand(&built, NN_INT32, NN_SUBGRAPH_INPUT, MB_NONE)),
+			     MB_LIST(out, more));
+	} else if (letter == 'G') {
+		mb_operation(&built, NN_OP_GATHER,
+			     MB_LIST(x, mb_int32(&built, 0), ints_of(NN_SUBGRAPH_INPUT, 2)),
+			     MB_LIST(out));
+	} else if (letter == 'E') {
+		mb_operation(&built, NN_OP_EMBEDDING_LOOKUP,
+			     MB_LIST(ints_of(NN_SUBGRAPH_INPUT, 2), x), MB_LIST(out));
+	} else {
+		more = mb_operand(&built, NN_TENSOR_QUANT8_ASYMM, NN_TEMPORARY, MB_DIMS(2));
+		built.operands[0][more].scale = 1;
+		mb_operation(&built, NN_OP_HASHTABLE_LOOKUP,
+			     MB_LIST(ints_of(NN_SUBGRAPH_INPUT, 2), ints_of(NN_SUBGRAPH_INPUT, 2),
+				     x), MB_LIST(out, more));
+	}
+	return out;
+}
+
+/* A digit is the length of a section, and "-" an operation outside of all. */
+static void test_division(void **state)
+{
+	static const struct {
+		const char *operations;
+		const char *sections;
+	} table[] = {
+		{ "A", "1" }, { "AAA", "3" },
+		/* A shape that the section itself computes from constants: "l" omits an input. */
+		{ "cR", "2" }, { "AcAR", "4" }, { "lR", "2" }, { "cRcR", "4" },
+		/* One that is known only when it runs: from an input, at random, or an input. */
+		{ "iR", "1-" }, { "AiRA", "2-1" }, { "mR", "1-" }, { "N", "-" }, { "ANA", "1-1" },
+		/* One that another section computes. */
+		{ "cNR", "1--" }, { "cTRA", "1--1" },
+		{ "T", "-" }, { "ATA", "1-1" },
+		/* Addresses that change no shape. */
+		{ "AGA", "3" }, { "AEA", "3" }, { "AHA", "3" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		uint32_t x, shape = 0, left = 0;
+		char text[16] = "", *at = text;
+		struct nn_plan *plan;
+
+		mb_init(&built);
+		x = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(0, 0));
+		for (const char *p = table[i].operations; *p; p++)
+			if (*p >= 'a')
+				shape = add_shape(*p);
+			else
+				x = add_tensor(*p, x, shape);
+		built.operands[0][x].lifetime = NN_SUBGRAPH_OUTPUT;
+		built.outputs[0][0] = x;
+		built.subgraphs[0].num_outputs = 1;
+		plan = make_plan(NULL, 0);
+		for (uint32_t k = 0; k < built.subgraphs[0].num_operations; k++) {
+			const struct section *s = plan->graphs[0].steps[k].section;
+
+			if (s) {
+				left = section_length(s);
+				*at++ = (char)('0' + left);
+			} else if (!left) {
+				*at++ = '-';
+			}
+			left -= left > 0;
+		}
+		if (strcmp(text, table[i].sections))
+			fail_msg("%s is divided into %s, not %s", table[i].operations, text,
+				 table[i].sections);
+		nn_plan_free(plan);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -456,6 +590,7 @@ int main(void)
 		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_shape_that_leaves),
 		cmocka_unit_test(test_small_output),
+		cmocka_unit_test(test_division),
 	};
 
 	return cmocka_run_group_tests_name("plan_sections", tests, NULL, NULL);
