@@ -110,20 +110,28 @@ static void assert_steps(uint32_t count)
 
 /* ---- PAD ---- */
 
+static int32_t fused_before = -1;	/* the activation of an ADD in place of RELU or NEG */
+
 /* PAD_V2 around [1, 4, 4, 4] by one pixel, and an operation with windows of 3 by 3. */
 static void build_padded(int32_t code, float value, bool nchw, bool relu)
 {
 	static const float weights[36 * 4] = { 1, 2, 4, [17] = 8, [40] = 16, [71] = 32 };
 	const int32_t pads[2][8] = { { 0, 0, 1, 1, 1, 1, 0, 0 }, { 0, 0, 0, 0, 1, 1, 1, 1 } };
 	uint32_t *six = nchw ? (uint32_t[]){ 1, 4, 6, 6 } : (uint32_t[]){ 1, 6, 6, 4 };
-	uint32_t in[12], count = 0, x, between, padded, out, depth = code == CONV_2D ? 4 : 2;
+	uint32_t in[12], count = 0, x, one, between, padded, out, depth = code == CONV_2D ? 4 : 2;
 
 	mb_init(&built);
 	x = tensor(NN_SUBGRAPH_INPUT, MB_DIMS(1, 4, 4, 4));
 	between = tensor(NN_TEMPORARY, MB_DIMS(1, 4, 4, 4));
 	padded = tensor(NN_TEMPORARY, 4, six);
 	out = tensor(NN_SUBGRAPH_OUTPUT, MB_DIMS(1, 4, 4, 4));
-	mb_operation(&built, relu ? RELU : NEG, MB_LIST(x), MB_LIST(between));
+	if (fused_before < 0) {
+		mb_operation(&built, relu ? RELU : NEG, MB_LIST(x), MB_LIST(between));
+	} else {
+		one = mb_constant(&built, NN_TENSOR_FLOAT32, weights, 4, MB_DIMS(1));
+		mb_operation(&built, ADD, MB_LIST(x, one, mb_int32(&built, fused_before)),
+			     MB_LIST(between));
+	}
 	mb_operation(&built, PAD_V2, MB_LIST(between, ints(8, pads[nchw], MB_DIMS(4, 2)),
 					     mb_float32(&built, value)), MB_LIST(padded));
 	in[count++] = padded;
@@ -173,6 +181,17 @@ static void test_pad_into_pool(void **state)
 	assert_steps(3);
 	build_padded(AVERAGE_POOL_2D, 0, false, true);
 	assert_steps(3);
+}
+
+/* RELU and RELU6 leave nothing below the 0 of the border. */
+static void test_pad_behind_fused(void **state)
+{
+	(void)state;
+	for (fused_before = 0; fused_before <= 3; fused_before++) {
+		build_padded(MAX_POOL_2D, 0, false, false);
+		assert_steps(fused_before == 1 || fused_before == 3 ? 2 : 3);
+	}
+	fused_before = -1;
 }
 
 /* ---- NCHW ---- */
@@ -598,6 +617,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pad_into_convolution),
 		cmocka_unit_test(test_pad_into_pool),
+		cmocka_unit_test(test_pad_behind_fused),
 		cmocka_unit_test(test_nchw_padded),
 		cmocka_unit_test(test_few_columns),
 		cmocka_unit_test(test_nchw_chain),
