@@ -411,15 +411,18 @@ static bool compute(struct the_case *c, OrtNodeComputeInfo *compiled)
 
 static struct ort_ep_factory *factory;
 
-/* A provider whose option min_work is this. */
-static struct ort_ep *provider(const char *min_work)
+static struct ort_ep *provider(long min_work, long max_partitions)
 {
 	static const struct OrtKeyValuePairs metadata = { { "device" }, { "nnapi-reference" }, 1 };
-	const struct OrtKeyValuePairs session = { { "ep.nn.min_work", "ep.nn.verbosity" },
-						  { min_work, "2" }, 2 };
+	char least[16], most[16];
+	const struct OrtKeyValuePairs session = {
+		{ "ep.nn.min_work", "ep.nn.max_partitions", "ep.nn.verbosity" }, { least, most, "2" }, 3
+	};
 	const OrtKeyValuePairs *list = &metadata;
 	OrtEp *ep;
 
+	snprintf(least, sizeof(least), "%ld", min_work);
+	snprintf(most, sizeof(most), "%ld", max_partitions);
 	assert_null(factory->CreateEp((OrtEpFactory *)factory, NULL, &list, 1,
 				      (const OrtSessionOptions *)&session, NULL, &ep));
 	return (struct ort_ep *)ep;
@@ -441,16 +444,19 @@ static char *capability(const struct the_case *c, struct ort_ep *ep,
 	return said;
 }
 
-enum kind { NODES, AS, REFUSED, LEFT };
+enum kind { NODES, AS, REFUSED, LEFT, PAYS, PARTS };
 
 static const struct {
 	enum kind kind;
 	const char *graph, *outputs, *text;
+	long number;
 } cases[] = {
-#define NODES(graph, outputs) { NODES, graph, outputs, NULL },
-#define AS(graph, outputs, operations) { AS, graph, outputs, operations },
-#define REFUSED(graph, outputs, reason) { REFUSED, graph, outputs, reason },
-#define LEFT(graph, outputs, reason) { LEFT, graph, outputs, reason },
+#define NODES(graph, outputs) { NODES, graph, outputs, NULL, 0 },
+#define AS(graph, outputs, operations) { AS, graph, outputs, operations, 0 },
+#define REFUSED(graph, outputs, reason) { REFUSED, graph, outputs, reason, 0 },
+#define LEFT(graph, outputs, reason) { LEFT, graph, outputs, reason, 0 },
+#define PAYS(graph, outputs, least) { PAYS, graph, outputs, NULL, least },
+#define PARTS(graph, outputs, parts, most) { PARTS, graph, outputs, parts, most },
 #include "onnxruntime_nodes.def"
 };
 
@@ -495,9 +501,25 @@ static bool compile(struct the_case *c, struct ort_ep *ep, enum kind kind, const
 	return good;
 }
 
-static bool try_case(struct the_case *c, enum kind kind, const char *text)
+/* "0 1|3": numbers of nodes, in parts. */
+static bool are_parts(const struct the_case *c, const struct OrtEpGraphSupportInfo *info,
+		      const char *wanted)
 {
-	struct ort_ep *ep = provider(kind == LEFT ? "2147483647" : "0");
+	char parts[64] = "";
+
+	for (size_t p = 0; p < info->count; p++)
+		for (size_t n = 0; n < info->counts[p]; n++)
+			snprintf(parts + strlen(parts), sizeof(parts) - strlen(parts), "%s%td",
+				 n ? " " : p ? "|" : "",
+				 (const struct OrtNode *)info->nodes[p][n] - c->nodes);
+	if (strcmp(parts, wanted))
+		print_error("parts %s\n", parts);
+	return !strcmp(parts, wanted);
+}
+
+static bool try_case(struct the_case *c, enum kind kind, const char *text, long number, long min_work)
+{
+	struct ort_ep *ep = provider(min_work, kind == PARTS ? number : 16);
 	struct OrtEpGraphSupportInfo info;
 	char *said = capability(c, ep, &info);
 	const bool is_taken = info.count == 1 && info.counts[0] == c->graph.node_count;
@@ -505,6 +527,10 @@ static bool try_case(struct the_case *c, enum kind kind, const char *text)
 
 	if (kind == LEFT)
 		good = !info.count && strstr(said, text);
+	else if (kind == PAYS)
+		good = info.count == (min_work <= number);
+	else if (kind == PARTS)
+		good = are_parts(c, &info, text);
 	else
 		good = is_taken == (kind != REFUSED) && compile(c, ep, kind, text);
 	if (!good)
@@ -532,8 +558,14 @@ static void try_cases(void)
 	assert_non_null(c.memory);
 	load();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		read_case(&c, cases[i].graph, cases[i].outputs);
-		if (!try_case(&c, cases[i].kind, cases[i].text)) {
+		const enum kind kind = cases[i].kind;
+
+		/* A part that has the least work pays, and one that has less does not. */
+		for (int more = 0; more <= (kind == PAYS); more++) {
+			read_case(&c, cases[i].graph, cases[i].outputs);
+			if (try_case(&c, kind, cases[i].text, cases[i].number, kind == LEFT ? INT32_MAX :
+				     kind == PAYS ? cases[i].number + more : 0))
+				continue;
 			print_error("  %s\n  %s\n", cases[i].graph, cases[i].text ?: "");
 			failed++;
 		}

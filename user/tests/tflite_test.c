@@ -251,6 +251,7 @@ static struct {
 	int result;			/* of asking */
 	int most;			/* operations of a model that the NNAPI takes; 0: any number */
 	int operations;			/* of the last model */
+	int from_memory;		/* constants that were given by memory, not by pointer */
 } nnapi = { .refused = -1 };
 
 int ANeuralNetworksModel_getSupportedOperationsForDevices(const ANeuralNetworksModel *model,
@@ -295,6 +296,17 @@ int ANeuralNetworksModel_finish(ANeuralNetworksModel *model)
 
 	*(void **)&next = dlsym(RTLD_NEXT, __func__);
 	return nnapi.most && nnapi.operations > nnapi.most ? ANEURALNETWORKS_BAD_DATA : next(model);
+}
+
+int ANeuralNetworksModel_setOperandValueFromMemory(ANeuralNetworksModel *model, int32_t index,
+						   const ANeuralNetworksMemory *memory, size_t offset,
+						   size_t length)
+{
+	int (*next)(ANeuralNetworksModel *, int32_t, const ANeuralNetworksMemory *, size_t, size_t);
+
+	*(void **)&next = dlsym(RTLD_NEXT, __func__);
+	nnapi.from_memory++;
+	return next(model, index, memory, offset, length);
 }
 
 static void test_refusals(void **state)
@@ -393,7 +405,9 @@ static void constant_of_file(size_t offset, size_t size, bool is_unlinked)
 	node(w, ADD, 0, 1, 2);
 	assert_int_equal(d->prepare(&w->context, d), TFL_OK);
 	assert_int_equal(w->num_kernels, 1);
+	nnapi.from_memory = 0;
 	run(w);
+	assert_int_equal(nnapi.from_memory, size >= 1024 && !is_unlinked);
 	for (size_t i = 0; i < size / sizeof(float); i++)
 		assert_true(((float *)w->data[2])[i] == (float)(offset / sizeof(float) + i));
 	destroy(w);

@@ -52,7 +52,6 @@ static uint32_t written(struct translation *t, uint32_t operand, const uint32_t 
 	of = operand_of(t, operand);
 	copy = *of;
 	copy.data = NULL;
-	copy.view_of = 0;
 	if (of->type == ANEURALNETWORKS_TENSOR_BOOL8) {
 		out = builder_operand(t->b, &copy);
 		return EMIT(t, ANEURALNETWORKS_LOGICAL_OR, out, operand, operand);

@@ -313,7 +313,6 @@ bool weights_read(struct translation *t, const struct node *node, uint32_t index
 		return false;
 	weights->type = type_of(t, data);
 	weights->shape = *shape;
-	weights->axis = axis;
 	weights->elements = value_of_count(t, data, weights->type, shape_count(shape));
 	weights->scale_count = shape_count(shape_of(t, scales));
 	weights->scales = value_of_count(t, scales, ONNX_FLOAT, weights->scale_count);

@@ -43,7 +43,6 @@ struct weights {
 	const float *scales;		/* one, or `count` */
 	int64_t scale_count;
 	int32_t zero;
-	int axis;
 	struct shape shape;
 };
 

@@ -3,7 +3,7 @@
 ../tflite_nodes.def, which say what their words mean. record.py of each runtime runs them."""
 import re
 
-ENTRY = re.compile(r'^([A-Z]+)\(((?:\s*"[^"]*")+)(?:,((?:\s*"[^"]*")+))?(?:,\s*"([^"]*)")?\)$', re.M)
+ENTRY = re.compile(r'^([A-Z]+)\(((?:\s*"[^"]*")+)(?:,((?:\s*"[^"]*")+))?(?:,\s*"([^"]*)")?(?:,\s*(\d+))?\)$', re.M)
 
 
 def numbers(name, letter, count, how):
@@ -69,7 +69,7 @@ def check(path, write, run):
             print(f"not ok - {graph}: {wrong}")
         parts = [wrapped(graph)] + ([wrapped(outputs)] if outputs or match[3] else [])
         return f"{kind}({','.join(part if not i else chr(10) + chr(9) + part for i, part in enumerate(parts))}" + \
-            (f',\n\t"{reason}")' if reason is not None else ")")
+            (f',\n\t"{reason}"' if reason is not None else "") + (f", {match[5]})" if match[5] else ")")
 
     text = ENTRY.sub(one, text)
     if write:

@@ -132,10 +132,10 @@ def agree(text, outputs, shown):
 
 
 def one(kind, graph, outputs):
-    if kind in ("REFUSED", "LEFT") and outputs:
+    if kind not in ("NODES", "AS") and outputs:
         return outputs, None
     found, shown = run(graph)
-    if kind in ("REFUSED", "LEFT"):
+    if kind not in ("NODES", "AS"):
         shown = set()
     if outputs:
         return outputs, agree(outputs, found, shown)
