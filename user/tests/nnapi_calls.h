@@ -15,6 +15,11 @@
 
 static char nnapi_calls[512];
 
+/* So many executions that are next have this result and do nothing. */
+static struct {
+	int times, result;
+} nnapi_failing;
+
 __attribute__((format(printf, 1, 2)))
 static void nnapi_called(const char *format, ...)
 {
@@ -34,6 +39,14 @@ static void nnapi_called(const char *format, ...)
 		*(void **)&next = dlsym(RTLD_NEXT, #name); \
 		nnapi_called(__VA_ARGS__); \
 		return next arguments; \
+	}
+#define NNAPI_RUN(name, parameters, arguments, text) \
+	int name parameters \
+	{ \
+		int (*next) parameters; \
+		*(void **)&next = dlsym(RTLD_NEXT, #name); \
+		nnapi_called(text); \
+		return nnapi_failing.times-- > 0 ? nnapi_failing.result : next arguments; \
 	}
 
 NNAPI_CALL(ANeuralNetworksModel_relaxComputationFloat32toFloat16,
@@ -56,13 +69,22 @@ NNAPI_CALL(ANeuralNetworksCompilation_setCaching,
 NNAPI_CALL(ANeuralNetworksBurst_create,
 	   (ANeuralNetworksCompilation *compilation, ANeuralNetworksBurst **burst),
 	   (compilation, burst), "burst, ")
-NNAPI_CALL(ANeuralNetworksExecution_burstCompute,
-	   (ANeuralNetworksExecution *execution, ANeuralNetworksBurst *burst), (execution, burst),
-	   "run in it, ")
-NNAPI_CALL(ANeuralNetworksExecution_compute,
-	   (ANeuralNetworksExecution *execution), (execution), "run, ")
+NNAPI_RUN(ANeuralNetworksExecution_burstCompute,
+	  (ANeuralNetworksExecution *execution, ANeuralNetworksBurst *burst), (execution, burst),
+	  "run in it, ")
+NNAPI_RUN(ANeuralNetworksExecution_compute,
+	  (ANeuralNetworksExecution *execution), (execution), "run, ")
 
 #undef NNAPI_CALL
+#undef NNAPI_RUN
+
+/* Names of the results, by number. */
+static const char *const nnapi_results[] = {
+	"NO_ERROR", "OUT_OF_MEMORY", "INCOMPLETE", "UNEXPECTED_NULL", "BAD_DATA", "OP_FAILED",
+	"BAD_STATE", "UNMAPPABLE", "OUTPUT_INSUFFICIENT_SIZE", "UNAVAILABLE_DEVICE",
+	"MISSED_DEADLINE_TRANSIENT", "MISSED_DEADLINE_PERSISTENT", "RESOURCE_EXHAUSTED_TRANSIENT",
+	"RESOURCE_EXHAUSTED_PERSISTENT", "DEAD_OBJECT",
+};
 
 /* What is set, and two runs. */
 #define NNAPI_SET(devices, preference, priority) \

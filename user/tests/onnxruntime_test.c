@@ -334,6 +334,56 @@ static void test_calls(void **unused)
 	unload(factory);
 }
 
+/* What may be better when it is compiled again is tried once more, if there is no other device. */
+static void test_failures(void **unused)
+{
+	static const int again[] = {
+		ANEURALNETWORKS_OP_FAILED, ANEURALNETWORKS_UNAVAILABLE_DEVICE,
+		ANEURALNETWORKS_RESOURCE_EXHAUSTED_TRANSIENT, ANEURALNETWORKS_DEAD_OBJECT,
+	};
+	struct ort_ep_factory *factory = load();
+	struct ort_ep *ep = provider(factory, NULL, NULL);
+	const struct OrtGraph *graphs[] = { &part };
+	const struct OrtNode *nodes[] = { &fused };
+	struct OrtKernelContext context = { .in = { NULL } };
+	float data[] = { 1, 2 };
+	const struct OrtValue value = { { ONNX_FLOAT, 2, { 1, 2 } }, data, sizeof(data) };
+	OrtNodeComputeInfo *infos[1];
+	OrtNode *none_made[1];
+
+	(void)unused;
+	assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
+	run((struct ort_node_compute_info *)infos[0], &value, &context);
+	assert_null(last);
+	for (int result = 1; result <= ANEURALNETWORKS_DEAD_OBJECT + 1; result++) {
+		bool is_tried = false;
+
+		for (size_t i = 0; i < sizeof(again) / sizeof(again[0]); i++)
+			is_tried |= again[i] == result;
+		for (int times = 1; times < 3; times++) {
+			nnapi_failing.times = times;
+			nnapi_failing.result = result;
+			nnapi_calls[0] = '\0';
+			run((struct ort_node_compute_info *)infos[0], &value, &context);
+			assert_int_equal(!last, is_tried && times == 1);
+			if (last)
+				assert_non_null(strstr(last->text, result > ANEURALNETWORKS_DEAD_OBJECT ?
+						       "unknown" : nnapi_results[result]));
+			/* What failed is compiled again by the next run. */
+			assert_int_equal(!!strstr(nnapi_calls, "for 1, "), is_tried || result > 1 ||
+					 times > 1);
+		}
+		nnapi_failing.times = 0;
+	}
+	run((struct ort_node_compute_info *)infos[0], &value, &context);
+	assert_null(last);
+	assert_true(((float *)context.out[0].data)[0] == 7);
+	free(context.out[0].data);
+	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+	release(factory, ep);
+	unload(factory);
+}
+
 /* ---- runs of several threads ---- */
 
 /* A compilation stops here while the gate is shut. */
@@ -770,6 +820,7 @@ int main(void)
 		cmocka_unit_test(test_inner_graph),
 		cmocka_unit_test(test_runs),
 		cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_failures),
 		cmocka_unit_test(test_run_while_compiling),
 		cmocka_unit_test(test_concat_overflows),
 		cmocka_unit_test(test_other_type),

@@ -141,6 +141,36 @@ static void test_calls(void **state)
 	}
 }
 
+/* After the engine died the model is compiled again, once; other failures are the caller's. */
+static void test_failures(void **state)
+{
+	const int dead = ANEURALNETWORKS_DEAD_OBJECT;
+	struct tfl_delegate *d = delegate();
+	struct world *w = sum_and_product();
+
+	(void)state;
+	assert_int_equal(d->prepare(&w->context, d), TFL_OK);
+	run(w);
+	for (int result = 1; result <= dead + 1; result++) {
+		nnapi_failing.times = 1 + (result == dead);
+		nnapi_failing.result = result;
+		nnapi_calls[0] = '\0';
+		assert_int_equal(w->kernel.invoke(&w->context, &w->kernels[0]), TFL_DELEGATE_ERROR);
+		assert_non_null(strstr(w->error, "nnaccel: cannot execute: "));
+		assert_non_null(strstr(w->error, result > dead ? "an unknown result" :
+				       nnapi_results[result]));
+		assert_string_equal(nnapi_calls, result != dead ? "run in it, " :
+				    "run in it, relaxed 0, " NNAPI_SET(1, 1, 100) "burst, run in it, ");
+	}
+	nnapi_failing.times = 1;
+	nnapi_failing.result = dead;
+	memset(w->data[3], 0, 24);
+	assert_int_equal(w->kernel.invoke(&w->context, &w->kernels[0]), TFL_OK);
+	expect(w, 6);
+	destroy(w);
+	tflite_plugin_destroy_delegate(d);
+}
+
 /* Options that are refused, and why. */
 static void test_wrong_options(void **state)
 {
@@ -779,6 +809,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_options),
 		cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_failures),
 		cmocka_unit_test(test_wrong_options),
 		cmocka_unit_test(test_wrong_option_without_reporter),
 		cmocka_unit_test(test_whole_graph),
