@@ -411,12 +411,14 @@ static bool compute(struct the_case *c, OrtNodeComputeInfo *compiled)
 
 static struct ort_ep_factory *factory;
 
-static struct ort_ep *provider(long min_work, long max_partitions)
+/* A third option may be NULL. */
+static struct ort_ep *provider(long min_work, long max_partitions, const char *key, const char *value)
 {
 	static const struct OrtKeyValuePairs metadata = { { "device" }, { "nnapi-reference" }, 1 };
 	char least[16], most[16];
 	const struct OrtKeyValuePairs session = {
-		{ "ep.nn.min_work", "ep.nn.max_partitions", "ep.nn.verbosity" }, { least, most, "2" }, 3
+		{ "ep.nn.min_work", "ep.nn.max_partitions", "ep.nn.verbosity", "ep.nn.cache_dir", key },
+		{ least, most, "2", "/tmp/nnaccel-no-such", value }, key ? 5 : 3
 	};
 	const OrtKeyValuePairs *list = &metadata;
 	OrtEp *ep;
@@ -519,7 +521,7 @@ static bool are_parts(const struct the_case *c, const struct OrtEpGraphSupportIn
 
 static bool try_case(struct the_case *c, enum kind kind, const char *text, long number, long min_work)
 {
-	struct ort_ep *ep = provider(min_work, kind == PARTS ? number : 16);
+	struct ort_ep *ep = provider(min_work, kind == PARTS ? number : 16, NULL, NULL);
 	struct OrtEpGraphSupportInfo info;
 	char *said = capability(c, ep, &info);
 	const bool is_taken = info.count == 1 && info.counts[0] == c->graph.node_count;
@@ -593,11 +595,83 @@ static void test_nothing_is_left(void **unused)
 	assert_int_equal(recorded_locks, 0);
 }
 
+#define PLAIN "ep.nn.burst", "1"
+#define QUANTISED(scale, zero) "q:u2,3 s=f{" scale "} z=u{" zero "} | DequantizeLinear-13 q s z > y"
+#define CHANNELS(scales, axis) \
+	"q:u1,2,3,3 s=f{0.0625} z=u{128} w=s2,2,2,2 ws=f2{" scales "} t=f{0.5} tz=u{100} | " \
+	"DequantizeLinear-13 q s z > x | DequantizeLinear-13 w ws > v axis=" axis " | " \
+	"Conv-11 x v > c | QuantizeLinear-13 c t tz > y"
+
+/* Models that differ in anything have tokens that differ; the same ones have the same. */
+static void test_tokens(void **unused)
+{
+	static const struct {
+		const char *graph, *outputs, *key, *value;
+	} graphs[] = {
+		{ "x:f2,3 y:f2,3 | Add-14 x y > z", "z:f2,3 0", PLAIN },
+		{ "x:f2,3 y:f2,3 | Add-14 x y > z", "z:f2,3 0", "ep.nn.preference", "low_power" },
+		{ "x:f2,3 y:f2,3 | Add-14 x y > z", "z:f2,3 0", "ep.nn.allow_fp16", "1" },
+		{ "x:f2,3 y:f2,3 | Add-14 x y > z", "z:f2,3 0", "ep.nn.cache_token", "a" },
+		{ "x:f2,3 y:f2,3 | Add-14 x y > z", "z:f2,3 0", "ep.nn.cache_token", "b" },
+		{ "x:f2,3 y:f2,3 | Sub-14 x y > z", "z:f2,3 0", PLAIN },
+		{ "x:f2,3 y:f2,3 | Sub-14 y x > z", "z:f2,3 0", PLAIN },
+		{ "x:f3,2 y:f3,2 | Add-14 x y > z", "z:f3,2 0", PLAIN },
+		{ "x:i2,3 y:i2,3 | Add-14 x y > z", "z:i2,3 0", PLAIN },
+		{ "x:f2,3 y=f2,3 | Add-14 x y > z", "z:f2,3 0", PLAIN },
+		{ "x:f2,3 w=f2,3 | Add-14 x w > z", "z:f2,3 0", PLAIN },
+		{ "x:f2,3 | Relu-14 x > a | Abs-13 a > b", "a:f2,3 0; b:f2,3 0", PLAIN },
+		{ "x:f2,3 | Relu-14 x > a* | Abs-13 a > b", "a:f2,3 0; b:f2,3 0", PLAIN },
+		{ "x:f2,3 | Relu-14 x > a* | Abs-13 a > b", "b:f2,3 0; a:f2,3 0", PLAIN },
+		{ QUANTISED("0.5", "3"), "y:f2,3 0", PLAIN },
+		{ QUANTISED("0.25", "3"), "y:f2,3 0", PLAIN },
+		{ QUANTISED("0.5", "4"), "y:f2,3 0", PLAIN },
+		{ CHANNELS("0.0625,0.03125", "0"), "x:f1,2,3,3; v:f2,2,2,2; c:f1,2,2,2; y:u1,2,2,2", PLAIN },
+		{ CHANNELS("0.0625,0.125", "0"), "x:f1,2,3,3; v:f2,2,2,2; c:f1,2,2,2; y:u1,2,2,2", PLAIN },
+	};
+	enum { COUNT = sizeof(graphs) / sizeof(graphs[0]) };
+	uint8_t tokens[COUNT][sizeof(recorded_token)];
+	struct the_case c = { .memory = malloc(ROOM) };
+
+	(void)unused;
+	assert_non_null(c.memory);
+	load();
+	for (int i = 0; i < 2 * COUNT; i++) {
+		const int n = i % COUNT;
+		struct ort_ep *ep = provider(0, 16, graphs[n].key, graphs[n].value);
+		struct OrtNode whole = { .op = "whole" };
+		const OrtGraph *parts[] = { &c.graph };
+		const OrtNode *nodes[] = { &whole };
+		OrtNodeComputeInfo *infos[1];
+		OrtNode *none_made[1];
+
+		read_case(&c, graphs[n].graph, graphs[n].outputs);
+		whole.in_count = c.graph.in_count;
+		whole.out_count = c.graph.out_count;
+		memcpy(whole.in, c.graph.in, sizeof(whole.in));
+		memcpy(whole.out, c.graph.out, sizeof(whole.out));
+		memset(recorded_token, 0, sizeof(recorded_token));
+		assert_null(ep->Compile((OrtEp *)ep, parts, nodes, 1, infos, none_made));
+		ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+		factory->ReleaseEp((OrtEpFactory *)factory, (OrtEp *)ep);
+		if (i >= COUNT) {
+			assert_memory_equal(tokens[n], recorded_token, sizeof(recorded_token));
+			continue;
+		}
+		memcpy(tokens[n], recorded_token, sizeof(recorded_token));
+		for (int k = 0; k < n; k++)
+			if (!memcmp(tokens[k], tokens[n], sizeof(recorded_token)))
+				fail_msg("the token of %s, %s", graphs[n].graph, graphs[n].value);
+	}
+	free(c.memory);
+	assert_null(ReleaseEpFactory((OrtEpFactory *)factory));
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nodes),
 		cmocka_unit_test(test_nothing_is_left),
+		cmocka_unit_test(test_tokens),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

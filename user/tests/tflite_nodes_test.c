@@ -461,11 +461,77 @@ static void test_nothing_is_left(void **unused)
 	assert_int_equal(recorded_locks, 0);
 }
 
+#define PLAIN "burst", "1"
+#define CHANNELS(scales) \
+	"x:s1,3,3,2@0.0625/12 w=s2,2,2,2@" scales "^0 | CONV_2D[p0,2,2,1,1,1] x w > y:s1,2,2,2@0.5/-10"
+
+/* Models that differ in anything have tokens that differ; the same ones have the same. */
+static void test_tokens(void **unused)
+{
+	static const struct {
+		const char *graph, *name, *value;
+	} graphs[] = {
+		{ "x:f2,3 y:f2,3 | ADD[0,n] x y > z:f2,3", PLAIN },
+		{ "x:f2,3 y:f2,3 | ADD[0,n] x y > z:f2,3", "allow_fp16", "1" },
+		{ "x:f2,3 y:f2,3 | ADD[0,n] x y > z:f2,3", "cache_token", "a" },
+		{ "x:f2,3 y:f2,3 | ADD[0,n] x y > z:f2,3", "cache_token", "b" },
+		{ "x:f2,3 y:f2,3 | ADD[1,n] x y > z:f2,3", PLAIN },
+		{ "x:f2,3 y:f2,3 | SUB[0,n] x y > z:f2,3", PLAIN },
+		{ "x:f2,3 y:f2,3 | SUB[0,n] y x > z:f2,3", PLAIN },
+		{ "x:f3,2 y:f3,2 | ADD[0,n] x y > z:f3,2", PLAIN },
+		{ "x:f2,3,1 y:f2,3,1 | ADD[0,n] x y > z:f2,3,1", PLAIN },
+		{ "x:i2,3 y:i2,3 | ADD[0,n] x y > z:i2,3", PLAIN },
+		{ "x:f2,3 y=f2,3 | ADD[0,n] x y > z:f2,3", PLAIN },
+		{ "x:f2,3 w=f2,3 | ADD[0,n] x w > z:f2,3", PLAIN },
+		{ "x:f2,3 | RELU x > a:f2,3 | ABS a > b:f2,3", PLAIN },
+		{ "x:f2,3 | RELU x > a:f2,3 | ABS a > b:f2,3-", PLAIN },
+		{ "q:u2,3@0.5/3 | DEQUANTIZE q > y:f2,3", PLAIN },
+		{ "q:u2,3@0.25/3 | DEQUANTIZE q > y:f2,3", PLAIN },
+		{ "q:u2,3@0.5/4 | DEQUANTIZE q > y:f2,3", PLAIN },
+		{ CHANNELS("0.0625&0.03125"), PLAIN },
+		{ CHANNELS("0.0625&0.125"), PLAIN },
+		/* With a token of the user's, constants are what the user says. */
+		{ "x:f2,3 y=f2,3 | ADD[0,n] x y > z:f2,3", "cache_token", "a" },
+		{ "x:f2,3 w=f2,3 | ADD[0,n] x w > z:f2,3", "cache_token", "a" },
+	};
+	enum { COUNT = sizeof(graphs) / sizeof(graphs[0]) };
+	uint8_t tokens[COUNT][sizeof(recorded_token)];
+	struct graph *g = malloc(sizeof(*g));
+
+	(void)unused;
+	assert_non_null(g);
+	for (int i = 0; i < 2 * COUNT; i++) {
+		const int n = i % COUNT;
+		char *names[] = { "min_work", "cache_dir", (char *)graphs[n].name };
+		char *values[] = { "0", "/tmp/nnaccel-no-such", (char *)graphs[n].value };
+		struct tfl_delegate *d = tflite_plugin_create_delegate(names, values, 3, NULL);
+
+		read_graph(g, graphs[n].graph);
+		memset(recorded_token, 0, sizeof(recorded_token));
+		free(partitioned(g, d));
+		assert_int_equal(g->w->num_kernels, 1);
+		assert_true(run(g->w));
+		destroy(g->w);
+		tflite_plugin_destroy_delegate(d);
+		if (i >= COUNT) {
+			assert_memory_equal(tokens[n], recorded_token, sizeof(recorded_token));
+			continue;
+		}
+		memcpy(tokens[n], recorded_token, sizeof(recorded_token));
+		for (int k = 0; k < n; k++)
+			if (!memcmp(tokens[k], tokens[n], sizeof(recorded_token)) !=
+			    (n == COUNT - 1 && k == COUNT - 2))
+				fail_msg("the token of %s, %s", graphs[n].graph, graphs[n].value);
+	}
+	free(g);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nodes),
 		cmocka_unit_test(test_nothing_is_left),
+		cmocka_unit_test(test_tokens),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
