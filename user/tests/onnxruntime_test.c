@@ -22,6 +22,7 @@
 #include <android/NeuralNetworks.h>
 #include "nnapi_calls.h"
 #include "onnxruntime_play.h"
+#include "tests/heap_blocks.h"
 #include "version.h"
 
 static struct OrtStatus *last;
@@ -170,6 +171,51 @@ static void test_capability(void **unused)
 		assert_int_equal(info.counts[0], i ? 2 : 0);
 		release(factory, ep);
 	}
+	unload(factory);
+}
+
+/* The number of an operation that no device takes, or -1; and the result of asking. */
+static struct {
+	int refused, result;
+} asking = { .refused = -1 };
+
+int ANeuralNetworksModel_getSupportedOperationsForDevices(const ANeuralNetworksModel *model,
+							  const ANeuralNetworksDevice *const *devices,
+							  uint32_t count, bool *supported)
+{
+	int (*next)(const ANeuralNetworksModel *, const ANeuralNetworksDevice *const *, uint32_t,
+		    bool *);
+	int result;
+
+	*(void **)&next = dlsym(RTLD_NEXT, __func__);
+	result = next(model, devices, count, supported);
+	if (asking.refused >= 0)
+		supported[asking.refused] = false;
+	return asking.result ? asking.result : result;
+}
+
+/* Softsign is ABS, ADD and DIV: each must be taken. */
+static void test_refused_operation(void **unused)
+{
+	static const struct OrtNode node = { .op = "Softsign", .version = 1, .in = { &m },
+					     .out = { &y }, .in_count = 1, .out_count = 1 };
+	static const struct OrtGraph graph = { { &node }, { &m }, { &y }, 1, 1, 1 };
+	struct ort_ep_factory *factory = load();
+	struct OrtEpGraphSupportInfo info;
+
+	(void)unused;
+	for (int i = -1; i < 4; i++) {
+		struct ort_ep *ep = provider(factory, NULL, NULL);
+
+		asking.refused = i < 3 ? i : -1;
+		asking.result = i < 3 ? 0 : ANEURALNETWORKS_OP_FAILED;
+		memset(&info, 0, sizeof(info));
+		assert_null(ep->GetCapability((OrtEp *)ep, &graph, &info));
+		assert_int_equal(info.count, i < 0);
+		release(factory, ep);
+	}
+	asking.refused = -1;
+	asking.result = 0;
 	unload(factory);
 }
 
@@ -810,6 +856,28 @@ static void test_huge_resize(void **unused)
 	}
 }
 
+/* Each of these, once more, leaves nothing on the heap. */
+static void test_nothing_is_left(void **unused)
+{
+	static void (*const again[])(void **) = {
+		test_devices, test_older_runtime, test_options, test_capability, test_refused_operation,
+		test_inner_graph, test_runs, test_calls, test_failures, test_run_while_compiling,
+	};
+
+	for (size_t i = 0; i < sizeof(again) / sizeof(again[0]); i++) {
+		long blocks;
+
+		release_status(last);
+		last = NULL;
+		blocks = heap_blocks;
+		again[i](unused);
+		release_status(last);
+		last = NULL;
+		if (heap_blocks != blocks)
+			fail_msg("%ld blocks of test %zu", heap_blocks - blocks, i);
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -817,6 +885,7 @@ int main(void)
 		cmocka_unit_test(test_older_runtime),
 		cmocka_unit_test(test_options),
 		cmocka_unit_test(test_capability),
+		cmocka_unit_test(test_refused_operation),
 		cmocka_unit_test(test_inner_graph),
 		cmocka_unit_test(test_runs),
 		cmocka_unit_test(test_calls),
@@ -832,6 +901,7 @@ int main(void)
 		cmocka_unit_test(test_far_diagonal),
 		cmocka_unit_test(test_huge_resize),
 		cmocka_unit_test(test_other_kind),
+		cmocka_unit_test(test_nothing_is_left),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

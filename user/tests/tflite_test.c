@@ -21,6 +21,7 @@
 #include <nnaccel/tflite.h>
 #include "nnapi_calls.h"
 #include "tflite_play.h"
+#include "tests/heap_blocks.h"
 
 enum {
 	ADD = 0, CONV_2D = 3, MUL = 18, RELU = 19, TRANSPOSE = 39, STRIDED_SLICE = 45, PAD_V2 = 60,
@@ -804,6 +805,27 @@ static void test_random_nodes(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
+/* Each of these, once more, leaves nothing on the heap, and no file open. */
+static void test_nothing_is_left(void **state)
+{
+	static void (*const again[])(void **) = {
+		test_options, test_calls, test_failures, test_wrong_options,
+		test_wrong_option_without_reporter, test_whole_graph, test_bad_shape_between,
+		test_refusals, test_max_partitions, test_constants_of_file, test_tensor_without_data,
+		test_buffers, test_cached_outputs,
+	};
+
+	for (size_t i = 0; i < sizeof(again) / sizeof(again[0]); i++) {
+		const long blocks = heap_blocks;
+		const int open = files();
+
+		again[i](state);
+		if (heap_blocks != blocks || files() != open)
+			fail_msg("%ld blocks and %d files of test %zu", heap_blocks - blocks,
+				 files() - open, i);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -825,6 +847,7 @@ int main(void)
 		cmocka_unit_test(test_short_order),
 		cmocka_unit_test(test_short_value),
 		cmocka_unit_test(test_random_nodes),
+		cmocka_unit_test(test_nothing_is_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
