@@ -18,7 +18,7 @@ OrtStatus *CreateEpFactories(const char *name, const struct ort_api_base *base,
 			     size_t *count);
 OrtStatus *ReleaseEpFactory(OrtEpFactory *factory);
 
-enum { TABLE = 400, MAX = 12 };
+enum { TABLE = 400, MAX = 36 };
 
 struct OrtStatus {
 	char text[512];

@@ -219,6 +219,80 @@ static void test_refused_operation(void **unused)
 	unload(factory);
 }
 
+/* A product and a tangent: work of at least 20,000 and a fourth of the bytes that move pays. */
+static void test_usual_work(void **unused)
+{
+	static float zeros[200 * 400];
+	static const struct {
+		int64_t inner, columns;
+		size_t parts;
+	} cases[] = {
+		{ 60, 340, 1 },			/* 20,400 for 4 * 400 bytes */
+		{ 161, 126, 0 },		/* 20,286 for 4 * 287 bytes */
+	};
+	struct ort_ep_factory *factory = load();
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const int64_t b = cases[i].inner, c = cases[i].columns;
+		const struct OrtValue value = { { ONNX_FLOAT, 2, { b, c } }, zeros, sizeof(zeros) };
+		const struct OrtValueInfo in = { "x", { ONNX_FLOAT, 2, { 1, b } }, NULL, false };
+		const struct OrtValueInfo weight = { "w", value.info, &value, false };
+		const struct OrtValueInfo mid = { "m", { ONNX_FLOAT, 2, { 1, c } }, NULL, false };
+		const struct OrtValueInfo out = { "z", { ONNX_FLOAT, 2, { 1, c } }, NULL, true };
+		const struct OrtNode product = { .op = "MatMul", .version = 13, .in = { &in, &weight },
+						 .out = { &mid }, .in_count = 2, .out_count = 1 };
+		const struct OrtNode tan = { .op = "Tan", .version = 7, .in = { &mid },
+					     .out = { &out }, .in_count = 1, .out_count = 1 };
+		const struct OrtGraph graph = { { &product, &tan }, { &in }, { &out }, 2, 1, 1 };
+		struct ort_ep *ep = provider(factory, NULL, NULL);
+		struct OrtEpGraphSupportInfo info = { .count = 0 };
+
+		assert_null(ep->GetCapability((OrtEp *)ep, &graph, &info));
+		assert_int_equal(info.count, cases[i].parts);
+		release(factory, ep);
+	}
+	unload(factory);
+}
+
+/* Of 17 parts 16 are taken, unless the option says otherwise. */
+static void test_usual_parts(void **unused)
+{
+	enum { PARTS = 17 };
+	static float ones[16];
+	static const struct OrtValue value = { { ONNX_FLOAT, 2, { 4, 4 } }, ones, sizeof(ones) };
+	static const struct OrtValueInfo weight = { "w", { ONNX_FLOAT, 2, { 4, 4 } }, &value, false };
+	struct OrtValueInfo values[2 * PARTS];
+	struct OrtNode nodes[2 * PARTS - 1];
+	char names[2 * PARTS][8];
+	struct OrtGraph graph = { { NULL }, { &values[0] }, { &values[2 * PARTS - 1] }, 2 * PARTS - 1,
+				  1, 1 };
+	struct ort_ep_factory *factory = load();
+
+	(void)unused;
+	for (int i = 0; i < 2 * PARTS; i++) {
+		snprintf(names[i], sizeof(names[i]), "v%d", i);
+		values[i] = (struct OrtValueInfo){ names[i], { ONNX_FLOAT, 2, { 4, 4 } }, NULL,
+						   i == 2 * PARTS - 1 };
+	}
+	for (int i = 0; i < 2 * PARTS - 1; i++) {
+		nodes[i] = (struct OrtNode){ .op = i % 2 ? "Tan" : "MatMul", .version = i % 2 ? 7 : 13,
+					     .in = { &values[i], &weight }, .out = { &values[i + 1] },
+					     .in_count = i % 2 ? 1 : 2, .out_count = 1 };
+		graph.nodes[i] = &nodes[i];
+	}
+	for (int i = 0; i < 2; i++) {
+		struct ort_ep *ep = provider(factory, "ep.nn.min_work", "0");
+		struct OrtEpGraphSupportInfo info = { .count = 0 };
+
+		graph.node_count = i ? 2 * PARTS - 1 : 2 * PARTS - 3;
+		assert_null(ep->GetCapability((OrtEp *)ep, &graph, &info));
+		assert_int_equal(info.count, 16);
+		release(factory, ep);
+	}
+	unload(factory);
+}
+
 /* Text that is written to the standard error between these two, of at most a pipe's size. */
 static void hear_from(int saved[2])
 {
@@ -424,6 +498,43 @@ static void test_failures(void **unused)
 	run((struct ort_node_compute_info *)infos[0], &value, &context);
 	assert_null(last);
 	assert_true(((float *)context.out[0].data)[0] == 7);
+	free(context.out[0].data);
+	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+	release(factory, ep);
+	unload(factory);
+}
+
+/* A graph is kept for the 8 shapes that were used last. */
+static void test_usual_shapes(void **unused)
+{
+	static const struct {
+		int64_t rows;
+		bool is_compiled;
+	} runs[] = {
+		{ 1, true }, { 2, true }, { 3, true }, { 4, true }, { 5, true }, { 6, true },
+		{ 7, true }, { 8, true }, { 1, false }, { 9, true }, { 1, false }, { 3, false },
+		{ 2, true }, { 4, true },
+	};
+	static float data[18];
+	struct ort_ep_factory *factory = load();
+	struct ort_ep *ep = provider(factory, NULL, NULL);
+	const struct OrtGraph *graphs[] = { &part };
+	const struct OrtNode *nodes[] = { &fused };
+	struct OrtKernelContext context = { .in = { NULL } };
+	OrtNodeComputeInfo *infos[1];
+	OrtNode *none_made[1];
+
+	(void)unused;
+	assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
+	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+		const struct OrtValue value = { { ONNX_FLOAT, 2, { runs[i].rows, 2 } }, data,
+						(size_t)runs[i].rows * 8 };
+
+		nnapi_calls[0] = '\0';
+		run((struct ort_node_compute_info *)infos[0], &value, &context);
+		assert_null(last);
+		assert_int_equal(!!strstr(nnapi_calls, "for 1"), runs[i].is_compiled);
+	}
 	free(context.out[0].data);
 	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
 	release(factory, ep);
@@ -861,7 +972,7 @@ static void test_nothing_is_left(void **unused)
 {
 	static void (*const again[])(void **) = {
 		test_devices, test_older_runtime, test_options, test_capability, test_refused_operation,
-		test_inner_graph, test_runs, test_calls, test_failures, test_run_while_compiling,
+		test_usual_work, test_usual_parts, test_usual_shapes, test_inner_graph, test_runs, test_calls, test_failures, test_run_while_compiling,
 	};
 
 	for (size_t i = 0; i < sizeof(again) / sizeof(again[0]); i++) {
@@ -886,6 +997,9 @@ int main(void)
 		cmocka_unit_test(test_options),
 		cmocka_unit_test(test_capability),
 		cmocka_unit_test(test_refused_operation),
+		cmocka_unit_test(test_usual_work),
+		cmocka_unit_test(test_usual_parts),
+		cmocka_unit_test(test_usual_shapes),
 		cmocka_unit_test(test_inner_graph),
 		cmocka_unit_test(test_runs),
 		cmocka_unit_test(test_calls),

@@ -24,7 +24,7 @@
 #include "tests/heap_blocks.h"
 
 enum {
-	ADD = 0, CONV_2D = 3, MUL = 18, RELU = 19, TRANSPOSE = 39, STRIDED_SLICE = 45, PAD_V2 = 60,
+	ADD = 0, CONV_2D = 3, FULLY_CONNECTED = 9, MUL = 18, RELU = 19, TRANSPOSE = 39, STRIDED_SLICE = 45, PAD_V2 = 60,
 	FLOOR_DIV = 90, COS = 108,
 };
 
@@ -399,6 +399,35 @@ static void test_max_partitions(void **state)
 		assert_int_equal(d->prepare(&w->context, d), TFL_OK);
 		assert_int_equal(w->num_kernels, cases[i].kernels);
 		assert_int_equal(w->parts[0][0].data[0], cases[i].first);
+		destroy(w);
+		tflite_plugin_destroy_delegate(d);
+	}
+}
+
+/* A product and a node that is left: work of at least 4,096 pays. */
+static void test_usual_work(void **state)
+{
+	static const struct {
+		int rows, inner, kernels;
+	} cases[] = { { 64, 63, 1 }, { 65, 62, 0 } };
+	static float zeros[65 * 64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *name = "verbosity", *value = "0";
+		struct tfl_delegate *d = tflite_plugin_create_delegate(&name, &value, 1, hear);
+		struct world *w = world();
+
+		tensor(w, TFL_FLOAT32, 2, (const int[]){ 1, cases[i].inner });
+		tensor(w, TFL_FLOAT32, 2, (const int[]){ cases[i].rows, cases[i].inner });
+		w->tensors[1].contents = zeros;
+		w->tensors[1].allocation_type = TFL_READ_ONLY;
+		for (int t = 0; t < 2; t++)
+			tensor(w, TFL_FLOAT32, 2, (const int[]){ 1, cases[i].rows });
+		node(w, FULLY_CONNECTED, 0, 1, 2);
+		node(w, COS, 2, -2, 3);
+		assert_int_equal(d->prepare(&w->context, d), TFL_OK);
+		assert_int_equal(w->num_kernels, cases[i].kernels);
 		destroy(w);
 		tflite_plugin_destroy_delegate(d);
 	}
@@ -811,7 +840,7 @@ static void test_nothing_is_left(void **state)
 	static void (*const again[])(void **) = {
 		test_options, test_calls, test_failures, test_wrong_options,
 		test_wrong_option_without_reporter, test_whole_graph, test_bad_shape_between,
-		test_refusals, test_max_partitions, test_constants_of_file, test_tensor_without_data,
+		test_refusals, test_max_partitions, test_usual_work, test_constants_of_file, test_tensor_without_data,
 		test_buffers, test_cached_outputs,
 	};
 
@@ -838,6 +867,7 @@ int main(void)
 		cmocka_unit_test(test_bad_shape_between),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_max_partitions),
+		cmocka_unit_test(test_usual_work),
 		cmocka_unit_test(test_constants_of_file),
 		cmocka_unit_test(test_tensor_without_data),
 		cmocka_unit_test(test_buffers),
