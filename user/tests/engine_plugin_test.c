@@ -800,6 +800,125 @@ static void test_lookup(void **state)
 	assert_null(nna_engine_plugin_operation_at(UINT32_MAX));
 }
 
+/* ---- one call ---- */
+
+static struct {
+	enum nnx_status result;
+	uint32_t flags[4], value_sizes[4], num_attributes, code;
+	uint8_t values[4];		/* first bytes of those that there are */
+	bool relaxed, is_zeroed;
+	unsigned int released;
+} called;
+
+static enum nnx_status compile(struct nnx_call *call, void **state)
+{
+	const uint8_t *bytes;
+
+	assert_int_equal(call->num_inputs, 4);
+	for (uint32_t i = 0; i < 4; i++) {
+		called.flags[i] = call->inputs[i].flags;
+		called.value_sizes[i] = call->inputs[i].value_size;
+		if (call->inputs[i].value)
+			called.values[i] = *(const uint8_t *)call->inputs[i].value;
+	}
+	called.num_attributes = call->num_attributes;
+	called.code = call->num_attributes ? call->attributes[0].code : 0;
+	called.relaxed = call->relaxed;
+	assert_null(call->alloc(call, SIZE_MAX, 2));
+	assert_null(call->alloc(call, 1, SIZE_MAX - 100));
+	bytes = call->alloc(call, 65, 3);
+	assert_int_equal((uintptr_t)bytes % 64, 0);
+	called.is_zeroed = true;
+	for (int i = 0; i < 65 * 3; i++)
+		called.is_zeroed = called.is_zeroed && !bytes[i];
+	*state = &called;
+	if (called.result == NNX_INVALID_ARGUMENT) {
+		/* In brackets: cmocka has a macro of that name. */
+		(call->fail)(call, NNX_GENERAL_FAILURE, "a\tb %d", 5);
+		return (call->fail)(call, called.result, "too late");
+	}
+	return called.result;
+}
+
+static void release(void *state)
+{
+	assert_ptr_equal(state, &called);
+	called.released++;
+}
+
+/* A plug-in sees constants and its own attributes when it compiles; failures leave no state. */
+static void test_compile(void **state)
+{
+	static const struct {
+		enum nnx_status result;
+		enum nn_status status;
+		const char *message;
+	} cases[] = {
+		{ NNX_OK, NN_OK, "" },
+		{ NNX_INVALID_ARGUMENT, NN_INVALID_ARGUMENT, "THIS: a?b 5" },
+		{ NNX_GENERAL_FAILURE, NN_INVALID_ARGUMENT, "THIS: it fails without a reason" },
+		{ NNX_OUT_OF_MEMORY, NN_OUT_OF_MEMORY, "THIS: it fails without a reason" },
+	};
+	const struct nn_attribute list[] = { { "com.example.other", 3, 1, "x" },
+					     { "com.example.this", 4, 1, "y" } };
+	const struct nn_attributes attributes = { 2, list };
+	struct nnx_operation descriptor = {
+		.name = "THIS", .compile = compile, .release = release,
+	};
+	const struct nna_engine_plugin_operation o = { .descriptor = &descriptor,
+						       .extension = "com.example.this" };
+	uint8_t pool[] = { 7, 8, 9 };
+	struct model_builder b;
+	const struct nn_operation *of = &b.operations[0][0];
+	void *made;
+
+	(void)state;
+	mb_init(&b);
+	mb_operand(&b, NN_TENSOR_BOOL8, NN_SUBGRAPH_INPUT, MB_DIMS(2));
+	mb_constant(&b, NN_TENSOR_BOOL8, (const uint8_t[]){ 5, 6 }, 2, MB_DIMS(2));
+	mb_reference(&b, NN_TENSOR_BOOL8, 0, 1, 2, MB_DIMS(2));
+	mb_operand(&b, NN_TENSOR_BOOL8, NN_NO_VALUE, MB_DIMS(0));
+	mb_operand(&b, NN_TENSOR_BOOL8, NN_SUBGRAPH_OUTPUT, MB_DIMS(2));
+	mb_operation(&b, 0, MB_LIST(0, 1, 2, 3), MB_LIST(4));
+	b.model.num_pools = 1;
+	b.model.pools = b.pools;
+	b.pools[0] = (struct nn_pool){ pool, sizeof(pool) };
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct nn_error err = { "" };
+
+		memset(&called, 0, sizeof(called));
+		called.result = cases[i].result;
+		b.model.relaxed = i % 2;
+		made = &b;
+		assert_int_equal(nna_engine_plugin_compile(&o, &b.model, &b.subgraphs[0], of,
+							   i ? &attributes : NULL, &made, &err),
+				 cases[i].status);
+		assert_string_equal(err.message, cases[i].message);
+		assert_ptr_equal(made, cases[i].status ? NULL : &called);
+		assert_int_equal(called.relaxed, i % 2);
+		assert_true(called.is_zeroed);
+		assert_int_equal(called.num_attributes, i ? 1 : 0);
+		assert_int_equal(called.code, i ? 4 : 0);
+		assert_memory_equal(called.values, ((uint8_t[]){ 0, 5, 8, 0 }), 4);
+		assert_memory_equal(called.value_sizes, ((uint32_t[]){ 0, 2, 2, 0 }), 16);
+		assert_memory_equal(called.flags, ((uint32_t[]){
+			NNX_IS_TENSOR, NNX_IS_TENSOR | NNX_CONSTANT, NNX_IS_TENSOR | NNX_CONSTANT,
+			NNX_IS_TENSOR | NNX_OMITTED }), 16);
+	}
+	nna_engine_plugin_release(&o, NULL);
+	assert_int_equal(called.released, 0);
+	nna_engine_plugin_release(&o, &called);
+	assert_int_equal(called.released, 1);
+	/* One that prepares nothing has nothing to release. */
+	descriptor.compile = NULL;
+	made = &b;
+	assert_int_equal(nna_engine_plugin_compile(&o, &b.model, &b.subgraphs[0], of, NULL, &made,
+						   NULL), NN_OK);
+	assert_null(made);
+	descriptor.release = NULL;
+	nna_engine_plugin_release(&o, &called);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -818,6 +937,7 @@ int main(void)
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_oem),
 		cmocka_unit_test(test_lookup),
+		cmocka_unit_test(test_compile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
