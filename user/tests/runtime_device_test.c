@@ -7,6 +7,9 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdio.h>
+
+#include <nnaccel/log.h>
 
 #include "runtime_fake_accel.h"
 #include "tests/clock_rate.h"
@@ -521,6 +524,39 @@ static void test_pools_of_buffers(void **state)
 		ANeuralNetworksMemory_free(host);
 		munmap(base, sizeof(add_a));
 	}
+	ANeuralNetworksCompilation_free(compilation);
+	ANeuralNetworksModel_free(model);
+}
+
+static char last_line[512];
+
+static void take_line(void *context, enum nna_log_level level, const char *line)
+{
+	(void)context;
+	(void)level;
+	snprintf(last_line, sizeof(last_line), "%s", line);
+}
+
+/* The line of a call that failed has the call, its result, the device and the device's reason. */
+static void test_reasons(void **state)
+{
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *compilation = for_accelerator(model);
+
+	(void)state;
+	nna_log_set(take_line, NULL, NNA_LOG_ERROR);
+	accel.prepare_status = NN_GENERAL_FAILURE;
+	assert_result(OP_FAILED, ANeuralNetworksCompilation_finish(compilation));
+	assert_string_equal(last_line, "ANeuralNetworksCompilation_finish: OP_FAILED: told to fail");
+	ANeuralNetworksCompilation_free(compilation);
+	accel.prepare_status = NN_OK;
+	compilation = for_accelerator(model);
+	assert_ok(ANeuralNetworksCompilation_finish(compilation));
+	accel.execute_status = NN_GENERAL_FAILURE;
+	assert_result(OP_FAILED, compute_sum(compilation));
+	assert_string_equal(last_line, "ANeuralNetworksExecution_compute: OP_FAILED: nnaccel: told to fail");
+	accel.execute_status = NN_OK;
+	nna_log_set(NULL, NULL, NNA_LOG_ERROR);
 	ANeuralNetworksCompilation_free(compilation);
 	ANeuralNetworksModel_free(model);
 }
@@ -1069,6 +1105,7 @@ int main(void)
 		cmocka_unit_test_setup(test_steps, reset),
 		cmocka_unit_test_setup(test_memory_of_two, reset),
 		cmocka_unit_test_setup(test_pools_of_buffers, reset),
+		cmocka_unit_test_setup(test_reasons, reset),
 		cmocka_unit_test_setup(test_declared_shapes, reset),
 		cmocka_unit_test_setup(test_long_output, reset),
 		cmocka_unit_test_setup(test_refused_buffers, reset),
