@@ -6,7 +6,12 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/dma-buf.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include <nnaccel/hardware_buffer.h>
 
@@ -115,6 +120,138 @@ static void test_lock(void **state)
 	assert_int_equal(planes.planeCount, 1);
 	assert_int_equal(planes.planes[0].rowStride, 16);
 	close(fence[1]);
+	AHardwareBuffer_release(buffer);
+}
+
+/* ---- what exporters of dma-bufs are told ---- */
+
+/* Calls of DMA_BUF_IOCTL_SYNC: "w0 " begins to write the first file, "W0 " ends that; also r, b. */
+static struct {
+	bool is_on;
+	char calls[64];
+	int fails;			/* the call of this number does, from 1; 0: none */
+	int error;
+	ino_t first;			/* the first file */
+} sync_calls;
+
+static int note_sync(int fd, uint64_t flags)
+{
+	size_t length = strlen(sync_calls.calls);
+	struct stat st;
+
+	assert_true(length + 4 < sizeof(sync_calls.calls));
+	assert_int_equal(fstat(fd, &st), 0);
+	sync_calls.calls[length] = " rwb"[flags & DMA_BUF_SYNC_RW];
+	if (flags & DMA_BUF_SYNC_END)
+		sync_calls.calls[length] += 'A' - 'a';
+	sync_calls.calls[length + 1] = st.st_ino == sync_calls.first ? '0' : '1';
+	sync_calls.calls[length + 2] = ' ';
+	errno = sync_calls.error;
+	return sync_calls.fails == (int)length / 3 + 1 ? -1 : 0;
+}
+
+__attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, ...)
+{
+	va_list args;
+	void *arg;
+
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	if (sync_calls.is_on && request == DMA_BUF_IOCTL_SYNC)
+		return note_sync(fd, ((struct dma_buf_sync *)arg)->flags);
+	return (int)syscall(SYS_ioctl, fd, request, arg);
+}
+
+/* A lock begins an access to each file, the last unlock ends all, and a failure what was begun. */
+static void test_exporters(void **state)
+{
+	enum { READ = AHARDWAREBUFFER_USAGE_CPU_READ_OFTEN, WRITE = AHARDWAREBUFFER_USAGE_CPU_WRITE_RARELY };
+	static const struct {
+		const char *name;
+		uint64_t usages[2];	/* of locks; 0: none */
+		int fails, error;
+		int results[2], unlocked;	/* of locks, and of the last unlock */
+		const char *calls;
+	} cases[] = {
+		{ "read", { READ }, 0, 0, { 0 }, 0, "r0 r1 R0 R1 " },
+		{ "write", { WRITE }, 0, 0, { 0 }, 0, "w0 w1 W0 W1 " },
+		{ "both", { READ | WRITE }, 0, 0, { 0 }, 0, "b0 b1 B0 B1 " },
+		{ "one in another", { READ, WRITE }, 0, 0, { 0 }, 0, "r0 r1 w0 w1 B0 B1 " },
+		{ "interrupted", { READ }, 1, EINTR, { 0 }, 0, "r0 r0 r1 R0 R1 " },
+		{ "again", { READ }, 3, EAGAIN, { 0 }, 0, "r0 r1 R0 R0 R1 " },
+		{ "no dma-buf", { READ }, 2, ENOTTY, { 0 }, 0, "r0 r1 R0 R1 " },
+		{ "the first fails", { READ }, 1, EIO, { -EIO }, 0, "r0 " },
+		{ "the second fails", { WRITE }, 2, EIO, { -EIO }, 0, "w0 w1 W0 " },
+		{ "an end fails", { READ }, 3, EIO, { 0 }, -EIO, "r0 r1 R0 R1 " },
+		{ "the last end fails", { READ }, 4, EIO, { 0 }, -EIO, "r0 r1 R0 R1 " },
+	};
+	const struct nna_hardware_picture picture = {
+		.fourcc = 0x3231564e, .width = 4, .height = 2, .num_planes = 2, .usage = CPU_RW,
+		.planes = { { .fd = memfd_create("y", MFD_CLOEXEC), .stride = 4 },
+			    { .fd = memfd_create("uv", MFD_CLOEXEC), .stride = 4 } },
+	};
+	AHardwareBuffer *buffer;
+	struct stat st;
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(ftruncate(picture.planes[i].fd, 4096), 0);
+	assert_int_equal(fstat(picture.planes[0].fd, &st), 0);
+	assert_int_equal(nna_hardware_buffer_from_planes(&picture, &buffer), 0);
+	sync_calls.first = st.st_ino;
+	sync_calls.is_on = true;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		int locks = 0, result = 0;
+		void *data;
+
+		memset(sync_calls.calls, 0, sizeof(sync_calls.calls));
+		sync_calls.fails = cases[i].fails;
+		sync_calls.error = cases[i].error;
+		for (int k = 0; k < 2 && cases[i].usages[k]; k++) {
+			assert_int_equal(AHardwareBuffer_lock(buffer, cases[i].usages[k], -1, NULL, &data),
+					 cases[i].results[k]);
+			locks += !cases[i].results[k];
+		}
+		while (locks--)
+			result = AHardwareBuffer_unlock(buffer, NULL);
+		assert_int_equal(result, cases[i].unlocked);
+		if (strcmp(sync_calls.calls, cases[i].calls))
+			fail_msg("%s: %s", cases[i].name, sync_calls.calls);
+		assert_int_equal(AHardwareBuffer_unlock(buffer, NULL), -EINVAL);
+	}
+	sync_calls.is_on = false;
+	AHardwareBuffer_release(buffer);
+	close(picture.planes[0].fd);
+	close(picture.planes[1].fd);
+}
+
+/* A part that is locked lies within the buffer; its bounds may be the buffer's. */
+static void test_parts(void **state)
+{
+	static const struct {
+		ARect rect;
+		int result;
+	} cases[] = {
+		{ { 0, 0, 8, 4 }, 0 }, { { 8, 4, 8, 4 }, 0 }, { { 3, 2, 3, 2 }, 0 },
+		{ { -1, 0, 8, 4 }, -EINVAL }, { { 0, -1, 8, 4 }, -EINVAL }, { { 4, 0, 3, 4 }, -EINVAL },
+		{ { 0, 3, 8, 2 }, -EINVAL }, { { 0, 0, 9, 4 }, -EINVAL }, { { 0, 0, 8, 5 }, -EINVAL },
+	};
+	AHardwareBuffer *buffer = allocate(AHARDWAREBUFFER_FORMAT_R8_UNORM, 8, 4);
+	AHardwareBuffer_Planes planes;
+	void *data;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		assert_int_equal(AHardwareBuffer_lock(buffer, CPU_RW, -1, &cases[i].rect, &data),
+				 cases[i].result);
+		if (!cases[i].result)
+			unlock(buffer);
+		assert_int_equal(AHardwareBuffer_lockPlanes(buffer, CPU_RW, -1, &cases[i].rect, &planes),
+				 cases[i].result);
+		if (!cases[i].result)
+			unlock(buffer);
+	}
 	AHardwareBuffer_release(buffer);
 }
 
@@ -729,6 +866,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_allocate),
 		cmocka_unit_test(test_lock),
+		cmocka_unit_test(test_exporters),
+		cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_from_fd),
 		cmocka_unit_test(test_unsealed_memory_is_not_received),
 		cmocka_unit_test(test_sockets),
