@@ -547,12 +547,18 @@ static void test_shapes_that_disagree(void **state)
 		const char *text;
 		uint32_t a, b;
 		uint32_t a_dims[4], b_dims[4];
+		const char *message;
 	} table[] = {
-		{ "CAST", "f2 > u2", 0, 1, { 4, 5 }, { 4, 6 } },
-		{ "FULLY_CONNECTED", "f2 f2 f1 I > f2", 0, 1, { 3, 4 }, { 0, 5 } },
-		{ "FULLY_CONNECTED", "f2 f2 f1 I > f2", 1, 2, { 6, 0 }, { 7 } },
-		{ "PACK", "I f2 f2 > f3", 1, 2, { 2, 3 }, { 3, 3 } },
-		{ "REVERSE", "f2 w1 > f2", 0, 2, { 2, 3 }, { 3, 3 } },
+		{ "CAST", "f2 > u2", 0, 1, { 4, 5 }, { 4, 6 },
+		  "output 0 (TENSOR_QUANT8_ASYMM): has other" },
+		{ "FULLY_CONNECTED", "f2 f2 f1 I > f2", 0, 1, { 3, 4 }, { 0, 5 },
+		  "input 0 (TENSOR_FLOAT32): its elements do not make rows of 5" },
+		{ "FULLY_CONNECTED", "f2 f2 f1 I > f2", 1, 2, { 6, 0 }, { 7 },
+		  "input 2 (TENSOR_FLOAT32): 7 elements for 6 units" },
+		{ "PACK", "I f2 f2 > f3", 1, 2, { 2, 3 }, { 3, 3 },
+		  "input 2 (TENSOR_FLOAT32): has other dimensions than input 1" },
+		{ "REVERSE", "f2 w1 > f2", 0, 2, { 2, 3 }, { 3, 3 },
+		  "output 0 (TENSOR_FLOAT32): has other dimensions than input 0" },
 	};
 
 	(void)state;
@@ -565,6 +571,8 @@ static void test_shapes_that_disagree(void **state)
 		assert_int_equal(oc_check(&c), NN_OK);
 		memcpy(c.operands[table[i].b].dims, table[i].b_dims, sizeof(table[i].b_dims));
 		assert_refused(&c, table[i].text, "in dimensions that disagree");
+		if (!strstr(c.err.message, table[i].message))
+			fail_msg("%s", c.err.message);
 	}
 }
 
