@@ -543,9 +543,10 @@ static void test_usual_shapes(void **unused)
 
 /* ---- runs of several threads ---- */
 
-/* A compilation stops here while the gate is shut. */
+/* A compilation stops here while the gate is shut, and may fail. */
 static struct {
 	atomic_bool shut, reached;
+	int result;
 } gate;
 
 int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation *compilation)
@@ -558,7 +559,7 @@ int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation *compilation)
 		gate.reached = true;
 	while (gate.shut)
 		sched_yield();
-	return finish(compilation);
+	return gate.result ? gate.result : finish(compilation);
 }
 
 static OrtStatus *run_rows(struct ort_node_compute_info *info, int64_t rows)
@@ -572,6 +573,33 @@ static OrtStatus *run_rows(struct ort_node_compute_info *info, int64_t rows)
 	status = info->Compute((OrtNodeComputeInfo *)info, NULL, &context);
 	free(context.out[0].data);
 	return status;
+}
+
+/* A shape that could not be compiled is compiled again when it comes again. */
+static void test_compilation_fails(void **unused)
+{
+	struct ort_ep_factory *factory = load();
+	struct ort_ep *ep = provider(factory, NULL, NULL);
+	const struct OrtGraph *graphs[] = { &part };
+	const struct OrtNode *nodes[] = { &fused };
+	OrtNodeComputeInfo *infos[1];
+	OrtNode *none_made[1];
+	OrtStatus *status;
+
+	(void)unused;
+	assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
+	gate.result = ANEURALNETWORKS_OP_FAILED;
+	for (int i = 0; i < 2; i++) {
+		status = run_rows((struct ort_node_compute_info *)infos[0], 2);
+		assert_non_null(status);
+		assert_string_equal(status->text, "nnaccel: cannot compile 2 operations: OP_FAILED");
+		release_status(status);
+	}
+	gate.result = 0;
+	assert_null(run_rows((struct ort_node_compute_info *)infos[0], 2));
+	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+	release(factory, ep);
+	unload(factory);
 }
 
 static void *run_three_rows(void *info)
@@ -972,7 +1000,7 @@ static void test_nothing_is_left(void **unused)
 {
 	static void (*const again[])(void **) = {
 		test_devices, test_older_runtime, test_options, test_capability, test_refused_operation,
-		test_usual_work, test_usual_parts, test_usual_shapes, test_inner_graph, test_runs, test_calls, test_failures, test_run_while_compiling,
+		test_usual_work, test_usual_parts, test_usual_shapes, test_inner_graph, test_runs, test_calls, test_failures, test_run_while_compiling, test_compilation_fails,
 	};
 
 	for (size_t i = 0; i < sizeof(again) / sizeof(again[0]); i++) {
@@ -1004,6 +1032,7 @@ int main(void)
 		cmocka_unit_test(test_runs),
 		cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_compilation_fails),
 		cmocka_unit_test(test_run_while_compiling),
 		cmocka_unit_test(test_concat_overflows),
 		cmocka_unit_test(test_other_type),

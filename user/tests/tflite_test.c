@@ -283,6 +283,7 @@ static struct {
 	int most;			/* operations of a model that the NNAPI takes; 0: any number */
 	int operations;			/* of the last model */
 	int from_memory;		/* constants that were given by memory, not by pointer */
+	int compiled;			/* result of a compilation; 0: what it is */
 } nnapi = { .refused = -1 };
 
 int ANeuralNetworksModel_getSupportedOperationsForDevices(const ANeuralNetworksModel *model,
@@ -338,6 +339,34 @@ int ANeuralNetworksModel_setOperandValueFromMemory(ANeuralNetworksModel *model, 
 	*(void **)&next = dlsym(RTLD_NEXT, __func__);
 	nnapi.from_memory++;
 	return next(model, index, memory, offset, length);
+}
+
+int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation *compilation)
+{
+	int (*next)(ANeuralNetworksCompilation *);
+
+	*(void **)&next = dlsym(RTLD_NEXT, __func__);
+	return nnapi.compiled ? nnapi.compiled : next(compilation);
+}
+
+static void test_compilation_fails(void **state)
+{
+	struct tfl_delegate *d = delegate();
+	struct world *w = sum_and_product();
+
+	(void)state;
+	assert_int_equal(d->prepare(&w->context, d), TFL_OK);
+	nnapi.compiled = ANEURALNETWORKS_OP_FAILED;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(w->kernel.prepare(&w->context, &w->kernels[0]), TFL_DELEGATE_ERROR);
+		assert_string_equal(w->error, "nnaccel: cannot compile: OP_FAILED");
+		assert_int_equal(w->kernel.invoke(&w->context, &w->kernels[0]), TFL_DELEGATE_ERROR);
+	}
+	nnapi.compiled = 0;
+	run(w);
+	expect(w, 6);
+	destroy(w);
+	tflite_plugin_destroy_delegate(d);
 }
 
 static void test_refusals(void **state)
@@ -840,7 +869,7 @@ static void test_nothing_is_left(void **state)
 	static void (*const again[])(void **) = {
 		test_options, test_calls, test_failures, test_wrong_options,
 		test_wrong_option_without_reporter, test_whole_graph, test_bad_shape_between,
-		test_refusals, test_max_partitions, test_usual_work, test_constants_of_file, test_tensor_without_data,
+		test_compilation_fails, test_refusals, test_max_partitions, test_usual_work, test_constants_of_file, test_tensor_without_data,
 		test_buffers, test_cached_outputs,
 	};
 
@@ -865,6 +894,7 @@ int main(void)
 		cmocka_unit_test(test_wrong_option_without_reporter),
 		cmocka_unit_test(test_whole_graph),
 		cmocka_unit_test(test_bad_shape_between),
+		cmocka_unit_test(test_compilation_fails),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_max_partitions),
 		cmocka_unit_test(test_usual_work),
