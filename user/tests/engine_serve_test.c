@@ -92,7 +92,8 @@ static int commit(struct nnaccel_session_commit *c)
 	if (c->cookie) {
 		assert_true(i < MAX_COMMANDS && c->payload_size <= sizeof(kernel.payloads[i]));
 		kernel.commits[i] = *c;
-		memcpy(kernel.payloads[i], (void *)(uintptr_t)c->payload, c->payload_size);
+		if (c->payload_size)
+			memcpy(kernel.payloads[i], (void *)(uintptr_t)c->payload, c->payload_size);
 		memcpy(kernel.messages[i], (void *)(uintptr_t)c->message, c->message_size);
 		kernel.messages[i][c->message_size] = '\0';
 		kernel.num_commits++;
