@@ -15,7 +15,7 @@
 #include "tests/failing/failing.h"
 #include "tests/failing/kept.h"
 
-#define TYPE(prefix, code) ((int32_t)((prefix) << 16 | (code)))
+#define TYPE(prefix, code) ((int32_t)((uint32_t)(prefix) << 16 | (code)))
 
 enum { PLAIN, CHANNELS, INNER, EXTENDED, OTHER, UNKNOWN, NUM_OPERANDS };
 
