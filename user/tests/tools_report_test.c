@@ -21,6 +21,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -193,6 +194,9 @@ SEEN int access(const char *path, int mode)
 
 SEEN int uname(struct utsname *name)
 {
+	/* Sanitizers ask before there is a machine. */
+	if (!machine.release)
+		return (int)syscall(SYS_uname, name);
 	memset(name, 0, sizeof(*name));
 	strcpy(name->release, machine.release);
 	return 0;
@@ -253,7 +257,8 @@ SEEN int getgrouplist(const char *user, gid_t gid, gid_t *groups, int *count)
 
 SEEN int getrlimit(__rlimit_resource_t resource, struct rlimit *limit)
 {
-	assert_int_equal(resource, RLIMIT_NOFILE);
+	if (resource != RLIMIT_NOFILE || !machine.release)
+		return (int)syscall(SYS_prlimit64, 0, resource, NULL, limit);
 	*limit = (struct rlimit){ machine.files, 4096 };
 	return 0;
 }
