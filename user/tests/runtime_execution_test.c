@@ -22,10 +22,15 @@ static void test_null(void **state)
 	struct add_models *f = *state;
 	ANeuralNetworksExecution *execution = add_execution(f->compilation);
 	ANeuralNetworksEvent *event = (ANeuralNetworksEvent *)f;
+	const ANeuralNetworksEvent *no_event = NULL;
+	ANeuralNetworksBurst *burst, *none = (ANeuralNetworksBurst *)f;
+	void *base;
+	ANeuralNetworksMemory *memory = shared_memory(16, PROT_READ | PROT_WRITE, &base);
 	uint32_t value;
 	uint64_t duration;
 	int fd = 7;
 
+	assert_ok(ANeuralNetworksBurst_create(f->compilation, &burst));
 	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_create(f->compilation, NULL));
 	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_setInput(NULL, 0, NULL, add_a, 16));
 	assert_result(UNEXPECTED_NULL,
@@ -55,6 +60,29 @@ static void test_null(void **state)
 		      ANeuralNetworksExecution_getOutputOperandDimensions(execution, 0, NULL));
 	assert_result(UNEXPECTED_NULL,
 		      ANeuralNetworksExecution_getDuration(NULL, 0, &duration));
+	/* Each pointer by itself. */
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_startComputeWithDependencies(
+					       NULL, NULL, 0, 0, &event));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_startComputeWithDependencies(
+					       execution, NULL, 0, 0, NULL));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_startComputeWithDependencies(
+					       execution, &no_event, 1, 0, &event));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_burstCompute(NULL, burst));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksBurst_create(NULL, &none));
+	assert_null(none);
+	assert_result(UNEXPECTED_NULL,
+		      ANeuralNetworksExecution_getOutputOperandRank(execution, 0, NULL));
+	assert_result(UNEXPECTED_NULL,
+		      ANeuralNetworksExecution_getOutputOperandDimensions(NULL, 0, &value));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_getDuration(execution, 0, NULL));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_setOutput(NULL, 0, NULL, &value, 4));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_setInputFromMemory(
+					       NULL, 0, NULL, memory, 0, 16));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_setOutputFromMemory(
+					       NULL, 0, NULL, memory, 0, 16));
+	ANeuralNetworksBurst_free(burst);
+	ANeuralNetworksMemory_free(memory);
+	munmap(base, 16);
 	assert_result(UNEXPECTED_NULL, ANeuralNetworksEvent_wait(NULL));
 	assert_result(UNEXPECTED_NULL, ANeuralNetworksEvent_getSyncFenceFd(NULL, &fd));
 	assert_int_equal(fd, -1);
