@@ -204,7 +204,8 @@ static uint32_t make_result(const struct nn_request *request, struct nnaccel_dat
 	const struct nn_result result = {
 		.status = kernel.behaviour == REFUSE ? NNACCEL_STATUS_INVALID_ARGUMENT : 0,
 		.num_outputs = kernel.behaviour == REFUSE ? 0 : request->num_outputs,
-		.device_ns = NNACCEL_TIME_NONE, .driver_ns = NNACCEL_TIME_NONE,
+		.device_ns = request->measure ? 7000 : NNACCEL_TIME_NONE,
+		.driver_ns = request->measure ? 9999 : NNACCEL_TIME_NONE,
 		.shapes = shapes, .message = kernel.behaviour == REFUSE ? why : NULL,
 	};
 
@@ -329,6 +330,28 @@ static void test_executions(void **state)
 	close_burst(b);
 }
 
+static void test_times(void **state)
+{
+	const struct nna_argument in = { .length = 16 }, out = { .offset = 64, .length = 16 };
+	const struct nna_request r = { .size = sizeof(r), 1, 1, 1, &in, &out, &memory, 0, NULL };
+	struct nna_burst *b = open_burst(ANSWER);
+
+	(void)state;
+	for (int measure = 0; measure < 2; measure++) {
+		const struct nna_execute_options options = { .size = sizeof(options), .measure = measure };
+		struct nna_output_shape shape = { .rank = 99 };
+		struct nna_timing timing;
+		uint32_t count;
+
+		assert_int_equal(nna_burst_execute(b, &r, &options, &shape, &count, &timing, &err), NN_OK);
+		assert_true(timing.on_device_us == (measure ? 7 : NNA_TIME_NONE));
+		assert_true(timing.in_driver_us == (measure ? 9 : NNA_TIME_NONE));
+		assert_true(shape.rank == 1 && shape.dims[0] == 4 && shape.is_sufficient);
+	}
+	assert_int_equal(kernel.executions, 0);
+	close_burst(b);
+}
+
 static void test_refused_executions(void **state)
 {
 	struct nna_burst *b = open_burst(REFUSE);
@@ -369,9 +392,13 @@ static void test_fallback(void **state)
 	kernel.bind_error = ENOSPC;
 	assert_int_equal(execute(b), NN_OK);
 	assert_int_equal(kernel.executions, 1);
+	assert_int_equal(kernel.requests->fallbacks, 1);
+	assert_int_equal(kernel.requests->misses, 1);
 	kernel.bind_error = 0;
 	assert_int_equal(execute(b), NN_OK);
 	assert_int_equal(kernel.executions, 1);
+	assert_int_equal(kernel.requests->fallbacks, 1);
+	assert_int_equal(kernel.requests->misses, 2);
 	close_burst(b);
 
 	/* A size that no packet has: where the next one begins, nobody knows. */
@@ -482,6 +509,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_executions),
+		TEST(test_times),
 		TEST(test_refused_executions),
 		TEST(test_refused_bursts),
 		TEST(test_fallback),
