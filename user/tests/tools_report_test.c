@@ -427,8 +427,9 @@ static int make_machine(void **state)
 	open_file(10, 7, "/dev/null", "nnaccel-client-id:\t50\n");
 	open_file(10, 8, "/srv/nnaccel/file", "pos:\t0\n");
 	write_file("two\n", "/proc/99/comm");
-	open_file(99, 3, "/dev/nnaccel2", "nnaccel-client-id:\t8\nnnaccel-device:\tnnaccel2\n"
+	open_file(99, 3, "/dev/nnaccel2", "nnaccel-client-id:\t18\nnnaccel-device:\tnnaccel2\n"
 		  "nnaccel-pools:\t1\nnnaccel-model-1: 1 KiB weights, 2 KiB an execution\n");
+	open_file(99, 4, "/dev/nnaccel2", "nnaccel-client-id:\t18\nnnaccel-pools:\t1\n");
 	open_file(99, 5, "anon_inode:[nnaccel-burst]",
 		  "nnaccel-client-id:\t7\nnnaccel-burst:\t3\nnnaccel-slots:\t10\n");
 	write_file("a\"b\n", "/proc/self/comm");
@@ -572,7 +573,7 @@ static const char info_text[] =
 "  CLIENT     PID NAME              MODEL   WEIGHTS EXECUTION      PEAK\n"
 "       7      10 one                   1        10         5        15\n"
 "       7      10 one                   2        20         6        26\n"
-"       8      99 two                   1         1         2         3\n"
+"      18      99 two                   1         1         2         3\n"
 "  all                                                               44\n"
 "\n"
 "Performance (the CPU reference is 1; lower is better)\n"
@@ -625,7 +626,7 @@ static const char info_json[] =
 "\"execution_kib\": 5, \"peak_kib\": 15 },\n"
 "    { \"client\": 7, \"pid\": 10, \"name\": \"one\", \"model\": 2, \"weights_kib\": 20, "
 "\"execution_kib\": 6, \"peak_kib\": 26 },\n"
-"    { \"client\": 8, \"pid\": 99, \"name\": \"two\", \"model\": 1, \"weights_kib\": 1, "
+"    { \"client\": 18, \"pid\": 99, \"name\": \"two\", \"model\": 1, \"weights_kib\": 1, "
 "\"execution_kib\": 2, \"peak_kib\": 3 }\n"
 "  ],\n"
 "  \"models_peak_kib\": 44,\n"
@@ -750,6 +751,8 @@ static void test_info_names(void **state)
 	print(STDOUT_FILENO, tool_info, &status, "--name first");
 	assert_int_equal(status, TOOL_OK);
 	assert_string_equal(opened, NNA_DEVICE_PATH);
+	print(STDOUT_FILENO, tool_info, &status, "--name x");
+	assert_string_equal(opened, "/dev/nnaccel2");
 	print(STDOUT_FILENO, tool_info, &status, "--device /dev/nnaccel1");
 	assert_string_equal(opened, "/dev/nnaccel1");
 	assert_string_equal(print(STDERR_FILENO, tool_info, &status, "--name third"),
@@ -781,7 +784,7 @@ static void test_stat(void **state)
 "     7      10 one              nnaccel1           3         0       100         0         0         0"
 "         0         0         0         0         0         0         0         4         0         0"
 "         0\n"
-"     8      99 two              nnaccel2           0         0         0         0         0         0"
+"    18      99 two              nnaccel2           0         0         0         0         0         0"
 "         0         0         0         0         0         0         0         1         0         0"
 "         0\n");
 	assert_prints(tool_stat, "--once --json",
@@ -791,7 +794,7 @@ static void test_stat(void **state)
 "\"engine_wakes\": 0, \"engine_misses\": 0, \"slots\": 15, \"slot_resolves\": 0, \"bursts\": 0, "
 "\"models\": 0, \"pools\": 4, \"commands\": 0, \"memory_kib\": 0, \"import_kib\": 0, "
 "\"engine_ns\": 0, \"weights_kib\": 0, \"execution_kib\": 0}, "
-"{\"id\": 8, \"pid\": 99, \"name\": \"two\", \"device\": \"nnaccel2\", \"executions\": 0, "
+"{\"id\": 18, \"pid\": 99, \"name\": \"two\", \"device\": \"nnaccel2\", \"executions\": 0, "
 "\"burst_executions\": 0, \"client_spins\": 0, \"client_sleeps\": 0, \"client_wakes\": 0, "
 "\"client_misses\": 0, \"client_fallbacks\": 0, \"engine_spins\": 0, \"engine_sleeps\": 0, "
 "\"engine_wakes\": 0, \"engine_misses\": 0, \"slots\": 0, \"slot_resolves\": 0, \"bursts\": 0, "
@@ -823,7 +826,20 @@ static void assert_fails(int (*command)(int argc, char **argv), const char *argu
 
 static void test_messages(void **state)
 {
+	const char *out;
+	int status;
+
 	(void)state;
+	out = print(STDOUT_FILENO, tool_stat, &status, "--help");
+	assert_int_equal(status, TOOL_OK);
+	assert_memory_equal(out, "usage: nnaccel stat [OPTION]...\n", 32);
+	assert_non_null(strstr(out, "--openmetrics"));
+	assert_fails(tool_info, "x", TOOL_USAGE,
+		     "nnaccel info: unexpected argument x; see nnaccel info --help\n");
+	assert_fails(tool_cdi, "generate x", TOOL_USAGE,
+		     "nnaccel cdi: unexpected argument x; see nnaccel cdi --help\n");
+	assert_fails(tool_info, "--device", TOOL_USAGE,
+		     "nnaccel info: --device needs a value; see nnaccel info --help\n");
 	assert_fails(tool_stat, "--json --openmetrics", TOOL_USAGE,
 		     "nnaccel stat: --json and --openmetrics exclude each other; see nnaccel stat --help\n");
 	assert_fails(tool_info, "--name x --device y", TOOL_USAGE,
