@@ -17,8 +17,11 @@
 #include <cmocka.h>
 
 #include <android/NeuralNetworks.h>
+#define PLAY_CALLOC __real_calloc
+void *__real_calloc(size_t count, size_t size);
 #include "onnxruntime_play.h"
 #include "recorded.h"
+#include "tests/failing/failing.h"
 #include "tests/heap_blocks.h"
 #include "ops/float16.h"
 
@@ -595,6 +598,94 @@ static void test_nothing_is_left(void **unused)
 	assert_int_equal(recorded_locks, 0);
 }
 
+/* Takes, compiles and runs a graph; what fails for want of memory leaves nothing. */
+static bool use(struct the_case *c)
+{
+	static const struct OrtKeyValuePairs metadata = { { "device" }, { "nnapi-reference" }, 1 };
+	static const struct OrtKeyValuePairs session = { { "ep.nn.min_work" }, { "0" }, 1 };
+	const OrtKeyValuePairs *list = &metadata;
+	struct OrtNode whole = { .op = "whole", .in_count = c->graph.in_count,
+				 .out_count = c->graph.out_count };
+	const OrtGraph *graphs[] = { &c->graph };
+	const OrtNode *nodes[] = { &whole };
+	struct OrtKernelContext context = { .in = { NULL } };
+	struct OrtEpGraphSupportInfo info = { .count = 0 };
+	OrtNodeComputeInfo *infos[1];
+	OrtNode *none_made[1];
+	struct ort_ep *ep = NULL;
+	OrtEp *made = NULL;
+	OrtStatus *status;
+	bool good = false;
+
+	memcpy(whole.in, c->graph.in, sizeof(whole.in));
+	memcpy(whole.out, c->graph.out, sizeof(whole.out));
+	for (size_t i = 0; i < c->graph.in_count; i++)
+		context.in[i] = &((const struct value *)c->graph.in[i])->shaped;
+	status = factory->CreateEp((OrtEpFactory *)factory, NULL, &list, 1,
+				   (const OrtSessionOptions *)&session, NULL, &made);
+	ep = (struct ort_ep *)made;
+	if (!status)
+		status = ep->GetCapability(made, &c->graph, &info);
+	if (!status) {
+		status = ep->Compile(made, graphs, nodes, 1, infos, none_made);
+		if (!status) {
+			status = ((struct ort_node_compute_info *)infos[0])->Compute(infos[0], NULL,
+										     &context);
+			good = !status && are_expected(c, &context);
+			ep->ReleaseNodeComputeInfos(made, infos, 1);
+		}
+	}
+	release_status(status);
+	for (size_t i = 0; i < c->graph.out_count; i++)
+		free(context.out[i].data);
+	if (made)
+		factory->ReleaseEp((OrtEpFactory *)factory, made);
+	return good;
+}
+
+/* Each allocation of the provider fails in turn. */
+static void test_memory_fails(void **unused)
+{
+	FILE *const usual = stderr;
+	struct the_case c = { .memory = malloc(ROOM) };
+	size_t tried = 0;
+
+	(void)unused;
+	assert_non_null(c.memory);
+	load();
+	stderr = fopen("/dev/null", "w");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		long blocks, files;
+
+		/* All of them would take minutes. */
+		if (cases[i].kind > AS || i % (getenv("NNACCEL_ALL") ? 5 : 37))
+			continue;
+		read_case(&c, cases[i].graph, cases[i].outputs);
+		assert_true(use(&c));
+		blocks = heap_blocks;
+		files = recorded_files();
+		for (unsigned int n = 1, failed = 1; failed; n++, tried++) {
+			read_case(&c, cases[i].graph, cases[i].outputs);
+			failing_begin(FAILING_SELF, n, false);
+			use(&c);
+			failed = failing_end(FAILING_SELF);
+			if (heap_blocks != blocks || recorded_files() != files || recorded_locks) {
+				stderr = usual;
+				fail_msg("%s: allocation %u, %ld blocks, %ld files, %ld locks", cases[i].graph, n,
+					 heap_blocks - blocks, recorded_files() - files,
+					 (long)recorded_locks);
+			}
+		}
+		read_case(&c, cases[i].graph, cases[i].outputs);
+		assert_true(use(&c));
+	}
+	fclose(stderr);
+	stderr = usual;
+	assert_true(tried > 100);
+	free(c.memory);
+	assert_null(ReleaseEpFactory((OrtEpFactory *)factory));
+}
+
 #define PLAIN "ep.nn.burst", "1"
 #define QUANTISED(scale, zero) "q:u2,3 s=f{" scale "} z=u{" zero "} | DequantizeLinear-13 q s z > y"
 #define CHANNELS(scales, axis) \
@@ -672,6 +763,7 @@ int main(void)
 		cmocka_unit_test(test_nodes),
 		cmocka_unit_test(test_nothing_is_left),
 		cmocka_unit_test(test_tokens),
+		cmocka_unit_test(test_memory_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

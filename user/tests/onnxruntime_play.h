@@ -18,6 +18,11 @@ OrtStatus *CreateEpFactories(const char *name, const struct ort_api_base *base,
 			     size_t *count);
 OrtStatus *ReleaseEpFactory(OrtEpFactory *factory);
 
+/* The allocations of the player, which never fail. */
+#ifndef PLAY_CALLOC
+#define PLAY_CALLOC calloc
+#endif
+
 enum { TABLE = 400, MAX = 36 };
 
 struct OrtStatus {
@@ -89,7 +94,7 @@ struct OrtEpGraphSupportInfo {
 
 static OrtStatus *create_status(OrtErrorCode code, const char *text)
 {
-	OrtStatus *status = malloc(sizeof(*status));
+	OrtStatus *status = PLAY_CALLOC(1, sizeof(*status));
 
 	(void)code;
 	snprintf(status->text, sizeof(status->text), "%s", text);
@@ -136,7 +141,7 @@ static OrtStatus *symbols_of(const OrtTensorTypeAndShapeInfo *info, const char *
 
 static OrtStatus *type_and_shape(const OrtValue *value, OrtTensorTypeAndShapeInfo **info)
 {
-	*info = malloc(sizeof(**info));
+	*info = PLAY_CALLOC(1, sizeof(**info));
 	**info = value->info;
 	return NULL;
 }
@@ -176,7 +181,7 @@ static OrtStatus *context_output(OrtKernelContext *context, size_t index, const 
 	for (size_t i = 0; i < count; i++)
 		out->size *= (size_t)dims[i];
 	free(out->data);
-	out->data = calloc(1, out->size);
+	out->data = PLAY_CALLOC(1, out->size);
 	*value = out;
 	return out->data ? NULL : create_status(1, "no memory");
 }
@@ -282,7 +287,8 @@ static OrtStatus *main_name(const OrtModelMetadata *metadata, OrtAllocator *allo
 {
 	(void)metadata;
 	(void)allocator;
-	*name = strdup("main");
+	*name = PLAY_CALLOC(1, sizeof("main"));
+	memcpy(*name, "main", sizeof("main"));
 	return NULL;
 }
 
@@ -361,7 +367,7 @@ static void release_value(OrtValue *value)
 
 static void create_pairs(OrtKeyValuePairs **pairs)
 {
-	*pairs = calloc(1, sizeof(**pairs));
+	*pairs = PLAY_CALLOC(1, sizeof(**pairs));
 }
 
 static void add_pair(OrtKeyValuePairs *pairs, const char *key, const char *value)
@@ -400,7 +406,7 @@ static OrtHardwareDeviceType hardware_type(const OrtHardwareDevice *device)
 /* Session options are the pairs themselves. */
 static OrtStatus *entries_of(const OrtSessionOptions *options, OrtKeyValuePairs **entries)
 {
-	*entries = malloc(sizeof(**entries));
+	*entries = PLAY_CALLOC(1, sizeof(**entries));
 	**entries = *(const OrtKeyValuePairs *)options;
 	return NULL;
 }
@@ -412,7 +418,7 @@ static OrtStatus *create_device(OrtEpFactory *factory, const OrtHardwareDevice *
 	(void)factory;
 	(void)hardware;
 	(void)options;
-	*device = calloc(1, sizeof(**device));
+	*device = PLAY_CALLOC(1, sizeof(**device));
 	snprintf((*device)->device, sizeof((*device)->device), "%s",
 		 get_value(metadata, "device"));
 	return NULL;
