@@ -104,8 +104,8 @@ ring	:= $(call objects,user/ring/*.c)
 hal	:= $(if $(wildcard user/hal/*.map),$(call objects,user/hal/*.c))
 hwbuffer := $(if $(wildcard user/hwbuffer/*.map),$(call objects,user/hwbuffer/*.c))
 runtime	:= $(if $(wildcard user/runtime/*.map),$(call objects,user/runtime/*.c user/base/allowlist.c))
-tflite	:= $(call objects,user/clients/options.c user/clients/tflite/*.c user/clients/tflite/*/*.c)
-onnx	:= $(call objects,user/clients/options.c user/clients/onnxruntime/*.c \
+tflite	:= $(call objects,user/clients/*.c user/clients/tflite/*.c user/clients/tflite/*/*.c)
+onnx	:= $(call objects,user/clients/*.c user/clients/onnxruntime/*.c \
 		user/clients/onnxruntime/*/*.c)
 # What engines are made of, and the three programs of one: only the worker computes, only the keeper
 # has a database.

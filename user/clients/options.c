@@ -47,6 +47,7 @@ static const struct rule {
 	{ "cache_token", "model_token", TEXT, AT(cache_token), NULL, "a text" },
 	{ "runtime", NULL, TEXT, AT(runtime), NULL, "a text" },
 	{ "model", NULL, TEXT, AT(model), NULL, "a text" },
+	{ "report", NULL, TEXT, AT(report), NULL, "a file" },
 	{ "preference", "execution_preference", CHOICE, AT(preference), preferences,
 	  "low_power, fast_single_answer or sustained_speed" },
 	{ "priority", "execution_priority", CHOICE, AT(priority), priorities,
@@ -166,4 +167,5 @@ void options_free(struct options *options)
 	free(options->cache_token);
 	free(options->runtime);
 	free(options->model);
+	free(options->report);
 }

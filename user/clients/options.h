@@ -17,6 +17,7 @@ struct options {
 	char *cache_token;		/* NULL: made of what a partition holds */
 	char *runtime;			/* what messages call the runtime; NULL: by its name */
 	char *model;			/* and the model; NULL: not at all */
+	char *report;			/* a file, see report.h; NULL: none is written */
 	int32_t preference;		/* PreferenceCode */
 	int32_t priority;		/* PriorityCode */
 	bool allow_fp16;

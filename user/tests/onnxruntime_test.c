@@ -293,6 +293,43 @@ static void test_usual_parts(void **unused)
 	unload(factory);
 }
 
+/* The file that nnaccel explain reads: unknown dimensions count as one. */
+static void test_report(void **unused)
+{
+	static const struct OrtGraph whole = { { &matmul, &relu, &tangent }, { &x }, { &z }, 3, 1, 1 };
+	static const struct {
+		const struct OrtGraph *graph;
+		const char *text;
+	} cases[] = {
+		{ &whole, "node\t-\tMatMul\tMatMul\t6\t18 multiplications do not pay for moving 20 bytes\n"
+		  "node\t-\tRelu\tRelu\t0\t18 multiplications do not pay for moving 20 bytes\n"
+		  "node\t-\tTan\tTan\t0\tthe NNAPI cannot express this operator\n" },
+		{ &part, "node\t0\tMatMul\tMatMul\t6\t-\nnode\t0\tRelu\tRelu\t0\t-\npart\t0\t8\t12\t24\n" },
+	};
+	struct ort_ep_factory *factory = load();
+	char path[64], text[512], expected[512];
+	int fd = memfd_create("report", MFD_CLOEXEC);
+
+	(void)unused;
+	assert_true(fd >= 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ort_ep *ep = provider(factory, "ep.nn.report", path);
+		struct OrtEpGraphSupportInfo info = { .count = 0 };
+		ssize_t length;
+
+		assert_null(ep->GetCapability((OrtEp *)ep, cases[i].graph, &info));
+		length = pread(fd, text, sizeof(text) - 1, 0);
+		assert_true(length > 0);
+		text[length] = '\0';
+		snprintf(expected, sizeof(expected), "device\tnnapi-reference\n%s", cases[i].text);
+		assert_string_equal(text, expected);
+		release(factory, ep);
+	}
+	close(fd);
+	unload(factory);
+}
+
 /* Text that is written to the standard error between these two, of at most a pipe's size. */
 static void hear_from(int saved[2])
 {
@@ -1024,6 +1061,7 @@ int main(void)
 		cmocka_unit_test(test_older_runtime),
 		cmocka_unit_test(test_options),
 		cmocka_unit_test(test_capability),
+		cmocka_unit_test(test_report),
 		cmocka_unit_test(test_refused_operation),
 		cmocka_unit_test(test_usual_work),
 		cmocka_unit_test(test_usual_parts),

@@ -527,6 +527,30 @@ static void test_constants_of_file(void **state)
 	assert_int_equal(files(), before);
 }
 
+/* The file that nnaccel explain reads. */
+static void test_report(void **state)
+{
+	char path[64], text[512] = "";
+	char *names[] = { "device", "report" }, *values[] = { "nnapi-reference", path };
+	int fd = memfd_create("report", MFD_CLOEXEC);
+	struct world *w = sum_and_product();
+	struct tfl_delegate *d;
+
+	(void)state;
+	assert_true(fd >= 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	d = tflite_plugin_create_delegate(names, values, 2, hear);
+	assert_non_null(d);
+	assert_int_equal(d->prepare(&w->context, d), TFL_OK);
+	assert_true(pread(fd, text, sizeof(text) - 1, 0) > 0);
+	/* The runtime that is played names both results as outputs of the part. */
+	assert_string_equal(text, "device\tnnapi-reference\nnode\t0\tADD\t-\t0\t-\n"
+			    "node\t0\tMUL\t-\t0\t-\npart\t0\t48\t48\t0\n");
+	close(fd);
+	destroy(w);
+	tflite_plugin_destroy_delegate(d);
+}
+
 /* A tensor that is smaller than its shape says is not written over. */
 static void test_tensor_without_data(void **state)
 {
@@ -893,6 +917,7 @@ int main(void)
 		cmocka_unit_test(test_wrong_options),
 		cmocka_unit_test(test_wrong_option_without_reporter),
 		cmocka_unit_test(test_whole_graph),
+		cmocka_unit_test(test_report),
 		cmocka_unit_test(test_bad_shape_between),
 		cmocka_unit_test(test_compilation_fails),
 		cmocka_unit_test(test_refusals),

@@ -10,6 +10,7 @@
 
 #include "partition.h"
 #include "program.h"
+#include "report.h"
 
 struct ep {
 	struct ort_ep api;		/* first: ONNX Runtime has a pointer to it */
@@ -105,14 +106,20 @@ static bool is_inner(const struct ep *ep, const OrtGraph *from, const struct gra
 	       parent || is_named_otherwise(ep->ort, from);
 }
 
-/* Says once how many nodes are where. */
-static void tell(struct ep *ep, uint32_t taken, uint32_t nodes, uint32_t parts)
+/* Says once how many nodes are where, or writes which. */
+static void tell(struct ep *ep, const struct graph *graph, const struct partitions *partitions, uint32_t taken,
+		 uint32_t parts)
 {
+	uint32_t nodes = graph->node_count;
 	char names[256];
 
 	if (ep->told || !nodes)
 		return;
 	ep->told = true;
+	if (ep->options.report) {
+		report_graph(ep->options.report, graph, partitions, &ep->devices);
+		return;
+	}
 	devices_names(&ep->devices, names, sizeof(names));
 	fprintf(stderr, "nnaccel: %s: %s%u of %u nodes%s%s in %u part%s on %s%s\n",
 		ep->options.runtime ? ep->options.runtime : "onnxruntime",
@@ -148,7 +155,7 @@ static OrtStatus *get_capability(OrtEp *this_ep, const OrtGraph *from, OrtEpGrap
 		count += taken > before;
 		status = fuse(ep, graph, &parts, (int32_t)p, info);
 	}
-	tell(ep, taken, graph->node_count, count);
+	tell(ep, graph, &parts, taken, count);
 	partitions_free(&parts);
 	graph_free(graph);
 	return status;

@@ -120,7 +120,7 @@ static bool has_unknown(const struct graph *graph)
 }
 
 static bool try_nodes(const struct graph *graph, const struct options *options,
-		      const struct devices *devices, int round, struct cost *costs)
+		      const struct devices *devices, int round, struct cost *costs, char **why)
 {
 	struct builder b = { 0 };
 	struct translation *t = translation_new(graph, &b);
@@ -149,9 +149,11 @@ static bool try_nodes(const struct graph *graph, const struct options *options,
 		costs[i].work = t->work;
 		if (can)
 			continue;
-		if (costs[i].can)
+		if (costs[i].can) {
 			say(options->verbosity, 1, "%s %s is left to ONNX Runtime: %s", node->op,
 			    *node->name ? node->name : "(unnamed)", reason);
+			why[i] = strdup(reason);
+		}
 		costs[i].can = false;
 		leave(t, node, round);
 	}
@@ -256,16 +258,20 @@ static bool pays(const struct part *part, const struct options *options, bool wh
 	return part->computing && part->work >= options->min_work + part->bytes / 4;
 }
 
-static void drop(int32_t *of, uint32_t count, int32_t part)
+static void drop(struct partitions *partitions, uint32_t part, const char *why)
 {
-	for (uint32_t i = 0; i < count; i++)
-		if (of[i] == part)
-			of[i] = -1;
+	for (uint32_t i = 0; i < partitions->node_count; i++)
+		if (partitions->of[i] == (int32_t)part) {
+			partitions->of[i] = -1;
+			partitions->why[i] = strdup(why);
+		}
 }
 
 static void choose(const struct graph *graph, const struct options *options,
-		   struct part *parts, uint32_t count, int32_t *of)
+		   struct part *parts, struct partitions *partitions)
 {
+	uint32_t count = partitions->count;
+	char why[128];
 	uint32_t kept = 0;
 
 	for (uint32_t p = 0; p < count; p++) {
@@ -275,10 +281,11 @@ static void choose(const struct graph *graph, const struct options *options,
 			kept++;
 			continue;
 		}
-		say(options->verbosity, 2, "a part of %u nodes is left to ONNX Runtime: %llu "
-		    "multiplications do not pay for moving %llu bytes", parts[p].nodes,
-		    (unsigned long long)parts[p].work, (unsigned long long)parts[p].bytes);
-		drop(of, graph->node_count, (int32_t)p);
+		snprintf(why, sizeof(why), "%llu multiplications do not pay for moving %llu bytes",
+			 (unsigned long long)parts[p].work, (unsigned long long)parts[p].bytes);
+		say(options->verbosity, 2, "a part of %u nodes is left to ONNX Runtime: %s",
+		    parts[p].nodes, why);
+		drop(partitions, p, why);
 		parts[p].nodes = 0;
 	}
 	/* The smallest go first. */
@@ -289,9 +296,10 @@ static void choose(const struct graph *graph, const struct options *options,
 			if (parts[p].nodes && (least == UINT32_MAX ||
 					       parts[p].work < parts[least].work))
 				least = p;
-		say(options->verbosity, 2, "a part of %u nodes is left to ONNX Runtime: more than "
-		    "%u parts", parts[least].nodes, options->max_partitions);
-		drop(of, graph->node_count, (int32_t)least);
+		snprintf(why, sizeof(why), "more than %u parts", options->max_partitions);
+		say(options->verbosity, 2, "a part of %u nodes is left to ONNX Runtime: %s",
+		    parts[least].nodes, why);
+		drop(partitions, least, why);
 		parts[least].nodes = 0;
 		kept--;
 	}
@@ -305,11 +313,15 @@ bool partition(const struct graph *graph, const struct options *options,
 	bool good = false;
 
 	partitions->count = 0;
+	partitions->node_count = graph->node_count;
 	partitions->of = calloc(graph->node_count + 1, sizeof(*partitions->of));
+	partitions->why = calloc(graph->node_count + 1, sizeof(*partitions->why));
 	for (uint32_t i = 0; costs && i < graph->node_count; i++)
 		costs[i].can = true;
-	if (costs && partitions->of && try_nodes(graph, options, devices, 0, costs) &&
-	    (!has_unknown(graph) || try_nodes(graph, options, devices, 1, costs))) {
+	if (costs && partitions->of && partitions->why &&
+	    try_nodes(graph, options, devices, 0, costs, partitions->why) &&
+	    (!has_unknown(graph) ||
+	     try_nodes(graph, options, devices, 1, costs, partitions->why))) {
 		depths(graph, costs, partitions->of);
 		sink_dequantisers(graph, costs, partitions->of);
 		for (uint32_t i = 0; i < graph->node_count; i++) {
@@ -323,7 +335,7 @@ bool partition(const struct graph *graph, const struct options *options,
 	}
 	if (good) {
 		weigh(graph, costs, partitions->of, parts);
-		choose(graph, options, parts, partitions->count, partitions->of);
+		choose(graph, options, parts, partitions);
 	}
 	free(parts);
 	free(costs);
@@ -334,6 +346,9 @@ bool partition(const struct graph *graph, const struct options *options,
 
 void partitions_free(struct partitions *partitions)
 {
+	for (uint32_t i = 0; partitions->why && i < partitions->node_count; i++)
+		free(partitions->why[i]);
+	free(partitions->why);
 	free(partitions->of);
-	partitions->of = NULL;
+	*partitions = (struct partitions){ 0 };
 }

@@ -13,6 +13,8 @@
 struct partitions {
 	uint32_t count;
 	int32_t *of;			/* of each node; -1: ONNX Runtime's */
+	char **why;			/* why it is; NULL: it is taken, or there was no memory */
+	uint32_t node_count;
 };
 
 /* Returns false where there is no memory. */

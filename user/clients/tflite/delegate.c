@@ -92,6 +92,16 @@ static bool choose_devices(struct delegate *d, char error[OPTIONS_ERROR_SIZE])
 	return false;
 }
 
+const char *delegate_device(const struct delegate *d)
+{
+	const char *name = "?";
+
+	if (d->num_devices != 1)
+		return "the devices of NNAPI";
+	ANeuralNetworksDevice_getName(d->devices[0], &name);
+	return name;
+}
+
 /* ---- Buffers ---- */
 
 int nnaccel_tflite_add_buffer(struct TfLiteDelegate *tflite, int fd, size_t size, size_t offset)

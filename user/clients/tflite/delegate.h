@@ -42,6 +42,9 @@ void delegate_destroy(struct delegate *delegate);
 void delegate_say(const struct delegate *delegate, uint32_t level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* The name of the device, for messages. */
+const char *delegate_device(const struct delegate *delegate);
+
 /* The memory of a handle. NULL: there is no such handle. */
 ANeuralNetworksMemory *delegate_memory(struct delegate *delegate, int handle, size_t *size);
 

@@ -8,15 +8,7 @@
 #include "clients/tflite/graph.h"
 #include "clients/tflite/kernel.h"
 #include "clients/tflite/operations.h"
-
-/* A node of the plan. */
-struct candidate {
-	int index;
-	const struct tfl_node *node;
-	int32_t code;
-	bool taken;
-	uint64_t work;
-};
+#include "clients/tflite/report.h"
 
 struct choice {
 	struct tfl_context *context;
@@ -31,6 +23,8 @@ static void refuse(struct choice *c, struct candidate *n, const char *why)
 	const char *name = operation_name(n->code);
 
 	n->taken = false;
+	free(n->why);
+	n->why = strdup(why);
 	delegate_say(c->delegate, 1, "node %d, %s, is left to TensorFlow Lite: %s", n->index,
 		     name ? name : "an unknown operation", why);
 }
@@ -406,16 +400,6 @@ static bool choose_partitions(struct choice *c, int *kept)
 	return true;
 }
 
-static const char *device_name(const struct delegate *d)
-{
-	const char *name = "?";
-
-	if (d->num_devices != 1)
-		return "the devices of NNAPI";
-	ANeuralNetworksDevice_getName(d->devices[0], &name);
-	return name;
-}
-
 /* Says how many nodes are where: at verbosity 1, and whenever the model has a name. */
 static void tell(const struct delegate *d, int taken, int nodes, int partitions)
 {
@@ -424,7 +408,7 @@ static void tell(const struct delegate *d, int taken, int nodes, int partitions)
 	delegate_say(d, o->model ? 0 : 1, "%s%s%d of %d nodes%s%s in %d partition%s, for %s",
 		     o->runtime ? o->runtime : "", o->runtime ? ": " : "", taken, nodes,
 		     o->model ? " of " : "", o->model ? o->model : "", partitions,
-		     partitions == 1 ? "" : "s", device_name(d));
+		     partitions == 1 ? "" : "s", delegate_device(d));
 }
 
 static int replace(struct choice *c, int partitions)
@@ -434,7 +418,10 @@ static int replace(struct choice *c, int partitions)
 
 	if (!list)
 		return TFL_ERROR;
-	tell(c->delegate, list->size, c->count, partitions);
+	if (c->delegate->options.report)
+		report_graph(c->context, c->delegate, c->nodes, c->count, list);
+	else
+		tell(c->delegate, list->size, c->count, partitions);
 	if (list->size)
 		status = c->context->replace_nodes(c->context, kernel_registration, list,
 						   &c->delegate->base);
@@ -458,6 +445,8 @@ int partition_graph(struct tfl_context *context, struct tfl_delegate *delegate)
 		if (choose_partitions(&c, &partitions))
 			status = replace(&c, partitions);
 	}
+	for (int i = 0; c.nodes && i < c.count; i++)
+		free(c.nodes[i].why);
 	free(c.nodes);
 	free(c.dynamic);
 	if (status != TFL_OK)

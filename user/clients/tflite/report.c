@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writes which nodes are taken, what they multiply, and what goes to the device and back.
+ */
+#include "clients/tflite/report.h"
+
+#include <stdio.h>
+
+#include "clients/report.h"
+#include "clients/tflite/graph.h"
+#include "clients/tflite/operations.h"
+
+static uint64_t elements(const struct tfl_tensor *t)
+{
+	uint64_t count = 1;
+
+	for (int i = 0; t && t->dims && i < t->dims->size; i++)
+		count *= t->dims->data[i] > 0 ? (uint64_t)t->dims->data[i] : 1;
+	return count;
+}
+
+/* A dimension, from the last on if it is negative. */
+static uint64_t dimension(const struct tfl_tensor *t, int at)
+{
+	int size = t && t->dims ? t->dims->size : 0;
+
+	at += at < 0 ? size : 0;
+	return at >= 0 && at < size && t->dims->data[at] > 0 ? (uint64_t)t->dims->data[at] : 1;
+}
+
+static const struct tfl_tensor *tensor_of(const struct tfl_context *c, const struct tfl_ints *list, int at)
+{
+	return list && at < list->size && list->data[at] >= 0 ? &c->tensors[list->data[at]] : NULL;
+}
+
+enum {
+#define X(code, name) CODE_##name = code,
+#include "clients/tflite/builtins.def"
+#undef X
+};
+
+/* Each matrix of a recurrent operation multiplies each step of the input. */
+static uint64_t recurrent(const struct tfl_context *c, const struct tfl_node *node)
+{
+	const struct tfl_tensor *in = tensor_of(c, node->inputs, 0);
+	uint64_t weights = 0;
+
+	for (int i = 1; i < node->inputs->size; i++) {
+		const struct tfl_tensor *t = tensor_of(c, node->inputs, i);
+
+		if (t && t->dims && t->dims->size == 2 && !t->is_variable)
+			weights += elements(t);
+	}
+	return weights * (elements(in) / dimension(in, -1));
+}
+
+static uint64_t multiply_adds(const struct tfl_context *c, const struct candidate *n)
+{
+	const struct tfl_tensor *in = tensor_of(c, n->node->inputs, 0);
+	const struct tfl_tensor *weights = tensor_of(c, n->node->inputs, 1);
+	uint64_t out = elements(tensor_of(c, n->node->outputs, 0));
+	const struct tfl_batch_matmul *matmul = n->node->builtin_data;
+
+	switch (n->code) {
+	case CODE_CONV_2D:
+	case CODE_FULLY_CONNECTED:
+		return out * (elements(weights) / dimension(weights, 0));
+	case CODE_DEPTHWISE_CONV_2D:
+		return out * (elements(weights) / dimension(weights, -1));
+	case CODE_TRANSPOSE_CONV:
+		return elements(tensor_of(c, n->node->inputs, 2)) * (elements(weights) / dimension(weights, -1));
+	case CODE_BATCH_MATMUL:
+		return out * dimension(in, matmul && matmul->adj_x ? -2 : -1);
+	case CODE_LSTM:
+	case CODE_RNN:
+	case CODE_UNIDIRECTIONAL_SEQUENCE_RNN:
+	case CODE_UNIDIRECTIONAL_SEQUENCE_LSTM:
+	case CODE_BIDIRECTIONAL_SEQUENCE_RNN:
+	case CODE_BIDIRECTIONAL_SEQUENCE_LSTM:
+		return recurrent(c, n->node);
+	}
+	return 0;
+}
+
+static bool has(const struct tfl_ints *list, int number)
+{
+	for (int i = 0; i < list->size; i++)
+		if (list->data[i] == number)
+			return true;
+	return false;
+}
+
+static void report_parts(const struct tfl_context *c, FILE *file, const struct tfl_partition *parts, int count)
+{
+	for (int p = 0; p < count; p++) {
+		struct report_part sum = { 0 };
+
+		for (int i = 0; i < parts[p].inputs->size; i++) {
+			const struct tfl_tensor *t = tensor_of(c, parts[p].inputs, i);
+
+			if (t && tensor_is_constant(t))
+				sum.constants += t->bytes;
+			else if (t)
+				sum.in += t->bytes;
+		}
+		for (int i = 0; i < parts[p].outputs->size; i++)
+			sum.out += tensor_of(c, parts[p].outputs, i)->bytes;
+		report_part(file, p, &sum);
+	}
+}
+
+void report_graph(struct tfl_context *context, const struct delegate *delegate, const struct candidate *nodes,
+		  int count, const struct tfl_ints *taken)
+{
+	FILE *file = report_open(delegate->options.report, delegate_device(delegate));
+	struct tfl_partition *parts = NULL;
+	int num_parts = 0;
+
+	if (!file) {
+		delegate_say(delegate, 0, "option report: %s cannot be written", delegate->options.report);
+		return;
+	}
+	if (taken->size && context->preview_partitions)
+		context->preview_partitions(context, taken, &parts, &num_parts);
+	for (const struct candidate *n = nodes; n < nodes + count; n++) {
+		const struct tfl_tensor *out = tensor_of(context, n->node->outputs, 0);
+		int part = -1;
+
+		for (int p = 0; n->taken && p < num_parts; p++)
+			if (has(parts[p].nodes, n->index))
+				part = p;
+		report_node(file, part, operation_name(n->code), out ? out->name : NULL,
+			    multiply_adds(context, n), n->why);
+	}
+	report_parts(context, file, parts, num_parts);
+	fclose(file);
+}
