@@ -12,28 +12,12 @@
 
 #include "base/clock.h"
 #include "clients/onnxruntime/ort.h"
+#include "run/ort_types.h"
 #include "run/run.h"
 
 #define NAME "nnaccel"			/* of the provider */
 #define PLUGIN "libnnaccel_onnxruntime.so"
 #define MAX_CALLS 1024			/* more than any table has */
-
-typedef struct OrtCANNProviderOptions OrtCANNProviderOptions;
-typedef struct OrtCUDAProviderOptions OrtCUDAProviderOptions;
-typedef struct OrtCUDAProviderOptionsV2 OrtCUDAProviderOptionsV2;
-typedef struct OrtDnnlProviderOptions OrtDnnlProviderOptions;
-typedef struct OrtEnv OrtEnv;
-typedef struct OrtIoBinding OrtIoBinding;
-typedef struct OrtMIGraphXProviderOptions OrtMIGraphXProviderOptions;
-typedef struct OrtOpenVINOProviderOptions OrtOpenVINOProviderOptions;
-typedef struct OrtPrepackedWeightsContainer OrtPrepackedWeightsContainer;
-typedef struct OrtROCMProviderOptions OrtROCMProviderOptions;
-typedef struct OrtRunOptions OrtRunOptions;
-typedef struct OrtSession OrtSession;
-typedef struct OrtTensorRTProviderOptions OrtTensorRTProviderOptions;
-typedef struct OrtTensorRTProviderOptionsV2 OrtTensorRTProviderOptionsV2;
-typedef unsigned int OrtExecutionProviderDevicePolicy;
-typedef void *EpSelectionDelegate;	/* the pointer is only handed on */
 
 #define CREATE(index, name, parameters, arguments, path)
 #define RUN(index, name, parameters, arguments)

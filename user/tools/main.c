@@ -18,6 +18,7 @@ static const struct {
 	{ "cache", "what the engine's compilation cache holds, and emptying it", tool_cache },
 	{ "doctor", "what is wrong with the installation, and what to do", tool_doctor },
 	{ "run", "runs a program, and its models on the device", tool_run },
+	{ "explain", "which operations of a model the device takes, and why not", tool_explain },
 	{ "cdi", "the devices as containers are given them", tool_cdi },
 	{ "demo", "runs a trained network on pictures of digits, on the device", tool_demo },
 };
@@ -28,7 +29,7 @@ static int help(FILE *to)
 {
 	fprintf(to, "usage: nnaccel COMMAND [OPTION]...\n\n");
 	for (size_t i = 0; i < NUM_COMMANDS; i++)
-		fprintf(to, "  %-6s %s\n", commands[i].name, commands[i].summary);
+		fprintf(to, "  %-7s %s\n", commands[i].name, commands[i].summary);
 	fprintf(to, "\nnnaccel COMMAND --help tells the options of a command;\n"
 		"nnaccel --version tells the version.\n"
 		"Exit status: 0 success, 1 failure, 2 wrong usage.\n");

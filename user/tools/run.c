@@ -16,8 +16,6 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include <android/NeuralNetworks.h>
-
 #include "run/run.h"
 #include "tool.h"
 
@@ -136,31 +134,6 @@ static const char *why_not(char path[PATH_MAX])
 	return NULL;
 }
 
-/* ---- the device ---- */
-
-/* Returns the device of that name or, without one, the first that is not the CPU. NULL: not there. */
-static const char *find_device(const char *wanted, char *known, size_t size)
-{
-	const char *found = NULL;
-	uint32_t count = 0;
-
-	known[0] = '\0';
-	ANeuralNetworks_getDeviceCount(&count);
-	for (uint32_t i = 0; i < count && !found; i++) {
-		ANeuralNetworksDevice *device;
-		const char *name;
-		int32_t type;
-
-		if (ANeuralNetworks_getDevice(i, &device) || ANeuralNetworksDevice_getName(device, &name) ||
-		    ANeuralNetworksDevice_getType(device, &type))
-			continue;
-		if (wanted ? !strcmp(wanted, name) : type != ANEURALNETWORKS_DEVICE_CPU)
-			found = name;
-		snprintf(known + strlen(known), size - strlen(known), "%s%s", *known ? ", " : "", name);
-	}
-	return found;
-}
-
 /* ---- the environment ---- */
 
 /* Puts a path before those of a variable. */
@@ -207,7 +180,7 @@ static int run(const struct arguments *a, char **argv)
 	why = why_not(path);
 	if (why)
 		return tool_fail("run", "%s %s, so no library can be loaded into it", path, why);
-	device = find_device(a->device, known, sizeof(known));
+	device = tool_find_device(a->device, known, sizeof(known));
 	if (!device && a->require)
 		return tool_fail("run", "there is no device %s, only %s; nnaccel doctor tells why; %s was not "
 				 "run", a->device ? a->device : "but the CPU", known, argv[0]);

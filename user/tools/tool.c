@@ -63,6 +63,28 @@ int tool_options(const struct tool_command *command, int argc, char **argv, void
 	return TOOL_GO_ON;
 }
 
+const char *tool_find_device(const char *wanted, char *known, size_t size)
+{
+	const char *found = NULL;
+	uint32_t count = 0;
+
+	known[0] = '\0';
+	ANeuralNetworks_getDeviceCount(&count);
+	for (uint32_t i = 0; i < count && !found; i++) {
+		ANeuralNetworksDevice *device;
+		const char *name;
+		int32_t type;
+
+		if (ANeuralNetworks_getDevice(i, &device) || ANeuralNetworksDevice_getName(device, &name) ||
+		    ANeuralNetworksDevice_getType(device, &type))
+			continue;
+		if (wanted ? !strcmp(wanted, name) : type != ANEURALNETWORKS_DEVICE_CPU)
+			found = name;
+		snprintf(known + strlen(known), size - strlen(known), "%s%s", *known ? ", " : "", name);
+	}
+	return found;
+}
+
 bool tool_plugins(const char *plugin, char folder[PATH_MAX])
 {
 	char path[PATH_MAX];

@@ -41,6 +41,7 @@ int tool_cache(int argc, char **argv);
 int tool_cdi(int argc, char **argv);
 int tool_doctor(int argc, char **argv);
 int tool_run(int argc, char **argv);
+int tool_explain(int argc, char **argv);
 
 /* Tells on the standard error what failed; returns TOOL_FAILED. */
 int tool_fail(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -63,6 +64,15 @@ void tool_json_string(const char *text);
  * that control the terminal and those that change the direction of writing become '?'.
  */
 void tool_make_plain(char *text);
+
+/* The device of the NNAPI that is there without any other. */
+#define TOOL_CPU "nnapi-reference"
+
+/*
+ * Returns the device of the NNAPI with the name `wanted` or, if that is NULL, the first that is not the
+ * CPU. NULL: it is not there. The names of those that are there come to `known`.
+ */
+const char *tool_find_device(const char *wanted, char *known, size_t size);
 
 /*
  * Finds the folder of a plug-in for inference runtimes: that of libneuralnetworks.so, as in a build folder,

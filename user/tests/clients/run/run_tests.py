@@ -7,6 +7,7 @@ NNACCEL is the command, PROGRAMS the folder of session, interpreter and old.so; 
 folders that scripts/gstreamer, scripts/onnxruntime, scripts/tflite and scripts/onnxruntime --node
 print, "" for NODE if there is none.
 """
+import json
 import os
 import re
 import shlex
@@ -42,8 +43,14 @@ dir=output
 """
 
 
-def image_model(operators):
-    """A small network of an image of 64 by 64."""
+def page(begin):
+    """The command of the page that begins so."""
+    with open(os.path.join(HERE, "../../../../Documentation/programs.rst"), encoding="utf-8") as file:
+        return next(line for line in file if line.startswith("\t" + begin)).strip()
+
+
+def image_model(operators, argmax=False):
+    """A small network of an image of 64 by 64; ARG_MAX to int64 is left to the runtime."""
     m = tfl.Model(operators)
     image = m.input([1, 64, 64, 3], name="image")
     weights = m.tensor([8, 3, 3, 3], data=[(i % 7 - 3) / 8 for i in range(216)])
@@ -52,7 +59,11 @@ def image_model(operators):
     m.op("CONV_2D", [image, weights, bias], [features], tfl.SAME, 2, 2, tfl.RELU, 1, 1)
     pooled = m.tensor([1, 1, 1, 8], name="classes")
     m.op("AVERAGE_POOL_2D", [features], [pooled], tfl.VALID, 32, 32, 32, 32, tfl.NONE)
-    return m.finish(pooled)
+    if not argmax:
+        return m.finish(pooled)
+    best = m.tensor([1, 1, 1], tfl.INT64, name="best")
+    m.op("ARG_MAX", [pooled, m.tensor([1], tfl.INT32, data=[3])], [best], tfl.INT64)
+    return m.finish(best)
 
 
 class World:
@@ -141,9 +152,7 @@ def test_gstreamer_tflite(w):
 
 def test_page(w):
     """the command of the page"""
-    with open(os.path.join(HERE, "../../../../Documentation/programs.rst"), encoding="utf-8") as file:
-        line = next(line for line in file if line.startswith("\tnnaccel run -- gst-launch-1.0"))
-    command = shlex.split(line)
+    command = shlex.split(page("nnaccel run -- gst-launch-1.0"))
     command[:2] = [w.nnaccel, "run", "--device", w.device]
     path = ":".join([os.path.dirname(w.gst), os.environ["PATH"]])
     taken(w.plain(*command, PATH=path), "onnxruntime 1.23.2", w.onnx, device=w.device)
@@ -242,6 +251,59 @@ def test_cpp(w):
     """an interpreter of the C++ interface is not reached, and runs"""
     says(w.run(*w.by_loader(os.path.join(w.programs, "interpreter"), w.image)),
          "TensorFlow Lite by its C++ interface does not reach")
+
+
+def explained(w, path, *options):
+    done = w.plain(*w.by_loader(w.nnaccel, "explain", "--device", w.device, *options, path))
+    if done.returncode or done.stderr:
+        raise ValueError(f"exit status {done.returncode}: {done.stderr}")
+    return done.stdout
+
+
+def test_explain_onnx(w):
+    """explain says of an ONNX model what a session then does"""
+    told = json.loads(explained(w, w.onnx, "--json"))
+    found = taken(w.run(w.python, os.path.join(HERE, "session.py"), w.onnx), "onnxruntime", w.onnx, times=2)
+    operations = {o["name"]: o for o in told["operations"]}
+    if [str(told["on_device"]), str(len(operations)), str(len(told["partitions"]))] != \
+            [found[0][1], found[0][2], found[0][4]] or told["device"] != w.device or \
+            told["estimated"] != (w.device == "nnapi-reference") or told["runtime"] != "onnxruntime 1.23.2":
+        raise ValueError(f"{told}, not {found}")
+    # 512 channels of 13 by 13 become 1000; an image of 224 by 224 goes in, 1000 classes come out.
+    part = told["partitions"][0]
+    if operations["n62"]["multiply_adds"] != 13 * 13 * 512 * 1000 or operations["n65"]["multiply_adds"] or \
+            (part["bytes_in"], part["bytes_out"]) != (4 * 3 * 224 * 224, 4 * 1000):
+        raise ValueError(f"{operations['n62']}, {part}")
+
+
+def test_explain_tflite(w):
+    """explain has the reason of an operation that stays, and sums of the others"""
+    operators = tfl.codes(os.path.join(HERE, "../../../clients/tflite/builtins.def"))
+    path = os.path.join(w.folder, "left.tflite")
+    with open(path, "wb") as file:
+        file.write(image_model(operators, True))
+    told = json.loads(explained(w, path, "--json"))
+    conv, pool, argmax = told["operations"]
+    work = 32 * 32 * 8 * 27
+    if (conv["multiply_adds"], pool["multiply_adds"], told["multiply_adds_on_device"]) != (work, 0, work) or \
+            (conv["partition"], argmax["partition"], conv["reason"]) != (0, None, None) or \
+            argmax["operator"] != "ARG_MAX" or "int64" not in argmax["reason"]:
+        raise ValueError(told)
+    part = told["partitions"][0]
+    if part != {"operations": 2, "bytes_in": 64 * 64 * 3 * 4, "bytes_out": 8 * 4, "constant_bytes": 896}:
+        raise ValueError(part)
+    lines = explained(w, path).rstrip("\n").split("\n")
+    if lines[-1] != f"2 of 3 operations (100.0 % of multiply-adds) on {w.device} in 1 partition" or \
+            ("estimated" in lines[-2]) != (w.device == "nnapi-reference") or \
+            not any(re.match(r"ARG_MAX .* TensorFlow Lite: .*int64", line) for line in lines):
+        raise ValueError(lines)
+
+
+def test_explain_page(w):
+    """the command of the page"""
+    done = w.plain(*w.by_loader(w.nnaccel, *shlex.split(page("nnaccel explain"))[1:]))
+    if done.returncode or not re.search(r"^\d+ of 65 operations \(\d+\.\d % of", done.stdout, re.M):
+        raise ValueError(done.stdout + done.stderr)
 
 
 def test_children(w):

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* Types of ONNX Runtime that the calls of ort_calls.def take besides those of the provider. */
+#ifndef NN_RUN_ORT_TYPES_H
+#define NN_RUN_ORT_TYPES_H
+
+typedef struct OrtCANNProviderOptions OrtCANNProviderOptions;
+typedef struct OrtCUDAProviderOptions OrtCUDAProviderOptions;
+typedef struct OrtCUDAProviderOptionsV2 OrtCUDAProviderOptionsV2;
+typedef struct OrtDnnlProviderOptions OrtDnnlProviderOptions;
+typedef struct OrtEnv OrtEnv;
+typedef struct OrtIoBinding OrtIoBinding;
+typedef struct OrtMIGraphXProviderOptions OrtMIGraphXProviderOptions;
+typedef struct OrtOpenVINOProviderOptions OrtOpenVINOProviderOptions;
+typedef struct OrtPrepackedWeightsContainer OrtPrepackedWeightsContainer;
+typedef struct OrtROCMProviderOptions OrtROCMProviderOptions;
+typedef struct OrtRunOptions OrtRunOptions;
+typedef struct OrtSession OrtSession;
+typedef struct OrtTensorRTProviderOptions OrtTensorRTProviderOptions;
+typedef struct OrtTensorRTProviderOptionsV2 OrtTensorRTProviderOptionsV2;
+typedef unsigned int OrtExecutionProviderDevicePolicy;
+typedef void *EpSelectionDelegate;	/* the pointer is only handed on */
+
+#endif /* NN_RUN_ORT_TYPES_H */

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "runtime.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../tool.h"
+
+/* Both formats of TensorFlow Lite and of ONNX Runtime's own have a name behind an offset; ONNX has none. */
+static const struct runtime_kind *kind_of(const char *model, char error[RUNTIME_ERROR])
+{
+	FILE *file = fopen(model, "re");
+	char begin[8] = "";
+	size_t length = file ? fread(begin, 1, sizeof(begin), file) : 0;
+
+	if (!file || !length) {
+		snprintf(error, RUNTIME_ERROR, "%s: %s", model,
+			 file && !ferror(file) ? "the file is empty" : strerror(errno));
+		if (file)
+			fclose(file);
+		return NULL;
+	}
+	fclose(file);
+	return length == sizeof(begin) && !memcmp(begin + 4, "TFL3", 4) ? &runtime_tflite :
+	       &runtime_onnxruntime;
+}
+
+struct runtime *runtime_open(const char *model, const struct runtime_options *options,
+			     char error[RUNTIME_ERROR])
+{
+	const struct runtime_kind *kind = kind_of(model, error);
+	struct runtime *runtime = kind ? kind->open(model, options, error) : NULL;
+
+	if (runtime)
+		runtime->kind = kind;
+	return runtime;
+}
+
+void runtime_close(struct runtime *runtime)
+{
+	if (runtime)
+		runtime->kind->close(runtime);
+}
+
+void *runtime_load(const char *wanted, const char *const *names, const char *package,
+		   char error[RUNTIME_ERROR])
+{
+	void *library = NULL;
+
+	if (wanted) {
+		library = dlopen(wanted, RTLD_NOW | RTLD_LOCAL);
+		if (!library)
+			snprintf(error, RUNTIME_ERROR, "%s", dlerror());
+		return library;
+	}
+	for (; *names && !library; names++)
+		library = dlopen(*names, RTLD_NOW | RTLD_LOCAL);
+	if (!library)
+		snprintf(error, RUNTIME_ERROR, "the model's runtime is not there: install %s, or name its "
+			 "library by --runtime", package);
+	return library;
+}
+
+bool runtime_plugin(const char *name, char path[RUNTIME_PATH], char error[RUNTIME_ERROR])
+{
+	char folder[PATH_MAX];
+
+	if (tool_plugins(name, folder)) {
+		snprintf(path, RUNTIME_PATH, "%s/%s", folder, name);
+		return true;
+	}
+	snprintf(error, RUNTIME_ERROR, "there is no %.300s/%s: install libnnaccel-plugins", folder, name);
+	return false;
+}
+
+void runtime_catch(struct runtime_caught *c)
+{
+	c->errors = -1;
+	c->caught = memfd_create("nnaccel-errors", MFD_CLOEXEC);
+	if (c->caught < 0)
+		return;
+	fflush(stderr);
+	c->errors = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+	if (c->errors >= 0)
+		dup2(c->caught, STDERR_FILENO);
+}
+
+void runtime_release(struct runtime_caught *c, const char *but)
+{
+	FILE *file = NULL;
+	char line[1024];
+
+	fflush(stderr);
+	if (c->errors >= 0) {
+		dup2(c->errors, STDERR_FILENO);
+		close(c->errors);
+	}
+	if (c->caught >= 0 && !lseek(c->caught, 0, SEEK_SET))
+		file = fdopen(c->caught, "r");
+	while (file && fgets(line, sizeof(line), file))
+		if (strncmp(line, but, strlen(but)) && line[0] != '\n')
+			fputs(line, stderr);
+	if (file)
+		fclose(file);
+	else if (c->caught >= 0)
+		close(c->caught);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Models in the inference runtimes of this machine, which are loaded when they are needed: with the
+ * plug-in for a device, or on the runtime's own CPU.
+ */
+#ifndef NN_TOOLS_RUNTIME_H
+#define NN_TOOLS_RUNTIME_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#define RUNTIME_ERROR 512
+#define RUNTIME_PATH (PATH_MAX + 64)
+
+struct runtime_options {
+	const char *library;		/* the runtime; NULL: the one that the loader finds */
+	const char *device;		/* of the NNAPI; NULL: the runtime's own CPU */
+	const char *report;		/* a file for clients/report.h, or NULL */
+};
+
+/* A model in a runtime. Each kind begins with it. */
+struct runtime {
+	const struct runtime_kind *kind;
+	char name[64];			/* "onnxruntime 1.23.2" */
+};
+
+struct runtime_kind {
+	struct runtime *(*open)(const char *model, const struct runtime_options *options,
+				char error[RUNTIME_ERROR]);
+	void (*close)(struct runtime *runtime);
+};
+
+extern const struct runtime_kind runtime_onnxruntime, runtime_tflite;
+
+/* Loads a model: the file's first bytes tell which runtime is for it. NULL: the reason is in `error`. */
+struct runtime *runtime_open(const char *model, const struct runtime_options *options,
+			     char error[RUNTIME_ERROR]);
+void runtime_close(struct runtime *runtime);
+
+/* The kinds use this: loads a library by the first of these names that is there. */
+void *runtime_load(const char *wanted, const char *const *names, const char *package,
+		   char error[RUNTIME_ERROR]);
+
+/* Finds a plug-in of ours for a runtime. False, with the reason: it is not installed. */
+bool runtime_plugin(const char *name, char path[RUNTIME_PATH], char error[RUNTIME_ERROR]);
+
+/* Keeps what is written to the standard error, and then writes it, except lines that begin so. */
+struct runtime_caught {
+	int errors, caught;		/* file descriptors */
+};
+
+void runtime_catch(struct runtime_caught *caught);
+void runtime_release(struct runtime_caught *caught, const char *but);
+
+#endif /* NN_TOOLS_RUNTIME_H */

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Models of TensorFlow Lite, by its C interface.
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime.h"
+
+#define PLUGIN "libnnaccel_tflite.so"
+
+typedef struct TfLiteDelegate TfLiteDelegate;
+typedef struct TfLiteInterpreter TfLiteInterpreter;
+typedef struct TfLiteInterpreterOptions TfLiteInterpreterOptions;
+typedef struct TfLiteModel TfLiteModel;
+
+#define FUNCTIONS \
+	FUNCTION(const char *, Version, (void)) \
+	FUNCTION(TfLiteModel *, ModelCreateFromFile, (const char *path)) \
+	FUNCTION(void, ModelDelete, (TfLiteModel *model)) \
+	FUNCTION(TfLiteInterpreterOptions *, InterpreterOptionsCreate, (void)) \
+	FUNCTION(void, InterpreterOptionsDelete, (TfLiteInterpreterOptions *options)) \
+	FUNCTION(void, InterpreterOptionsAddDelegate, \
+		 (TfLiteInterpreterOptions *options, TfLiteDelegate *delegate)) \
+	FUNCTION(TfLiteInterpreter *, InterpreterCreate, \
+		 (const TfLiteModel *model, const TfLiteInterpreterOptions *options)) \
+	FUNCTION(void, InterpreterDelete, (TfLiteInterpreter *interpreter)) \
+	FUNCTION(int, InterpreterAllocateTensors, (TfLiteInterpreter *interpreter))
+
+struct model {
+	struct runtime base;
+	void *library;
+	TfLiteModel *model;
+	TfLiteInterpreter *interpreter;
+	TfLiteDelegate *delegate;
+	void (*destroy_delegate)(TfLiteDelegate *delegate);
+#define FUNCTION(result, name, parameters) result (*name) parameters;
+	FUNCTIONS
+#undef FUNCTION
+};
+
+static bool load_functions(struct model *m, char error[RUNTIME_ERROR])
+{
+	bool all = true;
+
+#define FUNCTION(result, name, parameters) \
+	*(void **)&m->name = dlsym(m->library, "TfLite" #name); \
+	all &= m->name != NULL;
+	FUNCTIONS
+#undef FUNCTION
+	if (all)
+		snprintf(m->base.name, sizeof(m->base.name), "TensorFlow Lite %s", m->Version());
+	else
+		snprintf(error, RUNTIME_ERROR, "the library has not the C interface of TensorFlow Lite, which the "
+			 "model is for");
+	return all;
+}
+
+static _Thread_local char *problem;
+
+static void keep_problem(const char *text)
+{
+	snprintf(problem, RUNTIME_ERROR, "%s", text);
+}
+
+static bool make_delegate(struct model *m, const struct runtime_options *options, char error[RUNTIME_ERROR])
+{
+	TfLiteDelegate *(*create)(char **, char **, size_t, void (*)(const char *));
+	char *names[] = { (char *)"device", (char *)"report" };
+	char *values[] = { (char *)options->device, (char *)options->report };
+	char path[RUNTIME_PATH];
+	void *plugin;
+
+	if (!runtime_plugin(PLUGIN, path, error))
+		return false;
+	plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!plugin) {
+		snprintf(error, RUNTIME_ERROR, "%s", dlerror());
+		return false;
+	}
+	*(void **)&create = dlsym(plugin, "tflite_plugin_create_delegate");
+	*(void **)&m->destroy_delegate = dlsym(plugin, "tflite_plugin_destroy_delegate");
+	problem = error;
+	snprintf(error, RUNTIME_ERROR, "%.400s is no delegate", path);
+	m->delegate = create && m->destroy_delegate ?
+		      create(names, values, options->report ? 2 : 1, keep_problem) : NULL;
+	return m->delegate;
+}
+
+static void close_model(struct runtime *runtime)
+{
+	struct model *m = (struct model *)runtime;
+
+	if (m->interpreter)
+		m->InterpreterDelete(m->interpreter);
+	if (m->delegate)
+		m->destroy_delegate(m->delegate);
+	if (m->model)
+		m->ModelDelete(m->model);
+	free(m);
+}
+
+static bool start(struct model *m, const char *path, const struct runtime_options *options,
+		  char error[RUNTIME_ERROR])
+{
+	TfLiteInterpreterOptions *interpreter;
+
+	if (!load_functions(m, error) || (options->device && !make_delegate(m, options, error)))
+		return false;
+	m->model = m->ModelCreateFromFile(path);
+	interpreter = m->model ? m->InterpreterOptionsCreate() : NULL;
+	if (interpreter) {
+		if (m->delegate)
+			m->InterpreterOptionsAddDelegate(interpreter, m->delegate);
+		m->interpreter = m->InterpreterCreate(m->model, interpreter);
+		m->InterpreterOptionsDelete(interpreter);
+	}
+	if (m->interpreter && !m->InterpreterAllocateTensors(m->interpreter))
+		return true;
+	snprintf(error, RUNTIME_ERROR, "%s cannot load %.300s", m->base.name, path);
+	return false;
+}
+
+static struct runtime *open_model(const char *path, const struct runtime_options *options,
+				  char error[RUNTIME_ERROR])
+{
+	static const char *const names[] = {
+		"libtensorflow-lite.so.2.14.1", "libtensorflow-lite.so", "libtensorflowlite_c.so", NULL,
+	};
+	struct model *m = calloc(1, sizeof(*m));
+
+	if (!m) {
+		snprintf(error, RUNTIME_ERROR, "there is no memory");
+		return NULL;
+	}
+	m->library = runtime_load(options->library, names, "libtensorflow-lite2.14.1", error);
+	if (m->library && start(m, path, options, error))
+		return &m->base;
+	close_model(&m->base);
+	return NULL;
+}
+
+const struct runtime_kind runtime_tflite = { open_model, close_model };
