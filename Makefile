@@ -758,7 +758,7 @@ bench-onnxruntime: user
 
 # ---- manual pages: of what commands say of themselves, and of headers ----
 
-man	:= $(patsubst %,$(BUILD)/man/man1/nnaccel%.1,$(addprefix -,info stat cache doctor cdi demo run explain) \
+man	:= $(patsubst %,$(BUILD)/man/man1/nnaccel%.1,$(addprefix -,info stat cache doctor cdi demo run explain bench) \
 	-demo-camera) $(BUILD)/man/man1/nnaccel.1 $(BUILD)/man/man8/nnacceld.8 \
 	$(patsubst user/include/nnaccel/%,$(BUILD)/man/man3/nnaccel-%.3,$(wildcard user/include/nnaccel/*.h))
 man: $(man)

@@ -3,6 +3,9 @@
 #ifndef NN_RUN_ORT_TYPES_H
 #define NN_RUN_ORT_TYPES_H
 
+/* The value 0 of both is the memory that programs allocate. */
+typedef int OrtAllocatorType;
+typedef int OrtMemType;
 typedef struct OrtCANNProviderOptions OrtCANNProviderOptions;
 typedef struct OrtCUDAProviderOptions OrtCUDAProviderOptions;
 typedef struct OrtCUDAProviderOptionsV2 OrtCUDAProviderOptionsV2;

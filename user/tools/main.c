@@ -19,6 +19,7 @@ static const struct {
 	{ "doctor", "what is wrong with the installation, and what to do", tool_doctor },
 	{ "run", "runs a program, and its models on the device", tool_run },
 	{ "explain", "which operations of a model the device takes, and why not", tool_explain },
+	{ "bench", "measures a model on the device and on the CPU of its runtime", tool_bench },
 	{ "cdi", "the devices as containers are given them", tool_cdi },
 	{ "demo", "runs a trained network on pictures of digits, on the device", tool_demo },
 };

@@ -23,12 +23,12 @@ _nnaccel() {
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
 
 	case $before in
-	--device | --state | --png | --video | --runtime) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+	--device | --state | --png | --video | --runtime | --plot) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
 	*) mapfile -t COMPREPLY < <(compgen -W "$(_nnaccel_help "$1")" -- "$word") ;;
 	esac
 	# Arguments are a model, or a program with its own.
 	case ${COMP_WORDS[1]} in
-	run | explain) mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "$word") ;;
+	run | explain | bench) mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "$word") ;;
 	esac
 }
 

@@ -16,5 +16,5 @@ complete -c nnaccel -f
 complete -c nnaccel -n 'test (count (commandline -opc)) -eq 1' -a '(__nnaccel_commands)'
 complete -c nnaccel -n 'test (count (commandline -opc)) -eq 1' -a '--help --version'
 complete -c nnaccel -n 'test (count (commandline -opc)) -ge 2' -a '(__nnaccel_options)'
-complete -c nnaccel -n 'string match -qr -- "--(device|state|png|video|runtime)" (commandline -opc)[-1]' -F
-complete -c nnaccel -n 'string match -qr "^(run|explain)\$" -- (commandline -opc)[2]' -F
+complete -c nnaccel -n 'string match -qr -- "--(device|state|png|video|runtime|plot)" (commandline -opc)[-1]' -F
+complete -c nnaccel -n 'string match -qr "^(run|explain|bench)\$" -- (commandline -opc)[2]' -F

@@ -3,6 +3,7 @@
  * Models of ONNX Runtime, by its C interface.
  */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,13 @@
 #define PLUGIN "libnnaccel_onnxruntime.so"
 
 enum { LOG_ERRORS = 3 };
+enum { MAX_TENSORS = 32, MAX_RANK = 16 };
+
+struct tensor {
+	char *name;
+	struct runtime_tensor tensor;
+	OrtValue *value;		/* of an output: of the last run, else NULL */
+};
 
 struct model {
 	struct runtime base;
@@ -26,7 +34,11 @@ struct model {
 #define RUN(index, name, parameters, arguments) CALL(index, OrtStatus *, name, parameters)
 #define PROVIDER(index, name, parameters, arguments, what)
 #include "run/ort_calls.def"
+#include "ort_calls.def"
 #undef CALL
+	OrtAllocator *allocator;
+	struct tensor in[MAX_TENSORS], out[MAX_TENSORS];
+	size_t in_count, out_count;
 	OrtStatus *(*CreateEnv)(int level, const char *id, OrtEnv **env);
 	void (*ReleaseEnv)(OrtEnv *env);
 };
@@ -55,6 +67,7 @@ static bool load_calls(struct model *m, char error[RUNTIME_ERROR])
 	}
 #define CALL(index, result, name, parameters) m->name = (result (*) parameters)calls[index];
 #include "run/ort_calls.def"
+#include "ort_calls.def"
 #undef CALL
 #undef CREATE
 #undef RUN
@@ -74,36 +87,196 @@ static bool good(const struct model *m, OrtStatus *status, char error[RUNTIME_ER
 	return false;
 }
 
+/* The device among those of the plug-in, which is registered once in a process. */
+static const OrtEpDevice *find_device(struct model *m, const char *wanted, char error[RUNTIME_ERROR])
+{
+	const OrtEpDevice *const *devices;
+	size_t count;
+
+	snprintf(error, RUNTIME_ERROR, "there is no device %s", wanted);
+	if (!good(m, m->GetEpDevices(m->env, &devices, &count), error))
+		return NULL;
+	for (size_t i = 0; i < count; i++) {
+		const char *name = m->GetKeyValue(m->EpDevice_EpMetadata(devices[i]), "device");
+
+		if (name && !strcmp(m->EpDevice_EpName(devices[i]), NAME) && !strcmp(name, wanted))
+			return devices[i];
+	}
+	return NULL;
+}
+
 static bool add_device(struct model *m, OrtSessionOptions *session, const struct runtime_options *options,
 		       char error[RUNTIME_ERROR])
 {
 	const char *const names[] = { "report" }, *const values[] = { options->report };
-	const OrtEpDevice *const *devices, *device = NULL;
+	const OrtEpDevice *device = find_device(m, options->device, error);
 	char path[RUNTIME_PATH];
-	size_t count;
 
-	if (!runtime_plugin(PLUGIN, path, error) ||
-	    !good(m, m->RegisterExecutionProviderLibrary(m->env, NAME, path), error) ||
-	    !good(m, m->GetEpDevices(m->env, &devices, &count), error))
-		return false;
-	for (size_t i = 0; i < count; i++) {
-		const char *name = m->GetKeyValue(m->EpDevice_EpMetadata(devices[i]), "device");
-
-		if (name && !strcmp(m->EpDevice_EpName(devices[i]), NAME) && !strcmp(name, options->device))
-			device = devices[i];
-	}
-	if (!device) {
-		snprintf(error, RUNTIME_ERROR, "there is no device %s", options->device);
-		return false;
-	}
-	return good(m, m->SessionOptionsAppendExecutionProvider_V2(session, m->env, &device, 1, names, values,
+	if (!device && runtime_plugin(PLUGIN, path, error) &&
+	    good(m, m->RegisterExecutionProviderLibrary(m->env, NAME, path), error))
+		device = find_device(m, options->device, error);
+	return device &&
+	       good(m, m->SessionOptionsAppendExecutionProvider_V2(session, m->env, &device, 1, names, values,
 								   options->report != NULL), error);
 }
+
+/* ---- inputs and outputs ---- */
+
+static enum runtime_type type_of(ONNXTensorElementDataType type)
+{
+	static const enum runtime_type types[] = {
+		[ONNX_FLOAT] = RUNTIME_FLOAT32, [ONNX_FLOAT16] = RUNTIME_FLOAT16, [ONNX_UINT8] = RUNTIME_UINT8,
+		[ONNX_INT8] = RUNTIME_INT8, [ONNX_INT32] = RUNTIME_INT32, [ONNX_INT64] = RUNTIME_INT64,
+		[ONNX_BOOL] = RUNTIME_BOOL,
+	};
+
+	/* The table has 0 for float32 and for what it lacks. */
+	if (type >= sizeof(types) / sizeof(types[0]) || (!types[type] && type != ONNX_FLOAT))
+		return RUNTIME_OTHER;
+	return types[type];
+}
+
+/* Makes an input of the model's shape; unknown dimensions are one. */
+static bool make_input(struct model *m, size_t number, const OrtMemoryInfo *memory, char error[RUNTIME_ERROR])
+{
+	struct tensor *t = &m->in[number];
+	const OrtTensorTypeAndShapeInfo *info = NULL;
+	ONNXTensorElementDataType type;
+	int64_t dims[MAX_RANK];
+	size_t rank = 0, count = 1;
+	OrtTypeInfo *of;
+	bool done;
+
+	if (!good(m, m->SessionGetInputTypeInfo(m->session, number, &of), error))
+		return false;
+	done = good(m, m->CastTypeInfoToTensorInfo(of, &info), error) && info &&
+	       good(m, m->GetTensorElementType(info, &type), error) &&
+	       good(m, m->GetDimensionsCount(info, &rank), error) && rank <= MAX_RANK &&
+	       good(m, m->GetDimensions(info, dims, rank), error);
+	m->ReleaseTypeInfo(of);
+	if (!done || type_of(type) == RUNTIME_OTHER) {
+		snprintf(error, RUNTIME_ERROR, "input %zu is no tensor that can be made up", number);
+		return false;
+	}
+	for (size_t i = 0; i < rank; i++) {
+		dims[i] = dims[i] > 0 ? dims[i] : 1;
+		count *= (size_t)dims[i];
+	}
+	t->tensor.type = type_of(type);
+	t->tensor.bytes = count * runtime_size(t->tensor.type);
+	t->tensor.data = calloc(1, t->tensor.bytes);
+	return t->tensor.data &&
+	       good(m, m->CreateTensorWithDataAsOrtValue(memory, t->tensor.data, t->tensor.bytes, dims, rank, type,
+							 &t->value), error);
+}
+
+static bool prepare(struct runtime *runtime, char error[RUNTIME_ERROR])
+{
+	struct model *m = (struct model *)runtime;
+	OrtMemoryInfo *memory;
+	bool done = true;
+
+	if (!good(m, m->SessionGetInputCount(m->session, &m->in_count), error) ||
+	    !good(m, m->SessionGetOutputCount(m->session, &m->out_count), error) ||
+	    !good(m, m->GetAllocatorWithDefaultOptions(&m->allocator), error))
+		return false;
+	if (m->in_count > MAX_TENSORS || m->out_count > MAX_TENSORS) {
+		snprintf(error, RUNTIME_ERROR, "the model has more than %d inputs or outputs", MAX_TENSORS);
+		m->in_count = m->out_count = 0;
+		return false;
+	}
+	if (!good(m, m->CreateCpuMemoryInfo(0, 0, &memory), error))
+		return false;
+	for (size_t i = 0; done && i < m->in_count; i++)
+		done = good(m, m->SessionGetInputName(m->session, i, m->allocator, &m->in[i].name), error) &&
+		       make_input(m, i, memory, error);
+	for (size_t i = 0; done && i < m->out_count; i++)
+		done = good(m, m->SessionGetOutputName(m->session, i, m->allocator, &m->out[i].name), error);
+	m->ReleaseMemoryInfo(memory);
+	return done;
+}
+
+static void free_tensors(struct model *m, struct tensor *tensors, size_t count)
+{
+	char error[RUNTIME_ERROR];
+
+	for (size_t i = 0; i < count; i++) {
+		if (tensors[i].name)
+			good(m, m->AllocatorFree(m->allocator, tensors[i].name), error);
+		if (tensors[i].value)
+			m->ReleaseValue(tensors[i].value);
+		if (tensors == m->in)
+			free(tensors[i].tensor.data);
+	}
+}
+
+static unsigned int count_inputs(const struct runtime *runtime)
+{
+	return (unsigned int)((const struct model *)runtime)->in_count;
+}
+
+static unsigned int count_outputs(const struct runtime *runtime)
+{
+	return (unsigned int)((const struct model *)runtime)->out_count;
+}
+
+static bool input(struct runtime *runtime, unsigned int number, struct runtime_tensor *tensor)
+{
+	*tensor = ((struct model *)runtime)->in[number].tensor;
+	return tensor->data;
+}
+
+static bool output(struct runtime *runtime, unsigned int number, struct runtime_tensor *tensor)
+{
+	struct model *m = (struct model *)runtime;
+	OrtValue *value = m->out[number].value;
+	OrtTensorTypeAndShapeInfo *info;
+	ONNXTensorElementDataType type;
+	char error[RUNTIME_ERROR];
+	bool done;
+
+	if (!value || !good(m, m->GetTensorTypeAndShape(value, &info), error))
+		return false;
+	done = good(m, m->GetTensorElementType(info, &type), error) &&
+	       good(m, m->GetTensorMutableData(value, &tensor->data), error) &&
+	       good(m, m->GetTensorSizeInBytes(value, &tensor->bytes), error);
+	m->ReleaseTensorTypeAndShapeInfo(info);
+	tensor->type = done ? type_of(type) : RUNTIME_OTHER;
+	return done;
+}
+
+static bool run_model(struct runtime *runtime, char error[RUNTIME_ERROR])
+{
+	struct model *m = (struct model *)runtime;
+	const char *in_names[MAX_TENSORS], *out_names[MAX_TENSORS];
+	const OrtValue *in[MAX_TENSORS];
+	OrtValue *out[MAX_TENSORS];
+
+	for (size_t i = 0; i < m->in_count; i++) {
+		in_names[i] = m->in[i].name;
+		in[i] = m->in[i].value;
+	}
+	for (size_t i = 0; i < m->out_count; i++) {
+		out_names[i] = m->out[i].name;
+		if (m->out[i].value)
+			m->ReleaseValue(m->out[i].value);
+		out[i] = m->out[i].value = NULL;
+	}
+	if (!good(m, m->Run(m->session, NULL, in_names, in, m->in_count, out_names, m->out_count, out), error))
+		return false;
+	for (size_t i = 0; i < m->out_count; i++)
+		m->out[i].value = out[i];
+	return true;
+}
+
+/* ---- its life ---- */
 
 static void close_model(struct runtime *runtime)
 {
 	struct model *m = (struct model *)runtime;
 
+	free_tensors(m, m->in, m->in_count);
+	free_tensors(m, m->out, m->out_count);
 	if (m->session)
 		m->ReleaseSession(m->session);
 	if (m->env)
@@ -122,6 +295,7 @@ static bool start(struct model *m, const char *path, const struct runtime_option
 	    !good(m, m->CreateSessionOptions(&session), error))
 		return false;
 	done = (!options->device || add_device(m, session, options, error)) &&
+	       (!options->threads || good(m, m->SetIntraOpNumThreads(session, (int)options->threads), error)) &&
 	       good(m, m->CreateSession(m->env, path, session, &m->session), error);
 	m->ReleaseSessionOptions(session);
 	return done;
@@ -137,6 +311,7 @@ static struct runtime *open_model(const char *path, const struct runtime_options
 		"libonnxruntime.so.1.28", "libonnxruntime.so.1.29", "libonnxruntime.so.1.30",
 		"libonnxruntime.so", NULL,
 	};
+	static pthread_mutex_t catching = PTHREAD_MUTEX_INITIALIZER;
 	struct model *m = calloc(1, sizeof(*m));
 	struct runtime_caught caught;
 	bool done;
@@ -146,14 +321,18 @@ static struct runtime *open_model(const char *path, const struct runtime_options
 		return NULL;
 	}
 	/* Debian's library prints 600 lines of operators that are registered twice. */
+	pthread_mutex_lock(&catching);
 	runtime_catch(&caught);
 	m->library = runtime_load(options->library, names, "libonnxruntime1.23", error);
 	done = m->library && start(m, path, options, error);
 	runtime_release(&caught, "Schema error");
+	pthread_mutex_unlock(&catching);
 	if (done)
 		return &m->base;
 	close_model(&m->base);
 	return NULL;
 }
 
-const struct runtime_kind runtime_onnxruntime = { open_model, close_model };
+const struct runtime_kind runtime_onnxruntime = {
+	open_model, close_model, prepare, count_inputs, count_outputs, input, output, run_model,
+};

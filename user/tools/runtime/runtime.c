@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -46,6 +47,65 @@ void runtime_close(struct runtime *runtime)
 {
 	if (runtime)
 		runtime->kind->close(runtime);
+}
+
+size_t runtime_size(enum runtime_type type)
+{
+	static const size_t sizes[] = {
+		[RUNTIME_FLOAT32] = 4, [RUNTIME_FLOAT16] = 2, [RUNTIME_UINT8] = 1, [RUNTIME_INT8] = 1,
+		[RUNTIME_INT32] = 4, [RUNTIME_INT64] = 8, [RUNTIME_BOOL] = 1, [RUNTIME_OTHER] = 0,
+	};
+
+	return sizes[type];
+}
+
+/* Floats are from 0 to 1, as images are. Integers are 0 or 1, because many are indices. */
+static bool fill(const struct runtime_tensor *tensor, uint32_t *state)
+{
+	size_t size = runtime_size(tensor->type);
+
+	for (size_t i = 0; size && i < tensor->bytes / size; i++) {
+		uint32_t random;
+
+		*state = *state * 1664525 + 1013904223;
+		random = *state >> 8;
+		switch (tensor->type) {
+		case RUNTIME_FLOAT32:
+			((float *)tensor->data)[i] = (float)random / (1 << 24);
+			break;
+		case RUNTIME_FLOAT16:	/* from 0.5 to 1: the bits of the fraction are random */
+			((uint16_t *)tensor->data)[i] = (uint16_t)(0x3800 | (random & 0x3ff));
+			break;
+		case RUNTIME_UINT8:
+		case RUNTIME_INT8:
+			((uint8_t *)tensor->data)[i] = (uint8_t)random;
+			break;
+		case RUNTIME_INT32:
+			((int32_t *)tensor->data)[i] = random & 1;
+			break;
+		case RUNTIME_INT64:
+			((int64_t *)tensor->data)[i] = random & 1;
+			break;
+		default:
+			((uint8_t *)tensor->data)[i] = random & 1;
+		}
+	}
+	return size;
+}
+
+bool runtime_fill(struct runtime *runtime, unsigned int seed, char error[RUNTIME_ERROR])
+{
+	uint32_t state = seed;
+
+	for (unsigned int i = 0; i < runtime->kind->count_inputs(runtime); i++) {
+		struct runtime_tensor tensor;
+
+		if (!runtime->kind->input(runtime, i, &tensor) || !fill(&tensor, &state)) {
+			snprintf(error, RUNTIME_ERROR, "input %u has a type that cannot be made up", i);
+			return false;
+		}
+	}
+	return true;
 }
 
 void *runtime_load(const char *wanted, const char *const *names, const char *package,

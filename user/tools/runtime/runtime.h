@@ -8,6 +8,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #define RUNTIME_ERROR 512
 #define RUNTIME_PATH (PATH_MAX + 64)
@@ -16,6 +17,25 @@ struct runtime_options {
 	const char *library;		/* the runtime; NULL: the one that the loader finds */
 	const char *device;		/* of the NNAPI; NULL: the runtime's own CPU */
 	const char *report;		/* a file for clients/report.h, or NULL */
+	unsigned int threads;		/* of the runtime's CPU; 0: as it likes */
+};
+
+enum runtime_type {
+	RUNTIME_FLOAT32,
+	RUNTIME_FLOAT16,
+	RUNTIME_UINT8,
+	RUNTIME_INT8,
+	RUNTIME_INT32,
+	RUNTIME_INT64,
+	RUNTIME_BOOL,
+	RUNTIME_OTHER,			/* no type that the tools can fill or compare */
+};
+
+/* An input or output. Its data is the runtime's. */
+struct runtime_tensor {
+	enum runtime_type type;
+	size_t bytes;
+	void *data;
 };
 
 /* A model in a runtime. Each kind begins with it. */
@@ -28,6 +48,14 @@ struct runtime_kind {
 	struct runtime *(*open)(const char *model, const struct runtime_options *options,
 				char error[RUNTIME_ERROR]);
 	void (*close)(struct runtime *runtime);
+	/* Makes the inputs; it comes before what follows. */
+	bool (*prepare)(struct runtime *runtime, char error[RUNTIME_ERROR]);
+	unsigned int (*count_inputs)(const struct runtime *runtime);
+	unsigned int (*count_outputs)(const struct runtime *runtime);
+	/* False: there is no such tensor, or it holds nothing. */
+	bool (*input)(struct runtime *runtime, unsigned int number, struct runtime_tensor *tensor);
+	bool (*output)(struct runtime *runtime, unsigned int number, struct runtime_tensor *tensor);
+	bool (*run)(struct runtime *runtime, char error[RUNTIME_ERROR]);
 };
 
 extern const struct runtime_kind runtime_onnxruntime, runtime_tflite;
@@ -36,6 +64,12 @@ extern const struct runtime_kind runtime_onnxruntime, runtime_tflite;
 struct runtime *runtime_open(const char *model, const struct runtime_options *options,
 			     char error[RUNTIME_ERROR]);
 void runtime_close(struct runtime *runtime);
+
+/* Fills the inputs with numbers that are always the same for a seed. False: one has another type. */
+bool runtime_fill(struct runtime *runtime, unsigned int seed, char error[RUNTIME_ERROR]);
+
+/* Bytes of an element; 0 for RUNTIME_OTHER. */
+size_t runtime_size(enum runtime_type type);
 
 /* The kinds use this: loads a library by the first of these names that is there. */
 void *runtime_load(const char *wanted, const char *const *names, const char *package,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/tflite/abi.h"
 #include "runtime.h"
 
 #define PLUGIN "libnnaccel_tflite.so"
@@ -15,6 +16,7 @@ typedef struct TfLiteDelegate TfLiteDelegate;
 typedef struct TfLiteInterpreter TfLiteInterpreter;
 typedef struct TfLiteInterpreterOptions TfLiteInterpreterOptions;
 typedef struct TfLiteModel TfLiteModel;
+typedef struct TfLiteTensor TfLiteTensor;
 
 #define FUNCTIONS \
 	FUNCTION(const char *, Version, (void)) \
@@ -27,7 +29,16 @@ typedef struct TfLiteModel TfLiteModel;
 	FUNCTION(TfLiteInterpreter *, InterpreterCreate, \
 		 (const TfLiteModel *model, const TfLiteInterpreterOptions *options)) \
 	FUNCTION(void, InterpreterDelete, (TfLiteInterpreter *interpreter)) \
-	FUNCTION(int, InterpreterAllocateTensors, (TfLiteInterpreter *interpreter))
+	FUNCTION(int, InterpreterAllocateTensors, (TfLiteInterpreter *interpreter)) \
+	FUNCTION(void, InterpreterOptionsSetNumThreads, (TfLiteInterpreterOptions *options, int threads)) \
+	FUNCTION(int, InterpreterGetInputTensorCount, (const TfLiteInterpreter *interpreter)) \
+	FUNCTION(int, InterpreterGetOutputTensorCount, (const TfLiteInterpreter *interpreter)) \
+	FUNCTION(TfLiteTensor *, InterpreterGetInputTensor, (const TfLiteInterpreter *interpreter, int number)) \
+	FUNCTION(TfLiteTensor *, InterpreterGetOutputTensor, (const TfLiteInterpreter *interpreter, int number)) \
+	FUNCTION(int, InterpreterInvoke, (TfLiteInterpreter *interpreter)) \
+	FUNCTION(int, TensorType, (const TfLiteTensor *tensor)) \
+	FUNCTION(size_t, TensorByteSize, (const TfLiteTensor *tensor)) \
+	FUNCTION(void *, TensorData, (const TfLiteTensor *tensor))
 
 struct model {
 	struct runtime base;
@@ -112,6 +123,8 @@ static bool start(struct model *m, const char *path, const struct runtime_option
 	m->model = m->ModelCreateFromFile(path);
 	interpreter = m->model ? m->InterpreterOptionsCreate() : NULL;
 	if (interpreter) {
+		if (options->threads)
+			m->InterpreterOptionsSetNumThreads(interpreter, (int)options->threads);
 		if (m->delegate)
 			m->InterpreterOptionsAddDelegate(interpreter, m->delegate);
 		m->interpreter = m->InterpreterCreate(m->model, interpreter);
@@ -122,6 +135,72 @@ static bool start(struct model *m, const char *path, const struct runtime_option
 	snprintf(error, RUNTIME_ERROR, "%s cannot load %.300s", m->base.name, path);
 	return false;
 }
+
+/* ---- inputs and outputs ---- */
+
+/* Tensors were allocated when the model was loaded. */
+static bool prepare(struct runtime *runtime, char error[RUNTIME_ERROR])
+{
+	(void)runtime;
+	(void)error;
+	return true;
+}
+
+static unsigned int count_inputs(const struct runtime *runtime)
+{
+	const struct model *m = (const struct model *)runtime;
+
+	return (unsigned int)m->InterpreterGetInputTensorCount(m->interpreter);
+}
+
+static unsigned int count_outputs(const struct runtime *runtime)
+{
+	const struct model *m = (const struct model *)runtime;
+
+	return (unsigned int)m->InterpreterGetOutputTensorCount(m->interpreter);
+}
+
+static bool describe(const struct model *m, const TfLiteTensor *from, struct runtime_tensor *tensor)
+{
+	static const enum runtime_type types[] = {
+		[0] = RUNTIME_OTHER, [TFL_FLOAT32] = RUNTIME_FLOAT32, [TFL_INT32] = RUNTIME_INT32,
+		[TFL_UINT8] = RUNTIME_UINT8, [TFL_INT64] = RUNTIME_INT64, [TFL_STRING] = RUNTIME_OTHER,
+		[TFL_BOOL] = RUNTIME_BOOL, [TFL_INT16] = RUNTIME_OTHER, [8] = RUNTIME_OTHER,
+		[TFL_INT8] = RUNTIME_INT8, [TFL_FLOAT16] = RUNTIME_FLOAT16,
+	};
+	int type = m->TensorType(from);
+
+	tensor->type = type >= 0 && (size_t)type < sizeof(types) / sizeof(types[0]) ? types[type] : RUNTIME_OTHER;
+	tensor->bytes = m->TensorByteSize(from);
+	tensor->data = m->TensorData(from);
+	return tensor->data;
+}
+
+static bool input(struct runtime *runtime, unsigned int number, struct runtime_tensor *tensor)
+{
+	const struct model *m = (const struct model *)runtime;
+
+	return describe(m, m->InterpreterGetInputTensor(m->interpreter, (int)number), tensor);
+}
+
+static bool output(struct runtime *runtime, unsigned int number, struct runtime_tensor *tensor)
+{
+	const struct model *m = (const struct model *)runtime;
+
+	return describe(m, m->InterpreterGetOutputTensor(m->interpreter, (int)number), tensor);
+}
+
+static bool run_model(struct runtime *runtime, char error[RUNTIME_ERROR])
+{
+	const struct model *m = (const struct model *)runtime;
+
+	if (!m->InterpreterInvoke(m->interpreter))
+		return true;
+	snprintf(error, RUNTIME_ERROR, "%s cannot run the model", m->base.name);
+	return false;
+}
+
+/* ---- its life ---- */
 
 static struct runtime *open_model(const char *path, const struct runtime_options *options,
 				  char error[RUNTIME_ERROR])
@@ -142,4 +221,6 @@ static struct runtime *open_model(const char *path, const struct runtime_options
 	return NULL;
 }
 
-const struct runtime_kind runtime_tflite = { open_model, close_model };
+const struct runtime_kind runtime_tflite = {
+	open_model, close_model, prepare, count_inputs, count_outputs, input, output, run_model,
+};

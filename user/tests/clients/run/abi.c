@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Compiles where what user/run/ort_calls.def says of ONNX Runtime is what its own header says: indices
- * and parameters of calls.
+ * Compiles where what the tables of calls of user/run and user/tools/runtime say of ONNX Runtime is what
+ * its own header says: indices and parameters.
  */
 #include <onnxruntime_c_api.h>
 #include <stddef.h>
@@ -14,4 +14,5 @@
 #define RUN(index, name, parameters, arguments) CALL(index, OrtStatus *, name, parameters)
 #define PROVIDER(index, name, parameters, arguments, what) CALL(index, OrtStatus *, name, parameters)
 #include "run/ort_calls.def"
+#include "tools/runtime/ort_calls.def"
 

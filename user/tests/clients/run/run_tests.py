@@ -3,7 +3,7 @@
 
 usage: run_tests.py NNACCEL DEVICE PROGRAMS GSTREAMER ONNXRUNTIME TFLITE NODE
 
-NNACCEL is the command, PROGRAMS the folder of session, interpreter and old.so; the others are the
+NNACCEL is the command, PROGRAMS the folder of session, interpreter, old.so and wrong.so; the others are the
 folders that scripts/gstreamer, scripts/onnxruntime, scripts/tflite and scripts/onnxruntime --node
 print, "" for NODE if there is none.
 """
@@ -323,6 +323,60 @@ def page_explain(w):
     """the command of the page for explain"""
     done = w.plain(*w.by_loader(w.nnaccel, *shlex.split(page("nnaccel explain"))[1:]))
     if done.returncode or not re.search(r"^\d+ of 65 operations \(\d+\.\d % of", done.stdout, re.M):
+        raise ValueError(done.stdout + done.stderr)
+
+
+def bench(w, path, *options, loader=True, **env):
+    command = [w.nnaccel, "bench", "--device", w.device, "--seconds", "1", *options, path]
+    return w.plain(*(w.by_loader(*command) if loader else command), **env)
+
+
+def test_bench(w):
+    """bench measures both sides and compares them, by clients and threads"""
+    for path, runtime in (w.onnx, "onnxruntime 1.23.2"), (w.image, "TensorFlow Lite 2.14.1"):
+        done = bench(w, path, "--clients", "1,2", "--threads", "1,2", "--json")
+        if done.returncode or done.stderr:
+            raise ValueError(f"exit status {done.returncode}: {done.stderr}")
+        told = json.loads(done.stdout)
+        if told["runtime"] != runtime or told["right"] is not True or told["float_difference"] > 1e-5 or \
+                told["byte_difference"] or (told["device_memory_kib"] > 0) != (w.device == "nnaccel"):
+            raise ValueError(told)
+        for side in told["device"], told["cpu"]:
+            rates = [(r["clients"], r["threads"]) for r in side["throughput"] if r["per_second"] > 0]
+            if rates != [(1, 1), (1, 2), (2, 1), (2, 2)] or side["runs"] < 10 or side["memory_kib"] <= 0 or \
+                    not 0 < side["median_ms"] <= side["p90_ms"] <= side["p99_ms"]:
+                raise ValueError(side)
+
+
+def test_bench_wrong(w):
+    """bench says how far apart a device is, and fails if that is wrong"""
+    for apart, status, verdict in ("5e-4", 0, "right"), ("2e-3", 1, "WRONG"), ("inf", 1, "WRONG"), ("nan", 1, "WRONG"):
+        done = bench(w, w.image, "--runtime", os.path.join(w.programs, "wrong.so"), loader=False, APART=apart)
+        want = f"{verdict}, of 3 inputs: floats differ by " + ("inf" if apart == "nan" else
+                                                               apart if apart == "inf" else f"{float(apart):.1e}")
+        if done.returncode != status or want not in done.stdout:
+            raise ValueError(f"{apart}: exit status {done.returncode}: {done.stdout}{done.stderr}")
+    done = bench(w, w.image, "--runtime", os.path.join(w.programs, "wrong.so"), loader=False)
+    says(done, "TensorFlow Lite played cannot run the model", 1)
+
+
+def test_bench_plot(w):
+    """bench draws the latencies"""
+    picture = os.path.join(w.folder, "bench.png")
+    done = bench(w, w.image, "--plot", picture)
+    with open(picture, "rb") as file:
+        begin = file.read(4)
+    if done.returncode or begin != b"\x89PNG":
+        raise ValueError(f"exit status {done.returncode}: {done.stderr}")
+    says(bench(w, w.image, "--plot", picture, PATH="/nonexistent"), "bench.png was not drawn: it takes gnuplot", 1)
+
+
+def page_bench(w):
+    """the command of the page for bench"""
+    command = shlex.split(page("nnaccel bench"))
+    command[:2] = [w.nnaccel, "bench", "--device", w.device]
+    done = w.plain(*w.by_loader(*command))
+    if done.returncode or not re.search(r"^right, of 3 inputs: floats differ by ", done.stdout, re.M):
         raise ValueError(done.stdout + done.stderr)
 
 
