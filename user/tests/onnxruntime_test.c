@@ -293,6 +293,32 @@ static void test_usual_parts(void **unused)
 	unload(factory);
 }
 
+/* Weights that a node makes are larger than all constants of the graph. */
+static void test_made_weights(void **unused)
+{
+	static int64_t dims[] = { 512, 1024 };
+	static const struct OrtValue dims_value = { { ONNX_INT64, 1, { 2 } }, dims, sizeof(dims) };
+	static const struct OrtValueInfo in = { "in", { ONNX_FLOAT, 2, { 1, 512 } }, NULL, false };
+	static const struct OrtValueInfo of = { "of", { ONNX_INT64, 1, { 2 } }, &dims_value, false };
+	static const struct OrtValueInfo made = { "made", { ONNX_FLOAT, 2, { 512, 1024 } }, NULL, false };
+	static const struct OrtValueInfo out = { "out", { ONNX_FLOAT, 2, { 1, 1024 } }, NULL, true };
+	static const struct OrtNode make = { .op = "ConstantOfShape", .version = 9, .in = { &of },
+					     .out = { &made }, .in_count = 1, .out_count = 1 };
+	static const struct OrtNode multiply = { .op = "MatMul", .version = 13, .in = { &in, &made },
+						 .out = { &out }, .in_count = 2, .out_count = 1 };
+	static const struct OrtGraph graph = { { &make, &multiply }, { &in }, { &out }, 2, 1, 1 };
+	struct ort_ep_factory *factory = load();
+	struct ort_ep *ep = provider(factory, NULL, NULL);
+	struct OrtEpGraphSupportInfo info = { .count = 0 };
+
+	(void)unused;
+	assert_null(ep->GetCapability((OrtEp *)ep, &graph, &info));
+	assert_int_equal(info.count, 1);
+	assert_int_equal(info.counts[0], 2);
+	release(factory, ep);
+	unload(factory);
+}
+
 /* The file that nnaccel explain reads: unknown dimensions count as one. */
 static void test_report(void **unused)
 {
@@ -1062,6 +1088,7 @@ int main(void)
 		cmocka_unit_test(test_options),
 		cmocka_unit_test(test_capability),
 		cmocka_unit_test(test_report),
+		cmocka_unit_test(test_made_weights),
 		cmocka_unit_test(test_refused_operation),
 		cmocka_unit_test(test_usual_work),
 		cmocka_unit_test(test_usual_parts),

@@ -166,7 +166,7 @@ void builder_prune(struct builder *b, uint32_t count, const uint32_t *keep)
 struct making {
 	const struct builder *b;
 	ANeuralNetworksModel *model;
-	ANeuralNetworksMemory *probe;
+	const struct probe *probe;
 	uint32_t *numbers;
 	uint32_t count;
 };
@@ -179,9 +179,9 @@ static int set_value(struct making *m, uint32_t number, const struct operand *op
 		return ANeuralNetworksModel_setOperandValue(m->model, (int32_t)number, NULL, 0);
 	if (!operand->data)
 		return ANEURALNETWORKS_NO_ERROR;
-	if (m->probe && operand->size > LARGE)
+	if (m->probe && operand->size > LARGE && operand->size <= m->probe->size)
 		return ANeuralNetworksModel_setOperandValueFromMemory(
-			m->model, (int32_t)number, m->probe, 0, operand->size);
+			m->model, (int32_t)number, m->probe->memory, 0, operand->size);
 	return ANeuralNetworksModel_setOperandValue(m->model, (int32_t)number, operand->data,
 						    operand->size);
 }
@@ -262,7 +262,7 @@ static int identify(struct making *m, uint32_t in_count, const uint32_t *in, uin
 	return result;
 }
 
-static int make(const struct builder *b, uint32_t from, uint32_t to, ANeuralNetworksMemory *probe,
+static int make(const struct builder *b, uint32_t from, uint32_t to, const struct probe *probe,
 		bool relaxed, uint32_t in_count, const uint32_t *in, uint32_t out_count,
 		const uint32_t *out, ANeuralNetworksModel **model)
 {
@@ -300,7 +300,7 @@ int builder_model(const struct builder *b, bool relaxed, uint32_t in_count, cons
 }
 
 int builder_probe(const struct builder *b, uint32_t from, uint32_t to,
-		  ANeuralNetworksMemory *probe, ANeuralNetworksModel **model)
+		  const struct probe *probe, ANeuralNetworksModel **model)
 {
 	enum { MADE = 1, USED = 2 };
 	uint8_t *seen = calloc(b->operand_count + 1, 1);

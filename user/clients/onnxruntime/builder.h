@@ -70,14 +70,20 @@ size_t builder_size(const struct operand *operand);
 /* Drops operations whose outputs nobody uses; `keep` are operands that are wanted. */
 void builder_prune(struct builder *b, uint32_t count, const uint32_t *keep);
 
+/* Memory of zeros that stands for large constants. */
+struct probe {
+	ANeuralNetworksMemory *memory;
+	size_t size;
+};
+
 /*
- * Makes a model of the operations [from, to) with these inputs and outputs. With `probe`, which
- * is at least as large as any constant, large constants are bytes of that memory instead, and
- * inputs and outputs are what comes in and goes out. Returns a ResultCode.
+ * Makes a model of the operations [from, to) with these inputs and outputs. With `probe`, large constants
+ * that fit it are bytes of that memory instead, and inputs and outputs are what comes in and goes out.
+ * Returns a ResultCode.
  */
 int builder_model(const struct builder *b, bool relaxed, uint32_t in_count, const uint32_t *in,
 		  uint32_t out_count, const uint32_t *out, ANeuralNetworksModel **model);
 int builder_probe(const struct builder *b, uint32_t from, uint32_t to,
-		  ANeuralNetworksMemory *probe, ANeuralNetworksModel **model);
+		  const struct probe *probe, ANeuralNetworksModel **model);
 
 #endif

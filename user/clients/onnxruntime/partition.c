@@ -22,25 +22,25 @@ struct cost {
 	uint64_t work;
 };
 
-/* Memory of zeros that large constants are while a device is asked, so that they are not copied. */
-static ANeuralNetworksMemory *probe_memory(const struct graph *graph)
+/* Makes memory that most constants fit, so that they are not copied while a device is asked. */
+static bool make_probe(const struct graph *graph, struct probe *probe)
 {
-	ANeuralNetworksMemory *memory = NULL;
-	size_t size = 1 << 20;
 	int fd;
 
+	probe->size = 1 << 20;
 	/* Constants that are dequantised are four times as large. */
 	for (uint32_t i = 0; i < graph->value_count; i++)
-		if (graph->values[i].data && graph->values[i].size * 4 > size)
-			size = graph->values[i].size * 4;
+		if (graph->values[i].data && graph->values[i].size * 4 > probe->size)
+			probe->size = graph->values[i].size * 4;
+	probe->memory = NULL;
 	fd = memfd_create("nnaccel-probe", MFD_CLOEXEC);
 	if (fd < 0)
-		return NULL;
-	if (!ftruncate(fd, (off_t)size) &&
-	    ANeuralNetworksMemory_createFromFd(size, PROT_READ, fd, 0, &memory))
-		memory = NULL;
+		return false;
+	if (!ftruncate(fd, (off_t)probe->size) &&
+	    ANeuralNetworksMemory_createFromFd(probe->size, PROT_READ, fd, 0, &probe->memory))
+		probe->memory = NULL;
 	close(fd);
-	return memory;
+	return probe->memory;
 }
 
 /* A number for a dimension that is not known: the same for the same name. */
@@ -73,7 +73,7 @@ static void trial_value(struct translation *t, uint32_t number, int round)
 }
 
 static bool asked(const struct builder *b, uint32_t from, const struct devices *devices,
-		  ANeuralNetworksMemory *memory, char *reason, size_t size)
+		  const struct probe *probe, char *reason, size_t size)
 {
 	ANeuralNetworksModel *model;
 	bool *supported, all = true;
@@ -81,7 +81,7 @@ static bool asked(const struct builder *b, uint32_t from, const struct devices *
 
 	if (from == b->operation_count)
 		return true;
-	result = builder_probe(b, from, b->operation_count, memory, &model);
+	result = builder_probe(b, from, b->operation_count, probe, &model);
 	if (result) {
 		snprintf(reason, size, "the NNAPI does not take it so (%s)", result_name(result));
 		return false;
@@ -124,11 +124,11 @@ static bool try_nodes(const struct graph *graph, const struct options *options,
 {
 	struct builder b = { 0 };
 	struct translation *t = translation_new(graph, &b);
-	ANeuralNetworksMemory *memory = probe_memory(graph);
+	struct probe probe;
 
-	if (!t || !memory) {
+	if (!make_probe(graph, &probe) || !t) {
 		translation_free(t);
-		ANeuralNetworksMemory_free(memory);
+		ANeuralNetworksMemory_free(probe.memory);
 		return false;
 	}
 	quantised_values(t);
@@ -144,7 +144,7 @@ static bool try_nodes(const struct graph *graph, const struct options *options,
 		can = costs[i].can && translate_node(t, node);
 		snprintf(reason, sizeof(reason), "%s", t->reason);
 		if (can)
-			can = asked(&b, from, devices, memory, reason, sizeof(reason));
+			can = asked(&b, from, devices, &probe, reason, sizeof(reason));
 		costs[i].computes = b.operation_count > from;
 		costs[i].work = t->work;
 		if (can)
@@ -159,7 +159,7 @@ static bool try_nodes(const struct graph *graph, const struct options *options,
 	}
 	translation_free(t);
 	builder_free(&b);
-	ANeuralNetworksMemory_free(memory);
+	ANeuralNetworksMemory_free(probe.memory);
 	return true;
 }
 

@@ -20,6 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(1, os.path.join(HERE, "../tflite"))
 import model as tfl  # noqa: E402
 
+PAGE = os.path.join(HERE, "../../../../Documentation/programs.rst")
 MULTIARCH = "usr/lib/x86_64-linux-gnu"
 TAKEN = re.compile(r"^nnaccel: (.*): (?:warning: )?(\d+) of (\d+) nodes of (\S+) in (\d+) part.*(?:on|for) (\S+?)(?:,.*)?$",
                    re.M)
@@ -62,7 +63,7 @@ onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], 
 
 def page(begin):
     """The command of the page that begins so."""
-    with open(os.path.join(HERE, "../../../../Documentation/programs.rst"), encoding="utf-8") as file:
+    with open(PAGE, encoding="utf-8") as file:
         return next(line for line in file if line.startswith("\t" + begin)).strip()
 
 
@@ -136,13 +137,13 @@ class World:
                 f"model-file={path}", "!", "fakesink"]
 
 
-def taken(done, runtime, path, times=1, device=None):
+def taken(done, runtime, path, times=1, device=None, parts=1):
     """Checks that the program ended well and that these lines, and no others, say where it ran."""
     found = TAKEN.findall(done.said)
     if done.returncode or len(found) != times:
         raise ValueError(f"exit status {done.returncode}, {len(found)} lines, not {times}: {done.said}")
-    for name, on, of, model, parts, where in found:
-        if not name.startswith(runtime) or int(on) < 1 or int(on) > int(of) or int(parts) != 1 or \
+    for name, on, of, model, count, where in found:
+        if not name.startswith(runtime) or int(on) < 1 or int(on) > int(of) or int(count) != parts or \
                 model != os.path.basename(path) or (device and where != device):
             raise ValueError(done.said)
     if "nnaccel run:" in done.said:
@@ -176,7 +177,10 @@ def page_run(w):
     command = shlex.split(page("nnaccel run -- gst-launch-1.0"))
     command[:2] = [w.nnaccel, "run", "--device", w.device]
     path = ":".join([os.path.dirname(w.gst), os.environ["PATH"]])
-    taken(w.plain(*command, PATH=path), "onnxruntime 1.23.2", w.squeezenet, device=w.device)
+    found = taken(w.plain(*command, PATH=path), "onnxruntime 1.23.2", w.squeezenet, device=w.device, parts=2)
+    with open(PAGE, encoding="utf-8") as file:
+        if f"{found[0][1]} of {found[0][2]} nodes of squeezenet.onnx in 2 parts" not in file.read():
+            raise ValueError(f"the page shows something else than {found}")
 
 
 def test_gstreamer_fails(w):
