@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A program that loads TensorFlow Lite by dlopen(), twice runs a model and once gives a delegate.
+"""A program that loads TensorFlow Lite by dlopen(), runs a model twice: the first time with a delegate of its own,
+if one is named.
 
 usage: interpreter.py LIBRARY MODEL [DELEGATE DEVICE]
 """
@@ -11,8 +12,8 @@ import runtime  # noqa: E402
 
 tflite = runtime.Tflite(sys.argv[1])
 delegate = runtime.Delegate(sys.argv[3], {"device": sys.argv[4]}) if sys.argv[3:] else None
-for _ in range(2):
-    interpreter = runtime.Interpreter(tflite, sys.argv[2], [delegate.handle] if delegate else [])
+for i in range(2):
+    interpreter = runtime.Interpreter(tflite, sys.argv[2], [delegate.handle] if delegate and not i else [])
     interpreter.allocate()
     interpreter.invoke()
     print(len(interpreter.get(0)), "bytes")

@@ -151,6 +151,15 @@ def taken(done, runtime, path, times=1, device=None, parts=1):
     return found
 
 
+def left_then_taken(done, text):
+    """Takes the only line of nnaccel run, which ends so, from what was said."""
+    lines = done.said.split("\n")
+    own = [line for line in lines if line.startswith("nnaccel run:")]
+    if len(own) != 1 or not own[0].endswith(text):
+        raise ValueError(done.said)
+    done.said = "\n".join(line for line in lines if line != own[0])
+
+
 def says(done, text, status=0):
     if done.returncode != status or text not in done.said or TAKEN.search(done.said):
         raise ValueError(f"exit status {done.returncode}, not {status}, or not \"{text}\": {done.said}")
@@ -239,7 +248,8 @@ def test_dlopen_tflite(w):
     command = w.by_loader("/usr/bin/python3", os.path.join(HERE, "interpreter.py"), w.tflite, w.image)
     taken(w.run(*command), "TensorFlow Lite 2.14.1", w.image, times=2, device=w.device)
     done = w.run(*command, w.plugins + "/libnnaccel_tflite.so", w.device)
-    says(done, "image.tflite is left alone: the program sets a delegate itself")
+    left_then_taken(done, "image.tflite is left alone: the program sets a delegate itself")
+    taken(done, "TensorFlow Lite 2.14.1", w.image, device=w.device)
 
 
 def test_dlopen_onnxruntime(w):
@@ -249,12 +259,27 @@ def test_dlopen_onnxruntime(w):
     taken(done, "onnxruntime 1.23.2", w.onnx, device=w.device)
     if done.stdout != "1 inputs\n":
         raise ValueError(done.stdout)
-    says(w.run(*command, "cpu"), "is left alone: the program chooses the provider itself (CPU)")
+    done = w.run(*command, "cpu")
+    left_then_taken(done, "is left alone: the program chooses the provider itself (CPU)")
+    taken(done, "onnxruntime 1.23.2", w.onnx, device=w.device)
     # What the runtime says of a file that is missing is the program's own error.
     done = w.run(*command[:-1], "/nonexistent.onnx")
     says(done, "did not reach the device", 1)
     if "/nonexistent.onnx" not in done.stdout:
         raise ValueError(done.stdout)
+
+
+def test_device_fails(w):
+    """a model that the device cannot have runs without it, unless that is required"""
+    session = os.path.join(w.programs, "session")
+    for command, model in ((w.by_loader(session, w.onnxruntime, w.onnx), w.onnx),
+                           ([w.python, os.path.join(HERE, "session.py"), w.onnx], w.onnx),
+                           (w.by_loader("/usr/bin/python3", os.path.join(HERE, "interpreter.py"), w.tflite, w.image),
+                            w.image)):
+        # The device is another one for the library than for the command, which looks whether it is there.
+        command = ["env", "NNACCEL_RUN_DEVICE=gone", *command]
+        says(w.run(*command), f"{os.path.basename(model)} does not reach gone: ")
+        says(w.run(*command, options=["--require"]), f"{os.path.basename(model)} does not reach gone: ", 1)
 
 
 def test_old(w):
@@ -385,8 +410,8 @@ def page_bench(w):
 
 
 def test_children(w):
-    """a program that a program starts"""
-    done = w.plain(w.nnaccel, "run", "--device", w.device, "--", "sh", "-c", '"$@"; exit 7', "sh",
+    """programs that a program starts: one that uses no runtime says nothing"""
+    done = w.plain(w.nnaccel, "run", "--device", w.device, "--", "sh", "-c", '/bin/true; "$@"; exit 7', "sh",
                    *w.launch("tfliteinference", w.image, 64))
     if done.returncode != 7:
         raise ValueError(f"exit status {done.returncode}")

@@ -2,13 +2,15 @@
 /*
  * A program that loads ONNX Runtime by dlopen(): makes a session of a model, and tells its inputs.
  *
- * usage: session LIBRARY MODEL [cpu]: with the provider of the CPU, which it then chooses itself
+ * usage: session LIBRARY MODEL [cpu]: first with a copy of options that name the CPU, then without
  */
 #include <dlfcn.h>
 #include <onnxruntime_c_api.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 static const OrtApi *api;
+static OrtStatus *(*add_cpu)(OrtSessionOptions *options, int arena);
 
 static int bad(OrtStatus *status)
 {
@@ -17,29 +19,41 @@ static int bad(OrtStatus *status)
 	return status != NULL;
 }
 
+static int run(const OrtEnv *env, const char *model, bool cpu)
+{
+	OrtSessionOptions *options, *copy;
+	OrtSession *session;
+	size_t inputs;
+
+	if (bad(api->CreateSessionOptions(&options)) || (cpu && bad(add_cpu(options, 0))) ||
+	    bad(api->CloneSessionOptions(options, &copy)))
+		return 1;
+	/* New options may then be at this address. */
+	api->ReleaseSessionOptions(options);
+	if (bad(api->CreateSession(env, model, copy, &session)) ||
+	    bad(api->SessionGetInputCount(session, &inputs)))
+		return 1;
+	printf("%zu inputs\n", inputs);
+	api->ReleaseSession(session);
+	api->ReleaseSessionOptions(copy);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	void *library = argc > 2 ? dlopen(argv[1], RTLD_NOW) : NULL;
 	const OrtApiBase *(*base)(void);
-	OrtStatus *(*add_cpu)(OrtSessionOptions *options, int arena);
-	OrtSessionOptions *options;
-	OrtSession *session;
 	OrtEnv *env;
-	size_t inputs;
+	int status;
 
 	if (!library)
 		return 2;
 	*(void **)&base = dlsym(library, "OrtGetApiBase");
 	*(void **)&add_cpu = dlsym(library, "OrtSessionOptionsAppendExecutionProvider_CPU");
 	api = base()->GetApi(7);	/* as a program of 2021 */
-	if (!api || bad(api->CreateEnv(ORT_LOGGING_LEVEL_ERROR, "session", &env)) ||
-	    bad(api->CreateSessionOptions(&options)) || (argc > 3 && bad(add_cpu(options, 0))) ||
-	    bad(api->CreateSession(env, argv[2], options, &session)) ||
-	    bad(api->SessionGetInputCount(session, &inputs)))
+	if (!api || bad(api->CreateEnv(ORT_LOGGING_LEVEL_ERROR, "session", &env)))
 		return 1;
-	printf("%zu inputs\n", inputs);
-	api->ReleaseSession(session);
-	api->ReleaseSessionOptions(options);
+	status = (argc > 3 && run(env, argv[2], true)) || run(env, argv[2], false);
 	api->ReleaseEnv(env);
-	return 0;
+	return status;
 }
