@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(1, os.path.join(HERE, "../tflite"))
@@ -190,6 +191,38 @@ def page_run(w):
     with open(PAGE, encoding="utf-8") as file:
         if f"{found[0][1]} of {found[0][2]} nodes of squeezenet.onnx in 2 parts" not in file.read():
             raise ValueError(f"the page shows something else than {found}")
+
+
+def program_of_page(number):
+    """A program of the page."""
+    with open(PAGE, encoding="utf-8") as file:
+        blocks = re.findall(r"^\.\. code-block:: python\n\n((?:    .*\n|\n)+)", file.read(), re.M)
+    return textwrap.dedent(blocks[number])
+
+
+def run_program(w, number, interpreter, **env):
+    """Runs a program of the page by the command of the page."""
+    w.write(os.path.join(w.folder, "program.py"), program_of_page(number))
+    command = shlex.split(page("nnaccel run -- python3"))
+    command[:4] = [w.nnaccel, "run", "--device", w.device, "--", *interpreter]
+    return w.plain(*command, **env)
+
+
+def page_onnx(w):
+    """the program of the page for ONNX Runtime"""
+    done = run_program(w, 0, [w.python])
+    taken(done, "onnxruntime", w.squeezenet, device=w.device)
+    if done.stdout != "(1, 1000, 1, 1)\n":
+        raise ValueError(done.stdout)
+
+
+def page_tflite(w):
+    """the program of the page for TensorFlow Lite, with a module that stands in"""
+    done = run_program(w, 1, ["sh", "-c", 'exec "$@"', "sh", *w.by_loader("/usr/bin/python3")], TFLITE=w.tflite,
+                       PYTHONPATH=HERE)
+    taken(done, "tflite_runtime 2.14.1", w.image, device=w.device)
+    if len(done.stdout) < 32:
+        raise ValueError(done.stdout)
 
 
 def test_gstreamer_fails(w):
