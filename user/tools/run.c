@@ -25,6 +25,9 @@
 /* Shells return these, too. */
 enum { STATUS_NOT_RUN = 126, STATUS_NOT_FOUND = 127 };
 
+/* The least number of the file that the program's processes write to. */
+enum { STATE_FD = 100 };
+
 /* Interpreters of interpreters that the kernel follows. */
 enum { MAX_SCRIPTS = 4 };
 
@@ -152,8 +155,11 @@ static bool prepend(const char *variable, const char *folder, const char *name)
 
 static bool set_environment(const struct arguments *a, const char *device, const char *folder)
 {
-	/* Processes of the program note there that they have said what became of a model. */
-	int state = memfd_create("nnaccel-run", 0);
+	/*
+	 * Processes of the program note there that they have said what became of a model. The program finds
+	 * the low numbers of files as they were.
+	 */
+	int file = memfd_create("nnaccel-run", MFD_CLOEXEC), state = fcntl(file, F_DUPFD, STATE_FD);
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), state);
