@@ -413,12 +413,16 @@ def test_bench(w):
 
 def test_bench_wrong(w):
     """bench says how far apart a device is, and fails if that is wrong"""
-    for apart, status, verdict in ("5e-4", 0, "right"), ("2e-3", 1, "WRONG"), ("inf", 1, "WRONG"), ("nan", 1, "WRONG"):
-        done = bench(w, w.image, "--runtime", os.path.join(w.programs, "wrong.so"), loader=False, APART=apart)
-        want = f"{verdict}, of 3 inputs: floats differ by " + ("inf" if apart == "nan" else
-                                                               apart if apart == "inf" else f"{float(apart):.1e}")
-        if done.returncode != status or want not in done.stdout:
-            raise ValueError(f"{apart}: exit status {done.returncode}: {done.stdout}{done.stderr}")
+    for kind, apart, verdict, text in (
+            ("1", "5e-4", "right", "floats differ by 5.0e-04"), ("1", "2e-3", "WRONG", "floats differ by 2.0e-03"),
+            ("1", "inf", "WRONG", "floats differ by inf"), ("1", "nan", "WRONG", "floats differ by inf"),
+            ("3", "8", "right", "bytes by 8, 0 other"), ("3", "9", "WRONG", "bytes by 9, 0 other"),
+            ("2", "0", "right", "bytes by 0, 0 other"), ("2", "1", "WRONG", "bytes by 0, 3 other")):
+        done = bench(w, w.image, "--runtime", os.path.join(w.programs, "wrong.so"), loader=False, APART=apart,
+                     TYPE=kind)
+        if done.returncode != (verdict == "WRONG") or f"{verdict}, of 3 inputs: floats" not in done.stdout or \
+                text not in done.stdout:
+            raise ValueError(f"{kind}, {apart}: exit status {done.returncode}: {done.stdout}{done.stderr}")
     done = bench(w, w.image, "--runtime", os.path.join(w.programs, "wrong.so"), loader=False)
     says(done, "TensorFlow Lite played cannot run the model", 1)
 

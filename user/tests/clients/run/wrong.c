@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Plays a TensorFlow Lite whose models compute four values: others, by the share that the variable APART
- * has, if a delegate is given. An interpreter is its options.
+ * Plays a TensorFlow Lite whose models compute four values of the type TYPE, a number of TensorFlow Lite's.
+ * If a delegate is given, the first is apart by APART: for floats, a share of the largest. An interpreter is
+ * its options.
  */
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -71,16 +73,39 @@ PLAYED int TfLiteInterpreterAllocateTensors(struct interpreter *interpreter)
 	return 0;
 }
 
+enum { FLOAT32 = 1, INT32 = 2, UINT8 = 3 };
+
+PLAYED int TfLiteTensorType(const float *tensor)
+{
+	const char *type = getenv("TYPE");
+
+	(void)tensor;
+	return type ? atoi(type) : FLOAT32;
+}
+
+PLAYED size_t TfLiteTensorByteSize(const float *tensor)
+{
+	return TfLiteTensorType(tensor) == UINT8 ? 4 : 4 * sizeof(float);
+}
+
 PLAYED int TfLiteInterpreterInvoke(struct interpreter *interpreter)
 {
-	const char *apart = getenv("APART");
+	const char *text = getenv("APART");
+	double apart = interpreter->delegated && text ? atof(text) : 0;
 
 	for (int i = 0; i < 4; i++)
-		interpreter->out[i] = (float)(i + 1);
-	/* The largest is 4. A run that fails is not comparable. */
-	if (interpreter->delegated && apart)
-		interpreter->out[0] += 4 * (float)atof(apart);
-	return interpreter->delegated && !apart;
+		switch (TfLiteTensorType(interpreter->out)) {
+		case FLOAT32:
+			interpreter->out[i] = (float)(i + 1 + (i ? 0 : 4 * apart));
+			break;
+		case INT32:
+			((int32_t *)interpreter->out)[i] = i + (i ? 0 : (int32_t)apart);
+			break;
+		case UINT8:
+			((uint8_t *)interpreter->out)[i] = (uint8_t)(i + (i ? 0 : (int)apart));
+		}
+	/* A run that fails cannot be compared. */
+	return interpreter->delegated && !text;
 }
 
 PLAYED int TfLiteInterpreterGetInputTensorCount(const struct interpreter *interpreter)
@@ -105,18 +130,6 @@ PLAYED float *TfLiteInterpreterGetOutputTensor(struct interpreter *interpreter, 
 {
 	(void)number;
 	return interpreter->out;
-}
-
-PLAYED int TfLiteTensorType(const float *tensor)
-{
-	(void)tensor;
-	return 1;
-}
-
-PLAYED size_t TfLiteTensorByteSize(const float *tensor)
-{
-	(void)tensor;
-	return 4 * sizeof(float);
 }
 
 PLAYED float *TfLiteTensorData(float *tensor)
