@@ -58,7 +58,7 @@ static void nnaccel_slot_free(struct nnaccel_burst *burst, struct nnaccel_slot *
 
 /* A slot with its index reserved. */
 static struct nnaccel_slot *nnaccel_slot_create(struct nnaccel_burst *burst,
-						const struct nnaccel_slot_bind *arg)
+						const struct nnaccel_burst_slot *arg)
 {
 	struct nnaccel_slot *slot;
 	u32 index;
@@ -106,24 +106,21 @@ err_charge:
 	return ERR_PTR(ret);
 }
 
-static int nnaccel_slot_bind_ioctl(struct nnaccel_ucmd *ucmd)
+/* Gives a pool a slot. */
+static int nnaccel_slot_bind(struct nnaccel_ucmd *ucmd)
 {
-	struct nnaccel_slot_bind *arg = ucmd->cmd;
+	struct nnaccel_burst_slot *arg = ucmd->cmd;
 	struct nnaccel_burst *burst = ucmd->object;
 	struct nnaccel_context *ctx = burst->ctx;
 	struct nnaccel_slot *slot;
 	int ret;
 
-	if (arg->flags || arg->__reserved ||
-	    (arg->prot != NNACCEL_PROT_READ &&
-	     arg->prot != (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE)))
-		return -EINVAL;
 	if (READ_ONCE(burst->dead))
 		return -EPIPE;
 	slot = nnaccel_slot_create(burst, arg);
 	if (IS_ERR(slot))
 		return PTR_ERR(slot);
-	arg->out_slot = slot->number;
+	arg->slot = slot->number;
 	ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 	if (ret) {
 		xa_erase(&burst->slots, NNACCEL_SLOT_INDEX(slot->number));
@@ -150,15 +147,13 @@ static struct nnaccel_slot *nnaccel_slot_find(struct nnaccel_burst *burst, u32 n
 	return slot && slot->number == number ? slot : NULL;
 }
 
-static int nnaccel_slot_free_ioctl(struct nnaccel_ucmd *ucmd)
+static int nnaccel_slot_unbind(struct nnaccel_burst *burst, u32 number)
 {
-	struct nnaccel_slot_free *arg = ucmd->cmd;
-	struct nnaccel_burst *burst = ucmd->object;
 	struct nnaccel_context *ctx = burst->ctx;
 	struct nnaccel_slot *slot;
 
 	mutex_lock(&ctx->lock);
-	slot = nnaccel_slot_find(burst, arg->slot);
+	slot = nnaccel_slot_find(burst, number);
 	if (!slot) {
 		mutex_unlock(&ctx->lock);
 		return -ENOENT;
@@ -172,6 +167,20 @@ static int nnaccel_slot_free_ioctl(struct nnaccel_ucmd *ucmd)
 	mutex_unlock(&ctx->lock);
 	nnaccel_slot_free(burst, slot);
 	return 0;
+}
+
+static int nnaccel_burst_slot_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	const struct nnaccel_burst_slot *arg = ucmd->cmd;
+
+	if (arg->flags || arg->__reserved)
+		return -EINVAL;
+	if (!arg->pool)
+		return arg->prot ? -EINVAL : nnaccel_slot_unbind(ucmd->object, arg->slot);
+	if (arg->prot != NNACCEL_PROT_READ &&
+	    arg->prot != (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE))
+		return -EINVAL;
+	return nnaccel_slot_bind(ucmd);
 }
 
 /**
@@ -642,11 +651,10 @@ static void nnaccel_burst_show_fdinfo(struct seq_file *m, struct file *file)
 }
 
 #define NNACCEL_OP(_name, _fn, _struct, _last)	\
-	NNACCEL_IOCTL_OP(SLOT_BIND, _name, _fn, _struct, _last)
+	NNACCEL_IOCTL_OP(BURST_SLOT, _name, _fn, _struct, _last)
 
 static const struct nnaccel_ioctl_op nnaccel_burst_ops[] = {
-	NNACCEL_OP(SLOT_BIND, nnaccel_slot_bind_ioctl, struct nnaccel_slot_bind, __reserved),
-	NNACCEL_OP(SLOT_FREE, nnaccel_slot_free_ioctl, struct nnaccel_slot_free, slot),
+	NNACCEL_OP(BURST_SLOT, nnaccel_burst_slot_ioctl, struct nnaccel_burst_slot, __reserved),
 };
 
 static long nnaccel_burst_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

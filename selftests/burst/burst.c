@@ -123,15 +123,15 @@ TEST_F(bursts, refuse_fields)
 		REFUSE(struct nnaccel_burst_create, __reserved, 1, EINVAL),
 	};
 	static const struct refusal bind_cases[] = {
-		REFUSE(struct nnaccel_slot_bind, flags, 1, EINVAL),
-		REFUSE(struct nnaccel_slot_bind, pool, 0, ENOENT),
-		REFUSE(struct nnaccel_slot_bind, pool, UINT32_MAX, ENOENT),
-		REFUSE(struct nnaccel_slot_bind, prot, 0, EINVAL),
-		REFUSE(struct nnaccel_slot_bind, prot, NNACCEL_PROT_WRITE, EINVAL),
-		REFUSE(struct nnaccel_slot_bind, prot, 4, EINVAL),
-		REFUSE(struct nnaccel_slot_bind, __reserved, 1, EINVAL),
+		REFUSE(struct nnaccel_burst_slot, flags, 1, EINVAL),
+		REFUSE(struct nnaccel_burst_slot, pool, 0, EINVAL),
+		REFUSE(struct nnaccel_burst_slot, pool, UINT32_MAX, ENOENT),
+		REFUSE(struct nnaccel_burst_slot, prot, 0, EINVAL),
+		REFUSE(struct nnaccel_burst_slot, prot, NNACCEL_PROT_WRITE, EINVAL),
+		REFUSE(struct nnaccel_burst_slot, prot, 4, EINVAL),
+		REFUSE(struct nnaccel_burst_slot, __reserved, 1, EINVAL),
 	};
-	struct nnaccel_slot_bind bind = {
+	struct nnaccel_burst_slot bind = {
 		.size = sizeof(bind), .pool = self->pool, .prot = POOL_RW,
 	};
 	struct nnaccel_burst_create create;
@@ -143,18 +143,18 @@ TEST_F(bursts, refuse_fields)
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-bursts"), 1);
 	create.model = self->pool;
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_BURST_CREATE, &create), ENOENT);
-	EXPECT_EQ(check_refusals(self->burst, NNACCEL_SLOT_BIND, &bind, sizeof(bind), bind_cases,
+	EXPECT_EQ(check_refusals(self->burst, NNACCEL_BURST_SLOT, &bind, sizeof(bind), bind_cases,
 				 ARRAY_SIZE(bind_cases)), 0);
 	bind.pool = self->model;
-	EXPECT_EQ(xioctl(self->burst, NNACCEL_SLOT_BIND, &bind), ENOENT);
+	EXPECT_EQ(xioctl(self->burst, NNACCEL_BURST_SLOT, &bind), ENOENT);
 }
 
 TEST_F(bursts, check_structures)
 {
-	struct nnaccel_slot_bind bind = {
+	struct nnaccel_burst_slot bind = {
 		.size = sizeof(bind), .pool = self->pool, .prot = NNACCEL_PROT_READ,
 	};
-	struct nnaccel_slot_free free_arg = { .size = sizeof(free_arg), .slot = 1 };
+	struct nnaccel_burst_slot free_arg = { .size = sizeof(free_arg), .slot = 1 };
 	struct nnaccel_session_slot slot = { .size = sizeof(slot), .burst = self->number };
 	struct nnaccel_burst_create create;
 	uint32_t number;
@@ -162,8 +162,8 @@ TEST_F(bursts, check_structures)
 	burst_init(&create, 0, 0);
 	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_BURST_CREATE, &create, sizeof(create),
 				  ENOENT, true), 0);
-	EXPECT_EQ(check_structure(self->burst, NNACCEL_SLOT_BIND, &bind, sizeof(bind), 0, true), 0);
-	EXPECT_EQ(check_structure(self->burst, NNACCEL_SLOT_FREE, &free_arg, sizeof(free_arg),
+	EXPECT_EQ(check_structure(self->burst, NNACCEL_BURST_SLOT, &bind, sizeof(bind), 0, true), 0);
+	EXPECT_EQ(check_structure(self->burst, NNACCEL_BURST_SLOT, &free_arg, sizeof(free_arg),
 				  ENOENT, false), 0);
 	ASSERT_EQ(slot_bind(self->burst, self->pool, NNACCEL_PROT_READ, &number), 0);
 	slot.slot = number;

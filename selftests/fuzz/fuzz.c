@@ -277,9 +277,14 @@ static void good_pool_call(struct fuzzer *f, unsigned long request, void *arg)
 	case NNACCEL_DESTROY:
 		((struct nnaccel_destroy *)arg)->id = (uint32_t)world.last;
 		break;
-	case NNACCEL_SLOT_BIND:
-		((struct nnaccel_slot_bind *)arg)->pool = world.pools[draw(f, 2)];
-		((struct nnaccel_slot_bind *)arg)->prot = NNACCEL_PROT_READ;
+	case NNACCEL_BURST_SLOT:
+		*(struct nnaccel_burst_slot *)arg = (struct nnaccel_burst_slot){
+			.slot = world.slot,
+		};
+		if (draw(f, 2))
+			break;
+		((struct nnaccel_burst_slot *)arg)->pool = world.pools[draw(f, 2)];
+		((struct nnaccel_burst_slot *)arg)->prot = NNACCEL_PROT_READ;
 		break;
 	case NNACCEL_BUFFER_COPY:
 		*(struct nnaccel_buffer_copy *)arg = (struct nnaccel_buffer_copy){
@@ -379,8 +384,8 @@ static void keep(struct fuzzer *f, unsigned long request, const void *arg)
 	case NNACCEL_ENGINE_NEXT:
 		world.context = ((const struct nnaccel_engine_next *)arg)->out_context;
 		break;
-	case NNACCEL_SLOT_BIND:
-		world.slot = ((const struct nnaccel_slot_bind *)arg)->out_slot;
+	case NNACCEL_BURST_SLOT:
+		world.slot = ((const struct nnaccel_burst_slot *)arg)->slot;
 		break;
 	case NNACCEL_SESSION_GRANT_FD:
 		keep_file(f, ((const struct nnaccel_session_grant_fd *)arg)->out_fd);

@@ -94,24 +94,24 @@ int served_burst_with(struct served *s, uint32_t model, uint32_t flags, uint32_t
 
 int slot_bind(int burst, uint32_t pool, uint32_t prot, uint32_t *slot)
 {
-	struct nnaccel_slot_bind bind = {
+	struct nnaccel_burst_slot bind = {
 		.size = sizeof(bind),
 		.pool = pool,
 		.prot = prot,
-		.out_slot = POISON,
+		.slot = POISON,
 	};
-	int error = xioctl(burst, NNACCEL_SLOT_BIND, &bind);
+	int error = xioctl(burst, NNACCEL_BURST_SLOT, &bind);
 
 	if (slot)
-		*slot = bind.out_slot;
+		*slot = bind.slot;
 	return error;
 }
 
 int slot_free(int burst, uint32_t slot)
 {
-	struct nnaccel_slot_free arg = { .size = sizeof(arg), .slot = slot };
+	struct nnaccel_burst_slot arg = { .size = sizeof(arg), .slot = slot };
 
-	return xioctl(burst, NNACCEL_SLOT_FREE, &arg);
+	return xioctl(burst, NNACCEL_BURST_SLOT, &arg);
 }
 
 int slot_resolve(int session, uint32_t burst, uint32_t slot, struct nnaccel_grant *grant)

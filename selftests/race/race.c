@@ -237,22 +237,16 @@ static void call_burst(struct client *c)
 		.capacity = 1,
 		.out_fd = -1,
 	};
-	struct nnaccel_slot_bind bind = {
-		.size = sizeof(bind),
-		.prot = NNACCEL_PROT_READ,
-	};
-	struct nnaccel_slot_free free_slot = { .size = sizeof(free_slot) };
+	uint32_t slot;
 
 	if (xioctl(c->fd, NNACCEL_BURST_CREATE, &create) || create.out_fd < 0)
 		return;
 	map_burst(create.out_fd, 0, small_ring_bytes());
 	for (int i = 0; i < 4; i++) {
-		bind.pool = draw_id(c, pools);
-		if (xioctl(create.out_fd, NNACCEL_SLOT_BIND, &bind))
+		if (slot_bind(create.out_fd, draw_id(c, pools), NNACCEL_PROT_READ, &slot))
 			continue;
-		free_slot.slot = bind.out_slot;
 		if (draw(&c->seed, 2))
-			xioctl(create.out_fd, NNACCEL_SLOT_FREE, &free_slot);
+			slot_free(create.out_fd, slot);
 	}
 	summary_get(create.out_fd, "nnaccel-slots");
 	/* Others stay, for the end of the process. */

@@ -83,12 +83,12 @@ void nna_bursts_interrupt(struct nna_device *device, const struct nna_burst *bur
 
 void nna_bursts_forget(struct nna_memory *memory)
 {
-	struct nnaccel_slot_free f = { .size = sizeof(f) };
+	struct nnaccel_burst_slot f = { .size = sizeof(f) };
 
 	pthread_mutex_lock(&memory->device->bursts_lock);
 	for (struct nna_burst *b = memory->device->bursts; b; b = b->next)
 		if (nna_slots_remove(&b->slots, memory, &f.slot))
-			ioctl(b->fd, NNACCEL_SLOT_FREE, &f);
+			ioctl(b->fd, NNACCEL_BURST_SLOT, &f);
 	pthread_mutex_unlock(&memory->device->bursts_lock);
 }
 
@@ -277,23 +277,23 @@ static enum nn_status reserve_all(struct nna_burst *b, const struct nna_request 
 /* Binds a memory to a slot at its first use. False: it has to do without. */
 static bool bind_slot(struct nna_burst *b, struct nna_memory *memory, uint32_t *slot)
 {
-	struct nnaccel_slot_bind bind = {
+	struct nnaccel_burst_slot bind = {
 		.size = sizeof(bind),
 		.pool = memory->pool,
 		.prot = NNACCEL_PROT_READ | (memory->prot & PROT_WRITE ? NNACCEL_PROT_WRITE : 0),
 	};
-	struct nnaccel_slot_free unbind = { .size = sizeof(unbind) };
 
 	nn_ring_count_miss(&b->ring);
-	if (ioctl(b->fd, NNACCEL_SLOT_BIND, &bind))
+	if (ioctl(b->fd, NNACCEL_BURST_SLOT, &bind))
 		return false;
 	/* Before it can be found: whoever frees the memory must look for it. */
 	memory->has_slots = true;
-	*slot = bind.out_slot;
+	*slot = bind.slot;
 	if (nna_slots_add(&b->slots, memory, *slot))
 		return true;
-	unbind.slot = *slot;
-	ioctl(b->fd, NNACCEL_SLOT_FREE, &unbind);
+	bind.pool = 0;
+	bind.prot = 0;
+	ioctl(b->fd, NNACCEL_BURST_SLOT, &bind);
 	return false;
 }
 

@@ -72,9 +72,10 @@ static enum nn_status check_abi(const struct nna_device *device, const char *pat
 	if (status)
 		return status;
 	if (info.abi != NNACCEL_ABI_VERSION)
-		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "%s: the module speaks version %u of "
-			       "its interface, this library %u", path, info.abi,
-			       NNACCEL_ABI_VERSION);
+		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "%s: the module has version %u of its "
+			       "interface, this library %u: upgrade the %s", path, info.abi,
+			       NNACCEL_ABI_VERSION,
+			       info.abi < NNACCEL_ABI_VERSION ? "module" : "library");
 	return NN_OK;
 }
 

@@ -248,7 +248,7 @@ static int fake_do(unsigned long request, void *arg)
 	case SYNC_IOC_FILE_INFO:
 		((struct sync_file_info *)arg)->status = 1;
 		return 0;
-	case NNACCEL_SLOT_BIND:
+	case NNACCEL_BURST_SLOT:
 		return fake_fail(ENOSPC);
 	case NNACCEL_BUFFER_ALLOC:
 		((struct nnaccel_buffer_alloc *)arg)->out_token = fake_id(FAKE_BUFFER, 0);
@@ -302,8 +302,7 @@ static uint32_t fake_size(unsigned long request)
 	case NNACCEL_FENCE_INFO: return sizeof(struct nnaccel_fence_info);
 	case NNACCEL_CANCEL: return sizeof(struct nnaccel_cancel);
 	case NNACCEL_BURST_CREATE: return sizeof(struct nnaccel_burst_create);
-	case NNACCEL_SLOT_BIND: return sizeof(struct nnaccel_slot_bind);
-	case NNACCEL_SLOT_FREE: return sizeof(struct nnaccel_slot_free);
+	case NNACCEL_BURST_SLOT: return sizeof(struct nnaccel_burst_slot);
 	}
 	return 0;
 }

@@ -142,6 +142,7 @@ static void end_burst(void)
 
 static int do_request(unsigned long request, void *arg)
 {
+	struct nnaccel_burst_slot *slot = arg;
 	struct nnaccel_execute *e = arg;
 
 	switch (request) {
@@ -161,13 +162,14 @@ static int do_request(unsigned long request, void *arg)
 		return 0;
 	case NNACCEL_BURST_CREATE:
 		return do_create(arg);
-	case NNACCEL_SLOT_BIND:
+	case NNACCEL_BURST_SLOT:
+		if (!slot->pool) {
+			kernel.frees++;
+			return 0;
+		}
 		if (kernel.bind_error)
 			return give_errno(kernel.bind_error);
-		((struct nnaccel_slot_bind *)arg)->out_slot = kernel.binds++;
-		return 0;
-	case NNACCEL_SLOT_FREE:
-		kernel.frees++;
+		slot->slot = kernel.binds++;
 		return 0;
 	}
 	return give_errno(ENOTTY);

@@ -327,7 +327,11 @@ static void test_open_refusals(void **state)
 	assert_int_equal(nna_device_open("/dev/null", &d, NULL), NN_DEVICE_UNAVAILABLE);
 	kernel.info_error = 0;
 	kernel.abi = NNACCEL_ABI_VERSION + 1;
-	assert_int_equal(nna_device_open("/dev/null", &d, NULL), NN_DEVICE_UNAVAILABLE);
+	assert_int_equal(nna_device_open("/dev/null", &d, &err), NN_DEVICE_UNAVAILABLE);
+	assert_non_null(strstr(err.message, "upgrade the library"));
+	kernel.abi = NNACCEL_ABI_VERSION - 1;
+	assert_int_equal(nna_device_open("/dev/null", &d, &err), NN_DEVICE_UNAVAILABLE);
+	assert_non_null(strstr(err.message, "upgrade the module"));
 }
 
 static void test_device_status(void **state)

@@ -250,14 +250,10 @@ static void check_engine(struct patient *p, struct finding *f)
 	if (nna_device_open(p->path, &p->device, &err) ||
 	    nna_device_get_context_info(p->device, &context, &err)) {
 		find(f, PROBLEM, "%s", err.message);
-		advise(f, "the module and the libraries may be of different releases: upgrade both");
+		advise(f, "if the module and the libraries are of different releases, upgrade the older");
 		return;
 	}
-	if (context.abi != NNACCEL_ABI_VERSION) {
-		find(f, PROBLEM, "the module has interface %" PRIu32 ", these programs have %d",
-		     context.abi, NNACCEL_ABI_VERSION);
-		advise(f, "upgrade the older one, and boot");
-	} else if (context.engine == NNACCEL_ENGINE_ABSENT) {
+	if (context.engine == NNACCEL_ENGINE_ABSENT) {
 		find(f, PROBLEM, "no engine serves the device");
 		advise(f, "run: sudo systemctl start nnacceld; \"journalctl -u nnacceld\" tells "
 		       "why it ended");

@@ -53,7 +53,7 @@
  * Version of this interface, as NNACCEL_INFO reports it. It changes only where old programs could
  * not go on; what was added since is told by NNACCEL_FEATURE_*.
  */
-#define NNACCEL_ABI_VERSION	1
+#define NNACCEL_ABI_VERSION	2
 
 /*
  * What a module can do: bits of nnaccel_info.features and of
@@ -138,8 +138,7 @@ enum {
 	NNACCEL_CMD_CACHE_SAVE = 0x12,
 	NNACCEL_CMD_POOL_IMPORT_FORMATTED = 0x13,
 
-	NNACCEL_CMD_SLOT_BIND = 0x20,
-	NNACCEL_CMD_SLOT_FREE = 0x21,
+	NNACCEL_CMD_BURST_SLOT = 0x20,
 
 	NNACCEL_CMD_ENGINE_NEXT = 0x40,
 	NNACCEL_CMD_ENGINE_SESSION = 0x41,
@@ -1407,44 +1406,33 @@ struct nnaccel_line {
 #define NNACCEL_SLOT_INDEX(slot)	((slot) & (NNACCEL_BURST_MAX_SLOTS - 1))
 
 /**
- * struct nnaccel_slot_bind - ioctl(NNACCEL_SLOT_BIND)
- * @size: sizeof(struct nnaccel_slot_bind)
+ * struct nnaccel_burst_slot - ioctl(NNACCEL_BURST_SLOT)
+ * @size: sizeof(struct nnaccel_burst_slot)
  * @flags: must be 0
- * @pool: a pool of the burst's context
- * @prot: NNACCEL_PROT_READ, or NNACCEL_PROT_READ | NNACCEL_PROT_WRITE
- * @out_slot: out: the slot. NNACCEL_SLOT_INDEX() of it is the lowest free
- *	index; the bits above differ each time that an index is used again
+ * @pool: a pool of the burst's context, which gets a slot; 0: @slot is freed
+ * @prot: NNACCEL_PROT_READ, or NNACCEL_PROT_READ | NNACCEL_PROT_WRITE; 0 where @pool is 0
+ * @slot: out: the slot. NNACCEL_SLOT_INDEX() of it is the lowest free index; the
+ *	bits above differ each time that an index is used again. In, where @pool is
+ *	0: the slot to free
  * @__reserved: must be 0
  *
- * The slot holds the pool until it is freed or the burst is closed.
+ * The slot holds the pool until it is freed or the burst is closed. A request in
+ * flight that names a freed slot may still use the memory.
  *
- * Errors: ENOENT: no such pool; EINVAL: unknown or missing protection; EACCES:
- * the pool does not allow it; ENOSPC: too many slots; EPIPE: the burst is dead.
+ * Errors: ENOENT: no such pool, or no such slot; EINVAL: unknown or missing
+ * protection; EACCES: the pool does not allow it; EOPNOTSUPP: only devices reach
+ * the pool, and the engine takes no such pools; ENOSPC: too many slots; EPIPE: the
+ * burst is dead, and its slots can only be freed.
  */
-struct nnaccel_slot_bind {
+struct nnaccel_burst_slot {
 	__u32 size;
 	__u32 flags;
 	__u32 pool;
 	__u32 prot;
-	__u32 out_slot;
+	__u32 slot;
 	__u32 __reserved;
 };
-#define NNACCEL_SLOT_BIND _IO(NNACCEL_TYPE, NNACCEL_CMD_SLOT_BIND)
-
-/**
- * struct nnaccel_slot_free - ioctl(NNACCEL_SLOT_FREE)
- * @size: sizeof(struct nnaccel_slot_free)
- * @slot: the slot
- *
- * A request in flight that names the slot may still use the memory.
- *
- * Errors: ENOENT: no such slot.
- */
-struct nnaccel_slot_free {
-	__u32 size;
-	__u32 slot;
-};
-#define NNACCEL_SLOT_FREE _IO(NNACCEL_TYPE, NNACCEL_CMD_SLOT_FREE)
+#define NNACCEL_BURST_SLOT _IO(NNACCEL_TYPE, NNACCEL_CMD_BURST_SLOT)
 
 /* ------------------------------------------------------------------------
  * /dev/nnaccel-engine
