@@ -487,23 +487,6 @@ static bool nnaccel_cred_in_group(const struct cred *cred, kgid_t gid)
 	return false;
 }
 
-static int nnaccel_engine_in_group_ioctl(struct nnaccel_ucmd *ucmd)
-{
-	struct nnaccel_engine_in_group *arg = ucmd->cmd;
-	struct nnaccel_context *ctx;
-	kgid_t gid;
-
-	gid = make_kgid(current_user_ns(), arg->gid);
-	if (arg->__reserved || !gid_valid(gid))
-		return -EINVAL;
-	ctx = nnaccel_engine_told(nnaccel_ucmd_engine(ucmd), arg->context);
-	if (IS_ERR(ctx))
-		return PTR_ERR(ctx);
-	arg->out_member = nnaccel_cred_in_group(ctx->cred, gid);
-	nnaccel_context_put(ctx);
-	return nnaccel_ucmd_respond(ucmd, sizeof(*arg));
-}
-
 static int nnaccel_engine_opener_ioctl(struct nnaccel_ucmd *ucmd)
 {
 	struct nnaccel_engine_opener *arg = ucmd->cmd;
@@ -514,6 +497,9 @@ static int nnaccel_engine_opener_ioctl(struct nnaccel_ucmd *ucmd)
 	ctx = nnaccel_engine_told(nnaccel_ucmd_engine(ucmd), arg->context);
 	if (IS_ERR(ctx))
 		return PTR_ERR(ctx);
+	/* An id that the broker's namespace does not know is no group of any context. */
+	arg->out_member = nnaccel_cred_in_group(ctx->cred,
+						make_kgid(current_user_ns(), arg->gid));
 	arg->out_lives = nnaccel_context_opener_lives(ctx);
 	arg->out_pid = arg->out_lives ? pid_vnr(ctx->pid) : 0;
 	nnaccel_context_put(ctx);
@@ -738,8 +724,6 @@ static const struct nnaccel_ioctl_op nnaccel_engine_ops[] = {
 		   struct nnaccel_engine_session, __reserved),
 	NNACCEL_OP(ENGINE_REFUSE, nnaccel_engine_refuse_ioctl,
 		   struct nnaccel_engine_refuse, context),
-	NNACCEL_OP(ENGINE_IN_GROUP, nnaccel_engine_in_group_ioctl,
-		   struct nnaccel_engine_in_group, __reserved),
 	NNACCEL_OP(ENGINE_REGISTER, nnaccel_engine_register_ioctl,
 		   struct nnaccel_engine_register, version),
 	NNACCEL_OP(ENGINE_OPENER, nnaccel_engine_opener_ioctl,

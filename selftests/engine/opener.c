@@ -72,6 +72,7 @@ static int opener_of(const FIXTURE_DATA(opener) *self)
 	struct nnaccel_engine_opener arg = {
 		.size = sizeof(arg),
 		.context = self->context,
+		.out_member = POISON,
 		.out_lives = POISON,
 		.out_pid = POISON,
 	};
@@ -214,6 +215,11 @@ TEST_F(opener, untold)
 	ASSERT_EQ(broker_await_new(self->broker, &self->context), 0);
 	EXPECT_EQ(opener_of(self), getpid());
 	close(self->fd);
+	EXPECT_EQ(opener_of(self), -ENOENT);
+	close(self->broker);
+	self->fd = device_open();
+	self->broker = broker_open();
+	self->context = (uint64_t)summary_get(self->fd, "nnaccel-client-id");
 	EXPECT_EQ(opener_of(self), -ENOENT);
 }
 

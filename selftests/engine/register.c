@@ -292,7 +292,6 @@ TEST_F(engines, types)
 /* An engine hears of its own contexts, and can do nothing to those of others. */
 TEST_F(engines, are_apart)
 {
-	struct nnaccel_engine_in_group in_group = { .size = sizeof(in_group) };
 	struct nnaccel_engine_opener opener = { .size = sizeof(opener) };
 	struct nnaccel_engine_next next;
 	struct nnaccel_info info;
@@ -305,12 +304,10 @@ TEST_F(engines, are_apart)
 	EXPECT_EQ(broker_next(self->brokers[0], NNACCEL_ENGINE_NONBLOCK, &next), EAGAIN);
 	EXPECT_EQ(broker_next(self->brokers[2], NNACCEL_ENGINE_NONBLOCK, &next), EAGAIN);
 	ASSERT_EQ(broker_await_new(self->brokers[1], &context), 0);
-	in_group.context = context;
 	opener.context = context;
 	for (int i = 0; i <= NUM_OTHERS; i += 2) {
 		EXPECT_EQ(broker_session(self->brokers[i], context, &session), ENOENT);
 		EXPECT_EQ(broker_refuse(self->brokers[i], context, EUSERS), ENOENT);
-		EXPECT_EQ(xioctl(self->brokers[i], NNACCEL_ENGINE_IN_GROUP, &in_group), ENOENT);
 		EXPECT_EQ(xioctl(self->brokers[i], NNACCEL_ENGINE_OPENER, &opener), ENOENT);
 	}
 	EXPECT_EQ(broker_session(self->brokers[1], context, &session), 0);

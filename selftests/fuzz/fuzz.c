@@ -314,7 +314,6 @@ static void good_session_call(struct fuzzer *f, unsigned long request, void *arg
 		break;
 	case NNACCEL_ENGINE_SESSION:
 	case NNACCEL_ENGINE_REFUSE:
-	case NNACCEL_ENGINE_IN_GROUP:
 	case NNACCEL_ENGINE_OPENER:
 		/* All have the context in the same place. */
 		((struct nnaccel_engine_session *)arg)->context = world.context;

@@ -53,7 +53,6 @@ const struct ioctl_desc ioctls[] = {
 	IOCTL(ENGINE_NEXT, engine_next, ENGINE),
 	IOCTL(ENGINE_SESSION, engine_session, ENGINE),
 	IOCTL(ENGINE_REFUSE, engine_refuse, ENGINE),
-	IOCTL(ENGINE_IN_GROUP, engine_in_group, ENGINE),
 	IOCTL(ENGINE_OPENER, engine_opener, ENGINE),
 	IOCTL(ENGINE_REGISTER, engine_register, ENGINE),
 	IOCTL(SESSION_ATTACH, session_attach, SESSION),

@@ -258,15 +258,15 @@ void extensions_free(struct extensions *e)
 
 static bool is_in_group(const struct extensions *e, int engine, uint64_t context)
 {
-	struct nnaccel_engine_in_group arg = {
+	struct nnaccel_engine_opener arg = {
 		.size = sizeof(arg),
-		.gid = e->gid,
 		.context = context,
+		.gid = e->gid,
 	};
 
 	if (!e->has_group)
 		return false;
-	if (!ioctl(engine, NNACCEL_ENGINE_IN_GROUP, &arg))
+	if (!ioctl(engine, NNACCEL_ENGINE_OPENER, &arg))
 		return arg.out_member;
 	if (errno != ENOENT)
 		log_error("context %llu: its groups are not known: %s",

@@ -282,10 +282,9 @@ static const struct client {
 static const struct client *client;
 static unsigned int asked;		/* for its opener */
 
-static int in_group(struct nnaccel_engine_in_group *arg)
+static int in_group(struct nnaccel_engine_opener *arg)
 {
 	assert_int_equal(arg->context, CONTEXT);
-	assert_int_equal(arg->gid, 99);
 	errno = client->error;
 	arg->out_member = client->member;
 	return client->error ? -1 : 0;
@@ -301,13 +300,10 @@ int ioctl(int file, unsigned long request, ...)
 	va_start(args, request);
 	arg = va_arg(args, void *);
 	va_end(args);
-	if (request == NNACCEL_ENGINE_IN_GROUP)
-		return in_group(arg);
+	assert_int_equal(request, NNACCEL_ENGINE_OPENER);
 	opener = arg;
-	if (request != NNACCEL_ENGINE_OPENER) {
-		errno = ENOTTY;
-		return -1;
-	}
+	if (opener->gid == 99)
+		return in_group(opener);
 	opener->out_pid = asked++ ? client->later_pid : client->pid;
 	opener->out_lives = opener->out_pid != 0;
 	return 0;

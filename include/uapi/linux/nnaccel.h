@@ -143,7 +143,6 @@ enum {
 	NNACCEL_CMD_ENGINE_NEXT = 0x40,
 	NNACCEL_CMD_ENGINE_SESSION = 0x41,
 	NNACCEL_CMD_ENGINE_REFUSE = 0x42,
-	NNACCEL_CMD_ENGINE_IN_GROUP = 0x44,
 	NNACCEL_CMD_ENGINE_REGISTER = 0x45,
 	NNACCEL_CMD_ENGINE_OPENER = 0x46,
 
@@ -1598,38 +1597,19 @@ struct nnaccel_engine_refuse {
 #define NNACCEL_ENGINE_REFUSE _IO(NNACCEL_TYPE, NNACCEL_CMD_ENGINE_REFUSE)
 
 /**
- * struct nnaccel_engine_in_group - ioctl(NNACCEL_ENGINE_IN_GROUP)
- * @size: sizeof(struct nnaccel_engine_in_group)
- * @gid: a group id, in the broker's namespace
- * @context: the number that NNACCEL_ENGINE_NEXT gave
- * @out_member: out: 1: the opener was in the group, 0: it was not
- * @__reserved: must be 0
- *
- * Goes by the credentials with which the context was opened: the effective
- * group id and the supplementary groups. What its process or another one
- * became since does not count, nor does what the process holds elsewhere.
- *
- * Errors: EINVAL: no group id, or @__reserved; ENOENT: the broker was not told
- * of such a context, or it is gone.
- */
-struct nnaccel_engine_in_group {
-	__u32 size;
-	__u32 gid;
-	__aligned_u64 context;
-	__u32 out_member;
-	__u32 __reserved;
-};
-#define NNACCEL_ENGINE_IN_GROUP _IO(NNACCEL_TYPE, NNACCEL_CMD_ENGINE_IN_GROUP)
-
-/**
  * struct nnaccel_engine_opener - ioctl(NNACCEL_ENGINE_OPENER)
  * @size: sizeof(struct nnaccel_engine_opener)
  * @flags: must be 0
  * @context: the number that NNACCEL_ENGINE_NEXT gave
+ * @gid: a group id, in the broker's namespace
+ * @out_member: out: 1: the opener was in that group when it opened the context, by
+ *	its effective group id or a supplementary one; 0: it was not
  * @out_lives: out: 1: the process that opened the context lives, and has executed
  *	no other program since; 0: neither can be said any more
  * @out_pid: out: its process id in the broker's namespace; 0: it has none there,
  *	or @out_lives is 0
+ *
+ * Groups that the process, or another one, joined or left since do not count.
  *
  * For a broker that reads in /proc what the opener is. A process id is used again
  * only after its process is gone, and nobody gets back an address space that a
@@ -1638,12 +1618,14 @@ struct nnaccel_engine_in_group {
  * that it opened meanwhile is the opener's. With 0 it may have been of another
  * process or of another program, and proves nothing.
  *
- * Errors: ENOENT: the broker was not told of such a context, or it is gone.
+ * Errors: ENOENT: the broker does not know such a context, or it is gone.
  */
 struct nnaccel_engine_opener {
 	__u32 size;
 	__u32 flags;
 	__aligned_u64 context;
+	__u32 gid;
+	__u32 out_member;
 	__u32 out_lives;
 	__u32 out_pid;
 };
