@@ -410,30 +410,6 @@ struct file *nnaccel_import_get(const struct nnaccel_pool_import *cmd, struct dm
 	return file;
 }
 
-/* The id under which the context has all of @dmabuf, writable, with this length; 0: none. */
-static u32 nnaccel_import_find(struct nnaccel_context *ctx, const struct nnaccel_pool_import *cmd,
-			       const struct dma_buf *dmabuf)
-{
-	struct nnaccel_object *obj;
-	unsigned long id;
-	u32 found = 0;
-
-	if (cmd->prot != NNACCEL_PROT_RW || cmd->offset || cmd->flags)
-		return 0;
-	xa_lock(&ctx->objects);
-	xa_for_each(&ctx->objects, id, obj) {
-		struct nnaccel_pool *pool = to_pool(obj);
-
-		if (obj->type == NNACCEL_OBJECT_POOL && pool->dmabuf == dmabuf &&
-		    nnaccel_pool_is_whole(pool) && pool->length == cmd->length) {
-			found = id;
-			break;
-		}
-	}
-	xa_unlock(&ctx->objects);
-	return found;
-}
-
 /**
  * nnaccel_import() - Make the pool of an import
  * @ctx: the context
@@ -503,14 +479,6 @@ int nnaccel_pool_import_ioctl(struct nnaccel_ucmd *ucmd)
 	file = nnaccel_import_get(cmd, &dmabuf);
 	if (IS_ERR(file))
 		return PTR_ERR(file);
-	if (dmabuf && nnaccel_dmabuf_is_ours(dmabuf)) {
-		id = nnaccel_import_find(ctx, cmd, dmabuf);
-		if (id) {
-			fput(file);
-			cmd->out_id = id;
-			return nnaccel_ucmd_respond(ucmd, sizeof(*cmd));
-		}
-	}
 	pool = nnaccel_import(ctx, cmd, file, dmabuf, &id);
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);

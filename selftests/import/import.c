@@ -207,24 +207,19 @@ TEST_F(imports, truncated)
 TEST_F(imports, own_buffer)
 {
 	int buffer = pool_export(self->s.fd, self->output), other = device_open();
-	uint32_t pool, again;
+	uint32_t pool;
 
 	ASSERT_GE(buffer, 0);
+	/* Each import is a pool of its own, in this context and in others. */
 	EXPECT_EQ(pool_import(self->s.fd, buffer, PROT_RW, 0, LENGTH, &pool), 0);
-	EXPECT_EQ(pool, self->output);
-	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), 1);
-	/* A part, or less protection, is another pool. */
+	EXPECT_NE(pool, self->output);
 	EXPECT_EQ(pool_import(self->s.fd, buffer, NNACCEL_PROT_READ, 0, LENGTH, &pool), 0);
-	EXPECT_NE(pool, self->output);
 	EXPECT_EQ(pool_import(self->s.fd, buffer, PROT_RW, PAGE, PAGE, &pool), 0);
-	EXPECT_NE(pool, self->output);
-	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), 3);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), 4);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-memory-alloc"), LENGTH / 1024);
 
-	/* In another context it is an import, whose memory the first is charged for. */
+	/* The first context is charged for the memory. */
 	EXPECT_EQ(pool_import(other, buffer, PROT_RW, 0, LENGTH, &pool), 0);
-	EXPECT_EQ(pool_import(other, buffer, PROT_RW, 0, LENGTH, &again), 0);
-	EXPECT_EQ(pool, again);
 	EXPECT_EQ(summary_get(other, "nnaccel-memory-alloc"), 0);
 	EXPECT_EQ(summary_get(other, "nnaccel-memory-import"), LENGTH / 1024);
 	EXPECT_EQ(object_destroy(other, pool), 0);

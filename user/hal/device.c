@@ -38,9 +38,7 @@ void nna_device_put(struct nna_device *device)
 	pthread_mutex_destroy(&device->bursts_lock);
 	pthread_mutex_destroy(&device->buffers_lock);
 	pthread_mutex_destroy(&device->info_lock);
-	pthread_mutex_destroy(&device->memories_lock);
 	free(device->buffers);
-	free(device->memories);
 	free(device);
 }
 
@@ -101,7 +99,6 @@ enum nn_status nna_device_open(const char *path, struct nna_device **device, str
 	atomic_init(&d->users, 1);
 	atomic_init(&d->worker, 1);
 	pthread_mutex_init(&d->info_lock, NULL);
-	pthread_mutex_init(&d->memories_lock, NULL);
 	pthread_mutex_init(&d->bursts_lock, NULL);
 	pthread_mutex_init(&d->buffers_lock, NULL);
 	nna_watcher_init(&d->watcher);

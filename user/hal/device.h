@@ -39,15 +39,6 @@ struct nna_device {
 	struct nn_device_info info;
 	struct nna_extensions *extensions;	/* the newest; NULL: not known yet */
 
-	/*
-	 * Two memories share a pool where a dma-buf of it was imported again. Held
-	 * from before a pool is made or destroyed until the table says so.
-	 */
-	pthread_mutex_t memories_lock;
-	struct nna_memory **memories;	/* lists, by the pool's number */
-	uint32_t memories_size;		/* lists: a power of two, or 0 */
-	uint32_t num_memories;
-
 	/* By token, from 1; NULL: free. Taken within no other lock. */
 	pthread_mutex_t buffers_lock;
 	struct nna_buffer **buffers;

@@ -15,9 +15,6 @@
 #include "memory.h"
 #include "sized.h"
 
-/* Lists that the memories of a device are in at first. */
-#define FIRST_LISTS 16
-
 struct nna_memory *nna_memory_get(struct nna_memory *memory)
 {
 	atomic_fetch_add_explicit(&memory->users, 1, memory_order_relaxed);
@@ -49,84 +46,16 @@ static void memory_delete(struct nna_memory *m)
 	free(m);
 }
 
-/* Where the list of a pool begins. Under memories_lock, with a table that is there. */
-static struct nna_memory **list_of(struct nna_device *device, uint32_t pool)
-{
-	return &device->memories[pool & (device->memories_size - 1)];
-}
-
-/* Under memories_lock. Without memory the lists get longer; false: there are none yet. */
-static bool make_lists(struct nna_device *device)
-{
-	uint32_t before = device->memories_size, size = before ? 2 * before : FIRST_LISTS;
-	struct nna_memory **old = device->memories, **lists, *m;
-
-	if (device->num_memories < before)
-		return true;
-	lists = calloc(size, sizeof(struct nna_memory *));
-	if (!lists)
-		return before;
-	device->memories = lists;
-	device->memories_size = size;
-	for (uint32_t i = 0; i < before; i++) {
-		while ((m = old[i])) {
-			old[i] = m->next;
-			m->next = *list_of(device, m->pool);
-			*list_of(device, m->pool) = m;
-		}
-	}
-	free(old);
-	return true;
-}
-
-/* Under memories_lock, after make_lists(). */
-static void link_memory(struct nna_memory *m)
-{
-	struct nna_memory **list = list_of(m->device, m->pool);
-
-	m->next = *list;
-	*list = m;
-	m->device->num_memories++;
-}
-
-/* Under memories_lock. Tells whether no other memory has the pool. */
-static bool unlink_memory(struct nna_memory *m)
-{
-	struct nna_memory **at = list_of(m->device, m->pool);
-	bool shared = false;
-
-	for (; *at != m; at = &(*at)->next)
-		shared |= (*at)->pool == m->pool;
-	*at = m->next;
-	for (; *at && !shared; at = &(*at)->next)
-		shared = (*at)->pool == m->pool;
-	m->device->num_memories--;
-	return !shared;
-}
-
-/*
- * Makes a memory's pool by an ioctl() whose result `id` points to; 0, or an errno. The pool of an
- * import may be one that another memory has: it must not be destroyed meanwhile.
- */
+/* Makes a memory's pool by an ioctl() whose result `id` points to. Returns 0 or an errno. */
 static int make_pool(struct nna_memory *m, unsigned long request, void *argument,
 		     const uint32_t *id)
 {
-	struct nna_device *device = m->device;
-	int error = 0;
-
-	if (!nna_device_is_ours(device))
+	if (!nna_device_is_ours(m->device))
 		return EACCES;
-	pthread_mutex_lock(&device->memories_lock);
-	if (!make_lists(device)) {
-		error = ENOMEM;
-	} else if (ioctl(device->fd, request, argument)) {
-		error = errno;
-	} else {
-		m->pool = *id;
-		link_memory(m);
-	}
-	pthread_mutex_unlock(&device->memories_lock);
-	return error;
+	if (ioctl(m->device->fd, request, argument))
+		return errno;
+	m->pool = *id;
+	return 0;
 }
 
 void nna_memory_put(struct nna_memory *memory)
@@ -139,10 +68,7 @@ void nna_memory_put(struct nna_memory *memory)
 	if (nna_device_is_ours(device)) {
 		if (memory->has_slots)
 			nna_bursts_forget(memory);
-		pthread_mutex_lock(&device->memories_lock);
-		if (unlink_memory(memory))
-			ioctl(device->fd, NNACCEL_DESTROY, &d);
-		pthread_mutex_unlock(&device->memories_lock);
+		ioctl(device->fd, NNACCEL_DESTROY, &d);
 	}
 	memory_delete(memory);
 }

@@ -9,7 +9,6 @@
 
 struct nna_memory {
 	struct nna_device *device;
-	struct nna_memory *next;	/* of its list, under memories_lock */
 	atomic_uint users;		/* the handle, and each execution in flight */
 	uint32_t pool;
 	bool is_imported;

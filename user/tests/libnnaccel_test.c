@@ -30,7 +30,6 @@
 
 #define MAX_IDS 64
 #define PAGE 4096
-#define MANY 60		/* and no multiple of 7 */
 
 /* ---- the kernel ---- */
 
@@ -42,7 +41,7 @@ static struct kernel {
 	uint32_t engine;
 	uint32_t status;		/* of commands to the engine */
 	const char *message;
-	uint32_t next_id, same_id;	/* same_id: what imports give, or 0 */
+	uint32_t next_id;
 	int live[MAX_IDS];
 	unsigned int queries;
 	struct nn_device_info device;
@@ -64,7 +63,7 @@ static struct kernel {
 
 static uint32_t new_id(void)
 {
-	uint32_t id = kernel.same_id ? kernel.same_id : ++kernel.next_id;
+	uint32_t id = ++kernel.next_id;
 
 	assert_true(id < MAX_IDS);
 	kernel.live[id] = 1;
@@ -642,47 +641,6 @@ static void test_imports_keep_no_descriptor(void **state)
 	assert_int_equal(num_live(), 0);
 }
 
-/* More memories than the table has lists at first; every third has the pool of the one before. */
-static void test_memories_go_in_any_order(void **state)
-{
-	struct nna_memory *m[MANY];
-	int fd = make_file();
-
-	(void)state;
-	for (uint32_t i = 0; i < MANY; i++) {
-		kernel.same_id = i % 3 == 2 ? kernel.next_id : 0;
-		m[i] = import(fd, 0, PAGE);
-	}
-	kernel.same_id = 0;
-	close(fd);
-	for (uint32_t i = 0; i < MANY; i++) {
-		uint32_t k = i * 7 % MANY, pool = k - k / 3 - (k % 3 == 2) + 1;
-		bool is_shared = k % 3 && m[k % 3 == 1 ? k + 1 : k - 1];
-
-		assert_int_equal(kernel.live[pool], 1);
-		nna_memory_free(m[k]);
-		m[k] = NULL;
-		assert_int_equal(kernel.live[pool], is_shared);
-	}
-	assert_int_equal(num_live(), 0);
-}
-
-static void test_shared_pool_is_destroyed_once(void **state)
-{
-	struct nna_memory *a = alloc(PAGE), *b;
-	int fd = make_file();
-
-	(void)state;
-	kernel.same_id = 1;
-	b = import(fd, 0, PAGE);
-	close(fd);
-	nna_memory_free(a);
-	assert_int_equal(num_live(), 1);
-	nna_memory_free(b);
-	assert_int_equal(num_live(), 0);
-	assert_int_equal(kernel.live[1], 0);
-}
-
 static void test_memory_outlives_device(void **state)
 {
 	struct nna_device *d;
@@ -1116,8 +1074,6 @@ int main(void)
 		TEST(test_imports_keep_no_descriptor),
 		TEST(test_sizes),
 		TEST(test_sizes_of_answers),
-		TEST(test_memories_go_in_any_order),
-		TEST(test_shared_pool_is_destroyed_once),
 		TEST(test_memory_outlives_device),
 		TEST(test_prepare_sends_sealed_model),
 		TEST(test_constants_of_unaligned_memory),

@@ -323,8 +323,7 @@ struct nnaccel_pool_alloc {
  * @__reserved: must be 0
  *
  * The file is held, not the fd. A dma-buf that this module exported gives the
- * pool's own memory; imported whole and writable into the context that holds
- * that pool, it gives the pool's own id (one NNACCEL_DESTROY ends it).
+ * memory of the exported pool. Each import is a pool of its own.
  *
  * With NNACCEL_IMPORT_DEVICE (NNACCEL_FEATURE_DEVICE_POOLS) the dma-buf need not be
  * one that can be mapped: the engine's device alone reaches it, and its exporter is
