@@ -142,7 +142,7 @@ static_assert(sizeof(struct nnaccel_engine_session) == 24);
 static_assert(sizeof(struct nnaccel_engine_refuse) == 16);
 static_assert(sizeof(struct nnaccel_engine_opener) == 32);
 static_assert(sizeof(struct nnaccel_engine_register) == 112);
-static_assert(sizeof(struct nnaccel_session_attach) == 16);
+static_assert(sizeof(struct nnaccel_session_attach) == 8);
 static_assert(sizeof(struct nnaccel_grant) == 16);
 static_assert(sizeof(struct nnaccel_cmd) == 152);
 static_assert(sizeof(struct nnaccel_cmd_role) == 16);

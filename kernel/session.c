@@ -90,12 +90,6 @@ static int nnaccel_session_attach_ioctl(struct nnaccel_ucmd *ucmd)
 
 	if (arg->flags & ~NNACCEL_ATTACH_SHARED)
 		return -EINVAL;
-	arg->out_features = NNACCEL_FEATURES;
-	/* The answer is written first, since to be attached cannot be undone. */
-	if (!READ_ONCE(session->mm) && !READ_ONCE(ctx->closed))
-		ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
-	if (ret)
-		return ret;
 	mutex_lock(&ctx->lock);
 	if (session->mm) {
 		ret = -EBUSY;

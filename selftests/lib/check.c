@@ -103,8 +103,6 @@ static uint32_t first_size(unsigned long request, size_t size)
 		return offsetof(struct nnaccel_prepare_cached, attributes);
 	case NNACCEL_EXECUTE:
 		return offsetof(struct nnaccel_execute, buffers);
-	case NNACCEL_SESSION_ATTACH:
-		return offsetof(struct nnaccel_session_attach, out_features);
 	case NNACCEL_SESSION_COMMIT:
 		return offsetof(struct nnaccel_session_commit, buffer);
 	default:

@@ -67,14 +67,12 @@ TEST_F(sessions, are_no_data)
 TEST_F(sessions, attach)
 {
 	struct nnaccel_session_attach good = { .size = sizeof(good) };
-	struct nnaccel_info info = { .size = sizeof(info) };
 	const struct refusal cases[] = {
 		REFUSE(struct nnaccel_session_attach, flags, 2, EINVAL),
 		REFUSE(struct nnaccel_session_attach, flags, 1U << 31, EINVAL),
 	};
 	int other, session;
 	uint64_t context;
-	void *page;
 
 	EXPECT_EQ(check_refusals(self->s.session, NNACCEL_SESSION_ATTACH, &good, sizeof(good), cases,
 				 ARRAY_SIZE(cases)), 0);
@@ -89,21 +87,6 @@ TEST_F(sessions, attach)
 	EXPECT_EQ(session_attach(session), ESHUTDOWN);
 	EXPECT_EQ(events_of(session, 0), POLLHUP);
 	close(session);
-	/* The worker hears what its client hears. An answer that cannot be written is none. */
-	other = device_open();
-	ASSERT_EQ(broker_await_new(self->s.broker, &context), 0);
-	ASSERT_EQ(broker_session(self->s.broker, context, &session), 0);
-	page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	memcpy(page, &good, sizeof(good));
-	mprotect(page, PAGE, PROT_READ);
-	EXPECT_EQ(xioctl(session, NNACCEL_SESSION_ATTACH, page), EFAULT);
-	munmap(page, PAGE);
-	EXPECT_EQ(xioctl(session, NNACCEL_SESSION_ATTACH, &good), 0);
-	EXPECT_EQ(xioctl(other, NNACCEL_INFO, &info), 0);
-	EXPECT_EQ(good.out_features, info.features);
-	EXPECT_TRUE(info.features & NNACCEL_FEATURE_COMMIT_AND_FETCH);
-	close(session);
-	close(other);
 }
 
 TEST_F(sessions, nothing_before_attach)

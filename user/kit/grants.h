@@ -40,7 +40,6 @@ struct grants {
 	struct grants *next;	/* of those of this process */
 	const struct nna_engine *engine;
 	int session;
-	uint64_t features;	/* NNACCEL_FEATURE_*, of the module, once attached */
 	pthread_mutex_t lock;	/* protects the list and all but `broken` of its entries */
 	struct mapping *mappings;
 	bool revoked;		/* nothing is mapped any more; under the lock */

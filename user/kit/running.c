@@ -64,7 +64,7 @@ int nna_engine_region_file(const void *data)
 	uint32_t i = current ? find_pool(data) : 0;
 
 	errno = !current || i == current->num_pools ? EINVAL : gone_file < 0 ? EPERM : EOPNOTSUPP;
-	if (errno != EOPNOTSUPP || !(current->grants->features & NNACCEL_FEATURE_GRANT_FD))
+	if (errno != EOPNOTSUPP)
 		return -1;
 	arg.grant = current->pools[i]->grant;
 	arg.prot = current->pools[i]->prot & (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE);

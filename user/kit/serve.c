@@ -359,7 +359,7 @@ static void answer_shapes(struct server *server, struct answer *answer,
 static bool may_have_fence(const struct server *server, const struct nnaccel_cmd *head,
 			   const struct job *job)
 {
-	bool may = server->shared && server->features & NNACCEL_FEATURE_COMMIT_FENCE;
+	bool may = server->shared;
 
 	for (uint32_t i = 0; may && i < head->num_inputs + head->num_outputs; i++)
 		may = !job->staged[i];
@@ -511,7 +511,7 @@ static size_t commit(struct server *server, uint64_t cookie, struct answer *answ
 	commit.payload_size = (uint32_t)answer->payload_size;
 	commit.status = command_status(answer->status);
 	commit.message_size = answer->status ? (uint32_t)strlen(answer->err.message) : 0;
-	if (next && server->features & NNACCEL_FEATURE_COMMIT_AND_FETCH) {
+	if (next) {
 		commit.buffer = (uintptr_t)next->data;
 		commit.buffer_size = (uint32_t)next->size;
 		commit.flags = server->shared ? NNACCEL_FETCH_NONBLOCK : 0;
@@ -716,18 +716,9 @@ bool server_attach(struct server *server)
 		.size = sizeof(attach),
 		.flags = server->shared ? NNACCEL_ATTACH_SHARED : 0,
 	};
-	int error = ioctl(server->session, NNACCEL_SESSION_ATTACH, &attach);
 
-	/* A module that is too old. */
-	if (error && errno == EINVAL && attach.flags) {
-		attach.flags = 0;
-		error = ioctl(server->session, NNACCEL_SESSION_ATTACH, &attach);
-	}
-	if (!error) {
-		server->features = attach.out_features;
-		server->grants.features = attach.out_features;
+	if (!ioctl(server->session, NNACCEL_SESSION_ATTACH, &attach))
 		return true;
-	}
 	if (errno != ESHUTDOWN)
 		log_error("cannot attach to the session: %s", strerror(errno));
 	return false;

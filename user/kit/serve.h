@@ -40,7 +40,6 @@ struct server {
 	const struct nna_engine *engine;
 	int session;
 	struct shared *shared;		/* NULL: the process serves this client alone */
-	uint64_t features;	/* NNACCEL_FEATURE_*, of the module */
 	struct grants grants;
 	struct cache_client cache;
 	struct models models;

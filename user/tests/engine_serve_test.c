@@ -51,11 +51,9 @@ static struct {
 	char messages[MAX_COMMANDS][NNACCEL_MAX_MESSAGE + 1];
 	unsigned int num_commits;
 	unsigned int fetches;		/* by themselves, of a command */
-	uint64_t features;
 	bool interrupts;		/* the next fetch */
 	int error;			/* of the next commit */
 	uint32_t attach_flags;		/* that were asked for */
-	bool is_old;			/* it knows no flags of that */
 } kernel;
 
 static int refuse(int error)
@@ -104,10 +102,7 @@ static int commit(struct nnaccel_session_commit *c)
 
 static int attach(struct nnaccel_session_attach *a)
 {
-	if (a->flags && kernel.is_old)
-		return refuse(EINVAL);
 	kernel.attach_flags = a->flags;
-	a->out_features = kernel.features;
 	return 0;
 }
 
@@ -348,7 +343,6 @@ static int set_up(void **state)
 	(void)state;
 	blocks = heap_blocks;
 	memset(&kernel, 0, sizeof(kernel));
-	kernel.features = NNACCEL_FEATURE_COMMIT_AND_FETCH | NNACCEL_FEATURE_COMMIT_FENCE;
 	memset(&engine_state, 0, sizeof(engine_state));
 	engine_state.fence = -1;
 	memset(&buffer_state, 0, sizeof(buffer_state));
@@ -514,19 +508,6 @@ static void test_queries(void **state)
 	query.query = 99;
 	assert_int_equal(ask(&query, NULL, NULL, NULL), NNACCEL_STATUS_INVALID_ARGUMENT);
 	assert_string_equal(kernel.messages[0], "unknown query 99");
-}
-
-/* A module that knows no flags is attached to without. */
-static void test_old_module(void **state)
-{
-	(void)state;
-	kernel.is_old = true;
-	kernel.attach_flags = 99;
-	kernel.features = 5;
-	assert_true(server_attach(&server));
-	assert_int_equal(kernel.attach_flags, 0);
-	assert_int_equal(server.features, 5);
-	assert_int_equal(server.grants.features, 5);
 }
 
 /* ---- models ---- */
@@ -896,13 +877,11 @@ static void test_pictures(void **state)
 static void test_fences(void **state)
 {
 	static const struct {
-		uint64_t features;
 		enum nn_status status;
-		bool is_taken, is_committed;
+		bool is_committed;
 	} cases[] = {
-		{ NNACCEL_FEATURE_COMMIT_FENCE, NN_OK, true, true },
-		{ NNACCEL_FEATURE_COMMIT_FENCE, NN_GENERAL_FAILURE, true, false },
-		{ NNACCEL_FEATURE_COMMIT_AND_FETCH, NN_OK, false, false },
+		{ NN_OK, true },
+		{ NN_GENERAL_FAILURE, false },
 	};
 	struct nnaccel_cmd head = execution;
 
@@ -910,11 +889,10 @@ static void test_fences(void **state)
 	assert_int_equal(prepare_add(1, MB_DIMS(2)), NNACCEL_STATUS_NONE);
 	head.flags = NNACCEL_EXECUTE_MEASURE;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		server.features = cases[i].features;
 		engine_state.status = cases[i].status;
 		engine_state.fence = eventfd(0, EFD_CLOEXEC);
 		assert_int_equal(!ask(&head, &memory_grant, three_args, NULL), !cases[i].status);
-		assert_int_equal(engine_state.took_fence, cases[i].is_taken);
+		assert_true(engine_state.took_fence);
 		assert_int_equal(!!(kernel.commits[0].flags & NNACCEL_COMMIT_FENCE),
 				 cases[i].is_committed);
 		if (cases[i].is_committed) {
@@ -922,9 +900,7 @@ static void test_fences(void **state)
 			/* Nobody has measured what hardware still does. */
 			assert_true(kernel.commits[0].device_ns == NNACCEL_TIME_NONE);
 		}
-		assert_int_equal(fcntl(engine_state.fence, F_GETFD) < 0, cases[i].is_taken);
-		if (!cases[i].is_taken)
-			close(engine_state.fence);
+		assert_true(fcntl(engine_state.fence, F_GETFD) < 0);
 	}
 }
 
@@ -1538,21 +1514,17 @@ static void test_commit_and_fetch(void **state)
 
 	(void)state;
 	assert_int_equal(prepare_add(1, MB_DIMS(2)), NNACCEL_STATUS_NONE);
-	for (int both = 1; both >= 0; both--) {
-		server.features = both ? NNACCEL_FEATURE_COMMIT_AND_FETCH : 0;
-		for (head.cookie = 1; head.cookie < 4; head.cookie++)
-			add(&head, &memory_grant, three_args, NULL, NULL);
-		run();
-		assert_int_equal(kernel.num_commits, 3);
-		for (unsigned int i = 0; i < 3; i++) {
-			assert_int_equal(kernel.commits[i].cookie, i + 1);
-			assert_int_equal(!!kernel.commits[i].buffer, both);
-		}
-		/* The last one is that of the end. */
-		assert_int_equal(kernel.fetches, both ? 2 : 4);
+	for (head.cookie = 1; head.cookie < 4; head.cookie++)
+		add(&head, &memory_grant, three_args, NULL, NULL);
+	run();
+	assert_int_equal(kernel.num_commits, 3);
+	for (unsigned int i = 0; i < 3; i++) {
+		assert_int_equal(kernel.commits[i].cookie, i + 1);
+		assert_true(kernel.commits[i].buffer);
 	}
+	/* The last one is that of the end. */
+	assert_int_equal(kernel.fetches, 2);
 	/* A query's answer fetches nothing. */
-	server.features = NNACCEL_FEATURE_COMMIT_AND_FETCH;
 	head = (struct nnaccel_cmd){ .kind = NNACCEL_DO_QUERY, .query = NNACCEL_QUERY_DEVICE };
 	assert_int_equal(ask(&head, NULL, NULL, NULL), NNACCEL_STATUS_NONE);
 	assert_int_equal(kernel.commits[0].buffer, 0);
@@ -1634,7 +1606,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(queries),
-		TEST(old_module),
 		TEST(supported),
 		TEST(prepare),
 		TEST(execute),

@@ -129,9 +129,6 @@ int ioctl(int file, unsigned long request, ...)
 		return refuse(ENOTTY);
 	switch (request) {
 	case NNACCEL_SESSION_ATTACH:
-		((struct nnaccel_session_attach *)arg)->out_features =
-			NNACCEL_FEATURE_COMMIT_AND_FETCH | NNACCEL_FEATURE_COMMIT_FENCE |
-			NNACCEL_FEATURE_GRANT_FD;
 		return 0;
 	case NNACCEL_SESSION_FETCH:
 		f = arg;

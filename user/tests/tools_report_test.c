@@ -478,7 +478,6 @@ static int set_up(void **state)
 			.max_commands = 13, .max_pool_bytes = 14, .max_context_bytes = 15,
 			.max_user_bytes = 16 << 20, .pool_bytes = 21, .import_bytes = 22,
 			.executions = 23, .engine_ns = 24,
-			.features = 1 | 1 << 15 | 1 << 16 | UINT64_C(1) << 63,
 		},
 		.info = {
 			.size = sizeof(struct nn_device_info), .version = "v1.2 of a test",
@@ -548,7 +547,6 @@ static const char info_text[] =
 "\n"
 "Device          /dev/nnaccel\n"
 "Module          interface version 2\n"
-"Features        bursts attach-shared 16 63\n"
 "Engine          attached\n"
 "Version         v1.2 of a test\n"
 "Type            GPU\n"
@@ -597,7 +595,6 @@ static const char info_json[] =
 "{\n"
 "  \"path\": \"/dev/nnaccel\",\n"
 "  \"abi\": 2,\n"
-"  \"features\": [\"bursts\", \"attach-shared\", \"16\", \"63\"],\n"
 "  \"engine\": \"attached\",\n"
 "  \"limits\": {\n"
 "    \"pools\": 11,\n"

@@ -53,31 +53,6 @@ static const char *engine_state(uint32_t state)
 	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "unknown";
 }
 
-/* The bits of NNACCEL_FEATURE_*, by their numbers. */
-static const char *const feature_names[] = {
-	"bursts", "buffers", "fences", "uring", "cache", "pictures", "attributes", "pool-copy",
-	"resume", "commit-and-fetch", "devices", "commit-fence", "opener", "grant-fd",
-	"device-pools", "attach-shared",
-};
-
-#define NUM_FEATURE_NAMES (sizeof(feature_names) / sizeof(feature_names[0]))
-
-/* Those that have no name here are of a newer module, and are shown by their numbers. */
-static void print_features(uint64_t features, const char *quote, const char *separator)
-{
-	const char *before = "";
-
-	for (unsigned int i = 0; i < 64; i++) {
-		if (!(features >> i & 1))
-			continue;
-		if (i < NUM_FEATURE_NAMES)
-			printf("%s%s%s%s", before, quote, feature_names[i], quote);
-		else
-			printf("%s%s%u%s", before, quote, i, quote);
-		before = separator;
-	}
-}
-
 /* The performance figures that the device gives; returns how many. */
 static size_t get_figures(const struct nn_device_info *d, struct figure *figures)
 {
@@ -250,9 +225,6 @@ static void print_text(const struct report *r)
 	text_devices(r);
 	printf("Device          %s\n", r->path);
 	printf("Module          interface version %u\n", r->context.abi);
-	printf("Features        ");
-	print_features(r->context.features, "", " ");
-	putchar('\n');
 	printf("Engine          %s\n", engine_state(r->context.engine));
 	if (r->has_device) {
 		printf("Version         %s\n", r->device.version);
@@ -382,9 +354,8 @@ static void print_json(const struct report *r)
 
 	printf("{\n  \"path\": ");
 	tool_json_string(r->path);
-	printf(",\n  \"abi\": %u,\n  \"features\": [", r->context.abi);
-	print_features(r->context.features, "\"", ", ");
-	printf("],\n  \"engine\": \"%s\"", engine_state(r->context.engine));
+	printf(",\n  \"abi\": %u,\n  \"engine\": \"%s\"", r->context.abi,
+	       engine_state(r->context.engine));
 	json_numbers("limits", numbers, get_limits(&r->context, numbers));
 	json_numbers("usage", numbers, get_usage(&r->context, numbers));
 	json_devices(r);

@@ -51,40 +51,9 @@
 
 /*
  * Version of this interface, as NNACCEL_INFO reports it. It changes only where old programs could
- * not go on; what was added since is told by NNACCEL_FEATURE_*.
+ * not go on; nnaccel_info.features tells what was added since.
  */
 #define NNACCEL_ABI_VERSION	2
-
-/*
- * What a module can do: bits of nnaccel_info.features and of
- * nnaccel_session_attach.out_features. A bit that is not named here is one of a newer module.
- *
- * BURSTS: BURST_CREATE and slots. BUFFERS: BUFFER_ALLOC, _COPY and _FREE. FENCES:
- * EXECUTE_FENCED, FENCE_INFO and CANCEL. URING: URING_EXECUTE. CACHE: PREPARE_CACHED and
- * CACHE_SAVE. PICTURES: POOL_IMPORT_FORMATTED, with planes. ATTRIBUTES: of
- * preparations and executions. POOL_COPY: NNACCEL_COPY_POOL. RESUME: interrupted calls
- * go on. COMMIT_AND_FETCH: SESSION_COMMIT can fetch the next command. DEVICES: engines
- * register under names, and INFO tells whose device it is. COMMIT_FENCE: a commit can
- * leave the end to a sync_file. OPENER: ENGINE_OPENER. GRANT_FD:
- * SESSION_GRANT_FD. DEVICE_POOLS: pools that only devices reach, of IMPORT_DEVICE.
- * ATTACH_SHARED: SESSION_ATTACH takes NNACCEL_ATTACH_SHARED.
- */
-#define NNACCEL_FEATURE_BURSTS			(1ULL << 0)
-#define NNACCEL_FEATURE_BUFFERS			(1ULL << 1)
-#define NNACCEL_FEATURE_FENCES			(1ULL << 2)
-#define NNACCEL_FEATURE_URING			(1ULL << 3)
-#define NNACCEL_FEATURE_CACHE			(1ULL << 4)
-#define NNACCEL_FEATURE_PICTURES		(1ULL << 5)
-#define NNACCEL_FEATURE_ATTRIBUTES		(1ULL << 6)
-#define NNACCEL_FEATURE_POOL_COPY		(1ULL << 7)
-#define NNACCEL_FEATURE_RESUME			(1ULL << 8)
-#define NNACCEL_FEATURE_COMMIT_AND_FETCH	(1ULL << 9)
-#define NNACCEL_FEATURE_DEVICES			(1ULL << 10)
-#define NNACCEL_FEATURE_COMMIT_FENCE		(1ULL << 11)
-#define NNACCEL_FEATURE_OPENER			(1ULL << 12)
-#define NNACCEL_FEATURE_GRANT_FD		(1ULL << 13)
-#define NNACCEL_FEATURE_DEVICE_POOLS		(1ULL << 14)
-#define NNACCEL_FEATURE_ATTACH_SHARED		(1ULL << 15)
 
 #define NNACCEL_TYPE		0xB9
 
@@ -234,7 +203,7 @@ enum nnaccel_engine_state {
  * @engine_wait_ms: out: longest wait for a worker to attach; a module that does not know this
  *	field leaves it alone
  * @name: out: name of the device's engine; empty: none has been registered yet
- * @features: out: NNACCEL_FEATURE_*; a module that does not know this field leaves it alone
+ * @features: out: a bit for each thing that was added to this version; none so far
  *
  * The broker is asked for a worker by the first call that needs one, or before
  * it by NNACCEL_INFO_WANT, which does not wait; without either a context costs
@@ -325,12 +294,11 @@ struct nnaccel_pool_alloc {
  * The file is held, not the fd. A dma-buf that this module exported gives the
  * memory of the exported pool. Each import is a pool of its own.
  *
- * With NNACCEL_IMPORT_DEVICE (NNACCEL_FEATURE_DEVICE_POOLS) the dma-buf need not be
- * one that can be mapped: the engine's device alone reaches it, and its exporter is
- * told of no access of a CPU. Arguments of executions and slots of bursts name such
- * a pool; whatever else would have a CPU look at it (constants and wire forms of
- * models, parts of saved ones, NNACCEL_BUFFER_COPY) gives EOPNOTSUPP. So does all of
- * it where the engine did not register with NNACCEL_ENGINE_DEVICE_POOLS.
+ * With NNACCEL_IMPORT_DEVICE the dma-buf need not be one that can be mapped: only the
+ * engine's device reaches it, and its exporter sees no access of a CPU. Arguments of
+ * executions and slots of bursts name such a pool. Constants and wire forms of models,
+ * parts of saved ones and NNACCEL_BUFFER_COPY give EOPNOTSUPP for it. So does this
+ * flag if the engine did not register with NNACCEL_ENGINE_DEVICE_POOLS.
  *
  * Errors: EBADF: no such fd; EINVAL: length 0, offset unaligned, range beyond
  * the file, unknown or missing protection; EOPNOTSUPP: not a kind of file that
@@ -1661,8 +1629,7 @@ struct nnaccel_engine_opener {
 /**
  * struct nnaccel_session_attach - ioctl(NNACCEL_SESSION_ATTACH)
  * @size: sizeof(struct nnaccel_session_attach)
- * @flags: 0 or NNACCEL_ATTACH_SHARED (NNACCEL_FEATURE_ATTACH_SHARED)
- * @out_features: out: NNACCEL_FEATURE_*; a module that does not know this field leaves it alone
+ * @flags: 0 or NNACCEL_ATTACH_SHARED
  *
  * Binds the session to the caller's address space: only it can fetch, commit
  * and map from now on.
@@ -1672,7 +1639,6 @@ struct nnaccel_engine_opener {
 struct nnaccel_session_attach {
 	__u32 size;
 	__u32 flags;
-	__aligned_u64 out_features;
 };
 #define NNACCEL_SESSION_ATTACH _IO(NNACCEL_TYPE, NNACCEL_CMD_SESSION_ATTACH)
 
@@ -1926,12 +1892,12 @@ struct nnaccel_session_fetch {
  *
  * A commit to a command whose caller has given up succeeds and is dropped.
  *
- * With @buffer (NNACCEL_FEATURE_COMMIT_AND_FETCH) the call goes on as
+ * With @buffer the call goes on as
  * NNACCEL_SESSION_FETCH when the answer was taken, and has its errors besides. An
  * error with @cookie 0 is of the fetch: the answer counts. The call may be made
  * again then with the same structure, and only fetches.
  *
- * With NNACCEL_COMMIT_FENCE (NNACCEL_FEATURE_COMMIT_FENCE) hardware is still at
+ * With NNACCEL_COMMIT_FENCE hardware is still at
  * it: an EXECUTE, COPY_IN or COPY_OUT, answered with NNACCEL_STATUS_NONE, ends
  * when @fence does. An error of the fence makes the status
  * MISSED_DEADLINE_TRANSIENT (ETIME, ETIMEDOUT) or GENERAL_FAILURE, without

@@ -112,7 +112,7 @@ struct nna_context_info {
 	uint64_t pool_bytes, import_bytes;
 	uint64_t executions;
 	uint64_t engine_ns;
-	uint64_t features;		/* NNACCEL_FEATURE_*, of the module */
+	uint64_t features;		/* of nnaccel_info */
 };
 enum nn_status nna_device_get_context_info(struct nna_device *device,
 					   struct nna_context_info *info, struct nn_error *err);
