@@ -26,20 +26,15 @@ static struct nnaccel_buffer *to_buffer(struct nnaccel_pool *pool)
 /**
  * nnaccel_buffer_get() - Look up a buffer
  * @ctx: the context
- * @token: its token
+ * @id: its id
  *
  * Return: the buffer, counted, or an error pointer: -ENOENT.
  */
-struct nnaccel_buffer *nnaccel_buffer_get(struct nnaccel_context *ctx, u64 token)
+struct nnaccel_buffer *nnaccel_buffer_get(struct nnaccel_context *ctx, u32 id)
 {
-	struct nnaccel_buffer *buffer;
+	struct nnaccel_object *obj = nnaccel_object_get(ctx, id, NNACCEL_OBJECT_BUFFER);
 
-	xa_lock(&ctx->buffers);
-	buffer = xa_load(&ctx->buffers, token);
-	if (buffer)
-		refcount_inc(&buffer->pool.obj.refs);
-	xa_unlock(&ctx->buffers);
-	return buffer ?: ERR_PTR(-ENOENT);
+	return obj ? to_buffer(container_of(obj, struct nnaccel_pool, obj)) : ERR_PTR(-ENOENT);
 }
 
 /**
@@ -50,28 +45,12 @@ void nnaccel_buffer_release(struct nnaccel_object *obj)
 {
 	struct nnaccel_buffer *buffer = to_buffer(container_of(obj, struct nnaccel_pool, obj));
 
-	if (buffer->token)
+	if (buffer->id)
 		trace_nnaccel_buffer_free(buffer);
 	if (buffer->pool.file)
 		fput(buffer->pool.file);
 	kvfree(buffer->roles);
 	kfree(buffer);
-}
-
-/**
- * nnaccel_buffer_destroy_all() - Drop the buffers of a context that nobody can use any more
- * @ctx: the context
- */
-void nnaccel_buffer_destroy_all(struct nnaccel_context *ctx)
-{
-	struct nnaccel_buffer *buffer;
-	unsigned long token;
-
-	xa_for_each(&ctx->buffers, token, buffer) {
-		xa_erase(&ctx->buffers, token);
-		nnaccel_pool_put(&buffer->pool);
-	}
-	xa_destroy(&ctx->buffers);
 }
 
 /* ---- uses ---- */
@@ -257,23 +236,22 @@ int nnaccel_buffer_check_answer(const struct nnaccel_command *cmd, u32 status, c
 /**
  * nnaccel_buffer_add_all() - Name the buffers of an execution, behind its pools
  * @cmd: the command, with room in its arrays
- * @tokens: user address of the tokens
+ * @ids: user address of their ids
  * @n: how many
  *
  * Return: 0, -EINVAL, -ENOENT, -EFAULT.
  */
-int nnaccel_buffer_add_all(struct nnaccel_command *cmd, u64 tokens, u32 n)
+int nnaccel_buffer_add_all(struct nnaccel_command *cmd, u64 ids, u32 n)
 {
 	struct nnaccel_buffer *buffer;
-	const u64 __user *from = u64_to_user_ptr(tokens);
-	u32 i, k, at = cmd->head.num_grants;
-	u64 token;
+	const u32 __user *from = u64_to_user_ptr(ids);
+	u32 i, k, id, at = cmd->head.num_grants;
 
 	cmd->first_buffer = at;
 	for (i = 0; i < n; i++) {
-		if (get_user(token, from + i))
+		if (get_user(id, from + i))
 			return -EFAULT;
-		buffer = nnaccel_buffer_get(cmd->ctx, token);
+		buffer = nnaccel_buffer_get(cmd->ctx, id);
 		if (IS_ERR(buffer))
 			return PTR_ERR(buffer);
 		nnaccel_command_set_grant(cmd, at + i, &buffer->pool, NNACCEL_PROT_READ);
@@ -421,7 +399,7 @@ static int nnaccel_buffer_set_roles(struct nnaccel_buffer *buffer, struct nnacce
 	return 0;
 }
 
-/* A buffer with one count, and no token yet. */
+/* A buffer with one count, and no id yet. */
 static struct nnaccel_buffer *nnaccel_buffer_create(struct nnaccel_context *ctx, u64 capacity)
 {
 	struct nnaccel_buffer *buffer;
@@ -471,27 +449,27 @@ static int nnaccel_buffer_finish(struct nnaccel_ucmd *ucmd, struct nnaccel_comma
 {
 	struct nnaccel_buffer_alloc *arg = ucmd->cmd;
 	struct nnaccel_context *ctx = cmd->ctx;
-	u64 token = atomic64_inc_return(&ctx->last_token);
 	int ret;
+	u32 id;
 
-	ret = xa_reserve(&ctx->buffers, token, GFP_KERNEL_ACCOUNT);
+	ret = nnaccel_object_reserve(ctx, &id);
 	if (ret)
 		return ret;
 	ret = nnaccel_command_run(ucmd, cmd);
 	if (!ret) {
 		arg->out_status = cmd->status;
-		arg->out_token = cmd->status == NNACCEL_STATUS_NONE ? token : 0;
+		arg->out_buffer = cmd->status == NNACCEL_STATUS_NONE ? id : 0;
 		ret = nnaccel_command_write_message(cmd, arg->message, arg->message_size) ?:
 		      nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 	}
 	if (ret || cmd->status != NNACCEL_STATUS_NONE) {
-		xa_release(&ctx->buffers, token);
+		nnaccel_object_unreserve(ctx, id);
 		return ret;
 	}
-	buffer->token = token;
+	buffer->id = id;
 	refcount_inc(&buffer->pool.obj.refs);
 	trace_nnaccel_buffer_alloc(buffer);
-	WARN_ON(xa_is_err(xa_store(&ctx->buffers, token, buffer, GFP_KERNEL_ACCOUNT)));
+	nnaccel_object_publish(&buffer->pool.obj, id);
 	return 0;
 }
 
@@ -514,7 +492,7 @@ int nnaccel_buffer_alloc_ioctl(struct nnaccel_ucmd *ucmd)
 	struct nnaccel_command *cmd;
 	int ret;
 
-	if (arg->flags || arg->__reserved || !arg->capacity || !arg->num_roles ||
+	if (arg->flags || !arg->capacity || !arg->num_roles ||
 	    arg->num_roles > NNACCEL_MAX_ROLES || arg->message_size > NNACCEL_MAX_MESSAGE)
 		return -EINVAL;
 	if (!nnaccel_pool_may_have(arg->capacity))
@@ -543,30 +521,4 @@ out:
 	nnaccel_pool_put(&buffer->pool);
 	nnaccel_command_put(cmd);
 	return ret;
-}
-
-/**
- * nnaccel_buffer_free_ioctl() - NNACCEL_BUFFER_FREE
- * @ucmd: the ioctl
- *
- * Return: 0, -EINVAL or -ENOENT.
- */
-int nnaccel_buffer_free_ioctl(struct nnaccel_ucmd *ucmd)
-{
-	struct nnaccel_buffer_free *arg = ucmd->cmd;
-	struct nnaccel_context *ctx = ucmd->object;
-	struct nnaccel_buffer *buffer;
-
-	if (arg->flags)
-		return -EINVAL;
-	/* A reserved token has no buffer: leave it to whoever reserved it. */
-	xa_lock(&ctx->buffers);
-	buffer = xa_load(&ctx->buffers, arg->token);
-	if (buffer)
-		__xa_erase(&ctx->buffers, arg->token);
-	xa_unlock(&ctx->buffers);
-	if (!buffer)
-		return -ENOENT;
-	nnaccel_pool_put(&buffer->pool);
-	return 0;
 }

@@ -7,7 +7,6 @@
 #include <linux/device.h>
 #include <linux/module.h>
 #include <linux/pid.h>
-#include <linux/random.h>
 #include <linux/sched/mm.h>
 #include <linux/seq_file.h>
 #include <linux/sched/signal.h>
@@ -106,15 +105,12 @@ static int nnaccel_context_open(struct inode *inode, struct file *file)
 	init_waitqueue_head(&ctx->changes_wait);
 	mutex_init(&ctx->lock);
 	xa_init_flags(&ctx->objects, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
-	xa_init_flags(&ctx->buffers, XA_FLAGS_ACCOUNT);
 	INIT_LIST_HEAD(&ctx->bursts);
 	INIT_LIST_HEAD(&ctx->asyncs);
 	INIT_LIST_HEAD(&ctx->fenced);
 	INIT_LIST_HEAD(&ctx->parked);
 	INIT_LIST_HEAD(&ctx->event);
 	ctx->number = atomic64_inc_return(&nnaccel_last_number);
-	/* Far from the end: no token is 0, or comes a second time. */
-	atomic64_set(&ctx->last_token, get_random_u64() >> 2);
 	ctx->uid = nnaccel_account_uid(ctx->account);
 	ctx->gid = current_egid();
 	ctx->cred = get_current_cred();
@@ -181,7 +177,6 @@ static int nnaccel_context_release(struct inode *inode, struct file *file)
 		nnaccel_command_put(cmd);
 	nnaccel_park_cancel_all(ctx);
 
-	nnaccel_buffer_destroy_all(ctx);
 	nnaccel_object_destroy_all(ctx);
 	nnaccel_engine_remove(ctx);
 	nnaccel_account_close(ctx->account);
@@ -307,10 +302,9 @@ static const struct nnaccel_ioctl_op nnaccel_context_ops[] = {
 	NNACCEL_WAIT_OP(CACHE_SAVE, nnaccel_cache_save_ioctl, struct nnaccel_cache_save,
 			out_status),
 	NNACCEL_WAIT_OP(BUFFER_ALLOC, nnaccel_buffer_alloc_ioctl, struct nnaccel_buffer_alloc,
-			__reserved),
+			out_buffer),
 	NNACCEL_WAIT_OP(BUFFER_COPY, nnaccel_buffer_copy_ioctl, struct nnaccel_buffer_copy,
-			message),
-	NNACCEL_OP(BUFFER_FREE, nnaccel_buffer_free_ioctl, struct nnaccel_buffer_free, token),
+			offset),
 };
 
 static long nnaccel_context_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

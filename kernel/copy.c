@@ -54,7 +54,7 @@ static int nnaccel_copy_init(struct nnaccel_copy *copy, struct nnaccel_context *
 	struct nnaccel_pool *pool;
 	u64 end;
 
-	copy->buffer = nnaccel_buffer_get(ctx, arg->token);
+	copy->buffer = nnaccel_buffer_get(ctx, arg->buffer);
 	if (IS_ERR(copy->buffer))
 		return PTR_ERR(copy->buffer);
 	if (!(arg->flags & NNACCEL_COPY_POOL))
@@ -280,7 +280,7 @@ static bool nnaccel_copy_is_valid(const struct nnaccel_buffer_copy *arg)
 {
 	u32 way = arg->flags & ~NNACCEL_COPY_POOL;
 
-	if ((way != NNACCEL_COPY_IN && way != NNACCEL_COPY_OUT) || arg->__reserved ||
+	if ((way != NNACCEL_COPY_IN && way != NNACCEL_COPY_OUT) ||
 	    arg->message_size > NNACCEL_MAX_MESSAGE)
 		return false;
 	return arg->flags & NNACCEL_COPY_POOL ? !arg->data : !arg->pool && !arg->offset;
@@ -316,7 +316,7 @@ int nnaccel_buffer_copy_ioctl(struct nnaccel_ucmd *ucmd)
 	}
 	if (!ret)
 		ret = nnaccel_copy_begin(&copy);
-	/* The layout was set before the token was known to anybody. */
+	/* The layout was set before the id was known to anybody. */
 	if (!ret)
 		ret = copy.buffer->layout ? nnaccel_copy_convert(ucmd, &copy) :
 		      nnaccel_copy_linear(&copy) ?: nnaccel_copy_write_nothing(arg);

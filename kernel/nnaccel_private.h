@@ -23,7 +23,7 @@
  *				what it holds goes when the file is closed (->closed)
  *   context ...> session	weak, under ctx->lock; cleared by the session's release
  *   session file -> session; session -> its context
- *   object table -> object (pool or model); buffer table -> buffer; each -> its context
+ *   object table -> object (pool, model or buffer); each -> its context
  *   command -> pools, buffers, model	until it is committed or its session dies, even when its
  *				caller gave up
  *   caller, session -> command
@@ -233,7 +233,6 @@ enum nnaccel_object_type {
  * @account: what it is charged
  * @doorbell: its bursts' common page; NULL until the first; never changes after
  * @access: its threads that call exporters; NULL until the first; never changes after
- * @last_token: of its buffers; begins anywhere, so that it tells nothing of those of others
  * @changes: counts what may end a wait for a worker
  * @changes_wait: where its calls wait for one
  * @lock: protects what follows, up to @stage
@@ -242,8 +241,7 @@ enum nnaccel_object_type {
  * @session: the worker's, or NULL
  * @objects: id -> struct nnaccel_object; a reserved id has no object yet
  * @next_id: where the search for a free id starts
- * @buffers: token -> struct nnaccel_buffer; a reserved token has no buffer yet
- * @num_objects: pools, models and buffers that exist, in the tables or not
+ * @num_objects: pools, models and buffers that exist, in the table or not
  * @bursts: those alive
  * @num_bursts: those that exist
  * @num_commands: commands waiting for fences, queued or in flight
@@ -280,7 +278,6 @@ struct nnaccel_context {
 	struct nnaccel_account *account;
 	struct file *doorbell;
 	struct nnaccel_access_queue *access;
-	atomic64_t last_token;
 	atomic_t changes;
 	wait_queue_head_t changes_wait;
 
@@ -290,7 +287,6 @@ struct nnaccel_context {
 	struct nnaccel_session *session;
 	struct xarray objects;
 	u32 next_id;
-	struct xarray buffers;
 	u32 num_objects[NNACCEL_OBJECT_TYPES];
 	struct list_head bursts;
 	u32 num_bursts;
@@ -609,8 +605,8 @@ struct nnaccel_buffer_role {
 
 /**
  * struct nnaccel_buffer - A buffer of a memory domain
- * @pool: its memory, a pool that no id names; its length is the capacity
- * @token: its name; 0: it never got one
+ * @pool: its memory, and the object; its length is the capacity
+ * @id: its id, for traces; 0: it never got one
  * @layout: number of the session whose worker alone knows how its bytes lie; 0: linear
  * @num_roles: roles
  * @roles: what it may be used for, sorted
@@ -621,7 +617,7 @@ struct nnaccel_buffer_role {
  */
 struct nnaccel_buffer {
 	struct nnaccel_pool pool;
-	u64 token;
+	u32 id;
 	u64 layout;
 	u32 num_roles;
 	struct nnaccel_buffer_role *roles;
@@ -647,9 +643,8 @@ struct nnaccel_use {
 	u32 output;
 };
 
-struct nnaccel_buffer *nnaccel_buffer_get(struct nnaccel_context *ctx, u64 token);
+struct nnaccel_buffer *nnaccel_buffer_get(struct nnaccel_context *ctx, u32 id);
 void nnaccel_buffer_release(struct nnaccel_object *obj);
-void nnaccel_buffer_destroy_all(struct nnaccel_context *ctx);
 int nnaccel_buffer_check_use(const struct nnaccel_buffer *buffer, enum nnaccel_use_kind kind);
 void nnaccel_buffer_begin_use(struct nnaccel_buffer *buffer, enum nnaccel_use_kind kind);
 void nnaccel_buffer_end_use(struct nnaccel_buffer *buffer, enum nnaccel_use_kind kind,
@@ -661,11 +656,10 @@ int nnaccel_buffer_begin_all(struct nnaccel_command *cmd);
 void nnaccel_buffer_end_all(struct nnaccel_command *cmd, int error);
 int nnaccel_buffer_check_answer(const struct nnaccel_command *cmd, u32 status,
 				const void *payload);
-int nnaccel_buffer_add_all(struct nnaccel_command *cmd, u64 tokens, u32 n);
+int nnaccel_buffer_add_all(struct nnaccel_command *cmd, u64 ids, u32 n);
 int nnaccel_buffer_set_arg(struct nnaccel_command *cmd, struct nnaccel_arg *arg, s64 output);
 int nnaccel_buffer_check_roles(const struct nnaccel_command *cmd);
 int nnaccel_buffer_alloc_ioctl(struct nnaccel_ucmd *ucmd);
-int nnaccel_buffer_free_ioctl(struct nnaccel_ucmd *ucmd);
 
 /* ---- copy.c ---- */
 

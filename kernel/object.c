@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: objects. A context's table of pools and models: ids are reserved first and published
- * last; an object goes with the last count on it. Buffers are objects too, in a table of their own.
+ * nnaccel: objects. A context's table of pools, models and buffers: ids are reserved first and
+ * published last; an object goes with the last count on it.
  */
 
 #include <linux/slab.h>

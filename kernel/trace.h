@@ -249,17 +249,17 @@ DECLARE_EVENT_CLASS(nnaccel_buffer,
 		    TP_PROTO(const struct nnaccel_buffer *buffer),
 		    TP_ARGS(buffer),
 		    TP_STRUCT__entry(__field(u64, context)
-				     __field(u64, token)
+				     __field(u32, id)
 				     __field(u64, capacity)
 				     __field(u32, num_roles)
 				     __field(bool, linear)),
 		    TP_fast_assign(__entry->context = buffer->pool.obj.ctx->number;
-				   __entry->token = buffer->token;
+				   __entry->id = buffer->id;
 				   __entry->capacity = buffer->pool.length;
 				   __entry->num_roles = buffer->num_roles;
 				   __entry->linear = !buffer->layout;),
-		    TP_printk("context=%llu token=%llu capacity=%llu roles=%u linear=%d",
-			      __entry->context, __entry->token, __entry->capacity,
+		    TP_printk("context=%llu id=%u capacity=%llu roles=%u linear=%d",
+			      __entry->context, __entry->id, __entry->capacity,
 			      __entry->num_roles, __entry->linear));
 
 #define NNACCEL_BUFFER_EVENT(name) \
@@ -274,15 +274,15 @@ TRACE_EVENT(nnaccel_buffer_copy,
 	    TP_PROTO(const struct nnaccel_buffer *buffer, u32 flags, u64 length),
 	    TP_ARGS(buffer, flags, length),
 	    TP_STRUCT__entry(__field(u64, context)
-			     __field(u64, token)
+			     __field(u32, id)
 			     __field(u64, length)
 			     __field(bool, in)),
 	    TP_fast_assign(__entry->context = buffer->pool.obj.ctx->number;
-			   __entry->token = buffer->token;
+			   __entry->id = buffer->id;
 			   __entry->length = length;
 			   __entry->in = flags & NNACCEL_COPY_IN;),
-	    TP_printk("context=%llu token=%llu in=%d length=%llu", __entry->context,
-		      __entry->token, __entry->in, __entry->length));
+	    TP_printk("context=%llu id=%u in=%d length=%llu", __entry->context,
+		      __entry->id, __entry->in, __entry->length));
 
 DECLARE_EVENT_CLASS(nnaccel_burst,
 		    TP_PROTO(const struct nnaccel_burst *burst),

@@ -121,9 +121,9 @@ static int do_model_with_constants(FIXTURE_DATA(account) *self)
 
 static int do_buffer(FIXTURE_DATA(account) *self)
 {
-	uint64_t token = buffer_alloc(self->s.fd, self->model, 1);
+	uint32_t buffer = buffer_alloc(self->s.fd, self->model, 1);
 
-	return token ? buffer_free(self->s.fd, token) : errno;
+	return buffer ? object_destroy(self->s.fd, buffer) : errno;
 }
 
 static int do_burst(FIXTURE_DATA(account) *self)
@@ -340,7 +340,7 @@ TEST_F(account, roles_are_charged)
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_BUFFER_ALLOC, &alloc), 0);
 	/* As long as the buffer is there. */
 	EXPECT_GT(kernel_bytes_at_rest(self), before + NNACCEL_MAX_ROLES * 16);
-	EXPECT_EQ(buffer_free(self->s.fd, alloc.out_token), 0);
+	EXPECT_EQ(object_destroy(self->s.fd, alloc.out_buffer), 0);
 	EXPECT_EQ(kernel_bytes_at_rest(self), before);
 }
 

@@ -20,7 +20,7 @@ FIXTURE(buffers) {
 	uint32_t pool;
 	uint32_t model;
 	uint32_t other_model;
-	uint64_t token;
+	uint32_t buffer;
 	unsigned char data[MAX_CAPACITY];
 	unsigned char back[MAX_CAPACITY];
 	union command cmd;
@@ -51,12 +51,12 @@ static uint32_t prepare(struct served *s, uint32_t pool)
 	return answered(s, NNACCEL_PREPARE, &arg) ? 0 : arg.out_model;
 }
 
-static uint64_t allocate(struct served *s, uint32_t model, uint64_t capacity)
+static uint32_t allocate(struct served *s, uint32_t model, uint64_t capacity)
 {
 	struct allocation a;
 
 	allocation_init(&a, model, capacity);
-	return answered(s, NNACCEL_BUFFER_ALLOC, &a.cmd) ? 0 : a.cmd.out_token;
+	return answered(s, NNACCEL_BUFFER_ALLOC, &a.cmd) ? 0 : a.cmd.out_buffer;
 }
 
 FIXTURE_SETUP(buffers)
@@ -71,8 +71,8 @@ FIXTURE_SETUP(buffers)
 	self->model = prepare(&self->s, self->pool);
 	self->other_model = prepare(&self->s, self->pool);
 	ASSERT_TRUE(self->model && self->other_model);
-	self->token = allocate(&self->s, self->model, CAPACITY);
-	ASSERT_NE(self->token, 0);
+	self->buffer = allocate(&self->s, self->model, CAPACITY);
+	ASSERT_NE(self->buffer, 0);
 	for (size_t i = 0; i < CAPACITY; i++)
 		self->data[i] = (unsigned char)(i * 7 + i / 256);
 }
@@ -107,14 +107,14 @@ static int commit(FIXTURE_DATA(buffers) *self, uint32_t status, uint64_t size)
 }
 
 /* Is the buffer initialised, with so many bytes? */
-static bool holds(FIXTURE_DATA(buffers) *self, uint64_t token, uint64_t size)
+static bool holds(FIXTURE_DATA(buffers) *self, uint32_t buffer, uint64_t size)
 {
-	return !buffer_copy_out(self->s.fd, token, self->back, size);
+	return !buffer_copy_out(self->s.fd, buffer, self->back, size);
 }
 
-static bool is_empty(FIXTURE_DATA(buffers) *self, uint64_t token)
+static bool is_empty(FIXTURE_DATA(buffers) *self, uint32_t buffer)
 {
-	return buffer_copy_out(self->s.fd, token, self->back, 1) == ENODATA;
+	return buffer_copy_out(self->s.fd, buffer, self->back, 1) == ENODATA;
 }
 
 /* ---- allocation ---- */
@@ -157,7 +157,7 @@ TEST_F(buffers, tell_the_worker)
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
 	EXPECT_EQ(a.cmd.out_status, NNACCEL_STATUS_NONE);
-	EXPECT_GT(a.cmd.out_token, self->token);
+	EXPECT_GT(a.cmd.out_buffer, self->buffer);
 	EXPECT_EQ(a.message[0], '\0');
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-buffers", 2));
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-memory-alloc", (1 + 4 + 4) * PAGE / 1024));
@@ -174,7 +174,7 @@ TEST_F(buffers, refused_by_the_engine)
 				 NNACCEL_STATUS_INVALID_ARGUMENT, NULL, 0, "no such shape"), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
 	EXPECT_EQ(a.cmd.out_status, NNACCEL_STATUS_INVALID_ARGUMENT);
-	EXPECT_EQ(a.cmd.out_token, 0);
+	EXPECT_EQ(a.cmd.out_buffer, 0);
 	EXPECT_STREQ(a.message, "no such shape");
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-buffers", 1));
 }
@@ -188,7 +188,6 @@ TEST_F(buffers, alloc_refusals)
 	{
 		const struct refusal cases[] = {
 			REFUSE(struct nnaccel_buffer_alloc, flags, 1, EINVAL),
-			REFUSE(struct nnaccel_buffer_alloc, __reserved, 1, EINVAL),
 			REFUSE(struct nnaccel_buffer_alloc, capacity, 0, EINVAL),
 			REFUSE(struct nnaccel_buffer_alloc, capacity, UINT64_MAX, EFBIG),
 			REFUSE(struct nnaccel_buffer_alloc, capacity, (4ULL << 30) + 1, EFBIG),
@@ -252,75 +251,38 @@ TEST_F(buffers, limits)
 	EXPECT_EQ(param_set("max_buffers", old), 2);
 }
 
-TEST_F(buffers, tokens_are_never_reused)
+TEST_F(buffers, ids_are_not_reused_soon)
 {
-	uint64_t last = self->token;
+	uint32_t last = self->buffer;
 
 	for (int i = 0; i < 20; i++) {
-		uint64_t token = allocate(&self->s, self->model, 1);
+		uint32_t buffer = allocate(&self->s, self->model, 1);
 
-		EXPECT_GT(token, last);
-		last = token;
-		EXPECT_EQ(buffer_free(self->s.fd, token), 0);
-		EXPECT_EQ(buffer_free(self->s.fd, token), ENOENT);
-		EXPECT_EQ(buffer_copy_in(self->s.fd, token, self->data, 1), ENOENT);
+		EXPECT_GT(buffer, last);
+		last = buffer;
+		EXPECT_EQ(object_destroy(self->s.fd, buffer), 0);
+		EXPECT_EQ(object_destroy(self->s.fd, buffer), ENOENT);
+		EXPECT_EQ(buffer_copy_in(self->s.fd, buffer, self->data, 1), ENOENT);
 	}
 }
 
-TEST_F(buffers, tokens_of_another_context)
+TEST_F(buffers, ids_of_another_context)
 {
-	const uint64_t tokens[] = { 0, 1, self->token - 1, self->token, self->token + 1 };
+	const uint32_t buffers[] = { 0, 1, self->buffer - 1, self->buffer, self->buffer + 1 };
 	int other = device_open();
 
-	ASSERT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, 8), 0);
-	for (size_t i = 0; i < ARRAY_SIZE(tokens); i++) {
-		EXPECT_EQ(buffer_copy_in(other, tokens[i], self->data, 8), ENOENT);
-		EXPECT_EQ(buffer_copy_out(other, tokens[i], self->back, 8), ENOENT);
-		EXPECT_EQ(buffer_free(other, tokens[i]), ENOENT);
+	ASSERT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, 8), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(buffers); i++) {
+		EXPECT_EQ(buffer_copy_in(other, buffers[i], self->data, 8), ENOENT);
+		EXPECT_EQ(buffer_copy_out(other, buffers[i], self->back, 8), ENOENT);
+		EXPECT_EQ(object_destroy(other, buffers[i]), ENOENT);
 	}
-	EXPECT_TRUE(holds(self, self->token, 8));
+	EXPECT_TRUE(holds(self, self->buffer, 8));
 	close(other);
 }
 
-/* From its own tokens a client learns nothing of those of others, nor of how many there are. */
-TEST_F(buffers, tokens_tell_nothing_of_others)
-{
-	struct served other = { .broker = -1, .session = -1 };
-	uint64_t context, token;
-
-	other.fd = device_open();
-	ASSERT_EQ(broker_await_new(self->s.broker, &context), 0);
-	ASSERT_EQ(broker_session(self->s.broker, context, &other.session), 0);
-	ASSERT_EQ(session_attach(other.session), 0);
-	token = allocate(&other, served_prepare(&other, pool_alloc(other.fd, PAGE)), 1);
-	EXPECT_NE(token, 0);
-	EXPECT_GT(token - self->token + 1000, 2000);
-	served_close(&other);
-}
-
-TEST_F(buffers, free_refusals)
-{
-	const struct refusal cases[] = {
-		REFUSE(struct nnaccel_buffer_free, flags, 1, EINVAL),
-		REFUSE(struct nnaccel_buffer_free, token, 0, ENOENT),
-		REFUSE(struct nnaccel_buffer_free, token, self->token + 1, ENOENT),
-		REFUSE(struct nnaccel_buffer_free, token, UINT64_MAX, ENOENT),
-		REFUSE(struct nnaccel_buffer_free, token, self->token ^ 1ULL << 32, ENOENT),
-	};
-	struct nnaccel_buffer_free arg = { .size = sizeof(arg), .token = self->token };
-
-	EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_BUFFER_FREE, &arg, sizeof(arg), cases,
-				 ARRAY_SIZE(cases)), 0);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_BUFFER_FREE, &arg), 0);
-	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_BUFFER_FREE, &arg, sizeof(arg), ENOENT,
-				  false), 0);
-	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-buffers", 0));
-}
-
-/* A pool's id is no token, and a token no pool's id. */
 TEST_F(buffers, are_no_pools)
 {
-	EXPECT_EQ(pool_export(self->s.fd, (uint32_t)self->token + 1000), -1);
 	for (uint32_t id = 0; id < 64; id++) {
 		int fd = pool_export(self->s.fd, id);
 
@@ -339,12 +301,12 @@ TEST_F(buffers, copy)
 
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
 		memset(self->back, 0, sizeof(self->back));
-		ASSERT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, sizes[i]), 0);
-		ASSERT_EQ(buffer_copy_out(self->s.fd, self->token, self->back, sizes[i]), 0);
+		ASSERT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, sizes[i]), 0);
+		ASSERT_EQ(buffer_copy_out(self->s.fd, self->buffer, self->back, sizes[i]), 0);
 		EXPECT_EQ(memcmp(self->data, self->back, sizes[i]), 0);
 		/* The size is the last copy's, and no other will do. */
-		EXPECT_EQ(buffer_copy_out(self->s.fd, self->token, self->back, sizes[i] + 1), EINVAL);
-		EXPECT_EQ(buffer_copy_out(self->s.fd, self->token, self->back, sizes[i] - 1), EINVAL);
+		EXPECT_EQ(buffer_copy_out(self->s.fd, self->buffer, self->back, sizes[i] + 1), EINVAL);
+		EXPECT_EQ(buffer_copy_out(self->s.fd, self->buffer, self->back, sizes[i] - 1), EINVAL);
 	}
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-copied-in"), 1 + 100 + 2 * PAGE + 1 + CAPACITY);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-copied-out"), 1 + 100 + 2 * PAGE + 1 + CAPACITY);
@@ -355,13 +317,13 @@ TEST_F(buffers, copy_large)
 {
 	const size_t size = (9UL << 20) + 12345;
 	unsigned char *from = malloc(size), *to = calloc(1, size);
-	uint64_t token = allocate(&self->s, self->model, size);
+	uint32_t buffer = allocate(&self->s, self->model, size);
 
-	ASSERT_NE(token, 0);
+	ASSERT_NE(buffer, 0);
 	for (size_t i = 0; i < size; i++)
 		from[i] = (unsigned char)(i ^ i >> 8 ^ i >> 16);
-	ASSERT_EQ(buffer_copy_in(self->s.fd, token, from, size), 0);
-	ASSERT_EQ(buffer_copy_out(self->s.fd, token, to, size), 0);
+	ASSERT_EQ(buffer_copy_in(self->s.fd, buffer, from, size), 0);
+	ASSERT_EQ(buffer_copy_out(self->s.fd, buffer, to, size), 0);
 	EXPECT_EQ(memcmp(from, to, size), 0);
 	free(from);
 	free(to);
@@ -373,7 +335,7 @@ TEST_F(buffers, copy_refusals)
 	struct nnaccel_buffer_copy arg = {
 		.size = sizeof(arg),
 		.flags = NNACCEL_COPY_IN,
-		.token = self->token,
+		.buffer = self->buffer,
 		.data = (uintptr_t)self->data,
 		.length = CAPACITY,
 		.out_status = POISON,
@@ -384,8 +346,10 @@ TEST_F(buffers, copy_refusals)
 		REFUSE(struct nnaccel_buffer_copy, flags, 4, EINVAL),
 		REFUSE(struct nnaccel_buffer_copy, flags, 1U << 31 | 1, EINVAL),
 		REFUSE(struct nnaccel_buffer_copy, flags, NNACCEL_COPY_OUT, ENODATA),
-		REFUSE(struct nnaccel_buffer_copy, token, 0, ENOENT),
-		REFUSE(struct nnaccel_buffer_copy, token, UINT64_MAX, ENOENT),
+		REFUSE(struct nnaccel_buffer_copy, buffer, 0, ENOENT),
+		REFUSE(struct nnaccel_buffer_copy, buffer, UINT32_MAX, ENOENT),
+		REFUSE(struct nnaccel_buffer_copy, buffer, self->pool, ENOENT),
+		REFUSE(struct nnaccel_buffer_copy, buffer, self->model, ENOENT),
 		REFUSE(struct nnaccel_buffer_copy, length, 0, EINVAL),
 		REFUSE(struct nnaccel_buffer_copy, length, CAPACITY + 1, EINVAL),
 		REFUSE(struct nnaccel_buffer_copy, length, UINT64_MAX, EINVAL),
@@ -398,7 +362,7 @@ TEST_F(buffers, copy_refusals)
 	EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_BUFFER_COPY, &arg, sizeof(arg), cases,
 				 ARRAY_SIZE(cases)), 0);
 	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_BUFFER_COPY, &arg, sizeof(arg), 0, true), 0);
-	EXPECT_TRUE(holds(self, self->token, CAPACITY));
+	EXPECT_TRUE(holds(self, self->buffer, CAPACITY));
 	/* The message is empty if there is nothing to say. */
 	arg.message = (uintptr_t)message;
 	arg.message_size = sizeof(message);
@@ -412,7 +376,7 @@ static struct nnaccel_buffer_copy pool_copy(FIXTURE_DATA(buffers) *self, uint32_
 	return (struct nnaccel_buffer_copy) {
 		.size = sizeof(struct nnaccel_buffer_copy),
 		.flags = way | NNACCEL_COPY_POOL,
-		.token = self->token,
+		.buffer = self->buffer,
 		.length = length,
 		.out_status = POISON,
 		.pool = pool,
@@ -483,7 +447,7 @@ TEST_F(buffers, copy_with_files)
 	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_OUT, readable, 1, 3 * PAGE), EACCES);
 	ASSERT_EQ(ftruncate(fd, PAGE), 0);
 	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_IN, readable, 1, 3 * PAGE), EIO);
-	EXPECT_EQ(buffer_copy_out(self->s.fd, self->token, self->back, 100), ENODATA);
+	EXPECT_EQ(buffer_copy_out(self->s.fd, self->buffer, self->back, 100), ENODATA);
 	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_IN, readable, 1, 100), 0);
 	close(fd);
 }
@@ -510,21 +474,21 @@ TEST_F(buffers, copy_with_other_drivers)
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_BUFFER_COPY, &arg));
 	usleep(100000);
 	EXPECT_EQ(exporter_counts(&x).begun[2], 4);
-	ASSERT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, 10), 0);
+	ASSERT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, 10), 0);
 	ASSERT_EQ(ioctl(x.fd, EXPORTER_SIGNAL), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
 	EXPECT_EQ(arg.out_status, 0);
-	EXPECT_EQ(buffer_copy_out(self->s.fd, self->token, self->back, 500), 0);
+	EXPECT_EQ(buffer_copy_out(self->s.fd, self->buffer, self->back, 500), 0);
 
 	/* One that refuses to begin leaves the buffer alone, one that does not end spoils it. */
 	ASSERT_EQ(ioctl(x.fd, EXPORTER_REFUSE, EXPORTER_NO_BEGIN), 0);
 	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_IN, pool, 0, 100), EIO);
 	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_OUT, pool, 0, 500), EIO);
-	EXPECT_EQ(buffer_copy_out(self->s.fd, self->token, self->back, 500), 0);
+	EXPECT_EQ(buffer_copy_out(self->s.fd, self->buffer, self->back, 500), 0);
 	ASSERT_EQ(ioctl(x.fd, EXPORTER_REFUSE, EXPORTER_NO_END), 0);
 	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_OUT, pool, 0, 500), EIO);
 	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_IN, pool, 0, 100), EIO);
-	EXPECT_EQ(buffer_copy_out(self->s.fd, self->token, self->back, 100), ENODATA);
+	EXPECT_EQ(buffer_copy_out(self->s.fd, self->buffer, self->back, 100), ENODATA);
 	ASSERT_EQ(ioctl(x.fd, EXPORTER_REFUSE, 0), 0);
 	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_IN, pool, 0, 100), 0);
 	close(x.fd);
@@ -544,7 +508,6 @@ TEST_F(buffers, pool_copy_refusals)
 		/* User memory has no pool. */
 		REFUSE(struct nnaccel_buffer_copy, flags, NNACCEL_COPY_IN, EINVAL),
 		REFUSE(struct nnaccel_buffer_copy, data, 1, EINVAL),
-		REFUSE(struct nnaccel_buffer_copy, __reserved, 1, EINVAL),
 		REFUSE(struct nnaccel_buffer_copy, pool, 0, ENOENT),
 		REFUSE(struct nnaccel_buffer_copy, pool, 4711, ENOENT),
 		REFUSE(struct nnaccel_buffer_copy, pool, self->model, ENOENT),
@@ -568,13 +531,13 @@ TEST_F(buffers, copy_breaks_off)
 
 	ASSERT_NE(page, MAP_FAILED);
 	munmap(page + PAGE, PAGE);
-	ASSERT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, CAPACITY), 0);
-	EXPECT_EQ(buffer_copy_out(self->s.fd, self->token, page, CAPACITY), EFAULT);
-	EXPECT_TRUE(holds(self, self->token, CAPACITY));
-	EXPECT_EQ(buffer_copy_in(self->s.fd, self->token, page, CAPACITY + 1), EINVAL);
-	EXPECT_TRUE(holds(self, self->token, CAPACITY));
-	EXPECT_EQ(buffer_copy_in(self->s.fd, self->token, page, 2 * PAGE), EFAULT);
-	EXPECT_TRUE(is_empty(self, self->token));
+	ASSERT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, CAPACITY), 0);
+	EXPECT_EQ(buffer_copy_out(self->s.fd, self->buffer, page, CAPACITY), EFAULT);
+	EXPECT_TRUE(holds(self, self->buffer, CAPACITY));
+	EXPECT_EQ(buffer_copy_in(self->s.fd, self->buffer, page, CAPACITY + 1), EINVAL);
+	EXPECT_TRUE(holds(self, self->buffer, CAPACITY));
+	EXPECT_EQ(buffer_copy_in(self->s.fd, self->buffer, page, 2 * PAGE), EFAULT);
+	EXPECT_TRUE(is_empty(self, self->buffer));
 	munmap(page, PAGE);
 }
 
@@ -588,8 +551,8 @@ TEST_F(buffers, execute)
 	struct buffer_execution e;
 	unsigned char *in, *out;
 
-	ASSERT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, 1000), 0);
-	buffer_execution_init(&e, self->model, self->token, output);
+	ASSERT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, 1000), 0);
+	buffer_execution_init(&e, self->model, self->buffer, output);
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.base.cmd));
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_EXECUTE);
@@ -620,7 +583,7 @@ TEST_F(buffers, execute)
 	EXPECT_EQ((unsigned char)e.base.message[1], 0xa5);
 	EXPECT_TRUE(holds(self, output, 77));
 	EXPECT_EQ(memcmp(self->back, self->data + 5, 77), 0);
-	EXPECT_TRUE(holds(self, self->token, 1000));
+	EXPECT_TRUE(holds(self, self->buffer, 1000));
 	munmap(in, 4 * PAGE);
 	munmap(out, 4 * PAGE);
 }
@@ -630,7 +593,7 @@ TEST_F(buffers, execute_with_pools)
 {
 	struct buffer_execution e;
 
-	buffer_execution_init(&e, self->model, self->token, 0);
+	buffer_execution_init(&e, self->model, self->buffer, 0);
 	e.base.pools[0] = self->pool;
 	e.base.cmd.pools = (uintptr_t)e.base.pools;
 	e.base.cmd.num_pools = 1;
@@ -646,7 +609,7 @@ TEST_F(buffers, execute_with_pools)
 	EXPECT_EQ(command_args(&self->cmd)[1].pool, 1);
 	EXPECT_EQ(commit(self, NNACCEL_STATUS_NONE, CAPACITY), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
-	EXPECT_TRUE(holds(self, self->token, CAPACITY));
+	EXPECT_TRUE(holds(self, self->buffer, CAPACITY));
 	/* A pool's argument does not reach a buffer. */
 	e.base.args[0].pool = 1;
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), EINVAL);
@@ -657,15 +620,15 @@ TEST_F(buffers, execute_refusals)
 	enum { NONE, FULL, EMPTY, FAR };
 	const struct {
 		const char *what;
-		int tokens[2];
+		int buffers[2];
 		struct nnaccel_arg args[2];
 		int error;
 	} cases[] = {
 		{ "good", { FULL, EMPTY }, { { .pool = 0 }, { .pool = 1 } }, 0 },
 		{ "crossed", { EMPTY, FULL }, { { .pool = 1 }, { .pool = 0 } }, 0 },
 		{ "uninitialised", { EMPTY, FULL }, { { .pool = 0 }, { .pool = 1 } }, ENODATA },
-		{ "no token", { FULL, NONE }, { { .pool = 0 }, { .pool = 1 } }, ENOENT },
-		{ "no such token", { FULL, FAR }, { { .pool = 0 }, { .pool = 1 } }, ENOENT },
+		{ "no buffer", { FULL, NONE }, { { .pool = 0 }, { .pool = 1 } }, ENOENT },
+		{ "no such buffer", { FULL, FAR }, { { .pool = 0 }, { .pool = 1 } }, ENOENT },
 		{ "named twice", { FULL, FULL }, { { .pool = 0 }, { .pool = 1 } }, EINVAL },
 		{ "in and out", { FULL, EMPTY }, { { .pool = 0 }, { .pool = 0 } }, EINVAL },
 		{ "index", { FULL, EMPTY }, { { .pool = 0 }, { .pool = 2 } }, EINVAL },
@@ -676,17 +639,17 @@ TEST_F(buffers, execute_refusals)
 		{ "dimension", { FULL, EMPTY }, { { .dims[0] = 1 }, { .pool = 1 } }, EINVAL },
 		{ "reserved", { FULL, EMPTY }, { { .__reserved = 1 }, { .pool = 1 } }, EINVAL },
 	};
-	uint64_t full = allocate(&self->s, self->model, CAPACITY);
+	uint32_t full = allocate(&self->s, self->model, CAPACITY);
 	struct buffer_execution e;
 
 	ASSERT_EQ(buffer_copy_in(self->s.fd, full, self->data, 8), 0);
 	ASSERT_EQ(served_start(&self->s), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		uint64_t empty = buffer_alloc(self->s.fd, self->model, CAPACITY);
-		const uint64_t tokens[] = { 0, full, empty, UINT64_MAX };
+		uint32_t empty = buffer_alloc(self->s.fd, self->model, CAPACITY);
+		const uint32_t buffers[] = { 0, full, empty, UINT32_MAX };
 
-		buffer_execution_init(&e, self->model, tokens[cases[i].tokens[0]],
-				      tokens[cases[i].tokens[1]]);
+		buffer_execution_init(&e, self->model, buffers[cases[i].buffers[0]],
+				      buffers[cases[i].buffers[1]]);
 		e.base.cmd.num_outputs = 1;
 		e.base.cmd.num_buffers = 2;
 		for (uint32_t a = 0; a < 2; a++) {
@@ -701,7 +664,7 @@ TEST_F(buffers, execute_refusals)
 			EXPECT_EQ(check_structure(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd,
 						  sizeof(e.base.cmd), 0, true), 0);
 		}
-		EXPECT_EQ(buffer_free(self->s.fd, empty), 0);
+		EXPECT_EQ(object_destroy(self->s.fd, empty), 0);
 	}
 	buffer_execution_init(&e, self->other_model, full, 0);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), EPERM);
@@ -728,8 +691,8 @@ TEST_F(buffers, roles_at_use)
 			};
 			struct nnaccel_shape shapes[2];
 
-			ASSERT_EQ(buffer_copy_in(self->s.fd, a.cmd.out_token, self->data, 1), 0);
-			buffer_execution_init(&e, self->model, a.cmd.out_token, 0);
+			ASSERT_EQ(buffer_copy_in(self->s.fd, a.cmd.out_buffer, self->data, 1), 0);
+			buffer_execution_init(&e, self->model, a.cmd.out_buffer, 0);
 			args[(use & 1) * 2 + (use >> 1)].flags = NNACCEL_ARG_BUFFER;
 			e.base.cmd.args = (uintptr_t)args;
 			e.base.cmd.num_inputs = 2;
@@ -763,8 +726,8 @@ TEST_F(buffers, many_arguments)
 	a.cmd.roles = (uintptr_t)roles;
 	a.cmd.num_roles = 4;
 	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_BUFFER_ALLOC, &a.cmd), 0);
-	ASSERT_EQ(buffer_copy_in(self->s.fd, a.cmd.out_token, self->data, 1), 0);
-	buffer_execution_init(&e, self->model, a.cmd.out_token, 0);
+	ASSERT_EQ(buffer_copy_in(self->s.fd, a.cmd.out_buffer, self->data, 1), 0);
+	buffer_execution_init(&e, self->model, a.cmd.out_buffer, 0);
 	e.base.cmd.args = (uintptr_t)args;
 	e.base.cmd.shapes = (uintptr_t)shapes;
 	e.base.cmd.num_inputs = 2;
@@ -786,20 +749,20 @@ TEST_F(buffers, failed_executions)
 	uint64_t output = allocate(&self->s, self->model, CAPACITY);
 	struct buffer_execution e;
 
-	ASSERT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, 8), 0);
+	ASSERT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, 8), 0);
 	for (uint32_t status = 1; status <= NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT; status++) {
 		ASSERT_EQ(buffer_copy_in(self->s.fd, output, self->data, 8), 0);
-		buffer_execution_init(&e, self->model, self->token, output);
+		buffer_execution_init(&e, self->model, self->buffer, output);
 		ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.base.cmd));
 		ASSERT_EQ(fetch(self), 0);
 		ASSERT_EQ(commit(self, status, 8), 0);
 		ASSERT_EQ(async_wait(&self->async), 0);
 		EXPECT_TRUE(is_empty(self, output));
-		EXPECT_TRUE(holds(self, self->token, 8));
+		EXPECT_TRUE(holds(self, self->buffer, 8));
 	}
 	/* One that was refused did not touch it. */
 	ASSERT_EQ(buffer_copy_in(self->s.fd, output, self->data, 8), 0);
-	buffer_execution_init(&e, self->other_model, self->token, output);
+	buffer_execution_init(&e, self->other_model, self->buffer, output);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), EPERM);
 	EXPECT_TRUE(holds(self, output, 8));
 }
@@ -810,8 +773,8 @@ TEST_F(buffers, answers_that_are_wrong)
 	uint64_t cookie;
 	struct buffer_execution e;
 
-	ASSERT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, 8), 0);
-	buffer_execution_init(&e, self->model, self->token, output);
+	ASSERT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, 8), 0);
+	buffer_execution_init(&e, self->model, self->buffer, output);
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.base.cmd));
 	ASSERT_EQ(fetch(self), 0);
 	cookie = self->cmd.head.cookie;
@@ -834,9 +797,9 @@ TEST_F(buffers, in_use)
 	struct async reader;
 	union command first;
 
-	ASSERT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, 8), 0);
+	ASSERT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, 8), 0);
 	ASSERT_EQ(buffer_copy_in(self->s.fd, output, self->data, 8), 0);
-	buffer_execution_init(&e, self->model, self->token, output);
+	buffer_execution_init(&e, self->model, self->buffer, output);
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.base.cmd));
 	ASSERT_EQ(fetch(self), 0);
 	/* What is written is nobody else's. */
@@ -846,19 +809,19 @@ TEST_F(buffers, in_use)
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &again.base.cmd), EBUSY);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), EBUSY);
 	/* What is read may be read, and not written. */
-	EXPECT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, 8), EBUSY);
-	EXPECT_TRUE(holds(self, self->token, 8));
-	buffer_execution_init(&again, self->model, self->token, 0);
+	EXPECT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, 8), EBUSY);
+	EXPECT_TRUE(holds(self, self->buffer, 8));
+	buffer_execution_init(&again, self->model, self->buffer, 0);
 	ASSERT_TRUE(async_start(&reader, self->s.fd, NNACCEL_EXECUTE, &again.base.cmd));
 	first = self->cmd;
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_EQ(session_answer(self->s.session, &first), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
 	EXPECT_TRUE(holds(self, output, 0));
-	EXPECT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, 8), EBUSY);
+	EXPECT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, 8), EBUSY);
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	EXPECT_EQ(async_wait(&reader), 0);
-	EXPECT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, 8), 0);
+	EXPECT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, 8), 0);
 	/* The context does not count the refused ones. */
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
 }
@@ -868,7 +831,7 @@ TEST_F(buffers, abandoned)
 {
 	struct buffer_execution e;
 
-	buffer_execution_init(&e, self->model, self->token, 0);
+	buffer_execution_init(&e, self->model, self->buffer, 0);
 	e.base.args[0].flags = NNACCEL_ARG_NO_VALUE;
 	e.base.args[1].pool = 0;
 	e.base.cmd.num_outputs = 1;
@@ -876,13 +839,13 @@ TEST_F(buffers, abandoned)
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.base.cmd));
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_EQ(async_wait(&self->async), ETIME);
-	EXPECT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, 8), EBUSY);
+	EXPECT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, 8), EBUSY);
 	EXPECT_EQ(commit(self, NNACCEL_STATUS_NONE, 8), 0);
-	EXPECT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, 8), 0);
+	EXPECT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, 8), 0);
 	/* One that was never fetched did not write, but who can tell. */
 	e.base.cmd.deadline_ns = now_ns() + 50000000;
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), ETIME);
-	EXPECT_TRUE(is_empty(self, self->token));
+	EXPECT_TRUE(is_empty(self, self->buffer));
 }
 
 TEST_F(buffers, freed_in_use)
@@ -891,12 +854,12 @@ TEST_F(buffers, freed_in_use)
 	struct buffer_execution e;
 	char *out;
 
-	ASSERT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, 8), 0);
-	buffer_execution_init(&e, self->model, self->token, output);
+	ASSERT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, 8), 0);
+	buffer_execution_init(&e, self->model, self->buffer, output);
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.base.cmd));
 	ASSERT_EQ(fetch(self), 0);
-	EXPECT_EQ(buffer_free(self->s.fd, self->token), 0);
-	EXPECT_EQ(buffer_free(self->s.fd, output), 0);
+	EXPECT_EQ(object_destroy(self->s.fd, self->buffer), 0);
+	EXPECT_EQ(object_destroy(self->s.fd, output), 0);
 	EXPECT_EQ(buffer_copy_out(self->s.fd, output, self->back, 8), ENOENT);
 	out = session_map(self->s.session, command_grants(&self->cmd)[1].grant, 4 * PAGE,
 			  PROT_READ | PROT_WRITE);
@@ -922,12 +885,12 @@ TEST_F(buffers, model_is_destroyed)
 	struct buffer_execution e;
 	uint32_t model;
 
-	ASSERT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, 8), 0);
+	ASSERT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, 8), 0);
 	EXPECT_EQ(object_destroy(self->s.fd, self->model), 0);
-	EXPECT_TRUE(holds(self, self->token, 8));
+	EXPECT_TRUE(holds(self, self->buffer, 8));
 	model = prepare(&self->s, self->pool);
 	ASSERT_NE(model, 0);
-	buffer_execution_init(&e, self->model, self->token, 0);
+	buffer_execution_init(&e, self->model, self->buffer, 0);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), ENOENT);
 	e.base.cmd.model = model;
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), EPERM);
@@ -963,15 +926,15 @@ TEST_F(buffers, worker_dies)
 	struct buffer_execution e;
 	uint32_t model;
 
-	ASSERT_EQ(buffer_copy_in(self->s.fd, self->token, self->data, 1000), 0);
+	ASSERT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, 1000), 0);
 	ASSERT_EQ(buffer_copy_in(self->s.fd, output, self->data, 8), 0);
-	buffer_execution_init(&e, self->model, self->token, output);
+	buffer_execution_init(&e, self->model, self->buffer, output);
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.base.cmd));
 	ASSERT_EQ(fetch(self), 0);
 	next_worker(self);
 	EXPECT_EQ(async_wait(&self->async), EPIPE);
 	EXPECT_TRUE(is_empty(self, output));
-	EXPECT_TRUE(holds(self, self->token, 1000));
+	EXPECT_TRUE(holds(self, self->buffer, 1000));
 	EXPECT_EQ(memcmp(self->back, self->data, 1000), 0);
 	EXPECT_EQ(buffer_copy_in(self->s.fd, output, self->data, 8), 0);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), ESTALE);
@@ -985,7 +948,7 @@ TEST_F(buffers, worker_dies)
 	EXPECT_EQ(buffer_alloc(self->s.fd, self->other_model, 1), 0);
 	EXPECT_EQ(errno, ESTALE);
 	EXPECT_NE(allocate(&self->s, model, 1), 0);
-	EXPECT_TRUE(holds(self, self->token, 1000));
+	EXPECT_TRUE(holds(self, self->buffer, 1000));
 }
 
 TEST_F(buffers, worker_dies_judging)
@@ -1009,7 +972,7 @@ static void convert(unsigned char *to, const unsigned char *from, size_t n)
 		to[i] = from[n - 1 - i] ^ 0xff;
 }
 
-static uint64_t allocate_own(FIXTURE_DATA(buffers) *self)
+static uint32_t allocate_own(FIXTURE_DATA(buffers) *self)
 {
 	const uint32_t layout = NNACCEL_LAYOUT_ENGINE;
 	struct allocation a;
@@ -1019,7 +982,7 @@ static uint64_t allocate_own(FIXTURE_DATA(buffers) *self)
 	    session_commit(self->s.session, self->cmd.head.cookie, 0, &layout, sizeof(layout),
 			   NULL))
 		return 0;
-	return async_wait(&self->async) ? 0 : a.cmd.out_token;
+	return async_wait(&self->async) ? 0 : a.cmd.out_buffer;
 }
 
 /* Converts for the client, as the command asks. */
@@ -1052,12 +1015,12 @@ static int convert_for(FIXTURE_DATA(buffers) *self, uint32_t kind, uint64_t leng
 }
 
 static bool start_copy(FIXTURE_DATA(buffers) *self, struct nnaccel_buffer_copy *copy,
-		       uint32_t flags, uint64_t token, void *data, uint64_t length)
+		       uint32_t flags, uint32_t buffer, void *data, uint64_t length)
 {
 	*copy = (struct nnaccel_buffer_copy){
 		.size = sizeof(*copy),
 		.flags = flags,
-		.token = token,
+		.buffer = buffer,
 		.data = (uintptr_t)data,
 		.length = length,
 		.out_status = POISON,
@@ -1067,25 +1030,25 @@ static bool start_copy(FIXTURE_DATA(buffers) *self, struct nnaccel_buffer_copy *
 
 TEST_F(buffers, engine_layout)
 {
-	uint64_t token = allocate_own(self);
+	uint32_t buffer = allocate_own(self);
 	struct nnaccel_buffer_copy copy;
 	struct buffer_execution e;
 	unsigned char *own, expected[1000];
 	long long pools;
 
-	ASSERT_NE(token, 0);
-	EXPECT_TRUE(is_empty(self, token));
-	EXPECT_EQ(buffer_copy_in(self->s.fd, token, self->data, CAPACITY + 1), EINVAL);
-	EXPECT_EQ(buffer_copy_in(self->s.fd, token, NULL, 8), EFAULT);
+	ASSERT_NE(buffer, 0);
+	EXPECT_TRUE(is_empty(self, buffer));
+	EXPECT_EQ(buffer_copy_in(self->s.fd, buffer, self->data, CAPACITY + 1), EINVAL);
+	EXPECT_EQ(buffer_copy_in(self->s.fd, buffer, NULL, 8), EFAULT);
 	pools = summary_get(self->s.fd, "nnaccel-pools");
-	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_IN, token, self->data, 1000));
+	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_IN, buffer, self->data, 1000));
 	ASSERT_EQ(convert_for(self, NNACCEL_DO_COPY_IN, 1000), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
 	EXPECT_EQ(copy.out_status, NNACCEL_STATUS_NONE);
 	/* Memory for the way is gone again. */
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), pools);
 	/* An execution finds the engine's layout. */
-	buffer_execution_init(&e, self->model, token, 0);
+	buffer_execution_init(&e, self->model, buffer, 0);
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.base.cmd));
 	ASSERT_EQ(fetch(self), 0);
 	own = session_map(self->s.session, command_grants(&self->cmd)->grant, 4 * PAGE, PROT_READ);
@@ -1095,9 +1058,9 @@ TEST_F(buffers, engine_layout)
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
 	munmap(own, 4 * PAGE);
-	EXPECT_EQ(buffer_copy_out(self->s.fd, token, self->back, 999), EINVAL);
+	EXPECT_EQ(buffer_copy_out(self->s.fd, buffer, self->back, 999), EINVAL);
 	memset(self->back, 0, sizeof(self->back));
-	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_OUT, token, self->back, 1000));
+	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_OUT, buffer, self->back, 1000));
 	ASSERT_EQ(convert_for(self, NNACCEL_DO_COPY_OUT, 1000), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
 	EXPECT_EQ(memcmp(self->back, self->data, 1000), 0);
@@ -1106,19 +1069,19 @@ TEST_F(buffers, engine_layout)
 
 TEST_F(buffers, engine_layout_fails)
 {
-	uint64_t token = allocate_own(self);
+	uint32_t buffer = allocate_own(self);
 	struct nnaccel_buffer_copy copy;
 	char message[NNACCEL_MAX_MESSAGE] = "none";
 
-	ASSERT_NE(token, 0);
-	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_IN, token, self->data, 1000));
+	ASSERT_NE(buffer, 0);
+	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_IN, buffer, self->data, 1000));
 	ASSERT_EQ(convert_for(self, NNACCEL_DO_COPY_IN, 1000), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
 	/* Not out: it still holds something. */
 	copy = (struct nnaccel_buffer_copy){
 		.size = sizeof(copy),
 		.flags = NNACCEL_COPY_OUT,
-		.token = token,
+		.buffer = buffer,
 		.data = (uintptr_t)self->back,
 		.length = 1000,
 		.message = (uintptr_t)message,
@@ -1127,44 +1090,44 @@ TEST_F(buffers, engine_layout_fails)
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_BUFFER_COPY, &copy));
 	ASSERT_EQ(fetch(self), 0);
 	/* Meanwhile it can be read, not written. */
-	EXPECT_EQ(buffer_copy_in(self->s.fd, token, self->data, 1), EBUSY);
+	EXPECT_EQ(buffer_copy_in(self->s.fd, buffer, self->data, 1), EBUSY);
 	EXPECT_EQ(session_commit(self->s.session, self->cmd.head.cookie,
 				 NNACCEL_STATUS_GENERAL_FAILURE, NULL, 0, "cannot"), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
 	EXPECT_EQ(copy.out_status, NNACCEL_STATUS_GENERAL_FAILURE);
 	EXPECT_STREQ(message, "cannot");
-	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_OUT, token, self->back, 1000));
+	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_OUT, buffer, self->back, 1000));
 	ASSERT_EQ(convert_for(self, NNACCEL_DO_COPY_OUT, 1000), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
 	/* Not in: nothing. */
-	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_IN, token, self->data, 1000));
+	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_IN, buffer, self->data, 1000));
 	ASSERT_EQ(fetch(self), 0);
-	EXPECT_EQ(buffer_copy_out(self->s.fd, token, self->back, 1000), EBUSY);
+	EXPECT_EQ(buffer_copy_out(self->s.fd, buffer, self->back, 1000), EBUSY);
 	EXPECT_EQ(session_commit(self->s.session, self->cmd.head.cookie,
 				 NNACCEL_STATUS_GENERAL_FAILURE, NULL, 0, NULL), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
 	EXPECT_EQ(copy.out_status, NNACCEL_STATUS_GENERAL_FAILURE);
-	EXPECT_TRUE(is_empty(self, token));
+	EXPECT_TRUE(is_empty(self, buffer));
 }
 
 TEST_F(buffers, engine_layout_dies_with_the_worker)
 {
-	uint64_t token = allocate_own(self);
+	uint32_t buffer = allocate_own(self);
 	struct nnaccel_buffer_copy copy;
 
-	ASSERT_NE(token, 0);
-	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_IN, token, self->data, 1000));
+	ASSERT_NE(buffer, 0);
+	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_IN, buffer, self->data, 1000));
 	ASSERT_EQ(convert_for(self, NNACCEL_DO_COPY_IN, 1000), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
-	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_OUT, token, self->back, 1000));
+	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_OUT, buffer, self->back, 1000));
 	ASSERT_EQ(fetch(self), 0);
 	next_worker(self);
 	EXPECT_EQ(async_wait(&self->async), EPIPE);
-	EXPECT_EQ(buffer_copy_out(self->s.fd, token, self->back, 1000), ESTALE);
+	EXPECT_EQ(buffer_copy_out(self->s.fd, buffer, self->back, 1000), ESTALE);
 	ASSERT_NE(prepare_anew(self), 0);
-	EXPECT_EQ(buffer_copy_out(self->s.fd, token, self->back, 1000), ESTALE);
-	EXPECT_EQ(buffer_copy_in(self->s.fd, token, self->data, 1000), ESTALE);
-	EXPECT_EQ(buffer_free(self->s.fd, token), 0);
+	EXPECT_EQ(buffer_copy_out(self->s.fd, buffer, self->back, 1000), ESTALE);
+	EXPECT_EQ(buffer_copy_in(self->s.fd, buffer, self->data, 1000), ESTALE);
+	EXPECT_EQ(object_destroy(self->s.fd, buffer), 0);
 }
 
 TEST_F(buffers, layouts_that_are_wrong)
@@ -1184,7 +1147,7 @@ TEST_F(buffers, layouts_that_are_wrong)
 	layout = NNACCEL_LAYOUT_LINEAR;
 	EXPECT_EQ(session_commit(self->s.session, self->cmd.head.cookie, 0, &layout, 4, NULL), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
-	EXPECT_EQ(buffer_copy_in(self->s.fd, a.cmd.out_token, self->data, 8), 0);
+	EXPECT_EQ(buffer_copy_in(self->s.fd, a.cmd.out_buffer, self->data, 8), 0);
 }
 
 /* ---- the client is killed ---- */
@@ -1196,16 +1159,16 @@ static void be_client(struct actor *actor, void *data)
 	uint32_t pool = pool_alloc(fd, PAGE);
 	struct nnaccel_prepare prepare;
 	struct buffer_execution e;
-	uint64_t tokens[2];
+	uint32_t buffers[2];
 
 	prepare_init(&prepare, pool, 1);
 	if (!pool || xioctl(fd, NNACCEL_PREPARE, &prepare))
 		_exit(1);
 	for (int i = 0; i < 2; i++)
-		tokens[i] = buffer_alloc(fd, prepare.out_model, CAPACITY);
-	if (!tokens[0] || !tokens[1] || buffer_copy_in(fd, tokens[0], data, CAPACITY))
+		buffers[i] = buffer_alloc(fd, prepare.out_model, CAPACITY);
+	if (!buffers[0] || !buffers[1] || buffer_copy_in(fd, buffers[0], data, CAPACITY))
 		_exit(1);
-	buffer_execution_init(&e, prepare.out_model, tokens[0], tokens[1]);
+	buffer_execution_init(&e, prepare.out_model, buffers[0], buffers[1]);
 	xioctl(fd, NNACCEL_EXECUTE, &e.base.cmd);
 }
 

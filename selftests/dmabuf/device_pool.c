@@ -196,8 +196,8 @@ TEST_F(device_pool, copies)
 	};
 
 	ASSERT_EQ(served_start(&self->s), 0);
-	copy.token = buffer_alloc(self->s.fd, self->model, PAGE);
-	ASSERT_NE(copy.token, 0);
+	copy.buffer = buffer_alloc(self->s.fd, self->model, PAGE);
+	ASSERT_NE(copy.buffer, 0);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_BUFFER_COPY, &copy), EOPNOTSUPP);
 	copy.pool = self->own;
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_BUFFER_COPY, &copy), 0);

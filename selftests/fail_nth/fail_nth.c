@@ -20,7 +20,7 @@ FIXTURE(fail_nth) {
 	int nth;
 	uint32_t pool;
 	uint32_t model;
-	uint64_t token;
+	uint32_t domain;
 	struct allocation allocation;
 	char data[MAX_PAGE + 1];
 	int buffer;
@@ -93,7 +93,7 @@ FIXTURE_SETUP(fail_nth)
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	ASSERT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	ASSERT_EQ(async_wait(&self->async), 0);
-	self->token = self->allocation.cmd.out_token;
+	self->domain = self->allocation.cmd.out_buffer;
 	self->other = -1;
 	self->session = -1;
 	self->burst = -1;
@@ -304,34 +304,27 @@ static int call_burst(FIXTURE_DATA(fail_nth) *self, int *made)
 	return burst_create(self->s.fd, self->model, 0, made);
 }
 
-/* The token does not fit @made; what was made is remembered here. */
 static int call_buffer_alloc(FIXTURE_DATA(fail_nth) *self, int *made)
 {
-	allocation_init(&self->allocation, self->model, 4 * PAGE);
-	return xioctl(self->s.fd, NNACCEL_BUFFER_ALLOC, &self->allocation.cmd);
-}
+	int error;
 
-static void undo_buffer_alloc(FIXTURE_DATA(fail_nth) *self, int made)
-{
-	buffer_free(self->s.fd, self->allocation.cmd.out_token);
+	allocation_init(&self->allocation, self->model, 4 * PAGE);
+	error = xioctl(self->s.fd, NNACCEL_BUFFER_ALLOC, &self->allocation.cmd);
+	*made = (int)self->allocation.cmd.out_buffer;
+	return error;
 }
 
 static int call_buffer_copy(FIXTURE_DATA(fail_nth) *self, int *made)
 {
-	return buffer_copy_in(self->s.fd, self->token, self->data, PAGE + 1) ?:
-	       buffer_copy_out(self->s.fd, self->token, self->data, PAGE + 1);
-}
-
-static int call_buffer_free(FIXTURE_DATA(fail_nth) *self, int *made)
-{
-	return buffer_free(self->s.fd, self->token);
+	return buffer_copy_in(self->s.fd, self->domain, self->data, PAGE + 1) ?:
+	       buffer_copy_out(self->s.fd, self->domain, self->data, PAGE + 1);
 }
 
 static int call_buffer_execute(FIXTURE_DATA(fail_nth) *self, int *made)
 {
 	struct buffer_execution e;
 
-	buffer_execution_init(&e, self->model, self->token, 0);
+	buffer_execution_init(&e, self->model, self->domain, 0);
 	e.base.args[0].flags = NNACCEL_ARG_NO_VALUE;
 	e.base.cmd.num_outputs = 1;
 	e.base.args[1].pool = 0;
@@ -651,10 +644,9 @@ SWEEP(execute_fenced, ready_fence, undo_fence)
 SWEEP(fence_info, ready_fence, NULL)
 SWEEP(cancel, NULL, NULL)
 SWEEP(burst, NULL, undo_fd)
-SWEEP(buffer_alloc, NULL, undo_buffer_alloc)
+SWEEP(buffer_alloc, NULL, undo_object)
 SWEEP(buffer_copy, NULL, NULL)
 SWEEP(buffer_execute, NULL, NULL)
-SWEEP(buffer_free, NULL, NULL)
 SWEEP(slot_bind, ready_burst, undo_slot_bind)
 SWEEP(slot_resolve, ready_slot, NULL)
 SWEEP(burst_map, ready_burst, undo_burst_map)

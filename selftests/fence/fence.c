@@ -292,7 +292,7 @@ static int start_with_buffers(FIXTURE_DATA(fence) *self, uint64_t from, uint64_t
 }
 
 /* A buffer of the model's, which this process answers for; with something in it. */
-static uint64_t serve_buffer(FIXTURE_DATA(fence) *self, const char *data, uint64_t length)
+static uint32_t serve_buffer(FIXTURE_DATA(fence) *self, const char *data, uint64_t length)
 {
 	struct allocation a;
 	struct async async;
@@ -301,9 +301,9 @@ static uint64_t serve_buffer(FIXTURE_DATA(fence) *self, const char *data, uint64
 	if (!async_start(&async, self->s.fd, NNACCEL_BUFFER_ALLOC, &a.cmd) ||
 	    session_fetch(self->s.session, 0, &self->cmd) ||
 	    session_answer(self->s.session, &self->cmd) || async_wait(&async) ||
-	    buffer_copy_in(self->s.fd, a.cmd.out_token, data, length))
+	    buffer_copy_in(self->s.fd, a.cmd.out_buffer, data, length))
 		return 0;
-	return a.cmd.out_token;
+	return a.cmd.out_buffer;
 }
 
 /* Priority orders those whose fences have signalled. */

@@ -62,9 +62,9 @@ static struct {
 	_Atomic int files[FILES];	/* of all kinds, some closed by now */
 	uint32_t pools[2];
 	uint32_t model;
-	uint64_t token;
+	uint32_t buffer;
 	_Atomic int fence;		/* the last sync_file that a call made, or what is there now */
-	_Atomic uint64_t last;		/* the last id or token that a call made */
+	_Atomic uint64_t last;		/* the last id that a call made */
 	_Atomic uint64_t context;	/* the last that wanted a worker */
 	_Atomic uint64_t cookie;	/* of a command that nobody answers but by chance */
 	_Atomic uint32_t slot;
@@ -146,7 +146,7 @@ static uint64_t draw_value(struct fuzzer *f)
 	const uint64_t values[] = {
 		0, 1, 2, 3, 4, 8, 16, 63, 64, 65, 255, 4095, PAGE, PAGE + 1, 0x7fffffff, 0x80000000,
 		0xffffffff, 0x100000000, INT64_MAX, (uint64_t)INT64_MIN, UINT64_MAX,
-		UINT64_MAX - PAGE + 1, 0xffff888000000000, world.token, world.last,
+		UINT64_MAX - PAGE + 1, 0xffff888000000000, world.buffer, world.last,
 		world.model, (uintptr_t)f->room->data, (uintptr_t)world.edge,
 		(uintptr_t)world.edge - 8, (uint32_t)draw_file(f), now_ns() + draw(f, 2000000),
 		(uint64_t)draw(f, UINT32_MAX) << draw(f, 33),
@@ -173,7 +173,7 @@ static void good_execution(struct fuzzer *f, struct nnaccel_execute *cmd)
 {
 	struct room *r = f->room;
 
-	buffer_execution_init(&r->bound, world.model, world.token, world.token);
+	buffer_execution_init(&r->bound, world.model, world.buffer, world.buffer);
 	if (draw(f, 2))
 		execution_init(&r->bound.base, world.model, world.pools[0], world.pools[1]);
 	/* The answer may never come. */
@@ -289,7 +289,7 @@ static void good_pool_call(struct fuzzer *f, unsigned long request, void *arg)
 	case NNACCEL_BUFFER_COPY:
 		*(struct nnaccel_buffer_copy *)arg = (struct nnaccel_buffer_copy){
 			.flags = draw(f, 2),
-			.token = world.token,
+			.buffer = world.buffer,
 			.data = (uintptr_t)f->room->data,
 			.length = draw(f, PAGE),
 		};
@@ -402,7 +402,7 @@ static void keep(struct fuzzer *f, unsigned long request, const void *arg)
 		world.last = ((const struct nnaccel_prepare *)arg)->out_model;
 		break;
 	case NNACCEL_BUFFER_ALLOC:
-		world.last = ((const struct nnaccel_buffer_alloc *)arg)->out_token;
+		world.last = ((const struct nnaccel_buffer_alloc *)arg)->out_buffer;
 		break;
 	}
 }
@@ -611,7 +611,7 @@ static void fuzz_main(uint64_t seed)
 				   &fuzzers[i]))
 			_exit(1);
 	/* A buffer needs a worker who answers. */
-	world.token = buffer_alloc(world.s.fd, world.model, PAGE);
+	world.buffer = buffer_alloc(world.s.fd, world.model, PAGE);
 	meddle(&fuzzers[CLIENTS + WORKERS]);
 }
 
@@ -724,7 +724,7 @@ static void guided_main(int number, uint64_t seed)
 	make_world();
 	if (!coverage_begin(&own) || pthread_create(&thread, NULL, guided_worker, &worker))
 		_exit(1);
-	world.token = buffer_alloc(world.s.fd, world.model, PAGE);
+	world.buffer = buffer_alloc(world.s.fd, world.model, PAGE);
 	begin_signals();
 	for (unsigned long calls = 0; calls < GUIDED_LIFE; calls += SEQUENCE) {
 		unsigned int found = 0;

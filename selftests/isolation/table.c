@@ -16,7 +16,7 @@ struct owner {
 	struct served s;
 	uint32_t pool;
 	uint32_t model;
-	uint64_t token;
+	uint32_t buffer;
 	int burst;
 	uint32_t number;
 	uint32_t slot;
@@ -64,8 +64,8 @@ static int own(FIXTURE_DATA(table) *self)
 	a->model = prepare.out_model;
 	allocation_init(&allocation, a->model, LENGTH);
 	error = error ?: answer(self, NNACCEL_BUFFER_ALLOC, &allocation.cmd);
-	a->token = allocation.cmd.out_token;
-	error = error ?: buffer_copy_in(a->s.fd, a->token, &allocation, 8);
+	a->buffer = allocation.cmd.out_buffer;
+	error = error ?: buffer_copy_in(a->s.fd, a->buffer, &allocation, 8);
 	if (error)
 		return error;
 	a->burst = served_burst(&a->s, a->model, &a->number);
@@ -148,32 +148,32 @@ static int try_buffer_copy_in(int fd)
 {
 	char data[8] = "";
 
-	return buffer_copy_in(fd, victim->token, data, sizeof(data));
+	return buffer_copy_in(fd, victim->buffer, data, sizeof(data));
 }
 
 static int try_buffer_copy_out(int fd)
 {
 	char data[8];
 
-	return buffer_copy_out(fd, victim->token, data, sizeof(data));
+	return buffer_copy_out(fd, victim->buffer, data, sizeof(data));
 }
 
 static int try_buffer_free(int fd)
 {
-	return buffer_free(fd, victim->token);
+	return object_destroy(fd, victim->buffer);
 }
 
 static int try_buffer_execute(int fd)
 {
 	struct buffer_execution e;
 
-	buffer_execution_init(&e, victim->model, victim->token, 0);
+	buffer_execution_init(&e, victim->model, victim->buffer, 0);
 	return xioctl(fd, NNACCEL_EXECUTE, &e.base.cmd);
 }
 
 static int try_buffer_export(int fd)
 {
-	return pool_export(fd, (uint32_t)victim->token) < 0 ? errno : 0;
+	return pool_export(fd, victim->buffer) < 0 ? errno : 0;
 }
 
 static int try_burst_bind(int fd)
@@ -424,7 +424,7 @@ TEST_F(table, all_are_refused)
 	EXPECT_EQ(summary_get(self->alice.s.fd, "nnaccel-pools"), 1);
 	EXPECT_EQ(summary_get(self->alice.s.fd, "nnaccel-models"), 1);
 	EXPECT_EQ(summary_get(self->alice.s.fd, "nnaccel-buffers"), 1);
-	EXPECT_EQ(buffer_copy_out(self->alice.s.fd, self->alice.token, data, 8), 0);
+	EXPECT_EQ(buffer_copy_out(self->alice.s.fd, self->alice.buffer, data, 8), 0);
 	EXPECT_EQ(slot_free(self->alice.burst, self->alice.slot), 0);
 }
 

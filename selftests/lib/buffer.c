@@ -20,33 +20,26 @@ void allocation_init(struct allocation *a, uint32_t model, uint64_t capacity)
 		.roles = (uintptr_t)a->roles,
 		.num_roles = 2,
 		.out_status = POISON,
-		.out_token = POISON,
+		.out_buffer = POISON,
 		.message = (uintptr_t)a->message,
 		.message_size = sizeof(a->message),
 	};
 }
 
-uint64_t buffer_alloc(int fd, uint32_t model, uint64_t capacity)
+uint32_t buffer_alloc(int fd, uint32_t model, uint64_t capacity)
 {
 	struct allocation a;
 
 	allocation_init(&a, model, capacity);
-	return ioctl(fd, NNACCEL_BUFFER_ALLOC, &a.cmd) ? 0 : a.cmd.out_token;
+	return ioctl(fd, NNACCEL_BUFFER_ALLOC, &a.cmd) ? 0 : a.cmd.out_buffer;
 }
 
-int buffer_free(int fd, uint64_t token)
-{
-	struct nnaccel_buffer_free arg = { .size = sizeof(arg), .token = token };
-
-	return xioctl(fd, NNACCEL_BUFFER_FREE, &arg);
-}
-
-static int copy(int fd, uint32_t flags, uint64_t token, const void *data, uint64_t length)
+static int copy(int fd, uint32_t flags, uint32_t buffer, const void *data, uint64_t length)
 {
 	struct nnaccel_buffer_copy arg = {
 		.size = sizeof(arg),
 		.flags = flags,
-		.token = token,
+		.buffer = buffer,
 		.data = (uintptr_t)data,
 		.length = length,
 		.out_status = POISON,
@@ -56,27 +49,27 @@ static int copy(int fd, uint32_t flags, uint64_t token, const void *data, uint64
 	return !error && arg.out_status ? EREMOTEIO : error;
 }
 
-int buffer_copy_in(int fd, uint64_t token, const void *data, uint64_t length)
+int buffer_copy_in(int fd, uint32_t buffer, const void *data, uint64_t length)
 {
-	return copy(fd, NNACCEL_COPY_IN, token, data, length);
+	return copy(fd, NNACCEL_COPY_IN, buffer, data, length);
 }
 
-int buffer_copy_out(int fd, uint64_t token, void *data, uint64_t length)
+int buffer_copy_out(int fd, uint32_t buffer, void *data, uint64_t length)
 {
-	return copy(fd, NNACCEL_COPY_OUT, token, data, length);
+	return copy(fd, NNACCEL_COPY_OUT, buffer, data, length);
 }
 
-void buffer_execution_init(struct buffer_execution *e, uint32_t model, uint64_t input,
-			   uint64_t output)
+void buffer_execution_init(struct buffer_execution *e, uint32_t model, uint32_t input,
+			   uint32_t output)
 {
 	execution_init(&e->base, model, 0, 0);
-	e->tokens[0] = input;
-	e->tokens[1] = output;
+	e->buffers[0] = input;
+	e->buffers[1] = output;
 	for (uint32_t i = 0; i < 2; i++)
 		e->base.args[i] = (struct nnaccel_arg){ .flags = NNACCEL_ARG_BUFFER, .pool = i };
 	e->base.cmd.num_pools = 0;
 	e->base.cmd.pools = 0;
 	e->base.cmd.num_outputs = !!output;
 	e->base.cmd.num_buffers = 1 + !!output;
-	e->base.cmd.buffers = (uintptr_t)e->tokens;
+	e->base.cmd.buffers = (uintptr_t)e->buffers;
 }

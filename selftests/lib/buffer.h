@@ -18,17 +18,14 @@ struct allocation {
 /** allocation_init() - Fills in an allocation with both roles of a model: input 0 and output 0. */
 void allocation_init(struct allocation *a, uint32_t model, uint64_t capacity);
 
-/** buffer_alloc() - A buffer with both roles of a model: its token, or 0 and errno. */
-uint64_t buffer_alloc(int fd, uint32_t model, uint64_t capacity);
-
-/** buffer_free() - Ends a buffer. */
-int buffer_free(int fd, uint64_t token);
+/** buffer_alloc() - A buffer with both roles of a model: its id, or 0 and errno. */
+uint32_t buffer_alloc(int fd, uint32_t model, uint64_t capacity);
 
 /** buffer_copy_in() - Copies into a buffer; EREMOTEIO: the engine failed it. */
-int buffer_copy_in(int fd, uint64_t token, const void *data, uint64_t length);
+int buffer_copy_in(int fd, uint32_t buffer, const void *data, uint64_t length);
 
 /** buffer_copy_out() - Copies out of a buffer; EREMOTEIO: the engine failed it. */
-int buffer_copy_out(int fd, uint64_t token, void *data, uint64_t length);
+int buffer_copy_out(int fd, uint32_t buffer, void *data, uint64_t length);
 
 /**
  * struct buffer_execution - An EXECUTE whose one input is a buffer, and its one
@@ -36,11 +33,11 @@ int buffer_copy_out(int fd, uint64_t token, void *data, uint64_t length);
  */
 struct buffer_execution {
 	struct execution base;
-	uint64_t tokens[2];
+	uint32_t buffers[2];
 };
 
 /** buffer_execution_init() - Fills in all of it; output 0: the input is the only argument. */
-void buffer_execution_init(struct buffer_execution *e, uint32_t model, uint64_t input,
-			   uint64_t output);
+void buffer_execution_init(struct buffer_execution *e, uint32_t model, uint32_t input,
+			   uint32_t output);
 
 #endif

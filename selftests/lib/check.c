@@ -48,7 +48,6 @@ const struct ioctl_desc ioctls[] = {
 	IOCTL(CACHE_SAVE, cache_save, CONTEXT),
 	IOCTL(BUFFER_ALLOC, buffer_alloc, CONTEXT),
 	IOCTL(BUFFER_COPY, buffer_copy, CONTEXT),
-	IOCTL(BUFFER_FREE, buffer_free, CONTEXT),
 	IOCTL(BURST_SLOT, burst_slot, BURST),
 	IOCTL(ENGINE_NEXT, engine_next, ENGINE),
 	IOCTL(ENGINE_SESSION, engine_session, ENGINE),
@@ -98,7 +97,7 @@ static uint32_t first_size(unsigned long request, size_t size)
 	case NNACCEL_SESSION_FORMAT:
 		return offsetof(struct nnaccel_session_format, out_planes);
 	case NNACCEL_BUFFER_COPY:
-		return offsetof(struct nnaccel_buffer_copy, pool);
+		return offsetof(struct nnaccel_buffer_copy, resume);
 	case NNACCEL_PREPARE_CACHED:
 		return offsetof(struct nnaccel_prepare_cached, attributes);
 	case NNACCEL_EXECUTE:

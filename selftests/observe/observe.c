@@ -352,7 +352,7 @@ static void do_one_of_each(struct __test_metadata *_metadata, struct served *s, 
 	struct nnaccel_grant grant;
 	struct execution e;
 	int fd, burst;
-	uint64_t token;
+	uint32_t domain;
 
 	pool = pool_alloc(s->fd, 100);
 	model = served_prepare(s, pool);
@@ -361,9 +361,9 @@ static void do_one_of_each(struct __test_metadata *_metadata, struct served *s, 
 	e.cmd.deadline_ns = now_ns() + 50000000;
 	EXPECT_EQ(xioctl(s->fd, NNACCEL_EXECUTE, &e.cmd), ETIME);
 	ASSERT_EQ(served_start(s), 0);
-	token = buffer_alloc(s->fd, model, 16);
-	EXPECT_EQ(buffer_copy_in(s->fd, token, "text", 4), 0);
-	EXPECT_EQ(buffer_free(s->fd, token), 0);
+	domain = buffer_alloc(s->fd, model, 16);
+	EXPECT_EQ(buffer_copy_in(s->fd, domain, "text", 4), 0);
+	EXPECT_EQ(object_destroy(s->fd, domain), 0);
 	ASSERT_EQ(burst_create(s->fd, model, 0, &burst), 0);
 	ASSERT_EQ(slot_bind(burst, pool, NNACCEL_PROT_READ, &slot), 0);
 	ASSERT_EQ(slot_resolve(s->session, 1, slot, &grant), 0);

@@ -22,7 +22,7 @@
 #define THREADS	4
 #define CALLS	200		/* of a thread, where its process lives so long */
 #define IDS	6		/* pools, and models, that a client remembers */
-#define TOKENS	2		/* buffers: few, so that threads meet */
+#define BUFFERS	2		/* buffers: few, so that threads meet */
 #define BUFFER_THREADS	6	/* on one buffer */
 #define BUFFER_ROUNDS	(unsigned long)how_often(10, 4)	/* or NNACCEL_RACE_SECONDS */
 #define BUFFER_CALLS	200	/* of a round, at least */
@@ -156,23 +156,23 @@ static void call_fenced(struct client *c)
 		xioctl(c->fd, NNACCEL_CANCEL, &cancel);
 }
 
-static _Atomic uint64_t tokens[TOKENS];
+static _Atomic uint32_t buffers[BUFFERS];
 
 /* A use of a buffer that others may be using, or have freed. */
-static void use_buffer(int fd, unsigned int *seed, uint32_t model, uint64_t token, uint64_t other)
+static void use_buffer(int fd, unsigned int *seed, uint32_t model, uint32_t buffer, uint64_t other)
 {
 	static __thread char data[MAX_PAGE];
 	struct buffer_execution e;
 
 	switch (draw(seed, 4)) {
 	case 0:
-		buffer_copy_in(fd, token, data, 1 + draw(seed, PAGE));
+		buffer_copy_in(fd, buffer, data, 1 + draw(seed, PAGE));
 		break;
 	case 1:
-		buffer_copy_out(fd, token, data, 1 + draw(seed, PAGE));
+		buffer_copy_out(fd, buffer, data, 1 + draw(seed, PAGE));
 		break;
 	default:
-		buffer_execution_init(&e, model, token, other);
+		buffer_execution_init(&e, model, buffer, other);
 		if (draw(seed, 2)) {
 			e.base.args[0].flags = NNACCEL_ARG_NO_VALUE;
 			e.base.args[1].pool = 0;
@@ -185,15 +185,15 @@ static void use_buffer(int fd, unsigned int *seed, uint32_t model, uint64_t toke
 static void call_buffers(struct client *c)
 {
 	uint32_t model = draw_id(c, models);
-	_Atomic uint64_t *place = &tokens[draw(&c->seed, TOKENS)];
-	uint64_t token = *place;
+	_Atomic uint32_t *place = &buffers[draw(&c->seed, BUFFERS)];
+	uint32_t buffer = *place;
 
-	use_buffer(c->fd, &c->seed, model, token, tokens[draw(&c->seed, TOKENS)]);
+	use_buffer(c->fd, &c->seed, model, buffer, buffers[draw(&c->seed, BUFFERS)]);
 	if (draw(&c->seed, 3))
 		return;
 	*place = buffer_alloc(c->fd, model, PAGE);
 	if (draw(&c->seed, 2))
-		buffer_free(c->fd, token);
+		object_destroy(c->fd, buffer);
 }
 
 static void map_burst(int fd, uint64_t base, uint64_t ring_bytes)
@@ -449,7 +449,7 @@ TEST(race)
 struct contest {
 	int fd;
 	uint32_t model;
-	_Atomic uint64_t token;
+	_Atomic uint32_t buffer;
 	_Atomic bool stop;
 	_Atomic unsigned long calls;
 };
@@ -465,15 +465,15 @@ static void *contest_thread(void *data)
 	struct contest *c = me->contest;
 
 	while (!c->stop) {
-		uint64_t token = c->token, fresh;
+		uint32_t buffer = c->buffer, fresh;
 
-		use_buffer(c->fd, &me->seed, c->model, token, 0);
+		use_buffer(c->fd, &me->seed, c->model, buffer, 0);
 		if (!draw(&me->seed, 8)) {
 			/* Another thread may have come first: then ours is one too many. */
 			fresh = buffer_alloc(c->fd, c->model, PAGE);
-			buffer_free(c->fd, token);
-			if (!atomic_compare_exchange_strong(&c->token, &token, fresh))
-				buffer_free(c->fd, fresh);
+			object_destroy(c->fd, buffer);
+			if (!atomic_compare_exchange_strong(&c->buffer, &buffer, fresh))
+				object_destroy(c->fd, fresh);
 		}
 		c->calls++;
 	}
@@ -506,7 +506,7 @@ TEST(one_buffer)
 		struct contest c = { .fd = -1 };
 		struct nnaccel_prepare prepare;
 		struct served s;
-		uint64_t token;
+		uint32_t buffer;
 		int fd;
 
 		ASSERT_EQ(served_open(&s), 0);
@@ -515,9 +515,9 @@ TEST(one_buffer)
 		ASSERT_EQ(xioctl(s.fd, NNACCEL_PREPARE, &prepare), 0);
 		c.fd = s.fd;
 		c.model = prepare.out_model;
-		token = buffer_alloc(s.fd, c.model, PAGE);
-		ASSERT_NE(token, 0);
-		c.token = token;
+		buffer = buffer_alloc(s.fd, c.model, PAGE);
+		ASSERT_NE(buffer, 0);
+		c.buffer = buffer;
 		for (unsigned int i = 0; i < BUFFER_THREADS; i++) {
 			contestants[i] = (struct contestant){ &c, rounds * BUFFER_THREADS + i };
 			pthread_create(&threads[i], NULL, contest_thread, &contestants[i]);

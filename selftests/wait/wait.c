@@ -155,8 +155,8 @@ TEST_F(wait, each_call)
 	EXPECT_EQ(disturbed(self, NNACCEL_CACHE_SAVE, &save), 0);
 	allocation_init(&alloc, self->model, 16);
 	EXPECT_EQ(disturbed(self, NNACCEL_BUFFER_ALLOC, &alloc.cmd), 0);
-	EXPECT_NE(alloc.cmd.out_token, 0);
-	EXPECT_EQ(buffer_free(self->s.fd, alloc.cmd.out_token), 0);
+	EXPECT_NE(alloc.cmd.out_buffer, 0);
+	EXPECT_EQ(object_destroy(self->s.fd, alloc.cmd.out_buffer), 0);
 	EXPECT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_FORGET_GRANT);
 	burst_init(&burst, self->model, 0);
@@ -208,7 +208,7 @@ TEST_F(wait, copy)
 	ASSERT_EQ(session_commit(self->s.session, self->cmd.head.cookie, NNACCEL_STATUS_NONE,
 				 &layout, sizeof(layout), NULL), 0);
 	ASSERT_EQ(async_wait(&async), 0);
-	copy.token = alloc.cmd.out_token;
+	copy.buffer = alloc.cmd.out_buffer;
 	ASSERT_TRUE(handle(SIGUSR1, count, 0));
 	EXPECT_EQ(disturbed_copy(self, &copy), 0);
 	copy.data = 0;
@@ -240,12 +240,12 @@ TEST_F(wait, copy)
 }
 
 static int gone_fd;
-static uint64_t gone_token;
+static uint32_t gone_buffer;
 
 static void free_buffer(int signal)
 {
 	handled++;
-	buffer_free(gone_fd, gone_token);
+	object_destroy(gone_fd, gone_buffer);
 }
 
 /* If the buffer is freed meanwhile, the copy that is interrupted ends. */
@@ -268,7 +268,7 @@ TEST_F(wait, copy_of_what_is_gone)
 				 &layout, sizeof(layout), NULL), 0);
 	ASSERT_EQ(async_wait(&async), 0);
 	gone_fd = self->s.fd;
-	gone_token = copy.token = alloc.cmd.out_token;
+	gone_buffer = copy.buffer = alloc.cmd.out_buffer;
 	ASSERT_TRUE(handle(SIGUSR1, free_buffer, 0));
 	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_BUFFER_COPY, &copy));
 	await_commands(self->s.fd, 1);

@@ -30,7 +30,7 @@ struct nna_buffer {
 	struct nnaccel_role *roles;
 
 	pthread_mutex_t lock;		/* protects what follows; ioctls that copy are outside */
-	uint64_t kernel_token;
+	uint32_t kernel_id;
 	uint64_t capacity;
 	const struct nn_device_extension_item *type;	/* as of a signature's operand */
 	struct nn_operand initial;	/* of all roles and the description; without extras */
@@ -40,7 +40,7 @@ struct nna_buffer {
 
 /* ---- the kernel's buffer ---- */
 
-static enum nn_status kernel_alloc(const struct nna_buffer *b, uint64_t capacity, uint64_t *token,
+static enum nn_status kernel_alloc(const struct nna_buffer *b, uint64_t capacity, uint32_t *id,
 				   struct nn_error *err)
 {
 	char message[NNACCEL_MAX_MESSAGE] = "";
@@ -57,31 +57,31 @@ static enum nn_status kernel_alloc(const struct nna_buffer *b, uint64_t capacity
 		return nna_fail_errno(b->device, "buffer", errno, err);
 	if (a.out_status)
 		return nna_fail_status("buffer", a.out_status, message, err);
-	*token = a.out_token;
+	*id = a.out_buffer;
 	return NN_OK;
 }
 
-static void kernel_free(const struct nna_buffer *b, uint64_t token)
+static void kernel_free(const struct nna_buffer *b, uint32_t id)
 {
-	struct nnaccel_buffer_free f = { .size = sizeof(f), .token = token };
+	struct nnaccel_destroy d = { .size = sizeof(d), .id = id };
 
-	if (token)
-		ioctl(b->device->fd, NNACCEL_BUFFER_FREE, &f);
+	if (id)
+		ioctl(b->device->fd, NNACCEL_DESTROY, &d);
 }
 
 /* Under the lock. What it holds is lost; whoever calls is about to replace it. */
 static enum nn_status grow(struct nna_buffer *b, uint64_t size, struct nn_error *err)
 {
 	enum nn_status status;
-	uint64_t token = 0;
+	uint32_t id = 0;
 
 	if (size <= b->capacity)
 		return NN_OK;
-	status = kernel_alloc(b, size, &token, err);
+	status = kernel_alloc(b, size, &id, err);
 	if (status)
 		return status;
-	kernel_free(b, b->kernel_token);
-	b->kernel_token = token;
+	kernel_free(b, b->kernel_id);
+	b->kernel_id = id;
 	b->capacity = size;
 	b->initialised = false;
 	return NN_OK;
@@ -94,14 +94,14 @@ struct place {
 	uint64_t size;
 };
 
-static enum nn_status kernel_copy(struct nna_buffer *b, uint32_t flags, uint64_t token,
+static enum nn_status kernel_copy(struct nna_buffer *b, uint32_t flags, uint32_t id,
 				  const struct place *place, struct nn_error *err)
 {
 	char message[NNACCEL_MAX_MESSAGE] = "";
 	struct nnaccel_buffer_copy c = {
 		.size = sizeof(c),
 		.flags = flags,
-		.token = token,
+		.buffer = id,
 		.data = (uintptr_t)place->data,
 		.length = place->size,
 		.message_size = sizeof(message),
@@ -126,7 +126,7 @@ static void buffer_put(struct nna_buffer *b)
 {
 	if (atomic_fetch_sub_explicit(&b->users, 1, memory_order_acq_rel) != 1)
 		return;
-	kernel_free(b, b->kernel_token);
+	kernel_free(b, b->kernel_id);
 	pthread_mutex_destroy(&b->lock);
 	nna_device_put(b->device);
 	free(b->roles);
@@ -348,7 +348,7 @@ static enum nn_status allocate(struct nna_buffer *b, const struct role_list *lis
 	if (!capacity)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: a %s of no possible size",
 			       type_name(b->type, &b->initial));
-	status = kernel_alloc(b, capacity, &b->kernel_token, err);
+	status = kernel_alloc(b, capacity, &b->kernel_id, err);
 	b->capacity = capacity;
 	if (!status && !publish(b))
 		status = nn_fail(err, NN_OUT_OF_MEMORY, "buffer: out of memory");
@@ -420,20 +420,21 @@ uint64_t nna_buffer_size(struct nna_buffer *buffer)
 static enum nn_status copy_out(struct nna_buffer *buffer, const struct place *to,
 			       struct nn_error *err)
 {
-	uint64_t holds, token;
+	uint64_t holds;
+	uint32_t id;
 	bool initialised;
 
 	pthread_mutex_lock(&buffer->lock);
 	initialised = buffer->initialised;
 	holds = bytes_of(buffer, &buffer->current);
-	token = buffer->kernel_token;
+	id = buffer->kernel_id;
 	pthread_mutex_unlock(&buffer->lock);
 	if (!initialised)
 		return nn_fail(err, NN_GENERAL_FAILURE, "buffer: nothing was written to it");
 	if (to->size != holds)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: it holds %" PRIu64 " bytes, %"
 			       PRIu64 " are to be copied", holds, to->size);
-	return kernel_copy(buffer, NNACCEL_COPY_OUT, token, to, err);
+	return kernel_copy(buffer, NNACCEL_COPY_OUT, id, to, err);
 }
 
 enum nn_status nna_buffer_read(struct nna_buffer *buffer, void *data, uint64_t size,
@@ -447,7 +448,7 @@ enum nn_status nna_buffer_read(struct nna_buffer *buffer, void *data, uint64_t s
 
 /* Checks the shape of a write and makes room for it. */
 static enum nn_status begin_write(struct nna_buffer *b, uint64_t size, uint32_t rank,
-				  const uint32_t *dims, struct nn_operand *shape, uint64_t *token,
+				  const uint32_t *dims, struct nn_operand *shape, uint32_t *id,
 				  struct nn_error *err)
 {
 	enum nn_status status = NN_OK;
@@ -464,7 +465,7 @@ static enum nn_status begin_write(struct nna_buffer *b, uint64_t size, uint32_t 
 			       PRIu64 " are to be copied", bytes_of(b, shape), size);
 	pthread_mutex_lock(&b->lock);
 	status = grow(b, size, err);
-	*token = b->kernel_token;
+	*id = b->kernel_id;
 	pthread_mutex_unlock(&b->lock);
 	return status;
 }
@@ -482,11 +483,11 @@ static enum nn_status copy_in(struct nna_buffer *buffer, const struct place *fro
 {
 	struct nn_operand shape;
 	enum nn_status status;
-	uint64_t token = 0;
+	uint32_t id = 0;
 
-	status = begin_write(buffer, from->size, rank, dims, &shape, &token, err);
+	status = begin_write(buffer, from->size, rank, dims, &shape, &id, err);
 	if (!status)
-		status = kernel_copy(buffer, NNACCEL_COPY_IN, token, from, err);
+		status = kernel_copy(buffer, NNACCEL_COPY_IN, id, from, err);
 	end_write(buffer, !status, &shape);
 	return status;
 }
@@ -543,7 +544,7 @@ void nna_buffers_init(struct nna_buffer_uses *uses)
 {
 	uses->count = 0;
 	uses->buffers = uses->small_buffers;
-	uses->tokens = uses->small_tokens;
+	uses->ids = uses->small_ids;
 }
 
 static enum nn_status hold(struct nna_buffer_uses *uses, struct nna_device *device,
@@ -556,8 +557,8 @@ static enum nn_status hold(struct nna_buffer_uses *uses, struct nna_device *devi
 			       "possible", n, NNACCEL_MAX_CMD_BUFFERS);
 	if (n > NNA_SMALL_TOKENS) {
 		uses->buffers = calloc(n, sizeof(*uses->buffers));
-		uses->tokens = calloc(n, sizeof(*uses->tokens));
-		if (!uses->buffers || !uses->tokens)
+		uses->ids = calloc(n, sizeof(*uses->ids));
+		if (!uses->buffers || !uses->ids)
 			return nn_fail(err, NN_OUT_OF_MEMORY, "execute: out of memory");
 	}
 	for (uint32_t i = 0; i < n; i++) {
@@ -623,7 +624,7 @@ enum nn_status nna_buffers_in(struct nna_buffer_uses *uses, struct nna_device *d
 	}
 	for (uint32_t i = 0; i < uses->count && !status; i++) {
 		pthread_mutex_lock(&uses->buffers[i]->lock);
-		uses->tokens[i] = uses->buffers[i]->kernel_token;
+		uses->ids[i] = uses->buffers[i]->kernel_id;
 		pthread_mutex_unlock(&uses->buffers[i]->lock);
 	}
 	return status;
@@ -670,7 +671,7 @@ void nna_buffers_out(struct nna_buffer_uses *uses, const struct nna_request *req
 			shape = NULL;
 		pthread_mutex_lock(&b->lock);
 		note_output(b, status == NN_OK, shape, again);
-		uses->tokens[token] = b->kernel_token;
+		uses->ids[token] = b->kernel_id;
 		pthread_mutex_unlock(&b->lock);
 	}
 }
@@ -681,6 +682,6 @@ void nna_buffers_release(struct nna_buffer_uses *uses)
 		buffer_put(uses->buffers[i]);
 	if (uses->buffers != uses->small_buffers) {
 		free(uses->buffers);
-		free(uses->tokens);
+		free(uses->ids);
 	}
 }

@@ -15,9 +15,9 @@
 struct nna_buffer_uses {
 	uint32_t count;
 	struct nna_buffer **buffers;
-	uint64_t *tokens;		/* of the kernel */
+	uint32_t *ids;			/* of the kernel */
 	struct nna_buffer *small_buffers[NNA_SMALL_TOKENS];
-	uint64_t small_tokens[NNA_SMALL_TOKENS];
+	uint32_t small_ids[NNA_SMALL_TOKENS];
 };
 
 void nna_buffers_init(struct nna_buffer_uses *uses);
@@ -25,7 +25,7 @@ void nna_buffers_init(struct nna_buffer_uses *uses);
 /*
  * Before an execution: holds the buffers that the request names, unless they are held, checks its
  * arguments against what those hold or can hold, gives inputs their shapes, makes room where an
- * output's size is known, and fills in uses->tokens. NN_INVALID_ARGUMENT: a token that names no
+ * output's size is known, and fills in uses->ids. NN_INVALID_ARGUMENT: a token that names no
  * buffer, or comes twice, or a shape that does not fit.
  */
 enum nn_status nna_buffers_in(struct nna_buffer_uses *uses, struct nna_device *device,
@@ -34,7 +34,7 @@ enum nn_status nna_buffers_in(struct nna_buffer_uses *uses, struct nna_device *d
 
 /*
  * After it: what outputs hold now, by its shapes. *again: one whose size was open was too small and
- * has grown, and uses->tokens says what stands for it now.
+ * has grown, and uses->ids says what stands for it now.
  */
 void nna_buffers_out(struct nna_buffer_uses *uses, const struct nna_request *request,
 		     enum nn_status status, const struct nnaccel_shape *shapes,

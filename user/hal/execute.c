@@ -178,7 +178,7 @@ enum nn_status nna_call_translate(struct nna_call *c, const struct nna_execute_o
 		.message = (uintptr_t)c->message,
 		.message_size = sizeof(c->message),
 		.num_buffers = c->buffers.count,
-		.buffers = (uintptr_t)c->buffers.tokens,
+		.buffers = (uintptr_t)c->buffers.ids,
 		.attributes = (uintptr_t)c->attributes,
 		.attributes_size = (uint32_t)c->attributes_size,
 	};

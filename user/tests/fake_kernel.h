@@ -97,11 +97,11 @@ static void fake_look_all(uint64_t ids, uint32_t count)
 }
 
 /* Gives an id back, even if the request fails: a client does not repeat it. */
-static void fake_give_back(uint64_t id, bool is_buffer)
+static void fake_give_back(uint64_t id)
 {
 	uint8_t *kind = &fake.kinds[(id & ~(uint64_t)FAKE_IMPORT) % FAKE_MOST_IDS];
 
-	if ((*kind == FAKE_BUFFER) != is_buffer || !*kind)
+	if (!*kind)
 		fake.wrong++;
 	else
 		fake.live--;
@@ -136,7 +136,7 @@ static int fake_query(struct nnaccel_query *q)
 static int fake_execute(struct nnaccel_execute *e)
 {
 	struct nnaccel_shape *shapes = (struct nnaccel_shape *)(uintptr_t)e->shapes;
-	const uint64_t *buffers = (const uint64_t *)(uintptr_t)e->buffers;
+	const uint32_t *buffers = (const uint32_t *)(uintptr_t)e->buffers;
 
 	fake_look(e->model, FAKE_MODEL);
 	fake_look_all(e->pools, e->num_pools);
@@ -251,10 +251,10 @@ static int fake_do(unsigned long request, void *arg)
 	case NNACCEL_BURST_SLOT:
 		return fake_fail(ENOSPC);
 	case NNACCEL_BUFFER_ALLOC:
-		((struct nnaccel_buffer_alloc *)arg)->out_token = fake_id(FAKE_BUFFER, 0);
+		((struct nnaccel_buffer_alloc *)arg)->out_buffer = fake_id(FAKE_BUFFER, 0);
 		return 0;
 	case NNACCEL_BUFFER_COPY:
-		fake_look(((struct nnaccel_buffer_copy *)arg)->token, FAKE_BUFFER);
+		fake_look(((struct nnaccel_buffer_copy *)arg)->buffer, FAKE_BUFFER);
 		fake_look(((struct nnaccel_buffer_copy *)arg)->pool, FAKE_POOL);
 		return 0;
 	}
@@ -297,7 +297,6 @@ static uint32_t fake_size(unsigned long request)
 	case NNACCEL_EXECUTE: return sizeof(struct nnaccel_execute);
 	case NNACCEL_BUFFER_ALLOC: return sizeof(struct nnaccel_buffer_alloc);
 	case NNACCEL_BUFFER_COPY: return sizeof(struct nnaccel_buffer_copy);
-	case NNACCEL_BUFFER_FREE: return sizeof(struct nnaccel_buffer_free);
 	case NNACCEL_EXECUTE_FENCED: return sizeof(struct nnaccel_execute_fenced);
 	case NNACCEL_FENCE_INFO: return sizeof(struct nnaccel_fence_info);
 	case NNACCEL_CANCEL: return sizeof(struct nnaccel_cancel);
@@ -321,9 +320,7 @@ __attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, 
 		return (int)syscall(SYS_ioctl, fd, request, arg);
 	fake.wrong += fake_size(request) && *(const uint32_t *)arg != fake_size(request);
 	if (request == NNACCEL_DESTROY)
-		fake_give_back(((struct nnaccel_destroy *)arg)->id, false);
-	if (request == NNACCEL_BUFFER_FREE)
-		fake_give_back(((struct nnaccel_buffer_free *)arg)->token, true);
+		fake_give_back(((struct nnaccel_destroy *)arg)->id);
 	fails = fake.countdown && !--fake.countdown;
 	fake.failures += fails;
 	status = fake_status(request, arg);

@@ -229,13 +229,13 @@ static void test_copies(void **state)
 	const uint32_t many[] = { 400, 3 };
 	struct nna_buffer *buffer;
 	static char data[4800];
-	uint64_t token;
+	uint32_t id;
 
 	(void)state;
 	assert_int_equal(make(ROWS, NULL, &buffer), NN_OK);
 	assert_int_equal(nna_buffer_read(buffer, data, 24, &err), NN_GENERAL_FAILURE);
 	assert_int_equal(nna_buffer_write(buffer, data, 24, 2, two_by_three, &err), NN_OK);
-	token = copy.token;
+	id = copy.buffer;
 	assert_int_equal(copy.flags, NNACCEL_COPY_IN);
 	assert_int_equal(copy.data, (uintptr_t)data);
 	assert_int_equal(copy.length, 24);
@@ -245,7 +245,7 @@ static void test_copies(void **state)
 	assert_int_equal(copy.flags, NNACCEL_COPY_OUT);
 	assert_int_equal(copy.data, (uintptr_t)(data + 1));
 	assert_int_equal(copy.length, 24);
-	assert_int_equal(copy.token, token);
+	assert_int_equal(copy.buffer, id);
 	assert_int_equal(copies, 2);
 	assert_int_equal(nna_buffer_read(buffer, data, 23, &err), NN_INVALID_ARGUMENT);
 	assert_int_equal(nna_buffer_read(buffer, data, 25, &err), NN_INVALID_ARGUMENT);
@@ -256,7 +256,7 @@ static void test_copies(void **state)
 	assert_int_equal(nna_buffer_write(buffer, data, 4800, 2, many, &err), NN_OK);
 	assert_int_equal(allocs, 2);
 	assert_int_equal(alloc.capacity, 4800);
-	assert_int_not_equal(copy.token, token);
+	assert_int_not_equal(copy.buffer, id);
 	assert_int_equal(nna_buffer_size(buffer), 4800);
 	assert_int_equal(nna_buffer_write(buffer, data, 24, 2, two_by_three, &err), NN_OK);
 	assert_int_equal(allocs, 2);
@@ -337,15 +337,15 @@ static void test_memories(void **state)
 
 static struct nnaccel_arg args[2];
 static struct nnaccel_execute execution;
-static uint64_t tokens[2];
+static uint32_t ids[2];
 
 static bool answer_execution(unsigned long request, void *arg, int *result)
 {
 	if (request == NNACCEL_EXECUTE) {
 		execution = *(struct nnaccel_execute *)arg;
 		memcpy(args, (void *)(uintptr_t)execution.args, sizeof(args));
-		memcpy(tokens, (void *)(uintptr_t)execution.buffers,
-		       execution.num_buffers * sizeof(*tokens));
+		memcpy(ids, (void *)(uintptr_t)execution.buffers,
+		       execution.num_buffers * sizeof(*ids));
 	}
 	return answer(request, arg, result);
 }
@@ -404,8 +404,8 @@ static void test_arguments(void **state)
 		assert_int_equal(nna_buffer_size(buffers[1]), status == NN_OK ? 60 : 0);
 		if (status == NN_OK) {
 			assert_int_equal(execution.num_buffers, 2);
-			assert_int_equal(tokens[0], copy.token);
-			assert_int_not_equal(tokens[1], tokens[0]);
+			assert_int_equal(ids[0], copy.buffer);
+			assert_int_not_equal(ids[1], ids[0]);
 			for (uint32_t k = 0; k < 2; k++) {
 				assert_int_equal(args[k].flags, NNACCEL_ARG_BUFFER);
 				assert_int_equal(args[k].pool, k);

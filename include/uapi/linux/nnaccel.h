@@ -98,7 +98,6 @@ enum {
 	NNACCEL_CMD_BURST_CREATE = 0x09,
 	NNACCEL_CMD_BUFFER_ALLOC = 0x0A,
 	NNACCEL_CMD_BUFFER_COPY = 0x0B,
-	NNACCEL_CMD_BUFFER_FREE = 0x0C,
 	NNACCEL_CMD_EXECUTE_FENCED = 0x0D,
 	NNACCEL_CMD_FENCE_INFO = 0x0E,
 	NNACCEL_CMD_CANCEL = 0x0F,
@@ -241,10 +240,11 @@ struct nnaccel_info {
 /**
  * struct nnaccel_destroy - ioctl(NNACCEL_DESTROY)
  * @size: sizeof(struct nnaccel_destroy)
- * @id: pool or model to destroy
+ * @id: pool, model or buffer to destroy
  *
  * The id is gone at once. The memory of a pool lives on while a model, a
- * command in flight, a mapping or an exported dma-buf refers to it.
+ * command in flight, a mapping or an exported dma-buf refers to it, that of a
+ * buffer while a command in flight does.
  *
  * Errors: ENOENT: no such object in this context.
  */
@@ -747,7 +747,7 @@ struct nnaccel_shape {
  * @message: char[message_size]: out: what is wrong, terminated; or 0
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @num_buffers: buffers that arguments are, at most NNACCEL_MAX_CMD_BUFFERS
- * @buffers: const __u64[num_buffers]: their tokens, each once
+ * @buffers: const __u32[num_buffers]: their ids, each once
  * @attributes: const __u8[attributes_size]: as of NNACCEL_PREPARE, for this
  *	execution
  * @attributes_size: bytes there, at most NNACCEL_MAX_ATTRIBUTES
@@ -837,11 +837,9 @@ struct nnaccel_role {
  * @num_roles: 1 to NNACCEL_MAX_ROLES
  * @out_status: out: enum nnaccel_status; INVALID_ARGUMENT: the engine sees that
  *	no such buffer can have those roles
- * @out_token: out: the buffer, never 0 and never used again by this context,
- *	by another one by chance only, with NNACCEL_STATUS_NONE; else 0
  * @message: char[message_size]: out: what is wrong, terminated; or 0
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
- * @__reserved: must be 0
+ * @out_buffer: out: the buffer, valid with NNACCEL_STATUS_NONE only, else 0
  * @resume: 0; see "Interrupted calls"
  *
  * Allocates zeroed memory that the engine maps and the client never does: a
@@ -862,10 +860,9 @@ struct nnaccel_buffer_alloc {
 	__aligned_u64 roles;
 	__u32 num_roles;
 	__u32 out_status;
-	__aligned_u64 out_token;
 	__aligned_u64 message;
 	__u32 message_size;
-	__u32 __reserved;
+	__u32 out_buffer;
 	__aligned_u64 resume;
 };
 #define NNACCEL_BUFFER_ALLOC _IO(NNACCEL_TYPE, NNACCEL_CMD_BUFFER_ALLOC)
@@ -883,15 +880,14 @@ struct nnaccel_buffer_alloc {
  * @size: sizeof(struct nnaccel_buffer_copy)
  * @flags: NNACCEL_COPY_IN: into the buffer, or NNACCEL_COPY_OUT: out of it;
  *	NNACCEL_COPY_POOL: from or to a pool
- * @token: a buffer of this context
+ * @buffer: a buffer of this context
+ * @pool: a pool of this context, with NNACCEL_COPY_POOL; else 0
  * @data: the client's memory; 0 with NNACCEL_COPY_POOL
  * @length: bytes; IN: 1 to the buffer's capacity, its size from now on; OUT:
  *	its size
  * @out_status: out: enum nnaccel_status: of the engine, where it converts
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @message: char[message_size]: out: what is wrong, terminated; or 0
- * @pool: a pool of this context, with NNACCEL_COPY_POOL; else 0
- * @__reserved: must be 0
  * @offset: bytes into the pool, any; else 0
  * @resume: 0; see "Interrupted calls"
  *
@@ -916,35 +912,17 @@ struct nnaccel_buffer_alloc {
 struct nnaccel_buffer_copy {
 	__u32 size;
 	__u32 flags;
-	__aligned_u64 token;
+	__u32 buffer;
+	__u32 pool;
 	__aligned_u64 data;
 	__aligned_u64 length;
 	__u32 out_status;
 	__u32 message_size;
 	__aligned_u64 message;
-	__u32 pool;
-	__u32 __reserved;
 	__aligned_u64 offset;
 	__aligned_u64 resume;
 };
 #define NNACCEL_BUFFER_COPY _IO(NNACCEL_TYPE, NNACCEL_CMD_BUFFER_COPY)
-
-/**
- * struct nnaccel_buffer_free - ioctl(NNACCEL_BUFFER_FREE)
- * @size: sizeof(struct nnaccel_buffer_free)
- * @flags: must be 0
- * @token: a buffer of this context
- *
- * The token is gone at once, the memory with the last use that is under way.
- *
- * Errors: ENOENT: no such buffer.
- */
-struct nnaccel_buffer_free {
-	__u32 size;
-	__u32 flags;
-	__aligned_u64 token;
-};
-#define NNACCEL_BUFFER_FREE _IO(NNACCEL_TYPE, NNACCEL_CMD_BUFFER_FREE)
 
 /* Most sync_files that one execution can wait for. */
 #define NNACCEL_MAX_FENCES	1024
