@@ -88,7 +88,7 @@ static int nnaccel_plane_end(const struct nnaccel_picture_plane *plane, u64 *end
 }
 
 /* Checks what a client says of a picture but for its files, and finds out what follows from it. */
-static int nnaccel_picture_init(const struct nnaccel_pool_import_formatted *cmd,
+static int nnaccel_picture_init(const struct nnaccel_pool_import *cmd,
 				struct nnaccel_picture *picture)
 {
 	const struct nnaccel_format_info *info = nnaccel_format_find(cmd->fourcc);
@@ -129,7 +129,7 @@ static int nnaccel_picture_init(const struct nnaccel_pool_import_formatted *cmd,
  * Finds the files of all planes: @files of *@num, those of planes of one file once, and @of, which
  * of them each plane lies in.
  */
-static int nnaccel_picture_get_files(const struct nnaccel_pool_import_formatted *cmd,
+static int nnaccel_picture_get_files(const struct nnaccel_pool_import *cmd,
 				     const struct nnaccel_picture *picture,
 				     struct nnaccel_picture_file *files, u32 *num, u32 *of)
 {
@@ -218,14 +218,14 @@ static struct nnaccel_pool *nnaccel_picture_import(struct nnaccel_context *ctx,
 }
 
 /**
- * nnaccel_pool_import_formatted_ioctl() - NNACCEL_POOL_IMPORT_FORMATTED
+ * nnaccel_picture_import_ioctl() - NNACCEL_POOL_IMPORT of an image
  * @ucmd: the ioctl
  *
  * Return: 0, -EBADF, -EINVAL, -EOPNOTSUPP, -EACCES, -EPERM, -ENOSPC, -ENOMEM, -EFAULT.
  */
-int nnaccel_pool_import_formatted_ioctl(struct nnaccel_ucmd *ucmd)
+int nnaccel_picture_import_ioctl(struct nnaccel_ucmd *ucmd)
 {
-	struct nnaccel_pool_import_formatted *cmd = ucmd->cmd;
+	struct nnaccel_pool_import *cmd = ucmd->cmd;
 	struct nnaccel_picture_file files[NNACCEL_MAX_PLANES] = {};
 	u32 i, id, num, of[NNACCEL_MAX_PLANES];
 	struct nnaccel_picture *picture;
@@ -233,7 +233,7 @@ int nnaccel_pool_import_formatted_ioctl(struct nnaccel_ucmd *ucmd)
 	u64 length = 0;
 	int ret;
 
-	if (cmd->flags || cmd->__reserved)
+	if (cmd->flags || cmd->length || cmd->__reserved)
 		return -EINVAL;
 	picture = kzalloc(sizeof(*picture), GFP_KERNEL_ACCOUNT);
 	if (!picture)
@@ -256,7 +256,7 @@ int nnaccel_pool_import_formatted_ioctl(struct nnaccel_ucmd *ucmd)
 	pool = nnaccel_picture_import(ucmd->object, picture, files, num, &id);
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);
-	cmd->out_length = length;
+	cmd->length = length;
 	cmd->out_id = id;
 	return nnaccel_pool_finish(ucmd, sizeof(*cmd), pool, id);
 }

@@ -482,7 +482,7 @@ struct nnaccel_picture {
 	struct nnaccel_pool *pools[NNACCEL_MAX_PLANES - 1];
 };
 
-int nnaccel_pool_import_formatted_ioctl(struct nnaccel_ucmd *ucmd);
+int nnaccel_picture_import_ioctl(struct nnaccel_ucmd *ucmd);
 bool nnaccel_pool_is_formatted(const struct nnaccel_pool *pool);
 u32 nnaccel_pool_num_others(const struct nnaccel_pool *pool);
 void nnaccel_picture_tell(const struct nnaccel_pool *pool, struct nnaccel_session_format *arg);

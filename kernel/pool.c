@@ -472,7 +472,10 @@ int nnaccel_pool_import_ioctl(struct nnaccel_ucmd *ucmd)
 	struct file *file;
 	u32 id;
 
-	if (cmd->flags & ~NNACCEL_IMPORT_DEVICE || cmd->__reserved)
+	if (cmd->fourcc)
+		return nnaccel_picture_import_ioctl(ucmd);
+	if (cmd->flags & ~NNACCEL_IMPORT_DEVICE ||
+	    memchr_inv(&cmd->fourcc, 0, sizeof(*cmd) - offsetof(typeof(*cmd), fourcc)))
 		return -EINVAL;
 	if (cmd->flags && !READ_ONCE(ctx->engine->device_pools))
 		return -EOPNOTSUPP;

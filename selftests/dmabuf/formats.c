@@ -25,7 +25,7 @@ FIXTURE(formats) {
 	uint32_t own;
 	uint32_t model;
 	int buffer;
-	struct nnaccel_pool_import_formatted good;
+	struct nnaccel_pool_import good;
 	struct execution e;
 	struct async async;
 	union command cmd;
@@ -42,7 +42,7 @@ FIXTURE_SETUP(formats)
 	self->own = pool_alloc(self->s.fd, LENGTH);
 	self->buffer = pool_export(self->s.fd, self->own);
 	self->model = served_prepare(&self->s, self->own);
-	self->good = (struct nnaccel_pool_import_formatted) {
+	self->good = (struct nnaccel_pool_import) {
 		.size = sizeof(self->good),
 		.fd = self->buffer,
 		.prot = PROT_RW,
@@ -64,13 +64,13 @@ FIXTURE_TEARDOWN(formats)
 
 static uint32_t import(FIXTURE_DATA(formats) *self)
 {
-	struct nnaccel_pool_import_formatted import = self->good;
+	struct nnaccel_pool_import import = self->good;
 
-	return ioctl(self->s.fd, NNACCEL_POOL_IMPORT_FORMATTED, &import) ? 0 : import.out_id;
+	return ioctl(self->s.fd, NNACCEL_POOL_IMPORT, &import) ? 0 : import.out_id;
 }
 
 #define REFUSE_FORMAT(_field, _value, _error) \
-	REFUSE(struct nnaccel_pool_import_formatted, _field, _value, _error)
+	REFUSE(struct nnaccel_pool_import, _field, _value, _error)
 
 TEST_F(formats, refusals)
 {
@@ -96,7 +96,8 @@ TEST_F(formats, refusals)
 		REFUSE_FORMAT(offset, ~0ULL - STRIDE * HEIGHT, EINVAL),
 		REFUSE_FORMAT(modifier, DRM_FORMAT_MOD_INVALID, EOPNOTSUPP),
 		REFUSE_FORMAT(modifier, 1, EOPNOTSUPP),
-		REFUSE_FORMAT(fourcc, 0, EOPNOTSUPP),
+		REFUSE_FORMAT(fourcc, 0, EINVAL),
+		REFUSE_FORMAT(length, 1, EINVAL),
 		REFUSE_FORMAT(fourcc, DRM_FORMAT_NV12, EINVAL),
 		REFUSE_FORMAT(fourcc, DRM_FORMAT_NV16, EOPNOTSUPP),
 		REFUSE_FORMAT(fourcc, DRM_FORMAT_C8, EOPNOTSUPP),
@@ -105,10 +106,10 @@ TEST_F(formats, refusals)
 		REFUSE_FORMAT(planes[2].offset, 1, EINVAL),
 	};
 
-	EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_POOL_IMPORT_FORMATTED, &self->good,
+	EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_POOL_IMPORT, &self->good,
 				 sizeof(self->good), cases, ARRAY_SIZE(cases)), 0);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), 1);
-	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_POOL_IMPORT_FORMATTED, &self->good,
+	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_POOL_IMPORT, &self->good,
 				  sizeof(self->good), 0, true), 0);
 }
 
@@ -134,24 +135,24 @@ TEST_F(formats, ends)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct nnaccel_pool_import_formatted import = self->good;
+		struct nnaccel_pool_import import = self->good;
 
 		import.fourcc = cases[i].fourcc;
 		import.width = cases[i].width;
 		import.height = cases[i].height;
 		import.stride = cases[i].stride;
 		import.offset = cases[i].offset;
-		EXPECT_EQ(xioctl(self->s.fd, NNACCEL_POOL_IMPORT_FORMATTED, &import),
+		EXPECT_EQ(xioctl(self->s.fd, NNACCEL_POOL_IMPORT, &import),
 			  cases[i].error)
 			TH_LOG("case %zu", i);
-		EXPECT_EQ(import.out_length, cases[i].length);
+		EXPECT_EQ(import.length, cases[i].length);
 	}
 }
 
 /* A row has at most 4 GiB less one byte. */
 TEST_F(formats, widest_rows)
 {
-	struct nnaccel_pool_import_formatted import = self->good;
+	struct nnaccel_pool_import import = self->good;
 
 	import.fd = file_new(1ULL << 33);
 	import.offset = 0;
@@ -159,11 +160,12 @@ TEST_F(formats, widest_rows)
 	import.stride = UINT32_MAX;
 	import.fourcc = DRM_FORMAT_R8;
 	import.width = UINT32_MAX;
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_POOL_IMPORT_FORMATTED, &import), 0);
-	EXPECT_EQ(import.out_length, UINT32_MAX);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_POOL_IMPORT, &import), 0);
+	EXPECT_EQ(import.length, UINT32_MAX);
+	import.length = 0;
 	import.fourcc = DRM_FORMAT_R16;
 	import.width = 1U << 31;
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_POOL_IMPORT_FORMATTED, &import), EINVAL);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_POOL_IMPORT, &import), EINVAL);
 	close(import.fd);
 }
 
@@ -277,7 +279,7 @@ TEST_F(formats, modifiers_are_linear)
 		REFUSE_FORMAT(modifier, DRM_FORMAT_MOD_INVALID, EOPNOTSUPP),
 	};
 
-	EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_POOL_IMPORT_FORMATTED, &self->good,
+	EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_POOL_IMPORT, &self->good,
 				 sizeof(self->good), cases, ARRAY_SIZE(cases)), 0);
 }
 
@@ -297,7 +299,7 @@ TEST_F(formats, planes)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		for (uint32_t shorter = 0; shorter <= cases[i].num_planes; shorter++) {
-			struct nnaccel_pool_import_formatted import = self->good;
+			struct nnaccel_pool_import import = self->good;
 
 			import.fourcc = cases[i].fourcc;
 			import.stride = cases[i].strides[0] - (shorter == 1);
@@ -307,11 +309,11 @@ TEST_F(formats, planes)
 							      (shorter == k + 1);
 				import.planes[k - 1].offset = 1000 * k + 1;
 			}
-			EXPECT_EQ(xioctl(self->s.fd, NNACCEL_POOL_IMPORT_FORMATTED, &import),
+			EXPECT_EQ(xioctl(self->s.fd, NNACCEL_POOL_IMPORT, &import),
 				  shorter ? EINVAL : 0)
 				TH_LOG("case %zu, %u", i, shorter);
 			if (!shorter) {
-				EXPECT_EQ(import.out_length, cases[i].length);
+				EXPECT_EQ(import.length, cases[i].length);
 				EXPECT_EQ(object_destroy(self->s.fd, import.out_id), 0);
 			}
 		}
@@ -322,7 +324,7 @@ TEST_F(formats, planes)
 
 TEST_F(formats, planes_have_even_sizes_and_files)
 {
-	struct nnaccel_pool_import_formatted nv12 = self->good;
+	struct nnaccel_pool_import nv12 = self->good;
 
 	nv12.fourcc = DRM_FORMAT_NV12;
 	nv12.planes[0] = (struct nnaccel_plane) { .fd = -1, .stride = STRIDE, .offset = 4096 };
@@ -338,20 +340,20 @@ TEST_F(formats, planes_have_even_sizes_and_files)
 		REFUSE_FORMAT(planes[1].stride, STRIDE, EINVAL),
 	};
 
-	EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_POOL_IMPORT_FORMATTED, &nv12, sizeof(nv12),
+	EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_POOL_IMPORT, &nv12, sizeof(nv12),
 				 cases, ARRAY_SIZE(cases)), 0);
-	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_POOL_IMPORT_FORMATTED, &nv12, sizeof(nv12),
+	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_POOL_IMPORT, &nv12, sizeof(nv12),
 				  0, true), 0);
 }
 
 /* A picture whose second plane lies in a dma-buf of another driver. */
 static uint32_t import_two(FIXTURE_DATA(formats) *self, const struct exporter *x)
 {
-	struct nnaccel_pool_import_formatted import = self->good;
+	struct nnaccel_pool_import import = self->good;
 
 	import.fourcc = DRM_FORMAT_NV12;
 	import.planes[0] = (struct nnaccel_plane) { .fd = x->buffer, .stride = 16, .offset = 7 };
-	return ioctl(self->s.fd, NNACCEL_POOL_IMPORT_FORMATTED, &import) ? 0 : import.out_id;
+	return ioctl(self->s.fd, NNACCEL_POOL_IMPORT, &import) ? 0 : import.out_id;
 }
 
 TEST_F(formats, planes_in_files_are_accessed)

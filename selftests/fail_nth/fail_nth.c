@@ -157,7 +157,7 @@ static int call_import_buffer(FIXTURE_DATA(fail_nth) *self, int *made)
 
 static int call_import_formatted(FIXTURE_DATA(fail_nth) *self, int *made)
 {
-	struct nnaccel_pool_import_formatted import = {
+	struct nnaccel_pool_import import = {
 		.size = sizeof(import),
 		.fd = self->buffer,
 		.prot = PROT_RW,
@@ -166,7 +166,7 @@ static int call_import_formatted(FIXTURE_DATA(fail_nth) *self, int *made)
 		.height = 1,
 		.stride = 1,
 	};
-	int error = xioctl(self->s.fd, NNACCEL_POOL_IMPORT_FORMATTED, &import);
+	int error = xioctl(self->s.fd, NNACCEL_POOL_IMPORT, &import);
 
 	*made = (int)import.out_id;
 	return error;

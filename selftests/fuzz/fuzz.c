@@ -259,17 +259,13 @@ static void good_pool_call(struct fuzzer *f, unsigned long request, void *arg)
 			.prot = NNACCEL_PROT_READ | (draw(f, 2) ? NNACCEL_PROT_WRITE : 0),
 			.length = PAGE,
 		};
-		break;
-	case NNACCEL_POOL_IMPORT_FORMATTED:
-		*(struct nnaccel_pool_import_formatted *)arg =
-			(struct nnaccel_pool_import_formatted){
-				.fd = draw_file(f),
-				.prot = NNACCEL_PROT_READ,
-				.fourcc = 0x34325241,	/* AR24 */
-				.width = 8,
-				.height = 4,
-				.stride = 32 + 4 * draw(f, 2),
-			};
+		if (draw(f, 2))
+			break;
+		((struct nnaccel_pool_import *)arg)->length = 0;
+		((struct nnaccel_pool_import *)arg)->fourcc = 0x34325241;	/* AR24 */
+		((struct nnaccel_pool_import *)arg)->width = 8;
+		((struct nnaccel_pool_import *)arg)->height = 4;
+		((struct nnaccel_pool_import *)arg)->stride = 32 + 4 * draw(f, 2);
 		break;
 	case NNACCEL_POOL_EXPORT:
 		((struct nnaccel_pool_export *)arg)->id = world.pools[draw(f, 2)];

@@ -35,7 +35,6 @@ const struct ioctl_desc ioctls[] = {
 	IOCTL(POOL_ALLOC, pool_alloc, CONTEXT),
 	IOCTL(POOL_IMPORT, pool_import, CONTEXT),
 	IOCTL(POOL_EXPORT, pool_export, CONTEXT),
-	IOCTL(POOL_IMPORT_FORMATTED, pool_import_formatted, CONTEXT),
 	IOCTL(QUERY, query, CONTEXT),
 	IOCTL(SUPPORTED, supported, CONTEXT),
 	IOCTL(PREPARE, prepare, CONTEXT),
@@ -92,8 +91,6 @@ static uint32_t first_size(unsigned long request, size_t size)
 		return offsetof(struct nnaccel_info, max_bursts);
 	case NNACCEL_PREPARE:
 		return offsetof(struct nnaccel_prepare, attributes);
-	case NNACCEL_POOL_IMPORT_FORMATTED:
-		return offsetof(struct nnaccel_pool_import_formatted, planes);
 	case NNACCEL_SESSION_FORMAT:
 		return offsetof(struct nnaccel_session_format, out_planes);
 	case NNACCEL_BUFFER_COPY:

@@ -183,7 +183,7 @@ enum nn_status nna_memory_import_formatted(struct nna_device *device, int fd, in
 					   const struct nna_format *format,
 					   struct nna_memory **memory, struct nn_error *err)
 {
-	struct nnaccel_pool_import_formatted i = { .size = sizeof(i), .fd = fd };
+	struct nnaccel_pool_import i = { .size = sizeof(i), .fd = fd };
 	struct nna_memory *m;
 	enum nn_status status;
 	struct nna_format f;
@@ -212,8 +212,9 @@ enum nn_status nna_memory_import_formatted(struct nna_device *device, int fd, in
 	}
 	m->is_imported = true;
 	m->is_formatted = true;
-	error = make_pool(m, NNACCEL_POOL_IMPORT_FORMATTED, &i, &i.out_id);
-	m->size = i.out_length;
+	/* For the kernel an import without a fourcc is no picture. */
+	error = i.fourcc ? make_pool(m, NNACCEL_POOL_IMPORT, &i, &i.out_id) : EOPNOTSUPP;
+	m->size = i.length;
 	if (error) {
 		memory_delete(m);
 		return fail_formatted(device, &f, error, err);

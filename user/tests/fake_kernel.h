@@ -179,7 +179,7 @@ static int fake_fail(int error)
 /* Answers a request that does not fail. */
 static int fake_do(unsigned long request, void *arg)
 {
-	struct nnaccel_pool_import_formatted *formatted = arg;
+	struct nnaccel_pool_import *import = arg;
 	struct nnaccel_execute_fenced *fenced = arg;
 	struct nnaccel_prepare_cached *cached = arg;
 	struct nnaccel_supported *supported = arg;
@@ -200,11 +200,8 @@ static int fake_do(unsigned long request, void *arg)
 		((struct nnaccel_pool_alloc *)arg)->out_id = fake_id(FAKE_POOL, 0);
 		return 0;
 	case NNACCEL_POOL_IMPORT:
-		((struct nnaccel_pool_import *)arg)->out_id = fake_id(FAKE_POOL, FAKE_IMPORT);
-		return 0;
-	case NNACCEL_POOL_IMPORT_FORMATTED:
-		formatted->out_length = FAKE_PAGE;
-		formatted->out_id = fake_id(FAKE_POOL, FAKE_IMPORT);
+		import->length = FAKE_PAGE;
+		import->out_id = fake_id(FAKE_POOL, FAKE_IMPORT);
 		return 0;
 	case NNACCEL_POOL_EXPORT:
 		fake_look(export->id, FAKE_POOL);
@@ -287,7 +284,6 @@ static uint32_t fake_size(unsigned long request)
 	case NNACCEL_DESTROY: return sizeof(struct nnaccel_destroy);
 	case NNACCEL_POOL_ALLOC: return sizeof(struct nnaccel_pool_alloc);
 	case NNACCEL_POOL_IMPORT: return sizeof(struct nnaccel_pool_import);
-	case NNACCEL_POOL_IMPORT_FORMATTED: return sizeof(struct nnaccel_pool_import_formatted);
 	case NNACCEL_POOL_EXPORT: return sizeof(struct nnaccel_pool_export);
 	case NNACCEL_QUERY: return sizeof(struct nnaccel_query);
 	case NNACCEL_SUPPORTED: return sizeof(struct nnaccel_supported);

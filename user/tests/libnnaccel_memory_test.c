@@ -22,19 +22,21 @@ static struct kept kept;
 /* The last requests, and the error of those for pictures. */
 static struct {
 	struct nnaccel_pool_import import;
-	struct nnaccel_pool_import_formatted picture;
+	struct nnaccel_pool_import picture;
 	int error;
 } asked;
 
 static bool answer(unsigned long request, void *arg, int *result)
 {
-	if (request == NNACCEL_POOL_IMPORT)
-		asked.import = *(struct nnaccel_pool_import *)arg;
-	if (request == NNACCEL_POOL_IMPORT_FORMATTED)
-		asked.picture = *(struct nnaccel_pool_import_formatted *)arg;
+	bool is_picture = false;
+
+	if (request == NNACCEL_POOL_IMPORT) {
+		is_picture = ((struct nnaccel_pool_import *)arg)->fourcc;
+		*(is_picture ? &asked.picture : &asked.import) = *(struct nnaccel_pool_import *)arg;
+	}
 	*result = -1;
 	errno = asked.error;
-	return request == NNACCEL_POOL_IMPORT_FORMATTED && asked.error;
+	return is_picture && asked.error;
 }
 
 static int set_up(void **state)
@@ -143,6 +145,8 @@ static void test_refused_pictures(void **state)
 		  "picture: the format AR24 (0x34325241), or the kind of its file, is not possible" },
 		{ EOPNOTSUPP, 0x7f1f20c1, 0, NN_GENERAL_FAILURE,
 		  "picture: the format A ?? (0x7f1f20c1), or the kind of its file, is not possible" },
+		{ 0, 0, 0, NN_GENERAL_FAILURE,
+		  "picture: the format \?\?\?\? (0x00000000), or the kind of its file, is not possible" },
 		{ EOPNOTSUPP, 1, 0x123, NN_GENERAL_FAILURE, "picture: the modifier 0x123 is not linear" },
 		{ EACCES, 1, 0, NN_GENERAL_FAILURE,
 		  "picture: the file or memory does not permit the access" },

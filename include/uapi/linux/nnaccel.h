@@ -104,7 +104,6 @@ enum {
 	NNACCEL_CMD_URING_EXECUTE = 0x10,
 	NNACCEL_CMD_PREPARE_CACHED = 0x11,
 	NNACCEL_CMD_CACHE_SAVE = 0x12,
-	NNACCEL_CMD_POOL_IMPORT_FORMATTED = 0x13,
 
 	NNACCEL_CMD_BURST_SLOT = 0x20,
 
@@ -280,48 +279,11 @@ struct nnaccel_pool_alloc {
 /* Flags of NNACCEL_POOL_IMPORT: the pool is one that only devices reach. */
 #define NNACCEL_IMPORT_DEVICE	(1 << 0)
 
-/**
- * struct nnaccel_pool_import - ioctl(NNACCEL_POOL_IMPORT)
- * @size: sizeof(struct nnaccel_pool_import)
- * @flags: NNACCEL_IMPORT_DEVICE
- * @fd: a dma-buf, or a regular file (memfd included) that can be mapped
- * @prot: NNACCEL_PROT_READ, or NNACCEL_PROT_READ | NNACCEL_PROT_WRITE
- * @offset: bytes into the file, a multiple of the page size
- * @length: bytes, at least 1; offset + length within the file
- * @out_id: out: the pool
- * @__reserved: must be 0
- *
- * The file is held, not the fd. A dma-buf that this module exported gives the
- * memory of the exported pool. Each import is a pool of its own.
- *
- * With NNACCEL_IMPORT_DEVICE the dma-buf need not be one that can be mapped: only the
- * engine's device reaches it, and its exporter sees no access of a CPU. Arguments of
- * executions and slots of bursts name such a pool. Constants and wire forms of models,
- * parts of saved ones and NNACCEL_BUFFER_COPY give EOPNOTSUPP for it. So does this
- * flag if the engine did not register with NNACCEL_ENGINE_DEVICE_POOLS.
- *
- * Errors: EBADF: no such fd; EINVAL: length 0, offset unaligned, range beyond
- * the file, unknown or missing protection; EOPNOTSUPP: not a kind of file that
- * can be imported; EACCES: the fd was not opened for what prot asks; EPERM:
- * the file is sealed against what prot asks; ENOSPC: too many pools.
- */
-struct nnaccel_pool_import {
-	__u32 size;
-	__u32 flags;
-	__s32 fd;
-	__u32 prot;
-	__aligned_u64 offset;
-	__aligned_u64 length;
-	__u32 out_id;
-	__u32 __reserved;
-};
-#define NNACCEL_POOL_IMPORT _IO(NNACCEL_TYPE, NNACCEL_CMD_POOL_IMPORT)
-
-/* Most planes of a picture. */
+/* Most planes of an image. */
 #define NNACCEL_MAX_PLANES	4
 
 /**
- * struct nnaccel_plane - Where a plane of a picture is
+ * struct nnaccel_plane - Where a plane of an image is
  * @fd: as of NNACCEL_POOL_IMPORT; -1: the first plane's
  * @stride: bytes from one row to the next, at least those of a row
  * @offset: bytes into that file to the first row, any
@@ -333,55 +295,69 @@ struct nnaccel_plane {
 };
 
 /**
- * struct nnaccel_pool_import_formatted - ioctl(NNACCEL_POOL_IMPORT_FORMATTED)
- * @size: sizeof(struct nnaccel_pool_import_formatted)
- * @flags: must be 0
- * @fd: as of NNACCEL_POOL_IMPORT: the file of the first plane
- * @prot: as of NNACCEL_POOL_IMPORT, of all planes
- * @offset: bytes into the file to the first row of the first plane, any
- * @modifier: DRM_FORMAT_MOD_LINEAR (0)
- * @fourcc: a DRM_FORMAT_ of one plane whose pixels are whole bytes, or one of
- *	NV12, NV21, YUV420, YVU420 and P010
+ * struct nnaccel_pool_import - ioctl(NNACCEL_POOL_IMPORT)
+ * @size: sizeof(struct nnaccel_pool_import)
+ * @flags: NNACCEL_IMPORT_DEVICE
+ * @fd: a dma-buf, or a regular file (memfd included) that can be mapped
+ * @prot: NNACCEL_PROT_READ, or NNACCEL_PROT_READ | NNACCEL_PROT_WRITE
+ * @offset: bytes into the file, a multiple of the page size; of an image: to the
+ *	first row of the first plane, any
+ * @length: bytes, at least 1; offset + length within the file. Of an image: in: 0;
+ *	out: bytes of all planes' pixels: what an argument takes
+ * @out_id: out: the pool
+ * @fourcc: 0: bytes, and what follows is 0. Else an image: a DRM_FORMAT_ of one
+ *	plane whose pixels are whole bytes, or one of NV12, NV21, YUV420, YVU420 and
+ *	P010
  * @width: pixels of a row; even for a format of pairs, as YUYV, or of several
  *	planes
  * @height: rows; even for a format of several planes
  * @stride: bytes from one row of the first plane to the next, at least those
  *	of a row
- * @out_length: out: bytes of all planes' pixels: what an argument takes
- * @out_id: out: the pool
  * @__reserved: must be 0
+ * @modifier: DRM_FORMAT_MOD_LINEAR (0)
  * @planes: the second plane and further ones, in the order of the fourcc's
  *	definition; 0 for those that it does not have
  *
- * A pool that is a picture. An argument of an execution names it whole, with
- * offset and length 0, and stands for the rows of its planes, one plane after
- * the other, without what lies between them. A model's constants and wire form
- * cannot lie in it, and it cannot be exported or copied. Each file beyond the
- * first counts as a pool of the context.
+ * The file is held, not the fd. A dma-buf that this module exported gives the
+ * memory of the exported pool. Each import is a pool of its own.
  *
- * Errors: EINVAL: width or height 0, or odd where they must be even, a stride
- * shorter than a row, rows beyond the file, a plane that the format does not
- * have, unknown or missing protection; EOPNOTSUPP: a format or a modifier that
- * is not known, or not a kind of file that can be imported; EBADF, EACCES,
- * EPERM, ENOSPC: as of NNACCEL_POOL_IMPORT.
+ * With NNACCEL_IMPORT_DEVICE the dma-buf need not be one that can be mapped: only the
+ * engine's device reaches it, and its exporter sees no access of a CPU. Arguments of
+ * executions and slots of bursts name such a pool. Constants and wire forms of models,
+ * parts of saved ones and NNACCEL_BUFFER_COPY give EOPNOTSUPP for it. So does this
+ * flag if the engine did not register with NNACCEL_ENGINE_DEVICE_POOLS.
+ *
+ * An argument of an execution names an image whole, with offset and length 0, and
+ * stands for the rows of its planes, one plane after the other, without what lies
+ * between them. A model's constants and wire form cannot lie in an image, and it
+ * cannot be exported or copied. Each file beyond the first counts as a pool of the
+ * context.
+ *
+ * Errors: EBADF: no such fd; EINVAL: length 0, offset unaligned, range beyond
+ * the file, unknown or missing protection; of an image: a length, a flag, width or
+ * height 0, or odd where they must be even, a stride shorter than a row, rows beyond
+ * the file, a plane that the format does not have; EOPNOTSUPP: not a kind of file
+ * that can be imported, or a format or a modifier that is not known; EACCES: the fd
+ * was not opened for what prot asks; EPERM: the file is sealed against what prot
+ * asks; ENOSPC: too many pools.
  */
-struct nnaccel_pool_import_formatted {
+struct nnaccel_pool_import {
 	__u32 size;
 	__u32 flags;
 	__s32 fd;
 	__u32 prot;
 	__aligned_u64 offset;
-	__aligned_u64 modifier;
+	__aligned_u64 length;
+	__u32 out_id;
 	__u32 fourcc;
 	__u32 width;
 	__u32 height;
 	__u32 stride;
-	__aligned_u64 out_length;
-	__u32 out_id;
 	__u32 __reserved;
+	__aligned_u64 modifier;
 	struct nnaccel_plane planes[NNACCEL_MAX_PLANES - 1];
 };
-#define NNACCEL_POOL_IMPORT_FORMATTED _IO(NNACCEL_TYPE, NNACCEL_CMD_POOL_IMPORT_FORMATTED)
+#define NNACCEL_POOL_IMPORT _IO(NNACCEL_TYPE, NNACCEL_CMD_POOL_IMPORT)
 
 /* Flags of NNACCEL_POOL_EXPORT. */
 #define NNACCEL_EXPORT_CLOEXEC	(1 << 0)
